@@ -9,7 +9,12 @@
 
 #include <cfx/interp.h>
 
-enum { BENCH_INPUTS = 4, BENCH_NAME = 64, BENCH_TEXT = 1024, BENCH_RUNS = 512 };
+enum {
+    BENCH_INPUTS = 4,
+    BENCH_NAME = 64,
+    BENCH_TEXT = 1024,
+    BENCH_RUNS = 512
+};
 
 double bench_now(bool processor);
 int bench_by_value(const void *a, const void *b);
@@ -31,13 +36,13 @@ double bench_measure(bool (*once)(void *arg), void *arg, bench_time time);
 
 typedef struct bench_row {
     char name[BENCH_NAME];
-    char zoo[BENCH_NAME];       /* a file of the zoo; or empty, and then */
-    char modules[BENCH_TEXT];   /* lines of a module tree, and */
-    char call[BENCH_TEXT];      /* the one call */
+    char zoo[BENCH_NAME];     /* a file of the zoo; or empty, and then */
+    char modules[BENCH_TEXT]; /* lines of a module tree, and */
+    char call[BENCH_TEXT];    /* the one call */
     char input[BENCH_INPUTS][BENCH_NAME]; /* "x=f32[2,3]" */
     int ninputs;
-    int64_t sgemm[3];           /* m, n, k; or 0 */
-    double memory[2];           /* megabytes read and written, or 0 */
+    int64_t sgemm[3]; /* m, n, k; or 0 */
+    double memory[2]; /* megabytes read and written, or 0 */
 } bench_row;
 
 /* Read the next row; false at the end or, with a message on stderr, for a

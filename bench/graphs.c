@@ -38,7 +38,8 @@ static cfx_value call(builder *b, const char *target, cfx_value x, cfx_value y)
 {
     cfx_value args[] = {x, y};
     cfx_node *n = b->failed ? NULL
-        : cfx_graph_call_function(b->g, target,
+                            : cfx_graph_call_function(
+                                  b->g, target,
                                   cfx_args_of(args, y.kind ? 2 : 1), b->err);
 
     b->failed = !n;
@@ -99,12 +100,12 @@ typedef struct work {
     cfx_context *ctx;
     size_t size;
     cfx_module *gm;
-    cfx_graph *g;               /* of gm */
-    cfx_graph *made;            /* by the run */
+    cfx_graph *g;    /* of gm */
+    cfx_graph *made; /* by the run */
     cfx_graph *pattern, *replacement;
     char *text;
     size_t len, room;
-    uint64_t seen;              /* result of reading, so that it is kept */
+    uint64_t seen; /* result of reading, so that it is kept */
     cfx_error err;
 } work;
 
@@ -128,7 +129,10 @@ static cfx_status run_read_op(work *w)
     return CFX_OK;
 }
 
-static cfx_status run_lint(work *w) { return cfx_graph_lint(w->g, &w->err); }
+static cfx_status run_lint(work *w)
+{
+    return cfx_graph_lint(w->g, &w->err);
+}
 
 static cfx_status count(void *user, const char *text, size_t len)
 {
@@ -284,7 +288,8 @@ static bool measure(bench *b, cfx_context *ctx, const struct row *row,
     for (int i = 0; i < b->rounds; i++) {
         cfx[i] = run_once(ctx, row, size, b->processor);
         torch[i] = beside ? bench_peer_graph(&b->peer, row->name, size,
-                                               b->processor) : 0;
+                                             b->processor)
+                          : 0;
         if (cfx[i] < 0 || torch[i] < 0)
             return false;
     }
@@ -318,11 +323,12 @@ int main(int argc, char **argv)
     bench b = {.rounds = 3, .most = 100000};
     if (!options(&b, argc, argv)) {
         fprintf(stderr, "usage: bench-graphs [-k TEXT] [-n ROUNDS] [-m MOST] "
-                "[-p PEER] [-c] [SIZE...]\n");
+                        "[-p PEER] [-c] [SIZE...]\n");
         return 2;
     }
-    const char *const *size =
-        optind < argc ? (const char *const *)argv + optind : sizes;
+    const char *const *size = optind < argc
+                                  ? (const char *const *)argv + optind
+                                  : sizes;
     int nsizes = optind < argc ? argc - optind : 3;
     cfx_context *ctx = NULL;
     cfx_options o = {.size = sizeof(o), .threads = 1};

@@ -131,8 +131,8 @@ double bench_bandwidth(cfx_context *ctx, int reads, bench_time time)
     }
     for (int past = 0; ok && past < 2; past++) {
         stream s = {ctx, x[0], x[1], reads > 1 ? x[2] : NULL, past};
-        double rate = (double)(reads + 1) * (double)size
-            / bench_measure(stream_once, &s, time);
+        double rate = (double)(reads + 1) * (double)size /
+                      bench_measure(stream_once, &s, time);
         best = rate > best ? rate : best;
     }
     for (int i = 0; i < 3; i++)

@@ -153,7 +153,8 @@ static int run_many(const char *self, const char *model, const char *weights,
                  model, weights, shape);
         FILE *p = popen(command, "r");
         int n = p ? fscanf(p, "%lf %lf %lf %lf", &ms[i][0], &ms[i][1],
-                           &ms[i][2], &ms[i][3]) : 0;
+                           &ms[i][2], &ms[i][3])
+                  : 0;
         if (p)
             pclose(p);
         if (n != 4)
@@ -162,8 +163,8 @@ static int run_many(const char *self, const char *model, const char *weights,
     qsort(ms, (size_t)runs, sizeof(ms[0]), by_value);
     const double *m = ms[runs / 2];
     printf("load, main to first kernel   %8.2f ms (context %.2f, model %.2f, "
-           "interpreter %.2f), fastest %.2f\n", m[3], m[0], m[1], m[2],
-           ms[0][3]);
+           "interpreter %.2f), fastest %.2f\n",
+           m[3], m[0], m[1], m[2], ms[0][3]);
     return 0;
 }
 

@@ -36,7 +36,14 @@
 #include <immintrin.h>
 #endif
 
-enum { MAX_THREADS = 64, COUNTS = 32, REPEATS = 6, MAX_TURNS = 16, N = 2048, PIECE = 1 << 18 };
+enum {
+    MAX_THREADS = 64,
+    COUNTS = 32,
+    REPEATS = 6,
+    MAX_TURNS = 16,
+    N = 2048,
+    PIECE = 1 << 18
+};
 
 static bool on_processors, by_pieces;
 
@@ -111,15 +118,15 @@ static void triad(double *restrict a, const double *restrict b,
 #if defined(__x86_64__)
 /* By vectors of so many numbers, with the functions of PREFIX. */
 #define TRIAD_PAST(name, feature, prefix, numbers)                            \
-    __attribute__((target(feature)))                                          \
-    static void name(double *a, const double *b, const double *c, size_t n)   \
+    __attribute__((target(feature))) static void name(                        \
+        double *a, const double *b, const double *c, size_t n)                \
     {                                                                         \
         for (size_t i = 0; i < n; i += (numbers))                             \
             prefix##_stream_pd(                                               \
-                a + i, prefix##_add_pd(                                       \
-                           prefix##_load_pd(b + i),                           \
-                           prefix##_mul_pd(prefix##_set1_pd(3),               \
-                                           prefix##_load_pd(c + i))));        \
+                a + i,                                                        \
+                prefix##_add_pd(prefix##_load_pd(b + i),                      \
+                                prefix##_mul_pd(prefix##_set1_pd(3),          \
+                                                prefix##_load_pd(c + i))));   \
         _mm_sfence();                                                         \
     }
 
@@ -289,8 +296,8 @@ static bool measure_all(cfx_context *ctx, rates *best)
     }
     for (int i = 0; i < counts(m); i++) {
         const cfx_machine_rates *r = &m->rates[i];
-        best[i].triad = better(best[i].triad,
-                               r->level[r->nlevels - 1].rate[CFX_MACHINE_TRIAD]);
+        best[i].triad = better(
+            best[i].triad, r->level[r->nlevels - 1].rate[CFX_MACHINE_TRIAD]);
         best[i].peak = better(best[i].peak, r->peak[CFX_MACHINE_FLOAT32]);
     }
     cfx_machine_free(m);
@@ -347,11 +354,12 @@ static bool run_once(cfx_context *ctx, const cfx_machine *known)
         idle = bettered ? 0 : idle + 1;
     }
     printf("%s\n\n| threads | what | cfx | other | other's | ratio |\n"
-           "|---|---|---|---|---|---|\n", known->name);
+           "|---|---|---|---|---|---|\n",
+           known->name);
     for (int i = 0; i < counts(known); i++)
         near &= compare(known->rates[i].threads, &best[i]);
     printf("\nthe triad is %s\n\n", near ? "within 10 % of the better"
-                                        : "more than 10 % off the better");
+                                         : "more than 10 % off the better");
     return near;
 }
 

@@ -88,7 +88,6 @@ double bench_peer_graph(bench_peer *p, const char *row, size_t size,
 {
     char answer[BENCH_TEXT];
 
-    fprintf(p->to, "%s %zu %s\n", row, size,
-            processor ? "processor" : "wall");
+    fprintf(p->to, "%s %zu %s\n", row, size, processor ? "processor" : "wall");
     return ask(p, answer) ? atof(answer) : -1;
 }

@@ -22,7 +22,7 @@ typedef struct bench {
     cfx_module *gm;
     cfx_error err;
     bool symbolic;
-    const char *only;     /* rows whose name contains this */
+    const char *only; /* rows whose name contains this */
 } bench;
 
 static cfx_dim symbol(cfx_shape_env *env, char letter, int run)

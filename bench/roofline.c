@@ -78,8 +78,8 @@ static const cfx_roofline_node *nearest(const cfx_roofline *r)
     return best;
 }
 
-static bool bench(cfx_context *ctx, const cfx_machine *machine,
-                  char **place, const char *name, int runs)
+static bool bench(cfx_context *ctx, const cfx_machine *machine, char **place,
+                  const char *name, int runs)
 {
     const cfx_roofline_options o = {.size = sizeof(o), .machine = machine};
     cfx_error err = {0};
@@ -103,9 +103,8 @@ static bool bench(cfx_context *ctx, const cfx_machine *machine,
             snprintf(ms, sizeof(ms), "%.1f", 1e3 * report);
         double e = cfx_roofline_efficiency(n);
         printf("%-20s %6zu %9s %10.3f %10.3f %6.2f  %5.2f %s\n", name,
-               r->nnodes, ms, 1e3 * r->total.floor,
-               1e3 * r->run_seconds, r->total.floor / r->run_seconds, e,
-               n->cost->node->name);
+               r->nnodes, ms, 1e3 * r->total.floor, 1e3 * r->run_seconds,
+               r->total.floor / r->run_seconds, e, n->cost->node->name);
         ok = e <= 1.05;
     }
     fflush(stdout);

@@ -33,13 +33,14 @@ static bool read_peer(bench_row *row, const char *text)
 {
     long long mnk[3];
 
-    if (sscanf(text, " sgemm %lld %lld %lld", &mnk[0], &mnk[1], &mnk[2]) == 3) {
+    if (sscanf(text, " sgemm %lld %lld %lld", &mnk[0], &mnk[1], &mnk[2]) ==
+        3) {
         for (int i = 0; i < 3; i++)
             row->sgemm[i] = mnk[i];
         return true;
     }
-    return sscanf(text, " memory %lf %lf", &row->memory[0],
-                  &row->memory[1]) == 2;
+    return sscanf(text, " memory %lf %lf", &row->memory[0], &row->memory[1]) ==
+           2;
 }
 
 static bool read_head(bench_row *row, char *line)
@@ -47,8 +48,8 @@ static bool read_head(bench_row *row, char *line)
     char *colon = strchr(line, ':'), *bar = strchr(line, '|'), *rest = NULL;
 
     memset(row, 0, sizeof(*row));
-    if (!colon || !copy(row->name, sizeof(row->name), line,
-                        (size_t)(colon - line)))
+    if (!colon ||
+        !copy(row->name, sizeof(row->name), line, (size_t)(colon - line)))
         return false;
     if (bar)
         *bar = '\0';
@@ -69,8 +70,8 @@ static bool read_body(bench_row *row, const char *line)
         return copy(row->zoo, sizeof(row->zoo), line + 4, strlen(line + 4));
     if (!strncmp(line, "call_", 5))
         return copy(row->call, sizeof(row->call), line, strlen(line));
-    return snprintf(row->modules + used, sizeof(row->modules) - used,
-                    "  %s\n", line) < (int)(sizeof(row->modules) - used);
+    return snprintf(row->modules + used, sizeof(row->modules) - used, "  %s\n",
+                    line) < (int)(sizeof(row->modules) - used);
 }
 
 bool bench_read_row(bench_row *row, FILE *from, int *number)
@@ -127,8 +128,10 @@ char *bench_model_text(const bench_row *row, const char *zoo)
         return read_file(zoo, row->zoo);
     if (!(f = open_memstream(&text, &size)))
         return NULL;
-    fprintf(f, row->modules[0] ? "Bench(\n%s)\n\ngraph():\n"
-                               : "Bench(%s)\n\ngraph():\n", row->modules);
+    fprintf(f,
+            row->modules[0] ? "Bench(\n%s)\n\ngraph():\n"
+                            : "Bench(%s)\n\ngraph():\n",
+            row->modules);
     for (int i = 0; i < row->ninputs; i++) {
         int n = (int)strcspn(row->input[i], "=");
         fprintf(f, "    %%%.*s : [num_users=1] = placeholder[target=%.*s]\n",

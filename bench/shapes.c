@@ -105,8 +105,8 @@ static cfx_status walk_once(walk *w)
     if (!st)
         st = cfx_tensor_meta(&x, w->ctx, CFX_F32, 4, shape, NULL, &w->err);
     if (!st) {
-        const cfx_shape_prop_options o = {.size = sizeof(o), .env = env,
-                                          .no_meta = !w->annotate};
+        const cfx_shape_prop_options o = {
+            .size = sizeof(o), .env = env, .no_meta = !w->annotate};
         st = cfx_shape_prop_init(&p, NULL, w->gm, &o, &w->err);
     }
     if (!st)
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
         }
     if (argc - optind != 4 || runs < 1 || runs > MOST_RUNS) {
         fprintf(stderr, "usage: bench-shapes [-c] [-n RUNS] CFX MODEL.fx "
-                "INPUT MODEL2.fx\n");
+                        "INPUT MODEL2.fx\n");
         return 2;
     }
     argv += optind;

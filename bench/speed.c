@@ -36,9 +36,9 @@ double bench_measure(bool (*once)(void *arg), void *arg, bench_time time)
     if (!once(arg))
         return -1;
     begin = bench_now(time.processor);
-    while (n < LEAST_RUNS ||
-           (n < BENCH_RUNS && bench_now(time.processor) - begin
-                                   < time.seconds)) {
+    while (
+        n < LEAST_RUNS ||
+        (n < BENCH_RUNS && bench_now(time.processor) - begin < time.seconds)) {
         double start = bench_now(time.processor);
         if (!once(arg))
             return -1;
@@ -169,8 +169,8 @@ static void print_row(const bench *b, const char *name, result *r)
     fflush(stdout);
 }
 
-static bool measure_round(bench *b, const bench_row *row, subject *s, result *r,
-                          int i)
+static bool measure_round(bench *b, const bench_row *row, subject *s,
+                          result *r, int i)
 {
     if (b->peer.to) {
         r->seconds[TORCH][i] = bench_peer_run(&b->peer, b->time);
@@ -182,8 +182,8 @@ static bool measure_round(bench *b, const bench_row *row, subject *s, result *r,
     }
     if (row->memory[0] > 0) {
         int reads = row->memory[0] > row->memory[1] ? 2 : 1;
-        r->seconds[MEMORY][i] = 1e6 * (row->memory[0] + row->memory[1])
-            / bench_bandwidth(b->ctx, reads, b->time);
+        r->seconds[MEMORY][i] = 1e6 * (row->memory[0] + row->memory[1]) /
+                                bench_bandwidth(b->ctx, reads, b->time);
     }
     r->seconds[CFX][i] = bench_measure(run_once, s, b->time);
     pause_for_threads();
@@ -214,8 +214,8 @@ static bool measure_rows(bench *b, FILE *rows)
     int line = 0;
     bool ok = true;
 
-    printf("%-40s %10s   %-8s %10s %7s\n", "times in ms", "cfx", "peer", "peer",
-           "ratio");
+    printf("%-40s %10s   %-8s %10s %7s\n", "times in ms", "cfx", "peer",
+           "peer", "ratio");
     while (ok && bench_read_row(&row, rows, &line))
         if (!b->only || strstr(row.name, b->only))
             ok = measure_row(b, &row);
@@ -246,18 +246,21 @@ static bool parse_options(bench *b, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    bench b = {.threads = 2, .rounds = 5, .time = {0.1, 0.5, false},
-               .zoo = "zoo"};
+    bench b = {
+        .threads = 2, .rounds = 5, .time = {0.1, 0.5, false}, .zoo = "zoo"};
     cfx_error err = {0};
     FILE *rows;
     bool ok;
 
     if (!parse_options(&b, argc, argv)) {
-        fprintf(stderr, "usage: bench-speed [-k TEXT] [-t THREADS] "
-                "[-n ROUNDS] [-s SECONDS] [-z ZOO] [-p PEER] [-f] [-c] ROWS\n");
+        fprintf(
+            stderr,
+            "usage: bench-speed [-k TEXT] [-t THREADS] "
+            "[-n ROUNDS] [-s SECONDS] [-z ZOO] [-p PEER] [-f] [-c] ROWS\n");
         return 2;
     }
-    cfx_options options = {.size = sizeof(options), .threads = b.threads,
+    cfx_options options = {.size = sizeof(options),
+                           .threads = b.threads,
                            .keep_blas_threads = true};
     if (!(rows = fopen(b.rows, "r"))) {
         perror(b.rows);

@@ -37,30 +37,30 @@ typedef struct cli {
     cli_globals g;
     cfx_context *ctx;
     FILE *out;
-    cfx_outfile file;  /* of `out`, with -o */
-    void **plugin;     /* handles of loaded plugins */
+    cfx_outfile file; /* of `out`, with -o */
+    void **plugin;    /* handles of loaded plugins */
     int nplugins;
 } cli;
 
 /* The word to be completed: complete.c. */
 typedef struct cli_completing {
     cfx_context *ctx;
-    const char *begin;        /* its beginning, as typed */
-    const char *before;       /* text before it in the same argument */
+    const char *begin;  /* its beginning, as typed */
+    const char *before; /* text before it in the same argument */
     size_t before_len;
 } cli_completing;
 
 typedef struct cli_command {
     const char *name;
-    const char *args;         /* "MODEL", as usage shows it; "" for none */
-    const char *summary;      /* one line, without a full stop */
-    const char *details;      /* sentences; may be NULL */
+    const char *args;           /* "MODEL", as usage shows it; "" for none */
+    const char *summary;        /* one line, without a full stop */
+    const char *details;        /* sentences; may be NULL */
     void (*describe)(FILE *to); /* print more of --help, from a table; or
                                    NULL */
     const cli_option *options;
-    size_t size;              /* of the options struct */
+    size_t size; /* of the options struct */
     int min_args, max_args;
-    bool own_output;          /* -o is not for text: `run` opens the file */
+    bool own_output; /* -o is not for text: `run` opens the file */
     int (*run)(cli *c, const void *options, int nargs, char **args);
     /* Offers values of argument `arg`; NULL: files. */
     void (*complete)(cli_completing *at, int arg);
@@ -166,8 +166,8 @@ cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
 /* A symbol of --set: NAME=N, NAME=MIN..MAX. */
 typedef struct cli_symbol {
     char name[64];
-    int64_t min, max;   /* equal: the symbol is a number */
-    bool used;          /* some input has it */
+    int64_t min, max; /* equal: the symbol is a number */
+    bool used;        /* some input has it */
 } cli_symbol;
 
 typedef struct cli_symbols {
@@ -189,9 +189,9 @@ cfx_status cli_shape_make(cfx_value *out, cfx_context *ctx, cli_symbols *s,
 
 /* Print the memory plan of a run with such inputs (cfx shapes --memory), as
  * text, json or csv. */
-cfx_status cli_print_memory(cli *c, cfx_module *gm,
-                            const cli_inputs *in, const cli_symbols *s,
-                            const char *format, cfx_error *err);
+cfx_status cli_print_memory(cli *c, cfx_module *gm, const cli_inputs *in,
+                            const cli_symbols *s, const char *format,
+                            cfx_error *err);
 
 /* Like cli_inputs_make, but tensors are metas: of a file's type and shape, or
  * of a type and shape that may have symbols. Fails if no input has a symbol of

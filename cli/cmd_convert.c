@@ -68,11 +68,10 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "'%s' has no known suffix; known are %s", args[1],
                          list_formats(list, sizeof(list), 0));
     if (given & ~format->options)
-        return cli_usage(c, "--%s needs %s",
-                         given & ~format->options & CFX_SAVE_NAME ? "name"
-                                                                  : "lossless",
-                         list_formats(list, sizeof(list),
-                                      given & ~format->options));
+        return cli_usage(
+            c, "--%s needs %s",
+            given & ~format->options & CFX_SAVE_NAME ? "name" : "lossless",
+            list_formats(list, sizeof(list), given & ~format->options));
     cfx_status st = cli_load(c, &gm, args[0], true, &err);
     if (!st)
         st = cfx_model_save(args[1], gm, &how, &err);

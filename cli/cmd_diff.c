@@ -37,7 +37,8 @@ static const cli_option options[] = {
      offsetof(struct diff_options, graph)},
     {CLI_TEXT, 0, "cpu-b", "LEVEL",
      "run B with these instructions: plain, neon, avx2 or avx512 (A uses "
-     "--cpu)", offsetof(struct diff_options, cpu_b)},
+     "--cpu)",
+     offsetof(struct diff_options, cpu_b)},
     {CLI_COUNT, 0, "threads-b", "N", "run B on N threads",
      offsetof(struct diff_options, threads_b)},
     {CLI_TEXT, 0, "weights-b", "FILE", "read the weights of B from this file",
@@ -49,7 +50,7 @@ static const cli_option options[] = {
 
 /* One of the two models and its run. */
 struct side {
-    cli c;                   /* with the options of this side */
+    cli c; /* with the options of this side */
     const char *path;
     cfx_module *gm;
     cfx_interp it;
@@ -60,11 +61,11 @@ struct diff {
     struct side a, b;
     cfx_comparison cmp;
     bool json, all, graph;
-    const char *output;      /* file name; NULL: stdout */
+    const char *output; /* file name; NULL: stdout */
     FILE *out;
     json_t *differences, *only_a, *only_b;
     size_t nonly_a, nonly_b;
-    cli_progress *progress;  /* NULL: not shown */
+    cli_progress *progress; /* NULL: not shown */
 };
 
 /* ---- Progress ---- */
@@ -99,8 +100,7 @@ static cfx_status side_open(struct side *s, struct diff *d,
 
     if (st || o->graph)
         return st;
-    st = cli_inputs_make(&s->in, &s->c, s->gm, &o->inputs, o->seed.value,
-                         err);
+    st = cli_inputs_make(&s->in, &s->c, s->gm, &o->inputs, o->seed.value, err);
     if (!st)
         st = cfx_interp_init_with(&s->it, &cfx_interp_base, s->gm, &how, err);
     if (st)
@@ -134,8 +134,8 @@ static cfx_status add_json(struct diff *d, const cfx_node *n, cfx_value va,
     type_of(vb, b, sizeof(b));
     json_t *j = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:s}", "node", n->name,
-        "op", cfx_opcode_names[n->op], "target", n->target->text,
-        "type_a", a, "type_b", b, "elements", (json_int_t)by->elements,
+        "op", cfx_opcode_names[n->op], "target", n->target->text, "type_a", a,
+        "type_b", b, "elements", (json_int_t)by->elements,
         "elements_differing", (json_int_t)by->differing, "largest_absolute",
         by->max_abs, "largest_relative", by->max_rel, "text", by->text);
     return json_array_append_new(d->differences, j) ? CFX_ENOMEM : CFX_OK;
@@ -165,8 +165,9 @@ static cfx_status on_unmatched(void *user, const cfx_node *n, bool in_a)
     d->nonly_b += !in_a;
     if (d->json)
         return json_array_append_new(in_a ? d->only_a : d->only_b,
-                                     json_string(n->name)) ? CFX_ENOMEM
-                                                           : CFX_OK;
+                                     json_string(n->name))
+                   ? CFX_ENOMEM
+                   : CFX_OK;
     if (d->all)
         fprintf(d->out, "%%%s is only in %s\n", n->name,
                 in_a ? d->a.path : d->b.path);
@@ -175,11 +176,11 @@ static cfx_status on_unmatched(void *user, const cfx_node *n, bool in_a)
 
 static cfx_status print_json(struct diff *d, cfx_error *err)
 {
-    json_t *j = json_pack(
-        "{s:s, s:s, s:s, s:I, s:O, s:O, s:O}", "schema", "cfx-diff-1", "a",
-        d->a.path, "b", d->b.path, "nodes_compared",
-        (json_int_t)d->cmp.ncompared, "differences", d->differences, "only_a",
-        d->only_a, "only_b", d->only_b);
+    json_t *j = json_pack("{s:s, s:s, s:s, s:I, s:O, s:O, s:O}", "schema",
+                          "cfx-diff-1", "a", d->a.path, "b", d->b.path,
+                          "nodes_compared", (json_int_t)d->cmp.ncompared,
+                          "differences", d->differences, "only_a", d->only_a,
+                          "only_b", d->only_b);
 
     if (!j)
         return cfx_no_memory(err);
@@ -223,8 +224,8 @@ static cfx_status compare_sides(struct diff *d, cfx_error *err)
     if (st == CFX_ENOMEM)
         cfx_no_memory(err);
     if (st && d->cmp.failed)
-        cfx_fail_at(err, "%s", d->cmp.failed == &d->a.it ? d->a.path
-                                                         : d->b.path);
+        cfx_fail_at(err, "%s",
+                    d->cmp.failed == &d->a.it ? d->a.path : d->b.path);
     if (st)
         return st;
     if (d->json)
@@ -280,12 +281,15 @@ static int run_diff(struct diff *d, const struct diff_options *o)
     if (!st)
         st = compare(d, &err);
     if (!st && d->cmp.ndiffer && d->graph)
-        st = cfx_fail(&err, CFX_EGRAPH, "%s: its graph differs from that of "
-                      "%s in %zu lines", d->b.path, d->a.path,
-                      d->cmp.ndiffer);
+        st = cfx_fail(&err, CFX_EGRAPH,
+                      "%s: its graph differs from that of "
+                      "%s in %zu lines",
+                      d->b.path, d->a.path, d->cmp.ndiffer);
     else if (!st && d->cmp.ndiffer)
-        st = cfx_fail(&err, CFX_ENUMERIC, "%s: %%%s differs from that of %s: "
-                      "%s", d->b.path, d->cmp.first_b->name, d->a.path,
+        st = cfx_fail(&err, CFX_ENUMERIC,
+                      "%s: %%%s differs from that of %s: "
+                      "%s",
+                      d->b.path, d->cmp.first_b->name, d->a.path,
                       d->cmp.first.text);
     side_close(&d->a);
     side_close(&d->b);
@@ -302,7 +306,9 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     cfx_error err = {0};
     struct diff d = {.a = {.c = *c, .path = args[0]},
                      .b = {.c = *c, .path = args[nargs > 1]},
-                     .all = o->all, .graph = o->graph, .output = c->g.output};
+                     .all = o->all,
+                     .graph = o->graph,
+                     .output = c->g.output};
     cfx_tolerance *t = &d.cmp.tolerance;
 
     d.cmp.size = sizeof(d.cmp);

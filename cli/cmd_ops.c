@@ -54,8 +54,7 @@ static bool is_named(const char *schema, const char *name)
 {
     size_t n = strlen(name);
 
-    return !strncmp(schema, name, n) &&
-           (schema[n] == '(' || schema[n] == '.');
+    return !strncmp(schema, name, n) && (schema[n] == '(' || schema[n] == '.');
 }
 
 /* ---- Operators ---- */
@@ -192,8 +191,8 @@ static int unknown(const cli *c, bool modules, const char *name)
 static int show_one(cli *c, bool modules, const char *name)
 {
     const cfx_op *op = modules ? NULL : find_op(c->ctx, name);
-    const cfx_module_type *type =
-        modules ? cfx_find_module_type(c->ctx, name) : NULL;
+    const cfx_module_type *type = modules ? cfx_find_module_type(c->ctx, name)
+                                          : NULL;
 
     if (op)
         print_op(c->out, op);

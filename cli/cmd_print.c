@@ -48,8 +48,8 @@ static cfx_status print_graph(cfx_sink to, const cfx_module *gm,
                               const struct print_options *o, cfx_error *err)
 {
     (void)o;
-    return put_line_end(to, cfx_print_graph(to, cfx_graph_module_graph(gm),
-                                            false, err));
+    return put_line_end(
+        to, cfx_print_graph(to, cfx_graph_module_graph(gm), false, err));
 }
 
 static cfx_status print_tabular(cfx_sink to, const cfx_module *gm,
@@ -69,11 +69,13 @@ static cfx_status print_code(cfx_sink to, const cfx_module *gm,
 static cfx_status print_readable(cfx_sink to, const cfx_module *gm,
                                  const struct print_options *o, cfx_error *err)
 {
-    cfx_code_options how = {
-        .size = sizeof(how), .include_stride = o->stride,
-        .include_device = o->device, .colored = o->color,
-        .expanded_def = o->expanded, .additional_meta = o->meta.item,
-        .nadditional_meta = (size_t)o->meta.n};
+    cfx_code_options how = {.size = sizeof(how),
+                            .include_stride = o->stride,
+                            .include_device = o->device,
+                            .colored = o->color,
+                            .expanded_def = o->expanded,
+                            .additional_meta = o->meta.item,
+                            .nadditional_meta = (size_t)o->meta.n};
     return put_line_end(to, cfx_print_readable_with(to, gm, &how, err));
 }
 
@@ -101,9 +103,9 @@ static cfx_status print_lossless(cfx_sink to, const cfx_module *gm,
 static cfx_status print_dot(cfx_sink to, const cfx_module *gm,
                             const struct print_options *o, cfx_error *err)
 {
-    cfx_picture_options how = {
-        .size = sizeof(how), .ignore_parameters_and_buffers = !o->parameters,
-        .parse_stack_trace = true};
+    cfx_picture_options how = {.size = sizeof(how),
+                               .ignore_parameters_and_buffers = !o->parameters,
+                               .parse_stack_trace = true};
     return cfx_print_dot(to, gm, &how, err);
 }
 
@@ -135,8 +137,7 @@ static const struct format {
      "As PyTorch prints gm.print_readable()."},
     {"modules", print_modules, false, "As PyTorch prints gm."},
     {"model", print_model, false, "The whole model file."},
-    {"cfx", print_lossless, true,
-     "The lossless superset of the model file."},
+    {"cfx", print_lossless, true, "The lossless superset of the model file."},
     {"dot", print_dot, false, "A picture for Graphviz."},
     {"svg", print_svg, false, "A picture."},
     {"c", print_c, true, "A program in C."},

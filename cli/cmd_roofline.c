@@ -37,7 +37,8 @@ static const cli_option options[] = {
      AT(set)},
     {CLI_TEXT, 0, "sweep", "NAME=RANGE",
      "print a row for each value of a symbol: N=1..64, N=1..64:8 (steps of 8), "
-     "N=1..1024*2 (doubling)", AT(sweep)},
+     "N=1..1024*2 (doubling)",
+     AT(sweep)},
     {CLI_TEXT, 'm', "machine", "FILE",
      "compute floors for this machine: a file that cfx machine wrote, or the "
      "name of one that comes with cfx (default: this machine, measured once)",
@@ -49,8 +50,10 @@ static const cli_option options[] = {
      AT(runs)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      AT(seed)},
-    {CLI_TEXT, 0, "by", "WHAT", "print a row for each node (default), "
-     "module, operator or bound", AT(by)},
+    {CLI_TEXT, 0, "by", "WHAT",
+     "print a row for each node (default), "
+     "module, operator or bound",
+     AT(by)},
     {CLI_COUNT, 0, "depth", "N",
      "print a row for each module down to depth N of the tree", AT(depth)},
     {CLI_TEXT, 0, "sort", "COLUMN", "sort by a column, the largest first",
@@ -66,14 +69,16 @@ static const cli_option options[] = {
      "print the changes against another report (the JSON of an earlier one), "
      "another model, or the same model on another machine",
      AT(against)},
-    {CLI_TEXT, 0, "assert-flops", "N",
-     "fail if FLOPs exceed this: 8.3G", AT(most_flops)},
+    {CLI_TEXT, 0, "assert-flops", "N", "fail if FLOPs exceed this: 8.3G",
+     AT(most_flops)},
     {CLI_TEXT, 0, "assert-peak-memory", "N",
      "fail if peak live bytes exceed this: 64M", AT(most_memory)},
     {CLI_TEXT, 0, "assert-seconds", "S",
      "fail if a run takes longer: with --measure the median of the runs, else "
-     "the floor", AT(most_seconds)},
-    {CLI_TEXT, 'f', "format", "FORMAT", "text (default); markdown, csv; json; "
+     "the floor",
+     AT(most_seconds)},
+    {CLI_TEXT, 'f', "format", "FORMAT",
+     "text (default); markdown, csv; json; "
      "html: a page with the plot; svg: the plot alone; dot: the graph for "
      "Graphviz, nodes with more time darker; trace: for Perfetto",
      AT(format)},
@@ -101,8 +106,7 @@ static const struct format {
     {"html", cfx_roofline_print_html, CFX_ROOFLINE_TEXT, true, false, true},
     {"svg", cfx_roofline_print_svg, CFX_ROOFLINE_TEXT, true, false, false},
     {"dot", cfx_roofline_print_dot, CFX_ROOFLINE_TEXT, true, false, false},
-    {"trace", cfx_roofline_print_trace, CFX_ROOFLINE_TEXT, true, false,
-     false},
+    {"trace", cfx_roofline_print_trace, CFX_ROOFLINE_TEXT, true, false, false},
 };
 
 /* ---- View ---- */
@@ -121,13 +125,18 @@ static bool make_view(cfx_roofline_view *v, const cli *c,
 {
     static const char *const names[] = {"node", "module", "operator", "bound"};
 
-    *v = (cfx_roofline_view){
-        .size = sizeof(*v), .depth = o->depth,
-        .parts = !o->by && !o->depth && !o->columns && !o->sweep,
-        .by = o->sweep ? CFX_BY_POINT
-              : o->depth ? CFX_BY_MODULE : CFX_BY_NODE,
-        .columns = o->columns, .sort = o->sort, .top = (size_t)o->top,
-        .width = terminal_width(c->out), .model = model};
+    *v = (cfx_roofline_view){.size = sizeof(*v),
+                             .depth = o->depth,
+                             .parts = !o->by && !o->depth && !o->columns &&
+                                      !o->sweep,
+                             .by = o->sweep   ? CFX_BY_POINT
+                                   : o->depth ? CFX_BY_MODULE
+                                              : CFX_BY_NODE,
+                             .columns = o->columns,
+                             .sort = o->sort,
+                             .top = (size_t)o->top,
+                             .width = terminal_width(c->out),
+                             .model = model};
     for (int i = 0; o->by && i < 4; i++) {
         if (!strcmp(o->by, names[i])) {
             v->by = (cfx_roofline_by)i;
@@ -223,8 +232,10 @@ struct filling {
 
 static cfx_status needs_numbers(const struct filling *f)
 {
-    return cfx_fail(f->err, CFX_EINVAL, "input %s: --measure needs extents "
-                    "that are numbers (--set gives them)", f->name);
+    return cfx_fail(f->err, CFX_EINVAL,
+                    "input %s: --measure needs extents "
+                    "that are numbers (--set gives them)",
+                    f->name);
 }
 
 /* Make a tensor for a meta, filled as cfx run does. */
@@ -246,8 +257,7 @@ static cfx_status fill_value(void *user, cfx_value v, cfx_value *out)
             return needs_numbers(f);
         shape[i] = cfx_tensor_size(v.u.tensor, i);
     }
-    cfx_status st = cfx_tensor_new(&t, f->c->ctx,
-                                   (cfx_dtype)v.u.tensor->dtype,
+    cfx_status st = cfx_tensor_new(&t, f->c->ctx, (cfx_dtype)v.u.tensor->dtype,
                                    v.u.tensor->rank, shape, f->err);
     if (st)
         return st;
@@ -311,8 +321,10 @@ static cfx_status analyse(cfx_roofline **out, cli *c,
                           cfx_module *gm, const cfx_machine *machine,
                           cfx_error *err)
 {
-    cfx_roofline_options how = {.size = sizeof(how), .machine = machine,
-                                .threads = threads_of(c, o), .env = s->env};
+    cfx_roofline_options how = {.size = sizeof(how),
+                                .machine = machine,
+                                .threads = threads_of(c, o),
+                                .env = s->env};
     cli_inputs in = {0};
     cfx_status st = cli_shapes_make(&in, c, gm, &o->inputs, s, err);
 
@@ -357,7 +369,7 @@ static cfx_status check_amount(const char *option, const char *text,
     if (value < 0)
         return cfx_fail(err, CFX_EINVAL, "--%s: %s not known (%s)", option,
                         what,
-                        value == SYMBOLIC ? "--set gives numbers to symbols"
+                        value == SYMBOLIC    ? "--set gives numbers to symbols"
                         : value == TOO_LARGE ? "more than 61 bits can count"
                                              : "without a machine");
     if (value <= most)
@@ -369,7 +381,8 @@ static cfx_status check_amount(const char *option, const char *text,
 static double number_of(cfx_dim d)
 {
     return cfx_dim_is_int(d)   ? (double)cfx_dim_value(d)
-           : cfx_dim_is_bad(d) ? TOO_LARGE : SYMBOLIC;
+           : cfx_dim_is_bad(d) ? TOO_LARGE
+                               : SYMBOLIC;
 }
 
 /* Return the time of a run, or its floor. */
@@ -385,7 +398,8 @@ static double seconds_of(const cfx_roofline *r)
         return r->total.floor;
     return cfx_dim_is_bad(cfx_cost_flops(r->env, c)) ||
                    cfx_dim_is_bad(cfx_cost_bytes(r->env, c))
-               ? TOO_LARGE : SYMBOLIC;
+               ? TOO_LARGE
+               : SYMBOLIC;
 }
 
 static cfx_status check_amounts(const struct roofline_options *o,
@@ -401,7 +415,8 @@ static cfx_status check_amounts(const struct roofline_options *o,
     if (!st)
         st = check_amount("assert-seconds", o->most_seconds, seconds_of(r),
                           r->runs ? "the measured seconds are"
-                                  : "the floor's seconds are", err);
+                                  : "the floor's seconds are",
+                          err);
     return st;
 }
 
@@ -448,10 +463,9 @@ static cfx_status against_analysed(const struct comparison *x, cfx_module *gm,
     if (st)
         cfx_fail_at(err, "%s", x->o->against);
     else
-        st = cli_printed(cfx_roofline_compare(cfx_sink_file(x->c->out), x->r,
-                                              other, model,
-                                              x->format->compared, x->view,
-                                              err));
+        st = cli_printed(
+            cfx_roofline_compare(cfx_sink_file(x->c->out), x->r, other, model,
+                                 x->format->compared, x->view, err));
     cfx_roofline_free(other);
     cli_symbols_release(&symbols);
     return st;
@@ -580,8 +594,10 @@ static int check_sweep(cli *c, const char *text)
     if (!text)
         return CLI_OK;
     if (!read_sweep(text, &s))
-        return cli_usage(c, "--sweep %s: should be N=1..64, N=1..64:8 or "
-                         "N=1..1024*2", text);
+        return cli_usage(c,
+                         "--sweep %s: should be N=1..64, N=1..64:8 or "
+                         "N=1..1024*2",
+                         text);
     if (s.from < 1)
         return cli_usage(c, "--sweep %s: symbols begin at 1", text);
     if (s.from > s.to)
@@ -592,10 +608,11 @@ static int check_sweep(cli *c, const char *text)
 
 static int check_limits(cli *c, const struct roofline_options *o)
 {
-    const struct { const char *option, *text; } limits[] = {
-        {"assert-flops", o->most_flops},
-        {"assert-peak-memory", o->most_memory},
-        {"assert-seconds", o->most_seconds}};
+    const struct {
+        const char *option, *text;
+    } limits[] = {{"assert-flops", o->most_flops},
+                  {"assert-peak-memory", o->most_memory},
+                  {"assert-seconds", o->most_seconds}};
     double most;
 
     for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
@@ -631,7 +648,7 @@ static int check_effects(cli *c, const struct roofline_options *o,
                          shown ? shown : "sweep");
     if (o->against && format->only_one)
         return cli_usage(c, "--against is printed as text, markdown, csv or "
-                         "json");
+                            "json");
     return CLI_OK;
 }
 

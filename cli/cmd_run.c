@@ -95,8 +95,8 @@ static cfx_status save_run_node(cfx_interp *it, const cfx_node *n,
 
     for (int i = 0; i < w->nsaves && !st; i++) {
         if (w->save[i].node == n)
-            st = cli_write_value(w->save[i].path, n->name, w->ctx,
-                                 *out, it->err);
+            st = cli_write_value(w->save[i].path, n->name, w->ctx, *out,
+                                 it->err);
     }
     if (st) {
         cfx_value_unref(*out);
@@ -190,8 +190,10 @@ static void report_misses(const struct walk *w, cfx_context *ctx)
     cfx_planned_counts n = cfx_planned_scope_counts(&w->scope);
 
     if (n.missed)
-        cfx_message(ctx, CFX_NOTE, "--arena: %llu of %llu blocks (%llu bytes) "
-                    "are not in the arena", (unsigned long long)n.missed,
+        cfx_message(ctx, CFX_NOTE,
+                    "--arena: %llu of %llu blocks (%llu bytes) "
+                    "are not in the arena",
+                    (unsigned long long)n.missed,
                     (unsigned long long)(n.placed + n.missed),
                     (unsigned long long)n.missed_bytes);
 }

@@ -98,9 +98,9 @@ static const struct format {
     format_fn *print;
     bool meta; /* it prints shapes in the nodes' meta */
 } formats[] = {
-    {"text", print_text, false},         {"json", print_json, false},
-    {"csv", print_csv, false},           {"graph", print_graph, true},
-    {"readable", print_readable, true},  {"dot", print_dot, true},
+    {"text", print_text, false},        {"json", print_json, false},
+    {"csv", print_csv, false},          {"graph", print_graph, true},
+    {"readable", print_readable, true}, {"dot", print_dot, true},
 };
 
 /* ---- Assertions ---- */
@@ -117,8 +117,10 @@ static cfx_status check_assert(const cfx_shape_prop *p, cfx_shape_match *match,
     cfx_value want = CFX_NOTHING;
 
     if (!len)
-        return cfx_fail(err, CFX_EINVAL, "--assert %s: should be "
-                        "NODE=f32[2,3]", text);
+        return cfx_fail(err, CFX_EINVAL,
+                        "--assert %s: should be "
+                        "NODE=f32[2,3]",
+                        text);
     char *name = malloc(len + 1);
     if (!name)
         return cfx_no_memory(err);
@@ -126,12 +128,13 @@ static cfx_status check_assert(const cfx_shape_prop *p, cfx_shape_match *match,
     name[len - (*text == '%')] = '\0';
     const cfx_node *n = cfx_graph_find(p->base.graph, name);
     cfx_status st = n ? cli_shape_make(&want, ctx, s, equals + 1, err)
-                      : cfx_fail(err, CFX_ENAME, "--assert: there is no node "
-                                 "'%s'", name);
+                      : cfx_fail(err, CFX_ENAME,
+                                 "--assert: there is no node "
+                                 "'%s'",
+                                 name);
     if (!st)
-        st = cfx_shape_match_check(match, n->name,
-                                   cfx_interp_env(&p->base, n), want, false,
-                                   err);
+        st = cfx_shape_match_check(match, n->name, cfx_interp_env(&p->base, n),
+                                   want, false, err);
     cfx_value_unref(want);
     free(name);
     return st;
@@ -178,9 +181,11 @@ static cfx_status propagate(cli *c, cfx_module *gm,
         return st;
     }
     if (!st) {
-        const cfx_shape_prop_options how = {
-            .size = sizeof(how), .env = symbols.env, .keep_values = true,
-            .no_meta = !format->meta, .check = true};
+        const cfx_shape_prop_options how = {.size = sizeof(how),
+                                            .env = symbols.env,
+                                            .keep_values = true,
+                                            .no_meta = !format->meta,
+                                            .check = true};
         st = cfx_shape_prop_init(&p, NULL, gm, &how, err);
     }
     if (!st)
@@ -188,8 +193,8 @@ static cfx_status propagate(cli *c, cfx_module *gm,
     if (!st)
         st = check_asserts(&p, &symbols, &o->asserts, err);
     if (!st)
-        st = cli_printed(format->print(cfx_sink_file(c->out), &p, o->depth,
-                                       err));
+        st = cli_printed(
+            format->print(cfx_sink_file(c->out), &p, o->depth, err));
     cfx_value_unref(result);
     cfx_interp_release(&p.base);
     cli_inputs_release(&in);
@@ -210,7 +215,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
                          o->format);
     if (o->memory && (format->meta || o->depth || o->asserts.n))
         return cli_usage(c, "--memory goes with --format text, json or csv, "
-                         "and without --depth and --assert");
+                            "and without --depth and --assert");
     /* Weights have shapes that the text lacks, and values of small tensors. */
     cfx_status st = cli_load(c, &gm, args[0], true, &err);
     if (!st) {

@@ -74,7 +74,8 @@ static cfx_status report(void *user, cfx_module *gm, const cfx_pass_report *r,
 
     (void)gm;
     if (how->reverse && !r->step && !r->changed)
-        return cfx_fail(err, CFX_EINVAL, "nothing to undo: no node carries the "
+        return cfx_fail(err, CFX_EINVAL,
+                        "nothing to undo: no node carries the "
                         "traces of '%s' (leave it out if it changed nothing; "
                         "else start from the file that cfx transform wrote)",
                         r->text);

@@ -116,8 +116,8 @@ int cli_complete(const cli_command *const *commands, int ncommands, int n,
         return CLI_OK;
     }
     if (cmd)
-        return offer_arguments(&at, cmd, count_arguments(cmd->options,
-                                                         place + 1, n, words));
+        return offer_arguments(
+            &at, cmd, count_arguments(cmd->options, place + 1, n, words));
     if (place == n - 1 || !n)
         offer_commands(&at, commands, ncommands);
     return CLI_OK;

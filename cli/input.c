@@ -90,8 +90,10 @@ static cfx_status parse_literal(cfx_value *out, cfx_context *ctx,
         st = CFX_EINVAL;
     }
     if (st)
-        return cfx_fail(err, CFX_EINVAL, "'%s' is not a .npy file, type and "
-                        "shape as in f32[1,3,224,224], or number", text);
+        return cfx_fail(err, CFX_EINVAL,
+                        "'%s' is not a .npy file, type and "
+                        "shape as in f32[1,3,224,224], or number",
+                        text);
     return CFX_OK;
 }
 
@@ -120,7 +122,8 @@ static const char *name_of(const cfx_node *n)
 {
     const char *target = n->target->text;
 
-    return target + strspn(target, "*"); /* skip the stars of *args, **kwargs */
+    return target +
+           strspn(target, "*"); /* skip the stars of *args, **kwargs */
 }
 
 /* Return the index of a placeholder by name, or n. */
@@ -176,10 +179,14 @@ static cfx_status take_input(cli_inputs *in, const cfx_node **list,
     }
     if (i == in->n) {
         list_names(names, sizeof(names), list, in->n);
-        return len ? cfx_fail(err, CFX_ENAME, "there is no input '%.*s'; the "
-                              "model has: %s", (int)len, text - len - 1, names)
-                   : cfx_fail(err, CFX_EINVAL, "'%s' is one input too many; "
-                              "the model has: %s", text, names);
+        return len ? cfx_fail(err, CFX_ENAME,
+                              "there is no input '%.*s'; the "
+                              "model has: %s",
+                              (int)len, text - len - 1, names)
+                   : cfx_fail(err, CFX_EINVAL,
+                              "'%s' is one input too many; "
+                              "the model has: %s",
+                              text, names);
     }
     if (!cfx_value_is_absent(in->value[i]))
         return cfx_fail(err, CFX_EINVAL, "the input '%s' is given twice",
@@ -206,8 +213,10 @@ static cfx_status add_defaults(cli_inputs *in, const cfx_node **list,
             continue;
         if (!list[i]->nargs) {
             list_names(names, sizeof(names), list, in->n);
-            return cfx_fail(err, CFX_EINVAL, "the input '%s' is missing; the "
-                            "model has: %s", name_of(list[i]), names);
+            return cfx_fail(err, CFX_EINVAL,
+                            "the input '%s' is missing; the "
+                            "model has: %s",
+                            name_of(list[i]), names);
         }
         in->value[i] = cfx_value_ref(list[i]->args[0]);
     }

@@ -41,7 +41,8 @@ const cli_option cli_global_options[] = {
      offsetof(cli_globals, no_mmap)},
     {CLI_FLAG, 0, "assume-defaults", NULL,
      "use the constructor's default for arguments that the text of a module "
-     "does not have", offsetof(cli_globals, assume_defaults)},
+     "does not have",
+     offsetof(cli_globals, assume_defaults)},
     {CLI_LIST, 0, "load", "FILE.so",
      "load operators, modules and passes from a shared object; may be "
      "repeated",
@@ -71,7 +72,7 @@ void cli_print_line(const char *text)
 /* Return the option that would help. */
 static const char *advice(cfx_status code)
 {
-    return code == CFX_EUNDECIDED ? " (--assume-defaults uses the defaults)"
+    return code == CFX_EUNDECIDED  ? " (--assume-defaults uses the defaults)"
            : code == CFX_EOPERATOR ? " (--load FILE.so registers operators)"
                                    : "";
 }
@@ -107,8 +108,7 @@ int cli_usage(const cli *c, const char *fmt, ...)
 const void *cli_find(const void *table, size_t n, size_t row, const char *name)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *const *at =
-            (const void *)((const char *)table + i * row);
+        const char *const *at = (const void *)((const char *)table + i * row);
         if (!name || !strcmp(*at, name))
             return at;
     }
@@ -125,7 +125,8 @@ static void print_help(FILE *to)
           "GraphModule,\n"
           "f\"{gm!r}\\n\\n{gm.graph}\\n\"; its weights are in "
           "MODEL.safetensors beside it.\n\n"
-          "Commands:\n", to);
+          "Commands:\n",
+          to);
     for (int i = 0; i < NCOMMANDS; i++)
         fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\nOptions that all commands take:\n", to);

@@ -103,24 +103,14 @@ static bool set_value(const cli_option *o, void *into, const char *text)
     void *at = (char *)into + o->at;
 
     switch (o->kind) {
-    case CLI_FLAG:
-        *(bool *)at = true;
-        return true;
-    case CLI_TEXT:
-        *(const char **)at = text;
-        return true;
-    case CLI_COUNT:
-        return set_count(at, text);
-    case CLI_SIZE:
-        return set_size(at, text);
-    case CLI_SECONDS:
-        return set_seconds(at, text);
-    case CLI_SEED:
-        return set_seed(at, text);
-    case CLI_LIST:
-        return add_item(at, text);
-    case CLI_END:
-        break;
+    case CLI_FLAG: *(bool *)at = true; return true;
+    case CLI_TEXT: *(const char **)at = text; return true;
+    case CLI_COUNT: return set_count(at, text);
+    case CLI_SIZE: return set_size(at, text);
+    case CLI_SECONDS: return set_seconds(at, text);
+    case CLI_SEED: return set_seed(at, text);
+    case CLI_LIST: return add_item(at, text);
+    case CLI_END: break;
     }
     return false;
 }

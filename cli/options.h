@@ -35,7 +35,7 @@ typedef struct cli_list {
 
 typedef struct cli_option {
     cli_kind kind;
-    char letter;       /* 0: none */
+    char letter; /* 0: none */
     const char *name;
     const char *value; /* placeholder of its value; NULL for flags */
     const char *help;

@@ -30,8 +30,10 @@ static cfx_status extend(char *name, size_t len, cfx_value key, cfx_error *err)
                 : -1;
 
     if (n < 0 || (size_t)n >= room)
-        return cfx_fail(err, CFX_EUNSUPPORTED, "%s has a key that cannot name "
-                        "an output", name);
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "%s has a key that cannot name "
+                        "an output",
+                        name);
     return CFX_OK;
 }
 
@@ -46,7 +48,8 @@ static cfx_status visit(cfx_value v, char *name, part_fn *fn, void *user,
     if (!dict && !cfx_value_is_seq(v))
         return fn(user, name, v, err);
     for (uint32_t i = 0; i < v.u.seq->len && !st; i++) {
-        const cfx_value *item = v.u.seq->item; /* for a dict: key, value, ... */
+        const cfx_value *item =
+            v.u.seq->item; /* for a dict: key, value, ... */
         st = extend(name, len, dict ? item[i++] : cfx_int(i), err);
         if (!st)
             st = visit(item[i], name, fn, user, err);
@@ -135,8 +138,8 @@ static cfx_status print_top(const struct printer *p, const cfx_tensor *t,
 
     if (st)
         return st;
-    struct ranked *row = malloc((size_t)cfx_tensor_size(t, t->rank - 1) *
-                                sizeof(*row) + 1);
+    struct ranked *row = malloc(
+        (size_t)cfx_tensor_size(t, t->rank - 1) * sizeof(*row) + 1);
     if (row)
         print_rows(p->to, flat, p->top, row);
     else
@@ -195,7 +198,8 @@ static cfx_status number_tensor(cfx_tensor **out, cfx_context *ctx,
                                 cfx_value v, cfx_error *err)
 {
     cfx_dtype dtype = v.kind == CFX_FLOAT        ? CFX_F64
-                      : v.kind == CFX_BOOL_VALUE ? CFX_BOOL : CFX_I64;
+                      : v.kind == CFX_BOOL_VALUE ? CFX_BOOL
+                                                 : CFX_I64;
     cfx_status st = cfx_tensor_new(out, ctx, dtype, 0, NULL, err);
 
     if (st)
@@ -228,8 +232,10 @@ cfx_status cli_write_value(const char *path, const char *key, cfx_context *ctx,
     cfx_status st = CFX_OK;
 
     if (!t && !is_number(v))
-        return cfx_fail(err, CFX_EUNSUPPORTED, "%s: a %s cannot be written as "
-                        "a tensor", path, cfx_kind_name((cfx_kind)v.kind));
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "%s: a %s cannot be written as "
+                        "a tensor",
+                        path, cfx_kind_name((cfx_kind)v.kind));
     if (!t)
         st = number_tensor(&t, ctx, v, err);
     const cfx_named_tensor item = {key, t};
@@ -262,12 +268,15 @@ static cfx_status check_part(void *user, const char *name, cfx_value v,
     const struct writer *w = user;
 
     if (strchr(name, '/'))
-        return cfx_fail(err, CFX_EINVAL, "%s/%s.npy: a key with a slash cannot "
-                        "name a file", w->dir, name);
+        return cfx_fail(err, CFX_EINVAL,
+                        "%s/%s.npy: a key with a slash cannot "
+                        "name a file",
+                        w->dir, name);
     if (v.kind == CFX_TENSOR && !cfx_dtypes[v.u.tensor->dtype].npy)
-        return cfx_fail(err, CFX_EUNSUPPORTED, "%s/%s.npy: NumPy has no %s; "
-                        "--save output=FILE.safetensors takes it", w->dir, name,
-                        cfx_dtypes[v.u.tensor->dtype].name);
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "%s/%s.npy: NumPy has no %s; "
+                        "--save output=FILE.safetensors takes it",
+                        w->dir, name, cfx_dtypes[v.u.tensor->dtype].name);
     return CFX_OK;
 }
 

@@ -49,20 +49,26 @@ static cfx_status init_plugin(void *handle, const char *path, cfx_context *ctx,
                               cfx_error *err)
 {
     typedef cfx_status init_fn(cfx_context *, cfx_error *);
-    union { void *object; init_fn *function; } init;
+    union {
+        void *object;
+        init_fn *function;
+    } init;
 
     const int *abi = dlsym(handle, "cfx_plugin_abi");
     init.object = dlsym(handle, "cfx_plugin_init");
     if (!init.object)
         return cfx_fail(err, CFX_ENAME, "%s: has no cfx_plugin_init", path);
     if (!abi)
-        return cfx_fail(err, CFX_EINVAL, "%s: does not say for which ABI it "
+        return cfx_fail(err, CFX_EINVAL,
+                        "%s: does not say for which ABI it "
                         "was compiled: begin its function with "
-                        "CFX_PLUGIN_INIT(ctx, err)", path);
+                        "CFX_PLUGIN_INIT(ctx, err)",
+                        path);
     if (*abi != CFX_ABI_VERSION)
-        return cfx_fail(err, CFX_EINVAL, "%s: was compiled for ABI %d, this "
-                        "program has %d: compile it again", path, *abi,
-                        CFX_ABI_VERSION);
+        return cfx_fail(err, CFX_EINVAL,
+                        "%s: was compiled for ABI %d, this "
+                        "program has %d: compile it again",
+                        path, *abi, CFX_ABI_VERSION);
     cfx_status st = init.function(ctx, err);
     if (st) {
         cfx_fail(err, st, "cfx_plugin_init failed");
@@ -164,7 +170,7 @@ int cli_open(cli *c)
         return cli_usage(c, "'%s' is not a valid LEVEL for --cpu", c->g.cpu);
     if (c->g.weights && c->g.random_weights.given)
         return cli_usage(c, "--weights and --random-weights exclude each "
-                         "other");
+                            "other");
     cfx_status st = cfx_context_new(&c->ctx, &o, &err);
     if (st)
         return cli_fail(&err);

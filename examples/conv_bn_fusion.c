@@ -18,7 +18,8 @@
 static cfx_module *calls(cfx_module *gm, const cfx_node *n, const char *type)
 {
     cfx_module *m = n->op != CFX_CALL_MODULE
-                        ? NULL : cfx_module_at(gm, n->target->text);
+                        ? NULL
+                        : cfx_module_at(gm, n->target->text);
     return m && !strcmp(cfx_module_class_name(m), type) ? m : NULL;
 }
 
@@ -27,13 +28,13 @@ static cfx_module *calls(cfx_module *gm, const cfx_node *n, const char *type)
 static bool fold(cfx_module *gm, const char *path, cfx_scope *s,
                  cfx_module *conv, cfx_module *bn, cfx_error *err)
 {
-    cfx_value all = cfx_list(s, cfx_int(-1), cfx_int(1), cfx_int(1),
-                             cfx_int(1)), b = P(conv, "bias"), args[9];
-    cfx_value scale = cfx_mul(s, P(bn, "weight"), cfx_rsqrt(s,
-        cfx_add(s, P(bn, "running_var"), cfx_attr(bn, "eps"))));
+    cfx_value args[9], b = P(conv, "bias");
+    cfx_value zero = cfx_int(0), one = cfx_int(1);
+    cfx_value all = cfx_list(s, cfx_int(-1), one, one, one);
+    cfx_value var = cfx_add(s, P(bn, "running_var"), cfx_attr(bn, "eps"));
+    cfx_value scale = cfx_mul(s, P(bn, "weight"), cfx_rsqrt(s, var));
     cfx_value w = cfx_mul(s, P(conv, "weight"), cfx_reshape(s, scale, all));
-    b = cfx_sub(s, cfx_value_is_none(b) ? cfx_int(0) : b,
-                P(bn, "running_mean"));
+    b = cfx_sub(s, cfx_value_is_none(b) ? zero : b, P(bn, "running_mean"));
     b = cfx_add(s, cfx_mul(s, b, scale), P(bn, "bias"));
     memcpy(args, cfx_module_attrs(conv), sizeof(args));
     args[7] = cfx_bool(true); /* `bias` of Conv2d(in_channels, ...) */

@@ -49,12 +49,12 @@ int main(int argc, char **argv)
     if (argc != 3 || cfx_context_new(&ctx, NULL, &err))
         return 2;
     cfx_scope_init(&s.base, &counting_class, ctx, NULL);
-    int failed =
-        cfx_model_load(&model, ctx, argv[1], &load, &err) ||
-        cfx_npy_read(&x, ctx, argv[2], &err) ||
-        cfx_interp_init_with(&it, &cfx_interp_base, model, &options, &err) ||
-        cfx_interp_run(&it, (cfx_value[]){cfx_value_of_tensor(x)}, 1, &y,
-                       &err);
+    int failed = cfx_model_load(&model, ctx, argv[1], &load, &err) ||
+                 cfx_npy_read(&x, ctx, argv[2], &err) ||
+                 cfx_interp_init_with(&it, &cfx_interp_base, model, &options,
+                                      &err) ||
+                 cfx_interp_run(&it, (cfx_value[]){cfx_value_of_tensor(x)}, 1,
+                                &y, &err);
     if (failed)
         fprintf(stderr, "count_flops: %s\n", err.text);
     for (int op = 0; op < CFX_NOPCODES && !failed; op++)

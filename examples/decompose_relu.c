@@ -59,11 +59,10 @@ int main(int argc, char **argv)
 
     if (argc != 2 || cfx_context_new(&ctx, NULL, &err))
         return 2;
-    int failed =
-        cfx_model_load(&model, ctx, argv[1], &load, &err) ||
-        cfx_transformer_init(&t, &relu_class, model, NULL, &err) ||
-        cfx_transform(&t, &without, &err) ||
-        cfx_print_model(cfx_sink_file(stdout), without, false, &err);
+    int failed = cfx_model_load(&model, ctx, argv[1], &load, &err) ||
+                 cfx_transformer_init(&t, &relu_class, model, NULL, &err) ||
+                 cfx_transform(&t, &without, &err) ||
+                 cfx_print_model(cfx_sink_file(stdout), without, false, &err);
     if (failed)
         fprintf(stderr, "decompose_relu: %s\n", err.text);
     cfx_transformer_release(&t);

@@ -46,8 +46,9 @@ static void show(const float *images, const float *scores, int64_t classes)
         printf("\n");
     }
     for (int i = 0; i < SHOWN; i++)
-        printf("%-18s", (char[]){(char)('0' + best(scores + i * classes,
-                                                   classes)), '\0'});
+        printf(
+            "%-18s",
+            (char[]){(char)('0' + best(scores + i * classes, classes)), '\0'});
     printf("\n\n");
 }
 
@@ -80,14 +81,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: digits MODEL IMAGES LABELS [--shuffle]\n");
         return 2;
     }
-    int failed =
-        cfx_context_new(&ctx, NULL, &err) ||
-        cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
-        cfx_npy_read(&images, ctx, argv[2], &err) ||
-        cfx_npy_read(&labels, ctx, argv[3], &err) ||
-        cfx_interp_init(&it, &cfx_interp_base, model, &err) ||
-        cfx_interp_run(&it, (cfx_value[]){cfx_value_of_tensor(images)}, 1, &y,
-                       &err);
+    int failed = cfx_context_new(&ctx, NULL, &err) ||
+                 cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
+                 cfx_npy_read(&images, ctx, argv[2], &err) ||
+                 cfx_npy_read(&labels, ctx, argv[3], &err) ||
+                 cfx_interp_init(&it, &cfx_interp_base, model, &err) ||
+                 cfx_interp_run(&it,
+                                (cfx_value[]){cfx_value_of_tensor(images)}, 1,
+                                &y, &err);
     if (failed)
         fprintf(stderr, "digits: %s\n", err.text);
     else

@@ -30,17 +30,17 @@ int main(void)
 
     for (int i = 0; i < 64; i++)
         pixel[i] = (float)(strchr(ink, picture[i / 8][i % 8]) - ink) / 9;
-    int failed =
-        cfx_context_new(&ctx, NULL, &err) ||
-        cfx_parse_model(&model, ctx, (const char *)model_text,
-                        sizeof(model_text), "digits", &err) ||
-        cfx_module_parse_weights(model, model_weights, sizeof(model_weights),
-                                 true, &err) ||
-        cfx_tensor_from(&x, ctx, CFX_F32, 4, (int64_t[]){1, 1, 8, 8}, NULL,
-                        pixel, sizeof(pixel), NULL, NULL, &err) ||
-        cfx_interp_init(&it, &cfx_interp_base, model, &err) ||
-        cfx_interp_run(&it, (cfx_value[]){cfx_value_of_tensor(x)}, 1, &y,
-                       &err);
+    int failed = cfx_context_new(&ctx, NULL, &err) ||
+                 cfx_parse_model(&model, ctx, (const char *)model_text,
+                                 sizeof(model_text), "digits", &err) ||
+                 cfx_module_parse_weights(model, model_weights,
+                                          sizeof(model_weights), true, &err) ||
+                 cfx_tensor_from(&x, ctx, CFX_F32, 4, (int64_t[]){1, 1, 8, 8},
+                                 NULL, pixel, sizeof(pixel), NULL, NULL,
+                                 &err) ||
+                 cfx_interp_init(&it, &cfx_interp_base, model, &err) ||
+                 cfx_interp_run(&it, (cfx_value[]){cfx_value_of_tensor(x)}, 1,
+                                &y, &err);
     if (failed) {
         fprintf(stderr, "embed: %s\n", err.text);
     } else {

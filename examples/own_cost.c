@@ -17,7 +17,8 @@ static cfx_status slow_call_cost(cfx_cost_prop *p, cfx_call *call,
                                  cfx_cost *cost, cfx_value *out);
 
 static const cfx_cost_prop_class slow_class = {
-    .base = {.size = sizeof(cfx_cost_prop_class), .name = "slow",
+    .base = {.size = sizeof(cfx_cost_prop_class),
+             .name = "slow",
              .super = &cfx_cost_prop_default.base},
     .call_cost = slow_call_cost,
 };
@@ -54,13 +55,13 @@ int main(int argc, char **argv)
 
     if (argc != 3 || cfx_context_new(&ctx, NULL, &err))
         return 2;
-    int failed =
-        cfx_shape_env_new(&env, ctx, &err) ||
-        cfx_parse_shape(&x, ctx, env, argv[2], strlen(argv[2]), &err) ||
-        cfx_model_load(&model, ctx, argv[1], &load, &err) ||
-        cfx_cost_prop_init(&p, &slow_class, model, env, &err) ||
-        cfx_cost_prop_run(&p, &x, 1, &err) ||
-        cfx_cost_groups_make(&groups, &p, CFX_COST_BY_OPERATOR, &err);
+    int failed = cfx_shape_env_new(&env, ctx, &err) ||
+                 cfx_parse_shape(&x, ctx, env, argv[2], strlen(argv[2]),
+                                 &err) ||
+                 cfx_model_load(&model, ctx, argv[1], &load, &err) ||
+                 cfx_cost_prop_init(&p, &slow_class, model, env, &err) ||
+                 cfx_cost_prop_run(&p, &x, 1, &err) ||
+                 cfx_cost_groups_make(&groups, &p, CFX_COST_BY_OPERATOR, &err);
     if (failed)
         fprintf(stderr, "own_cost: %s\n", err.text);
     else

@@ -17,11 +17,12 @@ static cfx_status mlp_init(cfx_module *self, cfx_error *err)
     cfx_context *ctx = cfx_module_context(self);
     cfx_dim n = cfx_attr_dim(self, "n");
     cfx_value args[] = {cfx_attr(self, "n"), cfx_attr(self, "n")};
+    const cfx_module_type *linear = cfx_find_module_type(ctx, "Linear");
     cfx_module *fc;
-    return cfx_module_param(self, "scale", CFX_F32, 1, &n, err) ||
-           cfx_module_new(&fc, ctx, cfx_find_module_type(ctx, "Linear"), NULL,
-                          cfx_args_of(args, 2), err) ||
-           cfx_module_add_take(self, "fc", fc, err) ? err->code : CFX_OK;
+    cfx_status st = cfx_module_param(self, "scale", CFX_F32, 1, &n, err);
+    if (!st)
+        st = cfx_module_new(&fc, ctx, linear, NULL, cfx_args_of(args, 2), err);
+    return st ? st : cfx_module_add_take(self, "fc", fc, err);
 }
 
 static cfx_value mlp_forward(cfx_scope *s, cfx_module *self,
@@ -60,13 +61,12 @@ int main(void)
     cfx_module *m = NULL, *gm = NULL;
     cfx_value n = cfx_int(4);
 
-    int failed =
-        cfx_context_new(&ctx, NULL, &err) ||
-        cfx_module_new(&m, ctx, &mlp, NULL, CFX_ARGS(n), &err) ||
-        cfx_module_randomize(m, 1, &err) ||
-        call(&cfx_eager_class, m) || call(&cfx_meta_class, m) ||
-        cfx_symbolic_trace(&gm, m, NULL, &err) ||
-        cfx_print_model(cfx_sink_file(stdout), gm, false, &err);
+    int failed = cfx_context_new(&ctx, NULL, &err) ||
+                 cfx_module_new(&m, ctx, &mlp, NULL, CFX_ARGS(n), &err) ||
+                 cfx_module_randomize(m, 1, &err) ||
+                 call(&cfx_eager_class, m) || call(&cfx_meta_class, m) ||
+                 cfx_symbolic_trace(&gm, m, NULL, &err) ||
+                 cfx_print_model(cfx_sink_file(stdout), gm, false, &err);
     cfx_module_unref(gm);
     cfx_module_unref(m);
     cfx_context_free(ctx);

@@ -21,15 +21,14 @@ int main(int argc, char **argv)
 
     if (argc != 3)
         return 2;
-    int failed =
-        cfx_context_new(&ctx, NULL, &err) ||
-        cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
-        cfx_npy_read(&x, ctx, argv[2], &err) ||
-        cfx_interp_init(&it, &cfx_interp_base, model, &err) ||
-        cfx_interp_run(&it, (cfx_value[]){cfx_value_of_tensor(x)}, 1, &y,
-                       &err) ||
-        (y.kind == CFX_TENSOR &&
-         cfx_tensor_print(&text, &size, y.u.tensor, &err));
+    int failed = cfx_context_new(&ctx, NULL, &err) ||
+                 cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
+                 cfx_npy_read(&x, ctx, argv[2], &err) ||
+                 cfx_interp_init(&it, &cfx_interp_base, model, &err) ||
+                 cfx_interp_run(&it, (cfx_value[]){cfx_value_of_tensor(x)}, 1,
+                                &y, &err) ||
+                 (y.kind == CFX_TENSOR &&
+                  cfx_tensor_print(&text, &size, y.u.tensor, &err));
     if (failed)
         fprintf(stderr, "run: %s\n", err.text);
     else

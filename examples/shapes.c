@@ -53,12 +53,12 @@ int main(int argc, char **argv)
     if (argc != 3 || cfx_context_new(&ctx, NULL, &err) ||
         cfx_shape_env_new(&options.env, ctx, &err))
         return 2;
-    int failed =
-        cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
-        cfx_parse_shape(&x, ctx, options.env, argv[2], strlen(argv[2]),
-                        &err) ||
-        cfx_shape_prop_init(&a.base, &adding_class, model, &options, &err) ||
-        cfx_interp_run(&a.base.base, &x, 1, &y, &err);
+    int failed = cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
+                 cfx_parse_shape(&x, ctx, options.env, argv[2],
+                                 strlen(argv[2]), &err) ||
+                 cfx_shape_prop_init(&a.base, &adding_class, model, &options,
+                                     &err) ||
+                 cfx_interp_run(&a.base.base, &x, 1, &y, &err);
     cfx_dim_format(a.bytes, text, sizeof(text));
     if (failed)
         fprintf(stderr, "shapes: %s\n", err.text);

@@ -54,16 +54,14 @@ int main(int argc, char **argv)
         return 2;
     it.from = argv[2];
     it.to = cfx_str_new(ctx, argv[3], strlen(argv[3]));
-    int failed =
-        cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
-        cfx_tensor_new(&x, ctx, CFX_F32, 2, (int64_t[]){3, 4}, &err);
+    int failed = cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
+                 cfx_tensor_new(&x, ctx, CFX_F32, 2, (int64_t[]){3, 4}, &err);
     for (int i = 0; i < 12 && !failed; i++)
         ((float *)x->data)[i] = 1;
-    failed = failed ||
-        cfx_interp_init(&it.base, &swap_class, model, &err) ||
-        cfx_interp_run(&it.base, (cfx_value[]){cfx_value_of_tensor(x)}, 1, &y,
-                       &err) ||
-        cfx_tensor_print(&text, &size, y.u.tensor, &err);
+    failed = failed || cfx_interp_init(&it.base, &swap_class, model, &err) ||
+             cfx_interp_run(&it.base, (cfx_value[]){cfx_value_of_tensor(x)}, 1,
+                            &y, &err) ||
+             cfx_tensor_print(&text, &size, y.u.tensor, &err);
     fprintf(failed ? stderr : stdout, "%s\n", failed ? err.text : text);
     cfx_value_unref(y);
     cfx_value_unref(it.to);

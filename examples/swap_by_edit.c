@@ -13,9 +13,9 @@
 static cfx_status swap(cfx_graph *g, cfx_error *err)
 {
     cfx_node *n = NULL, *mul;
+    const char *add = "operator.add";
 
-    while ((n = cfx_graph_find_nodes(g, CFX_CALL_FUNCTION, "operator.add",
-                                     n))) {
+    while ((n = cfx_graph_find_nodes(g, CFX_CALL_FUNCTION, add, n))) {
         cfx_graph_inserting_before(g, n);
         mul = cfx_graph_call_function(g, "operator.mul",
                                       cfx_args_of(n->args, n->nargs), err);
@@ -35,11 +35,10 @@ int main(int argc, char **argv)
 
     if (argc != 2 || cfx_context_new(&ctx, NULL, &err))
         return 2;
-    int failed =
-        cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
-        swap(cfx_graph_module_graph(model), &err) ||
-        cfx_print_graph(cfx_sink_file(stdout), cfx_graph_module_graph(model),
-                        false, &err);
+    int failed = cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
+                 swap(cfx_graph_module_graph(model), &err) ||
+                 cfx_print_graph(cfx_sink_file(stdout),
+                                 cfx_graph_module_graph(model), false, &err);
     if (failed)
         fprintf(stderr, "swap_by_edit: %s\n", err.text);
     else

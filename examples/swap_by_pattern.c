@@ -33,12 +33,11 @@ int main(int argc, char **argv)
 
     if (argc != 2 || cfx_context_new(&ctx, NULL, &err))
         return 2;
-    int failed =
-        cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
-        cfx_replace_function(model, pattern, replacement, NULL, "x y",
-                             &options, &done, &err) ||
-        cfx_print_graph(cfx_sink_file(stdout),
-                        cfx_graph_module_graph(model), false, &err);
+    int failed = cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
+                 cfx_replace_function(model, pattern, replacement, NULL, "x y",
+                                      &options, &done, &err) ||
+                 cfx_print_graph(cfx_sink_file(stdout),
+                                 cfx_graph_module_graph(model), false, &err);
     if (failed)
         fprintf(stderr, "swap_by_pattern: %s\n", err.text);
     else

@@ -47,11 +47,11 @@ int main(int argc, char **argv)
     if (argc != 2 || cfx_context_new(&ctx, NULL, &err))
         return 2;
     t.mul = cfx_str_new(ctx, "operator.mul", strlen("operator.mul"));
-    int failed =
-        cfx_model_load(&model, ctx, argv[1], &load, &err) ||
-        cfx_transformer_init(&t.base, &swap_class, model, NULL, &err) ||
-        cfx_transform(&t.base, &swapped, &err) ||
-        cfx_print_model(cfx_sink_file(stdout), swapped, false, &err);
+    int failed = cfx_model_load(&model, ctx, argv[1], &load, &err) ||
+                 cfx_transformer_init(&t.base, &swap_class, model, NULL,
+                                      &err) ||
+                 cfx_transform(&t.base, &swapped, &err) ||
+                 cfx_print_model(cfx_sink_file(stdout), swapped, false, &err);
     if (failed)
         fprintf(stderr, "swap_by_transformer: %s\n", err.text);
     cfx_transformer_release(&t.base);

@@ -37,9 +37,9 @@
 /* ---- What generated files export ---- */
 
 typedef struct cfx_compiled {
-    size_t size;            /* sizeof(cfx_compiled) */
-    const char *name;       /* "Net" */
-    const char *params;     /* as for cfx_trace_function: "x flag=3" */
+    size_t size;        /* sizeof(cfx_compiled) */
+    const char *name;   /* "Net" */
+    const char *params; /* as for cfx_trace_function: "x flag=3" */
     size_t nparams;
     /* `user` is the module; absent arguments take their defaults. */
     cfx_trace_fn *forward;
@@ -138,9 +138,9 @@ CFX_API cfx_value cfx_range_of(cfx_scope *s, int64_t start, int64_t stop,
 
 /* A module tree under construction; it keeps the first error. */
 typedef struct cfx_builder {
-    cfx_scope scope;    /* where arguments are made */
+    cfx_scope scope; /* where arguments are made */
     cfx_module *root;
-    const char *as;     /* class name of the next module */
+    const char *as; /* class name of the next module */
     cfx_error *err;
 } cfx_builder;
 

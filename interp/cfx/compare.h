@@ -39,14 +39,13 @@ typedef struct cfx_difference {
 } cfx_difference;
 
 typedef struct cfx_comparison {
-    size_t size;                 /* sizeof(cfx_comparison) */
+    size_t size; /* sizeof(cfx_comparison) */
     cfx_tolerance tolerance;
-    bool all;                    /* continue after the first difference */
+    bool all; /* continue after the first difference */
     /* Called for each difference, in the order of the first run; may be NULL. A
      * status other than CFX_OK ends the comparison. */
     cfx_status (*differs)(void *user, const cfx_node *a, const cfx_node *b,
-                          cfx_value va, cfx_value vb,
-                          const cfx_difference *d);
+                          cfx_value va, cfx_value vb, const cfx_difference *d);
     /* Called for nodes that only one graph has; may be NULL. */
     cfx_status (*unmatched)(void *user, const cfx_node *n, bool in_a);
     void *user;
@@ -55,7 +54,7 @@ typedef struct cfx_comparison {
     size_t ncompared, ndiffer;
     const cfx_node *first_a, *first_b; /* first difference, or NULL */
     cfx_difference first;
-    const cfx_interp *failed;    /* the run that failed, or NULL */
+    const cfx_interp *failed; /* the run that failed, or NULL */
 } cfx_comparison;
 
 CFX_BEGIN_DECLS

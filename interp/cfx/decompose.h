@@ -27,16 +27,16 @@
 typedef cfx_value cfx_decompose_fn(cfx_scope *s, const cfx_value *in);
 
 typedef struct cfx_decomposition {
-    const char *op;          /* a name of the operator: "aten.silu.default" */
+    const char *op; /* a name of the operator: "aten.silu.default" */
     cfx_decompose_fn *fn;
 } cfx_decomposition;
 
 /* Zeroed members take the defaults. */
 typedef struct cfx_decompose_options {
-    size_t size;             /* sizeof(cfx_decompose_options) */
+    size_t size;                    /* sizeof(cfx_decompose_options) */
     const cfx_decomposition *table; /* searched before the library's */
     size_t n;
-    bool only_table;         /* do not use the library's */
+    bool only_table; /* do not use the library's */
     /* Calls of operators for which it returns true stay. */
     bool (*skip)(void *user, const cfx_node *n);
     void *user;

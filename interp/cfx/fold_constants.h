@@ -8,12 +8,12 @@
 
 /* Zeroed members take the defaults. */
 typedef struct cfx_fold_options {
-    size_t size;                /* sizeof(cfx_fold_options) */
+    size_t size; /* sizeof(cfx_fold_options) */
     /* Nodes for which it returns true, and their users, are not folded. */
     bool (*skip)(void *user, const cfx_node *n);
     void *user;
-    int64_t max_bytes;          /* larger results are not folded; 0: no limit */
-    const char *prefix;         /* of the new buffers; NULL: "_folded_" */
+    int64_t max_bytes;  /* larger results are not folded; 0: no limit */
+    const char *prefix; /* of the new buffers; NULL: "_folded_" */
 } cfx_fold_options;
 
 CFX_BEGIN_DECLS

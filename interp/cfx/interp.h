@@ -78,8 +78,7 @@ struct cfx_interp_class {
     cfx_status (*fetch_args)(cfx_interp *it, const cfx_node *n,
                              cfx_call *call);
     /* Returns what a dotted path names; a new reference. */
-    cfx_status (*fetch_attr)(cfx_interp *it, const char *path,
-                             cfx_value *out);
+    cfx_status (*fetch_attr)(cfx_interp *it, const char *path, cfx_value *out);
     /* Frees what the class added, then chains up. */
     void (*release)(cfx_interp *it);
 };
@@ -89,8 +88,8 @@ struct cfx_interp {
     const cfx_interp_class *cls;
     cfx_module *module;
     const cfx_graph *graph;
-    cfx_scope *scope;      /* scope of the calls; eager unless set */
-    cfx_error *err;        /* of the run in progress */
+    cfx_scope *scope; /* scope of the calls; eager unless set */
+    cfx_error *err;   /* of the run in progress */
     struct cfx_interp_self *self;
 };
 
@@ -99,9 +98,9 @@ CFX_BEGIN_DECLS
 CFX_API extern const cfx_interp_class cfx_interp_base;
 
 /* The hook of CLASS's super, its own or inherited. */
-#define CFX_SUPER(class_, hook) \
-    (cfx_interp_class_with((class_)->super, \
-        offsetof(cfx_interp_class, hook))->hook)
+#define CFX_SUPER(class_, hook)                                               \
+    (cfx_interp_class_with((class_)->super, offsetof(cfx_interp_class, hook)) \
+         ->hook)
 /* Return the nearest class, from cls upwards, that sets the hook at
  * `offset`. */
 CFX_API const cfx_interp_class *cfx_interp_class_with(
@@ -111,16 +110,15 @@ CFX_API const cfx_interp_class *cfx_interp_class_with(
  * CFX_ENAME for unknown modules, CFX_EINVAL for arguments that bind to no
  * signature, CFX_EGRAPH, CFX_ENOMEM; each with "While executing %node :
  * ...". */
-CFX_API cfx_status cfx_interp_init(cfx_interp *it,
-                                   const cfx_interp_class *cls,
+CFX_API cfx_status cfx_interp_init(cfx_interp *it, const cfx_interp_class *cls,
                                    cfx_module *gm, cfx_error *err);
 
 /* Options; zeroed members take the defaults. */
 typedef struct cfx_interp_options {
-    size_t size;             /* sizeof(cfx_interp_options) */
-    const cfx_graph *graph;  /* another graph over the same module */
-    cfx_scope *scope;        /* a meta or tracing scope; borrowed */
-    bool keep_values;        /* keep all values until the next run */
+    size_t size;            /* sizeof(cfx_interp_options) */
+    const cfx_graph *graph; /* another graph over the same module */
+    cfx_scope *scope;       /* a meta or tracing scope; borrowed */
+    bool keep_values;       /* keep all values until the next run */
     /* Called after each node with the number of finished nodes; may be NULL. */
     void (*progress)(void *user, size_t done, size_t total);
     void *progress_user;

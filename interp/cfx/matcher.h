@@ -77,10 +77,10 @@ typedef struct cfx_match_predicate {
 
 /* Zeroed members behave as torch.fx does by default. */
 typedef struct cfx_match_options {
-    size_t size;             /* sizeof(cfx_match_options) */
-    bool match_output;       /* the output node is part of the pattern */
-    bool match_placeholder;  /* placeholders only match placeholders */
-    bool keep_overlapping;   /* torch's remove_overlapping_matches=False */
+    size_t size;            /* sizeof(cfx_match_options) */
+    bool match_output;      /* the output node is part of the pattern */
+    bool match_placeholder; /* placeholders only match placeholders */
+    bool keep_overlapping;  /* torch's remove_overlapping_matches=False */
     /* Literals of the pattern match anything, and those of the graph match
      * placeholders that are bound to something else. */
     bool ignore_literals;
@@ -109,26 +109,26 @@ typedef struct cfx_match_options {
  */
 typedef struct cfx_match {
     const cfx_graph *pattern;
-    cfx_node *anchor;          /* the graph's node (torch.fx's is the pattern's,
+    cfx_node *anchor; /* the graph's node (torch.fx's is the pattern's,
                                   by mistake) for the first anchor */
     cfx_node **anchors;
     size_t nanchors;
-    cfx_value *placeholders;   /* one per placeholder of the pattern */
+    cfx_value *placeholders; /* one per placeholder of the pattern */
     size_t nplaceholders;
-    cfx_value *returning;      /* one per distinct output of the pattern */
+    cfx_value *returning; /* one per distinct output of the pattern */
     size_t nreturning;
-    cfx_node **replacements;   /* new nodes of cfx_replace_pattern */
+    cfx_node **replacements; /* new nodes of cfx_replace_pattern */
     size_t nreplacements;
-    cfx_value *map;            /* private: by id of the pattern's nodes */
+    cfx_value *map; /* private: by id of the pattern's nodes */
     uint32_t nmap;
-    bool names;                /* private: the pattern returns a dict */
+    bool names; /* private: the pattern returns a dict */
 } cfx_match;
 
 typedef struct cfx_matches {
     cfx_context *ctx;
     size_t n;
     cfx_match *item;
-    size_t cap;               /* private, as the rest */
+    size_t cap; /* private, as the rest */
     cfx_module *pattern;
 } cfx_matches;
 

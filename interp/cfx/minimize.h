@@ -39,15 +39,14 @@ typedef enum cfx_traversal {
 /* Run a part; *result is a new reference. A failure, except for lack of memory,
  * time limits and cancelling, makes the part a culprit. */
 typedef cfx_status cfx_part_run(void *user, cfx_module *gm,
-                                const cfx_graph *part,
-                                const cfx_value *inputs, size_t n,
-                                cfx_value *result, cfx_error *err);
+                                const cfx_graph *part, const cfx_value *inputs,
+                                size_t n, cfx_value *result, cfx_error *err);
 
 typedef struct cfx_minimizer {
-    size_t size;              /* sizeof(cfx_minimizer) */
+    size_t size; /* sizeof(cfx_minimizer) */
     cfx_module *gm;
     cfx_traversal traversal;
-    cfx_part_run *run_a;      /* NULL: the base interpreter */
+    cfx_part_run *run_a; /* NULL: the base interpreter */
     cfx_part_run *run_b;
     /* Compare results; the report shows `d`. NULL: use `tolerance`. */
     cfx_status (*compare)(void *user, cfx_value a, cfx_value b,
@@ -63,16 +62,16 @@ typedef struct cfx_minimizer {
     const char *start, *end;  /* names of nodes; NULL: the first, the last */
     const char *const *skip;  /* names of nodes, for CFX_SKIP */
     size_t nskip;
-    int find_last;            /* for CFX_BLOCK: 1 only the last node, -1 only
+    int find_last;   /* for CFX_BLOCK: 1 only the last node, -1 only
                                  the first, 0 both */
-    cfx_sink report;          /* gets the report, in lines; write NULL: no
+    cfx_sink report; /* gets the report, in lines; write NULL: no
                                  report */
 
     /* Results: nodes of gm's graph, in order. */
     const cfx_node **culprit;
     size_t nculprits;
     size_t iterations;
-    size_t cap;             /* private */
+    size_t cap;                      /* private */
     struct cfx_minimizer_self *self; /* private, during a search */
 } cfx_minimizer;
 

@@ -44,7 +44,7 @@ typedef struct cfx_support_rule {
 } cfx_support_rule;
 
 typedef struct cfx_support_rules {
-    const cfx_module *gm;        /* the module that the nodes belong to */
+    const cfx_module *gm; /* the module that the nodes belong to */
     const cfx_support_rule *item;
     size_t n;
 } cfx_support_rules;
@@ -52,7 +52,7 @@ typedef struct cfx_support_rules {
 /* ---- Partitions ---- */
 
 typedef struct cfx_partition {
-    cfx_node **node;             /* in graph order; getitem nodes moved to their
+    cfx_node **node; /* in graph order; getitem nodes moved to their
                                     producer come last */
     size_t n;
 } cfx_partition;
@@ -61,15 +61,15 @@ typedef struct cfx_partitions {
     cfx_context *ctx;
     cfx_partition *item;
     size_t n;
-    cfx_node **nodes;            /* private: one block for all */
+    cfx_node **nodes; /* private: one block for all */
     size_t nnodes, cap;
 } cfx_partitions;
 
 /* Zeroed for the defaults. Lists of names end in NULL, and may be NULL. */
 typedef struct cfx_partition_options {
-    size_t size;                 /* sizeof(cfx_partition_options) */
-    bool allow_single;           /* keep partitions of one compute node */
-    bool skip_horizontal;        /* only join partitions that use each other */
+    size_t size;          /* sizeof(cfx_partition_options) */
+    bool allow_single;    /* keep partitions of one compute node */
+    bool skip_horizontal; /* only join partitions that use each other */
     const char *const *non_compute;    /* not counted, like getitem and view */
     const char *const *allowed_single; /* may be a partition alone */
 } cfx_partition_options;
@@ -127,8 +127,7 @@ CFX_API cfx_status cfx_validate_partition(bool *valid, cfx_node *const *nodes,
  * CFX_EGRAPH for partitions that depend on each other, CFX_EINVAL for nodes
  * that are not in the graph, are not calls, or are given twice.
  */
-CFX_API cfx_status cfx_fuse_partitions(cfx_module *gm,
-                                       const cfx_partitions *p,
+CFX_API cfx_status cfx_fuse_partitions(cfx_module *gm, const cfx_partitions *p,
                                        const char *prefix,
                                        bool always_return_tuple,
                                        cfx_error *err);
@@ -144,12 +143,9 @@ typedef struct cfx_fused {
     cfx_node **inputs, **outputs;
     size_t ninputs, noutputs;
 } cfx_fused;
-CFX_API cfx_status cfx_fuse_as_graph_module(cfx_fused *out,
-                                            const cfx_module *gm,
-                                            cfx_node *const *nodes, size_t n,
-                                            const char *class_name,
-                                            bool always_return_tuple,
-                                            cfx_error *err);
+CFX_API cfx_status cfx_fuse_as_graph_module(
+    cfx_fused *out, const cfx_module *gm, cfx_node *const *nodes, size_t n,
+    const char *class_name, bool always_return_tuple, cfx_error *err);
 /* Release it; a zeroed one is allowed. */
 CFX_API void cfx_fused_release(cfx_fused *f);
 
@@ -165,13 +161,13 @@ CFX_API cfx_status cfx_insert_fused(cfx_module *gm, cfx_fused *f,
 /* ---- Splitting between an accelerator and the host ---- */
 
 typedef struct cfx_accelerate_options {
-    size_t size;                 /* sizeof(cfx_accelerate_options) */
+    size_t size;                  /* sizeof(cfx_accelerate_options) */
     uint32_t min_acc_module_size; /* smaller parts run on the host; 0: 1 */
-    uint32_t max_parts;          /* 0: any number (torch's max_acc_splits) */
-    bool allow_non_tensor;       /* non-tensors may cross the border */
-    bool return_tuple;           /* also with a single result */
-    const char *host_prefix;     /* NULL: "_run_on_cpu_" */
-    bool skip_fusion;            /* do not keep groups together */
+    uint32_t max_parts;           /* 0: any number (torch's max_acc_splits) */
+    bool allow_non_tensor;        /* non-tensors may cross the border */
+    bool return_tuple;            /* also with a single result */
+    const char *host_prefix;      /* NULL: "_run_on_cpu_" */
+    bool skip_fusion;             /* do not keep groups together */
 } cfx_accelerate_options;
 
 /*

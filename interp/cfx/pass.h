@@ -41,19 +41,19 @@
 #include <cfx/graph_module.h>
 
 enum {
-    CFX_PASS_ROUNDS = 1,     /* results may be rounded differently */
-    CFX_PASS_WEIGHTS = 2,    /* needs weights to be loaded */
-    CFX_PASS_REVERSIBLE = 4  /* can be undone (`reverse`) */
+    CFX_PASS_ROUNDS = 1,    /* results may be rounded differently */
+    CFX_PASS_WEIGHTS = 2,   /* needs weights to be loaded */
+    CFX_PASS_REVERSIBLE = 4 /* can be undone (`reverse`) */
 };
 
 typedef struct cfx_pass cfx_pass;
 typedef struct cfx_pass_call cfx_pass_call;
 
 struct cfx_pass {
-    cfx_abi abi;         /* CFX_ABI(cfx_pass) */
+    cfx_abi abi; /* CFX_ABI(cfx_pass) */
     /* Name and options: "split(int parts=2, str by='flops')". */
     const char *schema;
-    const char *doc;     /* one sentence */
+    const char *doc; /* one sentence */
     uint32_t flags;
     /* Rewrite p->graph, or give p->gm another graph (its new nodes then inherit
      * provenance only if the pass sees to it). A pass that fails leaves the
@@ -65,12 +65,12 @@ struct cfx_pass {
 struct cfx_pass_call {
     cfx_context *ctx;
     cfx_module *gm;
-    cfx_graph *graph;       /* of gm */
-    const cfx_value *in;    /* the options, one per parameter of the schema */
-    bool reverse;           /* undo; only where CFX_PASS_REVERSIBLE */
-    size_t changed;         /* nodes made, removed or rewritten; 0 means that
+    cfx_graph *graph;    /* of gm */
+    const cfx_value *in; /* the options, one per parameter of the schema */
+    bool reverse;        /* undo; only where CFX_PASS_REVERSIBLE */
+    size_t changed;      /* nodes made, removed or rewritten; 0 means that
                                the graph is unchanged */
-    cfx_error *err;         /* never NULL */
+    cfx_error *err;      /* never NULL */
 };
 
 CFX_BEGIN_DECLS

@@ -24,56 +24,54 @@ typedef struct cfx_pass_manager cfx_pass_manager;
 
 /* One application of a pass, about to begin or finished. */
 typedef struct cfx_pass_report {
-    const char *text;     /* as written: "split(parts=3)" */
+    const char *text; /* as written: "split(parts=3)" */
     const cfx_pass *pass;
-    size_t step;          /* how often the whole list was applied before */
-    size_t index;         /* index in the list */
-    size_t changed;       /* as the pass counts */
+    size_t step;    /* how often the whole list was applied before */
+    size_t index;   /* index in the list */
+    size_t changed; /* as the pass counts */
     /* Counted on the graph: nodes made, nodes erased, uses rewritten. */
     size_t created, erased, replaced;
     double seconds;
 } cfx_pass_report;
 
 /* Check the module between two passes; a failure ends the run. */
-typedef cfx_status cfx_pass_check(void *user, cfx_module *gm,
-                                  cfx_error *err);
+typedef cfx_status cfx_pass_check(void *user, cfx_module *gm, cfx_error *err);
 typedef cfx_status cfx_pass_hook(void *user, cfx_module *gm,
                                  const cfx_pass_report *report,
                                  cfx_error *err);
 
 /* Zeroed members take the defaults. */
 typedef struct cfx_pass_manager_options {
-    size_t size;          /* sizeof(cfx_pass_manager_options) */
-    int steps;            /* apply the list until it changes nothing, at most so
+    size_t size;  /* sizeof(cfx_pass_manager_options) */
+    int steps;    /* apply the list until it changes nothing, at most so
                              often; default: once */
-    bool reverse;         /* undo: reverse each pass, the last first */
-    bool no_lint;         /* skip the lint after each pass */
+    bool reverse; /* undo: reverse each pass, the last first */
+    bool no_lint; /* skip the lint after each pass */
     /* Called before and after each pass, for example to copy the graph. */
     cfx_pass_hook *before, *after;
-    void *user;           /* for both */
+    void *user; /* for both */
 } cfx_pass_manager_options;
 
 CFX_BEGIN_DECLS
 
 /* Create one; `options` may be NULL. Fails with CFX_ENOMEM, CFX_EINVAL. */
-CFX_API cfx_status cfx_pass_manager_new(
-    cfx_pass_manager **out, cfx_context *ctx,
-    const cfx_pass_manager_options *options, cfx_error *err);
+CFX_API cfx_status
+cfx_pass_manager_new(cfx_pass_manager **out, cfx_context *ctx,
+                     const cfx_pass_manager_options *options, cfx_error *err);
 CFX_API void cfx_pass_manager_free(cfx_pass_manager *pm);
 
 /* Append the passes of a text, "a, b(option=value)". Fails with CFX_ENAME for
  * an unknown pass, CFX_EPARSE, CFX_ENOMEM; then none is added. Options are
  * bound when the pass runs. */
-CFX_API cfx_status cfx_pass_manager_add(cfx_pass_manager *pm,
-                                        const char *text, cfx_error *err);
+CFX_API cfx_status cfx_pass_manager_add(cfx_pass_manager *pm, const char *text,
+                                        cfx_error *err);
 
 /* Remove all passes of a name; replace each by another text. Fail with
  * CFX_ENAME if there is none. */
 CFX_API cfx_status cfx_pass_manager_remove(cfx_pass_manager *pm,
                                            const char *name, cfx_error *err);
 CFX_API cfx_status cfx_pass_manager_replace(cfx_pass_manager *pm,
-                                            const char *name,
-                                            const char *with,
+                                            const char *name, const char *with,
                                             cfx_error *err);
 
 /* Require each pass of the first name to come before each of the second. */
@@ -124,20 +122,20 @@ CFX_API cfx_status cfx_pass_manager_run(cfx_pass_manager *pm, cfx_module *gm,
  */
 typedef struct cfx_graph_observer {
     cfx_context *ctx;
-    cfx_graph *graph;              /* NULL: it was freed meanwhile */
-    cfx_node **created, **erased;  /* in order; a node may be in both */
+    cfx_graph *graph;             /* NULL: it was freed meanwhile */
+    cfx_node **created, **erased; /* in order; a node may be in both */
     struct cfx_replaced {
-        cfx_node *old, *with;      /* `with` took over uses of `old` */
-    } *replaced;                   /* once for consecutive users */
+        cfx_node *old, *with; /* `with` took over uses of `old` */
+    } * replaced;             /* once for consecutive users */
     size_t ncreated, nerased, nreplaced;
-    size_t uses;                   /* number of rewritten uses */
-    bool failed;                   /* memory was lacking: lists are cut */
+    size_t uses; /* number of rewritten uses */
+    bool failed; /* memory was lacking: lists are cut */
     size_t created_cap, erased_cap, replaced_cap; /* private */
 } cfx_graph_observer;
 
 /* Observe a graph from now on. Fails with CFX_ENOMEM. */
-CFX_API cfx_status cfx_graph_observer_init(cfx_graph_observer *o,
-                                           cfx_graph *g, cfx_error *err);
+CFX_API cfx_status cfx_graph_observer_init(cfx_graph_observer *o, cfx_graph *g,
+                                           cfx_error *err);
 /* Stop observing; a zeroed or released one is allowed. */
 CFX_API void cfx_graph_observer_release(cfx_graph_observer *o);
 

@@ -42,9 +42,9 @@ CFX_API cfx_value cfx_pattern_module(cfx_scope *s, const char *type,
                                      const cfx_value *args, size_t nargs);
 
 #ifndef __cplusplus
-#define cfx_pattern_one_of(s, ...)                                 \
-    cfx_pattern_one_of_n((s), CFX_COUNT_(__VA_ARGS__),             \
-                 (cfx_value[]){__VA_ARGS__})
+#define cfx_pattern_one_of(s, ...)                                            \
+    cfx_pattern_one_of_n((s), CFX_COUNT_(__VA_ARGS__),                        \
+                         (cfx_value[]){__VA_ARGS__})
 #endif
 
 /*

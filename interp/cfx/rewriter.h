@@ -43,7 +43,7 @@ typedef struct cfx_match_filter {
 
 /* Zeroed members behave as torch.fx, with the corrections above. */
 typedef struct cfx_rewrite_options {
-    size_t size;                  /* sizeof(cfx_rewrite_options) */
+    size_t size; /* sizeof(cfx_rewrite_options) */
     /* match_output, match_placeholder and keep_overlapping must be false. */
     cfx_match_options match;
     const cfx_match_filter *filters;

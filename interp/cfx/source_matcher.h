@@ -25,12 +25,12 @@
 #include <cfx/graph.h>
 
 typedef struct cfx_source_partition {
-    const char *source;      /* as passed in `wanted` */
-    const char *name;        /* name of this use: "fc1", "relu_1" */
-    cfx_node **nodes;        /* in graph order */
-    cfx_node **inputs;       /* from outside, without get_attr nodes */
-    cfx_node **outputs;      /* nodes with users outside */
-    cfx_node **params;       /* get_attr nodes in it or used by it */
+    const char *source; /* as passed in `wanted` */
+    const char *name;   /* name of this use: "fc1", "relu_1" */
+    cfx_node **nodes;   /* in graph order */
+    cfx_node **inputs;  /* from outside, without get_attr nodes */
+    cfx_node **outputs; /* nodes with users outside */
+    cfx_node **params;  /* get_attr nodes in it or used by it */
     size_t nnodes, ninputs, noutputs, nparams;
 } cfx_source_partition;
 
@@ -38,7 +38,7 @@ typedef struct cfx_source_partitions {
     cfx_context *ctx;
     size_t n;
     cfx_source_partition *item;
-    size_t cap;             /* private, as is what follows */
+    size_t cap; /* private, as is what follows */
     cfx_node **nodes;
     size_t nnodes;
 } cfx_source_partitions;

@@ -32,7 +32,7 @@ typedef int64_t cfx_part_of_fn(void *user, const cfx_node *n);
 
 /* Zeroed for the defaults. */
 typedef struct cfx_split_options {
-    size_t size;                 /* sizeof(cfx_split_options) */
+    size_t size; /* sizeof(cfx_split_options) */
     /* Keep the parts in the order in which they first occur instead of torch's
      * sorted order; put parameters just before the part that uses them. */
     bool keep_original_order;
@@ -91,8 +91,8 @@ CFX_API void cfx_balance(uint32_t *stage, const uint64_t *weight, size_t n,
                          uint32_t parts);
 
 typedef enum cfx_weigh {
-    CFX_BY_SIZE,   /* bytes of parameters, at their first user */
-    CFX_BY_FLOPS   /* 2 * multiply-adds + other operations */
+    CFX_BY_SIZE, /* bytes of parameters, at their first user */
+    CFX_BY_FLOPS /* 2 * multiply-adds + other operations */
 } cfx_weigh;
 
 /*

@@ -92,10 +92,10 @@ typedef struct cfx_concrete_arg {
 
 /* Options; zeroed members take the defaults. */
 typedef struct cfx_trace_options {
-    size_t size;             /* sizeof(cfx_trace_options) */
+    size_t size; /* sizeof(cfx_trace_options) */
     /* A subclass of cfx_tracer_class, whose hooks chain up. */
     const cfx_scope_class *cls;
-    const char *class_name;  /* of the GraphModule; NULL: the root's, or
+    const char *class_name; /* of the GraphModule; NULL: the root's, or
                                 "GraphModule" */
     /* For functions: the module whose paths and state are used; may be NULL.
      * The attributes that the graph names are copied from it. */
@@ -104,7 +104,7 @@ typedef struct cfx_trace_options {
      * bare proxy. */
     const cfx_value *metas;
     size_t nmetas;
-    cfx_shape_env *env;      /* where metas have symbols */
+    cfx_shape_env *env; /* where metas have symbols */
     /* cfx_size returns a known extent instead of making a node. */
     bool known_sizes;
     const cfx_concrete_arg *concrete;
@@ -114,14 +114,14 @@ typedef struct cfx_trace_options {
     void *user;
     /* Refuse calls that write to an argument (check_mutable_operations). */
     bool check_mutable;
-    bool no_places;          /* do not set meta stack_trace */
+    bool no_places; /* do not set meta stack_trace */
 } cfx_trace_options;
 
 /* The scope. Read it freely. */
 typedef struct cfx_tracer {
     cfx_scope base;
     cfx_graph *graph;
-    cfx_module *root;        /* may be NULL */
+    cfx_module *root; /* may be NULL */
     struct cfx_tracer_self *self;
 } cfx_tracer;
 
@@ -211,7 +211,7 @@ CFX_API cfx_value cfx_ph(void);
  * The struct must outlive the context; contexts that share it share `user`.
  */
 typedef struct cfx_wrapped {
-    cfx_op op;               /* you set its schema, aliases and doc */
+    cfx_op op; /* you set its schema, aliases and doc */
     cfx_trace_fn *fn;
     void *user;
 } cfx_wrapped;

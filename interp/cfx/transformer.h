@@ -41,8 +41,8 @@
 
 typedef struct cfx_transformer {
     cfx_interp base;
-    cfx_tracer tracer;       /* base.scope */
-    cfx_graph *graph;        /* the new graph, until cfx_transform */
+    cfx_tracer tracer; /* base.scope */
+    cfx_graph *graph;  /* the new graph, until cfx_transform */
 } cfx_transformer;
 
 CFX_BEGIN_DECLS

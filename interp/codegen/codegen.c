@@ -33,6 +33,7 @@ void cgen_refuse(cgen *c, const char *fmt, ...)
 
 /* Keywords of C11 and C23, macros of the headers that generated files include
  * and of compilers, and names that the generated functions use themselves. */
+/* clang-format off */
 static const char *const taken[] = {
     "alignas", "alignof", "asm", "assert", "auto", "bool", "break", "case",
     "char", "complex", "const", "constexpr", "continue", "default", "do",
@@ -45,6 +46,7 @@ static const char *const taken[] = {
     "true", "typedef", "typeof", "typeof_unqual", "union", "unix", "unsigned",
     "user", "va_arg", "va_copy", "va_end", "va_start", "vax", "void",
     "volatile", "while"};
+/* clang-format on */
 
 static int compare(const void *a, const void *b)
 {
@@ -59,8 +61,8 @@ static bool is_taken(const char *name)
     for (const char *p = name; *p; p++)
         small = small || (*p >= 'a' && *p <= 'z');
     return !small || !strncmp(name, "cfx_", 4) ||
-           (name[0] == '_' && (name[1] == '_' ||
-                               (name[1] >= 'A' && name[1] <= 'Z'))) ||
+           (name[0] == '_' &&
+            (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z'))) ||
            bsearch(name, taken, sizeof(taken) / sizeof(*taken), sizeof(*taken),
                    compare);
 }
@@ -84,8 +86,9 @@ static void change_name(cgen *c, const cfx_node *n)
     cfx_buf_puts(&c->buf, n->name);
     do {
         cfx_buf_putc(&c->buf, '_');
-        char *name = c->buf.failed ? NULL
-                     : cfx_arena_strdup(&c->arena, c->buf.s, c->buf.len);
+        char *name = c->buf.failed
+                         ? NULL
+                         : cfx_arena_strdup(&c->arena, c->buf.s, c->buf.len);
         if (!name)
             cgen_no_memory(c);
         else if (claim(c, n, name))
@@ -109,8 +112,7 @@ static void choose_names(cgen *c)
 /* True if a tracer would give the node another name. */
 static bool needs_name(cgen *c, const cfx_node *n)
 {
-    cfx_names_candidate(&c->buf, (cfx_opcode)n->op,
-                        cfx_print__target(n));
+    cfx_names_candidate(&c->buf, (cfx_opcode)n->op, cfx_print__target(n));
     const char *guess = cfx_names_create(&c->guessed, cfx_buf_str(&c->buf),
                                          c->buf.len, false);
     if (c->buf.failed || !guess) {
@@ -344,8 +346,8 @@ static void put_forward(cgen *c, const cgen_unit *u)
     for (const cfx_node *n = first_param(c->graph); n && !c->out->status;
          n = next_param(cfx_node_next(n)))
         put_param_statement(c, n);
-    for (const cfx_node *n = cfx_graph_first(c->graph);
-         n && !c->out->status; n = cfx_node_next(n))
+    for (const cfx_node *n = cfx_graph_first(c->graph); n && !c->out->status;
+         n = cfx_node_next(n))
         put_statement(c, n);
     if (!cfx_graph_output_node(c->graph))
         cfx_out_puts(c->out, "    return cfx_none();\n");
@@ -581,7 +583,9 @@ cfx_status cfx_print_c(cfx_sink to, const cfx_module *gm,
 {
     static const cfx_c_options plain = {.size = sizeof(plain)};
     cfx_out out;
-    cgen c = {.ctx = cfx_module_context(gm), .out = &out, .err = err,
+    cgen c = {.ctx = cfx_module_context(gm),
+              .out = &out,
+              .err = err,
               .how = options ? options : &plain};
     if (!cfx_graph_module_graph(gm))
         return cfx_fail(err, CFX_EINVAL, "%s has no graph",

@@ -25,19 +25,19 @@ typedef struct cgen {
     cfx_error *err;
     cfx_arena arena;
     cfx_buf buf;
-    cgen_unit *unit;           /* children before their parents */
+    cgen_unit *unit; /* children before their parents */
     size_t nunits;
-    cfx_map taken;             /* prefixes of the units */
+    cfx_map taken; /* prefixes of the units */
     /* Maps a descriptor's address to the index in ops.def of its operator's
      * first overload. */
     cfx_map heads;
 
     /* The graph of the function being written. */
     const cfx_graph *graph;
-    const char **name;         /* C names, by node id */
+    const char **name; /* C names, by node id */
     const cfx_node **last_use;
-    cfx_map used;              /* C names */
-    cfx_names guessed;         /* names that a tracer will give to the nodes */
+    cfx_map used;      /* C names */
+    cfx_names guessed; /* names that a tracer will give to the nodes */
 } cgen;
 
 /* Stop, with CFX_ENOMEM or with another status and a message. */

@@ -70,8 +70,9 @@ static bool comes_with_parent(cgen *c, const cfx_module *m)
     cfx_status st = cfx_model__remake(&fresh, up, c->err);
     if (st)
         cfx_out_fail(c->out, st);
-    const cfx_module *made = fresh ? cfx_module_child(fresh, cfx_module_name(m))
-                                  : NULL;
+    const cfx_module *made = fresh
+                                 ? cfx_module_child(fresh, cfx_module_name(m))
+                                 : NULL;
     bool same = made && same_arguments(made, m);
     cfx_module_unref(fresh);
     return same;

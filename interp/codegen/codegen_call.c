@@ -47,7 +47,7 @@ bool cgen_find_functions(cgen *c)
 
 /* A call of an operator's function. */
 typedef struct function_call {
-    const cfx_op *head;      /* its first overload */
+    const cfx_op *head; /* its first overload */
     const cfx_param *param[CFX_MAX_UNION];
     int nparams;
     uint8_t place[CFX_MAX_PARAMS]; /* by parameter of the chosen overload */
@@ -108,8 +108,9 @@ static bool binds(cgen *c, const cfx_target *t, const cfx_node *n)
     cfx_bound b = {0};
     cfx_target one = *t;
     one.next = NULL;
-    cfx_status st = cfx_bind(&b, c->ctx, &one,
-        (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, NULL);
+    cfx_status st = cfx_bind(
+        &b, c->ctx, &one, (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs},
+        NULL);
     cfx_bound_release(&b);
     return !st;
 }
@@ -233,7 +234,9 @@ void cgen_call(cgen *c, const cfx_node *n)
     } else if (n->op == CFX_CALL_FUNCTION && !n->ninputs) {
         put_named(c, "cfx_call_constant(s, ", n);
     } else if (!put_function(c, n)) {
-        put_named(c, n->op == CFX_CALL_METHOD ? "cfx_call_method(s, "
-                                              : "cfx_call_function(s, ", n);
+        put_named(c,
+                  n->op == CFX_CALL_METHOD ? "cfx_call_method(s, "
+                                           : "cfx_call_function(s, ",
+                  n);
     }
 }

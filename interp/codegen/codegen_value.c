@@ -106,14 +106,10 @@ void cgen_dtype(cgen *c, cfx_dtype t)
 static const char *format_name(cfx_memory_format f)
 {
     switch (f) {
-    case CFX_CONTIGUOUS_FORMAT:
-        return "CFX_CONTIGUOUS_FORMAT";
-    case CFX_CHANNELS_LAST:
-        return "CFX_CHANNELS_LAST";
-    case CFX_CHANNELS_LAST_3D:
-        return "CFX_CHANNELS_LAST_3D";
-    default:
-        return "CFX_PRESERVE_FORMAT";
+    case CFX_CONTIGUOUS_FORMAT: return "CFX_CONTIGUOUS_FORMAT";
+    case CFX_CHANNELS_LAST: return "CFX_CHANNELS_LAST";
+    case CFX_CHANNELS_LAST_3D: return "CFX_CHANNELS_LAST_3D";
+    default: return "CFX_PRESERVE_FORMAT";
     }
 }
 
@@ -209,11 +205,8 @@ static void put_constant(cgen *c, cfx_value v)
         cfx_out_puts(c->out, format_name(v.u.format));
         cfx_out_putc(c->out, ')');
         break;
-    case CFX_ELLIPSIS:
-        cfx_out_puts(c->out, "cfx_ellipsis()");
-        break;
-    default:
-        cfx_out_puts(c->out, "cfx_none()");
+    case CFX_ELLIPSIS: cfx_out_puts(c->out, "cfx_ellipsis()"); break;
+    default: cfx_out_puts(c->out, "cfx_none()");
     }
 }
 
@@ -224,38 +217,23 @@ static void value_at(cgen *c, cfx_value v, int depth)
         return;
     }
     switch (v.kind) {
-    case CFX_NODE:
-        cfx_out_puts(c->out, c->name[v.u.node->id]);
-        break;
-    case CFX_STR:
-        put_str(c, "cfx_str", v.u.str);
-        break;
-    case CFX_DEVICE:
-        put_str(c, "cfx_device_of", v.u.str);
-        break;
-    case CFX_LAYOUT:
-        put_str(c, "cfx_layout_of", v.u.str);
-        break;
-    case CFX_NAME:
-        put_str(c, "cfx_bare_name", v.u.str);
-        break;
+    case CFX_NODE: cfx_out_puts(c->out, c->name[v.u.node->id]); break;
+    case CFX_STR: put_str(c, "cfx_str", v.u.str); break;
+    case CFX_DEVICE: put_str(c, "cfx_device_of", v.u.str); break;
+    case CFX_LAYOUT: put_str(c, "cfx_layout_of", v.u.str); break;
+    case CFX_NAME: put_str(c, "cfx_bare_name", v.u.str); break;
     case CFX_SLICE:
     case CFX_RANGE:
-    case CFX_COMPLEX:
-        put_parts(c, v, depth + 1);
-        break;
+    case CFX_COMPLEX: put_parts(c, v, depth + 1); break;
     case CFX_TUPLE:
     case CFX_LIST:
-    case CFX_DICT:
-        put_seq(c, v, depth + 1);
-        break;
+    case CFX_DICT: put_seq(c, v, depth + 1); break;
     case CFX_TENSOR:
     case CFX_MODULE:
     case CFX_SYMINT:
         cgen_refuse(c, "a %s has no C text", cfx_kind_name(v.kind));
         break;
-    default:
-        put_constant(c, v);
+    default: put_constant(c, v);
     }
 }
 

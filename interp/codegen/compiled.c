@@ -272,8 +272,10 @@ cfx_status cfx_compiled_run(const cfx_compiled *c, cfx_module *m,
 cfx_status cfx_compiled_trace(cfx_module **gm, const cfx_compiled *c,
                               cfx_module *m, cfx_error *err)
 {
-    cfx_trace_options how = {.size = sizeof(how), .root = m,
-                             .class_name = c->name, .no_places = true,
+    cfx_trace_options how = {.size = sizeof(how),
+                             .root = m,
+                             .class_name = c->name,
+                             .no_places = true,
                              .is_leaf = cfx_tracer__every_module};
     return cfx_trace_function_with(gm, cfx_module_context(m), c->forward, m,
                                    c->params, &how, err);
@@ -303,8 +305,10 @@ static cfx_status fill(cfx_value *out, cfx_context *ctx, const char *text,
     const char *p = strchr(text, '[');
     size_t n = p ? (size_t)(p - text) : 0;
     if (!n || n >= sizeof(word))
-        return cfx_fail(err, CFX_EPARSE, "'%s' is neither a file nor a type "
-                        "with a shape", text);
+        return cfx_fail(err, CFX_EPARSE,
+                        "'%s' is neither a file nor a type "
+                        "with a shape",
+                        text);
     memcpy(word, text, n);
     word[n] = '\0';
     if (!cfx_dtype_parse(&dtype, word))

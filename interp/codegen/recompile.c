@@ -33,8 +33,8 @@ extern const struct needed {
     cfx_value (*module)(cfx_scope *, cfx_module *, const char *, cfx_value);
 } cfx_recompile__needed;
 
-const struct needed cfx_recompile__needed = {
-    cfx_call_get_attr, cfx_relu, cfx_named, cfx_call_module};
+const struct needed cfx_recompile__needed = {cfx_call_get_attr, cfx_relu,
+                                             cfx_named, cfx_call_module};
 
 /* The shared object that a module was compiled to. */
 typedef struct loaded {
@@ -49,7 +49,7 @@ typedef struct job {
     cfx_compile_options how;
     char dir[256];
     char source[280], object[280], said[280];
-    cfx_buf words;          /* the command line's words, each ends in NUL */
+    cfx_buf words; /* the command line's words, each ends in NUL */
     char *argv[MAX_WORDS + 1];
     cfx_error *err;
 } job;
@@ -85,8 +85,10 @@ static void remove_directory(const job *j)
 
 static cfx_status write_source(job *j, const char *path)
 {
-    cfx_c_options how = {.size = sizeof(how), .prefix = "graph",
-                         .no_build = true, .no_main = true};
+    cfx_c_options how = {.size = sizeof(how),
+                         .prefix = "graph",
+                         .no_build = true,
+                         .no_main = true};
     FILE *f = fopen(path, "w");
     if (!f)
         return cfx_fail(j->err, CFX_EIO, "%s: %s", path, strerror(errno));
@@ -137,8 +139,10 @@ static cfx_status make_command(job *j)
     for (char *w = j->words.s; w < j->words.s + j->words.len;
          w += strlen(w) + 1) {
         if (n == MAX_WORDS)
-            return cfx_fail(j->err, CFX_EINVAL, "the compiler's command line "
-                            "has more than %d words", MAX_WORDS);
+            return cfx_fail(j->err, CFX_EINVAL,
+                            "the compiler's command line "
+                            "has more than %d words",
+                            MAX_WORDS);
         j->argv[n++] = w;
     }
     return CFX_OK;
@@ -254,8 +258,7 @@ cfx_status cfx_graph_module_recompile(cfx_module *gm,
 {
     cfx_error own = {.code = CFX_OK};
     loaded *l = NULL;
-    job j = {.ctx = cfx_module_context(gm), .gm = gm,
-             .err = err ? err : &own};
+    job j = {.ctx = cfx_module_context(gm), .gm = gm, .err = err ? err : &own};
     read_options(&j.how, options);
     if (!cfx_graph_module_graph(gm))
         return cfx_fail(err, CFX_EINVAL, "%s has no graph",

@@ -11,9 +11,9 @@
 
 typedef struct pair {
     cfx_interp *a, *b;
-    const cfx_node *at_a;        /* the current node of the first run */
-    cfx_node_map kept;           /* of nodes of b */
-    cfx_node_map done;           /* nodes of b that have been run */
+    const cfx_node *at_a; /* the current node of the first run */
+    cfx_node_map kept;    /* of nodes of b */
+    cfx_node_map done;    /* nodes of b that have been run */
     bool b_ended;
     cfx_comparison *c;
     cfx_error *err;

@@ -113,9 +113,10 @@ static void compare_elements(cfx_difference *d, const elements *a,
     if (worst >= 0 && !d->differs) {
         char place[128];
         format_place(a->flat, worst, place, sizeof(place));
-        snprintf(d->text, sizeof(d->text), "%lld of %lld elements differ, "
-                 "most %s: %.9g and %.9g", (long long)differing,
-                 (long long)a->n, place, at[0], at[1]);
+        snprintf(d->text, sizeof(d->text),
+                 "%lld of %lld elements differ, "
+                 "most %s: %.9g and %.9g",
+                 (long long)differing, (long long)a->n, place, at[0], at[1]);
     }
     d->differs = d->differs || differing;
 }
@@ -213,10 +214,10 @@ static cfx_status compare(cfx_difference *d, cfx_value a, cfx_value b,
         compare_leaves(d, a, b, t);
     } else if (a.u.seq->len != b.u.seq->len) {
         char x[64], y[64];
-        snprintf(x, sizeof(x), "a %s of %u",
-                 cfx_kind_name((cfx_kind)a.kind), a.u.seq->len);
-        snprintf(y, sizeof(y), "a %s of %u",
-                 cfx_kind_name((cfx_kind)b.kind), b.u.seq->len);
+        snprintf(x, sizeof(x), "a %s of %u", cfx_kind_name((cfx_kind)a.kind),
+                 a.u.seq->len);
+        snprintf(y, sizeof(y), "a %s of %u", cfx_kind_name((cfx_kind)b.kind),
+                 b.u.seq->len);
         differ(d, x, y);
     } else {
         for (uint32_t i = 0; !st && i < a.u.seq->len; i++)

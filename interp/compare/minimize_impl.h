@@ -11,15 +11,19 @@
 struct cfx_minimizer_self {
     cfx_context *ctx;
     cfx_error *err;
-    const cfx_node **node;   /* nodes under test, in order */
+    const cfx_node **node; /* nodes under test, in order */
     size_t n;
-    cfx_node_map a, b;       /* values of each way; a: also the whole model's */
-    cfx_buf report;          /* lines of this iteration's report */
+    cfx_node_map a, b; /* values of each way; a: also the whole model's */
+    cfx_buf report;    /* lines of this iteration's report */
     size_t lines;
 };
 
 /* The outcome for a part. */
-typedef enum cfx_verdict { CFX_ALIKE, CFX_MISMATCH, CFX_RUN_ERROR } cfx_verdict;
+typedef enum cfx_verdict {
+    CFX_ALIKE,
+    CFX_MISMATCH,
+    CFX_RUN_ERROR
+} cfx_verdict;
 
 /* Copy all tensors in a value; values without tensors are shared. */
 cfx_status cfx_value__copy(cfx_value *out, cfx_context *ctx, cfx_value v,

@@ -18,10 +18,9 @@ static cfx_status copy_leaf(void *user, cfx_value v, cfx_value *out)
         return CFX_OK;
     }
     const cfx_tensor *from = v.u.tensor;
-    cfx_status st = cfx_tensor_meta(&t, from->ctx, (cfx_dtype)from->dtype,
-                                    from->rank, from->shape,
-                                    from->flags & CFX_TENSOR_DENSE
-                                        ? from->stride : NULL, c->err);
+    cfx_status st = cfx_tensor_meta(
+        &t, from->ctx, (cfx_dtype)from->dtype, from->rank, from->shape,
+        from->flags & CFX_TENSOR_DENSE ? from->stride : NULL, c->err);
     if (st)
         return st;
     st = cfx_tensor_alloc(t, c->err);
@@ -70,8 +69,8 @@ cfx_status cfx_minimizer__run_all(cfx_minimizer *m, const cfx_value *inputs,
 /* A part: its graph, and the nodes whose values it takes and returns. */
 typedef struct part {
     cfx_graph *graph;
-    cfx_node_map copies;         /* of the model's nodes */
-    cfx_node_map inside;         /* the part's own nodes */
+    cfx_node_map copies; /* of the model's nodes */
+    cfx_node_map inside; /* the part's own nodes */
     const cfx_node **in, **out;
     size_t nin, nout, cap;
 } part;
@@ -91,7 +90,8 @@ static cfx_status add_input(part *p, const cfx_node *n, cfx_error *err)
         return CFX_OK;
     if (n->op == CFX_GET_ATTR)
         return cfx_graph_node_copy_mapped(p->graph, n, &p->copies, err)
-                   ? CFX_OK : err->code;
+                   ? CFX_OK
+                   : err->code;
     cfx_node *x = cfx_graph_placeholder(p->graph, n->name, err);
     if (!x)
         return err->code;
@@ -118,8 +118,8 @@ static cfx_status put_output(part *p, const cfx_node *const *node, size_t n,
         return cfx_no_memory(err);
     for (size_t i = 0; i < n; i++)
         if (all || i + 1 == n || (whole && leaves(p, node[i]))) {
-            v[p->nout] = cfx_value_of_node(cfx_node_map_node(&p->copies,
-                                                             node[i]));
+            v[p->nout] = cfx_value_of_node(
+                cfx_node_map_node(&p->copies, node[i]));
             p->out[p->nout++] = node[i];
         }
     cfx_value tuple = cfx_tuple_new(ctx, p->nout, v);
@@ -162,8 +162,9 @@ static cfx_status cut(part *p, cfx_minimizer *m, const cfx_node *const *node,
     for (size_t i = 0; i < n && !st; i++)
         if (!cfx_graph_node_copy_mapped(p->graph, node[i], &p->copies, err))
             st = err->code;
-    return st ? st : put_output(p, node, n, whole, m->return_intermediate,
-                                ctx, err);
+    return st ? st
+              : put_output(p, node, n, whole, m->return_intermediate, ctx,
+                           err);
 }
 
 /* ---- Running ---- */
@@ -227,8 +228,10 @@ static cfx_status store(cfx_minimizer *m, const part *p, cfx_node_map *map,
                         cfx_value result)
 {
     if (!cfx_value_is_seq(result) || result.u.seq->len != p->nout)
-        return cfx_fail(m->self->err, CFX_EINVAL, "a part should give a tuple "
-                        "of %zu values", p->nout);
+        return cfx_fail(m->self->err, CFX_EINVAL,
+                        "a part should give a tuple "
+                        "of %zu values",
+                        p->nout);
     for (size_t i = 0; i < p->nout; i++) {
         cfx_value copy;
         cfx_status st = cfx_value__copy(&copy, m->self->ctx,
@@ -247,9 +250,9 @@ static cfx_status compare(cfx_minimizer *m, cfx_value a, cfx_value b,
                           cfx_verdict *verdict)
 {
     cfx_difference d = {.differs = false};
-    cfx_status st = m->compare
-        ? m->compare(m->user, a, b, &d, m->self->err)
-        : cfx_value_compare(&d, a, b, &m->tolerance, m->self->err);
+    cfx_status st = m->compare ? m->compare(m->user, a, b, &d, m->self->err)
+                               : cfx_value_compare(&d, a, b, &m->tolerance,
+                                                   m->self->err);
     if (st)
         return st;
     cfx_minimizer__say(m, "Numerical accuracy = %.9g", d.max_abs);
@@ -270,8 +273,8 @@ static cfx_status run_both(cfx_minimizer *m, const part *p,
     cfx_status st = run_way(m, p, m->run_a ? m->run_a : run_base, &self->a, &a,
                             &failed);
     if (!st && !failed)
-        st = run_way(m, p, m->run_b,
-                     m->accumulate_error ? &self->b : &self->a, &b, &failed);
+        st = run_way(m, p, m->run_b, m->accumulate_error ? &self->b : &self->a,
+                     &b, &failed);
     if (failed)
         *verdict = CFX_RUN_ERROR;
     else if (!st)

@@ -21,10 +21,8 @@ static uint8_t kind_of(const cfx_node *n)
         const char *target;
         cfx_pattern_kind kind;
     } special[] = {
-        {"cfx.any", CFX_PAT_ANY},
-        {"cfx.one_of", CFX_PAT_ONE_OF},
-        {"cfx.optional", CFX_PAT_ONE_OF},
-        {"cfx.where", CFX_PAT_WHERE},
+        {"cfx.any", CFX_PAT_ANY},         {"cfx.one_of", CFX_PAT_ONE_OF},
+        {"cfx.optional", CFX_PAT_ONE_OF}, {"cfx.where", CFX_PAT_WHERE},
         {"cfx.module", CFX_PAT_MODULE},
     };
     if (n->op == CFX_PLACEHOLDER)
@@ -86,16 +84,18 @@ static cfx_status check_where(cfx_matcher *m, const cfx_node *n,
                               cfx_error *err)
 {
     if (n->nargs != 2 || n->args[1].kind != CFX_STR)
-        return cfx_fail(err, CFX_EINVAL, "%s: cfx.where takes a value and the"
-                        " name of a predicate", n->name);
+        return cfx_fail(err, CFX_EINVAL,
+                        "%s: cfx.where takes a value and the"
+                        " name of a predicate",
+                        n->name);
     const char *name = n->args[1].u.str->text;
     for (size_t i = 0; i < m->o.npredicates; i++)
         if (!strcmp(m->o.predicates[i].name, name)) {
             m->node[n->id].test = &m->o.predicates[i];
             return CFX_OK;
         }
-    return cfx_fail(err, CFX_EINVAL, "%s: there is no predicate '%s'",
-                    n->name, name);
+    return cfx_fail(err, CFX_EINVAL, "%s: there is no predicate '%s'", n->name,
+                    name);
 }
 
 static cfx_status check_optional(const cfx_node *n, cfx_error *err)
@@ -104,8 +104,10 @@ static cfx_status check_optional(const cfx_node *n, cfx_error *err)
                  n->args[0].u.node->nargs > 0;
     return n->nargs == 2 || alone
                ? CFX_OK
-               : cfx_fail(err, CFX_EINVAL, "%s: cfx.optional takes a node, and"
-                          " what stands there without it", n->name);
+               : cfx_fail(err, CFX_EINVAL,
+                          "%s: cfx.optional takes a node, and"
+                          " what stands there without it",
+                          n->name);
 }
 
 static cfx_status check_special(cfx_matcher *m, const cfx_node *n,
@@ -116,21 +118,23 @@ static cfx_status check_special(cfx_matcher *m, const cfx_node *n,
         return CFX_OK;
     arguments(n, &nargs);
     switch ((cfx_pattern_kind)m->node[n->id].kind) {
-    case CFX_PAT_WHERE:
-        return check_where(m, n, err);
+    case CFX_PAT_WHERE: return check_where(m, n, err);
     case CFX_PAT_ONE_OF:
         if (is_optional(n))
             return check_optional(n, err);
         return nargs ? CFX_OK
-                     : cfx_fail(err, CFX_EINVAL, "%s: cfx.one_of needs"
-                                " alternatives", n->name);
+                     : cfx_fail(err, CFX_EINVAL,
+                                "%s: cfx.one_of needs"
+                                " alternatives",
+                                n->name);
     case CFX_PAT_MODULE:
         return n->nargs && n->args[0].kind == CFX_STR
                    ? CFX_OK
-                   : cfx_fail(err, CFX_EINVAL, "%s: cfx.module takes the name"
-                              " of a type first", n->name);
-    default:
-        return CFX_OK;
+                   : cfx_fail(err, CFX_EINVAL,
+                              "%s: cfx.module takes the name"
+                              " of a type first",
+                              n->name);
+    default: return CFX_OK;
     }
 }
 
@@ -146,7 +150,7 @@ static bool has(const cfx_node *const *list, size_t n, const cfx_node *node)
 
 typedef struct cfx_outputs {
     cfx_matcher *m;
-    bool *seen;                      /* by id */
+    bool *seen; /* by id */
 } cfx_outputs;
 
 static cfx_status add_output(void *user, cfx_value v)
@@ -170,7 +174,8 @@ static cfx_status split_names(cfx_matcher *m, cfx_error *err)
     cfx_value out = m->out_args;
     uint32_t n = cfx_value_is_seq(out) ? out.u.seq->len : 0;
     if (n < 2 || out.u.seq->item[n - 1].kind != CFX_DICT)
-        return cfx_fail(err, CFX_EINVAL, "the pattern must return a tuple"
+        return cfx_fail(err, CFX_EINVAL,
+                        "the pattern must return a tuple"
                         " that ends in a dict of names");
     const cfx_seq *names = out.u.seq->item[n - 1].u.seq;
     for (uint32_t i = 0; i < names->len; i += 2)
@@ -233,8 +238,9 @@ static cfx_status find_heads(cfx_matcher *m, cfx_anchor *a, cfx_error *err)
     for (uint32_t i = 0; i < n; i++) {
         const cfx_node *pn = m->queue[i];
         uint8_t kind = m->node[pn->id].kind;
-        uint32_t parts = kind == CFX_PAT_ONE_OF ? cfx_pattern_alternatives(pn)
-                         : kind == CFX_PAT_WHERE ? 1 : 0;
+        uint32_t parts = kind == CFX_PAT_ONE_OF  ? cfx_pattern_alternatives(pn)
+                         : kind == CFX_PAT_WHERE ? 1
+                                                 : 0;
         for (uint32_t k = 0; k < parts; k++) {
             cfx_value v = kind == CFX_PAT_WHERE
                               ? pn->args[0]
@@ -347,9 +353,11 @@ static cfx_status prepare_nodes(cfx_matcher *m, cfx_error *err)
         if (n->op == CFX_PLACEHOLDER)
             st = add_placeholder(m, n, err);
         else if (n->op != CFX_OUTPUT && !n->nusers)
-            return cfx_fail(err, CFX_EGRAPH, "SubgraphMatcher cannot be"
+            return cfx_fail(err, CFX_EGRAPH,
+                            "SubgraphMatcher cannot be"
                             " initialized with an pattern with dead code:"
-                            " nothing uses %s", n->name);
+                            " nothing uses %s",
+                            n->name);
         else
             st = check_special(m, n, err);
     }
@@ -359,7 +367,8 @@ static cfx_status prepare_nodes(cfx_matcher *m, cfx_error *err)
 static cfx_status prepare(cfx_matcher *m, cfx_error *err)
 {
     if (!cfx_graph_len(m->pattern))
-        return cfx_fail(err, CFX_EGRAPH, "SubgraphMatcher cannot be"
+        return cfx_fail(err, CFX_EGRAPH,
+                        "SubgraphMatcher cannot be"
                         " initialized with an empty pattern");
     m->output = cfx_graph_output_node(m->pattern);
     if (!m->output || !m->output->nargs)

@@ -49,8 +49,9 @@ static cfx_status bind_to(cfx_bound *b, cfx_context *ctx, const cfx_node *n,
 {
     cfx_target alone = *t;
     alone.next = NULL;
-    cfx_status st = cfx_bind(b, ctx, &alone,
-        (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, NULL);
+    cfx_status st = cfx_bind(
+        b, ctx, &alone, (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs},
+        NULL);
     b->target = t;
     return st;
 }
@@ -260,8 +261,8 @@ static int match_by_operator(cfx_search *s, const cfx_node *pn,
     if (!bind_both(s, pn, gn, &p, &g))
         return s->status ? -1 : 0;
     if (s->m->o.commutative && may_swap(g) &&
-        !cfx_search_choose(s, (cfx_choice){.what = CFX_CHOICE_SWAP,
-                                           .pb = p, .gb = g}))
+        !cfx_search_choose(
+            s, (cfx_choice){.what = CFX_CHOICE_SWAP, .pb = p, .gb = g}))
         return -1;
     return cfx_match_bound(s, p, g, false) ? 1 : -1;
 }
@@ -300,8 +301,7 @@ bool cfx_match_call(cfx_search *s, const cfx_node *pn, const cfx_node *gn)
     bool named = s->m->o.node_name_match &&
                  strstr(gn->name, s->m->o.node_name_match);
     if (!named && s->m->node[pn->id].kind != CFX_PAT_MODULE &&
-        pn->op != CFX_GET_ATTR &&
-        (pn->op != gn->op || !same_target(pn, gn)))
+        pn->op != CFX_GET_ATTR && (pn->op != gn->op || !same_target(pn, gn)))
         return false;
     return match_literally(s, pn, gn);
 }

@@ -229,8 +229,7 @@ void cfx_matches_release(cfx_matches *found)
     for (size_t i = 0; i < found->n; i++)
         cfx_match__release(found->ctx, &found->item[i]);
     if (found->ctx)
-        cfx_free(found->ctx, found->item,
-                 found->cap * sizeof(*found->item));
+        cfx_free(found->ctx, found->item, found->cap * sizeof(*found->item));
     cfx_module_unref(found->pattern);
     *found = (cfx_matches){0};
 }
@@ -246,8 +245,7 @@ cfx_value cfx_match_named(const cfx_match *m, const char *name)
 {
     const cfx_node *n = NULL;
     if (m->names) {
-        const cfx_seq *out =
-            cfx_graph_output_node(m->pattern)->args[0].u.seq;
+        const cfx_seq *out = cfx_graph_output_node(m->pattern)->args[0].u.seq;
         cfx_value v = cfx_dict_get(out->item[out->len - 1], name);
         n = v.kind == CFX_NODE ? v.u.node : NULL;
     } else {
@@ -324,7 +322,10 @@ cfx_status cfx_matcher_match(cfx_matcher *m, const cfx_graph *graph,
 {
     *out = (cfx_matches){.ctx = m->ctx};
     cfx_search s = {
-        .m = m, .g = graph, .found = out, .err = err,
+        .m = m,
+        .g = graph,
+        .found = out,
+        .err = err,
         .ids = cfx_graph_ids(graph),
     };
     if (!s.ids)

@@ -19,12 +19,12 @@
 /* ---- The pattern ---- */
 
 typedef enum cfx_pattern_kind {
-    CFX_PAT_UNUSED,      /* no node in use has this id */
+    CFX_PAT_UNUSED, /* no node in use has this id */
     CFX_PAT_PLACEHOLDER,
-    CFX_PAT_NODE,        /* equal op and target */
-    CFX_PAT_MODULE,      /* cfx.module */
+    CFX_PAT_NODE,   /* equal op and target */
+    CFX_PAT_MODULE, /* cfx.module */
     CFX_PAT_ANY,
-    CFX_PAT_ONE_OF,      /* and cfx.optional */
+    CFX_PAT_ONE_OF, /* and cfx.optional */
     CFX_PAT_WHERE
 } cfx_pattern_kind;
 
@@ -65,17 +65,17 @@ struct cfx_matcher {
     cfx_context *ctx;
     const cfx_graph *pattern;
     cfx_match_options o;
-    cfx_pattern_node *node;          /* by id */
+    cfx_pattern_node *node; /* by id */
     uint32_t ids;
     const cfx_node *output;
-    cfx_value out_args;              /* the part that is matched */
-    uint32_t nout_args;              /* 0: all of it */
+    cfx_value out_args; /* the part that is matched */
+    uint32_t nout_args; /* 0: all of it */
     cfx_anchor *anchor;
     size_t nanchors, anchors_cap;
     const cfx_node **placeholder, **returning;
     size_t nplaceholders, nreturning, placeholders_cap, returning_cap;
-    const cfx_node **queue;          /* scratch with room for all ids */
-    bool lacks_memory;               /* set when operators are resolved */
+    const cfx_node **queue; /* scratch with room for all ids */
+    bool lacks_memory;      /* set when operators are resolved */
 };
 
 /* Return alternative i of a special pattern node. */
@@ -89,7 +89,7 @@ bool cfx_pattern_has_nodes(cfx_value v);
 
 typedef struct cfx_goal {
     cfx_value p, g;
-    uint32_t next;                   /* 1 + index, or 0 */
+    uint32_t next; /* 1 + index, or 0 */
     uint8_t what;
 } cfx_goal;
 
@@ -97,10 +97,10 @@ enum { CFX_GOAL_MATCH, CFX_GOAL_ANCHOR, CFX_GOAL_TEST };
 
 typedef struct cfx_choice {
     uint8_t what;
-    bool listed;                     /* candidates are those of the anchor */
+    bool listed; /* candidates are those of the anchor */
     uint32_t anchor;
-    uint32_t at, end;                /* the remaining alternatives */
-    uint32_t goals;                  /* the goals to solve afterwards */
+    uint32_t at, end; /* the remaining alternatives */
+    uint32_t goals;   /* the goals to solve afterwards */
     uint32_t ngoals, ntrail, nbounds, nnodes;
     const cfx_node *pn;
     cfx_value g;
@@ -111,7 +111,7 @@ enum { CFX_CHOICE_ANCHOR, CFX_CHOICE_ONE_OF, CFX_CHOICE_SWAP };
 
 typedef struct cfx_candidates {
     cfx_node **node;
-    size_t n, cap, first;           /* those before `first` were accepted */
+    size_t n, cap, first; /* those before `first` were accepted */
 } cfx_candidates;
 
 /* rev[id of the graph's node]: 1 + id of the pattern's node, and a bit. */
@@ -124,23 +124,23 @@ typedef struct cfx_search {
     cfx_matches *found;
     cfx_error *err;
     cfx_status status;
-    cfx_value *map;                  /* by id of the pattern's nodes */
-    uint32_t *rev;                   /* by id of the graph's */
-    uint32_t *seen, epoch;           /* by id of the graph's */
-    uint32_t *ok;                    /* by id of the pattern's: an epoch */
-    cfx_candidates *list;            /* by anchor */
+    cfx_value *map;        /* by id of the pattern's nodes */
+    uint32_t *rev;         /* by id of the graph's */
+    uint32_t *seen, epoch; /* by id of the graph's */
+    uint32_t *ok;          /* by id of the pattern's: an epoch */
+    cfx_candidates *list;  /* by anchor */
     cfx_goal *goal;
     size_t ngoals, goals_cap;
-    uint32_t goals;                  /* the list of goals to solve */
-    uint32_t *trail;                 /* ids of the pattern's nodes */
+    uint32_t goals;  /* the list of goals to solve */
+    uint32_t *trail; /* ids of the pattern's nodes */
     size_t ntrail, trail_cap;
     cfx_choice *choice;
     size_t nchoices, choices_cap;
     cfx_bound **bound;
     size_t nbounds, bounds_cap;
-    cfx_node **nodes;                /* candidates, and scratch for searches */
+    cfx_node **nodes; /* candidates, and scratch for searches */
     size_t nnodes, nodes_cap;
-    uint32_t ids;                    /* of the graph */
+    uint32_t ids; /* of the graph */
     uint32_t steps;
 } cfx_search;
 
@@ -151,8 +151,8 @@ bool cfx_pattern_computes(const cfx_node *n);
 void cfx_match__release(cfx_context *ctx, cfx_match *m);
 
 /* Make room for one more element; false, and CFX_ENOMEM in s, if it fails. */
-#define CFX_SEARCH_GROW(s, array, n, cap)                              \
-    (!cfx_grow((s)->m->ctx, (s)->array, (s)->cap, (s)->n + 1, NULL) || \
+#define CFX_SEARCH_GROW(s, array, n, cap)                                     \
+    (!cfx_grow((s)->m->ctx, (s)->array, (s)->cap, (s)->n + 1, NULL) ||        \
      (cfx_search__no_memory(s), false))
 void cfx_search__no_memory(cfx_search *s);
 

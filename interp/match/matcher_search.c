@@ -21,7 +21,10 @@ bool cfx_search_push(cfx_search *s, uint8_t what, cfx_value p, cfx_value g)
     if (!CFX_SEARCH_GROW(s, goal, ngoals, goals_cap))
         return false;
     s->goal[s->ngoals++] = (cfx_goal){
-        .what = what, .p = p, .g = g, .next = s->goals,
+        .what = what,
+        .p = p,
+        .g = g,
+        .next = s->goals,
     };
     s->goals = (uint32_t)s->ngoals;
     return true;
@@ -106,8 +109,9 @@ static bool match_alternative(cfx_search *s, const cfx_node *pn, cfx_value g,
                               uint32_t i)
 {
     if (i + 1 < cfx_pattern_alternatives(pn) &&
-        !cfx_search_choose(s, (cfx_choice){.what = CFX_CHOICE_ONE_OF,
-                                           .pn = pn, .g = g, .at = i + 1}))
+        !cfx_search_choose(
+            s, (cfx_choice){
+                   .what = CFX_CHOICE_ONE_OF, .pn = pn, .g = g, .at = i + 1}))
         return false;
     return bind(s, pn, g) &&
            cfx_search_push(s, CFX_GOAL_MATCH, cfx_pattern_alternative(pn, i),
@@ -132,16 +136,11 @@ static bool match_node(cfx_search *s, const cfx_node *pn, cfx_value g)
                (s->m->o.ignore_literals && kind == CFX_PAT_PLACEHOLDER &&
                 g.kind != CFX_NODE);
     switch ((cfx_pattern_kind)kind) {
-    case CFX_PAT_PLACEHOLDER:
-        return match_placeholder(s, pn, g);
-    case CFX_PAT_ANY:
-        return bind(s, pn, g);
-    case CFX_PAT_ONE_OF:
-        return match_alternative(s, pn, g, 0);
-    case CFX_PAT_WHERE:
-        return match_where(s, pn, g);
-    default:
-        return match_plain(s, pn, g);
+    case CFX_PAT_PLACEHOLDER: return match_placeholder(s, pn, g);
+    case CFX_PAT_ANY: return bind(s, pn, g);
+    case CFX_PAT_ONE_OF: return match_alternative(s, pn, g, 0);
+    case CFX_PAT_WHERE: return match_where(s, pn, g);
+    default: return match_plain(s, pn, g);
     }
 }
 
@@ -301,8 +300,7 @@ static bool try_next(cfx_search *s)
     case CFX_CHOICE_SWAP:
         s->nchoices--;
         return cfx_match_bound(s, c.pb, c.gb, true);
-    default:
-        break;
+    default: break;
     }
     if (c.at == c.end) {
         s->nchoices--;
@@ -347,10 +345,8 @@ static bool do_goal(cfx_search *s)
         /* The first candidate is handled like the others. */
         begin_anchor(s, (uint32_t)goal.p.u.i);
         return false;
-    case CFX_GOAL_TEST:
-        return test(s, goal.p.u.node, goal.g);
-    default:
-        return match_value(s, goal.p, goal.g);
+    case CFX_GOAL_TEST: return test(s, goal.p.u.node, goal.g);
+    default: return match_value(s, goal.p, goal.g);
     }
 }
 

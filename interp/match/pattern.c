@@ -78,10 +78,9 @@ cfx_status cfx_replace_function(cfx_module *gm, cfx_trace_fn *pattern,
     if (!st && replacement)
         st = trace(&with, ctx, replacement, user, params, err);
     if (!st)
-        st = cfx_replace_pattern(
-            gm, cfx_graph_module_graph(what),
-            with ? cfx_graph_module_graph(with) : NULL, options, replaced,
-            err);
+        st = cfx_replace_pattern(gm, cfx_graph_module_graph(what),
+                                 with ? cfx_graph_module_graph(with) : NULL,
+                                 options, replaced, err);
     /* The matches refer to the pattern's nodes. */
     if (!st && replaced)
         replaced->pattern = cfx_module_ref(what);

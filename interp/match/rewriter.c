@@ -38,8 +38,7 @@ static cfx_status update(cfx_rewrite *r, cfx_match *m, cfx_value *slot)
             m->placeholders[i].u.i == old.u.i)
             m->placeholders[i] = now;
     for (size_t i = 0; i < m->nreturning; i++)
-        if (m->returning[i].kind == old.kind &&
-            m->returning[i].u.i == old.u.i)
+        if (m->returning[i].kind == old.kind && m->returning[i].u.i == old.u.i)
             m->returning[i] = now;
     cfx_value_unref(old);
     return CFX_OK;
@@ -67,11 +66,11 @@ static cfx_status bind_placeholders(cfx_rewrite_step *t)
             continue;
         cfx_value v = t->m->placeholders[k++];
         if (!v.kind && n->nusers)
-            return cfx_fail(t->r->err, CFX_EINVAL, "the replacement uses %s,"
+            return cfx_fail(t->r->err, CFX_EINVAL,
+                            "the replacement uses %s,"
                             " which the pattern does not bind",
                             n->name);
-        st = cfx_node_map_set(&t->map, n, v.kind ? v : cfx_none(),
-                              t->r->err);
+        st = cfx_node_map_set(&t->map, n, v.kind ? v : cfx_none(), t->r->err);
     }
     return st;
 }
@@ -79,7 +78,8 @@ static cfx_status bind_placeholders(cfx_rewrite_step *t)
 static cfx_node *copy_of(const cfx_rewrite_step *t, const cfx_node *n)
 {
     cfx_node *copy = n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT
-                         ? NULL : cfx_node_map_node(&t->map, n);
+                         ? NULL
+                         : cfx_node_map_node(&t->map, n);
     return copy && copy->id >= t->first_id ? copy : NULL;
 }
 
@@ -116,8 +116,7 @@ static cfx_status list_copies(cfx_rewrite_step *t)
     cfx_match *m = t->m;
     size_t n = 0, i = 0;
     cfx_status st = CFX_OK;
-    for (const cfx_node *f = cfx_graph_first(t->from); f;
-         f = cfx_node_next(f))
+    for (const cfx_node *f = cfx_graph_first(t->from); f; f = cfx_node_next(f))
         n += copy_of(t, f) != NULL;
     m->replacements = n ? cfx_alloc(t->r->ctx, n * sizeof(cfx_node *)) : NULL;
     if (n && !m->replacements)
@@ -138,7 +137,7 @@ static cfx_status list_copies(cfx_rewrite_step *t)
 
 typedef struct cfx_leaves {
     const cfx_rewrite_step *t;
-    size_t n;                  /* seen so far */
+    size_t n; /* seen so far */
 } cfx_leaves;
 
 static cfx_status count_leaf(void *user, cfx_value v)
@@ -183,8 +182,8 @@ static cfx_status take_leaf(void *user, cfx_value v)
 /* Pairs leaves of the pattern's output with their nodes' first positions. */
 typedef struct cfx_pairing {
     const cfx_rewrite_step *t;
-    const cfx_value *leaf;     /* of the copy's output */
-    size_t at, next;           /* leaf; distinct output */
+    const cfx_value *leaf; /* of the copy's output */
+    size_t at, next;       /* leaf; distinct output */
 } cfx_pairing;
 
 static cfx_status pair_leaf(void *user, cfx_value v)
@@ -229,7 +228,8 @@ static cfx_status check_literals(const cfx_rewrite_step *t)
         cfx_value v = t->m->returning[i];
         if (v.kind == CFX_NODE && v.u.node->nusers &&
             t->with[i].kind != CFX_NODE)
-            return cfx_fail(t->r->err, CFX_EUNSUPPORTED, "the replacement has"
+            return cfx_fail(t->r->err, CFX_EUNSUPPORTED,
+                            "the replacement has"
                             " a literal in the place of %s, which has users",
                             v.u.node->name);
     }
@@ -246,8 +246,10 @@ static cfx_status pair_outputs(cfx_rewrite_step *t)
         if (st)
             return st;
     } else {
-        return cfx_fail(t->r->err, CFX_EINVAL, "Returning nodes count mismatch:"
-                        " %zu vs %zu", t->m->nreturning, n);
+        return cfx_fail(t->r->err, CFX_EINVAL,
+                        "Returning nodes count mismatch:"
+                        " %zu vs %zu",
+                        t->m->nreturning, n);
     }
     return check_literals(t);
 }
@@ -282,8 +284,7 @@ static void commit(cfx_rewrite_step *t)
     for (const cfx_node *n = cfx_graph_last(m->pattern); n;
          n = cfx_node_prev(n)) {
         cfx_value v = m->map[n->id];
-        if (v.kind == CFX_NODE && cfx_pattern_computes(n) &&
-            !v.u.node->nusers)
+        if (v.kind == CFX_NODE && cfx_pattern_computes(n) && !v.u.node->nusers)
             cfx_graph_erase_node(t->r->g, v.u.node, NULL);
     }
 }
@@ -295,9 +296,8 @@ static cfx_status remember(cfx_rewrite_step *t)
         if (t->m->returning[i].kind == CFX_NODE &&
             t->with[i].kind == CFX_NODE &&
             t->with[i].u.node != t->m->returning[i].u.node)
-            st = cfx_node_map_set(&t->r->changed,
-                                  t->m->returning[i].u.node, t->with[i],
-                                  t->r->err);
+            st = cfx_node_map_set(&t->r->changed, t->m->returning[i].u.node,
+                                  t->with[i], t->r->err);
     return st;
 }
 
@@ -312,8 +312,10 @@ static cfx_status check_replacement(cfx_rewrite *r, const cfx_graph *from,
     for (const cfx_node *n = cfx_graph_first(from); n; n = cfx_node_next(n))
         have += n->op == CFX_PLACEHOLDER;
     if (want != have)
-        return cfx_fail(r->err, CFX_EINVAL, "Placeholder count mismatch: %zu"
-                        " vs %zu", want, have);
+        return cfx_fail(r->err, CFX_EINVAL,
+                        "Placeholder count mismatch: %zu"
+                        " vs %zu",
+                        want, have);
     const cfx_node *out = cfx_graph_output_node(from);
     if (!out || !out->nargs)
         return cfx_fail(r->err, CFX_EINVAL, "the replacement has no output");
@@ -431,17 +433,19 @@ static cfx_status check(const cfx_rewrite *r, const cfx_graph *replacement)
     const cfx_match_options *m = &r->o.match;
     bool computes = false;
     if (m->match_output || m->match_placeholder || m->keep_overlapping)
-        return cfx_fail(r->err, CFX_EINVAL, "matches to be replaced cannot"
+        return cfx_fail(r->err, CFX_EINVAL,
+                        "matches to be replaced cannot"
                         " overlap, nor hold placeholders or the output");
     if (!replacement && !r->o.make)
-        return cfx_fail(r->err, CFX_EINVAL, "Must provide either a replacement"
+        return cfx_fail(r->err, CFX_EINVAL,
+                        "Must provide either a replacement"
                         " GraphModule or a replacement callback");
     for (const cfx_node *n = cfx_graph_first(r->pattern); n;
          n = cfx_node_next(n))
         computes |= cfx_pattern_computes(n);
-    return computes ? CFX_OK
-                    : cfx_fail(r->err, CFX_EINVAL,
-                               "the pattern computes nothing");
+    return computes
+               ? CFX_OK
+               : cfx_fail(r->err, CFX_EINVAL, "the pattern computes nothing");
 }
 
 static cfx_status rewrite(cfx_rewrite *r, const cfx_graph *replacement,

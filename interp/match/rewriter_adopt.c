@@ -49,18 +49,19 @@ static cfx_status adopt_path(cfx_rewrite *r, const cfx_module *owner,
     cfx_module *copy;
     if (m) {
         cfx_status st = cfx_module_copy(&copy, m, r->err);
-        return st ? st : cfx_module_add_submodule_take(r->gm, path, copy,
-                                                       r->err);
+        return st ? st
+                  : cfx_module_add_submodule_take(r->gm, path, copy, r->err);
     }
     const cfx_state *state = state_at(owner, path, parent, &name);
     if (parent->failed)
         return cfx_no_memory(r->err);
     if (!state)
-        return cfx_fail(r->err, CFX_ENAME, "Attempted to create a \"%s\" node"
+        return cfx_fail(r->err, CFX_ENAME,
+                        "Attempted to create a \"%s\" node"
                         " during subgraph rewriting with target %s, but the"
                         " referenced attribute does not exist in the"
-                        " replacement GraphModule", cfx_opcode_names[n->op],
-                        path);
+                        " replacement GraphModule",
+                        cfx_opcode_names[n->op], path);
     return copy_state(r, state, cfx_buf_str(parent), name);
 }
 

@@ -18,11 +18,11 @@ typedef struct cfx_rewrite {
     cfx_rewrite_options o;
     cfx_error *err;
     cfx_node_map changed;
-    uint32_t *seen, epoch;     /* by id of the graph's nodes */
+    uint32_t *seen, epoch; /* by id of the graph's nodes */
     uint32_t seen_cap;
     cfx_node **stack;
     size_t nstack, stack_cap;
-    bool adopted;              /* attributes were copied from replacements */
+    bool adopted; /* attributes were copied from replacements */
     cfx_rewrite_writes *writes;
 } cfx_rewrite;
 
@@ -31,10 +31,10 @@ typedef struct cfx_rewrite_step {
     cfx_rewrite *r;
     cfx_match *m;
     const cfx_graph *from;
-    cfx_node_map map;          /* from its nodes to the graph's values */
-    cfx_value output;          /* of the copy */
-    cfx_value *with;           /* for each item of m->returning */
-    uint32_t first_id;         /* nodes from this id on are copies */
+    cfx_node_map map;  /* from its nodes to the graph's values */
+    cfx_value output;  /* of the copy */
+    cfx_value *with;   /* for each item of m->returning */
+    uint32_t first_id; /* nodes from this id on are copies */
 } cfx_rewrite_step;
 
 /* Set the insert point for the copy: before the first user of the outputs. If

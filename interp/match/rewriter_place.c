@@ -74,16 +74,15 @@ static cfx_status see_handed(void *user, cfx_value v)
     cfx_value old = h->paired && h->i < m->nreturning ? m->returning[h->i]
                                                       : CFX_NOTHING;
     h->i++;
-    cfx_value now = v.kind == CFX_NODE
-                        ? cfx_node_map_get(&h->t->map, v.u.node)
-                        : CFX_NOTHING;
+    cfx_value now = v.kind == CFX_NODE ? cfx_node_map_get(&h->t->map, v.u.node)
+                                       : CFX_NOTHING;
     if (now.kind != CFX_NODE ||
         (old.kind == CFX_NODE && old.u.node == now.u.node))
         return CFX_OK;
     const cfx_node *first = h->paired ? earlier_user(NULL, old)
                                       : first_user(h->t);
-    return first && cfx_node_before(first, now.u.node)
-               ? later(&h->last, now) : CFX_OK;
+    return first && cfx_node_before(first, now.u.node) ? later(&h->last, now)
+                                                       : CFX_OK;
 }
 
 /* Return the last node that must come before the copy and its users, or NULL:
@@ -97,8 +96,7 @@ static cfx_node *last_input(const cfx_rewrite_step *t)
         if (n->op == CFX_PLACEHOLDER && n->first_user &&
             (n->nusers > 1 || n->first_user->user != out))
             cfx_value_visit(cfx_node_map_get(&t->map, n), later, &h.last);
-    h.paired = cfx_rewriter__count_leaves(out->args[0]) ==
-               t->m->nreturning;
+    h.paired = cfx_rewriter__count_leaves(out->args[0]) == t->m->nreturning;
     cfx_value_visit(out->args[0], see_handed, &h);
     return h.last;
 }
@@ -125,8 +123,8 @@ static bool find_dependents(cfx_rewrite_step *t, const cfx_node *last)
         const cfx_node *n = NULL;
         if (done < r->nstack)
             n = r->stack[done++];
-        else if (i < t->m->nreturning &&
-                 t->m->returning[i].kind == CFX_NODE && !is_passed(t, i))
+        else if (i < t->m->nreturning && t->m->returning[i].kind == CFX_NODE &&
+                 !is_passed(t, i))
             n = t->m->returning[i++].u.node;
         else
             i++;

@@ -13,9 +13,9 @@
 
 struct cfx_rewrite_writes {
     cfx_aliases aliases;
-    cfx_node **writer;         /* in order */
-    uint32_t *upto;            /* by id */
-    uint32_t *matched, *set;   /* by id, by alias set: the marking match */
+    cfx_node **writer;       /* in order */
+    uint32_t *upto;          /* by id */
+    uint32_t *matched, *set; /* by id, by alias set: the marking match */
     uint32_t n, cap, current;
 };
 

@@ -15,10 +15,10 @@ typedef struct cfx_grouping {
     const cfx_graph *g;
     const char *const *wanted;
     size_t nwanted;
-    cfx_map names;           /* "3:fc1": 1 + index of a partition */
+    cfx_map names; /* "3:fc1": 1 + index of a partition */
     cfx_arena keys;
-    uint32_t *of;            /* by id: 1 + index of a partition */
-    uint32_t *seen;          /* by id: 1 + the partition that has it as input */
+    uint32_t *of;   /* by id: 1 + index of a partition */
+    uint32_t *seen; /* by id: 1 + the partition that has it as input */
 } cfx_grouping;
 
 /* ---- Sources ---- */
@@ -88,8 +88,7 @@ static size_t source_of(const cfx_grouping *by, const cfx_node *n,
 
 /* Return 1 + a partition's index, a new one if need be; 0 for lack of
  * memory. */
-static uint32_t partition_of(cfx_grouping *by, size_t source,
-                             const char *name)
+static uint32_t partition_of(cfx_grouping *by, size_t source, const char *name)
 {
     cfx_source_partitions *out = by->out;
     cfx_buf key;
@@ -104,7 +103,8 @@ static uint32_t partition_of(cfx_grouping *by, size_t source,
     if (e && added &&
         !cfx_grow(out->ctx, out->item, out->cap, out->n + 1, NULL)) {
         out->item[out->n++] = (cfx_source_partition){
-            .source = by->wanted[source], .name = name,
+            .source = by->wanted[source],
+            .name = name,
         };
         e->v.u = out->n;
     }
@@ -261,8 +261,8 @@ cfx_status cfx_get_source_partitions(
 {
     cfx_context *ctx = cfx_graph_context(g);
     size_t size = ((size_t)cfx_graph_ids(g) + 1) * sizeof(uint32_t);
-    cfx_grouping by = {.out = out, .g = g, .wanted = wanted,
-                       .nwanted = nwanted};
+    cfx_grouping by = {
+        .out = out, .g = g, .wanted = wanted, .nwanted = nwanted};
     *out = (cfx_source_partitions){.ctx = ctx};
     cfx_map_init(&by.names, ctx);
     cfx_arena_init(&by.keys, ctx);

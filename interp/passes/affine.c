@@ -48,7 +48,10 @@ cfx_status cfx_path_uses__init(path_uses *u, cfx_pass_call *p)
     return st;
 }
 
-void cfx_path_uses__release(path_uses *u) { cfx_map_release(&u->count); }
+void cfx_path_uses__release(path_uses *u)
+{
+    cfx_map_release(&u->count);
+}
 
 bool cfx_path_uses__once(const path_uses *u, const char *path)
 {
@@ -111,8 +114,8 @@ cfx_status cfx_pass__set_arg(cfx_pass_call *p, cfx_node *n,
 {
     int k = cfx_param_find(schema, name, strlen(name));
     if (k >= 0 && (uint32_t)k < n->nargs)
-        return cfx_node_update_arg(n, (size_t)k,
-                                   v.kind ? v : cfx_none(), p->err);
+        return cfx_node_update_arg(n, (size_t)k, v.kind ? v : cfx_none(),
+                                   p->err);
     return v.kind ? cfx_node_update_kwarg(n, name, v, p->err)
                   : remove_kwarg(p, n, name);
 }
@@ -124,7 +127,8 @@ const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n)
     const cfx_module *m = cfx_module_at(p->gm, n->target->text);
     /* Parametrized modules compute their parameters from others. */
     return !m || m->graph || !m->schema || cfx_module__is_parametrized(m)
-               ? NULL : m;
+               ? NULL
+               : m;
 }
 
 /* True if the parameter can be read: it is a get_attr, or None. */
@@ -352,7 +356,8 @@ cfx_status cfx_pass__put_module_take(cfx_pass_call *p, cfx_node *n,
     }
     cfx_status st = cfx_module_add_submodule_take(p->gm, text, m, p->err);
     return st || !strcmp(n->target->text, text)
-               ? st : cfx_node_set_target(n, text, p->err);
+               ? st
+               : cfx_node_set_target(n, text, p->err);
 }
 
 /* Make a module with `bias` and, if linear, the widths of the weight. */

@@ -11,16 +11,20 @@
 #include "base/util.h"
 
 typedef enum layer_kind {
-    LAYER_NONE, LAYER_LINEAR, LAYER_CONV, LAYER_CONV_TRANSPOSE, LAYER_NORM
+    LAYER_NONE,
+    LAYER_LINEAR,
+    LAYER_CONV,
+    LAYER_CONV_TRANSPOSE,
+    LAYER_NORM
 } layer_kind;
 
 /* `weight` and `bias` are set by cfx_layer__load; a bias may be NULL. */
 typedef struct layer {
     cfx_node *n;
     layer_kind kind;
-    int axes;                  /* number of spatial axes; 0: any */
-    const cfx_module *module;  /* NULL: a function */
-    const cfx_schema *schema;  /* of the function, as it is called */
+    int axes;                 /* number of spatial axes; 0: any */
+    const cfx_module *module; /* NULL: a function */
+    const cfx_schema *schema; /* of the function, as it is called */
     int64_t groups;
     bool training;
     cfx_tensor *weight, *bias;
@@ -28,11 +32,11 @@ typedef struct layer {
 
 typedef struct norm {
     cfx_node *n;
-    int axes;                  /* as in a layer */
+    int axes; /* as in a layer */
     const cfx_module *module;
     const cfx_schema *schema;
     bool training;
-    bool running;              /* it has running statistics */
+    bool running; /* it has running statistics */
     double eps;
     cfx_tensor *weight, *bias, *mean, *var; /* the first two may be NULL */
 } norm;

@@ -103,8 +103,7 @@ static cfx_status annotate(cfx_pass_call *p, cfx_node *n, cfx_buf *text)
 {
     const cfx_node *from = n->args[0].u.node;
     piece type;
-    if (!from->type ||
-        !item_type(from->type->text, n->args[1], &type))
+    if (!from->type || !item_type(from->type->text, n->args[1], &type))
         return CFX_OK;
     cfx_buf_clear(text);
     cfx_buf_add(text, type.at, type.len);
@@ -124,8 +123,7 @@ static cfx_status annotate_getitem_run(cfx_pass_call *p)
     for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
          n = cfx_node_next(n))
         if (n->op == CFX_CALL_FUNCTION && n->nargs == 2 &&
-            n->args[0].kind == CFX_NODE &&
-            cfx_node_is(n, "getitem"))
+            n->args[0].kind == CFX_NODE && cfx_node_is(n, "getitem"))
             st = annotate(p, n, &text);
     cfx_buf_release(&text);
     return st;

@@ -81,7 +81,8 @@ const cfx_target *cfx_node__target(const cfx_node *n)
     cfx_context *ctx = cfx_graph_context(n->graph);
     const char *target = n->target->text;
     return n->op == CFX_CALL_FUNCTION ? cfx_find_function(ctx, target)
-           : n->op == CFX_CALL_METHOD ? cfx_find_method(ctx, target) : NULL;
+           : n->op == CFX_CALL_METHOD ? cfx_find_method(ctx, target)
+                                      : NULL;
 }
 
 enum fit { NEVER, PERHAPS, CERTAIN };
@@ -97,7 +98,8 @@ static enum fit fit_node(const cfx_graph_kinds *k, const cfx_node *n,
     if (!(may.self & SEQUENCES) || !item_kinds)
         return CERTAIN;
     return !(may.item & item_kinds) ? NEVER
-           : may.item & ~item_kinds ? PERHAPS : CERTAIN;
+           : may.item & ~item_kinds ? PERHAPS
+                                    : CERTAIN;
 }
 
 /* Check an argument with nodes; its literals were checked by the binder. */
@@ -157,15 +159,15 @@ cfx_status cfx_call__candidates(const cfx_graph_kinds *k,
         cfx_target one = *t;
         cfx_bound b = {0};
         one.next = NULL;
-        cfx_status bound = cfx_bind(&b, k->ctx, &one,
-                                    (cfx_args){args, nargs, kwargs, nkwargs},
-                                    NULL);
+        cfx_status bound = cfx_bind(
+            &b, k->ctx, &one, (cfx_args){args, nargs, kwargs, nkwargs}, NULL);
         if (bound == CFX_ENOMEM)
             return cfx_no_memory(err);
         if (bound)
             continue;
         f = for_tensors && takes_tensor(k, t->schema, b.in, CFX_T_ANY)
-                ? NEVER : fit_call(k, t->schema, b.in);
+                ? NEVER
+                : fit_call(k, t->schema, b.in);
         if (f != NEVER)
             st = fn(user, t, &b);
         for_tensors |= f != NEVER &&
@@ -214,9 +216,8 @@ static cfx_status add_result(void *user, const cfx_target *t,
                              const cfx_bound *b)
 {
     struct results *r = user;
-    cfx_kinds one = t->op == &cfx_op__getitem
-                        ? of_item(r->k, b)
-                        : cfx_schema__result(t->schema);
+    cfx_kinds one = t->op == &cfx_op__getitem ? of_item(r->k, b)
+                                              : cfx_schema__result(t->schema);
     r->all.self |= one.self;
     r->all.item |= one.item;
     return CFX_OK;
@@ -254,8 +255,7 @@ static cfx_kinds of_placeholder(const cfx_node *n, bool tensors)
 static cfx_kinds of_module(const cfx_node *n)
 {
     const cfx_module *root = cfx_graph_owning_module(n->graph);
-    const cfx_module *m =
-        root ? cfx_module_at(root, n->target->text) : NULL;
+    const cfx_module *m = root ? cfx_module_at(root, n->target->text) : NULL;
     const cfx_module_type *type = m ? cfx_module_type_of(m) : NULL;
     const cfx_schema *s;
     if (!type || !type->forward_schema || cfx_graph_module_graph(m) ||
@@ -269,8 +269,7 @@ static cfx_kinds of_attr(const cfx_node *n)
 {
     const cfx_module *root = cfx_graph_owning_module(n->graph);
     cfx_value v = CFX_NOTHING;
-    if (!root ||
-        cfx_module_fetch_attr(&v, root, n->target->text, NULL))
+    if (!root || cfx_module_fetch_attr(&v, root, n->target->text, NULL))
         return CFX_ANY_KIND;
     return v.kind == CFX_TENSOR ? CFX_TENSOR_KIND : CFX_ANY_KIND;
 }

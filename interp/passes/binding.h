@@ -23,7 +23,7 @@ typedef struct cfx_kinds {
 typedef struct cfx_graph_kinds {
     cfx_context *ctx;
     uint32_t ids;
-    cfx_kinds *of;   /* by node id */
+    cfx_kinds *of; /* by node id */
 } cfx_graph_kinds;
 
 /* `tensors`: assume that placeholders without type and default are tensors.

@@ -17,13 +17,13 @@
 
 typedef struct order {
     cfx_pass_call *p;
-    cfx_node **node;     /* placed nodes, in order */
+    cfx_node **node; /* placed nodes, in order */
     size_t nplaced;
-    cfx_node **heap;     /* nodes that are ready, the least first */
+    cfx_node **heap; /* nodes that are ready, the least first */
     size_t nheap;
-    uint32_t *place;     /* by id: 1 + its place; 0: not placed */
-    uint32_t *waits;     /* by id: inputs of its section not placed yet */
-    uint32_t *section;   /* by id */
+    uint32_t *place;   /* by id: 1 + its place; 0: not placed */
+    uint32_t *waits;   /* by id: inputs of its section not placed yet */
+    uint32_t *section; /* by id */
     size_t n, ids;
 } order;
 
@@ -39,15 +39,16 @@ static void order_release(order *o)
 
 static cfx_status order_init(order *o, cfx_pass_call *p)
 {
-    *o = (order){.p = p, .n = cfx_graph_len(p->graph),
-                 .ids = cfx_graph_ids(p->graph)};
+    *o = (order){
+        .p = p, .n = cfx_graph_len(p->graph), .ids = cfx_graph_ids(p->graph)};
     o->node = cfx_calloc(p->ctx, o->n, sizeof(cfx_node *));
     o->heap = cfx_calloc(p->ctx, o->n, sizeof(cfx_node *));
     o->place = cfx_calloc(p->ctx, o->ids, sizeof(*o->place));
     o->waits = cfx_calloc(p->ctx, o->ids, sizeof(*o->waits));
     o->section = cfx_calloc(p->ctx, o->ids, sizeof(*o->section));
     return o->node && o->heap && o->place && o->waits && o->section
-               ? CFX_OK : cfx_no_memory(p->err);
+               ? CFX_OK
+               : cfx_no_memory(p->err);
 }
 
 /* ---- Comparison ---- */
@@ -155,8 +156,7 @@ static cfx_status find_sections(order *o)
         o->section[n->id] = section;
         section += fixed;
     }
-    for (cfx_node *n = cfx_graph_first(o->p->graph); n;
-         n = cfx_node_next(n))
+    for (cfx_node *n = cfx_graph_first(o->p->graph); n; n = cfx_node_next(n))
         for (uint32_t i = 0; i < n->ninputs; i++)
             o->waits[n->id] += o->section[cfx_node_input(n, i)->id] ==
                                o->section[n->id];
@@ -260,8 +260,7 @@ static cfx_status replace_graph(cfx_pass_call *p, cfx_graph *to)
 {
     cfx_module *same;
     cfx_status st = cfx_graph_module_new_take_both(&same, p->ctx, p->gm, to,
-                                                   NULL,
-                                                   p->err);
+                                                   NULL, p->err);
     p->graph = cfx_graph_module_graph(p->gm);
     return st;
 }

@@ -14,12 +14,11 @@ static cfx_value clone_seq(cfx_context *ctx, cfx_value v, int depth)
     cfx_value *item = depth < CFX_MAX_DEPTH ? cfx_alloc(ctx, bytes) : NULL;
     if (!item)
         return out;
-    while (made < n && (item[made] = clone_value(ctx, seq->item[made],
-                                                 depth + 1)).kind)
+    while (made < n &&
+           (item[made] = clone_value(ctx, seq->item[made], depth + 1)).kind)
         made++;
     if (made == n)
-        out = cfx_seq_new(ctx, (cfx_kind)v.kind,
-                          n, item, seq->type);
+        out = cfx_seq_new(ctx, (cfx_kind)v.kind, n, item, seq->type);
     while (made > 0)
         cfx_value_unref(item[--made]);
     cfx_free(ctx, item, bytes);
@@ -44,10 +43,8 @@ static cfx_value clone_value(cfx_context *ctx, cfx_value v, int depth)
     case CFX_DICT:
     case CFX_SLICE:
     case CFX_RANGE:
-    case CFX_COMPLEX:
-        return clone_seq(ctx, v, depth);
-    default:
-        return cfx_value_ref(v);
+    case CFX_COMPLEX: return clone_seq(ctx, v, depth);
+    default: return cfx_value_ref(v);
     }
 }
 

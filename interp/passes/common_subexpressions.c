@@ -23,25 +23,17 @@ static uint64_t hash_leaf(cfx_value v)
 {
     switch (v.kind) {
     case CFX_BOOL_VALUE:
-    case CFX_INT:
-        return (uint64_t)v.u.i;
-    case CFX_FLOAT:
-        return v.u.f == v.u.f ? (uint64_t)v.u.i : 1;
+    case CFX_INT: return (uint64_t)v.u.i;
+    case CFX_FLOAT: return v.u.f == v.u.f ? (uint64_t)v.u.i : 1;
     case CFX_STR:
     case CFX_DEVICE:
     case CFX_LAYOUT:
-    case CFX_NAME:
-        return cfx_hash(v.u.str->text, v.u.str->len);
-    case CFX_DTYPE:
-        return (uint64_t)v.u.dtype;
-    case CFX_MEMORY_FORMAT:
-        return (uint64_t)v.u.format;
-    case CFX_TENSOR:
-        return (uint64_t)(uintptr_t)v.u.tensor;
-    case CFX_NODE:
-        return v.u.node->id;
-    default:
-        return 0;
+    case CFX_NAME: return cfx_hash(v.u.str->text, v.u.str->len);
+    case CFX_DTYPE: return (uint64_t)v.u.dtype;
+    case CFX_MEMORY_FORMAT: return (uint64_t)v.u.format;
+    case CFX_TENSOR: return (uint64_t)(uintptr_t)v.u.tensor;
+    case CFX_NODE: return v.u.node->id;
+    default: return 0;
     }
 }
 
@@ -53,17 +45,18 @@ static const cfx_seq *seq_of(cfx_value v)
     case CFX_DICT:
     case CFX_SLICE:
     case CFX_RANGE:
-    case CFX_COMPLEX:
-        return v.u.seq;
-    default:
-        return NULL;
+    case CFX_COMPLEX: return v.u.seq;
+    default: return NULL;
     }
 }
 
 /* Only the upper levels of deeply nested values are hashed. */
 static uint64_t hash_value(uint64_t h, cfx_value v)
 {
-    struct { const cfx_seq *seq; uint32_t i; } at[CFX_MAX_DEPTH];
+    struct {
+        const cfx_seq *seq;
+        uint32_t i;
+    } at[CFX_MAX_DEPTH];
     int depth = 0;
     for (;;) {
         const cfx_seq *seq = seq_of(v);
@@ -136,7 +129,7 @@ typedef struct merger {
     cfx_aliases aliases;
     uint32_t *last_write; /* by alias set: a position, from 1 on */
     entry *table;
-    size_t size;          /* a power of two */
+    size_t size; /* a power of two */
 } merger;
 
 static cfx_status merger_init(merger *m, cfx_pass_call *p)
@@ -169,8 +162,8 @@ static entry *look_up(merger *m, const cfx_node *n, uint64_t hash,
     size_t i = hash & (m->size - 1);
     for (;; i = (i + 1) & (m->size - 1)) {
         entry *e = &m->table[i];
-        if (!e->node || (e->hash == hash && e->stamp == stamp &&
-                         equal(e->node, n)))
+        if (!e->node ||
+            (e->hash == hash && e->stamp == stamp && equal(e->node, n)))
             return e;
     }
 }

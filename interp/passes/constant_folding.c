@@ -21,9 +21,9 @@ typedef struct folder {
     const cfx_fold_options *o;
     cfx_aliases aliases;
     cfx_scope scope;
-    cfx_node_map value;   /* values of constant nodes; absent: not known */
-    bool *constant;       /* by node id */
-    uint32_t *waiting;    /* by node id: constant users still to compute */
+    cfx_node_map value; /* values of constant nodes; absent: not known */
+    bool *constant;     /* by node id */
+    uint32_t *waiting;  /* by node id: constant users still to compute */
 } folder;
 
 static cfx_status folder_init(folder *f, cfx_pass_call *p,
@@ -76,8 +76,7 @@ static bool is_constant(folder *f, const cfx_node *n)
     const cfx_effects *e = &f->aliases.effects[n->id];
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
         cfx_effects_any(e) || cfx_aliases__is_written(&f->aliases, n) ||
-        !is_known(f, n) ||
-        (f->o->skip && f->o->skip(f->o->user, n)))
+        !is_known(f, n) || (f->o->skip && f->o->skip(f->o->user, n)))
         return false;
     if (n->op == CFX_GET_ATTR)
         return is_tensor_attr(f, n);
@@ -115,8 +114,9 @@ static cfx_status fetch_weight(folder *f, const cfx_node *n)
     if (cfx_node_map_get(&f->value, n).kind)
         return st;
     st = cfx_pass_weight(f->p, n->target->text, &t);
-    return st ? st : cfx_node_map_set(&f->value, n, cfx_value_of_tensor(t),
-                                      f->p->err);
+    return st ? st
+              : cfx_node_map_set(&f->value, n, cfx_value_of_tensor(t),
+                                 f->p->err);
 }
 
 /* Weights are only loaded when something is computed with them. */
@@ -146,8 +146,8 @@ static cfx_value fetch_args(folder *f, const cfx_value *args, size_t n)
     return out.kind ? cfx_scope_take(s, out) : cfx_none();
 }
 
-static cfx_value call_module(folder *f, const cfx_node *n,
-                             const cfx_seq *args, const cfx_seq *kwargs)
+static cfx_value call_module(folder *f, const cfx_node *n, const cfx_seq *args,
+                             const cfx_seq *kwargs)
 {
     cfx_scope *s = &f->scope;
     cfx_value out = cfx_none();
@@ -156,9 +156,10 @@ static cfx_value call_module(folder *f, const cfx_node *n,
     if (!m)
         return cfx_scope_fail(s, CFX_ENAME,
                               "Node referenced nonexistent target %s", path);
-    if (cfx_scope_call_module(s, m, path,
-        (cfx_args){args->item, args->len, kwargs->item, kwargs->len / 2},
-        &out))
+    if (cfx_scope_call_module(
+            s, m, path,
+            (cfx_args){args->item, args->len, kwargs->item, kwargs->len / 2},
+            &out))
         return cfx_none();
     return cfx_scope_take(s, out);
 }
@@ -175,10 +176,12 @@ static cfx_value call(folder *f, const cfx_node *n)
     if (n->op == CFX_CALL_MODULE)
         return call_module(f, n, a, k);
     return n->op == CFX_CALL_METHOD
-               ? cfx_call_method(s, target,
-                   (cfx_args){a->item, a->len, k->item, k->len / 2})
-               : cfx_call_function(s, target,
-                   (cfx_args){a->item, a->len, k->item, k->len / 2});
+               ? cfx_call_method(
+                     s, target,
+                     (cfx_args){a->item, a->len, k->item, k->len / 2})
+               : cfx_call_function(
+                     s, target,
+                     (cfx_args){a->item, a->len, k->item, k->len / 2});
 }
 
 static cfx_status compute(folder *f, const cfx_node *n)
@@ -239,8 +242,7 @@ static bool is_literal(cfx_value v)
 static bool is_too_large(const folder *f, const cfx_tensor *t)
 {
     int64_t size = (int64_t)cfx_dtype_size((cfx_dtype)t->dtype);
-    return f->o->max_bytes > 0 &&
-           cfx_tensor_numel(t) > f->o->max_bytes / size;
+    return f->o->max_bytes > 0 && cfx_tensor_numel(t) > f->o->max_bytes / size;
 }
 
 static cfx_status put_tensor(folder *f, cfx_node *n, cfx_tensor *t)
@@ -254,8 +256,8 @@ static cfx_status put_tensor(folder *f, cfx_node *n, cfx_tensor *t)
         return p->err->code;
     p->changed++;
     cfx_status st = cfx_node__keep_meta(attr, n, p->err);
-    return st ? st : cfx_node_replace_all_uses_with(n, attr, NULL, NULL,
-                                                    p->err);
+    return st ? st
+              : cfx_node_replace_all_uses_with(n, attr, NULL, NULL, p->err);
 }
 
 static cfx_status erase(folder *f, cfx_node *n)

@@ -23,7 +23,7 @@ typedef struct decomposer {
     cfx_retracer retracer;
     rule *rule;
     size_t nrules, cap;
-    uint32_t *needed;    /* by alias set: its last use among visited nodes */
+    uint32_t *needed; /* by alias set: its last use among visited nodes */
 } decomposer;
 
 /* ---- The table by operator ---- */
@@ -115,7 +115,7 @@ static cfx_status see(void *user, const cfx_target *t, const cfx_bound *b)
 
 struct call {
     const cfx_target *target;
-    cfx_decompose_fn *fn;  /* NULL: the operator itself, not in place */
+    cfx_decompose_fn *fn; /* NULL: the operator itself, not in place */
     cfx_bound bound;
 };
 
@@ -150,7 +150,8 @@ static cfx_status rewrite(decomposer *d, cfx_node *n, const cfx_target *t,
     cfx_target one = *t;
     bool done;
     one.next = NULL;
-    cfx_status st = cfx_bind(&c.bound, d->p->ctx, &one,
+    cfx_status st = cfx_bind(
+        &c.bound, d->p->ctx, &one,
         (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, d->p->err);
     if (!st)
         st = cfx_retracer__node(&d->retracer, n, decompose_call, &c, next,
@@ -189,8 +190,7 @@ static cfx_status walk(decomposer *d)
     for (cfx_node *n = cfx_graph_first(d->p->graph); n && !st; n = next) {
         if (++steps > most)
             return cfx_fail(d->p->err, CFX_EINVAL,
-                            "decompose: %s leads to itself",
-                            n->target->text);
+                            "decompose: %s leads to itself", n->target->text);
         st = decompose_node(d, n, &next);
         note_use(d, n);
     }

@@ -114,16 +114,17 @@ static cfx_value batch_norm(cfx_scope *s, const cfx_value *in)
     if (in[5].kind != CFX_BOOL_VALUE || in[5].u.i ||
         cfx_value_is_none(in[3]) || cfx_value_is_none(in[4]))
         return cfx_none();
-    return cfx_nth(s, cfx_aten_native_batch_norm_legit_no_training(
-                          s, in[0], in[1], in[2], in[3], in[4], in[6], in[7]),
+    return cfx_nth(s,
+                   cfx_aten_native_batch_norm_legit_no_training(
+                       s, in[0], in[1], in[2], in[3], in[4], in[6], in[7]),
                    0);
 }
 
 /* normalized_shape, weight, bias, eps */
 static cfx_value layer_norm(cfx_scope *s, const cfx_value *in)
 {
-    return cfx_nth(s, cfx_native_layer_norm(s, in[0], in[1], in[2], in[3],
-                                            in[4]), 0);
+    return cfx_nth(
+        s, cfx_native_layer_norm(s, in[0], in[1], in[2], in[3], in[4]), 0);
 }
 
 /* normalized_shape, weight, eps */
@@ -139,8 +140,7 @@ static cfx_value rms_norm(cfx_scope *s, const cfx_value *in)
     cfx_value mean = cfx_mean(s, cfx_mul(s, in[0], in[0]),
                               .dim = cfx_list_of(s, CFX_LIST, n, dim),
                               .keepdim = cfx_bool(true));
-    cfx_value y = cfx_mul(s, in[0],
-                          cfx_rsqrt(s, cfx_add(s, mean, in[3])));
+    cfx_value y = cfx_mul(s, in[0], cfx_rsqrt(s, cfx_add(s, mean, in[3])));
     return cfx_value_is_none(in[2]) ? y : cfx_mul(s, y, in[2]);
 }
 
@@ -172,17 +172,21 @@ static cfx_value dropout(cfx_scope *s, const cfx_value *in)
 static cfx_value max_pool2d(cfx_scope *s, const cfx_value *in)
 {
     cfx_value stride = cfx_value_is_none(in[2]) ? in[1] : in[2];
-    return cfx_nth(s, cfx_max_pool2d_with_indices(
-                          s, in[0], in[1], .stride = stride, .padding = in[3],
-                          .dilation = in[4], .ceil_mode = in[5]), 0);
+    return cfx_nth(s,
+                   cfx_max_pool2d_with_indices(
+                       s, in[0], in[1], .stride = stride, .padding = in[3],
+                       .dilation = in[4], .ceil_mode = in[5]),
+                   0);
 }
 
 static cfx_value max_pool3d(cfx_scope *s, const cfx_value *in)
 {
     cfx_value stride = cfx_value_is_none(in[2]) ? in[1] : in[2];
-    return cfx_nth(s, cfx_max_pool3d_with_indices(
-                          s, in[0], in[1], .stride = stride, .padding = in[3],
-                          .dilation = in[4], .ceil_mode = in[5]), 0);
+    return cfx_nth(s,
+                   cfx_max_pool3d_with_indices(
+                       s, in[0], in[1], .stride = stride, .padding = in[3],
+                       .dilation = in[4], .ceil_mode = in[5]),
+                   0);
 }
 
 /* ---- Arithmetic ---- */
@@ -253,8 +257,8 @@ static cfx_value contiguous(cfx_scope *s, cfx_value x)
     const cfx_tensor *known = cfx_meta_of(s, x);
     if (known && cfx_tensor_is_contiguous(known))
         return x;
-    return cfx_clone(s, x, .memory_format =
-                               cfx_value_of_format(CFX_CONTIGUOUS_FORMAT));
+    return cfx_clone(
+        s, x, .memory_format = cfx_value_of_format(CFX_CONTIGUOUS_FORMAT));
 }
 
 /* Flatten from axis `from`, counted from the front, to the last one. */

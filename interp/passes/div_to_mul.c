@@ -79,17 +79,14 @@ static bool find_type(cfx_pass_call *p, const bool *is_tensor,
     if (known.kind)
         return known.kind == CFX_TENSOR;
     switch (n->op) {
-    case CFX_PLACEHOLDER:
-        return !n->type || strstr(n->type->text, "Tensor");
+    case CFX_PLACEHOLDER: return !n->type || strstr(n->type->text, "Tensor");
     case CFX_GET_ATTR:
-    case CFX_CALL_MODULE:
-        return true;
+    case CFX_CALL_MODULE: return true;
     case CFX_CALL_METHOD:
     case CFX_CALL_FUNCTION:
         return may_give_tensor(p, n) &&
                (!n->ninputs || input_is_tensor(is_tensor, n));
-    default:
-        return false;
+    default: return false;
     }
 }
 
@@ -109,9 +106,8 @@ static cfx_status invert(cfx_pass_call *p, cfx_node *n,
     const cfx_value target = {.kind = CFX_STR, .u.str = n->target};
     cfx_value was[] = {target, n->args[1]};
     cfx_value note = cfx_tuple_new(p->ctx, 2, was);
-    cfx_status st = note.kind
-                        ? cfx_node_set_meta(n, meta_key, note, p->err)
-                        : cfx_no_memory(p->err);
+    cfx_status st = note.kind ? cfx_node_set_meta(n, meta_key, note, p->err)
+                              : cfx_no_memory(p->err);
     cfx_value_unref(note);
     if (!st)
         st = cfx_node_set_target(n, pair->mul, p->err);
@@ -151,8 +147,7 @@ static cfx_status div_to_mul_run(cfx_pass_call *p)
         is_tensor[n->id] = find_type(p, is_tensor, n);
         const struct pair *pair = pair_of(n);
         if (pair && n->nargs == 2 && !n->nkwargs &&
-            n->args[0].kind == CFX_NODE &&
-            is_tensor[n->args[0].u.node->id] &&
+            n->args[0].kind == CFX_NODE && is_tensor[n->args[0].u.node->id] &&
             (n->args[1].kind == CFX_INT || n->args[1].kind == CFX_FLOAT) &&
             can_invert(cfx_value_number(n->args[1])))
             st = invert(p, n, pair);

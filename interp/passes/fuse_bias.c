@@ -102,9 +102,9 @@ static cfx_status separate(cfx_pass_call *p, path_uses *u, layer *l)
     cfx_value w = cfx_value_of_tensor(l->weight);
     cfx_value last = cfx_int(cfx_tensor_size(l->weight, 1) - 1);
     cfx_scope_init(&s, &cfx_eager_class, p->ctx, NULL);
-    cfx_value weight = cfx_clone(&s, cfx_narrow(&s, w, cfx_int(1), cfx_int(0),
-                                                last),
-                                 cfx_value_of_format(CFX_CONTIGUOUS_FORMAT));
+    cfx_value weight = cfx_clone(
+        &s, cfx_narrow(&s, w, cfx_int(1), cfx_int(0), last),
+        cfx_value_of_format(CFX_CONTIGUOUS_FORMAT));
     cfx_value bias = cfx_clone(&s, cfx_select(&s, w, cfx_int(1), last),
                                cfx_value_of_format(CFX_CONTIGUOUS_FORMAT));
     st = cfx_scope_status(&s, p->err);

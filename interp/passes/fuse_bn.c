@@ -22,7 +22,10 @@
 
 #include "interp/split/extract.h"
 
-static cfx_value tensor(cfx_tensor *t) { return cfx_value_of_tensor(t); }
+static cfx_value tensor(cfx_tensor *t)
+{
+    return cfx_value_of_tensor(t);
+}
 
 static cfx_value as_type_of(cfx_scope *s, cfx_value v, const cfx_tensor *t)
 {
@@ -221,9 +224,8 @@ static cfx_status fold_at(folding *f, cfx_node *n, bool linear)
     if (!linear || !cfx_layer__find(&l, f->p, n) || l.kind != LAYER_LINEAR)
         return CFX_OK;
     before = input_of(n);
-    if (!before || before->nusers != 1 ||
-        !cfx_norm__find(&b, f->p, before) || !b.running ||
-        !input_of(before) || more_than_rows(input_of(before)))
+    if (!before || before->nusers != 1 || !cfx_norm__find(&b, f->p, before) ||
+        !b.running || !input_of(before) || more_than_rows(input_of(before)))
         return CFX_OK;
     f->in_front = true;
     return fold(f, &l, &b);
@@ -242,8 +244,14 @@ static cfx_status run(cfx_pass_call *p, bool linear)
     return st;
 }
 
-static cfx_status fuse_conv_bn_run(cfx_pass_call *p) { return run(p, false); }
-static cfx_status fuse_linear_bn_run(cfx_pass_call *p) { return run(p, true); }
+static cfx_status fuse_conv_bn_run(cfx_pass_call *p)
+{
+    return run(p, false);
+}
+static cfx_status fuse_linear_bn_run(cfx_pass_call *p)
+{
+    return run(p, true);
+}
 
 const cfx_pass cfx_pass__fuse_conv_bn = {
     .abi = CFX_ABI(cfx_pass),

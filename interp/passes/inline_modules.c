@@ -18,10 +18,9 @@ static cfx_value call_module(cfx_scope *s, const cfx_node *n, void *user)
     if (!m)
         return cfx_scope_fail(s, CFX_ENAME,
                               "Node referenced nonexistent target %s", path);
-    if (cfx_scope_call_module(s, m, path,
-                              (cfx_args){n->args, n->nargs, n->kwargs,
-                                         n->nkwargs},
-                              &out))
+    if (cfx_scope_call_module(
+            s, m, path, (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs},
+            &out))
         return cfx_none();
     return cfx_scope_take(s, out);
 }

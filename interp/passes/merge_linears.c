@@ -34,7 +34,7 @@ enum { NAME_ROOM = 400 };
 
 /* Layers that can be merged, in graph order. */
 typedef struct group {
-    uint32_t first, last;    /* node numbers */
+    uint32_t first, last; /* node numbers */
     uint32_t n;
     size_t name_len;
 } group;
@@ -43,14 +43,14 @@ typedef struct merger {
     cfx_pass_call *p;
     cfx_arena arena;
     path_uses uses;
-    cfx_map groups;          /* key of shared properties -> index */
+    cfx_map groups; /* key of shared properties -> index */
     group *group;
     uint32_t ngroups;
-    cfx_node **node;         /* by number */
-    uint32_t *next;          /* by number: the next of its group, or 0 */
+    cfx_node **node; /* by number */
+    uint32_t *next;  /* by number: the next of its group, or 0 */
     cfx_aliases aliases;
-    uint32_t *writes;        /* by alias set: how often, up to here */
-    bool *looked_at;         /* by alias set: users depend on its strides */
+    uint32_t *writes; /* by alias set: how often, up to here */
+    bool *looked_at;  /* by alias set: users depend on its strides */
 } merger;
 
 static const char suffix[] = "-merged";
@@ -66,9 +66,9 @@ static const char *last_atom(const char *path)
 
 static bool looks_at_strides(const cfx_node *n)
 {
-    static const char *const names[] = {"view", "view_as", "view_dtype",
-                                        "as_strided", "sym_stride",
-                                        "is_contiguous"};
+    static const char *const names[] = {"view",       "view_as",
+                                        "view_dtype", "as_strided",
+                                        "sym_stride", "is_contiguous"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (cfx_node_is(n, names[i]))
             return true;
@@ -133,8 +133,8 @@ static bool can_merge(merger *m, layer *l, cfx_node *n)
     return n->op == CFX_CALL_MODULE &&
            !m->looked_at[cfx_aliases__set(&m->aliases, n)] &&
            cfx_layer__find(l, m->p, n) && l->module &&
-           l->kind == LAYER_LINEAR && n->nargs == 1 &&
-           !n->nkwargs && n->args[0].kind == CFX_NODE &&
+           l->kind == LAYER_LINEAR && n->nargs == 1 && !n->nkwargs &&
+           n->args[0].kind == CFX_NODE &&
            !strcmp(cfx_module_class_name(l->module), "Linear") &&
            !strchr(last_atom(path), '-') && strlen(path) < NAME_ROOM / 2 &&
            cfx_path_uses__once(&m->uses, path);
@@ -361,9 +361,8 @@ static cfx_status rewrite_group(merger *m, const group *g, const char *path)
     cfx_pass_call *p = m->p;
     cfx_node *first = m->node[g->first];
     cfx_insert_point at = cfx_graph_inserting_before(p->graph, first);
-    cfx_node *merged = cfx_graph_call_module(p->graph, path,
-                                             cfx_args_of(first->args, 1),
-                                             p->err);
+    cfx_node *merged = cfx_graph_call_module(
+        p->graph, path, cfx_args_of(first->args, 1), p->err);
     cfx_graph_restore(p->graph, at);
     if (!merged)
         return p->err->code;
@@ -376,8 +375,8 @@ static cfx_status rewrite_group(merger *m, const group *g, const char *path)
         cfx_node *n = m->node[i];
         char old[NAME_ROOM];
         snprintf(old, sizeof(old), "%s", n->target->text);
-        int64_t end = begin + cfx_attr_int(cfx_module_at(p->gm, old),
-                                           "out_features");
+        int64_t end = begin +
+                      cfx_attr_int(cfx_module_at(p->gm, old), "out_features");
         st = become_slice(p, n, merged, begin, end);
         begin = end;
         if (!st)
@@ -393,8 +392,8 @@ static cfx_status merge_group(merger *m, const group *g)
     cfx_scope s;
     cfx_value weight = CFX_NOTHING, bias = CFX_NOTHING;
     cfx_module *linear;
-    const cfx_module *like =
-        cfx_module_at(p->gm, m->node[g->first]->target->text);
+    const cfx_module *like = cfx_module_at(p->gm,
+                                           m->node[g->first]->target->text);
     join_names(m, g, path);
     bool can;
     cfx_status st = can_be_undone(m, g, &can);
@@ -446,8 +445,8 @@ typedef struct slices {
 static bool is_slice(const cfx_node *n, int64_t *begin, int64_t *end)
 {
     if (n->op != CFX_CALL_FUNCTION || n->nargs != 2 || n->nkwargs ||
-        !cfx_node_is(n, "getitem") ||
-        n->args[1].kind != CFX_TUPLE || n->args[1].u.seq->len != 2)
+        !cfx_node_is(n, "getitem") || n->args[1].kind != CFX_TUPLE ||
+        n->args[1].u.seq->len != 2)
         return false;
     const cfx_value *index = n->args[1].u.seq->item;
     if (index[0].kind != CFX_ELLIPSIS || index[1].kind != CFX_SLICE)

@@ -28,15 +28,15 @@ typedef struct merger {
     cfx_pass_call *p;
     bool assume;
     cfx_arena arena;
-    cfx_map groups;          /* the matrix -> index */
+    cfx_map groups; /* the matrix -> index */
     group *group;
     uint32_t ngroups, n;
-    cfx_node **node;         /* by number: the products */
-    uint32_t *next;          /* by number: the next of its group, or 0 */
-    uint32_t *number;        /* by id: position in the graph */
-    uint32_t *effects;       /* by id: number of earlier nodes with effects */
+    cfx_node **node;   /* by number: the products */
+    uint32_t *next;    /* by number: the next of its group, or 0 */
+    uint32_t *number;  /* by id: position in the graph */
+    uint32_t *effects; /* by id: number of earlier nodes with effects */
     contraction c;
-    bool *is_late;           /* by id, including nodes to be made */
+    bool *is_late; /* by id, including nodes to be made */
     cfx_node **late;
 } merger;
 
@@ -185,9 +185,8 @@ static cfx_node *call_list(merger *m, const char *target, cfx_value first,
     size_t skip = first.kind ? 0 : 1;
     cfx_node *made = NULL;
     if (list.kind)
-        made = cfx_graph_call_function(p->graph, target,
-                                       cfx_args_of(args + skip, 2 - skip),
-                                       p->err);
+        made = cfx_graph_call_function(
+            p->graph, target, cfx_args_of(args + skip, 2 - skip), p->err);
     else
         cfx_no_memory(m->p->err);
     cfx_value_unref(list);
@@ -206,8 +205,7 @@ static cfx_status make_items(merger *m, const group *g, cfx_node *parts,
         cfx_value args[] = {cfx_value_of_node(parts), cfx_int(k)};
         cfx_node *item = cfx_graph_call_function(p->graph, "operator.getitem",
                                                  cfx_args_of(args, 2), p->err);
-        st = item ? cfx_node_inherit(item, m->node[i], p->err)
-                  : p->err->code;
+        st = item ? cfx_node_inherit(item, m->node[i], p->err) : p->err->code;
         if (!st)
             st = cfx_node_set_meta(item, "tensor_meta",
                                    cfx_extract__known(m->node[i]), p->err);
@@ -219,8 +217,8 @@ static cfx_status make_items(merger *m, const group *g, cfx_node *parts,
 
 /* Move users of the results that come before `end` after it. Needs no
  * memory. */
-static cfx_status move_users(merger *m, const group *g,
-                             const cfx_value *items, cfx_node *end)
+static cfx_status move_users(merger *m, const group *g, const cfx_value *items,
+                             cfx_node *end)
 {
     size_t n = 0;
     cfx_status st = CFX_OK;

@@ -20,7 +20,7 @@ typedef struct normal_form {
     const cfx_op *op;
     bool inplace;
     char target[160];
-    cfx_value args[CFX_MAX_PARAMS];       /* owned, as is the next array */
+    cfx_value args[CFX_MAX_PARAMS]; /* owned, as is the next array */
     cfx_value kwargs[2 * CFX_MAX_PARAMS];
     size_t nargs, nkwargs;
 } normal_form;
@@ -62,8 +62,10 @@ static bool torch_name(const cfx_op *op, bool inplace, char *buf, size_t size)
     if (!len || len >= sizeof(name))
         return false;
     int n = snprintf(buf, size, "%s%s",
-                     method ? "torch.Tensor."
-                     : !strncmp(name, "aten.", 5) ? "torch.ops." : "", name);
+                     method                       ? "torch.Tensor."
+                     : !strncmp(name, "aten.", 5) ? "torch.ops."
+                                                  : "",
+                     name);
     return n > 0 && (size_t)n < size;
 }
 
@@ -177,9 +179,9 @@ static cfx_status spell(const normalizer *z, const cfx_target *t,
                         const cfx_bound *b, normal_form *s, bool *ok)
 {
     *s = (normal_form){.ctx = z->p->ctx, .op = t->op, .inplace = b->inplace};
-    *ok = z->aten ? aten_name(t->op, b->inplace, s->target, sizeof(s->target))
-                  : torch_name(t->op, b->inplace, s->target,
-                               sizeof(s->target));
+    *ok = z->aten
+              ? aten_name(t->op, b->inplace, s->target, sizeof(s->target))
+              : torch_name(t->op, b->inplace, s->target, sizeof(s->target));
     cfx_status st = *ok ? spell_args(z, t->schema, b, s) : CFX_OK;
     if (!st && *ok)
         st = leads_back(z, s, ok);
@@ -208,9 +210,8 @@ static cfx_status choose(void *user, const cfx_target *t, const cfx_bound *b)
 
 static bool is_normal(const cfx_node *n, const normal_form *s)
 {
-    if (n->op != CFX_CALL_FUNCTION ||
-        strcmp(n->target->text, s->target) || n->nargs != s->nargs ||
-        n->nkwargs != s->nkwargs)
+    if (n->op != CFX_CALL_FUNCTION || strcmp(n->target->text, s->target) ||
+        n->nargs != s->nargs || n->nkwargs != s->nkwargs)
         return false;
     for (size_t i = 0; i < s->nargs; i++)
         if (!cfx_value_equal(n->args[i], s->args[i]))

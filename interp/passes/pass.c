@@ -169,8 +169,7 @@ static cfx_status unknown_pass(cfx_context *ctx, const char *name, size_t len,
         cfx_nearest_try(&near, known, strcspn(known, "("));
     }
     return cfx_fail(err, CFX_ENAME, "there is no pass '%.*s'%s",
-                    len < 256 ? (int)len : 256, name,
-                    cfx_nearest_text(&near));
+                    len < 256 ? (int)len : 256, name, cfx_nearest_text(&near));
 }
 
 cfx_status cfx_pass__find(const cfx_pass **out, cfx_context *ctx,

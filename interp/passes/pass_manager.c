@@ -10,7 +10,7 @@
 #include "interp/passes/pass_impl.h"
 
 typedef struct entry {
-    char *text;        /* "split(parts=3)" */
+    char *text; /* "split(parts=3)" */
     size_t size;
     const cfx_pass *pass;
 } entry;
@@ -28,9 +28,18 @@ typedef struct check {
 struct cfx_pass_manager {
     cfx_context *ctx;
     cfx_pass_manager_options o;
-    struct { entry *item; size_t n, cap; } entries;
-    struct { constraint *item; size_t n, cap; } constraints;
-    struct { check *item; size_t n, cap; } checks;
+    struct {
+        entry *item;
+        size_t n, cap;
+    } entries;
+    struct {
+        constraint *item;
+        size_t n, cap;
+    } constraints;
+    struct {
+        check *item;
+        size_t n, cap;
+    } checks;
 };
 
 static entry *entry_at(const cfx_pass_manager *pm, size_t i)
@@ -184,8 +193,7 @@ cfx_status cfx_pass_manager_this_before_that(cfx_pass_manager *pm,
                                              cfx_error *err)
 {
     constraint c = {0};
-    cfx_status st = find(&c.first, pm->ctx, this_pass, strlen(this_pass),
-                         err);
+    cfx_status st = find(&c.first, pm->ctx, this_pass, strlen(this_pass), err);
     if (!st)
         st = find(&c.then, pm->ctx, that_pass, strlen(that_pass), err);
     if (!st)
@@ -196,9 +204,8 @@ cfx_status cfx_pass_manager_this_before_that(cfx_pass_manager *pm,
     return st;
 }
 
-cfx_status cfx_pass_manager_add_check(cfx_pass_manager *pm,
-                                      cfx_pass_check *fn, void *user,
-                                      cfx_error *err)
+cfx_status cfx_pass_manager_add_check(cfx_pass_manager *pm, cfx_pass_check *fn,
+                                      void *user, cfx_error *err)
 {
     cfx_status st = cfx_grow(pm->ctx, pm->checks.item, pm->checks.cap,
                              pm->checks.n + 1, err);
@@ -242,7 +249,8 @@ static cfx_status circular(const cfx_pass_manager *pm, size_t from,
     list_texts(pm, from, pm->entries.n, &text);
     cfx_status st = cfx_fail(err, CFX_EINVAL,
                              "Circular dependency detected within the "
-                             "following passes: %s", cfx_buf_str(&text));
+                             "following passes: %s",
+                             cfx_buf_str(&text));
     cfx_buf_release(&text);
     return st;
 }
@@ -270,7 +278,8 @@ cfx_status cfx_pass_manager_solve(cfx_pass_manager *pm, cfx_error *err)
 static cfx_status hooked(cfx_status st, const char *hook, cfx_error *err)
 {
     return st ? cfx_fail(err, st, "the %s hook returned %s without a message",
-                         hook, cfx_status_name(st)) : CFX_OK;
+                         hook, cfx_status_name(st))
+              : CFX_OK;
 }
 
 static cfx_status run_checks(const cfx_pass_manager *pm, cfx_module *gm,
@@ -319,8 +328,10 @@ static void explain(const cfx_pass_manager *pm, size_t done, const entry *e,
         list_texts(pm, pm->entries.n - done, pm->entries.n, &text);
     else
         list_texts(pm, 0, done, &text);
-    cfx_fail_at(err, "An error occurred when running the '%s' pass after the "
-                "following passes: %s", e->text, cfx_buf_str(&text));
+    cfx_fail_at(err,
+                "An error occurred when running the '%s' pass after the "
+                "following passes: %s",
+                e->text, cfx_buf_str(&text));
     cfx_buf_release(&text);
 }
 
@@ -329,8 +340,8 @@ static cfx_status run_one(const cfx_pass_manager *pm, cfx_module *gm,
                           cfx_error *err)
 {
     const entry *e = entry_at(pm, pm->o.reverse ? pm->entries.n - 1 - i : i);
-    cfx_pass_report r = {.text = e->text, .pass = e->pass, .step = step,
-                         .index = i};
+    cfx_pass_report r = {
+        .text = e->text, .pass = e->pass, .step = step, .index = i};
     cfx_status st = cfx_context_check(pm->ctx, err);
     if (!st && pm->o.before)
         st = hooked(pm->o.before(pm->o.user, gm, &r, err), "before", err);

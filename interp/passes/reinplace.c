@@ -46,7 +46,7 @@ static const cfx_tensor *meta_of(const cfx_node *n)
 struct inplace_form {
     const cfx_target *target;
     int count;
-    char name[128];      /* name of the method or function that writes */
+    char name[128]; /* name of the method or function that writes */
     bool method;
 };
 
@@ -128,7 +128,9 @@ static cfx_status binds_to(reinplacer *r, const cfx_node *n,
                                     : cfx_find_function(r->p->ctx, w->name);
     cfx_bound b = {0};
     cfx_status st = t ? cfx_bind(&b, r->p->ctx, t,
-        (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, NULL)
+                                 (cfx_args){n->args, n->nargs, n->kwargs,
+                                            n->nkwargs},
+                                 NULL)
                       : CFX_ENAME;
     *yes = !st && b.target->op == w->target->op && b.inplace;
     cfx_bound_release(&b);
@@ -152,9 +154,9 @@ static cfx_status write_in_place(reinplacer *r, cfx_node *n,
     cfx_status st = binds_to(r, n, w, done);
     return st || !*done
                ? st
-               : cfx_node_set_op(n, w->method ? CFX_CALL_METHOD
-                                              : CFX_CALL_FUNCTION,
-                                 w->name, err);
+               : cfx_node_set_op(
+                     n, w->method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION,
+                     w->name, err);
 }
 
 static cfx_status rewrite(reinplacer *r, cfx_node *n)

@@ -29,7 +29,7 @@ typedef struct trial {
  * that it is not contiguous. */
 static cfx_status make_sample(trial *t, int i, int rank, int axis)
 {
-    static const cfx_dtype types[] = {CFX_F32, CFX_F16, CFX_I64, CFX_U8,
+    static const cfx_dtype types[] = {CFX_F32, CFX_F16,  CFX_I64, CFX_U8,
                                       CFX_F64, CFX_BOOL, CFX_BF16};
     cfx_dim shape[5], stride[5];
     for (int k = 0; k < 5; k++) {
@@ -64,8 +64,9 @@ static cfx_status track_op(cfx_scope *s, cfx_call *call, cfx_value *out)
     cfx_status st = cfx_call_meta(call, out);
     if (st || out->kind != CFX_TENSOR)
         return st;
-    const cfx_tensor *from =
-        call->alias[0] ? cfx_call_tensor(call, call->alias[0] - 1) : NULL;
+    const cfx_tensor *from = call->alias[0]
+                                 ? cfx_call_tensor(call, call->alias[0] - 1)
+                                 : NULL;
     if (from && (from == t->x || from == t->view))
         t->view = out->u.tensor;
     else if (out->u.tensor == t->view)
@@ -144,14 +145,16 @@ static cfx_status call_on(trial *t, const cfx_node *n, const cfx_value *args,
     if (n->op == CFX_CALL_MODULE) {
         cfx_module *m = cfx_module_at(t->p->gm, name);
         if (m && !cfx_graph_module_graph(m))
-            st = cfx_scope_call_module(s, m, name,
-                (cfx_args){args, n->nargs, kwargs, n->nkwargs}, &out);
+            st = cfx_scope_call_module(
+                s, m, name, (cfx_args){args, n->nargs, kwargs, n->nkwargs},
+                &out);
     } else {
         target = n->op == CFX_CALL_METHOD ? cfx_find_method(t->p->ctx, name)
                                           : cfx_find_function(t->p->ctx, name);
         if (gives_tensor(target))
-            st = cfx_scope_call_target(s, target,
-                (cfx_args){args, n->nargs, kwargs, n->nkwargs}, &out);
+            st = cfx_scope_call_target(
+                s, target, (cfx_args){args, n->nargs, kwargs, n->nkwargs},
+                &out);
     }
     *same = !st && same_tensor(&scope, out);
     if (!st)
@@ -261,8 +264,14 @@ static cfx_status run(cfx_pass_call *p, bool dropout_only)
     return st;
 }
 
-static cfx_status remove_dropout_run(cfx_pass_call *p) { return run(p, true); }
-static cfx_status remove_noops_run(cfx_pass_call *p) { return run(p, false); }
+static cfx_status remove_dropout_run(cfx_pass_call *p)
+{
+    return run(p, true);
+}
+static cfx_status remove_noops_run(cfx_pass_call *p)
+{
+    return run(p, false);
+}
 
 const cfx_pass cfx_pass__remove_dropout = {
     .abi = CFX_ABI(cfx_pass),

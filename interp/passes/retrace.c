@@ -11,9 +11,9 @@
 static cfx_value item_of(const cfx_node *user, const cfx_node *n, cfx_value v)
 {
     if (!cfx_value_is_seq(v) || user->op != CFX_CALL_FUNCTION ||
-        !cfx_node_is(user, "getitem") ||
-        user->nargs != 2 || user->args[0].kind != CFX_NODE ||
-        user->args[0].u.node != n || user->args[1].kind != CFX_INT)
+        !cfx_node_is(user, "getitem") || user->nargs != 2 ||
+        user->args[0].kind != CFX_NODE || user->args[0].u.node != n ||
+        user->args[1].kind != CFX_INT)
         return CFX_NOTHING;
     int64_t i = user->args[1].u.i, len = v.u.seq->len;
     i += i < 0 ? len : 0;
@@ -172,8 +172,8 @@ static bool is_final(cfx_status st)
 }
 
 /* Trace fn and keep its value; absent: n stays. */
-static cfx_status trace(cfx_retracer *r, const cfx_node *n,
-                        cfx_retrace_fn *fn, void *user, cfx_value *out)
+static cfx_status trace(cfx_retracer *r, const cfx_node *n, cfx_retrace_fn *fn,
+                        void *user, cfx_value *out)
 {
     cfx_scope *s = &r->tracer.base;
     size_t frame = cfx_scope_enter(s);
@@ -186,9 +186,8 @@ static cfx_status trace(cfx_retracer *r, const cfx_node *n,
     return is_final(st) ? cfx_fail_from(r->p->err, &r->why) : CFX_OK;
 }
 
-cfx_status cfx_retracer__node(cfx_retracer *r, cfx_node *n,
-                              cfx_retrace_fn *fn, void *user, cfx_node **next,
-                              bool *done)
+cfx_status cfx_retracer__node(cfx_retracer *r, cfx_node *n, cfx_retrace_fn *fn,
+                              void *user, cfx_node **next, bool *done)
 {
     cfx_pass_call *p = r->p;
     cfx_node *before = cfx_node_prev(n), *after = cfx_node_next(n);

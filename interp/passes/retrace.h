@@ -24,9 +24,9 @@ typedef cfx_value cfx_retrace_fn(cfx_scope *s, const cfx_node *n, void *user);
 
 typedef struct cfx_retracer {
     cfx_pass_call *p;
-    bool open;        /* the tracer is initialized */
+    bool open; /* the tracer is initialized */
     cfx_tracer tracer;
-    cfx_error why;    /* why the last node stayed; code 0: fn returned None */
+    cfx_error why; /* why the last node stayed; code 0: fn returned None */
 } cfx_retracer;
 
 /*
@@ -36,7 +36,7 @@ typedef struct cfx_retracer {
  * afterwards.
  */
 cfx_status cfx_retracer__node(cfx_retracer *r, cfx_node *n, cfx_retrace_fn *fn,
-                       void *user, cfx_node **next, bool *done);
+                              void *user, cfx_node **next, bool *done);
 void cfx_retracer__release(cfx_retracer *r);
 
 #endif

@@ -12,7 +12,8 @@
 static cfx_status list_calls(cfx_acc_units *u, const cfx_graph *g,
                              cfx_arena *a, cfx_error *err)
 {
-    u->start = cfx_extract__scratch(a, u->n + (size_t)2, sizeof(*u->start), err);
+    u->start = cfx_extract__scratch(a, u->n + (size_t)2, sizeof(*u->start),
+                                    err);
     u->call = cfx_extract__scratch(a, cfx_graph_len(g), sizeof(*u->call), err);
     if (!u->start || !u->call)
         return err->code;
@@ -71,8 +72,8 @@ typedef struct grouping {
     const cfx_graph *g;
     cfx_arena *a;
     cfx_error *err;
-    uint32_t *up;            /* by unit: the parent in a union-find */
-    bool *is_group;          /* by unit */
+    uint32_t *up;   /* by unit: the parent in a union-find */
+    bool *is_group; /* by unit */
     bool any;
 } grouping;
 
@@ -80,7 +81,8 @@ static cfx_status join_exchanges(grouping *s)
 {
     cfx_acc_units *u = s->u;
     s->up = cfx_extract__scratch(s->a, u->n, sizeof(*s->up), s->err);
-    s->is_group = cfx_extract__scratch(s->a, u->n, sizeof(*s->is_group), s->err);
+    s->is_group = cfx_extract__scratch(s->a, u->n, sizeof(*s->is_group),
+                                       s->err);
     if (!s->up || !s->is_group)
         return s->err->code;
     for (uint32_t i = 0; i < u->n; i++)
@@ -104,7 +106,8 @@ static cfx_status renumber_units(grouping *s)
 {
     cfx_acc_units *u = s->u;
     uint32_t n = 0;
-    uint32_t *number = cfx_extract__scratch(s->a, u->n, sizeof(*number), s->err);
+    uint32_t *number = cfx_extract__scratch(s->a, u->n, sizeof(*number),
+                                            s->err);
     bool *group = cfx_extract__scratch(s->a, u->n, sizeof(*group), s->err);
     if (!number || !group)
         return s->err->code;
@@ -126,16 +129,16 @@ static cfx_status renumber_units(grouping *s)
 /* ---- Strongly connected components ---- */
 
 typedef struct visit {
-    uint32_t unit, at;       /* at: index into the unit's calls */
+    uint32_t unit, at; /* at: index into the unit's calls */
     const cfx_use *next;
 } visit;
 
 typedef struct tarjan {
     grouping *s;
-    uint32_t *index, *low;   /* by unit; index 0: not seen */
-    uint32_t *component;     /* by unit, from 1; 0: not known yet */
-    uint32_t *open, nopen;   /* units without a component yet */
-    visit *way;              /* from the search's first unit to the current
+    uint32_t *index, *low; /* by unit; index 0: not seen */
+    uint32_t *component;   /* by unit, from 1; 0: not known yet */
+    uint32_t *open, nopen; /* units without a component yet */
+    visit *way;            /* from the search's first unit to the current
                                 one */
     uint32_t depth, seen, ncomponents;
 } tarjan;
@@ -205,7 +208,8 @@ static cfx_status find_components(tarjan *t)
     uint32_t n = s->u->n;
     t->index = cfx_extract__scratch(s->a, n, sizeof(*t->index), s->err);
     t->low = cfx_extract__scratch(s->a, n, sizeof(*t->low), s->err);
-    t->component = cfx_extract__scratch(s->a, n, sizeof(*t->component), s->err);
+    t->component = cfx_extract__scratch(s->a, n, sizeof(*t->component),
+                                        s->err);
     t->open = cfx_extract__scratch(s->a, n, sizeof(*t->open), s->err);
     t->way = cfx_extract__scratch(s->a, n, sizeof(*t->way), s->err);
     if (!t->index || !t->low || !t->component || !t->open || !t->way)
@@ -224,7 +228,8 @@ static cfx_status take_components(grouping *s, const tarjan *t)
 {
     cfx_acc_units *u = s->u;
     uint32_t n = 0, most = t->ncomponents + 1;
-    uint32_t *number = cfx_extract__scratch(s->a, most, sizeof(*number), s->err);
+    uint32_t *number = cfx_extract__scratch(s->a, most, sizeof(*number),
+                                            s->err);
     bool *group = cfx_extract__scratch(s->a, most, sizeof(*group), s->err);
     bool *host = cfx_extract__scratch(s->a, most, sizeof(*host), s->err);
     if (!number || !group || !host)

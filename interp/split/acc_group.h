@@ -9,7 +9,7 @@
 /* The calls, sorted by unit: those of unit u are call[start[u]] ...
  * call[start[u + 1] - 1]. */
 typedef struct cfx_acc_units {
-    uint32_t *of;            /* by node id: its unit; n if not a call */
+    uint32_t *of; /* by node id: its unit; n if not a call */
     uint32_t n;
     uint32_t *start;
     cfx_node **call;

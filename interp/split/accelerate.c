@@ -15,15 +15,15 @@ typedef struct splitting {
     cfx_accelerate_options o;
     cfx_error *err;
     cfx_arena arena;
-    bool *on_acc;            /* by id */
-    cfx_acc_units unit;      /* calls that run together */
-    uint32_t *waits;         /* by unit: number of inputs that have not run */
-    uint32_t *part_of;       /* by id: its part, before drop_small and after */
-    cfx_node **queue[2];     /* ready calls: of the host, of the accelerator */
+    bool *on_acc;        /* by id */
+    cfx_acc_units unit;  /* calls that run together */
+    uint32_t *waits;     /* by unit: number of inputs that have not run */
+    uint32_t *part_of;   /* by id: its part, before drop_small and after */
+    cfx_node **queue[2]; /* ready calls: of the host, of the accelerator */
     size_t head[2], tail[2];
-    bool *part_is_acc;       /* by part */
+    bool *part_is_acc; /* by part */
     uint32_t *part_size, *part_now, nparts;
-    const char **tag;        /* by part */
+    const char **tag; /* by part */
     uint32_t ntags;
 } splitting;
 
@@ -193,11 +193,13 @@ static cfx_status split(splitting *s, cfx_module **out, const cfx_module *gm,
     fill_parts(s);
     st = drop_small(s);
     if (!st && s->o.max_parts && s->ntags > s->o.max_parts)
-        st = cfx_fail(s->err, CFX_EINVAL, "Cannot fulfill max_acc_splits limit"
+        st = cfx_fail(s->err, CFX_EINVAL,
+                      "Cannot fulfill max_acc_splits limit"
                       ". This may cause split fragmentation and result in "
                       "performance issues.");
-    return st ? st : cfx_split_by_tags(out, gm, s->tag, s->ntags, tag_of, s,
-                                       &o, s->err);
+    return st ? st
+              : cfx_split_by_tags(out, gm, s->tag, s->ntags, tag_of, s, &o,
+                                  s->err);
 }
 
 cfx_status cfx_split_for_accelerator(cfx_module **out, const cfx_module *gm,

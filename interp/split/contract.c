@@ -46,7 +46,8 @@ static cfx_status allocate(contraction *c, size_t nedges, cfx_error *err)
     c->edge = nedges < UINT32_MAX / 2 ? cfx_alloc(c->ctx, c->edge_bytes)
                                       : NULL;
     return c->v && c->found[0] && c->found[1] && c->at && c->pool && c->edge
-               ? CFX_OK : cfx_no_memory(err);
+               ? CFX_OK
+               : cfx_no_memory(err);
 }
 
 /* Add an edge for each value and each ordered pair of accesses to memory. */
@@ -62,9 +63,10 @@ static cfx_status add_edges(contraction *c, const cfx_graph *g,
         for (uint32_t i = 0; i < at->ninputs; i++) {
             uint32_t from = number[cfx_node_input(at, i)->id];
             if (from >= to)
-                return cfx_fail(err, CFX_EGRAPH, "'%s' is used by '%s' before "
-                                "it is defined", cfx_node_input(at, i)->name,
-                                at->name);
+                return cfx_fail(err, CFX_EGRAPH,
+                                "'%s' is used by '%s' before "
+                                "it is defined",
+                                cfx_node_input(at, i)->name, at->name);
             add_edge(c, from, OUT, to, nedges++);
             add_edge(c, to, IN, from, nedges++);
         }

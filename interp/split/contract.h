@@ -17,16 +17,16 @@
 
 /* An edge, in the list of the vertex at one of its ends. */
 typedef struct contract_edge {
-    uint32_t other, next;    /* next: index + 1, or 0 */
+    uint32_t other, next; /* next: index + 1, or 0 */
 } contract_edge;
 
 typedef struct contract_vertex {
-    uint32_t parent;         /* union-find */
-    uint32_t place;          /* in the topological order */
-    uint32_t mark;           /* number of the last search that visited it */
-    uint32_t size;           /* of the union */
-    bool fixed;              /* it cannot be merged */
-    bool by_fixed;           /* the last search reached it by a fixed one */
+    uint32_t parent;            /* union-find */
+    uint32_t place;             /* in the topological order */
+    uint32_t mark;              /* number of the last search that visited it */
+    uint32_t size;              /* of the union */
+    bool fixed;                 /* it cannot be merged */
+    bool by_fixed;              /* the last search reached it by a fixed one */
     uint32_t first[2], last[2]; /* edges out and in: index + 1, or 0 */
 } contract_vertex;
 
@@ -36,10 +36,10 @@ typedef struct contraction {
     contract_edge *edge;
     size_t edge_bytes;
     uint32_t n;
-    uint32_t *at;            /* by place: the vertex */
-    uint32_t *pool;          /* scratch for reassigning places */
+    uint32_t *at;   /* by place: the vertex */
+    uint32_t *pool; /* scratch for reassigning places */
     uint32_t stamp;
-    uint32_t *found[2];      /* by the forward and the backward search */
+    uint32_t *found[2]; /* by the forward and the backward search */
     uint32_t nfound[2];
 } contraction;
 

@@ -1,6 +1,6 @@
 /*
- * extract -- copy nodes into the graphs of new submodules, with the modules that
- * they name.
+ * extract -- copy nodes into the graphs of new submodules, with the modules
+ * that they name.
  */
 #include "interp/split/extract.h"
 
@@ -27,7 +27,7 @@ void *cfx_extract__scratch(cfx_arena *a, size_t n, size_t size, cfx_error *err)
 }
 
 void cfx_extract__bucket(uint32_t n, const uint32_t *key, uint32_t nkeys,
-                       uint32_t *start, uint32_t *item)
+                         uint32_t *start, uint32_t *item)
 {
     memset(start, 0, (nkeys + (size_t)2) * sizeof(*start));
     for (uint32_t i = 0; i < n; i++)
@@ -58,7 +58,7 @@ static cfx_value in_env(void *user, cfx_node *n)
 }
 
 cfx_status cfx_extract__node(cfx_extraction *c, const cfx_node *n,
-                           const cfx_extract_options *how)
+                             const cfx_extract_options *how)
 {
     cfx_node_spec spec = {
         .op = how->placeholder ? CFX_PLACEHOLDER : (cfx_opcode)n->op,
@@ -95,13 +95,15 @@ static cfx_value *values_of(const cfx_extraction *c, cfx_node *const *of,
     return v;
 }
 
-cfx_status cfx_extract__output(cfx_extraction *c, cfx_node *const *of, size_t n,
-                             bool tuple)
+cfx_status cfx_extract__output(cfx_extraction *c, cfx_node *const *of,
+                               size_t n, bool tuple)
 {
     cfx_context *ctx = cfx_graph_context(c->to);
     if (n == 1 && !tuple)
         return cfx_graph_output(c->to, cfx_value_of_node(c->env[of[0]->id]),
-                                c->err) ? CFX_OK : c->err->code;
+                                c->err)
+                   ? CFX_OK
+                   : c->err->code;
     cfx_value *items = values_of(c, of, n);
     cfx_value v = items ? cfx_tuple_new(ctx, n, items) : CFX_NOTHING;
     cfx_free(ctx, items, (n + 1) * sizeof(*items));
@@ -113,7 +115,7 @@ cfx_status cfx_extract__output(cfx_extraction *c, cfx_node *const *of, size_t n,
 }
 
 cfx_node *cfx_extract__call(cfx_extraction *c, const char *path,
-                          cfx_node *const *inputs, size_t n)
+                            cfx_node *const *inputs, size_t n)
 {
     cfx_context *ctx = cfx_graph_context(c->to);
     cfx_value *args = values_of(c, inputs, n);
@@ -126,7 +128,7 @@ cfx_node *cfx_extract__call(cfx_extraction *c, const char *path,
 }
 
 cfx_status cfx_extract__results(cfx_extraction *c, cfx_node *call,
-                              cfx_node *const *of, size_t n, bool tuple)
+                                cfx_node *const *of, size_t n, bool tuple)
 {
     if (n == 1 && !tuple) {
         c->env[of[0]->id] = call;
@@ -255,8 +257,8 @@ cfx_status cfx_lift__all(cfx_module *to, const cfx_graph *g,
 }
 
 cfx_status cfx_extract__module_take(cfx_module **out, const cfx_module *like,
-                                  cfx_graph *g, const char *class_name,
-                                  cfx_error *err)
+                                    cfx_graph *g, const char *class_name,
+                                    cfx_error *err)
 {
     cfx_status st = cfx_graph_module_new_take_both(out, like->ctx, NULL, g,
                                                    class_name, err);

@@ -71,8 +71,8 @@ typedef struct fusing {
     cfx_context *ctx;
     const cfx_graph *g;
     cfx_error *err;
-    bool *inside;            /* by id */
-    cfx_node **env;          /* by id */
+    bool *inside;   /* by id */
+    cfx_node **env; /* by id */
     size_t ids;
 } fusing;
 
@@ -153,7 +153,7 @@ static cfx_status find_borders(fusing *f, cfx_fused *out,
 
 /* Placeholders are added where they are first used, as in torch. */
 static cfx_status extract_nodes(fusing *f, cfx_extraction *c,
-                              cfx_node *const *nodes, size_t n)
+                                cfx_node *const *nodes, size_t n)
 {
     cfx_status st = CFX_OK;
     for (size_t i = 0; i < n && !st; i++) {
@@ -162,24 +162,26 @@ static cfx_status extract_nodes(fusing *f, cfx_extraction *c,
             if (f->env[from->id])
                 continue;
             if (f->inside[from->id])
-                return cfx_fail(f->err, CFX_EGRAPH, "the nodes are not sorted:"
-                                " '%s' comes before '%s'", nodes[i]->name,
-                                from->name);
-            st = cfx_extract__node(c, from, &(cfx_extract_options){
-                .target = from->name,
-                .placeholder = true,
-            });
+                return cfx_fail(f->err, CFX_EGRAPH,
+                                "the nodes are not sorted:"
+                                " '%s' comes before '%s'",
+                                nodes[i]->name, from->name);
+            st = cfx_extract__node(c, from,
+                                   &(cfx_extract_options){
+                                       .target = from->name,
+                                       .placeholder = true,
+                                   });
         }
         if (!st)
-            st = cfx_extract__node(c, nodes[i],
-                                 &(cfx_extract_options){.name = nodes[i]->name});
+            st = cfx_extract__node(
+                c, nodes[i], &(cfx_extract_options){.name = nodes[i]->name});
     }
     return st;
 }
 
 static cfx_status extract(fusing *f, cfx_fused *out, const cfx_module *gm,
-                        cfx_node *const *nodes, size_t n,
-                        const char *class_name, bool tuple)
+                          cfx_node *const *nodes, size_t n,
+                          const char *class_name, bool tuple)
 {
     cfx_extraction c = {.env = f->env, .err = f->err};
     cfx_status st = cfx_graph_new(&c.to, f->ctx, f->err);
@@ -248,7 +250,8 @@ cfx_status cfx_fuse_as_graph_module(cfx_fused *out, const cfx_module *gm,
     if (!st)
         st = cfx_validate_partition(&valid, nodes, n, &why);
     if (!st && !valid)
-        st = cfx_fail(&why, CFX_EGRAPH, "Invalid partition, found dependency "
+        st = cfx_fail(&why, CFX_EGRAPH,
+                      "Invalid partition, found dependency "
                       "cycles");
     if (!st)
         st = fuse(&f, out, gm, nodes, n, class_name, always_return_tuple);
@@ -265,8 +268,8 @@ cfx_status cfx_fuse_as_graph_module(cfx_fused *out, const cfx_module *gm,
 static cfx_status replace_uses(cfx_node *now, cfx_node *old, cfx_error *err)
 {
     cfx_status st = CFX_OK;
-    for (uint32_t i = 0; old->meta.kind == CFX_DICT && !st &&
-                         i < old->meta.u.seq->len; i += 2)
+    for (uint32_t i = 0;
+         old->meta.kind == CFX_DICT && !st && i < old->meta.u.seq->len; i += 2)
         st = cfx_node_set_meta(now, old->meta.u.seq->item[i].u.str->text,
                                old->meta.u.seq->item[i + 1], err);
     return st ? st : cfx_node_replace_all_uses_with(old, now, NULL, NULL, err);
@@ -347,12 +350,12 @@ cfx_status cfx_insert_fused(cfx_module *gm, cfx_fused *f, cfx_node *after,
 typedef struct many {
     fusing f;
     cfx_arena arena;
-    uint32_t *part_of;       /* by id */
-    uint32_t *place;         /* by id: its index in the partition */
-    uint32_t *waits;         /* by index */
+    uint32_t *part_of; /* by id */
+    uint32_t *place;   /* by id: its index in the partition */
+    uint32_t *waits;   /* by index */
     uint32_t *heap;
-    cfx_node **call;         /* by partition */
-    cfx_order_pairs pairs;   /* of nodes; at the end of the remaining ones */
+    cfx_node **call;       /* by partition */
+    cfx_order_pairs pairs; /* of nodes; at the end of the remaining ones */
 } many;
 
 static void push(many *m, uint32_t *n, uint32_t v)
@@ -387,8 +390,7 @@ static cfx_status sort_partition(many *m, const cfx_partition *p, uint32_t id,
     for (uint32_t i = 0; i < p->n; i++) {
         m->waits[i] = 0;
         for (uint32_t k = 0; k < p->node[i]->ninputs; k++)
-            m->waits[i] +=
-                m->part_of[cfx_node_input(p->node[i], k)->id] == id;
+            m->waits[i] += m->part_of[cfx_node_input(p->node[i], k)->id] == id;
         if (!m->waits[i])
             push(m, &nheap, i);
     }
@@ -401,7 +403,8 @@ static cfx_status sort_partition(many *m, const cfx_partition *p, uint32_t id,
                 push(m, &nheap, m->place[u->user->id]);
     }
     return n == p->n ? CFX_OK
-                     : cfx_fail(m->f.err, CFX_EGRAPH, "topological sorted "
+                     : cfx_fail(m->f.err, CFX_EGRAPH,
+                                "topological sorted "
                                 "nodes doesn't have same length as input "
                                 "nodes");
 }
@@ -412,27 +415,27 @@ static cfx_status check_cycles(many *m, const cfx_partitions *p)
 {
     size_t n = p->n + m->f.ids, done = 0, total = 0;
     uint32_t *waits = cfx_extract__scratch(&m->arena, n, sizeof(*waits),
-                                         m->f.err);
+                                           m->f.err);
     uint32_t *queue = cfx_extract__scratch(&m->arena, n, sizeof(*queue),
-                                         m->f.err);
+                                           m->f.err);
     cfx_node **by_id = cfx_extract__scratch(&m->arena, m->f.ids,
-                                          sizeof(*by_id), m->f.err);
+                                            sizeof(*by_id), m->f.err);
     uint32_t *first = cfx_extract__scratch(&m->arena, n, sizeof(*first),
-                                         m->f.err);
+                                           m->f.err);
     uint32_t *next = cfx_extract__scratch(&m->arena, m->pairs.n, sizeof(*next),
-                                        m->f.err);
+                                          m->f.err);
     size_t nqueue = 0;
     if (!waits || !queue || !by_id || !first || !next)
         return m->f.err->code;
     uint32_t nparts = (uint32_t)p->n;
-#define VERTEX(node) (m->part_of[(node)->id] != NONE \
-                          ? m->part_of[(node)->id] : nparts + (node)->id)
+#define VERTEX(node)                                                          \
+    (m->part_of[(node)->id] != NONE ? m->part_of[(node)->id]                  \
+                                    : nparts + (node)->id)
     for (cfx_node *at = cfx_graph_first(m->f.g); at; at = cfx_node_next(at)) {
         by_id[at->id] = at;
         total += m->part_of[at->id] == NONE;
         for (uint32_t k = 0; k < at->ninputs; k++)
-            waits[VERTEX(at)] +=
-                VERTEX(cfx_node_input(at, k)) != VERTEX(at);
+            waits[VERTEX(at)] += VERTEX(cfx_node_input(at, k)) != VERTEX(at);
     }
     total += p->n;
     for (size_t i = 0; i < m->pairs.n; i++) {
@@ -464,7 +467,8 @@ static cfx_status check_cycles(many *m, const cfx_partitions *p)
     }
 #undef VERTEX
     return done == total ? CFX_OK
-                         : cfx_fail(m->f.err, CFX_EGRAPH, "Invalid partition, "
+                         : cfx_fail(m->f.err, CFX_EGRAPH,
+                                    "Invalid partition, "
                                     "found dependency cycles");
 }
 

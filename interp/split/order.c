@@ -17,8 +17,8 @@ typedef struct reader {
 typedef struct ordering {
     cfx_order_pairs *out;
     cfx_aliases aliases;
-    cfx_node **writer;       /* by set */
-    uint32_t *readers;       /* by set: index + 1 */
+    cfx_node **writer; /* by set */
+    uint32_t *readers; /* by set: index + 1 */
     reader *pool;
     uint32_t npool;
     size_t cap;

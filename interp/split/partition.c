@@ -17,16 +17,16 @@
 
 /* A set of pairs that can never be joined. */
 typedef struct pair_set {
-    uint64_t *key;           /* 0: empty */
+    uint64_t *key; /* 0: empty */
     size_t n, cap;
 } pair_set;
 
 /* One partition; named as in torch's tables. */
 typedef struct part {
-    uint32_t vertex;         /* representative; NONE if joined to another one */
-    uint32_t next, prev;     /* links of the list of joinable partitions */
+    uint32_t vertex;     /* representative; NONE if joined to another one */
+    uint32_t next, prev; /* links of the list of joinable partitions */
     uint32_t size;
-    uint32_t tried;          /* 1 + the partition for which it was last tried */
+    uint32_t tried; /* 1 + the partition for which it was last tried */
 } part;
 
 typedef struct proposal {
@@ -37,24 +37,24 @@ typedef struct proposal {
     cfx_error *err;
     cfx_arena arena;
     uint32_t n;
-    cfx_node **node;         /* by number */
-    uint32_t *number;        /* by node id */
-    bool *supported;         /* by number */
+    cfx_node **node;  /* by number */
+    uint32_t *number; /* by node id */
+    bool *supported;  /* by number */
     contraction c;
-    part *part;              /* by id, which is the order of creation */
+    part *part; /* by id, which is the order of creation */
     uint32_t nparts;
-    uint32_t *part_of;       /* by vertex; only for representatives */
-    uint32_t first, last;    /* of the list */
+    uint32_t *part_of;    /* by vertex; only for representatives */
+    uint32_t first, last; /* of the list */
     uint32_t nlive;
     pair_set never;
     /* Used to find nodes between all earlier and all later partitions. */
-    uint32_t *crossing;      /* by number: values whose use is after it */
-    uint32_t *dead_ends;     /* by number: values before it without users */
-    bool *wanted;            /* by vertex: it may still be joined */
+    uint32_t *crossing;  /* by number: values whose use is after it */
+    uint32_t *dead_ends; /* by number: values before it without users */
+    bool *wanted;        /* by vertex: it may still be joined */
     bool any_retired;
-    uint32_t try_at;         /* joinable ones at which to retire again */
+    uint32_t try_at; /* joinable ones at which to retire again */
     /* The result. */
-    uint32_t *assigned;      /* by number: the partition, or NONE */
+    uint32_t *assigned; /* by number: the partition, or NONE */
 } proposal;
 
 
@@ -209,7 +209,8 @@ static cfx_status try_join(proposal *s, uint32_t *self, bool *listed,
         return CFX_OK;
     if (!cfx_contraction__merge(&s->c, a->vertex, b->vertex, &joined, &never))
         return !never || pair_add(s->ctx, &s->never, key)
-                   ? CFX_OK : cfx_no_memory(s->err);
+                   ? CFX_OK
+                   : cfx_no_memory(s->err);
     uint32_t stays = a->size < b->size ? other : *self;
     uint32_t goes = stays == other ? *self : other;
     if (*listed)
@@ -250,8 +251,7 @@ static cfx_status join_users(proposal *s, const cfx_node *n, uint32_t self)
     bool listed = false, done;
     cfx_status st = CFX_OK;
     for (const cfx_use *u = n->first_user; u && !st; u = u->next) {
-        uint32_t vertex = cfx_contraction__find(&s->c,
-                                                s->number[u->user->id]);
+        uint32_t vertex = cfx_contraction__find(&s->c, s->number[u->user->id]);
         uint32_t other = s->part_of[vertex];
         if (other == NONE || other == self || s->part[other].tried == born + 1)
             continue;
@@ -269,8 +269,7 @@ static cfx_status join_users(proposal *s, const cfx_node *n, uint32_t self)
  * joinable partitions, these need not be tried again. */
 static void try_retire(proposal *s, uint32_t i)
 {
-    if (s->crossing[i] || s->dead_ends[i] || s->nlive < s->try_at ||
-        !s->nlive)
+    if (s->crossing[i] || s->dead_ends[i] || s->nlive < s->try_at || !s->nlive)
         return;
     uint32_t limit = 0;
     s->try_at = 2 * s->nlive;
@@ -338,7 +337,9 @@ static bool is_named(const cfx_node *n, const char *name)
     if (!strncmp(name, "_operator.", 10))
         name++;
     return !strcmp(*target == '_' && !strncmp(target, "_operator.", 10)
-                       ? target + 1 : target, name);
+                       ? target + 1
+                       : target,
+                   name);
 }
 
 static bool is_one_of(const cfx_node *n, const char *const *names)
@@ -391,7 +392,8 @@ static uint32_t find_moves(proposal *s, const uint32_t *producer, uint32_t n,
 static cfx_status move_items(proposal *s, uint32_t *moves, uint32_t *nmoves)
 {
     cfx_arena *a = &s->arena;
-    uint32_t *producer = cfx_extract__scratch(a, s->n, sizeof(uint32_t), s->err);
+    uint32_t *producer = cfx_extract__scratch(a, s->n, sizeof(uint32_t),
+                                              s->err);
     uint32_t *moved = cfx_extract__scratch(a, s->n, sizeof(uint32_t), s->err);
     uint32_t *to = cfx_extract__scratch(a, s->n, sizeof(uint32_t), s->err);
     uint32_t *mark = cfx_extract__scratch(a, s->n, sizeof(uint32_t), s->err);
@@ -435,9 +437,9 @@ static cfx_status collect(proposal *s, const uint32_t *moves, uint32_t nmoves,
     uint32_t *key = cfx_extract__scratch(a, total, sizeof(uint32_t), s->err);
     uint32_t *item = cfx_extract__scratch(a, total, sizeof(uint32_t), s->err);
     uint32_t *start = cfx_extract__scratch(a, (size_t)s->nparts + 1,
-                                         sizeof(uint32_t), s->err);
+                                           sizeof(uint32_t), s->err);
     uint32_t *compute = cfx_extract__scratch(a, s->nparts, sizeof(uint32_t),
-                                           s->err);
+                                             s->err);
     if (!order || !key || !item || !start || !compute)
         return s->err->code;
     for (size_t k = 0; k < total; k++)
@@ -500,8 +502,8 @@ cfx_status cfx_propose_partitions(cfx_partitions *out, const cfx_module *gm,
                                   cfx_error *err)
 {
     cfx_error why;
-    proposal s = {.g = cfx_graph_module_graph(gm), .support = support,
-                  .err = &why};
+    proposal s = {
+        .g = cfx_graph_module_graph(gm), .support = support, .err = &why};
     why.code = CFX_OK;
     *out = (cfx_partitions){0};
     if (!s.g)

@@ -22,7 +22,7 @@ cfx_status cfx_split__init(splitter *s, const cfx_module *gm,
     cfx_arena_init(&s->arena, s->ctx);
     s->nids = cfx_graph_ids(s->g);
     s->part_of = cfx_extract__scratch(&s->arena, s->nids, sizeof(*s->part_of),
-                                    err);
+                                      err);
     s->env = cfx_extract__scratch(&s->arena, s->nids, sizeof(*s->env), err);
     s->path = cfx_extract__scratch(&s->arena, s->nids, sizeof(*s->path), err);
     return s->part_of && s->env && s->path ? CFX_OK : err->code;
@@ -42,8 +42,7 @@ void cfx_split__release(splitter *s)
 static cfx_status names_module(splitter *s, const cfx_node *n, bool *yes)
 {
     cfx_value v;
-    cfx_status st = cfx_module_fetch_attr(&v, s->gm, n->target->text,
-                                          NULL);
+    cfx_status st = cfx_module_fetch_attr(&v, s->gm, n->target->text, NULL);
     *yes = !st && v.kind == CFX_MODULE;
     return !st ? CFX_OK
                : cfx_fail(s->err, CFX_ENAME, "Node target %s not found!",
@@ -61,7 +60,7 @@ static cfx_status find_inputs(splitter *s, uint32_t p, uint32_t *seen,
     for (uint32_t i = s->nodes.start[p]; i < s->nodes.start[p + 1]; i++)
         most += s->nodes.item[i]->ninputs;
     cfx_node **list = cfx_extract__scratch(&s->arena, most, sizeof(*list),
-                                         s->err);
+                                           s->err);
     if (!list)
         return s->err->code;
     back = (uint32_t)most;
@@ -85,20 +84,23 @@ static cfx_status find_inputs(splitter *s, uint32_t p, uint32_t *seen,
 }
 
 static cfx_status extract_inputs(splitter *s, cfx_extraction *c, uint32_t p,
-                               uint32_t nmodules)
+                                 uint32_t nmodules)
 {
     cfx_node *const *list = s->inputs[p];
     cfx_status st = CFX_OK;
     for (uint32_t i = 0; i < s->ninputs[p] && !st; i++) {
         char arg[32];
         snprintf(arg, sizeof(arg), "arg_%u", i);
-        st = cfx_extract__node(c, list[i], &(cfx_extract_options){
-            .target = s->o.number_inputs ? arg : list[i]->name,
-            .placeholder = true,
-        });
+        st = cfx_extract__node(
+            c, list[i],
+            &(cfx_extract_options){
+                .target = s->o.number_inputs ? arg : list[i]->name,
+                .placeholder = true,
+            });
     }
     for (uint32_t i = 0; i < nmodules && !st; i++) {
-        st = cfx_extract__node(c, list[s->ninputs[p] + i], &(cfx_extract_options){0});
+        st = cfx_extract__node(c, list[s->ninputs[p] + i],
+                               &(cfx_extract_options){0});
     }
     return st;
 }
@@ -138,7 +140,7 @@ static cfx_status name_in_child(splitter *s, cfx_map *taken, const char *path,
 }
 
 static cfx_status extract_nodes(splitter *s, cfx_extraction *c, uint32_t p,
-                              cfx_map *taken)
+                                cfx_map *taken)
 {
     cfx_status st = CFX_OK;
     for (uint32_t i = s->nodes.start[p]; i < s->nodes.start[p + 1] && !st;
@@ -165,8 +167,8 @@ static cfx_status lift_modules(splitter *s, uint32_t p, uint32_t nmodules)
          i++) {
         const cfx_node *n = s->nodes.item[i];
         if (n->op == CFX_CALL_MODULE)
-            st = cfx_lift__one(to, s->path[n->id], s->gm,
-                               n->target->text, s->err);
+            st = cfx_lift__one(to, s->path[n->id], s->gm, n->target->text,
+                               s->err);
     }
     for (uint32_t i = 0; i < nmodules && !st; i++) {
         const char *path = s->inputs[p][s->ninputs[p] + i]->target->text;
@@ -191,15 +193,15 @@ static cfx_status extract_part(splitter *s, uint32_t p, uint32_t *seen)
         st = extract_nodes(s, &c, p, &taken);
     if (!st)
         st = cfx_extract__output(&c, s->outputs.item + first,
-                               s->outputs.start[p + 1] - first,
-                               s->o.tuple_return);
+                                 s->outputs.start[p + 1] - first,
+                                 s->o.tuple_return);
     cfx_map_release(&taken);
     if (st) {
         cfx_graph_free(c.to);
         return st;
     }
     st = cfx_extract__module_take(&s->child[p], s->gm, c.to, "GraphModule",
-                                s->err);
+                                  s->err);
     return st ? st : lift_modules(s, p, nmodules);
 }
 
@@ -209,7 +211,7 @@ cfx_status cfx_split__extract(splitter *s)
     uint32_t *seen = cfx_extract__scratch(a, s->nids, sizeof(*seen), s->err);
     s->inputs = cfx_extract__scratch(a, s->nparts, sizeof(*s->inputs), s->err);
     s->ninputs = cfx_extract__scratch(a, s->nparts, sizeof(*s->ninputs),
-                                    s->err);
+                                      s->err);
     s->child = cfx_extract__scratch(a, s->nparts, sizeof(*s->child), s->err);
     if (!seen || !s->inputs || !s->ninputs || !s->child)
         return s->err->code;
@@ -249,8 +251,7 @@ static cfx_status map_names(splitter *s)
         if (from->op != CFX_CALL_MODULE)
             continue;
         int len = snprintf(text, sizeof(text), "%s.%s",
-                           s->name[s->part_of[from->id]],
-                           s->path[from->id]);
+                           s->name[s->part_of[from->id]], s->path[from->id]);
         cfx_map_entry *e = cfx_map_put(&seen, text, (size_t)len, &added);
         if (e && !added)
             continue;

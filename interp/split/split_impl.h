@@ -20,22 +20,22 @@ typedef struct node_lists {
 typedef struct splitter {
     cfx_context *ctx;
     const cfx_module *gm;
-    cfx_graph *g;            /* of gm */
+    cfx_graph *g; /* of gm */
     cfx_split_options o;
-    cfx_error *err;          /* never NULL */
+    cfx_error *err; /* never NULL */
     cfx_arena arena;
 
     uint32_t nids;
-    uint32_t *part_of;       /* by node id; NO_PART: it stays in the parent */
+    uint32_t *part_of; /* by node id; NO_PART: it stays in the parent */
     uint32_t nparts;
-    const char **name;       /* by part: name of the child */
+    const char **name; /* by part: name of the child */
     node_lists nodes, outputs;
-    cfx_node ***inputs;      /* by part */
-    uint32_t *ninputs;       /* by part */
-    uint32_t *order;         /* order in which the parts are called */
-    cfx_module **child;      /* by part; owned until the parent takes them */
-    cfx_node **env;          /* of the graph being made */
-    const char **path;       /* by node id: path of its module in the child */
+    cfx_node ***inputs; /* by part */
+    uint32_t *ninputs;  /* by part */
+    uint32_t *order;    /* order in which the parts are called */
+    cfx_module **child; /* by part; owned until the parent takes them */
+    cfx_node **env;     /* of the graph being made */
+    const char **path;  /* by node id: path of its module in the child */
 } splitter;
 
 /* Compute everything that is needed before nodes are created. */

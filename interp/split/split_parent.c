@@ -9,7 +9,8 @@
 static const cfx_extract_options as_it_is = {0};
 
 /* Copy a placeholder or get_attr of the parent. */
-static cfx_status copy_source(splitter *s, cfx_extraction *c, const cfx_node *n)
+static cfx_status copy_source(splitter *s, cfx_extraction *c,
+                              const cfx_node *n)
 {
     cfx_extract_options how = as_it_is;
     if (s->env[n->id])
@@ -40,18 +41,19 @@ static cfx_status call_part(splitter *s, cfx_extraction *c, uint32_t p)
         if (in->op == CFX_GET_ATTR)
             st = copy_source(s, c, in);
         else if (!s->env[in->id])
-            st = cfx_fail(s->err, CFX_EGRAPH, "%s takes '%s' of %s, which "
-                          "comes after it in the original order", s->name[p],
-                          in->name, s->name[s->part_of[in->id]]);
+            st = cfx_fail(s->err, CFX_EGRAPH,
+                          "%s takes '%s' of %s, which "
+                          "comes after it in the original order",
+                          s->name[p], in->name, s->name[s->part_of[in->id]]);
     }
     if (st)
         return st;
     cfx_node *call = cfx_extract__call(c, s->name[p], s->inputs[p],
-                                     s->ninputs[p]);
+                                       s->ninputs[p]);
     if (!call)
         return s->err->code;
     return cfx_extract__results(c, call, s->outputs.item + first, n,
-                              s->o.tuple_return);
+                                s->o.tuple_return);
 }
 
 static cfx_status call_parts(splitter *s, cfx_extraction *c)
@@ -76,7 +78,8 @@ static cfx_status copy_outputs(splitter *s, cfx_extraction *c)
             if (!s->env[cfx_node_input(n, i)->id])
                 st = copy_source(s, c, cfx_node_input(n, i));
         if (!st)
-            st = cfx_extract__node(c, n, &(cfx_extract_options){.plain = true});
+            st = cfx_extract__node(c, n,
+                                   &(cfx_extract_options){.plain = true});
     }
     return st;
 }
@@ -210,9 +213,9 @@ cfx_status cfx_split__in_place(splitter *s)
         return st;
     for (cfx_node *n = cfx_graph_first(s->g); n; n = cfx_node_next(n))
         s->env[n->id] = s->part_of[n->id] == NO_PART ? n : NULL;
-    cfx_insert_point at =
-        output ? cfx_graph_inserting_before(s->g, output)
-               : cfx_graph_inserting_after(s->g, cfx_graph_last(s->g));
+    cfx_insert_point at = output ? cfx_graph_inserting_before(s->g, output)
+                                 : cfx_graph_inserting_after(
+                                       s->g, cfx_graph_last(s->g));
     st = call_parts(s, &c);
     cfx_graph_restore(s->g, at);
     if (!st)

@@ -14,10 +14,10 @@
 
 /* The parts found so far. */
 typedef struct found {
-    cfx_map by_name;         /* name of the child: its number */
+    cfx_map by_name; /* name of the child: its number */
     const char **name;
     size_t cap;
-    int64_t last_id;         /* id of the last node's part */
+    int64_t last_id; /* id of the last node's part */
     uint32_t last;
 } found;
 
@@ -66,7 +66,7 @@ static cfx_status find_parts(splitter *s, cfx_part_of_fn *part_of, void *user)
         if (cfx_node_is_call(n))
             st = part_named(s, &f, part_of(user, n), &s->part_of[n->id]);
     s->name = cfx_extract__scratch(&s->arena, s->nparts, sizeof(*s->name),
-                                 st ? NULL : s->err);
+                                   st ? NULL : s->err);
     if (!st && !s->name)
         st = s->err->code;
     if (!st && s->nparts)
@@ -86,7 +86,7 @@ static cfx_status sort_by_part(splitter *s, node_lists *to,
     uint32_t *item = cfx_calloc(s->ctx, (size_t)n + 1, sizeof(*item));
     cfx_status st = key && item ? CFX_OK : cfx_no_memory(s->err);
     to->start = cfx_extract__scratch(&s->arena, (size_t)s->nparts + 1,
-                                   sizeof(uint32_t), s->err);
+                                     sizeof(uint32_t), s->err);
     to->item = cfx_extract__scratch(&s->arena, n, sizeof(cfx_node *), s->err);
     if (!to->start || !to->item)
         st = s->err->code;
@@ -134,8 +134,7 @@ cfx_status cfx_split__sort_nodes(splitter *s)
     if (!st)
         st = sort_by_part(s, &s->nodes, list, n);
     if (!st)
-        st = sort_by_part(s, &s->outputs, list,
-                          find_outputs(s, seen, list));
+        st = sort_by_part(s, &s->outputs, list, find_outputs(s, seen, list));
     cfx_free(s->ctx, list, ((size_t)s->nids + 1) * sizeof(*list));
     cfx_free(s->ctx, seen, ((size_t)s->nids + 1) * sizeof(*seen));
     return st;
@@ -153,8 +152,8 @@ static bool add_edge(splitter *s, edges *e, uint32_t from, uint32_t to,
                      uint32_t time)
 {
     if (e->n == e->cap) {
-        uint32_t cap = e->cap ? 2 * e->cap : 16, **list[] = {&e->from, &e->to,
-                                                             &e->time};
+        uint32_t cap = e->cap ? 2 * e->cap : 16,
+                 **list[] = {&e->from, &e->to, &e->time};
         for (int i = 0; i < 3; i++) {
             void *p = cfx_arena_alloc(&s->arena, cap * sizeof(uint32_t));
             if (!p)
@@ -176,7 +175,7 @@ static bool add_edge(splitter *s, edges *e, uint32_t from, uint32_t to,
 static cfx_status find_edges(splitter *s, edges *e, const uint32_t *number)
 {
     uint32_t *seen = cfx_extract__scratch(&s->arena, s->nparts, sizeof(*seen),
-                                        s->err);
+                                          s->err);
     if (!seen)
         return s->err->code;
     for (uint32_t p = 0; p < s->nparts; p++)
@@ -206,7 +205,8 @@ static cfx_status find_writes(splitter *s, edges *e, const uint32_t *number)
         if (from == NO_PART || to == NO_PART || from == to)
             continue;
         if (s->o.keep_original_order && from > to)
-            st = cfx_fail(s->err, CFX_EGRAPH, "%s must not come before %s, "
+            st = cfx_fail(s->err, CFX_EGRAPH,
+                          "%s must not come before %s, "
                           "which reads or writes the same memory as '%s'",
                           s->name[to], s->name[from], n->name);
         else if (!add_edge(s, e, from, to, number[n->id]))
@@ -222,7 +222,7 @@ static cfx_status sort_edges(splitter *s, const edges *e, uint32_t ntimes,
 {
     cfx_arena *a = &s->arena;
     uint32_t *at = cfx_extract__scratch(a, (size_t)ntimes + 1, sizeof(*at),
-                                      s->err);
+                                        s->err);
     uint32_t *by_time = cfx_extract__scratch(a, e->n, sizeof(*at), s->err);
     uint32_t *from = cfx_extract__scratch(a, e->n, sizeof(*at), s->err);
     *sorted = cfx_extract__scratch(a, e->n, sizeof(*at), s->err);
@@ -241,10 +241,10 @@ static cfx_status sort_edges(splitter *s, const edges *e, uint32_t ntimes,
 static cfx_status sort_parts(splitter *s, const edges *e,
                              const uint32_t *start, const uint32_t *sorted)
 {
-    uint32_t *waits = cfx_extract__scratch(&s->arena, s->nparts, sizeof(*waits),
-                                         s->err);
-    uint32_t *stack = cfx_extract__scratch(&s->arena, s->nparts, sizeof(*stack),
-                                         s->err);
+    uint32_t *waits = cfx_extract__scratch(&s->arena, s->nparts,
+                                           sizeof(*waits), s->err);
+    uint32_t *stack = cfx_extract__scratch(&s->arena, s->nparts,
+                                           sizeof(*stack), s->err);
     uint32_t nstack = 0, n = 0;
     if (!waits || !stack)
         return s->err->code;
@@ -269,9 +269,10 @@ static cfx_status find_order(splitter *s)
 {
     edges e = {0};
     cfx_arena *a = &s->arena;
-    uint32_t *number = cfx_extract__scratch(a, s->nids, sizeof(*number), s->err);
+    uint32_t *number = cfx_extract__scratch(a, s->nids, sizeof(*number),
+                                            s->err);
     uint32_t *start = cfx_extract__scratch(a, (size_t)s->nparts + 1,
-                                         sizeof(*start), s->err);
+                                           sizeof(*start), s->err);
     uint32_t n = 0, *sorted;
     s->order = cfx_extract__scratch(a, s->nparts, sizeof(*s->order), s->err);
     if (!number || !start || !s->order)

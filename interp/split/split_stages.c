@@ -54,21 +54,22 @@ static uint64_t bytes_of(const cfx_tensor *t)
 {
     uint64_t n = cfx_dtype_size((cfx_dtype)t->dtype);
     for (int i = 0; i < t->rank; i++)
-        n *= cfx_dim_is_int(t->shape[i])
-                 ? (uint64_t)cfx_dim_value(t->shape[i]) : 0;
+        n *= cfx_dim_is_int(t->shape[i]) ? (uint64_t)cfx_dim_value(t->shape[i])
+                                         : 0;
     return n;
 }
 
 /* Tensors that have been counted, by address. */
 typedef struct counted {
-    cfx_map seen;            /* keys: paths of modules and parameters */
+    cfx_map seen; /* keys: paths of modules and parameters */
     cfx_error *err;
 } counted;
 
 static cfx_status count_once(counted *c, const char *path, bool *first)
 {
     return cfx_map_put(&c->seen, path, strlen(path), first)
-               ? CFX_OK : cfx_no_memory(c->err);
+               ? CFX_OK
+               : cfx_no_memory(c->err);
 }
 
 uint64_t cfx_split__module_bytes(const cfx_module *m)
@@ -101,8 +102,7 @@ static cfx_status weigh_attr(uint64_t *weight, counted *c, cfx_module *gm,
     return CFX_OK;
 }
 
-static cfx_status weigh_sizes(uint64_t *weight, cfx_module *gm,
-                              cfx_error *err)
+static cfx_status weigh_sizes(uint64_t *weight, cfx_module *gm, cfx_error *err)
 {
     const cfx_graph *g = cfx_graph_module_graph(gm);
     counted c = {.err = err};
@@ -162,8 +162,10 @@ static cfx_status inputs_in_meta(const cfx_graph *g, cfx_value *in, size_t *n,
             continue;
         in[*n] = cfx_extract__known(at);
         if (!in[*n].kind)
-            return cfx_fail(err, CFX_EINVAL, "the shape of the input '%s' is "
-                            "not known", at->name);
+            return cfx_fail(err, CFX_EINVAL,
+                            "the shape of the input '%s' is "
+                            "not known",
+                            at->name);
         ++*n;
     }
     return CFX_OK;
@@ -269,8 +271,8 @@ static cfx_status split_stages(cfx_module **out, cfx_module *gm,
     if (!parts)
         return st;
     uint32_t *stage = st ? NULL
-                         : cfx_extract__scratch(&s.arena, s.nids, sizeof(*stage),
-                                              err);
+                         : cfx_extract__scratch(&s.arena, s.nids,
+                                                sizeof(*stage), err);
     if (!st)
         st = stage ? find_stages(stage, gm, parts, by, inputs, ninputs, err)
                    : err->code;

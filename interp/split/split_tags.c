@@ -10,8 +10,8 @@
 
 typedef struct tagged {
     splitter s;
-    cfx_map tags;            /* tag -> its number */
-    cfx_value *pair;         /* pairs of the map of names */
+    cfx_map tags;    /* tag -> its number */
+    cfx_value *pair; /* pairs of the map of names */
     size_t npairs, cap;
 } tagged;
 
@@ -22,7 +22,8 @@ static cfx_status read_tags(tagged *t, const char *const *tags, size_t ntags)
     splitter *s = &t->s;
     s->nparts = (uint32_t)ntags;
     s->name = cfx_extract__scratch(&s->arena, ntags, sizeof(*s->name), s->err);
-    s->order = cfx_extract__scratch(&s->arena, ntags, sizeof(*s->order), s->err);
+    s->order = cfx_extract__scratch(&s->arena, ntags, sizeof(*s->order),
+                                    s->err);
     if (!s->name || !s->order)
         return s->err->code;
     for (uint32_t i = 0; i < ntags; i++) {
@@ -54,9 +55,11 @@ static cfx_status check_pair(splitter *s, const cfx_node *before,
     uint32_t mine = s->part_of[n->id], part = s->part_of[before->id];
     if (part == NO_PART || mine == NO_PART || part <= mine)
         return CFX_OK;
-    return cfx_fail(s->err, CFX_EGRAPH, "Component %s order must be >="
+    return cfx_fail(s->err, CFX_EGRAPH,
+                    "Component %s order must be >="
                     " max of its upstream components, order=%u and "
-                    "max=%u", s->name[mine], mine, part);
+                    "max=%u",
+                    s->name[mine], mine, part);
 }
 
 static cfx_status check_order(splitter *s, const cfx_node *n)
@@ -93,8 +96,10 @@ static cfx_status place_nodes(tagged *t, cfx_tag_of_fn *tag_of, void *user)
             return cfx_fail(s->err, CFX_EINVAL, "Node does not have tag: %s",
                             n->name);
         if (!e)
-            return cfx_fail(s->err, CFX_EINVAL, "%s has the tag '%s', which is"
-                            " not in the list", n->name, tag);
+            return cfx_fail(s->err, CFX_EINVAL,
+                            "%s has the tag '%s', which is"
+                            " not in the list",
+                            n->name, tag);
         s->part_of[n->id] = (uint32_t)e->v.u;
         cfx_status st = check_order(s, n);
         if (st)
@@ -122,8 +127,7 @@ static cfx_status note_name(tagged *t, uint32_t p, const cfx_node *n)
     cfx_buf_putc(&text, '.');
     cfx_buf_puts(&text, n->target->text);
     cfx_value *pair = t->pair + 2 * t->npairs++;
-    pair[0] = cfx_str_new(s->ctx, n->target->text,
-                          n->target->len);
+    pair[0] = cfx_str_new(s->ctx, n->target->text, n->target->len);
     pair[1] = text.failed ? CFX_NOTHING
                           : cfx_str_new(s->ctx, cfx_buf_str(&text), text.len);
     cfx_buf_release(&text);
@@ -132,7 +136,7 @@ static cfx_status note_name(tagged *t, uint32_t p, const cfx_node *n)
 
 /* Add the inputs of a node that the child does not have yet. */
 static cfx_status extract_inputs(tagged *t, cfx_extraction *c, uint32_t p,
-                               const cfx_node *n, uint32_t *has)
+                                 const cfx_node *n, uint32_t *has)
 {
     splitter *s = &t->s;
     cfx_status st = CFX_OK;
@@ -147,10 +151,11 @@ static cfx_status extract_inputs(tagged *t, cfx_extraction *c, uint32_t p,
                 st = note_name(t, p, from);
             continue;
         }
-        st = cfx_extract__node(c, from, &(cfx_extract_options){
-            .target = from->name,
-            .placeholder = true,
-        });
+        st = cfx_extract__node(c, from,
+                               &(cfx_extract_options){
+                                   .target = from->name,
+                                   .placeholder = true,
+                               });
         s->inputs[p][s->ninputs[p]++] = from;
     }
     return st;
@@ -166,7 +171,7 @@ static cfx_status extract_part(tagged *t, uint32_t p, uint32_t *has)
     for (uint32_t i = from; i < to; i++)
         most += s->nodes.item[i]->ninputs;
     s->inputs[p] = cfx_extract__scratch(&s->arena, most, sizeof(cfx_node *),
-                                      s->err);
+                                        s->err);
     if (!s->inputs[p] || cfx_graph_new(&c.to, s->ctx, s->err))
         return s->err->code;
     cfx_status st = CFX_OK;
@@ -174,20 +179,21 @@ static cfx_status extract_part(tagged *t, uint32_t p, uint32_t *has)
         const cfx_node *n = s->nodes.item[i];
         st = extract_inputs(t, &c, p, n, has);
         if (!st)
-            st = cfx_extract__node(&c, n, &(cfx_extract_options){.name = n->name});
+            st = cfx_extract__node(&c, n,
+                                   &(cfx_extract_options){.name = n->name});
         if (!st)
             st = note_name(t, p, n);
     }
     if (!st)
         st = cfx_extract__output(&c, s->outputs.item + first,
-                               s->outputs.start[p + 1] - first,
-                               s->o.tuple_return);
+                                 s->outputs.start[p + 1] - first,
+                                 s->o.tuple_return);
     if (st) {
         cfx_graph_free(c.to);
         return st;
     }
     st = cfx_extract__module_take(&s->child[p], s->gm, c.to, "GraphModule",
-                                s->err);
+                                  s->err);
     return st ? st : cfx_lift__all(s->child[p], c.to, s->gm, s->err);
 }
 
@@ -198,7 +204,7 @@ static cfx_status extract_parts(tagged *t)
     uint32_t *has = cfx_extract__scratch(a, s->nids, sizeof(*has), s->err);
     s->inputs = cfx_extract__scratch(a, s->nparts, sizeof(*s->inputs), s->err);
     s->ninputs = cfx_extract__scratch(a, s->nparts, sizeof(*s->ninputs),
-                                    s->err);
+                                      s->err);
     s->child = cfx_extract__scratch(a, s->nparts, sizeof(*s->child), s->err);
     if (!has || !s->inputs || !s->ninputs || !s->child)
         return s->err->code;
@@ -215,11 +221,10 @@ static cfx_status call_parts(splitter *s, cfx_extraction *c)
     for (uint32_t p = 0; p < s->nparts; p++) {
         uint32_t first = s->outputs.start[p];
         cfx_node *call = cfx_extract__call(c, s->name[p], s->inputs[p],
-                                         s->ninputs[p]);
-        if (!call ||
-            cfx_extract__results(c, call, s->outputs.item + first,
-                               s->outputs.start[p + 1] - first,
-                               s->o.tuple_return))
+                                           s->ninputs[p]);
+        if (!call || cfx_extract__results(c, call, s->outputs.item + first,
+                                          s->outputs.start[p + 1] - first,
+                                          s->o.tuple_return))
             return s->err->code;
     }
     return CFX_OK;
@@ -234,15 +239,19 @@ static cfx_status make_parent(splitter *s, cfx_extraction *c)
     for (const cfx_node *n = cfx_graph_first(s->g); n && !st;
          n = cfx_node_next(n))
         if (n->op == CFX_PLACEHOLDER)
-            st = cfx_extract__node(c, n, &(cfx_extract_options){.target = n->name});
+            st = cfx_extract__node(c, n,
+                                   &(cfx_extract_options){.target = n->name});
     for (uint32_t i = 0; i < output->ninputs && !st; i++) {
         const cfx_node *n = cfx_node_input(output, i);
         if (n->op == CFX_GET_ATTR)
-            st = cfx_extract__node(c, n, &(cfx_extract_options){.target = n->name});
+            st = cfx_extract__node(c, n,
+                                   &(cfx_extract_options){.target = n->name});
     }
     if (!st)
         st = call_parts(s, c);
-    return st ? st : cfx_extract__node(c, output, &(cfx_extract_options){.plain = true});
+    return st ? st
+              : cfx_extract__node(c, output,
+                                  &(cfx_extract_options){.plain = true});
 }
 
 static cfx_status give_children(splitter *s, cfx_module *to)
@@ -252,8 +261,7 @@ static cfx_status give_children(splitter *s, cfx_module *to)
     for (uint32_t i = 0; i < output->ninputs && !st; i++) {
         const cfx_node *n = cfx_node_input(output, i);
         if (n->op == CFX_GET_ATTR)
-            st = cfx_lift__one(to, n->name, s->gm, n->target->text,
-                               s->err);
+            st = cfx_lift__one(to, n->name, s->gm, n->target->text, s->err);
     }
     for (uint32_t p = 0; p < s->nparts && !st; p++) {
         cfx_module *child = s->child[p];

@@ -52,7 +52,8 @@ static const char *target_of(const cfx_support_rules *rules, const cfx_node *n)
 {
     const char *target = n->target->text;
     const cfx_module *m = n->op == CFX_CALL_MODULE
-                              ? cfx_module_at(rules->gm, target) : NULL;
+                              ? cfx_module_at(rules->gm, target)
+                              : NULL;
     return m ? cfx_module_class_name(m) : target;
 }
 

@@ -17,8 +17,8 @@ typedef struct sorter {
     uint32_t *heap;     /* positions of ready nodes, smallest first */
     size_t nheap, n, ids;
     const cfx_order_pairs *pairs;
-    uint32_t *first;    /* by node id: its first pair, index + 1 */
-    uint32_t *next;     /* by pair: the next one of the same node */
+    uint32_t *first; /* by node id: its first pair, index + 1 */
+    uint32_t *next;  /* by pair: the next one of the same node */
 } sorter;
 
 static void sorter_release(sorter *s, cfx_context *ctx)

@@ -36,8 +36,8 @@ static cfx_status append(void *user, const char *text, size_t len)
     return ((cfx_buf *)user)->failed ? CFX_ENOMEM : CFX_OK;
 }
 
-static cfx_status check_leaf(cfx_tracer *t, const char *param,
-                             cfx_value proxy, cfx_value is)
+static cfx_status check_leaf(cfx_tracer *t, const char *param, cfx_value proxy,
+                             cfx_value is)
 {
     cfx_scope *s = &t->base;
     cfx_buf text;
@@ -165,8 +165,8 @@ static bool is_new_param(const cfx_tracer *t, const char *name)
 }
 
 /* Read one parameter of "x y=None *args"; returns the rest of the text. */
-static const char *read_param(cfx_tracer *t, const char *params,
-                              const char *p, size_t i, cfx_value *out)
+static const char *read_param(cfx_tracer *t, const char *params, const char *p,
+                              size_t i, cfx_value *out)
 {
     cfx_scope *s = &t->base;
     char name[256];
@@ -182,8 +182,8 @@ static const char *read_param(cfx_tracer *t, const char *params,
         bad_params(t, params);
         return NULL;
     }
-    if (p[n] == '=' && cfx_parse_value(&init, s->ctx, p + n + 1, word - n - 1,
-                                       &s->error))
+    if (p[n] == '=' &&
+        cfx_parse_value(&init, s->ctx, p + n + 1, word - n - 1, &s->error))
         return NULL;
     *out = parameter(t, i, name, init);
     cfx_value_unref(init);
@@ -289,9 +289,8 @@ cfx_status cfx_tracer__module_take(cfx_module **out, cfx_tracer *t,
          at = cfx_node_next(at))
         if (at->op == CFX_CALL_MODULE || at->op == CFX_GET_ATTR)
             k += find_item(t, at, &item[k]);
-    cfx_status st = cfx_graph_module_from_dict_take_graph(out, ctx, item, k,
-                                                          graph,
-                                                          class_name, err);
+    cfx_status st = cfx_graph_module_from_dict_take_graph(
+        out, ctx, item, k, graph, class_name, err);
     cfx_free(ctx, item, (n + 1) * sizeof(*item));
     if (!st && t->root)
         copy_training(*out, t->root);
@@ -350,8 +349,12 @@ cfx_status cfx_trace_function_with(cfx_module **gm, cfx_context *ctx,
                                    const cfx_trace_options *options,
                                    cfx_error *err)
 {
-    struct job job = {.out = gm, .options = options, .body = function_body,
-                      .fn = fn, .user = user, .params = params,
+    struct job job = {.out = gm,
+                      .options = options,
+                      .body = function_body,
+                      .fn = fn,
+                      .user = user,
+                      .params = params,
                       .class_name = "GraphModule"};
     if (options && options->root) {
         job.root = options->root;
@@ -363,8 +366,8 @@ cfx_status cfx_trace_function_with(cfx_module **gm, cfx_context *ctx,
 }
 
 cfx_status cfx_trace_function(cfx_module **gm, cfx_context *ctx,
-                              cfx_trace_fn *fn, void *user,
-                              const char *params, cfx_error *err)
+                              cfx_trace_fn *fn, void *user, const char *params,
+                              cfx_error *err)
 {
     return cfx_trace_function_with(gm, ctx, fn, user, params, NULL, err);
 }
@@ -411,8 +414,8 @@ static cfx_status module_body(cfx_tracer *t, const struct job *job,
     cfx_scope *s = &t->base;
     cfx_module *m = job->root;
     if (!m->graph && !m->forward)
-        return cfx_fail(&s->error, CFX_EUNSUPPORTED,
-                        "a %s cannot be called", m->class_name);
+        return cfx_fail(&s->error, CFX_EUNSUPPORTED, "a %s cannot be called",
+                        m->class_name);
     size_t n = m->graph ? count_placeholders(m->graph)
                         : (size_t)m->forward->nparams;
     cfx_value *in = cfx_calloc(s->ctx, n + 1, sizeof(*in));
@@ -431,10 +434,11 @@ static cfx_status module_body(cfx_tracer *t, const struct job *job,
 }
 
 cfx_status cfx_symbolic_trace(cfx_module **gm, cfx_module *root,
-                              const cfx_trace_options *options,
-                              cfx_error *err)
+                              const cfx_trace_options *options, cfx_error *err)
 {
-    struct job job = {.out = gm, .root = root, .options = options,
+    struct job job = {.out = gm,
+                      .root = root,
+                      .options = options,
                       .body = module_body,
                       .class_name = cfx_module_class_name(root)};
     if (options && options->class_name)

@@ -60,7 +60,8 @@ static bool writes(const cfx_bound *b)
 static cfx_status check(cfx_tracer *t, const cfx_unbound_call *c)
 {
     cfx_bound b = {0};
-    cfx_status st = cfx_bind(&b, t->base.ctx, c->target,
+    cfx_status st = cfx_bind(
+        &b, t->base.ctx, c->target,
         (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, &t->base.error);
     if (!st && t->self->o.check_mutable && writes(&b))
         st = cfx_fail(&t->base.error, CFX_EUNSUPPORTED,
@@ -78,8 +79,7 @@ static bool known_size(const cfx_tracer *t, const cfx_unbound_call *c,
 {
     if (!t->self->o.known_sizes || !c->method || strcmp(c->name, "size") ||
         c->nargs != 2 || c->nkwargs || c->args[0].kind != CFX_NODE ||
-        c->args[1].kind != CFX_INT ||
-        c->args[0].u.node->graph != t->graph)
+        c->args[1].kind != CFX_INT || c->args[0].u.node->graph != t->graph)
         return false;
     cfx_value v = cfx_tracer__known(t, c->args[0].u.node);
     int64_t axis = c->args[1].u.i;
@@ -102,15 +102,16 @@ static cfx_status tracer_record_call(cfx_scope *s, const cfx_unbound_call *c,
         return CFX_OK;
     if (!has_proxy(c) &&
         !(c->target->op->flags & (CFX_OP_RANDOM | CFX_OP_EFFECT)))
-        return move_error(t, &t->self->eager,
-                          cfx_scope_call_target(&t->self->eager, c->target,
-                          (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs},
-                          out));
+        return move_error(
+            t, &t->self->eager,
+            cfx_scope_call_target(
+                &t->self->eager, c->target,
+                (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, out));
     cfx_status st = check(t, c);
     if (st)
         return st;
-    *out = cfx_tracer_create(t,
-        c->method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION, c->name,
+    *out = cfx_tracer_create(
+        t, c->method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION, c->name,
         (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs});
     if (!cfx_scope_failed(s))
         cfx_tracer__infer(t, out->u.node, NULL, c);
@@ -137,12 +138,10 @@ static cfx_status tracer_get_attr(cfx_scope *s, cfx_module *m,
         e = cfx_map_get(&self->attrs, path.s, strlen(path.s));
     cfx_node *n = e && !((cfx_node *)e->v.p)->erased ? e->v.p : NULL;
     if (!st && !n) {
-        n = cfx_tracer__make(t, CFX_GET_ATTR, path.s, NULL, 0, NULL, 0,
-                             NULL);
-        e = n && self->exclusive
-                ? cfx_map_put(&self->attrs, n->target->text,
-                              n->target->len, NULL)
-                : NULL;
+        n = cfx_tracer__make(t, CFX_GET_ATTR, path.s, NULL, 0, NULL, 0, NULL);
+        e = n && self->exclusive ? cfx_map_put(&self->attrs, n->target->text,
+                                               n->target->len, NULL)
+                                 : NULL;
         if (e)
             e->v.p = n;
         else if (n && self->exclusive)
@@ -204,7 +203,7 @@ static cfx_status push_module(cfx_tracer *t, const cfx_module *m,
     item[deep ? 0 : n] = name;
     cfx_value pair = ok ? cfx_tuple_new(ctx, 2, part) : CFX_NOTHING;
     item[deep ? 1 : n + 1] = pair;
-    cfx_value all = deep ? cfx_value_ref(self->stack)
+    cfx_value all = deep        ? cfx_value_ref(self->stack)
                     : pair.kind ? cfx_dict_new(ctx, n / 2 + 1, item)
                                 : CFX_NOTHING;
     cfx_value_unref(pair);
@@ -223,11 +222,11 @@ static void pop_module(cfx_tracer *t, cfx_value before)
     t->self->stack = before;
 }
 
-static cfx_status record_module(cfx_tracer *t, cfx_module *m,
-                                const char *path, const cfx_unbound_call *c,
-                                cfx_value *out)
+static cfx_status record_module(cfx_tracer *t, cfx_module *m, const char *path,
+                                const cfx_unbound_call *c, cfx_value *out)
 {
-    *out = cfx_tracer_create(t, CFX_CALL_MODULE, path,
+    *out = cfx_tracer_create(
+        t, CFX_CALL_MODULE, path,
         (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs});
     if (!cfx_scope_failed(&t->base))
         cfx_tracer__infer(t, out->u.node, m, c);
@@ -291,8 +290,8 @@ const cfx_scope_class cfx_tracer_class = {
 
 cfx_status cfx_tracer__init_on(cfx_tracer *t, cfx_graph *graph,
                                cfx_module *root,
-                               const cfx_trace_options *options, bool exclusive,
-                               cfx_error *err)
+                               const cfx_trace_options *options,
+                               bool exclusive, cfx_error *err)
 {
     cfx_context *ctx = cfx_graph_context(graph);
     struct cfx_tracer_self *self = cfx_calloc(ctx, 1, sizeof(*self));
@@ -362,7 +361,8 @@ cfx_value cfx_annotate(cfx_scope *s, cfx_value v, const char *type)
     if (cfx_scope_failed(s) || v.kind != CFX_NODE || !v.u.node)
         return v;
     if (v.u.node->type)
-        return cfx_scope_fail(s, CFX_EINVAL, "Tried to annotate a value that "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "Tried to annotate a value that "
                               "already had a type on it! Existing type is %s "
                               "and new type is %s. This could happen if you "
                               "tried to annotate a function parameter value "

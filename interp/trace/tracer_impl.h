@@ -18,31 +18,30 @@ typedef struct trace_place {
 
 struct cfx_tracer_self {
     cfx_trace_options o;
-    bool exclusive;           /* no one else edits the graph */
-    bool infers;              /* nodes get metas */
-    cfx_arena arena;          /* names and paths */
-    cfx_map attrs;            /* path to the get_attr node, if `exclusive` */
-    cfx_map states;           /* tensor (its address) to path, on demand */
+    bool exclusive;  /* no one else edits the graph */
+    bool infers;     /* nodes get metas */
+    cfx_arena arena; /* names and paths */
+    cfx_map attrs;   /* path to the get_attr node, if `exclusive` */
+    cfx_map states;  /* tensor (its address) to path, on demand */
     bool states_known;
-    cfx_map constants;        /* name to a tensor that the root lacks */
-    cfx_map calls;            /* path of a module to the number of its calls */
-    cfx_value stack;          /* nn_module_stack: a dict, or absent */
+    cfx_map constants; /* name to a tensor that the root lacks */
+    cfx_map calls;     /* path of a module to the number of its calls */
+    cfx_value stack;   /* nn_module_stack: a dict, or absent */
     trace_place place;
-    cfx_scope eager, meta;    /* for values that are known */
+    cfx_scope eager, meta; /* for values that are known */
 };
 
 /* Like cfx_tracer_init; `exclusive` for a graph that nobody else edits. */
 cfx_status cfx_tracer__init_on(cfx_tracer *t, cfx_graph *graph,
                                cfx_module *root,
-                               const cfx_trace_options *options, bool exclusive,
-                               cfx_error *err);
+                               const cfx_trace_options *options,
+                               bool exclusive, cfx_error *err);
 
 /* Like cfx_tracer_create, with a candidate for the node's name, or NULL. */
 cfx_value cfx_tracer__new_node(cfx_tracer *t, cfx_opcode op,
-                               const char *target,
-                               const cfx_value *args, size_t nargs,
-                               const cfx_value *kwargs, size_t nkwargs,
-                               const char *name);
+                               const char *target, const cfx_value *args,
+                               size_t nargs, const cfx_value *kwargs,
+                               size_t nkwargs, const char *name);
 
 /* Make a node from arguments that are already valid in a node: no tensors, no
  * proxies of other tracers. Returns NULL on failure. */

@@ -40,7 +40,7 @@ static cfx_status forget(cfx_tracer *t, cfx_value v, cfx_value *out)
 /* Maps arguments to what is known of them. */
 struct knowing {
     cfx_tracer *t;
-    bool lacks;              /* nothing is known of some argument */
+    bool lacks; /* nothing is known of some argument */
 };
 
 static cfx_status to_meta(void *user, cfx_value v, cfx_value *out)
@@ -72,10 +72,12 @@ static cfx_status call_meta(cfx_tracer *t, cfx_module *m,
                             const cfx_unbound_call *c, cfx_value *out)
 {
     cfx_scope *s = &t->self->meta;
-    return m ? cfx_scope_call_module(s, m, NULL,
-        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, out)
-             : cfx_scope_call_target(s, c->target,
-                 (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, out);
+    return m ? cfx_scope_call_module(
+                   s, m, NULL,
+                   (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, out)
+             : cfx_scope_call_target(
+                   s, c->target,
+                   (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, out);
 }
 
 /* A result that depends on data stays unknown; a shape mismatch is an error. */
@@ -94,8 +96,7 @@ cfx_status cfx_tracer__infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
         return cfx_no_memory(&t->base.error);
     for (size_t i = 0; i < total && !st && !k.lacks; i++)
         st = cfx_value_map(&v[i], t->base.ctx,
-                           i < c->nargs ? c->args[i]
-                                        : c->kwargs[i - c->nargs],
+                           i < c->nargs ? c->args[i] : c->kwargs[i - c->nargs],
                            to_meta, &k, &t->base.error);
     cfx_unbound_call known_call = *c;
     known_call.args = v;
@@ -124,17 +125,20 @@ static const char control_flow[] =
 
 static cfx_status refuse_len(cfx_scope *s)
 {
-    return cfx_fail(&s->error, CFX_EUNSUPPORTED, "'len' is not supported in "
+    return cfx_fail(&s->error, CFX_EUNSUPPORTED,
+                    "'len' is not supported in "
                     "symbolic tracing by default. If you want this call to be "
                     "recorded, please wrap it (cfx_wrap)");
 }
 
 static cfx_status refuse_iteration(cfx_scope *s)
 {
-    return cfx_fail(&s->error, CFX_EUNSUPPORTED, "Proxy object cannot be "
-                    "iterated. This can be attempted when the Proxy is used in "
-                    "a loop or as a *args or **kwargs function argument. Take "
-                    "items by cfx_nth or cfx_unpack");
+    return cfx_fail(
+        &s->error, CFX_EUNSUPPORTED,
+        "Proxy object cannot be "
+        "iterated. This can be attempted when the Proxy is used in "
+        "a loop or as a *args or **kwargs function argument. Take "
+        "items by cfx_nth or cfx_unpack");
 }
 
 static cfx_status answer_len(cfx_scope *s, cfx_value v, cfx_value *out)
@@ -167,7 +171,7 @@ static cfx_status answer_items(cfx_scope *s, cfx_value proxy, cfx_value v,
 }
 
 cfx_status cfx_tracer__ask(cfx_scope *s, cfx_question question, cfx_value v,
-                             cfx_value *out)
+                           cfx_value *out)
 {
     const cfx_tracer *t = (cfx_tracer *)s;
     bool ours = v.kind == CFX_NODE && v.u.node && v.u.node->graph == t->graph;
@@ -178,12 +182,9 @@ cfx_status cfx_tracer__ask(cfx_scope *s, cfx_question question, cfx_value v,
         if (is.kind == CFX_TENSOR)
             *out = cfx_value_ref(is);
         return CFX_OK;
-    case CFX_ASK_LEN:
-        return answer_len(s, is, out);
-    case CFX_ASK_ITEMS:
-        return answer_items(s, v, is, out);
-    case CFX_ASK_TRUTH:
-        break;
+    case CFX_ASK_LEN: return answer_len(s, is, out);
+    case CFX_ASK_ITEMS: return answer_items(s, v, is, out);
+    case CFX_ASK_TRUTH: break;
     }
     if (is.kind != CFX_BOOL_VALUE && is.kind != CFX_INT)
         return cfx_fail(&s->error, CFX_EUNSUPPORTED, "%s", control_flow);

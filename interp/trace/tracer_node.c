@@ -17,9 +17,9 @@ cfx_status cfx_tracer__path(cfx_tracer *t, const cfx_module *m,
     for (; at && at != t->root; at = at->parent)
         len += strlen(at->name) + 1;
     if (!at)
-        return cfx_fail(&t->base.error, CFX_ENAME, *name
-                            ? "parameter is not a member of this module"
-                            : "module is not installed as a submodule");
+        return cfx_fail(&t->base.error, CFX_ENAME,
+                        *name ? "parameter is not a member of this module"
+                              : "module is not installed as a submodule");
     cfx_buf_clear(buf);
     if (!cfx_buf_reserve(buf, len + 1))
         return cfx_no_memory(&t->base.error);
@@ -85,8 +85,7 @@ static cfx_status note_states(cfx_tracer *t)
     cfx_buf path;
     cfx_status st = CFX_OK;
     cfx_buf_init(&path, t->base.ctx);
-    for (cfx_module *m = t->root; m && !st;
-         m = cfx_module_next(m, t->root))
+    for (cfx_module *m = t->root; m && !st; m = cfx_module_next(m, t->root))
         for (size_t i = 0; i < m->nstate && !st; i++) {
             bool added;
             cfx_tensor **key = cfx_arena_alloc(&self->arena, sizeof(*key));
@@ -142,8 +141,7 @@ static cfx_status add_constant(cfx_tracer *t, cfx_tensor *tensor,
             return cfx_fail(&t->base.error, CFX_EUNSUPPORTED,
                             "a tensor among the arguments needs a module that "
                             "owns the graph and can keep it");
-        cfx_status st = cfx_module_set(t->root, text, tensor,
-                                       &t->base.error);
+        cfx_status st = cfx_module_set(t->root, text, tensor, &t->base.error);
         if (st)
             return st;
     }
@@ -172,8 +170,7 @@ static cfx_status name_tensor(cfx_tracer *t, cfx_tensor *tensor,
         return cfx_fail(&t->base.error, CFX_EUNSUPPORTED,
                         "a tensor without data cannot be a constant");
     st = add_constant(t, tensor, name);
-    cfx_tensor **key = st ? NULL : cfx_arena_alloc(&self->arena,
-                                                   sizeof(*key));
+    cfx_tensor **key = st ? NULL : cfx_arena_alloc(&self->arena, sizeof(*key));
     if (st)
         return st;
     if (key) {
@@ -193,8 +190,9 @@ cfx_node *cfx_tracer__make(cfx_tracer *t, cfx_opcode op, const char *target,
                            const cfx_value *kwargs, size_t nkwargs,
                            const char *name)
 {
-    cfx_node *n = cfx_graph_create_node(t->graph, op, target,
-        (cfx_args){args, nargs, kwargs, nkwargs}, name, NULL, &t->base.error);
+    cfx_node *n = cfx_graph_create_node(
+        t->graph, op, target, (cfx_args){args, nargs, kwargs, nkwargs}, name,
+        NULL, &t->base.error);
     return n && !set_provenance(t, n) ? n : NULL;
 }
 
@@ -206,7 +204,8 @@ static cfx_status map_arg(void *user, cfx_value v, cfx_value *out)
     cfx_buf path;
     *out = v;
     if (v.kind == CFX_NODE && (!v.u.node || v.u.node->graph != t->graph))
-        return cfx_fail(&t->base.error, CFX_EGRAPH, "Found multiple different "
+        return cfx_fail(&t->base.error, CFX_EGRAPH,
+                        "Found multiple different "
                         "tracers: %s is a proxy of another one",
                         v.u.node ? v.u.node->name : "a parameter");
     if (v.kind != CFX_TENSOR && v.kind != CFX_MODULE) {
@@ -219,8 +218,9 @@ static cfx_status map_arg(void *user, cfx_value v, cfx_value *out)
                         : cfx_tracer__path(t, v.u.module, "", &path);
     if (!st && !name)
         name = cfx_buf_str(&path);
-    cfx_node *n = st ? NULL : cfx_tracer__make(t, CFX_GET_ATTR, name, NULL, 0,
-                                               NULL, 0, NULL);
+    cfx_node *n = st ? NULL
+                     : cfx_tracer__make(t, CFX_GET_ATTR, name, NULL, 0, NULL,
+                                        0, NULL);
     cfx_buf_release(&path);
     *out = n ? cfx_value_of_node(n) : CFX_NOTHING;
     return n ? CFX_OK : t->base.error.code;
@@ -231,8 +231,7 @@ static bool is_odd(void *user, cfx_value v)
 {
     const cfx_tracer *t = user;
     return v.kind == CFX_TENSOR || v.kind == CFX_MODULE ||
-           (v.kind == CFX_NODE &&
-            (!v.u.node || v.u.node->graph != t->graph));
+           (v.kind == CFX_NODE && (!v.u.node || v.u.node->graph != t->graph));
 }
 
 /* Map n values into a new array if any needs it; else *out is `v`. */
@@ -267,10 +266,9 @@ static void release_args(cfx_tracer *t, const cfx_value *mapped,
 }
 
 cfx_value cfx_tracer__new_node(cfx_tracer *t, cfx_opcode op,
-                               const char *target,
-                               const cfx_value *args, size_t nargs,
-                               const cfx_value *kwargs, size_t nkwargs,
-                               const char *name)
+                               const char *target, const cfx_value *args,
+                               size_t nargs, const cfx_value *kwargs,
+                               size_t nkwargs, const char *name)
 {
     const cfx_value *a = args, *k = kwargs;
     cfx_node *n = NULL;
@@ -298,7 +296,8 @@ cfx_value cfx_tracer_create(cfx_tracer *t, cfx_opcode op, const char *target,
 cfx_value cfx_tracer__placeholder(cfx_tracer *t, const char *target,
                                   cfx_value init, cfx_value meta)
 {
-    cfx_value v = cfx_tracer_create(t, CFX_PLACEHOLDER, target,
+    cfx_value v = cfx_tracer_create(
+        t, CFX_PLACEHOLDER, target,
         cfx_args_of(&init, init.kind != CFX_ABSENT));
     if (v.kind == CFX_NODE && meta.kind)
         cfx_node_set_meta(v.u.node, "tensor_meta", meta, &t->base.error);

@@ -48,8 +48,7 @@ static cfx_status copy_meta(cfx_tracer *t, cfx_node *n, const cfx_node *from,
         st = cfx_node_set_type(n, from->type->text, err);
     for (uint32_t i = 0; meta && i < meta->len && !st; i += 2) {
         const char *key = meta->item[i].u.str->text;
-        if ((facts || !is_fact(key)) &&
-            !(t->self->infers && is_fact(key)))
+        if ((facts || !is_fact(key)) && !(t->self->infers && is_fact(key)))
             st = cfx_node_set_meta(n, key, meta->item[i + 1], err);
     }
     return st;
@@ -59,8 +58,10 @@ static cfx_status copy_meta(cfx_tracer *t, cfx_node *n, const cfx_node *from,
 static void infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
                   const cfx_call *call)
 {
-    cfx_unbound_call c = {.args = call->args, .nargs = call->nargs,
-                      .kwargs = call->kwargs, .nkwargs = call->nkwargs};
+    cfx_unbound_call c = {.args = call->args,
+                          .nargs = call->nargs,
+                          .kwargs = call->kwargs,
+                          .nkwargs = call->nkwargs};
     const char *name = n->target->text;
     if (!t->self->infers || n->op == CFX_PLACEHOLDER ||
         n->op == CFX_GET_ATTR || n->op == CFX_OUTPUT)
@@ -78,21 +79,20 @@ static cfx_status record(cfx_interp *it, const cfx_call *call, cfx_opcode op,
 {
     cfx_tracer *t = tracer_of(it);
     const cfx_node *from = call->node;
-    bool same = from && from->op == op &&
-                call->target.u.str == from->target;
+    bool same = from && from->op == op && call->target.u.str == from->target;
     *out = cfx_tracer__new_node(t, op, target, call->args, call->nargs,
                                 call->kwargs, call->nkwargs,
                                 same ? from->name : NULL);
     if (!cfx_scope_failed(it->scope) && same)
-        copy_meta(t, out->u.node, from, op == CFX_PLACEHOLDER ||
-                 op == CFX_GET_ATTR || op == CFX_OUTPUT);
+        copy_meta(t, out->u.node, from,
+                  op == CFX_PLACEHOLDER || op == CFX_GET_ATTR ||
+                      op == CFX_OUTPUT);
     if (!cfx_scope_failed(it->scope))
         infer(t, out->u.node, m, call);
     return move_error(it);
 }
 
-static cfx_status transformer_placeholder(cfx_interp *it,
-                                          const cfx_call *call,
+static cfx_status transformer_placeholder(cfx_interp *it, const cfx_call *call,
                                           cfx_value *out)
 {
     return record(it, call, CFX_PLACEHOLDER, call->target.u.str->text, NULL,
@@ -127,8 +127,7 @@ static cfx_status transformer_call_function(cfx_interp *it,
     return call_spelled(it, call, CFX_CALL_FUNCTION, out);
 }
 
-static cfx_status transformer_call_method(cfx_interp *it,
-                                          const cfx_call *call,
+static cfx_status transformer_call_method(cfx_interp *it, const cfx_call *call,
                                           cfx_value *out)
 {
     return call_spelled(it, call, CFX_CALL_METHOD, out);
@@ -136,20 +135,20 @@ static cfx_status transformer_call_method(cfx_interp *it,
 
 /* Record a leaf here, with the node's name; the tracer goes into other
  * modules. */
-static cfx_status transformer_call_module(cfx_interp *it,
-                                          const cfx_call *call,
+static cfx_status transformer_call_module(cfx_interp *it, const cfx_call *call,
                                           cfx_value *out)
 {
     cfx_tracer *t = tracer_of(it);
     const char *target = call->target.u.str->text;
     cfx_module *m = cfx_module_at(it->module, target);
-    cfx_unbound_call c = {.args = call->args, .nargs = call->nargs,
-                      .kwargs = call->kwargs, .nkwargs = call->nkwargs};
+    cfx_unbound_call c = {.args = call->args,
+                          .nargs = call->nargs,
+                          .kwargs = call->kwargs,
+                          .nkwargs = call->nkwargs};
     cfx_buf path;
     if (!m)
-        return cfx_interp_fail(it, CFX_ENAME,
-                               "Node referenced nonexistent target %s",
-                               target);
+        return cfx_interp_fail(
+            it, CFX_ENAME, "Node referenced nonexistent target %s", target);
     cfx_buf_init(&path, t->base.ctx);
     cfx_status st = cfx_tracer__path(t, m, "", &path);
     const char *at = cfx_buf_str(&path);
@@ -207,8 +206,7 @@ cfx_status cfx_transformer_init(cfx_transformer *t,
                                 cfx_error *err)
 {
     cfx_trace_options o = {.size = sizeof(o)};
-    cfx_interp_options with = {.size = sizeof(with),
-                               .scope = &t->tracer.base};
+    cfx_interp_options with = {.size = sizeof(with), .scope = &t->tracer.base};
     if (options)
         o = *options;
     if (!o.is_leaf)
@@ -231,8 +229,7 @@ void cfx_transformer_release(cfx_transformer *t)
     t->graph = NULL;
 }
 
-cfx_status cfx_transform(cfx_transformer *t, cfx_module **out,
-                         cfx_error *err)
+cfx_status cfx_transform(cfx_transformer *t, cfx_module **out, cfx_error *err)
 {
     cfx_value result;
     *out = NULL;

@@ -45,7 +45,9 @@ static cfx_status check_tensor(void *user, cfx_value v)
             continue;
         format_place(t, index, place, sizeof(place));
         return cfx_interp_fail(it, CFX_ENUMERIC, "element [%s] is %s", place,
-                               isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+                               isnan(x) ? "nan"
+                               : x > 0  ? "inf"
+                                        : "-inf");
     } while (advance(t, index));
     return CFX_OK;
 }

@@ -86,10 +86,11 @@ static cfx_status no_value(cfx_interp *it, const cfx_node *n, uint32_t id)
 {
     for (uint32_t i = 0; i < n->ninputs; i++)
         if (cfx_node_input(n, i)->id == id)
-            return cfx_interp_fail(it, CFX_EGRAPH, "Node %s referenced "
+            return cfx_interp_fail(it, CFX_EGRAPH,
+                                   "Node %s referenced "
                                    "nonexistent value %s! Run Graph.lint() to "
-                                   "diagnose such issues", n->name,
-                                   cfx_node_input(n, i)->name);
+                                   "diagnose such issues",
+                                   n->name, cfx_node_input(n, i)->name);
     return cfx_interp_fail(it, CFX_EGRAPH, "Node %s lacks a value", n->name);
 }
 
@@ -126,8 +127,8 @@ static cfx_status take_rest(cfx_interp *it, bool keywords, cfx_value *out)
     size_t n = self->ninputs - self->next_input;
     bool dict = n && self->has_kwargs && in[n - 1].kind == CFX_DICT;
     if (keywords) {
-        *out = dict ? cfx_value_ref(in[n - 1]) : cfx_dict_new(self->ctx, 0,
-                                                              NULL);
+        *out = dict ? cfx_value_ref(in[n - 1])
+                    : cfx_dict_new(self->ctx, 0, NULL);
         self->next_input = self->ninputs;
     } else {
         *out = cfx_list_new(self->ctx, n - dict, in);
@@ -162,7 +163,8 @@ static cfx_status base_placeholder(cfx_interp *it, const cfx_call *call,
     else if (call->nargs)
         *out = cfx_value_ref(call->args[0]);
     else
-        return cfx_interp_fail(it, CFX_EINVAL, "Expected positional argument "
+        return cfx_interp_fail(it, CFX_EINVAL,
+                               "Expected positional argument "
                                "for parameter %s, but one was not passed in!",
                                target);
     return CFX_OK;
@@ -188,10 +190,11 @@ static cfx_status base_fetch_attr(cfx_interp *it, const char *path,
 {
     const char *name;
     cfx_module *m = cfx_module__owner(it->module, path, &name);
-    cfx_status st =
-        m && cfx_module_state(m, name)
-            ? move_error(it, it->scope->hook.get_attr(it->scope, m, name, out))
-            : cfx_module_fetch_attr(out, it->module, path, it->err);
+    cfx_status st = m && cfx_module_state(m, name)
+                        ? move_error(it, it->scope->hook.get_attr(it->scope, m,
+                                                                  name, out))
+                        : cfx_module_fetch_attr(out, it->module, path,
+                                                it->err);
     if (!st)
         *out = cfx_value_ref(*out);
     return st;
@@ -221,8 +224,8 @@ static cfx_status bind_and_call(cfx_interp *it, const step *s,
     while (wrong < c->patch + c->npatch)
         fill(it->self, wrong++, 1);
     int k = cfx_bound__mismatch(schema, c->in);
-    return move_error(it, cfx_scope__refuse(it->scope, c->target, c->in,
-                                            k < 0 ? 0 : k));
+    return move_error(
+        it, cfx_scope__refuse(it->scope, c->target, c->in, k < 0 ? 0 : k));
 }
 
 /* Call the prepared signature whose parameters accept the values. */
@@ -245,7 +248,8 @@ static const step *prepared(const cfx_interp *it, const cfx_call *call,
     const cfx_node *n = call->node;
     return n && n->graph == it->graph && n->op == op &&
                    call->target.u.str == n->target
-               ? step_of(it->self, n) : NULL;
+               ? step_of(it->self, n)
+               : NULL;
 }
 
 /* True if the arguments are the ones that were bound. */
@@ -269,9 +273,11 @@ static cfx_status call_target(cfx_interp *it, const cfx_call *call,
                                          op == CFX_CALL_METHOD, it->err);
     if (st)
         return st;
-    return move_error(it, cfx_scope_call_target(it->scope, t,
-        (cfx_args){call->args, call->nargs, call->kwargs, call->nkwargs},
-        out));
+    return move_error(
+        it, cfx_scope_call_target(it->scope, t,
+                                  (cfx_args){call->args, call->nargs,
+                                             call->kwargs, call->nkwargs},
+                                  out));
 }
 
 static cfx_status base_call_function(cfx_interp *it, const cfx_call *call,
@@ -295,9 +301,11 @@ static cfx_status base_call_module(cfx_interp *it, const cfx_call *call,
     if (!m)
         return cfx_interp_fail(it, CFX_ENAME,
                                "Node referenced nonexistent target %s", path);
-    return move_error(it, cfx_scope_call_module(it->scope, m, path,
-        (cfx_args){call->args, call->nargs, call->kwargs, call->nkwargs},
-        out));
+    return move_error(
+        it, cfx_scope_call_module(it->scope, m, path,
+                                  (cfx_args){call->args, call->nargs,
+                                             call->kwargs, call->nkwargs},
+                                  out));
 }
 
 /* Copy a value, with references of its own: the interpreter's aggregates change
@@ -349,7 +357,9 @@ CFX_NOINLINE
 static cfx_status call_hook(cfx_interp *it, const cfx_node *n, cfx_value *out)
 {
     struct cfx_interp_self *self = it->self;
-    cfx_call call = {.ctx = self->ctx, .env = it->scope->env, .err = it->err,
+    cfx_call call = {.ctx = self->ctx,
+                     .env = it->scope->env,
+                     .err = it->err,
                      .node = n,
                      .target = {.kind = CFX_STR, .u.str = n->target}};
     cfx_status st = self->hook.fetch_args(it, n, &call);
@@ -364,7 +374,10 @@ static cfx_status base_run_node(cfx_interp *it, const cfx_node *n,
     return s->direct ? call_prepared(it, s, out) : call_hook(it, n, out);
 }
 
-static void base_release(cfx_interp *it) { (void)it; }
+static void base_release(cfx_interp *it)
+{
+    (void)it;
+}
 
 const cfx_interp_class cfx_interp_base = {
     .size = sizeof(cfx_interp_class),

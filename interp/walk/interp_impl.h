@@ -21,17 +21,17 @@ typedef struct patch {
 /* One signature that a call may resolve to, with bound arguments. */
 typedef struct candidate {
     const cfx_target *target;
-    cfx_value *in;     /* one per parameter, with holes */
-    patch *patch;      /* the holes, in `in` or in lists within it */
-    cfx_value *owned;  /* values that binding created */
+    cfx_value *in;    /* one per parameter, with holes */
+    patch *patch;     /* the holes, in `in` or in lists within it */
+    cfx_value *owned; /* values that binding created */
     uint32_t npatch, nowned;
     bool inplace;
 } candidate;
 
 /* A call with the node's own target and arguments. */
 typedef struct original_call {
-    cfx_value *args, *kwargs;    /* copies of the node's, with holes */
-    patch *patch;                /* the holes of both arrays */
+    cfx_value *args, *kwargs; /* copies of the node's, with holes */
+    patch *patch;             /* the holes of both arrays */
     uint32_t npatch;
 } original_call;
 
@@ -39,15 +39,15 @@ typedef struct original_call {
 typedef struct step {
     const cfx_node *node;
     uint32_t id;
-    uint8_t op;                  /* cfx_opcode */
-    bool direct;                 /* no hook needs to see the original call */
-    uint16_t ncandidates;        /* 0: bind at run time */
+    uint8_t op;           /* cfx_opcode */
+    bool direct;          /* no hook needs to see the original call */
+    uint16_t ncandidates; /* 0: bind at run time */
     candidate *candidate;
-    uint32_t *drop;              /* ids of values whose last use is this node */
+    uint32_t *drop; /* ids of values whose last use is this node */
     uint32_t ndrop;
     original_call original;
-    const cfx_target *target;    /* of functions and methods */
-    cfx_module *module;          /* of call_module */
+    const cfx_target *target; /* of functions and methods */
+    cfx_module *module;       /* of call_module */
 } step;
 
 /* The placeholders of a graph, in order. */
@@ -58,7 +58,7 @@ typedef struct cfx_params {
 
 /* The GraphModules that were called in a scope: nested.c. */
 typedef struct cfx_walks {
-    cfx_map by_module;           /* keys are pointers */
+    cfx_map by_module; /* keys are pointers */
     int depth;
 } cfx_walks;
 
@@ -68,31 +68,31 @@ enum { CFX_MAX_NESTED_RUNS = 256 };
 
 /* The state of one run. A nested run has a state of its own. */
 struct cfx_interp_self {
-    cfx_interp_class hook;       /* the class with inherited hooks filled in */
+    cfx_interp_class hook; /* the class with inherited hooks filled in */
     cfx_context *ctx;
     cfx_arena arena;
     step *step;
     size_t nsteps, cap;
-    uint32_t *step_of;           /* by node id: index + 1 */
-    cfx_value *env;              /* by node id */
+    uint32_t *step_of; /* by node id: index + 1 */
+    cfx_value *env;    /* by node id */
     uint32_t nids;
-    const step *walking;         /* the current step */
+    const step *walking; /* the current step */
     const cfx_value *inputs;
     size_t ninputs, next_input;
-    bool bound;                  /* `inputs` has one value per placeholder */
-    bool nested;                 /* it runs inside another run */
-    bool boxed;                  /* the run takes ownership of the inputs */
-    size_t at;                   /* the next step, when stepping */
+    bool bound;  /* `inputs` has one value per placeholder */
+    bool nested; /* it runs inside another run */
+    bool boxed;  /* the run takes ownership of the inputs */
+    size_t at;   /* the next step, when stepping */
     void (*progress)(void *user, size_t done, size_t total);
     void *progress_user;
     cfx_status (*wrapped_run_node)(cfx_interp *it, const cfx_node *n,
                                    cfx_value *out);
-    bool has_kwargs;             /* a placeholder is `**kwargs` */
-    cfx_params params;           /* of nested graphs */
-    cfx_walks walks;             /* of this run, if it is the outermost */
+    bool has_kwargs;   /* a placeholder is `**kwargs` */
+    cfx_params params; /* of nested graphs */
+    cfx_walks walks;   /* of this run, if it is the outermost */
     bool keep_values;
-    bool has_run;                /* a run has ended and its values are kept */
-    bool running, stepped;       /* stepped: until cfx_interp_end */
+    bool has_run;          /* a run has ended and its values are kept */
+    bool running, stepped; /* stepped: until cfx_interp_end */
     struct cfx_interp_self *outer; /* the run that contains this one */
     struct cfx_interp_self *inner; /* for nested runs; NULL until the first */
     cfx_scope eager;
@@ -130,7 +130,7 @@ void cfx_walks__release(cfx_walks *w);
  * class, or its compiled form. */
 cfx_status cfx_walks__call_graph(const cfx_interp_class *cls, cfx_scope *s,
                                  cfx_module *m, const char *path,
-                                 const cfx_unbound_call *c, const cfx_value *in,
-                                 cfx_value *out);
+                                 const cfx_unbound_call *c,
+                                 const cfx_value *in, cfx_value *out);
 
 #endif

@@ -16,8 +16,8 @@
 /* One GraphModule, prepared. */
 struct nested {
     cfx_interp it;
-    cfx_module *key;             /* a reference */
-    bool busy;                   /* it is running: its module called itself */
+    cfx_module *key; /* a reference */
+    bool busy;       /* it is running: its module called itself */
 };
 
 /* ---- The walks of a scope ---- */
@@ -114,9 +114,9 @@ typedef struct binder {
     const cfx_value *args, *kwargs;
     size_t nargs, nkwargs;
     const cfx_params *params;
-    cfx_value *in;               /* one per placeholder */
-    cfx_value made[2];           /* of `*args` and `**kwargs` */
-    size_t rest;                 /* 1 + that of the placeholder `**kwargs` */
+    cfx_value *in;     /* one per placeholder */
+    cfx_value made[2]; /* of `*args` and `**kwargs` */
+    size_t rest;       /* 1 + that of the placeholder `**kwargs` */
 } binder;
 
 static const char *param(const binder *b, size_t k)
@@ -132,8 +132,7 @@ static cfx_status bind_positional(binder *b)
         if (name[0] == '*' && name[1] == '*') {
             b->rest = k + 1;
         } else if (name[0] == '*') {
-            b->made[0] = cfx_tuple_new(b->s->ctx, b->nargs - at,
-                                       b->args + at);
+            b->made[0] = cfx_tuple_new(b->s->ctx, b->nargs - at, b->args + at);
             b->in[k] = b->made[0];
             at = b->nargs;
             if (!b->made[0].kind)
@@ -142,11 +141,11 @@ static cfx_status bind_positional(binder *b)
             b->in[k] = b->args[at++];
         }
     }
-    return at == b->nargs
-               ? CFX_OK
-               : cfx_fail(&b->s->error, CFX_EINVAL, "forward() takes %zu "
-                          "positional arguments but %zu were given", at,
-                          b->nargs);
+    return at == b->nargs ? CFX_OK
+                          : cfx_fail(&b->s->error, CFX_EINVAL,
+                                     "forward() takes %zu "
+                                     "positional arguments but %zu were given",
+                                     at, b->nargs);
 }
 
 /* Return the index of the placeholder of that name, or their number. Keywords
@@ -171,8 +170,10 @@ static cfx_status bind_keywords(binder *b, cfx_value *other, size_t *left)
         const char *name = b->kwargs[2 * i].u.str->text;
         size_t k = find_param(b, name, next);
         if (k < b->params->n && b->in[k].kind)
-            return cfx_fail(&b->s->error, CFX_EINVAL, "forward() got multiple "
-                            "values for argument '%s'", name);
+            return cfx_fail(&b->s->error, CFX_EINVAL,
+                            "forward() got multiple "
+                            "values for argument '%s'",
+                            name);
         if (k < b->params->n) {
             b->in[k] = b->kwargs[2 * i + 1];
             next = k + 1;
@@ -180,8 +181,10 @@ static cfx_status bind_keywords(binder *b, cfx_value *other, size_t *left)
             other[2 * *left] = b->kwargs[2 * i];
             other[2 * (*left)++ + 1] = b->kwargs[2 * i + 1];
         } else {
-            return cfx_fail(&b->s->error, CFX_EINVAL, "forward() got an "
-                            "unexpected keyword argument '%s'", name);
+            return cfx_fail(&b->s->error, CFX_EINVAL,
+                            "forward() got an "
+                            "unexpected keyword argument '%s'",
+                            name);
         }
     }
     return CFX_OK;
@@ -241,8 +244,10 @@ static cfx_status run_in(cfx_walks *w, const cfx_interp_class *cls,
     struct nested *n = NULL;
     bool own;
     if (w->depth >= CFX_MAX_NESTED_RUNS)
-        return cfx_fail(&s->error, CFX_EGRAPH, "GraphModules call each other "
-                        "to a depth of more than %d", CFX_MAX_NESTED_RUNS);
+        return cfx_fail(&s->error, CFX_EGRAPH,
+                        "GraphModules call each other "
+                        "to a depth of more than %d",
+                        CFX_MAX_NESTED_RUNS);
     cfx_status st = find_nested(&n, &own, w, cls, s, m);
     if (st)
         return st;
@@ -286,8 +291,10 @@ static cfx_status run_compiled(cfx_scope *s, cfx_module *m, binder *b,
     size_t frame = cfx_scope_enter(s);
     cfx_status st = cfx_params__find(&params, m->graph, &s->error);
     if (!st && params.n != c->nparams)
-        st = cfx_fail(&s->error, CFX_EGRAPH, "%s was compiled with %zu "
-                      "inputs, not %zu", c->name, c->nparams, params.n);
+        st = cfx_fail(&s->error, CFX_EGRAPH,
+                      "%s was compiled with %zu "
+                      "inputs, not %zu",
+                      c->name, c->nparams, params.n);
     if (!st && b)
         st = bind(b, &params);
     if (!st)
@@ -321,17 +328,21 @@ static cfx_status give_to_class(cfx_scope *s, cfx_module *m, const char *path,
 /* A module that an operator gets as an argument need not be a GraphModule. */
 cfx_status cfx_walks__call_graph(const cfx_interp_class *cls, cfx_scope *s,
                                  cfx_module *m, const char *path,
-                                 const cfx_unbound_call *c, const cfx_value *in,
-                                 cfx_value *out)
+                                 const cfx_unbound_call *c,
+                                 const cfx_value *in, cfx_value *out)
 {
     if (!c)
         return m->compiled ? run_compiled(s, m, NULL, in, out)
                            : run_graph(cls, s, m, NULL, in, out);
-    binder b = {.s = s, .args = c->args, .nargs = c->nargs,
-                .kwargs = c->kwargs, .nkwargs = c->nkwargs};
+    binder b = {.s = s,
+                .args = c->args,
+                .nargs = c->nargs,
+                .kwargs = c->kwargs,
+                .nkwargs = c->nkwargs};
     if (!m->graph)
-        return cfx_scope_call_module(s, m, path,
-            (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, out);
+        return cfx_scope_call_module(
+            s, m, path, (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs},
+            out);
     if (s->hook.call_module != cfx_scope_base.call_module)
         return give_to_class(s, m, path, &b, out);
     return m->compiled ? run_compiled(s, m, &b, NULL, out)

@@ -65,8 +65,8 @@ static cfx_status open_value(struct holes *h, cfx_value *at)
     return CFX_OK;
 }
 
-static cfx_status open_values(struct holes *h, const cfx_value *from,
-                              size_t n, cfx_value **out)
+static cfx_status open_values(struct holes *h, const cfx_value *from, size_t n,
+                              cfx_value **out)
 {
     cfx_value *v = cfx_arena_alloc(&h->self->arena, n * sizeof(*v) + 1);
     if (!v)
@@ -96,9 +96,8 @@ static bool lists_are_known(const cfx_bound *b)
 }
 
 /* Move bound values into the arena, and take those that binding created. */
-static cfx_status prepare_candidate(struct cfx_interp_self *self,
-                                    candidate *c, cfx_bound *b,
-                                    cfx_error *err)
+static cfx_status prepare_candidate(struct cfx_interp_self *self, candidate *c,
+                                    cfx_bound *b, cfx_error *err)
 {
     const cfx_schema *s = c->target->schema;
     struct holes h = {.self = self, .kinds = ANY_KIND, .err = err};
@@ -150,7 +149,8 @@ static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
     e.text[0] = '\0';
     candidate *c = &s->candidate[s->ncandidates];
     one.next = NULL;
-    cfx_status st = cfx_bind(&b, self->ctx, &one,
+    cfx_status st = cfx_bind(
+        &b, self->ctx, &one,
         (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, &e);
     if (st == CFX_ENOMEM)
         return cfx_no_memory(err);
@@ -216,8 +216,8 @@ struct last_parent {
     const cfx_module *module;
 };
 
-static cfx_module *find_module(struct last_parent *last, const cfx_module *root,
-                               const char *path)
+static cfx_module *find_module(struct last_parent *last,
+                               const cfx_module *root, const char *path)
 {
     const char *dot = strrchr(path, '.');
     if (!dot)
@@ -252,8 +252,10 @@ static cfx_status prepare_node(cfx_interp *it, step *s,
     if (n->op == CFX_CALL_MODULE) {
         s->module = find_module(last, it->module, target);
         if (!s->module)
-            return cfx_fail(err, CFX_ENAME, "Node referenced nonexistent "
-                            "target %s", target);
+            return cfx_fail(err, CFX_ENAME,
+                            "Node referenced nonexistent "
+                            "target %s",
+                            target);
     } else if ((n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) &&
                !cfx_scope__records(it->scope)) {
         bool method = n->op == CFX_CALL_METHOD;

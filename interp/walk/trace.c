@@ -5,7 +5,10 @@
 
 #include <time.h>
 
-static cfx_trace *downcast(cfx_interp *it) { return (cfx_trace *)it; }
+static cfx_trace *downcast(cfx_interp *it)
+{
+    return (cfx_trace *)it;
+}
 
 static double now(void)
 {
@@ -34,8 +37,7 @@ static cfx_status trace_run_node(cfx_interp *it, const cfx_node *n,
         return st;
     describe(*out, type, sizeof(type));
     fprintf(downcast(it)->to, "%%%s : %s = %s[target=%s] %.1f us\n", n->name,
-            type, cfx_opcode_names[n->op], n->target->text,
-            1e6 * seconds);
+            type, cfx_opcode_names[n->op], n->target->text, 1e6 * seconds);
     return CFX_OK;
 }
 

@@ -47,12 +47,14 @@ CFX_INLINE void cfx_cpu_pause(void)
  * A lock for sections of a few dozen instructions. One locked instruction to
  * take it and a store to leave it: a mutex costs twice that.
  */
-typedef struct cfx_spin { unsigned char taken; } cfx_spin;
+typedef struct cfx_spin {
+    unsigned char taken;
+} cfx_spin;
 
 CFX_INLINE void cfx_spin_lock(cfx_spin *lock)
 {
-    for (int tries = 0;
-         __atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE); tries++) {
+    for (int tries = 0; __atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE);
+         tries++) {
         while (__atomic_load_n(&lock->taken, __ATOMIC_RELAXED)) {
             /* The holder may have been preempted. */
             if (++tries > 64)

@@ -16,8 +16,7 @@ bool cfx_buf_reserve(cfx_buf *b, size_t more)
     size_t need;
     if (b->failed)
         return false;
-    if (!cfx_add_size(&need, b->len, more) ||
-        !cfx_add_size(&need, need, 1)) {
+    if (!cfx_add_size(&need, b->len, more) || !cfx_add_size(&need, need, 1)) {
         b->failed = true;
         return false;
     }

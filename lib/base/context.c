@@ -46,7 +46,8 @@ static cfx_status choose_threads(int *threads, int asked, cfx_error *err)
     if (asked > 1)
         return cfx_fail(err, CFX_EUNSUPPORTED,
                         "%d threads are asked for, but this library was built "
-                        "without threads", asked);
+                        "without threads",
+                        asked);
     *threads = 1;
 #endif
     if (*threads)
@@ -110,8 +111,8 @@ cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
     if (!(o.timeout >= 0))
         return cfx_fail(err, CFX_EINVAL, "the time limit is %g s", o.timeout);
 
-    const cfx_allocator *from =
-        o.allocator.alloc ? &o.allocator : &cfx_heap_default;
+    const cfx_allocator *from = o.allocator.alloc ? &o.allocator
+                                                  : &cfx_heap_default;
     cfx_context *ctx = from->alloc(from->user, sizeof(*ctx),
                                    _Alignof(cfx_context));
     if (!ctx)
@@ -219,10 +220,12 @@ cfx_status cfx_check_abi(const cfx_abi *abi, size_t size, const char *type,
 {
     if (abi->size == size && abi->version == CFX_ABI_VERSION)
         return CFX_OK;
-    return cfx_fail(err, CFX_EINVAL, "a %s is of ABI %u with %u bytes, this "
+    return cfx_fail(err, CFX_EINVAL,
+                    "a %s is of ABI %u with %u bytes, this "
                     "library has ABI %d with %zu: compile it with this "
-                    "library's headers, and with .abi = CFX_ABI(%s)", type,
-                    abi->version, abi->size, CFX_ABI_VERSION, size, type);
+                    "library's headers, and with .abi = CFX_ABI(%s)",
+                    type, abi->version, abi->size, CFX_ABI_VERSION, size,
+                    type);
 }
 
 int cfx_context_threads(const cfx_context *ctx)

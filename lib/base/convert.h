@@ -10,13 +10,19 @@
 
 CFX_INLINE uint32_t cfx_float_bits(float f)
 {
-    union { float f; uint32_t u; } x = {.f = f};
+    union {
+        float f;
+        uint32_t u;
+    } x = {.f = f};
     return x.u;
 }
 
 CFX_INLINE float cfx_bits_float(uint32_t u)
 {
-    union { uint32_t u; float f; } x = {.u = u};
+    union {
+        uint32_t u;
+        float f;
+    } x = {.u = u};
     return x.f;
 }
 
@@ -82,19 +88,28 @@ CFX_INLINE int64_t cfx_double_to_i64(double f)
 {
     return (int64_t)(f >= -0x1p63 && f < 0x1p63 ? f : -0x1p63);
 }
-CFX_INLINE int64_t cfx_int_to_i64(int64_t i) { return i; }
+CFX_INLINE int64_t cfx_int_to_i64(int64_t i)
+{
+    return i;
+}
 
 /* Integers wrap. Floats become small integers by way of 32 bits, but uint8 of
  * double by way of 64. So does PyTorch, and it shows in what does not fit. */
-#define CFX_TO_U8(v) \
-    _Generic((v), float: cfx_float_to_i32, double: cfx_double_to_i64, \
-             default: cfx_int_to_i64)(v)
-#define CFX_TO_I32(v) \
-    _Generic((v), float: cfx_float_to_i32, double: cfx_double_to_i32, \
-             default: cfx_int_to_i64)(v)
-#define CFX_TO_I64(v) \
-    _Generic((v), float: cfx_float_to_i64, double: cfx_double_to_i64, \
-             default: cfx_int_to_i64)(v)
+#define CFX_TO_U8(v)                                                          \
+    _Generic((v), float                                                       \
+             : cfx_float_to_i32, double                                       \
+             : cfx_double_to_i64, default                                     \
+             : cfx_int_to_i64)(v)
+#define CFX_TO_I32(v)                                                         \
+    _Generic((v), float                                                       \
+             : cfx_float_to_i32, double                                       \
+             : cfx_double_to_i32, default                                     \
+             : cfx_int_to_i64)(v)
+#define CFX_TO_I64(v)                                                         \
+    _Generic((v), float                                                       \
+             : cfx_float_to_i64, double                                       \
+             : cfx_double_to_i64, default                                     \
+             : cfx_int_to_i64)(v)
 
 /* ---- Each type of dtype.def ---- */
 

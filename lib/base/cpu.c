@@ -29,32 +29,26 @@ bool cfx_cpu_has(cfx_cpu cpu)
 {
     switch (cpu) {
     case CFX_CPU_BEST:
-    case CFX_CPU_PLAIN:
-        return true;
+    case CFX_CPU_PLAIN: return true;
 #if defined(__x86_64__)
     /* The builtins also check that the system saves the registers. */
     case CFX_CPU_AVX2:
-        return __builtin_cpu_supports("avx2") &&
-               __builtin_cpu_supports("fma");
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     case CFX_CPU_AVX512:
         return cfx_cpu_has(CFX_CPU_AVX2) &&
                __builtin_cpu_supports("avx512f") &&
                __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512vl");
-    case CFX_CPU_NEON:
-        return false;
+    case CFX_CPU_NEON: return false;
 #elif defined(__aarch64__)
-    case CFX_CPU_NEON:
-        return true;
+    case CFX_CPU_NEON: return true;
     case CFX_CPU_AVX2:
-    case CFX_CPU_AVX512:
-        return false;
+    case CFX_CPU_AVX512: return false;
 #else
     case CFX_CPU_NEON:
     case CFX_CPU_AVX2:
-    case CFX_CPU_AVX512:
-        return false;
+    case CFX_CPU_AVX512: return false;
 #endif
     }
     return false;

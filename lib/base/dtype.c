@@ -8,21 +8,21 @@
 #include "base/convert.h"
 
 /* Unsigned types of C hold floats, too. */
-#define DTYPE(c, name_, other_, abbr_, ctype, cat, digits_, largest_, \
-              compute_, wide, npy_, safetensors_, order_, dlpack) \
-    [CFX_##c] = { \
-        .name = name_, \
-        .other = other_, \
-        .abbr = abbr_, \
-        .npy = npy_, \
-        .safetensors = safetensors_, \
-        .order = order_, \
-        .size = sizeof(ctype), \
-        .digits = digits_, \
-        .compute = CFX_##compute_, \
-        .is_signed = cat == CFX_CAT_FLOAT || (ctype)-1 < (ctype)1, \
-        .category = cat, \
-        .largest = (double)largest_, \
+#define DTYPE(c, name_, other_, abbr_, ctype, cat, digits_, largest_,         \
+              compute_, wide, npy_, safetensors_, order_, dlpack)             \
+    [CFX_##c] = {                                                             \
+        .name = name_,                                                        \
+        .other = other_,                                                      \
+        .abbr = abbr_,                                                        \
+        .npy = npy_,                                                          \
+        .safetensors = safetensors_,                                          \
+        .order = order_,                                                      \
+        .size = sizeof(ctype),                                                \
+        .digits = digits_,                                                    \
+        .compute = CFX_##compute_,                                            \
+        .is_signed = cat == CFX_CAT_FLOAT || (ctype)-1 < (ctype)1,            \
+        .category = cat,                                                      \
+        .largest = (double)largest_,                                          \
     },
 const cfx_dtype_info cfx_dtypes[CFX_NDTYPES] = {
 #include <cfx/dtype.def>
@@ -82,17 +82,17 @@ uint16_t cfx_f32_to_bf16(float f)
  * read and written by memcpy, which compiles to a plain move.
  */
 
-#define READ(c, ctype, as) \
-    case CFX_##c: { \
-        ctype e; \
-        memcpy(&e, p, sizeof(e)); \
-        return as(CFX_READ_##c(e)); \
+#define READ(c, ctype, as)                                                    \
+    case CFX_##c: {                                                           \
+        ctype e;                                                              \
+        memcpy(&e, p, sizeof(e));                                             \
+        return as(CFX_READ_##c(e));                                           \
     }
-#define WRITE(c, ctype) \
-    case CFX_##c: { \
-        const ctype e = CFX_WRITE_##c(v); \
-        memcpy(p, &e, sizeof(e)); \
-        break; \
+#define WRITE(c, ctype)                                                       \
+    case CFX_##c: {                                                           \
+        const ctype e = CFX_WRITE_##c(v);                                     \
+        memcpy(p, &e, sizeof(e));                                             \
+        break;                                                                \
     }
 
 double cfx_element_double(cfx_dtype t, const void *p)
@@ -101,8 +101,7 @@ double cfx_element_double(cfx_dtype t, const void *p)
 #define DTYPE(c, name, other, abbr, ctype, ...) READ(c, ctype, (double))
 #include <cfx/dtype.def>
 #undef DTYPE
-    default:
-        return 0;
+    default: return 0;
     }
 }
 
@@ -112,8 +111,7 @@ int64_t cfx_element_int(cfx_dtype t, const void *p)
 #define DTYPE(c, name, other, abbr, ctype, ...) READ(c, ctype, CFX_TO_I64)
 #include <cfx/dtype.def>
 #undef DTYPE
-    default:
-        return 0;
+    default: return 0;
     }
 }
 
@@ -123,8 +121,7 @@ void cfx_element_set_double(cfx_dtype t, void *p, double v)
 #define DTYPE(c, name, other, abbr, ctype, ...) WRITE(c, ctype)
 #include <cfx/dtype.def>
 #undef DTYPE
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -134,7 +131,6 @@ void cfx_element_set_int(cfx_dtype t, void *p, int64_t v)
 #define DTYPE(c, name, other, abbr, ctype, ...) WRITE(c, ctype)
 #include <cfx/dtype.def>
 #undef DTYPE
-    default:
-        break;
+    default: break;
     }
 }

@@ -88,11 +88,11 @@ cfx_status cfx_fail_at(cfx_error *err, const char *fmt, ...)
 const char *cfx_status_name(cfx_status code)
 {
     static const char *const name[] = {
-        "CFX_OK",     "CFX_ENOMEM", "CFX_EINVAL",  "CFX_ESHAPE",
-        "CFX_EDTYPE", "CFX_ENAME",  "CFX_EPARSE",  "CFX_EIO",
-        "CFX_EGRAPH", "CFX_EUNSUPPORTED", "CFX_ELIMIT", "CFX_ECANCEL",
-        "CFX_ENUMERIC", "CFX_EUSER",  "CFX_EUNDECIDED", "CFX_EOPERATOR",
-        "CFX_EWEIGHT", "CFX_EATTR",
+        "CFX_OK",       "CFX_ENOMEM",       "CFX_EINVAL",     "CFX_ESHAPE",
+        "CFX_EDTYPE",   "CFX_ENAME",        "CFX_EPARSE",     "CFX_EIO",
+        "CFX_EGRAPH",   "CFX_EUNSUPPORTED", "CFX_ELIMIT",     "CFX_ECANCEL",
+        "CFX_ENUMERIC", "CFX_EUSER",        "CFX_EUNDECIDED", "CFX_EOPERATOR",
+        "CFX_EWEIGHT",  "CFX_EATTR",
     };
     int i = -(int)code;
     return i >= 0 && i < (int)(sizeof(name) / sizeof(*name)) ? name[i]

@@ -42,8 +42,12 @@
 
 enum { BLOCK_ALIGN = 64 };
 
-struct cfx_heap_free { cfx_heap_free *next; };
-struct cfx_heap_slab { cfx_heap_slab *next; };
+struct cfx_heap_free {
+    cfx_heap_free *next;
+};
+struct cfx_heap_slab {
+    cfx_heap_slab *next;
+};
 
 /* ---- The default allocator ---- */
 

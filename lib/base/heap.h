@@ -15,8 +15,8 @@
 #include "base/spans.h"
 
 enum {
-    CFX_HEAP_FINE = 16,     /* classes of 64, 128, ..., 1024 bytes */
-    CFX_HEAP_OCTAVES = 30,  /* then eight to every doubling, to 1 TiB */
+    CFX_HEAP_FINE = 16,    /* classes of 64, 128, ..., 1024 bytes */
+    CFX_HEAP_OCTAVES = 30, /* then eight to every doubling, to 1 TiB */
     CFX_HEAP_CLASSES = CFX_HEAP_FINE + 8 * CFX_HEAP_OCTAVES
 };
 
@@ -37,12 +37,12 @@ typedef struct cfx_heap_source {
 typedef struct cfx_heap {
     cfx_allocator from;
     const cfx_heap_source *source; /* NULL: none; only with `direct` */
-    bool direct;           /* keep no free blocks */
-    size_t limit;          /* 0: none */
+    bool direct;                   /* keep no free blocks */
+    size_t limit;                  /* 0: none */
     cfx_spin lock;
     atomic_size_t now, peak;
-    size_t kept;           /* bytes of free blocks outside slabs */
-    cfx_spans spans;       /* free spans of mapped memory */
+    size_t kept;     /* bytes of free blocks outside slabs */
+    cfx_spans spans; /* free spans of mapped memory */
     char *slab_at, *slab_end;
     cfx_heap_slab *slabs;
     cfx_heap_free *list[CFX_HEAP_CLASSES];

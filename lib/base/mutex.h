@@ -11,24 +11,34 @@
 
 #ifdef CFX_NO_THREADS
 
-typedef struct cfx_mutex { char unused; } cfx_mutex;
+typedef struct cfx_mutex {
+    char unused;
+} cfx_mutex;
 
 /* Both return false if the system cannot create a mutex. */
-CFX_INLINE bool cfx_mutex_init(cfx_mutex *m) { (void)m; return true; }
+CFX_INLINE bool cfx_mutex_init(cfx_mutex *m)
+{
+    (void)m;
+    return true;
+}
 /* The owner may lock it again. */
 CFX_INLINE bool cfx_mutex_init_recursive(cfx_mutex *m)
 {
     return cfx_mutex_init(m);
 }
+/* clang-format off */
 CFX_INLINE void cfx_mutex_destroy(cfx_mutex *m) { (void)m; }
 CFX_INLINE void cfx_mutex_lock(cfx_mutex *m) { (void)m; }
 CFX_INLINE void cfx_mutex_unlock(cfx_mutex *m) { (void)m; }
+/* clang-format on */
 
 #else
 
 #include <pthread.h>
 
-typedef struct cfx_mutex { pthread_mutex_t m; } cfx_mutex;
+typedef struct cfx_mutex {
+    pthread_mutex_t m;
+} cfx_mutex;
 
 CFX_INLINE bool cfx_mutex_init(cfx_mutex *m)
 {

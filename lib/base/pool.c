@@ -92,7 +92,8 @@ static bool spin_for_job(const cfx_thread_pool *p, uint64_t seen)
     int64_t until = 0;
     for (unsigned i = 1;; i++) {
         if (is_new(atomic_load_explicit(&p->state, memory_order_acquire),
-                   seen) || stopped(p))
+                   seen) ||
+            stopped(p))
             return true;
         cfx_cpu_pause();
         if (i % 32 == 0) {

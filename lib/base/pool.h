@@ -23,7 +23,9 @@ CFX_INLINE void cfx_pool_run_alone(const cfx_context *ctx, int64_t n,
 
 #ifdef CFX_NO_THREADS
 
-typedef struct cfx_thread_pool { char unused; } cfx_thread_pool;
+typedef struct cfx_thread_pool {
+    char unused;
+} cfx_thread_pool;
 
 #else
 
@@ -42,13 +44,13 @@ typedef struct cfx_thread_pool {
     _Alignas(64) cfx_parallel_fn *fn;
     void *arg;
     int64_t n, grain, step;
-    int working;              /* number of workers that share the job */
-    int64_t spin_ns;          /* time to spin before sleeping */
+    int working;     /* number of workers that share the job */
+    int64_t spin_ns; /* time to spin before sleeping */
 
     _Alignas(64) atomic_bool busy;
-    atomic_int workers;       /* the owner and its threads; 0: not started */
-    cfx_pool_worker *worker;  /* the owner is the first */
-    int create_limit;         /* for tests: the most threads that can be
+    atomic_int workers;      /* the owner and its threads; 0: not started */
+    cfx_pool_worker *worker; /* the owner is the first */
+    int create_limit;        /* for tests: the most threads that can be
                                  started */
     pthread_mutex_t lock;
     pthread_cond_t wake, done;

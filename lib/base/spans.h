@@ -19,7 +19,9 @@ typedef struct cfx_span {
     size_t size;
 } cfx_span;
 
-typedef struct cfx_spans { cfx_span *first; } cfx_spans;
+typedef struct cfx_spans {
+    cfx_span *first;
+} cfx_spans;
 
 /* A piece of that size, or NULL. */
 void *cfx_spans_take(cfx_spans *s, size_t size);

@@ -20,7 +20,8 @@ cfx_status cfx_grow_array(cfx_context *ctx, void *array, size_t *cap,
     /* A pointer to a pointer of another type: its bytes are copied. */
     memcpy(&p, array, sizeof(p));
     p = cfx_mul_size(&bytes, more, size)
-            ? cfx_realloc(ctx, p, *cap * size, bytes) : NULL;
+            ? cfx_realloc(ctx, p, *cap * size, bytes)
+            : NULL;
     if (!p)
         return cfx_no_memory(err);
     memcpy(array, &p, sizeof(p));
@@ -77,7 +78,8 @@ static bool grow_to(cfx_map *m, size_t cap)
 {
     size_t size;
     cfx_map_entry *entry = cfx_mul_size(&size, cap, sizeof(*entry))
-                               ? cfx_pages_alloc(m->ctx, size) : NULL;
+                               ? cfx_pages_alloc(m->ctx, size)
+                               : NULL;
     if (!entry)
         return false;
     memset(entry, 0, size);
@@ -160,11 +162,7 @@ struct cfx_arena_block {
     size_t size;
 };
 
-enum {
-    ARENA_ALIGN = 16,
-    ARENA_FIRST = 1024,
-    ARENA_MOST = 1024 * 1024
-};
+enum { ARENA_ALIGN = 16, ARENA_FIRST = 1024, ARENA_MOST = 1024 * 1024 };
 
 static_assert(sizeof(cfx_arena_block) % ARENA_ALIGN == 0,
               "what follows the header of a block is aligned");

@@ -83,7 +83,8 @@ void cfx_aligned_free(cfx_context *ctx, void *p, size_t size, size_t align);
 #define cfx_grow(ctx, array, cap, need, err)                                  \
     (CFX_LIKELY((need) <= (cap))                                              \
          ? CFX_OK                                                             \
-         : cfx_grow_array(ctx, &(array), &(cap), need, sizeof(*(array)), err))
+         : cfx_grow_array(ctx, &(array), &(cap), need, sizeof(*(array)),      \
+                          err))
 cfx_status cfx_grow_array(cfx_context *ctx, void *array, size_t *cap,
                           size_t need, size_t size, cfx_error *err);
 
@@ -92,7 +93,10 @@ cfx_status cfx_grow_array(cfx_context *ctx, void *array, size_t *cap,
 typedef struct cfx_map_entry {
     const char *key;
     uint32_t hash, len;
-    union { void *p; uint64_t u; } v;
+    union {
+        void *p;
+        uint64_t u;
+    } v;
 } cfx_map_entry;
 
 typedef struct cfx_map {

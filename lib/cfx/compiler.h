@@ -36,7 +36,10 @@
  * increments the version.
  */
 #define CFX_ABI_VERSION 3
-#define CFX_ABI(type) {sizeof(type), CFX_ABI_VERSION}
+#define CFX_ABI(type)                                                         \
+    {                                                                         \
+        sizeof(type), CFX_ABI_VERSION                                         \
+    }
 typedef struct cfx_abi {
     unsigned size, version;
 } cfx_abi;

@@ -49,16 +49,16 @@ typedef enum cfx_level { CFX_NOTE, CFX_WARNING } cfx_level;
 
 /* Zeroed members take the defaults. `size` lets the struct grow. */
 typedef struct cfx_options {
-    size_t size;              /* sizeof(cfx_options) */
-    cfx_allocator allocator;  /* default: huge-page blocks over malloc */
-    int threads;              /* default: the processors it may run on; a
+    size_t size;             /* sizeof(cfx_options) */
+    cfx_allocator allocator; /* default: huge-page blocks over malloc */
+    int threads;             /* default: the processors it may run on; a
                                  library without threads has one, and
                                  refuses more (CFX_EUNSUPPORTED) */
     cfx_cpu cpu;
-    size_t max_memory;        /* bytes, 0: no limit */
-    double timeout;           /* seconds from now, 0: none */
-    uint64_t seed;            /* of the random operators */
-    bool keep_blas_threads;   /* do not set OpenBLAS to one thread, which
+    size_t max_memory;      /* bytes, 0: no limit */
+    double timeout;         /* seconds from now, 0: none */
+    uint64_t seed;          /* of the random operators */
+    bool keep_blas_threads; /* do not set OpenBLAS to one thread, which
                                  changes it for the whole process */
     /* Receives notes and warnings for the user, each a line without
      * newline. */
@@ -155,7 +155,9 @@ CFX_API void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
 /* The next 64 random bits of the context's generator, for random operators:
  * a counter is advanced by `count`, so that values do not depend on threads.
  * Value i of such a block is cfx_random_bits(key, i). */
-typedef struct cfx_random { uint64_t key, counter; } cfx_random;
+typedef struct cfx_random {
+    uint64_t key, counter;
+} cfx_random;
 CFX_API cfx_random cfx_context_random(cfx_context *ctx, uint64_t count);
 CFX_API void cfx_context_seed(cfx_context *ctx, uint64_t seed);
 

@@ -47,7 +47,9 @@
 
 #include <cfx/context.h>
 
-typedef struct cfx_dim { uint64_t bits; } cfx_dim;
+typedef struct cfx_dim {
+    uint64_t bits;
+} cfx_dim;
 typedef struct cfx_shape_env cfx_shape_env;
 
 #define CFX_DIM_MAX ((int64_t)1 << 61)
@@ -55,14 +57,21 @@ typedef struct cfx_shape_env cfx_shape_env;
 
 CFX_BEGIN_DECLS
 
-CFX_INLINE bool cfx_dim_is_int(cfx_dim d) { return !(d.bits & 1); }
-CFX_INLINE bool cfx_dim_is_bad(cfx_dim d) { return d.bits == 3; }
+CFX_INLINE bool cfx_dim_is_int(cfx_dim d)
+{
+    return !(d.bits & 1);
+}
+CFX_INLINE bool cfx_dim_is_bad(cfx_dim d)
+{
+    return d.bits == 3;
+}
 
 /* The dim of an integer; out of range it is CFX_DIM_BAD. */
 CFX_INLINE cfx_dim cfx_dim_int(int64_t v)
 {
     return v <= CFX_DIM_MAX && v >= -CFX_DIM_MAX
-               ? CFX_LITERAL(cfx_dim){(uint64_t)v << 1} : CFX_DIM_BAD;
+               ? CFX_LITERAL(cfx_dim){(uint64_t)v << 1}
+               : CFX_DIM_BAD;
 }
 
 /* The integer that a dim is. */
@@ -73,7 +82,10 @@ CFX_INLINE int64_t cfx_dim_value(cfx_dim d)
 }
 
 /* Identical words. cfx_dim_known_eq proves equality. */
-CFX_INLINE bool cfx_dim_same(cfx_dim a, cfx_dim b) { return a.bits == b.bits; }
+CFX_INLINE bool cfx_dim_same(cfx_dim a, cfx_dim b)
+{
+    return a.bits == b.bits;
+}
 CFX_INLINE bool cfx_dim_is(cfx_dim d, int64_t v)
 {
     return d.bits == (uint64_t)v << 1;
@@ -164,7 +176,7 @@ typedef struct cfx_symbol {
     cfx_dim dim;
     int64_t min, max; /* CFX_DIM_NO_MIN, CFX_DIM_NO_MAX: none */
     bool unbacked;
-    cfx_dim equals;   /* fixed by guards to this; CFX_DIM_BAD: not */
+    cfx_dim equals; /* fixed by guards to this; CFX_DIM_BAD: not */
 } cfx_symbol;
 
 CFX_API size_t cfx_shape_env_symbols(const cfx_shape_env *env);

@@ -21,14 +21,17 @@ typedef enum cfx_dtype {
 /* The types without arithmetic, a bit for each. */
 enum {
     CFX_STORED_TYPES = 0
-#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute, ...) \
+#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute,     \
+              ...)                                                            \
     | (CFX_##compute == CFX_STORED ? 1 << CFX_##c : 0)
 #include <cfx/dtype.def>
 #undef DTYPE
 };
 
 typedef enum cfx_category {
-    CFX_CAT_BOOL, CFX_CAT_INT, CFX_CAT_FLOAT
+    CFX_CAT_BOOL,
+    CFX_CAT_INT,
+    CFX_CAT_FLOAT
 } cfx_category;
 
 typedef struct cfx_dtype_info {
@@ -45,14 +48,17 @@ typedef struct cfx_dtype_info {
                                 float16; CFX_STORED: there is none */
     bool is_signed;
     cfx_category category;
-    double largest;          /* the largest finite number */
+    double largest; /* the largest finite number */
 } cfx_dtype_info;
 
 CFX_BEGIN_DECLS
 
 CFX_API extern const cfx_dtype_info cfx_dtypes[CFX_NDTYPES];
 
-CFX_INLINE size_t cfx_dtype_size(cfx_dtype t) { return cfx_dtypes[t].size; }
+CFX_INLINE size_t cfx_dtype_size(cfx_dtype t)
+{
+    return cfx_dtypes[t].size;
+}
 CFX_INLINE bool cfx_dtype_is_float(cfx_dtype t)
 {
     return cfx_dtypes[t].category == CFX_CAT_FLOAT;
@@ -85,7 +91,10 @@ CFX_API float cfx_f16_to_f32(uint16_t h);
 CFX_API uint16_t cfx_f32_to_f16(float f);
 CFX_INLINE float cfx_bf16_to_f32(uint16_t h)
 {
-    union { uint32_t u; float f; } x;
+    union {
+        uint32_t u;
+        float f;
+    } x;
     x.u = (uint32_t)h << 16;
     return x.f;
 }

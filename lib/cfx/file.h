@@ -21,7 +21,7 @@ CFX_BEGIN_DECLS
 typedef struct cfx_outfile {
     FILE *stream;
     cfx_context *ctx;
-    char *path, *temporary;  /* private */
+    char *path, *temporary; /* private */
     size_t path_size, temporary_size;
 } cfx_outfile;
 
@@ -133,15 +133,15 @@ CFX_API cfx_status cfx_tensors_write(const char *path, cfx_context *ctx,
 /* ---- Models ---- */
 
 typedef struct cfx_load_options {
-    size_t size;                /* sizeof(cfx_load_options) */
-    const char *weights;        /* .safetensors, .npz, or the .index.json of
+    size_t size;         /* sizeof(cfx_load_options) */
+    const char *weights; /* .safetensors, .npz, or the .index.json of
                                    several files; NULL: MODEL.safetensors or
                                    its index, where they exist */
-    bool no_weights;            /* load no parameter or buffer data */
-    bool random_weights;        /* initialize from `seed` instead */
+    bool no_weights;     /* load no parameter or buffer data */
+    bool random_weights; /* initialize from `seed` instead */
     uint64_t seed;
-    bool no_map;                /* read the weights instead of mapping them */
-    bool assume_defaults;       /* undecided arguments of modules take their
+    bool no_map;          /* read the weights instead of mapping them */
+    bool assume_defaults; /* undecided arguments of modules take their
                                    defaults */
 } cfx_load_options;
 
@@ -178,10 +178,11 @@ CFX_API cfx_status cfx_module_parse_weights(cfx_module *m, const void *data,
  * with its name in the superset and in the weights file ("%tensor0"). Stops at
  * the first call that does not return CFX_OK. Fails with CFX_ENOMEM.
  */
-CFX_API cfx_status cfx_model_visit_tensors(
-    const cfx_module *gm,
-    cfx_status (*fn)(void *user, const char *name, cfx_tensor *t), void *user,
-    cfx_error *err);
+CFX_API cfx_status cfx_model_visit_tensors(const cfx_module *gm,
+                                           cfx_status (*fn)(void *user,
+                                                            const char *name,
+                                                            cfx_tensor *t),
+                                           void *user, cfx_error *err);
 
 /*
  * Initialize every parameter and buffer from a seed and its name. The values
@@ -198,18 +199,18 @@ CFX_API cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed,
 enum { CFX_SAVE_LOSSLESS = 1, CFX_SAVE_NAME = 2 };
 
 typedef struct cfx_save_options {
-    size_t size;      /* sizeof(cfx_save_options) */
-    bool lossless;    /* CFX_SAVE_LOSSLESS: the superset of PyTorch's text, also
+    size_t size;   /* sizeof(cfx_save_options) */
+    bool lossless; /* CFX_SAVE_LOSSLESS: the superset of PyTorch's text, also
                          where that loses nothing */
     const char *name; /* CFX_SAVE_NAME: of the class; NULL: the module's */
 } cfx_save_options;
 
 /* A format: a row of the table, at the end of the format's own file. */
 typedef struct cfx_model_format {
-    const char *name;     /* "text" */
-    const char *suffix;   /* of the names of its files: ".fx"; "/": a folder */
-    const char *doc;      /* one sentence, which calls its files OUT */
-    unsigned options;     /* the save options that it takes, CFX_SAVE_... */
+    const char *name;   /* "text" */
+    const char *suffix; /* of the names of its files: ".fx"; "/": a folder */
+    const char *doc;    /* one sentence, which calls its files OUT */
+    unsigned options;   /* the save options that it takes, CFX_SAVE_... */
     /* Do the first bytes of a file, up to 64, tell that it is of the format? */
     bool (*probe)(const unsigned char *head, size_t n);
     /* The model without weights; NULL: cfx only writes it. Error texts begin

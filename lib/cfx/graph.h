@@ -24,8 +24,12 @@
 #include <cfx/value.h>
 
 typedef enum cfx_opcode {
-    CFX_PLACEHOLDER, CFX_GET_ATTR, CFX_CALL_FUNCTION, CFX_CALL_METHOD,
-    CFX_CALL_MODULE, CFX_OUTPUT,
+    CFX_PLACEHOLDER,
+    CFX_GET_ATTR,
+    CFX_CALL_FUNCTION,
+    CFX_CALL_METHOD,
+    CFX_CALL_MODULE,
+    CFX_OUTPUT,
     CFX_NOPCODES
 } cfx_opcode;
 
@@ -48,25 +52,25 @@ typedef struct cfx_use {
  * walks read the first one only.
  */
 struct cfx_node {
-    uint32_t id;             /* below cfx_graph_ids(), unique in the graph */
-    uint8_t op;              /* cfx_opcode */
+    uint32_t id; /* below cfx_graph_ids(), unique in the graph */
+    uint8_t op;  /* cfx_opcode */
     bool erased;
-    uint16_t nkwargs;        /* a key and its value count as one */
-    cfx_node *next;          /* private */
+    uint16_t nkwargs; /* a key and its value count as one */
+    cfx_node *next;   /* private */
     cfx_graph *graph;
     const char *name;
-    uint64_t order;          /* order label: smaller is earlier */
-    cfx_use *inputs;         /* distinct nodes in args, then kwargs */
+    uint64_t order;  /* order label: smaller is earlier */
+    cfx_use *inputs; /* distinct nodes in args, then kwargs */
     uint32_t ninputs, nusers;
     cfx_use *first_user;
-    cfx_node *prev;          /* private */
+    cfx_node *prev; /* private */
     cfx_string *target;
-    cfx_string *type;        /* type expression, or NULL */
+    cfx_string *type; /* type expression, or NULL */
     cfx_value *args;
-    cfx_value *kwargs;       /* key and value in turn */
+    cfx_value *kwargs; /* key and value in turn */
     uint32_t nargs;
-    uint32_t slot;           /* private */
-    cfx_value meta;          /* a dict; or absent */
+    uint32_t slot;  /* private */
+    cfx_value meta; /* a dict; or absent */
 };
 
 CFX_BEGIN_DECLS
@@ -147,11 +151,10 @@ CFX_API cfx_node *cfx_graph_find(const cfx_graph *g, const char *name);
  * erased, its neighbour replaces it.
  */
 typedef struct cfx_insert_point {
-    cfx_node *node;          /* private */
+    cfx_node *node; /* private */
     bool after;
 } cfx_insert_point;
-CFX_API cfx_insert_point cfx_graph_inserting_before(cfx_graph *g,
-                                                    cfx_node *n);
+CFX_API cfx_insert_point cfx_graph_inserting_before(cfx_graph *g, cfx_node *n);
 CFX_API cfx_insert_point cfx_graph_inserting_after(cfx_graph *g, cfx_node *n);
 CFX_API void cfx_graph_restore(cfx_graph *g, cfx_insert_point at);
 
@@ -208,10 +211,9 @@ CFX_API cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g,
  * that is used before it is defined.
  */
 typedef struct cfx_node_map cfx_node_map;
-CFX_API cfx_status cfx_graph_insert_graph(cfx_graph *to,
-                                          const cfx_graph *from,
-                                          cfx_node_map *map,
-                                          cfx_value *output, cfx_error *err);
+CFX_API cfx_status cfx_graph_insert_graph(cfx_graph *to, const cfx_graph *from,
+                                          cfx_node_map *map, cfx_value *output,
+                                          cfx_error *err);
 
 /* Copy one node like cfx_graph_insert_graph: the map must have its inputs and
  * receives the copy. */
@@ -256,12 +258,12 @@ CFX_API cfx_node *cfx_graph_find_nodes(const cfx_graph *g, cfx_opcode op,
  * CFX_ENOMEM; nodes erased before stay erased.
  */
 typedef struct cfx_dce_options {
-    size_t size;             /* sizeof(cfx_dce_options) */
+    size_t size; /* sizeof(cfx_dce_options) */
     /* replaces cfx_node_is_impure for nodes without users */
     bool (*is_impure)(void *user, const cfx_node *n);
     void *user;
-    bool drop_random;        /* torch.fx's impure_random=False */
-    bool keep_children;      /* sweep this graph only */
+    bool drop_random;   /* torch.fx's impure_random=False */
+    bool keep_children; /* sweep this graph only */
 } cfx_dce_options;
 CFX_API cfx_status cfx_graph_eliminate_dead_code(cfx_graph *g,
                                                  const cfx_dce_options *o,
@@ -278,7 +280,7 @@ CFX_API cfx_status cfx_graph_eliminate_dead_code(cfx_graph *g,
  * copies of a graph have no hooks.
  */
 typedef struct cfx_graph_hooks {
-    size_t size;             /* sizeof(cfx_graph_hooks) */
+    size_t size; /* sizeof(cfx_graph_hooks) */
     void (*created)(void *data, cfx_node *n);
     void (*erased)(void *data, cfx_node *n);
     void (*replaced)(void *data, cfx_node *old, cfx_node *with,
@@ -318,7 +320,7 @@ CFX_API cfx_status cfx_graph_equal(bool *equal, const cfx_graph *a,
  */
 struct cfx_node_map {
     const cfx_graph *graph;
-    cfx_value *value;        /* private */
+    cfx_value *value; /* private */
     uint32_t cap;
 };
 
@@ -335,7 +337,7 @@ CFX_INLINE cfx_value cfx_node_map_get(const cfx_node_map *map,
                                       const cfx_node *n)
 {
     return n->graph == map->graph && n->id < map->cap ? map->value[n->id]
-                                                       : CFX_NOTHING;
+                                                      : CFX_NOTHING;
 }
 /* The node that n maps to, or NULL. */
 CFX_INLINE cfx_node *cfx_node_map_node(const cfx_node_map *map,
@@ -395,18 +397,18 @@ CFX_API cfx_status cfx_node_rename(cfx_node *n, const char *candidate,
  * is true; `keep` must not edit. Neither allocates. Fails with CFX_EGRAPH if
  * `with` is erased or of another graph. */
 CFX_API cfx_status cfx_node_replace_input_with(cfx_node *n, cfx_node *old,
-                                               cfx_node *with,
-                                               cfx_error *err);
-CFX_API cfx_status cfx_node_replace_all_uses_with(
-    cfx_node *n, cfx_node *with, bool (*keep)(void *data, cfx_node *user),
-    void *data, cfx_error *err);
+                                               cfx_node *with, cfx_error *err);
+CFX_API cfx_status cfx_node_replace_all_uses_with(cfx_node *n, cfx_node *with,
+                                                  bool (*keep)(void *data,
+                                                               cfx_node *user),
+                                                  void *data, cfx_error *err);
 
 /* replace_all_uses_with with the options of torch.fx: `changed` is called for
  * each rewritten user and must not edit; propagate_meta copies n's meta to
  * `with`, which must have none (CFX_EINVAL). *nchanged (may be NULL) receives
  * the number of rewritten users. */
 typedef struct cfx_replace_options {
-    size_t size;             /* sizeof(cfx_replace_options) */
+    size_t size; /* sizeof(cfx_replace_options) */
     bool (*keep)(void *data, cfx_node *user);
     void (*changed)(void *data, cfx_node *user);
     void *data;
@@ -414,8 +416,7 @@ typedef struct cfx_replace_options {
 } cfx_replace_options;
 CFX_API cfx_status cfx_node_replace_all_uses(cfx_node *n, cfx_node *with,
                                              const cfx_replace_options *o,
-                                             size_t *nchanged,
-                                             cfx_error *err);
+                                             size_t *nchanged, cfx_error *err);
 
 /* Move x directly before or after n. Fails with CFX_EGRAPH for nodes of
  * two graphs, or an erased one. */
@@ -473,8 +474,8 @@ CFX_API cfx_status cfx_node_inherit(cfx_node *n, const cfx_node *from,
  * the key. get returns absent for a missing key. A value with nodes is refused
  * (CFX_EINVAL), since edits would not update it. */
 CFX_API cfx_value cfx_node_meta(const cfx_node *n, const char *key);
-CFX_API cfx_status cfx_node_set_meta(cfx_node *n, const char *key,
-                                     cfx_value v, cfx_error *err);
+CFX_API cfx_status cfx_node_set_meta(cfx_node *n, const char *key, cfx_value v,
+                                     cfx_error *err);
 
 CFX_END_DECLS
 

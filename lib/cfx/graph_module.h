@@ -15,12 +15,9 @@ CFX_BEGIN_DECLS
 /* Create one from a root module (NULL: an empty one, which prints as
  * `class_name`) and a graph. Takes both, also on failure. The graph replaces
  * the root's, if it has one. */
-CFX_API cfx_status cfx_graph_module_new_take_both(cfx_module **out,
-                                                  cfx_context *ctx,
-                                                  cfx_module *root,
-                                                  cfx_graph *graph,
-                                                  const char *class_name,
-                                                  cfx_error *err);
+CFX_API cfx_status cfx_graph_module_new_take_both(
+    cfx_module **out, cfx_context *ctx, cfx_module *root, cfx_graph *graph,
+    const char *class_name, cfx_error *err);
 
 /*
  * Create one like torch.fx's constructor: copy from `root` only the modules
@@ -40,13 +37,13 @@ CFX_API cfx_status cfx_graph_module_from_root_take_graph(
  * one fails with CFX_ENAME and torch.fx's message. */
 typedef struct cfx_module_item {
     const char *path;
-    cfx_value v;             /* a tensor, a module or None, borrowed; absent:
+    cfx_value v; /* a tensor, a module or None, borrowed; absent:
                                 known to be missing */
     bool parameter;
 } cfx_module_item;
 CFX_API cfx_status cfx_graph_module_from_dict_take_graph(
-    cfx_module **out, cfx_context *ctx, const cfx_module_item *items,
-    size_t n, cfx_graph *graph, const char *class_name, cfx_error *err);
+    cfx_module **out, cfx_context *ctx, const cfx_module_item *items, size_t n,
+    cfx_graph *graph, const char *class_name, cfx_error *err);
 
 /* The graph of a GraphModule, or NULL; borrowed. */
 CFX_API cfx_graph *cfx_graph_module_graph(const cfx_module *gm);

@@ -110,8 +110,7 @@ CFX_API cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
                                   const char *class_name, cfx_args args,
                                   cfx_error *err);
 /* An empty container that prints as `class_name`. */
-CFX_API cfx_status cfx_module_new_container(cfx_module **out,
-                                            cfx_context *ctx,
+CFX_API cfx_status cfx_module_new_container(cfx_module **out, cfx_context *ctx,
                                             const char *class_name,
                                             cfx_error *err);
 CFX_API cfx_module *cfx_module_ref(cfx_module *m);
@@ -226,7 +225,7 @@ CFX_API cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
                                        const char *name, cfx_args args);
 #if !defined(__cplusplus) && !defined(CFX_NO_PLACES)
 #define cfx_call_module(s, ...) cfx_call_module(CFX_AT(s), __VA_ARGS__)
-#define cfx_call_module_with(s, ...)                                         \
+#define cfx_call_module_with(s, ...)                                          \
     cfx_call_module_with(CFX_AT(s), __VA_ARGS__)
 #endif
 /* Call a module with unbound arguments, in a frame of its own; for

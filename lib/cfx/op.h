@@ -58,26 +58,35 @@ struct cfx_scope;
 
 /* The type of a parameter. */
 typedef enum cfx_type_base {
-    CFX_T_TENSOR, CFX_T_INT, CFX_T_FLOAT, CFX_T_BOOL, CFX_T_STR,
-    CFX_T_SCALAR, CFX_T_DTYPE, CFX_T_DEVICE, CFX_T_LAYOUT, CFX_T_FORMAT,
-    CFX_T_GENERATOR, CFX_T_ANY
+    CFX_T_TENSOR,
+    CFX_T_INT,
+    CFX_T_FLOAT,
+    CFX_T_BOOL,
+    CFX_T_STR,
+    CFX_T_SCALAR,
+    CFX_T_DTYPE,
+    CFX_T_DEVICE,
+    CFX_T_LAYOUT,
+    CFX_T_FORMAT,
+    CFX_T_GENERATOR,
+    CFX_T_ANY
 } cfx_type_base;
 
 typedef struct cfx_param {
     const char *name;
-    uint8_t base;          /* cfx_type_base */
-    bool optional;         /* Tensor?: None is accepted */
-    bool list;             /* int[] */
-    bool rest;             /* Tensor[*]: a list, or all remaining arguments */
-    bool item_optional;    /* Tensor?[] */
-    uint8_t list_size;     /* 2 of int[2]: one number is repeated; or 0 */
+    uint8_t base;       /* cfx_type_base */
+    bool optional;      /* Tensor?: None is accepted */
+    bool list;          /* int[] */
+    bool rest;          /* Tensor[*]: a list, or all remaining arguments */
+    bool item_optional; /* Tensor?[] */
+    uint8_t list_size;  /* 2 of int[2]: one number is repeated; or 0 */
     bool kwarg_only;
-    bool required;         /* has no default */
-    bool alias;            /* Tensor(a): the result may share its memory */
-    bool writes;           /* Tensor(a!): it is written to */
-    uint32_t kinds;        /* accepted kinds, as 1 << cfx_kind */
-    uint32_t item_kinds;   /* accepted kinds of a list's items */
-    cfx_value init;        /* the default, if not required */
+    bool required;       /* has no default */
+    bool alias;          /* Tensor(a): the result may share its memory */
+    bool writes;         /* Tensor(a!): it is written to */
+    uint32_t kinds;      /* accepted kinds, as 1 << cfx_kind */
+    uint32_t item_kinds; /* accepted kinds of a list's items */
+    cfx_value init;      /* the default, if not required */
 } cfx_param;
 
 enum { CFX_MAX_PARAMS = 26, CFX_MAX_OUTS = 6 };
@@ -85,12 +94,12 @@ enum { CFX_MAX_PARAMS = 26, CFX_MAX_OUTS = 6 };
 /* A parsed schema; the context owns it. */
 typedef struct cfx_schema {
     const char *text;
-    const char *name;      /* "max" */
-    const char *overload;  /* "dim", or "" */
+    const char *name;     /* "max" */
+    const char *overload; /* "dim", or "" */
     int nparams;
-    int npositional;       /* number of parameters before `*` */
+    int npositional; /* number of parameters before `*` */
     const cfx_param *params;
-    int nreturns;          /* -1: a list (Tensor[]) */
+    int nreturns; /* -1: a list (Tensor[]) */
     bool returns_alias, returns_written;
     /* The positions of the parameters `training`, `train` or
      * `use_input_stats`, and of `dropout_p`, on which effects depend; or
@@ -119,8 +128,8 @@ typedef struct cfx_schema {
  * matches `input`, as keyword arguments do. Registering an operator with a
  * parameter that is not in its list fails.
  */
-#define CFX_PARAMS(list, ...)                                                \
-    enum { __VA_ARGS__ };                                                    \
+#define CFX_PARAMS(list, ...)                                                 \
+    enum { __VA_ARGS__ };                                                     \
     static const char list[] = #__VA_ARGS__
 
 typedef struct cfx_op cfx_op;
@@ -159,7 +168,8 @@ enum {
     CFX_OP_COPIES_FIRST_TO_CONTIGUOUS = 1024,
     CFX_OP_ANY_DEVICES = 512, /* its tensors may be on different devices; the
                                   result is on the first one's */
-    CFX_OP_ONE_GRAPH = 2048, /* calls only one of its graphs; if it is not known
+    CFX_OP_ONE_GRAPH =
+        2048, /* calls only one of its graphs; if it is not known
                                 which, the most expensive is counted */
     CFX_OP_STORED_TYPES = 4096 /* takes types without arithmetic (CFX_STORED),
                                   as operators that only make views do */
@@ -184,7 +194,7 @@ typedef struct cfx_variant {
 } cfx_variant;
 
 struct cfx_op {
-    cfx_abi abi;                 /* CFX_ABI(cfx_op) */
+    cfx_abi abi; /* CFX_ABI(cfx_op) */
     const char *schema;
     /* The parameters by name (CFX_PARAMS). NULL: rules read them by
      * position. */
@@ -198,9 +208,9 @@ struct cfx_op {
     const cfx_variant *variants; /* ends with a NULL schema */
     const char *doc;             /* one sentence */
     uint32_t flags;
-    int code;                    /* distinguishes operators that share a
+    int code;         /* distinguishes operators that share a
                                     rule */
-    const void *data;            /* likewise */
+    const void *data; /* likewise */
     /* The size of call->state, which is zeroed before infer. */
     size_t state_size;
     /* The shape rule: reads metas; sets the results by cfx_call_out and
@@ -222,7 +232,7 @@ struct cfx_op {
     /* The number of calls of each graph, for costs: map calls its graph once
      * for each slice. NULL: one. */
     cfx_dim (*rounds)(const cfx_call *call);
-    const cfx_op *next;          /* the next overload */
+    const cfx_op *next; /* the next overload */
 };
 
 /*
@@ -236,12 +246,12 @@ struct cfx_op {
  */
 struct cfx_call {
     cfx_context *ctx;
-    cfx_shape_env *env;      /* NULL where all extents are integers */
+    cfx_shape_env *env; /* NULL where all extents are integers */
     cfx_error *err;
-    const struct cfx_node *node;  /* may be NULL */
+    const struct cfx_node *node; /* may be NULL */
 
     /* Unbound. */
-    cfx_value target;        /* a str */
+    cfx_value target; /* a str */
     const cfx_value *args;
     const cfx_value *kwargs; /* key and value in turn */
     uint32_t nargs, nkwargs;
@@ -260,13 +270,13 @@ struct cfx_call {
     uint8_t alias[CFX_MAX_OUTS]; /* 1 + the parameter that out[i] is a view of,
                                     or 0 */
     cfx_tensor *out[CFX_MAX_OUTS];
-    cfx_value result;        /* for rules whose result is not a tensor */
+    cfx_value result; /* for rules whose result is not a tensor */
     void *work;
     size_t work_size;
-    cfx_context *work_ctx;   /* the owner of `work`; NULL: ctx */
-    const cfx_value *into;   /* out=: the tensor, or list of tensors, that
+    cfx_context *work_ctx; /* the owner of `work`; NULL: ctx */
+    const cfx_value *into; /* out=: the tensor, or list of tensors, that
                                 receives the results; NULL: none */
-    void *state;             /* op->state_size bytes, valid from infer to the
+    void *state;           /* op->state_size bytes, valid from infer to the
                                 end of the call; or NULL */
 };
 
@@ -397,9 +407,9 @@ CFX_API cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost,
 typedef struct cfx_target {
     const char *name;
     const cfx_op *op;
-    const cfx_schema *schema;      /* of the operator */
-    const cfx_schema *variant;     /* the signature to bind to; may differ */
-    const cfx_variant *how;        /* NULL unless it is a variant */
+    const cfx_schema *schema;  /* of the operator */
+    const cfx_schema *variant; /* the signature to bind to; may differ */
+    const cfx_variant *how;    /* NULL unless it is a variant */
     bool inplace, method;
     const struct cfx_target *next; /* tried after this one */
 } cfx_target;
@@ -451,7 +461,7 @@ CFX_API const cfx_schema *cfx_op_schema(cfx_context *ctx, const cfx_op *op);
 typedef struct cfx_bound {
     cfx_context *ctx;
     const cfx_target *target;
-    bool inplace;            /* the call writes to in[0] */
+    bool inplace; /* the call writes to in[0] */
     cfx_value in[CFX_MAX_PARAMS];
     uint32_t nowned, cap;
     cfx_value *owned;

@@ -20,11 +20,11 @@
 /* The options of torch.fx's FxGraphDrawer; zeroed, or NULL, for its defaults.
  * The last two are for dot only. */
 typedef struct cfx_picture_options {
-    size_t size;             /* sizeof(cfx_picture_options) */
+    size_t size; /* sizeof(cfx_picture_options) */
     bool ignore_getattr;
     /* Omit the parameters and buffers of called modules. (SVG never does.) */
     bool ignore_parameters_and_buffers;
-    bool parse_stack_trace;  /* show the source line of meta stack_trace */
+    bool parse_stack_trace; /* show the source line of meta stack_trace */
     bool no_clusters;
     bool node_names_in_args; /* show arguments that are nodes, too */
     const char *shape;       /* of nodes; NULL: "record" */

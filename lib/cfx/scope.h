@@ -26,11 +26,11 @@ typedef struct cfx_scope cfx_scope;
 
 /* A call before its arguments are bound. */
 typedef struct cfx_unbound_call {
-    const char *name;         /* "torch.cat"; "view" for a method */
+    const char *name; /* "torch.cat"; "view" for a method */
     bool method;
     const cfx_target *target; /* the registered target; NULL for modules */
     const cfx_value *args;
-    const cfx_value *kwargs;  /* key and value in turn */
+    const cfx_value *kwargs; /* key and value in turn */
     size_t nargs, nkwargs;
 } cfx_unbound_call;
 
@@ -123,7 +123,7 @@ struct cfx_scope_class {
 /* Scopes of a class begin with this struct. */
 struct cfx_scope {
     const cfx_scope_class *cls;
-    cfx_scope_class hook;        /* private: cls with inherited hooks */
+    cfx_scope_class hook; /* private: cls with inherited hooks */
     cfx_context *ctx;
     cfx_shape_env *env;          /* NULL in an eager scope */
     const struct cfx_node *node; /* the node being run; may be NULL */
@@ -137,7 +137,7 @@ struct cfx_scope {
     /* Undecided arguments of modules (cfx/module.h) take their default: for
      * scopes whose results do not depend on them. */
     bool any_arguments;
-    struct cfx_walks *walks;     /* private: graphs that were called here */
+    struct cfx_walks *walks; /* private: graphs that were called here */
 };
 
 CFX_BEGIN_DECLS
@@ -167,12 +167,12 @@ CFX_API extern const cfx_scope_class cfx_eager_class;
 CFX_API extern const cfx_scope_class cfx_meta_class;
 
 /* The super's hook of class `class_`, its own or inherited. */
-#define CFX_SCOPE_SUPER(class_, hook) \
-    (cfx_scope_class_with((class_)->super, \
-        offsetof(cfx_scope_class, hook))->hook)
+#define CFX_SCOPE_SUPER(class_, hook)                                         \
+    (cfx_scope_class_with((class_)->super, offsetof(cfx_scope_class, hook))   \
+         ->hook)
 /* The nearest class, from cls upwards, whose hook at that offset is set. */
-CFX_API const cfx_scope_class *cfx_scope_class_with(
-    const cfx_scope_class *cls, size_t offset);
+CFX_API const cfx_scope_class *cfx_scope_class_with(const cfx_scope_class *cls,
+                                                    size_t offset);
 
 /* Initialize a scope in the caller's memory. A zeroed one may be released.
  * `env` is borrowed, and required if extents may be symbols. */
@@ -206,7 +206,10 @@ CFX_API cfx_value cfx_scope_leave(cfx_scope *s, size_t frame,
 CFX_API void cfx_scope_drop(cfx_scope *s, cfx_value *v);
 
 /* A new reference to a value, which outlives the scope. */
-CFX_INLINE cfx_value cfx_keep(cfx_value v) { return cfx_value_ref(v); }
+CFX_INLINE cfx_value cfx_keep(cfx_value v)
+{
+    return cfx_value_ref(v);
+}
 
 /*
  * Call an operator by descriptor with `n` arguments in the schema's order;
@@ -250,11 +253,11 @@ CFX_API cfx_status cfx_scope_call_graph(cfx_scope *s, cfx_call *call, int k,
 CFX_API cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,
                               const cfx_value *items);
 #ifndef __cplusplus
-#define cfx_list(s, ...)                                   \
-    cfx_list_of((s), CFX_LIST, CFX_COUNT_(__VA_ARGS__),    \
+#define cfx_list(s, ...)                                                      \
+    cfx_list_of((s), CFX_LIST, CFX_COUNT_(__VA_ARGS__),                       \
                 (cfx_value[]){__VA_ARGS__})
-#define cfx_tuple(s, ...)                                  \
-    cfx_list_of((s), CFX_TUPLE, CFX_COUNT_(__VA_ARGS__),   \
+#define cfx_tuple(s, ...)                                                     \
+    cfx_list_of((s), CFX_TUPLE, CFX_COUNT_(__VA_ARGS__),                      \
                 (cfx_value[]){__VA_ARGS__})
 #endif
 CFX_API cfx_value cfx_str(cfx_scope *s, const char *text);

@@ -22,14 +22,14 @@
 
 typedef enum cfx_status {
     CFX_OK = 0,
-    CFX_ENOMEM = -1,       /* an allocation failed, or max_memory is reached */
-    CFX_EINVAL = -2,       /* an argument's value makes no sense */
-    CFX_ESHAPE = -3,       /* shapes that do not fit each other */
-    CFX_EDTYPE = -4,       /* a data type the operation does not take */
-    CFX_ENAME = -5,        /* a module, node, weight or other name is unknown */
-    CFX_EPARSE = -6,       /* a text or file is malformed */
-    CFX_EIO = -7,          /* the system refused to read or write */
-    CFX_EGRAPH = -8,       /* a graph that is not well-formed */
+    CFX_ENOMEM = -1, /* an allocation failed, or max_memory is reached */
+    CFX_EINVAL = -2, /* an argument's value makes no sense */
+    CFX_ESHAPE = -3, /* shapes that do not fit each other */
+    CFX_EDTYPE = -4, /* a data type the operation does not take */
+    CFX_ENAME = -5,  /* a module, node, weight or other name is unknown */
+    CFX_EPARSE = -6, /* a text or file is malformed */
+    CFX_EIO = -7,    /* the system refused to read or write */
+    CFX_EGRAPH = -8, /* a graph that is not well-formed */
     CFX_EUNSUPPORTED = -9, /* understood, but not offered */
     CFX_ELIMIT = -10,      /* the time limit is reached */
     CFX_ECANCEL = -11,     /* cancelled by the caller */
@@ -45,7 +45,7 @@ enum { CFX_ERROR_TEXT = 2048 };
 
 typedef struct cfx_error {
     cfx_status code;
-    bool located;          /* the text names the node: "While executing %x" */
+    bool located; /* the text names the node: "While executing %x" */
     char text[CFX_ERROR_TEXT];
 } cfx_error;
 

@@ -53,19 +53,19 @@ enum {
 
 /* Read-only except for the data. */
 struct cfx_tensor {
-    int refs;             /* counted atomically by ref and unref */
-    uint8_t dtype;        /* cfx_dtype */
+    int refs;      /* counted atomically by ref and unref */
+    uint8_t dtype; /* cfx_dtype */
     uint8_t rank;
     uint8_t flags;
-    uint8_t has_storage;         /* private: it lies in the block of its storage */
+    uint8_t has_storage;     /* private: it lies in the block of its storage */
     cfx_device_label device; /* of a meta: the device that its data would be
                                 on */
-    void *data;           /* of the first element; NULL in a meta */
-    cfx_storage *storage; /* NULL in a meta */
+    void *data;              /* of the first element; NULL in a meta */
+    cfx_storage *storage;    /* NULL in a meta */
     cfx_context *ctx;
-    cfx_dim offset;       /* of the first element from the storage's start */
-    cfx_dim *stride;      /* rank of them, in elements */
-    cfx_dim shape[];      /* rank of them */
+    cfx_dim offset;  /* of the first element from the storage's start */
+    cfx_dim *stride; /* rank of them, in elements */
+    cfx_dim shape[]; /* rank of them */
 };
 
 CFX_BEGIN_DECLS
@@ -81,8 +81,8 @@ CFX_API cfx_status cfx_tensor_new(cfx_tensor **out, cfx_context *ctx,
  * 2^61. */
 CFX_API cfx_status cfx_tensor_meta(cfx_tensor **out, cfx_context *ctx,
                                    cfx_dtype dtype, int rank,
-                                   const cfx_dim *shape,
-                                   const cfx_dim *stride, cfx_error *err);
+                                   const cfx_dim *shape, const cfx_dim *stride,
+                                   cfx_error *err);
 
 /* Parse "cuda:0", "mps", "cpu"; the default index is 0. Returns false for a
  * device that PyTorch does not have. */
@@ -104,10 +104,10 @@ CFX_API cfx_status cfx_tensor_alloc(cfx_tensor *t, cfx_error *err);
  */
 CFX_API cfx_status cfx_tensor_from(cfx_tensor **out, cfx_context *ctx,
                                    cfx_dtype dtype, int rank,
-                                   const int64_t *shape,
-                                   const int64_t *stride, void *data,
-                                   size_t bytes, void (*release)(void *user),
-                                   void *user, cfx_error *err);
+                                   const int64_t *shape, const int64_t *stride,
+                                   void *data, size_t bytes,
+                                   void (*release)(void *user), void *user,
+                                   cfx_error *err);
 
 /* A view of `base` (which may be a meta) with other extents and strides,
  * `offset` elements from the storage's start. Known extents beyond the storage
@@ -120,7 +120,10 @@ CFX_API cfx_status cfx_tensor_view(cfx_tensor **out, const cfx_tensor *base,
 CFX_API cfx_tensor *cfx_tensor_ref(const cfx_tensor *t);
 CFX_API void cfx_tensor_unref(cfx_tensor *t);
 
-CFX_INLINE bool cfx_tensor_is_meta(const cfx_tensor *t) { return !t->data; }
+CFX_INLINE bool cfx_tensor_is_meta(const cfx_tensor *t)
+{
+    return !t->data;
+}
 CFX_INLINE int64_t cfx_tensor_size(const cfx_tensor *t, int axis)
 {
     return cfx_dim_value(t->shape[axis]);
@@ -150,8 +153,8 @@ CFX_API cfx_status cfx_tensor_copy(cfx_tensor *dst, const cfx_tensor *src,
                                    cfx_error *err);
 
 /* A row-major copy, or a new reference if t is row-major. */
-CFX_API cfx_status cfx_tensor_contiguous(cfx_tensor **out,
-                                         const cfx_tensor *t, cfx_error *err);
+CFX_API cfx_status cfx_tensor_contiguous(cfx_tensor **out, const cfx_tensor *t,
+                                         cfx_error *err);
 
 /* The address of element `index` (rank of them). */
 CFX_API void *cfx_tensor_at(const cfx_tensor *t, const int64_t *index);

@@ -81,13 +81,13 @@ typedef struct cfx_codegen {
 
 /* Zeroed for `.code`. */
 typedef struct cfx_code_options {
-    size_t size;         /* sizeof(cfx_code_options) */
-    bool verbose;        /* types of results, comments with the source */
+    size_t size;  /* sizeof(cfx_code_options) */
+    bool verbose; /* types of results, comments with the source */
     /* In verbose code: strides and device after the shape. torch.fx omits them
      * if the shape comes from tensor_meta. */
     bool include_stride, include_device;
-    bool colored;        /* with terminal escape sequences */
-    bool expanded_def;   /* one parameter per line, with meta "desc" */
+    bool colored;      /* with terminal escape sequences */
+    bool expanded_def; /* one parameter per line, with meta "desc" */
     const char *const *additional_meta; /* keys for the comments */
     size_t nadditional_meta;
     const cfx_code_transform *transform;
@@ -111,8 +111,8 @@ CFX_API cfx_sink cfx_sink_file(FILE *f);
 
 /* str(graph): no final newline. With `meta`, results have shapes, as with
  * torch's include_tensor_metadata. */
-CFX_API cfx_status cfx_print_graph(cfx_sink to, const cfx_graph *g,
-                                   bool meta, cfx_error *err);
+CFX_API cfx_status cfx_print_graph(cfx_sink to, const cfx_graph *g, bool meta,
+                                   cfx_error *err);
 /* One line of the graph's text, without indentation. */
 CFX_API cfx_status cfx_print_node(cfx_sink to, const cfx_node *n, bool meta,
                                   cfx_error *err);
@@ -143,8 +143,7 @@ CFX_API cfx_status cfx_print_readable_with(cfx_sink to, const cfx_module *gm,
                                            cfx_error *err);
 /* Append a line to a body; the text is copied. Fails with CFX_ENOMEM. */
 CFX_API cfx_status cfx_code_add(cfx_code_body *to, const char *text,
-                                size_t len, const cfx_node *n,
-                                cfx_error *err);
+                                size_t len, const cfx_node *n, cfx_error *err);
 /* torch.fx's boxed code: takes one list of arguments and clears it, so that
  * inputs can be freed during the run. */
 CFX_API extern const cfx_codegen cfx_codegen_boxed;
@@ -155,8 +154,11 @@ CFX_API cfx_status cfx_print_modules(cfx_sink to, const cfx_module *m,
 
 /* A value as Python's repr (strings quoted, nodes by name), or as torch.fx
  * prints arguments (strings unquoted, nodes as %name). */
-typedef enum cfx_value_style { CFX_STYLE_REPR, CFX_STYLE_ARGUMENT,
-                               CFX_STYLE_LOSSLESS } cfx_value_style;
+typedef enum cfx_value_style {
+    CFX_STYLE_REPR,
+    CFX_STYLE_ARGUMENT,
+    CFX_STYLE_LOSSLESS
+} cfx_value_style;
 CFX_API cfx_status cfx_print_value(cfx_sink to, cfx_value v,
                                    cfx_value_style style, cfx_error *err);
 

@@ -25,15 +25,15 @@ typedef enum cfx_kind {
     CFX_ABSENT = 0,
     CFX_NONE,
     CFX_BOOL_VALUE,
-    CFX_INT,          /* an integer of 64 bits */
-    CFX_SYMINT,       /* an extent that is an expression */
+    CFX_INT,    /* an integer of 64 bits */
+    CFX_SYMINT, /* an extent that is an expression */
     CFX_FLOAT,
     CFX_COMPLEX,
     CFX_STR,
     CFX_DTYPE,
-    CFX_DEVICE,       /* "cpu", "cuda:0": a string */
+    CFX_DEVICE, /* "cpu", "cuda:0": a string */
     CFX_MEMORY_FORMAT,
-    CFX_LAYOUT,       /* "torch.strided": a string */
+    CFX_LAYOUT, /* "torch.strided": a string */
     CFX_ELLIPSIS,
     CFX_SLICE,
     CFX_RANGE,
@@ -41,15 +41,15 @@ typedef enum cfx_kind {
     CFX_LIST,
     CFX_DICT,
     CFX_TENSOR,
-    CFX_NODE,         /* of a graph being built or read */
+    CFX_NODE, /* of a graph being built or read */
     CFX_MODULE,
-    CFX_NAME,         /* an identifier of no other kind: a str */
+    CFX_NAME, /* an identifier of no other kind: a str */
     CFX_NKINDS
 } cfx_kind;
 
 /* Counted strings; `text` ends in NUL and may contain NULs. */
 typedef struct cfx_string {
-    int refs;            /* 0: belongs to an arena, not counted */
+    int refs; /* 0: belongs to an arena, not counted */
     uint32_t len;
     cfx_context *ctx;
     char text[];
@@ -59,9 +59,9 @@ struct cfx_seq;
 
 typedef struct cfx_value {
     uint8_t kind;
-    uint8_t flags;       /* private: how deeply an aggregate nests, if known */
+    uint8_t flags; /* private: how deeply an aggregate nests, if known */
     uint16_t pad;
-    uint32_t aux;        /* private */
+    uint32_t aux; /* private */
     union {
         bool b;
         int64_t i;
@@ -88,7 +88,7 @@ typedef struct cfx_named_tuple {
 } cfx_named_tuple;
 
 typedef struct cfx_seq {
-    int refs;            /* 0: belongs to an arena, not counted */
+    int refs; /* 0: belongs to an arena, not counted */
     uint32_t len;
     cfx_context *ctx;
     const cfx_named_tuple *type;
@@ -100,7 +100,7 @@ typedef struct cfx_seq {
  * and (cfx_args){CFX_ITEMS(x), CFX_PAIRS(name, v)} has keywords, too.
  */
 typedef struct cfx_args {
-    const cfx_value *args;   /* positional */
+    const cfx_value *args; /* positional */
     size_t nargs;
     const cfx_value *kwargs; /* alternating keys and values */
     size_t nkwargs;          /* a key and its value count as one */
@@ -110,11 +110,11 @@ CFX_BEGIN_DECLS
 
 #define CFX_NO_ARGS CFX_ZERO(cfx_args)
 #ifndef __cplusplus
-#define CFX_COUNT_(...) \
+#define CFX_COUNT_(...)                                                       \
     (sizeof((cfx_value[]){__VA_ARGS__}) / sizeof(cfx_value))
 /* Values, or alternating names and values, and their number. */
 #define CFX_ITEMS(...) ((cfx_value[]){__VA_ARGS__}), CFX_COUNT_(__VA_ARGS__)
-#define CFX_PAIRS(...) \
+#define CFX_PAIRS(...)                                                        \
     ((cfx_value[]){__VA_ARGS__}), CFX_COUNT_(__VA_ARGS__) / 2
 #define CFX_ARGS(...) ((cfx_args){CFX_ITEMS(__VA_ARGS__), NULL, 0})
 #endif
@@ -193,7 +193,10 @@ CFX_INLINE cfx_value cfx_value_of_dim(cfx_dim d)
     return cfx_dim_is_int(d) ? cfx_int(cfx_dim_value(d)) : v;
 }
 
-CFX_INLINE bool cfx_value_is_absent(cfx_value v) { return !v.kind; }
+CFX_INLINE bool cfx_value_is_absent(cfx_value v)
+{
+    return !v.kind;
+}
 CFX_INLINE bool cfx_value_is_none(cfx_value v)
 {
     return v.kind == CFX_NONE || v.kind == CFX_ABSENT;
@@ -206,12 +209,13 @@ CFX_INLINE bool cfx_value_is_seq(cfx_value v)
 CFX_INLINE cfx_dim cfx_value_dim(cfx_value v)
 {
     return v.kind == CFX_INT || v.kind == CFX_BOOL_VALUE ? cfx_dim_int(v.u.i)
-           : v.kind == CFX_SYMINT ? v.u.dim : CFX_DIM_BAD;
+           : v.kind == CFX_SYMINT                        ? v.u.dim
+                                                         : CFX_DIM_BAD;
 }
 /* A bool, int or float as a double; NaN for any other kind. */
 CFX_INLINE double cfx_value_number(cfx_value v)
 {
-    return v.kind == CFX_FLOAT ? v.u.f
+    return v.kind == CFX_FLOAT                             ? v.u.f
            : v.kind == CFX_INT || v.kind == CFX_BOOL_VALUE ? (double)v.u.i
                                                            : (double)NAN;
 }

@@ -14,12 +14,12 @@ enum { SYMBOLS_MAX = 4, CASES_MAX = 256 };
 typedef struct cased {
     cfx_dim symbol, rest; /* symbol = period * rest + now */
     int64_t period, now;
-    cfx_dim is;           /* what that is */
+    cfx_dim is; /* what that is */
 } cased;
 
 typedef struct cases {
     size_t n;
-    bool divides;         /* there is a quotient or remainder at all */
+    bool divides; /* there is a quotient or remainder at all */
     cased of[SYMBOLS_MAX];
 } cases;
 
@@ -90,7 +90,8 @@ static bool set_case(cfx_shape_env *env, cased *s, bool *failed)
     cfx_dim rest = cfx_dim_int(r.lo);
     if (r.lo != r.hi) {
         cfx_symbol_facts *known = cfx_dim_is_bad(s->rest)
-                               ? NULL : cfx_env_facts_mut(env, s->rest);
+                                      ? NULL
+                                      : cfx_env_facts_mut(env, s->rest);
         *failed = !known;
         if (!known)
             return false;

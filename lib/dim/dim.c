@@ -56,9 +56,10 @@ typedef struct residues {
 static void residues_of(cfx_shape_env *env, residues *r, cfx_dim atom,
                         int64_t k)
 {
-    const cfx_symbol_facts *known =
-        cfx_dim_is_kind(atom, CFX_EXPR_SYMBOL)
-            ? cfx_env_facts_of(env, cfx_expr_of(atom)) : NULL;
+    const cfx_symbol_facts *known = cfx_dim_is_kind(atom, CFX_EXPR_SYMBOL)
+                                        ? cfx_env_facts_of(env,
+                                                           cfx_expr_of(atom))
+                                        : NULL;
     int64_t every = known ? known->every : 1;
     int64_t step = cfx_gcd(every, k);
     *r = (residues){atom, known ? cfx_floormod_int(known->from, step) : 0,
@@ -294,8 +295,8 @@ static cfx_dim div_by_int(cfx_shape_env *env, cfx_dim a, int64_t k)
         cfx_sum_view(&s, a);
         if (s.n == 1 && s.term[0].k == 1 &&
             is_atom_by_int(s.term[0].of, CFX_EXPR_FLOORDIV, &x, &by) &&
-            !cfx_dim_is_bad(cfx_dim_mul(env, cfx_dim_int(by),
-                                        cfx_dim_int(k)))) {
+            !cfx_dim_is_bad(
+                cfx_dim_mul(env, cfx_dim_int(by), cfx_dim_int(k)))) {
             cfx_dim c = cfx_dim_mul(env, cfx_dim_int(s.c), cfx_dim_int(by));
             a = cfx_dim_add(env, x, c);
             k *= by;
@@ -378,8 +379,8 @@ static cfx_term common_term(cfx_dim d)
         for (int64_t k = 0; k < f.term[j].k; k++) {
             cfx_dim more = cfx_dim_mul(NULL, t.of, f.term[j].of);
             size_t i = 1;
-            while (i < s.n && !cfx_dim_is_bad(
-                                  cfx_expr_quotient(s.term[i].of, more)))
+            while (i < s.n &&
+                   !cfx_dim_is_bad(cfx_expr_quotient(s.term[i].of, more)))
                 i++;
             if (i < s.n || cfx_dim_is_bad(more))
                 break;
@@ -444,8 +445,7 @@ static cfx_dim div_by_expr(cfx_shape_env *env, cfx_dim a, cfx_dim b)
     }
     cfx_term t = common_of_both(env, rest, b);
     if (t.k != 1 || !cfx_dim_is_int(t.of)) {
-        cfx_dim q = cfx_dim_floordiv(env, divide_by(rest, t),
-                                     divide_by(b, t));
+        cfx_dim q = cfx_dim_floordiv(env, divide_by(rest, t), divide_by(b, t));
         return cfx_dim_add(env, whole, q);
     }
     return cfx_dim_add(env, whole, quotient_atom(env, rest, b));
@@ -470,8 +470,8 @@ cfx_dim cfx_dim_floordiv(cfx_shape_env *env, cfx_dim a, cfx_dim b)
     if (either_bad(a, b) || cfx_dim_is(b, 0))
         return CFX_DIM_BAD;
     if (cfx_dim_is_int(a) && cfx_dim_is_int(b))
-        return cfx_dim_int(cfx_floordiv_int(cfx_dim_value(a),
-                                            cfx_dim_value(b)));
+        return cfx_dim_int(
+            cfx_floordiv_int(cfx_dim_value(a), cfx_dim_value(b)));
     clear_denominators(&a, &b);
     if (either_bad(a, b))
         return CFX_DIM_BAD;
@@ -490,8 +490,7 @@ cfx_dim cfx_dim_exactdiv(cfx_shape_env *env, cfx_dim a, cfx_dim b)
     if (!cfx_dim_is_int(b) || cfx_dim_is_int(a))
         return cfx_dim_floordiv(env, a, b);
     int64_t k = cfx_dim_value(b);
-    return k > 0 ? cfx_dim_over(a, k)
-                 : cfx_dim_over(cfx_dim_neg(env, a), -k);
+    return k > 0 ? cfx_dim_over(a, k) : cfx_dim_over(cfx_dim_neg(env, a), -k);
 }
 
 cfx_dim cfx_dim_ceildiv(cfx_shape_env *env, cfx_dim a, cfx_dim b)
@@ -560,8 +559,7 @@ static cfx_dim mod_by_expr(cfx_shape_env *env, cfx_dim a, cfx_dim b)
     if (either_bad(a, b))
         return CFX_DIM_BAD;
     long_division(env, a, b, &q, &rest);
-    if (cfx_dim_is_bad(rest) ||
-        (cfx_dim_is(rest, 0) && !is_nonzero(env, b)))
+    if (cfx_dim_is_bad(rest) || (cfx_dim_is(rest, 0) && !is_nonzero(env, b)))
         rest = a;
     if (!cfx_dim_is(rest, 0) && !lies_below(env, rest, b))
         rest = make_atom(CFX_EXPR_MOD, rest, b);
@@ -573,8 +571,8 @@ cfx_dim cfx_dim_mod(cfx_shape_env *env, cfx_dim a, cfx_dim b)
     if (either_bad(a, b) || cfx_dim_is(b, 0))
         return CFX_DIM_BAD;
     if (cfx_dim_is_int(a) && cfx_dim_is_int(b))
-        return cfx_dim_int(cfx_floormod_int(cfx_dim_value(a),
-                                            cfx_dim_value(b)));
+        return cfx_dim_int(
+            cfx_floormod_int(cfx_dim_value(a), cfx_dim_value(b)));
     int64_t den = clear_denominators(&a, &b);
     if (either_bad(a, b))
         return CFX_DIM_BAD;

@@ -4,14 +4,16 @@
  *
  * Intermediate values are fractions: floor(N/2) and
  * CeilToInt(IntTrueDiv(N, 2)) round a quotient that is not an extent. A result
- * "N/2" needs exact division and records the guard that N is even. Nothing here recurses deeper
- * than PARSE_DEPTH_MAX.
+ * "N/2" needs exact division and records the guard that N is even. Nothing here
+ * recurses deeper than PARSE_DEPTH_MAX.
  */
 #include "dim/env.h"
 
 enum { PARSE_DEPTH_MAX = 1000, NAME_MAX_ = 256 };
 
-typedef struct frac { cfx_dim n, d; } frac;
+typedef struct frac {
+    cfx_dim n, d;
+} frac;
 
 typedef struct parser {
     cfx_shape_env *env;
@@ -49,7 +51,8 @@ static bool is_whole(frac f)
 static cfx_dim whole(parser *ps, frac f)
 {
     return is_whole(f) || cfx_dim_is_bad(f.n)
-               ? f.n : cfx_dim_exactdiv(ps->env, f.n, f.d);
+               ? f.n
+               : cfx_dim_exactdiv(ps->env, f.n, f.d);
 }
 
 static frac add_fracs(parser *ps, frac a, frac b, int sign)
@@ -136,8 +139,8 @@ static frac parse_number(parser *ps)
             point = true;
             continue;
         }
-        if (point && *ps->p == '0' && strspn(ps->p, "0") ==
-            strspn(ps->p, "0123456789"))
+        if (point && *ps->p == '0' &&
+            strspn(ps->p, "0") == strspn(ps->p, "0123456789"))
             continue;
         if (__builtin_mul_overflow(v, 10, &v) ||
             __builtin_add_overflow(v, *ps->p - '0', &v) || v > CFX_DIM_MAX ||
@@ -181,8 +184,22 @@ static frac close(parser *ps, frac f)
 /* ---- Functions ---- */
 
 typedef enum function {
-    F_ABS, F_ADD, F_CEIL, F_CEILDIV, F_EXACT, F_FLOOR, F_FLOORDIV, F_MAX,
-    F_MIN, F_MOD, F_MODULAR, F_MUL, F_POWER, F_SAME, F_TRUE_DIV, F_TRUNC
+    F_ABS,
+    F_ADD,
+    F_CEIL,
+    F_CEILDIV,
+    F_EXACT,
+    F_FLOOR,
+    F_FLOORDIV,
+    F_MAX,
+    F_MIN,
+    F_MOD,
+    F_MODULAR,
+    F_MUL,
+    F_POWER,
+    F_SAME,
+    F_TRUE_DIV,
+    F_TRUNC
 } function;
 
 static const struct {
@@ -190,19 +207,35 @@ static const struct {
     function what;
     int least, most; /* arguments */
 } functions[] = {
-    {"Abs", F_ABS, 1, 1}, {"Add", F_ADD, 0, 64}, {"CeilDiv", F_CEILDIV, 2, 2},
-    {"CeilToInt", F_CEIL, 1, 1}, {"CleanDiv", F_EXACT, 2, 2},
-    {"FloatTrueDiv", F_TRUE_DIV, 2, 2}, {"FloorDiv", F_FLOORDIV, 2, 2},
-    {"FloorToInt", F_FLOOR, 1, 1}, {"Identity", F_SAME, 1, 1},
-    {"IntTrueDiv", F_TRUE_DIV, 2, 2}, {"Integer", F_SAME, 1, 1},
-    {"Max", F_MAX, 1, 64}, {"Min", F_MIN, 1, 64}, {"Mod", F_MOD, 2, 2},
-    {"ModularIndexing", F_MODULAR, 3, 3}, {"Mul", F_MUL, 0, 64},
-    {"Pow", F_POWER, 2, 2}, {"PowByNatural", F_POWER, 2, 2},
-    {"PythonMod", F_MOD, 2, 2}, {"Rational", F_TRUE_DIV, 2, 2},
-    {"ToFloat", F_SAME, 1, 1}, {"TruncToInt", F_TRUNC, 1, 1},
-    {"ceil", F_CEIL, 1, 1}, {"ceiling", F_CEIL, 1, 1},
-    {"floor", F_FLOOR, 1, 1}, {"max", F_MAX, 1, 64}, {"min", F_MIN, 1, 64},
-    {"sym_max", F_MAX, 1, 64}, {"sym_min", F_MIN, 1, 64},
+    {"Abs", F_ABS, 1, 1},
+    {"Add", F_ADD, 0, 64},
+    {"CeilDiv", F_CEILDIV, 2, 2},
+    {"CeilToInt", F_CEIL, 1, 1},
+    {"CleanDiv", F_EXACT, 2, 2},
+    {"FloatTrueDiv", F_TRUE_DIV, 2, 2},
+    {"FloorDiv", F_FLOORDIV, 2, 2},
+    {"FloorToInt", F_FLOOR, 1, 1},
+    {"Identity", F_SAME, 1, 1},
+    {"IntTrueDiv", F_TRUE_DIV, 2, 2},
+    {"Integer", F_SAME, 1, 1},
+    {"Max", F_MAX, 1, 64},
+    {"Min", F_MIN, 1, 64},
+    {"Mod", F_MOD, 2, 2},
+    {"ModularIndexing", F_MODULAR, 3, 3},
+    {"Mul", F_MUL, 0, 64},
+    {"Pow", F_POWER, 2, 2},
+    {"PowByNatural", F_POWER, 2, 2},
+    {"PythonMod", F_MOD, 2, 2},
+    {"Rational", F_TRUE_DIV, 2, 2},
+    {"ToFloat", F_SAME, 1, 1},
+    {"TruncToInt", F_TRUNC, 1, 1},
+    {"ceil", F_CEIL, 1, 1},
+    {"ceiling", F_CEIL, 1, 1},
+    {"floor", F_FLOOR, 1, 1},
+    {"max", F_MAX, 1, 64},
+    {"min", F_MIN, 1, 64},
+    {"sym_max", F_MAX, 1, 64},
+    {"sym_min", F_MIN, 1, 64},
 };
 
 /* Truncate towards zero; only if the fraction cannot be negative. */
@@ -232,22 +265,14 @@ static frac apply(parser *ps, function what, const frac *a)
     cfx_shape_env *env = ps->env;
     cfx_dim x, y;
     switch (what) {
-    case F_FLOOR:
-        return floor_frac(ps, a[0]);
-    case F_CEIL:
-        return ceil_frac(ps, a[0]);
-    case F_TRUNC:
-        return trunc_frac(ps, a[0]);
-    case F_TRUE_DIV:
-        return div_fracs(ps, a[0], a[1]);
-    case F_FLOORDIV:
-        return floor_frac(ps, div_fracs(ps, a[0], a[1]));
-    case F_CEILDIV:
-        return ceil_frac(ps, div_fracs(ps, a[0], a[1]));
-    case F_EXACT:
-        return whole_frac(whole(ps, div_fracs(ps, a[0], a[1])));
-    case F_POWER:
-        return apply_power(ps, a[0], whole(ps, a[1]));
+    case F_FLOOR: return floor_frac(ps, a[0]);
+    case F_CEIL: return ceil_frac(ps, a[0]);
+    case F_TRUNC: return trunc_frac(ps, a[0]);
+    case F_TRUE_DIV: return div_fracs(ps, a[0], a[1]);
+    case F_FLOORDIV: return floor_frac(ps, div_fracs(ps, a[0], a[1]));
+    case F_CEILDIV: return ceil_frac(ps, div_fracs(ps, a[0], a[1]));
+    case F_EXACT: return whole_frac(whole(ps, div_fracs(ps, a[0], a[1])));
+    case F_POWER: return apply_power(ps, a[0], whole(ps, a[1]));
     case F_ABS:
         x = whole(ps, a[0]);
         return whole_frac(cfx_dim_max(env, x, cfx_dim_neg(env, x)));
@@ -262,8 +287,7 @@ static frac apply(parser *ps, function what, const frac *a)
     case F_MUL:
     case F_MAX:
     case F_MIN:
-    case F_SAME:
-        break;
+    case F_SAME: break;
     }
     return a[0];
 }
@@ -453,8 +477,10 @@ cfx_status cfx_dim_parse(cfx_dim *out, cfx_shape_env *env, const char *text,
     if (cfx_dim_is_bad(d)) {
         if (env && cfx_exprs_failures(env->table) != failures)
             return cfx_fail(err, CFX_ENOMEM, "no memory for an extent");
-        return cfx_fail(err, CFX_EPARSE, "extent '%.200s' is too large, "
-                        "divides by zero, or is not whole", text);
+        return cfx_fail(err, CFX_EPARSE,
+                        "extent '%.200s' is too large, "
+                        "divides by zero, or is not whole",
+                        text);
     }
     *out = d;
     return CFX_OK;

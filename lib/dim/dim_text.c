@@ -149,8 +149,10 @@ static void add_moved(flat *f, cfx_dim d, const flat *moved, int64_t by)
     f->n = 0;
     f->c = s.c + by * moved->c;
     for (size_t i = 0, j = 0; i < s.n || j < moved->n;) {
-        int order = i == s.n ? 1 : j == moved->n ? -1
-                    : cfx_dim_compare(s.term[i].of, moved->term[j].of);
+        int order = i == s.n ? 1
+                    : j == moved->n
+                        ? -1
+                        : cfx_dim_compare(s.term[i].of, moved->term[j].of);
         cfx_term t = order <= 0 ? s.term[i++]
                                 : (cfx_term){0, moved->term[j].of};
         if (order >= 0)
@@ -174,8 +176,8 @@ static void put_operand(sink *o, cfx_dim d)
     bool plain = cfx_dim_is_int(d)
                      ? cfx_dim_value(d) >= 0
                      : cfx_expr_of(d)->kind == CFX_EXPR_SYMBOL ||
-                       cfx_expr_of(d)->kind == CFX_EXPR_MIN ||
-                       cfx_expr_of(d)->kind == CFX_EXPR_MAX;
+                           cfx_expr_of(d)->kind == CFX_EXPR_MIN ||
+                           cfx_expr_of(d)->kind == CFX_EXPR_MAX;
     put(o, plain ? "" : "(");
     put_sum(o, d);
     put(o, plain ? "" : ")");
@@ -222,24 +224,17 @@ static void put_atom(sink *o, cfx_dim d, const flat *moved)
 {
     const cfx_expr *e = cfx_expr_of(d);
     switch ((cfx_expr_kind)e->kind) {
-    case CFX_EXPR_SYMBOL:
-        put(o, e->name);
-        return;
-    case CFX_EXPR_FLOORDIV:
-        put_quotient(o, e, moved);
-        return;
+    case CFX_EXPR_SYMBOL: put(o, e->name); return;
+    case CFX_EXPR_FLOORDIV: put_quotient(o, e, moved); return;
     case CFX_EXPR_MOD:
         put_operand(o, e->term[0].of);
         put(o, " % ");
         put_operand(o, e->term[1].of);
         return;
     case CFX_EXPR_MIN:
-    case CFX_EXPR_MAX:
-        put_extremum(o, e, moved);
-        return;
+    case CFX_EXPR_MAX: put_extremum(o, e, moved); return;
     case CFX_EXPR_PRODUCT:
-    case CFX_EXPR_SUM:
-        assert(false);
+    case CFX_EXPR_SUM: assert(false);
     }
 }
 
@@ -257,10 +252,9 @@ static void put_term(sink *o, cfx_term t, bool signed_, const flat *moved)
     }
     for (size_t i = 0; i < f.n; i++) {
         const cfx_expr *e = cfx_expr_of(f.term[i].of);
-        bool divides = e->kind == CFX_EXPR_FLOORDIV ||
-                       e->kind == CFX_EXPR_MOD;
-        bool wrap = divides && (signed_ || k != 1 || f.n > 1 ||
-                                f.term[i].k > 1);
+        bool divides = e->kind == CFX_EXPR_FLOORDIV || e->kind == CFX_EXPR_MOD;
+        bool wrap = divides &&
+                    (signed_ || k != 1 || f.n > 1 || f.term[i].k > 1);
         put(o, i ? "*" : "");
         put(o, wrap ? "(" : "");
         put_atom(o, f.term[i].of, moved ? moved : &nothing);
@@ -366,8 +360,7 @@ static cfx_status eval_atom(int64_t *out, const cfx_expr *e,
         if (e->kind == CFX_EXPR_MIN || e->kind == CFX_EXPR_MAX)
             *out = (a < b) == (e->kind == CFX_EXPR_MIN) ? a : b;
         else if (b == 0)
-            st = cfx_fail(ev->err, CFX_EINVAL,
-                          "an extent is divided by zero");
+            st = cfx_fail(ev->err, CFX_EINVAL, "an extent is divided by zero");
         else
             *out = e->kind == CFX_EXPR_FLOORDIV ? cfx_floordiv_int(a, b)
                                                 : cfx_floormod_int(a, b);

@@ -65,9 +65,8 @@ const cfx_symbol_facts *cfx_env_facts_of(const cfx_shape_env *env,
 static void know_nothing(cfx_symbol_facts *k, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        k[i] = (cfx_symbol_facts){CFX_DIM_BAD, {-CFX_INF, CFX_INF},
-                                  CFX_DIM_BAD, 1, 0,
-                                  false};
+        k[i] = (cfx_symbol_facts){
+            CFX_DIM_BAD, {-CFX_INF, CFX_INF}, CFX_DIM_BAD, 1, 0, false};
 }
 
 /* Extend the table to numbers below the first. */
@@ -194,8 +193,8 @@ static bool keep_within(cfx_shape_env *env, cfx_dim d, int64_t min,
     cfx_range r = cfx_dim_range(env, d);
     r.lo = min > r.lo ? min : r.lo;
     r.hi = max < r.hi ? max : r.hi;
-    cfx_symbol_facts *k =
-        cfx_dim_symbol_name(d) ? cfx_env_facts_mut(env, d) : NULL;
+    cfx_symbol_facts *k = cfx_dim_symbol_name(d) ? cfx_env_facts_mut(env, d)
+                                                 : NULL;
     if (!k || min > CFX_DIM_MAX || max < -CFX_DIM_MAX)
         return r.lo <= r.hi && min <= CFX_DIM_MAX && max >= -CFX_DIM_MAX;
     r.lo = end_of(k, r.lo, true);
@@ -329,8 +328,9 @@ static answer ask_eq(cfx_shape_env *env, cfx_dim d)
         return cfx_dim_is(d, 0) ? YES : NO;
     if (cfx_prove_nonzero(env, d))
         return NO;
-    return cfx_prove_ge0(env, d) &&
-           cfx_prove_ge0(env, cfx_dim_neg(env, d)) ? YES : UNKNOWN;
+    return cfx_prove_ge0(env, d) && cfx_prove_ge0(env, cfx_dim_neg(env, d))
+               ? YES
+               : UNKNOWN;
 }
 
 /* Is d <= 0? */
@@ -364,15 +364,12 @@ static answer ask(cfx_shape_env *env, cfx_relation r, cfx_dim d)
 {
     answer a;
     switch (r) {
-    case CFX_EQ:
-        return ask_eq(env, d);
+    case CFX_EQ: return ask_eq(env, d);
     case CFX_NE:
         a = ask_eq(env, d);
         return a == UNKNOWN ? a : a == YES ? NO : YES;
-    case CFX_LE:
-        return ask_le(env, d);
-    case CFX_LT:
-        return ask_le(env, cfx_dim_affine(1, d, 1));
+    case CFX_LE: return ask_le(env, d);
+    case CFX_LT: return ask_le(env, cfx_dim_affine(1, d, 1));
     }
     return UNKNOWN;
 }
@@ -399,9 +396,8 @@ static bool question(cfx_shape_env *env, cfx_relation r, cfx_dim a, cfx_dim b,
     cfx_dim d = difference(env, a, b);
     if (!cfx_dim_is_bad(d)) {
         answer found = ask(env, r, d);
-        yes = found == YES ||
-              (found == UNKNOWN && env && may_record &&
-               cfx_env_record(env, r, d));
+        yes = found == YES || (found == UNKNOWN && env && may_record &&
+                               cfx_env_record(env, r, d));
     }
     cfx_env_unlock(env);
     return yes;

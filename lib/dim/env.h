@@ -10,12 +10,14 @@
 /* A range's ends; CFX_INF is no integer of a dim. */
 #define CFX_INF INT64_MAX
 
-typedef struct cfx_range { int64_t lo, hi; } cfx_range;
+typedef struct cfx_range {
+    int64_t lo, hi;
+} cfx_range;
 
 typedef struct cfx_symbol_facts {
     cfx_dim symbol; /* CFX_DIM_BAD: nothing is known */
     cfx_range range;
-    cfx_dim equals; /* fixed to this by a guard; CFX_DIM_BAD: free */
+    cfx_dim equals;      /* fixed to this by a guard; CFX_DIM_BAD: free */
     int64_t every, from; /* congruent to `from` modulo `every` */
     bool unbacked;
 } cfx_symbol_facts;
@@ -39,27 +41,30 @@ typedef struct cfx_undo {
     uint64_t replaced;
     bool overflow;
     size_t n;
-    struct { cfx_dim symbol; cfx_symbol_facts was; } known[32];
+    struct {
+        cfx_dim symbol;
+        cfx_symbol_facts was;
+    } known[32];
 } cfx_undo;
 
 struct cfx_shape_env {
     cfx_context *ctx;
     cfx_exprs *table;
-    cfx_mutex lock;       /* recursive */
+    cfx_mutex lock;          /* recursive */
     cfx_symbol_facts *known; /* by symbol number minus the first */
     size_t known_cap;
     int64_t known_from;
-    cfx_dim *symbol;      /* in order of creation */
+    cfx_dim *symbol; /* in order of creation */
     size_t symbols, symbol_cap;
-    size_t equalities;    /* how often symbols got an `equals` or `every` */
-    uint64_t replaced;    /* which these may be, as in cfx_expr */
-    size_t facts_at;      /* `equalities` when the facts were resolved */
-    cfx_undo *undo;       /* of the guard that is being recorded */
-    bool in_cases;        /* a proof by cases is being tried */
+    size_t equalities; /* how often symbols got an `equals` or `every` */
+    uint64_t replaced; /* which these may be, as in cfx_expr */
+    size_t facts_at;   /* `equalities` when the facts were resolved */
+    cfx_undo *undo;    /* of the guard that is being recorded */
+    bool in_cases;     /* a proof by cases is being tried */
     cfx_fact *fact;
     size_t facts, fact_cap;
-    cfx_arena arena;      /* texts of guards */
-    cfx_map texts;        /* the guards by their text */
+    cfx_arena arena; /* texts of guards */
+    cfx_map texts;   /* the guards by their text */
     const char **guard;
     size_t guards, guard_cap;
     int64_t unbacked;
@@ -95,7 +100,8 @@ cfx_range cfx_dim_range(cfx_shape_env *env, cfx_dim d);
 CFX_INLINE const cfx_fact *cfx_env_fact(const cfx_shape_env *env, size_t i)
 {
     return env && i < env->facts && i < CFX_FACTS_USED
-               ? &env->fact[env->facts - 1 - i] : NULL;
+               ? &env->fact[env->facts - 1 - i]
+               : NULL;
 }
 
 /* Is d >= 0 provable? d > 0? d < 0? With the lock held. */

@@ -98,7 +98,8 @@ static uint32_t hash_of(cfx_expr_kind kind, int64_t c, int64_t den,
     for (size_t i = 0; i < n; i++) {
         /* By the operands' own hashes: addresses differ between runs. */
         uint64_t of = cfx_dim_is_int(term[i].of)
-                          ? term[i].of.bits : cfx_expr_of(term[i].of)->hash;
+                          ? term[i].of.bits
+                          : cfx_expr_of(term[i].of)->hash;
         h = cfx_mix64(h ^ cfx_mix64((uint64_t)term[i].k * 3 + of));
     }
     return (uint32_t)(h >> 32);
@@ -154,8 +155,8 @@ static cfx_expr *insert(cfx_exprs *t, cfx_expr *e, uint32_t hash)
     return e;
 }
 
-static cfx_dim intern(cfx_exprs *t, cfx_expr_kind kind, int64_t c,
-                      int64_t den, const cfx_term *term, size_t n)
+static cfx_dim intern(cfx_exprs *t, cfx_expr_kind kind, int64_t c, int64_t den,
+                      const cfx_term *term, size_t n)
 {
     unsigned depth;
     uint32_t weight;
@@ -165,14 +166,16 @@ static cfx_dim intern(cfx_exprs *t, cfx_expr_kind kind, int64_t c,
     cfx_mutex_lock(&t->lock);
     cfx_expr *e = t->bucket[hash & (t->cap - 1)];
     while (e && !(e->hash == hash && e->kind == kind && e->c == c &&
-                  e->den == den && e->n == n &&
-                  same_terms(e->term, term, n)))
+                  e->den == den && e->n == n && same_terms(e->term, term, n)))
         e = e->next;
     if (!e) {
         e = cfx_arena_alloc(&t->arena, sizeof(*e) + n * sizeof(*term));
         if (e) {
-            *e = (cfx_expr){.c = c, .den = den, .n = (uint32_t)n,
-                            .weight = weight, .depth = (uint16_t)depth,
+            *e = (cfx_expr){.c = c,
+                            .den = den,
+                            .n = (uint32_t)n,
+                            .weight = weight,
+                            .depth = (uint16_t)depth,
                             .kind = (uint8_t)kind};
             memcpy(e->term, term, n * sizeof(*term));
             insert(t, e, hash);
@@ -189,8 +192,12 @@ static cfx_expr *new_symbol(cfx_exprs *t, const char *name, size_t len,
     char *copy = e ? cfx_arena_strdup(&t->arena, name, len) : NULL;
     if (!copy)
         return NULL;
-    *e = (cfx_expr){.name = copy, .c = t->symbols++, .den = 1, .weight = 1,
-                    .depth = 1, .kind = CFX_EXPR_SYMBOL};
+    *e = (cfx_expr){.name = copy,
+                    .c = t->symbols++,
+                    .den = 1,
+                    .weight = 1,
+                    .depth = 1,
+                    .kind = CFX_EXPR_SYMBOL};
     return insert(t, e, hash);
 }
 
@@ -199,8 +206,8 @@ cfx_dim cfx_expr_symbol(cfx_exprs *t, const char *name, size_t len)
     uint32_t hash = cfx_hash(name, len);
     cfx_mutex_lock(&t->lock);
     cfx_expr *e = t->bucket[hash & (t->cap - 1)];
-    while (e && !(e->kind == CFX_EXPR_SYMBOL &&
-                  !strncmp(e->name, name, len) && !e->name[len]))
+    while (e && !(e->kind == CFX_EXPR_SYMBOL && !strncmp(e->name, name, len) &&
+                  !e->name[len]))
         e = e->next;
     if (!e)
         e = new_symbol(t, name, len, hash);
@@ -309,8 +316,7 @@ void cfx_sum_view(cfx_sum *s, cfx_dim d)
     }
     const cfx_expr *e = cfx_expr_of(d);
     if (e->kind == CFX_EXPR_SUM)
-        *s = (cfx_sum){.c = e->c, .den = e->den, .n = e->n,
-                       .term = e->term};
+        *s = (cfx_sum){.c = e->c, .den = e->den, .n = e->n, .term = e->term};
     else
         view_one(s, d);
 }
@@ -388,8 +394,10 @@ static cfx_dim combine(cfx_dim a, cfx_dim b, int sign)
     cfx_factors_view(&fb, b);
     size_t n = 0;
     for (size_t i = 0, j = 0; i < fa.n || j < fb.n;) {
-        int order = i == fa.n ? 1 : j == fb.n ? -1
-                    : cfx_dim_compare(fa.term[i].of, fb.term[j].of);
+        int order = i == fa.n ? 1
+                    : j == fb.n
+                        ? -1
+                        : cfx_dim_compare(fa.term[i].of, fb.term[j].of);
         cfx_term f = order <= 0 ? fa.term[i++] : (cfx_term){0, fb.term[j].of};
         if (order >= 0)
             f.k += sign * fb.term[j++].k;
@@ -648,8 +656,8 @@ static cfx_dim mul_sums(cfx_dim a, cfx_dim b)
         cfx_poly_term(&p, k, sb.term[j].of);
         for (size_t i = 0; i < sa.n && !p.bad; i++) {
             p.bad |= __builtin_mul_overflow(sa.term[i].k, sb.term[j].k, &k);
-            cfx_poly_term(&p, k, cfx_expr_product(sa.term[i].of,
-                                                  sb.term[j].of));
+            cfx_poly_term(&p, k,
+                          cfx_expr_product(sa.term[i].of, sb.term[j].of));
         }
     }
     cfx_poly_over(&p, sa.den);
@@ -665,7 +673,8 @@ cfx_dim cfx_dim_mul_symbols(cfx_shape_env *env, cfx_dim a, cfx_dim b)
     int64_t v;
     if (cfx_dim_is_int(a) && cfx_dim_is_int(b))
         return __builtin_mul_overflow(cfx_dim_value(a), cfx_dim_value(b), &v)
-                   ? CFX_DIM_BAD : cfx_dim_int(v);
+                   ? CFX_DIM_BAD
+                   : cfx_dim_int(v);
     if (cfx_dim_is_int(a))
         return cfx_dim_affine(cfx_dim_value(a), b, 0);
     if (cfx_dim_is_int(b))

@@ -33,8 +33,8 @@ typedef enum cfx_expr_kind {
     CFX_EXPR_MOD,      /* term[0] % term[1] */
     CFX_EXPR_MIN,      /* of two terms or more, sorted */
     CFX_EXPR_MAX,
-    CFX_EXPR_PRODUCT,  /* of term[i].of to the power term[i].k, sorted */
-    CFX_EXPR_SUM       /* c + term[i].k * term[i].of ..., largest first, over
+    CFX_EXPR_PRODUCT, /* of term[i].of to the power term[i].k, sorted */
+    CFX_EXPR_SUM      /* c + term[i].k * term[i].of ..., largest first, over
                           den */
 } cfx_expr_kind;
 

@@ -169,7 +169,8 @@ static cfx_dim extremum(cfx_shape_env *env, cfx_expr_kind kind, cfx_dim a,
         return CFX_DIM_BAD;
     if (cfx_dim_is_int(a) && cfx_dim_is_int(b))
         return ((int64_t)a.bits < (int64_t)b.bits) == (kind == CFX_EXPR_MIN)
-                   ? a : b;
+                   ? a
+                   : b;
     if (cfx_dim_same(a, b))
         return a;
     /* a/p and b/q are (a*q)/(p*q) and (b*p)/(p*q). */
@@ -188,8 +189,7 @@ static cfx_dim extremum(cfx_shape_env *env, cfx_expr_kind kind, cfx_dim a,
     cfx_env_unlock(env);
     if (!ok)
         return CFX_DIM_BAD;
-    return cfx_dim_over(o.n == 1 ? o.of[0] : atom_around(env, &o, table),
-                        den);
+    return cfx_dim_over(o.n == 1 ? o.of[0] : atom_around(env, &o, table), den);
 }
 
 cfx_dim cfx_dim_min(cfx_shape_env *env, cfx_dim a, cfx_dim b)

@@ -57,8 +57,7 @@ static bool be_congruent(cfx_shape_env *env, cfx_dim symbol, int64_t every,
     /* from + every*t is k->from modulo k->every. */
     int64_t g = cfx_gcd(every, k->every), both, m = k->every / g;
     int64_t off = k->from - from;
-    if (off % g || __builtin_mul_overflow(every, m, &both) ||
-        both > INT32_MAX)
+    if (off % g || __builtin_mul_overflow(every, m, &both) || both > INT32_MAX)
         return off % g == 0;
     int64_t t = cfx_floormod_int(off / g, m);
     t = t * inverse(every / g, m) % m;
@@ -102,8 +101,8 @@ static bool is_remainder(cfx_dim d, cfx_dim *x, int64_t *m, int64_t *r)
         *x = e->term[0].of;
         *m = cfx_dim_value(e->term[1].of);
         int64_t k = t.k;
-        cfx_dim rest = cfx_dim_sub(
-            NULL, d, cfx_dim_mul(NULL, cfx_dim_int(k), t.of));
+        cfx_dim rest = cfx_dim_sub(NULL, d,
+                                   cfx_dim_mul(NULL, cfx_dim_int(k), t.of));
         if (e->kind == CFX_EXPR_FLOORDIV) {
             if (*m <= 1 || k % *m)
                 continue;
@@ -169,8 +168,8 @@ static bool solve(cfx_shape_env *env, cfx_dim d, bool *solved)
         cfx_term t = s.term[i];
         if (!cfx_dim_is_kind(t.of, CFX_EXPR_SYMBOL))
             continue;
-        cfx_dim rest = cfx_dim_sub(
-            env, d, cfx_dim_mul(env, cfx_dim_int(t.k), t.of));
+        cfx_dim rest = cfx_dim_sub(env, d,
+                                   cfx_dim_mul(env, cfx_dim_int(t.k), t.of));
         if (cfx_dim_is_int(rest))
             return cfx_dim_value(rest) % t.k == 0 &&
                    replace(env, t.of,
@@ -312,8 +311,7 @@ static bool is_consistent(cfx_shape_env *env)
         cfx_dim d = cfx_env_resolve(env, f->d);
         if (cfx_dim_is_bad(d))
             continue;
-        if (f->nonzero ? cfx_dim_is(d, 0)
-                       : cfx_dim_range(env, d).hi < 0)
+        if (f->nonzero ? cfx_dim_is(d, 0) : cfx_dim_range(env, d).hi < 0)
             return false;
     }
     return true;
@@ -332,7 +330,8 @@ static void take_back(cfx_shape_env *env, const cfx_undo *u)
 
 static bool assume_or_take_back(cfx_shape_env *env, cfx_relation r, cfx_dim d)
 {
-    cfx_undo u = {.facts = env->facts, .equalities = env->equalities,
+    cfx_undo u = {.facts = env->facts,
+                  .equalities = env->equalities,
                   .replaced = env->replaced};
     env->undo = &u;
     bool ok = assume(env, r, d) && is_consistent(env);

@@ -8,8 +8,14 @@
 #include "dim/env.h"
 
 /* The limit of nested rules. */
-enum { TRIES = 4, STEPS = 40, SHIFT_TERMS_MAX = 32, SHIFT_DEGREE_MAX = 6,
-       OPERANDS_TRIED = 4, FACTS_TOGETHER = 6 };
+enum {
+    TRIES = 4,
+    STEPS = 40,
+    SHIFT_TERMS_MAX = 32,
+    SHIFT_DEGREE_MAX = 6,
+    OPERANDS_TRIED = 4,
+    FACTS_TOGETHER = 6
+};
 
 /* ---- Integers with infinities ---- */
 
@@ -122,8 +128,8 @@ static cfx_range product_range(cfx_shape_env *env, const cfx_expr *e)
 {
     cfx_range r = {1, 1};
     for (size_t i = 0; i < e->n; i++)
-        r = mul_range(r, power_range(cfx_dim_range(env, e->term[i].of),
-                                     e->term[i].k));
+        r = mul_range(
+            r, power_range(cfx_dim_range(env, e->term[i].of), e->term[i].k));
     return r;
 }
 
@@ -172,12 +178,9 @@ cfx_range cfx_dim_range(cfx_shape_env *env, cfx_dim d)
         return mod_range(cfx_dim_range(env, e->term[0].of),
                          cfx_dim_range(env, e->term[1].of));
     case CFX_EXPR_MIN:
-    case CFX_EXPR_MAX:
-        return extremum_range(env, e);
-    case CFX_EXPR_PRODUCT:
-        return product_range(env, e);
-    case CFX_EXPR_SUM:
-        return sum_range(env, e);
+    case CFX_EXPR_MAX: return extremum_range(env, e);
+    case CFX_EXPR_PRODUCT: return product_range(env, e);
+    case CFX_EXPR_SUM: return sum_range(env, e);
     }
     return everything;
 }
@@ -247,8 +250,7 @@ static cfx_dim with_end(cfx_shape_env *env, cfx_dim d, cfx_term t,
 
 /* y*(x//y) lies in x - y + 1 .. x for y > 0: take the end that minimizes the
  * sum, and multiply the other terms by y. */
-static int64_t bound_by_division(proof *p, cfx_dim d, cfx_term t,
-                                 int tries)
+static int64_t bound_by_division(proof *p, cfx_dim d, cfx_term t, int tries)
 {
     const cfx_expr *e = cfx_expr_of(t.of);
     cfx_dim end = e->term[0].of, y = e->term[1].of;
@@ -262,8 +264,7 @@ static int64_t bound_by_division(proof *p, cfx_dim d, cfx_term t,
 
 /* x % y lies in 0 .. y - 1 for y > 0, and is at most x where that is not
  * negative. */
-static int64_t bound_by_remainder(proof *p, cfx_dim d, cfx_term t,
-                                  int tries)
+static int64_t bound_by_remainder(proof *p, cfx_dim d, cfx_term t, int tries)
 {
     const cfx_expr *e = cfx_expr_of(t.of);
     cfx_dim one = cfx_dim_int(1), zero = cfx_dim_int(0);
@@ -279,8 +280,8 @@ static int64_t bound_by_remainder(proof *p, cfx_dim d, cfx_term t,
 }
 
 /* A bound of x in the case that operand i is the extremum e. */
-static int64_t bound_in_case(proof *p, cfx_dim x, const cfx_expr *e,
-                             size_t i, int tries)
+static int64_t bound_in_case(proof *p, cfx_dim x, const cfx_expr *e, size_t i,
+                             int tries)
 {
     int64_t b = lower_bound(p, x, tries - 1);
     for (size_t j = 0; j < e->n && b < 0; j++) {
@@ -288,8 +289,7 @@ static int64_t bound_in_case(proof *p, cfx_dim x, const cfx_expr *e,
         if (e->kind == CFX_EXPR_MIN)
             gap = cfx_dim_neg(p->env, gap);
         x = cfx_dim_sub(p->env, x, gap);
-        if (i != j && !cfx_dim_is_bad(x) &&
-            lower_bound(p, x, tries - 1) >= 0)
+        if (i != j && !cfx_dim_is_bad(x) && lower_bound(p, x, tries - 1) >= 0)
             b = 0;
         x = cfx_dim_add(p->env, x, gap);
     }
@@ -332,12 +332,10 @@ static int64_t bound_by_atom(proof *p, cfx_dim d, int tries)
                 return bound_by_remainder(p, d, s.term[i], tries);
             break;
         case CFX_EXPR_MIN:
-        case CFX_EXPR_MAX:
-            return bound_by_operands(p, d, s.term[i], tries);
+        case CFX_EXPR_MAX: return bound_by_operands(p, d, s.term[i], tries);
         case CFX_EXPR_SYMBOL:
         case CFX_EXPR_PRODUCT:
-        case CFX_EXPR_SUM:
-            break;
+        case CFX_EXPR_SUM: break;
         }
     }
     return -CFX_INF;
@@ -347,8 +345,8 @@ static int64_t bound_by_atom(proof *p, cfx_dim d, int tries)
 static int64_t lower_bound(proof *p, cfx_dim d, int tries)
 {
     int64_t b = cfx_dim_range(p->env, d).lo;
-    if (b >= 0 || !cfx_dim_is_expr(d) || tries == 0 ||
-        --p->steps < 0 || cfx_expr_of(d)->weight > CFX_PROOF_WEIGHT_MAX)
+    if (b >= 0 || !cfx_dim_is_expr(d) || tries == 0 || --p->steps < 0 ||
+        cfx_expr_of(d)->weight > CFX_PROOF_WEIGHT_MAX)
         return b;
     int64_t more = bound_by_shift(p->env, d);
     b = more > b ? more : b;
@@ -405,8 +403,8 @@ static bool ge0_by_facts(cfx_shape_env *env, cfx_dim d)
     }
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
-            if (i != j && cfx_prove_ge0_plainly(
-                              env, less_fact(env, rest[i], first[j])))
+            if (i != j &&
+                cfx_prove_ge0_plainly(env, less_fact(env, rest[i], first[j])))
                 return true;
     return false;
 }
@@ -422,8 +420,8 @@ static cfx_dim reworded(cfx_shape_env *env, cfx_dim d)
         return CFX_DIM_BAD;
     cfx_dim x = e->term[0].of, y = e->term[1].of;
     if (e->kind == CFX_EXPR_MOD)
-        return cfx_dim_sub(env, x, cfx_dim_mul(
-            env, y, cfx_dim_floordiv(env, x, y)));
+        return cfx_dim_sub(env, x,
+                           cfx_dim_mul(env, y, cfx_dim_floordiv(env, x, y)));
     if (e->kind == CFX_EXPR_MIN)
         return cfx_dim_sub(env, cfx_dim_add(env, x, y),
                            cfx_dim_max(env, x, y));

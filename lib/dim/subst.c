@@ -84,8 +84,7 @@ static void list_after(const cfx_expr *e, const char *last, cfx_dim *first)
 {
     if (!e->symbols)
         return;
-    if (e->kind == CFX_EXPR_SYMBOL &&
-        (!last || strcmp(e->name, last) > 0) &&
+    if (e->kind == CFX_EXPR_SYMBOL && (!last || strcmp(e->name, last) > 0) &&
         (cfx_dim_is_bad(*first) ||
          strcmp(e->name, cfx_expr_of(*first)->name) < 0))
         *first = (cfx_dim){(uint64_t)(uintptr_t)e + 1};

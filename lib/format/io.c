@@ -82,7 +82,8 @@ cfx_status cfx_file_read_at(cfx_context *ctx, int fd, void *to, size_t n,
         if (got < 0)
             return cfx_fail_errno(err, NULL);
         if (got == 0)
-            return cfx_fail(err, CFX_EIO, "the file became shorter while it "
+            return cfx_fail(err, CFX_EIO,
+                            "the file became shorter while it "
                             "was read");
         p += got;
         n -= (size_t)got;
@@ -141,8 +142,10 @@ static cfx_status bytes_read_fd(cfx_bytes *b, int fd, size_t limit,
     if (!fstat(fd, &info) && S_ISREG(info.st_mode) && info.st_size > 0)
         cap = (size_t)info.st_size + 1;
     if (cap > limit && cap - 1 > limit)
-        return cfx_fail(err, CFX_ELIMIT, "has %zu bytes, more than the %zu "
-                        "that are read", cap - 1, limit);
+        return cfx_fail(err, CFX_ELIMIT,
+                        "has %zu bytes, more than the %zu "
+                        "that are read",
+                        cap - 1, limit);
     b->data = cfx_block_alloc(b->ctx, cap);
     if (!b->data)
         return cfx_no_memory(err);
@@ -160,8 +163,10 @@ static cfx_status bytes_read_fd(cfx_bytes *b, int fd, size_t limit,
         if (got > 0)
             b->len += (size_t)got;
         if (b->len > limit)
-            return cfx_fail(err, CFX_ELIMIT, "has more than the %zu bytes "
-                            "that are read", limit);
+            return cfx_fail(err, CFX_ELIMIT,
+                            "has more than the %zu bytes "
+                            "that are read",
+                            limit);
         cfx_status st = cfx_context_check(b->ctx, err);
         if (st)
             return st;
@@ -293,8 +298,9 @@ static int take_name(cfx_outfile *f, int fd)
         }
         int got = fd < 0 ? open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                                 0666)
-                : linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW)
-                    ? -1 : fd;
+                  : linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW)
+                      ? -1
+                      : fd;
         if (got >= 0) {
             /* The first byte is set last: a signal handler removes the file
              * with this name, and a prefix may name another file. */
@@ -396,8 +402,8 @@ static cfx_status open_to_write(cfx_outfile *f, const char *path,
     return CFX_OK;
 }
 
-cfx_status cfx_outfile_open(cfx_outfile *f, cfx_context *ctx,
-                            const char *path, cfx_error *err)
+cfx_status cfx_outfile_open(cfx_outfile *f, cfx_context *ctx, const char *path,
+                            cfx_error *err)
 {
     *f = (cfx_outfile){.ctx = ctx};
     cfx_status st = open_to_write(f, path, err);

@@ -67,11 +67,11 @@ cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
                            cfx_tensors_fn *fn, void *user, cfx_error *err);
 
 /* The rows of the tables of formats. */
-#define TENSOR_FORMAT(name) \
+#define TENSOR_FORMAT(name)                                                   \
     extern const cfx_tensor_format cfx_tensor_format__##name;
 #include "format/tensors/tensor_formats.def"
 #undef TENSOR_FORMAT
-#define MODEL_FORMAT(name) \
+#define MODEL_FORMAT(name)                                                    \
     extern const cfx_model_format cfx_model_format__##name;
 #include "format/model_formats.def"
 #undef MODEL_FORMAT

@@ -72,9 +72,9 @@ static bool owner_path(struct match *m, const char *name)
 /* Is the owner of a state before `*at` in the tree? Otherwise move there. */
 static bool restarts(struct match *m, const cfx_module **at, const char *name)
 {
-    const cfx_module *owner =
-        owner_path(m, name) ? cfx_module_at(m->gm, cfx_buf_str(&m->path))
-                            : NULL;
+    const cfx_module *owner = owner_path(m, name)
+                                  ? cfx_module_at(m->gm, cfx_buf_str(&m->path))
+                                  : NULL;
     const cfx_module *next = *at;
 
     while (owner && next && next != owner)
@@ -127,8 +127,8 @@ static bool is_parameter(struct match *m, const cfx_named_tensor *item,
     const cfx_map_entry *bare = cfx_map_get(&m->bare, item->name,
                                             strlen(item->name));
 
-    return cfx_dtype_is_float(t) &&
-           !cfx_module__names_statistic(last) && !(bare && bare->v.u);
+    return cfx_dtype_is_float(t) && !cfx_module__names_statistic(last) &&
+           !(bare && bare->v.u);
 }
 
 /* The module at the path m->path; missing parents become empty modules, since
@@ -208,8 +208,7 @@ static cfx_status place(struct match *m, const cfx_named_tensor *item,
                         item->name);
     cfx_status st = owner ? CFX_OK : make_parents(&owner, m, err);
     const cfx_state bare = {last, item->tensor,
-                            is_argument || !is_parameter(m, item, last),
-                            true};
+                            is_argument || !is_parameter(m, item, last), true};
     if (!st)
         st = state ? cfx_module_set(owner, last, item->tensor, err)
                    : cfx_module__add_state(owner, &bare, err);
@@ -227,7 +226,8 @@ static cfx_status place_all(void *user, const cfx_tensors *weights,
     for (size_t i = 0; i < weights->n && !st; i++)
         st = weights->item[i].name[0]
                  ? place(m, &weights->item[i], err)
-                 : cfx_fail(err, CFX_ENAME, "has a tensor without a name, "
+                 : cfx_fail(err, CFX_ENAME,
+                            "has a tensor without a name, "
                             "where weights have names");
     if (st)
         cfx_fail_at(err, "%s", path);
@@ -239,7 +239,7 @@ struct source {
     const char *path; /* NULL: memory */
     const void *data;
     size_t size;
-    bool in_place;    /* mapped, or borrowed */
+    bool in_place; /* mapped, or borrowed */
 };
 
 static cfx_status place_memory(struct match *m, const struct source *from,
@@ -286,8 +286,9 @@ cfx_status cfx_module_load_weights(cfx_module *m, const char *path, bool map,
 cfx_status cfx_module_parse_weights(cfx_module *m, const void *data,
                                     size_t size, bool borrow, cfx_error *err)
 {
-    return read_weights(m, &(struct source){.data = data, .size = size,
-                                            .in_place = borrow}, err);
+    return read_weights(
+        m, &(struct source){.data = data, .size = size, .in_place = borrow},
+        err);
 }
 
 /* ---- Loading ---- */
@@ -327,8 +328,8 @@ cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
     *out = NULL;
     cfx_error_clear(err);
     if (options)
-        memcpy(&o, options, options->size < sizeof(o) ? options->size
-                                                      : sizeof(o));
+        memcpy(&o, options,
+               options->size < sizeof(o) ? options->size : sizeof(o));
     cfx_status st = cfx_model__read(out, ctx, path, err);
     if (!st)
         st = load_weights(*out, path, &o, err);

@@ -24,10 +24,10 @@ static cfx_status check_type(const char *name, const cfx_tensor *want,
     char x[128], y[128];
     cfx_tensor_format_type(want, x, sizeof(x));
     cfx_tensor_format_type(have, y, sizeof(y));
-    return strcmp(x, y) ? cfx_fail(err, CFX_ESHAPE,
-                                   "%s is %s, the model expects %s", name, y,
-                                   x)
-                        : CFX_OK;
+    return strcmp(x, y)
+               ? cfx_fail(err, CFX_ESHAPE, "%s is %s, the model expects %s",
+                          name, y, x)
+               : CFX_OK;
 }
 
 static cfx_status pair(void *user, const char *name, cfx_tensor *t)
@@ -53,9 +53,11 @@ static cfx_status pair(void *user, const char *name, cfx_tensor *t)
 static cfx_status fill_value(void *user, cfx_value v, cfx_value *out)
 {
     const filling *f = user;
-    const cfx_map_entry *e = v.kind != CFX_TENSOR ? NULL
-        : cfx_map_get(&f->by_tensor, (const char *)&v.u.tensor,
-                      sizeof(v.u.tensor));
+    const cfx_map_entry *e = v.kind != CFX_TENSOR
+                                 ? NULL
+                                 : cfx_map_get(&f->by_tensor,
+                                               (const char *)&v.u.tensor,
+                                               sizeof(v.u.tensor));
     *out = cfx_value_ref(e ? cfx_value_of_tensor(e->v.p) : v);
     return CFX_OK;
 }
@@ -113,8 +115,7 @@ static cfx_status refuse_left(const cfx_map *by_name, cfx_error *err)
 {
     for (size_t i = 0; i < by_name->cap; i++)
         if (by_name->entry[i].key)
-            return cfx_fail(err, CFX_ENAME,
-                            "has '%s', which the model lacks",
+            return cfx_fail(err, CFX_ENAME, "has '%s', which the model lacks",
                             by_name->entry[i].key);
     return CFX_OK;
 }

@@ -51,8 +51,8 @@ cfx_status cfx_model__read(cfx_module **out, cfx_context *ctx,
 
     if (!format)
         format = cfx_model_format_of_name(path);
-    return (format && format->read ? format : formats[0])->read(out, ctx, path,
-                                                                err);
+    return (format && format->read ? format : formats[0])
+        ->read(out, ctx, path, err);
 }
 
 cfx_status cfx_model_save(const char *path, const cfx_module *gm,
@@ -63,10 +63,12 @@ cfx_status cfx_model_save(const char *path, const cfx_module *gm,
 
     cfx_error_clear(err);
     if (options)
-        memcpy(&o, options, options->size < sizeof(o) ? options->size
-                                                      : sizeof(o));
+        memcpy(&o, options,
+               options->size < sizeof(o) ? options->size : sizeof(o));
     format = format ? format : formats[0];
     return format->write ? format->write(path, gm, &o, err)
-                         : cfx_fail(err, CFX_EUNSUPPORTED, "%s: models are "
-                                    "read from such a file, not written", path);
+                         : cfx_fail(err, CFX_EUNSUPPORTED,
+                                    "%s: models are "
+                                    "read from such a file, not written",
+                                    path);
 }

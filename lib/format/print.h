@@ -61,8 +61,8 @@ enum {
 /* A printer of values. Members other than `out` and `style` may be zero. */
 typedef struct cfx_values {
     cfx_out *out;
-    int style; /* cfx_value_style or one of the above */
-    bool colored; /* literals, in the style CODE */
+    int style;        /* cfx_value_style or one of the above */
+    bool colored;     /* literals, in the style CODE */
     size_t max_items; /* of aggregates, then how many there are; 0: all */
     /* The text for a node; NULL: its name. */
     const char *(*node_name)(void *user, const cfx_node *n);
@@ -119,12 +119,11 @@ extern const char *const cfx_print__shape_kinds[CFX_SHAPE_KINDS];
 typedef struct cfx_code_frame {
     const char *class_name; /* NULL: no class line */
     size_t indent;
-    size_t lines;           /* how many were printed before; counted on */
+    size_t lines; /* how many were printed before; counted on */
 } cfx_code_frame;
 
-void cfx_out__code(cfx_out *o, const cfx_graph *g,
-                   const cfx_code_options *how, cfx_code_frame *frame,
-                   cfx_error *err);
+void cfx_out__code(cfx_out *o, const cfx_graph *g, const cfx_code_options *how,
+                   cfx_code_frame *frame, cfx_error *err);
 
 /* The comment above a node's line in verbose code, without a newline. */
 void cfx_print__summary(cfx_out *o, const cfx_node *n,
@@ -158,7 +157,7 @@ cfx_status cfx_numbering_get(cfx_numbering *n, const cfx_tensor *t,
 /* Construct a module from the arguments of m, with the state that these imply.
  * NULL if m has no constructor, or neither state nor children. */
 cfx_status cfx_model__remake(cfx_module **fresh, const cfx_module *m,
-                                cfx_error *err);
+                             cfx_error *err);
 /* Do type and shape agree, and are both parameters or both buffers? */
 bool cfx_model__same_state(const cfx_state *a, const cfx_state *b);
 

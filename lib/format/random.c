@@ -104,11 +104,10 @@ static void chunk_of(const struct fill *f, uint64_t begin, int n, double *out)
         break;
     case BIT:
         for (int i = 0; i < n; i++)
-            out[i] = (double)(cfx_random_bits(f->key, begin + (uint64_t)i) & 1);
+            out[i] = (double)(cfx_random_bits(f->key, begin + (uint64_t)i) &
+                              1);
         break;
-    case ZERO:
-        memset(out, 0, (size_t)n * sizeof(*out));
-        break;
+    case ZERO: memset(out, 0, (size_t)n * sizeof(*out)); break;
     }
 }
 
@@ -118,7 +117,10 @@ static void chunk_of(const struct fill *f, uint64_t begin, int n, double *out)
  * fewer bits, gives what rounding the double itself would. */
 static float round_to_odd(double x)
 {
-    union { float f; uint32_t u; } y = {.f = (float)x};
+    union {
+        float f;
+        uint32_t u;
+    } y = {.f = (float)x};
 
     if ((double)y.f == x)
         return y.f;
@@ -137,14 +139,13 @@ static void store(const struct fill *f, int64_t begin, int n, const double *x)
         for (int i = 0; i < n; i++)
             ((float *)(void *)to)[i] = (float)x[i];
         break;
-    case CFX_F64:
-        memcpy(to, x, (size_t)n * sizeof(*x));
-        break;
+    case CFX_F64: memcpy(to, x, (size_t)n * sizeof(*x)); break;
     default:
         for (int i = 0; i < n; i++, to += cfx_dtype_size(f->dtype))
             cfx_element_set_double(f->dtype, to,
                                    cfx_dtype_is_float(f->dtype)
-                                       ? (double)round_to_odd(x[i]) : x[i]);
+                                       ? (double)round_to_odd(x[i])
+                                       : x[i]);
     }
 }
 
@@ -181,10 +182,12 @@ cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed, const char *name,
     int64_t shape[CFX_MAX_RANK];
 
     if (cfx_tensor_is_meta(t))
-        return cfx_fail(err, CFX_EINVAL, "a tensor without memory cannot be "
+        return cfx_fail(err, CFX_EINVAL,
+                        "a tensor without memory cannot be "
                         "filled");
     f.rule = cfx_dtype_is_float((cfx_dtype)t->dtype) ? SCALED
-             : t->dtype == CFX_BOOL                  ? BIT : DIGIT;
+             : t->dtype == CFX_BOOL                  ? BIT
+                                                     : DIGIT;
     if (cfx_tensor_is_contiguous(t))
         return fill(t, f, err);
     for (int i = 0; i < t->rank; i++)
@@ -202,16 +205,19 @@ cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed, const char *name,
 
 /* ---- Weights ---- */
 
-static bool is_node(cfx_value v) { return v.kind == CFX_NODE; }
+static bool is_node(cfx_value v)
+{
+    return v.kind == CFX_NODE;
+}
 
 /* The spellings of one operation; methods follow behind "Tensor.". */
 static const char *const sums[] = {
     "operator.add", "_operator.add", "operator.iadd", "_operator.iadd",
-    "torch.add", "Tensor.add", "Tensor.add_", NULL,
+    "torch.add",    "Tensor.add",    "Tensor.add_",   NULL,
 };
 static const char *const products[] = {
     "operator.mul", "_operator.mul", "operator.imul", "_operator.imul",
-    "torch.mul", "Tensor.mul", "Tensor.mul_", NULL,
+    "torch.mul",    "Tensor.mul",    "Tensor.mul_",   NULL,
 };
 
 /* Is it one of these operations, on two nodes? */

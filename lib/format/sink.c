@@ -90,13 +90,9 @@ cfx_status cfx_out_finish(cfx_out *o, cfx_error *err)
 {
     flush(o);
     switch (o->status) {
-    case CFX_OK:
-        return CFX_OK;
-    case CFX_ENOMEM:
-        return cfx_no_memory(err);
-    case CFX_EIO:
-        return cfx_fail(err, CFX_EIO, "the text cannot be written");
-    default:
-        return cfx_fail(err, o->status, "the text was refused");
+    case CFX_OK: return CFX_OK;
+    case CFX_ENOMEM: return cfx_no_memory(err);
+    case CFX_EIO: return cfx_fail(err, CFX_EIO, "the text cannot be written");
+    default: return cfx_fail(err, o->status, "the text was refused");
     }
 }

@@ -46,8 +46,7 @@ void cfx_alias_sets__release(cfx_alias_sets *s)
     *s = (cfx_alias_sets){0};
 }
 
-cfx_status cfx_alias_sets__add(cfx_alias_sets *s, size_t count,
-                               cfx_error *err)
+cfx_status cfx_alias_sets__add(cfx_alias_sets *s, size_t count, cfx_error *err)
 {
     if (s->n + count > UINT32_MAX)
         return cfx_no_memory(err);

@@ -46,7 +46,7 @@ typedef struct cfx_alias_sets {
     struct cfx_alias_item {
         uint32_t up;    /* parent; smaller */
         uint32_t flags; /* of the set with this name */
-    } *item;
+    } * item;
     size_t n, cap;
 } cfx_alias_sets;
 

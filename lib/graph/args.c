@@ -16,12 +16,13 @@ cfx_status cfx_graph__check_input(const cfx_graph *g, const cfx_node *n,
     if (n->erased)
         return cfx_fail(err, CFX_EGRAPH,
                         "Argument '%s' of Node '%s' was erased from this"
-                        " Graph", n->name, of);
+                        " Graph",
+                        n->name, of);
     return CFX_OK;
 }
 
-static cfx_status keep_node(void *user, cfx_node *n, int depth,
-                            cfx_value *out, cfx_error *err)
+static cfx_status keep_node(void *user, cfx_node *n, int depth, cfx_value *out,
+                            cfx_error *err)
 {
     const cfx_args_copy *to = user;
     (void)depth;
@@ -40,7 +41,8 @@ static cfx_status translate_arg(void *user, cfx_node *n, int depth,
     if (v.kind == CFX_ABSENT)
         return cfx_fail(err, CFX_EGRAPH,
                         "Argument '%s' of Node '%s' has no counterpart in the"
-                        " graph that is copied to", n->name, to->of);
+                        " graph that is copied to",
+                        n->name, to->of);
     return cfx_store_copy_at(&to->g->store, out, v, depth, &own, err);
 }
 
@@ -72,7 +74,8 @@ static bool copy_plain(const cfx_args_copy *to, cfx_value *out,
         bool plain = one.kind == CFX_NODE
                          ? one.u.node->graph == to->g && !one.u.node->erased
                          : one.kind == CFX_INT || one.kind == CFX_FLOAT ||
-                           one.kind == CFX_BOOL_VALUE || one.kind == CFX_NONE;
+                               one.kind == CFX_BOOL_VALUE ||
+                               one.kind == CFX_NONE;
         if (!plain)
             return false;
         out[i] = one;
@@ -114,8 +117,10 @@ cfx_status cfx_graph__copy_args(cfx_args_copy *to, cfx_value **out,
 static cfx_status twice(const cfx_args_copy *to, const cfx_value key,
                         cfx_error *err)
 {
-    return cfx_fail(err, CFX_EINVAL, "keyword '%s' of Node '%s' is given"
-                    " twice", key.u.str->text, to->of);
+    return cfx_fail(err, CFX_EINVAL,
+                    "keyword '%s' of Node '%s' is given"
+                    " twice",
+                    key.u.str->text, to->of);
 }
 
 /* Many keys are compared through a map, few by address: a store interns
@@ -150,15 +155,15 @@ enum { NKWARGS_MAX = UINT16_MAX };
 
 cfx_status cfx_graph__check_nkwargs(size_t n, cfx_error *err)
 {
-    return n > NKWARGS_MAX
-               ? cfx_fail(err, CFX_EINVAL, "a call has at most %d keywords, "
-                          "not %zu", NKWARGS_MAX, n)
-               : CFX_OK;
+    return n > NKWARGS_MAX ? cfx_fail(err, CFX_EINVAL,
+                                      "a call has at most %d keywords, "
+                                      "not %zu",
+                                      NKWARGS_MAX, n)
+                           : CFX_OK;
 }
 
 cfx_status cfx_graph__copy_kwargs(cfx_args_copy *to, cfx_value **out,
-                                  const cfx_value *v, size_t n,
-                                  cfx_error *err)
+                                  const cfx_value *v, size_t n, cfx_error *err)
 {
     const cfx_store_nodes nodes = {translate_arg, to};
     cfx_status st = cfx_graph__check_nkwargs(n, err);
@@ -183,8 +188,8 @@ cfx_status cfx_graph__copy_kwargs(cfx_args_copy *to, cfx_value **out,
     return st;
 }
 
-cfx_status cfx_graph__copy_meta(cfx_args_copy *to, cfx_value *out,
-                                cfx_value v, cfx_error *err)
+cfx_status cfx_graph__copy_meta(cfx_args_copy *to, cfx_value *out, cfx_value v,
+                                cfx_error *err)
 {
     const cfx_store_nodes nodes = {refuse_node, to};
     return cfx_store_copy(&to->g->store, out, v, &nodes, err);

@@ -15,8 +15,8 @@
 /* The module under construction and its source. */
 typedef struct construction {
     cfx_module *to;
-    const cfx_module *root;      /* or NULL */
-    cfx_map items;               /* path -> cfx_module_item */
+    const cfx_module *root; /* or NULL */
+    cfx_map items;          /* path -> cfx_module_item */
     cfx_buf atom;
     cfx_error *err;
 } construction;
@@ -42,8 +42,7 @@ static cfx_status make_prefix(construction *c, const char **path,
             st = cfx_module_new_container(&child, at->ctx, "Module", c->err);
         if (!st && !child->parent) {
             child->training = c->to->training;
-            st = cfx_module_add_take(at, cfx_buf_str(&c->atom), child,
-                                     c->err);
+            st = cfx_module_add_take(at, cfx_buf_str(&c->atom), child, c->err);
         }
         if (st)
             return st;
@@ -95,8 +94,8 @@ static cfx_status copy_target(construction *c, const char *target)
     cfx_status st = make_prefix(c, &name, &at);
     if (st || !at)
         return st;
-    while (*rest && (next = cfx_module__child_named(from, rest,
-                                                    strcspn(rest, ".")))) {
+    while (*rest &&
+           (next = cfx_module__child_named(from, rest, strcspn(rest, ".")))) {
         from = next;
         rest += strcspn(rest, ".");
         rest += *rest == '.';
@@ -116,7 +115,8 @@ static cfx_status copy_item(construction *c, const cfx_node *n)
     if (!e)
         return cfx_fail(c->err, CFX_ENAME,
                         "Node %s referenced target %s but that target was not"
-                        " provided in ``root``!", n->name, target);
+                        " provided in ``root``!",
+                        n->name, target);
     const cfx_module_item *item = e->v.p;
     if (cfx_value_is_absent(item->v))
         return CFX_OK;
@@ -221,12 +221,9 @@ cfx_status cfx_graph_module_from_root_take_graph(cfx_module **out,
     return construct(out, &c, graph, err);
 }
 
-cfx_status cfx_graph_module_from_dict_take_graph(cfx_module **out,
-                                                 cfx_context *ctx,
-                                                 const cfx_module_item *items,
-                                                 size_t n, cfx_graph *graph,
-                                                 const char *class_name,
-                                                 cfx_error *err)
+cfx_status cfx_graph_module_from_dict_take_graph(
+    cfx_module **out, cfx_context *ctx, const cfx_module_item *items, size_t n,
+    cfx_graph *graph, const char *class_name, cfx_error *err)
 {
     construction c = {.root = NULL};
     *out = NULL;

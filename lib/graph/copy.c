@@ -75,7 +75,8 @@ cfx_node *cfx_graph_node_copy_mapped(cfx_graph *g, const cfx_node *n,
 
 static cfx_status used_too_early(const cfx_node *n, uint32_t i, cfx_error *err)
 {
-    return cfx_fail(err, CFX_EGRAPH, "Argument '%s' of Node '%s' was used"
+    return cfx_fail(err, CFX_EGRAPH,
+                    "Argument '%s' of Node '%s' was used"
                     " before it has been defined! Please check that Nodes in"
                     " the graph are topologically ordered",
                     n->inputs[i].input->name, n->name);
@@ -130,7 +131,8 @@ cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g, cfx_error *err)
     size_t ids = (size_t)g->ids + 1;
     cfx_node **copy = cfx_calloc(g->ctx, ids, sizeof(*copy));
     st = copy && cfx_names_reserve(&to->names, &g->names)
-             ? copy_nodes(to, g, copy, err) : cfx_no_memory(err);
+             ? copy_nodes(to, g, copy, err)
+             : cfx_no_memory(err);
     cfx_free(g->ctx, copy, ids * sizeof(*copy));
     if (st)
         cfx_graph_free(to);

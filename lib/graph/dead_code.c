@@ -34,8 +34,7 @@ static cfx_status is_needed(sweeping *s, const cfx_node *n, bool *needed,
                             cfx_error *err)
 {
     cfx_effects e;
-    *needed = n->nusers || n->op == CFX_PLACEHOLDER ||
-              n->op == CFX_OUTPUT;
+    *needed = n->nusers || n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT;
     if (*needed)
         return CFX_OK;
     if (s->o->is_impure) {
@@ -55,8 +54,7 @@ static cfx_graph *graph_named(const cfx_node *n)
     cfx_value v;
     if ((n->op != CFX_GET_ATTR && n->op != CFX_CALL_MODULE) ||
         !n->graph->owner ||
-        cfx_module_fetch_attr(&v, n->graph->owner, n->target->text,
-                              NULL))
+        cfx_module_fetch_attr(&v, n->graph->owner, n->target->text, NULL))
         return NULL;
     return v.kind == CFX_MODULE ? v.u.module->graph : NULL;
 }

@@ -192,7 +192,8 @@ static cfx_status look_at_calls(const cfx_module *gm, const cfx_graph *g,
     for (const cfx_node *n = cfx_graph_first(g); n && !st;
          n = cfx_node_next(n)) {
         cfx_module *m = n->op == CFX_CALL_MODULE
-                            ? cfx_module_at(gm, n->target->text) : NULL;
+                            ? cfx_module_at(gm, n->target->text)
+                            : NULL;
         if (m && asks(m, m->type->tuple_flag))
             st = decide_tuple(m, n);
         for (cfx_module *at = m && !m->graph ? m : NULL; at && !st;

@@ -147,8 +147,7 @@ static cfx_status find_input(void *user, cfx_value v)
     uint32_t i = 0;
     if (v.kind != CFX_NODE)
         return CFX_OK;
-    while (i < 31 && i < f->n->ninputs &&
-           cfx_node_input(f->n, i) != v.u.node)
+    while (i < 31 && i < f->n->ninputs && cfx_node_input(f->n, i) != v.u.node)
         i++;
     f->bits |= (uint32_t)1 << i;
     return CFX_OK;
@@ -165,8 +164,8 @@ static void set_inputs(const cfx_node *n, const cfx_value *in, int nparams,
                        cfx_effects *e)
 {
     for (int k = 0; k < nparams && (e->writes | e->views) >> k; k++) {
-        uint32_t found = (e->writes | e->views) >> k & 1
-                             ? inputs_in(n, in[k]) : 0;
+        uint32_t found = (e->writes | e->views) >> k & 1 ? inputs_in(n, in[k])
+                                                         : 0;
         if (e->writes >> k & 1)
             e->input_writes |= found;
         if (e->views >> k & 1)
@@ -183,8 +182,7 @@ static uint32_t placeholder_of(const cfx_graph *g, const char *name,
     for (cfx_node *p = NULL;
          (p = cfx_graph_find_nodes(g, CFX_PLACEHOLDER, NULL, p)); k++) {
         const char *target = p->target->text;
-        if (!strcmp(target, name) ||
-            !strncmp(target, prefix, strlen(prefix)))
+        if (!strcmp(target, name) || !strncmp(target, prefix, strlen(prefix)))
             break;
     }
     return k;
@@ -252,7 +250,7 @@ static cfx_status add_graph(cfx_module *m, cfx_effects *e, int depth,
 {
     cfx_effects of;
     cfx_status st = m->graph ? cfx_module__effects_at(m, &of, depth, err)
-                              : CFX_OK;
+                             : CFX_OK;
     if (st || !m->graph)
         return st;
     if (of.writes)
@@ -277,9 +275,9 @@ static cfx_status add_value(void *user, cfx_value v)
 {
     const adding *a = user;
     const cfx_node *n = v.kind == CFX_NODE ? v.u.node : NULL;
-    if (n && (n->op != CFX_GET_ATTR || !n->graph->owner ||
-              cfx_module_fetch_attr(&v, n->graph->owner,
-                                    n->target->text, NULL)))
+    if (n &&
+        (n->op != CFX_GET_ATTR || !n->graph->owner ||
+         cfx_module_fetch_attr(&v, n->graph->owner, n->target->text, NULL)))
         return CFX_OK;
     return v.kind == CFX_MODULE ? add_graph(v.u.module, a->e, a->depth, a->err)
                                 : CFX_OK;
@@ -305,7 +303,8 @@ static cfx_status add_bound(const cfx_node *n, const cfx_target *t,
     cfx_bound b = {0};
     cfx_target alone = *t;
     alone.next = NULL;
-    cfx_status st = cfx_bind(&b, n->graph->ctx, &alone,
+    cfx_status st = cfx_bind(
+        &b, n->graph->ctx, &alone,
         (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, NULL);
     if (st == CFX_ENOMEM)
         return cfx_no_memory(err);
@@ -414,18 +413,15 @@ static cfx_status call_module_effects(const cfx_node *n, cfx_effects *out,
     return CFX_OK;
 }
 
-cfx_status cfx_node__effects_at(const cfx_node *n, cfx_effects *out,
-                                int depth, cfx_error *err)
+cfx_status cfx_node__effects_at(const cfx_node *n, cfx_effects *out, int depth,
+                                cfx_error *err)
 {
     *out = (cfx_effects){.writes = 0};
     switch (n->op) {
     case CFX_CALL_FUNCTION:
-    case CFX_CALL_METHOD:
-        return call_effects(n, out, depth, err);
-    case CFX_CALL_MODULE:
-        return call_module_effects(n, out, depth, err);
-    default:
-        return CFX_OK;
+    case CFX_CALL_METHOD: return call_effects(n, out, depth, err);
+    case CFX_CALL_MODULE: return call_module_effects(n, out, depth, err);
+    default: return CFX_OK;
     }
 }
 

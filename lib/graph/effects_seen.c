@@ -31,21 +31,15 @@ static bool put_value(cfx_call_key *key, const cfx_node *n, cfx_value v)
 {
     uint64_t bits = 0;
     switch (v.kind) {
-    case CFX_NODE:
-        return put_input(key, n, v.u.node);
-    case CFX_INT:
-        return put(key, v.kind, (uint64_t)v.u.i);
+    case CFX_NODE: return put_input(key, n, v.u.node);
+    case CFX_INT: return put(key, v.kind, (uint64_t)v.u.i);
     case CFX_FLOAT:
         memcpy(&bits, &v.u.f, sizeof(bits));
         return put(key, v.kind, bits);
-    case CFX_BOOL_VALUE:
-        return put(key, v.kind, v.u.b);
-    case CFX_DTYPE:
-        return put(key, v.kind, (uint64_t)v.u.dtype);
-    case CFX_NONE:
-        return put(key, v.kind, 0);
-    default:
-        return false;
+    case CFX_BOOL_VALUE: return put(key, v.kind, v.u.b);
+    case CFX_DTYPE: return put(key, v.kind, (uint64_t)v.u.dtype);
+    case CFX_NONE: return put(key, v.kind, 0);
+    default: return false;
     }
 }
 

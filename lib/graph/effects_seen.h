@@ -25,7 +25,7 @@ typedef struct cfx_call_key {
 } cfx_call_key;
 
 typedef struct cfx_effects_seen {
-    int depth;                 /* of the graph among those that call it */
+    int depth; /* of the graph among those that call it */
     cfx_call_key key[CFX_EFFECTS_SEEN];
     cfx_effects effects[CFX_EFFECTS_SEEN];
 } cfx_effects_seen;

@@ -15,9 +15,9 @@ enum {
 };
 
 struct cfx_node_block {
-    cfx_node_block *next;    /* the previous block */
-    size_t size;             /* in bytes */
-    uint32_t used, cap;      /* in nodes */
+    cfx_node_block *next; /* the previous block */
+    size_t size;          /* in bytes */
+    uint32_t used, cap;   /* in nodes */
     alignas(64) cfx_node node[];
 };
 
@@ -75,8 +75,7 @@ static void drop_counted(cfx_graph *g)
         for (uint32_t i = 0; i < b->used && g->store.counted; i++) {
             cfx_node *n = &b->node[i];
             cfx_store_drop_array(&g->store, n->args, n->nargs);
-            cfx_store_drop_array(&g->store, n->kwargs,
-                                 2 * (size_t)n->nkwargs);
+            cfx_store_drop_array(&g->store, n->kwargs, 2 * (size_t)n->nkwargs);
             cfx_store_drop(&g->store, n->meta);
         }
 }
@@ -318,7 +317,7 @@ cfx_node *cfx_graph__make(cfx_graph *g, const cfx_node_spec *spec,
     if (check_spec(g, spec, err))
         return NULL;
     return spec->map && !spec->map_is_pure ? make_outside(g, spec, err)
-                                      : make_in_place(g, spec, err);
+                                           : make_in_place(g, spec, err);
 }
 
 cfx_node *cfx_graph_create_node(cfx_graph *g, cfx_opcode op,
@@ -354,9 +353,11 @@ static void warn_if_missing(const cfx_graph *g, cfx_opcode op,
         (!cfx_module_fetch_attr(&v, g->owner, path, NULL) &&
          (op == CFX_GET_ATTR || v.kind == CFX_MODULE)))
         return;
-    cfx_message(g->ctx, CFX_WARNING, "Attempted to insert a %s Node with no"
+    cfx_message(g->ctx, CFX_WARNING,
+                "Attempted to insert a %s Node with no"
                 " underlying reference in the owning GraphModule! '%s' has to"
-                " be added to it", cfx_opcode_names[op], path);
+                " be added to it",
+                cfx_opcode_names[op], path);
 }
 
 cfx_node *cfx_graph_get_attr(cfx_graph *g, const char *path, cfx_error *err)
@@ -366,8 +367,8 @@ cfx_node *cfx_graph_get_attr(cfx_graph *g, const char *path, cfx_error *err)
                                  NULL, err);
 }
 
-cfx_node *cfx_graph_call_function(cfx_graph *g, const char *target,
-                                  cfx_args a, cfx_error *err)
+cfx_node *cfx_graph_call_function(cfx_graph *g, const char *target, cfx_args a,
+                                  cfx_error *err)
 {
     return cfx_graph_create_node(g, CFX_CALL_FUNCTION, target, a, NULL, NULL,
                                  err);

@@ -28,16 +28,16 @@ struct cfx_graph {
     size_t len;
     uint32_t ids;
     cfx_insert_point point;
-    cfx_node_block *blocks;  /* the newest first */
-    cfx_names names;         /* the user pointer of a name is its node, or
+    cfx_node_block *blocks; /* the newest first */
+    cfx_names names;        /* the user pointer of a name is its node, or
                                 NULL */
     cfx_store store;
-    cfx_node **seen;         /* scratch of cfx_graph__find_inputs */
+    cfx_node **seen; /* scratch of cfx_graph__find_inputs */
     size_t seen_len, seen_cap;
-    cfx_hooks *hooks;        /* the first that was added */
-    unsigned calling;        /* hooks are being called */
-    bool hooks_removed;      /* some were removed meanwhile */
-    cfx_graph *queue;        /* the next in a list of graphs to visit */
+    cfx_hooks *hooks;   /* the first that was added */
+    unsigned calling;   /* hooks are being called */
+    bool hooks_removed; /* some were removed meanwhile */
+    cfx_graph *queue;   /* the next in a list of graphs to visit */
     bool queued;
 };
 
@@ -52,8 +52,8 @@ typedef struct cfx_node_spec {
     /* Maps nodes in arguments; absent fails. NULL: nodes are kept. */
     cfx_value (*map)(void *user, cfx_node *n);
     void *user;
-    bool map_is_pure;        /* no side effects; deterministic */
-    bool from_other_graph;   /* `name` comes from another graph */
+    bool map_is_pure;      /* no side effects; deterministic */
+    bool from_other_graph; /* `name` comes from another graph */
 } cfx_node_spec;
 
 /* Create a node at the insert point; NULL on failure. */
@@ -73,7 +73,7 @@ void cfx_graph__unlink(cfx_node *n);
 /* The parameters of copying arguments into a node. */
 typedef struct cfx_args_copy {
     cfx_graph *g;
-    const char *of;          /* the node's name in messages */
+    const char *of; /* the node's name in messages */
     cfx_value (*map)(void *user, cfx_node *n);
     void *user;
     bool map_is_pure;
@@ -88,8 +88,8 @@ cfx_status cfx_graph__copy_kwargs(cfx_args_copy *to, cfx_value **out,
                                   const cfx_value *v, size_t n,
                                   cfx_error *err);
 /* Copy a value that may hold no nodes. */
-cfx_status cfx_graph__copy_meta(cfx_args_copy *to, cfx_value *out,
-                                cfx_value v, cfx_error *err);
+cfx_status cfx_graph__copy_meta(cfx_args_copy *to, cfx_value *out, cfx_value v,
+                                cfx_error *err);
 
 /* Fail with CFX_EGRAPH unless `n` is a node of g; the message names the node
  * `of` that uses it. */
@@ -132,9 +132,7 @@ bool cfx_node__same(const cfx_node *m, const cfx_node *n, cfx_same_nodes *same,
 
 /* ---- hooks.c ---- */
 
-typedef enum cfx_event {
-    CFX_CREATED, CFX_ERASED, CFX_REPLACED
-} cfx_event;
+typedef enum cfx_event { CFX_CREATED, CFX_ERASED, CFX_REPLACED } cfx_event;
 
 /* Call the hooks. For CFX_REPLACED: the replacement of n (NULL: it is
  * renamed), the name and the user. */

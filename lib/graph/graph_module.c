@@ -29,4 +29,7 @@ cfx_status cfx_graph_module_new_take_both(cfx_module **out, cfx_context *ctx,
     return CFX_OK;
 }
 
-cfx_graph *cfx_graph_module_graph(const cfx_module *gm) { return gm->graph; }
+cfx_graph *cfx_graph_module_graph(const cfx_module *gm)
+{
+    return gm->graph;
+}

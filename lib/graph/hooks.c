@@ -65,8 +65,8 @@ void cfx_graph__free_hooks(cfx_graph *g)
 
 /* A table compiled for an older version may lack the last hooks. */
 #define HAS(hooks_, member)                                                   \
-    ((hooks_)->size >= offsetof(cfx_graph_hooks, member) +                    \
-                           sizeof((hooks_)->member) &&                        \
+    ((hooks_)->size >=                                                        \
+         offsetof(cfx_graph_hooks, member) + sizeof((hooks_)->member) &&      \
      (hooks_)->member)
 
 void cfx_graph__call_hooks(cfx_event event, cfx_node *n, cfx_node *with,

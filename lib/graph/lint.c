@@ -19,8 +19,8 @@ static cfx_status check_inputs(const cfx_graph *g, const cfx_node *n,
             return cfx_fail(err, CFX_EGRAPH,
                             "Argument '%s' of Node '%s' was used before it has"
                             " been defined! Please check that Nodes in the"
-                            " graph are topologically ordered", input->name,
-                            n->name);
+                            " graph are topologically ordered",
+                            input->name, n->name);
     }
     return CFX_OK;
 }
@@ -46,7 +46,7 @@ static cfx_status check_node(const cfx_graph *g, const cfx_node *n,
 typedef struct lookup {
     const cfx_node *n;
     const char *path, *at;
-    cfx_module *module;      /* the module with the atom; may be NULL */
+    cfx_module *module; /* the module with the atom; may be NULL */
 } lookup;
 
 /* The length of the path before the atom, without the dot. */
@@ -65,12 +65,13 @@ static cfx_status follow(lookup *l, const char *atom, cfx_error *err)
     if (!child && (!state || !state->tensor))
         return cfx_fail(err, l->n->op == CFX_GET_ATTR ? CFX_EATTR : CFX_EGRAPH,
                         "Node %s target %s references nonexistent attribute "
-                        "%s of %.*s", l->n->name, l->path, atom, seen_len(l),
-                        l->path);
+                        "%s of %.*s",
+                        l->n->name, l->path, atom, seen_len(l), l->path);
     if (!child && l->n->op == CFX_CALL_MODULE)
-        return cfx_fail(err, CFX_EGRAPH, "Node %s target %s %s of %.*s does"
-                        " not reference an nn.Module", l->n->name, l->path,
-                        atom, seen_len(l), l->path);
+        return cfx_fail(err, CFX_EGRAPH,
+                        "Node %s target %s %s of %.*s does"
+                        " not reference an nn.Module",
+                        l->n->name, l->path, atom, seen_len(l), l->path);
     l->module = child;
     return CFX_OK;
 }

@@ -32,8 +32,7 @@ static uint32_t place_of(const cfx_node *n, const char *key)
 
 /* Resize the dict to at least one pair; if it shrinks, pair `i` is removed.
  * New pairs are not initialized. */
-static cfx_status resize(cfx_node *n, uint32_t len, uint32_t i,
-                         cfx_error *err)
+static cfx_status resize(cfx_node *n, uint32_t len, uint32_t i, cfx_error *err)
 {
     cfx_store *store = &n->graph->store;
     uint32_t nold = meta_len(n);

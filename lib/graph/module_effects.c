@@ -17,13 +17,15 @@
 #include "op/scope_impl.h"
 
 /* Types of the first tensor, and of the others. */
-struct types { cfx_dtype first, rest; };
+struct types {
+    cfx_dtype first, rest;
+};
 
 /* A tracked tensor; referenced, so that its address stays unique. */
 typedef struct tracked {
     struct tracked *next;
     cfx_tensor *t;
-    uint32_t in;             /* a number in `sets` */
+    uint32_t in; /* a number in `sets` */
 } tracked;
 
 typedef struct recorder {
@@ -31,9 +33,9 @@ typedef struct recorder {
     cfx_effects e;
     int depth, rank;
     const struct types *types;
-    cfx_alias_sets sets;     /* parameter k is number k, the state STATE */
+    cfx_alias_sets sets; /* parameter k is number k, the state STATE */
     cfx_arena arena;
-    cfx_map tensors;         /* the address of a tensor -> tracked */
+    cfx_map tensors; /* the address of a tensor -> tracked */
     tracked *all;
 } recorder;
 
@@ -73,8 +75,8 @@ static cfx_status track(recorder *r, cfx_tensor *t, uint32_t in)
 /* Visits of the tensors in a value. */
 typedef struct visit {
     recorder *r;
-    uint32_t flags;          /* flags to set */
-    uint32_t in;             /* their set; NO_SET: none yet */
+    uint32_t flags; /* flags to set */
+    uint32_t in;    /* their set; NO_SET: none yet */
 } visit;
 
 static cfx_status flag_value(void *user, cfx_value v)
@@ -186,7 +188,8 @@ static size_t count_placeholders(const cfx_graph *g)
 
 /* A keyword may bind to any placeholder: such calls have all effects. */
 static cfx_status record_call_graph(cfx_scope *s, cfx_module *m,
-                                    const char *path, const cfx_unbound_call *c,
+                                    const char *path,
+                                    const cfx_unbound_call *c,
                                     const cfx_value *in, cfx_value *out)
 {
     recorder *r = (recorder *)s;
@@ -196,7 +199,8 @@ static cfx_status record_call_graph(cfx_scope *s, cfx_module *m,
             s, m, path, (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs},
             out);
     if (c && c->nkwargs)
-        return cfx_fail(&s->error, CFX_EUNSUPPORTED, "a graph is called with "
+        return cfx_fail(&s->error, CFX_EUNSUPPORTED,
+                        "a graph is called with "
                         "keywords");
     cfx_status st = cfx_module__effects_at(m, &e, r->depth, &s->error);
     if (st)
@@ -280,10 +284,8 @@ static cfx_value input_for(recorder *r, const cfx_param *p, int k,
     case CFX_T_SCALAR:
         v = cfx_int(1);
         return p->list ? cfx_list_of(&r->base, CFX_LIST, 1, &v) : v;
-    case CFX_T_FLOAT:
-        return cfx_float(1);
-    case CFX_T_BOOL:
-        return cfx_bool(false);
+    case CFX_T_FLOAT: return cfx_float(1);
+    case CFX_T_BOOL: return cfx_bool(false);
     default:
         return cfx_scope_fail(&r->base, CFX_EUNSUPPORTED, "no value for %s",
                               p->name);
@@ -349,9 +351,10 @@ static cfx_status run(recorder *r, cfx_module *m)
     }
     while (n < (size_t)m->forward->nparams && m->forward->params[n].required)
         n++;
-    cfx_status st = cfx_scope_failed(s) ? s->error.code
-                    : cfx_scope_call_module(s, m, NULL, cfx_args_of(in, n),
-                                            &out);
+    cfx_status st = cfx_scope_failed(s)
+                        ? s->error.code
+                        : cfx_scope_call_module(s, m, NULL, cfx_args_of(in, n),
+                                                &out);
     if (st)
         return st;
     visit returned = {r, CFX_ALIAS_RETURNED, NO_SET};
@@ -397,7 +400,9 @@ cfx_status cfx_forward__effects(cfx_module *m, cfx_effects *out, int depth,
 {
     const cfx_dtype own = type_of_state(m);
     const struct types types[] = {
-        {own, own}, {CFX_I64, CFX_I64}, {own, CFX_I64},
+        {own, own},
+        {CFX_I64, CFX_I64},
+        {own, CFX_I64},
     };
     const size_t ntypes = sizeof(types) / sizeof(*types);
     for (size_t i = 0; i < (takes_tensors(m) ? ntypes : 1); i++)

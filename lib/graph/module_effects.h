@@ -12,8 +12,8 @@
 extern const cfx_effects cfx_graph__worst;
 
 /* cfx_node_effects for a graph at that nesting depth. */
-cfx_status cfx_node__effects_at(const cfx_node *n, cfx_effects *out,
-                                int depth, cfx_error *err);
+cfx_status cfx_node__effects_at(const cfx_node *n, cfx_effects *out, int depth,
+                                cfx_error *err);
 
 /* The effects of a call of a module, by parameter (for a GraphModule, by
  * placeholder); cached. Fails with CFX_ENOMEM, CFX_ELIMIT, CFX_ECANCEL. */

@@ -79,6 +79,7 @@ static char *new_text(cfx_names *names, const char *s, size_t len)
 
 /* Keywords and builtins of Python 3.11 to 3.14, and the globals that torch.fx
  * gives to generated code; sorted as strcmp does. */
+/* clang-format off */
 static const char *const illegal[] = {
     "ArithmeticError", "AssertionError", "AttributeError", "BaseException",
     "BaseExceptionGroup", "BlockingIOError", "BrokenPipeError", "BufferError",
@@ -118,6 +119,7 @@ static const char *const illegal[] = {
     "setattr", "slice", "sorted", "staticmethod", "str", "sum", "super",
     "torch", "try", "tuple", "type", "vars", "while", "with", "yield", "zip",
 };
+/* clang-format on */
 
 static int compare_names(const void *name, const void *element)
 {
@@ -198,9 +200,9 @@ static size_t split(const char *name, size_t len, int64_t *number)
 typedef struct cfx_names_base {
     const char *text;
     size_t len;
-    uint64_t count;      /* its counter */
-    bool taken;          /* the base itself cannot be a new name */
-    const char **name;   /* by number, below `room`; NULL: unused, or in */
+    uint64_t count;     /* its counter */
+    bool taken;         /* the base itself cannot be a new name */
+    const char **name;  /* by number, below `room`; NULL: unused, or in */
     uint64_t cap, held; /* the map, where there are `others` */
     uint64_t others;
 } cfx_names_base;
@@ -231,7 +233,8 @@ static cfx_names_base *need_base(cfx_names *names, size_t len)
         char *text = base ? cfx_arena_strdup(&names->memory, names->buf.s, len)
                           : NULL;
         cfx_map_entry *entry = text ? cfx_map_put(&names->bases, text, len,
-                                                  NULL) : NULL;
+                                                  NULL)
+                                    : NULL;
         if (!entry)
             return NULL;
         *base = (cfx_names_base){.text = text, .len = len};
@@ -457,8 +460,10 @@ static const char *create(cfx_names *names, bool any)
         const wanted w = {base, plain_number(buf->s, buf->len, len, number)};
         const char **place = claim_itself(names, &w, any || !plain, &taken);
         if (place)
-            return keep(names, place, &w, !plain ? (uint64_t)number
-                                          : base ? base->count : 0);
+            return keep(names, place, &w,
+                        !plain ? (uint64_t)number
+                        : base ? base->count
+                               : 0);
         if (!taken)
             return NULL;
     }

@@ -17,14 +17,14 @@ enum { CFX_NAMES_TARGETS = 6, CFX_NAMES_RECENT = 4, CFX_NAMES_TARGET = 46 };
 
 typedef struct cfx_names {
     cfx_arena memory;
-    char *at, *end;       /* free space for texts */
-    cfx_map used;         /* the names outside the arrays of bases */
-    cfx_map bases;        /* base -> cfx_names_base, for numbered names */
+    char *at, *end; /* free space for texts */
+    cfx_map used;   /* the names outside the arrays of bases */
+    cfx_map bases;  /* base -> cfx_names_base, for numbered names */
     struct cfx_names_base *recent[1 << CFX_NAMES_RECENT]; /* a cache */
-    cfx_map skips;        /* a used name -> a number to continue at */
+    cfx_map skips; /* a used name -> a number to continue at */
     cfx_buf buf, candidate;
     struct cfx_names_target *target;
-    const char *last;     /* the name given last, its base, and the number that
+    const char *last; /* the name given last, its base, and the number that
                              the base had before */
     struct cfx_names_base *last_base;
     uint64_t last_count;

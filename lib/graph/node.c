@@ -129,8 +129,10 @@ cfx_status cfx_node_update_arg(cfx_node *n, size_t i, cfx_value v,
     cfx_value fresh;
     cfx_status st = check_live(n, err);
     if (!st && i >= n->nargs)
-        st = cfx_fail(err, CFX_EINVAL, "Node '%s' has %u arguments, there is"
-                      " no argument %zu", n->name, n->nargs, i);
+        st = cfx_fail(err, CFX_EINVAL,
+                      "Node '%s' has %u arguments, there is"
+                      " no argument %zu",
+                      n->name, n->nargs, i);
     if (!st)
         st = copy_arg(n, &fresh, v, err);
     return st ? st : replace_value(n, &n->args[i], fresh, err);
@@ -156,8 +158,10 @@ cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v,
     cfx_value fresh;
     cfx_status st = check_live(n, err);
     if (!st && i > n->nargs)
-        st = cfx_fail(err, CFX_EINVAL, "insert_args index must be between 0"
-                      " and len(self.args), got %zu", i);
+        st = cfx_fail(err, CFX_EINVAL,
+                      "insert_args index must be between 0"
+                      " and len(self.args), got %zu",
+                      i);
     if (!st)
         st = copy_arg(n, &fresh, v, err);
     if (st)
@@ -243,8 +247,8 @@ static cfx_status text_for(cfx_node *n, cfx_string **out, const char *text,
                            cfx_error *err)
 {
     cfx_status st = check_live(n, err);
-    return st ? st : cfx_store_string(store_of(n), out, text, strlen(text),
-                                      err);
+    return st ? st
+              : cfx_store_string(store_of(n), out, text, strlen(text), err);
 }
 
 cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op, const char *target,
@@ -347,7 +351,8 @@ static cfx_status copy_all_meta(cfx_node *with, const cfx_node *n,
 {
     cfx_args_copy to = copy_for(with);
     if (with->meta.kind == CFX_DICT)
-        return cfx_fail(err, CFX_EINVAL, "Called node.replace_all_uses_with("
+        return cfx_fail(err, CFX_EINVAL,
+                        "Called node.replace_all_uses_with("
                         "replace_with, propagate_meta=True), but replace_with "
                         "already has .meta keys");
     return n->meta.kind == CFX_DICT
@@ -386,9 +391,10 @@ cfx_status cfx_node_replace_all_uses(cfx_node *n, cfx_node *with,
     return CFX_OK;
 }
 
-cfx_status cfx_node_replace_all_uses_with(
-    cfx_node *n, cfx_node *with, bool (*keep)(void *data, cfx_node *user),
-    void *data, cfx_error *err)
+cfx_status cfx_node_replace_all_uses_with(cfx_node *n, cfx_node *with,
+                                          bool (*keep)(void *data,
+                                                       cfx_node *user),
+                                          void *data, cfx_error *err)
 {
     const cfx_replace_options o = {
         .size = sizeof(o),
@@ -441,12 +447,13 @@ static cfx_status refuse_to_erase(const cfx_node *n, cfx_error *err)
             memcpy(users + len, "...", sizeof("..."));
             break;
         }
-        len += (size_t)snprintf(users + len, size, "%s: None%s",
-                                u->user->name, u->next ? ", " : "");
+        len += (size_t)snprintf(users + len, size, "%s: None%s", u->user->name,
+                                u->next ? ", " : "");
     }
-    return cfx_fail(err, CFX_EGRAPH, "Tried to erase Node %s but it still had"
-                    " %u users in the graph: {%s}!", n->name, n->nusers,
-                    users);
+    return cfx_fail(err, CFX_EGRAPH,
+                    "Tried to erase Node %s but it still had"
+                    " %u users in the graph: {%s}!",
+                    n->name, n->nusers, users);
 }
 
 cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n, cfx_error *err)

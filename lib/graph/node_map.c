@@ -13,8 +13,7 @@ void cfx_node_map_release(cfx_node_map *map)
     for (uint32_t i = 0; i < map->cap; i++)
         cfx_value_unref(map->value[i]);
     if (map->value)
-        cfx_free(map->graph->ctx, map->value,
-                 map->cap * sizeof(*map->value));
+        cfx_free(map->graph->ctx, map->value, map->cap * sizeof(*map->value));
     map->value = NULL;
     map->cap = 0;
 }
@@ -33,9 +32,8 @@ cfx_status cfx_node_map__reserve(cfx_node_map *map, const cfx_node *n,
     size_t cap = map->cap ? (size_t)g->ids + g->ids / 2 : g->ids;
     if (cap > UINT32_MAX)
         cap = UINT32_MAX;
-    cfx_value *value = cfx_realloc(g->ctx, map->value,
-                                   map->cap * sizeof(*value),
-                                   cap * sizeof(*value));
+    cfx_value *value = cfx_realloc(
+        g->ctx, map->value, map->cap * sizeof(*value), cap * sizeof(*value));
     if (!value)
         return cfx_no_memory(err);
     for (size_t i = map->cap; i < cap; i++)
@@ -48,8 +46,7 @@ cfx_status cfx_node_map__reserve(cfx_node_map *map, const cfx_node *n,
 cfx_status cfx_node_map_set(cfx_node_map *map, const cfx_node *n, cfx_value v,
                             cfx_error *err)
 {
-    if (cfx_value_is_absent(v) && n->graph == map->graph &&
-        n->id >= map->cap)
+    if (cfx_value_is_absent(v) && n->graph == map->graph && n->id >= map->cap)
         return CFX_OK;
     cfx_status st = cfx_node_map__reserve(map, n, err);
     if (st)
@@ -73,8 +70,8 @@ static cfx_status translate(void *user, cfx_value v, cfx_value *out)
         const cfx_node *n = v.u.node;
         v = cfx_node_map_get(t->map, n);
         if (v.kind == CFX_ABSENT)
-            return cfx_fail(t->err, CFX_EGRAPH,
-                            "Node '%s' has no counterpart", n->name);
+            return cfx_fail(t->err, CFX_EGRAPH, "Node '%s' has no counterpart",
+                            n->name);
     }
     *out = cfx_value_ref(v);
     return CFX_OK;

@@ -6,9 +6,9 @@
 #include "graph/graph_impl.h"
 
 static const char *const inherited[] = {
-    "stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn",
-    "original_aten", "recompute", "ac_graph_id", "seq_nr", "custom",
-    "quantization_tag", "partitioner_tag",
+    "stack_trace",   "nn_module_stack",  "source_fn_stack", "torch_fn",
+    "original_aten", "recompute",        "ac_graph_id",     "seq_nr",
+    "custom",        "quantization_tag", "partitioner_tag",
 };
 
 bool cfx_meta__is_provenance(const char *key)

@@ -80,7 +80,8 @@ bool cfx_node__same(const cfx_node *m, const cfx_node *n, cfx_same_nodes *same,
                     const void *user)
 {
     return m->op == n->op && m->nargs == n->nargs &&
-           m->nkwargs == n->nkwargs && !strcmp(m->target->text, n->target->text) &&
+           m->nkwargs == n->nkwargs &&
+           !strcmp(m->target->text, n->target->text) &&
            cfx_value_equal(type_of(m), type_of(n)) &&
            same_items(m->args, n->args, m->nargs, same, user) &&
            same_items(m->kwargs, n->kwargs, 2 * (size_t)m->nkwargs, same,

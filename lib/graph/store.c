@@ -35,7 +35,7 @@ static int class_of(size_t size, size_t *rounded)
     }
     int class = CFX_STORE_SMALL;
     for (*rounded = 2 * SMALL_MAX; *rounded < size; *rounded *= 2)
-        class++;
+        class ++;
     return class;
 }
 
@@ -180,7 +180,8 @@ static cfx_status refuse_key(void *user, cfx_node *n, int depth,
     (void)out;
     return cfx_fail(err, CFX_EINVAL,
                     "Keys for dictionaries used as an argument cannot contain"
-                    " a Node. Got key: %s", n->name);
+                    " a Node. Got key: %s",
+                    n->name);
 }
 
 /* Copy n pairs of keys and values. */
@@ -250,8 +251,7 @@ static cfx_status copy_value(const copying *c, cfx_value *out, cfx_value v,
     case CFX_RANGE:
     case CFX_TUPLE:
     case CFX_LIST:
-    case CFX_DICT:
-        return copy_aggregate(c, out, v, depth);
+    case CFX_DICT: return copy_aggregate(c, out, v, depth);
     case CFX_TENSOR:
     case CFX_MODULE:
         *out = cfx_value_ref(v);
@@ -260,9 +260,7 @@ static cfx_status copy_value(const copying *c, cfx_value *out, cfx_value v,
     case CFX_NODE:
         return c->nodes->translate(c->nodes->user, v.u.node, depth, out,
                                    c->err);
-    default:
-        *out = v;
-        return CFX_OK;
+    default: *out = v; return CFX_OK;
     }
 }
 
@@ -314,9 +312,7 @@ void cfx_store_drop(cfx_store *store, cfx_value v)
     case CFX_STR:
     case CFX_DEVICE:
     case CFX_LAYOUT:
-    case CFX_NAME:
-        cfx_store_drop_string(store, v.u.str);
-        break;
+    case CFX_NAME: cfx_store_drop_string(store, v.u.str); break;
     case CFX_COMPLEX:
     case CFX_SLICE:
     case CFX_RANGE:
@@ -333,8 +329,7 @@ void cfx_store_drop(cfx_store *store, cfx_value v)
         cfx_value_unref(v);
         store->counted--;
         break;
-    default:
-        break;
+    default: break;
     }
 }
 

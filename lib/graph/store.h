@@ -16,7 +16,7 @@
 enum {
     CFX_STORE_SMALL = 32,
     CFX_STORE_CLASSES = CFX_STORE_SMALL + 64,
-    CFX_STORE_RECENT = 6  /* as a power of two */
+    CFX_STORE_RECENT = 6 /* as a power of two */
 };
 
 typedef struct cfx_store_block {
@@ -25,9 +25,9 @@ typedef struct cfx_store_block {
 
 typedef struct cfx_store {
     cfx_arena arena;
-    cfx_map strings;      /* interned strings */
+    cfx_map strings;                           /* interned strings */
     cfx_string *recent[1 << CFX_STORE_RECENT]; /* a cache */
-    size_t counted;       /* references to counted objects */
+    size_t counted; /* references to counted objects */
     cfx_store_block *spare[CFX_STORE_CLASSES];
 } cfx_store;
 
@@ -51,8 +51,8 @@ void cfx_store_drop_string(cfx_store *store, cfx_string *s);
 /* Translates the nodes of a copy: n, nested in `depth` aggregates, becomes a
  * value in the store. */
 typedef struct cfx_store_nodes {
-    cfx_status (*translate)(void *user, cfx_node *n, int depth,
-                            cfx_value *out, cfx_error *err);
+    cfx_status (*translate)(void *user, cfx_node *n, int depth, cfx_value *out,
+                            cfx_error *err);
     void *user;
 } cfx_store_nodes;
 
@@ -82,11 +82,8 @@ CFX_INLINE size_t cfx_store_items(cfx_value v, cfx_value **items)
     case CFX_RANGE:
     case CFX_TUPLE:
     case CFX_LIST:
-    case CFX_DICT:
-        *items = v.u.seq->item;
-        return v.u.seq->len;
-    default:
-        return 0;
+    case CFX_DICT: *items = v.u.seq->item; return v.u.seq->len;
+    default: return 0;
     }
 }
 

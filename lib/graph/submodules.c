@@ -153,8 +153,8 @@ static void use_all(cfx_module *m, const cfx_module *root)
 static void use_target(cfx_module *gm, const char *path)
 {
     cfx_module *at = gm, *next;
-    while (*path && (next = cfx_module__child_named(at, path,
-                                                    strcspn(path, ".")))) {
+    while (*path &&
+           (next = cfx_module__child_named(at, path, strcspn(path, ".")))) {
         at = next;
         path += strcspn(path, ".");
         path += *path == '.';

@@ -9,7 +9,7 @@
 
 /* Prefixes that are tried before a bare name. */
 static const char *const prefixes[] = {"torch.", "torch.nn.functional.",
-                                     "operator."};
+                                       "operator."};
 
 /* The targets of a name, or NULL. */
 static const cfx_target *find_named(cfx_context *ctx, const char *name)
@@ -68,12 +68,11 @@ bool cfx_node_is(const cfx_node *n, const char *name)
 
 bool cfx_call_is(const cfx_call *call, const char *name)
 {
-    const cfx_target bound = {.op = call->op, .schema = call->schema,
-                              .inplace = call->inplace};
+    const cfx_target bound = {
+        .op = call->op, .schema = call->schema, .inplace = call->inplace};
     if (call->target.kind != CFX_STR)
         return call->op && call->schema && is_one(call->ctx, &bound, name);
-    return is_target(call->ctx,
-                     call->node ? (cfx_opcode)call->node->op
-                                : CFX_CALL_FUNCTION,
-                     call->target.u.str->text, name);
+    return is_target(
+        call->ctx, call->node ? (cfx_opcode)call->node->op : CFX_CALL_FUNCTION,
+        call->target.u.str->text, name);
 }

@@ -50,24 +50,30 @@ static cfx_gemm score_product(const attention *s, int64_t rows, int64_t seen)
 {
     bool narrow = cfx_dtype_is_reduced(s->a->dtype);
 
-    return (cfx_gemm){
-        .dtype = s->dtype, .m = rows, .n = seen, .k = s->a->e,
-        .a_row = narrow ? s->a->e : s->a->q_stride[2], .a_col = 1,
-        .b_row = 1, .b_col = narrow ? s->a->e : s->a->k_stride[2],
-        .c_row = s->a->s
-    };
+    return (cfx_gemm){.dtype = s->dtype,
+                      .m = rows,
+                      .n = seen,
+                      .k = s->a->e,
+                      .a_row = narrow ? s->a->e : s->a->q_stride[2],
+                      .a_col = 1,
+                      .b_row = 1,
+                      .b_col = narrow ? s->a->e : s->a->k_stride[2],
+                      .c_row = s->a->s};
 }
 
 static cfx_gemm value_product(const attention *s, int64_t rows, int64_t seen)
 {
     bool narrow = cfx_dtype_is_reduced(s->a->dtype);
 
-    return (cfx_gemm){
-        .dtype = s->dtype, .m = rows, .n = s->a->ev, .k = seen,
-        .a_row = s->a->s, .a_col = 1,
-        .b_row = narrow ? s->a->ev : s->a->v_stride[2], .b_col = 1,
-        .c_row = narrow ? s->a->ev : s->a->y_stride[2]
-    };
+    return (cfx_gemm){.dtype = s->dtype,
+                      .m = rows,
+                      .n = s->a->ev,
+                      .k = seen,
+                      .a_row = s->a->s,
+                      .a_col = 1,
+                      .b_row = narrow ? s->a->ev : s->a->v_stride[2],
+                      .b_col = 1,
+                      .c_row = narrow ? s->a->ev : s->a->y_stride[2]};
 }
 
 /* The workspace of a block's products. */
@@ -101,8 +107,8 @@ static attention make_attention(const cfx_context *ctx, const cfx_attention *a)
     s.k = narrow ? cfx_gemm_align((size_t)(s.rows * a->e) * 4) : 0;
     s.v = s.k + (narrow ? cfx_gemm_align((size_t)(a->s * a->e) * 4) : 0);
     s.y = s.v + (narrow ? cfx_gemm_align((size_t)(a->s * a->ev) * 4) : 0);
-    s.scores = s.y
-        + (narrow ? cfx_gemm_align((size_t)(s.rows * a->ev) * 4) : 0);
+    s.scores = s.y +
+               (narrow ? cfx_gemm_align((size_t)(s.rows * a->ev) * 4) : 0);
     s.mask = s.scores + cfx_gemm_align((size_t)(s.rows * a->s) * s.size);
     s.gemm = s.mask + cfx_gemm_align((size_t)a->s * s.size);
     s.priv = s.gemm + products_size(&s) + 64;
@@ -140,12 +146,13 @@ static const void *mask_row(const attention *s, char *work, int64_t n,
     see += from;
     if (s->size == 4)
         for (int64_t j = 0; j < a->s; j++)
-            ((float *)(void *)(work + s->mask))[j] =
-                see[j * t[3]] ? 0 : -INFINITY;
+            ((float *)(void *)(work + s->mask))[j] = see[j * t[3]] ? 0
+                                                                   : -INFINITY;
     else
         for (int64_t j = 0; j < a->s; j++)
-            ((double *)(void *)(work + s->mask))[j] =
-                see[j * t[3]] ? 0 : -(double)INFINITY;
+            ((double *)(void *)(work + s->mask))[j] = see[j * t[3]]
+                                                          ? 0
+                                                          : -(double)INFINITY;
     return work + s->mask;
 }
 
@@ -159,18 +166,20 @@ static void softmax_rows(const attention *s, char *work, int64_t n, int64_t h,
 
     for (int64_t i = 0; i < rows; i++) {
         char *row = work + s->scores + (size_t)(i * a->s) * s->size;
-        cfx_softmax_row r = {
-            .ctx = s->ctx, .n = a->s, .seen = columns_seen(a, i0 + i + 1),
-            .scale = a->scale, .mask = mask_row(s, work, n, h, i0 + i),
-            .empty_is_0 = true
-        };
+        cfx_softmax_row r = {.ctx = s->ctx,
+                             .n = a->s,
+                             .seen = columns_seen(a, i0 + i + 1),
+                             .scale = a->scale,
+                             .mask = mask_row(s, work, n, h, i0 + i),
+                             .empty_is_0 = true};
 
         k->softmax(row, row, &r);
         if (a->weights)
             s->kernels->pointwise->convert[t][s->dtype](
-                (char *)a->weights
-                    + (size_t)(((n * a->heads + h) * a->l + i0 + i) * a->s)
-                    * cfx_dtype_size(t), 1, row, 1, a->s);
+                (char *)a->weights +
+                    (size_t)(((n * a->heads + h) * a->l + i0 + i) * a->s) *
+                        cfx_dtype_size(t),
+                1, row, 1, a->s);
     }
 }
 
@@ -196,12 +205,14 @@ static void block(const attention *s, char *work, int64_t n, int64_t h,
     int64_t rows = cfx_min64(s->rows, a->l - i0);
     int64_t seen = columns_seen(a, i0 + rows);
     int64_t kh = h / (a->kv_group ? a->kv_group : 1);
-    const char *q = at(a->q, n * a->q_stride[0] + h * a->q_stride[1]
-                                 + i0 * a->q_stride[2], size);
+    const char *q = at(
+        a->q, n * a->q_stride[0] + h * a->q_stride[1] + i0 * a->q_stride[2],
+        size);
     const char *k = at(a->k, n * a->k_stride[0] + kh * a->k_stride[1], size);
     const char *v = at(a->v, n * a->v_stride[0] + kh * a->v_stride[1], size);
-    char *y = (char *)a->y + (n * a->y_stride[0] + h * a->y_stride[1]
-                              + i0 * a->y_stride[2]) * (int64_t)size;
+    char *y = (char *)a->y +
+              (n * a->y_stride[0] + h * a->y_stride[1] + i0 * a->y_stride[2]) *
+                  (int64_t)size;
     bool narrow = cfx_dtype_is_reduced(a->dtype);
     cfx_gemm g = score_product(s, rows, seen);
 

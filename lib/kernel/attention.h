@@ -33,8 +33,7 @@ typedef struct cfx_attention {
     void *weights;
 } cfx_attention;
 
-size_t cfx_attention_workspace(const cfx_context *ctx,
-                               const cfx_attention *a);
+size_t cfx_attention_workspace(const cfx_context *ctx, const cfx_attention *a);
 void cfx_attention_run(cfx_context *ctx, const cfx_attention *a,
                        void *workspace);
 

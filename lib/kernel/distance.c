@@ -28,8 +28,9 @@
             else                                                              \
                 sum += pow(d, p);                                             \
         }                                                                     \
-        return p == 2 ? sqrt(sum)                                             \
-               : p == 0 || p == 1 || isinf(p) ? sum : pow(sum, 1 / p);        \
+        return p == 2                         ? sqrt(sum)                     \
+               : p == 0 || p == 1 || isinf(p) ? sum                           \
+                                              : pow(sum, 1 / p);              \
     }                                                                         \
     static void row_##T(const cfx_context *ctx, const cfx_distance *d,        \
                         int64_t batch, int64_t i)                             \

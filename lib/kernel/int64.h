@@ -8,8 +8,14 @@
 
 #include <cfx/compiler.h>
 
-CFX_INLINE int64_t cfx_min64(int64_t a, int64_t b) { return a < b ? a : b; }
-CFX_INLINE int64_t cfx_max64(int64_t a, int64_t b) { return a > b ? a : b; }
+CFX_INLINE int64_t cfx_min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+CFX_INLINE int64_t cfx_max64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* a / b of positive numbers, rounded up; and that times b. */
 CFX_INLINE int64_t cfx_ceil_div(int64_t a, int64_t b)

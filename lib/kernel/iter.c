@@ -94,7 +94,10 @@ static void reverse_axes(cfx_iter *it)
     it->rank = rank;
 }
 
-static int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
+static int64_t magnitude(int64_t v)
+{
+    return v < 0 ? -v : v;
+}
 
 /* Should axis `a` be inside of axis `b`? If the key has stride 0 along one of
  * them, the other operands decide. */

@@ -28,16 +28,19 @@
 enum { CFX_ITER_RANK = 16, CFX_ITER_OPERANDS = 5 };
 
 typedef struct cfx_operand {
-    char *data;      /* NULL: the number below */
+    char *data; /* NULL: the number below */
     cfx_dtype dtype;
-    bool single;     /* it has one element, whatever the iterator's extents */
-    union { double d; int64_t i; } number;
+    bool single; /* it has one element, whatever the iterator's extents */
+    union {
+        double d;
+        int64_t i;
+    } number;
     int64_t stride[CFX_ITER_RANK]; /* in elements, 0 where it is broadcast */
 } cfx_operand;
 
 typedef struct cfx_iter {
     int rank;
-    int count;       /* operands so far; operand 0 is the output */
+    int count; /* operands so far; operand 0 is the output */
     int64_t shape[CFX_ITER_RANK];
     cfx_operand op[CFX_ITER_OPERANDS];
 } cfx_iter;
@@ -101,7 +104,9 @@ CFX_INLINE int64_t cfx_iter_numel(const cfx_iter *it)
 void cfx_iter_coalesce(cfx_iter *it, int key);
 
 /* A place in a coalesced iterator. */
-typedef struct cfx_place { int64_t at[CFX_ITER_RANK]; } cfx_place;
+typedef struct cfx_place {
+    int64_t at[CFX_ITER_RANK];
+} cfx_place;
 
 /* `n` elements on, in the order of the walk. */
 CFX_INLINE void cfx_place_advance(cfx_place *p, const cfx_iter *it, int64_t n)

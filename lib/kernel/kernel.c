@@ -7,21 +7,23 @@
  */
 #include "kernel/kernel.h"
 
-#define DECLARE(family, level) \
+#define DECLARE(family, level)                                                \
     extern const struct cfx_##family##_kernels cfx_##family##_kernels_##level;
+/* clang-format off */
 #define DECLARE_LEVEL(level) \
     DECLARE(pointwise, level) DECLARE(reduce, level) DECLARE(norm, level) \
     DECLARE(gemm, level) DECLARE(conv, level) DECLARE(pool, level)
+/* clang-format on */
 
-#define TABLE(level_, cpu) \
-    static const cfx_kernels level_##_kernels = { \
-        .level = cpu, \
-        .pointwise = &cfx_pointwise_kernels_##level_, \
-        .reduce = &cfx_reduce_kernels_##level_, \
-        .norm = &cfx_norm_kernels_##level_, \
-        .gemm = &cfx_gemm_kernels_##level_, \
-        .conv = &cfx_conv_kernels_##level_, \
-        .pool = &cfx_pool_kernels_##level_, \
+#define TABLE(level_, cpu)                                                    \
+    static const cfx_kernels level_##_kernels = {                             \
+        .level = cpu,                                                         \
+        .pointwise = &cfx_pointwise_kernels_##level_,                         \
+        .reduce = &cfx_reduce_kernels_##level_,                               \
+        .norm = &cfx_norm_kernels_##level_,                                   \
+        .gemm = &cfx_gemm_kernels_##level_,                                   \
+        .conv = &cfx_conv_kernels_##level_,                                   \
+        .pool = &cfx_pool_kernels_##level_,                                   \
     };
 
 DECLARE_LEVEL(plain)

@@ -21,7 +21,7 @@ typedef struct job {
     cfx_dtype dtype;
     cfx_convert_fn *convert;
     uint64_t key;
-    double a, b;       /* parameters of the distribution */
+    double a, b; /* parameters of the distribution */
     int64_t low;
     uint64_t span;
     float yes, no;
@@ -96,7 +96,7 @@ static void fill_uniform(void *arg, int64_t begin, int64_t end, int worker)
 
         for (int64_t i = 0; i < n; i++)
             block[i] = j->a + (j->b - j->a) *
-                       shortened(j->dtype, uniform(j, begin + i));
+                                  shortened(j->dtype, uniform(j, begin + i));
         put(j, begin, block, n);
     }
 }
@@ -159,8 +159,7 @@ static void fill_int(void *arg, int64_t begin, int64_t end, int worker)
 void cfx_random_ints(cfx_context *ctx, cfx_dtype dtype, void *y, int64_t n,
                      cfx_random r, int64_t low, int64_t high)
 {
-    job j = {.key = r.key, .low = low,
-             .span = (uint64_t)high - (uint64_t)low};
+    job j = {.key = r.key, .low = low, .span = (uint64_t)high - (uint64_t)low};
 
     run(ctx, &j, dtype, CFX_I64, y, n, fill_int);
 }

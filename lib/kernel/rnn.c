@@ -17,10 +17,10 @@
 typedef struct recurrence {
     const cfx_rnn *r;
     size_t size;
-    int64_t width, out;        /* gates * hidden; of h */
+    int64_t width, out; /* gates * hidden; of h */
     cfx_loop_fn *sigmoid, *tanh_, *relu;
     char *gates, *step, *cell, *packed, *gemm;
-    char *at;                  /* the gates of this step */
+    char *at; /* the gates of this step */
 } recurrence;
 
 static int64_t gates_of(cfx_rnn_mode mode)
@@ -35,12 +35,19 @@ static cfx_gemm input_product(const recurrence *s)
 {
     const cfx_rnn *r = s->r;
 
-    return (cfx_gemm){
-        .dtype = r->dtype, .m = r->batch, .n = s->width, .k = r->input,
-        .a = r->x, .a_row = r->x_stride[1], .a_col = 1,
-        .b = r->w_ih, .b_row = 1, .b_col = r->input,
-        .c = s->gates, .c_row = s->width, .bias = r->b_ih
-    };
+    return (cfx_gemm){.dtype = r->dtype,
+                      .m = r->batch,
+                      .n = s->width,
+                      .k = r->input,
+                      .a = r->x,
+                      .a_row = r->x_stride[1],
+                      .a_col = 1,
+                      .b = r->w_ih,
+                      .b_row = 1,
+                      .b_col = r->input,
+                      .c = s->gates,
+                      .c_row = s->width,
+                      .bias = r->b_ih};
 }
 
 typedef struct all_times {
@@ -51,8 +58,10 @@ typedef struct all_times {
 static all_times input_products(const recurrence *s)
 {
     const cfx_rnn *r = s->r;
-    all_times t = {.g = input_product(s), .count = r->time,
-                   .a = r->x_stride[0], .c = r->batch * s->width};
+    all_times t = {.g = input_product(s),
+                   .count = r->time,
+                   .a = r->x_stride[0],
+                   .c = r->batch * s->width};
 
     if (r->time > r->batch && r->x_stride[0] != r->batch * r->x_stride[1]) {
         t.g.m = r->time;
@@ -69,12 +78,19 @@ static cfx_gemm step_product(const recurrence *s)
 {
     const cfx_rnn *r = s->r;
 
-    return (cfx_gemm){
-        .dtype = r->dtype, .m = r->batch, .n = s->width, .k = s->out,
-        .a = r->h, .a_row = s->out, .a_col = 1,
-        .b = r->w_hh, .b_row = 1, .b_col = s->out,
-        .c = s->step, .c_row = s->width, .bias = r->b_hh
-    };
+    return (cfx_gemm){.dtype = r->dtype,
+                      .m = r->batch,
+                      .n = s->width,
+                      .k = s->out,
+                      .a = r->h,
+                      .a_row = s->out,
+                      .a_col = 1,
+                      .b = r->w_hh,
+                      .b_row = 1,
+                      .b_col = s->out,
+                      .c = s->step,
+                      .c_row = s->width,
+                      .bias = r->b_hh};
 }
 
 /* Few rows are multiplied with w_hh as it lies. */
@@ -137,9 +153,9 @@ size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r)
         size_t size = cfx_gemm_workspace(ctx, &g[i]);
         most = size > most ? size : most;
     }
-    return bytes(&s, r->time * r->batch * s.width)
-        + bytes(&s, r->batch * s.width) + bytes(&s, r->batch * r->hidden)
-        + packed_size(ctx, &s) + most;
+    return bytes(&s, r->time * r->batch * s.width) +
+           bytes(&s, r->batch * s.width) + bytes(&s, r->batch * r->hidden) +
+           packed_size(ctx, &s) + most;
 }
 
 /* ---- The gates ---- */
@@ -210,8 +226,8 @@ static const double none[4];
             T *h = (T *)r->h + b * s->out;                                    \
                                                                               \
             if (r->mode == CFX_RNN_LSTM)                                      \
-                lstm_##T(s, g, u, r->proj ? (T *)(void *)s->cell              \
-                                                + b * r->hidden : h,          \
+                lstm_##T(s, g, u,                                             \
+                         r->proj ? (T *)(void *)s->cell + b * r->hidden : h,  \
                          (T *)r->c + b * r->hidden);                          \
             else if (r->mode == CFX_RNN_GRU)                                  \
                 gru_##T(s, g, u, h);                                          \
@@ -240,8 +256,8 @@ static void write_output(const recurrence *s, int64_t t)
     size_t row = (size_t)s->out * s->size;
 
     for (int64_t b = 0; b < r->batch && r->y; b++)
-        memcpy((char *)r->y + (t * r->y_stride[0] + b * r->y_stride[1])
-                   * (int64_t)s->size,
+        memcpy((char *)r->y + (t * r->y_stride[0] + b * r->y_stride[1]) *
+                                  (int64_t)s->size,
                (const char *)r->h + (size_t)b * row, row);
 }
 

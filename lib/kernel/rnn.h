@@ -19,15 +19,18 @@
 #include "kernel/kernel.h"
 
 typedef enum cfx_rnn_mode {
-    CFX_RNN_TANH, CFX_RNN_RELU, CFX_RNN_LSTM, CFX_RNN_GRU
+    CFX_RNN_TANH,
+    CFX_RNN_RELU,
+    CFX_RNN_LSTM,
+    CFX_RNN_GRU
 } cfx_rnn_mode;
 
 typedef struct cfx_rnn {
     cfx_dtype dtype; /* f32 or f64 */
     cfx_rnn_mode mode;
-    bool reverse;    /* from the last time to the first */
+    bool reverse; /* from the last time to the first */
     int64_t time, batch, input, hidden;
-    int64_t proj;    /* 0: no projection */
+    int64_t proj; /* 0: no projection */
     const void *x;
     int64_t x_stride[2]; /* of time and batch, in elements */
     const void *w_ih, *w_hh, *w_hr;
@@ -35,7 +38,7 @@ typedef struct cfx_rnn {
     const void *h0, *c0;     /* NULL: zeros */
     void *y;                 /* NULL: not wanted */
     int64_t y_stride[2];
-    void *h, *c;             /* the last states, (batch, out), (batch, hidden);
+    void *h, *c; /* the last states, (batch, out), (batch, hidden);
                                 c of an LSTM only; never h0 and c0 */
 } cfx_rnn;
 

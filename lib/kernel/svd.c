@@ -31,8 +31,8 @@ static bool rotate(double *x, double *y, int64_t n, double *square_x,
                    double *square_y)
 {
     double both = dot(x, y, n);
-    if (fabs(both) <= DBL_EPSILON * sqrt((double)n) *
-                          (sqrt(*square_x) * sqrt(*square_y)))
+    if (fabs(both) <=
+        DBL_EPSILON * sqrt((double)n) * (sqrt(*square_x) * sqrt(*square_y)))
         return false;
     double z = (*square_y - *square_x) / (2 * both);
     double t = copysign(1 / (fabs(z) + hypot(1, z)), z);
@@ -55,8 +55,7 @@ static bool sweep(const cfx_context *ctx, double *a, int64_t k, int64_t n,
         square[i] = dot(a + i * n, a + i * n, n);
     for (int64_t i = 0; i + 1 < k && !cfx_context_stops(ctx); i++)
         for (int64_t j = i + 1; j < k; j++)
-            rotated |= rotate(a + i * n, a + j * n, n, &square[i],
-                              &square[j]);
+            rotated |= rotate(a + i * n, a + j * n, n, &square[i], &square[j]);
     return rotated && !cfx_context_stops(ctx);
 }
 

@@ -6,21 +6,21 @@
 #include <cfx/ops.h>
 
 /* In place if the module says so: `write` is the in-place function. */
-#define ACTIVATION(type, signature, repr_, call, write, doc_)               \
-    static cfx_value type##_forward(cfx_scope *s, cfx_module *self,         \
-                                    const cfx_value *in)                    \
-    {                                                                       \
-        if (cfx_attr_bool(self, "inplace"))                                 \
-            return write;                                                   \
-        return call;                                                        \
-    }                                                                       \
-    const cfx_module_type cfx_module__##type = {                            \
-        .schema = #type signature,                                          \
-        .repr = repr_,                                                      \
-        .doc = doc_,                                                        \
-        .inplace_flag = "inplace",                                          \
-        .forward_schema = "forward(Tensor input) -> Tensor",                \
-        .forward = type##_forward,                                          \
+#define ACTIVATION(type, signature, repr_, call, write, doc_)                 \
+    static cfx_value type##_forward(cfx_scope *s, cfx_module *self,           \
+                                    const cfx_value *in)                      \
+    {                                                                         \
+        if (cfx_attr_bool(self, "inplace"))                                   \
+            return write;                                                     \
+        return call;                                                          \
+    }                                                                         \
+    const cfx_module_type cfx_module__##type = {                              \
+        .schema = #type signature,                                            \
+        .repr = repr_,                                                        \
+        .doc = doc_,                                                          \
+        .inplace_flag = "inplace",                                            \
+        .forward_schema = "forward(Tensor input) -> Tensor",                  \
+        .forward = type##_forward,                                            \
     };
 
 #define A(name) cfx_attr(self, name)
@@ -34,12 +34,10 @@ ACTIVATION(SiLU, "(bool inplace=False)", "?inplace", cfx_silu(s, in[0]),
 ACTIVATION(Mish, "(bool inplace=False)", "?inplace", cfx_mish(s, in[0]),
            cfx_mish_inplace(s, in[0]), "x * tanh(softplus(x)).")
 /* These two do not print the argument. */
-ACTIVATION(Hardswish, "(bool inplace=False)", "",
-           cfx_hardswish(s, in[0]), cfx_hardswish_inplace(s, in[0]),
-           "x * clamp(x + 3, 0, 6) / 6.")
-ACTIVATION(Hardsigmoid, "(bool inplace=False)", "",
-           cfx_hardsigmoid(s, in[0]), cfx_hardsigmoid_inplace(s, in[0]),
-           "clamp(x + 3, 0, 6) / 6.")
+ACTIVATION(Hardswish, "(bool inplace=False)", "", cfx_hardswish(s, in[0]),
+           cfx_hardswish_inplace(s, in[0]), "x * clamp(x + 3, 0, 6) / 6.")
+ACTIVATION(Hardsigmoid, "(bool inplace=False)", "", cfx_hardsigmoid(s, in[0]),
+           cfx_hardsigmoid_inplace(s, in[0]), "clamp(x + 3, 0, 6) / 6.")
 ACTIVATION(Sigmoid, "()", "", cfx_sigmoid(s, in[0]), cfx_none(),
            "1 / (1 + exp(-x)).")
 ACTIVATION(Tanh, "()", "", cfx_tanh(s, in[0]), cfx_none(),
@@ -64,8 +62,10 @@ ACTIVATION(CELU, "(Scalar alpha=1.0, bool inplace=False)", "alpha ?inplace",
            "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).")
 ACTIVATION(SELU, "(bool inplace=False)", "?inplace", cfx_selu(s, in[0]),
            cfx_selu_inplace(s, in[0]), "The scaled exponential linear unit.")
-ACTIVATION(Hardtanh, "(Scalar min_val=-1.0, Scalar max_val=1.0, bool "
-           "inplace=False)", "min_val max_val ?inplace",
+ACTIVATION(Hardtanh,
+           "(Scalar min_val=-1.0, Scalar max_val=1.0, bool "
+           "inplace=False)",
+           "min_val max_val ?inplace",
            cfx_hardtanh(s, in[0], .min_val = A("min_val"),
                         .max_val = A("max_val")),
            cfx_hardtanh_inplace(s, in[0], .min_val = A("min_val"),
@@ -76,11 +76,10 @@ ACTIVATION(Threshold, "(Scalar threshold, Scalar value, bool inplace=False)",
            cfx_threshold(s, in[0], A("threshold"), A("value")),
            cfx_threshold_inplace(s, in[0], A("threshold"), A("value")),
            "x where it is above the threshold, else the value.")
-ACTIVATION(Softplus, "(Scalar beta=1.0, Scalar threshold=20.0)",
-           "beta threshold",
-           cfx_softplus(s, in[0], .beta = A("beta"),
-                        .threshold = A("threshold")), cfx_none(),
-           "log(1 + exp(beta * x)) / beta; x itself above the threshold.")
+ACTIVATION(
+    Softplus, "(Scalar beta=1.0, Scalar threshold=20.0)", "beta threshold",
+    cfx_softplus(s, in[0], .beta = A("beta"), .threshold = A("threshold")),
+    cfx_none(), "log(1 + exp(beta * x)) / beta; x itself above the threshold.")
 ACTIVATION(Softsign, "()", "", cfx_softsign(s, in[0]), cfx_none(),
            "x / (1 + abs(x)).")
 ACTIVATION(Tanhshrink, "()", "", cfx_tanhshrink(s, in[0]), cfx_none(),
@@ -99,8 +98,10 @@ ACTIVATION(GLU, "(int dim=-1)", "dim", cfx_glu(s, in[0], .dim = A("dim")),
 
 #define TRAINING cfx_bool(cfx_module_training(self))
 
-ACTIVATION(RReLU, "(Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
-           "inplace=False)", "lower upper ?inplace",
+ACTIVATION(RReLU,
+           "(Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
+           "inplace=False)",
+           "lower upper ?inplace",
            cfx_rrelu(s, in[0], .lower = A("lower"), .upper = A("upper"),
                      .training = TRAINING),
            cfx_rrelu_inplace(s, in[0], .lower = A("lower"),

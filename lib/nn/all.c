@@ -13,5 +13,4 @@ const cfx_module_type *const cfx_modules__builtin[] = {
 #define MODULE(name) &cfx_module__##name,
 #include "nn/modules.def"
 #undef MODULE
-    NULL
-};
+    NULL};

@@ -8,8 +8,16 @@
 #include "nn/module_impl.h"
 #include "ops/attention/multi_head.h"
 
-enum { QUERY, KEY, VALUE, PADDING_MASK, NEED_WEIGHTS, ATTN_MASK, AVERAGE,
-       CAUSAL };
+enum {
+    QUERY,
+    KEY,
+    VALUE,
+    PADDING_MASK,
+    NEED_WEIGHTS,
+    ATTN_MASK,
+    AVERAGE,
+    CAUSAL
+};
 
 static cfx_status add_out_proj(cfx_module *self, cfx_value embed,
                                cfx_error *err)
@@ -69,8 +77,10 @@ static cfx_status init(cfx_module *self, cfx_error *err)
     int64_t heads = cfx_attr_int(self, "num_heads");
     cfx_value kdim = cfx_attr(self, "kdim"), vdim = cfx_attr(self, "vdim");
     if (heads < 1 || !cfx_dim_is(cfx_dim_mod(NULL, e, cfx_dim_int(heads)), 0))
-        return cfx_fail(err, CFX_EINVAL, "embed_dim must be divisible by "
-                        "num_heads, %lld", (long long)heads);
+        return cfx_fail(err, CFX_EINVAL,
+                        "embed_dim must be divisible by "
+                        "num_heads, %lld",
+                        (long long)heads);
     cfx_status st = declare_weights(
         self, e, kdim.kind == CFX_NONE ? e : cfx_value_dim(kdim),
         vdim.kind == CFX_NONE ? e : cfx_value_dim(vdim), err);
@@ -100,7 +110,8 @@ static cfx_value forward(cfx_scope *s, cfx_module *self, const cfx_value *in)
         return cfx_none();
     for (int i = 0; i < 3 && first; i++)
         x[i] = i && cfx_multi_head_same(in[i], in[i - 1])
-                   ? x[i - 1] : swap_batch(s, x[i]);
+                   ? x[i - 1]
+                   : swap_batch(s, x[i]);
     cfx_multi_head m = {
         .x = {x[0], x[1], x[2]},
         .embed_dim = cfx_attr(self, "embed_dim"),
@@ -110,13 +121,15 @@ static cfx_value forward(cfx_scope *s, cfx_module *self, const cfx_value *in)
                        own(s, self, "k_proj_weight"),
                        own(s, self, "v_proj_weight")},
         .in_bias = own(s, self, "in_proj_bias"),
-        .bias_k = own(s, self, "bias_k"), .bias_v = own(s, self, "bias_v"),
+        .bias_k = own(s, self, "bias_k"),
+        .bias_v = own(s, self, "bias_v"),
         .add_zero_attn = cfx_attr_bool(self, "add_zero_attn"),
-        .static_k = cfx_none(), .static_v = cfx_none(),
-        .dropout = training
-                       ? cfx_value_number(cfx_attr_of(s, self, "dropout"))
-                       : 0,
-        .padding_mask = in[PADDING_MASK], .attn_mask = in[ATTN_MASK],
+        .static_k = cfx_none(),
+        .static_v = cfx_none(),
+        .dropout = training ? cfx_value_number(cfx_attr_of(s, self, "dropout"))
+                            : 0,
+        .padding_mask = in[PADDING_MASK],
+        .attn_mask = in[ATTN_MASK],
         .need_weights = cfx_truth(s, in[NEED_WEIGHTS]),
         .average_weights = cfx_truth(s, in[AVERAGE]),
         .causal = cfx_truth(s, in[CAUSAL]),

@@ -25,7 +25,8 @@ static bool check_values(cfx_scope *s, const cfx_tensor *x)
         if (i != 1)
             n = cfx_dim_mul(s->env, n, x->shape[i]);
     if (x && !cfx_dim_ne(s->env, n, cfx_dim_int(1)))
-        cfx_scope_fail(s, CFX_EINVAL, "Expected more than 1 value per channel "
+        cfx_scope_fail(s, CFX_EINVAL,
+                       "Expected more than 1 value per channel "
                        "when training");
     return !cfx_scope_failed(s);
 }
@@ -36,8 +37,8 @@ static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x)
     bool running = cfx_attr_bool(self, "track_running_stats");
     bool training = cfx_module_training(self) || !running;
     cfx_value momentum = cfx_attr(self, "momentum");
-    if (cfx_scope_failed(s) || (training && !check_values(s, cfx_meta_of(s,
-                                                                         x))))
+    if (cfx_scope_failed(s) ||
+        (training && !check_values(s, cfx_meta_of(s, x))))
         return cfx_none();
     if (running && training)
         momentum = count_batch(s, self);
@@ -48,8 +49,8 @@ static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x)
         .bias = cfx_param_of(s, self, "bias"),
         .running_mean = cfx_param_of(s, self, "running_mean"),
         .running_var = cfx_param_of(s, self, "running_var"),
-        .training = cfx_bool(training),
-        .momentum = momentum, .eps = cfx_attr(self, "eps"));
+        .training = cfx_bool(training), .momentum = momentum,
+        .eps = cfx_attr(self, "eps"));
 }
 
 /* Batches of one dimension may lack it. */
@@ -70,8 +71,8 @@ static void check_rank(cfx_scope *s, cfx_value v, int space)
     }                                                                         \
     const cfx_module_type cfx_module__##type = {                              \
         .schema = #type "(SymInt num_features, Scalar eps=1e-05, "            \
-                  "Scalar? momentum=0.1, bool affine=True, bool "             \
-                  "track_running_stats=True, *, bool bias=True)",             \
+                        "Scalar? momentum=0.1, bool affine=True, bool "       \
+                        "track_running_stats=True, *, bool bias=True)",       \
         .repr = "$num_features eps momentum affine bias "                     \
                 "track_running_stats",                                        \
         .doc = "Normalize each channel by running statistics.",               \
@@ -89,10 +90,13 @@ static void check_sync(cfx_scope *s, const cfx_module *self, cfx_value v)
 {
     const cfx_tensor *x = cfx_meta_of(s, v);
     if (x && x->rank < 2)
-        cfx_scope_fail(s, CFX_ESHAPE, "expected at least 2D input (got %dD "
-                       "input)", x->rank);
+        cfx_scope_fail(s, CFX_ESHAPE,
+                       "expected at least 2D input (got %dD "
+                       "input)",
+                       x->rank);
     if (cfx_module_training(self))
-        cfx_scope_fail(s, CFX_EUNSUPPORTED, "SyncBatchNorm in training is not "
+        cfx_scope_fail(s, CFX_EUNSUPPORTED,
+                       "SyncBatchNorm in training is not "
                        "supported");
 }
 

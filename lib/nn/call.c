@@ -11,9 +11,11 @@
 /* PyTorch's text of a model has the graph of the root only. */
 static cfx_status lacks_graph(cfx_scope *s, const char *path)
 {
-    cfx_scope_fail(s, CFX_EUNSUPPORTED, "%s: the text has no graph of this "
+    cfx_scope_fail(s, CFX_EUNSUPPORTED,
+                   "%s: the text has no graph of this "
                    "GraphModule: append str(gm.%s.graph).replace('graph(', "
-                   "'graph %s(', 1)", path, path, path);
+                   "'graph %s(', 1)",
+                   path, path, path);
     return CFX_EUNSUPPORTED;
 }
 
@@ -25,13 +27,12 @@ static cfx_status unrunnable(cfx_scope *s, const cfx_module *m)
         return lacks_graph(s, path);
     bool known = cfx_find_module_type(m->ctx, m->class_name) != NULL;
     cfx_scope_fail(s, CFX_EUNSUPPORTED, "%s: a %s cannot be called%s", path,
-                   m->class_name,
-                   known ? "" : ": the module type is unknown");
+                   m->class_name, known ? "" : ": the module type is unknown");
     return CFX_EUNSUPPORTED;
 }
 
-cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
-                              const cfx_value *in, cfx_value *out)
+cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m, const cfx_value *in,
+                              cfx_value *out)
 {
     *out = cfx_none();
     if (cfx_scope_failed(s))
@@ -51,8 +52,8 @@ cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
 }
 
 cfx_status cfx_module__forward_unbound(cfx_scope *s, cfx_module *m,
-                                        const cfx_unbound_call *c,
-                                        cfx_value *out)
+                                       const cfx_unbound_call *c,
+                                       cfx_value *out)
 {
     cfx_bound b = {0};
     *out = cfx_none();
@@ -60,7 +61,8 @@ cfx_status cfx_module__forward_unbound(cfx_scope *s, cfx_module *m,
         return s->hook.call_graph(s, m, NULL, c, NULL, out);
     if (!m->type->forward)
         return unrunnable(s, m);
-    cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward,
+    cfx_status st = cfx_bind_schema(
+        &b, s->ctx, m->forward,
         (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, &s->error);
     if (!st)
         st = cfx_module_forward(s, m, b.in, out);
@@ -75,8 +77,10 @@ cfx_status cfx_scope_call_module(cfx_scope *s, cfx_module *m, const char *path,
     *out = cfx_none();
     if (cfx_scope_failed(s))
         return s->error.code;
-    const cfx_unbound_call c = {.args = a.args, .nargs = a.nargs, 
-                            .kwargs = a.kwargs, .nkwargs = a.nkwargs};
+    const cfx_unbound_call c = {.args = a.args,
+                                .nargs = a.nargs,
+                                .kwargs = a.kwargs,
+                                .nkwargs = a.nkwargs};
     if (cfx_scope__records(s))
         return s->hook.record_module(s, m, path, &c, out);
     if (m->graph)
@@ -119,10 +123,10 @@ static cfx_value computed(cfx_scope *s, cfx_module *m, const char *name)
     cfx_buf_init(&path, s->ctx);
     cfx_buf_puts(&path, "parametrizations.");
     cfx_buf_puts(&path, name);
-    cfx_status st = path.failed ? cfx_no_memory(&s->error)
-                                : cfx_scope_call_module(s, list,
-                                                        cfx_buf_str(&path),
-                                                        CFX_NO_ARGS, &out);
+    cfx_status st = path.failed
+                        ? cfx_no_memory(&s->error)
+                        : cfx_scope_call_module(s, list, cfx_buf_str(&path),
+                                                CFX_NO_ARGS, &out);
     cfx_buf_release(&path);
     return st ? cfx_none() : cfx_scope_take(s, out);
 }

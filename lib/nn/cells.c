@@ -46,15 +46,17 @@ static bool read_rank(cfx_scope *s, cfx_value x, bool *vector)
     int rank = cfx_rank(s, x);
     *vector = rank == 1;
     if (rank != 1 && rank != 2)
-        cfx_scope_fail(s, CFX_ESHAPE, "Expected input to be 1D or 2D, got %dD "
-                       "instead", rank);
+        cfx_scope_fail(s, CFX_ESHAPE,
+                       "Expected input to be 1D or 2D, got %dD "
+                       "instead",
+                       rank);
     return !cfx_scope_failed(s);
 }
 
 static cfx_value zeros(cfx_scope *s, cfx_module *self, cfx_value x)
 {
-    return cfx_new_zeros(s, x, cfx_tuple(s, cfx_size(s, x, 0),
-                                         A("hidden_size")));
+    return cfx_new_zeros(s, x,
+                         cfx_tuple(s, cfx_size(s, x, 0), A("hidden_size")));
 }
 
 #define WEIGHTS                                                               \
@@ -88,7 +90,7 @@ static cfx_value step(cfx_scope *s, cfx_module *self, const cfx_value *in,
         return cfx_none();
     x = batched(s, x, vector);
     h = cfx_value_is_none(h) ? zeros(s, self, x) : batched(s, h, vector);
-    h = !kind                  ? cfx_gru_cell(s, x, h, WEIGHTS)
+    h = !kind                   ? cfx_gru_cell(s, x, h, WEIGHTS)
         : !strcmp(kind, "relu") ? cfx_rnn_relu_cell(s, x, h, WEIGHTS)
                                 : cfx_rnn_tanh_cell(s, x, h, WEIGHTS);
     return unbatched(s, h, vector);
@@ -113,11 +115,12 @@ static cfx_value RNNCell_forward(cfx_scope *s, cfx_module *self,
     }                                                                         \
     const cfx_module_type cfx_module__##type = {                              \
         .schema = #type "(SymInt input_size, SymInt hidden_size, bool "       \
-                  "bias=True" kind ")",                                       \
+                        "bias=True" kind ")",                                 \
         .repr = "$input_size $hidden_size ?bias" shown,                       \
         .doc = doc_,                                                          \
         .init = type##_init,                                                  \
-        .forward_schema = "forward(Tensor input, " hx " hx=None) -> " returns,\
+        .forward_schema = "forward(Tensor input, " hx                         \
+                          " hx=None) -> " returns,                            \
         .forward = type##_forward,                                            \
     };
 

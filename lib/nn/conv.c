@@ -49,7 +49,8 @@ static cfx_status Conv_init(cfx_module *self, cfx_error *err)
     for (int i = 0; i < 4; i++)
         if (!strcmp(mode, modes[i]))
             return declare(self, false, err);
-    return cfx_fail(err, CFX_EINVAL, "padding_mode must be one of zeros, "
+    return cfx_fail(err, CFX_EINVAL,
+                    "padding_mode must be one of zeros, "
                     "reflect, replicate, circular, but got padding_mode='%s'",
                     mode);
 }
@@ -57,7 +58,8 @@ static cfx_status Conv_init(cfx_module *self, cfx_error *err)
 static cfx_status ConvTranspose_init(cfx_module *self, cfx_error *err)
 {
     if (!pads_with_zeros(self))
-        return cfx_fail(err, CFX_EINVAL, "Only \"zeros\" padding mode is "
+        return cfx_fail(err, CFX_EINVAL,
+                        "Only \"zeros\" padding mode is "
                         "supported for ConvTranspose");
     return declare(self, true, err);
 }
@@ -96,34 +98,32 @@ static cfx_value padded(cfx_scope *s, const cfx_module *self, cfx_value x)
 #define P(name) cfx_param_of(s, self, name)
 
 /* repr prints modes other than zeros unquoted. */
-#define CONV(n)                                                              \
-    static cfx_value Conv##n##d_forward(cfx_scope *s, cfx_module *self,      \
-                                        const cfx_value *in)                 \
-    {                                                                        \
-        if (!pads_with_zeros(self))                                          \
-            return cfx_conv##n##d(                                           \
-                s, padded(s, self, in[0]), P("weight"), .bias = P("bias"),   \
-                .stride = A("stride"), .dilation = A("dilation"),            \
-                .groups = A("groups"));                                      \
-        return cfx_conv##n##d(s, in[0], P("weight"), .bias = P("bias"),      \
-                              .stride = A("stride"),                         \
-                              .padding = A("padding"),                       \
-                              .dilation = A("dilation"),                     \
-                              .groups = A("groups"));                        \
-    }                                                                        \
-    const cfx_module_type cfx_module__Conv##n##d = {                         \
-        .schema = "Conv" #n "d(SymInt in_channels, SymInt out_channels, "    \
-                  "SymInt[" #n "] kernel_size, SymInt[" #n "] stride=1, "    \
-                  "SymInt[" #n "]|str padding=0, SymInt[" #n                 \
-                  "] dilation=1, "                                           \
-                  "SymInt groups=1, bool bias=True, str "                    \
-                  "padding_mode='zeros')",                                   \
-        .repr = "$in_channels $out_channels kernel_size stride ?=padding "   \
-                "?dilation ?groups ?bias ?=padding_mode",                    \
-        .doc = "A convolution over " #n " spatial axes.",                    \
-        .init = Conv_init,                                                   \
-        .forward_schema = "forward(Tensor input) -> Tensor",                 \
-        .forward = Conv##n##d_forward,                                       \
+#define CONV(n)                                                               \
+    static cfx_value Conv##n##d_forward(cfx_scope *s, cfx_module *self,       \
+                                        const cfx_value *in)                  \
+    {                                                                         \
+        if (!pads_with_zeros(self))                                           \
+            return cfx_conv##n##d(s, padded(s, self, in[0]), P("weight"),     \
+                                  .bias = P("bias"), .stride = A("stride"),   \
+                                  .dilation = A("dilation"),                  \
+                                  .groups = A("groups"));                     \
+        return cfx_conv##n##d(s, in[0], P("weight"), .bias = P("bias"),       \
+                              .stride = A("stride"), .padding = A("padding"), \
+                              .dilation = A("dilation"),                      \
+                              .groups = A("groups"));                         \
+    }                                                                         \
+    const cfx_module_type cfx_module__Conv##n##d = {                          \
+        .schema = "Conv" #n "d(SymInt in_channels, SymInt out_channels, "     \
+                  "SymInt[" #n "] kernel_size, SymInt[" #n "] stride=1, "     \
+                  "SymInt[" #n "]|str padding=0, SymInt[" #n "] dilation=1, " \
+                  "SymInt groups=1, bool bias=True, str "                     \
+                  "padding_mode='zeros')",                                    \
+        .repr = "$in_channels $out_channels kernel_size stride ?=padding "    \
+                "?dilation ?groups ?bias ?=padding_mode",                     \
+        .doc = "A convolution over " #n " spatial axes.",                     \
+        .init = Conv_init,                                                    \
+        .forward_schema = "forward(Tensor input) -> Tensor",                  \
+        .forward = Conv##n##d_forward,                                        \
     };
 
 CONV(1)
@@ -162,9 +162,11 @@ static cfx_value padding_for(cfx_scope *s, const cfx_module *self, uint32_t i,
         return n;
     char text[200];
     cfx_dim_format(d, text, sizeof(text));
-    return cfx_scope_fail(s, CFX_ESHAPE, "the requested output_size would "
+    return cfx_scope_fail(s, CFX_ESHAPE,
+                          "the requested output_size would "
                           "need an output_padding of %s on axis %u, and the "
-                          "stride is %lld", text, i, (long long)stride);
+                          "stride is %lld",
+                          text, i, (long long)stride);
 }
 
 /* The output_padding, given or derived from output_size: the extents of the
@@ -178,8 +180,10 @@ static cfx_value output_padding(cfx_scope *s, cfx_module *self, cfx_value x,
     uint32_t rank = (uint32_t)cfx_rank(s, x);
     uint32_t len = (uint32_t)cfx_len(s, size);
     if (rank < n || (len != n && len != rank))
-        return cfx_scope_fail(s, CFX_EINVAL, "output_size must have %u or %u "
-                              "elements (got %u)", n, rank, len);
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "output_size must have %u or %u "
+                              "elements (got %u)",
+                              n, rank, len);
     for (uint32_t i = 0; i < n; i++)
         pad[i] = padding_for(s, self, i,
                              cfx_size(s, x, (int64_t)i - (int64_t)n),
@@ -187,29 +191,29 @@ static cfx_value output_padding(cfx_scope *s, cfx_module *self, cfx_value x,
     return cfx_list_of(s, CFX_TUPLE, n, pad);
 }
 
-#define CONV_TRANSPOSE(n)                                                    \
-    static cfx_value ConvTranspose##n##d_forward(                            \
-        cfx_scope *s, cfx_module *self, const cfx_value *in)                 \
-    {                                                                        \
-        return cfx_conv_transpose##n##d(                                     \
-            s, in[0], P("weight"), .bias = P("bias"),                        \
-            .stride = A("stride"), .padding = A("padding"),                  \
-            .output_padding = output_padding(s, self, in[0], in[1], n),      \
-            .groups = A("groups"), .dilation = A("dilation"));               \
-    }                                                                        \
-    const cfx_module_type cfx_module__ConvTranspose##n##d = {                \
-        .schema = "ConvTranspose" #n "d(SymInt in_channels, SymInt "         \
-                  "out_channels, SymInt[" #n "] kernel_size, SymInt[" #n     \
-                  "] stride=1, SymInt[" #n "] padding=0, SymInt[" #n         \
-                  "] output_padding=0, SymInt groups=1, bool bias=True, "    \
-                  "SymInt[" #n "] dilation=1, str padding_mode='zeros')",    \
-        .repr = "$in_channels $out_channels kernel_size stride ?padding "    \
-                "?dilation ?output_padding ?groups ?bias ?=padding_mode",    \
-        .doc = "A transposed convolution over " #n " spatial axes.",         \
-        .init = ConvTranspose_init,                                          \
-        .forward_schema = "forward(Tensor input, SymInt[]? "                 \
-                          "output_size=None) -> Tensor",                     \
-        .forward = ConvTranspose##n##d_forward,                              \
+#define CONV_TRANSPOSE(n)                                                     \
+    static cfx_value ConvTranspose##n##d_forward(                             \
+        cfx_scope *s, cfx_module *self, const cfx_value *in)                  \
+    {                                                                         \
+        return cfx_conv_transpose##n##d(                                      \
+            s, in[0], P("weight"), .bias = P("bias"), .stride = A("stride"),  \
+            .padding = A("padding"),                                          \
+            .output_padding = output_padding(s, self, in[0], in[1], n),       \
+            .groups = A("groups"), .dilation = A("dilation"));                \
+    }                                                                         \
+    const cfx_module_type cfx_module__ConvTranspose##n##d = {                 \
+        .schema = "ConvTranspose" #n "d(SymInt in_channels, SymInt "          \
+                  "out_channels, SymInt[" #n "] kernel_size, SymInt[" #n      \
+                  "] stride=1, SymInt[" #n "] padding=0, SymInt[" #n          \
+                  "] output_padding=0, SymInt groups=1, bool bias=True, "     \
+                  "SymInt[" #n "] dilation=1, str padding_mode='zeros')",     \
+        .repr = "$in_channels $out_channels kernel_size stride ?padding "     \
+                "?dilation ?output_padding ?groups ?bias ?=padding_mode",     \
+        .doc = "A transposed convolution over " #n " spatial axes.",          \
+        .init = ConvTranspose_init,                                           \
+        .forward_schema = "forward(Tensor input, SymInt[]? "                  \
+                          "output_size=None) -> Tensor",                      \
+        .forward = ConvTranspose##n##d_forward,                               \
     };
 
 CONV_TRANSPOSE(1)

@@ -16,7 +16,8 @@ static cfx_status find_padding(cfx_module *self, cfx_dim rows, cfx_error *err)
         return CFX_OK;
     int64_t n = cfx_dim_value(rows);
     if (v.u.i < -n || v.u.i >= n)
-        return cfx_fail(err, CFX_EINVAL, "padding_idx must be within "
+        return cfx_fail(err, CFX_EINVAL,
+                        "padding_idx must be within "
                         "num_embeddings");
     if (v.u.i < 0)
         cfx_module__set_attr_take(self, "padding_idx", cfx_int(v.u.i + n));
@@ -70,14 +71,21 @@ static cfx_value EmbeddingBag_forward(cfx_scope *s, cfx_module *self,
                          : cfx_attr_of(s, self, "include_last_offset");
     cfx_value args[] = {in[0], P("weight"), in[1]};
     cfx_value kwargs[] = {
-        cfx_str(s, "mode"), A("mode"),
-        cfx_str(s, "per_sample_weights"), in[2],
-        cfx_str(s, "include_last_offset"), last,
-        cfx_str(s, "padding_idx"), A("padding_idx"),
-        cfx_str(s, "max_norm"), A("max_norm"),
-        cfx_str(s, "norm_type"), A("norm_type"),
+        cfx_str(s, "mode"),
+        A("mode"),
+        cfx_str(s, "per_sample_weights"),
+        in[2],
+        cfx_str(s, "include_last_offset"),
+        last,
+        cfx_str(s, "padding_idx"),
+        A("padding_idx"),
+        cfx_str(s, "max_norm"),
+        A("max_norm"),
+        cfx_str(s, "norm_type"),
+        A("norm_type"),
     };
-    return cfx_call_function(s, "torch.nn.functional.embedding_bag",
+    return cfx_call_function(
+        s, "torch.nn.functional.embedding_bag",
         (cfx_args){args, 3, kwargs, cfx_value_is_none(A("max_norm")) ? 4 : 6});
 }
 

@@ -17,8 +17,10 @@ static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x,
     bool own = cfx_module_training(self) ||
                !cfx_attr_bool(self, "track_running_stats");
     if (!batched && rank != space + 1)
-        return cfx_scope_fail(s, CFX_ESHAPE, "expected %dD or %dD input (got "
-                              "%dD input)", space + 1, space + 2, rank);
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "expected %dD or %dD input (got "
+                              "%dD input)",
+                              space + 1, space + 2, rank);
     if (!batched)
         x = cfx_unsqueeze(s, x, cfx_int(0));
     x = cfx_instance_norm(s, x, .weight = P("weight"), .bias = P("bias"),
@@ -36,7 +38,8 @@ static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x,
         return normalize(s, self, in[0], n);                                  \
     }                                                                         \
     const cfx_module_type cfx_module__InstanceNorm##n##d = {                  \
-        .schema = "InstanceNorm" #n "d(SymInt num_features, Scalar eps=1e-05,"\
+        .schema = "InstanceNorm" #n                                           \
+                  "d(SymInt num_features, Scalar eps=1e-05,"                  \
                   " Scalar momentum=0.1, bool affine=False, bool "            \
                   "track_running_stats=False, *, bool bias=True)",            \
         .repr = "$num_features eps momentum affine bias "                     \

@@ -33,8 +33,8 @@ static cfx_value call(cfx_scope *s, cfx_module *self, const char *function,
     }
     snprintf(name, sizeof(name), "torch.nn.functional.%s", function);
     return cfx_call_function(s, name,
-        (cfx_args){in, (size_t)self->forward->nparams, kwargs,
-                   (size_t)schema->nparams});
+                             (cfx_args){in, (size_t)self->forward->nparams,
+                                        kwargs, (size_t)schema->nparams});
 }
 
 #define LOSS(type, function, inputs, args, aliases_, doc_)                    \
@@ -101,5 +101,4 @@ LOSS(MultiMarginLoss, multi_margin_loss, PAIR,
 LOSS(MultiLabelMarginLoss, multilabel_margin_loss, PAIR, "", NULL,
      "MultiMarginLoss with several target classes.")
 LOSS(MultiLabelSoftMarginLoss, multilabel_soft_margin_loss, PAIR,
-     "any weight=None, ", NULL,
-     "The mean over classes of BCEWithLogitsLoss.")
+     "any weight=None, ", NULL, "The mean over classes of BCEWithLogitsLoss.")

@@ -29,8 +29,7 @@ static void free_one(cfx_module *m)
         m->free_graph(m->graph);
     for (size_t i = 0; i < m->nstate; i++) {
         cfx_tensor_unref(m->state[i].tensor);
-        cfx_free(ctx, (char *)m->state[i].name,
-                 strlen(m->state[i].name) + 1);
+        cfx_free(ctx, (char *)m->state[i].name, strlen(m->state[i].name) + 1);
     }
     cfx_free(ctx, m->state, m->state_cap * sizeof(*m->state));
     cfx_free(ctx, m->child, m->child_cap * sizeof(cfx_module *));
@@ -161,11 +160,13 @@ cfx_status cfx_module__clone(cfx_module **out, const cfx_module *m,
 
 /* ---- Properties ---- */
 
+/* clang-format off */
 cfx_context *cfx_module_context(const cfx_module *m) { return m->ctx; }
 const char *cfx_module_class_name(const cfx_module *m) { return m->class_name; }
 const char *cfx_module_name(const cfx_module *m) { return m->name; }
 cfx_module *cfx_module_parent(const cfx_module *m) { return m->parent; }
 bool cfx_module_training(const cfx_module *m) { return m->training; }
+/* clang-format on */
 
 const cfx_module_type *cfx_module_type_of(const cfx_module *m)
 {
@@ -209,15 +210,16 @@ static cfx_status attach(cfx_module *m, const char *name, cfx_module *child,
     if (!*name || strchr(name, '.'))
         return cfx_fail(err, CFX_EINVAL, "'%s' cannot name a module", name);
     if (child->parent || is_in(m, child))
-        return cfx_fail(err, CFX_EINVAL, "'%s' cannot be a module that %s",
-                        name, child->parent ? "has a parent already"
-                                            : "it would be part of");
+        return cfx_fail(
+            err, CFX_EINVAL, "'%s' cannot be a module that %s", name,
+            child->parent ? "has a parent already" : "it would be part of");
     cfx_status st = set_name(child, name, err);
     if (st)
         return st;
     cfx_map_entry *e = cfx_map_get(&m->children, name, strlen(name));
     cfx_module *old = e ? e->v.p : NULL;
-    if (!old && cfx_grow(m->ctx, m->child, m->child_cap, m->nchildren + 1, err))
+    if (!old &&
+        cfx_grow(m->ctx, m->child, m->child_cap, m->nchildren + 1, err))
         return CFX_ENOMEM;
     if (old)
         cfx_map_remove(&m->children, name, strlen(name));
@@ -245,7 +247,10 @@ cfx_status cfx_module_add_take(cfx_module *m, const char *name,
     return st;
 }
 
-size_t cfx_module_nchildren(const cfx_module *m) { return m->nchildren; }
+size_t cfx_module_nchildren(const cfx_module *m)
+{
+    return m->nchildren;
+}
 
 /* Unlink m from its parent. */
 static void let_go(cfx_module *m)
@@ -435,8 +440,14 @@ const char *cfx_attr_str(const cfx_module *m, const char *name)
     return v.kind == CFX_STR ? v.u.str->text : NULL;
 }
 
-const cfx_schema *cfx_module_schema(const cfx_module *m) { return m->schema; }
-const cfx_value *cfx_module_attrs(const cfx_module *m) { return m->attrs.in; }
+const cfx_schema *cfx_module_schema(const cfx_module *m)
+{
+    return m->schema;
+}
+const cfx_value *cfx_module_attrs(const cfx_module *m)
+{
+    return m->attrs.in;
+}
 
 /* ---- State ---- */
 
@@ -539,7 +550,10 @@ cfx_status cfx_module_no_param(cfx_module *m, const char *name, cfx_error *err)
     return declare(m, name, NULL, false, err);
 }
 
-size_t cfx_module_nstate(const cfx_module *m) { return m->nstate; }
+size_t cfx_module_nstate(const cfx_module *m)
+{
+    return m->nstate;
+}
 
 const cfx_state *cfx_module_state_at(const cfx_module *m, size_t i)
 {

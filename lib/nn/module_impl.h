@@ -11,32 +11,32 @@
 _Static_assert(CFX_MAX_PARAMS <= 32, "cfx_module.undecided has 32 bits");
 
 struct cfx_module {
-    int refs;                   /* one of them by the parent */
+    int refs; /* one of them by the parent */
     bool training;
-    bool bound;                 /* attrs holds references */
-    uint32_t undecided;         /* a bit for each argument */
+    bool bound;         /* attrs holds references */
+    uint32_t undecided; /* a bit for each argument */
     cfx_context *ctx;
     const cfx_module_type *type;
-    const cfx_schema *schema;   /* of the constructor; NULL: a container */
+    const cfx_schema *schema; /* of the constructor; NULL: a container */
     const cfx_schema *forward;
-    cfx_bound attrs;            /* the constructor's arguments */
+    cfx_bound attrs; /* the constructor's arguments */
     char *class_name, *name;
     size_t class_name_size, name_size;
     cfx_module *parent;
-    size_t index;               /* among the parent's children */
+    size_t index; /* among the parent's children */
     cfx_module **child;
     size_t nchildren, child_cap;
-    cfx_map children;           /* once there are many */
+    cfx_map children; /* once there are many */
     cfx_state *state;
     size_t nstate, state_cap;
-    cfx_map states;             /* name -> index, once there are many */
-    struct cfx_graph *graph;    /* of a GraphModule */
+    cfx_map states;          /* name -> index, once there are many */
+    struct cfx_graph *graph; /* of a GraphModule */
     void (*free_graph)(struct cfx_graph *g);
     const struct cfx_compiled *compiled; /* the compiled graph; or NULL */
-    void *compiled_object;      /* the shared object that has it */
+    void *compiled_object;               /* the shared object that has it */
     void (*free_compiled)(struct cfx_module *m);
-    uint64_t effects;           /* cached for lib/graph; or 0 */
-    bool used, all_used;        /* marks of a sweep */
+    uint64_t effects;    /* cached for lib/graph; or 0 */
+    bool used, all_used; /* marks of a sweep */
 };
 
 /* The type of containers. */
@@ -71,8 +71,8 @@ bool cfx_module_type__is_builtin(const cfx_module_type *type);
 /* Bind the arguments of a call, and run the forward or the graph in a frame of
  * its own. *out is a new reference. */
 cfx_status cfx_module__forward_unbound(cfx_scope *s, cfx_module *m,
-                                        const cfx_unbound_call *c,
-                                        cfx_value *out);
+                                       const cfx_unbound_call *c,
+                                       cfx_value *out);
 
 /* The call_module and get_attr of cfx_scope_base. */
 cfx_status cfx_module__base_call(cfx_scope *s, cfx_module *m, const char *path,

@@ -35,9 +35,9 @@ cfx_status cfx_module__declare_norm(cfx_module *self, cfx_error *err)
         st = declare_param(self, "bias", bias, &n, err);
     for (int i = 0; i < STATISTICS && !st; i++) {
         const struct statistic *s = &statistics[i];
-        st = running ? cfx_module_buffer(self, s->name, s->dtype, s->rank, &n,
-                                         err)
-                     : cfx_module_no_param(self, s->name, err);
+        st = running
+                 ? cfx_module_buffer(self, s->name, s->dtype, s->rank, &n, err)
+                 : cfx_module_no_param(self, s->name, err);
     }
     return st;
 }

@@ -27,8 +27,7 @@ static cfx_status declare(cfx_module *self, cfx_value list, const char *name,
 static cfx_status keep_tuple(cfx_module *self, cfx_error *err)
 {
     cfx_value v = A("normalized_shape");
-    v = cfx_tuple_new(cfx_module_context(self), v.u.seq->len,
-                      v.u.seq->item);
+    v = cfx_tuple_new(cfx_module_context(self), v.u.seq->len, v.u.seq->item);
     if (v.kind == CFX_ABSENT)
         return cfx_no_memory(err);
     cfx_module__set_attr_take(self, "normalized_shape", v);
@@ -49,8 +48,9 @@ static cfx_status LayerNorm_init(cfx_module *self, cfx_error *err)
     cfx_status st = keep_tuple(self, err);
     if (!st)
         st = declare(self, A("normalized_shape"), "weight", affine, err);
-    return st ? st : declare(self, A("normalized_shape"), "bias",
-                             with_bias(self, affine), err);
+    return st ? st
+              : declare(self, A("normalized_shape"), "bias",
+                        with_bias(self, affine), err);
 }
 
 static cfx_value LayerNorm_forward(cfx_scope *s, cfx_module *self,
@@ -74,8 +74,9 @@ const cfx_module_type cfx_module__LayerNorm = {
 static cfx_status RMSNorm_init(cfx_module *self, cfx_error *err)
 {
     cfx_status st = keep_tuple(self, err);
-    return st ? st : declare(self, A("normalized_shape"), "weight",
-                             cfx_attr_bool(self, "elementwise_affine"), err);
+    return st ? st
+              : declare(self, A("normalized_shape"), "weight",
+                        cfx_attr_bool(self, "elementwise_affine"), err);
 }
 
 static cfx_value RMSNorm_forward(cfx_scope *s, cfx_module *self,
@@ -104,9 +105,9 @@ static cfx_status GroupNorm_init(cfx_module *self, cfx_error *err)
         !cfx_dim_is(cfx_dim_mod(NULL, n, cfx_dim_int(groups)), 0))
         return cfx_fail(err, CFX_EINVAL,
                         "num_channels must be divisible by num_groups");
-    cfx_status st = affine ? cfx_module_param(self, "weight", CFX_F32, 1, &n,
-                                              err)
-                           : cfx_module_no_param(self, "weight", err);
+    cfx_status st = affine
+                        ? cfx_module_param(self, "weight", CFX_F32, 1, &n, err)
+                        : cfx_module_no_param(self, "weight", err);
     if (st)
         return st;
     return with_bias(self, affine)

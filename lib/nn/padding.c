@@ -11,8 +11,8 @@
     static cfx_value type##n##d_forward(cfx_scope *s, cfx_module *self,       \
                                         const cfx_value *in)                  \
     {                                                                         \
-        return cfx_pad(s, in[0], A("padding"),                                \
-                       .mode = cfx_str(s, how), .value = value_);             \
+        return cfx_pad(s, in[0], A("padding"), .mode = cfx_str(s, how),       \
+                       .value = value_);                                      \
     }                                                                         \
     const cfx_module_type cfx_module__##type##n##d = {                        \
         .schema = #type #n "d(SymInt[" #twice "] padding" more ")",           \

@@ -62,7 +62,8 @@ static cfx_value recompute(cfx_scope *s, const cfx_module *self, cfx_value x)
     static const char name[] = "recompute_scale_factor";
     return cfx_attr_is_undecided(self, name) && !cfx_scope__records(s) &&
                    fits(self, cfx_meta_of(s, x))
-               ? A(name) : cfx_attr_of(s, self, name);
+               ? A(name)
+               : cfx_attr_of(s, self, name);
 }
 
 /* align_corners matters if pixels are interpolated, recompute_scale_factor if
@@ -89,8 +90,9 @@ static void Upsample_decide(cfx_module *self)
             .recompute_scale_factor = recompute(s, self, in[0]));             \
     }                                                                         \
     const cfx_module_type cfx_module__##type = {                              \
-        .schema = #type "(any size=None, any scale_factor=None, str mode='"   \
-                  mode_ "'" more ")",                                         \
+        .schema = #type                                                       \
+        "(any size=None, any scale_factor=None, str mode='" mode_ "'" more    \
+        ")",                                                                  \
         .repr = "?scale_factor ?size mode",                                   \
         .numeric = "align_corners recompute_scale_factor",                    \
         .lazy = "recompute_scale_factor",                                     \

@@ -28,11 +28,10 @@ static cfx_status init(cfx_module *self, cfx_error *err)
                 s, in[0], A("kernel_size"), .stride = A("stride"),            \
                 .padding = A("padding"), .dilation = A("dilation"),           \
                 .ceil_mode = A("ceil_mode"));                                 \
-        return cfx_max_pool##n##d(s, in[0], A("kernel_size"),                 \
-                                  .stride = A("stride"),                      \
-                                  .padding = A("padding"),                    \
-                                  .dilation = A("dilation"),                  \
-                                  .ceil_mode = A("ceil_mode"));               \
+        return cfx_max_pool##n##d(                                            \
+            s, in[0], A("kernel_size"), .stride = A("stride"),                \
+            .padding = A("padding"), .dilation = A("dilation"),               \
+            .ceil_mode = A("ceil_mode"));                                     \
     }                                                                         \
     const cfx_module_type cfx_module__MaxPool##n##d = {                       \
         .schema = "MaxPool" #n "d(any kernel_size, any stride=None, any "     \
@@ -73,8 +72,8 @@ static cfx_dim number_at(const cfx_module *self, const char *name, int i)
     if (!v.u.seq->len)
         return CFX_DIM_BAD;
     uint32_t last = v.u.seq->len - 1;
-    return cfx_value_dim(v.u.seq->item[(uint32_t)i < last ? (uint32_t)i
-                                                          : last]);
+    return cfx_value_dim(
+        v.u.seq->item[(uint32_t)i < last ? (uint32_t)i : last]);
 }
 
 /* Do the windows of axis i cover the extent, so that ceil_mode adds none? For
@@ -90,8 +89,8 @@ static bool fills(cfx_scope *s, const cfx_module *self, int i, cfx_dim extent)
                                 cfx_dim_ceildiv(s->env, room, stride));
     /* A window must not begin in the padding after the input. */
     if (cfx_dim_is_int(begin) && cfx_dim_is_int(extent) &&
-        cfx_dim_is_int(pad) && cfx_dim_value(begin) >=
-                                   cfx_dim_value(extent) + cfx_dim_value(pad))
+        cfx_dim_is_int(pad) &&
+        cfx_dim_value(begin) >= cfx_dim_value(extent) + cfx_dim_value(pad))
         return true;
     return cfx_dim_eq(s->env, cfx_dim_mod(s->env, room, stride),
                       cfx_dim_int(0));
@@ -189,11 +188,10 @@ ADAPTIVE_MAX_POOL(3)
     static cfx_value LPPool##n##d_forward(cfx_scope *s, cfx_module *self,     \
                                           const cfx_value *in)                \
     {                                                                         \
-        return cfx_lp_pool##n##d(s, in[0],                                    \
-                                 cfx_float(cfx_attr_double(self,              \
-                                                           "norm_type")),     \
-                                 A("kernel_size"), .stride = A("stride"),     \
-                                 .ceil_mode = A("ceil_mode"));                \
+        return cfx_lp_pool##n##d(                                             \
+            s, in[0], cfx_float(cfx_attr_double(self, "norm_type")),          \
+            A("kernel_size"), .stride = A("stride"),                          \
+            .ceil_mode = A("ceil_mode"));                                     \
     }                                                                         \
     const cfx_module_type cfx_module__LPPool##n##d = {                        \
         .schema = "LPPool" #n "d(Scalar norm_type, any kernel_size, any "     \

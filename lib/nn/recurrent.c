@@ -15,14 +15,14 @@ enum { MAX_LAYERS = 1024 };
 
 enum { MAX_WEIGHTS = 5, NAME_SIZE = 48 };
 
-static const char *const weight_names[] = {"weight_ih", "weight_hh",
-                                           "bias_ih", "bias_hh", "weight_hr"};
+static const char *const weight_names[] = {"weight_ih", "weight_hh", "bias_ih",
+                                           "bias_hh", "weight_hr"};
 
 /* weight_ih_l0, weight_hh_l0_reverse */
 static void weight_name(char *buf, int i, int64_t layer, bool reverse)
 {
-    snprintf(buf, NAME_SIZE, "%s_l%lld%s", weight_names[i],
-             (long long)layer, reverse ? "_reverse" : "");
+    snprintf(buf, NAME_SIZE, "%s_l%lld%s", weight_names[i], (long long)layer,
+             reverse ? "_reverse" : "");
 }
 
 static int64_t gates_of(const cfx_module *m)
@@ -64,8 +64,10 @@ static cfx_status check(cfx_module *self, cfx_error *err)
     const char *kind = cfx_attr_str(self, "nonlinearity");
     int64_t proj = cfx_attr_int(self, "proj_size");
     if (kind && strcmp(kind, "tanh") && strcmp(kind, "relu"))
-        return cfx_fail(err, CFX_EINVAL, "Unknown nonlinearity '%s'. Select "
-                        "from 'tanh' or 'relu'.", kind);
+        return cfx_fail(err, CFX_EINVAL,
+                        "Unknown nonlinearity '%s'. Select "
+                        "from 'tanh' or 'relu'.",
+                        kind);
     if (cfx_attr_int(self, "num_layers") < 1)
         return cfx_fail(err, CFX_EINVAL,
                         "num_layers must be greater than zero");
@@ -116,8 +118,8 @@ static cfx_value zeros(cfx_scope *s, cfx_module *self, cfx_value x,
     if (batched)
         shape[1] = cfx_size(s, x, !cfx_attr_bool(self, "batch_first"));
     shape[1 + batched] = cfx_value_of_dim(width);
-    cfx_value args[] = {
-        x, cfx_list_of(s, CFX_TUPLE, (size_t)2 + batched, shape)};
+    cfx_value args[] = {x,
+                        cfx_list_of(s, CFX_TUPLE, (size_t)2 + batched, shape)};
     return cfx_call_method(s, "new_zeros", cfx_args_of(args, 2));
 }
 
@@ -132,9 +134,9 @@ static cfx_value LSTM_forward(cfx_scope *s, cfx_module *self,
 {
     cfx_value hx = in[1];
     if (cfx_value_is_none(hx))
-        hx = cfx_list(s, zeros(s, self, in[0], out_width(self)),
-                      zeros(s, self, in[0],
-                            cfx_attr_dim(self, "hidden_size")));
+        hx = cfx_list(
+            s, zeros(s, self, in[0], out_width(self)),
+            zeros(s, self, in[0], cfx_attr_dim(self, "hidden_size")));
     cfx_value all = cfx_lstm(s, in[0], hx, weights_of(s, self), TAIL);
     return cfx_tuple(s, cfx_nth(s, all, 0),
                      cfx_tuple(s, cfx_nth(s, all, 1), cfx_nth(s, all, 2)));
@@ -164,9 +166,9 @@ static cfx_value RNN_forward(cfx_scope *s, cfx_module *self,
 #define RECURRENT(type, kind, proj, shown, hx, doc_)                          \
     const cfx_module_type cfx_module__##type = {                              \
         .schema = #type "(SymInt input_size, SymInt hidden_size, int "        \
-                  "num_layers=1, " kind "bool bias=True, bool "               \
-                  "batch_first=False, Scalar dropout=0.0, bool "              \
-                  "bidirectional=False" proj ")",                             \
+                        "num_layers=1, " kind "bool bias=True, bool "         \
+                        "batch_first=False, Scalar dropout=0.0, bool "        \
+                        "bidirectional=False" proj ")",                       \
         .repr = "$input_size $hidden_size " shown "?num_layers ?bias "        \
                 "?batch_first ?dropout ?bidirectional",                       \
         .numeric = "nonlinearity",                                            \

@@ -38,8 +38,8 @@ static cfx_status add_type(registry *r, const cfx_module_type *type,
     if (cfx_grow(r->ctx, r->types, r->cap, r->n + 1, err))
         return CFX_ENOMEM;
     r->types[r->n++] = type;
-    cfx_status st = add_name(r, type->schema, strcspn(type->schema, "("),
-                             type, err);
+    cfx_status st = add_name(r, type->schema, strcspn(type->schema, "("), type,
+                             err);
     for (const char *p = type->aliases; !st && p && *p;) {
         size_t n = strcspn(p, " ");
         st = n ? add_name(r, p, n, type, err) : CFX_OK;
@@ -103,8 +103,9 @@ cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
     cfx_map_entry *e = cfx_map_get(&r->names, name, strlen(name));
     *out = e ? e->v.p : NULL;
     cfx_mutex_unlock(&r->lock);
-    return *out ? CFX_OK : cfx_fail(err, CFX_ENAME,
-                                    "the module type %s is unknown", name);
+    return *out ? CFX_OK
+                : cfx_fail(err, CFX_ENAME, "the module type %s is unknown",
+                           name);
 }
 
 const cfx_module_type *cfx_find_module_type(cfx_context *ctx, const char *name)

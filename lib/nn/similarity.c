@@ -25,8 +25,8 @@ const cfx_module_type cfx_module__CosineSimilarity = {
 static cfx_value PairwiseDistance_forward(cfx_scope *s, cfx_module *self,
                                           const cfx_value *in)
 {
-    return cfx_pairwise_distance(s, in[0], in[1], .p = A("p"),
-                                 .eps = A("eps"), .keepdim = A("keepdim"));
+    return cfx_pairwise_distance(s, in[0], in[1], .p = A("p"), .eps = A("eps"),
+                                 .keepdim = A("keepdim"));
 }
 
 const cfx_module_type cfx_module__PairwiseDistance = {

@@ -14,18 +14,18 @@ static cfx_value along(cfx_scope *s, cfx_module *self, const char *function,
     return cfx_call_function(s, function, cfx_args_of(args, 2));
 }
 
-#define SOFTMAX(name, call, doc_)                                           \
-    static cfx_value name##_forward(cfx_scope *s, cfx_module *self,         \
-                                    const cfx_value *in)                    \
-    {                                                                       \
-        return call;                                                        \
-    }                                                                       \
-    const cfx_module_type cfx_module__##name = {                            \
-        .schema = #name "(int? dim=None)",                                  \
-        .repr = "dim",                                                      \
-        .doc = doc_,                                                        \
-        .forward_schema = "forward(Tensor input) -> Tensor",                \
-        .forward = name##_forward,                                          \
+#define SOFTMAX(name, call, doc_)                                             \
+    static cfx_value name##_forward(cfx_scope *s, cfx_module *self,           \
+                                    const cfx_value *in)                      \
+    {                                                                         \
+        return call;                                                          \
+    }                                                                         \
+    const cfx_module_type cfx_module__##name = {                              \
+        .schema = #name "(int? dim=None)",                                    \
+        .repr = "dim",                                                        \
+        .doc = doc_,                                                          \
+        .forward_schema = "forward(Tensor input) -> Tensor",                  \
+        .forward = name##_forward,                                            \
     };
 
 SOFTMAX(Softmax, along(s, self, "torch.nn.functional.softmax", in[0]),
@@ -42,8 +42,10 @@ static cfx_value Softmax2d_forward(cfx_scope *s, cfx_module *self,
     const cfx_tensor *x = cfx_meta_of(s, in[0]);
     (void)self;
     if (x && x->rank != 3 && x->rank != 4)
-        return cfx_scope_fail(s, CFX_ESHAPE, "Softmax2d: expected input to be "
-                              "3D or 4D, got %dD instead", x->rank);
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "Softmax2d: expected input to be "
+                              "3D or 4D, got %dD instead",
+                              x->rank);
     return cfx_softmax(s, in[0], cfx_int(-3));
 }
 

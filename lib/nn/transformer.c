@@ -32,8 +32,9 @@ static cfx_status Layer_init(cfx_module *self, cfx_error *err)
     const char *act = cfx_attr_str(self, "activation");
     cfx_value d = A("d_model"), wide = A("dim_feedforward");
     cfx_value bias = A("bias"), p = A("dropout"), none = cfx_none();
-    cfx_value attn[] = {d, A("nhead"), p, bias, cfx_bool(false),
-                        cfx_bool(false), none, none, A("batch_first")};
+    cfx_value attn[] = {
+        d,    A("nhead"),      p, bias, cfx_bool(false), cfx_bool(false), none,
+        none, A("batch_first")};
     cfx_value up[] = {d, wide, bias}, down[] = {wide, d, bias};
     cfx_value norm[] = {d, A("layer_norm_eps"), cfx_bool(true), bias};
     if (strcmp(act, "relu") && strcmp(act, "gelu"))
@@ -62,10 +63,10 @@ static cfx_value attend(cfx_scope *s, cfx_module *self, cfx_value x,
 {
     cfx_value args[] = {x, x, x};
     cfx_value kwargs[] = {
-        cfx_str(s, "attn_mask"), in[MASK],
+        cfx_str(s, "attn_mask"),        in[MASK],
         cfx_str(s, "key_padding_mask"), in[PADDING_MASK],
-        cfx_str(s, "need_weights"), cfx_bool(false),
-        cfx_str(s, "is_causal"), in[CAUSAL],
+        cfx_str(s, "need_weights"),     cfx_bool(false),
+        cfx_str(s, "is_causal"),        in[CAUSAL],
     };
     cfx_value both = cfx_call_module_with(s, self, "self_attn",
                                           (cfx_args){args, 3, kwargs, 4});

@@ -146,10 +146,11 @@ static cfx_status refuse(const cfx_module *m, uint32_t asked, cfx_error *err)
     cfx_buf_puts(&b, m->type->repr && *m->type->repr ? "(..., " : "(");
     cfx_module__put_defaults(&b, m->schema, m->undecided);
     cfx_buf_puts(&b, m->nchildren ? "" : ")");
-    cfx_status st = b.failed
-        ? cfx_no_memory(err)
-        : cfx_fail(err, CFX_EUNDECIDED, "%s: the text of %s does not tell %s",
-                   n ? path : "the root", m->class_name, cfx_buf_str(&b));
+    cfx_status st = b.failed ? cfx_no_memory(err)
+                             : cfx_fail(err, CFX_EUNDECIDED,
+                                        "%s: the text of %s does not tell %s",
+                                        n ? path : "the root", m->class_name,
+                                        cfx_buf_str(&b));
     cfx_buf_release(&b);
     return st;
 }

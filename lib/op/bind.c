@@ -125,8 +125,8 @@ static bool takes_rest(const cfx_schema *s, int k, const cfx_value *args,
                        size_t nargs)
 {
     const cfx_param *p = &s->params[k];
-    if ((k > 1 && !p->rest) || !p->list || (p->base != CFX_T_INT && !p->rest) ||
-        (size_t)k >= nargs)
+    if ((k > 1 && !p->rest) || !p->list ||
+        (p->base != CFX_T_INT && !p->rest) || (size_t)k >= nargs)
         return false;
     if (nargs == (size_t)k + 1)
         return !p->list_size && args[k].kind != CFX_NODE &&
@@ -154,7 +154,8 @@ static cfx_status bind_positional(cfx_bound *b, const cfx_schema *s,
         if (k >= s->npositional)
             return cfx_fail(err, CFX_EINVAL,
                             "%s() takes %d positional arguments but %zu were "
-                            "given", short_name(s).text, s->npositional, nargs);
+                            "given",
+                            short_name(s).text, s->npositional, nargs);
         if (args[k].kind == CFX_ABSENT)
             continue;
         cfx_status st = fit(b, s, &s->params[k], args[k], &b->in[k], err);
@@ -229,8 +230,8 @@ static cfx_status bind_one(cfx_bound *b, const cfx_schema *s,
 
 /* Map a variant's arguments by name: those that the operator lacks must have
  * their default, except `inplace`. */
-static cfx_status map_variant(cfx_bound *b, const cfx_target *t,
-                              bool *inplace, cfx_error *err)
+static cfx_status map_variant(cfx_bound *b, const cfx_target *t, bool *inplace,
+                              cfx_error *err)
 {
     const cfx_schema *from = t->variant, *to = t->schema;
     cfx_value in[CFX_MAX_PARAMS];
@@ -250,7 +251,8 @@ static cfx_status map_variant(cfx_bound *b, const cfx_target *t,
         } else if (!cfx_value_equal(in[k], p->init)) {
             return cfx_fail(err, CFX_EUNSUPPORTED,
                             "%s(): argument '%s' is only supported at its "
-                            "default", short_name(from).text, p->name);
+                            "default",
+                            short_name(from).text, p->name);
         }
     }
     return CFX_OK;
@@ -263,8 +265,8 @@ static cfx_status lower_variant(cfx_bound *b, const cfx_target *t,
         return CFX_OK;
     if (!t->how->lower)
         return map_variant(b, t, inplace, err);
-    cfx_call call = {.ctx = b->ctx, .err = err, .op = t->op,
-                     .schema = t->schema};
+    cfx_call call = {
+        .ctx = b->ctx, .err = err, .op = t->op, .schema = t->schema};
     cfx_value in[CFX_MAX_PARAMS];
     if (t->op->flags & CFX_OP__OUT) {
         call.op = ((const cfx_out_op *)t->op)->of;

@@ -2,9 +2,9 @@
  * call -- run one bound call: infer, allocate, compute.
  *
  * infer leaves metas, views or a value in the call. Then all memory that the
- * call needs is allocated (memory.c says how much). A call that writes to its first argument runs straight into it
- * where each element depends on its own only; otherwise the result is computed
- * apart and copied over.
+ * call needs is allocated (memory.c says how much). A call that writes to its
+ * first argument computes each element in place, if the operator is pointwise;
+ * otherwise the result is computed apart and copied.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@
 
 /* The copies that a call is run with. */
 typedef struct copies {
-    uint32_t in, out;             /* a bit for each argument and result */
-    const cfx_value *given;       /* the arguments as they were bound */
+    uint32_t in, out;       /* a bit for each argument and result */
+    const cfx_value *given; /* the arguments as they were bound */
     cfx_value arg[CFX_MAX_PARAMS];
     cfx_tensor *result[CFX_MAX_OUTS];
 } copies;
@@ -73,18 +73,14 @@ static cfx_status give_memory(cfx_call *call, const cfx_request *r, void *user)
 {
     switch (r->kind) {
     case CFX_REQUEST_RESULT:
-    case CFX_REQUEST_APART:
-        return cfx_tensor_alloc(r->t, call->err);
-    case CFX_REQUEST_ARGUMENT:
-        return copy_argument(call, r->at, user);
-    case CFX_REQUEST_TEMP:
-        return replace_result(call, r->at, user);
-    default:
-        return give_workspace(call, r->bytes);
+    case CFX_REQUEST_APART: return cfx_tensor_alloc(r->t, call->err);
+    case CFX_REQUEST_ARGUMENT: return copy_argument(call, r->at, user);
+    case CFX_REQUEST_TEMP: return replace_result(call, r->at, user);
+    default: return give_workspace(call, r->bytes);
     }
 }
 
-/* Give back what only `run` needed, and copy the temporaries to their results. */
+/* Free what only `run` needed, and copy the temporaries to their results. */
 static cfx_status give_back(cfx_call *call, copies *c, cfx_status st)
 {
     if (call->work) {
@@ -159,7 +155,8 @@ static cfx_status run_written(cfx_call *call)
     cfx_status st = cfx_call__check_targets(call);
     for (int i = 0; i < call->nout && !st && call->into; i++)
         if (cfx_tensor_is_meta(cfx_call__target(call, i)))
-            st = cfx_call_fail(call, CFX_EINVAL, "argument 'out' has no "
+            st = cfx_call_fail(call, CFX_EINVAL,
+                               "argument 'out' has no "
                                "numbers");
     if (st)
         return st;
@@ -259,8 +256,7 @@ static cfx_status find_cost(cfx_call *call, void *user)
 static cfx_status refuse_stored(void *user, cfx_value v)
 {
     const cfx_call *call = user;
-    return v.kind == CFX_TENSOR &&
-                   (1 << v.u.tensor->dtype & CFX_STORED_TYPES)
+    return v.kind == CFX_TENSOR && (1 << v.u.tensor->dtype & CFX_STORED_TYPES)
                ? cfx_infer_refuse(call, (cfx_dtype)v.u.tensor->dtype)
                : CFX_OK;
 }
@@ -279,7 +275,8 @@ static cfx_status infer(cfx_call *call)
 {
     cfx_status st;
     if (CFX_UNLIKELY(!call->op->infer))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "an operator of higher "
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "an operator of higher "
                              "order is called in a scope");
     st = call->op->infer(call);
     if (CFX_STORED_TYPES && !st && call->op->run &&
@@ -375,8 +372,8 @@ static cfx_status eager(cfx_call *call, cfx_value *out)
 {
     cfx_status st = call->known ? cfx_call__find_device(call) : CFX_OK;
     if (!st)
-        st = CFX_LIKELY(!(call->op->flags & CFX_OP__OUT))
-                 ? run_call(call) : run_with_out(call);
+        st = CFX_LIKELY(!(call->op->flags & CFX_OP__OUT)) ? run_call(call)
+                                                          : run_with_out(call);
     return finish(call, check_stop(call, st), out);
 }
 

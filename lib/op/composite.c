@@ -22,7 +22,7 @@ const cfx_scope_class cfx_composite__meta = {
 struct results {
     const cfx_value *item;
     int n;
-    bool some;          /* not all are tensors */
+    bool some; /* not all are tensors */
 };
 
 static cfx_status finish(cfx_call *call, const cfx_scope *s,
@@ -52,16 +52,15 @@ static cfx_status give_tuple(cfx_call *call, const struct results *r)
             item[i] = cfx_none();
             continue;
         }
-        st = cfx_tensor_meta(&made, call->ctx, (cfx_dtype)t->dtype, t->rank,
-                             t->shape,
-                             t->flags & CFX_TENSOR_DENSE ? t->stride : NULL,
-                             call->err);
+        st = cfx_tensor_meta(
+            &made, call->ctx, (cfx_dtype)t->dtype, t->rank, t->shape,
+            t->flags & CFX_TENSOR_DENSE ? t->stride : NULL, call->err);
         if (!st)
             item[i] = cfx_value_of_tensor(made);
     }
     if (!st)
-        st = cfx_call_return_take(call, cfx_tuple_new(call->ctx, (size_t)r->n,
-                                                      item));
+        st = cfx_call_return_take(
+            call, cfx_tuple_new(call->ctx, (size_t)r->n, item));
     for (int i = 0; i < r->n; i++)
         cfx_value_unref(item[i]);
     return st;

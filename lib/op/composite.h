@@ -21,27 +21,27 @@ void cfx_composite_cost(const cfx_call *call, cfx_cost *cost,
 cfx_status cfx_composite_run(cfx_call *call, cfx_composite *build);
 
 /* Call a function by its full name, with positional arguments. */
-#define CFX_CALL(s, name, ...) \
+#define CFX_CALL(s, name, ...)                                                \
     cfx_call_function((s), (name), CFX_ARGS(__VA_ARGS__))
 
 /* The rules of an operator whose computation is NAME_build. */
-#define CFX_COMPOSITE(name)                                              \
-    CFX_COMPOSITE_BUT_COST(name)                                         \
-    static void name##_cost(const cfx_call *call, cfx_cost *cost)        \
-    {                                                                    \
-        cfx_composite_cost(call, cost, name##_build);                    \
+#define CFX_COMPOSITE(name)                                                   \
+    CFX_COMPOSITE_BUT_COST(name)                                              \
+    static void name##_cost(const cfx_call *call, cfx_cost *cost)             \
+    {                                                                         \
+        cfx_composite_cost(call, cost, name##_build);                         \
     }
 
 /* CFX_COMPOSITE without the cost, for operators that compute something
  * twice. */
-#define CFX_COMPOSITE_BUT_COST(name)                                     \
-    static cfx_status name##_infer(cfx_call *call)                       \
-    {                                                                    \
-        return cfx_composite_infer(call, name##_build);                  \
-    }                                                                    \
-    static cfx_status name##_run(cfx_call *call)                         \
-    {                                                                    \
-        return cfx_composite_run(call, name##_build);                    \
+#define CFX_COMPOSITE_BUT_COST(name)                                          \
+    static cfx_status name##_infer(cfx_call *call)                            \
+    {                                                                         \
+        return cfx_composite_infer(call, name##_build);                       \
+    }                                                                         \
+    static cfx_status name##_run(cfx_call *call)                              \
+    {                                                                         \
+        return cfx_composite_run(call, name##_build);                         \
     }
 
 #endif

@@ -8,7 +8,7 @@
 /* ---- Counts ---- */
 
 cfx_dim cfx_cost_linear(const cfx_call *call, int64_t a, cfx_dim n, int64_t b,
-                     cfx_dim m)
+                        cfx_dim m)
 {
     cfx_shape_env *env = call->env;
 
@@ -141,8 +141,9 @@ cfx_dim cfx_cost_window(const cfx_call *call, const cfx_cost_axis *a)
     if (cfx_dim_is(a->stride, 1))
         return a->n;
     if (!gaps && known_le(call, a->stride, a->kernel))
-        seen = cfx_dim_add(env, cfx_dim_mul(env, cfx_dim_sub(env, a->out, one),
-                                            a->stride), a->kernel);
+        seen = cfx_dim_add(
+            env, cfx_dim_mul(env, cfx_dim_sub(env, a->out, one), a->stride),
+            a->kernel);
     else
         seen = cfx_dim_mul(env, a->out, a->kernel);
     /* With gaps, it is unknown which of them lie in the padding. Without, the
@@ -163,8 +164,9 @@ cfx_dim cfx_cost_windows(const cfx_call *call, const cfx_tensor *x,
     for (int i = 0; i < x->rank; i++) {
         int k = i - (x->rank - naxes);
         if (!cfx_dim_is(x->stride[i], 0) || cfx_dim_is(x->shape[i], 0))
-            n = cfx_dim_mul(call->env, n, k < 0 ? x->shape[i]
-                                          : cfx_cost_window(call, &axis[k]));
+            n = cfx_dim_mul(call->env, n,
+                            k < 0 ? x->shape[i]
+                                  : cfx_cost_window(call, &axis[k]));
     }
     return cfx_cost_sized(call, n, x);
 }

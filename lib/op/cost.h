@@ -11,7 +11,7 @@
 
 /* a * n + b * m. */
 cfx_dim cfx_cost_linear(const cfx_call *call, int64_t a, cfx_dim n, int64_t b,
-                     cfx_dim m);
+                        cfx_dim m);
 /* The product of the extents of axes that are not in the mask. */
 cfx_dim cfx_cost_rows(const cfx_call *call, const cfx_tensor *t,
                       uint32_t mask);

@@ -19,9 +19,11 @@ static cfx_status two_devices(cfx_call *call, cfx_device_label a,
     char x[32], y[32];
     cfx_device_format(a, x, sizeof(x));
     cfx_device_format(b, y, sizeof(y));
-    return cfx_call_fail(call, CFX_EINVAL, "Expected all tensors to be on the "
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "Expected all tensors to be on the "
                          "same device, but found at least two devices, %s and "
-                         "%s!", x, y);
+                         "%s!",
+                         x, y);
 }
 
 /* Merge devices like PyTorch's fake tensors. */
@@ -32,7 +34,8 @@ static cfx_status merge(cfx_call *call, const cfx_tensor *t, struct found *f)
         return CFX_OK;
     if (f->device && f->device != t->device && !f->is_weak)
         return call->op->flags & CFX_OP_ANY_DEVICES
-                   ? CFX_OK : two_devices(call, f->device, t->device);
+                   ? CFX_OK
+                   : two_devices(call, f->device, t->device);
     f->is_weak = f->device == t->device ? f->is_weak && weak : weak;
     f->device = t->device;
     return CFX_OK;
@@ -74,11 +77,15 @@ static cfx_status map_to_cpu(cfx_call *call, const char *name)
 {
     cfx_context *ctx = call->ctx->parent;
     if (ctx->strict_devices)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "there is no device '%s', "
-                             "only 'cpu'", name);
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "there is no device '%s', "
+                             "only 'cpu'",
+                             name);
     if (!atomic_exchange(&ctx->device_noted, true))
-        cfx_message(ctx, CFX_NOTE, "the graph asks for device '%s'; all is "
-                    "computed on the CPU", name);
+        cfx_message(ctx, CFX_NOTE,
+                    "the graph asks for device '%s'; all is "
+                    "computed on the CPU",
+                    name);
     return CFX_OK;
 }
 
@@ -89,12 +96,15 @@ cfx_status cfx_call__take_device(cfx_call *call, int k)
     if (cfx_value_is_none(v))
         return CFX_OK;
     if (!cfx_device_parse(&device, v.u.str->text))
-        return cfx_call_fail(call, CFX_EINVAL, "there is no device type '%s' "
-                             "in PyTorch", v.u.str->text);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "there is no device type '%s' "
+                             "in PyTorch",
+                             v.u.str->text);
     if (cfx_call__is_labelled(call))
         call->device = device;
     else if (cfx_device_is(device, "meta"))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "tensors on device 'meta' "
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "tensors on device 'meta' "
                              "have no numbers");
     else if (device != CFX_DEVICE_CPU)
         return map_to_cpu(call, v.u.str->text);

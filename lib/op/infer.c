@@ -19,7 +19,8 @@ cfx_dtype cfx_value_dtype(cfx_value v)
     if (v.kind == CFX_TENSOR)
         return (cfx_dtype)v.u.tensor->dtype;
     return v.kind == CFX_BOOL_VALUE ? CFX_BOOL
-           : v.kind == CFX_FLOAT ? CFX_F32 : CFX_I64;
+           : v.kind == CFX_FLOAT    ? CFX_F32
+                                    : CFX_I64;
 }
 
 bool cfx_infer_is_number(cfx_value v)
@@ -39,8 +40,7 @@ static int combine(int higher, int lower)
 {
     if (higher < 0)
         return lower;
-    if (lower < 0 ||
-        cfx_dtypes[lower].category <= cfx_dtypes[higher].category)
+    if (lower < 0 || cfx_dtypes[lower].category <= cfx_dtypes[higher].category)
         return higher;
     return (int)cfx_dtype_promote((cfx_dtype)higher, (cfx_dtype)lower);
 }
@@ -72,7 +72,8 @@ cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to)
     const cfx_tensor *a = tensor_at(call, from), *b = tensor_at(call, to - 1);
     /* Nearly all calls: two tensors of one type, or one. */
     return to - from <= 2 && a && b && a->dtype == b->dtype
-               ? (cfx_dtype)a->dtype : promoted_type(call, from, to);
+               ? (cfx_dtype)a->dtype
+               : promoted_type(call, from, to);
 }
 
 cfx_dtype cfx_infer_float_type(const cfx_call *call, int from, int to)
@@ -108,9 +109,10 @@ cfx_status cfx_infer_overflow(cfx_call *call)
 cfx_status cfx_infer_out_of_range(cfx_call *call, int64_t bad, int axis,
                                   int64_t n)
 {
-    return cfx_call_fail(call, CFX_EINVAL, "index %lld is out of bounds for "
-                         "dimension %d with size %lld", (long long)bad, axis,
-                         (long long)n);
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "index %lld is out of bounds for "
+                         "dimension %d with size %lld",
+                         (long long)bad, axis, (long long)n);
 }
 
 /* ---- Shapes ---- */
@@ -130,9 +132,11 @@ cfx_status cfx_infer_broadcast(const cfx_call *call, int *rank, cfx_dim *shape,
             cfx_dim_format(a, s, sizeof(s));
             cfx_dim_format(b, t, sizeof(t));
             if (!cfx_dim_eq(call->env, a, b))
-                return cfx_call_fail(call, CFX_ESHAPE,
+                return cfx_call_fail(
+                    call, CFX_ESHAPE,
                     "The size of tensor a (%s) must match the size of tensor "
-                    "b (%s) at non-singleton dimension %d", s, t, n - i);
+                    "b (%s) at non-singleton dimension %d",
+                    s, t, n - i);
             if (cfx_dim_is_int(b))
                 a = b;
         }
@@ -204,8 +208,8 @@ static cfx_dim stride_along(const struct operands *o, const cfx_tensor *t,
                             int axis)
 {
     int at = axis - (o->rank - t->rank);
-    if (at < 0 || (cfx_dim_is(t->shape[at], 1) &&
-                   !cfx_dim_is(o->shape[axis], 1)))
+    if (at < 0 ||
+        (cfx_dim_is(t->shape[at], 1) && !cfx_dim_is(o->shape[axis], 1)))
         return cfx_dim_int(0);
     return t->stride[at];
 }
@@ -235,8 +239,7 @@ static int compare_axes(cfx_shape_env *env, const struct operands *o, int a,
 }
 
 /* Axes from the innermost to the outermost. */
-static void sort_axes(cfx_shape_env *env, const struct operands *o,
-                      int *perm)
+static void sort_axes(cfx_shape_env *env, const struct operands *o, int *perm)
 {
     for (int i = 0; i < o->rank; i++)
         perm[i] = o->rank - 1 - i;
@@ -356,13 +359,14 @@ static cfx_status convert_operand(cfx_call *call, struct operands *o, int i,
 }
 
 CFX_NOINLINE
-static cfx_status broadcast_all(cfx_call *call, int from, int convert,
-                                int to, cfx_dtype dtype)
+static cfx_status broadcast_all(cfx_call *call, int from, int convert, int to,
+                                cfx_dtype dtype)
 {
     struct operands o;
     cfx_tensor *copy[8] = {NULL};
     cfx_dtype common = dtype == CFX_BOOL && convert < to
-                           ? cfx_infer_type(call, convert, to) : dtype;
+                           ? cfx_infer_type(call, convert, to)
+                           : dtype;
     bool numbers = false;
     cfx_status st = CFX_OK;
     o.n = o.rank = 0;
@@ -409,8 +413,10 @@ cfx_status cfx_infer_axes(const cfx_call *call, int k, int rank,
         if (st)
             return st;
         if (*mask >> axis & 1 && rank)
-            return cfx_call_fail(call, CFX_EINVAL, "dim %d appears multiple "
-                                 "times in the list of dims", axis);
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "dim %d appears multiple "
+                                 "times in the list of dims",
+                                 axis);
         *mask |= 1u << axis;
     }
     return CFX_OK;

@@ -109,10 +109,14 @@ cfx_dim cfx_infer_numel(cfx_shape_env *env, int rank, const cfx_dim *shape);
 
 /* Can `shape` (of as many elements) be a view of x? Symbols may leave it
  * unknown, unless `guards` may be added. */
-typedef enum cfx_viewable { CFX_NO_VIEW, CFX_A_VIEW, CFX_VIEW_UNKNOWN }
-    cfx_viewable;
+typedef enum cfx_viewable {
+    CFX_NO_VIEW,
+    CFX_A_VIEW,
+    CFX_VIEW_UNKNOWN
+} cfx_viewable;
 cfx_viewable cfx_infer_view(cfx_shape_env *env, const cfx_tensor *x, int rank,
-                            const cfx_dim *shape, cfx_dim *stride, bool guards);
+                            const cfx_dim *shape, cfx_dim *stride,
+                            bool guards);
 
 /* A shape from the list in parameter k; one -1 is inferred from `numel`. */
 cfx_status cfx_infer_size(cfx_call *call, int k, cfx_dim numel, int *rank,

@@ -15,8 +15,8 @@ static bool fits_int(cfx_value v, int64_t least, int64_t most)
     if (least == -most)
         least = 0;
     /* INT64_MAX is not a double; the next one is. */
-    return v.u.f >= (double)least && (most == INT64_MAX
-               ? v.u.f < 0x1p63 : v.u.f <= (double)most);
+    return v.u.f >= (double)least &&
+           (most == INT64_MAX ? v.u.f < 0x1p63 : v.u.f <= (double)most);
 }
 
 cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type)
@@ -39,8 +39,10 @@ cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type)
     }
     if (fits)
         return CFX_OK;
-    return cfx_call_fail(call, CFX_EINVAL, "value cannot be converted to type "
-                         "%s without overflow", cfx_dtypes[type].name);
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "value cannot be converted to type "
+                         "%s without overflow",
+                         cfx_dtypes[type].name);
 }
 
 cfx_status cfx_list_check_whole(cfx_call *call, int from, int to,
@@ -58,14 +60,14 @@ struct nest {
     cfx_call *call;
     int rank;
     int64_t shape[CFX_MAX_RANK];
-    int type;       /* cfx_dtype, or -1 for none yet */
-    bool unknown;   /* a number is a symbol */
+    int type;     /* cfx_dtype, or -1 for none yet */
+    bool unknown; /* a number is a symbol */
 };
 
 static cfx_status add_type(struct nest *n, cfx_dtype type)
 {
     n->type = n->type < 0 ? (int)type
-              : (int)cfx_dtype_promote((cfx_dtype)n->type, type);
+                          : (int)cfx_dtype_promote((cfx_dtype)n->type, type);
     return CFX_OK;
 }
 
@@ -82,14 +84,16 @@ static cfx_status survey(struct nest *n, cfx_value v, int depth)
             return cfx_call_fail(n->call, CFX_EINVAL, "invalid data type '%s'",
                                  cfx_kind_name(v.kind));
         if (depth != n->rank)
-            return cfx_call_fail(n->call, CFX_EINVAL, "expected sequence of "
+            return cfx_call_fail(n->call, CFX_EINVAL,
+                                 "expected sequence of "
                                  "length %lld at dim %d",
                                  (long long)n->shape[depth], depth);
         n->unknown |= v.kind == CFX_SYMINT;
         return add_type(n, cfx_value_dtype(v));
     }
     if (depth == n->rank || v.u.seq->len != n->shape[depth])
-        return cfx_call_fail(n->call, CFX_EINVAL, "expected sequence of length "
+        return cfx_call_fail(n->call, CFX_EINVAL,
+                             "expected sequence of length "
                              "%lld at dim %d (got %u)",
                              depth < n->rank ? (long long)n->shape[depth] : 0,
                              depth, v.u.seq->len);

@@ -107,9 +107,11 @@ cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
     int64_t few = one_row(y, code, type, in, n, data);
     if (few >= 0 && few <= CFX_POINTWISE_FEW)
         return cfx_pointwise_row(call->ctx, code, type, y->data, data, few,
-                                 params) ? zero_division(call) : CFX_OK;
-    return run_strided(call, code, type, in, n, params)
-               ? CFX_OK : zero_division(call);
+                                 params)
+                   ? zero_division(call)
+                   : CFX_OK;
+    return run_strided(call, code, type, in, n, params) ? CFX_OK
+                                                        : zero_division(call);
 }
 
 cfx_status cfx_loop_fill(cfx_call *call, cfx_value v)
@@ -127,8 +129,9 @@ cfx_axis_split cfx_loop_split(const cfx_tensor *t, int axis)
 {
     cfx_axis_split s = {1, 1, 1};
     for (int i = 0; i < t->rank; i++)
-        *(i < axis ? &s.outer : i == axis ? &s.n : &s.inner) *=
-            cfx_tensor_size(t, i);
+        *(i < axis    ? &s.outer
+          : i == axis ? &s.n
+                      : &s.inner) *= cfx_tensor_size(t, i);
     return s;
 }
 
@@ -154,8 +157,7 @@ static cfx_tensor *copy_of(cfx_call *call, const cfx_tensor *t,
     return out;
 }
 
-cfx_status cfx_loop_like(cfx_call *call, const cfx_tensor *y,
-                         cfx_tensor **out)
+cfx_status cfx_loop_like(cfx_call *call, const cfx_tensor *y, cfx_tensor **out)
 {
     return new_rows(call, y, (cfx_dtype)y->dtype, out);
 }
@@ -163,8 +165,8 @@ cfx_status cfx_loop_like(cfx_call *call, const cfx_tensor *y,
 
 cfx_tensor *cfx_loop_contiguous(cfx_call *call, const cfx_tensor *t)
 {
-    return cfx_tensor_is_contiguous(t)
-               ? cfx_tensor_ref(t) : copy_of(call, t, (cfx_dtype)t->dtype);
+    return cfx_tensor_is_contiguous(t) ? cfx_tensor_ref(t)
+                                       : copy_of(call, t, (cfx_dtype)t->dtype);
 }
 
 cfx_tensor *cfx_loop_contiguous_as(cfx_call *call, const cfx_tensor *t,

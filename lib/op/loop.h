@@ -31,7 +31,9 @@ cfx_status cfx_loop_fill(cfx_call *call, cfx_value v);
 
 /* Extents as (outer, n, inner) around an axis; a tensor of rank 0 is (1, 1,
  * 1). */
-typedef struct cfx_axis_split { int64_t outer, n, inner; } cfx_axis_split;
+typedef struct cfx_axis_split {
+    int64_t outer, n, inner;
+} cfx_axis_split;
 cfx_axis_split cfx_loop_split(const cfx_tensor *t, int axis);
 
 /* A contiguous temporary for a result with other strides. */

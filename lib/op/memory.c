@@ -16,7 +16,8 @@ static cfx_status find_symbol(void *user, cfx_value v)
     (void)user;
     return v.kind == CFX_SYMINT ||
                    (v.kind == CFX_TENSOR && !is_known(v.u.tensor))
-               ? CFX_ESHAPE : CFX_OK;
+               ? CFX_ESHAPE
+               : CFX_OK;
 }
 
 bool cfx_value__has_symbols(cfx_value v)
@@ -65,8 +66,9 @@ static cfx_status request_copies(cfx_call *call, cfx_call_giver *give,
                                  void *user)
 {
     const uint32_t flags = call->op->flags;
-    int n = flags & CFX_OP_COPIES_TO_CONTIGUOUS ? call->schema->nparams
-            : flags & CFX_OP_COPIES_FIRST_TO_CONTIGUOUS ? 1 : 0;
+    int n = flags & CFX_OP_COPIES_TO_CONTIGUOUS         ? call->schema->nparams
+            : flags & CFX_OP_COPIES_FIRST_TO_CONTIGUOUS ? 1
+                                                        : 0;
     cfx_status st = CFX_OK;
     for (int k = 0; k < n && !st; k++) {
         cfx_tensor *t = cfx_call__tensor_at(call, k);

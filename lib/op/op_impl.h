@@ -52,9 +52,9 @@ int cfx_bound__mismatch(const cfx_schema *schema, const cfx_value *in);
 /* Bind arguments in the schema's order; absent ones take their defaults. Sets
  * *st and b like cfx_bind. False, without effect, if cfx_bind must inspect the
  * arguments. */
-bool cfx_bind__ordered(cfx_bound *b, cfx_context *ctx, const cfx_schema *schema,
-                       const cfx_value *args, size_t n, cfx_error *err,
-                       cfx_status *st);
+bool cfx_bind__ordered(cfx_bound *b, cfx_context *ctx,
+                       const cfx_schema *schema, const cfx_value *args,
+                       size_t n, cfx_error *err, cfx_status *st);
 
 /* Does the target require `out`, which the call lacks? Then it does not
  * match. */
@@ -129,9 +129,9 @@ typedef enum cfx_request_kind {
 
 typedef struct cfx_request {
     cfx_request_kind kind;
-    int at;               /* index of the result or argument */
-    cfx_tensor *t;        /* the tensor; NULL for a workspace */
-    size_t bytes;         /* of a workspace */
+    int at;        /* index of the result or argument */
+    cfx_tensor *t; /* the tensor; NULL for a workspace */
+    size_t bytes;  /* of a workspace */
 } cfx_request;
 
 /*
@@ -159,8 +159,8 @@ enum { CFX_OP__OUT = 1 << 20 };
 /* An operator with results written to `out`, its last parameter. */
 typedef struct cfx_out_op {
     cfx_op op;
-    const cfx_op *of;          /* the operator that returns new results */
-    const cfx_schema *schema;  /* of `of` */
+    const cfx_op *of;         /* the operator that returns new results */
+    const cfx_schema *schema; /* of `of` */
 } cfx_out_op;
 
 /* Can the operator have an `out` parameter? */

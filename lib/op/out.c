@@ -23,8 +23,8 @@ static bool gives_new_tensors(const char *returns)
     size_t n = strlen(word);
     returns += *returns == '(';
     do {
-        if (strncmp(returns, word, n) || (returns[n] && !strchr(" ,)",
-                                                                 returns[n])))
+        if (strncmp(returns, word, n) ||
+            (returns[n] && !strchr(" ,)", returns[n])))
             return false;
         returns += strcspn(returns, ",)");
         returns += strspn(returns, ",) ");
@@ -61,7 +61,7 @@ static const char *find_close(const char *schema)
 static void put_returns(cfx_buf *b, const char *returns)
 {
     static const char word[] = "Tensor";
-    for (const char *at; (at = strstr(returns, word)); ) {
+    for (const char *at; (at = strstr(returns, word));) {
         size_t n = (size_t)(at - returns) + strlen(word);
         cfx_buf_add(b, returns, n);
         cfx_buf_puts(b, "(a!)");
@@ -82,7 +82,8 @@ const char *cfx_out__signature(cfx_arena *arena, const char *text,
         cfx_buf_puts(&b, ", ");
     if (read->npositional == read->nparams)
         cfx_buf_puts(&b, "*, ");
-    cfx_buf_puts(&b, several ? "Tensor(a!)[] out) -> " : "Tensor(a!) out) -> ");
+    cfx_buf_puts(&b,
+                 several ? "Tensor(a!)[] out) -> " : "Tensor(a!) out) -> ");
     put_returns(&b, returns_of(op->schema));
     char *copy = b.failed ? NULL : cfx_arena_strdup(arena, b.s, b.len);
     cfx_buf_release(&b);

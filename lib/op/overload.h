@@ -38,7 +38,7 @@ const cfx_op *cfx_op__overload(cfx_context *ctx, const cfx_op *op,
 
 /* Resolve and call an overload; for the functions of cfx/ops.h. */
 cfx_value cfx_scope__call_overload(cfx_scope *s, const cfx_op *op,
-                                   const uint8_t *place,
-                                   const cfx_value *args, int n, bool inplace);
+                                   const uint8_t *place, const cfx_value *args,
+                                   int n, bool inplace);
 
 #endif

@@ -51,27 +51,20 @@ bool cfx_truth(cfx_scope *s, cfx_value v)
         return false;
     switch ((cfx_kind)v.kind) {
     case CFX_ABSENT:
-    case CFX_NONE:
-        return false;
+    case CFX_NONE: return false;
     case CFX_BOOL_VALUE:
-    case CFX_INT:
-        return v.u.i != 0;
-    case CFX_FLOAT:
-        return v.u.f != 0;
-    case CFX_STR:
-        return v.u.str->len > 0;
+    case CFX_INT: return v.u.i != 0;
+    case CFX_FLOAT: return v.u.f != 0;
+    case CFX_STR: return v.u.str->len > 0;
     case CFX_TUPLE:
     case CFX_LIST:
-    case CFX_DICT:
-        return v.u.seq->len > 0;
-    case CFX_TENSOR:
-        return tensor_truth(s, v);
+    case CFX_DICT: return v.u.seq->len > 0;
+    case CFX_TENSOR: return tensor_truth(s, v);
     case CFX_NODE:
         if (asks(s, v))
             return !s->hook.ask(s, CFX_ASK_TRUTH, v, &answer) && answer.u.i;
         break;
-    default:
-        break;
+    default: break;
     }
     cfx_scope_fail(s, CFX_EUNSUPPORTED, "the truth of a %s is not known here",
                    cfx_kind_name(v.kind));
@@ -106,9 +99,9 @@ size_t cfx_items(cfx_scope *s, cfx_value v, const cfx_value **items)
     if (cfx_scope_failed(s))
         return 0;
     if (asks(s, v))
-        v = s->hook.ask(s, CFX_ASK_ITEMS, v, &answer) ? cfx_none()
-                                                      : cfx_scope_take(s,
-                                                                       answer);
+        v = s->hook.ask(s, CFX_ASK_ITEMS, v, &answer)
+                ? cfx_none()
+                : cfx_scope_take(s, answer);
     if (cfx_value_is_seq(v)) {
         *items = v.u.seq->item;
         return v.u.seq->len;

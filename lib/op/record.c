@@ -27,8 +27,7 @@ static const char *first_name(const char *list, const char *prefix,
 }
 
 /* The first name among the aliases, or else among the variants' signatures. */
-static const char *find_name(const cfx_op *op, const char *prefix,
-                             size_t *len)
+static const char *find_name(const cfx_op *op, const char *prefix, size_t *len)
 {
     const char *name = first_name(op->aliases, prefix, len);
     bool none = !op->aliases || !*op->aliases;
@@ -55,12 +54,11 @@ static size_t format_any(char *buf, size_t size, const char *name, size_t len,
 }
 
 static size_t inplace_name(const cfx_op *op, bool *method, char *buf,
-                            size_t size)
+                           size_t size)
 {
     size_t n;
     bool derived = op->flags & CFX_OP_INPLACE;
-    const char *name = derived ? first_name(op->aliases, "Tensor.", &n)
-                               : NULL;
+    const char *name = derived ? first_name(op->aliases, "Tensor.", &n) : NULL;
     if (name)
         return format_any(buf, size, name, n, "_", method);
     name = first_name(op->inplace_aliases, "torch.", &n);
@@ -72,8 +70,8 @@ static size_t inplace_name(const cfx_op *op, bool *method, char *buf,
     return name ? format_any(buf, size, name, n, "_", method) : 0;
 }
 
-size_t cfx_op_call_name(const cfx_op *op, bool inplace, bool *method, char *buf,
-                        size_t size)
+size_t cfx_op_call_name(const cfx_op *op, bool inplace, bool *method,
+                        char *buf, size_t size)
 {
     size_t n;
     *method = false;
@@ -88,16 +86,19 @@ size_t cfx_op_call_name(const cfx_op *op, bool inplace, bool *method, char *buf,
 /* ---- Recording ---- */
 
 cfx_status cfx_scope__record_op(cfx_scope *s, const cfx_op *op,
-                                const cfx_schema *schema, const cfx_value *args,
-                                size_t n, bool inplace, cfx_value *out)
+                                const cfx_schema *schema,
+                                const cfx_value *args, size_t n, bool inplace,
+                                cfx_value *out)
 {
     char name[128];
     cfx_value kwargs[2 * CFX_MAX_PARAMS];
     cfx_unbound_call c = {.name = name, .args = args, .kwargs = kwargs};
     size_t len = cfx_op_call_name(op, inplace, &c.method, name, sizeof(name));
     if (!len || len >= sizeof(name))
-        return cfx_fail(&s->error, CFX_EUNSUPPORTED, "%s has no name under "
-                        "which a graph could call it", schema->name);
+        return cfx_fail(&s->error, CFX_EUNSUPPORTED,
+                        "%s has no name under "
+                        "which a graph could call it",
+                        schema->name);
     while (c.nargs < n && schema->params[c.nargs].required &&
            !schema->params[c.nargs].kwarg_only)
         c.nargs++;

@@ -41,10 +41,10 @@ typedef struct registry {
     /* A cache of schemas by operator address: read without the lock, immutable
      * once set. */
     _Atomic(const known_op *) known[KNOWN_SLOTS];
-    struct own_cost {   /* replacements of cost rules */
+    struct own_cost { /* replacements of cost rules */
         const cfx_op *op;
         cfx_cost_rule *rule;
-    } *costs;
+    } * costs;
     size_t ncosts, costs_cap;
 } registry;
 
@@ -113,8 +113,7 @@ static cfx_status add_names(registry *r, struct names names, const cfx_op *op,
     for (const char *p = names.list; p && *p;) {
         size_t n = strcspn(p, " ");
         cfx_status st = n ? add_target(r, p, n, t, err) : CFX_OK;
-        if (!st && names.derive_inplace && n &&
-            strncmp(p, "operator.", 9)) {
+        if (!st && names.derive_inplace && n && strncmp(p, "operator.", 9)) {
             t.inplace = true;
             size_t m = inplace_name(buf, sizeof(buf), p, n);
             st = m ? add_target(r, buf, m, t, err) : CFX_OK;
@@ -238,8 +237,8 @@ static cfx_status op_schema(registry *r, const cfx_op *op,
         *out = &((const placed *)e->v.p)->schema;
         return CFX_OK;
     }
-    cfx_status st = schema_of(r, op->schema, false,
-                              op->flags & CFX_OP_NUMBERS, out, err);
+    cfx_status st = schema_of(r, op->schema, false, op->flags & CFX_OP_NUMBERS,
+                              out, err);
     if (st || !op->params)
         return st;
     placed *p = cfx_arena_alloc(&r->arena, sizeof(*p));
@@ -447,8 +446,8 @@ static cfx_status find_function(const cfx_target **out, cfx_context *ctx,
         {"torch.ops.", ""},
     };
     cfx_status st = find(out, ctx, "", name, err);
-    for (size_t i = 0;
-         !st && !*out && i < sizeof(spelled) / sizeof(*spelled); i++) {
+    for (size_t i = 0; !st && !*out && i < sizeof(spelled) / sizeof(*spelled);
+         i++) {
         size_t n = strlen(spelled[i][0]);
         if (!strncmp(name, spelled[i][0], n))
             st = find(out, ctx, spelled[i][1], name + n, err);
@@ -618,8 +617,8 @@ const cfx_schema *cfx_op_schema(cfx_context *ctx, const cfx_op *op)
         return NULL;
     size_t at = known_at(op);
     for (int i = 0; i < KNOWN_PROBES; i++, at = (at + 1) % KNOWN_SLOTS) {
-        const known_op *k =
-            atomic_load_explicit(&r->known[at], memory_order_acquire);
+        const known_op *k = atomic_load_explicit(&r->known[at],
+                                                 memory_order_acquire);
         if (!k)
             break;
         if (k->op == op)

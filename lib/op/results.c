@@ -37,9 +37,9 @@ cfx_status cfx_call_fail(const cfx_call *call, cfx_status code,
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     char name[64];
-    return cfx_fail(call->err, code, "%s: %s",
-                    cfx_op__shown_name(call->op, call->schema, name,
-                                       sizeof(name)), text);
+    return cfx_fail(
+        call->err, code, "%s: %s",
+        cfx_op__shown_name(call->op, call->schema, name, sizeof(name)), text);
 }
 
 cfx_status cfx_call_axis(const cfx_call *call, int64_t axis, int rank,
@@ -49,8 +49,8 @@ cfx_status cfx_call_axis(const cfx_call *call, int64_t axis, int rank,
     if (axis < -n || axis >= n)
         return cfx_call_fail(call, CFX_EINVAL,
                              "Dimension out of range (expected to be in range "
-                             "of [%lld, %lld], but got %lld)", (long long)-n,
-                             (long long)n - 1, (long long)axis);
+                             "of [%lld, %lld], but got %lld)",
+                             (long long)-n, (long long)n - 1, (long long)axis);
     *out = (int)(axis < 0 ? axis + n : axis);
     return CFX_OK;
 }
@@ -118,12 +118,11 @@ cfx_status cfx_call_out_strided(cfx_call *call, cfx_dtype dtype, int rank,
                                 const cfx_dim *shape, const cfx_dim *stride)
 {
     cfx_tensor *t;
-    cfx_status st =
-        is_computed(call)
-            ? cfx_tensor__empty(&t, call->ctx, dtype, rank, shape, stride,
-                                call->err)
-            : cfx_tensor_meta(&t, call->ctx, dtype, rank, shape, stride,
-                              call->err);
+    cfx_status st = is_computed(call)
+                        ? cfx_tensor__empty(&t, call->ctx, dtype, rank, shape,
+                                            stride, call->err)
+                        : cfx_tensor_meta(&t, call->ctx, dtype, rank, shape,
+                                          stride, call->err);
     if (st)
         return st;
     t->device = call->device;

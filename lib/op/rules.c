@@ -91,7 +91,8 @@ cfx_status cfx_binary_alpha(cfx_call *call, int k, cfx_dtype type,
     if (cfx_dtype_is_float(type))
         return CFX_OK;
     if (alpha.kind == CFX_FLOAT)
-        return cfx_call_fail(call, CFX_EDTYPE, "For integral input tensors, "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "For integral input tensors, "
                              "argument alpha must not be a floating point "
                              "number.");
     if (subtract && alpha.kind == CFX_INT)
@@ -101,11 +102,11 @@ cfx_status cfx_binary_alpha(cfx_call *call, int k, cfx_dtype type,
 
 /* ---- cost ---- */
 
-#define COST(steps, transcendental)                                         \
-    void cfx_cost_##steps##_##transcendental(const cfx_call *call,          \
-                                             cfx_cost *cost)                \
-    {                                                                       \
-        cfx_cost_pointwise(call, cost, steps, transcendental);              \
+#define COST(steps, transcendental)                                           \
+    void cfx_cost_##steps##_##transcendental(const cfx_call *call,            \
+                                             cfx_cost *cost)                  \
+    {                                                                         \
+        cfx_cost_pointwise(call, cost, steps, transcendental);                \
     }
 COST(0, 0)
 COST(1, 0)

@@ -11,7 +11,7 @@
 
 #include "op/op_impl.h"
 
-#define NUMBER_KINDS \
+#define NUMBER_KINDS                                                          \
     (1u << CFX_BOOL_VALUE | 1u << CFX_INT | 1u << CFX_SYMINT | 1u << CFX_FLOAT)
 #define SEQ_KINDS (1u << CFX_TUPLE | 1u << CFX_LIST)
 
@@ -316,7 +316,8 @@ static cfx_status read_params(struct reader *r, cfx_schema *s)
     }
     if (s->npositional < 0)
         s->npositional = s->nparams;
-    s->training = place_of_any(list, s->nparams, "training train "
+    s->training = place_of_any(list, s->nparams,
+                               "training train "
                                "use_input_stats");
     s->dropout_p = place_of_any(list, s->nparams, "dropout_p");
     size_t bytes = (size_t)s->nparams * sizeof(*list);
@@ -423,9 +424,14 @@ int cfx_param_find(const cfx_schema *schema, const char *name, size_t len)
 
 /* The name in a signature, and another keyword for it. */
 static const char *const synonyms[][2] = {
-    {"self", "input"}, {"dim", "axis"}, {"keepdim", "keepdims"},
-    {"input", "self"}, {"dims", "dim"}, {"other", "x2"},
-    {"self", "tensor"}, {"other", "tensor"},
+    {"self", "input"},
+    {"dim", "axis"},
+    {"keepdim", "keepdims"},
+    {"input", "self"},
+    {"dims", "dim"},
+    {"other", "x2"},
+    {"self", "tensor"},
+    {"other", "tensor"},
     {"split_size", "split_size_or_sections"},
 };
 
@@ -489,7 +495,8 @@ cfx_status cfx_schema__place(cfx_schema *s, cfx_arena *arena,
     }
     for (int k = 0; k < s->nparams; k++)
         if (!(found >> k & 1))
-            return cfx_fail(err, CFX_EINVAL, "schema '%s': parameter '%s' is "
+            return cfx_fail(err, CFX_EINVAL,
+                            "schema '%s': parameter '%s' is "
                             "not in the operator's list of parameters (%s)",
                             s->text, s->params[k].name, params);
     s->place = place;

@@ -33,9 +33,10 @@ bool cfx_scope__is_a(const cfx_scope *s, const cfx_scope_class *cls)
 /* The default hooks of a class without a super. */
 static cfx_status refuse(cfx_scope *s, const char *hook)
 {
-    return cfx_fail(&s->error, CFX_EINVAL, "scope class '%s' has no hook %s: "
-                    "give it a super, such as cfx_eager_class", s->cls->name,
-                    hook);
+    return cfx_fail(&s->error, CFX_EINVAL,
+                    "scope class '%s' has no hook %s: "
+                    "give it a super, such as cfx_eager_class",
+                    s->cls->name, hook);
 }
 
 static cfx_status no_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
@@ -318,8 +319,8 @@ static bool is_number(cfx_scope *s, cfx_call *call, cfx_value tensor,
 static cfx_value as_numbers(cfx_scope *s, cfx_value v)
 {
     cfx_error ignored = {0};
-    cfx_call call = {.ctx = s->ctx, .env = s->env, .err = &ignored,
-                     .meta = s->env != NULL};
+    cfx_call call = {
+        .ctx = s->ctx, .env = s->env, .err = &ignored, .meta = s->env != NULL};
     cfx_value item[MOST_ARGS];
     if (!cfx_value_is_seq(v))
         return is_number(s, &call, v, &item[0]) ? item[0] : CFX_NOTHING;
@@ -370,7 +371,8 @@ static bool bind_numbers(cfx_scope *s, cfx_bound *b, const cfx_target *target,
                 with.v[a->place[i]] = set >> i & 1 ? a->number[i]
                                                    : a->v[a->place[i]];
             ignored.code = CFX_OK;
-            cfx_status st = cfx_bind(b, s->ctx, target,
+            cfx_status st = cfx_bind(
+                b, s->ctx, target,
                 (cfx_args){with.v, nargs, with.v + nargs, nkwargs}, &ignored);
             if (!st && cfx_bound__mismatch(b->target->schema, b->in) < 0)
                 return true;
@@ -414,8 +416,8 @@ bool cfx_scope__call_with_numbers(cfx_scope *s, const cfx_target *target,
 static cfx_status spell_target(cfx_scope *s, const cfx_target *t, cfx_args a,
                                cfx_value *out)
 {
-    cfx_unbound_call c = {t->name, t->method, t, a.args, a.kwargs, a.nargs,
-                      a.nkwargs};
+    cfx_unbound_call c = {t->name,  t->method, t,        a.args,
+                          a.kwargs, a.nargs,   a.nkwargs};
     c.name += t->method ? strlen("Tensor.") : 0;
     return s->hook.record_call(s, &c, out);
 }
@@ -457,8 +459,8 @@ static cfx_value call_named(cfx_scope *s, const char *name, bool method,
     if (cfx_scope_failed(s) ||
         cfx_target__find(&t, s->ctx, name, method, &s->error))
         return cfx_none();
-    cfx_unbound_call c = {name, method, t, a.args, a.kwargs, a.nargs,
-                      a.nkwargs};
+    cfx_unbound_call c = {name,     method,  t,        a.args,
+                          a.kwargs, a.nargs, a.nkwargs};
     cfx_status st = cfx_scope__records(s)
                         ? s->hook.record_call(s, &c, &out)
                         : cfx_scope_call_target(s, t, a, &out);
@@ -580,11 +582,11 @@ cfx_value cfx_size(cfx_scope *s, cfx_value x, int64_t axis)
     }
     int rank = x.u.tensor->rank;
     if (axis < -rank || axis >= rank)
-        return cfx_scope_fail(s, CFX_EINVAL, "Dimension out of range (expected"
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "Dimension out of range (expected"
                               " to be in range of [%d, %d], but got %lld)",
                               -rank, rank - 1, (long long)axis);
-    return cfx_value_of_dim(
-        x.u.tensor->shape[axis < 0 ? axis + rank : axis]);
+    return cfx_value_of_dim(x.u.tensor->shape[axis < 0 ? axis + rank : axis]);
 }
 
 typedef cfx_dim dim_op(cfx_shape_env *env, cfx_dim a, cfx_dim b);

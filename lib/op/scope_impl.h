@@ -40,7 +40,8 @@ CFX_INLINE bool cfx_scope__records(const cfx_scope *s)
 
 /* Pass a call of an operator to the class's record_call. */
 cfx_status cfx_scope__record_op(cfx_scope *s, const cfx_op *op,
-                                const cfx_schema *schema, const cfx_value *args,
-                                size_t n, bool inplace, cfx_value *out);
+                                const cfx_schema *schema,
+                                const cfx_value *args, size_t n, bool inplace,
+                                cfx_value *out);
 
 #endif

@@ -14,7 +14,8 @@ cfx_tensor *cfx_call__target(const cfx_call *call, int i)
     if (call->into->kind == CFX_TENSOR)
         return i ? NULL : call->into->u.tensor;
     return (uint32_t)i < call->into->u.seq->len
-               ? call->into->u.seq->item[i].u.tensor : NULL;
+               ? call->into->u.seq->item[i].u.tensor
+               : NULL;
 }
 
 /* The default dtype is that of `out`. */
@@ -35,7 +36,8 @@ cfx_status cfx_call__take_out(cfx_call *call, cfx_out_taken *taken)
     if (!(call->op->flags & CFX_OP__OUT))
         return CFX_OK;
     if (call->inplace)
-        return cfx_call_fail(call, CFX_EINVAL, "takes out= or inplace=True, "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "takes out= or inplace=True, "
                              "not both");
     call->schema = o->schema;
     call->into = &taken->in[o->schema->nparams];
@@ -89,7 +91,8 @@ static bool overlaps_itself(const cfx_tensor *t)
 cfx_status cfx_infer_written(const cfx_call *call, const cfx_tensor *t)
 {
     return overlaps_itself(t)
-               ? cfx_call_fail(call, CFX_EINVAL, "unsupported operation: more "
+               ? cfx_call_fail(call, CFX_EINVAL,
+                               "unsupported operation: more "
                                "than one element of the written-to tensor "
                                "refers to a single memory location. Please "
                                "clone() the tensor before performing the "
@@ -104,9 +107,10 @@ static cfx_status check_cast(const cfx_call *call, const cfx_tensor *r,
     const cfx_dtype_info *from = &cfx_dtypes[r->dtype];
     const cfx_dtype_info *to = &cfx_dtypes[t->dtype];
     return from->category > to->category
-               ? cfx_call_fail(call, CFX_EDTYPE, "result type %s can't be cast "
-                               "to the desired output type %s", from->name,
-                               to->name)
+               ? cfx_call_fail(call, CFX_EDTYPE,
+                               "result type %s can't be cast "
+                               "to the desired output type %s",
+                               from->name, to->name)
                : CFX_OK;
 }
 
@@ -122,8 +126,10 @@ static cfx_status check_inplace(cfx_call *call, const cfx_tensor *self)
         return st ? st : cfx_infer_written(call, self);
     cfx_tensor_format_type(self, have, sizeof(have));
     cfx_tensor_format_type(r, want, sizeof(want));
-    return cfx_call_fail(call, CFX_ESHAPE, "output with shape %s doesn't "
-                         "match the broadcast shape %s", have, want);
+    return cfx_call_fail(call, CFX_ESHAPE,
+                         "output with shape %s doesn't "
+                         "match the broadcast shape %s",
+                         have, want);
 }
 
 static bool is_empty(const cfx_tensor *t)
@@ -143,7 +149,8 @@ static cfx_status check_out(cfx_call *call, const cfx_tensor *r,
     char want[128], have[128];
     cfx_status st = check_cast(call, r, t);
     if (!st && r->dtype != t->dtype && !(call->op->flags & CFX_OP_POINTWISE))
-        st = cfx_call_fail(call, CFX_EDTYPE, "expected out tensor to have "
+        st = cfx_call_fail(call, CFX_EDTYPE,
+                           "expected out tensor to have "
                            "dtype %s, but got %s instead",
                            cfx_dtypes[r->dtype].name,
                            cfx_dtypes[t->dtype].name);
@@ -151,25 +158,29 @@ static cfx_status check_out(cfx_call *call, const cfx_tensor *r,
         return st ? st : cfx_infer_written(call, t);
     cfx_tensor_format_type(t, have, sizeof(have));
     cfx_tensor_format_type(r, want, sizeof(want));
-    return cfx_call_fail(call, CFX_ESHAPE, is_empty(t)
-                         ? "out is %s and would be resized to %s, which is not "
-                           "supported: give it that shape"
-                         : "an output with one or more elements would be "
-                           "resized since it is %s, which does not match the "
-                           "required output shape %s: give it that shape",
-                         have, want);
+    return cfx_call_fail(
+        call, CFX_ESHAPE,
+        is_empty(t) ? "out is %s and would be resized to %s, which is not "
+                      "supported: give it that shape"
+                    : "an output with one or more elements would be "
+                      "resized since it is %s, which does not match the "
+                      "required output shape %s: give it that shape",
+        have, want);
 }
 
 cfx_status cfx_call__check_targets(cfx_call *call)
 {
     uint32_t n = call->into && call->into->kind != CFX_TENSOR
-                     ? call->into->u.seq->len : 1;
+                     ? call->into->u.seq->len
+                     : 1;
     cfx_status st = CFX_OK;
     if (!call->into)
         return check_inplace(call, cfx_call__tensor_at(call, 0));
     if (!call->nout || n != call->nout)
-        return cfx_call_fail(call, CFX_EINVAL, "gives %d tensors, but out has "
-                             "%u", (int)call->nout, n);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "gives %d tensors, but out has "
+                             "%u",
+                             (int)call->nout, n);
     for (int i = 0; i < call->nout && !st; i++)
         st = check_out(call, call->out[i], cfx_call__target(call, i));
     return st;

@@ -13,5 +13,4 @@ const cfx_op *const cfx_ops__builtin[] = {
 #define OP(name) &cfx_op__##name,
 #include "ops/ops.def"
 #undef OP
-    NULL
-};
+    NULL};

@@ -35,9 +35,9 @@ CFX_INLINE int cfx_c_required(const cfx_schema *s)
 CFX_INLINE const char *cfx_c_param_name(const char *name)
 {
     static const char *const taken[][2] = {
-        {"default", "default_"}, {"float", "float_"}, {"int", "int_"},
-        {"register", "register_"}, {"return", "return_"},
-        {"short", "short_"}, {"static", "static_"}, {"double", "double_"},
+        {"default", "default_"},   {"float", "float_"},   {"int", "int_"},
+        {"register", "register_"}, {"return", "return_"}, {"short", "short_"},
+        {"static", "static_"},     {"double", "double_"},
     };
     for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
         if (!strcmp(taken[i][0], name))

@@ -15,20 +15,20 @@
 
 /* A C function that is to be written. */
 typedef struct function {
-    const char *symbol;      /* of the descriptor */
+    const char *symbol; /* of the descriptor */
     const cfx_op *op;
     const cfx_schema *schema; /* of the first overload */
     const cfx_param *param[CFX_MAX_UNION];
     int nparams;
     bool plain;
-    bool writes;             /* there is one that writes, too */
+    bool writes; /* there is one that writes, too */
 } function;
 
 static cfx_status describe(function *f, cfx_context *ctx, const cfx_op *op,
                            const char *symbol)
 {
-    *f = (function){.symbol = symbol, .op = op,
-                    .schema = cfx_op_schema(ctx, op)};
+    *f = (function){
+        .symbol = symbol, .op = op, .schema = cfx_op_schema(ctx, op)};
     f->nparams = cfx_op__union(ctx, op, f->param);
     if (!f->schema || f->nparams < 0) {
         fprintf(stderr, "gen-ops: cannot read '%s'\n", op->schema);
@@ -53,8 +53,8 @@ static void print_struct(const function *f, const char *name)
            name);
     printf("#ifndef __cplusplus\n"
            "#define %s(scope, ...) \\\n    %s_with(CFX_AT(scope), "
-           "(%s_args){__VA_ARGS__, .end_ = {0}})\n#endif\n\n", name, name,
-           name);
+           "(%s_args){__VA_ARGS__, .end_ = {0}})\n#endif\n\n",
+           name, name, name);
 }
 
 static void print_plain_head(const function *f, const char *name)
@@ -78,7 +78,8 @@ static void print_declaration(const function *f, const char *name)
     printf("CFX_API ");
     print_plain_head(f, name);
     printf(";\n#ifdef CFX_PLACES_\n#define %s(scope, ...) "
-           "%s(CFX_AT(scope), __VA_ARGS__)\n#endif\n\n", name, name);
+           "%s(CFX_AT(scope), __VA_ARGS__)\n#endif\n\n",
+           name, name);
 }
 
 /* ---- The source ---- */
@@ -107,8 +108,7 @@ static void print_body(const function *f, const char *name, bool inplace)
         print_plain_head(f, name);
         printf("\n{\n    cfx_value args[] = {");
         for (int k = 0; k < f->nparams; k++)
-            printf("%s%s", k ? ", " : "",
-                   cfx_c_param_name(f->param[k]->name));
+            printf("%s%s", k ? ", " : "", cfx_c_param_name(f->param[k]->name));
         printf("};\n");
     } else {
         printf("cfx_value %s_with(cfx_scope *s, %s_args args)\n{\n", name,
@@ -117,8 +117,8 @@ static void print_body(const function *f, const char *name, bool inplace)
     const char *args = f->plain ? "args" : "(const cfx_value *)&args";
     if (f->op->next)
         printf("    return cfx_scope__call_overload(s, &cfx_op__%s, %s_places,"
-               "\n        %s, %d, %s);\n}\n\n", f->symbol, f->symbol, args,
-               f->nparams, writes);
+               "\n        %s, %d, %s);\n}\n\n",
+               f->symbol, f->symbol, args, f->nparams, writes);
     else
         printf("    return cfx_scope_call(s, &cfx_op__%s, %s, %d, %s);\n}\n\n",
                f->symbol, args, f->nparams, writes);

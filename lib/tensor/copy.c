@@ -46,26 +46,26 @@ struct job {
 
 /* Constant steps get loops of their own. Elements are moved by memcpy, since
  * they may be unaligned. */
-#define ROW_LOOP(type, to_step, from_step) \
-    for (int64_t i = 0; i < n; i++) { \
-        type x; \
-        memcpy(&x, from + i * (from_step), sizeof x); \
-        memcpy(to + i * (to_step), &x, sizeof x); \
+#define ROW_LOOP(type, to_step, from_step)                                    \
+    for (int64_t i = 0; i < n; i++) {                                         \
+        type x;                                                               \
+        memcpy(&x, from + i * (from_step), sizeof x);                         \
+        memcpy(to + i * (to_step), &x, sizeof x);                             \
     }
 
-#define ROW(name, type) \
-    static void name(const job *j, char *to, const char *from, int64_t n) \
-    { \
-        const int64_t size = sizeof(type); \
-        int64_t to_step = j->axis[0].to, from_step = j->axis[0].from; \
-        if (to_step == size && from_step == size) \
-            memcpy(to, from, (size_t)n * sizeof(type)); \
-        else if (to_step == size && from_step == 0) \
-            ROW_LOOP(type, size, 0) \
-        else if (to_step == size) \
-            ROW_LOOP(type, size, from_step) \
-        else \
-            ROW_LOOP(type, to_step, from_step) \
+#define ROW(name, type)                                                       \
+    static void name(const job *j, char *to, const char *from, int64_t n)     \
+    {                                                                         \
+        const int64_t size = sizeof(type);                                    \
+        int64_t to_step = j->axis[0].to, from_step = j->axis[0].from;         \
+        if (to_step == size && from_step == size)                             \
+            memcpy(to, from, (size_t)n * sizeof(type));                       \
+        else if (to_step == size && from_step == 0)                           \
+            ROW_LOOP(type, size, 0)                                           \
+        else if (to_step == size)                                             \
+            ROW_LOOP(type, size, from_step)                                   \
+        else                                                                  \
+            ROW_LOOP(type, to_step, from_step)                                \
     }
 
 ROW(row_1, uint8_t)
@@ -81,42 +81,42 @@ ROW(row_8, uint64_t)
  * is then copied in whole rows. Writing directly to the result would evict its
  * lines before they are full, if extents are powers of two.
  */
-#define TILE(name, type) \
-    static void name(const job *j, char *to, const char *from, int64_t n0, \
-                     int64_t n1) \
-    { \
-        enum { N = LINE / sizeof(type) }; \
-        int64_t step = j->axis[0].from, i, k; \
-        type tile[N * N]; \
-        for (i = 0; i + 4 <= n0; i += 4, from += 4 * step) { \
-            type a[4], b[4], c[4], d[4]; \
-            for (k = 0; k + 4 <= n1; k += 4) { \
-                const char *at = from + k * (int64_t)sizeof(type); \
-                memcpy(a, at, sizeof a); \
-                memcpy(b, at + step, sizeof b); \
-                memcpy(c, at + 2 * step, sizeof c); \
-                memcpy(d, at + 3 * step, sizeof d); \
-                for (int q = 0; q < 4; q++) { \
-                    type row[4] = {a[q], b[q], c[q], d[q]}; \
-                    memcpy(tile + (k + q) * N + i, row, sizeof row); \
-                } \
-            } \
-            for (; k < n1; k++) \
-                for (int q = 0; q < 4; q++) \
-                    memcpy(tile + k * N + i + q, \
-                           from + q * step + k * (int64_t)sizeof(type), \
-                           sizeof(type)); \
-        } \
-        for (; i < n0; i++, from += step) \
-            for (k = 0; k < n1; k++) \
-                memcpy(tile + k * N + i, \
-                       from + k * (int64_t)sizeof(type), sizeof(type)); \
-        for (k = 0; k < n1; k++, to += j->axis[1].to) { \
-            if (n0 == N) \
-                memcpy(to, tile + k * N, LINE); \
-            else \
-                memcpy(to, tile + k * N, (size_t)n0 * sizeof(type)); \
-        } \
+#define TILE(name, type)                                                      \
+    static void name(const job *j, char *to, const char *from, int64_t n0,    \
+                     int64_t n1)                                              \
+    {                                                                         \
+        enum { N = LINE / sizeof(type) };                                     \
+        int64_t step = j->axis[0].from, i, k;                                 \
+        type tile[N * N];                                                     \
+        for (i = 0; i + 4 <= n0; i += 4, from += 4 * step) {                  \
+            type a[4], b[4], c[4], d[4];                                      \
+            for (k = 0; k + 4 <= n1; k += 4) {                                \
+                const char *at = from + k * (int64_t)sizeof(type);            \
+                memcpy(a, at, sizeof a);                                      \
+                memcpy(b, at + step, sizeof b);                               \
+                memcpy(c, at + 2 * step, sizeof c);                           \
+                memcpy(d, at + 3 * step, sizeof d);                           \
+                for (int q = 0; q < 4; q++) {                                 \
+                    type row[4] = {a[q], b[q], c[q], d[q]};                   \
+                    memcpy(tile + (k + q) * N + i, row, sizeof row);          \
+                }                                                             \
+            }                                                                 \
+            for (; k < n1; k++)                                               \
+                for (int q = 0; q < 4; q++)                                   \
+                    memcpy(tile + k * N + i + q,                              \
+                           from + q * step + k * (int64_t)sizeof(type),       \
+                           sizeof(type));                                     \
+        }                                                                     \
+        for (; i < n0; i++, from += step)                                     \
+            for (k = 0; k < n1; k++)                                          \
+                memcpy(tile + k * N + i, from + k * (int64_t)sizeof(type),    \
+                       sizeof(type));                                         \
+        for (k = 0; k < n1; k++, to += j->axis[1].to) {                       \
+            if (n0 == N)                                                      \
+                memcpy(to, tile + k * N, LINE);                               \
+            else                                                              \
+                memcpy(to, tile + k * N, (size_t)n0 * sizeof(type));          \
+        }                                                                     \
     }
 
 TILE(tile_1, uint8_t)
@@ -129,62 +129,65 @@ typedef void tile_fn(const job *j, char *to, const char *from, int64_t n0,
 
 static tile_fn *tile_of(size_t size)
 {
-    return size == 1 ? tile_1 : size == 2 ? tile_2 : size == 4 ? tile_4
-                                                               : tile_8;
+    return size == 1   ? tile_1
+           : size == 2 ? tile_2
+           : size == 4 ? tile_4
+                       : tile_8;
 }
 
 /* ---- Reading into a wide type ---- */
 
-#define LOAD_LOOP(type, step, expr) \
-    for (int64_t i = 0; i < n; i++) { \
-        type x; \
-        memcpy(&x, from + i * (step), sizeof x); \
-        w[i] = expr; \
+#define LOAD_LOOP(type, step, expr)                                           \
+    for (int64_t i = 0; i < n; i++) {                                         \
+        type x;                                                               \
+        memcpy(&x, from + i * (step), sizeof x);                              \
+        w[i] = expr;                                                          \
     }
 
-#define LOAD(name, type, wide_type) \
-    static void load_##name(void *wide, const char *from, int64_t step, \
-                            int64_t n) \
-    { \
-        wide_type *w = wide; \
-        if (step == (int64_t)sizeof(type)) \
-            LOAD_LOOP(type, (int64_t)sizeof(type), CFX_READ_##name(x)) \
-        else \
-            LOAD_LOOP(type, step, CFX_READ_##name(x)) \
+#define LOAD(name, type, wide_type)                                           \
+    static void load_##name(void *wide, const char *from, int64_t step,       \
+                            int64_t n)                                        \
+    {                                                                         \
+        wide_type *w = wide;                                                  \
+        if (step == (int64_t)sizeof(type))                                    \
+            LOAD_LOOP(type, (int64_t)sizeof(type), CFX_READ_##name(x))        \
+        else                                                                  \
+            LOAD_LOOP(type, step, CFX_READ_##name(x))                         \
     }
 
 #define TYPE_I32 int32_t
 #define TYPE_I64 int64_t
 #define TYPE_F32 float
 #define TYPE_F64 double
-#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute, \
-              wide, ...) LOAD(c, ctype, TYPE_##wide)
+#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute,     \
+              wide, ...)                                                      \
+    LOAD(c, ctype, TYPE_##wide)
 #include <cfx/dtype.def>
 #undef DTYPE
 
 /* ---- Writing from a wide type ---- */
 
-#define STORE_LOOP(type, step, expr) \
-    for (int64_t i = 0; i < n; i++) { \
-        type y = (type)(expr); \
-        memcpy(to + i * (step), &y, sizeof y); \
+#define STORE_LOOP(type, step, expr)                                          \
+    for (int64_t i = 0; i < n; i++) {                                         \
+        type y = (type)(expr);                                                \
+        memcpy(to + i * (step), &y, sizeof y);                                \
     }
 
-#define STORE(name, type, wide_name, wide_type) \
-    static void store_##wide_name##_##name(char *to, int64_t step, \
-                                           const void *wide, int64_t n) \
-    { \
-        const wide_type *x = wide; \
-        if (step == (int64_t)sizeof(type)) \
-            STORE_LOOP(type, (int64_t)sizeof(type), CFX_WRITE_##name(x[i])) \
-        else \
-            STORE_LOOP(type, step, CFX_WRITE_##name(x[i])) \
+#define STORE(name, type, wide_name, wide_type)                               \
+    static void store_##wide_name##_##name(char *to, int64_t step,            \
+                                           const void *wide, int64_t n)       \
+    {                                                                         \
+        const wide_type *x = wide;                                            \
+        if (step == (int64_t)sizeof(type))                                    \
+            STORE_LOOP(type, (int64_t)sizeof(type), CFX_WRITE_##name(x[i]))   \
+        else                                                                  \
+            STORE_LOOP(type, step, CFX_WRITE_##name(x[i]))                    \
     }
 
-#define DTYPE(c, name, other, abbr, ctype, ...) \
-    STORE(c, ctype, I32, int32_t) \
-    STORE(c, ctype, I64, int64_t) \
-    STORE(c, ctype, F32, float) \
+#define DTYPE(c, name, other, abbr, ctype, ...)                               \
+    STORE(c, ctype, I32, int32_t)                                             \
+    STORE(c, ctype, I64, int64_t)                                             \
+    STORE(c, ctype, F32, float)                                               \
     STORE(c, ctype, F64, double)
 #include <cfx/dtype.def>
 #undef DTYPE
@@ -196,17 +199,20 @@ typedef void store_fn(char *to, int64_t step, const void *wide, int64_t n);
 
 enum { WIDE_I32, WIDE_I64, WIDE_F32, WIDE_F64, NWIDE };
 
-static const cfx_dtype wide_types[NWIDE] = {CFX_I32, CFX_I64, CFX_F32, CFX_F64};
+static const cfx_dtype wide_types[NWIDE] = {CFX_I32, CFX_I64, CFX_F32,
+                                            CFX_F64};
 
 static const struct {
     int wide;
     load_fn *load;
     store_fn *store[NWIDE];
 } conversions[CFX_NDTYPES] = {
-#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute, \
-              wide, ...) \
-    [CFX_##c] = {WIDE_##wide, load_##c, \
-                 {store_I32_##c, store_I64_##c, store_F32_##c, store_F64_##c}},
+#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute,     \
+              wide, ...)                                                      \
+    [CFX_##                                                                   \
+        c] = {WIDE_##wide,                                                    \
+              load_##c,                                                       \
+              {store_I32_##c, store_I64_##c, store_F32_##c, store_F64_##c}},
 #include <cfx/dtype.def>
 #undef DTYPE
 };
@@ -214,7 +220,10 @@ static const struct {
 /* No buffer is needed if either side is contiguous and of the wide type. */
 static void row_convert(const job *j, char *to, const char *from, int64_t n)
 {
-    union { double align; char bytes[CHUNK * sizeof(double)]; } wide;
+    union {
+        double align;
+        char bytes[CHUNK * sizeof(double)];
+    } wide;
     int64_t to_step = j->axis[0].to, from_step = j->axis[0].from;
 
     if (j->from_is_wide) {
@@ -239,9 +248,10 @@ static void sort_axes(job *j)
     for (int i = 1; i < j->rank; i++) {
         axis a = j->axis[i];
         int k = i;
-        for (; k > 0 && (j->axis[k - 1].to > a.to ||
-                         (j->axis[k - 1].to == a.to &&
-                          j->axis[k - 1].from > a.from)); k--)
+        for (; k > 0 &&
+               (j->axis[k - 1].to > a.to ||
+                (j->axis[k - 1].to == a.to && j->axis[k - 1].from > a.from));
+             k--)
             j->axis[k] = j->axis[k - 1];
         j->axis[k] = a;
     }
@@ -286,8 +296,10 @@ static void plan(job *j, cfx_tensor *dst, const cfx_tensor *src)
                                     (int64_t)j->from_size};
 
     if (to == from) {
-        j->row = j->to_size == 1 ? row_1 : j->to_size == 2 ? row_2
-                 : j->to_size == 4 ? row_4 : row_8;
+        j->row = j->to_size == 1   ? row_1
+                 : j->to_size == 2 ? row_2
+                 : j->to_size == 4 ? row_4
+                                   : row_8;
         return;
     }
     int wide = conversions[from].wide;
@@ -405,8 +417,8 @@ static cfx_status check(const cfx_tensor *dst, const cfx_tensor *src,
     cfx_tensor_format_type(dst, a, sizeof a);
     cfx_tensor_format_type(src, b, sizeof b);
     return same ? cfx_fail(err, CFX_EINVAL,
-                           "copy of %s into %s, of which one has no memory",
-                           b, a)
+                           "copy of %s into %s, of which one has no memory", b,
+                           a)
                 : cfx_fail(err, CFX_ESHAPE, "copy of %s into %s", b, a);
 }
 
@@ -458,8 +470,8 @@ cfx_status cfx_tensor_contiguous(cfx_tensor **out, const cfx_tensor *t,
         *out = cfx_tensor_ref(t);
         return CFX_OK;
     }
-    st = cfx_tensor_meta(out, t->ctx, (cfx_dtype)t->dtype, t->rank,
-                             t->shape, NULL, err);
+    st = cfx_tensor_meta(out, t->ctx, (cfx_dtype)t->dtype, t->rank, t->shape,
+                         NULL, err);
     if (st || !t->storage)
         return st;
     if ((st = cfx_tensor_alloc(*out, err)) ||

@@ -11,9 +11,9 @@
 #include "base/util.h"
 
 static const char *const types[] = {
-    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip",
-    "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia",
-    "privateuseone",
+    "cpu",    "cuda", "ipu",  "xpu",  "mkldnn", "opengl",        "opencl",
+    "ideep",  "hip",  "ve",   "fpga", "maia",   "xla",           "lazy",
+    "vulkan", "mps",  "meta", "hpu",  "mtia",   "privateuseone",
 };
 enum { TYPES = sizeof(types) / sizeof(*types), MOST = 127 };
 

@@ -7,8 +7,8 @@
 #include "tensor/dlpack.h"
 
 static const DLDataType dl_types[CFX_NDTYPES] = {
-#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute, \
-              wide, npy, safetensors, order, dlpack) \
+#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute,     \
+              wide, npy, safetensors, order, dlpack)                          \
     [CFX_##c] = {dlpack, 8 * sizeof(ctype), 1},
 #include <cfx/dtype.def>
 #undef DTYPE
@@ -49,18 +49,20 @@ cfx_status cfx_tensor_to_dlpack(DLManagedTensor **out, const cfx_tensor *t,
         return cfx_fail(err, CFX_ENOMEM, "no memory to share a tensor");
     *l = (lent){
         .tensor = cfx_tensor_ref(t),
-        .managed = {
-            .dl_tensor = {
-                .data = t->data,
-                .device = {DL_CPU, 0},
-                .ndim = rank,
-                .dtype = dl_types[t->dtype],
-                .shape = l->extents,
-                .strides = l->extents + rank,
+        .managed =
+            {
+                .dl_tensor =
+                    {
+                        .data = t->data,
+                        .device = {DL_CPU, 0},
+                        .ndim = rank,
+                        .dtype = dl_types[t->dtype],
+                        .shape = l->extents,
+                        .strides = l->extents + rank,
+                    },
+                .manager_ctx = l,
+                .deleter = lent_delete,
             },
-            .manager_ctx = l,
-            .deleter = lent_delete,
-        },
     };
     for (int i = 0; i < rank; i++) {
         l->extents[i] = cfx_tensor_size(t, i);
@@ -92,7 +94,8 @@ static cfx_status find_dtype(cfx_dtype *out, DLDataType type, cfx_error *err)
     }
     return cfx_fail(err, CFX_EDTYPE,
                     "DLPack type of code %d with %d bits and %d lanes is not "
-                    "offered", type.code, type.bits, type.lanes);
+                    "offered",
+                    type.code, type.bits, type.lanes);
 }
 
 /*
@@ -143,8 +146,7 @@ cfx_status cfx_tensor_from_dlpack_take(cfx_tensor **out, cfx_context *ctx,
     size_t bytes;
 
     *out = NULL;
-    if ((st = check(d, err)) ||
-        (st = find_dtype(&dtype, d->dtype, err))) {
+    if ((st = check(d, err)) || (st = find_dtype(&dtype, d->dtype, err))) {
         give_back(managed);
         return st;
     }

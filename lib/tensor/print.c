@@ -16,15 +16,19 @@
 enum { DIGITS = 4, EDGE = 3, THRESHOLD = 1000, COLUMNS = 80 };
 
 typedef enum number_style {
-    WHOLE, FIXED, SCIENTIFIC, INTEGER, TRUTH
+    WHOLE,
+    FIXED,
+    SCIENTIFIC,
+    INTEGER,
+    TRUTH
 } number_style;
 
 typedef struct printer {
     const cfx_tensor *t;
     cfx_buf *buf;
     number_style style;
-    bool cut;   /* too many elements: show the edges */
-    int width;  /* of a number */
+    bool cut;  /* too many elements: show the edges */
+    int width; /* of a number */
     /* Over the visible numbers that are finite and not 0: */
     double least, most;
     bool whole; /* none has a fraction */
@@ -117,8 +121,8 @@ static const char *step(const printer *p, int axis, const char *at, int64_t i)
 {
     cfx_dtype dtype = (cfx_dtype)p->t->dtype;
 
-    return at + i * cfx_tensor_stride(p->t, axis) *
-                    (int64_t)cfx_dtype_size(dtype);
+    return at +
+           i * cfx_tensor_stride(p->t, axis) * (int64_t)cfx_dtype_size(dtype);
 }
 
 static void each_seen(printer *p, int axis, const char *at,
@@ -144,8 +148,8 @@ static void choose_style(printer *p)
     } else {
         each_seen(p, 0, p->t->data, measure_range);
         p->style = p->whole ? WHOLE : FIXED;
-        if (p->any && (p->most / p->least > 1000 || p->most > 1e8 ||
-                       p->least < 1e-4))
+        if (p->any &&
+            (p->most / p->least > 1000 || p->most > 1e8 || p->least < 1e-4))
             p->style = SCIENTIFIC;
     }
     each_seen(p, 0, p->t->data, measure_width);

@@ -12,8 +12,8 @@
 #include <cfx/tensor.h>
 
 struct cfx_storage {
-    int refs;                    /* the number of tensors that view it */
-    bool owns_data;              /* `data` is a block to be freed */
+    int refs;       /* the number of tensors that view it */
+    bool owns_data; /* `data` is a block to be freed */
     cfx_context *ctx;
     void *data;
     size_t bytes;

@@ -88,7 +88,8 @@ static cfx_status fail_size(cfx_error *err, cfx_dtype dtype, int rank,
 
     return cfx_fail(err, CFX_ESHAPE,
                     "a tensor of type %s and shape [%s] is larger than 2^61 "
-                    "bytes", cfx_dtypes[dtype].name,
+                    "bytes",
+                    cfx_dtypes[dtype].name,
                     show(text, sizeof text, rank, shape));
 }
 
@@ -148,8 +149,8 @@ static bool is_dense(int rank, const cfx_dim *shape, const cfx_dim *stride)
             left |= 1u << i;
     while (left) {
         int i = 0;
-        while (i < rank && (!(left >> i & 1) ||
-                            !cfx_dim_same(stride[i], expected)))
+        while (i < rank &&
+               (!(left >> i & 1) || !cfx_dim_same(stride[i], expected)))
             i++;
         if (i == rank)
             return false;
@@ -189,7 +190,7 @@ static cfx_status survey_of(survey *out, cfx_dtype dtype, int rank,
                             cfx_error *err)
 {
     static const int last_first[] = {15, 14, 13, 12, 11, 10, 9, 8,
-                                     7, 6, 5, 4, 3, 2, 1, 0};
+                                     7,  6,  5,  4,  3,  2,  1, 0};
     int64_t row = 1, reach = 1, far;
     bool known = true, empty = false, rows = true;
 
@@ -216,7 +217,8 @@ static cfx_status survey_of(survey *out, cfx_dtype dtype, int rank,
         } else if (!times(&far, n - 1, step) || reach > MAX_BYTES - far) {
             return cfx_fail(err, CFX_ESHAPE,
                             "stride %lld on axis %d of extent %lld reaches "
-                            "beyond 2^61", (long long)step, i, (long long)n);
+                            "beyond 2^61",
+                            (long long)step, i, (long long)n);
         } else {
             reach += far;
         }
@@ -308,8 +310,8 @@ static cfx_storage *own_storage(const cfx_tensor *t)
 }
 
 /* Create a tensor in a block of that size, with strides but without data. */
-static cfx_tensor *make(cfx_context *ctx, cfx_dtype dtype, int rank, bool with_storage,
-                        size_t block)
+static cfx_tensor *make(cfx_context *ctx, cfx_dtype dtype, int rank,
+                        bool with_storage, size_t block)
 {
     char *p = cfx_head_alloc(ctx, block);
     if (!p)
@@ -480,9 +482,8 @@ cfx_status cfx_tensor__empty(cfx_tensor **out, cfx_context *ctx,
         return st;
     if (!are_integers(rank, shape))
         return needs_numbers(err, rank, shape);
-    if ((st = stride
-             ? survey_of(&s, dtype, rank, shape, stride, err)
-             : row_major(&s.reach, dtype, rank, shape, rows, err)))
+    if ((st = stride ? survey_of(&s, dtype, rank, shape, stride, err)
+                     : row_major(&s.reach, dtype, rank, shape, rows, err)))
         return st;
     if (!s.known)
         return needs_numbers(err, rank, stride);
@@ -506,8 +507,8 @@ cfx_status cfx_tensor__empty_rows(cfx_tensor **out, cfx_context *ctx,
     int64_t n = 1;
 
     if (!(like->flags & CFX_TENSOR_EXACT))
-        return cfx_tensor__empty(out, ctx, dtype, like->rank,
-                                 like->shape, NULL, err);
+        return cfx_tensor__empty(out, ctx, dtype, like->rank, like->shape,
+                                 NULL, err);
     for (int i = 0; i < like->rank; i++)
         n *= count_of(like->shape[i]);
     if (n > MAX_BYTES / 8)
@@ -563,9 +564,8 @@ cfx_status cfx_tensor_meta(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
 
     *out = NULL;
     if ((st = check_rank(err, rank)) ||
-        (st = stride
-             ? survey_of(&s, dtype, rank, shape, stride, err)
-             : default_strides(rows, dtype, rank, shape, err)))
+        (st = stride ? survey_of(&s, dtype, rank, shape, stride, err)
+                     : default_strides(rows, dtype, rank, shape, err)))
         return st;
 
     cfx_tensor *t = make(ctx, dtype, rank, true, head_size(rank, true));
@@ -585,8 +585,8 @@ cfx_status cfx_tensor_alloc(cfx_tensor *t, cfx_error *err)
 
     if (t->storage)
         return cfx_fail(err, CFX_EINVAL, "the tensor has memory already");
-    if ((st = survey_of(&s, (cfx_dtype)t->dtype, t->rank, t->shape,
-                            t->stride, err)))
+    if ((st = survey_of(&s, (cfx_dtype)t->dtype, t->rank, t->shape, t->stride,
+                        err)))
         return st;
     if (!s.known)
         return needs_numbers(err, t->rank, t->shape);
@@ -612,16 +612,15 @@ cfx_status cfx_tensor_from(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
     *out = NULL;
     if ((st = check_rank(err, rank)) ||
         (st = dims_of(dims, "extent", rank, shape, err)) ||
-        (st = stride
-             ? dims_of(strides, "stride", rank, stride, err)
-             : row_major(&numel, dtype, rank, dims, strides, err)) ||
+        (st = stride ? dims_of(strides, "stride", rank, stride, err)
+                     : row_major(&numel, dtype, rank, dims, strides, err)) ||
         (st = survey_of(&s, dtype, rank, dims, strides, err)))
         goto out;
     if ((size_t)s.reach > elements_in(bytes, cfx_dtype_size(dtype))) {
         st = cfx_fail(err, CFX_ESHAPE,
-                          "extents and strides reach %lld elements of %s, but "
-                          "the memory has %zu bytes", (long long)s.reach,
-                          cfx_dtypes[dtype].name, bytes);
+                      "extents and strides reach %lld elements of %s, but "
+                      "the memory has %zu bytes",
+                      (long long)s.reach, cfx_dtypes[dtype].name, bytes);
         goto out;
     }
     t = make(ctx, dtype, rank, true, head_size(rank, true));
@@ -665,8 +664,8 @@ static cfx_status find_data(void **out, const cfx_storage *storage,
     if (first > room || (size_t)s->reach > room - first)
         return cfx_fail(err, CFX_ESHAPE,
                         "a view of %lld elements from element %lld leaves a "
-                        "storage of %zu", (long long)s->reach,
-                        (long long)first, room);
+                        "storage of %zu",
+                        (long long)s->reach, (long long)first, room);
     *out = (char *)storage->data + first * size;
     return CFX_OK;
 }
@@ -690,11 +689,12 @@ cfx_status cfx_tensor__view_in(cfx_tensor **out, cfx_context *ctx,
         (cfx_dim_is_int(offset) && cfx_dim_value(offset) < 0))
         return cfx_fail(err, CFX_ESHAPE,
                         "the offset of a view is negative or beyond 2^61");
-    if (!with_storage && (st = find_data(&data, base->storage, dtype, &s, offset,
-                                     err)))
+    if (!with_storage &&
+        (st = find_data(&data, base->storage, dtype, &s, offset, err)))
         return st;
 
-    cfx_tensor *t = make(ctx, dtype, rank, with_storage, head_size(rank, with_storage));
+    cfx_tensor *t = make(ctx, dtype, rank, with_storage,
+                         head_size(rank, with_storage));
     if (!t)
         return no_memory(err, 0);
     set_axes(t, s.rows, shape, stride);
@@ -714,8 +714,7 @@ cfx_status cfx_tensor_view(cfx_tensor **out, const cfx_tensor *base, int rank,
                            cfx_dim offset, cfx_error *err)
 {
     return cfx_tensor__view_in(out, base->ctx, base, rank, shape, stride,
-                               offset,
-                               err);
+                               offset, err);
 }
 
 /* The number of elements from the first to the last; a symbolic tensor must be
@@ -794,6 +793,5 @@ void *cfx_tensor_at(const cfx_tensor *t, const int64_t *index)
 
     for (int i = 0; i < t->rank; i++)
         at += index[i] * cfx_tensor_stride(t, i);
-    return (char *)t->data +
-           at * (int64_t)cfx_dtype_size((cfx_dtype)t->dtype);
+    return (char *)t->data + at * (int64_t)cfx_dtype_size((cfx_dtype)t->dtype);
 }

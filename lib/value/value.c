@@ -170,8 +170,8 @@ cfx_value cfx_seq_new(cfx_context *ctx, cfx_kind kind, size_t n,
     s->type = type;
     for (size_t i = 0; i < n; i++)
         s->item[i] = cfx_value_ref(items[i]);
-    return (cfx_value){.kind = (uint8_t)kind, .flags = (uint8_t)depth,
-                       .u.seq = s};
+    return (cfx_value){
+        .kind = (uint8_t)kind, .flags = (uint8_t)depth, .u.seq = s};
 }
 
 cfx_value cfx_tuple_new(cfx_context *ctx, size_t n, const cfx_value *items)
@@ -243,28 +243,23 @@ static bool same_top(cfx_value a, cfx_value b)
     switch (a.kind) {
     case CFX_ABSENT:
     case CFX_NONE:
-    case CFX_ELLIPSIS:
-        return true;
-    case CFX_FLOAT:
-        return same_double(a.u.f, b.u.f);
-    case CFX_DTYPE:
-        return a.u.dtype == b.u.dtype;
-    case CFX_MEMORY_FORMAT:
-        return a.u.format == b.u.format;
-    case CFX_TENSOR:
-        return a.u.tensor == b.u.tensor;
-    case CFX_NODE:
-        return a.u.node == b.u.node;
-    case CFX_MODULE:
-        return a.u.module == b.u.module;
-    default:
-        return a.u.i == b.u.i;
+    case CFX_ELLIPSIS: return true;
+    case CFX_FLOAT: return same_double(a.u.f, b.u.f);
+    case CFX_DTYPE: return a.u.dtype == b.u.dtype;
+    case CFX_MEMORY_FORMAT: return a.u.format == b.u.format;
+    case CFX_TENSOR: return a.u.tensor == b.u.tensor;
+    case CFX_NODE: return a.u.node == b.u.node;
+    case CFX_MODULE: return a.u.module == b.u.module;
+    default: return a.u.i == b.u.i;
     }
 }
 
 bool cfx_value_equal(cfx_value a, cfx_value b)
 {
-    struct { const cfx_seq *a, *b; uint32_t at; } stack[CFX_MAX_DEPTH];
+    struct {
+        const cfx_seq *a, *b;
+        uint32_t at;
+    } stack[CFX_MAX_DEPTH];
     int depth = 0;
 
     for (;;) {
@@ -322,7 +317,10 @@ cfx_status cfx_value_visit(cfx_value v,
                            cfx_status (*fn)(void *user, cfx_value v),
                            void *user)
 {
-    struct { cfx_value v; uint32_t at; } stack[CFX_MAX_DEPTH];
+    struct {
+        cfx_value v;
+        uint32_t at;
+    } stack[CFX_MAX_DEPTH];
     int depth = 0;
 
     for (;;) {

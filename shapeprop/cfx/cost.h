@@ -54,11 +54,11 @@ typedef struct cfx_cost_weight {
 /* One node. */
 typedef struct cfx_cost_node {
     const cfx_node *node;
-    cfx_value value;        /* its value; absent until it has run */
+    cfx_value value; /* its value; absent until it has run */
     cfx_cost cost;
-    uint32_t calls;         /* number of operator calls */
-    cfx_dtype dtype;        /* type of its arithmetic */
-    const char *algorithm;  /* of its most expensive call, as cfx_op names it */
+    uint32_t calls;        /* number of operator calls */
+    cfx_dtype dtype;       /* type of its arithmetic */
+    const char *algorithm; /* of its most expensive call, as cfx_op names it */
     const cfx_cost_weight *weight; /* each once */
     size_t nweights;
 } cfx_cost_node;
@@ -72,7 +72,7 @@ typedef struct cfx_cost_sum {
 } cfx_cost_sum;
 
 typedef struct cfx_cost_prop_class {
-    cfx_interp_class base;  /* .size = sizeof(cfx_cost_prop_class) */
+    cfx_interp_class base; /* .size = sizeof(cfx_cost_prop_class) */
     /* Returns a bound call's cost and value; the default is cfx_call_cost. */
     cfx_status (*call_cost)(cfx_cost_prop *p, cfx_call *call, cfx_cost *cost,
                             cfx_value *out);
@@ -85,7 +85,7 @@ typedef struct cfx_cost_prop_class {
 struct cfx_cost_prop {
     cfx_shape_prop base;
     size_t nnodes;
-    cfx_cost_node *node;    /* in graph order */
+    cfx_cost_node *node; /* in graph order */
     struct cfx_cost_self *self;
 };
 
@@ -94,9 +94,10 @@ CFX_BEGIN_DECLS
 CFX_API extern const cfx_cost_prop_class cfx_cost_prop_default;
 
 /* The hook of CLASS's super, its own or inherited. */
-#define CFX_COST_SUPER(class_, hook)                                         \
-    (((const cfx_cost_prop_class *)(const void *)cfx_interp_class_with(      \
-        (class_)->base.super, offsetof(cfx_cost_prop_class, hook)))->hook)
+#define CFX_COST_SUPER(class_, hook)                                          \
+    (((const cfx_cost_prop_class *)(const void *)cfx_interp_class_with(       \
+          (class_)->base.super, offsetof(cfx_cost_prop_class, hook)))         \
+         ->hook)
 
 /* Prepare a zeroed struct. `cls` NULL: the default. `env` is borrowed, and
  * required if extents may be symbols. Fails as cfx_interp_init. */
@@ -126,15 +127,15 @@ CFX_API void cfx_cost_add(cfx_shape_env *env, cfx_cost *sum,
 /* ---- Sums ---- */
 
 typedef enum cfx_cost_by {
-    CFX_COST_BY_MODULE,     /* the module tree, each with its submodules */
-    CFX_COST_BY_OPERATOR    /* module types and names of functions */
+    CFX_COST_BY_MODULE,  /* the module tree, each with its submodules */
+    CFX_COST_BY_OPERATOR /* module types and names of functions */
 } cfx_cost_by;
 
 typedef struct cfx_cost_group {
-    const char *key;        /* a path ("" for the root), or an operator */
-    const char *type;       /* of a module; else NULL */
-    int depth;              /* of the path: 0 for the root */
-    int64_t parent;         /* its parent, -1 for none; parents come first */
+    const char *key;  /* a path ("" for the root), or an operator */
+    const char *type; /* of a module; else NULL */
+    int depth;        /* of the path: 0 for the root */
+    int64_t parent;   /* its parent, -1 for none; parents come first */
     cfx_cost_sum sum;
 } cfx_cost_group;
 
@@ -143,16 +144,15 @@ typedef struct cfx_cost_groups {
     size_t n;
     cfx_cost_group *group;
     size_t nnodes;
-    int64_t *of;            /* by row: the group of a node, -1 for none */
-    size_t cap;             /* private */
+    int64_t *of; /* by row: the group of a node, -1 for none */
+    size_t cap;  /* private */
     struct cfx_cost_names *names;
 } cfx_cost_groups;
 
 /* Compute the sum of all nodes, with all parameters and buffers of the module,
  * as PyTorch counts them: including those that no node reads. */
 CFX_API cfx_status cfx_cost_prop_total(cfx_cost_sum *out,
-                                       const cfx_cost_prop *p,
-                                       cfx_error *err);
+                                       const cfx_cost_prop *p, cfx_error *err);
 
 /*
  * Group the nodes: by operator in the order of their first nodes, without
@@ -168,8 +168,7 @@ CFX_API cfx_status cfx_cost_groups_make(cfx_cost_groups *out,
 CFX_API void cfx_cost_groups_release(cfx_cost_groups *g);
 
 /* Return the key of a node: "Conv2d", "torch.flatten", "view". */
-CFX_API const char *cfx_cost_operator(const cfx_node *n,
-                                      const cfx_module *gm);
+CFX_API const char *cfx_cost_operator(const cfx_node *n, const cfx_module *gm);
 
 CFX_END_DECLS
 

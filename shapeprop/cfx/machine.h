@@ -91,9 +91,9 @@ enum { CFX_MACHINE_LEVELS = 8, CFX_MACHINE_LEVEL_NAME = 16 };
 /* A cache, or the memory. Rates are for all threads together; 0: not known. */
 typedef struct cfx_machine_level {
     char name[CFX_MACHINE_LEVEL_NAME]; /* "L1", "L2", "L3", "memory", ... */
-    int64_t bytes;       /* capacity of one; 0: not known */
-    int threads_sharing; /* threads that share one, at least 1 */
-    double rate[CFX_MACHINE_KERNELS]; /* bytes per second */
+    int64_t bytes;                     /* capacity of one; 0: not known */
+    int threads_sharing;               /* threads that share one, at least 1 */
+    double rate[CFX_MACHINE_KERNELS];  /* bytes per second */
     /* (best - median) / best of the repeats, the maximum of all kernels; 0 if
      * not measured. */
     double spread;

@@ -59,16 +59,16 @@ CFX_API extern const char *const cfx_block_kind_names[];
 
 typedef struct cfx_memory_block {
     cfx_block_kind kind;
-    const cfx_node *node;  /* the node of the planned graph that makes it */
-    const cfx_op *op;      /* that makes it; NULL for inputs and state */
-    bool leaves;           /* it is part of the result of the run */
-    bool from_data;        /* its size or its producer depends on data: not
+    const cfx_node *node;     /* the node of the planned graph that makes it */
+    const cfx_op *op;         /* that makes it; NULL for inputs and state */
+    bool leaves;              /* it is part of the result of the run */
+    bool from_data;           /* its size or its producer depends on data: not
                               planned */
-    uint32_t first, last;  /* first and last call of its lifetime */
-    const cfx_node *until; /* the node of the last call */
-    int32_t alias_of;      /* index of the block that it aliases, or -1 */
-    cfx_dim bytes;         /* for aliases: the bytes they span */
-    int64_t offset;        /* in the arena; -1: not in it */
+    uint32_t first, last;     /* first and last call of its lifetime */
+    const cfx_node *until;    /* the node of the last call */
+    int32_t alias_of;         /* index of the block that it aliases, or -1 */
+    cfx_dim bytes;            /* for aliases: the bytes they span */
+    int64_t offset;           /* in the arena; -1: not in it */
     const cfx_tensor *tensor; /* for inputs and state: borrowed from the caller
                                  or the module; else NULL */
 } cfx_memory_block;
@@ -136,7 +136,9 @@ CFX_API uint32_t cfx_memory_plan_calls(const cfx_memory_plan *plan);
 
 /* Print the plan: a table with sums below it, CSV, or JSON "cfx.memory/1". */
 typedef enum cfx_memory_text {
-    CFX_MEMORY_TABLE, CFX_MEMORY_CSV, CFX_MEMORY_JSON
+    CFX_MEMORY_TABLE,
+    CFX_MEMORY_CSV,
+    CFX_MEMORY_JSON
 } cfx_memory_text;
 CFX_API cfx_status cfx_print_memory(cfx_sink to, const cfx_memory_plan *plan,
                                     cfx_memory_text format, cfx_error *err);
@@ -152,8 +154,8 @@ typedef struct cfx_planned_scope {
 
 /* Counts of the blocks that runs requested. */
 typedef struct cfx_planned_counts {
-    uint64_t placed;       /* blocks at their planned place */
-    uint64_t missed;       /* blocks from the heap instead */
+    uint64_t placed; /* blocks at their planned place */
+    uint64_t missed; /* blocks from the heap instead */
     uint64_t missed_bytes;
 } cfx_planned_counts;
 
@@ -166,8 +168,8 @@ CFX_API cfx_status cfx_planned_scope_init(cfx_planned_scope *s,
  * released. */
 CFX_API void cfx_planned_scope_release(cfx_planned_scope *s);
 
-CFX_API cfx_planned_counts cfx_planned_scope_counts(
-    const cfx_planned_scope *s);
+CFX_API cfx_planned_counts
+cfx_planned_scope_counts(const cfx_planned_scope *s);
 
 CFX_END_DECLS
 

@@ -34,8 +34,8 @@
 
 /* The bound of a node. */
 typedef enum cfx_bound_by {
-    CFX_BOUND_UNKNOWN,      /* its counts are expressions */
-    CFX_BOUND_FREE,         /* nothing to compute or to move */
+    CFX_BOUND_UNKNOWN, /* its counts are expressions */
+    CFX_BOUND_FREE,    /* nothing to compute or to move */
     CFX_BOUND_COMPUTE,
     CFX_BOUND_MEMORY,
     CFX_NBOUNDS
@@ -45,10 +45,10 @@ CFX_API extern const char *const cfx_bound_names[CFX_NBOUNDS];
 /* The floor of one node. */
 typedef struct cfx_roofline_floor {
     cfx_bound_by bound;
-    int level;              /* the level whose ceiling applies; -1: none */
-    double seconds;         /* maximum of the next two */
+    int level;      /* the level whose ceiling applies; -1: none */
+    double seconds; /* maximum of the next two */
     double compute, memory;
-    double ridge;           /* FLOPs per byte at which both are equal; 0: not
+    double ridge; /* FLOPs per byte at which both are equal; 0: not
                                known */
 } cfx_roofline_floor;
 
@@ -56,9 +56,9 @@ typedef struct cfx_roofline_node {
     const cfx_cost_node *cost;
     cfx_dim flops, bytes;
     cfx_roofline_floor floor;
-    double seconds;         /* the median of the runs; 0: not measured */
-    cfx_dim live_bytes;     /* bytes of all values while it runs */
-    cfx_bound_by first;     /* of cfx_roofline_crossovers: the first bound */
+    double seconds;     /* the median of the runs; 0: not measured */
+    cfx_dim live_bytes; /* bytes of all values while it runs */
+    cfx_bound_by first; /* of cfx_roofline_crossovers: the first bound */
 } cfx_roofline_node;
 
 /* The value of a symbol from which on a node has another bound. */
@@ -78,7 +78,7 @@ typedef struct cfx_roofline_point {
 /* The sum of several nodes. */
 typedef struct cfx_roofline_sum {
     cfx_cost_sum cost;
-    double floor, seconds;  /* negative: not known */
+    double floor, seconds; /* negative: not known */
 } cfx_roofline_sum;
 
 typedef struct cfx_roofline {
@@ -87,13 +87,13 @@ typedef struct cfx_roofline {
     cfx_shape_env *env;
     const cfx_machine *machine; /* NULL: none */
     const cfx_machine_rates *rates;
-    bool known;             /* no count is an expression */
-    int runs;               /* number of measured runs */
+    bool known; /* no count is an expression */
+    int runs;   /* number of measured runs */
     size_t nnodes;
     cfx_roofline_node *node; /* in the order of the graph */
     cfx_roofline_sum total;
-    double run_seconds;     /* the median of whole runs; 0: not measured */
-    cfx_dim peak_bytes;     /* maximum of live_bytes; an expression excludes
+    double run_seconds; /* the median of whole runs; 0: not measured */
+    cfx_dim peak_bytes; /* maximum of live_bytes; an expression excludes
                                scratch memory, which only numbers determine */
     /* By module and by operator: sum i is of group i. */
     cfx_cost_groups modules, operators;
@@ -102,17 +102,17 @@ typedef struct cfx_roofline {
     /* The symbols of cfx_roofline_crossovers and cfx_roofline_sweep. */
     char symbol[64], swept[64];
     size_t ncrossovers, npoints;
-    cfx_crossover *crossover;    /* by row, then by value */
+    cfx_crossover *crossover; /* by row, then by value */
     cfx_roofline_point *point;
     struct cfx_roofline_self *self;
 } cfx_roofline;
 
 /* Zeroed members take the defaults. */
 typedef struct cfx_roofline_options {
-    size_t size;            /* sizeof(cfx_roofline_options) */
-    const cfx_machine *machine; /* borrowed; NULL: no floors */
-    int threads;            /* 0: those of the context */
-    cfx_shape_env *env;     /* borrowed; for symbolic extents */
+    size_t size;                     /* sizeof(cfx_roofline_options) */
+    const cfx_machine *machine;      /* borrowed; NULL: no floors */
+    int threads;                     /* 0: those of the context */
+    cfx_shape_env *env;              /* borrowed; for symbolic extents */
     const cfx_cost_prop_class *cost; /* NULL: cfx_cost_prop_default */
 } cfx_roofline_options;
 
@@ -133,13 +133,10 @@ CFX_API void cfx_roofline_free(cfx_roofline *r);
  * data; every run gets the same, even if the graph writes to them. `progress`
  * may be NULL. Fails as the run does.
  */
-CFX_API cfx_status cfx_roofline_measure(cfx_roofline *r,
-                                        const cfx_value *inputs,
-                                        size_t ninputs, int runs,
-                                        void (*progress)(void *user,
-                                                         size_t done,
-                                                         size_t total),
-                                        void *user, cfx_error *err);
+CFX_API cfx_status cfx_roofline_measure(
+    cfx_roofline *r, const cfx_value *inputs, size_t ninputs, int runs,
+    void (*progress)(void *user, size_t done, size_t total), void *user,
+    cfx_error *err);
 
 /* ---- Symbolic extents ---- */
 
@@ -184,21 +181,24 @@ CFX_API double cfx_roofline_share(const cfx_roofline *r,
 /* ---- Printing ---- */
 
 typedef enum cfx_roofline_by {
-    CFX_BY_NODE, CFX_BY_MODULE, CFX_BY_OPERATOR, CFX_BY_BOUND,
-    CFX_BY_POINT            /* of a sweep */
+    CFX_BY_NODE,
+    CFX_BY_MODULE,
+    CFX_BY_OPERATOR,
+    CFX_BY_BOUND,
+    CFX_BY_POINT /* of a sweep */
 } cfx_roofline_by;
 
 /* Selects what is printed of a report; zeroed for nodes in graph order. */
 typedef struct cfx_roofline_view {
-    size_t size;            /* sizeof(cfx_roofline_view) */
+    size_t size; /* sizeof(cfx_roofline_view) */
     cfx_roofline_by by;
-    bool parts;             /* also tables by operator and bound */
-    int depth;              /* of modules; 0: all */
-    const char *columns;    /* "name,macs,floor"; NULL: the default */
-    const char *sort;       /* a column, descending; NULL: graph order */
-    size_t top;             /* number of rows; 0: all */
-    int width;              /* columns of the terminal; 0: no limit */
-    const char *model;      /* name of the model; may be NULL */
+    bool parts;          /* also tables by operator and bound */
+    int depth;           /* of modules; 0: all */
+    const char *columns; /* "name,macs,floor"; NULL: the default */
+    const char *sort;    /* a column, descending; NULL: graph order */
+    size_t top;          /* number of rows; 0: all */
+    int width;           /* columns of the terminal; 0: no limit */
+    const char *model;   /* name of the model; may be NULL */
 } cfx_roofline_view;
 
 /*
@@ -248,7 +248,9 @@ CFX_API cfx_status cfx_roofline_print_trace(cfx_sink to, const cfx_roofline *r,
                                             cfx_error *err);
 
 typedef enum cfx_roofline_format {
-    CFX_ROOFLINE_TEXT, CFX_ROOFLINE_MARKDOWN, CFX_ROOFLINE_CSV,
+    CFX_ROOFLINE_TEXT,
+    CFX_ROOFLINE_MARKDOWN,
+    CFX_ROOFLINE_CSV,
     CFX_ROOFLINE_JSON
 } cfx_roofline_format;
 
@@ -269,8 +271,7 @@ CFX_API cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
  * does. */
 CFX_API cfx_status cfx_roofline_compare_document(
     cfx_sink to, const cfx_roofline *r, const char *json, size_t len,
-    cfx_roofline_format format, const cfx_roofline_view *view,
-    cfx_error *err);
+    cfx_roofline_format format, const cfx_roofline_view *view, cfx_error *err);
 
 /* Return the name of the i-th column, or NULL; *title, which may be NULL, is
  * its description. */

@@ -56,7 +56,7 @@ enum { CFX_KNOWN_MAX = 4096 };
  */
 typedef struct cfx_shape_scope {
     cfx_scope base;
-    cfx_tensor **written;  /* private: no longer known, although with data */
+    cfx_tensor **written; /* private: no longer known, although with data */
     size_t nwritten, cap;
 } cfx_shape_scope;
 
@@ -68,19 +68,19 @@ typedef struct cfx_shape_prop {
     cfx_shape_scope scope; /* scope of the calls, unless another is given */
     cfx_shape_env *own;    /* private */
     struct cfx_shape_match *match; /* private */
-    cfx_node_map nodes;    /* private: nodes to write to; empty with no_meta */
+    cfx_node_map nodes; /* private: nodes to write to; empty with no_meta */
 } cfx_shape_prop;
 
 /* Zeroed for the defaults. */
 typedef struct cfx_shape_prop_options {
-    size_t size;           /* sizeof(cfx_shape_prop_options) */
-    cfx_graph *graph;      /* another graph over the same module */
-    cfx_shape_env *env;    /* of the symbols; borrowed */
-    cfx_scope *scope;      /* another scope for the calls; borrowed */
-    bool real;             /* run tensors with data in an eager scope */
-    bool keep_values;      /* until the next run, for cfx_interp_env */
-    bool no_meta;          /* do not write the nodes' meta */
-    bool check;            /* fail with CFX_ESHAPE if a node has meta
+    size_t size;        /* sizeof(cfx_shape_prop_options) */
+    cfx_graph *graph;   /* another graph over the same module */
+    cfx_shape_env *env; /* of the symbols; borrowed */
+    cfx_scope *scope;   /* another scope for the calls; borrowed */
+    bool real;          /* run tensors with data in an eager scope */
+    bool keep_values;   /* until the next run, for cfx_interp_env */
+    bool no_meta;       /* do not write the nodes' meta */
+    bool check;         /* fail with CFX_ESHAPE if a node has meta
                               "tensor_meta" and its value differs */
 } cfx_shape_prop_options;
 
@@ -117,8 +117,8 @@ CFX_API cfx_status cfx_propagate_shapes(cfx_module *gm, cfx_shape_env *env,
 
 /* Initialize and release a scope; `cls` NULL: cfx_shape_scope_class. */
 CFX_API void cfx_shape_scope_init(cfx_shape_scope *s,
-                                  const cfx_scope_class *cls,
-                                  cfx_context *ctx, cfx_shape_env *env);
+                                  const cfx_scope_class *cls, cfx_context *ctx,
+                                  cfx_shape_env *env);
 CFX_API void cfx_shape_scope_release(cfx_shape_scope *s);
 
 /* Make a call whose arguments are known by value: sets *done, and returns
@@ -138,9 +138,8 @@ CFX_API cfx_tensor_metadata cfx_tensor_metadata_of(const cfx_tensor *t);
  */
 typedef struct cfx_shape_match cfx_shape_match;
 
-CFX_API cfx_status cfx_shape_match_new(cfx_shape_match **out,
-                                       cfx_context *ctx, cfx_shape_env *env,
-                                       cfx_error *err);
+CFX_API cfx_status cfx_shape_match_new(cfx_shape_match **out, cfx_context *ctx,
+                                       cfx_shape_env *env, cfx_error *err);
 CFX_API void cfx_shape_match_free(cfx_shape_match *m);
 /* Fails with CFX_ESHAPE, "NAME is f32[2, 3], not f32[2, 4] as asserted", and
  * CFX_ENOMEM. `strides` compares these too, except on axes of extent 1. */
@@ -173,7 +172,9 @@ CFX_API void cfx_graph_node_paths(const cfx_graph *g, cfx_node_path *paths);
  * values, CFX_ENOMEM, and as the sink does.
  */
 typedef enum cfx_shapes_format {
-    CFX_SHAPES_TEXT, CFX_SHAPES_CSV, CFX_SHAPES_JSON
+    CFX_SHAPES_TEXT,
+    CFX_SHAPES_CSV,
+    CFX_SHAPES_JSON
 } cfx_shapes_format;
 
 CFX_API cfx_status cfx_print_shapes(cfx_sink to, const cfx_shape_prop *p,

@@ -52,8 +52,11 @@ void cfx_cost_add(cfx_shape_env *env, cfx_cost *sum, const cfx_cost *c)
 
 static cfx_cost same_counts(cfx_dim d)
 {
-    return (cfx_cost){.macs = d, .ops = d, .transcendental = d,
-                      .bytes_read = d, .bytes_written = d};
+    return (cfx_cost){.macs = d,
+                      .ops = d,
+                      .transcendental = d,
+                      .bytes_read = d,
+                      .bytes_written = d};
 }
 
 cfx_cost cfx_cost__none(void)
@@ -144,7 +147,8 @@ static cfx_status cost_call_higher_order(cfx_scope *s, cfx_call *call,
                                          cfx_value *out)
 {
     struct cfx_cost_self *self = scope_downcast(s);
-    cfx_cost_frame frame = {.around = self->frame, .call = call,
+    cfx_cost_frame frame = {.around = self->frame,
+                            .call = call,
                             .sum = {cfx_cost__none(), cfx_cost__none()}};
     cfx_shape_env *env = s->env;
     cfx_cost *around = self->sum;
@@ -177,8 +181,8 @@ static cfx_status cost_call_graph(cfx_scope *s, cfx_module *m,
         self->sum = &frame->sum[calls_one(frame->call) && frame->ngraphs++];
         self->frame = NULL;
     }
-    cfx_status st = CFX_SCOPE_SUPER(&cost_scope_class, call_graph)(
-        s, m, path, c, in, out);
+    cfx_status st = CFX_SCOPE_SUPER(&cost_scope_class, call_graph)(s, m, path,
+                                                                   c, in, out);
     self->frame = frame;
     return st;
 }
@@ -226,13 +230,16 @@ static const cfx_scope_class cost_scope_class = {
 
 /* ---- The walk ---- */
 
-static cfx_cost_prop *downcast(cfx_interp *it) { return (cfx_cost_prop *)it; }
+static cfx_cost_prop *downcast(cfx_interp *it)
+{
+    return (cfx_cost_prop *)it;
+}
 
 static void clear_row(cfx_cost_node *row)
 {
     cfx_value_unref(row->value);
-    *row = (cfx_cost_node){.node = row->node, .cost = cfx_cost__none(),
-                           .dtype = CFX_F32};
+    *row = (cfx_cost_node){
+        .node = row->node, .cost = cfx_cost__none(), .dtype = CFX_F32};
 }
 
 static cfx_status cost_run_node(cfx_interp *it, const cfx_node *n,
@@ -263,12 +270,13 @@ static cfx_status cost_run_node(cfx_interp *it, const cfx_node *n,
 }
 
 const cfx_cost_prop_class cfx_cost_prop_default = {
-    .base = {
-        .size = sizeof(cfx_cost_prop_class),
-        .name = "cost",
-        .super = &cfx_shape_prop_class,
-        .run_node = cost_run_node,
-    },
+    .base =
+        {
+            .size = sizeof(cfx_cost_prop_class),
+            .name = "cost",
+            .super = &cfx_shape_prop_class,
+            .run_node = cost_run_node,
+        },
     .call_cost = default_call_cost,
     .node_cost = default_node_cost,
 };
@@ -318,13 +326,15 @@ cfx_status cfx_cost_prop_init(cfx_cost_prop *p, const cfx_cost_prop_class *cls,
     cfx_shape_scope_init(&self->scope, &cost_scope_class, ctx, env);
     cfx_arena_init(&self->arena, ctx);
     self->prop = p;
-    self->call_cost = with(cls, offsetof(cfx_cost_prop_class, call_cost))
-                          ->call_cost;
-    self->node_cost = with(cls, offsetof(cfx_cost_prop_class, node_cost))
-                          ->node_cost;
-    const cfx_shape_prop_options options = {
-        .size = sizeof(options), .env = env, .scope = &self->scope.base,
-        .no_meta = true, .check = true};
+    self->call_cost =
+        with(cls, offsetof(cfx_cost_prop_class, call_cost))->call_cost;
+    self->node_cost =
+        with(cls, offsetof(cfx_cost_prop_class, node_cost))->node_cost;
+    const cfx_shape_prop_options options = {.size = sizeof(options),
+                                            .env = env,
+                                            .scope = &self->scope.base,
+                                            .no_meta = true,
+                                            .check = true};
     cfx_status st = cfx_shape_prop_init(&p->base, &cls->base, gm, &options,
                                         err);
     return st ? st : make_rows(p, p->base.base.graph, err);
@@ -368,5 +378,6 @@ const cfx_cost_node *cfx_cost_prop_of(const cfx_cost_prop *p,
                                       const cfx_node *n)
 {
     return n->graph == p->base.base.graph && n->id < p->self->nids
-               ? &p->node[p->self->row_of[n->id]] : NULL;
+               ? &p->node[p->self->row_of[n->id]]
+               : NULL;
 }

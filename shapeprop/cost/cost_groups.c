@@ -14,7 +14,7 @@
 /* Inputs of group keys. */
 struct cfx_cost_names {
     cfx_arena arena;
-    cfx_map by_key;         /* index of each group */
+    cfx_map by_key; /* index of each group */
 };
 
 const char *cfx_cost_operator(const cfx_node *n, const cfx_module *gm)
@@ -34,8 +34,10 @@ const char *cfx_cost_operator(const cfx_node *n, const cfx_module *gm)
 cfx_cost_sum cfx_cost__no_sum(void)
 {
     cfx_dim zero = cfx_dim_int(0);
-    return (cfx_cost_sum){.cost = cfx_cost__none(), .parameters = zero,
-                          .parameter_bytes = zero, .buffer_bytes = zero};
+    return (cfx_cost_sum){.cost = cfx_cost__none(),
+                          .parameters = zero,
+                          .parameter_bytes = zero,
+                          .buffer_bytes = zero};
 }
 
 void cfx_cost__add_tensor(cfx_shape_env *env, cfx_cost_sum *sum,
@@ -44,8 +46,9 @@ void cfx_cost__add_tensor(cfx_shape_env *env, cfx_cost_sum *sum,
     cfx_dim n = cfx_dim_int(1), bytes;
     for (int i = 0; i < w->tensor->rank; i++)
         n = cfx_dim_mul(env, n, w->tensor->shape[i]);
-    bytes = cfx_dim_mul(env, n, cfx_dim_int((int64_t)cfx_dtype_size(
-                                    (cfx_dtype)w->tensor->dtype)));
+    bytes = cfx_dim_mul(
+        env, n,
+        cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)w->tensor->dtype)));
     if (w->buffer) {
         sum->buffer_bytes = cfx_dim_add(env, sum->buffer_bytes, bytes);
         return;
@@ -226,7 +229,9 @@ static int64_t group_of(cfx_cost_groups *g, const char *key, size_t len,
     if (!e)
         return -1;
     g->group[g->n] = (cfx_cost_group){
-        .key = kept, .parent = parent, .sum = cfx_cost__no_sum(),
+        .key = kept,
+        .parent = parent,
+        .sum = cfx_cost__no_sum(),
         .depth = parent < 0 ? 0 : g->group[parent].depth + 1};
     e->v.u = g->n;
     return (int64_t)g->n++;
@@ -301,7 +306,7 @@ cfx_status cfx_cost_groups_make(cfx_cost_groups *g, const cfx_cost_prop *p,
         cfx_map_init(&g->names->by_key, ctx);
         cfx_arena_init(&g->names->arena, ctx);
     }
-    cfx_status st = !g->of || !g->names ? cfx_no_memory(err)
+    cfx_status st = !g->of || !g->names        ? cfx_no_memory(err)
                     : by == CFX_COST_BY_MODULE ? group_modules(g, p, err)
                                                : group_operators(g, p, err);
     if (!st) {

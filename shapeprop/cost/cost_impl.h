@@ -12,8 +12,8 @@
 typedef struct cfx_cost_frame {
     struct cfx_cost_frame *around;
     const cfx_call *call;
-    uint32_t ngraphs;       /* number of graphs called */
-    cfx_cost sum[2];        /* the second is for the other branch of cond */
+    uint32_t ngraphs; /* number of graphs called */
+    cfx_cost sum[2];  /* the second is for the other branch of cond */
 } cfx_cost_frame;
 
 /* The scope comes first, so that its hooks can cast. */
@@ -23,16 +23,16 @@ struct cfx_cost_self {
     cfx_status (*call_cost)(cfx_cost_prop *p, cfx_call *call, cfx_cost *cost,
                             cfx_value *out);
     cfx_status (*node_cost)(cfx_cost_prop *p, cfx_cost_node *n);
-    uint32_t *row_of;       /* by node id */
+    uint32_t *row_of; /* by node id */
     uint32_t nids;
     size_t nrows;
-    cfx_cost_node *row;     /* the current one */
-    cfx_cost *sum;          /* receives the costs of calls */
+    cfx_cost_node *row; /* the current one */
+    cfx_cost *sum;      /* receives the costs of calls */
     cfx_cost_frame *frame;
-    int64_t dearest;        /* FLOPs of the most expensive call, if known */
+    int64_t dearest;          /* FLOPs of the most expensive call, if known */
     cfx_cost_weight *weights; /* weights of the current row */
     size_t nweights, cap;
-    cfx_arena arena;        /* weights of finished rows */
+    cfx_arena arena; /* weights of finished rows */
 };
 
 cfx_cost cfx_cost__none(void);

@@ -13,8 +13,8 @@ bool cfx_cost__add_weight(struct cfx_cost_self *self, const cfx_state *state)
     if (cfx_grow(self->scope.base.ctx, self->weights, self->cap,
                  self->nweights + 1, NULL))
         return false;
-    self->weights[self->nweights++] =
-        (cfx_cost_weight){state->tensor, state->is_buffer};
+    self->weights[self->nweights++] = (cfx_cost_weight){state->tensor,
+                                                        state->is_buffer};
     return true;
 }
 

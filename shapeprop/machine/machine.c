@@ -55,7 +55,8 @@ static cfx_machine_type type_of(cfx_dtype t)
         return CFX_MACHINE_FLOAT16;
     size_t size = cfx_dtype_size(t);
     return size == 8   ? CFX_MACHINE_FLOAT64
-           : size == 4 ? CFX_MACHINE_FLOAT32 : CFX_MACHINE_INT8;
+           : size == 4 ? CFX_MACHINE_FLOAT32
+                       : CFX_MACHINE_INT8;
 }
 
 double cfx_machine_peak(const cfx_machine_rates *r, cfx_dtype t)
@@ -73,16 +74,15 @@ int64_t cfx_machine_capacity(const cfx_machine_rates *r,
     int64_t all;
 
     return !level->bytes || __builtin_mul_overflow(n, level->bytes, &all)
-               ? INT64_MAX : all;
+               ? INT64_MAX
+               : all;
 }
 
 const char *cfx_machine_type_name(cfx_machine_type t)
 {
     static const char *const name[] = {
-        [CFX_MACHINE_FLOAT64] = "float64",
-        [CFX_MACHINE_FLOAT32] = "float32",
-        [CFX_MACHINE_FLOAT16] = "float16",
-        [CFX_MACHINE_BFLOAT16] = "bfloat16",
+        [CFX_MACHINE_FLOAT64] = "float64", [CFX_MACHINE_FLOAT32] = "float32",
+        [CFX_MACHINE_FLOAT16] = "float16", [CFX_MACHINE_BFLOAT16] = "bfloat16",
         [CFX_MACHINE_INT8] = "int8",
     };
 

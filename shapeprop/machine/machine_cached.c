@@ -104,18 +104,23 @@ static cfx_status measure_and_keep(cfx_machine **out, cfx_context *ctx,
     char why[CFX_MACHINE_TEXT];
     bool keep_doubtful = how & CFX_MACHINE_KEEP_DOUBTFUL;
 
-    cfx_message(ctx, CFX_NOTE, "measuring this machine, which takes some %g "
-                "seconds%s%s", seconds > 0 ? seconds : CFX_MACHINE_SECONDS,
+    cfx_message(ctx, CFX_NOTE,
+                "measuring this machine, which takes some %g "
+                "seconds%s%s",
+                seconds > 0 ? seconds : CFX_MACHINE_SECONDS,
                 path ? " and is kept in " : "", path ? path : "");
     cfx_status st = cfx_machine__measure_surely(
         out, ctx, seconds, keep_doubtful ? 1 : TRIES, measure, why, err);
     if (st)
         return st;
     if (why[0])
-        cfx_message(ctx, CFX_WARNING, "the measurement is doubtful, and %s: "
-                    "%s", !path           ? "not kept"
-                          : keep_doubtful ? "kept"
-                          : "not kept (run cfx machine --keep-doubtful once)",
+        cfx_message(ctx, CFX_WARNING,
+                    "the measurement is doubtful, and %s: "
+                    "%s",
+                    !path ? "not kept"
+                    : keep_doubtful
+                        ? "kept"
+                        : "not kept (run cfx machine --keep-doubtful once)",
                     why);
     if (path && (!why[0] || keep_doubtful))
         write_kept(*out, path);
@@ -142,8 +147,10 @@ cfx_status cfx_machine__cached_by(cfx_machine **out, cfx_context *ctx,
     else if (folder && !(how & CFX_MACHINE_AGAIN))
         *out = read_kept(ctx, path.s, &hw);
     if (*out && seconds > 0)
-        cfx_message(ctx, CFX_NOTE, "this machine was measured before, and is "
-                    "not measured again: %s", path.s);
+        cfx_message(ctx, CFX_NOTE,
+                    "this machine was measured before, and is "
+                    "not measured again: %s",
+                    path.s);
     if (!st && !*out)
         st = measure_and_keep(out, ctx, folder ? path.s : NULL, how, seconds,
                               measure, err);

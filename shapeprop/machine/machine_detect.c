@@ -40,8 +40,10 @@ static void read_cache_file(char *to, size_t size, int cpu, int index,
 {
     char path[128];
 
-    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/cache/index%d/"
-             "%s", cpu, index, what);
+    snprintf(path, sizeof(path),
+             "/sys/devices/system/cpu/cpu%d/cache/index%d/"
+             "%s",
+             cpu, index, what);
     read_small(to, size, path);
 }
 
@@ -91,8 +93,8 @@ static void cpuinfo(char *to, size_t size, const char *key)
     to[0] = '\0';
     while (f && !to[0] && fgets(line, sizeof(line), f)) {
         const char *colon = strchr(line, ':');
-        if (colon && !strncmp(line, key, n) && strspn(line + n, " \t") ==
-            (size_t)(colon - line) - n)
+        if (colon && !strncmp(line, key, n) &&
+            strspn(line + n, " \t") == (size_t)(colon - line) - n)
             snprintf(to, size, "%s", colon + 1);
     }
     if (f)
@@ -157,8 +159,10 @@ static bool leads_core(int cpu, const cpu_set_t *set)
     char path[128], list[512];
     cpu_set_t before;
 
-    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/"
-             "thread_siblings_list", cpu);
+    snprintf(path, sizeof(path),
+             "/sys/devices/system/cpu/cpu%d/topology/"
+             "thread_siblings_list",
+             cpu);
     read_small(list, sizeof(list), path);
     CPU_ZERO(&before);
     for (int i = 0; i <= cpu; i++) {
@@ -188,15 +192,17 @@ static int64_t size_of(const char *text)
 
     if (sscanf(text, "%lld%c", &n, &unit) < 1 || n < 1 || n > 1LL << 40)
         return 0;
-    return (int64_t)n << (unit == 'K' ? 10 : unit == 'M' ? 20
-                          : unit == 'G' ? 30 : 0);
+    return (int64_t)n << (unit == 'K'   ? 10
+                          : unit == 'M' ? 20
+                          : unit == 'G' ? 30
+                                        : 0);
 }
 
 /* Keep the list sorted, with each cache larger than the one below it. */
 static void add_cache(cfx_machine_hardware *hw, cfx_machine_cache c)
 {
-    const cfx_machine_cache *last =
-        hw->ncaches ? &hw->cache[hw->ncaches - 1] : NULL;
+    const cfx_machine_cache *last = hw->ncaches ? &hw->cache[hw->ncaches - 1]
+                                                : NULL;
 
     if (c.bytes < 1024 || hw->ncaches == CFX_MACHINE_CACHES ||
         (last && (c.level <= last->level || c.bytes <= last->bytes)))
@@ -233,8 +239,8 @@ static void caches_of_sysconf(cfx_machine_hardware *hw)
 #if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL3_CACHE_SIZE)
     add_cache(hw, (cfx_machine_cache){1, sysconf(_SC_LEVEL1_DCACHE_SIZE), 1});
     add_cache(hw, (cfx_machine_cache){2, sysconf(_SC_LEVEL2_CACHE_SIZE), 1});
-    add_cache(hw, (cfx_machine_cache){3, sysconf(_SC_LEVEL3_CACHE_SIZE),
-                                      hw->cores});
+    add_cache(
+        hw, (cfx_machine_cache){3, sysconf(_SC_LEVEL3_CACHE_SIZE), hw->cores});
 #else
     (void)hw;
 #endif
@@ -313,17 +319,12 @@ static unsigned cpuid_7(unsigned leaf, bool ecx)
 bool cfx_machine__has(cfx_machine_feature feature)
 {
     switch (feature) {
-    case CFX_FEATURE_NONE:
-        return true;
-    case CFX_FEATURE_AVX512_VNNI:
-        return cpuid_7(0, true) >> 11 & 1;
-    case CFX_FEATURE_AVX_VNNI:
-        return cpuid_7(1, false) >> 4 & 1;
-    case CFX_FEATURE_AVX512_BF16:
-        return cpuid_7(1, false) >> 5 & 1;
+    case CFX_FEATURE_NONE: return true;
+    case CFX_FEATURE_AVX512_VNNI: return cpuid_7(0, true) >> 11 & 1;
+    case CFX_FEATURE_AVX_VNNI: return cpuid_7(1, false) >> 4 & 1;
+    case CFX_FEATURE_AVX512_BF16: return cpuid_7(1, false) >> 5 & 1;
     case CFX_FEATURE_DOTPROD:
-    case CFX_FEATURE_BF16:
-        break;
+    case CFX_FEATURE_BF16: break;
     }
     return false;
 }

@@ -42,17 +42,17 @@ enum {
 };
 
 typedef struct cfx_machine_cache {
-    int level;       /* 1: L1 */
+    int level; /* 1: L1 */
     int64_t bytes;
-    int processors;  /* of ours that share it, at least 1 */
+    int processors; /* of ours that share it, at least 1 */
 } cfx_machine_cache;
 
 typedef struct cfx_machine_hardware {
     char name[CFX_MACHINE_TEXT];
-    int cores;       /* processors that this process may run on */
+    int cores; /* processors that this process may run on */
     int ncaches;
     cfx_machine_cache cache[CFX_MACHINE_CACHES]; /* data caches, from L1 */
-    int64_t memory;  /* bytes; 0: not known */
+    int64_t memory;                              /* bytes; 0: not known */
     int64_t available; /* of it, for this process; 0: not known */
     /* The numbers of the processors; second threads of a core come last. */
     int nprocessors;

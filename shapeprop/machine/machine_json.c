@@ -39,7 +39,8 @@ static cfx_status check_keys(const json_t *o, const char *const *known,
 
     if (!json_is_object(o))
         return cfx_fail(err, CFX_EPARSE, "has to be an object");
-    json_object_foreach((json_t *)(uintptr_t)o, key, value) {
+    json_object_foreach((json_t *)(uintptr_t)o, key, value)
+    {
         int i = 0;
         while (known[i] && strcmp(known[i], key))
             i++;
@@ -128,8 +129,10 @@ static cfx_status read_text(const char **out, cfx_machine_box *box,
     for (size_t i = 0; i < n; i++)
         good &= !is_control(s + i);
     if (!good)
-        return cfx_fail(err, CFX_EPARSE, "%s has to be one line of text, of 1 "
-                        "to %zu bytes", key, max);
+        return cfx_fail(err, CFX_EPARSE,
+                        "%s has to be one line of text, of 1 "
+                        "to %zu bytes",
+                        key, max);
     *out = cfx_arena_strdup(&box->arena, s, n);
     return *out ? CFX_OK : cfx_no_memory(err);
 }
@@ -315,9 +318,8 @@ static cfx_status read_head(cfx_machine_box *box, const json_t *o,
 static cfx_status read_machine(cfx_machine **out, cfx_context *ctx,
                                const json_t *o, cfx_error *err)
 {
-    static const char *const keys[] = {"schema", "name", "comment",
-                                       "instructions", "cores", "threads",
-                                       NULL};
+    static const char *const keys[] = {
+        "schema", "name", "comment", "instructions", "cores", "threads", NULL};
     const char *schema = json_string_value(json_object_get(o, "schema"));
     const json_t *list = json_object_get(o, "threads");
 
@@ -330,8 +332,10 @@ static cfx_status read_machine(cfx_machine **out, cfx_context *ctx,
         return bad(err, "threads", "a list of 1 to 4096 objects");
     for (size_t i = 0; i < json_array_size(list); i++)
         if (!json_is_object(json_array_get(list, i)))
-            return cfx_fail(err, CFX_EPARSE, "threads[%zu]: has to be an "
-                            "object", i);
+            return cfx_fail(err, CFX_EPARSE,
+                            "threads[%zu]: has to be an "
+                            "object",
+                            i);
     cfx_machine_box *box = cfx_machine__new(ctx, (int)json_array_size(list));
     if (!box)
         return cfx_no_memory(err);
@@ -365,8 +369,8 @@ bool cfx_machine_probe(cfx_context *ctx, const char *text, size_t len)
     bool is = false;
 
     if (!cfx_json_parse(&json, ctx, text, len, 0, 0, NULL)) {
-        const char *schema =
-            json_string_value(json_object_get(json.root, "schema"));
+        const char *schema = json_string_value(
+            json_object_get(json.root, "schema"));
         is = schema && !strcmp(schema, SCHEMA);
     }
     cfx_json_release(&json);

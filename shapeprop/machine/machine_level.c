@@ -72,22 +72,20 @@ typedef uint64_t vi __attribute__((vector_size(WIDTH), may_alias));
             at[2 + i] = acc[i];                                               \
     }
 
-ARITHMETIC(fma_f32, vf, , x * a + b)
-ARITHMETIC(fma_f64, vd, , x * a + b)
+ARITHMETIC(fma_f32, vf, , x *a + b)
+ARITHMETIC(fma_f64, vd, , x *a + b)
 
 /* Operations per round, for n in each vector. */
-#define OPS(n) ((double)(n) * ACC * STEPS)
+#define OPS(n) ((double)(n)*ACC * STEPS)
 
 /* Pairs of 16-bit products are added in 32 bits: four operations per 32 bits.
  * The accumulator is also a factor; otherwise the compiler would move the
  * product out of the loop. */
 #if defined(__AVX512BW__)
-ARITHMETIC(dot_int16, __m512i, ,
-           _mm512_add_epi32(_mm512_madd_epi16(x, a), b))
+ARITHMETIC(dot_int16, __m512i, , _mm512_add_epi32(_mm512_madd_epi16(x, a), b))
 #define INT16_OPS OPS(WIDTH)
 #elif defined(__AVX2__)
-ARITHMETIC(dot_int16, __m256i, ,
-           _mm256_add_epi32(_mm256_madd_epi16(x, a), b))
+ARITHMETIC(dot_int16, __m256i, , _mm256_add_epi32(_mm256_madd_epi16(x, a), b))
 #define INT16_OPS OPS(WIDTH)
 #elif defined(__SSE2__)
 ARITHMETIC(dot_int16, __m128i, , _mm_add_epi32(_mm_madd_epi16(x, a), b))
@@ -100,7 +98,7 @@ ARITHMETIC(dot_int16, int32x4_t, ,
 #define INT16_OPS OPS(WIDTH)
 #else
 typedef int32_t vw __attribute__((vector_size(WIDTH), may_alias));
-ARITHMETIC(dot_int16, vw, , x * a + b)
+ARITHMETIC(dot_int16, vw, , x *a + b)
 #define INT16_OPS OPS(WIDTH / 2)
 #endif
 

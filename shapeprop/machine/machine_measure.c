@@ -25,20 +25,21 @@
 #include "shapeprop/machine/machine_team.h"
 
 enum {
-    PIECE = 4 << 20,            /* of memory that a thread traverses at once */
-    CLEAN_WINDOW = 32 << 20,    /* of pieces that leave nothing in caches */
-    BLOCK = 8, BLOCK_MIN = 4,   /* times the size of all caches, or less */
+    PIECE = 4 << 20,         /* of memory that a thread traverses at once */
+    CLEAN_WINDOW = 32 << 20, /* of pieces that leave nothing in caches */
+    BLOCK = 8,
+    BLOCK_MIN = 4, /* times the size of all caches, or less */
     WINDOW = 8,
-    BESIDE = 8,                 /* times the cache below: a working set beyond
+    BESIDE = 8,             /* times the cache below: a working set beyond
                                    L2, whose cache others may use */
-    ROUNDS = 4,                 /* repeats of everything, since other work may
+    ROUNDS = 4,             /* repeats of everything, since other work may
                                    take seconds */
-    MEMORY_SHARES = 4,          /* of the time, for each memory loop */
-    SHARES_MOST = 4,            /* a loop may take up to so many shares, */
-    MEMORY_SHARES_MOST = 8,     /* for memory, if the time is given, */
-    MEMORY_NS = 2000000000,     /* else so long */
-    PASS = 1024,                /* a pass has a multiple of so many bytes */
-    SKEW = 21 * 64,             /* between arrays, so that their lines do not
+    MEMORY_SHARES = 4,      /* of the time, for each memory loop */
+    SHARES_MOST = 4,        /* a loop may take up to so many shares, */
+    MEMORY_SHARES_MOST = 8, /* for memory, if the time is given, */
+    MEMORY_NS = 2000000000, /* else so long */
+    PASS = 1024,            /* a pass has a multiple of so many bytes */
+    SKEW = 21 * 64,         /* between arrays, so that their lines do not
                                    map to the same sets of a cache */
     COUNTS = 32
 };
@@ -50,9 +51,9 @@ typedef struct measuring {
     cfx_team *team;
     const cfx_machine_loops *loops;
     cfx_machine_rates *rates;
-    int64_t share_ns;       /* approximate time for a loop */
-    bool hurried;           /* the caller gave the time */
-    bool cut;               /* too short for a window */
+    int64_t share_ns; /* approximate time for a loop */
+    bool hurried;     /* the caller gave the time */
+    bool cut;         /* too short for a window */
 } measuring;
 
 /* Keep a result if it is the best. */
@@ -69,8 +70,8 @@ static void fill_sinks(cfx_team *t, cfx_machine_type type)
     for (size_t i = 0; i < (size_t)t->n * CFX_MACHINE_SINK; i += 8) {
         double d = 0.5;
         float f[2] = {0.5F, 0.5F};
-        memcpy(t->sinks + i, type == CFX_MACHINE_FLOAT64 ? (void *)&d
-                                                         : (void *)f, 8);
+        memcpy(t->sinks + i,
+               type == CFX_MACHINE_FLOAT64 ? (void *)&d : (void *)f, 8);
     }
 }
 
@@ -107,9 +108,9 @@ static bool measure_peaks(measuring *m)
     }
     m->team->arithmetic = NULL;
     /* bfloat16 via conversion to float32, if that is at least as fast. */
-    const cfx_team_result f32 = {.best = r->peak[CFX_MACHINE_FLOAT32],
-                                 .spread =
-                                     r->peak_spread[CFX_MACHINE_FLOAT32]};
+    const cfx_team_result f32 = {
+        .best = r->peak[CFX_MACHINE_FLOAT32],
+        .spread = r->peak_spread[CFX_MACHINE_FLOAT32]};
     keep_best(&r->peak[CFX_MACHINE_BFLOAT16],
               &r->peak_spread[CFX_MACHINE_BFLOAT16], &f32);
     return true;
@@ -126,16 +127,16 @@ typedef struct way {
     cfx_machine_pass *pass;
     int arrays, moved;
     cfx_machine_kernel kernel;
-    bool stores;            /* stores into the caches */
+    bool stores; /* stores into the caches */
 } way;
 
 enum { WAYS = 4, WAYS_LAST = 3 };
 
 /* The data that a thread traverses at a level. */
 typedef struct walk {
-    size_t set;             /* bytes, of all arrays */
-    double caches;          /* for memory: size of all caches; else 0 */
-    int ways;               /* number of loops to run */
+    size_t set;    /* bytes, of all arrays */
+    double caches; /* for memory: size of all caches; else 0 */
+    int ways;      /* number of loops to run */
 } walk;
 
 /* Traverse memory; each piece follows the end of the last one. */
@@ -269,15 +270,15 @@ static int choose_counts(int count[COUNTS], int cores)
 /* ---- Everything ---- */
 
 typedef struct plan {
-    cfx_context *ctx;  /* the caller's, for cancelling */
-    cfx_context *own;  /* one thread per core, and the block */
+    cfx_context *ctx; /* the caller's, for cancelling */
+    cfx_context *own; /* one thread per core, and the block */
     cfx_machine_hardware hw;
     const cfx_machine_loops *loops;
     char *block;
     size_t size;
-    double seconds;    /* for everything */
-    bool given;        /* by the caller */
-    bool cut;          /* some loop was too short to exceed the caches */
+    double seconds; /* for everything */
+    bool given;     /* by the caller */
+    bool cut;       /* some loop was too short to exceed the caches */
     double had_ns, wanted_ns; /* processor time of all teams */
     int64_t began;
 } plan;
@@ -370,7 +371,9 @@ static cfx_status measure_count(plan *p, int threads, int64_t share_ns,
                                 cfx_machine_rates *r, bool *had,
                                 cfx_error *err)
 {
-    measuring m = {.loops = p->loops, .rates = r, .share_ns = share_ns,
+    measuring m = {.loops = p->loops,
+                   .rates = r,
+                   .share_ns = share_ns,
                    .hurried = p->given};
     cfx_team *t = NULL;
     cfx_context *ctx;
@@ -416,8 +419,7 @@ static int64_t share_of_rest(const plan *p, int teams)
     return (int64_t)(fmax(left, p->seconds * 1e8) / (loops * teams));
 }
 
-static cfx_status name_all(cfx_machine_box *box, const plan *p,
-                           cfx_error *err)
+static cfx_status name_all(cfx_machine_box *box, const plan *p, cfx_error *err)
 {
     char text[CFX_MACHINE_TEXT];
     cfx_machine *m = &box->machine;
@@ -459,7 +461,8 @@ static cfx_status measure_all(plan *p, cfx_machine_box *box, const int *count,
 cfx_status cfx_machine_measure(cfx_machine **out, cfx_context *ctx,
                                double seconds, cfx_error *err)
 {
-    plan p = {.ctx = ctx, .loops = cfx_machine__loops_of(ctx->cpu),
+    plan p = {.ctx = ctx,
+              .loops = cfx_machine__loops_of(ctx->cpu),
               .seconds = seconds > 0 ? seconds : CFX_MACHINE_SECONDS,
               .given = seconds > 0,
               .began = cfx_clock_ns()};
@@ -491,16 +494,12 @@ const cfx_machine_loops *cfx_machine__loops_of(cfx_cpu level)
 {
     switch (level) {
 #if defined(__x86_64__)
-    case CFX_CPU_AVX512:
-        return &cfx_machine_loops_avx512;
-    case CFX_CPU_AVX2:
-        return &cfx_machine_loops_avx2;
+    case CFX_CPU_AVX512: return &cfx_machine_loops_avx512;
+    case CFX_CPU_AVX2: return &cfx_machine_loops_avx2;
 #elif defined(__aarch64__)
-    case CFX_CPU_NEON:
-        return &cfx_machine_loops_neon;
+    case CFX_CPU_NEON: return &cfx_machine_loops_neon;
 #endif
-    default:
-        return &cfx_machine_loops_plain;
+    default: return &cfx_machine_loops_plain;
     }
 }
 

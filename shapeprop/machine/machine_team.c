@@ -158,8 +158,8 @@ cfx_team_result cfx_team_judge(cfx_team *t)
         sum += last->work;
         if (i + 1 < window)
             continue;
-        t->sample[n++] =
-            sum / ((double)(last->end - first->begin) + 1e-3) * 1e9;
+        t->sample[n++] = sum / ((double)(last->end - first->begin) + 1e-3) *
+                         1e9;
         sum -= first->work;
     }
     qsort(t->sample, (size_t)n, sizeof(*t->sample), by_size);

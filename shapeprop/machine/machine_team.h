@@ -22,16 +22,16 @@ typedef struct cfx_team_member {
 
 /* A piece of all members. */
 typedef struct cfx_team_piece {
-    int64_t begin, end;     /* ns */
+    int64_t begin, end; /* ns */
     double work;
 } cfx_team_piece;
 
 typedef struct cfx_team {
-    cfx_context *ctx;       /* its pool has exactly these threads */
+    cfx_context *ctx; /* its pool has exactly these threads */
     int n;
     cfx_team_member *member;
     char *sinks;
-    char *block;            /* the data: a slice for each member */
+    char *block; /* the data: a slice for each member */
     size_t slice;
     const cfx_machine_hardware *hw;
 
@@ -41,23 +41,23 @@ typedef struct cfx_team {
     /* The loop: exactly one is set. */
     const cfx_machine_arithmetic *arithmetic;
     cfx_machine_pass *pass;
-    size_t bytes, apart;    /* of a pass */
-    size_t at;              /* offset of the next piece in the slices */
-    size_t stride, limit;   /* from piece to piece, up to here; 0: the same
+    size_t bytes, apart;  /* of a pass */
+    size_t at;            /* offset of the next piece in the slices */
+    size_t stride, limit; /* from piece to piece, up to here; 0: the same
                                piece, in as many rounds as take long enough */
-    double work;            /* of one member in a round */
-    int window;             /* pieces of a sample */
-    int cold;               /* extra pieces that do not count, if there is
+    double work;          /* of one member in a round */
+    int window;           /* pieces of a sample */
+    int cold;             /* extra pieces that do not count, if there is
                                time */
-    int64_t share_ns;       /* approximate total time, */
-    int64_t most_ns;        /* and its limit, even without a whole sample */
+    int64_t share_ns;     /* approximate total time, */
+    int64_t most_ns;      /* and its limit, even without a whole sample */
 
     /* Processor time of the members, had and wanted, over all runs, in ns. */
     double had_ns, wanted_ns;
 
     int64_t rounds;
     int64_t began;
-    double best_round;      /* ns */
+    double best_round; /* ns */
     bool done;
     int npieces;
     cfx_team_piece piece[CFX_TEAM_PIECES];
@@ -66,9 +66,9 @@ typedef struct cfx_team {
 
 /* Statistics of the samples. */
 typedef struct cfx_team_result {
-    double best;            /* work per second, to four digits */
-    double spread;          /* (best - median) / best */
-    bool cut;               /* the time ended before the first window */
+    double best;   /* work per second, to four digits */
+    double spread; /* (best - median) / best */
+    bool cut;      /* the time ended before the first window */
 } cfx_team_result;
 
 /* Time the loop. False: the threads are not available. */

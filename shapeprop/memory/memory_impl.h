@@ -21,8 +21,8 @@ typedef struct cfx_memory_call {
     const cfx_node *outer; /* the node of the planned graph */
     const cfx_op *op;
     uint32_t block, nblocks;
-    uint32_t within;       /* number of preceding calls in its nested graphs */
-    bool leaves;           /* a tensor that it makes is part of the result */
+    uint32_t within; /* number of preceding calls in its nested graphs */
+    bool leaves;     /* a tensor that it makes is part of the result */
 } cfx_memory_call;
 
 /* The bytes of a node's value that are in one block. */
@@ -46,7 +46,7 @@ struct cfx_memory_plan {
     size_t nblocks, block_cap;
     cfx_memory_call *call;
     size_t ncalls, call_cap;
-    cfx_dim *live;         /* by id of `graph`'s nodes */
+    cfx_dim *live;           /* by id of `graph`'s nodes */
     cfx_memory_value *value; /* by id; indices into `part` */
     cfx_memory_part *part;
     size_t nparts, part_cap;

@@ -57,19 +57,19 @@ typedef struct rank {
 
 typedef struct placing {
     cfx_context *ctx;
-    cfx_memory_span *span;   /* sorted by `first` */
+    cfx_memory_span *span; /* sorted by `first` */
     size_t n;
-    uint32_t *place;         /* index in the caller's array */
+    uint32_t *place; /* index in the caller's array */
     /* A segment tree over `span`: the latest `last` + 1 of the placed blocks
      * below; leaves begin at `width`, the root is 1. */
     uint32_t *latest, width;
-    gap *taken;              /* ranges of blocks that live at the same time */
+    gap *taken; /* ranges of blocks that live at the same time */
     size_t ntaken;
     rank *order;
-    int64_t *best;           /* offsets of the best pass */
-    int64_t height;          /* its height */
-    int64_t pairs;           /* budget of pairs */
-    int64_t ceiling;         /* the highest gap ends here and is filled from its
+    int64_t *best;   /* offsets of the best pass */
+    int64_t height;  /* its height */
+    int64_t pairs;   /* budget of pairs */
+    int64_t ceiling; /* the highest gap ends here and is filled from its
                                 top; 0: there is none */
 } placing;
 
@@ -256,8 +256,8 @@ static void improve(placing *p, int64_t bound)
 static void try_orders(placing *p, int64_t bound)
 {
     static const pass passes[] = {
-        {by_time, true}, {by_size, false}, {by_size, true}, {by_area, false},
-        {by_length, true},
+        {by_time, true},  {by_size, false},  {by_size, true},
+        {by_area, false}, {by_length, true},
     };
     size_t n = sizeof(passes) / sizeof(*passes);
     for (size_t i = 0; i < n && p->height > bound; i++)
@@ -327,7 +327,9 @@ cfx_status cfx_memory__place(cfx_memory_span *span, size_t n, uint32_t end,
                              int64_t bound, int64_t *size, cfx_context *ctx,
                              cfx_error *err)
 {
-    placing p = {.ctx = ctx, .n = n, .height = INT64_MAX,
+    placing p = {.ctx = ctx,
+                 .n = n,
+                 .height = INT64_MAX,
                  .pairs = MOST_PAIRS + MORE_PAIRS * (int64_t)n};
     cfx_status st = init(&p, span) ? CFX_OK : cfx_no_memory(err);
     *size = 0;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 const char *const cfx_block_kind_names[] = {
-    [CFX_BLOCK_INPUT] = "input",     [CFX_BLOCK_STATE] = "state",
-    [CFX_BLOCK_RESULT] = "result",   [CFX_BLOCK_SCRATCH] = "scratch",
+    [CFX_BLOCK_INPUT] = "input",   [CFX_BLOCK_STATE] = "state",
+    [CFX_BLOCK_RESULT] = "result", [CFX_BLOCK_SCRATCH] = "scratch",
     [CFX_BLOCK_ALIAS] = "alias",
 };
 

@@ -40,15 +40,19 @@ enum { KEEPS_SMALL = 1 };
 
 enum {
     UNIT = CFX_MEMORY_ALIGN,
-    SMALL = 4096,            /* requests up to this size use free lists */
+    SMALL = 4096, /* requests up to this size use free lists */
     CLASSES = SMALL / UNIT,
     SLAB = 64 << 10
 };
 
 #define NO_CALL SIZE_MAX
 
-typedef struct small { struct small *next; } small;
-typedef struct slab { struct slab *next; } slab;
+typedef struct small {
+    struct small *next;
+} small;
+typedef struct slab {
+    struct slab *next;
+} slab;
 
 /* An occupied range of the arena. */
 typedef struct spot {
@@ -60,14 +64,14 @@ struct cfx_planned_self {
     cfx_context *ctx, *beside;
     cfx_heap_source source;
     const cfx_memory_plan *plan; /* while the scope exists */
-    cfx_spin lock;           /* protects the following */
+    cfx_spin lock;               /* protects the following */
     size_t held;                 /* blocks in use, plus one for the scope */
     char *arena;
     size_t size;
-    spot *spot;                  /* occupied ranges, by address */
+    spot *spot; /* occupied ranges, by address */
     size_t nspots, nblocks;
-    bool *taken;                 /* by block */
-    size_t call, next;           /* current call, or NO_CALL; expected one */
+    bool *taken;       /* by block */
+    size_t call, next; /* current call, or NO_CALL; expected one */
     cfx_planned_counts counts;
     small *list[CLASSES];
     char *slab_at, *slab_end;
@@ -334,8 +338,10 @@ static cfx_status take_arena(struct cfx_planned_self *self, cfx_error *err)
     if (plan->arena) {
         self->arena = cfx_block_alloc(self->ctx, (size_t)plan->arena);
         if (!self->arena)
-            return cfx_fail(err, CFX_ENOMEM, "no memory for an arena of %lld "
-                            "bytes", (long long)plan->arena);
+            return cfx_fail(err, CFX_ENOMEM,
+                            "no memory for an arena of %lld "
+                            "bytes",
+                            (long long)plan->arena);
         self->size = (size_t)plan->arena;
         ASAN_POISON_MEMORY_REGION(self->arena, self->size);
     }
@@ -348,10 +354,12 @@ cfx_status cfx_planned_scope_init(cfx_planned_scope *s,
 {
     *s = (cfx_planned_scope){.self = NULL};
     if (plan->symbolic)
-        return cfx_fail(err, CFX_ESHAPE, "an arena needs numbers for the "
+        return cfx_fail(err, CFX_ESHAPE,
+                        "an arena needs numbers for the "
                         "symbols of the inputs");
     if (plan->arena < 0)
-        return cfx_fail(err, CFX_ESHAPE, "the blocks are too large for an "
+        return cfx_fail(err, CFX_ESHAPE,
+                        "the blocks are too large for an "
                         "arena: more than %lld bytes together",
                         (long long)CFX_MEMORY_MOST);
     struct cfx_planned_self *self = cfx_calloc(plan->ctx, 1, sizeof(*self));

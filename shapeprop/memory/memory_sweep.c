@@ -26,7 +26,7 @@ typedef struct sweep {
     uint32_t top;            /* the highest piece */
     int64_t height;
     uint32_t list[CLASSES];
-    uint64_t some[WORDS];    /* bitmap of non-empty lists */
+    uint64_t some[WORDS]; /* bitmap of non-empty lists */
 } sweep;
 
 static unsigned class_of(int64_t bytes)
@@ -167,8 +167,8 @@ static uint32_t take(sweep *s, int64_t bytes)
         return k;
     uint32_t r = new_piece(s);
     piece *p = &s->piece[k];
-    s->piece[r] = (piece){p->offset + bytes, rest, k, p->above, NONE, NONE,
-                          false};
+    s->piece[r] = (piece){
+        p->offset + bytes, rest, k, p->above, NONE, NONE, false};
     if (p->above != NONE)
         s->piece[p->above].below = r;
     else

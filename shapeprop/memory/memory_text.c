@@ -42,8 +42,13 @@ static const char *elsewhere(const cfx_memory_plan *p,
 static row row_of(const cfx_memory_plan *p, size_t i)
 {
     const cfx_memory_block *b = &p->block[i];
-    row r = {cfx_block_kind_names[b->kind], node_name(b->node),
-             op_name(p, b->op), node_name(b->until), "", "", ""};
+    row r = {cfx_block_kind_names[b->kind],
+             node_name(b->node),
+             op_name(p, b->op),
+             node_name(b->until),
+             "",
+             "",
+             ""};
     if (cfx_dim_format(b->bytes, r.bytes, sizeof(r.bytes)) >= sizeof(r.bytes))
         strcpy(r.bytes + sizeof(r.bytes) - 4, "...");
     if (b->offset >= 0)
@@ -60,12 +65,11 @@ enum { NCOLUMNS = 8 };
 static const char *const head[NCOLUMNS] = {
     "block", "kind", "of", "node", "until", "op", "bytes", "offset",
 };
-static const bool right[NCOLUMNS] = {true, false, true, false, false, false,
-                                     true, true};
+static const bool right[NCOLUMNS] = {true,  false, true, false,
+                                     false, false, true, true};
 
 static void columns_of(const cfx_memory_plan *p, const row *r, size_t i,
-                       char *number, size_t size,
-                       const char *text[NCOLUMNS])
+                       char *number, size_t size, const char *text[NCOLUMNS])
 {
     snprintf(number, size, "%zu", i);
     text[0] = number;
@@ -152,7 +156,8 @@ static void put_totals(cfx_out *o, const cfx_memory_plan *p)
         if (p->arena == p->bound)
             cfx_out_puts(o, ", the largest live set: no plan is smaller\n");
         else
-            put_dim(o, p, "; the largest live set has ", cfx_dim_int(p->bound));
+            put_dim(o, p, "; the largest live set has ",
+                    cfx_dim_int(p->bound));
         cfx_out_puts(o, p->arena == p->bound ? "" : "\n");
     }
     put_dim(o, p, "peak:     ", p->peak);
@@ -160,7 +165,7 @@ static void put_totals(cfx_out *o, const cfx_memory_plan *p)
         cfx_out_puts(o, " at ");
         cfx_out_puts(o, p->peak_node->name);
     }
-    cfx_out_puts(o, p->symbolic ? ", scratch memory not counted\n"
+    cfx_out_puts(o, p->symbolic    ? ", scratch memory not counted\n"
                     : p->uncounted ? ", sizes from data not counted\n"
                                    : "\n");
     put_dim(o, p, "inputs:   ", p->inputs);

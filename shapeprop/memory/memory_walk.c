@@ -122,8 +122,8 @@ static cfx_status add_storage(walk *w, cfx_tensor *t, cfx_block_kind kind,
 /* Return the holder of a tensor's block, or NULL. */
 static holder *holder_of(const cfx_tensor *t)
 {
-    return t->storage && t->storage->release == end_holder
-               ? t->storage->user : NULL;
+    return t->storage && t->storage->release == end_holder ? t->storage->user
+                                                           : NULL;
 }
 
 /* ---- Inputs and state ---- */
@@ -177,7 +177,8 @@ static cfx_status replace_input(void *user, cfx_value v, cfx_value *out)
         *out = cfx_value_ref(v);
         return CFX_OK;
     }
-    cfx_status st = make_tracked(r->w, v.u.tensor, CFX_BLOCK_INPUT, &t, r->err);
+    cfx_status st = make_tracked(r->w, v.u.tensor, CFX_BLOCK_INPUT, &t,
+                                 r->err);
     if (!st)
         *out = cfx_value_ref(cfx_value_of_tensor(t));
     return st;
@@ -190,8 +191,9 @@ static cfx_status walk_get_attr(cfx_scope *s, struct cfx_module *m,
 {
     cfx_status st = CFX_SCOPE_SUPER(&walk_scope, get_attr)(s, m, name, out);
     return st || out->kind != CFX_TENSOR
-               ? st : make_tracked((walk *)s, out->u.tensor, CFX_BLOCK_STATE,
-                                   &out->u.tensor, &s->error);
+               ? st
+               : make_tracked((walk *)s, out->u.tensor, CFX_BLOCK_STATE,
+                              &out->u.tensor, &s->error);
 }
 
 /* ---- Calls ---- */
@@ -328,7 +330,8 @@ static void mark_from_data(walk *w, size_t from)
 static cfx_status add_merged_storage(void *user, cfx_value v)
 {
     const merging *m = user;
-    if (v.kind != CFX_TENSOR || v.u.tensor->storage || !v.u.tensor->has_storage)
+    if (v.kind != CFX_TENSOR || v.u.tensor->storage ||
+        !v.u.tensor->has_storage)
         return CFX_OK;
     size_t at = m->w->p->nblocks;
     cfx_status st = add_storage(m->w, v.u.tensor, CFX_BLOCK_RESULT, m->err);
@@ -386,8 +389,7 @@ typedef struct naming {
 } naming;
 
 /* Record a part of a node's value that is in another node's block. */
-static cfx_status note_alias(const naming *g, const cfx_tensor *t,
-                             uint32_t of)
+static cfx_status note_alias(const naming *g, const cfx_tensor *t, uint32_t of)
 {
     walk *w = g->w;
     uint32_t at;
@@ -429,8 +431,7 @@ static cfx_status note_part(void *user, cfx_value v)
         p->part[h->part] = (cfx_memory_part){h->block, cfx_dim_int(0)};
     }
     cfx_dim *bytes = &p->part[h->part].bytes;
-    *bytes = add(g->w, *bytes,
-                 cfx_memory__element_bytes(p->env, v.u.tensor));
+    *bytes = add(g->w, *bytes, cfx_memory__element_bytes(p->env, v.u.tensor));
     return note_alias(g, v.u.tensor, h->block);
 }
 

@@ -35,7 +35,9 @@ static cfx_report_row row_of(const cfx_roofline *r, size_t i)
         .bound = bound ? cfx_bound_names[n->floor.bound] : NULL,
         .flops = number(n->flops),
         .bytes = number(n->bytes),
-        .time = r->runs ? n->seconds : bound ? n->floor.seconds : NAN,
+        .time = r->runs ? n->seconds
+                : bound ? n->floor.seconds
+                        : NAN,
         .efficiency = or_nan(cfx_roofline_efficiency(n)),
         .formula = is_formula(n->flops) || is_formula(n->bytes),
     };
@@ -76,8 +78,8 @@ static void add_machine(drawing *d, const cfx_roofline *r)
 static cfx_status drawing_init(drawing *d, const cfx_roofline *r,
                                const char *model, cfx_error *err)
 {
-    *d = (drawing){.from = {.model = model, .nrows = r->nnodes,
-                            .measured = r->runs > 0}};
+    *d = (drawing){
+        .from = {.model = model, .nrows = r->nnodes, .measured = r->runs > 0}};
     d->row = cfx_calloc(r->ctx, r->nnodes + 1, sizeof(*d->row));
     if (!d->row)
         return cfx_no_memory(err);

@@ -37,10 +37,15 @@ static void add_line(lines *all, const cfx_report_ceiling *c, const char *unit,
     bool flat = y1 == y2;
     /* The number takes about eight characters before its unit. */
     double letters = (double)(strlen(c->name) + strlen(unit)) + 8;
-    all->line[all->n++] = (line){
-        .c = c, .unit = unit, .x = x1, .y = y1, .length = length,
-        .sine = (y1 - y2) / length, .cosine = (x2 - x1) / length,
-        .width = letters * cfx_plot_char, .flat = flat};
+    all->line[all->n++] = (line){.c = c,
+                                 .unit = unit,
+                                 .x = x1,
+                                 .y = y1,
+                                 .length = length,
+                                 .sine = (y1 - y2) / length,
+                                 .cosine = (x2 - x1) / length,
+                                 .width = letters * cfx_plot_char,
+                                 .flat = flat};
 }
 
 static void add_peaks(lines *all)

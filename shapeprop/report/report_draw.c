@@ -157,11 +157,26 @@ static const struct shape {
     {3, {{0, -1.4}, {1.35, .9}, {-1.35, .9}}},
     {4, {{0, -1.35}, {1.16, 0}, {0, 1.35}, {-1.16, 0}}},
     {3, {{0, 1.4}, {1.35, -.9}, {-1.35, -.9}}},
-    {12, {{-.4, -1.2}, {.4, -1.2}, {.4, -.4}, {1.2, -.4}, {1.2, .4}, {.4, .4},
-          {.4, 1.2}, {-.4, 1.2}, {-.4, .4}, {-1.2, .4}, {-1.2, -.4},
-          {-.4, -.4}}},
-    {6, {{0, -1.1}, {.95, -.55}, {.95, .55}, {0, 1.1}, {-.95, .55},
-         {-.95, -.55}}},
+    {12,
+     {{-.4, -1.2},
+      {.4, -1.2},
+      {.4, -.4},
+      {1.2, -.4},
+      {1.2, .4},
+      {.4, .4},
+      {.4, 1.2},
+      {-.4, 1.2},
+      {-.4, .4},
+      {-1.2, .4},
+      {-1.2, -.4},
+      {-.4, -.4}}},
+    {6,
+     {{0, -1.1},
+      {.95, -.55},
+      {.95, .55},
+      {0, 1.1},
+      {-.95, .55},
+      {-.95, -.55}}},
     {0, {{0, 0}}},
 };
 
@@ -236,8 +251,8 @@ static void put_nodes(cfx_plot *p)
     cfx_out_puts(p->out, "</g>\n");
     if (r->nnodes)
         return;
-    cfx_plot__begin_text(p->out, "halo", (left + right) / 2, (top + bottom) / 2,
-                         "middle");
+    cfx_plot__begin_text(p->out, "halo", (left + right) / 2,
+                         (top + bottom) / 2, "middle");
     cfx_out_puts(p->out, r->symbolic ? "Costs are expressions: set the "
                                        "symbols to see the nodes here."
                                      : "No node has both arithmetic and "
@@ -332,10 +347,11 @@ static void put_about(cfx_plot *p)
         cfx_out_int(p->out, from->threads);
         cfx_out_puts(p->out, from->threads == 1 ? " thread" : " threads");
     }
-    cfx_out_puts(p->out, from->measured ? "; the area of a mark is its time"
-                                        : "; not measured: marks are at the "
-                                          "machine's limits, their area is the "
-                                          "least time");
+    cfx_out_puts(p->out, from->measured
+                             ? "; the area of a mark is its time"
+                             : "; not measured: marks are at the "
+                               "machine's limits, their area is the "
+                               "least time");
     cfx_out_puts(p->out, "</text>\n</g>\n");
 }
 

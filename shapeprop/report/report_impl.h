@@ -16,12 +16,12 @@
 /* A node; unknown numbers are NaN. */
 typedef struct cfx_report_row {
     const char *name;
-    const char *op;              /* as cfx_cost_operator names it */
-    const char *dtype, *bound;   /* or NULL */
+    const char *op;            /* as cfx_cost_operator names it */
+    const char *dtype, *bound; /* or NULL */
     double flops, bytes;
-    double time;                 /* measured, or its floor */
+    double time; /* measured, or its floor */
     double efficiency;
-    bool formula;                /* its costs are expressions */
+    bool formula; /* its costs are expressions */
 } cfx_report_row;
 
 /* A ceiling of the plot: operations per second, or bytes per second. */
@@ -45,13 +45,13 @@ typedef struct cfx_report_source {
 /* A node that can be drawn: its first three numbers are positive and finite. */
 typedef struct cfx_report_node {
     const cfx_report_row *row;
-    double intensity;         /* operations per byte */
-    double rate;              /* operations per second */
+    double intensity; /* operations per byte */
+    double rate;      /* operations per second */
     double time;
-    const char *what;         /* short name of its operator */
+    const char *what; /* short name of its operator */
     size_t what_len;
-    uint32_t kind;            /* index of the operator in `kind` */
-    double x, y, r;           /* where it is drawn */
+    uint32_t kind;  /* index of the operator in `kind` */
+    double x, y, r; /* where it is drawn */
 } cfx_report_node;
 
 /* Number of operators with their own look; the last stands for all others. */
@@ -71,7 +71,7 @@ typedef struct cfx_report_kind {
 typedef struct cfx_report {
     const cfx_report_source *from;
     cfx_arena arena;
-    bool symbolic;       /* some node's cost is an expression */
+    bool symbolic;         /* some node's cost is an expression */
     cfx_report_node *node; /* by falling time */
     size_t nnodes;
     double time; /* of all nodes, including those not drawn */

@@ -91,8 +91,7 @@ static bool place_node(cfx_report_node *n)
     n->intensity = row->flops / row->bytes;
     n->rate = row->flops / row->time;
     return n->time > 0 && n->intensity > 0 && n->rate > 0 &&
-           isfinite(n->intensity) && isfinite(n->rate) &&
-           isfinite(n->time);
+           isfinite(n->intensity) && isfinite(n->rate) && isfinite(n->time);
 }
 
 /* False if a node cannot be drawn; it is then counted. */

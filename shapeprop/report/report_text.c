@@ -8,8 +8,8 @@
 /* U+FFFE and U+FFFF, in UTF-8; XML allows neither. */
 static bool is_no_character(const char *s, size_t len)
 {
-    return len >= 3 && (!memcmp(s, "\xef\xbf\xbe", 3) ||
-                        !memcmp(s, "\xef\xbf\xbf", 3));
+    return len >= 3 &&
+           (!memcmp(s, "\xef\xbf\xbe", 3) || !memcmp(s, "\xef\xbf\xbf", 3));
 }
 
 void cfx_report__put_text(cfx_out *o, const char *s, size_t len)
@@ -22,8 +22,10 @@ void cfx_report__put_text(cfx_out *o, const char *s, size_t len)
         } else if (c < ' ' || c == 127) {
             cfx_out_putc(o, '?');
         } else if (c == '&' || c == '<' || c == '>' || c == '"') {
-            cfx_out_puts(o, c == '&' ? "&amp;" : c == '<' ? "&lt;"
-                            : c == '>' ? "&gt;" : "&quot;");
+            cfx_out_puts(o, c == '&'   ? "&amp;"
+                            : c == '<' ? "&lt;"
+                            : c == '>' ? "&gt;"
+                                       : "&quot;");
         } else {
             cfx_out_putc(o, s[i]);
         }
@@ -76,7 +78,7 @@ static void put_power(cfx_out *o, double v)
 void cfx_report__put_quantity(cfx_out *o, double v, const char *unit)
 {
     static const char *const prefixes[] = {"p", "n", "\u00b5", "m", "", "k",
-                                           "M", "G", "T", "P", "E"};
+                                           "M", "G", "T",      "P", "E"};
     int i = 4, last = strcmp(unit, "s") ? 10 : 4;
     if (v > 0 && (v < 1e-15 || v >= (last > 4 ? 1e21 : 1e6))) {
         put_power(o, v);
@@ -125,4 +127,3 @@ void cfx_plot__begin_text(cfx_out *o, const char *class, double x, double y,
     }
     cfx_out_putc(o, '>');
 }
-

@@ -49,8 +49,8 @@ static bool read_inputs(cfx_flow *f, uint32_t row, const cfx_node *n)
 {
     for (uint32_t i = 0; i < n->ninputs; i++) {
         size_t count;
-        const cfx_memory_part *part =
-            cfx_memory__parts(f->plan, cfx_node_input(n, i), &count);
+        const cfx_memory_part *part = cfx_memory__parts(
+            f->plan, cfx_node_input(n, i), &count);
         for (size_t k = 0; k < count; k++)
             if (!add_reading(f, row, part[k].block, part[k].bytes))
                 return false;
@@ -82,8 +82,11 @@ cfx_status cfx_flow__make(cfx_flow *f, const cfx_cost_prop *costs,
                           const cfx_memory_plan *plan, cfx_error *err)
 {
     cfx_scope *s = costs->base.base.scope;
-    *f = (cfx_flow){.ctx = s->ctx, .env = s->env, .costs = costs,
-                    .plan = plan, .nrows = costs->nnodes};
+    *f = (cfx_flow){.ctx = s->ctx,
+                    .env = s->env,
+                    .costs = costs,
+                    .plan = plan,
+                    .nrows = costs->nnodes};
     cfx_map_init(&f->weights, f->ctx);
     f->row = cfx_calloc(f->ctx, f->nrows + 1, sizeof(*f->row));
     f->end = cfx_calloc(f->ctx, plan->nblocks + 1, sizeof(*f->end));

@@ -13,8 +13,8 @@ static cfx_status find_live(cfx_roofline *r, const cfx_value *inputs,
                             size_t ninputs, cfx_error *err)
 {
     const cfx_memory_plan_options o = {.size = sizeof(o), .env = r->env};
-    cfx_status st = cfx_memory_plan_new(&r->self->plan, r->gm, inputs,
-                                        ninputs, &o, err);
+    cfx_status st = cfx_memory_plan_new(&r->self->plan, r->gm, inputs, ninputs,
+                                        &o, err);
     const cfx_memory_plan *plan = r->self->plan;
     if (st)
         return st;
@@ -213,8 +213,7 @@ static cfx_status settle_value(void *user, cfx_value v, cfx_value *out)
         shape[i] = substitute(r->env, v.u.tensor->shape[i]);
         stride[i] = substitute(r->env, v.u.tensor->stride[i]);
     }
-    cfx_status st = cfx_tensor_meta(&t, r->ctx,
-                                    (cfx_dtype)v.u.tensor->dtype,
+    cfx_status st = cfx_tensor_meta(&t, r->ctx, (cfx_dtype)v.u.tensor->dtype,
                                     v.u.tensor->rank, shape, stride, NULL);
     *out = st ? CFX_NOTHING : cfx_value_of_tensor(t);
     return st;
@@ -240,7 +239,8 @@ static cfx_status walk_again(cfx_roofline *r, cfx_value *to,
         st = cfx_value_map(&to[i], r->ctx, inputs[i], settle_value, r, err);
     if (st)
         return st == CFX_ENOMEM ? cfx_no_memory(err)
-                                : cfx_fail(err, st, "an input has no shape "
+                                : cfx_fail(err, st,
+                                           "an input has no shape "
                                            "with the values that guards give "
                                            "to its symbols");
     cfx_cost_prop_release(&r->self->costs);
@@ -275,8 +275,7 @@ static cfx_status analyse(cfx_roofline *r, const cfx_value *inputs, size_t n,
     if (st || !has_determined(r->env))
         return st ? st : fill(r, inputs, n, err);
     cfx_value *other = cfx_calloc(r->ctx, n + 1, sizeof(*other));
-    st = other ? walk_again(r, other, inputs, n, o, err)
-               : cfx_no_memory(err);
+    st = other ? walk_again(r, other, inputs, n, o, err) : cfx_no_memory(err);
     if (!st)
         st = fill(r, other, n, err);
     for (size_t i = 0; other && i < n; i++)
@@ -306,9 +305,8 @@ cfx_status cfx_roofline_new(cfx_roofline **out, cfx_module *gm,
     r->env = o->env;
     r->machine = o->machine;
     if (o->machine)
-        r->rates = cfx_machine_for(o->machine,
-                                   o->threads ? o->threads
-                                              : cfx_context_threads(ctx));
+        r->rates = cfx_machine_for(
+            o->machine, o->threads ? o->threads : cfx_context_threads(ctx));
     cfx_status st = analyse(r, inputs, ninputs, o, err);
     if (st)
         cfx_roofline_free(r);

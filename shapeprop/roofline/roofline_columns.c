@@ -30,9 +30,9 @@ static void set_text(cfx_cell *c, const char *s)
 
 /* ---- Names ---- */
 
-#define GET(name_)                                                    \
-    static void get_##name_(const cfx_roofline *r,                    \
-                            const cfx_table_row *row, cfx_cell *c)
+#define GET(name_)                                                            \
+    static void get_##name_(const cfx_roofline *r, const cfx_table_row *row,  \
+                            cfx_cell *c)
 
 GET(name)
 {
@@ -44,8 +44,8 @@ GET(name)
 GET(op)
 {
     (void)r;
-    set_text(c, row->node ? cfx_opcode_names[row->node->cost->node->op]
-                          : NULL);
+    set_text(c,
+             row->node ? cfx_opcode_names[row->node->cost->node->op] : NULL);
 }
 
 GET(target)
@@ -108,11 +108,11 @@ GET(dtype)
 
 /* ---- Counts ---- */
 
-#define COUNT(name_, kind_, dim_)               \
-    GET(name_)                                  \
-    {                                           \
-        (void)r;                                \
-        set_dim(c, kind_, dim_);                \
+#define COUNT(name_, kind_, dim_)                                             \
+    GET(name_)                                                                \
+    {                                                                         \
+        (void)r;                                                              \
+        set_dim(c, kind_, dim_);                                              \
     }
 
 COUNT(macs, CFX_CELL_COUNT, row->cost->macs)
@@ -358,14 +358,11 @@ void cfx_cell__human(const cfx_cell *c, char *buf, size_t size)
 {
     *buf = '\0';
     switch (c->kind) {
-    case CFX_CELL_NONE:
-        break;
+    case CFX_CELL_NONE: break;
     case CFX_CELL_TEXT:
         snprintf(buf, size, "%*s%s", c->indent, "", c->text);
         break;
-    case CFX_CELL_WHOLE:
-        cfx_dim_format(c->dim, buf, size);
-        break;
+    case CFX_CELL_WHOLE: cfx_dim_format(c->dim, buf, size); break;
     case CFX_CELL_COUNT:
     case CFX_CELL_BYTES:
         if (cfx_dim_is_int(c->dim))
@@ -374,19 +371,16 @@ void cfx_cell__human(const cfx_cell *c, char *buf, size_t size)
             cfx_dim_format(c->dim, buf, size);
         break;
     case CFX_CELL_NUMBER:
-        fixed(buf, size, c->x, c->x == floor(c->x) ? 0
-                               : c->x < 10         ? 2 : c->x < 1000, "");
+        fixed(buf, size, c->x,
+              c->x == floor(c->x) ? 0
+              : c->x < 10         ? 2
+                                  : c->x < 1000,
+              "");
         break;
-    case CFX_CELL_SECONDS:
-        cfx_human(buf, size, c->x, "s");
-        break;
+    case CFX_CELL_SECONDS: cfx_human(buf, size, c->x, "s"); break;
     case CFX_CELL_FLOPS:
-    case CFX_CELL_BANDWIDTH:
-        cfx_human(buf, size, c->x, "");
-        break;
-    case CFX_CELL_FRACTION:
-        fixed(buf, size, 100 * c->x, 1, "%");
-        break;
+    case CFX_CELL_BANDWIDTH: cfx_human(buf, size, c->x, ""); break;
+    case CFX_CELL_FRACTION: fixed(buf, size, 100 * c->x, 1, "%"); break;
     }
 }
 
@@ -394,16 +388,11 @@ void cfx_cell__plain(const cfx_cell *c, char *buf, size_t size)
 {
     *buf = '\0';
     switch (c->kind) {
-    case CFX_CELL_NONE:
-        break;
-    case CFX_CELL_TEXT:
-        snprintf(buf, size, "%s", c->text);
-        break;
+    case CFX_CELL_NONE: break;
+    case CFX_CELL_TEXT: snprintf(buf, size, "%s", c->text); break;
     case CFX_CELL_WHOLE:
     case CFX_CELL_COUNT:
-    case CFX_CELL_BYTES:
-        cfx_dim_format(c->dim, buf, size);
-        break;
+    case CFX_CELL_BYTES: cfx_dim_format(c->dim, buf, size); break;
     default:
         if (size >= 32)
             cfx_float_repr(buf, c->x);

@@ -13,7 +13,14 @@
 #include "shapeprop/text/grid.h"
 
 typedef enum quantity {
-    MACS, FLOPS, READ, WRITTEN, LIVE, FLOOR, SECONDS, QUANTITIES
+    MACS,
+    FLOPS,
+    READ,
+    WRITTEN,
+    LIVE,
+    FLOOR,
+    SECONDS,
+    QUANTITIES
 } quantity;
 
 /* The compared quantities; the last two are only in totals. */
@@ -32,7 +39,7 @@ static const struct quantity_name {
 
 /* One node or total; unknown numbers are NaN. */
 typedef struct side {
-    const json_t *json;     /* NULL: missing */
+    const json_t *json; /* NULL: missing */
     double x[QUANTITIES];
 } side;
 
@@ -57,8 +64,8 @@ static side read_side(const json_t *j, bool total)
 {
     side s = {.json = j};
     for (int q = 0; q < QUANTITIES; q++)
-        s.x[q] = number(json_object_get(j, total ? names[q].total_key
-                                                 : names[q].key));
+        s.x[q] = number(
+            json_object_get(j, total ? names[q].total_key : names[q].key));
     return s;
 }
 
@@ -242,10 +249,11 @@ static void add_columns(cfx_grid *g, const bool show[QUANTITIES])
                 return;
             }
             snprintf(key, 64, "%s_was", names[q].key);
-            cfx_grid_add_column(g, (cfx_grid_column){"was", key, false,
-                                                     30 - q});
-            cfx_grid_add_column(g, (cfx_grid_column){
-                names[q].title, names[q].key, false, 20 - q});
+            cfx_grid_add_column(g,
+                                (cfx_grid_column){"was", key, false, 30 - q});
+            cfx_grid_add_column(g,
+                                (cfx_grid_column){names[q].title, names[q].key,
+                                                  false, 20 - q});
         }
     cfx_grid_add_column(g, (cfx_grid_column){"change", "change", false, 0});
 }
@@ -316,8 +324,7 @@ static const char *text_of(const json_t *doc, const char *a, const char *b)
 
 static pair total_of(const comparing *c)
 {
-    return (pair){"total",
-                  read_side(json_object_get(c->now, "total"), true),
+    return (pair){"total", read_side(json_object_get(c->now, "total"), true),
                   read_side(json_object_get(c->was, "total"), true)};
 }
 
@@ -381,11 +388,10 @@ static bool put_text(cfx_buf *b, const comparing *c,
     if (fn == cfx_grid_put_csv)
         return put_csv(b, c, view);
     const char *between = fn == cfx_grid_put_markdown ? "\n\n" : "\n";
-    cfx_buf_printf(b, "now  %s on %s%swas  %s on %s\n\n",
-                   text_of(c->now, "model", NULL),
-                   text_of(c->now, "machine", "name"), between,
-                   text_of(c->was, "model", NULL),
-                   text_of(c->was, "machine", "name"));
+    cfx_buf_printf(
+        b, "now  %s on %s%swas  %s on %s\n\n", text_of(c->now, "model", NULL),
+        text_of(c->now, "machine", "name"), between,
+        text_of(c->was, "model", NULL), text_of(c->was, "machine", "name"));
     bool ok = put_pairs(b, c, view, fn);
     cfx_buf_putc(b, '\n');
     return put_totals(b, c, fn) && ok;
@@ -400,9 +406,10 @@ static bool set(json_t *to, const char *key, json_t *v)
 
 static json_t *real_or_null(double x)
 {
-    return isnan(x)                                 ? json_null()
+    return isnan(x) ? json_null()
            : x == floor(x) && fabs(x) < 9007199254740992.0
-               ? json_integer((json_int_t)x) : json_real(x);
+               ? json_integer((json_int_t)x)
+               : json_real(x);
 }
 
 /* Return a number, an expression, or null. */
@@ -454,17 +461,17 @@ static cfx_status write_json(cfx_sink to, const comparing *c, cfx_error *err)
     json_t *machine_now = json_object_get(c->now, "machine");
     json_t *machine_was = json_object_get(c->was, "machine");
     bool ok = j && set(j, "schema", json_string("cfx.roofline.compared/1"));
-    ok = ok && set(j, "model", json_pack("{s:O?, s:O?}", "was",
-                                         json_object_get(c->was, "model"),
-                                         "now",
-                                         json_object_get(c->now, "model")));
+    ok = ok &&
+         set(j, "model",
+             json_pack("{s:O?, s:O?}", "was", json_object_get(c->was, "model"),
+                       "now", json_object_get(c->now, "model")));
     ok = ok && set(j, "machine",
                    json_pack("{s:O?, s:O?}", "was",
                              json_object_get(machine_was, "name"), "now",
                              json_object_get(machine_now, "name")));
     ok = ok && set(j, "nodes", json_pairs(c)) &&
-         set(j, "total", json_pair(&t, total_differs(&t) ? "changed" : "same",
-                                  true));
+         set(j, "total",
+             json_pair(&t, total_differs(&t) ? "changed" : "same", true));
     if (!ok) {
         json_decref(j);
         j = NULL;
@@ -483,8 +490,10 @@ static cfx_status check_quantities(const json_t *in, const char *name,
         const json_t *v = json_object_get(in, key);
         if (v && !json_is_null(v) && !json_is_string(v) &&
             !(json_is_number(v) && json_number_value(v) >= 0))
-            return cfx_fail(err, CFX_EINVAL, "%s: '%s' is not a number of at "
-                            "least 0", name, key);
+            return cfx_fail(err, CFX_EINVAL,
+                            "%s: '%s' is not a number of at "
+                            "least 0",
+                            name, key);
     }
     return CFX_OK;
 }
@@ -506,8 +515,10 @@ static cfx_status check_nodes(const json_t *nodes, cfx_error *err)
     for (size_t i = 0; i < json_array_size(nodes) && !st; i++) {
         const json_t *n = json_array_get(nodes, i);
         if (!json_is_object(n))
-            return cfx_fail(err, CFX_EINVAL, "item %zu of 'nodes' is not an "
-                            "object", i);
+            return cfx_fail(err, CFX_EINVAL,
+                            "item %zu of 'nodes' is not an "
+                            "object",
+                            i);
         if (!*name_of(n))
             return cfx_fail(err, CFX_EINVAL, "item %zu of 'nodes' has no name",
                             i);
@@ -520,18 +531,22 @@ static cfx_status check_document(const json_t *was, cfx_error *err)
 {
     const char *schema = json_string_value(json_object_get(was, "schema"));
     if (!schema)
-        return cfx_fail(err, CFX_EINVAL, "not a document of the schema "
+        return cfx_fail(err, CFX_EINVAL,
+                        "not a document of the schema "
                         "\"cfx.roofline/1\"");
     if (strcmp(schema, "cfx.roofline/1"))
-        return cfx_fail(err, CFX_EINVAL, "the document's schema is \"%s\", not "
-                        "\"cfx.roofline/1\"", schema);
+        return cfx_fail(err, CFX_EINVAL,
+                        "the document's schema is \"%s\", not "
+                        "\"cfx.roofline/1\"",
+                        schema);
     cfx_status st = check_object(was, "machine", err);
     if (!st)
         st = check_object(was, "total", err);
     if (!st)
         st = check_nodes(json_object_get(was, "nodes"), err);
-    return st ? st : check_quantities(json_object_get(was, "total"), "total",
-                                      true, err);
+    return st ? st
+              : check_quantities(json_object_get(was, "total"), "total", true,
+                                 err);
 }
 
 static cfx_status compare(cfx_sink to, const cfx_roofline *r,
@@ -558,8 +573,7 @@ static cfx_status compare(cfx_sink to, const cfx_roofline *r,
 }
 
 cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
-                                const cfx_roofline *was,
-                                const char *was_model,
+                                const cfx_roofline *was, const char *was_model,
                                 cfx_roofline_format format,
                                 const cfx_roofline_view *view, cfx_error *err)
 {

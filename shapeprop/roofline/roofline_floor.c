@@ -15,18 +15,18 @@
 
 /* Freed memory. */
 typedef struct spare {
-    size_t time;            /* of its last use */
+    size_t time; /* of its last use */
     int64_t bytes;
 } spare;
 
 /* Bytes by time of last use, as a Fenwick tree of sums. */
 typedef struct stack {
     int64_t *sum;
-    size_t len;             /* number of times */
+    size_t len; /* number of times */
     size_t now;
-    size_t *last;           /* by block: its time, 0: not in the stack */
-    int64_t *held;          /* by block: its bytes in the stack */
-    spare *spare;           /* the last one is taken first */
+    size_t *last;  /* by block: its time, 0: not in the stack */
+    int64_t *held; /* by block: its bytes in the stack */
+    spare *spare;  /* the last one is taken first */
     size_t nspare;
 } stack;
 
@@ -89,7 +89,7 @@ typedef struct finding {
     cfx_symbol_fn *value;
     void *user;
     stack stack;
-    int64_t *bytes;         /* by block; negative: not known */
+    int64_t *bytes; /* by block; negative: not known */
     cfx_roofline_floor *floor;
 } finding;
 
@@ -306,8 +306,8 @@ cfx_status cfx_flow__find_floors(cfx_roofline_floor *floor, const cfx_flow *f,
                                  cfx_symbol_fn *value, void *user,
                                  cfx_error *err)
 {
-    finding g = {.f = f, .rates = rates, .value = value, .user = user,
-                 .floor = floor};
+    finding g = {
+        .f = f, .rates = rates, .value = value, .user = user, .floor = floor};
     size_t nblocks = f->plan->nblocks;
     size_t size = (nblocks + 1) * sizeof(*g.bytes);
     bool ok = make_stack(&g.stack, f) && (g.bytes = cfx_alloc(f->ctx, size));

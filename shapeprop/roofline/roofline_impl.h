@@ -14,7 +14,7 @@
 typedef struct cfx_flow_row {
     const cfx_memory_part *value; /* blocks of its value */
     size_t nvalue;
-    size_t first, count;          /* range of its reads */
+    size_t first, count; /* range of its reads */
 } cfx_flow_row;
 
 /* Reads and writes of memory blocks by all rows: flow.c. */
@@ -25,9 +25,9 @@ typedef struct cfx_flow {
     const cfx_memory_plan *plan;
     size_t nrows, nreadings, reading_cap;
     cfx_flow_row *row;
-    uint32_t *end;                /* by block: the last row that uses it */
+    uint32_t *end; /* by block: the last row that uses it */
     cfx_memory_part *reading;
-    cfx_map weights;              /* block of a tensor */
+    cfx_map weights; /* block of a tensor */
 } cfx_flow;
 
 /* The costs and the plan, of the same run, are borrowed. */

@@ -94,8 +94,8 @@ static void put_floor(cfx_json_object *o, const cfx_roofline *r,
     bool known = r->rates && f->bound != CFX_BOUND_UNKNOWN;
     put_real(o, "intensity", intensity(n));
     put_text(o, "bound", known ? cfx_bound_names[f->bound] : NULL);
-    put_text(o, "level", known && f->level >= 0 ? r->rates->level[f->level].name
-                                                : NULL);
+    put_text(o, "level",
+             known && f->level >= 0 ? r->rates->level[f->level].name : NULL);
     put_real(o, "ridge", known && f->ridge > 0 ? f->ridge : -1);
     put_real(o, "floor_seconds", known ? f->seconds : -1);
     put_real(o, "seconds", r->runs ? n->seconds : -1);
@@ -114,12 +114,13 @@ static cfx_json_object node(const cfx_roofline *r, size_t i)
     put_text(&o, "operator", cfx_cost_operator(g, r->gm));
     put_text(&o, "module_path", path_of(r, i));
     put(&o, "value", cfx_json_value(n->cost->value));
-    put_text(&o, "dtype", n->cost->calls
-                              ? cfx_dtypes[n->cost->dtype].name : NULL);
+    put_text(&o, "dtype",
+             n->cost->calls ? cfx_dtypes[n->cost->dtype].name : NULL);
     put_cost(&o, r->env, &n->cost->cost);
-    put_text(&o, "algorithm", !n->cost->calls        ? NULL
-                              : n->cost->algorithm ? n->cost->algorithm
-                                                   : "direct");
+    put_text(&o, "algorithm",
+             !n->cost->calls      ? NULL
+             : n->cost->algorithm ? n->cost->algorithm
+                                  : "direct");
     put_floor(&o, r, n);
     put_dim(&o, "live_bytes", n->live_bytes);
     return o;
@@ -195,8 +196,10 @@ static cfx_json_object total(const cfx_roofline *r)
     put_real(&o, "floor_seconds", r->rates ? r->total.floor : -1);
     put_real(&o, "seconds", r->runs ? r->run_seconds : -1);
     put_real(&o, "nodes_seconds", r->runs ? r->total.seconds : -1);
-    put_real(&o, "efficiency", r->runs && r->rates && r->run_seconds > 0
-                                   ? r->total.floor / r->run_seconds : -1);
+    put_real(&o, "efficiency",
+             r->runs && r->rates && r->run_seconds > 0
+                 ? r->total.floor / r->run_seconds
+                 : -1);
     return o;
 }
 
@@ -221,8 +224,9 @@ static json_t *crossovers(const cfx_roofline *r)
 /* Counts are whole numbers; a negative one is unknown. */
 static void put_whole(cfx_json_object *o, const char *key, double x)
 {
-    put_dim(o, key, x < 0 || x > (double)CFX_DIM_MAX
-                        ? CFX_DIM_BAD : cfx_dim_int((int64_t)x));
+    put_dim(o, key,
+            x < 0 || x > (double)CFX_DIM_MAX ? CFX_DIM_BAD
+                                             : cfx_dim_int((int64_t)x));
 }
 
 static json_t *sweep(const cfx_roofline *r)

@@ -14,9 +14,9 @@ enum { WARM_UP = 2, LEAST_RUNS = 5, MOST_RUNS = 100 };
 
 typedef struct timing {
     cfx_interp base;
-    uint32_t *row_of;       /* by node id */
-    double *seconds;        /* of the current run, by row */
-    double clock;           /* seconds to read the clock */
+    uint32_t *row_of; /* by node id */
+    double *seconds;  /* of the current run, by row */
+    double clock;     /* seconds to read the clock */
 } timing;
 
 static double now(void)
@@ -122,9 +122,10 @@ static cfx_status run_all(timing *t, samples *s, const cfx_value *inputs,
     if (st)
         return st;
     double fit = whole > 0 ? 1 / whole : MOST_RUNS;
-    s->runs = runs             ? runs
+    s->runs = runs               ? runs
               : fit < LEAST_RUNS ? LEAST_RUNS
-              : fit > MOST_RUNS  ? MOST_RUNS : (int)fit;
+              : fit > MOST_RUNS  ? MOST_RUNS
+                                 : (int)fit;
     s->size = (r->nnodes + 1) * (size_t)s->runs * sizeof(double);
     s->s = cfx_alloc(r->ctx, s->size);
     if (!s->s)
@@ -148,9 +149,9 @@ cfx_status cfx_roofline_measure(cfx_roofline *r, const cfx_value *inputs,
     timing t = {.row_of = self->row_of, .clock = clock_seconds()};
     samples s = {.r = r};
     t.seconds = cfx_calloc(r->ctx, r->nnodes + 1, sizeof(double));
-    cfx_status st = t.seconds ? cfx_interp_init(&t.base, &timing_class, r->gm,
-                                                err)
-                              : cfx_no_memory(err);
+    cfx_status st = t.seconds
+                        ? cfx_interp_init(&t.base, &timing_class, r->gm, err)
+                        : cfx_no_memory(err);
     if (!st)
         st = run_all(&t, &s, inputs, ninputs, runs, progress, user, err);
     if (!st)

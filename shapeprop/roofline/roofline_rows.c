@@ -14,12 +14,19 @@ static cfx_table_row node_row(const cfx_roofline *r, size_t i)
     cfx_dim zero = cfx_dim_int(0);
     cfx_table_row row = {
         .name = n->cost->node->name,
-        .type = cfx_cost_operator(n->cost->node, r->gm), .nodes = 1,
-        .cost = &n->cost->cost, .flops = n->flops, .bytes = n->bytes,
-        .parameters = zero, .parameter_bytes = zero,
+        .type = cfx_cost_operator(n->cost->node, r->gm),
+        .nodes = 1,
+        .cost = &n->cost->cost,
+        .flops = n->flops,
+        .bytes = n->bytes,
+        .parameters = zero,
+        .parameter_bytes = zero,
         .floor = n->floor.bound == CFX_BOUND_UNKNOWN ? -1 : n->floor.seconds,
-        .seconds = n->seconds, .share = cfx_roofline_share(r, n),
-        .computing = -1, .live = n->live_bytes, .node = n};
+        .seconds = n->seconds,
+        .share = cfx_roofline_share(r, n),
+        .computing = -1,
+        .live = n->live_bytes,
+        .node = n};
     for (size_t k = 0; k < n->cost->nweights; k++) {
         cfx_cost_sum sum = cfx_cost__no_sum();
         cfx_cost__add_tensor(r->env, &sum, &n->cost->weight[k]);
@@ -42,14 +49,18 @@ static double share_of(const cfx_roofline *r, const cfx_roofline_sum *s)
 static cfx_table_row sum_row(const cfx_roofline *r, const cfx_roofline_sum *s,
                              const char *name)
 {
-    return (cfx_table_row){
-        .name = name, .nodes = s->cost.nodes, .cost = &s->cost.cost,
-        .flops = cfx_cost_flops(r->env, &s->cost.cost),
-        .bytes = cfx_cost_bytes(r->env, &s->cost.cost),
-        .parameters = s->cost.parameters,
-        .parameter_bytes = s->cost.parameter_bytes,
-        .floor = s->floor, .seconds = s->seconds, .share = share_of(r, s),
-        .computing = -1, .live = CFX_DIM_BAD};
+    return (cfx_table_row){.name = name,
+                           .nodes = s->cost.nodes,
+                           .cost = &s->cost.cost,
+                           .flops = cfx_cost_flops(r->env, &s->cost.cost),
+                           .bytes = cfx_cost_bytes(r->env, &s->cost.cost),
+                           .parameters = s->cost.parameters,
+                           .parameter_bytes = s->cost.parameter_bytes,
+                           .floor = s->floor,
+                           .seconds = s->seconds,
+                           .share = share_of(r, s),
+                           .computing = -1,
+                           .live = CFX_DIM_BAD};
 }
 
 static void add_row(cfx_table *t, cfx_table_row row)
@@ -89,19 +100,25 @@ static bool add_point(cfx_table *t, const cfx_roofline_point *p)
     cfx_cost *cost = cfx_arena_alloc(&t->arena, sizeof(*cost));
     if (!kept || !cost)
         return false;
-    *cost = (cfx_cost){.macs = count(p->macs), .ops = CFX_DIM_BAD,
+    *cost = (cfx_cost){.macs = count(p->macs),
+                       .ops = CFX_DIM_BAD,
                        .transcendental = CFX_DIM_BAD,
                        .bytes_read = CFX_DIM_BAD,
                        .bytes_written = CFX_DIM_BAD};
     add_row(t, (cfx_table_row){
-        .name = kept, .nodes = t->r->nnodes, .cost = cost,
-        .flops = count(p->flops), .bytes = count(p->bytes),
-        .parameters = t->r->total.cost.parameters,
-        .parameter_bytes = t->r->total.cost.parameter_bytes,
-        .floor = p->floor, .share = -1,
-        .computing = p->floor > 0
-                         ? p->floor_of[CFX_BOUND_COMPUTE] / p->floor : -1,
-        .live = count(p->peak_bytes)});
+                   .name = kept,
+                   .nodes = t->r->nnodes,
+                   .cost = cost,
+                   .flops = count(p->flops),
+                   .bytes = count(p->bytes),
+                   .parameters = t->r->total.cost.parameters,
+                   .parameter_bytes = t->r->total.cost.parameter_bytes,
+                   .floor = p->floor,
+                   .share = -1,
+                   .computing = p->floor > 0
+                                    ? p->floor_of[CFX_BOUND_COMPUTE] / p->floor
+                                    : -1,
+                   .live = count(p->peak_bytes)});
     return true;
 }
 
@@ -121,21 +138,18 @@ static bool add_rows(cfx_table *t)
         for (size_t i = 0; i < r->nnodes; i++)
             add_row(t, node_row(r, i));
         break;
-    case CFX_BY_MODULE:
-        add_modules(t);
-        break;
+    case CFX_BY_MODULE: add_modules(t); break;
     case CFX_BY_OPERATOR:
         for (size_t i = 0; i < r->operators.n; i++)
-            add_row(t, sum_row(r, &r->operator_sum[i],
-                               r->operators.group[i].key));
+            add_row(
+                t, sum_row(r, &r->operator_sum[i], r->operators.group[i].key));
         break;
     case CFX_BY_BOUND:
         for (int i = 0; i < CFX_NBOUNDS; i++)
             if (r->bound_sum[i].cost.nodes)
                 add_row(t, sum_row(r, &r->bound_sum[i], cfx_bound_names[i]));
         break;
-    case CFX_BY_POINT:
-        return add_points(t);
+    case CFX_BY_POINT: return add_points(t);
     }
     return true;
 }

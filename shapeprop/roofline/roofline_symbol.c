@@ -46,8 +46,10 @@ static cfx_status find_symbol(cfx_symbol *out, const cfx_roofline *r,
     if (symbol && !n)
         return cfx_fail(err, CFX_EINVAL, "there is no symbol '%s'", symbol);
     return n == 1 ? CFX_OK
-                  : cfx_fail(err, CFX_EINVAL, "crossovers are along one "
-                             "symbol, and there are %zu", n);
+                  : cfx_fail(err, CFX_EINVAL,
+                             "crossovers are along one "
+                             "symbol, and there are %zu",
+                             n);
 }
 
 /* ---- Crossovers ---- */
@@ -55,7 +57,7 @@ static cfx_status find_symbol(cfx_symbol *out, const cfx_roofline *r,
 typedef struct following {
     cfx_roofline *r;
     const char *symbol;
-    size_t size;            /* of the bounds of all rows */
+    size_t size;               /* of the bounds of all rows */
     cfx_roofline_floor *floor; /* scratch */
 } following;
 
@@ -85,8 +87,10 @@ static cfx_status add_crossovers(following *f, int64_t at, const uint8_t *a,
     cfx_status st = CFX_OK;
     for (size_t i = 0; i < f->r->nnodes && !st; i++)
         if (a[i] != b[i])
-            st = add_crossover(f, (cfx_crossover){i, at, (cfx_bound_by)a[i],
-                                             (cfx_bound_by)b[i]}, err);
+            st = add_crossover(
+                f,
+                (cfx_crossover){i, at, (cfx_bound_by)a[i], (cfx_bound_by)b[i]},
+                err);
     return st;
 }
 
@@ -193,7 +197,8 @@ cfx_status cfx_roofline_crossovers(cfx_roofline *r, const char *symbol,
         from = s.min > 1 ? s.min : 1;
     if (!to)
         to = s.max != CFX_DIM_NO_MAX ? s.max
-             : from < FOLLOW_UP_TO   ? FOLLOW_UP_TO : from;
+             : from < FOLLOW_UP_TO   ? FOLLOW_UP_TO
+                                     : from;
     return follow_range(r, s.name, from, to, err);
 }
 
@@ -233,15 +238,14 @@ static cfx_status read_guard(guard *g, cfx_shape_env *env, const char *text,
     left[n] = '\0';
     cfx_status st = cfx_dim_parse(&g->left, env, left, err);
     if (!st)
-        st = cfx_dim_parse(&g->right, env,
-                           at + strlen(relations[g->relation]), err);
+        st = cfx_dim_parse(&g->right, env, at + strlen(relations[g->relation]),
+                           err);
     *read = !st;
     return st == CFX_ENOMEM ? st : CFX_OK;
 }
 
 /* Release them, also on failure. */
-static cfx_status read_guards(guards *g, const cfx_roofline *r,
-                              cfx_error *err)
+static cfx_status read_guards(guards *g, const cfx_roofline *r, cfx_error *err)
 {
     bool read;
     *g = (guards){.cap = cfx_shape_env_guards(r->env)};
@@ -274,7 +278,8 @@ static bool guard_holds(const guard *g, setting *s)
         return true;
     return g->relation == 0   ? x == y
            : g->relation == 1 ? x != y
-           : g->relation == 2 ? x <= y : x < y;
+           : g->relation == 2 ? x <= y
+                              : x < y;
 }
 
 /* Return the first guard that a value violates, including the range of its
@@ -295,7 +300,8 @@ static double number(cfx_dim d, setting *s)
 {
     int64_t v;
     return cfx_dim_is_bad(d) || cfx_dim_eval(&v, d, value_of, s, NULL)
-               ? -1 : (double)v;
+               ? -1
+               : (double)v;
 }
 
 /* Evaluate the counts, which are known at every point. */
@@ -347,8 +353,8 @@ static size_t count_points(int64_t from, int64_t to, int64_t step,
                            int64_t factor)
 {
     size_t n = from <= to;
-    for (int64_t v = from; n && n <= MOST_POINTS &&
-                           next_value(&v, to, step, factor);)
+    for (int64_t v = from;
+         n && n <= MOST_POINTS && next_value(&v, to, step, factor);)
         n++;
     return n;
 }
@@ -379,7 +385,7 @@ typedef struct sweeping {
     cfx_roofline *r;
     cfx_symbol symbol;
     int64_t from, to, step, factor;
-    size_t all;             /* number of values, including excluded ones */
+    size_t all;                /* number of values, including excluded ones */
     cfx_roofline_floor *floor; /* scratch */
 } sweeping;
 
@@ -404,12 +410,16 @@ static cfx_status sweep_all(sweeping *s, const guards *g, cfx_error *err)
     }
     r->npoints = st ? 0 : n;
     if (!st && !n)
-        return cfx_fail(err, CFX_EINVAL, "%s=%lld violates %s, and so do all "
-                        "others", s->symbol.name, (long long)broken, first);
+        return cfx_fail(err, CFX_EINVAL,
+                        "%s=%lld violates %s, and so do all "
+                        "others",
+                        s->symbol.name, (long long)broken, first);
     if (!st && first)
-        cfx_message(r->ctx, CFX_NOTE, "%zu of %zu values of %s are left out: "
-                    "%s=%lld violates %s", s->all - n, s->all, s->symbol.name,
-                    s->symbol.name, (long long)broken, first);
+        cfx_message(r->ctx, CFX_NOTE,
+                    "%zu of %zu values of %s are left out: "
+                    "%s=%lld violates %s",
+                    s->all - n, s->all, s->symbol.name, s->symbol.name,
+                    (long long)broken, first);
     return st;
 }
 
@@ -424,8 +434,8 @@ cfx_status cfx_roofline_sweep(cfx_roofline *r, const char *symbol,
                               int64_t from, int64_t to, int64_t step,
                               int64_t factor, cfx_error *err)
 {
-    sweeping s = {.r = r, .from = from, .to = to, .step = step,
-                  .factor = factor};
+    sweeping s = {
+        .r = r, .from = from, .to = to, .step = step, .factor = factor};
     size_t size = (r->nnodes + 1) * sizeof(cfx_roofline_floor);
     cfx_status st = find_symbol(&s.symbol, r, symbol, err);
     if (!st)
@@ -444,8 +454,7 @@ cfx_status cfx_roofline_sweep(cfx_roofline *r, const char *symbol,
     guards g;
     st = read_guards(&g, r, err);
     if (!st)
-        st = s.floor && r->point ? sweep_all(&s, &g, err)
-                                 : cfx_no_memory(err);
+        st = s.floor && r->point ? sweep_all(&s, &g, err) : cfx_no_memory(err);
     release_guards(&g, r);
     cfx_free(r->ctx, s.floor, size);
     if (st)

@@ -15,7 +15,7 @@ typedef struct cfx_table_row {
     const cfx_cost *cost;
     cfx_dim flops, bytes, parameters, parameter_bytes;
     double floor, seconds, share;
-    double computing;       /* fraction of the floor that is compute-bound */
+    double computing; /* fraction of the floor that is compute-bound */
     cfx_dim live;
     const cfx_roofline_node *node; /* NULL: a sum */
     size_t order;
@@ -24,30 +24,30 @@ typedef struct cfx_table_row {
 typedef enum cfx_cell_kind {
     CFX_CELL_NONE,
     CFX_CELL_TEXT,
-    CFX_CELL_WHOLE,         /* dim: number of rows, in full */
-    CFX_CELL_COUNT,         /* dim: number of operations or elements */
-    CFX_CELL_BYTES,         /* dim */
-    CFX_CELL_NUMBER,        /* x, as in the following: a plain number */
+    CFX_CELL_WHOLE,  /* dim: number of rows, in full */
+    CFX_CELL_COUNT,  /* dim: number of operations or elements */
+    CFX_CELL_BYTES,  /* dim */
+    CFX_CELL_NUMBER, /* x, as in the following: a plain number */
     CFX_CELL_SECONDS,
-    CFX_CELL_FLOPS,         /* per second */
-    CFX_CELL_BANDWIDTH,     /* bytes per second */
-    CFX_CELL_FRACTION       /* shown in percent */
+    CFX_CELL_FLOPS,     /* per second */
+    CFX_CELL_BANDWIDTH, /* bytes per second */
+    CFX_CELL_FRACTION   /* shown in percent */
 } cfx_cell_kind;
 
 typedef struct cfx_cell {
     cfx_cell_kind kind;
     cfx_dim dim;
     double x;
-    int indent;             /* for text output */
+    int indent; /* for text output */
     char text[480];
 } cfx_cell;
 
 typedef struct cfx_column {
-    const char *name;       /* as users select it */
-    const char *key;        /* in CSV, with its unit */
-    const char *title;      /* of tables */
+    const char *name;  /* as users select it */
+    const char *key;   /* in CSV, with its unit */
+    const char *title; /* of tables */
     bool text;
-    int rank;               /* columns with higher ranks are dropped first if
+    int rank; /* columns with higher ranks are dropped first if
                                the table is too wide; 0: never */
     void (*get)(const cfx_roofline *r, const cfx_table_row *row,
                 cfx_cell *cell);
@@ -73,12 +73,12 @@ typedef struct cfx_table {
     cfx_table_row *row;
     size_t ncolumns;
     const cfx_column *column[64];
-    cfx_arena arena;        /* names and costs of points */
+    cfx_arena arena; /* names and costs of points */
 } cfx_table;
 
 cfx_status cfx_table__make(cfx_table *t, const cfx_roofline *r,
-                           const cfx_roofline_view *view,
-                           const char *columns, cfx_error *err);
+                           const cfx_roofline_view *view, const char *columns,
+                           cfx_error *err);
 void cfx_table__release(cfx_table *t);
 
 /* Write the buffer to the sink, unless something failed, and release it. */

@@ -11,8 +11,8 @@ typedef void put_fn(cfx_buf *b, const cfx_grid *g, int width);
 /* The name column is titled after what the rows are. */
 static const char *title_of(const cfx_table *t, const cfx_column *c)
 {
-    static const char *const titles[] = {"name", "module", "operator",
-                                         "bound", "at"};
+    static const char *const titles[] = {"name", "module", "operator", "bound",
+                                         "at"};
     return strcmp(c->name, "name") ? c->title : titles[t->view->by];
 }
 
@@ -20,9 +20,9 @@ static bool make_grid(cfx_grid *g, const cfx_table *t, bool plain)
 {
     char text[512];
     for (size_t c = 0; c < t->ncolumns; c++)
-        cfx_grid_add_column(g, (cfx_grid_column){
-            title_of(t, t->column[c]), t->column[c]->key, t->column[c]->text,
-            t->column[c]->rank});
+        cfx_grid_add_column(
+            g, (cfx_grid_column){title_of(t, t->column[c]), t->column[c]->key,
+                                 t->column[c]->text, t->column[c]->rank});
     for (size_t i = 0; i < t->nrows * t->ncolumns; i++) {
         cfx_cell cell = {.kind = CFX_CELL_NONE};
         t->column[i % t->ncolumns]->get(t->r, &t->row[i / t->ncolumns], &cell);

@@ -29,8 +29,7 @@ static void put_levels(cfx_buf *b, const cfx_machine_rates *r)
         cfx_cell__human(&c, ridge, sizeof(ridge));
         cfx_buf_printf(b, "%s%s%s%s %s, ridge %s\n",
                        i ? "          " : "levels    ", l->name,
-                       cache ? " " : "", cache ? bytes : "",
-                       rate, ridge);
+                       cache ? " " : "", cache ? bytes : "", rate, ridge);
     }
 }
 
@@ -87,13 +86,13 @@ void cfx_roofline__put_crossovers(cfx_buf *b, const cfx_roofline *r)
 {
     for (size_t i = 0; i < r->ncrossovers; i++) {
         const cfx_crossover *t = &r->crossover[i];
-        bool more = i + 1 < r->ncrossovers && r->crossover[i + 1].row == t->row;
+        bool more = i + 1 < r->ncrossovers &&
+                    r->crossover[i + 1].row == t->row;
         if (!i)
             cfx_buf_putc(b, '\n');
         cfx_buf_printf(b, "%s is %s-bound for %s >= %lld",
                        r->node[t->row].cost->node->name,
-                       cfx_bound_names[t->after], r->symbol,
-                       (long long)t->at);
+                       cfx_bound_names[t->after], r->symbol, (long long)t->at);
         for (; more; more = i + 1 < r->ncrossovers &&
                             r->crossover[i + 1].row == t->row) {
             t = &r->crossover[++i];

@@ -10,8 +10,8 @@
 typedef struct tracing {
     const cfx_roofline *r;
     json_t *events;
-    double at;              /* microseconds */
-    int64_t open[64];       /* open groups, outermost first */
+    double at;        /* microseconds */
+    int64_t open[64]; /* open groups, outermost first */
     int depth;
 } tracing;
 
@@ -133,8 +133,9 @@ static void add_node(tracing *t, size_t i)
     }
     if (cfx_dim_is_int(n->live_bytes)) {
         e = event(t, "live bytes", "C", NODES);
-        add(t, with(e, "args", json_pack(
-            "{s:I}", "bytes", (json_int_t)cfx_dim_value(n->live_bytes))));
+        add(t, with(e, "args",
+                    json_pack("{s:I}", "bytes",
+                              (json_int_t)cfx_dim_value(n->live_bytes))));
     }
     t->at += length;
 }
@@ -146,9 +147,9 @@ cfx_status cfx_roofline_print_trace(cfx_sink to, const cfx_roofline *r,
     tracing t = {.r = r, .events = json_array()};
     (void)view;
     if (!r->known)
-        return json_decref(t.events),
-               cfx_fail(err, CFX_EINVAL, "a trace has times, which need "
-                        "extents that are numbers");
+        return json_decref(t.events), cfx_fail(err, CFX_EINVAL,
+                                               "a trace has times, which need "
+                                               "extents that are numbers");
     name_thread(&t, r->runs ? "measured" : "floors", NODES);
     if (r->runs && r->rates)
         name_thread(&t, "floors", FLOORS);

@@ -25,7 +25,10 @@ static bool set(json_t *to, const char *key, json_t *v)
     return !json_object_set_new(to, key, v);
 }
 
-static json_t *text(const char *s) { return cfx_json_text(s, strlen(s)); }
+static json_t *text(const char *s)
+{
+    return cfx_json_text(s, strlen(s));
+}
 
 static json_t *row(const cfx_shape_row *r)
 {

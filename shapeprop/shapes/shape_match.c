@@ -103,8 +103,7 @@ static cfx_status match_dim(cfx_shape_match *m, cfx_dim have, cfx_dim want,
     *same = false;
     if (is_bound(m, want)) {
         want = cfx_dim_subst(m->env, want, extent_of, m);
-        *same = !cfx_dim_is_bad(want) &&
-                cfx_dim_known_eq(m->env, have, want);
+        *same = !cfx_dim_is_bad(want) && cfx_dim_known_eq(m->env, have, want);
     } else if (name) {
         *same = true;
         return bind(m, want, have);

@@ -67,8 +67,7 @@ static const char *type_name(const cfx_interp *it, const cfx_node *n,
     case CFX_TENSOR:
         return is_parameter(it, n) ? "torch.nn.parameter.Parameter"
                                    : "torch.Tensor";
-    case CFX_TUPLE:
-        return v.u.seq->type ? v.u.seq->type->name : "tuple";
+    case CFX_TUPLE: return v.u.seq->type ? v.u.seq->type->name : "tuple";
     case CFX_NONE: return "NoneType";
     case CFX_SYMINT: return "int";
     case CFX_DTYPE: return "torch.dtype";
@@ -123,7 +122,10 @@ static cfx_status append(void *user, const char *s, size_t n)
     return CFX_OK;
 }
 
-static void add(text *t, const char *s) { append(t, s, strlen(s)); }
+static void add(text *t, const char *s)
+{
+    append(t, s, strlen(s));
+}
 
 static bool has_extents(void *user, cfx_value v)
 {
@@ -190,8 +192,8 @@ static cfx_status shape_prop_placeholder(cfx_interp *it, const cfx_call *call,
         *out = given;
         return st;
     }
-    st = cfx_value_map(out, cfx_module_context(it->module), given,
-                       extract, &x, it->err);
+    st = cfx_value_map(out, cfx_module_context(it->module), given, extract, &x,
+                       it->err);
     cfx_value_unref(given);
     return st;
 }
@@ -272,8 +274,8 @@ cfx_status cfx_shape_prop_init(cfx_shape_prop *p, const cfx_interp_class *cls,
     cfx_shape_prop_options o = {.size = sizeof(o)};
     cfx_status st = CFX_OK;
     if (options)
-        memcpy(&o, options, options->size < sizeof(o) ? options->size
-                                                      : sizeof(o));
+        memcpy(&o, options,
+               options->size < sizeof(o) ? options->size : sizeof(o));
     p->env = o.env;
     p->real = o.real;
     p->no_meta = o.no_meta;
@@ -286,7 +288,8 @@ cfx_status cfx_shape_prop_init(cfx_shape_prop *p, const cfx_interp_class *cls,
         cfx_shape_scope_init(&p->scope, NULL, ctx, p->env);
         o.scope = &p->scope.base;
     }
-    const cfx_interp_options io = {.size = sizeof(io), .graph = o.graph,
+    const cfx_interp_options io = {.size = sizeof(io),
+                                   .graph = o.graph,
                                    .scope = o.scope,
                                    .keep_values = o.keep_values};
     st = cfx_interp_init_with(&p->base, cls ? cls : &cfx_shape_prop_class, gm,
@@ -327,7 +330,10 @@ cfx_status cfx_propagate_shapes(cfx_module *gm, cfx_shape_env *env,
 
 cfx_tensor_metadata cfx_tensor_metadata_of(const cfx_tensor *t)
 {
-    static const struct { int flag; cfx_memory_format format; } formats[] = {
+    static const struct {
+        int flag;
+        cfx_memory_format format;
+    } formats[] = {
         {CFX_TENSOR_CONTIGUOUS, CFX_CONTIGUOUS_FORMAT},
         {CFX_TENSOR_CHANNELS_LAST, CFX_CHANNELS_LAST},
         {CFX_TENSOR_CHANNELS_LAST_3D, CFX_CHANNELS_LAST_3D},

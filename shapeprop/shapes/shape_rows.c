@@ -49,8 +49,7 @@ static bool is_inside(const cfx_shape_rows *r, const cfx_node *n, int depth,
 {
     cfx_node_path path = r->path[n->id];
     *len = cut(path, depth);
-    if (!depth || !path.len || n->op == CFX_PLACEHOLDER ||
-        n->op == CFX_OUTPUT)
+    if (!depth || !path.len || n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT)
         return false;
     size_t names = 1;
     for (size_t i = 0; i < path.len; i++)
@@ -112,9 +111,10 @@ cfx_status cfx_shape_rows__make(cfx_shape_rows *r, const cfx_shape_prop *p,
     }
     for (size_t i = 0; i < r->n; i++)
         if (!r->row[i].value.kind)
-            return cfx_fail(err, CFX_EINVAL, "%.*s has no value: the walk must "
-                            "keep them", (int)r->row[i].name_len,
-                            r->row[i].name);
+            return cfx_fail(err, CFX_EINVAL,
+                            "%.*s has no value: the walk must "
+                            "keep them",
+                            (int)r->row[i].name_len, r->row[i].name);
     return CFX_OK;
 }
 

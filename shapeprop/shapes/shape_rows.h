@@ -10,12 +10,12 @@
 #include <jansson.h>
 
 typedef struct cfx_shape_row {
-    const char *name;    /* `name_len` bytes, without a NUL */
+    const char *name; /* `name_len` bytes, without a NUL */
     size_t name_len;
-    const char *op;      /* "module" for merged nodes */
-    const char *target;  /* for merged nodes the class */
+    const char *op;     /* "module" for merged nodes */
+    const char *target; /* for merged nodes the class */
     cfx_node_path path;
-    cfx_value value;     /* borrowed */
+    cfx_value value; /* borrowed */
 } cfx_shape_row;
 
 typedef struct cfx_shape_rows {

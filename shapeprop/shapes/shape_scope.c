@@ -131,10 +131,9 @@ static cfx_status without_data(void *user, cfx_value v, cfx_value *out)
         *out = cfx_value_ref(v);
         return CFX_OK;
     }
-    cfx_status st = cfx_tensor_meta(&t, s->base.ctx,
-                                    (cfx_dtype)v.u.tensor->dtype,
-                                    v.u.tensor->rank, v.u.tensor->shape,
-                                    v.u.tensor->stride, &s->base.error);
+    cfx_status st = cfx_tensor_meta(
+        &t, s->base.ctx, (cfx_dtype)v.u.tensor->dtype, v.u.tensor->rank,
+        v.u.tensor->shape, v.u.tensor->stride, &s->base.error);
     if (!st)
         *out = cfx_value_of_tensor(t);
     return st;

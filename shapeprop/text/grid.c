@@ -90,8 +90,8 @@ static void find_shrinkable(const cfx_grid *g, const layout *l, size_t *widest,
     for (size_t c = 0; c < g->ncolumns; c++) {
         if (l->empty[c])
             continue;
-        if (g->column[c].text && (*widest == g->ncolumns ||
-                                  l->width[c] > l->width[*widest]))
+        if (g->column[c].text &&
+            (*widest == g->ncolumns || l->width[c] > l->width[*widest]))
             *widest = c;
         if (g->column[c].rank && (*least == g->ncolumns ||
                                   g->column[c].rank > g->column[*least].rank))
@@ -106,7 +106,8 @@ static bool squeeze(const cfx_grid *g, layout *l, int over)
     find_shrinkable(g, l, &widest, &least);
     bool last = least == g->ncolumns;
     int spare = widest == g->ncolumns
-                    ? 0 : l->width[widest] - (last ? LEAST : 2 * LEAST);
+                    ? 0
+                    : l->width[widest] - (last ? LEAST : 2 * LEAST);
     if (spare > 0)
         l->width[widest] -= spare < over ? spare : over;
     else if (!last)

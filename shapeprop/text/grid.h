@@ -10,8 +10,8 @@ enum { CFX_GRID_COLUMNS = 64 };
 
 typedef struct cfx_grid_column {
     const char *title, *key; /* key: in CSV */
-    bool text;              /* left-aligned; numbers are right-aligned */
-    int rank;               /* columns with higher ranks are dropped first if
+    bool text;               /* left-aligned; numbers are right-aligned */
+    int rank;                /* columns with higher ranks are dropped first if
                                the table is too wide; 0: never */
 } cfx_grid_column;
 
@@ -20,8 +20,8 @@ typedef struct cfx_grid {
     size_t ncolumns;
     cfx_grid_column column[CFX_GRID_COLUMNS];
     size_t ncells, cap;
-    const char **cell;      /* row by row */
-    bool failed;            /* memory was lacking */
+    const char **cell; /* row by row */
+    bool failed;       /* memory was lacking */
 } cfx_grid;
 
 void cfx_grid_init(cfx_grid *g, cfx_context *ctx);

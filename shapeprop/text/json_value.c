@@ -134,19 +134,13 @@ static json_t *dict(const cfx_seq *s)
 json_t *cfx_json_value(cfx_value v)
 {
     switch ((cfx_kind)v.kind) {
-    case CFX_TENSOR:
-        return tensor(v.u.tensor);
+    case CFX_TENSOR: return tensor(v.u.tensor);
     case CFX_TUPLE:
-    case CFX_LIST:
-        return list(v.u.seq);
-    case CFX_DICT:
-        return dict(v.u.seq);
-    case CFX_INT:
-        return json_integer(v.u.i);
-    case CFX_SYMINT:
-        return cfx_json_dim(v.u.dim);
-    default:
-        return json_null();
+    case CFX_LIST: return list(v.u.seq);
+    case CFX_DICT: return dict(v.u.seq);
+    case CFX_INT: return json_integer(v.u.i);
+    case CFX_SYMINT: return cfx_json_dim(v.u.dim);
+    default: return json_null();
     }
 }
 

@@ -134,8 +134,8 @@ static bool fill_range(struct reader *r, cfx_tensor *t, const char *name)
         if (cfx_dtype_is_float(type))
             cfx_element_set_double(type, p, v);
         else
-            cfx_element_set_int(type, p, (int64_t)lo +
-                                (int64_t)(bits % (uint64_t)(hi - lo)));
+            cfx_element_set_int(
+                type, p, (int64_t)lo + (int64_t)(bits % (uint64_t)(hi - lo)));
     }
     return true;
 }
@@ -368,15 +368,21 @@ static cfx_value make_parts(struct reader *r, cfx_kind kind, cfx_value list)
     const cfx_value *item = list.u.seq->item;
     cfx_value part[] = {n > 1 ? item[0] : none, n > 1 ? item[1] : item[0],
                         n > 2 ? item[2] : step};
-    return cfx_scope_take(r->s, kind == CFX_COMPLEX
-                             ? cfx_seq_new(r->s->ctx, kind, n, item, NULL)
-                             : cfx_seq_new(r->s->ctx, kind, 3, part, NULL));
+    return cfx_scope_take(r->s,
+                          kind == CFX_COMPLEX
+                              ? cfx_seq_new(r->s->ctx, kind, n, item, NULL)
+                              : cfx_seq_new(r->s->ctx, kind, 3, part, NULL));
 }
 
 static bool read_named(struct reader *r, size_t n, cfx_value *out)
 {
-    static const struct { const char *name; cfx_kind kind; } call[] = {
-        {"slice", CFX_SLICE}, {"range", CFX_RANGE}, {"complex", CFX_COMPLEX},
+    static const struct {
+        const char *name;
+        cfx_kind kind;
+    } call[] = {
+        {"slice", CFX_SLICE},
+        {"range", CFX_RANGE},
+        {"complex", CFX_COMPLEX},
     };
     char name[64];
     bool comma;
@@ -406,8 +412,7 @@ static bool read_named(struct reader *r, size_t n, cfx_value *out)
         *out = cfx_ellipsis();
     else
         known = false;
-    if (!known &&
-        cfx_parse_value(out, r->s->ctx, r->at, n, NULL) == CFX_OK) {
+    if (!known && cfx_parse_value(out, r->s->ctx, r->at, n, NULL) == CFX_OK) {
         *out = cfx_scope_take(r->s, *out);
         known = out->kind != CFX_NAME;
     }
@@ -428,8 +433,8 @@ static bool read_string(struct reader *r, cfx_value *out)
     const char *end = memchr(r->at, quote, (size_t)(r->end - r->at));
     if (!end)
         return fail(r, "a quote is missing");
-    *out = cfx_scope_take(r->s, cfx_str_new(r->s->ctx, r->at,
-                                            (size_t)(end - r->at)));
+    *out = cfx_scope_take(
+        r->s, cfx_str_new(r->s->ctx, r->at, (size_t)(end - r->at)));
     r->at = end + 1;
     return true;
 }
@@ -442,8 +447,7 @@ static bool read_expression(struct reader *r, cfx_value *out)
     size_t n = strcspn(r->at, ",)]}");
     snprintf(text, sizeof(text), "%.*s", (int)n, r->at);
     if (!r->s->env || n >= sizeof(text) || !strpbrk(text, "*/+-") ||
-        strpbrk(text, "([{.'\"") ||
-        cfx_dim_parse(&d, r->s->env, text, NULL))
+        strpbrk(text, "([{.'\"") || cfx_dim_parse(&d, r->s->env, text, NULL))
         return false;
     r->at += n;
     *out = cfx_value_of_dim(d);
@@ -488,8 +492,8 @@ static bool read_args(struct reader *r)
         if (c->nargs == CASE_MAX_ARGS || c->nkwargs == CASE_MAX_ARGS)
             return fail(r, "too many arguments");
         if (keyword) {
-            c->kwargs[2 * c->nkwargs] =
-                cfx_scope_take(r->s, cfx_str_new(r->s->ctx, r->at, n));
+            c->kwargs[2 * c->nkwargs] = cfx_scope_take(
+                r->s, cfx_str_new(r->s->ctx, r->at, n));
             r->at += n + 1;
             if (!read_value(r, &c->kwargs[2 * c->nkwargs++ + 1]))
                 return false;
@@ -526,8 +530,12 @@ static bool make_module(struct reader *r)
 bool case_read(op_case *c, cfx_scope *s, const char *text, size_t len,
                char *why, size_t size)
 {
-    struct reader r = {.at = text, .end = text + len, .c = c, .s = s,
-                       .why = why, .why_size = size};
+    struct reader r = {.at = text,
+                       .end = text + len,
+                       .c = c,
+                       .s = s,
+                       .why = why,
+                       .why_size = size};
     *c = (op_case){.nargs = 0};
     *why = '\0';
     size_t n = word(&r);
@@ -566,14 +574,15 @@ cfx_value case_run(op_case *c, cfx_scope *s)
         return cfx_none();
     if (!c->module)
         return c->is_method
-                   ? cfx_call_method(s, c->target + 7,
-                       (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs})
-                   : cfx_call_function(s, c->target,
-                       (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs});
-    if (cfx_scope_call_module(s, c->module, NULL,
-                              (cfx_args){c->args, c->nargs, c->kwargs,
-                                         c->nkwargs},
-                              &out))
+                   ? cfx_call_method(
+                         s, c->target + 7,
+                         (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs})
+                   : cfx_call_function(
+                         s, c->target,
+                         (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs});
+    if (cfx_scope_call_module(
+            s, c->module, NULL,
+            (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, &out))
         return cfx_none();
     return cfx_scope_take(s, out);
 }

@@ -15,13 +15,14 @@ enum { CASE_MAX_ARGS = 32, CASE_MAX_TENSORS = 16 };
 typedef struct op_case {
     char target[128];
     bool is_method;
-    bool exact;               /* f16 and bf16 must be PyTorch's bits */
-    bool only_made;           /* a module that is not called */
+    bool exact;     /* f16 and bf16 must be PyTorch's bits */
+    bool only_made; /* a module that is not called */
     bool training;
-    cfx_module *module;       /* of a module case; else NULL */
-    struct op_case_args { cfx_value args[CASE_MAX_ARGS],
-                          kwargs[2 * CASE_MAX_ARGS];
-                          size_t nargs, nkwargs; } made; /* its constructor's */
+    cfx_module *module; /* of a module case; else NULL */
+    struct op_case_args {
+        cfx_value args[CASE_MAX_ARGS], kwargs[2 * CASE_MAX_ARGS];
+        size_t nargs, nkwargs;
+    } made; /* its constructor's */
     cfx_value args[CASE_MAX_ARGS], kwargs[2 * CASE_MAX_ARGS];
     size_t nargs, nkwargs;
     cfx_tensor *tensor[CASE_MAX_TENSORS]; /* arg0, arg1, ...; borrowed */

@@ -25,8 +25,10 @@ struct compare {
 
 static double tolerance(cfx_dtype t)
 {
-    return t == CFX_F64 ? 1e-7 : t == CFX_F16 ? 4e-3 : t == CFX_BF16 ? 3e-2
-                                                                    : 3e-5;
+    return t == CFX_F64    ? 1e-7
+           : t == CFX_F16  ? 4e-3
+           : t == CFX_BF16 ? 3e-2
+                           : 3e-5;
 }
 
 static void describe(const cfx_tensor *t, char *buf, size_t size)
@@ -120,8 +122,7 @@ static bool compare_literal(struct compare *c, cfx_context *ctx, cfx_value v)
     if (same)
         c->at += b.len;
     else
-        snprintf(c->why, c->why_size, "is %s, not %s", cfx_buf_str(&b),
-                 c->at);
+        snprintf(c->why, c->why_size, "is %s, not %s", cfx_buf_str(&b), c->at);
     cfx_buf_release(&b);
     return same;
 }
@@ -199,8 +200,8 @@ static bool compare_state(struct compare *c, const cfx_module *m)
 bool case_compare(cfx_scope *s, const op_case *oc, cfx_value result,
                   const char *golden, char *why, size_t size)
 {
-    struct compare c = {.at = golden, .exact = oc->exact, .why = why,
-                        .why_size = size};
+    struct compare c = {
+        .at = golden, .exact = oc->exact, .why = why, .why_size = size};
     *why = '\0';
     if (oc->only_made)
         return compare_repr(&c, oc->module);

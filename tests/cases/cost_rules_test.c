@@ -25,7 +25,8 @@
 #include "tests/cases/program.h"
 #include "tests/zoo/zoo.h"
 
-#define MARK "<!-- From here on written by tests/case_tests cost_rules --write. -->"
+#define MARK                                                                  \
+    "<!-- From here on written by tests/case_tests cost_rules --write. -->"
 
 enum { MAX_RULES = 512, CELL = 512 };
 
@@ -153,7 +154,8 @@ static const struct list {
     {"No arithmetic; all tensors are read, the results written", NULL, false},
     {"No arithmetic; only the results are written", cfx_cost_created, false},
     {"No arithmetic; the first tensor is read, the result written; nothing "
-     "where that is the tensor itself", cfx_cost_first, false},
+     "where that is the tensor itself",
+     cfx_cost_first, false},
     {"No operation for each element of the result: comparisons", cfx_cost_0_0,
      false},
     {"One operation for each element of the result", cfx_cost_1_0, false},
@@ -231,7 +233,8 @@ static int make(cfx_buf *b, const char *text)
     for (size_t n; text != end && *text; text += n) {
         n = strcspn(text, "\n") + 1;
         const char *quote = n > 4 && !memcmp(text, "| `", 3)
-                                ? memchr(text + 3, '`', n - 3) : NULL;
+                                ? memchr(text + 3, '`', n - 3)
+                                : NULL;
         if (quote) {
             add_row(b, text + 3, (size_t)(quote - text - 3));
             rows++;
@@ -261,8 +264,7 @@ static bool write_file(const char *path, const char *head, size_t nhead,
                        const char *tail)
 {
     FILE *f = fopen(path, "w");
-    bool ok = f && fwrite(head, 1, nhead, f) == nhead &&
-              fputs(tail, f) >= 0;
+    bool ok = f && fwrite(head, 1, nhead, f) == nhead && fputs(tail, f) >= 0;
 
     return f && !fclose(f) && ok;
 }

@@ -119,8 +119,8 @@ static char *next_line(char *p)
 }
 
 /* Run a case, which is on line `at` of the file, and write it anew. */
-static void run_case(struct run *r, const char *path, int at,
-                     const char *text, FILE *out)
+static void run_case(struct run *r, const char *path, int at, const char *text,
+                     FILE *out)
 {
     char *have = NULL, *copy = strdup(text);
     size_t size;

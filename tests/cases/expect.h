@@ -12,8 +12,11 @@
 #include <stdio.h>
 
 /* A line begins a case, begins text that is kept, or goes on with either. */
-typedef enum expect_line_kind { EXPECT_MORE, EXPECT_CASE, EXPECT_KEPT }
-    expect_line_kind;
+typedef enum expect_line_kind {
+    EXPECT_MORE,
+    EXPECT_CASE,
+    EXPECT_KEPT
+} expect_line_kind;
 typedef expect_line_kind expect_kind_fn(const char *line);
 
 /* Write the case anew. `text` are its lines, without those at its end that are

@@ -29,7 +29,7 @@ typedef struct script {
     model models[MAX_MODELS];
     size_t nmodels;
     cfx_graph *g;
-    const cfx_value *in;     /* arguments of the command */
+    const cfx_value *in; /* arguments of the command */
     size_t n;
 } script;
 
@@ -188,7 +188,8 @@ static cfx_status inserting_after(script *s)
 static cfx_status create(script *s)
 {
     const cfx_seq *args = items_at(s, 2), *kwargs = items_at(s, 3);
-    return put_node(cfx_graph_create_node(s->g, opcode_at(s, 0), text_at(s, 1),
+    return put_node(cfx_graph_create_node(
+        s->g, opcode_at(s, 0), text_at(s, 1),
         (cfx_args){args->item, args->len, kwargs->item, kwargs->len / 2},
         text_at(s, 4), text_at(s, 5), s->err));
 }
@@ -291,7 +292,8 @@ static cfx_status replace_all_uses_with(script *s)
 {
     cfx_node *n = node_at(s, 0), *with = node_at(s, 1);
     struct listing list = {items_at(s, 2), true};
-    cfx_replace_options o = {.size = sizeof(o), .changed = put_changed,
+    cfx_replace_options o = {.size = sizeof(o),
+                             .changed = put_changed,
                              .keep = s->n > 2 ? is_chosen : NULL,
                              .data = &list};
     if (!n || !with)
@@ -304,8 +306,8 @@ static cfx_status replace_all_uses_with(script *s)
 static cfx_status replace_input_with(script *s)
 {
     cfx_node *n = node_at(s, 0), *old = node_at(s, 1), *with = node_at(s, 2);
-    return n && old && with
-        ? cfx_node_replace_input_with(n, old, with, s->err) : s->err->code;
+    return n && old && with ? cfx_node_replace_input_with(n, old, with, s->err)
+                            : s->err->code;
 }
 
 static cfx_status set_args(script *s)
@@ -576,9 +578,9 @@ static cfx_status run_command(script *s, const struct command *c,
     s->in = args.u.seq->item;
     s->n = args.u.seq->len;
     st = s->n < c->nargs
-        ? cfx_fail(s->err, CFX_EINVAL, "%s takes %zu arguments", c->name,
-                   c->nargs)
-        : c->run(s);
+             ? cfx_fail(s->err, CFX_EINVAL, "%s takes %zu arguments", c->name,
+                        c->nargs)
+             : c->run(s);
     cfx_value_unref(args);
     return st;
 }

@@ -69,8 +69,8 @@ static void spread_fill(mutant_node *t)
 
 static int64_t some_extent(uint64_t *state)
 {
-    static const int64_t extent[] = {0, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7,
-                                     8, 9, 10, 12, 16};
+    static const int64_t extent[] = {0, 1, 1, 1, 2, 2, 3,  3,  4,
+                                     4, 5, 6, 7, 8, 9, 10, 12, 16};
     return extent[mutant_below(state, sizeof(extent) / sizeof(*extent))];
 }
 
@@ -230,18 +230,18 @@ static void change_strides(mutant *m, uint64_t *state)
     t->strided = true;
     int axis = (int)mutant_below(state, t->rank);
     switch (mutant_below(state, 8)) {
-    case 0: case 1: case 2:
-        transpose_memory(t, state);
-        break;
-    case 3: case 4:
-        channels_last(t);
-        break;
-    case 5: case 6:
-        t->gap[axis] = 2 + (int)mutant_below(state, 2);
-        break;
+    case 0:
+    case 1:
+    case 2: transpose_memory(t, state); break;
+    case 3:
+    case 4: channels_last(t); break;
+    case 5:
+    case 6: t->gap[axis] = 2 + (int)mutant_below(state, 2); break;
     default:
         t->gap[axis] = strchr(m->target, '_') &&
-                       m->target[strlen(m->target) - 1] == '_' ? 1 : 0;
+                               m->target[strlen(m->target) - 1] == '_'
+                           ? 1
+                           : 0;
         break;
     }
 }
@@ -288,7 +288,7 @@ static void set_dtype(mutant_node *t, const char *dtype)
 static void change_type(mutant *m, uint64_t *state)
 {
     static const char *const type[] = {"f32", "f64", "f16", "bf16", "f32",
-                                       "f64", "i64", "i32", "u8", "bool"};
+                                       "f64", "i64", "i32", "u8",   "bool"};
     char old[8];
     const mutant_node *t = pick(m, state, MUTANT_TENSOR);
     if (!t)
@@ -300,7 +300,8 @@ static void change_type(mutant *m, uint64_t *state)
     memcpy(old, t->dtype, sizeof(old));
     for (int k = 1; k < m->n; k++) {
         mutant_node *u = &m->node[k];
-        if (u->kind == MUTANT_TENSOR && (all ? !strcmp(u->dtype, old) : u == t))
+        if (u->kind == MUTANT_TENSOR &&
+            (all ? !strcmp(u->dtype, old) : u == t))
             set_dtype(u, new);
     }
 }
@@ -313,21 +314,11 @@ static void change_int(mutant *m, uint64_t *state)
     if (!v)
         return;
     switch (mutant_below(state, 6)) {
-    case 0:
-        v->i += v->i < INT64_MAX;
-        break;
-    case 1:
-        v->i -= v->i > INT64_MIN;
-        break;
-    case 2:
-        v->i = ~v->i;
-        break;
-    case 3:
-        v->i = mutant_below(state, 4) - 1;
-        break;
-    case 4:
-        v->i = mutant_below(state, 16) - 6;
-        break;
+    case 0: v->i += v->i < INT64_MAX; break;
+    case 1: v->i -= v->i > INT64_MIN; break;
+    case 2: v->i = ~v->i; break;
+    case 3: v->i = mutant_below(state, 4) - 1; break;
+    case 4: v->i = mutant_below(state, 16) - 6; break;
     default:
         v->i = pick(m, state, MUTANT_TENSOR) ? v->i % 64 * 2
                                              : mutant_below(state, 300);
@@ -395,8 +386,9 @@ typedef void change_fn(mutant *m, uint64_t *state);
 void mutant_change_shapes(mutant *m, uint64_t *state)
 {
     static change_fn *const change[] = {
-        change_everywhere, change_everywhere, change_everywhere, change_axis,
-        change_axis, change_strides, change_all_strides, change_number,
+        change_everywhere,  change_everywhere, change_everywhere,
+        change_axis,        change_axis,       change_strides,
+        change_all_strides, change_number,
     };
     change[mutant_below(state, 8)](m, state);
 }
@@ -404,10 +396,12 @@ void mutant_change_shapes(mutant *m, uint64_t *state)
 void mutant_change(mutant *m, uint64_t *state)
 {
     static change_fn *const change[] = {
-        change_everywhere, change_everywhere, change_everywhere, change_axis,
-        change_axis, change_one, change_to_one, change_rank, change_rank,
-        change_strides, change_strides, change_all_strides, change_type,
-        change_int, change_int, change_number, change_bool, drop_something,
+        change_everywhere, change_everywhere, change_everywhere,
+        change_axis,       change_axis,       change_one,
+        change_to_one,     change_rank,       change_rank,
+        change_strides,    change_strides,    change_all_strides,
+        change_type,       change_int,        change_int,
+        change_number,     change_bool,       drop_something,
         repeat_item,
     };
     int64_t n = sizeof(change) / sizeof(*change);
@@ -416,12 +410,14 @@ void mutant_change(mutant *m, uint64_t *state)
 
 void mutant_spoil(mutant *m, uint64_t *state)
 {
+    /* clang-format off */
     static const int64_t bad[] = {
         0, 0, -1, -1, 1, 2, -2, INT64_MIN, INT64_MAX, INT64_MIN + 1,
         (int64_t)1 << 61, -((int64_t)1 << 61), (int64_t)1 << 31,
         ((int64_t)1 << 31) - 1, -((int64_t)1 << 31), (int64_t)1 << 32,
         (int64_t)1 << 62, ((int64_t)1 << 61) - 1, (int64_t)1 << 40, 300,
     };
+    /* clang-format on */
     mutant_node *v = pick(m, state, MUTANT_INT);
     if (v)
         v->i = bad[mutant_below(state, sizeof(bad) / sizeof(*bad))];

@@ -25,13 +25,13 @@ typedef enum mutant_kind {
 
 typedef struct mutant_node {
     uint8_t kind;
-    bool dead;            /* left out when printed */
-    char key[32];         /* of keyword arguments and dicts, with its sign */
-    char text[64];        /* a word, a tensor's fill, what is before '(' */
+    bool dead;     /* left out when printed */
+    char key[32];  /* of keyword arguments and dicts, with its sign */
+    char text[64]; /* a word, a tensor's fill, what is before '(' */
     int64_t i;
     double f;
-    int first, next;      /* items; 0: none */
-    char open;            /* of items: ( [ { */
+    int first, next; /* items; 0: none */
+    char open;       /* of items: ( [ { */
     /* A tensor. From the innermost axis of memory outwards: order; gap is how
      * many places an axis has for one element, 0 for an axis of stride 0. */
     char dtype[8];
@@ -44,7 +44,7 @@ typedef struct mutant_node {
 typedef struct mutant {
     char target[128];
     bool train;
-    int made, args;       /* ITEMS; `made` is 0 unless it is a module's */
+    int made, args; /* ITEMS; `made` is 0 unless it is a module's */
     int n;
     mutant_node node[MUTANT_NODES];
 } mutant;

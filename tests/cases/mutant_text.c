@@ -161,8 +161,8 @@ static bool read_items(struct reader *r, int k, char open)
         int item = m->n;
         if (!read_value(r))
             return false;
-        if (keyed && !copy(m->node[item].key, sizeof(m->node[item].key), key,
-                           p + 1))
+        if (keyed &&
+            !copy(m->node[item].key, sizeof(m->node[item].key), key, p + 1))
             return false;
         *link = item;
         link = &m->node[item].next;
@@ -320,32 +320,24 @@ static void add_items(struct printer *p, const mutant_node *v, bool call)
     }
     bool comma = n == 1 && v->open == '(' && !v->text[0] && !call;
     add(p, "%s%c", comma ? "," : "",
-        v->open == '(' ? ')' : v->open == '[' ? ']' : '}');
+        v->open == '('   ? ')'
+        : v->open == '[' ? ']'
+                         : '}');
 }
 
 static void add_value(struct printer *p, const mutant_node *v)
 {
     char number[40];
     switch ((mutant_kind)v->kind) {
-    case MUTANT_TENSOR:
-        add_tensor(p, v);
-        break;
-    case MUTANT_INT:
-        add(p, "%" PRId64, v->i);
-        break;
+    case MUTANT_TENSOR: add_tensor(p, v); break;
+    case MUTANT_INT: add(p, "%" PRId64, v->i); break;
     case MUTANT_FLOAT:
         snprintf(number, sizeof(number), "%.15g", v->f);
         add(p, "%s%s", number, strpbrk(number, ".en") ? "" : ".0");
         break;
-    case MUTANT_BOOL:
-        add(p, v->i ? "True" : "False");
-        break;
-    case MUTANT_WORD:
-        add(p, "%s", v->text);
-        break;
-    case MUTANT_ITEMS:
-        add_items(p, v, false);
-        break;
+    case MUTANT_BOOL: add(p, v->i ? "True" : "False"); break;
+    case MUTANT_WORD: add(p, "%s", v->text); break;
+    case MUTANT_ITEMS: add_items(p, v, false); break;
     }
 }
 

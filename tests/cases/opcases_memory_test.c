@@ -66,8 +66,10 @@ static bool check_case(cfx_context *ctx, const char *line, size_t len,
         size_t after = cfx_context_memory(ctx);
         ok = (st == CFX_ENOMEM || st == wanted) && after == before;
         if (!ok)
-            snprintf(why, size, "after %ld allocations: %s, not %s; %zu bytes "
-                     "held, %zu before", n, cfx_status_name(st),
+            snprintf(why, size,
+                     "after %ld allocations: %s, not %s; %zu bytes "
+                     "held, %zu before",
+                     n, cfx_status_name(st),
                      cfx_status_name(failed ? CFX_ENOMEM : wanted), after,
                      before);
         if (!failed)

@@ -26,8 +26,8 @@ static void report(struct counts *n, bool ok, const char *file, int line,
         return;
     }
     n->failed++;
-    printf("%s:%d: %.*s\n    %s\n", file, line, (int)strcspn(text, "\t"),
-           text, why);
+    printf("%s:%d: %.*s\n    %s\n", file, line, (int)strcspn(text, "\t"), text,
+           why);
 }
 
 /* The values of a run in a scope of that class; NULL error text: it went well.
@@ -57,8 +57,7 @@ static void check_meta(cfx_context *ctx, struct counts *n, const char *file,
     cfx_scope s;
     cfx_value out;
     cfx_scope_init(&s, &cfx_meta_class, ctx, NULL);
-    bool ran = run(&s, &c, line, strcspn(line, "\t"), &out, why,
-                   sizeof(why));
+    bool ran = run(&s, &c, line, strcspn(line, "\t"), &out, why, sizeof(why));
     bool ok = ran ? case_same(eager, out) : s.error.code == CFX_EUNSUPPORTED;
     if (ran && !ok)
         snprintf(why, sizeof(why), "a meta scope promises something else");
@@ -80,11 +79,12 @@ static void check_line(void *user, const char *file, int number,
     if (!tab)
         return;
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
-    bool ran = run(&s, &c, line, (size_t)(tab - line), &out, why,
-                   sizeof(why));
+    bool ran = run(&s, &c, line, (size_t)(tab - line), &out, why, sizeof(why));
     c.exact = n->exact;
-    bool ok = !strcmp(tab + 1, "error") ? !ran && cfx_scope_failed(&s)
-              : ran && case_compare(&s, &c, out, tab + 1, why, sizeof(why));
+    bool ok = !strcmp(tab + 1, "error")
+                  ? !ran && cfx_scope_failed(&s)
+                  : ran &&
+                        case_compare(&s, &c, out, tab + 1, why, sizeof(why));
     if (!strcmp(tab + 1, "error") && ran)
         snprintf(why, sizeof(why), "PyTorch refuses this; it ran");
     report(n, ok, file, number, line, why);

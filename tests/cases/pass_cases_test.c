@@ -180,7 +180,8 @@ static cfx_status apply(struct pass_case *c, char *step)
 {
     static const char reverse[] = "reverse ";
     const size_t skip = strncmp(step, reverse, strlen(reverse))
-                            ? 0 : strlen(reverse);
+                            ? 0
+                            : strlen(reverse);
     size_t changed = 0;
     cfx_value before = CFX_NOTHING;
     cut_count(step);
@@ -207,7 +208,8 @@ static cfx_status apply(struct pass_case *c, char *step)
 
 static cfx_status take_step(struct pass_case *c, char *step)
 {
-    bool run = !strncmp(step, "run ", 4), shapes = !strncmp(step, "shapes ", 7);
+    bool run = !strncmp(step, "run ", 4),
+         shapes = !strncmp(step, "shapes ", 7);
     if (!run && !shapes && strcmp(step, "weights") && strcmp(step, "train"))
         return apply(c, step);
     fprintf(c->out, "---- %s\n", step);

@@ -22,7 +22,7 @@ enum { MAX_SIGNATURES = 4096 };
 /* A signature and which of its parameters are known to matter. */
 struct signature {
     const cfx_schema *schema;
-    bool seen;                /* a case is bound by it */
+    bool seen; /* a case is bound by it */
     bool matters[CFX_MAX_PARAMS];
 };
 
@@ -35,7 +35,9 @@ struct walk {
 
 /* Parameters that cannot change a forward result, in PyTorch as here; of
  * signatures that begin so, "": of all. */
-static const struct { const char *of, *param, *why; } idle[] = {
+static const struct {
+    const char *of, *param, *why;
+} idle[] = {
     {"", "requires_grad", "gradients only"},
     {"", "sparse", "the layout of gradients"},
     {"", "scale_grad_by_freq", "gradients only"},
@@ -95,26 +97,28 @@ static bool is_idle(const char *signature, const char *param)
 
 /* Arguments that are only accepted at their defaults, or only checked: a case
  * that must fail. */
-static const struct { const char *param, *line; } refused[] = {
+static const struct {
+    const char *param, *line;
+} refused[] = {
     {"_weight", "EmbeddingBag(10, 3, _weight=1)(i64[2,2]#0:9)"},
     {"driver", "torch.linalg.svdvals(f32[2,2], driver='gesvd')"},
     {"padding_mode", "ConvTranspose1d(2, 2, 3, padding_mode='reflect')"
-     "(f32[1,2,4])"},
+                     "(f32[1,2,4])"},
     {"padding_mode", "ConvTranspose2d(2, 2, 3, padding_mode='reflect')"
-     "(f32[1,2,4,4])"},
+                     "(f32[1,2,4,4])"},
     {"padding_mode", "ConvTranspose3d(2, 2, 3, padding_mode='reflect')"
-     "(f32[1,2,4,4,4])"},
+                     "(f32[1,2,4,4,4])"},
     {"training", "torch.rrelu(f32[3], training=True)"},
     {"training", "torch.nn.functional.rrelu(f32[3], training=True)"},
     {"dropout_p", "torch.nn.functional.scaled_dot_product_attention("
-     "f32[1,2,3,4], f32[1,2,3,4], f32[1,2,3,4], dropout_p=0.5)"},
+                  "f32[1,2,3,4], f32[1,2,3,4], f32[1,2,3,4], dropout_p=0.5)"},
     {"dropout", "LSTM(3, 4, 2, dropout=0.5).train()(f32[2,3])"},
     {"dropout", "GRU(3, 4, 2, dropout=0.5).train()(f32[2,3])"},
     {"dropout", "RNN(3, 4, 2, dropout=0.5).train()(f32[2,3])"},
     {"compute_mode", "torch.cdist(f32[3,4], f32[2,4], compute_mode='x')"},
     {"output_size", "torch.repeat_interleave(f32[3], 2, output_size=7)"},
     {"output_size", "torch.repeat_interleave(f32[2], i64[2]={1,2}, "
-     "output_size=7)"},
+                    "output_size=7)"},
     {"output_size", "torch.repeat_interleave(i64[2]={1,2}, output_size=7)"},
     {"size", "torch._assert_tensor_metadata(f32[2], [3])"},
     {"stride", "torch._assert_tensor_metadata(f32[2], stride=[3])"},
@@ -240,14 +244,16 @@ static cfx_value run(struct trial *t, op_case *c, cfx_scope *s)
                  made ? c->made.nkwargs : c->nkwargs, t->without)) {
         cfx_scope_fail(s, CFX_EINVAL, "does not bind");
     } else if (t->part == CALL) {
-        cfx_status st = cfx_scope_call_target(s, t->target,
-            (cfx_args){a.args, a.nargs, a.kwargs, a.nkwargs}, &out);
+        cfx_status st = cfx_scope_call_target(
+            s, t->target, (cfx_args){a.args, a.nargs, a.kwargs, a.nkwargs},
+            &out);
         out = st ? cfx_scope_fail(s, st, "fails") : cfx_scope_take(s, out);
     } else if (made && !remake(c, t, &a)) {
         cfx_scope_fail(s, CFX_EINVAL, "is not made");
     } else {
         cfx_module_train(c->module, c->training || t->training);
-        cfx_status st = cfx_scope_call_module(s, c->module, NULL,
+        cfx_status st = cfx_scope_call_module(
+            s, c->module, NULL,
             (cfx_args){made ? c->args : a.args, made ? c->nargs : a.nargs,
                        made ? c->kwargs : a.kwargs,
                        made ? c->nkwargs : a.nkwargs},
@@ -310,8 +316,8 @@ static bool differs(struct trial *t, int k)
 
 /* Look at every parameter that is given something of its own. */
 static void learn(struct trial *t, const cfx_schema *schema,
-                  const cfx_value *args, size_t nargs,
-                  const cfx_value *kwargs, size_t nkwargs)
+                  const cfx_value *args, size_t nargs, const cfx_value *kwargs,
+                  size_t nkwargs)
 {
     struct signature *known = signature_of(t->w, schema);
     cfx_bound b = {0};
@@ -339,8 +345,9 @@ static void learn_call(struct walk *w, const char *line, const op_case *c)
                                   ? cfx_find_method(w->ctx, c->target + 7)
                                   : cfx_find_function(w->ctx, c->target);
     cfx_bound b = {0};
-    if (!chain || cfx_bind(&b, w->ctx, chain,
-        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, NULL))
+    if (!chain ||
+        cfx_bind(&b, w->ctx, chain,
+                 (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, NULL))
         return;
     cfx_target one = *b.target;
     one.next = NULL;
@@ -462,15 +469,14 @@ static bool matters_anywhere(struct walk *w, const cfx_op *op,
         return true;
     for (const cfx_variant *v = op->variants; v && v->schema; v++) {
         const cfx_schema *s = variant_schema(w, op, v);
-        if (p->required ? seen(w, s)
-                        : !v->lower && matters(w, s, p->name))
+        if (p->required ? seen(w, s) : !v->lower && matters(w, s, p->name))
             return true;
     }
     return false;
 }
 
-static void walk_params(struct walk *w, const cfx_op *op,
-                        const cfx_schema *s, const cfx_variant *v)
+static void walk_params(struct walk *w, const cfx_op *op, const cfx_schema *s,
+                        const cfx_variant *v)
 {
     const cfx_schema *own = cfx_op_schema(w->ctx, op);
     bool only_lowered = !v && !op->aliases && !op->inplace_aliases;
@@ -481,9 +487,10 @@ static void walk_params(struct walk *w, const cfx_op *op,
                        strcmp(name, "inplace");
         if (is_idle(s->text, name) || lacking || only_lowered)
             continue;
-        check(w, v && (v->lower || !strcmp(name, "inplace"))
-                     ? matters(w, s, name)
-                     : matters_anywhere(w, op, &s->params[k]),
+        check(w,
+              v && (v->lower || !strcmp(name, "inplace"))
+                  ? matters(w, s, name)
+                  : matters_anywhere(w, op, &s->params[k]),
               "no case depends on ", s->text, name);
     }
 }
@@ -502,11 +509,13 @@ static void walk_op(struct walk *w, const cfx_op *op, const char *header)
     /* Without run the results are views, no tensors, or numbers that stood in
      * the arguments. */
     const char *returns = strrchr(s->text, '>');
-    check(w, op->run || s->returns_alias || !returns ||
-                 !strstr(returns, "Tensor") || strstr(s->text, "any data"),
+    check(w,
+          op->run || s->returns_alias || !returns ||
+              !strstr(returns, "Tensor") || strstr(s->text, "any data"),
           "has no run", s->text, "");
-    check(w, (op->aliases && *op->aliases) || op->variants ||
-                 op->inplace_aliases, "has no name", s->text, "");
+    check(w,
+          (op->aliases && *op->aliases) || op->variants || op->inplace_aliases,
+          "has no name", s->text, "");
     char function[128];
     snprintf(function, sizeof(function), " cfx_%s%s",
              *s->name == '_' ? "aten" : "", s->name);
@@ -552,8 +561,7 @@ static void walk_module(struct walk *w, const cfx_module_type *type)
         for (int k = 0; s && k < s->nparams; k++)
             if (!is_idle(type->schema, s->params[k].name))
                 check(w, matters(w, s, s->params[k].name),
-                      "no case depends on ", type->schema,
-                      s->params[k].name);
+                      "no case depends on ", type->schema, s->params[k].name);
     }
 }
 

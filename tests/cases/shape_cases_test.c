@@ -1,6 +1,6 @@
 /*
- * shape_cases_test -- calls on tensors whose extents are symbols, from the files
- * of tests/cases/shapes/. Arguments: [-k TEXT] [--update] FILE...
+ * shape_cases_test -- calls on tensors whose extents are symbols, from files of
+ * tests/cases/shapes/. Arguments: [-k TEXT] [--update] FILE...
  *
  *     torch.cat([f32[N,3], f32[M,3]], 1)
  *         f32[N, 6]
@@ -68,8 +68,9 @@ static void write_case(char *text, FILE *out)
 
 static expect_line_kind kind(const char *line)
 {
-    return *line == '#' ? EXPECT_KEPT
-           : strchr(" \n", *line) ? EXPECT_MORE : EXPECT_CASE;
+    return *line == '#'           ? EXPECT_KEPT
+           : strchr(" \n", *line) ? EXPECT_MORE
+                                  : EXPECT_CASE;
 }
 
 TEST_PROGRAM(shape_cases)

@@ -22,8 +22,16 @@
 #include "tests/cases/program.h"
 #include "tests/cases/walk.h"
 
-enum { CASES = 200, ACCEPTED = 100, SUBJECTS = 1024, SEEDS = 400,
-       POOL = 64, TABLE = 1 << 16, SHOWN = 12, TRIES = 800 };
+enum {
+    CASES = 200,
+    ACCEPTED = 100,
+    SUBJECTS = 1024,
+    SEEDS = 400,
+    POOL = 64,
+    TABLE = 1 << 16,
+    SHOWN = 12,
+    TRIES = 800
+};
 
 /* An operator (one overload) or a module type. */
 struct subject {
@@ -42,12 +50,14 @@ struct walk {
     bool wild, print, tell;
     int times;
     uint64_t state;
-    uint64_t seen[TABLE];    /* hashes of the texts of the subject at hand */
+    uint64_t seen[TABLE]; /* hashes of the texts of the subject at hand */
     int64_t cases, accepted, failed, by_rank[8], zero, one, strided;
 };
 
 /* Why a subject has fewer cases, or none; it may not have enough. */
-static const struct { const char *name, *why; } few[] = {
+static const struct {
+    const char *name, *why;
+} few[] = {
     {"number_int.str", "a string"},
     {"number_float.str", "a string"},
     {"cond", "takes graphs"},
@@ -117,8 +127,7 @@ static void find_subjects(struct walk *w)
 static struct subject *subject_of(struct walk *w, const walk_case *c)
 {
     for (int i = 0; i < w->n; i++)
-        if (c->op ? w->of[i].op == c->op
-                  : c->type && w->of[i].type == c->type)
+        if (c->op ? w->of[i].op == c->op : c->type && w->of[i].type == c->type)
             return &w->of[i];
     return NULL;
 }
@@ -172,10 +181,10 @@ static bool next_text(struct walk *w, struct subject *s, int try, char *text)
     mutant m;
     int all = s->seeds + s->pooled;
     bool gentle = s->accepted * 2 < s->cases || mutant_chance(&w->state, 3);
-    int from = try < s->seeds ? try
-               : (int)mutant_below(&w->state,
-                                   mutant_chance(&w->state, 2) ? s->seeds
-                                                               : all);
+    int from = try < s->seeds ?
+    try:
+        (int)mutant_below(&w->state,
+                          mutant_chance(&w->state, 2) ? s->seeds : all);
     if (!mutant_read(&m, s->seed[from], strlen(s->seed[from])))
         return false;
     if (try >= s->seeds || w->wild)
@@ -219,16 +228,17 @@ static void walk_subject(struct walk *w, struct subject *s)
 {
     char text[MUTANT_TEXT];
     walk_case c;
-    cfx_options opts = {.size = sizeof(opts), .threads = 1,
-                        .max_memory = (size_t)64 << 20};
+    cfx_options opts = {
+        .size = sizeof(opts), .threads = 1, .max_memory = (size_t)64 << 20};
     memset(w->seen, 0, sizeof(w->seen));
     if (cfx_context_new(&w->ctx, &opts, NULL))
         abort();
     int cases = (w->wild ? CASES / 2 : CASES) * w->times;
     int accepted = ACCEPTED * w->times;
-    for (int try = 0; s->seeds && try < TRIES * cases &&
-                      (s->cases < cases || (s->accepted < accepted &&
-                                            !w->wild)); try++) {
+    for (int try = 0;
+         s->seeds && try < TRIES * cases &&
+         (s->cases < cases || (s->accepted < accepted && !w->wild));
+         try++) {
         if (!next_text(w, s, try, text))
             continue;
         if (w->tell)
@@ -328,8 +338,7 @@ TEST_PROGRAM(shape_walk)
             judge(&w, &w.of[i]);
         ops += w.of[i].op != NULL;
         while (w.of[i].seeds + w.of[i].pooled > 0)
-            free(w.of[i].seed[w.of[i].pooled ? w.of[i].seeds +
-                                               --w.of[i].pooled
+            free(w.of[i].seed[w.of[i].pooled ? w.of[i].seeds + --w.of[i].pooled
                                              : --w.of[i].seeds]);
     }
     printf("%d operators, %d module types: %lld cases, %lld accepted\n", ops,

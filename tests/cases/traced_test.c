@@ -79,8 +79,11 @@ static cfx_status trace(op_case *c, cfx_context *ctx, bool metas,
         snprintf(params + strlen(params), 8, "x%zu ", i);
     }
     cfx_trace_options o = {
-        .size = sizeof(o), .root = c->module, .is_leaf = no_leaf,
-        .metas = meta, .nmetas = metas ? c->ntensors : 0,
+        .size = sizeof(o),
+        .root = c->module,
+        .is_leaf = no_leaf,
+        .metas = meta,
+        .nmetas = metas ? c->ntensors : 0,
         .known_sizes = metas,
     };
     return cfx_trace_function_with(gm, ctx, call_module, c, params, &o, err);
@@ -146,8 +149,7 @@ static bool check_traced(cfx_context *ctx, const char *line, cfx_value want,
     if (ok && !st)
         st = cfx_interp_run(&it, in, c.ntensors, &out, &err);
     if (st && !refused) {
-        snprintf(why, size, "%s: %s", metas ? "with metas" : "bare",
-                 err.text);
+        snprintf(why, size, "%s: %s", metas ? "with metas" : "bare", err.text);
         ok = false;
     } else if (ok && !refused && !case_same(want, out)) {
         snprintf(why, size, "%s: another result",
@@ -210,7 +212,9 @@ static void check_line(void *user, const char *file, int number,
 static bool needs_children(const cfx_module_type *type)
 {
     static const char *const schema[] = {
-        "TransformerEncoder()", "GuardsFn()", "ParametrizationList()",
+        "TransformerEncoder()",
+        "GuardsFn()",
+        "ParametrizationList()",
         "_WeightNorm(int dim=0)",
     };
     for (size_t i = 0; i < sizeof(schema) / sizeof(*schema); i++)

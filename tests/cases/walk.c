@@ -35,8 +35,8 @@ static bool side_value(walk_run *r, const char *text, size_t n, int64_t *v)
  * unbacked symbols tells nothing. */
 static bool guard_holds(walk_run *r, const char *text)
 {
-    static const char *const sign[] = {" == ", " != ", " <= ", " >= ", " < ",
-                                       " > "};
+    static const char *const sign[] = {
+        " == ", " != ", " <= ", " >= ", " < ", " > "};
     for (int i = 0; i < 6; i++) {
         const char *at = strstr(text, sign[i]);
         int64_t a, b;
@@ -46,8 +46,12 @@ static bool guard_holds(walk_run *r, const char *text)
         if (!side_value(r, text, (size_t)(at - text), &a) ||
             !side_value(r, right, strlen(right), &b))
             return true;
-        return i == 0 ? a == b : i == 1 ? a != b : i == 2 ? a <= b
-               : i == 3 ? a >= b : i == 4 ? a < b : a > b;
+        return i == 0   ? a == b
+               : i == 1 ? a != b
+               : i == 2 ? a <= b
+               : i == 3 ? a >= b
+               : i == 4 ? a < b
+                        : a > b;
     }
     return false;
 }
@@ -67,8 +71,7 @@ static const char *false_guard(walk_run *r)
  * Where symbols do not tell whether what is not row-major has a view of another
  * shape, they take it to be copied; the result is the same but for its strides.
  */
-static bool copies(walk_case *w, const walk_run *sym,
-                   const walk_run *want)
+static bool copies(walk_case *w, const walk_run *sym, const walk_run *want)
 {
     static const char *const all[] = {"reshape", "reshape_as",
                                       "flatten.using_ints"};
@@ -84,14 +87,13 @@ static bool copies(walk_case *w, const walk_run *sym,
     walk_unbacked u = {0};
     for (int i = 0; i < got.u.tensor->rank; i++)
         if (!walk_stands_for(&u, have.u.tensor->shape[i],
-                        cfx_tensor_size(got.u.tensor, i)))
+                             cfx_tensor_size(got.u.tensor, i)))
             return false;
     return true;
 }
 
-static void check_symbols(walk_case *w, walk_run *sym,
-                          const walk_run *want, const op_case *c,
-                          bool eager)
+static void check_symbols(walk_case *w, walk_run *sym, const walk_run *want,
+                          const op_case *c, bool eager)
 {
     const char *guard = false_guard(sym);
     char out[600];
@@ -105,8 +107,10 @@ static void check_symbols(walk_case *w, walk_run *sym,
         bool unknown = sym->out.kind == CFX_FLOAT && isnan(sym->out.u.f);
         walk_show(sym->out, out, sizeof(out));
         if (!sym->status && !guard && !unknown)
-            walk_disagree(w, "symbols (%s) are accepted%s%s: %s; numbers are "
-                          "not: %s", sym->apart ? "apart" : "shared",
+            walk_disagree(w,
+                          "symbols (%s) are accepted%s%s: %s; numbers are "
+                          "not: %s",
+                          sym->apart ? "apart" : "shared",
                           any ? ", guarded by " : " without a guard",
                           any ? cfx_shape_env_guard(sym->env, 0) : "", out,
                           want->error);
@@ -170,8 +174,9 @@ static bool bind(walk_case *w, cfx_bound *b, cfx_context *ctx,
     const cfx_target *chain = c->is_method
                                   ? cfx_find_method(ctx, c->target + 7)
                                   : cfx_find_function(ctx, c->target);
-    if (!chain || cfx_bind(b, ctx, chain,
-        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, NULL))
+    if (!chain ||
+        cfx_bind(b, ctx, chain,
+                 (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, NULL))
         return false;
     w->op = b->target->op;
     return true;

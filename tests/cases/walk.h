@@ -20,12 +20,12 @@ typedef struct walk_case {
     bool unknown;                /* only numbers tell the result */
     bool counted;                /* symbols do not tell how many there are */
     bool ok;
-    bool wild;                   /* numbers are out of all bounds */
-    int rank;                    /* the highest of the arguments */
-    bool zero, one, strided;     /* of their extents and strides */
-    bool bent;                   /* a stride is not that of row-major order */
-    char why[WALK_WHY];          /* what does not agree */
-    char got[WALK_WHY];          /* what a run gives: the types of tensors, "-"
+    bool wild;               /* numbers are out of all bounds */
+    int rank;                /* the highest of the arguments */
+    bool zero, one, strided; /* of their extents and strides */
+    bool bent;               /* a stride is not that of row-major order */
+    char why[WALK_WHY];      /* what does not agree */
+    char got[WALK_WHY];      /* what a run gives: the types of tensors, "-"
                                     for what holds none; "error" */
 } walk_case;
 

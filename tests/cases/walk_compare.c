@@ -76,8 +76,8 @@ static bool same_strides(const walk_run *r, walk_unbacked *u,
             return true;
     for (int i = 0; i < want->rank; i++) {
         bool one = cfx_dim_is(want->shape[i], 1) && r->how == SYMBOLS;
-        if (!one && !walk_stands_for(u, have->stride[i],
-                                cfx_tensor_stride(want, i)))
+        if (!one &&
+            !walk_stands_for(u, have->stride[i], cfx_tensor_stride(want, i)))
             return false;
     }
     return true;
@@ -98,7 +98,8 @@ static bool same(const walk_run *r, walk_unbacked *u, cfx_value have,
                  cfx_value want)
 {
     if (have.kind == CFX_SYMINT)
-        return want.kind == CFX_INT && walk_stands_for(u, have.u.dim, want.u.i);
+        return want.kind == CFX_INT &&
+               walk_stands_for(u, have.u.dim, want.u.i);
     if (have.kind != want.kind)
         return false;
     /* NaN stands for a number that only a run tells. */
@@ -171,8 +172,8 @@ void walk_add_got(walk_case *w, cfx_value v)
     snprintf(w->got + n, room, "%s%s", n ? " ; " : "", text);
 }
 
-void walk_compare(walk_case *w, const walk_run *have,
-                  const walk_run *want, const char *what)
+void walk_compare(walk_case *w, const walk_run *have, const walk_run *want,
+                  const char *what)
 {
     walk_unbacked u = {0};
     char a[1000], b[1000];
@@ -213,7 +214,8 @@ void walk_compare_offsets(walk_case *w, const op_case *c, cfx_value have,
     walk_unbacked u = {0};
     if (got.kind >= CFX_TUPLE && got.kind <= CFX_DICT) {
         for (uint32_t i = 0; i < got.u.seq->len; i++)
-            walk_compare_offsets(w, c, have.u.seq->item[i], got.u.seq->item[i]);
+            walk_compare_offsets(w, c, have.u.seq->item[i],
+                                 got.u.seq->item[i]);
         return;
     }
     if (got.kind != CFX_TENSOR)

@@ -47,8 +47,14 @@ bool walk_value_of(void *user, const char *name, int64_t *v)
 static cfx_dim wild_for(walk_run *r, int64_t v)
 {
     static const int64_t extent[] = {
-        0, 1, (int64_t)1 << 31, (int64_t)1 << 61, (int64_t)1 << 32,
-        ((int64_t)1 << 31) - 1, ((int64_t)1 << 61) - 1, (int64_t)1 << 45,
+        0,
+        1,
+        (int64_t)1 << 31,
+        (int64_t)1 << 61,
+        (int64_t)1 << 32,
+        ((int64_t)1 << 31) - 1,
+        ((int64_t)1 << 61) - 1,
+        (int64_t)1 << 45,
     };
     if (!mutant_chance(&r->chance, 3))
         return r->env && mutant_chance(&r->chance, 2) ? symbol_for(r, v)
@@ -80,14 +86,14 @@ static void strides_in_terms(walk_run *r, const cfx_tensor *t,
     }
     for (int i = 0; i < t->rank; i++) {
         int axis = order[i];
-        int64_t have = cfx_tensor_stride(t, axis), n = cfx_tensor_size(t, axis);
+        int64_t have = cfx_tensor_stride(t, axis),
+                n = cfx_tensor_size(t, axis);
         stride[axis] = t->stride[axis];
         if (have == 0 || have % step)
             continue;
         stride[axis] = cfx_dim_mul(r->env, of, cfx_dim_int(have / step));
         step = have * (n ? n : 1);
-        of = n ? cfx_dim_mul(r->env, stride[axis], shape[axis])
-               : stride[axis];
+        of = n ? cfx_dim_mul(r->env, stride[axis], shape[axis]) : stride[axis];
     }
 }
 
@@ -108,7 +114,8 @@ static cfx_value put_tensor(walk_run *r, const cfx_tensor *t)
     for (int i = 0; i < t->rank; i++) {
         int64_t n = cfx_tensor_size(t, i);
         shape[i] = r->how == SYMBOLS ? symbol_for(r, n)
-                   : r->how == WILD ? wild_for(r, n) : t->shape[i];
+                   : r->how == WILD  ? wild_for(r, n)
+                                     : t->shape[i];
         stride[i] = t->stride[i];
     }
     if (r->how != META && walk_is_row_major(t))
@@ -133,13 +140,14 @@ static cfx_value put(walk_run *r, cfx_value v, bool size)
         v.u.i < SYMBOL_MAX)
         return cfx_value_of_dim(symbol_for(r, v.u.i));
     if ((v.kind != CFX_TUPLE && v.kind != CFX_LIST && v.kind != CFX_DICT &&
-         v.kind != CFX_SLICE) || v.u.seq->len > 64)
+         v.kind != CFX_SLICE) ||
+        v.u.seq->len > 64)
         return v;
     for (uint32_t i = 0; i < v.u.seq->len; i++)
         item[i] = put(r, v.u.seq->item[i], size);
-    return cfx_scope_take(&r->s, cfx_seq_new(r->s.ctx, (cfx_kind)v.kind,
-                                             v.u.seq->len, item,
-                                             v.u.seq->type));
+    return cfx_scope_take(&r->s,
+                          cfx_seq_new(r->s.ctx, (cfx_kind)v.kind, v.u.seq->len,
+                                      item, v.u.seq->type));
 }
 
 /* ---- Running ---- */
@@ -170,8 +178,9 @@ static cfx_value run_bound(walk_run *r, const cfx_bound *b)
     cfx_value in[CFX_MAX_PARAMS];
     const cfx_schema *s = b->target->schema;
     for (int k = 0; k < s->nparams; k++)
-        in[k] = put(r, b->in[k], r->numbers && is_size(s, s->params[k].name,
-                                                    r->c->ntensors));
+        in[k] = put(r, b->in[k],
+                    r->numbers &&
+                        is_size(s, s->params[k].name, r->c->ntensors));
     return cfx_scope_call(&r->s, b->target->op, in, (size_t)s->nparams,
                           b->inplace);
 }

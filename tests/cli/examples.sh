@@ -225,7 +225,7 @@ for f in "$src"/examples/*.c; do
     case $f in */digits.c) continue ;; esac
     n=$(awk '/^\/\*/ { c = 1 } !c && NF && !/^ *\/\*.*\*\/$/ { n++ }
              /\*\/ *$/ { c = 0 } END { print n }' "$f")
-    said "${f##*/} has $n lines of code, fewer than 60" 0 '' test "$n" -lt 60
+    said "${f##*/} has $n lines of code, at most 60" 0 '' test "$n" -le 60
 done
 
 tell

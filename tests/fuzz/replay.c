@@ -78,8 +78,9 @@ static void read_seeds(const char *folder)
 /* Bytes, and a number that readers may take for a length. */
 static uint8_t byte_by_chance(void)
 {
-    static const uint8_t some[] = {0, 1, 0x7f, 0x80, 0xff, '(', ')', '[', ']',
-                                   '{', '}', '"', ',', '-', '9', '%', '\n'};
+    static const uint8_t some[] = {0,   1,   0x7f, 0x80, 0xff, '(',
+                                   ')', '[', ']',  '{',  '}',  '"',
+                                   ',', '-', '9',  '%',  '\n'};
 
     return chance(2) ? (uint8_t)chance(256) : some[chance(sizeof(some))];
 }
@@ -116,11 +117,8 @@ static size_t change(uint8_t *to, const seed *s)
             memmove(to + at, to + at + n, size - at - n);
             size -= n;
             break;
-        case 2:
-            size = put_piece(to, size, s);
-            break;
-        default:
-            size = put_piece(to, size, &seeds[chance((uint64_t)nseeds)]);
+        case 2: size = put_piece(to, size, s); break;
+        default: size = put_piece(to, size, &seeds[chance((uint64_t)nseeds)]);
         }
     }
     return size;
@@ -181,7 +179,7 @@ int main(int argc, char **argv)
     }
     if (optind >= argc) {
         fprintf(stderr, "usage: replay [-n TIMES] [-s SEED] SEEDS "
-                "[TARGET...]\n");
+                        "[TARGET...]\n");
         return 2;
     }
     for (const fuzz_target *t = fuzz_targets; t->name; t++) {

@@ -21,7 +21,8 @@
 
 static cfx_context *context(void)
 {
-    const cfx_options o = {.size = sizeof(o), .threads = 1,
+    const cfx_options o = {.size = sizeof(o),
+                           .threads = 1,
                            .max_memory = MOST_MEMORY,
                            .timeout = MOST_SECONDS};
     cfx_context *ctx;
@@ -110,8 +111,8 @@ static void propagate(const uint8_t *data, size_t size)
 
     if (end && !cfx_shape_env_new(&env, ctx, &err) &&
         !cfx_parse_shape(&in, ctx, env, (const char *)data, line, &err) &&
-        !cfx_parse_model(&gm, ctx, (const char *)end + 1, size - line - 1,
-                         "m", &err)) {
+        !cfx_parse_model(&gm, ctx, (const char *)end + 1, size - line - 1, "m",
+                         &err)) {
         if (!cfx_propagate_shapes(gm, env, &in, 1, &out, &err) &&
             !cfx_print_annotated(sink_of(&t), gm, &err))
             free(t.data);
@@ -132,8 +133,7 @@ static void read_value(const uint8_t *data, size_t size)
     if (!cfx_parse_value(&v, ctx, (const char *)data, size, NULL) &&
         !cfx_print_value(sink_of(&a), v, CFX_STYLE_LOSSLESS, NULL)) {
         if (cfx_parse_value(&again, ctx, a.data, a.len, NULL) ||
-            cfx_print_value(sink_of(&b), again, CFX_STYLE_LOSSLESS,
-                            NULL))
+            cfx_print_value(sink_of(&b), again, CFX_STYLE_LOSSLESS, NULL))
             abort();
         must_be_same(&a, &b);
         free(a.data);
@@ -279,16 +279,11 @@ static void read_machine(const uint8_t *data, size_t size)
 }
 
 const fuzz_target fuzz_targets[] = {
-    {"model", read_model},
-    {"shapes", propagate},
-    {"value", read_value},
-    {"shape", read_shape},
-    {"extent", read_extent},
-    {"safetensors", read_safetensors},
-    {"npy", read_npy},
-    {"npz", read_npz},
-    {"machine", read_machine},
-    {NULL, NULL},
+    {"model", read_model},     {"shapes", propagate},
+    {"value", read_value},     {"shape", read_shape},
+    {"extent", read_extent},   {"safetensors", read_safetensors},
+    {"npy", read_npy},         {"npz", read_npz},
+    {"machine", read_machine}, {NULL, NULL},
 };
 
 const fuzz_target *fuzz_target_find(const char *name)

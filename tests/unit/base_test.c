@@ -32,7 +32,9 @@ static void teardown(void)
 }
 
 /* An allocator that counts, and fails from call `fail_at` on. */
-typedef struct counter { long calls, fail_at, held; } counter;
+typedef struct counter {
+    long calls, fail_at, held;
+} counter;
 
 static void *counted_alloc(void *user, size_t size, size_t align)
 {
@@ -55,7 +57,8 @@ static void counted_free(void *user, void *p, size_t size)
 
 static cfx_options counted(counter *c)
 {
-    return (cfx_options){.size = sizeof(cfx_options), .threads = 2,
+    return (cfx_options){.size = sizeof(cfx_options),
+                         .threads = 2,
                          .allocator = {counted_alloc, counted_free, c}};
 }
 
@@ -150,12 +153,14 @@ TEST_CASE(the_version_is_that_of_the_header)
 TEST_CASE(context_refuses_options_that_make_no_sense)
 {
     const cfx_options cases[] = {
-        {.size = 0}, {.size = sizeof(cfx_options), .threads = -1},
+        {.size = 0},
+        {.size = sizeof(cfx_options), .threads = -1},
         {.size = sizeof(cfx_options), .threads = 100000},
         {.size = sizeof(cfx_options), .timeout = -1},
         {.size = sizeof(cfx_options), .timeout = NAN},
         {.size = sizeof(cfx_options), .cpu = (cfx_cpu)77},
-        {.size = sizeof(cfx_options), .allocator = {counted_alloc, NULL, NULL}},
+        {.size = sizeof(cfx_options),
+         .allocator = {counted_alloc, NULL, NULL}},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         cfx_context *c = ctx;
@@ -168,16 +173,20 @@ TEST_CASE(context_refuses_options_that_make_no_sense)
 
 TEST_CASE(context_reads_longer_and_shorter_options)
 {
-    struct { cfx_options o; char more[64]; } longer = {
-        .o = {.size = sizeof(longer), .threads = 1}};
+    struct {
+        cfx_options o;
+        char more[64];
+    } longer = {.o = {.size = sizeof(longer), .threads = 1}};
     cfx_context *c;
     ck_assert_int_eq(cfx_context_new(&c, &longer.o, &err), CFX_OK);
     cfx_context_free(c);
     longer.more[60] = 1;
     ck_assert_int_eq(cfx_context_new(&c, &longer.o, NULL), CFX_EINVAL);
 
-    cfx_options o = {.size = offsetof(cfx_options, cpu), .threads = 3,
-                     .cpu = (cfx_cpu)77, .max_memory = 1};
+    cfx_options o = {.size = offsetof(cfx_options, cpu),
+                     .threads = 3,
+                     .cpu = (cfx_cpu)77,
+                     .max_memory = 1};
     ck_assert_int_eq(cfx_context_new(&c, &o, &err), CFX_OK);
     ck_assert_int_eq(cfx_context_threads(c), 3);
     cfx_context_free(c);
@@ -271,8 +280,8 @@ static void keep_message(void *user, cfx_level level, const char *text)
 TEST_CASE(message_reaches_the_callback_as_one_line)
 {
     char got[64] = "";
-    cfx_options o = {.size = sizeof(o), .message = keep_message,
-                     .message_user = got};
+    cfx_options o = {
+        .size = sizeof(o), .message = keep_message, .message_user = got};
     cfx_context *c;
     ck_assert_int_eq(cfx_context_new(&c, &o, &err), CFX_OK);
     cfx_message(c, CFX_WARNING, "%s: %d\nx", "pool", 5);
@@ -421,18 +430,36 @@ TEST_CASE(buf_stays_failed_without_memory)
 
 TEST_CASE(float_is_written_as_python_writes_it)
 {
-    static const struct { double v; const char *text; } cases[] = {
-        {0.0, "0.0"}, {-0.0, "-0.0"}, {1, "1.0"}, {-3, "-3.0"}, {0.1, "0.1"},
-        {1e-05, "1e-05"}, {0.0001, "0.0001"}, {1.0 / 3, "0.3333333333333333"},
-        {1e15, "1000000000000000.0"}, {1e16, "1e+16"}, {1e22, "1e+22"},
-        {123456789012345680.0, "1.2345678901234568e+17"}, {1e300, "1e+300"},
-        {9007199254740993.0, "9007199254740992.0"}, {5e-324, "5e-324"},
+    static const struct {
+        double v;
+        const char *text;
+    } cases[] = {
+        {0.0, "0.0"},
+        {-0.0, "-0.0"},
+        {1, "1.0"},
+        {-3, "-3.0"},
+        {0.1, "0.1"},
+        {1e-05, "1e-05"},
+        {0.0001, "0.0001"},
+        {1.0 / 3, "0.3333333333333333"},
+        {1e15, "1000000000000000.0"},
+        {1e16, "1e+16"},
+        {1e22, "1e+22"},
+        {123456789012345680.0, "1.2345678901234568e+17"},
+        {1e300, "1e+300"},
+        {9007199254740993.0, "9007199254740992.0"},
+        {5e-324, "5e-324"},
         {0x1p-44, "5.684341886080802e-14"},
         {0x1p-1022, "2.2250738585072014e-308"},
-        {DBL_MAX, "1.7976931348623157e+308"}, {2.5e-310, "2.5e-310"},
-        {100.5, "100.5"}, {0.30000000000000004, "0.30000000000000004"},
-        {(double)0.1f, "0.10000000149011612"}, {1.1e-7, "1.1e-07"},
-        {INFINITY, "inf"}, {-INFINITY, "-inf"}, {NAN, "nan"},
+        {DBL_MAX, "1.7976931348623157e+308"},
+        {2.5e-310, "2.5e-310"},
+        {100.5, "100.5"},
+        {0.30000000000000004, "0.30000000000000004"},
+        {(double)0.1f, "0.10000000149011612"},
+        {1.1e-7, "1.1e-07"},
+        {INFINITY, "inf"},
+        {-INFINITY, "-inf"},
+        {NAN, "nan"},
     };
     cfx_buf b;
     cfx_buf_init(&b, ctx);

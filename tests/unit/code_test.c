@@ -66,8 +66,7 @@ static cfx_status put(cfx_sink to, const char *text)
 }
 
 static cfx_status unpack_begin(void *user, cfx_sink to,
-                               const cfx_code_signature *sig,
-                               cfx_error *error)
+                               const cfx_code_signature *sig, cfx_error *error)
 {
     (void)user;
     (void)error;
@@ -114,8 +113,9 @@ static const struct form {
 } forms[] = {
     {"verbose", false, {.verbose = true}},
     {"places", true, {.include_stride = true, .include_device = true}},
-    {"colored", true, {.include_stride = true, .include_device = true,
-                       .colored = true}},
+    {"colored",
+     true,
+     {.include_stride = true, .include_device = true, .colored = true}},
     {"expanded", true, {.expanded_def = true}},
     {"meta", true, {.additional_meta = keys, .nadditional_meta = 2}},
     {"boxed", false, {.codegen = &cfx_codegen_boxed}},
@@ -144,10 +144,9 @@ static cfx_status print_form(cfx_buf *b, const struct form *f,
     how.line_user = b;
     if (how.line)
         to.write = drop_text;
-    return f->readable
-               ? cfx_print_readable_with(to, gm, &how, &err)
-               : cfx_print_code_with(to, cfx_graph_module_graph(gm), &how,
-                                     &err);
+    return f->readable ? cfx_print_readable_with(to, gm, &how, &err)
+                       : cfx_print_code_with(to, cfx_graph_module_graph(gm),
+                                             &how, &err);
 }
 
 static const struct form *find_form(const char *name)
@@ -262,14 +261,14 @@ TEST_CASE(a_sink_may_refuse)
         how.line = NULL;
         ck_assert_int_eq(cfx_print_code_with((cfx_sink){refuse_after, &calls},
                                              cfx_graph_module_graph(gm), &how,
-                                             &err), CFX_EIO);
+                                             &err),
+                         CFX_EIO);
     }
     cfx_module_unref(gm);
 }
 
 static cfx_status fail_transform(void *user, const cfx_code_line *line,
-                                 size_t n, cfx_code_body *to,
-                                 cfx_error *error)
+                                 size_t n, cfx_code_body *to, cfx_error *error)
 {
     (void)line;
     (void)n;
@@ -288,7 +287,8 @@ TEST_CASE(a_transform_may_refuse)
     cfx_buf_init(&b, ctx);
     ck_assert_int_eq(cfx_print_code_with(cfx_sink_buf(&b),
                                          cfx_graph_module_graph(gm), &how,
-                                         &err), CFX_EUSER);
+                                         &err),
+                     CFX_EUSER);
     ck_assert_str_eq(err.text, "not today");
     ck_assert_uint_eq(b.len, 0);
     cfx_buf_release(&b);
@@ -313,8 +313,9 @@ TEST_CASE(lines_are_counted_through_classes)
     cfx_buf b;
     cfx_buf_init(&b, ctx);
     cfx_code_options how = {.line = note_line, .line_user = &b};
-    ck_assert_int_eq(cfx_print_readable_with((cfx_sink){drop_text, NULL}, gm,
-                                             &how, &err), CFX_OK);
+    ck_assert_int_eq(
+        cfx_print_readable_with((cfx_sink){drop_text, NULL}, gm, &how, &err),
+        CFX_OK);
     ck_assert_str_eq(cfx_buf_str(&b), "3 c\n4 c\n5 output\n"
                                       "9 neg\n10 neg\n11 output\n");
     cfx_buf_release(&b);

@@ -107,7 +107,7 @@ static void check_back(const char *name, cfx_module *gm)
 
 /* Those that C text cannot hold, or that no trace can give. */
 static const char *const left_out[] = {
-    "tensors.txt",           /* tensors in arguments */
+    "tensors.txt", /* tensors in arguments */
     "parameter_called_self.txt",
 };
 
@@ -340,8 +340,7 @@ TEST_CASE(recompiled_modules_run_what_was_compiled)
 {
     cfx_module *gm = parsed(ctx, twice);
     cfx_value x = one_float(3), y;
-    cfx_compile_options how = {.size = sizeof(how),
-                               .flags = compile_flags()};
+    cfx_compile_options how = {.size = sizeof(how), .flags = compile_flags()};
     ck_assert_ptr_null(cfx_graph_module_compiled(gm));
     if (cfx_graph_module_recompile(gm, &how, &err))
         ck_abort_msg("%s", err.text);
@@ -389,8 +388,8 @@ TEST_CASE(temporary_files_are_removed)
     ck_assert_ptr_nonnull(mkdtemp(dir));
     setenv("TMPDIR", dir, 1);
     snprintf(keep, sizeof(keep), "%s/kept.c", dir);
-    cfx_compile_options how = {.size = sizeof(how), .keep = keep,
-                               .flags = compile_flags()};
+    cfx_compile_options how = {
+        .size = sizeof(how), .keep = keep, .flags = compile_flags()};
     ck_assert(!cfx_graph_module_recompile(gm, &how, &err));
     how.keep = NULL;
     how.flags = "-nonexistent-flag";
@@ -468,8 +467,9 @@ TEST_CASE(a_sink_may_refuse)
     cfx_module *gm = parsed(ctx, names);
     for (int n = 0; n < 2; n++) {
         int calls = n;
-        ck_assert_int_eq(cfx_print_c((cfx_sink){refuse_after, &calls}, gm, NULL,
-                                     &err), CFX_EIO);
+        ck_assert_int_eq(
+            cfx_print_c((cfx_sink){refuse_after, &calls}, gm, NULL, &err),
+            CFX_EIO);
     }
     cfx_module_unref(gm);
 }

@@ -39,10 +39,11 @@ static bool compile_as(compiled_file *f, const char *cc, const char *more,
 {
     char command[4096], said[300];
     snprintf(said, sizeof(said), "%s/said", dir);
-    snprintf(command, sizeof(command),
-             "%s -std=c11 -Wall -Wextra -Wpedantic -Werror -Wmissing-prototypes"
-             " %s %s -o %s/m.so %s/m.c >%s 2>&1", cc, more, compile_flags(),
-             dir, dir, said);
+    snprintf(
+        command, sizeof(command),
+        "%s -std=c11 -Wall -Wextra -Wpedantic -Werror -Wmissing-prototypes"
+        " %s %s -o %s/m.so %s/m.c >%s 2>&1",
+        cc, more, compile_flags(), dir, dir, said);
     bool ok = !system(command);
     if (!ok)
         read_said(f, said);
@@ -86,8 +87,9 @@ bool compile_module(compiled_file *f, const cfx_module *gm, cfx_error *err)
         snprintf(f->why, sizeof(f->why), "%.1000s", err->text);
     if (ok && second)
         ok = compile_as(f, second, "-O0 -fPIC -shared", dir);
-    ok = ok && compile_as(f, env("CC", "cc"),
-                          "-O0 -fPIC -shared -DCFX_NO_MAIN", dir) &&
+    ok = ok &&
+         compile_as(f, env("CC", "cc"), "-O0 -fPIC -shared -DCFX_NO_MAIN",
+                    dir) &&
          load(f, dir);
     if (!getenv("CFX_KEEP")) {
         snprintf(command, sizeof(command), "rm -rf %s", dir);

@@ -136,11 +136,10 @@ static void assert_same(cfx_value have, cfx_value want)
     cfx_dtype type = (cfx_dtype)flat->dtype;
     size_t size = cfx_dtype_size(type);
     for (int64_t i = 0, n = cfx_tensor_numel(flat); i < n; i++) {
-        double x = cfx_element_double(type, (char *)flat->data +
+        double x = cfx_element_double(type,
+                                      (char *)flat->data + (size_t)i * size);
+        double y = cfx_element_double(type, (char *)want.u.tensor->data +
                                                 (size_t)i * size);
-        double y = cfx_element_double(type,
-                                      (char *)want.u.tensor->data +
-                                          (size_t)i * size);
         ck_assert_double_le(fabs(x - y), 1e-6 * (1 + fabs(y)));
     }
     cfx_tensor_unref(flat);
@@ -154,8 +153,8 @@ static void check_text(bool lossless)
     size_t na, nb;
     cfx_module *again;
     FILE *f = open_memstream(&a, &na);
-    ck_assert_msg(!cfx_print_model(cfx_sink_file(f), gm, lossless, &err),
-                  "%s", err.text);
+    ck_assert_msg(!cfx_print_model(cfx_sink_file(f), gm, lossless, &err), "%s",
+                  err.text);
     fclose(f);
     ck_assert_msg(!cfx_parse_model(&again, ctx, a, na, "again", &err), "%s",
                   err.text);
@@ -174,8 +173,8 @@ static void check_code(const char *want, size_t len)
     char *have = NULL;
     size_t n;
     FILE *f = open_memstream(&have, &n);
-    ck_assert_int_eq(cfx_print_code(cfx_sink_file(f),
-                                    cfx_graph_module_graph(gm), &err), 0);
+    ck_assert_int_eq(
+        cfx_print_code(cfx_sink_file(f), cfx_graph_module_graph(gm), &err), 0);
     fclose(f);
     const char *begin = have;
     while (*begin == '\n')
@@ -205,8 +204,9 @@ static cfx_value meta_of(cfx_value v)
     if (v.kind != CFX_TENSOR)
         return v;
     ck_assert_int_eq(cfx_tensor_meta(&t, ctx, (cfx_dtype)v.u.tensor->dtype,
-                                     v.u.tensor->rank, v.u.tensor->shape,
-                                     NULL, &err), 0);
+                                     v.u.tensor->rank, v.u.tensor->shape, NULL,
+                                     &err),
+                     0);
     return cfx_value_of_tensor(t);
 }
 
@@ -225,8 +225,7 @@ static void run(bool meta, const cfx_value *in, size_t nin,
         args[i] = meta ? meta_of(in[i]) : cfx_value_ref(in[i]);
     ck_assert_msg(!cfx_interp_init_with(&it, &cfx_interp_base, gm, &o, &err),
                   "%s", err.text);
-    ck_assert_msg(!cfx_interp_run(&it, args, nin, &out, &err), "%s",
-                  err.text);
+    ck_assert_msg(!cfx_interp_run(&it, args, nin, &out, &err), "%s", err.text);
     ck_assert(cfx_value_is_seq(out));
     ck_assert_uint_eq(out.u.seq->len, nwant);
     for (size_t i = 0; i < nwant; i++)
@@ -265,7 +264,8 @@ static void check_program(const char *at)
     const char *text = at, *end = strstr(at, "\n-- ");
     ck_assert_ptr_nonnull(end);
     ck_assert_msg(!cfx_parse_model(&gm, ctx, text, (size_t)(end + 1 - text),
-                                   "golden", &err), "%s", err.text);
+                                   "golden", &err),
+                  "%s", err.text);
     for (cfx_module *m = gm; m; m = cfx_module_next(m, gm))
         if (cfx_graph_module_graph(m))
             ck_assert_msg(!cfx_graph_lint(cfx_graph_module_graph(m), &err),

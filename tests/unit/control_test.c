@@ -148,15 +148,20 @@ TEST_CASE(errors_tell_the_submodule)
         "graph a.inner():\n"
         "    %x : [num_users=1] = placeholder[target=x]\n";
     char text[4096];
-    snprintf(text, sizeof(text), "%s    %%bad : [num_users=1] = "
+    snprintf(text, sizeof(text),
+             "%s    %%bad : [num_users=1] = "
              "call_function[target=torch.cat](args = (3,), kwargs = {})\n"
-             "    return %%bad\n", before);
+             "    return %%bad\n",
+             before);
     model(text);
-    fails(CFX_EINVAL, "; While executing %bad : [num_users=1] = call_function"
+    fails(CFX_EINVAL,
+          "; While executing %bad : [num_users=1] = call_function"
           "[target=torch.cat](args = (3,), kwargs = {}) in submodule a.inner");
-    snprintf(text, sizeof(text), "%s    %%bad : [num_users=1] = "
+    snprintf(text, sizeof(text),
+             "%s    %%bad : [num_users=1] = "
              "call_method[target=view](args = (%%x, 5), kwargs = {})\n"
-             "    return %%bad\n", before);
+             "    return %%bad\n",
+             before);
     model(text);
     fails(CFX_ESHAPE, "args = (%x, 5), kwargs = {}) in submodule a.inner");
 }
@@ -185,7 +190,8 @@ TEST_CASE(graphs_that_the_text_lacks_are_asked_for)
         "    return add\n";
     char whole[2048];
     model(text);
-    fails(CFX_EUNSUPPORTED, "submod_1: the text has no graph of this "
+    fails(CFX_EUNSUPPORTED,
+          "submod_1: the text has no graph of this "
           "GraphModule: append str(gm.submod_1.graph).replace('graph(', "
           "'graph submod_1(', 1); While executing %add");
     snprintf(whole, sizeof(whole), "%s%s", text, graph);
@@ -214,7 +220,8 @@ static void call_child(const char *args, const char *params,
              "graph f():\n"
              "    %%x : [num_users=1] = placeholder[target=x]\n"
              "%s"
-             "    return %s\n", args, params, result);
+             "    return %s\n",
+             args, params, result);
     model(text);
 }
 
@@ -225,12 +232,14 @@ static const char second[] =
 
 TEST_CASE(children_bind_keywords_and_defaults)
 {
-    static const struct { const char *args; float y; } cases[] = {
-        {"(args = (%x,), kwargs = {})", 4},
-        {"(args = (%x, 5), kwargs = {})", 6},
-        {"(args = (%x,), kwargs = {y: 6})", 7},
-        {"(args = (), kwargs = {y: 7, x: %x})", 8},
-        {"(args = (), kwargs = {x: %x})", 4}};
+    static const struct {
+        const char *args;
+        float y;
+    } cases[] = {{"(args = (%x,), kwargs = {})", 4},
+                 {"(args = (%x, 5), kwargs = {})", 6},
+                 {"(args = (%x,), kwargs = {y: 6})", 7},
+                 {"(args = (), kwargs = {y: 7, x: %x})", 8},
+                 {"(args = (), kwargs = {x: %x})", 4}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         cfx_value x = floats(2, 1);
         call_child(cases[i].args, second, "%add");
@@ -240,7 +249,9 @@ TEST_CASE(children_bind_keywords_and_defaults)
 
 TEST_CASE(children_refuse_arguments_they_do_not_take)
 {
-    static const struct { const char *args, *text; } cases[] = {
+    static const struct {
+        const char *args, *text;
+    } cases[] = {
         {"(args = (%x, 1, 2), kwargs = {})",
          "forward() takes 2 positional arguments but 3 were given; While "
          "executing %f : "},
@@ -271,7 +282,8 @@ TEST_CASE(children_take_the_rest)
                "    %mul : [num_users=1] = call_function[target=operator.mul]"
                "(args = (%x, %a), kwargs = {})\n"
                "    %add : [num_users=1] = call_function[target=operator.add]"
-               "(args = (%mul, %k), kwargs = {})\n", "%add");
+               "(args = (%mul, %k), kwargs = {})\n",
+               "%add");
     ck_assert_float_eq(run(&x, 1), 13);
 }
 
@@ -392,9 +404,12 @@ TEST_CASE(failures_that_only_the_scope_knows_tell_the_submodule)
     ck_assert_int_eq(cfx_interp_init_with(&it, &cfx_interp_base, gm, &o, &err),
                      CFX_OK);
     ck_assert_int_eq(cfx_interp_run(&it, &x, 1, &out, &err), CFX_EUSER);
-    ck_assert_msg(!strncmp(err.text, "additions are refused; While executing "
-                           "%add ", 44) &&
-                  strstr(err.text, " in submodule a.inner"), "%s", err.text);
+    ck_assert_msg(!strncmp(err.text,
+                           "additions are refused; While executing "
+                           "%add ",
+                           44) &&
+                      strstr(err.text, " in submodule a.inner"),
+                  "%s", err.text);
     cfx_interp_release(&it);
     cfx_scope_release(&s);
     cfx_value_unref(x);
@@ -431,12 +446,13 @@ TEST_CASE(tracing_graphmodules_as_leaf_submodules)
     cfx_trace_options leaf = {.size = sizeof(leaf), .is_leaf = is_graph};
     cfx_value x = floats(2, 1);
     model(nested);
-    ck_assert_str_eq(retrace(NULL), "placeholder:x call_function:operator.add "
+    ck_assert_str_eq(retrace(NULL),
+                     "placeholder:x call_function:operator.add "
                      "call_function:operator.mul output:output");
     ck_assert_float_eq(run(&x, 1), 30);
     model(nested);
     ck_assert_str_eq(retrace(&leaf), "placeholder:x call_module:a "
-                     "call_module:b output:output");
+                                     "call_module:b output:output");
     x = floats(2, 1);
     ck_assert_float_eq(run(&x, 1), 30);
 }
@@ -447,7 +463,8 @@ TEST_CASE(graphs_are_traced_where_c_calls_them)
     cfx_value x = floats(2, 1);
     ck_assert_int_eq(cfx_register_module_type(ctx, &Twice, &err), 0);
     model(twice);
-    ck_assert_str_eq(retrace(NULL), "placeholder:x call_function:operator.add "
+    ck_assert_str_eq(retrace(NULL),
+                     "placeholder:x call_function:operator.add "
                      "call_function:operator.add output:output");
     ck_assert_float_eq(run(&x, 1), 4);
     model("# cfx 1\n"
@@ -487,14 +504,12 @@ static void tower(size_t n)
                                                 &err)
                         : cfx_graph_call_function(g, "operator.add",
                                                   cfx_args_of(args, 2), &err);
-        ck_assert_ptr_nonnull(cfx_graph_output(g, cfx_value_of_node(y),
-                                               &err));
+        ck_assert_ptr_nonnull(cfx_graph_output(g, cfx_value_of_node(y), &err));
         ck_assert_int_eq(cfx_module_new_container(&up, ctx, "Net", &err), 0);
         if (m)
             ck_assert_int_eq(cfx_module_add_take(up, "f", m, &err), 0);
-        ck_assert_int_eq(cfx_graph_module_new_take_both(&m, ctx, up, g, NULL,
-                                                        &err),
-                         0);
+        ck_assert_int_eq(
+            cfx_graph_module_new_take_both(&m, ctx, up, g, NULL, &err), 0);
     }
     gm = m;
 }
@@ -506,7 +521,7 @@ TEST_CASE(nesting_has_a_limit)
     ck_assert_float_eq(run(&x, 1), 2);
     tower(258);
     fails(CFX_EGRAPH, "GraphModules call each other to a depth of more than "
-          "256; While executing %f : ");
+                      "256; While executing %f : ");
 }
 
 /* ---- Memory ---- */
@@ -517,10 +532,11 @@ static void chain(char *to, size_t size, int n)
 {
     size_t at = 0;
     for (int i = 0; i < n; i++)
-        at += (size_t)snprintf(to + at, size - at, "    %%v%d : [num_users=1] "
+        at += (size_t)snprintf(to + at, size - at,
+                               "    %%v%d : [num_users=1] "
                                "= call_function[target=operator.add](args = "
-                               "(%%%s%.0d, 1), kwargs = {})\n", i + 1,
-                               i ? "v" : "x", i);
+                               "(%%%s%.0d, 1), kwargs = {})\n",
+                               i + 1, i ? "v" : "x", i);
 }
 
 TEST_CASE(values_of_children_end_with_their_last_use)

@@ -12,7 +12,7 @@
 TEST_CASE(copy_moves_any_layout_to_any_other)
 {
     static const int64_t shapes[][4] = {
-        {1, 1, 1, 1}, {2, 3, 4, 5}, {7, 1, 17, 33}, {16, 16, 1, 1},
+        {1, 1, 1, 1},   {2, 3, 4, 5},    {7, 1, 17, 33},  {16, 16, 1, 1},
         {64, 70, 2, 1}, {3, 129, 65, 1}, {1, 67, 1, 131}, {5, 4, 30, 41},
     };
     static const cfx_dtype types[] = {CFX_U8, CFX_F16, CFX_F32, CFX_F64};
@@ -51,7 +51,8 @@ TEST_CASE(copy_is_the_same_on_threads)
 
 TEST_CASE(copy_leaves_gaps_untouched)
 {
-    cfx_tensor *a = new_tensor(CFX_F32, "4,4"), *b = new_tensor(CFX_F32, "8,8");
+    cfx_tensor *a = new_tensor(CFX_F32, "4,4"),
+               *b = new_tensor(CFX_F32, "8,8");
 
     fill(a);
     memset(b->data, 0, 256);
@@ -104,7 +105,8 @@ TEST_CASE(copy_reads_and_writes_unaligned_memory)
 
 TEST_CASE(copy_rejects_shapes_that_differ_and_metas)
 {
-    cfx_tensor *a = new_tensor(CFX_F32, "2,3"), *b = new_tensor(CFX_I64, "3,2");
+    cfx_tensor *a = new_tensor(CFX_F32, "2,3"),
+               *b = new_tensor(CFX_I64, "3,2");
     cfx_tensor *c = new_meta("2,3", "3,1"), *d = new_tensor(CFX_F32, "6");
 
     assert_fails(cfx_tensor_copy(a, b, &err), CFX_ESHAPE,
@@ -159,8 +161,8 @@ static bool read_case(golden *g, FILE *f, char *memory, size_t size)
 
     if (!*head && !fgets(head, sizeof head, f))
         return false;
-    ck_assert_int_ge(sscanf(head, "== %31s %127s %7s", g->dtype, g->shape,
-                            meta), 2);
+    ck_assert_int_ge(
+        sscanf(head, "== %31s %127s %7s", g->dtype, g->shape, meta), 2);
     *head = 0;
     if (!strcmp(g->shape, "-"))
         *g->shape = 0;
@@ -296,10 +298,15 @@ TEST_CASE(dlpack_takes_row_major_without_strides_and_offsets)
     float memory[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     int64_t shape[] = {2, 3};
     DLManagedTensor m = {
-        .dl_tensor = {
-            .data = memory, .device = {DL_CPU, 0}, .ndim = 2,
-            .dtype = {DL_FLOAT, 32, 1}, .shape = shape, .byte_offset = 8,
-        },
+        .dl_tensor =
+            {
+                .data = memory,
+                .device = {DL_CPU, 0},
+                .ndim = 2,
+                .dtype = {DL_FLOAT, 32, 1},
+                .shape = shape,
+                .byte_offset = 8,
+            },
         .deleter = dl_delete,
     };
     cfx_tensor *t;
@@ -318,10 +325,14 @@ TEST_CASE(dlpack_gives_back_what_it_rejects)
     int64_t shape[] = {2, 2}, bad[] = {2, -2}, back[] = {-1, 1};
     int64_t vast[] = {(int64_t)1 << 40, (int64_t)1 << 40};
     DLManagedTensor good = {
-        .dl_tensor = {
-            .data = memory, .device = {DL_CPU, 0}, .ndim = 2,
-            .dtype = {DL_FLOAT, 32, 1}, .shape = shape,
-        },
+        .dl_tensor =
+            {
+                .data = memory,
+                .device = {DL_CPU, 0},
+                .ndim = 2,
+                .dtype = {DL_FLOAT, 32, 1},
+                .shape = shape,
+            },
         .deleter = dl_delete,
     };
     DLManagedTensor cases[6] = {good, good, good, good, good, good};
@@ -335,8 +346,8 @@ TEST_CASE(dlpack_gives_back_what_it_rejects)
          "larger than 2^61 bytes"),
     };
     static const cfx_status codes[] = {
-        CFX_EUNSUPPORTED, CFX_ESHAPE, CFX_EDTYPE, CFX_ESHAPE, CFX_ESHAPE,
-        CFX_ESHAPE,
+        CFX_EUNSUPPORTED, CFX_ESHAPE, CFX_EDTYPE,
+        CFX_ESHAPE,       CFX_ESHAPE, CFX_ESHAPE,
     };
     cfx_tensor *t;
 

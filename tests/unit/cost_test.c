@@ -182,7 +182,9 @@ static const char in_x[] = "    %x : [num_users=1] = placeholder[target=x]\n";
 static void nested(const char *body)
 {
     char text[4096];
-    int n = snprintf(text, sizeof(text), "# cfx 1\nNet(\n"
+    int n = snprintf(
+        text, sizeof(text),
+        "# cfx 1\nNet(\n"
         "  (f): Sub(\n    (l): Linear(in_features=6, out_features=6, "
         "bias=False)\n  )\n"
         "  (g): Sub(\n    (l): Linear(in_features=6, out_features=60, "
@@ -318,7 +320,8 @@ static cfx_status dear_call(cfx_cost_prop *it, cfx_call *call, cfx_cost *cost,
 static cfx_status dear_node(cfx_cost_prop *it, cfx_cost_node *n);
 
 static const cfx_cost_prop_class dear_class = {
-    .base = {.size = sizeof(cfx_cost_prop_class), .name = "dear",
+    .base = {.size = sizeof(cfx_cost_prop_class),
+             .name = "dear",
              .super = &cfx_cost_prop_default.base},
     .call_cost = dear_call,
     .node_cost = dear_node,
@@ -346,7 +349,8 @@ static cfx_status dearer_call(cfx_cost_prop *it, cfx_call *call,
                               cfx_cost *cost, cfx_value *out);
 
 static const cfx_cost_prop_class dearer_class = {
-    .base = {.size = sizeof(cfx_cost_prop_class), .name = "dearer",
+    .base = {.size = sizeof(cfx_cost_prop_class),
+             .name = "dearer",
              .super = &dear_class.base},
     .call_cost = dearer_call,
 };

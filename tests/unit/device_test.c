@@ -57,10 +57,12 @@ static cfx_value call(const char *target, cfx_value args, cfx_value kwargs)
 {
     const cfx_seq *a = args.u.seq, *k = kwargs.u.seq;
     bool method = !strncmp(target, "Tensor.", 7);
-    return method ? cfx_call_method(&scope, target + 7,
-        (cfx_args){a->item, a->len, k->item, k->len / 2})
-                  : cfx_call_function(&scope, target,
-                      (cfx_args){a->item, a->len, k->item, k->len / 2});
+    return method ? cfx_call_method(
+                        &scope, target + 7,
+                        (cfx_args){a->item, a->len, k->item, k->len / 2})
+                  : cfx_call_function(
+                        &scope, target,
+                        (cfx_args){a->item, a->len, k->item, k->len / 2});
 }
 
 static cfx_value call_text(const char *target, const char *args,
@@ -99,11 +101,13 @@ TEST_CASE(results_are_where_fake_tensors_are)
                       part[0], part[1], part[2], have, part[3],
                       scope.error.text);
         if (cfx_scope_failed(&scope))
-            ck_assert_msg(strstr(scope.error.text, "Expected all tensors to be "
-                                 "on the same device, but found at least two "
-                                 "devices, cuda:0 and ") ||
-                          strstr(scope.error.text, "devices, cpu and cuda:0"),
-                          "%s", scope.error.text);
+            ck_assert_msg(
+                strstr(scope.error.text,
+                       "Expected all tensors to be "
+                       "on the same device, but found at least two "
+                       "devices, cuda:0 and ") ||
+                    strstr(scope.error.text, "devices, cpu and cuda:0"),
+                "%s", scope.error.text);
         cfx_scope_release(&scope);
         cfx_scope_init(&scope, &cfx_meta_class, ctx, env);
     }
@@ -142,12 +146,12 @@ TEST_CASE(attributes_tell_the_device)
 TEST_CASE(names_are_read_and_written)
 {
     static const char *const names[][2] = {
-        {"cpu", "cpu"}, {"cpu:0", "cpu"}, {"cuda", "cuda:0"},
+        {"cpu", "cpu"},       {"cpu:0", "cpu"}, {"cuda", "cuda:0"},
         {"cuda:7", "cuda:7"}, {"mps", "mps:0"}, {"meta", "meta"},
     };
-    static const char *const wrong[] = {"", "gpu", "cuda:", "cuda:-1",
-                                        "cuda:01", "cuda:x", "cuda:1000",
-                                        "cudax", ":0"};
+    static const char *const wrong[] = {
+        "",       "gpu",       "cuda:", "cuda:-1", "cuda:01",
+        "cuda:x", "cuda:1000", "cudax", ":0"};
     cfx_device_label d;
     char have[32];
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -174,7 +178,7 @@ TEST_CASE(runs_are_on_the_cpu_and_say_so_once)
     }
     ck_assert_int_eq(notes, 1);
     ck_assert_str_eq(note, "the graph asks for device 'cuda:0'; all is "
-                     "computed on the CPU");
+                           "computed on the CPU");
 }
 
 TEST_CASE(strict_runs_refuse_other_devices)
@@ -183,7 +187,7 @@ TEST_CASE(strict_runs_refuse_other_devices)
     cfx_context_set_strict_devices(ctx, true);
     call_text("torch.zeros", "()", zeros);
     ck_assert_ptr_nonnull(strstr(scope.error.text, "there is no device "
-                                 "'cuda:0', only 'cpu'"));
+                                                   "'cuda:0', only 'cpu'"));
     ck_assert_int_eq(notes, 0);
 }
 

@@ -25,9 +25,11 @@ static void teardown(void)
     free_counted(ctx);
 }
 
+/* clang-format off */
 static cfx_dim sym(const char *name) { return cfx_dim_symbol(env, name, 1); }
 static cfx_dim num(int64_t v) { return cfx_dim_int(v); }
 static cfx_dim mod(cfx_dim d, int64_t m) { return cfx_dim_mod(env, d, num(m)); }
+/* clang-format on */
 
 static void assert_bounds(cfx_dim d, int64_t min, int64_t max)
 {
@@ -72,8 +74,9 @@ TEST_CASE(limits_beyond_what_an_extent_can_be)
 {
     cfx_dim n = sym("N");
     ck_assert(cfx_dim_is_bad(cfx_dim_symbol(env, "X", INT64_MAX - 1)));
-    ck_assert_int_eq(cfx_dim_limit(env, n, INT64_MAX - 1, CFX_DIM_NO_MAX, NULL),
-                     CFX_EINVAL);
+    ck_assert_int_eq(
+        cfx_dim_limit(env, n, INT64_MAX - 1, CFX_DIM_NO_MAX, NULL),
+        CFX_EINVAL);
     ck_assert_int_eq(cfx_dim_limit(env, n, INT64_MIN + 1, INT64_MAX - 1, NULL),
                      CFX_OK);
     assert_bounds(n, 1, CFX_DIM_NO_MAX);
@@ -92,9 +95,9 @@ TEST_CASE(simplifying_may_ask_of_new_symbols)
         }
         cfx_dim z = cfx_dim_symbol(env, "Z", CFX_DIM_NO_MIN);
         cfx_dim p = sym("P"), r = sym("R");
-        ck_assert(cfx_dim_eq(env, z, cfx_dim_max(
-            env, cfx_dim_floordiv(env, p, num(3)),
-            cfx_dim_floordiv(env, r, num(5)))));
+        ck_assert(cfx_dim_eq(env, z,
+                             cfx_dim_max(env, cfx_dim_floordiv(env, p, num(3)),
+                                         cfx_dim_floordiv(env, r, num(5)))));
         ck_assert(cfx_dim_eq(env, p, cfx_dim_add(env, sym("A"), num(1))));
         ck_assert(!cfx_dim_is_bad(cfx_dim_simplify(env, z)));
     }

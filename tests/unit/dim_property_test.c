@@ -30,8 +30,8 @@ static void setup(void)
     ck_assert_int_eq(cfx_shape_env_new(&env, ctx, NULL), CFX_OK);
     for (int i = 0; i < SYMBOLS; i++) {
         symbol[i] = cfx_dim_symbol(env, names[i], least[i]);
-        ck_assert_int_eq(cfx_dim_limit(env, symbol[i], least[i], most[i],
-                                       NULL), CFX_OK);
+        ck_assert_int_eq(
+            cfx_dim_limit(env, symbol[i], least[i], most[i], NULL), CFX_OK);
     }
 }
 
@@ -58,7 +58,9 @@ static long cases(long without)
 
 /* ---- Random trees ---- */
 
-typedef struct rng { uint64_t key, at; } rng;
+typedef struct rng {
+    uint64_t key, at;
+} rng;
 
 static int64_t draw(rng *r, int64_t below)
 {
@@ -67,7 +69,9 @@ static int64_t draw(rng *r, int64_t below)
 }
 
 /* op: '+' and so on; 's': symbol a; 'i': integer a; 'c': a divided upwards. */
-typedef struct node { int op, a, b; } node;
+typedef struct node {
+    int op, a, b;
+} node;
 
 static int make_tree(rng *r, node *t)
 {
@@ -95,19 +99,24 @@ static cfx_dim build(const node *t, int n, bool turned)
         switch (t[i].op) {
         case 's': d[i] = symbol[t[i].a]; break;
         case 'i': d[i] = cfx_dim_int(t[i].a); break;
-        case '+': d[i] = turned ? cfx_dim_add(env, b, a)
-                                : cfx_dim_add(env, a, b); break;
-        case '-': d[i] = turned ? cfx_dim_neg(env, cfx_dim_sub(env, b, a))
-                                : cfx_dim_sub(env, a, b); break;
-        case '*': d[i] = turned ? cfx_dim_mul(env, b, a)
-                                : cfx_dim_mul(env, a, b); break;
+        case '+':
+            d[i] = turned ? cfx_dim_add(env, b, a) : cfx_dim_add(env, a, b);
+            break;
+        case '-':
+            d[i] = turned ? cfx_dim_neg(env, cfx_dim_sub(env, b, a))
+                          : cfx_dim_sub(env, a, b);
+            break;
+        case '*':
+            d[i] = turned ? cfx_dim_mul(env, b, a) : cfx_dim_mul(env, a, b);
+            break;
         case '/': d[i] = cfx_dim_floordiv(env, a, b); break;
         case 'c': d[i] = cfx_dim_ceildiv(env, a, b); break;
         case '%': d[i] = cfx_dim_mod(env, a, b); break;
-        case 'm': d[i] = turned ? cfx_dim_min(env, b, a)
-                                : cfx_dim_min(env, a, b); break;
-        default: d[i] = turned ? cfx_dim_max(env, b, a)
-                               : cfx_dim_max(env, a, b);
+        case 'm':
+            d[i] = turned ? cfx_dim_min(env, b, a) : cfx_dim_min(env, a, b);
+            break;
+        default:
+            d[i] = turned ? cfx_dim_max(env, b, a) : cfx_dim_max(env, a, b);
         }
     }
     return d[n - 1];
@@ -138,7 +147,7 @@ static bool compute(const node *t, int n, const int64_t *at, int64_t *out)
         default:
             if (b == 0)
                 return false;
-            v[i] = t[i].op == '/' ? floor_div(a, b)
+            v[i] = t[i].op == '/'   ? floor_div(a, b)
                    : t[i].op == 'c' ? -floor_div(-a, b)
                                     : a - b * floor_div(a, b);
         }
@@ -229,8 +238,7 @@ TEST_CASE(text_and_turned_operands_give_the_same_word)
         ck_assert_msg(cfx_dim_same(turned, d), "%s\n%s", text,
                       text_of(turned));
         cfx_error err = {0};
-        ck_assert_msg(!cfx_dim_parse(&back, env, text, &err), "%s",
-                      err.text);
+        ck_assert_msg(!cfx_dim_parse(&back, env, text, &err), "%s", err.text);
         ck_assert_msg(cfx_dim_same(back, d), "%s\n%s", text, text_of(back));
     }
     ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
@@ -359,8 +367,9 @@ TEST_CASE(rounding_by_integers_is_decided)
         }
         ck_assert_msg(cfx_dim_known_eq(env, parts, x), "%s, %s",
                       text_of(parts), text_of(x));
-        ck_assert_msg(cfx_dim_ne(env, cfx_dim_add(env, parts, cfx_dim_int(1)),
-                                 x), "%s, %s", text_of(parts), text_of(x));
+        ck_assert_msg(
+            cfx_dim_ne(env, cfx_dim_add(env, parts, cfx_dim_int(1)), x),
+            "%s, %s", text_of(parts), text_of(x));
         cfx_dim back = cfx_dim_add(
             env, cfx_dim_mod(env, x, cfx_dim_int(m)),
             cfx_dim_mul(env, cfx_dim_int(m),
@@ -373,6 +382,7 @@ TEST_CASE(rounding_by_integers_is_decided)
 
 TEST_CASE(random_texts_are_read_or_refused)
 {
+    /* clang-format off */
     static const char *const token[] = {
         "H", "N", "W", "u0", "1", "2", "3", "7", "0", "2305843009213693952",
         "2.5", "(", "(", ")", ")", ",", "+", "-", "*", "//", "/", "%", "**",
@@ -381,6 +391,7 @@ TEST_CASE(random_texts_are_read_or_refused)
         "Symbol('", "s0", "'", "Rational(", "ModularIndexing(", "Abs(", " ",
         "integer=True", "Float('", "CleanDiv(", "Max()",
     };
+    /* clang-format on */
     enum { TOKENS = sizeof(token) / sizeof(*token) };
     rng r = {67, 0};
     long of = cases(CASES) / 20, read = 0;
@@ -400,8 +411,8 @@ TEST_CASE(random_texts_are_read_or_refused)
         read++;
         /* What was read may have been a guard, so that it is simpler now. */
         ck_assert_msg(!cfx_dim_parse(&back, env, text_of(d), NULL) &&
-                      cfx_dim_known_eq(env, back, d), "%s: %s", text,
-                      text_of(d));
+                          cfx_dim_known_eq(env, back, d),
+                      "%s: %s", text, text_of(d));
     }
     ck_assert_int_gt(read, of / 50);
 }
@@ -443,9 +454,9 @@ static void assert_true(cfx_dim *d, const int64_t *v, bool which)
 {
     for (int again = 0; again < 2; again++) {
         size_t guards = cfx_shape_env_guards(env);
-        bool yes = v[0] == v[1] ? which ? cfx_dim_eq(env, d[0], d[1])
-                                        : cfx_dim_le(env, d[0], d[1])
-                   : v[0] > v[1] ? cfx_dim_ne(env, d[0], d[1])
+        bool yes = v[0] == v[1]  ? which ? cfx_dim_eq(env, d[0], d[1])
+                                         : cfx_dim_le(env, d[0], d[1])
+                    : v[0] > v[1] ? cfx_dim_ne(env, d[0], d[1])
                    : which       ? cfx_dim_lt(env, d[0], d[1])
                                  : cfx_dim_le(env, d[0], d[1]);
         ck_assert_msg(yes, "%s, %s", text_of(d[0]), text_of(d[1]));

@@ -122,6 +122,7 @@ TEST_CASE(bad_spreads_and_satisfies_nothing)
 
 TEST_CASE(expression_prints_as_a_person_writes_it)
 {
+    /* clang-format off */
     static const char *const cases[][2] = {
         {"1 + N*2", "2*N + 1"}, {"M+N", "M + N"}, {"N+M", "M + N"},
         {"5 - N", "5 - N"}, {"-N", "-N"}, {"-N-1", "-N - 1"},
@@ -134,12 +135,14 @@ TEST_CASE(expression_prints_as_a_person_writes_it)
         {"-(-3)", "3"}, {"(H - 1)//2", "(H - 1)//2"}, {"+N", "N"},
         {"2**3*N**2", "8*N**2"}, {"min(N, M)*K", "K*min(M, N)"},
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         assert_prints(cases[i][0], cases[i][1]);
 }
 
 TEST_CASE(equal_expressions_are_the_same_word)
 {
+    /* clang-format off */
     static const char *const cases[][2] = {
         {"N + M - N", "M"}, {"(N + 1)*(N - 1)", "N*N - 1"},
         {"2*(N + M)", "N + N + 2*M"}, {"N//1", "N"}, {"N//N", "1"},
@@ -174,6 +177,7 @@ TEST_CASE(equal_expressions_are_the_same_word)
         {"(N*(N + 1)/2) % 3", "((N*N + N) % 6)/2"},
         {"max(N*(N + 1)/2, M)", "max(N*(N + 1), 2*M)/2"},
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         ck_assert_msg(cfx_dim_same(parse(cases[i][0]), parse(cases[i][1])),
                       "%s, %s", cases[i][0], cases[i][1]);
@@ -182,14 +186,21 @@ TEST_CASE(equal_expressions_are_the_same_word)
 TEST_CASE(text_puts_back_what_was_taken_out)
 {
     static const char *const cases[][2] = {
-        {"(H + 1)//2", "(H + 1)//2"}, {"(H - 1)//2", "(H - 1)//2"},
-        {"(H - 3)//2 + 1", "(H - 1)//2"}, {"(H - 1)//2 + 1", "(H + 1)//2"},
-        {"(N + 4)//2", "N//2 + 2"}, {"H//2 - 1", "H//2 - 1"},
-        {"(3*N)//2", "(3*N)//2"}, {"(-N)//2", "(-N)//2"},
-        {"(H - K)//2", "(H - K)//2"}, {"max(N - M, 0)", "max(N - M, 0)"},
-        {"max(0, 5 - N)", "max(5 - N, 0)"}, {"(4*N + M)//4", "N + M//4"},
-        {"max(N + 1, 5)", "max(N, 4) + 1"}, {"min(M - 1, N)",
-        "min(M - 1, N)"}, {"N*(N - 1)/2", "(N**2 - N)/2"},
+        {"(H + 1)//2", "(H + 1)//2"},
+        {"(H - 1)//2", "(H - 1)//2"},
+        {"(H - 3)//2 + 1", "(H - 1)//2"},
+        {"(H - 1)//2 + 1", "(H + 1)//2"},
+        {"(N + 4)//2", "N//2 + 2"},
+        {"H//2 - 1", "H//2 - 1"},
+        {"(3*N)//2", "(3*N)//2"},
+        {"(-N)//2", "(-N)//2"},
+        {"(H - K)//2", "(H - K)//2"},
+        {"max(N - M, 0)", "max(N - M, 0)"},
+        {"max(0, 5 - N)", "max(5 - N, 0)"},
+        {"(4*N + M)//4", "N + M//4"},
+        {"max(N + 1, 5)", "max(N, 4) + 1"},
+        {"min(M - 1, N)", "min(M - 1, N)"},
+        {"N*(N - 1)/2", "(N**2 - N)/2"},
         {"64*((H + 1)//2)*((W + 1)//2)", "64*((H + 1)//2)*((W + 1)//2)"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
@@ -198,6 +209,7 @@ TEST_CASE(text_puts_back_what_was_taken_out)
 
 TEST_CASE(spellings_of_exported_programs_are_read)
 {
+    /* clang-format off */
     static const char *const cases[][2] = {
         {"FloorDiv(s0, 2)", "s0//2"}, {"Mod(s0, 4)", "s0 % 4"},
         {"PythonMod(s0 + 1, 4)", "(s0 + 1) % 4"},
@@ -218,6 +230,7 @@ TEST_CASE(spellings_of_exported_programs_are_read)
         {"2*(s0/2 + s0/2)", "2*s0"}, {"((s0 - 1)//2) + 1", "(s0 + 1)//2"},
         {"s0*s1/s1", "s0"},
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         assert_prints(cases[i][0], cases[i][1]);
     ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
@@ -259,16 +272,20 @@ TEST_CASE(a_quotient_that_has_to_be_whole_is_a_guard)
 TEST_CASE(rounding_and_cases_are_seen_through)
 {
     static const char *const equal[][2] = {
-        {"N//2 + (N + 1)//2", "N"}, {"2*(N//2) + N % 2", "N"},
-        {"M*(N//M) + N % M", "N"}, {"N//3 + (N + 1)//3 + (N + 2)//3", "N"},
-        {"min(N, M) + max(N, M)", "N + M"}, {"(N//2 + N//2) % 2", "0"},
-        {"N - N//2", "(N + 1)//2"}, {"(N//2 + M)//3", "(N + 2*M)//6"},
+        {"N//2 + (N + 1)//2", "N"},
+        {"2*(N//2) + N % 2", "N"},
+        {"M*(N//M) + N % M", "N"},
+        {"N//3 + (N + 1)//3 + (N + 2)//3", "N"},
+        {"min(N, M) + max(N, M)", "N + M"},
+        {"(N//2 + N//2) % 2", "0"},
+        {"N - N//2", "(N + 1)//2"},
+        {"(N//2 + M)//3", "(N + 2*M)//6"},
         {"max(N - M, 0) - max(M - N, 0)", "N - M"},
     };
     for (size_t i = 0; i < sizeof(equal) / sizeof(*equal); i++)
-        ck_assert_msg(cfx_dim_known_eq(env, parse(equal[i][0]),
-                                       parse(equal[i][1])),
-                      "%s, %s", equal[i][0], equal[i][1]);
+        ck_assert_msg(
+            cfx_dim_known_eq(env, parse(equal[i][0]), parse(equal[i][1])),
+            "%s, %s", equal[i][0], equal[i][1]);
     ck_assert(!cfx_dim_eq(env, parse("2*(N//2) + 1"), parse("2*M")));
     ck_assert(!cfx_dim_lt(env, parse("N"), parse("(N + 1)//2")));
     ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
@@ -288,8 +305,8 @@ TEST_CASE(convolutions_of_a_resnet_stay_short)
     char buf[64];
     cfx_dim_format(h, buf, sizeof(buf));
     ck_assert_str_eq(buf, "(H + 31)//32");
-    ck_assert(cfx_dim_same(h, cfx_dim_ceildiv(env, parse("H"),
-                                              cfx_dim_int(32))));
+    ck_assert(
+        cfx_dim_same(h, cfx_dim_ceildiv(env, parse("H"), cfx_dim_int(32))));
 }
 
 TEST_CASE(range_decides_divisions_of_bounded_symbols)
@@ -373,8 +390,7 @@ TEST_CASE(expressions_are_bounded)
     ck_assert(cfx_dim_is_bad(d));
     d = parse("N");
     for (int i = 0; i < 1000; i++)
-        d = cfx_dim_mod(env, parse("A"),
-                        cfx_dim_add(env, d, cfx_dim_int(1)));
+        d = cfx_dim_mod(env, parse("A"), cfx_dim_add(env, d, cfx_dim_int(1)));
     ck_assert(cfx_dim_is_bad(d));
     d = parse("A + B + C + D + E + F");
     for (int i = 0; i < 6; i++)
@@ -398,8 +414,9 @@ TEST_CASE(format_cuts_like_snprintf)
 TEST_CASE(eval_gives_values_and_errors)
 {
     int64_t values[8] = {10, 20, 3, 0}, v;
-    ck_assert_int_eq(cfx_dim_eval(&v, parse("A*B - C//2 + A % C"), value_of,
-                                  values, &err), CFX_OK);
+    ck_assert_int_eq(
+        cfx_dim_eval(&v, parse("A*B - C//2 + A % C"), value_of, values, &err),
+        CFX_OK);
     ck_assert_int_eq(v, 200);
     cfx_error e = {0};
     ck_assert_int_eq(cfx_dim_eval(&v, parse("A + X"), value_of, values, &e),
@@ -423,6 +440,7 @@ TEST_CASE(eval_gives_values_and_errors)
 
 TEST_CASE(what_follows_needs_no_guard)
 {
+    /* clang-format off */
     static const char *const le[][2] = {
         {"1", "N"}, {"N", "N + 1"}, {"N", "2*N"}, {"N", "N*N"},
         {"N*M", "N*M*K"}, {"2*(H//2)", "H"}, {"(H - 1)//2 + 1", "H"},
@@ -432,6 +450,7 @@ TEST_CASE(what_follows_needs_no_guard)
         {"H % N", "H"}, {"min(N, 5)", "max(M, 5)"},
         {"(3*N)//2", "N + N//2 + 1"}, {"0", "N - 1"},
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(le) / sizeof(*le); i++) {
         cfx_dim a = parse(le[i][0]), b = parse(le[i][1]);
         ck_assert_msg(cfx_dim_known_le(env, a, b), "%s <= %s", le[i][0],
@@ -606,10 +625,10 @@ TEST_CASE(substitution_simplifies_what_comes_out)
                               &by);
     ck_assert(cfx_dim_same(d, parse("M + K")));
     by = cfx_dim_int(0);
-    ck_assert(cfx_dim_is_bad(cfx_dim_subst(env, parse("K//N"), replacement,
-                                           &by)));
-    ck_assert_uint_eq(cfx_dim_free_symbols(parse("Z//N + max(A, 3) + N"), out,
-                                           2), 3);
+    ck_assert(
+        cfx_dim_is_bad(cfx_dim_subst(env, parse("K//N"), replacement, &by)));
+    ck_assert_uint_eq(
+        cfx_dim_free_symbols(parse("Z//N + max(A, 3) + N"), out, 2), 3);
     ck_assert(cfx_dim_same(out[0], parse("A")));
     ck_assert(cfx_dim_same(out[1], parse("N")));
     ck_assert_uint_eq(cfx_dim_free_symbols(cfx_dim_int(3), out, 2), 0);
@@ -638,14 +657,16 @@ TEST_CASE(very_many_guards_take_linear_time)
 
 /* ---- Memory ---- */
 
-typedef struct counter { long calls, fail_at, held; } counter;
+typedef struct counter {
+    long calls, fail_at, held;
+} counter;
 
 static void *counted_alloc(void *user, size_t size, size_t align)
 {
     counter *c = user;
     void *p = NULL;
-    if (c->calls++ >= c->fail_at || posix_memalign(&p, align > 8 ? align : 8,
-                                                   size))
+    if (c->calls++ >= c->fail_at ||
+        posix_memalign(&p, align > 8 ? align : 8, size))
         return NULL;
     c->held += (long)size;
     return p;
@@ -681,8 +702,8 @@ static bool work(cfx_context *c)
     }
     for (int i = 0; i + 1 < 6; i++)
         ok = cfx_dim_lt(e, d[i], d[i + 1]) && ok;
-    ok = cfx_dim_eq(e, cfx_dim_symbol(e, "A", 1),
-                    cfx_dim_symbol(e, "B", 1)) && ok;
+    ok = cfx_dim_eq(e, cfx_dim_symbol(e, "A", 1), cfx_dim_symbol(e, "B", 1)) &&
+         ok;
     cfx_dim half = cfx_dim_exactdiv(e, cfx_dim_symbol(e, "C", 1),
                                     cfx_dim_int(2));
     ok = !cfx_dim_is_bad(half) && ok;
@@ -696,7 +717,8 @@ static bool work(cfx_context *c)
 TEST_CASE(any_allocation_may_fail)
 {
     counter c = {0};
-    cfx_options o = {.size = sizeof(o), .threads = 1,
+    cfx_options o = {.size = sizeof(o),
+                     .threads = 1,
                      .allocator = {counted_alloc, counted_free, &c}};
     bool done = false;
     for (c.fail_at = 0; !done; c.fail_at++) {

@@ -10,13 +10,19 @@
 
 TEST_CASE(dtype_is_found_by_each_of_its_names)
 {
-    static const struct { const char *name; cfx_dtype dtype; } cases[] = {
-        {"float32", CFX_F32}, {"f32", CFX_F32}, {"torch.float32", CFX_F32},
-        {"float", CFX_F32}, {"F32", CFX_F32}, {"torch.float", CFX_F32},
-        {"double", CFX_F64}, {"half", CFX_F16}, {"bf16", CFX_BF16},
-        {"torch.bfloat16", CFX_BF16}, {"long", CFX_I64}, {"int", CFX_I32},
-        {"short", CFX_I16}, {"i8", CFX_I8}, {"uint8", CFX_U8},
-        {"bool", CFX_BOOL}, {"b8", CFX_BOOL}, {"torch.int64", CFX_I64},
+    static const struct {
+        const char *name;
+        cfx_dtype dtype;
+    } cases[] = {
+        {"float32", CFX_F32},       {"f32", CFX_F32},
+        {"torch.float32", CFX_F32}, {"float", CFX_F32},
+        {"F32", CFX_F32},           {"torch.float", CFX_F32},
+        {"double", CFX_F64},        {"half", CFX_F16},
+        {"bf16", CFX_BF16},         {"torch.bfloat16", CFX_BF16},
+        {"long", CFX_I64},          {"int", CFX_I32},
+        {"short", CFX_I16},         {"i8", CFX_I8},
+        {"uint8", CFX_U8},          {"bool", CFX_BOOL},
+        {"b8", CFX_BOOL},           {"torch.int64", CFX_I64},
     };
     cfx_dtype t;
 
@@ -53,7 +59,8 @@ static double half_value(unsigned h)
     int exponent = h >> 10 & 31;
     double m = h & 0x3ff;
     double x = exponent == 31 ? (m != 0 ? NAN : INFINITY)
-               : exponent ? ldexp(1024 + m, exponent - 25) : ldexp(m, -24);
+               : exponent     ? ldexp(1024 + m, exponent - 25)
+                              : ldexp(m, -24);
 
     return h & 0x8000 ? -x : x;
 }
@@ -128,8 +135,8 @@ TEST_CASE(conversion_agrees_with_pytorch_for_all_pairs)
         size_t size = cfx_dtype_size(to);
         set_number(to, expected, y);
         for (int i = 0; i < 10; i++)
-            set_number(from, (char *)src->data +
-                       (size_t)i * cfx_dtype_size(from), x);
+            set_number(
+                from, (char *)src->data + (size_t)i * cfx_dtype_size(from), x);
         if (cfx_dtype_is_float(from))
             cfx_element_set_double(to, got,
                                    cfx_element_double(from, src->data));

@@ -46,8 +46,8 @@ TEST_CASE(safetensors_gives_back_what_was_written)
         item[t].tensor = tensor_of(ctx, (cfx_dtype)t, t ? 2 : 0, shape, 1);
     }
     const char *path = file("all.safetensors");
-    ck_assert_int_eq(cfx_safetensors_write(path, ctx, item, CFX_NDTYPES,
-                                           NULL), CFX_OK);
+    ck_assert_int_eq(cfx_safetensors_write(path, ctx, item, CFX_NDTYPES, NULL),
+                     CFX_OK);
     for (int map = 0; map < 2; map++) {
         cfx_error err = {0};
         ck_assert_msg(!cfx_safetensors_read(&all, ctx, path, map, &err), "%s",
@@ -59,8 +59,9 @@ TEST_CASE(safetensors_gives_back_what_was_written)
             ck_assert_ptr_nonnull(x);
             ck_assert_int_eq(x->dtype, t);
             ck_assert_int_eq(x->rank, y->rank);
-            ck_assert_mem_eq(x->data, y->data, (size_t)cfx_tensor_numel(y) *
-                             cfx_dtype_size((cfx_dtype)t));
+            ck_assert_mem_eq(x->data, y->data,
+                             (size_t)cfx_tensor_numel(y) *
+                                 cfx_dtype_size((cfx_dtype)t));
         }
         ck_assert_ptr_null(cfx_tensors_get(&all, "t"));
         cfx_tensors_release(&all);
@@ -150,7 +151,7 @@ TEST_CASE(safetensors_outlive_their_list_and_are_private)
     free_context(ctx);
 }
 
-#define T(dtype, shape, offsets) \
+#define T(dtype, shape, offsets)                                              \
     "{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 
 static const struct {
@@ -158,6 +159,7 @@ static const struct {
     size_t data;
     const char *words;
 } bad_headers[] = {
+    /* clang-format off */
     {"", 0, "begin with '{'"},
     {" {}", 0, "begin with '{'"},
     {"[]", 0, "begin with '{'"},
@@ -203,6 +205,7 @@ static const struct {
     {"{\"__metadata__\":[]}", 0, "no object"},
     {"{\"__metadata__\":{\"a\":1}}", 0, "'a', which is no string"},
 };
+/* clang-format on */
 
 TEST_EACH(safetensors_refuse_bad_headers, COUNT(bad_headers))
 {
@@ -344,11 +347,18 @@ static size_t held_by_malloc(void)
 TEST_CASE(json_is_charged_for_at_least_what_it_takes)
 {
     static const char *const texts[][3] = {
-        {"{", "\"layer.#.weight\":{\"dtype\":\"F32\",\"shape\":[10,20],"
-         "\"data_offsets\":[100,900]}", "}"},
-        {"[", "{}", "]"}, {"[", "[]", "]"}, {"[", "1", "]"},
-        {"[", "\"\"", "]"}, {"{", "\"#\":0", "}"}, {"[", "[[[[]]]]", "]"},
-        {"[", "{\"a\":{\"b\":1}}", "]"}, {"[", "0.5", "]"},
+        {"{",
+         "\"layer.#.weight\":{\"dtype\":\"F32\",\"shape\":[10,20],"
+         "\"data_offsets\":[100,900]}",
+         "}"},
+        {"[", "{}", "]"},
+        {"[", "[]", "]"},
+        {"[", "1", "]"},
+        {"[", "\"\"", "]"},
+        {"{", "\"#\":0", "}"},
+        {"[", "[[[[]]]]", "]"},
+        {"[", "{\"a\":{\"b\":1}}", "]"},
+        {"[", "0.5", "]"},
         {"[", "\"\\u0041,{[:\"", "]"},
     };
     cfx_context *ctx = make_context();
@@ -430,8 +440,7 @@ TEST_CASE(npy_gives_back_what_was_written)
             ck_assert_int_eq(rc, CFX_OK);
             size_t size = (size_t)cfx_tensor_numel(t) *
                           cfx_dtype_size((cfx_dtype)dtype);
-            ck_assert_uint_eq(get(path, bytes, sizeof(bytes)) % 64,
-                              size % 64);
+            ck_assert_uint_eq(get(path, bytes, sizeof(bytes)) % 64, size % 64);
             ck_assert_msg(!cfx_npy_read(&back, ctx, path, &err), "%s",
                           err.text);
             ck_assert_int_eq(back->dtype, dtype);
@@ -472,9 +481,9 @@ TEST_EACH(npy_reads_what_numpy_may_write, COUNT(good_npys))
     const char *path = file("good.npy");
     bool two = strstr(good_npys[_i].dict, "i2") != NULL;
 
-    put(path, bytes, make_npy(bytes, good_npys[_i].version,
-                              good_npys[_i].dict, good_npys[_i].data,
-                              two ? 12 : 6));
+    put(path, bytes,
+        make_npy(bytes, good_npys[_i].version, good_npys[_i].dict,
+                 good_npys[_i].data, two ? 12 : 6));
     ck_assert_msg(!cfx_npy_read(&t, ctx, path, &err), "%s", err.text);
     ck_assert_int_eq(t->rank, 2);
     ck_assert_double_eq(at(t, 0, 0), good_npys[_i].first);
@@ -531,8 +540,9 @@ TEST_EACH(npy_refuses_bad_headers, COUNT(bad_npys))
     cfx_error err = {0};
     const char *path = file("bad.npy");
 
-    put(path, bytes, make_npy(bytes, bad_npys[_i].version, bad_npys[_i].dict,
-                              zeros, bad_npys[_i].data));
+    put(path, bytes,
+        make_npy(bytes, bad_npys[_i].version, bad_npys[_i].dict, zeros,
+                 bad_npys[_i].data));
     ck_assert_int_ne(cfx_npy_read(&t, ctx, path, &err), CFX_OK);
     ck_assert_ptr_null(t);
     assert_text(&err, path, bad_npys[_i].words);
@@ -662,9 +672,9 @@ TEST_CASE(the_content_is_of_one_format)
     for (size_t h = 0; h < COUNT(heads); h++) {
         const cfx_tensor_format *f;
         for (size_t i = 0; (f = cfx_tensor_format_at(i)); i++)
-            ck_assert_int_eq(f->probe((const unsigned char *)heads[h].head,
-                                      heads[h].n),
-                             !strcmp(f->name, heads[h].name));
+            ck_assert_int_eq(
+                f->probe((const unsigned char *)heads[h].head, heads[h].n),
+                !strcmp(f->name, heads[h].name));
     }
 }
 

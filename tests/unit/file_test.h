@@ -112,9 +112,9 @@ CFX_UNUSED static cfx_tensor *tensor_of(cfx_context *ctx, cfx_dtype dtype,
     ck_assert_int_eq(cfx_tensor_new(&t, ctx, dtype, rank, shape, NULL),
                      CFX_OK);
     for (int64_t i = 0; i < cfx_tensor_numel(t); i++)
-        cfx_element_set_double(dtype, (char *)t->data +
-                               (size_t)i * cfx_dtype_size(dtype),
-                               first + (double)i);
+        cfx_element_set_double(
+            dtype, (char *)t->data + (size_t)i * cfx_dtype_size(dtype),
+            first + (double)i);
     return t;
 }
 
@@ -151,7 +151,7 @@ CFX_UNUSED static size_t make_npy(unsigned char *out, int version,
     return lead + n + len;
 }
 
-#define DICT(descr, order, shape) \
+#define DICT(descr, order, shape)                                             \
     "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }\n"
 
 /* Fixtures that run once: the folder that files are written to. */

@@ -82,7 +82,7 @@ static cfx_value own_forward(cfx_scope *s, cfx_module *self,
     return in[0];
 }
 
-#define assert_has(text, part) \
+#define assert_has(text, part)                                                \
     ck_assert_msg(strstr(text, part), "no '%s' in:\n%s", part, text)
 
 TEST_CASE(classes_have_the_names_they_are_given)
@@ -120,9 +120,9 @@ TEST_CASE(a_class_whose_name_is_none_is_called_fx_module)
     ck_assert_int_eq(cfx_graph_copy(&g, cfx_graph_module_graph(gm), &err),
                      CFX_OK);
     cfx_module_unref(gm);
-    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g,
-                                                    "<lambda>",
-                                                    &err), CFX_OK);
+    ck_assert_int_eq(
+        cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "<lambda>", &err),
+        CFX_OK);
     assert_has(text_of(NULL, false), "\nclass FxModule(torch.nn.Module):\n");
 }
 
@@ -162,8 +162,11 @@ TEST_CASE(module_types_of_programs_are_refused)
 {
     static const cfx_module_type own = {
         .abi = CFX_ABI(cfx_module_type),
-        .schema = "Own()", .repr = "", .doc = "A type of a program.",
-        .forward_schema = "forward(Tensor x) -> Tensor", .forward = own_forward,
+        .schema = "Own()",
+        .repr = "",
+        .doc = "A type of a program.",
+        .forward_schema = "forward(Tensor x) -> Tensor",
+        .forward = own_forward,
     };
     ck_assert_int_eq(cfx_register_module_type(ctx, &own, &err), CFX_OK);
     parse("Net(\n  (own): Own()\n)\n\n"

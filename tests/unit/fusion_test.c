@@ -133,8 +133,8 @@ static void random_model(const char *text)
 #define NET(modules) "Net(\n" modules ")\n\ngraph():\n"
 #define X "    %x : [num_users=1] = placeholder[target=x]\n"
 #define CALL(name, target, arg)                                               \
-    "    %" name " : [num_users=1] = call_module[target=" target "](args = (%" \
-    arg ",), kwargs = {})\n"
+    "    %" name " : [num_users=1] = call_module[target=" target              \
+    "](args = (%" arg ",), kwargs = {})\n"
 #define BN(n, c)                                                              \
     "BatchNorm" #n "d(" #c ", eps=1e-05, momentum=0.1, affine=True, "         \
     "bias=True, track_running_stats=True)\n"
@@ -156,11 +156,13 @@ static void change_type(const char *module, const char *name, cfx_dtype type)
 /* A norm of floats behind a convolution of halves. */
 TEST_CASE(conv_bn_fusion_mixed_dtype)
 {
+    /* clang-format off */
     random_model(NET(
         "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1), "
         "bias=False)\n"
         "  (bn): " BN(2, 4)) X CALL("conv", "conv", "x")
         CALL("bn", "bn", "conv") "    return bn\n");
+    /* clang-format on */
     change_type("conv", "weight", CFX_BF16);
     FEED(CFX_BF16, 2, 3, 4, 4);
     apply_same("fuse_conv_bn", 2e-2);
@@ -173,12 +175,14 @@ TEST_CASE(conv_bn_fusion_mixed_dtype)
 /* One convolution, called twice, with a norm of its own behind each. */
 TEST_CASE(conv_bn_fusion_keeps_what_is_shared)
 {
+    /* clang-format off */
     random_model(NET(
         "  (conv): Conv2d(3, 3, kernel_size=(1, 1), stride=(1, 1))\n"
         "  (bn): " BN(2, 3) "  (bn2): " BN(2, 3))
         X CALL("conv", "conv", "x") CALL("bn", "bn", "conv")
         CALL("conv_1", "conv", "bn") CALL("bn2", "bn2", "conv_1")
         "    return bn2\n");
+    /* clang-format on */
     FEED(CFX_F32, 2, 3, 4, 4);
     cfx_tensor *old =
         cfx_module_state(cfx_module_child(gm, "conv"), "weight")->tensor;
@@ -211,7 +215,8 @@ TEST_EACH(conv_bn_fusion_of_functions, 6)
     int n = snprintf(text, sizeof(text),
                      "Net()\n\nstate:\n    w: f32[4, 3, 3, 3]\n    b: f32[4]\n"
                      "    mean: f32[4]\n    var: f32[4]\n    g: f32[4]\n"
-                     "    h: f32[4]\n\ngraph():\n%s", X);
+                     "    h: f32[4]\n\ngraph():\n%s",
+                     X);
     static const char *const names[] = {"w", "b", "mean", "var", "g", "h"};
     for (int i = 0; i < 6; i++)
         n += snprintf(text + n, sizeof(text) - (size_t)n,
@@ -220,7 +225,8 @@ TEST_EACH(conv_bn_fusion_of_functions, 6)
     snprintf(text + n, sizeof(text) - (size_t)n,
              "    %%conv : [num_users=1] = call_function[target=%s\n"
              "    %%bn : [num_users=1] = call_function[target=%s\n"
-             "    return bn\n", functions[_i / 2], norms[_i % 2]);
+             "    return bn\n",
+             functions[_i / 2], norms[_i % 2]);
     random_model(text);
     cfx_value var;
     assert_ok(cfx_module_fetch_attr(&var, gm, "var", &err));
@@ -235,9 +241,10 @@ TEST_EACH(conv_bn_fusion_of_functions, 6)
 /* ---- Graphs ---- */
 
 #define LINEAR(name, i, o, bias)                                              \
-    "  (" name "): Linear(in_features=" #i ", out_features=" #o ", bias="     \
-    #bias ")\n"
+    "  (" name "): Linear(in_features=" #i ", out_features=" #o               \
+    ", bias=" #bias ")\n"
 
+/* clang-format off */
 static const char attention[] = NET(
     "  (att): Module(\n  " LINEAR("q", 4, 3, True) "  "
     LINEAR("k", 4, 2, False) "  " LINEAR("v", 4, 5, True) "  )\n"
@@ -246,6 +253,7 @@ static const char attention[] = NET(
     CALL("att_q", "att.q", "x") CALL("relu", "att.k", "x")
     CALL("att_v", "att.v", "x") CALL("out", "out", "x")
     "    return (att_q, relu, att_v, out)\n";
+/* clang-format on */
 
 #define MATMUL(name, a, b)                                                    \
     "    %" name " : [num_users=1] = call_function[target=torch.matmul](args" \
@@ -255,6 +263,7 @@ static const char attention[] = NET(
 #define INPUT(name)                                                           \
     "    %" name " : [num_users=1] = placeholder[target=" name "]\n"
 
+/* clang-format off */
 static const char matmuls[] =
     "Net()\n\nstate:\n    w: f32[4, 3]\n    v: f32[3, 3]\n\ngraph():\n"
     INPUT("a") INPUT("b") INPUT("c") ATTR("w", "w") MATMUL("m1", "a", "w")
@@ -263,15 +272,18 @@ static const char matmuls[] =
     ATTR("v", "v") MATMUL("m3", "relu", "v") ATTR("w_2", "w")
     MATMUL("m4", "c", "w_2") MATMUL("m5", "m3", "v")
     "    return (m2, m3, m4, m5)\n";
+/* clang-format on */
 
 /* ---- Memory ---- */
 
+/* clang-format off */
 static const char small_net[] = NET(
     "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1), bias=False)\n"
     "  (bn): " BN(2, 4) "  (drop): Dropout(p=0.5, inplace=False)\n"
     "  (fc): Linear(in_features=4, out_features=4, bias=True)\n")
     X CALL("conv", "conv", "x") CALL("bn", "bn", "conv")
     CALL("drop", "drop", "bn") CALL("fc", "fc", "drop") "    return fc\n";
+/* clang-format on */
 
 static const char *failing;
 
@@ -293,8 +305,10 @@ static bool apply_failing(void)
 TEST_EACH(passes_survive_lack_of_memory, 8)
 {
     static const char *const passes[] = {
-        "fuse_conv_bn", "remove_noops", "merge_linears", "fuse_bias_in_linear",
-        "div_to_mul", "split", "fuse_linear_bn", "merge_matmul(assume=True)",
+        "fuse_conv_bn",   "remove_noops",
+        "merge_linears",  "fuse_bias_in_linear",
+        "div_to_mul",     "split",
+        "fuse_linear_bn", "merge_matmul(assume=True)",
     };
     failing = passes[_i];
     fail_each_allocation(apply_failing);
@@ -303,8 +317,8 @@ TEST_EACH(passes_survive_lack_of_memory, 8)
 /* ---- The zoo ---- */
 
 static const char *const models[] = {
-    "resnet18", "mobilenet_v2", "efficientnet_b0", "regnet_x_400mf",
-    "mobilenet_v3_small", "squeezenet1_1",
+    "resnet18",       "mobilenet_v2",       "efficientnet_b0",
+    "regnet_x_400mf", "mobilenet_v3_small", "squeezenet1_1",
 };
 
 static size_t batch_norms(void)
@@ -323,8 +337,7 @@ static void open_zoo(const char *name)
     zoo_model m = {0};
     char digests[1024];
     const char *src = getenv("srcdir"), *zoo = getenv("CFX_ZOO");
-    snprintf(digests, sizeof(digests), "%s/tests/golden/zoo",
-             src ? src : ".");
+    snprintf(digests, sizeof(digests), "%s/tests/golden/zoo", src ? src : ".");
     assert_ok(zoo_open(&m, ctx, zoo ? zoo : "zoo", digests, name, &err));
     assert_ok(zoo_fill(&m, &err));
     gm = m.gm;

@@ -9,8 +9,8 @@
 TEST_CASE(nodes_are_found_by_opcode_and_target)
 {
     cfx_node *x = input("x"), *y = input("y"), *n = NULL;
-    cfx_node *a = call("torch.relu", x, NULL), *b = call("torch.add", a, y,
-                                                         NULL);
+    cfx_node *a = call("torch.relu", x, NULL),
+             *b = call("torch.add", a, y, NULL);
     cfx_node *c = call("torch.relu", b, NULL);
     cfx_value v = node(c);
     cfx_node *m = cfx_graph_call_method(g, "relu", CFX_ARGS(v), &err);
@@ -107,10 +107,10 @@ TEST_CASE(inline_graph)
     cfx_node_map map;
     cfx_value out;
     cfx_node_map_init(&map, h);
-    assert_ok(cfx_node_map_set(&map, cfx_graph_find(h, "p"), node(relu),
-                               &err));
-    assert_ok(cfx_node_map_set(&map, cfx_graph_find(h, "q"), cfx_float(0.5),
-                               &err));
+    assert_ok(
+        cfx_node_map_set(&map, cfx_graph_find(h, "p"), node(relu), &err));
+    assert_ok(
+        cfx_node_map_set(&map, cfx_graph_find(h, "q"), cfx_float(0.5), &err));
     cfx_node *last = call("torch.neg", relu, NULL);
     cfx_insert_point was = cfx_graph_inserting_before(g, last);
     assert_ok(cfx_graph_insert_graph(g, h, &map, &out, &err));
@@ -171,18 +171,19 @@ TEST_CASE(copy_no_remap)
     cfx_node *x = cfx_graph_node_copy(g, cfx_graph_find(h, "p"), NULL, NULL,
                                       &err);
     ck_assert_ptr_nonnull(x);
-    ck_assert_ptr_null(cfx_graph_node_copy(g, cfx_graph_find(h, "relu"), NULL,
-                                           NULL, &err));
-    assert_failed(CFX_EGRAPH, "Argument 'p' of Node 'relu' does not belong to "
+    ck_assert_ptr_null(
+        cfx_graph_node_copy(g, cfx_graph_find(h, "relu"), NULL, NULL, &err));
+    assert_failed(CFX_EGRAPH,
+                  "Argument 'p' of Node 'relu' does not belong to "
                   "this Graph, but was used as an argument! If you are copying"
                   " nodes from another graph, make sure to use "
                   "``arg_transform`` on node_copy() to remap values");
     cfx_node_map map;
     cfx_node_map_init(&map, h);
-    ck_assert_ptr_null(cfx_graph_node_copy_mapped(
-        g, cfx_graph_find(h, "relu"), &map, &err));
+    ck_assert_ptr_null(
+        cfx_graph_node_copy_mapped(g, cfx_graph_find(h, "relu"), &map, &err));
     assert_failed(CFX_EGRAPH, "Argument 'p' of Node 'relu' has no counterpart "
-                  "in the graph that is copied to");
+                              "in the graph that is copied to");
     assert_ok(cfx_node_map_set(&map, cfx_graph_find(h, "p"), node(x), &err));
     cfx_node *relu = cfx_graph_node_copy_mapped(g, cfx_graph_find(h, "relu"),
                                                 &map, &err);
@@ -204,7 +205,7 @@ TEST_CASE(insertions_that_fail_change_nothing)
     ck_assert_int_eq(cfx_graph_insert_graph(g, h, &map, NULL, &err),
                      CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "Argument 'relu' of Node 'add' was used before "
-                  "it has been defined!");
+                              "it has been defined!");
     assert_nodes("x");
     ck_assert_ptr_eq(cfx_node_map_node(&map, p), x);
     ck_assert_int_eq(cfx_node_map_get(&map, cfx_graph_find(h, "q")).kind,
@@ -278,8 +279,8 @@ TEST_CASE(node_hooks_are_told)
     cfx_node *x = input("x");
     assert_ok(cfx_graph_add_hooks(g, &all_hooks, A, &err));
     assert_ok(cfx_graph_add_hooks(g, &one_hook, B, &err));
-    cfx_node *y = call("torch.relu", x, NULL), *z = call("torch.add", x, y,
-                                                         NULL);
+    cfx_node *y = call("torch.relu", x, NULL),
+             *z = call("torch.add", x, y, NULL);
     assert_told("A relu B relu A add B add");
     assert_ok(cfx_node_replace_all_uses_with(y, x, NULL, NULL, &err));
     assert_told("A relu x x add");
@@ -344,7 +345,8 @@ TEST_CASE(replace_uses)
     assert_users(x, "");
     ck_assert_int_eq(cfx_node_replace_all_uses(x, y, &o, NULL, &err),
                      CFX_EINVAL);
-    assert_failed(CFX_EINVAL, "Called node.replace_all_uses_with(replace_with,"
+    assert_failed(CFX_EINVAL,
+                  "Called node.replace_all_uses_with(replace_with,"
                   " propagate_meta=True), but replace_with already has .meta "
                   "keys");
     assert_ok(cfx_node_replace_all_uses(y, a, NULL, &changed, &err));
@@ -378,8 +380,8 @@ TEST_CASE(graphs_are_equal_whatever_their_names)
     assert_ok(cfx_graph_copy(&c, b, &err));
     ck_assert(equal(a, b) && equal(b, c) && equal(a, a));
     assert_ok(cfx_node_rename(cfx_graph_find(c, "add"), "total", &err));
-    assert_ok(cfx_node_set_meta(cfx_graph_find(c, "total"), "x", cfx_int(1),
-                                &err));
+    assert_ok(
+        cfx_node_set_meta(cfx_graph_find(c, "total"), "x", cfx_int(1), &err));
     ck_assert(equal(a, c));
     cfx_node *sum = cfx_graph_find(c, "total");
     cfx_node *relu = cfx_graph_find(c, "relu");

@@ -79,8 +79,8 @@ static cfx_module *new_module(const char *type, int64_t n, const char *key,
                               bool set)
 {
     cfx_module *m;
-    cfx_value arg = cfx_int(n), kwargs[] = {str(key ? key : ""),
-                                            cfx_bool(set)};
+    cfx_value arg = cfx_int(n),
+              kwargs[] = {str(key ? key : ""), cfx_bool(set)};
     const cfx_module_type *t = cfx_find_module_type(ctx, type);
     ck_assert_ptr_nonnull(t);
     assert_ok(cfx_module_new(&m, ctx, t, NULL,
@@ -138,9 +138,8 @@ TEST_CASE(effects_follow_the_schema_of_the_bound_call)
 static cfx_node *call_out(const char *target, cfx_node *x, cfx_value out)
 {
     cfx_value args[] = {node(x), node(x)}, kwargs[] = {str("out"), out};
-    cfx_node *n = cfx_graph_call_function(g, target,
-                                          (cfx_args){args, 2, kwargs, 1},
-                                          &err);
+    cfx_node *n = cfx_graph_call_function(
+        g, target, (cfx_args){args, 2, kwargs, 1}, &err);
     ck_assert_ptr_nonnull(n);
     cfx_value_unref(kwargs[0]);
     return n;
@@ -197,8 +196,14 @@ static cfx_value any_value(uint64_t *state, const cfx_value *node)
 {
     const uint64_t d = cfx_mix64(++*state);
     const cfx_value values[] = {
-        node[0], node[0], node[1], node[2], cfx_int((int64_t)(d >> 8) % 3),
-        cfx_float((double)(d >> 8 & 1) / 2), cfx_bool(d >> 8 & 1), cfx_none(),
+        node[0],
+        node[0],
+        node[1],
+        node[2],
+        cfx_int((int64_t)(d >> 8) % 3),
+        cfx_float((double)(d >> 8 & 1) / 2),
+        cfx_bool(d >> 8 & 1),
+        cfx_none(),
         cfx_value_of_dtype(CFX_F32),
     };
     return values[d % (sizeof(values) / sizeof(*values))];
@@ -206,6 +211,7 @@ static cfx_value any_value(uint64_t *state, const cfx_value *node)
 
 TEST_CASE(effects_of_random_calls_are_those_of_calls_like_them)
 {
+    /* clang-format off */
     static const char *const targets[] = {
         "torch.relu", "operator.add", "operator.iadd", "operator.setitem",
         "torch.nn.functional.dropout", "torch.nn.functional.batch_norm",
@@ -213,10 +219,12 @@ TEST_CASE(effects_of_random_calls_are_those_of_calls_like_them)
         "torch.nn.functional.scaled_dot_product_attention", "my.fill_",
         "my.function", "torch.sum", "torch.to", "torch.bernoulli",
     };
-    static const char *const methods[] = {"add_", "add", "to", "view",
-                                          "dropout_", "t", "uniform_"};
-    static const char *const keys[] = {"training", "inplace", "out", "p",
-                                       "dropout_p", "dim", "dtype", "alpha"};
+    /* clang-format on */
+    static const char *const methods[] = {"add_",     "add", "to",      "view",
+                                          "dropout_", "t",   "uniform_"};
+    static const char *const keys[] = {"training", "inplace",   "out",
+                                       "p",        "dropout_p", "dim",
+                                       "dtype",    "alpha"};
     uint64_t state = 5;
     cfx_value in[] = {node(input("x")), node(input("y")), CFX_NOTHING};
     in[2] = node(cfx_graph_get_attr(g, "state", &err));
@@ -232,10 +240,12 @@ TEST_CASE(effects_of_random_calls_are_those_of_calls_like_them)
             kwargs[2 * k + 1] = any_value(&state, in);
         }
         ck_assert_ptr_nonnull(
-            d / 512 % 3 ? cfx_graph_call_function(g, targets[d / 4096 % 14],
-                (cfx_args){args, nargs, kwargs, nkwargs}, &err)
-                        : cfx_graph_call_method(g, methods[d / 4096 % 7],
-                            (cfx_args){args, nargs, kwargs, nkwargs}, &err));
+            d / 512 % 3 ? cfx_graph_call_function(
+                              g, targets[d / 4096 % 14],
+                              (cfx_args){args, nargs, kwargs, nkwargs}, &err)
+                        : cfx_graph_call_method(
+                              g, methods[d / 4096 % 7],
+                              (cfx_args){args, nargs, kwargs, nkwargs}, &err));
         for (size_t k = 0; k < nkwargs; k++)
             cfx_value_unref(kwargs[2 * k]);
     }
@@ -304,8 +314,8 @@ TEST_CASE(effects_of_attention_are_those_of_its_dropout)
     for (int i = 0; i < 2; i++) {
         cfx_value of[] = {cfx_int(4), cfx_int(2), cfx_float(i * 0.5)};
         cfx_module *root = new_root(), *m;
-        assert_ok(cfx_module_new(&m, ctx,
-            cfx_find_module_type(ctx, "MultiheadAttention"), NULL,
+        assert_ok(cfx_module_new(
+            &m, ctx, cfx_find_module_type(ctx, "MultiheadAttention"), NULL,
             cfx_args_of(of, 3), &err));
         add(root, "mha", m);
         cfx_graph_set_owning_module(g, root);
@@ -324,6 +334,7 @@ TEST_CASE(effects_of_attention_are_those_of_its_dropout)
  * with their defaults. */
 TEST_CASE(effects_of_most_modules_are_found)
 {
+    /* clang-format off */
     static const char *const pure[] = {
         "AdaptiveAvgPool2d", "AvgPool2d", "Conv2d", "Conv1d", "Linear",
         "Bilinear", "Embedding", "EmbeddingBag", "LSTM", "GRU", "RNN",
@@ -332,6 +343,7 @@ TEST_CASE(effects_of_most_modules_are_found)
         "Unflatten", "ZeroPad2d", "CosineSimilarity", "Fold", "Unfold",
         "InstanceNorm2d", "TransformerEncoderLayer", "Identity",
     };
+    /* clang-format on */
     cfx_node *x = input("x");
     for (size_t i = 0; i < sizeof(pure) / sizeof(*pure); i++) {
         cfx_module *root = new_root(), *m;
@@ -339,8 +351,8 @@ TEST_CASE(effects_of_most_modules_are_found)
         cfx_value args[] = {cfx_int(2), cfx_int(2), cfx_int(2)};
         ck_assert_msg(t, "%s", pure[i]);
         size_t n = 0;
-        while (n <= 3 && cfx_module_new(&m, ctx, t, NULL, cfx_args_of(args, n),
-                                        NULL))
+        while (n <= 3 &&
+               cfx_module_new(&m, ctx, t, NULL, cfx_args_of(args, n), NULL))
             n++;
         ck_assert_msg(n <= 3, "%s", pure[i]);
         add(root, "m", m);
@@ -425,8 +437,8 @@ TEST_CASE(effects_of_a_graph_reach_all_that_its_last_placeholders_take)
                                             &err);
         cfx_graph_output(h, node(n), &err);
         cfx_value_unref(args[1]);
-        assert_ok(cfx_graph_module_new_take_both(&gm, ctx, NULL, h, "Sub",
-                                                 &err));
+        assert_ok(
+            cfx_graph_module_new_take_both(&gm, ctx, NULL, h, "Sub", &err));
         add(root, "sub", gm);
         cfx_graph_set_owning_module(g, root);
         n = cfx_graph_call_module(
@@ -504,8 +516,9 @@ static cfx_module *new_module_that_gives_its_buffer(bool copies)
     cfx_value v = node(n);
     if (copies)
         v = node(cfx_graph_call_method(h, "clone", cfx_args_of(&v, 1), &err));
-    cfx_graph_output(h, node(cfx_graph_call_method(
-                          h, "t", cfx_args_of(&v, 1), &err)), &err);
+    cfx_graph_output(
+        h, node(cfx_graph_call_method(h, "t", cfx_args_of(&v, 1), &err)),
+        &err);
     assert_ok(cfx_graph_module_new_take_both(&gm, ctx, root, h, NULL, &err));
     return gm;
 }
@@ -523,8 +536,8 @@ TEST_CASE(effects_reach_the_buffers_that_children_give)
         cfx_value v = node(call_module(h, "sub", a));
         cfx_graph_call_method(h, "relu_", cfx_args_of(&v, 1), &err);
         cfx_graph_output(h, node(a), &err);
-        assert_ok(cfx_graph_module_new_take_both(&gm, ctx, inner, h, "Net",
-                                                 &err));
+        assert_ok(
+            cfx_graph_module_new_take_both(&gm, ctx, inner, h, "Net", &err));
         add(root, "net", gm);
         add(root, "seq", new_module("Sequential", -1, NULL, false));
         add(root, "seq.0", new_module_that_gives_its_buffer(copies));
@@ -588,12 +601,12 @@ TEST_CASE(effects_of_nested_graphs_are_found_once)
         cfx_value in[] = {node(cfx_graph_placeholder(h, "a", &err)),
                           node(cfx_graph_placeholder(h, "b", &err))};
         cfx_graph_call_module(h, "sub", cfx_args_of(in, 2), &err);
-        cfx_graph_output(h, node(cfx_graph_call_module(h, "sub",
-                                                       cfx_args_of(in, 2),
-                                                       &err)), &err);
+        cfx_graph_output(
+            h, node(cfx_graph_call_module(h, "sub", cfx_args_of(in, 2), &err)),
+            &err);
         add(outer, "sub", gm);
-        assert_ok(cfx_graph_module_new_take_both(&gm, ctx, outer, h, NULL,
-                                                 &err));
+        assert_ok(
+            cfx_graph_module_new_take_both(&gm, ctx, outer, h, NULL, &err));
     }
     cfx_node *x = input("x"), *y = input("y");
     cfx_module *root = new_root();
@@ -700,15 +713,14 @@ TEST_CASE(dce_impure_kwargs)
 {
     cfx_node *x = input("x"), *y = call("torch.neg", x, NULL);
     cfx_value args[] = {node(x), node(x)}, kwargs[] = {str("out"), node(y)};
-    cfx_node *n = cfx_graph_call_function(g, "aten.add.out",
-                                          (cfx_args){args, 2, kwargs, 1},
-                                          &err);
+    cfx_node *n = cfx_graph_call_function(
+        g, "aten.add.out", (cfx_args){args, 2, kwargs, 1}, &err);
     ck_assert_uint_eq(effects_of(n).input_writes, 2);
-    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "torch.add",
-        (cfx_args){args, 2, kwargs, 1}, &err));
+    ck_assert_ptr_nonnull(cfx_graph_call_function(
+        g, "torch.add", (cfx_args){args, 2, kwargs, 1}, &err));
     kwargs[1] = cfx_none();
-    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "torch.add",
-        (cfx_args){args, 2, kwargs, 1}, &err));
+    ck_assert_ptr_nonnull(cfx_graph_call_function(
+        g, "torch.add", (cfx_args){args, 2, kwargs, 1}, &err));
     cfx_value_unref(kwargs[0]);
     cfx_graph_output(g, node(y), &err);
     ck_assert_uint_eq(erase_dead(NULL), 1);
@@ -748,7 +760,7 @@ TEST_CASE(dce_needs_a_sorted_graph)
     ck_assert_int_eq(cfx_graph_eliminate_dead_code(g, NULL, NULL, &err),
                      CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "Argument 'neg' of Node 'abs_1' was used before "
-                  "it has been defined!");
+                              "it has been defined!");
     assert_nodes("x abs_1 neg output");
 }
 

@@ -15,8 +15,8 @@ typedef enum model_kind { NUMBER, NODE, TEXT, LIST } model_kind;
 
 typedef struct model_arg {
     model_kind kind;
-    int number;              /* also of the text, and the length of a list */
-    cfx_node *node[ITEMS];   /* the first one if it is a node */
+    int number;            /* also of the text, and the length of a list */
+    cfx_node *node[ITEMS]; /* the first one if it is a node */
 } model_arg;
 
 typedef struct model_node {
@@ -24,7 +24,7 @@ typedef struct model_node {
     char name[32];
     int nargs, nkwargs, nusers;
     model_arg arg[ARGS];
-    model_arg kwarg[ARGS];   /* called k0, k1, ... */
+    model_arg kwarg[ARGS]; /* called k0, k1, ... */
     cfx_node *user[NODES];
 } model_node;
 
@@ -153,8 +153,7 @@ static cfx_value value_of(const model_arg *a)
     cfx_value items[ITEMS];
     char text[16];
     switch (a->kind) {
-    case NODE:
-        return node(a->node[0]);
+    case NODE: return node(a->node[0]);
     case TEXT:
         snprintf(text, sizeof(text), "text %d", a->number);
         return str(text);
@@ -162,8 +161,7 @@ static cfx_value value_of(const model_arg *a)
         for (int i = 0; i < a->number; i++)
             items[i] = node(a->node[i]);
         return cfx_list_new(ctx, (size_t)a->number, items);
-    default:
-        return cfx_int(a->number);
+    default: return cfx_int(a->number);
     }
 }
 
@@ -261,7 +259,8 @@ static cfx_status create_one(void)
     values_of(&m, args, kwargs);
     int at = random_place();
     starve();
-    cfx_node *n = cfx_graph_create_node(g, CFX_CALL_FUNCTION, "torch.f",
+    cfx_node *n = cfx_graph_create_node(
+        g, CFX_CALL_FUNCTION, "torch.f",
         (cfx_args){args, (size_t)m.nargs, kwargs, (size_t)m.nkwargs},
         names[dice(5)], NULL, &err);
     allowed = -1;
@@ -363,8 +362,8 @@ static cfx_status set_some(void)
     starve();
     cfx_status st = keywords ? cfx_node_set_kwargs(m->n, kwargs,
                                                    (size_t)now.nkwargs, &err)
-                             : cfx_node_set_args(m->n, args,
-                                                 (size_t)now.nargs, &err);
+                             : cfx_node_set_args(m->n, args, (size_t)now.nargs,
+                                                 &err);
     allowed = -1;
     release(args, now.nargs);
     release(kwargs, 2 * now.nkwargs);
@@ -620,8 +619,8 @@ static cfx_status change_meta(void)
     model_arg a = {.kind = TEXT, .number = dice(3)};
     cfx_value v = dice(3) ? value_of(&a) : CFX_NOTHING;
     starve();
-    cfx_status st = cfx_node_set_meta(m->n, (const char *[]){"x", "y", "z"}
-                                      [dice(3)], v, &err);
+    cfx_status st = cfx_node_set_meta(
+        m->n, (const char *[]){"x", "y", "z"}[dice(3)], v, &err);
     allowed = -1;
     cfx_value_unref(v);
     return st;
@@ -641,9 +640,10 @@ static void setup_registry(void)
 static cfx_status edit(void)
 {
     static cfx_status (*const edits[])(void) = {
-        create_one, copy_one, set_some, set_some, update_one, update_one,
-        insert_part, replace_some, replace_some, replace_counted, move_one,
-        rename_one, erase_one, erase_one, erase_one, erase_dead, change_meta,
+        create_one, copy_one,    set_some,     set_some,     update_one,
+        update_one, insert_part, replace_some, replace_some, replace_counted,
+        move_one,   rename_one,  erase_one,    erase_one,    erase_one,
+        erase_dead, change_meta,
     };
     return len ? edits[dice(sizeof(edits) / sizeof(*edits))]() : create_one();
 }

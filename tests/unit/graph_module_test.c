@@ -23,8 +23,8 @@ static cfx_module *new_module(const char *type, const int64_t *n, size_t nargs)
     cfx_value args[2] = {cfx_int(n ? n[0] : 0), cfx_int(n ? n[1] : 0)};
     const cfx_module_type *t = cfx_find_module_type(ctx, type);
     ck_assert_ptr_nonnull(t);
-    assert_ok(cfx_module_new(&m, ctx, t, NULL, cfx_args_of(args, nargs),
-                             &err));
+    assert_ok(
+        cfx_module_new(&m, ctx, t, NULL, cfx_args_of(args, nargs), &err));
     return m;
 }
 
@@ -78,8 +78,7 @@ static cfx_module *graph_module(cfx_module *root)
 {
     cfx_module *gm;
     assert_ok(cfx_graph_module_new_take_both(&gm, ctx, root, take_graph(),
-                                             "Net",
-                                             &err));
+                                             "Net", &err));
     return gm;
 }
 
@@ -137,18 +136,17 @@ TEST_CASE(construct_root_dict)
     assert_ok(cfx_graph_module_from_dict_take_graph(&gm, ctx, items, 5,
                                                     take_graph(), NULL, &err));
     assert_tree(gm, "GraphModule[z](sub=Module(lin=Linear[weight bias]), "
-                "p=Module(q=Module[t*]))");
+                    "p=Module(q=Module[t*]))");
     ck_assert_ptr_eq(cfx_module_state(gm, "z")->tensor, t);
     cfx_graph *own = cfx_graph_module_graph(gm);
     ck_assert_ptr_eq(cfx_graph_owning_module(own), gm);
     assert_ok(cfx_graph_lint(own, &err));
     cfx_module_unref(gm);
     ck_assert_int_eq(cfx_graph_module_from_dict_take_graph(&gm, ctx, items, 4,
-                                                           copy,
-                                                           NULL, &err),
-                                                           CFX_ENAME);
+                                                           copy, NULL, &err),
+                     CFX_ENAME);
     assert_failed(CFX_ENAME, "Node z referenced target z but that target was "
-                  "not provided in ``root``!");
+                             "not provided in ``root``!");
     ck_assert_ptr_null(gm);
     cfx_module_unref(lin);
     cfx_tensor_unref(t);
@@ -185,20 +183,18 @@ TEST_CASE(graph_module_init_buffer_param_copied_mod_init)
     assert_ok(cfx_graph_copy(&copy, g, &err));
     cfx_module_train(r, true);
     assert_ok(cfx_graph_module_from_root_take_graph(&gm, r, take_graph(),
-                                                    "Net",
-                                                    &err));
+                                                    "Net", &err));
     assert_tree(gm, "Net[w](sub=Module[t*](0=Linear[weight bias], "
-                "2=Sequential(0=ReLU)))");
+                    "2=Sequential(0=ReLU)))");
     ck_assert(cfx_module_training(gm));
-    ck_assert_ptr_eq(cfx_module_state(cfx_module_at(gm, "sub.0"), "bias")
-                         ->tensor,
-                     cfx_module_state(cfx_module_at(r, "sub.0"), "bias")
-                         ->tensor);
+    ck_assert_ptr_eq(
+        cfx_module_state(cfx_module_at(gm, "sub.0"), "bias")->tensor,
+        cfx_module_state(cfx_module_at(r, "sub.0"), "bias")->tensor);
     cfx_module_unref(gm);
     cfx_graph_get_attr(copy, "nope.a", &err);
-    ck_assert_int_eq(cfx_graph_module_from_root_take_graph(&gm, r, copy, NULL,
-                                                           &err),
-                     CFX_ENAME);
+    ck_assert_int_eq(
+        cfx_graph_module_from_root_take_graph(&gm, r, copy, NULL, &err),
+        CFX_ENAME);
     assert_failed(CFX_ENAME, "Node referenced nonexistent target nope.a");
     cfx_module_unref(r);
 }
@@ -214,7 +210,7 @@ TEST_CASE(constructed_modules_may_be_named_after_what_is_in_them)
     assert_ok(cfx_graph_module_from_root_take_graph(&gm, r, take_graph(), NULL,
                                                     &err));
     assert_tree(gm, "R(sub=Sequential[t*](0=Linear[weight bias], 1=ReLU, "
-                "2=Sequential(0=ReLU)))");
+                    "2=Sequential(0=ReLU)))");
     cfx_module_unref(gm);
     cfx_module_unref(r);
 }
@@ -228,18 +224,19 @@ TEST_CASE(submodule_manipulation_API)
     add(m, "net_b.net_c.conv", linear(1, 2));
     set(m, "w");
     assert_tree(m, "Net[w*](net_b=Module(net_c=Module(conv="
-                "Linear[weight bias])))");
-    ck_assert_int_eq(cfx_module_add_submodule_take(m, "w.x", plain("ReLU"),
-                                                   &err), CFX_ENAME);
+                   "Linear[weight bias])))");
+    ck_assert_int_eq(
+        cfx_module_add_submodule_take(m, "w.x", plain("ReLU"), &err),
+        CFX_ENAME);
     assert_failed(CFX_ENAME, "w of Net is no module");
-    ck_assert_int_eq(cfx_module_add_submodule_take(m, "w", plain("ReLU"),
-                                                   &err), CFX_ENAME);
+    ck_assert_int_eq(
+        cfx_module_add_submodule_take(m, "w", plain("ReLU"), &err), CFX_ENAME);
     assert_failed(CFX_ENAME, "attribute 'w' already exists");
     const char *bad[] = {"", ".", "a.", ".a", "a..b"};
     for (int i = 0; i < 5; i++) {
-        ck_assert_int_eq(cfx_module_add_submodule_take(m, bad[i],
-                                                       plain("ReLU"), &err),
-                         CFX_EINVAL);
+        ck_assert_int_eq(
+            cfx_module_add_submodule_take(m, bad[i], plain("ReLU"), &err),
+            CFX_EINVAL);
         assert_failed(CFX_EINVAL, "'' cannot name a module");
     }
     ck_assert(cfx_module_delete_submodule(m, "a"));
@@ -255,7 +252,7 @@ TEST_CASE(submodule_manipulation_API)
     assert_tree(m, "Net[w*](net_b=Module(other=ReLU, third=Tanh))");
     add(m, "net_b.net_c", plain("ReLU"));
     assert_tree(m, "Net[w*](net_b=Module(other=ReLU, third=Tanh, "
-                "net_c=ReLU))");
+                   "net_c=ReLU))");
     cfx_module_unref(m);
 }
 
@@ -313,8 +310,8 @@ TEST_CASE(delete_all_unused_submodules)
     cfx_module *gm = graph_module(r);
     ck_assert_uint_eq(cfx_graph_module_delete_all_unused_submodules(gm), 5);
     assert_tree(gm, "R[w b*](sub=Sequential[t*](2=Sequential(0=ReLU)), "
-                "attr=Module(deep=Module[t*]), "
-                "whole=Module(a=Module(b=ReLU)))");
+                    "attr=Module(deep=Module[t*]), "
+                    "whole=Module(a=Module(b=ReLU)))");
     ck_assert_uint_eq(cfx_graph_module_delete_all_unused_submodules(gm), 0);
     cfx_module_unref(gm);
 }
@@ -347,8 +344,8 @@ TEST_CASE(modules_may_have_much_state)
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof(name), "_tensor_constant%d", i);
         must(cfx_module_state(copy, name)->tensor == t[1 + i % 2]);
-        must(cfx_module_state(copy, name) == cfx_module_state_at(copy,
-                                                                 (size_t)i));
+        must(cfx_module_state(copy, name) ==
+             cfx_module_state_at(copy, (size_t)i));
     }
     ck_assert_ptr_null(cfx_module_state(m, "_tensor_constant"));
     for (int i = 0; i < 3; i++)
@@ -440,8 +437,8 @@ TEST_CASE(deepcopy_with_submods_params)
     cfx_module_delete_submodule(gm, "sub.0");
     cfx_graph_free(take_graph());
     ck_assert_ptr_nonnull(cfx_module_at(copy, "sub.0"));
-    ck_assert_int_eq((int)cfx_attr_int(cfx_module_at(copy, "sub.0"),
-                                       "out_features"), 2);
+    ck_assert_int_eq(
+        (int)cfx_attr_int(cfx_module_at(copy, "sub.0"), "out_features"), 2);
     cfx_module_unref(gm);
     assert_tree(copy, was);
     assert_ok(cfx_graph_lint(cfx_graph_module_graph(copy), &err));
@@ -454,10 +451,9 @@ TEST_CASE(module_deepcopy_edit_nodes)
     assert_ok(cfx_module_copy(&copy, gm, &err));
     cfx_graph *h = cfx_graph_module_graph(cfx_module_at(copy, "mid.gm"));
     cfx_graph *was = cfx_graph_module_graph(cfx_module_at(gm, "mid.gm"));
-    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "torch.neg",
-                                  &err));
-    ck_assert_str_eq(cfx_graph_find(was, "relu")->target->text,
-                     "torch.relu");
+    assert_ok(
+        cfx_node_set_target(cfx_graph_find(h, "relu"), "torch.neg", &err));
+    ck_assert_str_eq(cfx_graph_find(was, "relu")->target->text, "torch.relu");
     bool same;
     assert_ok(cfx_graph_equal(&same, h, was, &err));
     ck_assert(!same);
@@ -585,11 +581,13 @@ TEST_CASE(missing_targets_are_warned_of)
     cfx_graph_get_attr(g, "sub", &err);
     ck_assert_str_eq(last_message, "");
     cfx_graph_get_attr(g, "nope", &err);
-    ck_assert_str_eq(last_message, "Attempted to insert a get_attr Node with "
+    ck_assert_str_eq(last_message,
+                     "Attempted to insert a get_attr Node with "
                      "no underlying reference in the owning GraphModule! "
                      "'nope' has to be added to it");
     call_module(g, "w", x);
-    ck_assert_str_eq(last_message, "Attempted to insert a call_module Node "
+    ck_assert_str_eq(last_message,
+                     "Attempted to insert a call_module Node "
                      "with no underlying reference in the owning GraphModule! "
                      "'w' has to be added to it");
     cfx_graph_set_owning_module(g, NULL);
@@ -622,8 +620,9 @@ TEST_CASE(dce_goes_into_children_once)
     ck_assert_uint_eq(n, 1);
     assert_ok(cfx_graph_eliminate_dead_code(top, NULL, &n, &err));
     ck_assert_uint_eq(n, 1);
-    ck_assert_uint_eq(cfx_graph_len(cfx_graph_module_graph(
-        cfx_module_at(gm, "unnamed"))), 3);
+    ck_assert_uint_eq(
+        cfx_graph_len(cfx_graph_module_graph(cfx_module_at(gm, "unnamed"))),
+        3);
     cfx_module_unref(gm);
 }
 

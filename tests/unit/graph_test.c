@@ -52,11 +52,10 @@ TEST_CASE(nodes_of_other_graphs_are_refused)
     assert_ok(cfx_graph_new(&other, ctx, &err));
     cfx_node *x = cfx_graph_placeholder(other, "x", &err);
     cfx_value args[] = {node(x)};
-    ck_assert_ptr_null(cfx_graph_create_node(g, CFX_CALL_METHOD, "neg",
-                                             cfx_args_of(args, 1), "y", NULL,
-                                             &err));
+    ck_assert_ptr_null(cfx_graph_create_node(
+        g, CFX_CALL_METHOD, "neg", cfx_args_of(args, 1), "y", NULL, &err));
     assert_failed(CFX_EGRAPH, "Argument 'x' of Node 'y' does not belong to "
-                  "this Graph, but was used as an argument!");
+                              "this Graph, but was used as an argument!");
     cfx_node *n = cfx_graph_call_method(other, "neg", cfx_args_of(args, 1),
                                         &err);
     ck_assert_ptr_null(cfx_graph_node_copy(g, n, NULL, NULL, &err));
@@ -78,8 +77,8 @@ TEST_CASE(nodes_refuse_what_has_no_meaning)
     cfx_value nokey[] = {cfx_int(1), cfx_int(1)};
     const char *targets[] = {NULL, ""};
     for (int i = 0; i < 2; i++) {
-        ck_assert_ptr_null(cfx_graph_call_function(g, targets[i], CFX_NO_ARGS,
-                                                   &err));
+        ck_assert_ptr_null(
+            cfx_graph_call_function(g, targets[i], CFX_NO_ARGS, &err));
         assert_failed(CFX_EINVAL, "a call_function needs a target");
     }
     ck_assert_ptr_null(cfx_graph_create_node(g, (cfx_opcode)9, "x",
@@ -89,14 +88,12 @@ TEST_CASE(nodes_refuse_what_has_no_meaning)
     assert_failed(CFX_EINVAL, "an argument is absent");
     ck_assert_ptr_null(cfx_graph_output(g, dict, &err));
     assert_failed(CFX_EINVAL, "Keys for dictionaries used as an argument "
-                  "cannot contain a Node. Got key: x");
-    ck_assert_ptr_null(cfx_graph_call_function(g, "f",
-                                               (cfx_args){NULL, 0, twice, 2},
-                                               &err));
+                              "cannot contain a Node. Got key: x");
+    ck_assert_ptr_null(
+        cfx_graph_call_function(g, "f", (cfx_args){NULL, 0, twice, 2}, &err));
     assert_failed(CFX_EINVAL, "keyword 'k' of Node 'f' is given twice");
-    ck_assert_ptr_null(cfx_graph_call_function(g, "f",
-                                               (cfx_args){NULL, 0, nokey, 1},
-                                               &err));
+    ck_assert_ptr_null(
+        cfx_graph_call_function(g, "f", (cfx_args){NULL, 0, nokey, 1}, &err));
     assert_failed(CFX_EINVAL, "a keyword of Node 'f' is a int");
     cfx_value_unref(dict);
     cfx_value_unref(key);
@@ -114,17 +111,17 @@ TEST_CASE(keywords_are_distinct_also_when_many)
         kwargs[2 * i] = str(text);
         kwargs[2 * i + 1] = cfx_int(i);
     }
-    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "f",
-        (cfx_args){NULL, 0, kwargs, MANY}, &err));
+    ck_assert_ptr_nonnull(cfx_graph_call_function(
+        g, "f", (cfx_args){NULL, 0, kwargs, MANY}, &err));
     cfx_value_unref(kwargs[2 * MANY - 2]);
     kwargs[2 * MANY - 2] = cfx_value_ref(kwargs[0]);
-    ck_assert_ptr_null(cfx_graph_call_function(g, "f",
-        (cfx_args){NULL, 0, kwargs, MANY}, &err));
+    ck_assert_ptr_null(cfx_graph_call_function(
+        g, "f", (cfx_args){NULL, 0, kwargs, MANY}, &err));
     assert_failed(CFX_EINVAL, "keyword 'k0' of Node 'f' is given twice");
     for (int i = 0; i < MANY; i++)
         cfx_value_unref(kwargs[2 * i]);
-    ck_assert_ptr_null(cfx_graph_call_function(g, "f",
-        (cfx_args){NULL, 0, kwargs, 65536}, &err));
+    ck_assert_ptr_null(cfx_graph_call_function(
+        g, "f", (cfx_args){NULL, 0, kwargs, 65536}, &err));
     assert_failed(CFX_EINVAL, "a call has at most 65535 keywords, not 65536");
 }
 
@@ -210,7 +207,7 @@ TEST_CASE(nodes_move_before_and_after_others)
     assert_ok(cfx_node_prepend(c, c, &err));
     assert_nodes("a b c");
     ck_assert_str_eq(last_message, "Trying to prepend a node to itself. This "
-                     "behavior has no effect on the graph.");
+                                   "behavior has no effect on the graph.");
     ck_assert(cfx_node_before(a, c) && !cfx_node_before(c, b));
     check_graph(g);
 }
@@ -282,7 +279,9 @@ static cfx_node *of(cfx_opcode op, const char *target)
 TEST_CASE(calls_are_of_an_operator_in_every_spelling)
 {
     static const char *const relus[] = {
-        "torch.relu", "torch.nn.functional.relu", "torch.ops.aten.relu.default",
+        "torch.relu",
+        "torch.nn.functional.relu",
+        "torch.ops.aten.relu.default",
     };
     for (size_t i = 0; i < sizeof(relus) / sizeof(*relus); i++) {
         const cfx_node *n = of(CFX_CALL_FUNCTION, relus[i]);
@@ -297,8 +296,8 @@ TEST_CASE(calls_are_of_an_operator_in_every_spelling)
     ck_assert(cfx_node_is(of(CFX_CALL_FUNCTION, "_operator.add"), "add"));
     ck_assert(cfx_node_is(of(CFX_CALL_FUNCTION, "torch.concat"), "cat"));
     ck_assert(cfx_node_is(of(CFX_CALL_FUNCTION, "torch.cat"), "concat"));
-    ck_assert(cfx_node_is(of(CFX_CALL_FUNCTION, "torch.ops.aten.max.dim"),
-                          "max"));
+    ck_assert(
+        cfx_node_is(of(CFX_CALL_FUNCTION, "torch.ops.aten.max.dim"), "max"));
     ck_assert(!cfx_node_is(of(CFX_CALL_FUNCTION, "torch.mul"), "add"));
     free_graph_and_keep_operators();
 }
@@ -329,16 +328,15 @@ TEST_CASE(inputs_are_distinct_and_in_order_of_args_then_kwargs)
 {
     cfx_node *a = input("a"), *b = input("b"), *c = input("c"),
              *d = input("d");
-    cfx_value items[] = {node(c), node(b)}, slice[] = {cfx_none(), node(a),
-                                                       cfx_none()};
+    cfx_value items[] = {node(c), node(b)},
+              slice[] = {cfx_none(), node(a), cfx_none()};
     cfx_value list = cfx_list_new(ctx, 2, items);
     cfx_value part = cfx_seq_new(ctx, CFX_SLICE, 3, slice, NULL);
     cfx_value key = str("k"), pair[] = {key, node(d)};
     cfx_value dict = cfx_dict_new(ctx, 1, pair);
     cfx_value args[] = {node(b), list, part}, kwargs[] = {key, dict};
-    cfx_node *n = cfx_graph_call_function(g, "f",
-                                          (cfx_args){args, 3, kwargs, 1},
-                                          &err);
+    cfx_node *n = cfx_graph_call_function(
+        g, "f", (cfx_args){args, 3, kwargs, 1}, &err);
     ck_assert_ptr_nonnull(n);
     cfx_value_unref(list);
     cfx_value_unref(part);
@@ -401,7 +399,8 @@ TEST_CASE(uses_are_replaced_where_wanted)
     assert_users(c, "c");
     check_graph(g);
     ck_assert_int_eq(cfx_graph_lint(g, &err), CFX_EGRAPH);
-    assert_failed(CFX_EGRAPH, "Argument 'c' of Node 'c' was used before it "
+    assert_failed(CFX_EGRAPH,
+                  "Argument 'c' of Node 'c' was used before it "
                   "has been defined! Please check that Nodes in the graph are "
                   "topologically ordered");
     assert_ok(cfx_node_replace_all_uses_with(y, y, NULL, NULL, &err));
@@ -430,10 +429,10 @@ TEST_CASE(arguments_are_edited_one_by_one)
     assert_inputs(n, "y");
     ck_assert_int_eq(cfx_node_update_arg(n, 3, cfx_none(), &err), CFX_EINVAL);
     assert_failed(CFX_EINVAL, "Node 'f' has 3 arguments, there is no argument "
-                  "3");
+                              "3");
     ck_assert_int_eq(cfx_node_insert_arg(n, 4, cfx_none(), &err), CFX_EINVAL);
     assert_failed(CFX_EINVAL, "insert_args index must be between 0 and "
-                  "len(self.args), got 4");
+                              "len(self.args), got 4");
     assert_ok(cfx_node_set_kwargs(n, NULL, 0, &err));
     ck_assert_uint_eq(n->nkwargs, 0);
     check_graph(g);
@@ -469,11 +468,11 @@ TEST_CASE(nodes_with_users_are_not_erased)
     call("sub", x, NULL);
     ck_assert_int_eq(cfx_graph_erase_node(g, x, &err), CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "Tried to erase Node x but it still had 1 users "
-                  "in the graph: {sub: None}!");
+                              "in the graph: {sub: None}!");
     call("add", x, NULL);
     ck_assert_int_eq(cfx_graph_erase_node(g, x, &err), CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "Tried to erase Node x but it still had 2 users "
-                  "in the graph: {sub: None, add: None}!");
+                              "in the graph: {sub: None, add: None}!");
     for (int i = 0; i < 1000; i++)
         call("some_function", x, NULL);
     ck_assert_int_eq(cfx_graph_erase_node(g, x, &err), CFX_EGRAPH);

@@ -181,15 +181,15 @@ TEST_CASE(insert_arg)
     ck_assert_int_eq(b->args[2].u.i, 2);
     ck_assert_int_eq(cfx_node_insert_arg(b, 4, cfx_int(2), &err), CFX_EINVAL);
     assert_failed(CFX_EINVAL, "insert_args index must be between 0 and "
-                  "len(self.args), got 4");
+                              "len(self.args), got 4");
 }
 
 /* ---- 9 to 18: graphs ---- */
 
 TEST_CASE(insertion_point)
 {
-    cfx_node *x = input("x"), *b = create(CFX_CALL_MODULE, "linear_mod", NULL,
-                                          x, NULL);
+    cfx_node *x = input("x"),
+             *b = create(CFX_CALL_MODULE, "linear_mod", NULL, x, NULL);
     cfx_graph_output(g, node(b), &err);
     cfx_insert_point was = cfx_graph_inserting_before(g, b);
     cfx_node *neg = call("torch.neg", x, NULL);
@@ -225,7 +225,7 @@ TEST_CASE(prepend_self)
     last_message[0] = '\0';
     assert_ok(cfx_node_prepend(y, y, &err));
     ck_assert_str_eq(last_message, "Trying to prepend a node to itself. This "
-                     "behavior has no effect on the graph.");
+                                   "behavior has no effect on the graph.");
     assert_ok(cfx_node_append(x, x, &err));
     assert_nodes("x y");
     check_graph(g);
@@ -237,7 +237,7 @@ TEST_CASE(erase_node_error)
     cfx_graph_output(g, node(relu), &err);
     ck_assert_int_eq(cfx_graph_erase_node(g, relu, &err), CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "Tried to erase Node relu but it still had 1 "
-                  "users in the graph: {output: None}!");
+                              "users in the graph: {output: None}!");
 }
 
 TEST_CASE(copy_it)
@@ -267,7 +267,8 @@ TEST_CASE(wrong_topo)
     cfx_graph_output(g, node(d), &err);
     assert_ok(cfx_node_append(d, b, &err));
     ck_assert_int_eq(cfx_graph_lint(g, &err), CFX_EGRAPH);
-    assert_failed(CFX_EGRAPH, "Argument 'foo' of Node 'add' was used before it"
+    assert_failed(CFX_EGRAPH,
+                  "Argument 'foo' of Node 'add' was used before it"
                   " has been defined! Please check that Nodes in the graph are"
                   " topologically ordered");
 }
@@ -297,8 +298,8 @@ TEST_CASE(deepcopy_recursion_depth)
     const cfx_node *n = cfx_graph_first(g), *m = cfx_graph_first(copy);
     for (; n && m; n = cfx_node_next(n), m = cfx_node_next(m)) {
         must(!strcmp(n->name, m->name) && n->nusers == m->nusers);
-        must(!n->first_user || !strcmp(n->first_user->user->name,
-                                       m->first_user->user->name));
+        must(!n->first_user ||
+             !strcmp(n->first_user->user->name, m->first_user->user->name));
     }
     must(!n && !m);
     cfx_graph_free(copy);
@@ -325,7 +326,8 @@ TEST_CASE(regular_and_default_args)
                                         CFX_ARGS(three), NULL, "int", &err);
     cfx_graph_output(g, node(call("operator.add", x, y, NULL)), &err);
     assert_ok(cfx_print_code(into_text(), g, &err));
-    ck_assert_str_eq(text, "\n\n\ndef forward(self, x, y : int = 3):\n"
+    ck_assert_str_eq(text,
+                     "\n\n\ndef forward(self, x, y : int = 3):\n"
                      "    add = x + y;  x = y = None\n    return add\n    ");
 }
 
@@ -355,8 +357,8 @@ static void assert_normalized(const cfx_node *n, const char *expected)
     cfx_value args, kwargs;
     cfx_sink to = into_text();
     for (int only = 0; only < 2; only++) {
-        assert_ok(cfx_node_normalized_arguments(n, only, &args, &kwargs,
-                                                &err));
+        assert_ok(
+            cfx_node_normalized_arguments(n, only, &args, &kwargs, &err));
         if (args.kind) {
             assert_ok(cfx_print_value(to, args, CFX_STYLE_REPR, &err));
             assert_ok(cfx_print_value(to, kwargs, CFX_STYLE_REPR, &err));
@@ -378,20 +380,20 @@ TEST_CASE(normalized_arguments)
     cfx_node *n = cfx_graph_call_function(g, "torch.flatten",
                                           cfx_args_of(args, 2), &err);
     assert_normalized(n, "(x, 1){'end_dim': -1} "
-                      "(){'input': x, 'start_dim': 1, 'end_dim': -1}");
+                         "(){'input': x, 'start_dim': 1, 'end_dim': -1}");
     n = call("torch.nn.functional.dropout", x, NULL);
     assert_normalized(n, "(x,){'p': 0.5, 'training': True, 'inplace': False} "
-                      "(){'input': x, 'p': 0.5, 'training': True, "
-                      "'inplace': False}");
+                         "(){'input': x, 'p': 0.5, 'training': True, "
+                         "'inplace': False}");
     n = cfx_graph_call_method(g, "flatten", cfx_args_of(args, 2), &err);
     assert_normalized(n, "(x, 1){'end_dim': -1} "
-                      "(){'self': x, 'start_dim': 1, 'end_dim': -1}");
+                         "(){'self': x, 'start_dim': 1, 'end_dim': -1}");
     cfx_value key = str("dim"), kwargs[] = {key, cfx_int(1)};
     n = cfx_graph_call_function(g, "torch.mean",
                                 (cfx_args){args, 1, kwargs, 1}, &err);
     assert_normalized(n, "(x,){'dim': (1,), 'keepdim': False, 'dtype': None} "
-                      "(){'input': x, 'dim': (1,), 'keepdim': False, "
-                      "'dtype': None}");
+                         "(){'input': x, 'dim': (1,), 'keepdim': False, "
+                         "'dtype': None}");
     cfx_value_unref(key);
 }
 

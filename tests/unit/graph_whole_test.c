@@ -46,11 +46,10 @@ TEST_CASE(failures_leave_no_memory_behind)
     cfx_value kwargs[] = {text, list, text, list};
     size_t used_before = 0;
     for (int i = 0; i < 20000; i++) {
-        ck_assert_ptr_null(cfx_graph_call_function(g, "f",
-                                                   cfx_args_of(args, 4),
-                                                   &err));
-        ck_assert_ptr_null(cfx_graph_call_function(g, "f",
-            (cfx_args){args, 3, kwargs, 2}, &err));
+        ck_assert_ptr_null(
+            cfx_graph_call_function(g, "f", cfx_args_of(args, 4), &err));
+        ck_assert_ptr_null(cfx_graph_call_function(
+            g, "f", (cfx_args){args, 3, kwargs, 2}, &err));
         must(cfx_node_set_args(x, args, 4, &err) == CFX_EINVAL);
         must(cfx_node_set_kwargs(x, kwargs, 2, &err) == CFX_EINVAL);
         must(cfx_node_set_meta(x, "key", list, &err) == CFX_EINVAL);
@@ -156,7 +155,7 @@ TEST_CASE(copies_need_nodes_to_be_defined_before_use)
     cfx_graph *copy;
     ck_assert_int_eq(cfx_graph_copy(&copy, g, &err), CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "Argument 'x' of Node 'f' was used before it "
-                  "has been defined!");
+                              "has been defined!");
 }
 
 static cfx_node *lookup(void *user, cfx_node *n)
@@ -194,7 +193,7 @@ TEST_CASE(lint_reports_use_before_definition)
     assert_ok(cfx_node_prepend(x, y, &err));
     ck_assert_int_eq(cfx_graph_lint(g, &err), CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "Argument 'x' of Node 'f' was used before it "
-                  "has been defined!");
+                              "has been defined!");
 }
 
 /* A root with a child `block`, which has a child `fc` and a tensor `scale`. */
@@ -220,17 +219,23 @@ static const struct {
     {CFX_GET_ATTR, "block.scale", NULL},
     {CFX_GET_ATTR, "block.fc", NULL},
     {CFX_CALL_FUNCTION, "no.matter", NULL},
-    {CFX_CALL_MODULE, "block.conv", "Node block_conv target block.conv "
+    {CFX_CALL_MODULE, "block.conv",
+     "Node block_conv target block.conv "
      "references nonexistent attribute conv of block"},
-    {CFX_GET_ATTR, "other.scale", "Node other_scale target other.scale "
+    {CFX_GET_ATTR, "other.scale",
+     "Node other_scale target other.scale "
      "references nonexistent attribute other of "},
-    {CFX_CALL_MODULE, "block.scale", "Node block_scale target block.scale "
+    {CFX_CALL_MODULE, "block.scale",
+     "Node block_scale target block.scale "
      "scale of block does not reference an nn.Module"},
-    {CFX_GET_ATTR, "block.scale.T", "Node block_scale_t target block.scale.T "
+    {CFX_GET_ATTR, "block.scale.T",
+     "Node block_scale_t target block.scale.T "
      "references nonexistent attribute T of block.scale"},
-    {CFX_GET_ATTR, "block..fc", "Node block_fc target block..fc references "
+    {CFX_GET_ATTR, "block..fc",
+     "Node block_fc target block..fc references "
      "nonexistent attribute  of block"},
-    {CFX_GET_ATTR, "block.fc.", "Node block_fc_ target block.fc. references "
+    {CFX_GET_ATTR, "block.fc.",
+     "Node block_fc_ target block.fc. references "
      "nonexistent attribute  of block.fc"},
 };
 
@@ -238,14 +243,13 @@ TEST_EACH(lint_follows_targets_in_the_owning_module,
           sizeof(places) / sizeof(*places))
 {
     cfx_module *root = make_modules();
-    ck_assert_ptr_nonnull(cfx_graph_create_node(g, places[_i].op,
-                                                places[_i].target, CFX_NO_ARGS,
-                                                NULL, NULL, &err));
+    ck_assert_ptr_nonnull(cfx_graph_create_node(
+        g, places[_i].op, places[_i].target, CFX_NO_ARGS, NULL, NULL, &err));
     assert_ok(cfx_graph_lint(g, &err));
     cfx_graph_set_owning_module(g, root);
     ck_assert_ptr_eq(cfx_graph_owning_module(g), root);
     cfx_status st = cfx_graph_lint(g, &err);
-    ck_assert_int_eq(st, !places[_i].message                ? CFX_OK
+    ck_assert_int_eq(st, !places[_i].message             ? CFX_OK
                          : places[_i].op == CFX_GET_ATTR ? CFX_EATTR
                                                          : CFX_EGRAPH);
     if (st)
@@ -269,8 +273,10 @@ TEST_EACH(order_holds_for_any_pattern_of_insertions, 7)
         case 2: cfx_graph_inserting_before(g, NULL); break;
         case 3: cfx_graph_inserting_before(g, at); break;
         case 4: cfx_graph_inserting_after(g, at); break;
-        case 5: random & 1 ? cfx_graph_inserting_before(g, at)
-                           : cfx_graph_inserting_after(g, at); break;
+        case 5:
+            random & 1 ? cfx_graph_inserting_before(g, at)
+                       : cfx_graph_inserting_after(g, at);
+            break;
         default: break;
         }
         cfx_node *n = call("f", NULL);

@@ -29,7 +29,8 @@ static void program(const char *body, const char *f, const char *g)
                      "    %%g : [num_users=1] = get_attr[target=g]\n"
                      "%s\n"
                      "graph f():\n%s\n"
-                     "graph g():\n%s", body, f, g);
+                     "graph g():\n%s",
+                     body, f, g);
     ck_assert_int_lt(n, ROOM);
     model(text);
 }
@@ -42,8 +43,10 @@ static const char *body_of(const char *op, const char *args)
     static char text[8][1024];
     static int next;
     char *to = text[next++ % 8];
-    snprintf(to, 1024, "%s    %%y : [num_users=1] = call_function[target=%s]"
-             "(args = %s, kwargs = {})\n    return (%%y,)\n", in_x, op, args);
+    snprintf(to, 1024,
+             "%s    %%y : [num_users=1] = call_function[target=%s]"
+             "(args = %s, kwargs = {})\n    return (%%y,)\n",
+             in_x, op, args);
     return to;
 }
 
@@ -51,11 +54,13 @@ static const char *body_of(const char *op, const char *args)
 static const char *first_of(const char *name, const char *args)
 {
     static char text[1024];
-    snprintf(text, sizeof(text), "    %%c : [num_users=1] = call_function["
+    snprintf(text, sizeof(text),
+             "    %%c : [num_users=1] = call_function["
              "target=torch.ops.higher_order.%s](args = %s, kwargs = {})\n"
              "    %%r : [num_users=1] = call_function[target=operator."
              "getitem](args = (%%c, 0), kwargs = {})\n"
-             "    return %%r\n", name, args);
+             "    return %%r\n",
+             name, args);
     return text;
 }
 
@@ -67,8 +72,8 @@ TEST_CASE(cond_takes_the_branch_that_pred_tells)
     program(first_of("cond", of_cond), body_of("operator.add", "(%x, 1)"),
             body_of("operator.mul", "(%x, 10)"));
     for (int i = 0; i < 4; i++) {
-        cfx_value in[] = {floats(2, 2), i & 1 ? cfx_bool(i > 1)
-                                              : floats(1, (float)(i > 1))};
+        cfx_value in[] = {floats(2, 2),
+                          i & 1 ? cfx_bool(i > 1) : floats(1, (float)(i > 1))};
         ck_assert_float_eq(run(in, 2), i > 1 ? 3 : 20);
     }
 }
@@ -77,7 +82,10 @@ TEST_CASE(cond_refuses_what_is_no_truth)
 {
     cfx_interp it = {0};
     cfx_value x = floats(2, 1), out;
-    const struct { cfx_value p; const char *text; } cases[] = {
+    const struct {
+        cfx_value p;
+        const char *text;
+    } cases[] = {
         {x, "cond: Expected pred to be bool or single-element tensor, but got"
             " f32[2]"},
         {cfx_int(1), "cond: Expected pred to be bool or tensor, but got int"}};
@@ -88,8 +96,7 @@ TEST_CASE(cond_refuses_what_is_no_truth)
         cfx_value in[] = {x, cases[i].p};
         err = (cfx_error){0};
         ck_assert_int_eq(cfx_interp_run(&it, in, 2, &out, &err), CFX_EINVAL);
-        ck_assert_msg(strstr(err.text, cases[i].text) != NULL, "%s",
-                      err.text);
+        ck_assert_msg(strstr(err.text, cases[i].text) != NULL, "%s", err.text);
     }
     cfx_interp_release(&it);
     cfx_value_unref(x);
@@ -97,15 +104,17 @@ TEST_CASE(cond_refuses_what_is_no_truth)
 
 TEST_CASE(operators_of_graphs_refuse_other_arguments)
 {
-    program(first_of("cond", "(%p, %x, %g, (%x,))"), body_of("operator.add",
-            "(%x, 1)"), body_of("operator.mul", "(%x, 10)"));
+    program(first_of("cond", "(%p, %x, %g, (%x,))"),
+            body_of("operator.add", "(%x, 1)"),
+            body_of("operator.mul", "(%x, 10)"));
     fails(CFX_EINVAL, "cond: argument 'true_fn' must be a graph, not Tensor");
-    program(first_of("map_impl", "(%f, [], [])"), body_of("operator.add",
-            "(%x, 1)"), body_of("operator.mul", "(%x, 10)"));
+    program(first_of("map_impl", "(%f, [], [])"),
+            body_of("operator.add", "(%x, 1)"),
+            body_of("operator.mul", "(%x, 10)"));
     fails(CFX_EINVAL, "map_impl: there are no mapped xs");
-    program(first_of("wrap_with_autocast",
-                     "('cpu', None, True, False, %f, %x)"),
-            body_of("operator.add", "(%x, 1)"), "    return None\n");
+    program(
+        first_of("wrap_with_autocast", "('cpu', None, True, False, %f, %x)"),
+        body_of("operator.add", "(%x, 1)"), "    return None\n");
     fails(CFX_EUNSUPPORTED, "autocast is only supported where it is off");
 }
 
@@ -143,8 +152,8 @@ static const char *propagate(const char *x, const char *p)
                                 : cfx_dim_symbol(env, word, 1);
             at += n + (at[n] == ',');
         }
-        ck_assert_int_eq(cfx_tensor_meta(&t, ctx, CFX_F32, rank, shape, NULL,
-                                         &err), 0);
+        ck_assert_int_eq(
+            cfx_tensor_meta(&t, ctx, CFX_F32, rank, shape, NULL, &err), 0);
         in[i] = cfx_value_of_tensor(t);
     }
     cfx_scope_init(&s, &cfx_meta_class, ctx, env);
@@ -186,14 +195,16 @@ TEST_CASE(cond_has_the_type_of_both_branches)
             body_of("torch.sum", "(%x,)"));
     ck_assert_str_eq(propagate("f32[2]", "f32[]"),
                      "cond: true_fn gives i64[], false_fn gives f32[]");
-    ck_assert_str_eq(propagate("f32[2]", "f32[2]"), "cond: Expected pred to be"
+    ck_assert_str_eq(propagate("f32[2]", "f32[2]"),
+                     "cond: Expected pred to be"
                      " bool or single-element tensor, but got f32[2]");
 }
 
 TEST_CASE(while_loop_keeps_the_types_it_carries)
 {
     char test[256];
-    snprintf(test, sizeof(test), "%s    %%s : [num_users=1] = call_method["
+    snprintf(test, sizeof(test),
+             "%s    %%s : [num_users=1] = call_method["
              "target=sum](args = (%%x,), kwargs = {})\n    return %%s\n",
              in_x);
     program(first_of("while_loop", of_while), test,
@@ -201,7 +212,8 @@ TEST_CASE(while_loop_keeps_the_types_it_carries)
     ck_assert_str_eq(propagate("f32[N,3]", "f32[]"), "f32[N, 3]");
     program(first_of("while_loop", of_while), test,
             body_of("torch.cat", "([%x, %x],)"));
-    ck_assert_str_eq(propagate("f32[4,3]", "f32[]"), "while_loop: body_fn "
+    ck_assert_str_eq(propagate("f32[4,3]", "f32[]"),
+                     "while_loop: body_fn "
                      "gives f32[8, 3], carried_inputs[0] gives f32[4, 3]");
 }
 
@@ -211,13 +223,16 @@ TEST_CASE(map_and_scan_stack_as_many_as_there_are)
     program(first_of("map_impl", "(%f, [%x], [])"),
             body_of("torch.cat", "([%x, %x],)"), none);
     ck_assert_str_eq(propagate("f32[N,3]", "f32[]"), "f32[N, 6]");
-    ck_assert_str_eq(propagate("f32[0,3]", "f32[]"), "map_impl: Leading "
+    ck_assert_str_eq(propagate("f32[0,3]", "f32[]"),
+                     "map_impl: Leading "
                      "dimensions of mapped xs cannot be 0");
-    ck_assert_str_eq(propagate("f32[]", "f32[]"), "map_impl: mapped xs can "
+    ck_assert_str_eq(propagate("f32[]", "f32[]"),
+                     "map_impl: mapped xs can "
                      "only consist of tensors that have an axis");
     program(first_of("map_impl", "(%f, [%x, %p], [])"),
             body_of("torch.cat", "([%x, %x],)"), none);
-    ck_assert_str_eq(propagate("f32[2,3]", "f32[3]"), "map_impl: Leading "
+    ck_assert_str_eq(propagate("f32[2,3]", "f32[3]"),
+                     "map_impl: Leading "
                      "dimensions of mapped xs must be consistent. Got "
                      "f32[2, 3] and f32[3]");
 }
@@ -239,10 +254,10 @@ TEST_CASE(loops_over_known_numbers_are_unrolled_but_not_for_ever)
                  "    %%y : [num_users=0] = placeholder[target=y]\n"
                  "    %%l : [num_users=1] = call_function[target=operator.lt]"
                  "(args = (%%x, 5), kwargs = {})\n"
-                 "    return %s\n", i ? "True" : "%l");
+                 "    return %s\n",
+                 i ? "True" : "%l");
         program(first_of("while_loop", "(%f, %g, (0, %x), ())"), text, body);
-        ck_assert_str_eq(propagate("f32[N,3]", "f32[]"),
-                         i ? "SymInt" : "int");
+        ck_assert_str_eq(propagate("f32[N,3]", "f32[]"), i ? "SymInt" : "int");
     }
 }
 
@@ -264,7 +279,7 @@ TEST_CASE(endless_loops_end_with_the_time)
     ck_assert_int_eq(cfx_interp_run(&it, counted, 1, &counted[1], &err),
                      CFX_ELIMIT);
     ck_assert_ptr_nonnull(strstr(err.text, "the time limit of 0.05 s is "
-                                 "reached"));
+                                           "reached"));
     cfx_interp_release(&it);
     cfx_value_unref(counted[0]);
     cfx_module_unref(gm);
@@ -290,7 +305,8 @@ TEST_CASE(associative_scan_combines_from_the_first_on)
             "    %y : [num_users=1] = placeholder[target=y]\n"
             "    %z : [num_users=1] = call_function[target=operator.mul](args "
             "= (%x, %y), kwargs = {})\n"
-            "    return (%z,)\n", "    return None\n");
+            "    return (%z,)\n",
+            "    return None\n");
     ck_assert_int_eq(cfx_interp_init(&it, &cfx_interp_base, gm, &err), 0);
     ck_assert_msg(!cfx_interp_run(&it, &x, 1, &out, &err), "%s", err.text);
     const float *y = out.u.tensor->data;

@@ -4,8 +4,17 @@
 #include "tests/unit/interp_test.h"
 #include "tests/unit/unit.h"
 
-enum { WANT_NOTHING, WANT_RUN, WANT_STEPS, WANT_UNENDED, WANT_BARE, WANT_SAVED,
-       WANT_FORGOTTEN, WANT_QUOTED, WANT_PASSED_ON };
+enum {
+    WANT_NOTHING,
+    WANT_RUN,
+    WANT_STEPS,
+    WANT_UNENDED,
+    WANT_BARE,
+    WANT_SAVED,
+    WANT_FORGOTTEN,
+    WANT_QUOTED,
+    WANT_PASSED_ON
+};
 
 /* At its method, begins another run of its own interpreter. */
 struct within {

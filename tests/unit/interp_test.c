@@ -24,7 +24,8 @@ TEST_CASE(interpreter_default_args)
     out = run(&it, in, 2);
     ck_assert_float_eq(first(out), 2);
     cfx_value_unref(out);
-    fails(&it, NULL, 0, CFX_EINVAL, "Expected positional argument for "
+    fails(&it, NULL, 0, CFX_EINVAL,
+          "Expected positional argument for "
           "parameter x, but one was not passed in!; While executing %x : ");
     cfx_value_unref(in[0]);
     cfx_interp_release(&it);
@@ -256,13 +257,13 @@ struct counts {
 
 static const cfx_interp_class counts_class, sub_class;
 
-#define COUNT(hook, op)                                                   \
-    static cfx_status count_##hook(cfx_interp *it, const cfx_call *call,  \
-                                   cfx_value *out)                        \
-    {                                                                     \
-        ((struct counts *)it)->of[op]++;                                  \
-        ck_assert_ptr_eq(call->node->graph, it->graph);                   \
-        return CFX_SUPER(&counts_class, hook)(it, call, out);             \
+#define COUNT(hook, op)                                                       \
+    static cfx_status count_##hook(cfx_interp *it, const cfx_call *call,      \
+                                   cfx_value *out)                            \
+    {                                                                         \
+        ((struct counts *)it)->of[op]++;                                      \
+        ck_assert_ptr_eq(call->node->graph, it->graph);                       \
+        return CFX_SUPER(&counts_class, hook)(it, call, out);                 \
     }
 COUNT(placeholder, CFX_PLACEHOLDER)
 COUNT(get_attr, CFX_GET_ATTR)
@@ -319,7 +320,7 @@ TEST_CASE(each_opcode_has_its_hook_and_classes_chain_up)
     cfx_value x = floats(1, 2), out = run(&c.base, &x, 1);
     ck_assert_float_eq(first(out), 2);
     static const int want[CFX_NOPCODES] = {
-        [CFX_PLACEHOLDER] = 1, [CFX_CALL_MODULE] = 1, [CFX_CALL_METHOD] = 1,
+        [CFX_PLACEHOLDER] = 1,   [CFX_CALL_MODULE] = 1, [CFX_CALL_METHOD] = 1,
         [CFX_CALL_FUNCTION] = 2, [CFX_OUTPUT] = 1,
     };
     for (int op = 0; op < CFX_NOPCODES; op++)
@@ -367,7 +368,8 @@ TEST_CASE(hook_may_chain_up_with_another_call)
     cfx_value_unref(out);
     cfx_value_unref(s.target);
     s.target = cfx_str_new(ctx, "no.such", 7);
-    fails(&s.base, &x, 1, CFX_EOPERATOR, "unknown function 'no.such': no "
+    fails(&s.base, &x, 1, CFX_EOPERATOR,
+          "unknown function 'no.such': no "
           "registered operator has this alias; While executing %add : ");
     cfx_value_unref(s.target);
     cfx_value_unref(x);
@@ -431,8 +433,7 @@ static const cfx_interp_class ones_class = {
     .fetch_args = ones_for_x,
 };
 
-static cfx_status ones_for_x(cfx_interp *it, const cfx_node *n,
-                             cfx_call *call)
+static cfx_status ones_for_x(cfx_interp *it, const cfx_node *n, cfx_call *call)
 {
     static cfx_value args[2];
     cfx_status st = CFX_SUPER(&ones_class, fetch_args)(it, n, call);
@@ -455,8 +456,8 @@ TEST_CASE(interpreter_other_graph)
     cfx_node *mul = cfx_graph_find(other, "mul");
     ck_assert_int_eq(cfx_node_set_target(mul, "operator.sub", &err), CFX_OK);
     cfx_interp_options o = {.size = sizeof(o), .graph = other};
-    ck_assert_int_eq(cfx_interp_init_with(&it, &cfx_interp_base, gm, &o,
-                                          &err), CFX_OK);
+    ck_assert_int_eq(cfx_interp_init_with(&it, &cfx_interp_base, gm, &o, &err),
+                     CFX_OK);
     cfx_value x = floats(2, 2), out = run(&it, &x, 1);
     ck_assert_float_eq(first(out), 3);
     cfx_value_unref(out);
@@ -485,7 +486,8 @@ TEST_CASE(errors_tell_the_node)
     model(chain);
     ready(&it, &cfx_interp_base);
     cfx_value in[] = {floats(2, 1), floats(3, 1)};
-    fails(&it, in, 2, CFX_ESHAPE, "While executing %add : [num_users=1] = "
+    fails(&it, in, 2, CFX_ESHAPE,
+          "While executing %add : [num_users=1] = "
           "call_function[target=operator.add](args = (%x, %y), kwargs = {})");
     cfx_value out = run(&it, in, 1); /* and the next run is as new */
     ck_assert_float_eq(first(out), 4);
@@ -512,8 +514,8 @@ TEST_CASE(output_without_a_value_is_an_error)
     model("graph():\n"
           "    %x : [num_users=1] = placeholder[target=x]\n"
           "    return x");
-    ck_assert_int_eq(cfx_node_set_args((cfx_node *)node("output"), NULL, 0,
-                                       &err), CFX_OK);
+    ck_assert_int_eq(
+        cfx_node_set_args((cfx_node *)node("output"), NULL, 0, &err), CFX_OK);
     ready(&it, &cfx_interp_base);
     fails(&it, &in, 1, CFX_EGRAPH, "an output without a value");
     cfx_value_unref(in);

@@ -12,8 +12,10 @@ static contexts all;
 
 static double tolerance(cfx_dtype t)
 {
-    return t == CFX_F32 ? 5e-6 : t == CFX_F64 ? 1e-12
-        : t == CFX_F16 ? 4e-3 : 3e-2;
+    return t == CFX_F32   ? 5e-6
+           : t == CFX_F64 ? 1e-12
+           : t == CFX_F16 ? 4e-3
+                          : 3e-2;
 }
 
 /* ---- Attention ---- */
@@ -27,16 +29,19 @@ static double score(const cfx_attention *a, int64_t n, int64_t h, int64_t i,
     if (a->causal && j > i)
         return -INFINITY;
     if (a->mask) {
-        int64_t m = n * a->mask_stride[0] + h * a->mask_stride[1]
-            + i * a->mask_stride[2] + j * a->mask_stride[3];
-        mask = !a->mask_bool ? array_at(a->dtype, a->mask, m)
-            : ((const uint8_t *)a->mask)[m] ? 0 : -INFINITY;
+        int64_t m = n * a->mask_stride[0] + h * a->mask_stride[1] +
+                    i * a->mask_stride[2] + j * a->mask_stride[3];
+        mask = !a->mask_bool                   ? array_at(a->dtype, a->mask, m)
+               : ((const uint8_t *)a->mask)[m] ? 0
+                                               : -INFINITY;
     }
     for (int64_t e = 0; e < a->e; e++)
-        sum += array_at(a->dtype, a->q, n * a->q_stride[0]
-                        + h * a->q_stride[1] + i * a->q_stride[2] + e)
-            * array_at(a->dtype, a->k, n * a->k_stride[0]
-                       + kh * a->k_stride[1] + j * a->k_stride[2] + e);
+        sum += array_at(a->dtype, a->q,
+                        n * a->q_stride[0] + h * a->q_stride[1] +
+                            i * a->q_stride[2] + e) *
+               array_at(a->dtype, a->k,
+                        n * a->k_stride[0] + kh * a->k_stride[1] +
+                            j * a->k_stride[2] + e);
     return sum * a->scale + mask;
 }
 
@@ -59,9 +64,10 @@ static void attention_reference(const cfx_attention *a, double *y, double *w)
         for (int64_t e = 0; e < a->ev; e++, y++) {
             *y = 0;
             for (int64_t j = 0; j < a->s; j++)
-                *y += w[j] * array_at(a->dtype, a->v, n * a->v_stride[0]
-                                      + kh * a->v_stride[1]
-                                      + j * a->v_stride[2] + e);
+                *y += w[j] *
+                      array_at(a->dtype, a->v,
+                               n * a->v_stride[0] + kh * a->v_stride[1] +
+                                   j * a->v_stride[2] + e);
         }
     }
 }
@@ -150,9 +156,11 @@ static void check_attention(cfx_dtype t, int count, int64_t most)
             a.mask_stride[2] = a.s;
             a.mask_stride[3] = 1;
         }
-        snprintf(what, sizeof(what), "%s case %d, kind %d, %lldx%lldx%lldx"
-                 "%lld", cfx_dtypes[t].name, i, kind, (long long)a.l,
-                 (long long)a.s, (long long)a.e, (long long)a.ev);
+        snprintf(what, sizeof(what),
+                 "%s case %d, kind %d, %lldx%lldx%lldx"
+                 "%lld",
+                 cfx_dtypes[t].name, i, kind, (long long)a.l, (long long)a.s,
+                 (long long)a.e, (long long)a.ev);
         run_attention(&a, what);
         free(q);
         free(k);
@@ -176,7 +184,10 @@ TEST_CASE(attention_of_many_blocks_agrees_with_its_formula)
 
 /* ---- Recurrent layers ---- */
 
-static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
 
 /* Row `row` of w(., n) times x, plus the bias. */
 static double affine(const cfx_rnn *r, const void *w, const void *bias,
@@ -198,19 +209,21 @@ static void rnn_step(const cfx_rnn *r, const double *x, double *h, double *c)
     for (int64_t i = 0; i < n; i++) {
         double u[4], v[4];
 
-        for (int64_t g = 0; g < (r->mode == CFX_RNN_LSTM ? 4
-                                 : r->mode == CFX_RNN_GRU ? 3 : 1); g++) {
+        for (int64_t g = 0; g < (r->mode == CFX_RNN_LSTM  ? 4
+                                 : r->mode == CFX_RNN_GRU ? 3
+                                                          : 1);
+             g++) {
             u[g] = affine(r, r->w_ih, r->b_ih, g * n + i, x, r->input);
             v[g] = affine(r, r->w_hh, r->b_hh, g * n + i, h, out);
         }
         if (r->mode == CFX_RNN_LSTM) {
-            c[i] = sigmoid(u[1] + v[1]) * c[i]
-                + sigmoid(u[0] + v[0]) * tanh(u[2] + v[2]);
+            c[i] = sigmoid(u[1] + v[1]) * c[i] +
+                   sigmoid(u[0] + v[0]) * tanh(u[2] + v[2]);
             next[i] = sigmoid(u[3] + v[3]) * tanh(c[i]);
         } else if (r->mode == CFX_RNN_GRU) {
             double z = sigmoid(u[1] + v[1]);
-            next[i] = (1 - z) * tanh(u[2] + sigmoid(u[0] + v[0]) * v[2])
-                + z * h[i];
+            next[i] = (1 - z) * tanh(u[2] + sigmoid(u[0] + v[0]) * v[2]) +
+                      z * h[i];
         } else if (r->mode == CFX_RNN_TANH) {
             next[i] = tanh(u[0] + v[0]);
         } else {
@@ -238,8 +251,8 @@ static void rnn_reference(const cfx_rnn *r, double *y, double *h, double *c)
             int64_t t = r->reverse ? r->time - 1 - k : k;
 
             for (int64_t i = 0; i < r->input; i++)
-                x[i] = array_at(r->dtype, r->x, t * r->x_stride[0]
-                                                    + b * r->x_stride[1] + i);
+                x[i] = array_at(r->dtype, r->x,
+                                t * r->x_stride[0] + b * r->x_stride[1] + i);
             rnn_step(r, x, hb, cb);
             for (int64_t i = 0; i < out; i++)
                 y[t * r->y_stride[0] + b * r->y_stride[1] + i] = hb[i];
@@ -302,7 +315,8 @@ TEST_CASE(recurrent_layers_agree_with_their_formulas)
     for (int i = 0; i < 80; i++) {
         dice d = {.key = 700 + (uint64_t)i};
         cfx_dtype t = i % 3 ? CFX_F32 : CFX_F64;
-        cfx_rnn r = {.dtype = t, .mode = (cfx_rnn_mode)(i % 4),
+        cfx_rnn r = {.dtype = t,
+                     .mode = (cfx_rnn_mode)(i % 4),
                      .reverse = dice_throw(&d, 0, 1)};
         int64_t gates = i % 4 == 2 ? 4 : i % 4 == 3 ? 3 : 1, out, o;
         void *p[8];
@@ -338,8 +352,14 @@ TEST_CASE(recurrent_layers_agree_with_their_formulas)
     }
 }
 
-static void setup(void) { contexts_init(&all); }
-static void teardown(void) { contexts_release(&all); }
+static void setup(void)
+{
+    contexts_init(&all);
+}
+static void teardown(void)
+{
+    contexts_release(&all);
+}
 
 TEST_SUITE(kernel_attention, .setup = setup, .teardown = teardown,
            .timeout = 300)

@@ -71,8 +71,9 @@ static void reference(const cfx_conv *c, bool transposed, double *y)
                     int64_t yi = transposed ? at : p / taps;
 
                     y[(n * c->out_channels + o) * out + yi] +=
-                        array_at(t, c->x, (n * c->in_channels + ic) * in + xi)
-                        * array_at(t, c->w, w * taps + p % taps);
+                        array_at(t, c->x,
+                                 (n * c->in_channels + ic) * in + xi) *
+                        array_at(t, c->w, w * taps + p % taps);
                 }
             }
 }
@@ -80,7 +81,10 @@ static void reference(const cfx_conv *c, bool transposed, double *y)
 static void wrap(cfx_dtype t, double *y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        union { int64_t i; char bytes[8]; } x = {0};
+        union {
+            int64_t i;
+            char bytes[8];
+        } x = {0};
         cfx_element_set_int(t, x.bytes, (int64_t)y[i]);
         y[i] = (double)cfx_element_int(t, x.bytes);
     }
@@ -93,10 +97,10 @@ static void check_conv(dice *d, cfx_conv *c, bool transposed, double tol,
     int64_t taps = volume(c->spatial, c->kernel);
     int64_t len = c->batch * c->out_channels * volume(c->spatial, c->out);
     size_t size = (size_t)len * cfx_dtype_size(t);
-    void *x = array_random(d, t, c->batch * c->in_channels
-                                     * volume(c->spatial, c->in));
-    void *w = array_random(d, t, c->out_channels * c->in_channels / c->groups
-                                     * taps);
+    void *x = array_random(
+        d, t, c->batch * c->in_channels * volume(c->spatial, c->in));
+    void *w = array_random(
+        d, t, c->out_channels * c->in_channels / c->groups * taps);
     void *bias = array_random(d, t, c->out_channels);
     void *y = array_new(t, len), *last = array_new(t, len);
     double *want = array_new(CFX_F64, len);
@@ -134,7 +138,8 @@ static void check_conv(dice *d, cfx_conv *c, bool transposed, double tol,
 
 static void describe(char *s, size_t n, const cfx_conv *c, int number)
 {
-    int at = snprintf(s, n, "case %d, %s, %lld images, %lld to %lld channels,"
+    int at = snprintf(s, n,
+                      "case %d, %s, %lld images, %lld to %lld channels,"
                       " %lld groups, in/out/kernel/stride/pad/dilation",
                       number, cfx_dtypes[c->dtype].name, (long long)c->batch,
                       (long long)c->in_channels, (long long)c->out_channels,
@@ -142,10 +147,10 @@ static void describe(char *s, size_t n, const cfx_conv *c, int number)
 
     for (int a = 0; a < c->spatial; a++)
         at += snprintf(s + at, n - (size_t)at,
-                       " %lld/%lld/%lld/%lld/%lld/%lld",
-                       (long long)c->in[a], (long long)c->out[a],
-                       (long long)c->kernel[a], (long long)c->stride[a],
-                       (long long)c->pad[a], (long long)c->dilation[a]);
+                       " %lld/%lld/%lld/%lld/%lld/%lld", (long long)c->in[a],
+                       (long long)c->out[a], (long long)c->kernel[a],
+                       (long long)c->stride[a], (long long)c->pad[a],
+                       (long long)c->dilation[a]);
 }
 
 /* Extents that give a convolution at least one output; sometimes one more or
@@ -228,12 +233,18 @@ static cfx_conv square(int64_t batch, int64_t in, int64_t out, int64_t groups,
 {
     int64_t pad = kernel / 2, to = (size + 2 * pad - kernel) / stride + 1;
 
-    return (cfx_conv){
-        .dtype = CFX_F32, .spatial = 2, .batch = batch, .in_channels = in,
-        .out_channels = out, .groups = groups, .in = {size, size},
-        .out = {to, to}, .kernel = {kernel, kernel}, .stride = {stride, stride},
-        .pad = {pad, pad}, .dilation = {1, 1}
-    };
+    return (cfx_conv){.dtype = CFX_F32,
+                      .spatial = 2,
+                      .batch = batch,
+                      .in_channels = in,
+                      .out_channels = out,
+                      .groups = groups,
+                      .in = {size, size},
+                      .out = {to, to},
+                      .kernel = {kernel, kernel},
+                      .stride = {stride, stride},
+                      .pad = {pad, pad},
+                      .dilation = {1, 1}};
 }
 
 TEST_CASE(depthwise_windows_of_all_sizes_agree_with_plain_loops)
@@ -241,8 +252,8 @@ TEST_CASE(depthwise_windows_of_all_sizes_agree_with_plain_loops)
     for (int64_t kernel = 1; kernel <= 7; kernel++)
         for (int64_t stride = 1; stride <= 3; stride++)
             for (int64_t size = 3; size <= 40; size += size < 20 ? 4 : 19) {
-                dice d = {.key = (uint64_t)(kernel * 1000 + stride * 100
-                                            + size)};
+                dice d = {
+                    .key = (uint64_t)(kernel * 1000 + stride * 100 + size)};
                 cfx_conv c = square(2, 3, 3, 3, size, kernel, stride);
                 char what[300];
 
@@ -254,11 +265,11 @@ TEST_CASE(depthwise_windows_of_all_sizes_agree_with_plain_loops)
 /* Shapes that the fast 3x3 method takes: its numbers are rounded otherwise. */
 TEST_CASE(fast_3x3_convolutions_are_within_1e_5_of_the_largest)
 {
-    static const int64_t shapes[][4] = { /* batch, in, out, size */
-        {1, 16, 24, 14}, {1, 17, 25, 15}, {3, 20, 30, 9}, {2, 64, 70, 13},
-        {1, 16, 24, 57}, {5, 33, 31, 8}, {1, 300, 24, 16}, {7, 16, 37, 5},
-        {1, 18, 200, 30}
-    };
+    static const int64_t shapes[][4] = {
+        /* batch, in, out, size */
+        {1, 16, 24, 14},  {1, 17, 25, 15}, {3, 20, 30, 9},
+        {2, 64, 70, 13},  {1, 16, 24, 57}, {5, 33, 31, 8},
+        {1, 300, 24, 16}, {7, 16, 37, 5},  {1, 18, 200, 30}};
 
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         const int64_t *s = shapes[i];
@@ -279,12 +290,11 @@ TEST_CASE(large_convolutions_agree_with_plain_loops)
 {
     static const int64_t shapes[][7] = {
         /* batch, in, out, groups, size, kernel, stride */
-        {1, 3, 20, 1, 40, 7, 2}, {2, 40, 30, 1, 14, 3, 2},
-        {1, 70, 50, 1, 7, 3, 1}, {2, 70, 30, 1, 7, 3, 1},
+        {1, 3, 20, 1, 40, 7, 2},  {2, 40, 30, 1, 14, 3, 2},
+        {1, 70, 50, 1, 7, 3, 1},  {2, 70, 30, 1, 7, 3, 1},
         {1, 64, 96, 1, 17, 1, 1}, {2, 96, 40, 1, 18, 1, 2},
         {2, 40, 80, 8, 12, 3, 1}, {4, 30, 50, 1, 1, 1, 1},
-        {2, 10, 12, 1, 9, 9, 9}, {1, 300, 40, 1, 6, 3, 2}
-    };
+        {2, 10, 12, 1, 9, 9, 9},  {1, 300, 40, 1, 6, 3, 2}};
 
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         const int64_t *s = shapes[i];
@@ -333,7 +343,13 @@ TEST_CASE(infinite_inputs_stay_where_their_windows_are)
     free(y);
 }
 
-static void setup(void) { contexts_init(&all); }
-static void teardown(void) { contexts_release(&all); }
+static void setup(void)
+{
+    contexts_init(&all);
+}
+static void teardown(void)
+{
+    contexts_release(&all);
+}
 
 TEST_SUITE(kernel_conv, .setup = setup, .teardown = teardown, .timeout = 300)

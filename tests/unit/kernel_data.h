@@ -30,15 +30,14 @@ typedef struct contexts {
 /* Every level that this processor has, with 1, 2 and 3 threads each. */
 CFX_INLINE void contexts_init(contexts *c)
 {
-    static const cfx_cpu cpus[] = {
-        CFX_CPU_PLAIN, CFX_CPU_NEON, CFX_CPU_AVX2, CFX_CPU_AVX512
-    };
+    static const cfx_cpu cpus[] = {CFX_CPU_PLAIN, CFX_CPU_NEON, CFX_CPU_AVX2,
+                                   CFX_CPU_AVX512};
 
     c->count = 0;
     for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
         for (int threads = 1; threads <= 3; threads++) {
-            cfx_options o = {.size = sizeof(o), .threads = threads,
-                             .cpu = cpus[i]};
+            cfx_options o = {
+                .size = sizeof(o), .threads = threads, .cpu = cpus[i]};
             cfx_context *ctx;
 
             if (cfx_context_new(&ctx, &o, NULL))
@@ -112,15 +111,18 @@ CFX_INLINE void *array_scratch(size_t size)
 
 CFX_INLINE double array_at(cfx_dtype t, const void *p, int64_t i)
 {
-    return cfx_element_double(t, (const char *)p
-                                     + (size_t)i * cfx_dtype_size(t));
+    return cfx_element_double(t,
+                              (const char *)p + (size_t)i * cfx_dtype_size(t));
 }
 
 /* Half of the last place of sums rounded once, with room for a few more. */
 CFX_INLINE double rounding(cfx_dtype t)
 {
-    return t == CFX_F64 ? 1e-13 : t == CFX_F32 ? 2e-6 :
-        t == CFX_F16 ? 1e-3 : t == CFX_BF16 ? 8e-3 : 0;
+    return t == CFX_F64    ? 1e-13
+           : t == CFX_F32  ? 2e-6
+           : t == CFX_F16  ? 1e-3
+           : t == CFX_BF16 ? 8e-3
+                           : 0;
 }
 
 /* `got` has the numbers of `want`, within a part `tol` of the largest. */
@@ -152,8 +154,8 @@ CFX_INLINE void assert_same_bits(const void *a, const void *b, size_t size,
 /* The levels have different sums, the thread counts of a level the same. */
 CFX_INLINE bool same_level(const contexts *c, int i)
 {
-    return i > 0 && cfx_context_cpu(c->ctx[i]) ==
-        cfx_context_cpu(c->ctx[i - 1]);
+    return i > 0 &&
+           cfx_context_cpu(c->ctx[i]) == cfx_context_cpu(c->ctx[i - 1]);
 }
 
 #endif

@@ -21,11 +21,13 @@ static int64_t lay_out(dice *d, int64_t rows, int64_t cols, int64_t *row,
                        int64_t *col)
 {
     switch (dice_throw(d, 0, 4)) {
-    case 0: case 1: /* row-major, sometimes with gaps */
+    case 0:
+    case 1: /* row-major, sometimes with gaps */
         *row = cols + dice_throw(d, 0, 1) * 3;
         *col = 1;
         break;
-    case 2: case 3: /* column-major */
+    case 2:
+    case 3: /* column-major */
         *row = 1;
         *col = rows + dice_throw(d, 0, 1) * 5;
         break;
@@ -75,7 +77,7 @@ static void point(product *p)
 static double bias_of(const cfx_gemm *g, int64_t i, int64_t j)
 {
     return (g->bias ? array_at(g->dtype, g->bias, j) : 0) +
-        (g->row_bias ? array_at(g->dtype, g->row_bias, i) : 0);
+           (g->row_bias ? array_at(g->dtype, g->row_bias, i) : 0);
 }
 
 /* What c should become, from what it is. */
@@ -99,10 +101,10 @@ static void reference(const product *p, const void *c0, double *c)
                 double s = g->accumulate ? *to : bias_of(g, i, j);
 
                 for (int64_t k = 0; k < g->k; k++)
-                    s += array_at(g->dtype, g->a, a0 + i * g->a_row
-                                                     + k * g->a_col)
-                        * array_at(g->dtype, g->b, b0 + k * g->b_row
-                                                       + j * g->b_col);
+                    s += array_at(g->dtype, g->a,
+                                  a0 + i * g->a_row + k * g->a_col) *
+                         array_at(g->dtype, g->b,
+                                  b0 + k * g->b_row + j * g->b_col);
                 *to = s;
             }
         }
@@ -112,7 +114,10 @@ static void reference(const product *p, const void *c0, double *c)
 static void wrap(cfx_dtype t, double *c, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        union { int64_t i; char bytes[8]; } x = {0};
+        union {
+            int64_t i;
+            char bytes[8];
+        } x = {0};
         cfx_element_set_int(t, x.bytes, (int64_t)c[i]);
         c[i] = (double)cfx_element_int(t, x.bytes);
     }
@@ -134,10 +139,11 @@ static void check_product(dice *d, product *p, const char *what)
     void *a = array_random(d, t, p->a_len), *b = array_random(d, t, p->b_len);
     void *c0 = array_random(d, t, p->c_len), *c = array_new(t, p->c_len);
     void *last = array_new(t, p->c_len);
-    void *bias = array_random(d, t, p->g.n), *rows = array_random(d, t, p->g.m);
+    void *bias = array_random(d, t, p->g.n),
+         *rows = array_random(d, t, p->g.m);
     double *want = array_new(CFX_F64, p->c_len);
-    bool packs = (t == CFX_F32 || t == CFX_F64) && p->g.batch_rank == 0
-        && dice_throw(d, 0, 1);
+    bool packs = (t == CFX_F32 || t == CFX_F64) && p->g.batch_rank == 0 &&
+                 dice_throw(d, 0, 1);
 
     point(p);
     p->g.a = a;
@@ -183,10 +189,11 @@ static void check_many(cfx_dtype t, int count, int64_t most)
         product p = random_product(&d, t, most);
         char what[160];
 
-        snprintf(what, sizeof(what), "%s case %d: %lldx%lldx%lld, a %lld %lld,"
-                 " b %lld %lld, batch rank %d", cfx_dtypes[t].name, i,
-                 (long long)p.g.m, (long long)p.g.n, (long long)p.g.k,
-                 (long long)p.g.a_row, (long long)p.g.a_col,
+        snprintf(what, sizeof(what),
+                 "%s case %d: %lldx%lldx%lld, a %lld %lld,"
+                 " b %lld %lld, batch rank %d",
+                 cfx_dtypes[t].name, i, (long long)p.g.m, (long long)p.g.n,
+                 (long long)p.g.k, (long long)p.g.a_row, (long long)p.g.a_col,
                  (long long)p.g.b_row, (long long)p.g.b_col, p.g.batch_rank);
         check_product(&d, &p, what);
     }
@@ -217,22 +224,25 @@ TEST_CASE(products_of_integers_wrap_around)
 TEST_CASE(large_products_agree_with_plain_loops)
 {
     static const int64_t extents[][3] = {
-        {70, 90, 600}, {900, 20, 300}, {20, 900, 300}, {130, 450, 270},
-        {450, 130, 270}, {1, 1500, 700}, {1500, 1, 700}, {9, 200, 1100}
-    };
+        {70, 90, 600},   {900, 20, 300}, {20, 900, 300}, {130, 450, 270},
+        {450, 130, 270}, {1, 1500, 700}, {1500, 1, 700}, {9, 200, 1100}};
 
     for (size_t i = 0; i < sizeof(extents) / sizeof(extents[0]); i++) {
         for (int layout = 0; layout < 4; layout++) {
             dice d = {.key = 1000 + i * 4 + (uint64_t)layout};
             int64_t m = extents[i][0], n = extents[i][1], k = extents[i][2];
-            product p = {
-                .g = {.dtype = layout == 3 ? CFX_F64 : CFX_F32, .m = m,
-                      .n = n, .k = k,
-                      .a_row = layout & 1 ? 1 : k, .a_col = layout & 1 ? m : 1,
-                      .b_row = layout & 2 ? 1 : n, .b_col = layout & 2 ? k : 1,
-                      .c_row = n},
-                .a_len = m * k, .b_len = k * n, .c_len = m * n
-            };
+            product p = {.g = {.dtype = layout == 3 ? CFX_F64 : CFX_F32,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .a_row = layout & 1 ? 1 : k,
+                               .a_col = layout & 1 ? m : 1,
+                               .b_row = layout & 2 ? 1 : n,
+                               .b_col = layout & 2 ? k : 1,
+                               .c_row = n},
+                         .a_len = m * k,
+                         .b_len = k * n,
+                         .c_len = m * n};
             char what[80];
 
             snprintf(what, sizeof(what), "large %d, layout %d", (int)i,
@@ -258,7 +268,13 @@ TEST_CASE(linear_is_a_product_with_the_transposed_weight)
     }
 }
 
-static void setup(void) { contexts_init(&all); }
-static void teardown(void) { contexts_release(&all); }
+static void setup(void)
+{
+    contexts_init(&all);
+}
+static void teardown(void)
+{
+    contexts_release(&all);
+}
 
 TEST_SUITE(kernel_gemm, .setup = setup, .teardown = teardown, .timeout = 300)

@@ -60,8 +60,9 @@ TEST_CASE(rows_are_selected)
                                           outer, n, inner, count, &bad));
         for (int64_t i = 0; i < outer * count * inner; i++) {
             int64_t o = i / (count * inner), c = i / inner % count;
-            assert_element(t, y, i, x, (o * n + index_at(it, index, c)) *
-                                       inner + i % inner);
+            assert_element(t, y, i, x,
+                           (o * n + index_at(it, index, c)) * inner +
+                               i % inner);
         }
         free(x);
         free(y);
@@ -87,8 +88,12 @@ TEST_CASE(indices_out_of_range_are_told)
                                       0, 4, y, stride, x, stride, CFX_I64,
                                       index, stride, &bad));
         ck_assert_int_eq(bad, -1);
-        cfx_indexing ix = {.rank = 1, .shape = {4}, .value = y,
-                           .value_stride = {1}, .base = x, .count = 1};
+        cfx_indexing ix = {.rank = 1,
+                           .shape = {4},
+                           .value = y,
+                           .value_stride = {1},
+                           .base = x,
+                           .count = 1};
         ix.index[0].data = index;
         ix.index[0].type = CFX_I64;
         ix.index[0].stride[0] = 1;
@@ -188,8 +193,11 @@ TEST_CASE(several_indices_count_from_the_end_and_broadcast)
     enum { A = 5, B = 40, C = 7, P = 3, Q = 4 };
     int64_t i[P] = {0, -1, 2}, j[Q] = {-6, 6, 3, 0};
     cfx_indexing ix = {
-        .rank = 3, .shape = {P, Q, B}, .value_stride = {Q * B, B, 1},
-        .base_stride = {0, 0, C}, .count = 2,
+        .rank = 3,
+        .shape = {P, Q, B},
+        .value_stride = {Q * B, B, 1},
+        .base_stride = {0, 0, C},
+        .count = 2,
     };
     dice d = {.key = 3};
 
@@ -269,8 +277,8 @@ TEST_CASE(masks_pick_out_in_order)
         count = cfx_nonzero_count(all.ctx[0], CFX_BOOL, mask, n);
         y = array_new((cfx_dtype)t, count);
         cfx_kernel_masked_select(all.ctx[0], size, y, x, mask, n);
-        ck_assert(cfx_kernel_masked_scatter(all.ctx[0], size, z, mask, y,
-                                            count, n));
+        ck_assert(
+            cfx_kernel_masked_scatter(all.ctx[0], size, z, mask, y, count, n));
         ck_assert(!cfx_kernel_masked_scatter(all.ctx[0], size, z, mask, y,
                                              count - 1, n));
         for (int64_t i = 0; i < n; i++)
@@ -324,7 +332,7 @@ static void *sortable(dice *d, cfx_dtype t, int64_t n)
     for (int64_t i = 0; i < n; i += 5)
         if (cfx_dtype_is_float(t)) {
             static const double special[] = {NAN, INFINITY, -INFINITY, -0.0,
-                                             0, 1e-30, -1e30};
+                                             0,   1e-30,    -1e30};
             cfx_element_set_double(t, x + (size_t)i * cfx_dtype_size(t),
                                    special[dice_throw(d, 0, 6)]);
         } else if (t != CFX_BOOL) {
@@ -421,9 +429,10 @@ TEST_CASE(topk_takes_the_first_of_the_largest)
         for (int64_t i = 0; i < outer * inner; i++) {
             int64_t from = i / inner * n * inner + i % inner;
             int64_t to = i / inner * k * inner + i % inner;
-            assert_order(t, largest, (char *)x + (size_t)from *
-                         cfx_dtype_size(t), (char *)y + (size_t)to *
-                         cfx_dtype_size(t), index + to, n, k, inner);
+            assert_order(t, largest,
+                         (char *)x + (size_t)from * cfx_dtype_size(t),
+                         (char *)y + (size_t)to * cfx_dtype_size(t),
+                         index + to, n, k, inner);
         }
         free(x);
         free(y);
@@ -463,8 +472,14 @@ TEST_CASE(searches_find_where_a_value_would_go)
     }
 }
 
-static void setup(void) { contexts_init(&all); }
-static void teardown(void) { contexts_release(&all); }
+static void setup(void)
+{
+    contexts_init(&all);
+}
+static void teardown(void)
+{
+    contexts_release(&all);
+}
 
 TEST_SUITE(kernel_index, .setup_once = setup, .teardown_once = teardown,
            .timeout = 300)

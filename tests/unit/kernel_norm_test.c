@@ -11,7 +11,10 @@ static contexts all;
 
 static const cfx_dtype types[] = {CFX_F32, CFX_F64, CFX_F16, CFX_BF16};
 
-static double tolerance(cfx_dtype t) { return 3 * rounding(t); }
+static double tolerance(cfx_dtype t)
+{
+    return 3 * rounding(t);
+}
 
 static void *random_floats(dice *d, cfx_dtype t, int64_t n, double scale)
 {
@@ -20,14 +23,13 @@ static void *random_floats(dice *d, cfx_dtype t, int64_t n, double scale)
     for (int64_t i = 0; i < n; i++)
         cfx_element_set_double(t, p + (size_t)i * cfx_dtype_size(t),
                                (double)dice_throw(d, -1000, 1000) / 500 *
-                               scale);
+                                   scale);
     return p;
 }
 
 static int64_t random_extent(dice *d)
 {
-    return dice_throw(d, 0, 3) ? dice_throw(d, 1, 70)
-                               : dice_throw(d, 1, 2500);
+    return dice_throw(d, 0, 3) ? dice_throw(d, 1, 70) : dice_throw(d, 1, 2500);
 }
 
 /* ---- Softmax ---- */
@@ -64,8 +66,9 @@ TEST_CASE(softmax_along_any_axis_agrees_with_plain_loops)
         cfx_dtype t = types[round % 4];
         cfx_context *ctx = all.ctx[round % all.count];
         int64_t outer = dice_throw(&d, 1, 3), n = random_extent(&d);
-        int64_t inner = dice_throw(&d, 0, 1) ? 1
-                      : dice_throw(&d, 1, n > 70 ? 9 : 300);
+        int64_t inner = dice_throw(&d, 0, 1)
+                            ? 1
+                            : dice_throw(&d, 1, n > 70 ? 9 : 300);
         int64_t total = outer * n * inner;
         bool log_ = dice_throw(&d, 0, 1);
         void *x = random_floats(&d, t, total, 3), *y = array_new(t, total);
@@ -107,7 +110,8 @@ TEST_CASE(softmax_of_extreme_rows_is_that_of_pytorch)
 
 /* ---- Normalization ---- */
 
-static double weight_at(cfx_dtype t, const void *w, int64_t i, double otherwise)
+static double weight_at(cfx_dtype t, const void *w, int64_t i,
+                        double otherwise)
 {
     return w ? array_at(t, w, i) : otherwise;
 }
@@ -151,7 +155,8 @@ TEST_CASE(layer_and_rms_norm_agree_with_plain_loops)
             }
             for (int64_t i = 0; i < n; i++)
                 want[r * n + i] = (v[r * n + i] - mean) / sqrt(var + 1e-3) *
-                    weight_at(t, w, i, 1) + weight_at(t, b, i, 0);
+                                      weight_at(t, w, i, 1) +
+                                  weight_at(t, b, i, 0);
         }
         if (rms)
             cfx_kernel_rms_norm(ctx, t, y, x, outer, n, w, 1e-3);
@@ -201,8 +206,8 @@ TEST_CASE(group_norm_agrees_with_plain_loops)
             moments(v + g * n, n, &mean, &var);
             for (int64_t i = 0; i < n; i++)
                 want[g * n + i] = (v[g * n + i] - mean) / sqrt(var + 1e-2) *
-                    weight_at(t, w, first + i / inner, 1) +
-                    weight_at(t, b, first + i / inner, 0);
+                                      weight_at(t, w, first + i / inner, 1) +
+                                  weight_at(t, b, first + i / inner, 0);
         }
         cfx_kernel_group_norm(all.ctx[round % all.count], t, y, x, batch,
                               channels, inner, groups, w, b, 1e-2, NULL, NULL);
@@ -246,8 +251,9 @@ TEST_CASE(batch_norm_agrees_with_plain_loops_in_both_layouts)
             int64_t c = i / inner % channels;
 
             want[i] = (want[i] - array_at(stat, mean, c)) /
-                sqrt(array_at(stat, var, c) + 3) * weight_at(stat, w, c, 1) +
-                weight_at(stat, b, c, 0);
+                          sqrt(array_at(stat, var, c) + 3) *
+                          weight_at(stat, w, c, 1) +
+                      weight_at(stat, b, c, 0);
         }
         cfx_kernel_batch_norm(all.ctx[round % all.count], t, stat, y, x, batch,
                               channels, inner, mean, var, w, b, 3);
@@ -289,8 +295,14 @@ TEST_CASE(channel_stats_agree_with_plain_loops)
         }
 }
 
-static void setup(void) { contexts_init(&all); }
-static void teardown(void) { contexts_release(&all); }
+static void setup(void)
+{
+    contexts_init(&all);
+}
+static void teardown(void)
+{
+    contexts_release(&all);
+}
 
 TEST_SUITE(kernel_norm, .setup_once = setup, .teardown_once = teardown,
            .timeout = 300)

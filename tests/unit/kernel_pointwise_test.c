@@ -15,7 +15,7 @@ static const struct {
     const char *name;
     int inputs;
 } operations[CFX_PW_COUNT] = {
-#define PW(name, inputs, types, result, expr) \
+#define PW(name, inputs, types, result, expr)                                 \
     [CFX_PW_##name] = {#name, inputs},
 #include "kernel/pointwise/pointwise.def"
 #undef PW
@@ -38,6 +38,7 @@ static bool apply(cfx_context *ctx, cfx_pw op, cfx_dtype t, void *y,
 
 /* ---- Functions of float ---- */
 
+/* clang-format off */
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double silu(double x) { return x * sigmoid(x); }
 static double gelu(double x) { return x / 2 * erfc(-x * sqrt(0.5)); }
@@ -46,6 +47,7 @@ static double softplus(double x) { return x > 20 ? x : log1p(exp(x)); }
 static double rsqrt(double x) { return 1 / sqrt(x); }
 static double frac(double x) { return x - trunc(x); }
 static double logsigmoid(double x) { return -softplus(-x); }
+/* clang-format on */
 
 static const struct {
     cfx_pw op;
@@ -53,23 +55,40 @@ static const struct {
     double ulps;  /* in units of the last place of a float */
     double small; /* and this much, absolutely */
 } functions[] = {
-    {CFX_PW_EXP, exp, 1, 0}, {CFX_PW_EXP2, exp2, 1.5, 0},
-    {CFX_PW_EXPM1, expm1, 2, 0}, {CFX_PW_LOG, log, 1, 0},
-    {CFX_PW_LOG2, log2, 2.5, 0}, {CFX_PW_LOG10, log10, 2.5, 0},
-    {CFX_PW_LOG1P, log1p, 1.5, 0}, {CFX_PW_SIN, sin, 2.5, 0},
-    {CFX_PW_COS, cos, 2.5, 0}, {CFX_PW_TAN, tan, 2, 0},
-    {CFX_PW_TANH, tanh, 3, 0}, {CFX_PW_ERF, erf, 3, 0},
-    {CFX_PW_ERFC, erfc, 4, 0}, {CFX_PW_SINH, sinh, 3, 0},
-    {CFX_PW_COSH, cosh, 3, 0}, {CFX_PW_ASIN, asin, 2, 0},
-    {CFX_PW_ACOS, acos, 2, 0}, {CFX_PW_ATAN, atan, 2, 0},
-    {CFX_PW_ASINH, asinh, 4, 0}, {CFX_PW_ACOSH, acosh, 4, 0},
-    {CFX_PW_ATANH, atanh, 4, 0}, {CFX_PW_SIGMOID, sigmoid, 3, 1e-37},
-    {CFX_PW_SILU, silu, 4, 1e-35}, {CFX_PW_GELU, gelu, 30, 1e-8},
-    {CFX_PW_MISH, mish, 6, 1e-35}, {CFX_PW_SOFTPLUS, softplus, 2, 0},
-    {CFX_PW_LOGSIGMOID, logsigmoid, 3, 3e-9}, {CFX_PW_RSQRT, rsqrt, 2, 0},
-    {CFX_PW_SQRT, sqrt, 0.51, 0}, {CFX_PW_FLOOR, floor, 0, 0},
-    {CFX_PW_CEIL, ceil, 0, 0}, {CFX_PW_TRUNC, trunc, 0, 0},
-    {CFX_PW_ROUND, rint, 0, 0}, {CFX_PW_FRAC, frac, 0, 0},
+    {CFX_PW_EXP, exp, 1, 0},
+    {CFX_PW_EXP2, exp2, 1.5, 0},
+    {CFX_PW_EXPM1, expm1, 2, 0},
+    {CFX_PW_LOG, log, 1, 0},
+    {CFX_PW_LOG2, log2, 2.5, 0},
+    {CFX_PW_LOG10, log10, 2.5, 0},
+    {CFX_PW_LOG1P, log1p, 1.5, 0},
+    {CFX_PW_SIN, sin, 2.5, 0},
+    {CFX_PW_COS, cos, 2.5, 0},
+    {CFX_PW_TAN, tan, 2, 0},
+    {CFX_PW_TANH, tanh, 3, 0},
+    {CFX_PW_ERF, erf, 3, 0},
+    {CFX_PW_ERFC, erfc, 4, 0},
+    {CFX_PW_SINH, sinh, 3, 0},
+    {CFX_PW_COSH, cosh, 3, 0},
+    {CFX_PW_ASIN, asin, 2, 0},
+    {CFX_PW_ACOS, acos, 2, 0},
+    {CFX_PW_ATAN, atan, 2, 0},
+    {CFX_PW_ASINH, asinh, 4, 0},
+    {CFX_PW_ACOSH, acosh, 4, 0},
+    {CFX_PW_ATANH, atanh, 4, 0},
+    {CFX_PW_SIGMOID, sigmoid, 3, 1e-37},
+    {CFX_PW_SILU, silu, 4, 1e-35},
+    {CFX_PW_GELU, gelu, 30, 1e-8},
+    {CFX_PW_MISH, mish, 6, 1e-35},
+    {CFX_PW_SOFTPLUS, softplus, 2, 0},
+    {CFX_PW_LOGSIGMOID, logsigmoid, 3, 3e-9},
+    {CFX_PW_RSQRT, rsqrt, 2, 0},
+    {CFX_PW_SQRT, sqrt, 0.51, 0},
+    {CFX_PW_FLOOR, floor, 0, 0},
+    {CFX_PW_CEIL, ceil, 0, 0},
+    {CFX_PW_TRUNC, trunc, 0, 0},
+    {CFX_PW_ROUND, rint, 0, 0},
+    {CFX_PW_FRAC, frac, 0, 0},
     {CFX_PW_LGAMMA, lgamma, 8, 1e-6},
 };
 
@@ -96,7 +115,7 @@ static void check_function(size_t k, float x, float y)
     } else {
         double off = fabs((double)y - want);
         ck_assert_msg(off <= functions[k].ulps * last_place(want) +
-                             functions[k].small,
+                                 functions[k].small,
                       "%s(%a) is %a, not %a (%g ulp)", name, (double)x,
                       (double)y, want, off / last_place(want));
         if (want == 0 && functions[k].small == 0)
@@ -133,8 +152,9 @@ TEST_CASE(functions_of_float_are_within_ulps_of_the_c_library)
 
 TEST_CASE(sine_and_cosine_of_large_and_subnormal_numbers_are_right)
 {
-    static const float x[] = {1e10f, 3.4e38f, 4.2e6f, 4194304.0f, 1e-40f,
-                              -1e-40f, 0.0f, -0.0f, 22.0f, -22.0f, 3.1415927f};
+    static const float x[] = {1e10f,  3.4e38f, 4.2e6f,    4194304.0f,
+                              1e-40f, -1e-40f, 0.0f,      -0.0f,
+                              22.0f,  -22.0f,  3.1415927f};
     enum { N = sizeof(x) / sizeof(*x) };
     float y[N];
     const void *in[] = {x};
@@ -155,8 +175,9 @@ TEST_CASE(sine_and_cosine_of_large_and_subnormal_numbers_are_right)
 
 static void fill_random(dice *d, cfx_dtype t, void *p, int64_t n)
 {
-    static const double special[] = {0, -0.0, 1, -1, INFINITY, -INFINITY, NAN,
-                                     0.5, 2.5, -1.5, 1e30, -1e-30, 3e9};
+    static const double special[] = {0,         -0.0,   1,   -1,  INFINITY,
+                                     -INFINITY, NAN,    0.5, 2.5, -1.5,
+                                     1e30,      -1e-30, 3e9};
     size_t size = cfx_dtype_size(t);
 
     for (int64_t i = 0; i < n; i++) {
@@ -164,13 +185,14 @@ static void fill_random(dice *d, cfx_dtype t, void *p, int64_t n)
         double v = (double)dice_throw(d, -4000, 4000) / 1000;
 
         if (!cfx_dtype_is_float(t))
-            cfx_element_set_int(t, e, dice_throw(d, 0, 3)
-                                      ? dice_throw(d, -9, 9)
-                                      : (int64_t)cfx_random_bits(d->key, d->at)
-                                        >> 1);
+            cfx_element_set_int(
+                t, e,
+                dice_throw(d, 0, 3)
+                    ? dice_throw(d, -9, 9)
+                    : (int64_t)cfx_random_bits(d->key, d->at) >> 1);
         else
-            cfx_element_set_double(t, e, dice_throw(d, 0, 9) ? v
-                                         : special[dice_throw(d, 0, 12)]);
+            cfx_element_set_double(
+                t, e, dice_throw(d, 0, 9) ? v : special[dice_throw(d, 0, 12)]);
     }
 }
 
@@ -185,10 +207,11 @@ static void assert_close(cfx_pw op, cfx_dtype t, const void *got,
         if (a == b || (isnan(a) && isnan(b)))
             continue;
         ck_assert_msg(cfx_dtype_is_float(t) &&
-                      fabs(a - b) <= tol * (fabs(b) + 1e-2),
+                          fabs(a - b) <= tol * (fabs(b) + 1e-2),
                       "%s of %s at level %s: element %lld of %lld is %.9g, "
-                      "not %.9g", operations[op].name, cfx_dtypes[t].name,
-                      level, (long long)i, (long long)n, a, b);
+                      "not %.9g",
+                      operations[op].name, cfx_dtypes[t].name, level,
+                      (long long)i, (long long)n, a, b);
     }
 }
 
@@ -417,8 +440,9 @@ static int64_t random_shape(dice *d, int *rank, int64_t *shape)
 
     *rank = (int)dice_throw(d, 0, 4);
     for (int i = 0; i < *rank; i++) {
-        shape[i] = dice_throw(d, 0, 3) ? dice_throw(d, 1, 6)
-                 : dice_throw(d, 0, 2) ? 1 : dice_throw(d, 100, 300);
+        shape[i] = dice_throw(d, 0, 3)   ? dice_throw(d, 1, 6)
+                   : dice_throw(d, 0, 2) ? 1
+                                         : dice_throw(d, 100, 300);
         n *= shape[i];
     }
     return n;
@@ -466,8 +490,9 @@ TEST_CASE(copies_between_any_strides_and_types_are_exact)
     for (int round = 0; round < 600; round++) {
         int64_t shape[4], at[4] = {0};
         cfx_dtype to = (cfx_dtype)dice_throw(&d, 0, CFX_NDTYPES - 1);
-        cfx_dtype from = dice_throw(&d, 0, 1) ? to
-            : (cfx_dtype)dice_throw(&d, 0, CFX_NDTYPES - 1);
+        cfx_dtype from = dice_throw(&d, 0, 1)
+                             ? to
+                             : (cfx_dtype)dice_throw(&d, 0, CFX_NDTYPES - 1);
         int rank;
         operand y, x;
         cfx_iter it;
@@ -635,8 +660,8 @@ TEST_CASE(floats_are_rounded_to_halves_as_elsewhere)
 
 TEST_CASE(floats_without_a_place_among_integers_are_defined)
 {
-    static const double x[] = {NAN, INFINITY, -INFINITY, 1e30, -1e30, 2.9,
-                               -2.9};
+    static const double x[] = {NAN,   INFINITY, -INFINITY, 1e30,
+                               -1e30, 2.9,      -2.9};
     int64_t n = 7;
 
     for (int c = 0; c < all.count; c++) {
@@ -674,7 +699,8 @@ TEST_CASE(ranges_hit_both_ends)
         ck_assert_double_eq_tol(y[500], 2, 1e-12);
         cfx_fill_linspace(all.ctx[c], &one, CFX_F32, 1, 5, 7);
         ck_assert(one == 5);
-        cfx_fill_arange_int(all.ctx[c], z, CFX_I64, 1001, INT64_C(1) << 60, -3);
+        cfx_fill_arange_int(all.ctx[c], z, CFX_I64, 1001, INT64_C(1) << 60,
+                            -3);
         ck_assert_int_eq(z[1000], (INT64_C(1) << 60) - 3000);
         cfx_fill_arange(all.ctx[c], y, CFX_F64, 10, 0.5, 0.25);
         ck_assert_double_eq(y[9], 2.75);
@@ -696,8 +722,14 @@ TEST_CASE(nothing_is_done_to_empty_tensors)
     cfx_copy(all.ctx[0], &it);
 }
 
-static void setup(void) { contexts_init(&all); }
-static void teardown(void) { contexts_release(&all); }
+static void setup(void)
+{
+    contexts_init(&all);
+}
+static void teardown(void)
+{
+    contexts_release(&all);
+}
 
 TEST_SUITE(kernel_pointwise, .setup_once = setup, .teardown_once = teardown,
            .timeout = 300)

@@ -13,11 +13,9 @@ typedef void pool_fn(cfx_context *ctx, const cfx_pool *p);
 enum kind { MAX, AVG, ADAPTIVE_MAX, ADAPTIVE_AVG, KINDS };
 
 static pool_fn *const functions[KINDS] = {
-    cfx_max_pool, cfx_avg_pool, cfx_adaptive_max_pool, cfx_adaptive_avg_pool
-};
-static const char *const names[KINDS] = {
-    "max", "avg", "adaptive max", "adaptive avg"
-};
+    cfx_max_pool, cfx_avg_pool, cfx_adaptive_max_pool, cfx_adaptive_avg_pool};
+static const char *const names[KINDS] = {"max", "avg", "adaptive max",
+                                         "adaptive avg"};
 
 static int64_t volume(int spatial, const int64_t *n)
 {
@@ -118,8 +116,8 @@ static void check_pool(cfx_pool *p, enum kind kind, const char *what)
         functions[kind](ctx, p);
         assert_array(t, y, want, len, rounding(t), what);
         if (p->indices)
-            ck_assert_msg(len == 0 || memcmp(index, got_index,
-                                             (size_t)len * 8) == 0,
+            ck_assert_msg(len == 0 ||
+                              memcmp(index, got_index, (size_t)len * 8) == 0,
                           "%s: indices differ", what);
         if (same_level(&all, i / 2) || i % 2)
             assert_same_bits(y, last, size, what);
@@ -141,16 +139,15 @@ static void random_axis(dice *d, cfx_pool *p, int a, enum kind kind,
 
     p->kernel[a] = dice_throw(d, 1, 4);
     p->stride[a] = dice_throw(d, 1, 3);
-    p->dilation[a] = dice_throw(d, 0, 2) || kind != MAX
-        ? 1 : dice_throw(d, 1, 3);
+    p->dilation[a] = dice_throw(d, 0, 2) || kind != MAX ? 1
+                                                        : dice_throw(d, 1, 3);
     p->pad[a] = dice_throw(d, 0, p->kernel[a] / 2);
     reach = (p->kernel[a] - 1) * p->dilation[a] + 1;
     p->in[a] = dice_throw(d, reach, reach + most);
     room = p->in[a] + 2 * p->pad[a] - reach;
     p->out[a] = room / p->stride[a] + 1;
-    if (room % p->stride[a] && dice_throw(d, 0, 1)
-        && p->out[a] * p->stride[a] < p->in[a] + p->pad[a]
-        && p->dilation[a] == 1)
+    if (room % p->stride[a] && dice_throw(d, 0, 1) &&
+        p->out[a] * p->stride[a] < p->in[a] + p->pad[a] && p->dilation[a] == 1)
         p->out[a]++;
     if (kind == ADAPTIVE_MAX || kind == ADAPTIVE_AVG)
         p->out[a] = dice_throw(d, 0, 3) ? dice_throw(d, 1, p->in[a] + 2) : 1;
@@ -175,14 +172,17 @@ static void check_random(cfx_dtype t, int count)
             p.out[0] = 0;
         len = p.planes * volume(p.spatial, p.in);
         x = array_random(&d, t, len);
-        if (cfx_dtype_is_float(t) && len && dice_throw(&d, 0, 2) == 0
-            && (kind == MAX || kind == ADAPTIVE_MAX))
+        if (cfx_dtype_is_float(t) && len && dice_throw(&d, 0, 2) == 0 &&
+            (kind == MAX || kind == ADAPTIVE_MAX))
             for (int64_t j = 0; j < 3; j++)
-                cfx_element_set_double(
-                    t, (char *)x + (size_t)dice_throw(&d, 0, len - 1)
-                    * cfx_dtype_size(t), j ? NAN : -INFINITY);
+                cfx_element_set_double(t,
+                                       (char *)x +
+                                           (size_t)dice_throw(&d, 0, len - 1) *
+                                               cfx_dtype_size(t),
+                                       j ? NAN : -INFINITY);
         p.x = x;
-        snprintf(what, sizeof(what), "%s pool of %s, case %d, %d axes, in %lld"
+        snprintf(what, sizeof(what),
+                 "%s pool of %s, case %d, %d axes, in %lld"
                  " out %lld kernel %lld stride %lld pad %lld",
                  names[kind], cfx_dtypes[t].name, i, p.spatial,
                  (long long)p.in[p.spatial - 1],
@@ -217,11 +217,14 @@ TEST_CASE(wide_windows_and_rows_agree_with_plain_loops)
 {
     for (int i = 0; i < 8; i++) {
         dice d = {.key = 10 + (uint64_t)i};
-        cfx_pool p = {
-            .dtype = CFX_F32, .spatial = 1, .planes = 2,
-            .kernel = {i < 4 ? 3 : 1500}, .stride = {1 + i % 3},
-            .pad = {1}, .dilation = {1}, .in = {4000}
-        };
+        cfx_pool p = {.dtype = CFX_F32,
+                      .spatial = 1,
+                      .planes = 2,
+                      .kernel = {i < 4 ? 3 : 1500},
+                      .stride = {1 + i % 3},
+                      .pad = {1},
+                      .dilation = {1},
+                      .in = {4000}};
         void *x = array_random(&d, CFX_F32, 8000);
 
         p.out[0] = (4000 + 2 - p.kernel[0]) / p.stride[0] + 1;
@@ -232,7 +235,13 @@ TEST_CASE(wide_windows_and_rows_agree_with_plain_loops)
     }
 }
 
-static void setup(void) { contexts_init(&all); }
-static void teardown(void) { contexts_release(&all); }
+static void setup(void)
+{
+    contexts_init(&all);
+}
+static void teardown(void)
+{
+    contexts_release(&all);
+}
 
 TEST_SUITE(kernel_pool, .setup = setup, .teardown = teardown, .timeout = 300)

@@ -133,8 +133,8 @@ static void check_reduction(cfx_context *ctx, const reduction *r, cfx_red op,
 
     for (int pass = 0; pass < 2; pass++)
         for (int64_t i = 0; i < r->n; i++) {
-            double v = array_at(t, x, output_of(r->rank, r->shape,
-                                                r->in_stride, i));
+            double v = array_at(t, x,
+                                output_of(r->rank, r->shape, r->in_stride, i));
             sums *to = &s[output_of(r->rank, r->shape, r->out_stride, i)];
 
             (pass ? add_second : add_first)(to, v);
@@ -153,7 +153,7 @@ static void check_reduction(cfx_context *ctx, const reduction *r, cfx_red op,
 
 TEST_EACH(reductions_over_any_axes_agree_with_plain_loops, CFX_RED_COUNT)
 {
-    static const cfx_dtype types[] = {CFX_F32, CFX_F32, CFX_F64, CFX_F16,
+    static const cfx_dtype types[] = {CFX_F32,  CFX_F32, CFX_F64, CFX_F16,
                                       CFX_BF16, CFX_I64, CFX_I32, CFX_U8};
     cfx_red op = (cfx_red)_i;
     dice d = {.key = (uint64_t)_i + 100};
@@ -244,8 +244,8 @@ TEST_CASE(variance_far_from_zero_is_accurate)
         x[i] = 1e5f + (float)(i % 4);
     x[0] = -1e5f;
     for (int c = 0; c < all.count; c++) {
-        double all_but_one =
-            reduce_all(all.ctx[c], CFX_RED_VAR, CFX_F32, x + 4, N - 4, 0);
+        double all_but_one = reduce_all(all.ctx[c], CFX_RED_VAR, CFX_F32,
+                                        x + 4, N - 4, 0);
         ck_assert_double_eq_tol(all_but_one, 1.25, 1e-5);
         ck_assert_double_eq_tol(
             reduce_all(all.ctx[c], CFX_RED_VAR, CFX_F32, x, N, 1) / 400002.2,
@@ -265,17 +265,17 @@ TEST_CASE(nan_and_infinities_come_through)
                 x[i] = (float)i;
             x[place] = NAN;
             for (int op = CFX_RED_SUM; op <= CFX_RED_MIN; op++)
-                ck_assert_double_nan(reduce_all(all.ctx[c], (cfx_red)op,
-                                                CFX_F32, x, N, 0));
+                ck_assert_double_nan(
+                    reduce_all(all.ctx[c], (cfx_red)op, CFX_F32, x, N, 0));
             x[place] = -INFINITY;
-            ck_assert(isinf(reduce_all(all.ctx[c], CFX_RED_MIN, CFX_F32, x, N,
-                                       0)));
+            ck_assert(
+                isinf(reduce_all(all.ctx[c], CFX_RED_MIN, CFX_F32, x, N, 0)));
             ck_assert_double_eq_tol(
                 reduce_all(all.ctx[c], CFX_RED_LOGSUMEXP, CFX_F32, x, N, 0),
                 N - 1 + log(1 / (1 - exp(-1))), 0.7);
             x[place] = INFINITY;
-            ck_assert(isinf(reduce_all(all.ctx[c], CFX_RED_LOGSUMEXP, CFX_F32,
-                                       x, N, 0)));
+            ck_assert(isinf(
+                reduce_all(all.ctx[c], CFX_RED_LOGSUMEXP, CFX_F32, x, N, 0)));
         }
     for (int i = 0; i < N; i++)
         x[i] = -INFINITY;
@@ -285,10 +285,14 @@ TEST_CASE(nan_and_infinities_come_through)
 
 TEST_CASE(the_empty_set_has_its_sums)
 {
-    static const struct { cfx_red op; double want; } cases[] = {
-        {CFX_RED_SUM, 0}, {CFX_RED_PROD, 1}, {CFX_RED_MEAN, NAN},
-        {CFX_RED_ANY, 0}, {CFX_RED_ALL, 1}, {CFX_RED_VAR, NAN},
-        {CFX_RED_NORM2, 0}, {CFX_RED_LOGSUMEXP, -INFINITY},
+    static const struct {
+        cfx_red op;
+        double want;
+    } cases[] = {
+        {CFX_RED_SUM, 0},    {CFX_RED_PROD, 1},
+        {CFX_RED_MEAN, NAN}, {CFX_RED_ANY, 0},
+        {CFX_RED_ALL, 1},    {CFX_RED_VAR, NAN},
+        {CFX_RED_NORM2, 0},  {CFX_RED_LOGSUMEXP, -INFINITY},
     };
     int64_t shape[] = {3, 0, 2};
 
@@ -368,8 +372,10 @@ TEST_CASE(the_first_extreme_is_found_and_nan_wins)
         if (cfx_dtype_is_float(t) && dice_throw(&d, 0, 1))
             for (int k = 0; k < 3; k++)
                 cfx_element_set_double(
-                    t, (char *)x + (size_t)dice_throw(
-                        &d, 0, outer * n * inner - 1) * cfx_dtype_size(t),
+                    t,
+                    (char *)x +
+                        (size_t)dice_throw(&d, 0, outer * n * inner - 1) *
+                            cfx_dtype_size(t),
                     k ? NAN : INFINITY);
         cfx_kernel_argmax(all.ctx[round % all.count], t, smallest, index,
                           value, x, outer, n, inner);
@@ -444,8 +450,14 @@ TEST_CASE(scans_agree_with_plain_loops)
     }
 }
 
-static void setup(void) { contexts_init(&all); }
-static void teardown(void) { contexts_release(&all); }
+static void setup(void)
+{
+    contexts_init(&all);
+}
+static void teardown(void)
+{
+    contexts_release(&all);
+}
 
 TEST_SUITE(kernel_reduce, .setup_once = setup, .teardown_once = teardown,
            .timeout = 300)

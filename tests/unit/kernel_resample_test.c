@@ -37,36 +37,49 @@ TEST_CASE(nearest_takes_the_element_at_or_before_the_place)
 {
     const float x[] = {0, 1, 2, 3, 4};
 
-    check_resample((cfx_resample){.mode = CFX_RESAMPLE_NEAREST, .spatial = 1,
-                                  .in = {5}, .out = {3}}, x,
-                   (const float[]){0, 1, 3}, 3);
+    check_resample(
+        (cfx_resample){
+            .mode = CFX_RESAMPLE_NEAREST, .spatial = 1, .in = {5}, .out = {3}},
+        x, (const float[]){0, 1, 3}, 3);
     check_resample((cfx_resample){.mode = CFX_RESAMPLE_NEAREST_EXACT,
-                                  .spatial = 1, .in = {5}, .out = {3}}, x,
-                   (const float[]){0, 2, 4}, 3);
-    check_resample((cfx_resample){.mode = CFX_RESAMPLE_NEAREST, .spatial = 2,
-                                  .in = {1, 2}, .out = {2, 4}}, x,
-                   (const float[]){0, 0, 1, 1, 0, 0, 1, 1}, 8);
+                                  .spatial = 1,
+                                  .in = {5},
+                                  .out = {3}},
+                   x, (const float[]){0, 2, 4}, 3);
+    check_resample((cfx_resample){.mode = CFX_RESAMPLE_NEAREST,
+                                  .spatial = 2,
+                                  .in = {1, 2},
+                                  .out = {2, 4}},
+                   x, (const float[]){0, 0, 1, 1, 0, 0, 1, 1}, 8);
 }
 
 TEST_CASE(linear_mixes_neighbours_by_their_distance)
 {
     const float x[] = {0, 1, 2, 3};
 
-    check_resample((cfx_resample){.mode = CFX_RESAMPLE_LINEAR, .spatial = 1,
-                                  .in = {2}, .out = {4}}, x,
-                   (const float[]){0, 0.25F, 0.75F, 1}, 4);
-    check_resample((cfx_resample){.mode = CFX_RESAMPLE_LINEAR, .spatial = 1,
-                                  .in = {2}, .out = {3},
-                                  .align_corners = true}, x,
-                   (const float[]){0, 0.5F, 1}, 3);
-    check_resample((cfx_resample){.mode = CFX_RESAMPLE_LINEAR, .spatial = 2,
-                                  .in = {2, 2}, .out = {3, 3},
-                                  .align_corners = true}, x,
-                   (const float[]){0, 0.5F, 1, 1, 1.5F, 2, 2, 2.5F, 3}, 9);
+    check_resample(
+        (cfx_resample){
+            .mode = CFX_RESAMPLE_LINEAR, .spatial = 1, .in = {2}, .out = {4}},
+        x, (const float[]){0, 0.25F, 0.75F, 1}, 4);
+    check_resample((cfx_resample){.mode = CFX_RESAMPLE_LINEAR,
+                                  .spatial = 1,
+                                  .in = {2},
+                                  .out = {3},
+                                  .align_corners = true},
+                   x, (const float[]){0, 0.5F, 1}, 3);
+    check_resample((cfx_resample){.mode = CFX_RESAMPLE_LINEAR,
+                                  .spatial = 2,
+                                  .in = {2, 2},
+                                  .out = {3, 3},
+                                  .align_corners = true},
+                   x, (const float[]){0, 0.5F, 1, 1, 1.5F, 2, 2, 2.5F, 3}, 9);
     /* A factor that is not the ratio of the extents. */
-    check_resample((cfx_resample){.mode = CFX_RESAMPLE_LINEAR, .spatial = 1,
-                                  .in = {4}, .out = {2}, .scale = {0.6}}, x,
-                   (const float[]){1.0F / 3, 2}, 2);
+    check_resample((cfx_resample){.mode = CFX_RESAMPLE_LINEAR,
+                                  .spatial = 1,
+                                  .in = {4},
+                                  .out = {2},
+                                  .scale = {0.6}},
+                   x, (const float[]){1.0F / 3, 2}, 2);
 }
 
 /* Weights of 1/2 away: -3/32, 19/32, 19/32, -3/32. */
@@ -74,21 +87,26 @@ TEST_CASE(cubic_overshoots_between_neighbours)
 {
     const float x[] = {0, 0, 0, 1, 1, 1};
 
-    check_resample((cfx_resample){.mode = CFX_RESAMPLE_CUBIC, .spatial = 2,
-                                  .in = {1, 6}, .out = {1, 11},
-                                  .align_corners = true}, x,
-                   (const float[]){0, 0, 0, -0.09375F, 0, 0.5F, 1, 1.09375F,
-                                   1, 1, 1}, 11);
+    check_resample(
+        (cfx_resample){.mode = CFX_RESAMPLE_CUBIC,
+                       .spatial = 2,
+                       .in = {1, 6},
+                       .out = {1, 11},
+                       .align_corners = true},
+        x, (const float[]){0, 0, 0, -0.09375F, 0, 0.5F, 1, 1.09375F, 1, 1, 1},
+        11);
 }
 
 TEST_CASE(antialiased_shrinking_is_a_mean_of_what_vanishes)
 {
     const float x[] = {0, 0, 0, 0, 8, 8, 8, 8};
 
-    check_resample((cfx_resample){.mode = CFX_RESAMPLE_LINEAR, .spatial = 2,
-                                  .in = {1, 8}, .out = {1, 2},
-                                  .antialias = true}, x,
-                   (const float[]){8 * 4.0F / 28, 8 * 24.0F / 28}, 2);
+    check_resample((cfx_resample){.mode = CFX_RESAMPLE_LINEAR,
+                                  .spatial = 2,
+                                  .in = {1, 8},
+                                  .out = {1, 2},
+                                  .antialias = true},
+                   x, (const float[]){8 * 4.0F / 28, 8 * 24.0F / 28}, 2);
 }
 
 /* Every mode keeps a constant image what it is, in every type. */
@@ -98,11 +116,12 @@ TEST_CASE(constant_images_stay_constant)
 
     for (int i = 0; i < 200; i++) {
         dice d = {.key = 8000 + (uint64_t)i};
-        cfx_resample r = {
-            .dtype = types[i % 4], .mode = (cfx_resample_mode)(i / 4 % 4),
-            .planes = 3, .spatial = (int)dice_throw(&d, 1, 3),
-            .align_corners = i / 4 % 4 > 1 && dice_throw(&d, 0, 1)
-        };
+        cfx_resample r = {.dtype = types[i % 4],
+                          .mode = (cfx_resample_mode)(i / 4 % 4),
+                          .planes = 3,
+                          .spatial = (int)dice_throw(&d, 1, 3),
+                          .align_corners = i / 4 % 4 > 1 &&
+                                           dice_throw(&d, 0, 1)};
         int64_t in = 3, out = 3;
         cfx_context *ctx = all.ctx[i % all.count];
         void *x, *y, *work;
@@ -117,15 +136,15 @@ TEST_CASE(constant_images_stay_constant)
         x = array_new(r.dtype, in);
         y = array_new(r.dtype, out);
         for (int64_t j = 0; j < in; j++)
-            cfx_element_set_double(r.dtype, (char *)x + (size_t)j
-                                   * cfx_dtype_size(r.dtype), 3);
+            cfx_element_set_double(
+                r.dtype, (char *)x + (size_t)j * cfx_dtype_size(r.dtype), 3);
         r.x = x;
         r.y = y;
         work = array_scratch(cfx_resample_workspace(ctx, &r));
         cfx_resample_run(ctx, &r, work);
         for (int64_t j = 0; j < out; j++)
-            ck_assert(fabs(array_at(r.dtype, y, j) - 3)
-                      <= 3 * rounding(r.dtype));
+            ck_assert(fabs(array_at(r.dtype, y, j) - 3) <=
+                      3 * rounding(r.dtype));
         free(x);
         free(y);
         free(work);
@@ -147,12 +166,18 @@ TEST_CASE(identity_grids_give_the_image_back)
             grid[(h * 4 + w) * 2 + 1] = (float)h - 1;
         }
     for (int i = 0; i < 9; i++) {
-        cfx_grid_sample g = {
-            .dtype = CFX_F32, .mode = (cfx_grid_mode)(i % 3),
-            .padding = (cfx_grid_padding)(i / 3), .align_corners = true,
-            .spatial = 2, .batch = 1, .channels = 2, .in = {3, 4},
-            .out = {3, 4}, .x = x, .grid = grid, .y = y
-        };
+        cfx_grid_sample g = {.dtype = CFX_F32,
+                             .mode = (cfx_grid_mode)(i % 3),
+                             .padding = (cfx_grid_padding)(i / 3),
+                             .align_corners = true,
+                             .spatial = 2,
+                             .batch = 1,
+                             .channels = 2,
+                             .in = {3, 4},
+                             .out = {3, 4},
+                             .x = x,
+                             .grid = grid,
+                             .y = y};
 
         cfx_grid_sample_run(all.ctx[i % all.count], &g);
         for (int j = 0; j < 24; j++)
@@ -165,17 +190,21 @@ TEST_CASE(places_outside_are_padded_as_asked)
     const float x[] = {1, 2, 3, 4};
     const float far[] = {100, 0, NAN, 0, INFINITY, 0, -1.5F, 0};
     static const float want[3][4] = {
-        {0, 0, 0, 0}, {4, 1, 4, 1}, {2.5F, 1, 1, 1.5F}
-    };
+        {0, 0, 0, 0}, {4, 1, 4, 1}, {2.5F, 1, 1, 1.5F}};
 
     for (int i = 0; i < 3; i++) {
         float y[4];
-        cfx_grid_sample g = {
-            .dtype = CFX_F32, .mode = CFX_GRID_BILINEAR,
-            .padding = (cfx_grid_padding)i, .spatial = 2, .batch = 1,
-            .channels = 1, .in = {1, 4}, .out = {1, 4}, .x = x, .grid = far,
-            .y = y
-        };
+        cfx_grid_sample g = {.dtype = CFX_F32,
+                             .mode = CFX_GRID_BILINEAR,
+                             .padding = (cfx_grid_padding)i,
+                             .spatial = 2,
+                             .batch = 1,
+                             .channels = 1,
+                             .in = {1, 4},
+                             .out = {1, 4},
+                             .x = x,
+                             .grid = far,
+                             .y = y};
 
         cfx_grid_sample_run(all.ctx[0], &g);
         for (int j = 0; j < 4; j++)
@@ -191,8 +220,15 @@ static void check_pad(cfx_pad_mode mode, int64_t before, int64_t out,
     const int32_t x[] = {1, 2, 3, 4}, value = 9;
     const int64_t in = 4;
     int32_t y[16];
-    cfx_pad p = {.mode = mode, .size = 4, .rank = 1, .in = &in, .out = &out,
-                 .before = &before, .value = &value, .x = x, .y = y};
+    cfx_pad p = {.mode = mode,
+                 .size = 4,
+                 .rank = 1,
+                 .in = &in,
+                 .out = &out,
+                 .before = &before,
+                 .value = &value,
+                 .x = x,
+                 .y = y};
 
     cfx_pad_run(all.ctx[0], &p);
     ck_assert_mem_eq(y, want, (size_t)out * 4);
@@ -232,9 +268,16 @@ TEST_CASE(constant_padding_surrounds_a_box)
         }
         x = array_random(&d, t, nx);
         y = array_new(t, ny);
-        cfx_pad_run(all.ctx[i % all.count], &(cfx_pad){
-            .mode = CFX_PAD_CONSTANT, .size = size, .rank = rank, .in = in,
-            .out = out, .before = before, .value = value, .x = x, .y = y});
+        cfx_pad_run(all.ctx[i % all.count],
+                    &(cfx_pad){.mode = CFX_PAD_CONSTANT,
+                               .size = size,
+                               .rank = rank,
+                               .in = in,
+                               .out = out,
+                               .before = before,
+                               .value = value,
+                               .x = x,
+                               .y = y});
         for (int64_t j = 0; j < ny; j++) {
             int64_t at = 0, step = 1, o = j;
             bool inside = true;
@@ -246,9 +289,9 @@ TEST_CASE(constant_padding_surrounds_a_box)
                 step *= in[a];
                 o /= out[a];
             }
-            ck_assert_mem_eq((char *)y + (size_t)j * size,
-                             inside ? (char *)x + (size_t)at * size
-                                    : (char *)value, size);
+            ck_assert_mem_eq(
+                (char *)y + (size_t)j * size,
+                inside ? (char *)x + (size_t)at * size : (char *)value, size);
         }
         free(x);
         free(y);
@@ -271,7 +314,8 @@ TEST_CASE(columns_hold_the_windows_and_add_up_to_the_image)
 {
     for (int i = 0; i < 100; i++) {
         dice d = {.key = 90 + (uint64_t)i};
-        cfx_columns c = {.dtype = i % 2 ? CFX_F32 : CFX_F64, .batch = 2,
+        cfx_columns c = {.dtype = i % 2 ? CFX_F32 : CFX_F64,
+                         .batch = 2,
                          .channels = dice_throw(&d, 1, 3)};
         int64_t planes, image = 1, taps = 1, windows = 1, n;
         cfx_context *ctx = all.ctx[i % all.count];
@@ -284,9 +328,10 @@ TEST_CASE(columns_hold_the_windows_and_add_up_to_the_image)
             c.pad[a] = dice_throw(&d, 0, 3);
             c.dilation[a] = dice_throw(&d, 1, 2);
             image *= c.in[a] = dice_throw(&d, 5, 9);
-            c.out[a] = (c.in[a] + 2 * c.pad[a]
-                        - c.dilation[a] * (c.kernel[a] - 1) - 1)
-                / c.stride[a] + 1;
+            c.out[a] = (c.in[a] + 2 * c.pad[a] -
+                        c.dilation[a] * (c.kernel[a] - 1) - 1) /
+                           c.stride[a] +
+                       1;
             windows *= c.out[a];
         }
         planes = c.batch * c.channels;
@@ -301,15 +346,14 @@ TEST_CASE(columns_hold_the_windows_and_add_up_to_the_image)
             int64_t w = j % windows, k = j / windows % taps;
             int64_t plane = j / windows / taps, at[2];
 
-            at[0] = w / c.out[1] * c.stride[0] - c.pad[0]
-                + k / c.kernel[1] * c.dilation[0];
-            at[1] = w % c.out[1] * c.stride[1] - c.pad[1]
-                + k % c.kernel[1] * c.dilation[1];
+            at[0] = w / c.out[1] * c.stride[0] - c.pad[0] +
+                    k / c.kernel[1] * c.dilation[0];
+            at[1] = w % c.out[1] * c.stride[1] - c.pad[1] +
+                    k % c.kernel[1] * c.dilation[1];
             ck_assert(array_at(c.dtype, y, j) == image_at(&c, x, plane, at));
-            if (at[0] >= 0 && at[0] < c.in[0] && at[1] >= 0
-                && at[1] < c.in[1])
-                sum[(plane * c.in[0] + at[0]) * c.in[1] + at[1]] +=
-                    array_at(c.dtype, y, j);
+            if (at[0] >= 0 && at[0] < c.in[0] && at[1] >= 0 && at[1] < c.in[1])
+                sum[(plane * c.in[0] + at[0]) * c.in[1] + at[1]] += array_at(
+                    c.dtype, y, j);
         }
         cfx_col2im(ctx, &c, y, back);
         assert_array(c.dtype, back, sum, planes * image, 1e-6, "col2im");
@@ -320,8 +364,14 @@ TEST_CASE(columns_hold_the_windows_and_add_up_to_the_image)
     }
 }
 
-static void setup(void) { contexts_init(&all); }
-static void teardown(void) { contexts_release(&all); }
+static void setup(void)
+{
+    contexts_init(&all);
+}
+static void teardown(void)
+{
+    contexts_release(&all);
+}
 
 TEST_SUITE(kernel_resample, .setup = setup, .teardown = teardown,
            .timeout = 300)

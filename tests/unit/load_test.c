@@ -11,9 +11,9 @@
 
 static double value_at(const cfx_tensor *t, int64_t i)
 {
-    return cfx_element_double((cfx_dtype)t->dtype,
-                              (char *)t->data +
-                              (size_t)i * cfx_dtype_size((cfx_dtype)t->dtype));
+    return cfx_element_double(
+        (cfx_dtype)t->dtype,
+        (char *)t->data + (size_t)i * cfx_dtype_size((cfx_dtype)t->dtype));
 }
 
 /* A graph that adds two nodes `adds` times, in all the ways that count, and
@@ -64,7 +64,8 @@ static cfx_module *module_with(cfx_context *ctx, const char *name,
                      CFX_OK);
     ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, root,
                                                     adding_graph(ctx, adds),
-                                                    "Model", NULL), CFX_OK);
+                                                    "Model", NULL),
+                     CFX_OK);
     return gm;
 }
 
@@ -113,7 +114,8 @@ static void check_vector(cfx_context *ctx, const char *line)
     char kind[16], name[64], spec[64], path[96];
 
     ck_assert_int_eq(sscanf(line, "%" SCNu64 " %d %15s %63s %63s : %n", &seed,
-                            &adds, kind, name, spec, &used), 5);
+                            &adds, kind, name, spec, &used),
+                     5);
     bool input = !strcmp(kind, "input");
     cfx_tensor *t = parse_spec(ctx, spec, !input);
     if (!t)
@@ -160,8 +162,9 @@ TEST_CASE(seeds_give_views_the_values_of_their_place)
 
     ck_assert_int_eq(cfx_tensor_new(&base, ctx, CFX_F32, 2, shape, NULL),
                      CFX_OK);
-    ck_assert_int_eq(cfx_tensor_view(&view, base, 2, turned, stride,
-                                     cfx_dim_int(0), NULL), CFX_OK);
+    ck_assert_int_eq(
+        cfx_tensor_view(&view, base, 2, turned, stride, cfx_dim_int(0), NULL),
+        CFX_OK);
     ck_assert_int_eq(cfx_tensor_randomize(view, 3, "x", NULL), CFX_OK);
     ck_assert_int_eq(cfx_tensor_contiguous(&flat, view, NULL), CFX_OK);
     cfx_tensor_unref(view);
@@ -223,8 +226,8 @@ static void write_weights(cfx_context *ctx, const char *path, int n,
 }
 
 static const char *const names[] = {
-    "fc.weight", "fc.bias", "bn.running_mean", "bn.running_var", "part.token",
-    "fc.other",
+    "fc.weight",      "fc.bias",    "bn.running_mean",
+    "bn.running_var", "part.token", "fc.other",
 };
 
 static const cfx_tensor *state_of(const cfx_module *gm, const char *path)
@@ -300,8 +303,9 @@ TEST_CASE(a_buffer_that_is_fetched_again_stays_one)
     const cfx_named_tensor items[] = {{"a.w", t}, {"shift", t}};
 
     put(file("m.fx"), text, sizeof(text) - 1);
-    ck_assert_msg(!cfx_safetensors_write(file("m.safetensors"), ctx, items, 2,
-                                         &err), "%s", err.text);
+    ck_assert_msg(
+        !cfx_safetensors_write(file("m.safetensors"), ctx, items, 2, &err),
+        "%s", err.text);
     ck_assert_msg(!cfx_model_load(&gm, ctx, file("m.fx"), NULL, &err), "%s",
                   err.text);
     ck_assert(!cfx_module_state(cfx_module_child(gm, "a"), "w")->is_buffer);
@@ -324,8 +328,9 @@ TEST_CASE(models_and_weights_are_read_from_memory)
     for (int i = 0; i < 3; i++) {
         unsigned char *at = data + (i == 1);
         memmove(at, i == 2 ? data + 1 : data, size);
-        ck_assert_int_eq(cfx_parse_model(&gm, ctx, model, sizeof(model) - 1,
-                                         "m", &err), CFX_OK);
+        ck_assert_int_eq(
+            cfx_parse_model(&gm, ctx, model, sizeof(model) - 1, "m", &err),
+            CFX_OK);
         ck_assert_msg(!cfx_module_parse_weights(gm, at, size, i < 2, &err),
                       "%s", err.text);
         ck_assert_int_eq(lies_in(state_of(gm, "fc.bias"), at, size), i == 0);
@@ -349,8 +354,9 @@ TEST_CASE(weights_in_memory_are_checked_like_a_file)
 
     write_weights(ctx, file("p.safetensors"), 6, names);
     unsigned char *data = bytes_of(file("p.safetensors"), &size);
-    ck_assert_int_eq(cfx_parse_model(&gm, ctx, model, sizeof(model) - 1, "m",
-                                     &err), CFX_OK);
+    ck_assert_int_eq(
+        cfx_parse_model(&gm, ctx, model, sizeof(model) - 1, "m", &err),
+        CFX_OK);
     ck_assert_int_eq(cfx_module_parse_weights(gm, data, size, true, &err),
                      CFX_ENAME);
     assert_text(&err, "weights: ", "'fc.other', which the model lacks");
@@ -361,8 +367,9 @@ TEST_CASE(weights_in_memory_are_checked_like_a_file)
         ck_assert_ptr_nonnull(cut);
         memcpy(cut, data, n);
         for (int borrow = 0; borrow < 2; borrow++)
-            ck_assert_int_eq(cfx_safetensors_parse(&t, ctx, cut, n, borrow,
-                                                   NULL), CFX_EPARSE);
+            ck_assert_int_eq(
+                cfx_safetensors_parse(&t, ctx, cut, n, borrow, NULL),
+                CFX_EPARSE);
         free(cut);
     }
     ck_assert_int_eq(cfx_module_parse_weights(gm, NULL, 0, true, NULL),
@@ -384,7 +391,8 @@ TEST_CASE(bools_in_memory_are_not_written_to)
 
     ck_assert_msg(!cfx_safetensors_parse(&t, ctx, file_of_bools,
                                          sizeof(file_of_bools) - 1, true,
-                                         &err), "%s", err.text);
+                                         &err),
+                  "%s", err.text);
     ck_assert_mem_eq(t.item[0].tensor->data, "\0\1", 2);
     cfx_tensors_release(&t);
     free_context(ctx);
@@ -405,8 +413,7 @@ TEST_CASE(models_refuse_weights_that_are_not_theirs)
                      CFX_ENAME);
     ck_assert_ptr_null(gm);
     assert_text(&err, path, "'fc.other', which the model lacks");
-    cfx_named_tensor wide = {"fc.bias",
-                             tensor_of(ctx, CFX_F32, 1, shape, 0)};
+    cfx_named_tensor wide = {"fc.bias", tensor_of(ctx, CFX_F32, 1, shape, 0)};
     ck_assert_int_eq(cfx_safetensors_write(path, ctx, &wide, 1, NULL), CFX_OK);
     cfx_tensor_unref(wide.tensor);
     err = (cfx_error){0};
@@ -439,13 +446,15 @@ static cfx_status load_constants(cfx_context *ctx, cfx_module **gm,
                                  const char *second, cfx_error *err)
 {
     const int64_t shape[] = {3};
-    cfx_named_tensor item[] = {{first, tensor_of(ctx, CFX_F32, rank, shape, 7)},
-                               {second, tensor_of(ctx, CFX_I64, 0, NULL, 5)}};
+    cfx_named_tensor item[] = {
+        {first, tensor_of(ctx, CFX_F32, rank, shape, 7)},
+        {second, tensor_of(ctx, CFX_I64, 0, NULL, 5)}};
 
     *err = (cfx_error){0};
     put(file("c.fx"), constants, sizeof(constants) - 1);
-    ck_assert_int_eq(cfx_safetensors_write(file("c.safetensors"), ctx, item, 2,
-                                           NULL), CFX_OK);
+    ck_assert_int_eq(
+        cfx_safetensors_write(file("c.safetensors"), ctx, item, 2, NULL),
+        CFX_OK);
     cfx_tensor_unref(item[0].tensor);
     cfx_tensor_unref(item[1].tensor);
     return cfx_model_load(gm, ctx, file("c.fx"), NULL, err);

@@ -104,12 +104,13 @@ TEST_CASE(without_a_home_what_is_doubtful_is_not_kept)
     is_doubtful = true;
     ask(CFX_MACHINE_KEEP_DOUBTFUL);
     ck_assert_str_eq(said, BEGIN "\n!the measurement is doubtful, and not "
-                     "kept: " WHY);
+                                 "kept: " WHY);
     said[0] = '\0';
     ask(0);
-    ck_assert_str_eq(said, BEGIN "\nmeasuring again, since " WHY
-                     "measuring again, since " WHY
-                     "!the measurement is doubtful, and not kept: " WHY);
+    ck_assert_str_eq(said,
+                     BEGIN "\nmeasuring again, since " WHY
+                           "measuring again, since " WHY
+                           "!the measurement is doubtful, and not kept: " WHY);
     ck_assert_int_eq(measured, 4);
 }
 
@@ -129,13 +130,13 @@ TEST_CASE(a_home_keeps_what_is_doubtful_where_that_is_asked_for)
     ask(0);
     ck_assert_uint_eq(files(), 0);
     ck_assert_msg(strstr(said, "!the measurement is doubtful, and not kept "
-                         "(run cfx machine --keep-doubtful once): " WHY),
+                               "(run cfx machine --keep-doubtful once): " WHY),
                   "%s", said);
     said[0] = '\0';
     ask(CFX_MACHINE_KEEP_DOUBTFUL);
     ck_assert_uint_eq(files(), 1);
-    ck_assert_msg(strstr(said, "!the measurement is doubtful, and kept: "
-                         WHY), "%s", said);
+    ck_assert_msg(strstr(said, "!the measurement is doubtful, and kept: " WHY),
+                  "%s", said);
 }
 
 TEST_SUITE(machine_cached, .setup = setup, .teardown = teardown)

@@ -90,14 +90,18 @@ static const struct {
 } doubts[] = {
     {"41e9", "42e9", ""},
     {"42e9", "95e9", ""}, /* within what repeats differ by */
-    {"42e9", "105e9", "at 2 threads the read of memory reaches 105 GB/s, of "
+    {"42e9", "105e9",
+     "at 2 threads the read of memory reaches 105 GB/s, of "
      "L3 only 90"},
-    {"41e9", "185e9", "at 2 threads the write of memory reaches 185 GB/s, of "
+    {"41e9", "185e9",
+     "at 2 threads the write of memory reaches 185 GB/s, of "
      "L3 only 60"},
     {"60e9}", "null}", ""},
-    {"90e9", "230e9", "at 2 threads the read of L3 reaches 230 GB/s, of L2 "
+    {"90e9", "230e9",
+     "at 2 threads the read of L3 reaches 230 GB/s, of L2 "
      "only 200"},
-    {"80e9", "20e9", "at 2 threads the write of L3 reaches 60 GB/s, of L2 "
+    {"80e9", "20e9",
+     "at 2 threads the write of L3 reaches 60 GB/s, of L2 "
      "only 20"},
     {"0.3}", "0.51}", "at 2 threads the repeats of L2 are 51 % apart"},
     {"0.25", "0.75", "at 2 threads the repeats of float32 are 75 % apart"},
@@ -180,7 +184,10 @@ TEST_CASE(what_is_doubtful_is_measured_again)
     static const struct {
         int doubtful_until, measured;
         bool doubt;
-    } run[] = {{1, 1, false}, {2, 2, false}, {3, 3, false}, {4, 3, true},
+    } run[] = {{1, 1, false},
+               {2, 2, false},
+               {3, 3, false},
+               {4, 3, true},
                {50, 3, true}};
     char why[CFX_MACHINE_TEXT];
     cfx_machine *m;
@@ -188,16 +195,18 @@ TEST_CASE(what_is_doubtful_is_measured_again)
     for (size_t i = 0; i < sizeof(run) / sizeof(*run); i++) {
         measured = 0;
         doubtful_until = run[i].doubtful_until;
-        ck_assert_int_eq(cfx_machine__measure_surely(&m, ctx, 0, 3, pretend,
-                                                     why, &error), CFX_OK);
+        ck_assert_int_eq(
+            cfx_machine__measure_surely(&m, ctx, 0, 3, pretend, why, &error),
+            CFX_OK);
         ck_assert_int_eq(measured, run[i].measured);
         ck_assert_int_eq(why[0] != '\0', run[i].doubt);
         cfx_machine_free(m);
     }
     measured = 0;
     doubtful_until = 99;
-    ck_assert_int_eq(cfx_machine__measure_surely(&m, ctx, 0, 3, pretend, why,
-                                                 &error), CFX_ECANCEL);
+    ck_assert_int_eq(
+        cfx_machine__measure_surely(&m, ctx, 0, 3, pretend, why, &error),
+        CFX_ECANCEL);
     ck_assert_ptr_null(m);
 }
 

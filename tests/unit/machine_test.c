@@ -123,7 +123,8 @@ static const struct {
     {"'cores': 2", "'cores': 2, 'core': 2", "the key 'core' is unknown"},
     {"'threads': [", "'threads': 3, 'comment2': [",
      "the key 'comment2' is unknown"},
-    {"{'threads': 1,", "{", "threads[0]: threads has to be an integer from 1 "
+    {"{'threads': 1,", "{",
+     "threads[0]: threads has to be an integer from 1 "
      "to 1048576"},
     {"{'threads': 1,", "{'threads': 2,",
      "threads[1]: threads has to be more than in the entry before"},
@@ -131,8 +132,7 @@ static const struct {
      "threads[0]: the key 'level' is unknown"},
     {"'threads': [  {", "'threads': [ 5, {",
      "threads[0]: has to be an object"},
-    {"'peak_flops_per_second': {'float64'", "'peak_spread': {'float64'",
-     NULL},
+    {"'peak_flops_per_second': {'float64'", "'peak_spread': {'float64'", NULL},
     {"'float32': 1e11", "'float32': '1e11'",
      "threads[0]: peak_flops_per_second: float32 has to be a number from 1 to "
      "1e24, or null"},
@@ -150,30 +150,37 @@ static const struct {
      "threads[0]: peak_flops_per_second: the key 'float33' is unknown"},
     {"{'float32': 0.25}", "0.25",
      "threads[0]: peak_spread: has to be an object"},
-    {"0.25", "1.5", "threads[0]: peak_spread: float32 has to be a number from "
+    {"0.25", "1.5",
+     "threads[0]: peak_spread: float32 has to be a number from "
      "0 to 1, or null"},
     {"'levels': [", "'levels': [], 'level': [",
      "threads[0]: the key 'level' is unknown"},
     {"'levels': [    {", "'levels': [ [], {",
      "threads[0]: levels[0]: has to be an object"},
-    {"'level': 'L1'", "'level': 'L 1'", "threads[0]: levels[0]: level has to "
+    {"'level': 'L1'", "'level': 'L 1'",
+     "threads[0]: levels[0]: level has to "
      "be a word of at most 15 letters and digits"},
     {"'level': 'L1'", "'level': 'abcdefghijklmnop'",
      "threads[0]: levels[0]: level has to be a word of at most 15 letters and "
      "digits"},
-    {"'bytes': 32768", "'bytes': null", "threads[0]: levels[0]: bytes has to "
+    {"'bytes': 32768", "'bytes': null",
+     "threads[0]: levels[0]: bytes has to "
      "be a positive integer"},
-    {"'bytes': 32768", "'bytes': 32768.5", "threads[0]: levels[0]: bytes has "
+    {"'bytes': 32768", "'bytes': 32768.5",
+     "threads[0]: levels[0]: bytes has "
      "to be a positive integer"},
-    {"'bytes': 32768", "'bytes': 8388608", "threads[0]: levels[1]: bytes has "
+    {"'bytes': 32768", "'bytes': 8388608",
+     "threads[0]: levels[1]: bytes has "
      "to be more than the level before has"},
-    {"'threads_sharing': 2", "'threads_sharing': 0", "threads[0]: levels[1]: "
+    {"'threads_sharing': 2", "'threads_sharing': 0",
+     "threads[0]: levels[1]: "
      "threads_sharing has to be an integer from 1 to 1048576"},
     {"'read_bytes_per_second': 3e11", "'read_bytes_per_second': true",
      "threads[0]: levels[0]: read_bytes_per_second has to be a number from 1 "
      "to 1e24, or null"},
     {"4.5e10", "null", "threads[0]: levels[1]: has no rate"},
-    {"0.02", "-0.02", "threads[0]: levels[0]: spread has to be a number from "
+    {"0.02", "-0.02",
+     "threads[0]: levels[0]: spread has to be a number from "
      "0 to 1, or null"},
 };
 
@@ -225,14 +232,15 @@ TEST_CASE(any_byte_may_change)
 
 TEST_CASE(other_texts_are_refused)
 {
-    static const char *const text[] = {"", " ", "null", "[]", "1", "{}",
-                                       "{} x"};
+    static const char *const text[] = {"",  " ",  "null", "[]",
+                                       "1", "{}", "{} x"};
     static char deep[1000000];
     cfx_machine *m;
 
     for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
-        ck_assert_int_eq(cfx_machine_parse(&m, ctx, text[i], strlen(text[i]),
-                                           NULL), CFX_EPARSE);
+        ck_assert_int_eq(
+            cfx_machine_parse(&m, ctx, text[i], strlen(text[i]), NULL),
+            CFX_EPARSE);
     memset(deep, '[', sizeof(deep));
     ck_assert_int_eq(cfx_machine_parse(&m, ctx, deep, sizeof(deep), NULL),
                      CFX_EPARSE);
@@ -245,15 +253,17 @@ TEST_CASE(lists_of_threads_are_bounded)
     size_t n = strlen(text);
     cfx_machine *m;
 
-    ck_assert_int_eq(cfx_machine_parse(&m, ctx, strcat(text, "]}"), n + 2,
-                                       &error), CFX_EPARSE);
+    ck_assert_int_eq(
+        cfx_machine_parse(&m, ctx, strcat(text, "]}"), n + 2, &error),
+        CFX_EPARSE);
     ck_assert_str_eq(error.text, "threads[0]: has to be an object");
     error = (cfx_error){0};
     text[n] = '\0';
     for (int i = 1; i <= 4096; i++, n += 2)
         memcpy(text + n, ",0", 2);
-    ck_assert_int_eq(cfx_machine_parse(&m, ctx, strcat(text, "]}"), n + 2,
-                                       &error), CFX_EPARSE);
+    ck_assert_int_eq(
+        cfx_machine_parse(&m, ctx, strcat(text, "]}"), n + 2, &error),
+        CFX_EPARSE);
     ck_assert_str_eq(error.text,
                      "threads has to be a list of 1 to 4096 objects");
 }
@@ -284,8 +294,7 @@ TEST_CASE(what_is_written_is_read_again)
     FILE *a = fmemopen(first, sizeof(first), "w");
     FILE *b = fmemopen(second, sizeof(second), "w");
     ck_assert_int_eq(cfx_print_machine(cfx_sink_file(a), m, NULL), CFX_OK);
-    ck_assert_int_eq(cfx_print_machine(cfx_sink_file(b), again, NULL),
-                     CFX_OK);
+    ck_assert_int_eq(cfx_print_machine(cfx_sink_file(b), again, NULL), CFX_OK);
     fclose(a);
     fclose(b);
     ck_assert_str_eq(first, second);
@@ -308,7 +317,7 @@ TEST_CASE(errors_of_files_begin_with_the_path)
     ck_assert_int_eq(cfx_machine_read(&m, ctx, "machine_test.json", &second),
                      CFX_EPARSE);
     ck_assert_str_eq(second.text, "machine_test.json: schema has to be "
-                     "\"cfx.machine/1\"");
+                                  "\"cfx.machine/1\"");
     unlink("machine_test.json");
     cfx_error third = {0};
     m = described(changed("Pair", "Pair"));
@@ -391,7 +400,8 @@ TEST_CASE(machines_that_come_with_cfx_are_found_by_name)
         cfx_machine_free(m);
     }
     ck_assert_int_eq(cfx_machine_find(&m, ctx, "abacus", &error), CFX_ENAME);
-    ck_assert_str_eq(error.text, "there is no machine 'abacus', nor a file of "
+    ck_assert_str_eq(error.text,
+                     "there is no machine 'abacus', nor a file of "
                      "that name (there are epyc-9654, nvidia-a100, "
                      "raspberry-pi-5)");
     ck_assert_int_eq(cfx_machine_find(&m, ctx, "", NULL), CFX_ENAME);
@@ -449,8 +459,8 @@ TEST_CASE(this_machine_is_measured)
 TEST_CASE(every_level_of_instructions_is_measured)
 {
     for (int cpu = CFX_CPU_PLAIN; cpu <= CFX_CPU_AVX512; cpu++) {
-        const cfx_options o = {.size = sizeof(o), .cpu = (cfx_cpu)cpu,
-                               .threads = 1};
+        const cfx_options o = {
+            .size = sizeof(o), .cpu = (cfx_cpu)cpu, .threads = 1};
         cfx_context *own;
         cfx_machine *m;
         if (cfx_context_new(&own, &o, NULL))
@@ -481,7 +491,8 @@ TEST_CASE(measuring_can_be_cancelled_and_limited)
 /* Each allocation fails once, of fewer than `most`, those of the context left
  * aside. */
 static void lack_memory(cfx_status (*make)(cfx_machine **out,
-                                           cfx_context *poor), long most)
+                                           cfx_context *poor),
+                        long most)
 {
     cfx_status rc = CFX_ENOMEM;
 

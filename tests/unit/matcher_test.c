@@ -15,7 +15,7 @@ static void table(const char *in, const char *what, const int expected[4])
             ck_assert_msg(n == (size_t)expected[i], "%s: %d: %zu", what, i, n);
     }
 }
-#define TABLE(in, what, ff, tf, ft, tt)                                      \
+#define TABLE(in, what, ff, tf, ft, tt)                                       \
     table(in, what, (const int[4]){ff, tf, ft, tt})
 
 TEST_CASE(single_node_pattern)
@@ -45,7 +45,8 @@ TEST_CASE(diamond_shape_pattern)
     TABLE("x | n = torch.neg(x) | a = n.relu() | l = a.sigmoid() |"
           " r = a.relu() | o = operator.add(l, r) | o",
           "a | b = a.relu() | l = b.sigmoid() | r = b.relu() |"
-          " o = operator.add(l, r) | o", 1, 1, 0, 0);
+          " o = operator.add(l, r) | o",
+          1, 1, 0, 0);
 }
 
 TEST_CASE(non_fully_contained_matches)
@@ -55,13 +56,15 @@ TEST_CASE(non_fully_contained_matches)
           " m3 = torch.cat([w1, w2]) | m4 = torch.cat([x, b2]) | u = m4.t() |"
           " t1 = torch.addmm(b1, m3, u) | s1 = torch.sum(m3) | (s0, s1)",
           "x w1 w2 b1 b2 | m1 = torch.cat([w1, w2]) | m2 = torch.cat([x, b2])"
-          " | t = m2.t() | t0 = torch.addmm(b1, m1, t) | t0", 1, 0, 1, 0);
+          " | t = m2.t() | t0 = torch.addmm(b1, m1, t) | t0",
+          1, 0, 1, 0);
 }
 
 static const char chain[] =
     "x | a = torch.sigmoid(x) | b = torch.sigmoid(a) | c = torch.sigmoid(b) |"
     " d = torch.sigmoid(c) | d";
-static const char two[] = "x | a = torch.sigmoid(x) | b = torch.sigmoid(a) | b";
+static const char two[] =
+    "x | a = torch.sigmoid(x) | b = torch.sigmoid(a) | b";
 
 TEST_CASE(chain_repeated_pattern)
 {
@@ -74,7 +77,8 @@ TEST_CASE(quantization_model)
     TABLE("x | i = operator.iadd(x, 3) | d = i.dequantize() |"
           " s = torch.sigmoid(d) | t = s.to(torch.float16) | t",
           "x | d = x.dequantize() | s = torch.sigmoid(d) |"
-          " t = s.to(torch.float16) | t", 1, 1, 0, 0);
+          " t = s.to(torch.float16) | t",
+          1, 1, 0, 0);
 }
 
 TEST_CASE(multiple_outputs_with_dependency)
@@ -88,8 +92,8 @@ TEST_CASE(multiple_outputs_without_dependency)
     TABLE("x | a = operator.add(x, 1) | r = a.relu() | z = r.sum() |"
           " y = r.sigmoid() | u = y.sigmoid() | v = z.sum() |"
           " o = operator.add(u, v) | o",
-          "a | r = a.relu() | b = r.sigmoid() | c = r.sum() | (b, c)",
-          1, 0, 0, 0);
+          "a | r = a.relu() | b = r.sigmoid() | c = r.sum() | (b, c)", 1, 0, 0,
+          0);
 }
 
 TEST_CASE(multiple_outputs_multiple_overlapping_matches)
@@ -111,8 +115,8 @@ TEST_CASE(multiple_outputs_multiple_non_overlapping_matches)
           " y = r.sigmoid() | r1 = r.relu() | z1 = r1.sum() |"
           " y1 = r1.sigmoid() | p = operator.add(z, y) |"
           " q = operator.add(p, z1) | o = operator.add(q, y1) | o",
-          "a | r = a.relu() | b = r.sigmoid() | c = r.sum() | (b, c)",
-          1, 0, 0, 0);
+          "a | r = a.relu() | b = r.sigmoid() | c = r.sum() | (b, c)", 1, 0, 0,
+          0);
 }
 
 TEST_CASE(multiple_outputs_identical_anchor)
@@ -136,7 +140,8 @@ TEST_CASE(multi_output_with_invalid_matches)
           " r1 = torch.sigmoid(r0) | r2 = operator.mul(r0, r1) |"
           " r3 = torch.sum(r2, dim=1) | r3",
           "a b c | l = torch.nn.functional.linear(a, b) |"
-          " m = operator.mul(l, c) | (l, m)", 0, 0, 0, 0);
+          " m = operator.mul(l, c) | (l, m)",
+          0, 0, 0, 0);
 }
 
 TEST_CASE(cycles_are_refused_also_where_overlaps_are_kept)
@@ -145,7 +150,8 @@ TEST_CASE(cycles_are_refused_also_where_overlaps_are_kept)
                             " c = operator.mul(a, b) | c",
                             "x y | a = torch.relu(x) |"
                             " c = operator.mul(a, y) | (a, c)",
-                            .keep_overlapping = true), 0);
+                            .keep_overlapping = true),
+                      0);
 }
 
 TEST_CASE(quantization_fp8_pattern)
@@ -175,7 +181,8 @@ TEST_CASE(quantization_fp8_pattern)
               " a = torch.ops.aten.add.Tensor(d, d1) |"
               " q2 = torch.ops.fp8.quantize(a, 0, s2) |"
               " d2 = torch.ops.fp8.dequantize(q2, 0, s2) | d2",
-              what, .size = 0), 1);
+              what, .size = 0),
+        1);
     ck_assert_int_eq(cfx_match_named(&found.item[0], "at").kind, CFX_INT);
 }
 
@@ -199,7 +206,9 @@ TEST_CASE(subgraph_matcher_with_list)
               " [5, i]) | v",
               "x y z | s = builtins.getattr(y, 'shape') |"
               " i = operator.getitem(s, 0) | v = torch.ops.aten.view(x,"
-              " [z, i]) | v", NULL), 1);
+              " [z, i]) | v",
+              NULL),
+        1);
     cfx_value z = cfx_match_named(&found.item[0], "z");
     ck_assert_int_eq(z.kind, CFX_INT);
     ck_assert_int_eq(z.u.i, 5);
@@ -213,7 +222,9 @@ TEST_CASE(subgraph_matcher_with_list_bad)
               " [j, j]) | v",
               "x y b | i = y.size(0) | j = y.size(1) |"
               " v = torch.ops.aten._reshape_alias_copy.default(x, [b, i, j],"
-              " [j]) | v", NULL), 0);
+              " [j]) | v",
+              NULL),
+        0);
 }
 
 TEST_CASE(subgraph_matcher_ignore_literals)
@@ -224,11 +235,13 @@ TEST_CASE(subgraph_matcher_ignore_literals)
     ck_assert_uint_eq(COUNT(in, what, .ignore_literals = true), 1);
     ck_assert_uint_eq(COUNT("x y | a = torch.cat([x, y], 1) | a",
                             "x y | a = torch.cat([x, y], 0) | a",
-                            .ignore_literals = true), 1);
+                            .ignore_literals = true),
+                      1);
     /* A node of the pattern is no literal: it must find its own. */
     ck_assert_uint_eq(COUNT("x | a = torch.add(x, 1) | a",
                             "x | n = torch.neg(x) | a = torch.add(x, n) | a",
-                            .ignore_literals = true), 0);
+                            .ignore_literals = true),
+                      0);
 }
 
 TEST_CASE(variatic_arg_matching)
@@ -238,10 +251,14 @@ TEST_CASE(variatic_arg_matching)
         " p";
     ck_assert_uint_eq(
         count("x | p = torch.ops.aten.max_pool2d_with_indices.default(x,"
-              " [2, 2], stride=[2, 2]) | p", what, NULL), 1);
+              " [2, 2], stride=[2, 2]) | p",
+              what, NULL),
+        1);
     ck_assert_uint_eq(
         count("x | p = torch.ops.aten.max_pool2d_with_indices.default(x,"
-              " [2, 2], stride=[2, 2], padding=[1, 1]) | p", what, NULL), 0);
+              " [2, 2], stride=[2, 2], padding=[1, 1]) | p",
+              what, NULL),
+        0);
 }
 
 TEST_CASE(literals_match_by_type_and_value)
@@ -252,32 +269,38 @@ TEST_CASE(literals_match_by_type_and_value)
     ck_assert_uint_eq(count(in, "x | a = torch.add(x, True) | a", NULL), 0);
     ck_assert_uint_eq(count(in, "x y | a = torch.add(x, y) | a", NULL), 1);
     ck_assert_uint_eq(count("x | a = torch.addmm(x, 1, 1) | a",
-                            "x y | a = torch.addmm(x, y, y) | a", NULL), 1);
+                            "x y | a = torch.addmm(x, y, y) | a", NULL),
+                      1);
     ck_assert_uint_eq(count("x | a = torch.addmm(x, 1, 2) | a",
-                            "x y | a = torch.addmm(x, y, y) | a", NULL), 0);
+                            "x y | a = torch.addmm(x, y, y) | a", NULL),
+                      0);
 }
 
 TEST_CASE(one_node_stands_for_one)
 {
     ck_assert_uint_eq(count("v | a = torch.add(v, v) | a",
-                            "x y | a = torch.add(x, y) | a", NULL), 0);
+                            "x y | a = torch.add(x, y) | a", NULL),
+                      0);
     ck_assert_uint_eq(count("v w | a = torch.add(v, w) | a",
-                            "x | a = torch.add(x, x) | a", NULL), 0);
+                            "x | a = torch.add(x, x) | a", NULL),
+                      0);
 }
 
 TEST_CASE(keywords_match_in_their_order)
 {
     const char *in = "x | a = torch.sum(x, dim=1, keepdim=True) | a";
-    ck_assert_uint_eq(count(in, "x | a = torch.sum(x, dim=1, keepdim=True) | a",
-                            NULL), 1);
-    ck_assert_uint_eq(count(in, "x | a = torch.sum(x, keepdim=True, dim=1) | a",
-                            NULL), 0);
-    ck_assert_uint_eq(count(in, "x | a = torch.sum(x, 1, keepdim=True) | a",
-                            NULL), 0);
+    ck_assert_uint_eq(
+        count(in, "x | a = torch.sum(x, dim=1, keepdim=True) | a", NULL), 1);
+    ck_assert_uint_eq(
+        count(in, "x | a = torch.sum(x, keepdim=True, dim=1) | a", NULL), 0);
+    ck_assert_uint_eq(
+        count(in, "x | a = torch.sum(x, 1, keepdim=True) | a", NULL), 0);
     ck_assert_uint_eq(count("x | a = my.f(x, k=1) | a",
-                            "x | a = my.f(x, k=1, l=2) | a", NULL), 0);
+                            "x | a = my.f(x, k=1, l=2) | a", NULL),
+                      0);
     ck_assert_uint_eq(count("x | a = my.f(x, k=1, l=2) | a",
-                            "x | a = my.f(x, k=1) | a", NULL), 0);
+                            "x | a = my.f(x, k=1) | a", NULL),
+                      0);
 }
 
 TEST_CASE(nodes_in_slices_and_dicts_match)
@@ -286,11 +309,15 @@ TEST_CASE(nodes_in_slices_and_dicts_match)
         count("x y | n = y.size(0) | g = operator.getitem(x, slice(None, n,"
               " None)) | g",
               "x y | n = y.size(0) | g = operator.getitem(x, slice(None, n,"
-              " None)) | g", NULL), 1);
+              " None)) | g",
+              NULL),
+        1);
     ck_assert_uint_eq(count("x | g = my.f({'a': x, 'b': 1}) | g",
-                            "x | g = my.f({'a': x, 'b': 1}) | g", NULL), 1);
+                            "x | g = my.f({'a': x, 'b': 1}) | g", NULL),
+                      1);
     ck_assert_uint_eq(count("x | g = my.f({'a': x, 'b': 1}) | g",
-                            "x | g = my.f({'b': x, 'a': 1}) | g", NULL), 0);
+                            "x | g = my.f({'b': x, 'a': 1}) | g", NULL),
+                      0);
 }
 
 TEST_CASE(functions_methods_and_modules_differ)
@@ -323,7 +350,8 @@ static cfx_module *root_with(const char *name, bool buffer)
     cfx_dim shape[] = {cfx_dim_int(3), cfx_dim_int(3)};
     ck_assert_int_eq(cfx_module_new_container(&m, ctx, "M", &err), CFX_OK);
     ck_assert_int_eq((buffer ? cfx_module_buffer : cfx_module_param)(
-        m, name, CFX_F32, 2, shape, &err), CFX_OK);
+                         m, name, CFX_F32, 2, shape, &err),
+                     CFX_OK);
     return m;
 }
 
@@ -334,10 +362,12 @@ static size_t count_attributes(bool pattern_buffer)
                                 "x | w = self.w | a = torch.mm(x, w) | a");
     cfx_module *what = new_module(ctx, root_with("v", pattern_buffer),
                                   "x | v = self.v | a = torch.mm(x, v) | a");
-    ck_assert_int_eq(cfx_matcher_new(&matcher, cfx_graph_module_graph(what),
-                                     NULL, &err), CFX_OK);
-    ck_assert_int_eq(cfx_matcher_match(matcher, cfx_graph_module_graph(in),
-                                       &found, &err), CFX_OK);
+    ck_assert_int_eq(
+        cfx_matcher_new(&matcher, cfx_graph_module_graph(what), NULL, &err),
+        CFX_OK);
+    ck_assert_int_eq(
+        cfx_matcher_match(matcher, cfx_graph_module_graph(in), &found, &err),
+        CFX_OK);
     n = found.n;
     clear();
     cfx_module_unref(in);
@@ -361,7 +391,8 @@ TEST_CASE(split_to_graph_and_name_node_map)
               " m = operator.mul(r, 2) | m",
               "x w | conv = torch.conv2d(x, w) | relu = torch.relu(conv) |"
               " (relu, {'conv': conv, 'the_relu': relu})",
-              .name_node_map = true), 1);
+              .name_node_map = true),
+        1);
     ck_assert_str_eq(name_of(0, "conv"), "c");
     ck_assert_str_eq(name_of(0, "the_relu"), "r");
     ck_assert_str_eq(name_of(0, "relu"), "");
@@ -375,14 +406,15 @@ TEST_CASE(matcher_with_name_node_map_function)
         "x w | conv = torch.conv2d(x, w) | relu = torch.relu(conv) |"
         " (relu, {'conv': conv, 'relu': relu})";
     ck_assert_uint_eq(COUNT("x w | c = torch.conv2d(x, w) | r = torch.relu(c)"
-                            " | n = torch.neg(c) | (r, n)", what,
-                            .name_node_map = true), 0);
+                            " | n = torch.neg(c) | (r, n)",
+                            what, .name_node_map = true),
+                      0);
     clear();
     pattern = new_graph(ctx, "x | r = torch.relu(x) | r");
-    ck_assert_int_eq(cfx_matcher_new(&matcher, pattern,
-                                     &(cfx_match_options){
-                                         .name_node_map = true}, &err),
-                     CFX_EINVAL);
+    ck_assert_int_eq(
+        cfx_matcher_new(&matcher, pattern,
+                        &(cfx_match_options){.name_node_map = true}, &err),
+        CFX_EINVAL);
 }
 
 TEST_CASE(matcher_with_name_node_map_module)
@@ -391,7 +423,9 @@ TEST_CASE(matcher_with_name_node_map_module)
         COUNT("x | a = self.linear(x) | r = torch.relu(a) | b = self.other(r)"
               " | s = torch.relu(b) | s",
               "x | l = self.linear(x) | r = torch.relu(l) |"
-              " (r, {'linear': l, 'x': x})", .name_node_map = true), 1);
+              " (r, {'linear': l, 'x': x})",
+              .name_node_map = true),
+        1);
     ck_assert_str_eq(name_of(0, "linear"), "a");
     ck_assert_str_eq(name_of(0, "x"), "x");
 }
@@ -401,7 +435,8 @@ TEST_CASE(a_match_tells_what_stands_for_what)
     ck_assert_uint_eq(
         count("p q | s = torch.add(p, q, alpha=2) | r = torch.relu(s) | r",
               "x y z | a = torch.add(x, y, alpha=z) | b = torch.relu(a) | b",
-              NULL), 1);
+              NULL),
+        1);
     const cfx_match *m = &found.item[0];
     ck_assert_str_eq(name_of(0, "x"), "p");
     ck_assert_str_eq(name_of(0, "y"), "q");

@@ -46,7 +46,7 @@ CFX_INLINE void teardown(void)
 
 /* How often does one graph occur in the other? */
 CFX_INLINE size_t count(const char *in, const char *what,
-                    const cfx_match_options *o)
+                        const cfx_match_options *o)
 {
     clear();
     graph = new_graph(ctx, in);
@@ -58,9 +58,7 @@ CFX_INLINE size_t count(const char *in, const char *what,
     return found.n;
 }
 
-#define COUNT(in, what, ...)                                                 \
-    count(in, what, &(cfx_match_options){                                    \
-        __VA_ARGS__})
+#define COUNT(in, what, ...) count(in, what, &(cfx_match_options){__VA_ARGS__})
 
 /* The graph's node for a node of the pattern, in match i. */
 CFX_INLINE const char *name_of(size_t i, const char *node)

@@ -12,9 +12,9 @@
 #include <cfx/memory_plan.h>
 
 typedef struct memory_check {
-    char text[256];       /* what is wrong; empty: nothing */
-    long long most;       /* bytes in the arena at once, in units of 64 */
-    long long live;       /* bytes at once, of all that a run makes */
+    char text[256]; /* what is wrong; empty: nothing */
+    long long most; /* bytes in the arena at once, in units of 64 */
+    long long live; /* bytes at once, of all that a run makes */
 } memory_check;
 
 CFX_INLINE bool is_made_block(const cfx_memory_block *b)
@@ -47,8 +47,9 @@ CFX_INLINE bool check_block(memory_check *c, const cfx_memory_plan *p,
                             size_t i)
 {
     const cfx_memory_block *b = cfx_memory_plan_at(p, i);
-    const cfx_memory_block *of =
-        b->alias_of < 0 ? NULL : cfx_memory_plan_at(p, (size_t)b->alias_of);
+    const cfx_memory_block *of = b->alias_of < 0 ? NULL
+                                                 : cfx_memory_plan_at(
+                                                       p, (size_t)b->alias_of);
     const char *wrong = NULL;
     if (b->first > b->last)
         wrong = "ends before it begins";
@@ -62,8 +63,8 @@ CFX_INLINE bool check_block(memory_check *c, const cfx_memory_plan *p,
              b->offset < 0)
         wrong = "has no place";
     else if (b->offset >= 0 &&
-             (b->offset % 64 || b->offset + cfx_dim_value(b->bytes) >
-                                    cfx_memory_plan_arena(p)))
+             (b->offset % 64 ||
+              b->offset + cfx_dim_value(b->bytes) > cfx_memory_plan_arena(p)))
         wrong = "does not lie well in the arena";
     if (wrong)
         snprintf(c->text, sizeof(c->text), "block %zu %s", i, wrong);
@@ -78,16 +79,18 @@ CFX_INLINE bool replay_call(memory_check *c, const cfx_memory_plan *p,
     long long now = 0, live = 0;
     for (uint32_t i = 0; i < n; i++) {
         const cfx_memory_block *b = cfx_memory_plan_at(p, i);
-        if (!is_made_block(b) || !cfx_dim_is_int(b->bytes) ||
-            b->first > at || b->last < at)
+        if (!is_made_block(b) || !cfx_dim_is_int(b->bytes) || b->first > at ||
+            b->last < at)
             continue;
         live += cfx_dim_value(b->bytes);
         if (b->offset < 0)
             continue;
         now += units_of(b) * 64;
         if (b->first == at && !mark_units(unit, b, i + 1, true)) {
-            snprintf(c->text, sizeof(c->text), "block %u lies where another "
-                     "lives at call %u", i, at);
+            snprintf(c->text, sizeof(c->text),
+                     "block %u lies where another "
+                     "lives at call %u",
+                     i, at);
             return false;
         }
     }
@@ -118,9 +121,10 @@ CFX_INLINE memory_check check_memory(const cfx_memory_plan *p)
     if (!ok && !*c.text)
         snprintf(c.text, sizeof(c.text), "an arena of %lld bytes", arena);
     else if (ok && (c.most != cfx_memory_plan_bound(p) || arena < c.most))
-        snprintf(c.text, sizeof(c.text), "the largest live set has %lld bytes, "
-                 "not %lld, and the arena %lld", c.most,
-                 (long long)cfx_memory_plan_bound(p), arena);
+        snprintf(c.text, sizeof(c.text),
+                 "the largest live set has %lld bytes, "
+                 "not %lld, and the arena %lld",
+                 c.most, (long long)cfx_memory_plan_bound(p), arena);
     else if (ok && c.live != cfx_dim_value(cfx_memory_plan_peak(p, NULL)))
         snprintf(c.text, sizeof(c.text), "%lld bytes live at once, not %lld",
                  c.live,

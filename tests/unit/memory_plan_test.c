@@ -44,18 +44,19 @@ TEST_CASE(a_chain_takes_two_blocks)
     ck_assert_ptr_eq(block(CFX_BLOCK_INPUT, 0)->node, node("x"));
     const cfx_memory_block *d = block(CFX_BLOCK_RESULT, 3);
     ck_assert(d->leaves && d->offset < 0 && d->until == node("output"));
-    ck_assert_int_eq(
-        cfx_dim_value(cfx_memory_plan_result_bytes(plan)), 4000);
+    ck_assert_int_eq(cfx_dim_value(cfx_memory_plan_result_bytes(plan)), 4000);
     ck_assert_int_eq(cfx_dim_value(cfx_memory_plan_input_bytes(plan)), 4000);
 }
 
 TEST_CASE(views_and_results_in_place_are_aliases)
 {
+    /* clang-format off */
     graph(X CALL("a", "torch.exp", "(%x,)")
           METHOD("v", "view", "(%a, 100, 10)")
           METHOD("t", "transpose", "(%v, 0, 1)")
           METHOD("r", "relu_", "(%t,)") CALL("s", "torch.sum", "(%r,)")
           RETURN("%s"));
+    /* clang-format on */
     plan_for(10, 100);
     ck_assert_int_eq(blocks(CFX_BLOCK_ALIAS), 3);
     for (int i = 0; i < 3; i++) {
@@ -83,11 +84,13 @@ static const char *parts(const char *name)
 
 TEST_CASE(values_lie_in_blocks)
 {
+    /* clang-format off */
     graph(X CALL("m", "torch.max", "(%x, 1)")
           CALL("g", "operator.getitem", "(%m, 1)")
           CALL("s", "torch.split", "(%x, 5)")
           METHOD("e", "expand", "(%g, 3, 10)")
           METHOD("w", "view", "(%x, -1)") RETURN("(%e, %s, %w)"));
+    /* clang-format on */
     plan_for(10, 100);
     ck_assert_str_eq(parts("x"), "0:4000");
     ck_assert_str_eq(parts("m"), "1:40 2:80");
@@ -103,16 +106,20 @@ TEST_CASE(values_lie_in_blocks)
 /* Where the result cannot be computed into its place, it is computed apart. */
 TEST_CASE(results_that_are_computed_apart_are_scratch)
 {
+    /* clang-format off */
     graph(X CALL("a", "torch.exp", "(%x,)")
           METHOD("t", "transpose", "(%a, 0, 1)")
           METHOD("r", "add_", "(%a, %t)") RETURN("%r"));
+    /* clang-format on */
     plan_for(30, 30);
     ck_assert_int_eq(blocks(CFX_BLOCK_SCRATCH), 1);
     ck_assert_int_eq(live("r"), 7200);
     ck_assert(block(CFX_BLOCK_RESULT, 0)->leaves);
+    /* clang-format off */
     graph(X CALL("a", "torch.exp", "(%x,)") CALL("z", "torch.neg", "(%x,)")
           INTO("w", "torch.mul", "(%a, %x)", "%z")
           INTO("v", "torch.softmax", "(%a, 1)", "%z") RETURN("%z"));
+    /* clang-format on */
     plan_for(30, 30);
     ck_assert_int_eq(blocks(CFX_BLOCK_SCRATCH), 1);
     ck_assert_int_eq(live("w"), 7200);
@@ -132,11 +139,13 @@ TEST_CASE(inputs_that_come_out_take_nothing)
 /* A block that a part of the result lies in leaves, whoever made it. */
 TEST_CASE(what_a_view_holds_leaves_with_it)
 {
+    /* clang-format off */
     graph(X CALL("a", "torch.exp", "(%x,)")
           CALL("s", "torch.split", "(%a, 5)")
           CALL("g", "operator.getitem", "(%s, 1)")
           CALL("b", "torch.neg", "(%a,)") CALL("c", "torch.neg", "(%b,)")
           RETURN("{y: [%g], z: %c}"));
+    /* clang-format on */
     plan_for(10, 100);
     ck_assert(block(CFX_BLOCK_RESULT, 0)->leaves);
     ck_assert_int_eq(cfx_memory_plan_arena(plan), 4032);
@@ -144,10 +153,12 @@ TEST_CASE(what_a_view_holds_leaves_with_it)
 
 TEST_CASE(sizes_that_only_data_tell_are_not_planned)
 {
+    /* clang-format off */
     graph(X CALL("n", "torch.nonzero", "(%x,)")
           CALL("a", "torch.exp", "(%x,)") CALL("s", "torch.sum", "(%n,)")
           CALL("t", "torch.sum", "(%a,)") CALL("u", "torch.add", "(%s, %t)")
           RETURN("%u"));
+    /* clang-format on */
     plan_for(10, 100);
     const cfx_memory_block *n = block(CFX_BLOCK_RESULT, 0);
     ck_assert(n->from_data && n->offset < 0);
@@ -187,11 +198,13 @@ TEST_CASE(symbols_give_expressions_and_no_arena)
 /* Sums of sizes that no machine has are not wrapped around. */
 TEST_CASE(blocks_that_are_too_large_have_no_arena)
 {
+    /* clang-format off */
     graph(X CALL("a", "torch.exp", "(%x,)")
           METHOD("e", "expand", "(%a, 72057594037927936, 1)")
           CALL("b", "torch.neg", "(%e,)") CALL("c", "torch.neg", "(%e,)")
           CALL("d", "torch.add", "(%b, %c)") CALL("s", "torch.sum", "(%d,)")
           RETURN("%s"));
+    /* clang-format on */
     cfx_value x = floats(1, 1);
     ck_assert_int_eq(cfx_memory_plan_new(&plan, gm, &x, 1, NULL, &err), 0);
     ck_assert_int_eq(cfx_memory_plan_arena(plan), -1);
@@ -205,9 +218,11 @@ TEST_CASE(blocks_that_are_too_large_have_no_arena)
 
 TEST_CASE(empty_tensors_have_no_bytes_but_a_place)
 {
+    /* clang-format off */
     graph(X METHOD("n", "narrow", "(%x, 0, 0, 0)")
           CALL("a", "torch.exp", "(%n,)") CALL("b", "torch.neg", "(%a,)")
           CALL("s", "torch.sum", "(%b,)") RETURN("%s"));
+    /* clang-format on */
     cfx_value x = floats(10, 100);
     make_plan(&x, 1);
     ck_assert_int_eq(live("b"), 0);
@@ -259,10 +274,11 @@ TEST_CASE(a_plan_is_printed)
     graph(chain);
     plan_for(10, 100);
     FILE *f = open_memstream(&text, &len);
-    ck_assert_int_eq(cfx_print_memory(cfx_sink_file(f), plan, CFX_MEMORY_TABLE,
-                                      &err), 0);
+    ck_assert_int_eq(
+        cfx_print_memory(cfx_sink_file(f), plan, CFX_MEMORY_TABLE, &err), 0);
     fclose(f);
-    ck_assert_str_eq(text,
+    ck_assert_str_eq(
+        text,
         "block  kind    of  node  until   op    bytes  offset\n"
         "    0  input       x     output         4000       -\n"
         "    1  result      a     b       relu   4000       0\n"

@@ -13,6 +13,7 @@
 TEST_CASE(runs_in_the_arena_give_the_same)
 {
     static const char *const bodies[] = {
+        /* clang-format off */
         chain,
         X CALL("a", "torch.exp", "(%x,)") METHOD("v", "view", "(%a, 100, 10)")
         METHOD("t", "transpose", "(%v, 0, 1)") METHOD("r", "relu_", "(%t,)")
@@ -32,6 +33,7 @@ TEST_CASE(runs_in_the_arena_give_the_same)
         INTO("v", "torch.softmax", "(%a, 1)", "%z")
         CALL("r", "torch.neg", "(%z,)") RETURN("(%s, %r)"),
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
         cfx_value x = floats(10, 100);
         graph(bodies[i]);
@@ -59,10 +61,12 @@ TEST_CASE(other_sizes_run_outside_of_the_arena)
 TEST_CASE(data_that_tell_sizes_run)
 {
     cfx_value x = floats(10, 100);
+    /* clang-format off */
     graph(X CALL("n", "torch.nonzero", "(%x,)")
           CALL("a", "torch.exp", "(%x,)") CALL("s", "torch.sum", "(%n,)")
           CALL("t", "torch.sum", "(%a,)") CALL("u", "torch.add", "(%s, %t)")
           RETURN("(%u, %n)"));
+    /* clang-format on */
     make_plan(&x, 1);
     runs_as_elsewhere(x);
     cfx_value_unref(x);
@@ -79,8 +83,8 @@ TEST_CASE(values_that_are_held_are_not_overwritten)
     graph(chain);
     make_plan(&x, 1);
     open_with(&a, true);
-    ck_assert_int_eq(cfx_interp_init_with(&plain, &cfx_interp_base, gm, &keep,
-                                          &err), 0);
+    ck_assert_int_eq(
+        cfx_interp_init_with(&plain, &cfx_interp_base, gm, &keep, &err), 0);
     cfx_value want = run(&plain, x), got = run(&a.it, x);
     for (int i = 0; i < 4; i++) {
         kept[i] = cfx_value_ref(cfx_interp_env(&a.it, node(names[i])));
@@ -98,7 +102,8 @@ TEST_CASE(values_that_are_held_are_not_overwritten)
         cfx_dim shape[] = {cfx_dim_int(100), cfx_dim_int(10)};
         cfx_dim stride[] = {cfx_dim_int(1), cfx_dim_int(100)};
         ck_assert_int_eq(cfx_tensor_view(&t, kept[i].u.tensor, 2, shape,
-                                         stride, cfx_dim_int(0), &err), 0);
+                                         stride, cfx_dim_int(0), &err),
+                         0);
         ck_assert_int_eq(cfx_tensor_contiguous(&copy, t, &err), 0);
         cfx_tensor_unref(t);
         cfx_value_unref(kept[i]);
@@ -114,9 +119,11 @@ TEST_CASE(a_run_that_fails_harms_no_other)
 {
     arena a;
     cfx_value x = floats(10, 100), bad = floats(10, 50), out;
+    /* clang-format off */
     graph(X CALL("a", "torch.exp", "(%x,)") METHOD("v", "view", "(%a, 1000)")
           CALL("b", "torch.neg", "(%v,)") CALL("c", "torch.exp", "(%b,)")
           RETURN("%c"));
+    /* clang-format on */
     make_plan(&x, 1);
     cfx_value want = run_plain(x);
     open_with(&a, false);
@@ -137,6 +144,7 @@ TEST_CASE(a_run_that_fails_harms_no_other)
 TEST_CASE(all_that_is_planned_is_taken)
 {
     static const char *const bodies[] = {
+        /* clang-format off */
         METHOD("t", "t", "(%y,)")
         CALL("a", "torch.nn.functional.linear", "(%y, %t)"),
         METHOD("t", "t", "(%y,)")
@@ -157,15 +165,18 @@ TEST_CASE(all_that_is_planned_is_taken)
         METHOD("t", "permute", "(%v, 0, 3, 1, 2)")
         CALL("a", "torch.nn.functional.group_norm", "(%t, 3)"),
     };
+    /* clang-format on */
     cfx_value x = floats(30, 30);
     for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
         char text[2048];
         uint64_t planned = 0;
         arena a;
+        /* clang-format off */
         snprintf(text, sizeof(text), "%s%s%s",
                  X CALL("y", "torch.exp", "(%x,)"), bodies[i],
                  CALL("b", "torch.exp", "(%a,)")
                  CALL("s", "torch.sum", "(%b,)") RETURN("%s"));
+        /* clang-format on */
         graph(text);
         make_plan(&x, 1);
         for (size_t k = 0; k < cfx_memory_plan_len(plan); k++) {
@@ -176,8 +187,10 @@ TEST_CASE(all_that_is_planned_is_taken)
         cfx_value want = run_plain(x), got = run(&a.it, x);
         same(want, got);
         cfx_planned_counts n = cfx_planned_scope_counts(&a.scope);
-        ck_assert_msg(n.placed == planned && !n.missed, "%zu: %llu placed of "
-                      "%llu, %llu missed", i, (unsigned long long)n.placed,
+        ck_assert_msg(n.placed == planned && !n.missed,
+                      "%zu: %llu placed of "
+                      "%llu, %llu missed",
+                      i, (unsigned long long)n.placed,
                       (unsigned long long)planned,
                       (unsigned long long)n.missed);
         cfx_value_unref(want);
@@ -240,10 +253,12 @@ static void family(const char *body)
 TEST_CASE(graphs_that_are_called_are_planned)
 {
     cfx_value x = floats(10, 100);
+    /* clang-format off */
     family(NODE("p", "call_module", "f", "(%x,)")
            NODE("q", "call_module", "f", "(%p,)")
            NODE("r", "call_module", "g", "(%q,)")
            CALL("s", "torch.sum", "(%r,)") RETURN("%s"));
+    /* clang-format on */
     make_plan(&x, 1);
     ck_assert_uint_eq(cfx_memory_plan_calls(plan), 6);
     /* The caller holds what it gave while the two within are made. */
@@ -270,6 +285,7 @@ static void result_is_of_the_context(cfx_value x)
 TEST_CASE(control_flow_runs)
 {
     static const char *const bodies[] = {
+        /* clang-format off */
         "    %f : [num_users=1] = get_attr[target=f]\n"
         "    %g : [num_users=1] = get_attr[target=g]\n"
         CALL("s", "torch.sum", "(%x,)") CALL("p", "torch.gt", "(%s, 0)")
@@ -283,6 +299,7 @@ TEST_CASE(control_flow_runs)
         CALL("g", "operator.getitem", "(%c, 0)")
         CALL("y", "torch.add", "(%g, %a)") RETURN("(%c, %y)"),
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
         cfx_value x = floats(10, 100);
         family(bodies[i]);
@@ -368,13 +385,16 @@ static cfx_status work(long n, cfx_value x)
 
 TEST_CASE(every_allocation_may_fail)
 {
-    cfx_options o = {.size = sizeof(o), .threads = 1,
+    cfx_options o = {.size = sizeof(o),
+                     .threads = 1,
                      .allocator = {test_alloc, test_free, NULL}};
     cfx_context *around = ctx;
     ck_assert_int_eq(cfx_context_new(&ctx, &o, &err), 0);
+    /* clang-format off */
     family(NODE("p", "call_module", "f", "(%x,)")
            METHOD("v", "view", "(%p, -1)") METHOD("w", "relu_", "(%v,)")
            CALL("q", "torch.max", "(%w, 0)") RETURN("%q"));
+    /* clang-format on */
     cfx_value x = floats(30, 100);
     ck_assert_int_eq(work(-1, x), 0);
     long before = held, n = 0;

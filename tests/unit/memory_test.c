@@ -206,7 +206,8 @@ static cfx_status do_task(int task, float *result, cfx_error *err)
     cfx_tensor *x = NULL;
     cfx_interp it = {0};
     cfx_value y = CFX_NOTHING;
-    cfx_options o = {.size = sizeof(o), .threads = 1,
+    cfx_options o = {.size = sizeof(o),
+                     .threads = 1,
                      .allocator = {test_alloc, test_free, NULL}};
     cfx_status st = cfx_context_new(&ctx, &o, err);
     if (!st)

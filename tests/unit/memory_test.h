@@ -18,7 +18,8 @@ static cfx_error err;
 
 CFX_INLINE void setup(void)
 {
-    cfx_options o = {.size = sizeof(o), .threads = 2,
+    cfx_options o = {.size = sizeof(o),
+                     .threads = 2,
                      .allocator = {test_alloc, test_free, NULL}};
     err = (cfx_error){0};
     allowed = -1;
@@ -38,14 +39,14 @@ CFX_INLINE void teardown(void)
 /* ---- Models ---- */
 
 #define X "    %x : [num_users=1] = placeholder[target=x]\n"
-#define NODE(name, op, target, args)                            \
-    "    %" name " : [num_users=1] = " op "[target=" target "]" \
+#define NODE(name, op, target, args)                                          \
+    "    %" name " : [num_users=1] = " op "[target=" target "]"               \
     "(args = " args ", kwargs = {})\n"
 #define CALL(name, target, args) NODE(name, "call_function", target, args)
 #define METHOD(name, target, args) NODE(name, "call_method", target, args)
 #define INTO(name, target, args, out)                                         \
-    "    %" name " : [num_users=1] = call_function[target=" target "](args = " \
-    args ", kwargs = {out: " out "})\n"
+    "    %" name " : [num_users=1] = call_function[target=" target            \
+    "](args = " args ", kwargs = {out: " out "})\n"
 #define RETURN(what) "    return " what "\n"
 
 CFX_INLINE void parse(const char *text)
@@ -99,10 +100,12 @@ CFX_INLINE const cfx_node *node(const char *name)
     return n;
 }
 
+/* clang-format off */
 static const char chain[] CFX_UNUSED =
     X CALL("a", "torch.relu", "(%x,)") CALL("b", "torch.exp", "(%a,)")
     CALL("c", "torch.neg", "(%b,)") CALL("d", "torch.abs", "(%c,)")
     RETURN("%d");
+/* clang-format on */
 
 /* What leaves is not in the arena, but lives. */
 
@@ -115,8 +118,8 @@ typedef struct arena {
 
 CFX_INLINE void open_with(arena *a, bool keep)
 {
-    cfx_interp_options o = {.size = sizeof(o), .scope = &a->scope.base,
-                            .keep_values = keep};
+    cfx_interp_options o = {
+        .size = sizeof(o), .scope = &a->scope.base, .keep_values = keep};
     a->it = (cfx_interp){.self = NULL};
     if (cfx_planned_scope_init(&a->scope, plan, &err) ||
         cfx_interp_init_with(&a->it, &cfx_interp_base, gm, &o, &err))

@@ -50,7 +50,7 @@ TEST_CASE(values_differ_by_more_than_the_tolerance)
     ck_assert(d.elements == 3 && d.differing == 3);
     ck_assert(differs(floats(3, 1), floats(3, 1.2F), &some, &d));
     ck_assert_str_eq(d.text, "3 of 3 elements differ, most [0]: 1 and "
-                     "1.20000005");
+                             "1.20000005");
     ck_assert(!differs(floats(3, 1), floats(3, 1.05F), &some, &d));
     ck_assert(!differs(floats(1, NAN), floats(1, NAN), &none, &d));
     ck_assert(differs(floats(1, NAN), floats(1, 0), &some, &d));
@@ -138,14 +138,15 @@ static void compare(struct wrong *b, cfx_module *other, bool all,
 {
     cfx_interp a = {0};
     cfx_value x = floats(2, 5);
-    *c = (cfx_comparison){.size = sizeof(*c), .all = all,
+    *c = (cfx_comparison){.size = sizeof(*c),
+                          .all = all,
                           .differs = on_difference,
                           .unmatched = on_unmatched};
     told[0] = '\0';
     ck_assert_int_eq(cfx_interp_init(&a, &cfx_interp_base, gm, &err), 0);
     ck_assert_int_eq(cfx_interp_init(&b->base, &wrong_class, other, &err), 0);
-    ck_assert_msg(!cfx_compare_runs(&a, &b->base, &x, 1, &x, 1, c, &err),
-                  "%s", err.text);
+    ck_assert_msg(!cfx_compare_runs(&a, &b->base, &x, 1, &x, 1, c, &err), "%s",
+                  err.text);
     cfx_interp_release(&a);
     cfx_interp_release(&b->base);
     cfx_value_unref(x);
@@ -160,7 +161,7 @@ TEST_CASE(runs_are_compared_up_to_the_first_difference)
     ck_assert(c.ncompared == 4 && c.ndiffer == 1);
     ck_assert_str_eq(c.first_a->name, "sub");
     ck_assert_str_eq(c.first.text, "1 of 2 elements differ, most [0]: 9 and "
-                     "9.5");
+                                   "9.5");
     ck_assert_str_eq(told, "sub ");
     compare(&w, gm, true, &c);
     ck_assert(c.ncompared == 8 && c.ndiffer == 5);
@@ -299,8 +300,11 @@ static cfx_minimizer minimizer(cfx_traversal t)
     runs = 0;
     fails_there = false;
     culprits_of_b = "";
-    return (cfx_minimizer){.size = sizeof(cfx_minimizer), .gm = gm,
-                           .traversal = t, .run_b = run_wrong, .user = &runs,
+    return (cfx_minimizer){.size = sizeof(cfx_minimizer),
+                           .gm = gm,
+                           .traversal = t,
+                           .run_b = run_wrong,
+                           .user = &runs,
                            .report = {to_report, NULL}};
 }
 
@@ -328,7 +332,8 @@ TEST_CASE(minimizer_visits_node_by_node)
     ck_assert_int_eq(runs, 6);
     culprits_of_b = "sub neg";
     ck_assert_str_eq(found(&m), "sub");
-    ck_assert_str_eq(report,
+    ck_assert_str_eq(
+        report,
         "Sequential traverse iteration 1.\n"
         " . Visit node: add\n"
         " . Run and compare ...\n"
@@ -350,7 +355,8 @@ TEST_CASE(minimizer_visits_node_by_node)
     ck_assert_str_eq(found(&m), "sub div neg last");
     fails_there = true;
     ck_assert_str_eq(found(&m), "sub neg");
-    ck_assert_ptr_nonnull(strstr(report, " . Exception raised when running: "
+    ck_assert_ptr_nonnull(strstr(report,
+                                 " . Exception raised when running: "
                                  "sub is not supported\n . Found culprit from "
                                  "run error: sub\n"));
 }
@@ -363,7 +369,7 @@ TEST_CASE(minimizer_halves_what_differs)
     culprits_of_b = "div";
     ck_assert_str_eq(found(&m), "div");
     ck_assert_ptr_nonnull(strstr(report, "Search in the current branch is "
-                                 "successful with culprit = div."));
+                                         "successful with culprit = div."));
     culprits_of_b = "add neg";
     ck_assert_str_eq(found(&m), "add");
     m.find_all = true;
@@ -437,7 +443,7 @@ TEST_CASE(minimizer_refuses_what_it_cannot_do)
     cfx_value x[2] = {floats(2, 5), cfx_none()};
     ck_assert_int_eq(cfx_minimize(&m, x, 2, &err), CFX_EINVAL);
     ck_assert_str_eq(err.text, "Placeholder count (1) does not match "
-                     "sample_input count (2)");
+                               "sample_input count (2)");
     err = (cfx_error){0};
     m.start = "nobody";
     ck_assert_int_eq(cfx_minimize(&m, x, 1, &err), CFX_ENAME);
@@ -453,15 +459,19 @@ TEST_CASE(minimizer_refuses_what_it_cannot_do)
 
 static cfx_status work(cfx_traversal t)
 {
-    cfx_options o = {.size = sizeof(o), .threads = 1,
+    cfx_options o = {.size = sizeof(o),
+                     .threads = 1,
                      .allocator = {test_alloc, test_free, NULL}};
     cfx_error e = {0};
     cfx_context *c = NULL;
     cfx_module *of = NULL;
     cfx_tensor *x = NULL;
     int64_t two = 2;
-    cfx_minimizer m = {.size = sizeof(m), .traversal = t, .find_all = true,
-                       .run_b = run_wrong, .user = &runs,
+    cfx_minimizer m = {.size = sizeof(m),
+                       .traversal = t,
+                       .find_all = true,
+                       .run_b = run_wrong,
+                       .user = &runs,
                        .report = {to_report, NULL}};
     cfx_status st = cfx_context_new(&c, &o, &e);
     if (!st)

@@ -22,10 +22,9 @@ static void replay(char *const *field, int line)
         cfx_graph_free(g);
         assert_ok(cfx_graph_new(&g, ctx, &err));
     } else if (!strcmp(field[0], "create")) {
-        cfx_node *n = cfx_graph_create_node(g, opcode_of(field[1]), field[2],
-                                            CFX_NO_ARGS,
-                                            *field[3] ? field[3] : NULL, NULL,
-                                            &err);
+        cfx_node *n = cfx_graph_create_node(
+            g, opcode_of(field[1]), field[2], CFX_NO_ARGS,
+            *field[3] ? field[3] : NULL, NULL, &err);
         ck_assert_msg(n && !strcmp(n->name, field[4]), "%d: %s is not %s",
                       line, n ? n->name : err.text, field[4]);
     } else {
@@ -66,7 +65,10 @@ TEST_CASE(names_are_those_that_torch_gives)
 
 /* ---- Candidates ---- */
 
-static const struct { cfx_opcode op; const char *target, *name; } made[] = {
+static const struct {
+    cfx_opcode op;
+    const char *target, *name;
+} made[] = {
     {CFX_PLACEHOLDER, "*args", "_args"},
     {CFX_PLACEHOLDER, "input", "input_1"},
     {CFX_GET_ATTR, "layer1.0.weight", "layer1_0_weight"},
@@ -99,11 +101,13 @@ TEST_EACH(names_are_made_from_targets, sizeof(made) / sizeof(*made))
 
 TEST_CASE(names_that_python_knows_are_avoided)
 {
+    /* clang-format off */
     static const char *const words[] = {
         "ArithmeticError", "ZeroDivisionError", "__build_class__", "abs",
         "zip", "None", "lambda", "inf", "nan", "NoneType", "torch", "device",
         "fx_pytree", "pytree", "PythonFinalizationError", "print", "async",
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
         char expected[64];
         snprintf(expected, sizeof(expected), "%s_1", words[i]);
@@ -195,8 +199,8 @@ TEST_CASE(names_do_not_change_when_renamed_to_what_they_are)
 
 static bool make_many_names(void)
 {
-    static const char *const candidates[] = {"a", "a", "b_2", "é", "a_1",
-                                             "some.path", "if"};
+    static const char *const candidates[] = {"a",   "a",         "b_2", "é",
+                                             "a_1", "some.path", "if"};
     cfx_names names;
     bool done = true;
     cfx_names_init(&names, ctx);
@@ -218,8 +222,8 @@ TEST_CASE(names_survive_lack_of_memory)
 TEST_CASE(names_are_found_whatever_their_number)
 {
     static const char *const candidates[] = {
-        "a_7", "a_1000", "a", "a_0", "a_00", "a_07", "a_5", "a_8", "a_6",
-        "a_9", "b", "b_3",
+        "a_7", "a_1000", "a",   "a_0", "a_00", "a_07",
+        "a_5", "a_8",    "a_6", "a_9", "b",    "b_3",
     };
     cfx_names names;
     const char *name[64];

@@ -85,7 +85,8 @@ TEST_CASE(parametrizations_are_called_by_their_whole_path)
     snprintf(want, sizeof(want), "parametrizations.%s", name);
     ck_assert_int_eq(cfx_module_new(&list, ctx,
                                     &cfx_module__ParametrizationList, NULL,
-                                    CFX_NO_ARGS, &err), CFX_OK);
+                                    CFX_NO_ARGS, &err),
+                     CFX_OK);
     ck_assert_int_eq(cfx_module_add_take(all, name, list, &err), CFX_OK);
     ck_assert_int_eq(cfx_module_add_take(m, "parametrizations", all, &err),
                      CFX_OK);
@@ -116,12 +117,13 @@ TEST_CASE(only_texts_name_parametrized_types)
     const cfx_module_type *linear = cfx_find_module_type(ctx, "Linear"), *t;
     cfx_module *gm;
     ck_assert_ptr_null(cfx_find_module_type(ctx, "ParametrizedLinear"));
-    ck_assert_int_eq(cfx_module_type__find(&t, ctx, "ParametrizedLinear",
-                                           &err), CFX_ENAME);
+    ck_assert_int_eq(
+        cfx_module_type__find(&t, ctx, "ParametrizedLinear", &err), CFX_ENAME);
     ck_assert_str_eq(err.text, "the module type ParametrizedLinear is "
-                     "unknown");
-    ck_assert_msg(!cfx_parse_model(&gm, ctx, text, strlen(text), "net",
-                                   &(cfx_error){0}), "it is not read");
+                               "unknown");
+    ck_assert_msg(
+        !cfx_parse_model(&gm, ctx, text, strlen(text), "net", &(cfx_error){0}),
+        "it is not read");
     const cfx_module *m = cfx_module_child(gm, "m");
     ck_assert_ptr_eq(cfx_module_type_of(m), linear);
     ck_assert_str_eq(cfx_module_class_name(m), "ParametrizedLinear");

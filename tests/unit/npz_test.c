@@ -45,8 +45,7 @@ TEST_EACH(npz_gives_all_arrays_by_name, 2)
     ck_assert_msg(!cfx_npz_read(&all, ctx, path, &err), "%s", err.text);
     ck_assert_uint_eq(all.n, 2);
     ck_assert_str_eq(all.item[0].name, "b");
-    ck_assert_double_eq(at(cfx_tensors_get(&all, "dir/a"), 0, 1),
-                        3 | 4 << 8);
+    ck_assert_double_eq(at(cfx_tensors_get(&all, "dir/a"), 0, 1), 3 | 4 << 8);
     cfx_tensors_release(&all);
     free_context(ctx);
 }
@@ -185,8 +184,8 @@ TEST_CASE(npz_refuses_names_that_leave_the_archive)
 {
     cfx_context *ctx = make_context();
     static const char *const bad[] = {
-        "/a.npy", "../a.npy", "x/../../a.npy", "x\\a.npy", "..\\a.npy",
-        "C:\\a.npy", ".npy", "",
+        "/a.npy",    "../a.npy",  "x/../../a.npy", "x\\a.npy",
+        "..\\a.npy", "C:\\a.npy", ".npy",          "",
     };
     unsigned char bytes[512];
     size_t n = small_npy(bytes);
@@ -194,8 +193,8 @@ TEST_CASE(npz_refuses_names_that_leave_the_archive)
 
     for (int i = 0; i < COUNT(bad) - 1; i++) {
         make_npz(path, bad + i, 1, bytes, n, ZIP_CM_STORE);
-        assert_npz_fails(ctx, path, i < COUNT(bad) - 2 ? "no proper name"
-                                                       : "no .npy");
+        assert_npz_fails(ctx, path,
+                         i < COUNT(bad) - 2 ? "no proper name" : "no .npy");
     }
     make_npz(path, two_names, 1, bytes, n, ZIP_CM_STORE);
     patch(path, "b.npy", "b\001npy");
@@ -270,7 +269,10 @@ TEST_CASE(npz_survives_truncations_and_any_byte)
 
 #else
 
-int main(void) { return 77; }
+int main(void)
+{
+    return 77;
+}
 
 #endif
 

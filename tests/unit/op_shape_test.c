@@ -1,7 +1,7 @@
 /*
- * op_shape_test -- what neither the golden files nor tests/cases/shapes can say
- * of the operators that view, index, join and create: symbols that one call makes
- * and another takes, random numbers, views that share memory, refusals.
+ * op_shape_test -- what golden files and tests/cases/shapes cannot test of
+ * operators that view, index, join and create: symbols that one call creates
+ * and another uses, random numbers, views that share memory, refusals.
  */
 #include <math.h>
 #include <stdio.h>
@@ -81,10 +81,8 @@ static cfx_value symbol(const char *text)
     return cfx_value_of_dim(d);
 }
 
-#define CALL(name, ...)                                                       \
-    cfx_call_function(&scope, name, CFX_ARGS(__VA_ARGS__))
-#define METHOD(name, ...)                                                     \
-    cfx_call_method(&scope, name, CFX_ARGS(__VA_ARGS__))
+#define CALL(name, ...) cfx_call_function(&scope, name, CFX_ARGS(__VA_ARGS__))
+#define METHOD(name, ...) cfx_call_method(&scope, name, CFX_ARGS(__VA_ARGS__))
 
 static void assert_shape(cfx_value v, const char *want)
 {
@@ -198,8 +196,8 @@ TEST_CASE(what_changes_nothing_is_the_tensor_itself)
 TEST_CASE(writing_from_an_overlapping_view_reads_first)
 {
     cfx_value x = ramp(5);
-    cfx_value from = CALL("operator.getitem", x, slice(cfx_int(0),
-                                                       cfx_int(4)));
+    cfx_value from = CALL("operator.getitem", x,
+                          slice(cfx_int(0), cfx_int(4)));
     CALL("operator.setitem", x, slice(cfx_int(1), cfx_int(5)), from);
     for (int i = 1; i < 5; i++)
         ck_assert(floats(x)[i] == (float)(i - 1));
@@ -238,8 +236,8 @@ TEST_CASE(random_numbers_are_distributed_as_asked)
     ck_assert(fabs(mean - 3) < 0.02 && fabs(dev - 0.5) < 0.02);
     mean = mean_of(CALL("torch.normal", cfx_float(1), three), &dev);
     ck_assert(fabs(mean - 1) < 0.1 && fabs(dev - 3) < 0.1);
-    cfx_value y = METHOD("float", CALL("torch.randint", cfx_int(-2),
-                                       cfx_int(3), size));
+    cfx_value y = METHOD("float",
+                         CALL("torch.randint", cfx_int(-2), cfx_int(3), size));
     mean = mean_of(y, &dev);
     ck_assert(fabs(mean) < 0.03 && fabs(dev - sqrt(2)) < 0.03);
 }
@@ -318,7 +316,8 @@ TEST_CASE(alpha_dropout_keeps_mean_and_deviation)
     double dev;
     cfx_value x = CALL("torch.randn", cfx_int(MANY));
     double mean = mean_of(CALL("torch.nn.functional.alpha_dropout", x,
-                               cfx_float(0.3), cfx_bool(true)), &dev);
+                               cfx_float(0.3), cfx_bool(true)),
+                          &dev);
     ck_assert(fabs(mean) < 0.03 && fabs(dev - 1) < 0.03);
 }
 
@@ -383,8 +382,9 @@ TEST_CASE(ints_beyond_64_bits_are_an_error)
     assert_fails("does not fit");
     CALL("builtins.round", cfx_int(INT64_MIN), cfx_int(-3));
     assert_fails("does not fit");
-    CALL("operator.getitem", CALL("builtins.range", cfx_int(0), cfx_int(5),
-                                  cfx_int(0)), cfx_int(0));
+    CALL("operator.getitem",
+         CALL("builtins.range", cfx_int(0), cfx_int(5), cfx_int(0)),
+         cfx_int(0));
     assert_fails("out of range");
     CALL("builtins.int", cfx_float(1e19));
     assert_fails("does not fit");
@@ -399,7 +399,8 @@ TEST_CASE(repeating_a_tuple_beyond_memory_is_an_error)
 /* full([t, t], t), of tensors without axes, after so many allocations. */
 static cfx_status full_of_tensors(long n)
 {
-    const cfx_options o = {.size = sizeof(o), .threads = 1,
+    const cfx_options o = {.size = sizeof(o),
+                           .threads = 1,
                            .allocator = {test_alloc, test_free, NULL}};
     ck_assert_int_eq(cfx_context_new(&ctx, &o, NULL), CFX_OK);
     ck_assert_int_eq(cfx_shape_env_new(&env, ctx, NULL), CFX_OK);

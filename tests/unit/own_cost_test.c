@@ -13,7 +13,8 @@ static cfx_context *ctx;
 
 static void setup(void)
 {
-    const cfx_options o = {.size = sizeof(o), .threads = 1,
+    const cfx_options o = {.size = sizeof(o),
+                           .threads = 1,
                            .allocator = {test_alloc, test_free, NULL}};
 
     allowed = -1;
@@ -57,8 +58,8 @@ static cfx_cost cost_of(const char *name)
     cfx_scope_init(&c.scope, &counting_class, ctx, NULL);
     for (int i = 0; i < 2; i++) {
         cfx_tensor *t;
-        ck_assert_int_eq(cfx_tensor_meta(&t, ctx, CFX_F32, 2, shape, NULL,
-                                         NULL), CFX_OK);
+        ck_assert_int_eq(
+            cfx_tensor_meta(&t, ctx, CFX_F32, 2, shape, NULL, NULL), CFX_OK);
         x[i] = cfx_scope_take(&c.scope, cfx_value_of_tensor(t));
     }
     cfx_call_function(&c.scope, name, cfx_args_of(x, 2));

@@ -69,36 +69,34 @@ static cfx_status affine_run(cfx_call *call)
     return CFX_OK;
 }
 
-#define AFFINE(schema_, next_)                                               \
-    {                                                                        \
-        .abi = CFX_ABI(cfx_op),                                              \
-        .schema = schema_,                                                   \
-        .params = params,                                                    \
-        .aliases = "my.affine",                                              \
-        .doc = "factor * x + offset, again and again.",                      \
-        .state_size = sizeof(struct affine),                                 \
-        .infer = affine_infer,                                               \
-        .cost = affine_cost,                                                 \
-        .workspace = affine_workspace,                                       \
-        .run = affine_run,                                                   \
-        .next = next_,                                                       \
+#define AFFINE(schema_, next_)                                                \
+    {                                                                         \
+        .abi = CFX_ABI(cfx_op), .schema = schema_, .params = params,          \
+        .aliases = "my.affine",                                               \
+        .doc = "factor * x + offset, again and again.",                       \
+        .state_size = sizeof(struct affine), .infer = affine_infer,           \
+        .cost = affine_cost, .workspace = affine_workspace,                   \
+        .run = affine_run, .next = next_,                                     \
     }
 
 /* Its parameters have other places, the first another name, and one is
  * missing. */
 static const cfx_op shift = AFFINE("affine.shift(int times, float offset, "
-                                   "Tensor input) -> Tensor", NULL);
+                                   "Tensor input) -> Tensor",
+                                   NULL);
 static const cfx_op affine = AFFINE("affine(Tensor self, float factor, float "
-                                    "offset=0.5) -> Tensor", &shift);
+                                    "offset=0.5) -> Tensor",
+                                    &shift);
 
 static void register_affine(void)
 {
     ck_assert_msg(!cfx_register_op(ctx, &affine, &err), "%s", err.text);
 }
 
-#define GRAPH "Net()\n\ngraph():\n" \
-              "    %x : [num_users=1] = placeholder[target=x]\n" \
-              "    %y : [num_users=1] = call_function[target=my.affine]"
+#define GRAPH                                                                 \
+    "Net()\n\ngraph():\n"                                                     \
+    "    %x : [num_users=1] = placeholder[target=x]\n"                        \
+    "    %y : [num_users=1] = call_function[target=my.affine]"
 
 static float run_on(cfx_interp *it, int64_t n, float each)
 {
@@ -131,14 +129,16 @@ TEST_CASE(parameters_are_read_by_names)
     ck_assert(result_of(GRAPH "(args = (%x, 2.0), kwargs = {})\n    return %y",
                         3, 1) == 2.5f);
     ck_assert(result_of(GRAPH "(args = (%x,), kwargs = {offset: 1.0, factor: "
-                        "3.0})\n    return %y", 3, 1) == 4.0f);
+                              "3.0})\n    return %y",
+                        3, 1) == 4.0f);
 }
 
 TEST_CASE(an_overload_may_have_them_in_another_order)
 {
     register_affine();
     ck_assert(result_of(GRAPH "(args = (2, 1.0, %x), kwargs = {})\n    return "
-                        "%y", 3, 1) == 3.0f);
+                              "%y",
+                        3, 1) == 3.0f);
 }
 
 TEST_CASE(state_is_of_one_call)
@@ -213,7 +213,8 @@ TEST_CASE(a_parameter_that_the_list_lacks_is_refused)
                                 NULL);
 
     ck_assert_int_eq(cfx_register_op(ctx, &wrong, &err), CFX_EINVAL);
-    ck_assert_str_eq(err.text, "schema 'affine(Tensor self, float faktor) -> "
+    ck_assert_str_eq(err.text,
+                     "schema 'affine(Tensor self, float faktor) -> "
                      "Tensor': parameter 'faktor' is not in the operator's "
                      "list of parameters (SELF, FACTOR, OFFSET, TIMES)");
     ck_assert_ptr_null(cfx_find_function(ctx, "my.affine"));

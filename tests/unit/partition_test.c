@@ -191,8 +191,8 @@ static double time_chain(int n, int period)
     cfx_partitions p;
     cfx_partition_options o = {.size = sizeof(o), .allow_single = true};
     double begin = seconds();
-    assert_ok(cfx_propose_partitions(&p, gm, (cfx_support){is_add, NULL}, &o,
-                                     &err));
+    assert_ok(
+        cfx_propose_partitions(&p, gm, (cfx_support){is_add, NULL}, &o, &err));
     double end = seconds();
     ck_assert_uint_eq(p.n, (size_t)((n + period - 1) / period) +
                                (n % period != 1 && period > 1));
@@ -222,8 +222,9 @@ TEST_CASE(fuser_pass_deep_model)
     assert_ok(cfx_fuse_partitions(gm, &p, "deep_", false, &err));
     cfx_graph *of = cfx_graph_module_graph(gm);
     ck_assert_uint_eq(cfx_graph_len(of), 3);
-    ck_assert_uint_eq(cfx_graph_len(cfx_graph_module_graph(
-                          cfx_module_child(gm, "deep_0"))), 100002);
+    ck_assert_uint_eq(
+        cfx_graph_len(cfx_graph_module_graph(cfx_module_child(gm, "deep_0"))),
+        100002);
     cfx_partitions_release(&p);
     cfx_module_unref(gm);
 }
@@ -328,22 +329,23 @@ TEST_CASE(fuser_util_xfail)
     read_list(&p, gm, "add_1 add_2");
     assert_ok(cfx_validate_partition(&valid, p.item[0].node, 2, &err));
     ck_assert(!valid);
-    ck_assert_int_eq(cfx_fuse_as_graph_module(&f, gm, p.item[0].node, 2, "F",
-                                              false, &err), CFX_EGRAPH);
+    ck_assert_int_eq(
+        cfx_fuse_as_graph_module(&f, gm, p.item[0].node, 2, "F", false, &err),
+        CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "Invalid partition, found dependency cycles");
     read_list(&p, gm, "add_1 relu add_2");
     assert_ok(cfx_validate_partition(&valid, p.item[0].node, 3, &err));
     ck_assert(valid);
-    assert_ok(cfx_fuse_as_graph_module(&f, gm, p.item[0].node, 3, "F", false,
-                                       &err));
+    assert_ok(
+        cfx_fuse_as_graph_module(&f, gm, p.item[0].node, 3, "F", false, &err));
     ck_assert_uint_eq(f.ninputs, 3);
     ck_assert_uint_eq(f.noutputs, 2);
     ck_assert_str_eq(f.inputs[2]->name, "c");
     ck_assert_str_eq(f.outputs[1]->name, "add_2");
     assert_ok(cfx_insert_fused(gm, &f, p.item[0].node[2], false, &err));
     ck_assert_ptr_nonnull(cfx_module_child(gm, "F"));
-    ck_assert_uint_eq(cfx_graph_find(cfx_graph_module_graph(gm), "add_2")
-                          ->nusers, 0);
+    ck_assert_uint_eq(
+        cfx_graph_find(cfx_graph_module_graph(gm), "add_2")->nusers, 0);
     cfx_fused_release(&f);
     cfx_module_unref(gm);
 }
@@ -432,7 +434,8 @@ static bool is_no_method(void *user, const cfx_node *n)
 TEST_CASE(nothing_is_fused_across_a_write)
 {
     cfx_partitions p;
-    cfx_module *gm = parse("graph():\n"
+    cfx_module *gm = parse(
+        "graph():\n"
         "    %x : [num_users=4] = placeholder[target=x]\n"
         "    %y : [num_users=1] = placeholder[target=y]\n"
         "    %a : [num_users=1] = call_function[target=torch.relu](args = "
@@ -459,13 +462,14 @@ TEST_CASE(nothing_is_fused_across_a_write)
     const cfx_graph *of = cfx_graph_module_graph(gm);
     ck_assert(cfx_node_before(cfx_graph_find(of, "fused_0"),
                               cfx_graph_find(of, "w")));
-    ck_assert(cfx_node_before(cfx_graph_find(of, "w"),
-                              cfx_graph_find(of, "c")));
+    ck_assert(
+        cfx_node_before(cfx_graph_find(of, "w"), cfx_graph_find(of, "c")));
     cfx_partitions_release(&p);
     cfx_module_unref(gm);
 }
 
-static const char writes[] = "graph():\n"
+static const char writes[] =
+    "graph():\n"
     "    %x : [num_users=3] = placeholder[target=x]\n"
     "    %a : [num_users=1] = call_function[target=torch.relu](args = (%x,), "
     "kwargs = {})\n"
@@ -514,8 +518,9 @@ TEST_CASE(parts_around_a_write_are_refused)
     ck_assert_int_eq(cfx_split_module(&out, gm, but_w, NULL, NULL, &err),
                      CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "cycle exists between partitions!");
-    ck_assert_int_eq(cfx_split_by_tags(&out, gm, tags, 2, tag_but_w, NULL,
-                                       NULL, &err), CFX_EGRAPH);
+    ck_assert_int_eq(
+        cfx_split_by_tags(&out, gm, tags, 2, tag_but_w, NULL, NULL, &err),
+        CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "Component rest order must be >=");
     cfx_module_unref(gm);
 }

@@ -91,9 +91,8 @@ static cfx_status swap_run(cfx_pass_call *p)
     while ((n = cfx_graph_find_nodes(p->graph, CFX_CALL_FUNCTION,
                                      "operator.add", NULL))) {
         cfx_graph_inserting_before(p->graph, n);
-        cfx_node *mul = cfx_graph_call_function(p->graph, "operator.mul",
-                                                cfx_args_of(n->args, n->nargs),
-                                                p->err);
+        cfx_node *mul = cfx_graph_call_function(
+            p->graph, "operator.mul", cfx_args_of(n->args, n->nargs), p->err);
         if (!mul || cfx_node_replace_all_uses_with(n, mul, NULL, NULL, p->err))
             return p->err->code;
         if (cfx_graph_erase_node(p->graph, n, p->err))
@@ -128,8 +127,8 @@ static cfx_pass_manager *pm;
 
 static void start(void)
 {
-    static const cfx_pass *const ours[] = {&a, &b, &c, &d, &shrink, &failing,
-                                           &swap, &spoil};
+    static const cfx_pass *const ours[] = {&a,      &b,       &c,    &d,
+                                           &shrink, &failing, &swap, &spoil};
     setup();
     for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
         assert_ok(cfx_register_pass(ctx, ours[i], &err));
@@ -209,7 +208,7 @@ TEST_CASE(pass_manager_circular_dependency)
     order("b", "a");
     ck_assert_int_eq(cfx_pass_manager_run(pm, gm, NULL, &err), CFX_EINVAL);
     assert_failed(CFX_EINVAL, "Circular dependency detected within the "
-                  "following passes: ['a', 'b']");
+                              "following passes: ['a', 'b']");
     ck_assert_str_eq(ran, "");
 }
 
@@ -217,7 +216,8 @@ static cfx_status has_no_neg(void *user, cfx_module *m, cfx_error *e)
 {
     ++*(int *)user;
     return cfx_graph_find(cfx_graph_module_graph(m), "neg")
-               ? cfx_fail(e, CFX_EUSER, "there is a neg") : CFX_OK;
+               ? cfx_fail(e, CFX_EUSER, "there is a neg")
+               : CFX_OK;
 }
 
 TEST_CASE(pass_manager_checks)
@@ -236,7 +236,7 @@ TEST_CASE(pass_manager_bad_checks)
     assert_ok(cfx_pass_manager_add_check(pm, has_no_neg, &calls, &err));
     ck_assert_int_eq(cfx_pass_manager_run(pm, gm, NULL, &err), CFX_EUSER);
     assert_failed(CFX_EUSER, "An error occurred when running the 'a' pass "
-                  "after the following passes: []: there is a neg");
+                             "after the following passes: []: there is a neg");
     ck_assert_str_eq(ran, "a");
 }
 
@@ -245,7 +245,8 @@ TEST_CASE(pass_manager_error)
     manager("a(x=1), b, failing, c", NULL);
     ck_assert_int_eq(cfx_pass_manager_run(pm, gm, NULL, &err),
                      CFX_EUNSUPPORTED);
-    assert_failed(CFX_EUNSUPPORTED, "An error occurred when running the "
+    assert_failed(CFX_EUNSUPPORTED,
+                  "An error occurred when running the "
                   "'failing' pass after the following passes: ['a(x=1)', "
                   "'b']: not today");
     ck_assert_str_eq(ran, "ab");
@@ -260,7 +261,8 @@ TEST_CASE(graphs_are_linted_after_each_pass)
     model(text);
     manager("spoil, a", NULL);
     ck_assert_int_eq(cfx_pass_manager_run(pm, gm, NULL, &err), CFX_EGRAPH);
-    assert_failed(CFX_EGRAPH, "An error occurred when running the 'spoil' "
+    assert_failed(CFX_EGRAPH,
+                  "An error occurred when running the 'spoil' "
                   "pass after the following passes: []: Argument 'add' of "
                   "Node 'relu' was used before it has been defined!");
 }
@@ -291,7 +293,8 @@ TEST_CASE(lists_are_reversed_from_the_end)
     ck_assert_str_eq(ran, "c'b'a'");
     assert_ok(cfx_pass_manager_add(pm, "shrink, d", &err));
     ck_assert_int_eq(cfx_pass_manager_run(pm, gm, NULL, &err), CFX_EINVAL);
-    assert_failed(CFX_EINVAL, "An error occurred when running the 'shrink' "
+    assert_failed(CFX_EINVAL,
+                  "An error occurred when running the 'shrink' "
                   "pass after the following passes: ['d']: the pass 'shrink' "
                   "is not reversible");
 }
@@ -345,15 +348,15 @@ static cfx_status after(void *user, cfx_module *m, const cfx_pass_report *r,
 
 TEST_CASE(hooks_see_each_pass_and_the_graph_around_it)
 {
-    const cfx_pass_manager_options o = {.size = sizeof(o), .before = before,
-                                        .after = after};
+    const cfx_pass_manager_options o = {
+        .size = sizeof(o), .before = before, .after = after};
     memset(&seen, 0, sizeof(seen));
     manager("a, swap, dead_code", &o);
     assert_ok(cfx_pass_manager_run(pm, gm, NULL, &err));
-    ck_assert_str_eq(seen.log,
-                     "a: 0 changed, 0 created, 0 erased, 0 replaced, same; "
-                     "swap: 2 changed, 1 created, 1 erased, 1 replaced; "
-                     "dead_code: 1 changed, 0 created, 1 erased, 0 replaced; ");
+    ck_assert_str_eq(
+        seen.log, "a: 0 changed, 0 created, 0 erased, 0 replaced, same; "
+                  "swap: 2 changed, 1 created, 1 erased, 1 replaced; "
+                  "dead_code: 1 changed, 0 created, 1 erased, 0 replaced; ");
     cfx_graph_free(seen.snapshot);
 }
 
@@ -398,7 +401,8 @@ TEST_CASE(new_nodes_inherit_where_their_uses_came_from)
 
 static bool run_in_a_new_context(void)
 {
-    cfx_options o = {.size = sizeof(o), .threads = 1,
+    cfx_options o = {.size = sizeof(o),
+                     .threads = 1,
                      .allocator = {test_alloc, test_free, NULL}};
     cfx_context *ctx_ = NULL;
     cfx_module *m = NULL;

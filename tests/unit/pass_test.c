@@ -69,13 +69,11 @@ TEST_CASE(a_bare_status_of_a_pass_is_given_a_sentence)
 {
     learn();
     assert_ok(cfx_register_pass(ctx, &bare, &err));
-    ck_assert_int_eq(cfx_pass_apply(gm, "bare", false, NULL, &err),
-                     CFX_EUSER);
+    ck_assert_int_eq(cfx_pass_apply(gm, "bare", false, NULL, &err), CFX_EUSER);
     ck_assert_str_eq(err.text, "the pass 'bare' returned CFX_EUSER without a "
                                "message");
     /* The next one starts without it. */
-    ck_assert_int_eq(cfx_pass_apply(gm, "bear", false, NULL, &err),
-                     CFX_ENAME);
+    ck_assert_int_eq(cfx_pass_apply(gm, "bear", false, NULL, &err), CFX_ENAME);
     ck_assert_str_eq(err.text, "there is no pass 'bear'; did you mean "
                                "'bare'?");
     assert_ok(cfx_pass_apply(gm, "listen", false, NULL, &err));
@@ -125,8 +123,8 @@ TEST_CASE(passes_of_a_program_are_as_good_as_the_built_in_ones)
 TEST_CASE(passes_without_a_schema_are_refused)
 {
     static const cfx_pass none = {.abi = CFX_ABI(cfx_pass), .run = listen_run};
-    static const cfx_pass bad = {.abi = CFX_ABI(cfx_pass),
-                                 .schema = "bad(wrong x)", .run = listen_run};
+    static const cfx_pass bad = {
+        .abi = CFX_ABI(cfx_pass), .schema = "bad(wrong x)", .run = listen_run};
     ck_assert_int_eq(cfx_register_pass(ctx, &none, &err), CFX_EINVAL);
     assert_failed(CFX_EINVAL, "a pass needs a schema and run");
     ck_assert_int_eq(cfx_register_pass(ctx, &bad, &err), CFX_EPARSE);
@@ -139,8 +137,10 @@ TEST_CASE(tables_of_another_abi_are_refused)
 {
     const char *const bad = (const char *)(uintptr_t)1;
     const cfx_abi abis[] = {
-        {0}, {sizeof(cfx_op), CFX_ABI_VERSION + 1},
-        {4096, CFX_ABI_VERSION}, {8, CFX_ABI_VERSION},
+        {0},
+        {sizeof(cfx_op), CFX_ABI_VERSION + 1},
+        {4096, CFX_ABI_VERSION},
+        {8, CFX_ABI_VERSION},
     };
     for (size_t i = 0; i < sizeof(abis) / sizeof(*abis); i++) {
         const cfx_op op = {.abi = abis[i], .schema = bad};
@@ -185,8 +185,11 @@ TEST_CASE(options_are_bound_by_the_schema)
 
 TEST_CASE(options_that_do_not_bind_are_refused)
 {
-    static const struct { const char *text; cfx_status code; const char *why; }
-    bad[] = {
+    static const struct {
+        const char *text;
+        cfx_status code;
+        const char *why;
+    } bad[] = {
         {"lisp", CFX_ENAME, "there is no pass 'lisp'"},
         {"", CFX_EPARSE, "'' is not a name of a pass"},
         {"(3)", CFX_EPARSE, "'' is not a name of a pass"},
@@ -237,8 +240,8 @@ TEST_CASE(only_reversible_passes_are_reversed)
 
 TEST_CASE(texts_of_several_passes_are_split_outside_of_brackets)
 {
-    static const char *const want[] = {"a", "b(x=[1, 2], y=',)')", "c ( )",
-                                       "", "d"};
+    static const char *const want[] = {"a", "b(x=[1, 2], y=',)')", "c ( )", "",
+                                       "d"};
     const char *at = " a ,b(x=[1, 2], y=',)'),\tc ( ) ,,d ";
     for (size_t i = 0; i < 5; i++) {
         const char *rest;
@@ -297,17 +300,18 @@ TEST_CASE(weights_without_numbers_are_missed_by_name)
           "    %fc : [num_users=1] = call_module[target=fc](args = (%x,), "
           "kwargs = {})\n"
           "    return fc\n");
-    ck_assert_int_eq(cfx_pass_apply(gm, "weigh('fc.weight')", false, NULL,
-                                    &err), CFX_EWEIGHT);
+    ck_assert_int_eq(
+        cfx_pass_apply(gm, "weigh('fc.weight')", false, NULL, &err),
+        CFX_EWEIGHT);
     assert_failed(CFX_EWEIGHT, "missing weight: fc.weight");
-    ck_assert_int_eq(cfx_pass_apply(gm, "weigh('fc.bias')", false, NULL,
-                                    &err), CFX_ENAME);
+    ck_assert_int_eq(cfx_pass_apply(gm, "weigh('fc.bias')", false, NULL, &err),
+                     CFX_ENAME);
     assert_failed(CFX_ENAME, "fc.bias is a None, not a Tensor");
     ck_assert_int_eq(cfx_pass_apply(gm, "weigh('fc')", false, NULL, &err),
                      CFX_ENAME);
     assert_failed(CFX_ENAME, "fc is a Module, not a Tensor");
-    ck_assert_int_eq(cfx_pass_apply(gm, "weigh('fc.wait')", false, NULL,
-                                    &err), CFX_EATTR);
+    ck_assert_int_eq(cfx_pass_apply(gm, "weigh('fc.wait')", false, NULL, &err),
+                     CFX_EATTR);
     assert_failed(CFX_EATTR, "Node referenced nonexistent target fc.wait");
     assert_ok(cfx_module_randomize(gm, 1, &err));
     apply("weigh('fc.weight')");
@@ -330,7 +334,8 @@ static bool apply_in_a_new_context(void)
         "    %y : [num_users=1] = call_method[target=relu](args = (%x,), "
         "kwargs = {})\n"
         "    return y\n";
-    cfx_options o = {.size = sizeof(o), .threads = 1,
+    cfx_options o = {.size = sizeof(o),
+                     .threads = 1,
                      .allocator = {test_alloc, test_free, NULL}};
     cfx_context *c = NULL;
     cfx_module *m = NULL;

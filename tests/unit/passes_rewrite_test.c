@@ -37,8 +37,8 @@ TEST_CASE(tables_of_programs_come_first)
         {"aten.square.default", mine},
     };
     cfx_decompose_options o = {.size = sizeof(o), .table = table, .n = 2};
-    const char *text = GRAPH IN("x") FN("a", "torch.nn.functional.gelu",
-        "%x,") ME("b", "square", "%a,") OUT("b");
+    const char *text = GRAPH IN("x") FN("a", "torch.nn.functional.gelu", "%x,")
+        ME("b", "square", "%a,") OUT("b");
     size_t all;
     model(text);
     assert_ok(cfx_decompose(gm, &o, &all, &err));

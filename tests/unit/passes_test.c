@@ -11,12 +11,14 @@
 
 /* ---- 87: constant folding ---- */
 
+/* clang-format off */
 static const char folded[] =
     "Net(\n  (fc): Linear(in_features=3, out_features=2, bias=True)\n)\n\n"
     GRAPH IN("x") AT("w", "fc.weight") FN("t", "torch.t", "%w,")
     FN("s", "operator.mul", "%t, 2.0") AT("b", "fc.bias")
     FN("c", "operator.add", "%b, 1") FN("m", "torch.matmul", "%x, %s")
     FN("y", "operator.add", "%m, %c") OUT("y");
+/* clang-format on */
 
 static bool skip_adds(void *user, const cfx_node *n)
 {
@@ -28,8 +30,10 @@ TEST_CASE(const_fold_asks_a_function_what_to_skip)
 {
     int calls = 0;
     size_t all;
-    const cfx_fold_options o = {.size = sizeof(o), .skip = skip_adds,
-                                .user = &calls, .prefix = "constant"};
+    const cfx_fold_options o = {.size = sizeof(o),
+                                .skip = skip_adds,
+                                .user = &calls,
+                                .prefix = "constant"};
     model(folded);
     assert_ok(cfx_module_randomize(gm, 1, &err));
     assert_ok(cfx_fold_constants(gm, &o, &all, &err));
@@ -41,8 +45,8 @@ TEST_CASE(const_fold_asks_a_function_what_to_skip)
 
 TEST_CASE(legalize_moves_only_what_must_move)
 {
-    model(GRAPH IN("x") FN("a", "torch.relu", "%x,") FN("b", "torch.neg",
-          "%a,") FN("c", "torch.abs", "%x,") OUT("(b, c)"));
+    model(GRAPH IN("x") FN("a", "torch.relu", "%x,") FN(
+        "b", "torch.neg", "%a,") FN("c", "torch.abs", "%x,") OUT("(b, c)"));
     apply("legalize");
     ck_assert_uint_eq(changed, 0);
     assert_ok(cfx_node_prepend(node("a"), node("b"), &err));
@@ -54,19 +58,20 @@ TEST_CASE(legalize_moves_only_what_must_move)
 
 TEST_CASE(legalize_refuses_cycles)
 {
-    model(GRAPH IN("x") FN("a", "torch.relu", "%x,") FN("b", "torch.neg",
-          "%a,") OUT("b"));
-    assert_ok(cfx_node_update_arg(node("a"), 0, cfx_value_of_node(node("b")),
-                                  &err));
+    model(GRAPH IN("x") FN("a", "torch.relu", "%x,")
+              FN("b", "torch.neg", "%a,") OUT("b"));
+    assert_ok(
+        cfx_node_update_arg(node("a"), 0, cfx_value_of_node(node("b")), &err));
     ck_assert_int_eq(cfx_pass_apply(gm, "legalize", false, NULL, &err),
                      CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "Input graph has cycles, unable to add [a, b, "
-                  "output]");
+                              "output]");
 }
 
 /* ---- For all ---- */
 
 /* A graph in which most passes find work. */
+/* clang-format off */
 static const char busy[] =
     "Net(\n  (fc): Linear(in_features=3, out_features=3, bias=True)\n"
     "  (bn): BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=True, bias=True, "
@@ -77,12 +82,14 @@ static const char busy[] =
     FN("f", "torch.matmul", "%e, %t") FN("g", "torch.nn.functional.gelu",
     "%f,") FN("u", "torch.neg", "%g,") ME("v", "view", "%g, -1")
     FN("h", "operator.mul", "%v, 2") OUT("h");
+/* clang-format on */
 
 static const char *pass_text; /* of the pass under test */
 
 static bool apply_to_busy(void)
 {
-    cfx_options o = {.size = sizeof(o), .threads = 1,
+    cfx_options o = {.size = sizeof(o),
+                     .threads = 1,
                      .allocator = {test_alloc, test_free, NULL}};
     cfx_context *c = NULL;
     cfx_module *m = NULL;
@@ -136,8 +143,8 @@ TEST_CASE(passes_take_time_in_proportion_to_the_graph)
         for (int k = 0; k < N; k++) {
             cfx_value args[] = {cfx_value_of_node(k % 3 ? last : x),
                                 cfx_value_of_node(last)};
-            last = cfx_graph_call_function(g,
-                k % 2 ? "operator.add" : "torch.relu",
+            last = cfx_graph_call_function(
+                g, k % 2 ? "operator.add" : "torch.relu",
                 cfx_args_of(args, k % 2 ? 2 : 1), &err);
             if (!last)
                 ck_abort_msg("%s", err.text);

@@ -37,10 +37,10 @@ enum { MAX_VALUES = 4096 };
 
 struct live {
     cfx_interp base;
-    uint32_t at;                      /* nodes run */
+    uint32_t at;                       /* nodes run */
     const cfx_storage *of[MAX_VALUES]; /* the value that each node gave */
     size_t size[MAX_VALUES];
-    uint32_t last[MAX_VALUES];        /* by whom it is used last */
+    uint32_t last[MAX_VALUES]; /* by whom it is used last */
     size_t largest;
 };
 
@@ -132,7 +132,8 @@ static size_t size_of_state(const cfx_module *gm)
         for (size_t i = 0; i < cfx_module_nstate(m); i++) {
             const cfx_tensor *t = cfx_module_state_at(m, i)->tensor;
             sum += t ? (size_t)cfx_tensor_numel(t) *
-                       cfx_dtype_size((cfx_dtype)t->dtype) : 0;
+                           cfx_dtype_size((cfx_dtype)t->dtype)
+                     : 0;
         }
     return sum;
 }
@@ -152,8 +153,10 @@ static void check_model(const char *path, const int64_t *shape)
     /* A module or a node is small. */
     ck_assert_uint_le(weights, state + state / 50 + 2 * MIB);
     ck_assert_uint_gt(l.largest, MIB);
-    ck_assert_msg(peak <= l.largest + SCRATCH, "%s: %zu bytes at the peak, "
-                  "where %zu are wanted", path, peak, l.largest);
+    ck_assert_msg(peak <= l.largest + SCRATCH,
+                  "%s: %zu bytes at the peak, "
+                  "where %zu are wanted",
+                  path, peak, l.largest);
     cfx_module_unref(gm);
 }
 
@@ -244,8 +247,9 @@ TEST_CASE(dropping_a_value_of_an_outer_frame_does_nothing)
     cfx_scope s;
     cfx_tensor *t;
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
-    ck_assert_int_eq(cfx_tensor_new(&t, ctx, CFX_F32, 1,
-                                    (int64_t[]){1 << 20}, &err), CFX_OK);
+    ck_assert_int_eq(
+        cfx_tensor_new(&t, ctx, CFX_F32, 1, (int64_t[]){1 << 20}, &err),
+        CFX_OK);
     cfx_value x = cfx_scope_take(&s, cfx_value_of_tensor(t));
     size_t frame = cfx_scope_enter(&s);
     cfx_value argument = x, y = cfx_neg(&s, x);

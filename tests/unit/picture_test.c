@@ -104,12 +104,12 @@ static cfx_module *random_graph(size_t n, uint64_t key, size_t reach)
                       : cfx_graph_get_attr(g, "w", &err);
         ck_assert_ptr_nonnull(node[i]);
     }
-    ck_assert_ptr_nonnull(cfx_graph_output(g, cfx_value_of_node(node[n - 1]),
-                                           &err));
+    ck_assert_ptr_nonnull(
+        cfx_graph_output(g, cfx_value_of_node(node[n - 1]), &err));
     free(node);
-    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g,
-                                                    "Random",
-                                                    &err), CFX_OK);
+    ck_assert_int_eq(
+        cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "Random", &err),
+        CFX_OK);
     return gm;
 }
 
@@ -216,8 +216,8 @@ static void check_geometry(const cfx_module *gm, size_t edges)
                           i);
         for (size_t k = 0; k < nc; k++)
             ck_assert_msg(!overlap(node[i], cluster[k]) ||
-                          inside(node[i], cluster[k]), "box %zu, cluster %zu",
-                          i, k);
+                              inside(node[i], cluster[k]),
+                          "box %zu, cluster %zu", i, k);
     }
     size_t i = 0;
     for (const char *at = s; (at = strstr(at, "<g class=\"node ")); at++)
@@ -255,16 +255,17 @@ TEST_CASE(long_edges_go_beside_all_boxes)
     cfx_node *last = cfx_graph_placeholder(g, "x", &err);
     cfx_node **all = calloc(N, sizeof(cfx_node *));
     for (int i = 0; i < N; i++) {
-        cfx_value args[] = {cfx_value_of_node(last),
-                            cfx_value_of_node(i < N / 2 ? last
-                                                        : all[N - 1 - i])};
+        cfx_value args[] = {
+            cfx_value_of_node(last),
+            cfx_value_of_node(i < N / 2 ? last : all[N - 1 - i])};
         all[i] = last = cfx_graph_call_function(g, "torch.add",
                                                 cfx_args_of(args, 2), &err);
     }
     cfx_graph_output(g, cfx_value_of_node(last), &err);
     free(all);
-    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "Long",
-                                                    &err), CFX_OK);
+    ck_assert_int_eq(
+        cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "Long", &err),
+        CFX_OK);
     ck_assert_uint_ge(check_edges(svg(gm)), N + N / 2 - 20);
     ck_assert_uint_lt(text.len, 40u << 20);
     cfx_module_unref(gm);
@@ -293,8 +294,8 @@ TEST_EACH(models_of_the_zoo_are_laid_out, 4)
 
 /* ---- Dot ---- */
 
-#define BOX(fill)                                                    \
-    "shape=record, fillcolor=" fill ", style=\"filled,rounded\", "   \
+#define BOX(fill)                                                             \
+    "shape=record, fillcolor=" fill ", style=\"filled,rounded\", "            \
     "fontcolor=\"#000000\"];\n"
 
 TEST_CASE(dot_has_the_columns_of_the_drawer)
@@ -302,6 +303,7 @@ TEST_CASE(dot_has_the_columns_of_the_drawer)
     cfx_module *gm = parse(model);
     const char *s = dot(gm, (cfx_picture_options){.no_clusters = true});
     static const char *const parts[] = {
+        /* clang-format off */
         "digraph \"Net\" {\n    rankdir=TB;\n",
         "    \"x\" [label=\"{name=%x|op_code=placeholder\\n|target=x\\n"
         "|num_users=2\\n|dtype=torch.float32\\n|shape=(2, 4)\\n"
@@ -319,6 +321,7 @@ TEST_CASE(dot_has_the_columns_of_the_drawer)
         "|op_code=get_parameter\\n|torch.float32[4, 4]\\n}\", " BOX("Salmon"),
         "    \"block_fc.weight\" -> \"block_fc\";\n",
         "    \"x\" -> \"block_fc\";\n", "    \"x\" -> \"output\";\n"};
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         ck_assert_msg(strstr(s, parts[i]) != NULL, "no\n%s\nin\n%s", parts[i],
                       s);
@@ -328,9 +331,9 @@ TEST_CASE(dot_has_the_columns_of_the_drawer)
 TEST_CASE(dot_has_a_cluster_for_each_module)
 {
     cfx_module *gm = parse(model);
-    const char *s = dot(gm, (cfx_picture_options){
-                                .ignore_parameters_and_buffers = true,
-                                .ignore_getattr = true});
+    const char *s = dot(
+        gm, (cfx_picture_options){.ignore_parameters_and_buffers = true,
+                                  .ignore_getattr = true});
     const char *open = strstr(s, "    subgraph \"cluster_block\" {\n"
                                  "        label=\"block (Module)\"");
     const char *fc = strstr(s, "        \"block_fc\" [");
@@ -348,9 +351,8 @@ TEST_CASE(dot_has_a_cluster_for_each_module)
 TEST_CASE(names_of_nodes_in_arguments_are_a_choice)
 {
     cfx_module *gm = parse(model);
-    const char *s = dot(gm, (cfx_picture_options){
-                                .node_names_in_args = true,
-                                .shape = "Mrecord"});
+    const char *s = dot(gm, (cfx_picture_options){.node_names_in_args = true,
+                                                  .shape = "Mrecord"});
     ck_assert_ptr_nonnull(strstr(s, "|args=(\\l%block_fc,\\l1.5,\\l)\\l"));
     ck_assert_ptr_nonnull(strstr(s, "shape=Mrecord"));
     cfx_module_unref(gm);
@@ -386,8 +388,9 @@ TEST_EACH(a_sink_may_refuse, 2)
     cfx_module *gm = parse(model);
     for (int n = 0; n < 2; n++) {
         int calls = n;
-        ck_assert_int_eq(prints[_i]((cfx_sink){refuse_after, &calls}, gm, NULL,
-                                    &err), CFX_EIO);
+        ck_assert_int_eq(
+            prints[_i]((cfx_sink){refuse_after, &calls}, gm, NULL, &err),
+            CFX_EIO);
     }
     cfx_module_unref(gm);
 }

@@ -211,8 +211,8 @@ TEST_CASE(spans_join_again)
 
 TEST_CASE(memory_ends_at_the_limit)
 {
-    replace(&(cfx_options){.size = sizeof(cfx_options),
-                           .max_memory = 10 << 20});
+    replace(
+        &(cfx_options){.size = sizeof(cfx_options), .max_memory = 10 << 20});
     void *a = cfx_block_alloc(ctx, 4 << 20), *b = cfx_alloc(ctx, 4 << 20);
     ck_assert_ptr_nonnull(a);
     ck_assert_ptr_nonnull(b);
@@ -260,8 +260,8 @@ TEST_CASE(memory_is_for_many_threads)
 
 typedef struct job {
     int64_t n, grain;
-    atomic_int *seen;      /* by piece */
-    atomic_int inside[8];  /* by worker */
+    atomic_int *seen;     /* by piece */
+    atomic_int inside[8]; /* by worker */
     atomic_int wrong;
 } job;
 

@@ -27,7 +27,8 @@ static const char *type_of(const json_t *modules, const char *path)
 {
     size_t i;
     json_t *m;
-    json_array_foreach(modules, i, m) {
+    json_array_foreach(modules, i, m)
+    {
         if (!strcmp(or_empty(text(m, "path")), path))
             return text(m, "type");
     }
@@ -58,10 +59,12 @@ static void read_rows(report_document *d, const json_t *nodes)
     json_t *n;
     d->row = calloc(json_array_size(nodes) + 1, sizeof(*d->row));
     d->from.row = d->row;
-    json_array_foreach(nodes, i, n) {
+    json_array_foreach(nodes, i, n)
+    {
         d->from.measured = d->from.measured || number(n, "seconds") > 0;
     }
-    json_array_foreach(nodes, i, n) {
+    json_array_foreach(nodes, i, n)
+    {
         d->row[d->from.nrows++] = (cfx_report_row){
             .name = or_empty(text(n, "name")),
             .op = operator_of(d->json, n),
@@ -98,14 +101,16 @@ static void read_machine(report_document *d, const json_t *machine)
     d->level = calloc(json_array_size(levels) + 1, sizeof(*d->level));
     d->from.peak = d->peak;
     d->from.level = d->level;
-    json_object_foreach(peaks, key, v) {
-        d->peak[d->from.npeaks++] =
-            (cfx_report_ceiling){key, number(peaks, key)};
+    json_object_foreach(peaks, key, v)
+    {
+        d->peak[d->from.npeaks++] = (cfx_report_ceiling){key,
+                                                         number(peaks, key)};
     }
-    json_array_foreach(levels, i, v) {
+    json_array_foreach(levels, i, v)
+    {
         if (text(v, "level"))
-            d->level[d->from.nlevels++] =
-                (cfx_report_ceiling){text(v, "level"), bandwidth(v)};
+            d->level[d->from.nlevels++] = (cfx_report_ceiling){
+                text(v, "level"), bandwidth(v)};
     }
 }
 

@@ -74,7 +74,8 @@ static const char *document(const char *nodes)
     snprintf(json, sizeof(json),
              "{\"schema\": \"cfx.roofline/1\", \"model\": \"net\", " MACHINE
              ", \"modules\": [{\"path\": \"fc\", \"type\": \"Linear\"}], "
-             "\"nodes\": [%s]}", nodes);
+             "\"nodes\": [%s]}",
+             nodes);
     return json;
 }
 
@@ -84,8 +85,9 @@ static const char *document(const char *nodes)
     "\"torch.mm\", \"dtype\": \"float32\", \"flops\": 1000000000, "           \
     "\"bytes_read\": 60000000, \"bytes_written\": 40000000, " more "}"
 
-#define CONV "\"floor_seconds\": 0.01, \"seconds\": 0.02, \"bound\": "        \
-             "\"compute\", \"efficiency\": 0.5"
+#define CONV                                                                  \
+    "\"floor_seconds\": 0.01, \"seconds\": 0.02, \"bound\": "                 \
+    "\"compute\", \"efficiency\": 0.5"
 
 static const char *const evil =
     "</script><script>alert(1)</script><!--<svg onload=\\\"x\\\">&amp;'";
@@ -93,14 +95,16 @@ static const char *const evil =
 static const char *evil_document(void)
 {
     static char json[8192];
-    snprintf(json, sizeof(json),
-             "{\"schema\": \"cfx.roofline/1\", \"model\": \"%s\", \"machine\": "
-             "{\"name\": \"%s\", \"peak_flops_per_second\": {\"%s\": 1e11}, "
-             "\"levels\": [{\"level\": \"%s\", \"read_bytes_per_second\": 1e10}"
-             "]}, \"nodes\": [{\"name\": \"%s\", \"op\": \"call_function\", "
-             "\"target\": \"%s\", \"bound\": \"%s\", \"flops\": 1, "
-             "\"bytes_read\": 1, \"bytes_written\": 0, \"floor_seconds\": 1}"
-             "]}", evil, evil, evil, evil, evil, evil, evil);
+    snprintf(
+        json, sizeof(json),
+        "{\"schema\": \"cfx.roofline/1\", \"model\": \"%s\", \"machine\": "
+        "{\"name\": \"%s\", \"peak_flops_per_second\": {\"%s\": 1e11}, "
+        "\"levels\": [{\"level\": \"%s\", \"read_bytes_per_second\": 1e10}"
+        "]}, \"nodes\": [{\"name\": \"%s\", \"op\": \"call_function\", "
+        "\"target\": \"%s\", \"bound\": \"%s\", \"flops\": 1, "
+        "\"bytes_read\": 1, \"bytes_written\": 0, \"floor_seconds\": 1}"
+        "]}",
+        evil, evil, evil, evil, evil, evil, evil);
     return json;
 }
 
@@ -155,17 +159,20 @@ TEST_CASE(without_times_marks_stand_on_the_roof)
 
 TEST_CASE(what_cannot_be_drawn_is_counted)
 {
-    const char *s = print(report_svg, document(
-        NODE("a", CONV) ","
-        "{\"name\": \"b\", \"flops\": 0, \"bytes_read\": 4, "
-        "\"bytes_written\": 4, \"seconds\": 1},"
-        "{\"name\": \"c\", \"flops\": 4, \"bytes_read\": 0, "
-        "\"bytes_written\": 0, \"seconds\": 1},"
-        "{\"name\": \"d\", \"flops\": \"2*N\", \"bytes_read\": \"N\", "
-        "\"bytes_written\": 3},"
-        "{\"name\": \"e\", \"flops\": 3, \"bytes_read\": 1, "
-        "\"bytes_written\": 3, \"seconds\": null},"
-        "{\"name\": \"f\"}"));
+    const char *s = print(
+        report_svg,
+        document(NODE(
+            "a", CONV) ","
+                       "{\"name\": \"b\", \"flops\": 0, \"bytes_read\": 4, "
+                       "\"bytes_written\": 4, \"seconds\": 1},"
+                       "{\"name\": \"c\", \"flops\": 4, \"bytes_read\": 0, "
+                       "\"bytes_written\": 0, \"seconds\": 1},"
+                       "{\"name\": \"d\", \"flops\": \"2*N\", \"bytes_read\": "
+                       "\"N\", "
+                       "\"bytes_written\": 3},"
+                       "{\"name\": \"e\", \"flops\": 3, \"bytes_read\": 1, "
+                       "\"bytes_written\": 3, \"seconds\": null},"
+                       "{\"name\": \"f\"}"));
     ck_assert_uint_eq(count(s, "<title>"), 2);
     assert_has(s, "Not drawn: 1 node without arithmetic, 1 node without "
                   "bytes, 3 nodes with unknown costs.");
@@ -196,15 +203,17 @@ TEST_CASE(operators_are_named_as_people_name_them)
         {"call_module", "layer1.0.conv1", "conv1"},
         {"get_attr", "weight", "get_attr"},
     };
-    assert_has(print(report_svg, document(
-                   NODE("n", CONV ", \"operator\": \"operator.matmul\""))),
-               ">n (matmul)&#10;");
+    assert_has(
+        print(report_svg,
+              document(NODE("n", CONV ", \"operator\": \"operator.matmul\""))),
+        ">n (matmul)&#10;");
     for (size_t i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
         char node[512], want[128];
-        snprintf(node, sizeof(node), "{\"name\": \"n\", \"op\": \"%s\", "
+        snprintf(node, sizeof(node),
+                 "{\"name\": \"n\", \"op\": \"%s\", "
                  "\"target\": \"%s\", \"flops\": 1, \"bytes_read\": 1, "
-                 "\"bytes_written\": 1, \"floor_seconds\": 1}", targets[i][0],
-                 targets[i][1]);
+                 "\"bytes_written\": 1, \"floor_seconds\": 1}",
+                 targets[i][0], targets[i][1]);
         snprintf(want, sizeof(want), ">n (%s)&#10;", targets[i][2]);
         assert_has(print(report_svg, document(node)), want);
     }
@@ -215,7 +224,8 @@ TEST_CASE(operators_beyond_the_eighth_share_a_look)
     cfx_buf nodes;
     cfx_buf_init(&nodes, ctx);
     for (int i = 0; i < 12; i++)
-        cfx_buf_printf(&nodes, "%s{\"name\": \"n%d\", \"op\": \"call_method\", "
+        cfx_buf_printf(&nodes,
+                       "%s{\"name\": \"n%d\", \"op\": \"call_method\", "
                        "\"target\": \"f%d\", \"flops\": 1, \"bytes_read\": 1, "
                        "\"bytes_written\": 1, \"floor_seconds\": %d}",
                        i ? "," : "", i, i, 100 - i);
@@ -231,12 +241,20 @@ TEST_CASE(operators_beyond_the_eighth_share_a_look)
 
 TEST_CASE(numbers_have_three_digits_and_a_prefix)
 {
-    static const struct { double v; const char *unit, *want; } cases[] = {
-        {8.21e9, "FLOP", "8.21\u00a0GFLOP"}, {1e9, "B/s", "1\u00a0GB/s"},
-        {999.4, "B", "999\u00a0B"},          {999.6, "B", "1\u00a0kB"},
-        {12.34e-6, "s", "12.3\u00a0\u00b5s"}, {0, "s", "0\u00a0s"},
-        {1234, "s", "1234\u00a0s"},          {1e30, "B", "1e30\u00a0B"},
-        {1.5e12, "s", "1.5e12\u00a0s"},      {5e-324, "s", "4.94e-324\u00a0s"},
+    static const struct {
+        double v;
+        const char *unit, *want;
+    } cases[] = {
+        {8.21e9, "FLOP", "8.21\u00a0GFLOP"},
+        {1e9, "B/s", "1\u00a0GB/s"},
+        {999.4, "B", "999\u00a0B"},
+        {999.6, "B", "1\u00a0kB"},
+        {12.34e-6, "s", "12.3\u00a0\u00b5s"},
+        {0, "s", "0\u00a0s"},
+        {1234, "s", "1234\u00a0s"},
+        {1e30, "B", "1e30\u00a0B"},
+        {1.5e12, "s", "1.5e12\u00a0s"},
+        {5e-324, "s", "4.94e-324\u00a0s"},
         {0.05, "FLOP/byte", "50\u00a0mFLOP/byte"},
         {9.999e40, "B", "1e41\u00a0B"},
     };
@@ -253,15 +271,17 @@ TEST_CASE(numbers_have_three_digits_and_a_prefix)
 /* All coordinates are numbers that one can draw. */
 TEST_CASE(all_of_the_range_of_doubles_is_drawn)
 {
-    static const char *const values[] = {"1e308", "5e-324", "1e-300", "1",
-                                         "12345678901234567890123", "-3"};
+    static const char *const values[] = {
+        "1e308", "5e-324", "1e-300", "1", "12345678901234567890123", "-3"};
     for (int a = 0; a < 6; a++)
         for (int b = 0; b < 6; b++)
             for (int c = 0; c < 6; c++) {
                 char node[512];
-                snprintf(node, sizeof(node), "{\"name\": \"n\", \"flops\": %s, "
+                snprintf(node, sizeof(node),
+                         "{\"name\": \"n\", \"flops\": %s, "
                          "\"bytes_read\": %s, \"bytes_written\": 0, "
-                         "\"seconds\": %s}", values[a], values[b], values[c]);
+                         "\"seconds\": %s}",
+                         values[a], values[b], values[c]);
                 const char *s = print(report_svg, document(node));
                 ck_assert_ptr_null(strstr(s, "nan"));
                 ck_assert_ptr_null(strstr(s, "inf"));
@@ -305,8 +325,8 @@ TEST_CASE(names_cannot_break_out)
     ck_assert_uint_eq(scripts, 2);
     ck_assert_uint_eq(ends, 2);
     ck_assert_uint_eq(count(s, "<!--"), 0);
-    ck_assert_uint_eq(count(s, "onload="), count(s, "onload=\\\"") +
-                                               count(s, "onload=&quot;"));
+    ck_assert_uint_eq(count(s, "onload="),
+                      count(s, "onload=\\\"") + count(s, "onload=&quot;"));
     have = document_in(s);
     ck_assert(json_equal(have, want));
     json_decref(have);
@@ -329,8 +349,8 @@ TEST_CASE(a_page_asks_the_network_for_nothing)
     const char *s = print(report_html, document(NODE("mm", CONV)));
     const char *name = "http://www.w3.org/2000/svg";
     ck_assert_uint_eq(count(s, "http:"), count(s, name));
-    ck_assert_uint_eq(count(s, "https:") + count(s, "@import") +
-                          count(s, "src="), 0);
+    ck_assert_uint_eq(
+        count(s, "https:") + count(s, "@import") + count(s, "src="), 0);
     assert_has(s, "default-src 'none'");
     ck_assert_uint_eq(count(s, "eval("), 0);
     ck_assert_uint_eq(count(s, "innerHTML"), 0);
@@ -390,8 +410,8 @@ TEST_CASE(a_whole_model_is_drawn)
     size_t len;
     char *json = read_file(data_path("golden/report_resnet50.json"), &len);
     cfx_buf_clear(&text);
-    ck_assert_int_eq(report_svg(cfx_sink_buf(&text), ctx, json, len,
-                                    &err), CFX_OK);
+    ck_assert_int_eq(report_svg(cfx_sink_buf(&text), ctx, json, len, &err),
+                     CFX_OK);
     /* 53 convolutions, as many normalizations, 16 sums, a mean, a product;
      * and five operators in the legend. */
     ck_assert_uint_eq(count(cfx_buf_str(&text), "class=\"mark "), 124 + 5);

@@ -65,10 +65,10 @@ static void read_arguments(cfx_graph *g, arguments *a, const char *s,
         s += strspn(s, " ");
         size_t word = strspn(s, "abcdefghijklmnopqrstuvwxyz_");
         if (word && s[word] == '=' && s[word + 1] != '=') {
-            a->kwargs[2 * a->nkwargs] =
-                cfx_str_new(cfx_graph_context(g), s, word);
-            a->kwargs[2 * a->nkwargs++ + 1] =
-                read_value(g, s + word + 1, (size_t)(stop - s) - word - 1);
+            a->kwargs[2 * a->nkwargs] = cfx_str_new(cfx_graph_context(g), s,
+                                                    word);
+            a->kwargs[2 * a->nkwargs++ + 1] = read_value(
+                g, s + word + 1, (size_t)(stop - s) - word - 1);
         } else if (s < stop) {
             a->args[a->nargs++] = read_value(g, s, (size_t)(stop - s));
         }
@@ -108,9 +108,9 @@ static void read_call(cfx_graph *g, const char *name, const char *s)
     if (open)
         read_arguments(g, &a, open + 1, end - 1);
     const cfx_args given = {a.args, a.nargs, a.kwargs, a.nkwargs};
-    ck_assert_msg(cfx_graph_create_node(g, op, path, given, name, NULL,
-                                        &err) != NULL,
-                  "%s: %s", s, err.text);
+    ck_assert_msg(
+        cfx_graph_create_node(g, op, path, given, name, NULL, &err) != NULL,
+        "%s: %s", s, err.text);
     release_arguments(&a);
 }
 
@@ -157,9 +157,9 @@ cfx_module *new_module(cfx_context *ctx, cfx_module *root, const char *text)
 {
     cfx_module *gm;
     cfx_graph *g = new_graph(ctx, text);
-    ck_assert_msg(!cfx_graph_module_new_take_both(&gm, ctx, root, g, "Net",
-                                                  &err),
-                  "%s", err.text);
+    ck_assert_msg(
+        !cfx_graph_module_new_take_both(&gm, ctx, root, g, "Net", &err), "%s",
+        err.text);
     return gm;
 }
 

@@ -17,7 +17,8 @@ TEST_CASE(users_are_moved_behind_what_the_copy_needs)
                 " w = torch.sin(u) | c = torch.cat([o, w, v]) | c",
                 "a b | r = torch.relu(a) | o = torch.neg(b) | (r, o)",
                 "a b | p = my.pair(a, b) | r = operator.getitem(p, 0) |"
-                " o = operator.getitem(p, 1) | (r, o)"), 1);
+                " o = operator.getitem(p, 1) | (r, o)"),
+        1);
     is("x y | v = torch.abs(x) | t = torch.tanh(y) | p = my.pair(x, t) |"
        " r = operator.getitem(p, 0) | o = operator.getitem(p, 1) |"
        " u = torch.exp(r) | w = torch.sin(u) | c = torch.cat([o, w, v]) | c");
@@ -30,7 +31,8 @@ TEST_CASE(nothing_is_moved_across_a_write_unless_it_is_asked_for)
         replace("x | r = torch.relu(x) | e = torch.exp(x) |"
                 " w = torch.Tensor.add_(e, r) | v = torch.Tensor.add_(x, 1) |"
                 " c = torch.cat([r, w, v]) | c",
-                "a | r = torch.exp(a) | r", "a | s = torch.sin(a) | s"), 1);
+                "a | r = torch.exp(a) | r", "a | s = torch.sin(a) | s"),
+        1);
     is("x | r = torch.relu(x) | s = torch.sin(x) |"
        " w = torch.Tensor.add_(s, r) | v = torch.Tensor.add_(x, 1) |"
        " c = torch.cat([r, w, v]) | c");
@@ -41,15 +43,19 @@ TEST_CASE(nothing_is_moved_across_a_write_unless_it_is_asked_for)
        " c = torch.cat([s, v]) | c");
     const char *midst = "x | r = torch.relu(x) | v = torch.Tensor.add_(x, 1) |"
                         " n = torch.neg(r) | c = torch.cat([n, v]) | c";
-    ck_assert_uint_eq(replace(midst, "a | r = torch.relu(a) |"
+    ck_assert_uint_eq(replace(midst,
+                              "a | r = torch.relu(a) |"
                               " n = torch.neg(r) | n",
-                              "a | s = torch.sin(a) | s"), 0);
+                              "a | s = torch.sin(a) | s"),
+                      0);
     is(midst);
     const cfx_rewrite_options across = {.size = sizeof(across),
                                         .across_writes = true};
-    ck_assert_uint_eq(replace_with(midst, "a | r = torch.relu(a) |"
+    ck_assert_uint_eq(replace_with(midst,
+                                   "a | r = torch.relu(a) |"
                                    " n = torch.neg(r) | n",
-                                   "a | s = torch.sin(a) | s", &across), 1);
+                                   "a | s = torch.sin(a) | s", &across),
+                      1);
     is("x | v = torch.Tensor.add_(x, 1) | s = torch.sin(x) |"
        " c = torch.cat([s, v]) | c");
     replace("x y | r = torch.relu(x) | v = torch.Tensor.add_(y, 1) |"
@@ -67,7 +73,8 @@ TEST_CASE(matches_that_would_close_a_cycle_together_are_left)
     size_t n = replace("x y | r1 = torch.relu(x) | r2 = torch.relu(y) |"
                        " n1 = torch.neg(r2) | n2 = torch.neg(r1) |"
                        " c = torch.cat([n1, n2]) | c",
-                       what, "a b | p = my.pair(a, b) |"
+                       what,
+                       "a b | p = my.pair(a, b) |"
                        " r = operator.getitem(p, 0) |"
                        " n = operator.getitem(p, 1) | (r, n)");
     ck_assert_int_eq(cfx_graph_lint(graph(), &err), CFX_OK);
@@ -79,21 +86,24 @@ TEST_CASE(placeholders_can_be_returned)
     ck_assert_uint_eq(
         replace("x | r = torch.relu(x) | s = torch.add(r, x) | s",
                 "a | r = torch.relu(a) | (r, a)",
-                "a | e = torch.exp(a) | f = torch.abs(a) | (e, f)"), 1);
+                "a | e = torch.exp(a) | f = torch.abs(a) | (e, f)"),
+        1);
     is("x | e = torch.exp(x) | f = torch.abs(x) | s = torch.add(e, f) | s");
     ck_assert_uint_eq(
         replace("x | r = torch.relu(x) | s = torch.add(r, x) | s",
                 "a | r = torch.relu(a) | (r, a)",
-                "a | e = torch.exp(a) | (e, a)"), 1);
+                "a | e = torch.exp(a) | (e, a)"),
+        1);
     is("x | e = torch.exp(x) | s = torch.add(e, x) | s");
 }
 
 TEST_CASE(later_matches_see_what_earlier_ones_became)
 {
-    ck_assert_uint_eq(
-        replace("x y | a = torch.relu(x) | b = torch.relu(y) |"
-                " c = my.join([a, b]) | d = my.join([c, a]) | d",
-                "v | a = my.join(v) | a", "v | a = my.meet(v) | a"), 2);
+    ck_assert_uint_eq(replace("x y | a = torch.relu(x) | b = torch.relu(y) |"
+                              " c = my.join([a, b]) | d = my.join([c, a]) | d",
+                              "v | a = my.join(v) | a",
+                              "v | a = my.meet(v) | a"),
+                      2);
     is("x y | a = torch.relu(x) | b = torch.relu(y) | c = my.meet([a, b]) |"
        " d = my.meet([c, a]) | d");
 }
@@ -119,12 +129,14 @@ TEST_CASE(new_nodes_inherit_where_they_come_from)
     gm = new_module(ctx, NULL, "x | a = torch.neg(x) | b = torch.exp(a) | b");
     cfx_value trace = cfx_str_new(ctx, "net.py:7", 8);
     ck_assert_int_eq(cfx_node_set_meta(cfx_graph_find(graph(), "b"),
-                                       "stack_trace", trace, &err), CFX_OK);
+                                       "stack_trace", trace, &err),
+                     CFX_OK);
     cfx_value_unref(trace);
     pattern = new_graph(ctx, "x | a = torch.neg(x) | b = torch.exp(a) | b");
     replacement = new_graph(ctx, "x | s = torch.sigmoid(x) | s");
-    ck_assert_int_eq(cfx_replace_pattern(gm, pattern, replacement, NULL,
-                                         &replaced, &err), CFX_OK);
+    ck_assert_int_eq(
+        cfx_replace_pattern(gm, pattern, replacement, NULL, &replaced, &err),
+        CFX_OK);
     cfx_value v = cfx_node_meta(replaced.item[0].replacements[0],
                                 "stack_trace");
     ck_assert_int_eq(v.kind, CFX_STR);
@@ -145,7 +157,9 @@ TEST_CASE(special_patterns_are_replaced)
     ck_assert_uint_eq(
         replace_with("x b | l = operator.matmul(x, b) | t = l.tanh() |"
                      " d = torch.nn.functional.dropout(t, 0.5, False) |"
-                     " m = operator.mul(x, d) | m", what, with, &o), 1);
+                     " m = operator.mul(x, d) | m",
+                     what, with, &o),
+        1);
     is("x b | f = my.fused(x, b) | f");
 }
 
@@ -222,8 +236,8 @@ static void golden_case(const char *head, char *text)
     golden_counts(head, cfx_graph_module_graph(what));
     ck_assert_msg(!cfx_replace_pattern(gm, cfx_graph_module_graph(what),
                                        cfx_graph_module_graph(with), &o,
-                                       &replaced, &err), "%s: %s", head,
-                  err.text);
+                                       &replaced, &err),
+                  "%s: %s", head, err.text);
     ck_assert_msg(!cfx_graph_lint(graph(), &err), "%s: %s", head, err.text);
     char *got = graph_text(graph());
     ck_assert_msg(!strcmp(got, part[3]), "%s:\n%s\nnot\n%s", head, got,
@@ -282,14 +296,14 @@ TEST_CASE(a_thousand_matches_of_a_large_graph)
     }
     cfx_graph_output(g, cfx_value_of_node(call(g, "torch.add", last, first)),
                      &err);
-    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "G",
-                                                    &err),
-                     CFX_OK);
+    ck_assert_int_eq(
+        cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "G", &err), CFX_OK);
     pattern = new_graph(ctx, "x | n = torch.neg(x) | r = torch.relu(n) | r");
     replacement = new_graph(ctx, "x | a = torch.abs(x) | b = torch.sin(a) |"
-                            " b");
-    ck_assert_int_eq(cfx_replace_pattern(gm, pattern, replacement, NULL,
-                                         &replaced, &err), CFX_OK);
+                                 " b");
+    ck_assert_int_eq(
+        cfx_replace_pattern(gm, pattern, replacement, NULL, &replaced, &err),
+        CFX_OK);
     ck_assert_uint_eq(replaced.n, N);
     ck_assert_int_eq(cfx_graph_lint(g, &err), CFX_OK);
 }
@@ -306,23 +320,23 @@ TEST_CASE(every_lack_of_memory_leaves_a_graph_in_order)
         cfx_module *root = container(), *other = container();
         cfx_dim three = cfx_dim_int(3);
         add_module(other, "deep.relu", "ReLU");
-        ck_assert_int_eq(cfx_module_param(other, "w", CFX_F32, 1, &three,
-                                          &err), CFX_OK);
+        ck_assert_int_eq(
+            cfx_module_param(other, "w", CFX_F32, 1, &three, &err), CFX_OK);
         gm = new_module(ctx, root,
                         "x y | r = torch.relu(x) | u = torch.exp(r) |"
                         " t = torch.tanh(y) | o = torch.neg(t) |"
                         " c = torch.cat([o, u]) | q = torch.relu(c) |"
                         " v = torch.neg(c) | d = torch.cat([q, v]) | d");
-        cfx_module *with =
-            new_module(ctx, other, "a b | w = self.w | l = self.deep.relu(a) |"
-                       " m = torch.mul(l, w) | p = torch.neg(b) | (m, p)");
+        cfx_module *with = new_module(
+            ctx, other,
+            "a b | w = self.w | l = self.deep.relu(a) |"
+            " m = torch.mul(l, w) | p = torch.neg(b) | (m, p)");
         pattern = new_graph(ctx, "a b | r = torch.relu(a) | o = torch.neg(b) |"
-                            " (r, o)");
+                                 " (r, o)");
         allowed = n;
         refused = false;
-        cfx_status st = cfx_replace_pattern(gm, pattern,
-                                            cfx_graph_module_graph(with), NULL,
-                                            &replaced, &err);
+        cfx_status st = cfx_replace_pattern(
+            gm, pattern, cfx_graph_module_graph(with), NULL, &replaced, &err);
         again = refused;
         allowed = -1;
         ck_assert_msg(st == (again ? CFX_ENOMEM : CFX_OK), "%d: %d", n, st);

@@ -25,33 +25,39 @@ TEST_CASE(preserves_logic)
 TEST_CASE(with_oneliner_pattern)
 {
     ck_assert_uint_eq(replace("x | a = torch.neg(x) | b = operator.add(a, x) |"
-                              " b", "x | a = torch.neg(x) | a",
-                              "x | a = torch.relu(x) | a"), 1);
+                              " b",
+                              "x | a = torch.neg(x) | a",
+                              "x | a = torch.relu(x) | a"),
+                      1);
     is("x | a = torch.relu(x) | b = operator.add(a, x) | b");
 }
 
 TEST_CASE(with_trivial_replacement)
 {
     ck_assert_uint_eq(replace("x | a = torch.neg(x) | b = operator.add(a, x) |"
-                              " b", "x | a = torch.neg(x) | a", "x | x"), 1);
+                              " b",
+                              "x | a = torch.neg(x) | a", "x | x"),
+                      1);
     is("x | b = operator.add(x, x) | b");
 }
 
 TEST_CASE(single_pattern_match)
 {
-    ck_assert_uint_eq(
-        replace("x | v = torch.neg(x) | r = torch.relu(v) |"
-                " a = operator.add(r, x) | a",
-                "x | v = torch.neg(x) | r = torch.relu(v) | r",
-                "x | r = torch.relu(x) | r"), 1);
+    ck_assert_uint_eq(replace("x | v = torch.neg(x) | r = torch.relu(v) |"
+                              " a = operator.add(r, x) | a",
+                              "x | v = torch.neg(x) | r = torch.relu(v) | r",
+                              "x | r = torch.relu(x) | r"),
+                      1);
     is("x | r = torch.relu(x) | a = operator.add(r, x) | a");
 }
 
 TEST_CASE(multiple_pattern_match)
 {
-    ck_assert_uint_eq(replace(cats, "w1 w2 | c = torch.cat([w1, w2]) |"
+    ck_assert_uint_eq(replace(cats,
+                              "w1 w2 | c = torch.cat([w1, w2]) |"
                               " s = c.sum() | s",
-                              "w1 w2 | s = torch.stack([w1, w2]) | s"), 2);
+                              "w1 w2 | s = torch.stack([w1, w2]) | s"),
+                      2);
     is("x w1 w2 | c = torch.stack([w1, w2]) | p = torch.max(c) |"
        " a = operator.add(x, p) | d = torch.stack([w1, w2]) |"
        " q = torch.max(d) | b = operator.add(a, q) | b");
@@ -68,7 +74,8 @@ TEST_CASE(correct_output_replacement)
 {
     ck_assert_uint_eq(
         replace("x y | v = torch.neg(y) | n = torch.add(x, v) | n",
-                "x | v = torch.neg(x) | v", "x | r = torch.relu(x) | r"), 1);
+                "x | v = torch.neg(x) | v", "x | r = torch.relu(x) | r"),
+        1);
     is("x y | v = torch.relu(y) | n = torch.add(x, v) | n");
 }
 
@@ -85,7 +92,8 @@ TEST_CASE(pattern_output_pattern_node_can_have_users_that_are_not_matched)
         replace("x | y = torch.relu(x) | n = torch.neg(y) |"
                 " s = operator.sub(n, y) | (y, s)",
                 "x | y = torch.relu(x) | n = torch.neg(y) | (y, n)",
-                "x | a = torch.sigmoid(x) | b = torch.tanh(a) | (a, b)"), 1);
+                "x | a = torch.sigmoid(x) | b = torch.tanh(a) | (a, b)"),
+        1);
     is("x | a = torch.sigmoid(x) | b = torch.tanh(a) | s = operator.sub(b, a)"
        " | (a, s)");
 }
@@ -97,9 +105,11 @@ TEST_CASE(internal_pattern_nodes_cannot_have_users_that_are_not_matched)
                      " m0, t) | s0 = torch.sum(t0) | s1 = torch.sum(m1) |"
                      " (s0, s1)";
     ck_assert_uint_eq(
-        replace(in, "w1 w2 b c | m = torch.cat([w1, w2]) | t = m.t() |"
+        replace(in,
+                "w1 w2 b c | m = torch.cat([w1, w2]) | t = m.t() |"
                 " a = torch.addmm(b, c, t) | a",
-                "w1 w2 b c | m = torch.cat([w1, w2, b, c]) | m"), 0);
+                "w1 w2 b c | m = torch.cat([w1, w2, b, c]) | m"),
+        0);
     is(in);
 }
 
@@ -109,7 +119,9 @@ TEST_CASE(placeholder_matching)
         replace("x | a = operator.iadd(x, 3) | d = a.dequantize() |"
                 " s = torch.sigmoid(d) | t = s.to(torch.float16) | t",
                 "x | d = x.dequantize() | s = torch.sigmoid(d) |"
-                " t = s.to(torch.float16) | t", "x | x"), 1);
+                " t = s.to(torch.float16) | t",
+                "x | x"),
+        1);
     is("x | a = operator.iadd(x, 3) | a");
 }
 
@@ -117,8 +129,9 @@ TEST_CASE(replace_consecutive_submodules)
 {
     ck_assert_uint_eq(
         replace("x | a = torch.sigmoid(x) | b = torch.sigmoid(a) |"
-                " c = torch.sigmoid(b) | c", "x | a = torch.sigmoid(x) | a",
-                "x | a = torch.exp(x) | a"), 3);
+                " c = torch.sigmoid(b) | c",
+                "x | a = torch.sigmoid(x) | a", "x | a = torch.exp(x) | a"),
+        3);
     is("x | a = torch.exp(x) | b = torch.exp(a) | c = torch.exp(b) | c");
 }
 
@@ -127,8 +140,10 @@ TEST_CASE(with_overlapping_matches)
     ck_assert_uint_eq(
         replace("x | a = torch.relu(x) | b = torch.relu(a) |"
                 " c = torch.relu(b) | d = torch.relu(c) | e = torch.relu(d) |"
-                " e", "x | a = torch.relu(x) | b = torch.relu(a) | b",
-                "x | a = torch.neg(x) | a"), 2);
+                " e",
+                "x | a = torch.relu(x) | b = torch.relu(a) | b",
+                "x | a = torch.neg(x) | a"),
+        2);
     is("x | a = torch.neg(x) | b = torch.neg(a) | e = torch.relu(b) | e");
 }
 
@@ -138,7 +153,8 @@ TEST_CASE(replace_with_multiple_outputs)
         replace("x | y = torch.sigmoid(x) | z = torch.relu(x) |"
                 " a = operator.add(y, z) | a",
                 "a | b = torch.sigmoid(a) | c = torch.relu(a) | (b, c)",
-                "x | a = torch.exp(x) | b = torch.abs(x) | (a, b)"), 1);
+                "x | a = torch.exp(x) | b = torch.abs(x) | (a, b)"),
+        1);
     is("x | y = torch.exp(x) | z = torch.abs(x) | a = operator.add(y, z) | a");
 }
 
@@ -149,29 +165,31 @@ TEST_CASE(replace_with_duplicated_outputs)
                 " z = torch.relu(x) | a = operator.add(y, z) | a",
                 "p q | x = operator.sub(p, q) | y = torch.sigmoid(x) |"
                 " z = torch.relu(x) | (y, z, x)",
-                "p q | y = torch.exp(p) | z = torch.abs(q) | (z, z, y)"), 1);
+                "p q | y = torch.exp(p) | z = torch.abs(q) | (z, z, y)"),
+        1);
     is("p q | y = torch.exp(p) | z = torch.abs(q) | a = operator.add(z, z) |"
        " a");
     /* And one that the pattern returns twice, for each of its places. */
     ck_assert_uint_eq(
         replace("x | y = torch.relu(x) | n = torch.neg(y) | n",
                 "x | y = torch.relu(x) | (y, y)",
-                "x | y = torch.tanh(x) | z = torch.exp(x) | (y, z)"), 1);
+                "x | y = torch.tanh(x) | z = torch.exp(x) | (y, z)"),
+        1);
     is("x | y = torch.tanh(x) | z = torch.exp(x) | n = torch.neg(y) | n");
 }
 
 TEST_CASE(with_unused_args)
 {
-    ck_assert_uint_eq(
-        replace("x y z | a = operator.add(x, y) | a",
-                "x y | a = operator.add(x, y) | a",
-                "x y | a = operator.sub(x, y) | a"), 1);
+    ck_assert_uint_eq(replace("x y z | a = operator.add(x, y) | a",
+                              "x y | a = operator.add(x, y) | a",
+                              "x y | a = operator.sub(x, y) | a"),
+                      1);
     is("x y z | a = operator.sub(x, y) | a");
     /* Of the pattern's own too. */
-    ck_assert_uint_eq(
-        replace("x y | a = operator.add(x, y) | a",
-                "x u y | a = operator.add(x, y) | a",
-                "x u y | a = operator.sub(x, y) | a"), 1);
+    ck_assert_uint_eq(replace("x y | a = operator.add(x, y) | a",
+                              "x u y | a = operator.add(x, y) | a",
+                              "x u y | a = operator.sub(x, y) | a"),
+                      1);
     fails("x y | a = operator.add(x, y) | a",
           "x u y | a = operator.add(x, y) | a",
           "x u y | a = operator.sub(x, u) | a", CFX_EINVAL,
@@ -184,7 +202,9 @@ TEST_CASE(call_method)
         replace("x | d = x.dequantize() | s = d.sigmoid() | t = s.to("
                 "torch.float16) | t",
                 "x | d = x.dequantize() | s = d.sigmoid() | t = s.to("
-                "torch.float16) | t", "x | x"), 1);
+                "torch.float16) | t",
+                "x | x"),
+        1);
     is("x | x");
 }
 
@@ -197,7 +217,8 @@ TEST_CASE(nodes_with_kwargs)
                 " m = operator.mul(a, l) | (l, m)",
                 "a b bias | g = my.gemm(a, b, bias) |"
                 " l = operator.getitem(g, 0) | m = operator.getitem(g, 1) |"
-                " (l, m)"), 1);
+                " (l, m)"),
+        1);
     is("x w b | g = my.gemm(x, w, b) | l = operator.getitem(g, 0) |"
        " m = operator.getitem(g, 1) | s = operator.add(m, x) | s");
 }
@@ -219,7 +240,8 @@ TEST_CASE(local_revert)
                 " | m = operator.mul(c, l) | (l, m)",
                 "a b bias c | g = my.gemm(a, b, bias, c) |"
                 " l = operator.getitem(g, 0) | m = operator.getitem(g, 1) |"
-                " (l, m)"), 2);
+                " (l, m)"),
+        2);
     ck_assert_int_eq(cfx_graph_lint(graph(), &err), CFX_OK);
 }
 
@@ -240,7 +262,8 @@ TEST_CASE(replace_pattern_with_filters)
         replace_with("x s | a = operator.add(x, 2) | r = torch.relu(a) |"
                      " b = operator.add(r, s) | q = torch.relu(b) | q",
                      "x n | a = operator.add(x, n) | r = torch.relu(a) | r",
-                     "x n | a = my.add_relu(x, n) | a", &o), 1);
+                     "x n | a = my.add_relu(x, n) | a", &o),
+        1);
     is("x s | a = my.add_relu(x, 2) | b = operator.add(a, s) |"
        " q = torch.relu(b) | q");
 }
@@ -253,7 +276,8 @@ TEST_CASE(matching_pattern_with_list_type_arg)
                 "x a b | r = torch.ops.aten._reshape_alias_copy.default(x, a,"
                 " b) | r",
                 "x a b | r = torch.ops.aten._reshape_alias_copy.default(x, b,"
-                " a) | r"), 1);
+                " a) | r"),
+        1);
     is("x | r = torch.ops.aten._reshape_alias_copy.default(x, [3, 4], [1, 2]) |"
        " r");
 }
@@ -266,14 +290,17 @@ TEST_CASE(matching_variable_arguments)
     ck_assert_uint_eq(
         replace("x | p = torch.ops.aten.max_pool2d_with_indices.default(x,"
                 " [2, 2], stride=[2, 2]) | i = operator.getitem(p, 0) | i",
-                pool, pool), 1);
+                pool, pool),
+        1);
 }
 
 TEST_CASE(replaced_nodes)
 {
     ck_assert_uint_eq(
-        replace("x y | a = torch.add(x, y) | a", "x y | a = torch.add(x, y) |"
-                " a", "x y | m = torch.mul(x, y) | s = torch.sub(m, y) | s"),
+        replace("x y | a = torch.add(x, y) | a",
+                "x y | a = torch.add(x, y) |"
+                " a",
+                "x y | m = torch.mul(x, y) | s = torch.sub(m, y) | s"),
         1);
     const cfx_match *m = &replaced.item[0];
     ck_assert_uint_eq(m->nreplacements, 2);
@@ -316,13 +343,16 @@ TEST_CASE(replace_pattern_with_callback)
     const char *what = "x n | a = operator.add(x, n) | a";
     ck_assert_uint_eq(
         replace_with("x | a = operator.add(x, 1) | b = operator.add(a, 0) |"
-                     " c = operator.add(b, -1) | c", what, NULL, &o), 2);
+                     " c = operator.add(b, -1) | c",
+                     what, NULL, &o),
+        2);
     is("x | a = torch.exp(x) | b = operator.add(a, 0) | c = torch.neg(b) | c");
     ck_assert_int_eq(c.calls, 3);
     /* Those before the one that fails are replaced. */
     ck_assert_int_eq(
         try_replace("x | a = operator.add(x, 1) | b = operator.add(a, 99) |"
-                    " c = operator.add(b, -1) | c", what, NULL, &o),
+                    " c = operator.add(b, -1) | c",
+                    what, NULL, &o),
         CFX_EUSER);
     is("x | a = torch.exp(x) | b = operator.add(a, 99) |"
        " c = operator.add(b, -1) | c");
@@ -346,15 +376,18 @@ TEST_CASE(replaces_referenced_submodules)
     add_module(a, "submod", "ReLU");
     add_module(b, "inner.tanh", "Tanh");
     add_module(b, "submod", "GELU");
-    gm = new_module(ctx, a, "x | a = operator.add(x, 1) | s = self.sigmoid(a)"
+    gm = new_module(ctx, a,
+                    "x | a = operator.add(x, 1) | s = self.sigmoid(a)"
                     " | r = self.submod(s) | r");
     pattern = new_graph(ctx, "x | s = self.sigmoid(x) | r = self.submod(s) |"
-                        " r");
-    cfx_module *with = new_module(ctx, b, "x | s = self.inner.tanh(x) |"
+                             " r");
+    cfx_module *with = new_module(ctx, b,
+                                  "x | s = self.inner.tanh(x) |"
                                   " r = self.submod(s) | r");
     ck_assert_msg(!cfx_replace_pattern(gm, pattern,
                                        cfx_graph_module_graph(with), NULL,
-                                       &replaced, &err), "%s", err.text);
+                                       &replaced, &err),
+                  "%s", err.text);
     ck_assert_uint_eq(replaced.n, 1);
     is("x | a = operator.add(x, 1) | s = self.inner.tanh(a) |"
        " r = self.submod(s) | r");
@@ -379,12 +412,14 @@ TEST_CASE(replacement_with_attrs)
     ck_assert_int_eq(cfx_module_add_take(b, "deep", deep, &err), CFX_OK);
     gm = new_module(ctx, a, "x | a = operator.add(x, 1) | a");
     pattern = new_graph(ctx, "x | a = operator.add(x, 1) | a");
-    cfx_module *with =
-        new_module(ctx, b, "x | w = self.w | c = self.deep.c |"
-                   " a = operator.add(x, w) | d = operator.add(a, c) | d");
+    cfx_module *with = new_module(
+        ctx, b,
+        "x | w = self.w | c = self.deep.c |"
+        " a = operator.add(x, w) | d = operator.add(a, c) | d");
     ck_assert_msg(!cfx_replace_pattern(gm, pattern,
                                        cfx_graph_module_graph(with), NULL,
-                                       &replaced, &err), "%s", err.text);
+                                       &replaced, &err),
+                  "%s", err.text);
     is("x | w = self.w | c = self.deep.c | a = operator.add(x, w) |"
        " d = operator.add(a, c) | d");
     ck_assert(!cfx_module_state(gm, "w")->is_buffer);
@@ -402,9 +437,11 @@ TEST_CASE(unresolved_attributes_are_an_error)
     cfx_module *with = new_module(ctx, NULL, "x | a = self.nobody(x) | a");
     ck_assert_int_eq(cfx_replace_pattern(gm, pattern,
                                          cfx_graph_module_graph(with), NULL,
-                                         NULL, &err), CFX_ENAME);
+                                         NULL, &err),
+                     CFX_ENAME);
     ck_assert_msg(strstr(err.text, "with target nobody, but the referenced") !=
-                  NULL, "%s", err.text);
+                      NULL,
+                  "%s", err.text);
     is("x | a = operator.add(x, 1) | a");
     cfx_module_unref(with);
 }
@@ -428,8 +465,8 @@ TEST_CASE(traced_as_callable)
 {
     /* torch.cat and the method sum: one is what the function records. */
     const cfx_rewrite_options o = {
-        .size = sizeof(o), .match = {.size = sizeof(o.match),
-                                     .by_operator = true}};
+        .size = sizeof(o),
+        .match = {.size = sizeof(o.match), .by_operator = true}};
     gm = new_module(ctx, NULL, cats);
     ck_assert_msg(!cfx_replace_function(gm, cats_pattern, stack_replacement,
                                         NULL, "w1 w2", &o, &replaced, &err),
@@ -469,15 +506,17 @@ static bool is_number(void *user, cfx_value v)
 TEST_CASE(functions_hold_special_nodes)
 {
     const cfx_match_predicate tests[] = {{"number", is_number, NULL}};
-    const cfx_rewrite_options o = {
-        .size = sizeof(o),
-        .match = {.size = sizeof(o.match), .commutative = true,
-                  .predicates = tests, .npredicates = 1}};
+    const cfx_rewrite_options o = {.size = sizeof(o),
+                                   .match = {.size = sizeof(o.match),
+                                             .commutative = true,
+                                             .predicates = tests,
+                                             .npredicates = 1}};
     cfx_module *root = container(), *fc;
     cfx_value args[] = {cfx_int(2), cfx_int(2)};
     ck_assert_int_eq(cfx_module_new(&fc, ctx,
                                     cfx_find_module_type(ctx, "Linear"), NULL,
-                                    cfx_args_of(args, 2), &err), CFX_OK);
+                                    cfx_args_of(args, 2), &err),
+                     CFX_OK);
     ck_assert_int_eq(cfx_module_add_take(root, "fc", fc, &err), CFX_OK);
     gm = new_module(ctx, root,
                     "x y | l = self.fc(x) | t = torch.tanh(l) |"

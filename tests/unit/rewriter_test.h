@@ -67,8 +67,8 @@ CFX_INLINE void is(const char *expected)
 }
 
 CFX_INLINE cfx_status try_replace(const char *in, const char *what,
-                              const char *with,
-                              const cfx_rewrite_options *o)
+                                  const char *with,
+                                  const cfx_rewrite_options *o)
 {
     clear();
     gm = new_module(ctx, NULL, in);
@@ -78,8 +78,7 @@ CFX_INLINE cfx_status try_replace(const char *in, const char *what,
 }
 
 CFX_INLINE size_t replace_with(const char *in, const char *what,
-                               const char *with,
-                               const cfx_rewrite_options *o)
+                               const char *with, const cfx_rewrite_options *o)
 {
     ck_assert_msg(!try_replace(in, what, with, o), "%s", err.text);
     return replaced.n;
@@ -91,18 +90,20 @@ CFX_INLINE size_t replace(const char *in, const char *what, const char *with)
 }
 
 CFX_INLINE void fails(const char *in, const char *what, const char *with,
-                  cfx_status code, const char *text)
+                      cfx_status code, const char *text)
 {
     ck_assert_int_eq(try_replace(in, what, with, NULL), code);
     ck_assert_msg(strstr(err.text, text) != NULL, "%s", err.text);
     is(in);
 }
 
-CFX_INLINE void add_module(cfx_module *root, const char *name, const char *type)
+CFX_INLINE void add_module(cfx_module *root, const char *name,
+                           const char *type)
 {
     cfx_module *m;
     ck_assert_int_eq(cfx_module_new(&m, ctx, cfx_find_module_type(ctx, type),
-                                    NULL, CFX_NO_ARGS, &err), CFX_OK);
+                                    NULL, CFX_NO_ARGS, &err),
+                     CFX_OK);
     ck_assert_int_eq(cfx_module_add_submodule_take(root, name, m, &err),
                      CFX_OK);
 }

@@ -34,8 +34,8 @@ static void machine_setup(void)
 {
     setup();
     ck_assert_msg(!cfx_machine_parse(&machine, ctx, round_numbers,
-                                     strlen(round_numbers), &err), "%s",
-                  err.text);
+                                     strlen(round_numbers), &err),
+                  "%s", err.text);
     r = NULL;
 }
 
@@ -48,8 +48,8 @@ static void machine_teardown(void)
 
 static void analyse(const char *text)
 {
-    const cfx_roofline_options o = {.size = sizeof(o), .machine = machine,
-                                    .env = env};
+    const cfx_roofline_options o = {
+        .size = sizeof(o), .machine = machine, .env = env};
     cfx_value x = shape(text);
     cfx_roofline_free(r);
     ck_assert_msg(!cfx_roofline_new(&r, gm, &x, 1, &o, &err), "%s", err.text);
@@ -254,8 +254,8 @@ TEST_CASE(nodes_turn_where_they_are_told_to)
     for (size_t i = 0; i < r->ncrossovers; i++) {
         const cfx_crossover *t = &r->crossover[i];
         setting at = {"N", t->at}, one_less = {"N", t->at - 1};
-        ck_assert_int_eq(cfx_roofline_at(r, before, value_of, &one_less,
-                                         &err), CFX_OK);
+        ck_assert_int_eq(cfx_roofline_at(r, before, value_of, &one_less, &err),
+                         CFX_OK);
         ck_assert_int_eq(cfx_roofline_at(r, after, value_of, &at, &err),
                          CFX_OK);
         ck_assert_int_eq(before[t->row].bound, t->before);
@@ -309,9 +309,9 @@ TEST_CASE(sweeps_refuse_what_has_no_points)
     model(small_net);
     analyse("f32[N,3,32,32]");
     for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(cfx_roofline_sweep(r, "N", ranges[i][0],
-                                            ranges[i][1], ranges[i][2],
-                                            ranges[i][3], NULL), CFX_EINVAL);
+        ck_assert_int_eq(cfx_roofline_sweep(r, "N", ranges[i][0], ranges[i][1],
+                                            ranges[i][2], ranges[i][3], NULL),
+                         CFX_EINVAL);
     ck_assert_int_eq(cfx_roofline_crossovers(r, "M", 0, 0, NULL), CFX_EINVAL);
     analyse("f32[N,3,H,W]");
     ck_assert_int_eq(cfx_roofline_crossovers(r, NULL, 0, 0, &err), CFX_EINVAL);
@@ -382,8 +382,9 @@ typedef cfx_status print_fn(cfx_sink to, const cfx_roofline *roof,
                             const cfx_roofline_view *view, cfx_error *error);
 
 static print_fn *const printers[] = {
-    cfx_roofline_print, cfx_roofline_print_markdown, cfx_roofline_print_csv,
-    cfx_roofline_print_json, cfx_roofline_print_dot, cfx_roofline_print_trace,
+    cfx_roofline_print,     cfx_roofline_print_markdown,
+    cfx_roofline_print_csv, cfx_roofline_print_json,
+    cfx_roofline_print_dot, cfx_roofline_print_trace,
     cfx_roofline_print_svg};
 enum { NPRINTERS = sizeof(printers) / sizeof(*printers) };
 
@@ -453,7 +454,8 @@ TEST_CASE(traces_end_what_they_begin)
     analyse("f32[1,3,8,8]");
     print(cfx_roofline_print_trace, &plain);
     json_t *j = parsed();
-    json_array_foreach(json_object_get(j, "traceEvents"), i, e) {
+    json_array_foreach(json_object_get(j, "traceEvents"), i, e)
+    {
         const char *phase = json_string_value(json_object_get(e, "ph"));
         double ts = json_number_value(json_object_get(e, "ts"));
         depth += (*phase == 'B') - (*phase == 'E');
@@ -529,8 +531,8 @@ TEST_CASE(rows_are_sorted_and_cut)
     ck_assert_str_eq(err.text, "there is no column 'nothing'");
     v.sort = NULL;
     v.columns = "name,,macs";
-    ck_assert_int_eq(cfx_roofline_print((cfx_sink){append, &out}, r, &v,
-                                        NULL), CFX_EINVAL);
+    ck_assert_int_eq(cfx_roofline_print((cfx_sink){append, &out}, r, &v, NULL),
+                     CFX_EINVAL);
 }
 
 TEST_CASE(every_column_is_told_of_every_row)
@@ -562,8 +564,8 @@ TEST_CASE(what_the_sink_refuses_is_told)
     analyse("f32[1,3,8,8]");
     full.len = sizeof(full.s) - 1;
     for (int i = 0; i < NPRINTERS; i++)
-        ck_assert_int_eq(printers[i]((cfx_sink){append, &full}, r, &plain,
-                                     NULL), CFX_EIO);
+        ck_assert_int_eq(
+            printers[i]((cfx_sink){append, &full}, r, &plain, NULL), CFX_EIO);
 }
 
 /* ---- Compared ---- */
@@ -577,8 +579,9 @@ TEST_CASE(a_report_against_itself_has_not_changed)
     document = out;
     out.len = 0;
     ck_assert_int_eq(cfx_roofline_compare_document(
-        (cfx_sink){append, &out}, r, document.s, document.len,
-        CFX_ROOFLINE_TEXT, &plain, &err), CFX_OK);
+                         (cfx_sink){append, &out}, r, document.s, document.len,
+                         CFX_ROOFLINE_TEXT, &plain, &err),
+                     CFX_OK);
     ck_assert_msg(strstr(out.s, "no node changed") != NULL, "%s", out.s);
 }
 
@@ -592,8 +595,9 @@ TEST_CASE(what_changed_against_another_is_told)
     analyse("f32[2,3,8,8]");
     out.len = 0;
     ck_assert_int_eq(cfx_roofline_compare_document(
-        (cfx_sink){append, &out}, r, document.s, document.len,
-        CFX_ROOFLINE_JSON, &plain, &err), CFX_OK);
+                         (cfx_sink){append, &out}, r, document.s, document.len,
+                         CFX_ROOFLINE_JSON, &plain, &err),
+                     CFX_OK);
     json_t *j = parsed(), *total = json_object_get(j, "total");
     json_t *macs = json_object_get(total, "macs");
     ck_assert_int_eq(json_integer_value(json_object_get(macs, "was")), 7700);
@@ -607,8 +611,9 @@ TEST_CASE(what_changed_against_another_is_told)
     analyse("f32[2,1000]");
     out.len = 0;
     ck_assert_int_eq(cfx_roofline_compare_document(
-        (cfx_sink){append, &out}, r, document.s, document.len,
-        CFX_ROOFLINE_CSV, &plain, &err), CFX_OK);
+                         (cfx_sink){append, &out}, r, document.s, document.len,
+                         CFX_ROOFLINE_CSV, &plain, &err),
+                     CFX_OK);
     ck_assert_msg(strstr(out.s, "a_conv,removed,") != NULL, "%s", out.s);
     ck_assert_msg(strstr(out.s, "relu,added,") != NULL, "%s", out.s);
 }
@@ -626,13 +631,15 @@ TEST_CASE(another_roofline_is_compared_as_it_is)
     analyse("f32[2,3,8,8]");
     out.len = 0;
     ck_assert_int_eq(cfx_roofline_compare_document(
-        (cfx_sink){append, &out}, r, document.s, document.len,
-        CFX_ROOFLINE_TEXT, &plain, &err), CFX_OK);
+                         (cfx_sink){append, &out}, r, document.s, document.len,
+                         CFX_ROOFLINE_TEXT, &plain, &err),
+                     CFX_OK);
     want = out;
     out.len = 0;
-    ck_assert_int_eq(cfx_roofline_compare(
-        (cfx_sink){append, &out}, r, was, plain.model, CFX_ROOFLINE_TEXT,
-        &plain, &err), CFX_OK);
+    ck_assert_int_eq(cfx_roofline_compare((cfx_sink){append, &out}, r, was,
+                                          plain.model, CFX_ROOFLINE_TEXT,
+                                          &plain, &err),
+                     CFX_OK);
     ck_assert_str_eq(out.s, want.s);
     ck_assert_msg(strstr(out.s, "a_conv") != NULL, "%s", out.s);
     cfx_roofline_free(was);
@@ -640,22 +647,30 @@ TEST_CASE(another_roofline_is_compared_as_it_is)
 
 TEST_CASE(other_documents_are_refused)
 {
-    static const struct { const char *text; cfx_status st; } cases[] = {
-        {"", CFX_EPARSE}, {"{", CFX_EPARSE}, {"[]", CFX_EINVAL},
+    static const struct {
+        const char *text;
+        cfx_status st;
+    } cases[] = {
+        {"", CFX_EPARSE},
+        {"{", CFX_EPARSE},
+        {"[]", CFX_EINVAL},
         {"{\"schema\": \"cfx.machine/1\"}", CFX_EINVAL},
         {"{\"schema\": \"cfx.roofline/1\", \"nodes\": 3}", CFX_EINVAL},
         {"{\"schema\": \"cfx.roofline/1\", \"nodes\": [3, {}]}", CFX_EINVAL},
         {"{\"schema\": \"cfx.roofline/1\", \"nodes\": [{\"name\": \"a\", "
-         "\"macs\": -1}]}", CFX_EINVAL},
+         "\"macs\": -1}]}",
+         CFX_EINVAL},
         {"{\"schema\": \"cfx.roofline/1\", \"nodes\": [{\"name\": \"a\", "
-         "\"macs\": null, \"flops\": \"N\"}]}", CFX_OK}};
+         "\"macs\": null, \"flops\": \"N\"}]}",
+         CFX_OK}};
     model(small_net);
     analyse("f32[1,3,8,8]");
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         out.len = 0;
-        ck_assert_int_eq(cfx_roofline_compare_document(
-            (cfx_sink){append, &out}, r, cases[i].text,
-            strlen(cases[i].text), CFX_ROOFLINE_TEXT, &plain, NULL),
+        ck_assert_int_eq(
+            cfx_roofline_compare_document((cfx_sink){append, &out}, r,
+                                          cases[i].text, strlen(cases[i].text),
+                                          CFX_ROOFLINE_TEXT, &plain, NULL),
             cases[i].st);
     }
 }
@@ -665,8 +680,8 @@ TEST_CASE(other_documents_are_refused)
 /* All of it, to the sink's end. */
 static cfx_status do_all(void)
 {
-    const cfx_roofline_options o = {.size = sizeof(o), .machine = machine,
-                                    .env = env};
+    const cfx_roofline_options o = {
+        .size = sizeof(o), .machine = machine, .env = env};
     cfx_roofline *roof = NULL;
     cfx_value x = CFX_NOTHING;
     cfx_status st = cfx_parse_shape(&x, ctx, env, "f32[N,3,8,8]", 12, &err);
@@ -696,8 +711,8 @@ static const char settled_net[] =
 
 static cfx_status settle(void)
 {
-    const cfx_roofline_options o = {.size = sizeof(o), .machine = machine,
-                                    .env = env};
+    const cfx_roofline_options o = {
+        .size = sizeof(o), .machine = machine, .env = env};
     cfx_roofline *roof = NULL;
     cfx_value x = CFX_NOTHING;
     cfx_status st = cfx_parse_shape(&x, ctx, env, "f32[3,N]", 8, &err);

@@ -22,19 +22,19 @@ static void note(const char *prefix, const char *word)
 
 /* A class that derives from `super_` and notes the operators that are called,
  * behind a prefix. */
-#define WATCH(name_, super_, prefix)                                        \
-    static const cfx_scope_class name_;                                     \
-    static cfx_status name_##_call_op(cfx_scope *s, cfx_call *call,         \
-                                      cfx_value *out)                       \
-    {                                                                       \
-        note(prefix, call->schema->name);                                   \
-        return CFX_SCOPE_SUPER(&name_, call_op)(s, call, out);              \
-    }                                                                       \
-    static const cfx_scope_class name_ = {                                  \
-        .size = sizeof(cfx_scope_class),                                    \
-        .name = #name_,                                                     \
-        .super = super_,                                                    \
-        .call_op = name_##_call_op,                                         \
+#define WATCH(name_, super_, prefix)                                          \
+    static const cfx_scope_class name_;                                       \
+    static cfx_status name_##_call_op(cfx_scope *s, cfx_call *call,           \
+                                      cfx_value *out)                         \
+    {                                                                         \
+        note(prefix, call->schema->name);                                     \
+        return CFX_SCOPE_SUPER(&name_, call_op)(s, call, out);                \
+    }                                                                         \
+    static const cfx_scope_class name_ = {                                    \
+        .size = sizeof(cfx_scope_class),                                      \
+        .name = #name_,                                                       \
+        .super = super_,                                                      \
+        .call_op = name_##_call_op,                                           \
     }
 
 WATCH(eager_watch, &cfx_eager_class, "");
@@ -105,8 +105,8 @@ TEST_CASE(call_op_sees_what_graphs_of_operators_call)
     ck_assert_str_eq(seen, "sum gt neg getitem");
     cfx_value in = floats(2, 1), out;
     cfx_tensor *x;
-    ck_assert(!cfx_tensor_meta(&x, ctx, CFX_F32, 1, in.u.tensor->shape, NULL,
-                               &err));
+    ck_assert(
+        !cfx_tensor_meta(&x, ctx, CFX_F32, 1, in.u.tensor->shape, NULL, &err));
     out = run_in(&meta_watch, cfx_value_of_tensor(x));
     ck_assert_msg(!err.code, "%s", err.text);
     ck_assert_str_eq(seen, "sum gt sqrt neg getitem");
@@ -204,7 +204,7 @@ TEST_CASE(hooks_see_graphs_around_what_they_call)
     load("branch.fx");
     ck_assert_float_eq(run_on(&calls_class, 4), 2);
     ck_assert_str_eq(seen, "+sum sum +gt gt cond( graph:positive +sqrt sqrt ) "
-                     "+getitem getitem");
+                           "+getitem getitem");
 }
 
 /* models/mymodule.fx has a parameter of its own, 3 by 4, and a Linear. */
@@ -224,13 +224,13 @@ TEST_CASE(get_attr_is_asked_by_nodes_and_by_forwards)
     cfx_value x = ones(), out = run_in(&calls_class, x);
     cfx_value want = run_in(&cfx_eager_class, x);
     ck_assert_msg(!err.code, "%s", err.text);
-    ck_assert(!memcmp(out.u.tensor->data, want.u.tensor->data,
-                      15 * sizeof(float)));
+    ck_assert(
+        !memcmp(out.u.tensor->data, want.u.tensor->data, 15 * sizeof(float)));
     cfx_value_unref(out);
     cfx_value_unref(want);
     out = run_in(&calls_class, x);
     ck_assert_str_eq(seen, "attr:param +add add attr:weight attr:bias "
-                     "+linear linear +clamp clamp");
+                           "+linear linear +clamp clamp");
     cfx_value_unref(out);
     cfx_value_unref(x);
 }
@@ -308,11 +308,13 @@ static const cfx_scope_class idle_class = {
 TEST_CASE(what_a_class_does_not_know_is_refused)
 {
     load("mymodule.fx");
-    fails_in(&orphan_class, CFX_EINVAL, "scope class 'orphan' has no hook "
+    fails_in(&orphan_class, CFX_EINVAL,
+             "scope class 'orphan' has no hook "
              "get_attr: give it a super, such as cfx_eager_class; While");
     load("branch.fx");
     fails_in(&orphan_class, CFX_EINVAL, "has no hook call_graph");
-    fails_in(&idle_class, CFX_EUNSUPPORTED, "sum: scope class 'idle' calls no "
+    fails_in(&idle_class, CFX_EUNSUPPORTED,
+             "sum: scope class 'idle' calls no "
              "operators; While executing %sum_1");
 }
 
@@ -340,7 +342,8 @@ static const cfx_op twice_op = {
 static void twice_model(const char *args)
 {
     char text[2048];
-    snprintf(text, sizeof(text),
+    snprintf(
+        text, sizeof(text),
         "# cfx 1\n"
         "Net(\n"
         "  (f): Sub(\n"
@@ -357,7 +360,8 @@ static void twice_model(const char *args)
         "    %%x : [num_users=1] = placeholder[target=x]\n"
         "    %%l : [num_users=1] = call_module[target=l](args = (%%x,), kwargs"
         " = {})\n"
-        "    return %%l\n", args);
+        "    return %%l\n",
+        args);
     model(text);
 }
 
@@ -376,7 +380,8 @@ TEST_CASE(an_operator_of_ones_own_calls_graphs)
     ck_assert(!cfx_module_set(cfx_module_at(gm, "f.l"), "weight", w, &err));
     cfx_tensor_unref(w);
     ck_assert_float_eq(run_on(&calls_class, 1), 36);
-    ck_assert_str_eq(seen, "apply_twice( graph:f attr:weight attr:bias +linear"
+    ck_assert_str_eq(seen,
+                     "apply_twice( graph:f attr:weight attr:bias +linear"
                      " linear graph:f attr:weight attr:bias +linear linear )");
 
     const cfx_node *t = cfx_graph_find(cfx_graph_module_graph(gm), "t");
@@ -416,10 +421,12 @@ TEST_CASE(operators_of_higher_order_need_a_graph_and_a_scope)
 {
     ck_assert_msg(!cfx_register_op(ctx, &twice_op, &err), "%s", err.text);
     twice_model("(3, %x)");
-    fails_in(&cfx_eager_class, CFX_EINVAL, "apply_twice: argument 'f' must be "
+    fails_in(&cfx_eager_class, CFX_EINVAL,
+             "apply_twice: argument 'f' must be "
              "a graph, not int; While executing %t");
     twice_model("(%f, %x)");
-    fails_in(&infer_class, CFX_EUNSUPPORTED, "apply_twice: an operator of "
+    fails_in(&infer_class, CFX_EUNSUPPORTED,
+             "apply_twice: an operator of "
              "higher order is called in a scope");
 }
 

@@ -75,11 +75,11 @@ void add_types(cfx_module *gm, cfx_context *ctx)
             shape[rank++] = cfx_dim_int(strtoll(s + 1, &end, 10));
             s = end;
         }
-        ck_assert_int_eq(cfx_tensor_meta(&t, ctx, dtype, rank, shape, NULL,
-                                         &err), CFX_OK);
-        ck_assert_int_eq(cfx_node_set_meta(n, "tensor_meta",
-                                           cfx_value_of_tensor(t), &err),
-                         CFX_OK);
+        ck_assert_int_eq(
+            cfx_tensor_meta(&t, ctx, dtype, rank, shape, NULL, &err), CFX_OK);
+        ck_assert_int_eq(
+            cfx_node_set_meta(n, "tensor_meta", cfx_value_of_tensor(t), &err),
+            CFX_OK);
         cfx_tensor_unref(t);
     }
 }

@@ -76,7 +76,8 @@ TEST_CASE(shape_prop_runs_tensors_too)
     ck_assert_int_eq(cfx_shape_prop_init(&p, NULL, gm, &o, &err), CFX_OK);
     ck_assert_int_eq(cfx_interp_run(&p.base,
                                     (cfx_value[]){cfx_value_of_tensor(x)}, 1,
-                                    &out, &err), CFX_OK);
+                                    &out, &err),
+                     CFX_OK);
     ck_assert(!cfx_tensor_is_meta(out.u.tensor));
     assert_meta(gm, "linear2", true, "f32[50, 10][10, 1]cpu", "torch.Tensor");
     /* What a node keeps has no numbers. */
@@ -90,6 +91,7 @@ TEST_CASE(shape_prop_runs_tensors_too)
 
 TEST_CASE(shape_prop_aggregate)
 {
+    /* clang-format off */
     cfx_module *gm = parse(
         "# cfx 1\nM()\n\nstate:\n    p: f32[4]\n\ngraph():\n" X
         "    %p : [num_users=1] = get_attr[target=p]\n"
@@ -101,6 +103,7 @@ TEST_CASE(shape_prop_aggregate)
         CALL("values", "builtins.getattr", "%topk, 'values'")
         CALL("shape", "builtins.getattr", "%x, 'shape'")
         "    return {'a': %getitem, 't': %values, 'n': %size, 's': %shape}\n");
+    /* clang-format on */
     cfx_value x = shape("f32[N, 4]");
     if (cfx_propagate_shapes(gm, env, &x, 1, NULL, &err))
         ck_abort_msg("%s", err.text);
@@ -112,7 +115,8 @@ TEST_CASE(shape_prop_aggregate)
     assert_meta(gm, "shape", false, NULL, "tuple");
     assert_meta(gm, "output", false,
                 "{'a': f32[N, 2], 't': f32[N, 2], 'n': N, 's': "
-                "(N, 4)}", "dict");
+                "(N, 4)}",
+                "dict");
     cfx_value_unref(x);
     cfx_module_unref(gm);
 }
@@ -123,10 +127,12 @@ static void assert_layout(const char *layer, const char *input,
 {
     char text[512];
     cfx_shape_prop p = {.env = NULL};
-    snprintf(text, sizeof(text), "M(\n  (c): %s\n)\n\ngraph():\n"
+    snprintf(text, sizeof(text),
+             "M(\n  (c): %s\n)\n\ngraph():\n"
              "    %%x : [num_users=1] = placeholder[target=x]\n"
              "    %%c : [num_users=1] = call_module[target=c](args = (%%x,), "
-             "kwargs = {})\n    return c\n", layer);
+             "kwargs = {})\n    return c\n",
+             layer);
     cfx_module *gm = parse(text);
     if (walk(&p, gm, input))
         ck_abort_msg("%s", err.text);
@@ -165,8 +171,7 @@ TEST_CASE(shape_prop_layout_3d)
                   CFX_CHANNELS_LAST_3D);
     assert_layout(norm, "f32[5, 8, 16, 24, 24][73728, 1, 4608, 192, 8]",
                   CFX_CHANNELS_LAST_3D);
-    assert_layout(norm,
-                  "f32[N, 8, D, H, W][8*D*H*W, 1, 8*H*W, 8*W, 8]",
+    assert_layout(norm, "f32[N, 8, D, H, W][8*D*H*W, 1, 8*H*W, 8*W, 8]",
                   CFX_CHANNELS_LAST_3D);
 }
 
@@ -176,6 +181,7 @@ static const struct {
     const char *nodes, *inputs, *name, *want;
 } gives[] = {
     /* Arithmetic on sizes. */
+    /* clang-format off */
     {X METHOD("n", "size", "%x, 0") METHOD("c", "size", "%x, 1")
      CALL("m", "operator.mul", "%n, %c")
      METHOD("r", "reshape", "%x, %m, -1"), "f32[N, 3, H]", "r",
@@ -223,6 +229,7 @@ static const struct {
      CALL("f", "operator.setitem", "%t, 0, 0")
      CALL("z", "torch.nonzero", "%t"), "f32[1]", "z", "i64[u0, 1]"},
 };
+/* clang-format on */
 
 TEST_EACH(sizes_and_values_go_through, sizeof(gives) / sizeof(gives[0]))
 {
@@ -232,19 +239,23 @@ TEST_EACH(sizes_and_values_go_through, sizeof(gives) / sizeof(gives[0]))
 
 TEST_CASE(random_numbers_are_not_known)
 {
+    /* clang-format off */
     assert_gives(X CALL("t", "torch.rand", "3")
                  CALL("g", "operator.gt", "%t, 0.5")
                  CALL("z", "torch.nonzero", "%g"), "f32[1]", "z",
                  "i64[u0, 1]");
+    /* clang-format on */
 }
 
 /* Numbers of an input are those of one run. */
 TEST_CASE(inputs_tell_their_shapes_only)
 {
+    /* clang-format off */
     cfx_module *gm = parse("graph():\n" X
                            "    %z : [num_users=1] = call_function[target="
                            "torch.nonzero](args = (%x,), kwargs = {})\n"
                            "    return z\n");
+    /* clang-format on */
     int64_t three = 3;
     cfx_tensor *x;
     cfx_value out;
@@ -263,12 +274,14 @@ TEST_CASE(inputs_tell_their_shapes_only)
 /* A module's own numbers are read, and never written. */
 TEST_CASE(state_stays_as_it_is)
 {
+    /* clang-format off */
     cfx_module *gm = parse(
         "# cfx 1\nM()\n\nstate:\n    n: i64[2]\n\ngraph():\n" X
         "    %n : [num_users=1] = get_attr[target=n]\n"
         METHOD("z", "zero_", "%n")
         CALL("k", "torch.nonzero", "%n")
         "    return %k\n");
+    /* clang-format on */
     int64_t two = 2;
     cfx_tensor *n;
     cfx_value x = shape("f32[1]"), out;
@@ -303,7 +316,8 @@ TEST_CASE(errors_name_call_shapes_and_module)
         "kwargs = {})\n    return a_gc\n");
     cfx_shape_prop p = {.env = NULL};
     ck_assert_int_eq(walk(&p, gm, "f32[N, 4]"), CFX_ESHAPE);
-    ck_assert_str_eq(err.text, "add: The size of tensor a (3) must match the "
+    ck_assert_str_eq(err.text,
+                     "add: The size of tensor a (3) must match the "
                      "size of tensor b (4) at non-singleton dimension 1; "
                      "operator.add of f32[N, 3], f32[N, 4] in a; While "
                      "executing %add : [num_users=1] = call_function[target="
@@ -312,7 +326,7 @@ TEST_CASE(errors_name_call_shapes_and_module)
     memset(&p, 0, sizeof(p));
     ck_assert_int_ne(walk(&p, gm, "f32[N, 5]"), CFX_OK);
     ck_assert_ptr_nonnull(strstr(err.text, "; Linear of f32[N, 5] in a.fc; "
-                                 "While executing %a_fc"));
+                                           "While executing %a_fc"));
     cfx_interp_release(&p.base);
     cfx_module_unref(gm);
 }
@@ -321,10 +335,13 @@ TEST_CASE(errors_name_call_shapes_and_module)
 
 TEST_CASE(nodes_stem_from_modules)
 {
-    static const struct { const char *node, *path; } want[] = {
-        {"x", ""}, {"a_fc", "a.fc"}, {"add", "a"}, {"a_gc", "a.gc"},
-        {"mul", ""}, {"b", "b"}, {"tell", "q.r"}, {"output", ""},
+    static const struct {
+        const char *node, *path;
+    } want[] = {
+        {"x", ""},   {"a_fc", "a.fc"}, {"add", "a"},    {"a_gc", "a.gc"},
+        {"mul", ""}, {"b", "b"},       {"tell", "q.r"}, {"output", ""},
     };
+    /* clang-format off */
     cfx_module *gm = parse(
         "# cfx 1\nM(\n  (a): Module(\n    (fc): ReLU()\n"
         "    (gc): ReLU()\n  )\n"
@@ -341,6 +358,7 @@ TEST_CASE(nodes_stem_from_modules)
         " (%b,), kwargs = {}) meta = {'nn_module_stack': {'q': ('q', 'Q'), "
         "'q.r': ('q.r', 'R')}}\n"
         "    return %tell\n");
+    /* clang-format on */
     const cfx_graph *g = cfx_graph_module_graph(gm);
     cfx_node_path *path = calloc(cfx_graph_ids(g), sizeof(*path));
     cfx_graph_node_paths(g, path);
@@ -348,7 +366,7 @@ TEST_CASE(nodes_stem_from_modules)
         const cfx_node *n = cfx_graph_find(g, want[i].node);
         cfx_node_path have = path[n->id];
         ck_assert_msg(have.len == strlen(want[i].path) &&
-                      !memcmp(have.path, want[i].path, have.len),
+                          !memcmp(have.path, want[i].path, have.len),
                       "%s: %.*s", n->name, (int)have.len, have.path);
     }
     free(path);
@@ -398,8 +416,8 @@ TEST_CASE(classes_derive_from_it)
     for (size_t i = 0; i < 2; i++) {
         cfx_module *gm = parse(two_layers);
         struct widest w = {.most = 0};
-        ck_assert_int_eq(cfx_shape_prop_init(&w.base, classes[i], gm, NULL,
-                                             &err), CFX_OK);
+        ck_assert_int_eq(
+            cfx_shape_prop_init(&w.base, classes[i], gm, NULL, &err), CFX_OK);
         ck_assert_int_eq(cfx_interp_run(&w.base.base, &x, 1, &out, &err),
                          CFX_OK);
         ck_assert_str_eq(w.name, "x");
@@ -422,6 +440,7 @@ static cfx_status all_of_it(void)
     cfx_value x = CFX_NOTHING, out = CFX_NOTHING;
     cfx_shape_prop p = {.env = NULL};
     struct text t = {.len = 0};
+    /* clang-format off */
     static const char text[] =
         "# cfx 1\nM()\n\ngraph():\n"
         "    %x : Tensor \"f32[B, 3][3, 1]cpu\"[num_users=2] = "
@@ -431,6 +450,7 @@ static cfx_status all_of_it(void)
         CALL("z", "torch.nonzero", "%t")
         CALL("k", "torch.topk", "%x, 2")
         "    return (%z, %k)\n";
+    /* clang-format on */
     const cfx_options o = {.size = sizeof(o),
                            .allocator = {test_alloc, test_free, NULL},
                            .threads = 1};
@@ -442,9 +462,8 @@ static cfx_status all_of_it(void)
     if (!st)
         st = cfx_parse_shape(&x, c, e, "f32[N, 3]", 9, &err);
     if (!st) {
-        const cfx_shape_prop_options how = {.size = sizeof(how), .env = e,
-                                            .keep_values = true,
-                                            .check = true};
+        const cfx_shape_prop_options how = {
+            .size = sizeof(how), .env = e, .keep_values = true, .check = true};
         st = cfx_shape_prop_init(&p, NULL, gm, &how, &err);
     }
     if (!st)
@@ -509,12 +528,14 @@ TEST_CASE(lack_of_memory_is_told)
 
 /* ---- Threads ---- */
 
+/* clang-format off */
 static const char shared_text[] =
     "# cfx 1\nM()\n\ngraph():\n"
     "    %x : [num_users=2] = placeholder[target=x]\n"
     CALL("a", "torch.cat", "[%x, %x]")
     CALL("b", "operator.add", "%a, 1")
     "    return %b\n";
+/* clang-format on */
 
 /* Propagate an extent that is a symbol, with an environment of its own. */
 static void *propagate_often(void *user)
@@ -528,8 +549,8 @@ static void *propagate_often(void *user)
         struct text t = {.len = 0};
         ok = !cfx_shape_env_new(&own, ctx, NULL) &&
              !cfx_parse_shape(&x, ctx, own, "f32[N, 3]", 9, NULL);
-        const cfx_shape_prop_options o = {.size = sizeof(o), .env = own,
-                                          .no_meta = true};
+        const cfx_shape_prop_options o = {
+            .size = sizeof(o), .env = own, .no_meta = true};
         ok = ok && !cfx_shape_prop_init(&p, NULL, gm, &o, NULL) &&
              !cfx_interp_run(&p.base, &x, 1, &out, NULL) &&
              !cfx_print_shape((cfx_sink){append, &t}, out, false, NULL) &&

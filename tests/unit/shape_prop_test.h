@@ -87,8 +87,8 @@ CFX_INLINE size_t make_inputs(cfx_value in[4], const char *text)
 CFX_INLINE cfx_status walk(cfx_shape_prop *p, cfx_module *gm,
                            const char *inputs)
 {
-    const cfx_shape_prop_options o = {.size = sizeof(o), .env = env,
-                                      .keep_values = true};
+    const cfx_shape_prop_options o = {
+        .size = sizeof(o), .env = env, .keep_values = true};
     cfx_value in[4], out = CFX_NOTHING;
     size_t n = make_inputs(in, inputs);
     memset(&err, 0, sizeof(err));
@@ -103,12 +103,14 @@ CFX_INLINE cfx_status walk(cfx_shape_prop *p, cfx_module *gm,
 
 /* Nodes of a graph, and what comes out of the one named last. */
 CFX_INLINE void assert_gives(const char *nodes, const char *inputs,
-                         const char *name, const char *want)
+                             const char *name, const char *want)
 {
     char text[4096];
     cfx_shape_prop p = {.env = NULL};
-    snprintf(text, sizeof(text), "# cfx 1\nM()\n\ngraph():\n%s"
-             "    return %%%s\n", nodes, name);
+    snprintf(text, sizeof(text),
+             "# cfx 1\nM()\n\ngraph():\n%s"
+             "    return %%%s\n",
+             nodes, name);
     cfx_module *gm = parse(text);
     if (walk(&p, gm, inputs))
         ck_abort_msg("%s", err.text);
@@ -120,11 +122,11 @@ CFX_INLINE void assert_gives(const char *nodes, const char *inputs,
 
 #define X "    %x : [num_users=1] = placeholder[target=x]\n"
 #define Y "    %y : [num_users=1] = placeholder[target=y]\n"
-#define CALL(name, target, args)                                            \
-    "    %" name " : [num_users=1] = call_function[target=" target          \
+#define CALL(name, target, args)                                              \
+    "    %" name " : [num_users=1] = call_function[target=" target            \
     "](args = (" args ",), kwargs = {})\n"
-#define METHOD(name, target, args)                                          \
-    "    %" name " : [num_users=1] = call_method[target=" target            \
+#define METHOD(name, target, args)                                            \
+    "    %" name " : [num_users=1] = call_method[target=" target              \
     "](args = (" args ",), kwargs = {})\n"
 
 #endif

@@ -14,12 +14,14 @@
 
 TEST_CASE(shapes_print_and_read_back)
 {
+    /* clang-format off */
     static const char *const same[] = {
         "f32[]", "f32[N, 3, 224, 224]", "i64[2*N + 1, (H + 7)//8]",
         "(f32[2], i64[N])", "(f32[2],)", "()", "[]", "[f32[2], N, 3]",
         "{'a': f32[2], 'b': (N, 'x', True, None)}", "N", "2*N + 1",
         "(H + 1)//2", "-1", "f32[min(H, W)]", "f32[max(H, W), N % 2]",
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++) {
         cfx_value v = shape(same[i]);
         assert_is(v, false, same[i]);
@@ -32,6 +34,7 @@ TEST_CASE(shapes_print_and_read_back)
 
 TEST_CASE(what_is_no_shape_is_refused)
 {
+    /* clang-format off */
     static const char *const bad[] = {
         "", " ", "f32[", "f32]", "f32[2", "f32[2]]", "f32[2,,3]", "f32[-1]",
         "f32[2][1][1]", "f32[2][1, 1]", "q32[2]", "f32[2]CPU!", "(f32[2]",
@@ -39,6 +42,7 @@ TEST_CASE(what_is_no_shape_is_refused)
         "f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "f32[2] f32[2]", "1 +",
         "f32[-N]", "f32[2, 1 - 2*N]", "(f32[N - 5], f32[4 - N])",
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         cfx_value v;
         cfx_status st = cfx_parse_shape(&v, ctx, env, bad[i], strlen(bad[i]),
@@ -90,13 +94,16 @@ TEST_CASE(annotated_graphs_come_back)
 {
     struct text first, again;
     cfx_module *gm = parse(
-        "# cfx 1\nM()\n\ngraph():\n"
-        "    %x : 'Tensor' [num_users=1] = placeholder[target=x]\n"
-        "    %t : Any [num_users=1] = call_function[target=torch.topk](args = "
-        "(%x, 2), kwargs = {})\n"
-        "    %g : [num_users=1] = call_function[target=operator.getitem](args "
-        "= (%t, 0), kwargs = {})\n"
-        "    return %g\n"), *back;
+                   "# cfx 1\nM()\n\ngraph():\n"
+                   "    %x : 'Tensor' [num_users=1] = placeholder[target=x]\n"
+                   "    %t : Any [num_users=1] = "
+                   "call_function[target=torch.topk](args = "
+                   "(%x, 2), kwargs = {})\n"
+                   "    %g : [num_users=1] = "
+                   "call_function[target=operator.getitem](args "
+                   "= (%t, 0), kwargs = {})\n"
+                   "    return %g\n"),
+               *back;
     cfx_value x = shape("f32[N, H + 1]");
     if (cfx_propagate_shapes(gm, env, &x, 1, NULL, &err))
         ck_abort_msg("%s", err.text);
@@ -128,8 +135,13 @@ TEST_CASE(annotations_are_checked)
         "    %t : Tensor \"f32[N, H, 3][3*H, 1, H]cpu\"[num_users=1] = "
         "call_method[target=transpose](args = (%x, 1, 2), kwargs = {})\n"
         "    return %t\n";
-    static const struct { const char *input; const char *says; } cases[] = {
-        {"f32[2, 3, 5]", NULL}, {"f32[N, 3, H]", NULL}, {"f32[B, 3, 7]", NULL},
+    static const struct {
+        const char *input;
+        const char *says;
+    } cases[] = {
+        {"f32[2, 3, 5]", NULL},
+        {"f32[N, 3, H]", NULL},
+        {"f32[B, 3, 7]", NULL},
         {"f32[H, 3, N]", "x is f32[H, 3, N], not f32[N, 3, H] as asserted"},
         {"f32[2, 4, 5]", "x is f32[2, 4, 5], not f32[N, 3, H] as asserted"},
         {"f32[2, 3, 5][15, 1, 3]",
@@ -146,15 +158,16 @@ TEST_CASE(annotations_are_checked)
         ck_assert_int_eq(cfx_parse_shape(&x, ctx, own, cases[i].input,
                                          strlen(cases[i].input), &err),
                          CFX_OK);
-        const cfx_shape_prop_options o = {.size = sizeof(o), .env = own,
-                                          .check = true};
+        const cfx_shape_prop_options o = {
+            .size = sizeof(o), .env = own, .check = true};
         ck_assert_int_eq(cfx_shape_prop_init(&p, NULL, gm, &o, &err), CFX_OK);
         cfx_status st = cfx_interp_run(&p.base, &x, 1, &out, &err);
         ck_assert_msg(!cases[i].says == !st, "%s: %s", cases[i].input,
                       st ? err.text : "it agrees");
         if (st)
-            ck_assert_msg(!strncmp(err.text, cases[i].says,
-                                   strlen(cases[i].says)), "%s", err.text);
+            ck_assert_msg(
+                !strncmp(err.text, cases[i].says, strlen(cases[i].says)), "%s",
+                err.text);
         else
             cfx_value_unref(out);
         cfx_value_unref(x);

@@ -37,8 +37,8 @@ static void teardown_shapes(void)
     "    %" name " : [num_users=1] = call_function[target=" target            \
     "](args = (" args "), kwargs = {})\n"
 #define MOD(name, target, args)                                               \
-    "    %" name " : [num_users=1] = call_module[target=" target "](args = (" \
-    args ",), kwargs = {})\n"
+    "    %" name " : [num_users=1] = call_module[target=" target              \
+    "](args = (" args ",), kwargs = {})\n"
 #define GRAPH(body) "graph():\n" body
 #define RETURN(v) "    return " v "\n"
 
@@ -119,7 +119,7 @@ static void assert_shape(const char *want)
 }
 
 /* The result, and what was taken to hold on the way. */
-#define assert_type(model, inputs, type, facts)                                \
+#define assert_type(model, inputs, type, facts)                               \
     do {                                                                      \
         assert_ok(check(model, inputs));                                      \
         assert_shape(type);                                                   \
@@ -127,7 +127,7 @@ static void assert_shape(const char *want)
     } while (0)
 
 /* An error with these words, which names the node. */
-#define assert_no_type(model, inputs, words, at)                               \
+#define assert_no_type(model, inputs, words, at)                              \
     do {                                                                      \
         ck_assert_int_ne(check(model, inputs), CFX_OK);                       \
         ck_assert_msg(strstr(err.text, words), "%s", err.text);               \
@@ -189,15 +189,19 @@ TEST_CASE(type_check_add_with_scalar)
 /* A fact that one node needed holds for those behind it. */
 TEST_CASE(symbolic_add_with_broadcast_2)
 {
+    /* clang-format off */
     const char *twice = GRAPH(IN("x") IN("y")
                               FN("add", "torch.add", "%x, %y")
                               FN("add_1", "torch.add", "%add, %y")
                               RETURN("add_1"));
+    /* clang-format on */
     assert_type(twice, "2, N; 2, 3", "f32[2, 3]", "N == 3");
+    /* clang-format off */
     const char *other = GRAPH(IN("x") IN("y") IN("z")
                               FN("add", "torch.add", "%x, %y")
                               FN("add_1", "torch.add", "%x, %z")
                               RETURN("add_1"));
+    /* clang-format on */
     assert_no_type(other, "2, N; 2, 3; 2, 4", "must match", "add_1");
 }
 
@@ -205,9 +209,9 @@ TEST_CASE(symbolic_add_with_broadcast_2)
 
 #define BATCH_NORM                                                            \
     "Net(\n  (bn1): BatchNorm2d(2, eps=1e-05, momentum=0.1, affine=True, "    \
-    "track_running_stats=True)\n)\n\n"                                        \
-    GRAPH(IN("x") MOD("bn1", "bn1", "%x")                                     \
-          FN("add", "operator.add", "%bn1, %x") RETURN("add"))
+    "track_running_stats=True)\n)\n\n" GRAPH(                                 \
+        IN("x") MOD("bn1", "bn1", "%x") FN("add", "operator.add", "%bn1, %x") \
+            RETURN("add"))
 
 TEST_CASE(type_check_batch_norm_2D)
 {
@@ -230,9 +234,9 @@ TEST_CASE(type_check_batch_norm_2D_broadcast)
 
 #define CONV                                                                  \
     "Net(\n  (conv1): Conv2d(2, 2, kernel_size=(3, 3), stride=(1, 1), "       \
-    "padding=(1, 1), bias=False)\n)\n\n"                                      \
-    GRAPH(IN("x") MOD("conv1", "conv1", "%x")                                 \
-          FN("add", "operator.add", "%conv1, %x") RETURN("add"))
+    "padding=(1, 1), bias=False)\n)\n\n" GRAPH(                               \
+        IN("x") MOD("conv1", "conv1", "%x")                                   \
+            FN("add", "operator.add", "%conv1, %x") RETURN("add"))
 
 TEST_CASE(type_check_conv2D)
 {
@@ -248,6 +252,7 @@ TEST_CASE(type_check_conv2D_2)
 
 TEST_CASE(type_check_symbolic_inferenceconv2D_maxpool2d_flatten)
 {
+    /* clang-format off */
     const char *text =
         "Net(\n"
         "  (conv1): Conv2d(3, 6, kernel_size=(5, 5), stride=(1, 1))\n"
@@ -261,26 +266,30 @@ TEST_CASE(type_check_symbolic_inferenceconv2D_maxpool2d_flatten)
               MOD("c2", "conv2", "%p1") MOD("p2", "pool", "%c2")
               MOD("fc", "fc1", "%p2") MOD("p3", "pool2", "%fc")
               FN("f", "torch.flatten", "%p3, 1") RETURN("f"));
+    /* clang-format on */
     assert_type(text, "4, 3, 32, 32", "f32[4, 672]", "");
     assert_type(text, "N, 3, 32, 32", "f32[N, 672]", "");
     assert_no_type(text, "N, 3, 32, 40", "mat1 and mat2", "fc");
 }
 
-/* A block of a ResNet, with a short way that must give the same extents. */
+/* A block of a ResNet; its shortcut must have the same extents. */
 #define CONV3(name, from, to, stride)                                         \
-    "  (" name "): Conv2d(" from ", " to ", kernel_size=(3, 3), stride=("     \
-    stride ", " stride "), padding=(1, 1), bias=False)\n"
+    "  (" name "): Conv2d(" from ", " to                                      \
+    ", kernel_size=(3, 3), stride=(" stride ", " stride                       \
+    "), padding=(1, 1), bias=False)\n"
 #define NORM(name, n)                                                         \
     "  (" name "): BatchNorm2d(" n ", eps=1e-05, momentum=0.1, affine=True, " \
     "track_running_stats=True)\n"
 #define BLOCK(stride)                                                         \
-    "Net(\n" CONV3("conv1", "64", "64", stride) NORM("bn1", "64")             \
-    "  (relu): ReLU(inplace=True)\n"                                          \
-    CONV3("conv2", "64", "64", "1") NORM("bn2", "64") ")\n\n"                 \
-    GRAPH(IN("x") MOD("c1", "conv1", "%x") MOD("b1", "bn1", "%c1")            \
-          MOD("r1", "relu", "%b1") MOD("c2", "conv2", "%r1")                  \
-          MOD("b2", "bn2", "%c2") FN("add", "operator.iadd", "%b2, %x")       \
-          MOD("r2", "relu", "%add") RETURN("r2"))
+    "Net(\n" CONV3("conv1", "64", "64", stride)                               \
+        NORM("bn1", "64") "  (relu): ReLU(inplace=True)\n" CONV3(             \
+            "conv2", "64", "64", "1")                                         \
+            NORM("bn2", "64") ")\n\n" GRAPH(                                  \
+                IN("x") MOD("c1", "conv1", "%x") MOD("b1", "bn1", "%c1")      \
+                    MOD("r1", "relu", "%b1") MOD("c2", "conv2", "%r1")        \
+                        MOD("b2", "bn2", "%c2")                               \
+                            FN("add", "operator.iadd", "%b2, %x")             \
+                                MOD("r2", "relu", "%add") RETURN("r2"))
 
 TEST_CASE(typecheck_basicblock)
 {
@@ -293,6 +302,7 @@ TEST_CASE(typecheck_basicblock)
 
 TEST_CASE(infer_shape)
 {
+    /* clang-format off */
     const char *text =
         "Net(\n"
         "  (fc1): Linear(in_features=24, out_features=8, bias=True)\n"
@@ -301,8 +311,8 @@ TEST_CASE(infer_shape)
         GRAPH(IN("x") IN("y") MOD("fc1", "fc1", "%x")
               FN("cat", "torch.cat", "[%fc1, %y], 1")
               MOD("fc2", "fc2", "%cat") RETURN("fc2"));
-    assert_type(text, "A, B; C, D", "f32[A, 3]",
-                "B == 24; C == A; D == 8");
+    /* clang-format on */
+    assert_type(text, "A, B; C, D", "f32[A, 3]", "B == 24; C == A; D == 8");
 }
 
 TEST_SUITE(shape_types, .setup = setup_shapes, .teardown = teardown_shapes)

@@ -57,8 +57,9 @@ static void find(const char *wanted)
     strcpy(list, wanted);
     for (char *s = strtok(list, " "); s; s = strtok(NULL, " "))
         names[n++] = s;
-    ck_assert_msg(!cfx_get_source_partitions(&found, graph, names, n, NULL,
-                                             NULL, &err), "%s", err.text);
+    ck_assert_msg(
+        !cfx_get_source_partitions(&found, graph, names, n, NULL, NULL, &err),
+        "%s", err.text);
 }
 
 static void names_are(cfx_node *const *nodes, size_t n, const char *expected)
@@ -163,14 +164,14 @@ TEST_CASE(module_partitioner_conv_relu_maxpool)
     ck_assert_uint_eq(found.n, 3);
     is(0, "conv2d", "k", "x", "k", "w b");
     is(2, "max_pool2d", "m g", "r", "g", "");
-    ck_assert(!cfx_source_partitions_connected(&found.item[0],
-                                               &found.item[2]));
+    ck_assert(
+        !cfx_source_partitions_connected(&found.item[0], &found.item[2]));
 }
 
 TEST_CASE(inputs_are_found_in_keywords_and_lists)
 {
     graph = new_graph(ctx, "x y | a = torch.neg(x) | c = torch.cat([a, y]) |"
-                      " s = torch.sum(c, dim=a) | (s, c)");
+                           " s = torch.sum(c, dim=a) | (s, c)");
     mark("source_fn_stack", "[('join', 'join')]", "c s");
     find("join");
     is(0, "join", "c s", "a y", "c s", "");
@@ -180,8 +181,8 @@ TEST_CASE(inputs_are_found_in_keywords_and_lists)
 TEST_CASE(interleaved_partitions_stay_apart)
 {
     graph = new_graph(ctx, "x | a = torch.neg(x) | b = torch.abs(x) |"
-                      " c = torch.add(a, x) | d = torch.add(b, x) |"
-                      " e = torch.add(c, d) | e");
+                           " c = torch.add(a, x) | d = torch.add(b, x) |"
+                           " e = torch.add(c, d) | e");
     mark("source_fn_stack", "[('m', 'M')]", "a c");
     mark("source_fn_stack", "[('m@1', 'M')]", "b d");
     find("M");
@@ -252,8 +253,7 @@ TEST_CASE(traced_modules_are_found_again)
     ck_assert_uint_eq(found.item[0].nparams, 2);
     ck_assert_str_eq(found.item[1].name, "act");
     ck_assert_uint_eq(found.item[2].nparams, 1);
-    ck_assert(cfx_source_partitions_connected(&found.item[0],
-                                              &found.item[1]));
+    ck_assert(cfx_source_partitions_connected(&found.item[0], &found.item[1]));
     cfx_module_unref(gm);
     cfx_module_unref(net);
 }

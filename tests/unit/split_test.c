@@ -38,17 +38,17 @@ static void warm_up(void)
     cfx_graph_free(g);
     ck_assert_ptr_nonnull(cfx_find_module_type(ctx, "Linear"));
     ck_assert_ptr_nonnull(cfx_find_function(ctx, "torch.relu"));
-    cfx_module *gm =
-        parse("Net(\n"
-              "  (a): Linear(in_features=3, out_features=3, bias=True)\n"
-              "  (b): ReLU()\n"
-              ")\n\ngraph():\n"
-              "    %x : [num_users=1] = placeholder[target=x]\n"
-              "    %a : [num_users=1] = call_module[target=a](args = (%x,), "
-              "kwargs = {})\n"
-              "    %b : [num_users=1] = call_module[target=b](args = (%a,), "
-              "kwargs = {})\n"
-              "    return b\n");
+    cfx_module *gm = parse(
+        "Net(\n"
+        "  (a): Linear(in_features=3, out_features=3, bias=True)\n"
+        "  (b): ReLU()\n"
+        ")\n\ngraph():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %a : [num_users=1] = call_module[target=a](args = (%x,), "
+        "kwargs = {})\n"
+        "    %b : [num_users=1] = call_module[target=b](args = (%a,), "
+        "kwargs = {})\n"
+        "    return b\n");
     ask_effects(gm);
     cfx_module_unref(gm);
     held_before = cfx_context_memory(ctx);
@@ -60,8 +60,7 @@ static void check_module(cfx_module *gm)
     check_graph(cfx_graph_module_graph(gm));
     assert_ok(cfx_graph_lint(cfx_graph_module_graph(gm), &err));
     for (size_t i = 0; i < cfx_module_nchildren(gm); i++) {
-        cfx_graph *child =
-            cfx_graph_module_graph(cfx_module_child_at(gm, i));
+        cfx_graph *child = cfx_graph_module_graph(cfx_module_child_at(gm, i));
         if (child) {
             check_graph(child);
             assert_ok(cfx_graph_lint(child, &err));
@@ -128,7 +127,8 @@ static bool in_parts(void *user, const cfx_node *n)
 }
 
 static cfx_status split_case(cfx_module **out, cfx_module *gm,
-                             const char *words, part_lines *p, cfx_value *names)
+                             const char *words, part_lines *p,
+                             cfx_value *names)
 {
     static const char *const tags[] = {"t0", "t1", "t2", "t3"};
     cfx_split_options o = {
@@ -147,8 +147,8 @@ static cfx_status split_case(cfx_module **out, cfx_module *gm,
             .allow_non_tensor = !strstr(words, "border"),
             .skip_fusion = strstr(words, "skip"),
         };
-        return cfx_split_for_accelerator(out, gm,
-                                         (cfx_support){in_parts, p}, &a, &err);
+        return cfx_split_for_accelerator(out, gm, (cfx_support){in_parts, p},
+                                         &a, &err);
     }
     if (strstr(words, "tags"))
         return cfx_split_by_tags(out, gm, tags,
@@ -160,16 +160,15 @@ static cfx_status split_case(cfx_module **out, cfx_module *gm,
 /* Lines `NODE PART KIND`: what some calls give that is no tensor. */
 static void set_kinds(const cfx_graph *of, const char *text)
 {
-    for (const char *line = text; *line; line += strcspn(line, "\n"),
-                    line += *line == '\n') {
+    for (const char *line = text; *line;
+         line += strcspn(line, "\n"), line += *line == '\n') {
         char name[100], kind[10];
         if (sscanf(line, "%99s %*d%*[ ]%9[a-z]", name, kind) != 2)
             continue;
         cfx_value one = cfx_value_of_tensor(new_meta());
         cfx_value v = !strcmp(kind, "int") ? cfx_int(4)
                                            : cfx_tuple_new(ctx, 1, &one);
-        assert_ok(cfx_node_set_meta(cfx_graph_find(of, name), "val", v,
-                                    &err));
+        assert_ok(cfx_node_set_meta(cfx_graph_find(of, name), "val", v, &err));
         cfx_value_unref(v);
         cfx_value_unref(one);
     }
@@ -261,10 +260,10 @@ TEST_CASE(modules_that_would_have_one_name_get_two)
     assert_ok(cfx_split_module(&split, gm, all_in_one, NULL, NULL, &err));
     cfx_module *child = cfx_module_child(split, "submod_7");
     ck_assert_ptr_nonnull(child);
-    ck_assert_int_eq(cfx_attr_int(cfx_module_child(child, "a_b"),
-                                  "out_features"), 3);
-    ck_assert_int_eq(cfx_attr_int(cfx_module_child(child, "a_b_1"),
-                                  "out_features"), 5);
+    ck_assert_int_eq(
+        cfx_attr_int(cfx_module_child(child, "a_b"), "out_features"), 3);
+    ck_assert_int_eq(
+        cfx_attr_int(cfx_module_child(child, "a_b_1"), "out_features"), 5);
     cfx_module_unref(split);
     cfx_module_unref(gm);
 }
@@ -306,6 +305,7 @@ static const char *letters(const char *text, const char *parts,
 
 TEST_CASE(split_module_dead_code)
 {
+    /* clang-format off */
     ck_assert_str_eq(letters(HEAD RELU("a", "x") RELU("b", "a")
                              RELU("dead", "x") "    return b\n", "010", NULL,
                              NULL),
@@ -316,23 +316,24 @@ TEST_CASE(split_module_dead_code)
         "    %submod_1 : [num_users=1] = call_module[target=submod_1](args = "
         "(%submod_0,), kwargs = {})\n"
         "    return submod_1");
+    /* clang-format on */
 }
 
 TEST_CASE(split_module_return_node)
 {
     ck_assert_str_eq(letters(HEAD "    return x\n", "", NULL, NULL),
-        "graph():\n"
-        "    %x : [num_users=1] = placeholder[target=x]\n"
-        "    return x");
+                     "graph():\n"
+                     "    %x : [num_users=1] = placeholder[target=x]\n"
+                     "    return x");
 }
 
 TEST_CASE(split_module_keep_original_order_and_noop_graph)
 {
     cfx_split_options o = {.size = sizeof(o), .keep_original_order = true};
     ck_assert_str_eq(letters(HEAD "    return (x, x)\n", "", &o, NULL),
-        "graph():\n"
-        "    %x : [num_users=1] = placeholder[target=x]\n"
-        "    return (x, x)");
+                     "graph():\n"
+                     "    %x : [num_users=1] = placeholder[target=x]\n"
+                     "    return (x, x)");
 }
 
 /* In the original order submod_0 would come before what it takes; torch fails
@@ -341,20 +342,23 @@ TEST_CASE(split_module_keeps_no_order_that_cannot_be)
 {
     cfx_split_options o = {.size = sizeof(o), .keep_original_order = true};
     const char *parts = "010";
-    cfx_module *gm = parse(HEAD RELU("a", "x") RELU("b", "x") RELU("c", "b")
-                           "    return (a, c)\n"), *split;
+    cfx_module *gm = parse(HEAD RELU("a", "x") RELU("b", "x")
+                               RELU("c", "b") "    return (a, c)\n"),
+               *split;
     ck_assert_int_eq(cfx_split_module(&split, gm, by_letter, &parts, &o, &err),
                      CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "submod_0 takes 'b' of submod_1, which comes "
-                  "after it in the original order");
+                              "after it in the original order");
     cfx_module_unref(gm);
 }
 
 TEST_CASE(split_module_default_arg)
 {
+    /* clang-format off */
     const char *got = letters(
         "graph():\n    %x : [num_users=1] = placeholder[target=x](default=3)"
         "\n" RELU("a", "x") "    return a\n", "0", NULL, NULL);
+    /* clang-format on */
     ck_assert_ptr_nonnull(strstr(got, "placeholder[target=x](default=3)"));
 }
 
@@ -366,7 +370,8 @@ TEST_CASE(split_module_kwargs_expansion)
         "    %item : [num_users=1] = call_function[target=operator.getitem]("
         "args = (%kwargs, foo), kwargs = {})\n"
         "    %add : [num_users=1] = call_function[target=operator.add](args ="
-        " (%x, %item), kwargs = {})\n    return add\n", "00", NULL, NULL);
+        " (%x, %item), kwargs = {})\n    return add\n",
+        "00", NULL, NULL);
     ck_assert_ptr_nonnull(strstr(got, "placeholder[target=**kwargs]"));
     ck_assert_msg(strstr(got, "(args = (%_kwargs, %x)"), "%s", got);
 }
@@ -417,20 +422,23 @@ static bool not_b(void *user, const cfx_node *n)
 
 TEST_CASE(numbers_do_not_cross_the_border)
 {
+    /* clang-format off */
     cfx_module *gm = parse(HEAD RELU("a", "x") RELU("b", "a") RELU("c", "b")
                            RELU("d", "x") "    return (c, d)\n"), *split;
+    /* clang-format on */
     cfx_graph *of = cfx_graph_module_graph(gm);
     cfx_support support = {not_b, NULL};
     cfx_accelerate_options o = {.size = sizeof(o), .max_parts = 2};
-    assert_ok(cfx_node_set_meta(cfx_graph_find(of, "a"), "val", cfx_int(1),
-                                &err));
-    assert_ok(cfx_node_set_meta(cfx_graph_find(of, "b"), "val", cfx_int(1),
-                                &err));
+    assert_ok(
+        cfx_node_set_meta(cfx_graph_find(of, "a"), "val", cfx_int(1), &err));
+    assert_ok(
+        cfx_node_set_meta(cfx_graph_find(of, "b"), "val", cfx_int(1), &err));
     assert_ok(cfx_split_for_accelerator(&split, gm, support, &o, &err));
     check_module(split);
     ck_assert_uint_eq(cfx_module_nchildren(split), 2);
     ck_assert_uint_eq(cfx_graph_len(cfx_graph_module_graph(
-                          cfx_module_child(split, "_run_on_cpu_0"))), 5);
+                          cfx_module_child(split, "_run_on_cpu_0"))),
+                      5);
     ck_assert_ptr_nonnull(cfx_module_child(split, "_run_on_acc_1"));
     cfx_module_unref(split);
     o.allow_non_tensor = o.skip_fusion = true;
@@ -443,18 +451,21 @@ TEST_CASE(numbers_do_not_cross_the_border)
 /* a, b and c exchange numbers, and b is the host's: all of them are. */
 TEST_CASE(what_exchanges_numbers_stays_together)
 {
+    /* clang-format off */
     cfx_module *gm = parse(HEAD RELU("a", "x") RELU("b", "a") RELU("c", "b")
                            RELU("d", "x") "    return (c, d)\n"), *split;
+    /* clang-format on */
     cfx_graph *of = cfx_graph_module_graph(gm);
     cfx_accelerate_options o = {.size = sizeof(o), .allow_non_tensor = true};
-    assert_ok(cfx_node_set_meta(cfx_graph_find(of, "a"), "val", cfx_int(1),
-                                &err));
-    assert_ok(cfx_split_for_accelerator(&split, gm,
-                                        (cfx_support){not_b, NULL}, &o, &err));
+    assert_ok(
+        cfx_node_set_meta(cfx_graph_find(of, "a"), "val", cfx_int(1), &err));
+    assert_ok(cfx_split_for_accelerator(&split, gm, (cfx_support){not_b, NULL},
+                                        &o, &err));
     check_module(split);
     ck_assert_uint_eq(cfx_module_nchildren(split), 2);
     ck_assert_uint_eq(cfx_graph_len(cfx_graph_module_graph(
-                          cfx_module_child(split, "_run_on_cpu_0"))), 4);
+                          cfx_module_child(split, "_run_on_cpu_0"))),
+                      4);
     cfx_module_unref(split);
     cfx_module_unref(gm);
 }
@@ -471,14 +482,14 @@ TEST_CASE(long_groups_are_found_in_linear_time)
     cfx_module *gm, *split;
     cfx_accelerate_options o = {.size = sizeof(o), .allow_non_tensor = true};
     assert_ok(cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "Net", &err));
-    assert_ok(cfx_split_for_accelerator(&split, gm,
-                                        (cfx_support){not_b, NULL}, &o, &err));
+    assert_ok(cfx_split_for_accelerator(&split, gm, (cfx_support){not_b, NULL},
+                                        &o, &err));
     ck_assert_uint_eq(cfx_module_nchildren(split), 1);
     cfx_module_unref(split);
     /* One call of the host on the way, and all of it runs there. */
     assert_ok(cfx_node_rename(cfx_node_next(n), "b", &err));
-    assert_ok(cfx_split_for_accelerator(&split, gm,
-                                        (cfx_support){not_b, NULL}, &o, &err));
+    assert_ok(cfx_split_for_accelerator(&split, gm, (cfx_support){not_b, NULL},
+                                        &o, &err));
     ck_assert_uint_eq(cfx_module_nchildren(split), 1);
     ck_assert_ptr_nonnull(cfx_module_child(split, "_run_on_cpu_0"));
     cfx_module_unref(split);
@@ -576,11 +587,13 @@ TEST_CASE(stages_can_take_the_place_of_the_graph)
         ck_assert_str_eq(a.s, b.s);
     }
     ck_assert_ptr_null(cfx_module_child(gm, "c"));
-    ck_assert_int_eq(cfx_split_stages_in_place(gm, 2, CFX_BY_SIZE, NULL, 0,
-                                               &err), CFX_EINVAL);
+    ck_assert_int_eq(
+        cfx_split_stages_in_place(gm, 2, CFX_BY_SIZE, NULL, 0, &err),
+        CFX_EINVAL);
     assert_failed(CFX_EINVAL, "the module has a submod_0 already");
-    ck_assert_int_eq(cfx_split_stages_in_place(gm, 0, CFX_BY_SIZE, NULL, 0,
-                                               &err), CFX_EINVAL);
+    ck_assert_int_eq(
+        cfx_split_stages_in_place(gm, 0, CFX_BY_SIZE, NULL, 0, &err),
+        CFX_EINVAL);
     memset(&err, 0, sizeof(err));
     cfx_module_unref(split);
     cfx_module_unref(gm);
@@ -682,8 +695,8 @@ TEST_CASE(splitting_survives_lack_of_memory)
     fail_each_allocation(split_stages);
     fail_each_allocation(split_for_accelerator);
     cfx_graph *of = cfx_graph_module_graph(source);
-    assert_ok(cfx_node_set_meta(cfx_graph_find(of, "relu"), "val",
-                                cfx_int(1), &err));
+    assert_ok(cfx_node_set_meta(cfx_graph_find(of, "relu"), "val", cfx_int(1),
+                                &err));
     fail_each_allocation(split_for_accelerator);
     cfx_module_unref(source);
 }
@@ -713,18 +726,22 @@ TEST_CASE(tags_must_be_there_and_in_order)
 {
     static const char *const tags[] = {"b", "a"}, *const twice[] = {"a", "a"};
     cfx_module *gm = parse(chain), *split;
-    ck_assert_int_eq(cfx_split_by_tags(&split, gm, tags, 2, tag_half, NULL,
-                                       NULL, &err), CFX_EGRAPH);
+    ck_assert_int_eq(
+        cfx_split_by_tags(&split, gm, tags, 2, tag_half, NULL, NULL, &err),
+        CFX_EGRAPH);
     assert_failed(CFX_EGRAPH, "Component b order must be >= max of its "
-                  "upstream components, order=0 and max=1");
-    ck_assert_int_eq(cfx_split_by_tags(&split, gm, tags, 2, NULL, NULL, NULL,
-                                       &err), CFX_EINVAL);
+                              "upstream components, order=0 and max=1");
+    ck_assert_int_eq(
+        cfx_split_by_tags(&split, gm, tags, 2, NULL, NULL, NULL, &err),
+        CFX_EINVAL);
     assert_failed(CFX_EINVAL, "Node does not have tag: one");
-    ck_assert_int_eq(cfx_split_by_tags(&split, gm, tags, 1, tag_half, NULL,
-                                       NULL, &err), CFX_EINVAL);
+    ck_assert_int_eq(
+        cfx_split_by_tags(&split, gm, tags, 1, tag_half, NULL, NULL, &err),
+        CFX_EINVAL);
     assert_failed(CFX_EINVAL, "one has the tag 'a', which is not in the list");
-    ck_assert_int_eq(cfx_split_by_tags(&split, gm, twice, 2, tag_half, NULL,
-                                       NULL, &err), CFX_EINVAL);
+    ck_assert_int_eq(
+        cfx_split_by_tags(&split, gm, twice, 2, tag_half, NULL, NULL, &err),
+        CFX_EINVAL);
     assert_failed(CFX_EINVAL, "the tag 'a' is given twice");
     cfx_module_unref(gm);
 }

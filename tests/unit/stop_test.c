@@ -46,6 +46,7 @@ typedef struct row {
     cfx_cpu cpu;
 } row;
 
+/* clang-format off */
 static const row rows[] = {
     {"31x31 convolution", NULL, NULL, CFX_F32, 4, {1, 64, 256, 256},
      "Conv2d(64, 64, kernel_size=(31, 31), stride=(1, 1), padding=(15, 15), "
@@ -82,6 +83,7 @@ static const row rows[] = {
     {"copy", "torch.Tensor.double", NULL, CFX_U8, 1, {400000000}, NULL,
      CFX_CPU_PLAIN},
 };
+/* clang-format on */
 enum { NROWS = sizeof(rows) / sizeof(*rows) };
 
 static cfx_module *module_of(cfx_context *ctx, const row *r)
@@ -90,22 +92,26 @@ static cfx_module *module_of(cfx_context *ctx, const row *r)
     cfx_module *gm = NULL;
 
     if (r->module)
-        snprintf(text, sizeof(text), "Net(\n  (m): %s\n)\n\n\n\ngraph():\n"
+        snprintf(text, sizeof(text),
+                 "Net(\n  (m): %s\n)\n\n\n\ngraph():\n"
                  "    %%x : [num_users=1] = placeholder[target=x]\n"
                  "    %%y : [num_users=1] = call_module[target=m](args = "
-                 "(%%x,), kwargs = {})\n    return y\n", r->module);
+                 "(%%x,), kwargs = {})\n    return y\n",
+                 r->module);
     else
-        snprintf(text, sizeof(text), "Net()\n\n\n\ngraph():\n"
+        snprintf(text, sizeof(text),
+                 "Net()\n\n\n\ngraph():\n"
                  "    %%x : [num_users=1] = placeholder[target=x]\n"
                  "    %%y : [num_users=1] = %s[target=%s](args = (%%x%s%s), "
                  "kwargs = {})\n    return y\n",
                  strncmp(r->target, "torch.Tensor.", 13) ? "call_function"
-                                                          : "call_method",
+                                                         : "call_method",
                  strncmp(r->target, "torch.Tensor.", 13) ? r->target
-                                                          : r->target + 13,
+                                                         : r->target + 13,
                  r->rest ? ", " : ",", r->rest ? r->rest : "");
-    ck_assert_msg(!cfx_parse_model(&gm, ctx, text, strlen(text), r->name,
-                                   &err), "%s", err.text);
+    ck_assert_msg(
+        !cfx_parse_model(&gm, ctx, text, strlen(text), r->name, &err), "%s",
+        err.text);
     return gm;
 }
 
@@ -121,8 +127,9 @@ static void give_weights(cfx_module *gm, cfx_context *ctx)
                 continue;
             for (int k = 0; k < s->tensor->rank; k++)
                 shape[k] = cfx_tensor_size(s->tensor, k);
-            ck_assert_int_eq(cfx_tensor_new(&t, ctx, CFX_F32, s->tensor->rank,
-                                            shape, &err), CFX_OK);
+            ck_assert_int_eq(
+                cfx_tensor_new(&t, ctx, CFX_F32, s->tensor->rank, shape, &err),
+                CFX_OK);
             ck_assert_int_eq(cfx_module_set(m, s->name, t, &err), CFX_OK);
             cfx_tensor_unref(t);
         }
@@ -144,8 +151,8 @@ static double overrun(const row *r, bool cancel)
     cfx_value in, out;
     pthread_t thread;
     double begin = now();
-    const cfx_options o = {.size = sizeof(o), .cpu = r->cpu,
-                           .timeout = cancel ? 0 : 0.3};
+    const cfx_options o = {
+        .size = sizeof(o), .cpu = r->cpu, .timeout = cancel ? 0 : 0.3};
 
     err = (cfx_error){0};
     ck_assert_int_eq(cfx_context_new(&ctx, &o, &err), CFX_OK);

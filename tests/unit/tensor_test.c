@@ -64,17 +64,22 @@ TEST_CASE(new_rejects_what_does_not_fit)
         const char *text;
     } cases[] = {
         {2, {3, -1}, "the extent on axis 1 is not within 0 and 2^61: -1"},
-        {1, {INT64_MAX},
+        {1,
+         {INT64_MAX},
          "the extent on axis 0 is not within 0 and 2^61: 9223372036854775807"},
-        {1, {INT64_MIN},
+        {1,
+         {INT64_MIN},
          "the extent on axis 0 is not within 0 and 2^61: -9223372036854775808"},
-        {2, {4294967296, 4294967296},
+        {2,
+         {4294967296, 4294967296},
          "a tensor of type float32 and shape [4294967296, 4294967296] is "
          "larger than 2^61 bytes"},
-        {1, {(int64_t)1 << 60},
+        {1,
+         {(int64_t)1 << 60},
          "a tensor of type float32 and shape [1152921504606846976] is larger "
          "than 2^61 bytes"},
-        {3, {0, (int64_t)1 << 40, (int64_t)1 << 40},
+        {3,
+         {0, (int64_t)1 << 40, (int64_t)1 << 40},
          "a tensor of type float32 and shape [0, 1099511627776, 1099511627776] "
          "is larger than 2^61 bytes"},
         {17, {0}, "rank 17 is not within 0 and 16"},
@@ -117,8 +122,9 @@ TEST_CASE(meta_rejects_what_does_not_fit)
     cfx_tensor *t;
 
     for (int i = 0; i < 3; i++)
-        assert_fails(cfx_tensor_meta(&t, ctx, CFX_I64, 2, shapes[i], NULL,
-                                     &err), CFX_ESHAPE, texts[i]);
+        assert_fails(
+            cfx_tensor_meta(&t, ctx, CFX_I64, 2, shapes[i], NULL, &err),
+            CFX_ESHAPE, texts[i]);
 
     cfx_dim shape[] = {cfx_dim_int(3), cfx_dim_int(4)};
     cfx_dim stride[] = {CFX_DIM_BAD, cfx_dim_int(1)};
@@ -127,7 +133,8 @@ TEST_CASE(meta_rejects_what_does_not_fit)
                  "the stride on axis 0 is beyond 2^61 or undefined");
     stride[0] = cfx_dim_int((int64_t)1 << 60);
     assert_fails(cfx_tensor_meta(&t, ctx, CFX_I64, 2, shape, stride, &err),
-                 CFX_ESHAPE, "stride 1152921504606846976 on axis 0 of extent "
+                 CFX_ESHAPE,
+                 "stride 1152921504606846976 on axis 0 of extent "
                  "3 reaches beyond 2^61");
 }
 
@@ -162,14 +169,15 @@ TEST_CASE(flags_of_symbols_compare_products_as_words)
     ck_assert_msg(!cfx_tensor_meta(&t, ctx, CFX_F32, 4, shape, NULL, &err),
                   "%s", err.text);
     ck_assert_uint_eq(t->flags, CFX_TENSOR_CONTIGUOUS | CFX_TENSOR_DENSE |
-                                CFX_TENSOR_EXACT);
+                                    CFX_TENSOR_EXACT);
     cfx_tensor_unref(t);
 
     cfx_strides_of(env, CFX_CHANNELS_LAST, 4, shape, stride);
     ck_assert(!cfx_tensor_meta(&t, ctx, CFX_F32, 4, shape, stride, &err));
     ck_assert_uint_eq(t->flags, CFX_TENSOR_CHANNELS_LAST | CFX_TENSOR_DENSE);
-    assert_fails(cfx_tensor_alloc(t, &err), CFX_ESHAPE,
-                 "memory for shape [N, 3, H, W] needs numbers for its symbols");
+    assert_fails(
+        cfx_tensor_alloc(t, &err), CFX_ESHAPE,
+        "memory for shape [N, 3, H, W] needs numbers for its symbols");
     char text[64];
     ck_assert_uint_eq(cfx_tensor_format_type(t, text, sizeof text), 15);
     ck_assert_str_eq(text, "f32[N, 3, H, W]");
@@ -189,8 +197,10 @@ TEST_CASE(flags_of_symbols_compare_products_as_words)
 TEST_CASE(flags_follow_pytorch)
 {
     enum {
-        C = CFX_TENSOR_CONTIGUOUS, L = CFX_TENSOR_CHANNELS_LAST,
-        L3 = CFX_TENSOR_CHANNELS_LAST_3D, D = CFX_TENSOR_DENSE
+        C = CFX_TENSOR_CONTIGUOUS,
+        L = CFX_TENSOR_CHANNELS_LAST,
+        L3 = CFX_TENSOR_CHANNELS_LAST_3D,
+        D = CFX_TENSOR_DENSE
     };
     static const struct {
         const char *shape, *stride;
@@ -272,7 +282,8 @@ TEST_CASE(from_releases_when_the_last_view_goes)
     released = 0;
     ck_assert_int_eq(cfx_tensor_from(&t, ctx, CFX_F32, 2, shape, NULL,
                                      numbers_, sizeof numbers_, release,
-                                     &released, &err), CFX_OK);
+                                     &released, &err),
+                     CFX_OK);
     ck_assert_ptr_eq(t->data, numbers_);
     cfx_tensor *v = view(t, "3,2", "1,3", 0);
     ck_assert(cfx_tensor_shares(t, v));
@@ -290,22 +301,36 @@ TEST_CASE(from_rejects_strides_that_leave_the_memory)
         int64_t shape[2], stride[2];
         const char *text;
     } cases[] = {
-        {2, {2, 3}, {4, 1}, "extents and strides reach 7 elements of float32, "
-                            "but the memory has 24 bytes"},
-        {1, {7}, {1}, "extents and strides reach 7 elements of float32, but "
-                      "the memory has 24 bytes"},
+        {2,
+         {2, 3},
+         {4, 1},
+         "extents and strides reach 7 elements of float32, "
+         "but the memory has 24 bytes"},
+        {1,
+         {7},
+         {1},
+         "extents and strides reach 7 elements of float32, but "
+         "the memory has 24 bytes"},
         {1, {2}, {-1}, "the stride on axis 0 is not within 0 and 2^61: -1"},
         {1, {-2}, {1}, "the extent on axis 0 is not within 0 and 2^61: -2"},
-        {2, {3, (int64_t)1 << 60}, {1, 0},
+        {2,
+         {3, (int64_t)1 << 60},
+         {1, 0},
          "a tensor of type float32 and shape [3, 1152921504606846976] is "
          "larger than 2^61 bytes"},
-        {1, {3}, {(int64_t)1 << 60},
+        {1,
+         {3},
+         {(int64_t)1 << 60},
          "stride 1152921504606846976 on axis 0 of extent 3 reaches beyond "
          "2^61"},
-        {1, {3}, {(int64_t)1 << 59},
+        {1,
+         {3},
+         {(int64_t)1 << 59},
          "extents and strides reach 1152921504606846977 elements of float32, "
          "but the memory has 24 bytes"},
-        {2, {3, 3}, {(int64_t)1 << 59, (int64_t)1 << 60},
+        {2,
+         {3, 3},
+         {(int64_t)1 << 59, (int64_t)1 << 60},
          "stride 1152921504606846976 on axis 1 of extent 3 reaches beyond "
          "2^61"},
         {20, {0}, {0}, "rank 20 is not within 0 and 16"},
@@ -330,7 +355,8 @@ TEST_CASE(from_takes_no_memory_for_no_elements)
     cfx_tensor *t;
 
     ck_assert_int_eq(cfx_tensor_from(&t, ctx, CFX_F32, 2, shape, NULL, NULL, 0,
-                                     NULL, NULL, &err), CFX_OK);
+                                     NULL, NULL, &err),
+                     CFX_OK);
     ck_assert_ptr_nonnull(t->data);
     ck_assert(!cfx_tensor_is_meta(t));
     cfx_tensor_unref(t);

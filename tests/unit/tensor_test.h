@@ -100,8 +100,9 @@ CFX_INLINE cfx_tensor *new_meta(const char *shape, const char *stride)
         dims[i] = cfx_dim_int(n[i]);
         strides[i] = cfx_dim_int(s[i]);
     }
-    ck_assert_msg(!cfx_tensor_meta(&t, ctx, CFX_F32, rank, dims, strides,
-                                   &err), "%s", err.text);
+    ck_assert_msg(
+        !cfx_tensor_meta(&t, ctx, CFX_F32, rank, dims, strides, &err), "%s",
+        err.text);
     return t;
 }
 
@@ -120,8 +121,8 @@ CFX_INLINE cfx_status try_view(cfx_tensor **out, const cfx_tensor *base,
         strides[i] = cfx_dim_int(s[i]);
     }
     memset(&err, 0, sizeof err);
-    return cfx_tensor_view(out, base, rank, dims, strides,
-                           cfx_dim_int(offset), &err);
+    return cfx_tensor_view(out, base, rank, dims, strides, cfx_dim_int(offset),
+                           &err);
 }
 
 CFX_INLINE cfx_tensor *view(const cfx_tensor *base, const char *shape,

@@ -90,10 +90,10 @@ static cfx_status as_code(cfx_sink to, const cfx_module *gm, cfx_error *error)
 static const struct {
     const char *name;
     print_fn *print;
-} forms[] = {
-    {"model", as_model}, {"lossless", as_lossless}, {"graph", as_graph},
-    {"tabular", as_tabular}, {"code", as_code},
-    {"readable", cfx_print_readable}, {"tree", cfx_print_modules}};
+} forms[] = {{"model", as_model},        {"lossless", as_lossless},
+             {"graph", as_graph},        {"tabular", as_tabular},
+             {"code", as_code},          {"readable", cfx_print_readable},
+             {"tree", cfx_print_modules}};
 
 enum { NFORMS = sizeof(forms) / sizeof(forms[0]) };
 
@@ -292,10 +292,11 @@ TEST_CASE(lossless_values_read_back_equal)
         cfx_value v, w;
         cfx_buf b;
         cfx_buf_init(&b, ctx);
-        ck_assert_int_eq(cfx_parse_value(&v, ctx, text[i], strlen(text[i]),
-                                         &err), CFX_OK);
-        ck_assert_int_eq(cfx_print_value(cfx_sink_buf(&b), v,
-                                         CFX_STYLE_LOSSLESS, &err), CFX_OK);
+        ck_assert_int_eq(
+            cfx_parse_value(&v, ctx, text[i], strlen(text[i]), &err), CFX_OK);
+        ck_assert_int_eq(
+            cfx_print_value(cfx_sink_buf(&b), v, CFX_STYLE_LOSSLESS, &err),
+            CFX_OK);
         ck_assert_int_eq(cfx_parse_value(&w, ctx, b.s, b.len, &err), CFX_OK);
         ck_assert_msg(cfx_value_equal(v, w), "%s -> %s", text[i], b.s);
         cfx_value_unref(v);
@@ -310,12 +311,17 @@ TEST_CASE(utf8_is_checked)
         const char *s;
         size_t len;
         uint32_t c;
-    } cases[] = {{"a", 1, 'a'}, {"\xc3\xa9", 2, 0xe9},
+    } cases[] = {{"a", 1, 'a'},
+                 {"\xc3\xa9", 2, 0xe9},
                  {"\xe4\xb8\xad", 3, 0x4e2d},
-                 {"\xf0\x9f\x98\x80", 4, 0x1f600}, {"\x80", 0, 0},
-                 {"\xc0\x80", 0, 0}, {"\xe0\x80\x80", 0, 0},
-                 {"\xed\xa0\x80", 0, 0}, {"\xf4\x90\x80\x80", 0, 0},
-                 {"\xc3", 0, 0}, {"\xff", 0, 0}};
+                 {"\xf0\x9f\x98\x80", 4, 0x1f600},
+                 {"\x80", 0, 0},
+                 {"\xc0\x80", 0, 0},
+                 {"\xe0\x80\x80", 0, 0},
+                 {"\xed\xa0\x80", 0, 0},
+                 {"\xf4\x90\x80\x80", 0, 0},
+                 {"\xc3", 0, 0},
+                 {"\xff", 0, 0}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint32_t c = 0;
         char back[4];
@@ -527,7 +533,8 @@ TEST_CASE(monstrous_texts_are_survived)
         {"graph():\n %y : [num_users=0] = call_method[target=f](args = (", "[",
          "), kwargs = {})\n return None\n"},
         {"graph():\n %y : [num_users=0] = call_function[target=torch._assert]"
-         "(args = (True, ", "a, ", "), kwargs = {})\n return None\n"},
+         "(args = (True, ",
+         "a, ", "), kwargs = {})\n return None\n"},
         {"graph():\n %y : [num_users=0] = call_method[target=f](args = (x",
          "\nx", "\n"},
         {"graph():\n return ", "(", "\n"},
@@ -539,8 +546,8 @@ TEST_CASE(monstrous_texts_are_survived)
     enum { TIMES = 100000 };
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         size_t n = strlen(shapes[i].body);
-        char *text = malloc(TIMES * n + 400), *to = stpcpy(text,
-                                                           shapes[i].head);
+        char *text = malloc(TIMES * n + 400),
+             *to = stpcpy(text, shapes[i].head);
         for (int k = 0; k < TIMES; k++)
             to = stpcpy(to, shapes[i].body);
         to = stpcpy(to, shapes[i].tail);
@@ -669,9 +676,9 @@ TEST_CASE(an_empty_graph_prints)
     cfx_module *gm;
     cfx_buf b;
     ck_assert_int_eq(cfx_graph_new(&g, ctx, &err), CFX_OK);
-    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "Net",
-                                                    &err),
-                     CFX_OK);
+    ck_assert_int_eq(
+        cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "Net", &err),
+        CFX_OK);
     ck_assert_str_eq(print(as_graph, gm, &b), "graph():");
     cfx_buf_release(&b);
     ck_assert_str_eq(print(as_code, gm, &b),

@@ -96,8 +96,8 @@ static void assert_runs_with(int allowed)
         ck_assert_uint_eq(run(i, 4, have), n);
         ck_assert_int_eq(created, allowed);
         ck_assert_int_ge(refused, 1);
-        ck_assert_msg(!memcmp(have, want, n * sizeof(*want)),
-                      "%s differs", models[i].model);
+        ck_assert_msg(!memcmp(have, want, n * sizeof(*want)), "%s differs",
+                      models[i].model);
     }
     may_create = -1;
 }

@@ -68,8 +68,8 @@ CFX_INLINE const char *graph_text(const cfx_module *m)
 {
     *text = '\0';
     cfx_sink sink = {add_text, NULL};
-    ck_assert_int_eq(cfx_print_graph(sink, cfx_graph_module_graph(m), false,
-                                     &err), CFX_OK);
+    ck_assert_int_eq(
+        cfx_print_graph(sink, cfx_graph_module_graph(m), false, &err), CFX_OK);
     return text;
 }
 
@@ -82,8 +82,7 @@ CFX_INLINE const char *code_text(const cfx_module *m)
     return text;
 }
 
-#define assert_ok(call) \
-    ck_assert_msg(!(call), "%s: %s", #call, err.text)
+#define assert_ok(call) ck_assert_msg(!(call), "%s: %s", #call, err.text)
 
 #define assert_graph(want) ck_assert_str_eq(graph_text(gm), want)
 

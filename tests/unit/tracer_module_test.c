@@ -19,7 +19,7 @@ static cfx_status trace_with(cfx_trace_fn *fn, const char *params,
     return cfx_trace_function_with(&gm, ctx, fn, NULL, params, o, &err);
 }
 
-#define FN(name)                                                       \
+#define FN(name)                                                              \
     static cfx_value name(cfx_scope *s, const cfx_value *in, void *user)
 
 static bool no_leaf(void *user, const cfx_module *m, const char *path)
@@ -105,8 +105,7 @@ static cfx_module *make_block(void)
     cfx_module_unref(seq);
     seq = build("Sequential", NULL, 0);
     assert_ok(cfx_module_add_take(seq, "0", build("ReLU", NULL, 0), &err));
-    assert_ok(cfx_module_add_take(seq, "1", build("Identity", NULL, 0),
-                                  &err));
+    assert_ok(cfx_module_add_take(seq, "1", build("Identity", NULL, 0), &err));
     assert_ok(cfx_module_add_take(block, "seq", seq, &err));
     return block;
 }
@@ -199,8 +198,8 @@ static bool net_is_leaf(void *user, const cfx_module *m, const char *path)
 TEST_CASE(leaf_module)
 {
     cfx_module *block = make_block();
-    cfx_trace_options o = {.is_leaf = net_is_leaf, .user = ctx,
-                           .class_name = "Traced"};
+    cfx_trace_options o = {
+        .is_leaf = net_is_leaf, .user = ctx, .class_name = "Traced"};
     assert_ok(symbolic(block, &o));
     assert_graph(
         "graph():\n"
@@ -245,8 +244,8 @@ TEST_CASE(trace_multiple_funcs)
 {
     cfx_module *block = make_block();
     cfx_trace_options o = {.size = sizeof(o), .root = block};
-    assert_ok(cfx_trace_function_with(&gm, ctx, call_fc, block, "x", &o,
-                                      &err));
+    assert_ok(
+        cfx_trace_function_with(&gm, ctx, call_fc, block, "x", &o, &err));
     assert_code("    net_fc = self.net.fc(x);  x = None\n"
                 "    relu = torch.relu(net_fc);  net_fc = None\n");
     ck_assert_str_eq(cfx_module_class_name(gm), "Block");
@@ -265,8 +264,8 @@ TEST_CASE(tensor_attribute_coalseced)
 {
     cfx_module *block = make_block();
     cfx_trace_options o = {.size = sizeof(o), .root = block};
-    assert_ok(cfx_trace_function_with(&gm, ctx, use_states, block, "x", &o,
-                                      &err));
+    assert_ok(
+        cfx_trace_function_with(&gm, ctx, use_states, block, "x", &o, &err));
     assert_graph(
         "graph():\n"
         "    %x : [num_users=1] = placeholder[target=x]\n"
@@ -277,8 +276,8 @@ TEST_CASE(tensor_attribute_coalseced)
         "    %add_1 : [num_users=1] = call_function[target=torch.add](args = "
         "(%add, %net_offset_1), kwargs = {})\n"
         "    return add_1");
-    ck_assert(cfx_module_state(cfx_module_child(gm, "net"), "offset")
-                  ->is_buffer);
+    ck_assert(
+        cfx_module_state(cfx_module_child(gm, "net"), "offset")->is_buffer);
     cfx_module_unref(block);
 }
 
@@ -292,8 +291,8 @@ TEST_CASE(trace_buffer_slice)
 {
     cfx_module *net = make(&net_type);
     cfx_trace_options o = {.size = sizeof(o), .root = net};
-    assert_ok(cfx_trace_function_with(&gm, ctx, take_slice, net, "x", &o,
-                                      &err));
+    assert_ok(
+        cfx_trace_function_with(&gm, ctx, take_slice, net, "x", &o, &err));
     assert_code("    offset = self.offset\n"
                 "    getitem = offset[0];  offset = None\n");
     cfx_module_unref(net);
@@ -312,16 +311,16 @@ static cfx_value by_weight(cfx_scope *s, const cfx_value *in, void *user)
 TEST_CASE(param_shape_const)
 {
     cfx_module *net = make(&net_type);
-    cfx_trace_options o = {.size = sizeof(o), .root = net,
-                           .known_sizes = true};
-    assert_ok(cfx_trace_function_with(&gm, ctx, by_weight, net, "x", &o,
-                                      &err));
+    cfx_trace_options o = {
+        .size = sizeof(o), .root = net, .known_sizes = true};
+    assert_ok(
+        cfx_trace_function_with(&gm, ctx, by_weight, net, "x", &o, &err));
     assert_code("    scale = self.scale\n"
                 "    mul = torch.mul(x, scale);");
     o.known_sizes = false;
     fresh();
-    assert_ok(cfx_trace_function_with(&gm, ctx, by_weight, net, "x", &o,
-                                      &err));
+    assert_ok(
+        cfx_trace_function_with(&gm, ctx, by_weight, net, "x", &o, &err));
     assert_code("    size = scale.size(0);");
     cfx_module_unref(net);
 }
@@ -334,8 +333,7 @@ static cfx_status join(void *user, cfx_value v)
 {
     (void)user;
     snprintf(stack_names + strlen(stack_names),
-             sizeof(stack_names) - strlen(stack_names), "%s ",
-             v.u.str->text);
+             sizeof(stack_names) - strlen(stack_names), "%s ", v.u.str->text);
     return CFX_OK;
 }
 
@@ -345,8 +343,8 @@ static const char *stack_of(const char *name)
     *stack_names = '\0';
     for (uint32_t i = 0; v.kind && i < v.u.seq->len; i += 2) {
         snprintf(stack_names + strlen(stack_names),
-                 sizeof(stack_names) - strlen(stack_names), "%s: ",
-                 v.u.seq->item[i].u.str->text);
+                 sizeof(stack_names) - strlen(stack_names),
+                 "%s: ", v.u.seq->item[i].u.str->text);
         cfx_value_visit(v.u.seq->item[i + 1], join, NULL);
     }
     return stack_names;
@@ -357,13 +355,13 @@ TEST_CASE(nn_module_stack)
     cfx_module *block = make_block();
     assert_ok(symbolic(block, NULL));
     ck_assert_str_eq(stack_of("net_fc"), "net: net Net net.fc: net.fc "
-                     "Linear ");
+                                         "Linear ");
     ck_assert_str_eq(stack_of("net_fc_1"), "net@1: net Net net.fc@1: net.fc "
-                     "Linear ");
+                                           "Linear ");
     ck_assert_str_eq(stack_of("mul"), "net: net Net ");
     ck_assert_str_eq(stack_of("net_scale"), "net: net Net ");
     ck_assert_str_eq(stack_of("seq_0"), "seq: seq Sequential seq.0: seq.0 "
-                     "ReLU ");
+                                        "ReLU ");
     ck_assert(!cfx_node_meta(node("x"), "nn_module_stack").kind);
     cfx_module_unref(block);
 }
@@ -371,7 +369,8 @@ TEST_CASE(nn_module_stack)
 FN(two_lines)
 {
     (void)user;
-    cfx_value y = cfx_relu(s, in[0]); int line = __LINE__;
+    cfx_value y = cfx_relu(s, in[0]);
+    int line = __LINE__ - 1;
     return cfx_clamp(s, y, .min = cfx_int(line));
 }
 
@@ -437,8 +436,8 @@ TEST_CASE(names_given_in_vain_are_free)
 
 TEST_CASE(parameters_are_names_and_differ)
 {
-    static const char *const bad[] = {"x x", "x-y", "1x", "*", "**", "***x",
-                                      "x=1=2"};
+    static const char *const bad[] = {"x x", "x-y",  "1x",   "*",
+                                      "**",  "***x", "x=1=2"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         ck_assert_msg(trace(names_twice, bad[i]), "%s", bad[i]);
 }
@@ -582,8 +581,7 @@ TEST_CASE(an_encoder_is_traced_down_to_operators)
     cfx_module *m = parse(encoder);
     cfx_tensor *x;
     assert_ok(cfx_module_randomize(m, 1, &err));
-    assert_ok(cfx_tensor_new(&x, ctx, CFX_F32, 3, (int64_t[]){2, 3, 8},
-                             &err));
+    assert_ok(cfx_tensor_new(&x, ctx, CFX_F32, 3, (int64_t[]){2, 3, 8}, &err));
     assert_ok(cfx_tensor_randomize(x, 1, "x", &err));
     cfx_value in = cfx_value_of_tensor(x);
     cfx_trace_options o = {.is_leaf = no_leaf, .metas = &in, .nmetas = 1};
@@ -622,8 +620,8 @@ static cfx_status attempt_module(void)
     if (st)
         return st;
     m = cfx_value_of_tensor(t);
-    cfx_trace_options o = {.size = sizeof(o), .is_leaf = no_leaf,
-                           .metas = &m, .nmetas = 1};
+    cfx_trace_options o = {
+        .size = sizeof(o), .is_leaf = no_leaf, .metas = &m, .nmetas = 1};
     st = cfx_symbolic_trace(&gm, memory_root, &o, &err);
     cfx_tensor_unref(t);
     return st;
@@ -637,8 +635,8 @@ static cfx_status attempt_leaves(void)
 static cfx_status attempt_constants(void)
 {
     cfx_concrete_arg flag = {"y", cfx_bool(true)};
-    cfx_trace_options o = {.size = sizeof(o), .concrete = &flag,
-                           .nconcrete = 1};
+    cfx_trace_options o = {
+        .size = sizeof(o), .concrete = &flag, .nconcrete = 1};
     return cfx_trace_function_with(&gm, ctx, add_constant, NULL,
                                    "x y=(1,2) *args", &o, &err);
 }

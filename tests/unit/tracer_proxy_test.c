@@ -19,7 +19,7 @@ static cfx_status trace_with(cfx_trace_fn *fn, const char *params,
     return cfx_trace_function_with(&gm, ctx, fn, NULL, params, o, &err);
 }
 
-#define FN(name)                                                       \
+#define FN(name)                                                              \
     static cfx_value name(cfx_scope *s, const cfx_value *in, void *user)
 
 FN(relu_mul)
@@ -100,8 +100,8 @@ TEST_CASE(metas_make_lengths_and_items_known)
     assert_ok(trace_with(iterate, "x", &o));
     assert_code("    getitem = x[0]\n    getitem_1 = x[1];  x = None\n");
     assert_ok(trace_with(ask_len, "x", &o));
-    ck_assert_int_eq(cfx_graph_output_node(cfx_graph_module_graph(gm))
-                         ->args[0].u.i, 2);
+    ck_assert_int_eq(
+        cfx_graph_output_node(cfx_graph_module_graph(gm))->args[0].u.i, 2);
     cfx_value_unref(pair);
     cfx_value_unref(m);
 }

@@ -19,7 +19,7 @@ static cfx_status trace_with(cfx_trace_fn *fn, const char *params,
     return cfx_trace_function_with(&gm, ctx, fn, NULL, params, o, &err);
 }
 
-#define FN(name)                                                       \
+#define FN(name)                                                              \
     static cfx_value name(cfx_scope *s, const cfx_value *in, void *user)
 
 /* ---- Functions ---- */
@@ -108,7 +108,8 @@ TEST_CASE(arguments_that_no_overload_takes_are_refused)
 {
     ck_assert_int_eq(trace(no_overload, "x"), CFX_EINVAL);
     ck_assert_msg(strstr(err.text, "max(): no signature takes the arguments "
-                         "self, dim, other together"), "%s", err.text);
+                                   "self, dim, other together"),
+                  "%s", err.text);
 }
 
 FN(in_place)
@@ -154,21 +155,18 @@ FN(very_names)
 TEST_CASE(calls_by_name_keep_their_spelling)
 {
     assert_ok(trace(very_names, "x"));
-    assert_graph(
-        "graph():\n"
-        "    %x : [num_users=1] = placeholder[target=x]\n"
-        "    %add_tensor : [num_users=1] = call_function[target="
-        "torch.ops.aten.add.Tensor](args = (%x, 1), kwargs = {})\n"
-        "    %sum_1 : [num_users=1] = call_method[target=sum](args = "
-        "(%add_tensor,), kwargs = {dim: 0})\n"
-        "    return sum_1");
-    assert_fails(trace(by_name, "x"), CFX_EINVAL,
-                 "missing required argument");
+    assert_graph("graph():\n"
+                 "    %x : [num_users=1] = placeholder[target=x]\n"
+                 "    %add_tensor : [num_users=1] = call_function[target="
+                 "torch.ops.aten.add.Tensor](args = (%x, 1), kwargs = {})\n"
+                 "    %sum_1 : [num_users=1] = call_method[target=sum](args = "
+                 "(%add_tensor,), kwargs = {dim: 0})\n"
+                 "    return sum_1");
+    assert_fails(trace(by_name, "x"), CFX_EINVAL, "missing required argument");
 }
 
 /* A number of one sort, other operators of Python's. */
-#define CALL2(s, name, a, b) \
-    cfx_call_function((s), (name), CFX_ARGS((a), (b)))
+#define CALL2(s, name, a, b) cfx_call_function((s), (name), CFX_ARGS((a), (b)))
 
 FN(shifts)
 {
@@ -200,8 +198,7 @@ FN(sqrt_of_size)
 FN(getattr_shape)
 {
     (void)user;
-    cfx_value shape = CALL2(s, "builtins.getattr", in[0],
-                            cfx_str(s, "shape"));
+    cfx_value shape = CALL2(s, "builtins.getattr", in[0], cfx_str(s, "shape"));
     return cfx_nth(s, shape, -1);
 }
 
@@ -246,8 +243,8 @@ FN(index_by_slice)
 {
     (void)user;
     cfx_value part[] = {cfx_none(), cfx_int(2), cfx_none()};
-    cfx_value slice = cfx_scope_take(s, cfx_seq_new(s->ctx, CFX_SLICE, 3, part,
-                                                    NULL));
+    cfx_value slice = cfx_scope_take(
+        s, cfx_seq_new(s->ctx, CFX_SLICE, 3, part, NULL));
     return CALL2(s, "operator.getitem", in[0],
                  cfx_tuple(s, slice, cfx_ellipsis(), cfx_none()));
 }
@@ -271,8 +268,8 @@ FN(star_args)
 {
     (void)user;
     cfx_value y = cfx_add(s, in[0], cfx_nth(s, in[1], 0));
-    return cfx_add(s, y, CALL2(s, "operator.getitem", in[2],
-                               cfx_str(s, "foo")));
+    return cfx_add(s, y,
+                   CALL2(s, "operator.getitem", in[2], cfx_str(s, "foo")));
 }
 
 TEST_CASE(args_kwargs)
@@ -606,7 +603,8 @@ TEST_CASE(partial_trace)
     cfx_interp it = {0};
     assert_ok(cfx_interp_init(&it, &cfx_interp_base, gm, &err));
     ck_assert_int_eq(cfx_interp_run(&it, in, 2, &out, &err), CFX_EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "flag has been specialized to have "
+    ck_assert_ptr_nonnull(strstr(err.text,
+                                 "flag has been specialized to have "
                                  "value True but got another value"));
     cfx_interp_release(&it);
     cfx_value_unref(in[0]);

@@ -198,8 +198,7 @@ TEST_CASE(proxies_decompose_and_remove_modules)
     cfx_value x = matrix(3, 3, -4);
     cfx_value a = run_module(net, &x, 1), b = run_module(gm, &x, 1);
     for (int64_t i = 0; i < 9; i++)
-        ck_assert_float_eq(at(a.u.seq->item[0], i),
-                           at(b.u.seq->item[0], i));
+        ck_assert_float_eq(at(a.u.seq->item[0], i), at(b.u.seq->item[0], i));
     cfx_value_unref(a);
     cfx_value_unref(b);
     cfx_value_unref(x);
@@ -301,8 +300,8 @@ TEST_CASE(failures_name_the_node)
     ck_assert_ptr_nonnull(strstr(err.text, "While executing %mul : "));
     cfx_transformer_release(&t);
     err = (cfx_error){0};
-    assert_ok(cfx_transformer_init(&t, &cfx_transformer_class, net, NULL,
-                                   &err));
+    assert_ok(
+        cfx_transformer_init(&t, &cfx_transformer_class, net, NULL, &err));
     assert_ok(cfx_transform(&t, &gm, &err));
     fresh();
     assert_fails(cfx_transform(&t, &gm, &err), CFX_EINVAL, "one module");
@@ -340,8 +339,7 @@ static void open_model(zoo_model *m, const char *name)
 {
     const char *zoo = getenv("CFX_ZOO"), *src = getenv("srcdir");
     char digests[512];
-    snprintf(digests, sizeof(digests), "%s/tests/golden/zoo",
-             src ? src : ".");
+    snprintf(digests, sizeof(digests), "%s/tests/golden/zoo", src ? src : ".");
     assert_ok(zoo_open(m, ctx, zoo ? zoo : "zoo", digests, name, &err));
 }
 
@@ -371,8 +369,10 @@ TEST_CASE(models_of_the_zoo_compute_the_same_without_modules)
         zoo_model m = {.nin = 0};
         open_model(&m, names[i]);
         assert_ok(zoo_fill(&m, &err));
-        cfx_trace_options o = {.size = sizeof(o), .is_leaf = no_leaf,
-                               .metas = m.in, .nmetas = m.nin};
+        cfx_trace_options o = {.size = sizeof(o),
+                               .is_leaf = no_leaf,
+                               .metas = m.in,
+                               .nmetas = m.nin};
         fresh();
         assert_ok(cfx_symbolic_trace(&gm, m.gm, &o, &err));
         for (const cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm));
@@ -381,7 +381,8 @@ TEST_CASE(models_of_the_zoo_compute_the_same_without_modules)
         cfx_value a = run_module(m.gm, m.in, m.nin);
         cfx_value b = run_module(gm, m.in, m.nin);
         ck_assert_int_eq(memcmp(a.u.tensor->data, b.u.tensor->data,
-                                (size_t)cfx_tensor_numel(a.u.tensor) * 4), 0);
+                                (size_t)cfx_tensor_numel(a.u.tensor) * 4),
+                         0);
         cfx_value_unref(a);
         cfx_value_unref(b);
         zoo_close(&m);

@@ -57,8 +57,10 @@ static bool all_found(const selection *of)
     bool all = true;
     for (int i = 0; i < of->n; i++)
         if (!of->found[i]) {
-            fprintf(stderr, "there is no suite and no test '%s'; -l lists "
-                    "them\n", of->name[i]);
+            fprintf(stderr,
+                    "there is no suite and no test '%s'; -l lists "
+                    "them\n",
+                    of->name[i]);
             all = false;
         }
     return all;

@@ -60,9 +60,12 @@ CFX_UNUSED static struct unit_suite unit_here;
     static void unit_run_##name(int _i);                                      \
     static const TTest unit_ttest_##name = {#name, unit_run_##name, __FILE__, \
                                             __LINE__};                        \
-    static int unit_count_##name(void) { return (int)(n); }                   \
-    static struct unit_test unit_test_##name = {                              \
-        .test = &unit_ttest_##name, .count = unit_count_##name};              \
+    static int unit_count_##name(void)                                        \
+    {                                                                         \
+        return (int)(n);                                                      \
+    }                                                                         \
+    static struct unit_test unit_test_##name = {.test = &unit_ttest_##name,   \
+                                                .count = unit_count_##name};  \
     UNIT_BEFORE_MAIN unit_add_##name(void)                                    \
     {                                                                         \
         unit_add_test(&unit_here, &unit_test_##name);                         \

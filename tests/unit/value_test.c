@@ -50,10 +50,9 @@ static cfx_value sample(void)
     cfx_value slice = cfx_seq_new(
         ctx, CFX_SLICE, 3, (cfx_value[]){cfx_none(), cfx_int(4), cfx_none()},
         NULL);
-    cfx_value dict = cfx_dict_new(
-        ctx, 2, (cfx_value[]){k, cfx_float(3.5), l, slice});
-    cfx_value v = cfx_tuple_new(ctx, 3,
-                                (cfx_value[]){cfx_int(1), list, dict});
+    cfx_value dict = cfx_dict_new(ctx, 2,
+                                  (cfx_value[]){k, cfx_float(3.5), l, slice});
+    cfx_value v = cfx_tuple_new(ctx, 3, (cfx_value[]){cfx_int(1), list, dict});
 
     cfx_value_unref(x);
     cfx_value_unref(k);
@@ -112,9 +111,10 @@ TEST_CASE(items_are_shared_and_given_back_with_the_whole)
 TEST_CASE(numbers_need_no_counting)
 {
     static const cfx_value values[] = {
-        {.kind = CFX_ABSENT}, {.kind = CFX_NONE}, {.kind = CFX_INT, .u.i = 1},
-        {.kind = CFX_NODE}, {.kind = CFX_MODULE}, {.kind = CFX_ELLIPSIS},
-        {.kind = CFX_DTYPE}, {.kind = CFX_FLOAT},
+        {.kind = CFX_ABSENT},        {.kind = CFX_NONE},
+        {.kind = CFX_INT, .u.i = 1}, {.kind = CFX_NODE},
+        {.kind = CFX_MODULE},        {.kind = CFX_ELLIPSIS},
+        {.kind = CFX_DTYPE},         {.kind = CFX_FLOAT},
     };
 
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
@@ -218,8 +218,13 @@ TEST_CASE(walks_refuse_what_is_too_deep)
 TEST_CASE(equal_keeps_kinds_apart)
 {
     cfx_value one[] = {
-        cfx_int(1), cfx_float(1), cfx_bool(true), cfx_none(), CFX_NOTHING,
-        cfx_ellipsis(), cfx_value_of_dtype((cfx_dtype)1),
+        cfx_int(1),
+        cfx_float(1),
+        cfx_bool(true),
+        cfx_none(),
+        CFX_NOTHING,
+        cfx_ellipsis(),
+        cfx_value_of_dtype((cfx_dtype)1),
         cfx_value_of_format((cfx_memory_format)1),
     };
     size_t n = sizeof one / sizeof *one;
@@ -511,24 +516,46 @@ TEST_CASE(every_allocation_may_fail)
 
 TEST_CASE(float_repr_is_that_of_python)
 {
-    static const struct { double f; const char *text; } cases[] = {
-        {0.0, "0.0"}, {-0.0, "-0.0"}, {1.0, "1.0"}, {0.1, "0.1"},
-        {1e-5, "1e-05"}, {0.0001, "0.0001"}, {0.00012, "0.00012"},
-        {1.5e-7, "1.5e-07"}, {1e15, "1000000000000000.0"}, {1e16, "1e+16"},
+    static const struct {
+        double f;
+        const char *text;
+    } cases[] = {
+        {0.0, "0.0"},
+        {-0.0, "-0.0"},
+        {1.0, "1.0"},
+        {0.1, "0.1"},
+        {1e-5, "1e-05"},
+        {0.0001, "0.0001"},
+        {0.00012, "0.00012"},
+        {1.5e-7, "1.5e-07"},
+        {1e15, "1000000000000000.0"},
+        {1e16, "1e+16"},
         {123456789012345680.0, "1.2345678901234568e+17"},
-        {9999999999999998.0, "9999999999999998.0"}, {-2.5, "-2.5"},
-        {1.0 / 3, "0.3333333333333333"}, {2.0 / 3, "0.6666666666666666"},
-        {0.1 + 0.2, "0.30000000000000004"}, {5e-324, "5e-324"},
-        {1e-323, "1e-323"}, {2.2250738585072014e-308,
-         "2.2250738585072014e-308"}, {1.7976931348623157e308,
-         "1.7976931348623157e+308"}, {0x1p-44, "5.684341886080802e-14"},
-        {0x1p-1074, "5e-324"}, {0x1p60, "1.152921504606847e+18"},
-        {9007199254740993.0, "9007199254740992.0"}, {1e22, "1e+22"},
-        {1e23, "1e+23"}, {100, "100.0"}, {1e100, "1e+100"},
+        {9999999999999998.0, "9999999999999998.0"},
+        {-2.5, "-2.5"},
+        {1.0 / 3, "0.3333333333333333"},
+        {2.0 / 3, "0.6666666666666666"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {5e-324, "5e-324"},
+        {1e-323, "1e-323"},
+        {2.2250738585072014e-308, "2.2250738585072014e-308"},
+        {1.7976931348623157e308, "1.7976931348623157e+308"},
+        {0x1p-44, "5.684341886080802e-14"},
+        {0x1p-1074, "5e-324"},
+        {0x1p60, "1.152921504606847e+18"},
+        {9007199254740993.0, "9007199254740992.0"},
+        {1e22, "1e+22"},
+        {1e23, "1e+23"},
+        {100, "100.0"},
+        {1e100, "1e+100"},
         {3.4028234663852886e38, "3.4028234663852886e+38"},
-        {(double)0.1f, "0.10000000149011612"}, {1e-7, "1e-07"},
-        {123.456, "123.456"}, {INFINITY, "inf"}, {-INFINITY, "-inf"},
-        {NAN, "nan"}, {-NAN, "nan"},
+        {(double)0.1f, "0.10000000149011612"},
+        {1e-7, "1e-07"},
+        {123.456, "123.456"},
+        {INFINITY, "inf"},
+        {-INFINITY, "-inf"},
+        {NAN, "nan"},
+        {-NAN, "nan"},
     };
     char text[32];
 

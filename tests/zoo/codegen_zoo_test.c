@@ -20,8 +20,7 @@
 
 static int passed, failed;
 
-static void claim(bool ok, const char *name, const char *what,
-                  const char *why)
+static void claim(bool ok, const char *name, const char *what, const char *why)
 {
     *(ok ? &passed : &failed) += 1;
     if (!ok)
@@ -84,8 +83,9 @@ static bool same_tensor(const cfx_tensor *x, const cfx_tensor *y)
                 !cfx_tensor_contiguous(&a, (cfx_tensor *)x, NULL) &&
                 !cfx_tensor_contiguous(&b, (cfx_tensor *)y, NULL) &&
                 cfx_tensor_numel(a) == cfx_tensor_numel(b) &&
-                !memcmp(a->data, b->data, (size_t)cfx_tensor_numel(a) *
-                                          cfx_dtype_size((cfx_dtype)a->dtype));
+                !memcmp(a->data, b->data,
+                        (size_t)cfx_tensor_numel(a) *
+                            cfx_dtype_size((cfx_dtype)a->dtype));
     cfx_tensor_unref(a);
     cfx_tensor_unref(b);
     return same;

@@ -102,7 +102,8 @@ static int check_all(const char *zoo, const char *golden)
         failed += have != want;
         if (have != want)
             printf("not ok: %s has %" PRId64 " multiply-adds, not %" PRId64
-                   "\n", name, have, want);
+                   "\n",
+                   name, have, want);
     }
     if (f)
         fclose(f);

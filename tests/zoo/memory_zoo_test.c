@@ -80,7 +80,8 @@ static size_t metas(cfx_value *in, cfx_context *ctx, const zoo_model *m,
     const char *name;
     const json_t *spec;
     size_t n = 0;
-    json_object_foreach(json_object_get(m->digest, "inputs"), name, spec) {
+    json_object_foreach(json_object_get(m->digest, "inputs"), name, spec)
+    {
         int d[4] = {1, 1, 1, 1};
         cfx_dim shape[4];
         cfx_tensor *t;
@@ -144,9 +145,10 @@ static void check_at(const zoo_model *m, const char *name, cfx_context *ctx,
         return;
     memory_check c = check_memory(plan);
     claim(!*c.text, name, "at %d x %d: %s", batch, size, c.text);
-    claim(cfx_memory_plan_arena(plan) == c.most, name, "at %d x %d: an arena "
-          "of %lld bytes, the largest live set has %lld", batch, size,
-          (long long)cfx_memory_plan_arena(plan), c.most);
+    claim(cfx_memory_plan_arena(plan) == c.most, name,
+          "at %d x %d: an arena "
+          "of %lld bytes, the largest live set has %lld",
+          batch, size, (long long)cfx_memory_plan_arena(plan), c.most);
     check_aliases(m, name, plan);
     cfx_memory_plan_free(plan);
 }
@@ -231,13 +233,14 @@ static void check_run(const char *name)
     cfx_error err = {0};
     runs r = {.name = name};
     cfx_interp_options o = {.size = sizeof(o), .scope = &r.scope.base};
-    bool ok =
-        !zoo_open(&r.m, ctx, models, digests, name, &err) &&
-        !zoo_fill(&r.m, &err) &&
-        !cfx_memory_plan_new(&r.plan, r.m.gm, r.m.in, r.m.nin, NULL, &err) &&
-        !cfx_planned_scope_init(&r.scope, r.plan, &err) &&
-        !cfx_interp_init(&r.plain, &cfx_interp_base, r.m.gm, &err) &&
-        !cfx_interp_init_with(&r.planned, &cfx_interp_base, r.m.gm, &o, &err);
+    bool ok = !zoo_open(&r.m, ctx, models, digests, name, &err) &&
+              !zoo_fill(&r.m, &err) &&
+              !cfx_memory_plan_new(&r.plan, r.m.gm, r.m.in, r.m.nin, NULL,
+                                   &err) &&
+              !cfx_planned_scope_init(&r.scope, r.plan, &err) &&
+              !cfx_interp_init(&r.plain, &cfx_interp_base, r.m.gm, &err) &&
+              !cfx_interp_init_with(&r.planned, &cfx_interp_base, r.m.gm, &o,
+                                    &err);
     claim(ok, name, "%s", err.text);
     if (ok) {
         run_plain(&r, &err);

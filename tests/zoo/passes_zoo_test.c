@@ -77,8 +77,8 @@ typedef struct subject {
     const char *name;
     cfx_context *ctx;
     zoo_model m;
-    cfx_value want;    /* what it gives */
-    char *text;        /* the superset's */
+    cfx_value want; /* what it gives */
+    char *text;     /* the superset's */
     size_t len;
     cfx_error err;
 } subject;
@@ -157,8 +157,7 @@ static double distance(cfx_value a, cfx_value b)
     if (x.n != y.n)
         return INFINITY;
     for (size_t i = 0; i < x.n; i++) {
-        double d = x.item[i].kind != CFX_TENSOR ||
-                           y.item[i].kind != CFX_TENSOR
+        double d = x.item[i].kind != CFX_TENSOR || y.item[i].kind != CFX_TENSOR
                        ? (cfx_value_equal(x.item[i], y.item[i]) ? 0 : INFINITY)
                        : tensor_distance(x.item[i].u.tensor,
                                          y.item[i].u.tensor);
@@ -254,8 +253,8 @@ static void compare_count(subject *s, const char *pass, size_t changed)
         snprintf(new->model, sizeof(new->model), "%s", s->name);
         new->changed = changed;
     } else if (!write_it && changed != want) {
-        snprintf(s->err.text, sizeof(s->err.text),
-                 "%zu, the table says %zu", changed, want);
+        snprintf(s->err.text, sizeof(s->err.text), "%zu, the table says %zu",
+                 changed, want);
         not_ok(pass, s->name, "changes another number of nodes", &s->err);
         return;
     }
@@ -263,8 +262,8 @@ static void compare_count(subject *s, const char *pass, size_t changed)
 }
 
 /* What a pass must keep; NULL: all is well. */
-static const char *what_is_wrong(subject *s, cfx_module *gm,
-                                 const cfx_pass *p, size_t changed, double *d)
+static const char *what_is_wrong(subject *s, cfx_module *gm, const cfx_pass *p,
+                                 size_t changed, double *d)
 {
     if (write_it)
         return NULL;
@@ -382,7 +381,7 @@ TEST_PROGRAM(passes_zoo)
 {
     if (argc < 5) {
         fprintf(stderr, "usage: passes_zoo MODELS DIGESTS TABLE "
-                "[--write] NAME...\n");
+                        "[--write] NAME...\n");
         return 2;
     }
     write_it = !strcmp(argv[4], "--write");

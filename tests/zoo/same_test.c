@@ -22,8 +22,8 @@
 
 struct digest {
     cfx_interp base;
-    uint64_t *of;     /* by id of the node */
-    bool compare;     /* with those of an earlier run */
+    uint64_t *of; /* by id of the node */
+    bool compare; /* with those of an earlier run */
     char differs[128];
 };
 
@@ -52,8 +52,9 @@ static cfx_status add_leaf(void *user, cfx_value v)
     cfx_status st = cfx_tensor_contiguous(&t, v.u.tensor, NULL);
     if (st)
         return st;
-    *h = of_bytes(*h + t->dtype, t->data, (size_t)cfx_tensor_numel(t) *
-                  cfx_dtype_size((cfx_dtype)t->dtype));
+    *h = of_bytes(*h + t->dtype, t->data,
+                  (size_t)cfx_tensor_numel(t) *
+                      cfx_dtype_size((cfx_dtype)t->dtype));
     cfx_tensor_unref(t);
     return CFX_OK;
 }
@@ -84,7 +85,9 @@ static cfx_status digest_run_node(cfx_interp *it, const cfx_node *n,
 
 /* ---- Runs ---- */
 
-struct place { const char *models, *digests, *name; };
+struct place {
+    const char *models, *digests, *name;
+};
 
 /* Run a model in a context of that kind; *result outlives it as numbers. */
 static cfx_status run(const struct place *at, int threads, cfx_cpu cpu,
@@ -120,8 +123,9 @@ static cfx_status run(const struct place *at, int threads, cfx_cpu cpu,
         *numbers = malloc(*count * sizeof(**numbers));
         for (size_t i = 0; i < *count; i++)
             (*numbers)[i] = cfx_element_double(
-                (cfx_dtype)y.u.tensor->dtype, (char *)y.u.tensor->data +
-                i * cfx_dtype_size((cfx_dtype)y.u.tensor->dtype));
+                (cfx_dtype)y.u.tensor->dtype,
+                (char *)y.u.tensor->data +
+                    i * cfx_dtype_size((cfx_dtype)y.u.tensor->dtype));
     }
     cfx_value_unref(y);
     cfx_interp_release(&d.base);
@@ -134,8 +138,7 @@ static cfx_status run(const struct place *at, int threads, cfx_cpu cpu,
 
 static int passed, failed;
 
-static void claim(bool ok, const char *name, const char *what,
-                  const char *why)
+static void claim(bool ok, const char *name, const char *what, const char *why)
 {
     *(ok ? &passed : &failed) += 1;
     printf("%s %s: %s%s%s\n", ok ? "ok" : "not ok", name, what,

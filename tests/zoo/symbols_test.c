@@ -39,7 +39,9 @@ static void teardown(void)
 
 /* ---- Values as text, with numbers for symbols ---- */
 
-struct numbers { int64_t n, h, w; };
+struct numbers {
+    int64_t n, h, w;
+};
 
 static int64_t number_at(const struct numbers *k, char name)
 {
@@ -124,8 +126,7 @@ static void add_json(struct text *t, const json_t *j)
         add(t, "]");
     } else if (json_is_array(j)) {
         add(t, "(");
-        json_array_foreach(j, i, item)
-            add_json(t, item);
+        json_array_foreach(j, i, item) add_json(t, item);
         add(t, ")");
     } else {
         add(t, "-");
@@ -141,8 +142,8 @@ static cfx_value *walk_model(cfx_module *gm, cfx_shape_env *env,
     cfx_tensor *x;
     cfx_value out;
     cfx_shape_prop p = {.env = NULL};
-    cfx_shape_prop_options o = {.size = sizeof(o), .env = env,
-                                .keep_values = true, .no_meta = true};
+    cfx_shape_prop_options o = {
+        .size = sizeof(o), .env = env, .keep_values = true, .no_meta = true};
     const cfx_graph *g = cfx_graph_module_graph(gm);
     cfx_value *of = calloc(cfx_graph_ids(g), sizeof(*of));
     if (cfx_tensor_meta(&x, ctx, CFX_F32, 4, shape, NULL, &err) ||
@@ -177,6 +178,7 @@ static void assert_node(const char *model, const cfx_node *n, cfx_value v,
 /* ---- Against PyTorch ---- */
 
 /* Those that take images of any size, and those that do not. */
+/* clang-format off */
 static const char *const models[] = {
     "alexnet", "efficientnet_b0", "efficientnet_b1", "efficientnet_b2",
     "efficientnet_b3", "efficientnet_b4", "efficientnet_b5",
@@ -189,6 +191,7 @@ static const char *const models[] = {
     "vgg13_bn", "vgg16", "vgg16_bn", "vgg19", "vgg19_bn",
     "vit_b_16", "vit_b_32", "vit_h_14", "vit_l_16", "vit_l_32",
 };
+/* clang-format on */
 
 enum {
     NMODELS = sizeof(models) / sizeof(models[0]),
@@ -219,8 +222,8 @@ static void assert_nodes(const char *name, const cfx_graph *g,
     int compared = 0;
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         struct text want = {.len = 0};
-        const json_t *entry =
-            json_object_get(json_object_get(shapes, "nodes"), n->name);
+        const json_t *entry = json_object_get(json_object_get(shapes, "nodes"),
+                                              n->name);
         if (!entry)
             continue;
         add_json(&want, entry);
@@ -308,9 +311,11 @@ static void assert_guards_hold(const char *name, cfx_shape_env *env,
     for (size_t i = 0; i < cfx_shape_env_guards(env); i++) {
         char guard[512];
         snprintf(guard, sizeof(guard), "%s", cfx_shape_env_guard(env, i));
-        ck_assert_msg(holds(env, guard, k), "%s: %s does not hold for %lld "
-                      "images of %lld by %lld", name, guard, (long long)k->n,
-                      (long long)k->h, (long long)k->w);
+        ck_assert_msg(holds(env, guard, k),
+                      "%s: %s does not hold for %lld "
+                      "images of %lld by %lld",
+                      name, guard, (long long)k->n, (long long)k->h,
+                      (long long)k->w);
     }
 }
 
@@ -357,8 +362,8 @@ TEST_EACH(shapes_for_any_image_are_those_of_each_image, NANY)
 TEST_EACH(image_transformers_need_their_image, NFIXED)
 {
     static const struct numbers sizes[] = {
-        {1, 224, 224}, {2, 224, 224}, {3, 224, 224}, {16, 224, 224},
-        {1000, 224, 224},
+        {1, 224, 224},  {2, 224, 224},    {3, 224, 224},
+        {16, 224, 224}, {1000, 224, 224},
     };
     zoo_model m = {0};
     cfx_shape_env *env;
@@ -396,8 +401,8 @@ TEST_CASE(a_contradiction_names_the_node)
     cfx_value out;
     cfx_interp it = {0};
     cfx_interp_options o = {.size = sizeof(o), .scope = &s};
-    ck_assert_int_eq(cfx_parse_model(&gm, ctx, text, sizeof(text) - 1, "m",
-                                     &err), CFX_OK);
+    ck_assert_int_eq(
+        cfx_parse_model(&gm, ctx, text, sizeof(text) - 1, "m", &err), CFX_OK);
     ck_assert_int_eq(cfx_shape_env_new(&env, ctx, &err), CFX_OK);
     cfx_dim n = cfx_dim_symbol(env, "N", 1);
     cfx_scope_init(&s, &cfx_meta_class, ctx, env);
@@ -406,7 +411,8 @@ TEST_CASE(a_contradiction_names_the_node)
     ck_assert_int_eq(cfx_interp_init_with(&it, &cfx_interp_base, gm, &o, &err),
                      CFX_OK);
     ck_assert_int_eq(cfx_interp_run(&it, (cfx_value[]){cfx_value_of_tensor(x)},
-                                    1, &out, &err), CFX_ESHAPE);
+                                    1, &out, &err),
+                     CFX_ESHAPE);
     ck_assert_msg(strstr(err.text, "While executing %b") != NULL, "%s",
                   err.text);
     ck_assert_uint_eq(cfx_shape_env_guards(env), 1);

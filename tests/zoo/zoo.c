@@ -52,7 +52,8 @@ static char *complete(const char *text, const json_t *digest, size_t *len)
         if (args && at && at < text + line) {
             n = (size_t)(at - text) + sizeof(mha) - 1;
             fwrite(text, 1, n, f);
-            fprintf(f, "num_heads=%lld, batch_first=True, "
+            fprintf(f,
+                    "num_heads=%lld, batch_first=True, "
                     "add_bias_kv=False, add_zero_attn=False, kdim=None, "
                     "vdim=None",
                     (long long)json_integer_value(
@@ -90,7 +91,8 @@ static cfx_status make_inputs(zoo_model *m, uint64_t seed, cfx_error *err)
     const json_t *spec;
     const char *name;
     cfx_status st = CFX_OK;
-    json_object_foreach(json_object_get(m->digest, "inputs"), name, spec) {
+    json_object_foreach(json_object_get(m->digest, "inputs"), name, spec)
+    {
         int64_t shape[CFX_MAX_RANK];
         cfx_dtype type = CFX_F32;
         cfx_tensor *t;
@@ -125,8 +127,8 @@ cfx_status zoo_open(zoo_model *m, cfx_context *ctx, const char *models,
     }
     cfx_status st = !m->digest ? cfx_fail(err, CFX_EIO, "%s: no digest", path)
                     : !text    ? cfx_fail(err, CFX_EIO, "cannot read it")
-                               : cfx_parse_model(&m->gm, ctx, text, len,
-                                                 m->path, err);
+                            : cfx_parse_model(&m->gm, ctx, text, len, m->path,
+                                              err);
     free(text);
     return st;
 }

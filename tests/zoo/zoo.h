@@ -14,7 +14,7 @@
 enum { ZOO_MAX_INPUTS = 8, ZOO_PATH = 1024 };
 
 typedef struct zoo_model {
-    char path[ZOO_PATH];      /* of the text */
+    char path[ZOO_PATH]; /* of the text */
     json_t *digest;
     cfx_module *gm;
     cfx_value in[ZOO_MAX_INPUTS];

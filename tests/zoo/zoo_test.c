@@ -24,7 +24,10 @@ struct check {
     char first[512];
 };
 
-static struct check *downcast(cfx_interp *it) { return (struct check *)it; }
+static struct check *downcast(cfx_interp *it)
+{
+    return (struct check *)it;
+}
 
 /* ---- One tensor against its entry ---- */
 
@@ -76,9 +79,8 @@ static void wrong(struct check *c, const char *node, const char *what,
                  what, have, want);
 }
 
-static void compare_number(struct check *c, const char *node,
-                           const char *what, double have, double want,
-                           double scale)
+static void compare_number(struct check *c, const char *node, const char *what,
+                           double have, double want, double scale)
 {
     double e = fabs(have - want) / (scale > 1e-30 ? scale : 1);
     if (e > c->worst)
@@ -130,8 +132,7 @@ static void compare_tensor(struct check *c, const char *node,
 static void compare_value(struct check *c, const char *node, cfx_value v,
                           const json_t *entry)
 {
-    if (v.kind == CFX_TENSOR &&
-        json_is_string(json_array_get(entry, 0))) {
+    if (v.kind == CFX_TENSOR && json_is_string(json_array_get(entry, 0))) {
         compare_tensor(c, node, v.u.tensor, entry);
     } else if (cfx_value_is_seq(v) && json_is_array(entry)) {
         for (uint32_t i = 0; i < v.u.seq->len; i++) {
@@ -194,8 +195,10 @@ static bool check_model(const char *models, const char *digests,
                       c.compared, json_object_size(c.nodes));
     bool ok = !st && !c.wrong;
     printf("%s %s: %d nodes, worst %.1e%s%s\n", ok ? "ok" : "not ok", name,
-           c.compared, c.worst, ok ? "" : ": ", ok ? "" : st ? err.text
-                                                             : c.first);
+           c.compared, c.worst, ok ? "" : ": ",
+           ok   ? ""
+           : st ? err.text
+                : c.first);
     fflush(stdout);
     cfx_value_unref(out);
     cfx_interp_release(&c.base);

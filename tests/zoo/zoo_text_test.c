@@ -24,14 +24,16 @@ static zoo_model model;
 
 /* ---- The models ---- */
 
-static int by_name(const void *a, const void *b) { return strcmp(a, b); }
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
 
 static bool find_models(void)
 {
     const char *src = getenv("srcdir");
     place = getenv("CFX_ZOO");
-    snprintf(digests, sizeof(digests), "%s/tests/golden/zoo",
-             src ? src : ".");
+    snprintf(digests, sizeof(digests), "%s/tests/golden/zoo", src ? src : ".");
     DIR *dir = place ? opendir(place) : NULL;
     if (!dir)
         return false;
@@ -85,8 +87,9 @@ static char *print_model(const cfx_module *gm, bool lossless)
 {
     cfx_buf b;
     cfx_buf_init(&b, ctx);
-    ck_assert_msg(!cfx_print_model((cfx_sink){into_buf, &b}, gm, lossless,
-                                   &err), "%s", err.text);
+    ck_assert_msg(
+        !cfx_print_model((cfx_sink){into_buf, &b}, gm, lossless, &err), "%s",
+        err.text);
     char *text = strdup(cfx_buf_str(&b));
     cfx_buf_release(&b);
     return text;
@@ -136,7 +139,9 @@ TEST_EACH(zoo_graph_is_well_formed_and_prints_back, nmodels)
     zoo_close(&model);
 }
 
-struct copies { cfx_node **of; };
+struct copies {
+    cfx_node **of;
+};
 
 static cfx_node *copied(void *user, cfx_node *n)
 {
@@ -211,10 +216,11 @@ static char *reworded(const char *text, const char *from, const char *to)
     size_t n = strlen(from);
     const char *last = strstr(text, "\n    return ");
     for (const char *p = text; *p;) {
+        static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
         bool word = p > text && (p[-1] == '%' || (p > last && p[-1] != '_')) &&
-                    !strncmp(p, from, n) && !strchr(
-            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_",
-            p[n] ? p[n] : ' ');
+                    !strncmp(p, from, n) &&
+                    !strchr(letters, p[n] ? p[n] : ' ');
         if (word)
             cfx_buf_puts(&b, to);
         else
@@ -261,8 +267,8 @@ TEST_EACH(zoo_nodes_renamed_print_by_their_names_everywhere, nmodels)
 
 static void assert_says(const char *name, const char *words)
 {
-    ck_assert_msg(strstr(err.text, words) != NULL, "%s: '%s' lacks '%s'",
-                  name, err.text, words);
+    ck_assert_msg(strstr(err.text, words) != NULL, "%s: '%s' lacks '%s'", name,
+                  err.text, words);
     ck_assert_ptr_null(strchr(err.text, '\n'));
 }
 
@@ -283,7 +289,7 @@ TEST_EACH(zoo_attention_without_heads_is_refused_and_told_how_to_give_them,
     assert_says(names[_i], "self_attention");
     assert_says(names[_i], "does not tell num_heads, batch_first");
     assert_says(names[_i], "write it into this line, as in "
-                "MultiheadAttention(num_heads=");
+                           "MultiheadAttention(num_heads=");
     free(text);
 }
 

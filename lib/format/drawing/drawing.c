@@ -39,7 +39,9 @@ static uint32_t add_cluster(cfx_drawing *d, const char *path, size_t len,
         return CFX_NO_INDEX;
     const char *dot = strrchr(key, '.');
     d->clusters[d->nclusters] = (cfx_cluster){
-        .path = key, .name = dot ? dot + 1 : key, .parent = parent,
+        .path = key,
+        .name = dot ? dot + 1 : key,
+        .parent = parent,
         .depth = len ? d->clusters[parent].depth + 1 : 0,
         .module = cfx_module_at(d->gm, key)};
     e->v.u = d->nclusters;
@@ -138,7 +140,8 @@ static bool collect(cfx_drawing *d)
 cfx_status cfx_drawing_init(cfx_drawing *d, const cfx_module *gm,
                             const cfx_picture_options *how, cfx_error *err)
 {
-    *d = (cfx_drawing){.ctx = cfx_module_context(gm), .gm = gm,
+    *d = (cfx_drawing){.ctx = cfx_module_context(gm),
+                       .gm = gm,
                        .graph = cfx_graph_module_graph(gm)};
     if (how)
         d->how = *how;

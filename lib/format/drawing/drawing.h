@@ -12,7 +12,7 @@
 /* A module in whose forward nodes were made. Cluster 0 is the root. */
 typedef struct cfx_cluster {
     const char *path;
-    const char *name;     /* the last part of it */
+    const char *name; /* the last part of it */
     uint32_t parent, depth;
     const cfx_module *module; /* NULL: there is none of that path */
 } cfx_cluster;
@@ -24,14 +24,14 @@ typedef struct cfx_drawing {
     const cfx_module *gm;
     const cfx_graph *graph;
     cfx_picture_options how;
-    cfx_arena arena;      /* all of what follows */
+    cfx_arena arena; /* all of what follows */
     size_t n;
     const cfx_node **node; /* in the graph's order */
-    uint32_t *index;      /* of a node by id, or CFX_NO_INDEX */
-    uint32_t *cluster;    /* of each node */
+    uint32_t *index;       /* of a node by id, or CFX_NO_INDEX */
+    uint32_t *cluster;     /* of each node */
     cfx_cluster *clusters; /* parents first */
     size_t nclusters, cap;
-    cfx_map by_path;      /* cluster's index + 1 */
+    cfx_map by_path; /* cluster's index + 1 */
 } cfx_drawing;
 
 cfx_status cfx_drawing_init(cfx_drawing *d, const cfx_module *gm,
@@ -46,11 +46,11 @@ bool cfx_print__source(cfx_out *o, const cfx_node *n);
 
 /* An item of a layer: a node, or an edge that passes. */
 typedef struct cfx_box {
-    uint32_t node;    /* index; CFX_NO_INDEX: a passing edge */
+    uint32_t node; /* index; CFX_NO_INDEX: a passing edge */
     uint32_t layer;
-    double x, width;  /* x of its middle */
+    double x, width; /* x of its middle */
     double y, height;
-    double want;      /* private */
+    double want; /* private */
 } cfx_box;
 
 /* An edge from one layer to the next. */
@@ -72,11 +72,11 @@ typedef struct cfx_layer {
 typedef struct cfx_layout {
     cfx_drawing *d;
     size_t nboxes, nlinks, nlanes, nlayers, nlane;
-    cfx_box *box;      /* those of nodes first, by index */
+    cfx_box *box; /* those of nodes first, by index */
     cfx_link *link;
     cfx_lane *lane;
     cfx_layer *layer;
-    uint32_t *order;   /* boxes by layer, from left to right */
+    uint32_t *order;     /* boxes by layer, from left to right */
     uint32_t *down, *up; /* links of a box by `from` and by `to`: starts */
     uint32_t *down_link, *up_link;
     double width, height;

@@ -20,7 +20,8 @@ static const double margin = 24, space = 20, lane_space = 8;
 static void *alloc(cfx_layout *l, size_t n, size_t size)
 {
     void *p = n < SIZE_MAX / size - 1
-                  ? cfx_arena_alloc(&l->d->arena, (n + 1) * size) : NULL;
+                  ? cfx_arena_alloc(&l->d->arena, (n + 1) * size)
+                  : NULL;
     if (p)
         memset(p, 0, (n + 1) * size);
     return p;
@@ -57,8 +58,8 @@ static void find_layers(cfx_layout *l)
     }
 }
 
-/* The number of layers that an edge spans; 0: it is not drawn, since its node is
- * used before it is defined, or not shown. */
+/* The number of layers that an edge spans; 0: it is not drawn, since its node
+ * is used before it is defined, or not shown. */
 static uint32_t span(const cfx_layout *l, uint32_t from, const cfx_node *user)
 {
     uint32_t to = l->d->index[user->id];
@@ -102,8 +103,7 @@ static void make_edges(cfx_layout *l)
             if (n > MAX_CHAIN)
                 l->lane[lanes++] = (cfx_lane){.from = i, .to = to};
             else if (n)
-                l->link[links++] =
-                    (cfx_link){chain_at(i, first, n - 1), to};
+                l->link[links++] = (cfx_link){chain_at(i, first, n - 1), to};
             if (n <= MAX_CHAIN && n > chain)
                 chain = n;
         }
@@ -117,8 +117,8 @@ static void make_edges(cfx_layout *l)
 }
 
 /* Lists of equal keys, by counting: start[k] .. start[k + 1] in `list`. */
-static void sort_by(uint32_t *start, size_t nkeys, uint32_t *list,
-                    size_t n, uint32_t (*key)(const cfx_layout *, size_t),
+static void sort_by(uint32_t *start, size_t nkeys, uint32_t *list, size_t n,
+                    uint32_t (*key)(const cfx_layout *, size_t),
                     const cfx_layout *l)
 {
     for (size_t i = 0; i < n; i++)
@@ -279,8 +279,8 @@ typedef struct pool {
     uint32_t count;
 } pool;
 
-static void move_layer(cfx_layout *l, const cfx_layer *y, pool *p,
-                       bool above, bool below)
+static void move_layer(cfx_layout *l, const cfx_layer *y, pool *p, bool above,
+                       bool below)
 {
     uint32_t n = 0;
     double offset = 0;

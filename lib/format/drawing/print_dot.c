@@ -11,21 +11,23 @@ enum { MAX_ITEMS = 8 };
 typedef struct dot {
     cfx_drawing d;
     cfx_out *out;
-    cfx_buf text;     /* one value */
+    cfx_buf text; /* one value */
     cfx_error *err;
 } dot;
 
 static const char *const colors[CFX_NOPCODES] = {
-    [CFX_PLACEHOLDER] = "AliceBlue", [CFX_GET_ATTR] = "LightGrey",
-    [CFX_CALL_MODULE] = "LemonChiffon1", [CFX_OUTPUT] = "PowderBlue"};
+    [CFX_PLACEHOLDER] = "AliceBlue",
+    [CFX_GET_ATTR] = "LightGrey",
+    [CFX_CALL_MODULE] = "LemonChiffon1",
+    [CFX_OUTPUT] = "PowderBlue"};
 
 /* Colours of functions and methods, by a hash of the target, so that all
  * drawings agree. */
 static const char *const hash_colors[] = {
-    "CadetBlue1", "Coral", "DarkOliveGreen1", "DarkSeaGreen1", "GhostWhite",
-    "Khaki1", "LavenderBlush1", "LightSkyBlue", "MistyRose1", "MistyRose2",
-    "PaleTurquoise2", "PeachPuff1", "Salmon", "Thistle1", "Thistle3",
-    "Wheat1"};
+    "CadetBlue1", "Coral",      "DarkOliveGreen1", "DarkSeaGreen1",
+    "GhostWhite", "Khaki1",     "LavenderBlush1",  "LightSkyBlue",
+    "MistyRose1", "MistyRose2", "PaleTurquoise2",  "PeachPuff1",
+    "Salmon",     "Thistle1",   "Thistle3",        "Wheat1"};
 
 static const char *color_of(const cfx_node *n)
 {
@@ -74,8 +76,11 @@ static void format(dot *p, cfx_value v, int style)
     cfx_out out;
     cfx_buf_clear(&p->text);
     cfx_out_init(&out, cfx_sink_buf(&p->text));
-    cfx_out__value(&(cfx_values){.out = &out, .style = style,
-                                 .max_items = MAX_ITEMS, .err = p->err}, v);
+    cfx_out__value(&(cfx_values){.out = &out,
+                                 .style = style,
+                                 .max_items = MAX_ITEMS,
+                                 .err = p->err},
+                   v);
     cfx_out_fail(p->out, cfx_out_finish(&out, p->err));
 }
 

@@ -14,11 +14,11 @@ static const double gap = 30, title = 18, edge = 8;
 
 /* A cluster's box. Its top and bottom need room in the gaps they stand in. */
 typedef struct frame {
-    uint32_t first, last;   /* layers */
+    uint32_t first, last; /* layers */
     double left, right, top, bottom;
-    double above, below;    /* room that it and those in it need */
+    double above, below; /* room that it and those in it need */
     bool used, spoiled;
-    bool placed;            /* has it left, right, top and bottom? */
+    bool placed; /* has it left, right, top and bottom? */
 } frame;
 
 typedef struct svg {
@@ -77,8 +77,10 @@ static void put_text(cfx_out *o, const char *s, size_t len)
             c == 0xffff)
             cfx_out_putc(o, '?');
         else if (c == '&' || c == '<' || c == '>' || c == '"')
-            cfx_out_puts(o, c == '&' ? "&amp;" : c == '<' ? "&lt;"
-                            : c == '>' ? "&gt;" : "&quot;");
+            cfx_out_puts(o, c == '&'   ? "&amp;"
+                            : c == '<' ? "&lt;"
+                            : c == '>' ? "&gt;"
+                                       : "&quot;");
         else
             cfx_out_add(o, s + i, n);
         i += n ? n : 1;
@@ -252,8 +254,8 @@ static void put_link(svg *p, const cfx_link *k)
     const cfx_box *a = &p->l.box[k->from], *b = &p->l.box[k->to];
     double y = floor_of(p, a), end = b->y;
     cfx_out_puts(p->out, "<path class=\"edge\" d=\"");
-    put_point(p->out, "M", a->x, a->node == CFX_NO_INDEX ? a->y
-                                                         : a->y + a->height);
+    put_point(p->out, "M", a->x,
+              a->node == CFX_NO_INDEX ? a->y : a->y + a->height);
     put_point(p->out, "L", a->x, y);
     put_point(p->out, "C", a->x, (y + end) / 2);
     put_point(p->out, ",", b->x, (y + end) / 2);
@@ -401,11 +403,11 @@ static void find_spoiled(svg *p)
             for (uint32_t k = 0; k < row->count && !f->spoiled; k++) {
                 const cfx_box *b = &p->l.box[p->l.order[row->first + k]];
                 double half = b->width / 2;
-                f->spoiled = !budget || (b->node != CFX_NO_INDEX &&
-                                         b->x + half > f->left &&
-                                         b->x - half < f->right &&
-                                         !is_within(&p->d,
-                                                    p->d.cluster[b->node], c));
+                f->spoiled = !budget ||
+                             (b->node != CFX_NO_INDEX &&
+                              b->x + half > f->left &&
+                              b->x - half < f->right &&
+                              !is_within(&p->d, p->d.cluster[b->node], c));
                 budget -= budget > 0;
             }
         }
@@ -444,8 +446,7 @@ static bool lay_out(svg *p)
 {
     size_t n = p->d.nclusters;
     p->l.d = &p->d;
-    p->l.box = cfx_arena_alloc(&p->d.arena,
-                               (p->d.n + 1) * sizeof(*p->l.box));
+    p->l.box = cfx_arena_alloc(&p->d.arena, (p->d.n + 1) * sizeof(*p->l.box));
     p->frame = cfx_arena_alloc(&p->d.arena, n * sizeof(*p->frame));
     if (!p->l.box || !p->frame)
         return false;

@@ -32,7 +32,8 @@ static bool is_of_torch(const char *qualified)
         return false;
     if (cfx_starts(qualified, "torch.Tensor.") && dot == qualified + 12)
         return false;
-    return !strstr(qualified, "._dynamo.") && !strstr(qualified, "._inductor.");
+    return !strstr(qualified, "._dynamo.") &&
+           !strstr(qualified, "._inductor.");
 }
 
 /* The name of a function or type, by its qualified name. */
@@ -69,8 +70,8 @@ static const char *function_name(cfx_coder *c, const char *qualified,
 {
     const char *name = global_name(c, qualified, builtin);
     if (c->how->function && !is_of_torch(qualified))
-        cfx_out_fail(c->out, c->how->function(c->how->function_user, name,
-                                              qualified));
+        cfx_out_fail(c->out,
+                     c->how->function(c->how->function_user, name, qualified));
     return name;
 }
 
@@ -110,8 +111,8 @@ bool cfx_coder__is_identifier(const char *s, size_t len)
 static const char *plain_generic(const char *s, size_t len)
 {
     static const char *const plain[][2] = {
-        {"typing.Dict", "dict"}, {"typing.FrozenSet", "frozenset"},
-        {"typing.List", "list"}, {"typing.Set", "set"},
+        {"typing.Dict", "dict"},   {"typing.FrozenSet", "frozenset"},
+        {"typing.List", "list"},   {"typing.Set", "set"},
         {"typing.Tuple", "tuple"}, {"typing.Type", "type"}};
     for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
         if (strlen(plain[i][0]) == len && !memcmp(plain[i][0], s, len) &&

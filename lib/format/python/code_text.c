@@ -45,8 +45,7 @@ static cfx_code_line *cut_lines(const cfx_code_body *b, size_t *n)
     size_t count = 0;
     for (size_t i = 0; i < b->text.len; i++)
         count += s[i] == '\n';
-    cfx_code_line *line = cfx_alloc(b->text.ctx,
-                                    (count + 1) * sizeof(*line));
+    cfx_code_line *line = cfx_alloc(b->text.ctx, (count + 1) * sizeof(*line));
     for (size_t i = 0; i < count && line; i++) {
         size_t len = strcspn(s, "\n");
         line[i] = (cfx_code_line){s, len, i < b->len ? b->node[i] : NULL};
@@ -127,7 +126,8 @@ static cfx_status put_own_prologue(cfx_buf *to, const cfx_coder *c)
     const char **text = cfx_calloc(c->ctx, 2 * c->nparams + 1, sizeof(*text));
     if (!text)
         return cfx_no_memory(c->err);
-    cfx_code_signature sig = {.params = text, .names = text + c->nparams,
+    cfx_code_signature sig = {.params = text,
+                              .names = text + c->nparams,
                               .nparams = c->nparams,
                               .result = cfx_buf_str(&c->type)};
     cut_texts(text, cfx_buf_str(&c->params), c->nparams);
@@ -186,9 +186,9 @@ static void put_lines(cfx_out *o, const cfx_coder *c, cfx_code_frame *f)
         cfx_out_add(o, s, n);
         s += n + 1;
         if (c->how->line)
-            cfx_out_fail(o, c->how->line(c->how->line_user, f->lines + 1,
-                                         i < c->body.len ? c->body.node[i]
-                                                         : NULL));
+            cfx_out_fail(
+                o, c->how->line(c->how->line_user, f->lines + 1,
+                                i < c->body.len ? c->body.node[i] : NULL));
         end_line(o, f);
     }
 }

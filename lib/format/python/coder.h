@@ -15,7 +15,7 @@ struct cfx_code_body {
     cfx_buf text;
     const cfx_node **node; /* of each line, where they are kept */
     size_t len, cap;
-    bool notes;            /* are they? */
+    bool notes; /* are they? */
 };
 
 typedef struct cfx_coder {
@@ -34,7 +34,7 @@ typedef struct cfx_coder {
     cfx_buf params, param_names, descs;
     size_t nparams;
     cfx_buf wraps, type, summary, last_summary;
-    cfx_out *out;              /* to the body, or to the parameters */
+    cfx_out *out; /* to the body, or to the parameters */
     cfx_values values;
     cfx_error *err;
 } cfx_coder;

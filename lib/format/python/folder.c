@@ -14,16 +14,16 @@
 
 enum { INIT, MODULE, STATE, NFILES };
 
-static const char *const file_name[NFILES] = {
-    "__init__.py", "module.py", "state.safetensors"};
+static const char *const file_name[NFILES] = {"__init__.py", "module.py",
+                                              "state.safetensors"};
 
 typedef struct folder {
     cfx_context *ctx;
     const cfx_module *gm;
-    const char *name;       /* of the class */
+    const char *name; /* of the class */
     cfx_buf path, temporary, from, to;
-    bool there;             /* was the folder there before? */
-    bool state;             /* are there numbers? */
+    bool there; /* was the folder there before? */
+    bool state; /* are there numbers? */
     cfx_error *err;
 } folder;
 
@@ -77,9 +77,9 @@ static cfx_status make_temporary(folder *f)
 {
     for (unsigned i = 0; i < 1000; i++) {
         cfx_buf_clear(&f->temporary);
-        cfx_buf_printf(&f->temporary, f->there ? "%s/%ld.%u.tmp"
-                                               : "%s.%ld.%u.tmp",
-                       f->path.s, (long)getpid(), i);
+        cfx_buf_printf(&f->temporary,
+                       f->there ? "%s/%ld.%u.tmp" : "%s.%ld.%u.tmp", f->path.s,
+                       (long)getpid(), i);
         if (f->temporary.failed)
             return out_of_memory(f->err);
         if (!mkdir(f->temporary.s, 0777))

@@ -141,20 +141,21 @@ typedef struct infix {
 } infix;
 
 static const infix infixes[] = {
-    {"eq", "@ == @"}, {"ne", "@ != @"}, {"lt", "@ < @"}, {"gt", "@ > @"},
-    {"le", "@ <= @"}, {"ge", "@ >= @"}, {"pos", "+@"}, {"neg", "-@"},
-    {"invert", "~@"}, {"add", "@ + @"}, {"sub", "@ - @"}, {"mul", "@ * @"},
+    {"eq", "@ == @"},       {"ne", "@ != @"},     {"lt", "@ < @"},
+    {"gt", "@ > @"},        {"le", "@ <= @"},     {"ge", "@ >= @"},
+    {"pos", "+@"},          {"neg", "-@"},        {"invert", "~@"},
+    {"add", "@ + @"},       {"sub", "@ - @"},     {"mul", "@ * @"},
     {"floordiv", "@ // @"}, {"truediv", "@ / @"}, {"div", "@ / @"},
-    {"mod", "@ % @"}, {"pow", "@ ** @"}, {"lshift", "@ << @"},
-    {"rshift", "@ >> @"}, {"and_", "@ & @"}, {"or_", "@ | @"},
-    {"xor", "@ ^ @"}, {"getitem", "@[@]"}, {"matmul", "@ \x01 @"}};
+    {"mod", "@ % @"},       {"pow", "@ ** @"},    {"lshift", "@ << @"},
+    {"rshift", "@ >> @"},   {"and_", "@ & @"},    {"or_", "@ | @"},
+    {"xor", "@ ^ @"},       {"getitem", "@[@]"},  {"matmul", "@ \x01 @"}};
 
 static const infix inplace[] = {
-    {"iadd", "@ += @"}, {"iand", "@ &= @"}, {"ifloordiv", "@ //= @"},
-    {"ilshift", "@ <<= @"}, {"imod", "@ %= @"}, {"imul", "@ *= @"},
-    {"imatmul", "@ \x01= @"}, {"ior", "@ |= @"}, {"ipow", "@ **= @"},
-    {"irshift", "@ >>= @"}, {"isub", "@ -= @"}, {"itruediv", "@ /= @"},
-    {"ixor", "@ ^= @"}, {"setitem", "@[@] = @"}};
+    {"iadd", "@ += @"},       {"iand", "@ &= @"},     {"ifloordiv", "@ //= @"},
+    {"ilshift", "@ <<= @"},   {"imod", "@ %= @"},     {"imul", "@ *= @"},
+    {"imatmul", "@ \x01= @"}, {"ior", "@ |= @"},      {"ipow", "@ **= @"},
+    {"irshift", "@ >>= @"},   {"isub", "@ -= @"},     {"itruediv", "@ /= @"},
+    {"ixor", "@ ^= @"},       {"setitem", "@[@] = @"}};
 
 /* The form in which an operator with `nargs` arguments is written, or NULL. */
 static const char *find_form(const infix *table, size_t n, const char *target,
@@ -210,7 +211,8 @@ static void note_wrapped(cfx_coder *c, const cfx_node *n, const char *name)
 static bool put_getattr(cfx_coder *c, const cfx_node *n, const char *global)
 {
     const cfx_string *name = n->nargs == 2 && n->args[1].kind == CFX_STR
-                                 ? n->args[1].u.str : NULL;
+                                 ? n->args[1].u.str
+                                 : NULL;
     if (strcmp(global, "getattr") || !name ||
         !cfx_coder__is_identifier(name->text, name->len))
         return false;
@@ -388,8 +390,8 @@ static void put_custom_end(cfx_coder *c, const cfx_node *n, cfx_value v)
     put_value(c, v);
     write_back(c, body);
     cfx_status st = body->status ? body->status
-                    : gen->end(gen->user, cfx_sink_buf(&text),
-                               cfx_buf_str(&value), c->err);
+                                 : gen->end(gen->user, cfx_sink_buf(&text),
+                                            cfx_buf_str(&value), c->err);
     cfx_out_fail(body, text.failed ? CFX_ENOMEM : st);
     for (const char *s = cfx_buf_str(&text); *s && !body->status;) {
         size_t len = strcspn(s, "\n");
@@ -484,14 +486,17 @@ static void put_body(cfx_coder *c)
 
 static void init(cfx_coder *c, const cfx_graph *g, const cfx_code_options *how)
 {
-    cfx_buf *bufs[] = {&c->params, &c->param_names, &c->descs, &c->wraps,
-                       &c->body.text, &c->type, &c->summary, &c->last_summary};
+    cfx_buf *bufs[] = {&c->params,  &c->param_names, &c->descs,
+                       &c->wraps,   &c->body.text,   &c->type,
+                       &c->summary, &c->last_summary};
     c->graph = g;
     c->ctx = cfx_graph_context(g);
     c->how = how;
     c->body.notes = how->line || how->transform;
-    c->values = (cfx_values){.style = CFX_STYLE_CODE, .colored = how->colored,
-                             .node_name = cfx_coder__name, .user = c,
+    c->values = (cfx_values){.style = CFX_STYLE_CODE,
+                             .colored = how->colored,
+                             .node_name = cfx_coder__name,
+                             .user = c,
                              .err = c->err};
     cfx_names_init(&c->names, c->ctx);
     cfx_map_init(&c->globals, c->ctx);
@@ -517,9 +522,8 @@ static void release(cfx_coder *c)
     cfx_names_release(&c->names);
 }
 
-void cfx_out__code(cfx_out *o, const cfx_graph *g,
-                   const cfx_code_options *how, cfx_code_frame *frame,
-                   cfx_error *err)
+void cfx_out__code(cfx_out *o, const cfx_graph *g, const cfx_code_options *how,
+                   cfx_code_frame *frame, cfx_error *err)
 {
     cfx_error own = {.code = CFX_OK};
     cfx_coder c = {.err = err ? err : &own};
@@ -540,8 +544,7 @@ void cfx_out__code(cfx_out *o, const cfx_graph *g,
 }
 
 cfx_status cfx_print_code_with(cfx_sink to, const cfx_graph *g,
-                               const cfx_code_options *options,
-                               cfx_error *err)
+                               const cfx_code_options *options, cfx_error *err)
 {
     cfx_out out;
     cfx_out_init(&out, to);

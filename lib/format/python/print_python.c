@@ -16,9 +16,9 @@ typedef struct writer {
     cfx_out *out;
     cfx_context *ctx;
     const cfx_module *root;
-    cfx_names names;       /* of classes; its memory holds all keys */
-    cfx_map classes;       /* path of a GraphModule -> the name of its class */
-    cfx_map functions;     /* name -> qualified name */
+    cfx_names names;   /* of classes; its memory holds all keys */
+    cfx_map classes;   /* path of a GraphModule -> the name of its class */
+    cfx_map functions; /* name -> qualified name */
     cfx_buf imports, wraps, code, path;
     cfx_error *err;
 } writer;
@@ -34,8 +34,8 @@ static void fail_memory(writer *w)
 static bool can_name(const char *s)
 {
     static const char *const taken[] = {
-        "annotations", "json", "pathlib", "inf", "nan", "torch", "device",
-        "NoneType", "_DTYPES", "_load", "GuardsFn"};
+        "annotations", "json",     "pathlib", "inf",   "nan",     "torch",
+        "device",      "NoneType", "_DTYPES", "_load", "GuardsFn"};
     if (!*s || (*s >= '0' && *s <= '9') || cfx_name_is_illegal(s))
         return false;
     for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
@@ -172,7 +172,8 @@ static void put_arguments(writer *w, const cfx_module *m)
         }
         cfx_out__value(&(cfx_values){.out = w->out,
                                      .style = CFX_STYLE_REPR,
-                                     .err = w->err}, v);
+                                     .err = w->err},
+                       v);
     }
 }
 
@@ -187,9 +188,10 @@ static void put_constructor(writer *w, const cfx_module *m)
         return;
     }
     if (!cfx_module_type__is_builtin(m->type)) {
-        cfx_out_fail(w->out, cfx_fail(
-            w->err, CFX_EUNSUPPORTED, "%s: PyTorch has no module type %s",
-            path_below(w, m, w->root), cfx_module_class_name(m)));
+        cfx_out_fail(w->out, cfx_fail(w->err, CFX_EUNSUPPORTED,
+                                      "%s: PyTorch has no module type %s",
+                                      path_below(w, m, w->root),
+                                      cfx_module_class_name(m)));
         return;
     }
     if (!strncmp(schema, "GuardsFn(", 9)) {
@@ -197,9 +199,10 @@ static void put_constructor(writer *w, const cfx_module *m)
         return;
     }
     if (cfx_module__is_parametrized(m)) {
-        cfx_out_fail(w->out, cfx_fail(
-            w->err, CFX_EUNSUPPORTED, "%s: a %s has no text in Python",
-            path_below(w, m, w->root), cfx_module_class_name(m)));
+        cfx_out_fail(w->out, cfx_fail(w->err, CFX_EUNSUPPORTED,
+                                      "%s: a %s has no text in Python",
+                                      path_below(w, m, w->root),
+                                      cfx_module_class_name(m)));
         return;
     }
     if (cfx_module_check_decided(m, w->err)) {
@@ -235,11 +238,13 @@ static void put_state(writer *w, const cfx_module *m, const cfx_module *gm)
         cfx_print__extents(w->out, t->rank, t->shape);
         cfx_out_puts(w->out, ", dtype=torch.");
         cfx_out_puts(w->out, cfx_dtypes[t->dtype].name);
-        cfx_out_puts(w->out, s->is_buffer ? ")" : cfx_dtype_is_float(
-                         (cfx_dtype)t->dtype) ? "))"
-                                              : "), requires_grad=False)");
+        cfx_out_puts(w->out, s->is_buffer ? ")"
+                             : cfx_dtype_is_float((cfx_dtype)t->dtype)
+                                 ? "))"
+                                 : "), requires_grad=False)");
         cfx_out_puts(w->out, s->is_buffer && !s->persistent
-                                 ? ", persistent=False)\n" : ")\n");
+                                 ? ", persistent=False)\n"
+                                 : ")\n");
     }
 }
 
@@ -282,8 +287,8 @@ static void put_training(writer *w)
         if (m->training == w->root->training)
             continue;
         put_owner(w, m, w->root);
-        cfx_out_puts(w->out, m->training ? "training = True\n"
-                                         : "training = False\n");
+        cfx_out_puts(w->out,
+                     m->training ? "training = True\n" : "training = False\n");
     }
 }
 
@@ -293,9 +298,8 @@ static void put_training(writer *w)
 static void put_forward(writer *w, const cfx_module *gm)
 {
     static const char mark[] = "torch.fx._symbolic_trace.wrap(";
-    const cfx_code_options how = {.size = sizeof(how),
-                                  .function = note_function,
-                                  .function_user = w};
+    const cfx_code_options how = {
+        .size = sizeof(how), .function = note_function, .function_user = w};
     cfx_buf_clear(&w->code);
     cfx_status st = cfx_print_code_with(cfx_sink_buf(&w->code), gm->graph,
                                         &how, w->err);
@@ -358,8 +362,8 @@ static const char guards_class[] =
 static const char loader[] =
     "\n\n"
     "_DTYPES = {\n"
-#define DTYPE(id, name, other, brief, type, cat, digits, largest, compute, \
-              wide, npy, key, ...) \
+#define DTYPE(id, name, other, brief, type, cat, digits, largest, compute,    \
+              wide, npy, key, ...)                                            \
     "    \"" key "\": torch." name ",\n"
 #include <cfx/dtype.def>
 #undef DTYPE

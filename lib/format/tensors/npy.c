@@ -185,7 +185,8 @@ static cfx_status parse_dict(struct npy *h, struct text in, cfx_error *err)
     if (in.at != in.end)
         return cfx_fail(err, CFX_EPARSE, "text follows the header's dict");
     if (seen != 7)
-        return cfx_fail(err, CFX_EPARSE, "the header lacks descr, "
+        return cfx_fail(err, CFX_EPARSE,
+                        "the header lacks descr, "
                         "fortran_order or shape");
     return CFX_OK;
 }
@@ -203,8 +204,10 @@ static cfx_status data_start(size_t *dict, size_t *data,
     if (len < MAGIC + 6)
         return CFX_OK;
     if (p[MAGIC] < 1 || p[MAGIC] > 3)
-        return cfx_fail(err, CFX_EUNSUPPORTED, "version %d.%d of .npy is not "
-                        "offered", p[MAGIC], p[MAGIC + 1]);
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "version %d.%d of .npy is not "
+                        "offered",
+                        p[MAGIC], p[MAGIC + 1]);
     size_t n = p[8] | (size_t)p[9] << 8;
     *dict = MAGIC + 4;
     if (p[MAGIC] > 1) {
@@ -228,8 +231,8 @@ static cfx_status parse(struct npy *h, const unsigned char *p, size_t len,
     *h = (struct npy){0};
     if (st || !data || len < data)
         return st;
-    st = parse_dict(h, (struct text){(const char *)p + dict,
-                                     (const char *)p + data}, err);
+    st = parse_dict(
+        h, (struct text){(const char *)p + dict, (const char *)p + data}, err);
     if (st)
         return st;
     h->bytes = cfx_dtype_size(h->dtype);
@@ -387,11 +390,13 @@ cfx_status cfx_npy_write(const char *path, const cfx_tensor *t, cfx_error *err)
     cfx_outfile file = {0};
 
     if (!cfx_dtypes[t->dtype].npy)
-        return cfx_fail(err, CFX_EUNSUPPORTED, "%s: NumPy has no %s; "
-                        "a .safetensors file takes it", path,
-                        cfx_dtypes[t->dtype].name);
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "%s: NumPy has no %s; "
+                        "a .safetensors file takes it",
+                        path, cfx_dtypes[t->dtype].name);
     if (cfx_tensor_is_meta(t))
-        return cfx_fail(err, CFX_EINVAL, "%s: the tensor has no numbers", path);
+        return cfx_fail(err, CFX_EINVAL, "%s: the tensor has no numbers",
+                        path);
     cfx_status st = cfx_outfile_open(&file, t->ctx, path, err);
     if (st)
         return st;

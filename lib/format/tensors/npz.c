@@ -60,17 +60,22 @@ static cfx_status check_sizes(const zip_stat_t *info, uint64_t *left,
     if (info->encryption_method != ZIP_EM_NONE)
         return cfx_fail(err, CFX_EUNSUPPORTED, "the entry '%s' is encrypted",
                         info->name);
-    if (info->comp_method != ZIP_CM_STORE && info->comp_method != ZIP_CM_DEFLATE)
-        return cfx_fail(err, CFX_EUNSUPPORTED, "the entry '%s' is packed by "
-                        "method %d", info->name, info->comp_method);
+    if (info->comp_method != ZIP_CM_STORE &&
+        info->comp_method != ZIP_CM_DEFLATE)
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "the entry '%s' is packed by "
+                        "method %d",
+                        info->name, info->comp_method);
     if (info->comp_size > *left)
-        return cfx_fail(err, CFX_EPARSE, "the entries have more bytes than the "
+        return cfx_fail(err, CFX_EPARSE,
+                        "the entries have more bytes than the "
                         "file");
     *left -= info->comp_size;
     if (info->size > SPARE && (info->size - SPARE) / RATIO > info->comp_size)
-        return cfx_fail(err, CFX_EPARSE, "the entry '%s' claims %llu bytes "
-                        "packed into %llu", info->name,
-                        (unsigned long long)info->size,
+        return cfx_fail(err, CFX_EPARSE,
+                        "the entry '%s' claims %llu bytes "
+                        "packed into %llu",
+                        info->name, (unsigned long long)info->size,
                         (unsigned long long)info->comp_size);
     return CFX_OK;
 }
@@ -98,14 +103,13 @@ static cfx_status inflate(cfx_bytes *b, zip_file_t *file, size_t size,
     size_t total;
     char rest;
 
-    cfx_status st =
-        read_some(file, &start, size < sizeof(head) ? size : sizeof(head),
-                  err);
+    cfx_status st = read_some(file, &start,
+                              size < sizeof(head) ? size : sizeof(head), err);
     if (!st)
         st = cfx_npy_total(&total, head, start.len, err);
     if (!st && total && total != size)
-        st = cfx_fail(err, CFX_EPARSE, "has %zu bytes, but its shape needs %zu",
-                      size, total);
+        st = cfx_fail(err, CFX_EPARSE,
+                      "has %zu bytes, but its shape needs %zu", size, total);
     if (st)
         return st;
     b->cap = size + 1;
@@ -177,7 +181,8 @@ cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx, const char *path,
         zip_error_t why;
         zip_error_init_with_code(&why, code);
         st = code == ZIP_ER_OPEN || code == ZIP_ER_NOENT
-                 ? cfx_fail_errno(err, NULL) : zip_fail(err, &why);
+                 ? cfx_fail_errno(err, NULL)
+                 : zip_fail(err, &why);
         zip_error_fini(&why);
         cfx_fail_at(err, "%s", path);
         return st;
@@ -201,7 +206,8 @@ cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx, const char *path,
 {
     *out = (cfx_tensors){.ctx = ctx};
     return cfx_fail(err, CFX_EUNSUPPORTED,
-                    "%s: cfx was built without libzip, which .npz needs", path);
+                    "%s: cfx was built without libzip, which .npz needs",
+                    path);
 }
 
 #endif
@@ -209,8 +215,8 @@ cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx, const char *path,
 static bool npz_probe(const unsigned char *head, size_t n)
 {
     /* the first entry, or the end of an archive without any */
-    return n >= 4 && (!memcmp(head, "PK\3\4", 4) ||
-                      !memcmp(head, "PK\5\6", 4));
+    return n >= 4 &&
+           (!memcmp(head, "PK\3\4", 4) || !memcmp(head, "PK\5\6", 4));
 }
 
 static cfx_status npz_read(cfx_tensors *out, cfx_context *ctx,

@@ -46,10 +46,10 @@ struct mapping {
 
 struct reader {
     cfx_context *ctx;
-    int fd;            /* -1: the bytes are in memory */
+    int fd; /* -1: the bytes are in memory */
     const unsigned char *memory;
-    size_t size;       /* of the file, or of the memory */
-    size_t data;       /* where the header ends */
+    size_t size; /* of the file, or of the memory */
+    size_t data; /* where the header ends */
     cfx_json header;
     struct entry *entry;
     size_t n;
@@ -74,8 +74,10 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
     uint64_t len = 0;
 
     if (r->size < PREFIX)
-        return cfx_fail(err, CFX_EPARSE, "has %zu bytes, fewer than the 8 of "
-                        "the header's length", r->size);
+        return cfx_fail(err, CFX_EPARSE,
+                        "has %zu bytes, fewer than the 8 of "
+                        "the header's length",
+                        r->size);
     cfx_status st = read_at(r, prefix, PREFIX, 0, err);
     if (st)
         return st;
@@ -85,8 +87,10 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
         return cfx_fail(err, CFX_EPARSE, "a header of %llu bytes is too long",
                         (unsigned long long)len);
     if (len > r->size - PREFIX)
-        return cfx_fail(err, CFX_EPARSE, "a header of %llu bytes does not fit "
-                        "into %zu", (unsigned long long)len, r->size);
+        return cfx_fail(err, CFX_EPARSE,
+                        "a header of %llu bytes does not fit "
+                        "into %zu",
+                        (unsigned long long)len, r->size);
     r->data = PREFIX + (size_t)len;
 
     char *text = cfx_alloc(r->ctx, (size_t)len);
@@ -104,8 +108,7 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
     return st;
 }
 
-static cfx_status find_dtype(struct entry *e, const char *name,
-                             cfx_error *err)
+static cfx_status find_dtype(struct entry *e, const char *name, cfx_error *err)
 {
     for (int t = 0; t < CFX_NDTYPES; t++) {
         if (!strcmp(cfx_dtypes[t].safetensors, name)) {
@@ -113,8 +116,10 @@ static cfx_status find_dtype(struct entry *e, const char *name,
             return CFX_OK;
         }
     }
-    return cfx_fail(err, CFX_EUNSUPPORTED, "tensor '%s' has the dtype '%s', "
-                    "which is not offered", e->name, name);
+    return cfx_fail(err, CFX_EUNSUPPORTED,
+                    "tensor '%s' has the dtype '%s', "
+                    "which is not offered",
+                    e->name, name);
 }
 
 /* The bytes of a tensor of that type and shape. */
@@ -125,16 +130,22 @@ static cfx_status entry_bytes(size_t *out, const struct entry *e,
     size_t rank = json_array_size(e->shape);
 
     if (rank > CFX_MAX_RANK)
-        return cfx_fail(err, CFX_EUNSUPPORTED, "tensor '%s' has rank %zu, more "
-                        "than %d", e->name, rank, CFX_MAX_RANK);
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "tensor '%s' has rank %zu, more "
+                        "than %d",
+                        e->name, rank, CFX_MAX_RANK);
     for (size_t i = 0; i < rank; i++) {
         const json_t *extent = json_array_get(e->shape, i);
         if (!json_is_integer(extent) || json_integer_value(extent) < 0)
-            return cfx_fail(err, CFX_EPARSE, "tensor '%s' has an extent that "
-                            "is no natural number", e->name);
+            return cfx_fail(err, CFX_EPARSE,
+                            "tensor '%s' has an extent that "
+                            "is no natural number",
+                            e->name);
         if (!cfx_mul_size(&bytes, bytes, (size_t)json_integer_value(extent)))
-            return cfx_fail(err, CFX_EPARSE, "tensor '%s' has a shape that is "
-                            "too large", e->name);
+            return cfx_fail(err, CFX_EPARSE,
+                            "tensor '%s' has a shape that is "
+                            "too large",
+                            e->name);
     }
     *out = bytes;
     return CFX_OK;
@@ -152,8 +163,10 @@ static cfx_status parse_entry(struct entry *e, const json_t *info,
     e->shape = json_object_get(info, "shape");
     if (!dtype || !json_is_array(e->shape) || json_array_size(offsets) != 2 ||
         !json_is_integer(begin) || !json_is_integer(end))
-        return cfx_fail(err, CFX_EPARSE, "tensor '%s' needs a dtype, a shape "
-                        "and two data_offsets", e->name);
+        return cfx_fail(err, CFX_EPARSE,
+                        "tensor '%s' needs a dtype, a shape "
+                        "and two data_offsets",
+                        e->name);
     cfx_status st = find_dtype(e, dtype, err);
     if (!st)
         st = entry_bytes(&bytes, e, err);
@@ -161,14 +174,17 @@ static cfx_status parse_entry(struct entry *e, const json_t *info,
         return st;
     json_int_t from = json_integer_value(begin), to = json_integer_value(end);
     if (from < 0 || to < from)
-        return cfx_fail(err, CFX_EPARSE, "tensor '%s' has data from %lld to "
-                        "%lld", e->name, (long long)from, (long long)to);
+        return cfx_fail(err, CFX_EPARSE,
+                        "tensor '%s' has data from %lld to "
+                        "%lld",
+                        e->name, (long long)from, (long long)to);
     e->begin = (size_t)from;
     e->end = (size_t)to;
     if (e->end - e->begin != bytes)
-        return cfx_fail(err, CFX_EPARSE, "tensor '%s' has %zu bytes of data, "
-                        "but its shape needs %zu", e->name, e->end - e->begin,
-                        bytes);
+        return cfx_fail(err, CFX_EPARSE,
+                        "tensor '%s' has %zu bytes of data, "
+                        "but its shape needs %zu",
+                        e->name, e->end - e->begin, bytes);
     return CFX_OK;
 }
 
@@ -179,10 +195,13 @@ static cfx_status check_metadata(const json_t *meta, cfx_error *err)
 
     if (!json_is_object(meta))
         return cfx_fail(err, CFX_EPARSE, "__metadata__ is no object");
-    json_object_foreach((json_t *)(uintptr_t)meta, key, value) {
+    json_object_foreach((json_t *)(uintptr_t)meta, key, value)
+    {
         if (!json_is_string(value))
-            return cfx_fail(err, CFX_EPARSE, "__metadata__ has '%s', which is "
-                            "no string", key);
+            return cfx_fail(err, CFX_EPARSE,
+                            "__metadata__ has '%s', which is "
+                            "no string",
+                            key);
     }
     return CFX_OK;
 }
@@ -206,13 +225,17 @@ static cfx_status check_layout(struct reader *r, cfx_error *err)
     for (size_t i = 0; i < r->n; i++) {
         const struct entry *e = &r->entry[i];
         if (e->begin != at)
-            return cfx_fail(err, CFX_EPARSE, "tensor '%s' begins at %zu, where "
-                            "%zu is expected", e->name, e->begin, at);
+            return cfx_fail(err, CFX_EPARSE,
+                            "tensor '%s' begins at %zu, where "
+                            "%zu is expected",
+                            e->name, e->begin, at);
         at = e->end;
     }
     if (at != r->size - r->data)
-        return cfx_fail(err, CFX_EPARSE, "the tensors have %zu bytes, the file "
-                        "has %zu", at, r->size - r->data);
+        return cfx_fail(err, CFX_EPARSE,
+                        "the tensors have %zu bytes, the file "
+                        "has %zu",
+                        at, r->size - r->data);
     return CFX_OK;
 }
 
@@ -230,7 +253,8 @@ static cfx_status read_entries(struct reader *r, cfx_error *err)
     r->entry = cfx_calloc(r->ctx, r->n, sizeof(*r->entry));
     if (!r->entry)
         return cfx_no_memory(err);
-    json_object_foreach(r->header.root, key, info) {
+    json_object_foreach(r->header.root, key, info)
+    {
         if (info == meta)
             continue;
         r->entry[i].name = key;
@@ -278,7 +302,9 @@ static cfx_status borrow_memory(struct reader *r, cfx_error *err)
     r->map = cfx_alloc(r->ctx, sizeof(*r->map));
     if (!r->map)
         return cfx_no_memory(err);
-    *r->map = (struct mapping){.refs = 1, .ctx = r->ctx, .size = r->size,
+    *r->map = (struct mapping){.refs = 1,
+                               .ctx = r->ctx,
+                               .size = r->size,
                                .base = (void *)(uintptr_t)r->memory,
                                .borrowed = true};
     return CFX_OK;
@@ -448,15 +474,16 @@ static cfx_status describe(json_t *header, const cfx_named_tensor *item,
                         item->name);
     json_t *shape = json_array();
     for (int i = 0; i < t->rank && shape; i++) {
-        if (json_array_append_new(shape, json_integer(cfx_tensor_size(t, i)))) {
+        if (json_array_append_new(shape,
+                                  json_integer(cfx_tensor_size(t, i)))) {
             json_decref(shape);
             shape = NULL;
         }
     }
-    json_t *info =
-        json_pack("{s:s, s:o, s:[I, I]}", "dtype",
-                  cfx_dtypes[t->dtype].safetensors, "shape", shape,
-                  "data_offsets", (json_int_t)*at, (json_int_t)(*at + bytes));
+    json_t *info = json_pack("{s:s, s:o, s:[I, I]}", "dtype",
+                             cfx_dtypes[t->dtype].safetensors, "shape", shape,
+                             "data_offsets", (json_int_t)*at,
+                             (json_int_t)(*at + bytes));
     if (json_object_set_new(header, item->name, info))
         return cfx_no_memory(err);
     *at += bytes;

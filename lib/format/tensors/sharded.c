@@ -14,10 +14,10 @@ enum { INDEX_MAX = 100000000 };
 
 struct shards {
     cfx_context *ctx;
-    const char *index;   /* its path */
+    const char *index; /* its path */
     const json_t *map;
     bool mmap;
-    size_t seen;         /* tensors */
+    size_t seen; /* tensors */
     cfx_tensors_fn *fn;
     void *user;
 };
@@ -35,12 +35,13 @@ static cfx_status check_shard(struct shards *s, const cfx_tensors *t,
                               const char *shard, cfx_error *err)
 {
     for (size_t i = 0; i < t->n; i++) {
-        const char *file = json_string_value(json_object_get(s->map,
-                                                             t->item[i].name));
+        const char *file = json_string_value(
+            json_object_get(s->map, t->item[i].name));
         if (!file || strcmp(file, shard))
-            return cfx_fail(err, CFX_EPARSE, "%s: '%s' is in %s, which the "
-                            "index does not say", s->index, t->item[i].name,
-                            shard);
+            return cfx_fail(err, CFX_EPARSE,
+                            "%s: '%s' is in %s, which the "
+                            "index does not say",
+                            s->index, t->item[i].name, shard);
     }
     s->seen += t->n;
     return CFX_OK;
@@ -58,8 +59,8 @@ static cfx_status read_shard(struct shards *s, const char *shard,
         cfx_buf_add(&path, s->index, (size_t)(slash + 1 - s->index));
     cfx_buf_puts(&path, shard);
     cfx_status st = path.failed ? cfx_no_memory(err)
-                        : cfx_safetensors_read(&tensors, s->ctx, path.s,
-                                               s->mmap, err);
+                                : cfx_safetensors_read(&tensors, s->ctx,
+                                                       path.s, s->mmap, err);
     if (!st)
         st = check_shard(s, &tensors, shard, err);
     if (!st)
@@ -75,7 +76,8 @@ static cfx_status read_shards(struct shards *s, json_t *done, cfx_error *err)
     const char *name;
     json_t *value;
 
-    json_object_foreach((json_t *)(uintptr_t)s->map, name, value) {
+    json_object_foreach((json_t *)(uintptr_t)s->map, name, value)
+    {
         const char *shard = json_string_value(value);
         if (!shard || !is_plain(shard))
             return cfx_fail(err, CFX_EPARSE, "%s: '%s' is in no proper file",
@@ -89,14 +91,15 @@ static cfx_status read_shards(struct shards *s, json_t *done, cfx_error *err)
             return st;
     }
     if (s->seen != json_object_size(s->map))
-        return cfx_fail(err, CFX_EPARSE, "%s: names %zu tensors, the files "
-                        "have %zu", s->index, json_object_size(s->map),
-                        s->seen);
+        return cfx_fail(err, CFX_EPARSE,
+                        "%s: names %zu tensors, the files "
+                        "have %zu",
+                        s->index, json_object_size(s->map), s->seen);
     return CFX_OK;
 }
 
-static cfx_status parse_index(cfx_json *out, cfx_context *ctx, const char *path,
-                              cfx_error *err)
+static cfx_status parse_index(cfx_json *out, cfx_context *ctx,
+                              const char *path, cfx_error *err)
 {
     cfx_bytes text = {0};
     cfx_status st = cfx_bytes_read(&text, ctx, path, INDEX_MAX, err);
@@ -119,8 +122,8 @@ cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
 {
     cfx_json index = {0};
     json_t *done = json_object();
-    struct shards s = {.ctx = ctx, .index = path, .mmap = map, .fn = fn,
-                       .user = user};
+    struct shards s = {
+        .ctx = ctx, .index = path, .mmap = map, .fn = fn, .user = user};
     cfx_status st = done ? parse_index(&index, ctx, path, err)
                          : cfx_no_memory(err);
 

@@ -13,8 +13,8 @@
 /* A node of the first graph with its partner. */
 typedef struct pair {
     const cfx_node *a, *b;
-    size_t place;            /* of b in the second graph */
-    size_t before;           /* the pair before it in its sequence; or NONE */
+    size_t place;  /* of b in the second graph */
+    size_t before; /* the pair before it in its sequence; or NONE */
 } pair;
 
 #define NONE SIZE_MAX
@@ -23,10 +23,10 @@ typedef struct diff {
     const cfx_graph *a, *b;
     pair *pairs;
     size_t npairs, cap;
-    size_t *end;             /* end[k]: the pair that ends the best sequence of
+    size_t *end;           /* end[k]: the pair that ends the best sequence of
                                 k + 1 pairs */
-    size_t *place;           /* of the nodes of b, by id */
-    bool *kept_a, *kept_b;   /* by id */
+    size_t *place;         /* of the nodes of b, by id */
+    bool *kept_a, *kept_b; /* by id */
     cfx_values values;
     size_t nlines;
 } diff;
@@ -139,8 +139,8 @@ cfx_status cfx_graph_diff(cfx_sink to, const cfx_graph *a, const cfx_graph *b,
     diff d = {.a = a, .b = b};
     cfx_status st = CFX_OK;
     cfx_out_init(&out, to);
-    d.values = (cfx_values){.out = &out, .style = CFX_STYLE_ARGUMENT,
-                            .err = err};
+    d.values = (cfx_values){
+        .out = &out, .style = CFX_STYLE_ARGUMENT, .err = err};
     if (diff_init(&d)) {
         find_pairs(&d);
         keep_longest(&d);

@@ -92,9 +92,10 @@ const char *cfx_scan_string(const char *s, const char *end)
 
 static int hex_digit(char c)
 {
-    return cfx_is_digit(c) ? c - '0'
+    return cfx_is_digit(c)        ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* A character by its number, of `digits` hexadecimal digits. The surrogates
@@ -144,14 +145,10 @@ static const char *escape(cfx_lexer *lx, const char *s, const char *end)
         return s + 1;
     }
     switch (*s) {
-    case 'x':
-        return hex_escape(lx, s + 1, end, 2);
-    case 'u':
-        return hex_escape(lx, s + 1, end, 4);
-    case 'U':
-        return hex_escape(lx, s + 1, end, 8);
-    case '\n':
-        return s + 1;
+    case 'x': return hex_escape(lx, s + 1, end, 2);
+    case 'u': return hex_escape(lx, s + 1, end, 4);
+    case 'U': return hex_escape(lx, s + 1, end, 8);
+    case '\n': return s + 1;
     default:
         if (*s >= '0' && *s <= '7')
             return octal_escape(lx, s, end);
@@ -217,8 +214,8 @@ static void scan_number(cfx_lexer *lx)
     } else if (t != CFX_TOKEN_BAD) {
         lx->token = t;
         lx->at = s + len;
-    } else if (lx->end - s >= 4 && (!memcmp(s + 1, "inf", 3) ||
-                                    !memcmp(s + 1, "nan", 3))) {
+    } else if (lx->end - s >= 4 &&
+               (!memcmp(s + 1, "inf", 3) || !memcmp(s + 1, "nan", 3))) {
         scan_name(lx, s + 1);
     } else {
         lx->token = CFX_TOKEN_SIGN;

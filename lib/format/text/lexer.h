@@ -14,8 +14,8 @@
 
 typedef enum cfx_token {
     CFX_TOKEN_END,
-    CFX_TOKEN_NAME,      /* a or a.b.c, also -inf and -nan */
-    CFX_TOKEN_NODE,      /* %a: text and len are those of the name */
+    CFX_TOKEN_NAME, /* a or a.b.c, also -inf and -nan */
+    CFX_TOKEN_NODE, /* %a: text and len are those of the name */
     CFX_TOKEN_INT,
     CFX_TOKEN_FLOAT,
     CFX_TOKEN_IMAGINARY, /* 1j */
@@ -29,11 +29,11 @@ typedef enum cfx_token {
 typedef struct cfx_lexer {
     const char *at, *end; /* what follows the token */
     cfx_token token;
-    const char *text;     /* of the token */
+    const char *text; /* of the token */
     size_t len;
     int64_t i;
     double f;
-    const char *why;      /* what is wrong with a bad one */
+    const char *why; /* what is wrong with a bad one */
     cfx_buf *string;
 } cfx_lexer;
 
@@ -52,7 +52,10 @@ CFX_INLINE bool cfx_lexer_is(const cfx_lexer *lx, char punct)
 /* Is the token that name? */
 bool cfx_lexer_is_name(const cfx_lexer *lx, const char *name);
 
-CFX_INLINE bool cfx_is_digit(char c) { return c >= '0' && c <= '9'; }
+CFX_INLINE bool cfx_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
 CFX_INLINE bool cfx_is_name_start(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';

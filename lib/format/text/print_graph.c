@@ -117,7 +117,8 @@ static void print_key(const cfx_values *v, const cfx_string *key)
     for (uint32_t i = 0; i < key->len; i++)
         plain = plain && key->text[i] &&
                 strchr("_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR"
-                                "STUVWXYZ0123456789", key->text[i]);
+                       "STUVWXYZ0123456789",
+                       key->text[i]);
     if (plain || v->style != CFX_STYLE_LOSSLESS)
         cfx_out_add(v->out, key->text, key->len);
     else
@@ -221,8 +222,8 @@ static void print_body(const cfx_values *v, const cfx_node *n)
     bool lossless = v->style == CFX_STYLE_LOSSLESS;
     cfx_out_puts(v->out, cfx_opcode_names[n->op]);
     cfx_out_puts(v->out, "[target=");
-    cfx_print__word(v->out, lossless ? n->target->text
-                                     : cfx_print__target(n), "]", lossless);
+    cfx_print__word(v->out, lossless ? n->target->text : cfx_print__target(n),
+                    "]", lossless);
     cfx_out_putc(v->out, ']');
     if (n->op == CFX_PLACEHOLDER && n->nargs < 2 && !n->nkwargs)
         print_default(v, n);
@@ -271,8 +272,9 @@ cfx_status cfx_print_graph(cfx_sink to, const cfx_graph *g, bool meta,
     cfx_out out;
     cfx_out_init(&out, to);
     cfx_out_puts(&out, "graph");
-    cfx_out__graph(&(cfx_values){.out = &out, .style = CFX_STYLE_ARGUMENT,
-                                 .err = err}, g, meta);
+    cfx_out__graph(
+        &(cfx_values){.out = &out, .style = CFX_STYLE_ARGUMENT, .err = err}, g,
+        meta);
     return cfx_out_finish(&out, err);
 }
 
@@ -281,7 +283,8 @@ cfx_status cfx_print_node(cfx_sink to, const cfx_node *n, bool meta,
 {
     cfx_out out;
     cfx_out_init(&out, to);
-    cfx_out__node(&(cfx_values){.out = &out, .style = CFX_STYLE_ARGUMENT,
-                                .err = err}, n, meta);
+    cfx_out__node(
+        &(cfx_values){.out = &out, .style = CFX_STYLE_ARGUMENT, .err = err}, n,
+        meta);
     return cfx_out_finish(&out, err);
 }

@@ -77,10 +77,11 @@ static cfx_status visit_graph(visitor *vis, const cfx_graph *g)
     return CFX_OK;
 }
 
-cfx_status cfx_model_visit_tensors(
-    const cfx_module *gm,
-    cfx_status (*fn)(void *user, const char *name, cfx_tensor *t), void *user,
-    cfx_error *err)
+cfx_status cfx_model_visit_tensors(const cfx_module *gm,
+                                   cfx_status (*fn)(void *user,
+                                                    const char *name,
+                                                    cfx_tensor *t),
+                                   void *user, cfx_error *err)
 {
     visitor vis = {.fn = fn, .user = user};
     cfx_status st = CFX_OK;
@@ -110,7 +111,7 @@ static void print_tensor(void *user, cfx_out *o, const cfx_tensor *t)
 /* ---- State ---- */
 
 cfx_status cfx_model__remake(cfx_module **fresh, const cfx_module *m,
-                                cfx_error *err)
+                             cfx_error *err)
 {
     const cfx_schema *schema = m->schema;
     cfx_value pairs[2 * CFX_MAX_PARAMS];
@@ -128,7 +129,8 @@ cfx_status cfx_model__remake(cfx_module **fresh, const cfx_module *m,
             pairs[2 * n++ + 1] = m->attrs.in[k];
     }
     if (!st)
-        st = cfx_module_new(fresh, m->ctx, m->type, m->class_name,
+        st = cfx_module_new(
+            fresh, m->ctx, m->type, m->class_name,
             (cfx_args){m->attrs.in, (size_t)schema->npositional, pairs, n},
             err);
     while (n > 0)
@@ -191,8 +193,9 @@ static void print_states(cfx_out *o, const cfx_module *m, bool *any,
     cfx_status st = cfx_model__remake(&fresh, m, err);
     cfx_out_fail(o, st);
     for (size_t i = 0; !st && i < m->nstate; i++) {
-        const cfx_state *given = fresh ? cfx_module_state(fresh, m->state[i].name)
-                                     : NULL;
+        const cfx_state *given = fresh ? cfx_module_state(fresh,
+                                                          m->state[i].name)
+                                       : NULL;
         if (given && cfx_model__same_state(given, &m->state[i]))
             continue;
         if (!*any)
@@ -213,13 +216,15 @@ static void print_lossless(cfx_out *o, const cfx_module *gm, bool meta,
     cfx_out_puts(o, "# cfx 1\n");
     cfx_print__tree(o, gm, true, err);
     cfx_out_puts(o, "\n\n");
-    for (const cfx_module *m = gm; m && !o->status;
-         m = cfx_module_next(m, gm))
+    for (const cfx_module *m = gm; m && !o->status; m = cfx_module_next(m, gm))
         print_states(o, m, &any, err);
     cfx_out_puts(o, any ? "\n" : "");
     cfx_numbering_init(&numbers, gm->ctx);
-    cfx_values v = {.out = o, .style = CFX_STYLE_LOSSLESS, .user = &numbers,
-                    .tensor = print_tensor, .err = err};
+    cfx_values v = {.out = o,
+                    .style = CFX_STYLE_LOSSLESS,
+                    .user = &numbers,
+                    .tensor = print_tensor,
+                    .err = err};
     for (const cfx_module *m = gm; m && !o->status;
          m = cfx_module_next(m, gm)) {
         if (!m->graph)
@@ -254,7 +259,8 @@ cfx_status cfx_print_model(cfx_sink to, const cfx_module *gm, bool lossless,
         cfx_out_puts(&out, "\n\ngraph");
         cfx_out__graph(&(cfx_values){.out = &out,
                                      .style = CFX_STYLE_ARGUMENT,
-                                     .err = err}, g, false);
+                                     .err = err},
+                       g, false);
         cfx_out_putc(&out, '\n');
     }
     return cfx_out_finish(&out, err);

@@ -37,8 +37,8 @@ static bool is_derived(const cfx_module *m, const cfx_param *p, cfx_value v)
     return false;
 }
 
-static void put_argument(cfx_out *o, const char *name, size_t len,
-                         cfx_value v, int style, bool *any, cfx_error *err)
+static void put_argument(cfx_out *o, const char *name, size_t len, cfx_value v,
+                         int style, bool *any, cfx_error *err)
 {
     cfx_out_puts(o, *any ? ", " : "");
     *any = true;
@@ -81,8 +81,8 @@ static void put_hidden(cfx_out *o, const cfx_module *m, bool *any,
     }
     put_undecided(o, m, any);
     if (m->training)
-        put_argument(o, "training", 8, cfx_bool(true), CFX_STYLE_LOSSLESS,
-                     any, err);
+        put_argument(o, "training", 8, cfx_bool(true), CFX_STYLE_LOSSLESS, any,
+                     err);
 }
 
 /* The text between the brackets of a module without children. */
@@ -100,8 +100,9 @@ static void put_arguments(cfx_out *o, const cfx_module *m, bool lossless,
         if (item.if_changed && cfx_is_default(&m->schema->params[k], v))
             continue;
         put_argument(o, item.alone ? NULL : item.name, item.len, v,
-                     lossless ? (int)CFX_STYLE_LOSSLESS
-                     : item.bare ? (int)CFX_STYLE_STR : (int)CFX_STYLE_REPR,
+                     lossless    ? (int)CFX_STYLE_LOSSLESS
+                     : item.bare ? (int)CFX_STYLE_STR
+                                 : (int)CFX_STYLE_REPR,
                      &any, err);
     }
     if (lossless)
@@ -162,8 +163,7 @@ static size_t run_length(folder *f, const cfx_module *m, size_t i)
     size_t n = 1;
     if (f->lossless && !is_numbered(m, i))
         return 1;
-    while (i + n < m->nchildren &&
-           (!f->lossless || is_numbered(m, i + n)) &&
+    while (i + n < m->nchildren && (!f->lossless || is_numbered(m, i + n)) &&
            same_tree(f, m->child[i], m->child[i + n]))
         n++;
     return n;
@@ -173,7 +173,7 @@ static size_t run_length(folder *f, const cfx_module *m, size_t i)
 
 typedef struct level {
     const cfx_module *m;
-    size_t next;  /* the next child to print */
+    size_t next; /* the next child to print */
 } level;
 
 typedef struct tree_printer {
@@ -274,7 +274,9 @@ void cfx_print__tree(cfx_out *o, const cfx_module *m, bool lossless,
                      cfx_error *err)
 {
     cfx_error own = {.code = CFX_OK};
-    tree_printer p = {.out = o, .ctx = m->ctx, .lossless = lossless,
+    tree_printer p = {.out = o,
+                      .ctx = m->ctx,
+                      .lossless = lossless,
                       .err = err ? err : &own};
     p.folder.lossless = lossless;
     p.folder.err = p.err;

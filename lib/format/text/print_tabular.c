@@ -24,9 +24,10 @@ typedef struct table {
 static bool is_builtin_type(const char *name)
 {
     static const char *const types[] = {
-        "bool", "bytes", "complex", "dict", "enumerate", "float", "frozenset",
-        "int", "list", "map", "object", "range", "reversed", "set", "slice",
-        "str", "super", "tuple", "type", "zip"};
+        "bool",   "bytes",     "complex",  "dict", "enumerate",
+        "float",  "frozenset", "int",      "list", "map",
+        "object", "range",     "reversed", "set",  "slice",
+        "str",    "super",     "tuple",    "type", "zip"};
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (!strcmp(name, types[i]))
             return true;
@@ -96,12 +97,8 @@ static cfx_status make_cell(table *t, const cfx_node *n, int column)
     cfx_buf_clear(&t->cell);
     cfx_out_init(&out, cfx_sink_buf(&t->cell));
     switch (column) {
-    case 0:
-        cfx_out_puts(&out, cfx_opcode_names[n->op]);
-        break;
-    case 1:
-        cfx_out_puts(&out, n->name);
-        break;
+    case 0: cfx_out_puts(&out, cfx_opcode_names[n->op]); break;
+    case 1: cfx_out_puts(&out, n->name); break;
     case TARGET:
         if (n->op == CFX_CALL_FUNCTION)
             add_function(&out, cfx_print__target(n));
@@ -113,8 +110,7 @@ static cfx_status make_cell(table *t, const cfx_node *n, int column)
         cfx_print__items(&v, n->args, n->nargs);
         cfx_out_puts(&out, n->nargs == 1 ? ",)" : ")");
         break;
-    default:
-        add_kwargs(&v, n);
+    default: add_kwargs(&v, n);
     }
     return cfx_out_finish(&out, t->err);
 }

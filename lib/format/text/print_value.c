@@ -11,8 +11,8 @@
 #include "format/text/unicode.h"
 
 static const char *const format_names[] = {
-    "torch.contiguous_format", "torch.preserve_format",
-    "torch.channels_last", "torch.channels_last_3d"};
+    "torch.contiguous_format", "torch.preserve_format", "torch.channels_last",
+    "torch.channels_last_3d"};
 
 static void print_at(const cfx_values *p, cfx_value v, int style, int depth);
 
@@ -74,8 +74,8 @@ void cfx_print__word(cfx_out *o, const char *s, const char *stop,
 {
     bool plain = *s != '\0';
     for (const char *c = s; lossless && *c; c++)
-        plain = plain && (unsigned char)*c >= ' ' && *c != 127 &&
-                *c != '\'' && *c != '"' && *c != '\\' && !strchr(stop, *c);
+        plain = plain && (unsigned char)*c >= ' ' && *c != 127 && *c != '\'' &&
+                *c != '"' && *c != '\\' && !strchr(stop, *c);
     if (plain || !lossless)
         cfx_out_puts(o, s);
     else
@@ -272,8 +272,8 @@ static void print_dict(const cfx_values *p, const cfx_seq *d, int style,
     cfx_out_putc(p->out, '}');
 }
 
-static void print_named_tuple(const cfx_values *p, const cfx_seq *s,
-                              int style, int depth)
+static void print_named_tuple(const cfx_values *p, const cfx_seq *s, int style,
+                              int depth)
 {
     const char *field = s->type->fields;
     cfx_out_puts(p->out, s->type->name);
@@ -334,19 +334,14 @@ static void print_seq(const cfx_values *p, cfx_value v, int style, int depth)
     }
     style = inner_style(style);
     switch (v.kind) {
-    case CFX_TUPLE:
-        print_tuple(p, v.u.seq, style, depth + 1);
-        break;
+    case CFX_TUPLE: print_tuple(p, v.u.seq, style, depth + 1); break;
     case CFX_LIST:
         cfx_out_putc(p->out, '[');
         print_items(p, v.u.seq->item, v.u.seq->len, style, depth + 1);
         cfx_out_putc(p->out, ']');
         break;
-    case CFX_DICT:
-        print_dict(p, v.u.seq, style, depth + 1);
-        break;
-    default:
-        print_parts(p, v, style, depth + 1);
+    case CFX_DICT: print_dict(p, v.u.seq, style, depth + 1); break;
+    default: print_parts(p, v, style, depth + 1);
     }
 }
 
@@ -354,15 +349,9 @@ static void print_seq(const cfx_values *p, cfx_value v, int style, int depth)
 static void print_constant(const cfx_values *p, cfx_value v)
 {
     switch (v.kind) {
-    case CFX_BOOL_VALUE:
-        cfx_out_puts(p->out, v.u.i ? "True" : "False");
-        break;
-    case CFX_INT:
-        cfx_out_int(p->out, v.u.i);
-        break;
-    case CFX_FLOAT:
-        cfx_out_float(p->out, v.u.f);
-        break;
+    case CFX_BOOL_VALUE: cfx_out_puts(p->out, v.u.i ? "True" : "False"); break;
+    case CFX_INT: cfx_out_int(p->out, v.u.i); break;
+    case CFX_FLOAT: cfx_out_float(p->out, v.u.f); break;
     case CFX_DTYPE:
         cfx_out_puts(p->out, "torch.");
         cfx_out_puts(p->out, cfx_dtypes[v.u.dtype].name);
@@ -370,14 +359,9 @@ static void print_constant(const cfx_values *p, cfx_value v)
     case CFX_MEMORY_FORMAT:
         cfx_out_puts(p->out, format_names[v.u.format]);
         break;
-    case CFX_LAYOUT:
-        cfx_out_puts(p->out, v.u.str->text);
-        break;
-    case CFX_ELLIPSIS:
-        cfx_out_puts(p->out, "Ellipsis");
-        break;
-    default:
-        cfx_out_puts(p->out, "None");
+    case CFX_LAYOUT: cfx_out_puts(p->out, v.u.str->text); break;
+    case CFX_ELLIPSIS: cfx_out_puts(p->out, "Ellipsis"); break;
+    default: cfx_out_puts(p->out, "None");
     }
 }
 
@@ -385,8 +369,8 @@ static void print_constant(const cfx_values *p, cfx_value v)
 static bool is_colored(const cfx_values *p, cfx_value v, int style)
 {
     return p->colored && style == CFX_STYLE_CODE && v.kind != CFX_NODE &&
-           v.kind != CFX_TENSOR && v.kind != CFX_TUPLE &&
-           v.kind != CFX_LIST && v.kind != CFX_SLICE;
+           v.kind != CFX_TENSOR && v.kind != CFX_TUPLE && v.kind != CFX_LIST &&
+           v.kind != CFX_SLICE;
 }
 
 static void print_colored(const cfx_values *p, cfx_value v, int style,
@@ -407,29 +391,19 @@ static void print_at(const cfx_values *p, cfx_value v, int style, int depth)
     }
     switch (v.kind) {
     case CFX_STR:
-    case CFX_NAME:
-        print_str(p, v, style);
-        break;
-    case CFX_NODE:
-        print_node(p, v.u.node, style);
-        break;
-    case CFX_DEVICE:
-        print_device(p->out, v.u.str, style);
-        break;
+    case CFX_NAME: print_str(p, v, style); break;
+    case CFX_NODE: print_node(p, v.u.node, style); break;
+    case CFX_DEVICE: print_device(p->out, v.u.str, style); break;
     case CFX_COMPLEX:
         print_complex(p->out, v.u.seq->item[0].u.f, v.u.seq->item[1].u.f,
                       style);
         break;
-    case CFX_TENSOR:
-        print_tensor(p, v, style);
-        break;
+    case CFX_TENSOR: print_tensor(p, v, style); break;
     case CFX_TUPLE:
     case CFX_LIST:
     case CFX_DICT:
     case CFX_SLICE:
-    case CFX_RANGE:
-        print_seq(p, v, style, depth);
-        break;
+    case CFX_RANGE: print_seq(p, v, style, depth); break;
     case CFX_SYMINT:
     case CFX_MODULE:
         if (style == CFX_STYLE_LOSSLESS)
@@ -439,8 +413,7 @@ static void print_at(const cfx_values *p, cfx_value v, int style, int depth)
         else
             cfx_out_puts(p->out, cfx_module_class_name(v.u.module));
         break;
-    default:
-        print_constant(p, v);
+    default: print_constant(p, v);
     }
 }
 

@@ -20,13 +20,13 @@
 typedef struct graph_reader {
     cfx_reader *r;
     cfx_graph *g;
-    cfx_line line;         /* may hold several lines of the text */
-    const char *at;        /* where it begins */
+    cfx_line line;  /* may hold several lines of the text */
+    const char *at; /* where it begins */
     cfx_opcode op;
     cfx_buf name, target, type;
     bool typed, done;
-    cfx_value shape;       /* by which the node is annotated; or absent */
-    cfx_shape_env *env;    /* of the symbols in shapes; made for the first */
+    cfx_value shape;    /* by which the node is annotated; or absent */
+    cfx_shape_env *env; /* of the symbols in shapes; made for the first */
 } graph_reader;
 
 /* ---- Helpers ---- */
@@ -113,8 +113,8 @@ static cfx_status make_node(graph_reader *gr, size_t args, size_t kwargs,
 {
     cfx_reader *r = gr->r;
     bool named = gr->name.len > 0;
-    cfx_node *n = cfx_graph_create_node(gr->g, gr->op,
-        cfx_buf_str(&gr->target),
+    cfx_node *n = cfx_graph_create_node(
+        gr->g, gr->op, cfx_buf_str(&gr->target),
         (cfx_args){cfx_reader_from(r, args), kwargs - args,
                    cfx_reader_from(r, kwargs), (r->n - kwargs) / 2},
         named ? cfx_buf_str(&gr->name) : NULL,
@@ -508,8 +508,7 @@ static cfx_status read_lossless_type(graph_reader *gr, const char *s,
             return cfx_read__unexpected(r, &lx, "a type");
         st = set_string(gr, &gr->type);
         cfx_lexer_next(&lx);
-        return st || lx.token == CFX_TOKEN_END ? st
-                                               : read_annotation(gr, &lx);
+        return st || lx.token == CFX_TOKEN_END ? st : read_annotation(gr, &lx);
     }
     while (s < end && *s != '"')
         s++;
@@ -621,7 +620,8 @@ static cfx_status read_line(graph_reader *gr)
     if (r->lossless)
         return lossless_body(gr, s);
     return gr->op == CFX_PLACEHOLDER || gr->op == CFX_GET_ATTR
-               ? torch_leaf(gr, s) : torch_call(gr, s);
+               ? torch_leaf(gr, s)
+               : torch_call(gr, s);
 }
 
 /* ---- The whole ---- */

@@ -25,13 +25,10 @@ static int bracket_type(char c)
 {
     switch (c) {
     case '(':
-    case ')':
-        return 0;
+    case ')': return 0;
     case '[':
-    case ']':
-        return 1;
-    default:
-        return 2;
+    case ']': return 1;
+    default: return 2;
     }
 }
 
@@ -45,8 +42,8 @@ static bool string_may_begin(const char *body, const char *s)
 
 /* The end of the string in quotes at s, or NULL; `open` remembers the quotes
  * that never end, so that they are looked for once. */
-static const char *string_end(const char *body, const char *s,
-                              const char *end, bool open[2])
+static const char *string_end(const char *body, const char *s, const char *end,
+                              bool open[2])
 {
     int kind = *s == '"';
     if (open[kind] || !string_may_begin(body, s))
@@ -59,8 +56,8 @@ static const char *string_end(const char *body, const char *s,
 typedef struct matcher {
     uint32_t *match;
     const char *s;
-    uint32_t top;      /* 1 + the innermost open bracket; match links them */
-    size_t count[3];   /* open ones, by type */
+    uint32_t top;    /* 1 + the innermost open bracket; match links them */
+    size_t count[3]; /* open ones, by type */
 } matcher;
 
 static uint32_t pop(matcher *m, uint32_t partner)
@@ -105,9 +102,7 @@ static cfx_status match_brackets(cfx_reader *r, const char *s, const char *end)
             break;
         case ')':
         case ']':
-        case '}':
-            close_bracket(&m, i);
-            break;
+        case '}': close_bracket(&m, i); break;
         case '\'':
         case '"':
             close = string_end(s, s + i, end, open);
@@ -115,8 +110,7 @@ static cfx_status match_brackets(cfx_reader *r, const char *s, const char *end)
             if (close)
                 i = m.match[i] - 1;
             break;
-        default:
-            break;
+        default: break;
         }
     }
     while (m.top)
@@ -205,9 +199,9 @@ static cfx_status complex_value(cfx_reader *r, const char *s, const char *end,
 
 static bool is_known_call(const char *s, const char *end)
 {
-    static const char *const calls[] = {"slice(", "range(", "device(",
-                                        "complex(", "torch.Size(",
-                                        "torch.device("};
+    static const char *const calls[] = {"slice(",      "range(",
+                                        "device(",     "complex(",
+                                        "torch.Size(", "torch.device("};
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
         if (cfx_starts(s, end, calls[i]))
             return true;
@@ -228,8 +222,8 @@ static cfx_status loose_number(cfx_reader *r, const char *s, const char *end,
         return cfx_reader_push_take(r, cfx_float(f));
     if (t == CFX_TOKEN_IMAGINARY && len == size && *s != '+') {
         cfx_value half[2] = {cfx_float(0), cfx_float(f)};
-        return cfx_reader_push_take(r, cfx_seq_new(r->ctx, CFX_COMPLEX, 2,
-                                                   half, NULL));
+        return cfx_reader_push_take(
+            r, cfx_seq_new(r->ctx, CFX_COMPLEX, 2, half, NULL));
     }
     cfx_status st = *s == '-' ? cfx_read__constant(r, s, size, &found)
                               : CFX_OK;
@@ -386,8 +380,9 @@ static cfx_status loose_items(cfx_reader *r, const char *s, const char *end,
         bool text = u.text;
         more = stop != end;
         st = loose_value(r, s, stop, depth, &text);
-        if (!st && u.text && belongs_to_text(chain, r->n - 1 - first,
-                                             r->stack[r->n - 1], text)) {
+        if (!st && u.text &&
+            belongs_to_text(chain, r->n - 1 - first, r->stack[r->n - 1],
+                            text)) {
             cfx_reader_pop_to(r, r->n - 1);
             u.joined = true;
         } else if (!st) {
@@ -406,8 +401,9 @@ static const char *find_key(cfx_reader *r, const char *s, const char *end,
 {
     const char *colon = find_mark(r, s, end, ':');
     bool quoted = s < end && (*s == '\'' || *s == '"');
-    return colon == end || (kwargs && !quoted && !cfx_is_name(s, colon)) ? NULL
-                                                                     : colon;
+    return colon == end || (kwargs && !quoted && !cfx_is_name(s, colon))
+               ? NULL
+               : colon;
 }
 
 static cfx_status loose_key(cfx_reader *r, const char *s, const char *end,

@@ -40,10 +40,9 @@ static cfx_status declare(cfx_reader *r, cfx_module *m, const char *name,
                           bool is_buffer)
 {
     if (!cfx_module_state(m, name))
-        return is_buffer ? cfx_module_buffer(m, name, dtype, rank, shape,
-                                             r->err)
-                         : cfx_module_param(m, name, dtype, rank, shape,
-                                            r->err);
+        return is_buffer
+                   ? cfx_module_buffer(m, name, dtype, rank, shape, r->err)
+                   : cfx_module_param(m, name, dtype, rank, shape, r->err);
     cfx_tensor *t;
     cfx_status st = cfx_tensor_meta(&t, r->ctx, dtype, rank, shape, NULL,
                                     r->err);
@@ -135,8 +134,7 @@ static cfx_status read_state(cfx_reader *r, const char *s, const char *end,
 static cfx_status read_states(cfx_reader *r, const char **at, cfx_module *root)
 {
     cfx_line line;
-    while (cfx_reader_line(r, *at, &line) &&
-           !cfx_read__is_graph(&line)) {
+    while (cfx_reader_line(r, *at, &line) && !cfx_read__is_graph(&line)) {
         const char *s = cfx_line_begin(&line);
         cfx_status st = s < line.end ? read_state(r, s, line.end, root)
                                      : CFX_OK;
@@ -184,8 +182,8 @@ static void skip_empty(const cfx_reader *r, const char **at)
 /* May the line be of the code that str(gm) has? */
 static bool is_code(const cfx_line *line)
 {
-    static const char *const begin[] = {" ", "\t", "#", "def ", "torch.fx.",
-                                        "@"};
+    static const char *const begin[] = {" ",    "\t",        "#",
+                                        "def ", "torch.fx.", "@"};
     for (size_t i = 0; i < sizeof(begin) / sizeof(begin[0]); i++)
         if (cfx_starts(line->s, line->end, begin[i]))
             return true;
@@ -263,9 +261,9 @@ static cfx_status read_graphs(cfx_reader *r, const char **at,
     }
     cfx_module *m = *root;
     *root = NULL;
-    st = cfx_graph_module_new_take_both(out, r->ctx, m, g,
-                                        m ? cfx_module_class_name(m)
-                                     : "GraphModule", r->err);
+    st = cfx_graph_module_new_take_both(
+        out, r->ctx, m, g, m ? cfx_module_class_name(m) : "GraphModule",
+        r->err);
     while (!st && *at < r->end)
         st = read_inner(r, at, *out);
     return st || !r->undecided ? st : cfx_graph__decide(*out, r->err);

@@ -23,25 +23,25 @@
 #include "op/op_impl.h"
 
 enum {
-    MAX_DEPTH = 256,        /* a tree of real modules has 20 */
-    MAX_REPEATED = 1 << 16  /* modules that were read before, in all */
+    MAX_DEPTH = 256,       /* a tree of real modules has 20 */
+    MAX_REPEATED = 1 << 16 /* modules that were read before, in all */
 };
 
 /* A module whose line has been read. */
 typedef struct frame {
-    const char *at;              /* its line */
-    const char *name;            /* of its class */
+    const char *at;   /* its line */
+    const char *name; /* of its class */
     size_t name_len;
-    const char *key, *key_end;   /* NULL: `number` is the key */
-    bool quoted;                 /* the key stands in quotes */
-    bool copy;                   /* it or its parent was read before */
+    const char *key, *key_end; /* NULL: `number` is the key */
+    bool quoted;               /* the key stands in quotes */
+    bool copy;                 /* it or its parent was read before */
     uint64_t number;
     const cfx_module_type *type; /* NULL: a container */
     bool training;
-    size_t first_arg;            /* key and value in turn, on the stack */
+    size_t first_arg; /* key and value in turn, on the stack */
     size_t first_child;
-    const char *again;           /* a child's line that is read again */
-    uint64_t next, last;         /* its next key, and its last */
+    const char *again;   /* a child's line that is read again */
+    uint64_t next, last; /* its next key, and its last */
 } frame;
 
 typedef struct child {
@@ -55,8 +55,8 @@ typedef struct child {
 typedef struct known {
     const cfx_module_type *type;
     const cfx_schema *schema;
-    uint32_t required;           /* neither has a default nor is shown */
-    uint32_t hidden;             /* not shown, and matters */
+    uint32_t required; /* neither has a default nor is shown */
+    uint32_t hidden;   /* not shown, and matters */
     uint32_t must_give;
 } known;
 
@@ -64,17 +64,20 @@ enum { NKNOWN = 32 };
 
 typedef struct tree_reader {
     cfx_reader *r;
-    known known[NKNOWN];         /* by a hash of the pointer */
-    const char *at;              /* the next line */
+    known known[NKNOWN]; /* by a hash of the pointer */
+    const char *at;      /* the next line */
     frame *frame;
     size_t nframes, frame_cap;
-    child *child;                /* made, but not yet in their parents */
+    child *child; /* made, but not yet in their parents */
     size_t nchildren, child_cap;
     size_t repeated;
     cfx_module *root;
 } tree_reader;
 
-static frame *top(tree_reader *t) { return &t->frame[t->nframes - 1]; }
+static frame *top(tree_reader *t)
+{
+    return &t->frame[t->nframes - 1];
+}
 
 /* ---- Paths ---- */
 
@@ -116,7 +119,7 @@ static const cfx_value *given(const tree_reader *t, const frame *f,
 
 /* Push arguments that children imply, unless the line has them. */
 static cfx_status push_derived(tree_reader *t, const frame *f,
-                            const cfx_schema *schema)
+                               const cfx_schema *schema)
 {
     cfx_reader *r = t->r;
     cfx_derived item;
@@ -150,7 +153,7 @@ static cfx_status push_derived(tree_reader *t, const frame *f,
 
 /* The arguments among `bits` that are not given. */
 static uint32_t not_given(const tree_reader *t, const frame *f,
-                       const cfx_schema *schema, uint32_t bits)
+                          const cfx_schema *schema, uint32_t bits)
 {
     for (int k = 0; bits >> k; k++) {
         const char *name = schema->params[k].name;
@@ -180,8 +183,8 @@ static cfx_status fail_hidden(tree_reader *t, const frame *f, const known *of,
     cfx_buf_init(&names, r->ctx);
     cfx_buf_init(&line, r->ctx);
     put_names(&names, of->schema, missing);
-    cfx_module__put_defaults(&line, of->schema,
-                             missing | not_given(t, f, of->schema, of->hidden));
+    cfx_module__put_defaults(
+        &line, of->schema, missing | not_given(t, f, of->schema, of->hidden));
     if (names.failed || line.failed)
         st = cfx_no_memory(r->err);
     else if (r->lossless)
@@ -189,11 +192,12 @@ static cfx_status fail_hidden(tree_reader *t, const frame *f, const known *of,
                              path_of(t), (int)f->name_len, f->name,
                              cfx_buf_str(&names));
     else
-        st = cfx_reader_fail(
-            r, f->at, CFX_EINVAL, "%s: the text of %.*s does not tell %s: "
-            "write it into this line, as in %.*s(%s", path_of(t),
-            (int)f->name_len, f->name, cfx_buf_str(&names), (int)f->name_len,
-            f->name, cfx_buf_str(&line));
+        st = cfx_reader_fail(r, f->at, CFX_EINVAL,
+                             "%s: the text of %.*s does not tell %s: "
+                             "write it into this line, as in %.*s(%s",
+                             path_of(t), (int)f->name_len, f->name,
+                             cfx_buf_str(&names), (int)f->name_len, f->name,
+                             cfx_buf_str(&line));
     cfx_buf_release(&names);
     cfx_buf_release(&line);
     return st;
@@ -206,7 +210,8 @@ static cfx_status check_hidden(tree_reader *t, const frame *f, const known *of)
     uint32_t required = not_given(t, f, of->schema, of->required);
     uint32_t must = not_given(t, f, of->schema, of->must_give);
     return required || (must && t->r->lossless)
-               ? fail_hidden(t, f, of, required | must) : CFX_OK;
+               ? fail_hidden(t, f, of, required | must)
+               : CFX_OK;
 }
 
 /* Take the pair whose value is v out of the arguments. */
@@ -234,8 +239,8 @@ static cfx_status take_undecided(tree_reader *t, const frame *f,
     for (uint32_t i = 0; ok && i < v->u.seq->len; i++) {
         cfx_value name = v->u.seq->item[i];
         int k = name.kind == CFX_STR
-                    ? cfx_param_find(schema, name.u.str->text,
-                                     name.u.str->len) : -1;
+                    ? cfx_param_find(schema, name.u.str->text, name.u.str->len)
+                    : -1;
         ok = k >= 0 && !schema->params[k].required;
         if (ok)
             *bits |= (uint32_t)1 << k;
@@ -295,10 +300,9 @@ static cfx_status name_arguments(tree_reader *t, const frame *f,
         size_t len = 0;
         const char *name = positional(f, schema, k++, &len);
         if (!name)
-            return cfx_reader_fail(r, f->at, CFX_EINVAL,
-                                   "%s: %.*s takes %d arguments", path_of(t),
-                                   (int)f->name_len, f->name,
-                                   schema->npositional);
+            return cfx_reader_fail(
+                r, f->at, CFX_EINVAL, "%s: %.*s takes %d arguments",
+                path_of(t), (int)f->name_len, f->name, schema->npositional);
         cfx_status st = cfx_reader_push_str(r, CFX_STR, name, len);
         if (st)
             return st;
@@ -387,9 +391,9 @@ static cfx_status make_typed(tree_reader *t, frame *f, cfx_module **m)
     if (!name)
         return CFX_ENOMEM;
     st = cfx_module_new(m, r->ctx, f->type, name,
-        (cfx_args){NULL, 0, cfx_reader_from(r, f->first_arg),
-                   (r->n - f->first_arg) / 2},
-        r->err);
+                        (cfx_args){NULL, 0, cfx_reader_from(r, f->first_arg),
+                                   (r->n - f->first_arg) / 2},
+                        r->err);
     if (st && st != CFX_ENOMEM)
         cfx_fail_at(r->err, "%s", path_of(t));
     if (!st && (st = undecide(t, *m, of->schema, undecided))) {
@@ -474,9 +478,11 @@ static cfx_status add_child(tree_reader *t, const frame *f, cfx_module *m)
         cfx_module_unref(m);
         return CFX_ENOMEM;
     }
-    t->child[t->nchildren++] = (child){
-        .m = m, .key = f->key, .key_end = f->key_end, .quoted = f->quoted,
-        .number = f->number};
+    t->child[t->nchildren++] = (child){.m = m,
+                                       .key = f->key,
+                                       .key_end = f->key_end,
+                                       .quoted = f->quoted,
+                                       .number = f->number};
     frame *parent = top(t);
     if (parent->again && f->at == parent->again) {
         bool more = parent->next < parent->last;
@@ -550,8 +556,8 @@ static cfx_status open_module(tree_reader *t, const frame *key, const char *s,
     bool root = !t->nframes, closed;
     f.name = s;
     /* The graph of a lambda is of the class `<lambda>`. */
-    while (s < end && (cfx_is_name_char(*s) || *s == '.' || *s == '<' ||
-                       *s == '>'))
+    while (s < end &&
+           (cfx_is_name_char(*s) || *s == '.' || *s == '<' || *s == '>'))
         s++;
     f.name_len = (size_t)(s - f.name);
     if (!f.name_len || s == end || *s != '(')

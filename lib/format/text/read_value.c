@@ -47,6 +47,7 @@ cfx_status cfx_read__punct(cfx_reader *r, cfx_lexer *lx, char punct)
 /* Types that torch has and we do not compute in are names. */
 static bool is_other_dtype(const char *name)
 {
+    /* clang-format off */
     static const char *const names[] = {
         "complex32", "complex64", "complex128", "chalf", "cfloat", "cdouble",
         "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
@@ -55,6 +56,7 @@ static bool is_other_dtype(const char *name)
         "int1", "int2", "int3", "int4", "int5", "int6", "int7", "quint8",
         "qint8", "qint32", "quint4x2", "quint2x4", "bits8", "bits16",
         "bits1x8", "bits2x4", "bits4x2"};
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (!strcmp(name, names[i]))
             return true;
@@ -70,8 +72,8 @@ static cfx_value torch_constant(const char *s, size_t len)
         [CFX_CHANNELS_LAST] = "channels_last",
         [CFX_CHANNELS_LAST_3D] = "channels_last_3d"};
     static const char *const layouts[] = {
-        "strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr",
-        "sparse_bsc", "jagged"};
+        "strided",    "sparse_coo", "sparse_csr", "sparse_csc",
+        "sparse_bsr", "sparse_bsc", "jagged"};
     char name[32];
     cfx_dtype dtype;
     if (len < 7 || memcmp(s, "torch.", 6) || len - 6 >= sizeof(name))
@@ -164,9 +166,9 @@ cfx_status cfx_read__arguments(cfx_reader *r, cfx_lexer *lx, int depth)
             else
                 *lx = key;
         }
-        cfx_status st = named
-            ? cfx_reader_push_str(r, CFX_STR, key.text, key.len)
-            : cfx_reader_push_take(r, cfx_none());
+        cfx_status st = named ? cfx_reader_push_str(r, CFX_STR, key.text,
+                                                    key.len)
+                              : cfx_reader_push_take(r, cfx_none());
         if (!st)
             st = cfx_read__value(r, lx, depth);
         if (st)
@@ -292,8 +294,8 @@ static cfx_status read_tensor(cfx_reader *r, cfx_lexer *lx)
     cfx_map_entry *e = cfx_map_put(&r->tensors, key, len, NULL);
     if (!e)
         return cfx_no_memory(r->err);
-    if (!e->v.p && cfx_tensor_meta(&t, r->ctx, dtype, rank, shape, NULL,
-                                   r->err)) {
+    if (!e->v.p &&
+        cfx_tensor_meta(&t, r->ctx, dtype, rank, shape, NULL, r->err)) {
         cfx_map_remove(&r->tensors, key, len);
         return cfx_reader_fail_at(r, at);
     } else if (!e->v.p) {
@@ -384,8 +386,8 @@ static bool scan_complex(cfx_lexer *lx, double half[2])
 static cfx_status push_complex(cfx_reader *r, double re, double im)
 {
     cfx_value half[2] = {cfx_float(re), cfx_float(im)};
-    return cfx_reader_push_take(r, cfx_seq_new(r->ctx, CFX_COMPLEX, 2, half,
-                                               NULL));
+    return cfx_reader_push_take(
+        r, cfx_seq_new(r->ctx, CFX_COMPLEX, 2, half, NULL));
 }
 
 /* Items up to a closing bracket; *comma: did one follow the last? */
@@ -473,21 +475,12 @@ cfx_status cfx_read__value(cfx_reader *r, cfx_lexer *lx, int depth)
 {
     cfx_value v = cfx_none();
     switch (lx->token) {
-    case CFX_TOKEN_NAME:
-        return read_word(r, lx, depth);
-    case CFX_TOKEN_NODE:
-        return read_node(r, lx);
-    case CFX_TOKEN_PUNCT:
-        return read_brackets(r, lx, depth);
-    case CFX_TOKEN_INT:
-        v = cfx_int(lx->i);
-        break;
-    case CFX_TOKEN_FLOAT:
-        v = cfx_float(lx->f);
-        break;
-    case CFX_TOKEN_ELLIPSIS:
-        v = cfx_ellipsis();
-        break;
+    case CFX_TOKEN_NAME: return read_word(r, lx, depth);
+    case CFX_TOKEN_NODE: return read_node(r, lx);
+    case CFX_TOKEN_PUNCT: return read_brackets(r, lx, depth);
+    case CFX_TOKEN_INT: v = cfx_int(lx->i); break;
+    case CFX_TOKEN_FLOAT: v = cfx_float(lx->f); break;
+    case CFX_TOKEN_ELLIPSIS: v = cfx_ellipsis(); break;
     case CFX_TOKEN_IMAGINARY: {
         cfx_status st = push_complex(r, 0, lx->f);
         cfx_lexer_next(lx);
@@ -496,14 +489,12 @@ cfx_status cfx_read__value(cfx_reader *r, cfx_lexer *lx, int depth)
     case CFX_TOKEN_STRING: {
         if (lx->string->failed)
             return cfx_no_memory(r->err);
-        cfx_status st = cfx_reader_push_str(r, CFX_STR,
-                                            cfx_buf_str(lx->string),
-                                            lx->string->len);
+        cfx_status st = cfx_reader_push_str(
+            r, CFX_STR, cfx_buf_str(lx->string), lx->string->len);
         cfx_lexer_next(lx);
         return st;
     }
-    default:
-        return cfx_read__unexpected(r, lx, "a value");
+    default: return cfx_read__unexpected(r, lx, "a value");
     }
     cfx_lexer_next(lx);
     return cfx_reader_push_take(r, v);

@@ -8,8 +8,8 @@
 void cfx_reader_init(cfx_reader *r, cfx_context *ctx, const char *name,
                      const char *text, size_t len, cfx_error *err)
 {
-    *r = (cfx_reader){.ctx = ctx, .name = name, .text = text,
-                      .end = text + len, .err = err};
+    *r = (cfx_reader){
+        .ctx = ctx, .name = name, .text = text, .end = text + len, .err = err};
     cfx_buf_init(&r->string, ctx);
     cfx_buf_init(&r->word, ctx);
     cfx_map_init(&r->tensors, ctx);

@@ -15,22 +15,22 @@
 
 typedef struct cfx_reader {
     cfx_context *ctx;
-    const char *name;       /* of the file; NULL: messages have the column
+    const char *name; /* of the file; NULL: messages have the column
                                only */
     const char *text, *end;
-    bool lossless;          /* the superset: strings stand in quotes */
-    bool bare_nodes;        /* a bare name may be that of a node */
-    bool no_names;          /* a bare name that is nothing is an error */
-    cfx_graph *graph;       /* whose nodes %names are; may be NULL */
+    bool lossless;    /* the superset: strings stand in quotes */
+    bool bare_nodes;  /* a bare name may be that of a node */
+    bool no_names;    /* a bare name that is nothing is an error */
+    cfx_graph *graph; /* whose nodes %names are; may be NULL */
     cfx_value *stack;
     size_t n, cap;
     cfx_buf string, word;
-    bool quiet;             /* errors are tried out: they need no text */
-    const char *body;       /* see read_loose.c */
+    bool quiet;       /* errors are tried out: they need no text */
+    const char *body; /* see read_loose.c */
     uint32_t *match;
     size_t match_cap;
-    cfx_map tensors;        /* of the superset: name -> cfx_tensor, counted */
-    bool undecided;         /* a module has an undecided argument */
+    cfx_map tensors; /* of the superset: name -> cfx_tensor, counted */
+    bool undecided;  /* a module has an undecided argument */
     cfx_error *err;
     cfx_error own_error;
 } cfx_reader;

@@ -34,12 +34,8 @@ static void print_shape(const cfx_values *p, cfx_value v, bool stride)
 {
     cfx_out *o = p->out;
     switch ((cfx_kind)v.kind) {
-    case CFX_TENSOR:
-        cfx_print__type(o, v.u.tensor, stride);
-        break;
-    case CFX_SYMINT:
-        cfx_print__dim(o, v.u.dim);
-        break;
+    case CFX_TENSOR: cfx_print__type(o, v.u.tensor, stride); break;
+    case CFX_SYMINT: cfx_print__dim(o, v.u.dim); break;
     case CFX_TUPLE:
         cfx_out_putc(o, '(');
         print_parts(p, v.u.seq, stride);
@@ -60,8 +56,7 @@ static void print_shape(const cfx_values *p, cfx_value v, bool stride)
         print_parts(p, v.u.seq, stride);
         cfx_out_putc(o, ')');
         break;
-    default:
-        cfx_out__value(p, v);
+    default: cfx_out__value(p, v);
     }
 }
 
@@ -86,7 +81,7 @@ typedef struct shape_reader {
     cfx_shape_env *env;
     cfx_context *ctx;
     cfx_error *err;
-    cfx_buf word;          /* a piece, as functions of other parts want it */
+    cfx_buf word; /* a piece, as functions of other parts want it */
     int depth;
 } shape_reader;
 
@@ -107,8 +102,10 @@ static piece trim(const char *s, const char *end)
 static cfx_status refuse(const shape_reader *r, piece p)
 {
     int n = p.end - p.s > 200 ? 200 : (int)(p.end - p.s);
-    return cfx_fail(r->err, CFX_EPARSE, "'%.*s' is no shape such as "
-                    "f32[N, 3, 224, 224]", n, p.s);
+    return cfx_fail(r->err, CFX_EPARSE,
+                    "'%.*s' is no shape such as "
+                    "f32[N, 3, 224, 224]",
+                    n, p.s);
 }
 
 /* The end of a quoted string that begins at s. */

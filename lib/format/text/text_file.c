@@ -89,8 +89,8 @@ static bool same_module(const cfx_module *a, const cfx_module *b)
 
     if (strcmp(cfx_module_name(a), cfx_module_name(b)) ||
         strcmp(cfx_module_class_name(a), cfx_module_class_name(b)) ||
-        cfx_module_training(a) != cfx_module_training(b) ||
-        !s != !t || (s && strcmp(s->text, t->text)) ||
+        cfx_module_training(a) != cfx_module_training(b) || !s != !t ||
+        (s && strcmp(s->text, t->text)) ||
         cfx_module_nchildren(a) != cfx_module_nchildren(b) ||
         cfx_module_nstate(a) != cfx_module_nstate(b))
         return false;
@@ -132,8 +132,7 @@ static cfx_status same_model(bool *same, const cfx_module *a,
     *same = h && same_names(g, h) && !cfx_graph_has_user_meta(g);
     for (; x && y && *same;
          x = cfx_module_next(x, a), y = cfx_module_next(y, b))
-        *same = same_module(x, y) &&
-                (x == a || !cfx_graph_module_graph(x));
+        *same = same_module(x, y) && (x == a || !cfx_graph_module_graph(x));
     return *same ? cfx_graph_equal(same, g, h, err) : CFX_OK;
 }
 
@@ -192,8 +191,9 @@ static cfx_status write_marked(void *user, const char *text, size_t len)
         st = m->to.write(m->to.user, only_where_needed,
                          sizeof(only_where_needed) - 1);
     m->done = m->done || end;
-    return st || first == len ? st : m->to.write(m->to.user, text + first,
-                                                 len - first);
+    return st || first == len
+               ? st
+               : m->to.write(m->to.user, text + first, len - first);
 }
 
 cfx_status cfx_model_print(cfx_sink to, const cfx_module *gm, bool lossless,
@@ -215,8 +215,8 @@ void cfx_weights_beside(cfx_buf *out, const char *path)
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     const char *dot = strrchr(base, '.');
 
-    cfx_buf_add(out, path, dot && dot > base ? (size_t)(dot - path)
-                                             : strlen(path));
+    cfx_buf_add(out, path,
+                dot && dot > base ? (size_t)(dot - path) : strlen(path));
     cfx_buf_puts(out, cfx_tensor_format__safetensors.suffix);
 }
 
@@ -236,7 +236,7 @@ static cfx_status write_both(const char *path, const char *beside,
     cfx_outfile f = {0};
     size_t n = 0;
     cfx_status st = is_special(path) ? CFX_OK
-                    : cfx_model__count_weights(&n, gm, err);
+                                     : cfx_model__count_weights(&n, gm, err);
 
     if (!st && n && !strcmp(beside, path))
         st = cfx_fail(err, CFX_EINVAL, "%s: is the name of its weights", path);
@@ -263,8 +263,9 @@ static cfx_status text_write(const char *path, const cfx_module *gm,
 
     cfx_buf_init(&beside, cfx_module_context(gm));
     cfx_weights_beside(&beside, path);
-    cfx_status st = beside.failed ? cfx_no_memory(err)
-                    : write_both(path, beside.s, gm, o->lossless, err);
+    cfx_status st = beside.failed
+                        ? cfx_no_memory(err)
+                        : write_both(path, beside.s, gm, o->lossless, err);
     cfx_buf_release(&beside);
     return st;
 }

@@ -194,15 +194,21 @@ static cfx_gemm spread_product(const cfx_conv3 *c)
 {
     int64_t m = c->group_out * c->taps;
 
-    return (cfx_gemm){.dtype = c->c.dtype, .m = m, .n = c->in_len,
-                      .k = c->group_in, .a_row = 1, .a_col = m,
-                      .b_row = c->in_len, .b_col = 1, .c_row = c->in_len};
+    return (cfx_gemm){.dtype = c->c.dtype,
+                      .m = m,
+                      .n = c->in_len,
+                      .k = c->group_in,
+                      .a_row = 1,
+                      .a_col = m,
+                      .b_row = c->in_len,
+                      .b_col = 1,
+                      .c_row = c->in_len};
 }
 
 static size_t columns_size(const cfx_conv3 *c)
 {
-    return cfx_gemm_align((size_t)(c->group_out * c->taps * c->in_len)
-                          * c->size);
+    return cfx_gemm_align((size_t)(c->group_out * c->taps * c->in_len) *
+                          c->size);
 }
 
 size_t cfx_conv_transpose_workspace(const cfx_context *ctx, const cfx_conv *c)
@@ -232,10 +238,10 @@ static void spread_piece(void *arg, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (int64_t o = begin; o < end; o++)
-        cfx_conv_spread(c, (char *)s->y + (size_t)(o * c->out_len) * c->size,
-                        cfx_conv_at(s->columns, o * c->taps * c->in_len,
-                                    c->size),
-                        cfx_conv_at(s->bias, o, c->size));
+        cfx_conv_spread(
+            c, (char *)s->y + (size_t)(o * c->out_len) * c->size,
+            cfx_conv_at(s->columns, o * c->taps * c->in_len, c->size),
+            cfx_conv_at(s->bias, o, c->size));
 }
 
 void cfx_conv_transpose_run(cfx_context *ctx, const cfx_conv *conv,
@@ -257,12 +263,10 @@ void cfx_conv_transpose_run(cfx_context *ctx, const cfx_conv *conv,
     void *work = (char *)workspace + columns_size(c);
     for (int64_t i = 0; i < conv->batch * conv->groups; i++) {
         int64_t group = i % conv->groups;
-        spreading s = {
-            c, workspace, cfx_conv_at(conv->bias, group * c->group_out,
-                                      c->size),
-            (char *)conv->y
-                + (size_t)(i * c->group_out * c->out_len) * c->size
-        };
+        spreading s = {c, workspace,
+                       cfx_conv_at(conv->bias, group * c->group_out, c->size),
+                       (char *)conv->y +
+                           (size_t)(i * c->group_out * c->out_len) * c->size};
 
         g.a = cfx_conv_at(conv->w, group * c->group_in * g.m, c->size);
         g.b = cfx_conv_at(conv->x, i * c->group_in * c->in_len, c->size);

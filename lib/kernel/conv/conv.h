@@ -41,8 +41,7 @@ void cfx_conv_run(cfx_context *ctx, const cfx_conv *c, void *workspace);
 /* The transposed convolution: `in` has the extents of x, `out` those of y
  * (with output_padding), and each x is scattered over the window at in *
  * stride - pad. */
-size_t cfx_conv_transpose_workspace(const cfx_context *ctx,
-                                    const cfx_conv *c);
+size_t cfx_conv_transpose_workspace(const cfx_context *ctx, const cfx_conv *c);
 void cfx_conv_transpose_run(cfx_context *ctx, const cfx_conv *c,
                             void *workspace);
 

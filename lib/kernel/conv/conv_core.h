@@ -14,12 +14,12 @@
 
 /* A convolution with three spatial axes, whatever it had. */
 typedef struct cfx_conv3 {
-    const cfx_context *ctx;    /* asked whether to stop */
+    const cfx_context *ctx; /* asked whether to stop */
     cfx_conv c;
-    size_t size;               /* of an element */
+    size_t size;                 /* of an element */
     int64_t group_in, group_out; /* channels of one group */
-    int64_t taps;              /* elements of the window */
-    int64_t in_len, out_len;   /* elements of one channel */
+    int64_t taps;                /* elements of the window */
+    int64_t in_len, out_len;     /* elements of one channel */
 } cfx_conv3;
 
 cfx_conv3 cfx_conv3_make(const cfx_context *ctx, const cfx_conv *c);
@@ -46,8 +46,7 @@ void cfx_conv_depthwise(cfx_context *ctx, const cfx_conv3 *c, void *work);
 
 /* 3x3 windows of stride 1 over float planes, by Winograd's F(4x4, 3x3). */
 bool cfx_conv_is_winograd(const cfx_conv3 *c);
-size_t cfx_conv_winograd_workspace(const cfx_context *ctx,
-                                   const cfx_conv3 *c);
+size_t cfx_conv_winograd_workspace(const cfx_context *ctx, const cfx_conv3 *c);
 void cfx_conv_winograd(cfx_context *ctx, const cfx_conv3 *c, void *work);
 
 /* Any: a product of w with the windows as columns, which are made a block at
@@ -72,14 +71,14 @@ void cfx_conv_transpose_int(cfx_context *ctx, const cfx_conv3 *c);
  * the innermost axis may be split in `phases`, one after another of phase_len
  * elements each: phase f holds elements f, f + phases, ... */
 typedef struct cfx_conv_tap {
-    int64_t shift[2];  /* from output * stride to where it reads, outer axes */
-    int64_t q, phase;  /* the same along the innermost axis: in the phase */
-    int64_t len;       /* elements of that phase */
+    int64_t shift[2]; /* from output * stride to where it reads, outer axes */
+    int64_t q, phase; /* the same along the innermost axis: in the phase */
+    int64_t len;      /* elements of that phase */
 } cfx_conv_tap;
 
 typedef struct cfx_conv_columns {
     const void *x;
-    const cfx_conv_tap *tap; /* `taps` of them */
+    const cfx_conv_tap *tap;            /* `taps` of them */
     int64_t image, channel, plane, row; /* distances, in elements */
     int64_t phases, phase_len;
     int64_t in[3], out[3], stride[3];
@@ -89,13 +88,13 @@ typedef struct cfx_conv_columns {
 /* A plane, and as much of another as one strip of rows is. */
 typedef struct cfx_conv_strip {
     const void *x, *w;
-    void *y, *rows;        /* rows: scratch, of row_len * phases for each */
+    void *y, *rows; /* rows: scratch, of row_len * phases for each */
     double bias;
     int64_t in_h, in_w, out_w;
     int64_t kernel_h, kernel_w, stride_h, stride_w;
     int64_t pad_h, pad_w, dilation_h, dilation_w;
-    int64_t begin, end;    /* rows of y */
-    int64_t row_len;       /* of one phase of a padded row; whole vectors */
+    int64_t begin, end; /* rows of y */
+    int64_t row_len;    /* of one phase of a padded row; whole vectors */
 } cfx_conv_strip;
 
 /* The kernels of one type. */

@@ -24,32 +24,33 @@ static int64_t rows_of(const cfx_conv3 *c)
 {
     int64_t n = c->c.out[1] < STRIP ? c->c.out[1] : STRIP;
 
-    return (n - 1) * c->c.stride[1]
-        + (c->c.kernel[1] - 1) * c->c.dilation[1] + 1;
+    return (n - 1) * c->c.stride[1] + (c->c.kernel[1] - 1) * c->c.dilation[1] +
+           1;
 }
 
 bool cfx_conv_is_depthwise(const cfx_conv3 *c)
 {
     /* 16 lanes is what the widest level has; the choice must not depend on
      * the level. */
-    return c->group_in == 1 && c->c.kernel[0] == 1 && c->c.in[0] == 1
-        && c->c.out[0] == 1 && c->c.pad[0] == 0
-        /* Neither product overflows. */
-        && c->c.stride[2] <= ROW_MAX && rows_of(c) <= 16 * ROW_MAX
-        && row_len(c, 16) * c->c.stride[2] <= ROW_MAX
-        && rows_of(c) * row_len(c, 16) * c->c.stride[2] <= 16 * ROW_MAX;
+    return c->group_in == 1 && c->c.kernel[0] == 1 && c->c.in[0] == 1 &&
+           c->c.out[0] == 1 &&
+           c->c.pad[0] == 0
+           /* Neither product overflows. */
+           && c->c.stride[2] <= ROW_MAX && rows_of(c) <= 16 * ROW_MAX &&
+           row_len(c, 16) * c->c.stride[2] <= ROW_MAX &&
+           rows_of(c) * row_len(c, 16) * c->c.stride[2] <= 16 * ROW_MAX;
 }
 
 static size_t scratch_size(const cfx_context *ctx, const cfx_conv3 *c)
 {
     int64_t len = row_len(c, cfx_conv_type_of(ctx, c)->lanes);
 
-    return cfx_gemm_align((size_t)(rows_of(c) * len * c->c.stride[2])
-                          * c->size) + 64;
+    return cfx_gemm_align((size_t)(rows_of(c) * len * c->c.stride[2]) *
+                          c->size) +
+           64;
 }
 
-size_t cfx_conv_depthwise_workspace(const cfx_context *ctx,
-                                    const cfx_conv3 *c)
+size_t cfx_conv_depthwise_workspace(const cfx_context *ctx, const cfx_conv3 *c)
 {
     return scratch_size(ctx, c) * (size_t)cfx_context_threads(ctx);
 }
@@ -70,24 +71,29 @@ static void strip_piece(void *arg, int64_t begin, int64_t end, int worker)
 
     for (int64_t i = begin; i < end; i++) {
         int64_t plane = i / d->strips, o = plane % v->out_channels;
-        int64_t from = plane / v->out_channels * v->in_channels
-            + o / c->group_out;
+        int64_t from = plane / v->out_channels * v->in_channels +
+                       o / c->group_out;
         int64_t row = i % d->strips * STRIP;
         cfx_conv_strip s = {
             .x = cfx_conv_at(v->x, from * c->in_len, c->size),
             .w = cfx_conv_at(v->w, o * c->taps, c->size),
-            .y = (char *)v->y
-                + (size_t)(plane * c->out_len + row * v->out[2]) * c->size,
+            .y = (char *)v->y +
+                 (size_t)(plane * c->out_len + row * v->out[2]) * c->size,
             .rows = d->work + d->scratch * (size_t)worker,
-            .in_h = v->in[1], .in_w = v->in[2], .out_w = v->out[2],
-            .kernel_h = v->kernel[1], .kernel_w = v->kernel[2],
-            .stride_h = v->stride[1], .stride_w = v->stride[2],
-            .pad_h = v->pad[1], .pad_w = v->pad[2],
-            .dilation_h = v->dilation[1], .dilation_w = v->dilation[2],
+            .in_h = v->in[1],
+            .in_w = v->in[2],
+            .out_w = v->out[2],
+            .kernel_h = v->kernel[1],
+            .kernel_w = v->kernel[2],
+            .stride_h = v->stride[1],
+            .stride_w = v->stride[2],
+            .pad_h = v->pad[1],
+            .pad_w = v->pad[2],
+            .dilation_h = v->dilation[1],
+            .dilation_w = v->dilation[2],
             .begin = row,
             .end = row + STRIP < v->out[1] ? row + STRIP : v->out[1],
-            .row_len = d->row_len
-        };
+            .row_len = d->row_len};
 
         if (v->bias)
             s.bias = c->size == 4 ? ((const float *)v->bias)[o]
@@ -99,11 +105,13 @@ static void strip_piece(void *arg, int64_t begin, int64_t end, int worker)
 void cfx_conv_depthwise(cfx_context *ctx, const cfx_conv3 *c, void *work)
 {
     const cfx_conv *v = &c->c;
-    depthwise d = {.c = c, .type = cfx_conv_type_of(ctx, c),
+    depthwise d = {.c = c,
+                   .type = cfx_conv_type_of(ctx, c),
                    .strips = (v->out[1] + STRIP - 1) / STRIP,
-                   .scratch = scratch_size(ctx, c), .work = work};
-    int64_t cost = (v->out[1] < STRIP ? v->out[1] : STRIP) * v->out[2]
-        * (c->taps + 4);
+                   .scratch = scratch_size(ctx, c),
+                   .work = work};
+    int64_t cost = (v->out[1] < STRIP ? v->out[1] : STRIP) * v->out[2] *
+                   (c->taps + 4);
 
     d.row_len = row_len(c, d.type->lanes);
     cfx_parallel_for(ctx, v->batch * v->out_channels * d.strips,

@@ -13,8 +13,7 @@ enum { NV = 3 };
 enum { NV = 2 };
 #endif
 
-extern const struct cfx_winograd_kernels
-    CFX_LEVEL_NAME(cfx_winograd_kernels);
+extern const struct cfx_winograd_kernels CFX_LEVEL_NAME(cfx_winograd_kernels);
 
 #define T float
 #define VL VF
@@ -38,9 +37,13 @@ extern const struct cfx_winograd_kernels
 extern const struct cfx_conv_kernels CFX_LEVEL_NAME(cfx_conv_kernels);
 
 const struct cfx_conv_kernels CFX_LEVEL_NAME(cfx_conv_kernels) = {
-    .f32 = {.columns = columns_f32, .depthwise = depthwise_f32,
-            .split = split_f32, .lanes = VF},
-    .f64 = {.columns = columns_f64, .depthwise = depthwise_f64,
-            .split = split_f64, .lanes = VD},
+    .f32 = {.columns = columns_f32,
+            .depthwise = depthwise_f32,
+            .split = split_f32,
+            .lanes = VF},
+    .f64 = {.columns = columns_f64,
+            .depthwise = depthwise_f64,
+            .split = split_f64,
+            .lanes = VD},
     .winograd = &CFX_LEVEL_NAME(cfx_winograd_kernels),
 };

@@ -23,7 +23,7 @@ enum { NAME(PIECES) = 512 };
 /* Cut columns j..j+n, n <= NV * VL, in runs; `first` has the index of each
  * vector's first run. */
 static int NAME(cut)(const cfx_conv_columns *c, int64_t j, int64_t n,
-                     NAME(run) *runs, int first[NV + 1])
+                     NAME(run) * runs, int first[NV + 1])
 {
     int64_t image = j / c->out_len, at = j % c->out_len;
     int64_t o0, o1 = at / c->out[2], w = at % c->out[2];
@@ -63,9 +63,9 @@ static int NAME(cut)(const cfx_conv_columns *c, int64_t j, int64_t n,
 }
 
 /* The input of a tap for a run. */
-CFX_FORCE_INLINE NAME(piece) NAME(tap_input)(const cfx_conv_columns *c,
-                                             const NAME(run) *r,
-                                             const cfx_conv_tap *t)
+CFX_FORCE_INLINE NAME(piece)
+    NAME(tap_input)(const cfx_conv_columns *c, const NAME(run) * r,
+                    const cfx_conv_tap *t)
 {
     int64_t i0 = r->o[0] * c->stride[0] + t->shift[0];
     int64_t i1 = r->o[1] * c->stride[1] + t->shift[1];
@@ -76,15 +76,15 @@ CFX_FORCE_INLINE NAME(piece) NAME(tap_input)(const cfx_conv_columns *c,
         most = r->len;
     if (i0 < 0 || i0 >= c->in[0] || i1 < 0 || i1 >= c->in[1] || least >= most)
         return (NAME(piece)){0, 0};
-    bits = (uint32_t)(((UINT64_C(1) << most) - 1)
-                      & ~((UINT64_C(1) << least) - 1));
-    return (NAME(piece)){r->image * c->image + i0 * c->plane + i1 * c->row
-                             + t->phase * c->phase_len + q - r->lane,
+    bits = (uint32_t)(((UINT64_C(1) << most) - 1) &
+                      ~((UINT64_C(1) << least) - 1));
+    return (NAME(piece)){r->image * c->image + i0 * c->plane + i1 * c->row +
+                             t->phase * c->phase_len + q - r->lane,
                          bits << r->lane};
 }
 
 /* The vector that `n` pieces make together, from channel x. */
-CFX_FORCE_INLINE VEC NAME(collect)(const T *x, const NAME(piece) *p, int n)
+CFX_FORCE_INLINE VEC NAME(collect)(const T *x, const NAME(piece) * p, int n)
 {
     VEC v = V(load_mask)(x + p->at, p->bits);
 
@@ -96,7 +96,7 @@ CFX_FORCE_INLINE VEC NAME(collect)(const T *x, const NAME(piece) *p, int n)
 /* Taps t0..t1 of rows k0..k0+kn of one panel. */
 static void NAME(fill)(const cfx_conv_columns *c, T *panel, int64_t k0,
                        int64_t kn, int64_t t0, int64_t t1,
-                       const NAME(piece) *pieces, const int first[NV + 1])
+                       const NAME(piece) * pieces, const int first[NV + 1])
 {
     int count = first[NV];
 
@@ -129,8 +129,7 @@ static void NAME(columns)(const cfx_conv_columns *c, void *panels, int64_t k0,
     T *panel = panels;
 
     for (; jn > 0; jn -= NV * VL, j0 += NV * VL, panel += kn * NV * VL) {
-        int count = NAME(cut)(c, j0, jn < NV * VL ? jn : NV * VL, runs,
-                              first);
+        int count = NAME(cut)(c, j0, jn < NV * VL ? jn : NV * VL, runs, first);
         int64_t batch = NAME(PIECES) / count;
 
         for (int64_t t0 = 0; t0 < c->taps; t0 += batch) {
@@ -182,8 +181,9 @@ static void NAME(split)(void *y, int64_t y_len, int64_t phases, const void *x,
 /* ---- Depthwise ---- */
 
 /* to[phase][q] = x[q * stride + phase - pad], n of which are there. */
-CFX_FORCE_INLINE void NAME(spread_row)(T *to, int64_t len, const int64_t stride,
-                                       int64_t pad, const T *x, int64_t n)
+CFX_FORCE_INLINE void NAME(spread_row)(T *to, int64_t len,
+                                       const int64_t stride, int64_t pad,
+                                       const T *x, int64_t n)
 {
     for (int64_t f = 0; f < stride; f++, to += len) {
         int64_t q = (pad - f + stride - 1) / stride;
@@ -243,8 +243,8 @@ CFX_FORCE_INLINE void NAME(strip_fixed)(const cfx_conv_strip *s, const int nr,
     for (int i = 0; i < (nr - 1) * stride + kernel; i++) {
         CFX_UNROLL
         for (int k = 0; k < kernel; k++) {
-            VEC x = V(load)(rows + i * row + k % stride * s->row_len
-                            + k / stride + j);
+            VEC x = V(load)(rows + i * row + k % stride * s->row_len +
+                            k / stride + j);
             CFX_UNROLL
             for (int r = 0; r < nr; r++) {
                 int kh = i - r * stride;
@@ -277,8 +277,8 @@ static void NAME(strip_any)(const cfx_conv_strip *s, const T *rows,
             const T *from = rows + h * s->dilation_h * row + j;
             for (int64_t k = 0; k < s->kernel_w; k++) {
                 int64_t at = k * s->dilation_w;
-                VEC x = V(load)(from + at % s->stride_w * s->row_len
-                                + at / s->stride_w);
+                VEC x = V(load)(from + at % s->stride_w * s->row_len +
+                                at / s->stride_w);
                 sum = V(fma)(x, V(set1)(w[h * s->kernel_w + k]), sum);
             }
         }
@@ -315,11 +315,11 @@ static void NAME(depthwise)(const cfx_conv_strip *strip)
     cfx_conv_strip s = *strip;
     int64_t row = s.row_len * s.stride_w;
     int64_t top = s.begin * s.stride_h - s.pad_h;
-    int64_t n = (s.end - s.begin - 1) * s.stride_h
-        + (s.kernel_h - 1) * s.dilation_h + 1;
+    int64_t n = (s.end - s.begin - 1) * s.stride_h +
+                (s.kernel_h - 1) * s.dilation_h + 1;
     T *rows = s.rows;
-    bool square = s.kernel_h == s.kernel_w && s.stride_h == s.stride_w
-        && s.dilation_h == 1 && s.dilation_w == 1;
+    bool square = s.kernel_h == s.kernel_w && s.stride_h == s.stride_w &&
+                  s.dilation_h == 1 && s.dilation_w == 1;
 
     for (int64_t i = 0; i < n; i++)
         NAME(pad_row)(&s, rows + i * row, top + i);

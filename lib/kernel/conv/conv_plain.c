@@ -52,12 +52,15 @@ static void range_of(int64_t len, int64_t stride, int64_t shift, int64_t n,
         }                                                                     \
         for (int64_t d = b[0]; d < e[0]; d++)                                 \
             for (int64_t h = b[1]; h < e[1]; h++) {                           \
-                T *to = y + ((d * v->stride[0] + s[0]) * v->out[1]            \
-                             + h * v->stride[1] + s[1]) * v->out[2] + s[2];   \
+                T *to = y +                                                   \
+                        ((d * v->stride[0] + s[0]) * v->out[1] +              \
+                         h * v->stride[1] + s[1]) *                           \
+                            v->out[2] +                                       \
+                        s[2];                                                 \
                 const T *from = x + (d * v->in[1] + h) * v->in[2];            \
                 for (int64_t w = b[2]; w < e[2]; w++)                         \
-                    to[w * v->stride[2]] = (T)(to[w * v->stride[2]]           \
-                                               + factor * from[w]);           \
+                    to[w * v->stride[2]] = (T)(to[w * v->stride[2]] +         \
+                                               factor * from[w]);             \
             }                                                                 \
     }
 
@@ -117,9 +120,10 @@ void cfx_conv_spread(const cfx_conv3 *c, void *y, const void *columns,
         (void)worker;                                                         \
         for (int64_t p = begin; p < end; p++) {                               \
             int64_t o = p % v->out_channels;                                  \
-            const T *x = (const T *)v->x                                      \
-                + (p / v->out_channels * v->in_channels                       \
-                   + o / c->group_out * c->group_in) * c->in_len;             \
+            const T *x = (const T *)v->x +                                    \
+                         (p / v->out_channels * v->in_channels +              \
+                          o / c->group_out * c->group_in) *                   \
+                             c->in_len;                                       \
             const T *w = (const T *)v->w + o * c->group_in * c->taps;         \
             WIDE bias = v->bias ? ((const T *)v->bias)[o] : 0;                \
                                                                               \
@@ -143,18 +147,18 @@ void cfx_conv_spread(const cfx_conv3 *c, void *y, const void *columns,
         for (int64_t p = begin; p < end; p++) {                               \
             int64_t o = p % v->out_channels, g = o / c->group_out;            \
             int64_t first = g * c->group_in;                                  \
-            const T *x = (const T *)v->x                                      \
-                + (p / v->out_channels * v->in_channels + first)              \
-                * c->in_len;                                                  \
-            const T *w = (const T *)v->w                                      \
-                + (first * c->group_out + o % c->group_out) * c->taps;        \
+            const T *x = (const T *)v->x +                                    \
+                         (p / v->out_channels * v->in_channels + first) *     \
+                             c->in_len;                                       \
+            const T *w = (const T *)v->w +                                    \
+                         (first * c->group_out + o % c->group_out) * c->taps; \
             T *y = (T *)v->y + p * c->out_len;                                \
                                                                               \
             for (int64_t i = 0; i < c->out_len; i++)                          \
                 y[i] = v->bias ? ((const T *)v->bias)[o] : 0;                 \
             for (int64_t i = 0; i < c->group_in; i++)                         \
-                for (int64_t t = 0; t < c->taps                               \
-                     && !cfx_context_stops(c->ctx); t++)                      \
+                for (int64_t t = 0;                                           \
+                     t < c->taps && !cfx_context_stops(c->ctx); t++)          \
                     spread_##T(v, y, x + i * c->in_len, t,                    \
                                w[i * c->group_out * c->taps + t]);            \
         }                                                                     \
@@ -170,9 +174,10 @@ void cfx_conv_int(cfx_context *ctx, const cfx_conv3 *c)
     cfx_conv3 t = *c;
 
     cfx_parallel_for(ctx, c->c.batch * c->c.out_channels, 1,
-                     c->size == 1 ? forward_uint8_t
+                     c->size == 1   ? forward_uint8_t
                      : c->size == 2 ? forward_uint16_t
-                     : c->size == 4 ? forward_uint32_t : forward_uint64_t,
+                     : c->size == 4 ? forward_uint32_t
+                                    : forward_uint64_t,
                      &t);
 }
 
@@ -181,8 +186,9 @@ void cfx_conv_transpose_int(cfx_context *ctx, const cfx_conv3 *c)
     cfx_conv3 t = *c;
 
     cfx_parallel_for(ctx, c->c.batch * c->c.out_channels, 1,
-                     c->size == 1 ? transpose_uint8_t
+                     c->size == 1   ? transpose_uint8_t
                      : c->size == 2 ? transpose_uint16_t
-                     : c->size == 4 ? transpose_uint32_t : transpose_uint64_t,
+                     : c->size == 4 ? transpose_uint32_t
+                                    : transpose_uint64_t,
                      &t);
 }

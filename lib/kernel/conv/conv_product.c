@@ -15,8 +15,8 @@ enum { FEW = 256 };
 static bool is_one(const cfx_conv3 *c)
 {
     for (int i = 0; i < 3; i++)
-        if (c->c.kernel[i] != 1 || c->c.pad[i] != 0
-            || (c->c.out[i] - 1) * c->c.stride[i] >= c->c.in[i])
+        if (c->c.kernel[i] != 1 || c->c.pad[i] != 0 ||
+            (c->c.out[i] - 1) * c->c.stride[i] >= c->c.in[i])
             return false;
     return true;
 }
@@ -32,9 +32,8 @@ static bool is_dense(const cfx_conv3 *c)
 static bool is_all(const cfx_conv3 *c)
 {
     for (int i = 0; i < 3; i++)
-        if (c->c.kernel[i] != c->c.in[i] || c->c.pad[i] != 0
-            || c->c.out[i] != 1
-            || (c->c.dilation[i] != 1 && c->c.kernel[i] != 1))
+        if (c->c.kernel[i] != c->c.in[i] || c->c.pad[i] != 0 ||
+            c->c.out[i] != 1 || (c->c.dilation[i] != 1 && c->c.kernel[i] != 1))
             return false;
     return true;
 }
@@ -43,8 +42,8 @@ bool cfx_conv_is_product(const cfx_conv3 *c)
 {
     if (is_all(c))
         return true;
-    return is_one(c) && c->group_in > 1
-        && (c->c.batch == 1 || c->out_len >= FEW);
+    return is_one(c) && c->group_in > 1 &&
+           (c->c.batch == 1 || c->out_len >= FEW);
 }
 
 /* y of one group: (batch, channels) = x w^T for windows that are all of x. */
@@ -52,24 +51,38 @@ static cfx_gemm product_all(const cfx_conv3 *c)
 {
     int64_t k = c->group_in * c->taps;
 
-    return (cfx_gemm){.dtype = c->c.dtype, .m = c->c.batch, .n = c->group_out,
-                      .k = k, .a_row = c->c.in_channels * c->taps, .a_col = 1,
-                      .b_row = 1, .b_col = k, .c_row = c->c.out_channels};
+    return (cfx_gemm){.dtype = c->c.dtype,
+                      .m = c->c.batch,
+                      .n = c->group_out,
+                      .k = k,
+                      .a_row = c->c.in_channels * c->taps,
+                      .a_col = 1,
+                      .b_row = 1,
+                      .b_col = k,
+                      .c_row = c->c.out_channels};
 }
 
 /* y of one group and image: (channels, outputs) = w x. */
 static cfx_gemm product_one(const cfx_conv3 *c)
 {
-    return (cfx_gemm){.dtype = c->c.dtype, .m = c->group_out, .n = c->out_len,
-                      .k = c->group_in, .a_row = c->group_in, .a_col = 1,
-                      .b_row = c->out_len, .b_col = 1, .c_row = c->out_len};
+    return (cfx_gemm){.dtype = c->c.dtype,
+                      .m = c->group_out,
+                      .n = c->out_len,
+                      .k = c->group_in,
+                      .a_row = c->group_in,
+                      .a_col = 1,
+                      .b_row = c->out_len,
+                      .b_col = 1,
+                      .c_row = c->out_len};
 }
 
 /* The elements of x that are read, where these are not all. */
 static size_t gather_size(const cfx_conv3 *c)
 {
-    return is_dense(c) ? 0 : cfx_gemm_align(
-        (size_t)(c->c.in_channels * c->out_len) * c->size);
+    return is_dense(c)
+               ? 0
+               : cfx_gemm_align((size_t)(c->c.in_channels * c->out_len) *
+                                c->size);
 }
 
 size_t cfx_conv_product_workspace(const cfx_context *ctx, const cfx_conv3 *c)
@@ -96,9 +109,10 @@ typedef struct gathering {
         for (int64_t ch = begin; ch < end; ch++)                              \
             for (int64_t d = 0; d < c->out[0]; d++)                           \
                 for (int64_t h = 0; h < c->out[1]; h++) {                     \
-                    const T *x = (const T *)g->x + ch * g->c->in_len          \
-                        + (d * c->stride[0] * c->in[1] + h * c->stride[1])    \
-                        * c->in[2];                                           \
+                    const T *x = (const T *)g->x + ch * g->c->in_len +        \
+                                 (d * c->stride[0] * c->in[1] +               \
+                                  h * c->stride[1]) *                         \
+                                     c->in[2];                                \
                     for (int64_t w = 0; w < c->out[2]; w++)                   \
                         *y++ = x[w * c->stride[2]];                           \
                 }                                                             \
@@ -135,20 +149,20 @@ void cfx_conv_product(cfx_context *ctx, const cfx_conv3 *c, void *work)
         if (!all)
             x = gather(ctx, c, x, work);
         for (int64_t i = 0; i < v->groups; i++) {
-            const void *w = cfx_conv_at(v->w, i * c->group_out * c->group_in
-                                                  * c->taps, c->size);
-            const void *bias = cfx_conv_at(v->bias, i * c->group_out,
+            const void *w = cfx_conv_at(
+                v->w, i * c->group_out * c->group_in * c->taps, c->size);
+            const void *bias = cfx_conv_at(v->bias, i * c->group_out, c->size);
+            const void *part = cfx_conv_at(x, i * g.k * (all ? 1 : c->out_len),
                                            c->size);
-            const void *part = cfx_conv_at(x, i * g.k
-                                           * (all ? 1 : c->out_len), c->size);
 
             g.a = all ? part : w;
             g.b = all ? w : part;
             g.bias = all ? bias : NULL;
             g.row_bias = all ? NULL : bias;
-            g.c = (char *)v->y + (size_t)((n * v->out_channels
-                                           + i * c->group_out) * c->out_len)
-                * c->size;
+            g.c = (char *)v->y +
+                  (size_t)((n * v->out_channels + i * c->group_out) *
+                           c->out_len) *
+                      c->size;
             cfx_gemm_run(ctx, &g, rest);
         }
     }

@@ -19,15 +19,15 @@ typedef struct windows {
     cfx_conv_columns columns;
     cfx_gemm_core core;
     const void *w;
-    char *y;             /* of the first image and channel */
-    size_t table;        /* bytes of the table of taps */
-    size_t split;        /* bytes of x with its rows split, or 0 */
-    size_t each;         /* bytes of one product's workspace */
+    char *y;      /* of the first image and channel */
+    size_t table; /* bytes of the table of taps */
+    size_t split; /* bytes of x with its rows split, or 0 */
+    size_t each;  /* bytes of one product's workspace */
     char *work;
 } windows;
 
-static void pack_w(const cfx_gemm_core *g, void *panel, int64_t k0,
-                   int64_t kn, int64_t i0, int64_t in)
+static void pack_w(const cfx_gemm_core *g, void *panel, int64_t k0, int64_t kn,
+                   int64_t i0, int64_t in)
 {
     const windows *s = g->user;
 
@@ -54,8 +54,8 @@ static void emit(const cfx_gemm_core *g, const void *x, int64_t x_row,
         int64_t at = j0 % len, n = len - at < jn ? len - at : jn;
 
         for (int64_t i = 0; i < in; i++)
-            memcpy(s->y + (size_t)(j0 / len * image + (i0 + i) * len + at)
-                       * g->size,
+            memcpy(s->y + (size_t)(j0 / len * image + (i0 + i) * len + at) *
+                              g->size,
                    cfx_conv_at(x, i * x_row, g->size), (size_t)n * g->size);
         x = cfx_conv_at(x, n, g->size);
         j0 += n;
@@ -81,19 +81,27 @@ static windows make_windows(const cfx_context *ctx, const cfx_conv3 *c)
     x->out_len = c->out_len;
     x->taps = c->taps;
     s.table = cfx_gemm_align((size_t)c->taps * sizeof(cfx_conv_tap));
-    s.split = x->phases == 1 ? 0
-        : cfx_gemm_align((size_t)(v->batch * x->image) * c->size);
-    s.core = (cfx_gemm_core){
-        .ctx = ctx, .type = cfx_gemm_type_of(ctx, c->size), .size = c->size,
-        .m = c->group_out, .n = c->out_len * v->batch,
-        .k = c->group_in * c->taps, .pack_a = pack_w, .pack_b = pack_x,
-        .c_row = c->out_len, .emit = v->batch > 1 ? emit : NULL
-    };
+    s.split = x->phases == 1
+                  ? 0
+                  : cfx_gemm_align((size_t)(v->batch * x->image) * c->size);
+    s.core = (cfx_gemm_core){.ctx = ctx,
+                             .type = cfx_gemm_type_of(ctx, c->size),
+                             .size = c->size,
+                             .m = c->group_out,
+                             .n = c->out_len * v->batch,
+                             .k = c->group_in * c->taps,
+                             .pack_a = pack_w,
+                             .pack_b = pack_x,
+                             .c_row = c->out_len,
+                             .emit = v->batch > 1 ? emit : NULL};
     return s;
 }
 
 /* Groups with little work are given to the threads whole. */
-static bool by_groups(const cfx_conv3 *c) { return c->c.groups >= SPLIT; }
+static bool by_groups(const cfx_conv3 *c)
+{
+    return c->c.groups >= SPLIT;
+}
 
 size_t cfx_conv_windows_workspace(const cfx_context *ctx, const cfx_conv3 *c)
 {
@@ -101,8 +109,9 @@ size_t cfx_conv_windows_workspace(const cfx_context *ctx, const cfx_conv3 *c)
     int threads = cfx_context_threads(ctx);
 
     if (by_groups(c))
-        return s.table + s.split + (size_t)threads
-            * cfx_gemm_align(cfx_gemm_core_workspace(&s.core, 1));
+        return s.table + s.split +
+               (size_t)threads *
+                   cfx_gemm_align(cfx_gemm_core_workspace(&s.core, 1));
     return s.table + s.split + cfx_gemm_core_workspace(&s.core, threads);
 }
 
@@ -117,12 +126,12 @@ static void make_taps(const cfx_conv3 *c, const cfx_conv_columns *x,
                 int64_t q = w * v->dilation[2] - v->pad[2];
                 int64_t f = (q % x->phases + x->phases) % x->phases;
 
-                *tap++ = (cfx_conv_tap){
-                    {d * v->dilation[0] - v->pad[0],
-                     h * v->dilation[1] - v->pad[1]},
-                    (q - f) / x->phases, f,
-                    (v->in[2] - f + x->phases - 1) / x->phases
-                };
+                *tap++ = (cfx_conv_tap){{d * v->dilation[0] - v->pad[0],
+                                         h * v->dilation[1] - v->pad[1]},
+                                        (q - f) / x->phases,
+                                        f,
+                                        (v->in[2] - f + x->phases - 1) /
+                                            x->phases};
             }
 }
 
@@ -149,8 +158,8 @@ static void run_group(cfx_context *ctx, const windows *all, int64_t group,
     windows s = *all;
     const cfx_conv3 *c = s.c;
 
-    s.columns.x = cfx_conv_at(s.columns.x, group * c->group_in
-                                               * s.columns.channel, c->size);
+    s.columns.x = cfx_conv_at(
+        s.columns.x, group * c->group_in * s.columns.channel, c->size);
     s.w = cfx_conv_at(c->c.w, group * s.core.m * s.core.k, c->size);
     s.y += (size_t)(group * s.core.m * c->out_len) * c->size;
     s.core.row_bias = cfx_conv_at(c->c.bias, group * s.core.m, c->size);
@@ -164,8 +173,8 @@ static void groups_piece(void *arg, int64_t begin, int64_t end, int worker)
     const windows *s = arg;
 
     for (int64_t i = begin; i < end; i++)
-        run_group(NULL, s, i, s->work + s->table + s->split
-                                  + s->each * (size_t)worker);
+        run_group(NULL, s, i,
+                  s->work + s->table + s->split + s->each * (size_t)worker);
 }
 
 void cfx_conv_windows(cfx_context *ctx, const cfx_conv3 *c, void *work)

@@ -28,8 +28,8 @@ enum { KEEP_WEIGHTS = 4 };
 
 /* The input and output of a tile, and their sizes. */
 typedef struct tile {
-    int64_t in;        /* in a padded plane */
-    int64_t out;       /* in channel 0 of y */
+    int64_t in;  /* in a padded plane */
+    int64_t out; /* in channel 0 of y */
     int64_t image;
     int8_t rows, cols; /* of outputs */
 } tile;
@@ -38,27 +38,27 @@ typedef struct wino {
     const cfx_conv3 *c;
     const struct cfx_winograd_kernels *k;
     const cfx_gemm_type *type;
-    int64_t nr;           /* columns of a panel of tiles */
+    int64_t nr;                      /* columns of a panel of tiles */
     int64_t tiles_h, tiles_w, tiles; /* of a plane; of all planes */
-    int64_t kc, blocks;   /* steps in a block of channels, blocks */
-    int64_t panels;       /* of output channels */
-    int64_t chunk;        /* tiles at a time, whole panels */
-    bool keep;            /* the weights */
-    int64_t at, len;      /* the tiles being worked on */
-    int64_t row;          /* of a padded plane */
-    int64_t u_step, v_step, m_step; /* from one of the 36 to the next */
-    int64_t u_panel;      /* from one panel of weights to the next */
-    size_t priv;          /* bytes for each worker */
-    tile *tile;           /* of the chunk, filled up with its last one */
+    int64_t kc, blocks;              /* steps in a block of channels, blocks */
+    int64_t panels;                  /* of output channels */
+    int64_t chunk;                   /* tiles at a time, whole panels */
+    bool keep;                       /* the weights */
+    int64_t at, len;                 /* the tiles being worked on */
+    int64_t row;                     /* of a padded plane */
+    int64_t u_step, v_step, m_step;  /* from one of the 36 to the next */
+    int64_t u_panel; /* from one panel of weights to the next */
+    size_t priv;     /* bytes for each worker */
+    tile *tile;      /* of the chunk, filled up with its last one */
     float *u, *v;
-    char *work;           /* of the workers: a padded plane, or u and m */
+    char *work; /* of the workers: a padded plane, or u and m */
     atomic_bool infinite;
 } wino;
 
 static int64_t tiles_of(const cfx_conv3 *c)
 {
-    return c->c.batch * cfx_ceil_div(c->c.out[1], TILE)
-        * cfx_ceil_div(c->c.out[2], TILE);
+    return c->c.batch * cfx_ceil_div(c->c.out[1], TILE) *
+           cfx_ceil_div(c->c.out[2], TILE);
 }
 
 bool cfx_conv_is_winograd(const cfx_conv3 *c)
@@ -66,20 +66,20 @@ bool cfx_conv_is_winograd(const cfx_conv3 *c)
     const cfx_conv *v = &c->c;
     int64_t tiles;
 
-    if (v->dtype != CFX_F32 || v->groups != 1 || v->kernel[0] != 1
-        || v->in[0] != 1 || v->out[0] != 1 || v->pad[0] != 0)
+    if (v->dtype != CFX_F32 || v->groups != 1 || v->kernel[0] != 1 ||
+        v->in[0] != 1 || v->out[0] != 1 || v->pad[0] != 0)
         return false;
     for (int a = 1; a < 3; a++)
-        if (v->kernel[a] != 3 || v->stride[a] != 1 || v->dilation[a] != 1
-            || v->pad[a] > 2)
+        if (v->kernel[a] != 3 || v->stride[a] != 1 || v->dilation[a] != 1 ||
+            v->pad[a] > 2)
             return false;
     if (v->in_channels < 16 || v->out_channels < 24)
         return false;
     /* In cycles for each pair of channels, with 32 products in a cycle: what
      * the plain way takes, against the products and the weights here. */
     tiles = cfx_round_up(tiles_of(c), 16);
-    return (double)v->batch * (double)c->out_len * 9 / 32
-        > 1.3 * (36.0 / 32 * (double)tiles + 12);
+    return (double)v->batch * (double)c->out_len * 9 / 32 >
+           1.3 * (36.0 / 32 * (double)tiles + 12);
 }
 
 static size_t floats(int64_t n)
@@ -139,8 +139,8 @@ size_t cfx_conv_winograd_workspace(const cfx_context *ctx, const cfx_conv3 *c)
     size_t plain = cfx_conv_windows_workspace(ctx, c), size;
 
     make_wino(&w, ctx, c);
-    size = table_size(&w) + kept_size(&w) + floats(N * w.v_step)
-        + w.priv * (size_t)cfx_context_threads(ctx);
+    size = table_size(&w) + kept_size(&w) + floats(N * w.v_step) +
+           w.priv * (size_t)cfx_context_threads(ctx);
     return size > plain ? size : plain;
 }
 
@@ -155,13 +155,12 @@ static void make_table(wino *w)
         int64_t x = t % w->tiles_w, y = t / w->tiles_w % w->tiles_h;
         int64_t image = t / w->tiles_w / w->tiles_h;
 
-        w->tile[i] = (tile){
-            (y * w->row + x) * TILE,
-            image * v->out_channels * w->c->out_len
-                + (y * v->out[2] + x) * TILE, image,
-            (int8_t)cfx_min64(TILE, v->out[1] - y * TILE),
-            (int8_t)cfx_min64(TILE, v->out[2] - x * TILE)
-        };
+        w->tile[i] = (tile){(y * w->row + x) * TILE,
+                            image * v->out_channels * w->c->out_len +
+                                (y * v->out[2] + x) * TILE,
+                            image,
+                            (int8_t)cfx_min64(TILE, v->out[1] - y * TILE),
+                            (int8_t)cfx_min64(TILE, v->out[2] - x * TILE)};
     }
 }
 
@@ -194,7 +193,7 @@ static void transform_tiles(const wino *w, const float *padded, float *block,
         int64_t lane = t % lanes, places[MAX_LANES];
         /* Fill up the last vector. */
         int64_t n = stop == w->len ? lanes - lane
-            : cfx_min64(lanes - lane, stop - t);
+                                   : cfx_min64(lanes - lane, stop - t);
         float *to = block + t / nr * kn * nr + (t - lane) % nr;
 
         for (int64_t i = 0; i < lanes; i++)
@@ -221,18 +220,19 @@ static void inputs_piece(void *arg, int64_t begin, int64_t end, int worker)
     for (int64_t ch = begin; ch < end; ch++) {
         int64_t k0 = ch / w->kc * w->kc;
         int64_t kn = cfx_min64(w->kc, v->in_channels - k0);
-        float *block = w->v + k0 * cfx_round_up(w->chunk, w->nr)
-            + (ch - k0) * w->nr;
+        float *block = w->v + k0 * cfx_round_up(w->chunk, w->nr) +
+                       (ch - k0) * w->nr;
         int64_t t = 0, stop;
 
         for (; t < w->len; t = stop) {
             int64_t image = w->tile[t].image;
 
-            for (stop = t + 1; stop < w->len
-                 && w->tile[stop].image == image; stop++)
+            for (stop = t + 1; stop < w->len && w->tile[stop].image == image;
+                 stop++)
                 ;
-            pad_plane(w, padded, (const float *)v->x
-                      + (image * v->in_channels + ch) * w->c->in_len);
+            pad_plane(w, padded,
+                      (const float *)v->x +
+                          (image * v->in_channels + ch) * w->c->in_len);
             transform_tiles(w, padded, block, kn, t, stop);
         }
     }
@@ -276,13 +276,17 @@ static void multiply(const wino *w, float *m, const float *u, int64_t rows)
     for (int64_t e = 0; e < N; e++) {
         for (int64_t b = 0; b < w->blocks; b++) {
             int64_t k0 = b * w->kc, kn = cfx_min64(w->kc, v->in_channels - k0);
-            cfx_gemm_rows r = {
-                .m = rows, .n = cfx_round_up(w->len, w->k->lanes), .k = kn,
-                .a = u + (b * N + e) * w->u_step,
-                .b = w->v + e * w->v_step + k0 * cfx_round_up(w->chunk, nr),
-                .b_row = nr, .b_panel = kn * nr,
-                .c = m + e * w->m_step, .c_row = w->chunk, .add = b > 0
-            };
+            cfx_gemm_rows r = {.m = rows,
+                               .n = cfx_round_up(w->len, w->k->lanes),
+                               .k = kn,
+                               .a = u + (b * N + e) * w->u_step,
+                               .b = w->v + e * w->v_step +
+                                    k0 * cfx_round_up(w->chunk, nr),
+                               .b_row = nr,
+                               .b_panel = kn * nr,
+                               .c = m + e * w->m_step,
+                               .c_row = w->chunk,
+                               .add = b > 0};
             w->type->rows(&r);
         }
     }

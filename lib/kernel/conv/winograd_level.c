@@ -260,9 +260,7 @@ static void weights(float *u, int64_t step, const float *w, int64_t n)
     }
 }
 
-extern const struct cfx_winograd_kernels
-    CFX_LEVEL_NAME(cfx_winograd_kernels);
+extern const struct cfx_winograd_kernels CFX_LEVEL_NAME(cfx_winograd_kernels);
 
 const struct cfx_winograd_kernels CFX_LEVEL_NAME(cfx_winograd_kernels) = {
-    .lanes = VF, .weights = weights, .inputs = inputs, .outputs = outputs
-};
+    .lanes = VF, .weights = weights, .inputs = inputs, .outputs = outputs};

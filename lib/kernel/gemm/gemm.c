@@ -28,16 +28,16 @@ enum { BATCH_SPLIT = 4 };
 
 typedef struct product {
     const cfx_context *ctx;
-    cfx_gemm g;          /* without its batch */
+    cfx_gemm g; /* without its batch */
     enum method method;
-    bool swapped;        /* the transposed product is computed */
+    bool swapped; /* the transposed product is computed */
     const cfx_kernels *kernels;
     const cfx_gemm_type *type;
     cfx_transpose_fn *transpose;
     cfx_convert_fn *load, *save; /* of 16-bit floats; else NULL */
-    size_t size;         /* of an element in memory */
-    cfx_gemm_core core;  /* of PACKED */
-    int64_t grain;       /* of DOT and AXPY: columns in a piece */
+    size_t size;                 /* of an element in memory */
+    cfx_gemm_core core;          /* of PACKED */
+    int64_t grain;               /* of DOT and AXPY: columns in a piece */
     char *work;
 } product;
 
@@ -64,11 +64,11 @@ static void pack_rows(const product *p, char *dst, int64_t dst_row,
     } else if (row == 1) {
         p->transpose(dst, dst_row, src, col, kn, in);
     } else {
-        cfx_convert_fn *copy = p->kernels->pointwise->convert[p->g.dtype]
-                                                             [p->g.dtype];
+        cfx_convert_fn *copy =
+            p->kernels->pointwise->convert[p->g.dtype][p->g.dtype];
         for (int64_t i = 0; i < in; i++)
-            copy(dst + (size_t)(i * dst_row) * size, 1,
-                 at(src, i * row, size), col, kn);
+            copy(dst + (size_t)(i * dst_row) * size, 1, at(src, i * row, size),
+                 col, kn);
     }
 }
 
@@ -147,13 +147,13 @@ static void emit(const cfx_gemm_core *core, const void *x, int64_t x_row,
     } else if (p->size == 4) {
         for (int64_t j = 0; j < jn; j++)
             for (int64_t i = 0; i < in; i++)
-                ((float *)c)[j * step + i] +=
-                    ((const float *)x)[i * x_row + j];
+                ((float *)c)[j * step + i] += ((
+                    const float *)x)[i * x_row + j];
     } else {
         for (int64_t j = 0; j < jn; j++)
             for (int64_t i = 0; i < in; i++)
-                ((double *)c)[j * step + i] +=
-                    ((const double *)x)[i * x_row + j];
+                ((double *)c)[j * step + i] += ((
+                    const double *)x)[i * x_row + j];
     }
 }
 
@@ -195,15 +195,21 @@ static void plan_packed(product *p)
         p->load = p->kernels->pointwise->convert[CFX_F32][g->dtype];
         p->save = p->kernels->pointwise->convert[g->dtype][CFX_F32];
     }
-    p->core = (cfx_gemm_core){
-        .ctx = p->ctx, .type = p->type, .size = narrow ? 4 : p->size,
-        .m = g->m, .n = g->n, .k = g->k,
-        .pack_a = pack_a, .pack_b = pack_b, .packed = g->packed,
-        .row_bias = narrow ? NULL : g->row_bias,
-        .bias = narrow ? NULL : g->bias,
-        .c = g->c, .c_row = g->c_row, .add = g->accumulate,
-        .emit = p->swapped || narrow ? emit : NULL
-    };
+    p->core = (cfx_gemm_core){.ctx = p->ctx,
+                              .type = p->type,
+                              .size = narrow ? 4 : p->size,
+                              .m = g->m,
+                              .n = g->n,
+                              .k = g->k,
+                              .pack_a = pack_a,
+                              .pack_b = pack_b,
+                              .packed = g->packed,
+                              .row_bias = narrow ? NULL : g->row_bias,
+                              .bias = narrow ? NULL : g->bias,
+                              .c = g->c,
+                              .c_row = g->c_row,
+                              .add = g->accumulate,
+                              .emit = p->swapped || narrow ? emit : NULL};
 }
 
 static bool plan_dot(product *p)
@@ -296,14 +302,18 @@ static void dot_piece(void *arg, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (int64_t i = 0; i < g->m && !cfx_context_stops(p->ctx);
          i += p->type->dot) {
-        cfx_gemm_dot d = {
-            .m = cfx_min64(p->type->dot, g->m - i), .n = end - begin, .k = g->k,
-            .x = at(g->a, i * g->a_row, p->size), .x_row = g->a_row,
-            .w = at(g->b, begin * g->b_col, p->size), .w_row = g->b_col,
-            .c = (char *)g->c + (i * row + begin * col) * (int64_t)p->size,
-            .c_row = row, .c_col = col,
-            .add = g->accumulate || g->bias || g->row_bias
-        };
+        cfx_gemm_dot d = {.m = cfx_min64(p->type->dot, g->m - i),
+                          .n = end - begin,
+                          .k = g->k,
+                          .x = at(g->a, i * g->a_row, p->size),
+                          .x_row = g->a_row,
+                          .w = at(g->b, begin * g->b_col, p->size),
+                          .w_row = g->b_col,
+                          .c = (char *)g->c +
+                               (i * row + begin * col) * (int64_t)p->size,
+                          .c_row = row,
+                          .c_col = col,
+                          .add = g->accumulate || g->bias || g->row_bias};
         p->type->dot_rows(&d);
     }
 }

@@ -59,10 +59,19 @@ CFX_INLINE cfx_gemm cfx_gemm_linear(cfx_dtype dtype, int64_t m, int64_t n,
                                     int64_t k, const void *x, const void *w,
                                     const void *bias, void *y)
 {
-    return (cfx_gemm){.dtype = dtype, .m = m, .n = n, .k = k,
-                      .a = x, .a_row = k, .a_col = 1,
-                      .b = w, .b_row = 1, .b_col = k,
-                      .c = y, .c_row = n, .bias = bias};
+    return (cfx_gemm){.dtype = dtype,
+                      .m = m,
+                      .n = n,
+                      .k = k,
+                      .a = x,
+                      .a_row = k,
+                      .a_col = 1,
+                      .b = w,
+                      .b_row = 1,
+                      .b_col = k,
+                      .c = y,
+                      .c_row = n,
+                      .bias = bias};
 }
 
 #endif

@@ -29,7 +29,7 @@ typedef struct plan {
     int64_t chunk;       /* columns (by_rows) or rows of c at a time */
     size_t shared, priv; /* bytes */
     char *shared_at, *priv_at;
-    int64_t at, len;     /* the chunk being worked on */
+    int64_t at, len; /* the chunk being worked on */
 } plan;
 
 /* About eight pieces, but none so small that the shared operand is read for
@@ -61,21 +61,23 @@ static plan make_plan(const cfx_gemm_core *g)
     if (p.by_rows) {
         p.piece = piece_of(g->m, t->mr, 4, 16);
         /* The block passed to emit must stay in a cache. */
-        most = g->packed ? INT64_MAX : g->emit ? 0
-            : SHARED_MAX / (k * t->nr * (int64_t)g->size);
+        most = g->packed ? INT64_MAX
+               : g->emit ? 0
+                         : SHARED_MAX / (k * t->nr * (int64_t)g->size);
         p.chunk = t->nr * cfx_min64(cfx_ceil_div(g->n, t->nr),
                                     cfx_max64(most, panels));
         p.shared = g->packed ? 0
-            : cfx_gemm_align((size_t)(k * p.chunk) * g->size);
+                             : cfx_gemm_align((size_t)(k * p.chunk) * g->size);
         p.priv = a_panel_size(g) * (size_t)(p.piece / t->mr);
     } else {
         p.piece = piece_of(g->n, t->nr, 4, panels);
         most = SHARED_MAX / ((int64_t)a_panel_size(g) * p.nk);
-        p.chunk = t->mr * cfx_min64(cfx_ceil_div(g->m, t->mr),
-                                    cfx_max64(most, 1));
+        p.chunk = t->mr *
+                  cfx_min64(cfx_ceil_div(g->m, t->mr), cfx_max64(most, 1));
         p.shared = a_panel_size(g) * (size_t)(p.chunk / t->mr * p.nk);
-        p.priv = g->packed ? 0
-            : cfx_gemm_align((size_t)(p.kc * p.piece) * g->size);
+        p.priv = g->packed
+                     ? 0
+                     : cfx_gemm_align((size_t)(p.kc * p.piece) * g->size);
     }
     p.shared = cfx_gemm_align(p.shared);
     if (g->emit)
@@ -109,8 +111,10 @@ static void pack_shared(void *arg, int64_t begin, int64_t end, int worker)
         int64_t at = i % panels * unit, n = cfx_min64(unit, p->len - at);
 
         if (p->by_rows)
-            g->pack_b(g, p->shared_at + (size_t)(k0 * panels * unit + at * kn)
-                      * g->size, k0, kn, p->at + at, n);
+            g->pack_b(g,
+                      p->shared_at +
+                          (size_t)(k0 * panels * unit + at * kn) * g->size,
+                      k0, kn, p->at + at, n);
         else
             g->pack_a(g, p->shared_at + a_panel_size(g) * (size_t)i, k0, kn,
                       p->at + at, n);
@@ -168,15 +172,17 @@ static void piece_rows(void *arg, int64_t begin, int64_t end, int worker)
         pack_rows(p, panels, k0, kn, begin, end);
         for (int64_t j = 0; j < p->len && !cfx_context_stops(g->ctx);
              j += t->nr) {
-            cfx_gemm_rows r = {.n = cfx_min64(t->nr, p->len - j), .k = kn,
-                               .a = panels, .b_row = t->nr,
+            cfx_gemm_rows r = {.n = cfx_min64(t->nr, p->len - j),
+                               .k = kn,
+                               .a = panels,
+                               .b_row = t->nr,
                                .b_panel = kn * t->nr,
-                               .b = b + (size_t)(k0 * width + j * kn)
-                                   * g->size};
+                               .b = b +
+                                    (size_t)(k0 * width + j * kn) * g->size};
             target to = {g->emit ? buffer + (size_t)j * g->size
-                                 : (char *)g->c
-                                       + (size_t)(begin * g->c_row + p->at + j)
-                                       * g->size,
+                                 : (char *)g->c +
+                                       (size_t)(begin * g->c_row + p->at + j) *
+                                           g->size,
                          g->emit ? p->chunk : g->c_row};
 
             for (int64_t i = begin; i < end; i += t->mr) {
@@ -198,27 +204,31 @@ static void piece_columns(void *arg, int64_t begin, int64_t end, int worker)
     const cfx_gemm_core *g = p->g;
     const cfx_gemm_type *t = g->type;
     char *panels = p->priv_at + p->priv * (size_t)worker;
-    char *buffer = panels + cfx_gemm_align((size_t)(p->kc * p->piece)
-                                           * g->size);
+    char *buffer = panels +
+                   cfx_gemm_align((size_t)(p->kc * p->piece) * g->size);
     const char *a = p->shared_at;
 
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += p->kc) {
         int64_t kn = cfx_min64(p->kc, g->k - k0);
-        cfx_gemm_rows r = {.n = end - begin, .k = kn, .b = panels,
-                           .b_row = t->nr, .b_panel = kn * t->nr};
+        cfx_gemm_rows r = {.n = end - begin,
+                           .k = kn,
+                           .b = panels,
+                           .b_row = t->nr,
+                           .b_panel = kn * t->nr};
 
         if (g->packed)
-            r.b = (const char *)g->packed + g->size *
-                (size_t)(k0 * cfx_round_up(g->n, t->nr) + begin * kn);
+            r.b = (const char *)g->packed +
+                  g->size *
+                      (size_t)(k0 * cfx_round_up(g->n, t->nr) + begin * kn);
         else
             g->pack_b(g, panels, k0, kn, begin, end - begin);
         for (int64_t i = 0; i < p->len && !cfx_context_stops(g->ctx);
              i += t->mr) {
             target to = {g->emit
                              ? buffer + (size_t)(i * p->piece) * g->size
-                             : (char *)g->c
-                                   + (size_t)((p->at + i) * g->c_row + begin)
-                                   * g->size,
+                             : (char *)g->c +
+                                   (size_t)((p->at + i) * g->c_row + begin) *
+                                       g->size,
                          g->emit ? p->piece : g->c_row};
             r.m = cfx_min64(t->mr, p->len - i);
             r.a = a;
@@ -264,12 +274,11 @@ void cfx_gemm_core_run(cfx_context *ctx, const cfx_gemm_core *g, void *work)
 
 size_t cfx_gemm_core_packed_size(const cfx_gemm_core *g)
 {
-    return cfx_gemm_align((size_t)(g->k * cfx_round_up(g->n, g->type->nr))
-                          * g->size);
+    return cfx_gemm_align((size_t)(g->k * cfx_round_up(g->n, g->type->nr)) *
+                          g->size);
 }
 
-void cfx_gemm_core_pack(cfx_context *ctx, const cfx_gemm_core *g,
-                        void *packed)
+void cfx_gemm_core_pack(cfx_context *ctx, const cfx_gemm_core *g, void *packed)
 {
     plan p = make_plan(g);
 

@@ -24,9 +24,9 @@ enum { CFX_GEMM_KC = 256, CFX_GEMM_A_ROW = CFX_GEMM_KC + 16 };
 typedef struct cfx_gemm_rows {
     int64_t m, n, k;
     const void *a;
-    const void *b;        /* the first panel */
-    int64_t b_row;        /* from one step of k to the next: nr if packed */
-    int64_t b_panel;      /* from one panel to the next: k * nr if packed */
+    const void *b;   /* the first panel */
+    int64_t b_row;   /* from one step of k to the next: nr if packed */
+    int64_t b_panel; /* from one panel to the next: k * nr if packed */
     void *c;
     int64_t c_row;
     bool add;             /* to what c holds; else begin with the biases */
@@ -83,8 +83,8 @@ struct cfx_gemm_core {
     const cfx_gemm_type *type;
     size_t size; /* of an element: 4 or 8 */
     int64_t m, n, k;
-    void (*pack_a)(const cfx_gemm_core *g, void *panel, int64_t k0,
-                   int64_t kn, int64_t i0, int64_t in);
+    void (*pack_a)(const cfx_gemm_core *g, void *panel, int64_t k0, int64_t kn,
+                   int64_t i0, int64_t in);
     void (*pack_b)(const cfx_gemm_core *g, void *panels, int64_t k0,
                    int64_t kn, int64_t j0, int64_t jn);
     const void *packed; /* b, all of it, by cfx_gemm_core_pack; or NULL */

@@ -52,8 +52,7 @@ ROWS(uint16_t, uint32_t)
 ROWS(uint32_t, uint32_t)
 ROWS(uint64_t, uint64_t)
 
-void cfx_gemm_int(const cfx_context *ctx, cfx_context *pool,
-                  const cfx_gemm *g)
+void cfx_gemm_int(const cfx_context *ctx, cfx_context *pool, const cfx_gemm *g)
 {
     int_product t = {ctx, g};
     double row = (double)g->n * (double)g->k + 1;

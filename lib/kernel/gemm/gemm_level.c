@@ -39,6 +39,7 @@ enum { AHEAD = 8 };
 
 extern const struct cfx_gemm_kernels CFX_LEVEL_NAME(cfx_gemm_kernels);
 
+/* clang-format off */
 const struct cfx_gemm_kernels CFX_LEVEL_NAME(cfx_gemm_kernels) = {
     .f32 = {.mr = MR, .nr = NV * VF, .lanes = VF, .dot = DOT_MAX,
             .rows = rows_f32, .dot_rows = dot_rows_f32,
@@ -47,3 +48,4 @@ const struct cfx_gemm_kernels CFX_LEVEL_NAME(cfx_gemm_kernels) = {
             .rows = rows_f64, .dot_rows = dot_rows_f64,
             .axpy_rows = axpy_rows_f64, .copy = copy_f64},
 };
+/* clang-format on */

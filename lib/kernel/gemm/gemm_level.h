@@ -17,9 +17,9 @@ CFX_FORCE_INLINE void NAME(tile)(const int m, const int nv, const bool whole,
     VEC s[MR][NV], bv[NV];
 
     for (int v = 0; v < nv; v++)
-        bv[v] = bias == NULL ? V(zero)()
-            : whole || v < nv - 1 ? V(load)(bias + v * VL)
-            : V(load_n)(bias + v * VL, last);
+        bv[v] = bias == NULL          ? V(zero)()
+                : whole || v < nv - 1 ? V(load)(bias + v * VL)
+                                      : V(load_n)(bias + v * VL, last);
     CFX_UNROLL
     for (int i = 0; i < m; i++) {
         CFX_UNROLL
@@ -55,9 +55,9 @@ CFX_FORCE_INLINE void NAME(tile)(const int m, const int nv, const bool whole,
             if (whole || v < nv - 1)
                 V(store)(to, r->add ? V(add)(s[i][v], V(load)(to)) : s[i][v]);
             else
-                V(store_n)(to, last, r->add ? V(add)(s[i][v],
-                                                     V(load_n)(to, last))
-                                            : s[i][v]);
+                V(store_n)
+            (to, last,
+             r->add ? V(add)(s[i][v], V(load_n)(to, last)) : s[i][v]);
         }
     }
 }
@@ -82,7 +82,7 @@ CFX_FORCE_INLINE void NAME(tiles)(const int m, const cfx_gemm_rows *r)
         NAME(tile)(m, 2, true, r, b, c, bias, 0);
     else
 #endif
-    if (n > VL)
+        if (n > VL)
         NAME(tile)(m, 2, false, r, b, c, bias, n - VL);
     else if (n == VL)
         NAME(tile)(m, 1, true, r, b, c, bias, 0);
@@ -213,14 +213,16 @@ CFX_FORCE_INLINE void NAME(axpy_tile)(const int nv, const bool whole,
 
     CFX_UNROLL
     for (int v = 0; v < nv; v++)
-        s[v] = !add ? V(zero)() : whole ? V(load)(y + v * VL)
-                                        : V(load_n)(y + v * VL, last);
+        s[v] = !add    ? V(zero)()
+               : whole ? V(load)(y + v * VL)
+                       : V(load_n)(y + v * VL, last);
     for (; k > 0; k--) {
         VEC xv = V(set1)(*x);
         CFX_UNROLL
         for (int v = 0; v < nv; v++)
-            s[v] = V(fma)(xv, whole ? V(load)(b + v * VL)
-                                    : V(load_n)(b + v * VL, last), s[v]);
+            s[v] = V(fma)(
+                xv, whole ? V(load)(b + v * VL) : V(load_n)(b + v * VL, last),
+                s[v]);
         x += x_stride;
         b += b_row;
     }
@@ -241,8 +243,8 @@ static void NAME(axpy_rows)(int64_t k, int64_t n, const void *x,
     T *ys = y;
 
     for (; n >= NAME(AXPY) * VL; n -= NAME(AXPY) * VL) {
-        NAME(axpy_tile)(NAME(AXPY), true, k, xs, x_stride, bs, b_row, ys, add,
-                        0);
+        NAME(axpy_tile)
+        (NAME(AXPY), true, k, xs, x_stride, bs, b_row, ys, add, 0);
         bs += NAME(AXPY) * VL;
         ys += NAME(AXPY) * VL;
     }

@@ -14,29 +14,29 @@
 
 /* The three ways in which inputs are walked: row by row, one number for all
  * (broadcast), and with any strides. */
-#define LOOP(name, TO, FROM, value) \
-    static void name(void *y_, int64_t sy, const void *x_, int64_t sx, \
-                     int64_t n) \
-    { \
-        TO *y = y_; \
-        const FROM *x = x_; \
-        if (sy == 1 && sx == 1) { \
-            CFX_SIMD \
-            for (int64_t i = 0; i < n; i++) { \
-                const FROM e = x[i]; \
-                y[i] = value; \
-            } \
-        } else if (sy == 1 && sx == 0 && n > 0) { \
-            const FROM e = x[0]; \
-            const TO v = value; \
-            for (int64_t i = 0; i < n; i++) \
-                y[i] = v; \
-        } else { \
-            for (int64_t i = 0; i < n; i++) { \
-                const FROM e = x[i * sx]; \
-                y[i * sy] = value; \
-            } \
-        } \
+#define LOOP(name, TO, FROM, value)                                           \
+    static void name(void *y_, int64_t sy, const void *x_, int64_t sx,        \
+                     int64_t n)                                               \
+    {                                                                         \
+        TO *y = y_;                                                           \
+        const FROM *x = x_;                                                   \
+        if (sy == 1 && sx == 1) {                                             \
+            CFX_SIMD                                                          \
+            for (int64_t i = 0; i < n; i++) {                                 \
+                const FROM e = x[i];                                          \
+                y[i] = value;                                                 \
+            }                                                                 \
+        } else if (sy == 1 && sx == 0 && n > 0) {                             \
+            const FROM e = x[0];                                              \
+            const TO v = value;                                               \
+            for (int64_t i = 0; i < n; i++)                                   \
+                y[i] = v;                                                     \
+        } else {                                                              \
+            for (int64_t i = 0; i < n; i++) {                                 \
+                const FROM e = x[i * sx];                                     \
+                y[i * sy] = value;                                            \
+            }                                                                 \
+        }                                                                     \
     }
 
 LOOP(copy_1, uint8_t, uint8_t, e)
@@ -46,11 +46,12 @@ LOOP(copy_8, uint64_t, uint64_t, e)
 /* Nonzero is true, and true is stored as 1. */
 LOOP(copy_bool, uint8_t, uint8_t, e != 0)
 
-#define CONVERT(to, from) \
-    LOOP(from##_to_##to, type_##to, type_##from, \
+#define CONVERT(to, from)                                                     \
+    LOOP(from##_to_##to, type_##to, type_##from,                              \
          CFX_WRITE_##to(CFX_READ_##from(e)))
 
 /* A row for each type that is converted to, without the type itself. */
+/* clang-format off */
 #define TO_BOOL(F) F(BOOL, U8) F(BOOL, I8) F(BOOL, I16) F(BOOL, I32) \
     F(BOOL, I64) F(BOOL, F16) F(BOOL, BF16) F(BOOL, F32) F(BOOL, F64)
 #define TO_U8(F) F(U8, BOOL) F(U8, I8) F(U8, I16) F(U8, I32) \
@@ -74,6 +75,7 @@ LOOP(copy_bool, uint8_t, uint8_t, e != 0)
 
 #define EACH(F) TO_BOOL(F) TO_U8(F) TO_I8(F) TO_I16(F) TO_I32(F) TO_I64(F) \
     TO_F16(F) TO_BF16(F) TO_F32(F) TO_F64(F)
+/* clang-format on */
 
 EACH(CONVERT)
 
@@ -81,8 +83,7 @@ EACH(CONVERT)
 #define SAME(type, loop) [CFX_##type][CFX_##type] = loop,
 
 cfx_convert_fn *const CFX_CONVERT_TABLE[CFX_NDTYPES][CFX_NDTYPES] = {
-    EACH(ENTRY)
-    SAME(BOOL, copy_bool) SAME(U8, copy_1) SAME(I8, copy_1)
-    SAME(I16, copy_2) SAME(F16, copy_2) SAME(BF16, copy_2)
-    SAME(I32, copy_4) SAME(F32, copy_4) SAME(I64, copy_8) SAME(F64, copy_8)
-};
+    EACH(ENTRY) SAME(BOOL, copy_bool) SAME(U8, copy_1) SAME(I8, copy_1)
+        SAME(I16, copy_2) SAME(F16, copy_2) SAME(BF16, copy_2)
+            SAME(I32, copy_4) SAME(F32, copy_4) SAME(I64, copy_8)
+                SAME(F64, copy_8)};

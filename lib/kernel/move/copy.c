@@ -10,9 +10,9 @@
 #include "kernel/pointwise/pointwise.h"
 
 enum {
-    GRAIN = 32768,     /* elements that are worth another thread */
-    TILE = 64,         /* columns that one call transposes */
-    STREAM = 32 << 20  /* bytes of output that are stored past the caches */
+    GRAIN = 32768,    /* elements that are worth another thread */
+    TILE = 64,        /* columns that one call transposes */
+    STREAM = 32 << 20 /* bytes of output that are stored past the caches */
 };
 
 typedef struct job {
@@ -20,8 +20,8 @@ typedef struct job {
     const struct cfx_pointwise_kernels *kernels;
     cfx_convert_fn *convert;
     cfx_transpose_fn *transpose;
-    int plane;         /* the axis transposed with axis 0 */
-    int64_t tiles;     /* along that axis */
+    int plane;     /* the axis transposed with axis 0 */
+    int64_t tiles; /* along that axis */
     size_t size;
     bool stream;
 } job;
@@ -115,7 +115,9 @@ void cfx_copy(cfx_context *ctx, cfx_iter *it)
     cfx_dtype to = it->op[0].dtype, from = it->op[1].dtype;
     int64_t n = cfx_iter_numel(it);
     job j = {
-        .it = it, .kernels = kernels, .convert = kernels->convert[to][from],
+        .it = it,
+        .kernels = kernels,
+        .convert = kernels->convert[to][from],
         .size = cfx_dtype_size(to),
     };
 

@@ -29,12 +29,16 @@ static void fill(void *arg, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (; begin < end; begin += BLOCK) {
         int64_t n = end - begin < BLOCK ? end - begin : BLOCK;
-        union { double d[BLOCK]; int64_t i[BLOCK]; } block;
+        union {
+            double d[BLOCK];
+            int64_t i[BLOCK];
+        } block;
 
         for (int64_t i = 0; i < n; i++)
             if (j->integer)
                 block.i[i] = (int64_t)((uint64_t)j->istart +
-                    (uint64_t)j->istep * (uint64_t)(begin + i));
+                                       (uint64_t)j->istep *
+                                           (uint64_t)(begin + i));
             else
                 block.d[i] = value(j, begin + i);
         j->convert(j->y + (size_t)begin * j->size, 1, &block, 1, n);
@@ -43,8 +47,9 @@ static void fill(void *arg, int64_t begin, int64_t end, int worker)
 
 static void run(cfx_context *ctx, job *j, void *y, cfx_dtype dtype)
 {
-    j->convert = cfx_context_kernels(ctx)->pointwise
-        ->convert[dtype][j->integer ? CFX_I64 : CFX_F64];
+    j->convert =
+        cfx_context_kernels(ctx)
+            ->pointwise->convert[dtype][j->integer ? CFX_I64 : CFX_F64];
     j->y = y;
     j->size = cfx_dtype_size(dtype);
     cfx_parallel_for(ctx, j->n, GRAIN, fill, j);
@@ -59,8 +64,8 @@ void cfx_fill_arange(cfx_context *ctx, void *y, cfx_dtype dtype, int64_t n,
 void cfx_fill_arange_int(cfx_context *ctx, void *y, cfx_dtype dtype, int64_t n,
                          int64_t first, int64_t step)
 {
-    run(ctx, &(job){.n = n, .integer = true, .istart = first,
-                      .istep = step}, y, dtype);
+    run(ctx, &(job){.n = n, .integer = true, .istart = first, .istep = step},
+        y, dtype);
 }
 
 void cfx_fill_linspace(cfx_context *ctx, void *y, cfx_dtype dtype, int64_t n,
@@ -68,7 +73,11 @@ void cfx_fill_linspace(cfx_context *ctx, void *y, cfx_dtype dtype, int64_t n,
 {
     double step = n > 1 ? (end - first) / (double)(n - 1) : 0;
 
-    run(ctx, &(job){.n = n, .start = first, .step = step,
-                      .end = n > 1 ? end : first, .both_ends = true},
-          y, dtype);
+    run(ctx,
+        &(job){.n = n,
+               .start = first,
+               .step = step,
+               .end = n > 1 ? end : first,
+               .both_ends = true},
+        y, dtype);
 }

@@ -48,18 +48,18 @@ static void note_bad(atomic_llong *first, int64_t at)
 typedef void combine_fn(cfx_scatter_op op, void *y, const void *x);
 
 #define NAN_OR(a, b, less) ((a) != (a) || less ? (a) : (b))
-#define COMBINE(name, T, C, GET, PUT) \
-    static void combine_##name(cfx_scatter_op op, void *y_, const void *x_) \
-    { \
-        T *y = y_; \
-        const C a = GET(*y), b = GET(*(const T *)x_); \
-        switch (op) { \
-        case CFX_SCATTER_SET: *y = *(const T *)x_; break; \
-        case CFX_SCATTER_ADD: *y = PUT(a + b); break; \
-        case CFX_SCATTER_MUL: *y = PUT(a * b); break; \
-        case CFX_SCATTER_MAX: *y = PUT(NAN_OR(b, a, b > a)); break; \
-        case CFX_SCATTER_MIN: *y = PUT(NAN_OR(b, a, b < a)); break; \
-        } \
+#define COMBINE(name, T, C, GET, PUT)                                         \
+    static void combine_##name(cfx_scatter_op op, void *y_, const void *x_)   \
+    {                                                                         \
+        T *y = y_;                                                            \
+        const C a = GET(*y), b = GET(*(const T *)x_);                         \
+        switch (op) {                                                         \
+        case CFX_SCATTER_SET: *y = *(const T *)x_; break;                     \
+        case CFX_SCATTER_ADD: *y = PUT(a + b); break;                         \
+        case CFX_SCATTER_MUL: *y = PUT(a * b); break;                         \
+        case CFX_SCATTER_MAX: *y = PUT(NAN_OR(b, a, b > a)); break;           \
+        case CFX_SCATTER_MIN: *y = PUT(NAN_OR(b, a, b < a)); break;           \
+        }                                                                     \
     }
 #define AS_IS(v) (v)
 #define TO_BOOL(v) ((uint8_t)((v) != 0))
@@ -96,10 +96,11 @@ static void combine_i64(cfx_scatter_op op, void *y_, const void *x_)
 }
 
 static combine_fn *const combine_of[CFX_NDTYPES] = {
-    [CFX_BOOL] = combine_bool, [CFX_U8] = combine_u8, [CFX_I8] = combine_i8,
-    [CFX_I16] = combine_i16, [CFX_I32] = combine_i32, [CFX_I64] = combine_i64,
-    [CFX_F16] = combine_f16, [CFX_BF16] = combine_bf16,
-    [CFX_F32] = combine_f32, [CFX_F64] = combine_f64,
+    [CFX_BOOL] = combine_bool, [CFX_U8] = combine_u8,
+    [CFX_I8] = combine_i8,     [CFX_I16] = combine_i16,
+    [CFX_I32] = combine_i32,   [CFX_I64] = combine_i64,
+    [CFX_F16] = combine_f16,   [CFX_BF16] = combine_bf16,
+    [CFX_F32] = combine_f32,   [CFX_F64] = combine_f64,
 };
 
 /* ---- The walk ---- */
@@ -107,12 +108,12 @@ static combine_fn *const combine_of[CFX_NDTYPES] = {
 typedef struct job {
     const cfx_indexing *ix;
     size_t size;
-    bool wrap;             /* negative indices count from the end */
-    bool put;              /* from value to base */
-    combine_fn *combine;   /* NULL: a copy */
+    bool wrap;           /* negative indices count from the end */
+    bool put;            /* from value to base */
+    combine_fn *combine; /* NULL: a copy */
     cfx_scatter_op op;
-    bool same_row;         /* indices stand still along the last axis */
-    atomic_llong bad;      /* LLONG_MAX: none */
+    bool same_row;    /* indices stand still along the last axis */
+    atomic_llong bad; /* LLONG_MAX: none */
 } job;
 
 /* The offset for the indices at these positions, in elements; or INT64_MIN. */
@@ -263,7 +264,8 @@ static bool walk(cfx_context *ctx, job *j, int64_t *bad)
     /* Writes may overlap: then the order matters. */
     if (j->put)
         for (int64_t i = 0; i < n && !cfx_context_stops(ctx) &&
-             atomic_load(&j->bad) == LLONG_MAX; i += CFX_STOP_BLOCK)
+                            atomic_load(&j->bad) == LLONG_MAX;
+             i += CFX_STOP_BLOCK)
             run(j, i, cfx_min64(i + CFX_STOP_BLOCK, n), 0);
     else
         cfx_parallel_for(ctx, n, GRAIN, run, j);
@@ -287,8 +289,12 @@ bool cfx_kernel_index_put(cfx_context *ctx, cfx_dtype dtype, bool add,
                           const cfx_indexing *ix, int64_t *bad)
 {
     job j = {
-        .ix = ix, .size = cfx_dtype_size(dtype), .wrap = true, .put = true,
-        .combine = add ? combine_of[dtype] : NULL, .op = CFX_SCATTER_ADD,
+        .ix = ix,
+        .size = cfx_dtype_size(dtype),
+        .wrap = true,
+        .put = true,
+        .combine = add ? combine_of[dtype] : NULL,
+        .op = CFX_SCATTER_ADD,
     };
 
     return walk(ctx, &j, bad);
@@ -341,7 +347,10 @@ bool cfx_kernel_scatter(cfx_context *ctx, cfx_scatter_op op, cfx_dtype dtype,
 {
     cfx_indexing ix;
     job j = {
-        .ix = &ix, .size = cfx_dtype_size(dtype), .put = true, .op = op,
+        .ix = &ix,
+        .size = cfx_dtype_size(dtype),
+        .put = true,
+        .op = op,
         .combine = op == CFX_SCATTER_SET ? NULL : combine_of[dtype],
     };
 
@@ -388,8 +397,14 @@ bool cfx_kernel_index_select(cfx_context *ctx, size_t size, void *y,
                              int64_t count, int64_t *bad)
 {
     select_job j = {
-        .y = y, .x = x, .index = index, .itype = itype, .n = n,
-        .row = inner * (int64_t)size, .size = (int64_t)size, .count = count,
+        .y = y,
+        .x = x,
+        .index = index,
+        .itype = itype,
+        .n = n,
+        .row = inner * (int64_t)size,
+        .size = (int64_t)size,
+        .count = count,
     };
     long long at;
 

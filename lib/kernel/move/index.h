@@ -35,7 +35,10 @@ bool cfx_kernel_gather(cfx_context *ctx, size_t size, int rank,
                        int64_t *bad);
 
 typedef enum cfx_scatter_op {
-    CFX_SCATTER_SET, CFX_SCATTER_ADD, CFX_SCATTER_MUL, CFX_SCATTER_MAX,
+    CFX_SCATTER_SET,
+    CFX_SCATTER_ADD,
+    CFX_SCATTER_MUL,
+    CFX_SCATTER_MAX,
     CFX_SCATTER_MIN
 } cfx_scatter_op;
 
@@ -95,8 +98,8 @@ bool cfx_kernel_one_hot(cfx_context *ctx, int64_t *y, cfx_dtype itype,
                         const void *index, int64_t n, int64_t classes,
                         int64_t *bad);
 
-/* Count the elements that are not 0, of n; and write their indices, in order, to
- * y(count, rank), i64. If the context stops, the count may be too low, and
+/* Count the elements that are not 0, of n; and write their indices, in order,
+ * to y(count, rank), i64. If the context stops, the count may be too low, and
  * nothing is written. */
 int64_t cfx_nonzero_count(cfx_context *ctx, cfx_dtype dtype, const void *x,
                           int64_t n);

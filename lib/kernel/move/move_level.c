@@ -65,71 +65,71 @@ void CFX_STREAM(void *y_, const void *x_, size_t bytes)
 #define LOW_8 0, 2
 #define HIGH_8 1, 3
 
-#define SQUARE(size, T) \
-    typedef T vector_##size __attribute__((vector_size(16))); \
-    static void square_##size(T *y, int64_t sy, const T *x, int64_t sx) \
-    { \
-        enum { W = 16 / size }; \
-        vector_##size a[W], b[W]; \
-        for (int i = 0; i < W; i++) \
-            memcpy(&a[i], x + i * sx, 16); \
-        for (int step = 1; step < W; step *= 2) { \
-            for (int i = 0; i < W / 2; i++) { \
-                b[2 * i] = CFX_SHUFFLE(a[i], a[i + W / 2], LOW_##size); \
-                b[2 * i + 1] = CFX_SHUFFLE(a[i], a[i + W / 2], HIGH_##size); \
-            } \
-            for (int i = 0; i < W; i++) \
-                a[i] = b[i]; \
-        } \
-        for (int i = 0; i < W; i++) \
-            memcpy(y + i * sy, &a[i], 16); \
+#define SQUARE(size, T)                                                       \
+    typedef T vector_##size __attribute__((vector_size(16)));                 \
+    static void square_##size(T *y, int64_t sy, const T *x, int64_t sx)       \
+    {                                                                         \
+        enum { W = 16 / size };                                               \
+        vector_##size a[W], b[W];                                             \
+        for (int i = 0; i < W; i++)                                           \
+            memcpy(&a[i], x + i * sx, 16);                                    \
+        for (int step = 1; step < W; step *= 2) {                             \
+            for (int i = 0; i < W / 2; i++) {                                 \
+                b[2 * i] = CFX_SHUFFLE(a[i], a[i + W / 2], LOW_##size);       \
+                b[2 * i + 1] = CFX_SHUFFLE(a[i], a[i + W / 2], HIGH_##size);  \
+            }                                                                 \
+            for (int i = 0; i < W; i++)                                       \
+                a[i] = b[i];                                                  \
+        }                                                                     \
+        for (int i = 0; i < W; i++)                                           \
+            memcpy(y + i * sy, &a[i], 16);                                    \
     }
 #else
-#define SQUARE(size, T) \
-    static void square_##size(T *y, int64_t sy, const T *x, int64_t sx) \
-    { \
-        enum { W = 16 / size }; \
-        for (int j = 0; j < W; j++) \
-            for (int i = 0; i < W; i++) \
-                y[j * sy + i] = x[i * sx + j]; \
+#define SQUARE(size, T)                                                       \
+    static void square_##size(T *y, int64_t sy, const T *x, int64_t sx)       \
+    {                                                                         \
+        enum { W = 16 / size };                                               \
+        for (int j = 0; j < W; j++)                                           \
+            for (int i = 0; i < W; i++)                                       \
+                y[j * sy + i] = x[i * sx + j];                                \
     }
 #endif
 
-#define TRANSPOSE(size, T) \
-    SQUARE(size, T) \
-    static void tile_##size(T *y, int64_t sy, const T *x, int64_t sx) \
-    { \
-        enum { W = 16 / size, E = 64 / size }; \
-        _Alignas(64) T tile[E * E]; \
-        for (int i = 0; i < E; i++) \
-            CFX_PREFETCH(x + i * sx + 2 * E); \
-        for (int i = 0; i < E; i += W) \
-            for (int j = 0; j < E; j += W) \
-                square_##size(tile + j * E + i, E, x + i * sx + j, sx); \
-        for (int j = 0; j < E; j++) \
-            memcpy(y + j * sy, tile + j * E, 64); \
-    } \
-    static void edge_##size(T *y, int64_t sy, const T *x, int64_t sx, \
-                            int64_t rows, int64_t cols) \
-    { \
-        for (int64_t j = 0; j < cols; j++) \
-            for (int64_t i = 0; i < rows; i++) \
-                y[j * sy + i] = x[i * sx + j]; \
-    } \
-    static void transpose_##size(void *y_, int64_t sy, const void *x_, \
-                                 int64_t sx, int64_t rows, int64_t cols) \
-    { \
-        enum { E = 64 / size }; \
-        T *y = y_; \
-        const T *x = x_; \
-        int64_t whole = rows - rows % E, j; \
-        for (j = 0; j + E <= cols; j += E) { \
-            for (int64_t i = 0; i < whole; i += E) \
-                tile_##size(y + j * sy + i, sy, x + i * sx + j, sx); \
-            edge_##size(y + j * sy + whole, sy, x + whole * sx + j, sx, \
-                        rows - whole, E); \
-        } \
-        edge_##size(y + j * sy, sy, x + j, sx, rows, cols - j); \
+#define TRANSPOSE(size, T)                                                    \
+    SQUARE(size, T)                                                           \
+    static void tile_##size(T *y, int64_t sy, const T *x, int64_t sx)         \
+    {                                                                         \
+        enum { W = 16 / size, E = 64 / size };                                \
+        _Alignas(64) T tile[E * E];                                           \
+        for (int i = 0; i < E; i++)                                           \
+            CFX_PREFETCH(x + i * sx + 2 * E);                                 \
+        for (int i = 0; i < E; i += W)                                        \
+            for (int j = 0; j < E; j += W)                                    \
+                square_##size(tile + j * E + i, E, x + i * sx + j, sx);       \
+        for (int j = 0; j < E; j++)                                           \
+            memcpy(y + j * sy, tile + j * E, 64);                             \
+    }                                                                         \
+    static void edge_##size(T *y, int64_t sy, const T *x, int64_t sx,         \
+                            int64_t rows, int64_t cols)                       \
+    {                                                                         \
+        for (int64_t j = 0; j < cols; j++)                                    \
+            for (int64_t i = 0; i < rows; i++)                                \
+                y[j * sy + i] = x[i * sx + j];                                \
+    }                                                                         \
+    static void transpose_##size(void *y_, int64_t sy, const void *x_,        \
+                                 int64_t sx, int64_t rows, int64_t cols)      \
+    {                                                                         \
+        enum { E = 64 / size };                                               \
+        T *y = y_;                                                            \
+        const T *x = x_;                                                      \
+        int64_t whole = rows - rows % E, j;                                   \
+        for (j = 0; j + E <= cols; j += E) {                                  \
+            for (int64_t i = 0; i < whole; i += E)                            \
+                tile_##size(y + j * sy + i, sy, x + i * sx + j, sx);          \
+            edge_##size(y + j * sy + whole, sy, x + whole * sx + j, sx,       \
+                        rows - whole, E);                                     \
+        }                                                                     \
+        edge_##size(y + j * sy, sy, x + j, sx, rows, cols - j);               \
     }
 
 TRANSPOSE(1, uint8_t)
@@ -138,5 +138,8 @@ TRANSPOSE(4, uint32_t)
 TRANSPOSE(8, uint64_t)
 
 cfx_transpose_fn *const CFX_TRANSPOSE_TABLE[4] = {
-    transpose_1, transpose_2, transpose_4, transpose_8,
+    transpose_1,
+    transpose_2,
+    transpose_4,
+    transpose_8,
 };

@@ -47,7 +47,11 @@ void cfx_triangle(cfx_context *ctx, size_t size, bool upper, void *y,
                   int64_t diagonal)
 {
     triangle_job j = {
-        .y = y, .x = x, .size = size, .rows = rows, .cols = cols,
+        .y = y,
+        .x = x,
+        .size = size,
+        .rows = rows,
+        .cols = cols,
         .upper = upper,
         /* Beyond these nothing changes, and nothing can overflow. */
         .diagonal = diagonal < -rows ? -rows : cfx_min64(diagonal, cols),
@@ -64,20 +68,13 @@ static bool is_set(cfx_dtype dtype, const void *x, int64_t i)
 {
     switch (dtype) {
     case CFX_F16:
-    case CFX_BF16:
-        return (((const uint16_t *)x)[i] & 0x7fff) != 0;
-    case CFX_F32:
-        return ((const float *)x)[i] != 0;
-    case CFX_F64:
-        return ((const double *)x)[i] != 0;
-    case CFX_I64:
-        return ((const int64_t *)x)[i] != 0;
-    case CFX_I32:
-        return ((const int32_t *)x)[i] != 0;
-    case CFX_I16:
-        return ((const int16_t *)x)[i] != 0;
-    default:
-        return ((const uint8_t *)x)[i] != 0;
+    case CFX_BF16: return (((const uint16_t *)x)[i] & 0x7fff) != 0;
+    case CFX_F32: return ((const float *)x)[i] != 0;
+    case CFX_F64: return ((const double *)x)[i] != 0;
+    case CFX_I64: return ((const int64_t *)x)[i] != 0;
+    case CFX_I32: return ((const int32_t *)x)[i] != 0;
+    case CFX_I16: return ((const int16_t *)x)[i] != 0;
+    default: return ((const uint8_t *)x)[i] != 0;
     }
 }
 
@@ -157,17 +154,12 @@ static bool is_before(cfx_dtype t, const void *x, int64_t i, const void *v,
     double a, b;
 
     switch (t) {
-    case CFX_I64:
-        return ((const int64_t *)x)[i] < ((const int64_t *)v)[k];
-    case CFX_I32:
-        return ((const int32_t *)x)[i] < ((const int32_t *)v)[k];
-    case CFX_I16:
-        return ((const int16_t *)x)[i] < ((const int16_t *)v)[k];
-    case CFX_I8:
-        return ((const int8_t *)x)[i] < ((const int8_t *)v)[k];
+    case CFX_I64: return ((const int64_t *)x)[i] < ((const int64_t *)v)[k];
+    case CFX_I32: return ((const int32_t *)x)[i] < ((const int32_t *)v)[k];
+    case CFX_I16: return ((const int16_t *)x)[i] < ((const int16_t *)v)[k];
+    case CFX_I8: return ((const int8_t *)x)[i] < ((const int8_t *)v)[k];
     case CFX_U8:
-    case CFX_BOOL:
-        return ((const uint8_t *)x)[i] < ((const uint8_t *)v)[k];
+    case CFX_BOOL: return ((const uint8_t *)x)[i] < ((const uint8_t *)v)[k];
     case CFX_F32:
         a = (double)((const float *)x)[i];
         b = (double)((const float *)v)[k];
@@ -200,11 +192,10 @@ static void run_search(void *arg, int64_t begin, int64_t end, int worker)
 
         while (lo < hi) {
             int64_t mid = lo + (hi - lo) / 2;
-            bool below = j->right
-                ? !is_before(j->dtype, j->value, begin, j->sorted, first + mid,
-                             false)
-                : is_before(j->dtype, j->sorted, first + mid, j->value, begin,
-                            true);
+            bool below = j->right ? !is_before(j->dtype, j->value, begin,
+                                               j->sorted, first + mid, false)
+                                  : is_before(j->dtype, j->sorted, first + mid,
+                                              j->value, begin, true);
 
             if (below)
                 lo = mid + 1;
@@ -221,8 +212,14 @@ void cfx_kernel_searchsorted(cfx_context *ctx, cfx_dtype dtype, int64_t *y,
                              bool shared, bool right)
 {
     search_job j = {
-        .y = y, .sorted = sorted, .value = value, .dtype = dtype, .n = n,
-        .count = count, .shared = shared, .right = right,
+        .y = y,
+        .sorted = sorted,
+        .value = value,
+        .dtype = dtype,
+        .n = n,
+        .count = count,
+        .shared = shared,
+        .right = right,
     };
 
     cfx_parallel_for(ctx, outer * count, 1024, run_search, &j);

@@ -13,16 +13,16 @@
 #include "kernel/reduce/reduce.h"
 
 enum {
-    BLOCK = 1024,   /* elements converted at a time */
-    GRAIN = 8192,   /* elements that are worth another thread */
-    ROWS = 64,      /* of channels-last arrays, a piece of work */
+    BLOCK = 1024, /* elements converted at a time */
+    GRAIN = 8192, /* elements that are worth another thread */
+    ROWS = 64,    /* of channels-last arrays, a piece of work */
     LANES = CFX_NORM_LANES
 };
 
 typedef struct job {
     const cfx_norm_rows *k;
-    bool direct;               /* dtype is what the loops take */
-    size_t size;               /* of an element */
+    bool direct; /* dtype is what the loops take */
+    size_t size; /* of an element */
     cfx_convert_fn *load, *store;
     cfx_convert_fn *narrow;    /* f64 to what the loops take */
     cfx_convert_fn *get, *put; /* statistics, to and from f64 */
@@ -41,18 +41,23 @@ static job make_job(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stat, void *y,
                     const void *x)
 {
     const cfx_kernels *kernels = cfx_context_kernels(ctx);
-    cfx_convert_fn *const (*convert)[CFX_NDTYPES] =
-        kernels->pointwise->convert;
+    cfx_convert_fn *const(*convert)[CFX_NDTYPES] = kernels->pointwise->convert;
     bool f64 = dtype == CFX_F64;
     cfx_dtype type = f64 ? CFX_F64 : CFX_F32;
 
     return (job){
         .k = f64 ? &kernels->norm->f64 : &kernels->norm->f32,
-        .direct = dtype == type, .size = cfx_dtype_size(dtype),
-        .load = convert[type][dtype], .store = convert[dtype][type],
+        .direct = dtype == type,
+        .size = cfx_dtype_size(dtype),
+        .load = convert[type][dtype],
+        .store = convert[dtype][type],
         .narrow = convert[type][CFX_F64],
-        .get = convert[CFX_F64][stat], .put = convert[stat][CFX_F64],
-        .stat_size = cfx_dtype_size(stat), .x = x, .y = y, .inner = 1,
+        .get = convert[CFX_F64][stat],
+        .put = convert[stat][CFX_F64],
+        .stat_size = cfx_dtype_size(stat),
+        .x = x,
+        .y = y,
+        .inner = 1,
     };
 }
 

@@ -64,12 +64,12 @@ enum { CFX_NORM_LANES = 256 };
 
 typedef struct cfx_softmax_row {
     const cfx_context *ctx; /* asked whether to stop */
-    int64_t n;        /* columns of y that are written */
-    int64_t seen;     /* columns that count; the rest becomes 0 */
+    int64_t n;              /* columns of y that are written */
+    int64_t seen;           /* columns that count; the rest becomes 0 */
     double scale;
     const void *mask; /* n numbers, or NULL */
     bool log;
-    bool empty_is_0;  /* where all that count are -inf; else NaN */
+    bool empty_is_0; /* where all that count are -inf; else NaN */
 } cfx_softmax_row;
 
 /* The loops over contiguous rows of f32 or f64. y may be x. */

@@ -33,15 +33,17 @@ CFX_INLINE bool stops(const cfx_softmax_row *row, int64_t i)
 #define LOG(x) log(x)
 #include "kernel/norm/norm_loops.h"
 
-#define ROWS(type) { \
-        .softmax = softmax_##type, .softmax_lanes = softmax_lanes_##type, \
-        .max = max_##type, .exp_sum = exp_sum_##type, \
-        .moments = moments_##type, .sumsq = sumsq_##type, \
-        .affine = affine_##type, .linear = linear_##type, \
-        .linear_lanes = linear_lanes_##type, \
+#define ROWS(type)                                                            \
+    {                                                                         \
+        .softmax = softmax_##type, .softmax_lanes = softmax_lanes_##type,     \
+        .max = max_##type, .exp_sum = exp_sum_##type,                         \
+        .moments = moments_##type, .sumsq = sumsq_##type,                     \
+        .affine = affine_##type, .linear = linear_##type,                     \
+        .linear_lanes = linear_lanes_##type,                                  \
     }
 
 extern const struct cfx_norm_kernels CFX_LEVEL_NAME(cfx_norm_kernels);
 const struct cfx_norm_kernels CFX_LEVEL_NAME(cfx_norm_kernels) = {
-    .f32 = ROWS(f32), .f64 = ROWS(f64),
+    .f32 = ROWS(f32),
+    .f64 = ROWS(f64),
 };

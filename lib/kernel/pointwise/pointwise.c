@@ -12,25 +12,26 @@
 #include <stdatomic.h>
 
 enum {
-    BUFFER = 4096,      /* bytes of a buffer */
-    SHORT_ROW = 128,    /* elements */
-    GRAIN = 32768,      /* elements that are worth another thread */
+    BUFFER = 4096,   /* bytes of a buffer */
+    SHORT_ROW = 128, /* elements */
+    GRAIN = 32768,   /* elements that are worth another thread */
     GRAIN_FLOAT = CFX_POINTWISE_FEW, /* of functions that only floats have */
-    STREAM = 32 << 20,  /* bytes of output that are stored past the caches */
-    STREAM_CHUNK = 128  /* elements: so few that loads and stores overlap */
+    STREAM = 32 << 20, /* bytes of output that are stored past the caches */
+    STREAM_CHUNK = 128 /* elements: so few that loads and stores overlap */
 };
 
 const uint8_t cfx_compute_of[CFX_NDTYPES] = {
-#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute, ...) \
+#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute,     \
+              ...)                                                            \
     [CFX_##c] = CFX_C_##compute,
 #include <cfx/dtype.def>
 #undef DTYPE
 };
 
 const uint8_t cfx_compute_dtype[CFX_C_COUNT] = {
-    [CFX_C_F32] = CFX_F32, [CFX_C_F64] = CFX_F64, [CFX_C_I64] = CFX_I64,
-    [CFX_C_I32] = CFX_I32, [CFX_C_I16] = CFX_I16, [CFX_C_I8] = CFX_I8,
-    [CFX_C_U8] = CFX_U8, [CFX_C_BOOL] = CFX_BOOL,
+    [CFX_C_F32] = CFX_F32, [CFX_C_F64] = CFX_F64,   [CFX_C_I64] = CFX_I64,
+    [CFX_C_I32] = CFX_I32, [CFX_C_I16] = CFX_I16,   [CFX_C_I8] = CFX_I8,
+    [CFX_C_U8] = CFX_U8,   [CFX_C_BOOL] = CFX_BOOL,
 };
 
 /* ---- The list ---- */
@@ -51,9 +52,10 @@ static const struct {
 #define TYPES_HALF 0
 #define RESULT_SAME false
 #define RESULT_BOOL true
-#define PW(name_, inputs_, types_, result, expr) \
-    [CFX_PW_##name_] = { \
-        .types = TYPES_##types_, .is_bool = RESULT_##result, \
+#define PW(name_, inputs_, types_, result, expr)                              \
+    [CFX_PW_##name_] = {                                                      \
+        .types = TYPES_##types_,                                              \
+        .is_bool = RESULT_##result,                                           \
     },
 #include "kernel/pointwise/pointwise.def"
 #undef PW
@@ -64,18 +66,22 @@ bool cfx_pointwise_has(cfx_pw op, cfx_dtype dtype)
     cfx_category c = cfx_dtypes[dtype].category;
 
     return list[op].types & (c == CFX_CAT_FLOAT ? OF_FLOAT
-                           : c == CFX_CAT_INT ? OF_INT : OF_BOOL);
+                             : c == CFX_CAT_INT ? OF_INT
+                                                : OF_BOOL);
 }
 
-bool cfx_pointwise_is_bool(cfx_pw op) { return list[op].is_bool; }
+bool cfx_pointwise_is_bool(cfx_pw op)
+{
+    return list[op].is_bool;
+}
 
 /* ---- 16-bit floats ---- */
 
 /* The operand that is not rounded where it is a single element; 0: none. */
 static const uint8_t unrounded[CFX_PW_COUNT] = {
-    [CFX_PW_MUL] = 2, [CFX_PW_DIV] = 2, [CFX_PW_DIV_TRUNC] = 2,
-    [CFX_PW_DIV_FLOOR] = 2, [CFX_PW_LERP] = 3, [CFX_PW_ADDCMUL] = 4,
-    [CFX_PW_ADDCDIV] = 4, [CFX_PW_RDIV_HALF] = 2,
+    [CFX_PW_MUL] = 2,       [CFX_PW_DIV] = 2,       [CFX_PW_DIV_TRUNC] = 2,
+    [CFX_PW_DIV_FLOOR] = 2, [CFX_PW_LERP] = 3,      [CFX_PW_ADDCMUL] = 4,
+    [CFX_PW_ADDCDIV] = 4,   [CFX_PW_RDIV_HALF] = 2,
 };
 
 static bool is_rounded(const cfx_iter *it, cfx_pw op, cfx_dtype dtype, int k)
@@ -92,25 +98,26 @@ static cfx_pw of_halves(const cfx_iter *it, cfx_pw op, cfx_dtype dtype)
 {
 #define HALF(op) [CFX_PW_##op] = CFX_PW_##op##_HALF
     static const uint8_t half[CFX_PW_COUNT] = {
-        HALF(CUBE), HALF(RSQUARE), HALF(LOGIT), HALF(GELU_TANH),
-        HALF(HARDSWISH), HALF(HARDSHRINK), HALF(SOFTSHRINK), HALF(SOFTSIGN),
-        HALF(TANHSHRINK), HALF(RDIV), HALF(DIV_TRUNC), HALF(DIV_FLOOR),
+        HALF(CUBE),       HALF(RSQUARE),    HALF(LOGIT),      HALF(GELU_TANH),
+        HALF(HARDSWISH),  HALF(HARDSHRINK), HALF(SOFTSHRINK), HALF(SOFTSIGN),
+        HALF(TANHSHRINK), HALF(RDIV),       HALF(DIV_TRUNC),  HALF(DIV_FLOOR),
         HALF(XLOGY),
     };
 #undef HALF
     bool is_single = unrounded[op] && it->op[unrounded[op]].single;
 
     return cfx_dtype_is_reduced(dtype) && half[op] && !is_single
-               ? (cfx_pw)half[op] : op;
+               ? (cfx_pw)half[op]
+               : op;
 }
 
 /* ---- One call ---- */
 
 typedef struct job_operand {
-    bool direct;    /* the loop reads or writes it in place */
-    bool rounded;   /* it is rounded to the type that is computed */
-    bool still;     /* one element for all */
-    size_t size;    /* of an element, as the loop wants it */
+    bool direct;  /* the loop reads or writes it in place */
+    bool rounded; /* it is rounded to the type that is computed */
+    bool still;   /* one element for all */
+    size_t size;  /* of an element, as the loop wants it */
     cfx_convert_fn *convert;
 } job_operand;
 
@@ -120,9 +127,9 @@ typedef struct job {
     const double *params;
     cfx_convert_fn *to_half, *from_half; /* of operands that are rounded */
     void (*stream)(void *y, const void *x, size_t bytes); /* or NULL */
-    bool rows;      /* chunks do not go beyond a row */
-    bool direct;    /* all operands are */
-    int64_t chunk;  /* most elements of a chunk that uses buffers */
+    bool rows;     /* chunks do not go beyond a row */
+    bool direct;   /* all operands are */
+    int64_t chunk; /* most elements of a chunk that uses buffers */
     job_operand op[CFX_ITER_OPERANDS];
     atomic_uint zero;
 } job;
@@ -141,8 +148,9 @@ cfx_pointwise_types cfx_pointwise_types_of(cfx_pw op, cfx_dtype dtype)
 
 static cfx_dtype operand_type(const cfx_pointwise_types *types, int k)
 {
-    return (cfx_dtype)(k == 0 ? types->out : k == 1 ? types->first
-                                                    : types->rest);
+    return (cfx_dtype)(k == 0   ? types->out
+                       : k == 1 ? types->first
+                                : types->rest);
 }
 
 /* Is it one row without gaps from end to end? */
@@ -324,12 +332,13 @@ static void run(void *arg, int64_t begin, int64_t end, int worker)
 
 cfx_pw cfx_pointwise_power(double exponent, cfx_dtype dtype)
 {
-    cfx_pw op = exponent == 2 ? CFX_PW_SQUARE
-              : exponent == 3 ? CFX_PW_CUBE
-              : exponent == 0.5 ? CFX_PW_SQRT
-              : exponent == -0.5 ? CFX_PW_RSQRT
-              : exponent == -1 ? CFX_PW_RECIPROCAL
-              : exponent == -2 ? CFX_PW_RSQUARE : CFX_PW_POW;
+    cfx_pw op = exponent == 2      ? CFX_PW_SQUARE
+                : exponent == 3    ? CFX_PW_CUBE
+                : exponent == 0.5  ? CFX_PW_SQRT
+                : exponent == -0.5 ? CFX_PW_RSQRT
+                : exponent == -1   ? CFX_PW_RECIPROCAL
+                : exponent == -2   ? CFX_PW_RSQUARE
+                                   : CFX_PW_POW;
 
     return cfx_pointwise_has(op, dtype) ? op : CFX_PW_POW;
 }
@@ -341,9 +350,8 @@ static cfx_pw power_of(cfx_iter *it, cfx_dtype dtype)
     cfx_pw op = CFX_PW_POW;
 
     if (!e->data)
-        op = cfx_pointwise_power(e->dtype == CFX_F64 ? e->number.d
-                                                     : (double)e->number.i,
-                                 dtype);
+        op = cfx_pointwise_power(
+            e->dtype == CFX_F64 ? e->number.d : (double)e->number.i, dtype);
     if (op != CFX_PW_POW)
         it->count = 2;
     return op;

@@ -53,8 +53,9 @@ cfx_pw cfx_pointwise_power(double exponent, cfx_dtype dtype);
  * required types of output and inputs, and the loop. A loop returns nonzero if
  * an integer was divided by 0. */
 enum { CFX_POINTWISE_FEW = 8192 };
-typedef struct cfx_pointwise_types { uint8_t out, first, rest; }
-    cfx_pointwise_types;
+typedef struct cfx_pointwise_types {
+    uint8_t out, first, rest;
+} cfx_pointwise_types;
 cfx_pointwise_types cfx_pointwise_types_of(cfx_pw op, cfx_dtype dtype);
 unsigned cfx_pointwise_row(const cfx_context *ctx, cfx_pw op, cfx_dtype dtype,
                            void *y, const void *const *in, int64_t n,
@@ -79,7 +80,13 @@ void cfx_fill_linspace(cfx_context *ctx, void *y, cfx_dtype dtype, int64_t n,
 
 /* The types that loops compute in. */
 typedef enum cfx_compute {
-    CFX_C_F32, CFX_C_F64, CFX_C_I64, CFX_C_I32, CFX_C_I16, CFX_C_I8, CFX_C_U8,
+    CFX_C_F32,
+    CFX_C_F64,
+    CFX_C_I64,
+    CFX_C_I32,
+    CFX_C_I16,
+    CFX_C_I8,
+    CFX_C_U8,
     CFX_C_BOOL,
     CFX_C_COUNT,
     CFX_C_STORED = CFX_C_COUNT /* of a type without arithmetic */
@@ -107,7 +114,7 @@ extern const uint8_t cfx_compute_dtype[CFX_C_COUNT];
 struct cfx_pointwise_kernels {
     cfx_loop_fn *const *loop[CFX_C_COUNT]; /* [type][operation], or NULL */
     cfx_convert_fn *const (*convert)[CFX_NDTYPES]; /* [to][from] */
-    cfx_transpose_fn *const *transpose; /* [log2 of the size] */
+    cfx_transpose_fn *const *transpose;            /* [log2 of the size] */
     /* memcpy that bypasses the caches, for larger blocks. A call with y NULL
      * and 0 bytes is the fence before other threads read it. */
     void (*stream)(void *y, const void *x, size_t bytes);

@@ -29,30 +29,29 @@
 #define PUT_BOOL(v) ((uint8_t)((v) != 0))
 
 /* A is what input a has in memory, AC what it is read as. */
-#define LOOP_OF(A, AC, name, inputs, result, expr) \
-    static unsigned M(name)(void *y_, const void *const *in, int64_t n, \
-                            const double *params) \
-    { \
-        TYPE_##result *y = y_; \
-        ARRAYS_##inputs(A) \
-        const C p0 = (C)params[0], p1 = (C)params[1], p2 = (C)params[2]; \
-        unsigned zero = 0; \
-        (void)p0, (void)p1, (void)p2; \
-        CFX_SIMD \
-        for (int64_t i = 0; i < n; i++) { \
-            READ_##inputs(AC) \
-            y[i] = PUT_##result(expr); \
-        } \
-        return zero; \
+#define LOOP_OF(A, AC, name, inputs, result, expr)                            \
+    static unsigned M(name)(void *y_, const void *const *in, int64_t n,       \
+                            const double *params)                             \
+    {                                                                         \
+        TYPE_##result *y = y_;                                                \
+        ARRAYS_##inputs(A) const C p0 = (C)params[0], p1 = (C)params[1],      \
+                                   p2 = (C)params[2];                         \
+        unsigned zero = 0;                                                    \
+        (void)p0, (void)p1, (void)p2;                                         \
+        CFX_SIMD                                                              \
+        for (int64_t i = 0; i < n; i++) {                                     \
+            READ_##inputs(AC) y[i] = PUT_##result(expr);                      \
+        }                                                                     \
+        return zero;                                                          \
     }
-#define LOOP(name, inputs, result, expr) \
+#define LOOP(name, inputs, result, expr)                                      \
     LOOP_OF(T, C, name, inputs, result, expr)
 #define SKIP(name, inputs, result, expr)
-#define PW_MASK(name, inputs, result, expr) \
+#define PW_MASK(name, inputs, result, expr)                                   \
     LOOP_OF(uint8_t, uint8_t, name, inputs, result, expr)
 #define R(x) M(half)(x, p2)
 
-#define PW(name, inputs, types, result, expr) \
+#define PW(name, inputs, types, result, expr)                                 \
     PW_##types(name, inputs, result, expr)
 #include "kernel/pointwise/pointwise.def"
 #undef PW
@@ -61,12 +60,11 @@
 #undef PW_MASK
 #define LOOP(name, inputs, result, expr) [CFX_PW_##name] = M(name),
 #define PW_MASK LOOP
-#define PW(name, inputs, types, result, expr) \
+#define PW(name, inputs, types, result, expr)                                 \
     PW_##types(name, inputs, result, expr)
 cfx_loop_fn *const TABLE[CFX_PW_COUNT] = {
 #include "kernel/pointwise/pointwise.def"
-    TABLE_MORE
-};
+    TABLE_MORE};
 #undef PW
 
 #undef K

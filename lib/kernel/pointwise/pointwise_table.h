@@ -14,7 +14,7 @@ extern cfx_pw_table CFX_PW_TABLE(f32), CFX_PW_TABLE(f64), CFX_PW_TABLE(i64),
     CFX_PW_TABLE(i32), CFX_PW_TABLE(i16), CFX_PW_TABLE(i8), CFX_PW_TABLE(u8),
     CFX_PW_TABLE(bool);
 
-extern const struct cfx_pointwise_kernels
-    CFX_LEVEL_NAME(cfx_pointwise_kernels);
+extern const struct cfx_pointwise_kernels CFX_LEVEL_NAME(
+    cfx_pointwise_kernels);
 
 #endif

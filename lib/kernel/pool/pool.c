@@ -65,8 +65,9 @@ void cfx_max_pool(cfx_context *ctx, const cfx_pool *pool)
     cfx_pool3 p = make_pool3(pool);
     bool wide = (p.p.kernel[2] - 1) * p.p.dilation[2] >= CFX_POOL_REACH;
 
-    run(ctx, &p, pool->indices || wide ? k->max_indices[pool->dtype]
-                                       : k->max[pool->dtype],
+    run(ctx, &p,
+        pool->indices || wide ? k->max_indices[pool->dtype]
+                              : k->max[pool->dtype],
         volume(p.p.kernel));
 }
 

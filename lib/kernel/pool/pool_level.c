@@ -53,8 +53,8 @@ static int64_t counted(const cfx_pool *p, int axis, int64_t o)
 
 static int64_t adaptive_begin(const cfx_pool *p, int axis, int64_t o)
 {
-    return o / p->out[axis] * p->in[axis]
-        + o % p->out[axis] * p->in[axis] / p->out[axis];
+    return o / p->out[axis] * p->in[axis] +
+           o % p->out[axis] * p->in[axis] / p->out[axis];
 }
 
 static int64_t adaptive_end(const cfx_pool *p, int axis, int64_t o)
@@ -198,8 +198,9 @@ PLANE_SUM(plane_sum_f64, double, vd, VD, vd)
             return;                                                           \
         }                                                                     \
         for (int64_t i = begin; i < end; i++)                                 \
-            ((T *)p->p.y)[i] = plane_sum_##T##_(x + i * p->in_len, p->in_len) \
-                / (T)p->in_len;                                               \
+            ((T *)p->p.y)[i] = plane_sum_##T##_(x + i * p->in_len,            \
+                                                p->in_len) /                  \
+                               (T)p->in_len;                                  \
     }
 
 #define plane_sum_float_ plane_sum_f32

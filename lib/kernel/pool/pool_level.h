@@ -29,8 +29,11 @@ static void NAME(max_rows)(const cfx_pool *p, const T *x, const place *at,
         held[i] = LEAST;
     for (int64_t i = 0; i < dn; i++)
         for (int64_t j = 0; j < hn; j++) {
-            const T *row = x + ((d + i * p->dilation[0]) * p->in[1] + h
-                                + j * p->dilation[1]) * p->in[2] + from;
+            const T *row = x +
+                           ((d + i * p->dilation[0]) * p->in[1] + h +
+                            j * p->dilation[1]) *
+                               p->in[2] +
+                           from;
             CFX_SIMD
             for (int64_t q = begin; q < end; q++)
                 held[q] = NAME(greater)(held[q], LOAD(row[q]));
@@ -69,8 +72,9 @@ static void NAME(max)(const cfx_pool3 *p3, int64_t begin, int64_t end)
         for (int64_t w = 0; w < p->out[2]; w += step, y += step) {
             int64_t n = cfx_min64(step, p->out[2] - w);
 
-            NAME(max_rows)(p, x, &at, w * p->stride[2] - p->pad[2],
-                           (n - 1) * p->stride[2] + reach, held);
+            NAME(max_rows)
+            (p, x, &at, w * p->stride[2] - p->pad[2],
+             (n - 1) * p->stride[2] + reach, held);
             if (p->stride[2] == 1)
                 NAME(max_taps)(p, 1, held, n, y);
             else if (p->stride[2] == 2)
@@ -93,9 +97,10 @@ static int64_t NAME(find)(const cfx_pool *p, const T *x,
     for (int64_t d = 0; d < n[0]; d++)
         for (int64_t h = 0; h < n[1]; h++)
             for (int64_t w = 0; w < n[2]; w++) {
-                int64_t i = ((first[0] + d * step[0]) * p->in[1] + first[1]
-                             + h * step[1]) * p->in[2] + first[2]
-                    + w * step[2];
+                int64_t i = ((first[0] + d * step[0]) * p->in[1] + first[1] +
+                             h * step[1]) *
+                                p->in[2] +
+                            first[2] + w * step[2];
                 C v = LOAD(x[i]);
 
                 if (v > value || IS_NAN(v)) {
@@ -132,8 +137,7 @@ static void NAME(max_indices)(const cfx_pool3 *p3, int64_t begin, int64_t end)
     }
 }
 
-static void NAME(adaptive_max)(const cfx_pool3 *p3, int64_t begin,
-                               int64_t end)
+static void NAME(adaptive_max)(const cfx_pool3 *p3, int64_t begin, int64_t end)
 {
     static const int64_t one[3] = {1, 1, 1};
     const cfx_pool *p = &p3->p;
@@ -233,8 +237,9 @@ static void NAME(avg)(const cfx_pool3 *p3, int64_t begin, int64_t end)
                 for (int64_t i = 0; i < n; i++)
                     sum[i] = NAME(sum_wide)(p, x, &at, w + i);
             } else {
-                NAME(sum_rows)(p, x, &at, w * p->stride[2] - p->pad[2],
-                               (n - 1) * p->stride[2] + p->kernel[2], held);
+                NAME(sum_rows)
+                (p, x, &at, w * p->stride[2] - p->pad[2],
+                 (n - 1) * p->stride[2] + p->kernel[2], held);
                 if (p->stride[2] == 2)
                     NAME(sum_taps)(p->kernel[2], 2, held, n, sum);
                 else
@@ -242,7 +247,7 @@ static void NAME(avg)(const cfx_pool3 *p3, int64_t begin, int64_t end)
             }
             for (int64_t i = 0; i < n; i++) {
                 int64_t count = p->divisor ? p->divisor
-                    : outer * counted(p, 2, w + i);
+                                           : outer * counted(p, 2, w + i);
                 /* A window of padding alone is 0, whatever counts. */
                 y[i] = SAVE(count ? sum[i] / (S)count : 0);
             }
@@ -250,8 +255,7 @@ static void NAME(avg)(const cfx_pool3 *p3, int64_t begin, int64_t end)
     }
 }
 
-static void NAME(adaptive_avg)(const cfx_pool3 *p3, int64_t begin,
-                               int64_t end)
+static void NAME(adaptive_avg)(const cfx_pool3 *p3, int64_t begin, int64_t end)
 {
     const cfx_pool *p = &p3->p;
 
@@ -274,8 +278,7 @@ static void NAME(adaptive_avg)(const cfx_pool3 *p3, int64_t begin,
                     for (int64_t i = w0; i < w1; i++)
                         sum += LOAD(row[i]);
                 }
-            ((T *)p->y)[r * p->out[2] + w] =
-                SAVE(count ? sum / (S)count : 0);
+            ((T *)p->y)[r * p->out[2] + w] = SAVE(count ? sum / (S)count : 0);
         }
     }
 }

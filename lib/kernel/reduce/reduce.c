@@ -21,14 +21,14 @@
 
 enum {
     LANES = CFX_ACC_LANES,
-    FLAT = 256,          /* lanes that rows without gaps are read as */
-    BUFFER = 2048,       /* elements gathered at a time */
-    BLOCK = 8192,        /* elements read twice, from the cache */
-    GRAIN = 32768,       /* elements that are worth another thread */
+    FLAT = 256,    /* lanes that rows without gaps are read as */
+    BUFFER = 2048, /* elements gathered at a time */
+    BLOCK = 8192,  /* elements read twice, from the cache */
+    GRAIN = 32768, /* elements that are worth another thread */
     FEW_UNITS = 8,
-    PARTIALS = 8192,     /* numbers kept by all pieces together */
-    SHORT = 16,          /* rows so short that another axis gives the lanes */
-    SHORT_SUM = 4096     /* elements that are summed in their own type */
+    PARTIALS = 8192, /* numbers kept by all pieces together */
+    SHORT = 16,      /* rows so short that another axis gives the lanes */
+    SHORT_SUM = 4096 /* elements that are summed in their own type */
 };
 
 /* The kind of a reduction, besides its accumulation. */
@@ -36,7 +36,10 @@ typedef enum kind { SIMPLE, MOMENTS, LOG_SUM } kind;
 
 /* Accumulators of one unit. MOMENTS: a is the mean, b the sum of squared
  * distances from it. LOG_SUM: a is the maximum, b the sum of exp(x - a). */
-typedef union wide { double d; int64_t i; } wide;
+typedef union wide {
+    double d;
+    int64_t i;
+} wide;
 typedef struct state {
     int64_t n;
     wide a[LANES], b[LANES];
@@ -51,26 +54,28 @@ typedef struct job {
     cfx_acc acc;
     double param;
     cfx_wide wide;
-    cfx_dtype type;       /* that loops read: f32, f64, i64 */
-    size_t size;          /* of an element of it */
+    cfx_dtype type; /* that loops read: f32, f64, i64 */
+    size_t size;    /* of an element of it */
     cfx_convert_fn *load, *store;
     cfx_convert_fn *narrow; /* f64 to the type that loops read */
-    char *mean;           /* where means go, or NULL */
+    char *mean;             /* where means go, or NULL */
 
-    int lane_axis;        /* -1: one lane */
-    int64_t width;        /* lanes of a unit, but for the last along the axis */
-    int64_t strips;       /* units along the lane axis */
+    int lane_axis;  /* -1: one lane */
+    int64_t width;  /* lanes of a unit, but for the last along the axis */
+    int64_t strips; /* units along the lane axis */
     int kept[CFX_ITER_RANK], nkept;       /* the other kept axes */
     int reduced[CFX_ITER_RANK], nreduced; /* the innermost first */
     int64_t units, rows;
-    int64_t x_lane, x_row, y_lane;        /* strides */
+    int64_t x_lane, x_row, y_lane; /* strides */
 
-    int64_t pieces, piece;                /* of the rows of each unit */
-    wide *partial;                        /* [unit][piece][parts][width] */
-    int parts;                            /* a alone, or a and b */
+    int64_t pieces, piece; /* of the rows of each unit */
+    wide *partial;         /* [unit][piece][parts][width] */
+    int parts;             /* a alone, or a and b */
 } job;
 
-static const struct { uint8_t acc, kind; } list[CFX_RED_COUNT] = {
+static const struct {
+    uint8_t acc, kind;
+} list[CFX_RED_COUNT] = {
     [CFX_RED_SUM] = {CFX_ACC_SUM, SIMPLE},
     [CFX_RED_PROD] = {CFX_ACC_PROD, SIMPLE},
     [CFX_RED_MEAN] = {CFX_ACC_SUM, SIMPLE},
@@ -98,15 +103,13 @@ static wide identity(const job *j)
     wide w = {.i = 0};
 
     switch (j->acc) {
-    case CFX_ACC_PROD:
-        return floats ? (wide){.d = 1} : (wide){.i = 1};
+    case CFX_ACC_PROD: return floats ? (wide){.d = 1} : (wide){.i = 1};
     case CFX_ACC_MAX:
         return floats ? (wide){.d = -INFINITY} : (wide){.i = INT64_MIN};
     case CFX_ACC_MIN:
     case CFX_ACC_MINABS:
         return floats ? (wide){.d = INFINITY} : (wide){.i = INT64_MAX};
-    default:
-        return w;
+    default: return w;
     }
 }
 
@@ -139,13 +142,14 @@ static void accumulate_wide(const job *j, cfx_acc op, wide *acc,
     cfx_acc_fn *fn = j->kernels->acc[j->wide][op];
     int64_t count = b->rows * b->lanes;
     int64_t rows = count < 2 * lanes ? 1
-                 : lanes == FLAT ? count / FLAT : count / lanes;
+                   : lanes == FLAT   ? count / FLAT
+                                     : count / lanes;
     int64_t rest = count - rows * lanes;
 
     fn(acc, b->x, lanes, rows, lanes, shift, j->param, true);
     if (rest)
-        fn(acc, b->x + (size_t)(rows * lanes) * j->size, lanes, 1, rest,
-           shift, j->param, false);
+        fn(acc, b->x + (size_t)(rows * lanes) * j->size, lanes, 1, rest, shift,
+           j->param, false);
     j->kernels->fold[j->wide][op](acc, lanes, b->lanes);
 }
 
@@ -228,8 +232,8 @@ static void merge(const job *j, state *s, const wide *a, const wide *b,
     } else {
         for (int64_t i = 0; i < lanes; i++)
             if (j->kind == MOMENTS)
-                merge_moments(&s->a[i], &s->b[i], (double)s->n, a[i].d,
-                              b[i].d, (double)n);
+                merge_moments(&s->a[i], &s->b[i], (double)s->n, a[i].d, b[i].d,
+                              (double)n);
             else
                 merge_log_sum(&s->a[i], &s->b[i], a[i].d, b[i].d);
     }
@@ -338,10 +342,12 @@ static void take_range(const job *j, state *s, cfx_place place, int64_t lanes,
     while (begin < end && !cfx_context_stops(j->ctx)) {
         int axis = j->nreduced ? j->reduced[0] : 0;
         int64_t n = j->nreduced
-            ? cfx_min64(j->it->shape[axis] - place.at[axis], end - begin) : 1;
+                        ? cfx_min64(j->it->shape[axis] - place.at[axis],
+                                    end - begin)
+                        : 1;
 
-        take_rows(j, s, cfx_operand_at(&j->it->op[1], j->it, &place),
-                  j->x_row, n, lanes);
+        take_rows(j, s, cfx_operand_at(&j->it->op[1], j->it, &place), j->x_row,
+                  n, lanes);
         begin += n;
         if (begin == end)
             break;
@@ -390,26 +396,15 @@ static wide finish_lane(const job *j, int64_t n, wide a, wide b)
     bool floats = j->wide != CFX_W_I64;
 
     switch (j->op) {
-    case CFX_RED_MEAN:
-        return (wide){.d = a.d / (double)n};
-    case CFX_RED_VAR:
-        return (wide){.d = variance(j, n, b.d)};
-    case CFX_RED_STD:
-        return (wide){.d = sqrt(variance(j, n, b.d))};
-    case CFX_RED_NORM2:
-        return (wide){.d = sqrt(a.d)};
-    case CFX_RED_NORM:
-        return (wide){.d = pow(a.d, 1 / j->param)};
-    case CFX_RED_LOGSUMEXP:
-        return (wide){.d = log_sum(n, a.d, b.d)};
-    case CFX_RED_ANY:
-        a.i = floats ? a.d > 0 : a.i > 0;
-        break;
-    case CFX_RED_ALL:
-        a.i = floats ? a.d == (double)n : a.i == n;
-        break;
-    default:
-        return a;
+    case CFX_RED_MEAN: return (wide){.d = a.d / (double)n};
+    case CFX_RED_VAR: return (wide){.d = variance(j, n, b.d)};
+    case CFX_RED_STD: return (wide){.d = sqrt(variance(j, n, b.d))};
+    case CFX_RED_NORM2: return (wide){.d = sqrt(a.d)};
+    case CFX_RED_NORM: return (wide){.d = pow(a.d, 1 / j->param)};
+    case CFX_RED_LOGSUMEXP: return (wide){.d = log_sum(n, a.d, b.d)};
+    case CFX_RED_ANY: a.i = floats ? a.d > 0 : a.i > 0; break;
+    case CFX_RED_ALL: a.i = floats ? a.d == (double)n : a.i == n; break;
+    default: return a;
     }
     if (floats)
         a.d = (double)a.i;
@@ -594,15 +589,19 @@ static void reduce(cfx_context *ctx, job *j)
 static cfx_wide wide_of(cfx_dtype t)
 {
     return !cfx_dtype_is_float(t) ? CFX_W_I64
-         : t == CFX_F64 ? CFX_W_F64 : CFX_W_F32;
+           : t == CFX_F64         ? CFX_W_F64
+                                  : CFX_W_F32;
 }
 
 /* Norms that are something simpler. */
 static cfx_red simpler_norm(double p)
 {
-    return p == 0 ? CFX_RED_COUNT_NONZERO : p == 1 ? CFX_RED_NORM1
-         : p == 2 ? CFX_RED_NORM2 : p == INFINITY ? CFX_RED_NORMINF
-         : p == -INFINITY ? CFX_RED_NORMNINF : CFX_RED_NORM;
+    return p == 0           ? CFX_RED_COUNT_NONZERO
+           : p == 1         ? CFX_RED_NORM1
+           : p == 2         ? CFX_RED_NORM2
+           : p == INFINITY  ? CFX_RED_NORMINF
+           : p == -INFINITY ? CFX_RED_NORMNINF
+                            : CFX_RED_NORM;
 }
 
 static void reduce_with_mean(cfx_context *ctx, cfx_red op, cfx_dtype dtype,

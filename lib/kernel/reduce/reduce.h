@@ -28,6 +28,7 @@
  * computed in is `dtype`, the type of the result before it is stored: sum of
  * integers i64, mean of integers the default float; ALL and ANY are of bool.
  */
+/* clang-format off */
 #define CFX_REDUCTIONS(RED) \
     RED(SUM) RED(PROD) RED(MEAN) RED(MAX) RED(MIN) RED(ANY) RED(ALL) \
     RED(COUNT_NONZERO) \
@@ -40,12 +41,13 @@
     RED(NORMNINF)  /* min |x| */ \
     RED(NORM)      /* sum(|x|^param)^(1/param) */ \
     RED(LOGSUMEXP)
+/* clang-format on */
 
 typedef enum cfx_red {
 #define RED(name) CFX_RED_##name,
     CFX_REDUCTIONS(RED)
 #undef RED
-    CFX_RED_COUNT
+        CFX_RED_COUNT
 } cfx_red;
 
 /* Reduce input 1 of the iterator into operand 0. NaN comes through MAX, MIN. */
@@ -69,7 +71,10 @@ void cfx_kernel_argmax(cfx_context *ctx, cfx_dtype dtype, bool smallest,
 
 /* Scans along the middle axis of row-major (outer, n, inner). y may be x. */
 typedef enum cfx_scan {
-    CFX_SCAN_SUM, CFX_SCAN_PROD, CFX_SCAN_MAX, CFX_SCAN_MIN,
+    CFX_SCAN_SUM,
+    CFX_SCAN_PROD,
+    CFX_SCAN_MAX,
+    CFX_SCAN_MIN,
     CFX_SCAN_LOGSUMEXP
 } cfx_scan;
 
@@ -82,12 +87,24 @@ void cfx_cumulate(cfx_context *ctx, cfx_scan op, cfx_dtype dtype, void *y,
 /* ---- Levels ---- */
 
 /* Reductions are computed in f32, f64, or for all others i64. */
-typedef enum cfx_wide { CFX_W_F32, CFX_W_F64, CFX_W_I64, CFX_W_COUNT } cfx_wide;
+typedef enum cfx_wide {
+    CFX_W_F32,
+    CFX_W_F64,
+    CFX_W_I64,
+    CFX_W_COUNT
+} cfx_wide;
 
 /* The accumulations of the inner loops; reduce.c derives the other results. */
 typedef enum cfx_acc {
-    CFX_ACC_SUM, CFX_ACC_PROD, CFX_ACC_MAX, CFX_ACC_MIN, CFX_ACC_NONZERO,
-    CFX_ACC_SUMSQ, CFX_ACC_SUMABS, CFX_ACC_MAXABS, CFX_ACC_MINABS,
+    CFX_ACC_SUM,
+    CFX_ACC_PROD,
+    CFX_ACC_MAX,
+    CFX_ACC_MIN,
+    CFX_ACC_NONZERO,
+    CFX_ACC_SUMSQ,
+    CFX_ACC_SUMABS,
+    CFX_ACC_MAXABS,
+    CFX_ACC_MINABS,
     CFX_ACC_SUMPOW, /* |x|^param */
     CFX_ACC_SQDIFF, /* (x - shift)^2 */
     CFX_ACC_SUMEXP, /* exp(x - shift) */

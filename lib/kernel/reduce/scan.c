@@ -13,21 +13,24 @@
 
 enum {
     LANES = 256,
-    BLOCK = 2048,   /* elements looked at at once where inner is 1 */
-    ROWS = 256,     /* of lanes, before it is asked again whether to stop */
-    GRAIN = 16384   /* elements that are worth another thread */
+    BLOCK = 2048, /* elements looked at at once where inner is 1 */
+    ROWS = 256,   /* of lanes, before it is asked again whether to stop */
+    GRAIN = 16384 /* elements that are worth another thread */
 };
 
-typedef union wide { double d; int64_t i; } wide;
+typedef union wide {
+    double d;
+    int64_t i;
+} wide;
 
 typedef struct job {
     const cfx_context *ctx;
     const struct cfx_reduce_kernels *kernels;
-    cfx_dtype dtype, type;   /* of the arrays, of what loops read */
+    cfx_dtype dtype, type; /* of the arrays, of what loops read */
     cfx_wide wide;
     size_t size, type_size;
-    cfx_convert_fn *load;    /* dtype to type */
-    cfx_convert_fn *store;   /* f64 or i64 to dtype */
+    cfx_convert_fn *load;  /* dtype to type */
+    cfx_convert_fn *store; /* f64 or i64 to dtype */
     const char *x;
     char *y;
     int64_t *index;
@@ -43,8 +46,14 @@ static job make_job(cfx_context *ctx, cfx_dtype dtype, void *y, int64_t *index,
     const cfx_kernels *kernels = cfx_context_kernels(ctx);
     bool floats = cfx_dtype_is_float(dtype);
     job j = {
-        .ctx = ctx, .kernels = kernels->reduce, .dtype = dtype, .x = x, .y = y,
-        .index = index, .n = n, .inner = inner,
+        .ctx = ctx,
+        .kernels = kernels->reduce,
+        .dtype = dtype,
+        .x = x,
+        .y = y,
+        .index = index,
+        .n = n,
+        .inner = inner,
         .strips = (inner + LANES - 1) / LANES,
     };
 
@@ -113,8 +122,8 @@ static bool is_better(const job *j, wide v, wide best)
 static void arg_row(const job *j, int64_t row)
 {
     _Alignas(64) double buffer[BLOCK];
-    cfx_rows_fn *extreme = j->kernels->rows[j->wide][
-        j->smallest ? CFX_ACC_MIN : CFX_ACC_MAX];
+    cfx_rows_fn *extreme =
+        j->kernels->rows[j->wide][j->smallest ? CFX_ACC_MIN : CFX_ACC_MAX];
     int64_t place = 0;
     wide best = {0};
 
@@ -148,9 +157,9 @@ static void arg_lanes(const job *j, int64_t unit)
     for (int64_t r = 1; r < j->n; r++) {
         if (r % ROWS == 0 && cfx_context_stops(j->ctx))
             return;
-        j->kernels->better[j->wide](
-            best, index, load(j, buffer, at + r * j->inner, lanes), r, lanes,
-            j->smallest);
+        j->kernels->better[j->wide](best, index,
+                                    load(j, buffer, at + r * j->inner, lanes),
+                                    r, lanes, j->smallest);
     }
     for (int64_t i = 0; i < lanes; i++) {
         int64_t r = index[i];
@@ -213,17 +222,15 @@ static wide add(const job *j, wide acc, wide v)
 
     switch (j->scan) {
     case CFX_SCAN_SUM:
-        return integer ? (wide){.i = (int64_t)((uint64_t)acc.i +
-                                               (uint64_t)v.i)}
-                       : (wide){.d = acc.d + v.d};
+        return integer
+                   ? (wide){.i = (int64_t)((uint64_t)acc.i + (uint64_t)v.i)}
+                   : (wide){.d = acc.d + v.d};
     case CFX_SCAN_PROD:
-        return integer ? (wide){.i = (int64_t)((uint64_t)acc.i *
-                                               (uint64_t)v.i)}
-                       : (wide){.d = acc.d * v.d};
-    case CFX_SCAN_LOGSUMEXP:
-        return (wide){.d = log_add(acc.d, v.d)};
-    default:
-        return takes_over(j, v, acc) ? v : acc;
+        return integer
+                   ? (wide){.i = (int64_t)((uint64_t)acc.i * (uint64_t)v.i)}
+                   : (wide){.d = acc.d * v.d};
+    case CFX_SCAN_LOGSUMEXP: return (wide){.d = log_add(acc.d, v.d)};
+    default: return takes_over(j, v, acc) ? v : acc;
     }
 }
 
@@ -264,7 +271,10 @@ static void scan_lanes(const job *j, int64_t unit, cfx_convert_fn *widen)
     }
 }
 
-typedef struct running { wide acc; int64_t place; } running;
+typedef struct running {
+    wide acc;
+    int64_t place;
+} running;
 
 /* Elements begin..end of a row where inner is 1, block by block. */
 static void scan_part(const job *j, int64_t row, int64_t begin, int64_t end,
@@ -297,10 +307,14 @@ static void scan_row(const job *j, int64_t row, cfx_convert_fn *widen)
 
     for (int64_t i = 0; i < j->n && !cfx_context_stops(j->ctx);
          i += ROWS * LANES)
-        scan_part(j, row, i, cfx_min64(i + ROWS * LANES, j->n), &so_far, widen);
+        scan_part(j, row, i, cfx_min64(i + ROWS * LANES, j->n), &so_far,
+                  widen);
 }
 
-typedef struct scan_job { job j; cfx_convert_fn *widen; } scan_job;
+typedef struct scan_job {
+    job j;
+    cfx_convert_fn *widen;
+} scan_job;
 
 static void run_scan(void *arg, int64_t begin, int64_t end, int worker)
 {
@@ -321,7 +335,9 @@ void cfx_cumulate(cfx_context *ctx, cfx_scan op, cfx_dtype dtype, void *y,
     scan_job s = {.j = make_job(ctx, dtype, y, index, x, n, inner)};
 
     s.j.scan = op;
-    s.widen = cfx_context_kernels(ctx)->pointwise
-        ->convert[cfx_dtype_is_float(dtype) ? CFX_F64 : CFX_I64][dtype];
+    s.widen =
+        cfx_context_kernels(ctx)
+            ->pointwise
+            ->convert[cfx_dtype_is_float(dtype) ? CFX_F64 : CFX_I64][dtype];
     run(ctx, &s.j, outer, run_scan);
 }

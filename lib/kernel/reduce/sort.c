@@ -22,18 +22,24 @@
 #include "kernel/reduce/reduce.h"
 
 enum {
-    GRAIN = 4096,   /* elements that are worth another thread */
-    FEW = 48,       /* sorted by insertion */
-    BLOCK = 256     /* elements compared with the bound at once */
+    GRAIN = 4096, /* elements that are worth another thread */
+    FEW = 48,     /* sorted by insertion */
+    BLOCK = 256   /* elements compared with the bound at once */
 };
 
-typedef struct pair { uint64_t key; int64_t index; } pair;
+typedef struct pair {
+    uint64_t key;
+    int64_t index;
+} pair;
 
 /* ---- Keys ---- */
 
 static uint64_t key_of_f64(double v)
 {
-    union { double d; uint64_t u; } x = {.d = v == 0 ? 0 : v};
+    union {
+        double d;
+        uint64_t u;
+    } x = {.d = v == 0 ? 0 : v};
 
     if (v != v)
         return UINT64_MAX;
@@ -42,7 +48,10 @@ static uint64_t key_of_f64(double v)
 
 static uint64_t key_of_f32(float v)
 {
-    union { float f; uint32_t u; } x = {.f = v == 0 ? 0 : v};
+    union {
+        float f;
+        uint32_t u;
+    } x = {.f = v == 0 ? 0 : v};
 
     if (v != v)
         return UINT32_MAX;
@@ -59,11 +68,11 @@ static uint64_t key_of_half(uint16_t h, uint16_t inf)
     return h >> 15 ? (uint16_t)~h : (uint16_t)(h | 0x8000);
 }
 
-#define KEYS(T, key) \
-    for (int64_t i = 0; i < n; i++) { \
-        const T v = ((const T *)x)[i * step]; \
-        p[i] = (pair){(key) ^ flip, first + i}; \
-    } \
+#define KEYS(T, key)                                                          \
+    for (int64_t i = 0; i < n; i++) {                                         \
+        const T v = ((const T *)x)[i * step];                                 \
+        p[i] = (pair){(key) ^ flip, first + i};                               \
+    }                                                                         \
     break
 
 /* The pairs of n elements, `step` apart, of which the first is number `first`;
@@ -179,7 +188,7 @@ typedef struct job {
     int64_t *index;
     int64_t n, inner, k, rows, slots;
     char *work;
-    size_t slot;           /* bytes of work for a slot */
+    size_t slot; /* bytes of work for a slot */
 
     /* For topk: blocks of rows, and the kernel for their extremes. */
     cfx_rows_fn *extreme;
@@ -188,8 +197,8 @@ typedef struct job {
     uint64_t flip;
 } job;
 
-static void copy_elements(size_t size, char *y, const char *x,
-                          const pair *p, int64_t step, int64_t k)
+static void copy_elements(size_t size, char *y, const char *x, const pair *p,
+                          int64_t step, int64_t k)
 {
     size_t s = (size_t)step * size;
 
@@ -226,7 +235,8 @@ static void put_block(const job *j, int64_t at, const char *v, const pair *p,
 static void put_row(const job *j, int64_t row, const pair *p, void *other)
 {
     int64_t outer = row / j->inner, column = row % j->inner;
-    const char *x = j->x + (size_t)(outer * j->n * j->inner + column) * j->size;
+    const char *x = j->x +
+                    (size_t)(outer * j->n * j->inner + column) * j->size;
     int64_t at = outer * j->k * j->inner + column;
     char *v = other;
 
@@ -247,7 +257,8 @@ static void put_row(const job *j, int64_t row, const pair *p, void *other)
 static void sort_row(const job *j, int64_t row, pair *p)
 {
     int64_t outer = row / j->inner, column = row % j->inner;
-    const char *x = j->x + (size_t)(outer * j->n * j->inner + column) * j->size;
+    const char *x = j->x +
+                    (size_t)(outer * j->n * j->inner + column) * j->size;
     uint64_t flip = !j->descending ? 0 : UINT64_MAX >> (64 - 8 * j->size);
     pair *other = p + j->n, *sorted;
 
@@ -297,6 +308,7 @@ void cfx_kernel_sort(cfx_context *ctx, cfx_dtype dtype, bool descending,
                      void *y, int64_t *index, const void *x, int64_t outer,
                      int64_t n, int64_t inner, void *work)
 {
+    /* clang-format off */
     job j = {
         .ctx = ctx, .dtype = dtype, .size = cfx_dtype_size(dtype),
         .descending = descending, .x = x, .y = y, .index = index, .n = n,
@@ -304,6 +316,7 @@ void cfx_kernel_sort(cfx_context *ctx, cfx_dtype dtype, bool descending,
         .slots = slots_of(ctx, outer * inner, n), .work = work,
         .slot = slot_size(2 * n),
     };
+    /* clang-format on */
 
     if (n > 0)
         cfx_parallel_for(ctx, j.slots, 1, run_sort, &j);
@@ -357,7 +370,10 @@ static bool sort_heap(const cfx_context *ctx, pair *p, int64_t n)
  * the block comes before it. */
 static uint64_t first_key(const job *j, const void *block, int64_t n)
 {
-    union { double d; int64_t i; } m;
+    union {
+        double d;
+        int64_t i;
+    } m;
 
     j->extreme(&m, block, 0, 1, n, 0);
     if (j->type == CFX_I64)
@@ -389,7 +405,8 @@ static void topk_row(const job *j, int64_t row, pair *p)
 {
     _Alignas(64) double buffer[BLOCK];
     int64_t outer = row / j->inner, column = row % j->inner, count = 0;
-    const char *x = j->x + (size_t)(outer * j->n * j->inner + column) * j->size;
+    const char *x = j->x +
+                    (size_t)(outer * j->n * j->inner + column) * j->size;
 
     for (int64_t i = 0; i < j->n; i += BLOCK) {
         int64_t n = cfx_min64(BLOCK, j->n - i);
@@ -421,7 +438,10 @@ static void run_topk(void *arg, int64_t begin, int64_t end, int worker)
 }
 
 /* Are k so many that sorting all of them is better? */
-static bool are_many(int64_t n, int64_t k) { return k > n / 8 && k > FEW; }
+static bool are_many(int64_t n, int64_t k)
+{
+    return k > n / 8 && k > FEW;
+}
 
 size_t cfx_topk_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
                      int64_t n, int64_t inner, int64_t k)
@@ -438,6 +458,7 @@ void cfx_kernel_topk(cfx_context *ctx, cfx_dtype dtype, bool largest, void *y,
     const cfx_kernels *kernels = cfx_context_kernels(ctx);
     bool floats = cfx_dtype_is_float(dtype), f64 = dtype == CFX_F64;
     cfx_wide wide = !floats ? CFX_W_I64 : f64 ? CFX_W_F64 : CFX_W_F32;
+    /* clang-format off */
     job j = {
         .ctx = ctx, .dtype = dtype, .size = cfx_dtype_size(dtype),
         .descending = largest, .x = x, .y = y, .index = index, .n = n,
@@ -447,11 +468,12 @@ void cfx_kernel_topk(cfx_context *ctx, cfx_dtype dtype, bool largest, void *y,
         .type = !floats ? CFX_I64 : f64 ? CFX_F64 : CFX_F32,
         .flip = largest ? UINT64_MAX : 0,
     };
+    /* clang-format on */
 
-    j.extreme = kernels->reduce->rows[wide][largest ? CFX_ACC_MAX
-                                                    : CFX_ACC_MIN];
+    j.extreme =
+        kernels->reduce->rows[wide][largest ? CFX_ACC_MAX : CFX_ACC_MIN];
     j.load = kernels->pointwise->convert[j.type][dtype];
     if (k > 0)
-        cfx_parallel_for(ctx, j.slots, 1,
-                         are_many(n, k) ? run_sort : run_topk, &j);
+        cfx_parallel_for(ctx, j.slots, 1, are_many(n, k) ? run_sort : run_topk,
+                         &j);
 }

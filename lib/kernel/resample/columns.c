@@ -32,8 +32,8 @@ static void range_of(int64_t out, int64_t stride, int64_t shift, int64_t n,
  * row of outputs (at `out`) and of the image (at `in`, c->stride[1] apart). */
 #define FOR_ROWS(c, EACH)                                                     \
     for (int64_t k0 = 0; k0 < (c)->kernel[0]; k0++)                           \
-        for (int64_t k1 = 0; k1 < (c)->kernel[1]                              \
-             && !cfx_context_stops(w->ctx); k1++) {                           \
+        for (int64_t k1 = 0;                                                  \
+             k1 < (c)->kernel[1] && !cfx_context_stops(w->ctx); k1++) {       \
             int64_t s0 = k0 * (c)->dilation[0] - (c)->pad[0], b0, e0;         \
             int64_t s1 = k1 * (c)->dilation[1] - (c)->pad[1], b1, e1;         \
             int64_t tap = (k0 * (c)->kernel[1] + k1) * (c)->out[0];           \
@@ -53,7 +53,8 @@ static void range_of(int64_t out, int64_t stride, int64_t shift, int64_t n,
         const work *w = arg;                                                  \
         const cfx_columns *c = w->c;                                          \
         int64_t image = c->in[0] * c->in[1];                                  \
-        int64_t columns = c->kernel[0] * c->kernel[1] * c->out[0] * c->out[1];\
+        int64_t columns = c->kernel[0] * c->kernel[1] * c->out[0] *           \
+                          c->out[1];                                          \
                                                                               \
         (void)worker;                                                         \
         cfx_fill_bytes(w->ctx, (T *)w->to + begin * columns, 0,               \
@@ -81,7 +82,8 @@ IM2COL(uint64_t)
         const work *w = arg;                                                  \
         const cfx_columns *c = w->c;                                          \
         int64_t image = c->in[0] * c->in[1];                                  \
-        int64_t columns = c->kernel[0] * c->kernel[1] * c->out[0] * c->out[1];\
+        int64_t columns = c->kernel[0] * c->kernel[1] * c->out[0] *           \
+                          c->out[1];                                          \
                                                                               \
         (void)worker;                                                         \
         cfx_fill_bytes(w->ctx, (T *)w->to + begin * image, 0,                 \
@@ -112,8 +114,11 @@ void cfx_im2col(cfx_context *ctx, const cfx_columns *c, const void *x,
     work w = {ctx, c, x, columns};
 
     cfx_parallel_for(ctx, c->batch * c->channels, 1,
-                     size == 1 ? im2col_uint8_t : size == 2 ? im2col_uint16_t
-                     : size == 4 ? im2col_uint32_t : im2col_uint64_t, &w);
+                     size == 1   ? im2col_uint8_t
+                     : size == 2 ? im2col_uint16_t
+                     : size == 4 ? im2col_uint32_t
+                                 : im2col_uint64_t,
+                     &w);
 }
 
 void cfx_col2im(cfx_context *ctx, const cfx_columns *c, const void *columns,
@@ -122,7 +127,9 @@ void cfx_col2im(cfx_context *ctx, const cfx_columns *c, const void *columns,
     work w = {ctx, c, columns, x};
 
     cfx_parallel_for(ctx, c->batch * c->channels, 1,
-                     c->dtype == CFX_F64 ? col2im_f64
-                     : c->dtype == CFX_F16 ? col2im_f16
-                     : c->dtype == CFX_BF16 ? col2im_bf16 : col2im_f32, &w);
+                     c->dtype == CFX_F64    ? col2im_f64
+                     : c->dtype == CFX_F16  ? col2im_f16
+                     : c->dtype == CFX_BF16 ? col2im_bf16
+                                            : col2im_f32,
+                     &w);
 }

@@ -53,7 +53,8 @@ static double place(const cfx_grid_sample *g, double x, int64_t n)
         x = clip(x, n);
     else if (g->padding == CFX_GRID_REFLECTION)
         x = clip(g->align_corners ? reflect(x, 0, (double)(n - 1))
-                                  : reflect(x, -0.5, (double)n - 0.5), n);
+                                  : reflect(x, -0.5, (double)n - 0.5),
+                 n);
     return fabs(x) < 0x1p31 ? x : -100;
 }
 
@@ -191,9 +192,10 @@ SAMPLE(bf16, uint16_t, float, cfx_bf16_to_f32, cfx_float_to_bfloat)
 void cfx_grid_sample_run(cfx_context *ctx, const cfx_grid_sample *g)
 {
     cfx_grid_sample t = *g;
-    cfx_parallel_fn *fn = t.dtype == CFX_F64 ? sample_f64
-        : t.dtype == CFX_F16 ? sample_f16
-        : t.dtype == CFX_BF16 ? sample_bf16 : sample_f32;
+    cfx_parallel_fn *fn = t.dtype == CFX_F64    ? sample_f64
+                          : t.dtype == CFX_F16  ? sample_f16
+                          : t.dtype == CFX_BF16 ? sample_bf16
+                                                : sample_f32;
 
     cfx_parallel_for(ctx, t.batch * volume(t.spatial, t.out),
                      4096 / (t.channels + 16) + 1, fn, &t);

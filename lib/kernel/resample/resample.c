@@ -19,18 +19,21 @@ typedef struct axis {
     int64_t in, out, taps; /* taps: the most inputs one output reads */
     const int64_t *first;  /* index of the first input, for each output */
     const int64_t *count;
-    const double *weight;  /* taps for each output */
+    const double *weight; /* taps for each output */
 } axis;
 
 typedef struct resampling {
     const cfx_resample *r;
     axis a[3];
-    size_t slot;           /* bytes of one kept row */
-    size_t priv;           /* bytes for each worker */
-    char *work;            /* of the workers */
+    size_t slot; /* bytes of one kept row */
+    size_t priv; /* bytes for each worker */
+    char *work;  /* of the workers */
 } resampling;
 
-static size_t align(size_t n) { return (n + 63) & ~(size_t)63; }
+static size_t align(size_t n)
+{
+    return (n + 63) & ~(size_t)63;
+}
 
 /* ---- Weights ---- */
 
@@ -45,8 +48,9 @@ static double step_of(const cfx_resample *r, int a)
     bool corners = r->align_corners && r->mode >= CFX_RESAMPLE_LINEAR;
 
     if (corners)
-        return r->out[a] > 1 ? as(r, as(r, (double)(r->in[a] - 1))
-                                  / (double)(r->out[a] - 1)) : 0;
+        return r->out[a] > 1 ? as(r, as(r, (double)(r->in[a] - 1)) /
+                                         (double)(r->out[a] - 1))
+                             : 0;
     if (r->scale[a] > 0)
         return as(r, 1 / r->scale[a]);
     return as(r, (double)r->in[a] / (double)r->out[a]);
@@ -83,8 +87,10 @@ static int64_t whole(double at)
 {
     const double far = 1e15;
 
-    return at > far ? (int64_t)far : at > -far ? (int64_t)at
-           : at <= -far ? -(int64_t)far : 0;
+    return at > far     ? (int64_t)far
+           : at > -far  ? (int64_t)at
+           : at <= -far ? -(int64_t)far
+                        : 0;
 }
 
 static int64_t nearest(const cfx_resample *r, double step, int a, int64_t i)
@@ -161,9 +167,10 @@ static int64_t taps_of(const cfx_resample *r, int a)
 {
     if (r->antialias && r->mode >= CFX_RESAMPLE_LINEAR)
         return cfx_min64(whole(ceil(support_of(r, step_of(r, a)))) * 2 + 1,
-                     cfx_max64(r->in[a], 1));
-    return r->mode == CFX_RESAMPLE_CUBIC ? 4
-        : r->mode == CFX_RESAMPLE_LINEAR ? 2 : 1;
+                         cfx_max64(r->in[a], 1));
+    return r->mode == CFX_RESAMPLE_CUBIC    ? 4
+           : r->mode == CFX_RESAMPLE_LINEAR ? 2
+                                            : 1;
 }
 
 static size_t axis_size(const cfx_resample *r, int a)
@@ -267,9 +274,10 @@ static void nearest_piece(void *arg, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (int64_t r = begin; r < end; r++) {
-        int64_t o = r % rows, from = (r / rows * a[0].in
-                                      + a[0].first[o / a[1].out]) * a[1].in
-            + a[1].first[o % a[1].out];
+        int64_t o = r % rows,
+                from = (r / rows * a[0].in + a[0].first[o / a[1].out]) *
+                           a[1].in +
+                       a[1].first[o % a[1].out];
         char *y = (char *)s->r->y + (size_t)r * out;
 
         if (from == last)
@@ -310,12 +318,11 @@ size_t cfx_resample_workspace(const cfx_context *ctx, const cfx_resample *r)
     cfx_resample t = with_three_axes(r);
     size_t slot;
 
-    return axis_size(&t, 0) + axis_size(&t, 1) + axis_size(&t, 2)
-        + align(private_size(&t, &slot)) * (size_t)cfx_context_threads(ctx);
+    return axis_size(&t, 0) + axis_size(&t, 1) + axis_size(&t, 2) +
+           align(private_size(&t, &slot)) * (size_t)cfx_context_threads(ctx);
 }
 
-void cfx_resample_run(cfx_context *ctx, const cfx_resample *r,
-                      void *workspace)
+void cfx_resample_run(cfx_context *ctx, const cfx_resample *r, void *workspace)
 {
     cfx_resample t = with_three_axes(r);
     resampling s = {.r = &t, .work = workspace};
@@ -330,8 +337,10 @@ void cfx_resample_run(cfx_context *ctx, const cfx_resample *r,
     }
     s.priv = align(private_size(&t, &s.slot));
     if (t.mode >= CFX_RESAMPLE_LINEAR)
-        fn = t.dtype == CFX_F64 ? rows_f64 : t.dtype == CFX_F16 ? rows_f16
-            : t.dtype == CFX_BF16 ? rows_bf16 : rows_f32;
+        fn = t.dtype == CFX_F64    ? rows_f64
+             : t.dtype == CFX_F16  ? rows_f16
+             : t.dtype == CFX_BF16 ? rows_bf16
+                                   : rows_f32;
     /* Long runs of rows, since neighbours share what they read. */
     grain = cfx_max64(16, 65536 / t.out[2]);
     cfx_parallel_for(ctx, t.planes * t.out[0] * t.out[1], grain, fn, &s);

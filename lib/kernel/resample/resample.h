@@ -43,11 +43,15 @@ void cfx_resample_run(cfx_context *ctx, const cfx_resample *r,
 /* ---- Sampling at the places a grid names ---- */
 
 typedef enum cfx_grid_padding {
-    CFX_GRID_ZEROS, CFX_GRID_BORDER, CFX_GRID_REFLECTION
+    CFX_GRID_ZEROS,
+    CFX_GRID_BORDER,
+    CFX_GRID_REFLECTION
 } cfx_grid_padding;
 
 typedef enum cfx_grid_mode {
-    CFX_GRID_BILINEAR, CFX_GRID_NEAREST, CFX_GRID_BICUBIC
+    CFX_GRID_BILINEAR,
+    CFX_GRID_NEAREST,
+    CFX_GRID_BICUBIC
 } cfx_grid_mode;
 
 /* x (batch, channels, in...), grid (batch, out..., spatial) with the innermost
@@ -70,7 +74,10 @@ void cfx_grid_sample_run(cfx_context *ctx, const cfx_grid_sample *g);
 /* ---- Padding ---- */
 
 typedef enum cfx_pad_mode {
-    CFX_PAD_CONSTANT, CFX_PAD_REFLECT, CFX_PAD_REPLICATE, CFX_PAD_CIRCULAR
+    CFX_PAD_CONSTANT,
+    CFX_PAD_REFLECT,
+    CFX_PAD_REPLICATE,
+    CFX_PAD_CIRCULAR
 } cfx_pad_mode;
 
 /* y[i] = x[i - before] along each axis, `mode` says what lies outside. A

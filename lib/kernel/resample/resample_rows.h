@@ -50,8 +50,8 @@ static void NAME(rows)(void *arg, int64_t begin, int64_t end, int worker)
                 int64_t row = (plane * d->in + di) * h->in + hi;
                 int64_t n = di % d->taps * h->taps + hi % h->taps;
                 C *from = (C *)(void *)(slot + s->slot * (size_t)n);
-                C weight = (C)(d->weight[od * d->taps + p]
-                               * h->weight[oh * h->taps + q]);
+                C weight = (C)(d->weight[od * d->taps + p] *
+                               h->weight[oh * h->taps + q]);
 
                 if (held[n] != row)
                     NAME(widen)(from, (const T *)s->r->x + row * w->in, w);

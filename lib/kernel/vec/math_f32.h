@@ -20,10 +20,19 @@
 #include "kernel/vec/simd.h"
 #include "base/convert.h"
 
-typedef union cfx_word32 { float f; uint32_t u; } cfx_word32;
+typedef union cfx_word32 {
+    float f;
+    uint32_t u;
+} cfx_word32;
 
-CFX_INLINE uint32_t bits_f32(float x) { return (cfx_word32){.f = x}.u; }
-CFX_INLINE float float_of_bits(uint32_t u) { return (cfx_word32){.u = u}.f; }
+CFX_INLINE uint32_t bits_f32(float x)
+{
+    return (cfx_word32){.f = x}.u;
+}
+CFX_INLINE float float_of_bits(uint32_t u)
+{
+    return (cfx_word32){.u = u}.f;
+}
 
 /* 2^n for -126 <= n <= 127. */
 CFX_INLINE float power_of_2(int32_t n)
@@ -31,12 +40,14 @@ CFX_INLINE float power_of_2(int32_t n)
     return float_of_bits((uint32_t)(n + 127) << 23);
 }
 
+/* clang-format off */
 CFX_INLINE float abs_f32(float x) { return fabsf(x); }
 CFX_INLINE float sqrt_f32(float x) { return sqrtf(x); }
 CFX_INLINE int isnan_f32(float x) { return x != x; }
 CFX_INLINE int isinf_f32(float x) { return fabsf(x) == INFINITY; }
 CFX_INLINE int isfinite_f32(float x) { return fabsf(x) < INFINITY; }
 CFX_INLINE int signbit_f32(float x) { return bits_f32(x) >> 31 != 0; }
+/* clang-format on */
 CFX_INLINE float copysign_f32(float x, float y)
 {
     return float_of_bits((bits_f32(x) & 0x7fffffff) |
@@ -245,24 +256,36 @@ static const float trig_limit = 0x1p22f;
 
 CFX_INLINE float trig_f32(float x, uint32_t quarter)
 {
-    union { double d; uint64_t u; } t = {
-        .d = (double)x * 0x1.45f306dc9c883p-1 + 0x1.8p52};
+    union {
+        double d;
+        uint64_t u;
+    } t = {.d = (double)x * 0x1.45f306dc9c883p-1 + 0x1.8p52};
     double n = t.d - 0x1.8p52;
     float r = (float)((double)x - n * 0x1.921fb544p+0 -
                       n * 0x1.0b4611a626331p-34);
     float z = r * r;
-    float sine = r + r * z * (-0x1.555556p-3f + z * (0x1.111108p-7f +
-                 z * (-0x1.a00f7ep-13f + z * 0x1.6cd0cap-19f)));
-    float cosine = 1 - 0.5f * z + z * z * (0x1.555556p-5f +
-                   z * (-0x1.6c16b8p-10f + z * 0x1.a010c2p-16f));
+    float sine = r + r * z *
+                         (-0x1.555556p-3f +
+                          z * (0x1.111108p-7f +
+                               z * (-0x1.a00f7ep-13f + z * 0x1.6cd0cap-19f)));
+    float cosine = 1 - 0.5f * z +
+                   z * z *
+                       (0x1.555556p-5f +
+                        z * (-0x1.6c16b8p-10f + z * 0x1.a010c2p-16f));
     uint32_t q = (uint32_t)t.u + quarter;
     float y = q & 1 ? cosine : sine;
 
     return float_of_bits(bits_f32(y) ^ (q & 2) << 30);
 }
 
-CFX_INLINE float sin_f32(float x) { return x == 0 ? x : trig_f32(x, 0); }
-CFX_INLINE float cos_f32(float x) { return trig_f32(x, 1); }
+CFX_INLINE float sin_f32(float x)
+{
+    return x == 0 ? x : trig_f32(x, 0);
+}
+CFX_INLINE float cos_f32(float x)
+{
+    return trig_f32(x, 1);
+}
 
 /* ---- Functions of networks ---- */
 
@@ -344,8 +367,7 @@ CFX_INLINE float logaddexp_f32(float x, float y)
 {
     float m = x > y || x != x ? x : y;
 
-    return x == y && isinf_f32(x) ? x
-         : m + log1p_f32(exp_f32(-fabsf(x - y)));
+    return x == y && isinf_f32(x) ? x : m + log1p_f32(exp_f32(-fabsf(x - y)));
 }
 
 CFX_INLINE float lerp_f32(float x, float y, float w)
@@ -387,7 +409,10 @@ CFX_INLINE float div_floor_f32(float x, float y, unsigned *zero)
     f = floor_f32(q);
     return q - f > 0.5f ? f + 1 : f;
 }
-CFX_INLINE float pow_f32(float x, float y) { return powf(x, y); }
+CFX_INLINE float pow_f32(float x, float y)
+{
+    return powf(x, y);
+}
 
 /* ---- For f16 and bf16, with PyTorch's steps and roundings ---- */
 
@@ -431,6 +456,7 @@ CFX_INLINE float gelu_inner_f32(float x)
 
 /* ---- The C library's ---- */
 
+/* clang-format off */
 CFX_INLINE float tan_f32(float x) { return tanf(x); }
 CFX_INLINE float asin_f32(float x) { return asinf(x); }
 CFX_INLINE float acos_f32(float x) { return acosf(x); }
@@ -444,5 +470,6 @@ CFX_INLINE float erfc_f32(float x) { return erfcf(x); }
 CFX_INLINE float lgamma_f32(float x) { return lgammaf(x); }
 CFX_INLINE float atan2_f32(float x, float y) { return atan2f(x, y); }
 CFX_INLINE float hypot_f32(float x, float y) { return hypotf(x, y); }
+/* clang-format on */
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "kernel/vec/simd.h"
 
+/* clang-format off */
 CFX_INLINE double abs_f64(double x) { return fabs(x); }
 CFX_INLINE double sqrt_f64(double x) { return sqrt(x); }
 CFX_INLINE int isnan_f64(double x) { return x != x; }
@@ -48,6 +49,7 @@ CFX_INLINE double lgamma_f64(double x) { return lgamma(x); }
 CFX_INLINE double atan2_f64(double x, double y) { return atan2(x, y); }
 CFX_INLINE double hypot_f64(double x, double y) { return hypot(x, y); }
 CFX_INLINE double pow_f64(double x, double y) { return pow(x, y); }
+/* clang-format on */
 
 CFX_INLINE double gelu_f64(double x)
 {

@@ -6,11 +6,13 @@
  * smallest number divided by -1 too.
  */
 
+/* clang-format off */
 CFX_INLINE C M(abs)(C x) { return x < 0 ? -x : x; }
 CFX_INLINE int M(isnan)(C x) { return (void)x, 0; }
 CFX_INLINE int M(isinf)(C x) { return (void)x, 0; }
 CFX_INLINE int M(isfinite)(C x) { return (void)x, 1; }
 CFX_INLINE int M(signbit)(C x) { return x < 0; }
+/* clang-format on */
 
 CFX_INLINE C M(clamp3)(C x, C lo, C hi)
 {
@@ -65,7 +67,10 @@ CFX_INLINE C M(pow)(C x, C y)
     return power;
 }
 
-CFX_INLINE C M(not)(C x) { return BITS == 1 ? !x : ~x; }
+CFX_INLINE C M(not )(C x)
+{
+    return BITS == 1 ? !x : ~x;
+}
 
 CFX_INLINE C M(shift_left)(C x, C n)
 {

@@ -36,8 +36,14 @@ CFX_FORCE_INLINE __m256i vd_lanes_of(uint32_t bits)
 }
 
 #define VEC_FUNCTIONS(v, V, T, ps)                                            \
-    CFX_FORCE_INLINE v v##_load(const T *p) { return _mm256_loadu_##ps(p); }  \
-    CFX_FORCE_INLINE void v##_store(T *p, v x) { _mm256_storeu_##ps(p, x); }  \
+    CFX_FORCE_INLINE v v##_load(const T *p)                                   \
+    {                                                                         \
+        return _mm256_loadu_##ps(p);                                          \
+    }                                                                         \
+    CFX_FORCE_INLINE void v##_store(T *p, v x)                                \
+    {                                                                         \
+        _mm256_storeu_##ps(p, x);                                             \
+    }                                                                         \
     CFX_FORCE_INLINE v v##_load_n(const T *p, int64_t n)                      \
     {                                                                         \
         return _mm256_maskload_##ps(p, v##_lanes(n));                         \
@@ -50,13 +56,34 @@ CFX_FORCE_INLINE __m256i vd_lanes_of(uint32_t bits)
     {                                                                         \
         return _mm256_maskload_##ps(p, v##_lanes_of(bits));                   \
     }                                                                         \
-    CFX_FORCE_INLINE v v##_set1(T x) { return _mm256_set1_##ps(x); }          \
-    CFX_FORCE_INLINE v v##_zero(void) { return _mm256_setzero_##ps(); }       \
-    CFX_FORCE_INLINE v v##_add(v a, v b) { return _mm256_add_##ps(a, b); }    \
-    CFX_FORCE_INLINE v v##_sub(v a, v b) { return _mm256_sub_##ps(a, b); }    \
-    CFX_FORCE_INLINE v v##_mul(v a, v b) { return _mm256_mul_##ps(a, b); }    \
-    CFX_FORCE_INLINE v v##_max(v a, v b) { return _mm256_max_##ps(a, b); }    \
-    CFX_FORCE_INLINE v v##_min(v a, v b) { return _mm256_min_##ps(a, b); }    \
+    CFX_FORCE_INLINE v v##_set1(T x)                                          \
+    {                                                                         \
+        return _mm256_set1_##ps(x);                                           \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_zero(void)                                         \
+    {                                                                         \
+        return _mm256_setzero_##ps();                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_add(v a, v b)                                      \
+    {                                                                         \
+        return _mm256_add_##ps(a, b);                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_sub(v a, v b)                                      \
+    {                                                                         \
+        return _mm256_sub_##ps(a, b);                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_mul(v a, v b)                                      \
+    {                                                                         \
+        return _mm256_mul_##ps(a, b);                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_max(v a, v b)                                      \
+    {                                                                         \
+        return _mm256_max_##ps(a, b);                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_min(v a, v b)                                      \
+    {                                                                         \
+        return _mm256_min_##ps(a, b);                                         \
+    }                                                                         \
     CFX_FORCE_INLINE v v##_fma(v a, v b, v c)                                 \
     {                                                                         \
         return _mm256_fmadd_##ps(a, b, c);                                    \
@@ -88,6 +115,6 @@ CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
 {
     __m256i i = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
 
-    return _mm256_i32gather_ps(p, _mm256_mullo_epi32(
-        i, _mm256_set1_epi32(step)), 4);
+    return _mm256_i32gather_ps(
+        p, _mm256_mullo_epi32(i, _mm256_set1_epi32(step)), 4);
 }

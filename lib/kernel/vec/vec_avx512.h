@@ -12,8 +12,14 @@ typedef __m512d vd;
     {                                                                         \
         return (MASK)((1U << n) - 1U);                                        \
     }                                                                         \
-    CFX_FORCE_INLINE v v##_load(const T *p) { return _mm512_loadu_##ps(p); }  \
-    CFX_FORCE_INLINE void v##_store(T *p, v x) { _mm512_storeu_##ps(p, x); }  \
+    CFX_FORCE_INLINE v v##_load(const T *p)                                   \
+    {                                                                         \
+        return _mm512_loadu_##ps(p);                                          \
+    }                                                                         \
+    CFX_FORCE_INLINE void v##_store(T *p, v x)                                \
+    {                                                                         \
+        _mm512_storeu_##ps(p, x);                                             \
+    }                                                                         \
     CFX_FORCE_INLINE v v##_load_n(const T *p, int64_t n)                      \
     {                                                                         \
         return _mm512_maskz_loadu_##ps(v##_bits(n), p);                       \
@@ -26,18 +32,42 @@ typedef __m512d vd;
     {                                                                         \
         return _mm512_maskz_loadu_##ps((MASK)bits, p);                        \
     }                                                                         \
-    CFX_FORCE_INLINE v v##_set1(T x) { return _mm512_set1_##ps(x); }          \
-    CFX_FORCE_INLINE v v##_zero(void) { return _mm512_setzero_##ps(); }       \
-    CFX_FORCE_INLINE v v##_add(v a, v b) { return _mm512_add_##ps(a, b); }    \
-    CFX_FORCE_INLINE v v##_sub(v a, v b) { return _mm512_sub_##ps(a, b); }    \
-    CFX_FORCE_INLINE v v##_mul(v a, v b) { return _mm512_mul_##ps(a, b); }    \
-    CFX_FORCE_INLINE v v##_max(v a, v b) { return _mm512_max_##ps(a, b); }    \
-    CFX_FORCE_INLINE v v##_min(v a, v b) { return _mm512_min_##ps(a, b); }    \
+    CFX_FORCE_INLINE v v##_set1(T x)                                          \
+    {                                                                         \
+        return _mm512_set1_##ps(x);                                           \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_zero(void)                                         \
+    {                                                                         \
+        return _mm512_setzero_##ps();                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_add(v a, v b)                                      \
+    {                                                                         \
+        return _mm512_add_##ps(a, b);                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_sub(v a, v b)                                      \
+    {                                                                         \
+        return _mm512_sub_##ps(a, b);                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_mul(v a, v b)                                      \
+    {                                                                         \
+        return _mm512_mul_##ps(a, b);                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_max(v a, v b)                                      \
+    {                                                                         \
+        return _mm512_max_##ps(a, b);                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_min(v a, v b)                                      \
+    {                                                                         \
+        return _mm512_min_##ps(a, b);                                         \
+    }                                                                         \
     CFX_FORCE_INLINE v v##_fma(v a, v b, v c)                                 \
     {                                                                         \
         return _mm512_fmadd_##ps(a, b, c);                                    \
     }                                                                         \
-    CFX_FORCE_INLINE T v##_sum(v x) { return _mm512_reduce_add_##ps(x); }
+    CFX_FORCE_INLINE T v##_sum(v x)                                           \
+    {                                                                         \
+        return _mm512_reduce_add_##ps(x);                                     \
+    }
 
 VEC_FUNCTIONS(vf, VF, float, __mmask16, ps)
 VEC_FUNCTIONS(vd, VD, double, __mmask8, pd)
@@ -46,8 +76,8 @@ VEC_FUNCTIONS(vd, VD, double, __mmask8, pd)
 /* p[0], p[step], p[2 * step], ... */
 CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
 {
-    __m512i i = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
-                                  13, 14, 15);
+    __m512i i = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
+                                  14, 15);
 
     return _mm512_i32gather_ps(_mm512_mullo_epi32(i, _mm512_set1_epi32(step)),
                                p, 4);

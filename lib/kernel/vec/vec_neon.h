@@ -8,8 +8,14 @@ typedef float32x4_t vf;
 typedef float64x2_t vd;
 
 #define VEC_FUNCTIONS(v, V, T, f)                                             \
-    CFX_FORCE_INLINE v v##_load(const T *p) { return vld1q_##f(p); }          \
-    CFX_FORCE_INLINE void v##_store(T *p, v x) { vst1q_##f(p, x); }           \
+    CFX_FORCE_INLINE v v##_load(const T *p)                                   \
+    {                                                                         \
+        return vld1q_##f(p);                                                  \
+    }                                                                         \
+    CFX_FORCE_INLINE void v##_store(T *p, v x)                                \
+    {                                                                         \
+        vst1q_##f(p, x);                                                      \
+    }                                                                         \
     CFX_FORCE_INLINE v v##_load_mask(const T *p, uint32_t bits)               \
     {                                                                         \
         T t[V] = {0};                                                         \
@@ -29,18 +35,42 @@ typedef float64x2_t vd;
         for (int64_t i = 0; i < n; i++)                                       \
             p[i] = t[i];                                                      \
     }                                                                         \
-    CFX_FORCE_INLINE v v##_set1(T x) { return vdupq_n_##f(x); }               \
-    CFX_FORCE_INLINE v v##_zero(void) { return vdupq_n_##f(0); }              \
-    CFX_FORCE_INLINE v v##_add(v a, v b) { return vaddq_##f(a, b); }          \
-    CFX_FORCE_INLINE v v##_sub(v a, v b) { return vsubq_##f(a, b); }          \
-    CFX_FORCE_INLINE v v##_mul(v a, v b) { return vmulq_##f(a, b); }          \
-    CFX_FORCE_INLINE v v##_max(v a, v b) { return vmaxq_##f(a, b); }          \
-    CFX_FORCE_INLINE v v##_min(v a, v b) { return vminq_##f(a, b); }          \
+    CFX_FORCE_INLINE v v##_set1(T x)                                          \
+    {                                                                         \
+        return vdupq_n_##f(x);                                                \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_zero(void)                                         \
+    {                                                                         \
+        return vdupq_n_##f(0);                                                \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_add(v a, v b)                                      \
+    {                                                                         \
+        return vaddq_##f(a, b);                                               \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_sub(v a, v b)                                      \
+    {                                                                         \
+        return vsubq_##f(a, b);                                               \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_mul(v a, v b)                                      \
+    {                                                                         \
+        return vmulq_##f(a, b);                                               \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_max(v a, v b)                                      \
+    {                                                                         \
+        return vmaxq_##f(a, b);                                               \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_min(v a, v b)                                      \
+    {                                                                         \
+        return vminq_##f(a, b);                                               \
+    }                                                                         \
     CFX_FORCE_INLINE v v##_fma(v a, v b, v c)                                 \
     {                                                                         \
         return vfmaq_##f(c, a, b);                                            \
     }                                                                         \
-    CFX_FORCE_INLINE T v##_sum(v x) { return vaddvq_##f(x); }
+    CFX_FORCE_INLINE T v##_sum(v x)                                           \
+    {                                                                         \
+        return vaddvq_##f(x);                                                 \
+    }
 
 VEC_FUNCTIONS(vf, VF, float, f32)
 VEC_FUNCTIONS(vd, VD, double, f64)

@@ -6,8 +6,14 @@ typedef float vf;
 typedef double vd;
 
 #define VEC_FUNCTIONS(v, T)                                                   \
-    CFX_FORCE_INLINE v v##_load(const T *p) { return *p; }                    \
-    CFX_FORCE_INLINE void v##_store(T *p, v x) { *p = x; }                    \
+    CFX_FORCE_INLINE v v##_load(const T *p)                                   \
+    {                                                                         \
+        return *p;                                                            \
+    }                                                                         \
+    CFX_FORCE_INLINE void v##_store(T *p, v x)                                \
+    {                                                                         \
+        *p = x;                                                               \
+    }                                                                         \
     CFX_FORCE_INLINE v v##_load_n(const T *p, int64_t n)                      \
     {                                                                         \
         return n ? *p : 0;                                                    \
@@ -21,15 +27,42 @@ typedef double vd;
     {                                                                         \
         return bits & 1 ? *p : 0;                                             \
     }                                                                         \
-    CFX_FORCE_INLINE v v##_set1(T x) { return x; }                            \
-    CFX_FORCE_INLINE v v##_zero(void) { return 0; }                           \
-    CFX_FORCE_INLINE v v##_add(v a, v b) { return a + b; }                    \
-    CFX_FORCE_INLINE v v##_sub(v a, v b) { return a - b; }                    \
-    CFX_FORCE_INLINE v v##_mul(v a, v b) { return a * b; }                    \
-    CFX_FORCE_INLINE v v##_max(v a, v b) { return a > b ? a : b; }            \
-    CFX_FORCE_INLINE v v##_min(v a, v b) { return a < b ? a : b; }            \
-    CFX_FORCE_INLINE v v##_fma(v a, v b, v c) { return a * b + c; }           \
-    CFX_FORCE_INLINE T v##_sum(v x) { return x; }
+    CFX_FORCE_INLINE v v##_set1(T x)                                          \
+    {                                                                         \
+        return x;                                                             \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_zero(void)                                         \
+    {                                                                         \
+        return 0;                                                             \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_add(v a, v b)                                      \
+    {                                                                         \
+        return a + b;                                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_sub(v a, v b)                                      \
+    {                                                                         \
+        return a - b;                                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_mul(v a, v b)                                      \
+    {                                                                         \
+        return a * b;                                                         \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_max(v a, v b)                                      \
+    {                                                                         \
+        return a > b ? a : b;                                                 \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_min(v a, v b)                                      \
+    {                                                                         \
+        return a < b ? a : b;                                                 \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_fma(v a, v b, v c)                                 \
+    {                                                                         \
+        return a * b + c;                                                     \
+    }                                                                         \
+    CFX_FORCE_INLINE T v##_sum(v x)                                           \
+    {                                                                         \
+        return x;                                                             \
+    }
 
 VEC_FUNCTIONS(vf, float)
 VEC_FUNCTIONS(vd, double)

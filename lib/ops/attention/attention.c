@@ -22,33 +22,37 @@ static cfx_status check(cfx_call *call, const cfx_tensor *q,
 {
     const cfx_tensor *mask = cfx_call_tensor(call, ATTN_MASK);
     if (q->rank < 2 || k->rank != q->rank || v->rank != q->rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "query, key and value must "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "query, key and value must "
                              "have the same rank of at least 2, but they have "
-                             "%d, %d and %d", q->rank, k->rank, v->rank);
+                             "%d, %d and %d",
+                             q->rank, k->rank, v->rank);
     if (q->rank > 4)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "more than 4 axes are not supported");
     if (q->dtype != k->dtype || q->dtype != v->dtype ||
         !cfx_dtype_is_float((cfx_dtype)q->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE, "query, key and value must be "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "query, key and value must be "
                              "of one float type, but are %s, %s and %s",
                              cfx_dtypes[q->dtype].name,
                              cfx_dtypes[k->dtype].name,
                              cfx_dtypes[v->dtype].name);
-    if (!cfx_dim_eq(call->env, q->shape[q->rank - 1],
-                    k->shape[k->rank - 1]) ||
-        !cfx_dim_eq(call->env, k->shape[k->rank - 2],
-                    v->shape[v->rank - 2]))
-        return cfx_call_fail(call, CFX_ESHAPE, "the last axes of query and "
+    if (!cfx_dim_eq(call->env, q->shape[q->rank - 1], k->shape[k->rank - 1]) ||
+        !cfx_dim_eq(call->env, k->shape[k->rank - 2], v->shape[v->rank - 2]))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "the last axes of query and "
                              "key, or the rows of key and value, differ");
     if (cfx_call_double(call, DROPOUT_P) != 0)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "dropout_p other than 0 is not supported");
     if (mask && cfx_call_bool(call, IS_CAUSAL))
-        return cfx_call_fail(call, CFX_EINVAL, "Explicit attn_mask should not "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Explicit attn_mask should not "
                              "be set when is_causal=True");
     if (mask && mask->dtype != CFX_BOOL && mask->dtype != q->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE, "Expected attn_mask dtype to "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "Expected attn_mask dtype to "
                              "be bool or to match query dtype, but got %s",
                              cfx_dtypes[mask->dtype].name);
     return CFX_OK;
@@ -59,10 +63,12 @@ static cfx_status check_groups(cfx_call *call, const cfx_tensor *q,
                                const cfx_tensor *k)
 {
     int at = q->rank - 3;
-    if (at < 0 || !cfx_dim_eq(call->env,
-                              cfx_dim_mod(call->env, q->shape[at],
-                                          k->shape[at]), cfx_dim_int(0)))
-        return cfx_call_fail(call, CFX_ESHAPE, "the heads of key and value "
+    if (at < 0 ||
+        !cfx_dim_eq(call->env,
+                    cfx_dim_mod(call->env, q->shape[at], k->shape[at]),
+                    cfx_dim_int(0)))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "the heads of key and value "
                              "must divide the heads of query");
     return CFX_OK;
 }
@@ -91,10 +97,11 @@ static cfx_status out_flash(cfx_call *call, const cfx_tensor *q,
     cfx_dim e = q->shape[3], ev = v->shape[3];
     if (cfx_dim_known_eq(call->env, e, ev))
         return cfx_infer_like(call, q, type);
-    if (cfx_tensor_is_contiguous(q) || (cfx_dim_is_int(e) &&
-                                        cfx_dim_is_int(ev)))
+    if (cfx_tensor_is_contiguous(q) ||
+        (cfx_dim_is_int(e) && cfx_dim_is_int(ev)))
         return cfx_call_out(call, type, 4, shape);
-    return cfx_call_fail(call, CFX_EUNSUPPORTED, "the memory format depends "
+    return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                         "the memory format depends "
                          "on whether the last axes of query and value agree, "
                          "give them one symbol or numbers");
 }
@@ -144,9 +151,9 @@ static void attention_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_tensor *y = call->out[0];
     cfx_dim rows = cfx_infer_numel(call->env, y->rank - 1, y->shape);
     cfx_dim weights = cfx_dim_mul(call->env, rows, v->shape[v->rank - 2]);
-    cost->macs = cfx_dim_mul(call->env, weights,
-                             cfx_dim_add(call->env, q->shape[q->rank - 1],
-                                         v->shape[v->rank - 1]));
+    cost->macs = cfx_dim_mul(
+        call->env, weights,
+        cfx_dim_add(call->env, q->shape[q->rank - 1], v->shape[v->rank - 1]));
     bool sum = mask && mask->dtype != CFX_BOOL;
     cost->ops = cfx_cost_linear(call, 5 + sum, weights, -1, rows);
     cost->transcendental = cfx_dim_mul(call->env, weights, cfx_dim_int(2));
@@ -160,7 +167,8 @@ static void strides_of(const cfx_tensor *t, int64_t *stride)
     for (int i = 0; i < 3; i++) {
         int at = t->rank - 4 + i;
         stride[i] = at < 0 || cfx_tensor_size(t, at) == 1
-                        ? 0 : cfx_tensor_stride(t, at);
+                        ? 0
+                        : cfx_tensor_stride(t, at);
     }
 }
 
@@ -182,7 +190,10 @@ static void plan(const cfx_call *call, cfx_tensor *const in[3],
         .s = extent(k, 2),
         .e = extent(q, 1),
         .ev = extent(v, 1),
-        .q = q->data, .k = k->data, .v = v->data, .y = y->data,
+        .q = q->data,
+        .k = k->data,
+        .v = v->data,
+        .y = y->data,
         .causal = cfx_call_bool(call, IS_CAUSAL),
     };
     a->scale = cfx_call_has(call, SCALE) ? cfx_call_double(call, SCALE)
@@ -201,7 +212,8 @@ static void plan(const cfx_call *call, cfx_tensor *const in[3],
     a->mask_bool = mask->dtype == CFX_BOOL;
     strides_of(mask, a->mask_stride);
     a->mask_stride[3] = extent(mask, 1) == 1
-                            ? 0 : cfx_tensor_stride(mask, mask->rank - 1);
+                            ? 0
+                            : cfx_tensor_stride(mask, mask->rank - 1);
 }
 
 /* The kernel wants the last axis to lie side by side. */

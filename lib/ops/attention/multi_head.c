@@ -13,7 +13,10 @@
 #include "op/composite.h"
 #include "op/infer.h"
 
-static bool is_none(cfx_value v) { return v.kind == CFX_NONE; }
+static bool is_none(cfx_value v)
+{
+    return v.kind == CFX_NONE;
+}
 
 /* Part i of x along an axis of three parts. */
 static cfx_value third(cfx_scope *s, cfx_value x, int64_t axis, int64_t i,
@@ -107,8 +110,7 @@ static cfx_value additive(cfx_scope *s, cfx_value mask, cfx_value like)
 
 /* Both masks together, broadcast over (N, heads, L, S). */
 static cfx_value merge_masks(cfx_scope *s, const cfx_multi_head *m,
-                             cfx_value mask, cfx_value padding,
-                             cfx_value like)
+                             cfx_value mask, cfx_value padding, cfx_value like)
 {
     cfx_value one = cfx_int(1);
     mask = additive(s, mask, like);
@@ -166,7 +168,8 @@ cfx_value cfx_multi_head_attend(cfx_scope *s, cfx_multi_head *m)
     m->batched = cfx_rank(s, x[0]) == 3;
     m->weights = cfx_none();
     if (m->causal && is_none(mask))
-        return cfx_scope_fail(s, CFX_EINVAL, "Need attn_mask if specifying "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "Need attn_mask if specifying "
                               "the is_causal hint.");
     for (int i = 0; i < 3 && !m->batched; i++)
         x[i] = same[i] ? x[i - 1]
@@ -217,10 +220,33 @@ cfx_value cfx_multi_head_finish(cfx_scope *s, const cfx_multi_head *m,
 
 /* ---- The operator ---- */
 
-enum { QUERY, KEY, VALUE, EMBED_DIM, HEADS, IN_WEIGHT, IN_BIAS, BIAS_K, BIAS_V,
-       ADD_ZERO, DROPOUT, OUT_WEIGHT, OUT_BIAS, TRAINING, PADDING_MASK,
-       NEED_WEIGHTS, ATTN_MASK, SEPARATE, Q_WEIGHT, K_WEIGHT, V_WEIGHT,
-       STATIC_K, STATIC_V, AVERAGE, CAUSAL };
+enum {
+    QUERY,
+    KEY,
+    VALUE,
+    EMBED_DIM,
+    HEADS,
+    IN_WEIGHT,
+    IN_BIAS,
+    BIAS_K,
+    BIAS_V,
+    ADD_ZERO,
+    DROPOUT,
+    OUT_WEIGHT,
+    OUT_BIAS,
+    TRAINING,
+    PADDING_MASK,
+    NEED_WEIGHTS,
+    ATTN_MASK,
+    SEPARATE,
+    Q_WEIGHT,
+    K_WEIGHT,
+    V_WEIGHT,
+    STATIC_K,
+    STATIC_V,
+    AVERAGE,
+    CAUSAL
+};
 
 static cfx_value multi_head_build(cfx_scope *s, const cfx_call *call)
 {
@@ -231,34 +257,46 @@ static cfx_value multi_head_build(cfx_scope *s, const cfx_call *call)
     int64_t heads = in[HEADS].u.i;
     bool separate = in[SEPARATE].u.i;
     if (q->rank != 2 && q->rank != 3)
-        return cfx_scope_fail(s, CFX_ESHAPE, "query should be unbatched 2D or "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "query should be unbatched 2D or "
                               "batched 3D tensor but received %d-D query "
-                              "tensor", q->rank);
+                              "tensor",
+                              q->rank);
     if (!cfx_dim_eq(env, q->shape[q->rank - 1], e))
-        return cfx_scope_fail(s, CFX_ESHAPE, "was expecting embedding "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "was expecting embedding "
                               "dimension of embed_dim_to_check");
     if (heads < 1 || !cfx_dim_eq(env, cfx_dim_mod(env, e, cfx_dim_int(heads)),
                                  cfx_dim_int(0)))
-        return cfx_scope_fail(s, CFX_EINVAL, "embed_dim not divisible by "
-                              "num_heads %lld", (long long)heads);
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "embed_dim not divisible by "
+                              "num_heads %lld",
+                              (long long)heads);
     if (separate ? is_none(in[Q_WEIGHT]) || is_none(in[K_WEIGHT]) ||
                        is_none(in[V_WEIGHT])
                  : is_none(in[IN_WEIGHT]))
-        return cfx_scope_fail(s, CFX_EINVAL, "use_separate_proj_weight is %s "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "use_separate_proj_weight is %s "
                               "but a weight is None",
                               separate ? "True" : "False");
     cfx_multi_head m = {
         .x = {in[QUERY], in[KEY], in[VALUE]},
-        .embed_dim = in[EMBED_DIM], .heads = heads,
+        .embed_dim = in[EMBED_DIM],
+        .heads = heads,
         .in_weight = separate ? cfx_none() : in[IN_WEIGHT],
         .own_weight = {in[Q_WEIGHT], in[K_WEIGHT], in[V_WEIGHT]},
-        .in_bias = in[IN_BIAS], .bias_k = in[BIAS_K], .bias_v = in[BIAS_V],
-        .static_k = in[STATIC_K], .static_v = in[STATIC_V],
+        .in_bias = in[IN_BIAS],
+        .bias_k = in[BIAS_K],
+        .bias_v = in[BIAS_V],
+        .static_k = in[STATIC_K],
+        .static_v = in[STATIC_V],
         .add_zero_attn = in[ADD_ZERO].u.i,
         .dropout = in[TRAINING].u.i ? cfx_value_number(in[DROPOUT]) : 0,
-        .padding_mask = in[PADDING_MASK], .attn_mask = in[ATTN_MASK],
+        .padding_mask = in[PADDING_MASK],
+        .attn_mask = in[ATTN_MASK],
         .need_weights = in[NEED_WEIGHTS].u.i,
-        .average_weights = in[AVERAGE].u.i, .causal = in[CAUSAL].u.i,
+        .average_weights = in[AVERAGE].u.i,
+        .causal = in[CAUSAL].u.i,
     };
     cfx_value y = cfx_multi_head_attend(s, &m);
     y = CFX_CALL(s, "torch.nn.functional.linear", y, in[OUT_WEIGHT],
@@ -290,8 +328,18 @@ const cfx_op cfx_op__multi_head_attention_forward = {
 
 /* ---- As nn.MultiheadAttention calls it out of training ---- */
 
-enum { N_EMBED_DIM = 3, N_HEADS, N_IN_WEIGHT, N_IN_BIAS, N_OUT_WEIGHT,
-       N_OUT_BIAS, N_MASK, N_NEED_WEIGHTS, N_AVERAGE, N_MASK_TYPE };
+enum {
+    N_EMBED_DIM = 3,
+    N_HEADS,
+    N_IN_WEIGHT,
+    N_IN_BIAS,
+    N_OUT_WEIGHT,
+    N_OUT_BIAS,
+    N_MASK,
+    N_NEED_WEIGHTS,
+    N_AVERAGE,
+    N_MASK_TYPE
+};
 
 /* Masks of type 0 are (L, L), of type 1 (N, L), of type 2 (N, heads, L, L). */
 static void take_mask(cfx_scope *s, const cfx_value *in, cfx_multi_head *m)
@@ -302,7 +350,8 @@ static void take_mask(cfx_scope *s, const cfx_value *in, cfx_multi_head *m)
     if (is_none(mask))
         return;
     if (type < 0 || type > 2) {
-        cfx_scope_fail(s, CFX_EINVAL, "Mask Type should be 0 (src_mask), 1 "
+        cfx_scope_fail(s, CFX_EINVAL,
+                       "Mask Type should be 0 (src_mask), 1 "
                        "(src_key_padding_mask), or 2 (default_mask)");
         return;
     }
@@ -325,21 +374,28 @@ static cfx_value native_build(cfx_scope *s, const cfx_call *call)
     const cfx_value *in = call->in;
     cfx_value zero = cfx_int(0), one = cfx_int(1), y;
     cfx_multi_head m = {
-        .embed_dim = in[N_EMBED_DIM], .heads = in[N_HEADS].u.i,
-        .in_weight = in[N_IN_WEIGHT], .in_bias = in[N_IN_BIAS],
+        .embed_dim = in[N_EMBED_DIM],
+        .heads = in[N_HEADS].u.i,
+        .in_weight = in[N_IN_WEIGHT],
+        .in_bias = in[N_IN_BIAS],
         .own_weight = {cfx_none(), cfx_none(), cfx_none()},
-        .bias_k = cfx_none(), .bias_v = cfx_none(),
-        .static_k = cfx_none(), .static_v = cfx_none(),
+        .bias_k = cfx_none(),
+        .bias_v = cfx_none(),
+        .static_k = cfx_none(),
+        .static_v = cfx_none(),
         .need_weights = in[N_NEED_WEIGHTS].u.i,
         .average_weights = in[N_AVERAGE].u.i,
     };
     if (m.heads < 1 || m.embed_dim.u.i % m.heads)
-        return cfx_scope_fail(s, CFX_EINVAL, "`embed_dim` must divide evenly "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "`embed_dim` must divide evenly "
                               "by `num_heads`");
     for (int i = 0; i < 3; i++) {
         if (in[i].u.tensor->rank != 3)
-            return cfx_scope_fail(s, CFX_ESHAPE, "expected 3-D tensors, got "
-                                  "%d-D", in[i].u.tensor->rank);
+            return cfx_scope_fail(s, CFX_ESHAPE,
+                                  "expected 3-D tensors, got "
+                                  "%d-D",
+                                  in[i].u.tensor->rank);
         m.x[i] = i && cfx_multi_head_same(in[i], in[i - 1])
                      ? m.x[i - 1]
                      : CFX_CALL(s, "torch.transpose", in[i], zero, one);
@@ -351,7 +407,8 @@ static cfx_value native_build(cfx_scope *s, const cfx_call *call)
     y = CFX_CALL(s, "torch.nn.functional.linear", y, in[N_OUT_WEIGHT],
                  in[N_OUT_BIAS]);
     y = cfx_multi_head_finish(s, &m, y);
-    cfx_value out = CFX_CALL(s, "torch.transpose", cfx_nth(s, y, 0), zero, one);
+    cfx_value out = CFX_CALL(s, "torch.transpose", cfx_nth(s, y, 0), zero,
+                             one);
     cfx_value rows[] = {cfx_str(s, "memory_format"),
                         cfx_value_of_format(CFX_CONTIGUOUS_FORMAT)};
     out = cfx_call_function(s, "torch.clone", (cfx_args){&out, 1, rows, 1});

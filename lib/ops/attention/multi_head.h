@@ -12,19 +12,19 @@
 
 /* Optional members are None. */
 typedef struct cfx_multi_head {
-    cfx_value x[3];            /* query, key and value: (L, N, E) or (L, E) */
+    cfx_value x[3]; /* query, key and value: (L, N, E) or (L, E) */
     cfx_value embed_dim;
     int64_t heads;
-    cfx_value in_weight;       /* (3 E, E); None: one for each input */
-    cfx_value own_weight[3];   /* (E, extent of that input) */
-    cfx_value in_bias;         /* (3 E) */
-    cfx_value bias_k, bias_v;  /* (1, 1, E): one more key and value */
+    cfx_value in_weight;          /* (3 E, E); None: one for each input */
+    cfx_value own_weight[3];      /* (E, extent of that input) */
+    cfx_value in_bias;            /* (3 E) */
+    cfx_value bias_k, bias_v;     /* (1, 1, E): one more key and value */
     cfx_value static_k, static_v; /* (N * heads, S, E / heads), in their
                                      place */
     bool add_zero_attn;
-    double dropout;            /* 0 out of training */
-    cfx_value padding_mask;    /* (N, S) */
-    cfx_value attn_mask;       /* (L, S) or (N * heads, L, S) */
+    double dropout;         /* 0 out of training */
+    cfx_value padding_mask; /* (N, S) */
+    cfx_value attn_mask;    /* (L, S) or (N * heads, L, S) */
     bool need_weights, average_weights, causal;
 
     /* Made by cfx_multi_head_attend. */

@@ -28,8 +28,10 @@ cfx_status cfx_scope_call_graph(cfx_scope *s, cfx_call *call, int k,
     const cfx_unbound_call c = {.args = args, .nargs = n};
     cfx_value f = cfx_call_value(call, k);
     if (f.kind != CFX_MODULE)
-        return cfx_call_fail(call, CFX_EINVAL, "argument '%s' must be a "
-                             "graph, not %s", cfx_call__param_name(call, k),
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "argument '%s' must be a "
+                             "graph, not %s",
+                             cfx_call__param_name(call, k),
                              cfx_kind_name((cfx_kind)f.kind));
     return s->hook.call_graph(s, f.u.module, NULL, &c, NULL, out);
 }
@@ -49,16 +51,19 @@ cfx_status cfx_control__truth(control *c, cfx_value v, const char *what,
         return CFX_OK;
     }
     if (v.kind != CFX_TENSOR)
-        return cfx_call_fail(c->call, CFX_EINVAL, "Expected %s to be bool or "
-                             "tensor, but got %s", what,
-                             cfx_kind_name((cfx_kind)v.kind));
+        return cfx_call_fail(c->call, CFX_EINVAL,
+                             "Expected %s to be bool or "
+                             "tensor, but got %s",
+                             what, cfx_kind_name((cfx_kind)v.kind));
     const cfx_tensor *t = v.u.tensor;
     cfx_dim n = cfx_infer_numel(c->call->env, t->rank, t->shape);
     if (!cfx_dim_eq(c->call->env, n, cfx_dim_int(1))) {
         char type[128];
         cfx_tensor_format_type(t, type, sizeof(type));
-        return cfx_call_fail(c->call, CFX_EINVAL, "Expected %s to be bool or "
-                             "single-element tensor, but got %s", what, type);
+        return cfx_call_fail(c->call, CFX_EINVAL,
+                             "Expected %s to be bool or "
+                             "single-element tensor, but got %s",
+                             what, type);
     }
     *known = !cfx_tensor_is_meta(t);
     if (*known)
@@ -132,8 +137,8 @@ static cfx_status merge_tensors(const control_merge *m, cfx_value a,
     }
     if (st || !ok)
         return st ? st : differ(m, a, b);
-    st = cfx_tensor_meta(&t, m->c->s->ctx, (cfx_dtype)x->dtype, x->rank,
-                         shape, alike ? x->stride : NULL, m->c->call->err);
+    st = cfx_tensor_meta(&t, m->c->s->ctx, (cfx_dtype)x->dtype, x->rank, shape,
+                         alike ? x->stride : NULL, m->c->call->err);
     if (!st)
         *out = cfx_value_of_tensor(t);
     return st;
@@ -159,8 +164,10 @@ static cfx_status merge_seqs(const control_merge *m, cfx_value a, cfx_value b,
     const cfx_seq *x = a.u.seq, *y = b.u.seq;
     control_row row;
     if (x->len != y->len)
-        return cfx_call_fail(m->c->call, CFX_EINVAL, "%s gives %u values, %s "
-                             "gives %u", m->a, x->len, m->b, y->len);
+        return cfx_call_fail(m->c->call, CFX_EINVAL,
+                             "%s gives %u values, %s "
+                             "gives %u",
+                             m->a, x->len, m->b, y->len);
     cfx_status st = cfx_control__row(m->c, &row, x->len);
     for (uint32_t i = 0; !st && i < x->len; i++)
         st = cfx_control__merge(m, x->item[i], y->item[i], &row.v[i]);
@@ -202,8 +209,7 @@ static cfx_status both_branches(control *c, const cfx_seq *operands,
     cfx_status st = cfx_control__call(c, TRUE_FN, operands->item,
                                       operands->len, &a);
     if (!st)
-        st = cfx_control__call(c, FALSE_FN, operands->item, operands->len,
-                               &b);
+        st = cfx_control__call(c, FALSE_FN, operands->item, operands->len, &b);
     if (!st)
         st = cfx_control__merge(&m, a, b, out);
     cfx_value_unref(a);
@@ -215,8 +221,8 @@ cfx_status cfx_control__cond(control *c, cfx_value *out)
 {
     const cfx_seq *operands = list_of(c, OPERANDS);
     bool known, pred = false;
-    cfx_status st = cfx_control__truth(c, cfx_call_value(c->call, PRED), "pred",
-                                       &known, &pred);
+    cfx_status st = cfx_control__truth(c, cfx_call_value(c->call, PRED),
+                                       "pred", &known, &pred);
     if (st)
         return st;
     return known ? cfx_control__call(c, pred ? TRUE_FN : FALSE_FN,
@@ -245,21 +251,19 @@ cfx_status cfx_control__wrap(control *c, cfx_value *out)
 
 /* ---- The operators ---- */
 
-#define CONTROL(name, rule, schema_, aliases_, doc_, ...)                   \
-    static cfx_status name##_call(cfx_scope *s, cfx_call *call,             \
-                                  cfx_value *out)                           \
-    {                                                                       \
-        control c = {s, call};                                              \
-        return cfx_control__##rule(&c, out);                                \
-    }                                                                       \
-    const cfx_op cfx_op__##name = {                                         \
-        .schema = schema_,                                                  \
-        .params = cfx_control_params,                                       \
-        .aliases = aliases_,                                                \
-        .doc = doc_,                                                        \
-        .call_graphs = name##_call,                                         \
-        __VA_ARGS__                                                         \
-    }
+#define CONTROL(name, rule, schema_, aliases_, doc_, ...)                     \
+    static cfx_status name##_call(cfx_scope *s, cfx_call *call,               \
+                                  cfx_value *out)                             \
+    {                                                                         \
+        control c = {s, call};                                                \
+        return cfx_control__##rule(&c, out);                                  \
+    }                                                                         \
+    const cfx_op cfx_op__##name = {.schema = schema_,                         \
+                                   .params = cfx_control_params,              \
+                                   .aliases = aliases_,                       \
+                                   .doc = doc_,                               \
+                                   .call_graphs = name##_call,                \
+                                   __VA_ARGS__}
 
 /* A round for each slice of the first tensor. */
 static cfx_dim slices(const cfx_call *call)
@@ -279,8 +283,7 @@ CONTROL(while_loop, while_loop,
         "any[] additional_inputs=[]) -> any",
         "torch.ops.higher_order.while_loop",
         "Repeat a graph on what it gave, as long as another gives true.", );
-CONTROL(map_impl, map,
-        "map_impl(any f, any[] xs, any[] pos_args=[]) -> any",
+CONTROL(map_impl, map, "map_impl(any f, any[] xs, any[] pos_args=[]) -> any",
         "torch.ops.higher_order.map_impl torch.ops.higher_order.map",
         "What a graph gives for each slice of tensors, stacked.",
         .rounds = slices);

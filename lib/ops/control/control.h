@@ -41,7 +41,7 @@ cfx_status cfx_control__truth(control *c, cfx_value v, const char *what,
  * agree. */
 typedef struct control_merge {
     control *c;
-    const char *a, *b;       /* whose results they are, for messages */
+    const char *a, *b; /* whose results they are, for messages */
     bool same;
 } control_merge;
 cfx_status cfx_control__merge(const control_merge *m, cfx_value a, cfx_value b,

@@ -12,7 +12,8 @@ static cfx_status items_of(control *c, int k, cfx_value v, uint32_t least,
                            const cfx_value **items, uint32_t *n)
 {
     if (!cfx_value_is_seq(v) || v.u.seq->len < least)
-        return cfx_call_fail(c->call, CFX_EINVAL, "%s should return a tuple of"
+        return cfx_call_fail(c->call, CFX_EINVAL,
+                             "%s should return a tuple of"
                              " at least %u elements",
                              cfx_call__param_name(c->call, k), least);
     *items = v.u.seq->item;
@@ -82,9 +83,11 @@ static cfx_status check_count(control *c, uint32_t have, uint32_t want)
 {
     return have == want
                ? CFX_OK
-               : cfx_call_fail(c->call, CFX_EINVAL, "body_fn should return the"
+               : cfx_call_fail(c->call, CFX_EINVAL,
+                               "body_fn should return the"
                                " same number of elements as carried_inputs, "
-                               "%u, not %u", want, have);
+                               "%u, not %u",
+                               want, have);
 }
 
 /* One round stands for all: it must give what it took, but for the numbers. */
@@ -106,7 +109,8 @@ static cfx_status any_round(control *c, control_row *row, uint32_t n)
         snprintf(name, sizeof(name), "carried_inputs[%u]", i);
         control_merge m = {c, "body_fn", name, true};
         /* A symbol that stands for any number does for the next one, too. */
-        if (c->call->env && is_extent(items[i]) && row->v[i].kind == CFX_SYMINT)
+        if (c->call->env && is_extent(items[i]) &&
+            row->v[i].kind == CFX_SYMINT)
             continue;
         st = cfx_control__merge(&m, items[i], row->v[i], &v);
         cfx_value_unref(row->v[i]);
@@ -186,8 +190,8 @@ typedef struct sweep {
     control *c;
     const cfx_seq *xs;
     cfx_dim rounds;
-    control_row args;        /* of one round */
-    control_row stack;       /* results, whole; made in the first round */
+    control_row args;  /* of one round */
+    control_row stack; /* results, whole; made in the first round */
 } sweep;
 
 /* Do all tensors have the same, positive number of slices? */
@@ -197,24 +201,29 @@ static cfx_status check_slices(sweep *w, const char *what)
     for (uint32_t i = 0; i < w->xs->len; i++) {
         cfx_value v = w->xs->item[i];
         if (v.kind != CFX_TENSOR || !v.u.tensor->rank)
-            return cfx_call_fail(call, CFX_EINVAL, "%s can only consist of "
-                                 "tensors that have an axis", what);
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "%s can only consist of "
+                                 "tensors that have an axis",
+                                 what);
         cfx_dim n = v.u.tensor->shape[0];
         if (i && !cfx_dim_eq(call->env, n, w->rounds)) {
             char a[128], b[128];
             cfx_tensor_format_type(w->xs->item[0].u.tensor, a, sizeof(a));
             cfx_tensor_format_type(v.u.tensor, b, sizeof(b));
-            return cfx_call_fail(call, CFX_ESHAPE, "Leading dimensions of %s "
-                                 "must be consistent. Got %s and %s", what, a,
-                                 b);
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "Leading dimensions of %s "
+                                 "must be consistent. Got %s and %s",
+                                 what, a, b);
         }
         w->rounds = i ? w->rounds : n;
     }
     if (!w->xs->len)
         return cfx_call_fail(call, CFX_EINVAL, "there are no %s", what);
     if (cfx_dim_is(w->rounds, 0))
-        return cfx_call_fail(call, CFX_ESHAPE, "Leading dimensions of %s "
-                             "cannot be 0", what);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Leading dimensions of %s "
+                             "cannot be 0",
+                             what);
     return CFX_OK;
 }
 
@@ -222,9 +231,9 @@ static cfx_status check_slices(sweep *w, const char *what)
 static cfx_status slice(control *c, const cfx_tensor *t, int64_t i,
                         cfx_tensor **out)
 {
-    cfx_dim at = cfx_dim_add(c->call->env, t->offset,
-                             cfx_dim_mul(c->call->env, t->stride[0],
-                                         cfx_dim_int(i)));
+    cfx_dim at = cfx_dim_add(
+        c->call->env, t->offset,
+        cfx_dim_mul(c->call->env, t->stride[0], cfx_dim_int(i)));
     return cfx_tensor_view(out, t, t->rank - 1, t->shape + 1, t->stride + 1,
                            at, c->call->err);
 }
@@ -250,8 +259,10 @@ static cfx_status new_stack(sweep *w, const cfx_tensor *one, cfx_value *out)
     cfx_dim shape[CFX_MAX_RANK];
     cfx_tensor *t;
     if (one->rank == CFX_MAX_RANK)
-        return cfx_call_fail(c->call, CFX_ESHAPE, "the result has more than "
-                             "%d axes", CFX_MAX_RANK);
+        return cfx_call_fail(c->call, CFX_ESHAPE,
+                             "the result has more than "
+                             "%d axes",
+                             CFX_MAX_RANK);
     shape[0] = w->rounds;
     for (int i = 0; i < one->rank; i++)
         shape[i + 1] = one->shape[i];
@@ -290,8 +301,10 @@ static cfx_status put(sweep *w, const cfx_tensor *all, const cfx_tensor *one,
         char a[128], b[128];
         cfx_tensor_format_type(place, a, sizeof(a));
         cfx_tensor_format_type(one, b, sizeof(b));
-        st = cfx_call_fail(c->call, CFX_ESHAPE, "round %lld gives %s, the "
-                           "rounds before it gave %s", (long long)i, b, a);
+        st = cfx_call_fail(c->call, CFX_ESHAPE,
+                           "round %lld gives %s, the "
+                           "rounds before it gave %s",
+                           (long long)i, b, a);
     }
     cfx_tensor_unref(place);
     return st;
@@ -303,8 +316,10 @@ static cfx_status gather(sweep *w, int64_t i, const cfx_value *v, uint32_t n)
     control *c = w->c;
     cfx_status st = i ? CFX_OK : cfx_control__row(c, &w->stack, n);
     if (!st && n != w->stack.n)
-        st = cfx_call_fail(c->call, CFX_EINVAL, "round %lld gives %u values, "
-                           "the first gave %zu", (long long)i, n, w->stack.n);
+        st = cfx_call_fail(c->call, CFX_EINVAL,
+                           "round %lld gives %u values, "
+                           "the first gave %zu",
+                           (long long)i, n, w->stack.n);
     for (uint32_t k = 0; !st && k < n; k++) {
         cfx_value *all = &w->stack.v[k];
         if (!i && v[k].kind == CFX_TENSOR)
@@ -312,7 +327,8 @@ static cfx_status gather(sweep *w, int64_t i, const cfx_value *v, uint32_t n)
         else if (!i && v[k].kind == CFX_NONE)
             *all = cfx_none();
         if (!st && all->kind != v[k].kind)
-            st = cfx_call_fail(c->call, CFX_EINVAL, "only tensors and None can"
+            st = cfx_call_fail(c->call, CFX_EINVAL,
+                               "only tensors and None can"
                                " be stacked, not %s",
                                cfx_kind_name((cfx_kind)v[k].kind));
         if (!st && all->kind == CFX_TENSOR &&

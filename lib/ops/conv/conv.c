@@ -46,11 +46,14 @@ static cfx_status read_padding(const cfx_call *call, struct conv *c)
     }
     c->same = !strcmp(word, "same");
     if (!c->same && strcmp(word, "valid"))
-        return cfx_call_fail(call, CFX_EINVAL, "padding must be 'same', "
-                             "'valid' or numbers, not '%s'", word);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "padding must be 'same', "
+                             "'valid' or numbers, not '%s'",
+                             word);
     for (int i = 0; c->same && i < c->spatial; i++) {
         if (!cfx_dim_eq(call->env, c->stride[i], cfx_dim_int(1)))
-            return cfx_call_fail(call, CFX_EINVAL, "padding='same' is not "
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "padding='same' is not "
                                  "supported for strided convolutions");
         cfx_dim window = cfx_dim_sub(call->env, c->w->shape[i + 2],
                                      cfx_dim_int(1));
@@ -72,15 +75,18 @@ static cfx_status read_conv(const cfx_call *call, struct conv *c)
     c->batched = c->x->rank == c->spatial + 2;
     if (c->w->rank != c->spatial + 2 ||
         (!c->batched && c->x->rank != c->spatial + 1))
-        return cfx_call_fail(call, CFX_ESHAPE, "Expected %dD (unbatched) or "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Expected %dD (unbatched) or "
                              "%dD (batched) input and %dD weight, but got "
                              "input of rank %d and weight of rank %d",
                              c->spatial + 1, c->spatial + 2, c->spatial + 2,
                              c->x->rank, c->w->rank);
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
         if (cfx_call_len(call, lists[i]) > c->spatial)
-            return cfx_call_fail(call, CFX_EINVAL, "%s needs %d numbers, not "
-                                 "%d", cfx_call__param_name(call, lists[i]),
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "%s needs %d numbers, not "
+                                 "%d",
+                                 cfx_call__param_name(call, lists[i]),
                                  c->spatial, cfx_call_len(call, lists[i]));
     cfx_infer_spatial(call, STRIDE, c->spatial, c->stride);
     cfx_infer_spatial(call, DILATION, c->spatial, c->dilation);
@@ -126,11 +132,13 @@ static cfx_status check_numbers(cfx_call *call, const struct conv *c)
             return cfx_call_fail(call, CFX_EINVAL,
                                  "dilation should be greater than zero");
         if (c->transposed && !fits_more(call, c, i))
-            return cfx_call_fail(call, CFX_EINVAL, "output padding must be "
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "output padding must be "
                                  "smaller than either stride or dilation");
     }
     if (c->x->dtype != c->w->dtype || (c->b && c->b->dtype != c->x->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE, "Input type (%s) and weight "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "Input type (%s) and weight "
                              "type (%s) and bias should be the same",
                              cfx_dtypes[c->x->dtype].name,
                              cfx_dtypes[c->w->dtype].name);
@@ -159,24 +167,29 @@ static cfx_status check_channels(cfx_call *call, const struct conv *c)
     if (!cfx_dim_le(call->env, c->groups, c->w->shape[0])) {
         cfx_dim_format(c->groups, s, sizeof(s));
         cfx_dim_format(c->w->shape[0], t, sizeof(t));
-        return cfx_call_fail(call, CFX_ESHAPE, "Given groups=%s, expected "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Given groups=%s, expected "
                              "weight to be at least %s at dimension 0, but it "
-                             "has %s", s, s, t);
+                             "has %s",
+                             s, s, t);
     }
     cfx_dim grouped = cfx_dim_mod(call->env, c->w->shape[0], c->groups);
     if (!cfx_dim_eq(call->env, grouped, cfx_dim_int(0)))
-        return cfx_call_fail(call, CFX_ESHAPE, "the channels of the weight "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "the channels of the weight "
                              "are not divisible by groups");
     if (!cfx_dim_eq(call->env, channels(c), want)) {
         cfx_dim_format(want, s, sizeof(s));
         cfx_dim_format(channels(c), t, sizeof(t));
-        return cfx_call_fail(call, CFX_ESHAPE, "expected input to have %s "
-                             "channels, but got %s channels instead", s, t);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expected input to have %s "
+                             "channels, but got %s channels instead",
+                             s, t);
     }
-    if (c->b && (c->b->rank != 1 ||
-                 !cfx_dim_eq(call->env, c->b->shape[0],
-                             out_channels(call, c))))
-        return cfx_call_fail(call, CFX_ESHAPE, "expected bias to have one "
+    if (c->b && (c->b->rank != 1 || !cfx_dim_eq(call->env, c->b->shape[0],
+                                                out_channels(call, c))))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expected bias to have one "
                              "element for each output channel");
     return CFX_OK;
 }
@@ -219,9 +232,11 @@ static cfx_status out_shape(cfx_call *call, const struct conv *c,
         if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[at + i])) {
             char s[64];
             cfx_dim_format(shape[at + i], s, sizeof(s));
-            return cfx_call_fail(call, CFX_ESHAPE, "Kernel size can't be "
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "Kernel size can't be "
                                  "greater than actual input size: axis %d "
-                                 "would have %s elements", at + i, s);
+                                 "would have %s elements",
+                                 at + i, s);
         }
     }
     return CFX_OK;
@@ -254,12 +269,14 @@ static enum known has_fast_kernel(const cfx_call *call, const struct conv *c)
     enum known ask[] = {more_than(env, c->groups, 1),
                         c->batched ? more_than(env, x[0], 1) : NO,
                         high == NO || wide == NO ? NO
-                        : high == YES ? wide : UNKNOWN,
+                        : high == YES            ? wide
+                                                 : UNKNOWN,
                         more_than(env, n, 20480)};
     enum known found = NO;
     for (int i = 0; i < 4; i++)
         found = ask[i] == YES || found == YES ? YES
-                : ask[i] == UNKNOWN ? UNKNOWN : found;
+                : ask[i] == UNKNOWN           ? UNKNOWN
+                                              : found;
     return found;
 }
 
@@ -333,7 +350,8 @@ static cfx_status give(cfx_call *call, const struct conv *c,
     if (last == NO)
         return cfx_call_out(call, dtype, rank, shape);
     if (last == UNKNOWN)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "the memory format "
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "the memory format "
                              "depends on symbols, give the batch a range from "
                              "2 on, or make input and weight contiguous");
     full[0] = cfx_dim_int(1);
@@ -390,9 +408,9 @@ static cfx_dim bytes_read(const cfx_call *call)
     const struct conv *c = call->state;
     for (int i = 0; i < c->spatial; i++) {
         int at = c->x->rank - c->spatial + i;
-        axis[i] = (cfx_cost_axis){c->x->shape[at], call->out[0]->shape[at],
-                                  c->w->shape[i + 2], c->stride[i], c->pad[i],
-                                  c->dilation[i]};
+        axis[i] = (cfx_cost_axis){c->x->shape[at],    call->out[0]->shape[at],
+                                  c->w->shape[i + 2], c->stride[i],
+                                  c->pad[i],          c->dilation[i]};
     }
     cfx_dim n = cfx_cost_windows(call, c->x, axis, c->spatial);
     n = cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c->w));
@@ -468,62 +486,59 @@ static cfx_status conv_run(cfx_call *call)
 /* ---- Descriptors ---- */
 
 /* conv2d(..., str padding='valid'): the second overload. */
-#define CONV(n)                                                              \
-    static const cfx_op conv##n##d_padding = {                               \
-        .schema = "conv" #n "d.padding(Tensor input, Tensor weight, Tensor? "\
-                  "bias=None, SymInt[" #n "] stride=1, str padding='valid', "\
-                  "SymInt[" #n "] dilation=1, SymInt groups=1) -> Tensor",   \
-        .params = params,                                                    \
-        .aliases = "torch.conv" #n "d torch.nn.functional.conv" #n "d "      \
-                   "aten.conv" #n "d.padding",                               \
-        .doc = "A convolution with padding given by a word.",                \
-        .code = n,                                                           \
-        .state_size = sizeof(struct conv),                                   \
-        .infer = conv_infer,                                                 \
-        .cost = conv_cost,                                                   \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                               \
-                 CFX_OP_COPIES_FROM_CONTIGUOUS,                              \
-        .workspace = conv_workspace,                                         \
-        .run = conv_run,                                                     \
-    };                                                                       \
-    const cfx_op cfx_op__conv##n##d = {                                      \
-        .schema = "conv" #n "d(Tensor input, Tensor weight, Tensor? "        \
-                  "bias=None, SymInt[" #n "] stride=1, SymInt[" #n "] "      \
-                  "padding=0, SymInt[" #n "] dilation=1, SymInt groups=1) "  \
-                  "-> Tensor",                                               \
-        .params = params,                                                    \
-        .aliases = "torch.conv" #n "d torch.nn.functional.conv" #n "d "      \
-                   "aten.conv" #n "d.default",                               \
-        .doc = "A convolution over " #n " spatial axes.",                    \
-        .code = n,                                                           \
-        .state_size = sizeof(struct conv),                                   \
-        .infer = conv_infer,                                                 \
-        .cost = conv_cost,                                                   \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                               \
-                 CFX_OP_COPIES_FROM_CONTIGUOUS,                              \
-        .workspace = conv_workspace,                                         \
-        .run = conv_run,                                                     \
-        .next = &conv##n##d_padding,                                         \
-    };                                                                       \
-    const cfx_op cfx_op__conv_transpose##n##d = {                            \
-        .schema = "conv_transpose" #n "d(Tensor input, Tensor weight, "      \
-                  "Tensor? bias=None, SymInt[" #n "] stride=1, SymInt[" #n   \
-                  "] padding=0, SymInt[" #n "] output_padding=0, SymInt "    \
-                  "groups=1, SymInt[" #n "] dilation=1) -> Tensor",          \
-        .params = params,                                                    \
-        .aliases = "torch.conv_transpose" #n "d "                            \
-                   "torch.nn.functional.conv_transpose" #n "d "              \
-                   "aten.conv_transpose" #n "d.default "                     \
-                   "aten.conv_transpose" #n "d.input",                       \
-        .doc = "The transpose of a convolution over " #n " axes.",           \
-        .code = n | TRANSPOSED,                                              \
-        .state_size = sizeof(struct conv),                                   \
-        .infer = conv_infer,                                                 \
-        .cost = conv_cost,                                                   \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                               \
-                 CFX_OP_COPIES_FROM_CONTIGUOUS,                              \
-        .workspace = conv_workspace,                                         \
-        .run = conv_run,                                                     \
+#define CONV(n)                                                               \
+    static const cfx_op conv##n##d_padding = {                                \
+        .schema = "conv" #n "d.padding(Tensor input, Tensor weight, Tensor? " \
+                  "bias=None, SymInt[" #n "] stride=1, str padding='valid', " \
+                  "SymInt[" #n "] dilation=1, SymInt groups=1) -> Tensor",    \
+        .params = params,                                                     \
+        .aliases = "torch.conv" #n "d torch.nn.functional.conv" #n "d "       \
+                   "aten.conv" #n "d.padding",                                \
+        .doc = "A convolution with padding given by a word.",                 \
+        .code = n,                                                            \
+        .state_size = sizeof(struct conv),                                    \
+        .infer = conv_infer,                                                  \
+        .cost = conv_cost,                                                    \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
+        .workspace = conv_workspace,                                          \
+        .run = conv_run,                                                      \
+    };                                                                        \
+    const cfx_op cfx_op__conv##n##d = {                                       \
+        .schema = "conv" #n "d(Tensor input, Tensor weight, Tensor? "         \
+                  "bias=None, SymInt[" #n "] stride=1, SymInt[" #n "] "       \
+                  "padding=0, SymInt[" #n "] dilation=1, SymInt groups=1) "   \
+                  "-> Tensor",                                                \
+        .params = params,                                                     \
+        .aliases = "torch.conv" #n "d torch.nn.functional.conv" #n "d "       \
+                   "aten.conv" #n "d.default",                                \
+        .doc = "A convolution over " #n " spatial axes.",                     \
+        .code = n,                                                            \
+        .state_size = sizeof(struct conv),                                    \
+        .infer = conv_infer,                                                  \
+        .cost = conv_cost,                                                    \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
+        .workspace = conv_workspace,                                          \
+        .run = conv_run,                                                      \
+        .next = &conv##n##d_padding,                                          \
+    };                                                                        \
+    const cfx_op cfx_op__conv_transpose##n##d = {                             \
+        .schema = "conv_transpose" #n "d(Tensor input, Tensor weight, "       \
+                  "Tensor? bias=None, SymInt[" #n "] stride=1, SymInt[" #n    \
+                  "] padding=0, SymInt[" #n "] output_padding=0, SymInt "     \
+                  "groups=1, SymInt[" #n "] dilation=1) -> Tensor",           \
+        .params = params,                                                     \
+        .aliases = "torch.conv_transpose" #n "d "                             \
+                   "torch.nn.functional.conv_transpose" #n "d "               \
+                   "aten.conv_transpose" #n "d.default "                      \
+                   "aten.conv_transpose" #n "d.input",                        \
+        .doc = "The transpose of a convolution over " #n " axes.",            \
+        .code = n | TRANSPOSED,                                               \
+        .state_size = sizeof(struct conv),                                    \
+        .infer = conv_infer,                                                  \
+        .cost = conv_cost,                                                    \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
+        .workspace = conv_workspace,                                          \
+        .run = conv_run,                                                      \
     };
 
 CONV(1)

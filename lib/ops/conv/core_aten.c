@@ -23,11 +23,14 @@ static cfx_value convolution_build(cfx_scope *s, const cfx_call *call)
          "torch.conv_transpose3d"}};
     int n = IN(W).u.tensor->rank - 3;
     if (n < 0 || n > 2)
-        return cfx_scope_fail(s, CFX_ESHAPE, "convolution: weight should have "
-                              "3 to 5 dimensions, but got %d", n + 3);
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "convolution: weight should have "
+                              "3 to 5 dimensions, but got %d",
+                              n + 3);
     for (int i = 0; i < cfx_call_len(call, MORE); i++)
         if (!cfx_dim_le(s->env, cfx_dim_int(0), cfx_call_dim(call, MORE, i)))
-            return cfx_scope_fail(s, CFX_EINVAL, "convolution: negative "
+            return cfx_scope_fail(s, CFX_EINVAL,
+                                  "convolution: negative "
                                   "output_padding is not supported");
     if (IN(TRANSPOSED).u.i)
         return CFX_CALL(s, name[1][n], IN(X), IN(W), IN(BIAS), IN(STRIDE),
@@ -65,12 +68,12 @@ static cfx_value native_group_norm_build(cfx_scope *s, const cfx_call *call)
     cfx_value axes = cfx_tuple(s, cfx_int(2));
     const cfx_tensor *t = IN(X).u.tensor;
     cfx_dim n = cfx_infer_numel(s->env, t->rank, t->shape);
-    cfx_dim told = cfx_dim_mul(
-        s->env, cfx_value_dim(IN(BATCH)),
-        cfx_dim_mul(s->env, cfx_value_dim(IN(CHANNELS)),
-                    cfx_value_dim(IN(INNER))));
+    cfx_dim told = cfx_dim_mul(s->env, cfx_value_dim(IN(BATCH)),
+                               cfx_dim_mul(s->env, cfx_value_dim(IN(CHANNELS)),
+                                           cfx_value_dim(IN(INNER))));
     if (!cfx_dim_eq(s->env, n, told))
-        return cfx_scope_fail(s, CFX_ESHAPE, "the input has not N * C * HxW "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "the input has not N * C * HxW "
                               "elements");
     cfx_value y = CFX_CALL(s, "torch.group_norm", IN(X), IN(GROUP), IN(WEIGHT),
                            IN(BIAS), IN(EPS));
@@ -133,7 +136,8 @@ static cfx_value legit_build(cfx_scope *s, const cfx_call *call)
 static cfx_value no_stats_build(cfx_scope *s, const cfx_call *call)
 {
     if (!IN(3).u.i)
-        return cfx_scope_fail(s, CFX_EINVAL, "Expected running_mean to be "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "Expected running_mean to be "
                               "defined when training=False");
     return batch_norm(s, call->in, NULL, true, IN(4), IN(5));
 }

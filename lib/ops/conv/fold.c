@@ -34,7 +34,8 @@ static cfx_status windows(cfx_call *call, int axis, cfx_dim in, cfx_dim *out)
     cfx_dim p = number(call, PADDING, axis), step = number(call, STRIDE, axis);
     if (!cfx_dim_le(env, one, k) || !cfx_dim_le(env, one, d) ||
         !cfx_dim_le(env, one, step) || !cfx_dim_le(env, zero, p))
-        return cfx_call_fail(call, CFX_EINVAL, "kernel_size, dilation and "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "kernel_size, dilation and "
                              "stride should be greater than zero, padding "
                              "not negative");
     cfx_dim window = cfx_dim_add(
@@ -43,8 +44,10 @@ static cfx_status windows(cfx_call *call, int axis, cfx_dim in, cfx_dim *out)
         env, cfx_dim_add(env, in, cfx_dim_mul(env, p, cfx_dim_int(2))),
         window);
     if (!cfx_dim_le(env, zero, room))
-        return cfx_call_fail(call, CFX_ESHAPE, "the window is larger than the "
-                             "image along axis %d", axis);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "the window is larger than the "
+                             "image along axis %d",
+                             axis);
     *out = cfx_dim_add(env, cfx_dim_floordiv(env, room, step), one);
     return CFX_OK;
 }
@@ -53,8 +56,10 @@ static cfx_status check_rank(cfx_call *call, int least)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     if (x->rank != least && x->rank != least + 1)
-        return cfx_call_fail(call, CFX_ESHAPE, "Expected %dD or %dD input, "
-                             "got rank %d", least, least + 1, x->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Expected %dD or %dD input, "
+                             "got rank %d",
+                             least, least + 1, x->rank);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     for (int i = x->rank - least; i < x->rank; i++)
@@ -74,10 +79,10 @@ static cfx_status unfold_infer(cfx_call *call)
         return st;
     int rank = x->rank - 1;
     shape[0] = x->shape[0];
-    shape[rank - 2] = cfx_dim_mul(
-        call->env, x->shape[x->rank - 3],
-        cfx_dim_mul(call->env, number(call, KERNEL, 0),
-                    number(call, KERNEL, 1)));
+    shape[rank - 2] = cfx_dim_mul(call->env, x->shape[x->rank - 3],
+                                  cfx_dim_mul(call->env,
+                                              number(call, KERNEL, 0),
+                                              number(call, KERNEL, 1)));
     shape[rank - 1] = cfx_dim_mul(call->env, n[0], n[1]);
     return cfx_call_out(call, (cfx_dtype)x->dtype, rank, shape);
 }
@@ -101,12 +106,14 @@ static cfx_status fold_infer(cfx_call *call)
                                  number(call, KERNEL, 1));
     cfx_dim rows = x->shape[x->rank - 2];
     if (!cfx_dim_eq(env, cfx_dim_mod(env, rows, window), cfx_dim_int(0)))
-        return cfx_call_fail(call, CFX_ESHAPE, "Expected size of input's "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Expected size of input's "
                              "dimension %d to be divisible by the product of "
-                             "kernel_size", x->rank - 2);
-    if (!cfx_dim_eq(env, x->shape[x->rank - 1],
-                    cfx_dim_mul(env, n[0], n[1])))
-        return cfx_call_fail(call, CFX_ESHAPE, "the number of columns does "
+                             "kernel_size",
+                             x->rank - 2);
+    if (!cfx_dim_eq(env, x->shape[x->rank - 1], cfx_dim_mul(env, n[0], n[1])))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "the number of columns does "
                              "not match that of the windows");
     shape[0] = x->shape[0];
     shape[x->rank - 2] = cfx_dim_floordiv(env, rows, window);
@@ -151,7 +158,8 @@ static cfx_status fold_run(cfx_call *call)
 /* ATen's own names have all numbers given. */
 static const cfx_variant unfold_variants[] = {
     {"aten.im2col.default(Tensor self, SymInt[2] kernel_size, SymInt[2] "
-     "dilation, SymInt[2] padding, SymInt[2] stride) -> Tensor", NULL},
+     "dilation, SymInt[2] padding, SymInt[2] stride) -> Tensor",
+     NULL},
     {NULL, NULL},
 };
 
@@ -169,7 +177,8 @@ const cfx_op cfx_op__unfold = {
 static const cfx_variant fold_variants[] = {
     {"aten.col2im.default(Tensor self, SymInt[2] output_size, SymInt[2] "
      "kernel_size, SymInt[2] dilation, SymInt[2] padding, SymInt[2] stride) "
-     "-> Tensor", NULL},
+     "-> Tensor",
+     NULL},
     {NULL, NULL},
 };
 

@@ -83,13 +83,15 @@ static cfx_status to_infer(cfx_call *call)
         dtype = as_other(call);
     else if (!(st = cfx_call__take_device(call, 1)))
         dtype = cfx_call_dtype(call, 2, own);
-    return st ? st : convert(call, dtype, cfx_call_bool(call, at + 1),
-                             cfx_view_format_arg(call, at + 2,
-                                                 CFX_PRESERVE_FORMAT));
+    return st ? st
+              : convert(
+                    call, dtype, cfx_call_bool(call, at + 1),
+                    cfx_view_format_arg(call, at + 2, CFX_PRESERVE_FORMAT));
 }
 
-#define REST "bool non_blocking=False, bool copy=False, *, MemoryFormat? "    \
-             "memory_format=None) -> Tensor(a)"
+#define REST                                                                  \
+    "bool non_blocking=False, bool copy=False, *, MemoryFormat? "             \
+    "memory_format=None) -> Tensor(a)"
 
 static const cfx_op to_other = {
     .schema = "to.other(Tensor(a) self, Tensor other, " REST,
@@ -104,9 +106,11 @@ static const cfx_op to_other = {
 
 static const cfx_variant to_device_variants[] = {
     {"Tensor.cuda(Tensor self, Device? device='cuda', bool non_blocking=False, "
-     "MemoryFormat? memory_format=None) -> Tensor", NULL},
+     "MemoryFormat? memory_format=None) -> Tensor",
+     NULL},
     {"Tensor.xpu(Tensor self, Device? device='xpu', bool non_blocking=False, "
-     "MemoryFormat? memory_format=None) -> Tensor", NULL},
+     "MemoryFormat? memory_format=None) -> Tensor",
+     NULL},
     {NULL, NULL},
 };
 
@@ -180,10 +184,10 @@ static cfx_status to_copy_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     cfx_status st = check_options(call, 2, 3);
-    return st ? st : convert(call,
-                             cfx_call_dtype(call, 1, (cfx_dtype)x->dtype),
-                             call->op->code || cfx_call_bool(call, 6),
-                             cfx_view_format_arg(call, 7, CFX_PRESERVE_FORMAT));
+    return st ? st
+              : convert(call, cfx_call_dtype(call, 1, (cfx_dtype)x->dtype),
+                        call->op->code || cfx_call_bool(call, 6),
+                        cfx_view_format_arg(call, 7, CFX_PRESERVE_FORMAT));
 }
 
 static cfx_status to_copy_lower(cfx_call *call, const cfx_value *in,
@@ -201,12 +205,14 @@ const cfx_op cfx_op__to_copy = {
               "layout=None, Device? device=None, bool? pin_memory=None, bool "
               "non_blocking=False, bool copy=True, MemoryFormat? "
               "memory_format=None) -> Tensor",
-    .variants = (const cfx_variant[]){
-        {"aten._to_copy.default(Tensor self, *, ScalarType? dtype=None, "
-         "Layout? layout=None, Device? device=None, bool? pin_memory=None, "
-         "bool non_blocking=False, MemoryFormat? memory_format=None) "
-         "-> Tensor", to_copy_lower},
-        {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){
+            {"aten._to_copy.default(Tensor self, *, ScalarType? dtype=None, "
+             "Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+             "bool non_blocking=False, MemoryFormat? memory_format=None) "
+             "-> Tensor",
+             to_copy_lower},
+            {NULL, NULL}},
     .doc = "A copy in another type or memory format.",
     .code = 1,
     .flags = CFX_OP_STORED_TYPES,
@@ -289,7 +295,8 @@ static cfx_status contiguous_infer(cfx_call *call)
     if (cfx_view_is_dense(x, format))
         return cfx_call_out_same(call, 0);
     if (format == CFX_PRESERVE_FORMAT)
-        return cfx_call_fail(call, CFX_EINVAL, "preserve memory format is "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "preserve memory format is "
                              "unsupported by the contiguous operator");
     return cfx_view_out_like(call, (cfx_dtype)x->dtype, format);
 }
@@ -298,9 +305,12 @@ const cfx_op cfx_op__contiguous = {
     .schema = "contiguous(Tensor(a) self, *, MemoryFormat "
               "memory_format=contiguous_format) -> Tensor(a)",
     .aliases = "Tensor.contiguous aten.contiguous.default",
-    .variants = (const cfx_variant[]){
-        {"Tensor.contiguous(Tensor self, MemoryFormat memory_format) "
-         "-> Tensor", NULL}, {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){
+            {"Tensor.contiguous(Tensor self, MemoryFormat memory_format) "
+             "-> Tensor",
+             NULL},
+            {NULL, NULL}},
     .doc = "The elements without gaps in the order of a memory format.",
     .flags = CFX_OP_STORED_TYPES,
     .infer = contiguous_infer,
@@ -310,9 +320,9 @@ const cfx_op cfx_op__contiguous = {
 
 static cfx_status clone_infer(cfx_call *call)
 {
-    return cfx_view_out_like(call, (cfx_dtype)cfx_call_tensor(call, 0)->dtype,
-                             cfx_view_format_arg(call, 1,
-                                                 CFX_PRESERVE_FORMAT));
+    return cfx_view_out_like(
+        call, (cfx_dtype)cfx_call_tensor(call, 0)->dtype,
+        cfx_view_format_arg(call, 1, CFX_PRESERVE_FORMAT));
 }
 
 const cfx_op cfx_op__clone = {
@@ -382,25 +392,29 @@ static cfx_status view_dtype_shape(cfx_call *call, const cfx_tensor *x,
     if (from == to)
         return CFX_OK;
     if (!x->rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "self.dim() cannot be 0 to view "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "self.dim() cannot be 0 to view "
                              "as a type of another element size");
     if (!cfx_dim_is(x->stride[last], 1))
-        return cfx_call_fail(call, CFX_ESHAPE, "self.stride(-1) must be 1 to "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "self.stride(-1) must be 1 to "
                              "view as a type of another element size");
     cfx_dim ratio = cfx_dim_int((int64_t)(from > to ? from / to : to / from));
     cfx_dim zero = cfx_dim_int(0);
     bool grows = from > to;
-    if (!grows && !cfx_dim_eq(env, cfx_dim_mod(env, v->shape[last], ratio),
-                              zero))
-        return cfx_call_fail(call, CFX_ESHAPE, "self.size(-1) must be "
+    if (!grows &&
+        !cfx_dim_eq(env, cfx_dim_mod(env, v->shape[last], ratio), zero))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "self.size(-1) must be "
                              "divisible by %lld",
                              (long long)cfx_dim_value(ratio));
     for (int i = 0; i < last; i++) {
-        if (!grows && !cfx_dim_eq(env, cfx_dim_mod(env, v->stride[i], ratio),
-                                  zero))
-            return cfx_call_fail(call, CFX_ESHAPE, "self.stride(%d) must be "
-                                 "divisible by %lld", i,
-                                 (long long)cfx_dim_value(ratio));
+        if (!grows &&
+            !cfx_dim_eq(env, cfx_dim_mod(env, v->stride[i], ratio), zero))
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "self.stride(%d) must be "
+                                 "divisible by %lld",
+                                 i, (long long)cfx_dim_value(ratio));
         v->stride[i] = grows ? cfx_dim_mul(env, v->stride[i], ratio)
                              : cfx_dim_floordiv(env, v->stride[i], ratio);
     }
@@ -425,8 +439,8 @@ static cfx_status view_dtype_infer(cfx_call *call)
     call->alias[0] = 1;
     if (cfx_tensor_is_meta(x))
         return CFX_OK;
-    return cfx_tensor__place(call->out[0], x, from *
-                             (size_t)cfx_dim_value(x->offset), call->err);
+    return cfx_tensor__place(
+        call->out[0], x, from * (size_t)cfx_dim_value(x->offset), call->err);
 }
 
 const cfx_op cfx_op__view_dtype = {

@@ -43,8 +43,10 @@ cfx_status cfx_create_check_layout(cfx_call *call, int k)
 {
     cfx_value layout = cfx_call_value(call, k);
     if (layout.kind == CFX_LAYOUT && !strstr(layout.u.str->text, "strided"))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "layout %s is not "
-                             "offered", layout.u.str->text);
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "layout %s is not "
+                             "offered",
+                             layout.u.str->text);
     return CFX_OK;
 }
 
@@ -66,11 +68,15 @@ cfx_status cfx_create_size(cfx_call *call, int k, int *rank, cfx_dim *shape)
         if (cfx_dim_le(call->env, cfx_dim_int(0), shape[i]))
             continue;
         if (cfx_dim_is_bad(shape[i]))
-            return cfx_call_fail(call, CFX_EINVAL, "extent %d of the size is "
-                                 "no int of 62 bits", i);
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "extent %d of the size is "
+                                 "no int of 62 bits",
+                                 i);
         cfx_dim_format(shape[i], s, sizeof(s));
-        return cfx_call_fail(call, CFX_EINVAL, "Trying to create tensor with "
-                             "negative dimension %s", s);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Trying to create tensor with "
+                             "negative dimension %s",
+                             s);
     }
     return CFX_OK;
 }
@@ -88,8 +94,8 @@ static cfx_status out_sized(cfx_call *call, cfx_dtype dtype,
 
 cfx_status cfx_create_like(cfx_call *call, cfx_dtype dtype, int k)
 {
-    return cfx_view_out_like(call, dtype, cfx_view_format_arg(
-                                              call, k, CFX_PRESERVE_FORMAT));
+    return cfx_view_out_like(
+        call, dtype, cfx_view_format_arg(call, k, CFX_PRESERVE_FORMAT));
 }
 
 static cfx_status constant_run(cfx_call *call)
@@ -104,13 +110,14 @@ static cfx_status sized_infer(cfx_call *call)
     cfx_status st = cfx_create_check(call, DTYPE);
     cfx_memory_format format = cfx_view_format_arg(call, MEMORY_FORMAT,
                                                    CFX_CONTIGUOUS_FORMAT);
-    return st ? st : out_sized(call, cfx_call_dtype(call, DTYPE, CFX_F32),
-                               format);
+    return st ? st
+              : out_sized(call, cfx_call_dtype(call, DTYPE, CFX_F32), format);
 }
 
 #define SIZED(name, code_, more, overload, doc_)                              \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(SymInt[] size, *, " CFX_CREATE_OPTIONS more ") -> Tensor",     \
+        .schema = #name "(SymInt[] size, *, " CFX_CREATE_OPTIONS more         \
+                        ") -> Tensor",                                        \
         .params = params,                                                     \
         .aliases = "torch." #name " aten." #name "." overload,                \
         .doc = doc_,                                                          \
@@ -164,16 +171,18 @@ static cfx_status strided_infer(cfx_call *call)
     if (st)
         return st;
     if (n != rank)
-        return cfx_call_fail(call, CFX_EINVAL, "dimensionality of sizes (%d) "
-                             "must match dimensionality of strides (%d)", rank,
-                             n);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "dimensionality of sizes (%d) "
+                             "must match dimensionality of strides (%d)",
+                             rank, n);
     return cfx_call_out_strided(call, cfx_call_dtype(call, DTYPE, CFX_F32),
                                 rank, shape, stride);
 }
 
 const cfx_op cfx_op__empty_strided = {
-    .schema = "empty_strided(SymInt[] size, SymInt[] stride, *, " CFX_CREATE_OPTIONS
-              ") -> Tensor",
+    .schema =
+        "empty_strided(SymInt[] size, SymInt[] stride, *, " CFX_CREATE_OPTIONS
+        ") -> Tensor",
     .params = params,
     .aliases = "torch.empty_strided aten.empty_strided.default",
     .doc = "A new tensor of the given extents and strides; zeros here.",
@@ -192,11 +201,13 @@ static cfx_status permuted_infer(cfx_call *call)
     if (!st)
         st = cfx_create_size(call, SIZE, &rank, shape);
     if (!st && cfx_call_len(call, PHYSICAL_LAYOUT) != rank)
-        st = cfx_call_fail(call, CFX_EINVAL, "Number of dimensions in size "
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "Number of dimensions in size "
                            "does not match the length of the physical_layout");
     for (int i = st ? -1 : rank - 1; i >= 0; i--) {
         int64_t given = cfx_call_item(call, PHYSICAL_LAYOUT, i).u.i;
-        st = given < 0 ? cfx_call_fail(call, CFX_EINVAL, "physical_layout has "
+        st = given < 0 ? cfx_call_fail(call, CFX_EINVAL,
+                                       "physical_layout has "
                                        "the negative axis %lld",
                                        (long long)given)
                        : cfx_call_axis(call, given, rank, &axis);
@@ -209,14 +220,15 @@ static cfx_status permuted_infer(cfx_call *call)
         if (!cfx_dim_is(shape[axis], 0))
             step = cfx_dim_mul(call->env, step, shape[axis]);
     }
-    return st ? st : cfx_call_out_strided(call,
-                         cfx_call_dtype(call, DTYPE, CFX_F32), rank, shape,
-                         stride);
+    return st ? st
+              : cfx_call_out_strided(call,
+                                     cfx_call_dtype(call, DTYPE, CFX_F32),
+                                     rank, shape, stride);
 }
 
 const cfx_op cfx_op__empty_permuted = {
-    .schema = "empty_permuted(SymInt[] size, int[] physical_layout, *, "
-              CFX_CREATE_OPTIONS ") -> Tensor",
+    .schema = "empty_permuted(SymInt[] size, int[] physical_layout, "
+              "*, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
     .aliases = "torch.empty_permuted aten.empty_permuted.default",
     .doc = "A new tensor with its axes in that order in memory; zeros here.",
@@ -231,14 +243,16 @@ static cfx_status like_infer(cfx_call *call)
 {
     cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
     cfx_status st = cfx_create_check(call, DTYPE);
-    return st ? st : cfx_create_like(call, cfx_call_dtype(call, DTYPE, own),
-                                     MEMORY_FORMAT);
+    return st ? st
+              : cfx_create_like(call, cfx_call_dtype(call, DTYPE, own),
+                                MEMORY_FORMAT);
 }
 
 #define LIKE(name, code_, doc_)                                               \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor self, *, " CFX_CREATE_OPTIONS ", MemoryFormat? "        \
-                  "memory_format=None) -> Tensor",                            \
+        .schema = #name "(Tensor self, *, " CFX_CREATE_OPTIONS                \
+                        ", MemoryFormat? "                                    \
+                        "memory_format=None) -> Tensor",                      \
         .params = params,                                                     \
         .aliases = "torch." #name " aten." #name ".default",                  \
         .doc = doc_,                                                          \
@@ -264,8 +278,9 @@ static cfx_status full_like_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__full_like = {
-    .schema = "full_like(Tensor self, Scalar fill_value, *, " CFX_CREATE_OPTIONS
-              ", MemoryFormat? memory_format=None) -> Tensor",
+    .schema =
+        "full_like(Tensor self, Scalar fill_value, *, " CFX_CREATE_OPTIONS
+        ", MemoryFormat? memory_format=None) -> Tensor",
     .params = params,
     .aliases = "torch.full_like aten.full_like.default",
     .doc = "One number, with the extents of another tensor.",
@@ -280,14 +295,15 @@ static cfx_status new_infer(cfx_call *call)
 {
     cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
     cfx_status st = cfx_create_check(call, DTYPE);
-    return st ? st : out_sized(call, cfx_call_dtype(call, DTYPE, own),
-                               CFX_CONTIGUOUS_FORMAT);
+    return st ? st
+              : out_sized(call, cfx_call_dtype(call, DTYPE, own),
+                          CFX_CONTIGUOUS_FORMAT);
 }
 
 #define NEW(name, code_, doc_)                                                \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor self, SymInt[] size, *, " CFX_CREATE_OPTIONS            \
-                  ") -> Tensor",                                              \
+        .schema = #name "(Tensor self, SymInt[] size, *, " CFX_CREATE_OPTIONS \
+                        ") -> Tensor",                                        \
         .params = params,                                                     \
         .aliases = "Tensor." #name " aten." #name ".default",                 \
         .doc = doc_,                                                          \
@@ -318,8 +334,8 @@ static cfx_status new_full_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__new_full = {
-    .schema = "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, "
-              CFX_CREATE_OPTIONS ") -> Tensor",
+    .schema = "new_full(Tensor self, SymInt[] size, Scalar fill_value, "
+              "*, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
     .aliases = "Tensor.new_full aten.new_full.default",
     .doc = "One number of the type of another tensor.",
@@ -340,8 +356,9 @@ static cfx_status eye_infer(cfx_call *call)
         if (!cfx_dim_le(call->env, cfx_dim_int(0), shape[i]))
             st = cfx_call_fail(call, CFX_EINVAL,
                                "extents must be greater or equal to 0");
-    return st ? st : cfx_call_out(call, cfx_call_dtype(call, DTYPE, CFX_F32),
-                                  2, shape);
+    return st ? st
+              : cfx_call_out(call, cfx_call_dtype(call, DTYPE, CFX_F32), 2,
+                             shape);
 }
 
 static cfx_status eye_run(cfx_call *call)
@@ -419,8 +436,7 @@ static cfx_status tensor_infer(cfx_call *call)
         return st;
     if (t) {
         cfx_dtype own = (cfx_dtype)t->dtype;
-        if (keep && (!given || own == dtype) &&
-            !cfx_call__moves(call, t))
+        if (keep && (!given || own == dtype) && !cfx_call__moves(call, t))
             return cfx_call_out_same(call, DATA);
         return cfx_infer_like(call, t, given ? dtype : own);
     }
@@ -433,8 +449,7 @@ static cfx_status tensor_infer(cfx_call *call)
 static cfx_status tensor_run(cfx_call *call)
 {
     cfx_value v = cfx_call_value(call, DATA);
-    return call->nout && !call->alias[0] ? cfx_loop_fill(call, v)
-                                         : CFX_OK;
+    return call->nout && !call->alias[0] ? cfx_loop_fill(call, v) : CFX_OK;
 }
 
 const cfx_op cfx_op__new_tensor = {

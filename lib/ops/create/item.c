@@ -22,7 +22,8 @@ static cfx_status item_infer(cfx_call *call)
     cfx_dtype type = (cfx_dtype)x->dtype;
     cfx_dim n = cfx_infer_numel(call->env, x->rank, x->shape);
     if (!cfx_dim_eq(call->env, n, cfx_dim_int(1)))
-        return cfx_call_fail(call, CFX_EINVAL, "a Tensor that has not just one "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "a Tensor that has not just one "
                              "element cannot be converted to Scalar");
     if (!call->meta)
         return CFX_OK;
@@ -34,16 +35,17 @@ static cfx_status item_infer(cfx_call *call)
 static cfx_status item_run(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
-    return cfx_call_return_take(call, cfx_infer_number_at((cfx_dtype)x->dtype,
-                                                          x->data));
+    return cfx_call_return_take(
+        call, cfx_infer_number_at((cfx_dtype)x->dtype, x->data));
 }
 
 const cfx_op cfx_op__item = {
     .schema = "item(Tensor self) -> Scalar",
     .params = params,
-    .aliases = "Tensor.item aten._local_scalar_dense.default aten.item.default "
-               "Tensor.__int__ Tensor.__float__ torch._local_scalar_dense "
-               "aten._local_scalar_dense",
+    .aliases =
+        "Tensor.item aten._local_scalar_dense.default aten.item.default "
+        "Tensor.__int__ Tensor.__float__ torch._local_scalar_dense "
+        "aten._local_scalar_dense",
     .doc = "The number that a tensor of one element holds.",
     .flags = CFX_OP_OWN_RESULT,
     .infer = item_infer,
@@ -72,7 +74,9 @@ static cfx_status list_of(cfx_call *call, const cfx_tensor *x, int axis,
     for (; !st && made < n; made += !st)
         st = list_of(call, x, axis + 1,
                      size ? p + (size_t)(made * cfx_tensor_stride(x, axis)) *
-                                    size : NULL, &item[made]);
+                                    size
+                          : NULL,
+                     &item[made]);
     if (!st)
         *out = cfx_list_new(call->ctx, (size_t)n, item);
     if (!st && !out->kind)

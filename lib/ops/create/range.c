@@ -46,7 +46,8 @@ static cfx_status count_ints(cfx_call *call, cfx_dim start, cfx_dim end,
         return cfx_call_fail(call, CFX_EINVAL, "step must be nonzero");
     bool up = cfx_dim_lt(env, zero, step);
     if (up ? !cfx_dim_le(env, start, end) : !cfx_dim_le(env, end, start))
-        return cfx_call_fail(call, CFX_EINVAL, "upper bound and lower bound "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "upper bound and lower bound "
                              "inconsistent with step sign");
     *n = cfx_dim_ceildiv(env, cfx_dim_sub(env, end, start), step);
     return CFX_OK;
@@ -91,7 +92,8 @@ static cfx_status check_range(cfx_call *call, cfx_value start, cfx_value end,
         ordered = step > 0 ? a <= b : b <= a;
     }
     return ordered ? CFX_OK
-                   : cfx_call_fail(call, CFX_EINVAL, "upper bound and lower "
+                   : cfx_call_fail(call, CFX_EINVAL,
+                                   "upper bound and lower "
                                    "bound inconsistent with step sign");
 }
 
@@ -102,7 +104,8 @@ static cfx_status count_floats(cfx_call *call, double start, double end,
         return cfx_infer_unknown_extent(call, n);
     double count = ceil((end - start) / step);
     if (!(count < 0x1p60))
-        return cfx_call_fail(call, CFX_ESHAPE, "invalid size, possible "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "invalid size, possible "
                              "overflow?");
     *n = cfx_dim_int((int64_t)count);
     return CFX_OK;
@@ -122,9 +125,10 @@ static cfx_status count_cut(cfx_call *call, double start, double end,
         st = cfx_infer_cut(call, end, CFX_I64, &b);
     if (!st)
         st = cfx_infer_cut(call, step, CFX_I64, &by);
-    return st ? st : count_ints(call, cfx_dim_int((int64_t)a),
-                                cfx_dim_int((int64_t)b),
-                                cfx_dim_int((int64_t)by), n);
+    return st ? st
+              : count_ints(call, cfx_dim_int((int64_t)a),
+                           cfx_dim_int((int64_t)b), cfx_dim_int((int64_t)by),
+                           n);
 }
 
 static cfx_status arange_infer(cfx_call *call)
@@ -171,8 +175,8 @@ static cfx_status arange_run(cfx_call *call)
 }
 
 static const cfx_op arange_step = {
-    .schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, "
-              CFX_CREATE_OPTIONS ") -> Tensor",
+    .schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, "
+              "*, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
     .aliases = "torch.arange aten.arange.start_step",
     .doc = "Numbers from start to end, step apart.",
@@ -213,10 +217,14 @@ const cfx_op cfx_op__arange = {
 static cfx_status bound(cfx_call *call, int k, cfx_dtype type, double *out)
 {
     cfx_value v = cfx_call_value(call, k);
-    union { double d; int64_t i; } element;
-    *out = v.kind != CFX_TENSOR ? cfx_value_number(v)
-           : cfx_element_double((cfx_dtype)v.u.tensor->dtype,
-                                v.u.tensor->data);
+    union {
+        double d;
+        int64_t i;
+    } element;
+    *out = v.kind != CFX_TENSOR
+               ? cfx_value_number(v)
+               : cfx_element_double((cfx_dtype)v.u.tensor->dtype,
+                                    v.u.tensor->data);
     if (!cfx_dtype_is_float(type))
         return cfx_infer_cut(call, *out, type, out);
     cfx_element_set_double(type, &element, *out);
@@ -237,10 +245,11 @@ static cfx_status space_infer(cfx_call *call)
         if (!t && cfx_call_value(call, k).kind != CFX_SYMINT)
             st = bound(call, k, type, &number);
         else if (t && t->rank)
-            st = cfx_call_fail(call, CFX_ESHAPE, "only supports 0-dimensional "
+            st = cfx_call_fail(call, CFX_ESHAPE,
+                               "only supports 0-dimensional "
                                "start and end tensors, but got %s with %d "
-                               "dimensions", cfx_call__param_name(call, k),
-                               t->rank);
+                               "dimensions",
+                               cfx_call__param_name(call, k), t->rank);
     }
     if (!st && !cfx_dim_le(call->env, cfx_dim_int(0), n))
         st = cfx_call_fail(call, CFX_EINVAL,
@@ -272,8 +281,8 @@ static void set_power(cfx_dtype type, void *p, double v)
     if (cfx_dtype_is_float(type))
         cfx_element_set_double(type, p, v);
     else
-        cfx_element_set_int(type, p, fabs(v) < 0x1p63 ? (int64_t)v
-                                                      : INT64_MIN);
+        cfx_element_set_int(type, p,
+                            fabs(v) < 0x1p63 ? (int64_t)v : INT64_MIN);
 }
 
 /* One step is a power of the bound as it was given. */
@@ -288,7 +297,10 @@ static cfx_status logspace_run(cfx_call *call)
     if (st)
         return st;
     if (n > 1) {
-        union { double d; int64_t i; } span;
+        union {
+            double d;
+            int64_t i;
+        } span;
         step = end - start;
         if (cfx_dtype_is_float(type)) {
             cfx_element_set_double(type, &span, step);
@@ -306,8 +318,8 @@ static cfx_status logspace_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__linspace = {
-    .schema = "linspace(Tensor start, Tensor end, SymInt steps, *, " CFX_CREATE_OPTIONS
-              ") -> Tensor",
+    .schema = "linspace(Tensor start, Tensor end, SymInt steps, "
+              "*, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
     .aliases = "torch.linspace aten.linspace.default",
     .doc = "So many numbers from start to end, both of them among these.",

@@ -15,9 +15,10 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
-#define OPTIONS "Generator? generator=None, ScalarType? dtype=None, Layout? " \
-                "layout=None, Device? device=None, bool? pin_memory=None, "   \
-                "bool requires_grad=False"
+#define OPTIONS                                                               \
+    "Generator? generator=None, ScalarType? dtype=None, Layout? "             \
+    "layout=None, Device? device=None, bool? pin_memory=None, "               \
+    "bool requires_grad=False"
 #define LIKE_OPTIONS OPTIONS ", MemoryFormat? memory_format=None"
 
 enum { UNIFORM, NORMAL };
@@ -104,9 +105,11 @@ static cfx_status spread_infer(cfx_call *call)
     bool unknown = cfx_infer_is_unknown(call, b) ||
                    (!normal && cfx_infer_is_unknown(call, a));
     if (!st && !unknown && (normal ? !(b >= 0) : !(a <= b)))
-        st = cfx_call_fail(call, CFX_EINVAL, normal
-                           ? "expects std >= 0.0, but found std %g"
-                           : "expects a range that is not empty, up to %g", b);
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           normal
+                               ? "expects std >= 0.0, but found std %g"
+                               : "expects a range that is not empty, up to %g",
+                           b);
     return st ? st : cfx_infer_like(call, cfx_call_tensor(call, 0), type);
 }
 
@@ -119,7 +122,7 @@ static cfx_status spread_run(cfx_call *call)
 #define SPREAD(symbol, name, params, code_, doc_)                             \
     const cfx_op cfx_op__##symbol = {                                         \
         .schema = #symbol "(Tensor self, " params ", *, Generator? "          \
-                  "generator=None) -> Tensor",                                \
+                          "generator=None) -> Tensor",                        \
         .aliases = "aten." #symbol ".default",                                \
         .inplace_aliases = "Tensor." name "_ aten." name "_.default",         \
         .doc = doc_,                                                          \
@@ -145,8 +148,10 @@ static cfx_status normal_infer(cfx_call *call)
         st = cfx_infer_need_float(call, dtype);
     double std = cfx_call_double(call, 1);
     if (!st && !(std >= 0) && !cfx_infer_is_unknown(call, std))
-        st = cfx_call_fail(call, CFX_EINVAL, "expects std >= 0.0, but found "
-                           "std %g", std);
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "expects std >= 0.0, but found "
+                           "std %g",
+                           std);
     if (!st)
         st = cfx_create_size(call, 2, &rank, shape);
     return st ? st : cfx_call_out(call, dtype, rank, shape);
@@ -166,17 +171,21 @@ static cfx_value normals_build(cfx_scope *s, const cfx_call *call)
     cfx_value mean = call->in[0], std = call->in[1], extents[CFX_MAX_RANK];
     cfx_value like = mean.kind == CFX_TENSOR ? mean : std;
     if (like.kind != CFX_TENSOR)
-        return cfx_scope_fail(s, CFX_EINVAL, "normal: of two numbers needs a "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "normal: of two numbers needs a "
                               "size");
     if (mean.kind == CFX_TENSOR && std.kind == CFX_TENSOR)
-        like = cfx_nth(s, CFX_CALL(s, "torch.broadcast_tensors", mean, std), 0);
+        like = cfx_nth(s, CFX_CALL(s, "torch.broadcast_tensors", mean, std),
+                       0);
     const cfx_tensor *t = cfx_meta_of(s, like);
     if (!t)
         return cfx_none();
     if (std.kind != CFX_TENSOR && !(cfx_value_number(std) >= 0) &&
         !cfx_infer_is_unknown(call, cfx_value_number(std)))
-        return cfx_scope_fail(s, CFX_EINVAL, "normal: expects std >= 0.0, but "
-                              "found std %g", cfx_value_number(std));
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "normal: expects std >= 0.0, but "
+                              "found std %g",
+                              cfx_value_number(std));
     for (int i = 0; i < t->rank; i++)
         extents[i] = cfx_value_of_dim(t->shape[i]);
     cfx_value size = cfx_list_of(s, CFX_TUPLE, (size_t)t->rank, extents);
@@ -209,14 +218,16 @@ static cfx_status normals_run(cfx_call *call)
     cfx_status st = cfx_scope_status(&s, call->err);
     cfx_scope_release(&s);
     if (!st && !ok)
-        st = cfx_call_fail(call, CFX_EINVAL, "expects all elements of std >= "
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "expects all elements of std >= "
                            "0.0");
     return st ? st : cfx_composite_run(call, normals_build);
 }
 
 static const cfx_op normals = {
-    .schema = "normal.Tensor_Tensor(Tensor mean, Tensor std=1.0, *, Generator? "
-              "generator=None) -> Tensor",
+    .schema =
+        "normal.Tensor_Tensor(Tensor mean, Tensor std=1.0, *, Generator? "
+        "generator=None) -> Tensor",
     .aliases = "torch.normal aten.normal.Tensor_Tensor "
                "aten.normal.Tensor_float aten.normal.float_Tensor",
     .doc = "Normally distributed numbers, each of its own mean and deviation.",
@@ -227,8 +238,9 @@ static const cfx_op normals = {
 };
 
 const cfx_op cfx_op__normal = {
-    .schema = "normal.float_float(float mean, float std, SymInt[] size, *, "
-              OPTIONS ") -> Tensor",
+    .schema =
+        "normal.float_float(float mean, float std, SymInt[] size, *, " OPTIONS
+        ") -> Tensor",
     .aliases = "torch.normal aten.normal.float_float",
     .doc = "Normally distributed numbers of a mean and deviation.",
     .flags = CFX_OP_RANDOM,
@@ -264,9 +276,9 @@ static cfx_status randint_infer(cfx_call *call)
                          : CFX_I64;
     cfx_dtype dtype = cfx_call_dtype(call, options + 1, own);
     cfx_status st = cfx_create_check(call, options + 1);
-    if (!st && !cfx_dim_lt(call->env, cfx_value_dim(low),
-                           cfx_value_dim(high)))
-        st = cfx_call_fail(call, CFX_EINVAL, "random_ expects 'from' to be "
+    if (!st && !cfx_dim_lt(call->env, cfx_value_dim(low), cfx_value_dim(high)))
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "random_ expects 'from' to be "
                            "less than 'to'");
     if (st)
         return st;
@@ -302,16 +314,19 @@ static cfx_status randint_run(cfx_call *call)
         .next = next_,                                                        \
     };
 
-RANDINT(static const cfx_op randint_low, "randint.low(SymInt low, SymInt high, "
+RANDINT(static const cfx_op randint_low,
+        "randint.low(SymInt low, SymInt high, "
         "SymInt[] size, *, " OPTIONS ") -> Tensor",
         "torch.randint aten.randint.low", SIZED_LOW, NULL)
-RANDINT(const cfx_op cfx_op__randint, "randint(SymInt high, SymInt[] size, *, "
-        OPTIONS ") -> Tensor", "torch.randint aten.randint.default", SIZED_HIGH,
-        &randint_low)
-RANDINT(static const cfx_op randint_like_low, "randint_like.low_dtype(Tensor "
+RANDINT(const cfx_op cfx_op__randint,
+        "randint(SymInt high, SymInt[] size, *, " OPTIONS ") -> Tensor",
+        "torch.randint aten.randint.default", SIZED_HIGH, &randint_low)
+RANDINT(static const cfx_op randint_like_low,
+        "randint_like.low_dtype(Tensor "
         "self, SymInt low, SymInt high, *, " LIKE_OPTIONS ") -> Tensor",
         "torch.randint_like aten.randint_like.low_dtype", LIKE_LOW, NULL)
-RANDINT(const cfx_op cfx_op__randint_like, "randint_like(Tensor self, SymInt "
+RANDINT(const cfx_op cfx_op__randint_like,
+        "randint_like(Tensor self, SymInt "
         "high, *, " LIKE_OPTIONS ") -> Tensor",
         "torch.randint_like aten.randint_like.default", LIKE_HIGH,
         &randint_like_low)
@@ -324,8 +339,8 @@ static cfx_status randperm_infer(cfx_call *call)
     cfx_status st = cfx_create_check(call, 2);
     if (!st && !cfx_dim_le(call->env, cfx_dim_int(0), n))
         st = cfx_call_fail(call, CFX_EINVAL, "n must be non-negative");
-    return st ? st : cfx_call_out(call, cfx_call_dtype(call, 2, CFX_I64), 1,
-                                  &n);
+    return st ? st
+              : cfx_call_out(call, cfx_call_dtype(call, 2, CFX_I64), 1, &n);
 }
 
 static size_t randperm_workspace(const cfx_call *call)
@@ -366,12 +381,14 @@ static cfx_status bernoulli_infer(cfx_call *call)
     cfx_status st = CFX_OK;
     double p = call->op->code ? cfx_call_double(call, 1) : 0;
     if (!(p >= 0 && p <= 1) && !cfx_infer_is_unknown(call, p))
-        st = cfx_call_fail(call, CFX_EINVAL, "bernoulli_ expects p to be in "
-                           "[0, 1], but got p=%g", p);
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "bernoulli_ expects p to be in "
+                           "[0, 1], but got p=%g",
+                           p);
     else if (!call->op->code)
         st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
-    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
-                                  x->shape);
+    return st ? st
+              : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, x->shape);
 }
 
 static size_t bernoulli_workspace(const cfx_call *call)

@@ -33,22 +33,27 @@ static cfx_status check(cfx_call *call, const cfx_tensor *x,
 {
     int64_t mode = choice(call, MODE, modes);
     if (mode < 0 || choice(call, PADDING_MODE, paddings) < 0)
-        return cfx_call_fail(call, CFX_EINVAL, "expected mode to be "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "expected mode to be "
                              "'bilinear', 'nearest' or 'bicubic' and "
                              "padding_mode 'zeros', 'border' or "
                              "'reflection'");
     if ((x->rank != 4 && x->rank != 5) || g->rank != x->rank ||
         (mode == CFX_GRID_BICUBIC && x->rank != 4))
-        return cfx_call_fail(call, CFX_ESHAPE, "expected 4D or 5D input and "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expected 4D or 5D input and "
                              "grid with same number of dimensions, but got "
-                             "ranks %d and %d", x->rank, g->rank);
+                             "ranks %d and %d",
+                             x->rank, g->rank);
     if (x->dtype != g->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE, "expected input and grid to "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "expected input and grid to "
                              "have same dtype, but got %s and %s",
                              cfx_dtypes[x->dtype].name,
                              cfx_dtypes[g->dtype].name);
     if (x->dtype == CFX_F16 || x->dtype == CFX_BF16)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "%s is not supported, "
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "%s is not supported, "
                              "convert input and grid to float32",
                              cfx_dtypes[x->dtype].name);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
@@ -56,12 +61,15 @@ static cfx_status check(cfx_call *call, const cfx_tensor *x,
     if (!cfx_dim_eq(call->env, x->shape[0], g->shape[0]) ||
         !cfx_dim_eq(call->env, g->shape[g->rank - 1],
                     cfx_dim_int(x->rank - 2)))
-        return cfx_call_fail(call, CFX_ESHAPE, "expected grid to have the "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expected grid to have the "
                              "batch of the input, and %d numbers for each "
-                             "place", x->rank - 2);
+                             "place",
+                             x->rank - 2);
     for (int i = 2; i < x->rank; i++)
         if (cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE, "expected input to have "
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "expected input to have "
                                  "non-empty spatial dimensions");
     return CFX_OK;
 }
@@ -103,7 +111,9 @@ static cfx_status grid_sample_run(cfx_call *call)
             .spatial = x->rank - 2,
             .batch = cfx_tensor_size(x, 0),
             .channels = cfx_tensor_size(x, 1),
-            .x = x->data, .grid = g->data, .y = y->data,
+            .x = x->data,
+            .grid = g->data,
+            .y = y->data,
         };
         for (int i = 0; i < k.spatial; i++) {
             k.in[i] = cfx_tensor_size(x, i + 2);
@@ -119,11 +129,15 @@ static cfx_status grid_sample_run(cfx_call *call)
 
 static const cfx_variant grid_sample_variants[] = {
 #define GRID_SAMPLER(name)                                                    \
-    {name "(Tensor input, Tensor grid, int mode, int padding_mode, bool "     \
-     "align_corners) -> Tensor", NULL}
+    {                                                                         \
+        name "(Tensor input, Tensor grid, int mode, int padding_mode, bool "  \
+             "align_corners) -> Tensor",                                      \
+            NULL                                                              \
+    }
     {"torch.nn.functional.grid_sample(Tensor input, Tensor grid, str "
      "mode='bilinear', str padding_mode='zeros', bool? align_corners=None) "
-     "-> Tensor", NULL},
+     "-> Tensor",
+     NULL},
     GRID_SAMPLER("torch.grid_sampler"),
     GRID_SAMPLER("aten.grid_sampler.default"),
     GRID_SAMPLER("aten.grid_sampler_2d.default"),

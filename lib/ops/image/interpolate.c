@@ -31,8 +31,8 @@ struct resize {
     const cfx_tensor *x;
     int spatial, mode;
     bool align, antialias, keep_scale;
-    cfx_value size, scale;      /* numbers, lists or None */
-    cfx_value one_scale[MAX];   /* where scales are arguments of their own */
+    cfx_value size, scale;    /* numbers, lists or None */
+    cfx_value one_scale[MAX]; /* where scales are arguments of their own */
 };
 
 enum { AREA = CFX_RESAMPLE_CUBIC + 1 };
@@ -42,7 +42,10 @@ enum { AREA = CFX_RESAMPLE_CUBIC + 1 };
 enum { AXES = 3, MODE_SHIFT = 2, FILTERED = 32 };
 #define CODE(axes, mode) ((axes) | (mode) << MODE_SHIFT)
 
-struct mode_name { const char *name; int mode, spatial; };
+struct mode_name {
+    const char *name;
+    int mode, spatial;
+};
 
 static const struct mode_name mode_names[] = {
     {"nearest", CFX_RESAMPLE_NEAREST, 0},
@@ -62,20 +65,26 @@ static cfx_status read_mode(const cfx_call *call, struct resize *r)
         if (!strcmp(mode_names[i].name, mode))
             m = &mode_names[i];
     if (!m)
-        return cfx_call_fail(call, CFX_EINVAL, "Input Error: mode '%s' is "
-                             "not known", mode);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Input Error: mode '%s' is "
+                             "not known",
+                             mode);
     if (r->spatial < 1 || r->spatial > 3 ||
         (m->spatial && m->spatial != r->spatial))
-        return cfx_call_fail(call, CFX_EINVAL, "mode '%s' does not take input "
-                             "of rank %d", mode, r->x->rank);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "mode '%s' does not take input "
+                             "of rank %d",
+                             mode, r->x->rank);
     r->mode = m->mode;
     if (!m->spatial && cfx_call_has(call, ALIGN_CORNERS))
-        return cfx_call_fail(call, CFX_EINVAL, "align_corners option can only "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "align_corners option can only "
                              "be set with the interpolating modes: linear | "
                              "bilinear | bicubic | trilinear");
     r->antialias = cfx_call_bool(call, ANTIALIAS);
     if (r->antialias && (r->spatial != 2 || !m->spatial))
-        return cfx_call_fail(call, CFX_EINVAL, "Anti-alias option is only "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Anti-alias option is only "
                              "supported for bilinear and bicubic modes");
     return CFX_OK;
 }
@@ -88,7 +97,8 @@ static cfx_status read_functional(const cfx_call *call, struct resize *r)
     r->scale = cfx_call_value(call, SCALE_FACTOR);
     r->keep_scale = !cfx_value_is_none(r->scale) && !recompute;
     if (recompute && !cfx_value_is_none(r->size))
-        return cfx_call_fail(call, CFX_EINVAL, "recompute_scale_factor is not "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "recompute_scale_factor is not "
                              "meaningful with an explicit size.");
     return read_mode(call, r);
 }
@@ -106,9 +116,10 @@ static cfx_status read_aten(const cfx_call *call, struct resize *r)
         r->one_scale[i] = cfx_call_value(
             call, r->spatial == 1 ? SCALES : SCALES_W - r->spatial + 1 + i);
     if (r->x->rank != r->spatial + 2)
-        return cfx_call_fail(call, CFX_ESHAPE, "It is expected input_size "
-                             "equals to %d, but got size %d", r->spatial + 2,
-                             r->x->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "It is expected input_size "
+                             "equals to %d, but got size %d",
+                             r->spatial + 2, r->x->rank);
     return CFX_OK;
 }
 
@@ -117,10 +128,11 @@ static cfx_status check_list(const cfx_call *call, const struct resize *r,
 {
     if (!cfx_value_is_seq(v) || (int)v.u.seq->len == r->spatial)
         return CFX_OK;
-    return cfx_call_fail(call, CFX_EINVAL, "Input and output must have the "
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "Input and output must have the "
                          "same number of spatial dimensions, but %s has %d "
-                         "numbers for %d axes", name, (int)v.u.seq->len,
-                         r->spatial);
+                         "numbers for %d axes",
+                         name, (int)v.u.seq->len, r->spatial);
 }
 
 static cfx_status read_resize(const cfx_call *call, struct resize *r)
@@ -132,10 +144,12 @@ static cfx_status read_resize(const cfx_call *call, struct resize *r)
     bool size = !cfx_value_is_none(r->size);
     bool scale = !cfx_value_is_none(r->scale);
     if (!st && size && scale)
-        st = cfx_call_fail(call, CFX_EINVAL, "only one of size or "
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "only one of size or "
                            "scale_factor should be defined");
     if (!st && !size && !scale)
-        st = cfx_call_fail(call, CFX_EINVAL, "either size or scale_factor "
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "either size or scale_factor "
                            "should be defined");
     if (!st)
         st = check_list(call, r, r->size, "size");
@@ -170,7 +184,8 @@ static cfx_status scaled(cfx_call *call, cfx_dim in, cfx_value factor,
 {
     double scale = cfx_value_number(factor);
     if (factor.kind == CFX_TENSOR)
-        return cfx_call_fail(call, CFX_EINVAL, "argument 'scale_factor' must "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "argument 'scale_factor' must "
                              "be float, not Tensor");
     if (factor.kind == CFX_SYMINT) {
         *out = cfx_dim_mul(call->env, in, cfx_value_dim(factor));
@@ -181,8 +196,10 @@ static cfx_status scaled(cfx_call *call, cfx_dim in, cfx_value factor,
     if (cfx_dim_is_int(in)) {
         double n = floor((double)cfx_dim_value(in) * scale);
         if (!(n >= 0 && n < 0x1p60))
-            return cfx_call_fail(call, CFX_EINVAL, "scale_factor %g gives no "
-                                 "extent", scale);
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "scale_factor %g gives no "
+                                 "extent",
+                                 scale);
         *out = cfx_dim_int((int64_t)n);
         return CFX_OK;
     }
@@ -195,8 +212,10 @@ static cfx_status scaled(cfx_call *call, cfx_dim in, cfx_value factor,
             cfx_dim_int(q));
         return CFX_OK;
     }
-    return cfx_call_fail(call, CFX_EUNSUPPORTED, "scale_factor %g of an "
-                         "extent that is not known", scale);
+    return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                         "scale_factor %g of an "
+                         "extent that is not known",
+                         scale);
 }
 
 static cfx_status out_shape(cfx_call *call, const struct resize *r,
@@ -225,14 +244,18 @@ static cfx_status out_shape(cfx_call *call, const struct resize *r,
             char s[64], t[64];
             cfx_dim_format(in, s, sizeof(s));
             cfx_dim_format(*out, t, sizeof(t));
-            return cfx_call_fail(call, CFX_ESHAPE, "Input and output sizes "
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "Input and output sizes "
                                  "should be greater than 0, but got %s and "
-                                 "%s on axis %d", s, t, i + 2);
+                                 "%s on axis %d",
+                                 s, t, i + 2);
         }
     }
     if (cfx_dim_is(shape[1], 0))
-        return cfx_call_fail(call, CFX_ESHAPE, "Non-empty %dD data tensor "
-                             "expected", r->x->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Non-empty %dD data tensor "
+                             "expected",
+                             r->x->rank);
     return CFX_OK;
 }
 
@@ -274,8 +297,8 @@ static void interpolate_cost(const cfx_call *call, cfx_cost *cost)
     else if (r->mode == CFX_RESAMPLE_LINEAR)
         count_neighbours(call, cost, r, 1 << r->spatial);
     else
-        count_neighbours(call, cost, r, r->mode == CFX_RESAMPLE_CUBIC ? 16
-                                                                      : 1);
+        count_neighbours(call, cost, r,
+                         r->mode == CFX_RESAMPLE_CUBIC ? 16 : 1);
 }
 
 /* ---- Running ---- */
@@ -316,8 +339,11 @@ static size_t interpolate_workspace(const cfx_call *call)
 
 static void average(cfx_call *call, const cfx_resample *k)
 {
-    cfx_pool p = {.dtype = k->dtype, .spatial = k->spatial,
-                  .planes = k->planes, .x = k->x, .y = k->y};
+    cfx_pool p = {.dtype = k->dtype,
+                  .spatial = k->spatial,
+                  .planes = k->planes,
+                  .x = k->x,
+                  .y = k->y};
     memcpy(p.in, k->in, sizeof(k->in));
     memcpy(p.out, k->out, sizeof(k->out));
     cfx_adaptive_avg_pool(call->ctx, &p);
@@ -351,12 +377,9 @@ static cfx_status interpolate_run(cfx_call *call)
 /* ---- Descriptors ---- */
 
 #define RULES                                                                 \
-    .params = params,                                                         \
-    .state_size = sizeof(struct resize),                                      \
-    .infer = interpolate_infer,                                               \
-    .cost = interpolate_cost,                                                 \
-    .workspace = interpolate_workspace,                                       \
-    .run = interpolate_run
+    .params = params, .state_size = sizeof(struct resize),                    \
+    .infer = interpolate_infer, .cost = interpolate_cost,                     \
+    .workspace = interpolate_workspace, .run = interpolate_run
 
 const cfx_op cfx_op__interpolate = {
     .schema = "interpolate(Tensor input, any size=None, any "
@@ -373,15 +396,15 @@ const cfx_op cfx_op__interpolate = {
 #define UPSAMPLE(name, axes, mode, flags, align, scales)                      \
     static const cfx_op name##_vec = {                                        \
         .schema = #name ".vec(Tensor input, SymInt[]? output_size" align      \
-                  ", float[]? scale_factors) -> Tensor",                      \
+                        ", float[]? scale_factors) -> Tensor",                \
         .aliases = "torch.nn.functional." #name " aten." #name ".vec",        \
         .doc = "An image of another size, or scaled.",                        \
-        .code = CODE(axes, mode) | (flags),                             \
+        .code = CODE(axes, mode) | (flags),                                   \
         RULES,                                                                \
     };                                                                        \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor self, SymInt[" #axes "] output_size" align   \
-                  scales ") -> Tensor",                                       \
+        .schema = #name "(Tensor self, SymInt[" #axes                         \
+                        "] output_size" align scales ") -> Tensor",           \
         .aliases = "torch.nn.functional." #name " aten." #name ".default",    \
         .doc = "An image of another size.",                                   \
         .code = CODE(axes, mode) | (flags),                                   \
@@ -391,8 +414,9 @@ const cfx_op cfx_op__interpolate = {
 
 #define SCALES_1 ", float? scales=None"
 #define SCALES_2 ", float? scales_h=None, float? scales_w=None"
-#define SCALES_3 ", float? scales_d=None, float? scales_h=None, float? " \
-                 "scales_w=None"
+#define SCALES_3                                                              \
+    ", float? scales_d=None, float? scales_h=None, float? "                   \
+    "scales_w=None"
 #define CORNERS ", bool align_corners"
 
 UPSAMPLE(upsample_nearest1d, 1, CFX_RESAMPLE_NEAREST, 0, "", SCALES_1)
@@ -405,12 +429,10 @@ UPSAMPLE(_upsample_nearest_exact2d, 2, CFX_RESAMPLE_NEAREST_EXACT, 0, "",
 UPSAMPLE(_upsample_nearest_exact3d, 3, CFX_RESAMPLE_NEAREST_EXACT, 0, "",
          SCALES_3)
 UPSAMPLE(upsample_linear1d, 1, CFX_RESAMPLE_LINEAR, 0, CORNERS, SCALES_1)
-UPSAMPLE(upsample_bilinear2d, 2, CFX_RESAMPLE_LINEAR, 0, CORNERS,
-         SCALES_2)
-UPSAMPLE(upsample_trilinear3d, 3, CFX_RESAMPLE_LINEAR, 0, CORNERS,
-         SCALES_3)
+UPSAMPLE(upsample_bilinear2d, 2, CFX_RESAMPLE_LINEAR, 0, CORNERS, SCALES_2)
+UPSAMPLE(upsample_trilinear3d, 3, CFX_RESAMPLE_LINEAR, 0, CORNERS, SCALES_3)
 UPSAMPLE(upsample_bicubic2d, 2, CFX_RESAMPLE_CUBIC, 0, CORNERS, SCALES_2)
-UPSAMPLE(_upsample_bilinear2d_aa, 2, CFX_RESAMPLE_LINEAR, FILTERED,
-         CORNERS, SCALES_2)
-UPSAMPLE(_upsample_bicubic2d_aa, 2, CFX_RESAMPLE_CUBIC, FILTERED,
-         CORNERS, SCALES_2)
+UPSAMPLE(_upsample_bilinear2d_aa, 2, CFX_RESAMPLE_LINEAR, FILTERED, CORNERS,
+         SCALES_2)
+UPSAMPLE(_upsample_bicubic2d_aa, 2, CFX_RESAMPLE_CUBIC, FILTERED, CORNERS,
+         SCALES_2)

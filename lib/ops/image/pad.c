@@ -62,17 +62,22 @@ static cfx_status check_counts(cfx_call *call, const cfx_tensor *x)
         return cfx_call_fail(call, CFX_EINVAL,
                              "Padding length must be divisible by 2");
     if (n / 2 > x->rank)
-        return cfx_call_fail(call, CFX_EINVAL, "Padding length should be less "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Padding length should be less "
                              "than or equal to two times the input dimension "
                              "but got padding length %d and input of "
-                             "dimension %d", n, x->rank);
+                             "dimension %d",
+                             n, x->rank);
     if (p->mode == CFX_PAD_CONSTANT)
         return CFX_OK;
     if (cfx_call_has(call, VALUE) && cfx_call_double(call, VALUE) != 0)
-        return cfx_call_fail(call, CFX_EINVAL, "Padding mode \"%s\" doesn't "
-                             "take in value argument", mode_names[p->mode]);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Padding mode \"%s\" doesn't "
+                             "take in value argument",
+                             mode_names[p->mode]);
     if (n < 2 || n > 6 || (x->rank != n / 2 + 1 && x->rank != n / 2 + 2))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "Only 2D, 3D, 4D, 5D "
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "Only 2D, 3D, 4D, 5D "
                              "padding with non-constant padding are supported "
                              "for now");
     return CFX_OK;
@@ -94,12 +99,14 @@ static cfx_status check_axis(cfx_call *call, cfx_pad_mode mode, int axis,
         cfx_dim_format(side[i], s, sizeof(s));
         cfx_dim_format(extent, t, sizeof(t));
         return cfx_call_fail(
-            call, CFX_ESHAPE, mode == CFX_PAD_REFLECT
+            call, CFX_ESHAPE,
+            mode == CFX_PAD_REFLECT
                 ? "Padding size should be less than the corresponding input "
                   "dimension, but got: padding %s at dimension %d of input "
                   "of extent %s"
                 : "Padding value causes wrapping around more than once: %s "
-                  "at dimension %d of extent %s", s, axis, t);
+                  "at dimension %d of extent %s",
+            s, axis, t);
     }
     /* Circular padding uses the axis that negative paddings leave. */
     cfx_dim none = cfx_dim_int(0);
@@ -108,8 +115,10 @@ static cfx_status check_axis(cfx_call *call, cfx_pad_mode mode, int axis,
         cfx_dim_add(call->env, cfx_dim_min(call->env, before, none),
                     cfx_dim_min(call->env, after, none)));
     if (mode == CFX_PAD_CIRCULAR && !cfx_dim_lt(call->env, none, left))
-        return cfx_call_fail(call, CFX_ESHAPE, "negative padding leaves "
-                             "nothing of dimension %d", axis);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "negative padding leaves "
+                             "nothing of dimension %d",
+                             axis);
     return CFX_OK;
 }
 
@@ -133,8 +142,10 @@ static cfx_status check_cut(cfx_call *call, int axis, cfx_dim extent,
         if (cfx_dim_le(call->env, none, left))
             continue;
         cfx_dim_format(left, s, sizeof(s));
-        return cfx_call_fail(call, CFX_ESHAPE, "negative padding leaves %s "
-                             "elements of dimension %d", s, axis);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "negative padding leaves %s "
+                             "elements of dimension %d",
+                             s, axis);
     }
     return CFX_OK;
 }
@@ -146,15 +157,16 @@ static cfx_status pad_shape(cfx_call *call, const cfx_tensor *x,
     bool constant = p->mode == CFX_PAD_CONSTANT;
     int first = x->rank - (int)p->pad->len / 2;
     if (!constant && is_empty(x, first ? first - 1 : 0))
-        return cfx_call_fail(call, CFX_ESHAPE, "Expected input with possibly "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Expected input with possibly "
                              "0 batch size and other non-zero dimensions");
     for (int i = 0; i < x->rank; i++) {
         cfx_dim before, after;
         margins(call, x->rank, i, &before, &after);
-        cfx_status st = constant ? check_cut(call, i, x->shape[i], before,
-                                             after)
-                                 : check_axis(call, p->mode, i, x->shape[i],
-                                              before, after);
+        cfx_status st = constant
+                            ? check_cut(call, i, x->shape[i], before, after)
+                            : check_axis(call, p->mode, i, x->shape[i], before,
+                                         after);
         if (st)
             return st;
         shape[i] = cfx_dim_add(call->env, x->shape[i],
@@ -163,9 +175,11 @@ static cfx_status pad_shape(cfx_call *call, const cfx_tensor *x,
                         shape[i])) {
             char s[64];
             cfx_dim_format(shape[i], s, sizeof(s));
-            return cfx_call_fail(call, CFX_ESHAPE, "the padding resulted in "
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "the padding resulted in "
                                  "an output size of %s at dimension %d, "
-                                 "which is too small", s, i);
+                                 "which is too small",
+                                 s, i);
         }
     }
     return CFX_OK;
@@ -210,8 +224,8 @@ static cfx_status pad_infer(cfx_call *call)
         st = pad_shape(call, x, shape);
     if (st)
         return st;
-    if (x->dtype == CFX_BOOL && (mode == CFX_PAD_REFLECT ||
-                                 mode == CFX_PAD_REPLICATE))
+    if (x->dtype == CFX_BOOL &&
+        (mode == CFX_PAD_REFLECT || mode == CFX_PAD_REPLICATE))
         return cfx_infer_refuse(call, CFX_BOOL);
     if (cfx_dtype_size((cfx_dtype)x->dtype) > 8)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
@@ -259,8 +273,12 @@ static cfx_status pad_run(cfx_call *call)
     int64_t in[CFX_MAX_RANK], out[CFX_MAX_RANK], before[CFX_MAX_RANK];
     uint64_t value = 0;
     bool last = cfx_view_both_last(from, y);
-    cfx_pad p = {.size = cfx_dtype_size((cfx_dtype)y->dtype), .rank = y->rank,
-                 .in = in, .out = out, .before = before, .value = &value,
+    cfx_pad p = {.size = cfx_dtype_size((cfx_dtype)y->dtype),
+                 .rank = y->rank,
+                 .in = in,
+                 .out = out,
+                 .before = before,
+                 .value = &value,
                  .mode = own->mode};
     cfx_tensor *x = last ? cfx_tensor_ref(from)
                          : cfx_loop_contiguous(call, from);
@@ -285,7 +303,8 @@ static cfx_status pad_run(cfx_call *call)
 
 static const cfx_variant pad_variants[] = {
     {"torch.nn.functional.pad(Tensor input, SymInt[] pad, str "
-     "mode='constant', Scalar? value=None) -> Tensor", NULL},
+     "mode='constant', Scalar? value=None) -> Tensor",
+     NULL},
     {NULL, NULL},
 };
 

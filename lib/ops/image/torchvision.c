@@ -42,8 +42,10 @@ static cfx_value merging_build(cfx_scope *s, const cfx_call *call)
     cfx_value x = IN(0), zero = cfx_int(0), two = cfx_int(2), part[4];
     int rank = x.u.tensor->rank;
     if (rank < 3)
-        return cfx_scope_fail(s, CFX_ESHAPE, "expected (..., H, W, C), got a "
-                              "tensor of rank %d", rank);
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "expected (..., H, W, C), got a "
+                              "tensor of rank %d",
+                              rank);
     cfx_value rows = mod(s, cfx_size(s, x, -3), two);
     cfx_value columns = mod(s, cfx_size(s, x, -2), two);
     x = CFX_CALL(s, "torch.nn.functional.pad", x,
@@ -76,7 +78,8 @@ static cfx_value bias_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value n = cfx_int(1), bias;
     if (cfx_call_len(call, 2) < 2)
-        return cfx_scope_fail(s, CFX_EINVAL, "window_size must be two numbers");
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "window_size must be two numbers");
     for (int i = 0; i < 2; i++)
         n = cfx_int_mul(s, n, cfx_call_item(call, 2, i));
     bias = CFX_CALL(s, "operator.getitem", IN(0), IN(1));
@@ -101,9 +104,21 @@ const cfx_op cfx_op___get_relative_position_bias = {
 
 /* ---- swin: attention within windows ---- */
 
-enum { INPUT, QKV_WEIGHT, PROJ_WEIGHT, BIAS, WINDOW, HEADS, SHIFT,
-       ATTENTION_DROPOUT, DROPOUT, QKV_BIAS, PROJ_BIAS, LOGIT_SCALE,
-       TRAINING };
+enum {
+    INPUT,
+    QKV_WEIGHT,
+    PROJ_WEIGHT,
+    BIAS,
+    WINDOW,
+    HEADS,
+    SHIFT,
+    ATTENTION_DROPOUT,
+    DROPOUT,
+    QKV_BIAS,
+    PROJ_BIAS,
+    LOGIT_SCALE,
+    TRAINING
+};
 
 struct windows {
     cfx_value batch, channels, heads;
@@ -115,13 +130,13 @@ struct windows {
     bool shifts;
 };
 
-static bool read_windows(cfx_scope *s, const cfx_call *call,
-                         struct windows *w)
+static bool read_windows(cfx_scope *s, const cfx_call *call, struct windows *w)
 {
     cfx_value x = IN(INPUT);
     if (x.u.tensor->rank != 4 || cfx_call_len(call, WINDOW) != 2 ||
         cfx_call_len(call, SHIFT) != 2) {
-        cfx_scope_fail(s, CFX_ESHAPE, "expected an input (N, H, W, C), and "
+        cfx_scope_fail(s, CFX_ESHAPE,
+                       "expected an input (N, H, W, C), and "
                        "two numbers each for window_size and shift_size");
         return false;
     }
@@ -133,7 +148,8 @@ static bool read_windows(cfx_scope *s, const cfx_call *call,
         cfx_value shift = cfx_call_item(call, SHIFT, i);
         if (shift.kind != CFX_INT || shift.u.i < 0 ||
             !cfx_dim_le(call->env, cfx_dim_int(shift.u.i), cfx_value_dim(n))) {
-            cfx_scope_fail(s, CFX_EINVAL, "shift_size must be two ints from 0 "
+            cfx_scope_fail(s, CFX_EINVAL,
+                           "shift_size must be two ints from 0 "
                            "to those of window_size");
             return false;
         }
@@ -169,7 +185,8 @@ static cfx_value roll(cfx_scope *s, const struct windows *w, cfx_value x,
         return x;
     for (int i = 0; i < 2; i++)
         by[i] = back ? w->shift[i] : minus(s, w->shift[i]);
-    return TORCH("roll", x, TUPLE(by[0], by[1]), TUPLE(cfx_int(1), cfx_int(2)));
+    return TORCH("roll", x, TUPLE(by[0], by[1]),
+                 TUPLE(cfx_int(1), cfx_int(2)));
 }
 
 /* (N, H, W, C) to (N * windows, places, C). */
@@ -181,24 +198,28 @@ static cfx_value partition(cfx_scope *s, const struct windows *w, cfx_value x)
     x = CFX_CALL(s, "torch.nn.functional.pad", x,
                  TUPLE(zero, zero, zero, right, zero, below));
     x = roll(s, w, x, false);
-    x = reshape(s, x, TUPLE(w->batch, w->count[0], w->size[0], w->count[1],
-                            w->size[1], w->channels));
-    x = TORCH("permute", x, TUPLE(zero, cfx_int(1), cfx_int(3), cfx_int(2),
-                                  cfx_int(4), cfx_int(5)));
-    return reshape(s, x, TUPLE(cfx_int_mul(s, w->batch, w->all), w->places,
-                               w->channels));
+    x = reshape(s, x,
+                TUPLE(w->batch, w->count[0], w->size[0], w->count[1],
+                      w->size[1], w->channels));
+    x = TORCH("permute", x,
+              TUPLE(zero, cfx_int(1), cfx_int(3), cfx_int(2), cfx_int(4),
+                    cfx_int(5)));
+    return reshape(
+        s, x, TUPLE(cfx_int_mul(s, w->batch, w->all), w->places, w->channels));
 }
 
 static cfx_value put_together(cfx_scope *s, const struct windows *w,
                               cfx_value x)
 {
     cfx_value zero = cfx_int(0);
-    x = reshape(s, x, TUPLE(w->batch, w->count[0], w->count[1], w->size[0],
-                            w->size[1], w->channels));
-    x = TORCH("permute", x, TUPLE(zero, cfx_int(1), cfx_int(3), cfx_int(2),
-                                  cfx_int(4), cfx_int(5)));
-    x = reshape(s, x, TUPLE(w->batch, w->padded[0], w->padded[1],
-                            w->channels));
+    x = reshape(s, x,
+                TUPLE(w->batch, w->count[0], w->count[1], w->size[0],
+                      w->size[1], w->channels));
+    x = TORCH("permute", x,
+              TUPLE(zero, cfx_int(1), cfx_int(3), cfx_int(2), cfx_int(4),
+                    cfx_int(5)));
+    x = reshape(s, x,
+                TUPLE(w->batch, w->padded[0], w->padded[1], w->channels));
     x = roll(s, w, x, true);
     x = slice(s, x, 1, zero, w->extent[0], 1);
     x = slice(s, x, 2, zero, w->extent[1], 1);
@@ -264,8 +285,8 @@ static cfx_value shift_mask(cfx_scope *s, const struct windows *w,
     cfx_value one = cfx_int(1), two = cfx_int(2), zero = cfx_int(0);
     cfx_value rows = TORCH("unsqueeze", strips(s, w, 0, like, 3), one);
     cfx_value mask = TORCH("add", rows, strips(s, w, 1, like, 1));
-    mask = reshape(s, mask, TUPLE(w->count[0], w->size[0], w->count[1],
-                                  w->size[1]));
+    mask = reshape(s, mask,
+                   TUPLE(w->count[0], w->size[0], w->count[1], w->size[1]));
     mask = TORCH("permute", mask, TUPLE(zero, two, one, cfx_int(3)));
     mask = reshape(s, mask, TUPLE(w->all, w->places));
     mask = TORCH("sub", TORCH("unsqueeze", mask, one),
@@ -281,11 +302,12 @@ static cfx_value add_mask(cfx_scope *s, const struct windows *w,
     if (!w->shifts)
         return score;
     mask = TORCH("unsqueeze", shift_mask(s, w, like), one);
-    score = reshape(s, score, TUPLE(w->batch, w->all, w->heads, w->places,
-                                    w->places));
+    score = reshape(s, score,
+                    TUPLE(w->batch, w->all, w->heads, w->places, w->places));
     score = TORCH("add", score, TORCH("unsqueeze", mask, cfx_int(0)));
-    return reshape(s, score, TUPLE(cfx_int_mul(s, w->batch, w->all), w->heads,
-                                   w->places, w->places));
+    return reshape(s, score,
+                   TUPLE(cfx_int_mul(s, w->batch, w->all), w->heads, w->places,
+                         w->places));
 }
 
 static cfx_value windows_build(cfx_scope *s, const cfx_call *call)

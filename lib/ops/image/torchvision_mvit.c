@@ -36,8 +36,10 @@ static cfx_status mvit_unsqueeze_infer(cfx_call *call)
         item[0] = cfx_none();
         st = unsqueezed(call, &item[0]);
     } else if (x->rank != target) {
-        st = cfx_call_fail(call, CFX_ESHAPE, "expected a tensor of rank %lld "
-                           "or one less, got %d", (long long)target, x->rank);
+        st = cfx_call_fail(call, CFX_ESHAPE,
+                           "expected a tensor of rank %lld "
+                           "or one less, got %d",
+                           (long long)target, x->rank);
     }
     if (!st)
         st = cfx_call_return_take(call, cfx_tuple_new(call->ctx, 2, item));

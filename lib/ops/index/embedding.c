@@ -30,7 +30,8 @@ static cfx_status check_table(cfx_call *call, const cfx_tensor *w,
     if (w->rank != 2)
         return cfx_call_fail(call, CFX_ESHAPE, "'weight' must be 2-D");
     if (index->dtype != CFX_I64 && index->dtype != CFX_I32)
-        return cfx_call_fail(call, CFX_EDTYPE, "Expected tensor for argument "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "Expected tensor for argument "
                              "'indices' to have one of the following scalar "
                              "types: Long, Int; but got %s instead",
                              cfx_dtypes[index->dtype].name);
@@ -56,7 +57,8 @@ static cfx_status embedding_infer(cfx_call *call)
 
 static cfx_dim bytes_of(const cfx_call *call, const cfx_tensor *t)
 {
-    return cfx_dim_mul(call->env, cfx_cost_numel(call, t),
+    return cfx_dim_mul(
+        call->env, cfx_cost_numel(call, t),
         cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)t->dtype)));
 }
 
@@ -64,8 +66,8 @@ static void embedding_cost(const cfx_call *call, cfx_cost *cost)
 {
     cfx_dim rows = bytes_of(call, call->out[0]);
     cost->bytes_written = rows;
-    cost->bytes_read = cfx_dim_add(call->env, rows,
-        bytes_of(call, cfx_call_tensor(call, INDICES)));
+    cost->bytes_read = cfx_dim_add(
+        call->env, rows, bytes_of(call, cfx_call_tensor(call, INDICES)));
 }
 
 static cfx_status embedding_run(cfx_call *call)
@@ -73,16 +75,19 @@ static cfx_status embedding_run(cfx_call *call)
     const cfx_tensor *y = call->out[0];
     cfx_tensor *w = cfx_loop_contiguous(call, cfx_call_tensor(call, WEIGHT));
     cfx_tensor *index = w ? cfx_loop_contiguous(call,
-                            cfx_call_tensor(call, INDICES)) : NULL;
+                                                cfx_call_tensor(call, INDICES))
+                          : NULL;
     cfx_status st = index ? CFX_OK : CFX_ENOMEM;
     int64_t bad = 0;
-    if (!st && !cfx_kernel_index_select(call->ctx,
-            cfx_dtype_size((cfx_dtype)y->dtype), y->data, w->data,
+    if (!st &&
+        !cfx_kernel_index_select(
+            call->ctx, cfx_dtype_size((cfx_dtype)y->dtype), y->data, w->data,
             (cfx_dtype)index->dtype, index->data, 1, cfx_tensor_size(w, 0),
             cfx_tensor_size(w, 1), cfx_tensor_numel(index), &bad))
-        st = cfx_call_fail(call, CFX_EINVAL, "index out of range in self: %lld "
-                           "of %lld rows", (long long)bad,
-                           (long long)cfx_tensor_size(w, 0));
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "index out of range in self: %lld "
+                           "of %lld rows",
+                           (long long)bad, (long long)cfx_tensor_size(w, 0));
     cfx_tensor_unref(index);
     cfx_tensor_unref(w);
     return st;
@@ -91,9 +96,10 @@ static cfx_status embedding_run(cfx_call *call)
 /* With max_norm the table is written to: another operator does it. */
 static cfx_status need_max_norm(cfx_call *call, cfx_value v, bool given)
 {
-    return cfx_value_is_none(v) != given ? CFX_OK
-           : cfx_fail(call->err, CFX_EINVAL, "embedding: max_norm is %s",
-                      given ? "missing" : "given");
+    return cfx_value_is_none(v) != given
+               ? CFX_OK
+               : cfx_fail(call->err, CFX_EINVAL, "embedding: max_norm is %s",
+                          given ? "missing" : "given");
 }
 
 static cfx_status check_padding(cfx_call *call, cfx_value weight, cfx_value v)
@@ -102,8 +108,8 @@ static cfx_status check_padding(cfx_call *call, cfx_value weight, cfx_value v)
         weight.u.tensor->rank < 1)
         return CFX_OK;
     cfx_dim n = weight.u.tensor->shape[0];
-    if (!cfx_dim_is_int(n) || (v.u.i < cfx_dim_value(n) &&
-                               v.u.i >= -cfx_dim_value(n)))
+    if (!cfx_dim_is_int(n) ||
+        (v.u.i < cfx_dim_value(n) && v.u.i >= -cfx_dim_value(n)))
         return CFX_OK;
     return cfx_fail(call->err, CFX_EINVAL,
                     "embedding: padding_idx must be within num_embeddings");
@@ -135,15 +141,16 @@ static double row_norm(const cfx_tensor *w, int64_t row, double p)
 {
     double sum = p == -INFINITY ? INFINITY : 0;
     for (int64_t i = 0, n = cfx_tensor_size(w, 1); i < n; i++) {
-        double x = fabs(cfx_element_double((cfx_dtype)w->dtype,
-                        cfx_tensor_at(w, (int64_t[]){row, i})));
+        double x = fabs(cfx_element_double(
+            (cfx_dtype)w->dtype, cfx_tensor_at(w, (int64_t[]){row, i})));
         if (isinf(p))
             sum = p > 0 ? fmax(sum, x) : fmin(sum, x);
         else
             sum += p == 0 ? x != 0 : p == 1 ? x : p == 2 ? x * x : pow(x, p);
     }
     return isinf(p) || p == 0 || p == 1 ? sum
-           : p == 2 ? sqrt(sum) : pow(sum, 1 / p);
+           : p == 2                     ? sqrt(sum)
+                                        : pow(sum, 1 / p);
 }
 
 /* A norm and a factor are of the table's type, or of float32 where that is
@@ -153,7 +160,8 @@ static double rounded(cfx_dtype type, double v)
     return type == CFX_F64 ? v : (double)(float)v;
 }
 
-static void shorten_row(const cfx_tensor *w, int64_t row, double most, double p)
+static void shorten_row(const cfx_tensor *w, int64_t row, double most,
+                        double p)
 {
     cfx_dtype type = (cfx_dtype)w->dtype;
     double element[1], norm = row_norm(w, row, p);
@@ -180,12 +188,13 @@ static cfx_status shorten_rows(cfx_call *call, const cfx_tensor *w,
     cfx_status st = seen ? CFX_OK
                          : cfx_call_fail(call, CFX_ENOMEM, "out of memory");
     for (int64_t i = 0; i < n && !st && !cfx_context_stops(call->ctx); i++) {
-        int64_t row = cfx_element_int(type, (char *)in_order->data +
-                                      (size_t)i * cfx_dtype_size(type));
+        int64_t row = cfx_element_int(
+            type, (char *)in_order->data + (size_t)i * cfx_dtype_size(type));
         if (row < 0 || row >= rows) {
-            st = cfx_call_fail(call, CFX_EINVAL, "index out of range in self: "
-                               "%lld of %lld rows", (long long)row,
-                               (long long)rows);
+            st = cfx_call_fail(call, CFX_EINVAL,
+                               "index out of range in self: "
+                               "%lld of %lld rows",
+                               (long long)row, (long long)rows);
         } else if (!seen[row]) {
             shorten_row(w, row, most, p);
             seen[row] = true;
@@ -200,10 +209,11 @@ static cfx_status renorm_run(cfx_call *call)
 {
     cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, SELF),
                                     call->err);
-    return st ? st : shorten_rows(call, call->out[0],
-                                  cfx_call_tensor(call, INDICES),
-                                  cfx_call_double(call, MAX_NORM),
-                                  cfx_call_double(call, NORM_TYPE));
+    return st ? st
+              : shorten_rows(call, call->out[0],
+                             cfx_call_tensor(call, INDICES),
+                             cfx_call_double(call, MAX_NORM),
+                             cfx_call_double(call, NORM_TYPE));
 }
 
 const cfx_op cfx_op__embedding_renorm = {
@@ -211,7 +221,8 @@ const cfx_op cfx_op__embedding_renorm = {
               "float norm_type) -> Tensor",
     .params = params,
     .aliases = "aten.embedding_renorm.default",
-    .inplace_aliases = "torch.embedding_renorm_ aten.embedding_renorm_.default",
+    .inplace_aliases =
+        "torch.embedding_renorm_ aten.embedding_renorm_.default",
     .doc = "A table, of which some rows are made no longer than a norm.",
     .infer = renorm_infer,
     .run = renorm_run,
@@ -228,10 +239,9 @@ static cfx_status max_norm_infer(cfx_call *call)
 
 static cfx_status max_norm_run(cfx_call *call)
 {
-    cfx_status st = shorten_rows(call, cfx_call_tensor(call, WEIGHT),
-                                 cfx_call_tensor(call, INDICES),
-                                 cfx_call_double(call, MAX_NORM),
-                                 cfx_call_double(call, NORM_TYPE));
+    cfx_status st = shorten_rows(
+        call, cfx_call_tensor(call, WEIGHT), cfx_call_tensor(call, INDICES),
+        cfx_call_double(call, MAX_NORM), cfx_call_double(call, NORM_TYPE));
     return st ? st : embedding_run(call);
 }
 
@@ -271,9 +281,8 @@ const cfx_op cfx_op__embedding = {
               "sparse=False) -> Tensor",
     .params = params,
     .aliases = "torch.embedding aten.embedding.default",
-    .variants = (const cfx_variant[]){
-        {EMBEDDING, functional_lower},
-        {NULL, NULL}},
+    .variants = (const cfx_variant[]){{EMBEDDING, functional_lower},
+                                      {NULL, NULL}},
     .doc = "Rows of a table by their numbers.",
     .infer = embedding_infer,
     .cost = embedding_cost,
@@ -288,11 +297,11 @@ enum { SUM, MEAN, MAX };
 /* The state of a call. */
 struct bags {
     const cfx_tensor *w, *index, *offsets, *each;
-    int mode;          /* -1: none of the above */
-    bool last;         /* the last offset is the end of the last bag */
+    int mode;  /* -1: none of the above */
+    bool last; /* the last offset is the end of the last bag */
     bool pads;
-    int64_t padding;   /* a row that is passed over, if pads */
-    bool more;         /* there are further results */
+    int64_t padding; /* a row that is passed over, if pads */
+    bool more;       /* there are further results */
 };
 
 static int mode_named(const char *name)
@@ -331,14 +340,18 @@ static cfx_status check_index(cfx_call *call, const struct bags *b)
 {
     const cfx_tensor *offsets = b->offsets;
     if (b->index->rank == 2 && offsets && !b->more)
-        return cfx_call_fail(call, CFX_EINVAL, "if input is 2D, then offsets "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "if input is 2D, then offsets "
                              "has to be None, as input is treated is a "
                              "mini-batch of fixed length sequences");
     if (b->index->rank == 1 && (!offsets || offsets->rank != 1))
-        return cfx_call_fail(call, CFX_EINVAL, "offsets has to be a 1D Tensor "
-                             "but got %s", offsets ? "another rank" : "None");
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "offsets has to be a 1D Tensor "
+                             "but got %s",
+                             offsets ? "another rank" : "None");
     if (b->index->rank != 1 && (b->index->rank != 2 || b->more))
-        return cfx_call_fail(call, CFX_ESHAPE, "input has to be 1D or 2D "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "input has to be 1D or 2D "
                              "Tensor, but got Tensor of dimension %d",
                              b->index->rank);
     if (offsets && offsets->dtype != CFX_I64 && offsets->dtype != CFX_I32)
@@ -357,16 +370,18 @@ static cfx_status check_bags(cfx_call *call, const struct bags *b)
     if (st || !b->each)
         return st;
     if (b->mode != SUM)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "per_sample_weights was "
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "per_sample_weights was "
                              "not None but is only supported for mode='sum'");
     bool same = b->each->rank == b->index->rank &&
                 b->each->dtype == b->w->dtype;
     for (int i = 0; same && i < b->each->rank; i++)
         same = cfx_dim_eq(call->env, b->each->shape[i], b->index->shape[i]);
     return same ? CFX_OK
-           : cfx_call_fail(call, CFX_ESHAPE, "per_sample_weights must have the "
-                           "same shape as the input and the type of the "
-                           "weight");
+                : cfx_call_fail(call, CFX_ESHAPE,
+                                "per_sample_weights must have the "
+                                "same shape as the input and the type of the "
+                                "weight");
 }
 
 /*
@@ -401,7 +416,8 @@ static cfx_status bag_infer(cfx_call *call)
                        b->w->shape[1]};
     if (b->last) {
         if (cfx_dim_is(shape[0], 0))
-            return cfx_call_fail(call, CFX_EINVAL, "include_last_offset: "
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "include_last_offset: "
                                  "number of offsets should be at least 1");
         shape[0] = cfx_dim_sub(call->env, shape[0], cfx_dim_int(1));
     }
@@ -433,10 +449,10 @@ static void bag_cost(const cfx_call *call, cfx_cost *cost)
 
 /* One bag after another: their rows are added up in doubles. */
 struct filling {
-    struct bags b;          /* its tensors row-major */
+    struct bags b; /* its tensors row-major */
     cfx_dtype type;
-    int64_t rows, d, count; /* of the table; of all indices */
-    double *sum;            /* d numbers */
+    int64_t rows, d, count;     /* of the table; of all indices */
+    double *sum;                /* d numbers */
     int64_t *bag, *size, *most; /* further results, or NULL */
 };
 
@@ -461,7 +477,7 @@ static int64_t row_at(const cfx_tensor *index, int64_t i)
 {
     cfx_dtype type = (cfx_dtype)index->dtype;
     return cfx_element_int(type, (char *)index->data +
-                           (size_t)i * cfx_dtype_size(type));
+                                     (size_t)i * cfx_dtype_size(type));
 }
 
 /* Indices from..to in bag number `bag`. An empty bag is 0. */
@@ -469,8 +485,8 @@ static bool fill_bag(const struct filling *f, int64_t bag, int64_t from,
                      int64_t to, char *y, int64_t *bad)
 {
     size_t size = cfx_dtype_size(f->type);
-    int64_t n = 0, *most = f->most && f->b.mode == MAX ? f->most + bag * f->d
-                                                       : NULL;
+    int64_t n = 0,
+            *most = f->most && f->b.mode == MAX ? f->most + bag * f->d : NULL;
     for (int64_t j = 0; j < f->d; j++)
         f->sum[j] = 0;
     for (int64_t i = from; i < to; i++) {
@@ -483,14 +499,18 @@ static bool fill_bag(const struct filling *f, int64_t bag, int64_t from,
             f->bag[i] = bag;
         if (f->b.pads && row == f->b.padding)
             continue;
-        add_row(f, row, f->b.each ? cfx_element_double(f->type,
-                (char *)f->b.each->data + (size_t)i * size) : 1, !n, most);
+        add_row(f, row,
+                f->b.each
+                    ? cfx_element_double(f->type, (char *)f->b.each->data +
+                                                      (size_t)i * size)
+                    : 1,
+                !n, most);
         n++;
     }
     for (int64_t j = 0; j < f->d; j++)
         cfx_element_set_double(f->type, y + (size_t)j * size,
-                               f->b.mode == MEAN && n
-                                   ? f->sum[j] / (double)n : f->sum[j]);
+                               f->b.mode == MEAN && n ? f->sum[j] / (double)n
+                                                      : f->sum[j]);
     if (f->size && f->b.mode != SUM)
         f->size[bag] = n;
     if (f->most && f->b.mode == MEAN)
@@ -519,20 +539,22 @@ static cfx_status fill_bags(cfx_call *call, const struct filling *f)
     size_t row = (size_t)f->d * cfx_dtype_size(f->type);
     int64_t bad = 0, n = cfx_tensor_size(y, 0);
     if (f->b.offsets && n && bag_begin(&f->b, 0) != 0)
-        return cfx_call_fail(call, CFX_EINVAL, "offsets[0] has to be 0, i.e., "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "offsets[0] has to be 0, i.e., "
                              "the first sequence in the mini-batch has to "
                              "start from position 0.");
     for (int64_t i = 0; i < n && !cfx_context_stops(call->ctx); i++) {
         int64_t from = bag_begin(&f->b, i), to = bag_begin(&f->b, i + 1);
         if (from < 0 || to > f->count || from > f->count)
-            return cfx_call_fail(call, CFX_EINVAL, "offsets[-1] can not be "
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "offsets[-1] can not be "
                                  "greater than input's length %lld",
                                  (long long)f->count);
-        if (!fill_bag(f, i, from, to, (char *)y->data + (size_t)i * row,
-                      &bad))
-            return cfx_call_fail(call, CFX_EINVAL, "index out of range: %lld "
-                                 "of %lld rows", (long long)bad,
-                                 (long long)f->rows);
+        if (!fill_bag(f, i, from, to, (char *)y->data + (size_t)i * row, &bad))
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "index out of range: %lld "
+                                 "of %lld rows",
+                                 (long long)bad, (long long)f->rows);
     }
     return CFX_OK;
 }
@@ -541,8 +563,8 @@ static cfx_status fill_bags(cfx_call *call, const struct filling *f)
 static void find_results(cfx_call *call, struct filling *f)
 {
     for (int i = 1; i < call->nout; i++)
-        memset(call->out[i]->data, 0, (size_t)cfx_tensor_numel(call->out[i]) *
-                                          sizeof(int64_t));
+        memset(call->out[i]->data, 0,
+               (size_t)cfx_tensor_numel(call->out[i]) * sizeof(int64_t));
     if (call->nout < 4)
         return;
     f->bag = cfx_tensor_numel(call->out[1]) ? call->out[1]->data : NULL;
@@ -621,23 +643,24 @@ static cfx_status bag_max_norm_infer(cfx_call *call)
 
 static cfx_status bag_max_norm_run(cfx_call *call)
 {
-    cfx_status st = shorten_rows(call, cfx_call_tensor(call, WEIGHT),
-                                 cfx_call_tensor(call, INPUT),
-                                 cfx_call_double(call, MAX_NORM),
-                                 cfx_call_double(call, NORM_TYPE));
+    cfx_status st = shorten_rows(
+        call, cfx_call_tensor(call, WEIGHT), cfx_call_tensor(call, INPUT),
+        cfx_call_double(call, MAX_NORM), cfx_call_double(call, NORM_TYPE));
     return st ? st : bag_run(call);
 }
 
 static const cfx_op bag_max_norm = {
-    .schema = "embedding_bag.max_norm(Tensor input, Tensor(a!) weight, Tensor? "
-              "offsets=None, str mode='mean', Tensor? "
-              "per_sample_weights=None, bool include_last_offset=False, int? "
-              "padding_idx=None, *, float max_norm, float norm_type=2.0) -> "
-              "Tensor",
+    .schema =
+        "embedding_bag.max_norm(Tensor input, Tensor(a!) weight, Tensor? "
+        "offsets=None, str mode='mean', Tensor? "
+        "per_sample_weights=None, bool include_last_offset=False, int? "
+        "padding_idx=None, *, float max_norm, float norm_type=2.0) -> "
+        "Tensor",
     .params = params,
     .variants = (const cfx_variant[]){{BAG, bag_max_norm_lower}, {NULL, NULL}},
-    .doc = "Rows of a table, which are made no longer than a norm first, added "
-           "up in bags.",
+    .doc =
+        "Rows of a table, which are made no longer than a norm first, added "
+        "up in bags.",
     .state_size = sizeof(struct bags),
     .infer = bag_max_norm_infer,
     .cost = bag_cost,
@@ -677,19 +700,24 @@ static cfx_status bags_lower(cfx_call *call, const cfx_value *in,
     if (weight.kind != CFX_TENSOR || w->rank < 1 ||
         !cfx_dim_is_int(w->shape[0]))
         return pad.u.i >= 0 ? CFX_OK
-               : cfx_call_fail(call, CFX_EUNSUPPORTED, "a negative padding_idx "
-                               "needs a table with a known number of rows");
+                            : cfx_call_fail(
+                                  call, CFX_EUNSUPPORTED,
+                                  "a negative padding_idx "
+                                  "needs a table with a known number of rows");
     int64_t rows = cfx_dim_value(w->shape[0]);
     if (pad.u.i < -rows || pad.u.i >= rows)
-        return cfx_call_fail(call, CFX_EINVAL, "padding_idx must be within the "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "padding_idx must be within the "
                              "number of embeddings, -%lld through %lld, but "
-                             "got %lld", (long long)rows, (long long)rows - 1,
+                             "got %lld",
+                             (long long)rows, (long long)rows - 1,
                              (long long)pad.u.i);
     out[at] = cfx_int(pad.u.i < 0 ? pad.u.i + rows : pad.u.i);
     return CFX_OK;
 }
 
-#define BAGS_PADDED "(Tensor weight, Tensor indices, Tensor offsets, bool "    \
+#define BAGS_PADDED                                                            \
+    "(Tensor weight, Tensor indices, Tensor offsets, bool "                    \
     "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, "  \
     "bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, " \
     "Tensor)"
@@ -705,10 +733,11 @@ const cfx_op cfx_op__embedding_bags = {
                "aten._embedding_bag.default "
                "aten._embedding_bag_forward_only.default "
                "aten.embedding_bag.default",
-    .variants = (const cfx_variant[]){
-        {"aten.embedding_bag.padding_idx" BAGS_PADDED, bags_lower},
-        {"torch.embedding_bag" BAGS_PADDED, bags_lower},
-        {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){
+            {"aten.embedding_bag.padding_idx" BAGS_PADDED, bags_lower},
+            {"torch.embedding_bag" BAGS_PADDED, bags_lower},
+            {NULL, NULL}},
     .doc = "Rows of a table added up in bags, and what the bags are made of.",
     .code = 1,
     .state_size = sizeof(struct bags),

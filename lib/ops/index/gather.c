@@ -26,8 +26,9 @@ static bool is_index(const cfx_tensor *t)
 static cfx_status need_index(cfx_call *call, const cfx_tensor *t)
 {
     return is_index(t) ? CFX_OK
-           : cfx_call_fail(call, CFX_EDTYPE, "Expected dtype int32 or int64 "
-                           "for index");
+                       : cfx_call_fail(call, CFX_EDTYPE,
+                                       "Expected dtype int32 or int64 "
+                                       "for index");
 }
 
 static int64_t bytes_of(const cfx_tensor *t)
@@ -65,11 +66,14 @@ static cfx_status index_select_infer(cfx_call *call)
     if (st)
         return st;
     if (index->rank > 1)
-        return cfx_call_fail(call, CFX_ESHAPE, "Index is supposed to be a "
-                             "vector, but got dim: %d", index->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Index is supposed to be a "
+                             "vector, but got dim: %d",
+                             index->rank);
     cfx_dim n = index->rank ? index->shape[0] : one;
     if (!x->rank && !cfx_dim_eq(call->env, n, one))
-        return cfx_call_fail(call, CFX_ESHAPE, "Index to scalar can have only "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Index to scalar can have only "
                              "1 value");
     for (int i = 0; i < x->rank; i++)
         shape[i] = i == axis ? n : x->shape[i];
@@ -91,11 +95,10 @@ static cfx_status take_rows(cfx_call *call, const cfx_tensor *x,
     cfx_tensor *places = rows ? cfx_loop_contiguous(call, index) : NULL;
     cfx_status st = places ? CFX_OK : CFX_ENOMEM;
     int64_t bad = 0;
-    if (!st && !cfx_kernel_index_select(call->ctx, (size_t)bytes_of(y),
-                                        y->data, rows->data,
-                                        (cfx_dtype)places->dtype, places->data,
-                                        s.outer, s.n, s.inner,
-                                        cfx_tensor_numel(places), &bad))
+    if (!st && !cfx_kernel_index_select(
+                   call->ctx, (size_t)bytes_of(y), y->data, rows->data,
+                   (cfx_dtype)places->dtype, places->data, s.outer, s.n,
+                   s.inner, cfx_tensor_numel(places), &bad))
         st = cfx_infer_out_of_range(call, bad, axis, s.n);
     cfx_tensor_unref(places);
     cfx_tensor_unref(rows);
@@ -135,10 +138,11 @@ static cfx_status check_within(cfx_call *call, const cfx_tensor *x,
             continue;
         cfx_dim_format(index->shape[i], a, sizeof(a));
         cfx_dim_format(x->shape[i], b, sizeof(b));
-        return cfx_call_fail(call, CFX_ESHAPE, "Size does not match at "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Size does not match at "
                              "dimension %d expected index %s to be no larger "
-                             "than self %s apart from dimension %d", i, a, b,
-                             axis);
+                             "than self %s apart from dimension %d",
+                             i, a, b, axis);
     }
     return CFX_OK;
 }
@@ -154,13 +158,15 @@ static cfx_status gather_infer(cfx_call *call)
     if (!st && !cfx_infer_is_empty(index)) {
         st = need_index(call, index);
         if (!st && have != want)
-            st = cfx_call_fail(call, CFX_ESHAPE, "Index tensor must have the "
+            st = cfx_call_fail(call, CFX_ESHAPE,
+                               "Index tensor must have the "
                                "same number of dimensions as input tensor");
         if (!st)
             st = check_within(call, x, index, axis);
     }
-    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, index->rank,
-                                  index->shape);
+    return st ? st
+              : cfx_call_out(call, (cfx_dtype)x->dtype, index->rank,
+                             index->shape);
 }
 
 static void gather_cost(const cfx_call *call, cfx_cost *cost)
@@ -263,7 +269,8 @@ static cfx_status flat_view(cfx_call *call, const cfx_tensor *t,
 {
     cfx_dim n = cfx_infer_numel(call->env, t->rank, t->shape), step;
     if (cfx_infer_view(call->env, t, 1, &n, &step, true) != CFX_A_VIEW)
-        return cfx_call_fail(call, CFX_EINVAL, "view size is not compatible "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "view size is not compatible "
                              "with input tensor's size and stride (at least "
                              "one dimension spans across two contiguous "
                              "subspaces)");
@@ -292,15 +299,19 @@ static cfx_status take_along_infer(cfx_call *call)
     cfx_dim xs[CFX_MAX_RANK], is[CFX_MAX_RANK];
     int axis;
     if (!is_index(index) || index->dtype != CFX_I64)
-        return cfx_call_fail(call, CFX_EDTYPE, "dtype of indices should be "
-                             "Long but got %s", cfx_dtypes[index->dtype].name);
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "dtype of indices should be "
+                             "Long but got %s",
+                             cfx_dtypes[index->dtype].name);
     if (!cfx_call_has(call, DIM))
         return take_all_infer(call, x, index);
     if (x->rank != index->rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "input and indices should have "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "input and indices should have "
                              "the same number of dimensions, but got %d "
                              "dimensions for input, and %d dimensions for "
-                             "indices", x->rank, index->rank);
+                             "indices",
+                             x->rank, index->rank);
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
                                   &axis);
     if (!st)
@@ -376,7 +387,8 @@ static cfx_status take_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
     if (index->dtype != CFX_I64)
-        return cfx_call_fail(call, CFX_EDTYPE, "Expected a long tensor for "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "Expected a long tensor for "
                              "index, but got %s",
                              cfx_dtypes[index->dtype].name);
     if (cfx_infer_is_empty(x) && !cfx_infer_is_empty(index))
@@ -406,7 +418,8 @@ static cfx_status take_run(cfx_call *call)
     ix.index[0].base_stride = 1;
     ix.index[0].n = cfx_tensor_numel(x);
     if (!cfx_index_get(call->ctx, (size_t)bytes_of(y), &ix, &bad))
-        st = cfx_call_fail(call, CFX_EINVAL, "out of range: tried to access "
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "out of range: tried to access "
                            "index %lld on a tensor of %lld elements.",
                            (long long)bad, (long long)ix.index[0].n);
     cfx_tensor_unref(x);
@@ -434,8 +447,8 @@ static cfx_status count_classes(cfx_call *call, const cfx_tensor *index,
     int64_t most = -1;
     if (!x)
         return CFX_ENOMEM;
-    for (int64_t i = 0, n = cfx_tensor_numel(x); !st && i < n &&
-         !cfx_context_stops_at(call->ctx, i); i++) {
+    for (int64_t i = 0, n = cfx_tensor_numel(x);
+         !st && i < n && !cfx_context_stops_at(call->ctx, i); i++) {
         int64_t v = ((const int64_t *)x->data)[i];
         if (v < 0)
             st = cfx_call_fail(call, CFX_EINVAL,
@@ -467,13 +480,16 @@ static cfx_status one_hot_infer(cfx_call *call)
     cfx_dim classes = cfx_dim_int(given);
     cfx_status st = CFX_OK;
     if (x->dtype != CFX_I64)
-        return cfx_call_fail(call, CFX_EDTYPE, "one_hot is only applicable to "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "one_hot is only applicable to "
                              "index tensor of type LongTensor.");
     if (cfx_infer_is_empty(x) && given <= 0)
-        return cfx_call_fail(call, CFX_EINVAL, "Can not infer total number of "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Can not infer total number of "
                              "classes from empty tensor.");
     if (given < -1 || given == 0)
-        return cfx_call_fail(call, CFX_EINVAL, "num_classes should be "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "num_classes should be "
                              "positive");
     if (given < 0 && (call->meta || !x->data)) {
         st = cfx_infer_unknown_extent(call, &classes);
@@ -495,9 +511,10 @@ static cfx_status one_hot_run(cfx_call *call)
     if (!cfx_kernel_one_hot(call->ctx, y->data, CFX_I64, x->data,
                             cfx_tensor_numel(x),
                             cfx_tensor_size(y, y->rank - 1), &bad))
-        st = cfx_call_fail(call, CFX_EINVAL, bad < 0
-                           ? "Class values must be non-negative."
-                           : "Class values must be smaller than num_classes.");
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            bad < 0 ? "Class values must be non-negative."
+                    : "Class values must be smaller than num_classes.");
     cfx_tensor_unref(x);
     return st;
 }

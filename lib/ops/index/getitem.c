@@ -31,7 +31,8 @@ static cfx_status slice_bounds(cfx_call *call, cfx_value slice, int64_t n,
         if (st)
             return st;
         if (!cfx_value_is_none(part[i]) && part[i].kind != CFX_INT)
-            return cfx_call_fail(call, CFX_EINVAL, "slice indices must be "
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "slice indices must be "
                                  "integers or None");
         v[i] = cfx_value_is_none(part[i]) ? 0 : part[i].u.i;
     }
@@ -81,13 +82,15 @@ static cfx_status index_seq(cfx_call *call, cfx_value v, int64_t i)
     bool text = v.kind == CFX_STR;
     int64_t n = text ? v.u.str->len : v.u.seq->len;
     if (i < -n || i >= n)
-        return cfx_call_fail(call, CFX_EINVAL, "%s index out of range: %lld of "
-                             "%lld", cfx_kind_name(v.kind), (long long)i,
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "%s index out of range: %lld of "
+                             "%lld",
+                             cfx_kind_name(v.kind), (long long)i,
                              (long long)n);
     i = i < 0 ? i + n : i;
-    return cfx_call_return_take(call, text ? cfx_str_new(call->ctx,
-                                                         v.u.str->text + i, 1)
-                                           : cfx_value_ref(v.u.seq->item[i]));
+    return cfx_call_return_take(
+        call, text ? cfx_str_new(call->ctx, v.u.str->text + i, 1)
+                   : cfx_value_ref(v.u.seq->item[i]));
 }
 
 static cfx_status index_dict(cfx_call *call, cfx_value v, cfx_value key)
@@ -106,7 +109,8 @@ static cfx_status index_range(cfx_call *call, cfx_value v, int64_t i)
     int64_t part[3], n;
     for (int k = 0; k < 3; k++) {
         if (v.u.seq->item[k].kind != CFX_INT)
-            return cfx_call_fail(call, CFX_EUNSUPPORTED, "the items of the "
+            return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                                 "the items of the "
                                  "range are not known");
         part[k] = v.u.seq->item[k].u.i;
         if (part[k] > CFX_DIM_MAX || part[k] < -CFX_DIM_MAX ||
@@ -128,7 +132,8 @@ static cfx_status index_range(cfx_call *call, cfx_value v, int64_t i)
 static cfx_status index_other(cfx_call *call, cfx_value v, cfx_value key)
 {
     cfx_status st = cfx_value_is_seq(v) || v.kind == CFX_STR
-                        ? cfx_infer_index(call, key, &key) : CFX_OK;
+                        ? cfx_infer_index(call, key, &key)
+                        : CFX_OK;
     if (st)
         return st;
     bool integer = key.kind == CFX_INT || key.kind == CFX_BOOL_VALUE;
@@ -142,9 +147,10 @@ static cfx_status index_other(cfx_call *call, cfx_value v, cfx_value key)
     if (v.kind == CFX_RANGE && integer)
         return index_range(call, v, key.u.i);
     if (sequence || v.kind == CFX_RANGE)
-        return cfx_call_fail(call, CFX_EINVAL, "%s indices must be integers "
-                             "or slices, not %s", cfx_kind_name(v.kind),
-                             cfx_kind_name(key.kind));
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "%s indices must be integers "
+                             "or slices, not %s",
+                             cfx_kind_name(v.kind), cfx_kind_name(key.kind));
     return cfx_call_fail(call, CFX_EINVAL, "'%s' object is not subscriptable",
                          cfx_kind_name(v.kind));
 }
@@ -189,8 +195,9 @@ static cfx_dim index_bytes(const cfx_call *call, cfx_value index)
         return cfx_cost_bytes_of(call, index.u.tensor);
     for (uint32_t i = 0; cfx_value_is_seq(index) && i < index.u.seq->len; i++)
         if (index.u.seq->item[i].kind == CFX_TENSOR)
-            n = cfx_dim_add(call->env, n, cfx_cost_bytes_of(
-                call, index.u.seq->item[i].u.tensor));
+            n = cfx_dim_add(
+                call->env, n,
+                cfx_cost_bytes_of(call, index.u.seq->item[i].u.tensor));
     return n;
 }
 
@@ -281,10 +288,13 @@ static cfx_status strip(cfx_call *call, int rank, cfx_tensor **value)
         return CFX_OK;
     for (int i = 0; i < extra; i++)
         if (!cfx_dim_is(v->shape[i], 1))
-            return cfx_call_fail(call, CFX_ESHAPE, "expand: the number of "
-                                 "sizes provided (%d) must be greater or equal "
-                                 "to the number of dimensions in the tensor "
-                                 "(%d)", rank, v->rank);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "expand: the number of "
+                "sizes provided (%d) must be greater or equal "
+                "to the number of dimensions in the tensor "
+                "(%d)",
+                rank, v->rank);
     cfx_status st = cfx_tensor_view(&out, v, rank, v->shape + extra,
                                     v->stride + extra, v->offset, call->err);
     if (st)
@@ -305,9 +315,11 @@ static cfx_status check_value(cfx_call *call, const cfx_index_plan *p,
             continue;
         cfx_dim_format(have, a, sizeof(a));
         cfx_dim_format(want, b, sizeof(b));
-        return cfx_call_fail(call, CFX_ESHAPE, "shape mismatch: value of size "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "shape mismatch: value of size "
                              "%s cannot be broadcast to indexing result of "
-                             "size %s at dimension %d", a, b, p->rank - i);
+                             "size %s at dimension %d",
+                             a, b, p->rank - i);
     }
     return CFX_OK;
 }
@@ -317,10 +329,12 @@ static cfx_status check_type(cfx_call *call, const cfx_tensor *x,
 {
     if (x->dtype == v->dtype)
         return CFX_OK;
-    return cfx_call_fail(call, CFX_EDTYPE, "Index put requires the source and "
-                         "destination dtypes match, got %s for the destination "
-                         "and %s for the source.", cfx_dtypes[x->dtype].name,
-                         cfx_dtypes[v->dtype].name);
+    return cfx_call_fail(
+        call, CFX_EDTYPE,
+        "Index put requires the source and "
+        "destination dtypes match, got %s for the destination "
+        "and %s for the source.",
+        cfx_dtypes[x->dtype].name, cfx_dtypes[v->dtype].name);
 }
 
 /* One mask and one number: the number is converted, as for masked_fill. */
@@ -328,8 +342,8 @@ static bool is_fill(const cfx_index_plan *p, cfx_value index,
                     const cfx_tensor *v)
 {
     const cfx_tensor *t = index.kind == CFX_TENSOR ? index.u.tensor : NULL;
-    return p->count && t && t->rank && (t->dtype == CFX_BOOL ||
-                                        t->dtype == CFX_U8) && !v->rank;
+    return p->count && t && t->rank &&
+           (t->dtype == CFX_BOOL || t->dtype == CFX_U8) && !v->rank;
 }
 
 static cfx_status plan_setitem(cfx_call *call, cfx_index_plan *p,
@@ -337,11 +351,14 @@ static cfx_status plan_setitem(cfx_call *call, cfx_index_plan *p,
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_value v = cfx_call_value(call, VALUE);
-    cfx_status st = cfx_index_plan_python(call, p, cfx_call_value(call, INDEX));
+    cfx_status st = cfx_index_plan_python(call, p,
+                                          cfx_call_value(call, INDEX));
     *value = NULL;
     if (!st && v.kind != CFX_TENSOR && !cfx_infer_is_number(v))
-        st = cfx_call_fail(call, CFX_EINVAL, "can't assign a %s to a "
-                           "torch tensor", cfx_kind_name(v.kind));
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "can't assign a %s to a "
+                           "torch tensor",
+                           cfx_kind_name(v.kind));
     if (!st)
         st = value_tensor(call, v, (cfx_dtype)x->dtype, value);
     if (!st)
@@ -365,8 +382,8 @@ static cfx_status setitem_infer(cfx_call *call)
 
 static bool is_mask(cfx_value v)
 {
-    return v.kind == CFX_TENSOR && (v.u.tensor->dtype == CFX_BOOL ||
-                                    v.u.tensor->dtype == CFX_U8);
+    return v.kind == CFX_TENSOR &&
+           (v.u.tensor->dtype == CFX_BOOL || v.u.tensor->dtype == CFX_U8);
 }
 
 /* The number of elements that an index selects; for a mask, whose numbers are
@@ -480,9 +497,11 @@ static cfx_status index_put_infer(cfx_call *call)
         return st;
     st = cfx_index_plan_tensors(call, &p, cfx_call_value(call, INDICES));
     if (!st && v->rank > p.rank)
-        st = cfx_call_fail(call, CFX_ESHAPE, "shape mismatch: value tensor of "
+        st = cfx_call_fail(call, CFX_ESHAPE,
+                           "shape mismatch: value tensor of "
                            "rank %d cannot be broadcast to indexing result of "
-                           "rank %d", v->rank, p.rank);
+                           "rank %d",
+                           v->rank, p.rank);
     if (!st)
         st = check_value(call, &p, v);
     cfx_index_plan_release(&p);

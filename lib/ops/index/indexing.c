@@ -28,7 +28,8 @@ static void begin(const cfx_call *call, cfx_index_plan *p)
 
 static cfx_status wrong_type(cfx_call *call)
 {
-    return cfx_call_fail(call, CFX_EINVAL, "tensors used as indices must be "
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "tensors used as indices must be "
                          "long, int, byte or bool tensors");
 }
 
@@ -56,9 +57,11 @@ static cfx_status check_mask(cfx_call *call, const cfx_index_plan *p, int axis,
             continue;
         cfx_dim_format(mask->shape[i], a, sizeof(a));
         cfx_dim_format(p->base.shape[axis + i], b, sizeof(b));
-        return cfx_call_fail(call, CFX_ESHAPE, "The shape of the mask at index "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "The shape of the mask at index "
                              "%d (%s) does not match the shape of the indexed "
-                             "tensor at index %d (%s)", i, a, axis + i, b);
+                             "tensor at index %d (%s)",
+                             i, a, axis + i, b);
     }
     return CFX_OK;
 }
@@ -84,14 +87,14 @@ static cfx_status mask_places(cfx_call *call, const cfx_tensor *mask,
         return CFX_ENOMEM;
     int64_t extent[CFX_MAX_RANK], n = cfx_tensor_numel(rows);
     cfx_loop_shape(extent, rows);
-    shape[0] = cfx_dim_int(cfx_nonzero_count(call->ctx, (cfx_dtype)rows->dtype,
-                                             rows->data, n));
+    shape[0] = cfx_dim_int(
+        cfx_nonzero_count(call->ctx, (cfx_dtype)rows->dtype, rows->data, n));
     cfx_status st = cfx_call_new(call, places, CFX_I64, 2, shape);
     if (!st)
         st = cfx_tensor_alloc(*places, call->err);
     if (!st)
-        cfx_kernel_nonzero(call->ctx, (cfx_dtype)rows->dtype,
-                           (*places)->data, rows->data, rows->rank, extent);
+        cfx_kernel_nonzero(call->ctx, (cfx_dtype)rows->dtype, (*places)->data,
+                           rows->data, rows->rank, extent);
     cfx_tensor_unref(rows);
     return st;
 }
@@ -181,7 +184,8 @@ static cfx_status add_number(cfx_call *call, cfx_index_plan *p, int *axis,
     if (is_mask(t))
         return known ? add_condition(call, p, (*axis)++,
                                      *(const uint8_t *)t->data != 0)
-                     : cfx_call_fail(call, CFX_EUNSUPPORTED, "the shape "
+                     : cfx_call_fail(call, CFX_EUNSUPPORTED,
+                                     "the shape "
                                      "depends on the number of a tensor");
     if (*axis >= p->base.rank)
         return too_many(call);
@@ -202,7 +206,8 @@ static cfx_status add_list(cfx_call *call, cfx_index_plan *p, int *axis,
     if (st)
         return st;
     st = t->dtype == CFX_I64 || t->dtype == CFX_BOOL
-             ? add_tensor(call, p, *axis, t, &used) : wrong_type(call);
+             ? add_tensor(call, p, *axis, t, &used)
+             : wrong_type(call);
     *axis += used;
     cfx_tensor_unref(t);
     return st;
@@ -222,20 +227,15 @@ static cfx_status add_item(cfx_call *call, cfx_index_plan *p, int *axis,
     case CFX_SLICE:
         return cfx_view_slice(call, &p->base, (*axis)++, v.u.seq->item[0],
                               v.u.seq->item[1], v.u.seq->item[2]);
-    case CFX_ELLIPSIS:
-        *axis += skipped;
-        return CFX_OK;
-    case CFX_NONE:
-        return cfx_view_unsqueeze(call, &p->base, (*axis)++);
-    case CFX_BOOL_VALUE:
-        return add_condition(call, p, (*axis)++, v.u.i);
+    case CFX_ELLIPSIS: *axis += skipped; return CFX_OK;
+    case CFX_NONE: return cfx_view_unsqueeze(call, &p->base, (*axis)++);
+    case CFX_BOOL_VALUE: return add_condition(call, p, (*axis)++, v.u.i);
     case CFX_TUPLE:
-    case CFX_LIST:
-        return add_list(call, p, axis, v);
-    case CFX_TENSOR:
-        break;
+    case CFX_LIST: return add_list(call, p, axis, v);
+    case CFX_TENSOR: break;
     default:
-        return cfx_call_fail(call, CFX_EINVAL, "only integers, slices (`:`), "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "only integers, slices (`:`), "
                              "ellipsis (`...`), None and long or byte "
                              "Variables are valid indices (got %s)",
                              cfx_kind_name(v.kind));
@@ -280,7 +280,8 @@ cfx_status cfx_index_plan_python(cfx_call *call, cfx_index_plan *p,
     for (uint32_t i = 0; i < n; i++)
         used += axes_of(item[i]);
     if (!items && !p->base.rank && used && index.kind == CFX_INT)
-        return cfx_call_fail(call, CFX_EINVAL, "invalid index of a 0-dim "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "invalid index of a 0-dim "
                              "tensor. Use `tensor.item()` to convert a 0-dim "
                              "tensor to a number");
     if (used > p->base.rank)
@@ -345,7 +346,8 @@ static cfx_status join_indices(cfx_call *call, const cfx_index_plan *p,
     for (int i = 0; i < p->base.rank; i++) {
         const cfx_tensor *t = p->index[i].t;
         cfx_status st = t ? cfx_infer_broadcast(call, rank, shape, t->rank,
-                                                t->shape) : CFX_OK;
+                                                t->shape)
+                          : CFX_OK;
         if (st)
             return st;
     }
@@ -431,7 +433,8 @@ static cfx_status operand_index(cfx_call *call, const cfx_index_plan *p,
     cfx_tensor *expanded = NULL, *t;
     for (int i = 0; i < p->rank; i++)
         shape[i] = i >= p->first && i < p->first + p->index_rank
-                       ? p->shape[i] : cfx_dim_int(1);
+                       ? p->shape[i]
+                       : cfx_dim_int(1);
     for (int i = 0; i < p->index_rank; i++)
         own[i] = index_stride(p, index, i);
     *out = cfx_none();
@@ -487,8 +490,9 @@ static cfx_status own_indices(cfx_call *call, const cfx_index_plan *p,
         ix->index[k].n = cfx_dim_value(p->base.shape[axis]);
         for (int i = 0; i < p->rank; i++) {
             bool own = i >= p->first && i < p->first + p->index_rank;
-            ix->index[k].stride[i] =
-                own ? cfx_dim_value(index_stride(p, t, i - p->first)) : 0;
+            ix->index[k].stride[i] = own ? cfx_dim_value(index_stride(
+                                               p, t, i - p->first))
+                                         : 0;
         }
     }
     return CFX_OK;
@@ -511,9 +515,10 @@ static cfx_status fill(cfx_call *call, const cfx_index_plan *p,
         int at = i - (p->rank - y->rank);
         ix->shape[i] = cfx_dim_value(p->shape[i]);
         ix->base_stride[i] = cfx_dim_value(stride[i]);
-        ix->value_stride[i] =
-            at < 0 || (cfx_tensor_size(y, at) == 1 && ix->shape[i] != 1)
-                ? 0 : cfx_tensor_stride(y, at);
+        ix->value_stride[i] = at < 0 || (cfx_tensor_size(y, at) == 1 &&
+                                         ix->shape[i] != 1)
+                                  ? 0
+                                  : cfx_tensor_stride(y, at);
     }
     return own_indices(call, p, ix);
 }
@@ -531,9 +536,10 @@ static cfx_status out_of_bounds(cfx_call *call, const cfx_index_plan *p,
             break;
         }
     }
-    return cfx_call_fail(call, CFX_EINVAL, "index %lld is out of bounds for "
-                         "dimension %d with size %lld", (long long)bad, axis,
-                         (long long)n);
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "index %lld is out of bounds for "
+                         "dimension %d with size %lld",
+                         (long long)bad, axis, (long long)n);
 }
 
 cfx_status cfx_index_plan_get(cfx_call *call, const cfx_index_plan *p,
@@ -545,7 +551,9 @@ cfx_status cfx_index_plan_get(cfx_call *call, const cfx_index_plan *p,
     if (st)
         return st;
     return cfx_index_get(call->ctx, cfx_dtype_size((cfx_dtype)x->dtype), &ix,
-                         &bad) ? CFX_OK : out_of_bounds(call, p, bad);
+                         &bad)
+               ? CFX_OK
+               : out_of_bounds(call, p, bad);
 }
 
 cfx_status cfx_index_plan_put(cfx_call *call, const cfx_index_plan *p,
@@ -558,5 +566,6 @@ cfx_status cfx_index_plan_put(cfx_call *call, const cfx_index_plan *p,
     if (st)
         return st;
     return cfx_kernel_index_put(call->ctx, (cfx_dtype)x->dtype, add, &ix, &bad)
-               ? CFX_OK : out_of_bounds(call, p, bad);
+               ? CFX_OK
+               : out_of_bounds(call, p, bad);
 }

@@ -13,17 +13,17 @@
 #include "ops/shape/view.h"
 
 typedef struct cfx_index_item {
-    cfx_tensor *t;   /* of ints, a share; NULL where an axis has no index */
+    cfx_tensor *t; /* of ints, a share; NULL where an axis has no index */
 } cfx_index_item;
 
 typedef struct cfx_index_plan {
-    cfx_view base;       /* what the index tensors are applied to */
+    cfx_view base; /* what the index tensors are applied to */
     cfx_index_item index[CFX_MAX_RANK]; /* one for each axis of base */
-    int count;           /* of index tensors */
-    int rank;            /* of the result */
+    int count;                          /* of index tensors */
+    int rank;                           /* of the result */
     cfx_dim shape[CFX_MAX_RANK];
-    int index_rank;      /* axes of the result that the indices give */
-    int first;           /* the first of them */
+    int index_rank; /* axes of the result that the indices give */
+    int first;      /* the first of them */
 } cfx_index_plan;
 
 /* Plan x[index] of Python, for the tensor x that parameter 0 is. */

@@ -15,10 +15,12 @@ CFX_PARAMS(params, CONDITION, SELF, OTHER, AS_TUPLE, MASK, VALUE, SOURCE);
 
 static cfx_status need_bool(cfx_call *call, const cfx_tensor *mask)
 {
-    return mask->dtype == CFX_BOOL ? CFX_OK
-           : cfx_call_fail(call, CFX_EDTYPE, "only supports boolean masks, but "
-                           "got mask with dtype %s",
-                           cfx_dtypes[mask->dtype].name);
+    return mask->dtype == CFX_BOOL
+               ? CFX_OK
+               : cfx_call_fail(call, CFX_EDTYPE,
+                               "only supports boolean masks, but "
+                               "got mask with dtype %s",
+                               cfx_dtypes[mask->dtype].name);
 }
 
 /* ---- where ---- */
@@ -27,9 +29,11 @@ static cfx_status where_infer(cfx_call *call)
 {
     const cfx_tensor *mask = cfx_call_tensor(call, CONDITION);
     if (mask->dtype != CFX_BOOL && mask->dtype != CFX_U8)
-        return cfx_call_fail(call, CFX_EDTYPE, "where expected condition to be "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "where expected condition to be "
                              "a boolean tensor, but got a tensor with dtype "
-                             "%s", cfx_dtypes[mask->dtype].name);
+                             "%s",
+                             cfx_dtypes[mask->dtype].name);
     cfx_dtype type = cfx_infer_type(call, 1, 3);
     cfx_status st = cfx_list_check_whole(call, 1, 3, type);
     return st ? st : cfx_infer_converted(call, 0, 1, 3, type);
@@ -117,8 +121,8 @@ static cfx_status give_columns(cfx_call *call, int rank,
             item[made++] = cfx_value_of_tensor(t);
     }
     if (!st)
-        st = cfx_call_return_take(call, cfx_tuple_new(call->ctx, (size_t)made,
-                                                      item));
+        st = cfx_call_return_take(
+            call, cfx_tuple_new(call->ctx, (size_t)made, item));
     while (made--)
         cfx_value_unref(item[made]);
     return st;
@@ -214,10 +218,12 @@ const cfx_op cfx_op__where = {
     .params = params,
     .aliases = "torch.where aten.where.self aten.where.ScalarOther "
                "aten.where.ScalarSelf aten.where.Scalar",
-    .variants = (const cfx_variant[]){
-        {"Tensor.where(Tensor self, Tensor condition, Tensor other) "
-         "-> Tensor", where_method_lower},
-        {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){
+            {"Tensor.where(Tensor self, Tensor condition, Tensor other) "
+             "-> Tensor",
+             where_method_lower},
+            {NULL, NULL}},
     .doc = "Elements of one tensor or another, by a condition.",
     .flags = CFX_OP_NUMBERS,
     .infer = where_infer,
@@ -236,9 +242,11 @@ static cfx_status masked_fill_infer(cfx_call *call)
     int rank = 0;
     cfx_status st = need_bool(call, mask);
     if (!st && v && v->rank)
-        st = cfx_call_fail(call, CFX_ESHAPE, "only supports a 0-dimensional "
+        st = cfx_call_fail(call, CFX_ESHAPE,
+                           "only supports a 0-dimensional "
                            "value tensor, but got tensor with %d "
-                           "dimension(s).", v->rank);
+                           "dimension(s).",
+                           v->rank);
     if (!st && !v)
         st = cfx_list_check_number(call, cfx_call_value(call, VALUE),
                                    (cfx_dtype)x->dtype);
@@ -256,8 +264,8 @@ static cfx_status masked_fill_run(cfx_call *call)
     cfx_loop_in(&it, cfx_call_tensor(call, MASK));
     cfx_loop_value(&it, cfx_call_value(call, VALUE));
     cfx_loop_in(&it, cfx_call_tensor(call, SELF));
-    cfx_pointwise(call->ctx, CFX_PW_WHERE, (cfx_dtype)call->out[0]->dtype,
-                  &it, NULL);
+    cfx_pointwise(call->ctx, CFX_PW_WHERE, (cfx_dtype)call->out[0]->dtype, &it,
+                  NULL);
     return CFX_OK;
 }
 
@@ -316,8 +324,10 @@ static cfx_status masked_select_infer(cfx_call *call)
     if (st || !call->meta)
         return st;
     st = cfx_infer_unknown_extent(call, &n);
-    return st ? st : cfx_call_out(call, (cfx_dtype)cfx_call_tensor(call, SELF)
-                                            ->dtype, 1, &n);
+    return st ? st
+              : cfx_call_out(call,
+                             (cfx_dtype)cfx_call_tensor(call, SELF)->dtype, 1,
+                             &n);
 }
 
 static cfx_status masked_select_run(cfx_call *call)
@@ -330,11 +340,12 @@ static cfx_status masked_select_run(cfx_call *call)
         return st;
     cfx_tensor *x = expanded(call, arg, rank, shape);
     cfx_tensor *mask = x ? expanded(call, cfx_call_tensor(call, MASK), rank,
-                                    shape) : NULL;
+                                    shape)
+                         : NULL;
     st = mask ? CFX_OK : CFX_ENOMEM;
     int64_t n = mask ? cfx_tensor_numel(mask) : 0;
-    cfx_dim count = cfx_dim_int(mask ? cfx_nonzero_count(call->ctx, CFX_BOOL,
-                                                         mask->data, n) : 0);
+    cfx_dim count = cfx_dim_int(
+        mask ? cfx_nonzero_count(call->ctx, CFX_BOOL, mask->data, n) : 0);
     if (!st)
         st = cfx_call_out(call, (cfx_dtype)arg->dtype, 1, &count);
     if (!st)
@@ -367,7 +378,8 @@ static cfx_status masked_scatter_infer(cfx_call *call)
     int rank;
     cfx_status st = common_shape(call, &rank, shape);
     if (!st && x->dtype != src->dtype)
-        st = cfx_call_fail(call, CFX_EDTYPE, "expected self and source to have "
+        st = cfx_call_fail(call, CFX_EDTYPE,
+                           "expected self and source to have "
                            "same dtypes but got %s and %s",
                            cfx_dtypes[x->dtype].name,
                            cfx_dtypes[src->dtype].name);
@@ -387,11 +399,12 @@ static cfx_status masked_scatter_run(cfx_call *call)
                                                  cfx_call_tensor(call, SOURCE))
                            : NULL;
     cfx_status st = src ? CFX_OK : CFX_ENOMEM;
-    if (!st && !cfx_kernel_masked_scatter(
-                   call->ctx, cfx_dtype_size((cfx_dtype)y->dtype), y->data,
-                   mask->data, src->data, cfx_tensor_numel(src),
-                   cfx_tensor_numel(y)))
-        st = cfx_call_fail(call, CFX_EINVAL, "Number of elements of source < "
+    if (!st &&
+        !cfx_kernel_masked_scatter(
+            call->ctx, cfx_dtype_size((cfx_dtype)y->dtype), y->data,
+            mask->data, src->data, cfx_tensor_numel(src), cfx_tensor_numel(y)))
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "Number of elements of source < "
                            "number of ones in mask");
     cfx_tensor_unref(src);
     cfx_tensor_unref(mask);

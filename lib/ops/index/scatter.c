@@ -18,14 +18,15 @@
 #include "op/loop.h"
 #include "ops/shape/view.h"
 
-CFX_PARAMS(params, SELF, DIM, INDEX, SRC, VALUE, SOURCE, REDUCE,
-           INCLUDE_SELF, ALPHA, ACCUMULATE);
+CFX_PARAMS(params, SELF, DIM, INDEX, SRC, VALUE, SOURCE, REDUCE, INCLUDE_SELF,
+           ALPHA, ACCUMULATE);
 
 /* The parameter with the values to write. */
 static int source(const cfx_call *call)
 {
-    return cfx_call_place(call, SRC) >= 0 ? SRC
-           : cfx_call_place(call, SOURCE) >= 0 ? SOURCE : VALUE;
+    return cfx_call_place(call, SRC) >= 0      ? SRC
+           : cfx_call_place(call, SOURCE) >= 0 ? SOURCE
+                                               : VALUE;
 }
 
 static int axis_of(const cfx_call *call)
@@ -49,10 +50,15 @@ static enum reduction reduction_named(const char *name, unsigned user)
         enum reduction what;
         unsigned users;
     } list[] = {
-        {"add", ADD, BASIC}, {"multiply", MUL, BASIC}, {"sum", ADD, WHOLE},
-        {"prod", MUL, WHOLE | INDEXED}, {"mean", MEAN, WHOLE | INDEXED},
-        {"amax", AMAX, WHOLE | INDEXED}, {"amin", AMIN, WHOLE | INDEXED},
-        {"max", AMAX, WHOLE}, {"min", AMIN, WHOLE},
+        {"add", ADD, BASIC},
+        {"multiply", MUL, BASIC},
+        {"sum", ADD, WHOLE},
+        {"prod", MUL, WHOLE | INDEXED},
+        {"mean", MEAN, WHOLE | INDEXED},
+        {"amax", AMAX, WHOLE | INDEXED},
+        {"amin", AMIN, WHOLE | INDEXED},
+        {"max", AMAX, WHOLE},
+        {"min", AMIN, WHOLE},
     };
     for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
         if (list[i].users & user && !strcmp(list[i].name, name))
@@ -63,8 +69,8 @@ static enum reduction reduction_named(const char *name, unsigned user)
 static cfx_scatter_op kernel_of(enum reduction what)
 {
     static const cfx_scatter_op list[] = {
-        [SET] = CFX_SCATTER_SET, [ADD] = CFX_SCATTER_ADD,
-        [MUL] = CFX_SCATTER_MUL, [MEAN] = CFX_SCATTER_ADD,
+        [SET] = CFX_SCATTER_SET,  [ADD] = CFX_SCATTER_ADD,
+        [MUL] = CFX_SCATTER_MUL,  [MEAN] = CFX_SCATTER_ADD,
         [AMAX] = CFX_SCATTER_MAX, [AMIN] = CFX_SCATTER_MIN,
     };
     return list[what];
@@ -81,8 +87,9 @@ static void write_identity(enum reduction what, cfx_dtype type, void *p)
     else if (real)
         cfx_element_set_double(type, p, what == AMAX ? -INFINITY : INFINITY);
     else
-        cfx_element_set_int(type, p, what == AMAX ? cfx_dtype_least(type)
-                                                  : cfx_dtype_most(type));
+        cfx_element_set_int(type, p,
+                            what == AMAX ? cfx_dtype_least(type)
+                                         : cfx_dtype_most(type));
 }
 
 /* ---- What is written where ---- */
@@ -91,7 +98,7 @@ struct plan {
     const cfx_tensor *y;
     enum reduction what;
     int rank, axis;
-    int64_t shape[CFX_MAX_RANK];   /* of the elements that are written */
+    int64_t shape[CFX_MAX_RANK]; /* of the elements that are written */
     int64_t y_step[CFX_MAX_RANK];
     const void *src;
     int64_t src_step[CFX_MAX_RANK];
@@ -105,11 +112,10 @@ static cfx_status run_plan(cfx_call *call, const struct plan *p)
     for (int i = 0; i < p->rank; i++)
         if (!p->shape[i])
             return CFX_OK;
-    if (cfx_kernel_scatter(call->ctx, kernel_of(p->what),
-                           (cfx_dtype)p->y->dtype, p->rank, p->shape, p->axis,
-                           n, p->y->data, p->y_step, p->src, p->src_step,
-                           (cfx_dtype)p->index->dtype, p->index->data,
-                           p->index_step, &bad))
+    if (cfx_kernel_scatter(
+            call->ctx, kernel_of(p->what), (cfx_dtype)p->y->dtype, p->rank,
+            p->shape, p->axis, n, p->y->data, p->y_step, p->src, p->src_step,
+            (cfx_dtype)p->index->dtype, p->index->data, p->index_step, &bad))
         return CFX_OK;
     return cfx_infer_out_of_range(call, bad, p->axis, n);
 }
@@ -156,8 +162,8 @@ static cfx_status divide(cfx_call *call, struct plan p, bool include_self)
     cfx_loop_in(&it, y);
     cfx_loop_in(&it, count);
     if (!st)
-        cfx_pointwise(call->ctx, cfx_dtype_is_float(type) ? CFX_PW_DIV
-                                                          : CFX_PW_DIV_FLOOR,
+        cfx_pointwise(call->ctx,
+                      cfx_dtype_is_float(type) ? CFX_PW_DIV : CFX_PW_DIV_FLOOR,
                       type, &it, NULL);
     cfx_tensor_unref(count);
     return st;
@@ -182,11 +188,13 @@ static cfx_status reduce_plan(cfx_call *call, const struct plan *p,
 static cfx_status check_type(cfx_call *call, const cfx_tensor *x,
                              const cfx_tensor *src)
 {
-    return x->dtype == src->dtype ? CFX_OK
-           : cfx_call_fail(call, CFX_EDTYPE, "Expected self.dtype to be equal "
-                           "to src.dtype, but got %s and %s",
-                           cfx_dtypes[x->dtype].name,
-                           cfx_dtypes[src->dtype].name);
+    return x->dtype == src->dtype
+               ? CFX_OK
+               : cfx_call_fail(call, CFX_EDTYPE,
+                               "Expected self.dtype to be equal "
+                               "to src.dtype, but got %s and %s",
+                               cfx_dtypes[x->dtype].name,
+                               cfx_dtypes[src->dtype].name);
 }
 
 static int rank_of(const cfx_tensor *t)
@@ -211,20 +219,24 @@ static cfx_status check_index(cfx_call *call, const cfx_tensor *src)
     if (st || cfx_infer_is_empty(index))
         return st;
     if (index->dtype != CFX_I64 && index->dtype != CFX_I32)
-        return cfx_call_fail(call, CFX_EDTYPE, "Expected dtype int32/int64 for "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "Expected dtype int32/int64 for "
                              "index");
     if (rank_of(index) != rank_of(x) || (src && rank_of(src) != rank_of(x)))
-        return cfx_call_fail(call, CFX_ESHAPE, "Index tensor must have the "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Index tensor must have the "
                              "same number of dimensions as self and src "
                              "tensor");
     for (int i = 0; i < rank_of(x); i++) {
         cfx_dim n = extent_of(index, i);
         bool fits = i == axis || cfx_dim_le(call->env, n, extent_of(x, i));
         if (!fits || (src && !cfx_dim_le(call->env, n, extent_of(src, i))))
-            return cfx_call_fail(call, CFX_ESHAPE, "Expected index to be no "
-                                 "larger than self apart from dimension %d and "
-                                 "to be no larger than src; on axis %d it is",
-                                 axis, i);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Expected index to be no "
+                "larger than self apart from dimension %d and "
+                "to be no larger than src; on axis %d it is",
+                axis, i);
     }
     return CFX_OK;
 }
@@ -250,8 +262,10 @@ static void read_scatter(const cfx_call *call, struct scatter *s)
 
 static cfx_status unknown_reduction(cfx_call *call)
 {
-    return cfx_call_fail(call, CFX_EINVAL, "reduce argument must be one of %s, "
-                         "got %s", call->op->code & BASIC ? "add, multiply"
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "reduce argument must be one of %s, "
+                         "got %s",
+                         call->op->code & BASIC ? "add, multiply"
                          : call->op->code & WHOLE
                              ? "sum, prod, mean, amax or amin"
                              : "prod, mean, amax or amin",
@@ -276,8 +290,8 @@ static cfx_status scatter_infer(cfx_call *call)
                                    (cfx_dtype)x->dtype);
     if (!st)
         st = check_index(call, src);
-    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
-                                  x->shape);
+    return st ? st
+              : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, x->shape);
 }
 
 /* `n` elements are set, or combined with what is there. A call that writes
@@ -303,8 +317,7 @@ static void count_set(const cfx_call *call, cfx_cost *cost, cfx_dim n)
 
 static void scatter_cost(const cfx_call *call, cfx_cost *cost)
 {
-    count_set(call, cost,
-              cfx_cost_numel(call, cfx_call_tensor(call, INDEX)));
+    count_set(call, cost, cfx_cost_numel(call, cfx_call_tensor(call, INDEX)));
 }
 
 static void steps_of(int64_t *step, const cfx_tensor *t)
@@ -318,9 +331,12 @@ static cfx_status scatter_run(cfx_call *call)
     const struct scatter *s = call->state;
     const cfx_tensor *src = cfx_call_tensor(call, SRC);
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
-    struct plan p = {.y = call->out[0], .what = s->what,
-                     .rank = rank_of(index), .axis = axis_of(call),
-                     .index = index, .shape = {1}};
+    struct plan p = {.y = call->out[0],
+                     .what = s->what,
+                     .rank = rank_of(index),
+                     .axis = axis_of(call),
+                     .index = index,
+                     .shape = {1}};
     char number[16];
     cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, SELF),
                                     call->err);
@@ -386,8 +402,10 @@ SCATTER(const cfx_op cfx_op__scatter_reduce,
         "scatter_reduce.two" HEAD "Tensor src, str reduce, *, bool "
         "include_self=True) -> Tensor",
         "torch.scatter_reduce Tensor.scatter_reduce aten.scatter_reduce.two",
-        NAMED | WHOLE, "A copy with elements joined by a reduction at the "
-        "places of an index.", NULL)
+        NAMED | WHOLE,
+        "A copy with elements joined by a reduction at the "
+        "places of an index.",
+        NULL)
 
 /* ---- index_add, index_copy, index_reduce ---- */
 
@@ -398,9 +416,10 @@ static cfx_status same_but_axis(cfx_call *call, const cfx_tensor *x,
     for (int i = 0; same && i < x->rank; i++)
         same = i == axis || cfx_dim_eq(call->env, x->shape[i], src->shape[i]);
     return same ? CFX_OK
-           : cfx_call_fail(call, CFX_ESHAPE, "source tensor shape must match "
-                           "self tensor shape, excluding the specified "
-                           "dimension");
+                : cfx_call_fail(call, CFX_ESHAPE,
+                                "source tensor shape must match "
+                                "self tensor shape, excluding the specified "
+                                "dimension");
 }
 
 static cfx_status index_infer(cfx_call *call)
@@ -419,24 +438,28 @@ static cfx_status index_infer(cfx_call *call)
     if (st)
         return st;
     if (index->dtype != CFX_I64 && (!any_int || index->dtype != CFX_I32))
-        return cfx_call_fail(call, CFX_EDTYPE, "Expected a long tensor for "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "Expected a long tensor for "
                              "index, but got %s",
                              cfx_dtypes[index->dtype].name);
     if (index->rank > 1)
-        return cfx_call_fail(call, CFX_ESHAPE, "Index is supposed to be a "
-                             "vector, but got dim: %d", index->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Index is supposed to be a "
+                             "vector, but got dim: %d",
+                             index->rank);
     if (s->what == UNKNOWN)
         return unknown_reduction(call);
     if (x->dtype == CFX_BOOL && call->op->code & NAMED &&
         (s->what == MEAN || !s->include_self))
         return cfx_infer_refuse(call, CFX_BOOL);
-    if (!cfx_dim_eq(call->env, extent_of(index, 0), extent_of(src, axis <
-                    rank_of(src) ? axis : 0)))
-        return cfx_call_fail(call, CFX_ESHAPE, "Number of indices should be "
+    if (!cfx_dim_eq(call->env, extent_of(index, 0),
+                    extent_of(src, axis < rank_of(src) ? axis : 0)))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Number of indices should be "
                              "equal to source.size(dim)");
     st = same_but_axis(call, x, src, axis);
-    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
-                                  x->shape);
+    return st ? st
+              : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, x->shape);
 }
 
 /* The source times a number; a new reference. */
@@ -477,14 +500,19 @@ static cfx_status index_run(cfx_call *call)
         st = scaled(call, cfx_call_tensor(call, SOURCE), by, &src);
     if (st)
         return st;
-    struct plan p = {.y = call->out[0], .what = s->what, .rank = rank_of(src),
-                     .axis = axis_of(call), .src = src->data, .index = index,
+    struct plan p = {.y = call->out[0],
+                     .what = s->what,
+                     .rank = rank_of(src),
+                     .axis = axis_of(call),
+                     .src = src->data,
+                     .index = index,
                      .shape = {1}};
     cfx_loop_shape(p.shape, src);
     steps_of(p.y_step, p.y);
     steps_of(p.src_step, src);
     p.index_step[p.axis] = index->rank && cfx_tensor_size(index, 0) > 1
-                               ? cfx_tensor_stride(index, 0) : 0;
+                               ? cfx_tensor_stride(index, 0)
+                               : 0;
     st = reduce_plan(call, &p, s->include_self);
     cfx_tensor_unref(src);
     return st;
@@ -516,8 +544,7 @@ BY_ROWS(index_add, ", *, Scalar alpha=1", ADD,
         "A copy to which rows of a source are added.")
 BY_ROWS(index_copy, "", SET, "A copy with rows of a source.")
 BY_ROWS(index_reduce, ", str reduce, *, bool include_self=True",
-        NAMED | INDEXED,
-        "A copy with rows of a source joined by a reduction.")
+        NAMED | INDEXED, "A copy with rows of a source joined by a reduction.")
 
 /* ---- index_fill ---- */
 
@@ -538,9 +565,11 @@ static cfx_status index_fill_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_ESHAPE,
                              "Index has to be a vector/scalar");
     if (v && v->rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "only supports a 0-dimensional "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "only supports a 0-dimensional "
                              "value tensor, but got tensor with %d "
-                             "dimension(s).", v->rank);
+                             "dimension(s).",
+                             v->rank);
     return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
@@ -553,8 +582,11 @@ static cfx_status index_fill_run(cfx_call *call)
     int axis = axis_of(call);
     int64_t n = y->rank ? cfx_tensor_size(y, axis) : 1, bad = 0;
     char number[16];
-    cfx_indexing ix = {.rank = rank_of(y), .value = number, .base = y->data,
-                       .count = 1, .shape = {1}};
+    cfx_indexing ix = {.rank = rank_of(y),
+                       .value = number,
+                       .base = y->data,
+                       .count = 1,
+                       .shape = {1}};
     cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, SELF),
                                     call->err);
     if (st)
@@ -584,8 +616,10 @@ static void index_fill_cost(const cfx_call *call, cfx_cost *cost)
         return;
     cost->bytes_read = cfx_cost_bytes_of(call, index);
     cost->bytes_written = cfx_cost_sized(
-        call, cfx_dim_mul(call->env, cfx_cost_rows(call, x, mask),
-                          cfx_cost_numel(call, index)), x);
+        call,
+        cfx_dim_mul(call->env, cfx_cost_rows(call, x, mask),
+                    cfx_cost_numel(call, index)),
+        x);
 }
 
 const cfx_op cfx_op__index_fill = {
@@ -611,26 +645,28 @@ static cfx_value put_build(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
     cfx_value shape[CFX_MAX_RANK], flat = cfx_tuple(s, cfx_int(-1));
     if (index->dtype != CFX_I64)
-        return cfx_scope_fail(s, CFX_EDTYPE, "put_(): Expected a long tensor "
+        return cfx_scope_fail(s, CFX_EDTYPE,
+                              "put_(): Expected a long tensor "
                               "for index, but got %s",
                               cfx_dtypes[index->dtype].name);
     if (x->dtype != v->dtype)
-        return cfx_scope_fail(s, CFX_EDTYPE, "put_(): self and source "
+        return cfx_scope_fail(s, CFX_EDTYPE,
+                              "put_(): self and source "
                               "expected to have the same dtype, but got %s "
-                              "and %s", cfx_dtypes[x->dtype].name,
+                              "and %s",
+                              cfx_dtypes[x->dtype].name,
                               cfx_dtypes[v->dtype].name);
     if (!cfx_dim_eq(s->env, cfx_infer_numel(s->env, index->rank, index->shape),
                     cfx_infer_numel(s->env, v->rank, v->shape)))
-        return cfx_scope_fail(s, CFX_ESHAPE, "put_(): Expected source and "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "put_(): Expected source and "
                               "index to have the same number of elements");
     for (int i = 0; i < x->rank; i++)
         shape[i] = cfx_value_of_dim(x->shape[i]);
-    cfx_value places = cfx_list(s, CFX_CALL(s, "torch.reshape",
-                                            cfx_call_value(call, INDEX),
-                                            flat));
+    cfx_value places = cfx_list(
+        s, CFX_CALL(s, "torch.reshape", cfx_call_value(call, INDEX), flat));
     cfx_value y = CFX_CALL(s, "torch.index_put",
-                           CFX_CALL(s, "torch.reshape", self, flat),
-                           places,
+                           CFX_CALL(s, "torch.reshape", self, flat), places,
                            CFX_CALL(s, "torch.reshape", from, flat),
                            cfx_call_value(call, ACCUMULATE));
     return CFX_CALL(s, "torch.reshape", y,

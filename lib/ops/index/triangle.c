@@ -21,7 +21,8 @@ static cfx_status triangle_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     if (x->rank < 2)
-        return cfx_call_fail(call, CFX_ESHAPE, "input tensor must have at "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "input tensor must have at "
                              "least 2 dimensions");
     return cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, x->shape);
 }
@@ -65,12 +66,15 @@ TRIANGLE(triu, 1, "What lies on and above a diagonal, 0 elsewhere.")
 static cfx_status check_area(cfx_call *call, int64_t rows, int64_t cols)
 {
     if (rows < 0 || cols < 0)
-        return cfx_call_fail(call, CFX_EINVAL, "row and col must be "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "row and col must be "
                              "non-negative, got %lld and %lld",
                              (long long)rows, (long long)cols);
     if (rows > INT32_MAX || cols > INT32_MAX)
-        return cfx_call_fail(call, CFX_EINVAL, "%lld rows and %lld columns are "
-                             "too many", (long long)rows, (long long)cols);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "%lld rows and %lld columns are "
+                             "too many",
+                             (long long)rows, (long long)cols);
     return CFX_OK;
 }
 
@@ -141,9 +145,10 @@ static cfx_status indices_run(cfx_call *call)
 
 #define INDICES(name, code_, doc_)                                            \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(int row, int col, int offset=0, *, ScalarType? "    \
-                  "dtype=None, Layout? layout=None, Device? device=None, "    \
-                  "bool? pin_memory=None) -> Tensor",                         \
+        .schema = #name                                                       \
+        "(int row, int col, int offset=0, *, ScalarType? "                    \
+        "dtype=None, Layout? layout=None, Device? device=None, "              \
+        "bool? pin_memory=None) -> Tensor",                                   \
         .params = params,                                                     \
         .aliases = "torch." #name " aten." #name ".default",                  \
         .doc = doc_,                                                          \
@@ -163,8 +168,7 @@ static cfx_status embed_out(cfx_call *call, const cfx_view *rest, int64_t n,
                             cfx_dim length, int a, int b)
 {
     cfx_dim shape[CFX_MAX_RANK];
-    cfx_dim side = cfx_dim_add(call->env, length,
-                               cfx_dim_int(n < 0 ? -n : n));
+    cfx_dim side = cfx_dim_add(call->env, length, cfx_dim_int(n < 0 ? -n : n));
     int rank = rest->rank + 2, at = 0;
     for (int i = 0; i < rank; i++)
         shape[i] = i == a || i == b ? side : rest->shape[at++];
@@ -176,7 +180,8 @@ static cfx_status check_offset(cfx_call *call, int64_t offset)
 {
     return offset > CFX_DIM_MAX || offset < -CFX_DIM_MAX
                ? cfx_call_fail(call, CFX_EINVAL, "offset %lld is too large",
-                               (long long)offset) : CFX_OK;
+                               (long long)offset)
+               : CFX_OK;
 }
 
 static cfx_status diag_embed_infer(cfx_call *call)
@@ -186,22 +191,25 @@ static cfx_status diag_embed_infer(cfx_call *call)
     cfx_view v;
     cfx_status st = check_offset(call, cfx_call_int(call, OFFSET));
     if (!st && (!x->rank || x->rank == CFX_MAX_RANK))
-        st = cfx_call_fail(call, CFX_ESHAPE, "input must have 1 to %d "
-                           "dimensions", CFX_MAX_RANK - 1);
+        st = cfx_call_fail(call, CFX_ESHAPE,
+                           "input must have 1 to %d "
+                           "dimensions",
+                           CFX_MAX_RANK - 1);
     if (!st)
         st = cfx_call_axis(call, cfx_call_int(call, DIM1), x->rank + 1, &a);
     if (!st)
         st = cfx_call_axis(call, cfx_call_int(call, DIM2), x->rank + 1, &b);
     if (!st && a == b)
-        st = cfx_call_fail(call, CFX_EINVAL, "diagonal dimensions cannot be "
-                           "identical %d, %d", a, b);
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "diagonal dimensions cannot be "
+                           "identical %d, %d",
+                           a, b);
     if (st)
         return st;
     cfx_view_begin(&v, x);
     v.rank--;
     return embed_out(call, &v, cfx_call_int(call, OFFSET),
-                     x->shape[x->rank - 1],
-                     a, b);
+                     x->shape[x->rank - 1], a, b);
 }
 
 /* Zeros, and x along a diagonal of two axes. */
@@ -260,8 +268,10 @@ static cfx_status diag_infer(cfx_call *call)
         return embed_out(call, &v, cfx_call_int(call, DIAGONAL), x->shape[0],
                          0, 1);
     if (x->rank != 2)
-        return cfx_call_fail(call, CFX_ESHAPE, "Supports 1D or 2D tensors. Got "
-                             "%dD", x->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Supports 1D or 2D tensors. Got "
+                             "%dD",
+                             x->rank);
     st = diag_view(call, &v);
     return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, 1, v.shape);
 }
@@ -294,9 +304,9 @@ static cfx_status diagflat_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_view none = {0};
     cfx_status st = check_offset(call, cfx_call_int(call, OFFSET));
-    return st ? st : embed_out(call, &none, cfx_call_int(call, OFFSET),
-                               cfx_infer_numel(call->env, x->rank, x->shape),
-                               0, 1);
+    return st ? st
+              : embed_out(call, &none, cfx_call_int(call, OFFSET),
+                          cfx_infer_numel(call->env, x->rank, x->shape), 0, 1);
 }
 
 static cfx_status diagflat_run(cfx_call *call)

@@ -19,11 +19,14 @@ static cfx_status fill_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     const cfx_tensor *v = cfx_call_tensor(call, 1);
     if (v && v->rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "fill_ only supports "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "fill_ only supports "
                              "0-dimension value tensor but got tensor with %d "
-                             "dimensions.", v->rank);
-    cfx_status st = v ? CFX_OK : cfx_list_check_number(call, call->in[1],
-                                                       (cfx_dtype)x->dtype);
+                             "dimensions.",
+                             v->rank);
+    cfx_status st = v ? CFX_OK
+                      : cfx_list_check_number(call, call->in[1],
+                                              (cfx_dtype)x->dtype);
     return st ? st : cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
@@ -73,19 +76,23 @@ static cfx_status assign_infer(cfx_call *call)
         char a[64], b[64];
         cfx_dim have = src->shape[src->rank - i];
         cfx_dim want = i <= x->rank ? x->shape[x->rank - i] : cfx_dim_int(1);
-        if (cfx_dim_is(have, 1) || (i <= x->rank &&
-                                    cfx_dim_eq(call->env, have, want)))
+        if (cfx_dim_is(have, 1) ||
+            (i <= x->rank && cfx_dim_eq(call->env, have, want)))
             continue;
         cfx_dim_format(want, a, sizeof(a));
         cfx_dim_format(have, b, sizeof(b));
-        return cfx_call_fail(call, CFX_ESHAPE, "The size of tensor a (%s) must "
-                             "match the size of tensor b (%s) at non-singleton "
-                             "dimension %d", a, b, x->rank - i);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "The size of tensor a (%s) must "
+            "match the size of tensor b (%s) at non-singleton "
+            "dimension %d",
+            a, b, x->rank - i);
     }
     if (src && src->rank > x->rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "output with rank %d doesn't "
-                             "match the broadcast rank %d", x->rank,
-                             src->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "output with rank %d doesn't "
+                             "match the broadcast rank %d",
+                             x->rank, src->rank);
     return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
@@ -133,8 +140,8 @@ static cfx_status part_of(cfx_call *call, const cfx_tensor *t, cfx_view *v)
     if (call->op->code == SELECT)
         return cfx_view_select(call, v, axis,
                                cfx_value_dim(call->in[DIM + 1]));
-    return cfx_view_slice(call, v, axis, call->in[DIM + 1],
-                          call->in[DIM + 2], call->in[DIM + 3]);
+    return cfx_view_slice(call, v, axis, call->in[DIM + 1], call->in[DIM + 2],
+                          call->in[DIM + 3]);
 }
 
 static cfx_status part_infer(cfx_call *call)
@@ -146,7 +153,8 @@ static cfx_status part_infer(cfx_call *call)
     for (int i = 0; same && i < v.rank; i++)
         same = cfx_dim_eq(call->env, v.shape[i], src->shape[i]);
     if (!st && !same)
-        st = cfx_call_fail(call, CFX_ESHAPE, "expected src to have a size "
+        st = cfx_call_fail(call, CFX_ESHAPE,
+                           "expected src to have a size "
                            "equal to the part of self that it replaces");
     return st ? st : cfx_view_out_strided_like(call, SELF);
 }
@@ -178,7 +186,9 @@ static cfx_status part_run(cfx_call *call)
 
 PART(select_scatter, SELECT, "int dim, SymInt index",
      "A copy with one element of an axis replaced.")
-PART(slice_scatter, SLICE, "int dim=0, SymInt? start=None, SymInt? end=None, "
-     "SymInt step=1", "A copy with part of an axis replaced.")
+PART(slice_scatter, SLICE,
+     "int dim=0, SymInt? start=None, SymInt? end=None, "
+     "SymInt step=1",
+     "A copy with part of an axis replaced.")
 PART(diagonal_scatter, DIAGONAL, "SymInt offset=0, int dim1=0, int dim2=1",
      "A copy with diagonals replaced.")

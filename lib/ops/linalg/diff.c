@@ -53,11 +53,14 @@ static cfx_value diff_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value x = cfx_call_value(call, SELF);
     if (x.u.tensor->rank < 1)
-        return cfx_scope_fail(s, CFX_ESHAPE, "diff expects input to be at "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "diff expects input to be at "
                               "least one-dimensional");
     if (cfx_call_value(call, N).u.i < 0)
-        return cfx_scope_fail(s, CFX_EINVAL, "order must be non-negative but "
-                              "got %lld", (long long)cfx_call_int(call, N));
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "order must be non-negative but "
+                              "got %lld",
+                              (long long)cfx_call_int(call, N));
     int64_t n = cfx_call_value(call, N).u.i;
     if (n)
         x = joined(s, call);
@@ -66,9 +69,11 @@ static cfx_value diff_build(cfx_scope *s, const cfx_call *call)
         if (cfx_dim_is(extent, 0))
             break;
         if (n > MOST_TIMES && !cfx_dim_is_int(extent))
-            return cfx_scope_fail(s, CFX_EUNSUPPORTED, "diff of order %lld "
+            return cfx_scope_fail(s, CFX_EUNSUPPORTED,
+                                  "diff of order %lld "
                                   "along an axis of unknown extent; at most "
-                                  "%d", (long long)n, MOST_TIMES);
+                                  "%d",
+                                  (long long)n, MOST_TIMES);
         x = once(s, x, cfx_call_value(call, DIM));
     }
     return x;

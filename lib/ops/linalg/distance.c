@@ -24,16 +24,18 @@ CFX_PARAMS(params, SELF, X1, X2, P, COMPUTE_MODE);
 static cfx_status check_p(cfx_call *call, double p)
 {
     return p >= 0 || cfx_infer_is_unknown(call, p)
-                  ? CFX_OK
-                  : cfx_call_fail(call, CFX_EINVAL, "only supports "
-                                  "non-negative p values");
+               ? CFX_OK
+               : cfx_call_fail(call, CFX_EINVAL,
+                               "only supports "
+                               "non-negative p values");
 }
 
 static cfx_status check_type(cfx_call *call, const cfx_tensor *x,
                              const cfx_tensor *y)
 {
     if (x->dtype != y->dtype || (x->dtype != CFX_F32 && x->dtype != CFX_F64))
-        return cfx_call_fail(call, CFX_EDTYPE, "expected two tensors of "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "expected two tensors of "
                              "float32 or float64, but got %s and %s",
                              cfx_dtypes[x->dtype].name,
                              cfx_dtypes[y->dtype].name);
@@ -43,15 +45,16 @@ static cfx_status check_type(cfx_call *call, const cfx_tensor *x,
 static cfx_status check_mode(cfx_call *call)
 {
     cfx_value v = cfx_call_value(call, COMPUTE_MODE);
-    static const char *const name[] = {
-        "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
-        "donot_use_mm_for_euclid_dist"};
+    static const char *const name[] = {"use_mm_for_euclid_dist_if_necessary",
+                                       "use_mm_for_euclid_dist",
+                                       "donot_use_mm_for_euclid_dist"};
     if (v.kind == CFX_NONE || (v.kind == CFX_INT && v.u.i >= 0 && v.u.i < 3))
         return CFX_OK;
     for (int i = 0; v.kind == CFX_STR && i < 3; i++)
         if (!strcmp(v.u.str->text, name[i]))
             return CFX_OK;
-    return cfx_call_fail(call, CFX_EINVAL, "compute_mode is not a valid "
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "compute_mode is not a valid "
                          "value");
 }
 
@@ -61,10 +64,13 @@ static cfx_status cdist_infer(cfx_call *call)
     const cfx_tensor *y = cfx_call_tensor(call, X2);
     cfx_dim shape[CFX_MAX_RANK];
     if (x->rank < 2 || y->rank < 2)
-        return cfx_call_fail(call, CFX_ESHAPE, "only supports at least 2D "
-                             "tensors, but got %dD and %dD", x->rank, y->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "only supports at least 2D "
+                             "tensors, but got %dD and %dD",
+                             x->rank, y->rank);
     if (!cfx_dim_eq(call->env, x->shape[x->rank - 1], y->shape[y->rank - 1]))
-        return cfx_call_fail(call, CFX_ESHAPE, "X1 and X2 must have the same "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "X1 and X2 must have the same "
                              "number of columns");
     cfx_status st = check_type(call, x, y);
     if (!st)
@@ -95,7 +101,7 @@ static void distance_cost(const cfx_call *call, cfx_cost *cost)
      * counts and maxima; and the root of that. */
     bool sums = !isinf(p);
     cost->ops = cfx_cost_linear(call, 1 + (p != 0) + power + sums, all,
-                             root - sums, n);
+                                root - sums, n);
     cost->transcendental = cfx_cost_linear(call, power, all, root, n);
 }
 
@@ -107,8 +113,8 @@ static cfx_tensor *spread(cfx_call *call, int k)
     cfx_tensor *view;
     int more = y->rank - t->rank;
     for (int i = 0; i < y->rank; i++) {
-        bool own = i >= more && !(i < y->rank - 2 &&
-                                  cfx_tensor_size(t, i - more) == 1);
+        bool own = i >= more &&
+                   !(i < y->rank - 2 && cfx_tensor_size(t, i - more) == 1);
         shape[i] = i < y->rank - 2 ? y->shape[i] : t->shape[i - more];
         stride[i] = own ? t->stride[i - more] : cfx_dim_int(0);
     }
@@ -128,12 +134,16 @@ static cfx_status cdist_run(cfx_call *call)
         int64_t batch = 1;
         for (int i = 0; i < y->rank - 2; i++)
             batch *= cfx_tensor_size(y, i);
-        cfx_distance_run(call->ctx, &(cfx_distance){
-            .dtype = (cfx_dtype)y->dtype, .x1 = a->data, .x2 = b->data,
-            .y = y->data, .batch = batch, .n1 = cfx_tensor_size(y, y->rank - 2),
-            .n2 = cfx_tensor_size(y, y->rank - 1),
-            .m = cfx_tensor_size(a, a->rank - 1),
-            .p = cfx_call_double(call, P)});
+        cfx_distance_run(call->ctx,
+                         &(cfx_distance){.dtype = (cfx_dtype)y->dtype,
+                                         .x1 = a->data,
+                                         .x2 = b->data,
+                                         .y = y->data,
+                                         .batch = batch,
+                                         .n1 = cfx_tensor_size(y, y->rank - 2),
+                                         .n2 = cfx_tensor_size(y, y->rank - 1),
+                                         .m = cfx_tensor_size(a, a->rank - 1),
+                                         .p = cfx_call_double(call, P)});
     }
     cfx_status st = b ? CFX_OK : CFX_ENOMEM;
     cfx_tensor_unref(a);
@@ -159,15 +169,16 @@ static cfx_status pdist_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_shape_env *env = call->env;
     if (x->rank != 2)
-        return cfx_call_fail(call, CFX_ESHAPE, "pdist only supports 2D "
-                             "tensors, got: %dD", x->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "pdist only supports 2D "
+                             "tensors, got: %dD",
+                             x->rank);
     cfx_status st = check_type(call, x, x);
     if (!st)
         st = check_p(call, cfx_call_double(call, P));
     cfx_dim n = x->shape[0], one = cfx_dim_int(1);
-    cfx_dim pairs = cfx_dim_floordiv(env, cfx_dim_mul(env, n,
-                                     cfx_dim_sub(env, n, one)),
-                                     cfx_dim_int(2));
+    cfx_dim pairs = cfx_dim_floordiv(
+        env, cfx_dim_mul(env, n, cfx_dim_sub(env, n, one)), cfx_dim_int(2));
     return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, 1, &pairs);
 }
 
@@ -178,11 +189,16 @@ static cfx_status pdist_run(cfx_call *call)
     if (!x)
         return CFX_ENOMEM;
     int64_t n = cfx_tensor_size(x, 0);
-    cfx_distance_run(call->ctx, &(cfx_distance){
-        .dtype = (cfx_dtype)y->dtype, .x1 = x->data, .x2 = x->data,
-        .y = y->data, .batch = 1, .n1 = n, .n2 = n,
-        .m = cfx_tensor_size(x, 1), .p = cfx_call_double(call, P),
-        .above = true});
+    cfx_distance_run(call->ctx, &(cfx_distance){.dtype = (cfx_dtype)y->dtype,
+                                                .x1 = x->data,
+                                                .x2 = x->data,
+                                                .y = y->data,
+                                                .batch = 1,
+                                                .n1 = n,
+                                                .n2 = n,
+                                                .m = cfx_tensor_size(x, 1),
+                                                .p = cfx_call_double(call, P),
+                                                .above = true});
     cfx_tensor_unref(x);
     return CFX_OK;
 }

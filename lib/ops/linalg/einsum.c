@@ -24,10 +24,10 @@ enum { MAX_OPERANDS = 64 };
 struct equation {
     const char *left, *arrow, *right; /* arrow: the end of the left side */
     bool explicit_;
-    int count[LETTERS];      /* how often a letter occurs on the left */
-    int place[LETTERS];      /* its axis, or -1 */
-    int dots_at, dots;       /* the axes of the ellipsis; dots_at may be -1 */
-    int out, rank;           /* axes of the result, and of the operands */
+    int count[LETTERS]; /* how often a letter occurs on the left */
+    int place[LETTERS]; /* its axis, or -1 */
+    int dots_at, dots;  /* the axes of the ellipsis; dots_at may be -1 */
+    int out, rank;      /* axes of the result, and of the operands */
     int holders[CFX_MAX_RANK]; /* operands in which an axis is not 1 */
     cfx_dim size[CFX_MAX_RANK];
 };
@@ -68,12 +68,15 @@ static bool read_operand(cfx_scope *s, struct equation *e, const char **at,
         }
     }
     if (label != END)
-        cfx_scope_fail(s, CFX_EINVAL, "einsum(): subscripts must be letters, "
+        cfx_scope_fail(s, CFX_EINVAL,
+                       "einsum(): subscripts must be letters, "
                        "and one '...' at most");
     else if (dots < 0 ? letters != rank : letters > rank)
-        cfx_scope_fail(s, CFX_EINVAL, "einsum(): the number of subscripts in "
+        cfx_scope_fail(s, CFX_EINVAL,
+                       "einsum(): the number of subscripts in "
                        "the equation (%d) does not match the number of "
-                       "dimensions (%d)", letters, rank);
+                       "dimensions (%d)",
+                       letters, rank);
     if (dots >= 0 && rank - letters > e->dots)
         e->dots = rank - letters;
     return !cfx_scope_failed(s);
@@ -88,7 +91,8 @@ static bool read_left(cfx_scope *s, struct equation *e, const cfx_value *x,
             return false;
         bool more = at < e->arrow;
         if (more != (i + 1 < n)) {
-            cfx_scope_fail(s, CFX_EINVAL, "einsum(): %s operands were "
+            cfx_scope_fail(s, CFX_EINVAL,
+                           "einsum(): %s operands were "
                            "provided than specified in the equation",
                            more ? "fewer" : "more");
             return false;
@@ -119,7 +123,8 @@ static bool read_right(cfx_scope *s, struct equation *e)
         e->rank += dots ? e->dots : 1;
     }
     if (label != END || at < end)
-        cfx_scope_fail(s, CFX_EINVAL, "einsum(): the output must name "
+        cfx_scope_fail(s, CFX_EINVAL,
+                       "einsum(): the output must name "
                        "subscripts of the inputs, each once");
     return !cfx_scope_failed(s);
 }
@@ -145,8 +150,10 @@ static bool read_equation(cfx_scope *s, struct equation *e, const char *text,
         if (e->count[i] && e->place[i] < 0)
             e->place[i] = e->rank++;
     if (e->rank > CFX_MAX_RANK)
-        cfx_scope_fail(s, CFX_EUNSUPPORTED, "einsum(): %d axes are more than "
-                       "%d", e->rank, CFX_MAX_RANK);
+        cfx_scope_fail(s, CFX_EUNSUPPORTED,
+                       "einsum(): %d axes are more than "
+                       "%d",
+                       e->rank, CFX_MAX_RANK);
     for (int i = 0; i < CFX_MAX_RANK; i++)
         e->size[i] = cfx_dim_int(1);
     return !cfx_scope_failed(s);
@@ -175,7 +182,8 @@ static void place_axis(cfx_scope *s, struct equation *e, cfx_value x, int from,
     if (cfx_dim_is(e->size[to], 1))
         e->size[to] = n;
     else if (!cfx_dim_eq(s->env, e->size[to], n))
-        cfx_scope_fail(s, CFX_ESHAPE, "einsum(): operands do not broadcast: "
+        cfx_scope_fail(s, CFX_ESHAPE,
+                       "einsum(): operands do not broadcast: "
                        "extents of one subscript differ");
     e->holders[to]++;
 }
@@ -185,7 +193,8 @@ static cfx_value take_diagonal(cfx_scope *s, cfx_value x, int first, int axis)
 {
     cfx_value a = cfx_int(first), b = cfx_int(axis);
     if (!cfx_dim_eq(s->env, extent(x, first), extent(x, axis)))
-        return cfx_scope_fail(s, CFX_ESHAPE, "einsum(): a subscript is "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "einsum(): a subscript is "
                               "repeated for an operand, but its extents do "
                               "not match");
     x = CFX_CALL(s, "torch.diagonal", x, cfx_int(0), a, b);
@@ -283,8 +292,7 @@ static cfx_value from_matrices(cfx_scope *s, cfx_value y, cfx_value a,
         for (int i = 0; i < g[k]->n; i++, n++) {
             int axis = g[k]->axis[i];
             shape[n] = k == 2 ? cfx_int(1)
-                              : cfx_value_of_dim(extent(k == 3 ? b : a,
-                                                        axis));
+                              : cfx_value_of_dim(extent(k == 3 ? b : a, axis));
             axes[axis] = cfx_int(n);
         }
     y = CFX_CALL(s, "torch.reshape", y,
@@ -365,9 +373,10 @@ static cfx_value contract_along(cfx_scope *s, struct equation *e, cfx_value *x,
             j = t;
         }
         if (i < 0 || j >= n || i == j)
-            return cfx_scope_fail(s, CFX_EINVAL, "einsum(): path has no "
-                                  "operands %lld and %lld", (long long)i,
-                                  (long long)j);
+            return cfx_scope_fail(s, CFX_EINVAL,
+                                  "einsum(): path has no "
+                                  "operands %lld and %lld",
+                                  (long long)i, (long long)j);
         cfx_value y = contract(s, e, x[i], x[j]);
         remove_at(x, n, (int)j);
         remove_at(x, n - 1, (int)i);
@@ -400,10 +409,13 @@ static cfx_value einsum_build(cfx_scope *s, const cfx_call *call)
     cfx_value x[MAX_OPERANDS], path = cfx_call_value(call, PATH);
     int n = cfx_call_len(call, TENSORS);
     if (!n || n > MAX_OPERANDS)
-        return cfx_scope_fail(s, CFX_EINVAL, "einsum(): must provide at least "
-                              "one operand, and %d at most", MAX_OPERANDS);
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "einsum(): must provide at least "
+                              "one operand, and %d at most",
+                              MAX_OPERANDS);
     if (path.kind != CFX_NONE && cfx_call_len(call, PATH) != 2 * (n - 1))
-        return cfx_scope_fail(s, CFX_EINVAL, "einsum(): expected contraction "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "einsum(): expected contraction "
                               "path given in path parameter to have size %d",
                               2 * (n - 1));
     for (int i = 0; i < n; i++)

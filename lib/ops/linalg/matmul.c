@@ -12,16 +12,14 @@
 #include "op/loop.h"
 
 
-
-
 CFX_PARAMS(params, SELF, OTHER, TENSOR, VEC, MAT, MAT1, MAT2, BATCH1, BATCH2,
            BETA, ALPHA);
 
 /* The state of a call. */
 struct factors {
     const cfx_tensor *a, *b, *c;
-    bool row, column;        /* a, b is a vector */
-    int batch;               /* axes of the batch in the result */
+    bool row, column; /* a, b is a vector */
+    int batch;        /* axes of the batch in the result */
     cfx_dim m, n, k;
     cfx_dim shape[CFX_MAX_RANK]; /* of the batch, then what is left */
     int rank;
@@ -33,8 +31,10 @@ static cfx_status mismatch(const cfx_call *call, const cfx_tensor *a,
     char s[128], t[128];
     cfx_tensor_format_type(a, s, sizeof(s));
     cfx_tensor_format_type(b, t, sizeof(t));
-    return cfx_call_fail(call, CFX_ESHAPE, "mat1 and mat2 shapes cannot be "
-                         "multiplied (%s and %s)", s, t);
+    return cfx_call_fail(call, CFX_ESHAPE,
+                         "mat1 and mat2 shapes cannot be "
+                         "multiplied (%s and %s)",
+                         s, t);
 }
 
 /* The factors are the arguments `at` and the next, in the schema's order. */
@@ -44,11 +44,13 @@ static cfx_status read_factors(const cfx_call *call, int at)
     const cfx_tensor *a = f->a = call->in[at].u.tensor;
     const cfx_tensor *b = f->b = call->in[at + 1].u.tensor;
     if (!a->rank || !b->rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "both arguments need to be at "
-                             "least 1D, but they are %dD and %dD", a->rank,
-                             b->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "both arguments need to be at "
+                             "least 1D, but they are %dD and %dD",
+                             a->rank, b->rank);
     if (a->dtype != b->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE, "expected both to have the "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "expected both to have the "
                              "same dtype, but got %s and %s",
                              cfx_dtypes[a->dtype].name,
                              cfx_dtypes[b->dtype].name);
@@ -64,9 +66,8 @@ static cfx_status read_factors(const cfx_call *call, int at)
     int rank = a->rank - 2 > 0 ? a->rank - 2 : 0;
     for (int i = 0; i < rank; i++)
         f->shape[i] = a->shape[i];
-    cfx_status st = cfx_infer_broadcast(call, &rank, f->shape,
-                                        b->rank - 2 > 0 ? b->rank - 2 : 0,
-                                        b->shape);
+    cfx_status st = cfx_infer_broadcast(
+        call, &rank, f->shape, b->rank - 2 > 0 ? b->rank - 2 : 0, b->shape);
     f->batch = f->rank = rank;
     if (!f->row)
         f->shape[f->rank++] = f->m;
@@ -81,8 +82,10 @@ static cfx_status check_ranks(cfx_call *call, int at, int a, int b)
     const cfx_tensor *y = call->in[at + 1].u.tensor;
     if (x->rank == a && y->rank == b)
         return CFX_OK;
-    return cfx_call_fail(call, CFX_ESHAPE, "expected tensors of rank %d and "
-                         "%d, but got %d and %d", a, b, x->rank, y->rank);
+    return cfx_call_fail(call, CFX_ESHAPE,
+                         "expected tensors of rank %d and "
+                         "%d, but got %d and %d",
+                         a, b, x->rank, y->rank);
 }
 
 /* The ranks that a function insists on are in its code; 0: any. */
@@ -98,8 +101,8 @@ static cfx_status matmul_infer(cfx_call *call)
     if (!st && a == 3 &&
         !cfx_dim_eq(call->env, f->a->shape[0], f->b->shape[0]))
         st = mismatch(call, f->a, f->b);
-    return st ? st : cfx_call_out(call, (cfx_dtype)f->a->dtype, f->rank,
-                                  f->shape);
+    return st ? st
+              : cfx_call_out(call, (cfx_dtype)f->a->dtype, f->rank, f->shape);
 }
 
 static void matmul_cost(const cfx_call *call, cfx_cost *cost)
@@ -124,7 +127,8 @@ static void batch_strides(const struct factors *f, const cfx_tensor *t,
     for (int i = 0; i < f->batch; i++) {
         int at = i - (f->batch - own);
         out[i] = at < 0 || cfx_tensor_size(t, at) == 1
-                     ? 0 : cfx_tensor_stride(t, at);
+                     ? 0
+                     : cfx_tensor_stride(t, at);
     }
 }
 
@@ -134,15 +138,23 @@ static void plan(const struct factors *f, const cfx_tensor *y,
     const cfx_tensor *a = f->a, *b = f->b;
     int64_t m = cfx_dim_value(f->m), n = cfx_dim_value(f->n);
     *g = (cfx_gemm){
-        .dtype = (cfx_dtype)y->dtype, .m = m, .n = n,
-        .k = cfx_dim_value(f->k), .a = a->data, .b = b->data, .c = y->data,
+        .dtype = (cfx_dtype)y->dtype,
+        .m = m,
+        .n = n,
+        .k = cfx_dim_value(f->k),
+        .a = a->data,
+        .b = b->data,
+        .c = y->data,
         .a_row = f->row ? 0 : cfx_tensor_stride(a, a->rank - 2),
         .a_col = cfx_tensor_stride(a, a->rank - 1),
         .b_row = cfx_tensor_stride(b, f->column ? 0 : b->rank - 2),
         .b_col = f->column ? 0 : cfx_tensor_stride(b, b->rank - 1),
         .c_row = n,
-        .batch_rank = f->batch, .batch = s->batch, .a_batch = s->a,
-        .b_batch = s->b, .c_batch = s->c,
+        .batch_rank = f->batch,
+        .batch = s->batch,
+        .a_batch = s->a,
+        .b_batch = s->b,
+        .c_batch = s->c,
     };
     batch_strides(f, a, s->a);
     batch_strides(f, b, s->b);
@@ -199,7 +211,8 @@ MATMUL(mv, "Tensor self, Tensor vec", RANKS(2, 1),
        "The product of a matrix and a vector.")
 MATMUL(dot, "Tensor self, Tensor tensor", RANKS(1, 1),
        "torch.dot torch.vdot Tensor.dot Tensor.vdot aten.dot.default "
-       "aten.vdot.default", "The product of two vectors.")
+       "aten.vdot.default",
+       "The product of two vectors.")
 
 /* ---- beta * self + alpha * a b ---- */
 
@@ -214,10 +227,12 @@ static cfx_status addmm_infer(cfx_call *call)
     if (st)
         return st;
     if (a == 3 && !cfx_dim_eq(call->env, f->a->shape[0], f->b->shape[0]))
-        return cfx_call_fail(call, CFX_ESHAPE, "the batches of batch1 and "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "the batches of batch1 and "
                              "batch2 are not of one size");
     if (c->dtype != f->a->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE, "self and mat2 must have the "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "self and mat2 must have the "
                              "same dtype, but got %s and %s",
                              cfx_dtypes[c->dtype].name,
                              cfx_dtypes[f->a->dtype].name);
@@ -228,12 +243,13 @@ static cfx_status addmm_infer(cfx_call *call)
     st = cfx_infer_broadcast(call, &rank, shape, c->rank, c->shape);
     for (int i = 0; !st && i < f->rank; i++)
         if (rank != f->rank || !cfx_dim_eq(call->env, shape[i], f->shape[i]))
-            return cfx_call_fail(call, CFX_ESHAPE, "self does not broadcast "
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "self does not broadcast "
                                  "to the product");
     if (!st)
         st = cfx_list_check_whole(call, 3, 5, (cfx_dtype)c->dtype);
-    return st ? st : cfx_call_out(call, (cfx_dtype)f->a->dtype, f->rank,
-                                  f->shape);
+    return st ? st
+              : cfx_call_out(call, (cfx_dtype)f->a->dtype, f->rank, f->shape);
 }
 
 static void addmm_cost(const cfx_call *call, cfx_cost *cost)
@@ -247,9 +263,8 @@ static void addmm_cost(const cfx_call *call, cfx_cost *cost)
                             cfx_dim_int(steps));
     if (beta != 0)
         return;
-    cost->bytes_read = cfx_dim_add(
-        call->env, cfx_cost_bytes_of(call, f->a),
-        cfx_cost_bytes_of(call, f->b));
+    cost->bytes_read = cfx_dim_add(call->env, cfx_cost_bytes_of(call, f->a),
+                                   cfx_cost_bytes_of(call, f->b));
 }
 
 /* A factor of integers has no fraction. */
@@ -289,7 +304,7 @@ static cfx_status addmm_run(cfx_call *call)
 #define ADDMM(name, one, two, ranks, doc_)                                    \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor " one ", Tensor " two ", *, "   \
-                  "Scalar beta=1, Scalar alpha=1) -> Tensor",                 \
+                        "Scalar beta=1, Scalar alpha=1) -> Tensor",           \
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \

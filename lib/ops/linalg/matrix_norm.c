@@ -50,8 +50,10 @@ static cfx_value of_singular_values(cfx_scope *s, const cfx_call *call,
     x = CFX_CALL(s, "torch.linalg.svdvals", x);
     const cfx_tensor *values = cfx_meta_of(s, x);
     bool none = values && cfx_dim_is(values->shape[values->rank - 1], 0);
-    x = CFX_CALL(s, p == 0 || (p > 0 && none) ? "torch.sum"
-                    : p > 0 ? "torch.amax" : "torch.amin",
+    x = CFX_CALL(s,
+                 p == 0 || (p > 0 && none) ? "torch.sum"
+                 : p > 0                   ? "torch.amax"
+                                           : "torch.amin",
                  x, cfx_tuple(s, last), keep);
     if (!keep.u.i)
         return x;
@@ -66,15 +68,17 @@ static bool read_axes(cfx_scope *s, const cfx_call *call, int axes[2])
     for (int i = 0; i < 2; i++) {
         int64_t axis = given ? cfx_call_item(call, DIM, i).u.i : i;
         if (axis < -rank || axis >= rank) {
-            cfx_scope_fail(s, CFX_EINVAL, "Dimension out of range (expected "
-                           "to be in range of [%d, %d], but got %lld)", -rank,
-                           rank - 1, (long long)axis);
+            cfx_scope_fail(s, CFX_EINVAL,
+                           "Dimension out of range (expected "
+                           "to be in range of [%d, %d], but got %lld)",
+                           -rank, rank - 1, (long long)axis);
             return false;
         }
         axes[i] = (int)(axis < 0 ? axis + rank : axis);
     }
     if (axes[0] == axes[1])
-        cfx_scope_fail(s, CFX_EINVAL, "linalg.matrix_norm: dims must be "
+        cfx_scope_fail(s, CFX_EINVAL,
+                       "linalg.matrix_norm: dims must be "
                        "different");
     return axes[0] != axes[1];
 }
@@ -84,10 +88,12 @@ static cfx_value matrix_norm(cfx_scope *s, const cfx_call *call)
     cfx_value ord = cfx_call_value(call, ORD);
     const char *word = ord.kind == CFX_STR ? ord.u.str->text : NULL;
     int axes[2];
-    int n = cfx_call_has(call, DIM) ? cfx_call_len(call, DIM)
-                                    : cfx_call_value(call, SELF).u.tensor->rank;
+    int n = cfx_call_has(call, DIM)
+                ? cfx_call_len(call, DIM)
+                : cfx_call_value(call, SELF).u.tensor->rank;
     if (n != 2)
-        return cfx_scope_fail(s, CFX_EINVAL, "linalg.matrix_norm: dim must be "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "linalg.matrix_norm: dim must be "
                               "a 2-tuple");
     if (!read_axes(s, call, axes))
         return cfx_none();
@@ -100,18 +106,23 @@ static cfx_value matrix_norm(cfx_scope *s, const cfx_call *call)
     if (isinf(p))
         return of_sums(s, call, (int[]){axes[1], axes[0]}, p > 0);
     if (word && strcmp(word, "nuc"))
-        return cfx_scope_fail(s, CFX_EINVAL, "linalg.matrix_norm: Order %s not "
-                              "supported", word);
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "linalg.matrix_norm: Order %s not "
+                              "supported",
+                              word);
     if (!word && fabs(p) != 2)
-        return cfx_scope_fail(s, CFX_EINVAL, "linalg.matrix_norm: Order %g not "
-                              "supported", p);
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "linalg.matrix_norm: Order %g not "
+                              "supported",
+                              p);
     return of_singular_values(s, call, axes, p);
 }
 
 static cfx_value linalg_matrix_norm_build(cfx_scope *s, const cfx_call *call)
 {
     if (cfx_call_value(call, SELF).u.tensor->rank < 2)
-        return cfx_scope_fail(s, CFX_ESHAPE, "linalg.matrix_norm: The input "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "linalg.matrix_norm: The input "
                               "tensor A must have at least 2 dimensions.");
     return matrix_norm(s, call);
 }
@@ -123,10 +134,12 @@ static cfx_value linalg_norm_build(cfx_scope *s, const cfx_call *call)
     int axes = cfx_call_has(call, DIM) ? cfx_call_len(call, DIM) : rank;
     bool given = cfx_call_has(call, ORD);
     if (cfx_call_has(call, DIM) && axes != 1 && axes != 2)
-        return cfx_scope_fail(s, CFX_EINVAL, "linalg.norm: If dim is "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "linalg.norm: If dim is "
                               "specified, it must be of length 1 or 2.");
     if (!cfx_call_has(call, DIM) && given && rank != 1 && rank != 2)
-        return cfx_scope_fail(s, CFX_ESHAPE, "linalg.norm: If dim is not "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "linalg.norm: If dim is not "
                               "specified but ord is, the input must be 1D or "
                               "2D.");
     if (ord.kind == CFX_STR || (given && axes == 2))
@@ -153,12 +166,15 @@ const cfx_op cfx_op__linalg_norm = {
     .schema = "linalg_norm(Tensor self, any ord=None, int[1]? dim=None, " TAIL,
     .params = params,
     .aliases = "torch.linalg.norm",
-    .variants = (const cfx_variant[]){
-        {"aten.linalg_norm.default(Tensor self, Scalar? ord=None, int[1]? "
-         "dim=None, " TAIL, NULL},
-        {"aten.linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, "
-         TAIL, NULL},
-        {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){
+            {"aten.linalg_norm.default(Tensor self, Scalar? ord=None, int[1]? "
+             "dim=None, " TAIL,
+             NULL},
+            {"aten.linalg_norm.ord_str(Tensor self, str ord, int[1]? "
+             "dim=None, " TAIL,
+             NULL},
+            {NULL, NULL}},
     .doc = "A vector's norm, or a matrix's.",
     .infer = linalg_norm_infer,
     .cost = linalg_norm_cost,
@@ -170,12 +186,16 @@ const cfx_op cfx_op__linalg_matrix_norm = {
               "[-2, -1], " TAIL,
     .params = params,
     .aliases = "torch.linalg.matrix_norm",
-    .variants = (const cfx_variant[]){
-        {"aten.linalg_matrix_norm.default(Tensor self, Scalar ord, int[2] "
-         "dim=[-2, -1], " TAIL, NULL},
-        {"aten.linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[2] "
-         "dim=[-2, -1], " TAIL, NULL},
-        {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){
+            {"aten.linalg_matrix_norm.default(Tensor self, Scalar ord, int[2] "
+             "dim=[-2, -1], " TAIL,
+             NULL},
+            {"aten.linalg_matrix_norm.str_ord(Tensor self, str ord='fro', "
+             "int[2] "
+             "dim=[-2, -1], " TAIL,
+             NULL},
+            {NULL, NULL}},
     .doc = "The norms of matrices.",
     .infer = linalg_matrix_norm_infer,
     .cost = linalg_matrix_norm_cost,
@@ -187,13 +207,18 @@ const cfx_op cfx_op__nuclear_norm = {
               "-> Tensor",
     .params = params,
     .aliases = "aten.nuclear_norm.dim",
-    .variants = (const cfx_variant[]){
-        {"torch.nuclear_norm(Tensor self, int[] dim, bool keepdim=False) -> "
-         "Tensor", NULL},
-        {"torch.nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", NULL},
-        {"aten.nuclear_norm.default(Tensor self, bool keepdim=False) -> Tensor",
-         NULL},
-        {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){
+            {"torch.nuclear_norm(Tensor self, int[] dim, bool "
+             "keepdim=False) -> "
+             "Tensor",
+             NULL},
+            {"torch.nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
+             NULL},
+            {"aten.nuclear_norm.default(Tensor self, bool keepdim=False) "
+             "-> Tensor",
+             NULL},
+            {NULL, NULL}},
     .doc = "The sum of the singular values of matrices.",
     .infer = nuclear_norm_infer,
     .cost = nuclear_norm_cost,

@@ -15,7 +15,10 @@
 
 #define IN(k) call->in[k]
 
-static int rank_of(cfx_value x) { return x.u.tensor->rank; }
+static int rank_of(cfx_value x)
+{
+    return x.u.tensor->rank;
+}
 
 static cfx_value extent(cfx_value x, int axis)
 {
@@ -27,8 +30,10 @@ static cfx_value extent(cfx_value x, int axis)
 static cfx_value outer(cfx_scope *s, cfx_value x, cfx_value y)
 {
     if (rank_of(x) != 1 || rank_of(y) != 1)
-        return cfx_scope_fail(s, CFX_ESHAPE, "outer: Expected 1-D arguments, "
-                              "but got %d-D and %d-D", rank_of(x), rank_of(y));
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "outer: Expected 1-D arguments, "
+                              "but got %d-D and %d-D",
+                              rank_of(x), rank_of(y));
     x = CFX_CALL(s, "torch.unsqueeze", x, cfx_int(1));
     return CFX_CALL(s, "torch.mul", x, y);
 }
@@ -78,7 +83,8 @@ static cfx_value addr_build(cfx_scope *s, const cfx_call *call)
     cfx_dtype type = cfx_infer_type(call, 0, 3);
     for (int k = 3; k < 5; k++)
         if (IN(k).kind == CFX_FLOAT && !cfx_dtype_is_float(type))
-            return cfx_scope_fail(s, CFX_EDTYPE, "addr: For integral input "
+            return cfx_scope_fail(s, CFX_EDTYPE,
+                                  "addr: For integral input "
                                   "tensors, argument %s must not be a "
                                   "floating point number",
                                   call->schema->params[k].name);
@@ -91,10 +97,12 @@ static cfx_value addbmm_build(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     cfx_dtype type = (cfx_dtype)x->dtype;
     if (cfx_call_tensor(call, 1)->dtype != x->dtype)
-        return cfx_scope_fail(s, CFX_EDTYPE, "addbmm: self and mat2 must have "
-                              "the same dtype, but got %s and %s",
-                              cfx_dtypes[x->dtype].name, cfx_dtypes[
-                                  cfx_call_tensor(call, 1)->dtype].name);
+        return cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "addbmm: self and mat2 must have "
+            "the same dtype, but got %s and %s",
+            cfx_dtypes[x->dtype].name,
+            cfx_dtypes[cfx_call_tensor(call, 1)->dtype].name);
     cfx_value each = CFX_CALL(s, "torch.bmm", IN(1), IN(2));
     cfx_value args[] = {each, cfx_tuple(s, cfx_int(0))};
     cfx_value dtype[] = {cfx_str(s, "dtype"), cfx_value_of_dtype(type)};
@@ -119,8 +127,10 @@ static bool read_axes(cfx_scope *s, struct axes *a, cfx_value list, int rank)
         int64_t at = v.kind == CFX_INT ? v.u.i : rank;
         at += at < 0 ? rank : 0;
         if (at < 0 || at >= rank || seen[at]) {
-            cfx_scope_fail(s, CFX_EINVAL, "dims must be axes of a tensor of "
-                           "rank %d, each once", rank);
+            cfx_scope_fail(s, CFX_EINVAL,
+                           "dims must be axes of a tensor of "
+                           "rank %d, each once",
+                           rank);
             return false;
         }
         seen[at] = true;
@@ -155,8 +165,7 @@ static cfx_value as_matrix(cfx_scope *s, cfx_value x, const struct axes *a,
     size[!first] = cfx_value_of_dim(in);
     x = CFX_CALL(s, "torch.permute", x,
                  cfx_list_of(s, CFX_TUPLE, (size_t)rank, order));
-    return CFX_CALL(s, "torch.reshape", x,
-                    cfx_list_of(s, CFX_TUPLE, 2, size));
+    return CFX_CALL(s, "torch.reshape", x, cfx_list_of(s, CFX_TUPLE, 2, size));
 }
 
 /* If one of a pair of axes is 1, the other is summed over. */
@@ -172,8 +181,10 @@ static bool match_axes(cfx_scope *s, cfx_value *x, cfx_value *y,
                 s, "torch.sum", *(one ? y : x),
                 cfx_tuple(s, cfx_int((one ? b : a)->axis[i])), cfx_bool(true));
         else if (!cfx_dim_eq(s->env, n, m))
-            cfx_scope_fail(s, CFX_ESHAPE, "contracted dimensions need to "
-                           "match, but those of pair %d differ", i);
+            cfx_scope_fail(s, CFX_ESHAPE,
+                           "contracted dimensions need to "
+                           "match, but those of pair %d differ",
+                           i);
     }
     return !cfx_scope_failed(s);
 }
@@ -187,16 +198,20 @@ static cfx_value contract(cfx_scope *s, cfx_value x, cfx_value y,
     if (cfx_scope_failed(s))
         return cfx_none();
     if (dims_x.u.seq->len != dims_y.u.seq->len)
-        return cfx_scope_fail(s, CFX_EINVAL, "both dimension lists should "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "both dimension lists should "
                               "have same length");
     if (!read_axes(s, &a, dims_x, rank_of(x)) ||
-        !read_axes(s, &b, dims_y, rank_of(y)) || !match_axes(s, &x, &y, &a, &b))
+        !read_axes(s, &b, dims_y, rank_of(y)) ||
+        !match_axes(s, &x, &y, &a, &b))
         return cfx_none();
     x = as_matrix(s, x, &a, false, shape, &n);
     y = as_matrix(s, y, &b, true, shape, &n);
     if (n > CFX_MAX_RANK)
-        return cfx_scope_fail(s, CFX_EUNSUPPORTED, "%zu axes are more than "
-                              "%d", n, CFX_MAX_RANK);
+        return cfx_scope_fail(s, CFX_EUNSUPPORTED,
+                              "%zu axes are more than "
+                              "%d",
+                              n, CFX_MAX_RANK);
     return CFX_CALL(s, "torch.reshape", CFX_CALL(s, "torch.mm", x, y),
                     cfx_list_of(s, CFX_TUPLE, n, shape));
 }
@@ -214,7 +229,8 @@ static cfx_value tensordot_build(cfx_scope *s, const cfx_call *call)
             return contract(s, IN(0), IN(1), pair->item[0], pair->item[1]);
     }
     if (dims.kind != CFX_INT || dims.u.i < 0 || dims.u.i > CFX_MAX_RANK)
-        return cfx_scope_fail(s, CFX_EINVAL, "tensordot expects dims to be a "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "tensordot expects dims to be a "
                               "number >= 0 or a pair of lists");
     for (int i = 0; i < dims.u.i; i++) {
         from[i] = cfx_int(i - dims.u.i);
@@ -232,7 +248,8 @@ static cfx_value inner_build(cfx_scope *s, const cfx_call *call)
         return CFX_CALL(s, "torch.mul", IN(0), IN(1));
     const cfx_tensor *x = IN(0).u.tensor, *y = IN(1).u.tensor;
     if (!cfx_dim_eq(s->env, x->shape[x->rank - 1], y->shape[y->rank - 1]))
-        return cfx_scope_fail(s, CFX_ESHAPE, "the last dimensions of both "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "the last dimensions of both "
                               "must be equal");
     return contract(s, IN(0), IN(1), last, last);
 }
@@ -281,15 +298,18 @@ static cfx_value cross(cfx_scope *s, cfx_value a, cfx_value b, int64_t dim)
     int rank = rank_of(a);
     int64_t at = dim < 0 ? dim + rank : dim;
     if (rank != rank_of(b))
-        return cfx_scope_fail(s, CFX_ESHAPE, "inputs must have the same "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "inputs must have the same "
                               "number of dimensions");
     if (at < 0 || at >= rank)
         return cfx_scope_fail(s, CFX_EINVAL, "Dimension out of range");
     cfx_dim three = cfx_dim_int(3);
     if (!cfx_dim_eq(s->env, a.u.tensor->shape[at], three) ||
         !cfx_dim_eq(s->env, b.u.tensor->shape[at], three))
-        return cfx_scope_fail(s, CFX_ESHAPE, "inputs dimension %lld must have "
-                              "length 3", (long long)at);
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "inputs dimension %lld must have "
+                              "length 3",
+                              (long long)at);
     cfx_value axis = cfx_int(at);
     cfx_value x = CFX_CALL(s, "torch.mul", rolled(s, a, 1, axis),
                            rolled(s, b, 2, axis));
@@ -320,7 +340,8 @@ static cfx_value cross_build(cfx_scope *s, const cfx_call *call)
     if (symbols == 1)
         return cross(s, IN(0), IN(1), last);
     if (symbols)
-        return cfx_scope_fail(s, CFX_EUNSUPPORTED, "which dimension has size "
+        return cfx_scope_fail(s, CFX_EUNSUPPORTED,
+                              "which dimension has size "
                               "3 depends on symbols; give `dim`");
     return cfx_scope_fail(s, CFX_ESHAPE, "no dimension of size 3 in input");
 }
@@ -333,7 +354,8 @@ static cfx_value bilinear_build(cfx_scope *s, const cfx_call *call)
     cfx_value x = IN(0), y = IN(1), w = IN(2), shape[CFX_MAX_RANK];
     int rank = rank_of(x);
     if (rank != rank_of(y) || !rank || rank_of(w) != 3)
-        return cfx_scope_fail(s, CFX_ESHAPE, "expected inputs of one rank and "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "expected inputs of one rank and "
                               "a weight of rank 3, but got %d, %d and %d",
                               rank, rank_of(y), rank_of(w));
     cfx_value out = extent(w, 0), in = extent(w, 1), inner = extent(w, 2);
@@ -343,9 +365,11 @@ static cfx_value bilinear_build(cfx_scope *s, const cfx_call *call)
         if (last ? !cfx_dim_eq(s->env, d, cfx_value_dim(in)) ||
                        !cfx_dim_eq(s->env, e, cfx_value_dim(inner))
                  : !cfx_dim_eq(s->env, d, e))
-            return cfx_scope_fail(s, CFX_ESHAPE, "axis %d of the inputs does "
+            return cfx_scope_fail(s, CFX_ESHAPE,
+                                  "axis %d of the inputs does "
                                   "not agree with the other input or the "
-                                  "weight", i);
+                                  "weight",
+                                  i);
         shape[i] = last ? out : extent(x, i);
     }
     cfx_value minus = cfx_int(-1), one = cfx_int(1);
@@ -370,8 +394,10 @@ static cfx_value bilinear_build(cfx_scope *s, const cfx_call *call)
 static cfx_value linalg_trace_build(cfx_scope *s, const cfx_call *call)
 {
     if (rank_of(IN(0)) != 2)
-        return cfx_scope_fail(s, CFX_ESHAPE, "trace: expected a matrix, but "
-                              "got tensor with dim %d", rank_of(IN(0)));
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "trace: expected a matrix, but "
+                              "got tensor with dim %d",
+                              rank_of(IN(0)));
     if (IN(0).u.tensor->dtype == CFX_BOOL)
         return cfx_scope_fail(s, CFX_EDTYPE, "trace: not implemented for b8");
     cfx_value d = CFX_CALL(s, "torch.diagonal", IN(0));
@@ -396,8 +422,8 @@ static cfx_value linalg_trace_build(cfx_scope *s, const cfx_call *call)
 
 PRODUCT(outer, "Tensor self, Tensor vec2",
         "torch.outer torch.ger Tensor.outer Tensor.ger aten.outer.default "
-        "aten.ger.default", 0,
-        "Each element of a vector times each of another.")
+        "aten.ger.default",
+        0, "Each element of a vector times each of another.")
 PRODUCT(inner, "Tensor self, Tensor other", ALIASES("inner"), 0,
         "Sums of products along the last axes.")
 PRODUCT(kron, "Tensor self, Tensor other", ALIASES("kron"), 0,
@@ -405,21 +431,27 @@ PRODUCT(kron, "Tensor self, Tensor other", ALIASES("kron"), 0,
 PRODUCT(linalg_cross, "Tensor self, Tensor other, *, int dim=-1",
         "torch.linalg.cross aten.linalg_cross.default", 0,
         "The vector product along an axis of three.")
-PRODUCT(cross, "Tensor self, Tensor other, int? dim=None", ALIASES("cross"),
-        0, "The vector product along an axis of three, the first such one.")
+PRODUCT(cross, "Tensor self, Tensor other, int? dim=None", ALIASES("cross"), 0,
+        "The vector product along an axis of three, the first such one.")
 PRODUCT(linalg_trace, "Tensor self",
         "torch.trace Tensor.trace aten.trace.default", 0,
         "The sum of what is on the diagonal.")
-PRODUCT(addr, "Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, "
-        "Scalar alpha=1", ALIASES("addr"), CFX_OP_INPLACE,
+PRODUCT(addr,
+        "Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, "
+        "Scalar alpha=1",
+        ALIASES("addr"), CFX_OP_INPLACE,
         "beta * self + alpha * the outer product of two vectors.")
-PRODUCT(addbmm, "Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
-        "Scalar alpha=1", ALIASES("addbmm"), CFX_OP_INPLACE,
+PRODUCT(addbmm,
+        "Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
+        "Scalar alpha=1",
+        ALIASES("addbmm"), CFX_OP_INPLACE,
         "beta * self + alpha * the sum of a batch of products.")
-PRODUCT(bilinear, "Tensor input1, Tensor input2, Tensor weight, Tensor? "
-        "bias=None", "torch.bilinear torch.nn.functional.bilinear "
-        "aten.bilinear.default", 0,
-        "A form that is linear in either of two inputs.")
+PRODUCT(bilinear,
+        "Tensor input1, Tensor input2, Tensor weight, Tensor? "
+        "bias=None",
+        "torch.bilinear torch.nn.functional.bilinear "
+        "aten.bilinear.default",
+        0, "A form that is linear in either of two inputs.")
 
 CFX_COMPOSITE(tensordot)
 
@@ -443,10 +475,11 @@ static cfx_status tensordot_lower(cfx_call *call, const cfx_value *in,
 
 const cfx_op cfx_op__tensordot = {
     .schema = "tensordot(Tensor self, Tensor other, any dims=2) -> Tensor",
-    .variants = (const cfx_variant[]){
-        {"torch.tensordot(Tensor a, Tensor b, any dims=2) -> Tensor",
-         tensordot_lower},
-        {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){
+            {"torch.tensordot(Tensor a, Tensor b, any dims=2) -> Tensor",
+             tensordot_lower},
+            {NULL, NULL}},
     .doc = "Sums of products over the last axes of one and the first of the "
            "other, or over pairs of axes.",
     .infer = tensordot_infer,

@@ -24,13 +24,17 @@ static cfx_status svdvals_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     cfx_dim shape[CFX_MAX_RANK], n;
     if (x->dtype != CFX_F32 && x->dtype != CFX_F64)
-        return cfx_call_fail(call, CFX_EDTYPE, "expected a tensor of float32 "
-                             "or float64, got %s", cfx_dtypes[x->dtype].name);
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "expected a tensor of float32 "
+                             "or float64, got %s",
+                             cfx_dtypes[x->dtype].name);
     if (x->rank < 2)
-        return cfx_call_fail(call, CFX_ESHAPE, "The input tensor A must have "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "The input tensor A must have "
                              "at least 2 dimensions.");
     if (cfx_call_has(call, 1))
-        return cfx_call_fail(call, CFX_EINVAL, "keyword argument `driver=` is "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "keyword argument `driver=` is "
                              "only supported on CUDA inputs with cuSOLVER "
                              "backend.");
     for (int i = 0; i < x->rank - 2; i++)
@@ -101,7 +105,8 @@ static cfx_status svdvals_run(cfx_call *call)
     for (int64_t b = 0; b < matrices && !cfx_context_stops(call->ctx); b++) {
         read_matrix(x, index, k, n, a);
         if (!cfx_singular_values(call->ctx, a, k, n, values))
-            return cfx_call_fail(call, CFX_EINVAL, "The algorithm failed to "
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "The algorithm failed to "
                                  "converge because the input matrix contained "
                                  "non-finite values.");
         for (int64_t i = 0; i < k; i++, to += cfx_dtype_size(type))

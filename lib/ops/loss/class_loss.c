@@ -30,14 +30,16 @@ static void check_target(cfx_scope *s, cfx_value x, cfx_value y)
     const cfx_tensor *a = x.u.tensor, *b = y.u.tensor;
     int axis = class_axis(x);
     if (a->rank < 1 || a->rank != b->rank + 1) {
-        cfx_scope_fail(s, CFX_ESHAPE, "expected a target of rank %d for an "
-                       "input of rank %d, got %d", a->rank - 1, a->rank,
-                       b->rank);
+        cfx_scope_fail(s, CFX_ESHAPE,
+                       "expected a target of rank %d for an "
+                       "input of rank %d, got %d",
+                       a->rank - 1, a->rank, b->rank);
         return;
     }
     for (int i = 0; i < b->rank; i++)
         if (!cfx_dim_eq(s->env, a->shape[i + (i >= axis)], b->shape[i]))
-            cfx_scope_fail(s, CFX_ESHAPE, "Expected target size to be that of "
+            cfx_scope_fail(s, CFX_ESHAPE,
+                           "Expected target size to be that of "
                            "the input without its classes; axis %d differs",
                            i);
 }
@@ -107,15 +109,21 @@ static cfx_value nll_loss_forward_build(cfx_scope *s, const cfx_call *call)
 #define PAIR "Tensor input, Tensor target, Tensor? weight=None, "
 #define SELF "Tensor self, Tensor target, Tensor? weight=None, "
 #define IGNORE "SymInt ignore_index=-100"
-#define OLD_PAIR PAIR "bool? size_average=None, " IGNORE                      \
-                 ", bool? reduce=None, " CFX_LOSS_REDUCTION
+#define OLD_PAIR                                                              \
+    PAIR "bool? size_average=None, " IGNORE                                   \
+         ", bool? reduce=None, " CFX_LOSS_REDUCTION
 #define NUMBERED(name)                                                        \
-    {"aten." #name ".default(" SELF "int reduction=1, " IGNORE ") -> Tensor", \
-     NULL}
+    {                                                                         \
+        "aten." #name ".default(" SELF "int reduction=1, " IGNORE             \
+        ") -> Tensor",                                                        \
+            NULL                                                              \
+    }
 
 CFX_LOSS(nll_loss, OLD_PAIR,
-         ((const cfx_variant[]){NUMBERED(nll_loss), NUMBERED(nll_loss2d),
-                                NUMBERED(nll_loss_nd), {NULL, NULL}}),
+         ((const cfx_variant[]){NUMBERED(nll_loss),
+                                NUMBERED(nll_loss2d),
+                                NUMBERED(nll_loss_nd),
+                                {NULL, NULL}}),
          "The negative log-probability of the right class.")
 
 CFX_COMPOSITE(nll_loss_forward)
@@ -157,7 +165,8 @@ static cfx_value of_probabilities(cfx_scope *s, const cfx_call *call,
     double share = cfx_value_number(smooth);
     cfx_value classes = cfx_size(s, x, class_axis(x));
     if (!cfx_dtype_is_float((cfx_dtype)y.u.tensor->dtype))
-        return cfx_scope_fail(s, CFX_EDTYPE, "Expected floating point type "
+        return cfx_scope_fail(s, CFX_EDTYPE,
+                              "Expected floating point type "
                               "for target with class probabilities, got %s",
                               cfx_dtypes[y.u.tensor->dtype].name);
     check_weight(s, x, weight);
@@ -173,8 +182,8 @@ static cfx_value of_probabilities(cfx_scope *s, const cfx_call *call,
     cfx_value sum = TORCH("neg", TORCH("sum", loss));
     if (cfx_loss_reduction(s, call) == CFX_REDUCE_SUM)
         return sum;
-    cfx_value all = cfx_value_of_dim(cfx_infer_numel(
-        s->env, x.u.tensor->rank, x.u.tensor->shape));
+    cfx_value all = cfx_value_of_dim(
+        cfx_infer_numel(s->env, x.u.tensor->rank, x.u.tensor->shape));
     return TORCH("div", sum, cfx_int_floordiv(s, all, classes));
 }
 
@@ -189,8 +198,8 @@ static cfx_value smoothed(cfx_scope *s, const cfx_call *call, cfx_value x,
     if (!cfx_value_is_none(weight))
         spread = TORCH("mul", x, along_classes(s, weight, x));
     spread = sum_of_classes(s, spread, x);
-    spread = TORCH("masked_fill", spread,
-                   TORCH("eq", y, ARG(IGNORE_INDEX)), cfx_int(0));
+    spread = TORCH("masked_fill", spread, TORCH("eq", y, ARG(IGNORE_INDEX)),
+                   cfx_int(0));
     if (cfx_loss_reduction(s, call) != CFX_REDUCE_NONE)
         spread = TORCH("sum", spread);
     if (cfx_loss_reduction(s, call) == CFX_REDUCE_MEAN)
@@ -206,8 +215,10 @@ static cfx_value cross_entropy_build(cfx_scope *s, const cfx_call *call)
     cfx_value share = ARG(LABEL_SMOOTHING);
     double smooth = cfx_value_number(share);
     if (smooth < 0 || smooth > 1)
-        return cfx_scope_fail(s, CFX_EINVAL, "label_smoothing must be between "
-                              "0.0 and 1.0. Got: %g", smooth);
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "label_smoothing must be between "
+                              "0.0 and 1.0. Got: %g",
+                              smooth);
     if (x.u.tensor->rank < 1)
         return cfx_scope_fail(s, CFX_ESHAPE, "input has no axis of classes");
     cfx_value log = TORCH("log_softmax", x, cfx_int(class_axis(x)));
@@ -216,8 +227,7 @@ static cfx_value cross_entropy_build(cfx_scope *s, const cfx_call *call)
     if (cfx_loss_is_shape(s, x, y))
         return of_probabilities(s, call, log, y);
     if (smooth > 0)
-        return smoothed(s, call, log, y, share,
-                        cfx_size(s, x, class_axis(x)));
+        return smoothed(s, call, log, y, share, cfx_size(s, x, class_axis(x)));
     return nll(s, call, log, y, &total);
 }
 
@@ -228,10 +238,12 @@ const cfx_op cfx_op__cross_entropy = {
               "Tensor",
     .params = cfx_loss_params,
     .aliases = "torch.nn.functional.cross_entropy",
-    .variants = (const cfx_variant[]){
-        {"aten.cross_entropy_loss.default(" SELF "int reduction=1, " IGNORE
-         ", float label_smoothing=0.0) -> Tensor", NULL},
-        {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){{"aten.cross_entropy_loss.default(" SELF
+                               "int reduction=1, " IGNORE
+                               ", float label_smoothing=0.0) -> Tensor",
+                               NULL},
+                              {NULL, NULL}},
     .doc = "nll_loss of log_softmax(input), or that of probabilities.",
     .infer = cross_entropy_infer,
     .cost = cross_entropy_cost,

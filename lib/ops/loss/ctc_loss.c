@@ -76,13 +76,16 @@ static cfx_status check_tensors(cfx_call *call)
     if (x->dtype != CFX_F32 && x->dtype != CFX_F64)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     if (y->dtype != CFX_I64 && y->dtype != CFX_I32)
-        return cfx_call_fail(call, CFX_EDTYPE, "targets must be int32 or "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "targets must be int32 or "
                              "int64");
     if ((x->rank != 2 && x->rank != 3) || (y->rank != 1 && y->rank != 2))
-        return cfx_call_fail(call, CFX_ESHAPE, "expected log_probs of (T, N, "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expected log_probs of (T, N, "
                              "C) or (T, C), and targets of (N, S) or (S)");
     if (y->rank == 2 && !cfx_dim_eq(call->env, y->shape[0], batch(call)))
-        return cfx_call_fail(call, CFX_ESHAPE, "targets are of another batch "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "targets are of another batch "
                              "than log_probs");
     cfx_dim blank = cfx_dim_int(cfx_call_int(call, BLANK));
     if (cfx_call_int(call, BLANK) < 0 ||
@@ -127,8 +130,8 @@ static void ctc_cost(const cfx_call *call, cfx_cost *cost)
 
 struct sample {
     const cfx_tensor *x, *y;
-    int64_t at;        /* in the batch */
-    int64_t from;      /* its first target, where they stand on end */
+    int64_t at;   /* in the batch */
+    int64_t from; /* its first target, where they stand on end */
     int64_t steps, labels, blank;
     double *alpha, *next; /* 2 labels + 1 numbers each */
 };
@@ -147,7 +150,7 @@ static int64_t length_at(const cfx_call *call, int k, int64_t i)
         i /= n;
     }
     return cfx_element_int(type, (const char *)t->data +
-                           at * (int64_t)cfx_dtype_size(type));
+                                     at * (int64_t)cfx_dtype_size(type));
 }
 
 static int64_t label(const struct sample *p, int64_t i)
@@ -158,7 +161,7 @@ static int64_t label(const struct sample *p, int64_t i)
                                     i * cfx_tensor_stride(y, 1)
                               : (p->from + i) * cfx_tensor_stride(y, 0);
     return cfx_element_int(type, (const char *)y->data +
-                           at * (int64_t)cfx_dtype_size(type));
+                                     at * (int64_t)cfx_dtype_size(type));
 }
 
 static int64_t class_of(const struct sample *p, int64_t state)
@@ -175,7 +178,7 @@ static double log_prob(const struct sample *p, int64_t step, int64_t class)
     if (x->rank == 3)
         at += p->at * cfx_tensor_stride(x, 1);
     return cfx_element_double(type, (const char *)x->data +
-                              at * (int64_t)cfx_dtype_size(type));
+                                        at * (int64_t)cfx_dtype_size(type));
 }
 
 static double log_sum(double a, double b, double c)
@@ -191,8 +194,7 @@ static void step(struct sample *p, int64_t t)
     for (int64_t s = 0; s < 2 * p->labels + 1; s++) {
         int64_t class = class_of(p, s);
         bool skips = s > 1 && class != p->blank && class != class_of(p, s - 2);
-        p->next[s] = log_sum(p->alpha[s],
-                             s > 0 ? p->alpha[s - 1] : -HUGE_VAL,
+        p->next[s] = log_sum(p->alpha[s], s > 0 ? p->alpha[s - 1] : -HUGE_VAL,
                              skips ? p->alpha[s - 2] : -HUGE_VAL) +
                      log_prob(p, t, class);
     }
@@ -221,18 +223,21 @@ static cfx_status check_sample(cfx_call *call, const struct sample *p)
     int64_t classes = cfx_dim_value(p->x->shape[p->x->rank - 1]);
     int64_t room = cfx_dim_value(p->y->shape[p->y->rank - 1]) - p->from;
     if (p->steps < 0 || p->steps > steps)
-        return cfx_call_fail(call, CFX_EINVAL, "Expected input_lengths to have "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Expected input_lengths to have "
                              "value at most %lld, but got value %lld",
                              (long long)steps, (long long)p->steps);
     if (p->labels < 0 || p->labels > room)
-        return cfx_call_fail(call, CFX_EINVAL, "Expected target_lengths to "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Expected target_lengths to "
                              "have value at most %lld, but got value %lld",
                              (long long)room, (long long)p->labels);
     for (int64_t i = 0; i < p->labels; i++)
         if (label(p, i) < 0 || label(p, i) >= classes)
-            return cfx_call_fail(call, CFX_EINVAL, "target %lld is no class of "
-                                 "%lld", (long long)label(p, i),
-                                 (long long)classes);
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "target %lld is no class of "
+                                 "%lld",
+                                 (long long)label(p, i), (long long)classes);
     return CFX_OK;
 }
 
@@ -262,14 +267,16 @@ static cfx_status each_sample(cfx_call *call, struct sample *p,
         if (how == CFX_REDUCE_NONE)
             put(call->out[0], p->at, loss);
         sum += how == CFX_REDUCE_MEAN && p->labels > 1
-                   ? loss / (double)p->labels : loss;
+                   ? loss / (double)p->labels
+                   : loss;
         if (p->y->rank == 1)
             p->from += p->labels;
     }
     if (how != CFX_REDUCE_NONE)
         put(call->out[0], 0, how == CFX_REDUCE_MEAN ? sum / (double)n : sum);
     if (p->y->rank == 1 && p->from != cfx_dim_value(p->y->shape[0]))
-        return cfx_call_fail(call, CFX_EINVAL, "targets do not have as many "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "targets do not have as many "
                              "elements as target_lengths add up to");
     return CFX_OK;
 }
@@ -291,20 +298,26 @@ static cfx_status ctc_run(cfx_call *call)
     return st;
 }
 
-#define LENGTHS(of) "Tensor log_probs, Tensor targets, " of " input_lengths, " \
-                    of " target_lengths, int blank=0, "
+#define LENGTHS(of)                                                           \
+    "Tensor log_probs, Tensor targets, " of " input_lengths, " of             \
+    " target_lengths, int blank=0, "
 
 const cfx_op cfx_op__ctc_loss = {
-    .schema = "ctc_loss(" LENGTHS("any") CFX_LOSS_REDUCTION ", bool "
-              "zero_infinity=False) -> Tensor",
+    .schema = "ctc_loss(" LENGTHS("any") CFX_LOSS_REDUCTION
+    ", bool "
+    "zero_infinity=False) -> Tensor",
     .params = cfx_loss_params,
     .aliases = "torch.nn.functional.ctc_loss",
-    .variants = (const cfx_variant[]){
-        {"aten.ctc_loss.IntList(" LENGTHS("int[]") "int reduction=1, bool "
-         "zero_infinity=False) -> Tensor", NULL},
-        {"aten.ctc_loss.Tensor(" LENGTHS("Tensor") "int reduction=1, bool "
-         "zero_infinity=False) -> Tensor", NULL},
-        {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){{"aten.ctc_loss.IntList(" LENGTHS(
+                                   "int[]") "int reduction=1, bool "
+                                            "zero_infinity=False) -> Tensor",
+                               NULL},
+                              {"aten.ctc_loss.Tensor(" LENGTHS(
+                                   "Tensor") "int reduction=1, bool "
+                                             "zero_infinity=False) -> Tensor",
+                               NULL},
+                              {NULL, NULL}},
     .doc = "The negative log-probability of labels over all alignments.",
     .state_size = sizeof(struct ctc),
     .infer = ctc_infer,

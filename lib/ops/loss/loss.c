@@ -22,8 +22,9 @@ static bool old_reduction(const cfx_call *call, cfx_reduction *out)
         return false;
     bool averages = cfx_value_is_none(average) || average.u.i;
     bool reduces = cfx_value_is_none(reduce) || reduce.u.i;
-    *out = !reduces ? CFX_REDUCE_NONE
-           : averages ? CFX_REDUCE_MEAN : CFX_REDUCE_SUM;
+    *out = !reduces   ? CFX_REDUCE_NONE
+           : averages ? CFX_REDUCE_MEAN
+                      : CFX_REDUCE_SUM;
     return true;
 }
 
@@ -155,8 +156,8 @@ static cfx_value mse_loss_build(cfx_scope *s, const cfx_call *call)
 }
 
 /* `near` where d < bound (or <=, `closed`), `far` elsewhere. */
-static cfx_value pieces(cfx_scope *s, cfx_value d, cfx_value bound, bool closed,
-                        cfx_value near, cfx_value far)
+static cfx_value pieces(cfx_scope *s, cfx_value d, cfx_value bound,
+                        bool closed, cfx_value near, cfx_value far)
 {
     cfx_value is_near = closed ? TORCH("le", d, bound) : TORCH("lt", d, bound);
     return TORCH("where", is_near, near, far);
@@ -168,15 +169,15 @@ static cfx_value smooth_l1_loss_build(cfx_scope *s, const cfx_call *call)
     cfx_value beta = ARG(BETA), d = wide_distance(s, call, CFX_BF16, &type);
     double b = cfx_value_number(beta);
     if (b < 0)
-        return cfx_scope_fail(s, CFX_EINVAL, "smooth_l1_loss does not support "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "smooth_l1_loss does not support "
                               "negative values for beta.");
     if (b == 0)
         return cfx_loss_reduced(s, call, rounded(s, d, CFX_BF16, type));
     cfx_value half = TORCH("mul", TORCH("mul", d, cfx_float(0.5)), d);
     cfx_value loss = pieces(s, d, beta, false, TORCH("div", half, beta),
                             TORCH("sub", d, cfx_float(0.5 * b)));
-    return cfx_loss_reduced(s, call,
-                            rounded(s, loss, CFX_BF16, type));
+    return cfx_loss_reduced(s, call, rounded(s, loss, CFX_BF16, type));
 }
 
 /* Unlike those above its weighted mean is divided by the number. */
@@ -187,7 +188,8 @@ static cfx_value huber_loss_build(cfx_scope *s, const cfx_call *call)
     cfx_value d = wide_distance(s, call, CFX_F16, &type);
     double b = cfx_value_number(delta);
     if (!(b > 0))
-        return cfx_scope_fail(s, CFX_EINVAL, "huber_loss does not support "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "huber_loss does not support "
                               "non-positive values for delta.");
     cfx_value half = TORCH("mul", TORCH("mul", d, cfx_float(0.5)), d);
     cfx_value far = TORCH("mul", TORCH("sub", d, cfx_float(0.5 * b)), delta);
@@ -207,16 +209,17 @@ static cfx_value huber_loss_build(cfx_scope *s, const cfx_call *call)
 CFX_LOSS(l1_loss, PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION ", Tensor? weight=None",
          CFX_LOSS_ATEN(l1_loss, SELF "int reduction=1"),
          "The absolute difference.")
-CFX_LOSS(mse_loss, PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION
-         ", Tensor? weight=None",
+CFX_LOSS(mse_loss,
+         PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION ", Tensor? weight=None",
          CFX_LOSS_ATEN(mse_loss, SELF "int reduction=1"),
          "The squared difference.")
-CFX_LOSS(smooth_l1_loss, PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION
-         ", float beta=1.0",
+CFX_LOSS(smooth_l1_loss,
+         PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION ", float beta=1.0",
          CFX_LOSS_ATEN(smooth_l1_loss, SELF "int reduction=1, float beta=1.0"),
          "Half the squared difference over beta; linear from beta on.")
-CFX_LOSS(huber_loss, PAIR CFX_LOSS_REDUCTION ", float delta=1.0, Tensor? "
-         "weight=None",
+CFX_LOSS(huber_loss,
+         PAIR CFX_LOSS_REDUCTION ", float delta=1.0, Tensor? "
+                                 "weight=None",
          CFX_LOSS_ATEN(huber_loss, SELF "int reduction=1, float delta=1.0"),
          "Half the squared difference; linear from delta on.")
 
@@ -233,7 +236,8 @@ static cfx_value times_weight(cfx_scope *s, const cfx_call *call,
 static cfx_value bce_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value x = ARG(INPUT), y = ARG(TARGET), floor = cfx_int(-100);
-    cfx_loss_same_shape(s, x, y, "the target size differs from the input "
+    cfx_loss_same_shape(s, x, y,
+                        "the target size differs from the input "
                         "size; they must be the same");
     cfx_value log0 = TORCH("clamp_min", TORCH("log1p", TORCH("neg", x)),
                            floor);
@@ -250,7 +254,8 @@ static cfx_status bce_checked_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     if (x->dtype != cfx_call_tensor(call, TARGET)->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE, "input and target must have "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "input and target must have "
                              "the same dtype");
     return bce_infer(call);
 }
@@ -265,18 +270,20 @@ static cfx_value in_range(cfx_scope *s, const cfx_call *call)
 
 static cfx_status bce_checked_run(cfx_call *call)
 {
-    cfx_status st = cfx_loss_require(call, in_range, "all elements of input "
+    cfx_status st = cfx_loss_require(call, in_range,
+                                     "all elements of input "
                                      "should be between 0 and 1");
     return st ? st : bce_run(call);
 }
 
 const cfx_op cfx_op__binary_cross_entropy = {
-    .schema = "binary_cross_entropy(" PAIR "Tensor? weight=None, " CFX_LOSS_OLD
-              CFX_LOSS_REDUCTION ") -> Tensor",
+    .schema = "binary_cross_entropy(" PAIR
+              "Tensor? weight=None, " CFX_LOSS_OLD CFX_LOSS_REDUCTION
+              ") -> Tensor",
     .params = cfx_loss_params,
     .aliases = "torch.nn.functional.binary_cross_entropy",
-    .variants = CFX_LOSS_ATEN(binary_cross_entropy, SELF
-                              "Tensor? weight=None, int reduction=1"),
+    .variants = CFX_LOSS_ATEN(binary_cross_entropy,
+                              SELF "Tensor? weight=None, int reduction=1"),
     .doc = "The cross entropy of probabilities and targets.",
     .infer = bce_checked_infer,
     .cost = bce_cost,
@@ -287,7 +294,8 @@ static cfx_value binary_cross_entropy_with_logits_build(cfx_scope *s,
                                                         const cfx_call *call)
 {
     cfx_value x = ARG(INPUT), y = ARG(TARGET), pos = ARG(POS_WEIGHT);
-    cfx_loss_same_shape(s, x, y, "the target size must be the same as the "
+    cfx_loss_same_shape(s, x, y,
+                        "the target size must be the same as the "
                         "input size");
     cfx_value log_p = CFX_CALL(s, "torch.nn.functional.logsigmoid", x);
     if (!cfx_value_is_none(pos)) {
@@ -299,10 +307,13 @@ static cfx_value binary_cross_entropy_with_logits_build(cfx_scope *s,
     return cfx_loss_reduced(s, call, times_weight(s, call, loss));
 }
 
-CFX_LOSS(binary_cross_entropy_with_logits, PAIR "Tensor? weight=None, "
-         CFX_LOSS_OLD CFX_LOSS_REDUCTION ", Tensor? pos_weight=None",
-         CFX_LOSS_TORCH(binary_cross_entropy_with_logits, SELF "Tensor? "
-                        "weight=None, Tensor? pos_weight=None, ", ""),
+CFX_LOSS(binary_cross_entropy_with_logits,
+         PAIR "Tensor? weight=None, " CFX_LOSS_OLD CFX_LOSS_REDUCTION
+              ", Tensor? pos_weight=None",
+         CFX_LOSS_TORCH(binary_cross_entropy_with_logits,
+                        SELF "Tensor? "
+                             "weight=None, Tensor? pos_weight=None, ",
+                        ""),
          "binary_cross_entropy of sigmoid(input).")
 
 /* "batchmean" is the sum, or what the older names say, over the batch. */
@@ -327,8 +338,8 @@ static cfx_value kl_div_build(cfx_scope *s, const cfx_call *call)
     return cfx_loss_reduced(s, call, loss);
 }
 
-CFX_LOSS(kl_div, PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION
-         ", bool log_target=False",
+CFX_LOSS(kl_div,
+         PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION ", bool log_target=False",
          CFX_LOSS_TORCH(kl_div, SELF, ", *, bool log_target=False"),
          "The divergence of Kullback and Leibler from log-probabilities.")
 
@@ -354,12 +365,15 @@ static cfx_value poisson_nll_loss_build(cfx_scope *s, const cfx_call *call)
     return cfx_loss_reduced(s, call, loss);
 }
 
-CFX_LOSS(poisson_nll_loss, PAIR "bool log_input=True, bool full=False, bool? "
-         "size_average=None, float eps=1e-08, bool? reduce=None, "
-         CFX_LOSS_REDUCTION,
-         CFX_LOSS_FORMS("poisson_nll_loss", PAIR "bool log_input, bool full, "
-                        "float eps, int reduction", PAIR "bool log_input, "
-                        "bool full, float eps, int reduction"),
+CFX_LOSS(poisson_nll_loss,
+         PAIR "bool log_input=True, bool full=False, bool? "
+              "size_average=None, float eps=1e-08, bool? reduce=None, "
+              "" CFX_LOSS_REDUCTION,
+         CFX_LOSS_FORMS("poisson_nll_loss",
+                        PAIR "bool log_input, bool full, "
+                             "float eps, int reduction",
+                        PAIR "bool log_input, "
+                             "bool full, float eps, int reduction"),
          "The negative log likelihood of a Poisson distribution.")
 
 /* A variance for each element, for each but those of the last axis, or one
@@ -368,7 +382,8 @@ static cfx_value variance(cfx_scope *s, cfx_value x, cfx_value var)
 {
     if (var.kind != CFX_TENSOR) {
         if (cfx_value_number(var) < 0)
-            return cfx_scope_fail(s, CFX_EINVAL, "var has negative "
+            return cfx_scope_fail(s, CFX_EINVAL,
+                                  "var has negative "
                                   "entry/entries");
         return TORCH("full_like", x, var);
     }
@@ -406,15 +421,16 @@ CFX_COMPOSITE(gaussian_nll_loss)
 
 static cfx_value no_variance_negative(cfx_scope *s, const cfx_call *call)
 {
-    return TORCH("all", TORCH("logical_not",
-                              TORCH("lt", ARG(VAR), cfx_int(0))));
+    return TORCH("all",
+                 TORCH("logical_not", TORCH("lt", ARG(VAR), cfx_int(0))));
 }
 
 static cfx_status gaussian_nll_loss_checked_run(cfx_call *call)
 {
     cfx_status st = CFX_OK;
     if (ARG(VAR).kind == CFX_TENSOR)
-        st = cfx_loss_require(call, no_variance_negative, "var has negative "
+        st = cfx_loss_require(call, no_variance_negative,
+                              "var has negative "
                               "entry/entries");
     return st ? st : gaussian_nll_loss_run(call);
 }

@@ -22,7 +22,9 @@ CFX_PARAMS(cfx_loss_params, INPUT, INPUT1, INPUT2, ANCHOR, POSITIVE, NEGATIVE,
 #define ARG(k) cfx_call_value(call, k)
 
 typedef enum cfx_reduction {
-    CFX_REDUCE_NONE, CFX_REDUCE_MEAN, CFX_REDUCE_SUM /* ATen's numbers */
+    CFX_REDUCE_NONE,
+    CFX_REDUCE_MEAN,
+    CFX_REDUCE_SUM /* ATen's numbers */
 } cfx_reduction;
 
 /* The reduction that a call asks for; fails the scope for another word. */
@@ -55,32 +57,40 @@ void cfx_loss_same_shape(cfx_scope *s, cfx_value a, cfx_value b,
 #define CFX_LOSS_OLD "bool? size_average=None, bool? reduce=None, "
 #define CFX_LOSS_REDUCTION "any reduction='mean'"
 
-#define CFX_LOSS(name, list, variants_, doc_)                          \
-    CFX_COMPOSITE(name)                                                \
-    const cfx_op cfx_op__##name = {                                    \
-        .schema = #name "(" list ") -> Tensor",                        \
-        .params = cfx_loss_params,                                     \
-        .aliases = "torch.nn.functional." #name,                       \
-        .variants = variants_,                                         \
-        .doc = doc_,                                                   \
-        .infer = name##_infer,                                         \
-        .cost = name##_cost,                                           \
-        .run = name##_run,                                             \
+#define CFX_LOSS(name, list, variants_, doc_)                                 \
+    CFX_COMPOSITE(name)                                                       \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(" list ") -> Tensor",                               \
+        .params = cfx_loss_params,                                            \
+        .aliases = "torch.nn.functional." #name,                              \
+        .variants = variants_,                                                \
+        .doc = doc_,                                                          \
+        .infer = name##_infer,                                                \
+        .cost = name##_cost,                                                  \
+        .run = name##_run,                                                    \
     };
 
 /* Signatures with numbers for reductions: ATen's; ATen's and torch's, which
  * differ in the default, with the parameters before and after it. */
-#define CFX_LOSS_ATEN(name, list)                                      \
-    (const cfx_variant[]){                                             \
-        {"aten." #name ".default(" list ") -> Tensor", NULL},          \
-        {NULL, NULL}}
-#define CFX_LOSS_FORMS(name, aten, torch)                              \
-    (const cfx_variant[]){                                             \
-        {"aten." name ".default(" aten ") -> Tensor", NULL},           \
-        {"torch." name "(" torch ") -> Tensor", NULL},                 \
-        {NULL, NULL}}
-#define CFX_LOSS_TORCH(name, before, after)                            \
-    CFX_LOSS_FORMS(#name, before "int reduction=1" after,              \
+#define CFX_LOSS_ATEN(name, list)                                             \
+    (const cfx_variant[])                                                     \
+    {                                                                         \
+        {"aten." #name ".default(" list ") -> Tensor", NULL},                 \
+        {                                                                     \
+            NULL, NULL                                                        \
+        }                                                                     \
+    }
+#define CFX_LOSS_FORMS(name, aten, torch)                                     \
+    (const cfx_variant[])                                                     \
+    {                                                                         \
+        {"aten." name ".default(" aten ") -> Tensor", NULL},                  \
+            {"torch." name "(" torch ") -> Tensor", NULL},                    \
+        {                                                                     \
+            NULL, NULL                                                        \
+        }                                                                     \
+    }
+#define CFX_LOSS_TORCH(name, before, after)                                   \
+    CFX_LOSS_FORMS(#name, before "int reduction=1" after,                     \
                    before "int reduction=0" after)
 
 #endif

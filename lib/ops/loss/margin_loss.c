@@ -43,7 +43,8 @@ static cfx_value margin_ranking_loss_build(cfx_scope *s, const cfx_call *call)
     cfx_value y = ARG(TARGET);
     int rank = ARG(INPUT1).u.tensor->rank;
     if (ARG(INPUT2).u.tensor->rank != rank || y.u.tensor->rank != rank)
-        return cfx_scope_fail(s, CFX_ESHAPE, "margin_ranking_loss: all input "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "margin_ranking_loss: all input "
                               "tensors should have the same dimension");
     cfx_value d = TORCH("sub", ARG(INPUT1), ARG(INPUT2));
     d = TORCH("add", TORCH("mul", TORCH("neg", y), d), ARG(MARGIN));
@@ -57,12 +58,12 @@ static cfx_value margin_ranking_loss_build(cfx_scope *s, const cfx_call *call)
 CFX_LOSS(soft_margin_loss, PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION,
          CFX_LOSS_ATEN(soft_margin_loss, SELF "int reduction=1"),
          "log(1 + exp(-target * input)).")
-CFX_LOSS(hinge_embedding_loss, PAIR "float margin=1.0, " CFX_LOSS_OLD
-         CFX_LOSS_REDUCTION,
+CFX_LOSS(hinge_embedding_loss,
+         PAIR "float margin=1.0, " CFX_LOSS_OLD CFX_LOSS_REDUCTION,
          CFX_LOSS_TORCH(hinge_embedding_loss, SELF "float margin=1.0, ", ""),
          "Distances of like pairs; what unlike ones lack of the margin.")
-CFX_LOSS(margin_ranking_loss, OF_TWO "float margin=0, " CFX_LOSS_OLD
-         CFX_LOSS_REDUCTION,
+CFX_LOSS(margin_ranking_loss,
+         OF_TWO "float margin=0, " CFX_LOSS_OLD CFX_LOSS_REDUCTION,
          CFX_LOSS_TORCH(margin_ranking_loss, OF_TWO "float margin=0.0, ", ""),
          "What the better of two lacks of the margin.")
 
@@ -74,21 +75,25 @@ static cfx_value squares(cfx_scope *s, cfx_value x, cfx_value axis)
     return TORCH("add", sum, cfx_float(1e-12));
 }
 
-static cfx_value cosine_embedding_loss_build(cfx_scope *s, const cfx_call *call)
+static cfx_value cosine_embedding_loss_build(cfx_scope *s,
+                                             const cfx_call *call)
 {
     cfx_value a = ARG(INPUT1), b = ARG(INPUT2), y = ARG(TARGET);
     int rank = y.u.tensor->rank;
     if (rank > 1)
-        return cfx_scope_fail(s, CFX_ESHAPE, "0D or 1D target tensor "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "0D or 1D target tensor "
                               "expected, multi-target not supported");
     if (a.u.tensor->rank != rank + 1 || b.u.tensor->rank != rank + 1)
-        return cfx_scope_fail(s, CFX_ESHAPE, "%dD target tensor expects %dD "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "%dD target tensor expects %dD "
                               "input tensors, but found inputs with %d and "
-                              "%d dimensions", rank, rank + 1,
-                              a.u.tensor->rank, b.u.tensor->rank);
+                              "%d dimensions",
+                              rank, rank + 1, a.u.tensor->rank,
+                              b.u.tensor->rank);
     cfx_value axis = cfx_tuple(s, cfx_int(rank));
-    cfx_value length = TORCH("sqrt", TORCH("mul", squares(s, a, axis),
-                                           squares(s, b, axis)));
+    cfx_value length = TORCH(
+        "sqrt", TORCH("mul", squares(s, a, axis), squares(s, b, axis)));
     cfx_value cosine = TORCH("div", TORCH("sum", TORCH("mul", a, b), axis),
                              length);
     cfx_value apart = at_least_zero(s, TORCH("sub", cosine, ARG(MARGIN)));
@@ -105,11 +110,13 @@ static cfx_value triplet_margin_loss_build(cfx_scope *s, const cfx_call *call)
     cfx_value p = ARG(P), eps = ARG(EPS);
     int rank = anchor.u.tensor->rank;
     if (like.u.tensor->rank != rank || unlike.u.tensor->rank != rank)
-        return cfx_scope_fail(s, CFX_ESHAPE, "The anchor, positive, and "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "The anchor, positive, and "
                               "negative tensors are expected to have the same "
                               "number of dimensions, but got: anchor %dD, "
-                              "positive %dD, and negative %dD inputs", rank,
-                              like.u.tensor->rank, unlike.u.tensor->rank);
+                              "positive %dD, and negative %dD inputs",
+                              rank, like.u.tensor->rank,
+                              unlike.u.tensor->rank);
     cfx_value near = TORCH("pairwise_distance", anchor, like, p, eps);
     cfx_value far = TORCH("pairwise_distance", anchor, unlike, p, eps);
     if (ARG(SWAP).u.i)
@@ -119,18 +126,24 @@ static cfx_value triplet_margin_loss_build(cfx_scope *s, const cfx_call *call)
     return cfx_loss_reduced(s, call, at_least_zero(s, d));
 }
 
-#define OF_THREE "Tensor anchor, Tensor positive, Tensor negative, float "     \
-                 "margin=1.0, float p=2"
+#define OF_THREE                                                              \
+    "Tensor anchor, Tensor positive, Tensor negative, float "                 \
+    "margin=1.0, float p=2"
 
-CFX_LOSS(cosine_embedding_loss, OF_TWO "float margin=0, " CFX_LOSS_OLD
-         CFX_LOSS_REDUCTION,
-         CFX_LOSS_TORCH(cosine_embedding_loss, OF_TWO "float margin=0.0, ", ""),
+CFX_LOSS(cosine_embedding_loss,
+         OF_TWO "float margin=0, " CFX_LOSS_OLD CFX_LOSS_REDUCTION,
+         CFX_LOSS_TORCH(cosine_embedding_loss, OF_TWO "float margin=0.0, ",
+                        ""),
          "1 - cosine of like vectors; the excess over the margin of unlike.")
-CFX_LOSS(triplet_margin_loss, OF_THREE ", float eps=1e-06, bool swap=False, "
-         CFX_LOSS_OLD CFX_LOSS_REDUCTION,
-         CFX_LOSS_TORCH(triplet_margin_loss, OF_THREE ".0, float eps=1e-06, "
-                        "bool swap=False, ", ""),
-         "How much nearer than the margin the unlike vector is.")
+CFX_LOSS(
+    triplet_margin_loss,
+    OF_THREE
+    ", float eps=1e-06, bool swap=False, " CFX_LOSS_OLD CFX_LOSS_REDUCTION,
+    CFX_LOSS_TORCH(triplet_margin_loss,
+                   OF_THREE ".0, float eps=1e-06, "
+                            "bool swap=False, ",
+                   ""),
+    "How much nearer than the margin the unlike vector is.")
 
 /* ---- Classes ---- */
 
@@ -159,18 +172,22 @@ static cfx_value multi_margin_loss_build(cfx_scope *s, const cfx_call *call)
     double p = cfx_value_number(ARG(P));
     int rank = x.u.tensor->rank;
     if (p != 1 && p != 2)
-        return cfx_scope_fail(s, CFX_EINVAL, "multi_margin_loss: Invalid p, "
-                              "expected 1 or 2 but got %g", p);
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "multi_margin_loss: Invalid p, "
+                              "expected 1 or 2 but got %g",
+                              p);
     if (rank > 2 || y.u.tensor->rank > 1 ||
         (rank == 2 && y.u.tensor->rank != 1))
-        return cfx_scope_fail(s, CFX_ESHAPE, "multi_margin_loss: Expected "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "multi_margin_loss: Expected "
                               "input of shape (N, C) or (C) and target of "
                               "shape (N) or ()");
     x = as_rows(s, x, 2);
     y = as_rows(s, y, 1);
     if (!cfx_scope_failed(s) &&
         !cfx_dim_eq(s->env, x.u.tensor->shape[0], y.u.tensor->shape[0]))
-        return cfx_scope_fail(s, CFX_ESHAPE, "multi_margin_loss: inconsistent "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "multi_margin_loss: inconsistent "
                               "target size");
     if (!cfx_scope_failed(s))
         cfx_loss_check_weight(s, weight, x.u.tensor->shape[1],
@@ -184,9 +201,10 @@ static cfx_value multi_margin_loss_build(cfx_scope *s, const cfx_call *call)
     if (p == 2)
         z = TORCH("mul", z, z);
     if (!cfx_value_is_none(weight))
-        z = TORCH("mul", z, TORCH("unsqueeze",
-                                  TORCH("index_select", weight, cfx_int(0), y),
-                                  cfx_int(1)));
+        z = TORCH("mul", z,
+                  TORCH("unsqueeze",
+                        TORCH("index_select", weight, cfx_int(0), y),
+                        cfx_int(1)));
     z = TORCH("scatter", z, cfx_int(1), column, cfx_int(0));
     return per_sample(s, call, z, classes, !ARG(TARGET).u.tensor->rank);
 }
@@ -197,9 +215,11 @@ static cfx_value multilabel_margin_loss_build(cfx_scope *s,
 {
     cfx_value x = ARG(INPUT), y = ARG(TARGET);
     if (x.u.tensor->rank > 2)
-        return cfx_scope_fail(s, CFX_ESHAPE, "multilabel_margin_loss: "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "multilabel_margin_loss: "
                               "Expected input of shape (N, C) or (C)");
-    cfx_loss_same_shape(s, x, y, "multilabel_margin_loss: inconsistent target "
+    cfx_loss_same_shape(s, x, y,
+                        "multilabel_margin_loss: inconsistent target "
                         "size");
     x = as_rows(s, x, 2);
     y = as_rows(s, y, 2);
@@ -237,17 +257,20 @@ static cfx_value multilabel_soft_margin_loss_build(cfx_scope *s,
     if (!cfx_value_is_none(weight))
         loss = TORCH("mul", loss, weight);
     if (x.u.tensor->rank < 1)
-        return cfx_scope_fail(s, CFX_ESHAPE, "multilabel_soft_margin_loss: "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "multilabel_soft_margin_loss: "
                               "input has no axis of classes");
     loss = TORCH("sum", loss, cfx_tuple(s, cfx_int(x.u.tensor->rank - 1)));
     loss = TORCH("div", loss, cfx_size(s, x, -1));
     return cfx_loss_reduced(s, call, loss);
 }
 
-CFX_LOSS(multi_margin_loss, PAIR "Scalar p=1, Scalar margin=1.0, Tensor? "
-         "weight=None, " CFX_LOSS_OLD CFX_LOSS_REDUCTION,
-         CFX_LOSS_ATEN(multi_margin_loss, SELF "Scalar p=1, Scalar margin=1, "
-                       "Tensor? weight=None, int reduction=1"),
+CFX_LOSS(multi_margin_loss,
+         PAIR "Scalar p=1, Scalar margin=1.0, Tensor? "
+              "weight=None, " CFX_LOSS_OLD CFX_LOSS_REDUCTION,
+         CFX_LOSS_ATEN(multi_margin_loss,
+                       SELF "Scalar p=1, Scalar margin=1, "
+                            "Tensor? weight=None, int reduction=1"),
          "What the right class lacks of the margin over each other.")
 CFX_COMPOSITE(multilabel_margin_loss)
 
@@ -262,7 +285,8 @@ static cfx_value labels_in_range(cfx_scope *s, const cfx_call *call)
 
 static cfx_status multilabel_margin_loss_checked_run(cfx_call *call)
 {
-    cfx_status st = cfx_loss_require(call, labels_in_range, "argument #2 "
+    cfx_status st = cfx_loss_require(call, labels_in_range,
+                                     "argument #2 "
                                      "'target' is out of range");
     return st ? st : multilabel_margin_loss_run(call);
 }
@@ -279,6 +303,6 @@ const cfx_op cfx_op__multilabel_margin_loss = {
     .run = multilabel_margin_loss_checked_run,
 };
 
-CFX_LOSS(multilabel_soft_margin_loss, PAIR "Tensor? weight=None, "
-         CFX_LOSS_OLD CFX_LOSS_REDUCTION, NULL,
+CFX_LOSS(multilabel_soft_margin_loss,
+         PAIR "Tensor? weight=None, " CFX_LOSS_OLD CFX_LOSS_REDUCTION, NULL,
          "The mean over classes of binary_cross_entropy_with_logits.")

@@ -24,14 +24,17 @@ static cfx_status check(cfx_call *call, const cfx_tensor *x)
 {
     bool training = cfx_call_bool(call, TRAINING);
     if (x->rank < 2)
-        return cfx_call_fail(call, CFX_ESHAPE, "expected at least 2D input "
-                             "(got %dD input)", x->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expected at least 2D input "
+                             "(got %dD input)",
+                             x->rank);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     for (int k = WEIGHT; k <= RUNNING_VAR; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (!t && k >= RUNNING_MEAN && !training)
-            return cfx_call_fail(call, CFX_EINVAL, "Expected %s to be "
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "Expected %s to be "
                                  "defined when training=False",
                                  cfx_call__param_name(call, k));
         if (t && (t->rank != 1 ||
@@ -39,7 +42,8 @@ static cfx_status check(cfx_call *call, const cfx_tensor *x)
             char s[64], have[128];
             cfx_dim_format(x->shape[1], s, sizeof(s));
             cfx_tensor_format_type(t, have, sizeof(have));
-            return cfx_call_fail(call, CFX_ESHAPE, "%s should contain %s "
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "%s should contain %s "
                                  "elements, but it is %s",
                                  cfx_call__param_name(call, k), s, have);
         }
@@ -105,9 +109,8 @@ static cfx_status fetch(cfx_call *call, struct arrays *a)
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (!t)
             continue;
-        a->t[k] = k == INPUT && last
-                      ? cfx_tensor_ref(t)
-                  : k == INPUT ? cfx_loop_contiguous(call, t)
+        a->t[k] = k == INPUT && last ? cfx_tensor_ref(t)
+                  : k == INPUT       ? cfx_loop_contiguous(call, t)
                                : cfx_loop_contiguous_as(call, t, a->stat);
         if (!a->t[k]) {
             release(a);
@@ -117,7 +120,9 @@ static cfx_status fetch(cfx_call *call, struct arrays *a)
     return CFX_OK;
 }
 
-struct extents { int64_t batch, channels, inner; };
+struct extents {
+    int64_t batch, channels, inner;
+};
 
 /* Channels-last memory is (batch * inner, channels, 1). */
 static struct extents extents_of(const cfx_tensor *x, bool last)
@@ -148,8 +153,8 @@ static void move_running(const cfx_call *call, int k, cfx_dtype stat,
     for (int64_t i = 0; i < cfx_tensor_size(running, 0); i++) {
         void *at = cfx_tensor_at(running, &i);
         double old = cfx_element_double((cfx_dtype)running->dtype, at);
-        double v = cfx_element_double(
-            stat, new + (size_t)i * cfx_dtype_size(stat));
+        double v = cfx_element_double(stat,
+                                      new + (size_t)i *cfx_dtype_size(stat));
         cfx_element_set_double((cfx_dtype)running->dtype, at,
                                (1 - m) * old + m * factor * v);
     }
@@ -165,15 +170,15 @@ static cfx_status batch_norm_run(cfx_call *call)
     bool last = cfx_view_both_last(x, call->out[0]);
     struct extents e = extents_of(x, last);
     const char *mean = training ? call->work : a.t[RUNNING_MEAN]->data;
-    const char *var = training ? mean + (size_t)e.channels *
-                                     cfx_dtype_size(a.stat)
-                               : a.t[RUNNING_VAR]->data;
+    const char *var = training
+                          ? mean + (size_t)e.channels * cfx_dtype_size(a.stat)
+                          : a.t[RUNNING_VAR]->data;
     if (training) {
         double n = (double)(e.batch * e.inner);
-        cfx_channel_stats(call->ctx, (cfx_dtype)x->dtype, a.stat,
-                          a.t[INPUT]->data, e.batch, e.channels, e.inner, 0,
-                          call->work, (char *)call->work +
-                              (size_t)e.channels * cfx_dtype_size(a.stat));
+        cfx_channel_stats(
+            call->ctx, (cfx_dtype)x->dtype, a.stat, a.t[INPUT]->data, e.batch,
+            e.channels, e.inner, 0, call->work,
+            (char *)call->work + (size_t)e.channels * cfx_dtype_size(a.stat));
         if (cfx_context_stops(call->ctx)) { /* these are kept */
             release(&a);
             return cfx_context_check(call->ctx, call->err);
@@ -186,12 +191,11 @@ static cfx_status batch_norm_run(cfx_call *call)
     if (!cfx_tensor_is_contiguous(y) && !last)
         st = cfx_loop_like(call, y, &made);
     if (!st)
-        cfx_kernel_batch_norm(call->ctx, (cfx_dtype)x->dtype, a.stat,
-                       made ? made->data : y->data, a.t[INPUT]->data, e.batch,
-                       e.channels, e.inner, mean, var,
-                       a.t[WEIGHT] ? a.t[WEIGHT]->data : NULL,
-                       a.t[BIAS] ? a.t[BIAS]->data : NULL,
-                       cfx_call_double(call, EPS));
+        cfx_kernel_batch_norm(
+            call->ctx, (cfx_dtype)x->dtype, a.stat,
+            made ? made->data : y->data, a.t[INPUT]->data, e.batch, e.channels,
+            e.inner, mean, var, a.t[WEIGHT] ? a.t[WEIGHT]->data : NULL,
+            a.t[BIAS] ? a.t[BIAS]->data : NULL, cfx_call_double(call, EPS));
     if (!st && made)
         st = cfx_tensor_copy(y, made, call->err);
     cfx_tensor_unref(made);
@@ -202,7 +206,8 @@ static cfx_status batch_norm_run(cfx_call *call)
 static const cfx_variant batch_norm_variants[] = {
     {"torch.nn.functional.batch_norm(Tensor input, Tensor? running_mean, "
      "Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool "
-     "training=False, float momentum=0.1, float eps=1e-05) -> Tensor", NULL},
+     "training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
+     NULL},
     {NULL, NULL},
 };
 

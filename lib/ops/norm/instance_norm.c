@@ -13,8 +13,9 @@ enum { INPUT, WEIGHT, BIAS, MEAN, VAR, USE_INPUT, MOMENTUM, EPS };
 /* `v` once for each sample: (N * C). */
 static cfx_value spread(cfx_scope *s, cfx_value v, cfx_value batch)
 {
-    return cfx_value_is_none(v) ? v : CFX_CALL(s, "Tensor.repeat", v,
-                                               cfx_tuple(s, batch));
+    return cfx_value_is_none(v)
+               ? v
+               : CFX_CALL(s, "Tensor.repeat", v, cfx_tuple(s, batch));
 }
 
 /* running = its mean over the samples, in the form of (N * C). */
@@ -56,8 +57,10 @@ static cfx_value instance_norm_build(cfx_scope *s, const cfx_call *call)
     const cfx_value *in = call->in;
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     if (x->rank < 2)
-        return cfx_scope_fail(s, CFX_ESHAPE, "expected at least 2D input, got "
-                              "%dD", x->rank);
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "expected at least 2D input, got "
+                              "%dD",
+                              x->rank);
     if (!in[USE_INPUT].u.i)
         return CFX_CALL(s, "torch.nn.functional.batch_norm", in[INPUT],
                         in[MEAN], in[VAR], in[WEIGHT], in[BIAS],
@@ -83,7 +86,8 @@ static const cfx_variant instance_norm_variants[] = {
     {"torch.nn.functional.instance_norm(Tensor input, Tensor? "
      "running_mean=None, Tensor? running_var=None, Tensor? weight=None, "
      "Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float "
-     "eps=1e-05) -> Tensor", NULL},
+     "eps=1e-05) -> Tensor",
+     NULL},
     {NULL, NULL},
 };
 

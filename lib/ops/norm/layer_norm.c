@@ -49,7 +49,7 @@ static void rms_cost(const cfx_call *call, cfx_cost *cost)
 {
     cfx_dim rows = rows_normalized(call);
     cost->ops = cfx_cost_linear(call, 3 + cfx_call_has(call, WEIGHT),
-                             cfx_cost_numel(call, call->out[0]), 3, rows);
+                                cfx_cost_numel(call, call->out[0]), 3, rows);
     cost->transcendental = cfx_dim_mul(call->env, rows, cfx_dim_int(3));
 }
 
@@ -61,14 +61,18 @@ static cfx_status check_shape(cfx_call *call, const cfx_tensor *x, int last)
     char have[128];
     cfx_tensor_format_type(x, have, sizeof(have));
     if (n < 1 || n > x->rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "Expected normalized_shape to "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Expected normalized_shape to "
                              "be at least 1-dimensional and at most the "
-                             "input's, but got %d for %s", n, have);
+                             "input's, but got %d for %s",
+                             n, have);
     for (int i = 0; i < n; i++)
         if (!cfx_dim_eq(call->env, cfx_call_dim(call, NORMALIZED_SHAPE, i),
                         x->shape[x->rank - n + i]))
-            return cfx_call_fail(call, CFX_ESHAPE, "normalized_shape does not "
-                                 "end the shape of the input, %s", have);
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "normalized_shape does not "
+                                 "end the shape of the input, %s",
+                                 have);
     for (int k = WEIGHT; k <= last; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         bool same = !t || t->rank == n;
@@ -76,7 +80,8 @@ static cfx_status check_shape(cfx_call *call, const cfx_tensor *x, int last)
             same = cfx_dim_eq(call->env, t->shape[i],
                               cfx_call_dim(call, NORMALIZED_SHAPE, i));
         if (!same)
-            return cfx_call_fail(call, CFX_ESHAPE, "Expected %s to be of same "
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "Expected %s to be of same "
                                  "shape as normalized_shape",
                                  cfx_call__param_name(call, k));
     }
@@ -84,7 +89,9 @@ static cfx_status check_shape(cfx_call *call, const cfx_tensor *x, int last)
 }
 
 /* Row-major versions of the input and up to two small tensors. */
-struct arrays { cfx_tensor *t[3]; };
+struct arrays {
+    cfx_tensor *t[3];
+};
 
 static void release(struct arrays *a)
 {
@@ -108,7 +115,10 @@ static cfx_status fetch(cfx_call *call, struct arrays *a, const int *param)
     return CFX_OK;
 }
 
-static const void *data(const cfx_tensor *t) { return t ? t->data : NULL; }
+static const void *data(const cfx_tensor *t)
+{
+    return t ? t->data : NULL;
+}
 
 /* ---- layer_norm and rms_norm ---- */
 
@@ -118,8 +128,8 @@ static cfx_status layer_norm_infer(cfx_call *call)
     cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     if (!st)
         st = check_shape(call, x, BIAS);
-    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
-                                  x->shape);
+    return st ? st
+              : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, x->shape);
 }
 
 /* Elements of a normalized row, and how many rows there are. */
@@ -142,8 +152,8 @@ static cfx_status run_layer_norm(cfx_call *call, double eps, void *mean,
         return CFX_ENOMEM;
     rows_of(call, &outer, &n);
     cfx_kernel_layer_norm(call->ctx, (cfx_dtype)call->out[0]->dtype,
-                   call->out[0]->data, a.t[0]->data, outer, n, data(a.t[1]),
-                   data(a.t[2]), eps, mean, rstd);
+                          call->out[0]->data, a.t[0]->data, outer, n,
+                          data(a.t[1]), data(a.t[2]), eps, mean, rstd);
     release(&a);
     return CFX_OK;
 }
@@ -218,11 +228,10 @@ static cfx_status rms_norm_out(cfx_call *call, const cfx_tensor *x)
     if (st)
         return st;
     cfx_tensor *p = product.out[0];
-    st = p->flags & flags
-             ? cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank,
-                                    x->shape, p->stride)
-             : cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank,
-                                   x->shape, last);
+    st = p->flags & flags ? cfx_call_out_strided(call, (cfx_dtype)x->dtype,
+                                                 x->rank, x->shape, p->stride)
+                          : cfx_view_out_format(call, (cfx_dtype)x->dtype,
+                                                x->rank, x->shape, last);
     cfx_tensor_unref(p);
     return st;
 }
@@ -280,11 +289,13 @@ static cfx_status check_channels(cfx_call *call, const cfx_tensor *x)
 {
     for (int k = WEIGHT; k <= BIAS; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
-        if (t && (t->rank != 1 ||
-                  !cfx_dim_eq(call->env, t->shape[0], x->shape[1])))
-            return cfx_call_fail(call, CFX_ESHAPE, "Expected %s to be a "
+        if (t &&
+            (t->rank != 1 || !cfx_dim_eq(call->env, t->shape[0], x->shape[1])))
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "Expected %s to be a "
                                  "vector of size equal to the number of "
-                                 "channels", cfx_call__param_name(call, k));
+                                 "channels",
+                                 cfx_call__param_name(call, k));
     }
     return CFX_OK;
 }
@@ -298,7 +309,8 @@ static cfx_status group_norm_infer(cfx_call *call)
     if (st)
         return st;
     if (x->rank < 2)
-        return cfx_call_fail(call, CFX_ESHAPE, "Expected at least 2 "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Expected at least 2 "
                              "dimensions for input tensor but received %d",
                              x->rank);
     if (!cfx_dim_lt(call->env, cfx_dim_int(0), groups))
@@ -306,13 +318,15 @@ static cfx_status group_norm_infer(cfx_call *call)
     cfx_dim_format(groups, text, sizeof(text));
     if (!cfx_dim_eq(call->env, cfx_dim_mod(call->env, x->shape[1], groups),
                     cfx_dim_int(0)))
-        return cfx_call_fail(call, CFX_ESHAPE, "Expected number of channels "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Expected number of channels "
                              "in input to be divisible by num_groups, %s",
                              text);
     st = check_channels(call, x);
-    return st ? st : cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank,
-                                         x->shape, x->rank > 3 &&
-                                         cfx_view_is_last(call->env, x));
+    return st ? st
+              : cfx_view_out_format(
+                    call, (cfx_dtype)x->dtype, x->rank, x->shape,
+                    x->rank > 3 && cfx_view_is_last(call->env, x));
 }
 
 static cfx_status run_groups(cfx_call *call, int64_t groups, double eps)

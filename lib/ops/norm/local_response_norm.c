@@ -29,7 +29,8 @@ static cfx_value local_response_norm_build(cfx_scope *s, const cfx_call *call)
     const cfx_value *in = call->in;
     cfx_value shape[CFX_MAX_RANK];
     if (x->rank < 3)
-        return cfx_scope_fail(s, CFX_ESHAPE, "Expected 3D or higher "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "Expected 3D or higher "
                               "dimensionality input (got %d dimensions)",
                               x->rank);
     if (in[1].u.i < 1)

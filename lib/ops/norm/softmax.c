@@ -53,10 +53,10 @@ static cfx_status softmax_run(cfx_call *call)
     if (!in)
         return CFX_ENOMEM;
     cfx_axis_split s = cfx_loop_split(y, own->axis);
-    (call->op->code == LOG_SOFTMAX ? cfx_kernel_log_softmax
-                                   : cfx_kernel_softmax)(
-        call->ctx, (cfx_dtype)y->dtype, y->data, in->data, s.outer, s.n,
-        s.inner);
+    (call->op->code == LOG_SOFTMAX
+         ? cfx_kernel_log_softmax
+         : cfx_kernel_softmax)(call->ctx, (cfx_dtype)y->dtype, y->data,
+                               in->data, s.outer, s.n, s.inner);
     cfx_tensor_unref(in);
     return CFX_OK;
 }
@@ -86,7 +86,7 @@ static cfx_status lower_functional(cfx_call *call, const cfx_value *in,
     };                                                                        \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name ".int(Tensor self, int dim, ScalarType? dtype=None) " \
-                  "-> Tensor",                                                \
+                        "-> Tensor",                                          \
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".int "     \
                    "aten.special_" #name ".default",                          \
@@ -115,7 +115,7 @@ static cfx_status aten_infer(cfx_call *call)
 #define ATEN_SOFTMAX(name, public_, code_)                                    \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, int dim, bool half_to_float) -> "      \
-                  "Tensor",                                                   \
+                        "Tensor",                                             \
         .params = params,                                                     \
         .aliases = "torch." #name " aten." #name ".default",                  \
         .doc = "ATen's own " public_ ".",                                     \

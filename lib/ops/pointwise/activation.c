@@ -4,9 +4,9 @@
  * shape   that of the argument.
  * cost    the steps of the formula for each element.
  *
- * Each is a formula of kernel/pointwise/pointwise.def with up to three parameters, which
- * are the numbers among the operator's arguments, in order, unless `params`
- * says otherwise.
+ * Each is a formula of kernel/pointwise/pointwise.def with up to three
+ * parameters, which are the numbers among the operator's arguments, in order,
+ * unless `params` says otherwise.
  */
 #include <string.h>
 
@@ -28,7 +28,8 @@ static cfx_status activation_run(cfx_call *call)
 #define ACTIVATION(name, code_, extra, aliases_, cost_, run_, infer_, doc_)   \
     static const cfx_variant name##_variants[] = {                            \
         {"torch.nn.functional." #name "(Tensor input" extra                   \
-         ", bool inplace=False) -> Tensor", NULL},                            \
+         ", bool inplace=False) -> Tensor",                                   \
+         NULL},                                                               \
         {NULL, NULL},                                                         \
     };                                                                        \
     OUT_OF_PLACE(name, code_, extra, aliases_, cost_, run_, infer_, doc_,     \
@@ -50,8 +51,8 @@ static cfx_status activation_run(cfx_call *call)
         .run = run_,                                                          \
     };
 
-ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_run,
-           cfx_unary_no_bool, "max(x, 0).")
+ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_run, cfx_unary_no_bool,
+           "max(x, 0).")
 ACTIVATION(silu, SILU, "", "", cfx_cost_4_2, activation_run,
            cfx_unary_only_float, "x * sigmoid(x).")
 ACTIVATION(mish, MISH, "", "", cfx_cost_4_3, activation_run,
@@ -80,7 +81,8 @@ static cfx_status check_limit(cfx_call *call, cfx_value v, cfx_dtype type)
         v = cfx_int((int64_t)whole);
     }
     if (type == CFX_U8 && v.kind == CFX_INT && v.u.i < 0)
-        return cfx_call_fail(call, CFX_EINVAL, "cannot do hardtanh on an "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "cannot do hardtanh on an "
                              "unsigned type with negative limits");
     return cfx_list_check_number(call, v, type);
 }
@@ -199,7 +201,8 @@ ACTIVATION(celu, ELU, ", Scalar alpha=1.0", "", cfx_cost_3_2, celu_run,
 /* elu's scales are ATen's only. */
 static const cfx_variant elu_variants[] = {
     {"torch.nn.functional.elu(Tensor input, Scalar alpha=1.0, bool "
-     "inplace=False) -> Tensor", NULL},
+     "inplace=False) -> Tensor",
+     NULL},
     {NULL, NULL},
 };
 
@@ -229,7 +232,8 @@ static cfx_status gelu_infer(cfx_call *call)
     const char *how = cfx_call_str(call, APPROXIMATE);
     g->tanh = !strcmp(how, "tanh");
     if (!g->tanh && strcmp(how, "none"))
-        return cfx_call_fail(call, CFX_EINVAL, "approximate argument must be "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "approximate argument must be "
                              "either none or tanh.");
     return cfx_unary_only_float(call);
 }

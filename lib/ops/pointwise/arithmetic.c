@@ -34,7 +34,8 @@ static cfx_status heaviside_infer(cfx_call *call)
     if (!x || !y)
         return cfx_call_fail(call, CFX_EINVAL, "takes tensors only");
     if (x->dtype != y->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE, "heaviside is not yet "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "heaviside is not yet "
                              "implemented for tensors with different dtypes.");
     return cfx_binary_same(call);
 }
@@ -65,8 +66,8 @@ TWO(fmod, FMOD, cfx_binary_same, cfx_cost_1_1,
     "What is left of a division, with the dividend's sign.")
 TWO(floor_divide, DIV_FLOOR, cfx_binary_same, cfx_cost_1_1,
     "operator.floordiv Tensor.__floordiv__ aten.floor_divide.default "
-    "aten.floor_divide.Scalar", "operator.ifloordiv",
-    "The quotient, rounded down.")
+    "aten.floor_divide.Scalar",
+    "operator.ifloordiv", "The quotient, rounded down.")
 TWO(atan2, ATAN2, cfx_binary_float, cfx_cost_1_1,
     "torch.arctan2 Tensor.arctan2 aten.atan2.default", NULL,
     "The angle of a point given as (y, x).")
@@ -74,8 +75,8 @@ COMMUTING(fmax, FMAX, cfx_binary_same, cfx_cost_0_0, "aten.fmax.default", NULL,
           "The greater of two, passing over NaN.")
 COMMUTING(fmin, FMIN, cfx_binary_same, cfx_cost_0_0, "aten.fmin.default", NULL,
           "The lesser of two, passing over NaN.")
-TWO(hypot, HYPOT, cfx_binary_only_float, cfx_cost_1_1,
-    "aten.hypot.default", NULL, "The length of (x, y).")
+TWO(hypot, HYPOT, cfx_binary_only_float, cfx_cost_1_1, "aten.hypot.default",
+    NULL, "The length of (x, y).")
 TWO(copysign, COPYSIGN, cfx_binary_float, cfx_cost_0_0,
     "aten.copysign.Tensor aten.copysign.Scalar", NULL,
     "The magnitude of one with the sign of another.")
@@ -85,8 +86,8 @@ TWO(heaviside, HEAVISIDE, heaviside_infer, cfx_cost_0_0,
 TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_2_1,
     "aten.xlogy.Tensor aten.xlogy.Scalar_Other aten.xlogy.Scalar_Self "
     "aten.special_xlogy.default aten.special_xlogy.other_scalar "
-    "aten.special_xlogy.self_scalar", NULL,
-    "x * log(y), and 0 where x is 0.")
+    "aten.special_xlogy.self_scalar",
+    NULL, "x * log(y), and 0 where x is 0.")
 TWO(logaddexp, LOGADDEXP, cfx_binary_only_float, cfx_cost_4_3,
     "aten.logaddexp.default", NULL, "log(exp(x) + exp(y)).")
 COMMUTING(bitwise_and, BITWISE_AND, cfx_binary_same, cfx_cost_1_0,
@@ -99,7 +100,8 @@ COMMUTING(bitwise_or, BITWISE_OR, cfx_binary_same, cfx_cost_1_0,
           "operator.or_ Tensor.__or__ aten.bitwise_or.Tensor "
           "aten.bitwise_or.Scalar aten.__or__.Tensor aten.__or__.Scalar",
           "operator.ior Tensor.__ior__ aten.__ior__.Tensor "
-          "aten.__ior__.Scalar", "The bits that either has.")
+          "aten.__ior__.Scalar",
+          "The bits that either has.")
 COMMUTING(bitwise_xor, BITWISE_XOR, cfx_binary_same, cfx_cost_1_0,
           "operator.xor Tensor.__xor__ aten.bitwise_xor.Tensor "
           "aten.bitwise_xor.Scalar aten.__xor__.Tensor aten.__xor__.Scalar",
@@ -108,12 +110,12 @@ COMMUTING(bitwise_xor, BITWISE_XOR, cfx_binary_same, cfx_cost_1_0,
           "The bits that just one has.")
 TWO(bitwise_left_shift, SHIFT_LEFT, cfx_binary_same, cfx_cost_1_0,
     "operator.lshift aten.bitwise_left_shift.Tensor "
-    "aten.__lshift__.Tensor aten.__lshift__.Scalar", "operator.ilshift",
-    "The bits, moved to the left.")
+    "aten.__lshift__.Tensor aten.__lshift__.Scalar",
+    "operator.ilshift", "The bits, moved to the left.")
 TWO(bitwise_right_shift, SHIFT_RIGHT, cfx_binary_same, cfx_cost_1_0,
     "operator.rshift aten.bitwise_right_shift.Tensor "
-    "aten.__rshift__.Tensor aten.__rshift__.Scalar", "operator.irshift",
-    "The bits, moved to the right; the sign stays.")
+    "aten.__rshift__.Tensor aten.__rshift__.Scalar",
+    "operator.irshift", "The bits, moved to the right; the sign stays.")
 COMMUTING(logical_and, LOGICAL_AND, cfx_binary_bool, cfx_cost_0_0,
           "aten.logical_and.default", NULL, "Are both nonzero?")
 COMMUTING(logical_or, LOGICAL_OR, cfx_binary_bool, cfx_cost_0_0,
@@ -131,12 +133,15 @@ struct div {
 static cfx_status read_mode(cfx_call *call, cfx_pw *code)
 {
     const char *mode = cfx_call_str(call, ROUNDING_MODE);
-    *code = !mode ? CFX_PW_DIV : !strcmp(mode, "trunc") ? CFX_PW_DIV_TRUNC
-                                                        : CFX_PW_DIV_FLOOR;
+    *code = !mode                    ? CFX_PW_DIV
+            : !strcmp(mode, "trunc") ? CFX_PW_DIV_TRUNC
+                                     : CFX_PW_DIV_FLOOR;
     if (mode && strcmp(mode, "trunc") && strcmp(mode, "floor"))
-        return cfx_call_fail(call, CFX_EINVAL, "div expected rounding_mode to "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "div expected rounding_mode to "
                              "be one of None, 'trunc', or 'floor' but found "
-                             "'%s'", mode);
+                             "'%s'",
+                             mode);
     return CFX_OK;
 }
 
@@ -146,8 +151,9 @@ static cfx_status div_infer(cfx_call *call)
     cfx_status st = read_mode(call, &d->code);
     if (st)
         return st;
-    return d->code == CFX_PW_DIV ? cfx_binary_float(call)
-           : cfx_infer_pointwise(call, 0, 2, cfx_infer_type(call, 0, 2));
+    return d->code == CFX_PW_DIV
+               ? cfx_binary_float(call)
+               : cfx_infer_pointwise(call, 0, 2, cfx_infer_type(call, 0, 2));
 }
 
 static cfx_status div_run(cfx_call *call)
@@ -182,8 +188,8 @@ static cfx_status rsub_run(cfx_call *call)
         alpha.u.f = -alpha.u.f;
     else
         alpha.u.i = (int64_t)(0 - (uint64_t)alpha.u.i);
-    cfx_value in[] = {cfx_call_value(call, OTHER),
-                      cfx_call_value(call, SELF), alpha};
+    cfx_value in[] = {cfx_call_value(call, OTHER), cfx_call_value(call, SELF),
+                      alpha};
     return cfx_loop_run(call, CFX_PW_ADD_SCALED,
                         (cfx_dtype)call->out[0]->dtype, in, 3, NULL);
 }
@@ -224,7 +230,8 @@ static cfx_status pow_infer(cfx_call *call)
     cfx_dtype type = cfx_infer_type(call, 0, 2);
     cfx_value e = cfx_call_value(call, EXPONENT);
     if (!cfx_dtype_is_float(type) && e.kind == CFX_INT && e.u.i < 0)
-        return cfx_call_fail(call, CFX_EINVAL, "Integers to negative integer "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Integers to negative integer "
                              "powers are not allowed.");
     if (type == CFX_BOOL && e.kind != CFX_TENSOR)
         type = CFX_BOOL;
@@ -242,8 +249,9 @@ static cfx_status pow_run(cfx_call *call)
     cfx_dtype type = cfx_infer_type(call, 0, 2);
     if (type == CFX_BOOL)
         type = CFX_I64;
-    cfx_pw code = e.kind == CFX_TENSOR ? CFX_PW_POW
-                  : cfx_pointwise_power(cfx_value_number(e), type);
+    cfx_pw code = e.kind == CFX_TENSOR
+                      ? CFX_PW_POW
+                      : cfx_pointwise_power(cfx_value_number(e), type);
     return run_code(call, code, type, code == CFX_PW_POW ? 2 : 1);
 }
 
@@ -275,7 +283,8 @@ static cfx_status clamp_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 3);
     if (!cfx_call_has(call, MIN) && !cfx_call_has(call, MAX))
-        return cfx_call_fail(call, CFX_EINVAL, "At least one of 'min' or "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "At least one of 'min' or "
                              "'max' must not be None");
     if (type == CFX_BOOL)
         return cfx_infer_refuse(call, type);
@@ -287,8 +296,9 @@ static cfx_status clamp_run(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 3);
     bool min = cfx_call_has(call, MIN), max = cfx_call_has(call, MAX);
-    cfx_pw code = min && max ? CFX_PW_CLAMP : min ? CFX_PW_MAXIMUM
-                                                  : CFX_PW_MINIMUM;
+    cfx_pw code = min && max ? CFX_PW_CLAMP
+                  : min      ? CFX_PW_MAXIMUM
+                             : CFX_PW_MINIMUM;
     cfx_value in[] = {cfx_call_value(call, SELF),
                       cfx_call_value(call, min ? MIN : MAX),
                       cfx_call_value(call, MAX)};
@@ -308,16 +318,21 @@ static cfx_status clamp_run(cfx_call *call)
         .next = next_,                                                        \
     };
 
-static CLAMP(clamp_tensor, "clamp.Tensor(Tensor self, Tensor? min=None, "
+static CLAMP(clamp_tensor,
+             "clamp.Tensor(Tensor self, Tensor? min=None, "
              "Tensor? max=None) -> Tensor",
              "torch.clamp torch.clip Tensor.clamp Tensor.clip "
-             "aten.clamp.Tensor", NULL)
-CLAMP(cfx_op__clamp, "clamp(Tensor self, Scalar? min=None, Scalar? max=None) "
-      "-> Tensor", "torch.clamp torch.clip Tensor.clamp Tensor.clip "
-      "aten.clamp.default", &clamp_tensor)
+             "aten.clamp.Tensor",
+             NULL)
+    CLAMP(cfx_op__clamp,
+          "clamp(Tensor self, Scalar? min=None, Scalar? max=None) "
+          "-> Tensor",
+          "torch.clamp torch.clip Tensor.clamp Tensor.clip "
+          "aten.clamp.default",
+          &clamp_tensor)
 
-/* One bound: the other stands in the schema as None. */
-static cfx_status clamp_one_infer(cfx_call *call)
+    /* One bound: the other stands in the schema as None. */
+    static cfx_status clamp_one_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 2);
     cfx_status st = cfx_list_check_whole(call, 1, 2, type);
@@ -371,7 +386,7 @@ static void three_cost(const cfx_call *call, cfx_cost *cost)
 #define ADDC(name, code_, doc_)                                               \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor tensor1, Tensor tensor2, *, "   \
-                  "Scalar value=1) -> Tensor",                                \
+                        "Scalar value=1) -> Tensor",                          \
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
@@ -392,7 +407,8 @@ static cfx_status lerp_infer(cfx_call *call)
     for (int k = END; x && k <= WEIGHT; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (t && t->dtype != x->dtype)
-            return cfx_call_fail(call, CFX_EDTYPE, "expected dtype %s for "
+            return cfx_call_fail(call, CFX_EDTYPE,
+                                 "expected dtype %s for "
                                  "'%s' but got dtype %s",
                                  cfx_dtypes[x->dtype].name,
                                  cfx_call__param_name(call, k),

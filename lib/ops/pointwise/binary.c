@@ -23,7 +23,8 @@ static cfx_status scaled_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 2);
     if (call->op->code == CFX_PW_SUB && type == CFX_BOOL)
-        return cfx_call_fail(call, CFX_EDTYPE, "Subtraction, the `-` "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "Subtraction, the `-` "
                              "operator, with two bool tensors is not "
                              "supported. Use the `^` or `logical_xor()` "
                              "operator instead.");
@@ -57,8 +58,8 @@ static cfx_status scaled_run(cfx_call *call)
 
 static void scaled_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_cost_pointwise(call, cost,
-                       is_one(cfx_call_value(call, ALPHA)) ? 1 : 2, 0);
+    cfx_cost_pointwise(call, cost, is_one(cfx_call_value(call, ALPHA)) ? 1 : 2,
+                       0);
 }
 
 /* ATen's takes alpha by its place too. */
@@ -147,8 +148,8 @@ static cfx_status number_first_run(cfx_call *call)
 BINARY_RUN(mul, ".Tensor", MUL, CFX_OP_COMMUTES, cfx_binary_same, cfx_cost_1_0,
            "torch.mul torch.multiply Tensor.mul Tensor.multiply "
            "Tensor.__mul__ Tensor.__rmul__ operator.mul aten.mul.Tensor "
-           "aten.mul.Scalar", "operator.imul Tensor.__imul__",
-           "The product.", number_first_run)
+           "aten.mul.Scalar",
+           "operator.imul Tensor.__imul__", "The product.", number_first_run)
 BINARY_RUN(true_divide, ".Tensor", DIV, 0, cfx_binary_float, cfx_cost_1_1,
            "torch.true_divide Tensor.true_divide Tensor.__truediv__ "
            "Tensor.__div__ operator.truediv aten.true_divide.Tensor",
@@ -165,7 +166,8 @@ COMMUTING(minimum, "", MINIMUM, cfx_binary_same, cfx_cost_0_0,
     kind(name, ".Tensor", code_, cfx_binary_bool, cfx_cost_0_0,               \
          "torch." #name " Tensor." #name " Tensor.__" #name "__ "             \
          "operator." #name " aten." #name ".Tensor aten." #name               \
-         ".Scalar" more_, NULL, doc_)
+         ".Scalar" more_,                                                     \
+         NULL, doc_)
 
 COMPARE(COMMUTING, eq, EQ, "", "Are they equal?")
 COMPARE(COMMUTING, ne, NE, " torch.not_equal Tensor.not_equal",

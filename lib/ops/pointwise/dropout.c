@@ -17,8 +17,7 @@
 
 /* The unit of dropout: elements; channels, with an optional batch for 1 or 3
  * spatial axes; samples; everything. */
-enum { ELEMENT, CHANNEL, CHANNEL_1D, CHANNEL_3D, MODES, KIND = 7,
-       ALPHA = 8 };
+enum { ELEMENT, CHANNEL, CHANNEL_1D, CHANNEL_3D, MODES, KIND = 7, ALPHA = 8 };
 
 CFX_PARAMS(params, INPUT, P, TRAINING, TRAIN, MODE);
 
@@ -27,16 +26,11 @@ static int noise_axes(const cfx_call *call)
 {
     int rank = cfx_call_tensor(call, INPUT)->rank;
     switch (call->op->code & KIND) {
-    case ELEMENT:
-        return rank;
-    case CHANNEL:
-        return 2;
-    case CHANNEL_1D:
-        return rank == 3 ? 2 : 1;
-    case CHANNEL_3D:
-        return rank == 5 ? 2 : 1;
-    default:
-        return strcmp(cfx_call_str(call, MODE), "row") ? 0 : 1;
+    case ELEMENT: return rank;
+    case CHANNEL: return 2;
+    case CHANNEL_1D: return rank == 3 ? 2 : 1;
+    case CHANNEL_3D: return rank == 5 ? 2 : 1;
+    default: return strcmp(cfx_call_str(call, MODE), "row") ? 0 : 1;
     }
 }
 
@@ -45,19 +39,24 @@ static cfx_status check_p(cfx_call *call)
     double p = cfx_call_double(call, P);
     if ((p >= 0 && p <= 1) || cfx_infer_is_unknown(call, p))
         return CFX_OK;
-    return cfx_call_fail(call, CFX_EINVAL, "dropout probability has to be "
-                         "between 0 and 1, but got %g", p);
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "dropout probability has to be "
+                         "between 0 and 1, but got %g",
+                         p);
 }
 
 static cfx_status check_rank(cfx_call *call, const cfx_tensor *x)
 {
     int kind = call->op->code & KIND;
     if (kind == CHANNEL_1D && x->rank != 2 && x->rank != 3)
-        return cfx_call_fail(call, CFX_ESHAPE, "Expected 2D or 3D input, but "
-                             "received a %dD input.", x->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Expected 2D or 3D input, but "
+                             "received a %dD input.",
+                             x->rank);
     if (x->rank < noise_axes(call) && cfx_call_bool(call, TRAINING) &&
         cfx_call_double(call, P) < 1)
-        return cfx_call_fail(call, CFX_ESHAPE, "Feature dropout requires at "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Feature dropout requires at "
                              "least %d dimensions in the input",
                              noise_axes(call));
     return CFX_OK;
@@ -107,8 +106,7 @@ static int64_t noise_count(const cfx_call *call)
 
 static size_t dropout_workspace(const cfx_call *call)
 {
-    return call->alias[0] ? 0
-                          : (size_t)noise_count(call) * 2 * sizeof(float);
+    return call->alias[0] ? 0 : (size_t)noise_count(call) * 2 * sizeof(float);
 }
 
 static void add_noise(const cfx_call *call, cfx_iter *it, const float *noise,
@@ -176,19 +174,24 @@ static cfx_status train_lower(cfx_call *call, const cfx_value *in,
 }
 
 #define FUNCTIONAL(name, train)                                               \
-    {"torch.nn.functional." name "(Tensor input, float p=0.5, bool "          \
-     "training=" train ", bool inplace=False) -> Tensor", NULL}
+    {                                                                         \
+        "torch.nn.functional." name "(Tensor input, float p=0.5, bool "       \
+        "training=" train ", bool inplace=False) -> Tensor",                  \
+            NULL                                                              \
+    }
 
 #define ATEN(name)                                                            \
     {"torch." name "(Tensor input, float p, bool train) -> Tensor",           \
      train_lower},                                                            \
-    {"aten." name ".default(Tensor input, float p, bool train) -> Tensor",    \
-     train_lower}
+    {                                                                         \
+        "aten." name ".default(Tensor input, float p, bool train) -> Tensor", \
+            train_lower                                                       \
+    }
 
 #define DROPOUT(name, code_, train, inplace_, doc_, ...)                      \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor(a) input, float p=0.5, bool "                \
-                  "training=" train ") -> Tensor(a)",                         \
+                        "training=" train ") -> Tensor(a)",                   \
         .inplace_aliases = inplace_,                                          \
         .params = params,                                                     \
         .variants = (const cfx_variant[]){__VA_ARGS__, {NULL, NULL}},         \
@@ -230,8 +233,10 @@ static cfx_status depth_infer(cfx_call *call)
 {
     const char *mode = cfx_call_str(call, MODE);
     if (strcmp(mode, "batch") && strcmp(mode, "row"))
-        return cfx_call_fail(call, CFX_EINVAL, "mode has to be either 'batch' "
-                             "or 'row', but got %s", mode);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "mode has to be either 'batch' "
+                             "or 'row', but got %s",
+                             mode);
     return dropout_infer(call);
 }
 
@@ -250,12 +255,16 @@ const cfx_op cfx_op__stochastic_depth = {
     .schema = "stochastic_depth(Tensor(a) input, float p, bool training=True, "
               "*, str mode) -> Tensor(a)",
     .params = params,
-    .variants = (const cfx_variant[]){
-        {"torchvision.ops.stochastic_depth.stochastic_depth(Tensor input, "
-         "float p, str mode, bool training=True) -> Tensor", depth_lower},
-        {"torchvision.ops.stochastic_depth(Tensor input, float p, str mode, "
-         "bool training=True) -> Tensor", depth_lower},
-        {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){
+            {"torchvision.ops.stochastic_depth.stochastic_depth(Tensor input, "
+             "float p, str mode, bool training=True) -> Tensor",
+             depth_lower},
+            {"torchvision.ops.stochastic_depth(Tensor input, float p, str "
+             "mode, "
+             "bool training=True) -> Tensor",
+             depth_lower},
+            {NULL, NULL}},
     .doc = "A residual branch replaced by 0 at random, whole or by sample.",
     .flags = CFX_OP_RANDOM,
     .code = MODES,
@@ -281,8 +290,9 @@ static cfx_status native_infer(cfx_call *call)
     if (!st)
         st = cfx_infer_pointwise(call, 0, 1, (cfx_dtype)x->dtype);
     /* PyTorch's mask of nothing is of the type of the numbers. */
-    return st ? st : cfx_infer_pointwise(call, 0, 1, is_empty(x)
-                                         ? (cfx_dtype)x->dtype : CFX_BOOL);
+    return st ? st
+              : cfx_infer_pointwise(
+                    call, 0, 1, is_empty(x) ? (cfx_dtype)x->dtype : CFX_BOOL);
 }
 
 static size_t native_workspace(const cfx_call *call)

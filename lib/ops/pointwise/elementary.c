@@ -15,16 +15,21 @@ CFX_PARAMS(params, SELF, OTHER, EXPONENT, RTOL, ATOL, EQUAL_NAN);
 
 #define IN(k) cfx_call_value(call, k)
 
-static cfx_value num(double v) { return cfx_float(v); }
+static cfx_value num(double v)
+{
+    return cfx_float(v);
+}
 
 static cfx_value to(cfx_scope *s, cfx_value x, cfx_dtype type)
 {
     return x.kind == CFX_TENSOR
-               ? CFX_CALL(s, "Tensor.to", x, cfx_value_of_dtype(type)) : x;
+               ? CFX_CALL(s, "Tensor.to", x, cfx_value_of_dtype(type))
+               : x;
 }
 
 /* Argument k, in float32 where the result is of 16 bits: it is rounded once. */
-static cfx_value wide(cfx_scope *s, const cfx_call *call, int k, cfx_dtype type)
+static cfx_value wide(cfx_scope *s, const cfx_call *call, int k,
+                      cfx_dtype type)
 {
     return to(s, IN(k), cfx_dtype_size(type) == 2 ? CFX_F32 : type);
 }
@@ -106,8 +111,10 @@ static cfx_value logaddexp2_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 2);
     if (!cfx_dtype_is_float(type))
-        return cfx_scope_fail(s, CFX_EDTYPE, "logaddexp2: not implemented for "
-                              "%s", cfx_dtypes[type].name);
+        return cfx_scope_fail(s, CFX_EDTYPE,
+                              "logaddexp2: not implemented for "
+                              "%s",
+                              cfx_dtypes[type].name);
     cfx_value a = wide(s, call, 0, type), b = wide(s, call, 1, type);
     cfx_value most = CFX_CALL(s, "torch.maximum", a, b);
     cfx_value far = CFX_CALL(s, "torch.abs", CFX_CALL(s, "torch.sub", a, b));
@@ -117,8 +124,10 @@ static cfx_value logaddexp2_build(cfx_scope *s, const cfx_call *call)
     cfx_value same = CFX_CALL(s, "torch.logical_and",
                               CFX_CALL(s, "torch.eq", a, b),
                               CFX_CALL(s, "torch.isinf", a));
-    return to(s, CFX_CALL(s, "torch.where", same, a,
-                          CFX_CALL(s, "torch.add", most, more)), type);
+    return to(s,
+              CFX_CALL(s, "torch.where", same, a,
+                       CFX_CALL(s, "torch.add", most, more)),
+              type);
 }
 
 /* 0 where a is, unless b is not a number. */
@@ -154,7 +163,8 @@ static cfx_value isclose_build(cfx_scope *s, const cfx_call *call)
                               cfx_dtypes[x->dtype].name,
                               cfx_dtypes[y->dtype].name);
     if (!(rtol.u.f >= 0) || !(atol.u.f >= 0))
-        return cfx_scope_fail(s, CFX_EINVAL, "isclose: %s must be greater than "
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "isclose: %s must be greater than "
                               "or equal to zero, but got %g",
                               rtol.u.f >= 0 ? "atol" : "rtol",
                               rtol.u.f >= 0 ? atol.u.f : rtol.u.f);
@@ -218,16 +228,18 @@ ELEMENTARY(ldexp, TWO, CFX_OP_INPLACE,
 ELEMENTARY(logaddexp2, TWO, 0,
            "torch.logaddexp2 Tensor.logaddexp2 aten.logaddexp2.default",
            "The binary logarithm of 2 to x plus 2 to y.")
-ELEMENTARY(xlog1py, TWO, CFX_OP_NUMBERS,
-           "torch.special.xlog1py aten.special_xlog1py.default "
-           "aten.special_xlog1py.other_scalar aten.special_xlog1py.self_scalar",
-           "x log(1 + y), which is 0 where x is.")
+ELEMENTARY(
+    xlog1py, TWO, CFX_OP_NUMBERS,
+    "torch.special.xlog1py aten.special_xlog1py.default "
+    "aten.special_xlog1py.other_scalar aten.special_xlog1py.self_scalar",
+    "x log(1 + y), which is 0 where x is.")
 ELEMENTARY(float_power, "Tensor self, Tensor exponent", CFX_OP_NUMBERS,
            "torch.float_power Tensor.float_power "
            "aten.float_power.Tensor_Tensor "
-            "aten.float_power.Tensor_Scalar aten.float_power.Scalar",
+           "aten.float_power.Tensor_Scalar aten.float_power.Scalar",
            "A power, computed in float64.")
-ELEMENTARY(isclose, TWO ", float rtol=1e-05, float atol=1e-08, bool "
-           "equal_nan=False", 0,
-           "torch.isclose Tensor.isclose aten.isclose.default",
+ELEMENTARY(isclose,
+           TWO ", float rtol=1e-05, float atol=1e-08, bool "
+               "equal_nan=False",
+           0, "torch.isclose Tensor.isclose aten.isclose.default",
            "Do two tensors hold nearly the same?")

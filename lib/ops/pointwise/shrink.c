@@ -29,8 +29,10 @@ static cfx_status softshrink_infer(cfx_call *call)
 {
     double lambda = cfx_call_double(call, 1);
     if (!(lambda >= 0) && !cfx_infer_is_unknown(call, lambda))
-        return cfx_call_fail(call, CFX_EINVAL, "lambda must be greater or "
-                             "equal to 0, but found to be %g.", lambda);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "lambda must be greater or "
+                             "equal to 0, but found to be %g.",
+                             lambda);
     return cfx_unary_only_float(call);
 }
 
@@ -99,22 +101,24 @@ static cfx_status rrelu_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "training=True is not supported");
     if (lower > upper)
-        return cfx_call_fail(call, CFX_EINVAL, "Lower bound should be less "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Lower bound should be less "
                              "than or equal to the upper bound");
     return plain_float_infer(call);
 }
 
 static cfx_status rrelu_run(cfx_call *call)
 {
-    double params[3] = {
-        (cfx_call_double(call, 1) + cfx_call_double(call, 2)) / 2};
+    double params[3] = {(cfx_call_double(call, 1) + cfx_call_double(call, 2)) /
+                        2};
     return cfx_unary_params(call, params);
 }
 
 static const cfx_variant rrelu_variants[] = {
     {"torch.nn.functional.rrelu(Tensor input, Scalar lower=0.125, Scalar "
      "upper=0.3333333333333333, bool training=False, bool inplace=False) -> "
-     "Tensor", NULL},
+     "Tensor",
+     NULL},
     {NULL, NULL},
 };
 
@@ -136,8 +140,7 @@ const cfx_op cfx_op__rrelu = {
 
 static cfx_status logit_run(cfx_call *call)
 {
-    double params[3] = {cfx_call_has(call, 1) ? cfx_call_double(call, 1)
-                                              : -1};
+    double params[3] = {cfx_call_has(call, 1) ? cfx_call_double(call, 1) : -1};
     return cfx_unary_params(call, params);
 }
 

@@ -62,12 +62,10 @@ UNARY(exp2, EXP2, cfx_unary_float, cfx_cost_1_1, "2 to each element.")
 UNARY(expm1, EXPM1, cfx_unary_float, cfx_cost_1_1, "exp(x) - 1.")
 UNARY(log, LOG, cfx_unary_float, cfx_cost_1_1, "The natural logarithm.")
 UNARY(log2, LOG2, cfx_unary_float, cfx_cost_1_1, "The binary logarithm.")
-UNARY(log10, LOG10, cfx_unary_float, cfx_cost_1_1,
-      "The decimal logarithm.")
+UNARY(log10, LOG10, cfx_unary_float, cfx_cost_1_1, "The decimal logarithm.")
 UNARY(log1p, LOG1P, cfx_unary_float, cfx_cost_1_1, "log(1 + x).")
 UNARY(sqrt, SQRT, cfx_unary_float, cfx_cost_1_1, "The square root.")
-UNARY(rsqrt, RSQRT, cfx_unary_float, cfx_cost_1_1,
-      "One over the square root.")
+UNARY(rsqrt, RSQRT, cfx_unary_float, cfx_cost_1_1, "One over the square root.")
 UNARY(reciprocal, RECIPROCAL, cfx_unary_float, cfx_cost_1_1,
       "One over each element.")
 UNARY(sin, SIN, cfx_unary_float, cfx_cost_1_1, "The sine.")
@@ -81,24 +79,25 @@ UNARY(isinf, ISINF, cfx_unary_bool, cfx_cost_0_0, "Is it infinite?")
 UNARY(isfinite, ISFINITE, cfx_unary_bool, cfx_cost_0_0,
       "Is it neither infinite nor NaN?")
 UNARY(isposinf, ISPOSINF, cfx_unary_bool, cfx_cost_0_0, "Is it plus infinity?")
-UNARY(isneginf, ISNEGINF, cfx_unary_bool, cfx_cost_0_0, "Is it minus infinity?")
+UNARY(isneginf, ISNEGINF, cfx_unary_bool, cfx_cost_0_0,
+      "Is it minus infinity?")
 UNARY(signbit, SIGNBIT, cfx_unary_bool, cfx_cost_0_0,
       "Is its sign negative, be it that of 0?")
 UNARY(logical_not, LOGICAL_NOT, cfx_unary_bool, cfx_cost_0_0, "Is it zero?")
 
 /* Operators with additional aliases. */
-#define UNARY_ALSO(name, code_, infer_, cost_, aliases_, inplace_, doc_) \
-    const cfx_op cfx_op__##name = {                                      \
-        .schema = #name "(Tensor self) -> Tensor",                       \
-        .params = params,                                                \
-        .aliases = aliases_,                                             \
-        .inplace_aliases = inplace_,                                     \
-        .doc = doc_,                                                     \
-        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                      \
-        .code = CFX_PW_##code_,                                          \
-        .infer = infer_,                                                 \
-        .cost = cost_,                                                   \
-        .run = unary_run,                                                \
+#define UNARY_ALSO(name, code_, infer_, cost_, aliases_, inplace_, doc_)      \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self) -> Tensor",                            \
+        .params = params,                                                     \
+        .aliases = aliases_,                                                  \
+        .inplace_aliases = inplace_,                                          \
+        .doc = doc_,                                                          \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
+        .code = CFX_PW_##code_,                                               \
+        .infer = infer_,                                                      \
+        .cost = cost_,                                                        \
+        .run = unary_run,                                                     \
     };
 
 UNARY_ALSO(abs, ABS, cfx_unary_no_bool, cfx_cost_1_0,

@@ -59,22 +59,26 @@ static bool has_type(const cfx_call *call, cfx_dtype type, int spatial)
                cfx_dtype_size(type) > 2;
     if (code & ADAPTIVE)
         return false;
-    return code & AVERAGE ? type == CFX_I64
-           : type != CFX_BOOL && (spatial > 1 || code & INDICES);
+    return code & AVERAGE
+               ? type == CFX_I64
+               : type != CFX_BOOL && (spatial > 1 || code & INDICES);
 }
 
 static cfx_status check_rank(cfx_call *call, const cfx_tensor *x, int spatial)
 {
     if (x->rank != spatial + 1 && x->rank != spatial + 2)
-        return cfx_call_fail(call, CFX_ESHAPE, "Expected %dD or %dD input, "
-                             "but got rank %d", spatial + 1, spatial + 2,
-                             x->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Expected %dD or %dD input, "
+                             "but got rank %d",
+                             spatial + 1, spatial + 2, x->rank);
     if (!has_type(call, (cfx_dtype)x->dtype, spatial))
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     for (int i = x->rank - spatial - 1; i < x->rank; i++)
         if (i >= 0 && cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE, "Expected input with "
-                                 "non-zero size, but axis %d has 0", i);
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "Expected input with "
+                                 "non-zero size, but axis %d has 0",
+                                 i);
     return CFX_OK;
 }
 
@@ -83,12 +87,15 @@ static cfx_status check_numbers(cfx_call *call, const struct pool *p)
     cfx_dim one = cfx_dim_int(1), zero = cfx_dim_int(0);
     for (int k = KERNEL_SIZE; k <= DILATION; k++)
         if (cfx_call_len(call, k) > p->spatial)
-            return cfx_call_fail(call, CFX_EINVAL, "%s needs %d numbers, not "
-                                 "%d", cfx_call__param_name(call, k),
-                                 p->spatial, cfx_call_len(call, k));
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "%s needs %d numbers, not "
+                                 "%d",
+                                 cfx_call__param_name(call, k), p->spatial,
+                                 cfx_call_len(call, k));
     for (int i = 0; i < p->spatial; i++) {
         if (!cfx_dim_le(call->env, one, p->kernel[i]))
-            return cfx_call_fail(call, CFX_EINVAL, "kernel size should be "
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "kernel size should be "
                                  "greater than zero");
         if (!cfx_dim_le(call->env, one, p->stride[i]))
             return cfx_call_fail(call, CFX_EINVAL,
@@ -99,7 +106,8 @@ static cfx_status check_numbers(cfx_call *call, const struct pool *p)
         cfx_dim twice = cfx_dim_mul(call->env, p->pad[i], cfx_dim_int(2));
         if (!cfx_dim_le(call->env, zero, p->pad[i]) ||
             !cfx_dim_le(call->env, twice, p->kernel[i]))
-            return cfx_call_fail(call, CFX_EINVAL, "pad should be at most "
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "pad should be at most "
                                  "half of effective kernel size");
     }
     return CFX_OK;
@@ -112,8 +120,7 @@ static cfx_dim out_extent(cfx_shape_env *env, const struct pool *p, int i)
     cfx_dim window = cfx_dim_mul(env, p->dilation[i],
                                  cfx_dim_sub(env, p->kernel[i], one));
     cfx_dim room = cfx_dim_sub(
-        env, cfx_dim_add(env, in, cfx_dim_mul(env, p->pad[i],
-                                              cfx_dim_int(2))),
+        env, cfx_dim_add(env, in, cfx_dim_mul(env, p->pad[i], cfx_dim_int(2))),
         cfx_dim_add(env, window, one));
     if (!p->ceil)
         return cfx_dim_add(env, cfx_dim_floordiv(env, room, p->stride[i]),
@@ -123,9 +130,11 @@ static cfx_dim out_extent(cfx_shape_env *env, const struct pool *p, int i)
     /* A last window that begins behind the input and its padding is left out:
      * never more windows than begin there. */
     cfx_dim most = cfx_dim_add(
-        env, cfx_dim_floordiv(
-                 env, cfx_dim_sub(env, cfx_dim_add(env, in, p->pad[i]), one),
-                 p->stride[i]), one);
+        env,
+        cfx_dim_floordiv(
+            env, cfx_dim_sub(env, cfx_dim_add(env, in, p->pad[i]), one),
+            p->stride[i]),
+        one);
     return cfx_dim_min(env, n, most);
 }
 
@@ -138,10 +147,11 @@ static bool keeps_format(const cfx_call *call, const cfx_dim *shape)
     switch (code & 7) {
     case 1: return code & (AVERAGE | ADAPTIVE | INDICES);
     case 2: return true;
-    default: return !(code & (AVERAGE | ADAPTIVE)) ||
-                    ((code & AVERAGE) && (code & ADAPTIVE) &&
-                     cfx_dim_is(shape[2], 1) && cfx_dim_is(shape[3], 1) &&
-                     cfx_dim_is(shape[4], 1));
+    default:
+        return !(code & (AVERAGE | ADAPTIVE)) ||
+               ((code & AVERAGE) && (code & ADAPTIVE) &&
+                cfx_dim_is(shape[2], 1) && cfx_dim_is(shape[3], 1) &&
+                cfx_dim_is(shape[4], 1));
     }
 }
 
@@ -175,8 +185,10 @@ static cfx_status pool_infer(cfx_call *call)
         if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[at])) {
             char s[64];
             cfx_dim_format(shape[at], s, sizeof(s));
-            st = cfx_call_fail(call, CFX_ESHAPE, "Output size is too small: "
-                               "axis %d would have %s elements", at, s);
+            st = cfx_call_fail(call, CFX_ESHAPE,
+                               "Output size is too small: "
+                               "axis %d would have %s elements",
+                               at, s);
         }
     }
     return st ? st : give(call, p->x, shape);
@@ -190,8 +202,8 @@ static void window_cost(const cfx_call *call, cfx_cost *cost)
     for (int i = 0; i < p->spatial; i++) {
         int at = p->x->rank - p->spatial + i;
         axis[i] = (cfx_cost_axis){p->x->shape[at], call->out[0]->shape[at],
-                                  p->kernel[i], p->stride[i], p->pad[i],
-                                  p->dilation[i]};
+                                  p->kernel[i],    p->stride[i],
+                                  p->pad[i],       p->dilation[i]};
     }
     cost->bytes_read = cfx_cost_windows(call, p->x, axis, p->spatial);
 }
@@ -213,8 +225,11 @@ static void plan(const cfx_call *call, const cfx_tensor *x, cfx_pool *k)
 {
     const cfx_tensor *y = call->out[0];
     int spatial = call->op->code & 7;
-    *k = (cfx_pool){.dtype = (cfx_dtype)x->dtype, .spatial = spatial,
-                    .planes = 1, .x = x->data, .y = y->data};
+    *k = (cfx_pool){.dtype = (cfx_dtype)x->dtype,
+                    .spatial = spatial,
+                    .planes = 1,
+                    .x = x->data,
+                    .y = y->data};
     for (int i = 0; i < x->rank - spatial; i++)
         k->planes *= cfx_tensor_size(x, i);
     for (int i = 0; i < spatial; i++) {
@@ -268,8 +283,10 @@ static cfx_status adaptive_infer(cfx_call *call)
     cfx_dim shape[CFX_MAX_RANK];
     cfx_status st = check_rank(call, x, spatial);
     if (!st && len != spatial)
-        st = cfx_call_fail(call, CFX_EINVAL, "output_size must be %d numbers, "
-                           "got %d", spatial, len);
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "output_size must be %d numbers, "
+                           "got %d",
+                           spatial, len);
     for (int i = 0; i < x->rank; i++)
         shape[i] = x->shape[i];
     for (int i = 0; i < spatial && !st; i++) {
@@ -278,7 +295,8 @@ static cfx_status adaptive_infer(cfx_call *call)
         if (v.kind != CFX_NONE)
             shape[at] = cfx_value_dim(v);
         if (!cfx_dim_le(call->env, cfx_dim_int(0), shape[at]))
-            st = cfx_call_fail(call, CFX_EINVAL, "output_size must not be "
+            st = cfx_call_fail(call, CFX_EINVAL,
+                               "output_size must not be "
                                "negative");
     }
     return st ? st : give(call, x, shape);
@@ -318,14 +336,16 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
 /* Twice, since a variant's own parameters take their default only. */
 #define PAIR(n, F)                                                            \
     {F(n, "d", "True"), NULL}, {F(n, "d_with_indices", "True"), NULL},        \
-        {F(n, "d_with_indices", "False"), NULL}, {NULL, NULL}
+        {F(n, "d_with_indices", "False"), NULL},                              \
+    {                                                                         \
+        NULL, NULL                                                            \
+    }
 
 #define POOL(n)                                                               \
-    static const cfx_variant max_pool##n##d_pair[] = {                        \
-        PAIR(n, F_MAX)};                                                      \
+    static const cfx_variant max_pool##n##d_pair[] = {PAIR(n, F_MAX)};        \
     const cfx_op cfx_op__max_pool##n##d_with_indices = {                      \
-        .schema = "max_pool" #n "d_with_indices" MAX_ARGS(n, "self")          \
-                  " -> (Tensor, Tensor)",                                     \
+        .schema = "max_pool" #n "d_with_indices" MAX_ARGS(                    \
+            n, "self") " -> (Tensor, Tensor)",                                \
         .params = params,                                                     \
         .aliases = "torch.max_pool" #n "d_with_indices "                      \
                    "aten.max_pool" #n "d_with_indices.default",               \
@@ -334,8 +354,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .code = n | INDICES,                                                  \
         .state_size = sizeof(struct pool),                                    \
         .infer = pool_infer,                                                  \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
-                 CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
         .cost = window_cost,                                                  \
         .run = pool_run,                                                      \
     };                                                                        \
@@ -350,16 +369,16 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .code = n,                                                            \
         .state_size = sizeof(struct pool),                                    \
         .infer = pool_infer,                                                  \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
-                 CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
         .cost = window_cost,                                                  \
         .run = pool_run,                                                      \
     };                                                                        \
     const cfx_op cfx_op__avg_pool##n##d = {                                   \
-        .schema = "avg_pool" #n "d(Tensor self, SymInt[" #n "] kernel_size, " \
-                  "SymInt[" #n "]? stride=None, SymInt[" #n "] padding=0, "   \
-                  "bool ceil_mode=False, bool count_include_pad=True"         \
-                  DIVISOR_##n ") -> Tensor",                                  \
+        .schema =                                                             \
+            "avg_pool" #n "d(Tensor self, SymInt[" #n "] kernel_size, "       \
+            "SymInt[" #n "]? stride=None, SymInt[" #n "] padding=0, "         \
+            "bool ceil_mode=False, bool count_include_pad=True" DIVISOR_##n   \
+        ") -> Tensor",                                                        \
         .params = params,                                                     \
         .aliases = "torch.avg_pool" #n "d torch.nn.functional.avg_pool" #n    \
                    "d torch._C._nn.avg_pool" #n "d aten.avg_pool" #n          \
@@ -369,8 +388,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .state_size = sizeof(struct pool),                                    \
         .infer = pool_infer,                                                  \
         .cost = average_cost,                                                 \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
-                 CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
         .run = pool_run,                                                      \
     };                                                                        \
     const cfx_op cfx_op__adaptive_avg_pool##n##d = {                          \
@@ -386,8 +404,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .code = n | AVERAGE | ADAPTIVE,                                       \
         .infer = adaptive_infer,                                              \
         .cost = adaptive_cost,                                                \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
-                 CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant adaptive_max_pool##n##d_one[] = {                \
@@ -400,8 +417,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .doc = "The maxima of windows that cover the input evenly.",          \
         .code = n | ADAPTIVE,                                                 \
         .infer = adaptive_infer,                                              \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
-                 CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant adaptive_max_pool##n##d_pair[] = {               \
@@ -416,8 +432,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .doc = "The same, and where they lie.",                               \
         .code = n | ADAPTIVE | INDICES,                                       \
         .infer = adaptive_infer,                                              \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
-                 CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
         .run = pool_run,                                                      \
     };
 

@@ -32,7 +32,8 @@ static cfx_status tensor_metadata_infer(cfx_call *call)
         st = check_extents(call, STRIDE, t->stride, "strides");
     if (!st && cfx_call_has(call, DTYPE) &&
         call->in[DTYPE].u.dtype != (cfx_dtype)t->dtype)
-        st = cfx_call_fail(call, CFX_EDTYPE, "Tensor dtype mismatch! "
+        st = cfx_call_fail(call, CFX_EDTYPE,
+                           "Tensor dtype mismatch! "
                            "Expected: %s, Got: %s",
                            cfx_dtypes[call->in[DTYPE].u.dtype].name,
                            cfx_dtypes[t->dtype].name);
@@ -58,7 +59,8 @@ static cfx_status check_range(cfx_call *call, cfx_value least, cfx_value most)
     cfx_value v = call->in[0];
     cfx_dim d;
     if (v.kind != CFX_INT && v.kind != CFX_SYMINT)
-        return cfx_call_fail(call, CFX_EINVAL, "Constraining SymFloat or "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Constraining SymFloat or "
                              "Symbool is nyi");
     d = cfx_value_dim(v);
     bool ok = (cfx_value_is_none(least) ||
@@ -109,8 +111,9 @@ const cfx_op cfx_op__sym_constrain_range_for_size = {
 };
 
 const cfx_op cfx_op___check_is_size = {
-    .schema = "_check_is_size(Scalar i, any message=None, *, int? max=None) -> "
-              "any",
+    .schema =
+        "_check_is_size(Scalar i, any message=None, *, int? max=None) -> "
+        "any",
     .aliases = "torch._check_is_size",
     .doc = "Fail unless a number can be an extent.",
     .flags = CFX_OP_EFFECT,
@@ -130,7 +133,8 @@ const cfx_op cfx_op___set_grad_enabled = {
 static cfx_status enter_autocast_infer(cfx_call *call)
 {
     if (cfx_call_bool(call, 2))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "autocast is only "
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "autocast is only "
                              "supported where it is off: export the model "
                              "without it, in the dtypes it is to run in");
     return cfx_infer_none(call);

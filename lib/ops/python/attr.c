@@ -34,21 +34,60 @@ static cfx_value text_value(cfx_call *call, cfx_kind kind, const char *text)
 /* ---- Attributes of tensors ---- */
 
 enum attribute {
-    SHAPE, DTYPE_, DEVICE, LAYOUT, NDIM, ITEMSIZE, NBYTES, T, MT, H, MH,
-    ITSELF, NONE, YES, NO, IS_ON
+    SHAPE,
+    DTYPE_,
+    DEVICE,
+    LAYOUT,
+    NDIM,
+    ITEMSIZE,
+    NBYTES,
+    T,
+    MT,
+    H,
+    MH,
+    ITSELF,
+    NONE,
+    YES,
+    NO,
+    IS_ON
 };
 
-static const struct { const char *name; enum attribute what; } attributes[] = {
-    {"shape", SHAPE}, {"dtype", DTYPE_}, {"device", DEVICE},
-    {"layout", LAYOUT}, {"ndim", NDIM}, {"itemsize", ITEMSIZE},
-    {"nbytes", NBYTES}, {"T", T}, {"mT", MT}, {"H", H}, {"mH", MH},
-    {"data", ITSELF}, {"real", ITSELF}, {"grad", NONE}, {"grad_fn", NONE},
-    {"is_leaf", YES}, {"is_cpu", IS_ON}, {"requires_grad", NO},
-    {"retains_grad", NO}, {"is_cuda", IS_ON}, {"is_mps", IS_ON},
-    {"is_xpu", IS_ON}, {"is_xla", IS_ON}, {"is_sparse", NO},
-    {"is_sparse_csr", NO}, {"is_quantized", NO}, {"is_nested", NO},
-    {"is_mkldnn", NO}, {"is_meta", IS_ON}, {"is_vulkan", IS_ON},
-    {"is_ipu", IS_ON}, {"is_maia", IS_ON},
+static const struct {
+    const char *name;
+    enum attribute what;
+} attributes[] = {
+    {"shape", SHAPE},
+    {"dtype", DTYPE_},
+    {"device", DEVICE},
+    {"layout", LAYOUT},
+    {"ndim", NDIM},
+    {"itemsize", ITEMSIZE},
+    {"nbytes", NBYTES},
+    {"T", T},
+    {"mT", MT},
+    {"H", H},
+    {"mH", MH},
+    {"data", ITSELF},
+    {"real", ITSELF},
+    {"grad", NONE},
+    {"grad_fn", NONE},
+    {"is_leaf", YES},
+    {"is_cpu", IS_ON},
+    {"requires_grad", NO},
+    {"retains_grad", NO},
+    {"is_cuda", IS_ON},
+    {"is_mps", IS_ON},
+    {"is_xpu", IS_ON},
+    {"is_xla", IS_ON},
+    {"is_sparse", NO},
+    {"is_sparse_csr", NO},
+    {"is_quantized", NO},
+    {"is_nested", NO},
+    {"is_mkldnn", NO},
+    {"is_meta", IS_ON},
+    {"is_vulkan", IS_ON},
+    {"is_ipu", IS_ON},
+    {"is_maia", IS_ON},
 };
 
 static cfx_status give_device(cfx_call *call, const cfx_tensor *x)
@@ -65,9 +104,11 @@ static cfx_status transposed(cfx_call *call, const char *name, bool matrix)
     cfx_view v;
     cfx_view_begin(&v, x);
     if ((matrix && x->rank == 1) || (!strcmp(name, "H") && x->rank > 2))
-        return cfx_call_fail(call, CFX_ESHAPE, "tensor.%s is only supported "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "tensor.%s is only supported "
                              "on matrices or batches of matrices. Got %d-D "
-                             "tensor.", name, x->rank);
+                             "tensor.",
+                             name, x->rank);
     if (matrix && x->rank)
         cfx_view_swap(&v, x->rank - 2, x->rank - 1);
     for (int i = 0; !matrix && i < x->rank / 2; i++)
@@ -80,38 +121,30 @@ static cfx_status tensor_attribute(cfx_call *call, const cfx_tensor *x,
 {
     int64_t size = (int64_t)cfx_dtype_size((cfx_dtype)x->dtype);
     switch (what) {
-    case SHAPE:
-        return give_dims(call, x->rank, x->shape);
+    case SHAPE: return give_dims(call, x->rank, x->shape);
     case DTYPE_:
         return cfx_call_return_take(call,
                                     cfx_value_of_dtype((cfx_dtype)x->dtype));
-    case DEVICE:
-        return give_device(call, x);
+    case DEVICE: return give_device(call, x);
     case LAYOUT:
-        return cfx_call_return_take(call, text_value(call, CFX_LAYOUT,
-                                                     "torch.strided"));
-    case NDIM:
-        return cfx_call_return_take(call, cfx_int(x->rank));
-    case ITEMSIZE:
-        return cfx_call_return_take(call, cfx_int(size));
+        return cfx_call_return_take(
+            call, text_value(call, CFX_LAYOUT, "torch.strided"));
+    case NDIM: return cfx_call_return_take(call, cfx_int(x->rank));
+    case ITEMSIZE: return cfx_call_return_take(call, cfx_int(size));
     case NBYTES:
-        return cfx_call_return_take(call, cfx_value_of_dim(
-            cfx_dim_mul(call->env, numel_of(call, x), cfx_dim_int(size))));
-    case T:
-        return transposed(call, name, false);
+        return cfx_call_return_take(
+            call, cfx_value_of_dim(cfx_dim_mul(call->env, numel_of(call, x),
+                                               cfx_dim_int(size))));
+    case T: return transposed(call, name, false);
     case MT:
     case H:
-    case MH:
-        return transposed(call, name, true);
-    case ITSELF:
-        return cfx_call_out_same(call, 0);
-    case NONE:
-        return cfx_call_return_take(call, cfx_none());
+    case MH: return transposed(call, name, true);
+    case ITSELF: return cfx_call_out_same(call, 0);
+    case NONE: return cfx_call_return_take(call, cfx_none());
     case IS_ON:
-        return cfx_call_return_take(call, cfx_bool(cfx_device_is(x->device,
-                                                                 name + 3)));
-    default:
-        return cfx_call_return_take(call, cfx_bool(what == YES));
+        return cfx_call_return_take(
+            call, cfx_bool(cfx_device_is(x->device, name + 3)));
+    default: return cfx_call_return_take(call, cfx_bool(what == YES));
     }
 }
 
@@ -172,8 +205,8 @@ static cfx_status other_attribute(cfx_call *call, const char *name,
     if (v.kind == CFX_DTYPE && !strcmp(name, "is_complex"))
         return cfx_call_return_take(call, cfx_bool(false));
     if (v.kind == CFX_DTYPE && !strcmp(name, "is_signed"))
-        return cfx_call_return_take(call, cfx_bool(
-            cfx_dtypes[v.u.dtype].is_signed));
+        return cfx_call_return_take(call,
+                                    cfx_bool(cfx_dtypes[v.u.dtype].is_signed));
     *found = false;
     return CFX_OK;
 }
@@ -219,7 +252,8 @@ static cfx_status one_of(cfx_call *call, const cfx_dim *dims)
     if (!cfx_call_has(call, 1))
         return give_dims(call, x->rank, dims);
     if (!x->rank)
-        return cfx_call_fail(call, CFX_EINVAL, "Dimension specified as %lld "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Dimension specified as %lld "
                              "but tensor has no dimensions",
                              (long long)cfx_call_int(call, 1));
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
@@ -275,20 +309,24 @@ static cfx_status element_size_infer(cfx_call *call)
     return cfx_call_return_take(call, cfx_int((int64_t)cfx_dtype_size(t)));
 }
 
-#define TELLS(name, type, aliases_, infer_, doc_)            \
-    const cfx_op cfx_op__##name = {                          \
-        .schema = #name "(Tensor self) -> " type,            \
-        .aliases = aliases_,                                 \
-        .doc = doc_,                                         \
-        .infer = infer_,                                     \
+#define TELLS(name, type, aliases_, infer_, doc_)                             \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self) -> " type,                             \
+        .aliases = aliases_,                                                  \
+        .doc = doc_,                                                          \
+        .infer = infer_,                                                      \
     };
 
-TELLS(sym_numel, "SymInt", "torch.numel Tensor.numel Tensor.nelement "
-      "aten.sym_numel.default aten.numel.default", numel_infer,
-      "The number of elements.")
-TELLS(ndimension, "int", "Tensor.dim Tensor.ndimension torch.ndim "
-      "aten.dim.default", dim_infer, "The number of axes.")
-TELLS(sym_storage_offset, "SymInt", "Tensor.storage_offset "
+TELLS(sym_numel, "SymInt",
+      "torch.numel Tensor.numel Tensor.nelement "
+      "aten.sym_numel.default aten.numel.default",
+      numel_infer, "The number of elements.")
+TELLS(ndimension, "int",
+      "Tensor.dim Tensor.ndimension torch.ndim "
+      "aten.dim.default",
+      dim_infer, "The number of axes.")
+TELLS(sym_storage_offset, "SymInt",
+      "Tensor.storage_offset "
       "aten.sym_storage_offset.default aten.storage_offset.default",
       offset_infer, "Elements before the first one in the storage.")
 TELLS(element_size, "int", "Tensor.element_size", element_size_infer,
@@ -343,18 +381,22 @@ static cfx_status is_same_size_infer(cfx_call *call)
 
 static cfx_status is_tensor_infer(cfx_call *call)
 {
-    return cfx_call_return_take(call, cfx_bool(call->in[0].kind == CFX_TENSOR));
+    return cfx_call_return_take(call,
+                                cfx_bool(call->in[0].kind == CFX_TENSOR));
 }
 
-TELLS(is_floating_point, "bool", "torch.is_floating_point "
-      "Tensor.is_floating_point", is_floating_infer,
-      "Are the elements floats?")
+TELLS(is_floating_point, "bool",
+      "torch.is_floating_point "
+      "Tensor.is_floating_point",
+      is_floating_infer, "Are the elements floats?")
 TELLS(is_signed, "bool", "torch.is_signed Tensor.is_signed", is_signed_infer,
       "May the elements be negative?")
 TELLS(is_complex, "bool", "torch.is_complex Tensor.is_complex", never_infer,
       "Are the elements complex numbers?")
-TELLS(is_conj, "bool", "torch.is_conj Tensor.is_conj torch.is_neg "
-      "Tensor.is_neg", never_infer, "Is a sign still to be applied?")
+TELLS(is_conj, "bool",
+      "torch.is_conj Tensor.is_conj torch.is_neg "
+      "Tensor.is_neg",
+      never_infer, "Is a sign still to be applied?")
 
 const cfx_op cfx_op__is_same_size = {
     .schema = "is_same_size(Tensor self, Tensor other) -> bool",

@@ -14,14 +14,32 @@
 #include "op/infer.h"
 
 enum number_op {
-    ADD, SUB, MUL, TRUEDIV, FLOORDIV, MOD, POW, MAX, MIN,
-    AND, OR, XOR, LSHIFT, RSHIFT,
-    EQ, NE, LT, LE, GT, GE
+    ADD,
+    SUB,
+    MUL,
+    TRUEDIV,
+    FLOORDIV,
+    MOD,
+    POW,
+    MAX,
+    MIN,
+    AND,
+    OR,
+    XOR,
+    LSHIFT,
+    RSHIFT,
+    EQ,
+    NE,
+    LT,
+    LE,
+    GT,
+    GE
 };
 
 static cfx_status zero_division(cfx_call *call)
 {
-    return cfx_call_fail(call, CFX_EINVAL, "ZeroDivisionError: division or "
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "ZeroDivisionError: division or "
                          "modulo by zero");
 }
 
@@ -149,31 +167,16 @@ static cfx_status int_op(cfx_call *call, enum number_op op, int64_t a,
     int64_t v = 0;
     bool fits = true;
     switch (op) {
-    case ADD:
-        fits = add_ints(&v, a, b);
-        break;
-    case SUB:
-        fits = sub_ints(&v, a, b);
-        break;
-    case MUL:
-        fits = mul_ints(&v, a, b);
-        break;
-    case POW:
-        return power_ints(call, a, b);
-    case AND:
-        v = a & b;
-        break;
-    case OR:
-        v = a | b;
-        break;
-    case XOR:
-        v = a ^ b;
-        break;
+    case ADD: fits = add_ints(&v, a, b); break;
+    case SUB: fits = sub_ints(&v, a, b); break;
+    case MUL: fits = mul_ints(&v, a, b); break;
+    case POW: return power_ints(call, a, b);
+    case AND: v = a & b; break;
+    case OR: v = a | b; break;
+    case XOR: v = a ^ b; break;
     case LSHIFT:
-    case RSHIFT:
-        return shift_ints(call, op, a, b);
-    default:
-        return divide_ints(call, op, a, b);
+    case RSHIFT: return shift_ints(call, op, a, b);
+    default: return divide_ints(call, op, a, b);
     }
     return fits ? cfx_call_return_take(call, cfx_int(v))
                 : cfx_infer_overflow(call);
@@ -208,12 +211,9 @@ static cfx_status float_op(cfx_call *call, enum number_op op, double a,
 {
     double q, r;
     switch (op) {
-    case ADD:
-        return cfx_call_return_take(call, cfx_float(a + b));
-    case SUB:
-        return cfx_call_return_take(call, cfx_float(a - b));
-    case MUL:
-        return cfx_call_return_take(call, cfx_float(a * b));
+    case ADD: return cfx_call_return_take(call, cfx_float(a + b));
+    case SUB: return cfx_call_return_take(call, cfx_float(a - b));
+    case MUL: return cfx_call_return_take(call, cfx_float(a * b));
     case POW:
         if (a == 0 && b < 0)
             return zero_division(call);
@@ -222,7 +222,8 @@ static cfx_status float_op(cfx_call *call, enum number_op op, double a,
             return cfx_call_fail(call, CFX_EUNSUPPORTED,
                                  "a complex result is not offered");
         if (isinf(r) && isfinite(a) && isfinite(b))
-            return cfx_call_fail(call, CFX_EINVAL, "OverflowError: the result "
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "OverflowError: the result "
                                  "is too large");
         return cfx_call_return_take(call, cfx_float(r));
     case TRUEDIV:
@@ -234,8 +235,7 @@ static cfx_status float_op(cfx_call *call, enum number_op op, double a,
             return zero_division(call);
         r = mod_floats(a, b, &q);
         return cfx_call_return_take(call, cfx_float(op == MOD ? r : q));
-    default:
-        return unsupported(call, call->in[0], call->in[1]);
+    default: return unsupported(call, call->in[0], call->in[1]);
     }
 }
 
@@ -297,20 +297,12 @@ static cfx_status dim_op(cfx_call *call, enum number_op op, cfx_dim a,
     cfx_shape_env *env = call->env;
     cfx_dim d;
     switch (op) {
-    case ADD:
-        d = cfx_dim_add(env, a, b);
-        break;
-    case SUB:
-        d = cfx_dim_sub(env, a, b);
-        break;
-    case MUL:
-        d = cfx_dim_mul(env, a, b);
-        break;
-    case POW:
-        return power_dims(call, a, b);
+    case ADD: d = cfx_dim_add(env, a, b); break;
+    case SUB: d = cfx_dim_sub(env, a, b); break;
+    case MUL: d = cfx_dim_mul(env, a, b); break;
+    case POW: return power_dims(call, a, b);
     case LSHIFT:
-    case RSHIFT:
-        return shift_dims(call, op, a, b);
+    case RSHIFT: return shift_dims(call, op, a, b);
     case TRUEDIV:
     case FLOORDIV:
     case MOD:
@@ -320,14 +312,9 @@ static cfx_status dim_op(cfx_call *call, enum number_op op, cfx_dim a,
             return unknown_float(call);
         d = op == MOD ? cfx_dim_mod(env, a, b) : cfx_dim_floordiv(env, a, b);
         break;
-    case MAX:
-        d = cfx_dim_max(env, a, b);
-        break;
-    case MIN:
-        d = cfx_dim_min(env, a, b);
-        break;
-    default:
-        return unsupported(call, call->in[0], call->in[1]);
+    case MAX: d = cfx_dim_max(env, a, b); break;
+    case MIN: d = cfx_dim_min(env, a, b); break;
+    default: return unsupported(call, call->in[0], call->in[1]);
     }
     return cfx_dim_is_bad(d) ? cfx_infer_overflow(call)
                              : cfx_call_return_take(call, cfx_value_of_dim(d));
@@ -337,18 +324,12 @@ static bool dims_relate(cfx_shape_env *env, enum number_op op, cfx_dim a,
                         cfx_dim b)
 {
     switch (op) {
-    case EQ:
-        return cfx_dim_eq(env, a, b);
-    case NE:
-        return cfx_dim_ne(env, a, b);
-    case LT:
-        return cfx_dim_lt(env, a, b);
-    case LE:
-        return cfx_dim_le(env, a, b);
-    case GT:
-        return cfx_dim_lt(env, b, a);
-    default:
-        return cfx_dim_le(env, b, a);
+    case EQ: return cfx_dim_eq(env, a, b);
+    case NE: return cfx_dim_ne(env, a, b);
+    case LT: return cfx_dim_lt(env, a, b);
+    case LE: return cfx_dim_le(env, a, b);
+    case GT: return cfx_dim_lt(env, b, a);
+    default: return cfx_dim_le(env, b, a);
     }
 }
 
@@ -397,18 +378,12 @@ static cfx_status arithmetic_infer(cfx_call *call)
 static bool numbers_relate(enum number_op op, long double a, long double b)
 {
     switch (op) {
-    case EQ:
-        return a == b;
-    case NE:
-        return a != b;
-    case LT:
-        return a < b;
-    case LE:
-        return a <= b;
-    case GT:
-        return a > b;
-    default:
-        return a >= b;
+    case EQ: return a == b;
+    case NE: return a != b;
+    case LT: return a < b;
+    case LE: return a <= b;
+    case GT: return a > b;
+    default: return a >= b;
     }
 }
 
@@ -448,17 +423,17 @@ static cfx_status relation_infer(cfx_call *call)
     return st ? st : cfx_call_return_take(call, cfx_bool(holds));
 }
 
-#define NUMBERS_(name, code_, flags_, aliases_, infer_, doc_)                \
-    const cfx_op cfx_op__number_##name = {                                   \
-        .schema = "number_" #name "(Scalar self, Scalar other) -> Scalar",   \
-        .aliases = aliases_,                                                 \
-        .doc = doc_,                                                         \
-        .flags = flags_,                                                     \
-        .code = code_,                                                       \
-        .infer = infer_,                                                     \
+#define NUMBERS_(name, code_, flags_, aliases_, infer_, doc_)                 \
+    const cfx_op cfx_op__number_##name = {                                    \
+        .schema = "number_" #name "(Scalar self, Scalar other) -> Scalar",    \
+        .aliases = aliases_,                                                  \
+        .doc = doc_,                                                          \
+        .flags = flags_,                                                      \
+        .code = code_,                                                        \
+        .infer = infer_,                                                      \
     };
 #define NUMBERS(name, code_, ...) NUMBERS_(name, code_, 0, __VA_ARGS__)
-#define COMMUTING(name, code_, ...)                                          \
+#define COMMUTING(name, code_, ...)                                           \
     NUMBERS_(name, code_, CFX_OP_COMMUTES, __VA_ARGS__)
 
 COMMUTING(add, ADD, "operator.add operator.iadd", arithmetic_infer,
@@ -469,13 +444,14 @@ COMMUTING(mul, MUL, "operator.mul operator.imul", arithmetic_infer,
           "The product of two numbers.")
 NUMBERS(truediv, TRUEDIV, "operator.truediv operator.itruediv",
         arithmetic_infer, "The quotient of two numbers, a float.")
-NUMBERS(floordiv, FLOORDIV, "operator.floordiv operator.ifloordiv "
-        "torch.sym_floordiv", arithmetic_infer,
-        "The quotient of two numbers, rounded down.")
+NUMBERS(floordiv, FLOORDIV,
+        "operator.floordiv operator.ifloordiv "
+        "torch.sym_floordiv",
+        arithmetic_infer, "The quotient of two numbers, rounded down.")
 NUMBERS(mod, MOD, "operator.mod operator.imod", arithmetic_infer,
         "What is left by number_floordiv; it has the sign of the divisor.")
-NUMBERS(pow, POW, "operator.pow operator.ipow builtins.pow",
-        arithmetic_infer, "One number to the power of another.")
+NUMBERS(pow, POW, "operator.pow operator.ipow builtins.pow", arithmetic_infer,
+        "One number to the power of another.")
 COMMUTING(and, AND, "operator.and_ operator.iand", arithmetic_infer,
           "The bits that two ints share.")
 COMMUTING(or, OR, "operator.or_ operator.ior", arithmetic_infer,
@@ -536,30 +512,30 @@ static cfx_status extreme_of_list_infer(cfx_call *call)
     return st ? st : cfx_call_return_take(call, best);
 }
 
-#define EXTREME(name, code_, doc_)                                           \
-    static const cfx_op name##_of_list = {                                   \
-        .schema = "number_" #name ".list(Scalar[] items) -> Scalar",         \
-        .aliases = "builtins." #name,                                        \
-        .doc = doc_,                                                         \
-        .code = code_,                                                       \
-        .infer = extreme_of_list_infer,                                      \
-    };                                                                       \
-    static const cfx_op name##_of_3 = {                                      \
-        .schema = "number_" #name ".three(Scalar self, Scalar other, "       \
-                  "Scalar third) -> Scalar",                                 \
-        .aliases = "builtins." #name,                                        \
-        .doc = doc_,                                                         \
-        .code = code_,                                                       \
-        .infer = extreme_infer,                                              \
-        .next = &name##_of_list,                                             \
-    };                                                                       \
-    const cfx_op cfx_op__number_##name = {                                   \
-        .schema = "number_" #name "(Scalar self, Scalar other) -> Scalar",   \
-        .aliases = "builtins." #name " torch.sym_" #name,                    \
-        .doc = doc_,                                                         \
-        .code = code_,                                                       \
-        .infer = extreme_infer,                                              \
-        .next = &name##_of_3,                                                \
+#define EXTREME(name, code_, doc_)                                            \
+    static const cfx_op name##_of_list = {                                    \
+        .schema = "number_" #name ".list(Scalar[] items) -> Scalar",          \
+        .aliases = "builtins." #name,                                         \
+        .doc = doc_,                                                          \
+        .code = code_,                                                        \
+        .infer = extreme_of_list_infer,                                       \
+    };                                                                        \
+    static const cfx_op name##_of_3 = {                                       \
+        .schema = "number_" #name ".three(Scalar self, Scalar other, "        \
+                  "Scalar third) -> Scalar",                                  \
+        .aliases = "builtins." #name,                                         \
+        .doc = doc_,                                                          \
+        .code = code_,                                                        \
+        .infer = extreme_infer,                                               \
+        .next = &name##_of_list,                                              \
+    };                                                                        \
+    const cfx_op cfx_op__number_##name = {                                    \
+        .schema = "number_" #name "(Scalar self, Scalar other) -> Scalar",    \
+        .aliases = "builtins." #name " torch.sym_" #name,                     \
+        .doc = doc_,                                                          \
+        .code = code_,                                                        \
+        .infer = extreme_infer,                                               \
+        .next = &name##_of_3,                                                 \
     };
 
 EXTREME(max, MAX, "The greatest of several numbers.")

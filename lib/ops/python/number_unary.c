@@ -34,8 +34,8 @@ static cfx_status neg_infer(cfx_call *call)
     if (v.kind == CFX_FLOAT)
         return cfx_call_return_take(call, cfx_float(-v.u.f));
     if (v.kind == CFX_SYMINT)
-        return cfx_call_return_take(call, cfx_value_of_dim(
-            cfx_dim_neg(call->env, v.u.dim)));
+        return cfx_call_return_take(
+            call, cfx_value_of_dim(cfx_dim_neg(call->env, v.u.dim)));
     if (v.kind == CFX_COMPLEX)
         return unsupported(call);
     return v.u.i == INT64_MIN ? cfx_infer_overflow(call)
@@ -61,9 +61,10 @@ static cfx_status abs_infer(cfx_call *call)
     if (v.kind == CFX_SYMINT)
         return cfx_dim_known_le(call->env, zero, v.u.dim)
                    ? cfx_call_return_take(call, v)
-                   : cfx_call_return_take(call, cfx_value_of_dim(
-                         cfx_dim_max(call->env, v.u.dim,
-                                     cfx_dim_neg(call->env, v.u.dim))));
+                   : cfx_call_return_take(
+                         call, cfx_value_of_dim(cfx_dim_max(
+                                   call->env, v.u.dim,
+                                   cfx_dim_neg(call->env, v.u.dim))));
     if (v.u.i == INT64_MIN)
         return cfx_infer_overflow(call);
     return cfx_call_return_take(call, cfx_int(v.u.i < 0 ? -v.u.i : v.u.i));
@@ -75,17 +76,18 @@ static cfx_status invert_infer(cfx_call *call)
     if (v.kind == CFX_INT || v.kind == CFX_BOOL_VALUE)
         return cfx_call_return_take(call, cfx_int(~v.u.i));
     if (v.kind == CFX_SYMINT)
-        return cfx_call_return_take(call, cfx_value_of_dim(
-            cfx_dim_sub(call->env, cfx_dim_int(-1), v.u.dim)));
+        return cfx_call_return_take(
+            call, cfx_value_of_dim(
+                      cfx_dim_sub(call->env, cfx_dim_int(-1), v.u.dim)));
     return unsupported(call);
 }
 
-#define NUMBER(name, aliases_, infer_, doc_)                   \
-    const cfx_op cfx_op__number_##name = {                     \
-        .schema = "number_" #name "(Scalar self) -> Scalar",   \
-        .aliases = aliases_,                                   \
-        .doc = doc_,                                           \
-        .infer = infer_,                                       \
+#define NUMBER(name, aliases_, infer_, doc_)                                  \
+    const cfx_op cfx_op__number_##name = {                                    \
+        .schema = "number_" #name "(Scalar self) -> Scalar",                  \
+        .aliases = aliases_,                                                  \
+        .doc = doc_,                                                          \
+        .infer = infer_,                                                      \
     };
 
 NUMBER(neg, "operator.neg", neg_infer, "A number with the other sign.")
@@ -105,8 +107,10 @@ static cfx_status float_to_int(cfx_call *call, double f)
         return st ? st : cfx_call_return_take(call, cfx_value_of_dim(n));
     }
     if (isnan(f) || isinf(f))
-        return cfx_call_fail(call, CFX_EINVAL, "cannot convert float %s to "
-                             "integer", isnan(f) ? "NaN" : "infinity");
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "cannot convert float %s to "
+                             "integer",
+                             isnan(f) ? "NaN" : "infinity");
     if (!(f >= -0x1p63 && f < 0x1p63))
         return cfx_infer_overflow(call);
     return cfx_call_return_take(call, cfx_int((int64_t)f));
@@ -124,9 +128,8 @@ static cfx_status text_to_number(cfx_call *call, bool to_int)
                              "could not convert string to number: '%s'", text);
     if (to_int && !(f >= -0x1p63 && f < 0x1p63))
         return cfx_infer_overflow(call);
-    return cfx_call_return_take(call, to_int
-                                          ? cfx_int(strtoll(text, NULL, 10))
-                                          : cfx_float(f));
+    return cfx_call_return_take(call, to_int ? cfx_int(strtoll(text, NULL, 10))
+                                             : cfx_float(f));
 }
 
 static cfx_status int_infer(cfx_call *call)
@@ -149,9 +152,9 @@ static cfx_status float_infer(cfx_call *call)
         return text_to_number(call, false);
     if (v.kind == CFX_COMPLEX)
         return unsupported(call);
-    return v.kind == CFX_SYMINT ? unknown_float(call)
-                                : cfx_call_return_take(
-                                      call, cfx_float(cfx_value_number(v)));
+    return v.kind == CFX_SYMINT
+               ? unknown_float(call)
+               : cfx_call_return_take(call, cfx_float(cfx_value_number(v)));
 }
 
 static const cfx_op int_of_str = {
@@ -190,8 +193,7 @@ static cfx_status floor_infer(cfx_call *call)
 {
     cfx_value v = call->in[0];
     if (v.kind == CFX_FLOAT)
-        return float_to_int(call, call->op->code ? ceil(v.u.f)
-                                                 : floor(v.u.f));
+        return float_to_int(call, call->op->code ? ceil(v.u.f) : floor(v.u.f));
     return int_infer(call);
 }
 
@@ -248,8 +250,7 @@ static cfx_status round_int(cfx_call *call, int64_t v, int64_t n)
         rest += unit;
         down -= unit;
     }
-    bool up = rest > unit - rest ||
-              (rest == unit - rest && (down / unit) % 2);
+    bool up = rest > unit - rest || (rest == unit - rest && (down / unit) % 2);
     return cfx_call_return_take(call, cfx_int(up ? down + unit : down));
 }
 
@@ -281,13 +282,29 @@ const cfx_op cfx_op__number_round = {
 typedef double function(double x);
 
 static function *const functions[] = {
-    sqrt, exp, log, log2, log10, sin, cos, tan, asin, acos, atan, sinh, cosh,
-    tanh, fabs, erf, expm1, log1p,
+    sqrt, exp,  log,  log2, log10, sin,  cos, tan,   asin,
+    acos, atan, sinh, cosh, tanh,  fabs, erf, expm1, log1p,
 };
 
 enum function_code {
-    SQRT, EXP, LOG, LOG2, LOG10, SIN, COS, TAN, ASIN, ACOS, ATAN, SINH, COSH,
-    TANH, FABS, ERF, EXPM1, LOG1P
+    SQRT,
+    EXP,
+    LOG,
+    LOG2,
+    LOG10,
+    SIN,
+    COS,
+    TAN,
+    ASIN,
+    ACOS,
+    ATAN,
+    SINH,
+    COSH,
+    TANH,
+    FABS,
+    ERF,
+    EXPM1,
+    LOG1P
 };
 
 /* Python raises for arguments outside of the domain. */
@@ -296,10 +313,11 @@ static cfx_status checked(cfx_call *call, double x, double y)
     if (isnan(y) && !isnan(x))
         return cfx_call_fail(call, CFX_EINVAL, "math domain error");
     if (isinf(y) && isfinite(x))
-        return cfx_call_fail(call, CFX_EINVAL, call->op->code == LOG ||
-                             call->op->code == LOG2 ||
-                             call->op->code == LOG10 ? "math domain error"
-                                                     : "math range error");
+        return cfx_call_fail(call, CFX_EINVAL,
+                             call->op->code == LOG || call->op->code == LOG2 ||
+                                     call->op->code == LOG10
+                                 ? "math domain error"
+                                 : "math range error");
     return cfx_call_return_take(call, cfx_float(y));
 }
 
@@ -314,13 +332,13 @@ static cfx_status function_infer(cfx_call *call)
     return checked(call, x, functions[call->op->code](x));
 }
 
-#define MATH(name, code_, more, doc_)                          \
-    const cfx_op cfx_op__math_##name = {                       \
-        .schema = "math_" #name "(Scalar self) -> Scalar",     \
-        .aliases = "math." #name more,                         \
-        .doc = doc_,                                           \
-        .code = code_,                                         \
-        .infer = function_infer,                               \
+#define MATH(name, code_, more, doc_)                                         \
+    const cfx_op cfx_op__math_##name = {                                      \
+        .schema = "math_" #name "(Scalar self) -> Scalar",                    \
+        .aliases = "math." #name more,                                        \
+        .doc = doc_,                                                          \
+        .code = code_,                                                        \
+        .infer = function_infer,                                              \
     };
 
 MATH(sqrt, SQRT, " torch.sym_sqrt torch._sym_sqrt",

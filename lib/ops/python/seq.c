@@ -11,9 +11,10 @@
 
 static cfx_status unsupported(cfx_call *call, const char *sign)
 {
-    return cfx_call_fail(call, CFX_EINVAL, "unsupported operand type(s) for "
-                         "%s: '%s' and '%s'", sign,
-                         cfx_kind_name(call->in[0].kind),
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "unsupported operand type(s) for "
+                         "%s: '%s' and '%s'",
+                         sign, cfx_kind_name(call->in[0].kind),
                          cfx_kind_name(call->in[1].kind));
 }
 
@@ -37,8 +38,10 @@ static cfx_status join_items(cfx_call *call, cfx_value a, int64_t times,
     if (times < 0)
         times = 0;
     if (na && (uint64_t)times > (UINT32_MAX / sizeof(cfx_value) - nb) / na)
-        return cfx_call_fail(call, CFX_ENOMEM, "%lld times %zu items are too "
-                             "many", (long long)times, na);
+        return cfx_call_fail(call, CFX_ENOMEM,
+                             "%lld times %zu items are too "
+                             "many",
+                             (long long)times, na);
     size_t n = na * (size_t)times + nb, at = 0;
     cfx_value *item = cfx_alloc(call->ctx, n * sizeof(*item));
     if (!item)
@@ -59,8 +62,10 @@ static cfx_status join_texts(cfx_call *call, const cfx_string *a,
     if (times < 0)
         times = 0;
     if (na && (uint64_t)times > (UINT32_MAX - nb) / na / 2)
-        return cfx_call_fail(call, CFX_ENOMEM, "%lld times %zu bytes are too "
-                             "many", (long long)times, na);
+        return cfx_call_fail(call, CFX_ENOMEM,
+                             "%lld times %zu bytes are too "
+                             "many",
+                             (long long)times, na);
     size_t n = na * (size_t)times + nb, at = 0;
     char *text = cfx_alloc(call->ctx, n + 1);
     if (!text)
@@ -92,11 +97,13 @@ static cfx_status mul_infer(cfx_call *call)
         a = call->in[1];
     }
     cfx_status st = cfx_value_is_seq(a) || a.kind == CFX_STR
-                        ? cfx_infer_index(call, n, &n) : CFX_OK;
+                        ? cfx_infer_index(call, n, &n)
+                        : CFX_OK;
     if (st)
         return st;
     if (n.kind == CFX_SYMINT)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "how often a %s is "
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "how often a %s is "
                              "repeated depends on the numbers",
                              cfx_kind_name(a.kind));
     if (cfx_value_is_seq(a) && is_int(n))
@@ -106,17 +113,18 @@ static cfx_status mul_infer(cfx_call *call)
     return unsupported(call, "*");
 }
 
-#define ANY_TWO(name, aliases_, infer_, doc_)                       \
-    const cfx_op cfx_op__##name = {                                 \
-        .schema = #name "(any(a) self, any(a) other) -> any(a)",    \
-        .aliases = aliases_,                                        \
-        .doc = doc_,                                                \
-        .infer = infer_,                                            \
+#define ANY_TWO(name, aliases_, infer_, doc_)                                 \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(any(a) self, any(a) other) -> any(a)",              \
+        .aliases = aliases_,                                                  \
+        .doc = doc_,                                                          \
+        .infer = infer_,                                                      \
     };
 
-ANY_TWO(py_add, "operator.add operator.iadd operator.concat "
-        "operator.iconcat", add_infer,
-        "One tuple, list or str behind another.")
+ANY_TWO(py_add,
+        "operator.add operator.iadd operator.concat "
+        "operator.iconcat",
+        add_infer, "One tuple, list or str behind another.")
 ANY_TWO(py_mul, "operator.mul operator.imul", mul_infer,
         "A tuple, list or str several times over.")
 
@@ -199,18 +207,20 @@ static cfx_status relation_infer(cfx_call *call)
                    (cfx_value_is_seq(a) || a.kind == CFX_STR) && c != 2;
     if (!ordered)
         return unsupported(call, sign[code]);
-    bool holds = code == LT ? c < 0 : code == LE ? c <= 0
-                 : code == GT ? c > 0 : c >= 0;
+    bool holds = code == LT   ? c < 0
+                 : code == LE ? c <= 0
+                 : code == GT ? c > 0
+                              : c >= 0;
     return cfx_call_return_take(call, cfx_bool(holds));
 }
 
-#define ANY_RELATION(name, code_, alias, doc_)                      \
-    const cfx_op cfx_op__##name = {                                 \
-        .schema = #name "(any self, any other) -> any",             \
-        .aliases = alias,                                           \
-        .doc = doc_,                                                \
-        .code = code_,                                              \
-        .infer = relation_infer,                                    \
+#define ANY_RELATION(name, code_, alias, doc_)                                \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(any self, any other) -> any",                       \
+        .aliases = alias,                                                     \
+        .doc = doc_,                                                          \
+        .code = code_,                                                        \
+        .infer = relation_infer,                                              \
     };
 
 ANY_RELATION(py_eq, EQ, "operator.eq", "Are two values equal?")
@@ -260,10 +270,12 @@ static cfx_status truth_of_tensor(cfx_call *call, const cfx_tensor *t,
                                   bool *out)
 {
     if (!t->data || call->meta)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "the truth of a tensor "
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "the truth of a tensor "
                              "depends on its numbers");
     if (cfx_tensor_numel(t) != 1)
-        return cfx_call_fail(call, CFX_EINVAL, "Boolean value of Tensor with "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Boolean value of Tensor with "
                              "%s value%s is ambiguous",
                              cfx_tensor_numel(t) ? "more than one" : "no",
                              cfx_tensor_numel(t) ? "" : "s");
@@ -297,8 +309,8 @@ static cfx_status truth_infer(cfx_call *call)
 {
     bool holds = false;
     cfx_status st = truth(call, call->in[0], &holds);
-    return st ? st : cfx_call_return_take(call,
-                                          cfx_bool(holds == !call->op->code));
+    return st ? st
+              : cfx_call_return_take(call, cfx_bool(holds == !call->op->code));
 }
 
 const cfx_op cfx_op__py_truth = {
@@ -431,8 +443,8 @@ static cfx_status contains_infer(cfx_call *call)
 {
     cfx_value v = call->in[0], item = call->in[1];
     if (v.kind == CFX_STR && item.kind == CFX_STR)
-        return cfx_call_return_take(call, cfx_bool(strstr(v.u.str->text,
-                                                          item.u.str->text)));
+        return cfx_call_return_take(
+            call, cfx_bool(strstr(v.u.str->text, item.u.str->text)));
     if (!cfx_value_is_seq(v) && v.kind != CFX_DICT)
         return wrong_kind(call, "is not iterable");
     uint32_t step = v.kind == CFX_DICT ? 2 : 1;
@@ -460,9 +472,9 @@ static cfx_status reseq(cfx_call *call, cfx_kind kind)
     cfx_value v = call->in[0];
     int64_t n = 0;
     if (cfx_value_is_seq(v))
-        return cfx_call_return_take(call, cfx_seq_new(call->ctx, kind,
-                                                      v.u.seq->len,
-                                                      v.u.seq->item, NULL));
+        return cfx_call_return_take(
+            call,
+            cfx_seq_new(call->ctx, kind, v.u.seq->len, v.u.seq->item, NULL));
     if (v.kind != CFX_RANGE)
         return wrong_kind(call, "is not iterable");
     cfx_status st = range_length(call, v.u.seq, &n);

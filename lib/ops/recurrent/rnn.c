@@ -52,21 +52,28 @@ static cfx_status read_rnn(const cfx_call *call, struct rnn *r)
     r->directions = cfx_call_bool(call, BIDIRECTIONAL) ? 2 : 1;
     r->layers = (int)cfx_call_int(call, NUM_LAYERS);
     if (r->x->rank != 2 && r->x->rank != 3)
-        return cfx_call_fail(call, CFX_ESHAPE, "Expected input to be 2D or "
-                             "3D, got %dD instead", r->x->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Expected input to be 2D or "
+                             "3D, got %dD instead",
+                             r->x->rank);
     r->each = r->biases ? 4 : 2;
     if (r->layers < 1 || r->layers > 1 << 20 ||
         n % (r->layers * r->directions))
-        return cfx_call_fail(call, CFX_EINVAL, "%d weights do not make %d "
-                             "layers", n, r->layers);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "%d weights do not make %d "
+                             "layers",
+                             n, r->layers);
     r->proj = n == r->layers * r->directions * (r->each + 1);
     r->each += r->proj;
     if (n != r->layers * r->directions * r->each || (r->proj && !r->lstm))
-        return cfx_call_fail(call, CFX_EINVAL, "%d weights do not make %d "
-                             "layers", n, r->layers);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "%d weights do not make %d "
+                             "layers",
+                             n, r->layers);
     if (cfx_call_bool(call, TRAIN) && cfx_call_double(call, DROPOUT) > 0 &&
         r->layers > 1)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "dropout while training "
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "dropout while training "
                              "is not supported");
     const cfx_tensor *w = weight(call, r, 0, 0, 0);
     if (w->rank != 2 || weight(call, r, 0, 0, 1)->rank != 2)
@@ -106,8 +113,10 @@ static cfx_status check_weights(cfx_call *call, const struct rnn *r)
         char h[64], w[64];
         cfx_dim_format(r->hidden, h, sizeof(h));
         cfx_dim_format(r->out, w, sizeof(w));
-        st = cfx_call_fail(call, CFX_ESHAPE, "w_ih has gates of %s rows, w_hh "
-                           "has %s columns", h, w);
+        st = cfx_call_fail(call, CFX_ESHAPE,
+                           "w_ih has gates of %s rows, w_hh "
+                           "has %s columns",
+                           h, w);
     }
     for (int l = 0; l < r->layers && !st; l++) {
         cfx_dim ih[] = {rows, in}, hh[] = {rows, r->out};
@@ -117,7 +126,10 @@ static cfx_status check_weights(cfx_call *call, const struct rnn *r)
                 bool last = r->proj && i == r->each - 1;
                 st = check(call, r, weight(call, r, l, d, i),
                            i < 2 || last ? 2 : 1,
-                           last ? hr : i == 0 ? ih : i == 1 ? hh : &rows,
+                           last     ? hr
+                           : i == 0 ? ih
+                           : i == 1 ? hh
+                                    : &rows,
                            i ? "a weight" : "w_ih (or the input)");
             }
         in = cfx_dim_mul(call->env, r->out, cfx_dim_int(r->directions));
@@ -150,11 +162,11 @@ static cfx_status rnn_infer(cfx_call *call)
     if (!st && r->x->dtype != CFX_F32 && r->x->dtype != CFX_F64)
         st = cfx_infer_refuse(call, (cfx_dtype)r->x->dtype);
     if (!st && !cfx_dim_le(call->env, cfx_dim_int(1), r->time))
-        st = cfx_call_fail(call, CFX_ESHAPE, "Expected sequence length to be "
+        st = cfx_call_fail(call, CFX_ESHAPE,
+                           "Expected sequence length to be "
                            "larger than 0 in RNN");
     if (!st && r->lstm && cfx_call_len(call, HX) != 2)
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "lstm expects two hidden states");
+        st = cfx_call_fail(call, CFX_EINVAL, "lstm expects two hidden states");
     if (!st)
         st = check_weights(call, r);
     for (int i = 0; i <= r->lstm && !st; i++)
@@ -165,7 +177,7 @@ static cfx_status rnn_infer(cfx_call *call)
     for (int i = 0; i < r->x->rank; i++)
         shape[i] = r->x->shape[i];
     shape[r->x->rank - 1] = cfx_dim_mul(call->env, r->out,
-                                       cfx_dim_int(r->directions));
+                                        cfx_dim_int(r->directions));
     cfx_dim stride[3];
     cfx_strides_of(call->env, CFX_CONTIGUOUS_FORMAT, r->x->rank, shape,
                    stride);
@@ -185,7 +197,9 @@ static cfx_status rnn_infer(cfx_call *call)
 
 /* Steps for each element of a state. A gate is the sum of two products and of
  * their biases; sigmoid is 4 steps, of which 2 are transcendental. */
-struct steps { int ops, transcendental; };
+struct steps {
+    int ops, transcendental;
+};
 
 static struct steps steps_of(int mode, bool biases)
 {
@@ -195,10 +209,8 @@ static struct steps steps_of(int mode, bool biases)
         return (struct steps){4 * sum + 3 * 4 + 1 + 3 + 2, 3 * 2 + 1 + 1};
     case CFX_RNN_GRU: /* n = tanh(x + r h'), h = (1 - z) n + z h */
         return (struct steps){3 * sum + 2 * 4 + 1 + 1 + 4, 2 * 2 + 1};
-    case CFX_RNN_TANH:
-        return (struct steps){sum + 1, 1};
-    default: /* relu */
-        return (struct steps){sum, 0};
+    case CFX_RNN_TANH: return (struct steps){sum + 1, 1};
+    default: /* relu */ return (struct steps){sum, 0};
     }
 }
 
@@ -215,9 +227,8 @@ static void rnn_cost(const cfx_call *call, cfx_cost *cost)
                 env, cost->macs,
                 cfx_dim_mul(env, steps, cfx_cost_numel(call, w)));
     }
-    cfx_dim states = cfx_dim_mul(
-        env, cfx_dim_mul(env, steps, r->hidden),
-        cfx_dim_int(r->layers * r->directions));
+    cfx_dim states = cfx_dim_mul(env, cfx_dim_mul(env, steps, r->hidden),
+                                 cfx_dim_int(r->layers * r->directions));
     struct steps k = steps_of(call->op->code, r->biases);
     cost->ops = cfx_dim_mul(env, states, cfx_dim_int(k.ops));
     cost->transcendental = cfx_dim_mul(env, states,
@@ -261,8 +272,8 @@ static size_t rnn_workspace(const cfx_call *call)
 /* Elements of one slice of a state. */
 static char *slice(const cfx_tensor *t, int i, int64_t elements)
 {
-    return (char *)t->data + (int64_t)cfx_dtype_size((cfx_dtype)t->dtype) *
-                                 elements * i;
+    return (char *)t->data +
+           (int64_t)cfx_dtype_size((cfx_dtype)t->dtype) * elements * i;
 }
 
 /* One layer, both directions; x is (time, batch, input) by its strides, y is
@@ -363,10 +374,10 @@ static cfx_status rnn_run(cfx_call *call)
 
 #define RNN(name, state_, mode, returns, doc_)                                \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name ".input(Tensor input, " state_ " hx, Tensor[] "       \
-                  "params, bool has_biases, int num_layers, float dropout, "  \
-                  "bool train, bool bidirectional, bool batch_first) -> "     \
-                  returns,                                                    \
+        .schema = #name                                                       \
+        ".input(Tensor input, " state_ " hx, Tensor[] "                       \
+        "params, bool has_biases, int num_layers, float dropout, "            \
+        "bool train, bool bidirectional, bool batch_first) -> " returns,      \
         .params = params,                                                     \
         .aliases = "torch." #name " aten." #name ".input",                    \
         .doc = doc_,                                                          \

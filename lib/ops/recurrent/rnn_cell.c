@@ -12,8 +12,10 @@
 enum { INPUT, HX, W_IH, W_HH, B_IH, B_HH };
 
 static const char *const layers[] = {
-    [CFX_RNN_LSTM] = "torch.lstm", [CFX_RNN_GRU] = "torch.gru",
-    [CFX_RNN_TANH] = "torch.rnn_tanh", [CFX_RNN_RELU] = "torch.rnn_relu",
+    [CFX_RNN_LSTM] = "torch.lstm",
+    [CFX_RNN_GRU] = "torch.gru",
+    [CFX_RNN_TANH] = "torch.rnn_tanh",
+    [CFX_RNN_RELU] = "torch.rnn_relu",
 };
 
 static cfx_value first(cfx_scope *s, cfx_value x)
@@ -34,8 +36,10 @@ static cfx_value cell_build(cfx_scope *s, const cfx_call *call)
     bool biases = in[B_IH].kind != CFX_NONE;
     cfx_value hx = in[HX];
     if (in[INPUT].u.tensor->rank != 2)
-        return cfx_scope_fail(s, CFX_ESHAPE, "expected input of rank 2, but "
-                              "got %d", in[INPUT].u.tensor->rank);
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "expected input of rank 2, but "
+                              "got %d",
+                              in[INPUT].u.tensor->rank);
     if (biases != (in[B_HH].kind != CFX_NONE))
         return cfx_scope_fail(s, CFX_EINVAL, "expected two biases or none");
     if (lstm && hx.u.seq->len != 2)
@@ -57,8 +61,9 @@ CFX_COMPOSITE(cell)
 
 #define CELL(name, state, mode, returns, doc_)                                \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor input, " state " hx, Tensor w_ih, Tensor "   \
-                  "w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> " returns,  \
+        .schema = #name                                                       \
+        "(Tensor input, " state " hx, Tensor w_ih, Tensor "                   \
+        "w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> " returns,            \
         .aliases = "torch." #name " aten." #name ".default",                  \
         .doc = doc_,                                                          \
         .code = mode,                                                         \

@@ -39,8 +39,10 @@ static cfx_axis_split split(const cfx_call *call, const cfx_tensor *t)
 static cfx_status check_extent(cfx_call *call, const cfx_tensor *x, int axis)
 {
     if (x->rank && cfx_dim_is(x->shape[axis], 0))
-        return cfx_call_fail(call, CFX_ESHAPE, "Expected reduction dim %d to "
-                             "have non-zero size.", axis);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Expected reduction dim %d to "
+                             "have non-zero size.",
+                             axis);
     return CFX_OK;
 }
 
@@ -51,7 +53,8 @@ static cfx_status all_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     for (int i = 0; i < x->rank; i++)
         if (cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE, "Expected reduction dim to "
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "Expected reduction dim to "
                                  "be specified for input.numel() == 0.");
     return cfx_call_out(call, (cfx_dtype)x->dtype, 0, NULL);
 }
@@ -107,8 +110,9 @@ static cfx_status dim_run(cfx_call *call)
         return CFX_ENOMEM;
     cfx_axis_split s = split(call, in);
     cfx_kernel_argmax(call->ctx, (cfx_dtype)x->dtype, call->op->code & MIN,
-               call->out[arg ? 0 : 1]->data, arg ? NULL : call->out[0]->data,
-               in->data, s.outer, s.n, s.inner);
+                      call->out[arg ? 0 : 1]->data,
+                      arg ? NULL : call->out[0]->data, in->data, s.outer, s.n,
+                      s.inner);
     cfx_tensor_unref(in);
     return CFX_OK;
 }
@@ -124,8 +128,8 @@ static cfx_status dim_run(cfx_call *call)
         cfx_loop_out(&it, call->out[0]);                                      \
         cfx_loop_in(&it, cfx_call_tensor(call, SELF));                        \
         cfx_loop_in(&it, cfx_call_tensor(call, OTHER));                       \
-        cfx_pointwise(call->ctx, code_ == MAX ? CFX_PW_MAXIMUM                \
-                                              : CFX_PW_MINIMUM,               \
+        cfx_pointwise(call->ctx,                                              \
+                      code_ == MAX ? CFX_PW_MAXIMUM : CFX_PW_MINIMUM,         \
                       (cfx_dtype)call->out[0]->dtype, &it, NULL);             \
         return CFX_OK;                                                        \
     }                                                                         \
@@ -140,7 +144,7 @@ static cfx_status dim_run(cfx_call *call)
     };                                                                        \
     static const cfx_op name##_dim = {                                        \
         .schema = #name ".dim(Tensor self, int dim, bool keepdim=False) -> "  \
-                  "(Tensor values, Tensor indices)",                          \
+                        "(Tensor values, Tensor indices)",                    \
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".dim",     \
         .doc = doc_ " along an axis, and where it is.",                       \
@@ -180,7 +184,8 @@ static cfx_status arg_infer(cfx_call *call)
     }
     for (int i = 0; i < x->rank; i++)
         if (cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE, "Expected reduction dim to "
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "Expected reduction dim to "
                                  "be specified for input.numel() == 0.");
     for (int i = 0; cfx_call_bool(call, KEEPDIM) && i < x->rank; i++)
         shape[rank++] = cfx_dim_int(1);
@@ -195,7 +200,8 @@ static cfx_status arg_run(cfx_call *call)
     if (!in)
         return CFX_ENOMEM;
     cfx_kernel_argmax(call->ctx, (cfx_dtype)in->dtype, call->op->code & MIN,
-               call->out[0]->data, NULL, in->data, 1, cfx_tensor_numel(in), 1);
+                      call->out[0]->data, NULL, in->data, 1,
+                      cfx_tensor_numel(in), 1);
     cfx_tensor_unref(in);
     return CFX_OK;
 }
@@ -203,7 +209,7 @@ static cfx_status arg_run(cfx_call *call)
 #define ARG_EXTREME(name, code_, doc_)                                        \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, int? dim=None, bool keepdim=False) "   \
-                  "-> Tensor",                                                \
+                        "-> Tensor",                                          \
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
@@ -222,10 +228,12 @@ static cfx_status scan_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dtype own = cfx_dtype_is_float((cfx_dtype)x->dtype)
-                        ? (cfx_dtype)x->dtype : CFX_I64;
+                        ? (cfx_dtype)x->dtype
+                        : CFX_I64;
     cfx_status st = read_axis(call);
-    return st ? st : cfx_call_out(call, cfx_call_dtype(call, DTYPE, own),
-                                  x->rank, x->shape);
+    return st ? st
+              : cfx_call_out(call, cfx_call_dtype(call, DTYPE, own), x->rank,
+                             x->shape);
 }
 
 static void scan_cost(const cfx_call *call, cfx_cost *cost)
@@ -234,7 +242,7 @@ static void scan_cost(const cfx_call *call, cfx_cost *cost)
     const struct along *a = call->state;
     uint32_t mask = y->rank ? 1u << a->axis : 0;
     cost->ops = cfx_cost_linear(call, 1, cfx_cost_numel(call, y), -1,
-                             cfx_cost_rows(call, y, mask));
+                                cfx_cost_rows(call, y, mask));
 }
 
 static cfx_status scan_run(cfx_call *call)
@@ -254,7 +262,7 @@ static cfx_status scan_run(cfx_call *call)
 #define SCAN(name, code_, doc_)                                               \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, int dim, *, ScalarType? dtype=None) "  \
-                  "-> Tensor",                                                \
+                        "-> Tensor",                                          \
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
@@ -296,8 +304,8 @@ static size_t topk_workspace(const cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_axis_split s = split(call, x);
-    return cfx_topk_work(call->ctx, (cfx_dtype)x->dtype, s.outer, s.n,
-                         s.inner, cfx_call_int(call, K));
+    return cfx_topk_work(call->ctx, (cfx_dtype)x->dtype, s.outer, s.n, s.inner,
+                         cfx_call_int(call, K));
 }
 
 /* sorted=False leaves the order open: sorted is one of them. */
@@ -366,11 +374,10 @@ static cfx_status sort_run(cfx_call *call)
         st = row_major_twin(call, call->out[i], &made[i]);
     if (!st) {
         cfx_axis_split s = split(call, in);
-        cfx_kernel_sort(call->ctx, (cfx_dtype)in->dtype,
-                 cfx_call_bool(call, DESCENDING),
-                 call->nout == 2 ? made[0]->data : NULL,
-                 made[call->nout - 1]->data, in->data, s.outer, s.n, s.inner,
-                 call->work);
+        cfx_kernel_sort(
+            call->ctx, (cfx_dtype)in->dtype, cfx_call_bool(call, DESCENDING),
+            call->nout == 2 ? made[0]->data : NULL, made[call->nout - 1]->data,
+            in->data, s.outer, s.n, s.inner, call->work);
     }
     for (int i = 0; i < 2; i++) {
         if (!st && made[i] && made[i] != call->out[i])

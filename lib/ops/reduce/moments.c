@@ -24,12 +24,15 @@ static cfx_value spread_and_mean(cfx_scope *s, const cfx_call *call,
 {
     cfx_value args[] = {IN(SELF), IN(DIM)};
     cfx_value named[] = {
-        cfx_str(s, "keepdim"), IN(KEEPDIM),
-        cfx_str(s, "correction"), IN(CORRECTION),
+        cfx_str(s, "keepdim"),
+        IN(KEEPDIM),
+        cfx_str(s, "correction"),
+        IN(CORRECTION),
     };
     cfx_value v = cfx_call_function(s, spread, (cfx_args){args, 2, named, 2});
-    return pair(s, v, cfx_call_function(s, "torch.mean",
-                                        (cfx_args){args, 2, named, 1}));
+    return pair(
+        s, v,
+        cfx_call_function(s, "torch.mean", (cfx_args){args, 2, named, 1}));
 }
 
 static cfx_value var_mean_build(cfx_scope *s, const cfx_call *call)
@@ -49,8 +52,8 @@ static cfx_status unbiased_lower(cfx_call *call, const cfx_value *in,
     enum { B_SELF, B_UNBIASED };
     cfx_value unbiased = in[B_UNBIASED];
     out[cfx_call_place(call, SELF)] = in[B_SELF];
-    out[cfx_call_place(call, CORRECTION)] =
-        cfx_int(unbiased.kind == CFX_BOOL_VALUE && unbiased.u.i);
+    out[cfx_call_place(call, CORRECTION)] = cfx_int(
+        unbiased.kind == CFX_BOOL_VALUE && unbiased.u.i);
     return CFX_OK;
 }
 
@@ -61,8 +64,8 @@ static cfx_status dim_lower(cfx_call *call, const cfx_value *in,
     cfx_value unbiased = in[D_UNBIASED];
     out[cfx_call_place(call, SELF)] = in[D_SELF];
     out[cfx_call_place(call, DIM)] = in[D_DIM];
-    out[cfx_call_place(call, CORRECTION)] =
-        cfx_int(unbiased.kind == CFX_BOOL_VALUE && unbiased.u.i);
+    out[cfx_call_place(call, CORRECTION)] = cfx_int(
+        unbiased.kind == CFX_BOOL_VALUE && unbiased.u.i);
     out[cfx_call_place(call, KEEPDIM)] = in[D_KEEPDIM];
     return CFX_OK;
 }
@@ -73,16 +76,18 @@ static cfx_status dim_lower(cfx_call *call, const cfx_value *in,
     static const cfx_variant name##_variants[] = {                            \
         {"torch." #name "(Tensor self, bool unbiased)" PAIR, unbiased_lower}, \
         {"torch." #name "(Tensor self, int[1]? dim, bool unbiased, bool "     \
-         "keepdim=False)" PAIR, dim_lower},                                   \
+         "keepdim=False)" PAIR,                                               \
+         dim_lower},                                                          \
         {"aten." #name ".default(Tensor self, bool unbiased=True)" PAIR,      \
          unbiased_lower},                                                     \
         {"aten." #name ".dim(Tensor self, int[1]? dim, bool unbiased=True, "  \
-         "bool keepdim=False)" PAIR, dim_lower},                              \
+         "bool keepdim=False)" PAIR,                                          \
+         dim_lower},                                                          \
         {NULL, NULL},                                                         \
     };                                                                        \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name ".correction(Tensor self, int[1]? dim=None, *, "      \
-                  "Scalar? correction=None, bool keepdim=False)" PAIR,        \
+                        "Scalar? correction=None, bool keepdim=False)" PAIR,  \
         .params = params,                                                     \
         .aliases = "torch." #name " aten." #name ".correction",               \
         .variants = name##_variants,                                          \
@@ -99,8 +104,9 @@ MOMENTS(std_mean, "The standard deviation and the mean.")
 
 static cfx_value aminmax_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value dim = cfx_call_has(call, DIM) ? cfx_tuple(s, IN(DIM))
-                                          : cfx_list_of(s, CFX_TUPLE, 0, NULL);
+    cfx_value dim = cfx_call_has(call, DIM)
+                        ? cfx_tuple(s, IN(DIM))
+                        : cfx_list_of(s, CFX_TUPLE, 0, NULL);
     return pair(s, CFX_CALL(s, "torch.amin", IN(SELF), dim, IN(KEEPDIM)),
                 CFX_CALL(s, "torch.amax", IN(SELF), dim, IN(KEEPDIM)));
 }
@@ -126,14 +132,16 @@ static cfx_value nansum_build(cfx_scope *s, const cfx_call *call)
     if (cfx_dtype_is_float((cfx_dtype)x.u.tensor->dtype))
         x = CFX_CALL(s, "torch.masked_fill", x, CFX_CALL(s, "torch.isnan", x),
                      cfx_int(0));
-    return cfx_call_function(s, "torch.sum",
+    return cfx_call_function(
+        s, "torch.sum",
         (cfx_args){(cfx_value[]){x, IN(DIM), IN(KEEPDIM)}, 3, dtype, 1});
 }
 
 static cfx_value nanmean_build(cfx_scope *s, const cfx_call *call)
 {
     if (!cfx_dtype_is_float((cfx_dtype)IN(SELF).u.tensor->dtype))
-        return cfx_scope_fail(s, CFX_EDTYPE, "nanmean: expected input to have "
+        return cfx_scope_fail(s, CFX_EDTYPE,
+                              "nanmean: expected input to have "
                               "floating point dtype");
     cfx_value some = CFX_CALL(s, "torch.logical_not",
                               CFX_CALL(s, "torch.isnan", IN(SELF)));
@@ -144,8 +152,9 @@ static cfx_value nanmean_build(cfx_scope *s, const cfx_call *call)
 #define NAN_SUM(name, doc_)                                                   \
     CFX_COMPOSITE(name)                                                       \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor self, int[1]? dim=None, bool keepdim=False, " \
-                  "*, ScalarType? dtype=None) -> Tensor",                     \
+        .schema = #name                                                       \
+        "(Tensor self, int[1]? dim=None, bool keepdim=False, "                \
+        "*, ScalarType? dtype=None) -> Tensor",                               \
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
@@ -162,8 +171,7 @@ NAN_SUM(nanmean, "The mean of what is a number.")
 static cfx_value dist_build(cfx_scope *s, const cfx_call *call)
 {
     return CFX_CALL(s, "torch.norm",
-                    CFX_CALL(s, "torch.sub", IN(SELF), IN(OTHER)),
-                    IN(P));
+                    CFX_CALL(s, "torch.sub", IN(SELF), IN(OTHER)), IN(P));
 }
 
 CFX_COMPOSITE(dist)
@@ -217,7 +225,8 @@ static cfx_value softmin_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value x = CFX_CALL(s, "torch.neg", IN(SELF));
     cfx_value dtype[] = {cfx_str(s, "dtype"), IN(DTYPE)};
-    return cfx_call_function(s, "torch.softmax",
+    return cfx_call_function(
+        s, "torch.softmax",
         (cfx_args){(cfx_value[]){x, IN(DIM)}, 2, dtype, 1});
 }
 
@@ -227,10 +236,12 @@ const cfx_op cfx_op__softmin = {
     .schema = "softmin(Tensor input, int dim, ScalarType? dtype=None) -> "
               "Tensor",
     .params = params,
-    .variants = (const cfx_variant[]){
-        {"torch.nn.functional.softmin(Tensor input, int dim, int "
-         "_stacklevel=3, ScalarType? dtype=None) -> Tensor", NULL},
-        {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){
+            {"torch.nn.functional.softmin(Tensor input, int dim, int "
+             "_stacklevel=3, ScalarType? dtype=None) -> Tensor",
+             NULL},
+            {NULL, NULL}},
     .doc = "The softmax of the negative.",
     .infer = softmin_infer,
     .cost = softmin_cost,

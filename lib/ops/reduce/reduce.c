@@ -21,16 +21,16 @@ enum { SAME, SUM, FLOAT, BOOL, COUNT, TO_FLOAT, TYPES = 7 };
 
 /* cfx_op.code: a cfx_red and the rule of types. */
 #define CODE(red, types) ((red) | (types) << 8)
-#define RED_OF(code) ((cfx_red)((code) & 255))
+#define RED_OF(code) ((cfx_red)((code)&255))
 #define TYPES_OF(code) ((code) >> 8 & TYPES)
 
 CFX_PARAMS(params, SELF, DIM, KEEPDIM, DTYPE, UNBIASED, CORRECTION, ORD, P);
 
 /* The state of a call. */
 struct reduction {
-    uint32_t mask;  /* the axes that are reduced */
+    uint32_t mask; /* the axes that are reduced */
     bool keep;
-    double number;  /* of variances their correction, of norms their order */
+    double number; /* of variances their correction, of norms their order */
 };
 
 static cfx_status type_of(cfx_call *call, cfx_dtype *type)
@@ -41,13 +41,14 @@ static cfx_status type_of(cfx_call *call, cfx_dtype *type)
     *type = cfx_call_dtype(call, DTYPE, (cfx_dtype)x->dtype);
     if (rule == BOOL)
         *type = x->dtype == CFX_U8 ? CFX_U8 : CFX_BOOL;
-    else if (rule == COUNT || (rule == SUM && !given &&
-                               !cfx_dtype_is_float(*type)))
+    else if (rule == COUNT ||
+             (rule == SUM && !given && !cfx_dtype_is_float(*type)))
         *type = CFX_I64;
     else if (rule == TO_FLOAT && !cfx_dtype_is_float(*type))
         *type = CFX_F32;
     else if (rule == FLOAT && !cfx_dtype_is_float(*type))
-        return cfx_call_fail(call, CFX_EDTYPE, "could not infer output dtype. "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "could not infer output dtype. "
                              "Input dtype must be either a floating point or "
                              "complex dtype. Got: %s",
                              cfx_dtypes[*type].name);
@@ -63,8 +64,10 @@ static cfx_status check_empty(cfx_call *call, uint32_t mask)
         return CFX_OK;
     for (int i = 0; i < x->rank; i++)
         if (mask >> i & 1 && cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE, "Expected reduction dim %d "
-                                 "to have non-zero size.", i);
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "Expected reduction dim %d "
+                                 "to have non-zero size.",
+                                 i);
     return CFX_OK;
 }
 
@@ -149,7 +152,8 @@ static cfx_dtype compute_type(const cfx_call *call)
 {
     int rule = TYPES_OF(call->op->code);
     const cfx_tensor *of = rule == BOOL || rule == COUNT
-                               ? cfx_call_tensor(call, SELF) : call->out[0];
+                               ? cfx_call_tensor(call, SELF)
+                               : call->out[0];
     return (cfx_dtype)of->dtype;
 }
 
@@ -183,84 +187,106 @@ static cfx_status reduce_run(cfx_call *call)
 
 /* ---- sum, mean, prod ---- */
 
-static REDUCE(sum_dim, "sum.dim_IntList(Tensor self, int[1]? dim, bool "
-              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", SUM, SUM,
-              "torch.sum Tensor.sum aten.sum.dim_IntList", sum_cost,
-              "The sum along axes.", NULL)
-REDUCE(cfx_op__sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-       SUM, SUM, "torch.sum Tensor.sum aten.sum.default", sum_cost,
-       "The sum of all elements.", &sum_dim)
+static REDUCE(
+    sum_dim,
+    "sum.dim_IntList(Tensor self, int[1]? dim, bool "
+    "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    SUM, SUM, "torch.sum Tensor.sum aten.sum.dim_IntList", sum_cost,
+    "The sum along axes.",
+    NULL) REDUCE(cfx_op__sum,
+                 "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", SUM,
+                 SUM, "torch.sum Tensor.sum aten.sum.default", sum_cost,
+                 "The sum of all elements.", &sum_dim)
 
-static REDUCE(mean_dim, "mean.dim(Tensor self, int[1]? dim, bool "
-              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", MEAN,
-              FLOAT, "torch.mean Tensor.mean aten.mean.dim", mean_cost,
-              "The mean along axes.", NULL)
-REDUCE(cfx_op__mean, "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-       MEAN, FLOAT, "torch.mean Tensor.mean aten.mean.default", mean_cost,
-       "The mean of all elements.", &mean_dim)
+    static REDUCE(
+        mean_dim,
+        "mean.dim(Tensor self, int[1]? dim, bool "
+        "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        MEAN, FLOAT, "torch.mean Tensor.mean aten.mean.dim", mean_cost,
+        "The mean along axes.",
+        NULL) REDUCE(cfx_op__mean,
+                     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+                     MEAN, FLOAT, "torch.mean Tensor.mean aten.mean.default",
+                     mean_cost, "The mean of all elements.", &mean_dim)
 
-static REDUCE(prod_dim, "prod.dim_int(Tensor self, int dim, bool "
-              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", PROD, SUM,
-              "torch.prod Tensor.prod aten.prod.dim_int", sum_cost,
-              "The product along an axis.", NULL)
-REDUCE(cfx_op__prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-       PROD, SUM, "torch.prod Tensor.prod aten.prod.default", sum_cost,
-       "The product of all elements.", &prod_dim)
+        static REDUCE(prod_dim,
+                      "prod.dim_int(Tensor self, int dim, bool "
+                      "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+                      PROD, SUM, "torch.prod Tensor.prod aten.prod.dim_int",
+                      sum_cost, "The product along an axis.", NULL)
+            REDUCE(cfx_op__prod,
+                   "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+                   PROD, SUM, "torch.prod Tensor.prod aten.prod.default",
+                   sum_cost, "The product of all elements.", &prod_dim)
 
 /* ---- any, all, count_nonzero ---- */
 
 #define LOGIC(name, red)                                                      \
-    static REDUCE(name##_dims, #name ".dims(Tensor self, int[]? dim=None, "   \
-                  "bool keepdim=False) -> Tensor", red, BOOL,                 \
-                  "torch." #name " Tensor." #name " aten." #name ".dims",     \
-                  NULL, "Along axes.", NULL)                                  \
-    static REDUCE(name##_dim, #name ".dim(Tensor self, int dim, bool "        \
-                  "keepdim=False) -> Tensor", red, BOOL,                      \
-                  "torch." #name " Tensor." #name " aten." #name ".dim",      \
-                  NULL, "Along an axis.", &name##_dims)                       \
-    REDUCE(cfx_op__##name, #name "(Tensor self) -> Tensor", red, BOOL,        \
-           "torch." #name " Tensor." #name " aten." #name ".default", NULL,   \
-           "Of the elements, is " #name " nonzero?", &name##_dim)
+    static REDUCE(                                                            \
+        name##_dims,                                                          \
+        #name ".dims(Tensor self, int[]? dim=None, "                          \
+              "bool keepdim=False) -> Tensor",                                \
+        red, BOOL, "torch." #name " Tensor." #name " aten." #name ".dims",    \
+        NULL, "Along axes.",                                                  \
+        NULL) static REDUCE(name##_dim,                                       \
+                            #name ".dim(Tensor self, int dim, bool "          \
+                                  "keepdim=False) -> Tensor",                 \
+                            red, BOOL,                                        \
+                            "torch." #name " Tensor." #name " aten." #name    \
+                            ".dim",                                           \
+                            NULL, "Along an axis.", &name##_dims)             \
+        REDUCE(cfx_op__##name, #name "(Tensor self) -> Tensor", red, BOOL,    \
+               "torch." #name " Tensor." #name " aten." #name ".default",     \
+               NULL, "Of the elements, is " #name " nonzero?", &name##_dim)
 
-LOGIC(any, ANY)
-LOGIC(all, ALL)
+                LOGIC(any, ANY) LOGIC(all, ALL)
 
-REDUCE(cfx_op__count_nonzero, "count_nonzero.dim_IntList(Tensor self, int[1]? "
-       "dim=None) -> Tensor", COUNT_NONZERO, COUNT,
-       "torch.count_nonzero Tensor.count_nonzero aten.count_nonzero.default "
-       "aten.count_nonzero.dim_IntList", NULL,
-       "How many elements are not zero.", NULL)
+                    REDUCE(cfx_op__count_nonzero,
+                           "count_nonzero.dim_IntList(Tensor self, int[1]? "
+                           "dim=None) -> Tensor",
+                           COUNT_NONZERO, COUNT,
+                           "torch.count_nonzero Tensor.count_nonzero "
+                           "aten.count_nonzero.default "
+                           "aten.count_nonzero.dim_IntList",
+                           NULL, "How many elements are not zero.", NULL)
 
-/* ---- Extremes without their places ---- */
+    /* ---- Extremes without their places ---- */
 
-REDUCE(cfx_op__amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> "
-       "Tensor", MAX, SAME, "torch.amax Tensor.amax aten.amax.default", NULL,
-       "The largest element along axes.", NULL)
-REDUCE(cfx_op__amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> "
-       "Tensor", MIN, SAME, "torch.amin Tensor.amin aten.amin.default", NULL,
-       "The smallest element along axes.", NULL)
-REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
-       "keepdim=False) -> Tensor", LOGSUMEXP, TO_FLOAT,
-       "torch.logsumexp Tensor.logsumexp aten.logsumexp.default",
-       logsumexp_cost,
-       "The logarithm of the sum of exp along axes.", NULL)
+    REDUCE(cfx_op__amax,
+           "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> "
+           "Tensor",
+           MAX, SAME, "torch.amax Tensor.amax aten.amax.default", NULL,
+           "The largest element along axes.", NULL)
+        REDUCE(cfx_op__amin,
+               "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> "
+               "Tensor",
+               MIN, SAME, "torch.amin Tensor.amin aten.amin.default", NULL,
+               "The smallest element along axes.", NULL)
+            REDUCE(cfx_op__logsumexp,
+                   "logsumexp(Tensor self, int[1] dim, bool "
+                   "keepdim=False) -> Tensor",
+                   LOGSUMEXP, TO_FLOAT,
+                   "torch.logsumexp Tensor.logsumexp aten.logsumexp.default",
+                   logsumexp_cost,
+                   "The logarithm of the sum of exp along axes.", NULL)
 
-/* ---- Variances ---- */
+    /* ---- Variances ---- */
 
-static cfx_status var_infer(cfx_call *call)
+    static cfx_status var_infer(cfx_call *call)
 {
     struct reduction *r = call->state;
     bool biased = cfx_call_has(call, UNBIASED) &&
                   !cfx_call_bool(call, UNBIASED);
     r->number = cfx_call_has(call, CORRECTION)
-                    ? cfx_call_double(call, CORRECTION) : !biased;
+                    ? cfx_call_double(call, CORRECTION)
+                    : !biased;
     return reduce_infer(call);
 }
 
 #define VARIANCE(name, red, doc_)                                             \
     static const cfx_op name##_dim = {                                        \
         .schema = #name ".dim(Tensor self, int[1]? dim, bool unbiased=True, " \
-                  "bool keepdim=False) -> Tensor",                            \
+                        "bool keepdim=False) -> Tensor",                      \
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".dim",     \
         .doc = doc_,                                                          \
@@ -271,8 +297,9 @@ static cfx_status var_infer(cfx_call *call)
         .run = reduce_run,                                                    \
     };                                                                        \
     static const cfx_op name##_correction = {                                 \
-        .schema = #name ".correction(Tensor self, int[1]? dim=None, *, "      \
-                  "Scalar? correction=None, bool keepdim=False) -> Tensor",   \
+        .schema = #name                                                       \
+        ".correction(Tensor self, int[1]? dim=None, *, "                      \
+        "Scalar? correction=None, bool keepdim=False) -> Tensor",             \
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name             \
                    ".correction",                                             \
@@ -333,9 +360,11 @@ static cfx_status norm_run(cfx_call *call)
 {
     const struct reduction *r = call->state;
     double p = r->number;
-    cfx_red red = p == 1 ? CFX_RED_NORM1 : p == 2 ? CFX_RED_NORM2
-                  : p == INFINITY ? CFX_RED_NORMINF
-                  : p == -INFINITY ? CFX_RED_NORMNINF : CFX_RED_NORM;
+    cfx_red red = p == 1           ? CFX_RED_NORM1
+                  : p == 2         ? CFX_RED_NORM2
+                  : p == INFINITY  ? CFX_RED_NORMINF
+                  : p == -INFINITY ? CFX_RED_NORMNINF
+                                   : CFX_RED_NORM;
     return run_as(call, red);
 }
 
@@ -348,11 +377,13 @@ static cfx_status check_identity(cfx_call *call, double p)
         return CFX_OK;
     cfx_status st = cfx_infer_axes(call, DIM, x->rank, &mask);
     for (int i = 0; i < x->rank && !st; i++)
-        if (mask >> i & 1 && !cfx_dim_ne(call->env, x->shape[i],
-                                         cfx_dim_int(0)))
-            st = cfx_call_fail(call, CFX_ESHAPE, "cannot compute the %g norm "
+        if (mask >> i & 1 &&
+            !cfx_dim_ne(call->env, x->shape[i], cfx_dim_int(0)))
+            st = cfx_call_fail(call, CFX_ESHAPE,
+                               "cannot compute the %g norm "
                                "on dimension %d, which is empty: the "
-                               "operation does not have an identity", p, i);
+                               "operation does not have an identity",
+                               p, i);
     return st;
 }
 

@@ -22,8 +22,8 @@ static bool is_bucketize(const cfx_call *call)
 
 static cfx_value sorted_arg(const cfx_call *call)
 {
-    return cfx_call_value(call, is_bucketize(call) ? BOUNDARIES
-                                                   : SORTED_SEQUENCE);
+    return cfx_call_value(call,
+                          is_bucketize(call) ? BOUNDARIES : SORTED_SEQUENCE);
 }
 
 static cfx_value values_arg(const cfx_call *call)
@@ -43,10 +43,13 @@ static cfx_status wants_right(cfx_call *call, bool *right)
     if (!side)
         return CFX_OK;
     if (strcmp(side, "left") && strcmp(side, "right"))
-        return cfx_call_fail(call, CFX_EINVAL, "side can only be 'left' or "
-                             "'right' but got %s", side);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "side can only be 'left' or "
+                             "'right' but got %s",
+                             side);
     if (*right && !strcmp(side, "left"))
-        return cfx_call_fail(call, CFX_EINVAL, "side and right can't be set to "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "side and right can't be set to "
                              "opposites, got side of left while right was "
                              "True");
     *right |= !strcmp(side, "right");
@@ -57,21 +60,26 @@ static cfx_status check_shapes(cfx_call *call, const cfx_tensor *sorted,
                                const cfx_tensor *v)
 {
     if (is_bucketize(call) && sorted->rank != 1)
-        return cfx_call_fail(call, CFX_ESHAPE, "boundaries tensor must be 1 "
-                             "dimension, but got dim(%d)", sorted->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "boundaries tensor must be 1 "
+                             "dimension, but got dim(%d)",
+                             sorted->rank);
     if (!sorted->rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "boundaries tensor should have "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "boundaries tensor should have "
                              "positive dimension, but got 0 dimension");
     if (sorted->rank == 1)
         return CFX_OK;
     bool same = v && v->rank == sorted->rank;
     for (int i = 0; same && i + 1 < sorted->rank; i++)
         same = cfx_dim_eq(call->env, sorted->shape[i], v->shape[i]);
-    return same ? CFX_OK
-           : cfx_call_fail(call, CFX_ESHAPE, "boundaries tensor should be 1 "
-                           "dimension or the first N-1 dimensions of "
-                           "boundaries tensor and input value tensor must "
-                           "match");
+    return same
+               ? CFX_OK
+               : cfx_call_fail(call, CFX_ESHAPE,
+                               "boundaries tensor should be 1 "
+                               "dimension or the first N-1 dimensions of "
+                               "boundaries tensor and input value tensor must "
+                               "match");
 }
 
 static cfx_status check_sorter(cfx_call *call, const cfx_tensor *sorted)
@@ -83,8 +91,9 @@ static cfx_status check_sorter(cfx_call *call, const cfx_tensor *sorted)
     for (int i = 0; same && i < s->rank; i++)
         same = cfx_dim_eq(call->env, s->shape[i], sorted->shape[i]);
     return same ? CFX_OK
-           : cfx_call_fail(call, CFX_ESHAPE, "boundary and sorter must have "
-                           "the same size, and sorter must be long");
+                : cfx_call_fail(call, CFX_ESHAPE,
+                                "boundary and sorter must have "
+                                "the same size, and sorter must be long");
 }
 
 static cfx_status search_infer(cfx_call *call)
@@ -101,15 +110,15 @@ static cfx_status search_infer(cfx_call *call)
     if (!st)
         st = check_sorter(call, sorted);
     cfx_dtype type = cfx_call_bool(call, OUT_INT32) ? CFX_I32 : CFX_I64;
-    return st ? st : cfx_call_out(call, type, v ? v->rank : 0,
-                                  v ? v->shape : NULL);
+    return st ? st
+              : cfx_call_out(call, type, v ? v->rank : 0, v ? v->shape : NULL);
 }
 
 static size_t search_workspace(const cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
     return y->dtype == CFX_I64 ? 0
-           : (size_t)cfx_tensor_numel(y) * sizeof(int64_t);
+                               : (size_t)cfx_tensor_numel(y) * sizeof(int64_t);
 }
 
 /* The sorted numbers, in order and of a type. */
@@ -134,10 +143,10 @@ static cfx_status prepare_sorted(cfx_call *call, cfx_dtype type,
     size_t row = (size_t)n * cfx_dtype_size(type);
     for (int64_t i = 0; !st && i < rows; i++)
         if (!cfx_kernel_index_select(call->ctx, cfx_dtype_size(type),
-                              (char *)y->data + (size_t)i * row,
-                              (char *)x->data + (size_t)i * row, CFX_I64,
-                              (int64_t *)places->data + i * n, 1, n, 1, n,
-                              &bad))
+                                     (char *)y->data + (size_t)i * row,
+                                     (char *)x->data + (size_t)i * row,
+                                     CFX_I64, (int64_t *)places->data + i * n,
+                                     1, n, 1, n, &bad))
             st = cfx_call_fail(call, CFX_EINVAL, "sorter index out of range");
     cfx_tensor_unref(places);
     cfx_tensor_unref(x);

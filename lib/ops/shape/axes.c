@@ -138,8 +138,8 @@ static cfx_status atleast_list_infer(cfx_call *call)
         item[made] = cfx_value_of_tensor(t);
     }
     if (!st)
-        st = cfx_call_return_take(call, cfx_tuple_new(call->ctx, (size_t)n,
-                                                      item));
+        st = cfx_call_return_take(call,
+                                  cfx_tuple_new(call->ctx, (size_t)n, item));
     while (made--)
         cfx_value_unref(item[made]);
     cfx_free(call->ctx, item, (size_t)n * sizeof(*item));
@@ -148,7 +148,7 @@ static cfx_status atleast_list_infer(cfx_call *call)
 
 #define ATLEAST(n)                                                            \
     static const cfx_op atleast_##n##d_list = {                               \
-        .schema = "atleast_" #n "d.Sequence(Tensor(a)[*] tensors) "            \
+        .schema = "atleast_" #n "d.Sequence(Tensor(a)[*] tensors) "           \
                   "-> Tensor(a)[]",                                           \
         .params = params,                                                     \
         .aliases = "torch.atleast_" #n "d aten.atleast_" #n "d.Sequence",     \
@@ -208,8 +208,10 @@ static cfx_status out_of_range(cfx_call *call, cfx_dim start, cfx_dim length,
     cfx_dim_format(start, a, sizeof(a));
     cfx_dim_format(length, b, sizeof(b));
     cfx_dim_format(n, c, sizeof(c));
-    return cfx_call_fail(call, CFX_EINVAL, "start (%s) + length (%s) exceeds "
-                         "dimension size (%s).", a, b, c);
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "start (%s) + length (%s) exceeds "
+                         "dimension size (%s).",
+                         a, b, c);
 }
 
 /* `unknown` is where it begins besides, of which nothing is asked. */
@@ -226,8 +228,7 @@ static cfx_status narrow_to(cfx_call *call, cfx_dim start, cfx_dim unknown)
         return st;
     cfx_dim n = v.shape[axis];
     if (!cfx_dim_le(env, zero, length))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "length must be non-negative.");
+        return cfx_call_fail(call, CFX_EINVAL, "length must be non-negative.");
     if (!cfx_dim_le(env, zero, start))
         start = cfx_dim_add(env, start, n);
     if (!cfx_dim_le(env, zero, start) ||
@@ -253,7 +254,8 @@ static cfx_status narrow_tensor_infer(cfx_call *call)
     cfx_dtype type = (cfx_dtype)t->dtype;
     cfx_dim zero = cfx_dim_int(0);
     if (t->rank || cfx_dtype_is_float(type) || type == CFX_BOOL)
-        return cfx_call_fail(call, CFX_EINVAL, "start must be an 0-dim "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "start must be an 0-dim "
                              "integral Tensor.");
     if (t->data && !call->meta)
         return narrow_to(call, cfx_dim_int(cfx_element_int(type, t->data)),
@@ -360,8 +362,10 @@ static cfx_status unfold_infer(cfx_call *call)
         char a[64], b[64];
         cfx_dim_format(n, a, sizeof(a));
         cfx_dim_format(size, b, sizeof(b));
-        return cfx_call_fail(call, CFX_EINVAL, "maximum size for tensor at "
-                             "dimension %d is %s but size is %s", axis, a, b);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "maximum size for tensor at "
+                             "dimension %d is %s but size is %s",
+                             axis, a, b);
     }
     cfx_dim stride = v.rank ? v.stride[axis] : one;
     if (v.rank) {
@@ -392,7 +396,8 @@ static cfx_status as_strided_infer(cfx_call *call)
     cfx_view_begin(&v, cfx_call_tensor(call, SELF));
     int n = cfx_call_len(call, SIZE);
     if (n != cfx_call_len(call, STRIDE))
-        return cfx_call_fail(call, CFX_EINVAL, "mismatch in length of strides "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "mismatch in length of strides "
                              "and shape");
     if (n > CFX_MAX_RANK)
         return cfx_call_fail(call, CFX_ESHAPE, "rank %d is more than %d", n,

@@ -27,7 +27,8 @@ static cfx_value cartesian_prod_build(cfx_scope *s, const cfx_call *call)
                                     CFX_MAX_RANK);
     for (uint32_t i = 0; i < n; i++)
         if (list.u.seq->item[i].u.tensor->rank != 1)
-            return cfx_scope_fail(s, CFX_ESHAPE, "Expect a 1D vector, but got "
+            return cfx_scope_fail(s, CFX_ESHAPE,
+                                  "Expect a 1D vector, but got "
                                   "rank %d",
                                   list.u.seq->item[i].u.tensor->rank);
     cfx_value grids = CFX_CALL(s, "torch.meshgrid", list);
@@ -53,7 +54,8 @@ const cfx_op cfx_op__cartesian_prod = {
 static cfx_value as_block(cfx_scope *s, cfx_value x)
 {
     if (x.u.tensor->rank > 2)
-        return cfx_scope_fail(s, CFX_ESHAPE, "Input tensors must have 2 or "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "Input tensors must have 2 or "
                               "fewer dimensions, but got %d",
                               x.u.tensor->rank);
     while (x.kind == CFX_TENSOR && x.u.tensor->rank < 2)
@@ -84,9 +86,9 @@ static cfx_value block_diag_build(cfx_scope *s, const cfx_call *call)
         item[i] = CFX_CALL(s, "torch.constant_pad_nd", item[i], margin);
         before = to;
     }
-    return cfx_scope_failed(s) ? cfx_none()
-                               : CFX_CALL(s, "torch.cat",
-                                          cfx_list_of(s, CFX_LIST, n, item));
+    return cfx_scope_failed(s)
+               ? cfx_none()
+               : CFX_CALL(s, "torch.cat", cfx_list_of(s, CFX_LIST, n, item));
 }
 
 CFX_COMPOSITE(block_diag)
@@ -124,7 +126,8 @@ static cfx_value powers(cfx_scope *s, cfx_value x, cfx_value n, bool rising)
 static cfx_value vander_build(cfx_scope *s, const cfx_call *call)
 {
     if (call->in[0].u.tensor->rank != 1)
-        return cfx_scope_fail(s, CFX_ESHAPE, "x must be a one-dimensional "
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "x must be a one-dimensional "
                               "tensor.");
     return powers(s, call->in[0], call->in[1], call->in[2].u.i);
 }
@@ -133,7 +136,8 @@ static cfx_value linalg_vander_build(cfx_scope *s, const cfx_call *call)
 {
     const cfx_tensor *x = call->in[0].u.tensor;
     cfx_dim n = cfx_value_is_none(call->in[1]) && x->rank
-                    ? x->shape[x->rank - 1] : cfx_value_dim(call->in[1]);
+                    ? x->shape[x->rank - 1]
+                    : cfx_value_dim(call->in[1]);
     if (!cfx_dim_lt(s->env, cfx_dim_int(1), n))
         return cfx_scope_fail(s, CFX_EINVAL, "N must be greater than 1.");
     return powers(s, call->in[0], call->in[1], true);
@@ -173,11 +177,15 @@ static cfx_status combinations_infer(cfx_call *call)
     cfx_dim shape[2] = {cfx_dim_int(1), cfx_dim_int(r)};
     cfx_shape_env *env = call->env;
     if (x->rank != 1)
-        return cfx_call_fail(call, CFX_ESHAPE, "Expect a 1D vector, but got "
-                             "rank %d", x->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Expect a 1D vector, but got "
+                             "rank %d",
+                             x->rank);
     if (r < 0 || r > MAX_R)
-        return cfx_call_fail(call, CFX_EINVAL, "Expect a number of 0 to %d, "
-                             "but got %lld", MAX_R, (long long)r);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Expect a number of 0 to %d, "
+                             "but got %lld",
+                             MAX_R, (long long)r);
     if (!r) {
         shape[0] = shape[1];
         return cfx_call_out(call, (cfx_dtype)x->dtype, 1, shape);
@@ -216,8 +224,9 @@ static cfx_status combinations_run(cfx_call *call)
     char *to = y->data;
     for (int64_t i = 0; i < r; i++)
         place[i] = step * i;
-    for (int64_t i = 0; r && i < cfx_tensor_size(y, 0) &&
-         !cfx_context_stops_at(call->ctx, i); i++) {
+    for (int64_t i = 0;
+         r && i < cfx_tensor_size(y, 0) && !cfx_context_stops_at(call->ctx, i);
+         i++) {
         for (int64_t k = 0; k < r; k++, to += size)
             memcpy(to, cfx_tensor_at(x, &place[k]), size);
         next_choice(place, r, cfx_tensor_size(x, 0), step);

@@ -37,24 +37,21 @@ static cfx_status part_of(cfx_call *call, int i, int dim, cfx_view *v)
     switch (call->op->code) {
     case STACK:
         if (v->rank != tensor_at(call, 0)->rank)
-            return cfx_call_fail(call, CFX_ESHAPE, "stack expects each tensor "
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "stack expects each tensor "
                                  "to be equal size, but tensor 0 has rank %d, "
                                  "tensor %d has %d",
                                  tensor_at(call, 0)->rank, i, v->rank);
         return cfx_view_unsqueeze(call, v, dim);
-    case HSTACK:
-        return at_least(call, v, 1);
-    case VSTACK:
-        return at_least(call, v, 2);
-    case DSTACK:
-        return at_least(call, v, 3);
+    case HSTACK: return at_least(call, v, 1);
+    case VSTACK: return at_least(call, v, 2);
+    case DSTACK: return at_least(call, v, 3);
     case COLUMN_STACK:
         while (v->rank < 2)
             if (cfx_view_unsqueeze(call, v, v->rank))
                 return CFX_ESHAPE;
         return CFX_OK;
-    default:
-        return CFX_OK;
+    default: return CFX_OK;
     }
 }
 
@@ -73,9 +70,7 @@ static cfx_status find_dim(cfx_call *call, int *dim)
     case STACK:
         return cfx_call_axis(call, cfx_call_int(call, DIM),
                              tensor_at(call, 0)->rank + 1, dim);
-    case HSTACK:
-        *dim = tensor_at(call, 0)->rank > 1;
-        return CFX_OK;
+    case HSTACK: *dim = tensor_at(call, 0)->rank > 1; return CFX_OK;
     default:
         *dim = call->op->code == VSTACK ? 0 : call->op->code == DSTACK ? 2 : 1;
         return CFX_OK;
@@ -94,19 +89,21 @@ static cfx_status check_fit(cfx_call *call, const cfx_view *first,
 {
     char a[64], b[64];
     if (v->rank != first->rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "Tensors must have same number "
-                             "of dimensions: got %d and %d", first->rank,
-                             v->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Tensors must have same number "
+                             "of dimensions: got %d and %d",
+                             first->rank, v->rank);
     for (int k = 0; k < v->rank; k++) {
-        if (k == dim ||
-            cfx_dim_eq(call->env, v->shape[k], first->shape[k]))
+        if (k == dim || cfx_dim_eq(call->env, v->shape[k], first->shape[k]))
             continue;
         cfx_dim_format(v->shape[k], a, sizeof(a));
         cfx_dim_format(first->shape[k], b, sizeof(b));
-        return cfx_call_fail(call, CFX_ESHAPE, "Sizes of tensors must match "
-                             "except in dimension %d. Expected %s in dimension "
-                             "%d but got %s for tensor number %d in the list",
-                             dim, b, k, a, i);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Sizes of tensors must match "
+            "except in dimension %d. Expected %s in dimension "
+            "%d but got %s for tensor number %d in the list",
+            dim, b, k, a, i);
     }
     return CFX_OK;
 }
@@ -119,8 +116,10 @@ static cfx_status check_list(cfx_call *call)
                              "expected a non-empty list of Tensors");
     for (int i = 0; i < n && call->op->code == CAT; i++)
         if (!tensor_at(call, i)->rank)
-            return cfx_call_fail(call, CFX_ESHAPE, "zero-dimensional tensor "
-                                 "(at position %d) cannot be concatenated", i);
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "zero-dimensional tensor "
+                                 "(at position %d) cannot be concatenated",
+                                 i);
     return CFX_OK;
 }
 
@@ -196,9 +195,9 @@ static cfx_status join_infer(cfx_call *call)
         st = check_fit(call, &out, &v, i, dim);
         out.shape[dim] = cfx_dim_add(call->env, out.shape[dim], v.shape[dim]);
     }
-    return st ? st : join_out(call, type,
-                              mixed ? CFX_CONTIGUOUS_FORMAT : format, &out,
-                              dim);
+    return st ? st
+              : join_out(call, type, mixed ? CFX_CONTIGUOUS_FORMAT : format,
+                         &out, dim);
 }
 
 static cfx_status join_run(cfx_call *call)
@@ -214,36 +213,41 @@ static cfx_status join_run(cfx_call *call)
             continue;
         to.shape[dim] = part.shape[dim];
         cfx_view_assign(call->ctx, y, &to, tensor_at(call, i), &part);
-        to.offset = cfx_dim_add(NULL, to.offset,
-                                cfx_dim_mul(NULL, part.shape[dim],
-                                            to.stride[dim]));
+        to.offset = cfx_dim_add(
+            NULL, to.offset,
+            cfx_dim_mul(NULL, part.shape[dim], to.stride[dim]));
     }
     return st;
 }
 
-#define JOIN(name, code_, list, aliases_, doc_)                     \
-    const cfx_op cfx_op__##name = {                                 \
-        .schema = #name "(Tensor[] tensors" list ") -> Tensor",     \
-        .params = params,                                           \
-        .aliases = aliases_,                                        \
-        .doc = doc_,                                                \
-        .code = code_,                                              \
-        .infer = join_infer,                                        \
-        .run = join_run,                                            \
+#define JOIN(name, code_, list, aliases_, doc_)                               \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor[] tensors" list ") -> Tensor",               \
+        .params = params,                                                     \
+        .aliases = aliases_,                                                  \
+        .doc = doc_,                                                          \
+        .code = code_,                                                        \
+        .infer = join_infer,                                                  \
+        .run = join_run,                                                      \
     };
 
-JOIN(cat, CAT, ", int dim=0", "torch.cat torch.concat torch.concatenate "
+JOIN(cat, CAT, ", int dim=0",
+     "torch.cat torch.concat torch.concatenate "
      "aten.cat.default aten.concat.default aten.concatenate.default",
      "Join tensors along one axis.")
 JOIN(stack, STACK, ", int dim=0", "torch.stack aten.stack.default",
      "Join tensors along a new axis.")
 JOIN(hstack, HSTACK, "", "torch.hstack aten.hstack.default",
      "Join tensors along the second axis, vectors along the first.")
-JOIN(vstack, VSTACK, "", "torch.vstack torch.row_stack aten.vstack.default "
-     "aten.row_stack.default", "Join tensors along the first axis, vectors as "
+JOIN(vstack, VSTACK, "",
+     "torch.vstack torch.row_stack aten.vstack.default "
+     "aten.row_stack.default",
+     "Join tensors along the first axis, vectors as "
      "rows.")
 JOIN(dstack, DSTACK, "", "torch.dstack aten.dstack.default",
      "Join tensors along the third axis.")
-JOIN(column_stack, COLUMN_STACK, "", "torch.column_stack "
-     "aten.column_stack.default", "Join tensors along the second axis, vectors "
+JOIN(column_stack, COLUMN_STACK, "",
+     "torch.column_stack "
+     "aten.column_stack.default",
+     "Join tensors along the second axis, vectors "
      "as columns.")

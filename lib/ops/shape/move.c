@@ -19,8 +19,9 @@ static void turn_axis(cfx_view *v, int axis)
     int64_t n = cfx_dim_value(v->shape[axis]);
     if (!n)
         return;
-    v->offset = cfx_dim_add(NULL, v->offset, cfx_dim_mul(NULL,
-                            cfx_dim_int(n - 1), v->stride[axis]));
+    v->offset = cfx_dim_add(
+        NULL, v->offset,
+        cfx_dim_mul(NULL, cfx_dim_int(n - 1), v->stride[axis]));
     v->stride[axis] = cfx_dim_neg(NULL, v->stride[axis]);
 }
 
@@ -31,7 +32,8 @@ static cfx_status axes_of(cfx_call *call, uint32_t *mask)
     *mask = 0;
     if (!code)
         return cfx_call_len(call, DIMS)
-                   ? cfx_infer_axes(call, DIMS, x->rank, mask) : CFX_OK;
+                   ? cfx_infer_axes(call, DIMS, x->rank, mask)
+                   : CFX_OK;
     if (x->rank < code)
         return cfx_call_fail(call, CFX_ESHAPE, "Input must be >= %d-d.", code);
     *mask = code == 1 ? 1 : 2;
@@ -93,20 +95,24 @@ static cfx_status rot90_plan(cfx_call *call, int *turns, int *a, int *b)
     int rank = cfx_call_tensor(call, SELF)->rank;
     int64_t k = cfx_call_int(call, K);
     if (cfx_call_len(call, DIMS) != 2)
-        return cfx_call_fail(call, CFX_EINVAL, "expected total rotation dims "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "expected total rotation dims "
                              "== 2, but got dims = %d",
                              cfx_call_len(call, DIMS));
     if (rank < 2)
-        return cfx_call_fail(call, CFX_ESHAPE, "expected total dims >= 2, but "
-                             "got total dims = %d", rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expected total dims >= 2, but "
+                             "got total dims = %d",
+                             rank);
     cfx_status st = cfx_call_axis(call, cfx_call_item(call, DIMS, 0).u.i, rank,
                                   a);
     if (!st)
         st = cfx_call_axis(call, cfx_call_item(call, DIMS, 1).u.i, rank, b);
     if (!st && *a == *b)
-        st = cfx_call_fail(call, CFX_EINVAL, "expected rotation dims to be "
-                           "different, but got dim0 = %d and dim1 = %d", *a,
-                           *b);
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "expected rotation dims to be "
+                           "different, but got dim0 = %d and dim1 = %d",
+                           *a, *b);
     *turns = (int)((k % 4 + 4) % 4);
     return st;
 }
@@ -173,24 +179,30 @@ static cfx_status roll_infer(cfx_call *call)
     if (!shifts)
         return cfx_call_fail(call, CFX_EINVAL, "`shifts` required");
     if (shifts != dims && !(shifts == 1 && !dims))
-        return cfx_call_fail(call, CFX_EINVAL, "shifts and dimensions must "
-                             "align. shifts: %d, dims:%d", shifts, dims);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "shifts and dimensions must "
+                             "align. shifts: %d, dims:%d",
+                             shifts, dims);
     for (int i = 0; !st && i < dims; i++)
-        st = x->rank ? cfx_call_axis(call, cfx_call_item(call, DIMS, i).u.i,
-                                     x->rank, &axis)
-             : cfx_call_fail(call, CFX_EINVAL, "Dimension specified as %lld "
-                             "but tensor has no dimensions",
-                             (long long)cfx_call_item(call, DIMS, i).u.i);
+        st = x->rank
+                 ? cfx_call_axis(call, cfx_call_item(call, DIMS, i).u.i,
+                                 x->rank, &axis)
+                 : cfx_call_fail(call, CFX_EINVAL,
+                                 "Dimension specified as %lld "
+                                 "but tensor has no dimensions",
+                                 (long long)cfx_call_item(call, DIMS, i).u.i);
     if (st)
         return st;
     cfx_view_begin(&v, x);
-    bool last = dims && cfx_view_format(call->env, &v) !=
-                            CFX_CONTIGUOUS_FORMAT;
+    bool last = dims &&
+                cfx_view_format(call->env, &v) != CFX_CONTIGUOUS_FORMAT;
     /* Two parts are joined, of which nothing may be left of one. */
     for (int i = 0; last && i < dims; i++) {
         cfx_call_axis(call, cfx_call_item(call, DIMS, i).u.i, x->rank, &axis);
-        last = !cfx_dim_is(cfx_dim_mod(call->env, cfx_call_dim(call, SHIFTS, i),
-                                       x->shape[axis]), 0);
+        last = !cfx_dim_is(cfx_dim_mod(call->env,
+                                       cfx_call_dim(call, SHIFTS, i),
+                                       x->shape[axis]),
+                           0);
     }
     return cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank, x->shape,
                                last);
@@ -218,10 +230,12 @@ static void cut_axis(cfx_view *to, cfx_view *from, int axis, int64_t shift,
     int64_t n = cfx_dim_value(from->shape[axis]);
     int64_t at = after ? n - shift : 0, target = after ? 0 : shift;
     to->shape[axis] = cfx_dim_int(after ? shift : n - shift);
-    from->offset = cfx_dim_add(NULL, from->offset, cfx_dim_mul(NULL,
-                               cfx_dim_int(at), from->stride[axis]));
-    to->offset = cfx_dim_add(NULL, to->offset, cfx_dim_mul(NULL,
-                             cfx_dim_int(target), to->stride[axis]));
+    from->offset = cfx_dim_add(
+        NULL, from->offset,
+        cfx_dim_mul(NULL, cfx_dim_int(at), from->stride[axis]));
+    to->offset = cfx_dim_add(
+        NULL, to->offset,
+        cfx_dim_mul(NULL, cfx_dim_int(target), to->stride[axis]));
 }
 
 /* Each axis that moves is cut in two; every choice of parts is one copy. */
@@ -282,8 +296,10 @@ enum { SHUFFLE, UNSHUFFLE };
 
 static cfx_status not_divisible(cfx_call *call, const char *what)
 {
-    return cfx_call_fail(call, CFX_ESHAPE, "expects %s to be divisible by the "
-                         "factor", what);
+    return cfx_call_fail(call, CFX_ESHAPE,
+                         "expects %s to be divisible by the "
+                         "factor",
+                         what);
 }
 
 static bool divides(const cfx_call *call, cfx_dim by, cfx_dim n)
@@ -318,12 +334,16 @@ static cfx_status pixels_infer(cfx_call *call)
     int64_t factor = factor_of(call);
     cfx_dim shape[CFX_MAX_RANK];
     if (x->rank < 3)
-        return cfx_call_fail(call, CFX_ESHAPE, "expects input to have at least "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expects input to have at least "
                              "3 dimensions, but got input with %d "
-                             "dimension(s)", x->rank);
+                             "dimension(s)",
+                             x->rank);
     if (factor < 1 || factor > 1 << 20)
-        return cfx_call_fail(call, CFX_EINVAL, "expects a positive factor, but "
-                             "got %lld", (long long)factor);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "expects a positive factor, but "
+                             "got %lld",
+                             (long long)factor);
     cfx_dim r = cfx_dim_int(factor), rr = cfx_dim_int(factor * factor);
     for (int i = 0; i < x->rank; i++)
         shape[i] = x->shape[i];
@@ -363,8 +383,8 @@ static cfx_status split_pixels(cfx_call *call, const cfx_tensor *deep,
     const cfx_dim *ds = deep->stride + lead, *ws = wide->stride + lead;
     cfx_dim extent[] = {wide->shape[lead], n, n, deep->shape[lead + 1],
                         deep->shape[lead + 2]};
-    cfx_dim from[] = {cfx_dim_mul(NULL, ds[0], rr), cfx_dim_mul(NULL, ds[0],
-                      n), ds[0], ds[1], ds[2]};
+    cfx_dim from[] = {cfx_dim_mul(NULL, ds[0], rr),
+                      cfx_dim_mul(NULL, ds[0], n), ds[0], ds[1], ds[2]};
     cfx_dim to[] = {ws[0], ws[1], ws[2], cfx_dim_mul(NULL, ws[1], n),
                     cfx_dim_mul(NULL, ws[2], n)};
     for (int i = 0; i < 5; i++) {
@@ -415,13 +435,17 @@ static cfx_status channel_shuffle_infer(cfx_call *call)
     cfx_dim groups = cfx_value_dim(cfx_call_value(call, GROUPS));
     char text[64];
     if (x->rank < 3)
-        return cfx_call_fail(call, CFX_ESHAPE, "expects input with > 2 dims, "
-                             "but got input with rank %d", x->rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expects input with > 2 dims, "
+                             "but got input with rank %d",
+                             x->rank);
     if (!cfx_dim_lt(call->env, cfx_dim_int(0), groups) ||
         !divides(call, groups, x->shape[1])) {
         cfx_dim_format(groups, text, sizeof(text));
-        return cfx_call_fail(call, CFX_EINVAL, "Number of channels must be "
-                             "divisible by groups, which are %s", text);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Number of channels must be "
+                             "divisible by groups, which are %s",
+                             text);
     }
     return pixels_out(call, x->shape);
 }

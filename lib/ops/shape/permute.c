@@ -18,7 +18,8 @@ static cfx_status permute_infer(cfx_call *call)
     uint32_t seen = 0;
     cfx_view v;
     if (n != rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "number of dimensions in the "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "number of dimensions in the "
                              "tensor input does not match the length of the "
                              "desired ordering of dimensions i.e. "
                              "input.dim() = %d is not equal to len(dims) = %d",
@@ -53,8 +54,8 @@ static cfx_status transpose_infer(cfx_call *call)
     int a, b, rank = cfx_call_tensor(call, SELF)->rank;
     cfx_view v;
     bool axes = cfx_call_place(call, AXIS0) >= 0;
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, axes ? AXIS0 : DIM0),
-                                  rank, &a);
+    cfx_status st = cfx_call_axis(
+        call, cfx_call_int(call, axes ? AXIS0 : DIM0), rank, &a);
     if (!st)
         st = cfx_call_axis(call, cfx_call_int(call, axes ? AXIS1 : DIM1), rank,
                            &b);
@@ -66,20 +67,22 @@ static cfx_status transpose_infer(cfx_call *call)
     return cfx_view_out(call, SELF, &v);
 }
 
-#define TRANSPOSE(name, a, b, aliases_)                               \
-    const cfx_op cfx_op__##name = {                                   \
-        .schema = #name "(Tensor(a) self, int " a ", int " b          \
-                  ") -> Tensor(a)",                                   \
-        .params = params,                                             \
-        .aliases = aliases_,                                          \
-        .doc = "Two axes change places.",                             \
-        .infer = transpose_infer,                                     \
+#define TRANSPOSE(name, a, b, aliases_)                                       \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor(a) self, int " a ", int " b                  \
+                        ") -> Tensor(a)",                                     \
+        .params = params,                                                     \
+        .aliases = aliases_,                                                  \
+        .doc = "Two axes change places.",                                     \
+        .infer = transpose_infer,                                             \
     };
 
-TRANSPOSE(transpose, "dim0", "dim1", "torch.transpose Tensor.transpose "
+TRANSPOSE(transpose, "dim0", "dim1",
+          "torch.transpose Tensor.transpose "
           "torch.swapdims Tensor.swapdims aten.transpose.int "
           "aten.swapdims.default")
-TRANSPOSE(swapaxes, "axis0", "axis1", "torch.swapaxes Tensor.swapaxes "
+TRANSPOSE(swapaxes, "axis0", "axis1",
+          "torch.swapaxes Tensor.swapaxes "
           "aten.swapaxes.default")
 
 /* ---- t and its kin ---- */
@@ -91,10 +94,13 @@ static cfx_status t_infer(cfx_call *call)
     int rank = cfx_call_tensor(call, SELF)->rank, code = call->op->code;
     cfx_view v;
     if (code == PLAIN && rank > 2)
-        return cfx_call_fail(call, CFX_ESHAPE, "expects a tensor with <= 2 "
-                             "dimensions, but self is %dD", rank);
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expects a tensor with <= 2 "
+                             "dimensions, but self is %dD",
+                             rank);
     if (code == MATRIX && rank == 1)
-        return cfx_call_fail(call, CFX_ESHAPE, "expects matrices or batches "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expects matrices or batches "
                              "of matrices, but self is 1D");
     cfx_view_begin(&v, cfx_call_tensor(call, SELF));
     if (code == REVERSED)
@@ -105,22 +111,23 @@ static cfx_status t_infer(cfx_call *call)
     return cfx_view_out(call, SELF, &v);
 }
 
-#define TURN(name, code_, aliases_, doc_)                             \
-    const cfx_op cfx_op__##name = {                                   \
-        .schema = #name "(Tensor(a) self) -> Tensor(a)",              \
-        .params = params,                                             \
-        .aliases = aliases_,                                          \
-        .doc = doc_,                                                  \
-        .code = code_,                                                \
-        .infer = t_infer,                                             \
+#define TURN(name, code_, aliases_, doc_)                                     \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor(a) self) -> Tensor(a)",                      \
+        .params = params,                                                     \
+        .aliases = aliases_,                                                  \
+        .doc = doc_,                                                          \
+        .code = code_,                                                        \
+        .infer = t_infer,                                                     \
     };
 
 TURN(t, PLAIN, "torch.t Tensor.t aten.t.default",
      "A matrix transposed; a vector stays.")
-TURN(adjoint, MATRIX, "torch.adjoint Tensor.adjoint aten.adjoint.default "
-     "aten.mT.default aten.mH.default", "Matrices transposed.")
-TURN(numpy_T, REVERSED, "aten.numpy_T.default",
-     "The axes in reverse order.")
+TURN(adjoint, MATRIX,
+     "torch.adjoint Tensor.adjoint aten.adjoint.default "
+     "aten.mT.default aten.mH.default",
+     "Matrices transposed.")
+TURN(numpy_T, REVERSED, "aten.numpy_T.default", "The axes in reverse order.")
 
 /* ---- movedim ---- */
 
@@ -153,10 +160,11 @@ static cfx_status movedim_infer(cfx_call *call)
     uint32_t source, destination;
     cfx_view v;
     if (listed && n != cfx_call_len(call, DESTINATION))
-        return cfx_call_fail(call, CFX_EINVAL, "Invalid source or destination "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Invalid source or destination "
                              "dims: source (%d dims) should contain the same "
-                             "number of dims as destination (%d dims)", n,
-                             cfx_call_len(call, DESTINATION));
+                             "number of dims as destination (%d dims)",
+                             n, cfx_call_len(call, DESTINATION));
     if (n > CFX_MAX_RANK)
         return cfx_call_fail(call, CFX_EINVAL, "%d dims are too many", n);
     cfx_status st = axes_of(call, SOURCE, rank, from, &source);

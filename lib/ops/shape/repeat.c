@@ -40,7 +40,8 @@ static cfx_status repeat_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_ESHAPE, "rank %d is more than %d", rank,
                              CFX_MAX_RANK);
     if (!call->op->code && cfx_call_len(call, 1) < x->rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "Number of dimensions of repeat "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Number of dimensions of repeat "
                              "dims can not be smaller than number of "
                              "dimensions of tensor");
     for (int i = 0; i < rank; i++) {
@@ -49,13 +50,17 @@ static cfx_status repeat_infer(cfx_call *call)
         if (at >= 0)
             shape[i] = cfx_dim_mul(call->env, shape[i], x->shape[at]);
         if (cfx_dim_is_bad(shape[i]))
-            return cfx_call_fail(call, CFX_ESHAPE, "extent %d of the result "
-                                 "is no int of 62 bits", i);
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "extent %d of the result "
+                                 "is no int of 62 bits",
+                                 i);
         if (!cfx_dim_le(call->env, cfx_dim_int(0), shape[i])) {
             char s[64];
             cfx_dim_format(shape[i], s, sizeof(s));
-            return cfx_call_fail(call, CFX_ESHAPE, "Trying to create tensor "
-                                 "with negative dimension %s", s);
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "Trying to create tensor "
+                                 "with negative dimension %s",
+                                 s);
         }
     }
     return cfx_call_out(call, (cfx_dtype)x->dtype, rank, shape);
@@ -89,8 +94,10 @@ static cfx_status repeat_run(cfx_call *call)
         if (!pair_axis(&to, &from, cfx_dim_value(times), over, zero) ||
             !pair_axis(&to, &from, n, y->stride[i],
                        at < 0 ? zero : x->stride[at]))
-            return cfx_call_fail(call, CFX_EUNSUPPORTED, "more than %d axes "
-                                 "that are repeated", CFX_MAX_RANK / 2);
+            return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                                 "more than %d axes "
+                                 "that are repeated",
+                                 CFX_MAX_RANK / 2);
     }
     cfx_view_assign(call->ctx, y, &to, x, &from);
     return CFX_OK;
@@ -119,7 +126,8 @@ static cfx_status check_output_size(cfx_call *call, int k, cfx_dim n)
 {
     if (cfx_call_has(call, k) &&
         !cfx_dim_eq(call->env, cfx_value_dim(call->in[k]), n))
-        return cfx_call_fail(call, CFX_EINVAL, "allocated size does not match "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "allocated size does not match "
                              "required size");
     return CFX_OK;
 }
@@ -149,8 +157,9 @@ static cfx_status interleave_int_infer(cfx_call *call)
         return st;
     v.shape[axis] = cfx_dim_mul(call->env, v.shape[axis], times);
     st = check_output_size(call, 3, v.shape[axis]);
-    return st ? st : cfx_call_out(call, (cfx_dtype)cfx_call_tensor(call, 0)
-                                            ->dtype, v.rank, v.shape);
+    return st ? st
+              : cfx_call_out(call, (cfx_dtype)cfx_call_tensor(call, 0)->dtype,
+                             v.rank, v.shape);
 }
 
 /* Around the axis that is repeated; a flattened tensor is (1, n, 1). */
@@ -192,14 +201,13 @@ static cfx_status interleave_int_run(cfx_call *call)
 
 static cfx_status sum_of(cfx_call *call, const cfx_tensor *t, int64_t *sum)
 {
-    int64_t n = cfx_tensor_numel(t), step = t->rank ? cfx_tensor_stride(t, 0)
-                                                    : 1;
+    int64_t n = cfx_tensor_numel(t),
+            step = t->rank ? cfx_tensor_stride(t, 0) : 1;
     size_t size = cfx_dtype_size((cfx_dtype)t->dtype);
     *sum = 0;
     for (int64_t i = 0; i < n && !cfx_context_stops_at(call->ctx, i); i++) {
-        int64_t v = cfx_element_int((cfx_dtype)t->dtype,
-                                    (char *)t->data + (size_t)(i * step) *
-                                                          size);
+        int64_t v = cfx_element_int(
+            (cfx_dtype)t->dtype, (char *)t->data + (size_t)(i * step) * size);
         if (v < 0)
             return cfx_call_fail(call, CFX_EINVAL,
                                  "repeats can not be negative");
@@ -216,10 +224,12 @@ static cfx_status total_of(cfx_call *call, const cfx_tensor *t, int k,
 {
     int64_t sum;
     if (t->rank > 1)
-        return cfx_call_fail(call, CFX_ESHAPE, "repeats must be 0-dim or "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "repeats must be 0-dim or "
                              "1-dim tensor");
     if (t->dtype != CFX_I64 && t->dtype != CFX_I32)
-        return cfx_call_fail(call, CFX_EDTYPE, "repeats has to be Long or Int "
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "repeats has to be Long or Int "
                              "tensor");
     if (call->meta || !t->data) {
         if (!cfx_call_has(call, k))
@@ -238,8 +248,9 @@ static cfx_status places_infer(cfx_call *call)
     cfx_dim n;
     cfx_status st = total_of(call, t, 1, &n);
     if (!st && t->rank != 1)
-        st = cfx_call_fail(call, CFX_ESHAPE,
-                           "repeat_interleave only accept 1D vector as repeat");
+        st = cfx_call_fail(
+            call, CFX_ESHAPE,
+            "repeat_interleave only accept 1D vector as repeat");
     return st ? st : cfx_call_out(call, (cfx_dtype)t->dtype, 1, &n);
 }
 
@@ -249,12 +260,14 @@ static void write_places(const cfx_tensor *t, int64_t places, cfx_dtype type,
                          char *out)
 {
     int64_t step = t->rank && cfx_tensor_size(t, 0) > 1
-                       ? cfx_tensor_stride(t, 0) : 0;
+                       ? cfx_tensor_stride(t, 0)
+                       : 0;
     size_t size = cfx_dtype_size(type);
     for (int64_t i = 0; i < places && !cfx_context_stops_at(t->ctx, i); i++) {
-        int64_t times = cfx_element_int((cfx_dtype)t->dtype,
-            (char *)t->data + (size_t)(i * step) *
-                cfx_dtype_size((cfx_dtype)t->dtype));
+        int64_t times = cfx_element_int(
+            (cfx_dtype)t->dtype,
+            (char *)t->data +
+                (size_t)(i * step) * cfx_dtype_size((cfx_dtype)t->dtype));
         for (; times > 0 && !cfx_context_stops_at(t->ctx, times);
              times--, out += size)
             cfx_element_set_int(type, out, i);
@@ -282,7 +295,8 @@ static cfx_status interleave_tensor_infer(cfx_call *call)
     bool single = !t->rank || cfx_dim_is(t->shape[0], 1);
     cfx_dim extent = v.rank ? v.shape[axis] : one;
     if (!single && !cfx_dim_eq(env, t->shape[0], extent))
-        return cfx_call_fail(call, CFX_ESHAPE, "repeats must have the same "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "repeats must have the same "
                              "size as input along dim");
     st = total_of(call, t, single && t->data && !call->meta ? 4 : 3, &n);
     if (st)
@@ -304,8 +318,9 @@ static size_t interleave_tensor_workspace(const cfx_call *call)
     cfx_tensor *y = call->out[0];
     bool flat = !cfx_call_has(call, 2) || !cfx_call_tensor(call, 0)->rank;
     int64_t axis = flat ? 0 : cfx_call_int(call, 2);
-    return (size_t)cfx_tensor_size(y, (int)(axis < 0 ? axis + y->rank : axis))
-           * sizeof(int64_t);
+    return (size_t)cfx_tensor_size(y,
+                                   (int)(axis < 0 ? axis + y->rank : axis)) *
+           sizeof(int64_t);
 }
 
 static cfx_status interleave_tensor_run(cfx_call *call)
@@ -321,14 +336,15 @@ static cfx_status interleave_tensor_run(cfx_call *call)
         write_places(t, s.n, CFX_I64, call->work);
     if (count && call->work)
         cfx_kernel_index_select(call->ctx, cfx_dtype_size((cfx_dtype)y->dtype),
-                         y->data, x->data, CFX_I64, call->work, s.outer, s.n,
-                         s.inner, count, &bad);
+                                y->data, x->data, CFX_I64, call->work, s.outer,
+                                s.n, s.inner, count, &bad);
     cfx_tensor_unref(x);
     return CFX_OK;
 }
 
-#define INTERLEAVE "torch.repeat_interleave Tensor.repeat_interleave "        \
-                   "aten.repeat_interleave."
+#define INTERLEAVE                                                            \
+    "torch.repeat_interleave Tensor.repeat_interleave "                       \
+    "aten.repeat_interleave."
 
 static const cfx_op repeat_interleave_places = {
     .schema = "repeat_interleave.Tensor(Tensor repeats, *, SymInt? "
@@ -340,8 +356,9 @@ static const cfx_op repeat_interleave_places = {
 };
 
 static const cfx_op repeat_interleave_tensor = {
-    .schema = "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? "
-              "dim=None, *, SymInt? output_size=None) -> Tensor",
+    .schema =
+        "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? "
+        "dim=None, *, SymInt? output_size=None) -> Tensor",
     .aliases = INTERLEAVE "self_Tensor",
     .doc = "Each element as many times as its number says.",
     .infer = interleave_tensor_infer,
@@ -366,8 +383,8 @@ static cfx_status give_views(cfx_call *call, int n, cfx_value *item,
                              cfx_status st)
 {
     if (!st)
-        st = cfx_call_return_take(call, cfx_tuple_new(call->ctx, (size_t)n,
-                                                      item));
+        st = cfx_call_return_take(call,
+                                  cfx_tuple_new(call->ctx, (size_t)n, item));
     for (int i = 0; i < n; i++)
         cfx_value_unref(item[i]);
     cfx_free(call->ctx, item, (size_t)n * sizeof(*item));
@@ -406,7 +423,8 @@ static cfx_status broadcast_tensors_infer(cfx_call *call)
             bool own = at >= 0 && cfx_dim_same(t->shape[at], shape[k]);
             v.shape[k] = shape[k];
             v.stride[k] = own || (at >= 0 && !cfx_dim_is(t->shape[at], 1))
-                              ? t->stride[at] : cfx_dim_int(0);
+                              ? t->stride[at]
+                              : cfx_dim_int(0);
         }
         st = view_of(call, &item[i], t, &v);
     }
@@ -435,9 +453,10 @@ static cfx_status grid_view(cfx_call *call, cfx_value *out, int n, int i,
         int from = swap && k < 2 ? 1 - k : k;
         const cfx_tensor *of = cfx_call_item(call, 0, from).u.tensor;
         v.shape[k] = of->rank ? of->shape[0] : one;
-        v.stride[k] = k == own ? step
+        v.stride[k] = k == own                     ? step
                       : !cfx_dim_is(v.shape[k], 1) ? zero
-                      : k > own ? step : over;
+                      : k > own                    ? step
+                                                   : over;
     }
     return view_of(call, out, t, &v);
 }
@@ -445,7 +464,8 @@ static cfx_status grid_view(cfx_call *call, cfx_value *out, int n, int i,
 static cfx_status meshgrid_infer(cfx_call *call)
 {
     int n = cfx_call_len(call, 0);
-    const char *indexing = cfx_call_has(call, 1) ? cfx_call_str(call, 1) : "ij";
+    const char *indexing = cfx_call_has(call, 1) ? cfx_call_str(call, 1)
+                                                 : "ij";
     bool xy = !strcmp(indexing, "xy");
     if (!n)
         return cfx_call_fail(call, CFX_EINVAL,
@@ -454,16 +474,20 @@ static cfx_status meshgrid_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_ESHAPE, "rank %d is more than %d", n,
                              CFX_MAX_RANK);
     if (!xy && strcmp(indexing, "ij"))
-        return cfx_call_fail(call, CFX_EINVAL, "indexing must be one of \"xy\" "
-                             "or \"ij\", but received: %s", indexing);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "indexing must be one of \"xy\" "
+                             "or \"ij\", but received: %s",
+                             indexing);
     for (int i = 0; i < n; i++) {
         const cfx_tensor *t = cfx_call_item(call, 0, i).u.tensor;
         if (t->rank > 1)
-            return cfx_call_fail(call, CFX_ESHAPE, "Expected 0D or 1D tensor "
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "Expected 0D or 1D tensor "
                                  "in the tensor list but got rank %d",
                                  t->rank);
         if (t->dtype != cfx_call_item(call, 0, 0).u.tensor->dtype)
-            return cfx_call_fail(call, CFX_EDTYPE, "expects all tensors to "
+            return cfx_call_fail(call, CFX_EDTYPE,
+                                 "expects all tensors to "
                                  "have the same dtype");
     }
     cfx_value *item = cfx_calloc(call->ctx, (size_t)n, sizeof(*item));

@@ -136,8 +136,10 @@ static cfx_status invalid(cfx_call *call, cfx_dim numel)
 {
     char s[64];
     cfx_dim_format(numel, s, sizeof(s));
-    return cfx_call_fail(call, CFX_ESHAPE, "shape is invalid for input of "
-                         "size %s", s);
+    return cfx_call_fail(call, CFX_ESHAPE,
+                         "shape is invalid for input of "
+                         "size %s",
+                         s);
 }
 
 /* Read the list of parameter k; one -1 stands for what is left. */
@@ -170,7 +172,8 @@ cfx_status cfx_infer_size(cfx_call *call, int k, cfx_dim numel, int *rank,
         return cfx_dim_eq(call->env, known, numel) ? CFX_OK
                                                    : invalid(call, numel);
     if (cfx_dim_is(known, 0))
-        return cfx_call_fail(call, CFX_ESHAPE, "cannot reshape tensor of 0 "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "cannot reshape tensor of 0 "
                              "elements because the unspecified dimension size "
                              "-1 can be any value and is ambiguous");
     if (!cfx_dim_eq(call->env, cfx_dim_mod(call->env, numel, known),
@@ -186,8 +189,7 @@ static cfx_status view_or_copy(cfx_call *call, int rank, const cfx_dim *shape)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim stride[CFX_MAX_RANK];
-    if (cfx_infer_view(call->env, x, rank, shape, stride, false) ==
-        CFX_A_VIEW)
+    if (cfx_infer_view(call->env, x, rank, shape, stride, false) == CFX_A_VIEW)
         return cfx_call_out_view(call, SELF, rank, shape, stride, x->offset);
     return cfx_call_out(call, (cfx_dtype)x->dtype, rank, shape);
 }
@@ -200,13 +202,14 @@ static cfx_status view_only(cfx_call *call, int rank, const cfx_dim *shape)
     case CFX_A_VIEW:
         return cfx_call_out_view(call, SELF, rank, shape, stride, x->offset);
     case CFX_VIEW_UNKNOWN:
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "whether the size is "
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "whether the size is "
                              "compatible with the strides depends on symbols; "
                              "reshape copies where it is not");
-    case CFX_NO_VIEW:
-        break;
+    case CFX_NO_VIEW: break;
     }
-    return cfx_call_fail(call, CFX_EINVAL, "view size is not compatible with "
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "view size is not compatible with "
                          "input tensor's size and stride (at least one "
                          "dimension spans across two contiguous subspaces). "
                          "Use .reshape(...) instead.");
@@ -283,7 +286,8 @@ static cfx_status flatten_infer(cfx_call *call)
     if (st)
         return st;
     if (from > to)
-        return cfx_call_fail(call, CFX_EINVAL, "flatten() has invalid args: "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "flatten() has invalid args: "
                              "start_dim cannot come after end_dim");
     if (x->rank && from == to)
         return cfx_call_out_same(call, SELF);
@@ -315,9 +319,10 @@ static cfx_status check_numel(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *like = cfx_call_tensor(call, OTHER);
     cfx_dim numel = cfx_infer_numel(env, x->rank, x->shape);
-    return cfx_dim_eq(env, numel, cfx_infer_numel(env, like->rank,
-                                                  like->shape))
-               ? CFX_OK : invalid(call, numel);
+    return cfx_dim_eq(env, numel,
+                      cfx_infer_numel(env, like->rank, like->shape))
+               ? CFX_OK
+               : invalid(call, numel);
 }
 
 static cfx_status reshape_as_infer(cfx_call *call)
@@ -406,8 +411,8 @@ static cfx_status unflatten_infer(cfx_call *call)
     if (!st && !cfx_call_len(call, SIZES))
         st = cfx_call_fail(call, CFX_EINVAL, "sizes must be non-empty");
     if (!st)
-        st = cfx_infer_size(call, SIZES, x->rank ? x->shape[axis]
-                                             : cfx_dim_int(1), &n, part);
+        st = cfx_infer_size(
+            call, SIZES, x->rank ? x->shape[axis] : cfx_dim_int(1), &n, part);
     if (st)
         return st;
     if (x->rank + n - 1 > CFX_MAX_RANK)
@@ -419,8 +424,7 @@ static cfx_status unflatten_infer(cfx_call *call)
         shape[rank++] = part[i];
     for (int i = axis + 1; i < x->rank; i++)
         shape[rank++] = x->shape[i];
-    if (cfx_infer_view(call->env, x, rank, shape, stride, false) !=
-        CFX_A_VIEW)
+    if (cfx_infer_view(call->env, x, rank, shape, stride, false) != CFX_A_VIEW)
         split_strides(call, axis, n, stride, shape);
     return cfx_call_out_view(call, SELF, rank, shape, stride, x->offset);
 }

@@ -40,8 +40,8 @@ static cfx_status add_part(struct parts *p, const cfx_view *v)
 static cfx_status end_parts(struct parts *p, cfx_status st)
 {
     if (!st)
-        st = cfx_call_return_take(p->call, cfx_tuple_new(p->call->ctx, p->n,
-                                                         p->item));
+        st = cfx_call_return_take(p->call,
+                                  cfx_tuple_new(p->call->ctx, p->n, p->item));
     for (size_t i = 0; i < p->n; i++)
         cfx_value_unref(p->item[i]);
     cfx_free(p->call->ctx, p->item, p->cap * sizeof(*p->item));
@@ -79,8 +79,10 @@ static cfx_status need_int(cfx_call *call, cfx_dim d, int64_t *out)
         return CFX_OK;
     }
     cfx_dim_format(d, s, sizeof(s));
-    return cfx_call_fail(call, CFX_EUNSUPPORTED, "the number of parts depends "
-                         "on the symbol %s", s);
+    return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                         "the number of parts depends "
+                         "on the symbol %s",
+                         s);
 }
 
 /* ---- split ---- */
@@ -90,7 +92,8 @@ static cfx_status split_by(cfx_call *call, int axis, cfx_dim size,
                            int64_t count)
 {
     cfx_shape_env *env = call->env;
-    cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis], from = cfx_dim_int(0);
+    cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis],
+            from = cfx_dim_int(0);
     struct parts p;
     cfx_status st = begin_parts(&p, call, count);
     if (st)
@@ -160,7 +163,8 @@ static cfx_status split_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EINVAL,
                              "expects split_size be non-negative");
     if (cfx_dim_is(size, 0) && !cfx_dim_eq(call->env, n, zero))
-        return cfx_call_fail(call, CFX_EINVAL, "split_size can only be 0 if "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "split_size can only be 0 if "
                              "dimension size is 0");
     return split_evenly(call, axis, size);
 }
@@ -181,7 +185,8 @@ static cfx_status split_sizes_infer(cfx_call *call)
     for (int i = 0; !st && i < count; i++) {
         cfx_dim size = cfx_call_dim(call, sizes, i);
         if (!cfx_dim_le(env, cfx_dim_int(0), size)) {
-            st = cfx_call_fail(call, CFX_EINVAL, "split_with_sizes expects "
+            st = cfx_call_fail(call, CFX_EINVAL,
+                               "split_with_sizes expects "
                                "split_sizes have only non-negative entries");
             break;
         }
@@ -189,7 +194,8 @@ static cfx_status split_sizes_infer(cfx_call *call)
     }
     cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis];
     if (!st && !cfx_dim_eq(env, from, n))
-        st = cfx_call_fail(call, CFX_EINVAL, "split_with_sizes expects "
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "split_with_sizes expects "
                            "split_sizes to sum exactly to the extent of the "
                            "dimension");
     from = cfx_dim_int(0);
@@ -295,8 +301,10 @@ static cfx_status chunk_infer(cfx_call *call)
     if (st)
         return st;
     if (chunks < 1)
-        return cfx_call_fail(call, CFX_EINVAL, "expects `chunks` to be greater "
-                             "than 0, got: %lld", (long long)chunks);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "expects `chunks` to be greater "
+                             "than 0, got: %lld",
+                             (long long)chunks);
     cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis];
     cfx_dim size = cfx_dim_ceildiv(env, n, cfx_dim_int(chunks));
     if (!cfx_dim_is(n, 0)) {
@@ -328,20 +336,22 @@ static cfx_status split_sections(cfx_call *call, int axis, int64_t sections)
     cfx_shape_env *env = call->env;
     struct parts p;
     if (sections < 1)
-        return cfx_call_fail(call, CFX_EINVAL, "number of sections must be "
-                             "larger than 0, got %lld", (long long)sections);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "number of sections must be "
+                             "larger than 0, got %lld",
+                             (long long)sections);
     cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis];
     cfx_dim by = cfx_dim_int(sections), one = cfx_dim_int(1);
-    cfx_dim size = cfx_dim_floordiv(env, n, by), more = cfx_dim_mod(env, n,
-                                                                    by);
+    cfx_dim size = cfx_dim_floordiv(env, n, by),
+            more = cfx_dim_mod(env, n, by);
     cfx_status st = begin_parts(&p, call, sections);
     if (st)
         return st;
     for (int64_t i = 0; !st && i < sections; i++) {
         /* 1 for the first `more` of them; more is below the sections. */
         cfx_dim rest = cfx_dim_sub(env, more, cfx_dim_int(i));
-        cfx_dim extra = cfx_dim_min(env, one, cfx_dim_max(env,
-                                    cfx_dim_int(0), rest));
+        cfx_dim extra = cfx_dim_min(env, one,
+                                    cfx_dim_max(env, cfx_dim_int(0), rest));
         cfx_dim at = cfx_dim_int(i);
         cfx_dim from = cfx_dim_add(env, cfx_dim_mul(env, at, size),
                                    cfx_dim_min(env, at, more));
@@ -386,8 +396,9 @@ static cfx_status indices_infer(cfx_call *call)
 {
     int axis;
     cfx_status st = find_axis(call, cfx_call_int(call, DIM), &axis);
-    return st ? st : split_at(call, axis, cfx_call_len(call, INDICES),
-                              cfx_call_value(call, INDICES).u.seq->item);
+    return st ? st
+              : split_at(call, axis, cfx_call_len(call, INDICES),
+                         cfx_call_value(call, INDICES).u.seq->item);
 }
 
 #define TENSOR_SPLIT "torch.tensor_split Tensor.tensor_split "
@@ -417,9 +428,11 @@ static cfx_status nsplit_axis(cfx_call *call, int *axis)
 {
     int rank = cfx_call_tensor(call, SELF)->rank, need = call->op->code;
     if (rank < (need == 1 ? 1 : need))
-        return cfx_call_fail(call, CFX_ESHAPE, "requires a tensor with at "
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "requires a tensor with at "
                              "least %d dimension%s, but got a tensor with %d "
-                             "dimensions!", need, need > 1 ? "s" : "", rank);
+                             "dimensions!",
+                             need, need > 1 ? "s" : "", rank);
     *axis = need == 1 ? rank > 1 : need == 2 ? 0 : 2;
     return CFX_OK;
 }
@@ -442,30 +455,31 @@ static cfx_status nsplit_infer(cfx_call *call)
     if (sections < 1 ||
         !cfx_dim_eq(env, cfx_dim_mod(env, n, cfx_dim_int(sections)),
                     cfx_dim_int(0)))
-        return cfx_call_fail(call, CFX_EINVAL, "attempted to split along "
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "attempted to split along "
                              "dimension %d, but the size of the dimension is "
-                             "not divisible by the split_size %lld!", axis,
-                             (long long)sections);
+                             "not divisible by the split_size %lld!",
+                             axis, (long long)sections);
     return split_sections(call, axis, sections);
 }
 
 #define NSPLIT(letter, rank, doc_)                                            \
     static const cfx_op letter##split_array = {                               \
         .schema = #letter "split.array(Tensor(a -> *) self, int[] indices) "  \
-                  "-> Tensor(a)[]",                                           \
+                          "-> Tensor(a)[]",                                   \
         .params = params,                                                     \
-        .aliases = "torch." #letter "split Tensor." #letter "split aten."     \
-                   #letter "split.array",                                     \
+        .aliases = "torch." #letter "split Tensor." #letter                   \
+                   "split aten." #letter "split.array",                       \
         .doc = doc_,                                                          \
         .code = rank,                                                         \
         .infer = nsplit_infer,                                                \
     };                                                                        \
     const cfx_op cfx_op__##letter##split = {                                  \
         .schema = #letter "split.int(Tensor(a -> *) self, int sections) "     \
-                  "-> Tensor(a)[]",                                           \
+                          "-> Tensor(a)[]",                                   \
         .params = params,                                                     \
-        .aliases = "torch." #letter "split Tensor." #letter "split aten."     \
-                   #letter "split.int",                                       \
+        .aliases = "torch." #letter "split Tensor." #letter                   \
+                   "split aten." #letter "split.int",                         \
         .doc = doc_,                                                          \
         .code = rank,                                                         \
         .infer = nsplit_infer,                                                \

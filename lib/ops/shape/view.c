@@ -98,8 +98,10 @@ cfx_status cfx_view_select(cfx_call *call, cfx_view *v, int axis,
         char i[64], s[64];
         cfx_dim_format(index, i, sizeof(i));
         cfx_dim_format(n, s, sizeof(s));
-        return cfx_call_fail(call, CFX_EINVAL, "index %s is out of bounds for "
-                             "dimension %d with size %s", i, axis, s);
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "index %s is out of bounds for "
+                             "dimension %d with size %s",
+                             i, axis, s);
     }
     v->offset = cfx_dim_add(env, v->offset,
                             cfx_dim_mul(env, at, v->stride[axis]));
@@ -123,8 +125,9 @@ cfx_dim cfx_view_clip(cfx_shape_env *env, cfx_dim at, cfx_dim n)
     }
     if (!cfx_dim_known_le(env, zero, at))
         at = cfx_dim_max(env, zero, at);
-    return cfx_dim_known_le(env, at, n) ? at
-           : cfx_dim_known_le(env, n, at) ? n : cfx_dim_min(env, at, n);
+    return cfx_dim_known_le(env, at, n)   ? at
+           : cfx_dim_known_le(env, n, at) ? n
+                                          : cfx_dim_min(env, at, n);
 }
 
 /* Python's bounds may be any int; those that no dim holds are beyond all
@@ -198,13 +201,14 @@ cfx_status cfx_view_diagonal(cfx_call *call, cfx_view *v, cfx_dim offset,
     if (a == b || v->rank < 2)
         return cfx_call_fail(call, CFX_EINVAL,
                              "diagonal dimensions cannot be identical %lld, "
-                             "%lld", (long long)dim1, (long long)dim2);
+                             "%lld",
+                             (long long)dim1, (long long)dim2);
     bool above = cfx_dim_le(env, zero, offset);
     cfx_dim shift = above ? offset : cfx_dim_neg(env, offset);
     int cut = above ? b : a;
     cfx_dim rows = v->shape[above ? a : b];
-    cfx_dim cols = cfx_dim_max(env, zero, cfx_dim_sub(env, v->shape[cut],
-                                                      shift));
+    cfx_dim cols = cfx_dim_max(env, zero,
+                               cfx_dim_sub(env, v->shape[cut], shift));
     cfx_dim step = cfx_dim_add(env, v->stride[a], v->stride[b]);
     cfx_dim n = cfx_dim_min(env, rows, cols);
     if (!cfx_dim_is(n, 0))
@@ -236,7 +240,7 @@ static void add_operand(cfx_iter *it, const cfx_tensor *t, const cfx_view *v)
 }
 
 void cfx_view_assign(cfx_context *ctx, const cfx_tensor *y, const cfx_view *to,
-                   const cfx_tensor *x, const cfx_view *from)
+                     const cfx_tensor *x, const cfx_view *from)
 {
     int64_t shape[CFX_MAX_RANK];
     cfx_iter it;
@@ -285,7 +289,8 @@ static bool strides_like(cfx_shape_env *env, const cfx_view *v,
         if (d == 0 && cfx_dim_same(least, v->stride[1]))
             return false;
         least = cfx_dim_is(v->shape[d], 1)
-                    ? stride : cfx_dim_mul(env, stride, v->shape[d]);
+                    ? stride
+                    : cfx_dim_mul(env, stride, v->shape[d]);
     }
     return true;
 }
@@ -362,7 +367,8 @@ bool cfx_view_is_dense(const cfx_tensor *x, cfx_memory_format format)
 {
     uint8_t flag = format == CFX_CHANNELS_LAST ? CFX_TENSOR_CHANNELS_LAST
                    : format == CFX_CHANNELS_LAST_3D
-                       ? CFX_TENSOR_CHANNELS_LAST_3D : CFX_TENSOR_CONTIGUOUS;
+                       ? CFX_TENSOR_CHANNELS_LAST_3D
+                       : CFX_TENSOR_CONTIGUOUS;
     return x->flags & flag;
 }
 
@@ -376,13 +382,15 @@ cfx_memory_format cfx_view_format_arg(const cfx_call *call, int k,
 cfx_status cfx_view_check_format(cfx_call *call, cfx_memory_format format,
                                  int rank)
 {
-    int want = format == CFX_CHANNELS_LAST ? 4
-               : format == CFX_CHANNELS_LAST_3D ? 5 : rank;
+    int want = format == CFX_CHANNELS_LAST      ? 4
+               : format == CFX_CHANNELS_LAST_3D ? 5
+                                                : rank;
     if (want == rank)
         return CFX_OK;
-    return cfx_call_fail(call, CFX_ESHAPE, "required rank %d tensor to use "
-                         "channels_last%s format", want,
-                         want == 5 ? "_3d" : "");
+    return cfx_call_fail(call, CFX_ESHAPE,
+                         "required rank %d tensor to use "
+                         "channels_last%s format",
+                         want, want == 5 ? "_3d" : "");
 }
 
 cfx_status cfx_view_out_in_format(cfx_call *call, cfx_dtype dtype,

@@ -93,6 +93,6 @@ cfx_dim cfx_view_clip(cfx_shape_env *env, cfx_dim at, cfx_dim n);
 /* Copy part of x to part of y, of as many axes; extents are those of `to`.
  * Strides may be negative. */
 void cfx_view_assign(cfx_context *ctx, const cfx_tensor *y, const cfx_view *to,
-                   const cfx_tensor *x, const cfx_view *from);
+                     const cfx_tensor *x, const cfx_view *from);
 
 #endif

@@ -9,8 +9,8 @@
 
 static cfx_value viewed(cfx_scope *s, const cfx_call *call, const char *view)
 {
-    return cfx_call_function(s, view,
-        cfx_args_of(call->in, (size_t)call->schema->nparams));
+    return cfx_call_function(
+        s, view, cfx_args_of(call->in, (size_t)call->schema->nparams));
 }
 
 static cfx_value copied(cfx_scope *s, const cfx_call *call, const char *view)
@@ -28,7 +28,8 @@ static void copy_cost(const cfx_call *call, cfx_cost *cost)
 }
 
 #define COPY_NEXT(linkage, symbol, schema_, view, aliases_, next_)            \
-    static cfx_value copy_##symbol##_build(cfx_scope *s, const cfx_call *call) \
+    static cfx_value copy_##symbol##_build(cfx_scope *s,                      \
+                                           const cfx_call *call)              \
     {                                                                         \
         return copied(s, call, "torch.ops.aten." view);                       \
     }                                                                         \
@@ -65,13 +66,19 @@ COPY(slice, ", int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1",
      "Tensor")
 COPY(diagonal, ", int offset=0, int dim1=0, int dim2=1", "default")
 COPY(unfold, ", int dimension, int size, int step", "default")
-COPY(as_strided, ", SymInt[] size, SymInt[] stride, SymInt? "
-     "storage_offset=None", "default")
+COPY(as_strided,
+     ", SymInt[] size, SymInt[] stride, SymInt? "
+     "storage_offset=None",
+     "default")
 COPY(alias, "", "default")
 COPY(detach, "", "default")
-COPY_NEXT(, narrow_copy, "narrow_copy(Tensor self, int dim, SymInt start, "
-          "SymInt length)", "narrow.default", "torch.narrow_copy "
-          "Tensor.narrow_copy aten.narrow_copy.default", NULL)
+COPY_NEXT(, narrow_copy,
+          "narrow_copy(Tensor self, int dim, SymInt start, "
+          "SymInt length)",
+          "narrow.default",
+          "torch.narrow_copy "
+          "Tensor.narrow_copy aten.narrow_copy.default",
+          NULL)
 COPY_NEXT(static, squeeze_copy_dims,
           "squeeze_copy.dims(Tensor self, int[] dim)", "squeeze.dims",
           "torch.squeeze_copy aten.squeeze_copy.dims", NULL)
@@ -135,7 +142,7 @@ static cfx_status parts_run(cfx_call *call, const char *view)
     }                                                                         \
     const cfx_op cfx_op__##name##_copy = {                                    \
         .schema = #name "_copy." overload "(Tensor self" params               \
-                  ", int dim=0) -> Tensor[]",                                 \
+                        ", int dim=0) -> Tensor[]",                           \
         .aliases = "torch." #name "_copy aten." #name "_copy." overload,      \
         .doc = "Copies of the parts.",                                        \
         .infer = name##_copy_infer,                                           \
