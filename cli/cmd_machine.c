@@ -97,18 +97,6 @@ static double largest_spread(const cfx_machine_rates *r)
     return most;
 }
 
-static bool measured(const cfx_machine *m)
-{
-    bool any = false;
-
-    for (int i = 0; i < m->nrates; i++) {
-        any |= largest_spread(&m->rates[i]) > 0;
-        for (int k = 0; k < m->rates[i].nlevels; k++)
-            any |= m->rates[i].level[k].spread > 0;
-    }
-    return any;
-}
-
 /* One row per number of threads, one column per type. */
 static void print_peaks(FILE *to, const cfx_machine *m, bool spread)
 {
@@ -153,7 +141,7 @@ static void print_levels(FILE *to, const cfx_machine *m, bool spread)
 
 static void print_text(FILE *to, const cfx_machine *m)
 {
-    bool spread = measured(m);
+    bool spread = m->instructions != NULL; /* it was measured */
 
     print_head(to, m);
     print_peaks(to, m, spread);
