@@ -160,7 +160,13 @@ static void read_shape(const uint8_t *data, size_t size)
     cfx_context_free(ctx);
 }
 
-/* The text of an extent is one that gives it. */
+static bool is_known_less(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+{
+    return cfx_dim_known_le(env, cfx_dim_add(env, a, cfx_dim_int(1)), b);
+}
+
+/* The text of an extent is parsed as an extent that is not known to differ:
+ * guards of the first parse may simplify the second. */
 static void read_extent(const uint8_t *data, size_t size)
 {
     cfx_context *ctx = context();
@@ -176,7 +182,7 @@ static void read_extent(const uint8_t *data, size_t size)
         !cfx_dim_parse(&d, env, s, NULL) &&
         cfx_dim_format(d, printed, sizeof(printed)) < sizeof(printed) &&
         !cfx_dim_parse(&again, env, printed, NULL) &&
-        cfx_dim_ne(env, d, again)) {
+        (is_known_less(env, d, again) || is_known_less(env, again, d))) {
         fprintf(stderr, "%s is not %s\n", s, printed);
         abort();
     }
