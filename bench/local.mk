@@ -1,6 +1,7 @@
-# Benchmarks: `make bench`; PYTHON=... is a Python with torch.
+# Benchmarks: `make bench`; PYTHON=... is a Python with torch. They are built
+# when they are asked for.
 
-noinst_PROGRAMS += bench-walk bench-load bench-speed \
+EXTRA_PROGRAMS += bench-walk bench-load bench-speed \
 	bench-graphs bench-limits
 bench_walk_SOURCES = %reldir%/walk.c %reldir%/time.c %reldir%/bench.h
 bench_walk_LDADD = libcfx.la
@@ -16,18 +17,18 @@ bench_limits_SOURCES = %reldir%/machine.c %reldir%/time.c %reldir%/bench.h
 bench_limits_CFLAGS = $(AM_CFLAGS) -O3
 bench_limits_LDADD = libcfx.la $(BLAS_LIBS)
 
-noinst_PROGRAMS += bench-shapes
+EXTRA_PROGRAMS += bench-shapes
 bench_shapes_SOURCES = %reldir%/shapes.c %reldir%/time.c %reldir%/bench.h
 bench_shapes_LDADD = libcfx.la
 
-noinst_PROGRAMS += bench-propagation
+EXTRA_PROGRAMS += bench-propagation
 bench_propagation_SOURCES = %reldir%/propagation.c %reldir%/time.c \
 	%reldir%/bench.h
 bench_propagation_LDADD = libcfx.la
 EXTRA_DIST += %reldir%/propagation_peer.py
 
 # ZOO_SOURCES: tests/local.mk.
-noinst_PROGRAMS += bench-roofline
+EXTRA_PROGRAMS += bench-roofline
 bench_roofline_SOURCES = %reldir%/roofline.c $(ZOO_SOURCES)
 bench_roofline_LDADD = libcfx.la $(JANSSON_LIBS)
 
