@@ -31,7 +31,7 @@ static const char *list_formats(char *text, size_t size, unsigned taken)
     for (size_t i = 0; (f = cfx_model_format_at(i)) && at < size; i++) {
         if (f->write && (!taken || f->options & taken))
             at += (size_t)snprintf(text + at, size - at, "%sOUT%s",
-                                   at ? ", " : "", f->suffix);
+                                   at ? ", " : "", f->base.suffix);
     }
     return text;
 }
@@ -43,9 +43,9 @@ static void describe(FILE *to)
     fputs("\nFormats:\n", to);
     for (size_t i = 0; (f = cfx_model_format_at(i)); i++) {
         char name[32];
-        snprintf(name, sizeof(name), "OUT%s", f->suffix);
+        snprintf(name, sizeof(name), "OUT%s", f->base.suffix);
         if (f->write)
-            cli_describe_row(to, name, f->doc);
+            cli_describe_row(to, name, f->base.doc);
     }
 }
 

@@ -354,9 +354,9 @@ static void describe(FILE *to)
     fputs("\nFormats of tensors:\n", to);
     for (size_t i = 0; (f = cfx_tensor_format_at(i)); i++) {
         char doc[256];
-        snprintf(doc, sizeof(doc), "%s%s", f->doc,
+        snprintf(doc, sizeof(doc), "%s%s", f->base.doc,
                  f->write ? "" : " It is only read.");
-        cli_describe_row(to, f->suffix, doc);
+        cli_describe_row(to, f->base.suffix, doc);
     }
 }
 

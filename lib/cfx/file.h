@@ -70,6 +70,18 @@ CFX_API cfx_status cfx_safetensors_write(const char *path, cfx_context *ctx,
 CFX_API cfx_tensor *cfx_tensors_get(const cfx_tensors *t, const char *name);
 CFX_API void cfx_tensors_release(cfx_tensors *t);
 
+/* ---- Formats ---- */
+
+/* How files of a format are recognized. */
+typedef struct cfx_format {
+    const char *name;   /* "npy" */
+    const char *suffix; /* of file names: ".npy"; "/" for a folder */
+    const char *doc;    /* one sentence */
+    /* Do the first bytes of a file (up to 64) have the format's signature?
+     * NULL: it is only written. */
+    bool (*probe)(const unsigned char *head, size_t n);
+} cfx_format;
+
 /* ---- NumPy ---- */
 
 CFX_API cfx_status cfx_npy_read(cfx_tensor **out, cfx_context *ctx,
@@ -89,12 +101,8 @@ typedef cfx_status cfx_tensors_fn(void *user, const cfx_tensors *tensors,
 
 /* A format of tensor files; its own file defines it. */
 typedef struct cfx_tensor_format {
-    const char *name;   /* "npy" */
-    const char *suffix; /* of file names: ".npy" */
-    const char *doc;    /* one line */
-    bool keyed;         /* tensors have names; else it holds one */
-    /* Do the first bytes of a file (up to 64) have the format's signature? */
-    bool (*probe)(const unsigned char *head, size_t n);
+    cfx_format base;
+    bool keyed; /* tensors have names; else it holds one */
     /* Read a file; map it if `map` is set and the format allows it. */
     cfx_status (*read)(cfx_tensors *out, cfx_context *ctx, const char *path,
                        bool map, cfx_error *err);
@@ -207,17 +215,14 @@ typedef struct cfx_save_options {
 
 /* A format: a row of the table, at the end of the format's own file. */
 typedef struct cfx_model_format {
-    const char *name;   /* "text" */
-    const char *suffix; /* of the names of its files: ".fx"; "/": a folder */
-    const char *doc;    /* one sentence, which calls its files OUT */
-    unsigned options;   /* the save options that it takes, CFX_SAVE_... */
-    /* Do the first bytes of a file, up to 64, tell that it is of the format? */
-    bool (*probe)(const unsigned char *head, size_t n);
-    /* The model without weights; NULL: cfx only writes it. Error texts begin
-     * with the path, here and below. */
+    cfx_format base;  /* base.doc calls its files OUT */
+    unsigned options; /* the save options that it takes, CFX_SAVE_... */
+    /* Read a model without weights; NULL: cfx only writes it. Error texts
+     * begin with the path, here and below. */
     cfx_status (*read)(cfx_module **out, cfx_context *ctx, const char *path,
                        cfx_error *err);
-    /* The model and its weights: both, or neither. NULL: cfx only reads it. */
+    /* Write a model and its weights: both, or neither. NULL: cfx only reads
+     * it. */
     cfx_status (*write)(const char *path, const cfx_module *gm,
                         const cfx_save_options *o, cfx_error *err);
 } cfx_model_format;

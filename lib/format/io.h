@@ -66,6 +66,14 @@ cfx_status cfx_tensors_sort(cfx_tensors *list, cfx_error *err);
 cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
                            cfx_tensors_fn *fn, void *user, cfx_error *err);
 
+/* The format with the suffix of `path`, of n; or NULL. */
+const cfx_format *cfx_format__of_name(const cfx_format *const *formats,
+                                      size_t n, const char *path);
+/* The format of a file by its content, else by its suffix; or NULL. */
+const cfx_format *cfx_format__of_file(const cfx_format *const *formats,
+                                      size_t n, cfx_context *ctx,
+                                      const char *path);
+
 /* The rows of the tables of formats. */
 #define TENSOR_FORMAT(name)                                                   \
     extern const cfx_tensor_format cfx_tensor_format__##name;

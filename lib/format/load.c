@@ -309,7 +309,7 @@ static cfx_status load_weights(cfx_module *gm, const char *path,
     cfx_weights_beside(&beside, path);
     bool found = !beside.failed && !access(beside.s, F_OK);
     if (!found) {
-        cfx_buf_puts(&beside, cfx_tensor_format__sharded.suffix);
+        cfx_buf_puts(&beside, cfx_tensor_format__sharded.base.suffix);
         found = !beside.failed && !access(beside.s, F_OK);
     }
     if (beside.failed)

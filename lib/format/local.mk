@@ -6,6 +6,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/drawing/drawing.c \
 	%reldir%/drawing/drawing.h \
 	%reldir%/python/folder.c \
+	%reldir%/formats.c \
 	%reldir%/io.c \
 	%reldir%/io.h \
 	%reldir%/json.c \

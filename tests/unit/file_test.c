@@ -343,7 +343,7 @@ static size_t held_by_malloc(void)
 #endif
 }
 
-/* What jansson takes is no more than the bound, and is given back. */
+/* jansson's memory is within the bound that is charged, and is given back. */
 TEST_CASE(json_is_charged_for_at_least_what_it_takes)
 {
     static const char *const texts[][3] = {
@@ -618,10 +618,10 @@ TEST_CASE(formats_are_told_by_their_content)
     const cfx_tensor_format *f;
     for (size_t i = 0; (f = cfx_tensor_format_at(i)); i++) {
         char name[64];
-        snprintf(name, sizeof(name), "any%s", f->suffix);
+        snprintf(name, sizeof(name), "any%s", f->base.suffix);
         const char *path = file(name), *moved = file("any.unknown");
         ck_assert_ptr_eq(cfx_tensor_format_of_name(path), f);
-        ck_assert_ptr_nonnull(f->doc);
+        ck_assert_ptr_nonnull(f->base.doc);
         ck_assert(!f->read != !f->visit);
         if (!f->write) {
             ck_assert_int_eq(cfx_tensors_write(path, ctx, &item, 1, NULL),
@@ -651,7 +651,8 @@ TEST_CASE(the_man_page_names_every_format)
     snprintf(path, sizeof(path), "%s/doc/cfx.1", src ? src : ".");
     page[get(path, page, sizeof(page) - 1)] = '\0';
     for (size_t i = 0; (f = cfx_tensor_format_at(i)); i++)
-        ck_assert_msg(strstr((const char *)page, f->suffix), "%s", f->suffix);
+        ck_assert_msg(strstr((const char *)page, f->base.suffix), "%s",
+                      f->base.suffix);
 }
 
 TEST_CASE(the_content_is_of_one_format)
@@ -673,8 +674,9 @@ TEST_CASE(the_content_is_of_one_format)
         const cfx_tensor_format *f;
         for (size_t i = 0; (f = cfx_tensor_format_at(i)); i++)
             ck_assert_int_eq(
-                f->probe((const unsigned char *)heads[h].head, heads[h].n),
-                !strcmp(f->name, heads[h].name));
+                f->base.probe((const unsigned char *)heads[h].head,
+                              heads[h].n),
+                !strcmp(f->base.name, heads[h].name));
     }
 }
 

@@ -361,7 +361,7 @@ TEST_CASE(weights_in_memory_are_checked_like_a_file)
                      CFX_ENAME);
     assert_text(&err, "weights: ", "'fc.other', which the model lacks");
     for (size_t n = 0; n < size; n++) {
-        /* Of memory of its own, so that reading past it is seen. */
+        /* In a block of its own, so that sanitizers see reads past the end. */
         unsigned char *cut = malloc(n ? n : 1);
         cfx_tensors t;
         ck_assert_ptr_nonnull(cut);
@@ -574,8 +574,8 @@ static cfx_module *load_saved(cfx_context *ctx, const char *path)
 
 TEST_CASE(the_name_of_a_file_tells_the_format_of_a_model)
 {
-    ck_assert_str_eq(cfx_model_format_of_name("a/m.fx")->name, "text");
-    ck_assert_str_eq(cfx_model_format_of_name("a/m/")->name, "folder");
+    ck_assert_str_eq(cfx_model_format_of_name("a/m.fx")->base.name, "text");
+    ck_assert_str_eq(cfx_model_format_of_name("a/m/")->base.name, "folder");
     ck_assert_ptr_null(cfx_model_format_of_name("m.npy"));
     ck_assert_ptr_null(cfx_model_format_of_name(".fx"));
     size_t n = 0;

@@ -59,7 +59,7 @@ bool cfx_coder__is_identifier(const char *s, size_t len);
 
 /* ---- code_text.c ---- */
 
-/* One more line ends, and belongs to n. False on lack of memory. */
+/* End a line, which belongs to node n. False on lack of memory. */
 bool cfx_code_body__note(cfx_code_body *b, const cfx_node *n);
 void cfx_code_body__release(cfx_code_body *b);
 /* Let the transforms make a new body of the body; failures go to c->err. */

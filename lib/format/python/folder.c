@@ -179,9 +179,11 @@ static cfx_status folder_write(const char *path, const cfx_module *gm,
 }
 
 const cfx_model_format cfx_model_format__folder = {
-    .name = "folder",
-    .suffix = "/",
-    .doc = "A Python package: `from OUT import NAME` needs PyTorch only.",
+    .base =
+        {.name = "folder",
+         .suffix = "/",
+         .doc =
+             "A Python package: `from OUT import NAME` needs PyTorch only."},
     .options = CFX_SAVE_NAME,
     .write = folder_write,
 };

@@ -440,10 +440,10 @@ static cfx_status npy_write(const char *path, cfx_context *ctx,
 }
 
 const cfx_tensor_format cfx_tensor_format__npy = {
-    .name = "npy",
-    .suffix = ".npy",
-    .doc = "One array, in NumPy's own format.",
-    .probe = npy_probe,
+    .base = {.name = "npy",
+             .suffix = ".npy",
+             .doc = "One array, in NumPy's own format.",
+             .probe = npy_probe},
     .read = npy_read,
     .write = npy_write,
 };

@@ -227,10 +227,10 @@ static cfx_status npz_read(cfx_tensors *out, cfx_context *ctx,
 }
 
 const cfx_tensor_format cfx_tensor_format__npz = {
-    .name = "npz",
-    .suffix = ".npz",
-    .doc = "Arrays by name, in a zip archive of NumPy's.",
+    .base = {.name = "npz",
+             .suffix = ".npz",
+             .doc = "Arrays by name, in a zip archive of NumPy's.",
+             .probe = npz_probe},
     .keyed = true,
-    .probe = npz_probe,
     .read = npz_read,
 };

@@ -569,11 +569,11 @@ static bool safetensors_probe(const unsigned char *head, size_t n)
 }
 
 const cfx_tensor_format cfx_tensor_format__safetensors = {
-    .name = "safetensors",
-    .suffix = ".safetensors",
-    .doc = "Tensors by name.",
+    .base = {.name = "safetensors",
+             .suffix = ".safetensors",
+             .doc = "Tensors by name.",
+             .probe = safetensors_probe},
     .keyed = true,
-    .probe = safetensors_probe,
     .read = cfx_safetensors_read,
     .write = cfx_safetensors_write,
 };

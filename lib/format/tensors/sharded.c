@@ -144,10 +144,10 @@ static bool sharded_probe(const unsigned char *head, size_t n)
 }
 
 const cfx_tensor_format cfx_tensor_format__sharded = {
-    .name = "sharded",
-    .suffix = ".index.json",
-    .doc = "The index of several .safetensors files.",
+    .base = {.name = "sharded",
+             .suffix = ".index.json",
+             .doc = "The index of several .safetensors files.",
+             .probe = sharded_probe},
     .keyed = true,
-    .probe = sharded_probe,
     .visit = cfx_shards_read,
 };

@@ -1,9 +1,6 @@
 /*
- * tensor_formats -- the table of tensor formats, and files read through it.
- *
- * The content of a file tells its format. The suffix tells it where the content
- * cannot: of a pipe, of a file that is to be written, and of a broken file,
- * whose reader then says what is wrong with it.
+ * tensor_formats -- the table of tensor formats: files are read and written
+ * through it.
  */
 #include "format/io.h"
 
@@ -11,8 +8,8 @@
 
 #include "base/util.h"
 
-static const cfx_tensor_format *const formats[] = {
-#define TENSOR_FORMAT(name) &cfx_tensor_format__##name,
+static const cfx_format *const formats[] = {
+#define TENSOR_FORMAT(name) &cfx_tensor_format__##name.base,
 #include "format/tensors/tensor_formats.def"
 #undef TENSOR_FORMAT
 };
@@ -23,29 +20,13 @@ enum { NFORMATS = sizeof(formats) / sizeof(*formats) };
 
 const cfx_tensor_format *cfx_tensor_format_at(size_t i)
 {
-    return i < NFORMATS ? formats[i] : NULL;
+    return i < NFORMATS ? (const cfx_tensor_format *)formats[i] : NULL;
 }
 
 const cfx_tensor_format *cfx_tensor_format_of_name(const char *path)
 {
-    for (size_t i = 0; i < NFORMATS; i++)
-        if (cfx_path_ends_in(path, formats[i]->suffix))
-            return formats[i];
-    return NULL;
-}
-
-/* NULL where no probe knows the content, or it cannot be looked at. */
-static const cfx_tensor_format *probe_file(cfx_context *ctx, const char *path)
-{
-    unsigned char head[CFX_HEAD];
-    size_t n;
-
-    if (cfx_file_head(ctx, path, head, &n))
-        return NULL;
-    for (size_t i = 0; i < NFORMATS; i++)
-        if (formats[i]->probe(head, n))
-            return formats[i];
-    return NULL;
+    return (const cfx_tensor_format *)cfx_format__of_name(formats, NFORMATS,
+                                                          path);
 }
 
 /* ".npy, .npz, ...": all, or those that can be written. */
@@ -55,7 +36,7 @@ static const char *suffixes(char *text, size_t size, bool written)
 
     text[0] = '\0';
     for (size_t i = 0; i < NFORMATS && at < size; i++) {
-        if (written && !formats[i]->write)
+        if (written && !cfx_tensor_format_at(i)->write)
             continue;
         at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "",
                                formats[i]->suffix);
@@ -89,10 +70,9 @@ cfx_status cfx_tensors_visit(cfx_context *ctx, const char *path, bool map,
                              cfx_tensors_fn *fn, void *user, cfx_error *err)
 {
     cfx_tensors all = {0};
-    const cfx_tensor_format *format = probe_file(ctx, path);
+    const cfx_tensor_format *format = (const cfx_tensor_format *)
+        cfx_format__of_file(formats, NFORMATS, ctx, path);
 
-    if (!format)
-        format = cfx_tensor_format_of_name(path);
     if (!format)
         return fail_unknown(path, err);
     if (format->visit)
@@ -112,7 +92,7 @@ static const char *find_key(const char *text)
 
     for (size_t i = 0; i < NFORMATS; i++) {
         size_t k = strlen(formats[i]->suffix);
-        const char *p = formats[i]->keyed ? text : NULL;
+        const char *p = cfx_tensor_format_at(i)->keyed ? text : NULL;
         while (p && (p = strstr(p, formats[i]->suffix)) && p[k] != ':')
             p++;
         if (p && (!first || p + k < first))

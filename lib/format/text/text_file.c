@@ -217,7 +217,7 @@ void cfx_weights_beside(cfx_buf *out, const char *path)
 
     cfx_buf_add(out, path,
                 dot && dot > base ? (size_t)(dot - path) : strlen(path));
-    cfx_buf_puts(out, cfx_tensor_format__safetensors.suffix);
+    cfx_buf_puts(out, cfx_tensor_format__safetensors.base.suffix);
 }
 
 static bool is_special(const char *path)
@@ -271,12 +271,14 @@ static cfx_status text_write(const char *path, const cfx_module *gm,
 }
 
 const cfx_model_format cfx_model_format__text = {
-    .name = "text",
-    .suffix = ".fx",
-    .doc = "A model file, in PyTorch's text if that is lossless, else in its "
-           "superset, with the weights in OUT.safetensors.",
+    .base =
+        {.name = "text",
+         .suffix = ".fx",
+         .doc =
+             "A model file, in PyTorch's text if that is lossless, else in its "
+             "superset, with the weights in OUT.safetensors.",
+         .probe = text_probe},
     .options = CFX_SAVE_LOSSLESS,
-    .probe = text_probe,
     .read = text_read,
     .write = text_write,
 };
