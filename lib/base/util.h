@@ -9,6 +9,13 @@
 
 #include <cfx/context.h>
 
+/* Load the cache line at p, which is about to be read. */
+#if defined(__GNUC__) || defined(__clang__)
+#define CFX_PREFETCH(p) __builtin_prefetch(p)
+#else
+#define CFX_PREFETCH(p) ((void)(p))
+#endif
+
 /* ---- Growing text. When out of memory, `failed` is set and nothing more is
  * added. `s` ends in NUL and may be NULL while empty. ---- */
 

@@ -7,20 +7,26 @@
 
 /* ---- The graph by itself ---- */
 
+static cfx_status fail_input(const cfx_graph *g, const cfx_node *input,
+                             const cfx_node *n, cfx_error *err)
+{
+    cfx_status st = cfx_graph__check_input(g, input, n->name, err);
+
+    return st ? st
+              : cfx_fail(err, CFX_EGRAPH,
+                         "Argument '%s' of Node '%s' was used before it has"
+                         " been defined! Please check that Nodes in the"
+                         " graph are topologically ordered",
+                         input->name, n->name);
+}
+
 static cfx_status check_inputs(const cfx_graph *g, const cfx_node *n,
                                cfx_error *err)
 {
     for (uint32_t i = 0; i < n->ninputs; i++) {
         const cfx_node *input = cfx_node_input(n, i);
-        cfx_status st = cfx_graph__check_input(g, input, n->name, err);
-        if (st)
-            return st;
-        if (!cfx_node_before(input, n))
-            return cfx_fail(err, CFX_EGRAPH,
-                            "Argument '%s' of Node '%s' was used before it has"
-                            " been defined! Please check that Nodes in the"
-                            " graph are topologically ordered",
-                            input->name, n->name);
+        if (input->graph != g || input->erased || !cfx_node_before(input, n))
+            return fail_input(g, input, n, err);
     }
     return CFX_OK;
 }
@@ -109,7 +115,11 @@ static cfx_status check_targets(const cfx_graph *g, cfx_error *err)
 cfx_status cfx_graph_lint(const cfx_graph *g, cfx_error *err)
 {
     cfx_status st = CFX_OK;
-    for (cfx_node *n = cfx_graph_first(g); n && !st; n = cfx_node_next(n))
+    for (cfx_node *n = cfx_graph_first(g), *next; n && !st; n = next) {
+        next = cfx_node_next(n);
+        if (next)
+            CFX_PREFETCH(next->name);
         st = check_node(g, n, err);
+    }
     return st || !g->owner ? st : check_targets(g, err);
 }

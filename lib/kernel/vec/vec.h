@@ -21,6 +21,7 @@
 
 #include <stdint.h>
 
+#include "base/util.h"
 #include "kernel/kernel.h"
 
 /* CFX_LEVEL for the preprocessor: CFX_LEVEL_IS(avx2). */
@@ -42,10 +43,8 @@
 #endif
 #if defined(__GNUC__) || defined(__clang__)
 #define CFX_FORCE_INLINE static inline __attribute__((always_inline, unused))
-#define CFX_PREFETCH(p) __builtin_prefetch(p)
 #else
 #define CFX_FORCE_INLINE static inline
-#define CFX_PREFETCH(p) ((void)(p))
 #endif
 
 #if CFX_LEVEL_IS(avx512)
