@@ -183,7 +183,7 @@ static bool asks(const cfx_module *m, const char *flag)
 
 /* ---- All calls of a graph ---- */
 
-/* One of a module's calls suffices to show that it returns a tensor; for
+/* A single call of a module suffices to show that it returns a tensor; for
  * in-place flags, each call must be the only reader of its input. */
 static cfx_status look_at_calls(const cfx_module *gm, const cfx_graph *g,
                                 cfx_error *err)

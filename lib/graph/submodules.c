@@ -20,7 +20,7 @@ static cfx_status copy_state(cfx_module *to, const cfx_module *m,
     return CFX_OK;
 }
 
-/* One module without its children. */
+/* Copy a module without its children. */
 static cfx_status copy_one(cfx_module **out, const cfx_module *m,
                            cfx_error *err)
 {

@@ -34,7 +34,7 @@ static cfx_status add_out_proj(cfx_module *self, cfx_value embed,
     return st ? st : cfx_module_add_take(self, "out_proj", out, err);
 }
 
-/* One matrix for query, key and value, or three if their widths differ. */
+/* Declare a matrix for query, key and value, or three if their widths differ. */
 static cfx_status declare_weights(cfx_module *self, cfx_dim e, cfx_dim kdim,
                                   cfx_dim vdim, cfx_error *err)
 {

@@ -130,7 +130,8 @@ void cfx_composite_cost(const cfx_call *call, cfx_cost *cost,
                         cfx_composite *build)
 {
     cfx_dim zero = cfx_dim_int(0);
-    struct counter c = {.total = {zero, zero, zero, CFX_DIM_BAD, CFX_DIM_BAD}};
+    struct counter c = {
+        .total = {zero, zero, zero, CFX_DIM_BAD, CFX_DIM_BAD, NULL}};
     cfx_scope_init(&c.scope, &counter_class, call->ctx, call->env);
     build(&c.scope, call);
     if (!cfx_scope_failed(&c.scope))

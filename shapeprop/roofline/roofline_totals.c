@@ -17,9 +17,9 @@ static void put_levels(cfx_buf *b, const cfx_machine_rates *r)
     for (int i = 0; i < r->nlevels; i++) {
         const cfx_machine_level *l = &r->level[i];
         const double *rates = l->rate;
-        double in = rates[CFX_MACHINE_READ]    ? rates[CFX_MACHINE_READ]
-                    : rates[CFX_MACHINE_TRIAD] ? rates[CFX_MACHINE_TRIAD]
-                                               : rates[CFX_MACHINE_WRITE];
+        double in = rates[CFX_MACHINE_READ] > 0    ? rates[CFX_MACHINE_READ]
+                    : rates[CFX_MACHINE_TRIAD] > 0 ? rates[CFX_MACHINE_TRIAD]
+                                                   : rates[CFX_MACHINE_WRITE];
         bool cache = i + 1 < r->nlevels && l->bytes > 0;
         cfx_cell c = {.kind = CFX_CELL_NUMBER,
                       .x = cfx_machine_peak(r, CFX_F32) / in};

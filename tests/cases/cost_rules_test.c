@@ -209,7 +209,7 @@ static void add_list(cfx_buf *b, const struct list *l)
     cfx_buf_puts(b, ".\n");
 }
 
-/* What has a rule of its own that no row shows. */
+/* Check that a row shows each rule for the costs of operators. */
 static void check_shown(void)
 {
     for (size_t i = 0; cfx_op_at(ctx, i); i++) {
@@ -223,8 +223,8 @@ static void check_shown(void)
 
 /* ---- The file ---- */
 
-/* What follows the mark, made of the text that is there: calls keep their
- * order, other lines stay. Lists are at the end. */
+/* Make the part of the text below the mark anew: calls keep their order, other
+ * lines stay, lists are at the end. */
 static int make(cfx_buf *b, const char *text)
 {
     const char *end = strstr(text, "\n## Without a formula\n");

@@ -194,7 +194,7 @@ static cfx_status create(script *s)
         text_at(s, 4), text_at(s, 5), s->err));
 }
 
-/* What stands for nodes of another graph: a dict from their names. */
+/* Read a dict from names of nodes of another graph to what replaces them. */
 static cfx_status read_map(script *s, cfx_node_map *map, const cfx_graph *of,
                            const cfx_seq *pairs)
 {
@@ -448,7 +448,7 @@ static cfx_status eliminate_dead_code(script *s)
     return put_bool(st, nerased > 0);
 }
 
-/* What stands for the nodes of the pattern, in their order. */
+/* Print the nodes that match those of the pattern, in the pattern's order. */
 static cfx_status put_match(script *s, const cfx_graph *pattern,
                             const cfx_match *m)
 {
@@ -585,7 +585,7 @@ static cfx_status run_command(script *s, const struct command *c,
     return st;
 }
 
-/* One line of the script, `name(arguments)`. */
+/* Run a line of the script, `name(arguments)`. */
 static bool run_line(script *s, const char *line, size_t len)
 {
     const char *open = memchr(line, '(', len);

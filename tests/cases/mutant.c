@@ -29,7 +29,7 @@ bool mutant_chance(uint64_t *state, int n)
     return mutant_below(state, n) == 0;
 }
 
-/* One of the nodes of a kind; NULL if there is none. */
+/* Pick a random node of a kind; NULL if there is none. */
 static mutant_node *pick(mutant *m, uint64_t *state, mutant_kind kind)
 {
     int at[MUTANT_NODES], n = 0;
@@ -91,7 +91,7 @@ static bool pick_extent(mutant *m, uint64_t *state, int64_t *v)
     return true;
 }
 
-/* One extent becomes another in all tensors, and in equal numbers. */
+/* Change an extent in all tensors, and in numbers that equal it. */
 static void change_everywhere(mutant *m, uint64_t *state)
 {
     int64_t old, v = some_extent(state);

@@ -47,8 +47,8 @@ static bool run(cfx_scope *s, op_case *c, const char *line, size_t len,
     return !cfx_scope_failed(s);
 }
 
-/* The same without numbers: it must promise what came out, or say that it
- * depends on them. */
+/* Run the case on tensors without elements: the result has to be like the one
+ * with them, or refused since it depends on the elements. */
 static void check_meta(cfx_context *ctx, struct counts *n, const char *file,
                        int number, const char *line, cfx_value eager)
 {

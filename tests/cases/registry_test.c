@@ -4,8 +4,8 @@
  * descriptor must have, and every parameter changes the result of some golden
  * case. Arguments: the golden files.
  *
- * That a parameter matters is shown by the case itself: run as it stands and
- * again with that parameter at its default, it must give something else.
+ * A case shows that a parameter matters: with that parameter at its default it
+ * must give something else.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -154,8 +154,7 @@ static struct signature *signature_of(struct walk *w, const cfx_schema *s)
 
 /* ---- A case, with some argument at its default ---- */
 
-/* What is bound by a signature: an operator's, a constructor's or that of a
- * forward. */
+/* The signature that takes the arguments. */
 enum part { CALL, CONSTRUCTOR, FORWARD };
 
 struct trial {
@@ -482,7 +481,7 @@ static void walk_params(struct walk *w, const cfx_op *op, const cfx_schema *s,
     bool only_lowered = !v && !op->aliases && !op->inplace_aliases;
     for (int k = 0; k < s->nparams; k++) {
         const char *name = s->params[k].name;
-        /* What a variant has and its operator lacks is refused by name. */
+        /* A parameter of a variant that its operator lacks is refused. */
         bool lacking = v && !v->lower && param_named(own, name) < 0 &&
                        strcmp(name, "inplace");
         if (is_idle(s->text, name) || lacking || only_lowered)
@@ -531,8 +530,8 @@ static void walk_op(struct walk *w, const cfx_op *op, const char *header)
     }
 }
 
-/* What is in it only the text of a model says (the zoo and undecided.sh have
- * some), or it is not to be had but from an export. */
+/* Modules whose content only the text of a model tells (the zoo and
+ * undecided.sh have some), or that only exports have. */
 static bool has_no_case(const cfx_module_type *type)
 {
     static const char *const name[] = {"TransformerEncoder(", "GuardsFn(",

@@ -82,7 +82,8 @@ static const struct {
     {"_WeightNorm", "comes from the text of a model only"},
 };
 
-/* Where chance begins besides the golden cases: of what they do not have. */
+/* Random cases begin with the golden ones and with these, which have what the
+ * golden ones lack. */
 static const char *const seeds[] = {
     ("torchvision.ops.stochastic_depth.stochastic_depth(f32[2,3], 0.0, "
      "'batch', False)"),

@@ -16,7 +16,7 @@
 
 /* ---- Guards ---- */
 
-/* One side of a guard, read where nothing is known of the symbols. */
+/* Read one side of a guard in an environment without facts about symbols. */
 static bool side_value(walk_run *r, const char *text, size_t n, int64_t *v)
 {
     char side[400];
@@ -103,7 +103,7 @@ static void check_symbols(walk_case *w, walk_run *sym, const walk_run *want,
     }
     if (want->status) {
         bool any = cfx_shape_env_guards(sym->env);
-        /* Of a float that is not known, neither is whether there is one. */
+        /* A float that is not known may also be an error. */
         bool unknown = sym->out.kind == CFX_FLOAT && isnan(sym->out.u.f);
         walk_show(sym->out, out, sizeof(out));
         if (!sym->status && !guard && !unknown)
@@ -162,8 +162,8 @@ static void look_at(walk_case *w, const op_case *c)
     }
 }
 
-/* What the case calls; false if there is nothing of the kind, or it does not
- * bind. */
+/* Find the operator or module type that the case calls; false if there is
+ * none, or it does not take the arguments. */
 static bool bind(walk_case *w, cfx_bound *b, cfx_context *ctx,
                  const op_case *c)
 {
@@ -202,7 +202,7 @@ static void with_case(walk_case *w, cfx_context *ctx, const char *text,
     cfx_scope_release(&s);
 }
 
-/* What is only made is not called. */
+/* Leave modules out that a case constructs and does not call. */
 static void forget_made(walk_case *w, cfx_context *ctx, const op_case *c,
                         const cfx_bound *b, const char *text)
 {

@@ -11,7 +11,7 @@
 
 enum { WALK_WHY = 3000 };
 
-/* What became of a case. */
+/* The result of a case. */
 typedef struct walk_case {
     const cfx_op *op;            /* that it is bound to, */
     const cfx_module_type *type; /* or the type of the module; else NULL */

@@ -56,10 +56,9 @@ static bool is_rolled(const walk_run *r)
 }
 
 /*
- * Where symbols are, strides may differ on axes of extent 1, and where an
- * extent that is computed becomes 0. An extent that comes to 1, or an empty
- * tensor, hides that what is in another order is row-major too, be it an
- * argument or the result: then nothing is asked of them.
+ * With symbols, strides may differ on axes of extent 1, and where a computed
+ * extent becomes 0. Arguments and results that have an extent of 1 or are
+ * empty are row-major in several orders of their axes: they are not compared.
  */
 static bool same_strides(const walk_run *r, walk_unbacked *u,
                          const cfx_tensor *have, const cfx_tensor *want)
@@ -152,7 +151,7 @@ static bool holds_tensor(cfx_value v)
     return held;
 }
 
-/* As in a golden, without elements. */
+/* Append a value to the result in the form of goldens, without elements. */
 void walk_add_got(walk_case *w, cfx_value v)
 {
     size_t n = strlen(w->got), room = sizeof(w->got) - n;
@@ -198,7 +197,7 @@ void walk_compare_places(walk_case *w, const op_case *c, cfx_value promised,
     for (size_t i = 0; got.kind == CFX_TENSOR && i < c->ntensors; i++) {
         const cfx_tensor *p = promised.u.tensor, *g = got.u.tensor;
         bool shares = cfx_tensor_shares(g, c->tensor[i]);
-        /* Where it begins only numbers tell. */
+        /* Its offset depends on the elements. */
         if (!cfx_dim_is_int(p->offset))
             continue;
         if (shares != cfx_tensor_shares(p, c->tensor[i]))

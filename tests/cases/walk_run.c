@@ -128,7 +128,7 @@ static cfx_value put_tensor(walk_run *r, const cfx_tensor *t)
     return cfx_scope_take(&r->s, cfx_value_of_tensor(meta));
 }
 
-/* What stands in an argument, for this run. */
+/* Make an argument of the form of this run (r->how). */
 static cfx_value put(walk_run *r, cfx_value v, bool size)
 {
     cfx_value item[64];

@@ -9,8 +9,8 @@
 
 /* ---- A run ---- */
 
-/* How tensors are put in: as they are, without elements, with symbols for their
- * extents, or with extents that no memory holds. */
+/* Forms of the tensors of a case: as they are, without elements, with symbols
+ * as extents, with extents that no memory holds. */
 enum { REAL, META, SYMBOLS, WILD };
 
 /* Numbers beyond stay what they are. */
@@ -67,7 +67,8 @@ bool walk_stands_for(walk_unbacked *u, cfx_dim d, int64_t v);
 void walk_compare(walk_case *w, const walk_run *have, const walk_run *want,
                   const char *what);
 
-/* What metas promise to be views of arguments are. */
+/* Check that results that are views of arguments without elements are views of
+ * them with elements. */
 void walk_compare_places(walk_case *w, const op_case *c, cfx_value promised,
                          cfx_value got);
 

@@ -105,7 +105,7 @@ static void check_back(const char *name, cfx_module *gm)
     compile_release(&f);
 }
 
-/* Those that C text cannot hold, or that no trace can give. */
+/* Graphs that C text cannot express, or that no trace gives. */
 static const char *const left_out[] = {
     "tensors.txt", /* tensors in arguments */
     "parameter_called_self.txt",
@@ -345,7 +345,7 @@ TEST_CASE(recompiled_modules_run_what_was_compiled)
     if (cfx_graph_module_recompile(gm, &how, &err))
         ck_abort_msg("%s", err.text);
     ck_assert_str_eq(cfx_graph_module_compiled(gm)->name, "Net");
-    /* As in torch.fx, an edit shows when it is compiled again. */
+    /* As in torch.fx, an edit takes effect when the graph is recompiled. */
     cfx_node *add = cfx_graph_find(cfx_graph_module_graph(gm), "add");
     ck_assert(!cfx_node_set_target(add, "torch.mul", &err));
     y = call(gm, &x, 1);

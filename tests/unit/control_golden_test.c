@@ -197,7 +197,7 @@ static void set_state(const char *path, cfx_value v)
                   "%s", err.text);
 }
 
-/* What a value is without its numbers; the caller's. */
+/* A copy of a value with meta tensors. The caller releases it. */
 static cfx_value meta_of(cfx_value v)
 {
     cfx_tensor *t;
@@ -289,7 +289,7 @@ static void check_program(const char *at)
     ck_assert(!*at || begins(at, "== "));
 }
 
-/* How many programs the golden has. */
+/* The number of programs in the golden. */
 static int count_programs(void)
 {
     int n = 0;

@@ -338,7 +338,7 @@ static cfx_status dear_call(cfx_cost_prop *it, cfx_call *call, cfx_cost *cost,
     return st;
 }
 
-/* One more multiply-add a node. */
+/* Count one multiply-add more for each node. */
 static cfx_status dear_node(cfx_cost_prop *it, cfx_cost_node *n)
 {
     n->cost.macs = cfx_dim_add(NULL, n->cost.macs, cfx_dim_int(1));

@@ -12,7 +12,7 @@
 
 #include "tests/unit/failing_alloc.h"
 
-/* One thread; its memory is test_alloc's. */
+/* A context with one thread and the allocator test_alloc. */
 CFX_INLINE cfx_context *counted_context(void)
 {
     cfx_options options = {

@@ -82,7 +82,7 @@ TEST_CASE(limits_beyond_what_an_extent_can_be)
     assert_bounds(n, 1, CFX_DIM_NO_MAX);
 }
 
-/* What is known of symbols moves while more is found out about them. */
+/* Facts about symbols move in memory when new symbols are added. */
 TEST_CASE(simplifying_may_ask_of_new_symbols)
 {
     for (int more = 0; more < 20; more++) {

@@ -122,7 +122,7 @@ static cfx_dim build(const node *t, int n, bool turned)
     return d[n - 1];
 }
 
-/* As Python rounds. */
+/* Division that rounds down, as Python's. */
 static int64_t floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
@@ -409,7 +409,7 @@ TEST_CASE(random_texts_are_read_or_refused)
         if (st)
             continue;
         read++;
-        /* What was read may have been a guard, so that it is simpler now. */
+        /* Reading may have added a guard that makes it simpler. */
         ck_assert_msg(!cfx_dim_parse(&back, env, text_of(d), NULL) &&
                           cfx_dim_known_eq(env, back, d),
                       "%s: %s", text, text_of(d));

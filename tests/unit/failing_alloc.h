@@ -13,7 +13,7 @@
 
 /* Allocations until failure; negative: no end. */
 CFX_UNUSED static long allowed = -1;
-/* One has failed. */
+/* An allocation has failed. */
 CFX_UNUSED static bool refused;
 /* Bytes that were not given back. */
 CFX_UNUSED static atomic_long held;

@@ -32,7 +32,7 @@ static void end(void)
     teardown();
 }
 
-/* One more input, from a seed. */
+/* Append a random input. */
 static void feed(cfx_dtype type, int rank, const int64_t *shape)
 {
     cfx_tensor *t;
@@ -172,7 +172,7 @@ TEST_CASE(conv_bn_fusion_mixed_dtype)
     ck_assert_int_eq(cfx_module_state(conv, "bias")->tensor->dtype, CFX_BF16);
 }
 
-/* One convolution, called twice, with a norm of its own behind each. */
+/* A convolution that is called twice, with a norm of its own behind each. */
 TEST_CASE(conv_bn_fusion_keeps_what_is_shared)
 {
     /* clang-format off */

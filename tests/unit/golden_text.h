@@ -85,8 +85,8 @@ CFX_INLINE cfx_sink golden_sink(golden_text *to)
     return (cfx_sink){golden_write, to};
 }
 
-/* What the oracle prints of a GraphModule: its graph, those of its children
- * that are GraphModules, the tree. */
+/* Print a GraphModule as the oracle does: its graph, the graphs of its
+ * children, the tree of modules. */
 CFX_INLINE void golden_print(golden_text *to, const cfx_module *gm)
 {
     cfx_sink sink = golden_sink(to);

@@ -24,7 +24,7 @@ TEST_CASE(nodes_are_found_by_opcode_and_target)
     ck_assert_ptr_null(cfx_graph_find_nodes(g, function, "relu", NULL));
     ck_assert_ptr_eq(cfx_graph_find_nodes(g, CFX_CALL_METHOD, NULL, NULL), m);
     ck_assert_ptr_eq(cfx_graph_find_nodes(g, CFX_PLACEHOLDER, NULL, x), y);
-    /* One may be erased on the way. */
+    /* A node may be erased during the search. */
     assert_ok(cfx_node_replace_all_uses_with(a, x, NULL, NULL, &err));
     assert_ok(cfx_graph_erase_node(g, a, &err));
     ck_assert_ptr_eq(cfx_graph_find_nodes(g, function, "torch.relu", a), c);

@@ -21,7 +21,7 @@ static bool same_effects(const cfx_effects *a, const cfx_effects *b)
            a->state_views == b->state_views;
 }
 
-/* Those of calls like others are those of these calls. */
+/* Effects that are remembered for a call equal those that are computed. */
 static void check_seen(void)
 {
     cfx_effects_seen seen = {0};
@@ -489,7 +489,7 @@ TEST_CASE(effects_of_calls_are_those_of_graphs_they_are_given)
     ck_assert(is_impure(n) && effects_of(n).input_writes);
     assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu", &err));
     ck_assert(!is_impure(n));
-    /* The same below a module that is no graph. */
+    /* Likewise for a graph below a Sequential. */
     add(root, "seq", new_module("Sequential", -1, NULL, false));
     add(root, "seq.0", new_graph_module_of_one("relu"));
     add(root, "seq.1", new_module("ReLU", -1, NULL, false));

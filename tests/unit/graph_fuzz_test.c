@@ -304,7 +304,7 @@ static cfx_graph *new_part(cfx_node **p, cfx_node **first, cfx_node **second)
     return h;
 }
 
-/* What the two nodes of the part become if p is the argument `p`. */
+/* Model the replacement of the two nodes by one whose argument is p. */
 static void remember_part(int at, cfx_node *first, cfx_node *second,
                           const model_arg *p)
 {

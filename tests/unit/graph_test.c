@@ -260,7 +260,7 @@ TEST_CASE(walks_from_erased_nodes_find_what_is_left)
 
 /* ---- Uses ---- */
 
-/* What the context has read of the operators is not the graph's. */
+/* The operators that the context has read outlive the graph. */
 static void free_graph_and_keep_operators(void)
 {
     cfx_graph_free(g);

@@ -159,7 +159,7 @@ CFX_INLINE void assert_failed(cfx_status code, const char *text)
 
 /* ---- What a graph promises ---- */
 
-/* As ck_assert, which takes a microsecond also where all is well. */
+/* ck_assert without its microsecond for claims that hold. */
 #define must(claim)                                                           \
     do {                                                                      \
         if (!(claim))                                                         \

@@ -350,8 +350,8 @@ TEST_CASE(return_tuple)
                  "    return (x, x)");
 }
 
-/* What torch.fx gives for the same calls, but that it knows no methods, and
- * has 1 for (1,). */
+/* The arguments that torch.fx gives for the call, except that it does not
+ * normalize methods, and has 1 for (1,). */
 static void assert_normalized(const cfx_node *n, const char *expected)
 {
     cfx_value args, kwargs;

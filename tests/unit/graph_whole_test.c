@@ -334,7 +334,6 @@ TEST_CASE(graphs_of_a_million_nodes_are_ordinary)
     check_graph(g);
 }
 
-/* One node with many inputs is no more to be afraid of. */
 TEST_CASE(nodes_may_have_a_hundred_thousand_inputs)
 {
     enum { MANY = 100000 };

@@ -238,7 +238,7 @@ TEST_CASE(kept_values_stay_until_the_next_run)
     cfx_value x = floats(1, 2), out = run(&it, &x, 1);
     cfx_value_unref(out);
     ck_assert_float_eq(first(cfx_interp_env(&it, node("add"))), 5);
-    /* What is set for the next run is all that it begins with. */
+    /* The next run begins with the values that are set, and no others. */
     ck_assert_int_eq(cfx_interp_set_env(&it, node("relu"), x, &err), CFX_OK);
     ck_assert_int_eq(cfx_interp_env(&it, node("add")).kind, CFX_ABSENT);
     out = run(&it, &x, 1);

@@ -200,7 +200,7 @@ static double affine(const cfx_rnn *r, const void *w, const void *bias,
     return s;
 }
 
-/* One step of one element of the batch. */
+/* Compute one time step of one element of the batch. */
 static void rnn_step(const cfx_rnn *r, const double *x, double *h, double *c)
 {
     int64_t n = r->hidden, out = r->proj ? r->proj : n;

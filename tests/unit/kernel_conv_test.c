@@ -26,8 +26,8 @@ static void coordinates(int spatial, const int64_t *n, int64_t i, int64_t *x)
     }
 }
 
-/* Where the window at `o` of `small` (the outputs of a convolution, the inputs
- * of a transposed one) has its tap k in `large`, or -1. */
+/* The index in `large` of tap k of the window at `o` of `small` (outputs of a
+ * convolution, inputs of a transposed one), or -1. */
 static int64_t tap_at(const cfx_conv *c, const int64_t *large,
                       const int64_t *o, const int64_t *k)
 {

@@ -8,7 +8,7 @@
 
 static contexts all;
 
-/* One product: extents, strides and batch, with the memory they need. */
+/* A product: extents, strides, batch, and the lengths of the arrays. */
 typedef struct product {
     cfx_gemm g;
     int64_t batch[2], a_batch[2], b_batch[2], c_batch[2];
@@ -80,7 +80,7 @@ static double bias_of(const cfx_gemm *g, int64_t i, int64_t j)
            (g->row_bias ? array_at(g->dtype, g->row_bias, i) : 0);
 }
 
-/* What c should become, from what it is. */
+/* Compute the product in double precision; c0 is c before. */
 static void reference(const product *p, const void *c0, double *c)
 {
     const cfx_gemm *g = &p->g;

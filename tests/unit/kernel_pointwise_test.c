@@ -21,7 +21,7 @@ static const struct {
 #undef PW
 };
 
-/* One call over contiguous arrays of one type. */
+/* Call a kernel on contiguous arrays of one type. */
 static bool apply(cfx_context *ctx, cfx_pw op, cfx_dtype t, void *y,
                   cfx_dtype ty, const void *const *in, int64_t n,
                   const double *params)

@@ -47,7 +47,7 @@ static int64_t window(const cfx_pool *p, enum kind kind, int a, int64_t o,
     return p->kernel[a];
 }
 
-/* One output: its value, and the index of the maximum. */
+/* Compute one output; *index is that of the maximum. */
 static double pooled(const cfx_pool *p, enum kind kind, int64_t plane,
                      const int64_t *o, int64_t *index)
 {

@@ -75,8 +75,7 @@ static int64_t output_of(int rank, const int64_t *shape, const int64_t *stride,
     return at;
 }
 
-/* One random case: a shape, which of its axes are reduced, how they lie in
- * memory. */
+/* A random case: a shape with some reduced axes, and strides. */
 typedef struct reduction {
     int rank;
     int64_t shape[4], out_stride[4], in_stride[4], n, outputs;

@@ -11,7 +11,7 @@ static contexts all;
 
 /* ---- Interpolation ---- */
 
-/* What PyTorch gives, worked out by hand for small images. */
+/* Compare with PyTorch's results for small images. */
 static void check_resample(cfx_resample r, const float *x, const float *want,
                            int64_t n)
 {

@@ -84,7 +84,7 @@ TEST_CASE(a_description_is_read)
     cfx_machine_free(m);
 }
 
-/* What is wrong, in place of what, and what is said of it. */
+/* In a good document, `from` is replaced by `to`; the error says `says`. */
 static const struct {
     const char *from, *to, *says;
 } wrong[] = {
@@ -435,7 +435,7 @@ static void check_measured(const cfx_machine *m)
     }
 }
 
-/* What is measured is also read back: the reader checks it. */
+/* A measured machine passes the checks of the reader. */
 TEST_CASE(this_machine_is_measured)
 {
     cfx_machine *m, *again;

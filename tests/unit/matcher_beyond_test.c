@@ -59,7 +59,7 @@ TEST_CASE(arguments_match_as_they_are_bound)
     ck_assert_uint_eq(meant("x | a = x.sum(-1, True) | a",
                             "x | a = torch.sum(x, keepdim=True, dim=-1) | a"),
                       1);
-    /* What nobody knows is compared as it is spelled. */
+    /* Unknown operators are compared by name. */
     ck_assert_uint_eq(
         meant("x | a = my.f(x, 1) | a", "x | a = my.f(x, 1) | a"), 1);
 }
@@ -151,7 +151,7 @@ TEST_CASE(one_of_takes_the_first_that_matches)
     ck_assert_uint_eq(count("x | a = torch.softmax(x, -1) | a", what, NULL),
                       1);
     ck_assert_uint_eq(count("x | a = torch.softmax(x, 0) | a", what, NULL), 0);
-    /* As an output. */
+    /* As an output of the pattern. */
     what = "x | r = torch.relu(x) | t = torch.tanh(x) |"
            " act = cfx.one_of(r, t) | act";
     ck_assert_uint_eq(count("x | t = torch.tanh(x) | r = torch.relu(t) |"

@@ -44,7 +44,7 @@ CFX_INLINE void teardown(void)
     cfx_context_free(ctx);
 }
 
-/* How often does one graph occur in the other? */
+/* The number of matches of the pattern `what`. */
 CFX_INLINE size_t count(const char *in, const char *what,
                         const cfx_match_options *o)
 {

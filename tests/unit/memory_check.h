@@ -22,7 +22,7 @@ CFX_INLINE bool is_made_block(const cfx_memory_block *b)
     return b->kind == CFX_BLOCK_RESULT || b->kind == CFX_BLOCK_SCRATCH;
 }
 
-/* What has no bytes takes a unit too. */
+/* The size of a block in units of 64 bytes, at least 1. */
 CFX_INLINE long long units_of(const cfx_memory_block *b)
 {
     long long units = (cfx_dim_value(b->bytes) + 63) / 64;

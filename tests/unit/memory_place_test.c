@@ -119,7 +119,7 @@ TEST_CASE(chains_with_shortcuts_take_little_more)
         ck_assert_double_le(worst_chain(jump), 1.1);
 }
 
-/* What was made last ends first, as in graphs that call graphs. */
+/* Blocks end in the reverse order of their beginnings, as in nested graphs. */
 TEST_CASE(stacks_take_their_largest_live_set)
 {
     cfx_memory_span s[100];
@@ -159,7 +159,7 @@ TEST_CASE(random_blocks_never_overlap)
     ck_assert_double_le(sum / rounds, 1.01);
 }
 
-/* Of this process: others may be busy. */
+/* Processor time of this process. */
 static double seconds(void)
 {
     struct timespec t;

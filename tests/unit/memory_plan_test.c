@@ -103,7 +103,7 @@ TEST_CASE(values_lie_in_blocks)
     ck_assert_ptr_null(cfx_memory_plan_at(plan, 1)->tensor);
 }
 
-/* Where the result cannot be computed into its place, it is computed apart. */
+/* A result that cannot be computed in its place is computed in scratch. */
 TEST_CASE(results_that_are_computed_apart_are_scratch)
 {
     /* clang-format off */

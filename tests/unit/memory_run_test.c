@@ -98,7 +98,7 @@ TEST_CASE(values_that_are_held_are_not_overwritten)
     for (int i = 0; i < 4; i++) {
         cfx_tensor *t = NULL, *copy = NULL;
         same(kept[i], cfx_interp_env(&plain, node(names[i])));
-        /* What was made there can be worked with. */
+        /* Tensors in the arena can be viewed. */
         cfx_dim shape[] = {cfx_dim_int(100), cfx_dim_int(10)};
         cfx_dim stride[] = {cfx_dim_int(1), cfx_dim_int(100)};
         ck_assert_int_eq(cfx_tensor_view(&t, kept[i].u.tensor, 2, shape,

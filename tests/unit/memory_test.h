@@ -107,8 +107,6 @@ static const char chain[] CFX_UNUSED =
     RETURN("%d");
 /* clang-format on */
 
-/* What leaves is not in the arena, but lives. */
-
 /* ---- Runs ---- */
 
 typedef struct arena {

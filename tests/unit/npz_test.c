@@ -109,7 +109,7 @@ TEST_CASE(npz_refuses_bad_archives)
 
 enum { LOCAL = 0x04034b50, CENTRAL = 0x02014b50, END_OF_ZIP = 0x06054b50 };
 
-/* Where record `which` of a signature begins in the file. */
+/* The offset of record `which` with a signature. */
 static size_t record(const unsigned char *bytes, size_t n, uint32_t signature,
                      int which)
 {

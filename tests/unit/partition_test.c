@@ -429,8 +429,8 @@ static bool is_no_method(void *user, const cfx_node *n)
     return n->op == CFX_CALL_FUNCTION;
 }
 
-/* What is before a write is not joined with what is behind it, and the call
- * of a partition stands where all of its nodes could. */
+/* Nodes before a write are not fused with nodes behind it, and the call of a
+ * partition stands where all of its nodes could. */
 TEST_CASE(nothing_is_fused_across_a_write)
 {
     cfx_partitions p;

@@ -7,7 +7,7 @@
 
 /* ---- A pass of our own ---- */
 
-/* What it was last told. */
+/* The options of the last run of the pass. */
 static struct {
     int64_t number;
     double factor;

@@ -51,7 +51,7 @@ CFX_INLINE void teardown(void)
             ck_abort_msg("%s", err.text);                                     \
     } while (0)
 
-/* What just failed had this status and a text that begins so. */
+/* Check the status and the beginning of the text of the last error. */
 CFX_INLINE void assert_failed(cfx_status code, const char *text)
 {
     ck_assert_msg(!strncmp(err.text, text, strlen(text)), "%s\nis not\n%s",

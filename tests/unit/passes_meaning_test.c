@@ -17,58 +17,60 @@
              "    child.b: f32[3, 3]\n\n" GRAPH IN("x")
 
 /* Each takes x, f32[3, 3]. */
+/* clang-format off */
 static const char *const models[] = {
     /* A write between two equal calls, between two layers of one input. */
     GRAPH IN("x") FN("z", "torch.relu", "%x,") FN("a", "torch.exp", "%z,")
         ME("w", "add_", "%z, 1") FN("b", "torch.exp", "%z,") OUT("(a, b, w)"),
     "Net(\n" LINEAR("q") LINEAR("k") ")\n\n" GRAPH IN("x")
         FN("z", "torch.relu", "%x,") MOD("q", "q", "%z,")
-            ME("w", "add_", "%z, 1") MOD("k", "k", "%z,") OUT("(q, k, w)"),
+        ME("w", "add_", "%z, 1") MOD("k", "k", "%z,") OUT("(q, k, w)"),
     /* Through a view; through an item of a tuple of views. */
     GRAPH IN("x") FN("z", "torch.relu", "%x,") ME("t", "t", "%z,")
         FN("a", "torch.exp", "%z,") ME("w", "mul_", "%t, 2")
-            FN("b", "torch.exp", "%z,") OUT("(a, b, w)"),
+        FN("b", "torch.exp", "%z,") OUT("(a, b, w)"),
     GRAPH IN("x") FN("z", "torch.relu", "%x,") FN("s", "torch.split", "%z, 2")
         FN("i", "operator.getitem", "%s, 0") FN("a", "torch.exp", "%i,")
-            ME("w", "mul_", "%z, 2") FN("b", "torch.exp", "%i,")
-                FN("c", "torch.add", "%i, %b") OUT("(a, c)"),
+        ME("w", "mul_", "%z, 2") FN("b", "torch.exp", "%i,")
+        FN("c", "torch.add", "%i, %b") OUT("(a, c)"),
     /* Layers whose weights the graph changes, and puts back. */
     "Net(\n" LINEAR("q") LINEAR("k") ")\n\n" GRAPH IN("x") AT("b", "q.bias")
         ME("c", "clone", "%b,") ME("w", "mul_", "%b, 0.5") MOD("q", "q", "%x,")
-            MOD("k", "k", "%x,") ME("u", "copy_", "%b, %c") OUT("(q, k)"),
+        MOD("k", "k", "%x,") ME("u", "copy_", "%b, %c") OUT("(q, k)"),
     "Net(\n  (conv): Conv2d(3, 2, kernel_size=(1, 1), stride=(1, 1))\n"
-    "  (bn): BatchNorm2d(2, eps=1e-05, momentum=0.1, affine=True, "
-    "track_running_stats=True)\n)\n\n" GRAPH IN("x") AT("b", "conv.weight")
-        ME("w", "mul_", "%b, 0.5") ME("v", "view", "%x, 1, 3, 1, 3")
-            MOD("conv", "conv", "%v,") MOD("bn", "bn", "%conv,") OUT("bn"),
+        "  (bn): BatchNorm2d(2, eps=1e-05, momentum=0.1, affine=True, "
+        "track_running_stats=True)\n)\n\n" GRAPH IN("x")
+        AT("b", "conv.weight") ME("w", "mul_", "%b, 0.5")
+        ME("v", "view", "%x, 1, 3, 1, 3") MOD("conv", "conv", "%v,")
+        MOD("bn", "bn", "%conv,") OUT("bn"),
     /* A layer's result is looked at as rows, and as one row. */
     "Net(\n" LINEAR("q") LINEAR("k") ")\n\n" GRAPH IN("x") MOD("q", "q", "%x,")
         MOD("k", "k", "%x,") ME("a", "view", "%q, 3, 1, 3")
-            ME("b", "view", "%k, -1") OUT("(a, b)"),
+        ME("b", "view", "%k, -1") OUT("(a, b)"),
     "Net(\n" LINEAR("q") LINEAR("k") ")\n\n" GRAPH IN("x") MOD("q", "q", "%x,")
         MOD("k", "k", "%x,") ME("t", "t", "%q,") ME("tt", "t", "%t,")
-            ME("a", "view", "%tt, 9")
-                ME("b", "as_strided", "%k, (2, 2), (3, 1)") OUT("(a, b)"),
-    /* One module called twice, and its weight read besides. */
+        ME("a", "view", "%tt, 9") ME("b", "as_strided", "%k, (2, 2), (3, 1)")
+        OUT("(a, b)"),
+    /* A module that is called twice, and whose weight is read. */
     "Net(\n" LINEAR("q") ")\n\n" GRAPH IN("x") MOD("a", "q", "%x,")
         MOD("b", "q", "%a,") MOD("c", "q", "%x,") AT("w", "q.weight")
-            FN("d", "torch.matmul", "%b, %w") OUT("(c, d)"),
+        FN("d", "torch.matmul", "%b, %w") OUT("(c, d)"),
     /* A child's graph gives its buffer; another writes to it. */
     WITH_CHILD AT("b", "child.b") FN("r", "torch.exp", "%b,")
         MOD("c", "child", "%x,") ME("w", "add_", "%c, %x")
-            FN("s", "torch.exp", "%b,") FN("y", "torch.mul", "%c, 2")
-                FN("z", "torch.add", "%y, %b") OUT("(%r, %s, %z)")
-                    CHILD(AT("b", "b") OUT("%b")),
+        FN("s", "torch.exp", "%b,") FN("y", "torch.mul", "%c, 2")
+        FN("z", "torch.add", "%y, %b") OUT("(%r, %s, %z)")
+        CHILD(AT("b", "b") OUT("%b")),
     WITH_CHILD AT("b", "child.b") FN("r", "torch.exp", "%b,")
         MOD("c", "child", "%x,") FN("s", "torch.exp", "%b,")
-            OUT("(%r, %s, %c)")
-                CHILD(AT("b", "b") ME("w", "add_", "%b, %x") OUT("%x")),
-    WITH_CHILD AT("b", "child.b") FN("r", "torch.exp", "%b,") AT("g", "child")
+        OUT("(%r, %s, %c)")
+        CHILD(AT("b", "b") ME("w", "add_", "%b, %x") OUT("%x")),
+    WITH_CHILD AT("b", "child.b") FN("r", "torch.exp", "%b,")
+        AT("g", "child")
         FN("c", "torch.ops.higher_order.cond", "True, %g, %g, (%x,)")
-            FN("s", "torch.exp", "%b,") OUT("(%r, %s)")
-                CHILD(AT("b", "b") ME("w", "add_", "%b, %x") OUT("(%x,)")),
-    /* What a child gives is its buffer, and no place to write to. */
-    /* clang-format off */
+        FN("s", "torch.exp", "%b,") OUT("(%r, %s)")
+        CHILD(AT("b", "b") ME("w", "add_", "%b, %x") OUT("(%x,)")),
+    /* A child returns its buffer: results must not be written there. */
     WITH_CHILD MOD("c", "child", "%x,") FN("y", "torch.add", "%c, 1")
         MOD("d", "child", "%y,") FN("z", "torch.add", "%d, %y")
         OUT("%z") CHILD(AT("b", "b") OUT("%b")),
@@ -120,7 +122,7 @@ static const char *const models[] = {
         FNK("u", "torch.max", "%b, 1", "out: (%m, %i)")
         FN("q", "torch.neg", "%m,") ME("j", "add", "%i, 1")
         OUT("(a, b, p, q, j)"),
-    /* What is not a number does not come out of a product with 0. */
+    /* beta=0 and value=0 leave NaN out of the result. */
     GRAPH IN("x") FN("n", "torch.full_like", "%x, nan")
         ME("a", "unsqueeze", "%x, 0") ME("m", "unsqueeze", "%n, 0")
         FNK("b", "torch.baddbmm", "%m, %a, %a", "beta: 0")
@@ -180,7 +182,7 @@ static void fresh(int i)
     assert_ok(cfx_module_randomize(gm, 1, &err));
 }
 
-/* What shape propagation would tell, of a model that has not run. */
+/* Write the shapes of a run to a fresh copy of the model. */
 static void tell_shapes(int i)
 {
     cfx_value_unref(run(&seer));

@@ -8,7 +8,7 @@
 #include "tests/unit/pass_test.h"
 #include "tests/unit/unit.h"
 
-/* What comes of a decomposition is decomposed in turn. */
+/* A decomposition into operators that are decomposed in turn. */
 static cfx_value twice_silu(cfx_scope *s, const cfx_value *in)
 {
     return cfx_silu(s, cfx_silu(s, in[0]));

@@ -15,7 +15,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* What kernels may take for themselves meanwhile. */
+/* Most bytes that kernels take for scratch. */
 #define SCRATCH (20 * MIB)
 
 static cfx_context *ctx;
@@ -102,7 +102,7 @@ static void find_last_uses(struct live *l, const cfx_graph *g)
 
 /* ---- Runs ---- */
 
-/* What a run holds at its peak beyond what it held before. */
+/* The peak of a run's memory, less what was held before. */
 static size_t peak_of(cfx_module *gm, int rank, const int64_t *shape,
                       struct live *l)
 {

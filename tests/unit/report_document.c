@@ -35,7 +35,7 @@ static const char *type_of(const json_t *modules, const char *path)
     return NULL;
 }
 
-/* As cfx_cost_operator calls what a node does. */
+/* The name that cfx_cost_operator gives the operator of a node. */
 static const char *operator_of(const json_t *document, const json_t *node)
 {
     const char *op = or_empty(text(node, "op"));

@@ -1,8 +1,8 @@
 /*
  * report_test -- roofline documents as a picture and as a page.
  *
- * What a page does is tried in a browser by report_browser.sh; here is what
- * stands in it, whatever stands in the document.
+ * The text of pages, for all kinds of documents; report_browser.sh tries pages
+ * in a browser.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>

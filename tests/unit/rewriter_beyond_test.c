@@ -24,7 +24,7 @@ TEST_CASE(users_are_moved_behind_what_the_copy_needs)
        " u = torch.exp(r) | w = torch.sin(u) | c = torch.cat([o, w, v]) | c");
 }
 
-/* What the copy reads is what the match read. */
+/* The replacement must read the values that the match read. */
 TEST_CASE(nothing_is_moved_across_a_write_unless_it_is_asked_for)
 {
     ck_assert_uint_eq(
@@ -191,7 +191,7 @@ static cfx_module *parse(const char *text, const char *name)
     return m;
 }
 
-/* How often the pattern occurs, under five sets of options. */
+/* Check the number of matches under each of five sets of options. */
 static void golden_counts(const char *head, const cfx_graph *what)
 {
     const char *at = strstr(head, "counts=") + 7;

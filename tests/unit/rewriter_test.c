@@ -185,7 +185,7 @@ TEST_CASE(with_unused_args)
                               "x y | a = operator.sub(x, y) | a"),
                       1);
     is("x y z | a = operator.sub(x, y) | a");
-    /* Of the pattern's own too. */
+    /* Placeholders of the pattern may be unused too. */
     ck_assert_uint_eq(replace("x y | a = operator.add(x, y) | a",
                               "x u y | a = operator.add(x, y) | a",
                               "x u y | a = operator.sub(x, y) | a"),
@@ -348,7 +348,7 @@ TEST_CASE(replace_pattern_with_callback)
         2);
     is("x | a = torch.exp(x) | b = operator.add(a, 0) | c = torch.neg(b) | c");
     ck_assert_int_eq(c.calls, 3);
-    /* Those before the one that fails are replaced. */
+    /* Matches before the one that fails are replaced. */
     ck_assert_int_eq(
         try_replace("x | a = operator.add(x, 1) | b = operator.add(a, 99) |"
                     " c = operator.add(b, -1) | c",
@@ -394,7 +394,7 @@ TEST_CASE(replaces_referenced_submodules)
     ck_assert_str_eq(type_at("inner.tanh"), "Tanh");
     ck_assert_str_eq(type_at("inner"), "Module");
     ck_assert_str_eq(type_at("sigmoid"), "");
-    /* What is there wins. */
+    /* A submodule that exists is kept. */
     ck_assert_str_eq(type_at("submod"), "ReLU");
     cfx_module_unref(with);
 }

@@ -93,7 +93,7 @@ TEST_CASE(what_is_small_stays_in_the_fastest_level)
 {
     model(chain);
     analyse("f32[1024]");
-    /* As long as 4096 bytes written at 100 GB/s. */
+    /* 4096 bytes written at 100 GB/s. */
     assert_floor("a", 4096 / 1e11, CFX_BOUND_MEMORY, "L1");
     assert_floor("d", 12288 / 2e11, CFX_BOUND_MEMORY, "L1");
     ck_assert_int_eq(node("x")->floor.bound, CFX_BOUND_FREE);
@@ -618,7 +618,8 @@ TEST_CASE(what_changed_against_another_is_told)
     ck_assert_msg(strstr(out.s, "relu,added,") != NULL, "%s", out.s);
 }
 
-/* As against its document, which has fewer digits of times. */
+/* Comparing with a roofline equals comparing with its document, but for the
+ * digits of times that documents round. */
 TEST_CASE(another_roofline_is_compared_as_it_is)
 {
     static text document, want;

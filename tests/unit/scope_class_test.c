@@ -43,7 +43,7 @@ WATCH(outer_watch, &eager_watch, "+");
 
 /* ---- Models ---- */
 
-/* One that ships: models/NAME. */
+/* Load models/NAME. */
 static void load(const char *name)
 {
     char path[512];

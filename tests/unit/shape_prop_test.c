@@ -80,7 +80,7 @@ TEST_CASE(shape_prop_runs_tensors_too)
                      CFX_OK);
     ck_assert(!cfx_tensor_is_meta(out.u.tensor));
     assert_meta(gm, "linear2", true, "f32[50, 10][10, 1]cpu", "torch.Tensor");
-    /* What a node keeps has no numbers. */
+    /* Nodes keep meta tensors. */
     cfx_node *n = cfx_graph_find(cfx_graph_module_graph(gm), "linear2");
     ck_assert(cfx_tensor_is_meta(cfx_node_meta(n, "tensor_meta").u.tensor));
     cfx_value_unref(out);
@@ -212,7 +212,7 @@ static const struct {
      CALL("m", "operator.getitem", "%x, %t"), "f32[3, N]", "m", "f32[2, N]"},
     {X CALL("t", "torch.tensor", "0.5") METHOD("i", "item", "%t"), "f32[1]",
      "i", "0.5"},
-    /* What the data tell. */
+    /* Extents that depend on elements. */
     {X CALL("z", "torch.nonzero", "%x"), "f32[3, 4]", "z", "i64[u0, 2]"},
     {X CALL("m", "operator.gt", "%x, 0")
      CALL("s", "torch.masked_select", "%x, %m")

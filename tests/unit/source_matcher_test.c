@@ -218,7 +218,7 @@ static bool no_leaf(void *user, const cfx_module *m, const char *path)
     return false;
 }
 
-/* What is traced through inherits the stack of the call. */
+/* Nodes inside a traced module inherit the stack of its call. */
 TEST_CASE(traced_modules_are_found_again)
 {
     static const char text[] =

@@ -18,8 +18,8 @@ static cfx_module *parse(const char *text)
     return gm;
 }
 
-/* What the context keeps of the operators and modules that a graph calls is not
- * what a test looks for. */
+/* Ask the effects of a graph's operators and modules. The context keeps them,
+ * and tests must not count that memory. */
 static void ask_effects(const cfx_module *gm)
 {
     const cfx_graph *of = cfx_graph_module_graph(gm);
@@ -31,7 +31,7 @@ static void ask_effects(const cfx_module *gm)
     held_before += cfx_context_memory(ctx) - before;
 }
 
-/* What the context reads once is there before a test begins to count. */
+/* Set up once, so that the context has read what it reads only once. */
 static void warm_up(void)
 {
     setup();
@@ -275,7 +275,7 @@ TEST_CASE(modules_that_would_have_one_name_get_two)
     "    %" name " : [num_users=1] = call_function[target=torch.relu](args =" \
     " (%" arg ",), kwargs = {})\n"
 
-/* One part for each letter of `user`, in the order of calls. */
+/* The part of a call is the next digit of `user`. */
 static int64_t by_letter(void *user, const cfx_node *n)
 {
     const char **at = user;
@@ -486,7 +486,7 @@ TEST_CASE(long_groups_are_found_in_linear_time)
                                         &o, &err));
     ck_assert_uint_eq(cfx_module_nchildren(split), 1);
     cfx_module_unref(split);
-    /* One call of the host on the way, and all of it runs there. */
+    /* With a call in between that the host must run, all of it runs there. */
     assert_ok(cfx_node_rename(cfx_node_next(n), "b", &err));
     assert_ok(cfx_split_for_accelerator(&split, gm, (cfx_support){not_b, NULL},
                                         &o, &err));

@@ -198,7 +198,7 @@ CFX_INLINE FILE *open_golden(const char *name)
     return f;
 }
 
-/* How often memory that a tensor was made over has been given back. */
+/* The number of calls of release(). */
 static int released;
 
 CFX_INLINE void release(void *user)

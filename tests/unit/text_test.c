@@ -137,7 +137,7 @@ static cfx_status parse(cfx_module **gm, const char *text, size_t len)
     return cfx_parse_model(gm, ctx, text, len, "case.fx", &err);
 }
 
-/* One form of a case: what it should be like. */
+/* Compare a case with one of its expected forms. */
 static void check_form(const char *of, const section *form, const char *text,
                        const cfx_module *gm, cfx_status st)
 {

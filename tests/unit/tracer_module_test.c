@@ -183,7 +183,7 @@ TEST_CASE(sequential)
     ck_assert_str_eq(cfx_module_class_name(cfx_module_child(gm, "seq")),
                      "Module");
     ck_assert_ptr_nonnull(cfx_module_at(gm, "net.fc"));
-    /* One node a parameter, although the net is called twice. */
+    /* A parameter has one node, although the net is called twice. */
     ck_assert_uint_eq(node("net_scale")->nusers, 4);
     cfx_module_unref(block);
 }
@@ -385,7 +385,7 @@ TEST_CASE(stack_traces)
     at_ = cfx_node_meta(node("relu"), "stack_trace");
     ck_assert_ptr_nonnull(strstr(at_.u.str->text, want));
     ck_assert(!strncmp(at_.u.str->text, "File: ", 6));
-    /* What the library's modules call stands where they are called. */
+    /* Nodes that modules of the library make have the stack of their call. */
     cfx_module *block = make_block();
     cfx_trace_options o = {.is_leaf = no_leaf};
     assert_ok(symbolic(block, &o));

@@ -705,7 +705,7 @@ static void check_spelling(const cfx_op *op, bool inplace)
         while (i < t->variant->nparams &&
                strcmp(t->variant->params[i].name, schema->params[k].name))
             i++;
-        /* What the name does not take is refused where it is given. */
+        /* A parameter that this name lacks is refused. */
         if (i == t->variant->nparams)
             continue;
         ck_assert_msg(cfx_value_equal(t->variant->params[i].init,

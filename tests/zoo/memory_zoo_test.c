@@ -190,7 +190,7 @@ typedef struct runs {
     cfx_value want, got;
 } runs;
 
-/* What tells of a tensor takes some 200 bytes; lists are shorter. */
+/* Beside its peak a run holds 200 bytes a tensor for its struct, and lists. */
 static void run_plain(runs *r, cfx_error *err)
 {
     long before = held;

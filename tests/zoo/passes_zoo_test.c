@@ -261,7 +261,7 @@ static void compare_count(subject *s, const char *pass, size_t changed)
     passed++;
 }
 
-/* What a pass must keep; NULL: all is well. */
+/* The property that a pass broke; NULL if there is none. */
 static const char *what_is_wrong(subject *s, cfx_module *gm, const cfx_pass *p,
                                  size_t changed, double *d)
 {

@@ -15,7 +15,7 @@
 #include "tests/cases/program.h"
 #include "tests/zoo/zoo.h"
 
-/* Of the largest magnitude of a result. */
+/* Relative to the largest magnitude of a result. */
 #define TOLERANCE 1e-4
 
 /* ---- A run that takes the digest of every value ---- */

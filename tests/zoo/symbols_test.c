@@ -86,8 +86,8 @@ static cfx_status stop_at_tensor(void *user, cfx_value v)
     return v.kind == CFX_TENSOR ? CFX_EUSER : CFX_OK;
 }
 
-/* Of one image, steps along an axis of extent 1 are left out: what is known
- * for any number of images need not be what that one has. */
+/* Strides of axes of extent 1 are left out: they may differ between one image
+ * and a symbolic number of images. */
 static void add_value(struct text *t, cfx_value v, struct numbers *k)
 {
     if (v.kind == CFX_TENSOR) {
@@ -177,7 +177,7 @@ static void assert_node(const char *model, const cfx_node *n, cfx_value v,
 
 /* ---- Against PyTorch ---- */
 
-/* Those that take images of any size, and those that do not. */
+/* Models that take images of any size, then models that do not. */
 /* clang-format off */
 static const char *const models[] = {
     "alexnet", "efficientnet_b0", "efficientnet_b1", "efficientnet_b2",
@@ -385,7 +385,7 @@ TEST_EACH(image_transformers_need_their_image, NFIXED)
 
 TEST_CASE(a_contradiction_names_the_node)
 {
-    /* Two images of other widths cannot be added. */
+    /* Images of different widths cannot be added. */
     static const char text[] =
         "graph():\n"
         "    %x : [num_users=2] = placeholder[target=x]\n"

@@ -6,8 +6,8 @@
  * transposed convolution (in_channels, out_channels / groups, kernel...).
  * Arrays hold one number for each spatial axis, outermost first.
  *
- * What lies outside of x is zero. `pad` is the padding in front; how much
- * there is behind follows from `out`, so that it may differ.
+ * Outside of x are zeros. `pad` is the padding in front; that behind follows from
+ * `out`, so that it may differ.
  */
 #ifndef CFX_KERNEL_CONV_H
 #define CFX_KERNEL_CONV_H

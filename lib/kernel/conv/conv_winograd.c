@@ -292,7 +292,7 @@ static void multiply(const wino *w, float *m, const float *u, int64_t rows)
     }
 }
 
-/* One channel: m holds its 36 numbers for each tile. */
+/* Transform a channel: m holds 36 numbers for each of its tiles. */
 static bool transform_outputs(const wino *w, float *y, const float *m,
                               float bias)
 {

@@ -82,8 +82,11 @@ EACH(CONVERT)
 #define ENTRY(to, from) [CFX_##to][CFX_##from] = from##_to_##to,
 #define SAME(type, loop) [CFX_##type][CFX_##type] = loop,
 
+/* clang-format off */
 cfx_convert_fn *const CFX_CONVERT_TABLE[CFX_NDTYPES][CFX_NDTYPES] = {
-    EACH(ENTRY) SAME(BOOL, copy_bool) SAME(U8, copy_1) SAME(I8, copy_1)
-        SAME(I16, copy_2) SAME(F16, copy_2) SAME(BF16, copy_2)
-            SAME(I32, copy_4) SAME(F32, copy_4) SAME(I64, copy_8)
-                SAME(F64, copy_8)};
+    EACH(ENTRY)
+    SAME(BOOL, copy_bool) SAME(U8, copy_1) SAME(I8, copy_1)
+    SAME(I16, copy_2) SAME(F16, copy_2) SAME(BF16, copy_2)
+    SAME(I32, copy_4) SAME(F32, copy_4) SAME(I64, copy_8) SAME(F64, copy_8)
+};
+/* clang-format on */

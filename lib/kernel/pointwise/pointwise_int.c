@@ -1,6 +1,6 @@
 /*
  * pointwise_int.c -- the loops of pointwise.def in the integer types and bool.
- * Those below 32 bits are computed in int and cut when they are stored.
+ * Types below 32 bits are computed in int and truncated when they are stored.
  */
 #include "kernel/pointwise/pointwise_table.h"
 

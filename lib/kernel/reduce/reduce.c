@@ -8,8 +8,8 @@
  * folded afterwards: so the sum of an array is that of FLAT columns, and the
  * same loops serve every layout.
  *
- * Where there are few units the rows of each are cut into pieces, by their
- * number alone, whose results are merged in order.
+ * If there are few units, the rows of each are cut into pieces whose results are
+ * merged in order; their number depends on the number of rows alone.
  */
 #include "kernel/reduce/reduce.h"
 

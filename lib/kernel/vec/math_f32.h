@@ -1,7 +1,7 @@
 /*
  * math_f32.h -- functions of float, written for vectors.
  *
- * Those up to gelu have no branches and call nothing, so that loops over them
+ * Functions up to gelu have no branches and call nothing, so that loops over them
  * become vectors. They are within about 2 units in the last place, and right
  * for NaN, infinities, signed zeros and subnormals. The rest is the C
  * library's. Names are as in math.h with _f32 behind.

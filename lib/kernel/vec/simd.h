@@ -10,7 +10,6 @@
 
 #if defined(__clang__)
 #define CFX_SIMD _Pragma("clang loop vectorize(assume_safety)")
-#pragma clang diagnostic ignored "-Wpass-failed"
 #elif defined(__GNUC__)
 #define CFX_SIMD _Pragma("GCC ivdep")
 #if defined(__OPTIMIZE__)

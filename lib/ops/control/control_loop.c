@@ -90,7 +90,8 @@ static cfx_status check_count(control *c, uint32_t have, uint32_t want)
                                want, have);
 }
 
-/* One round stands for all: it must give what it took, but for the numbers. */
+/* Shapes and types of any round: the result must have those of the carried
+ * values; numbers may differ. */
 static cfx_status any_round(control *c, control_row *row, uint32_t n)
 {
     const cfx_value *items = NULL;

@@ -4,7 +4,7 @@
  * shape   the given extents, or those of another tensor.
  * cost    no arithmetic; writes the result.
  *
- * What `empty` leaves open is 0 here, so that runs can be repeated.
+ * `empty` fills with zeros, so that runs can be repeated.
  */
 #include "ops/create/create.h"
 

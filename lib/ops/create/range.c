@@ -285,7 +285,7 @@ static void set_power(cfx_dtype type, void *p, double v)
                             fabs(v) < 0x1p63 ? (int64_t)v : INT64_MIN);
 }
 
-/* One step is a power of the bound as it was given. */
+/* A single step is base to the power of the bound as it was given. */
 static cfx_status logspace_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];

@@ -6,8 +6,8 @@
  * cost    for each output, of the linear modes two steps for each of the 2^n
  *         neighbours, of the cubic one for each of 16.
  *
- * What the caller scales by is what places are computed with, unless extents
- * are given or recompute_scale_factor is set: then out / in is.
+ * Places are computed with scale_factor, or with out / in where extents are given
+ * or recompute_scale_factor is set.
  */
 #include <math.h>
 #include <string.h>

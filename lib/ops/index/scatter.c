@@ -130,8 +130,8 @@ static cfx_status run_with_number(cfx_call *call, struct plan p,
     return run_plan(call, &p);
 }
 
-/* Divide by how many there were, the old one counted or not; ints round down.
- * Where nothing was added nothing changes. */
+/* Divide sums by their numbers of terms, with or without the old element; ints
+ * round down. Elements to which nothing was added do not change. */
 static cfx_status divide(cfx_call *call, struct plan p, bool include_self)
 {
     const cfx_tensor *y = p.y;
@@ -573,8 +573,8 @@ static cfx_status index_fill_infer(cfx_call *call)
     return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
-/* One number is written to all that the index names; negative places count
- * from the end. */
+/* Write a number to all places in the index; negative ones count from the
+ * end. */
 static cfx_status index_fill_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];

@@ -318,20 +318,17 @@ static cfx_status clamp_run(cfx_call *call)
         .next = next_,                                                        \
     };
 
+/* clang-format off */
 static CLAMP(clamp_tensor,
-             "clamp.Tensor(Tensor self, Tensor? min=None, "
-             "Tensor? max=None) -> Tensor",
-             "torch.clamp torch.clip Tensor.clamp Tensor.clip "
-             "aten.clamp.Tensor",
-             NULL)
-    CLAMP(cfx_op__clamp,
-          "clamp(Tensor self, Scalar? min=None, Scalar? max=None) "
-          "-> Tensor",
-          "torch.clamp torch.clip Tensor.clamp Tensor.clip "
-          "aten.clamp.default",
-          &clamp_tensor)
+    "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    "torch.clamp torch.clip Tensor.clamp Tensor.clip aten.clamp.Tensor", NULL)
+CLAMP(cfx_op__clamp,
+    "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    "torch.clamp torch.clip Tensor.clamp Tensor.clip aten.clamp.default",
+    &clamp_tensor)
+    /* clang-format on */
 
-    /* One bound: the other stands in the schema as None. */
+    /* With one bound: the schema has None for the other. */
     static cfx_status clamp_one_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 2);

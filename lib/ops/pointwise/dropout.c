@@ -94,7 +94,7 @@ static void dropout_cost(const cfx_call *call, cfx_cost *cost)
         cfx_cost_pointwise(call, cost, alpha ? 2 : 1, 0);
 }
 
-/* One number of noise for each of what is dropped as one. */
+/* The number of units that are dropped whole: elements, or channels. */
 static int64_t noise_count(const cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);

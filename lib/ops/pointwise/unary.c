@@ -4,8 +4,8 @@
  * shape   that of the argument.
  * cost    the steps of the formula for each element.
  *
- * Those of the first list keep the type of their argument, those of the second
- * give floats for integers, those of the third bools.
+ * Operators of the first list keep the type of their argument, the second give
+ * floats for integers, the third bools.
  */
 #include <math.h>
 

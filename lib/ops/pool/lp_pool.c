@@ -4,7 +4,7 @@
  * shape   that of avg_pool without padding.
  * cost    that of the operators it consists of.
  *
- * As in PyTorch the sum of the powers keeps its sign until it is cut at zero.
+ * The sum of the powers keeps its sign until it is clamped at zero, as in PyTorch.
  */
 #include "op/composite.h"
 #include "op/infer.h"

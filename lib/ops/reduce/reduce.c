@@ -187,88 +187,69 @@ static cfx_status reduce_run(cfx_call *call)
 
 /* ---- sum, mean, prod ---- */
 
-static REDUCE(
-    sum_dim,
-    "sum.dim_IntList(Tensor self, int[1]? dim, bool "
-    "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    SUM, SUM, "torch.sum Tensor.sum aten.sum.dim_IntList", sum_cost,
-    "The sum along axes.",
-    NULL) REDUCE(cfx_op__sum,
-                 "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", SUM,
-                 SUM, "torch.sum Tensor.sum aten.sum.default", sum_cost,
-                 "The sum of all elements.", &sum_dim)
+/* clang-format off */
+static REDUCE(sum_dim, "sum.dim_IntList(Tensor self, int[1]? dim, bool "
+              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", SUM, SUM,
+              "torch.sum Tensor.sum aten.sum.dim_IntList", sum_cost,
+              "The sum along axes.", NULL)
+REDUCE(cfx_op__sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       SUM, SUM, "torch.sum Tensor.sum aten.sum.default", sum_cost,
+       "The sum of all elements.", &sum_dim)
 
-    static REDUCE(
-        mean_dim,
-        "mean.dim(Tensor self, int[1]? dim, bool "
-        "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-        MEAN, FLOAT, "torch.mean Tensor.mean aten.mean.dim", mean_cost,
-        "The mean along axes.",
-        NULL) REDUCE(cfx_op__mean,
-                     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-                     MEAN, FLOAT, "torch.mean Tensor.mean aten.mean.default",
-                     mean_cost, "The mean of all elements.", &mean_dim)
+static REDUCE(mean_dim, "mean.dim(Tensor self, int[1]? dim, bool "
+              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", MEAN,
+              FLOAT, "torch.mean Tensor.mean aten.mean.dim", mean_cost,
+              "The mean along axes.", NULL)
+REDUCE(cfx_op__mean, "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       MEAN, FLOAT, "torch.mean Tensor.mean aten.mean.default", mean_cost,
+       "The mean of all elements.", &mean_dim)
 
-        static REDUCE(prod_dim,
-                      "prod.dim_int(Tensor self, int dim, bool "
-                      "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-                      PROD, SUM, "torch.prod Tensor.prod aten.prod.dim_int",
-                      sum_cost, "The product along an axis.", NULL)
-            REDUCE(cfx_op__prod,
-                   "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-                   PROD, SUM, "torch.prod Tensor.prod aten.prod.default",
-                   sum_cost, "The product of all elements.", &prod_dim)
+static REDUCE(prod_dim, "prod.dim_int(Tensor self, int dim, bool "
+              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", PROD, SUM,
+              "torch.prod Tensor.prod aten.prod.dim_int", sum_cost,
+              "The product along an axis.", NULL)
+REDUCE(cfx_op__prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       PROD, SUM, "torch.prod Tensor.prod aten.prod.default", sum_cost,
+       "The product of all elements.", &prod_dim)
 
 /* ---- any, all, count_nonzero ---- */
 
 #define LOGIC(name, red)                                                      \
-    static REDUCE(                                                            \
-        name##_dims,                                                          \
-        #name ".dims(Tensor self, int[]? dim=None, "                          \
-              "bool keepdim=False) -> Tensor",                                \
-        red, BOOL, "torch." #name " Tensor." #name " aten." #name ".dims",    \
-        NULL, "Along axes.",                                                  \
-        NULL) static REDUCE(name##_dim,                                       \
-                            #name ".dim(Tensor self, int dim, bool "          \
-                                  "keepdim=False) -> Tensor",                 \
-                            red, BOOL,                                        \
-                            "torch." #name " Tensor." #name " aten." #name    \
-                            ".dim",                                           \
-                            NULL, "Along an axis.", &name##_dims)             \
-        REDUCE(cfx_op__##name, #name "(Tensor self) -> Tensor", red, BOOL,    \
-               "torch." #name " Tensor." #name " aten." #name ".default",     \
-               NULL, "Of the elements, is " #name " nonzero?", &name##_dim)
+    static REDUCE(name##_dims, #name ".dims(Tensor self, int[]? dim=None, "   \
+                  "bool keepdim=False) -> Tensor", red, BOOL,                 \
+                  "torch." #name " Tensor." #name " aten." #name ".dims",     \
+                  NULL, "Along axes.", NULL)                                  \
+    static REDUCE(name##_dim, #name ".dim(Tensor self, int dim, bool "        \
+                  "keepdim=False) -> Tensor", red, BOOL,                      \
+                  "torch." #name " Tensor." #name " aten." #name ".dim",      \
+                  NULL, "Along an axis.", &name##_dims)                       \
+    REDUCE(cfx_op__##name, #name "(Tensor self) -> Tensor", red, BOOL,        \
+           "torch." #name " Tensor." #name " aten." #name ".default", NULL,   \
+           "Of the elements, is " #name " nonzero?", &name##_dim)
 
-                LOGIC(any, ANY) LOGIC(all, ALL)
+LOGIC(any, ANY)
+LOGIC(all, ALL)
 
-                    REDUCE(cfx_op__count_nonzero,
-                           "count_nonzero.dim_IntList(Tensor self, int[1]? "
-                           "dim=None) -> Tensor",
-                           COUNT_NONZERO, COUNT,
-                           "torch.count_nonzero Tensor.count_nonzero "
-                           "aten.count_nonzero.default "
-                           "aten.count_nonzero.dim_IntList",
-                           NULL, "How many elements are not zero.", NULL)
+REDUCE(cfx_op__count_nonzero, "count_nonzero.dim_IntList(Tensor self, int[1]? "
+       "dim=None) -> Tensor", COUNT_NONZERO, COUNT,
+       "torch.count_nonzero Tensor.count_nonzero aten.count_nonzero.default "
+       "aten.count_nonzero.dim_IntList", NULL,
+       "How many elements are not zero.", NULL)
 
-    /* ---- Extremes without their places ---- */
+/* ---- Extremes without their places ---- */
 
-    REDUCE(cfx_op__amax,
-           "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> "
-           "Tensor",
-           MAX, SAME, "torch.amax Tensor.amax aten.amax.default", NULL,
-           "The largest element along axes.", NULL)
-        REDUCE(cfx_op__amin,
-               "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> "
-               "Tensor",
-               MIN, SAME, "torch.amin Tensor.amin aten.amin.default", NULL,
-               "The smallest element along axes.", NULL)
-            REDUCE(cfx_op__logsumexp,
-                   "logsumexp(Tensor self, int[1] dim, bool "
-                   "keepdim=False) -> Tensor",
-                   LOGSUMEXP, TO_FLOAT,
-                   "torch.logsumexp Tensor.logsumexp aten.logsumexp.default",
-                   logsumexp_cost,
-                   "The logarithm of the sum of exp along axes.", NULL)
+REDUCE(cfx_op__amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> "
+       "Tensor", MAX, SAME, "torch.amax Tensor.amax aten.amax.default", NULL,
+       "The largest element along axes.", NULL)
+REDUCE(cfx_op__amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> "
+       "Tensor", MIN, SAME, "torch.amin Tensor.amin aten.amin.default", NULL,
+       "The smallest element along axes.", NULL)
+REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
+       "keepdim=False) -> Tensor", LOGSUMEXP, TO_FLOAT,
+       "torch.logsumexp Tensor.logsumexp aten.logsumexp.default",
+       logsumexp_cost,
+       "The logarithm of the sum of exp along axes.", NULL)
+    /* clang-format on */
 
     /* ---- Variances ---- */
 
