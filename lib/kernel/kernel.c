@@ -12,7 +12,8 @@
 /* clang-format off */
 #define DECLARE_LEVEL(level) \
     DECLARE(pointwise, level) DECLARE(reduce, level) DECLARE(norm, level) \
-    DECLARE(gemm, level) DECLARE(conv, level) DECLARE(pool, level)
+    DECLARE(gemm, level) DECLARE(conv, level) DECLARE(pool, level) \
+    DECLARE(blocked, level)
 /* clang-format on */
 
 #define TABLE(level_, cpu)                                                    \
@@ -24,6 +25,7 @@
         .gemm = &cfx_gemm_kernels_##level_,                                   \
         .conv = &cfx_conv_kernels_##level_,                                   \
         .pool = &cfx_pool_kernels_##level_,                                   \
+        .blocked = &cfx_blocked_kernels_##level_,                             \
     };
 
 DECLARE_LEVEL(plain)

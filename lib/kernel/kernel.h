@@ -19,6 +19,7 @@ struct cfx_norm_kernels;      /* kernel/norm/norm.h */
 struct cfx_gemm_kernels;      /* kernel/gemm/gemm.h */
 struct cfx_conv_kernels;      /* kernel/conv/conv.h */
 struct cfx_pool_kernels;      /* kernel/pool/pool.h */
+struct cfx_blocked_kernels;   /* kernel/blocked/blocked.h */
 
 typedef struct cfx_kernels {
     cfx_cpu level;
@@ -28,6 +29,7 @@ typedef struct cfx_kernels {
     const struct cfx_gemm_kernels *gemm;
     const struct cfx_conv_kernels *conv;
     const struct cfx_pool_kernels *pool;
+    const struct cfx_blocked_kernels *blocked;
 } cfx_kernels;
 
 /* The kernels of the context's level. Never fails. */

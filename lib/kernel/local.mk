@@ -32,13 +32,15 @@ libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/pool/pool.c %reldir%/pool/pool.h %reldir%/pool/pool_core.h \
     %reldir%/resample/resample.c %reldir%/resample/resample.h %reldir%/resample/resample_rows.h \
     %reldir%/resample/grid_sample.c %reldir%/move/pad.c %reldir%/resample/columns.c \
+    %reldir%/blocked/blocked.c %reldir%/blocked/blocked.h \
     %reldir%/attention.c %reldir%/attention.h \
     %reldir%/rnn.c %reldir%/rnn.h
 
 KERNEL_LEVEL += %reldir%/gemm/gemm_level.c %reldir%/gemm/gemm_level.h \
     %reldir%/conv/conv_level.c %reldir%/conv/conv_level.h \
     %reldir%/conv/winograd_level.c \
-    %reldir%/pool/pool_level.c %reldir%/pool/pool_level.h %reldir%/vec/vec.h \
+    %reldir%/pool/pool_level.c %reldir%/pool/pool_level.h \
+    %reldir%/blocked/blocked_level.c %reldir%/vec/vec.h \
     %reldir%/vec/vec_plain.h %reldir%/vec/vec_avx2.h %reldir%/vec/vec_avx512.h \
     %reldir%/vec/vec_neon.h
 

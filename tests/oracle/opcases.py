@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import nn
 
+import blocked  # noqa: F401: registers torch.ops.cfx
 import fxtext
 import golden
 import seeded

@@ -1,0 +1,364 @@
+/*
+ * blocked.c -- convolutions of blocked images, cut into tiles.
+ *
+ * A piece of work is some rows of y of one group of blocks, so that the weights of
+ * the group stay in the second cache while x passes by. The sum of each element
+ * has one order, whatever the tiles.
+ */
+#include "kernel/blocked/blocked.h"
+
+#include <string.h>
+
+#include "base/stop.h"
+#include "kernel/int64.h"
+
+/* Multiply-adds in a piece: some 30 us. */
+enum { PIECE = 2 << 20 };
+/* Weights of a group, in elements: they leave room for x in the second cache. */
+enum { GROUP = 128 << 10 };
+/* Pixels of an endless row that every level cuts into whole tiles. */
+enum { WHOLE = 84 };
+
+static const struct cfx_blocked_kernels *kernels_of(const cfx_context *ctx)
+{
+    return cfx_context_kernels(ctx)->blocked;
+}
+
+/* ---- Tiles of a row ---- */
+
+/* Rows of `pixels` outputs are cut into `n` tiles of `blocks` blocks. */
+typedef struct tiling {
+    int blocks;
+    int64_t n;
+} tiling;
+
+/* The tiles that keep the most sums in registers; of those, with the fewest
+ * blocks, since they read the fewest weights. */
+static tiling best_tiles(const struct cfx_blocked_kernels *k, int64_t pixels,
+                         int64_t blocks)
+{
+    tiling best = {0, 0};
+
+    for (int b = 1; b <= 4; b *= 2) {
+        tiling t = {b, k->pixels[b] ? cfx_ceil_div(pixels, k->pixels[b]) : 0};
+        if (t.n && b <= blocks && (!best.n || b * best.n > best.blocks * t.n))
+            best = t;
+    }
+    return best;
+}
+
+/* Compute `pixels` outputs of `blocks` blocks, from the ones that t begins with. */
+static void run_row(const struct cfx_blocked_kernels *k, cfx_blocked_tile t,
+                    int64_t pixels, int64_t blocks)
+{
+    tiling how = best_tiles(k, pixels, blocks);
+
+    while (blocks > 0) {
+        if (how.blocks > blocks)
+            how = best_tiles(k, pixels, blocks);
+        cfx_blocked_tile at = t;
+        at.blocks = how.blocks;
+        for (int64_t i = 0, end; i < how.n; i++) {
+            end = (i + 1) * pixels / how.n;
+            at.pixels = end - i * pixels / how.n;
+            k->tile(&at);
+            at.x += at.pixels * t.x_pixel;
+            at.y += at.pixels * t.y_pixel;
+            if (at.end.add)
+                at.end.add += at.pixels * t.add_pixel;
+        }
+        t.w += how.blocks * t.w_block;
+        t.y += how.blocks * t.y_block;
+        if (t.end.add)
+            t.end.add += how.blocks * t.add_block;
+        if (t.end.bias)
+            t.end.bias += how.blocks * CFX_BLOCK;
+        blocks -= how.blocks;
+    }
+}
+
+/* ---- The geometry of a convolution ---- */
+
+/* The taps along `axis` that lie in x for output `o`: their number, and the first
+ * of them. */
+static int64_t taps_inside(const cfx_blocked_conv *c, int axis, int64_t o,
+                           int64_t *first)
+{
+    int64_t start = o * c->stride[axis] - c->pad[axis], d = c->dilation[axis];
+    int64_t skip = start < 0 ? cfx_ceil_div(-start, d) : 0;
+    int64_t left = c->in[axis] - start;
+    int64_t end = left > 0 ? cfx_ceil_div(left, d) : 0;
+
+    *first = skip;
+    return cfx_max64(cfx_min64(end, c->kernel[axis]) - skip, 0);
+}
+
+/* A window of one pixel and stride 1: rows follow each other without an end. */
+static bool is_flat(const cfx_blocked_conv *c)
+{
+    return c->kernel[0] * c->kernel[1] == 1 &&
+           c->stride[0] * c->stride[1] == 1 && c->pad[0] == 0 &&
+           c->pad[1] == 0 && c->in[0] == c->out[0] && c->in[1] == c->out[1];
+}
+
+/* Columns that the windows of a row of y reach over, with the padding. */
+static int64_t row_reach(const cfx_blocked_conv *c)
+{
+    return (c->out[1] - 1) * c->stride[1] +
+           (c->kernel[1] - 1) * c->dilation[1] + 1;
+}
+
+static int64_t window_rows(const cfx_blocked_conv *c, int64_t o,
+                           int64_t *first)
+{
+    return taps_inside(c, 0, o, first);
+}
+
+static bool needs_padding(const cfx_blocked_conv *c)
+{
+    return c->pad[1] > 0 || row_reach(c) > c->in[1];
+}
+
+static int64_t lanes_of(const cfx_blocked_conv *c)
+{
+    return c->in_channels ? 1 : CFX_BLOCK;
+}
+
+static int64_t planes_of(const cfx_blocked_conv *c)
+{
+    return c->in_channels ? c->in_channels : c->in_blocks;
+}
+
+size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c)
+{
+    if (!needs_padding(c))
+        return 0;
+    return (size_t)(c->batch * planes_of(c) * c->in[0] * row_reach(c) *
+                    lanes_of(c)) *
+           sizeof(float);
+}
+
+/* ---- Rows with their padding ---- */
+
+typedef struct padding {
+    const cfx_blocked_conv *c;
+    float *to;
+} padding;
+
+static void pad_rows(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const padding *p = arg;
+    const cfx_blocked_conv *c = p->c;
+    int64_t lanes = lanes_of(c), reach = row_reach(c);
+    int64_t front = cfx_min64(c->pad[1], reach);
+    int64_t n = cfx_min64(c->in[1], reach - front);
+
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        const float *x = c->x + i * c->in[1] * lanes;
+        float *to = p->to + i * reach * lanes;
+        size_t unit = (size_t)lanes * sizeof(float);
+
+        memset(to, 0, (size_t)front * unit);
+        memcpy(to + front * lanes, x, (size_t)n * unit);
+        memset(to + (front + n) * lanes, 0,
+               (size_t)(reach - front - n) * unit);
+    }
+}
+
+/* ---- Convolutions ---- */
+
+typedef struct conv_work {
+    const cfx_context *ctx;
+    const struct cfx_blocked_kernels *k;
+    cfx_blocked_conv c;
+    int64_t width;         /* columns of a row of x, with the padding */
+    int64_t group, groups; /* blocks of y in a group, groups */
+    int64_t chunk, chunks; /* pixels in a piece, pieces of an image's group */
+} conv_work;
+
+/* The first tile of row `o` of image n and group g. */
+static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
+                                int64_t o)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t lanes = lanes_of(c), planes = planes_of(c), first;
+    int64_t taps = c->kernel[0] * c->kernel[1], out = c->out[0] * c->out[1];
+    int64_t row = v->width * lanes, plane = c->in[0] * row;
+    int64_t step = lanes * CFX_BLOCK; /* weights of a tap */
+    int64_t rows = window_rows(c, o, &first);
+    int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
+    int64_t at = ((n * c->out_blocks + g * v->group) * out + o * c->out[1]) *
+                 CFX_BLOCK;
+    cfx_blocked_tile t = {
+        .n = {planes, rows, c->kernel[1]},
+        .steps = CFX_BLOCK,
+        .x = c->x + n * planes * plane + (rows ? top * row : 0),
+        .x_pixel = c->stride[1] * lanes,
+        .x_at = {plane, c->dilation[0] * row, c->dilation[1] * lanes},
+        .x_step = 1,
+        .w = c->w + g * v->group * planes * taps * step +
+             (rows ? first * c->kernel[1] * step : 0),
+        .w_block = planes * taps * step,
+        .w_at = {taps * step, c->kernel[1] * step},
+        .end = c->end,
+        .add_pixel = CFX_BLOCK,
+        .add_block = out * CFX_BLOCK,
+        .y = c->y + at,
+        .y_pixel = CFX_BLOCK,
+        .y_block = out * CFX_BLOCK};
+
+    if (c->in_channels) { /* the steps are the columns of the window */
+        t.n[2] = 1;
+        t.steps = c->kernel[1];
+        t.x_step = c->dilation[1];
+    }
+    if (t.end.bias)
+        t.end.bias += g * v->group * CFX_BLOCK;
+    if (t.end.add)
+        t.end.add += at;
+    return t;
+}
+
+static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const conv_work *v = arg;
+    const cfx_blocked_conv *c = &v->c;
+    int64_t pixels = c->out[0] * c->out[1];
+
+    (void)worker;
+    for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
+        int64_t n = i / v->chunks % c->batch, g = i / v->chunks / c->batch;
+        int64_t from = i % v->chunks * v->chunk;
+        int64_t to = cfx_min64(from + v->chunk, pixels);
+        int64_t blocks = cfx_min64(v->group, c->out_blocks - g * v->group);
+
+        for (int64_t p = from, next; p < to; p = next) {
+            int64_t o = p / c->out[1], q = p % c->out[1];
+            cfx_blocked_tile t = tile_at(v, n, g, o);
+            next = cfx_min64((o + 1) * c->out[1], to);
+            t.x += q * t.x_pixel;
+            t.y += q * t.y_pixel;
+            if (t.end.add)
+                t.end.add += q * t.add_pixel;
+            run_row(v->k, t, next - p, blocks);
+        }
+    }
+}
+
+/* Cut y into groups and pieces. */
+static void cut(conv_work *v)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t depth = planes_of(c) * lanes_of(c) * c->kernel[0] * c->kernel[1];
+    int64_t unit = best_tiles(v->k, c->out[1], c->out_blocks).blocks;
+    int64_t fit = cfx_max64(GROUP / (depth * CFX_BLOCK * unit), 1);
+    int64_t row = c->out[0] == 1 ? WHOLE : c->out[1];
+    int64_t cost = row * depth * CFX_BLOCK;
+
+    v->group = cfx_min64(unit * fit, c->out_blocks);
+    v->groups = cfx_ceil_div(c->out_blocks, v->group);
+    v->chunk = row * cfx_max64(PIECE / (cost * v->group), 1);
+    v->chunks = cfx_ceil_div(c->out[0] * c->out[1], v->chunk);
+}
+
+void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
+                          void *workspace)
+{
+    conv_work v = {ctx, kernels_of(ctx), *c, c->in[1], 0, 0, 0, 0};
+
+    if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
+        return;
+    if (needs_padding(c)) {
+        padding p = {c, workspace};
+        int64_t rows = c->batch * planes_of(c) * c->in[0];
+        v.width = row_reach(c);
+        v.c.x = workspace;
+        cfx_parallel_for(ctx, rows, 65536 / (v.width * lanes_of(c)) + 1,
+                         pad_rows, &p);
+    } else if (is_flat(c)) {
+        v.c.in[1] = v.c.out[1] = v.width = c->in[0] * c->in[1];
+        v.c.in[0] = v.c.out[0] = 1;
+    }
+    cut(&v);
+    cfx_parallel_for(ctx, v.groups * c->batch * v.chunks, 1, conv_piece, &v);
+}
+
+/* ---- One filter a channel ---- */
+
+/* Outputs p..p+n of row o of a plane, whose windows have columns k0..k0+kn in
+ * x. */
+static void depthwise_part(const conv_work *v, int64_t plane, int64_t o,
+                           int64_t p, int64_t n, int64_t k0, int64_t kn)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t block = plane % c->out_blocks, row = c->in[1] * CFX_BLOCK, first;
+    int64_t rows = kn > 0 ? window_rows(c, o, &first) : 0;
+    int64_t y = ((plane * c->out[0] + o) * c->out[1] + p) * CFX_BLOCK;
+    cfx_blocked_row r = {
+        .pixels = n,
+        .n = {rows, kn},
+        .x = c->x,
+        .w = c->w + block * c->kernel[0] * c->kernel[1] * CFX_BLOCK,
+        .x_pixel = c->stride[1] * CFX_BLOCK,
+        .x_at = {c->dilation[0] * row, c->dilation[1] * CFX_BLOCK},
+        .w_row = c->kernel[1] * CFX_BLOCK,
+        .end = c->end,
+        .y = c->y + y};
+
+    if (n <= 0)
+        return;
+    if (rows) {
+        int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
+        int64_t left = p * c->stride[1] - c->pad[1] + k0 * c->dilation[1];
+        r.x += (plane * c->in[0] + top) * row + left * CFX_BLOCK;
+        r.w += (first * c->kernel[1] + k0) * CFX_BLOCK;
+    }
+    if (r.end.bias)
+        r.end.bias += block * CFX_BLOCK;
+    if (r.end.add)
+        r.end.add += y;
+    v->k->depthwise(&r);
+}
+
+/* Outputs p..end of a row one by one: their windows reach over the edges. */
+static void depthwise_edge(const conv_work *v, int64_t plane, int64_t o,
+                           int64_t p, int64_t end)
+{
+    const cfx_blocked_conv *c = &v->c;
+
+    for (; p < end; p++) {
+        int64_t first, n = taps_inside(c, 1, p, &first);
+        depthwise_part(v, plane, o, p, 1, first, n);
+    }
+}
+
+static void depthwise_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const conv_work *v = arg;
+    const cfx_blocked_conv *c = &v->c;
+    int64_t reach = (c->kernel[1] - 1) * c->dilation[1];
+    int64_t inside = c->in[1] - 1 - reach + c->pad[1]; /* of the left column */
+    int64_t from = cfx_min64(cfx_ceil_div(c->pad[1], c->stride[1]), c->out[1]);
+    int64_t to = inside < 0 ? from : inside / c->stride[1] + 1;
+
+    (void)worker;
+    to = cfx_max64(cfx_min64(to, c->out[1]), from);
+    for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
+        int64_t plane = i / c->out[0], o = i % c->out[0];
+        depthwise_edge(v, plane, o, 0, from);
+        depthwise_part(v, plane, o, from, to - from, 0, c->kernel[1]);
+        depthwise_edge(v, plane, o, to, c->out[1]);
+    }
+}
+
+void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c)
+{
+    conv_work v = {.ctx = ctx, .k = kernels_of(ctx), .c = *c};
+    int64_t cost = c->out[1] * (c->kernel[0] * c->kernel[1] + 4);
+
+    if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
+        return;
+    cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
+                     65536 / (8 * cost) + 1, depthwise_piece, &v);
+}

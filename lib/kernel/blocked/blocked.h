@@ -1,0 +1,84 @@
+/*
+ * blocked.h -- convolutions over channels in blocks of 16.
+ *
+ * A blocked image is (batch, channels / 16, height, width, 16): the channels of a
+ * block lie side by side, so that a vector of them is one load, whatever the
+ * window. Channels past the last are zeros. A packed weight is
+ *
+ *     (out / 16, in / 16, kernel..., 16 in, 16 out)   for a blocked x
+ *     (out / 16, in, kernel..., 16 out)               for a row-major x
+ *     (channels / 16, kernel..., 16)                  one filter a channel
+ *
+ * It serves every level of instructions. All are float32; a result is clamped to
+ * lo..hi behind bias and `add`.
+ */
+#ifndef CFX_KERNEL_BLOCKED_H
+#define CFX_KERNEL_BLOCKED_H
+
+#include "kernel/kernel.h"
+
+enum { CFX_BLOCK = 16 };
+
+/* Added to each result, and the range that it is clamped to. */
+typedef struct cfx_blocked_epilogue {
+    const float *bias; /* one for each channel, in whole blocks; or NULL */
+    const float *add;  /* as y; or NULL */
+    float lo, hi;      /* -INFINITY, INFINITY: not clamped; NaN stays NaN */
+} cfx_blocked_epilogue;
+
+/* Two spatial axes, the outer first. Outside of x are zeros; `pad` is the padding
+ * in front, that behind follows from `out`. */
+typedef struct cfx_blocked_conv {
+    int64_t batch;
+    int64_t in_channels; /* of a row-major x; 0: x has in_blocks */
+    int64_t in_blocks, out_blocks;
+    int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2];
+    const float *x, *w;
+    cfx_blocked_epilogue end;
+    float *y; /* blocked; may be `end.add` */
+} cfx_blocked_conv;
+
+/* Scratch bytes; the pointers of `c` are not looked at. Never fails. */
+size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c);
+/* y = clamp(x * w + bias + add). Never fails. */
+void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
+                          void *workspace);
+/* The same with a filter for each channel; in_blocks == out_blocks. */
+void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c);
+
+/* ---- Levels ---- */
+
+/* A tile of y: some pixels of some blocks. Distances are in elements. The sum
+ * goes over n[0] blocks or channels, n[1] rows and n[2] columns of the window,
+ * and `steps` numbers that lie x_step apart. */
+typedef struct cfx_blocked_tile {
+    int64_t pixels, blocks;
+    int64_t n[3], steps;
+    const float *x, *w;
+    int64_t x_pixel, x_at[3], x_step;
+    int64_t w_block, w_at[2]; /* w is without gaps from n[2] on */
+    cfx_blocked_epilogue end; /* pointers to what belongs to the tile */
+    int64_t add_pixel, add_block;
+    float *y;
+    int64_t y_pixel, y_block;
+} cfx_blocked_tile;
+
+/* A row of y of one block: `pixels` outputs whose windows lie inside of x from
+ * column to column (rows outside are left out by the caller). */
+typedef struct cfx_blocked_row {
+    int64_t pixels;
+    int64_t n[2]; /* rows and columns of the window */
+    const float *x, *w;
+    int64_t x_pixel, x_at[2], w_row;
+    cfx_blocked_epilogue end;
+    float *y;
+} cfx_blocked_row;
+
+/* The most pixels of a tile with 1, 2 and 4 blocks; 0: no such tile. */
+struct cfx_blocked_kernels {
+    int pixels[5];
+    void (*tile)(const cfx_blocked_tile *t);
+    void (*depthwise)(const cfx_blocked_row *r);
+};
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * blocked_level.c -- tiles of products with packed weights, for one level.
+ *
+ * A tile of y stays in registers for the whole sum. Each step broadcasts a number
+ * of each pixel and multiplies it by the vectors of all blocks.
+ */
+#include <math.h>
+
+#include "kernel/blocked/blocked.h"
+#include "kernel/int64.h"
+#include "kernel/vec/vec.h"
+
+/* Vectors in a block; pixels of tiles with 1, 2 and 4 blocks. */
+enum { BV = CFX_BLOCK / VF };
+#if CFX_LEVEL_IS(avx512)
+enum { P1 = 14, P2 = 14, P4 = 7, ROW = 8 };
+#elif CFX_LEVEL_IS(avx2)
+enum { P1 = 6, P2 = 0, P4 = 0, ROW = 4 };
+#elif CFX_LEVEL_IS(neon)
+enum { P1 = 6, P2 = 0, P4 = 0, ROW = 6 };
+#else
+enum { P1 = 4, P2 = 0, P4 = 0, ROW = 4 };
+#endif
+/* Steps ahead that weights are brought near: they come from the second cache. */
+enum { AHEAD = 8 };
+
+/* ---- The end of a tile ---- */
+
+CFX_FORCE_INLINE vf finish(vf s, const cfx_blocked_epilogue *e)
+{
+    /* As in PyTorch, NaN passes: max and min give their second argument. */
+    return vf_min(vf_set1(e->hi), vf_max(vf_set1(e->lo), s));
+}
+
+/* ---- Products ---- */
+
+CFX_FORCE_INLINE void tile(const int pixels, const int blocks,
+                           const cfx_blocked_tile *t)
+{
+    const int nv = blocks * BV;
+    vf s[P1][4 * BV];
+
+    CFX_UNROLL
+    for (int v = 0; v < nv; v++) {
+        vf b = t->end.bias ? vf_load(t->end.bias + v * VF) : vf_zero();
+        CFX_UNROLL
+        for (int p = 0; p < pixels; p++)
+            s[p][v] = b;
+    }
+    for (int64_t i = 0; i < t->n[0]; i++) {
+        for (int64_t j = 0; j < t->n[1]; j++) {
+            const float *w = t->w + i * t->w_at[0] + j * t->w_at[1];
+            for (int64_t k = 0; k < t->n[2]; k++) {
+                const float *x = t->x + i * t->x_at[0] + j * t->x_at[1] +
+                                 k * t->x_at[2];
+                for (int64_t n = t->steps; n > 0; n--) {
+                    vf wv[4 * BV];
+                    CFX_UNROLL
+                    for (int v = 0; v < nv; v++) {
+                        const float *at = w + v / BV * t->w_block +
+                                          v % BV * VF;
+                        wv[v] = vf_load(at);
+                        if (VF > 1 && v % BV == 0)
+                            CFX_PREFETCH(at + AHEAD * CFX_BLOCK);
+                    }
+                    CFX_UNROLL
+                    for (int p = 0; p < pixels; p++) {
+                        vf xv = vf_set1(x[p * t->x_pixel]);
+                        CFX_UNROLL
+                        for (int v = 0; v < nv; v++)
+                            s[p][v] = vf_fma(xv, wv[v], s[p][v]);
+                    }
+                    x += t->x_step;
+                    w += CFX_BLOCK;
+                }
+            }
+        }
+    }
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++) {
+        CFX_UNROLL
+        for (int v = 0; v < nv; v++) {
+            int64_t in = v % BV * VF;
+            vf r = s[p][v];
+            if (t->end.add)
+                r = vf_add(r, vf_load(t->end.add + p * t->add_pixel +
+                                      v / BV * t->add_block + in));
+            vf_store(t->y + p * t->y_pixel + v / BV * t->y_block + in,
+                     finish(r, &t->end));
+        }
+    }
+}
+
+/* clang-format off */
+#define CASE(p, blocks) case p: tile(p, blocks, t); break;
+#define UP_TO_4(b) CASE(1, b) CASE(2, b) CASE(3, b) CASE(4, b)
+#define UP_TO_6(b) UP_TO_4(b) CASE(5, b) CASE(6, b)
+#define UP_TO_7(b) UP_TO_6(b) CASE(7, b)
+#define UP_TO_14(b) UP_TO_7(b) CASE(8, b) CASE(9, b) CASE(10, b) CASE(11, b) \
+    CASE(12, b) CASE(13, b) CASE(14, b)
+/* clang-format on */
+
+#define TILES(name, cases, blocks)                                            \
+    static void name(const cfx_blocked_tile *t)                               \
+    {                                                                         \
+        switch (t->pixels) {                                                  \
+            cases(blocks) default : break;                                    \
+        }                                                                     \
+    }
+
+#if CFX_LEVEL_IS(avx512)
+TILES(tiles_1, UP_TO_14, 1)
+TILES(tiles_2, UP_TO_14, 2)
+TILES(tiles_4, UP_TO_7, 4)
+#elif CFX_LEVEL_IS(plain)
+TILES(tiles_1, UP_TO_4, 1)
+#else
+TILES(tiles_1, UP_TO_6, 1)
+#endif
+
+static void any_tile(const cfx_blocked_tile *t)
+{
+#if CFX_LEVEL_IS(avx512)
+    if (t->blocks == 4)
+        tiles_4(t);
+    else if (t->blocks == 2)
+        tiles_2(t);
+    else
+#endif
+        tiles_1(t);
+}
+
+/* ---- One filter a channel ---- */
+
+/* `pixels` is a constant where this is called. */
+CFX_FORCE_INLINE void window(const int pixels, const cfx_blocked_row *r,
+                             int64_t first)
+{
+    const float *from = r->x + first * r->x_pixel;
+    int64_t y0 = first * CFX_BLOCK;
+    vf s[ROW][BV];
+
+    CFX_UNROLL
+    for (int v = 0; v < BV; v++) {
+        vf b = r->end.bias ? vf_load(r->end.bias + v * VF) : vf_zero();
+        CFX_UNROLL
+        for (int p = 0; p < pixels; p++)
+            s[p][v] = b;
+    }
+    for (int64_t i = 0; i < r->n[0]; i++) {
+        const float *x = from + i * r->x_at[0];
+        const float *w = r->w + i * r->w_row;
+        for (int64_t k = 0; k < r->n[1]; k++) {
+            CFX_UNROLL
+            for (int v = 0; v < BV; v++) {
+                vf wv = vf_load(w + v * VF);
+                CFX_UNROLL
+                for (int p = 0; p < pixels; p++)
+                    s[p][v] = vf_fma(vf_load(x + p * r->x_pixel + v * VF), wv,
+                                     s[p][v]);
+            }
+            x += r->x_at[1];
+            w += CFX_BLOCK;
+        }
+    }
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++) {
+        CFX_UNROLL
+        for (int v = 0; v < BV; v++) {
+            int64_t at = y0 + p * CFX_BLOCK + v * VF;
+            vf sum = s[p][v];
+            if (r->end.add)
+                sum = vf_add(sum, vf_load(r->end.add + at));
+            vf_store(r->y + at, finish(sum, &r->end));
+        }
+    }
+}
+
+static void depthwise(const cfx_blocked_row *r)
+{
+    int64_t p = 0;
+
+    for (; p + ROW <= r->pixels; p += ROW)
+        window(ROW, r, p);
+    for (; p + 2 <= r->pixels; p += 2)
+        window(2, r, p);
+    if (p < r->pixels)
+        window(1, r, p);
+}
+
+extern const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels);
+
+const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels) = {
+    .pixels = {[1] = P1, [2] = P2, [4] = P4},
+    .tile = any_tile,
+    .depthwise = depthwise,
+};

@@ -1,0 +1,245 @@
+/*
+ * conv -- convolutions of images in blocks of 16 channels by packed weights.
+ *
+ * shape   input (N, I, H, W, 16), weight (O, I, kh, kw, 16 in, 16 out); or input
+ *         (N, C, H, W), weight (O, C, kh, kw, 16 out); or, with one filter a
+ *         channel, input (N, O, H, W, 16), weight (O, kh, kw, 16). Result
+ *         (N, O, out, out, 16), out = (in + 2 pad - dilation (k - 1) - 1) //
+ *         stride + 1. bias (16 O), add as the result.
+ * cost    multiply-adds: elements of the result times input channels of a filter
+ *         times the window; bias, add, min and max an operation each. Channels
+ *         that fill up blocks count.
+ */
+#include <math.h>
+
+#include "kernel/blocked/blocked.h"
+#include "op/cost.h"
+#include "op/op_impl.h"
+
+CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING, DILATION, MIN,
+           MAX);
+
+/* The state of a call. */
+struct conv {
+    const cfx_tensor *x, *w, *bias, *add;
+    bool rows, depthwise; /* a row-major input; one filter a channel */
+    cfx_dim in[2], kernel[2], stride[2], pad[2], dilation[2];
+};
+
+static cfx_status fail_forms(const cfx_call *call, const struct conv *c)
+{
+    return cfx_call_fail(call, CFX_ESHAPE,
+                         "expected an input (N, I, H, W, 16) and a weight (O, "
+                         "I, kh, kw, 16, 16) or (O, kh, kw, 16), or an input "
+                         "(N, C, H, W) and a weight (O, C, kh, kw, 16), but "
+                         "got ranks %d and %d",
+                         c->x->rank, c->w->rank);
+}
+
+static bool equal(const cfx_call *call, cfx_dim a, cfx_dim b)
+{
+    return cfx_dim_eq(call->env, a, b);
+}
+
+/* Do the last axes have 16 elements? */
+static bool in_blocks(const cfx_call *call, const cfx_tensor *t, int axes)
+{
+    for (int i = t->rank - axes; i < t->rank; i++)
+        if (!equal(call, t->shape[i], cfx_dim_int(CFX_BLOCK)))
+            return false;
+    return true;
+}
+
+static cfx_status read_forms(const cfx_call *call, struct conv *c)
+{
+    int w = c->w->rank;
+    c->rows = c->x->rank == 4 && w == 5;
+    c->depthwise = c->x->rank == 5 && w == 4;
+    if (!c->rows && !c->depthwise && (c->x->rank != 5 || w != 6))
+        return fail_forms(call, c);
+    if (!in_blocks(call, c->w, w == 6 ? 2 : 1) ||
+        (!c->rows && !in_blocks(call, c->x, 1)))
+        return fail_forms(call, c);
+    if (!equal(call, c->x->shape[1], c->w->shape[c->depthwise ? 0 : 1]))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "input and weight differ in their channels");
+    for (int i = 0; i < 2; i++) {
+        c->in[i] = c->x->shape[2 + i];
+        c->kernel[i] = c->w->shape[(c->depthwise ? 1 : 2) + i];
+    }
+    return CFX_OK;
+}
+
+static cfx_status check_types(const cfx_call *call, const struct conv *c)
+{
+    const cfx_tensor *const all[] = {c->x, c->w, c->bias, c->add};
+    for (int i = 0; i < 4; i++)
+        if (all[i] && all[i]->dtype != CFX_F32)
+            return cfx_call_fail(call, CFX_EDTYPE, "expected float32, got %s",
+                                 cfx_dtypes[all[i]->dtype].name);
+    return CFX_OK;
+}
+
+static cfx_status check_numbers(const cfx_call *call, const struct conv *c)
+{
+    static const char *const name[] = {"kernel", "stride", "dilation"};
+    for (int i = 0; i < 2; i++) {
+        cfx_dim positive[] = {c->kernel[i], c->stride[i], c->dilation[i]};
+        for (int k = 0; k < 3; k++)
+            if (!cfx_dim_le(call->env, cfx_dim_int(1), positive[k]))
+                return cfx_call_fail(call, CFX_EINVAL,
+                                     "the %s must be positive", name[k]);
+        if (!cfx_dim_le(call->env, cfx_dim_int(0), c->pad[i]))
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "negative padding is not supported");
+    }
+    return CFX_OK;
+}
+
+static cfx_dim out_extent(cfx_shape_env *env, const struct conv *c, int i)
+{
+    cfx_dim one = cfx_dim_int(1);
+    cfx_dim reach = cfx_dim_mul(env, c->dilation[i],
+                                cfx_dim_sub(env, c->kernel[i], one));
+    cfx_dim n = cfx_dim_mul(env, c->pad[i], cfx_dim_int(2));
+    n = cfx_dim_sub(env, cfx_dim_add(env, c->in[i], n), reach);
+    n = cfx_dim_floordiv(env, cfx_dim_sub(env, n, one), c->stride[i]);
+    return cfx_dim_add(env, n, one);
+}
+
+static cfx_status check_added(const cfx_call *call, const struct conv *c,
+                              const cfx_dim *shape)
+{
+    cfx_dim channels = cfx_dim_mul(call->env, shape[1],
+                                   cfx_dim_int(CFX_BLOCK));
+    if (c->bias &&
+        (c->bias->rank != 1 || !equal(call, c->bias->shape[0], channels)))
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected a bias with an element for each channel "
+            "of the result's blocks");
+    bool same = !c->add || c->add->rank == 5;
+    for (int i = 0; c->add && same && i < 5; i++)
+        same = equal(call, c->add->shape[i], shape[i]);
+    return same ? CFX_OK
+                : cfx_call_fail(call, CFX_ESHAPE,
+                                "'add' has not the shape of the result");
+}
+
+static cfx_status conv_infer(cfx_call *call)
+{
+    struct conv *c = call->state;
+    c->x = cfx_call_tensor(call, INPUT);
+    c->w = cfx_call_tensor(call, WEIGHT);
+    c->bias = cfx_call_tensor(call, BIAS);
+    c->add = cfx_call_tensor(call, ADD);
+    cfx_infer_spatial(call, STRIDE, 2, c->stride);
+    cfx_infer_spatial(call, PADDING, 2, c->pad);
+    cfx_infer_spatial(call, DILATION, 2, c->dilation);
+    cfx_status st = read_forms(call, c);
+    if (!st)
+        st = check_types(call, c);
+    if (!st)
+        st = check_numbers(call, c);
+    if (st)
+        return st;
+    cfx_dim shape[] = {c->x->shape[0], c->w->shape[0],
+                       out_extent(call->env, c, 0),
+                       out_extent(call->env, c, 1), cfx_dim_int(CFX_BLOCK)};
+    for (int i = 2; i < 4; i++)
+        if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[i]))
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "the window is larger than the input");
+    st = check_added(call, c, shape);
+    return st ? st : cfx_call_out(call, CFX_F32, 5, shape);
+}
+
+static void conv_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const struct conv *c = call->state;
+    cfx_dim y = cfx_cost_numel(call, call->out[0]), depth = cfx_dim_int(1);
+    int64_t steps = (c->bias != NULL) + (c->add != NULL) +
+                    cfx_call_has(call, MIN) + cfx_call_has(call, MAX);
+    if (!c->depthwise)
+        depth = c->rows ? c->x->shape[1]
+                        : cfx_dim_mul(call->env, c->x->shape[1],
+                                      cfx_dim_int(CFX_BLOCK));
+    for (int i = 0; i < 2; i++)
+        depth = cfx_dim_mul(call->env, depth, c->kernel[i]);
+    cost->macs = cfx_dim_mul(call->env, y, depth);
+    cost->ops = cfx_dim_mul(call->env, y, cfx_dim_int(steps));
+}
+
+/* ---- Running ---- */
+
+static cfx_blocked_conv plan(const cfx_call *call)
+{
+    const struct conv *c = call->state;
+    const cfx_tensor *y = call->out[0];
+    cfx_blocked_conv k = {
+        .batch = cfx_tensor_size(y, 0),
+        .in_channels = c->rows ? cfx_tensor_size(c->x, 1) : 0,
+        .in_blocks = c->rows ? 0 : cfx_tensor_size(c->x, 1),
+        .out_blocks = cfx_tensor_size(y, 1),
+        .end = {.lo = -INFINITY, .hi = INFINITY},
+    };
+    if (cfx_call_has(call, MIN))
+        k.end.lo = (float)cfx_call_double(call, MIN);
+    if (cfx_call_has(call, MAX))
+        k.end.hi = (float)cfx_call_double(call, MAX);
+    for (int i = 0; i < 2; i++) {
+        k.in[i] = cfx_dim_value(c->in[i]);
+        k.out[i] = cfx_tensor_size(y, 2 + i);
+        k.kernel[i] = cfx_dim_value(c->kernel[i]);
+        k.stride[i] = cfx_dim_value(c->stride[i]);
+        k.pad[i] = cfx_dim_value(c->pad[i]);
+        k.dilation[i] = cfx_dim_value(c->dilation[i]);
+    }
+    return k;
+}
+
+static size_t conv_workspace(const cfx_call *call)
+{
+    const struct conv *c = call->state;
+    cfx_blocked_conv k = plan(call);
+    return c->depthwise ? 0 : cfx_blocked_conv_workspace(&k);
+}
+
+static const float *data_of(const cfx_call *call, int k)
+{
+    const cfx_tensor *t = cfx_call_tensor(call, k);
+    return t ? t->data : NULL;
+}
+
+static cfx_status conv_run(cfx_call *call)
+{
+    const struct conv *c = call->state;
+    cfx_blocked_conv k = plan(call);
+    k.x = data_of(call, INPUT);
+    k.w = data_of(call, WEIGHT);
+    k.end.bias = data_of(call, BIAS);
+    k.end.add = data_of(call, ADD);
+    k.y = call->out[0]->data;
+    if (c->depthwise)
+        cfx_blocked_depthwise(call->ctx, &k);
+    else
+        cfx_blocked_conv_run(call->ctx, &k, call->work);
+    return CFX_OK;
+}
+
+const cfx_op cfx_op__blocked_conv2d = {
+    .schema = "blocked_conv2d(Tensor input, Tensor weight, Tensor? bias=None, "
+              "Tensor? add=None, SymInt[2] stride=1, SymInt[2] padding=0, "
+              "SymInt[2] dilation=1, Scalar? min=None, Scalar? max=None) -> "
+              "Tensor",
+    .params = params,
+    .aliases = "cfx.blocked_conv2d cfx.blocked_conv2d.default",
+    .doc = "A convolution in blocks of 16 channels, plus bias and a tensor, "
+           "clamped.",
+    .state_size = sizeof(struct conv),
+    .infer = conv_infer,
+    .cost = conv_cost,
+    .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
+    .workspace = conv_workspace,
+    .run = conv_run,
+};

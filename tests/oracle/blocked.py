@@ -1,0 +1,83 @@
+"""blocked -- PyTorch's definition of the operators torch.ops.cfx.
+
+Images in blocks of 16 channels are taken apart, computed by PyTorch, and put
+together again.  Importing this registers the operators.
+"""
+
+import torch
+import torch.nn.functional as F
+
+BLOCK = 16
+LIBRARY = torch.library.Library("cfx", "DEF")
+
+
+def blocks(x, axis):
+    """Split an axis into whole blocks, which move to the end."""
+    more = -x.shape[axis] % BLOCK
+    pad = [0, 0] * (x.dim() - 1 - axis) + [0, more]
+    return F.pad(x, pad).unflatten(axis, (-1, BLOCK)).movedim(axis + 1, -1)
+
+
+def joined(x, axis, block=-1):
+    return x.movedim(block, axis + 1).flatten(axis, axis + 1)
+
+
+def row_major(x):
+    return x.clone(memory_format=torch.contiguous_format)
+
+
+def to_blocked(x):
+    if x.dim() != 4:
+        raise ValueError("(N, C, H, W)")
+    return row_major(blocks(x, 1))
+
+
+def from_blocked(x, channels):
+    if x.dim() != 5 or x.shape[4] != BLOCK:
+        raise ValueError("blocks")
+    if -(-channels // BLOCK) != x.shape[1]:
+        raise ValueError("channels")
+    return row_major(joined(x, 1)[:, :channels])
+
+
+def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
+                   padding=(0, 0), dilation=(1, 1), min=None, max=None):
+    for t in (x, weight, bias, add):
+        if t is not None and t.dtype != torch.float32:
+            raise TypeError("float32")
+    groups = 1
+    whole = weight.shape[-2:] if weight.dim() == 6 else weight.shape[-1:]
+    if any(n != BLOCK for n in whole + x.shape[4:]):
+        raise ValueError("blocks")
+    if weight.dim() == 6 and x.dim() == 5:
+        weight = joined(joined(weight, 0), 1, 4)
+    elif weight.dim() == 5 and x.dim() == 4:
+        weight = joined(weight, 0)
+    elif weight.dim() == 4 and x.dim() == 5:
+        weight = joined(weight, 0).unsqueeze(1)
+        groups = weight.shape[0]
+    else:
+        raise ValueError("forms")
+    if x.dim() == 5:
+        x = joined(x, 1)
+    y = F.conv2d(x, weight, bias, stride, padding, dilation, groups)
+    y = blocks(y, 1)
+    if add is not None:
+        if add.shape != y.shape:
+            raise ValueError("add")
+        y = y + add
+    if min is not None or max is not None:
+        y = y.clamp(min, max)
+    return row_major(y)
+
+
+for schema, function in (
+        ("to_blocked(Tensor self) -> Tensor", to_blocked),
+        ("from_blocked(Tensor self, SymInt channels) -> Tensor",
+         from_blocked),
+        ("blocked_conv2d(Tensor input, Tensor weight, Tensor? bias=None, "
+         "Tensor? add=None, SymInt[2] stride=1, SymInt[2] padding=0, "
+         "SymInt[2] dilation=1, Scalar? min=None, Scalar? max=None) -> "
+         "Tensor", blocked_conv2d)):
+    LIBRARY.define(schema)
+    LIBRARY.impl(schema.split("(")[0], function, "CompositeExplicitAutograd")

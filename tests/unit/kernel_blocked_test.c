@@ -1,0 +1,229 @@
+/*
+ * kernel_blocked_test.c -- convolutions and products in blocks of channels
+ * against those of row-major arrays.
+ */
+#include "kernel/blocked/blocked.h"
+
+#include "kernel/conv/conv.h"
+#include "tests/unit/kernel_data.h"
+#include "tests/unit/unit.h"
+
+static contexts all;
+
+enum { B = CFX_BLOCK };
+
+static int64_t blocks_of(int64_t channels)
+{
+    return (channels + B - 1) / B;
+}
+
+/* ---- Layouts ---- */
+
+/* (outer, channels, inner) with zeros up to whole blocks: (outer, channels / 16,
+ * inner, 16). */
+static float *to_blocks(const float *x, int64_t outer, int64_t channels,
+                        int64_t inner)
+{
+    int64_t nb = blocks_of(channels);
+    float *y = array_new(CFX_F32, outer * nb * inner * B);
+
+    memset(y, 0, (size_t)(outer * nb * inner * B) * sizeof(*y));
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t c = 0; c < channels; c++)
+            for (int64_t i = 0; i < inner; i++)
+                y[((o * nb + c / B) * inner + i) * B + c % B] =
+                    x[(o * channels + c) * inner + i];
+    return y;
+}
+
+/* w(out, in, taps) as blocks of both; `whole` for a row-major x: of out only. */
+static float *pack(const float *w, int64_t out, int64_t in, int64_t taps,
+                   bool whole)
+{
+    float *rows = to_blocks(w, 1, out, in * taps), *y;
+    int64_t ob = blocks_of(out), ib = blocks_of(in);
+
+    if (whole)
+        return rows;
+    y = array_new(CFX_F32, ob * ib * taps * B * B);
+    memset(y, 0, (size_t)(ob * ib * taps * B * B) * sizeof(*y));
+    for (int64_t o = 0; o < ob; o++)
+        for (int64_t i = 0; i < in; i++)
+            for (int64_t t = 0; t < taps; t++)
+                memcpy(y + (((o * ib + i / B) * taps + t) * B + i % B) * B,
+                       rows + ((o * in + i) * taps + t) * B, B * sizeof(*y));
+    free(rows);
+    return y;
+}
+
+/* ---- Convolutions ---- */
+
+static float clamped(double v, float lo, float hi)
+{
+    return v < (double)lo ? lo : v > (double)hi ? hi : (float)v;
+}
+
+/* The expected result in blocks: the sums, `add` and the range. Channels past
+ * the last are 0, within the range. */
+static double *expect(const cfx_conv *c, const cfx_blocked_epilogue *e)
+{
+    int64_t out = c->out[0] * c->out[1];
+    int64_t n = c->batch * blocks_of(c->out_channels) * out * B;
+    float *y = array_new(CFX_F32, c->batch * c->out_channels * out), *blocked;
+    double *want = array_new(CFX_F64, n);
+    cfx_conv plain = *c;
+    void *work = array_scratch(cfx_conv_workspace(all.ctx[0], c));
+
+    plain.y = y;
+    cfx_conv_run(all.ctx[0], &plain, work);
+    blocked = to_blocks(y, c->batch, c->out_channels, out);
+    for (int64_t i = 0; i < n; i++)
+        want[i] = (double)clamped((double)blocked[i] +
+                                      (e->add ? (double)e->add[i] : 0),
+                                  e->lo, e->hi);
+    free(work);
+    free(blocked);
+    free(y);
+    return want;
+}
+
+static void run_one(cfx_context *ctx, const cfx_blocked_conv *c)
+{
+    void *work = array_scratch(cfx_blocked_conv_workspace(c));
+
+    cfx_blocked_conv_run(ctx, c, work);
+    free(work);
+}
+
+static void check(dice *d, cfx_conv *c, const char *what)
+{
+    bool depthwise = c->groups > 1;
+    bool plain = !depthwise && dice_throw(d, 0, 2) == 0;
+    int64_t in = c->in[0] * c->in[1], out = c->out[0] * c->out[1];
+    int64_t taps = c->kernel[0] * c->kernel[1],
+            group = c->in_channels / c->groups;
+    float *x = array_random(d, CFX_F32, c->batch * c->in_channels * in);
+    float *w = array_random(d, CFX_F32, c->out_channels * group * taps);
+    float *bias = array_random(d, CFX_F32, c->out_channels);
+    float *xb = to_blocks(x, c->batch, c->in_channels, in);
+    float *wb = pack(w, c->out_channels, group, taps, plain || depthwise);
+    float *bias_b = to_blocks(bias, 1, c->out_channels, 1);
+    int64_t nb = blocks_of(c->out_channels), n = c->batch * nb * out * B;
+    float *add = array_random(d, CFX_F32, n), *y = array_new(CFX_F32, n);
+    float *last = array_new(CFX_F32, n);
+    size_t size = (size_t)n * sizeof(*y);
+    cfx_blocked_conv b = {.batch = c->batch,
+                          .in_channels = plain ? c->in_channels : 0,
+                          .in_blocks = blocks_of(c->in_channels),
+                          .out_blocks = nb,
+                          .x = plain ? x : xb,
+                          .w = wb,
+                          .end = {.lo = -INFINITY, .hi = INFINITY},
+                          .y = y};
+
+    for (int a = 0; a < 2; a++) {
+        b.in[a] = c->in[a];
+        b.out[a] = c->out[a];
+        b.kernel[a] = c->kernel[a];
+        b.stride[a] = c->stride[a];
+        b.pad[a] = c->pad[a];
+        b.dilation[a] = c->dilation[a];
+    }
+    c->x = x;
+    c->w = w;
+    c->bias = NULL;
+    if (dice_throw(d, 0, 1)) {
+        c->bias = bias;
+        b.end.bias = bias_b;
+    }
+    b.end.add = dice_throw(d, 0, 1) ? add : NULL;
+    if (dice_throw(d, 0, 1)) {
+        b.end.lo = 0;
+        b.end.hi = dice_throw(d, 0, 1) ? 6 : INFINITY;
+    }
+    double *want = expect(c, &b.end);
+    for (int i = 0; i < all.count; i++) {
+        memset(y, 0xff, size);
+        if (depthwise)
+            cfx_blocked_depthwise(all.ctx[i], &b);
+        else
+            run_one(all.ctx[i], &b);
+        assert_array(CFX_F32, y, want, n, rounding(CFX_F32), what);
+        if (same_level(&all, i))
+            assert_same_bits(y, last, size, what);
+        memcpy(last, y, size);
+    }
+    free(x);
+    free(w);
+    free(bias);
+    free(xb);
+    free(wb);
+    free(bias_b);
+    free(add);
+    free(y);
+    free(last);
+    free(want);
+}
+
+static void random_axis(dice *d, cfx_conv *c, int a)
+{
+    int64_t reach, large;
+
+    c->kernel[a] = dice_throw(d, 0, 2) ? dice_throw(d, 1, 5) : 1;
+    c->stride[a] = dice_throw(d, 0, 1) ? dice_throw(d, 1, 3) : 1;
+    c->dilation[a] = dice_throw(d, 0, 2) ? 1 : dice_throw(d, 1, 3);
+    c->pad[a] = dice_throw(d, 0, 2) ? dice_throw(d, 0, 2)
+                                    : dice_throw(d, 0, 6);
+    reach = (c->kernel[a] - 1) * c->dilation[a] + 1;
+    large = dice_throw(d, reach > 2 * c->pad[a] ? reach - 2 * c->pad[a] : 1,
+                       40);
+    c->in[a] = large;
+    c->out[a] = (large + 2 * c->pad[a] - reach) / c->stride[a] + 1;
+    c->out[a] += dice_throw(d, 0, 8) == 0;
+}
+
+static void check_random(int count, bool depthwise)
+{
+    for (int i = 0; i < count; i++) {
+        dice d = {.key = 9000 + (uint64_t)i * 64 + depthwise};
+        cfx_conv c = {.dtype = CFX_F32, .spatial = 2, .groups = 1};
+        char what[200];
+
+        c.batch = dice_throw(&d, 0, 12) ? dice_throw(&d, 1, 3) : 0;
+        c.in_channels = dice_throw(&d, 1, 70);
+        c.out_channels = dice_throw(&d, 1, 100);
+        if (depthwise)
+            c.out_channels = c.groups = c.in_channels = dice_throw(&d, 2, 40);
+        random_axis(&d, &c, 0);
+        random_axis(&d, &c, 1);
+        snprintf(what, sizeof(what),
+                 "case %d: %lld to %lld channels, %lldx%lld to %lldx%lld", i,
+                 (long long)c.in_channels, (long long)c.out_channels,
+                 (long long)c.in[0], (long long)c.in[1], (long long)c.out[0],
+                 (long long)c.out[1]);
+        check(&d, &c, what);
+    }
+}
+
+TEST_CASE(blocked_convolutions_agree_with_row_major_ones)
+{
+    check_random(200, false);
+}
+
+TEST_CASE(blocked_depthwise_convolutions_agree_with_row_major_ones)
+{
+    check_random(150, true);
+}
+
+static void setup(void)
+{
+    contexts_init(&all);
+}
+
+static void teardown(void)
+{
+    contexts_release(&all);
+}
+
+TEST_SUITE(kernel_blocked, .setup = setup, .teardown = teardown,
+           .timeout = 300)
