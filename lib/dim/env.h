@@ -33,7 +33,7 @@ typedef struct cfx_fact {
 enum { CFX_FACTS_USED = 128 };
 
 /* Only ranges are used for larger expressions. */
-enum { CFX_PROOF_WEIGHT_MAX = 400 };
+enum { CFX_PROOF_WEIGHT_MAX = 150 };
 
 /* Undo log of a guard, until no contradiction is found. */
 typedef struct cfx_undo {

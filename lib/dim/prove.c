@@ -238,12 +238,23 @@ typedef struct proof {
 
 static int64_t lower_bound(proof *p, cfx_dim d, int tries);
 
+/* Is the product of two sums too large to prove anything of? */
+static bool multiplies_out(cfx_dim a, cfx_dim b)
+{
+    cfx_sum sa, sb;
+    cfx_sum_view(&sa, a);
+    cfx_sum_view(&sb, b);
+    return sa.n * sb.n > CFX_PROOF_WEIGHT_MAX;
+}
+
 /* scale * d with scale * x replaced by `end` in the term k*x. */
 static cfx_dim with_end(cfx_shape_env *env, cfx_dim d, cfx_term t,
                         cfx_dim scale, cfx_dim end)
 {
     cfx_dim k = cfx_dim_int(t.k);
     cfx_dim rest = cfx_dim_sub(env, d, cfx_dim_mul(env, k, t.of));
+    if (multiplies_out(scale, rest))
+        return CFX_DIM_BAD;
     return cfx_dim_add(env, cfx_dim_mul(env, scale, rest),
                        cfx_dim_mul(env, k, end));
 }
