@@ -4,6 +4,7 @@
 #include <cfx/compare.h>
 #include <cfx/interp.h>
 #include <cfx/pass_manager.h>
+#include <cfx/shape_prop.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,8 @@ static const cli_option options[] = {
      "than 1e-5 (1e-4 if a pass may change the rounding)",
      offsetof(struct transform_options, verify)},
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "set an input for --verify, as for cfx run",
+     "set an input, as for cfx run: passes then know the shapes of all nodes, "
+     "and --verify runs with it",
      offsetof(struct transform_options, inputs)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct transform_options, seed)},
@@ -108,6 +110,47 @@ static cfx_status apply(cli *c, const struct transform_options *o,
     if (!st)
         st = cfx_pass_manager_run(pm, gm, NULL, err);
     cfx_pass_manager_free(pm);
+    return st;
+}
+
+/* ---- Shapes ---- */
+
+/* The meta that shape propagation sets. */
+static const char *const shape_keys[] = {"tensor_meta", "type"};
+
+static bool has_shapes(const cfx_module *gm)
+{
+    const cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm));
+
+    while (n && !cfx_node_meta(n, shape_keys[0]).kind &&
+           !cfx_node_meta(n, shape_keys[1]).kind)
+        n = cfx_node_next(n);
+    return n != NULL;
+}
+
+/* Set the shapes of all nodes for the inputs. */
+static cfx_status set_shapes(cli *c, const struct transform_options *o,
+                             cfx_module *gm, cfx_error *err)
+{
+    cli_inputs in = {0};
+
+    cfx_status st = cli_inputs_make(&in, c, gm, &o->inputs, o->seed.value,
+                                    err);
+    if (!st)
+        st = cfx_propagate_shapes(gm, NULL, in.value, in.n, NULL, err);
+    cli_inputs_release(&in);
+    return st;
+}
+
+/* Shapes for some inputs are no part of the result. */
+static cfx_status drop_shapes(cfx_module *gm, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+    cfx_graph *g = cfx_graph_module_graph(gm);
+
+    for (cfx_node *n = cfx_graph_first(g); n && !st; n = cfx_node_next(n))
+        for (int i = 0; i < 2 && !st; i++)
+            st = cfx_node_set_meta(n, shape_keys[i], CFX_NOTHING, err);
     return st;
 }
 
@@ -191,11 +234,16 @@ static cfx_status transform(cli *c, const struct transform_options *o,
 {
     cfx_value before = CFX_NOTHING;
     cfx_status st = CFX_OK;
+    bool shaped = o->inputs.n && !has_shapes(gm);
 
     if (o->verify)
         st = run_model(c, o, gm, &before, err);
+    if (!st && shaped)
+        st = set_shapes(c, o, gm, err);
     if (!st)
         st = apply(c, o, gm, passes, to, err);
+    if (!st && shaped)
+        st = drop_shapes(gm, err);
     if (!st && o->verify)
         st = verify(c, o, gm, passes, before, to, err);
     cfx_value_unref(before);
@@ -211,8 +259,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     cfx_error err = {0};
     cfx_module *gm = NULL;
 
-    if (!o->verify && (o->inputs.n || o->seed.given))
-        return cli_usage(c, "--input needs --verify");
+    if (!o->verify && o->seed.given)
+        return cli_usage(c, "--seed needs --verify");
     char *passes = join(nargs - 1, args + 1);
     cfx_status st = passes ? cli_load(c, &gm, path, true, &err)
                            : cfx_no_memory(&err);

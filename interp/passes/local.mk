@@ -5,7 +5,7 @@ dist_cfxinclude_HEADERS += interp/cfx/fold_constants.h \
 libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/binding.h %reldir%/binding.c %reldir%/clone_value.c \
 	%reldir%/dead_code.c %reldir%/common_subexpressions.c \
-	%reldir%/constant_folding.c %reldir%/normalize.c \
+	%reldir%/block_channels.c %reldir%/constant_folding.c %reldir%/normalize.c \
 	%reldir%/legalize.c \
 	%reldir%/annotate_getitem.c \
 	%reldir%/annotate_returns.c %reldir%/replace_targets.c \

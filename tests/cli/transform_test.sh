@@ -240,8 +240,11 @@ gives 1 'other results' transform net.fx \
     -i 'f32[4,3]' --random-weights 1 -o bad.fx
 says '^cfx: net.fx: --verify: the outputs differ: '
 check 'no file at all' not ls bad.fx bad.safetensors none
-gives 2 'inputs without --verify' transform net.fx dead_code -i 'f32[4,3]'
-says '--input needs --verify'
+gives 2 'a seed without --verify' transform net.fx dead_code --seed 1
+says '--seed needs --verify'
+gives 0 'shapes for a pass' transform net.fx reinplace -i 'f32[4,3]' \
+    --random-weights 1
+check 'shapes are not printed' not grep -q tensor_meta out
 gives 2 'no pass' transform net.fx
 says 'PASS.* is missing'
 

@@ -233,7 +233,8 @@ const cfx_op cfx_op__blocked_conv2d = {
               "SymInt[2] dilation=1, Scalar? min=None, Scalar? max=None) -> "
               "Tensor",
     .params = params,
-    .aliases = "cfx.blocked_conv2d cfx.blocked_conv2d.default",
+    .aliases =
+        "torch.ops.cfx.blocked_conv2d.default torch.ops.cfx.blocked_conv2d",
     .doc = "A convolution in blocks of 16 channels, plus bias and a tensor, "
            "clamped.",
     .state_size = sizeof(struct conv),

@@ -143,7 +143,7 @@ static cfx_status from_infer(cfx_call *call)
 const cfx_op cfx_op__to_blocked = {
     .schema = "to_blocked(Tensor self) -> Tensor",
     .params = params,
-    .aliases = "cfx.to_blocked cfx.to_blocked.default",
+    .aliases = "torch.ops.cfx.to_blocked.default torch.ops.cfx.to_blocked",
     .doc = "An image in blocks of 16 channels.",
     .infer = to_infer,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
@@ -153,7 +153,7 @@ const cfx_op cfx_op__to_blocked = {
 const cfx_op cfx_op__from_blocked = {
     .schema = "from_blocked(Tensor self, SymInt channels) -> Tensor",
     .params = params,
-    .aliases = "cfx.from_blocked cfx.from_blocked.default",
+    .aliases = "torch.ops.cfx.from_blocked.default torch.ops.cfx.from_blocked",
     .doc = "An image out of blocks of 16 channels.",
     .infer = from_infer,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
