@@ -16,8 +16,7 @@
 #include "graph/aliases.h"
 #include "interp/passes/retrace.h"
 #include "interp/split/extract.h"
-
-enum { BLOCK = 16 };
+#include "kernel/blocked/blocked.h"
 
 typedef struct blocker {
     cfx_pass_call *p;
@@ -147,7 +146,7 @@ static bool can_pack(conv *c)
     if (w->dtype != CFX_F32 || w->rank != 4)
         return false;
     int64_t out = cfx_tensor_size(w, 0), in = cfx_tensor_size(w, 1);
-    c->rows = c->l.groups == 1 && in < BLOCK && !blocked_form(c->x);
+    c->rows = c->l.groups == 1 && in < CFX_BLOCK && !blocked_form(c->x);
     return c->l.groups == 1 || (c->l.groups == out && in == 1);
 }
 
@@ -158,14 +157,14 @@ static cfx_value in_blocks(cfx_scope *s, cfx_value x, int axis)
     size_t n = 0;
     if (cfx_scope_failed(s))
         return x;
-    int64_t more = -cfx_tensor_size(x.u.tensor, axis) & (BLOCK - 1);
+    int64_t more = -cfx_tensor_size(x.u.tensor, axis) & (CFX_BLOCK - 1);
     for (int i = x.u.tensor->rank - 1; i >= axis; i--) {
         pads[n++] = cfx_int(0);
         pads[n++] = cfx_int(i == axis ? more : 0);
     }
     x = cfx_pad(s, x, cfx_list_of(s, CFX_LIST, n, pads));
     x = cfx_unflatten(s, x, cfx_int(axis),
-                      cfx_list(s, cfx_int(-1), cfx_int(BLOCK)));
+                      cfx_list(s, cfx_int(-1), cfx_int(CFX_BLOCK)));
     return cfx_movedim(s, x, cfx_int(axis + 1), cfx_int(-1));
 }
 
@@ -330,7 +329,6 @@ static bool is_never_written(blocker *b, const cfx_node *n)
 /* f(from_blocked(y)) becomes from_blocked(f(y)). */
 static cfx_status swap(blocker *b, cfx_node *n, cfx_node *x)
 {
-    static const char *const keys[] = {"val", "tensor_meta", "example_value"};
     cfx_pass_call *p = b->p;
     cfx_value args[] = {cfx_value_of_node(n), x->args[1]};
     cfx_insert_point at = cfx_graph_inserting_after(p->graph, n);
@@ -347,8 +345,8 @@ static cfx_status swap(blocker *b, cfx_node *n, cfx_node *x)
     if (!st)
         st = cfx_node_update_arg(n, 0, cfx_value_of_node(blocked_form(x)),
                                  p->err);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !st; i++)
-        st = cfx_node_set_meta(n, keys[i], CFX_NOTHING, p->err);
+    if (!st)
+        st = cfx_extract__forget(n, p->err);
     p->changed += 2;
     return st;
 }
