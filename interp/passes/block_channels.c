@@ -68,14 +68,6 @@ static cfx_node *blocked_form(const cfx_node *n)
     return cfx_node_is(n, "from_blocked") ? node_arg(n, 0) : NULL;
 }
 
-/* An image in blocks that there is already; or NULL. */
-static cfx_node *known_blocks(const blocker *b, const cfx_node *n)
-{
-    cfx_node *y = blocked_form(n);
-    cfx_value made = cfx_node_map_get(&b->blocked, n);
-    return y ? y : made.kind == CFX_NODE ? made.u.node : NULL;
-}
-
 /* x is a blocked convolution, behind which only n reads, and which does not clamp
  * its result yet: return it, else NULL. */
 static cfx_node *open_conv(const cfx_node *x)
@@ -84,6 +76,85 @@ static cfx_node *open_conv(const cfx_node *x)
     bool open = y && cfx_node_is(y, "blocked_conv2d") && y->nusers == 1 &&
                 x->nusers == 1 && !has_kwarg(y, "min") && !has_kwarg(y, "max");
     return open ? y : NULL;
+}
+
+/* ---- Elementwise functions, and writes ---- */
+
+static bool calls(const cfx_pass_call *p, const cfx_node *n, const char *type,
+                  const char *op)
+{
+    const cfx_module *m = n->op == CFX_CALL_MODULE
+                              ? cfx_module_at(p->gm, n->target->text)
+                              : NULL;
+    return m ? !strcmp(cfx_module_class_name(m), type) : cfx_node_is(n, op);
+}
+
+/* Functions of single elements, and their modules; finite at 0, which blocks are
+ * filled up with. */
+static const char *const elementwise[][2] = {
+    {"ReLU", "relu"},       {"ReLU6", "relu6"},
+    {"SiLU", "silu"},       {"Hardswish", "hardswish"},
+    {"Sigmoid", "sigmoid"}, {"Hardsigmoid", "hardsigmoid"},
+    {"GELU", "gelu"},       {"Tanh", "tanh"},
+};
+
+static bool is_elementwise(const cfx_pass_call *p, const cfx_node *n)
+{
+    if (n->nargs != 1 || n->nkwargs > 1 ||
+        (n->nkwargs && !has_kwarg(n, "inplace")))
+        return false;
+    for (size_t i = 0; i < sizeof(elementwise) / sizeof(*elementwise); i++)
+        if (calls(p, n, elementwise[i][0], elementwise[i][1]))
+            return true;
+    return false;
+}
+
+/* The effects of a node that the graph had at first; the new ones have none. */
+static cfx_effects effects_of(const blocker *b, const cfx_node *n)
+{
+    return n->id < b->aliases.life.ids ? b->aliases.effects[n->id]
+                                       : (cfx_effects){0};
+}
+
+/* May n be a view? operator.add of two lists has their items, of two tensors it
+ * has memory of its own. */
+static bool may_view(const blocker *b, const cfx_node *n)
+{
+    return effects_of(b, n).input_views &&
+           !(cfx_node_is(n, "add") && tensor_of(n));
+}
+
+/* An activation in place, of a value that nothing else reads. */
+static bool is_last_reader(const blocker *b, const cfx_node *n)
+{
+    const cfx_node *x = node_arg(n, 0);
+    return x && x->nusers == 1 && is_elementwise(b->p, n);
+}
+
+/* Does each read of n find the value that n computes? */
+static bool is_never_written(blocker *b, const cfx_node *n)
+{
+    if (n->id >= b->aliases.life.ids ||
+        !cfx_aliases__is_written(&b->aliases, n))
+        return true;
+    if (may_view(b, n) && !is_last_reader(b, n))
+        return false;
+    for (const cfx_use *u = n->first_user; u; u = u->next)
+        if ((may_view(b, u->user) || effects_of(b, u->user).input_writes) &&
+            !is_last_reader(b, u->user))
+            return false;
+    return true;
+}
+
+/* An image in blocks that there is already and that has the value of n; or
+ * NULL. */
+static cfx_node *known_blocks(blocker *b, const cfx_node *n)
+{
+    cfx_node *y = blocked_form(n);
+    cfx_value made = cfx_node_map_get(&b->blocked, n);
+    if (y || made.kind != CFX_NODE)
+        return y;
+    return is_never_written(b, n) ? made.u.node : NULL;
 }
 
 /* ---- Convolutions ---- */
@@ -265,15 +336,6 @@ static cfx_status block_conv(conv *c, cfx_node **next)
 
 /* ---- Activations and sums ---- */
 
-static bool calls(const cfx_pass_call *p, const cfx_node *n, const char *type,
-                  const char *op)
-{
-    const cfx_module *m = n->op == CFX_CALL_MODULE
-                              ? cfx_module_at(p->gm, n->target->text)
-                              : NULL;
-    return m ? !strcmp(cfx_module_class_name(m), type) : cfx_node_is(n, op);
-}
-
 /* Set min and max of the convolution before an activation. */
 static cfx_status clamp(blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
 {
@@ -282,48 +344,6 @@ static cfx_status clamp(blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
     if (!st && six)
         st = cfx_node_update_kwarg(y, "max", cfx_float(6), b->p->err);
     return st ? st : cfx_pass__replace(b->p, n, x);
-}
-
-/* Functions of single elements, and their modules; finite at 0, which blocks are
- * filled up with. */
-static const char *const elementwise[][2] = {
-    {"ReLU", "relu"},       {"ReLU6", "relu6"},
-    {"SiLU", "silu"},       {"Hardswish", "hardswish"},
-    {"Sigmoid", "sigmoid"}, {"Hardsigmoid", "hardsigmoid"},
-    {"GELU", "gelu"},       {"Tanh", "tanh"},
-};
-
-static bool is_elementwise(const cfx_pass_call *p, const cfx_node *n)
-{
-    if (n->nargs != 1 || n->nkwargs > 1 ||
-        (n->nkwargs && !has_kwarg(n, "inplace")))
-        return false;
-    for (size_t i = 0; i < sizeof(elementwise) / sizeof(*elementwise); i++)
-        if (calls(p, n, elementwise[i][0], elementwise[i][1]))
-            return true;
-    return false;
-}
-
-/* Is it a view for all that is known of its effects? operator.add of two lists
- * has their items, of two tensors it has memory of its own. */
-static bool may_view(const cfx_effects *e, const cfx_node *n)
-{
-    return e->input_views && !(cfx_node_is(n, "add") && tensor_of(n));
-}
-
-/* Does each read of n find the value that n computes? An activation in place is
- * well if nothing else reads its argument. */
-static bool is_never_written(blocker *b, const cfx_node *n)
-{
-    if (!cfx_aliases__is_written(&b->aliases, n))
-        return true;
-    for (const cfx_use *u = n->first_user; u; u = u->next) {
-        const cfx_effects *e = &b->aliases.effects[u->user->id];
-        if ((may_view(e, u->user) || e->input_writes) &&
-            (n->nusers > 1 || !is_elementwise(b->p, u->user)))
-            return false;
-    }
-    return true;
 }
 
 /* f(from_blocked(y)) becomes from_blocked(f(y)). */
@@ -357,7 +377,7 @@ typedef struct sum {
     cfx_value channels;
 } sum;
 
-static bool find_sum(const blocker *b, sum *a, const cfx_node *n)
+static bool find_sum(blocker *b, sum *a, const cfx_node *n)
 {
     if (!cfx_node_is(n, "add") || n->nargs != 2 || n->nkwargs)
         return false;
