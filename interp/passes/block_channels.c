@@ -16,7 +16,7 @@
 #include "graph/aliases.h"
 #include "interp/passes/retrace.h"
 #include "interp/split/extract.h"
-#include "kernel/blocked/blocked.h"
+#include "ops/blocked/blocked.h"
 
 typedef struct blocker {
     cfx_pass_call *p;

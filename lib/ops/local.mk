@@ -2,7 +2,8 @@
 libcore_la_SOURCES += %reldir%/all.c %reldir%/ops.def
 libcore_la_SOURCES += %reldir%/attention/attention.c \
 	%reldir%/attention/multi_head.c %reldir%/attention/multi_head.h
-libcore_la_SOURCES += %reldir%/blocked/conv.c %reldir%/blocked/layout.c
+libcore_la_SOURCES += %reldir%/blocked/blocked.h %reldir%/blocked/conv.c \
+	%reldir%/blocked/layout.c
 libcore_la_SOURCES += %reldir%/control/control.c %reldir%/control/control.h \
 	%reldir%/control/control_loop.c
 libcore_la_SOURCES += %reldir%/conv/conv.c %reldir%/conv/core_aten.c \
