@@ -66,7 +66,7 @@ bool cfx_path_uses__once(const path_uses *u, const char *path)
 
 /* ---- Arguments ---- */
 
-const cfx_target *cfx_pass__target(cfx_pass_call *p, const cfx_node *n)
+const cfx_target *cfx_pass__target(const cfx_pass_call *p, const cfx_node *n)
 {
     const char *name = n->target->text;
     return n->op == CFX_CALL_FUNCTION ? cfx_find_function(p->ctx, name)
@@ -74,7 +74,8 @@ const cfx_target *cfx_pass__target(cfx_pass_call *p, const cfx_node *n)
                                       : NULL;
 }
 
-const cfx_schema *cfx_pass__signature(cfx_pass_call *p, const cfx_node *n)
+const cfx_schema *cfx_pass__signature(const cfx_pass_call *p,
+                                      const cfx_node *n)
 {
     const cfx_target *t = cfx_pass__target(p, n);
     return !t ? NULL : t->variant ? t->variant : t->schema;
@@ -120,7 +121,7 @@ cfx_status cfx_pass__set_arg(cfx_pass_call *p, cfx_node *n,
                   : remove_kwarg(p, n, name);
 }
 
-const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n)
+const cfx_module *cfx_pass__module(const cfx_pass_call *p, const cfx_node *n)
 {
     if (n->op != CFX_CALL_MODULE)
         return NULL;
@@ -475,4 +476,26 @@ cfx_status cfx_pass__replace(cfx_pass_call *p, cfx_node *n, cfx_node *with)
         st = cfx_graph_erase_node(p->graph, n, p->err);
     p->changed++;
     return st ? st : cfx_pass__drop_attrs(p, attrs, nattrs);
+}
+
+/* Set `from_node` to the node's own name, unless it has one. */
+static cfx_status name_origin(cfx_pass_call *p, cfx_node *n)
+{
+    if (cfx_node_meta(n, "from_node").kind)
+        return CFX_OK;
+    cfx_value name = cfx_str_new(p->ctx, n->name, strlen(n->name));
+    cfx_value list = name.kind ? cfx_list_new(p->ctx, 1, &name) : CFX_NOTHING;
+    cfx_status st = list.kind ? cfx_node_set_meta(n, "from_node", list, p->err)
+                              : cfx_no_memory(p->err);
+    cfx_value_unref(list);
+    cfx_value_unref(name);
+    return st;
+}
+
+cfx_status cfx_pass__fuse_into(cfx_pass_call *p, cfx_node *n, cfx_node *into)
+{
+    cfx_status st = name_origin(p, into);
+    if (!st)
+        st = cfx_node_inherit(into, n, p->err);
+    return st ? st : cfx_pass__replace(p, n, into);
 }

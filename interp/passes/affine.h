@@ -55,9 +55,10 @@ void cfx_path_uses__release(path_uses *u);
 bool cfx_path_uses__once(const path_uses *u, const char *path);
 
 /* Return the registered target of a function or method, or NULL. */
-const cfx_target *cfx_pass__target(cfx_pass_call *p, const cfx_node *n);
+const cfx_target *cfx_pass__target(const cfx_pass_call *p, const cfx_node *n);
 /* Return the signature of the call, or NULL. */
-const cfx_schema *cfx_pass__signature(cfx_pass_call *p, const cfx_node *n);
+const cfx_schema *cfx_pass__signature(const cfx_pass_call *p,
+                                      const cfx_node *n);
 /* Return the argument of a parameter; absent if not given. */
 cfx_value cfx_pass__arg(const cfx_node *n, const cfx_schema *schema,
                         const char *name);
@@ -66,7 +67,7 @@ cfx_status cfx_pass__set_arg(cfx_pass_call *p, cfx_node *n,
                              const cfx_schema *schema, const char *name,
                              cfx_value v);
 /* Return the module that a node calls, or NULL. */
-const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n);
+const cfx_module *cfx_pass__module(const cfx_pass_call *p, const cfx_node *n);
 
 /* True if n is a layer (a batch norm) whose parameters can be read. */
 bool cfx_layer__find(layer *l, cfx_pass_call *p, cfx_node *n);
@@ -95,6 +96,9 @@ cfx_status cfx_pass__module_like(cfx_module **out, const cfx_module *like,
 /* Replace a node by a value, and erase it and the parameters that only it
  * used. */
 cfx_status cfx_pass__replace(cfx_pass_call *p, cfx_node *n, cfx_node *with);
+/* Like cfx_pass__replace, for a node that computes the value of n now: its
+ * `from_node` gets the names of both. */
+cfx_status cfx_pass__fuse_into(cfx_pass_call *p, cfx_node *n, cfx_node *into);
 /* Erase those get_attr nodes among `nodes` that have no users. */
 cfx_status cfx_pass__drop_attrs(cfx_pass_call *p, cfx_node *const *nodes,
                                 size_t n);

@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "graph/aliases.h"
+#include "interp/passes/lower/activation.h"
 #include "interp/passes/retrace.h"
 #include "interp/split/extract.h"
 #include "ops/blocked/blocked.h"
@@ -68,13 +69,14 @@ static cfx_node *blocked_form(const cfx_node *n)
     return cfx_node_is(n, "from_blocked") ? node_arg(n, 0) : NULL;
 }
 
-/* x is a blocked convolution, behind which only n reads, and which does not clamp
- * its result yet: return it, else NULL. */
+/* x is a blocked convolution, behind which only n reads, and whose result is
+ * the sum yet: return it, else NULL. */
 static cfx_node *open_conv(const cfx_node *x)
 {
     cfx_node *y = blocked_form(x);
     bool open = y && cfx_node_is(y, "blocked_conv2d") && y->nusers == 1 &&
-                x->nusers == 1 && !has_kwarg(y, "min") && !has_kwarg(y, "max");
+                x->nusers == 1 && !has_kwarg(y, "min") &&
+                !has_kwarg(y, "max") && !has_kwarg(y, "activation");
     return open ? y : NULL;
 }
 
@@ -89,24 +91,12 @@ static bool calls(const cfx_pass_call *p, const cfx_node *n, const char *type,
     return m ? !strcmp(cfx_module_class_name(m), type) : cfx_node_is(n, op);
 }
 
-/* Functions of single elements, and their modules; finite at 0, which blocks are
- * filled up with. */
-static const char *const elementwise[][2] = {
-    {"ReLU", "relu"},       {"ReLU6", "relu6"},
-    {"SiLU", "silu"},       {"Hardswish", "hardswish"},
-    {"Sigmoid", "sigmoid"}, {"Hardsigmoid", "hardsigmoid"},
-    {"GELU", "gelu"},       {"Tanh", "tanh"},
-};
-
+/* True if n is a function of single elements that is finite at 0, which blocks
+ * are filled up with. */
 static bool is_elementwise(const cfx_pass_call *p, const cfx_node *n)
 {
-    if (n->nargs != 1 || n->nkwargs > 1 ||
-        (n->nkwargs && !has_kwarg(n, "inplace")))
-        return false;
-    for (size_t i = 0; i < sizeof(elementwise) / sizeof(*elementwise); i++)
-        if (calls(p, n, elementwise[i][0], elementwise[i][1]))
-            return true;
-    return false;
+    cfx_activation_call a;
+    return calls(p, n, "ReLU6", "relu6") || cfx_activation__find(p, n, &a);
 }
 
 /* The effects of a node that the graph had at first; the new ones have none. */
@@ -336,6 +326,13 @@ static cfx_status block_conv(conv *c, cfx_node **next)
 
 /* ---- Activations and sums ---- */
 
+/* The convolution y computes the value of n now, and x = from_blocked(y). */
+static cfx_status fuse(blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
+{
+    cfx_status st = cfx_node_inherit(y, n, b->p->err);
+    return st ? st : cfx_pass__fuse_into(b->p, n, x);
+}
+
 /* Set min and max of the convolution before an activation. */
 static cfx_status clamp(blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
 {
@@ -343,7 +340,15 @@ static cfx_status clamp(blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
     cfx_status st = cfx_node_update_kwarg(y, "min", cfx_float(0), b->p->err);
     if (!st && six)
         st = cfx_node_update_kwarg(y, "max", cfx_float(6), b->p->err);
-    return st ? st : cfx_pass__replace(b->p, n, x);
+    return st ? st : fuse(b, n, x, y);
+}
+
+/* Let the convolution before an activation apply it. */
+static cfx_status activate(blocker *b, cfx_node *n, cfx_node *x, cfx_node *y,
+                           const cfx_activation_call *a)
+{
+    cfx_status st = cfx_activation__set(b->p, y, a);
+    return st ? st : fuse(b, n, x, y);
 }
 
 /* f(from_blocked(y)) becomes from_blocked(f(y)). */
@@ -412,7 +417,7 @@ static cfx_status add(blocker *b, cfx_node *n, sum *a, cfx_node **next)
             continue;
         cfx_status st = cfx_node_update_kwarg(
             y, "add", cfx_value_of_node(other), b->p->err);
-        return st ? st : cfx_pass__replace(b->p, n, a->in[i]);
+        return st ? st : fuse(b, n, a->in[i], y);
     }
     return replace(b, n, build_sum, a, next);
 }
@@ -438,6 +443,7 @@ static cfx_status block_node(blocker *b, cfx_node *n, cfx_node **next)
 {
     cfx_node *x = node_arg(n, 0), *y;
     conv c = {.b = b};
+    cfx_activation_call act;
     sum a = {.channels = CFX_NOTHING};
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
         !is_never_written(b, n))
@@ -446,13 +452,15 @@ static cfx_status block_node(blocker *b, cfx_node *n, cfx_node **next)
         return block_conv(&c, next);
     if (find_sum(b, &a, n))
         return add(b, n, &a, next);
-    if (!x || !blocked_form(x) || !is_elementwise(b->p, n))
+    if (!x || !blocked_form(x))
         return CFX_OK;
     y = open_conv(x);
     if (y &&
         (calls(b->p, n, "ReLU", "relu") || calls(b->p, n, "ReLU6", "relu6")))
         return clamp(b, n, x, y);
-    return swap(b, n, x);
+    if (y && cfx_activation__find(b->p, n, &act))
+        return activate(b, n, x, y, &act);
+    return is_elementwise(b->p, n) ? swap(b, n, x) : CFX_OK;
 }
 
 static cfx_status block_channels_run(cfx_pass_call *p)

@@ -206,7 +206,8 @@ static cfx_status fold(folding *f, layer *l, norm *b)
     if (st)
         return st;
     p->changed++;
-    return cfx_pass__replace(p, b->n, f->in_front ? input_of(b->n) : l->n);
+    return f->in_front ? cfx_pass__replace(p, b->n, input_of(b->n))
+                       : cfx_pass__fuse_into(p, b->n, l->n);
 }
 
 static cfx_status fold_at(folding *f, cfx_node *n, bool linear)

@@ -13,6 +13,9 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/decompose.c %reldir%/decompositions.c \
 	%reldir%/canonicalize.c %reldir%/reinplace.c
 
+# Passes that use the operators of lib/ops/blocked.
+libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h
+
 # Fusion.
 libcfx_all_la_SOURCES += %reldir%/affine.c %reldir%/affine.h \
 	%reldir%/fuse_bn.c %reldir%/remove_noops.c \

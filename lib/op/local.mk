@@ -10,4 +10,5 @@ libcore_la_SOURCES += %reldir%/op_impl.h %reldir%/schema.c %reldir%/bind.c \
 libcore_la_SOURCES += %reldir%/infer.c %reldir%/infer.h %reldir%/rules.c \
 	%reldir%/rules.h %reldir%/loop.c %reldir%/loop.h %reldir%/list.c \
 	%reldir%/list.h %reldir%/numbers.c %reldir%/cost.c %reldir%/cost.h \
-	%reldir%/composite.c %reldir%/composite.h
+	%reldir%/composite.c %reldir%/composite.h \
+	%reldir%/activation.c %reldir%/activation.h

@@ -40,8 +40,29 @@ def from_blocked(x, channels):
     return row_major(joined(x, 1)[:, :channels])
 
 
+def activated(y, activation, scalars, algorithm):
+    """y after an activation of torch.nn.functional, or y itself."""
+    if activation is None:
+        if scalars or algorithm is not None:
+            raise ValueError("activation")
+        return y
+    known = {"relu": 0, "sigmoid": 0, "tanh": 0, "silu": 0, "mish": 0,
+             "hardsigmoid": 0, "hardswish": 0, "gelu": 0, "leaky_relu": 1,
+             "elu": 3, "softplus": 2}
+    if len(scalars) > known[activation]:
+        raise ValueError("scalars")
+    if activation == "gelu":
+        return F.gelu(y, approximate=algorithm or "none")
+    if algorithm is not None:
+        raise ValueError("algorithm")
+    if activation == "elu":
+        return torch.ops.aten.elu(y, *scalars)
+    return getattr(F, activation)(y, *scalars)
+
+
 def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
-                   padding=(0, 0), dilation=(1, 1), min=None, max=None):
+                   padding=(0, 0), dilation=(1, 1), min=None, max=None,
+                   activation=None, scalars=(), algorithm=None):
     for t in (x, weight, bias, add):
         if t is not None and t.dtype != torch.float32:
             raise TypeError("float32")
@@ -68,7 +89,7 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
         y = y + add
     if min is not None or max is not None:
         y = y.clamp(min, max)
-    return row_major(y)
+    return row_major(activated(y, activation, scalars, algorithm))
 
 
 for schema, function in (
@@ -77,7 +98,8 @@ for schema, function in (
          from_blocked),
         ("blocked_conv2d(Tensor input, Tensor weight, Tensor? bias=None, "
          "Tensor? add=None, SymInt[2] stride=1, SymInt[2] padding=0, "
-         "SymInt[2] dilation=1, Scalar? min=None, Scalar? max=None) -> "
+         "SymInt[2] dilation=1, Scalar? min=None, Scalar? max=None, "
+         "str? activation=None, float[] scalars=[], str? algorithm=None) -> "
          "Tensor", blocked_conv2d)):
     LIBRARY.define(schema)
     LIBRARY.impl(schema.split("(")[0], function, "CompositeExplicitAutograd")

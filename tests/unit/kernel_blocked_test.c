@@ -4,6 +4,8 @@
  */
 #include "kernel/blocked/blocked.h"
 
+#include <math.h>
+
 #include "kernel/conv/conv.h"
 #include "tests/unit/kernel_data.h"
 #include "tests/unit/unit.h"
@@ -63,9 +65,10 @@ static float clamped(double v, float lo, float hi)
     return v < (double)lo ? lo : v > (double)hi ? hi : (float)v;
 }
 
-/* The expected result in blocks: the sums, `add` and the range. Channels past
- * the last are 0, within the range. */
-static double *expect(const cfx_conv *c, const cfx_blocked_epilogue *e)
+/* The expected result in blocks: the sums, `add`, the range, and tanh if it is
+ * the activation. Channels past the last are 0, within the range. */
+static double *expect(const cfx_conv *c, const cfx_blocked_epilogue *e,
+                      bool tanh_last)
 {
     int64_t out = c->out[0] * c->out[1];
     int64_t n = c->batch * blocks_of(c->out_channels) * out * B;
@@ -81,6 +84,8 @@ static double *expect(const cfx_conv *c, const cfx_blocked_epilogue *e)
         want[i] = (double)clamped((double)blocked[i] +
                                       (e->add ? (double)e->add[i] : 0),
                                   e->lo, e->hi);
+    for (int64_t i = 0; i < n && tanh_last; i++)
+        want[i] = tanh(want[i]);
     free(work);
     free(blocked);
     free(y);
@@ -141,8 +146,14 @@ static void check(dice *d, cfx_conv *c, const char *what)
         b.end.lo = 0;
         b.end.hi = dice_throw(d, 0, 1) ? 6 : INFINITY;
     }
-    double *want = expect(c, &b.end);
+    const double params[3] = {0};
+    bool activated = dice_throw(d, 0, 2) == 0;
+    double *want = expect(c, &b.end, activated);
     for (int i = 0; i < all.count; i++) {
+        if (activated)
+            b.end.activation = cfx_pointwise_loop(all.ctx[i], CFX_C_F32,
+                                                  CFX_PW_TANH);
+        b.end.params = params;
         memset(y, 0xff, size);
         if (depthwise)
             cfx_blocked_depthwise(all.ctx[i], &b);

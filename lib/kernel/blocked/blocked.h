@@ -9,21 +9,25 @@
  *     (out / 16, in, kernel..., 16 out)               for a row-major x
  *     (channels / 16, kernel..., 16)                  one filter a channel
  *
- * It serves every level of instructions. All are float32; a result is clamped to
- * lo..hi behind bias and `add`.
+ * It serves every level of instructions. All are float32. A result is clamped to
+ * lo..hi behind bias and `add`, or an activation is applied.
  */
 #ifndef CFX_KERNEL_BLOCKED_H
 #define CFX_KERNEL_BLOCKED_H
 
 #include "kernel/kernel.h"
+#include "kernel/pointwise/pointwise.h"
 
 enum { CFX_BLOCK = 16 };
 
-/* Added to each result, and the range that it is clamped to. */
+/* Added to each result, the range that it is then clamped to, and the function
+ * that is applied last, while the result is in the first cache. */
 typedef struct cfx_blocked_epilogue {
     const float *bias; /* one for each channel, in whole blocks; or NULL */
     const float *add;  /* as y; or NULL */
     float lo, hi;      /* -INFINITY, INFINITY: not clamped; NaN stays NaN */
+    cfx_loop_fn *activation; /* of the context's level, in place; or NULL */
+    const double *params;    /* its 3 parameters */
 } cfx_blocked_epilogue;
 
 /* Two spatial axes, the outer first. Outside of x are zeros; `pad` is the padding

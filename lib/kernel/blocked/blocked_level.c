@@ -32,6 +32,26 @@ CFX_FORCE_INLINE vf finish(vf s, const cfx_blocked_epilogue *e)
     return vf_min(vf_set1(e->hi), vf_max(vf_set1(e->lo), s));
 }
 
+/* Results y[0..n) that were just stored. */
+CFX_FORCE_INLINE void activate(const cfx_blocked_epilogue *e, float *y,
+                               int64_t n)
+{
+    const void *in[] = {y};
+    e->activation(y, in, n, e->params);
+}
+
+/* A block's pixels lie side by side, or a pixel's blocks do. */
+static void activate_tile(const cfx_blocked_tile *t)
+{
+    if (t->y_pixel == CFX_BLOCK) {
+        for (int64_t b = 0; b < t->blocks; b++)
+            activate(&t->end, t->y + b * t->y_block, t->pixels * CFX_BLOCK);
+    } else {
+        for (int64_t p = 0; p < t->pixels; p++)
+            activate(&t->end, t->y + p * t->y_pixel, t->blocks * CFX_BLOCK);
+    }
+}
+
 /* ---- Products ---- */
 
 CFX_FORCE_INLINE void tile(const int pixels, const int blocks,
@@ -128,6 +148,8 @@ static void any_tile(const cfx_blocked_tile *t)
     else
 #endif
         tiles_1(t);
+    if (t->end.activation)
+        activate_tile(t);
 }
 
 /* ---- One filter a channel ---- */
@@ -186,6 +208,8 @@ static void depthwise(const cfx_blocked_row *r)
         window(2, r, p);
     if (p < r->pixels)
         window(1, r, p);
+    if (r->end.activation)
+        activate(&r->end, r->y, r->pixels * CFX_BLOCK);
 }
 
 extern const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels);

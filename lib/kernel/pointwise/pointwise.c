@@ -374,14 +374,20 @@ static bool goes_past_caches(const job *j, int64_t n)
 
 static const double none[3];
 
+cfx_loop_fn *cfx_pointwise_loop(const cfx_context *ctx, cfx_compute type,
+                                cfx_pw op)
+{
+    return cfx_context_kernels(ctx)->pointwise->loop[type][op];
+}
+
 unsigned cfx_pointwise_row(const cfx_context *ctx, cfx_pw op, cfx_dtype dtype,
                            void *y, const void *const *in, int64_t n,
                            const double *params)
 {
-    const cfx_kernels *kernels = cfx_context_kernels(ctx);
+    cfx_loop_fn *loop = cfx_pointwise_loop(
+        ctx, (cfx_compute)cfx_compute_of[dtype], op);
 
-    return kernels->pointwise->loop[cfx_compute_of[dtype]][op](
-        y, in, n, params ? params : none);
+    return loop(y, in, n, params ? params : none);
 }
 
 bool cfx_pointwise(cfx_context *ctx, cfx_pw op, cfx_dtype dtype, cfx_iter *it,

@@ -107,6 +107,10 @@ typedef void cfx_convert_fn(void *y, int64_t sy, const void *x, int64_t sx,
 typedef void cfx_transpose_fn(void *y, int64_t sy, const void *x, int64_t sx,
                               int64_t rows, int64_t cols);
 
+/* The loop of the context's level; NULL if the type has none. Never fails. */
+cfx_loop_fn *cfx_pointwise_loop(const cfx_context *ctx, cfx_compute type,
+                                cfx_pw op);
+
 /* The type that a dtype is computed in, and the dtype of that type. */
 extern const uint8_t cfx_compute_of[CFX_NDTYPES];
 extern const uint8_t cfx_compute_dtype[CFX_C_COUNT];

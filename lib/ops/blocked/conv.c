@@ -7,23 +7,25 @@
  *         (N, O, out, out, 16), out = (in + 2 pad - dilation (k - 1) - 1) //
  *         stride + 1. bias (16 O), add as the result.
  * cost    multiply-adds: elements of the result times input channels of a filter
- *         times the window; bias, add, min and max an operation each. Channels
- *         that fill up blocks count.
+ *         times the window; bias, add, min and max an operation each, the
+ *         activation those of its operator. Channels that fill up blocks count.
  */
 #include <math.h>
 
 #include "kernel/blocked/blocked.h"
+#include "op/activation.h"
 #include "op/cost.h"
 #include "op/op_impl.h"
 
 CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING, DILATION, MIN,
-           MAX);
+           MAX, ACTIVATION, SCALARS, ALGORITHM);
 
 /* The state of a call. */
 struct conv {
     const cfx_tensor *x, *w, *bias, *add;
     bool rows, depthwise; /* a row-major input; one filter a channel */
     cfx_dim in[2], kernel[2], stride[2], pad[2], dilation[2];
+    cfx_activation_call activation;
 };
 
 static cfx_status fail_forms(const cfx_call *call, const struct conv *c)
@@ -141,6 +143,9 @@ static cfx_status conv_infer(cfx_call *call)
         st = check_types(call, c);
     if (!st)
         st = check_numbers(call, c);
+    if (!st)
+        st = cfx_infer_activation(call, ACTIVATION, SCALARS, ALGORITHM,
+                                  &c->activation);
     if (st)
         return st;
     cfx_dim shape[] = {c->x->shape[0], c->w->shape[0],
@@ -166,6 +171,11 @@ static void conv_cost(const cfx_call *call, cfx_cost *cost)
                                       cfx_dim_int(CFX_BLOCK));
     for (int i = 0; i < 2; i++)
         depth = cfx_dim_mul(call->env, depth, c->kernel[i]);
+    if (c->activation.kind) {
+        int64_t slow = c->activation.kind->transcendental;
+        steps += c->activation.kind->ops;
+        cost->transcendental = cfx_dim_mul(call->env, y, cfx_dim_int(slow));
+    }
     cost->macs = cfx_dim_mul(call->env, y, depth);
     cost->ops = cfx_dim_mul(call->env, y, cfx_dim_int(steps));
 }
@@ -187,6 +197,11 @@ static cfx_blocked_conv plan(const cfx_call *call)
         k.end.lo = (float)cfx_call_double(call, MIN);
     if (cfx_call_has(call, MAX))
         k.end.hi = (float)cfx_call_double(call, MAX);
+    if (c->activation.kind) {
+        k.end.activation = cfx_pointwise_loop(
+            call->ctx, CFX_C_F32, (cfx_pw)c->activation.kind->code);
+        k.end.params = c->activation.params;
+    }
     for (int i = 0; i < 2; i++) {
         k.in[i] = cfx_dim_value(c->in[i]);
         k.out[i] = cfx_tensor_size(y, 2 + i);
@@ -230,13 +245,14 @@ static cfx_status conv_run(cfx_call *call)
 const cfx_op cfx_op__blocked_conv2d = {
     .schema = "blocked_conv2d(Tensor input, Tensor weight, Tensor? bias=None, "
               "Tensor? add=None, SymInt[2] stride=1, SymInt[2] padding=0, "
-              "SymInt[2] dilation=1, Scalar? min=None, Scalar? max=None) -> "
-              "Tensor",
+              "SymInt[2] dilation=1, Scalar? min=None, Scalar? max=None, "
+              "str? activation=None, float[] scalars=[], str? "
+              "algorithm=None) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.blocked_conv2d.default torch.ops.cfx.blocked_conv2d",
     .doc = "A convolution in blocks of 16 channels, plus bias and a tensor, "
-           "clamped.",
+           "clamped, with an activation.",
     .state_size = sizeof(struct conv),
     .infer = conv_infer,
     .cost = conv_cost,
