@@ -9,13 +9,14 @@
 
 #include "cli.h"
 #include "progress.h"
+#include "rewrite.h"
 
 struct diff_options {
     cli_list inputs;
     cli_seed seed;
-    const char *rtol, *atol, *format, *cpu_b, *weights_b;
+    const char *rtol, *atol, *rmax, *format, *cpu_b, *weights_b;
     int threads_b;
-    bool all, graph;
+    bool all, graph, optimize;
 };
 
 static const cli_option options[] = {
@@ -30,11 +31,18 @@ static const cli_option options[] = {
      offsetof(struct diff_options, rtol)},
     {CLI_TEXT, 0, "atol", "X", "allow elements to differ by X",
      offsetof(struct diff_options, atol)},
+    {CLI_TEXT, 0, "rmax", "R",
+     "allow elements to differ by R times the largest element of A",
+     offsetof(struct diff_options, rmax)},
     {CLI_FLAG, 0, "all", NULL, "continue after the first difference",
      offsetof(struct diff_options, all)},
     {CLI_FLAG, 0, "graph", NULL,
      "do not run: print the lines that differ between the two graphs",
      offsetof(struct diff_options, graph)},
+    {CLI_FLAG, 0, "optimize", NULL,
+     "optimize B before it runs; --rmax is then 1e-4 unless a tolerance is "
+     "given",
+     offsetof(struct diff_options, optimize)},
     {CLI_TEXT, 0, "cpu-b", "LEVEL",
      "run B with these instructions: plain, neon, avx2 or avx512 (A uses "
      "--cpu)",
@@ -101,6 +109,8 @@ static cfx_status side_open(struct side *s, struct diff *d,
     if (st || o->graph)
         return st;
     st = cli_inputs_make(&s->in, &s->c, s->gm, &o->inputs, o->seed.value, err);
+    if (!st && s == &d->b && o->optimize)
+        st = cli_optimize(s->gm, &s->in, NULL, NULL, err);
     if (!st)
         st = cfx_interp_init_with(&s->it, &cfx_interp_base, s->gm, &how, err);
     if (st)
@@ -201,8 +211,6 @@ static void print_text(const struct diff *d)
 }
 
 /* Parse a number of at least 0. */
-
-/* A number of at least 0. */
 static bool read_number(const char *text, double *out)
 {
     char *end;
@@ -321,9 +329,13 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
     if (d.json && d.graph)
         return cli_usage(c, "--graph prints lines, not json");
-    t->given = o->rtol || o->atol;
-    if (!read_number(o->rtol, &t->rtol) || !read_number(o->atol, &t->atol))
-        return cli_usage(c, "--rtol and --atol take numbers of at least 0");
+    t->given = o->rtol || o->atol || o->rmax;
+    if (!read_number(o->rtol, &t->rtol) || !read_number(o->atol, &t->atol) ||
+        !read_number(o->rmax, &t->rmax))
+        return cli_usage(c, "--rtol, --atol and --rmax take numbers of at "
+                            "least 0");
+    if (o->optimize && !t->given)
+        *t = (cfx_tolerance){true, 0, 0, CLI_OPTIMIZED_RMAX};
     if (o->cpu_b || o->threads_b) {
         int status = cli_second_context(c, &second, "cpu-b", o->cpu_b,
                                         o->threads_b, &err);
@@ -345,8 +357,10 @@ const cli_command cli_command_diff = {
     .args = "A [B]",
     .summary = "Find the first node where two models differ",
     .details = "Both run on the same inputs, side by side; nodes of the same "
-               "name, and the outputs, are compared. Without B, the same "
-               "model runs again with --cpu-b, --threads-b or --weights-b. "
+               "name, and the outputs, are compared. A node of B that lists "
+               "others in from_node is compared with the last of them. "
+               "Without B, the same model runs again with --cpu-b, "
+               "--threads-b, --weights-b or --optimize. "
                "Status 0: all compared values are equal; 1: they differ.",
     .options = options,
     .size = sizeof(struct diff_options),

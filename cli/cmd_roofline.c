@@ -14,13 +14,14 @@
 
 #include "cli.h"
 #include "progress.h"
+#include "rewrite.h"
 
 struct roofline_options {
     cli_list inputs, set;
     const char *machine, *format, *by, *columns, *sort, *sweep, *against;
     const char *most_flops, *most_memory, *most_seconds;
     int depth, top, runs;
-    bool measure;
+    bool measure, optimize;
     cli_seed seed;
 };
 
@@ -43,6 +44,9 @@ static const cli_option options[] = {
      "compute floors for this machine: a file that cfx machine wrote, or the "
      "name of one that comes with cfx (default: this machine, measured once)",
      AT(machine)},
+    {CLI_FLAG, 0, "optimize", NULL,
+     "optimize the model for these inputs first (see cfx optimize)",
+     AT(optimize)},
     {CLI_FLAG, 0, "measure", NULL, "also run the model and print its times",
      AT(measure)},
     {CLI_COUNT, 0, "runs", "N",
@@ -328,6 +332,8 @@ static cfx_status analyse(cfx_roofline **out, cli *c,
     cli_inputs in = {0};
     cfx_status st = cli_shapes_make(&in, c, gm, &o->inputs, s, err);
 
+    if (!st && o->optimize)
+        st = cli_optimize(gm, &in, s->env, NULL, err);
     if (!st)
         st = cfx_roofline_new(out, gm, in.value, in.n, &how, err);
     if (!st)
@@ -542,16 +548,18 @@ static cfx_status report(cli *c, const struct roofline_options *o,
 {
     cfx_roofline *r = NULL;
     cli_symbols symbols;
+    struct roofline_options other = *o; /* of --against */
     cfx_status st = cli_symbols_make(&symbols, c->ctx, &o->set, err);
 
+    other.optimize = false;
     if (!st)
         st = analyse(&r, c, o, &symbols, gm, machine, err);
     if (!st)
         st = check_amounts(o, r, err);
     if (st)
-        cli_fail_model(c, err, view->model, o->measure);
+        cli_fail_model(c, err, view->model, o->measure || o->optimize);
     else if (o->against)
-        st = compare(&(struct comparison){c, o, format, view, r}, err);
+        st = compare(&(struct comparison){c, &other, format, view, r}, err);
     else
         st = cli_printed(format->print(cfx_sink_file(c->out), r, view, err));
     cfx_roofline_free(r);

@@ -12,13 +12,14 @@
 #include "cli.h"
 #include "output.h"
 #include "progress.h"
+#include "rewrite.h"
 
 struct run_options {
     cli_list inputs, saves;
     const char *directory;
     int top, repeat;
     cli_seed seed;
-    bool trace, check_finite, arena, strict_devices;
+    bool trace, check_finite, optimize, arena, strict_devices;
 };
 
 static const cli_option options[] = {
@@ -45,6 +46,9 @@ static const cli_option options[] = {
     {CLI_FLAG, 0, "check-finite", NULL,
      "fail at the first node whose value contains a NaN or an infinity",
      offsetof(struct run_options, check_finite)},
+    {CLI_FLAG, 0, "optimize", NULL,
+     "optimize the model for these inputs before it runs (see cfx optimize)",
+     offsetof(struct run_options, optimize)},
     {CLI_FLAG, 0, "arena", NULL,
      "allocate all values in one block of memory, at their planned places (see "
      "cfx shapes --memory)",
@@ -325,8 +329,11 @@ static cfx_status run_model(cli *c, const struct run_options *o,
 
     cfx_status st = cli_inputs_make(&in, c, gm, &o->inputs, o->seed.value,
                                     err);
+    if (!st && o->optimize)
+        st = cli_optimize(gm, &in, NULL, NULL, err);
     if (st) {
         cfx_fail_at(err, "%s", path);
+        cli_inputs_release(&in);
         return st;
     }
     w.progress = o->trace ? NULL : cli_progress_begin("running");

@@ -1,8 +1,6 @@
 /*
  * cfx transform -- rewrite a model by passes.
  */
-#include <cfx/compare.h>
-#include <cfx/interp.h>
 #include <cfx/pass_manager.h>
 #include <cfx/shape_prop.h>
 
@@ -10,7 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "progress.h"
+#include "rewrite.h"
 
 struct transform_options {
     cli_list inputs;
@@ -63,44 +61,17 @@ static char *join(int n, char **texts)
     return all;
 }
 
-struct reporting {
-    FILE *to;
-    bool reverse, quiet;
-};
-
-/* Print "constant_folding   12 nodes changed (3 made, 9 removed), 0.4 ms". */
-static cfx_status report(void *user, cfx_module *gm, const cfx_pass_report *r,
-                         cfx_error *err)
-{
-    const struct reporting *how = user;
-
-    (void)gm;
-    if (how->reverse && !r->step && !r->changed)
-        return cfx_fail(err, CFX_EINVAL,
-                        "nothing to undo: no node carries the "
-                        "traces of '%s' (leave it out if it changed nothing; "
-                        "else start from the file that cfx transform wrote)",
-                        r->text);
-    if (how->quiet)
-        return CFX_OK;
-    fprintf(how->to,
-            "%-24s %6zu node%s changed (%zu made, %zu removed), %.1f ms\n",
-            r->text, r->changed, r->changed == 1 ? " " : "s", r->created,
-            r->erased, 1e3 * r->seconds);
-    return CFX_OK;
-}
-
 static cfx_status apply(cli *c, const struct transform_options *o,
                         cfx_module *gm, const char *passes, FILE *to,
                         cfx_error *err)
 {
-    struct reporting reporting = {to, o->reverse, o->quiet};
+    cli_pass_lines lines = {o->quiet ? NULL : to, o->reverse};
     const cfx_pass_manager_options how = {
         .size = sizeof(how),
         .steps = o->steps,
         .reverse = o->reverse,
-        .after = report,
-        .user = &reporting,
+        .after = cli_print_pass_line,
+        .user = &lines,
     };
     cfx_pass_manager *pm = NULL;
 
@@ -114,19 +85,6 @@ static cfx_status apply(cli *c, const struct transform_options *o,
 }
 
 /* ---- Shapes ---- */
-
-/* The meta that shape propagation sets. */
-static const char *const shape_keys[] = {"tensor_meta", "type"};
-
-static bool has_shapes(const cfx_module *gm)
-{
-    const cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm));
-
-    while (n && !cfx_node_meta(n, shape_keys[0]).kind &&
-           !cfx_node_meta(n, shape_keys[1]).kind)
-        n = cfx_node_next(n);
-    return n != NULL;
-}
 
 /* Set the shapes of all nodes for the inputs. */
 static cfx_status set_shapes(cli *c, const struct transform_options *o,
@@ -142,47 +100,7 @@ static cfx_status set_shapes(cli *c, const struct transform_options *o,
     return st;
 }
 
-/* Shapes for some inputs are no part of the result. */
-static cfx_status drop_shapes(cfx_module *gm, cfx_error *err)
-{
-    cfx_status st = CFX_OK;
-    cfx_graph *g = cfx_graph_module_graph(gm);
-
-    for (cfx_node *n = cfx_graph_first(g); n && !st; n = cfx_node_next(n))
-        for (int i = 0; i < 2 && !st; i++)
-            st = cfx_node_set_meta(n, shape_keys[i], CFX_NOTHING, err);
-    return st;
-}
-
 /* ---- Verifying ---- */
-
-/* Inputs are made again for each run, since a model may write to them. */
-static cfx_status run_model(cli *c, const struct transform_options *o,
-                            cfx_module *gm, cfx_value *out, cfx_error *err)
-{
-    cli_inputs in = {0};
-    cfx_interp it = {0};
-
-    *out = CFX_NOTHING;
-    cfx_status st = cli_inputs_make(&in, c, gm, &o->inputs, o->seed.value,
-                                    err);
-    cli_progress *p = st ? NULL : cli_progress_begin("verifying");
-    const cfx_interp_options how = {
-        .size = sizeof(how),
-        .progress = p ? cli_progress_report : NULL,
-        .progress_user = p,
-    };
-    if (!st)
-        st = cfx_interp_init_with(&it, &cfx_interp_base, gm, &how, err);
-    if (!st) {
-        cfx_context_seed(c->ctx, o->seed.value);
-        st = cfx_interp_run(&it, in.value, in.n, out, err);
-    }
-    cli_progress_end(p);
-    cfx_interp_release(&it);
-    cli_inputs_release(&in);
-    return st;
-}
 
 /* Return the tolerance of the least exact pass. */
 static double tolerance_of(cfx_context *ctx, const char *passes)
@@ -204,49 +122,31 @@ static double tolerance_of(cfx_context *ctx, const char *passes)
     return tolerance;
 }
 
-static cfx_status verify(cli *c, const struct transform_options *o,
-                         cfx_module *gm, const char *passes, cfx_value before,
-                         FILE *to, cfx_error *err)
-{
-    cfx_value after;
-    cfx_difference d = {.differs = false};
-    double least = tolerance_of(c->ctx, passes);
-    const cfx_tolerance t = {.given = true, .rtol = least, .atol = least};
-
-    cfx_status st = run_model(c, o, gm, &after, err);
-    if (!st)
-        st = cfx_value_compare(&d, before, after, &t, err);
-    cfx_value_unref(after);
-    if (!st && d.differs)
-        st = cfx_fail(err, CFX_ENUMERIC, "the outputs differ: %s", d.text);
-    if (st)
-        cfx_fail_at(err, "--verify");
-    else if (!o->quiet)
-        fprintf(to, "verified: largest difference %.2g\n", d.max_abs);
-    return st;
-}
-
 /* ---- The command ---- */
 
 static cfx_status transform(cli *c, const struct transform_options *o,
                             cfx_module *gm, const char *passes, FILE *to,
                             cfx_error *err)
 {
-    cfx_value before = CFX_NOTHING;
-    cfx_status st = CFX_OK;
-    bool shaped = o->inputs.n && !has_shapes(gm);
+    double least = tolerance_of(c->ctx, passes);
+    cli_verifier v = {.c = c,
+                      .inputs = &o->inputs,
+                      .seed = o->seed.value,
+                      .tolerance = {true, least, least, 0},
+                      .to = o->quiet ? NULL : to};
+    cfx_graph *g = cfx_graph_module_graph(gm);
+    bool shaped = o->inputs.n && !(g && cfx_graph_has_shapes(g));
+    cfx_status st = o->verify ? cli_verify_begin(&v, gm, err) : CFX_OK;
 
-    if (o->verify)
-        st = run_model(c, o, gm, &before, err);
     if (!st && shaped)
         st = set_shapes(c, o, gm, err);
     if (!st)
         st = apply(c, o, gm, passes, to, err);
     if (!st && shaped)
-        st = drop_shapes(gm, err);
+        st = cfx_graph_remove_shapes(cfx_graph_module_graph(gm), err);
     if (!st && o->verify)
-        st = verify(c, o, gm, passes, before, to, err);
-    cfx_value_unref(before);
+        st = cli_verify_end(&v, gm, err);
+    cli_verify_release(&v);
     return st;
 }
 

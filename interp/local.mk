@@ -15,6 +15,7 @@ libcfx_all_la_SOURCES += %reldir%/trace/tracer.c %reldir%/trace/tracer_impl.h \
 # Two runs side by side, and the part where they differ.
 dist_cfxinclude_HEADERS += %reldir%/cfx/compare.h %reldir%/cfx/minimize.h
 libcfx_all_la_SOURCES += %reldir%/compare/compare.c %reldir%/compare/compare_value.c \
+	%reldir%/compare/compare_rows.c %reldir%/compare/compare_rows.h \
 	%reldir%/compare/minimize.c %reldir%/compare/minimize_part.c %reldir%/compare/minimize_impl.h
 
 # Splitting and partitioning.

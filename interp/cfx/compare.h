@@ -1,10 +1,11 @@
 /*
  * cfx/compare.h -- find where two runs begin to differ.
  *
- * Two interpreters run side by side, and the values of nodes of the same name
- * are compared: the same model at two CPU levels, or before and after a
- * rewrite. The interpreters may have different classes, scopes, contexts,
- * graphs and weights.
+ * Two interpreters run side by side, and the values of partners are compared:
+ * the same model at two CPU levels, or before and after a rewrite. The partner
+ * of a node of the second graph is the node whose value it has after rewrites,
+ * the last name of its meta `from_node`, or else the node of the same name. The
+ * interpreters may have different classes, scopes, contexts, graphs and weights.
  *
  *     cfx_interp a = {0}, b = {0};
  *     cfx_interp_init(&a, &cfx_interp_base, gm, &err);
@@ -23,12 +24,12 @@
 #include <cfx/interp.h>
 
 /* The allowed difference of elements: |a - b| <= atol + rtol * |a|, as in
- * torch.testing.assert_close; NaN equals NaN. If zeroed, the defaults of each
- * dtype apply (f32: rtol 1.3e-6, atol 1e-5). Integers are compared exactly
- * unless tolerances are given. */
+ * torch.testing.assert_close, + rmax * the largest finite |a| of the tensor; NaN
+ * equals NaN. If zeroed, the defaults of each dtype apply (f32: rtol 1.3e-6,
+ * atol 1e-5). Integers are compared exactly unless tolerances are given. */
 typedef struct cfx_tolerance {
     bool given;
-    double rtol, atol;
+    double rtol, atol, rmax;
 } cfx_tolerance;
 
 typedef struct cfx_difference {
@@ -66,8 +67,8 @@ CFX_API cfx_status cfx_value_compare(cfx_difference *d, cfx_value a,
                                      cfx_error *err);
 
 /*
- * Run both and compare. Nodes are matched by name; outputs are matched in any
- * case. If the second graph reaches a node earlier than the first, its value is
+ * Run both and compare partners; outputs are partners in any case. An image in
+ * blocks of channels is compared as rows. If the second graph reaches a node earlier than the first, its value is
  * kept as a copy. The second graph runs on copies of its inputs, so both may be
  * given the same inputs. Stops after the first difference unless `all` is set.
  * Fails as the runs do; c->failed is the run that did.

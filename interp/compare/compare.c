@@ -1,17 +1,20 @@
 /*
  * compare -- two runs side by side.
  *
- * After each node of the first run, the second run advances to the node of the
- * same name. Values that it computes on the way are copied and kept if the
- * first run will reach nodes of their names later.
+ * After each node of the first run, the second run advances to its partner.
+ * Values that it computes on the way are copied and kept if the first run will
+ * reach their partners later.
  */
 #include <cfx/compare.h>
 
+#include "interp/compare/compare_rows.h"
 #include "interp/compare/minimize_impl.h"
 
 typedef struct pair {
     cfx_interp *a, *b;
     const cfx_node *at_a; /* the current node of the first run */
+    cfx_node_map to_b;    /* partners of nodes of a */
+    cfx_node_map to_a;    /* partners of nodes of b */
     cfx_node_map kept;    /* of nodes of b */
     cfx_node_map done;    /* nodes of b that have been run */
     bool b_ended;
@@ -30,19 +33,68 @@ static cfx_status step(pair *p, cfx_interp *it, const cfx_node **n,
 
 /* ---- Matching ---- */
 
-static cfx_node *partner(const cfx_graph *other, const cfx_node *n)
+static cfx_node *partner(const cfx_node_map *map, const cfx_node *n)
 {
-    return n->op == CFX_OUTPUT ? cfx_graph_output_node(other)
-                               : cfx_graph_find(other, n->name);
+    cfx_value v = cfx_node_map_get(map, n);
+    return v.kind == CFX_NODE ? v.u.node : NULL;
+}
+
+/* The name of the node whose value n has: the last of its `from_node`, or
+ * NULL. */
+static const char *origin_of(const cfx_node *n)
+{
+    cfx_value v = cfx_node_meta(n, "from_node");
+    if (!cfx_value_is_seq(v) || !v.u.seq->len)
+        return NULL;
+    v = v.u.seq->item[v.u.seq->len - 1];
+    return v.kind == CFX_STR ? v.u.str->text : NULL;
+}
+
+/* The node of the other graph that n is compared with; or NULL. */
+static cfx_node *find_partner(const cfx_graph *other, const cfx_node *n)
+{
+    if (n->op == CFX_OUTPUT)
+        return cfx_graph_output_node(other);
+    const char *origin = origin_of(n);
+    cfx_node *same = cfx_graph_find(other, n->name);
+    if (!origin || (same && cfx_value_equal(cfx_node_meta(n, "from_node"),
+                                            cfx_node_meta(same, "from_node"))))
+        return same;
+    return cfx_graph_find(other, origin);
+}
+
+static cfx_status pair_up(cfx_node_map *map, const cfx_node *n, cfx_node *with,
+                          cfx_error *err)
+{
+    return cfx_node_map_set(map, n, cfx_value_of_node(with), err);
+}
+
+/* Of several nodes of b that a node of a became, the last has its value. */
+static cfx_status match(pair *p)
+{
+    cfx_status st = CFX_OK;
+    for (cfx_node *m = cfx_graph_first(p->b->graph); m && !st;
+         m = cfx_node_next(m)) {
+        cfx_node *n = find_partner(p->a->graph, m);
+        if (n)
+            st = pair_up(&p->to_b, n, m, p->err);
+    }
+    for (cfx_node *n = cfx_graph_first(p->a->graph); n && !st;
+         n = cfx_node_next(n)) {
+        cfx_node *m = partner(&p->to_b, n);
+        if (m)
+            st = pair_up(&p->to_a, m, n, p->err);
+    }
+    return st;
 }
 
 static cfx_status tell_unmatched(pair *p, const cfx_graph *of,
-                                 const cfx_graph *other, bool in_a)
+                                 const cfx_node_map *map, bool in_a)
 {
     cfx_status st = CFX_OK;
     for (const cfx_node *n = cfx_graph_first(of); !st && n;
          n = cfx_node_next(n))
-        if (!partner(other, n))
+        if (!partner(map, n))
             st = p->c->unmatched(p->c->user, n, in_a);
     return st;
 }
@@ -51,7 +103,7 @@ static cfx_status tell_unmatched(pair *p, const cfx_graph *of,
 
 static cfx_status keep_value(pair *p, const cfx_node *n, cfx_value v)
 {
-    const cfx_node *a = partner(p->a->graph, n);
+    const cfx_node *a = partner(&p->to_a, n);
     cfx_value copy;
     if (!a || !cfx_node_before(p->at_a, a))
         return CFX_OK;
@@ -92,8 +144,8 @@ static cfx_status run_b_to(pair *p, const cfx_node *n, cfx_value *v)
 static cfx_status compare_node(pair *p, const cfx_node *n, cfx_value va)
 {
     cfx_comparison *c = p->c;
-    cfx_node *m = partner(p->b->graph, n);
-    cfx_value vb = CFX_NOTHING;
+    cfx_node *m = partner(&p->to_b, n);
+    cfx_value vb = CFX_NOTHING, row_major = CFX_NOTHING;
     cfx_difference d;
     if (!m)
         return CFX_OK;
@@ -101,7 +153,11 @@ static cfx_status compare_node(pair *p, const cfx_node *n, cfx_value va)
     cfx_status st = run_b_to(p, m, &vb);
     if (st || !vb.kind)
         return st;
-    st = cfx_value_compare(&d, va, vb, &c->tolerance, p->err);
+    st = cfx_compare__rows(&row_major, p->b->scope->ctx, va, vb, p->err);
+    if (row_major.kind)
+        vb = row_major;
+    if (!st)
+        st = cfx_value_compare(&d, va, vb, &c->tolerance, p->err);
     c->ncompared += !st;
     if (!st && d.differs) {
         if (!c->ndiffer++) {
@@ -112,6 +168,7 @@ static cfx_status compare_node(pair *p, const cfx_node *n, cfx_value va)
         if (c->differs)
             st = c->differs(c->user, n, m, va, vb, &d);
     }
+    cfx_value_unref(row_major);
     cfx_node_map_set(&p->kept, m, CFX_NOTHING, NULL);
     return st;
 }
@@ -162,19 +219,24 @@ cfx_status cfx_compare_runs(cfx_interp *a, cfx_interp *b,
 {
     cfx_error own = {0};
     pair p = {.a = a, .b = b, .c = c, .err = err ? err : &own};
-    cfx_status st = CFX_OK;
+    cfx_status st;
     cfx_node_map_init(&p.kept, b->graph);
     cfx_node_map_init(&p.done, b->graph);
+    cfx_node_map_init(&p.to_b, a->graph);
+    cfx_node_map_init(&p.to_a, b->graph);
     c->ncompared = c->ndiffer = 0;
     c->first_a = c->first_b = NULL;
     c->failed = NULL;
-    if (c->unmatched)
-        st = tell_unmatched(&p, a->graph, b->graph, true);
+    st = match(&p);
     if (!st && c->unmatched)
-        st = tell_unmatched(&p, b->graph, a->graph, false);
+        st = tell_unmatched(&p, a->graph, &p.to_b, true);
+    if (!st && c->unmatched)
+        st = tell_unmatched(&p, b->graph, &p.to_a, false);
     if (!st)
         st = run(&p, inputs_a, na, inputs_b, nb);
     cfx_node_map_release(&p.kept);
     cfx_node_map_release(&p.done);
+    cfx_node_map_release(&p.to_b);
+    cfx_node_map_release(&p.to_a);
     return st;
 }

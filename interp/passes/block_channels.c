@@ -309,6 +309,17 @@ static cfx_node *attr_of(const layer *l, const char *name)
     return v.kind == CFX_NODE ? v.u.node : NULL;
 }
 
+/* A new to_blocked has the value of x, not of the node that it was made for. */
+static cfx_status name_origin(conv *c)
+{
+    cfx_value made = cfx_node_map_get(&c->b->blocked, c->x);
+    if (made.kind != CFX_NODE)
+        return CFX_OK;
+    cfx_status st = cfx_node_set_meta(made.u.node, "from_node", CFX_NOTHING,
+                                      c->b->p->err);
+    return st ? st : cfx_node_inherit(made.u.node, c->x, c->b->p->err);
+}
+
 static cfx_status block_conv(conv *c, cfx_node **next)
 {
     cfx_status st = cfx_layer__load(&c->l, c->b->p);
@@ -318,6 +329,8 @@ static cfx_status block_conv(conv *c, cfx_node **next)
     st = put_weights(c);
     if (!st)
         st = replace(c->b, c->l.n, build_conv, c, next);
+    if (!st)
+        st = name_origin(c);
     for (int i = 0; i < 2 && !st; i++)
         if (attr[i])
             st = cfx_pass__drop_attrs(c->b->p, &attr[i], 1);

@@ -115,6 +115,11 @@ CFX_API cfx_status cfx_propagate_shapes(cfx_module *gm, cfx_shape_env *env,
                                         size_t ninputs, cfx_value *result,
                                         cfx_error *err);
 
+/* True if some node has the meta that propagation sets. */
+CFX_API bool cfx_graph_has_shapes(const cfx_graph *g);
+/* Remove that meta from all nodes. Fails with CFX_ENOMEM. */
+CFX_API cfx_status cfx_graph_remove_shapes(cfx_graph *g, cfx_error *err);
+
 /* Initialize and release a scope; `cls` NULL: cfx_shape_scope_class. */
 CFX_API void cfx_shape_scope_init(cfx_shape_scope *s,
                                   const cfx_scope_class *cls, cfx_context *ctx,

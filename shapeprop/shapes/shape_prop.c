@@ -12,6 +12,10 @@
 
 #include "nn/module_impl.h"
 
+/* The meta that propagation sets. */
+enum { TYPE, TENSOR_META, SHAPE_KEYS };
+static const char *const shape_keys[SHAPE_KEYS] = {"type", "tensor_meta"};
+
 static cfx_shape_prop *downcast(cfx_interp *it)
 {
     return (cfx_shape_prop *)it;
@@ -85,7 +89,7 @@ static cfx_status set_type(cfx_interp *it, cfx_node *n, cfx_value v)
                                  strlen(name));
     if (!type.kind)
         return cfx_no_memory(it->err);
-    cfx_status st = cfx_node_set_meta(n, "type", type, it->err);
+    cfx_status st = cfx_node_set_meta(n, shape_keys[TYPE], type, it->err);
     cfx_value_unref(type);
     return st;
 }
@@ -98,8 +102,8 @@ static cfx_status annotate(cfx_interp *it, cfx_node *n, cfx_value v)
                                   extract, &x, it->err);
     if (st)
         return st;
-    st = cfx_node_set_meta(n, "tensor_meta", x.found ? meta : CFX_NOTHING,
-                           it->err);
+    st = cfx_node_set_meta(n, shape_keys[TENSOR_META],
+                           x.found ? meta : CFX_NOTHING, it->err);
     cfx_value_unref(meta);
     return st ? st : set_type(it, n, v);
 }
@@ -201,7 +205,7 @@ static cfx_status shape_prop_placeholder(cfx_interp *it, const cfx_call *call,
 /* Compare the result with the node's earlier meta. */
 static cfx_status check(cfx_shape_prop *p, const cfx_node *n, cfx_value v)
 {
-    cfx_value want = cfx_node_meta(n, "tensor_meta");
+    cfx_value want = cfx_node_meta(n, shape_keys[TENSOR_META]);
     if (!want.kind)
         return CFX_OK;
     return cfx_shape_match_check(p->match, n->name, v, want, true,
@@ -323,6 +327,26 @@ cfx_status cfx_propagate_shapes(cfx_module *gm, cfx_shape_env *env,
     else
         cfx_value_unref(out);
     cfx_interp_release(&p.base);
+    return st;
+}
+
+/* ---- The meta of a graph ---- */
+
+bool cfx_graph_has_shapes(const cfx_graph *g)
+{
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+        for (int i = 0; i < SHAPE_KEYS; i++)
+            if (cfx_node_meta(n, shape_keys[i]).kind)
+                return true;
+    return false;
+}
+
+cfx_status cfx_graph_remove_shapes(cfx_graph *g, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+    for (cfx_node *n = cfx_graph_first(g); n && !st; n = cfx_node_next(n))
+        for (int i = 0; i < SHAPE_KEYS && !st; i++)
+            st = cfx_node_set_meta(n, shape_keys[i], CFX_NOTHING, err);
     return st;
 }
 

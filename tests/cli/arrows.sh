@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Objects that an earlier build left have no source any more.
-find lib interp shapeprop cli -name '*.o' |
+find lib interp shapeprop optimize cli -name '*.o' |
     while read -r object; do
         source=$(echo "${object%.o}.c" | sed 's:/lib[a-z0-9_]*_la-:/:;s:/[.]libs/:/:')
         [ ! -e "$srcdir/$source" ] && [ ! -e "$source" ] || echo "$object"
@@ -23,14 +23,14 @@ xargs nm -A -g <"$work/objects" 2>/dev/null |
                   "interp/codegen interp/compare interp/match interp/split " \
                   "interp/passes shapeprop/text shapeprop/shapes " \
                   "shapeprop/machine shapeprop/cost shapeprop/memory " \
-                  "shapeprop/roofline shapeprop/report cli",
+                  "shapeprop/roofline shapeprop/report optimize cli",
                   folder, " ")
         for (i = 1; i <= n; i++)
             level[folder[i]] = i
     }
     function part(path,   piece) {
         split(path, piece, "/")
-        return piece[1] == "cli" ? "cli" : piece[1] "/" piece[2]
+        return piece[1] ~ /^(cli|optimize)$/ ? piece[1] : piece[1] "/" piece[2]
     }
     {
         path = $1

@@ -24,12 +24,12 @@ warn="-Wall -Wextra -Wshadow -Wconversion -Wundef -Wpointer-arith
 c_warn="-Wpedantic -Wstrict-prototypes -Wmissing-prototypes -Wvla
         -Wold-style-definition"
 headers=$(ls "$src"/lib/cfx/*.h "$src"/interp/cfx/*.h \
-    "$src"/shapeprop/cfx/*.h "$build"/lib/cfx/*.h 2>/dev/null | sort -u)
+    "$src"/shapeprop/cfx/*.h "$src"/optimize/cfx/*.h "$build"/lib/cfx/*.h 2>/dev/null | sort -u)
 
 compiles() { # compiles NAME COMMAND...: what stands in $work/x
     name=$1
     shift
-    "$@" -I"$build/lib" -I"$src/lib" -I"$src/interp" -I"$src/shapeprop" \
+    "$@" -I"$build/lib" -I"$src/lib" -I"$src/interp" -I"$src/shapeprop" -I"$src/optimize" \
         -c -o "$work/x.o" "$work/x" >"$work/out" 2>&1
     status=$?
     [ $status = 0 ] || [ -s "$work/out" ] || echo "status $status" >"$work/out"
@@ -61,7 +61,7 @@ claim 'cfx.h includes all public headers' "$work/out"
 
 # Names, those that are not installed too, differ by more than underscores.
 # shellcheck disable=SC2086,SC2046
-cat $headers $(find "$src/lib" "$src/interp" "$src/shapeprop" -name '*.h') |
+cat $headers $(find "$src/lib" "$src/interp" "$src/shapeprop" "$src/optimize" -name '*.h') |
     tr '\n' ' ' | sed 's:/\*:\n/*:g; s:\*/:*/\n:g' | grep -v '^/\*' |
     sed 's/[A-Za-z0-9_]*##[A-Za-z0-9_#]*//g' | grep -ow 'cfx_[A-Za-z0-9_]*' |
     sort -u | awk '{
@@ -115,8 +115,8 @@ done
 # Which parts a part may include, and to which a public header belongs. The
 # data, of tensor, are known to kernels too.
 cd "$src" || exit 99
-parts=$(ls interp/cfx/*.h shapeprop/cfx/*.h 2>/dev/null | tr '\n' ' ')
-find lib interp shapeprop cli -name '*.[ch]' -exec grep -n '#include [<"]' \
+parts=$(ls interp/cfx/*.h shapeprop/cfx/*.h optimize/cfx/*.h 2>/dev/null | tr '\n' ' ')
+find lib interp shapeprop optimize cli -name '*.[ch]' -exec grep -n '#include [<"]' \
     /dev/null {} + |
     awk -F: -v parts="$parts" '
     function all(part, list,   i, n, a) {
@@ -162,7 +162,8 @@ find lib interp shapeprop cli -name '*.[ch]' -exec grep -n '#include [<"]' \
         lib = lib " format"
         all("interp", lib)
         all("shapeprop", lib " interp")
-        all("cli", lib " interp shapeprop")
+        all("optimize", lib " interp shapeprop")
+        all("cli", lib " interp shapeprop optimize")
     }
     {
         n = split($1, path, "/")

@@ -75,7 +75,7 @@ exists()
         failed=$((failed + 1))
     fi
 }
-headers="$top/lib/cfx/*.h $top/interp/cfx/*.h $top/shapeprop/cfx/*.h
+headers="$top/lib/cfx/*.h $top/interp/cfx/*.h $top/shapeprop/cfx/*.h $top/optimize/cfx/*.h
     $bin/lib/cfx/*.h"
 for name in $(grep -oE '\bcfx_[a-z_0-9]+' "$top/README.md" | sort -u); do
     # shellcheck disable=SC2086

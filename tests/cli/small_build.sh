@@ -29,7 +29,7 @@ links()
 {
     # shellcheck disable=SC2046
     said "$1 links without a shared library" 0 '' ${CC:-cc} -O2 -static \
-        -I"$build/lib" -I"$src/lib" -I"$src/interp" -I"$src/shapeprop" \
+        -I"$build/lib" -I"$src/lib" -I"$src/interp" -I"$src/shapeprop" -I"$src/optimize" \
         -I"$build/examples" -o "$1" "$2" -L"$build/.libs" \
         $(PKG_CONFIG_PATH=$build pkg-config --static --libs cfx)
 }

@@ -43,7 +43,7 @@ static bool differs(cfx_value a, cfx_value b, const cfx_tolerance *t,
 TEST_CASE(values_differ_by_more_than_the_tolerance)
 {
     cfx_difference d;
-    cfx_tolerance none = {.given = true}, some = {true, 0.1, 0};
+    cfx_tolerance none = {.given = true}, some = {true, 0.1, 0, 0};
     ck_assert(!differs(floats(3, 1), floats(3, 1), &none, &d));
     ck_assert(!differs(floats(3, 1), floats(3, 1.000001F), NULL, &d));
     ck_assert(differs(floats(3, 1), floats(3, 1.000001F), &none, &d));

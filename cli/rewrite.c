@@ -1,0 +1,105 @@
+/*
+ * rewrite -- print what passes did, and verify that a rewritten model computes
+ * the same.
+ */
+#include "rewrite.h"
+
+#include <cfx/interp.h>
+#include <cfx/optimize.h>
+
+#include "progress.h"
+
+cfx_status cli_print_pass_line(void *user, cfx_module *gm,
+                               const cfx_pass_report *r, cfx_error *err)
+{
+    const cli_pass_lines *lines = user;
+
+    (void)gm;
+    if (lines->reverse && !r->step && !r->changed)
+        return cfx_fail(err, CFX_EINVAL,
+                        "nothing to undo: no node carries the "
+                        "traces of '%s' (leave it out if it changed nothing; "
+                        "else start from the file that cfx transform wrote)",
+                        r->text);
+    if (!lines->to)
+        return CFX_OK;
+    fprintf(lines->to,
+            "%-24s %6zu node%s changed (%zu made, %zu removed), %.1f ms\n",
+            r->text, r->changed, r->changed == 1 ? " " : "s", r->created,
+            r->erased, 1e3 * r->seconds);
+    return CFX_OK;
+}
+
+/* ---- --verify ---- */
+
+/* Inputs are made again for each run, since a model may write to them. */
+static cfx_status run_model(cli_verifier *v, cfx_module *gm, cfx_value *out,
+                            cfx_error *err)
+{
+    cli_inputs in = {0};
+    cfx_interp it = {0};
+
+    *out = CFX_NOTHING;
+    cfx_status st = cli_inputs_make(&in, v->c, gm, v->inputs, v->seed, err);
+    cli_progress *p = st ? NULL : cli_progress_begin("verifying");
+    const cfx_interp_options how = {
+        .size = sizeof(how),
+        .progress = p ? cli_progress_report : NULL,
+        .progress_user = p,
+    };
+    if (!st)
+        st = cfx_interp_init_with(&it, &cfx_interp_base, gm, &how, err);
+    if (!st) {
+        cfx_context_seed(v->c->ctx, v->seed);
+        st = cfx_interp_run(&it, in.value, in.n, out, err);
+    }
+    cli_progress_end(p);
+    cfx_interp_release(&it);
+    cli_inputs_release(&in);
+    return st;
+}
+
+cfx_status cli_verify_begin(cli_verifier *v, cfx_module *gm, cfx_error *err)
+{
+    return run_model(v, gm, &v->before, err);
+}
+
+cfx_status cli_verify_end(cli_verifier *v, cfx_module *gm, cfx_error *err)
+{
+    cfx_value after;
+    cfx_difference d = {.differs = false};
+
+    cfx_status st = run_model(v, gm, &after, err);
+    if (!st)
+        st = cfx_value_compare(&d, v->before, after, &v->tolerance, err);
+    cfx_value_unref(after);
+    if (!st && d.differs)
+        st = cfx_fail(err, CFX_ENUMERIC, "the outputs differ: %s", d.text);
+    if (st)
+        cfx_fail_at(err, "--verify");
+    else if (v->to)
+        fprintf(v->to, "verified: largest difference %.2g\n", d.max_abs);
+    return st;
+}
+
+void cli_verify_release(cli_verifier *v)
+{
+    cfx_value_unref(v->before);
+    v->before = CFX_NOTHING;
+}
+
+/* ---- --optimize ---- */
+
+cfx_status cli_optimize(cfx_module *gm, const cli_inputs *in,
+                        cfx_shape_env *env, cli_pass_lines *lines,
+                        cfx_error *err)
+{
+    const cfx_optimize_options o = {
+        .size = sizeof(o),
+        .env = env,
+        .after = lines ? cli_print_pass_line : NULL,
+        .user = lines,
+    };
+
+    return cfx_optimize(gm, in->value, in->n, &o, err);
+}

@@ -1,0 +1,51 @@
+/*
+ * rewrite.h -- parts of the commands that rewrite a model.
+ */
+#ifndef CLI_REWRITE_H
+#define CLI_REWRITE_H
+
+#include <cfx/compare.h>
+#include <cfx/pass_manager.h>
+
+#include "cli.h"
+
+/* ---- A line for each pass ---- */
+
+typedef struct cli_pass_lines {
+    FILE *to;     /* NULL: none are printed */
+    bool reverse; /* fail if a pass finds nothing to undo */
+} cli_pass_lines;
+
+/* Print "constant_folding   12 nodes changed (3 made, 9 removed), 0.4 ms": the
+ * `after` of a pass manager, whose user is a cli_pass_lines. */
+cfx_status cli_print_pass_line(void *user, cfx_module *gm,
+                               const cfx_pass_report *r, cfx_error *err);
+
+/* ---- --verify ---- */
+
+/* A run before the rewrite, to be compared with one after it. */
+typedef struct cli_verifier {
+    cli *c;
+    const cli_list *inputs;
+    uint64_t seed;
+    cfx_tolerance tolerance;
+    FILE *to; /* for the line that tells the result; NULL: none */
+    cfx_value before;
+} cli_verifier;
+
+cfx_status cli_verify_begin(cli_verifier *v, cfx_module *gm, cfx_error *err);
+cfx_status cli_verify_end(cli_verifier *v, cfx_module *gm, cfx_error *err);
+void cli_verify_release(cli_verifier *v);
+
+/* ---- --optimize ---- */
+
+/* The difference that optimizing may make, by the largest element. */
+#define CLI_OPTIMIZED_RMAX 1e-4
+
+/* Optimize a model for these inputs, tensors or metas; `env` of their symbols,
+ * or NULL. `lines` NULL: print nothing. */
+cfx_status cli_optimize(cfx_module *gm, const cli_inputs *in,
+                        cfx_shape_env *env, cli_pass_lines *lines,
+                        cfx_error *err);
+
+#endif

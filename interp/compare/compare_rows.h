@@ -1,0 +1,15 @@
+/*
+ * compare_rows.h -- values of optimized graphs in the layout of the original.
+ * Not installed.
+ */
+#ifndef CFX_COMPARE_ROWS_H
+#define CFX_COMPARE_ROWS_H
+
+#include <cfx/interp.h>
+
+/* If b is image a in blocks of channels, set *out to the rows of b, a new
+ * reference. Fails with CFX_ENOMEM. */
+cfx_status cfx_compare__rows(cfx_value *out, cfx_context *ctx, cfx_value a,
+                             cfx_value b, cfx_error *err);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * cfx/optimize.h -- rewrite a model so that it runs fast on a processor.
+ *
+ * The result is a graph like any other: its nodes call registered operators
+ * that compute several of the original nodes at once, with weights packed in
+ * the order in which they are read. It prints, parses back, is walked by every
+ * interpreter class, and computes what the original does up to rounding. The
+ * meta `from_node` of a node lists the original nodes that it computes; its
+ * value is that of the last one. cfx/compare.h compares both node by node.
+ *
+ *     cfx_optimize(gm, inputs, ninputs, NULL, &err);
+ *     cfx_model_save("fast.fx", gm, NULL, &err);
+ */
+#ifndef CFX_OPTIMIZE_H
+#define CFX_OPTIMIZE_H
+
+#include <cfx/pass_manager.h>
+
+/* Zeroed members take the defaults. */
+typedef struct cfx_optimize_options {
+    size_t size;        /* sizeof(cfx_optimize_options) */
+    const char *passes; /* in place of cfx_optimize_passes */
+    cfx_shape_env *env; /* of the inputs' symbols */
+    /* Called after each pass, as by a pass manager. */
+    cfx_pass_hook *after;
+    void *user;
+} cfx_optimize_options;
+
+CFX_BEGIN_DECLS
+
+/* The passes, as the pass manager takes them. */
+CFX_API extern const char *const cfx_optimize_passes;
+
+/*
+ * Optimize gm for inputs of these shapes: metas, or tensors whose data is not
+ * read, in the order of the placeholders. Shapes are propagated before each
+ * pass; those that the graph did not have before are removed at the end. The
+ * result may be run with other shapes; it then computes the same, perhaps
+ * slower than it could. Needs weights. Fails as shape propagation and passes
+ * do; the graph is then well-formed, but may be partly rewritten.
+ */
+CFX_API cfx_status cfx_optimize(cfx_module *gm, const cfx_value *inputs,
+                                size_t ninputs,
+                                const cfx_optimize_options *options,
+                                cfx_error *err);
+
+CFX_END_DECLS
+
+#endif

@@ -1,0 +1,4 @@
+# The rewrite for a processor.
+dist_cfxinclude_HEADERS += %reldir%/cfx/optimize.h
+libcfx_all_la_SOURCES += %reldir%/optimize.c
+EXTRA_DIST += %reldir%/README.md
