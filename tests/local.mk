@@ -51,7 +51,7 @@ tests_unit_rewrite_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/unit/pass_manager_test.c %reldir%/unit/passes_test.c \
 	%reldir%/unit/passes_rewrite_test.c %reldir%/unit/passes_meaning_test.c \
 	%reldir%/unit/split_test.c %reldir%/unit/partition_test.c \
-	%reldir%/unit/fusion_test.c
+	%reldir%/unit/fusion_test.c %reldir%/unit/optimize_test.c
 tests_unit_shape_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/shape_prop_test.c %reldir%/unit/shape_prop_test.h \
 	%reldir%/unit/shape_text_test.c %reldir%/unit/shape_types_test.c \

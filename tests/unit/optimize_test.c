@@ -1,0 +1,165 @@
+/*
+ * optimize_test -- the optimizer as a function.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <cfx/compare.h>
+#include <cfx/optimize.h>
+#include <cfx/shape_prop.h>
+
+#include "tests/unit/pass_test.h"
+#include "tests/unit/unit.h"
+
+/* A convolution, a batch norm and an activation, twice, and their sum. */
+/* clang-format off */
+static const char residual[] =
+    "Net(\n"
+    "  (a): Conv2d(3, 16, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))\n"
+    "  (n): BatchNorm2d(16, eps=1e-05, momentum=0.1, affine=True, "
+        "track_running_stats=True)\n"
+    "  (b): Conv2d(16, 16, kernel_size=(1, 1), stride=(1, 1))\n"
+    "  (drop): Dropout(p=0.5, inplace=False)\n"
+    ")\n\n" GRAPH IN("x") MOD("a", "a", "%x,") MOD("n", "n", "%a,")
+    FN("r", "torch.relu", "%n,") MOD("b", "b", "%r,")
+    FN("s", "operator.add", "%b, %r") MOD("drop", "drop", "%s,")
+    FN("z", "torch.sigmoid", "%drop,") OUT("z");
+/* clang-format on */
+
+static void load(void)
+{
+    model(residual);
+    cfx_module_train(gm, false);
+    assert_ok(cfx_module_randomize(gm, 1, &err));
+}
+
+static cfx_value image(int64_t batch)
+{
+    const int64_t shape[] = {batch, 3, 6, 5};
+    cfx_tensor *t;
+    assert_ok(cfx_tensor_new(&t, ctx, CFX_F32, 4, shape, &err));
+    for (int64_t i = 0; i < cfx_tensor_numel(t); i++)
+        ((float *)t->data)[i] = (float)(i % 7) - 3;
+    return cfx_value_of_tensor(t);
+}
+
+static cfx_value run(cfx_value x)
+{
+    cfx_interp it = {0};
+    cfx_value y;
+    assert_ok(cfx_interp_init(&it, &cfx_interp_base, gm, &err));
+    assert_ok(cfx_interp_run(&it, &x, 1, &y, &err));
+    cfx_interp_release(&it);
+    return y;
+}
+
+static void assert_close(cfx_value a, cfx_value b)
+{
+    const cfx_tolerance t = {.given = true, .rmax = 1e-5};
+    cfx_difference d = {.differs = false};
+    assert_ok(cfx_value_compare(&d, a, b, &t, &err));
+    ck_assert_msg(!d.differs, "%s", d.text);
+    cfx_value_unref(a);
+    cfx_value_unref(b);
+}
+
+TEST_CASE(optimizing_keeps_the_result_and_leaves_no_shapes)
+{
+    load();
+    cfx_value x = image(2), before = run(x);
+    assert_ok(cfx_optimize(gm, &x, 1, NULL, &err));
+    g = cfx_graph_module_graph(gm);
+    assert_ok(cfx_graph_lint(g, &err));
+    ck_assert(!cfx_graph_has_shapes(g));
+    assert_close(before, run(x));
+    cfx_value_unref(x);
+}
+
+TEST_CASE(an_optimized_graph_runs_with_another_batch)
+{
+    load();
+    cfx_value x = image(1), y = image(3), before = run(y);
+    assert_ok(cfx_optimize(gm, &x, 1, NULL, &err));
+    assert_close(before, run(y));
+    cfx_value_unref(x);
+    cfx_value_unref(y);
+}
+
+TEST_CASE(optimizing_keeps_the_shapes_that_a_graph_had)
+{
+    load();
+    cfx_value x = image(2);
+    assert_ok(cfx_propagate_shapes(gm, NULL, &x, 1, NULL, &err));
+    assert_ok(cfx_optimize(gm, &x, 1, NULL, &err));
+    ck_assert(cfx_graph_has_shapes(cfx_graph_module_graph(gm)));
+    cfx_value_unref(x);
+}
+
+static cfx_status count_pass(void *user, cfx_module *m,
+                             const cfx_pass_report *report, cfx_error *e)
+{
+    (void)m;
+    (void)e;
+    ck_assert_str_eq(report->text, "remove_dropout");
+    ++*(int *)user;
+    return CFX_OK;
+}
+
+TEST_CASE(optimizing_takes_other_passes)
+{
+    int passes = 0;
+    const cfx_optimize_options o = {.size = sizeof(o),
+                                    .passes = "remove_dropout",
+                                    .after = count_pass,
+                                    .user = &passes};
+    load();
+    cfx_value x = image(1);
+    assert_ok(cfx_optimize(gm, &x, 1, &o, &err));
+    g = cfx_graph_module_graph(gm);
+    assert_nodes("x a n r b s z output");
+    ck_assert_int_eq(passes, 1);
+    cfx_value_unref(x);
+}
+
+TEST_CASE(optimizing_refuses_what_has_no_graph_or_weights)
+{
+    model(residual);
+    cfx_value x = image(1);
+    ck_assert(cfx_optimize(gm, &x, 1, NULL, &err) != CFX_OK);
+    ck_assert_int_eq(err.code, CFX_EWEIGHT);
+    err = (cfx_error){0};
+    ck_assert(cfx_optimize(gm, NULL, 0, NULL, &err) != CFX_OK);
+    ck_assert_int_eq(err.code, CFX_EINVAL);
+    err = (cfx_error){0};
+    cfx_module *leaf = cfx_module_at(gm, "a");
+    ck_assert_int_eq(cfx_optimize(leaf, &x, 1, NULL, &err), CFX_EINVAL);
+    assert_failed(CFX_EINVAL, "a Conv2d has no graph");
+    cfx_value_unref(x);
+}
+
+/* ---- Lack of memory ---- */
+
+static cfx_value shared_input;
+
+static bool optimize_once(void)
+{
+    cfx_module *copy = NULL;
+    cfx_status st = cfx_module_copy(&copy, gm, &err);
+    if (!st)
+        st = cfx_optimize(copy, &shared_input, 1, NULL, &err);
+    long left = allowed;
+    allowed = -1;
+    if (copy && cfx_graph_lint(cfx_graph_module_graph(copy), NULL))
+        ck_abort_msg("a broken graph is left");
+    allowed = left;
+    cfx_module_unref(copy);
+    return !st;
+}
+
+TEST_CASE(optimizing_is_clean_when_memory_is_lacking)
+{
+    load();
+    shared_input = image(1);
+    fail_each_allocation(optimize_once);
+    cfx_value_unref(shared_input);
+}
+
+TEST_SUITE(optimize, .setup = setup, .teardown = teardown, .timeout = 120)
