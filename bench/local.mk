@@ -27,6 +27,21 @@ bench_propagation_SOURCES = %reldir%/propagation.c %reldir%/time.c \
 bench_propagation_LDADD = libcfx.la
 EXTRA_DIST += %reldir%/propagation_peer.py
 
+# One token of a decoder after the other; DECODE_FLAGS: -t, -n. DECODER is the
+# folder of the model, which is written there if it is missing.
+EXTRA_PROGRAMS += bench-decode
+bench_decode_SOURCES = %reldir%/decode.c %reldir%/time.c %reldir%/bench.h
+bench_decode_LDADD = libcfx.la
+EXTRA_DIST += %reldir%/decoder.py
+DECODER = decoder
+.PHONY: bench-of-decoding
+bench-of-decoding: bench-decode
+	test -e $(DECODER)/decoder.fx || \
+		$(PYTHON) $(srcdir)/%reldir%/decoder.py $(DECODER)
+	for how in '' '-o -a'; do \
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-decode $$how \
+		$(DECODE_FLAGS) $(DECODER)/decoder.fx || exit 1; done
+
 # ZOO_SOURCES: tests/local.mk.
 EXTRA_PROGRAMS += bench-roofline
 bench_roofline_SOURCES = %reldir%/roofline.c $(ZOO_SOURCES)
