@@ -5,12 +5,16 @@
  * keys that they may see, the softmax of each row, the product with the values.
  * All of it stays in the scratch memory of one thread. 16-bit floats are
  * converted on the way in and out.
+ *
+ * For many rows of floats, keys and values are packed as weights are, once for
+ * all blocks of a head that a thread computes in turn (attention_packed.h).
  */
-#include "kernel/attention.h"
+#include "kernel/attention_packed.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "base/stop.h"
 #include "kernel/gemm/gemm.h"
 #include "kernel/gemm/gemm_core.h"
 #include "kernel/int64.h"
@@ -19,6 +23,9 @@
 
 /* Rows in a block: all of short sequences, else this many. */
 enum { ROWS = 128, ALL_ROWS = 256 };
+/* Packed: scores of a block, which stay in the second cache; rows of a block are a
+ * multiple of UNIT, which all levels cut into whole tiles. */
+enum { SCORES = 64 << 10, UNIT = 42 };
 
 typedef struct attention {
     const cfx_attention *a;
@@ -29,7 +36,10 @@ typedef struct attention {
     int64_t rows, blocks; /* of one head */
     /* Parts of a thread's scratch memory, in bytes from its beginning: q, k, v
      * and y where they are converted, the scores, a row of the mask. */
-    size_t q, k, v, y, scores, mask, gemm, priv;
+    size_t q, k, v, y, scores, mask, factors, gemm, packed, priv;
+    int64_t row; /* elements from row to row of the scores */
+    bool is_packed;
+    cfx_attention_packing packing;
     char *work;
 } attention;
 
@@ -58,7 +68,7 @@ static cfx_gemm score_product(const attention *s, int64_t rows, int64_t seen)
                       .a_col = 1,
                       .b_row = 1,
                       .b_col = narrow ? s->a->e : s->a->k_stride[2],
-                      .c_row = s->a->s};
+                      .c_row = s->row};
 }
 
 static cfx_gemm value_product(const attention *s, int64_t rows, int64_t seen)
@@ -69,7 +79,7 @@ static cfx_gemm value_product(const attention *s, int64_t rows, int64_t seen)
                       .m = rows,
                       .n = s->a->ev,
                       .k = seen,
-                      .a_row = s->a->s,
+                      .a_row = s->row,
                       .a_col = 1,
                       .b_row = narrow ? s->a->ev : s->a->v_stride[2],
                       .b_col = 1,
@@ -95,6 +105,14 @@ static size_t products_size(const attention *s)
     return cfx_gemm_align(most);
 }
 
+/* Rows of a block for packed products. */
+static int64_t packed_rows(const attention *s)
+{
+    int64_t fit = SCORES / s->row / UNIT * UNIT;
+
+    return s->a->l * s->row <= SCORES ? s->a->l : cfx_max64(fit, UNIT);
+}
+
 static attention make_attention(const cfx_context *ctx, const cfx_attention *a)
 {
     attention s = {.a = a, .ctx = ctx, .kernels = cfx_context_kernels(ctx)};
@@ -102,16 +120,22 @@ static attention make_attention(const cfx_context *ctx, const cfx_attention *a)
 
     s.dtype = narrow ? CFX_F32 : a->dtype;
     s.size = cfx_dtype_size(s.dtype);
-    s.rows = a->l <= ALL_ROWS ? a->l : ROWS;
-    s.blocks = s.rows ? (a->l + s.rows - 1) / s.rows : 0;
+    s.packing = cfx_attention_packing_of(s.kernels, a);
+    s.is_packed = cfx_attention_packs(a);
+    s.row = s.is_packed ? s.packing.row : a->s;
+    s.rows = s.is_packed ? packed_rows(&s) : a->l <= ALL_ROWS ? a->l : ROWS;
+    s.blocks = s.rows ? cfx_ceil_div(a->l, s.rows) : 0;
     s.k = narrow ? cfx_gemm_align((size_t)(s.rows * a->e) * 4) : 0;
     s.v = s.k + (narrow ? cfx_gemm_align((size_t)(a->s * a->e) * 4) : 0);
     s.y = s.v + (narrow ? cfx_gemm_align((size_t)(a->s * a->ev) * 4) : 0);
     s.scores = s.y +
                (narrow ? cfx_gemm_align((size_t)(s.rows * a->ev) * 4) : 0);
-    s.mask = s.scores + cfx_gemm_align((size_t)(s.rows * a->s) * s.size);
-    s.gemm = s.mask + cfx_gemm_align((size_t)a->s * s.size);
-    s.priv = s.gemm + products_size(&s) + 64;
+    s.mask = s.scores + cfx_gemm_align((size_t)(s.rows * s.row) * s.size);
+    s.factors = s.mask + cfx_gemm_align((size_t)a->s * s.size);
+    s.gemm = s.factors + cfx_gemm_align((size_t)s.rows * sizeof(double));
+    s.packed = s.gemm + (s.is_packed ? 0 : products_size(&s));
+    s.priv = s.packed +
+             (s.is_packed ? cfx_attention_packed_size(&s.packing) : 0) + 64;
     return s;
 }
 
@@ -156,20 +180,24 @@ static const void *mask_row(const attention *s, char *work, int64_t n,
     return work + s->mask;
 }
 
+static const cfx_norm_rows *norm_of(const attention *s)
+{
+    return s->size == 4 ? &s->kernels->norm->f32 : &s->kernels->norm->f64;
+}
+
 static void softmax_rows(const attention *s, char *work, int64_t n, int64_t h,
                          int64_t i0, int64_t rows)
 {
     const cfx_attention *a = s->a;
-    const cfx_norm_rows *k = s->size == 4 ? &s->kernels->norm->f32
-                                          : &s->kernels->norm->f64;
+    const cfx_norm_rows *k = norm_of(s);
     cfx_dtype t = a->dtype;
 
     for (int64_t i = 0; i < rows; i++) {
-        char *row = work + s->scores + (size_t)(i * a->s) * s->size;
+        char *row = work + s->scores + (size_t)(i * s->row) * s->size;
         cfx_softmax_row r = {.ctx = s->ctx,
                              .n = a->s,
                              .seen = columns_seen(a, i0 + i + 1),
-                             .scale = a->scale,
+                             .scale = s->is_packed ? 1 : a->scale,
                              .mask = mask_row(s, work, n, h, i0 + i),
                              .empty_is_0 = true};
 
@@ -183,7 +211,47 @@ static void softmax_rows(const attention *s, char *work, int64_t n, int64_t h,
     }
 }
 
+/* Are the weights divided by their sums after the product with the values, which
+ * has fewer columns? */
+static bool divides_last(const attention *s)
+{
+    return s->is_packed && !s->a->mask && !s->a->weights &&
+           s->a->s <= CFX_STOP_BLOCK;
+}
+
+/* The exponentials of rows of scores, and 1 / their sums. */
+static void exp_rows(const attention *s, char *work, int64_t i0, int64_t rows)
+{
+    const cfx_norm_rows *k = norm_of(s);
+    double *factor = (double *)(void *)(work + s->factors);
+
+    for (int64_t i = 0; i < rows; i++) {
+        char *row = work + s->scores + (size_t)(i * s->row) * s->size;
+        int64_t seen = columns_seen(s->a, i0 + i + 1);
+        int64_t all = columns_seen(s->a, i0 + rows);
+
+        factor[i] = 1 / k->exp_sum(row, row, seen, k->max(row, seen));
+        memset(row + (size_t)seen * s->size, 0,
+               (size_t)(all - seen) * s->size);
+    }
+}
+
+static void scale_rows(const attention *s, char *work, float *y, int64_t y_row,
+                       int64_t rows)
+{
+    const cfx_norm_rows *k = norm_of(s);
+    const double *factor = (const double *)(void *)(work + s->factors);
+
+    for (int64_t i = 0; i < rows; i++)
+        k->linear(y + i * y_row, y + i * y_row, s->a->ev, factor[i], 0);
+}
+
 /* ---- Blocks ---- */
+
+static int64_t key_head(const cfx_attention *a, int64_t h)
+{
+    return h / (a->kv_group ? a->kv_group : 1);
+}
 
 /* A matrix of 16-bit floats as floats side by side, in scratch memory. */
 static const void *widen(const attention *s, void *to, const char *from,
@@ -197,14 +265,55 @@ static const void *widen(const attention *s, void *to, const char *from,
     return to;
 }
 
-static void block(const attention *s, char *work, int64_t n, int64_t h,
-                  int64_t i0)
+/* A block of rows of a head; its pointers are in the type that is computed in. */
+typedef struct block {
+    int64_t rows, seen;
+    const void *q, *k, *v;
+    int64_t q_row, k_row, v_row, y_row;
+    void *y;
+} block;
+
+static void score_rows(const attention *s, char *work, const block *b)
+{
+    if (s->is_packed) {
+        cfx_attention_scores(&s->packing, (float *)(void *)(work + s->packed),
+                             b->rows, b->seen, b->q, b->q_row,
+                             (float *)(void *)(work + s->scores));
+        return;
+    }
+    cfx_gemm g = score_product(s, b->rows, b->seen);
+    g.a = b->q;
+    g.b = b->k;
+    g.c = work + s->scores;
+    cfx_gemm_run_serial(s->ctx, &g, work + s->gemm);
+}
+
+static void value_rows(const attention *s, char *work, const block *b)
+{
+    if (s->is_packed) {
+        cfx_attention_values(
+            &s->packing, (float *)(void *)(work + s->packed), b->rows, b->seen,
+            (float *)(void *)(work + s->scores), b->y, b->y_row);
+        return;
+    }
+    cfx_gemm g = value_product(s, b->rows, b->seen);
+    g.a = work + s->scores;
+    g.b = b->v;
+    g.c = b->y;
+    cfx_gemm_run_serial(s->ctx, &g, work + s->gemm);
+}
+
+/* Compute the block of rows from i0 on. With `fresh` the keys and values are
+ * packed; else they are the head's before, of which all has been packed. */
+static void run_block(const attention *s, char *work, int64_t n, int64_t h,
+                      int64_t i0, bool fresh)
 {
     const cfx_attention *a = s->a;
     size_t size = cfx_dtype_size(a->dtype);
-    int64_t rows = cfx_min64(s->rows, a->l - i0);
+    bool narrow = cfx_dtype_is_reduced(a->dtype);
+    int64_t rows = cfx_min64(s->rows, a->l - i0), kh = key_head(a, h);
     int64_t seen = columns_seen(a, i0 + rows);
-    int64_t kh = h / (a->kv_group ? a->kv_group : 1);
+    int64_t have = s->is_packed ? a->s : seen; /* keys that are read */
     const char *q = at(
         a->q, n * a->q_stride[0] + h * a->q_stride[1] + i0 * a->q_stride[2],
         size);
@@ -213,19 +322,39 @@ static void block(const attention *s, char *work, int64_t n, int64_t h,
     char *y = (char *)a->y +
               (n * a->y_stride[0] + h * a->y_stride[1] + i0 * a->y_stride[2]) *
                   (int64_t)size;
-    bool narrow = cfx_dtype_is_reduced(a->dtype);
-    cfx_gemm g = score_product(s, rows, seen);
+    block b = {rows,
+               seen,
+               q,
+               k,
+               v,
+               a->q_stride[2],
+               a->k_stride[2],
+               a->v_stride[2],
+               a->y_stride[2],
+               y};
 
-    g.a = narrow ? widen(s, work, q, rows, a->e, a->q_stride[2]) : q;
-    g.b = narrow ? widen(s, work + s->k, k, seen, a->e, a->k_stride[2]) : k;
-    g.c = work + s->scores;
-    cfx_gemm_run_serial(s->ctx, &g, work + s->gemm);
-    softmax_rows(s, work, n, h, i0, rows);
-    g = value_product(s, rows, seen);
-    g.a = work + s->scores;
-    g.b = narrow ? widen(s, work + s->v, v, seen, a->ev, a->v_stride[2]) : v;
-    g.c = narrow ? work + s->y : y;
-    cfx_gemm_run_serial(s->ctx, &g, work + s->gemm);
+    if (narrow) {
+        b.q = widen(s, work, q, rows, a->e, a->q_stride[2]);
+        if (fresh) {
+            b.k = widen(s, work + s->k, k, have, a->e, a->k_stride[2]);
+            b.v = widen(s, work + s->v, v, have, a->ev, a->v_stride[2]);
+        }
+        b.q_row = b.k_row = a->e;
+        b.v_row = b.y_row = a->ev;
+        b.y = work + s->y;
+    }
+    if (s->is_packed && fresh)
+        cfx_attention_pack(&s->packing, (float *)(void *)(work + s->packed),
+                           b.k, b.k_row, b.v, b.v_row);
+    score_rows(s, work, &b);
+    if (divides_last(s)) {
+        exp_rows(s, work, i0, rows);
+        value_rows(s, work, &b);
+        scale_rows(s, work, b.y, b.y_row, rows);
+    } else {
+        softmax_rows(s, work, n, h, i0, rows);
+        value_rows(s, work, &b);
+    }
     for (int64_t i = 0; i < rows && narrow; i++)
         s->kernels->pointwise->convert[a->dtype][CFX_F32](
             y + i * a->y_stride[2] * 2, 1,
@@ -235,11 +364,15 @@ static void block(const attention *s, char *work, int64_t n, int64_t h,
 static void blocks_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const attention *s = arg;
+    int64_t keys = -1; /* the head whose keys are packed */
 
-    for (int64_t i = begin; i < end; i++) {
-        int64_t head = i / s->blocks;
-        block(s, s->work + s->priv * (size_t)worker, head / s->a->heads,
-              head % s->a->heads, i % s->blocks * s->rows);
+    for (int64_t i = begin; i < end && !cfx_context_stops(s->ctx); i++) {
+        int64_t head = i / s->blocks, n = head / s->a->heads;
+        int64_t h = head % s->a->heads;
+        int64_t last = keys;
+        keys = n * s->a->heads + key_head(s->a, h);
+        run_block(s, s->work + s->priv * (size_t)worker, n, h,
+                  i % s->blocks * s->rows, !s->is_packed || keys != last);
     }
 }
 
@@ -249,5 +382,9 @@ void cfx_attention_run(cfx_context *ctx, const cfx_attention *a,
     attention s = make_attention(ctx, a);
 
     s.work = workspace;
-    cfx_parallel_for(ctx, a->batch * a->heads * s.blocks, 1, blocks_piece, &s);
+    /* Pieces are whole heads, unless there are too few. */
+    int64_t heads = a->batch * a->heads;
+    int64_t grain = heads >= 4 * cfx_context_threads(ctx) ? s.blocks : 1;
+    cfx_parallel_for(ctx, heads * s.blocks, s.is_packed ? grain : 1,
+                     blocks_piece, &s);
 }

@@ -34,6 +34,7 @@ libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/resample/grid_sample.c %reldir%/move/pad.c %reldir%/resample/columns.c \
     %reldir%/blocked/blocked.c %reldir%/blocked/blocked.h \
     %reldir%/attention.c %reldir%/attention.h \
+    %reldir%/attention_packed.c %reldir%/attention_packed.h \
     %reldir%/rnn.c %reldir%/rnn.h
 
 KERNEL_LEVEL += %reldir%/gemm/gemm_level.c %reldir%/gemm/gemm_level.h \

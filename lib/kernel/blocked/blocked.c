@@ -47,9 +47,8 @@ static tiling best_tiles(const struct cfx_blocked_kernels *k, int64_t pixels,
     return best;
 }
 
-/* Compute `pixels` outputs of `blocks` blocks, from the ones that t begins with. */
-static void run_row(const struct cfx_blocked_kernels *k, cfx_blocked_tile t,
-                    int64_t pixels, int64_t blocks)
+void cfx_blocked_run_tiles(const struct cfx_blocked_kernels *k,
+                           cfx_blocked_tile t, int64_t pixels, int64_t blocks)
 {
     tiling how = best_tiles(k, pixels, blocks);
 
@@ -241,7 +240,7 @@ static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
             t.y += q * t.y_pixel;
             if (t.end.add)
                 t.end.add += q * t.add_pixel;
-            run_row(v->k, t, next - p, blocks);
+            cfx_blocked_run_tiles(v->k, t, next - p, blocks);
         }
     }
 }

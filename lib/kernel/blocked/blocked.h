@@ -78,6 +78,11 @@ typedef struct cfx_blocked_row {
     float *y;
 } cfx_blocked_row;
 
+/* Cut `pixels` pixels of `blocks` blocks, which begin where t does, into tiles, and
+ * compute them on this thread. */
+void cfx_blocked_run_tiles(const struct cfx_blocked_kernels *k,
+                           cfx_blocked_tile t, int64_t pixels, int64_t blocks);
+
 /* The most pixels of a tile with 1, 2 and 4 blocks; 0: no such tile. */
 struct cfx_blocked_kernels {
     int pixels[5];

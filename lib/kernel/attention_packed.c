@@ -1,0 +1,157 @@
+/*
+ * attention_packed.c -- products of rows with packed keys and values.
+ */
+#include "kernel/attention_packed.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernel/blocked/blocked.h"
+#include "kernel/int64.h"
+#include "kernel/norm/norm.h"
+#include "kernel/pointwise/pointwise.h"
+
+/* Fewer rows do not pay for packing. */
+enum { ROWS_LEAST = 16 };
+/* Rows of y that are computed beside it, where its last block is not whole. */
+enum { BESIDE = 84 };
+
+static int64_t blocks_of(int64_t n)
+{
+    return cfx_ceil_div(n, CFX_BLOCK);
+}
+
+bool cfx_attention_packs(const cfx_attention *a)
+{
+    return a->dtype != CFX_F64 && a->l >= ROWS_LEAST && a->e > 0 && a->s > 0 &&
+           a->ev > 0;
+}
+
+cfx_attention_packing cfx_attention_packing_of(const cfx_kernels *kernels,
+                                               const cfx_attention *a)
+{
+    int64_t row = blocks_of(a->s) * CFX_BLOCK;
+
+    /* Rows that lie a multiple of 4096 bytes apart share a few lines of the first
+     * cache. */
+    if (row % 1024 == 0)
+        row += CFX_BLOCK;
+    return (cfx_attention_packing){kernels, a->s, a->e, a->ev, row, a->scale};
+}
+
+static int64_t keys_len(const cfx_attention_packing *p)
+{
+    return blocks_of(p->s) * CFX_BLOCK * p->e;
+}
+
+static int64_t values_len(const cfx_attention_packing *p)
+{
+    return blocks_of(p->ev) * CFX_BLOCK * p->s;
+}
+
+size_t cfx_attention_packed_size(const cfx_attention_packing *p)
+{
+    int64_t n = keys_len(p) + values_len(p) + BESIDE * CFX_BLOCK;
+
+    return (size_t)n * sizeof(float);
+}
+
+static void pack_keys(const cfx_attention_packing *p, float *to,
+                      const float *k, int64_t k_row)
+{
+    cfx_transpose_fn *transpose = p->kernels->pointwise->transpose[2];
+
+    for (int64_t i = 0; i < p->s; i += CFX_BLOCK) {
+        int64_t n = cfx_min64(p->s - i, CFX_BLOCK);
+        if (n < CFX_BLOCK)
+            memset(to + i * p->e, 0,
+                   (size_t)(CFX_BLOCK * p->e) * sizeof(float));
+        transpose(to + i * p->e, CFX_BLOCK, k + i * k_row, k_row, n, p->e);
+    }
+    if (p->scale != 1)
+        p->kernels->norm->f32.linear(to, to, keys_len(p), p->scale, 0);
+}
+
+static void pack_values(const cfx_attention_packing *p, float *to,
+                        const float *v, int64_t v_row)
+{
+    int64_t whole = p->ev / CFX_BLOCK;
+    size_t rest = (size_t)(p->ev % CFX_BLOCK);
+
+    for (int64_t b = 0; b < whole; b++, v += CFX_BLOCK)
+        for (int64_t i = 0; i < p->s; i++, to += CFX_BLOCK)
+            memcpy(to, v + i * v_row, CFX_BLOCK * sizeof(float));
+    for (int64_t i = 0; i < p->s && rest; i++, to += CFX_BLOCK) {
+        memcpy(to, v + i * v_row, rest * sizeof(float));
+        memset(to + rest, 0, (CFX_BLOCK - rest) * sizeof(float));
+    }
+}
+
+void cfx_attention_pack(const cfx_attention_packing *p, float *packed,
+                        const float *k, int64_t k_row, const float *v,
+                        int64_t v_row)
+{
+    pack_keys(p, packed, k, k_row);
+    pack_values(p, packed + keys_len(p), v, v_row);
+}
+
+/* A product of rows with a packed matrix of `depth` rows, up to `steps`. */
+static cfx_blocked_tile product(const float *x, int64_t x_row, const float *w,
+                                int64_t depth, int64_t steps, float *y,
+                                int64_t y_row)
+{
+    return (cfx_blocked_tile){.n = {1, 1, 1},
+                              .steps = steps,
+                              .x = x,
+                              .x_pixel = x_row,
+                              .x_step = 1,
+                              .w = w,
+                              .w_block = depth * CFX_BLOCK,
+                              .end = {.lo = -INFINITY, .hi = INFINITY},
+                              .y = y,
+                              .y_pixel = y_row,
+                              .y_block = CFX_BLOCK};
+}
+
+void cfx_attention_scores(const cfx_attention_packing *p, const float *packed,
+                          int64_t rows, int64_t seen, const float *q,
+                          int64_t q_row, float *scores)
+{
+    cfx_blocked_tile t = product(q, q_row, packed, p->e, p->e, scores, p->row);
+
+    cfx_blocked_run_tiles(p->kernels->blocked, t, rows, blocks_of(seen));
+}
+
+/* The last columns of y, fewer than a block. */
+static void last_values(const cfx_attention_packing *p, cfx_blocked_tile t,
+                        float *beside, int64_t rows, int64_t n, float *y,
+                        int64_t y_row)
+{
+    t.y = beside;
+    t.y_pixel = CFX_BLOCK;
+    for (int64_t i = 0; i < rows; i += BESIDE) {
+        int64_t m = cfx_min64(rows - i, BESIDE);
+        cfx_blocked_run_tiles(p->kernels->blocked, t, m, 1);
+        for (int64_t r = 0; r < m; r++)
+            memcpy(y + (i + r) * y_row, beside + r * CFX_BLOCK,
+                   (size_t)n * sizeof(float));
+        t.x += m * t.x_pixel;
+    }
+}
+
+void cfx_attention_values(const cfx_attention_packing *p, float *packed,
+                          int64_t rows, int64_t seen, const float *weights,
+                          float *y, int64_t y_row)
+{
+    int64_t whole = p->ev / CFX_BLOCK, rest = p->ev % CFX_BLOCK;
+    float *values = packed + keys_len(p), *beside = values + values_len(p);
+    cfx_blocked_tile t = product(weights, p->row, values, p->s, seen, y,
+                                 y_row);
+
+    if (whole)
+        cfx_blocked_run_tiles(p->kernels->blocked, t, rows, whole);
+    if (rest) {
+        t.w += whole * t.w_block;
+        last_values(p, t, beside, rows, rest, y + whole * CFX_BLOCK, y_row);
+    }
+}

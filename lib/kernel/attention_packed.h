@@ -1,0 +1,44 @@
+/*
+ * attention_packed.h -- the products of attention with packed keys and values.
+ *
+ * The keys of a head are (s / 16, e, 16), the values (ev / 16, s, 16), zeros past
+ * the last: so each product is one of rows with packed weights, whose tiles are
+ * those of kernel/blocked. All are float.
+ */
+#ifndef CFX_KERNEL_ATTENTION_PACKED_H
+#define CFX_KERNEL_ATTENTION_PACKED_H
+
+#include "kernel/attention.h"
+
+typedef struct cfx_attention_packing {
+    const cfx_kernels *kernels;
+    int64_t s, e, ev;
+    int64_t row; /* elements from row to row of the scores */
+    double scale;
+} cfx_attention_packing;
+
+/* Is packing worth while? It takes some rows, and floats. */
+bool cfx_attention_packs(const cfx_attention *a);
+cfx_attention_packing cfx_attention_packing_of(const cfx_kernels *kernels,
+                                               const cfx_attention *a);
+
+/* Bytes of the packed keys, the packed values, and a tile of y. */
+size_t cfx_attention_packed_size(const cfx_attention_packing *p);
+
+/* Pack k (s, e) times the scale, and v (s, ev), whose rows lie k_row and v_row elements apart. */
+void cfx_attention_pack(const cfx_attention_packing *p, float *packed,
+                        const float *k, int64_t k_row, const float *v,
+                        int64_t v_row);
+
+/* scores(rows, seen) = q(rows, e) k^T * scale; more columns may be written, up to whole
+ * blocks. */
+void cfx_attention_scores(const cfx_attention_packing *p, const float *packed,
+                          int64_t rows, int64_t seen, const float *q,
+                          int64_t q_row, float *scores);
+
+/* y(rows, ev) = weights(rows, seen) v. Uses the tile behind the packed values. */
+void cfx_attention_values(const cfx_attention_packing *p, float *packed,
+                          int64_t rows, int64_t seen, const float *weights,
+                          float *y, int64_t y_row);
+
+#endif
