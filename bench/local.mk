@@ -42,6 +42,19 @@ bench-of-decoding: bench-decode
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-decode $$how \
 		$(DECODE_FLAGS) $(DECODER)/decoder.fx || exit 1; done
 
+# Whole models, optimized, compared with other engines: PYTHON has torch,
+# torchvision, transformers, onnxruntime and openvino. PEERS is the folder of the
+# models, which are written there if they are missing; PEERS_FLAGS: peers.py.
+EXTRA_PROGRAMS += bench-serve
+bench_serve_SOURCES = %reldir%/serve.c %reldir%/time.c %reldir%/bench.h
+bench_serve_LDADD = libcfx.la
+EXTRA_DIST += %reldir%/peers.py %reldir%/peers_models.py
+PEERS = peers
+.PHONY: bench-peers
+bench-peers: bench-serve
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(PYTHON) \
+		$(srcdir)/%reldir%/peers.py ./bench-serve $(PEERS) $(PEERS_FLAGS)
+
 # ZOO_SOURCES: tests/local.mk.
 EXTRA_PROGRAMS += bench-roofline
 bench_roofline_SOURCES = %reldir%/roofline.c $(ZOO_SOURCES)

@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""peers -- compare optimized models with other engines, in turns.
+
+    peers.py [OPTION]... BENCH-SERVE FOLDER
+
+BENCH-SERVE is the program that runs cfx.  FOLDER gets the models of
+peers_models.py, unless they are there.  Each engine runs in a process of its
+own, which waits while the others run.  Before they are timed, each must give
+PyTorch's output, to 1e-3 of its largest element (onnxruntime, OpenVINO and cfx).
+
+    --models NAME,...   default: all
+    --engines NAME,...  of cfx, plain (cfx without -o), onnxruntime, openvino,
+                        torch, compiled; default: cfx, onnxruntime, openvino
+    --threads N,...     default: 1,2
+    --batch N,...       default: 1,8
+    --rounds N          default: 5
+    --seconds S         of each run in a round, default: 1
+    --fastest           compare the fastest run of each round, not the median:
+                        for a machine that has other work
+
+Prints for each number of threads and batch size the medians over the rounds in
+ms, the best peer, and its time divided by cfx's: above 1, cfx is faster.
+"""
+
+import argparse
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMIT = 1e-3
+MODELS = ("resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small",
+          "squeezenet1_1", "densenet121", "vgg11", "efficientnet_b0",
+          "vit_b_16", "bert_base", "gpt2")
+
+# ------------------------------------------------- the engines, as functions
+
+
+def onnxruntime(path, x, threads):
+    import onnxruntime as ort
+    o = ort.SessionOptions()
+    o.intra_op_num_threads = threads
+    o.inter_op_num_threads = 1
+    session = ort.InferenceSession(path + ".onnx", o,
+                                   providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    return lambda: session.run(None, {name: x})[0]
+
+
+def openvino(path, x, threads):
+    import openvino as ov
+    compiled = ov.Core().compile_model(path + ".onnx", "CPU", {
+        "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1})
+    request = compiled.create_infer_request()
+
+    def run():
+        request.infer({0: x}, share_inputs=True)
+        return request.get_output_tensor(0).data
+    return run
+
+
+def torch_model(path, x, threads):
+    import torch
+    sys.path.insert(0, HERE)
+    import peers_models
+    torch.set_num_threads(threads)
+    model, _ = peers_models.build(os.path.basename(path), len(x))
+    return torch, model, torch.from_numpy(x)
+
+
+def torch(path, x, threads):
+    lib, model, x = torch_model(path, x, threads)
+
+    def run():
+        with lib.inference_mode():
+            return model(x).numpy()
+    return run
+
+
+def compiled(path, x, threads):
+    lib, model, x = torch_model(path, x, threads)
+    fast = lib.compile(model)
+
+    def run():
+        with lib.inference_mode():
+            return fast(x).numpy()
+    return run
+
+
+ENGINES = {f.__name__: f for f in (onnxruntime, openvino, torch, compiled)}
+
+
+def measure(run, seconds):
+    took, begin = [], time.perf_counter()
+    while len(took) < 3 or time.perf_counter() - begin < seconds:
+        start = time.perf_counter()
+        run()
+        took.append(time.perf_counter() - start)
+    return min(took), statistics.median(took)
+
+
+def serve(engine, path, threads):
+    """The other side of Server."""
+    run = ENGINES[engine](path, np.load(path + ".npy"), threads)
+    run()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        word, rest = line.split()
+        if word == "run":
+            print("%.9f %.9f" % measure(run, float(rest)), flush=True)
+        else:
+            np.save(rest, run())
+            print("written", flush=True)
+
+
+# ---------------------------------------------------------------- the rounds
+
+
+class Server:
+    def __init__(self, o, engine, path, threads):
+        if engine in ("cfx", "plain"):
+            command = [o.serve, "-t", str(threads), path + ".fx",
+                       path + ".npy"]
+            if engine == "cfx":
+                command.insert(1, "-o")
+        else:
+            command = [sys.executable, os.path.abspath(__file__), "--serve",
+                       engine, path, str(threads)]
+        env = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stderr=subprocess.DEVNULL if engine == "compiled" else None,
+            env=env)
+        self.engine = engine
+        while self.answer() != "ready":
+            pass
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.engine} has ended")
+        return line.strip()
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def check(self, path):
+        want = np.load(path + ".want.npy")
+        file = f"{path}.{self.engine}.npy"
+        self.ask("output " + file)
+        got = np.load(file)
+        os.remove(file)
+        by = np.abs(got - want).max() / np.abs(want).max()
+        if got.shape != want.shape or not by <= LIMIT:
+            raise RuntimeError(f"{self.engine}: {path}: the output differs by "
+                               f"{by:.2g} of the largest")
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def compare(o, path, threads):
+    """Seconds by engine: the medians over the rounds, and the median ratio of
+    the best peer."""
+    servers = [Server(o, e, path, threads) for e in o.engines]
+    for server in servers:
+        server.check(path)
+    rounds = {e: [] for e in o.engines}
+    for _ in range(o.rounds):
+        for server in servers:
+            time.sleep(0.05)
+            fastest, median = map(float, server.ask(
+                f"run {o.seconds}").split())
+            rounds[server.engine].append(fastest if o.fastest else median)
+    for server in servers:
+        server.close()
+    return rounds
+
+
+def best_of(rounds):
+    peers = [e for e in rounds if e not in ("cfx", "plain")]
+    if not peers:
+        return None, float("nan")
+    best = min(peers, key=lambda e: statistics.median(rounds[e]))
+    own = rounds.get("cfx") or rounds["plain"]
+    return best, statistics.median(
+        p / c for p, c in zip(rounds[best], own))
+
+
+def make_models(folder, names, batch):
+    missing = [n for n in names
+               if not os.path.exists(os.path.join(folder, n + ".onnx"))]
+    if missing:
+        subprocess.run([sys.executable,
+                        os.path.join(HERE, "peers_models.py"), "--batch",
+                        str(batch), folder, *missing], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def table(o, threads, batch):
+    folder = os.path.join(o.folder, f"b{batch}")
+    make_models(folder, o.models, batch)
+    print(f"\n{threads} thread{'s' * (threads > 1)}, batch {batch}\n")
+    print("| model | " + " | ".join(o.engines) + " | best peer | ratio |")
+    print("|---" * (len(o.engines) + 3) + "|")
+    ratios = []
+    for name in o.models:
+        rounds = compare(o, os.path.join(folder, name), threads)
+        best, ratio = best_of(rounds)
+        ratios.append(ratio)
+        print(f"| {name} | " + " | ".join(
+            f"{1e3 * statistics.median(rounds[e]):.2f}" for e in o.engines) +
+            f" | {best} | {ratio:.2f} |", flush=True)
+    mean = math.exp(statistics.fmean(map(math.log, ratios)))
+    print("| geomean" + " |" * (len(o.engines) + 1) + f" | {mean:.3f} |")
+
+
+def main():
+    if sys.argv[1:2] == ["--serve"]:
+        return serve(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+
+    def names(text):
+        return text.split(",")
+
+    def numbers(text):
+        return [int(n) for n in text.split(",")]
+
+    args = argparse.ArgumentParser()
+    args.add_argument("--models", type=names, default=MODELS)
+    args.add_argument("--engines", type=names,
+                      default=["cfx", "onnxruntime", "openvino"])
+    args.add_argument("--threads", type=numbers, default=[1, 2])
+    args.add_argument("--batch", type=numbers, default=[1, 8])
+    args.add_argument("--rounds", type=int, default=5)
+    args.add_argument("--seconds", type=float, default=1)
+    args.add_argument("--fastest", action="store_true")
+    args.add_argument("serve")
+    args.add_argument("folder")
+    o = args.parse_args()
+    for batch in o.batch:
+        for threads in o.threads:
+            table(o, threads, batch)
+
+
+if __name__ == "__main__":
+    main()

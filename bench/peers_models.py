@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""peers_models -- the models of peers.py, for cfx and as ONNX.
+
+    peers_models.py [--batch N] FOLDER [NAME...]
+
+Writes NAME.fx with NAME.safetensors, NAME.onnx and NAME.npy, the input, with
+seeded weights.  The models are torchvision's, and BERT-base and GPT-2 at 128
+tokens by transformers' configurations.
+"""
+
+import argparse
+import os
+import sys
+
+import numpy as np
+import torch
+from torch import fx, nn
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "models"),
+                os.path.join(HERE, "..", "tests", "oracle")]
+
+import vision  # noqa: E402, F401: lets torchvision be imported
+import torchvision  # noqa: E402
+from export import export  # noqa: E402
+
+IMAGES = ("resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small",
+          "squeezenet1_1", "densenet121", "vgg11", "efficientnet_b0",
+          "vit_b_16")
+TEXTS = ("bert_base", "gpt2")
+TOKENS = 128
+
+
+class Logits(nn.Module):
+    """A transformer whose only output is its first."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids):
+        return self.model(input_ids, use_cache=False, return_dict=False)[0]
+
+
+def transformer(name):
+    import transformers
+    if name == "bert_base":
+        config = transformers.BertConfig()
+        model = transformers.BertModel(config, add_pooling_layer=False)
+    else:
+        config = transformers.GPT2Config()
+        model = transformers.GPT2LMHeadModel(config)
+    return Logits(model)
+
+
+def spread_out(model, x):
+    """Take the statistics of batch norms from the input, so that values neither
+    vanish nor explode."""
+    for m in model.modules():
+        if isinstance(m, nn.BatchNorm2d):
+            m.momentum = 1.0
+            m.train()
+    with torch.no_grad():
+        model(x)
+    model.eval()
+
+
+def build(name, batch):
+    torch.manual_seed(0)
+    if name in TEXTS:
+        model = transformer(name).eval()
+        return model, torch.randint(0, 30000, (batch, TOKENS))
+    model = getattr(torchvision.models, name)(weights=None).eval()
+    x = torch.randn(batch, 3, 224, 224)
+    if name == "vit_b_16":  # whose head begins with zeros
+        nn.init.normal_(model.heads.head.weight, std=0.02)
+    spread_out(model, torch.randn(1, 3, 224, 224))
+    return model, x
+
+
+def graph_of(name, model, x):
+    """The model as a GraphModule."""
+    if name in IMAGES and name != "vit_b_16":
+        return fx.symbolic_trace(model)
+    return torch.export.export(model, (x,)).module()
+
+
+def write(folder, name, batch):
+    model, x = build(name, batch)
+    path = os.path.join(folder, name)
+    with torch.no_grad():
+        export(graph_of(name, model, x), path)
+        np.save(path + ".npy", x.numpy())
+        np.save(path + ".want.npy", model(x).numpy())
+        torch.onnx.export(model, (x,), path + ".onnx", dynamo=True,
+                          external_data=False, verbose=False)
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--batch", type=int, default=1)
+    args.add_argument("folder")
+    args.add_argument("names", nargs="*")
+    o = args.parse_args()
+    os.makedirs(o.folder, exist_ok=True)
+    for name in o.names or IMAGES + TEXTS:
+        write(o.folder, name, o.batch)
+        print(name, flush=True)
+
+
+if __name__ == "__main__":
+    main()
