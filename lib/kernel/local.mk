@@ -33,6 +33,7 @@ libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/resample/resample.c %reldir%/resample/resample.h %reldir%/resample/resample_rows.h \
     %reldir%/resample/grid_sample.c %reldir%/move/pad.c %reldir%/resample/columns.c \
     %reldir%/blocked/blocked.c %reldir%/blocked/blocked.h \
+    %reldir%/blocked/packed.c %reldir%/blocked/packed.h \
     %reldir%/attention.c %reldir%/attention.h \
     %reldir%/attention_packed.c %reldir%/attention_packed.h \
     %reldir%/rnn.c %reldir%/rnn.h

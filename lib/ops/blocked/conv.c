@@ -10,12 +10,8 @@
  *         times the window; bias, add, min and max an operation each, the
  *         activation those of its operator. Channels that fill up blocks count.
  */
-#include <math.h>
-
-#include "kernel/blocked/blocked.h"
-#include "op/activation.h"
-#include "op/cost.h"
 #include "op/op_impl.h"
+#include "ops/blocked/epilogue.h"
 
 CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING, DILATION, MIN,
            MAX, ACTIVATION, SCALARS, ALGORITHM);
@@ -23,9 +19,9 @@ CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING, DILATION, MIN,
 /* The state of a call. */
 struct conv {
     const cfx_tensor *x, *w, *bias, *add;
+    cfx_epilogue end;
     bool rows, depthwise; /* a row-major input; one filter a channel */
     cfx_dim in[2], kernel[2], stride[2], pad[2], dilation[2];
-    cfx_activation_call activation;
 };
 
 static cfx_status fail_forms(const cfx_call *call, const struct conv *c)
@@ -135,6 +131,7 @@ static cfx_status conv_infer(cfx_call *call)
     c->w = cfx_call_tensor(call, WEIGHT);
     c->bias = cfx_call_tensor(call, BIAS);
     c->add = cfx_call_tensor(call, ADD);
+    c->end = (cfx_epilogue){.bias = BIAS, .add = ADD, .min = MIN, .max = MAX};
     cfx_infer_spatial(call, STRIDE, 2, c->stride);
     cfx_infer_spatial(call, PADDING, 2, c->pad);
     cfx_infer_spatial(call, DILATION, 2, c->dilation);
@@ -145,7 +142,7 @@ static cfx_status conv_infer(cfx_call *call)
         st = check_numbers(call, c);
     if (!st)
         st = cfx_infer_activation(call, ACTIVATION, SCALARS, ALGORITHM,
-                                  &c->activation);
+                                  &c->end.activation);
     if (st)
         return st;
     cfx_dim shape[] = {c->x->shape[0], c->w->shape[0],
@@ -163,21 +160,14 @@ static void conv_cost(const cfx_call *call, cfx_cost *cost)
 {
     const struct conv *c = call->state;
     cfx_dim y = cfx_cost_numel(call, call->out[0]), depth = cfx_dim_int(1);
-    int64_t steps = (c->bias != NULL) + (c->add != NULL) +
-                    cfx_call_has(call, MIN) + cfx_call_has(call, MAX);
     if (!c->depthwise)
         depth = c->rows ? c->x->shape[1]
                         : cfx_dim_mul(call->env, c->x->shape[1],
                                       cfx_dim_int(CFX_BLOCK));
     for (int i = 0; i < 2; i++)
         depth = cfx_dim_mul(call->env, depth, c->kernel[i]);
-    if (c->activation.kind) {
-        int64_t slow = c->activation.kind->transcendental;
-        steps += c->activation.kind->ops;
-        cost->transcendental = cfx_dim_mul(call->env, y, cfx_dim_int(slow));
-    }
     cost->macs = cfx_dim_mul(call->env, y, depth);
-    cost->ops = cfx_dim_mul(call->env, y, cfx_dim_int(steps));
+    cfx_epilogue_cost(call, &c->end, cost);
 }
 
 /* ---- Running ---- */
@@ -191,17 +181,8 @@ static cfx_blocked_conv plan(const cfx_call *call)
         .in_channels = c->rows ? cfx_tensor_size(c->x, 1) : 0,
         .in_blocks = c->rows ? 0 : cfx_tensor_size(c->x, 1),
         .out_blocks = cfx_tensor_size(y, 1),
-        .end = {.lo = -INFINITY, .hi = INFINITY},
+        .end = cfx_epilogue_kernel(call, &c->end),
     };
-    if (cfx_call_has(call, MIN))
-        k.end.lo = (float)cfx_call_double(call, MIN);
-    if (cfx_call_has(call, MAX))
-        k.end.hi = (float)cfx_call_double(call, MAX);
-    if (c->activation.kind) {
-        k.end.activation = cfx_pointwise_loop(
-            call->ctx, CFX_C_F32, (cfx_pw)c->activation.kind->code);
-        k.end.params = c->activation.params;
-    }
     for (int i = 0; i < 2; i++) {
         k.in[i] = cfx_dim_value(c->in[i]);
         k.out[i] = cfx_tensor_size(y, 2 + i);
@@ -232,8 +213,6 @@ static cfx_status conv_run(cfx_call *call)
     cfx_blocked_conv k = plan(call);
     k.x = data_of(call, INPUT);
     k.w = data_of(call, WEIGHT);
-    k.end.bias = data_of(call, BIAS);
-    k.end.add = data_of(call, ADD);
     k.y = call->out[0]->data;
     if (c->depthwise)
         cfx_blocked_depthwise(call->ctx, &k);

@@ -1,0 +1,219 @@
+/*
+ * packed.c -- products with packed weights, cut into the tiles of
+ * kernel/blocked.
+ *
+ * A piece of work is a chunk of rows times a group of blocks of 16 columns. It
+ * goes over the depth in slices, so that its part of x stays in the second cache
+ * while the weights pass by; between slices the sums are in y. The slices depend
+ * on the depth only, so that each sum has one order, whatever the pieces.
+ */
+#include "kernel/blocked/packed.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/stop.h"
+#include "kernel/int64.h"
+
+/* The most of the depth in a slice, and rows in a chunk: with the weights of a
+ * tile, their part of x takes half a second cache of 1 MiB. */
+enum { SLICE = 768, CHUNK = 140 };
+/* Multiply-adds in a piece, at least and at most: 30 to 300 us. */
+enum { PIECE_MIN = 2 << 20, PIECE_MAX = 24 << 20 };
+/* A product takes as long as with these many rows, at least: it waits for its
+ * weights. */
+enum { FEW_ROWS = 16 };
+
+typedef struct packed {
+    const cfx_context *ctx;
+    const struct cfx_blocked_kernels *k;
+    cfx_packed_product p;
+    int64_t blocks;        /* of y, whole or not */
+    int64_t slice;         /* of the depth */
+    int64_t chunks;        /* of the rows */
+    int64_t group, groups; /* blocks in a group, groups */
+    int unit;              /* blocks of a tile */
+} packed;
+
+/* ---- Tiles ---- */
+
+/* The most blocks that a tile can have. Its few rows are apart even where the
+ * columns of x lie 4096 bytes apart, and share lines of the first cache. */
+static int tile_blocks(const struct cfx_blocked_kernels *k)
+{
+    return k->pixels[4] ? 4 : k->pixels[2] ? 2 : 1;
+}
+
+/* The tiles of rows from t on, of t->blocks blocks. */
+static void run_tiles(const struct cfx_blocked_kernels *k, cfx_blocked_tile t,
+                      int64_t rows)
+{
+    int64_t n = cfx_ceil_div(rows, k->pixels[t.blocks]);
+
+    for (int64_t i = 0, from = 0, to; i < n; i++, from = to) {
+        to = (i + 1) * rows / n;
+        t.pixels = to - from;
+        k->tile(&t);
+        t.x += t.pixels * t.x_pixel;
+        t.y += t.pixels * t.y_pixel;
+        if (t.end.add)
+            t.end.add += t.pixels * t.add_pixel;
+    }
+}
+
+/* A block with less than 16 columns is computed beside y. */
+static void run_last(const struct cfx_blocked_kernels *k, cfx_blocked_tile t,
+                     int64_t rows, int64_t columns)
+{
+    enum { MOST = 16 };
+    float y[MOST][CFX_BLOCK], add[MOST][CFX_BLOCK] = {{0}};
+    float bias[CFX_BLOCK] = {0};
+    size_t bytes = (size_t)columns * sizeof(float);
+    cfx_blocked_tile beside = t;
+
+    if (t.end.bias)
+        memcpy(bias, t.end.bias, bytes);
+    beside.end.bias = bias;
+    beside.end.add = add[0];
+    beside.y = y[0];
+    beside.add_pixel = beside.y_pixel = CFX_BLOCK;
+    for (int64_t i = 0, n; i < rows; i += n) {
+        n = cfx_min64(rows - i, cfx_min64(k->pixels[1], MOST));
+        for (int64_t p = 0; p < n && t.end.add; p++)
+            memcpy(add[p], t.end.add + (i + p) * t.add_pixel, bytes);
+        beside.pixels = n;
+        k->tile(&beside);
+        for (int64_t p = 0; p < n; p++)
+            memcpy(t.y + (i + p) * t.y_pixel, y[p], bytes);
+        beside.x += n * t.x_pixel;
+    }
+}
+
+/* ---- Pieces ---- */
+
+/* Some rows of some blocks of y. */
+typedef struct part {
+    int64_t row, rows, block, blocks;
+} part;
+
+/* The part's first tile in the slice of the depth that begins at k. */
+static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
+{
+    const cfx_packed_product *p = &v->p;
+    int64_t y = a->row * p->columns + a->block * CFX_BLOCK;
+    cfx_blocked_tile t = {.blocks = v->unit,
+                          .n = {1, 1, 1},
+                          .steps = cfx_min64(v->slice, p->depth - k),
+                          .x = p->x + a->row * p->depth + k,
+                          .x_pixel = p->depth,
+                          .x_step = 1,
+                          .w = p->w + (a->block * p->depth + k) * CFX_BLOCK,
+                          .w_block = p->depth * CFX_BLOCK,
+                          .end = {.lo = -INFINITY, .hi = INFINITY},
+                          .add_pixel = p->columns,
+                          .add_block = CFX_BLOCK,
+                          .y = p->y + y,
+                          .y_pixel = p->columns,
+                          .y_block = CFX_BLOCK};
+
+    if (k > 0)
+        t.end.add = t.y;
+    else if (p->end.add)
+        t.end.add = p->end.add + y;
+    if (k == 0 && p->end.bias)
+        t.end.bias = p->end.bias + a->block * CFX_BLOCK;
+    if (k + v->slice >= p->depth) {
+        t.end.lo = p->end.lo;
+        t.end.hi = p->end.hi;
+    }
+    return t;
+}
+
+static void run_slice(const packed *v, const part *a, int64_t k)
+{
+    cfx_blocked_tile t = tile_at(v, a, k);
+    int64_t columns = v->p.columns - a->block * CFX_BLOCK;
+
+    for (int64_t left = a->blocks; left > 0; left -= t.blocks) {
+        while (t.blocks > 1 &&
+               (t.blocks > left || columns < t.blocks * CFX_BLOCK))
+            t.blocks /= 2;
+        if (columns < CFX_BLOCK)
+            run_last(v->k, t, a->rows, columns);
+        else
+            run_tiles(v->k, t, a->rows);
+        t.w += t.blocks * t.w_block;
+        t.y += t.blocks * t.y_block;
+        if (t.end.add)
+            t.end.add += t.blocks * t.add_block;
+        if (t.end.bias)
+            t.end.bias += t.blocks * CFX_BLOCK;
+        columns -= t.blocks * CFX_BLOCK;
+    }
+}
+
+/* The activation is applied to whole rows of a part, while they are near. */
+static void activate(const packed *v, const part *a)
+{
+    const cfx_packed_product *p = &v->p;
+    int64_t from = a->block * CFX_BLOCK;
+    int64_t n = cfx_min64(a->blocks * CFX_BLOCK, p->columns - from);
+
+    for (int64_t i = a->row; i < a->row + a->rows; i++) {
+        float *y = p->y + i * p->columns + from;
+        const void *in[] = {y};
+        p->end.activation(y, in, n, p->end.params);
+    }
+}
+
+static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const packed *v = arg;
+
+    (void)worker;
+    for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
+        int64_t c = i % v->chunks, block = i / v->chunks * v->group;
+        int64_t row = c * v->p.rows / v->chunks;
+        part a = {row, (c + 1) * v->p.rows / v->chunks - row, block,
+                  cfx_min64(v->group, v->blocks - block)};
+
+        run_slice(v, &a, 0);
+        for (int64_t k = v->slice; k < v->p.depth; k += v->slice)
+            run_slice(v, &a, k);
+        if (v->p.end.activation)
+            activate(v, &a);
+    }
+}
+
+/* Cut y into chunks and groups, and the depth into slices. */
+static void cut(packed *v)
+{
+    const cfx_packed_product *p = &v->p;
+    int64_t slices = cfx_max64(cfx_ceil_div(p->depth, SLICE), 1);
+    int64_t rows, groups;
+    double block, piece;
+
+    v->slice = cfx_max64(cfx_ceil_div(p->depth, slices), 1);
+    v->blocks = cfx_ceil_div(p->columns, CFX_BLOCK);
+    v->chunks = cfx_ceil_div(p->rows, CHUNK);
+    rows = cfx_max64(p->rows / v->chunks, FEW_ROWS);
+    block = (double)rows * (double)cfx_max64(p->depth, 1) * CFX_BLOCK;
+    piece = block * (double)v->blocks * (double)v->chunks / 16;
+    piece = fmin(fmax(piece, PIECE_MIN), PIECE_MAX);
+    v->group = cfx_max64((int64_t)(piece / block) / v->unit, 1) * v->unit;
+    groups = cfx_ceil_div(v->blocks, v->group);
+    /* Groups of about the same size. */
+    v->group = cfx_round_up(cfx_ceil_div(v->blocks, groups), v->unit);
+    v->groups = cfx_ceil_div(v->blocks, v->group);
+}
+
+void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p)
+{
+    packed v = {.ctx = ctx, .k = cfx_context_kernels(ctx)->blocked, .p = *p};
+
+    if (p->rows == 0 || p->columns == 0)
+        return;
+    v.unit = tile_blocks(v.k);
+    cut(&v);
+    cfx_parallel_for(ctx, v.groups * v.chunks, 1, run_piece, &v);
+}

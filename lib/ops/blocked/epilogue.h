@@ -1,0 +1,28 @@
+/*
+ * epilogue.h -- bias, sum, range and activation of operators with packed weights.
+ *
+ * Such an operator has the parameters `Tensor? bias, Tensor? add, Scalar? min,
+ * Scalar? max` and those of op/activation.h. Not installed.
+ */
+#ifndef CFX_OPS_EPILOGUE_H
+#define CFX_OPS_EPILOGUE_H
+
+#include "kernel/blocked/blocked.h"
+#include "op/activation.h"
+#include "op/cost.h"
+
+/* The enumerators of parameters, and the activation of the call. */
+typedef struct cfx_epilogue {
+    int bias, add, min, max;
+    cfx_activation_call activation;
+} cfx_epilogue;
+
+/* Add the operations on each element of the result. */
+void cfx_epilogue_cost(const cfx_call *call, const cfx_epilogue *e,
+                       cfx_cost *cost);
+
+/* What the kernel does with each sum. */
+cfx_blocked_epilogue cfx_epilogue_kernel(const cfx_call *call,
+                                         const cfx_epilogue *e);
+
+#endif
