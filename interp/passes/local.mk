@@ -14,7 +14,8 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/canonicalize.c %reldir%/reinplace.c
 
 # Passes that use the operators of lib/ops/blocked.
-libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h
+libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h \
+	%reldir%/lower/pack_linear.c
 
 # Fusion.
 libcfx_all_la_SOURCES += %reldir%/affine.c %reldir%/affine.h \

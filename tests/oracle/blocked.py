@@ -92,6 +92,28 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
     return row_major(activated(y, activation, scalars, algorithm))
 
 
+def packed_linear(x, weight, out_features, bias=None, add=None, min=None,
+                  max=None, activation=None, scalars=(), algorithm=None):
+    for t in (x, weight, bias, add):
+        if t is not None and t.dtype != torch.float32:
+            raise TypeError("float32")
+    if weight.dim() != 3 or weight.shape[2] != BLOCK:
+        raise ValueError("blocks")
+    if -(-out_features // BLOCK) != weight.shape[0]:
+        raise ValueError("features")
+    if bias is not None and bias.shape != (out_features,):
+        raise ValueError("bias")
+    weight = weight.transpose(1, 2).flatten(0, 1)[:out_features]
+    y = F.linear(x, weight, bias)
+    if add is not None:
+        if add.shape != y.shape:
+            raise ValueError("add")
+        y = y + add
+    if min is not None or max is not None:
+        y = y.clamp(min, max)
+    return row_major(activated(y, activation, scalars, algorithm))
+
+
 for schema, function in (
         ("to_blocked(Tensor self) -> Tensor", to_blocked),
         ("from_blocked(Tensor self, SymInt channels) -> Tensor",
@@ -100,6 +122,10 @@ for schema, function in (
          "Tensor? add=None, SymInt[2] stride=1, SymInt[2] padding=0, "
          "SymInt[2] dilation=1, Scalar? min=None, Scalar? max=None, "
          "str? activation=None, float[] scalars=[], str? algorithm=None) -> "
-         "Tensor", blocked_conv2d)):
+         "Tensor", blocked_conv2d),
+        ("packed_linear(Tensor input, Tensor weight, SymInt out_features, "
+         "Tensor? bias=None, Tensor? add=None, Scalar? min=None, Scalar? "
+         "max=None, str? activation=None, float[] scalars=[], str? "
+         "algorithm=None) -> Tensor", packed_linear)):
     LIBRARY.define(schema)
     LIBRARY.impl(schema.split("(")[0], function, "CompositeExplicitAutograd")
