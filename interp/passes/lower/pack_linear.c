@@ -140,8 +140,10 @@ static cfx_value pack_weight(cfx_scope *s, const product *a)
                    (CFX_BLOCK - 1);
     if (!a->rows)
         w = cfx_t(s, w);
-    w = cfx_pad(
-        s, w, cfx_list(s, cfx_int(0), cfx_int(0), cfx_int(0), cfx_int(more)));
+    if (more)
+        w = cfx_pad(
+            s, w,
+            cfx_list(s, cfx_int(0), cfx_int(0), cfx_int(0), cfx_int(more)));
     w = cfx_unflatten(s, w, cfx_int(0),
                       cfx_list(s, cfx_int(-1), cfx_int(CFX_BLOCK)));
     return cfx_clone(s, cfx_transpose(s, w, cfx_int(1), cfx_int(2)),
