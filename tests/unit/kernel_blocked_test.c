@@ -2,11 +2,12 @@
  * kernel_blocked_test.c -- convolutions and products in blocks of channels
  * against those of row-major arrays.
  */
-#include "kernel/blocked/blocked.h"
+#include "kernel/blocked/packed.h"
 
 #include <math.h>
 
 #include "kernel/conv/conv.h"
+#include "kernel/gemm/gemm.h"
 #include "tests/unit/kernel_data.h"
 #include "tests/unit/unit.h"
 
@@ -224,6 +225,107 @@ TEST_CASE(blocked_convolutions_agree_with_row_major_ones)
 TEST_CASE(blocked_depthwise_convolutions_agree_with_row_major_ones)
 {
     check_random(150, true);
+}
+
+/* ---- Products ---- */
+
+/* x w + bias + add within the range, by the plain level. */
+static double *expect_product(const cfx_packed_product *p, const float *w)
+{
+    int64_t n = p->rows * p->columns;
+    float *y = array_new(CFX_F32, n);
+    double *want = array_new(CFX_F64, n);
+    cfx_gemm g = {.dtype = CFX_F32,
+                  .m = p->rows,
+                  .n = p->columns,
+                  .k = p->depth,
+                  .a = p->x,
+                  .a_row = p->depth,
+                  .a_col = 1,
+                  .b = w,
+                  .b_row = 1,
+                  .b_col = p->depth,
+                  .bias = p->end.bias,
+                  .c = y,
+                  .c_row = p->columns};
+    void *work = array_scratch(cfx_gemm_workspace(all.ctx[0], &g));
+
+    cfx_gemm_run(all.ctx[0], &g, work);
+    for (int64_t i = 0; i < n; i++)
+        want[i] = (double)clamped((double)y[i] +
+                                      (p->end.add ? (double)p->end.add[i] : 0),
+                                  p->end.lo, p->end.hi);
+    free(work);
+    free(y);
+    return want;
+}
+
+static void check_product(dice *d, cfx_packed_product *p, const char *what)
+{
+    int64_t n = p->rows * p->columns;
+    float *x = array_random(d, CFX_F32, p->rows * p->depth);
+    float *w = array_random(d, CFX_F32, p->columns * p->depth);
+    float *packed = to_blocks(w, 1, p->columns, p->depth);
+    float *bias = array_random(d, CFX_F32, p->columns);
+    float *add = array_random(d, CFX_F32, n), *y = array_new(CFX_F32, n);
+    float *last = array_new(CFX_F32, n);
+    size_t size = (size_t)n * sizeof(*y);
+    const double params[3] = {0};
+
+    p->x = x;
+    p->w = packed;
+    p->y = y;
+    p->end = (cfx_blocked_epilogue){.bias = dice_throw(d, 0, 1) ? bias : NULL,
+                                    .add = dice_throw(d, 0, 1) ? add : NULL,
+                                    .lo = dice_throw(d, 0, 2) ? -INFINITY : 0,
+                                    .hi = dice_throw(d, 0, 2) ? INFINITY : 6,
+                                    .params = params};
+    double *want = expect_product(p, w);
+    bool activated = dice_throw(d, 0, 2) == 0;
+    for (int64_t i = 0; i < n && activated; i++)
+        want[i] = tanh(want[i]);
+    bool in_place = p->end.add && dice_throw(d, 0, 1);
+    for (int i = 0; i < all.count; i++) {
+        if (activated)
+            p->end.activation = cfx_pointwise_loop(all.ctx[i], CFX_C_F32,
+                                                   CFX_PW_TANH);
+        memset(y, 0xff, size);
+        if (in_place) {
+            memcpy(y, add, size);
+            p->end.add = y;
+        }
+        cfx_packed_run(all.ctx[i], p);
+        assert_array(CFX_F32, y, want, n, rounding(CFX_F32), what);
+        if (same_level(&all, i))
+            assert_same_bits(y, last, size, what);
+        memcpy(last, y, size);
+    }
+    free(x);
+    free(w);
+    free(packed);
+    free(bias);
+    free(add);
+    free(y);
+    free(last);
+    free(want);
+}
+
+TEST_CASE(packed_products_agree_with_row_major_ones)
+{
+    for (int i = 0; i < 120; i++) {
+        dice d = {.key = 70000 + (uint64_t)i * 64};
+        bool deep = dice_throw(&d, 0, 4) == 0,
+             tall = dice_throw(&d, 0, 3) == 0;
+        cfx_packed_product p = {
+            .rows = tall ? dice_throw(&d, 100, 300) : dice_throw(&d, 1, 20),
+            .columns = dice_throw(&d, 1, 150),
+            .depth = deep ? dice_throw(&d, 700, 2400) : dice_throw(&d, 1, 60)};
+        char what[100];
+
+        snprintf(what, sizeof(what), "case %d: %lldx%lldx%lld", i,
+                 (long long)p.rows, (long long)p.columns, (long long)p.depth);
+        check_product(&d, &p, what);
+    }
 }
 
 static void setup(void)
