@@ -33,6 +33,8 @@ libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/resample/resample.c %reldir%/resample/resample.h %reldir%/resample/resample_rows.h \
     %reldir%/resample/grid_sample.c %reldir%/move/pad.c %reldir%/resample/columns.c \
     %reldir%/blocked/blocked.c %reldir%/blocked/blocked.h \
+    %reldir%/blocked/winograd.c %reldir%/blocked/winograd.h \
+    %reldir%/conv/winograd_1d.h \
     %reldir%/blocked/packed.c %reldir%/blocked/packed.h \
     %reldir%/attention.c %reldir%/attention.h \
     %reldir%/attention_packed.c %reldir%/attention_packed.h \
@@ -42,7 +44,8 @@ KERNEL_LEVEL += %reldir%/gemm/gemm_level.c %reldir%/gemm/gemm_level.h \
     %reldir%/conv/conv_level.c %reldir%/conv/conv_level.h \
     %reldir%/conv/winograd_level.c \
     %reldir%/pool/pool_level.c %reldir%/pool/pool_level.h \
-    %reldir%/blocked/blocked_level.c %reldir%/vec/vec.h \
+    %reldir%/blocked/blocked_level.c %reldir%/blocked/winograd_level.c \
+    %reldir%/vec/vec.h \
     %reldir%/vec/vec_plain.h %reldir%/vec/vec_avx2.h %reldir%/vec/vec_avx512.h \
     %reldir%/vec/vec_neon.h
 

@@ -83,11 +83,14 @@ typedef struct cfx_blocked_row {
 void cfx_blocked_run_tiles(const struct cfx_blocked_kernels *k,
                            cfx_blocked_tile t, int64_t pixels, int64_t blocks);
 
+struct cfx_blocked_winograd_kernels; /* winograd.h */
+
 /* The most pixels of a tile with 1, 2 and 4 blocks; 0: no such tile. */
 struct cfx_blocked_kernels {
     int pixels[5];
     void (*tile)(const cfx_blocked_tile *t);
     void (*depthwise)(const cfx_blocked_row *r);
+    const struct cfx_blocked_winograd_kernels *winograd;
 };
 
 #endif

@@ -212,10 +212,13 @@ static void depthwise(const cfx_blocked_row *r)
         activate(&r->end, r->y, r->pixels * CFX_BLOCK);
 }
 
+extern const struct cfx_blocked_winograd_kernels CFX_LEVEL_NAME(
+    cfx_blocked_winograd_kernels);
 extern const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels);
 
 const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels) = {
     .pixels = {[1] = P1, [2] = P2, [4] = P4},
     .tile = any_tile,
     .depthwise = depthwise,
+    .winograd = &CFX_LEVEL_NAME(cfx_blocked_winograd_kernels),
 };
