@@ -92,6 +92,67 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
     return row_major(activated(y, activation, scalars, algorithm))
 
 
+def matrices():
+    """B^T and A^T of F(4, 3) for the points 0, a, -a, b, -b and infinity."""
+    a, b = 0.75, 1.5
+    points = (0, a, -a, b, -b)
+    into = []
+    for left_out in range(5):
+        p = [1.0]
+        for i in range(5):
+            if i != left_out:  # times (x - point), the lowest power first
+                p = [s - points[i] * t
+                     for s, t in zip([0.0] + p, p + [0.0])]
+        into.append(p + [0.0])
+    last = [1.0]
+    for q in points:
+        last = [s - q * t for s, t in zip([0.0] + last, last + [0.0])]
+    into.append(last)
+    out = [[q ** i for q in points] + [float(i == 3)] for i in range(4)]
+    return (torch.tensor(into, dtype=torch.float64),
+            torch.tensor(out, dtype=torch.float64))
+
+
+def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
+                            min=None, max=None, activation=None, scalars=(),
+                            algorithm=None):
+    for t in (x, weight, bias, add):
+        if t is not None and t.dtype != torch.float32:
+            raise TypeError("float32")
+    if (x.dim() != 5 or weight.dim() != 5 or weight.shape[0] != 36
+            or any(n != BLOCK for n in weight.shape[3:] + x.shape[4:])):
+        raise ValueError("forms")
+    if x.shape[1] != weight.shape[2] or any(p < 0 for p in padding):
+        raise ValueError("channels or padding")
+    size = [n + 2 * p - 2 for n, p in zip(x.shape[2:4], padding)]
+    if any(n < 1 for n in size):
+        raise ValueError("window")
+    if bias is not None and bias.shape != (weight.shape[1] * BLOCK,):
+        raise ValueError("bias")
+    into, out = matrices()
+    u = weight.double().unflatten(0, (6, 6)).permute(0, 1, 2, 5, 3, 4)
+    u = u.flatten(2, 3).flatten(3, 4)                     # (6, 6, O, I)
+    more = [-n % 4 for n in size]
+    image = F.pad(joined(x, 1).double(),
+                  (padding[1], padding[1] + more[1],
+                   padding[0], padding[0] + more[0]))
+    tiles = image.unfold(2, 6, 4).unfold(3, 6, 4)         # (N, I, th, tw, 6, 6)
+    v = torch.einsum("ai,ncyxij,bj->ncyxab", into, tiles, into)
+    m = torch.einsum("aboc,ncyxab->noyxab", u, v)
+    y = torch.einsum("ai,noyxij,bj->noyaxb", out, m, out)
+    y = y.flatten(4, 5).flatten(2, 3)[:, :, :size[0], :size[1]]
+    y = blocks(y.float(), 1)
+    if bias is not None:
+        y = y + blocks(bias[None, :, None, None], 1)
+    if add is not None:
+        if add.shape != y.shape:
+            raise ValueError("add")
+        y = y + add
+    if min is not None or max is not None:
+        y = y.clamp(min, max)
+    return row_major(activated(y, activation, scalars, algorithm))
+
+
 def packed_linear(x, weight, out_features, bias=None, add=None, min=None,
                   max=None, activation=None, scalars=(), algorithm=None):
     for t in (x, weight, bias, add):
@@ -126,6 +187,10 @@ for schema, function in (
         ("packed_linear(Tensor input, Tensor weight, SymInt out_features, "
          "Tensor? bias=None, Tensor? add=None, Scalar? min=None, Scalar? "
          "max=None, str? activation=None, float[] scalars=[], str? "
-         "algorithm=None) -> Tensor", packed_linear)):
+         "algorithm=None) -> Tensor", packed_linear),
+        ("blocked_winograd_conv2d(Tensor input, Tensor weight, Tensor? "
+         "bias=None, Tensor? add=None, SymInt[2] padding=0, Scalar? min=None, "
+         "Scalar? max=None, str? activation=None, float[] scalars=[], str? "
+         "algorithm=None) -> Tensor", blocked_winograd_conv2d)):
     LIBRARY.define(schema)
     LIBRARY.impl(schema.split("(")[0], function, "CompositeExplicitAutograd")

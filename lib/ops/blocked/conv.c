@@ -18,7 +18,7 @@ CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING, DILATION, MIN,
 
 /* The state of a call. */
 struct conv {
-    const cfx_tensor *x, *w, *bias, *add;
+    const cfx_tensor *x, *w;
     cfx_epilogue end;
     bool rows, depthwise; /* a row-major input; one filter a channel */
     cfx_dim in[2], kernel[2], stride[2], pad[2], dilation[2];
@@ -68,16 +68,6 @@ static cfx_status read_forms(const cfx_call *call, struct conv *c)
     return CFX_OK;
 }
 
-static cfx_status check_types(const cfx_call *call, const struct conv *c)
-{
-    const cfx_tensor *const all[] = {c->x, c->w, c->bias, c->add};
-    for (int i = 0; i < 4; i++)
-        if (all[i] && all[i]->dtype != CFX_F32)
-            return cfx_call_fail(call, CFX_EDTYPE, "expected float32, got %s",
-                                 cfx_dtypes[all[i]->dtype].name);
-    return CFX_OK;
-}
-
 static cfx_status check_numbers(const cfx_call *call, const struct conv *c)
 {
     static const char *const name[] = {"kernel", "stride", "dilation"};
@@ -105,39 +95,18 @@ static cfx_dim out_extent(cfx_shape_env *env, const struct conv *c, int i)
     return cfx_dim_add(env, n, one);
 }
 
-static cfx_status check_added(const cfx_call *call, const struct conv *c,
-                              const cfx_dim *shape)
-{
-    cfx_dim channels = cfx_dim_mul(call->env, shape[1],
-                                   cfx_dim_int(CFX_BLOCK));
-    if (c->bias &&
-        (c->bias->rank != 1 || !equal(call, c->bias->shape[0], channels)))
-        return cfx_call_fail(
-            call, CFX_ESHAPE,
-            "expected a bias with an element for each channel "
-            "of the result's blocks");
-    bool same = !c->add || c->add->rank == 5;
-    for (int i = 0; c->add && same && i < 5; i++)
-        same = equal(call, c->add->shape[i], shape[i]);
-    return same ? CFX_OK
-                : cfx_call_fail(call, CFX_ESHAPE,
-                                "'add' has not the shape of the result");
-}
-
 static cfx_status conv_infer(cfx_call *call)
 {
     struct conv *c = call->state;
     c->x = cfx_call_tensor(call, INPUT);
     c->w = cfx_call_tensor(call, WEIGHT);
-    c->bias = cfx_call_tensor(call, BIAS);
-    c->add = cfx_call_tensor(call, ADD);
     c->end = (cfx_epilogue){.bias = BIAS, .add = ADD, .min = MIN, .max = MAX};
     cfx_infer_spatial(call, STRIDE, 2, c->stride);
     cfx_infer_spatial(call, PADDING, 2, c->pad);
     cfx_infer_spatial(call, DILATION, 2, c->dilation);
     cfx_status st = read_forms(call, c);
     if (!st)
-        st = check_types(call, c);
+        st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT);
     if (!st)
         st = check_numbers(call, c);
     if (!st)
@@ -152,7 +121,7 @@ static cfx_status conv_infer(cfx_call *call)
         if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[i]))
             return cfx_call_fail(call, CFX_ESHAPE,
                                  "the window is larger than the input");
-    st = check_added(call, c, shape);
+    st = cfx_epilogue_check_image(call, &c->end, shape);
     return st ? st : cfx_call_out(call, CFX_F32, 5, shape);
 }
 

@@ -1,11 +1,47 @@
 /*
- * epilogue.c -- cost and kernel of what is done with each sum.
+ * epilogue.c -- checks, cost and kernel of what is done with each sum.
  */
 #include "ops/blocked/epilogue.h"
 
 #include <math.h>
 
 #include "op/op_impl.h"
+
+cfx_status cfx_epilogue_check_types(const cfx_call *call,
+                                    const cfx_epilogue *e, int input,
+                                    int weight)
+{
+    const int all[] = {input, weight, e->bias, e->add};
+    for (int i = 0; i < 4; i++) {
+        const cfx_tensor *t = cfx_call_tensor(call, all[i]);
+        if (t && t->dtype != CFX_F32)
+            return cfx_call_fail(call, CFX_EDTYPE, "expected float32, got %s",
+                                 cfx_dtypes[t->dtype].name);
+    }
+    return CFX_OK;
+}
+
+cfx_status cfx_epilogue_check_image(const cfx_call *call,
+                                    const cfx_epilogue *e,
+                                    const cfx_dim shape[5])
+{
+    const cfx_tensor *bias = cfx_call_tensor(call, e->bias);
+    const cfx_tensor *add = cfx_call_tensor(call, e->add);
+    cfx_dim channels = cfx_dim_mul(call->env, shape[1],
+                                   cfx_dim_int(CFX_BLOCK));
+    if (bias &&
+        (bias->rank != 1 || !cfx_dim_eq(call->env, bias->shape[0], channels)))
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected a bias with an element for each channel "
+            "of the result's blocks");
+    bool same = !add || add->rank == 5;
+    for (int i = 0; add && same && i < 5; i++)
+        same = cfx_dim_eq(call->env, add->shape[i], shape[i]);
+    return same ? CFX_OK
+                : cfx_call_fail(call, CFX_ESHAPE,
+                                "'add' has not the shape of the result");
+}
 
 void cfx_epilogue_cost(const cfx_call *call, const cfx_epilogue *e,
                        cfx_cost *cost)

@@ -17,6 +17,16 @@ typedef struct cfx_epilogue {
     cfx_activation_call activation;
 } cfx_epilogue;
 
+/* Check that input, weight, bias and `add` are float32. Fails with CFX_EDTYPE. */
+cfx_status cfx_epilogue_check_types(const cfx_call *call,
+                                    const cfx_epilogue *e, int input,
+                                    int weight);
+
+/* Check bias and `add` for a result (N, O, H, W, 16). Fails with CFX_ESHAPE. */
+cfx_status cfx_epilogue_check_image(const cfx_call *call,
+                                    const cfx_epilogue *e,
+                                    const cfx_dim shape[5]);
+
 /* Add the operations on each element of the result. */
 void cfx_epilogue_cost(const cfx_call *call, const cfx_epilogue *e,
                        cfx_cost *cost);

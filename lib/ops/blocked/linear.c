@@ -14,18 +14,6 @@
 CFX_PARAMS(params, INPUT, WEIGHT, OUT_FEATURES, BIAS, ADD, MIN, MAX,
            ACTIVATION, SCALARS, ALGORITHM);
 
-static cfx_status check_types(const cfx_call *call)
-{
-    static const int all[] = {INPUT, WEIGHT, BIAS, ADD};
-    for (int i = 0; i < 4; i++) {
-        const cfx_tensor *t = cfx_call_tensor(call, all[i]);
-        if (t && t->dtype != CFX_F32)
-            return cfx_call_fail(call, CFX_EDTYPE, "expected float32, got %s",
-                                 cfx_dtypes[t->dtype].name);
-    }
-    return CFX_OK;
-}
-
 static cfx_status check_weight(const cfx_call *call, const cfx_tensor *x,
                                const cfx_tensor *w, cfx_dim columns)
 {
@@ -78,12 +66,12 @@ static cfx_status linear_infer(cfx_call *call)
     const cfx_tensor *add = cfx_call_tensor(call, ADD);
     cfx_dim columns = cfx_value_dim(cfx_call_value(call, OUT_FEATURES));
     cfx_dim shape[CFX_MAX_RANK];
-    cfx_status st = check_types(call);
+    *e = (cfx_epilogue){.bias = BIAS, .add = ADD, .min = MIN, .max = MAX};
+    cfx_status st = cfx_epilogue_check_types(call, e, INPUT, WEIGHT);
     if (!st)
         st = check_weight(call, x, w, columns);
     if (st)
         return st;
-    *e = (cfx_epilogue){.bias = BIAS, .add = ADD, .min = MIN, .max = MAX};
     for (int i = 0; i < x->rank - 1; i++)
         shape[i] = x->shape[i];
     shape[x->rank - 1] = columns;
