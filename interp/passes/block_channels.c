@@ -15,6 +15,7 @@
 
 #include "graph/aliases.h"
 #include "interp/passes/lower/activation.h"
+#include "interp/passes/lower/pack_winograd.h"
 #include "interp/passes/retrace.h"
 #include "interp/split/extract.h"
 #include "ops/blocked/blocked.h"
@@ -69,14 +70,20 @@ static cfx_node *blocked_form(const cfx_node *n)
     return cfx_node_is(n, "from_blocked") ? node_arg(n, 0) : NULL;
 }
 
+static bool is_conv(const cfx_node *n)
+{
+    return cfx_node_is(n, "blocked_conv2d") ||
+           cfx_node_is(n, "blocked_winograd_conv2d");
+}
+
 /* x is a blocked convolution, behind which only n reads, and whose result is
  * the sum yet: return it, else NULL. */
 static cfx_node *open_conv(const cfx_node *x)
 {
     cfx_node *y = blocked_form(x);
-    bool open = y && cfx_node_is(y, "blocked_conv2d") && y->nusers == 1 &&
-                x->nusers == 1 && !has_kwarg(y, "min") &&
-                !has_kwarg(y, "max") && !has_kwarg(y, "activation");
+    bool open = y && is_conv(y) && y->nusers == 1 && x->nusers == 1 &&
+                !has_kwarg(y, "min") && !has_kwarg(y, "max") &&
+                !has_kwarg(y, "activation");
     return open ? y : NULL;
 }
 
@@ -155,6 +162,7 @@ typedef struct conv {
     cfx_node *x, *weight, *bias;
     cfx_value stride, padding, dilation;
     bool rows; /* a row-major input, of fewer channels than a block */
+    bool winograd;
 } conv;
 
 static cfx_value setting(const layer *l, const char *name, int64_t init)
@@ -200,6 +208,22 @@ static bool find_conv(conv *c, cfx_node *n)
     return is_pair(c->stride) && is_pair(c->padding) && is_pair(c->dilation);
 }
 
+/* True if both numbers are `n`. */
+static bool is_pair_of(cfx_value v, int64_t n)
+{
+    return v.kind == CFX_INT ? v.u.i == n
+                             : v.u.seq->item[0].u.i == n &&
+                                   v.u.seq->item[v.u.seq->len - 1].u.i == n;
+}
+
+static bool takes_winograd(const conv *c)
+{
+    const cfx_tensor *w = c->l.weight;
+    return cfx_tensor_size(w, 2) == 3 && cfx_tensor_size(w, 3) == 3 &&
+           is_pair_of(c->stride, 1) && is_pair_of(c->dilation, 1) &&
+           cfx_winograd__wins(w, tensor_of(c->l.n));
+}
+
 /* Can its weight be packed? One filter a channel, or no groups. */
 static bool can_pack(conv *c)
 {
@@ -208,6 +232,7 @@ static bool can_pack(conv *c)
         return false;
     int64_t out = cfx_tensor_size(w, 0), in = cfx_tensor_size(w, 1);
     c->rows = c->l.groups == 1 && in < CFX_BLOCK && !blocked_form(c->x);
+    c->winograd = c->l.groups == 1 && !c->rows && takes_winograd(c);
     return c->l.groups == 1 || (c->l.groups == out && in == 1);
 }
 
@@ -238,6 +263,8 @@ static cfx_value pack_weight(cfx_scope *s, const conv *c)
     w = in_blocks(s, w, 0);
     if (c->l.groups == 1 && !c->rows) /* (O, I, kh, kw, out, in) */
         w = cfx_transpose(s, in_blocks(s, w, 1), cfx_int(-1), cfx_int(-2));
+    if (c->winograd)
+        return cfx_winograd__pack(s, w);
     return cfx_clone(s, w, cfx_value_of_format(CFX_CONTIGUOUS_FORMAT));
 }
 
@@ -282,10 +309,15 @@ static cfx_value build_conv(cfx_scope *s, const cfx_node *n, void *user)
     conv *c = user;
     cfx_value x = blocked_input(s, c);
     cfx_value bias = c->bias ? cfx_value_of_node(c->bias) : CFX_NOTHING;
-    cfx_value y = cfx_blocked_conv2d(
-        s, x, cfx_value_of_node(c->weight), .bias = bias,
-        .stride = pair_of(s, c->stride), .padding = pair_of(s, c->padding),
-        .dilation = pair_of(s, c->dilation));
+    cfx_value w = cfx_value_of_node(c->weight);
+    cfx_value padding = pair_of(s, c->padding);
+    cfx_value y = c->winograd ? cfx_blocked_winograd_conv2d(
+                                    s, x, w, .bias = bias, .padding = padding)
+                              : cfx_blocked_conv2d(
+                                    s, x, w, .bias = bias,
+                                    .stride = pair_of(s, c->stride),
+                                    .padding = padding,
+                                    .dilation = pair_of(s, c->dilation));
     (void)n;
     if (x.kind == CFX_NODE && cfx_node_is(x.u.node, "to_blocked"))
         cfx_node_map_set(&c->b->blocked, c->x, x, NULL);

@@ -15,6 +15,7 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 
 # Passes that use the operators of lib/ops/blocked.
 libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h \
+	%reldir%/lower/pack_winograd.c %reldir%/lower/pack_winograd.h \
 	%reldir%/lower/pack_linear.c
 
 # Fusion.

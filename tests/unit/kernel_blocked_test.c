@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "kernel/blocked/winograd.h"
 #include "kernel/conv/conv.h"
 #include "kernel/gemm/gemm.h"
 #include "tests/unit/kernel_data.h"
@@ -325,6 +326,126 @@ TEST_CASE(packed_products_agree_with_row_major_ones)
         snprintf(what, sizeof(what), "case %d: %lldx%lldx%lld", i,
                  (long long)p.rows, (long long)p.columns, (long long)p.depth);
         check_product(&d, &p, what);
+    }
+}
+
+/* ---- Winograd ---- */
+
+/* u = G g G^T of 3x3 weights, for the points of kernel/conv/winograd_1d.h. */
+static void transform_weights(float u[36], const float g[9])
+{
+    static const double point[] = {0, 0.75, -0.75, 1.5, -1.5};
+    double row[6][3] = {[5] = {0, 0, 1}};
+
+    for (int i = 0; i < 5; i++) {
+        double by = 1;
+        for (int k = 0; k < 5; k++)
+            by *= k == i ? 1 : point[i] - point[k];
+        for (int j = 0; j < 3; j++)
+            row[i][j] = (j ? row[i][j - 1] * point[i] : 1 / by);
+    }
+    for (int e = 0; e < 36; e++) {
+        double sum = 0;
+        for (int k = 0; k < 9; k++)
+            sum += row[e / 6][k / 3] * row[e % 6][k % 3] * (double)g[k];
+        u[e] = (float)sum;
+    }
+}
+
+static float *pack_winograd(const float *w, int64_t out, int64_t in)
+{
+    int64_t ob = blocks_of(out), ib = blocks_of(in), size = ob * ib * B * B;
+    float *y = array_new(CFX_F32, 36 * size), u[36];
+
+    memset(y, 0, (size_t)(36 * size) * sizeof(*y));
+    for (int64_t o = 0; o < out; o++)
+        for (int64_t i = 0; i < in; i++) {
+            int64_t at = ((o / B * ib + i / B) * B + i % B) * B + o % B;
+            transform_weights(u, w + (o * in + i) * 9);
+            for (int e = 0; e < 36; e++)
+                y[e * size + at] = u[e];
+        }
+    return y;
+}
+
+static void run_winograd(cfx_context *ctx, const cfx_blocked_winograd *c)
+{
+    void *work = array_scratch(cfx_blocked_winograd_workspace(c));
+
+    cfx_blocked_winograd_run(ctx, c, work);
+    free(work);
+}
+
+static void check_winograd(dice *d, cfx_conv *c, const char *what)
+{
+    int64_t in = c->in[0] * c->in[1], out = c->out[0] * c->out[1];
+    float *x = array_random(d, CFX_F32, c->batch * c->in_channels * in);
+    float *w = array_random(d, CFX_F32, c->out_channels * c->in_channels * 9);
+    float *bias = array_random(d, CFX_F32, c->out_channels);
+    float *xb = to_blocks(x, c->batch, c->in_channels, in);
+    float *wb = pack_winograd(w, c->out_channels, c->in_channels);
+    float *bias_b = to_blocks(bias, 1, c->out_channels, 1);
+    int64_t nb = blocks_of(c->out_channels), n = c->batch * nb * out * B;
+    float *add = array_random(d, CFX_F32, n), *y = array_new(CFX_F32, n);
+    float *last = array_new(CFX_F32, n);
+    size_t size = (size_t)n * sizeof(*y);
+    cfx_blocked_winograd b = {
+        .batch = c->batch,
+        .in_blocks = blocks_of(c->in_channels),
+        .out_blocks = nb,
+        .in = {c->in[0], c->in[1]},
+        .out = {c->out[0], c->out[1]},
+        .pad = {c->pad[0], c->pad[1]},
+        .x = xb,
+        .w = wb,
+        .end = {.bias = bias_b, .add = add, .lo = -1, .hi = 40},
+        .y = y};
+
+    c->x = x;
+    c->w = w;
+    c->bias = bias;
+    double *want = expect(c, &b.end, false);
+    for (int i = 0; i < all.count; i++) {
+        memset(y, 0xff, size);
+        run_winograd(all.ctx[i], &b);
+        assert_array(CFX_F32, y, want, n, 1e-5, what);
+        if (same_level(&all, i))
+            assert_same_bits(y, last, size, what);
+        memcpy(last, y, size);
+    }
+    free(x);
+    free(w);
+    free(bias);
+    free(xb);
+    free(wb);
+    free(bias_b);
+    free(add);
+    free(y);
+    free(last);
+    free(want);
+}
+
+TEST_CASE(blocked_winograd_convolutions_agree_with_row_major_ones)
+{
+    for (int i = 0; i < 60; i++) {
+        dice d = {.key = 70000 + (uint64_t)i * 64};
+        cfx_conv c = {.dtype = CFX_F32, .spatial = 2, .groups = 1};
+        char what[100];
+
+        c.batch = dice_throw(&d, 0, 12) ? dice_throw(&d, 1, 3) : 0;
+        c.in_channels = dice_throw(&d, 1, 70);
+        c.out_channels = dice_throw(&d, 1, 100);
+        for (int a = 0; a < 2; a++) {
+            c.kernel[a] = 3;
+            c.stride[a] = c.dilation[a] = 1;
+            c.pad[a] = dice_throw(&d, 0, 3);
+            c.in[a] = dice_throw(&d, c.pad[a] ? 1 : 3, 30);
+            c.out[a] = c.in[a] + 2 * c.pad[a] - 2;
+        }
+        snprintf(what, sizeof(what), "case %d: %lldx%lld to %lldx%lld", i,
+                 (long long)c.in[0], (long long)c.in[1], (long long)c.out[0],
+                 (long long)c.out[1]);
+        check_winograd(&d, &c, what);
     }
 }
 
