@@ -22,19 +22,70 @@ static cfx_status count_path(path_uses *u, cfx_pass_call *p, const char *path,
     return CFX_OK;
 }
 
+/* Add the tensor of a get_attr node that something writes to. */
+static cfx_status add_target(path_uses *u, cfx_pass_call *p, const cfx_node *n)
+{
+    cfx_error why = {0};
+    cfx_value v;
+    cfx_status st = cfx_module_fetch_attr(&v, p->gm, n->target->text, &why);
+    if (st == CFX_ENOMEM)
+        return cfx_no_memory(p->err);
+    if (st || v.kind != CFX_TENSOR || cfx_tensor_is_meta(v.u.tensor)) {
+        u->unknown = true;
+        return CFX_OK;
+    }
+    if (cfx_grow(p->ctx, u->target, u->cap, u->ntargets + 1, p->err))
+        return CFX_ENOMEM;
+    u->target[u->ntargets++] = v.u.tensor;
+    return CFX_OK;
+}
+
 static cfx_status find_writes(path_uses *u, cfx_pass_call *p)
 {
     cfx_aliases a;
-    cfx_status st = cfx_aliases__init(&a, p->graph, p->err);
-    u->written = !st && cfx_aliases__is(&a, cfx_aliases__state(&a),
+    cfx_status st = cfx_aliases__init_apart(&a, p->graph, p->err);
+    u->unknown = !st && cfx_aliases__is(&a, cfx_aliases__state(&a),
                                         CFX_ALIAS_WRITTEN);
+    for (const cfx_node *n = cfx_graph_first(p->graph); n && !st;
+         n = cfx_node_next(n))
+        if (n->op == CFX_GET_ATTR && cfx_aliases__is_written(&a, n))
+            st = add_target(u, p, n);
+    u->written = u->unknown || u->ntargets;
     cfx_aliases__release(&a);
     return st;
+}
+
+/* The memory from the first element to the last. */
+static void find_span(const cfx_tensor *t, const char **from, const char **to)
+{
+    int64_t low = 0, high = 0;
+    int64_t size = (int64_t)cfx_dtype_size((cfx_dtype)t->dtype);
+    for (int i = 0; i < t->rank; i++) {
+        int64_t by = (cfx_tensor_size(t, i) - 1) * cfx_tensor_stride(t, i);
+        *(by < 0 ? &low : &high) += by;
+    }
+    *from = (const char *)t->data + low * size;
+    *to = (const char *)t->data + (high + 1) * size;
+}
+
+bool cfx_path_uses__writes(const path_uses *u, const cfx_tensor *t)
+{
+    const char *from, *to, *begin, *end;
+    if (u->unknown)
+        return true;
+    find_span(t, &from, &to);
+    for (size_t i = 0; i < u->ntargets; i++) {
+        find_span(u->target[i], &begin, &end);
+        if (begin < to && from < end)
+            return true;
+    }
+    return false;
 }
 
 /* A get_attr also counts for the module that owns the parameter. */
 cfx_status cfx_path_uses__init(path_uses *u, cfx_pass_call *p)
 {
+    *u = (path_uses){.ctx = p->ctx};
     cfx_map_init(&u->count, p->ctx);
     cfx_status st = find_writes(u, p);
     for (const cfx_node *n = cfx_graph_first(p->graph); n && !st;
@@ -51,6 +102,7 @@ cfx_status cfx_path_uses__init(path_uses *u, cfx_pass_call *p)
 void cfx_path_uses__release(path_uses *u)
 {
     cfx_map_release(&u->count);
+    cfx_free(u->ctx, u->target, u->cap * sizeof(*u->target));
 }
 
 bool cfx_path_uses__once(const path_uses *u, const char *path)

@@ -45,12 +45,18 @@ typedef struct norm {
  * shared modules, and whether nodes write to parameters or buffers, whose
  * stored numbers are then not the ones that the graph computes with. */
 typedef struct path_uses {
+    cfx_context *ctx;
     cfx_map count;
-    bool written;
+    bool written;              /* some parameter or buffer */
+    bool unknown;              /* it is not known which */
+    const cfx_tensor **target; /* that are written, unless `unknown` */
+    size_t ntargets, cap;
 } path_uses;
 
 cfx_status cfx_path_uses__init(path_uses *u, cfx_pass_call *p);
 void cfx_path_uses__release(path_uses *u);
+/* True if some node may write to the memory of a parameter. */
+bool cfx_path_uses__writes(const path_uses *u, const cfx_tensor *t);
 /* True if a module is named once, and no module above or below it is named. */
 bool cfx_path_uses__once(const path_uses *u, const char *path);
 

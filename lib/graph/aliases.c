@@ -80,7 +80,7 @@ static void add_node(cfx_aliases *a, const cfx_node *n)
     const cfx_effects *e = &a->effects[n->id];
     if (n->op == CFX_PLACEHOLDER)
         *cfx_alias_sets__flags(&a->sets, n->id) |= CFX_ALIAS_OUTLIVES;
-    if (n->op == CFX_GET_ATTR || e->state_views)
+    if ((n->op == CFX_GET_ATTR && !a->apart) || e->state_views)
         cfx_alias_sets__join(&a->sets, n->id, a->life.ids);
     if (e->state_writes)
         *cfx_alias_sets__flags(&a->sets, a->life.ids) |= CFX_ALIAS_WRITTEN;
@@ -122,12 +122,12 @@ static void find_last_uses(cfx_aliases *a)
     }
 }
 
-cfx_status cfx_aliases__init_at(cfx_aliases *a, const cfx_graph *g, int depth,
-                                cfx_error *err)
+static cfx_status init(cfx_aliases *a, const cfx_graph *g, int depth,
+                       bool apart, cfx_error *err)
 {
     size_t n = (size_t)cfx_graph_ids(g) + 1;
     cfx_context *ctx = cfx_graph_context(g);
-    *a = (cfx_aliases){.ctx = ctx, .sets.ctx = ctx};
+    *a = (cfx_aliases){.ctx = ctx, .sets.ctx = ctx, .apart = apart};
     cfx_status st = cfx_lifetimes__init(&a->life, g, err);
     if (!st)
         st = cfx_alias_sets__add(&a->sets, n, err);
@@ -140,6 +140,18 @@ cfx_status cfx_aliases__init_at(cfx_aliases *a, const cfx_graph *g, int depth,
     if (!st)
         find_last_uses(a);
     return st;
+}
+
+cfx_status cfx_aliases__init_at(cfx_aliases *a, const cfx_graph *g, int depth,
+                                cfx_error *err)
+{
+    return init(a, g, depth, false, err);
+}
+
+cfx_status cfx_aliases__init_apart(cfx_aliases *a, const cfx_graph *g,
+                                   cfx_error *err)
+{
+    return init(a, g, 0, true, err);
 }
 
 cfx_status cfx_aliases__init(cfx_aliases *a, const cfx_graph *g,

@@ -71,6 +71,7 @@ typedef struct cfx_aliases {
     cfx_alias_sets sets;  /* of ids; number life.ids is the state */
     cfx_effects *effects; /* by id */
     uint32_t *last_use;   /* by set: last use of any value in it */
+    bool apart;           /* cfx_aliases__init_apart */
 } cfx_aliases;
 
 /* Compute the effects and sets of all nodes; later nodes have no entry.
@@ -78,6 +79,11 @@ typedef struct cfx_aliases {
 cfx_status cfx_aliases__init(cfx_aliases *a, const cfx_graph *g,
                              cfx_error *err);
 void cfx_aliases__release(cfx_aliases *a);
+
+/* Like cfx_aliases__init, but what get_attr nodes give is not in the state's set:
+ * for callers that know which tensors share memory. */
+cfx_status cfx_aliases__init_apart(cfx_aliases *a, const cfx_graph *g,
+                                   cfx_error *err);
 
 /* cfx_aliases__init for a graph at that nesting depth. */
 cfx_status cfx_aliases__init_at(cfx_aliases *a, const cfx_graph *g, int depth,

@@ -20,6 +20,7 @@
 
 typedef struct packer {
     cfx_pass_call *p;
+    const path_uses *uses;
     cfx_aliases aliases; /* of the graph of packed products */
     /* The get_attr nodes that were made, by the path of the weight or of its
      * module. */
@@ -132,6 +133,12 @@ static bool can_pack(const product *a)
                    cfx_dim_same(b->shape[0], w->shape[a->rows ? 0 : 1])));
 }
 
+static bool is_written(const packer *k, const product *a)
+{
+    return cfx_path_uses__writes(k->uses, a->weight) ||
+           (a->bias && cfx_path_uses__writes(k->uses, a->bias));
+}
+
 /* The weight as packed_linear takes it: (out / 16, in, 16). */
 static cfx_value pack_weight(cfx_scope *s, const product *a)
 {
@@ -205,7 +212,7 @@ static cfx_status pack_product(packer *k, product *a)
     cfx_pass_call *p = k->p;
     cfx_node *y = NULL, *w = a->w, *attr;
     cfx_status st = load(p, a);
-    if (st || !can_pack(a))
+    if (st || !can_pack(a) || is_written(k, a))
         return st;
     cfx_insert_point at = cfx_graph_inserting_before(p->graph, a->n);
     st = call_packed(k, a, &y);
@@ -368,12 +375,12 @@ static cfx_status follow_all(packer *k)
 
 static cfx_status pack_linear_run(cfx_pass_call *p)
 {
-    packer k = {.p = p};
     path_uses uses;
+    packer k = {.p = p, .uses = &uses};
     for (int i = 0; i <= BIAS; i++)
         cfx_map_init(&k.made[i], p->ctx);
     cfx_status st = cfx_path_uses__init(&uses, p);
-    if (!st && !uses.written) {
+    if (!st && !uses.unknown) {
         st = pack_all(&k);
         if (!st)
             st = follow_all(&k);
