@@ -88,7 +88,6 @@ static bool selects_overload(const function_call *f, const cgen *c,
 {
     uint8_t all[CFX_MAX_UNION * 8];
     cfx_value in[CFX_MAX_PARAMS];
-    const cfx_op *nearest;
     size_t n = 0;
     for (const cfx_op *op = f->head; op; op = op->next) {
         const cfx_schema *s = cfx_op_schema(c->ctx, op);
@@ -97,8 +96,9 @@ static bool selects_overload(const function_call *f, const cgen *c,
         cfx_op__places(s, f->param, f->nparams, all + n);
         n += (size_t)s->nparams;
     }
-    return cfx_op__overload(c->ctx, f->head, all, f->arg, f->nparams,
-                            t->inplace, in, &nearest) == t->op;
+    cfx_overload found = cfx_op__overload(c->ctx, f->head, all, f->arg,
+                                          f->nparams, t->inplace, in);
+    return found.matches && found.op == t->op;
 }
 
 /* ---- Does tracing record the same call? ---- */

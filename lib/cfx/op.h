@@ -99,7 +99,8 @@ typedef struct cfx_schema {
     int nparams;
     int npositional; /* number of parameters before `*` */
     const cfx_param *params;
-    int nreturns; /* -1: a list (Tensor[]) */
+    uint32_t tensors; /* the parameters that accept tensors, one bit each */
+    int nreturns;     /* -1: a list (Tensor[]) */
     bool returns_alias, returns_written;
     /* The positions of the parameters `training`, `train` or
      * `use_input_stats`, and of `dropout_p`, on which effects depend; or

@@ -349,36 +349,6 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
     return err ? fail_as_called(of, &first, err) : first.code;
 }
 
-/* If one number may stand for a list, cfx_bind must look at it. */
-static bool is_ordered(const cfx_schema *s, const cfx_value *args, size_t n)
-{
-    if (n > (size_t)s->nparams)
-        return false;
-    for (size_t k = 0; k < n; k++)
-        if (args[k].kind != CFX_ABSENT && s->params[k].list &&
-            !cfx_value_is_seq(args[k]) && args[k].kind != CFX_NONE)
-            return false;
-    return true;
-}
-
-bool cfx_bind__ordered(cfx_bound *b, cfx_context *ctx, const cfx_schema *s,
-                       const cfx_value *args, size_t n, cfx_error *err,
-                       cfx_status *st)
-{
-    if (!is_ordered(s, args, n))
-        return false;
-    bound_init(b, ctx);
-    *st = CFX_OK;
-    for (int k = 0; k < s->nparams && !*st; k++)
-        if ((size_t)k < n && args[k].kind != CFX_ABSENT)
-            *st = fit(b, s, &s->params[k], args[k], &b->in[k], err);
-        else if (s->params[k].required)
-            *st = missing(s, k, err);
-        else
-            b->in[k] = s->params[k].init;
-    return true;
-}
-
 cfx_status cfx_bind_schema(cfx_bound *b, cfx_context *ctx,
                            const cfx_schema *schema, cfx_args a,
                            cfx_error *err)
@@ -409,4 +379,33 @@ int cfx_bound__mismatch(const cfx_schema *schema, const cfx_value *in)
         if (!fits(&schema->params[k], in[k]))
             return k;
     return -1;
+}
+
+/* Would `fit` make a list of this value: of one number, or of a list of one? */
+static bool is_repeated(const cfx_param *p, cfx_value v)
+{
+    if (cfx_value_is_seq(v))
+        return p->list_size > 1 && v.u.seq->len != p->list_size;
+    return v.kind != CFX_NONE && v.kind != CFX_STR;
+}
+
+bool cfx_bind__ordered(const cfx_schema *schema, const cfx_value *args,
+                       size_t n, cfx_value in[CFX_MAX_PARAMS])
+{
+    if (n > (size_t)schema->nparams)
+        return false;
+    for (size_t k = 0; k < (size_t)schema->nparams; k++) {
+        const cfx_param *p = &schema->params[k];
+        in[k] = k < n ? args[k] : CFX_NOTHING;
+        if (in[k].kind == CFX_ABSENT) {
+            if (p->required)
+                return false;
+            in[k] = p->init;
+        } else if (!fits(p, in[k]) || (p->list && is_repeated(p, in[k]))) {
+            return false;
+        } else if (p->base == CFX_T_FLOAT && in[k].kind == CFX_INT) {
+            in[k] = cfx_float((double)in[k].u.i);
+        }
+    }
+    return true;
 }

@@ -58,9 +58,10 @@ cfx_status cfx_call__find_device(cfx_call *call)
 {
     struct found f = {0, false};
     cfx_status st = CFX_OK;
-    const cfx_value *v = call->in, *end = v + call->schema->nparams;
-    for (; v < end && !st; v++)
-        if (v->kind == CFX_TENSOR ? v->u.tensor->device : cfx_value_is_seq(*v))
+    const cfx_value *v = call->in;
+    for (uint32_t left = call->schema->tensors; left && !st; left >>= 1, v++)
+        if (left & 1 && v->kind != CFX_NONE &&
+            (v->kind != CFX_TENSOR || v->u.tensor->device))
             st = look_at(call, *v, &f);
     call->device = f.device;
     return st;

@@ -49,12 +49,11 @@ bool cfx_op__has_overload(const cfx_op *op, const cfx_op *overload);
  * first parameter with a mismatch, or -1. */
 int cfx_bound__mismatch(const cfx_schema *schema, const cfx_value *in);
 
-/* Bind arguments in the schema's order; absent ones take their defaults. Sets
- * *st and b like cfx_bind. False, without effect, if cfx_bind must inspect the
- * arguments. */
-bool cfx_bind__ordered(cfx_bound *b, cfx_context *ctx,
-                       const cfx_schema *schema, const cfx_value *args,
-                       size_t n, cfx_error *err, cfx_status *st);
+/* Bind arguments in the schema's order that match it without conversion, except
+ * of integers to floats; absent ones take their defaults. False if cfx_bind
+ * must convert or refuse some. */
+bool cfx_bind__ordered(const cfx_schema *schema, const cfx_value *args,
+                       size_t n, cfx_value in[CFX_MAX_PARAMS]);
 
 /* Does the target require `out`, which the call lacks? Then it does not
  * match. */

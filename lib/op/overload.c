@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "op/op_impl.h"
+#include "op/scope_impl.h"
 
 static int find_param(const cfx_param *const *params, int n, const char *name)
 {
@@ -70,50 +71,48 @@ static int count_given(const cfx_value *args, int n)
     return given;
 }
 
-/* Do all given arguments match the schema? */
-static bool takes(const cfx_schema *s, const cfx_value *in)
+/* Put the arguments of an overload in its order. Returns how many are given;
+ * do they match the schema? */
+static int pick(const cfx_schema *s, cfx_value *in, const cfx_value *args,
+                const uint8_t *place, bool *match)
 {
-    for (int k = 0; k < s->nparams; k++)
-        if (in[k].kind == CFX_ABSENT ? s->params[k].required
-                                     : !accepts(&s->params[k], in[k]))
-            return false;
-    return true;
-}
-
-static void pick(cfx_value *in, const cfx_value *args, const uint8_t *place,
-                 int n)
-{
-    for (int k = 0; k < n; k++)
+    int given = 0;
+    *match = true;
+    for (int k = 0; k < s->nparams; k++) {
         in[k] = args[place[k]];
+        bool absent = in[k].kind == CFX_ABSENT;
+        given += !absent;
+        if (absent ? s->params[k].required : !accepts(&s->params[k], in[k]))
+            *match = false;
+    }
+    return given;
 }
 
-const cfx_op *cfx_op__overload(cfx_context *ctx, const cfx_op *op,
-                               const uint8_t *place, const cfx_value *args,
-                               int n, bool inplace,
-                               cfx_value in[CFX_MAX_PARAMS],
-                               const cfx_op **nearest)
+cfx_overload cfx_op__overload(cfx_context *ctx, const cfx_op *op,
+                              const uint8_t *place, const cfx_value *args,
+                              int n, bool inplace,
+                              cfx_value in[CFX_MAX_PARAMS])
 {
-    const cfx_schema *s, *near = NULL;
+    cfx_overload near = {0};
+    const cfx_schema *s;
     const uint8_t *near_place = NULL;
     int given = count_given(args, n);
-    *nearest = NULL;
     for (; op && (s = cfx_op_schema(ctx, op));
          place += s->nparams, op = op->next) {
-        pick(in, args, place, s->nparams);
+        bool match;
         if ((inplace && !(op->flags & CFX_OP_INPLACE)) ||
-            count_given(in, s->nparams) < given)
+            pick(s, in, args, place, &match) < given)
             continue;
-        if (takes(s, in))
-            return op;
-        if (!near) {
-            *nearest = op;
-            near = s;
+        if (match)
+            return (cfx_overload){op, s, true};
+        if (!near.op) {
+            near = (cfx_overload){op, s, false};
             near_place = place;
         }
     }
-    if (near)
-        pick(in, args, near_place, near->nparams);
-    return NULL;
+    if (near.op)
+        pick(near.schema, in, args, near_place, &near.matches);
+    return near;
 }
 
 /* "max(): no signature takes 'dim' and 'other' together" */
@@ -143,15 +142,12 @@ cfx_value cfx_scope__call_overload(cfx_scope *s, const cfx_op *op,
                                    int n, bool inplace)
 {
     cfx_value in[CFX_MAX_PARAMS];
-    const cfx_op *nearest;
     if (cfx_scope_failed(s))
         return cfx_none();
-    const cfx_op *found = cfx_op__overload(s->ctx, op, place, args, n, inplace,
-                                           in, &nearest);
-    if (!found)
-        found = nearest;
-    if (!found)
+    cfx_overload found = cfx_op__overload(s->ctx, op, place, args, n, inplace,
+                                          in);
+    if (!found.op)
         return refuse(s, op, args);
-    const cfx_schema *schema = cfx_op_schema(s->ctx, found);
-    return cfx_scope_call(s, found, in, (size_t)schema->nparams, inplace);
+    return cfx_scope__call_ordered(s, found.op, found.schema, in,
+                                   (size_t)found.schema->nparams, inplace);
 }

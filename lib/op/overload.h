@@ -24,17 +24,21 @@ int cfx_op__union(cfx_context *ctx, const cfx_op *op,
 void cfx_op__places(const cfx_schema *s, const cfx_param *const *params, int n,
                     uint8_t place[CFX_MAX_PARAMS]);
 
+typedef struct cfx_overload {
+    const cfx_op *op; /* NULL: none has all given parameters */
+    const cfx_schema *schema;
+    bool matches; /* the given arguments match its schema */
+} cfx_overload;
+
 /*
- * The first overload from `op` on that matches the given arguments; `in`
- * receives its arguments in order. `place` has the places of all overloads in
- * sequence. Returns NULL if none matches; then *nearest is the first that has
- * all given parameters, with its arguments in `in`, or NULL.
+ * The first overload from `op` on that matches the given arguments, or else the
+ * first that has all given parameters; `in` receives its arguments in order.
+ * `place` has the places of all overloads in sequence.
  */
-const cfx_op *cfx_op__overload(cfx_context *ctx, const cfx_op *op,
-                               const uint8_t *place, const cfx_value *args,
-                               int n, bool inplace,
-                               cfx_value in[CFX_MAX_PARAMS],
-                               const cfx_op **nearest);
+cfx_overload cfx_op__overload(cfx_context *ctx, const cfx_op *op,
+                              const uint8_t *place, const cfx_value *args,
+                              int n, bool inplace,
+                              cfx_value in[CFX_MAX_PARAMS]);
 
 /* Resolve and call an overload; for the functions of cfx/ops.h. */
 cfx_value cfx_scope__call_overload(cfx_scope *s, const cfx_op *op,

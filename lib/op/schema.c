@@ -320,6 +320,9 @@ static cfx_status read_params(struct reader *r, cfx_schema *s)
                                "training train "
                                "use_input_stats");
     s->dropout_p = place_of_any(list, s->nparams, "dropout_p");
+    for (int k = 0; k < s->nparams; k++)
+        if ((list[k].kinds | list[k].item_kinds) >> CFX_TENSOR & 1)
+            s->tensors |= 1u << k;
     size_t bytes = (size_t)s->nparams * sizeof(*list);
     cfx_param *p = cfx_arena_alloc(r->arena, bytes + 1);
     if (!p)

@@ -477,10 +477,9 @@ cfx_value cfx_call_method(cfx_scope *s, const char *name, cfx_args a)
     return call_named(s, name, true, a);
 }
 
-/* Bind ambiguous arguments like an unbound call. False if the scope has
- * failed. */
-static bool bind_unbound(cfx_scope *s, cfx_bound *b, const cfx_target *t,
-                         const cfx_value *args, size_t n, cfx_status *st)
+/* Bind arguments that need a conversion like an unbound call. */
+static cfx_status bind_unbound(cfx_scope *s, cfx_bound *b, const cfx_target *t,
+                               const cfx_value *args, size_t n)
 {
     const cfx_schema *schema = t->schema;
     cfx_value given[CFX_MAX_PARAMS * 3];
@@ -491,12 +490,50 @@ static bool bind_unbound(cfx_scope *s, cfx_bound *b, const cfx_target *t,
             given[nkw++] = cfx_str(s, schema->params[k].name);
             given[nkw++] = args[k];
         }
-    if (cfx_scope_failed(s))
-        return false;
-    *st = cfx_bind(b, s->ctx, t,
-                   (cfx_args){args, n < np ? n : np, given, nkw / 2},
-                   &s->error);
-    return true;
+    return cfx_scope_failed(s)
+               ? s->error.code
+               : cfx_bind(b, s->ctx, t,
+                          (cfx_args){args, n < np ? n : np, given, nkw / 2},
+                          &s->error);
+}
+
+CFX_NOINLINE
+static cfx_status call_unbound(cfx_scope *s, const cfx_target *t,
+                               const cfx_value *args, size_t n, bool inplace,
+                               cfx_value *out)
+{
+    cfx_bound b = {0};
+    cfx_status st = bind_unbound(s, &b, t, args, n);
+    if (!st)
+        st = call_checked(s, t, &b, inplace, out);
+    cfx_bound_release(&b);
+    return st;
+}
+
+static cfx_status call_ordered(cfx_scope *s, const cfx_op *op,
+                               const cfx_schema *schema, const cfx_value *args,
+                               size_t n, bool inplace, cfx_value *out)
+{
+    cfx_target t = {.op = op, .schema = schema, .variant = schema};
+    cfx_value in[CFX_MAX_PARAMS];
+    if (cfx_scope__records(s))
+        return cfx_scope__record_op(s, op, schema, args, n, inplace, out);
+    return cfx_bind__ordered(schema, args, n, in)
+               ? cfx_scope__call_bound(s, &t, in, inplace, out)
+               : call_unbound(s, &t, args, n, inplace, out);
+}
+
+cfx_value cfx_scope__call_ordered(cfx_scope *s, const cfx_op *op,
+                                  const cfx_schema *schema,
+                                  const cfx_value *args, size_t n,
+                                  bool inplace)
+{
+    cfx_value out = cfx_none();
+    cfx_status st = call_ordered(s, op, schema, args, n, inplace, &out);
+    if (!st)
+        return cfx_scope_take(s, out);
+    cfx_fail(&s->error, st, "%s", cfx_status_name(st));
+    return cfx_none();
 }
 
 /* `op` is a single overload, with arguments in its order: no chain is
@@ -504,32 +541,13 @@ static bool bind_unbound(cfx_scope *s, cfx_bound *b, const cfx_target *t,
 cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
                          size_t n, bool inplace)
 {
-    cfx_bound b;
-    cfx_status st;
-    cfx_value out = cfx_none();
     if (cfx_scope_failed(s))
-        return out;
-    const cfx_schema *schema = cfx_op_schema(s->ctx, op);
-    if (!schema) {
-        cfx_no_memory(&s->error);
-        return out;
-    }
-    if (cfx_scope__records(s))
-        return cfx_scope__record_op(s, op, schema, args, n, inplace, &out)
-                   ? cfx_none()
-                   : cfx_scope_take(s, out);
-    cfx_target t = {.op = op, .schema = schema, .variant = schema};
-    if (!cfx_bind__ordered(&b, s->ctx, schema, args, n, &s->error, &st) &&
-        !bind_unbound(s, &b, &t, args, n, &st))
-        return out;
-    if (!st)
-        st = call_checked(s, &t, &b, inplace, &out);
-    cfx_bound_release(&b);
-    if (st) {
-        cfx_fail(&s->error, st, "%s", cfx_status_name(st));
         return cfx_none();
-    }
-    return cfx_scope_take(s, out);
+    const cfx_schema *schema = cfx_op_schema(s->ctx, op);
+    if (schema)
+        return cfx_scope__call_ordered(s, op, schema, args, n, inplace);
+    cfx_no_memory(&s->error);
+    return cfx_none();
 }
 
 /* ---- Values ---- */

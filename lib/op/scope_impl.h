@@ -19,6 +19,12 @@ cfx_op_hook cfx_scope__compute, cfx_scope__propagate,
 cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
                                  const cfx_value *in, bool inplace,
                                  cfx_value *out);
+
+/* Like cfx_scope_call, in a scope that has not failed. */
+cfx_value cfx_scope__call_ordered(cfx_scope *s, const cfx_op *op,
+                                  const cfx_schema *schema,
+                                  const cfx_value *args, size_t n,
+                                  bool inplace);
 /*
  * Retry a call that matches no signature with numbers in place of tensors of
  * rank 0, as PyTorch converts them. False, without effect, if that does not
