@@ -248,7 +248,8 @@ static cfx_value in_blocks(cfx_scope *s, cfx_value x, int axis)
         pads[n++] = cfx_int(0);
         pads[n++] = cfx_int(i == axis ? more : 0);
     }
-    x = cfx_pad(s, x, cfx_list_of(s, CFX_LIST, n, pads));
+    if (more)
+        x = cfx_pad(s, x, cfx_list_of(s, CFX_LIST, n, pads));
     x = cfx_unflatten(s, x, cfx_int(axis),
                       cfx_list(s, cfx_int(-1), cfx_int(CFX_BLOCK)));
     return cfx_movedim(s, x, cfx_int(axis + 1), cfx_int(-1));
