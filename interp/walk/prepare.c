@@ -137,10 +137,10 @@ static void release_candidates(step *s)
 
 /* Bind to the one signature t. A failure to bind is not an error yet. */
 static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
-                                const cfx_target *t, bool *complete,
-                                cfx_error *first, cfx_error *err)
+                                const cfx_target *t, const cfx_args *args,
+                                bool *complete, cfx_error *first,
+                                cfx_error *err)
 {
-    const cfx_node *n = s->node;
     cfx_target one = *t;
     cfx_error e;
     cfx_bound b;
@@ -149,9 +149,7 @@ static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
     e.text[0] = '\0';
     candidate *c = &s->candidate[s->ncandidates];
     one.next = NULL;
-    cfx_status st = cfx_bind(
-        &b, self->ctx, &one,
-        (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, &e);
+    cfx_status st = cfx_bind(&b, self->ctx, &one, *args, &e);
     if (st == CFX_ENOMEM)
         return cfx_no_memory(err);
     if (st) {
@@ -172,6 +170,8 @@ static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
 static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
                              const cfx_target *chain, cfx_error *err)
 {
+    const cfx_node *n = s->node;
+    const cfx_args args = {n->args, n->nargs, n->kwargs, n->nkwargs};
     uint32_t count = 0;
     s->target = chain;
     for (const cfx_target *t = chain; t; t = t->next)
@@ -185,9 +185,10 @@ static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
     first.code = CFX_OK;
     first.text[0] = '\0';
     for (const cfx_target *t = chain; t && complete; t = t->next) {
-        if (cfx_target__misses_out(t, s->node->kwargs, s->node->nkwargs))
+        if (cfx_target__misses_out(t, n->kwargs, n->nkwargs))
             continue;
-        cfx_status st = try_candidate(self, s, t, &complete, &first, err);
+        cfx_status st = try_candidate(self, s, t, &args, &complete, &first,
+                                      err);
         if (st)
             return st;
     }
@@ -232,8 +233,36 @@ static cfx_module *find_module(struct last_parent *last,
     return last->module ? cfx_module_child(last->module, dot + 1) : NULL;
 }
 
-static cfx_status prepare_node(cfx_interp *it, step *s,
-                               struct last_parent *last, cfx_error *err)
+/* Targets of earlier nodes. A graph's strings are interned, so that equal ones
+ * have one address. */
+enum { RECENT = 32 };
+
+struct recent {
+    struct last_parent parent;
+    struct recent_target {
+        const cfx_string *name;
+        bool method;
+        const cfx_target *target;
+    } target[RECENT];
+};
+
+static cfx_status find_target(struct recent *recent, cfx_context *ctx,
+                              const cfx_string *name, bool method,
+                              const cfx_target **out, cfx_error *err)
+{
+    struct recent_target *r = &recent->target[((uintptr_t)name >> 4) % RECENT];
+    cfx_status st = CFX_OK;
+    if (r->name != name || r->method != method) {
+        *r = (struct recent_target){.method = method};
+        st = cfx_target__find(&r->target, ctx, name->text, method, err);
+        r->name = st ? NULL : name;
+    }
+    *out = r->target;
+    return st;
+}
+
+static cfx_status prepare_node(cfx_interp *it, step *s, struct recent *recent,
+                               cfx_error *err)
 {
     struct cfx_interp_self *self = it->self;
     const cfx_node *n = s->node;
@@ -250,7 +279,7 @@ static cfx_status prepare_node(cfx_interp *it, step *s,
     if (n->op == CFX_PLACEHOLDER && target[0] == '*' && target[1] == '*')
         self->has_kwargs = true;
     if (n->op == CFX_CALL_MODULE) {
-        s->module = find_module(last, it->module, target);
+        s->module = find_module(&recent->parent, it->module, target);
         if (!s->module)
             return cfx_fail(err, CFX_ENAME,
                             "Node referenced nonexistent "
@@ -260,7 +289,7 @@ static cfx_status prepare_node(cfx_interp *it, step *s,
                !cfx_scope__records(it->scope)) {
         bool method = n->op == CFX_CALL_METHOD;
         const cfx_target *t;
-        st = cfx_target__find(&t, self->ctx, target, method, err);
+        st = find_target(recent, self->ctx, n->target, method, &t, err);
         if (!st)
             st = prepare_op(self, s, t, err);
         s->direct = s->ncandidates && calls_are_plain(&self->hook, method);
@@ -306,7 +335,7 @@ static cfx_status find_last_uses(cfx_interp *it, cfx_error *err)
 cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err)
 {
     struct cfx_interp_self *self = it->self;
-    struct last_parent last = {NULL, 0, NULL};
+    struct recent recent = {0};
     self->nids = cfx_graph_ids(it->graph);
     self->cap = cfx_graph_len(it->graph) + 1;
     self->step = cfx_calloc(self->ctx, self->cap, sizeof(*self->step));
@@ -322,7 +351,7 @@ cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err)
         s->id = at->id;
         s->op = at->op;
         self->step_of[at->id] = (uint32_t)self->nsteps;
-        cfx_status st = prepare_node(it, s, &last, err);
+        cfx_status st = prepare_node(it, s, &recent, err);
         if (st) {
             cfx_interp__while_executing(it, err, at);
             return st;
