@@ -33,8 +33,11 @@
 #define CFX_LEVEL_NUMBER(level) CFX_LEVEL_NUMBER_(level)
 #define CFX_LEVEL_IS(l) (CFX_LEVEL_NUMBER(CFX_LEVEL) == CFX_LEVEL_NUMBER_##l)
 
-/* Before a loop of few turns, whose number is a constant. */
-#if defined(__clang__)
+/* Before a loop of few turns, whose number is a constant. Sanitizers check each
+ * turn, and compiling that takes minutes. */
+#if defined(CFX_SANITIZED)
+#define CFX_UNROLL
+#elif defined(__clang__)
 #define CFX_UNROLL _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__)
 #define CFX_UNROLL _Pragma("GCC unroll 32")
