@@ -72,7 +72,7 @@ static int count_given(const cfx_value *args, int n)
 }
 
 /* Put the arguments of an overload in its order. Returns how many are given;
- * do they match the schema? */
+ * *match tells whether they match the schema. */
 static int pick(const cfx_schema *s, cfx_value *in, const cfx_value *args,
                 const uint8_t *place, bool *match)
 {
