@@ -5,7 +5,7 @@ dist_cfxinclude_HEADERS += interp/cfx/fold_constants.h \
 libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/binding.h %reldir%/binding.c %reldir%/clone_value.c \
 	%reldir%/dead_code.c %reldir%/common_subexpressions.c \
-	%reldir%/block_channels.c %reldir%/constant_folding.c %reldir%/normalize.c \
+	%reldir%/constant_folding.c %reldir%/normalize.c \
 	%reldir%/legalize.c \
 	%reldir%/annotate_getitem.c \
 	%reldir%/annotate_returns.c %reldir%/replace_targets.c \
@@ -16,7 +16,11 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 # Passes that use the operators of lib/ops/blocked.
 libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h \
 	%reldir%/lower/pack_winograd.c %reldir%/lower/pack_winograd.h \
-	%reldir%/lower/pack_linear.c
+	%reldir%/lower/pack_linear.c \
+	%reldir%/lower/block_channels.c %reldir%/lower/block_channels.h \
+	%reldir%/lower/block_cat.c %reldir%/lower/block_conv.c \
+	%reldir%/lower/block_norm.c %reldir%/lower/block_pointwise.c \
+	%reldir%/lower/block_pool.c
 
 # Fusion.
 libcfx_all_la_SOURCES += %reldir%/affine.c %reldir%/affine.h \

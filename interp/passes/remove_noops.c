@@ -210,7 +210,7 @@ static cfx_status is_noop(trial *t, const cfx_node *n, bool *yes)
 
 extern const cfx_op cfx_op__dropout, cfx_op__dropout1d, cfx_op__dropout2d,
     cfx_op__dropout3d, cfx_op__alpha_dropout, cfx_op__feature_alpha_dropout,
-    cfx_op__native_dropout;
+    cfx_op__native_dropout, cfx_op__stochastic_depth;
 extern const cfx_module_type cfx_module__Dropout, cfx_module__Dropout1d,
     cfx_module__Dropout2d, cfx_module__Dropout3d, cfx_module__AlphaDropout,
     cfx_module__FeatureAlphaDropout;
@@ -226,6 +226,7 @@ static const struct dropout {
     {&cfx_op__alpha_dropout, &cfx_module__AlphaDropout},
     {&cfx_op__feature_alpha_dropout, &cfx_module__FeatureAlphaDropout},
     {&cfx_op__native_dropout, NULL},
+    {&cfx_op__stochastic_depth, NULL},
 };
 
 static bool is_dropout(cfx_pass_call *p, const cfx_node *n)

@@ -20,6 +20,7 @@ struct cfx_gemm_kernels;      /* kernel/gemm/gemm.h */
 struct cfx_conv_kernels;      /* kernel/conv/conv.h */
 struct cfx_pool_kernels;      /* kernel/pool/pool.h */
 struct cfx_blocked_kernels;   /* kernel/blocked/blocked.h */
+struct cfx_windows_kernels;   /* kernel/blocked/blocked.h */
 
 typedef struct cfx_kernels {
     cfx_cpu level;
@@ -30,6 +31,7 @@ typedef struct cfx_kernels {
     const struct cfx_conv_kernels *conv;
     const struct cfx_pool_kernels *pool;
     const struct cfx_blocked_kernels *blocked;
+    const struct cfx_windows_kernels *windows;
 } cfx_kernels;
 
 /* The kernels of the context's level. Never fails. */

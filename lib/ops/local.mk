@@ -3,7 +3,7 @@ libcore_la_SOURCES += %reldir%/all.c %reldir%/ops.def
 libcore_la_SOURCES += %reldir%/attention/attention.c \
 	%reldir%/attention/multi_head.c %reldir%/attention/multi_head.h
 libcore_la_SOURCES += %reldir%/blocked/blocked.h %reldir%/blocked/conv.c \
-	%reldir%/blocked/layout.c
+	%reldir%/blocked/layout.c %reldir%/blocked/pool.c
 libcore_la_SOURCES += %reldir%/blocked/epilogue.h \
 	%reldir%/blocked/epilogue.c %reldir%/blocked/linear.c %reldir%/blocked/winograd.c
 libcore_la_SOURCES += %reldir%/control/control.c %reldir%/control/control.h \
@@ -38,7 +38,8 @@ libcore_la_SOURCES += %reldir%/pointwise/activation.c \
 	%reldir%/pointwise/dropout.c %reldir%/pointwise/elementary.c \
 	%reldir%/pointwise/gate.c %reldir%/pointwise/shrink.c \
 	%reldir%/pointwise/unary.c
-libcore_la_SOURCES += %reldir%/pool/lp_pool.c %reldir%/pool/pool.c
+libcore_la_SOURCES += %reldir%/pool/lp_pool.c %reldir%/pool/pool.c \
+	%reldir%/pool/windows.c %reldir%/pool/windows.h
 libcore_la_SOURCES += %reldir%/python/asserts.c %reldir%/python/attr.c \
 	%reldir%/python/number.c %reldir%/python/number_unary.c \
 	%reldir%/python/seq.c

@@ -60,17 +60,32 @@ def activated(y, activation, scalars, algorithm):
     return getattr(F, activation)(y, *scalars)
 
 
+def each_image(x, weight, bias, add, *rest):
+    """blocked_conv2d with filters of their own for each image."""
+    if weight.shape[0] != x.shape[0]:
+        raise ValueError("images")
+    return torch.cat([blocked_conv2d(
+        x[i:i + 1], weight[i], bias, None if add is None else add[i:i + 1],
+        *rest) for i in range(x.shape[0])])
+
+
 def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
-                   padding=(0, 0), dilation=(1, 1), min=None, max=None,
-                   activation=None, scalars=(), algorithm=None):
+                   padding=(0, 0), dilation=(1, 1), groups=1, min=None,
+                   max=None, activation=None, scalars=(), algorithm=None):
     for t in (x, weight, bias, add):
         if t is not None and t.dtype != torch.float32:
             raise TypeError("float32")
-    groups = 1
     whole = weight.shape[-2:] if weight.dim() == 6 else weight.shape[-1:]
     if any(n != BLOCK for n in whole + x.shape[4:]):
         raise ValueError("blocks")
+    if groups != 1 and weight.dim() != 6:
+        raise ValueError("groups")
+    if weight.dim() == 5 and x.dim() == 5:
+        return each_image(x, weight, bias, add, stride, padding, dilation,
+                          groups, min, max, activation, scalars, algorithm)
     if weight.dim() == 6 and x.dim() == 5:
+        if weight.shape[0] % groups:
+            raise ValueError("blocks of a group")
         weight = joined(joined(weight, 0), 1, 4)
     elif weight.dim() == 5 and x.dim() == 4:
         weight = joined(weight, 0)
@@ -175,15 +190,43 @@ def packed_linear(x, weight, out_features, bias=None, add=None, min=None,
     return row_major(activated(y, activation, scalars, algorithm))
 
 
+def pooled(pool, x, *settings):
+    if x.dtype != torch.float32:
+        raise TypeError("float32")
+    if x.dim() != 5 or x.shape[4] != BLOCK:
+        raise ValueError("blocks")
+    return row_major(blocks(pool(joined(x, 1), *settings), 1))
+
+
+def blocked_max_pool2d(x, kernel_size, stride=None, padding=(0, 0),
+                       dilation=(1, 1), ceil_mode=False):
+    return pooled(F.max_pool2d, x, kernel_size, stride, padding, dilation,
+                  ceil_mode)
+
+
+def blocked_avg_pool2d(x, kernel_size, stride=None, padding=(0, 0),
+                       ceil_mode=False, count_include_pad=True,
+                       divisor_override=None):
+    return pooled(F.avg_pool2d, x, kernel_size, stride, padding, ceil_mode,
+                  count_include_pad, divisor_override)
+
+
 for schema, function in (
         ("to_blocked(Tensor self) -> Tensor", to_blocked),
         ("from_blocked(Tensor self, SymInt channels) -> Tensor",
          from_blocked),
         ("blocked_conv2d(Tensor input, Tensor weight, Tensor? bias=None, "
          "Tensor? add=None, SymInt[2] stride=1, SymInt[2] padding=0, "
-         "SymInt[2] dilation=1, Scalar? min=None, Scalar? max=None, "
-         "str? activation=None, float[] scalars=[], str? algorithm=None) -> "
-         "Tensor", blocked_conv2d),
+         "SymInt[2] dilation=1, SymInt groups=1, Scalar? min=None, Scalar? "
+         "max=None, str? activation=None, float[] scalars=[], str? "
+         "algorithm=None) -> Tensor", blocked_conv2d),
+        ("blocked_max_pool2d(Tensor self, SymInt[2] kernel_size, SymInt[2]? "
+         "stride=None, SymInt[2] padding=0, SymInt[2] dilation=1, bool "
+         "ceil_mode=False) -> Tensor", blocked_max_pool2d),
+        ("blocked_avg_pool2d(Tensor self, SymInt[2] kernel_size, SymInt[2]? "
+         "stride=None, SymInt[2] padding=0, bool ceil_mode=False, bool "
+         "count_include_pad=True, int? divisor_override=None) -> Tensor",
+         blocked_avg_pool2d),
         ("packed_linear(Tensor input, Tensor weight, SymInt out_features, "
          "Tensor? bias=None, Tensor? add=None, Scalar? min=None, Scalar? "
          "max=None, str? activation=None, float[] scalars=[], str? "

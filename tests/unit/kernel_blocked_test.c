@@ -1,5 +1,5 @@
 /*
- * kernel_blocked_test.c -- convolutions and products in blocks of channels
+ * kernel_blocked_test.c -- convolutions, pooling and products in blocks of channels
  * against those of row-major arrays.
  */
 #include "kernel/blocked/packed.h"
@@ -9,6 +9,7 @@
 #include "kernel/blocked/winograd.h"
 #include "kernel/conv/conv.h"
 #include "kernel/gemm/gemm.h"
+#include "kernel/pool/pool.h"
 #include "tests/unit/kernel_data.h"
 #include "tests/unit/unit.h"
 
@@ -104,8 +105,8 @@ static void run_one(cfx_context *ctx, const cfx_blocked_conv *c)
 
 static void check(dice *d, cfx_conv *c, const char *what)
 {
-    bool depthwise = c->groups > 1;
-    bool plain = !depthwise && dice_throw(d, 0, 2) == 0;
+    bool depthwise = c->groups > 1 && c->groups == c->in_channels;
+    bool plain = c->groups == 1 && dice_throw(d, 0, 2) == 0;
     int64_t in = c->in[0] * c->in[1], out = c->out[0] * c->out[1];
     int64_t taps = c->kernel[0] * c->kernel[1],
             group = c->in_channels / c->groups;
@@ -120,6 +121,7 @@ static void check(dice *d, cfx_conv *c, const char *what)
     float *last = array_new(CFX_F32, n);
     size_t size = (size_t)n * sizeof(*y);
     cfx_blocked_conv b = {.batch = c->batch,
+                          .groups = depthwise ? 1 : c->groups,
                           .in_channels = plain ? c->in_channels : 0,
                           .in_blocks = blocks_of(c->in_channels),
                           .out_blocks = nb,
@@ -195,17 +197,24 @@ static void random_axis(dice *d, cfx_conv *c, int a)
     c->out[a] += dice_throw(d, 0, 8) == 0;
 }
 
-static void check_random(int count, bool depthwise)
+typedef enum kind { DENSE, GROUPS, DEPTHWISE } kind;
+
+static void check_random(int count, kind of)
 {
     for (int i = 0; i < count; i++) {
-        dice d = {.key = 9000 + (uint64_t)i * 64 + depthwise};
+        dice d = {.key = 9000 + (uint64_t)i * 64 + (of == DEPTHWISE)};
         cfx_conv c = {.dtype = CFX_F32, .spatial = 2, .groups = 1};
         char what[200];
 
         c.batch = dice_throw(&d, 0, 12) ? dice_throw(&d, 1, 3) : 0;
         c.in_channels = dice_throw(&d, 1, 70);
         c.out_channels = dice_throw(&d, 1, 100);
-        if (depthwise)
+        if (of == GROUPS) { /* of whole blocks */
+            c.groups = dice_throw(&d, 2, 4);
+            c.in_channels = c.groups * B * dice_throw(&d, 1, 2);
+            c.out_channels = c.groups * B * dice_throw(&d, 1, 5);
+        }
+        if (of == DEPTHWISE)
             c.out_channels = c.groups = c.in_channels = dice_throw(&d, 2, 40);
         random_axis(&d, &c, 0);
         random_axis(&d, &c, 1);
@@ -220,12 +229,104 @@ static void check_random(int count, bool depthwise)
 
 TEST_CASE(blocked_convolutions_agree_with_row_major_ones)
 {
-    check_random(200, false);
+    check_random(200, DENSE);
+}
+
+TEST_CASE(groups_of_blocks_agree_with_row_major_ones)
+{
+    check_random(60, GROUPS);
 }
 
 TEST_CASE(blocked_depthwise_convolutions_agree_with_row_major_ones)
 {
-    check_random(150, true);
+    check_random(150, DEPTHWISE);
+}
+
+/* ---- Pooling ---- */
+
+static void random_window(dice *d, cfx_blocked_conv *b, int a)
+{
+    int64_t reach;
+
+    b->kernel[a] = dice_throw(d, 1, 5);
+    b->stride[a] = dice_throw(d, 1, 3);
+    b->pad[a] = dice_throw(d, 0, (int)b->kernel[a] / 2);
+    b->dilation[a] = 1;
+    reach = b->kernel[a] - 2 * b->pad[a];
+    b->in[a] = dice_throw(d, reach > 1 ? (int)reach : 1, 40);
+    b->out[a] = (b->in[a] - reach) / b->stride[a] + 1;
+    /* one more as ceil_mode has, if it begins in the image */
+    if (b->out[a] * b->stride[a] < b->in[a] + b->pad[a] &&
+        (b->in[a] - reach) % b->stride[a])
+        b->out[a] += dice_throw(d, 0, 1);
+}
+
+static void check_pool(dice *d, bool mean, const char *what)
+{
+    cfx_blocked_conv b = {.batch = dice_throw(d, 1, 2),
+                          .in_blocks = dice_throw(d, 1, 3)};
+    int64_t planes = b.batch * b.in_blocks * B, in, out;
+    bool count = dice_throw(d, 0, 1);
+    int64_t divisor = dice_throw(d, 0, 3) ? 0 : dice_throw(d, 1, 9);
+
+    b.out_blocks = b.in_blocks;
+    random_window(d, &b, 0);
+    random_window(d, &b, 1);
+    in = b.in[0] * b.in[1];
+    out = b.out[0] * b.out[1];
+    float *x = array_random(d, CFX_F32, planes * in);
+    float *y = array_new(CFX_F32, planes * out);
+    double *want = array_new(CFX_F64, planes * out);
+    float *blocked, *to = array_new(CFX_F32, planes * out);
+    cfx_pool p = {.dtype = CFX_F32,
+                  .spatial = 2,
+                  .planes = planes,
+                  .x = x,
+                  .y = y,
+                  .count_include_pad = count,
+                  .divisor = divisor};
+
+    for (int a = 0; a < 2; a++) {
+        p.in[a] = b.in[a];
+        p.out[a] = b.out[a];
+        p.kernel[a] = b.kernel[a];
+        p.stride[a] = b.stride[a];
+        p.pad[a] = b.pad[a];
+        p.dilation[a] = 1;
+    }
+    if (!mean)
+        x[dice_throw(d, 0, (int)(planes * in) - 1)] = NAN;
+    (mean ? cfx_avg_pool : cfx_max_pool)(all.ctx[0], &p);
+    blocked = to_blocks(y, b.batch, b.in_blocks * B, out);
+    for (int64_t i = 0; i < planes * out; i++)
+        want[i] = (double)blocked[i];
+    b.x = to_blocks(x, b.batch, b.in_blocks * B, in);
+    b.y = to;
+    for (int i = 0; i < all.count; i++) {
+        memset(to, 0xff, (size_t)(planes * out) * sizeof(*to));
+        if (mean)
+            cfx_blocked_avg_pool(all.ctx[i], &b, count, divisor);
+        else
+            cfx_blocked_max_pool(all.ctx[i], &b);
+        assert_array(CFX_F32, to, want, planes * out, rounding(CFX_F32), what);
+    }
+    free((void *)b.x);
+    free(blocked);
+    free(x);
+    free(y);
+    free(to);
+    free(want);
+}
+
+TEST_CASE(blocked_pooling_agrees_with_row_major_pooling)
+{
+    for (int i = 0; i < 120; i++) {
+        dice d = {.key = 77000 + (uint64_t)i * 64};
+        char what[40];
+
+        snprintf(what, sizeof(what), "case %d", i);
+        check_pool(&d, i % 2, what);
+    }
 }
 
 /* ---- Products ---- */

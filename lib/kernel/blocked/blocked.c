@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/stop.h"
+#include "kernel/blocked/geometry.h"
 #include "kernel/int64.h"
 
 /* Multiply-adds in a piece: some 30 us. */
@@ -78,39 +79,11 @@ void cfx_blocked_run_tiles(const struct cfx_blocked_kernels *k,
 
 /* ---- The geometry of a convolution ---- */
 
-/* The taps along `axis` that lie in x for output `o`: their number, and the first
- * of them. */
-static int64_t taps_inside(const cfx_blocked_conv *c, int axis, int64_t o,
-                           int64_t *first)
-{
-    int64_t start = o * c->stride[axis] - c->pad[axis], d = c->dilation[axis];
-    int64_t skip = start < 0 ? cfx_ceil_div(-start, d) : 0;
-    int64_t left = c->in[axis] - start;
-    int64_t end = left > 0 ? cfx_ceil_div(left, d) : 0;
-
-    *first = skip;
-    return cfx_max64(cfx_min64(end, c->kernel[axis]) - skip, 0);
-}
-
-/* A window of one pixel and stride 1: rows follow each other without an end. */
-static bool is_flat(const cfx_blocked_conv *c)
-{
-    return c->kernel[0] * c->kernel[1] == 1 &&
-           c->stride[0] * c->stride[1] == 1 && c->pad[0] == 0 &&
-           c->pad[1] == 0 && c->in[0] == c->out[0] && c->in[1] == c->out[1];
-}
-
 /* Columns that the windows of a row of y reach over, with the padding. */
 static int64_t row_reach(const cfx_blocked_conv *c)
 {
     return (c->out[1] - 1) * c->stride[1] +
            (c->kernel[1] - 1) * c->dilation[1] + 1;
-}
-
-static int64_t window_rows(const cfx_blocked_conv *c, int64_t o,
-                           int64_t *first)
-{
-    return taps_inside(c, 0, o, first);
 }
 
 static bool needs_padding(const cfx_blocked_conv *c)
@@ -176,7 +149,7 @@ typedef struct conv_work {
     int64_t chunk, chunks; /* pixels in a piece, pieces of an image's group */
 } conv_work;
 
-/* The first tile of row `o` of image n and group g. */
+/* The first tile of row `o` of image n and the group g of its blocks. */
 static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
                                 int64_t o)
 {
@@ -185,7 +158,8 @@ static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
     int64_t taps = c->kernel[0] * c->kernel[1], out = c->out[0] * c->out[1];
     int64_t row = v->width * lanes, plane = c->in[0] * row;
     int64_t step = lanes * CFX_BLOCK; /* weights of a tap */
-    int64_t rows = window_rows(c, o, &first);
+    int64_t block = n % c->groups * c->out_blocks + g * v->group;
+    int64_t rows = cfx_blocked__taps(c, 0, o, &first);
     int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
     int64_t at = ((n * c->out_blocks + g * v->group) * out + o * c->out[1]) *
                  CFX_BLOCK;
@@ -196,7 +170,7 @@ static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
         .x_pixel = c->stride[1] * lanes,
         .x_at = {plane, c->dilation[0] * row, c->dilation[1] * lanes},
         .x_step = 1,
-        .w = c->w + g * v->group * planes * taps * step +
+        .w = c->w + block * planes * taps * step +
              (rows ? first * c->kernel[1] * step : 0),
         .w_block = planes * taps * step,
         .w_at = {taps * step, c->kernel[1] * step},
@@ -213,7 +187,7 @@ static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
         t.x_step = c->dilation[1];
     }
     if (t.end.bias)
-        t.end.bias += g * v->group * CFX_BLOCK;
+        t.end.bias += block * CFX_BLOCK;
     if (t.end.add)
         t.end.add += at;
     return t;
@@ -261,6 +235,15 @@ static void cut(conv_work *v)
     v->chunks = cfx_ceil_div(c->out[0] * c->out[1], v->chunk);
 }
 
+/* Each group of an image is an image of its own, with the group's weights. */
+static void separate_groups(cfx_blocked_conv *c)
+{
+    c->groups = cfx_max64(c->groups, 1);
+    c->batch *= c->groups;
+    c->in_blocks /= c->groups;
+    c->out_blocks /= c->groups;
+}
+
 void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
                           void *workspace)
 {
@@ -268,6 +251,7 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
+    separate_groups(&v.c);
     if (needs_padding(c)) {
         padding p = {c, workspace};
         int64_t rows = c->batch * planes_of(c) * c->in[0];
@@ -275,89 +259,10 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
         v.c.x = workspace;
         cfx_parallel_for(ctx, rows, 65536 / (v.width * lanes_of(c)) + 1,
                          pad_rows, &p);
-    } else if (is_flat(c)) {
+    } else if (cfx_blocked__is_flat(c)) {
         v.c.in[1] = v.c.out[1] = v.width = c->in[0] * c->in[1];
         v.c.in[0] = v.c.out[0] = 1;
     }
     cut(&v);
-    cfx_parallel_for(ctx, v.groups * c->batch * v.chunks, 1, conv_piece, &v);
-}
-
-/* ---- One filter a channel ---- */
-
-/* Outputs p..p+n of row o of a plane, whose windows have columns k0..k0+kn in
- * x. */
-static void depthwise_part(const conv_work *v, int64_t plane, int64_t o,
-                           int64_t p, int64_t n, int64_t k0, int64_t kn)
-{
-    const cfx_blocked_conv *c = &v->c;
-    int64_t block = plane % c->out_blocks, row = c->in[1] * CFX_BLOCK, first;
-    int64_t rows = kn > 0 ? window_rows(c, o, &first) : 0;
-    int64_t y = ((plane * c->out[0] + o) * c->out[1] + p) * CFX_BLOCK;
-    cfx_blocked_row r = {
-        .pixels = n,
-        .n = {rows, kn},
-        .x = c->x,
-        .w = c->w + block * c->kernel[0] * c->kernel[1] * CFX_BLOCK,
-        .x_pixel = c->stride[1] * CFX_BLOCK,
-        .x_at = {c->dilation[0] * row, c->dilation[1] * CFX_BLOCK},
-        .w_row = c->kernel[1] * CFX_BLOCK,
-        .end = c->end,
-        .y = c->y + y};
-
-    if (n <= 0)
-        return;
-    if (rows) {
-        int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
-        int64_t left = p * c->stride[1] - c->pad[1] + k0 * c->dilation[1];
-        r.x += (plane * c->in[0] + top) * row + left * CFX_BLOCK;
-        r.w += (first * c->kernel[1] + k0) * CFX_BLOCK;
-    }
-    if (r.end.bias)
-        r.end.bias += block * CFX_BLOCK;
-    if (r.end.add)
-        r.end.add += y;
-    v->k->depthwise(&r);
-}
-
-/* Outputs p..end of a row one by one: their windows reach over the edges. */
-static void depthwise_edge(const conv_work *v, int64_t plane, int64_t o,
-                           int64_t p, int64_t end)
-{
-    const cfx_blocked_conv *c = &v->c;
-
-    for (; p < end; p++) {
-        int64_t first, n = taps_inside(c, 1, p, &first);
-        depthwise_part(v, plane, o, p, 1, first, n);
-    }
-}
-
-static void depthwise_piece(void *arg, int64_t begin, int64_t end, int worker)
-{
-    const conv_work *v = arg;
-    const cfx_blocked_conv *c = &v->c;
-    int64_t reach = (c->kernel[1] - 1) * c->dilation[1];
-    int64_t inside = c->in[1] - 1 - reach + c->pad[1]; /* of the left column */
-    int64_t from = cfx_min64(cfx_ceil_div(c->pad[1], c->stride[1]), c->out[1]);
-    int64_t to = inside < 0 ? from : inside / c->stride[1] + 1;
-
-    (void)worker;
-    to = cfx_max64(cfx_min64(to, c->out[1]), from);
-    for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
-        int64_t plane = i / c->out[0], o = i % c->out[0];
-        depthwise_edge(v, plane, o, 0, from);
-        depthwise_part(v, plane, o, from, to - from, 0, c->kernel[1]);
-        depthwise_edge(v, plane, o, to, c->out[1]);
-    }
-}
-
-void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c)
-{
-    conv_work v = {.ctx = ctx, .k = kernels_of(ctx), .c = *c};
-    int64_t cost = c->out[1] * (c->kernel[0] * c->kernel[1] + 4);
-
-    if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
-        return;
-    cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
-                     65536 / (8 * cost) + 1, depthwise_piece, &v);
+    cfx_parallel_for(ctx, v.groups * v.c.batch * v.chunks, 1, conv_piece, &v);
 }

@@ -1,13 +1,15 @@
 /*
- * blocked.h -- convolutions over channels in blocks of 16.
+ * blocked.h -- convolutions and pooling over channels in blocks of 16.
  *
  * A blocked image is (batch, channels / 16, height, width, 16): the channels of a
  * block lie side by side, so that a vector of them is one load, whatever the
  * window. Channels past the last are zeros. A packed weight is
  *
- *     (out / 16, in / 16, kernel..., 16 in, 16 out)   for a blocked x
+ *     (out / 16, in / 16, kernel..., 16 in, 16 out)   for a blocked x; in: of
+ *                                                     a group
  *     (out / 16, in, kernel..., 16 out)               for a row-major x
  *     (channels / 16, kernel..., 16)                  one filter a channel
+ *     (batch, channels / 16, kernel..., 16)           one a channel and image
  *
  * It serves every level of instructions. All are float32. A result is clamped to
  * lo..hi behind bias and `add`, or an activation is applied.
@@ -34,10 +36,12 @@ typedef struct cfx_blocked_epilogue {
  * in front, that behind follows from `out`. */
 typedef struct cfx_blocked_conv {
     int64_t batch;
-    int64_t in_channels; /* of a row-major x; 0: x has in_blocks */
-    int64_t in_blocks, out_blocks;
+    int64_t groups;                /* of whole blocks; 0: one */
+    int64_t in_channels;           /* of a row-major x; 0: x has in_blocks */
+    int64_t in_blocks, out_blocks; /* of all groups */
     int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2];
     const float *x, *w;
+    bool filter_per_image; /* w has filters of one channel for each image */
     cfx_blocked_epilogue end;
     float *y; /* blocked; may be `end.add` */
 } cfx_blocked_conv;
@@ -49,6 +53,14 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
                           void *workspace);
 /* The same with a filter for each channel; in_blocks == out_blocks. */
 void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c);
+
+/* The maximum of each window, NaN if there is one, and the mean. `w` and `end`
+ * are not looked at; in_blocks == out_blocks. A mean is the sum divided by
+ * `divisor`, or, where that is 0, by the elements of the window, with those of
+ * the padding if they count. Never fail. */
+void cfx_blocked_max_pool(cfx_context *ctx, const cfx_blocked_conv *c);
+void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
+                          bool count_include_pad, int64_t divisor);
 
 /* ---- Levels ---- */
 
@@ -74,6 +86,7 @@ typedef struct cfx_blocked_row {
     int64_t n[2]; /* rows and columns of the window */
     const float *x, *w;
     int64_t x_pixel, x_at[2], w_row;
+    float scale; /* of a mean */
     cfx_blocked_epilogue end;
     float *y;
 } cfx_blocked_row;
@@ -89,8 +102,14 @@ struct cfx_blocked_winograd_kernels; /* winograd.h */
 struct cfx_blocked_kernels {
     int pixels[5];
     void (*tile)(const cfx_blocked_tile *t);
-    void (*depthwise)(const cfx_blocked_row *r);
     const struct cfx_blocked_winograd_kernels *winograd;
+};
+
+/* For each channel: the products of a window, its maximum, its scaled sum. */
+struct cfx_windows_kernels {
+    void (*depthwise)(const cfx_blocked_row *r);
+    void (*max)(const cfx_blocked_row *r);
+    void (*mean)(const cfx_blocked_row *r);
 };
 
 #endif

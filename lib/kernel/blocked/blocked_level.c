@@ -4,41 +4,25 @@
  * A tile of y stays in registers for the whole sum. Each step broadcasts a number
  * of each pixel and multiplies it by the vectors of all blocks.
  */
-#include <math.h>
-
-#include "kernel/blocked/blocked.h"
+#include "kernel/blocked/finish.h"
 #include "kernel/int64.h"
 #include "kernel/vec/vec.h"
 
 /* Vectors in a block; pixels of tiles with 1, 2 and 4 blocks. */
 enum { BV = CFX_BLOCK / VF };
 #if CFX_LEVEL_IS(avx512)
-enum { P1 = 14, P2 = 14, P4 = 7, ROW = 8 };
+enum { P1 = 14, P2 = 14, P4 = 7 };
 #elif CFX_LEVEL_IS(avx2)
-enum { P1 = 6, P2 = 0, P4 = 0, ROW = 4 };
+enum { P1 = 6, P2 = 0, P4 = 0 };
 #elif CFX_LEVEL_IS(neon)
-enum { P1 = 6, P2 = 0, P4 = 0, ROW = 6 };
+enum { P1 = 6, P2 = 0, P4 = 0 };
 #else
-enum { P1 = 4, P2 = 0, P4 = 0, ROW = 4 };
+enum { P1 = 4, P2 = 0, P4 = 0 };
 #endif
 /* Steps ahead that weights are brought near: they come from the second cache. */
 enum { AHEAD = 8 };
 
 /* ---- The end of a tile ---- */
-
-CFX_FORCE_INLINE vf finish(vf s, const cfx_blocked_epilogue *e)
-{
-    /* As in PyTorch, NaN passes: max and min give their second argument. */
-    return vf_min(vf_set1(e->hi), vf_max(vf_set1(e->lo), s));
-}
-
-/* Results y[0..n) that were just stored. */
-CFX_FORCE_INLINE void activate(const cfx_blocked_epilogue *e, float *y,
-                               int64_t n)
-{
-    const void *in[] = {y};
-    e->activation(y, in, n, e->params);
-}
 
 /* A block's pixels lie side by side, or a pixel's blocks do. */
 static void activate_tile(const cfx_blocked_tile *t)
@@ -152,66 +136,6 @@ static void any_tile(const cfx_blocked_tile *t)
         activate_tile(t);
 }
 
-/* ---- One filter a channel ---- */
-
-/* `pixels` is a constant where this is called. */
-CFX_FORCE_INLINE void window(const int pixels, const cfx_blocked_row *r,
-                             int64_t first)
-{
-    const float *from = r->x + first * r->x_pixel;
-    int64_t y0 = first * CFX_BLOCK;
-    vf s[ROW][BV];
-
-    CFX_UNROLL
-    for (int v = 0; v < BV; v++) {
-        vf b = r->end.bias ? vf_load(r->end.bias + v * VF) : vf_zero();
-        CFX_UNROLL
-        for (int p = 0; p < pixels; p++)
-            s[p][v] = b;
-    }
-    for (int64_t i = 0; i < r->n[0]; i++) {
-        const float *x = from + i * r->x_at[0];
-        const float *w = r->w + i * r->w_row;
-        for (int64_t k = 0; k < r->n[1]; k++) {
-            CFX_UNROLL
-            for (int v = 0; v < BV; v++) {
-                vf wv = vf_load(w + v * VF);
-                CFX_UNROLL
-                for (int p = 0; p < pixels; p++)
-                    s[p][v] = vf_fma(vf_load(x + p * r->x_pixel + v * VF), wv,
-                                     s[p][v]);
-            }
-            x += r->x_at[1];
-            w += CFX_BLOCK;
-        }
-    }
-    CFX_UNROLL
-    for (int p = 0; p < pixels; p++) {
-        CFX_UNROLL
-        for (int v = 0; v < BV; v++) {
-            int64_t at = y0 + p * CFX_BLOCK + v * VF;
-            vf sum = s[p][v];
-            if (r->end.add)
-                sum = vf_add(sum, vf_load(r->end.add + at));
-            vf_store(r->y + at, finish(sum, &r->end));
-        }
-    }
-}
-
-static void depthwise(const cfx_blocked_row *r)
-{
-    int64_t p = 0;
-
-    for (; p + ROW <= r->pixels; p += ROW)
-        window(ROW, r, p);
-    for (; p + 2 <= r->pixels; p += 2)
-        window(2, r, p);
-    if (p < r->pixels)
-        window(1, r, p);
-    if (r->end.activation)
-        activate(&r->end, r->y, r->pixels * CFX_BLOCK);
-}
-
 extern const struct cfx_blocked_winograd_kernels CFX_LEVEL_NAME(
     cfx_blocked_winograd_kernels);
 extern const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels);
@@ -219,6 +143,5 @@ extern const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels);
 const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels) = {
     .pixels = {[1] = P1, [2] = P2, [4] = P4},
     .tile = any_tile,
-    .depthwise = depthwise,
     .winograd = &CFX_LEVEL_NAME(cfx_blocked_winograd_kernels),
 };

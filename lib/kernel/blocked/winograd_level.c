@@ -5,6 +5,7 @@
  */
 #include "kernel/blocked/winograd.h"
 
+#include "kernel/blocked/finish.h"
 #include "kernel/conv/winograd_1d.h"
 
 enum { EDGE = CFX_F4_EDGE, TILE = CFX_F4_TILE };
@@ -41,12 +42,6 @@ static void inputs(float *v, int64_t step, const float *x, int64_t row)
         inputs_vector(v + i, step, x + i, row);
 }
 
-/* As in PyTorch, NaN passes: max and min give their second argument. */
-CFX_FORCE_INLINE vf clamp(vf s, const cfx_blocked_epilogue *e)
-{
-    return vf_min(vf_set1(e->hi), vf_max(vf_set1(e->lo), s));
-}
-
 CFX_FORCE_INLINE void outputs_vector(const cfx_winograd_outputs *t, int64_t at)
 {
     vf s[TILE][EDGE], b = t->end.bias ? vf_load(t->end.bias + at) : vf_zero();
@@ -73,7 +68,7 @@ CFX_FORCE_INLINE void outputs_vector(const cfx_winograd_outputs *t, int64_t at)
             r[j] = vf_add(r[j], b);
             if (t->end.add)
                 r[j] = vf_add(r[j], vf_load(t->end.add + to));
-            vf_store(t->y + to, clamp(r[j], &t->end));
+            vf_store(t->y + to, finish(r[j], &t->end));
         }
     }
 }
@@ -82,11 +77,8 @@ static void outputs(const cfx_winograd_outputs *t)
 {
     for (int i = 0; i < CFX_BLOCK; i += VF)
         outputs_vector(t, i);
-    for (int i = 0; i < t->rows && t->end.activation; i++) {
-        float *y = t->y + i * t->row;
-        const void *in[] = {y};
-        t->end.activation(y, in, t->cols * CFX_BLOCK, t->end.params);
-    }
+    for (int i = 0; i < t->rows && t->end.activation; i++)
+        activate(&t->end, t->y + i * t->row, t->cols * CFX_BLOCK);
 }
 
 extern const struct cfx_blocked_winograd_kernels CFX_LEVEL_NAME(

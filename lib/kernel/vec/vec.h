@@ -10,6 +10,7 @@
  *                                     touched
  *     load_mask(p, bits)              the lanes whose bits are set, else 0
  *     load_step(p, step)              p[0], p[step], ... (float only)
+ *     max_nan(a, b)                   the greater, NaN if one is NaN (float only)
  *     set1(x), zero(), add, sub, mul, max, min, fma(a, b, c) = a * b + c,
  *     sum(v)                          of all lanes, in a fixed order
  *

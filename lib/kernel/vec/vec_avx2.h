@@ -118,3 +118,10 @@ CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
     return _mm256_i32gather_ps(
         p, _mm256_mullo_epi32(i, _mm256_set1_epi32(step)), 4);
 }
+
+CFX_FORCE_INLINE vf vf_max_nan(vf a, vf b)
+{
+    __m256 nan = _mm256_cmp_ps(b, b, _CMP_UNORD_Q);
+
+    return _mm256_blendv_ps(_mm256_max_ps(b, a), b, nan);
+}

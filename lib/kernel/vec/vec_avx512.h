@@ -73,6 +73,13 @@ VEC_FUNCTIONS(vf, VF, float, __mmask16, ps)
 VEC_FUNCTIONS(vd, VD, double, __mmask8, pd)
 #undef VEC_FUNCTIONS
 
+CFX_FORCE_INLINE vf vf_max_nan(vf a, vf b)
+{
+    __mmask16 nan = _mm512_cmp_ps_mask(b, b, _CMP_UNORD_Q);
+
+    return _mm512_mask_mov_ps(_mm512_max_ps(b, a), nan, b);
+}
+
 /* p[0], p[step], p[2 * step], ... */
 CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
 {

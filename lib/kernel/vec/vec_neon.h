@@ -83,3 +83,8 @@ CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
 
     return vld1q_f32(t);
 }
+
+CFX_FORCE_INLINE vf vf_max_nan(vf a, vf b)
+{
+    return vmaxq_f32(a, b); /* its result is NaN if an operand is */
+}

@@ -73,3 +73,8 @@ CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
     (void)step;
     return *p;
 }
+
+CFX_FORCE_INLINE vf vf_max_nan(vf a, vf b)
+{
+    return b > a || b != b ? b : a;
+}

@@ -3,9 +3,11 @@
  *
  * shape   input (N, I, H, W, 16), weight (O, I, kh, kw, 16 in, 16 out); or input
  *         (N, C, H, W), weight (O, C, kh, kw, 16 out); or, with one filter a
- *         channel, input (N, O, H, W, 16), weight (O, kh, kw, 16). Result
+ *         channel, input (N, O, H, W, 16), weight (O, kh, kw, 16), or (N, O, kh,
+ *         kw, 16) with filters of their own for each image. Result
  *         (N, O, out, out, 16), out = (in + 2 pad - dilation (k - 1) - 1) //
- *         stride + 1. bias (16 O), add as the result.
+ *         stride + 1. bias (16 O), add as the result. With groups, the first
+ *         form's weight has I / groups blocks of input channels.
  * cost    multiply-adds: elements of the result times input channels of a filter
  *         times the window; bias, add, min and max an operation each, the
  *         activation those of its operator. Channels that fill up blocks count.
@@ -13,14 +15,17 @@
 #include "op/op_impl.h"
 #include "ops/blocked/epilogue.h"
 
-CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING, DILATION, MIN,
-           MAX, ACTIVATION, SCALARS, ALGORITHM);
+CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING, DILATION, GROUPS,
+           MIN, MAX, ACTIVATION, SCALARS, ALGORITHM);
 
 /* The state of a call. */
 struct conv {
     const cfx_tensor *x, *w;
     cfx_epilogue end;
-    bool rows, depthwise; /* a row-major input; one filter a channel */
+    bool rows;      /* a row-major input */
+    bool depthwise; /* one filter a channel */
+    bool per_image; /* filters of their own for each image */
+    cfx_dim groups; /* of whole blocks */
     cfx_dim in[2], kernel[2], stride[2], pad[2], dilation[2];
 };
 
@@ -50,21 +55,44 @@ static bool in_blocks(const cfx_call *call, const cfx_tensor *t, int axes)
 
 static cfx_status read_forms(const cfx_call *call, struct conv *c)
 {
-    int w = c->w->rank;
-    c->rows = c->x->rank == 4 && w == 5;
-    c->depthwise = c->x->rank == 5 && w == 4;
-    if (!c->rows && !c->depthwise && (c->x->rank != 5 || w != 6))
+    int rank = c->w->rank;
+    c->rows = c->x->rank == 4 && rank == 5;
+    c->per_image = c->x->rank == 5 && rank == 5;
+    c->depthwise = c->x->rank == 5 && (rank == 4 || c->per_image);
+    if (!c->rows && !c->depthwise && (c->x->rank != 5 || rank != 6))
         return fail_forms(call, c);
-    if (!in_blocks(call, c->w, w == 6 ? 2 : 1) ||
+    if (!in_blocks(call, c->w, rank == 6 ? 2 : 1) ||
         (!c->rows && !in_blocks(call, c->x, 1)))
         return fail_forms(call, c);
-    if (!equal(call, c->x->shape[1], c->w->shape[c->depthwise ? 0 : 1]))
+    const cfx_dim *w = c->w->shape + c->per_image;
+    if (c->per_image && !equal(call, c->x->shape[0], c->w->shape[0]))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "input and weight differ in their images");
+    cfx_dim in = cfx_dim_mul(call->env, c->groups, w[!c->depthwise]);
+    if (!equal(call, c->x->shape[1], in))
         return cfx_call_fail(call, CFX_ESHAPE,
                              "input and weight differ in their channels");
     for (int i = 0; i < 2; i++) {
         c->in[i] = c->x->shape[2 + i];
-        c->kernel[i] = c->w->shape[(c->depthwise ? 1 : 2) + i];
+        c->kernel[i] = w[(c->depthwise ? 1 : 2) + i];
     }
+    return CFX_OK;
+}
+
+/* Only a blocked input has groups, each of which has as many blocks. */
+static cfx_status check_groups(const cfx_call *call, const struct conv *c)
+{
+    cfx_dim one = cfx_dim_int(1);
+    if (!cfx_dim_le(call->env, one, c->groups))
+        return cfx_call_fail(call, CFX_EINVAL, "groups must be positive");
+    if (equal(call, c->groups, one))
+        return CFX_OK;
+    cfx_dim per = cfx_dim_floordiv(call->env, c->w->shape[0], c->groups);
+    if (c->rows || c->depthwise ||
+        !equal(call, cfx_dim_mul(call->env, per, c->groups), c->w->shape[0]))
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "groups of a blocked input need a weight with "
+                             "whole blocks for each");
     return CFX_OK;
 }
 
@@ -104,7 +132,10 @@ static cfx_status conv_infer(cfx_call *call)
     cfx_infer_spatial(call, STRIDE, 2, c->stride);
     cfx_infer_spatial(call, PADDING, 2, c->pad);
     cfx_infer_spatial(call, DILATION, 2, c->dilation);
+    c->groups = cfx_value_dim(cfx_call_value(call, GROUPS));
     cfx_status st = read_forms(call, c);
+    if (!st)
+        st = check_groups(call, c);
     if (!st)
         st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT);
     if (!st)
@@ -114,7 +145,7 @@ static cfx_status conv_infer(cfx_call *call)
                                   &c->end.activation);
     if (st)
         return st;
-    cfx_dim shape[] = {c->x->shape[0], c->w->shape[0],
+    cfx_dim shape[] = {c->x->shape[0], c->w->shape[c->per_image],
                        out_extent(call->env, c, 0),
                        out_extent(call->env, c, 1), cfx_dim_int(CFX_BLOCK)};
     for (int i = 2; i < 4; i++)
@@ -131,7 +162,7 @@ static void conv_cost(const cfx_call *call, cfx_cost *cost)
     cfx_dim y = cfx_cost_numel(call, call->out[0]), depth = cfx_dim_int(1);
     if (!c->depthwise)
         depth = c->rows ? c->x->shape[1]
-                        : cfx_dim_mul(call->env, c->x->shape[1],
+                        : cfx_dim_mul(call->env, c->w->shape[1],
                                       cfx_dim_int(CFX_BLOCK));
     for (int i = 0; i < 2; i++)
         depth = cfx_dim_mul(call->env, depth, c->kernel[i]);
@@ -147,9 +178,11 @@ static cfx_blocked_conv plan(const cfx_call *call)
     const cfx_tensor *y = call->out[0];
     cfx_blocked_conv k = {
         .batch = cfx_tensor_size(y, 0),
+        .groups = cfx_dim_value(c->groups),
         .in_channels = c->rows ? cfx_tensor_size(c->x, 1) : 0,
         .in_blocks = c->rows ? 0 : cfx_tensor_size(c->x, 1),
         .out_blocks = cfx_tensor_size(y, 1),
+        .filter_per_image = c->per_image,
         .end = cfx_epilogue_kernel(call, &c->end),
     };
     for (int i = 0; i < 2; i++) {
@@ -193,7 +226,8 @@ static cfx_status conv_run(cfx_call *call)
 const cfx_op cfx_op__blocked_conv2d = {
     .schema = "blocked_conv2d(Tensor input, Tensor weight, Tensor? bias=None, "
               "Tensor? add=None, SymInt[2] stride=1, SymInt[2] padding=0, "
-              "SymInt[2] dilation=1, Scalar? min=None, Scalar? max=None, "
+              "SymInt[2] dilation=1, SymInt groups=1, Scalar? min=None, "
+              "Scalar? max=None, "
               "str? activation=None, float[] scalars=[], str? "
               "algorithm=None) -> Tensor",
     .params = params,

@@ -13,41 +13,17 @@
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"
+#include "ops/pool/windows.h"
 #include "ops/shape/view.h"
-
-enum { MAX_SPATIAL = CFX_POOL_MAX_SPATIAL };
-
-CFX_PARAMS(params, SELF, KERNEL_SIZE, STRIDE, PADDING, DILATION, CEIL_MODE,
-           COUNT_INCLUDE_PAD, DIVISOR_OVERRIDE, OUTPUT_SIZE);
 
 /* Bits of cfx_op.code, beside the number of spatial axes. */
 enum { AVERAGE = 8, ADAPTIVE = 16, INDICES = 32 };
 
-/* The state of a call with windows: its arguments as they were read. */
-struct pool {
-    const cfx_tensor *x;
-    int spatial;
-    cfx_dim kernel[MAX_SPATIAL], stride[MAX_SPATIAL], pad[MAX_SPATIAL];
-    cfx_dim dilation[MAX_SPATIAL];
-    bool ceil, count_padding;
-    int64_t divisor; /* 0: the elements of the window */
-};
-
-static void read_pool(const cfx_call *call, struct pool *p)
+static void read_pool(const cfx_call *call, cfx_pool_windows *p)
 {
-    p->x = cfx_call_tensor(call, SELF);
-    p->spatial = call->op->code & 7;
-    for (int i = 0; i < p->spatial; i++)
-        p->dilation[i] = cfx_dim_int(1);
-    cfx_infer_spatial(call, KERNEL_SIZE, p->spatial, p->kernel);
-    cfx_infer_spatial(call, cfx_call_len(call, STRIDE) ? STRIDE : KERNEL_SIZE,
-                      p->spatial, p->stride);
-    cfx_infer_spatial(call, PADDING, p->spatial, p->pad);
-    cfx_infer_spatial(call, DILATION, p->spatial, p->dilation);
-    p->ceil = cfx_call_bool(call, CEIL_MODE);
-    p->count_padding = cfx_call_bool(call, COUNT_INCLUDE_PAD);
-    if (cfx_call_has(call, DIVISOR_OVERRIDE))
-        p->divisor = cfx_call_int(call, DIVISOR_OVERRIDE);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    int spatial = call->op->code & 7;
+    cfx_pool__read(call, x, spatial, x->rank - spatial, p);
 }
 
 /* Do ATen's kernels have this type? */
@@ -82,62 +58,6 @@ static cfx_status check_rank(cfx_call *call, const cfx_tensor *x, int spatial)
     return CFX_OK;
 }
 
-static cfx_status check_numbers(cfx_call *call, const struct pool *p)
-{
-    cfx_dim one = cfx_dim_int(1), zero = cfx_dim_int(0);
-    for (int k = KERNEL_SIZE; k <= DILATION; k++)
-        if (cfx_call_len(call, k) > p->spatial)
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "%s needs %d numbers, not "
-                                 "%d",
-                                 cfx_call__param_name(call, k), p->spatial,
-                                 cfx_call_len(call, k));
-    for (int i = 0; i < p->spatial; i++) {
-        if (!cfx_dim_le(call->env, one, p->kernel[i]))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "kernel size should be "
-                                 "greater than zero");
-        if (!cfx_dim_le(call->env, one, p->stride[i]))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "stride should be greater than zero");
-        if (!cfx_dim_le(call->env, one, p->dilation[i]))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "dilation should be greater than zero");
-        cfx_dim twice = cfx_dim_mul(call->env, p->pad[i], cfx_dim_int(2));
-        if (!cfx_dim_le(call->env, zero, p->pad[i]) ||
-            !cfx_dim_le(call->env, twice, p->kernel[i]))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "pad should be at most "
-                                 "half of effective kernel size");
-    }
-    return CFX_OK;
-}
-
-static cfx_dim out_extent(cfx_shape_env *env, const struct pool *p, int i)
-{
-    cfx_dim in = p->x->shape[p->x->rank - p->spatial + i];
-    cfx_dim one = cfx_dim_int(1);
-    cfx_dim window = cfx_dim_mul(env, p->dilation[i],
-                                 cfx_dim_sub(env, p->kernel[i], one));
-    cfx_dim room = cfx_dim_sub(
-        env, cfx_dim_add(env, in, cfx_dim_mul(env, p->pad[i], cfx_dim_int(2))),
-        cfx_dim_add(env, window, one));
-    if (!p->ceil)
-        return cfx_dim_add(env, cfx_dim_floordiv(env, room, p->stride[i]),
-                           one);
-    cfx_dim n = cfx_dim_add(env, cfx_dim_ceildiv(env, room, p->stride[i]),
-                            one);
-    /* A last window that begins behind the input and its padding is left out:
-     * never more windows than begin there. */
-    cfx_dim most = cfx_dim_add(
-        env,
-        cfx_dim_floordiv(
-            env, cfx_dim_sub(env, cfx_dim_add(env, in, p->pad[i]), one),
-            p->stride[i]),
-        one);
-    return cfx_dim_min(env, n, most);
-}
-
 /* Is the result channels last, as ATen's kernel leaves it? Over one axis if the
  * kernel treats it as an image of one row; over three axes for maxima that are
  * not adaptive, and for the mean of all. */
@@ -169,36 +89,20 @@ static cfx_status give(cfx_call *call, const cfx_tensor *x,
 
 static cfx_status pool_infer(cfx_call *call)
 {
-    struct pool *p = call->state;
+    cfx_pool_windows *p = call->state;
     cfx_dim shape[CFX_MAX_RANK];
     read_pool(call, p);
     cfx_status st = check_rank(call, p->x, p->spatial);
     if (!st)
-        st = check_numbers(call, p);
-    if (!st && cfx_call_has(call, DIVISOR_OVERRIDE) && !p->divisor)
-        st = cfx_call_fail(call, CFX_EINVAL, "divisor must be not zero");
-    for (int i = 0; i < p->x->rank; i++)
-        shape[i] = p->x->shape[i];
-    for (int i = 0; i < p->spatial && !st; i++) {
-        int at = p->x->rank - p->spatial + i;
-        shape[at] = out_extent(call->env, p, i);
-        if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[at])) {
-            char s[64];
-            cfx_dim_format(shape[at], s, sizeof(s));
-            st = cfx_call_fail(call, CFX_ESHAPE,
-                               "Output size is too small: "
-                               "axis %d would have %s elements",
-                               at, s);
-        }
-    }
+        st = cfx_pool__infer(call, p, shape);
     return st ? st : give(call, p->x, shape);
 }
 
 /* Bytes: the input covered by windows. */
 static void window_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_cost_axis axis[MAX_SPATIAL];
-    const struct pool *p = call->state;
+    cfx_cost_axis axis[CFX_POOL_MAX_SPATIAL];
+    const cfx_pool_windows *p = call->state;
     for (int i = 0; i < p->spatial; i++) {
         int at = p->x->rank - p->spatial + i;
         axis[i] = (cfx_cost_axis){p->x->shape[at], call->out[0]->shape[at],
@@ -210,7 +114,7 @@ static void window_cost(const cfx_call *call, cfx_cost *cost)
 
 static void average_cost(const cfx_call *call, cfx_cost *cost)
 {
-    const struct pool *p = call->state;
+    const cfx_pool_windows *p = call->state;
     cfx_dim n = cfx_cost_numel(call, call->out[0]), window = cfx_dim_int(1);
     window_cost(call, cost);
     for (int i = 0; i < p->spatial; i++)
@@ -240,7 +144,7 @@ static void plan(const cfx_call *call, const cfx_tensor *x, cfx_pool *k)
 
 static void plan_windows(const cfx_call *call, cfx_pool *k)
 {
-    const struct pool *p = call->state;
+    const cfx_pool_windows *p = call->state;
     for (int i = 0; i < p->spatial; i++) {
         k->kernel[i] = cfx_dim_value(p->kernel[i]);
         k->stride[i] = cfx_dim_value(p->stride[i]);
@@ -346,13 +250,13 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_op cfx_op__max_pool##n##d_with_indices = {                      \
         .schema = "max_pool" #n "d_with_indices" MAX_ARGS(                    \
             n, "self") " -> (Tensor, Tensor)",                                \
-        .params = params,                                                     \
+        .params = cfx_pool_params,                                            \
         .aliases = "torch.max_pool" #n "d_with_indices "                      \
                    "aten.max_pool" #n "d_with_indices.default",               \
         .variants = max_pool##n##d_pair,                                      \
         .doc = "The maximum of each window, and where it lies.",              \
         .code = n | INDICES,                                                  \
-        .state_size = sizeof(struct pool),                                    \
+        .state_size = sizeof(cfx_pool_windows),                               \
         .infer = pool_infer,                                                  \
         .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
         .cost = window_cost,                                                  \
@@ -362,12 +266,12 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         {F_MAX(n, "d", "False"), NULL}, {NULL, NULL}};                        \
     const cfx_op cfx_op__max_pool##n##d = {                                   \
         .schema = "max_pool" #n "d" MAX_ARGS(n, "self") " -> Tensor",         \
-        .params = params,                                                     \
+        .params = cfx_pool_params,                                            \
         .aliases = "torch.max_pool" #n "d aten.max_pool" #n "d.default",      \
         .variants = max_pool##n##d_variants,                                  \
         .doc = "The maximum of each window.",                                 \
         .code = n,                                                            \
-        .state_size = sizeof(struct pool),                                    \
+        .state_size = sizeof(cfx_pool_windows),                               \
         .infer = pool_infer,                                                  \
         .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
         .cost = window_cost,                                                  \
@@ -379,13 +283,13 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
             "SymInt[" #n "]? stride=None, SymInt[" #n "] padding=0, "         \
             "bool ceil_mode=False, bool count_include_pad=True" DIVISOR_##n   \
         ") -> Tensor",                                                        \
-        .params = params,                                                     \
+        .params = cfx_pool_params,                                            \
         .aliases = "torch.avg_pool" #n "d torch.nn.functional.avg_pool" #n    \
                    "d torch._C._nn.avg_pool" #n "d aten.avg_pool" #n          \
                    "d.default",                                               \
         .doc = "The mean of each window.",                                    \
         .code = n | AVERAGE,                                                  \
-        .state_size = sizeof(struct pool),                                    \
+        .state_size = sizeof(cfx_pool_windows),                               \
         .infer = pool_infer,                                                  \
         .cost = average_cost,                                                 \
         .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
@@ -394,7 +298,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_op cfx_op__adaptive_avg_pool##n##d = {                          \
         .schema = "adaptive_avg_pool" #n "d(Tensor self, SymInt?[" #n         \
                   "] output_size) -> Tensor",                                 \
-        .params = params,                                                     \
+        .params = cfx_pool_params,                                            \
         .aliases = "torch.adaptive_avg_pool" #n "d "                          \
                    "torch.nn.functional.adaptive_avg_pool" #n "d "            \
                    "torch._C._nn.adaptive_avg_pool" #n "d "                   \
@@ -412,7 +316,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_op cfx_op__adaptive_max_pool##n##d_values = {                   \
         .schema = "adaptive_max_pool" #n "d_values(Tensor self, SymInt?[" #n  \
                   "] output_size) -> Tensor",                                 \
-        .params = params,                                                     \
+        .params = cfx_pool_params,                                            \
         .variants = adaptive_max_pool##n##d_one,                              \
         .doc = "The maxima of windows that cover the input evenly.",          \
         .code = n | ADAPTIVE,                                                 \
@@ -425,7 +329,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_op cfx_op__adaptive_max_pool##n##d = {                          \
         .schema = "adaptive_max_pool" #n "d(Tensor self, SymInt?[" #n         \
                   "] output_size) -> (Tensor, Tensor)",                       \
-        .params = params,                                                     \
+        .params = cfx_pool_params,                                            \
         .aliases = "torch.adaptive_max_pool" #n "d "                          \
                    "aten.adaptive_max_pool" #n "d.default",                   \
         .variants = adaptive_max_pool##n##d_pair,                             \

@@ -1,0 +1,266 @@
+/*
+ * block_channels -- compute images in blocks of 16 channels, from convolution to
+ * convolution, with packed weights: torch.ops.cfx.blocked_conv2d.
+ *
+ * A convolution becomes to_blocked, the blocked convolution, from_blocked. Then
+ * from_blocked moves down: behind functions of single elements, sums, products,
+ * pooling and concatenation, and away where to_blocked follows. Activations, and
+ * sums, become part of the convolution before them. The nodes' meta must show
+ * that images are float32 tensors of four axes.
+ *
+ * This file walks over the graph. Each rule has a file block_*.c.
+ */
+#include "interp/passes/lower/block_channels.h"
+
+#include <cfx/ops.h>
+
+#include "interp/passes/lower/activation.h"
+#include "interp/split/extract.h"
+
+/* ---- Facts about nodes ---- */
+
+const cfx_tensor *cfx_block__tensor(const cfx_node *n)
+{
+    cfx_value v = cfx_extract__known(n);
+    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
+}
+
+bool cfx_block__is_image(const cfx_node *n)
+{
+    const cfx_tensor *t = cfx_block__tensor(n);
+    return t && t->rank == 4 && t->dtype == CFX_F32;
+}
+
+int64_t cfx_block__channels(const cfx_node *n)
+{
+    cfx_dim c = cfx_block__tensor(n)->shape[1];
+    return cfx_dim_is_int(c) ? cfx_dim_value(c) : 0;
+}
+
+cfx_node *cfx_block__node_arg(const cfx_node *n, uint32_t i)
+{
+    return i < n->nargs && n->args[i].kind == CFX_NODE ? n->args[i].u.node
+                                                       : NULL;
+}
+
+bool cfx_block__has_kwarg(const cfx_node *n, const char *name)
+{
+    for (uint32_t i = 0; i < n->nkwargs; i++)
+        if (!strcmp(n->kwargs[2 * i].u.str->text, name))
+            return true;
+    return false;
+}
+
+cfx_node *cfx_block__form(const cfx_node *n)
+{
+    return cfx_node_is(n, "from_blocked") ? cfx_block__node_arg(n, 0) : NULL;
+}
+
+static bool is_conv(const cfx_node *n)
+{
+    return cfx_node_is(n, "blocked_conv2d") ||
+           cfx_node_is(n, "blocked_winograd_conv2d");
+}
+
+cfx_node *cfx_block__open_conv(const cfx_node *x)
+{
+    cfx_node *y = cfx_block__form(x);
+    bool open = y && is_conv(y) && y->nusers == 1 && x->nusers == 1 &&
+                !cfx_block__has_kwarg(y, "min") &&
+                !cfx_block__has_kwarg(y, "max") &&
+                !cfx_block__has_kwarg(y, "activation");
+    return open ? y : NULL;
+}
+
+cfx_value cfx_block__setting(const cfx_pass_call *p, const cfx_node *n,
+                             const char *name)
+{
+    const cfx_module *m = cfx_pass__module(p, n);
+    const cfx_schema *schema = m ? NULL : cfx_pass__signature(p, n);
+    if (m)
+        return cfx_attr(m, name);
+    return schema ? cfx_pass__arg(n, schema, name) : CFX_NOTHING;
+}
+
+bool cfx_block__is_pair(cfx_value v)
+{
+    if (v.kind == CFX_INT)
+        return true;
+    return cfx_value_is_seq(v) && (v.u.seq->len == 1 || v.u.seq->len == 2) &&
+           v.u.seq->item[0].kind == CFX_INT &&
+           v.u.seq->item[v.u.seq->len - 1].kind == CFX_INT;
+}
+
+cfx_value cfx_block__pair_of(cfx_scope *s, cfx_value v)
+{
+    cfx_value both[2] = {v, v};
+    if (cfx_value_is_seq(v)) {
+        both[0] = v.u.seq->item[0];
+        both[1] = v.u.seq->item[v.u.seq->len - 1];
+    }
+    return cfx_list_of(s, CFX_LIST, 2, both);
+}
+
+cfx_value cfx_block__split(cfx_scope *s, cfx_value x, int axis)
+{
+    cfx_value pads[2 * CFX_MAX_RANK];
+    size_t n = 0;
+    if (cfx_scope_failed(s))
+        return x;
+    int64_t more = -cfx_tensor_size(x.u.tensor, axis) & (CFX_BLOCK - 1);
+    for (int i = x.u.tensor->rank - 1; i >= axis; i--) {
+        pads[n++] = cfx_int(0);
+        pads[n++] = cfx_int(i == axis ? more : 0);
+    }
+    if (more)
+        x = cfx_pad(s, x, cfx_list_of(s, CFX_LIST, n, pads));
+    x = cfx_unflatten(s, x, cfx_int(axis),
+                      cfx_list(s, cfx_int(-1), cfx_int(CFX_BLOCK)));
+    return cfx_movedim(s, x, cfx_int(axis + 1), cfx_int(-1));
+}
+
+/* ---- Elementwise functions, and writes ---- */
+
+bool cfx_block__calls(const cfx_pass_call *p, const cfx_node *n,
+                      const char *type, const char *op)
+{
+    const cfx_module *m = n->op == CFX_CALL_MODULE
+                              ? cfx_module_at(p->gm, n->target->text)
+                              : NULL;
+    return m ? !strcmp(cfx_module_class_name(m), type) : cfx_node_is(n, op);
+}
+
+bool cfx_block__is_elementwise(const cfx_pass_call *p, const cfx_node *n)
+{
+    cfx_activation_call a;
+    return cfx_block__calls(p, n, "ReLU6", "relu6") ||
+           cfx_activation__find(p, n, &a);
+}
+
+/* The effects of a node that the graph had at first; the new ones have none. */
+static cfx_effects effects_of(const cfx_blocker *b, const cfx_node *n)
+{
+    return n->id < b->aliases.life.ids ? b->aliases.effects[n->id]
+                                       : (cfx_effects){0};
+}
+
+/* May n be a view? Lists that operator.add and operator.mul compute have their
+ * operands' items, tensors have memory of their own; so have maxima, which are a
+ * tuple with their indices. */
+static bool may_view(const cfx_blocker *b, const cfx_node *n)
+{
+    bool owns = cfx_node_is(n, "add") || cfx_node_is(n, "mul") ||
+                cfx_block__calls(b->p, n, "MaxPool2d", "max_pool2d");
+    return effects_of(b, n).input_views && !(owns && cfx_block__tensor(n));
+}
+
+/* An activation in place, of a value that nothing else reads. */
+static bool is_last_reader(const cfx_blocker *b, const cfx_node *n)
+{
+    const cfx_node *x = cfx_block__node_arg(n, 0);
+    return x && x->nusers == 1 && cfx_block__is_elementwise(b->p, n);
+}
+
+/* Does each read of n find the value that n computes? */
+static bool is_never_written(cfx_blocker *b, const cfx_node *n)
+{
+    if (n->id >= b->aliases.life.ids ||
+        !cfx_aliases__is_written(&b->aliases, n))
+        return true;
+    if (may_view(b, n) && !is_last_reader(b, n))
+        return false;
+    for (const cfx_use *u = n->first_user; u; u = u->next)
+        if ((may_view(b, u->user) || effects_of(b, u->user).input_writes) &&
+            !is_last_reader(b, u->user))
+            return false;
+    return true;
+}
+
+cfx_node *cfx_block__known(cfx_blocker *b, const cfx_node *n)
+{
+    cfx_node *y = cfx_block__form(n);
+    cfx_value made = cfx_node_map_get(&b->blocked, n);
+    if (y || made.kind != CFX_NODE)
+        return y;
+    return is_never_written(b, n) ? made.u.node : NULL;
+}
+
+cfx_status cfx_block__replace(cfx_blocker *b, cfx_node *n, cfx_retrace_fn *fn,
+                              void *user, cfx_node **next)
+{
+    bool done;
+    cfx_status st = cfx_retracer__node(&b->retracer, n, fn, user, next, &done);
+    return st || done ? st : cfx_fail_from(b->p->err, &b->retracer.why);
+}
+
+/* ---- The pass ---- */
+
+/* Erase images in either form that nothing reads. */
+static cfx_status drop_unread(cfx_pass_call *p)
+{
+    cfx_status st = CFX_OK;
+    for (cfx_node *n = cfx_graph_last(p->graph), *before; n && !st;
+         n = before) {
+        before = cfx_node_prev(n);
+        if (!n->nusers && cfx_block__form(n)) {
+            st = cfx_graph_erase_node(p->graph, n, p->err);
+            p->changed++;
+        }
+    }
+    return st;
+}
+
+/* The rules, in the order in which they are tried. */
+static cfx_block_rule *const rules[] = {
+    cfx_block__conv,       cfx_block__norm, cfx_block__pair,
+    cfx_block__window,     cfx_block__mean, cfx_block__flatten,
+    cfx_block__activation, cfx_block__cat,
+};
+enum { RULES = sizeof(rules) / sizeof(rules[0]) };
+
+static cfx_status block_node(cfx_blocker *b, cfx_node *n, cfx_node **next)
+{
+    bool done = false;
+    cfx_status st = CFX_OK;
+    if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
+        !is_never_written(b, n))
+        return CFX_OK;
+    for (int i = 0; i < RULES && !st && !done; i++)
+        st = rules[i](b, n, next, &done);
+    return st;
+}
+
+static cfx_status block_channels_run(cfx_pass_call *p)
+{
+    cfx_blocker b = {.p = p, .retracer.p = p};
+    path_uses uses;
+    cfx_node_map_init(&b.blocked, p->graph);
+    cfx_status st = cfx_path_uses__init(&uses, p);
+    if (!st)
+        st = cfx_aliases__init(&b.aliases, p->graph, p->err);
+    for (cfx_node *n = cfx_graph_first(p->graph), *next;
+         n && !st && !uses.written; n = next) {
+        next = cfx_node_next(n);
+        if (n->id < b.aliases.life.ids) /* not a new one */
+            st = block_node(&b, n, &next);
+    }
+    cfx_retracer__release(&b.retracer);
+    cfx_path_uses__release(&uses);
+    cfx_node_map_release(&b.blocked);
+    cfx_aliases__release(&b.aliases);
+    if (!st)
+        st = drop_unread(p);
+    if (p->changed)
+        cfx_graph_module_delete_all_unused_submodules(p->gm);
+    return st;
+}
+
+const cfx_pass cfx_pass__block_channels = {
+    .abi = CFX_ABI(cfx_pass),
+    .schema = "block_channels()",
+    .doc =
+        "Compute convolutions in blocks of 16 channels with packed weights, "
+        "and what follows them, where meta tensor_meta shows the shapes.",
+    .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
+    .run = block_channels_run,
+};

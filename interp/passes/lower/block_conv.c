@@ -1,0 +1,233 @@
+/*
+ * block_conv -- convolutions in blocks of channels, with packed weights.
+ */
+#include <cfx/ops.h>
+#include <string.h>
+
+#include "interp/passes/lower/block_channels.h"
+#include "interp/passes/lower/pack_winograd.h"
+
+typedef struct conv {
+    cfx_blocker *b;
+    layer l;
+    cfx_node *x, *weight, *bias;
+    cfx_value stride, padding, dilation;
+    bool rows;      /* a row-major input, of fewer channels than a block */
+    bool depthwise; /* one filter a channel */
+    bool winograd;
+    int64_t merge; /* groups that become one, in whole blocks */
+} conv;
+
+static cfx_value setting(const conv *c, const char *name, int64_t init)
+{
+    cfx_value v = cfx_block__setting(c->b->p, c->l.n, name);
+    return v.kind ? v : cfx_int(init);
+}
+
+static bool find_conv(conv *c, cfx_node *n)
+{
+    c->x = cfx_block__node_arg(n, 0);
+    if (!cfx_layer__find(&c->l, c->b->p, n) || c->l.kind != LAYER_CONV ||
+        (c->l.axes && c->l.axes != 2) || !c->x || !cfx_block__is_image(c->x) ||
+        !cfx_block__is_image(n))
+        return false;
+    if (c->l.module &&
+        strcmp(cfx_attr_str(c->l.module, "padding_mode"), "zeros") != 0)
+        return false;
+    c->stride = setting(c, "stride", 1);
+    c->padding = setting(c, "padding", 0);
+    c->dilation = setting(c, "dilation", 1);
+    return cfx_block__is_pair(c->stride) && cfx_block__is_pair(c->padding) &&
+           cfx_block__is_pair(c->dilation);
+}
+
+/* The most groups that become one: their products with zeros are computed. */
+enum { MOST_MERGED = 4 };
+
+/* The groups that together have whole blocks of `in` and `out` channels each; 0:
+ * too many. */
+static int64_t groups_in_blocks(int64_t groups, int64_t in, int64_t out)
+{
+    for (int64_t m = 1; m <= MOST_MERGED && m <= groups; m++)
+        if (groups % m == 0 && m * in % CFX_BLOCK == 0 &&
+            m * out % CFX_BLOCK == 0)
+            return m;
+    return 0;
+}
+
+/* Are both numbers `n`? */
+static bool is_pair_of(cfx_value v, int64_t n)
+{
+    return v.kind == CFX_INT ? v.u.i == n
+                             : v.u.seq->item[0].u.i == n &&
+                                   v.u.seq->item[v.u.seq->len - 1].u.i == n;
+}
+
+static bool takes_winograd(const conv *c)
+{
+    const cfx_tensor *w = c->l.weight;
+    return c->l.groups == 1 && !c->rows && cfx_tensor_size(w, 2) == 3 &&
+           cfx_tensor_size(w, 3) == 3 && is_pair_of(c->stride, 1) &&
+           is_pair_of(c->dilation, 1) &&
+           cfx_winograd__wins(w, cfx_block__tensor(c->l.n));
+}
+
+/* Can its weight be packed? */
+static bool can_pack(conv *c)
+{
+    const cfx_tensor *w = c->l.weight;
+    int64_t groups = c->l.groups;
+    if (w->dtype != CFX_F32 || w->rank != 4)
+        return false;
+    int64_t out = cfx_tensor_size(w, 0), in = cfx_tensor_size(w, 1);
+    c->rows = groups == 1 && in < CFX_BLOCK && !cfx_block__form(c->x);
+    c->depthwise = groups > 1 && groups == out && in == 1;
+    c->merge = c->depthwise ? groups
+               : groups > 1 ? groups_in_blocks(groups, in, out / groups)
+                            : 1;
+    c->winograd = takes_winograd(c);
+    return c->merge > 0;
+}
+
+/* A weight whose groups are merged, with zeros between their channels. */
+static cfx_value merge_groups(cfx_scope *s, const conv *c)
+{
+    const cfx_tensor *w = c->l.weight;
+    cfx_value m = cfx_int(c->merge), one = cfx_int(1);
+    cfx_value out = cfx_int(cfx_tensor_size(w, 0));
+    cfx_value in = cfx_int(cfx_tensor_size(w, 1));
+    cfx_value per = cfx_int(out.u.i / c->l.groups);
+    cfx_value kh = cfx_int(cfx_tensor_size(w, 2));
+    cfx_value kw = cfx_int(cfx_tensor_size(w, 3));
+    cfx_value y = cfx_value_of_tensor(c->l.weight);
+    if (c->merge == 1)
+        return y;
+    y = cfx_reshape(s, y, cfx_list(s, cfx_int(-1), m, per, one, in, kh, kw));
+    cfx_value same = cfx_reshape(s, cfx_eye(s, m),
+                                 cfx_list(s, one, m, one, m, one, one, one));
+    return cfx_reshape(s, cfx_mul(s, y, same),
+                       cfx_list(s, out, cfx_int(-1), kh, kw));
+}
+
+/* The weight as blocked_conv2d takes it. */
+static cfx_value pack_weight(cfx_scope *s, const conv *c)
+{
+    cfx_value w = c->depthwise
+                      ? cfx_squeeze(s, cfx_value_of_tensor(c->l.weight),
+                                    .dim = cfx_int(1))
+                      : merge_groups(s, c);
+    w = cfx_block__split(s, w, 0);
+    if (!c->depthwise && !c->rows) /* (O, I, kh, kw, out, in) */
+        w = cfx_transpose(s, cfx_block__split(s, w, 1), cfx_int(-1),
+                          cfx_int(-2));
+    if (c->winograd)
+        return cfx_winograd__pack(s, w);
+    return cfx_clone(s, w, cfx_value_of_format(CFX_CONTIGUOUS_FORMAT));
+}
+
+static cfx_value pack_bias(cfx_scope *s, const conv *c)
+{
+    if (!c->l.bias)
+        return cfx_none();
+    return cfx_flatten(s,
+                       cfx_block__split(s, cfx_value_of_tensor(c->l.bias), 0));
+}
+
+static cfx_node *put_tensor(cfx_pass_call *p, cfx_value t)
+{
+    return cfx_pass_add_tensor(p, "_packed_", t.u.tensor);
+}
+
+static cfx_status put_weights(conv *c)
+{
+    cfx_pass_call *p = c->b->p;
+    cfx_scope s;
+    cfx_scope_init(&s, &cfx_eager_class, p->ctx, NULL);
+    cfx_value weight = pack_weight(&s, c), bias = pack_bias(&s, c);
+    cfx_status st = cfx_scope_status(&s, p->err);
+    cfx_insert_point at = cfx_graph_inserting_before(p->graph, c->l.n);
+    if (!st && !(c->weight = put_tensor(p, weight)))
+        st = p->err->code;
+    if (!st && c->l.bias && !(c->bias = put_tensor(p, bias)))
+        st = p->err->code;
+    cfx_graph_restore(p->graph, at);
+    cfx_scope_release(&s);
+    return st;
+}
+
+static cfx_value blocked_input(cfx_scope *s, conv *c)
+{
+    cfx_node *from = c->rows ? c->x : cfx_block__known(c->b, c->x);
+    return from ? cfx_value_of_node(from)
+                : cfx_to_blocked(s, cfx_value_of_node(c->x));
+}
+
+static cfx_value build_conv(cfx_scope *s, const cfx_node *n, void *user)
+{
+    conv *c = user;
+    cfx_value x = blocked_input(s, c);
+    int64_t groups = c->l.groups / c->merge;
+    cfx_value bias = c->bias ? cfx_value_of_node(c->bias) : CFX_NOTHING;
+    cfx_value w = cfx_value_of_node(c->weight);
+    cfx_value padding = cfx_block__pair_of(s, c->padding);
+    cfx_value y = c->winograd
+                      ? cfx_blocked_winograd_conv2d(s, x, w, .bias = bias,
+                                                    .padding = padding)
+                      : cfx_blocked_conv2d(
+                            s, x, w, .bias = bias,
+                            .stride = cfx_block__pair_of(s, c->stride),
+                            .padding = padding,
+                            .dilation = cfx_block__pair_of(s, c->dilation),
+                            .groups = groups > 1 ? cfx_int(groups)
+                                                 : CFX_NOTHING);
+    (void)n;
+    if (x.kind == CFX_NODE && cfx_node_is(x.u.node, "to_blocked"))
+        cfx_node_map_set(&c->b->blocked, c->x, x, NULL);
+    return cfx_from_blocked(s, y, cfx_int(cfx_tensor_size(c->l.weight, 0)));
+}
+
+/* The get_attr node that a function has for a parameter; or NULL. */
+static cfx_node *attr_of(const layer *l, const char *name)
+{
+    cfx_value v = l->module ? CFX_NOTHING
+                            : cfx_pass__arg(l->n, l->schema, name);
+    return v.kind == CFX_NODE ? v.u.node : NULL;
+}
+
+/* A new to_blocked has the value of x, not of the node that it was made for. */
+static cfx_status name_origin(conv *c)
+{
+    cfx_value made = cfx_node_map_get(&c->b->blocked, c->x);
+    if (made.kind != CFX_NODE)
+        return CFX_OK;
+    cfx_status st = cfx_node_set_meta(made.u.node, "from_node", CFX_NOTHING,
+                                      c->b->p->err);
+    return st ? st : cfx_node_inherit(made.u.node, c->x, c->b->p->err);
+}
+
+static cfx_status block_conv(conv *c, cfx_node **next)
+{
+    cfx_node *attr[] = {attr_of(&c->l, "weight"), attr_of(&c->l, "bias")};
+    cfx_status st = put_weights(c);
+    if (!st)
+        st = cfx_block__replace(c->b, c->l.n, build_conv, c, next);
+    if (!st)
+        st = name_origin(c);
+    for (int i = 0; i < 2 && !st; i++)
+        if (attr[i])
+            st = cfx_pass__drop_attrs(c->b->p, &attr[i], 1);
+    return st;
+}
+
+cfx_status cfx_block__conv(cfx_blocker *b, cfx_node *n, cfx_node **next,
+                           bool *done)
+{
+    conv c = {.b = b};
+    if (!find_conv(&c, n))
+        return CFX_OK;
+    cfx_status st = cfx_layer__load(&c.l, b->p);
+    if (st || !can_pack(&c))
+        return st;
+    *done = true;
+    return block_conv(&c, next);
+}

@@ -1,0 +1,177 @@
+/*
+ * block_pointwise -- activations, sums and products of images in blocks.
+ */
+#include <cfx/ops.h>
+
+#include "interp/passes/lower/activation.h"
+#include "interp/passes/lower/block_channels.h"
+#include "interp/split/extract.h"
+
+/* ---- Activations ---- */
+
+/* The convolution y computes the value of n now, and x = from_blocked(y). */
+static cfx_status fuse(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
+{
+    cfx_status st = cfx_node_inherit(y, n, b->p->err);
+    return st ? st : cfx_pass__fuse_into(b->p, n, x);
+}
+
+/* Set min and max of the convolution before an activation. */
+static cfx_status clamp(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
+{
+    bool six = cfx_block__calls(b->p, n, "ReLU6", "relu6");
+    cfx_status st = cfx_node_update_kwarg(y, "min", cfx_float(0), b->p->err);
+    if (!st && six)
+        st = cfx_node_update_kwarg(y, "max", cfx_float(6), b->p->err);
+    return st ? st : fuse(b, n, x, y);
+}
+
+/* Let the convolution before an activation apply it. */
+static cfx_status activate(cfx_blocker *b, cfx_node *n, cfx_node *x,
+                           cfx_node *y, const cfx_activation_call *a)
+{
+    cfx_status st = cfx_activation__set(b->p, y, a);
+    return st ? st : fuse(b, n, x, y);
+}
+
+/* f(from_blocked(y)) becomes from_blocked(f(y)). */
+static cfx_status swap(cfx_blocker *b, cfx_node *n, cfx_node *x)
+{
+    cfx_pass_call *p = b->p;
+    cfx_value args[] = {cfx_value_of_node(n), x->args[1]};
+    cfx_insert_point at = cfx_graph_inserting_after(p->graph, n);
+    cfx_node *z = cfx_graph_call_function(p->graph, x->target->text,
+                                          cfx_args_of(args, 2), p->err);
+    cfx_graph_restore(p->graph, at);
+    if (!z)
+        return p->err->code;
+    cfx_status st = cfx_node__keep_meta(z, n, p->err);
+    if (!st)
+        st = cfx_node_replace_all_uses_with(n, z, NULL, NULL, p->err);
+    if (!st)
+        st = cfx_node_update_arg(z, 0, args[0], p->err);
+    if (!st)
+        st = cfx_node_update_arg(n, 0, cfx_value_of_node(cfx_block__form(x)),
+                                 p->err);
+    if (!st)
+        st = cfx_extract__forget(n, p->err);
+    p->changed += 2;
+    return st;
+}
+
+cfx_status cfx_block__activation(cfx_blocker *b, cfx_node *n, cfx_node **next,
+                                 bool *done)
+{
+    cfx_node *x = cfx_block__node_arg(n, 0);
+    cfx_activation_call act;
+    (void)next;
+    if (!x || !cfx_block__form(x) || !cfx_block__is_elementwise(b->p, n))
+        return CFX_OK;
+    *done = true;
+    cfx_node *y = cfx_block__open_conv(x);
+    if (y && (cfx_block__calls(b->p, n, "ReLU", "relu") ||
+              cfx_block__calls(b->p, n, "ReLU6", "relu6")))
+        return clamp(b, n, x, y);
+    if (y && cfx_activation__find(b->p, n, &act))
+        return activate(b, n, x, y, &act);
+    return swap(b, n, x);
+}
+
+/* ---- Sums and products ---- */
+
+/* A sum or product of images, in blocks. */
+typedef struct pair {
+    cfx_node *in[2], *blocked[2];
+    int64_t channels;
+    bool product;
+    int pixel; /* the one that has a single pixel; -1: they have as many */
+} pair;
+
+static bool is_pixel(const cfx_node *n)
+{
+    const cfx_tensor *x = cfx_block__tensor(n);
+    return cfx_dim_is(x->shape[2], 1) && cfx_dim_is(x->shape[3], 1);
+}
+
+static bool have_same_axes(const cfx_node *a, const cfx_node *b, int first,
+                           int end)
+{
+    const cfx_tensor *x = cfx_block__tensor(a), *y = cfx_block__tensor(b);
+    for (int i = first; i < end; i++)
+        if (!cfx_dim_same(x->shape[i], y->shape[i]))
+            return false;
+    return true;
+}
+
+/* Do two images have the same extents, or one of them a single pixel? */
+static bool fit(pair *a)
+{
+    a->pixel = -1;
+    if (!have_same_axes(a->in[0], a->in[1], 0, 2))
+        return false;
+    if (have_same_axes(a->in[0], a->in[1], 2, 4))
+        return true;
+    a->pixel = is_pixel(a->in[1]);
+    return is_pixel(a->in[a->pixel]);
+}
+
+static bool find_pair(cfx_blocker *b, pair *a, const cfx_node *n)
+{
+    a->product = cfx_node_is(n, "mul");
+    if ((!a->product && !cfx_node_is(n, "add")) || n->nargs != 2 ||
+        n->nkwargs || !cfx_block__is_image(n))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        a->in[i] = cfx_block__node_arg(n, (uint32_t)i);
+        if (!a->in[i] || !cfx_block__is_image(a->in[i]))
+            return false;
+        a->blocked[i] = cfx_block__known(b, a->in[i]);
+        if (!a->blocked[i])
+            return false;
+    }
+    a->channels = cfx_block__channels(n);
+    return a->channels && fit(a) &&
+           (cfx_block__form(a->in[0]) || cfx_block__form(a->in[1]));
+}
+
+static cfx_value build_pair(cfx_scope *s, const cfx_node *n, void *user)
+{
+    const pair *a = user;
+    cfx_value x = cfx_value_of_node(a->blocked[a->pixel == 0]);
+    cfx_value y = cfx_value_of_node(a->blocked[a->pixel != 0]);
+    (void)n;
+    if (a->product && a->pixel >= 0) /* a filter for each channel */
+        y = cfx_blocked_conv2d(s, x, y);
+    else
+        y = a->product ? cfx_mul(s, x, y) : cfx_add(s, x, y);
+    return cfx_from_blocked(s, y, cfx_int(a->channels));
+}
+
+/* Can the convolution behind operand i of a sum add the other one? */
+static cfx_node *adding_conv(const pair *a, int i)
+{
+    cfx_node *y = cfx_block__open_conv(a->in[i]);
+    return y && !cfx_block__has_kwarg(y, "add") && a->in[0] != a->in[1] &&
+                   a->pixel < 0 && cfx_node_before(a->blocked[1 - i], y)
+               ? y
+               : NULL;
+}
+
+/* The other operand of a sum becomes part of the convolution that comes last. */
+cfx_status cfx_block__pair(cfx_blocker *b, cfx_node *n, cfx_node **next,
+                           bool *done)
+{
+    pair a = {.channels = 0};
+    if (!find_pair(b, &a, n))
+        return CFX_OK;
+    *done = true;
+    for (int i = 0; i < 2 && !a.product; i++) {
+        cfx_node *y = adding_conv(&a, i);
+        if (!y)
+            continue;
+        cfx_status st = cfx_node_update_kwarg(
+            y, "add", cfx_value_of_node(a.blocked[1 - i]), b->p->err);
+        return st ? st : fuse(b, n, a.in[i], y);
+    }
+    return cfx_block__replace(b, n, build_pair, &a, next);
+}

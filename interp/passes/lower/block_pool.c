@@ -1,0 +1,193 @@
+/*
+ * block_pool -- pooling of images in blocks, means of whole images, and single
+ * pixels that are flattened.
+ */
+#include <cfx/ops.h>
+
+#include "interp/passes/lower/block_channels.h"
+
+/* ---- Windows ---- */
+
+typedef struct window {
+    cfx_node *x;
+    bool mean;
+    cfx_value kernel, stride, padding, dilation, ceil, count, divisor;
+} window;
+
+static bool is_false(cfx_value v)
+{
+    return cfx_value_is_none(v) || (v.kind == CFX_BOOL_VALUE && !v.u.i);
+}
+
+static bool is_literal(cfx_value v)
+{
+    return cfx_value_is_none(v) || v.kind == CFX_BOOL_VALUE ||
+           v.kind == CFX_INT;
+}
+
+static bool is_optional_pair(cfx_value v)
+{
+    return cfx_value_is_none(v) || cfx_block__is_pair(v);
+}
+
+static bool find_window(window *w, cfx_blocker *b, const cfx_node *n)
+{
+    const cfx_pass_call *p = b->p;
+    cfx_node *x = cfx_block__node_arg(n, 0);
+    w->mean = cfx_block__calls(p, n, "AvgPool2d", "avg_pool2d");
+    if ((!w->mean && !cfx_block__calls(p, n, "MaxPool2d", "max_pool2d")) ||
+        !x || !cfx_block__is_image(x) || !cfx_block__is_image(n) ||
+        !cfx_block__channels(x) ||
+        !is_false(cfx_block__setting(p, n, "return_indices")))
+        return false;
+    w->x = cfx_block__known(b, x);
+    w->kernel = cfx_block__setting(p, n, "kernel_size");
+    w->stride = cfx_block__setting(p, n, "stride");
+    w->padding = cfx_block__setting(p, n, "padding");
+    w->ceil = cfx_block__setting(p, n, "ceil_mode");
+    w->dilation = w->count = w->divisor = CFX_NOTHING;
+    if (w->mean) {
+        w->count = cfx_block__setting(p, n, "count_include_pad");
+        w->divisor = cfx_block__setting(p, n, "divisor_override");
+    } else {
+        w->dilation = cfx_block__setting(p, n, "dilation");
+    }
+    return w->x && cfx_block__is_pair(w->kernel) &&
+           is_optional_pair(w->stride) && is_optional_pair(w->padding) &&
+           is_optional_pair(w->dilation) && is_literal(w->ceil) &&
+           is_literal(w->count) && is_literal(w->divisor);
+}
+
+static cfx_value optional_pair(cfx_scope *s, cfx_value v)
+{
+    return cfx_block__is_pair(v) ? cfx_block__pair_of(s, v) : CFX_NOTHING;
+}
+
+static cfx_value build_window(cfx_scope *s, const cfx_node *n, void *user)
+{
+    const window *w = user;
+    cfx_value x = cfx_value_of_node(w->x);
+    cfx_value kernel = cfx_block__pair_of(s, w->kernel);
+    cfx_value stride = optional_pair(s, w->stride);
+    cfx_value padding = optional_pair(s, w->padding);
+    cfx_value y = w->mean
+                      ? cfx_blocked_avg_pool2d(s, x, kernel, .stride = stride,
+                                               .padding = padding,
+                                               .ceil_mode = w->ceil,
+                                               .count_include_pad = w->count,
+                                               .divisor_override = w->divisor)
+                      : cfx_blocked_max_pool2d(
+                            s, x, kernel, .stride = stride, .padding = padding,
+                            .dilation = optional_pair(s, w->dilation),
+                            .ceil_mode = w->ceil);
+    return cfx_from_blocked(s, y, cfx_int(cfx_block__channels(n)));
+}
+
+cfx_status cfx_block__window(cfx_blocker *b, cfx_node *n, cfx_node **next,
+                             bool *done)
+{
+    window w;
+    if (!find_window(&w, b, n))
+        return CFX_OK;
+    *done = true;
+    return cfx_block__replace(b, n, build_window, &w, next);
+}
+
+/* ---- The mean of an image ---- */
+
+typedef struct image {
+    cfx_node *x; /* in blocks */
+    int64_t channels;
+} image;
+
+static bool is_int(cfx_value v, int64_t n)
+{
+    return v.kind == CFX_INT && v.u.i == n;
+}
+
+/* Are two numbers, or one for both, a and b in any order? */
+static bool has_both(cfx_value v, int64_t a, int64_t b)
+{
+    if (!cfx_value_is_seq(v) || v.u.seq->len != 2)
+        return a == b && is_int(v, a);
+    const cfx_value *item = v.u.seq->item;
+    return (is_int(item[0], a) && is_int(item[1], b)) ||
+           (is_int(item[0], b) && is_int(item[1], a));
+}
+
+/* Is n the mean over the last two of four axes? */
+static bool is_mean(const cfx_pass_call *p, const cfx_node *n)
+{
+    if (cfx_block__calls(p, n, "AdaptiveAvgPool2d", "adaptive_avg_pool2d"))
+        return has_both(cfx_block__setting(p, n, "output_size"), 1, 1);
+    if (!cfx_node_is(n, "mean") || cfx_block__has_kwarg(n, "dtype"))
+        return false;
+    cfx_value axes = n->nargs > 1 ? n->args[1]
+                                  : cfx_block__setting(p, n, "dim");
+    return has_both(axes, 2, 3) || has_both(axes, -2, -1);
+}
+
+static cfx_value build_mean(cfx_scope *s, const cfx_node *n, void *user)
+{
+    const image *m = user;
+    bool keeps = cfx_block__tensor(n)->rank == 4;
+    cfx_value axes = cfx_list(s, cfx_int(2), cfx_int(3));
+    cfx_value y = cfx_mean(s, cfx_value_of_node(m->x), .dim = axes,
+                           .keepdim = cfx_bool(true));
+    if (!keeps && m->channels % CFX_BLOCK == 0)
+        return cfx_flatten(s, y, cfx_int(1));
+    y = cfx_from_blocked(s, y, cfx_int(m->channels));
+    return keeps ? y : cfx_flatten(s, y, cfx_int(1));
+}
+
+cfx_status cfx_block__mean(cfx_blocker *b, cfx_node *n, cfx_node **next,
+                           bool *done)
+{
+    cfx_node *x = cfx_block__node_arg(n, 0);
+    if (!x || !cfx_block__is_image(x) || !cfx_block__tensor(n) ||
+        !is_mean(b->p, n))
+        return CFX_OK;
+    image m = {cfx_block__known(b, x), cfx_block__channels(x)};
+    if (!m.x || !m.channels)
+        return CFX_OK;
+    *done = true;
+    return cfx_block__replace(b, n, build_mean, &m, next);
+}
+
+/* ---- Single pixels ---- */
+
+/* Does n give an image of one pixel the shape (batch, channels)? */
+static bool drops_pixel(const cfx_pass_call *p, const cfx_node *n,
+                        const cfx_node *x)
+{
+    const cfx_tensor *from = cfx_block__tensor(x), *to = cfx_block__tensor(n);
+    if (!cfx_block__calls(p, n, "Flatten", "flatten") &&
+        !cfx_node_is(n, "view") && !cfx_node_is(n, "reshape") &&
+        !cfx_node_is(n, "squeeze"))
+        return false;
+    return to && to->rank == 2 && cfx_dim_is(from->shape[2], 1) &&
+           cfx_dim_is(from->shape[3], 1) &&
+           cfx_dim_same(from->shape[0], to->shape[0]) &&
+           cfx_dim_same(from->shape[1], to->shape[1]);
+}
+
+static cfx_value build_flatten(cfx_scope *s, const cfx_node *n, void *user)
+{
+    const image *m = user;
+    (void)n;
+    return cfx_flatten(s, cfx_value_of_node(m->x), cfx_int(1));
+}
+
+cfx_status cfx_block__flatten(cfx_blocker *b, cfx_node *n, cfx_node **next,
+                              bool *done)
+{
+    cfx_node *x = cfx_block__node_arg(n, 0);
+    if (!x || !cfx_block__form(x) || !cfx_block__is_image(x) ||
+        !drops_pixel(b->p, n, x))
+        return CFX_OK;
+    image m = {cfx_block__form(x), cfx_block__channels(x)};
+    if (!m.channels || m.channels % CFX_BLOCK)
+        return CFX_OK;
+    *done = true;
+    return cfx_block__replace(b, n, build_flatten, &m, next);
+}

@@ -1,0 +1,212 @@
+/*
+ * windows.c -- what blocked images have a window of each channel for: filters of
+ * one channel, maxima and means. A piece of work is some rows of y.
+ */
+#include <string.h>
+
+#include "base/stop.h"
+#include "kernel/blocked/geometry.h"
+
+/* Columns of a plane with its padding that are copied, so that no window reaches
+ * over an edge: they fit into the first cache. */
+enum { COPIED = 512 };
+
+typedef struct window_work {
+    const cfx_context *ctx;
+    void (*row)(const cfx_blocked_row *r);
+    cfx_blocked_conv c;
+    int64_t width; /* of a row that is copied with its padding; 0: none is */
+    bool mean, count_padding;
+    int64_t divisor; /* of a mean; 0: the elements of the window */
+} window_work;
+
+/* Elements along an axis that the mean of output `o` is divided by; `inside` of
+ * them lie in x. Padding ends where the image with its padding does. */
+static int64_t counted(const window_work *v, int axis, int64_t o,
+                       int64_t inside)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t end = c->in[axis] + 2 * c->pad[axis] - o * c->stride[axis];
+
+    return v->count_padding ? cfx_min64(c->kernel[axis], end) : inside;
+}
+
+static float scale_of(const window_work *v, int64_t o, int64_t p, int64_t rows,
+                      int64_t columns)
+{
+    int64_t n = v->divisor;
+
+    if (!n)
+        n = counted(v, 0, o, rows) * counted(v, 1, p, columns);
+    return (float)(1.0 / (double)n);
+}
+
+/* A plane of x; `left` columns of padding are part of its rows. */
+typedef struct input {
+    const float *x;
+    int64_t plane, width, left;
+} input;
+
+/* Outputs p..p+n of row o of a plane, whose windows have columns k0..k0+kn in
+ * x. */
+static void part(const window_work *v, const input *in, int64_t o, int64_t p,
+                 int64_t n, int64_t k0, int64_t kn)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t plane = in->plane, block = plane % c->out_blocks, first;
+    int64_t row = in->width * CFX_BLOCK;
+    int64_t rows = kn > 0 ? cfx_blocked__taps(c, 0, o, &first) : 0;
+    int64_t y = ((plane * c->out[0] + o) * c->out[1] + p) * CFX_BLOCK;
+    cfx_blocked_row r = {
+        .pixels = n,
+        .n = {rows, kn},
+        .x = in->x,
+        .x_pixel = c->stride[1] * CFX_BLOCK,
+        .x_at = {c->dilation[0] * row, c->dilation[1] * CFX_BLOCK},
+        .w_row = c->kernel[1] * CFX_BLOCK,
+        .end = c->end,
+        .y = c->y + y};
+
+    if (n <= 0)
+        return;
+    if (rows) {
+        int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
+        int64_t left = p * c->stride[1] - c->pad[1] + k0 * c->dilation[1];
+        r.x += top * row + (left + in->left) * CFX_BLOCK;
+    }
+    if (c->w && rows) {
+        int64_t filter = c->filter_per_image ? plane : block;
+        r.w = c->w + ((filter * c->kernel[0] + first) * c->kernel[1] + k0) *
+                         CFX_BLOCK;
+    }
+    if (v->mean)
+        r.scale = scale_of(v, o, p, rows, kn);
+    if (r.end.bias)
+        r.end.bias += block * CFX_BLOCK;
+    if (r.end.add)
+        r.end.add += y;
+    v->row(&r);
+}
+
+/* Outputs p..end of a row one by one: their windows reach over the edges. */
+static void edge(const window_work *v, const input *in, int64_t o, int64_t p,
+                 int64_t end)
+{
+    for (; p < end; p++) {
+        int64_t first, n = cfx_blocked__taps(&v->c, 1, p, &first);
+        part(v, in, o, p, 1, first, n);
+    }
+}
+
+/* Copy a plane with its padding. */
+static void copy_padded(const window_work *v, float *to, const float *x)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t front = cfx_min64(c->pad[1], v->width);
+    int64_t n = cfx_min64(c->in[1], v->width - front);
+    int64_t behind = v->width - front - n;
+    size_t unit = CFX_BLOCK * sizeof(float);
+
+    for (int64_t i = 0; i < c->in[0]; i++, to += v->width * CFX_BLOCK) {
+        memset(to, 0, (size_t)front * unit);
+        memcpy(to + front * CFX_BLOCK, x + i * c->in[1] * CFX_BLOCK,
+               (size_t)n * unit);
+        memset(to + (front + n) * CFX_BLOCK, 0, (size_t)behind * unit);
+    }
+}
+
+static void copied_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const window_work *v = arg;
+    const cfx_blocked_conv *c = &v->c;
+    float copy[COPIED * CFX_BLOCK];
+    input in = {copy, -1, v->width, c->pad[1]};
+
+    (void)worker;
+    for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
+        int64_t plane = i / c->out[0];
+        if (plane != in.plane)
+            copy_padded(v, copy,
+                        c->x + plane * c->in[0] * c->in[1] * CFX_BLOCK);
+        in.plane = plane;
+        part(v, &in, i % c->out[0], 0, c->out[1], 0, c->kernel[1]);
+    }
+}
+
+static void rows_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const window_work *v = arg;
+    const cfx_blocked_conv *c = &v->c;
+    int64_t reach = (c->kernel[1] - 1) * c->dilation[1];
+    int64_t inside = c->in[1] - 1 - reach + c->pad[1]; /* of the left column */
+    int64_t from = cfx_min64(cfx_ceil_div(c->pad[1], c->stride[1]), c->out[1]);
+    int64_t to = inside < 0 ? from : inside / c->stride[1] + 1;
+
+    (void)worker;
+    to = cfx_max64(cfx_min64(to, c->out[1]), from);
+    for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
+        int64_t plane = i / c->out[0], o = i % c->out[0];
+        input in = {c->x + plane * c->in[0] * c->in[1] * CFX_BLOCK, plane,
+                    c->in[1], 0};
+        edge(v, &in, o, 0, from);
+        part(v, &in, o, from, to - from, 0, c->kernel[1]);
+        edge(v, &in, o, to, c->out[1]);
+    }
+}
+
+static void run(cfx_context *ctx, window_work *v)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t cost = c->out[1] * (c->kernel[0] * c->kernel[1] + 4);
+
+    if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
+        return;
+    cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
+                     65536 / (8 * cost) + 1,
+                     v->width ? copied_piece : rows_piece, v);
+}
+
+static const struct cfx_windows_kernels *kernels_of(const cfx_context *ctx)
+{
+    return cfx_context_kernels(ctx)->windows;
+}
+
+void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c)
+{
+    window_work v = {.ctx = ctx, .row = kernels_of(ctx)->depthwise, .c = *c};
+    int64_t width = (c->out[1] - 1) * c->stride[1] +
+                    (c->kernel[1] - 1) * c->dilation[1] + 1;
+
+    if (cfx_blocked__is_flat(c)) {
+        v.c.in[1] = v.c.out[1] = c->in[0] * c->in[1];
+        v.c.in[0] = v.c.out[0] = 1;
+    } else if ((c->pad[1] > 0 || width > c->in[1]) &&
+               c->in[0] * width <= COPIED) {
+        v.width = width;
+    }
+    run(ctx, &v);
+}
+
+void cfx_blocked_max_pool(cfx_context *ctx, const cfx_blocked_conv *c)
+{
+    window_work v = {.ctx = ctx, .row = kernels_of(ctx)->max, .c = *c};
+
+    v.c.w = NULL;
+    v.c.end = (cfx_blocked_epilogue){0};
+    run(ctx, &v);
+}
+
+void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
+                          bool count_include_pad, int64_t divisor)
+{
+    window_work v = {.ctx = ctx,
+                     .row = kernels_of(ctx)->mean,
+                     .c = *c,
+                     .mean = true,
+                     .count_padding = count_include_pad,
+                     .divisor = divisor};
+
+    v.c.w = NULL;
+    v.c.end = (cfx_blocked_epilogue){0};
+    run(ctx, &v);
+}

@@ -1,0 +1,120 @@
+/*
+ * pool -- one number for each window of an image in blocks of 16 channels.
+ *
+ * shape   (N, I, H, W, 16); the extents are those of max_pool2d and avg_pool2d.
+ * cost    as theirs.
+ */
+#include "kernel/blocked/blocked.h"
+#include "op/cost.h"
+#include "ops/pool/windows.h"
+
+static cfx_status pool_infer(cfx_call *call)
+{
+    cfx_pool_windows *p = call->state;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_dim shape[CFX_MAX_RANK];
+    if (x->rank != 5 ||
+        !cfx_dim_eq(call->env, x->shape[4], cfx_dim_int(CFX_BLOCK)))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expected blocks of channels, (N, C / 16, H, W, "
+                             "16), got a tensor of rank %d",
+                             x->rank);
+    if (x->dtype != CFX_F32)
+        return cfx_call_fail(call, CFX_EDTYPE, "expected float32, got %s",
+                             cfx_dtypes[x->dtype].name);
+    cfx_pool__read(call, x, 2, 2, p);
+    cfx_status st = cfx_pool__infer(call, p, shape);
+    return st ? st : cfx_call_out(call, CFX_F32, 5, shape);
+}
+
+/* Bytes: the elements that windows cover. */
+static void max_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const cfx_pool_windows *p = call->state;
+    cfx_dim n = cfx_dim_int(4 * CFX_BLOCK);
+    for (int i = 0; i < 2; i++) {
+        cfx_cost_axis axis = {p->x->shape[2 + i], call->out[0]->shape[2 + i],
+                              p->kernel[i],       p->stride[i],
+                              p->pad[i],          p->dilation[i]};
+        n = cfx_dim_mul(call->env, n, p->x->shape[i]);
+        n = cfx_dim_mul(call->env, n, cfx_cost_window(call, &axis));
+    }
+    cost->bytes_read = n;
+}
+
+static void avg_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const cfx_pool_windows *p = call->state;
+    cfx_dim n = cfx_cost_numel(call, call->out[0]);
+    max_cost(call, cost);
+    cost->transcendental = n;
+    for (int i = 0; i < 2; i++)
+        n = cfx_dim_mul(call->env, n, p->kernel[i]);
+    cost->ops = n;
+}
+
+static cfx_blocked_conv plan(const cfx_call *call)
+{
+    const cfx_pool_windows *p = call->state;
+    const cfx_tensor *y = call->out[0];
+    cfx_blocked_conv k = {.batch = cfx_tensor_size(y, 0),
+                          .in_blocks = cfx_tensor_size(y, 1),
+                          .out_blocks = cfx_tensor_size(y, 1),
+                          .x = p->x->data,
+                          .y = y->data};
+    for (int i = 0; i < 2; i++) {
+        k.in[i] = cfx_tensor_size(p->x, 2 + i);
+        k.out[i] = cfx_tensor_size(y, 2 + i);
+        k.kernel[i] = cfx_dim_value(p->kernel[i]);
+        k.stride[i] = cfx_dim_value(p->stride[i]);
+        k.pad[i] = cfx_dim_value(p->pad[i]);
+        k.dilation[i] = cfx_dim_value(p->dilation[i]);
+    }
+    return k;
+}
+
+static cfx_status max_run(cfx_call *call)
+{
+    cfx_blocked_conv k = plan(call);
+    cfx_blocked_max_pool(call->ctx, &k);
+    return CFX_OK;
+}
+
+static cfx_status avg_run(cfx_call *call)
+{
+    const cfx_pool_windows *p = call->state;
+    cfx_blocked_conv k = plan(call);
+    cfx_blocked_avg_pool(call->ctx, &k, p->count_padding, p->divisor);
+    return CFX_OK;
+}
+
+const cfx_op cfx_op__blocked_max_pool2d = {
+    .schema = "blocked_max_pool2d(Tensor self, SymInt[2] kernel_size, "
+              "SymInt[2]? stride=None, SymInt[2] padding=0, SymInt[2] "
+              "dilation=1, bool ceil_mode=False) -> Tensor",
+    .params = cfx_pool_params,
+    .aliases = "torch.ops.cfx.blocked_max_pool2d.default "
+               "torch.ops.cfx.blocked_max_pool2d",
+    .doc = "The maximum of each window, in blocks of 16 channels.",
+    .state_size = sizeof(cfx_pool_windows),
+    .infer = pool_infer,
+    .cost = max_cost,
+    .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
+    .run = max_run,
+};
+
+const cfx_op cfx_op__blocked_avg_pool2d = {
+    .schema = "blocked_avg_pool2d(Tensor self, SymInt[2] kernel_size, "
+              "SymInt[2]? stride=None, SymInt[2] padding=0, bool "
+              "ceil_mode=False, bool count_include_pad=True, int? "
+              "divisor_override=None) -> Tensor",
+    .params = cfx_pool_params,
+    .aliases = "torch.ops.cfx.blocked_avg_pool2d.default "
+               "torch.ops.cfx.blocked_avg_pool2d",
+    .doc = "The mean of each window, in blocks of 16 channels.",
+    .state_size = sizeof(cfx_pool_windows),
+    .infer = pool_infer,
+    .cost = avg_cost,
+    .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
+    .run = avg_run,
+};
