@@ -63,6 +63,8 @@ cfx_status cfx_optimize(cfx_module *gm, const cfx_value *inputs,
                         cfx_module_class_name(gm));
     bool shaped = cfx_graph_has_shapes(g);
     cfx_status st = apply(&z, gm, err);
+    if (!st)
+        st = cfx_graph_module_delete_all_unused_state(gm, NULL, err);
     return st || shaped
                ? st
                : cfx_graph_remove_shapes(cfx_graph_module_graph(gm), err);

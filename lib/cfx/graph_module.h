@@ -69,6 +69,13 @@ CFX_API bool cfx_module_delete_submodule(cfx_module *m, const char *path);
  * descendant (torch.fx deletes those below a get_attr target). Returns the
  * number removed. */
 CFX_API size_t cfx_graph_module_delete_all_unused_submodules(cfx_module *gm);
+/* Remove the parameters and buffers of gm and of its containers (modules without
+ * a type) that no get_attr node names, unless such a node or a call_module names
+ * the container. Sets *removed, which may be NULL, to their number. Fails with
+ * CFX_ENOMEM; then none is removed. */
+CFX_API cfx_status cfx_graph_module_delete_all_unused_state(cfx_module *gm,
+                                                            size_t *removed,
+                                                            cfx_error *err);
 
 CFX_END_DECLS
 

@@ -181,17 +181,88 @@ static size_t remove_unused(cfx_module *m)
     return removed;
 }
 
-size_t cfx_graph_module_delete_all_unused_submodules(cfx_module *gm)
+/* Mark the modules that the graph uses. */
+static void mark(cfx_module *gm)
 {
-    size_t removed = 0;
-    if (!gm->graph)
-        return 0;
     for (cfx_module *m = gm; m; m = cfx_module_next(m, gm))
         m->used = m->all_used = false;
     for (cfx_node *n = cfx_graph_first(gm->graph); n; n = cfx_node_next(n))
         if (n->op == CFX_CALL_MODULE || n->op == CFX_GET_ATTR)
             use_target(gm, n->target->text);
+}
+
+size_t cfx_graph_module_delete_all_unused_submodules(cfx_module *gm)
+{
+    size_t removed = 0;
+    if (!gm->graph)
+        return 0;
+    mark(gm);
     for (cfx_module *m = gm; m; m = cfx_module_next(m, gm))
         removed += remove_unused(m);
     return removed;
+}
+
+/* The paths of get_attr nodes, and that of a module with a dot behind it. */
+typedef struct named {
+    cfx_map paths;
+    cfx_buf path;
+    size_t prefix;
+} named;
+
+static cfx_status find_paths(named *d, cfx_module *gm, cfx_error *err)
+{
+    for (cfx_node *n = cfx_graph_first(gm->graph); n; n = cfx_node_next(n))
+        if (n->op == CFX_GET_ATTR &&
+            !cfx_map_put(&d->paths, n->target->text, n->target->len, NULL))
+            return cfx_no_memory(err);
+    return CFX_OK;
+}
+
+/* What cannot be looked up for lack of memory is kept. */
+static bool is_named(void *user, const cfx_state *s)
+{
+    named *d = user;
+    d->path.len = d->prefix;
+    cfx_buf_puts(&d->path, s->name);
+    return d->path.failed ||
+           cfx_map_get(&d->paths, d->path.s, d->path.len) != NULL;
+}
+
+static size_t filter(named *d, const cfx_module *gm, cfx_module *m)
+{
+    char path[512];
+    size_t n = m == gm ? 0 : cfx_module_path(m, path, sizeof(path));
+    if (n >= sizeof(path) || m->all_used || m->type != &cfx_module__Module ||
+        (m->graph && m != gm))
+        return 0;
+    d->path.len = 0;
+    if (n) {
+        cfx_buf_add(&d->path, path, n);
+        cfx_buf_puts(&d->path, ".");
+    }
+    d->prefix = d->path.len;
+    return d->path.failed ? 0 : cfx_module__filter_state(m, is_named, d);
+}
+
+cfx_status cfx_graph_module_delete_all_unused_state(cfx_module *gm,
+                                                    size_t *removed,
+                                                    cfx_error *err)
+{
+    named d;
+    size_t n = 0;
+    if (removed)
+        *removed = 0;
+    if (!gm->graph)
+        return CFX_OK;
+    mark(gm);
+    cfx_map_init(&d.paths, gm->ctx);
+    cfx_buf_init(&d.path, gm->ctx);
+    cfx_status st = find_paths(&d, gm, err);
+    for (cfx_module *m = gm; m && !st; m = cfx_module_next(m, gm))
+        n += filter(&d, gm, m);
+    cfx_map_release(&d.paths);
+    cfx_buf_release(&d.path);
+    if (removed)
+        *removed = n;
+    return st;
 }

@@ -550,6 +550,28 @@ cfx_status cfx_module_no_param(cfx_module *m, const char *name, cfx_error *err)
     return declare(m, name, NULL, false, err);
 }
 
+size_t cfx_module__filter_state(cfx_module *m,
+                                bool (*keeps)(void *user, const cfx_state *s),
+                                void *user)
+{
+    size_t n = 0, all = m->nstate;
+    for (size_t i = 0; i < all; i++) {
+        cfx_state s = m->state[i];
+        if (keeps(user, &s)) {
+            m->state[n++] = s;
+            continue;
+        }
+        cfx_tensor_unref(s.tensor);
+        cfx_free(m->ctx, (char *)(uintptr_t)s.name, strlen(s.name) + 1);
+    }
+    m->nstate = n;
+    /* Without an index, names are compared one by one. */
+    cfx_map_release(&m->states);
+    if (n < all && !index_states(m))
+        cfx_map_release(&m->states);
+    return all - n;
+}
+
 size_t cfx_module_nstate(const cfx_module *m)
 {
     return m->nstate;

@@ -103,6 +103,12 @@ cfx_status cfx_module__clone(cfx_module **out, const cfx_module *m,
 cfx_status cfx_module__add_state(cfx_module *m, const cfx_state *s,
                                  cfx_error *err);
 
+/* Remove the parameters and buffers for which `keeps` is false; returns their
+ * number. */
+size_t cfx_module__filter_state(cfx_module *m,
+                                bool (*keeps)(void *user, const cfx_state *s),
+                                void *user);
+
 /* A child by the first `len` bytes of a name, or NULL. */
 cfx_module *cfx_module__child_named(const cfx_module *m, const char *name,
                                     size_t len);

@@ -34,7 +34,8 @@ CFX_API extern const char *const cfx_optimize_passes;
 /*
  * Optimize gm for inputs of these shapes: metas, or tensors whose data is not
  * read, in the order of the placeholders. Shapes are propagated before each
- * pass; those that the graph did not have before are removed at the end. The
+ * pass; those that the graph did not have before are removed at the end, and so
+ * are parameters and buffers that nothing reads any more. The
  * result may be run with other shapes; it then computes the same, perhaps
  * slower than it could. Needs weights. Fails as shape propagation and passes
  * do; the graph is then well-formed, but may be partly rewritten.

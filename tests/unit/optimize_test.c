@@ -93,6 +93,40 @@ TEST_CASE(optimizing_keeps_the_shapes_that_a_graph_had)
     cfx_value_unref(x);
 }
 
+/* addmm reads the weight and the bias of a container; sub the weight of a layer. */
+static const char parts[] =
+    "# cfx 1\nNet(\n  (c): Module()\n"
+    "  (l): Linear(in_features=3, out_features=1, bias=True)\n)\n\n"
+    "state:\n    spare: f32[4] buffer\n    c.w: f32[2, 3]\n"
+    "    c.b: f32[3]\n\ngraph():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %b : [num_users=1] = get_attr[target=c.b]\n"
+    "    %w : [num_users=1] = get_attr[target=c.w]\n"
+    "    %y : [num_users=1] = call_function[target=torch.addmm]"
+    "(args = (%b, %x, %w), kwargs = {})\n"
+    "    %v : [num_users=1] = get_attr[target=l.weight]\n"
+    "    %z : [num_users=1] = call_function[target=torch.sub]"
+    "(args = (%y, %v), kwargs = {})\n"
+    "    return %z\n";
+
+TEST_CASE(optimizing_removes_state_that_nothing_reads_any_more)
+{
+    const int64_t shape[] = {4, 2};
+    cfx_tensor *t;
+    model(parts);
+    assert_ok(cfx_module_randomize(gm, 1, &err));
+    assert_ok(cfx_tensor_new(&t, ctx, CFX_F32, 2, shape, &err));
+    memset(t->data, 0, 8 * sizeof(float));
+    cfx_value x = cfx_value_of_tensor(t), before = run(x);
+    assert_ok(cfx_optimize(gm, &x, 1, NULL, &err));
+    const cfx_module *c = cfx_module_at(gm, "c"), *l = cfx_module_at(gm, "l");
+    ck_assert(!cfx_module_state(gm, "spare") && !cfx_module_state(c, "w"));
+    ck_assert(cfx_module_state(gm, "_packed_0") && cfx_module_state(c, "b"));
+    ck_assert(cfx_module_state(l, "weight") && cfx_module_state(l, "bias"));
+    assert_close(before, run(x));
+    cfx_value_unref(x);
+}
+
 static cfx_status count_pass(void *user, cfx_module *m,
                              const cfx_pass_report *report, cfx_error *e)
 {

@@ -232,14 +232,14 @@ static cfx_status block_node(cfx_blocker *b, cfx_node *n, cfx_node **next)
 
 static cfx_status block_channels_run(cfx_pass_call *p)
 {
-    cfx_blocker b = {.p = p, .retracer.p = p};
     path_uses uses;
+    cfx_blocker b = {.p = p, .uses = &uses, .retracer.p = p};
     cfx_node_map_init(&b.blocked, p->graph);
     cfx_status st = cfx_path_uses__init(&uses, p);
     if (!st)
         st = cfx_aliases__init(&b.aliases, p->graph, p->err);
     for (cfx_node *n = cfx_graph_first(p->graph), *next;
-         n && !st && !uses.written; n = next) {
+         n && !st && !uses.unknown; n = next) {
         next = cfx_node_next(n);
         if (n->id < b.aliases.life.ids) /* not a new one */
             st = block_node(&b, n, &next);

@@ -12,6 +12,7 @@
 
 typedef struct cfx_blocker {
     cfx_pass_call *p;
+    const path_uses *uses;
     cfx_retracer retracer;
     cfx_aliases aliases;  /* of the graph as it was */
     cfx_node_map blocked; /* to_blocked of a node */

@@ -89,6 +89,12 @@ static bool can_pack(conv *c)
     return c->merge > 0;
 }
 
+static bool is_written(const conv *c)
+{
+    return cfx_path_uses__writes(c->b->uses, c->l.weight) ||
+           (c->l.bias && cfx_path_uses__writes(c->b->uses, c->l.bias));
+}
+
 /* A weight whose groups are merged, with zeros between their channels. */
 static cfx_value merge_groups(cfx_scope *s, const conv *c)
 {
@@ -226,7 +232,7 @@ cfx_status cfx_block__conv(cfx_blocker *b, cfx_node *n, cfx_node **next,
     if (!find_conv(&c, n))
         return CFX_OK;
     cfx_status st = cfx_layer__load(&c.l, b->p);
-    if (st || !can_pack(&c))
+    if (st || !can_pack(&c) || is_written(&c))
         return st;
     *done = true;
     return block_conv(&c, next);

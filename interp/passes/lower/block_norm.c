@@ -12,11 +12,6 @@ typedef struct scaling {
     int64_t channels;
 } scaling;
 
-static bool is_float32(const cfx_tensor *t)
-{
-    return !t || t->dtype == CFX_F32;
-}
-
 /* y = (x - mean) * by + beta, by = gamma / sqrt(var + eps). */
 static void scale_and_shift(cfx_scope *s, const norm *b, cfx_value out[2])
 {
@@ -81,8 +76,13 @@ cfx_status cfx_block__norm(cfx_blocker *b, cfx_node *n, cfx_node **next,
     if (!to.x || !to.channels)
         return CFX_OK;
     cfx_status st = cfx_norm__load(&from, b->p);
-    if (st || !is_float32(from.weight) || !is_float32(from.bias) ||
-        !is_float32(from.mean) || !is_float32(from.var))
+    const cfx_tensor *const all[] = {from.weight, from.bias, from.mean,
+                                     from.var};
+    for (int i = 0; i < 4 && !st; i++)
+        if (all[i] && (all[i]->dtype != CFX_F32 ||
+                       cfx_path_uses__writes(b->uses, all[i])))
+            return CFX_OK;
+    if (st)
         return st;
     *done = true;
     st = put_numbers(b, &from, &to);
