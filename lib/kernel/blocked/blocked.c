@@ -223,7 +223,8 @@ static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
 static void cut(conv_work *v)
 {
     const cfx_blocked_conv *c = &v->c;
-    int64_t depth = planes_of(c) * lanes_of(c) * c->kernel[0] * c->kernel[1];
+    int64_t taps = c->kernel[0] * c->kernel[1];
+    int64_t depth = cfx_max64(planes_of(c) * lanes_of(c) * taps, 1);
     int64_t unit = best_tiles(v->k, c->out[1], c->out_blocks).blocks;
     int64_t fit = cfx_max64(GROUP / (depth * CFX_BLOCK * unit), 1);
     int64_t row = c->out[0] == 1 ? WHOLE : c->out[1];

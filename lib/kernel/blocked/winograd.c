@@ -185,7 +185,7 @@ void cfx_blocked_winograd_run(cfx_context *ctx, const cfx_blocked_winograd *c,
                               void *workspace)
 {
     winograd w = make_winograd(c);
-    int64_t depth = c->in_blocks * CFX_BLOCK * CFX_BLOCK;
+    int64_t cost = c->in_blocks * CFX_BLOCK * CFX_BLOCK * w.chunk;
 
     if (w.tiles * c->out_blocks == 0)
         return;
@@ -193,7 +193,7 @@ void cfx_blocked_winograd_run(cfx_context *ctx, const cfx_blocked_winograd *c,
     w.k = cfx_context_kernels(ctx)->blocked;
     w.v = workspace;
     w.m = w.v + N * w.v_step;
-    w.group = cfx_round_up(cfx_max64(PIECE / (w.chunk * depth), 1), 4);
+    w.group = cfx_round_up(cfx_max64(PIECE / cfx_max64(cost, 1), 1), 4);
     w.group = cfx_min64(w.group, c->out_blocks);
     w.groups = cfx_ceil_div(c->out_blocks, w.group);
     for (w.at = 0; w.at < w.tiles && !cfx_context_stops(ctx); w.at += w.len) {
