@@ -189,9 +189,10 @@ static cfx_blocked_conv plan(const cfx_call *call)
         k.in[i] = cfx_dim_value(c->in[i]);
         k.out[i] = cfx_tensor_size(y, 2 + i);
         k.kernel[i] = cfx_dim_value(c->kernel[i]);
-        k.stride[i] = cfx_dim_value(c->stride[i]);
+        /* A distance that is not used may be too large to be multiplied. */
+        k.stride[i] = k.out[i] > 1 ? cfx_dim_value(c->stride[i]) : 1;
         k.pad[i] = cfx_dim_value(c->pad[i]);
-        k.dilation[i] = cfx_dim_value(c->dilation[i]);
+        k.dilation[i] = k.kernel[i] > 1 ? cfx_dim_value(c->dilation[i]) : 1;
     }
     return k;
 }

@@ -60,15 +60,16 @@ static cfx_blocked_conv plan(const cfx_call *call)
     cfx_blocked_conv k = {.batch = cfx_tensor_size(y, 0),
                           .in_blocks = cfx_tensor_size(y, 1),
                           .out_blocks = cfx_tensor_size(y, 1),
-                          .x = p->x->data,
+                          .x = cfx_call_tensor(call, SELF)->data,
                           .y = y->data};
     for (int i = 0; i < 2; i++) {
         k.in[i] = cfx_tensor_size(p->x, 2 + i);
         k.out[i] = cfx_tensor_size(y, 2 + i);
         k.kernel[i] = cfx_dim_value(p->kernel[i]);
-        k.stride[i] = cfx_dim_value(p->stride[i]);
+        /* A distance that is not used may be too large to be multiplied. */
+        k.stride[i] = k.out[i] > 1 ? cfx_dim_value(p->stride[i]) : 1;
         k.pad[i] = cfx_dim_value(p->pad[i]);
-        k.dilation[i] = cfx_dim_value(p->dilation[i]);
+        k.dilation[i] = k.kernel[i] > 1 ? cfx_dim_value(p->dilation[i]) : 1;
     }
     return k;
 }

@@ -136,10 +136,9 @@ static size_t winograd_workspace(const cfx_call *call)
 
 static cfx_status winograd_run(cfx_call *call)
 {
-    const struct winograd *c = call->state;
     cfx_blocked_winograd k = plan(call);
-    k.x = c->x->data;
-    k.w = c->w->data;
+    k.x = cfx_call_tensor(call, INPUT)->data;
+    k.w = cfx_call_tensor(call, WEIGHT)->data;
     k.y = call->out[0]->data;
     cfx_blocked_winograd_run(call->ctx, &k, call->work);
     return CFX_OK;
