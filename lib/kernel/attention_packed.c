@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernel/blocked/blocked.h"
+#include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 #include "kernel/norm/norm.h"
 #include "kernel/pointwise/pointwise.h"

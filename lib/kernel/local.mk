@@ -33,6 +33,7 @@ libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/resample/resample.c %reldir%/resample/resample.h %reldir%/resample/resample_rows.h \
     %reldir%/resample/grid_sample.c %reldir%/move/pad.c %reldir%/resample/columns.c \
     %reldir%/blocked/blocked.c %reldir%/blocked/blocked.h \
+    %reldir%/blocked/tiles.c %reldir%/blocked/tiles.h \
     %reldir%/blocked/winograd.c %reldir%/blocked/winograd.h \
     %reldir%/conv/winograd_1d.h \
     %reldir%/blocked/packed.c %reldir%/blocked/packed.h \
@@ -56,7 +57,8 @@ KERNEL_LEVEL += %reldir%/gemm/gemm_level.c %reldir%/gemm/gemm_level.h \
 # moved by their size alone. (For an -O2 in CFLAGS, which comes behind these,
 # see simd.h.) clang would name each loop that is not vectorized.
 KERNEL_CFLAGS = $(AM_CFLAGS) $(KERNEL_OPT) -fno-math-errno -fno-trapping-math \
-    -ffp-contract=fast -fwrapv -fno-strict-aliasing -Wno-pass-failed
+    -ffp-contract=fast -fwrapv -fno-strict-aliasing -falign-loops=32 \
+    -Wno-pass-failed
 
 noinst_LTLIBRARIES += libkernel_plain.la
 libkernel_plain_la_SOURCES = $(KERNEL_LEVEL)

@@ -7,14 +7,17 @@
  */
 #include "kernel/blocked/blocked.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/stop.h"
 #include "kernel/blocked/geometry.h"
+#include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
-/* Multiply-adds in a piece: some 30 us. */
-enum { PIECE = 2 << 20 };
+/* A convolution is cut into this many pieces for each thread, unless they had less
+ * than PIECE_MIN multiply-adds, 1 to 2 us, or more than PIECE_MAX, 0.5 ms. */
+enum { PIECES = 8, PIECE_MIN = 64 << 10, PIECE_MAX = 16 << 20 };
 /* Weights of a group, in elements: they leave room for x in the second cache. */
 enum { GROUP = 128 << 10 };
 /* Pixels of an endless row that every level cuts into whole tiles. */
@@ -23,58 +26,6 @@ enum { WHOLE = 84 };
 static const struct cfx_blocked_kernels *kernels_of(const cfx_context *ctx)
 {
     return cfx_context_kernels(ctx)->blocked;
-}
-
-/* ---- Tiles of a row ---- */
-
-/* Rows of `pixels` outputs are cut into `n` tiles of `blocks` blocks. */
-typedef struct tiling {
-    int blocks;
-    int64_t n;
-} tiling;
-
-/* The tiles that keep the most sums in registers; of those, with the fewest
- * blocks, since they read the fewest weights. */
-static tiling best_tiles(const struct cfx_blocked_kernels *k, int64_t pixels,
-                         int64_t blocks)
-{
-    tiling best = {0, 0};
-
-    for (int b = 1; b <= 4; b *= 2) {
-        tiling t = {b, k->pixels[b] ? cfx_ceil_div(pixels, k->pixels[b]) : 0};
-        if (t.n && b <= blocks && (!best.n || b * best.n > best.blocks * t.n))
-            best = t;
-    }
-    return best;
-}
-
-void cfx_blocked_run_tiles(const struct cfx_blocked_kernels *k,
-                           cfx_blocked_tile t, int64_t pixels, int64_t blocks)
-{
-    tiling how = best_tiles(k, pixels, blocks);
-
-    while (blocks > 0) {
-        if (how.blocks > blocks)
-            how = best_tiles(k, pixels, blocks);
-        cfx_blocked_tile at = t;
-        at.blocks = how.blocks;
-        for (int64_t i = 0, end; i < how.n; i++) {
-            end = (i + 1) * pixels / how.n;
-            at.pixels = end - i * pixels / how.n;
-            k->tile(&at);
-            at.x += at.pixels * t.x_pixel;
-            at.y += at.pixels * t.y_pixel;
-            if (at.end.add)
-                at.end.add += at.pixels * t.add_pixel;
-        }
-        t.w += how.blocks * t.w_block;
-        t.y += how.blocks * t.y_block;
-        if (t.end.add)
-            t.end.add += how.blocks * t.add_block;
-        if (t.end.bias)
-            t.end.bias += how.blocks * CFX_BLOCK;
-        blocks -= how.blocks;
-    }
 }
 
 /* ---- The geometry of a convolution ---- */
@@ -193,47 +144,78 @@ static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
     return t;
 }
 
+/* Pixels from..to of image n and the group g of its blocks. */
+typedef struct piece {
+    const conv_work *v;
+    int64_t n, g, from, to;
+} piece;
+
+/* Pixels of a piece that lie in row i. */
+static cfx_blocked_tile row_at(const void *arg, int64_t i, int64_t *pixels)
+{
+    const piece *p = arg;
+    int64_t width = p->v->c.out[1], o = p->from / width + i;
+    int64_t q = i ? 0 : p->from % width;
+    cfx_blocked_tile t = tile_at(p->v, p->n, p->g, o);
+
+    *pixels = cfx_min64(width, p->to - o * width) - q;
+    t.x += q * t.x_pixel;
+    t.y += q * t.y_pixel;
+    if (t.end.add)
+        t.end.add += q * t.add_pixel;
+    return t;
+}
+
 static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const conv_work *v = arg;
     const cfx_blocked_conv *c = &v->c;
-    int64_t pixels = c->out[0] * c->out[1];
+    int64_t width = c->out[1], pixels = c->out[0] * width;
 
     (void)worker;
     for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
-        int64_t n = i / v->chunks % c->batch, g = i / v->chunks / c->batch;
-        int64_t from = i % v->chunks * v->chunk;
-        int64_t to = cfx_min64(from + v->chunk, pixels);
-        int64_t blocks = cfx_min64(v->group, c->out_blocks - g * v->group);
-
-        for (int64_t p = from, next; p < to; p = next) {
-            int64_t o = p / c->out[1], q = p % c->out[1];
-            cfx_blocked_tile t = tile_at(v, n, g, o);
-            next = cfx_min64((o + 1) * c->out[1], to);
-            t.x += q * t.x_pixel;
-            t.y += q * t.y_pixel;
-            if (t.end.add)
-                t.end.add += q * t.add_pixel;
-            cfx_blocked_run_tiles(v->k, t, next - p, blocks);
-        }
+        piece p = {v, i / v->chunks % c->batch, i / v->chunks / c->batch,
+                   i % v->chunks * v->chunk, 0};
+        p.to = cfx_min64(p.from + v->chunk, pixels);
+        cfx_blocked_rows rows = {(p.to - 1) / width - p.from / width + 1,
+                                 row_at, &p};
+        cfx_blocked_run_rows(
+            v->k, &rows, cfx_min64(v->group, c->out_blocks - p.g * v->group));
     }
 }
 
-/* Cut y into groups and pieces. */
+/* Cut y into groups and pieces. Weights pass through the second cache once a
+ * chunk, and the image once a group unless it stays there: of the cuts into pieces
+ * of the size, that which moves the least. */
 static void cut(conv_work *v)
 {
     const cfx_blocked_conv *c = &v->c;
-    int64_t taps = c->kernel[0] * c->kernel[1];
-    int64_t depth = cfx_max64(planes_of(c) * lanes_of(c) * taps, 1);
-    int64_t unit = best_tiles(v->k, c->out[1], c->out_blocks).blocks;
-    int64_t fit = cfx_max64(GROUP / (depth * CFX_BLOCK * unit), 1);
-    int64_t row = c->out[0] == 1 ? WHOLE : c->out[1];
-    int64_t cost = row * depth * CFX_BLOCK;
+    int64_t depth = cfx_max64(planes_of(c) * lanes_of(c), 1);
+    int64_t pixels = c->out[0] * c->out[1];
+    int64_t row = c->out[0] == 1 ? cfx_min64(WHOLE, pixels) : c->out[1];
+    int64_t rows = cfx_ceil_div(pixels, row);
+    int64_t unit = cfx_blocked_tile_blocks(v->k, row, c->out_blocks);
+    int64_t units = cfx_ceil_div(c->out_blocks, unit);
+    int64_t weights = depth * c->kernel[0] * c->kernel[1] * CFX_BLOCK * unit;
+    double image = (double)depth * (double)c->in[0] * (double)v->width;
+    double cost = (double)weights * (double)row; /* of a row of a unit */
+    double all = cost * (double)(units * rows) * (double)c->batch;
+    int pieces = PIECES * cfx_context_threads(v->ctx);
+    double most = fmin(fmax(all / pieces, PIECE_MIN), PIECE_MAX);
+    int64_t n = cfx_max64((int64_t)(most / cost), 1);
+    int64_t group = 1, chunk;
 
-    v->group = cfx_min64(unit * fit, c->out_blocks);
+    if (image > GROUP)
+        group = (int64_t)sqrt(image * (double)n /
+                              ((double)weights * (double)rows));
+    group = cfx_min64(cfx_min64(group, n), cfx_min64(units, GROUP / weights));
+    chunk = cfx_min64(n / cfx_max64(group, 1), rows);
+    group = cfx_min64(n / chunk, cfx_max64(GROUP / weights, 1));
+    chunk = cfx_ceil_div(rows, cfx_ceil_div(rows, chunk));
+    v->group = cfx_min64(unit * group, c->out_blocks);
     v->groups = cfx_ceil_div(c->out_blocks, v->group);
-    v->chunk = row * cfx_max64(PIECE / (cost * v->group), 1);
-    v->chunks = cfx_ceil_div(c->out[0] * c->out[1], v->chunk);
+    v->chunk = row * chunk;
+    v->chunks = cfx_ceil_div(pixels, v->chunk);
 }
 
 /* Each group of an image is an image of its own, with the group's weights. */

@@ -65,14 +65,15 @@ void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
 /* ---- Levels ---- */
 
 /* A tile of y: some pixels of some blocks. Distances are in elements. The sum
- * goes over n[0] blocks or channels, n[1] rows and n[2] columns of the window,
- * and `steps` numbers that lie x_step apart. */
+ * begins with bias + add and goes over n[0] blocks or channels, n[1] rows and n[2]
+ * columns of the window, and `steps` numbers that lie x_step apart. */
 typedef struct cfx_blocked_tile {
     int64_t pixels, blocks;
     int64_t n[3], steps;
     const float *x, *w;
     int64_t x_pixel, x_at[3], x_step;
     int64_t w_block, w_at[2]; /* w is without gaps from n[2] on */
+    int64_t ahead; /* from the weights in use to those that are brought near */
     cfx_blocked_epilogue end; /* pointers to what belongs to the tile */
     int64_t add_pixel, add_block;
     float *y;
@@ -90,11 +91,6 @@ typedef struct cfx_blocked_row {
     cfx_blocked_epilogue end;
     float *y;
 } cfx_blocked_row;
-
-/* Cut `pixels` pixels of `blocks` blocks, which begin where t does, into tiles, and
- * compute them on this thread. */
-void cfx_blocked_run_tiles(const struct cfx_blocked_kernels *k,
-                           cfx_blocked_tile t, int64_t pixels, int64_t blocks);
 
 struct cfx_blocked_winograd_kernels; /* winograd.h */
 

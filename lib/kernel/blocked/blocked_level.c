@@ -11,7 +11,7 @@
 /* Vectors in a block; pixels of tiles with 1, 2 and 4 blocks. */
 enum { BV = CFX_BLOCK / VF };
 #if CFX_LEVEL_IS(avx512)
-enum { P1 = 14, P2 = 14, P4 = 7 };
+enum { P1 = 14, P2 = 14, P4 = 6 };
 #elif CFX_LEVEL_IS(avx2)
 enum { P1 = 6, P2 = 0, P4 = 0 };
 #elif CFX_LEVEL_IS(neon)
@@ -19,8 +19,6 @@ enum { P1 = 6, P2 = 0, P4 = 0 };
 #else
 enum { P1 = 4, P2 = 0, P4 = 0 };
 #endif
-/* Steps ahead that weights are brought near: they come from the second cache. */
-enum { AHEAD = 8 };
 
 /* ---- The end of a tile ---- */
 
@@ -48,8 +46,13 @@ CFX_FORCE_INLINE void tile(const int pixels, const int blocks,
     for (int v = 0; v < nv; v++) {
         vf b = t->end.bias ? vf_load(t->end.bias + v * VF) : vf_zero();
         CFX_UNROLL
-        for (int p = 0; p < pixels; p++)
+        for (int p = 0; p < pixels; p++) {
             s[p][v] = b;
+            if (t->end.add)
+                s[p][v] = vf_add(b,
+                                 vf_load(t->end.add + p * t->add_pixel +
+                                         v / BV * t->add_block + v % BV * VF));
+        }
     }
     for (int64_t i = 0; i < t->n[0]; i++) {
         for (int64_t j = 0; j < t->n[1]; j++) {
@@ -65,7 +68,7 @@ CFX_FORCE_INLINE void tile(const int pixels, const int blocks,
                                           v % BV * VF;
                         wv[v] = vf_load(at);
                         if (VF > 1 && v % BV == 0)
-                            CFX_PREFETCH(at + AHEAD * CFX_BLOCK);
+                            CFX_PREFETCH(at + t->ahead);
                     }
                     CFX_UNROLL
                     for (int p = 0; p < pixels; p++) {
@@ -84,13 +87,8 @@ CFX_FORCE_INLINE void tile(const int pixels, const int blocks,
     for (int p = 0; p < pixels; p++) {
         CFX_UNROLL
         for (int v = 0; v < nv; v++) {
-            int64_t in = v % BV * VF;
-            vf r = s[p][v];
-            if (t->end.add)
-                r = vf_add(r, vf_load(t->end.add + p * t->add_pixel +
-                                      v / BV * t->add_block + in));
-            vf_store(t->y + p * t->y_pixel + v / BV * t->y_block + in,
-                     finish(r, &t->end));
+            vf_store(t->y + p * t->y_pixel + v / BV * t->y_block + v % BV * VF,
+                     finish(s[p][v], &t->end));
         }
     }
 }
@@ -99,8 +97,8 @@ CFX_FORCE_INLINE void tile(const int pixels, const int blocks,
 #define CASE(p, blocks) case p: tile(p, blocks, t); break;
 #define UP_TO_4(b) CASE(1, b) CASE(2, b) CASE(3, b) CASE(4, b)
 #define UP_TO_6(b) UP_TO_4(b) CASE(5, b) CASE(6, b)
-#define UP_TO_7(b) UP_TO_6(b) CASE(7, b)
-#define UP_TO_14(b) UP_TO_7(b) CASE(8, b) CASE(9, b) CASE(10, b) CASE(11, b) \
+#define UP_TO_14(b) UP_TO_6(b) CASE(7, b) CASE(8, b) CASE(9, b) \
+    CASE(10, b) CASE(11, b) \
     CASE(12, b) CASE(13, b) CASE(14, b)
 /* clang-format on */
 
@@ -115,7 +113,7 @@ CFX_FORCE_INLINE void tile(const int pixels, const int blocks,
 #if CFX_LEVEL_IS(avx512)
 TILES(tiles_1, UP_TO_14, 1)
 TILES(tiles_2, UP_TO_14, 2)
-TILES(tiles_4, UP_TO_7, 4)
+TILES(tiles_4, UP_TO_6, 4)
 #elif CFX_LEVEL_IS(plain)
 TILES(tiles_1, UP_TO_4, 1)
 #else

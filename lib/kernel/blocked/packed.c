@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/stop.h"
+#include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
 /* The most of the depth in a slice, and rows in a chunk: with the weights of a
@@ -23,6 +24,9 @@ enum { PIECE_MIN = 2 << 20, PIECE_MAX = 24 << 20 };
 /* A product takes as long as with these many rows, at least: it waits for its
  * weights. */
 enum { FEW_ROWS = 16 };
+/* Steps ahead that weights are brought near: from the second cache, or with few
+ * rows from memory. */
+enum { AHEAD = 8, FAR_AHEAD = 64 };
 
 typedef struct packed {
     const cfx_context *ctx;
@@ -42,23 +46,6 @@ typedef struct packed {
 static int tile_blocks(const struct cfx_blocked_kernels *k)
 {
     return k->pixels[4] ? 4 : k->pixels[2] ? 2 : 1;
-}
-
-/* The tiles of rows from t on, of t->blocks blocks. */
-static void run_tiles(const struct cfx_blocked_kernels *k, cfx_blocked_tile t,
-                      int64_t rows)
-{
-    int64_t n = cfx_ceil_div(rows, k->pixels[t.blocks]);
-
-    for (int64_t i = 0, from = 0, to; i < n; i++, from = to) {
-        to = (i + 1) * rows / n;
-        t.pixels = to - from;
-        k->tile(&t);
-        t.x += t.pixels * t.x_pixel;
-        t.y += t.pixels * t.y_pixel;
-        if (t.end.add)
-            t.end.add += t.pixels * t.add_pixel;
-    }
 }
 
 /* A block with less than 16 columns is computed beside y. */
@@ -134,6 +121,7 @@ static void run_slice(const packed *v, const part *a, int64_t k)
     cfx_blocked_tile t = tile_at(v, a, k);
     int64_t columns = v->p.columns - a->block * CFX_BLOCK;
 
+    t.ahead = (a->rows > FEW_ROWS ? AHEAD : FAR_AHEAD) * CFX_BLOCK;
     for (int64_t left = a->blocks; left > 0; left -= t.blocks) {
         while (t.blocks > 1 &&
                (t.blocks > left || columns < t.blocks * CFX_BLOCK))
@@ -141,7 +129,7 @@ static void run_slice(const packed *v, const part *a, int64_t k)
         if (columns < CFX_BLOCK)
             run_last(v->k, t, a->rows, columns);
         else
-            run_tiles(v->k, t, a->rows);
+            cfx_blocked_run_row(v->k, t, a->rows);
         t.w += t.blocks * t.w_block;
         t.y += t.blocks * t.y_block;
         if (t.end.add)

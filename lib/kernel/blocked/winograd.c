@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/stop.h"
+#include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
 enum { N = CFX_F4_NUMBERS, TILE = CFX_F4_TILE, EDGE = CFX_F4_EDGE };

@@ -1,0 +1,201 @@
+/*
+ * tiles.c -- rows of pixels cut into tiles, and sums into slices.
+ */
+#include "kernel/blocked/tiles.h"
+
+#include <math.h>
+
+#include "kernel/int64.h"
+
+/* Weights of a slice, in elements: half of a first cache of 32 KiB, and a bit. */
+enum { SLICE = 5 << 10 };
+/* Steps ahead that weights are brought near where few tiles share them. */
+enum { AHEAD = 8 };
+
+/* ---- Tiles ---- */
+
+static int64_t tiles_of(const struct cfx_blocked_kernels *k, int64_t pixels,
+                        int blocks)
+{
+    return cfx_ceil_div(pixels, k->pixels[blocks]);
+}
+
+/* How long a step of a row's tiles takes, for each block: a block is a vector where
+ * there is a choice. Each sum is a product, each pixel and block a load, and of
+ * either two can begin at once, but a sum waits for the one before it. */
+static double step_cost(const struct cfx_blocked_kernels *k, int64_t pixels,
+                        int blocks)
+{
+    enum { WAIT = 8 };
+    int64_t tiles = tiles_of(k, pixels, blocks);
+    double each = (double)pixels / (double)tiles;
+    double step = fmax(fmax(each * blocks, each + blocks), WAIT);
+
+    return (double)tiles * step / blocks;
+}
+
+int cfx_blocked_tile_blocks(const struct cfx_blocked_kernels *k,
+                            int64_t pixels, int64_t blocks)
+{
+    int best = 1;
+
+    for (int b = 2; b <= 4 && b <= blocks; b *= 2)
+        if (k->pixels[b] &&
+            step_cost(k, pixels, b) < step_cost(k, pixels, best))
+            best = b;
+    return best;
+}
+
+/* Make t begin some pixels further on. */
+static void move(cfx_blocked_tile *t, int64_t pixels)
+{
+    t->x += pixels * t->x_pixel;
+    t->y += pixels * t->y_pixel;
+    if (t->end.add)
+        t->end.add += pixels * t->add_pixel;
+}
+
+void cfx_blocked_run_row(const struct cfx_blocked_kernels *k,
+                         cfx_blocked_tile t, int64_t pixels)
+{
+    int64_t n = tiles_of(k, pixels, (int)t.blocks);
+    int64_t least = pixels / n, more = pixels % n;
+
+    for (int64_t i = 0; i < n; i++) {
+        t.pixels = least + (i < more);
+        k->tile(&t);
+        move(&t, t.pixels);
+    }
+}
+
+/* ---- Slices ---- */
+
+/* Some rows, blocks and planes of a product. */
+typedef struct slice {
+    int64_t row, rows;
+    int64_t block, blocks;
+    int64_t first, planes;
+    bool last;     /* of the planes */
+    int64_t tiles; /* of all rows */
+} slice;
+
+/* Make the tile of all planes of the first block that of a slice. */
+static void cut_slice(cfx_blocked_tile *t, const slice *s)
+{
+    t->blocks = s->blocks;
+    t->w += s->block * t->w_block + s->first * t->w_at[0];
+    t->x += s->first * t->x_at[0];
+    t->y += s->block * t->y_block;
+    t->n[0] = s->planes;
+    if (t->end.add)
+        t->end.add += s->block * t->add_block;
+    if (t->end.bias)
+        t->end.bias += s->block * CFX_BLOCK;
+    if (s->first > 0) { /* the sums so far are in y */
+        t->end.bias = NULL;
+        t->end.add = t->y;
+        t->add_pixel = t->y_pixel;
+        t->add_block = t->y_block;
+    }
+    if (!s->last) {
+        t->end.lo = -INFINITY;
+        t->end.hi = INFINITY;
+        t->end.activation = NULL;
+    }
+}
+
+/* From the weights of a slice to those of the one after it. */
+static int64_t next_slice(const cfx_blocked_tile *t, const slice *s)
+{
+    return s->last ? s->blocks * t->w_block - s->first * t->w_at[0]
+                   : s->planes * t->w_at[0];
+}
+
+static void run_slice(const struct cfx_blocked_kernels *k,
+                      const cfx_blocked_rows *rows, const slice *s)
+{
+    int64_t pixels, done = 0;
+
+    for (int64_t i = s->row; i < s->row + s->rows; i++) {
+        cfx_blocked_tile t = rows->at(rows->arg, i, &pixels);
+        int64_t n = tiles_of(k, pixels, (int)s->blocks);
+        int64_t least = pixels / n, more = pixels % n;
+        cut_slice(&t, s);
+        for (int64_t j = 0; j < n; j++) {
+            bool alone = s->tiles == 1, last = ++done == s->tiles;
+            t.pixels = least + (j < more);
+            t.ahead = last && !alone ? next_slice(&t, s) : AHEAD * CFX_BLOCK;
+            k->tile(&t);
+            move(&t, t.pixels);
+        }
+    }
+}
+
+/* Full tiles have time to read weights from the second cache, and one or two do
+ * not use them again. */
+static bool needs_slices(const struct cfx_blocked_kernels *k,
+                         const cfx_blocked_rows *rows, int64_t pixels,
+                         int64_t blocks)
+{
+    int b = cfx_blocked_tile_blocks(k, pixels, blocks);
+    int64_t tiles = tiles_of(k, pixels, b);
+
+    return rows->n * tiles >= 3 && 3 * pixels <= 2 * tiles * k->pixels[b];
+}
+
+/* Compute rows s->row to s->row + s->rows of all blocks. */
+static void run_blocks(const struct cfx_blocked_kernels *k,
+                       const cfx_blocked_rows *rows, int64_t blocks,
+                       bool sliced, slice s)
+{
+    int64_t pixels, most;
+    cfx_blocked_tile t = rows->at(rows->arg, s.row, &pixels);
+
+    for (s.block = 0; s.block < blocks; s.block += s.blocks) {
+        s.blocks = cfx_blocked_tile_blocks(k, pixels, blocks - s.block);
+        s.tiles = s.rows * tiles_of(k, pixels, (int)s.blocks);
+        most = sliced ? SLICE / cfx_max64(t.w_at[0] * s.blocks, 1) : t.n[0];
+        for (s.first = 0, s.last = false; !s.last; s.first += s.planes) {
+            s.planes = cfx_min64(cfx_max64(most, 1), t.n[0] - s.first);
+            s.last = s.first + s.planes >= t.n[0];
+            run_slice(k, rows, &s);
+        }
+    }
+}
+
+void cfx_blocked_run_rows(const struct cfx_blocked_kernels *k,
+                          const cfx_blocked_rows *rows, int64_t blocks)
+{
+    int64_t pixels;
+
+    rows->at(rows->arg, 0, &pixels);
+    if (needs_slices(k, rows, pixels, blocks)) {
+        run_blocks(k, rows, blocks, true, (slice){.rows = rows->n});
+        return;
+    }
+    for (int64_t i = 0; i < rows->n; i++)
+        run_blocks(k, rows, blocks, false, (slice){.row = i, .rows = 1});
+}
+
+typedef struct one_row {
+    cfx_blocked_tile t;
+    int64_t pixels;
+} one_row;
+
+static cfx_blocked_tile the_row(const void *arg, int64_t i, int64_t *pixels)
+{
+    const one_row *r = arg;
+
+    (void)i;
+    *pixels = r->pixels;
+    return r->t;
+}
+
+void cfx_blocked_run_tiles(const struct cfx_blocked_kernels *k,
+                           cfx_blocked_tile t, int64_t pixels, int64_t blocks)
+{
+    one_row r = {t, pixels};
+    cfx_blocked_rows rows = {1, the_row, &r};
+
+    cfx_blocked_run_rows(k, &rows, blocks);
+}

@@ -1,0 +1,35 @@
+/*
+ * tiles.h -- rows of pixels cut into tiles, and sums into slices.
+ */
+#ifndef CFX_BLOCKED_TILES_H
+#define CFX_BLOCKED_TILES_H
+
+#include "kernel/blocked/blocked.h"
+
+/* Rows of pixels of the same blocks. `at` gives the first tile of row i in the
+ * first block, and the number of pixels of the row. */
+typedef struct cfx_blocked_rows {
+    int64_t n;
+    cfx_blocked_tile (*at)(const void *arg, int64_t i, int64_t *pixels);
+    const void *arg;
+} cfx_blocked_rows;
+
+/* The blocks of a tile in rows of `pixels` pixels of `blocks` blocks. */
+int cfx_blocked_tile_blocks(const struct cfx_blocked_kernels *k,
+                            int64_t pixels, int64_t blocks);
+
+/* Compute the tiles of a row of `pixels` pixels of t->blocks blocks that begins
+ * where t does. */
+void cfx_blocked_run_row(const struct cfx_blocked_kernels *k,
+                         cfx_blocked_tile t, int64_t pixels);
+
+/* Compute rows of `blocks` blocks on this thread. The sums of a tile are cut into
+ * slices, between which they are in y, so that the weights of a slice stay in the
+ * first cache for all rows. A sum has one order whatever the slices. */
+void cfx_blocked_run_rows(const struct cfx_blocked_kernels *k,
+                          const cfx_blocked_rows *rows, int64_t blocks);
+/* The same for one row of `pixels` pixels, whose first tile is t. */
+void cfx_blocked_run_tiles(const struct cfx_blocked_kernels *k,
+                           cfx_blocked_tile t, int64_t pixels, int64_t blocks);
+
+#endif
