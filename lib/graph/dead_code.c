@@ -63,9 +63,16 @@ static cfx_status sweep(sweeping *s, cfx_graph *g, cfx_error *err)
 {
     cfx_status st = cfx_graph_lint(g, err);
     cfx_node *before;
+    const cfx_node *ahead = cfx_graph_last(g);
+    for (int i = 0; i < CFX_NODES_AHEAD && ahead; i++)
+        ahead = cfx_node_prev(ahead);
     for (cfx_node *n = cfx_graph_last(g); n && !st; n = before) {
         bool needed;
         before = cfx_node_prev(n);
+        if (ahead) {
+            cfx_node__bring_near(ahead);
+            ahead = cfx_node_prev(ahead);
+        }
         st = is_needed(s, n, &needed, err);
         if (st)
             break;

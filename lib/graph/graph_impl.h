@@ -14,6 +14,7 @@
 
 #include <cfx/graph.h>
 
+#include "base/util.h"
 #include "graph/names.h"
 #include "graph/store.h"
 #include "nn/module_impl.h"
@@ -59,6 +60,18 @@ typedef struct cfx_node_spec {
 /* Create a node at the insert point; NULL on failure. */
 cfx_node *cfx_graph__make(cfx_graph *g, const cfx_node_spec *spec,
                           cfx_error *err);
+
+/* ---- Walks over all nodes ---- */
+
+/* A walk that does little with a node waits for its memory, unless the memory of
+ * nodes so many further on is asked for. */
+enum { CFX_NODES_AHEAD = 32 };
+
+CFX_INLINE void cfx_node__bring_near(const cfx_node *n)
+{
+    CFX_PREFETCH(n->name);
+    CFX_PREFETCH(n->inputs);
+}
 
 /* ---- order.c ---- */
 

@@ -115,10 +115,14 @@ static cfx_status check_targets(const cfx_graph *g, cfx_error *err)
 cfx_status cfx_graph_lint(const cfx_graph *g, cfx_error *err)
 {
     cfx_status st = CFX_OK;
-    for (cfx_node *n = cfx_graph_first(g), *next; n && !st; n = next) {
-        next = cfx_node_next(n);
-        if (next)
-            CFX_PREFETCH(next->name);
+    const cfx_node *ahead = cfx_graph_first(g);
+    for (int i = 0; i < CFX_NODES_AHEAD && ahead; i++)
+        ahead = cfx_node_next(ahead);
+    for (cfx_node *n = cfx_graph_first(g); n && !st; n = cfx_node_next(n)) {
+        if (ahead) {
+            cfx_node__bring_near(ahead);
+            ahead = cfx_node_next(ahead);
+        }
         st = check_node(g, n, err);
     }
     return st || !g->owner ? st : check_targets(g, err);

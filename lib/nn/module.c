@@ -564,10 +564,11 @@ size_t cfx_module__filter_state(cfx_module *m,
         cfx_tensor_unref(s.tensor);
         cfx_free(m->ctx, (char *)(uintptr_t)s.name, strlen(s.name) + 1);
     }
+    if (n == all)
+        return 0;
     m->nstate = n;
-    /* Without an index, names are compared one by one. */
     cfx_map_release(&m->states);
-    if (n < all && !index_states(m))
+    if (!index_states(m)) /* names are compared one by one */
         cfx_map_release(&m->states);
     return all - n;
 }

@@ -9,6 +9,7 @@
 #include "kernel/int64.h"
 #include "kernel/vec/math_f32.h"
 #include "kernel/vec/simd.h"
+#include "kernel/vec/vec.h"
 
 /* Elements whose sum is taken in their own type. */
 enum { BLOCK = 4096 };

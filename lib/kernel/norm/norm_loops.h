@@ -8,9 +8,32 @@
 
 /* ---- Pieces of rows ---- */
 
+/* The largest of V, and their sum, by halves. */
+CFX_FORCE_INLINE T M(max_of)(T *part)
+{
+    CFX_UNROLL
+    for (int half = V / 2; half; half /= 2) {
+        CFX_UNROLL
+        for (int j = 0; j < half; j++)
+            part[j] = part[j + half] > part[j] ? part[j + half] : part[j];
+    }
+    return part[0];
+}
+
+CFX_FORCE_INLINE T M(sum_of)(T *part)
+{
+    CFX_UNROLL
+    for (int half = V / 2; half; half /= 2) {
+        CFX_UNROLL
+        for (int j = 0; j < half; j++)
+            part[j] += part[j + half];
+    }
+    return part[0];
+}
+
 CFX_INLINE T M(row_max)(const T *x, int64_t n)
 {
-    T part[V], m;
+    T part[V];
     int64_t i, left;
 
     for (int j = 0; j < V; j++)
@@ -21,12 +44,7 @@ CFX_INLINE T M(row_max)(const T *x, int64_t n)
     left = n - i;
     for (int64_t j = 0; j < left; j++)
         part[j] = x[i + j] > part[j] ? x[i + j] : part[j];
-    for (int half = V / 2; half; half /= 2)
-        for (int j = 0; j < half; j++) {
-            m = part[j + half];
-            part[j] = m > part[j] ? m : part[j];
-        }
-    return part[0];
+    return M(max_of)(part);
 }
 
 /* y = exp(x - shift), and the sum of these. */
@@ -49,10 +67,7 @@ CFX_INLINE double M(row_exp)(T *y, const T *x, int64_t n, T shift)
         left = m - k;
         for (int64_t j = 0; j < left; j++)
             part[j] += y[i + k + j];
-        for (int half = V / 2; half; half /= 2)
-            for (int j = 0; j < half; j++)
-                part[j] += part[j + half];
-        sum += (double)part[0];
+        sum += (double)M(sum_of)(part);
     }
     return sum;
 }
@@ -79,10 +94,7 @@ CFX_INLINE double M(row_sum)(const T *x, int64_t n, T shift, bool square)
             const T d = b[k + j] - shift;
             part[j] += square ? d * d : d;
         }
-        for (int half = V / 2; half; half /= 2)
-            for (int j = 0; j < half; j++)
-                part[j] += part[j + half];
-        sum += (double)part[0];
+        sum += (double)M(sum_of)(part);
     }
     return sum;
 }
