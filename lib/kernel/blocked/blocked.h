@@ -81,9 +81,13 @@ typedef struct cfx_blocked_tile {
 } cfx_blocked_tile;
 
 /* A row of y of one block: `pixels` outputs whose windows lie inside of x from
- * column to column (rows outside are left out by the caller). */
+ * column to column (rows outside are left out by the caller). Windows of a span may
+ * reach over the edges of x. */
 typedef struct cfx_blocked_row {
     int64_t pixels;
+    int64_t left,
+        width;    /* of a span: the first window's first column, which may
+                            lie before x, and the columns from x on */
     int64_t n[2]; /* rows and columns of the window */
     const float *x, *w;
     int64_t x_pixel, x_at[2], w_row;
@@ -101,8 +105,12 @@ struct cfx_blocked_kernels {
     const struct cfx_blocked_winograd_kernels *winograd;
 };
 
-/* For each channel: the products of a window, its maximum, its scaled sum. */
+/* For each channel: the products of a window, its maximum, its scaled sum. `span`
+ * gives the function for spans of windows of so many columns that lie `stride`
+ * apart: products with `w`, or maxima; or NULL. */
 struct cfx_windows_kernels {
+    void (*(*span)(bool w, int64_t columns,
+                   int64_t stride))(const cfx_blocked_row *r);
     void (*depthwise)(const cfx_blocked_row *r);
     void (*max)(const cfx_blocked_row *r);
     void (*mean)(const cfx_blocked_row *r);

@@ -14,6 +14,7 @@ enum { COPIED = 512 };
 typedef struct window_work {
     const cfx_context *ctx;
     void (*row)(const cfx_blocked_row *r);
+    void (*span)(const cfx_blocked_row *r); /* for whole rows; or NULL */
     cfx_blocked_conv c;
     int64_t width; /* of a row that is copied with its padding; 0: none is */
     bool mean, count_padding;
@@ -88,6 +89,56 @@ static void part(const window_work *v, const input *in, int64_t o, int64_t p,
     v->row(&r);
 }
 
+/* Rows o..end of a plane, whose windows may reach over the edges. */
+static void spans(const window_work *v, const input *in, int64_t o,
+                  int64_t end)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t block = in->plane % c->out_blocks, first;
+    int64_t filter = c->filter_per_image ? in->plane : block;
+    int64_t row = c->out[1] * CFX_BLOCK;
+    int64_t y = (in->plane * c->out[0] + o) * row;
+    cfx_blocked_row r = {
+        .pixels = c->out[1],
+        .left = -c->pad[1],
+        .width = c->in[1],
+        .n = {0, c->kernel[1]},
+        .x_at = {c->dilation[0] * in->width * CFX_BLOCK, CFX_BLOCK},
+        .w_row = c->kernel[1] * CFX_BLOCK,
+        .end = c->end};
+
+    if (r.end.bias)
+        r.end.bias += block * CFX_BLOCK;
+    for (; o < end; o++, y += row) {
+        int64_t top = o * c->stride[0] - c->pad[0];
+        r.n[0] = cfx_blocked__taps(c, 0, o, &first);
+        r.x = in->x;
+        if (r.n[0])
+            r.x += (top + first * c->dilation[0]) * in->width * CFX_BLOCK;
+        if (c->w)
+            r.w = c->w + (filter * c->kernel[0] + first) * r.w_row;
+        if (c->end.add)
+            r.end.add = c->end.add + y;
+        r.y = c->y + y;
+        v->span(&r);
+    }
+}
+
+static void spans_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const window_work *v = arg;
+    const cfx_blocked_conv *c = &v->c;
+    int64_t size = c->in[0] * c->in[1] * CFX_BLOCK;
+
+    (void)worker;
+    for (int64_t i = begin, n; i < end && !cfx_context_stops(v->ctx); i += n) {
+        int64_t plane = i / c->out[0], o = i % c->out[0];
+        input in = {c->x + plane * size, plane, c->in[1], 0};
+        n = cfx_min64(end - i, c->out[0] - o);
+        spans(v, &in, o, o + n);
+    }
+}
+
 /* Outputs p..end of a row one by one: their windows reach over the edges. */
 static void edge(const window_work *v, const input *in, int64_t o, int64_t p,
                  int64_t end)
@@ -154,6 +205,11 @@ static void rows_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
+static const struct cfx_windows_kernels *kernels_of(const cfx_context *ctx)
+{
+    return cfx_context_kernels(ctx)->windows;
+}
+
 static void run(cfx_context *ctx, window_work *v)
 {
     const cfx_blocked_conv *c = &v->c;
@@ -161,14 +217,14 @@ static void run(cfx_context *ctx, window_work *v)
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
+    if (c->dilation[1] == 1 && !v->mean)
+        v->span = kernels_of(ctx)->span(c->w, c->kernel[1], c->stride[1]);
     cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
                      65536 / (8 * cost) + 1,
-                     v->width ? copied_piece : rows_piece, v);
-}
-
-static const struct cfx_windows_kernels *kernels_of(const cfx_context *ctx)
-{
-    return cfx_context_kernels(ctx)->windows;
+                     v->span    ? spans_piece
+                     : v->width ? copied_piece
+                                : rows_piece,
+                     v);
 }
 
 void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c)

@@ -126,6 +126,145 @@ CFX_FORCE_INLINE void cut(const cfx_blocked_row *r,
     tile(r, at, r->pixels);
 }
 
+/* ---- Spans ---- */
+
+/* Pixels of a span's tiles. */
+#if CFX_LEVEL_IS(avx512) || CFX_LEVEL_IS(neon)
+enum { WIDE = 14, NARROW = 7 };
+#elif CFX_LEVEL_IS(avx2)
+enum { WIDE = 7, NARROW = 3 };
+#else
+enum { WIDE = 4, NARROW = 2 };
+#endif
+
+/* Some pixels of a span, from `at` on. Each number of x is read once a row, for all
+ * windows that have it. Of several pixels that reach over an edge, each has a column
+ * in x. */
+CFX_FORCE_INLINE void stretch(const kind what, const int columns,
+                              const int stride, const int pixels,
+                              const bool over_edge, const cfx_blocked_row *r,
+                              int64_t at, int v)
+{
+    const int reach = (pixels - 1) * stride + columns;
+    int64_t left = r->left + at * stride;
+    vf s[WIDE], w[5];
+
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++)
+        s[p] = first_value(what, r, v);
+    for (int64_t i = 0; i < r->n[0]; i++) {
+        const float *x = r->x + (i * r->x_at[0] + left * CFX_BLOCK + v * VF);
+        CFX_UNROLL
+        for (int k = 0; k < columns && what == PRODUCTS; k++)
+            w[k] = vf_load(r->w + i * r->w_row + k * CFX_BLOCK + v * VF);
+        CFX_UNROLL
+        for (int j = 0; j < reach; j++) {
+            bool near = j < columns - 1 || j > reach - columns;
+            if (over_edge && near && (left + j < 0 || left + j >= r->width))
+                continue;
+            vf xv = vf_load(x + j * CFX_BLOCK);
+            CFX_UNROLL
+            for (int k = 0; k < columns; k++) {
+                int p = (j - k) / stride;
+                if (j < k || (j - k) % stride || p >= pixels)
+                    continue;
+                s[p] = what == PRODUCTS ? vf_fma(xv, w[k], s[p])
+                                        : vf_max_nan(s[p], xv);
+            }
+        }
+    }
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++) {
+        int64_t to = (at + p) * CFX_BLOCK + v * VF;
+        vf_store(r->y + to, last_value(what, r, s[p], to));
+    }
+}
+
+CFX_FORCE_INLINE void block_stretch(const kind what, const int columns,
+                                    const int stride, const int pixels,
+                                    const cfx_blocked_row *r, int64_t at)
+{
+    int64_t left = r->left + at * stride;
+    int64_t end = left + (pixels - 1) * stride + columns;
+
+    if (left < 0 || end > r->width)
+        for (int v = 0; v < BV; v++)
+            stretch(what, columns, stride, pixels, true, r, at, v);
+    else
+        for (int v = 0; v < BV; v++)
+            stretch(what, columns, stride, pixels, false, r, at, v);
+}
+
+/* May pixels at..at+n be one tile: does each window have a column in x? */
+CFX_FORCE_INLINE bool reach_x(const cfx_blocked_row *r, int columns,
+                              int stride, int64_t at, int64_t n)
+{
+    return r->left + at * stride > -columns &&
+           r->left + (at + n - 1) * stride < r->width;
+}
+
+/* The last tile begins earlier, and computes some pixels again, unless that would
+ * add twice. */
+CFX_FORCE_INLINE void span(const kind what, const int columns,
+                           const int stride, const cfx_blocked_row *r)
+{
+    bool again = !r->end.add;
+    int64_t n = r->pixels;
+
+    for (int64_t at = 0; at < n;) {
+        int64_t wide = again ? cfx_min64(at, n - WIDE) : at;
+        int64_t narrow = again ? cfx_min64(at, n - NARROW) : at;
+        if (wide >= 0 && wide + WIDE <= n &&
+            reach_x(r, columns, stride, wide, WIDE)) {
+            block_stretch(what, columns, stride, WIDE, r, wide);
+            at = wide + WIDE;
+        } else if (narrow >= 0 && narrow + NARROW <= n &&
+                   reach_x(r, columns, stride, narrow, NARROW)) {
+            block_stretch(what, columns, stride, NARROW, r, narrow);
+            at = narrow + NARROW;
+        } else {
+            block_stretch(what, columns, stride, 1, r, at++);
+        }
+    }
+    if (what == PRODUCTS && r->end.activation)
+        activate(&r->end, r->y, n * CFX_BLOCK);
+}
+
+#define SPAN(name, what, columns, stride)                                     \
+    static void name(const cfx_blocked_row *r)                                \
+    {                                                                         \
+        span(what, columns, stride, r);                                       \
+    }
+
+SPAN(products_3_1, PRODUCTS, 3, 1)
+SPAN(products_3_2, PRODUCTS, 3, 2)
+SPAN(products_5_1, PRODUCTS, 5, 1)
+SPAN(products_5_2, PRODUCTS, 5, 2)
+SPAN(maxima_3_2, MAXIMUM, 3, 2)
+
+typedef void span_fn(const cfx_blocked_row *r);
+
+static span_fn *find_span(bool w, int64_t columns, int64_t stride)
+{
+    static const struct {
+        bool w;
+        int64_t columns, stride;
+        span_fn *run;
+    } all[] = {{true, 3, 1, products_3_1},
+               {true, 3, 2, products_3_2},
+               {true, 5, 1, products_5_1},
+               {true, 5, 2, products_5_2},
+               {false, 3, 2, maxima_3_2}};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        if (all[i].w == w && all[i].columns == columns &&
+            all[i].stride == stride)
+            return all[i].run;
+    return NULL;
+}
+
+/* ---- Rows ---- */
+
 static void depthwise(const cfx_blocked_row *r)
 {
     cut(r, products);
@@ -146,6 +285,7 @@ static void mean(const cfx_blocked_row *r)
 extern const struct cfx_windows_kernels CFX_LEVEL_NAME(cfx_windows_kernels);
 
 const struct cfx_windows_kernels CFX_LEVEL_NAME(cfx_windows_kernels) = {
+    .span = find_span,
     .depthwise = depthwise,
     .max = max,
     .mean = mean,
