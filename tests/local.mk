@@ -131,6 +131,7 @@ SHELL_TESTS = %reldir%/cli/opcases.sh %reldir%/cli/opcases_memory.sh \
 	%reldir%/cli/stop.sh \
 	%reldir%/cli/readme.sh %reldir%/cli/picture.sh \
 	%reldir%/cli/blocked_zoo.sh %reldir%/cli/packed_zoo.sh %reldir%/cli/optimize.sh \
+	%reldir%/cli/optimize_zoo.sh \
 	%reldir%/cli/codegen_zoo.sh %reldir%/cli/codegen.sh %reldir%/cli/diff.sh \
 	%reldir%/cli/folder.sh %reldir%/cli/manual.sh %reldir%/cli/behaviours.sh \
 	%reldir%/cli/install.sh %reldir%/cli/limits.sh %reldir%/cli/docs.sh \

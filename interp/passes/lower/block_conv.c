@@ -200,7 +200,8 @@ static cfx_node *attr_of(const layer *l, const char *name)
     return v.kind == CFX_NODE ? v.u.node : NULL;
 }
 
-/* A new to_blocked has the value of x, not of the node that it was made for. */
+/* A new to_blocked has the value of x, not of the node that it was made for. If x
+ * is written to, that value is no node's at the end. */
 static cfx_status name_origin(conv *c)
 {
     cfx_value made = cfx_node_map_get(&c->b->blocked, c->x);
@@ -208,7 +209,9 @@ static cfx_status name_origin(conv *c)
         return CFX_OK;
     cfx_status st = cfx_node_set_meta(made.u.node, "from_node", CFX_NOTHING,
                                       c->b->p->err);
-    return st ? st : cfx_node_inherit(made.u.node, c->x, c->b->p->err);
+    if (st || cfx_block__known(c->b, c->x) != made.u.node)
+        return st;
+    return cfx_node_inherit(made.u.node, c->x, c->b->p->err);
 }
 
 static cfx_status block_conv(conv *c, cfx_node **next)
