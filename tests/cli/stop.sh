@@ -48,23 +48,23 @@ graph 'Net()' 'call_function[target=torch.relu]' '%x,' >relu.fx
 
 # ---- The time limit, and signals ----
 
-# stops NAME MODEL TYPE [OPTION]...
+# stops NAME MODEL TYPE [OPTION]...: the run takes more than 0.4 s.
 stops()
 {
     name=$1 model=$2 input=$3
     shift 3
     begin=$(milliseconds)
-    said "$name: limit" 1 'the time limit of 1 s is reached' "$cfx" run "$model" \
-        -t 2 -i "$input" --timeout 1 -o half "$@"
-    soon "$name: limit" $((1000 + ${slack%.*}))
+    said "$name: limit" 1 'the time limit of 0.4 s is reached' "$cfx" run "$model" \
+        -t 2 -i "$input" --timeout 0.4 -o half "$@"
+    soon "$name: limit" $((400 + ${slack%.*}))
     one_line "$name: limit"
     for signal in INT TERM; do
         begin=$(milliseconds)
-        timeout --foreground --preserve-status -s $signal 1 \
+        timeout --foreground --preserve-status -s $signal 0.4 \
             env --default-signal=$signal "$cfx" run "$model" -t 2 \
             -i "$input" -o half "$@" >out 2>err
         got=$?
-        soon "$name: SIG$signal" $((1000 + ${slack%.*}))
+        soon "$name: SIG$signal" $((400 + ${slack%.*}))
         case $signal:$got in
             INT:130 | TERM:143) ok ;;
             *) not_ok "$name: SIG$signal: status $got" ;;
@@ -86,8 +86,8 @@ if env --default-signal=INT true 2>/dev/null; then
     if [ "$memory" -ge 24 ]; then
         stops sort sort.fx 'f32[100000000]'
         stops cumsum cumsum.fx 'f32[1000000000]'
-    else
-        stops sort sort.fx 'f32[20000000]'
+    elif [ "$memory" -ge 6 ]; then
+        stops sort sort.fx 'f32[50000000]'
     fi
 fi
 
