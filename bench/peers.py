@@ -6,11 +6,12 @@
 BENCH-SERVE is the program that runs cfx.  FOLDER gets the models of
 peers_models.py, unless they are there.  Each engine runs in a process of its
 own, which waits while the others run.  Before they are timed, each must give
-PyTorch's output, to 1e-3 of its largest element (onnxruntime, OpenVINO and cfx).
+PyTorch's output, to 1e-3 of its largest element, in bfloat16 to 0.2.
 
     --models NAME,...   default: all
     --engines NAME,...  of cfx, plain (cfx without -o), onnxruntime, openvino,
-                        torch, compiled; default: cfx, onnxruntime, openvino
+                        torch, compiled; and in bfloat16 cfx_bf16, openvino_bf16;
+                        default: cfx, onnxruntime, openvino
     --threads N,...     default: 1,2
     --batch N,...       default: 1,8
     --rounds N          default: 5
@@ -33,6 +34,7 @@ import time
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+LIMITS = {"cfx_bf16": 0.2, "openvino_bf16": 0.2}  # of the largest element
 LIMIT = 1e-3
 MODELS = ("resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small",
           "squeezenet1_1", "densenet121", "vgg11", "efficientnet_b0",
@@ -52,10 +54,10 @@ def onnxruntime(path, x, threads):
     return lambda: session.run(None, {name: x})[0]
 
 
-def openvino(path, x, threads):
+def openvino(path, x, threads, precision="f32"):
     import openvino as ov
     compiled = ov.Core().compile_model(path + ".onnx", "CPU", {
-        "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": precision, "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1})
     request = compiled.create_infer_request()
 
@@ -63,6 +65,10 @@ def openvino(path, x, threads):
         request.infer({0: x}, share_inputs=True)
         return request.get_output_tensor(0).data
     return run
+
+
+def openvino_bf16(path, x, threads):
+    return openvino(path, x, threads, "bf16")
 
 
 def torch_model(path, x, threads):
@@ -93,7 +99,9 @@ def compiled(path, x, threads):
     return run
 
 
-ENGINES = {f.__name__: f for f in (onnxruntime, openvino, torch, compiled)}
+ENGINES = {f.__name__: f for f in (onnxruntime, openvino, openvino_bf16, torch,
+                                   compiled)}
+OWN = {"cfx": ["-o"], "cfx_bf16": ["-b"], "plain": []}
 
 
 def measure(run, seconds):
@@ -124,11 +132,9 @@ def serve(engine, path, threads):
 
 class Server:
     def __init__(self, o, engine, path, threads):
-        if engine in ("cfx", "plain"):
-            command = [o.serve, "-t", str(threads), path + ".fx",
-                       path + ".npy"]
-            if engine == "cfx":
-                command.insert(1, "-o")
+        if engine in OWN:
+            command = [o.serve, *OWN[engine], "-t", str(threads),
+                       path + ".fx", path + ".npy"]
         else:
             command = [sys.executable, os.path.abspath(__file__), "--serve",
                        engine, path, str(threads)]
@@ -159,7 +165,7 @@ class Server:
         got = np.load(file)
         os.remove(file)
         by = np.abs(got - want).max() / np.abs(want).max()
-        if got.shape != want.shape or not by <= LIMIT:
+        if got.shape != want.shape or not by <= LIMITS.get(self.engine, LIMIT):
             raise RuntimeError(f"{self.engine}: {path}: the output differs by "
                                f"{by:.2g} of the largest")
 
@@ -187,11 +193,11 @@ def compare(o, path, threads):
 
 
 def best_of(rounds):
-    peers = [e for e in rounds if e not in ("cfx", "plain")]
+    peers = [e for e in rounds if e not in OWN]
     if not peers:
         return None, float("nan")
     best = min(peers, key=lambda e: statistics.median(rounds[e]))
-    own = rounds.get("cfx") or rounds["plain"]
+    own = next(rounds[e] for e in OWN if e in rounds)
     return best, statistics.median(
         p / c for p, c in zip(rounds[best], own))
 

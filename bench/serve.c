@@ -1,9 +1,9 @@
 /*
  * serve -- cfx's side of peers.py: runs one model as often as it is told.
  *
- *     bench-serve [-t THREADS] [-o] MODEL.fx INPUT.npy...
+ *     bench-serve [-t THREADS] [-o] [-b] MODEL.fx INPUT.npy...
  *
- * -o optimizes the model first. Prints "ready" when the model can run, then
+ * -o optimizes the model first, -b with weights of bfloat16. Prints "ready" when the model can run, then
  * reads commands from stdin and prints one line for each:
  *
  *     run SECONDS    run it for about so long, three times at least; print the
@@ -34,7 +34,8 @@ typedef struct server {
 } server;
 
 static cfx_status open_server(server *s, const char *model, int ninputs,
-                              char **inputs, int threads, bool optimize,
+                              char **inputs, int threads,
+                              const cfx_optimize_options *optimize,
                               cfx_error *err)
 {
     const cfx_options o = {.size = sizeof(o), .threads = threads};
@@ -49,7 +50,7 @@ static cfx_status open_server(server *s, const char *model, int ninputs,
     if (!st)
         st = cfx_model_load(&s->gm, s->ctx, model, NULL, err);
     if (!st && optimize)
-        st = cfx_optimize(s->gm, s->input, s->ninputs, NULL, err);
+        st = cfx_optimize(s->gm, s->input, s->ninputs, optimize, err);
     if (!st)
         st = cfx_memory_plan_new(&s->plan, s->gm, s->input, s->ninputs, NULL,
                                  err);
@@ -144,19 +145,20 @@ int main(int argc, char **argv)
     server s = {.ctx = NULL};
     cfx_error err = {0};
     int threads = 1, c;
-    bool optimize = false;
+    cfx_optimize_options how = {.size = sizeof(how)}, *optimize = NULL;
 
-    while ((c = getopt(argc, argv, "t:o")) != -1) {
+    while ((c = getopt(argc, argv, "t:ob")) != -1) {
         if (c == 't')
             threads = atoi(optarg);
-        else if (c == 'o')
-            optimize = true;
+        else if (c == 'o' || c == 'b')
+            optimize = &how;
         else
             return 2;
+        how.bfloat16 |= c == 'b';
     }
     int ninputs = argc - optind - 1;
     if (ninputs < 1 || ninputs > BENCH_INPUTS)
-        return fputs("usage: bench-serve [-t THREADS] [-o] MODEL.fx "
+        return fputs("usage: bench-serve [-t THREADS] [-o] [-b] MODEL.fx "
                      "INPUT.npy...\n",
                      stderr),
                2;

@@ -16,7 +16,8 @@ struct diff_options {
     cli_seed seed;
     const char *rtol, *atol, *rmax, *format, *cpu_b, *weights_b;
     int threads_b;
-    bool all, graph, optimize;
+    bool all, graph;
+    cli_optimizing how;
 };
 
 static const cli_option options[] = {
@@ -40,9 +41,11 @@ static const cli_option options[] = {
      "do not run: print the lines that differ between the two graphs",
      offsetof(struct diff_options, graph)},
     {CLI_FLAG, 0, "optimize", NULL,
-     "optimize B before it runs; --rmax is then 1e-4 unless a tolerance is "
-     "given",
-     offsetof(struct diff_options, optimize)},
+     "optimize B before it runs; --rmax is then 1e-4, with --bfloat16 2e-2, "
+     "unless a tolerance is given",
+     offsetof(struct diff_options, how.optimize)},
+    {CLI_FLAG, 0, "bfloat16", NULL, "with --optimize: " CLI_BFLOAT16_HELP,
+     offsetof(struct diff_options, how.bfloat16)},
     {CLI_TEXT, 0, "cpu-b", "LEVEL",
      "run B with these instructions: plain, neon, avx2 or avx512 (A uses "
      "--cpu)",
@@ -109,8 +112,8 @@ static cfx_status side_open(struct side *s, struct diff *d,
     if (st || o->graph)
         return st;
     st = cli_inputs_make(&s->in, &s->c, s->gm, &o->inputs, o->seed.value, err);
-    if (!st && s == &d->b && o->optimize)
-        st = cli_optimize(s->gm, &s->in, NULL, NULL, err);
+    if (!st && s == &d->b && o->how.optimize)
+        st = cli_optimize(s->gm, &s->in, &o->how, NULL, NULL, err);
     if (!st)
         st = cfx_interp_init_with(&s->it, &cfx_interp_base, s->gm, &how, err);
     if (st)
@@ -329,13 +332,15 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
     if (d.json && d.graph)
         return cli_usage(c, "--graph prints lines, not json");
+    if (o->how.bfloat16 && !o->how.optimize)
+        return cli_usage(c, "--bfloat16 needs --optimize");
     t->given = o->rtol || o->atol || o->rmax;
     if (!read_number(o->rtol, &t->rtol) || !read_number(o->atol, &t->atol) ||
         !read_number(o->rmax, &t->rmax))
         return cli_usage(c, "--rtol, --atol and --rmax take numbers of at "
                             "least 0");
-    if (o->optimize && !t->given)
-        *t = (cfx_tolerance){true, 0, 0, CLI_OPTIMIZED_RMAX};
+    if (o->how.optimize && !t->given)
+        *t = cli_optimized_tolerance(&o->how);
     if (o->cpu_b || o->threads_b) {
         int status = cli_second_context(c, &second, "cpu-b", o->cpu_b,
                                         o->threads_b, &err);

@@ -10,6 +10,7 @@ struct optimize_options {
     cli_list inputs, set;
     cli_seed seed;
     bool verify, quiet;
+    cli_optimizing how;
 };
 
 static const cli_option options[] = {
@@ -20,9 +21,11 @@ static const cli_option options[] = {
     {CLI_LIST, 0, "set", "NAME=N",
      "set a symbol to a value or a range: N=4, N=2..64",
      offsetof(struct optimize_options, set)},
+    {CLI_FLAG, 0, "bfloat16", NULL, CLI_BFLOAT16_HELP,
+     offsetof(struct optimize_options, how.bfloat16)},
     {CLI_FLAG, 0, "verify", NULL,
      "run the model before and after, and fail if an output differs by more "
-     "than 1e-4 of the largest element",
+     "than 1e-4 of the largest element (2e-2 with --bfloat16)",
      offsetof(struct optimize_options, verify)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct optimize_options, seed)},
@@ -43,7 +46,7 @@ static cfx_status optimize(cli *c, const struct optimize_options *o,
     if (!st)
         st = cli_shapes_make(&in, c, gm, &o->inputs, &symbols, err);
     if (!st)
-        st = cli_optimize(gm, &in, symbols.env, lines, err);
+        st = cli_optimize(gm, &in, &o->how, symbols.env, lines, err);
     cli_inputs_release(&in);
     cli_symbols_release(&symbols);
     return st;
@@ -56,7 +59,7 @@ static cfx_status rewrite(cli *c, const struct optimize_options *o,
     cli_verifier v = {.c = c,
                       .inputs = &o->inputs,
                       .seed = o->seed.value,
-                      .tolerance = {true, 0, 0, CLI_OPTIMIZED_RMAX},
+                      .tolerance = cli_optimized_tolerance(&o->how),
                       .to = lines.to};
     cfx_status st = o->verify ? cli_verify_begin(&v, gm, err) : CFX_OK;
 

@@ -26,6 +26,7 @@ static const struct flag {
     const char *key, *words;
 } flags[] = {
     {CFX_PASS_ROUNDS, "rounds", "may change the rounding of results"},
+    {CFX_PASS_NARROWS, "narrows", "rounds numbers to a narrower type"},
     {CFX_PASS_WEIGHTS, "needs_weights", "needs the numbers of weights"},
     {CFX_PASS_REVERSIBLE, "reversible", "can be undone (--reverse)"},
 };

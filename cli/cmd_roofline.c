@@ -21,7 +21,8 @@ struct roofline_options {
     const char *machine, *format, *by, *columns, *sort, *sweep, *against;
     const char *most_flops, *most_memory, *most_seconds;
     int depth, top, runs;
-    bool measure, optimize;
+    bool measure;
+    cli_optimizing how;
     cli_seed seed;
 };
 
@@ -46,7 +47,9 @@ static const cli_option options[] = {
      AT(machine)},
     {CLI_FLAG, 0, "optimize", NULL,
      "optimize the model for these inputs first (see cfx optimize)",
-     AT(optimize)},
+     AT(how.optimize)},
+    {CLI_FLAG, 0, "bfloat16", NULL, "with --optimize: " CLI_BFLOAT16_HELP,
+     AT(how.bfloat16)},
     {CLI_FLAG, 0, "measure", NULL, "also run the model and print its times",
      AT(measure)},
     {CLI_COUNT, 0, "runs", "N",
@@ -332,8 +335,8 @@ static cfx_status analyse(cfx_roofline **out, cli *c,
     cli_inputs in = {0};
     cfx_status st = cli_shapes_make(&in, c, gm, &o->inputs, s, err);
 
-    if (!st && o->optimize)
-        st = cli_optimize(gm, &in, s->env, NULL, err);
+    if (!st && o->how.optimize)
+        st = cli_optimize(gm, &in, &o->how, s->env, NULL, err);
     if (!st)
         st = cfx_roofline_new(out, gm, in.value, in.n, &how, err);
     if (!st)
@@ -551,13 +554,13 @@ static cfx_status report(cli *c, const struct roofline_options *o,
     struct roofline_options other = *o; /* of --against */
     cfx_status st = cli_symbols_make(&symbols, c->ctx, &o->set, err);
 
-    other.optimize = false;
+    other.how.optimize = false;
     if (!st)
         st = analyse(&r, c, o, &symbols, gm, machine, err);
     if (!st)
         st = check_amounts(o, r, err);
     if (st)
-        cli_fail_model(c, err, view->model, o->measure || o->optimize);
+        cli_fail_model(c, err, view->model, o->measure || o->how.optimize);
     else if (o->against)
         st = compare(&(struct comparison){c, &other, format, view, r}, err);
     else
@@ -646,6 +649,8 @@ static int check_effects(cli *c, const struct roofline_options *o,
         return cli_usage(c, "--runs needs --measure");
     if (o->seed.given && !o->measure)
         return cli_usage(c, "--seed needs --measure");
+    if (o->how.bfloat16 && !o->how.optimize)
+        return cli_usage(c, "--bfloat16 needs --optimize");
     if (!format->table && (shown || o->top))
         return cli_usage(c, "--format %s has no table for --%s", format->name,
                          shown ? shown : "top");

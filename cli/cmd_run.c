@@ -19,7 +19,8 @@ struct run_options {
     const char *directory;
     int top, repeat;
     cli_seed seed;
-    bool trace, check_finite, optimize, arena, strict_devices;
+    bool trace, check_finite, arena, strict_devices;
+    cli_optimizing how;
 };
 
 static const cli_option options[] = {
@@ -48,7 +49,9 @@ static const cli_option options[] = {
      offsetof(struct run_options, check_finite)},
     {CLI_FLAG, 0, "optimize", NULL,
      "optimize the model for these inputs before it runs (see cfx optimize)",
-     offsetof(struct run_options, optimize)},
+     offsetof(struct run_options, how.optimize)},
+    {CLI_FLAG, 0, "bfloat16", NULL, "with --optimize: " CLI_BFLOAT16_HELP,
+     offsetof(struct run_options, how.bfloat16)},
     {CLI_FLAG, 0, "arena", NULL,
      "allocate all values in one block of memory, at their planned places (see "
      "cfx shapes --memory)",
@@ -329,8 +332,8 @@ static cfx_status run_model(cli *c, const struct run_options *o,
 
     cfx_status st = cli_inputs_make(&in, c, gm, &o->inputs, o->seed.value,
                                     err);
-    if (!st && o->optimize)
-        st = cli_optimize(gm, &in, NULL, NULL, err);
+    if (!st && o->how.optimize)
+        st = cli_optimize(gm, &in, &o->how, NULL, NULL, err);
     if (st) {
         cfx_fail_at(err, "%s", path);
         cli_inputs_release(&in);
@@ -376,6 +379,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     (void)nargs;
     if (o->trace && o->check_finite)
         return cli_usage(c, "--trace and --check-finite exclude each other");
+    if (o->how.bfloat16 && !o->how.optimize)
+        return cli_usage(c, "--bfloat16 needs --optimize");
     cfx_context_set_strict_devices(c->ctx, o->strict_devices);
     cfx_status st = cli_load(c, &gm, args[0], true, &err);
     if (!st)

@@ -103,9 +103,10 @@ static cfx_status set_shapes(cli *c, const struct transform_options *o,
 /* ---- Verifying ---- */
 
 /* Return the tolerance of the least exact pass. */
-static double tolerance_of(cfx_context *ctx, const char *passes)
+static cfx_tolerance tolerance_of(cfx_context *ctx, const char *passes)
 {
-    double tolerance = 1e-5;
+    double least = 1e-5;
+    bool narrows = false;
 
     for (const char *rest; passes; passes = rest) {
         char name[128];
@@ -117,9 +118,11 @@ static double tolerance_of(cfx_context *ctx, const char *passes)
         name[k] = '\0';
         const cfx_pass *p = cfx_find_pass(ctx, name);
         if (p && p->flags & CFX_PASS_ROUNDS)
-            tolerance = 1e-4;
+            least = 1e-4;
+        narrows |= p && p->flags & CFX_PASS_NARROWS;
     }
-    return tolerance;
+    return narrows ? (cfx_tolerance){true, 0, 0, CLI_NARROWED_RMAX}
+                   : (cfx_tolerance){true, least, least, 0};
 }
 
 /* ---- The command ---- */
@@ -128,11 +131,10 @@ static cfx_status transform(cli *c, const struct transform_options *o,
                             cfx_module *gm, const char *passes, FILE *to,
                             cfx_error *err)
 {
-    double least = tolerance_of(c->ctx, passes);
     cli_verifier v = {.c = c,
                       .inputs = &o->inputs,
                       .seed = o->seed.value,
-                      .tolerance = {true, least, least, 0},
+                      .tolerance = tolerance_of(c->ctx, passes),
                       .to = o->quiet ? NULL : to};
     cfx_graph *g = cfx_graph_module_graph(gm);
     bool shaped = o->inputs.n && !(g && cfx_graph_has_shapes(g));

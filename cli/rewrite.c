@@ -90,12 +90,19 @@ void cli_verify_release(cli_verifier *v)
 
 /* ---- --optimize ---- */
 
+cfx_tolerance cli_optimized_tolerance(const cli_optimizing *how)
+{
+    return (cfx_tolerance){
+        true, 0, 0, how->bfloat16 ? CLI_NARROWED_RMAX : CLI_OPTIMIZED_RMAX};
+}
+
 cfx_status cli_optimize(cfx_module *gm, const cli_inputs *in,
-                        cfx_shape_env *env, cli_pass_lines *lines,
-                        cfx_error *err)
+                        const cli_optimizing *how, cfx_shape_env *env,
+                        cli_pass_lines *lines, cfx_error *err)
 {
     const cfx_optimize_options o = {
         .size = sizeof(o),
+        .bfloat16 = how->bfloat16,
         .env = env,
         .after = lines ? cli_print_pass_line : NULL,
         .user = lines,

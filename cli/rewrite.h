@@ -39,13 +39,26 @@ void cli_verify_release(cli_verifier *v);
 
 /* ---- --optimize ---- */
 
-/* The difference that optimizing may make, by the largest element. */
+/* The difference that optimizing may make, by the largest element, without and
+ * with bfloat16. */
 #define CLI_OPTIMIZED_RMAX 1e-4
+#define CLI_NARROWED_RMAX 2e-2
+
+/* The options of commands that optimize models. */
+typedef struct cli_optimizing {
+    bool optimize, bfloat16;
+} cli_optimizing;
+
+#define CLI_BFLOAT16_HELP                                                     \
+    "keep packed weights in bfloat16: half the bytes, and faster where the "  \
+    "processor multiplies bfloat16"
+
+cfx_tolerance cli_optimized_tolerance(const cli_optimizing *how);
 
 /* Optimize a model for these inputs, tensors or metas; `env` of their symbols,
  * or NULL. `lines` NULL: print nothing. */
 cfx_status cli_optimize(cfx_module *gm, const cli_inputs *in,
-                        cfx_shape_env *env, cli_pass_lines *lines,
-                        cfx_error *err);
+                        const cli_optimizing *how, cfx_shape_env *env,
+                        cli_pass_lines *lines, cfx_error *err);
 
 #endif

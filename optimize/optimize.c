@@ -45,6 +45,8 @@ static cfx_status apply(optimizer *z, cfx_module *gm, cfx_error *err)
                                          err);
     if (!st)
         st = cfx_pass_manager_add(pm, passes, err);
+    if (!st && z->o->bfloat16)
+        st = cfx_pass_manager_add(pm, "bfloat16_weights", err);
     if (!st)
         st = cfx_pass_manager_run(pm, gm, NULL, err);
     cfx_pass_manager_free(pm);

@@ -41,9 +41,10 @@
 #include <cfx/graph_module.h>
 
 enum {
-    CFX_PASS_ROUNDS = 1,    /* results may be rounded differently */
-    CFX_PASS_WEIGHTS = 2,   /* needs weights to be loaded */
-    CFX_PASS_REVERSIBLE = 4 /* can be undone (`reverse`) */
+    CFX_PASS_ROUNDS = 1,     /* results may be rounded differently */
+    CFX_PASS_WEIGHTS = 2,    /* needs weights to be loaded */
+    CFX_PASS_REVERSIBLE = 4, /* can be undone (`reverse`) */
+    CFX_PASS_NARROWS = 8 /* float32 values are rounded to a narrower type */
 };
 
 typedef struct cfx_pass cfx_pass;

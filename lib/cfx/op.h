@@ -148,6 +148,9 @@ struct cfx_cost {
     /* The name of the algorithm if `run` uses one that needs fewer operations
      * than are counted ("winograd"); NULL: the direct one. */
     const char *algorithm;
+    /* The type whose arithmetic it is. Before the rule: that of the first float
+     * tensor among the arguments, else of the first tensor. */
+    cfx_dtype dtype;
 };
 
 enum {

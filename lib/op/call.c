@@ -241,10 +241,32 @@ static void release_state(cfx_call *call, const state_buffer *buffer)
 
 /* ---- Costs ---- */
 
+/* The type of the first float tensor, else of the first tensor. */
+static cfx_dtype type_of(const cfx_call *call)
+{
+    cfx_dtype first = call->nout ? (cfx_dtype)call->out[0]->dtype : CFX_F32;
+    bool any = false;
+    for (int k = 0; k < call->schema->nparams; k++) {
+        const cfx_value v = call->in[k];
+        bool list = cfx_value_is_seq(v) && v.u.seq->len;
+        cfx_value one = list ? v.u.seq->item[0] : v;
+        if (one.kind != CFX_TENSOR)
+            continue;
+        cfx_dtype t = (cfx_dtype)one.u.tensor->dtype;
+        if (cfx_dtype_is_float(t))
+            return t;
+        if (!any)
+            first = t;
+        any = true;
+    }
+    return first;
+}
+
 static cfx_status find_cost(cfx_call *call, void *user)
 {
     cfx_cost *cost = user;
     cfx_cost_rule *rule = cfx_op__cost(call->ctx, call->op);
+    cost->dtype = type_of(call);
     if (rule)
         rule(call, cost);
     cfx_cost__fill(call, cost);
@@ -336,7 +358,11 @@ cfx_status cfx_call_meta(cfx_call *call, cfx_value *out)
 cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
 {
     cfx_dim zero = cfx_dim_int(0);
-    *cost = (cfx_cost){zero, zero, zero, CFX_DIM_BAD, CFX_DIM_BAD, NULL};
+    *cost = (cfx_cost){.macs = zero,
+                       .ops = zero,
+                       .transcendental = zero,
+                       .bytes_read = CFX_DIM_BAD,
+                       .bytes_written = CFX_DIM_BAD};
     return cfx_call__visit_outs(call, find_cost, cost, out);
 }
 

@@ -20,6 +20,9 @@
 typedef struct cfx_optimize_options {
     size_t size;        /* sizeof(cfx_optimize_options) */
     const char *passes; /* in place of cfx_optimize_passes */
+    /* Then keep packed weights in bfloat16, and multiply in it where the processor
+     * can: values differ from those of the original by about 1 %. */
+    bool bfloat16;
     cfx_shape_env *env; /* of the inputs' symbols */
     /* Called after each pass, as by a pass manager. */
     cfx_pass_hook *after;

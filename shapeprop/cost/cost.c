@@ -93,30 +93,7 @@ static int64_t known(cfx_dim d)
     return cfx_dim_is_int(d) ? cfx_dim_value(d) : 0;
 }
 
-/* Return the type of the first float tensor, else of the first tensor. */
-static cfx_dtype type_of(const cfx_call *call, cfx_value out)
-{
-    cfx_dtype first = out.kind == CFX_TENSOR ? (cfx_dtype)out.u.tensor->dtype
-                                             : CFX_F32;
-    bool any = false;
-    for (int k = 0; k < call->schema->nparams; k++) {
-        const cfx_value v = call->in[k];
-        bool list = cfx_value_is_seq(v) && v.u.seq->len;
-        cfx_value one = list ? v.u.seq->item[0] : v;
-        if (one.kind != CFX_TENSOR)
-            continue;
-        cfx_dtype t = (cfx_dtype)one.u.tensor->dtype;
-        if (cfx_dtype_is_float(t))
-            return t;
-        if (!any)
-            first = t;
-        any = true;
-    }
-    return first;
-}
-
-static void add_call(struct cfx_cost_self *self, const cfx_call *call,
-                     const cfx_cost *cost, cfx_value out)
+static void add_call(struct cfx_cost_self *self, const cfx_cost *cost)
 {
     cfx_shape_env *env = self->scope.base.env;
     cfx_cost_node *row = self->row;
@@ -128,7 +105,7 @@ static void add_call(struct cfx_cost_self *self, const cfx_call *call,
     row->calls++;
     if (dearest) {
         self->dearest = size;
-        row->dtype = type_of(call, out);
+        row->dtype = cost->dtype;
         row->algorithm = cost->algorithm;
     }
 }
@@ -201,7 +178,7 @@ static cfx_status cost_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
         st = self->call_cost(self->prop, &same, &cost, &meta);
     cfx_value_unref(meta);
     if (!st)
-        add_call(self, call, &cost, *out);
+        add_call(self, &cost);
     else if (done)
         cfx_value_unref(*out);
     return st;

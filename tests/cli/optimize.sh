@@ -2,6 +2,9 @@
 # Optimizing: options, what is printed, errors. optimize_zoo.sh has the models.
 srcdir=${srcdir:-.} builddir=${builddir:-.} CFX=${CFX:-./cfx}
 zoo=$(cd "$CFX_ZOO" && pwd)
+models=$(cd "$srcdir/models" && pwd)
+CFX_MACHINES=$(cd "$srcdir/shapeprop/machines" && pwd)
+export CFX_MACHINES
 . "$srcdir/tests/cli/said.sh"
 
 input() # input MODEL [BATCH]: the argument of -i for a model of the zoo
@@ -47,14 +50,36 @@ said 'it then runs with any' 0 'f32\[3, 1000\]' "$cfx" run symbolic.fx \
 said 'run optimizes' 0 'output f32\[1, 1000\]' "$cfx" run "$zoo/resnet18.fx" \
     --random-weights 1 -i "$x" --optimize --top 1
 said 'roofline shows the nodes that it makes' 0 'blocked_conv2d' "$cfx" \
-    roofline "$zoo/resnet18.fx" --random-weights 1 -i "$x" --optimize
+    roofline "$zoo/resnet18.fx" --random-weights 1 -i "$x" --optimize \
+    -m raspberry-pi-5
 said 'roofline compares with the original' 0 'conv1' "$cfx" roofline \
     "$zoo/resnet18.fx" --random-weights 1 -i "$x" --optimize \
-    --against "$zoo/resnet18.fx"
+    --against "$zoo/resnet18.fx" -m raspberry-pi-5
 said 'a tolerance by the largest element' 1 'nodes compared differ' "$cfx" diff \
     "$zoo/resnet18.fx" --random-weights 1 -i "$x" --optimize --rmax 1e-9
 said 'a tolerance is a number' 2 'rmax take numbers' "$cfx" diff \
     "$zoo/resnet18.fx" --rmax few
+
+# ---- bfloat16 ----
+
+x=$(input resnet18)
+said 'weights of bfloat16' 0 'verified' "$cfx" optimize "$zoo/resnet18.fx" \
+    --random-weights 1 -i "$x" --bfloat16 --verify -o narrow.fx
+said 'they are in the file' 0 '_bfloat16_0: bf16' cat narrow.fx
+for threads in 1 2 3; do
+    said "$threads threads" 0 '' "$cfx" run narrow.fx -i "$x" -t $threads \
+        -O "out.$threads"
+    said "the same with $threads threads" 0 '' \
+        cmp out.1/output.npy "out.$threads/output.npy"
+done
+said "nodes are near the original's" 0 '^0 of [0-9]+ nodes compared differ' \
+    "$cfx" diff "$zoo/resnet18.fx" --random-weights 1 -i "$x" --optimize --bfloat16
+said 'they are on every processor' 0 '^0 of 7 nodes compared differ' "$cfx" \
+    --cpu plain diff "$models/digits.fx" -i 'x=f32[2,1,8,8]' --optimize --bfloat16
+for command in run roofline diff; do
+    said "$command: bfloat16 without optimize" 2 '--bfloat16 needs --optimize' \
+        "$cfx" $command "$zoo/resnet18.fx" -i "$x" --bfloat16
+done
 
 # ---- Errors ----
 

@@ -69,12 +69,30 @@ def each_image(x, weight, bias, add, *rest):
         *rest) for i in range(x.shape[0])])
 
 
+def check_types(x, weight, *others):
+    """All float32, but the weight may be bfloat16."""
+    for t in (x, *others):
+        if t is not None and t.dtype != torch.float32:
+            raise TypeError("float32")
+    if weight.dtype not in (torch.float32, torch.bfloat16):
+        raise TypeError("float32 or bfloat16")
+
+
+def unpaired(weight):
+    """(..., in / 2, out, 2) as (..., in, out) of float32."""
+    if weight.shape[-1] != 2:
+        raise ValueError("pairs")
+    return weight.float().transpose(-1, -2).flatten(-3, -2)
+
+
 def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
                    padding=(0, 0), dilation=(1, 1), groups=1, min=None,
                    max=None, activation=None, scalars=(), algorithm=None):
-    for t in (x, weight, bias, add):
-        if t is not None and t.dtype != torch.float32:
-            raise TypeError("float32")
+    check_types(x, weight, bias, add)
+    if weight.dtype == torch.bfloat16:
+        if weight.dim() != 7:
+            raise ValueError("forms")
+        weight = unpaired(weight)
     whole = weight.shape[-2:] if weight.dim() == 6 else weight.shape[-1:]
     if any(n != BLOCK for n in whole + x.shape[4:]):
         raise ValueError("blocks")
@@ -170,9 +188,11 @@ def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
 
 def packed_linear(x, weight, out_features, bias=None, add=None, min=None,
                   max=None, activation=None, scalars=(), algorithm=None):
-    for t in (x, weight, bias, add):
-        if t is not None and t.dtype != torch.float32:
-            raise TypeError("float32")
+    check_types(x, weight, bias, add)
+    if weight.dtype == torch.bfloat16:
+        if weight.dim() != 4:
+            raise ValueError("forms")
+        weight = unpaired(weight)
     if weight.dim() != 3 or weight.shape[2] != BLOCK:
         raise ValueError("blocks")
     if -(-out_features // BLOCK) != weight.shape[0]:

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/convert.h"
 #include "kernel/blocked/winograd.h"
 #include "kernel/conv/conv.h"
 #include "kernel/gemm/gemm.h"
@@ -61,6 +62,35 @@ static float *pack(const float *w, int64_t out, int64_t in, int64_t taps,
     return y;
 }
 
+/* ---- bfloat16 ---- */
+
+static void round_to_bfloat16(float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = cfx_bf16_to_f32(cfx_float_to_bfloat(x[i]));
+}
+
+/* Mixed products are for processors without those of pairs; all have them. */
+static cfx_blocked_numbers numbers_of(const cfx_context *ctx, bool pairs,
+                                      bool mixed)
+{
+    return !pairs  ? CFX_BLOCKED_FLOAT
+           : mixed ? CFX_BLOCKED_MIXED
+                   : cfx_blocked_bfloat16(ctx);
+}
+
+/* w(rows, 16), of an even number of rows, as pairs of two rows. */
+static float *to_pairs(const float *w, int64_t rows)
+{
+    float *y = array_new(CFX_F32, rows / 2 * B);
+    uint16_t *to = (uint16_t *)(void *)y;
+
+    for (int64_t i = 0; i < rows * B; i++)
+        to[(i / B / 2 * B + i % B) * 2 + i / B % 2] = cfx_float_to_bfloat(
+            w[i]);
+    return y;
+}
+
 /* ---- Convolutions ---- */
 
 static float clamped(double v, float lo, float hi)
@@ -113,10 +143,17 @@ static void check(dice *d, cfx_conv *c, const char *what)
     float *x = array_random(d, CFX_F32, c->batch * c->in_channels * in);
     float *w = array_random(d, CFX_F32, c->out_channels * group * taps);
     float *bias = array_random(d, CFX_F32, c->out_channels);
+    bool pairs = !plain && !depthwise && dice_throw(d, 0, 1);
+    bool mixed = dice_throw(d, 0, 1);
+    if (pairs) {
+        round_to_bfloat16(x, c->batch * c->in_channels * in);
+        round_to_bfloat16(w, c->out_channels * group * taps);
+    }
     float *xb = to_blocks(x, c->batch, c->in_channels, in);
     float *wb = pack(w, c->out_channels, group, taps, plain || depthwise);
     float *bias_b = to_blocks(bias, 1, c->out_channels, 1);
     int64_t nb = blocks_of(c->out_channels), n = c->batch * nb * out * B;
+    float *wp = pairs ? to_pairs(wb, nb * blocks_of(group) * taps * B) : wb;
     float *add = array_random(d, CFX_F32, n), *y = array_new(CFX_F32, n);
     float *last = array_new(CFX_F32, n);
     size_t size = (size_t)n * sizeof(*y);
@@ -126,7 +163,7 @@ static void check(dice *d, cfx_conv *c, const char *what)
                           .in_blocks = blocks_of(c->in_channels),
                           .out_blocks = nb,
                           .x = plain ? x : xb,
-                          .w = wb,
+                          .w = wp,
                           .end = {.lo = -INFINITY, .hi = INFINITY},
                           .y = y};
 
@@ -158,6 +195,7 @@ static void check(dice *d, cfx_conv *c, const char *what)
             b.end.activation = cfx_pointwise_loop(all.ctx[i], CFX_C_F32,
                                                   CFX_PW_TANH);
         b.end.params = params;
+        b.numbers = numbers_of(all.ctx[i], pairs, mixed);
         memset(y, 0xff, size);
         if (depthwise)
             cfx_blocked_depthwise(all.ctx[i], &b);
@@ -172,6 +210,8 @@ static void check(dice *d, cfx_conv *c, const char *what)
     free(w);
     free(bias);
     free(xb);
+    if (pairs)
+        free(wp);
     free(wb);
     free(bias_b);
     free(add);
@@ -362,12 +402,28 @@ static double *expect_product(const cfx_packed_product *p, const float *w)
     return want;
 }
 
+static void run_product(cfx_context *ctx, const cfx_packed_product *p)
+{
+    void *work = array_scratch(cfx_packed_workspace(p));
+
+    cfx_packed_run(ctx, p, work);
+    free(work);
+}
+
 static void check_product(dice *d, cfx_packed_product *p, const char *what)
 {
     int64_t n = p->rows * p->columns;
     float *x = array_random(d, CFX_F32, p->rows * p->depth);
     float *w = array_random(d, CFX_F32, p->columns * p->depth);
-    float *packed = to_blocks(w, 1, p->columns, p->depth);
+    bool pairs = p->depth % 2 == 0 && dice_throw(d, 0, 1);
+    bool mixed = dice_throw(d, 0, 1);
+    if (pairs) {
+        round_to_bfloat16(x, p->rows * p->depth);
+        round_to_bfloat16(w, p->columns * p->depth);
+    }
+    float *rows = to_blocks(w, 1, p->columns, p->depth);
+    float *packed = pairs ? to_pairs(rows, blocks_of(p->columns) * p->depth)
+                          : rows;
     float *bias = array_random(d, CFX_F32, p->columns);
     float *add = array_random(d, CFX_F32, n), *y = array_new(CFX_F32, n);
     float *last = array_new(CFX_F32, n);
@@ -396,7 +452,8 @@ static void check_product(dice *d, cfx_packed_product *p, const char *what)
             memcpy(y, add, size);
             p->end.add = y;
         }
-        cfx_packed_run(all.ctx[i], p);
+        p->numbers = numbers_of(all.ctx[i], pairs, mixed);
+        run_product(all.ctx[i], p);
         assert_array(CFX_F32, y, want, n, rounding(CFX_F32), what);
         if (same_level(&all, i))
             assert_same_bits(y, last, size, what);
@@ -404,7 +461,9 @@ static void check_product(dice *d, cfx_packed_product *p, const char *what)
     }
     free(x);
     free(w);
-    free(packed);
+    if (pairs)
+        free(packed);
+    free(rows);
     free(bias);
     free(add);
     free(y);
@@ -414,7 +473,7 @@ static void check_product(dice *d, cfx_packed_product *p, const char *what)
 
 TEST_CASE(packed_products_agree_with_row_major_ones)
 {
-    for (int i = 0; i < 120; i++) {
+    for (int i = 0; i < 200; i++) {
         dice d = {.key = 70000 + (uint64_t)i * 64};
         bool deep = dice_throw(&d, 0, 4) == 0,
              tall = dice_throw(&d, 0, 3) == 0;

@@ -42,9 +42,25 @@ static bool needs_padding(const cfx_blocked_conv *c)
     return c->pad[1] > 0 || row_reach(c) > c->in[1];
 }
 
+cfx_blocked_numbers cfx_blocked_bfloat16(const cfx_context *ctx)
+{
+    const struct cfx_blocked_kernels *k = kernels_of(ctx);
+
+    return k->has_pairs && k->has_pairs() ? CFX_BLOCKED_PAIRS
+                                          : CFX_BLOCKED_MIXED;
+}
+
+/* Floats or pairs of a pixel in a plane of x, and those of a filter in w. */
 static int64_t lanes_of(const cfx_blocked_conv *c)
 {
-    return c->in_channels ? 1 : CFX_BLOCK;
+    if (c->in_channels)
+        return 1;
+    return c->numbers == CFX_BLOCKED_PAIRS ? CFX_BLOCK / 2 : CFX_BLOCK;
+}
+
+static int64_t filter_lanes_of(const cfx_blocked_conv *c)
+{
+    return c->numbers == CFX_BLOCKED_MIXED ? CFX_BLOCK / 2 : lanes_of(c);
 }
 
 static int64_t planes_of(const cfx_blocked_conv *c)
@@ -52,9 +68,15 @@ static int64_t planes_of(const cfx_blocked_conv *c)
     return c->in_channels ? c->in_channels : c->in_blocks;
 }
 
+/* Is x read from a copy? */
+static bool copies(const cfx_blocked_conv *c)
+{
+    return needs_padding(c) || c->numbers == CFX_BLOCKED_PAIRS;
+}
+
 size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c)
 {
-    if (!needs_padding(c))
+    if (!copies(c))
         return 0;
     return (size_t)(c->batch * planes_of(c) * c->in[0] * row_reach(c) *
                     lanes_of(c)) *
@@ -65,6 +87,7 @@ size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c)
 
 typedef struct padding {
     const cfx_blocked_conv *c;
+    cfx_convert_fn *convert; /* to bfloat16; NULL: floats stay */
     float *to;
 } padding;
 
@@ -73,19 +96,22 @@ static void pad_rows(void *arg, int64_t begin, int64_t end, int worker)
     const padding *p = arg;
     const cfx_blocked_conv *c = p->c;
     int64_t lanes = lanes_of(c), reach = row_reach(c);
+    int64_t numbers = c->in_channels ? 1 : CFX_BLOCK; /* of x, of a pixel */
     int64_t front = cfx_min64(c->pad[1], reach);
     int64_t n = cfx_min64(c->in[1], reach - front);
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
-        const float *x = c->x + i * c->in[1] * lanes;
-        float *to = p->to + i * reach * lanes;
+        const float *x = c->x + i * c->in[1] * numbers;
+        float *to = p->to + i * reach * lanes, *inner = to + front * lanes;
         size_t unit = (size_t)lanes * sizeof(float);
 
         memset(to, 0, (size_t)front * unit);
-        memcpy(to + front * lanes, x, (size_t)n * unit);
-        memset(to + (front + n) * lanes, 0,
-               (size_t)(reach - front - n) * unit);
+        if (p->convert)
+            p->convert(inner, 1, x, 1, n * numbers);
+        else
+            memcpy(inner, x, (size_t)n * unit);
+        memset(inner + n * lanes, 0, (size_t)(reach - front - n) * unit);
     }
 }
 
@@ -108,19 +134,21 @@ static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
     int64_t lanes = lanes_of(c), planes = planes_of(c), first;
     int64_t taps = c->kernel[0] * c->kernel[1], out = c->out[0] * c->out[1];
     int64_t row = v->width * lanes, plane = c->in[0] * row;
-    int64_t step = lanes * CFX_BLOCK; /* weights of a tap */
+    int64_t filter = filter_lanes_of(c);
+    int64_t step = filter * CFX_BLOCK; /* weights of a tap */
     int64_t block = n % c->groups * c->out_blocks + g * v->group;
     int64_t rows = cfx_blocked__taps(c, 0, o, &first);
     int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
     int64_t at = ((n * c->out_blocks + g * v->group) * out + o * c->out[1]) *
                  CFX_BLOCK;
     cfx_blocked_tile t = {
+        .numbers = c->numbers,
         .n = {planes, rows, c->kernel[1]},
-        .steps = CFX_BLOCK,
+        .steps = filter,
         .x = c->x + n * planes * plane + (rows ? top * row : 0),
         .x_pixel = c->stride[1] * lanes,
         .x_at = {plane, c->dilation[0] * row, c->dilation[1] * lanes},
-        .x_step = 1,
+        .x_step = lanes / filter,
         .w = c->w + block * planes * taps * step +
              (rows ? first * c->kernel[1] * step : 0),
         .w_block = planes * taps * step,
@@ -190,7 +218,7 @@ static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
 static void cut(conv_work *v)
 {
     const cfx_blocked_conv *c = &v->c;
-    int64_t depth = cfx_max64(planes_of(c) * lanes_of(c), 1);
+    int64_t depth = cfx_max64(planes_of(c) * filter_lanes_of(c), 1);
     int64_t pixels = c->out[0] * c->out[1];
     int64_t row = c->out[0] == 1 ? cfx_min64(WHOLE, pixels) : c->out[1];
     int64_t rows = cfx_ceil_div(pixels, row);
@@ -235,14 +263,18 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
     separate_groups(&v.c);
-    if (needs_padding(c)) {
-        padding p = {c, workspace};
+    if (copies(c)) {
+        padding p = {c, NULL, workspace};
         int64_t rows = c->batch * planes_of(c) * c->in[0];
         v.width = row_reach(c);
         v.c.x = workspace;
+        if (c->numbers == CFX_BLOCKED_PAIRS)
+            p.convert = cfx_context_kernels(ctx)
+                            ->pointwise->convert[CFX_BF16][CFX_F32];
         cfx_parallel_for(ctx, rows, 65536 / (v.width * lanes_of(c)) + 1,
                          pad_rows, &p);
-    } else if (cfx_blocked__is_flat(c)) {
+    }
+    if (cfx_blocked__is_flat(c)) {
         v.c.in[1] = v.c.out[1] = v.width = c->in[0] * c->in[1];
         v.c.in[0] = v.c.out[0] = 1;
     }

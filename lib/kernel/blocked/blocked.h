@@ -11,8 +11,10 @@
  *     (channels / 16, kernel..., 16)                  one filter a channel
  *     (batch, channels / 16, kernel..., 16)           one a channel and image
  *
- * It serves every level of instructions. All are float32. A result is clamped to
- * lo..hi behind bias and `add`, or an activation is applied.
+ * It serves every level of instructions. All are float32, but the first form may
+ * be bfloat16, with the weights of two input channels side by side: (..., 8 in, 16
+ * out, 2 in). A result is clamped to lo..hi behind bias and `add`, or an activation
+ * is applied.
  */
 #ifndef CFX_KERNEL_BLOCKED_H
 #define CFX_KERNEL_BLOCKED_H
@@ -32,6 +34,17 @@ typedef struct cfx_blocked_epilogue {
     const double *params;    /* its 3 parameters */
 } cfx_blocked_epilogue;
 
+/* What is multiplied. A pair is two numbers of bfloat16 in 4 bytes. */
+typedef enum cfx_blocked_numbers {
+    CFX_BLOCKED_FLOAT, /* floats */
+    CFX_BLOCKED_MIXED, /* floats by weights in pairs */
+    CFX_BLOCKED_PAIRS  /* pairs, whose two products are added at once */
+} cfx_blocked_numbers;
+
+/* How weights of bfloat16 are multiplied: by pairs where the processor has an
+ * instruction for it. */
+cfx_blocked_numbers cfx_blocked_bfloat16(const cfx_context *ctx);
+
 /* Two spatial axes, the outer first. Outside of x are zeros; `pad` is the padding
  * in front, that behind follows from `out`. */
 typedef struct cfx_blocked_conv {
@@ -40,7 +53,8 @@ typedef struct cfx_blocked_conv {
     int64_t in_channels;           /* of a row-major x; 0: x has in_blocks */
     int64_t in_blocks, out_blocks; /* of all groups */
     int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2];
-    const float *x, *w;
+    cfx_blocked_numbers numbers; /* not float: only with in_blocks */
+    const float *x, *w;          /* w: or pairs */
     bool filter_per_image; /* w has filters of one channel for each image */
     cfx_blocked_epilogue end;
     float *y; /* blocked; may be `end.add` */
@@ -64,10 +78,11 @@ void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
 
 /* ---- Levels ---- */
 
-/* A tile of y: some pixels of some blocks. Distances are in elements. The sum
- * begins with bias + add and goes over n[0] blocks or channels, n[1] rows and n[2]
+/* A tile of y: some pixels of some blocks. Distances are in elements of 4 bytes, a
+ * float or a pair, and x and w point to either. The sum begins with bias + add and goes over n[0] blocks or channels, n[1] rows and n[2]
  * columns of the window, and `steps` numbers that lie x_step apart. */
 typedef struct cfx_blocked_tile {
+    cfx_blocked_numbers numbers;
     int64_t pixels, blocks;
     int64_t n[3], steps;
     const float *x, *w;
@@ -101,6 +116,7 @@ struct cfx_blocked_winograd_kernels; /* winograd.h */
 /* The most pixels of a tile with 1, 2 and 4 blocks; 0: no such tile. */
 struct cfx_blocked_kernels {
     int pixels[5];
+    bool (*has_pairs)(void); /* CFX_BLOCKED_PAIRS; NULL: no */
     void (*tile)(const cfx_blocked_tile *t);
     const struct cfx_blocked_winograd_kernels *winograd;
 };

@@ -36,10 +36,41 @@ static void activate_tile(const cfx_blocked_tile *t)
 
 /* ---- Products ---- */
 
-CFX_FORCE_INLINE void tile(const int pixels, const int blocks,
-                           const cfx_blocked_tile *t)
+/* s + the products of the pairs x and w. */
+#if CFX_LEVEL_IS(avx512)
+#define HAS_PAIRS has_pairs
+CFX_FORCE_INLINE vf pairs(vf x, vf w, vf s)
 {
-    const int nv = blocks * BV;
+    /* The compiler has a function for it only where all code may use it. */
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(s) : "v"(x), "v"(w));
+    return s;
+}
+
+static bool has_pairs(void)
+{
+    return __builtin_cpu_supports("avx512bf16");
+}
+#else
+#define HAS_PAIRS NULL
+CFX_FORCE_INLINE vf pairs(vf x, vf w, vf s)
+{
+    (void)x, (void)w;
+    return s;
+}
+#endif
+
+/* The factors w of a step; of pairs, a half of them. */
+CFX_FORCE_INLINE vf factor(const cfx_blocked_numbers numbers, int half, vf w)
+{
+    if (numbers != CFX_BLOCKED_MIXED)
+        return w;
+    return half ? vf_high_bf16(w) : vf_low_bf16(w);
+}
+
+CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
+                           const int blocks, const cfx_blocked_tile *t)
+{
+    const int nv = blocks * BV, halves = numbers == CFX_BLOCKED_MIXED ? 2 : 1;
     vf s[P1][4 * BV];
 
     CFX_UNROLL
@@ -71,11 +102,20 @@ CFX_FORCE_INLINE void tile(const int pixels, const int blocks,
                             CFX_PREFETCH(at + t->ahead);
                     }
                     CFX_UNROLL
-                    for (int p = 0; p < pixels; p++) {
-                        vf xv = vf_set1(x[p * t->x_pixel]);
+                    for (int h = 0; h < halves; h++) {
+                        vf f[4 * BV];
                         CFX_UNROLL
                         for (int v = 0; v < nv; v++)
-                            s[p][v] = vf_fma(xv, wv[v], s[p][v]);
+                            f[v] = factor(numbers, h, wv[v]);
+                        CFX_UNROLL
+                        for (int p = 0; p < pixels; p++) {
+                            vf xv = vf_set1(x[p * t->x_pixel + h]);
+                            CFX_UNROLL
+                            for (int v = 0; v < nv; v++)
+                                s[p][v] = numbers == CFX_BLOCKED_PAIRS
+                                              ? pairs(xv, f[v], s[p][v])
+                                              : vf_fma(xv, f[v], s[p][v]);
+                        }
                     }
                     x += t->x_step;
                     w += CFX_BLOCK;
@@ -94,42 +134,57 @@ CFX_FORCE_INLINE void tile(const int pixels, const int blocks,
 }
 
 /* clang-format off */
-#define CASE(p, blocks) case p: tile(p, blocks, t); break;
-#define UP_TO_4(b) CASE(1, b) CASE(2, b) CASE(3, b) CASE(4, b)
-#define UP_TO_6(b) UP_TO_4(b) CASE(5, b) CASE(6, b)
-#define UP_TO_14(b) UP_TO_6(b) CASE(7, b) CASE(8, b) CASE(9, b) \
-    CASE(10, b) CASE(11, b) \
-    CASE(12, b) CASE(13, b) CASE(14, b)
+#define CASE(numbers, p, b) case p: tile(numbers, p, b, t); break;
+#define UP_TO_4(n, b) CASE(n, 1, b) CASE(n, 2, b) CASE(n, 3, b) CASE(n, 4, b)
+#define UP_TO_6(n, b) UP_TO_4(n, b) CASE(n, 5, b) CASE(n, 6, b)
+#define UP_TO_14(n, b) UP_TO_6(n, b) CASE(n, 7, b) CASE(n, 8, b) \
+    CASE(n, 9, b) CASE(n, 10, b) CASE(n, 11, b) \
+    CASE(n, 12, b) CASE(n, 13, b) CASE(n, 14, b)
 /* clang-format on */
 
-#define TILES(name, cases, blocks)                                            \
+#define TILES(name, numbers, cases, blocks)                                   \
     static void name(const cfx_blocked_tile *t)                               \
     {                                                                         \
         switch (t->pixels) {                                                  \
-            cases(blocks) default : break;                                    \
+            cases(numbers, blocks) default : break;                           \
         }                                                                     \
     }
 
 #if CFX_LEVEL_IS(avx512)
-TILES(tiles_1, UP_TO_14, 1)
-TILES(tiles_2, UP_TO_14, 2)
-TILES(tiles_4, UP_TO_6, 4)
+#define ALL_TILES(name, numbers)                                              \
+    TILES(name##_1, numbers, UP_TO_14, 1)                                     \
+    TILES(name##_2, numbers, UP_TO_14, 2)                                     \
+    TILES(name##_4, numbers, UP_TO_6, 4)                                      \
+    static void name(const cfx_blocked_tile *t)                               \
+    {                                                                         \
+        if (t->blocks == 4)                                                   \
+            name##_4(t);                                                      \
+        else if (t->blocks == 2)                                              \
+            name##_2(t);                                                      \
+        else                                                                  \
+            name##_1(t);                                                      \
+    }
 #elif CFX_LEVEL_IS(plain)
-TILES(tiles_1, UP_TO_4, 1)
+#define ALL_TILES(name, numbers) TILES(name, numbers, UP_TO_4, 1)
 #else
-TILES(tiles_1, UP_TO_6, 1)
+#define ALL_TILES(name, numbers) TILES(name, numbers, UP_TO_6, 1)
+#endif
+
+ALL_TILES(float_tile, CFX_BLOCKED_FLOAT)
+ALL_TILES(mixed_tile, CFX_BLOCKED_MIXED)
+#if CFX_LEVEL_IS(avx512)
+ALL_TILES(pairs_tile, CFX_BLOCKED_PAIRS)
+#else
+#define pairs_tile mixed_tile
 #endif
 
 static void any_tile(const cfx_blocked_tile *t)
 {
-#if CFX_LEVEL_IS(avx512)
-    if (t->blocks == 4)
-        tiles_4(t);
-    else if (t->blocks == 2)
-        tiles_2(t);
-    else
-#endif
-        tiles_1(t);
+    switch (t->numbers) {
+    case CFX_BLOCKED_FLOAT: float_tile(t); break;
+    case CFX_BLOCKED_MIXED: mixed_tile(t); break;
+    case CFX_BLOCKED_PAIRS: pairs_tile(t); break;
+    }
     if (t->end.activation)
         activate_tile(t);
 }
@@ -140,6 +195,7 @@ extern const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels);
 
 const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels) = {
     .pixels = {[1] = P1, [2] = P2, [4] = P4},
+    .has_pairs = HAS_PAIRS,
     .tile = any_tile,
     .winograd = &CFX_LEVEL_NAME(cfx_blocked_winograd_kernels),
 };

@@ -32,6 +32,8 @@ typedef struct packed {
     const cfx_context *ctx;
     const struct cfx_blocked_kernels *k;
     cfx_packed_product p;
+    int64_t depth;         /* floats or pairs of a column of w */
+    int64_t x_step;        /* elements of x for each of them */
     int64_t blocks;        /* of y, whole or not */
     int64_t slice;         /* of the depth */
     int64_t chunks;        /* of the rows */
@@ -88,14 +90,16 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
 {
     const cfx_packed_product *p = &v->p;
     int64_t y = a->row * p->columns + a->block * CFX_BLOCK;
-    cfx_blocked_tile t = {.blocks = v->unit,
+    int64_t row = v->depth * v->x_step;
+    cfx_blocked_tile t = {.numbers = p->numbers,
+                          .blocks = v->unit,
                           .n = {1, 1, 1},
-                          .steps = cfx_min64(v->slice, p->depth - k),
-                          .x = p->x + a->row * p->depth + k,
-                          .x_pixel = p->depth,
-                          .x_step = 1,
-                          .w = p->w + (a->block * p->depth + k) * CFX_BLOCK,
-                          .w_block = p->depth * CFX_BLOCK,
+                          .steps = cfx_min64(v->slice, v->depth - k),
+                          .x = p->x + a->row * row + k * v->x_step,
+                          .x_pixel = row,
+                          .x_step = v->x_step,
+                          .w = p->w + (a->block * v->depth + k) * CFX_BLOCK,
+                          .w_block = v->depth * CFX_BLOCK,
                           .end = {.lo = -INFINITY, .hi = INFINITY},
                           .add_pixel = p->columns,
                           .add_block = CFX_BLOCK,
@@ -109,7 +113,7 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
         t.end.add = p->end.add + y;
     if (k == 0 && p->end.bias)
         t.end.bias = p->end.bias + a->block * CFX_BLOCK;
-    if (k + v->slice >= p->depth) {
+    if (k + v->slice >= v->depth) {
         t.end.lo = p->end.lo;
         t.end.hi = p->end.hi;
     }
@@ -166,7 +170,7 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
                   cfx_min64(v->group, v->blocks - block)};
 
         run_slice(v, &a, 0);
-        for (int64_t k = v->slice; k < v->p.depth; k += v->slice)
+        for (int64_t k = v->slice; k < v->depth; k += v->slice)
             run_slice(v, &a, k);
         if (v->p.end.activation)
             activate(v, &a);
@@ -177,15 +181,15 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
 static void cut(packed *v)
 {
     const cfx_packed_product *p = &v->p;
-    int64_t slices = cfx_max64(cfx_ceil_div(p->depth, SLICE), 1);
+    int64_t slices = cfx_max64(cfx_ceil_div(v->depth, SLICE), 1);
     int64_t rows, groups;
     double block, piece;
 
-    v->slice = cfx_max64(cfx_ceil_div(p->depth, slices), 1);
+    v->slice = cfx_max64(cfx_ceil_div(v->depth, slices), 1);
     v->blocks = cfx_ceil_div(p->columns, CFX_BLOCK);
     v->chunks = cfx_ceil_div(p->rows, CHUNK);
     rows = cfx_max64(p->rows / v->chunks, FEW_ROWS);
-    block = (double)rows * (double)cfx_max64(p->depth, 1) * CFX_BLOCK;
+    block = (double)rows * (double)cfx_max64(v->depth, 1) * CFX_BLOCK;
     piece = block * (double)v->blocks * (double)v->chunks / 16;
     piece = fmin(fmax(piece, PIECE_MIN), PIECE_MAX);
     v->group = cfx_max64((int64_t)(piece / block) / v->unit, 1) * v->unit;
@@ -195,12 +199,42 @@ static void cut(packed *v)
     v->groups = cfx_ceil_div(v->blocks, v->group);
 }
 
-void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p)
+/* ---- Pairs ---- */
+
+size_t cfx_packed_workspace(const cfx_packed_product *p)
+{
+    return p->numbers == CFX_BLOCKED_PAIRS
+               ? (size_t)(p->rows * p->depth) * sizeof(uint16_t)
+               : 0;
+}
+
+/* y[0..n), of bfloat16, = x[0..n) */
+static void to_bfloat16(cfx_context *ctx, void *y, const float *x, int64_t n)
+{
+    cfx_iter it;
+
+    if (n == 0)
+        return;
+    cfx_iter_begin(&it, 1, &n);
+    cfx_iter_add(&it, y, CFX_BF16)[0] = 1;
+    cfx_iter_add(&it, (void *)(uintptr_t)x, CFX_F32)[0] = 1;
+    cfx_copy(ctx, &it);
+}
+
+void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p,
+                    void *workspace)
 {
     packed v = {.ctx = ctx, .k = cfx_context_kernels(ctx)->blocked, .p = *p};
+    bool pairs = p->numbers == CFX_BLOCKED_PAIRS;
 
     if (p->rows == 0 || p->columns == 0)
         return;
+    if (pairs) {
+        to_bfloat16(ctx, workspace, p->x, p->rows * p->depth);
+        v.p.x = workspace;
+    }
+    v.depth = p->numbers == CFX_BLOCKED_FLOAT ? p->depth : p->depth / 2;
+    v.x_step = p->numbers == CFX_BLOCKED_MIXED ? 2 : 1;
     v.unit = tile_blocks(v.k);
     cut(&v);
     cfx_parallel_for(ctx, v.groups * v.chunks, 1, run_piece, &v);

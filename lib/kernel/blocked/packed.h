@@ -4,7 +4,8 @@
  * y(rows, columns) = x(rows, depth) w + bias + add, clamped, with an activation.
  * A packed weight is (columns / 16, depth, 16): the weights of 16 columns lie side
  * by side, columns past the last are zeros. It serves every level of instructions.
- * All are float32.
+ * All are float32, or the weight is bfloat16 in pairs: (columns / 16, depth / 2, 16,
+ * 2).
  */
 #ifndef CFX_KERNEL_PACKED_H
 #define CFX_KERNEL_PACKED_H
@@ -13,12 +14,16 @@
 
 typedef struct cfx_packed_product {
     int64_t rows, columns, depth;
-    const float *x, *w;
-    cfx_blocked_epilogue end; /* bias: one for each column */
-    float *y;                 /* may be `end.add` */
+    cfx_blocked_numbers numbers; /* not float: depth is even */
+    const float *x, *w;          /* w: or pairs */
+    cfx_blocked_epilogue end;    /* bias: one for each column */
+    float *y;                    /* may be `end.add` */
 } cfx_packed_product;
 
+/* Scratch bytes; the pointers of `p` are not looked at. Never fails. */
+size_t cfx_packed_workspace(const cfx_packed_product *p);
 /* Compute it on the threads of the context. Never fails. */
-void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p);
+void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p,
+                    void *workspace);
 
 #endif

@@ -11,6 +11,8 @@
  *     load_mask(p, bits)              the lanes whose bits are set, else 0
  *     load_step(p, step)              p[0], p[step], ... (float only)
  *     max_nan(a, b)                   the greater, NaN if one is NaN (float only)
+ *     low_bf16(v), high_bf16(v)       the lower and the upper halves of the lanes,
+ *                                     which are bfloat16 (float only)
  *     set1(x), zero(), add, sub, mul, max, min, fma(a, b, c) = a * b + c,
  *     sum(v)                          of all lanes, in a fixed order
  *
@@ -21,6 +23,7 @@
 #define CFX_KERNEL_VEC_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/util.h"
 #include "kernel/kernel.h"

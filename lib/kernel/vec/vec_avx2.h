@@ -125,3 +125,14 @@ CFX_FORCE_INLINE vf vf_max_nan(vf a, vf b)
 
     return _mm256_blendv_ps(_mm256_max_ps(b, a), b, nan);
 }
+
+CFX_FORCE_INLINE vf vf_low_bf16(vf x)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(x), 16));
+}
+
+CFX_FORCE_INLINE vf vf_high_bf16(vf x)
+{
+    return _mm256_castsi256_ps(_mm256_and_si256(
+        _mm256_castps_si256(x), _mm256_set1_epi32(-(1 << 16))));
+}

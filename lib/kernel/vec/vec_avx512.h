@@ -89,3 +89,14 @@ CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
     return _mm512_i32gather_ps(_mm512_mullo_epi32(i, _mm512_set1_epi32(step)),
                                p, 4);
 }
+
+CFX_FORCE_INLINE vf vf_low_bf16(vf x)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(x), 16));
+}
+
+CFX_FORCE_INLINE vf vf_high_bf16(vf x)
+{
+    return _mm512_castsi512_ps(_mm512_and_si512(
+        _mm512_castps_si512(x), _mm512_set1_epi32(-(1 << 16))));
+}

@@ -88,3 +88,14 @@ CFX_FORCE_INLINE vf vf_max_nan(vf a, vf b)
 {
     return vmaxq_f32(a, b); /* its result is NaN if an operand is */
 }
+
+CFX_FORCE_INLINE vf vf_low_bf16(vf x)
+{
+    return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(x), 16));
+}
+
+CFX_FORCE_INLINE vf vf_high_bf16(vf x)
+{
+    return vreinterpretq_f32_u32(
+        vandq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(0xffff0000U)));
+}

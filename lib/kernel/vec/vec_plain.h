@@ -78,3 +78,23 @@ CFX_FORCE_INLINE vf vf_max_nan(vf a, vf b)
 {
     return b > a || b != b ? b : a;
 }
+
+CFX_FORCE_INLINE vf vf_low_bf16(vf x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    bits <<= 16;
+    memcpy(&x, &bits, sizeof(bits));
+    return x;
+}
+
+CFX_FORCE_INLINE vf vf_high_bf16(vf x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    bits &= 0xffff0000U;
+    memcpy(&x, &bits, sizeof(bits));
+    return x;
+}

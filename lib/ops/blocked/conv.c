@@ -7,7 +7,8 @@
  *         kw, 16) with filters of their own for each image. Result
  *         (N, O, out, out, 16), out = (in + 2 pad - dilation (k - 1) - 1) //
  *         stride + 1. bias (16 O), add as the result. With groups, the first
- *         form's weight has I / groups blocks of input channels.
+ *         form's weight has I / groups blocks of input channels; of bfloat16 it
+ *         is (O, I, kh, kw, 8 in, 16 out, 2 in).
  * cost    multiply-adds: elements of the result times input channels of a filter
  *         times the window; bias, add, min and max an operation each, the
  *         activation those of its operator. Channels that fill up blocks count.
@@ -25,6 +26,7 @@ struct conv {
     bool rows;      /* a row-major input */
     bool depthwise; /* one filter a channel */
     bool per_image; /* filters of their own for each image */
+    bool pairs;     /* a weight of bfloat16 */
     cfx_dim groups; /* of whole blocks */
     cfx_dim in[2], kernel[2], stride[2], pad[2], dilation[2];
 };
@@ -33,9 +35,10 @@ static cfx_status fail_forms(const cfx_call *call, const struct conv *c)
 {
     return cfx_call_fail(call, CFX_ESHAPE,
                          "expected an input (N, I, H, W, 16) and a weight (O, "
-                         "I, kh, kw, 16, 16) or (O, kh, kw, 16), or an input "
-                         "(N, C, H, W) and a weight (O, C, kh, kw, 16), but "
-                         "got ranks %d and %d",
+                         "I, kh, kw, 16, 16), of bfloat16 (O, I, kh, kw, 8, "
+                         "16, 2), or (O, kh, kw, 16), or an input (N, C, H, "
+                         "W) and a weight (O, C, kh, kw, 16), but got ranks "
+                         "%d and %d",
                          c->x->rank, c->w->rank);
 }
 
@@ -44,13 +47,26 @@ static bool equal(const cfx_call *call, cfx_dim a, cfx_dim b)
     return cfx_dim_eq(call->env, a, b);
 }
 
-/* Do the last axes have 16 elements? */
-static bool in_blocks(const cfx_call *call, const cfx_tensor *t, int axes)
+/* Do the last axes have these extents? */
+static bool ends_with(const cfx_call *call, const cfx_tensor *t, int axes,
+                      const int *extents)
 {
-    for (int i = t->rank - axes; i < t->rank; i++)
-        if (!equal(call, t->shape[i], cfx_dim_int(CFX_BLOCK)))
+    for (int i = 0; i < axes; i++)
+        if (!equal(call, t->shape[t->rank - axes + i],
+                   cfx_dim_int(extents[i])))
             return false;
     return true;
+}
+
+/* Are the last axes of x and of the weight blocks? */
+static bool are_blocked(const cfx_call *call, const struct conv *c)
+{
+    static const int blocks[] = {CFX_BLOCK, CFX_BLOCK};
+    static const int pairs[] = {CFX_BLOCK / 2, CFX_BLOCK, 2};
+    if (!c->rows && !ends_with(call, c->x, 1, blocks))
+        return false;
+    return c->pairs ? ends_with(call, c->w, 3, pairs)
+                    : ends_with(call, c->w, c->w->rank == 6 ? 2 : 1, blocks);
 }
 
 static cfx_status read_forms(const cfx_call *call, struct conv *c)
@@ -59,10 +75,11 @@ static cfx_status read_forms(const cfx_call *call, struct conv *c)
     c->rows = c->x->rank == 4 && rank == 5;
     c->per_image = c->x->rank == 5 && rank == 5;
     c->depthwise = c->x->rank == 5 && (rank == 4 || c->per_image);
-    if (!c->rows && !c->depthwise && (c->x->rank != 5 || rank != 6))
+    c->pairs = c->w->dtype == CFX_BF16;
+    bool dense = c->x->rank == 5 && rank == 6 + c->pairs;
+    if (!dense && (c->pairs || (!c->rows && !c->depthwise)))
         return fail_forms(call, c);
-    if (!in_blocks(call, c->w, rank == 6 ? 2 : 1) ||
-        (!c->rows && !in_blocks(call, c->x, 1)))
+    if (!are_blocked(call, c))
         return fail_forms(call, c);
     const cfx_dim *w = c->w->shape + c->per_image;
     if (c->per_image && !equal(call, c->x->shape[0], c->w->shape[0]))
@@ -137,7 +154,7 @@ static cfx_status conv_infer(cfx_call *call)
     if (!st)
         st = check_groups(call, c);
     if (!st)
-        st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT);
+        st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT, true);
     if (!st)
         st = check_numbers(call, c);
     if (!st)
@@ -167,6 +184,7 @@ static void conv_cost(const cfx_call *call, cfx_cost *cost)
     for (int i = 0; i < 2; i++)
         depth = cfx_dim_mul(call->env, depth, c->kernel[i]);
     cost->macs = cfx_dim_mul(call->env, y, depth);
+    cost->dtype = (cfx_dtype)c->w->dtype;
     cfx_epilogue_cost(call, &c->end, cost);
 }
 
@@ -182,6 +200,8 @@ static cfx_blocked_conv plan(const cfx_call *call)
         .in_channels = c->rows ? cfx_tensor_size(c->x, 1) : 0,
         .in_blocks = c->rows ? 0 : cfx_tensor_size(c->x, 1),
         .out_blocks = cfx_tensor_size(y, 1),
+        .numbers = c->pairs ? cfx_blocked_bfloat16(call->ctx)
+                            : CFX_BLOCKED_FLOAT,
         .filter_per_image = c->per_image,
         .end = cfx_epilogue_kernel(call, &c->end),
     };

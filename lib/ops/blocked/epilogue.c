@@ -9,14 +9,16 @@
 
 cfx_status cfx_epilogue_check_types(const cfx_call *call,
                                     const cfx_epilogue *e, int input,
-                                    int weight)
+                                    int weight, bool may_narrow)
 {
     const int all[] = {input, weight, e->bias, e->add};
     for (int i = 0; i < 4; i++) {
         const cfx_tensor *t = cfx_call_tensor(call, all[i]);
-        if (t && t->dtype != CFX_F32)
-            return cfx_call_fail(call, CFX_EDTYPE, "expected float32, got %s",
-                                 cfx_dtypes[t->dtype].name);
+        bool narrow = may_narrow && all[i] == weight;
+        if (t && t->dtype != CFX_F32 && !(narrow && t->dtype == CFX_BF16))
+            return cfx_call_fail(
+                call, CFX_EDTYPE, "expected float32%s, got %s",
+                narrow ? " or bfloat16" : "", cfx_dtypes[t->dtype].name);
     }
     return CFX_OK;
 }

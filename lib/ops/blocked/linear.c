@@ -1,11 +1,13 @@
 /*
  * linear -- products of matrices with packed weights.
  *
- * shape   input (..., K), weight (ceil(out_features / 16), K, 16), bias
- *         (out_features), add as the result: (..., out_features).
+ * shape   input (..., K), weight (ceil(out_features / 16), K, 16), or of bfloat16
+ *         (ceil(out_features / 16), K / 2, 16, 2), bias (out_features), add as the
+ *         result: (..., out_features).
  * cost    K multiply-adds for each element of the result; bias, add, min and max
  *         an operation each, the activation those of its operator. Columns that
- *         fill up the last block do not count.
+ *         fill up the last block do not count. With weights of bfloat16 the
+ *         peak is that of bfloat16.
  */
 #include "kernel/blocked/packed.h"
 #include "op/op_impl.h"
@@ -14,24 +16,41 @@
 CFX_PARAMS(params, INPUT, WEIGHT, OUT_FEATURES, BIAS, ADD, MIN, MAX,
            ACTIVATION, SCALARS, ALGORITHM);
 
+/* The rows of the matrix that a weight holds. */
+static cfx_dim depth_of(const cfx_call *call, const cfx_tensor *w)
+{
+    return w->dtype == CFX_BF16
+               ? cfx_dim_mul(call->env, w->shape[1], cfx_dim_int(2))
+               : w->shape[1];
+}
+
+static bool is_packed(const cfx_call *call, const cfx_tensor *w)
+{
+    bool pairs = w->dtype == CFX_BF16;
+    return w->rank == 3 + pairs &&
+           cfx_dim_eq(call->env, w->shape[2], cfx_dim_int(CFX_BLOCK)) &&
+           (!pairs || cfx_dim_eq(call->env, w->shape[3], cfx_dim_int(2)));
+}
+
 static cfx_status check_weight(const cfx_call *call, const cfx_tensor *x,
                                const cfx_tensor *w, cfx_dim columns)
 {
     cfx_shape_env *env = call->env;
-    cfx_dim block = cfx_dim_int(CFX_BLOCK);
     char s[64], t[128];
 
-    if (x->rank < 1 || w->rank != 3 || !cfx_dim_eq(env, w->shape[2], block))
+    if (x->rank < 1 || !is_packed(call, w))
         return cfx_call_fail(call, CFX_ESHAPE,
                              "expected an input (..., K) and a weight "
-                             "(N / 16, K, 16), but got ranks %d and %d",
+                             "(N / 16, K, 16), or of bfloat16 (N / 16, K / 2, "
+                             "16, 2), but got ranks %d and %d",
                              x->rank, w->rank);
-    if (!cfx_dim_eq(env, x->shape[x->rank - 1], w->shape[1]))
+    if (!cfx_dim_eq(env, x->shape[x->rank - 1], depth_of(call, w)))
         return cfx_call_fail(call, CFX_ESHAPE,
                              "input and weight differ in their features");
     cfx_dim up = cfx_dim_add(env, columns, cfx_dim_int(CFX_BLOCK - 1));
+    cfx_dim blocks = cfx_dim_floordiv(env, up, cfx_dim_int(CFX_BLOCK));
     if (!cfx_dim_le(env, cfx_dim_int(0), columns) ||
-        !cfx_dim_eq(env, cfx_dim_floordiv(env, up, block), w->shape[0])) {
+        !cfx_dim_eq(env, blocks, w->shape[0])) {
         cfx_dim_format(columns, s, sizeof(s));
         cfx_tensor_format_type(w, t, sizeof(t));
         return cfx_call_fail(call, CFX_ESHAPE,
@@ -67,7 +86,7 @@ static cfx_status linear_infer(cfx_call *call)
     cfx_dim columns = cfx_value_dim(cfx_call_value(call, OUT_FEATURES));
     cfx_dim shape[CFX_MAX_RANK];
     *e = (cfx_epilogue){.bias = BIAS, .add = ADD, .min = MIN, .max = MAX};
-    cfx_status st = cfx_epilogue_check_types(call, e, INPUT, WEIGHT);
+    cfx_status st = cfx_epilogue_check_types(call, e, INPUT, WEIGHT, true);
     if (!st)
         st = check_weight(call, x, w, columns);
     if (st)
@@ -85,24 +104,39 @@ static cfx_status linear_infer(cfx_call *call)
 static void linear_cost(const cfx_call *call, cfx_cost *cost)
 {
     cfx_dim y = cfx_cost_numel(call, call->out[0]);
-    cost->macs = cfx_dim_mul(call->env, y,
-                             cfx_call_tensor(call, WEIGHT)->shape[1]);
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
+    cost->macs = cfx_dim_mul(call->env, y, depth_of(call, w));
+    cost->dtype = (cfx_dtype)w->dtype;
     cfx_epilogue_cost(call, call->state, cost);
+}
+
+static cfx_packed_product plan(const cfx_call *call)
+{
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT), *y = call->out[0];
+    int64_t columns = cfx_tensor_size(y, y->rank - 1);
+    bool pairs = w->dtype == CFX_BF16;
+    return (cfx_packed_product){
+        .rows = columns ? cfx_tensor_numel(y) / columns : 0,
+        .columns = columns,
+        .depth = cfx_tensor_size(w, 1) * (pairs ? 2 : 1),
+        .numbers = pairs ? cfx_blocked_bfloat16(call->ctx) : CFX_BLOCKED_FLOAT,
+    };
+}
+
+static size_t linear_workspace(const cfx_call *call)
+{
+    const cfx_packed_product p = plan(call);
+    return cfx_packed_workspace(&p);
 }
 
 static cfx_status linear_run(cfx_call *call)
 {
-    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT), *y = call->out[0];
-    int64_t columns = cfx_tensor_size(y, y->rank - 1);
-    cfx_packed_product p = {.rows = columns ? cfx_tensor_numel(y) / columns
-                                            : 0,
-                            .columns = columns,
-                            .depth = cfx_tensor_size(w, 1),
-                            .x = cfx_call_tensor(call, INPUT)->data,
-                            .w = w->data,
-                            .end = cfx_epilogue_kernel(call, call->state),
-                            .y = y->data};
-    cfx_packed_run(call->ctx, &p);
+    cfx_packed_product p = plan(call);
+    p.x = cfx_call_tensor(call, INPUT)->data;
+    p.w = cfx_call_tensor(call, WEIGHT)->data;
+    p.end = cfx_epilogue_kernel(call, call->state);
+    p.y = call->out[0]->data;
+    cfx_packed_run(call->ctx, &p, call->work);
     return CFX_OK;
 }
 
@@ -120,5 +154,6 @@ const cfx_op cfx_op__packed_linear = {
     .infer = linear_infer,
     .cost = linear_cost,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
+    .workspace = linear_workspace,
     .run = linear_run,
 };
