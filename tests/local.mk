@@ -27,7 +27,8 @@ tests_unit_ops_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/kernel_blocked_test.c \
 	%reldir%/unit/kernel_index_test.c %reldir%/unit/kernel_resample_test.c \
 	%reldir%/unit/kernel_attention_test.c %reldir%/unit/op_shape_test.c \
-	%reldir%/unit/device_test.c %reldir%/unit/nn_test.c %reldir%/unit/stop_test.c
+	%reldir%/unit/device_test.c %reldir%/unit/edits_test.c \
+	%reldir%/unit/nn_test.c %reldir%/unit/stop_test.c
 tests_unit_graph_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/graph_test.c %reldir%/unit/graph_whole_test.c \
 	%reldir%/unit/graph_fuzz_test.c %reldir%/unit/graph_effects_test.c \

@@ -175,8 +175,11 @@ enum {
     CFX_OP_ONE_GRAPH =
         2048, /* calls only one of its graphs; if it is not known
                                 which, the most expensive is counted */
-    CFX_OP_STORED_TYPES = 4096 /* takes types without arithmetic (CFX_STORED),
-                                  as operators that only make views do */
+    CFX_OP_STORED_TYPES = 4096, /* takes types without arithmetic (CFX_STORED),
+                                   as operators that only make views do */
+    /* The result is a copy of the first argument, made by cfx_tensor_copy, of
+     * which `run` then writes elements: the result may be that argument. */
+    CFX_OP_EDITS = 8192
 };
 
 /*

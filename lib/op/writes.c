@@ -186,20 +186,43 @@ cfx_status cfx_call__check_targets(cfx_call *call)
     return st;
 }
 
-/* May the result be computed into t, element by element? Not where an argument
- * is another view of the same memory. */
+/* Two views of the same elements in the same order. Metas have no address, but an
+ * offset. */
+static bool same_view(const cfx_tensor *x, const cfx_tensor *t)
+{
+    return x == t ||
+           (x->data == t->data && cfx_dim_same(x->offset, t->offset) &&
+            x->rank == t->rank && same_layout(x, t));
+}
+
+typedef struct written {
+    const cfx_tensor *t;
+    bool apart; /* an argument that is the same view does harm too */
+} written;
+
+/* CFX_OK: v may be read while the result is written. */
+static cfx_status keep_apart(void *user, cfx_value v)
+{
+    const written *w = user;
+    const cfx_tensor *x = v.kind == CFX_TENSOR ? v.u.tensor : NULL;
+    return x && cfx_tensor_shares(x, w->t) && (w->apart || !same_view(x, w->t))
+               ? CFX_EUNSUPPORTED
+               : CFX_OK;
+}
+
+/* May the result be computed into t? Not where an argument is another view of the
+ * same memory. */
 static bool writes_straight(const cfx_call *call, const cfx_tensor *t)
 {
-    /* Metas have no address, but an offset. */
-    if (!(call->op->flags & CFX_OP_POINTWISE) || call->nout != 1 ||
+    const uint32_t flags = call->op->flags;
+    written w = {t, false};
+    if (!(flags & (CFX_OP_POINTWISE | CFX_OP_EDITS)) || call->nout != 1 ||
         !same_layout(call->out[0], t))
         return false;
     for (int k = 0; k < call->schema->nparams; k++) {
-        const cfx_tensor *x = cfx_call__tensor_at(call, k);
-        if (x && x != t && cfx_tensor_shares(x, t) &&
-            (x->data != t->data || !cfx_dim_same(x->offset, t->offset) ||
-             x->rank != t->rank || !same_layout(x, t)))
+        if (cfx_value_visit(call->in[k], keep_apart, &w))
             return false;
+        w.apart = flags & CFX_OP_EDITS;
     }
     return true;
 }

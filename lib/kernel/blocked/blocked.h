@@ -79,8 +79,9 @@ void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
 /* ---- Levels ---- */
 
 /* A tile of y: some pixels of some blocks. Distances are in elements of 4 bytes, a
- * float or a pair, and x and w point to either. The sum begins with bias + add and goes over n[0] blocks or channels, n[1] rows and n[2]
- * columns of the window, and `steps` numbers that lie x_step apart. */
+ * float or a pair, and x and w point to either. The sum begins with bias + add and
+ * goes over n[0] blocks or channels, n[1] rows and n[2] columns of the window, and
+ * `steps` elements of w; those of x lie x_step apart. */
 typedef struct cfx_blocked_tile {
     cfx_blocked_numbers numbers;
     int64_t pixels, blocks;
@@ -90,7 +91,7 @@ typedef struct cfx_blocked_tile {
     int64_t w_block, w_at[2]; /* w is without gaps from n[2] on */
     int64_t ahead; /* from the weights in use to those that are brought near */
     cfx_blocked_epilogue end; /* pointers to what belongs to the tile */
-    int64_t add_pixel, add_block;
+    int64_t bias_block, add_pixel, add_block;
     float *y;
     int64_t y_pixel, y_block;
 } cfx_blocked_tile;

@@ -75,7 +75,9 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
 
     CFX_UNROLL
     for (int v = 0; v < nv; v++) {
-        vf b = t->end.bias ? vf_load(t->end.bias + v * VF) : vf_zero();
+        vf b = t->end.bias ? vf_load(t->end.bias + v / BV * t->bias_block +
+                                     v % BV * VF)
+                           : vf_zero();
         CFX_UNROLL
         for (int p = 0; p < pixels; p++) {
             s[p][v] = b;

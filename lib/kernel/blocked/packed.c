@@ -4,8 +4,8 @@
  *
  * A piece of work is a chunk of rows times a group of blocks of 16 columns. It
  * goes over the depth in slices, so that its part of x stays in the second cache
- * while the weights pass by; between slices the sums are in y. The slices depend
- * on the depth only, so that each sum has one order, whatever the pieces.
+ * while the weights pass by; between slices the sums are in y, so that each sum has
+ * one order, whatever the pieces.
  */
 #include "kernel/blocked/packed.h"
 
@@ -26,7 +26,7 @@ enum { PIECE_MIN = 2 << 20, PIECE_MAX = 24 << 20 };
 enum { FEW_ROWS = 16 };
 /* Steps ahead that weights are brought near: from the second cache, or with few
  * rows from memory. */
-enum { AHEAD = 8, FAR_AHEAD = 64 };
+enum { AHEAD = 8, FAR_AHEAD = 32 };
 
 typedef struct packed {
     const cfx_context *ctx;
@@ -101,6 +101,7 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
                           .w = p->w + (a->block * v->depth + k) * CFX_BLOCK,
                           .w_block = v->depth * CFX_BLOCK,
                           .end = {.lo = -INFINITY, .hi = INFINITY},
+                          .bias_block = CFX_BLOCK,
                           .add_pixel = p->columns,
                           .add_block = CFX_BLOCK,
                           .y = p->y + y,
@@ -120,13 +121,48 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
     return t;
 }
 
+static void move(cfx_blocked_tile *t, int64_t blocks, int64_t w_block)
+{
+    t->w += blocks * w_block;
+    t->y += blocks * CFX_BLOCK;
+    if (t->end.add)
+        t->end.add += blocks * CFX_BLOCK;
+    if (t->end.bias)
+        t->end.bias += blocks * CFX_BLOCK;
+}
+
+/* Few rows wait for their weights. Let the blocks of a tile lie so far apart that
+ * the next tile goes on where it ends: then the weights are read in a few long
+ * streams. Returns the blocks that are done, whose columns are whole. */
+static int64_t run_streams(const packed *v, const part *a, cfx_blocked_tile t,
+                           int64_t blocks)
+{
+    int64_t w_block = t.w_block, n = blocks / t.blocks;
+
+    t.ahead = FAR_AHEAD * CFX_BLOCK;
+    t.w_block *= n;
+    t.bias_block *= n;
+    t.add_block *= n;
+    t.y_block *= n;
+    for (int64_t i = 0; i < n; i++) {
+        cfx_blocked_run_row(v->k, t, a->rows);
+        move(&t, 1, w_block);
+    }
+    return n * t.blocks;
+}
+
 static void run_slice(const packed *v, const part *a, int64_t k)
 {
     cfx_blocked_tile t = tile_at(v, a, k);
-    int64_t columns = v->p.columns - a->block * CFX_BLOCK;
+    int64_t columns = v->p.columns - a->block * CFX_BLOCK, left = a->blocks;
 
-    t.ahead = (a->rows > FEW_ROWS ? AHEAD : FAR_AHEAD) * CFX_BLOCK;
-    for (int64_t left = a->blocks; left > 0; left -= t.blocks) {
+    if (a->rows <= FEW_ROWS) {
+        left -= run_streams(v, a, t, cfx_min64(left, columns / CFX_BLOCK));
+        move(&t, a->blocks - left, t.w_block);
+        columns -= (a->blocks - left) * CFX_BLOCK;
+    }
+    t.ahead = AHEAD * CFX_BLOCK;
+    for (; left > 0; left -= t.blocks) {
         while (t.blocks > 1 &&
                (t.blocks > left || columns < t.blocks * CFX_BLOCK))
             t.blocks /= 2;
@@ -134,12 +170,7 @@ static void run_slice(const packed *v, const part *a, int64_t k)
             run_last(v->k, t, a->rows, columns);
         else
             cfx_blocked_run_row(v->k, t, a->rows);
-        t.w += t.blocks * t.w_block;
-        t.y += t.blocks * t.y_block;
-        if (t.end.add)
-            t.end.add += t.blocks * t.add_block;
-        if (t.end.bias)
-            t.end.bias += t.blocks * CFX_BLOCK;
+        move(&t, t.blocks, t.w_block);
         columns -= t.blocks * CFX_BLOCK;
     }
 }
@@ -181,7 +212,8 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
 static void cut(packed *v)
 {
     const cfx_packed_product *p = &v->p;
-    int64_t slices = cfx_max64(cfx_ceil_div(v->depth, SLICE), 1);
+    int64_t most = p->rows <= FEW_ROWS ? v->depth : SLICE;
+    int64_t slices = cfx_max64(cfx_ceil_div(v->depth, cfx_max64(most, 1)), 1);
     int64_t rows, groups;
     double block, piece;
 

@@ -555,7 +555,7 @@ const cfx_op cfx_op__index_put = {
     .aliases = "torch.index_put Tensor.index_put aten.index_put.default "
                "aten._unsafe_index_put.default",
     .doc = "A copy with values written where index tensors say.",
-    .flags = CFX_OP_ANY_DEVICES | CFX_OP_INPLACE,
+    .flags = CFX_OP_ANY_DEVICES | CFX_OP_INPLACE | CFX_OP_EDITS,
     .infer = index_put_infer,
     .cost = index_put_cost,
     .run = index_put_run,

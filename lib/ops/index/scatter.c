@@ -365,7 +365,7 @@ static cfx_status scatter_run(cfx_call *call)
         .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_INPLACE,                                              \
+        .flags = CFX_OP_INPLACE | CFX_OP_EDITS,                               \
         .code = code_,                                                        \
         .state_size = sizeof(struct scatter),                                 \
         .infer = scatter_infer,                                               \
@@ -532,7 +532,7 @@ static void rows_cost(const cfx_call *call, cfx_cost *cost)
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_INPLACE,                                              \
+        .flags = CFX_OP_INPLACE | CFX_OP_EDITS,                               \
         .code = code_,                                                        \
         .state_size = sizeof(struct scatter),                                 \
         .infer = index_infer,                                                 \
@@ -628,7 +628,7 @@ const cfx_op cfx_op__index_fill = {
     .aliases = "torch.index_fill Tensor.index_fill aten.index_fill.int_Scalar "
                "aten.index_fill.int_Tensor",
     .doc = "A copy with one number in the rows that an index names.",
-    .flags = CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .flags = CFX_OP_INPLACE | CFX_OP_NUMBERS | CFX_OP_EDITS,
     .infer = index_fill_infer,
     .cost = index_fill_cost,
     .run = index_fill_run,
