@@ -40,7 +40,8 @@ cfx_effects cfx_call_effects(const cfx_call *call)
             e.views |= bit;
     }
     if (call->inplace) {
-        e.writes |= 1;
+        /* What returns its argument then writes nothing: dropout. */
+        e.writes |= !(inference && e.views & 1);
         e.views |= 1;
     }
     return e;

@@ -8,7 +8,8 @@ zoo=$(cd "$CFX_ZOO" && pwd)
 
 models='resnet18 mobilenet_v3_small squeezenet1_1 regnet_x_400mf'
 if [ "${CFX_ZOO_MODELS:-}" = all ]; then
-    models=$(cd "$zoo" && ls -- *.fx | sed 's/[.]fx$//')
+    # The text of the vit's attention lacks the number of heads.
+    models=$(cd "$zoo" && ls -- *.fx | sed '/^vit_/d; s/[.]fx$//')
 fi
 for model in $models; do
     x=$(sed -n "s/^{\"input\": \[[0-9]*, \([0-9, ]*\)\].*/x=f32[1, \1]/p" \
