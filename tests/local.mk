@@ -64,7 +64,8 @@ tests_unit_shape_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/own_cost_test.c %reldir%/unit/cost_test.c %reldir%/unit/cost_test.h \
 	%reldir%/unit/roofline_test.c %reldir%/unit/machine_test.c \
 	%reldir%/unit/machine_cached_test.c %reldir%/unit/machine_doubt_test.c \
-	%reldir%/unit/optimize_test.c %reldir%/unit/memory_plan_test.c %reldir%/unit/memory_place_test.c \
+	%reldir%/unit/optimized_walk_test.c %reldir%/unit/memory_plan_test.c \
+	%reldir%/unit/memory_place_test.c \
 	%reldir%/unit/memory_run_test.c %reldir%/unit/memory_check.h \
 	%reldir%/unit/memory_test.h
 tests_unit_zoo_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \

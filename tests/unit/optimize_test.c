@@ -1,126 +1,216 @@
 /*
- * optimize_test -- optimized models from C.
+ * optimize_test -- the optimizer as a function.
  */
+#define _POSIX_C_SOURCE 200809L
 #include <cfx/compare.h>
-#include <cfx/file.h>
-#include <cfx/memory_plan.h>
 #include <cfx/optimize.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <cfx/shape_prop.h>
 
+#include "tests/unit/pass_test.h"
 #include "tests/unit/unit.h"
 
-enum { BATCH = 3 };
+/* A convolution, a batch norm and an activation, twice, and their sum. */
+/* clang-format off */
+static const char residual[] =
+    "Net(\n"
+    "  (a): Conv2d(3, 16, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))\n"
+    "  (n): BatchNorm2d(16, eps=1e-05, momentum=0.1, affine=True, "
+        "track_running_stats=True)\n"
+    "  (b): Conv2d(16, 16, kernel_size=(1, 1), stride=(1, 1))\n"
+    "  (drop): Dropout(p=0.5, inplace=False)\n"
+    ")\n\n" GRAPH IN("x") MOD("a", "a", "%x,") MOD("n", "n", "%a,")
+    FN("r", "torch.relu", "%n,") MOD("b", "b", "%r,")
+    FN("s", "operator.add", "%b, %r") MOD("drop", "drop", "%s,")
+    FN("z", "torch.sigmoid", "%drop,") OUT("z");
+/* clang-format on */
 
-static cfx_context *ctx;
-static cfx_module *gm;
-static cfx_value x;
-
-/* ---- An allocator that counts ---- */
-
-static atomic_long calls;
-static atomic_size_t bytes;
-
-static void *count_alloc(void *user, size_t size, size_t align)
+static void load(void)
 {
-    void *p = NULL;
-    (void)user;
-    calls++;
-    bytes += size;
-    if (posix_memalign(&p, align < sizeof(p) ? sizeof(p) : align, size))
-        return NULL;
-    return p;
+    model(residual);
+    cfx_module_train(gm, false);
+    assert_ok(cfx_module_randomize(gm, 1, &err));
 }
 
-static void count_free(void *user, void *p, size_t size)
+static cfx_value image(int64_t batch)
 {
-    (void)user;
-    (void)size;
-    free(p);
-}
-
-/* ---- The model of the README ---- */
-
-static void setup(void)
-{
-    const cfx_options o = {.size = sizeof(o),
-                           .threads = 2,
-                           .allocator = {count_alloc, count_free, NULL}};
-    const int64_t shape[] = {BATCH, 1, 8, 8};
-    const char *src = getenv("srcdir");
-    cfx_error err = {0};
+    const int64_t shape[] = {batch, 3, 6, 5};
     cfx_tensor *t;
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/models/digits.fx", src ? src : ".");
-    ck_assert_int_eq(cfx_context_new(&ctx, &o, NULL), CFX_OK);
-    ck_assert_msg(!cfx_model_load(&gm, ctx, path, NULL, &err), "%s", err.text);
-    ck_assert_int_eq(cfx_tensor_new(&t, ctx, CFX_F32, 4, shape, NULL), CFX_OK);
-    for (int i = 0; i < BATCH * 64; i++)
-        ((float *)t->data)[i] = (float)(i * 7 % 17) / 16;
-    x = cfx_value_of_tensor(t);
+    assert_ok(cfx_tensor_new(&t, ctx, CFX_F32, 4, shape, &err));
+    for (int64_t i = 0; i < cfx_tensor_numel(t); i++)
+        ((float *)t->data)[i] = (float)(i % 7) - 3;
+    return cfx_value_of_tensor(t);
 }
 
-static void teardown(void)
+static cfx_value run(cfx_value x)
 {
-    cfx_value_unref(x);
-    cfx_module_unref(gm);
-    cfx_context_free(ctx);
-}
-
-/* ---- Tests ---- */
-
-/* A walk in the arena allocates its result alone, a tensor with its numbers. */
-TEST_CASE(walks_allocate_their_result_alone)
-{
-    cfx_error err = {0};
-    cfx_memory_plan *plan = NULL;
-    cfx_planned_scope scope;
-    cfx_interp it;
-    ck_assert_msg(!cfx_optimize(gm, &x, 1, NULL, &err), "%s", err.text);
-    ck_assert_int_eq(cfx_memory_plan_new(&plan, gm, &x, 1, NULL, NULL),
-                     CFX_OK);
-    ck_assert_int_eq(cfx_planned_scope_init(&scope, plan, NULL), CFX_OK);
-    const cfx_interp_options how = {.size = sizeof(how), .scope = &scope.base};
-    ck_assert_int_eq(
-        cfx_interp_init_with(&it, &cfx_interp_base, gm, &how, NULL), CFX_OK);
-    for (int i = 0; i < 4; i++) {
-        cfx_value y;
-        calls = 0;
-        bytes = 0;
-        ck_assert_int_eq(cfx_interp_run(&it, &x, 1, &y, NULL), CFX_OK);
-        cfx_value_unref(y);
-    }
-    ck_assert_int_eq(calls, 1);
-    ck_assert_uint_lt(bytes, BATCH * 10 * sizeof(float) + 1024);
-    cfx_interp_release(&it);
-    cfx_planned_scope_release(&scope);
-    cfx_memory_plan_free(plan);
-}
-
-static cfx_value run(void)
-{
-    cfx_interp it;
+    cfx_interp it = {0};
     cfx_value y;
-    ck_assert_int_eq(cfx_interp_init(&it, &cfx_interp_base, gm, NULL), CFX_OK);
-    ck_assert_int_eq(cfx_interp_run(&it, &x, 1, &y, NULL), CFX_OK);
+    assert_ok(cfx_interp_init(&it, &cfx_interp_base, gm, &err));
+    assert_ok(cfx_interp_run(&it, &x, 1, &y, &err));
     cfx_interp_release(&it);
     return y;
 }
 
-TEST_CASE(bfloat16_is_near)
+static void assert_within(double rmax, cfx_value a, cfx_value b)
 {
-    const cfx_optimize_options o = {.size = sizeof(o), .bfloat16 = true};
-    const cfx_tolerance near = {.given = true, .rmax = 2e-2};
-    cfx_error err = {0};
-    cfx_difference d;
-    cfx_value want = run();
-    ck_assert_msg(!cfx_optimize(gm, &x, 1, &o, &err), "%s", err.text);
-    cfx_value have = run();
-    ck_assert_int_eq(cfx_value_compare(&d, want, have, &near, NULL), CFX_OK);
+    const cfx_tolerance t = {.given = true, .rmax = rmax};
+    cfx_difference d = {.differs = false};
+    assert_ok(cfx_value_compare(&d, a, b, &t, &err));
     ck_assert_msg(!d.differs, "%s", d.text);
-    cfx_value_unref(want);
-    cfx_value_unref(have);
+    cfx_value_unref(a);
+    cfx_value_unref(b);
 }
 
-TEST_SUITE(optimize, .setup = setup, .teardown = teardown)
+static void assert_close(cfx_value a, cfx_value b)
+{
+    assert_within(1e-5, a, b);
+}
+
+TEST_CASE(optimizing_keeps_the_result_and_leaves_no_shapes)
+{
+    load();
+    cfx_value x = image(2), before = run(x);
+    assert_ok(cfx_optimize(gm, &x, 1, NULL, &err));
+    g = cfx_graph_module_graph(gm);
+    assert_ok(cfx_graph_lint(g, &err));
+    ck_assert(!cfx_graph_has_shapes(g));
+    assert_close(before, run(x));
+    cfx_value_unref(x);
+}
+
+TEST_CASE(bfloat16_gives_nearly_the_result)
+{
+    const cfx_optimize_options o = {.size = sizeof(o), .bfloat16 = true};
+    load();
+    cfx_value x = image(2), before = run(x);
+    assert_ok(cfx_optimize(gm, &x, 1, &o, &err));
+    ck_assert_ptr_nonnull(cfx_graph_find_nodes(
+        cfx_graph_module_graph(gm), CFX_GET_ATTR, "_bfloat16_0", NULL));
+    assert_within(2e-2, before, run(x));
+    cfx_value_unref(x);
+}
+
+TEST_CASE(an_optimized_graph_runs_with_another_batch)
+{
+    load();
+    cfx_value x = image(1), y = image(3), before = run(y);
+    assert_ok(cfx_optimize(gm, &x, 1, NULL, &err));
+    assert_close(before, run(y));
+    cfx_value_unref(x);
+    cfx_value_unref(y);
+}
+
+TEST_CASE(optimizing_keeps_the_shapes_that_a_graph_had)
+{
+    load();
+    cfx_value x = image(2);
+    assert_ok(cfx_propagate_shapes(gm, NULL, &x, 1, NULL, &err));
+    assert_ok(cfx_optimize(gm, &x, 1, NULL, &err));
+    ck_assert(cfx_graph_has_shapes(cfx_graph_module_graph(gm)));
+    cfx_value_unref(x);
+}
+
+/* addmm reads the weight and the bias of a container; sub the weight of a layer. */
+static const char parts[] =
+    "# cfx 1\nNet(\n  (c): Module()\n"
+    "  (l): Linear(in_features=3, out_features=1, bias=True)\n)\n\n"
+    "state:\n    spare: f32[4] buffer\n    c.w: f32[2, 3]\n"
+    "    c.b: f32[3]\n\ngraph():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %b : [num_users=1] = get_attr[target=c.b]\n"
+    "    %w : [num_users=1] = get_attr[target=c.w]\n"
+    "    %y : [num_users=1] = call_function[target=torch.addmm]"
+    "(args = (%b, %x, %w), kwargs = {})\n"
+    "    %v : [num_users=1] = get_attr[target=l.weight]\n"
+    "    %z : [num_users=1] = call_function[target=torch.sub]"
+    "(args = (%y, %v), kwargs = {})\n"
+    "    return %z\n";
+
+TEST_CASE(optimizing_removes_state_that_nothing_reads_any_more)
+{
+    const int64_t shape[] = {4, 2};
+    cfx_tensor *t;
+    model(parts);
+    assert_ok(cfx_module_randomize(gm, 1, &err));
+    assert_ok(cfx_tensor_new(&t, ctx, CFX_F32, 2, shape, &err));
+    memset(t->data, 0, 8 * sizeof(float));
+    cfx_value x = cfx_value_of_tensor(t), before = run(x);
+    assert_ok(cfx_optimize(gm, &x, 1, NULL, &err));
+    const cfx_module *c = cfx_module_at(gm, "c"), *l = cfx_module_at(gm, "l");
+    ck_assert(!cfx_module_state(gm, "spare") && !cfx_module_state(c, "w"));
+    ck_assert(cfx_module_state(gm, "_packed_0") && cfx_module_state(c, "b"));
+    ck_assert(cfx_module_state(l, "weight") && cfx_module_state(l, "bias"));
+    assert_close(before, run(x));
+    cfx_value_unref(x);
+}
+
+static cfx_status count_pass(void *user, cfx_module *m,
+                             const cfx_pass_report *report, cfx_error *e)
+{
+    (void)m;
+    (void)e;
+    ck_assert_str_eq(report->text, "remove_dropout");
+    ++*(int *)user;
+    return CFX_OK;
+}
+
+TEST_CASE(optimizing_takes_other_passes)
+{
+    int passes = 0;
+    const cfx_optimize_options o = {.size = sizeof(o),
+                                    .passes = "remove_dropout",
+                                    .after = count_pass,
+                                    .user = &passes};
+    load();
+    cfx_value x = image(1);
+    assert_ok(cfx_optimize(gm, &x, 1, &o, &err));
+    g = cfx_graph_module_graph(gm);
+    assert_nodes("x a n r b s z output");
+    ck_assert_int_eq(passes, 1);
+    cfx_value_unref(x);
+}
+
+TEST_CASE(optimizing_refuses_what_has_no_graph_or_weights)
+{
+    model(residual);
+    cfx_value x = image(1);
+    ck_assert(cfx_optimize(gm, &x, 1, NULL, &err) != CFX_OK);
+    ck_assert_int_eq(err.code, CFX_EWEIGHT);
+    err = (cfx_error){0};
+    ck_assert(cfx_optimize(gm, NULL, 0, NULL, &err) != CFX_OK);
+    ck_assert_int_eq(err.code, CFX_EINVAL);
+    err = (cfx_error){0};
+    cfx_module *leaf = cfx_module_at(gm, "a");
+    ck_assert_int_eq(cfx_optimize(leaf, &x, 1, NULL, &err), CFX_EINVAL);
+    assert_failed(CFX_EINVAL, "a Conv2d has no graph");
+    cfx_value_unref(x);
+}
+
+/* ---- Lack of memory ---- */
+
+static cfx_value shared_input;
+
+static bool optimize_once(void)
+{
+    cfx_module *copy = NULL;
+    cfx_status st = cfx_module_copy(&copy, gm, &err);
+    if (!st)
+        st = cfx_optimize(copy, &shared_input, 1, NULL, &err);
+    long left = allowed;
+    allowed = -1;
+    if (copy && cfx_graph_lint(cfx_graph_module_graph(copy), NULL))
+        ck_abort_msg("a broken graph is left");
+    allowed = left;
+    cfx_module_unref(copy);
+    return !st;
+}
+
+TEST_CASE(optimizing_is_clean_when_memory_is_lacking)
+{
+    load();
+    shared_input = image(1);
+    fail_each_allocation(optimize_once);
+    cfx_value_unref(shared_input);
+}
+
+TEST_SUITE(optimize, .setup = setup, .teardown = teardown, .timeout = 120)

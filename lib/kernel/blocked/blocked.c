@@ -260,13 +260,13 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
                           void *workspace)
 {
     conv_work v = {ctx, kernels_of(ctx), *c, c->in[1], 0, 0, 0, 0};
+    int64_t rows = c->batch * planes_of(c) * c->in[0];
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
     separate_groups(&v.c);
-    if (copies(c)) {
+    if (copies(c) && rows > 0) {
         padding p = {c, NULL, workspace};
-        int64_t rows = c->batch * planes_of(c) * c->in[0];
         v.width = row_reach(c);
         v.c.x = workspace;
         if (c->numbers == CFX_BLOCKED_PAIRS)

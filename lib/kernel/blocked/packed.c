@@ -257,11 +257,11 @@ void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p,
                     void *workspace)
 {
     packed v = {.ctx = ctx, .k = cfx_context_kernels(ctx)->blocked, .p = *p};
-    bool pairs = p->numbers == CFX_BLOCKED_PAIRS;
+    bool copies = p->numbers == CFX_BLOCKED_PAIRS && p->depth > 0;
 
     if (p->rows == 0 || p->columns == 0)
         return;
-    if (pairs) {
+    if (copies) {
         to_bfloat16(ctx, workspace, p->x, p->rows * p->depth);
         v.p.x = workspace;
     }
