@@ -63,15 +63,15 @@ static cfx_status sweep(sweeping *s, cfx_graph *g, cfx_error *err)
 {
     cfx_status st = cfx_graph_lint(g, err);
     cfx_node *before;
-    const cfx_node *ahead = cfx_graph_last(g);
+    const cfx_node *ahead = g->last;
     for (int i = 0; i < CFX_NODES_AHEAD && ahead; i++)
-        ahead = cfx_node_prev(ahead);
+        ahead = ahead->prev;
     for (cfx_node *n = cfx_graph_last(g); n && !st; n = before) {
         bool needed;
         before = cfx_node_prev(n);
         if (ahead) {
-            cfx_node__bring_near(ahead);
-            ahead = cfx_node_prev(ahead);
+            cfx_node__prefetch(ahead, -CFX_NODES_FOLLOW);
+            ahead = ahead->prev;
         }
         st = is_needed(s, n, &needed, err);
         if (st)

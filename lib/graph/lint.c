@@ -115,13 +115,13 @@ static cfx_status check_targets(const cfx_graph *g, cfx_error *err)
 cfx_status cfx_graph_lint(const cfx_graph *g, cfx_error *err)
 {
     cfx_status st = CFX_OK;
-    const cfx_node *ahead = cfx_graph_first(g);
+    const cfx_node *ahead = g->first;
     for (int i = 0; i < CFX_NODES_AHEAD && ahead; i++)
-        ahead = cfx_node_next(ahead);
-    for (cfx_node *n = cfx_graph_first(g); n && !st; n = cfx_node_next(n)) {
+        ahead = ahead->next;
+    for (const cfx_node *n = g->first; n && !st; n = n->next) {
         if (ahead) {
-            cfx_node__bring_near(ahead);
-            ahead = cfx_node_next(ahead);
+            cfx_node__prefetch(ahead, CFX_NODES_FOLLOW);
+            ahead = ahead->next;
         }
         st = check_node(g, n, err);
     }
