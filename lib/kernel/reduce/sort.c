@@ -24,7 +24,8 @@
 enum {
     GRAIN = 4096, /* elements that are worth another thread */
     FEW = 48,     /* sorted by insertion */
-    BLOCK = 256   /* elements compared with the bound at once */
+    BLOCK = 256,  /* elements compared with the bound at once */
+    PART = 32     /* and those where a block has one before the bound */
 };
 
 typedef struct pair {
@@ -385,20 +386,35 @@ static uint64_t first_key(const job *j, const void *block, int64_t n)
            j->flip;
 }
 
-static void take_block(const job *j, pair *p, int64_t *count,
-                       const void *block, int64_t n, int64_t first)
+/* Take n <= PART elements, the first of which has the index `first`. */
+static void take_part(const job *j, pair *p, int64_t *count, const char *part,
+                      int64_t n, int64_t first)
 {
-    pair all[BLOCK];
+    pair all[PART];
 
-    if (*count == j->k && first_key(j, block, n) >= p[0].key)
+    if (*count == j->k && first_key(j, part, n) >= p[0].key)
         return;
-    load_pairs(j->type, all, block, 1, first, n, j->flip);
+    load_pairs(j->type, all, part, 1, first, n, j->flip);
     for (int64_t i = 0; i < n; i++) {
         if (*count < j->k)
             push(p, (*count)++, all[i]);
         else if (all[i].key < p[0].key)
             sift_down(p, j->k, all[i]);
     }
+}
+
+/* Most blocks have no element that comes before those that are held, and most
+ * parts of the others. */
+static void take_block(const job *j, pair *p, int64_t *count,
+                       const char *block, int64_t n, int64_t first)
+{
+    size_t size = cfx_dtype_size(j->type);
+
+    if (*count == j->k && first_key(j, block, n) >= p[0].key)
+        return;
+    for (int64_t i = 0; i < n; i += PART)
+        take_part(j, p, count, block + (size_t)i * size,
+                  cfx_min64(PART, n - i), first + i);
 }
 
 static void topk_row(const job *j, int64_t row, pair *p)
@@ -414,11 +430,11 @@ static void topk_row(const job *j, int64_t row, pair *p)
 
         if (cfx_context_stops_at(j->ctx, i))
             return;
-        const void *block = from;
+        const char *block = from;
 
         if (j->type != j->dtype || j->inner != 1) {
             j->load(buffer, 1, from, j->inner, n);
-            block = buffer;
+            block = (const char *)buffer;
         }
         take_block(j, p, &count, block, n, i);
     }
