@@ -127,15 +127,17 @@ CFX_API cfx_node *cfx_graph_last(const cfx_graph *g);
 CFX_INLINE cfx_node *cfx_node_next(const cfx_node *n)
 {
     cfx_node *next = n->next;
-    while (next && next->erased)
-        next = next->next;
+    if (CFX_UNLIKELY(n->erased))
+        while (next && next->erased)
+            next = next->next;
     return next;
 }
 CFX_INLINE cfx_node *cfx_node_prev(const cfx_node *n)
 {
     cfx_node *prev = n->prev;
-    while (prev && prev->erased)
-        prev = prev->prev;
+    if (CFX_UNLIKELY(n->erased))
+        while (prev && prev->erased)
+            prev = prev->prev;
     return prev;
 }
 
