@@ -53,6 +53,7 @@
 
 #include <cfx/value.h>
 
+struct cfx_loop;
 struct cfx_node;
 struct cfx_scope;
 
@@ -230,6 +231,10 @@ struct cfx_op {
     /* Computes call->out from the arguments, which infer has checked. NULL:
      * the results are views or not tensors. */
     cfx_status (*run)(cfx_call *call);
+    /* The computation as one loop over elements, for operators that can share a
+     * pass over memory with others; false if this call is not one. NULL: it
+     * never is. Private to the library. */
+    bool (*loop)(const cfx_call *call, struct cfx_loop *out);
     /* For operators of higher order, whose arguments are graphs, in place of
      * infer, cost, workspace and run: computes the result by calling the
      * graphs in the scope with cfx_scope_call_graph (cfx/scope.h), which

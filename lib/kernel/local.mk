@@ -4,6 +4,7 @@
 libcore_la_SOURCES += %reldir%/kernel.c %reldir%/kernel.h %reldir%/vec/simd.h \
     %reldir%/iter.c %reldir%/iter.h \
     %reldir%/pointwise/pointwise.c %reldir%/pointwise/pointwise.h %reldir%/pointwise/pointwise.def \
+    %reldir%/pointwise/program.c %reldir%/pointwise/program.h \
     %reldir%/move/copy.c %reldir%/move/fill.c \
     %reldir%/reduce/reduce.c %reldir%/reduce/reduce.h %reldir%/reduce/scan.c \
     %reldir%/norm/norm.c %reldir%/norm/norm.h \

@@ -114,6 +114,20 @@ cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
                                                         : zero_division(call);
 }
 
+cfx_status cfx_loop_call(cfx_call *call)
+{
+    cfx_loop l = {0};
+    cfx_iter it;
+    if (!call->op->loop(call, &l))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "is not one loop");
+    if (l.code != CFX_LOOP_COPY)
+        return cfx_loop_run(call, (cfx_pw)l.code, l.type, l.in, l.n, l.params);
+    cfx_loop_out(&it, call->out[0]);
+    cfx_loop_value(&it, l.in[0]);
+    cfx_copy(call->ctx, &it);
+    return CFX_OK;
+}
+
 cfx_status cfx_loop_fill(cfx_call *call, cfx_value v)
 {
     cfx_iter it;

@@ -20,6 +20,22 @@ void cfx_loop_in(cfx_iter *it, const cfx_tensor *t);
 /* Add an input that is a tensor or a number. */
 void cfx_loop_value(cfx_iter *it, cfx_value v);
 
+/*
+ * One loop over elements, which is all that a call computes: `code` in `type` of
+ * n tensors or numbers. CFX_LOOP_COPY converts one tensor.
+ */
+enum { CFX_LOOP_COPY = CFX_PW_COUNT };
+typedef struct cfx_loop {
+    int code; /* cfx_pw, or CFX_LOOP_COPY */
+    cfx_dtype type;
+    int n;
+    cfx_value in[CFX_ITER_OPERANDS - 1];
+    double params[3]; /* kernel/pointwise/pointwise.h describes them */
+} cfx_loop;
+
+/* `run` of an operator with `loop`, whose calls are all one loop. */
+cfx_status cfx_loop_call(cfx_call *call);
+
 /* Compute `code` in `type` of the first n values of `in` (tensors or numbers)
  * into the call's result. kernel/pointwise/pointwise.h describes `params`.
  * Fails for an integer division by 0. */

@@ -117,17 +117,39 @@ COST(3, 2)
 COST(4, 2)
 COST(4, 3)
 
+/* ---- loop ---- */
+
+bool cfx_loop_of(const cfx_call *call, cfx_loop *out, cfx_pw code,
+                 cfx_dtype type, int n)
+{
+    out->code = code;
+    out->type = type;
+    out->n = n;
+    for (int i = 0; i < n; i++)
+        out->in[i] = call->in[i];
+    return true;
+}
+
+bool cfx_unary_loop(const cfx_call *call, cfx_loop *out)
+{
+    return cfx_loop_of(call, out, (cfx_pw)call->op->code,
+                       (cfx_dtype)call->out[0]->dtype, 1);
+}
+
+bool cfx_binary_loop(const cfx_call *call, cfx_loop *out)
+{
+    cfx_pw code = (cfx_pw)call->op->code;
+    cfx_dtype type = cfx_binary_type(call, code);
+    return cfx_pointwise_has(code, type) &&
+           cfx_loop_of(call, out, code, type, 2);
+}
+
 /* ---- run ---- */
 
 cfx_status cfx_unary_params(cfx_call *call, const double *params)
 {
     return cfx_loop_run(call, (cfx_pw)call->op->code,
                         (cfx_dtype)call->out[0]->dtype, call->in, 1, params);
-}
-
-cfx_status cfx_unary_run(cfx_call *call)
-{
-    return cfx_unary_params(call, NULL);
 }
 
 /* Comparisons compute in the promoted type of their operands. */
@@ -140,9 +162,9 @@ cfx_dtype cfx_binary_type(const cfx_call *call, cfx_pw code)
 
 cfx_status cfx_binary_run(cfx_call *call)
 {
-    cfx_pw code = (cfx_pw)call->op->code;
-    cfx_dtype type = cfx_binary_type(call, code);
-    return cfx_pointwise_has(code, type)
-               ? cfx_loop_run(call, code, type, call->in, 2, NULL)
-               : cfx_infer_refuse(call, type);
+    cfx_loop l = {0};
+    return cfx_binary_loop(call, &l)
+               ? cfx_loop_run(call, (cfx_pw)l.code, l.type, l.in, 2, NULL)
+               : cfx_infer_refuse(
+                     call, cfx_binary_type(call, (cfx_pw)call->op->code));
 }

@@ -42,11 +42,19 @@ cfx_status cfx_binary_alpha(cfx_call *call, int k, cfx_dtype type,
 cfx_cost_rule cfx_cost_0_0, cfx_cost_1_0, cfx_cost_1_1, cfx_cost_2_1,
     cfx_cost_3_1, cfx_cost_3_2, cfx_cost_4_2, cfx_cost_4_3;
 
+/* ---- loop ---- */
+
+/* `code` of one tensor, in the result's type; of two operands, in
+ * cfx_binary_type. */
+bool cfx_unary_loop(const cfx_call *call, cfx_loop *out);
+bool cfx_binary_loop(const cfx_call *call, cfx_loop *out);
+/* Set the code, the type and the first n arguments. */
+bool cfx_loop_of(const cfx_call *call, cfx_loop *out, cfx_pw code,
+                 cfx_dtype type, int n);
+
 /* ---- run ---- */
 
-/* Run `code` on one tensor, in the result's type, with the other
- * parameters. */
-cfx_status cfx_unary_run(cfx_call *call);
+/* Run `code` on one tensor, in the result's type, with parameters. */
 cfx_status cfx_unary_params(cfx_call *call, const double *params);
 /* Run `code` on two operands, in cfx_binary_type or the result's type. */
 cfx_status cfx_binary_run(cfx_call *call);

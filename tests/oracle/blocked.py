@@ -231,6 +231,28 @@ def blocked_avg_pool2d(x, kernel_size, stride=None, padding=(0, 0),
                   count_include_pad, divisor_override)
 
 
+def fused_pointwise(operands, steps):
+    values = list(operands)
+    for name, *args in steps:
+        kwargs = args.pop() if args and isinstance(args[-1], dict) else {}
+        function = torch
+        for part in name.split(".")[1:]:
+            function = getattr(function, part)
+        args = [value_of(values, a) for a in args]
+        kwargs = {k: value_of(values, a) for k, a in kwargs.items()}
+        values.append(function(*args, **kwargs))
+    return values[-1]
+
+
+def value_of(values, arg):
+    named = isinstance(arg, str) and arg[:1] == "v" and arg[1:].isdigit()
+    return values[int(arg[1:])] if named else arg
+
+
+# A schema of PyTorch's cannot say what steps are.
+fused_pointwise.default = fused_pointwise
+torch.ops.cfx.fused_pointwise = fused_pointwise
+
 for schema, function in (
         ("to_blocked(Tensor self) -> Tensor", to_blocked),
         ("from_blocked(Tensor self, SymInt channels) -> Tensor",

@@ -38,6 +38,16 @@ static cfx_status copy_run(cfx_call *call)
     return CFX_OK;
 }
 
+/* Types with arithmetic, and where something is copied. */
+static bool copy_loop(const cfx_call *call, cfx_loop *out)
+{
+    cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
+    out->code = CFX_LOOP_COPY;
+    out->type = (cfx_dtype)y->dtype;
+    out->in[out->n++] = cfx_value_of_tensor(x);
+    return !call->alias[0] && !is_stored(y) && !is_stored(x);
+}
+
 static bool has_format(const cfx_call *call, const cfx_tensor *x,
                        cfx_memory_format format)
 {
@@ -101,6 +111,7 @@ static const cfx_op to_other = {
     .flags = CFX_OP_ANY_DEVICES | CFX_OP_STORED_TYPES,
     .infer = to_infer,
     .cost = cfx_cost_first,
+    .loop = copy_loop,
     .run = copy_run,
 };
 
@@ -124,6 +135,7 @@ static const cfx_op to_device = {
     .flags = CFX_OP_STORED_TYPES,
     .infer = to_infer,
     .cost = cfx_cost_first,
+    .loop = copy_loop,
     .run = copy_run,
     .next = &to_other,
 };
@@ -136,6 +148,7 @@ const cfx_op cfx_op__to = {
     .flags = CFX_OP_STORED_TYPES,
     .infer = to_infer,
     .cost = cfx_cost_first,
+    .loop = copy_loop,
     .run = copy_run,
     .next = &to_device,
 };
@@ -152,6 +165,7 @@ const cfx_op cfx_op__type_as = {
     .flags = CFX_OP_ANY_DEVICES | CFX_OP_STORED_TYPES,
     .infer = type_as_infer,
     .cost = cfx_cost_first,
+    .loop = copy_loop,
     .run = copy_run,
 };
 
@@ -169,6 +183,7 @@ const cfx_op cfx_op__type = {
     .flags = CFX_OP_STORED_TYPES,
     .infer = type_infer,
     .cost = cfx_cost_first,
+    .loop = copy_loop,
     .run = copy_run,
 };
 
@@ -218,6 +233,7 @@ const cfx_op cfx_op__to_copy = {
     .flags = CFX_OP_STORED_TYPES,
     .infer = to_copy_infer,
     .cost = cfx_cost_first,
+    .loop = copy_loop,
     .run = copy_run,
 };
 
@@ -231,6 +247,7 @@ const cfx_op cfx_op__to_layout = {
     .flags = CFX_OP_STORED_TYPES,
     .infer = to_copy_infer,
     .cost = cfx_cost_first,
+    .loop = copy_loop,
     .run = copy_run,
 };
 
@@ -252,6 +269,7 @@ static cfx_status named_infer(cfx_call *call)
         .flags = CFX_OP_STORED_TYPES,                                         \
         .infer = named_infer,                                                 \
         .cost = cfx_cost_first,                                               \
+        .loop = copy_loop,                                                    \
         .run = copy_run,                                                      \
     };
 
@@ -282,6 +300,7 @@ const cfx_op cfx_op__to_cpu = {
     .flags = CFX_OP_STORED_TYPES,
     .infer = cpu_infer,
     .cost = cfx_cost_first,
+    .loop = copy_loop,
     .run = copy_run,
 };
 
@@ -315,6 +334,7 @@ const cfx_op cfx_op__contiguous = {
     .flags = CFX_OP_STORED_TYPES,
     .infer = contiguous_infer,
     .cost = cfx_cost_first,
+    .loop = copy_loop,
     .run = copy_run,
 };
 
@@ -335,6 +355,7 @@ const cfx_op cfx_op__clone = {
     .flags = CFX_OP_STORED_TYPES,
     .infer = clone_infer,
     .cost = cfx_cost_first,
+    .loop = copy_loop,
     .run = copy_run,
 };
 

@@ -39,10 +39,10 @@ static cfx_status where_infer(cfx_call *call)
     return st ? st : cfx_infer_converted(call, 0, 1, 3, type);
 }
 
-static cfx_status where_run(cfx_call *call)
+static bool where_loop(const cfx_call *call, cfx_loop *out)
 {
-    return cfx_loop_run(call, CFX_PW_WHERE, (cfx_dtype)call->out[0]->dtype,
-                        call->in, 3, NULL);
+    return cfx_loop_of(call, out, CFX_PW_WHERE, (cfx_dtype)call->out[0]->dtype,
+                       3);
 }
 
 /* ---- nonzero ---- */
@@ -228,7 +228,8 @@ const cfx_op cfx_op__where = {
     .flags = CFX_OP_NUMBERS,
     .infer = where_infer,
     .cost = cfx_cost_0_0,
-    .run = where_run,
+    .loop = where_loop,
+    .run = cfx_loop_call,
 };
 
 /* ---- masked_fill ---- */

@@ -16,27 +16,16 @@
 CFX_PARAMS(params, SELF, NEGATIVE_SLOPE, MIN_VAL, MAX_VAL, BETA, THRESHOLD,
            VALUE, ALPHA, SCALE, INPUT_SCALE, APPROXIMATE);
 
-static cfx_status activation_run(cfx_call *call)
+static bool activation_loop(const cfx_call *call, cfx_loop *out)
 {
-    double number[3] = {0};
     for (int i = 1; i < call->schema->nparams && i <= 3; i++)
-        number[i - 1] = cfx_value_number(call->in[i]);
-    return cfx_unary_params(call, number);
+        out->params[i - 1] = cfx_value_number(call->in[i]);
+    return cfx_unary_loop(call, out);
 }
 
 /* `extra` are the parameters behind self, in the schema's language. */
-#define ACTIVATION(name, code_, extra, aliases_, cost_, run_, infer_, doc_)   \
-    static const cfx_variant name##_variants[] = {                            \
-        {"torch.nn.functional." #name "(Tensor input" extra                   \
-         ", bool inplace=False) -> Tensor",                                   \
-         NULL},                                                               \
-        {NULL, NULL},                                                         \
-    };                                                                        \
-    OUT_OF_PLACE(name, code_, extra, aliases_, cost_, run_, infer_, doc_,     \
-                 name##_variants)
-
-#define OUT_OF_PLACE(name, code_, extra, aliases_, cost_, run_, infer_, doc_, \
-                     variants_)                                               \
+#define OP(name, code_, extra, aliases_, cost_, loop_, infer_, doc_,          \
+           variants_, run_)                                                   \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self" extra ") -> Tensor",                   \
         .params = params,                                                     \
@@ -48,21 +37,35 @@ static cfx_status activation_run(cfx_call *call)
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
+        .loop = loop_,                                                        \
         .run = run_,                                                          \
     };
 
-ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_run, cfx_unary_no_bool,
-           "max(x, 0).")
-ACTIVATION(silu, SILU, "", "", cfx_cost_4_2, activation_run,
+/* With the argument `inplace` of torch.nn.functional. */
+#define ACTIVATION_RUN(name, code_, extra, aliases_, cost_, loop_, infer_,    \
+                       doc_, run_)                                            \
+    static const cfx_variant name##_variants[] = {                            \
+        {"torch.nn.functional." #name "(Tensor input" extra                   \
+         ", bool inplace=False) -> Tensor",                                   \
+         NULL},                                                               \
+        {NULL, NULL},                                                         \
+    };                                                                        \
+    OP(name, code_, extra, aliases_, cost_, loop_, infer_, doc_,              \
+       name##_variants, run_)
+#define ACTIVATION(...) ACTIVATION_RUN(__VA_ARGS__, cfx_loop_call)
+
+ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_loop,
+           cfx_unary_no_bool, "max(x, 0).")
+ACTIVATION(silu, SILU, "", "", cfx_cost_4_2, activation_loop,
            cfx_unary_only_float, "x * sigmoid(x).")
-ACTIVATION(mish, MISH, "", "", cfx_cost_4_3, activation_run,
+ACTIVATION(mish, MISH, "", "", cfx_cost_4_3, activation_loop,
            cfx_unary_only_float, "x * tanh(softplus(x)).")
-ACTIVATION(hardsigmoid, HARDSIGMOID, "", "", cfx_cost_2_1, activation_run,
+ACTIVATION(hardsigmoid, HARDSIGMOID, "", "", cfx_cost_2_1, activation_loop,
            cfx_unary_only_float, "clamp(x + 3, 0, 6) / 6.")
-ACTIVATION(hardswish, HARDSWISH, "", "", cfx_cost_3_1, activation_run,
+ACTIVATION(hardswish, HARDSWISH, "", "", cfx_cost_3_1, activation_loop,
            cfx_unary_only_float, "x * clamp(x + 3, 0, 6) / 6.")
 ACTIVATION(leaky_relu, LEAKY_RELU, ", Scalar negative_slope=0.01", "",
-           cfx_cost_1_0, activation_run, cfx_unary_only_float,
+           cfx_cost_1_0, activation_loop, cfx_unary_only_float,
            "x, or x * negative_slope where x is negative.")
 /* Numbers for a tensor of integers, which cut their fractions. */
 static cfx_value cut(cfx_value v)
@@ -100,25 +103,31 @@ static cfx_status hardtanh_infer(cfx_call *call)
     return st ? st : cfx_unary_like(call);
 }
 
-static cfx_status hardtanh_run(cfx_call *call)
+static bool hardtanh_loop(const cfx_call *call, cfx_loop *out)
 {
     cfx_dtype type = (cfx_dtype)call->out[0]->dtype;
-    cfx_value in[] = {cfx_call_value(call, SELF),
-                      cut(cfx_call_value(call, MIN_VAL)),
-                      cut(cfx_call_value(call, MAX_VAL))};
-    return cfx_dtype_is_float(type)
-               ? activation_run(call)
-               : cfx_loop_run(call, CFX_PW_CLAMP, type, in, 3, NULL);
+    if (cfx_dtype_is_float(type))
+        return activation_loop(call, out);
+    cfx_loop_of(call, out, CFX_PW_CLAMP, type, 3);
+    out->in[1] = cut(out->in[1]);
+    out->in[2] = cut(out->in[2]);
+    return true;
 }
 
 ACTIVATION(hardtanh, HARDTANH, ", Scalar min_val=-1, Scalar max_val=1", "",
-           cfx_cost_0_0, hardtanh_run, hardtanh_infer,
+           cfx_cost_0_0, hardtanh_loop, hardtanh_infer,
            "x, kept between two numbers.")
-OUT_OF_PLACE(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
-             " torch.nn.functional.softplus", cfx_cost_4_3, activation_run,
-             cfx_unary_only_float,
-             "log(1 + exp(beta * x)) / beta; x itself above the threshold.",
-             NULL)
+OP(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
+   " torch.nn.functional.softplus", cfx_cost_4_3, activation_loop,
+   cfx_unary_only_float,
+   "log(1 + exp(beta * x)) / beta; x itself above the threshold.", NULL,
+   cfx_loop_call)
+
+static bool threshold_loop(const cfx_call *call, cfx_loop *out)
+{
+    return cfx_dtype_is_float((cfx_dtype)call->out[0]->dtype) &&
+           activation_loop(call, out);
+}
 
 /* Integers use a mask and a selection. */
 static cfx_status threshold_run(cfx_call *call)
@@ -127,7 +136,7 @@ static cfx_status threshold_run(cfx_call *call)
     cfx_dtype type = (cfx_dtype)x->dtype;
     cfx_iter it;
     if (cfx_dtype_is_float(type))
-        return activation_run(call);
+        return cfx_loop_call(call);
     cfx_status st = cfx_tensor_meta(&above, call->ctx, CFX_BOOL, x->rank,
                                     x->shape, NULL, call->err);
     if (!st)
@@ -153,39 +162,44 @@ static cfx_status threshold_infer(cfx_call *call)
     return st ? st : cfx_unary_no_bool(call);
 }
 
-ACTIVATION(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",
-           cfx_cost_0_0, threshold_run, threshold_infer,
-           "x where it is above the threshold, else the value.")
+ACTIVATION_RUN(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",
+               cfx_cost_0_0, threshold_loop, threshold_infer,
+               "x where it is above the threshold, else the value.",
+               threshold_run)
 
 /* ---- Those whose parameters are not in their arguments ---- */
 
 /* A clamp, which integers have too. */
-static cfx_status relu6_run(cfx_call *call)
+static bool relu6_loop(const cfx_call *call, cfx_loop *out)
 {
-    cfx_value in[] = {cfx_call_value(call, SELF), cfx_int(0), cfx_int(6)};
-    return cfx_loop_run(call, CFX_PW_CLAMP, (cfx_dtype)call->out[0]->dtype, in,
-                        3, NULL);
+    cfx_unary_loop(call, out);
+    out->in[out->n++] = cfx_int(0);
+    out->in[out->n++] = cfx_int(6);
+    return true;
 }
 
-ACTIVATION(relu6, CLAMP, "", "", cfx_cost_0_0, relu6_run, cfx_unary_no_bool,
+ACTIVATION(relu6, CLAMP, "", "", cfx_cost_0_0, relu6_loop, cfx_unary_no_bool,
            "min(max(x, 0), 6).")
 
 /* Klambauer et al. 2017: alpha and scale as PyTorch has them. */
-static cfx_status selu_run(cfx_call *call)
+static bool selu_loop(const cfx_call *call, cfx_loop *out)
 {
-    static const double number[3] = {1.6732632423543772848170429916717,
-                                     1.0507009873554804934193349852946, 1};
-    return cfx_unary_params(call, number);
+    out->params[0] = 1.6732632423543772848170429916717;
+    out->params[1] = 1.0507009873554804934193349852946;
+    out->params[2] = 1;
+    return cfx_unary_loop(call, out);
 }
 
-ACTIVATION(selu, ELU, "", "", cfx_cost_3_1, selu_run, cfx_unary_only_float,
+ACTIVATION(selu, ELU, "", "", cfx_cost_3_1, selu_loop, cfx_unary_only_float,
            "The scaled exponential linear unit.")
 
-static cfx_status celu_run(cfx_call *call)
+static bool celu_loop(const cfx_call *call, cfx_loop *out)
 {
     double alpha = cfx_call_double(call, ALPHA);
-    double number[3] = {alpha, 1, 1 / alpha};
-    return cfx_unary_params(call, number);
+    out->params[0] = alpha;
+    out->params[1] = 1;
+    out->params[2] = 1 / alpha;
+    return cfx_unary_loop(call, out);
 }
 
 static cfx_status celu_infer(cfx_call *call)
@@ -195,7 +209,7 @@ static cfx_status celu_infer(cfx_call *call)
     return cfx_unary_only_float(call);
 }
 
-ACTIVATION(celu, ELU, ", Scalar alpha=1.0", "", cfx_cost_3_2, celu_run,
+ACTIVATION(celu, ELU, ", Scalar alpha=1.0", "", cfx_cost_3_2, celu_loop,
            celu_infer, "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).")
 
 /* elu's scales are ATen's only. */
@@ -217,7 +231,8 @@ const cfx_op cfx_op__elu = {
     .code = CFX_PW_ELU,
     .infer = cfx_unary_only_float,
     .cost = cfx_cost_2_1,
-    .run = activation_run,
+    .loop = activation_loop,
+    .run = cfx_loop_call,
 };
 
 /* ---- gelu ---- */
@@ -246,11 +261,11 @@ static void gelu_cost(const cfx_call *call, cfx_cost *cost)
     cfx_cost_pointwise(call, cost, g->tanh ? 9 : 5, 1);
 }
 
-static cfx_status gelu_run(cfx_call *call)
+static bool gelu_loop(const cfx_call *call, cfx_loop *out)
 {
     const struct gelu *g = call->state;
-    return cfx_loop_run(call, g->tanh ? CFX_PW_GELU_TANH : CFX_PW_GELU,
-                        (cfx_dtype)call->out[0]->dtype, call->in, 1, NULL);
+    return cfx_loop_of(call, out, g->tanh ? CFX_PW_GELU_TANH : CFX_PW_GELU,
+                       (cfx_dtype)call->out[0]->dtype, 1);
 }
 
 const cfx_op cfx_op__gelu = {
@@ -262,5 +277,6 @@ const cfx_op cfx_op__gelu = {
     .state_size = sizeof(struct gelu),
     .infer = gelu_infer,
     .cost = gelu_cost,
-    .run = gelu_run,
+    .loop = gelu_loop,
+    .run = cfx_loop_call,
 };

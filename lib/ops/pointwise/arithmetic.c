@@ -16,12 +16,21 @@
 CFX_PARAMS(params, SELF, OTHER, ROUNDING_MODE, ALPHA, EXPONENT, MIN, MAX,
            TENSOR1, TENSOR2, VALUE, END, WEIGHT);
 
-/* Compute `code` over the first n arguments. */
-static cfx_status run_code(cfx_call *call, cfx_pw code, cfx_dtype type, int n)
+/* `code` over the first n arguments, where the type has it. */
+static bool loop_code(const cfx_call *call, cfx_loop *out, cfx_pw code,
+                      cfx_dtype type, int n)
 {
-    if (!cfx_pointwise_has(code, type))
-        return cfx_infer_refuse(call, type);
-    return cfx_loop_run(call, code, type, call->in, n, NULL);
+    return cfx_loop_of(call, out, code, type, n) &&
+           cfx_pointwise_has(code, type);
+}
+
+/* Run the loop of a call, or refuse its type. */
+static cfx_status run_loop(cfx_call *call)
+{
+    cfx_loop l = {0};
+    return call->op->loop(call, &l)
+               ? cfx_loop_run(call, (cfx_pw)l.code, l.type, l.in, l.n, NULL)
+               : cfx_infer_refuse(call, l.type);
 }
 
 /* ---- Two arguments of one type ---- */
@@ -51,6 +60,7 @@ static cfx_status heaviside_infer(cfx_call *call)
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
+        .loop = cfx_binary_loop,                                              \
         .run = cfx_binary_run,                                                \
     };
 #define TWO(name, code_, ...) TWO_(name, code_, 0, __VA_ARGS__)
@@ -156,12 +166,12 @@ static cfx_status div_infer(cfx_call *call)
                : cfx_infer_pointwise(call, 0, 2, cfx_infer_type(call, 0, 2));
 }
 
-static cfx_status div_run(cfx_call *call)
+static bool div_loop(const cfx_call *call, cfx_loop *out)
 {
     const struct div *d = call->state;
     cfx_dtype type = d->code == CFX_PW_DIV ? cfx_infer_float_type(call, 0, 2)
                                            : cfx_infer_type(call, 0, 2);
-    return run_code(call, d->code, type, 2);
+    return loop_code(call, out, d->code, type, 2);
 }
 
 const cfx_op cfx_op__div = {
@@ -176,22 +186,25 @@ const cfx_op cfx_op__div = {
     .state_size = sizeof(struct div),
     .infer = div_infer,
     .cost = cfx_cost_1_1,
-    .run = div_run,
+    .loop = div_loop,
+    .run = run_loop,
 };
 
 /* ---- rsub: other - alpha * self ---- */
 
-static cfx_status rsub_run(cfx_call *call)
+static bool rsub_loop(const cfx_call *call, cfx_loop *out)
 {
     cfx_value alpha = cfx_call_value(call, ALPHA);
     if (alpha.kind == CFX_FLOAT)
         alpha.u.f = -alpha.u.f;
     else
         alpha.u.i = (int64_t)(0 - (uint64_t)alpha.u.i);
-    cfx_value in[] = {cfx_call_value(call, OTHER), cfx_call_value(call, SELF),
-                      alpha};
-    return cfx_loop_run(call, CFX_PW_ADD_SCALED,
-                        (cfx_dtype)call->out[0]->dtype, in, 3, NULL);
+    cfx_loop_of(call, out, CFX_PW_ADD_SCALED, (cfx_dtype)call->out[0]->dtype,
+                0);
+    out->in[out->n++] = cfx_call_value(call, OTHER);
+    out->in[out->n++] = cfx_call_value(call, SELF);
+    out->in[out->n++] = alpha;
+    return true;
 }
 
 static cfx_status rsub_infer(cfx_call *call)
@@ -219,7 +232,8 @@ const cfx_op cfx_op__rsub = {
     .flags = CFX_OP_POINTWISE | CFX_OP_NUMBERS,
     .infer = rsub_infer,
     .cost = cfx_cost_1_0,
-    .run = rsub_run,
+    .loop = rsub_loop,
+    .run = cfx_loop_call,
 };
 
 /* ---- pow ---- */
@@ -243,7 +257,7 @@ static bool is_number(cfx_value v, double n)
     return v.kind != CFX_TENSOR && cfx_value_number(v) == n;
 }
 
-static cfx_status pow_run(cfx_call *call)
+static bool pow_loop(const cfx_call *call, cfx_loop *out)
 {
     cfx_value e = cfx_call_value(call, EXPONENT);
     cfx_dtype type = cfx_infer_type(call, 0, 2);
@@ -252,7 +266,7 @@ static cfx_status pow_run(cfx_call *call)
     cfx_pw code = e.kind == CFX_TENSOR
                       ? CFX_PW_POW
                       : cfx_pointwise_power(cfx_value_number(e), type);
-    return run_code(call, code, type, code == CFX_PW_POW ? 2 : 1);
+    return loop_code(call, out, code, type, code == CFX_PW_POW ? 2 : 1);
 }
 
 static void pow_cost(const cfx_call *call, cfx_cost *cost)
@@ -272,7 +286,8 @@ const cfx_op cfx_op__pow = {
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
     .infer = pow_infer,
     .cost = pow_cost,
-    .run = pow_run,
+    .loop = pow_loop,
+    .run = run_loop,
 };
 
 /* ---- clamp ---- */
@@ -292,17 +307,20 @@ static cfx_status clamp_infer(cfx_call *call)
     return st ? st : cfx_infer_pointwise(call, 0, 3, type);
 }
 
-static cfx_status clamp_run(cfx_call *call)
+static bool clamp_loop(const cfx_call *call, cfx_loop *out)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 3);
     bool min = cfx_call_has(call, MIN), max = cfx_call_has(call, MAX);
     cfx_pw code = min && max ? CFX_PW_CLAMP
                   : min      ? CFX_PW_MAXIMUM
                              : CFX_PW_MINIMUM;
-    cfx_value in[] = {cfx_call_value(call, SELF),
-                      cfx_call_value(call, min ? MIN : MAX),
-                      cfx_call_value(call, MAX)};
-    return cfx_loop_run(call, code, type, in, 1 + min + max, NULL);
+    cfx_loop_of(call, out, code, type, 0);
+    out->in[out->n++] = cfx_call_value(call, SELF);
+    if (min)
+        out->in[out->n++] = cfx_call_value(call, MIN);
+    if (max)
+        out->in[out->n++] = cfx_call_value(call, MAX);
+    return true;
 }
 
 #define CLAMP(symbol, schema_, aliases_, next_)                               \
@@ -314,7 +332,8 @@ static cfx_status clamp_run(cfx_call *call)
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
         .infer = clamp_infer,                                                 \
         .cost = cfx_cost_0_0,                                                 \
-        .run = clamp_run,                                                     \
+        .loop = clamp_loop,                                                   \
+        .run = cfx_loop_call,                                                 \
         .next = next_,                                                        \
     };
 
@@ -337,9 +356,9 @@ CLAMP(cfx_op__clamp,
 }
 
 #define CLAMP_ONE(name, bound, code_)                                         \
-    static cfx_status name##_run(cfx_call *call)                              \
+    static bool name##_loop(const cfx_call *call, cfx_loop *out)              \
     {                                                                         \
-        return run_code(call, code_, cfx_infer_type(call, 0, 2), 2);          \
+        return loop_code(call, out, code_, cfx_infer_type(call, 0, 2), 2);    \
     }                                                                         \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor " bound ") -> Tensor",          \
@@ -350,7 +369,8 @@ CLAMP(cfx_op__clamp,
         .code = code_,                                                        \
         .infer = clamp_one_infer,                                             \
         .cost = cfx_cost_0_0,                                                 \
-        .run = name##_run,                                                    \
+        .loop = name##_loop,                                                  \
+        .run = run_loop,                                                      \
     };
 
 CLAMP_ONE(clamp_min, "min", CFX_PW_MAXIMUM)
@@ -366,10 +386,10 @@ static cfx_status three_infer(cfx_call *call)
     return cfx_infer_pointwise(call, 0, 3, type);
 }
 
-static cfx_status addcmul_run(cfx_call *call)
+static bool addcmul_loop(const cfx_call *call, cfx_loop *out)
 {
-    return run_code(call, (cfx_pw)call->op->code, cfx_infer_type(call, 0, 3),
-                    4);
+    return loop_code(call, out, (cfx_pw)call->op->code,
+                     cfx_infer_type(call, 0, 3), 4);
 }
 
 static void three_cost(const cfx_call *call, cfx_cost *cost)
@@ -391,7 +411,8 @@ static void three_cost(const cfx_call *call, cfx_cost *cost)
         .code = code_,                                                        \
         .infer = three_infer,                                                 \
         .cost = three_cost,                                                   \
-        .run = addcmul_run,                                                   \
+        .loop = addcmul_loop,                                                 \
+        .run = run_loop,                                                      \
     };
 
 ADDC(addcmul, CFX_PW_ADDCMUL, "self + value * tensor1 * tensor2.")
@@ -414,9 +435,9 @@ static cfx_status lerp_infer(cfx_call *call)
     return three_infer(call);
 }
 
-static cfx_status lerp_run(cfx_call *call)
+static bool lerp_loop(const cfx_call *call, cfx_loop *out)
 {
-    return run_code(call, CFX_PW_LERP, cfx_infer_type(call, 0, 2), 3);
+    return loop_code(call, out, CFX_PW_LERP, cfx_infer_type(call, 0, 2), 3);
 }
 
 const cfx_op cfx_op__lerp = {
@@ -428,5 +449,6 @@ const cfx_op cfx_op__lerp = {
     .code = CFX_PW_LERP,
     .infer = lerp_infer,
     .cost = three_cost,
-    .run = lerp_run,
+    .loop = lerp_loop,
+    .run = run_loop,
 };

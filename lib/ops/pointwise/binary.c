@@ -33,27 +33,27 @@ static cfx_status scaled_infer(cfx_call *call)
     return st ? st : cfx_infer_pointwise(call, 0, 2, type);
 }
 
-static cfx_status scaled_run(cfx_call *call)
+static bool scaled_loop(const cfx_call *call, cfx_loop *out)
 {
     cfx_dtype type = cfx_binary_type(call, CFX_PW_ADD);
     cfx_value alpha = cfx_call_value(call, ALPHA);
     bool sub = call->op->code == CFX_PW_SUB;
+    cfx_loop_of(call, out, (cfx_pw)call->op->code, type, 2);
     if (is_one(alpha))
-        return cfx_loop_run(call, (cfx_pw)call->op->code, type, call->in, 2,
-                            NULL);
-    cfx_value self = cfx_call_value(call, SELF);
-    cfx_value other = cfx_call_value(call, OTHER);
+        return true;
     /* For bools `or`; with alpha 0 the first. */
     if (type == CFX_BOOL) {
-        cfx_value both[] = {self, alpha.u.i ? other : self};
-        return cfx_loop_run(call, CFX_PW_ADD, type, both, 2, NULL);
+        out->code = CFX_PW_ADD;
+        out->in[1] = out->in[alpha.u.i != 0];
+        return true;
     }
     if (alpha.kind == CFX_FLOAT)
         alpha.u.f = sub ? -alpha.u.f : alpha.u.f;
     else if (sub)
         alpha.u.i = (int64_t)(0 - (uint64_t)alpha.u.i);
-    cfx_value in[] = {self, other, alpha};
-    return cfx_loop_run(call, CFX_PW_ADD_SCALED, type, in, 3, NULL);
+    out->code = CFX_PW_ADD_SCALED;
+    out->in[out->n++] = alpha;
+    return true;
 }
 
 static void scaled_cost(const cfx_call *call, cfx_cost *cost)
@@ -83,7 +83,8 @@ const cfx_op cfx_op__add = {
     .code = CFX_PW_ADD,
     .infer = scaled_infer,
     .cost = scaled_cost,
-    .run = scaled_run,
+    .loop = scaled_loop,
+    .run = cfx_loop_call,
 };
 
 /* ATen's takes alpha by its place too. */
@@ -106,13 +107,14 @@ const cfx_op cfx_op__sub = {
     .code = CFX_PW_SUB,
     .infer = scaled_infer,
     .cost = scaled_cost,
-    .run = scaled_run,
+    .loop = scaled_loop,
+    .run = cfx_loop_call,
 };
 
 /* ---- The others ---- */
 
 #define BINARY_RUN(name, overload, code_, more_, infer_, cost_, aliases_,     \
-                   inplace_, doc_, run_)                                      \
+                   inplace_, doc_, loop_, run_)                               \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name overload "(Tensor self, Tensor other) -> Tensor",     \
         .params = params,                                                     \
@@ -123,38 +125,51 @@ const cfx_op cfx_op__sub = {
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
+        .loop = loop_,                                                        \
         .run = run_,                                                          \
     };
 #define BINARY(name, overload, code_, ...)                                    \
-    BINARY_RUN(name, overload, code_, 0, __VA_ARGS__, cfx_binary_run)
+    BINARY_RUN(name, overload, code_, 0, __VA_ARGS__, cfx_binary_loop,        \
+               cfx_binary_run)
 #define COMMUTING(name, overload, code_, ...)                                 \
     BINARY_RUN(name, overload, code_, CFX_OP_COMMUTES, __VA_ARGS__,           \
-               cfx_binary_run)
+               cfx_binary_loop, cfx_binary_run)
 
 /* Python multiplies a tensor by a number from either side, and divides a number
  * by a tensor as reciprocal() * number: both round a number in other places. */
+static bool number_first_loop(const cfx_call *call, cfx_loop *out)
+{
+    cfx_value self = cfx_call_value(call, SELF);
+    cfx_value other = cfx_call_value(call, OTHER);
+    if (!cfx_binary_loop(call, out))
+        return false;
+    if (self.kind == CFX_TENSOR || other.kind != CFX_TENSOR)
+        return true;
+    out->code = call->op->code == CFX_PW_MUL ? CFX_PW_MUL : CFX_PW_RDIV;
+    out->in[0] = other;
+    out->in[1] = self;
+    return true;
+}
+
 static cfx_status number_first_run(cfx_call *call)
 {
-    cfx_dtype type = cfx_binary_type(call, (cfx_pw)call->op->code);
-    bool mul = call->op->code == CFX_PW_MUL;
-    cfx_value self = cfx_call_value(call, SELF);
-    cfx_value in[] = {cfx_call_value(call, OTHER), self};
-    if (self.kind == CFX_TENSOR || in[0].kind != CFX_TENSOR)
-        return cfx_binary_run(call);
-    return cfx_loop_run(call, mul ? CFX_PW_MUL : CFX_PW_RDIV, type, in, 2,
-                        NULL);
+    cfx_loop l = {0};
+    return number_first_loop(call, &l)
+               ? cfx_loop_run(call, (cfx_pw)l.code, l.type, l.in, 2, NULL)
+               : cfx_binary_run(call);
 }
 
 BINARY_RUN(mul, ".Tensor", MUL, CFX_OP_COMMUTES, cfx_binary_same, cfx_cost_1_0,
            "torch.mul torch.multiply Tensor.mul Tensor.multiply "
            "Tensor.__mul__ Tensor.__rmul__ operator.mul aten.mul.Tensor "
            "aten.mul.Scalar",
-           "operator.imul Tensor.__imul__", "The product.", number_first_run)
+           "operator.imul Tensor.__imul__", "The product.", number_first_loop,
+           number_first_run)
 BINARY_RUN(true_divide, ".Tensor", DIV, 0, cfx_binary_float, cfx_cost_1_1,
            "torch.true_divide Tensor.true_divide Tensor.__truediv__ "
            "Tensor.__div__ operator.truediv aten.true_divide.Tensor",
            "operator.itruediv Tensor.__itruediv__", "The quotient, a float.",
-           number_first_run)
+           number_first_loop, number_first_run)
 COMMUTING(maximum, "", MAXIMUM, cfx_binary_same, cfx_cost_0_0,
           "torch.maximum Tensor.maximum aten.maximum.default", NULL,
           "The greater of two; NaN if either is.")

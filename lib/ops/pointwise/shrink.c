@@ -66,7 +66,8 @@ const cfx_op cfx_op__tanhshrink = {
     .code = CFX_PW_TANHSHRINK,
     .infer = cfx_unary_float_no_bool,
     .cost = cfx_cost_2_1,
-    .run = cfx_unary_run,
+    .loop = cfx_unary_loop,
+    .run = cfx_loop_call,
 };
 
 const cfx_op cfx_op__softsign = {
@@ -77,7 +78,8 @@ const cfx_op cfx_op__softsign = {
     .code = CFX_PW_SOFTSIGN,
     .infer = cfx_unary_float_no_bool,
     .cost = cfx_cost_3_1,
-    .run = cfx_unary_run,
+    .loop = cfx_unary_loop,
+    .run = cfx_loop_call,
 };
 
 const cfx_op cfx_op__log_sigmoid = {
@@ -89,7 +91,8 @@ const cfx_op cfx_op__log_sigmoid = {
     .code = CFX_PW_LOGSIGMOID,
     .infer = plain_float_infer,
     .cost = cfx_cost_4_2,
-    .run = cfx_unary_run,
+    .loop = cfx_unary_loop,
+    .run = cfx_loop_call,
 };
 
 /* ---- Randomized leaky relu: its mean slope ---- */

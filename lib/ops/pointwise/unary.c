@@ -22,19 +22,16 @@ static cfx_status square_infer(cfx_call *call)
 
 /* The formula is computed in the result's type, or, where that is bool, in the
  * argument's. Integers are their own floor. */
-static cfx_status unary_run(cfx_call *call)
+static bool unary_loop(const cfx_call *call, cfx_loop *out)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF), *y = call->out[0];
     cfx_pw code = (cfx_pw)call->op->code;
     cfx_dtype type = (cfx_dtype)(cfx_pointwise_is_bool(code) ? x->dtype
                                                              : y->dtype);
-    if (cfx_pointwise_has(code, type))
-        return cfx_loop_run(call, code, type, call->in, 1, NULL);
-    cfx_iter it;
-    cfx_loop_out(&it, y);
-    cfx_loop_in(&it, x);
-    cfx_copy(call->ctx, &it);
-    return CFX_OK;
+    cfx_loop_of(call, out, code, type, 1);
+    if (!cfx_pointwise_has(code, type))
+        out->code = CFX_LOOP_COPY;
+    return true;
 }
 
 #define UNARY(name, code_, infer_, cost_, doc_)                               \
@@ -47,7 +44,8 @@ static cfx_status unary_run(cfx_call *call)
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
-        .run = unary_run,                                                     \
+        .loop = unary_loop,                                                   \
+        .run = cfx_loop_call,                                                 \
     };
 
 UNARY(square, SQUARE, square_infer, cfx_cost_1_0,
@@ -97,7 +95,8 @@ UNARY(logical_not, LOGICAL_NOT, cfx_unary_bool, cfx_cost_0_0, "Is it zero?")
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
-        .run = unary_run,                                                     \
+        .loop = unary_loop,                                                   \
+        .run = cfx_loop_call,                                                 \
     };
 
 UNARY_ALSO(abs, ABS, cfx_unary_no_bool, cfx_cost_1_0,
@@ -197,6 +196,7 @@ const cfx_op cfx_op__round = {
     .code = CFX_PW_ROUND,
     .infer = cfx_unary_no_bool,
     .cost = cfx_cost_1_0,
-    .run = unary_run,
+    .loop = unary_loop,
+    .run = cfx_loop_call,
     .next = &round_decimals,
 };
