@@ -25,6 +25,12 @@ static cfx_value call_module(cfx_scope *s, const cfx_node *n, void *user)
     return cfx_scope_take(s, out);
 }
 
+cfx_status cfx_retracer__inline(cfx_retracer *r, cfx_node *n, cfx_node **next,
+                                bool *done)
+{
+    return cfx_retracer__node(r, n, call_module, r->p, next, done);
+}
+
 /* Select by class name or by path; all if neither is given. */
 static bool is_chosen(const cfx_pass_call *p, const cfx_node *n)
 {
@@ -48,7 +54,7 @@ static cfx_status inline_modules_run(cfx_pass_call *p)
         after = cfx_node_next(n);
         if (n->op == CFX_CALL_MODULE && is_chosen(p, n)) {
             cfx_node *first;
-            st = cfx_retracer__node(&r, n, call_module, p, &first, &done);
+            st = cfx_retracer__inline(&r, n, &first, &done);
         }
     }
     cfx_retracer__release(&r);

@@ -17,7 +17,7 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h \
 	%reldir%/lower/pack_winograd.c %reldir%/lower/pack_winograd.h \
 	%reldir%/lower/bfloat16_weights.c \
-	%reldir%/lower/pack_linear.c \
+	%reldir%/lower/pack_linear.c %reldir%/lower/fuse_pointwise.c \
 	%reldir%/lower/block_channels.c %reldir%/lower/block_channels.h \
 	%reldir%/lower/block_cat.c %reldir%/lower/block_conv.c \
 	%reldir%/lower/block_norm.c %reldir%/lower/block_pointwise.c \

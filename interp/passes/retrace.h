@@ -37,6 +37,9 @@ typedef struct cfx_retracer {
  */
 cfx_status cfx_retracer__node(cfx_retracer *r, cfx_node *n, cfx_retrace_fn *fn,
                               void *user, cfx_node **next, bool *done);
+/* Replace the call of a module by the nodes of its forward. */
+cfx_status cfx_retracer__inline(cfx_retracer *r, cfx_node *n, cfx_node **next,
+                                bool *done);
 void cfx_retracer__release(cfx_retracer *r);
 
 #endif

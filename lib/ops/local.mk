@@ -36,7 +36,8 @@ libcore_la_SOURCES += %reldir%/norm/batch_norm.c \
 libcore_la_SOURCES += %reldir%/pointwise/activation.c \
 	%reldir%/pointwise/arithmetic.c %reldir%/pointwise/binary.c \
 	%reldir%/pointwise/dropout.c %reldir%/pointwise/elementary.c \
-	%reldir%/pointwise/fused.c %reldir%/pointwise/gate.c \
+	%reldir%/pointwise/fused.c %reldir%/pointwise/fused.h \
+	%reldir%/pointwise/gate.c \
 	%reldir%/pointwise/shrink.c \
 	%reldir%/pointwise/unary.c
 libcore_la_SOURCES += %reldir%/pool/lp_pool.c %reldir%/pool/pool.c \

@@ -23,12 +23,15 @@
 #include "op/loop.h"
 #include "op/op_impl.h"
 #include "op/scope_impl.h"
+#include "ops/pointwise/fused.h"
+
+_Static_assert((int)CFX_FUSED_STEPS == CFX_PROGRAM_STEPS &&
+                   (int)CFX_FUSED_INPUTS == CFX_PROGRAM_INPUTS,
+               "a program has room for the steps");
 
 CFX_PARAMS(params, OPERANDS, STEPS);
 
 /* ---- Steps as calls ---- */
-
-enum { MOST_ARGS = 8 };
 
 /* The values of a program: operands, then results. */
 typedef struct values {
@@ -72,7 +75,7 @@ static bool set_args(const values *v, cfx_value *to, const cfx_value *from,
 static cfx_value call_step(cfx_scope *s, const values *v, int step)
 {
     cfx_value f = cfx_call_item(v->call, STEPS, step);
-    cfx_value arg[MOST_ARGS], keyword[2 * MOST_ARGS];
+    cfx_value arg[CFX_FUSED_ARGS], keyword[2 * CFX_FUSED_ARGS];
     const cfx_seq *kwargs = NULL;
     if (!cfx_value_is_seq(f) || !f.u.seq->len ||
         f.u.seq->item[0].kind != CFX_STR)
@@ -81,8 +84,8 @@ static cfx_value call_step(cfx_scope *s, const values *v, int step)
     uint32_t n = f.u.seq->len - 1;
     if (n && f.u.seq->item[n].kind == CFX_DICT)
         kwargs = f.u.seq->item[n--].u.seq;
-    if (n > MOST_ARGS || (kwargs && kwargs->len > 2 * MOST_ARGS))
-        return malformed(s, step, "has more than 8 arguments");
+    if (n > CFX_FUSED_ARGS || (kwargs && kwargs->len > 2 * CFX_FUSED_ARGS))
+        return malformed(s, step, "has too many arguments");
     if (!set_args(v, arg, f.u.seq->item + 1, n) ||
         (kwargs && !set_args(v, keyword, kwargs->item, kwargs->len)))
         return malformed(s, step, "has a value that no step before it gives");
