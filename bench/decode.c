@@ -1,14 +1,15 @@
 /*
  * bench-decode -- time a decoder, token by token.
  *
- *     bench-decode [-t THREADS] [-n TOKENS] [-o] [-b] [-a] DECODER.fx
+ *     bench-decode [-t THREADS] [-n TOKENS] [-o] [-b] [-8] [-a] DECODER.fx
  *
  * DECODER.fx and its tokens come from decoder.py. Each token is the one with the
  * largest logit, so that a wrong one shows: tokens must be PyTorch's. Prints the
  * median time of a token, the bytes that the nodes of one run read and write
  * (the roofline's), and their rate, compared with the memory's bandwidth as
  * `cfx machine` measures it. -o optimizes the graph first, -b with weights of
- * bfloat16, where some tokens may differ; -a runs in the arena of its memory plan.
+ * bfloat16, -8 of int8, where some tokens may differ; -a runs in the arena of its
+ * memory plan.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
@@ -185,7 +186,7 @@ static cfx_status run(decoder *d, const char *path, int threads, int n,
         st = read_tokens(&want, d, path, err);
     if (!st)
         st = decode(d, want, n, seconds, &same, err);
-    if (!st && same < n && !(optimize && optimize->bfloat16))
+    if (!st && same < n && !(optimize && (optimize->bfloat16 || optimize->int8_weights)))
         st = fail(err, "a token differs from PyTorch's");
     if (!st)
         st = find_traffic(d, threads, &bytes, &bandwidth, err);
@@ -209,10 +210,11 @@ int main(int argc, char **argv)
     bool arena = false;
     int threads = 1, n = 16, c;
 
-    while ((c = getopt(argc, argv, "t:n:oba")) != -1) {
+    while ((c = getopt(argc, argv, "t:n:ob8a")) != -1) {
         switch (c) {
         case 't': threads = atoi(optarg); break;
         case 'n': n = atoi(optarg); break;
+        case '8': how.int8_weights = true; optimize = &how; break;
         case 'b': how.bfloat16 = true; /* fall through */
         case 'o': optimize = &how; break;
         case 'a': arena = true; break;
@@ -221,7 +223,7 @@ int main(int argc, char **argv)
     }
     if (optind != argc - 1 || n < 1 || n > TOKENS_MAX)
         return fputs(
-                   "usage: bench-decode [-t THREADS] [-n TOKENS] [-o] [-b] [-a] "
+                   "usage: bench-decode [-t THREADS] [-n TOKENS] [-o] [-b] [-8] [-a] "
                    "DECODER.fx\n",
                    stderr),
                2;

@@ -38,7 +38,7 @@ DECODER = decoder
 bench-of-decoding: bench-decode
 	test -e $(DECODER)/decoder.fx || \
 		$(PYTHON) $(srcdir)/%reldir%/decoder.py $(DECODER)
-	for how in '' '-o -a' '-b -a'; do \
+	for how in '' '-o -a' '-b -a' '-8 -a'; do \
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-decode $$how \
 		$(DECODE_FLAGS) $(DECODER)/decoder.fx || exit 1; done
 

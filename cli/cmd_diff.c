@@ -41,11 +41,13 @@ static const cli_option options[] = {
      "do not run: print the lines that differ between the two graphs",
      offsetof(struct diff_options, graph)},
     {CLI_FLAG, 0, "optimize", NULL,
-     "optimize B before it runs; --rmax is then 1e-4, with --bfloat16 2e-2, "
+     "optimize B before it runs; --rmax is then 1e-4, with narrow weights 2e-2, "
      "unless a tolerance is given",
      offsetof(struct diff_options, how.optimize)},
     {CLI_FLAG, 0, "bfloat16", NULL, "with --optimize: " CLI_BFLOAT16_HELP,
      offsetof(struct diff_options, how.bfloat16)},
+    {CLI_FLAG, 0, "int8-weights", NULL, "with --optimize: " CLI_INT8_HELP,
+     offsetof(struct diff_options, how.int8_weights)},
     {CLI_TEXT, 0, "cpu-b", "LEVEL",
      "run B with these instructions: plain, neon, avx2 or avx512 (A uses "
      "--cpu)",
@@ -332,8 +334,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
     if (d.json && d.graph)
         return cli_usage(c, "--graph prints lines, not json");
-    if (o->how.bfloat16 && !o->how.optimize)
-        return cli_usage(c, "--bfloat16 needs --optimize");
+    if (cli_check_optimizing(c, &o->how))
+        return CLI_USAGE;
     t->given = o->rtol || o->atol || o->rmax;
     if (!read_number(o->rtol, &t->rtol) || !read_number(o->atol, &t->atol) ||
         !read_number(o->rmax, &t->rmax))

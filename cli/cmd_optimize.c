@@ -23,9 +23,11 @@ static const cli_option options[] = {
      offsetof(struct optimize_options, set)},
     {CLI_FLAG, 0, "bfloat16", NULL, CLI_BFLOAT16_HELP,
      offsetof(struct optimize_options, how.bfloat16)},
+    {CLI_FLAG, 0, "int8-weights", NULL, CLI_INT8_HELP,
+     offsetof(struct optimize_options, how.int8_weights)},
     {CLI_FLAG, 0, "verify", NULL,
      "run the model before and after, and fail if an output differs by more "
-     "than 1e-4 of the largest element (2e-2 with --bfloat16)",
+     "than 1e-4 of the largest element (2e-2 with narrow weights)",
      offsetof(struct optimize_options, verify)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct optimize_options, seed)},

@@ -50,6 +50,8 @@ static const cli_option options[] = {
      AT(how.optimize)},
     {CLI_FLAG, 0, "bfloat16", NULL, "with --optimize: " CLI_BFLOAT16_HELP,
      AT(how.bfloat16)},
+    {CLI_FLAG, 0, "int8-weights", NULL, "with --optimize: " CLI_INT8_HELP,
+     AT(how.int8_weights)},
     {CLI_FLAG, 0, "measure", NULL, "also run the model and print its times",
      AT(measure)},
     {CLI_COUNT, 0, "runs", "N",
@@ -649,8 +651,8 @@ static int check_effects(cli *c, const struct roofline_options *o,
         return cli_usage(c, "--runs needs --measure");
     if (o->seed.given && !o->measure)
         return cli_usage(c, "--seed needs --measure");
-    if (o->how.bfloat16 && !o->how.optimize)
-        return cli_usage(c, "--bfloat16 needs --optimize");
+    if (cli_check_optimizing(c, &o->how))
+        return CLI_USAGE;
     if (!format->table && (shown || o->top))
         return cli_usage(c, "--format %s has no table for --%s", format->name,
                          shown ? shown : "top");

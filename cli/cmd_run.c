@@ -52,6 +52,8 @@ static const cli_option options[] = {
      offsetof(struct run_options, how.optimize)},
     {CLI_FLAG, 0, "bfloat16", NULL, "with --optimize: " CLI_BFLOAT16_HELP,
      offsetof(struct run_options, how.bfloat16)},
+    {CLI_FLAG, 0, "int8-weights", NULL, "with --optimize: " CLI_INT8_HELP,
+     offsetof(struct run_options, how.int8_weights)},
     {CLI_FLAG, 0, "arena", NULL,
      "allocate all values in one block of memory, at their planned places (see "
      "cfx shapes --memory)",
@@ -379,8 +381,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     (void)nargs;
     if (o->trace && o->check_finite)
         return cli_usage(c, "--trace and --check-finite exclude each other");
-    if (o->how.bfloat16 && !o->how.optimize)
-        return cli_usage(c, "--bfloat16 needs --optimize");
+    if (cli_check_optimizing(c, &o->how))
+        return CLI_USAGE;
     cfx_context_set_strict_devices(c->ctx, o->strict_devices);
     cfx_status st = cli_load(c, &gm, args[0], true, &err);
     if (!st)

@@ -92,8 +92,20 @@ void cli_verify_release(cli_verifier *v)
 
 cfx_tolerance cli_optimized_tolerance(const cli_optimizing *how)
 {
-    return (cfx_tolerance){
-        true, 0, 0, how->bfloat16 ? CLI_NARROWED_RMAX : CLI_OPTIMIZED_RMAX};
+    return (cfx_tolerance){true, 0, 0,
+                           how->bfloat16 || how->int8_weights
+                               ? CLI_NARROWED_RMAX
+                               : CLI_OPTIMIZED_RMAX};
+}
+
+int cli_check_optimizing(const cli *c, const cli_optimizing *how)
+{
+    const char *option = how->bfloat16       ? "bfloat16"
+                         : how->int8_weights ? "int8-weights"
+                                             : NULL;
+    return option && !how->optimize
+               ? cli_usage(c, "--%s needs --optimize", option)
+               : 0;
 }
 
 cfx_status cli_optimize(cfx_module *gm, const cli_inputs *in,
@@ -103,6 +115,7 @@ cfx_status cli_optimize(cfx_module *gm, const cli_inputs *in,
     const cfx_optimize_options o = {
         .size = sizeof(o),
         .bfloat16 = how->bfloat16,
+        .int8_weights = how->int8_weights,
         .env = env,
         .after = lines ? cli_print_pass_line : NULL,
         .user = lines,

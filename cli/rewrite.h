@@ -39,19 +39,25 @@ void cli_verify_release(cli_verifier *v);
 
 /* ---- --optimize ---- */
 
-/* The difference that optimizing may make, by the largest element, without and
- * with bfloat16. */
+/* The difference that optimizing may make, by the largest element: with weights in
+ * float32, and in narrower types. */
 #define CLI_OPTIMIZED_RMAX 1e-4
 #define CLI_NARROWED_RMAX 2e-2
 
 /* The options of commands that optimize models. */
 typedef struct cli_optimizing {
-    bool optimize, bfloat16;
+    bool optimize, bfloat16, int8_weights;
 } cli_optimizing;
 
 #define CLI_BFLOAT16_HELP                                                     \
     "keep packed weights in bfloat16: half the bytes, and faster where the "  \
     "processor multiplies bfloat16"
+#define CLI_INT8_HELP                                                         \
+    "keep packed weights of linear layers in int8: a quarter of the bytes, "  \
+    "and faster where few rows wait for them"
+
+/* Print usage unless options that need --optimize have it; 0: they do. */
+int cli_check_optimizing(const cli *c, const cli_optimizing *how);
 
 cfx_tolerance cli_optimized_tolerance(const cli_optimizing *how);
 

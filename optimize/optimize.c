@@ -45,6 +45,8 @@ static cfx_status apply(optimizer *z, cfx_module *gm, cfx_error *err)
                                          err);
     if (!st)
         st = cfx_pass_manager_add(pm, passes, err);
+    if (!st && z->o->int8_weights)
+        st = cfx_pass_manager_add(pm, "int8_weights", err);
     if (!st && z->o->bfloat16)
         st = cfx_pass_manager_add(pm, "bfloat16_weights", err);
     if (!st)

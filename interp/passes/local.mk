@@ -16,7 +16,7 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 # Passes that use the operators of lib/ops/blocked.
 libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h \
 	%reldir%/lower/pack_winograd.c %reldir%/lower/pack_winograd.h \
-	%reldir%/lower/bfloat16_weights.c \
+	%reldir%/lower/narrow_weights.c \
 	%reldir%/lower/pack_linear.c %reldir%/lower/fuse_pointwise.c \
 	%reldir%/lower/block_channels.c %reldir%/lower/block_channels.h \
 	%reldir%/lower/block_cat.c %reldir%/lower/block_conv.c \

@@ -24,6 +24,9 @@ typedef struct cfx_optimize_options {
      * can. A layer changes its values by about 0.3 % of the largest; deep networks
      * add that up. */
     bool bfloat16;
+    /* Then keep packed weights of linear layers and products in int8, with a scale
+     * for each feature; sums are in float32. */
+    bool int8_weights;
     cfx_shape_env *env; /* of the inputs' symbols */
     /* Called after each pass, as by a pass manager. */
     cfx_pass_hook *after;

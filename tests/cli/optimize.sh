@@ -81,6 +81,27 @@ for command in run roofline diff; do
         "$cfx" $command "$zoo/resnet18.fx" -i "$x" --bfloat16
 done
 
+# ---- int8 ----
+
+said 'weights of int8' 0 'int8_weights +1 node  changed' "$cfx" optimize \
+    "$models/digits.fx" -i 'x=f32[4,1,8,8]' --int8-weights --verify -o int8.fx
+said 'they are in the file' 0 '_int8_0: i8\[1, 128, 16, 4\]' cat int8.fx
+for threads in 1 2 3; do
+    said "$threads threads" 0 '' "$cfx" run int8.fx -i 'x=f32[5,1,8,8]' \
+        -t $threads -O "int8.$threads"
+    said "the same with $threads threads" 0 '' \
+        cmp int8.1/output.npy "int8.$threads/output.npy"
+done
+for cpu in plain avx2 avx512; do
+    said "they are on every processor ($cpu)" 0 '^0 of 7 nodes compared differ' \
+        "$cfx" --cpu $cpu diff "$models/digits.fx" -i 'x=f32[2,1,8,8]' \
+        --optimize --int8-weights
+done
+for command in run roofline diff; do
+    said "$command: int8 without optimize" 2 '--int8-weights needs --optimize' \
+        "$cfx" $command "$models/digits.fx" -i 'x=f32[2,1,8,8]' --int8-weights
+done
+
 # ---- Errors ----
 
 said 'weights are needed' 1 'no weights .*--random-weights' "$cfx" \

@@ -87,7 +87,19 @@ def unpaired(weight):
 
 def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
                    padding=(0, 0), dilation=(1, 1), groups=1, min=None,
-                   max=None, activation=None, scalars=(), algorithm=None):
+                   max=None, activation=None, scalars=(), algorithm=None,
+                  scale=None):
+    if (weight.dtype == torch.int8) != (scale is not None):
+        raise ValueError("scale")
+    if scale is not None:
+        if weight.dim() != 4 or weight.shape[3] != 4:
+            raise ValueError("forms")
+        if scale.shape != (weight.shape[0] * BLOCK,):
+            raise ValueError("scale")
+        check_types(x, x, bias, add, scale)
+        # (blocks, K / 4, 16, 4) as (blocks, K, 16), scaled
+        weight = weight.transpose(2, 3).flatten(1, 2)
+        weight = weight * scale.reshape(-1, 1, BLOCK)
     check_types(x, weight, bias, add)
     if weight.dtype == torch.bfloat16:
         if weight.dim() != 7:
@@ -187,7 +199,19 @@ def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
 
 
 def packed_linear(x, weight, out_features, bias=None, add=None, min=None,
-                  max=None, activation=None, scalars=(), algorithm=None):
+                  max=None, activation=None, scalars=(), algorithm=None,
+                  scale=None):
+    if (weight.dtype == torch.int8) != (scale is not None):
+        raise ValueError("scale")
+    if scale is not None:
+        if weight.dim() != 4 or weight.shape[3] != 4:
+            raise ValueError("forms")
+        if scale.shape != (weight.shape[0] * BLOCK,):
+            raise ValueError("scale")
+        check_types(x, x, bias, add, scale)
+        # (blocks, K / 4, 16, 4) as (blocks, K, 16), scaled
+        weight = weight.transpose(2, 3).flatten(1, 2)
+        weight = weight * scale.reshape(-1, 1, BLOCK)
     check_types(x, weight, bias, add)
     if weight.dtype == torch.bfloat16:
         if weight.dim() != 4:
@@ -272,7 +296,7 @@ for schema, function in (
         ("packed_linear(Tensor input, Tensor weight, SymInt out_features, "
          "Tensor? bias=None, Tensor? add=None, Scalar? min=None, Scalar? "
          "max=None, str? activation=None, float[] scalars=[], str? "
-         "algorithm=None) -> Tensor", packed_linear),
+         "algorithm=None, Tensor? scale=None) -> Tensor", packed_linear),
         ("blocked_winograd_conv2d(Tensor input, Tensor weight, Tensor? "
          "bias=None, Tensor? add=None, SymInt[2] padding=0, Scalar? min=None, "
          "Scalar? max=None, str? activation=None, float[] scalars=[], str? "

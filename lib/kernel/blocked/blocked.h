@@ -27,9 +27,10 @@ enum { CFX_BLOCK = 16 };
 /* Added to each result, the range that it is then clamped to, and the function
  * that is applied last, while the result is in the first cache. */
 typedef struct cfx_blocked_epilogue {
-    const float *bias; /* one for each channel, in whole blocks; or NULL */
-    const float *add;  /* as y; or NULL */
-    float lo, hi;      /* -INFINITY, INFINITY: not clamped; NaN stays NaN */
+    const float *bias;  /* one for each channel, in whole blocks; or NULL */
+    const float *scale; /* likewise, of int8 weights: factors of the sums */
+    const float *add;   /* as y; or NULL */
+    float lo, hi;       /* -INFINITY, INFINITY: not clamped; NaN stays NaN */
     cfx_loop_fn *activation; /* of the context's level, in place; or NULL */
     const double *params;    /* its 3 parameters */
 } cfx_blocked_epilogue;
@@ -38,7 +39,8 @@ typedef struct cfx_blocked_epilogue {
 typedef enum cfx_blocked_numbers {
     CFX_BLOCKED_FLOAT, /* floats */
     CFX_BLOCKED_MIXED, /* floats by weights in pairs */
-    CFX_BLOCKED_PAIRS  /* pairs, whose two products are added at once */
+    CFX_BLOCKED_PAIRS, /* pairs, whose two products are added at once */
+    CFX_BLOCKED_INT8   /* floats by int8, of which four are 4 bytes */
 } cfx_blocked_numbers;
 
 /* How weights of bfloat16 are multiplied: by pairs where the processor has an
@@ -91,7 +93,7 @@ typedef struct cfx_blocked_tile {
     int64_t w_block, w_at[2]; /* w is without gaps from n[2] on */
     int64_t ahead; /* from the weights in use to those that are brought near */
     cfx_blocked_epilogue end; /* pointers to what belongs to the tile */
-    int64_t bias_block, add_pixel, add_block;
+    int64_t bias_block, add_pixel, add_block; /* bias_block: of `scale` too */
     float *y;
     int64_t y_pixel, y_block;
 } cfx_blocked_tile;

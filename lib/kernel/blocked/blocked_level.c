@@ -59,33 +59,48 @@ CFX_FORCE_INLINE vf pairs(vf x, vf w, vf s)
 }
 #endif
 
-/* The factors w of a step; of pairs, a half of them. */
-CFX_FORCE_INLINE vf factor(const cfx_blocked_numbers numbers, int half, vf w)
+/* The factors w of a step; of pairs and int8, part `part` of them. */
+CFX_FORCE_INLINE vf factor(const cfx_blocked_numbers numbers, int part, vf w)
 {
+    if (numbers == CFX_BLOCKED_INT8)
+        return vf_of_int8(w, part);
     if (numbers != CFX_BLOCKED_MIXED)
         return w;
-    return half ? vf_high_bf16(w) : vf_low_bf16(w);
+    return part ? vf_high_bf16(w) : vf_low_bf16(w);
+}
+
+/* Vector v of bias + add for pixel p. */
+CFX_FORCE_INLINE vf addend(const cfx_blocked_tile *t, int p, int v)
+{
+    int64_t at = v / BV * t->bias_block + v % BV * VF;
+    vf b = t->end.bias ? vf_load(t->end.bias + at) : vf_zero();
+
+    return t->end.add ? vf_add(b, vf_load(t->end.add + p * t->add_pixel +
+                                          v / BV * t->add_block + v % BV * VF))
+                      : b;
+}
+
+/* A sum of products with int8 weights, in the end. */
+CFX_FORCE_INLINE vf scaled(const cfx_blocked_tile *t, int p, int v, vf s)
+{
+    int64_t at = v / BV * t->bias_block + v % BV * VF;
+
+    return vf_fma(s, vf_load(t->end.scale + at), addend(t, p, v));
 }
 
 CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                            const int blocks, const cfx_blocked_tile *t)
 {
-    const int nv = blocks * BV, halves = numbers == CFX_BLOCKED_MIXED ? 2 : 1;
+    const bool is_int8 = numbers == CFX_BLOCKED_INT8;
+    const int nv = blocks * BV;
+    const int parts = is_int8 ? 4 : numbers == CFX_BLOCKED_MIXED ? 2 : 1;
     vf s[P1][4 * BV];
 
     CFX_UNROLL
     for (int v = 0; v < nv; v++) {
-        vf b = t->end.bias ? vf_load(t->end.bias + v / BV * t->bias_block +
-                                     v % BV * VF)
-                           : vf_zero();
         CFX_UNROLL
-        for (int p = 0; p < pixels; p++) {
-            s[p][v] = b;
-            if (t->end.add)
-                s[p][v] = vf_add(b,
-                                 vf_load(t->end.add + p * t->add_pixel +
-                                         v / BV * t->add_block + v % BV * VF));
-        }
+        for (int p = 0; p < pixels; p++)
+            s[p][v] = is_int8 ? vf_zero() : addend(t, p, v);
     }
     for (int64_t i = 0; i < t->n[0]; i++) {
         for (int64_t j = 0; j < t->n[1]; j++) {
@@ -104,7 +119,7 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                             CFX_PREFETCH(at + t->ahead);
                     }
                     CFX_UNROLL
-                    for (int h = 0; h < halves; h++) {
+                    for (int h = 0; h < parts; h++) {
                         vf f[4 * BV];
                         CFX_UNROLL
                         for (int v = 0; v < nv; v++)
@@ -129,6 +144,8 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
     for (int p = 0; p < pixels; p++) {
         CFX_UNROLL
         for (int v = 0; v < nv; v++) {
+            if (is_int8)
+                s[p][v] = scaled(t, p, v, s[p][v]);
             vf_store(t->y + p * t->y_pixel + v / BV * t->y_block + v % BV * VF,
                      finish(s[p][v], &t->end));
         }
@@ -174,6 +191,7 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
 
 ALL_TILES(float_tile, CFX_BLOCKED_FLOAT)
 ALL_TILES(mixed_tile, CFX_BLOCKED_MIXED)
+ALL_TILES(int8_tile, CFX_BLOCKED_INT8)
 #if CFX_LEVEL_IS(avx512)
 ALL_TILES(pairs_tile, CFX_BLOCKED_PAIRS)
 #else
@@ -186,6 +204,7 @@ static void any_tile(const cfx_blocked_tile *t)
     case CFX_BLOCKED_FLOAT: float_tile(t); break;
     case CFX_BLOCKED_MIXED: mixed_tile(t); break;
     case CFX_BLOCKED_PAIRS: pairs_tile(t); break;
+    case CFX_BLOCKED_INT8: int8_tile(t); break;
     }
     if (t->end.activation)
         activate_tile(t);

@@ -32,7 +32,7 @@ typedef struct packed {
     const cfx_context *ctx;
     const struct cfx_blocked_kernels *k;
     cfx_packed_product p;
-    int64_t depth;         /* floats or pairs of a column of w */
+    int64_t depth;         /* floats, pairs or fours of a column of w */
     int64_t x_step;        /* elements of x for each of them */
     int64_t blocks;        /* of y, whole or not */
     int64_t slice;         /* of the depth */
@@ -114,6 +114,8 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
         t.end.add = p->end.add + y;
     if (k == 0 && p->end.bias)
         t.end.bias = p->end.bias + a->block * CFX_BLOCK;
+    if (p->end.scale)
+        t.end.scale = p->end.scale + a->block * CFX_BLOCK;
     if (k + v->slice >= v->depth) {
         t.end.lo = p->end.lo;
         t.end.hi = p->end.hi;
@@ -129,6 +131,8 @@ static void move(cfx_blocked_tile *t, int64_t blocks, int64_t w_block)
         t->end.add += blocks * CFX_BLOCK;
     if (t->end.bias)
         t->end.bias += blocks * CFX_BLOCK;
+    if (t->end.scale)
+        t->end.scale += blocks * CFX_BLOCK;
 }
 
 /* Few rows wait for their weights. Let the blocks of a tile lie so far apart that
@@ -208,11 +212,13 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Cut y into chunks and groups, and the depth into slices. */
+/* Cut y into chunks and groups, and the depth into slices, unless the sum has to
+ * be scaled. */
 static void cut(packed *v)
 {
     const cfx_packed_product *p = &v->p;
-    int64_t most = p->rows <= FEW_ROWS ? v->depth : SLICE;
+    bool whole = p->rows <= FEW_ROWS || p->end.scale;
+    int64_t most = whole ? v->depth : SLICE;
     int64_t slices = cfx_max64(cfx_ceil_div(v->depth, cfx_max64(most, 1)), 1);
     int64_t rows, groups;
     double block, piece;
@@ -253,20 +259,28 @@ static void to_bfloat16(cfx_context *ctx, void *y, const float *x, int64_t n)
     cfx_copy(ctx, &it);
 }
 
+/* The elements of x for 4 bytes of w; pairs of x are one element. */
+static int64_t step_of(cfx_blocked_numbers numbers)
+{
+    return numbers == CFX_BLOCKED_INT8    ? 4
+           : numbers == CFX_BLOCKED_MIXED ? 2
+                                          : 1;
+}
+
 void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p,
                     void *workspace)
 {
     packed v = {.ctx = ctx, .k = cfx_context_kernels(ctx)->blocked, .p = *p};
-    bool copies = p->numbers == CFX_BLOCKED_PAIRS && p->depth > 0;
+    bool copies = p->numbers == CFX_BLOCKED_PAIRS;
 
     if (p->rows == 0 || p->columns == 0)
         return;
-    if (copies) {
+    if (copies && p->depth > 0) {
         to_bfloat16(ctx, workspace, p->x, p->rows * p->depth);
         v.p.x = workspace;
     }
-    v.depth = p->numbers == CFX_BLOCKED_FLOAT ? p->depth : p->depth / 2;
-    v.x_step = p->numbers == CFX_BLOCKED_MIXED ? 2 : 1;
+    v.x_step = step_of(p->numbers);
+    v.depth = p->depth / (copies ? 2 : v.x_step);
     v.unit = tile_blocks(v.k);
     cut(&v);
     cfx_parallel_for(ctx, v.groups * v.chunks, 1, run_piece, &v);

@@ -131,6 +131,14 @@ CFX_FORCE_INLINE vf vf_low_bf16(vf x)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(x), 16));
 }
 
+CFX_FORCE_INLINE vf vf_of_int8(vf x, int k)
+{
+    __m256i high = _mm256_sll_epi32(_mm256_castps_si256(x),
+                                    _mm_cvtsi32_si128(24 - 8 * k));
+
+    return _mm256_cvtepi32_ps(_mm256_srai_epi32(high, 24));
+}
+
 CFX_FORCE_INLINE vf vf_high_bf16(vf x)
 {
     return _mm256_castsi256_ps(_mm256_and_si256(

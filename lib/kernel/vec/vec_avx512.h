@@ -95,6 +95,14 @@ CFX_FORCE_INLINE vf vf_low_bf16(vf x)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(x), 16));
 }
 
+CFX_FORCE_INLINE vf vf_of_int8(vf x, int k)
+{
+    __m512i high = _mm512_sll_epi32(_mm512_castps_si512(x),
+                                    _mm_cvtsi32_si128(24 - 8 * k));
+
+    return _mm512_cvtepi32_ps(_mm512_srai_epi32(high, 24));
+}
+
 CFX_FORCE_INLINE vf vf_high_bf16(vf x)
 {
     return _mm512_castsi512_ps(_mm512_and_si512(

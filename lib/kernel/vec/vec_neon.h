@@ -94,6 +94,14 @@ CFX_FORCE_INLINE vf vf_low_bf16(vf x)
     return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(x), 16));
 }
 
+CFX_FORCE_INLINE vf vf_of_int8(vf x, int k)
+{
+    int32x4_t high = vshlq_s32(vreinterpretq_s32_f32(x),
+                               vdupq_n_s32(24 - 8 * k));
+
+    return vcvtq_f32_s32(vshrq_n_s32(high, 24));
+}
+
 CFX_FORCE_INLINE vf vf_high_bf16(vf x)
 {
     return vreinterpretq_f32_u32(

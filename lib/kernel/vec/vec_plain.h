@@ -89,6 +89,14 @@ CFX_FORCE_INLINE vf vf_low_bf16(vf x)
     return x;
 }
 
+CFX_FORCE_INLINE vf vf_of_int8(vf x, int k)
+{
+    int8_t bytes[4];
+
+    memcpy(bytes, &x, sizeof(bytes));
+    return bytes[k];
+}
+
 CFX_FORCE_INLINE vf vf_high_bf16(vf x)
 {
     uint32_t bits;

@@ -154,7 +154,8 @@ static cfx_status conv_infer(cfx_call *call)
     if (!st)
         st = check_groups(call, c);
     if (!st)
-        st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT, true);
+        st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT,
+                                      1u << CFX_BF16);
     if (!st)
         st = check_numbers(call, c);
     if (!st)

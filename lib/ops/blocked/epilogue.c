@@ -9,16 +9,18 @@
 
 cfx_status cfx_epilogue_check_types(const cfx_call *call,
                                     const cfx_epilogue *e, int input,
-                                    int weight, bool may_narrow)
+                                    int weight, uint32_t narrow)
 {
     const int all[] = {input, weight, e->bias, e->add};
     for (int i = 0; i < 4; i++) {
         const cfx_tensor *t = cfx_call_tensor(call, all[i]);
-        bool narrow = may_narrow && all[i] == weight;
-        if (t && t->dtype != CFX_F32 && !(narrow && t->dtype == CFX_BF16))
-            return cfx_call_fail(
-                call, CFX_EDTYPE, "expected float32%s, got %s",
-                narrow ? " or bfloat16" : "", cfx_dtypes[t->dtype].name);
+        uint32_t other = all[i] == weight ? narrow : 0;
+        if (t && t->dtype != CFX_F32 && !(other >> t->dtype & 1))
+            return cfx_call_fail(call, CFX_EDTYPE,
+                                 "expected float32%s%s, got %s",
+                                 other >> CFX_BF16 & 1 ? " or bfloat16" : "",
+                                 other >> CFX_I8 & 1 ? " or int8" : "",
+                                 cfx_dtypes[t->dtype].name);
     }
     return CFX_OK;
 }

@@ -17,11 +17,11 @@ typedef struct cfx_epilogue {
     cfx_activation_call activation;
 } cfx_epilogue;
 
-/* Check that input, weight, bias and `add` are float32; a weight that may be
- * narrow also bfloat16. Fails with CFX_EDTYPE. */
+/* Check that input, weight, bias and `add` are float32; a weight may also be of
+ * other types, which `narrow` has as bits (1 << dtype). Fails with CFX_EDTYPE. */
 cfx_status cfx_epilogue_check_types(const cfx_call *call,
                                     const cfx_epilogue *e, int input,
-                                    int weight, bool may_narrow);
+                                    int weight, uint32_t narrow);
 
 /* Check bias and `add` for a result (N, O, H, W, 16). Fails with CFX_ESHAPE. */
 cfx_status cfx_epilogue_check_image(const cfx_call *call,

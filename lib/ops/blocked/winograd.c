@@ -63,7 +63,7 @@ static cfx_status winograd_infer(cfx_call *call)
     cfx_infer_spatial(call, PADDING, 2, c->pad);
     cfx_status st = check_forms(call, c);
     if (!st)
-        st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT, false);
+        st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT, 0);
     if (!st)
         st = cfx_infer_activation(call, ACTIVATION, SCALARS, ALGORITHM,
                                   &c->end.activation);
