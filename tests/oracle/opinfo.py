@@ -87,6 +87,13 @@ def samples_of(info, dtype, n):
     return some(found, n)
 
 
+def dense(x):
+    """A row-major copy; of what has other layouts, itself."""
+    if x.layout != torch.strided:
+        return x
+    return x.detach().clone(memory_format=torch.contiguous_format)
+
+
 class Call:
     """A sample as a function of its tensors alone."""
 
@@ -95,9 +102,8 @@ class Call:
         leaves, self.spec = pytree.tree_flatten(
             ((sample.input, *sample.args), sample.kwargs))
         self.leaves = leaves
-        self.tensors = [
-            x.detach().clone(memory_format=torch.contiguous_format)
-            for x in leaves if isinstance(x, torch.Tensor)]
+        self.tensors = [dense(x) for x in leaves
+                        if isinstance(x, torch.Tensor)]
         self.names = [f"a{i}" for i in range(len(self.tensors))]
 
     def __call__(self, *tensors):
@@ -173,6 +179,8 @@ def prepare(call, spelling, where):
     except Exception as e:  # pylint: disable=broad-except
         raise Untraced(f"{type(e).__name__}: {e}".split("\n", maxsplit=1)[0])
     places = [n.name for n in gm.graph.find_nodes(op="placeholder")]
+    if any(x.layout != torch.strided for x in call.tensors):
+        raise Untraced("a tensor is not strided")
     safetensors.torch.save_file(
         dict(zip(places, call.tensors)), os.path.join(where, "in.safetensors"))
     return places, leaves, differs(result, again)
@@ -226,6 +234,8 @@ def metas(where, nodes):
 
 
 def spelled(x):
+    if x.layout != torch.strided:
+        return str(x.layout)
     return f"{str(x.dtype)[6:]}{list(x.shape)}@{list(x.stride())}"
 
 
