@@ -20,7 +20,7 @@ libcore_la_SOURCES += %reldir%/index/embedding.c %reldir%/index/gather.c \
 	%reldir%/index/getitem.c %reldir%/index/indexing.c \
 	%reldir%/index/indexing.h %reldir%/index/mask.c \
 	%reldir%/index/scatter.c %reldir%/index/triangle.c \
-	%reldir%/index/write.c
+	%reldir%/index/unique.c %reldir%/index/write.c
 libcore_la_SOURCES += %reldir%/linalg/diff.c %reldir%/linalg/distance.c \
 	%reldir%/linalg/einsum.c %reldir%/linalg/linear.c \
 	%reldir%/linalg/matmul.c %reldir%/linalg/matrix_norm.c \
@@ -44,8 +44,10 @@ libcore_la_SOURCES += %reldir%/python/asserts.c %reldir%/python/attr.c \
 	%reldir%/python/number.c %reldir%/python/number_unary.c \
 	%reldir%/python/seq.c
 libcore_la_SOURCES += %reldir%/recurrent/rnn.c %reldir%/recurrent/rnn_cell.c
-libcore_la_SOURCES += %reldir%/reduce/extreme.c %reldir%/reduce/moments.c \
-	%reldir%/reduce/reduce.c %reldir%/reduce/search.c
+libcore_la_SOURCES += %reldir%/reduce/compare.c \
+	%reldir%/reduce/extreme.c %reldir%/reduce/moments.c \
+	%reldir%/reduce/order.c %reldir%/reduce/reduce.c %reldir%/reduce/search.c \
+	%reldir%/reduce/statistics.c
 libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
 	%reldir%/shape/expand.c %reldir%/shape/join.c %reldir%/shape/move.c \
 	%reldir%/shape/permute.c %reldir%/shape/repeat.c \
