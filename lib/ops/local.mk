@@ -11,12 +11,14 @@ libcore_la_SOURCES += %reldir%/control/control.c %reldir%/control/control.h \
 libcore_la_SOURCES += %reldir%/conv/conv.c %reldir%/conv/core_aten.c \
 	%reldir%/conv/fold.c
 libcore_la_SOURCES += %reldir%/create/convert.c %reldir%/create/create.c \
-	%reldir%/create/create.h %reldir%/create/item.c \
+	%reldir%/create/create.h %reldir%/create/distribution.c \
+	%reldir%/create/item.c \
 	%reldir%/create/range.c %reldir%/create/sample.c
 libcore_la_SOURCES += %reldir%/image/grid_sample.c \
 	%reldir%/image/interpolate.c %reldir%/image/pad.c \
 	%reldir%/image/torchvision.c %reldir%/image/torchvision_mvit.c
-libcore_la_SOURCES += %reldir%/index/embedding.c %reldir%/index/gather.c \
+libcore_la_SOURCES += %reldir%/index/compiler.c \
+	%reldir%/index/embedding.c %reldir%/index/gather.c \
 	%reldir%/index/getitem.c %reldir%/index/indexing.c \
 	%reldir%/index/indexing.h %reldir%/index/mask.c \
 	%reldir%/index/scatter.c %reldir%/index/triangle.c \
@@ -47,7 +49,7 @@ libcore_la_SOURCES += %reldir%/recurrent/rnn.c %reldir%/recurrent/rnn_cell.c
 libcore_la_SOURCES += %reldir%/reduce/compare.c \
 	%reldir%/reduce/extreme.c %reldir%/reduce/moments.c \
 	%reldir%/reduce/order.c %reldir%/reduce/reduce.c %reldir%/reduce/search.c \
-	%reldir%/reduce/statistics.c
+	%reldir%/reduce/segment.c %reldir%/reduce/statistics.c
 libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
 	%reldir%/shape/expand.c %reldir%/shape/join.c %reldir%/shape/move.c \
 	%reldir%/shape/permute.c %reldir%/shape/repeat.c \
