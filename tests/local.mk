@@ -192,9 +192,10 @@ check-local: check-TESTS
 #   modules  every module type of torch.nn, saved and run
 #   numbers  tensors where numbers are asked for
 #   symbols  the shapes of tests/cases/shapes, with symbols and with numbers
+#   opinfo   PyTorch's own samples of its operators; OPINFO gives options
 #   exports  what torch.export makes of ordinary models; EXPORTS names some
 CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
-	numbers symbols exports counts devices
+	numbers symbols exports counts devices opinfo
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 		tests/case_tests
@@ -225,6 +226,7 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 		test $$ended = 0;; \
 	devices) $$python $$oracle/devices.py | \
 		diff $(srcdir)/%reldir%/golden/devices.tsv -;; \
+	opinfo) $$python $$oracle/opinfo.py ./cfx $(OPINFO);; \
 	*) echo "no part $$part"; false;; \
 	esac || status=1; done; exit $$status
 

@@ -25,7 +25,7 @@ typedef struct cases {
 
 static bool lcm_into(int64_t *a, int64_t b)
 {
-    *a *= b / cfx_gcd(*a, b);
+    *a *= b / cfx_dim__gcd(*a, b);
     return *a <= CASES_MAX;
 }
 
@@ -78,7 +78,7 @@ static bool set_case(cfx_shape_env *env, cased *s, bool *failed)
 {
     const cfx_symbol_facts *k = cfx_env_facts_of(env, cfx_expr_of(s->symbol));
     cfx_range r = k ? k->range : (cfx_range){-CFX_INF, CFX_INF};
-    int64_t g = k ? cfx_gcd(k->every, s->period) : 1;
+    int64_t g = k ? cfx_dim__gcd(k->every, s->period) : 1;
     if (k && (s->now - k->from) % g)
         return false;
     if (r.lo != -CFX_INF)

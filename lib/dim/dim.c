@@ -61,7 +61,7 @@ static void residues_of(cfx_shape_env *env, residues *r, cfx_dim atom,
                                                            cfx_expr_of(atom))
                                         : NULL;
     int64_t every = known ? known->every : 1;
-    int64_t step = cfx_gcd(every, k);
+    int64_t step = cfx_dim__gcd(every, k);
     *r = (residues){atom, known ? cfx_floormod_int(known->from, step) : 0,
                     step, k / step, 0};
     r->now = r->first;
@@ -209,7 +209,7 @@ static cfx_dim reduce(cfx_dim a, int64_t *k)
 {
     cfx_sum s;
     cfx_sum_view(&s, a);
-    int64_t g = cfx_gcd(cfx_sum_content(&s), *k);
+    int64_t g = cfx_dim__gcd(cfx_sum_content(&s), *k);
     if (g == 1)
         return a;
     cfx_poly p;
@@ -370,7 +370,7 @@ static cfx_term common_term(cfx_dim d)
 {
     cfx_sum s;
     cfx_sum_view(&s, d);
-    cfx_term t = {cfx_gcd(cfx_sum_content(&s), s.c), cfx_dim_int(1)};
+    cfx_term t = {cfx_dim__gcd(cfx_sum_content(&s), s.c), cfx_dim_int(1)};
     if (!s.n || s.c)
         return t;
     cfx_factors f;
@@ -410,7 +410,7 @@ static cfx_dim divide_by(cfx_dim d, cfx_term by)
 static cfx_term common_of_both(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     cfx_term ta = common_term(a), tb = common_term(b);
-    cfx_term t = {cfx_gcd(ta.k, tb.k), cfx_dim_int(1)};
+    cfx_term t = {cfx_dim__gcd(ta.k, tb.k), cfx_dim_int(1)};
     if (cfx_dim_is_int(ta.of) || cfx_dim_is_int(tb.of))
         return t;
     cfx_factors f;
@@ -534,7 +534,7 @@ static cfx_dim mod_by_int(cfx_shape_env *env, cfx_dim a, int64_t k)
         return a;
     cfx_sum s;
     cfx_sum_view(&s, a);
-    int64_t g = cfx_gcd(cfx_gcd(cfx_sum_content(&s), s.c), k), by;
+    int64_t g = cfx_dim__gcd(cfx_dim__gcd(cfx_sum_content(&s), s.c), k), by;
     if (g > 1) {
         a = divide_by(a, (cfx_term){g, cfx_dim_int(1)});
         return cfx_dim_mul(env, cfx_dim_int(g),

@@ -148,7 +148,7 @@ static frac parse_number(parser *ps)
             return malformed(ps, "a number that is too large");
         den *= point ? 10 : 1;
     }
-    int64_t g = cfx_gcd(v, den);
+    int64_t g = cfx_dim__gcd(v, den);
     return (frac){cfx_dim_int(v / g), cfx_dim_int(den / g)};
 }
 

@@ -342,7 +342,7 @@ bool cfx_product_has_extremum(cfx_dim product)
     return false;
 }
 
-int64_t cfx_gcd(int64_t a, int64_t b)
+int64_t cfx_dim__gcd(int64_t a, int64_t b)
 {
     a = a < 0 ? -a : a;
     b = b < 0 ? -b : b;
@@ -358,7 +358,7 @@ int64_t cfx_sum_content(const cfx_sum *s)
 {
     int64_t g = 0;
     for (size_t i = 0; i < s->n && g != 1; i++)
-        g = cfx_gcd(g, s->term[i].k);
+        g = cfx_dim__gcd(g, s->term[i].k);
     return g;
 }
 
@@ -495,7 +495,7 @@ void cfx_poly_dim(cfx_poly *p, int64_t k, cfx_dim d)
     int64_t c, den = 1;
     cfx_sum_view(&s, d);
     if (s.den != 1) {
-        den = cfx_gcd(p->den, s.den);
+        den = cfx_dim__gcd(p->den, s.den);
         poly_widen(p, s.den / den);
         /* In the new denominator, of which k is a part. */
         p->bad |= __builtin_mul_overflow(k, p->den / s.den, &k);
@@ -546,9 +546,9 @@ static void collect(cfx_poly *p)
 /* Cancel common factors of numerator and denominator. */
 static void cancel(cfx_poly *p)
 {
-    int64_t g = cfx_gcd(p->den, p->c);
+    int64_t g = cfx_dim__gcd(p->den, p->c);
     for (size_t i = 0; i < p->n && g != 1; i++)
-        g = cfx_gcd(g, p->term[i].k);
+        g = cfx_dim__gcd(g, p->term[i].k);
     p->den /= g;
     p->c /= g;
     for (size_t i = 0; i < p->n; i++)

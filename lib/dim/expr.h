@@ -155,7 +155,7 @@ cfx_dim cfx_dim_affine(int64_t k, cfx_dim d, int64_t c);
 /* d / k for k > 0 that divides d. */
 cfx_dim cfx_dim_over(cfx_dim d, int64_t k);
 
-int64_t cfx_gcd(int64_t a, int64_t b);
+int64_t cfx_dim__gcd(int64_t a, int64_t b);
 int64_t cfx_floordiv_int(int64_t a, int64_t b);
 CFX_INLINE int64_t cfx_floormod_int(int64_t a, int64_t b)
 {

@@ -127,7 +127,7 @@ static int64_t common_factor(const operands *o)
     for (size_t i = 0; i < o->n && g != 1; i++) {
         cfx_sum s;
         cfx_sum_view(&s, o->of[i]);
-        g = cfx_gcd(g, cfx_gcd(cfx_sum_content(&s), s.c));
+        g = cfx_dim__gcd(g, cfx_dim__gcd(cfx_sum_content(&s), s.c));
     }
     return g;
 }

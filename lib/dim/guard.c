@@ -55,7 +55,7 @@ static bool be_congruent(cfx_shape_env *env, cfx_dim symbol, int64_t every,
     if (!k)
         return false;
     /* from + every*t is k->from modulo k->every. */
-    int64_t g = cfx_gcd(every, k->every), both, m = k->every / g;
+    int64_t g = cfx_dim__gcd(every, k->every), both, m = k->every / g;
     int64_t off = k->from - from;
     if (off % g || __builtin_mul_overflow(every, m, &both) || both > INT32_MAX)
         return off % g == 0;
@@ -78,7 +78,7 @@ static bool solve_modulo(cfx_shape_env *env, cfx_dim symbol, int64_t k,
 {
     k = cfx_floormod_int(k, m);
     c = cfx_floormod_int(-c, m);
-    int64_t g = cfx_gcd(k, m);
+    int64_t g = cfx_dim__gcd(k, m);
     if (c % g)
         return false;
     m /= g;
@@ -411,8 +411,8 @@ static cfx_dim without_factor(cfx_dim d)
     if (!cfx_dim_is_int(m) || cfx_dim_value(m) <= 1)
         return d;
     cfx_sum_view(&x, e->term[0].of);
-    int64_t g = cfx_gcd(cfx_sum_content(&x), x.c), common;
-    while (g > 1 && (common = cfx_gcd(g, cfx_dim_value(m))) > 1)
+    int64_t g = cfx_dim__gcd(cfx_sum_content(&x), x.c), common;
+    while (g > 1 && (common = cfx_dim__gcd(g, cfx_dim_value(m))) > 1)
         g /= common;
     if (g <= 1)
         return d;
@@ -438,7 +438,7 @@ static cfx_dim normal_relation(cfx_relation *r, cfx_dim d)
         return d;
     cfx_sum_view(&s, d);
     int64_t g = cfx_sum_content(&s);
-    g = inequality ? g : cfx_gcd(g, s.c);
+    g = inequality ? g : cfx_dim__gcd(g, s.c);
     cfx_poly p;
     cfx_poly_init(&p, cfx_exprs_either(d, d));
     for (size_t i = 0; i < s.n; i++)

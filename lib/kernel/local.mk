@@ -92,3 +92,8 @@ libcore_la_SOURCES += %reldir%/random.c %reldir%/random.h
 
 # Distances of rows.
 libcore_la_SOURCES += %reldir%/distance.c %reldir%/distance.h
+
+# Special functions.
+libcore_la_SOURCES += %reldir%/special/special.h %reldir%/special/gamma.c \
+    %reldir%/special/error.c %reldir%/special/bessel.c \
+    %reldir%/special/polynomial.c

@@ -442,6 +442,7 @@ static cfx_status find_function(const cfx_target **out, cfx_context *ctx,
         {"torch._tensor.", "Tensor."},
         {"torch.special.", "torch."},
         {"torch._C._special.special_", "torch."},
+        {"torch._C._special.special_", "torch.special."},
         {"torch._C._linalg.linalg_", "torch.linalg."},
         {"torch.ops.", ""},
     };

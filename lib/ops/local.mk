@@ -11,16 +11,18 @@ libcore_la_SOURCES += %reldir%/control/control.c %reldir%/control/control.h \
 libcore_la_SOURCES += %reldir%/conv/conv.c %reldir%/conv/core_aten.c \
 	%reldir%/conv/fold.c
 libcore_la_SOURCES += %reldir%/create/convert.c %reldir%/create/create.c \
-	%reldir%/create/create.h %reldir%/create/item.c \
+	%reldir%/create/create.h %reldir%/create/distribution.c \
+	%reldir%/create/item.c \
 	%reldir%/create/range.c %reldir%/create/sample.c
 libcore_la_SOURCES += %reldir%/image/grid_sample.c \
 	%reldir%/image/interpolate.c %reldir%/image/pad.c \
 	%reldir%/image/torchvision.c %reldir%/image/torchvision_mvit.c
-libcore_la_SOURCES += %reldir%/index/embedding.c %reldir%/index/gather.c \
+libcore_la_SOURCES += %reldir%/index/compiler.c \
+	%reldir%/index/embedding.c %reldir%/index/gather.c \
 	%reldir%/index/getitem.c %reldir%/index/indexing.c \
 	%reldir%/index/indexing.h %reldir%/index/mask.c \
 	%reldir%/index/scatter.c %reldir%/index/triangle.c \
-	%reldir%/index/write.c
+	%reldir%/index/unique.c %reldir%/index/write.c
 libcore_la_SOURCES += %reldir%/linalg/diff.c %reldir%/linalg/distance.c \
 	%reldir%/linalg/einsum.c %reldir%/linalg/linear.c \
 	%reldir%/linalg/matmul.c %reldir%/linalg/matrix_norm.c \
@@ -37,17 +39,18 @@ libcore_la_SOURCES += %reldir%/pointwise/activation.c \
 	%reldir%/pointwise/arithmetic.c %reldir%/pointwise/binary.c \
 	%reldir%/pointwise/dropout.c %reldir%/pointwise/elementary.c \
 	%reldir%/pointwise/fused.c %reldir%/pointwise/fused.h \
-	%reldir%/pointwise/gate.c \
-	%reldir%/pointwise/shrink.c \
-	%reldir%/pointwise/unary.c
+	%reldir%/pointwise/gate.c %reldir%/pointwise/shrink.c \
+	%reldir%/pointwise/special.c %reldir%/pointwise/unary.c
 libcore_la_SOURCES += %reldir%/pool/lp_pool.c %reldir%/pool/pool.c \
 	%reldir%/pool/windows.c %reldir%/pool/windows.h
 libcore_la_SOURCES += %reldir%/python/asserts.c %reldir%/python/attr.c \
 	%reldir%/python/number.c %reldir%/python/number_unary.c \
 	%reldir%/python/seq.c
 libcore_la_SOURCES += %reldir%/recurrent/rnn.c %reldir%/recurrent/rnn_cell.c
-libcore_la_SOURCES += %reldir%/reduce/extreme.c %reldir%/reduce/moments.c \
-	%reldir%/reduce/reduce.c %reldir%/reduce/search.c
+libcore_la_SOURCES += %reldir%/reduce/compare.c \
+	%reldir%/reduce/extreme.c %reldir%/reduce/moments.c \
+	%reldir%/reduce/order.c %reldir%/reduce/reduce.c %reldir%/reduce/search.c \
+	%reldir%/reduce/segment.c %reldir%/reduce/statistics.c
 libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
 	%reldir%/shape/expand.c %reldir%/shape/join.c %reldir%/shape/move.c \
 	%reldir%/shape/permute.c %reldir%/shape/repeat.c \

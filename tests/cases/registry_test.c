@@ -67,6 +67,13 @@ static const struct {
     {"topk(", "sorted", "otherwise any order will do"},
     {"sort", "stable", "sorting always is"},
     {"argsort", "stable", "sorting always is"},
+    {"isin", "assume_unique", "a hint"},
+    {"torch.isin", "assume_unique", "a hint"},
+    {"aten.isin", "assume_unique", "a hint"},
+    {"unique", "sorted", "they always are"},
+    {"_unique", "sorted", "they always are"},
+    {"unique_dim", "return_inverse", "it always is"},
+    {"unique_dim", "return_counts", "they always are"},
     {"py_assert(", "message", "of the error only"},
     {"py_log_usage(", "event", "nothing is logged"},
     {"_check_is_size(", "message", "of the error only"},
@@ -115,6 +122,8 @@ static const struct {
     {"dropout", "LSTM(3, 4, 2, dropout=0.5).train()(f32[2,3])"},
     {"dropout", "GRU(3, 4, 2, dropout=0.5).train()(f32[2,3])"},
     {"dropout", "RNN(3, 4, 2, dropout=0.5).train()(f32[2,3])"},
+    {"indices", "torch.segment_reduce(f32[6], 'sum', lengths=i64[1]={6}, "
+                "indices=i64[6])"},
     {"compute_mode", "torch.cdist(f32[3,4], f32[2,4], compute_mode='x')"},
     {"output_size", "torch.repeat_interleave(f32[3], 2, output_size=7)"},
     {"output_size", "torch.repeat_interleave(f32[2], i64[2]={1,2}, "

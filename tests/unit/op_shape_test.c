@@ -353,6 +353,50 @@ TEST_CASE(bernoulli_follows_its_probabilities)
                    0.7) < 0.01);
 }
 
+/* Medians, since a mean of Cauchy's distribution does not exist. */
+static double median_of(const char *name, double a, double b)
+{
+    cfx_value x = CALL("torch.empty", cfx_int(MANY));
+    x = CALL(name, x, cfx_float(a), cfx_float(b));
+    return floats(CALL("torch.median", x))[0];
+}
+
+TEST_CASE(numbers_follow_their_distributions)
+{
+    double dev, mean;
+    cfx_value x = CALL("torch.empty", cfx_int(MANY));
+    mean = mean_of(CALL("Tensor.exponential_", x, cfx_float(4)), &dev);
+    ck_assert(fabs(mean - 0.25) < 0.01 && fabs(dev - 0.25) < 0.01);
+    mean = mean_of(CALL("Tensor.geometric_", x, cfx_float(0.4)), &dev);
+    ck_assert(fabs(mean - 2.5) < 0.1 && fabs(dev - sqrt(0.6) / 0.4) < 0.1);
+    ck_assert(fabs(median_of("Tensor.cauchy_", 2, 0.5) - 2) < 0.03);
+    ck_assert(fabs(median_of("Tensor.log_normal_", 0.5, 2) - exp(0.5)) < 0.15);
+}
+
+/* Shares of three elements among first samples. */
+static void shares(cfx_value y, double *share)
+{
+    int64_t n = cfx_tensor_numel(y.u.tensor);
+    for (int k = 0; k < 3; k++)
+        share[k] = 0;
+    for (int64_t i = 0; i < n; i++)
+        share[((const int64_t *)y.u.tensor->data)[i]] += 1.0 / (double)n;
+}
+
+TEST_CASE(multinomial_follows_its_probabilities)
+{
+    double share[3];
+    cfx_value p = CALL("torch.arange", cfx_int(3));
+    p = CALL("Tensor.to", p, cfx_value_of_dtype(CFX_F32));
+    shares(CALL("torch.multinomial", p, cfx_int(MANY), cfx_bool(true)), share);
+    ck_assert(share[0] == 0 && fabs(share[1] - 1. / 3) < 0.02);
+    cfx_value rows = CALL("torch.expand_copy", p, ints(MANY, 3));
+    shares(CALL("torch.multinomial", rows, cfx_int(1)), share);
+    ck_assert(share[0] == 0 && fabs(share[1] - 1. / 3) < 0.02);
+    shares(CALL("torch.multinomial", rows, cfx_int(3)), share);
+    ck_assert(fabs(share[0] - share[1]) < 1e-6);
+}
+
 /* ---- What is open in PyTorch, and what is refused here ---- */
 
 TEST_CASE(empty_tensors_are_zero)

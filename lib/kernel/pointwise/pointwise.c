@@ -101,7 +101,7 @@ static cfx_pw of_halves(const cfx_iter *it, cfx_pw op, cfx_dtype dtype)
         HALF(CUBE),       HALF(RSQUARE),    HALF(LOGIT),      HALF(GELU_TANH),
         HALF(HARDSWISH),  HALF(HARDSHRINK), HALF(SOFTSHRINK), HALF(SOFTSIGN),
         HALF(TANHSHRINK), HALF(RDIV),       HALF(DIV_TRUNC),  HALF(DIV_FLOOR),
-        HALF(XLOGY),
+        HALF(XLOGY),      HALF(NEXTAFTER),
     };
 #undef HALF
     bool is_single = unrounded[op] && it->op[unrounded[op]].single;

@@ -3,6 +3,7 @@
  */
 #include "kernel/pointwise/pointwise_table.h"
 
+#include "kernel/special/special.h"
 #include "kernel/vec/math_f32.h"
 #include "kernel/vec/simd.h"
 

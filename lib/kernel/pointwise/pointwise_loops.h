@@ -50,6 +50,7 @@
 #define PW_MASK(name, inputs, result, expr)                                   \
     LOOP_OF(uint8_t, uint8_t, name, inputs, result, expr)
 #define R(x) M(half)(x, p2)
+#define D(f) (C) cfx_kernel_##f
 
 #define PW(name, inputs, types, result, expr)                                 \
     PW_##types(name, inputs, result, expr)
@@ -69,6 +70,7 @@ cfx_loop_fn *const TABLE[CFX_PW_COUNT] = {
 
 #undef K
 #undef R
+#undef D
 #undef READ_1
 #undef READ_2
 #undef READ_3

@@ -448,6 +448,24 @@ CFX_INLINE float logit_half_f32(float x, float eps, float to_f16)
     return log_f32(half_f32(x / half_f32(1 - x, to_f16), to_f16));
 }
 
+/* The neighbour of x on the side of y. */
+CFX_INLINE float next_half_f32(float x, float y, float to_f16)
+{
+    uint32_t bits = to_f16 != 0 ? cfx_float_to_half(x)
+                                : cfx_float_to_bfloat(x);
+
+    if (x != x || y != y)
+        return x + y;
+    if (x == y)
+        return y;
+    if (x == 0)
+        bits = y < 0 ? 0x8001 : 1;
+    else
+        bits += (x < y) == (x > 0) ? 1 : -1u;
+    return to_f16 != 0 ? cfx_half_to_float((uint16_t)bits)
+                       : cfx_bf16_to_f32((uint16_t)bits);
+}
+
 /* The argument of tanh in gelu_tanh. */
 CFX_INLINE float gelu_inner_f32(float x)
 {
@@ -470,6 +488,23 @@ CFX_INLINE float erfc_f32(float x) { return erfcf(x); }
 CFX_INLINE float lgamma_f32(float x) { return lgammaf(x); }
 CFX_INLINE float atan2_f32(float x, float y) { return atan2f(x, y); }
 CFX_INLINE float hypot_f32(float x, float y) { return hypotf(x, y); }
+CFX_INLINE float nextafter_f32(float x, float y) { return nextafterf(x, y); }
 /* clang-format on */
+
+/* x = mantissa 2^exponent; what is not finite has an exponent of 0. */
+CFX_INLINE float mantissa_f32(float x)
+{
+    int n;
+
+    return frexpf(x, &n);
+}
+CFX_INLINE float exponent_f32(float x)
+{
+    int n = 0;
+
+    if (isfinite_f32(x))
+        frexpf(x, &n);
+    return (float)n;
+}
 
 #endif

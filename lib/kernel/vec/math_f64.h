@@ -49,7 +49,24 @@ CFX_INLINE double lgamma_f64(double x) { return lgamma(x); }
 CFX_INLINE double atan2_f64(double x, double y) { return atan2(x, y); }
 CFX_INLINE double hypot_f64(double x, double y) { return hypot(x, y); }
 CFX_INLINE double pow_f64(double x, double y) { return pow(x, y); }
+CFX_INLINE double nextafter_f64(double x, double y) { return nextafter(x, y); }
 /* clang-format on */
+
+/* x = mantissa 2^exponent; what is not finite has an exponent of 0. */
+CFX_INLINE double mantissa_f64(double x)
+{
+    int n;
+
+    return frexp(x, &n);
+}
+CFX_INLINE double exponent_f64(double x)
+{
+    int n = 0;
+
+    if (isfinite_f64(x))
+        frexp(x, &n);
+    return n;
+}
 
 CFX_INLINE double gelu_f64(double x)
 {

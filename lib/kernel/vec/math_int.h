@@ -67,6 +67,27 @@ CFX_INLINE C M(pow)(C x, C y)
     return power;
 }
 
+/* Of 0 and 0, 0. */
+CFX_INLINE C M(gcd)(C x, C y)
+{
+    x = M(abs)(x);
+    y = M(abs)(y);
+    while (y != 0 && y != -1) {
+        C r = x % y;
+
+        x = y;
+        y = r;
+    }
+    return y == 0 ? x : -y;
+}
+
+CFX_INLINE C M(lcm)(C x, C y)
+{
+    C divisor = M(gcd)(x, y);
+
+    return divisor == 0 || divisor == -1 ? 0 : M(abs)(x / divisor * y);
+}
+
 CFX_INLINE C M(not )(C x)
 {
     return BITS == 1 ? !x : ~x;

@@ -117,7 +117,9 @@ static cfx_value batch_norm(cfx_scope *s, const cfx_value *in,
                            var, cfx_bool(training), momentum, eps);
     size_t n = 0;
     if (!training) {
-        cfx_value none = CFX_CALL(s, "torch.zeros", cfx_tuple(s, cfx_int(0)));
+        cfx_value like = mean.kind == CFX_TENSOR ? mean : in[0];
+        cfx_value none = CFX_CALL(s, "Tensor.new_zeros", like,
+                                  cfx_tuple(s, cfx_int(0)));
         return cfx_tuple(s, y, none, none);
     }
     for (int i = 0; i < in[0].u.tensor->rank; i++)
@@ -147,6 +149,30 @@ static cfx_value no_training_build(cfx_scope *s, const cfx_call *call)
     return batch_norm(s, call->in, call->in + 3, false, IN(5), IN(6));
 }
 
+/* With an empty reserve, which backends elsewhere use. */
+static cfx_value with_reserve(cfx_scope *s, cfx_value y)
+{
+    cfx_value key[] = {cfx_str(s, "dtype"), cfx_value_of_dtype(CFX_U8)};
+    cfx_value none = cfx_tuple(s, cfx_int(0));
+    none = cfx_call_function(s, "torch.zeros", (cfx_args){&none, 1, key, 1});
+    return cfx_tuple(s, cfx_nth(s, y, 0), cfx_nth(s, y, 1), cfx_nth(s, y, 2),
+                     none);
+}
+
+static cfx_value with_update_build(cfx_scope *s, const cfx_call *call)
+{
+    return with_reserve(
+        s, batch_norm(s, call->in, call->in + 3, true, IN(5), IN(6)));
+}
+
+static cfx_value no_update_build(cfx_scope *s, const cfx_call *call)
+{
+    return with_reserve(
+        s, batch_norm(s, call->in, call->in + 3, false, IN(5), IN(6)));
+}
+
+CFX_COMPOSITE_BUT_COST(with_update)
+CFX_COMPOSITE(no_update)
 CFX_COMPOSITE_BUT_COST(legit)
 CFX_COMPOSITE_BUT_COST(no_stats)
 CFX_COMPOSITE(no_training)
@@ -202,4 +228,29 @@ const cfx_op cfx_op___native_batch_norm_legit_no_training = {
     .infer = no_training_infer,
     .cost = no_training_cost,
     .run = no_training_run,
+};
+
+#define RESERVE                                                               \
+    "float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"
+
+const cfx_op cfx_op___batch_norm_with_update = {
+    .schema = "_batch_norm_with_update" HEAD "Tensor(a!) running_mean, "
+              "Tensor(b!) running_var, " RESERVE,
+    .aliases = "aten._batch_norm_with_update "
+               "aten._batch_norm_with_update.default",
+    .doc = "batch_norm in training, with what is known of the batch.",
+    .infer = with_update_infer,
+    .cost = no_stats_cost,
+    .run = with_update_run,
+};
+
+const cfx_op cfx_op___batch_norm_no_update = {
+    .schema = "_batch_norm_no_update" HEAD "Tensor? running_mean, Tensor? "
+              "running_var, " RESERVE,
+    .aliases = "aten._batch_norm_no_update "
+               "aten._batch_norm_no_update.default",
+    .doc = "batch_norm in evaluation, with empty statistics.",
+    .infer = no_update_infer,
+    .cost = no_update_cost,
+    .run = no_update_run,
 };

@@ -159,7 +159,9 @@ const cfx_op cfx_op__full = {
     .run = full_run,
 };
 
-static cfx_status strided_infer(cfx_call *call)
+/* A result of the given extents and strides, of a type if no other is asked
+ * for. */
+static cfx_status out_strided(cfx_call *call, cfx_dtype own)
 {
     cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
     int rank, n;
@@ -175,9 +177,31 @@ static cfx_status strided_infer(cfx_call *call)
                              "dimensionality of sizes (%d) "
                              "must match dimensionality of strides (%d)",
                              rank, n);
-    return cfx_call_out_strided(call, cfx_call_dtype(call, DTYPE, CFX_F32),
-                                rank, shape, stride);
+    return cfx_call_out_strided(call, cfx_call_dtype(call, DTYPE, own), rank,
+                                shape, stride);
 }
+
+static cfx_status strided_infer(cfx_call *call)
+{
+    return out_strided(call, CFX_F32);
+}
+
+static cfx_status new_strided_infer(cfx_call *call)
+{
+    return out_strided(call, (cfx_dtype)cfx_call_tensor(call, SELF)->dtype);
+}
+
+const cfx_op cfx_op__new_empty_strided = {
+    .schema = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, "
+              "*, " CFX_CREATE_OPTIONS ") -> Tensor",
+    .params = params,
+    .aliases = "Tensor.new_empty_strided aten.new_empty_strided.default",
+    .doc = "A new tensor of the type of another and of the given strides; "
+           "zeros here.",
+    .infer = new_strided_infer,
+    .cost = cfx_cost_created,
+    .run = constant_run,
+};
 
 const cfx_op cfx_op__empty_strided = {
     .schema =

@@ -277,6 +277,77 @@ static cfx_status scan_run(cfx_call *call)
 SCAN(cumsum, CFX_SCAN_SUM, "Running sums along an axis.")
 SCAN(cumprod, CFX_SCAN_PROD, "Running products along an axis.")
 
+/* Floats only, of their own type. */
+static cfx_status logcumsumexp_infer(cfx_call *call)
+{
+    cfx_status st = cfx_infer_need_float(
+        call, (cfx_dtype)cfx_call_tensor(call, SELF)->dtype);
+    return st ? st : scan_infer(call);
+}
+
+/* An exponential, a logarithm and two sums for each step. */
+static void logcumsumexp_cost(const cfx_call *call, cfx_cost *cost)
+{
+    scan_cost(call, cost);
+    cost->transcendental = cfx_dim_mul(call->env, cost->ops, cfx_dim_int(2));
+    cost->ops = cfx_dim_mul(call->env, cost->ops, cfx_dim_int(4));
+}
+
+const cfx_op cfx_op__logcumsumexp = {
+    .schema = "logcumsumexp(Tensor self, int dim) -> Tensor",
+    .params = params,
+    .aliases = "torch.logcumsumexp Tensor.logcumsumexp "
+               "aten.logcumsumexp.default",
+    .doc = "Logarithms of running sums of exponentials along an axis.",
+    .code = CFX_SCAN_LOGSUMEXP,
+    .state_size = sizeof(struct along),
+    .infer = logcumsumexp_infer,
+    .cost = logcumsumexp_cost,
+    .run = scan_run,
+};
+
+/* ---- cummax, cummin ---- */
+
+static cfx_status cummax_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_status st = read_axis(call);
+    if (!st)
+        st = cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, x->shape);
+    return st ? st : cfx_call_out(call, CFX_I64, x->rank, x->shape);
+}
+
+static cfx_status cummax_run(cfx_call *call)
+{
+    cfx_tensor *in = cfx_loop_contiguous(call, cfx_call_tensor(call, SELF));
+    if (!in)
+        return CFX_ENOMEM;
+    cfx_axis_split s = split(call, in);
+    cfx_cumulate(call->ctx, (cfx_scan)call->op->code, (cfx_dtype)in->dtype,
+                 call->out[0]->data, call->out[1]->data, in->data, s.outer,
+                 s.n, s.inner);
+    cfx_tensor_unref(in);
+    return CFX_OK;
+}
+
+#define RUNNING(name, code_, doc_)                                            \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self, int dim) -> (Tensor values, Tensor "   \
+                        "indices)",                                           \
+        .params = params,                                                     \
+        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .doc = doc_,                                                          \
+        .code = code_,                                                        \
+        .state_size = sizeof(struct along),                                   \
+        .infer = cummax_infer,                                                \
+        .run = cummax_run,                                                    \
+    };
+
+RUNNING(cummax, CFX_SCAN_MAX,
+        "The largest elements so far along an axis, and where they are.")
+RUNNING(cummin, CFX_SCAN_MIN,
+        "The smallest elements so far along an axis, and where they are.")
+
 /* ---- topk and sort ---- */
 
 static cfx_status topk_infer(cfx_call *call)

@@ -212,7 +212,9 @@ const cfx_op cfx_op__split_with_sizes = {
               "int dim=0) -> Tensor(a)[]",
     .params = params,
     .aliases = "torch.split_with_sizes Tensor.split_with_sizes "
-               "aten.split_with_sizes.default",
+               "aten.split_with_sizes.default torch.unsafe_split_with_sizes "
+               "Tensor.unsafe_split_with_sizes "
+               "aten.unsafe_split_with_sizes.default",
     .doc = "Parts of the given extents.",
     .infer = split_sizes_infer,
 };
@@ -230,7 +232,9 @@ const cfx_op cfx_op__split = {
     .schema = "split.Tensor(Tensor(a -> *) self, SymInt split_size, int "
               "dim=0) -> Tensor(a)[]",
     .params = params,
-    .aliases = "torch.split Tensor.split aten.split.Tensor",
+    .aliases = "torch.split Tensor.split aten.split.Tensor "
+               "torch.unsafe_split Tensor.unsafe_split "
+               "aten.unsafe_split.Tensor",
     .doc = "Parts of one extent, the last one smaller.",
     .infer = split_infer,
     .next = &split_sizes,
@@ -323,7 +327,9 @@ const cfx_op cfx_op__chunk = {
     .schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) "
               "-> Tensor(a)[]",
     .params = params,
-    .aliases = "torch.chunk Tensor.chunk aten.chunk.default",
+    .aliases = "torch.chunk Tensor.chunk aten.chunk.default "
+               "torch.unsafe_chunk Tensor.unsafe_chunk "
+               "aten.unsafe_chunk.default",
     .doc = "So many parts, or fewer, the last one smaller.",
     .infer = chunk_infer,
 };

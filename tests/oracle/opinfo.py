@@ -1,0 +1,409 @@
+#!/usr/bin/env python3
+"""opinfo -- PyTorch's own samples of its operators, run by cfx.
+
+    opinfo.py CFX [--only NAME]... [--samples N] [--dtypes f32,i64,bool]
+                  [--spellings torch,aten,method,inplace] [--keep DIR] [-v]
+
+CFX is the program.  Each OpInfo of torch.testing gives samples of arguments.
+A sample is traced by symbolic_trace ("torch"; "method" and "inplace" are the
+variants of class Tensor) and by make_fx ("aten"), written as text and
+safetensors, and run.  NAME is that of an OpInfo, with its variant after a point
+if it has one, or a pattern as in `special.*`.  At most N samples of a type are
+taken (8), evenly from all.
+
+Values must be close as torch.testing.assert_close has it; where PyTorch gives
+other values with another seed, they are random, and only types, shapes and
+strides are compared.  `cfx shapes` must tell the same types, shapes and strides.
+A line for each OpInfo and spelling counts
+
+    equal      all of this
+    different  anything else than PyTorch's, a crash, or more than one line of
+               an error
+    unknown    the function is not registered
+    refused    it is, and does not take these arguments
+    untraced   PyTorch cannot trace or write it
+
+and is followed by the first sample of each kind but equal.  The last lines have
+the totals.  Status 1 if a sample is different.  --keep saves the models of
+samples that are not equal.  Needs the package expecttest.
+"""
+
+import argparse
+import collections
+import fnmatch
+import inspect
+import json
+import operator
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import safetensors.torch
+import torch
+from torch import fx
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree as pytree
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "models"))
+import export  # noqa: E402
+
+TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16,
+         "bf16": torch.bfloat16, "i8": torch.int8, "i16": torch.int16,
+         "i32": torch.int32, "i64": torch.int64, "u8": torch.uint8,
+         "bool": torch.bool, "c64": torch.complex64, "c128": torch.complex128}
+KINDS = ("equal", "different", "unknown", "refused", "untraced")
+SPELLINGS = ("torch", "aten", "method", "inplace")
+SECONDS = 60
+
+
+class Untraced(Exception):
+    pass
+
+
+# ---------------------------------------------------------------- samples
+
+def name_of(info):
+    return info.name + ("." + info.variant_test_name
+                        if info.variant_test_name else "")
+
+
+def some(items, n):
+    """At most n of them, evenly, with the first and the last."""
+    if len(items) <= n:
+        return items
+    return [items[k * (len(items) - 1) // max(n - 1, 1)] for k in range(n)]
+
+
+def samples_of(info, dtype, n):
+    torch.manual_seed(0)
+    try:
+        found = list(info.sample_inputs("cpu", dtype, requires_grad=False))
+    except Exception:  # pylint: disable=broad-except
+        return []
+    return some(found, n)
+
+
+def dense(x):
+    """A row-major copy; of what has other layouts, itself."""
+    if x.layout != torch.strided:
+        return x
+    return x.detach().clone(memory_format=torch.contiguous_format)
+
+
+class Call:
+    """A sample as a function of its tensors alone."""
+
+    def __init__(self, function, sample):
+        self.function = function
+        leaves, self.spec = pytree.tree_flatten(
+            ((sample.input, *sample.args), sample.kwargs))
+        self.leaves = leaves
+        self.tensors = [dense(x) for x in leaves
+                        if isinstance(x, torch.Tensor)]
+        self.names = [f"a{i}" for i in range(len(self.tensors))]
+
+    def __call__(self, *tensors):
+        rest = iter(tensors)
+        leaves = [next(rest) if isinstance(x, torch.Tensor) else x
+                  for x in self.leaves]
+        args, kwargs = pytree.tree_unflatten(leaves, self.spec)
+        return self.function(*args, **kwargs)
+
+    def copies(self):
+        return [x.clone() for x in self.tensors]
+
+    def trace(self, spelling):
+        if spelling == "aten":
+            return make_fx(self)(*self.copies())
+        names = ", ".join(self.names)
+        return fx.symbolic_trace(
+            eval(f"lambda {names}: call({names})", {"call": self}))
+
+
+def function_of(info, spelling):
+    found = {"torch": info.op, "aten": info.op, "method": info.method_variant,
+             "inplace": info.inplace_variant}[spelling]
+    if inspect.ismethoddescriptor(found):   # a proxy has it by its name only
+        return lambda x, *args, **kwargs: getattr(x, found.__name__)(
+            *args, **kwargs)
+    return found
+
+
+# ----------------------------------------------------------------- models
+
+def leaves_of(graph, value, result):
+    """Nodes of the tensors and numbers in a result, made where it is a tuple
+    that one node gives."""
+    if isinstance(result, (torch.Tensor, bool, int, float)):
+        return [(value, result)] if isinstance(value, fx.Node) else []
+    if isinstance(result, dict):
+        pairs = [(key, result[key]) for key in result]
+    elif isinstance(result, (tuple, list)):
+        pairs = list(enumerate(result))
+    else:
+        return []
+    found = []
+    for key, part in pairs:
+        at = (graph.call_function(operator.getitem, (value, key))
+              if isinstance(value, fx.Node) else value[key])
+        found += leaves_of(graph, at, part)
+    return found
+
+
+def with_leaves(gm, result):
+    """The graph, returning every tensor and number of its result."""
+    output = next(iter(gm.graph.find_nodes(op="output")))
+    with gm.graph.inserting_before(output):
+        found = leaves_of(gm.graph, output.args[0], result)
+    output.args = (tuple(node for node, _ in found),)
+    gm.recompile()
+    return found
+
+
+def prepare(call, spelling, where):
+    """Write the model and its inputs; the nodes and values to compare."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gm = call.trace(spelling)
+            result = seeded(gm, call, 1)
+            random = any(differs(result, seeded(gm, call, seed))
+                         for seed in range(2, 6))
+            leaves = with_leaves(gm, result)
+            export.export(gm, os.path.join(where, "m"))
+    except Exception as e:  # pylint: disable=broad-except
+        raise Untraced(f"{type(e).__name__}: {e}".split("\n", maxsplit=1)[0])
+    places = [n.name for n in gm.graph.find_nodes(op="placeholder")]
+    if any(x.layout != torch.strided for x in call.tensors):
+        raise Untraced("a tensor is not strided")
+    safetensors.torch.save_file(
+        dict(zip(places, call.tensors)), os.path.join(where, "in.safetensors"))
+    return places, leaves, random
+
+
+def seeded(gm, call, seed):
+    torch.manual_seed(seed)
+    return gm.forward(*call.copies())
+
+
+def differs(a, b):
+    """Does a result change from run to run?"""
+    for x, y in zip(pytree.tree_leaves(a), pytree.tree_leaves(b)):
+        if isinstance(x, torch.Tensor) and x.shape == y.shape:
+            if not close(x, y):
+                return True
+        elif isinstance(x, torch.Tensor):
+            return True
+    return False
+
+
+def close(have, want):
+    try:
+        torch.testing.assert_close(have, want, equal_nan=True,
+                                   check_stride=False)
+    except AssertionError:
+        return False
+    return True
+
+
+# ---------------------------------------------------------------- running
+
+def run(words, where):
+    try:
+        return subprocess.run(words, cwd=where, capture_output=True, text=True,
+                              check=False, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(words, -14, "", "takes too long")
+
+
+def failed(done):
+    """The kind and the words of a failure."""
+    message = done.stderr.strip()
+    if done.returncode < 0 or "\n" in message or not message:
+        return "different", f"ends with {done.returncode}: {message[-300:]}"
+    unknown = "unknown function" in message or "unknown method" in message
+    return ("unknown" if unknown else "refused",
+            message.split("; While executing")[0])
+
+
+def metas(where, nodes):
+    with open(os.path.join(where, "shapes.json"), encoding="utf-8") as file:
+        values = {n["name"]: n.get("value")
+                  for n in json.load(file)["nodes"]}
+    return [values.get(node) for node in nodes]
+
+
+def spelled(x):
+    if x.layout != torch.strided:
+        return str(x.layout)
+    return f"{str(x.dtype)[6:]}{list(x.shape)}@{list(x.stride())}"
+
+
+def compare_meta(meta, want):
+    """None, or a sentence. A size that data decide is a name."""
+    if not isinstance(meta, dict) or "dtype" not in meta:
+        return f"shapes: {meta} for {spelled(want)}"
+    same = meta["dtype"] == str(want.dtype)[6:] and \
+        len(meta["shape"]) == want.dim()
+    for key, numbers in (("shape", want.shape), ("stride", want.stride())):
+        for have, number, extent in zip(meta[key], numbers, want.shape):
+            free = key == "stride" and (extent == 1 or want.numel() == 0)
+            same &= free or isinstance(have, str) or have == number
+    return None if same else \
+        f"shapes: {meta['dtype']}{meta['shape']}@{meta['stride']} for " \
+        f"{spelled(want)}"
+
+
+def compare_value(have, want, random):
+    if not isinstance(want, torch.Tensor):
+        want = torch.tensor(want, dtype=torch.float64 if
+                            isinstance(want, float) else None)
+    if have.dtype != want.dtype or have.shape != want.shape:
+        return f"{spelled(have)} for {spelled(want)}"
+    if random:
+        return None
+    try:
+        torch.testing.assert_close(have, want, equal_nan=True)
+    except AssertionError as e:
+        lines = [x for x in str(e).split("\n") if x]
+        return " ".join(lines[:1] + lines[1:4])[:300]
+    return None
+
+
+def outcome(cfx, call, spelling, where, uninitialized):
+    try:
+        places, leaves, random = prepare(call, spelling, where)
+    except Untraced as e:
+        return "untraced", str(e)
+    given = [w for p in places for w in ("-i", f"{p}=in.safetensors:{p}")]
+    saved = [w for i, (node, _) in enumerate(leaves)
+             for w in ("--save", f"{node.name}=out{i}.safetensors")]
+    done = run([cfx, "run", "m.fx", "-t", "1", *given, *saved, "-o",
+                "/dev/null"], where)
+    if done.returncode:
+        return failed(done)
+    for i, (node, want) in enumerate(leaves):
+        have = safetensors.torch.load_file(
+            os.path.join(where, f"out{i}.safetensors"))
+        wrong = compare_value(next(iter(have.values())), want,
+                              random or uninitialized)
+        if wrong:
+            return "different", wrong
+    done = run([cfx, "shapes", "m.fx", *given, "-f", "json", "-o",
+                "shapes.json"], where)
+    if done.returncode:
+        return failed(done)
+    for meta, (_, want) in zip(metas(where, [n.name for n, _ in leaves]),
+                               leaves):
+        wrong = isinstance(want, torch.Tensor) and compare_meta(meta, want)
+        if wrong:
+            return "different", wrong
+    return "equal", ""
+
+
+# ---------------------------------------------------------------- reports
+
+def spelled_sample(call):
+    words = [spelled(x) if isinstance(x, torch.Tensor) else repr(x)
+             for x in call.leaves]
+    return ", ".join(words)[:200]
+
+
+def keep(folder, where, name, spelling, number):
+    to = os.path.join(folder, f"{name}.{spelling}.{number}")
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(where, to)
+
+
+def one(options, info, spelling):
+    """Kinds of the samples of an OpInfo, counted."""
+    counts, first, number = collections.Counter(), {}, 0
+    function = function_of(info, spelling)
+    if function is None:
+        return counts
+    for key in options.dtypes.split(","):
+        if TYPES[key] not in info.dtypes:
+            continue
+        for sample in samples_of(info, TYPES[key], options.samples):
+            if spelling == "inplace" and sample.broadcasts_input:
+                continue
+            call = Call(function, sample)
+            with tempfile.TemporaryDirectory() as where:
+                kind, words = outcome(options.cfx, call, spelling, where,
+                                      "empty" in info.name)
+                if kind != "equal" and options.keep:
+                    keep(options.keep, where, name_of(info), spelling, number)
+            number += 1
+            counts[kind] += 1
+            if kind != "equal":
+                if kind not in first or options.verbose:
+                    first.setdefault(kind, []).append(
+                        f"({spelled_sample(call)}): {words}")
+    told = ", ".join(f"{counts[k]} {k}" for k in KINDS if counts[k])
+    print(f"{name_of(info)} {spelling}: {told or 'no samples'}")
+    for kind, lines in first.items():
+        for line in lines:
+            print(f"    {kind} {line}")
+    sys.stdout.flush()
+    return counts
+
+
+def word_of(counts):
+    """One word for an OpInfo."""
+    kinds = [k for k in KINDS if counts[k]]
+    if not kinds:
+        return "no samples"
+    if "different" in kinds or len(kinds) == 1:
+        return "different" if "different" in kinds else kinds[0]
+    worst = next(k for k in ("unknown", "refused", "untraced") if k in kinds)
+    return worst + (" in part" if "equal" in kinds else "")
+
+
+def totals(spelling, all_counts):
+    words = collections.Counter(word_of(c) for c in all_counts)
+    samples = sum(all_counts, collections.Counter())
+    print(f"{spelling}: operators:",
+          ", ".join(f"{n} {w}" for w, n in words.most_common()))
+    print(f"{spelling}: samples:",
+          ", ".join(f"{samples[k]} {k}" for k in KINDS if samples[k]))
+    return samples["different"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("cfx")
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--samples", type=int, default=8)
+    parser.add_argument("--dtypes", default="f32,i64,bool")
+    parser.add_argument("--spellings", default="torch,aten")
+    parser.add_argument("--keep")
+    parser.add_argument("-v", "--verbose", action="store_true")
+    options = parser.parse_args()
+    options.cfx = os.path.abspath(options.cfx)
+    unknown = set(options.dtypes.split(",")) - set(TYPES) or \
+        set(options.spellings.split(",")) - set(SPELLINGS)
+    if unknown:
+        parser.error(f"{', '.join(unknown)}: not one of "
+                     f"{', '.join([*TYPES, *SPELLINGS])}")
+    if options.keep:
+        os.makedirs(options.keep, exist_ok=True)
+    torch.set_num_threads(1)
+    from torch.testing._internal.common_methods_invocations import op_db
+    infos = [i for i in op_db if not options.only or any(
+        fnmatch.fnmatch(n, p) for p in options.only
+        for n in (name_of(i), i.name))]
+    if not infos:
+        parser.error("no OpInfo has such a name")
+    different = 0
+    for spelling in options.spellings.split(","):
+        different += totals(spelling, [one(options, info, spelling)
+                                       for info in infos])
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
