@@ -6,7 +6,7 @@ dist_cfxinclude_HEADERS += \
 	%reldir%/cfx/dtype.def %reldir%/cfx/dtype.h %reldir%/cfx/effects.h \
 	%reldir%/cfx/file.h \
 	%reldir%/cfx/graph.h %reldir%/cfx/graph_module.h \
-	%reldir%/cfx/module.h %reldir%/cfx/nearest.h %reldir%/cfx/op.h \
+	%reldir%/cfx/module.h %reldir%/cfx/nearest.h %reldir%/cfx/observer.h %reldir%/cfx/op.h \
 	%reldir%/cfx/picture.h %reldir%/cfx/scope.h \
 	%reldir%/cfx/status.h %reldir%/cfx/tensor.h %reldir%/cfx/text.h \
 	%reldir%/cfx/value.h

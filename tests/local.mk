@@ -113,6 +113,7 @@ check_PROGRAMS += tests/case_tests tests/zoo_tests
 tests_case_tests_SOURCES = $(PROGRAM_SOURCES) $(CASE_SOURCES) \
 	%reldir%/cases/opcases_test.c %reldir%/cases/opcases_memory_test.c \
 	%reldir%/cases/opcases_effects_test.c %reldir%/cases/registry_test.c \
+	%reldir%/cases/observers_test.c \
 	%reldir%/cases/traced_test.c %reldir%/cases/cost_rules_test.c $(ZOO_SOURCES) \
 	%reldir%/cases/expect.c %reldir%/cases/expect.h \
 	%reldir%/cases/pass_cases_test.c %reldir%/cases/shape_cases_test.c \
@@ -126,7 +127,7 @@ tests_zoo_tests_SOURCES = $(PROGRAM_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/zoo/passes_zoo_test.c
 dist_check_SCRIPTS += %reldir%/cli/opcases_effects.sh
 TESTS += %reldir%/cli/opcases_effects.sh
-SHELL_TESTS = %reldir%/cli/opcases.sh %reldir%/cli/opcases_memory.sh \
+SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/opcases.sh %reldir%/cli/opcases_memory.sh \
 	%reldir%/cli/registry.sh %reldir%/cli/zoo.sh %reldir%/cli/same.sh \
 	%reldir%/cli/levels.sh %reldir%/cli/headers.sh %reldir%/cli/bad_inputs.sh \
 	%reldir%/cli/demo.sh %reldir%/cli/examples.sh %reldir%/cli/cli_test.sh \

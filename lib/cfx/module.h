@@ -90,6 +90,18 @@ struct cfx_module_type {
     /* Call cfx_module_decide for hidden arguments that the other arguments
      * make irrelevant. */
     void (*decide)(cfx_module *self);
+
+    /* State of one number that repr shows after the arguments, as name=value,
+     * in PyTorch's text; names separated by spaces. A weights file outranks
+     * what is read there. */
+    const char *repr_state;
+    /* State whose extents a run or a weights file decides: any tensor of the
+     * same rank replaces it. */
+    const char *resized;
+    /* For observers (cfx/observer.h): scale and zero point for what was
+     * observed, as new references to tensors f32[n] and i64[n]. */
+    cfx_status (*calculate_qparams)(cfx_module *self, cfx_tensor **scale,
+                                    cfx_tensor **zero_point, cfx_error *err);
 };
 
 /* A parameter or buffer. `tensor` is a meta until its data is loaded, NULL for

@@ -13,4 +13,6 @@ libcfx_all_la_SOURCES += %reldir%/containers.c \
 	%reldir%/embedding.c %reldir%/fold.c \
 	%reldir%/instancenorm.c %reldir%/similarity.c %reldir%/transformer.c \
 	%reldir%/padding.c %reldir%/pixels.c %reldir%/recurrent.c %reldir%/cells.c \
-	%reldir%/softmax.c %reldir%/loss.c %reldir%/parametrize.c
+	%reldir%/softmax.c %reldir%/loss.c %reldir%/parametrize.c \
+	%reldir%/observer.c %reldir%/observer.h %reldir%/observer_qparams.c \
+	%reldir%/observer_search.c

@@ -602,7 +602,9 @@ cfx_status cfx_module_set(cfx_module *m, const char *name, cfx_tensor *t,
                           cfx_error *err)
 {
     cfx_state *s = find_state(m, name);
-    if (s && s->tensor && !same_shape(s->tensor, t)) {
+    bool resized = cfx_module__lists(m->type->resized, name) && s &&
+                   s->tensor && s->tensor->rank == t->rank;
+    if (s && s->tensor && !resized && !same_shape(s->tensor, t)) {
         char have[128], want[128];
         cfx_tensor_format_type(s->tensor, want, sizeof(want));
         cfx_tensor_format_type(t, have, sizeof(have));

@@ -105,6 +105,7 @@ static void put_default(cfx_buf *b, const cfx_schema *schema,
         at += len;
         if (!whole)
             continue;
+        cfx_buf_puts(b, p->init.kind == CFX_DTYPE ? "torch." : "");
         cfx_buf_add(b, at + 1, strcspn(at + 1, ",)"));
         return;
     }

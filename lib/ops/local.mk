@@ -46,6 +46,10 @@ libcore_la_SOURCES += %reldir%/pool/lp_pool.c %reldir%/pool/pool.c \
 libcore_la_SOURCES += %reldir%/python/asserts.c %reldir%/python/attr.c \
 	%reldir%/python/number.c %reldir%/python/number_unary.c \
 	%reldir%/python/seq.c
+libcore_la_SOURCES += %reldir%/quantize/fake_quantize.c \
+	%reldir%/quantize/histogram.c \
+	%reldir%/quantize/qparams.c %reldir%/quantize/quantize.c \
+	%reldir%/quantize/quantize.h
 libcore_la_SOURCES += %reldir%/recurrent/rnn.c %reldir%/recurrent/rnn_cell.c
 libcore_la_SOURCES += %reldir%/reduce/compare.c \
 	%reldir%/reduce/extreme.c %reldir%/reduce/moments.c \

@@ -24,6 +24,7 @@ import re
 
 import torch
 from torch import fx, nn
+from torch.ao.quantization import observer
 
 import seeded
 
@@ -493,7 +494,7 @@ CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 def module_class(name):
     if name == "NonDynamicallyQuantizableLinear":
         return nn.Linear
-    found = getattr(nn, name, None)
+    found = getattr(nn, name, None) or getattr(observer, name, None)
     if isinstance(found, type) and issubclass(found, nn.Module) and \
             found is not nn.Module:
         return found

@@ -24,8 +24,10 @@ import torch
 from torch import nn
 
 import blocked  # noqa: F401: registers torch.ops.cfx
+import torch.ao.quantization.fx._decomposed  # noqa: F401: its operators
 import fxtext
 import golden
+import observing  # noqa: F401: registers observe_histogram
 import seeded
 
 HERE = os.path.dirname(os.path.abspath(__file__))

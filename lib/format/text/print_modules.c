@@ -85,6 +85,30 @@ static void put_hidden(cfx_out *o, const cfx_module *m, bool *any,
                      err);
 }
 
+/* State of one number; the weights file has more than that. */
+static void put_state(cfx_out *o, const cfx_module *m, bool *any,
+                      cfx_error *err)
+{
+    cfx_shown item;
+    for (const char *names = m->type->repr_state;
+         cfx_shown_next(&names, &item);) {
+        const char *name = NULL;
+        const cfx_tensor *t = NULL;
+        for (size_t i = 0; i < m->nstate && !name; i++)
+            if (strlen(m->state[i].name) == item.len &&
+                !memcmp(m->state[i].name, item.name, item.len)) {
+                name = m->state[i].name;
+                t = m->state[i].tensor;
+            }
+        if (!t || t->rank || !t->data)
+            continue;
+        put_argument(
+            o, name, item.len,
+            cfx_float(cfx_element_double((cfx_dtype)t->dtype, t->data)),
+            CFX_STYLE_REPR, any, err);
+    }
+}
+
 /* The text between the brackets of a module without children. */
 static void put_arguments(cfx_out *o, const cfx_module *m, bool lossless,
                           cfx_error *err)
@@ -107,6 +131,8 @@ static void put_arguments(cfx_out *o, const cfx_module *m, bool lossless,
     }
     if (lossless)
         put_hidden(o, m, &any, err);
+    else if (m->schema)
+        put_state(o, m, &any, err);
 }
 
 /* ---- Folding ---- */

@@ -327,6 +327,49 @@ static cfx_status take_training(tree_reader *t, frame *f,
     return CFX_OK;
 }
 
+/* State of one number that a repr shows. */
+enum { MAX_SHOWN = 4 };
+typedef struct shown_state {
+    char name[32];
+    float value;
+} shown_state;
+
+/* Take such state out of the arguments; returns how much there is. */
+static size_t take_state(tree_reader *t, const frame *f,
+                         shown_state state[MAX_SHOWN])
+{
+    cfx_shown item;
+    size_t n = 0;
+    for (const char *names = f->type->repr_state;
+         cfx_shown_next(&names, &item);) {
+        const cfx_value *v = given(t, f, item.name, item.len);
+        if (!v || (v->kind != CFX_FLOAT && v->kind != CFX_INT) ||
+            n == MAX_SHOWN || item.len >= sizeof(state->name))
+            continue;
+        memcpy(state[n].name, item.name, item.len);
+        state[n].name[item.len] = '\0';
+        state[n++].value = (float)cfx_value_number(*v);
+        take_out(t, v);
+    }
+    return n;
+}
+
+static cfx_status set_state(cfx_reader *r, cfx_module *m,
+                            const shown_state *state, size_t n)
+{
+    cfx_status st = CFX_OK;
+    for (size_t i = 0; i < n && !st; i++) {
+        cfx_tensor *t;
+        st = cfx_tensor_new(&t, r->ctx, CFX_F32, 0, NULL, r->err);
+        if (st)
+            break;
+        *(float *)t->data = state[i].value;
+        st = cfx_module_set(m, state[i].name, t, r->err);
+        cfx_tensor_unref(t);
+    }
+    return st;
+}
+
 /* ---- Making modules ---- */
 
 /* The class's name in r->word. */
@@ -372,9 +415,13 @@ static cfx_status make_typed(tree_reader *t, frame *f, cfx_module **m)
     cfx_reader *r = t->r;
     const known *of;
     uint32_t undecided = 0;
+    shown_state state[MAX_SHOWN];
+    size_t nstate = 0;
     cfx_status st = find_known(t, f->type, &of);
     if (!st)
         st = take_training(t, f, of->schema);
+    if (!st)
+        nstate = take_state(t, f, state);
     if (!st)
         st = name_arguments(t, f, of->schema);
     if (!st)
@@ -396,7 +443,12 @@ static cfx_status make_typed(tree_reader *t, frame *f, cfx_module **m)
                         r->err);
     if (st && st != CFX_ENOMEM)
         cfx_fail_at(r->err, "%s", path_of(t));
-    if (!st && (st = undecide(t, *m, of->schema, undecided))) {
+    bool made = !st;
+    if (!st)
+        st = undecide(t, *m, of->schema, undecided);
+    if (!st)
+        st = set_state(r, *m, state, nstate);
+    if (st && made) {
         cfx_module_unref(*m);
         *m = NULL;
     }
