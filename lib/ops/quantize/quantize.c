@@ -253,18 +253,19 @@ static cfx_value dequantize_per_token_build(cfx_scope *s, const cfx_call *call)
 }
 
 /* The extent of a group. A row shorter than that is a group, if there is one
- * column of scales; unless that is known, groups have the given size. A row of
- * unknown extent with one column is taken for a group, since the result has the
- * same shape in either case. */
+ * column of scales; unless that is known, groups have the given size. */
 static cfx_dim group_extent(cfx_scope *s, const cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     const cfx_tensor *t = cfx_call_tensor(call, SCALES);
     cfx_dim size = cfx_dim_int(cfx_call_int(call, GROUP_SIZE));
     cfx_dim one = cfx_dim_int(1), columns = t->shape[t->rank - 1];
-    bool short_rows = cfx_dim_known_eq(s->env, columns, one)
-                          ? !cfx_dim_is_int(x->shape[1]) ||
-                                cfx_dim_le(s->env, x->shape[1], size)
+    bool one_column = cfx_dim_known_eq(s->env, columns, one);
+    /* A single scale serves all groups of a single row. */
+    if (one_column && cfx_dim_known_eq(s->env, x->shape[0], one))
+        return cfx_dim_min(s->env, x->shape[1], size);
+    bool short_rows = one_column
+                          ? cfx_dim_le(s->env, x->shape[1], size)
                           : !cfx_dim_le(s->env, size, x->shape[1]) &&
                                 cfx_dim_eq(s->env, columns, one);
     return short_rows ? x->shape[1] : size;
