@@ -85,7 +85,7 @@ CFX_INLINE C M(lcm)(C x, C y)
 {
     C divisor = M(gcd)(x, y);
 
-    return divisor == 0 || divisor == -1 ? 0 : M(abs)(x / divisor * y);
+    return divisor == 0 ? 0 : M(abs)(x / divisor * y);
 }
 
 CFX_INLINE C M(not )(C x)
