@@ -67,7 +67,7 @@ CFX_INLINE C M(pow)(C x, C y)
     return power;
 }
 
-/* Of 0 and 0, 0. */
+/* The greatest common divisor; that of 0 and 0 is 0. */
 CFX_INLINE C M(gcd)(C x, C y)
 {
     x = M(abs)(x);
