@@ -52,7 +52,8 @@ libcore_la_SOURCES += %reldir%/quantize/fake_quantize.c \
 	%reldir%/quantize/quantize.h
 libcore_la_SOURCES += %reldir%/recurrent/rnn.c %reldir%/recurrent/rnn_cell.c
 libcore_la_SOURCES += %reldir%/reduce/compare.c \
-	%reldir%/reduce/extreme.c %reldir%/reduce/moments.c \
+	%reldir%/reduce/extreme.c %reldir%/reduce/histogram.c \
+	%reldir%/reduce/moments.c \
 	%reldir%/reduce/order.c %reldir%/reduce/reduce.c %reldir%/reduce/search.c \
 	%reldir%/reduce/segment.c %reldir%/reduce/statistics.c
 libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \

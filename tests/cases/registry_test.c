@@ -70,6 +70,8 @@ static const struct {
     {"topk(", "sorted", "otherwise any order will do"},
     {"sort", "stable", "sorting always is"},
     {"argsort", "stable", "sorting always is"},
+    {"_histogramdd_bin_edges(", "weight", "edges are those of the points"},
+    {"_histogramdd_bin_edges(", "density", "edges are those of the points"},
     {"isin", "assume_unique", "a hint"},
     {"torch.isin", "assume_unique", "a hint"},
     {"aten.isin", "assume_unique", "a hint"},

@@ -170,11 +170,15 @@ def prepare(call, spelling, where):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             gm = call.trace(spelling)
+            if not any(n.op.startswith("call") for n in gm.graph.nodes):
+                raise Untraced("tracing computes it")
             result = seeded(gm, call, 1)
             random = any(differs(result, seeded(gm, call, seed))
                          for seed in range(2, 6))
             leaves = with_leaves(gm, result)
             export.export(gm, os.path.join(where, "m"))
+    except Untraced:
+        raise
     except Exception as e:  # pylint: disable=broad-except
         raise Untraced(f"{type(e).__name__}: {e}".split("\n", maxsplit=1)[0])
     places = [n.name for n in gm.graph.find_nodes(op="placeholder")]

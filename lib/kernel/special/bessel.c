@@ -10,7 +10,7 @@
 
 #include "kernel/special/special.h"
 
-/* Where both sides of it are accurate. */
+/* Series and expansions are both accurate there. */
 enum { LARGE = 20 };
 
 /* The sum of a_k / x^k, with the signs (+, s, +, s, ...), of the expansions of
@@ -118,7 +118,7 @@ static double k_scaled(double order, double x)
     return sum * step;
 }
 
-/* Of order 0 or 1, times exp(x) or not. */
+/* K of order 0 or 1, times exp(x) or not. */
 static double k_of(int order, double x, int scaled)
 {
     if (!(x >= 0))

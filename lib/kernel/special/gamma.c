@@ -56,7 +56,7 @@ static double zeta_of_positive(double x, double q)
     for (; q < 10 + x; q++) {
         power = pow(q, -x);
         sum += power;
-        if (power < DBL_EPSILON / 4 * sum)
+        if (power <= DBL_EPSILON / 4 * sum)
             return sum;
     }
     power = pow(q, -x);

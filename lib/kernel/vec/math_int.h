@@ -67,7 +67,7 @@ CFX_INLINE C M(pow)(C x, C y)
     return power;
 }
 
-/* Of 0 and 0, 0. */
+/* The greatest common divisor; that of 0 and 0 is 0. */
 CFX_INLINE C M(gcd)(C x, C y)
 {
     x = M(abs)(x);
@@ -85,7 +85,7 @@ CFX_INLINE C M(lcm)(C x, C y)
 {
     C divisor = M(gcd)(x, y);
 
-    return divisor == 0 || divisor == -1 ? 0 : M(abs)(x / divisor * y);
+    return divisor == 0 ? 0 : M(abs)(x / divisor * y);
 }
 
 CFX_INLINE C M(not )(C x)

@@ -321,7 +321,9 @@ const cfx_op cfx_op__linspace = {
     .schema = "linspace(Tensor start, Tensor end, SymInt steps, "
               "*, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "torch.linspace aten.linspace.default",
+    .aliases = "torch.linspace aten.linspace.default "
+               "aten.linspace.Tensor_Tensor aten.linspace.Tensor_Scalar "
+               "aten.linspace.Scalar_Tensor",
     .doc = "So many numbers from start to end, both of them among these.",
     .flags = CFX_OP_NUMBERS,
     .infer = space_infer,
@@ -332,7 +334,9 @@ const cfx_op cfx_op__logspace = {
     .schema = "logspace(Tensor start, Tensor end, SymInt steps, float "
               "base=10.0, *, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "torch.logspace aten.logspace.default",
+    .aliases = "torch.logspace aten.logspace.default "
+               "aten.logspace.Tensor_Tensor aten.logspace.Tensor_Scalar "
+               "aten.logspace.Scalar_Tensor",
     .doc = "The powers of a base whose exponents linspace gives.",
     .flags = CFX_OP_NUMBERS,
     .code = 1,

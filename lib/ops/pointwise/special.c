@@ -21,7 +21,7 @@ static cfx_status refuse_halves(const cfx_call *call, cfx_dtype type)
     return cfx_dtype_is_reduced(type) ? cfx_infer_refuse(call, type) : CFX_OK;
 }
 
-/* Of types that PyTorch has a kernel for: not f16 and bf16. */
+/* PyTorch has no kernel for f16 and bf16. */
 static cfx_status wide_unary(cfx_call *call)
 {
     cfx_status st = refuse_halves(call, cfx_infer_float_type(call, 0, 1));

@@ -351,7 +351,7 @@ static cfx_value sorted_last(cfx_scope *s, const cfx_call *call)
                     cfx_list_of(s, CFX_TUPLE, (size_t)x->rank + 1, shape));
 }
 
-/* Where the quantiles are among sorted elements: fractions of the last place,
+/* The places of quantiles among sorted elements: fractions of the last place,
  * which is itself the place where some are NaN. */
 static cfx_value ranks_of(cfx_scope *s, const cfx_call *call, cfx_value sorted,
                           cfx_value q)
