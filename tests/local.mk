@@ -22,6 +22,7 @@ tests_unit_base_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/value_test.c
 tests_unit_ops_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/kernel_gemm_test.c %reldir%/unit/kernel_conv_test.c \
+	%reldir%/unit/linalg_test.c \
 	%reldir%/unit/kernel_pool_test.c %reldir%/unit/kernel_pointwise_test.c \
 	%reldir%/unit/kernel_reduce_test.c %reldir%/unit/kernel_norm_test.c \
 	%reldir%/unit/kernel_blocked_test.c \

@@ -10,7 +10,7 @@ libcore_la_SOURCES += %reldir%/kernel.c %reldir%/kernel.h %reldir%/vec/simd.h \
     %reldir%/norm/norm.c %reldir%/norm/norm.h \
     %reldir%/move/index.c %reldir%/move/index.h \
     %reldir%/move/rearrange.c %reldir%/reduce/sort.c \
-    %reldir%/svd.c %reldir%/svd.h
+    %reldir%/lapack.c %reldir%/lapack.h
 
 KERNEL_LEVEL = \
     %reldir%/pointwise/pointwise_f32.c %reldir%/pointwise/pointwise_f64.c \

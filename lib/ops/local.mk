@@ -27,7 +27,14 @@ libcore_la_SOURCES += %reldir%/linalg/diff.c %reldir%/linalg/distance.c \
 	%reldir%/linalg/einsum.c %reldir%/linalg/linear.c \
 	%reldir%/linalg/matmul.c %reldir%/linalg/matrix_norm.c \
 	%reldir%/linalg/products.c %reldir%/linalg/similarity.c \
-	%reldir%/linalg/svdvals.c
+	%reldir%/linalg/matrices.c %reldir%/linalg/matrices.h \
+	%reldir%/linalg/factor.c %reldir%/linalg/triangular.c \
+	%reldir%/linalg/solve.c %reldir%/linalg/det.c \
+	%reldir%/linalg/qr.c %reldir%/linalg/eigen.c \
+	%reldir%/linalg/svd.c %reldir%/linalg/check_errors.c \
+	%reldir%/linalg/lstsq.c %reldir%/linalg/lu.c \
+	%reldir%/linalg/pinv.c %reldir%/linalg/tensor_solve.c \
+	%reldir%/linalg/matrix_exp.c
 libcore_la_SOURCES += %reldir%/loss/class_loss.c %reldir%/loss/ctc_loss.c \
 	%reldir%/loss/loss.c %reldir%/loss/loss.h \
 	%reldir%/loss/margin_loss.c

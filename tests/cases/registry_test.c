@@ -60,6 +60,8 @@ static const struct {
      "from the second call on, see observers_test"},
     {"PlaceholderObserver(", NULL, "nothing is recorded"},
     {"SyncBatchNorm(", "momentum", "of training, which is refused"},
+    {"linalg_ldl_", "hermitian", "of complex numbers"},
+    {"_lu_with_info(", "check_errors", "PyTorch ignores it"},
     {"BCE", "weight", "a buffer, which no case can give"},
     {"BCEWithLogitsLoss(", "pos_weight", "a buffer"},
     {"NLLLoss(", "weight", "a buffer"},
@@ -125,6 +127,26 @@ static const struct {
 } refused[] = {
     {"_weight", "EmbeddingBag(10, 3, _weight=1)(i64[2,2]#0:9)"},
     {"driver", "torch.linalg.svdvals(f32[2,2], driver='gesvd')"},
+    {"driver", "torch.linalg.svd(f32[2,2], driver='gesvd')"},
+    {"driver", "torch.ops.aten._linalg_svd.default(f32[2,2], "
+               "driver='gesvd')"},
+    {"pivot", "torch.linalg.lu_factor(f32[2,2], pivot=False)"},
+    {"pivot", "torch.linalg.lu_factor_ex(f32[2,2], pivot=False)"},
+    {"pivot", "torch._lu_with_info(f32[2,2], False)"},
+    {"pivot", "torch.functional.lu(f32[2,2], pivot=False)"},
+    {"pivot", "torch.linalg.lu(f32[2,2], pivot=False)"},
+    {"check_errors", "torch.linalg.cholesky_ex(f32[2,2,2]={4,2,2,3,1,2,2,1}, "
+                     "check_errors=True)"},
+    {"check_errors", "torch.linalg.lu_factor_ex(f32[2,2]={1,2,2,4}, "
+                     "check_errors=True)"},
+    {"check_errors", "torch.linalg.ldl_factor_ex(f32[2,2]={0}, "
+                     "check_errors=True)"},
+    {"check_errors", "torch.linalg.inv_ex(f32[2,2]={1,2,2,4}, "
+                     "check_errors=True)"},
+    {"check_errors", "torch.linalg.solve_ex(f32[2,2]={1,2,2,4}, f32[2], "
+                     "check_errors=True)"},
+    {"check_errors", "torch.ops.aten._linalg_solve_ex.default("
+                     "f32[2,2]={1,2,2,4}, f32[2], check_errors=True)"},
     {"padding_mode", "ConvTranspose1d(2, 2, 3, padding_mode='reflect')"
                      "(f32[1,2,4])"},
     {"padding_mode", "ConvTranspose2d(2, 2, 3, padding_mode='reflect')"

@@ -35,6 +35,7 @@ SYMBOL = re.compile(r"\b[A-Z]\b")
 EXPRESSION = re.compile(r"-?(?:[0-9]+|[A-Z])(?:(?:\*|//|[-+])"
                         r"(?:[0-9]+|[A-Z]))*(?![A-Za-z0-9_.(])")
 SPEC = re.compile(r"([a-z]+[0-9]*)\[([^\]'\"]*)\]")
+EXTENT = re.compile(r"(?:[^,()]|\([^()]*\))+")  # f(x, y) is one
 PRIMES = [7, 11, 13, 17, 19, 23]
 SAMPLES = 24
 
@@ -147,7 +148,7 @@ def expected(text):
                             r"(?:[^][(),]|\([^()]*\))*", text):
         if spec[1] in TYPES:
             out.append(TYPES[spec[1]])
-            out += [e.strip() for e in spec[2].split(",") if e.strip()]
+            out += [e.strip() for e in EXTENT.findall(spec[2]) if e.strip()]
         else:
             out.append(spec[0].strip())
     return out
