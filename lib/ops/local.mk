@@ -24,6 +24,7 @@ libcore_la_SOURCES += %reldir%/index/embedding.c %reldir%/index/gather.c \
 libcore_la_SOURCES += %reldir%/linalg/diff.c %reldir%/linalg/distance.c \
 	%reldir%/linalg/einsum.c %reldir%/linalg/linear.c \
 	%reldir%/linalg/matmul.c %reldir%/linalg/matrix_norm.c \
+	%reldir%/linalg/matrix_power.c %reldir%/linalg/trapezoid.c \
 	%reldir%/linalg/products.c %reldir%/linalg/similarity.c \
 	%reldir%/linalg/svdvals.c
 libcore_la_SOURCES += %reldir%/loss/class_loss.c %reldir%/loss/ctc_loss.c \
@@ -41,15 +42,16 @@ libcore_la_SOURCES += %reldir%/pointwise/activation.c \
 	%reldir%/pointwise/shrink.c \
 	%reldir%/pointwise/unary.c
 libcore_la_SOURCES += %reldir%/pool/lp_pool.c %reldir%/pool/pool.c \
+	%reldir%/pool/unpool.c \
 	%reldir%/pool/windows.c %reldir%/pool/windows.h
 libcore_la_SOURCES += %reldir%/python/asserts.c %reldir%/python/attr.c \
 	%reldir%/python/number.c %reldir%/python/number_unary.c \
 	%reldir%/python/seq.c
 libcore_la_SOURCES += %reldir%/recurrent/rnn.c %reldir%/recurrent/rnn_cell.c
 libcore_la_SOURCES += %reldir%/reduce/extreme.c %reldir%/reduce/moments.c \
-	%reldir%/reduce/reduce.c %reldir%/reduce/search.c
+	%reldir%/reduce/reduce.c %reldir%/reduce/search.c %reldir%/reduce/sum_to_size.c
 libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
-	%reldir%/shape/expand.c %reldir%/shape/join.c %reldir%/shape/move.c \
+	%reldir%/shape/expand.c %reldir%/shape/fftshift.c %reldir%/shape/join.c %reldir%/shape/move.c \
 	%reldir%/shape/permute.c %reldir%/shape/repeat.c \
 	%reldir%/shape/shape.c %reldir%/shape/split.c %reldir%/shape/view.c \
 	%reldir%/shape/view.h %reldir%/shape/view_copy.c
