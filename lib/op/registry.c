@@ -402,6 +402,58 @@ static cfx_status find_aten_out(registry *r, const char *name, size_t len,
     return st;
 }
 
+/* Add the overloads of an operator whose names begin with "aten.add.", or for
+ * "aten.add_." those that write. */
+static cfx_status add_overloads(registry *r, const cfx_op *op,
+                                const char *prefix, size_t len, size_t name,
+                                cfx_error *err)
+{
+    char base[256];
+    cfx_target t = {.op = op};
+    cfx_status st = CFX_OK;
+    if (names_begin(op->aliases, prefix, len))
+        st = add_target(r, prefix, name, t, err);
+    for (const cfx_variant *v = op->variants; !st && v && v->schema; v++)
+        if (!strncmp(v->schema, prefix, len)) {
+            t.how = v;
+            st = add_target(r, prefix, name, t, err);
+        }
+    t = (cfx_target){.op = op, .inplace = true};
+    if (!st && names_begin(op->inplace_aliases, prefix, len))
+        return add_target(r, prefix, name, t, err);
+    if (st || prefix[name - 1] != '_' || !(op->flags & CFX_OP_INPLACE))
+        return st;
+    memcpy(base, prefix, name - 1);
+    base[name - 1] = '.';
+    return names_begin(op->aliases, base, len - 1)
+               ? add_target(r, prefix, name, t, err)
+               : CFX_OK;
+}
+
+/* "aten.slice": all overloads of slice, as torch.ops.aten.slice in Dynamo's
+ * graphs. */
+static cfx_status find_aten_packet(registry *r, const char *name, size_t len,
+                                   cfx_target **out, cfx_error *err)
+{
+    char prefix[256];
+    cfx_status st = CFX_OK;
+    *out = NULL;
+    if (strncmp(name, "aten.", 5) || strchr(name + 5, '.') ||
+        len + 2 > sizeof(prefix))
+        return CFX_OK;
+    memcpy(prefix, name, len);
+    prefix[len] = '.';
+    prefix[len + 1] = 0;
+    for (size_t i = 0; i < r->nops && !st; i++)
+        for (const cfx_op *op = r->ops[i]; op && !st; op = op->next)
+            st = add_overloads(r, op, prefix, len + 1, len, err);
+    if (st)
+        cfx_map_remove(&r->names, name, len);
+    else
+        *out = chain_of(r, name, len);
+    return st;
+}
+
 /* *out is NULL if there is no such name. */
 static cfx_status find(const cfx_target **out, cfx_context *ctx,
                        const char *prefix, const char *name, cfx_error *err)
@@ -419,6 +471,8 @@ static cfx_status find(const cfx_target **out, cfx_context *ctx,
     cfx_mutex_lock(&r->lock);
     cfx_target *t = chain_of(r, buf, a + b);
     cfx_status st = t ? CFX_OK : find_aten_out(r, buf, a + b, &t, err);
+    if (!st && !t)
+        st = find_aten_packet(r, buf, a + b, &t, err);
     if (!st && t)
         st = resolve(r, t, err);
     cfx_mutex_unlock(&r->lock);

@@ -26,6 +26,7 @@ libcore_la_SOURCES += %reldir%/index/compiler.c \
 libcore_la_SOURCES += %reldir%/linalg/diff.c %reldir%/linalg/distance.c \
 	%reldir%/linalg/einsum.c %reldir%/linalg/linear.c \
 	%reldir%/linalg/matmul.c %reldir%/linalg/matrix_norm.c \
+	%reldir%/linalg/matrix_power.c %reldir%/linalg/trapezoid.c \
 	%reldir%/linalg/products.c %reldir%/linalg/similarity.c \
 	%reldir%/linalg/matrices.c %reldir%/linalg/matrices.h \
 	%reldir%/linalg/factor.c %reldir%/linalg/triangular.c \
@@ -49,6 +50,7 @@ libcore_la_SOURCES += %reldir%/pointwise/activation.c \
 	%reldir%/pointwise/gate.c %reldir%/pointwise/shrink.c \
 	%reldir%/pointwise/special.c %reldir%/pointwise/unary.c
 libcore_la_SOURCES += %reldir%/pool/lp_pool.c %reldir%/pool/pool.c \
+	%reldir%/pool/unpool.c \
 	%reldir%/pool/windows.c %reldir%/pool/windows.h
 libcore_la_SOURCES += %reldir%/python/asserts.c %reldir%/python/attr.c \
 	%reldir%/python/number.c %reldir%/python/number_unary.c \
@@ -60,11 +62,12 @@ libcore_la_SOURCES += %reldir%/quantize/fake_quantize.c \
 libcore_la_SOURCES += %reldir%/recurrent/rnn.c %reldir%/recurrent/rnn_cell.c
 libcore_la_SOURCES += %reldir%/reduce/compare.c \
 	%reldir%/reduce/extreme.c %reldir%/reduce/histogram.c \
-	%reldir%/reduce/moments.c \
-	%reldir%/reduce/order.c %reldir%/reduce/reduce.c %reldir%/reduce/search.c \
-	%reldir%/reduce/segment.c %reldir%/reduce/statistics.c
+	%reldir%/reduce/moments.c %reldir%/reduce/order.c \
+	%reldir%/reduce/reduce.c %reldir%/reduce/search.c \
+	%reldir%/reduce/segment.c %reldir%/reduce/statistics.c \
+	%reldir%/reduce/sum_to_size.c
 libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
-	%reldir%/shape/expand.c %reldir%/shape/join.c %reldir%/shape/move.c \
+	%reldir%/shape/expand.c %reldir%/shape/fftshift.c %reldir%/shape/join.c %reldir%/shape/move.c \
 	%reldir%/shape/permute.c %reldir%/shape/repeat.c \
 	%reldir%/shape/shape.c %reldir%/shape/split.c %reldir%/shape/view.c \
 	%reldir%/shape/view.h %reldir%/shape/view_copy.c

@@ -385,7 +385,9 @@ const cfx_op cfx_op__lift_fresh = {
     .schema = "lift_fresh(Tensor(a) self) -> Tensor(a)",
     .aliases = "aten.lift_fresh.default aten.lift.default Tensor.resolve_conj "
                "Tensor.resolve_neg torch.resolve_conj torch.resolve_neg "
-               "torch.real Tensor.conj torch.conj Tensor.positive "
+               "torch.real Tensor.conj torch.conj torch.conj_physical "
+               "Tensor.conj_physical aten.conj_physical.default "
+               "Tensor.positive "
                "torch.positive Tensor.__pos__ operator.pos "
                "Tensor.detach_ torch.detach_ aten.detach_.default",
     .doc = "The tensor itself.",

@@ -139,6 +139,8 @@ static const cfx_variant grid_sample_variants[] = {
      "-> Tensor",
      NULL},
     GRID_SAMPLER("torch.grid_sampler"),
+    GRID_SAMPLER("torch.grid_sampler_2d"),
+    GRID_SAMPLER("torch.grid_sampler_3d"),
     GRID_SAMPLER("aten.grid_sampler.default"),
     GRID_SAMPLER("aten.grid_sampler_2d.default"),
     GRID_SAMPLER("aten.grid_sampler_3d.default"),

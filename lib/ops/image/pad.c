@@ -165,8 +165,9 @@ static cfx_status pad_shape(cfx_call *call, const cfx_tensor *x,
         margins(call, x->rank, i, &before, &after);
         cfx_status st = constant
                             ? check_cut(call, i, x->shape[i], before, after)
-                            : check_axis(call, p->mode, i, x->shape[i], before,
-                                         after);
+                        : i < first ? CFX_OK
+                                    : check_axis(call, p->mode, i, x->shape[i],
+                                                 before, after);
         if (st)
             return st;
         shape[i] = cfx_dim_add(call->env, x->shape[i],

@@ -391,6 +391,26 @@ static cfx_value bilinear_build(cfx_scope *s, const cfx_call *call)
                     cfx_list_of(s, CFX_TUPLE, (size_t)rank, shape));
 }
 
+/* A tensor with new axes of extent 1, which list k names in order. */
+static cfx_value unsqueezed(cfx_scope *s, const cfx_call *call, int tensor,
+                            int k)
+{
+    cfx_value x = IN(tensor);
+    for (int i = 0; i < cfx_call_len(call, k); i++)
+        x = CFX_CALL(s, "torch.unsqueeze", x, cfx_call_item(call, k, i));
+    return x;
+}
+
+/* A product of three tensors, summed over some axes. The axis over which
+ * PyTorch goes step by step is of no account. */
+static cfx_value _trilinear_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value x = unsqueezed(s, call, 0, 3), y = unsqueezed(s, call, 1, 4);
+    x = CFX_CALL(s, "torch.mul", x, unsqueezed(s, call, 2, 5));
+    x = CFX_CALL(s, "torch.mul", x, y);
+    return cfx_call_len(call, 6) ? CFX_CALL(s, "torch.sum", x, IN(6)) : x;
+}
+
 static cfx_value linalg_trace_build(cfx_scope *s, const cfx_call *call)
 {
     if (rank_of(IN(0)) != 2)
@@ -452,6 +472,11 @@ PRODUCT(bilinear,
         "torch.bilinear torch.nn.functional.bilinear "
         "aten.bilinear.default",
         0, "A form that is linear in either of two inputs.")
+PRODUCT(_trilinear,
+        "Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, "
+        "int[] expand3, int[] sumdim, int unroll_dim=1",
+        "torch._trilinear aten._trilinear.default", 0,
+        "The product of three tensors, summed over some axes.")
 
 CFX_COMPOSITE(tensordot)
 

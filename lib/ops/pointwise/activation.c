@@ -162,10 +162,21 @@ static cfx_status threshold_infer(cfx_call *call)
     return st ? st : cfx_unary_no_bool(call);
 }
 
-ACTIVATION_RUN(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",
-               cfx_cost_0_0, threshold_loop, threshold_infer,
-               "x where it is above the threshold, else the value.",
-               threshold_run)
+/* Traces have either name of torch.nn.functional.threshold. */
+static const cfx_variant threshold_variants[] = {
+    {"torch.nn.functional.threshold(Tensor input, Scalar threshold, Scalar "
+     "value, bool inplace=False) -> Tensor",
+     NULL},
+    {"torch.nn.functional._threshold(Tensor input, Scalar threshold, Scalar "
+     "value, bool inplace=False) -> Tensor",
+     NULL},
+    {NULL, NULL},
+};
+
+OP(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "", cfx_cost_0_0,
+   threshold_loop, threshold_infer,
+   "x where it is above the threshold, else the value.", threshold_variants,
+   threshold_run)
 
 /* ---- Those whose parameters are not in their arguments ---- */
 

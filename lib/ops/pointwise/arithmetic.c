@@ -363,7 +363,8 @@ CLAMP(cfx_op__clamp,
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor " bound ") -> Tensor",          \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch." #name " Tensor." #name " aten." #name ".default " \
+                   "aten." #name ".Tensor",                                   \
         .doc = "Each element, kept from passing a bound.",                    \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,          \
         .code = code_,                                                        \

@@ -218,7 +218,8 @@ ELEMENTARY(entr, "Tensor self", 0,
            "torch.special.entr aten.special_entr.default",
            "-x log(x), which of 0 is 0.")
 ELEMENTARY(ndtr, "Tensor self", 0,
-           "torch.special.ndtr aten.special_ndtr.default",
+           "torch.special.ndtr torch._C._special.special_ndtr "
+           "aten.special_ndtr.default",
            "The normal distribution's cumulative probability.")
 ELEMENTARY(isreal, "Tensor self", 0,
            "torch.isreal Tensor.isreal aten.isreal.default",

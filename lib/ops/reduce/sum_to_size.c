@@ -1,0 +1,49 @@
+/*
+ * sum_to_size -- the sum over the axes along which a shape was broadcast.
+ *
+ * shape   the given extents.
+ * cost    that of a sum.
+ */
+#include "op/composite.h"
+#include "op/infer.h"
+
+CFX_PARAMS(params, SELF, SIZE);
+
+static cfx_value sum_to_size_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value x = cfx_call_value(call, SELF), dim[CFX_MAX_RANK];
+    cfx_value size = cfx_call_value(call, SIZE);
+    const cfx_tensor *t = x.u.tensor;
+    int n = cfx_call_len(call, SIZE), lead = t->rank - n;
+    size_t sums = 0;
+    bool fits = lead >= 0;
+    for (int i = 0; fits && i < t->rank; i++) {
+        cfx_dim to = i < lead
+                         ? cfx_dim_int(1)
+                         : cfx_value_dim(cfx_call_item(call, SIZE, i - lead));
+        bool one = cfx_dim_is(to, 1);
+        if (i < lead || (one && !cfx_dim_is(t->shape[i], 1)))
+            dim[sums++] = cfx_int(i);
+        else
+            fits = cfx_dim_eq(s->env, to, t->shape[i]);
+    }
+    if (!fits)
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "size is not expandable to the tensor's");
+    if (sums)
+        x = CFX_CALL(s, "torch.sum", x, cfx_list_of(s, CFX_TUPLE, sums, dim),
+                     cfx_bool(true));
+    return lead ? CFX_CALL(s, "torch.reshape", x, size) : x;
+}
+
+CFX_COMPOSITE(sum_to_size)
+
+const cfx_op cfx_op__sum_to_size = {
+    .schema = "sum_to_size(Tensor self, SymInt[] size) -> Tensor",
+    .params = params,
+    .aliases = "Tensor.sum_to_size aten.sum_to_size.default",
+    .doc = "The sum over the axes along which a shape was broadcast.",
+    .infer = sum_to_size_infer,
+    .cost = sum_to_size_cost,
+    .run = sum_to_size_run,
+};
