@@ -221,6 +221,10 @@ typedef struct cfx_model_format {
      * begin with the path, here and below. */
     cfx_status (*read)(cfx_module **out, cfx_context *ctx, const char *path,
                        cfx_error *err);
+    /* Load the weights that the model's file holds, mapped if `map` is set and
+     * they can be. NULL: they are in a file beside it. */
+    cfx_status (*read_weights)(cfx_module *gm, const char *path, bool map,
+                               cfx_error *err);
     /* Write a model and its weights: both, or neither. NULL: cfx only reads
      * it. */
     cfx_status (*write)(const char *path, const cfx_module *gm,

@@ -294,6 +294,7 @@ cfx_status cfx_module_parse_weights(cfx_module *m, const void *data,
 /* ---- Loading ---- */
 
 static cfx_status load_weights(cfx_module *gm, const char *path,
+                               const cfx_model_format *format,
                                const cfx_load_options *o, cfx_error *err)
 {
     cfx_buf beside;
@@ -305,6 +306,8 @@ static cfx_status load_weights(cfx_module *gm, const char *path,
         return cfx_module_randomize(gm, o->seed, err);
     if (o->weights)
         return cfx_module_load_weights(gm, o->weights, !o->no_map, err);
+    if (format->read_weights)
+        return format->read_weights(gm, path, !o->no_map, err);
     cfx_buf_init(&beside, cfx_module_context(gm));
     cfx_weights_beside(&beside, path);
     bool found = !beside.failed && !access(beside.s, F_OK);
@@ -330,9 +333,10 @@ cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
     if (options)
         memcpy(&o, options,
                options->size < sizeof(o) ? options->size : sizeof(o));
-    cfx_status st = cfx_model__read(out, ctx, path, err);
+    const cfx_model_format *format = cfx_model_format__of_file(ctx, path);
+    cfx_status st = format->read(out, ctx, path, err);
     if (!st)
-        st = load_weights(*out, path, &o, err);
+        st = load_weights(*out, path, format, &o, err);
     if (!st && o.assume_defaults)
         cfx_module_assume_defaults(*out);
     if (st) {

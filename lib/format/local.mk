@@ -20,6 +20,16 @@ libcfx_all_la_SOURCES += \
 	%reldir%/model_formats.def \
 	%reldir%/tensors/npy.c \
 	%reldir%/tensors/npz.c \
+	%reldir%/pt2/archive.c \
+	%reldir%/pt2/argument.c \
+	%reldir%/pt2/graph.c \
+	%reldir%/pt2/outputs.c \
+	%reldir%/pt2/provenance.c \
+	%reldir%/pt2/pt2.c \
+	%reldir%/pt2/pt2.h \
+	%reldir%/pt2/schema.c \
+	%reldir%/pt2/signature.c \
+	%reldir%/pt2/weights.c \
 	%reldir%/print.h \
 	%reldir%/python/print_code.c \
 	%reldir%/drawing/print_dot.c \
@@ -50,4 +60,6 @@ libcfx_all_la_SOURCES += \
 	%reldir%/tensors/tensor_formats.def \
 	%reldir%/text/text_file.c \
 	%reldir%/text/unicode.c \
-	%reldir%/text/unicode.h
+	%reldir%/text/unicode.h \
+	%reldir%/zip.c \
+	%reldir%/zip.h

@@ -25,15 +25,13 @@ const cfx_model_format *cfx_model_format_of_name(const char *path)
                                                          path);
 }
 
-cfx_status cfx_model__read(cfx_module **out, cfx_context *ctx,
-                           const char *path, cfx_error *err)
+const cfx_model_format *cfx_model_format__of_file(cfx_context *ctx,
+                                                  const char *path)
 {
     const cfx_model_format *format = (const cfx_model_format *)
         cfx_format__of_file(formats, NFORMATS, ctx, path);
 
-    if (!format || !format->read)
-        format = cfx_model_format_at(0);
-    return format->read(out, ctx, path, err);
+    return format && format->read ? format : cfx_model_format_at(0);
 }
 
 cfx_status cfx_model_save(const char *path, const cfx_module *gm,

@@ -1,0 +1,135 @@
+/*
+ * pt2 -- models that torch.export.save wrote, with their weights.
+ *
+ * archive finds the files; schema reads the plain parts of the JSON; graph,
+ * argument and outputs make the nodes; signature makes of them a graph that
+ * runs; weights loads its numbers. Nothing of Python is executed. Configured
+ * without libzip, reading fails with CFX_EUNSUPPORTED.
+ */
+#include "format/pt2/pt2.h"
+
+#include "format/io.h"
+
+#ifdef HAVE_LIBZIP
+
+/* ---- Reading ---- */
+
+static cfx_status check_version(const json_t *program, cfx_error *err)
+{
+    const json_t *version = json_object_get(program, "schema_version");
+    const json_t *major = json_is_object(version)
+                              ? json_object_get(version, "major")
+                              : NULL;
+
+    if (json_is_integer(major) && json_integer_value(major) == 8)
+        return CFX_OK;
+    return json_is_integer(major)
+               ? cfx_fail(err, CFX_EUNSUPPORTED,
+                          "has version %lld of the schema, where cfx reads 8",
+                          (long long)json_integer_value(major))
+               : cfx_fail(err, CFX_EPARSE, "does not tell its version");
+}
+
+static cfx_status read_program(cfx_module **out, cfx_context *ctx,
+                               const json_t *program, cfx_error *err)
+{
+    cfx_pt2_graph g = {.ctx = ctx};
+    cfx_module *gm = NULL;
+    const json_t *module = NULL, *signature = NULL;
+    cfx_status st = check_version(program, err);
+
+    if (!st)
+        st = cfx_pt2__member(&module, program, "graph_module", JSON_OBJECT,
+                             err);
+    if (!st)
+        st = cfx_pt2__member(&g.json, module, "graph", JSON_OBJECT, err);
+    if (!st)
+        st = cfx_pt2__member(&signature, module, "signature", JSON_OBJECT,
+                             err);
+    if (!st)
+        st = cfx_module_new_container(&gm, ctx, "GraphModule", err);
+    g.owner = gm;
+    if (!st)
+        st = cfx_pt2__graph(&g, err);
+    if (!st)
+        st = cfx_pt2__unlift(&g, gm, signature, err);
+    if (!st) {
+        st = cfx_graph_module_new_take_both(out, ctx, gm, g.graph,
+                                            "GraphModule", err);
+        gm = NULL;
+        g.graph = NULL;
+    }
+    cfx_pt2__graph_release(&g);
+    cfx_module_unref(gm);
+    return st;
+}
+
+static cfx_status pt2_read(cfx_module **out, cfx_context *ctx,
+                           const char *path, cfx_error *err)
+{
+    cfx_pt2_archive a;
+    cfx_json json = {0};
+    cfx_error own = {0};
+
+    err = err ? err : &own;
+    *out = NULL;
+    cfx_status st = cfx_pt2__open(&a, ctx, path, err);
+    if (!st)
+        st = cfx_pt2__read_model(&json, &a, err);
+    if (!st)
+        st = read_program(out, ctx, json.root, err);
+    if (json.root)
+        cfx_json_release(&json);
+    cfx_pt2__close(&a);
+    if (st)
+        cfx_fail_at(err, "%s", path);
+    return st;
+}
+
+static cfx_status pt2_read_weights(cfx_module *gm, const char *path, bool map,
+                                   cfx_error *err)
+{
+    cfx_pt2_archive a;
+    cfx_error own = {0};
+
+    (void)map;
+    err = err ? err : &own;
+    cfx_status st = cfx_pt2__open(&a, cfx_module_context(gm), path, err);
+    if (!st)
+        st = cfx_pt2__load(gm, &a, err);
+    cfx_pt2__close(&a);
+    if (st)
+        cfx_fail_at(err, "%s", path);
+    return st;
+}
+
+#else
+
+static cfx_status pt2_read(cfx_module **out, cfx_context *ctx,
+                           const char *path, cfx_error *err)
+{
+    (void)ctx;
+    *out = NULL;
+    return cfx_fail(err, CFX_EUNSUPPORTED,
+                    "%s: cfx was built without libzip, which .pt2 needs",
+                    path);
+}
+
+#define pt2_read_weights NULL
+
+#endif
+
+static bool pt2_probe(const unsigned char *head, size_t n)
+{
+    return n >= 4 &&
+           (!memcmp(head, "PK\3\4", 4) || !memcmp(head, "PK\5\6", 4));
+}
+
+const cfx_model_format cfx_model_format__pt2 = {
+    .base = {.name = "pt2",
+             .suffix = ".pt2",
+             .doc = "A model with its weights, by torch.export.save.",
+             .probe = pt2_probe},
+    .read = pt2_read,
+    .read_weights = pt2_read_weights,
+};

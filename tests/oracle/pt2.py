@@ -1,0 +1,428 @@
+#!/usr/bin/env python3
+"""pt2 -- does cfx read and run what torch.export.save writes?
+
+    pt2.py CFX [NAME...]           compare them
+    pt2.py --save DIR [NAME...]    only write NAME.pt2, NAME.in.safetensors and
+                                   NAME.out.safetensors
+    pt2.py --golden                write the files of tests/golden/pt2
+
+CFX is the program. Small models with random weights are exported, as training
+IR and as Core ATen, and saved. Of each, `cfx print` must give the graph of
+`torch.export.load(file).module()`, line for line; `cfx run` PyTorch's results to
+1e-4 of the largest; and `cfx convert` a model of the same graph. A line each,
+then the counts.
+"""
+
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+import zipfile
+
+import numpy as np
+import safetensors.torch
+import torch
+from torch import nn
+from torch.export import Dim
+from torch.nn import functional as F
+from torch.utils import _pytree as pytree
+
+import exports
+
+LIMIT = 1e-4
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "pt2"
+
+
+# ------------------------------------------------------------------ models
+#
+# A model, its arguments, and which of their extents are dynamic.
+
+class CNN(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, padding=1)
+        self.bn = nn.BatchNorm2d(4)
+        self.fc = nn.Linear(4, 5)
+
+    def forward(self, x):
+        x = F.max_pool2d(torch.relu(self.bn(self.conv(x))), 2)
+        return self.fc(x.mean((2, 3)))
+
+
+def cnn():
+    return CNN(), (torch.randn(2, 3, 8, 8),), ({0: Dim("batch", max=64)},)
+
+
+def mlp():
+    return exports.mlp(6, 8, 3), (torch.randn(4, 6),), None
+
+
+class Recurrent(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.rnn = kind(5, 6, num_layers=2, batch_first=True)
+
+    def forward(self, x):
+        return self.rnn(x)[0]
+
+
+def lstm():
+    return Recurrent(nn.LSTM), (torch.randn(2, 4, 5),), None
+
+
+def gru():
+    return Recurrent(nn.GRU), (torch.randn(2, 4, 5),), None
+
+
+def encoder():
+    layer = nn.TransformerEncoderLayer(16, 4, 24, batch_first=True)
+    return (nn.TransformerEncoder(layer, 2, enable_nested_tensor=False),
+            (torch.randn(2, 5, 16),), None)
+
+
+def whisper():
+    from transformers import WhisperConfig, WhisperModel
+    model = WhisperModel(WhisperConfig(
+        vocab_size=99, d_model=32, encoder_layers=2, decoder_layers=1,
+        encoder_attention_heads=4, decoder_attention_heads=4,
+        encoder_ffn_dim=37, decoder_ffn_dim=37, num_mel_bins=16,
+        max_source_positions=20, max_target_positions=20, pad_token_id=0,
+        bos_token_id=1, eos_token_id=2, decoder_start_token_id=1,
+        suppress_tokens=None, begin_suppress_tokens=None, use_cache=False))
+    return (exports.First(model, ("input_features", "decoder_input_ids")),
+            (torch.randn(2, 16, 40), exports.tokens(2, 5)), None)
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: (x.sin(), x + 1),
+                          lambda x: (x.cos(), x - 1), (x,))
+
+
+def cond():
+    return Branches(), (torch.randn(3),), None
+
+
+class Counter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("n", torch.zeros(2))
+        self.register_buffer("scale", torch.full((2,), 3.), persistent=False)
+
+    def forward(self, x):
+        self.n.add_(x.sum())
+        return self.n * self.scale + x
+
+
+def mutated():
+    return Counter(), (torch.randn(2),), None
+
+
+class Named(nn.Module):
+    def forward(self, pair, *, table, flag=True):
+        a, b = pair
+        y = a + b * table["k"]
+        return {"sum": y if flag else a, "both": [a, {"b": b}]}
+
+
+def dicts():
+    x = torch.randn(2, 3)
+    return (Named(), ((x, x + 1),), None,
+            {"table": {"k": torch.randn(3)}, "flag": False})
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(7, 4)
+        self.head = nn.Linear(4, 7, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, tokens):
+        return self.head(self.embed(tokens))
+
+
+def tied():
+    return Tied(), (torch.tensor([[1, 6, 3]]),), None
+
+
+def bfloat16():
+    return (exports.mlp(6, 8, 3).to(torch.bfloat16),
+            (torch.randn(4, 6, dtype=torch.bfloat16),), None)
+
+
+class Views(nn.Module):
+    """State that is not row-major, shares its memory, is empty or a scalar."""
+
+    def __init__(self):
+        super().__init__()
+        base = torch.arange(24.).reshape(2, 3, 4)
+        self.register_buffer("turned", base.permute(2, 0, 1))
+        self.register_buffer("part", base[:, 1:, ::2])
+        self.register_buffer("wide", torch.tensor([[2.], [3.]]).expand(2, 5))
+        self.register_buffer("empty", torch.zeros(0, 3))
+        self.register_buffer("scalar", torch.tensor(5, dtype=torch.int32))
+        self.register_buffer("flags", torch.tensor([True, False]))
+
+    def forward(self, x):
+        y = self.turned.sum(0) + self.part.sum(2).mean() + self.wide.sum()
+        y = torch.where(self.flags[:, None], y, -y) * self.scalar
+        return y + x + self.empty.sum()
+
+
+def views():
+    return Views(), (torch.randn(2, 3),), None
+
+
+class Constants(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.tensor([1., 2., 4.])
+
+    def forward(self, x):
+        return x * self.table + torch.tensor([5, 6, 7])
+
+
+def constants():
+    return Constants(), (torch.randn(2, 3),), None
+
+
+class Several(nn.Module):
+    """Calls with several results, some of which nothing uses."""
+
+    def forward(self, x):
+        values, _ = torch.topk(x, 2)
+        first, _, last = x.split([1, 2, 1], dim=1)
+        mean = torch.var_mean(x, dim=1)[1]
+        return values + first, last * mean[:, None]
+
+
+def several():
+    return Several(), (torch.randn(3, 4),), None
+
+
+class Sizes(nn.Module):
+    def forward(self, x, y):
+        n, m = x.shape[0], y.shape[0]
+        z = torch.cat([x, y]).reshape((n + m) * 2, -1)
+        return z * (2 * n + m // 2), z.new_zeros(max(n, m), 1)
+
+
+def sizes():
+    return (Sizes(), (torch.randn(3, 4), torch.randn(5, 4)),
+            ({0: Dim("n", min=2, max=50)}, {0: Dim("m", min=2, max=70)}))
+
+
+class Kinds(nn.Module):
+    """Arguments that are types, devices, formats and special numbers."""
+
+    def forward(self, x):
+        y = torch.full_like(x, float("inf"), dtype=torch.float64)
+        y = torch.clamp(y.to(torch.float32), max=3.)
+        z = torch.zeros(2, 2, dtype=torch.int64, device="cpu")
+        return (y + x.contiguous(memory_format=torch.channels_last),
+                z.masked_fill(z == 0, 9223372036854775807),
+                x[:, 1:].to(torch.float16), x.sum(dim=None))
+
+
+def kinds():
+    return Kinds(), (torch.randn(1, 2, 2, 2),), None
+
+
+def of_exports(name, dynamic):
+    """A model of exports.py, as what the functions above return."""
+    def make():
+        model, args_of = getattr(exports, name)()
+        args = args_of(2)
+        batch = Dim("batch", min=2, max=1024)
+        return model, args, tuple({0: batch} for _ in args) if dynamic \
+            else None
+    make.__name__ = name
+    return make
+
+
+OWN = (cnn, mlp, lstm, gru, encoder, cond, mutated, dicts, tied, bfloat16,
+       views, constants, several, sizes, kinds, whisper)
+MODELS = {f.__name__: f for f in OWN}
+MODELS.update({name: of_exports(name, name not in ("t5", "swin"))
+               for name in ("bert", "gpt2", "llama", "t5", "clip", "vit",
+                            "swin", "unet", "dcgan")})
+
+
+def export(name, ir):
+    torch.manual_seed(0)
+    model, args, dynamic, *rest = MODELS[name]()
+    kwargs = rest[0] if rest else {}
+    for parameter in model.parameters():
+        if parameter.dim() == 1 and parameter.dtype is torch.float32:
+            nn.init.normal_(parameter, 0.5, 0.2)
+    options = {}
+    if dynamic is not None and any(
+            name == "args" for name in model.forward.__code__.co_varnames):
+        dynamic = (dynamic,)
+    if dynamic is not None:
+        options["dynamic_shapes"] = dynamic
+    program = torch.export.export(model.eval(), args, kwargs, **options)
+    if ir == "core":
+        program = program.run_decompositions()
+    return program, args, kwargs
+
+
+# ------------------------------------------------------------------ files
+
+def named(values):
+    """Tensors as safetensors holds them: t0, t1, ..., numbers too."""
+    return {f"t{i}": torch.as_tensor(v).detach().contiguous().clone()
+            for i, v in enumerate(values)}
+
+
+def flatten(value):
+    return [v for v in pytree.tree_leaves(value)
+            if isinstance(v, (torch.Tensor, int, float))]
+
+
+def write(path, program, args, kwargs):
+    """Save a program, its inputs, and the results of two runs."""
+    torch.export.save(program, path + ".pt2")
+    module = torch.export.load(path + ".pt2").module(check_guards=False)
+    graph = str(module.graph)
+    tensors = [t for t in pytree.tree_leaves((args, kwargs))
+               if isinstance(t, torch.Tensor)]
+    names = [n.name for n in module.graph.nodes if n.op == "placeholder"]
+    used = [n for n, t in zip(names, pytree.tree_leaves((args, kwargs)))
+            if isinstance(t, torch.Tensor)]
+    safetensors.torch.save_file(named(tensors), path + ".in.safetensors")
+    with torch.no_grad():
+        first = flatten(module(*args, **kwargs))
+    safetensors.torch.save_file(named(first), path + ".out.safetensors")
+    return graph, used, first
+
+
+def old_flat(path, program):
+    """The archive that torch 2.1 to 2.7 wrote: parts pickled by torch.save."""
+    from torch._export.serde.serialize import serialize
+    parts = serialize(program)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as file:
+        file.writestr("serialized_exported_program.json",
+                      parts.exported_program)
+        file.writestr("serialized_state_dict.pt", parts.state_dict)
+        file.writestr("serialized_constants.pt", parts.constants)
+        file.writestr("serialized_example_inputs.pt", parts.example_inputs)
+        file.writestr("version", "8.7")
+
+
+def forget_places(program):
+    """Drop the paths of this machine from the nodes."""
+    for m in program.graph_module.modules():
+        for n in getattr(m, "graph", torch.fx.Graph()).nodes:
+            if "stack_trace" in n.meta:
+                n.meta["stack_trace"] = 'File "m.py", line 1, in forward'
+
+
+def golden():
+    GOLDEN.mkdir(exist_ok=True)
+    for name in ("mlp", "tied", "mutated", "cond", "views", "constants",
+                 "dicts", "sizes"):
+        program, args, kwargs = export(name, "training")
+        forget_places(program)
+        write(str(GOLDEN / name), program, args, kwargs)
+    program, args, kwargs = export("mlp", "training")
+    forget_places(program)
+    old_flat(GOLDEN / "mlp_flat.pt2", program)
+    buffer = io.BytesIO()
+    torch.jit.save(torch.jit.trace(exports.mlp(2, 3), torch.ones(1, 2)),
+                   buffer)
+    (GOLDEN / "torchscript.pt").write_bytes(buffer.getvalue())
+
+
+# --------------------------------------------------------------- comparing
+
+class Fails(Exception):
+    """The program did not do as PyTorch does."""
+
+
+def call(cfx, *words):
+    done = subprocess.run([cfx, *words], capture_output=True, text=True)
+    if done.returncode:
+        said = (done.stderr.strip() or "nothing").split("\n")[-1]
+        raise Fails(f"{words[0]}: status {done.returncode}: {said[:300]}")
+    return done.stdout
+
+
+def check_print(cfx, path, graph):
+    said = call(cfx, "print", path + ".pt2").rstrip("\n").split("\n")
+    want = graph.split("\n")
+    for have, line in zip(said, want):
+        if have.split("(default=")[0] != line:
+            raise Fails(f"print: {have.strip()[:150]}, "
+                        f"not {line.strip()[:150]}")
+    if len(said) != len(want):
+        raise Fails(f"print: {len(said)} lines, not {len(want)}")
+
+
+def check_run(cfx, path, used, want):
+    words = []
+    for i, name in enumerate(used):
+        words += ["-i", f"{name}={path}.in.safetensors:t{i}"]
+    out = path + ".out"
+    call(cfx, "run", path + ".pt2", *words, "-O", out)
+    files = sorted(pathlib.Path(out).rglob("*.npy"))
+    if len(files) != len(want):
+        raise Fails(f"run: {len(files)} results, not {len(want)}")
+    worst = 0.
+    for file, t in zip(files, want):
+        have = np.load(file)
+        t = torch.as_tensor(t).detach()
+        t = (t.float() if t.dtype is torch.bfloat16 else t).numpy()
+        worst = max(worst, exports.whole.distance(have, t))
+    limit = 2e-2 if "bfloat16" in path else LIMIT
+    if not worst < limit:
+        raise Fails(f"run: off by {worst:.2g}")
+    return worst
+
+
+def check(cfx, name, ir, folder):
+    program, args, kwargs = export(name, ir)
+    path = os.path.join(folder, f"{name}_{ir}")
+    graph, used, want = write(path, program, args, kwargs)
+    check_print(cfx, path, graph)
+    worst = check_run(cfx, path, used, want)
+    call(cfx, "convert", path + ".pt2", path + ".fx")
+    if call(cfx, "print", path + ".fx") != call(cfx, "print", path + ".pt2"):
+        raise Fails("convert: another graph")
+    return f"{len(want)} results, off by {worst:.2g}"
+
+
+def main(words):
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    if words[:1] == ["--golden"]:
+        golden()
+        return 0
+    saved = words.pop(0) and words.pop(0) if words[0] == "--save" else None
+    cfx = None if saved else words.pop(0)
+    good = bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name in words or MODELS:
+            for ir in ("training", "core"):
+                try:
+                    if saved:
+                        said = "saved"
+                        write(os.path.join(saved, f"{name}_{ir}"),
+                              *export(name, ir))
+                    else:
+                        said = check(cfx, name, ir, folder)
+                    good += 1
+                except Exception as why:        # of any export, too
+                    said = f"FAILS: {type(why).__name__}: {str(why)[:400]}"
+                    bad += 1
+                print(f"{name} {ir}: {said}", flush=True)
+    print(f"{good} good, {bad} bad")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
