@@ -154,12 +154,14 @@ void cli_inputs_release(cli_inputs *in);
 cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
                           const char *name, uint64_t seed, cfx_error *err);
 
-/* Like cli_inputs_make, with a function that makes values from texts. */
+/* Like cli_inputs_make, with a function that makes values from texts. With
+ * `known`, missing inputs take the type and shape that the model's file tells,
+ * if it does. */
 typedef cfx_status cli_make_fn(void *user, cfx_value *out, const char *text,
                                const char *name, cfx_error *err);
 cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
-                              const cli_list *texts, cli_make_fn *make,
-                              void *user, cfx_error *err);
+                              const cli_list *texts, bool known,
+                              cli_make_fn *make, void *user, cfx_error *err);
 
 /* ---- shape_input.c: inputs without data ---- */
 
@@ -194,7 +196,8 @@ cfx_status cli_print_memory(cli *c, cfx_module *gm, const cli_inputs *in,
                             cfx_error *err);
 
 /* Like cli_inputs_make, but tensors are metas: of a file's type and shape, or
- * of a type and shape that may have symbols. Fails if no input has a symbol of
+ * of a type and shape that may have symbols; missing ones are as the model's
+ * file tells, if it does. Fails if no input has a symbol of
  * --set. */
 cfx_status cli_shapes_make(cli_inputs *in, const cli *c, const cfx_module *gm,
                            const cli_list *texts, cli_symbols *s,

@@ -118,6 +118,9 @@ cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
 
 /* ---- Placeholders ---- */
 
+/* Room for the text of a shape that the model tells. */
+enum { KNOWN_SHAPE = 4096 };
+
 static const char *name_of(const cfx_node *n)
 {
     const char *target = n->target->text;
@@ -197,6 +200,37 @@ static cfx_status take_input(cli_inputs *in, const cfx_node **list,
     return st;
 }
 
+static cfx_status add_text(void *user, const char *text, size_t len)
+{
+    char *to = user;
+    size_t at = strlen(to);
+
+    if (len >= KNOWN_SHAPE - at)
+        return CFX_ELIMIT;
+    memcpy(to + at, text, len);
+    to[at + len] = '\0';
+    return CFX_OK;
+}
+
+/* Make the inputs that are missing of the shapes in their nodes' meta: by way of
+ * the text, in which --set may replace symbols. */
+static cfx_status add_known(cli_inputs *in, const cfx_node **list,
+                            cli_make_fn *make, void *user, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+
+    for (size_t i = 0; i < in->n && !st; i++) {
+        cfx_value v = cfx_node_meta(list[i], "tensor_meta");
+        char text[KNOWN_SHAPE] = "";
+        if (!cfx_value_is_absent(in->value[i]) || v.kind != CFX_TENSOR)
+            continue;
+        st = cfx_print_shape((cfx_sink){add_text, text}, v, false, err);
+        if (!st)
+            st = make(user, &in->value[i], text, name_of(list[i]), err);
+    }
+    return st;
+}
+
 /* Use the defaults, arguments of the placeholders, for missing inputs; starred
  * placeholders at the end may stay empty. */
 static cfx_status add_defaults(cli_inputs *in, const cfx_node **list,
@@ -225,8 +259,8 @@ static cfx_status add_defaults(cli_inputs *in, const cfx_node **list,
 }
 
 cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
-                              const cli_list *texts, cli_make_fn *make,
-                              void *user, cfx_error *err)
+                              const cli_list *texts, bool known,
+                              cli_make_fn *make, void *user, cfx_error *err)
 {
     const cfx_graph *g = cfx_graph_module_graph(gm);
     size_t n = 0, i = 0;
@@ -245,6 +279,8 @@ cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
     in->n = i;
     for (int k = 0; k < texts->n && !st; k++)
         st = take_input(in, list, texts->item[k], make, user, err);
+    if (!st && known)
+        st = add_known(in, list, make, user, err);
     if (!st)
         st = add_defaults(in, list, err);
     free(list);
@@ -272,7 +308,7 @@ cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
 {
     struct filling f = {c, seed};
 
-    return cli_inputs_make_by(in, gm, texts, make_value, &f, err);
+    return cli_inputs_make_by(in, gm, texts, false, make_value, &f, err);
 }
 
 void cli_inputs_release(cli_inputs *in)

@@ -22,13 +22,18 @@ libcfx_all_la_SOURCES += \
 	%reldir%/tensors/npz.c \
 	%reldir%/pt2/archive.c \
 	%reldir%/pt2/argument.c \
+	%reldir%/pt2/flat.c \
 	%reldir%/pt2/graph.c \
 	%reldir%/pt2/outputs.c \
+	%reldir%/pt2/pickle.c \
+	%reldir%/pt2/pickle.h \
 	%reldir%/pt2/provenance.c \
 	%reldir%/pt2/pt2.c \
 	%reldir%/pt2/pt2.h \
 	%reldir%/pt2/schema.c \
 	%reldir%/pt2/signature.c \
+	%reldir%/pt2/torch_file.c \
+	%reldir%/pt2/torch_file.h \
 	%reldir%/pt2/weights.c \
 	%reldir%/print.h \
 	%reldir%/python/print_code.c \

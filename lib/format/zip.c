@@ -23,6 +23,15 @@ static cfx_status zip_fail(cfx_error *err, zip_error_t *why)
     return cfx_fail(err, CFX_EPARSE, "%s", zip_error_strerror(why));
 }
 
+static cfx_status take_archive(cfx_zip *z, uint64_t size)
+{
+    zip_int64_t n = zip_get_num_entries(z->zip, 0);
+
+    z->n = n > 0 ? (size_t)n : 0;
+    z->left = size;
+    return CFX_OK;
+}
+
 cfx_status cfx_zip_open(cfx_zip *z, cfx_context *ctx, const char *path,
                         cfx_error *err)
 {
@@ -45,10 +54,25 @@ cfx_status cfx_zip_open(cfx_zip *z, cfx_context *ctx, const char *path,
         cfx_zip_close(z);
         return st;
     }
-    zip_int64_t n = zip_get_num_entries(z->zip, 0);
-    z->n = n > 0 ? (size_t)n : 0;
-    z->left = (uint64_t)info.st_size;
-    return CFX_OK;
+    return take_archive(z, (uint64_t)info.st_size);
+}
+
+cfx_status cfx_zip_open_memory(cfx_zip *z, cfx_context *ctx, const void *data,
+                               size_t size, cfx_error *err)
+{
+    zip_error_t why;
+
+    *z = (cfx_zip){.ctx = ctx};
+    zip_error_init(&why);
+    zip_source_t *source = zip_source_buffer_create(data, size, 0, &why);
+    if (source)
+        z->zip = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS,
+                                      &why);
+    if (source && !z->zip)
+        zip_source_free(source);
+    cfx_status st = z->zip ? take_archive(z, size) : zip_fail(err, &why);
+    zip_error_fini(&why);
+    return st;
 }
 
 void cfx_zip_close(cfx_zip *z)

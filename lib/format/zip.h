@@ -20,6 +20,9 @@ typedef struct cfx_zip {
 /* Open an archive. Fails with CFX_EIO, CFX_EPARSE, CFX_ENOMEM. */
 cfx_status cfx_zip_open(cfx_zip *z, cfx_context *ctx, const char *path,
                         cfx_error *err);
+/* Open one in memory, which must outlive it. */
+cfx_status cfx_zip_open_memory(cfx_zip *z, cfx_context *ctx, const void *data,
+                               size_t size, cfx_error *err);
 /* A zeroed one is allowed. */
 void cfx_zip_close(cfx_zip *z);
 

@@ -262,6 +262,28 @@ static void read_npz(const uint8_t *data, size_t size)
     cfx_context_free(ctx);
 }
 
+/* ---- Models with weights ---- */
+
+/* The graph that was read is well-formed, and can be printed. */
+static void read_pt2(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    char path[64];
+    int fd = file_of(path, data, size);
+    cfx_module *gm = NULL;
+    text t;
+
+    if (!cfx_model_load(&gm, ctx, path, NULL, NULL)) {
+        if (cfx_graph_lint(cfx_graph_module_graph(gm), NULL) == CFX_EGRAPH)
+            abort();
+        if (!cfx_print_model(sink_of(&t), gm, true, NULL))
+            free(t.data);
+    }
+    cfx_module_unref(gm);
+    close(fd);
+    cfx_context_free(ctx);
+}
+
 /* ---- JSON ---- */
 
 static void read_machine(const uint8_t *data, size_t size)
@@ -285,11 +307,17 @@ static void read_machine(const uint8_t *data, size_t size)
 }
 
 const fuzz_target fuzz_targets[] = {
-    {"model", read_model},     {"shapes", propagate},
-    {"value", read_value},     {"shape", read_shape},
-    {"extent", read_extent},   {"safetensors", read_safetensors},
-    {"npy", read_npy},         {"npz", read_npz},
-    {"machine", read_machine}, {NULL, NULL},
+    {"model", read_model},
+    {"shapes", propagate},
+    {"value", read_value},
+    {"shape", read_shape},
+    {"extent", read_extent},
+    {"safetensors", read_safetensors},
+    {"npy", read_npy},
+    {"npz", read_npz},
+    {"machine", read_machine},
+    {"pt2", read_pt2},
+    {NULL, NULL},
 };
 
 const fuzz_target *fuzz_target_find(const char *name)

@@ -113,10 +113,19 @@ static void assert_runs(const char *file_name, const char *name, int times)
 
 static const char *const names[] = {"mlp",   "tied",      "mutated", "cond",
                                     "views", "constants", "dicts",   "sizes"};
+static const char *const all[] = {"mlp",   "tied",  "mutated",
+                                  "cond",  "views", "constants",
+                                  "dicts", "sizes", "mlp_flat"};
 
 TEST_EACH(pt2_runs_as_pytorch_does, COUNT(names))
 {
     assert_runs(names[_i], names[_i], 1);
+}
+
+/* torch 2.1 to 2.7 wrote files without folders, and pickled the weights. */
+TEST_CASE(pt2_reads_flat_archives_with_pickled_weights)
+{
+    assert_runs("mlp_flat", "mlp", 1);
 }
 
 /* ---- Graphs and weights ---- */
@@ -237,11 +246,11 @@ static void load_any(cfx_context *ctx, const char *path)
     cfx_module_unref(gm);
 }
 
-TEST_EACH(pt2_survives_bytes_that_are_changed, COUNT(names))
+TEST_EACH(pt2_survives_bytes_that_are_changed, COUNT(all))
 {
     cfx_context *ctx = make_context();
     static unsigned char bytes[1 << 16];
-    size_t n = get_golden(names[_i], bytes, sizeof(bytes));
+    size_t n = get_golden(all[_i], bytes, sizeof(bytes));
     const char *path = file("changed.pt2");
 
     for (int k = 0; k < 300; k++) {
@@ -255,10 +264,10 @@ TEST_EACH(pt2_survives_bytes_that_are_changed, COUNT(names))
     free_context(ctx);
 }
 
-TEST_EACH(pt2_gives_all_back_where_memory_is_lacking, COUNT(names))
+TEST_EACH(pt2_gives_all_back_where_memory_is_lacking, COUNT(all))
 {
     cfx_context *ctx = make_context();
-    const char *path = golden(names[_i], ".pt2");
+    const char *path = golden(all[_i], ".pt2");
     cfx_module *gm;
     cfx_error err = {0};
     long n = 0;

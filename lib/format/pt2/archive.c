@@ -182,6 +182,23 @@ cfx_status cfx_pt2__open(cfx_pt2_archive *a, cfx_context *ctx,
     return st;
 }
 
+cfx_status cfx_pt2__open_torch(cfx_pt2_archive *a, cfx_context *ctx,
+                               const cfx_bytes *bytes, cfx_error *err)
+{
+    *a = (cfx_pt2_archive){.model = NULL};
+    cfx_status st = cfx_zip_open_memory(&a->zip, ctx, bytes->data, bytes->len,
+                                        err);
+
+    cfx_map_init(&a->files, ctx);
+    if (!st)
+        st = list_files(a, err);
+    if (!st)
+        st = check_byte_order(a, err);
+    if (st)
+        cfx_pt2__close(a);
+    return st;
+}
+
 void cfx_pt2__close(cfx_pt2_archive *a)
 {
     if (a->file)

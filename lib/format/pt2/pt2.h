@@ -37,6 +37,9 @@ typedef struct cfx_pt2_archive {
  * CFX_EUNSUPPORTED (another kind of archive), CFX_ENOMEM. */
 cfx_status cfx_pt2__open(cfx_pt2_archive *a, cfx_context *ctx,
                          const char *path, cfx_error *err);
+/* Open an archive of torch.save in memory, which must outlive it. */
+cfx_status cfx_pt2__open_torch(cfx_pt2_archive *a, cfx_context *ctx,
+                               const cfx_bytes *bytes, cfx_error *err);
 /* A zeroed one is allowed. */
 void cfx_pt2__close(cfx_pt2_archive *a);
 /* A file by its name, or NULL. */
@@ -49,6 +52,12 @@ cfx_status cfx_pt2__read_json(cfx_json *out, cfx_pt2_archive *a,
 /* The description of the model. */
 cfx_status cfx_pt2__read_model(cfx_json *out, cfx_pt2_archive *a,
                                cfx_error *err);
+
+/* ---- flat.c ---- */
+
+/* Read a file of numbers as a tensor of one axis. */
+cfx_status cfx_pt2__flat(cfx_tensor **out, cfx_pt2_archive *a,
+                         const char *name, cfx_dtype dtype, cfx_error *err);
 
 /* ---- schema.c ---- */
 

@@ -12,7 +12,8 @@
 struct unlifting {
     cfx_pt2_graph *g;
     cfx_module *gm;
-    cfx_map state; /* full name -> its get_attr node */
+    cfx_shape_env *env; /* of the symbols in the shapes of inputs */
+    cfx_map state;      /* full name -> its get_attr node */
     cfx_buf path;
 };
 
@@ -120,6 +121,26 @@ static cfx_status unlift_state(struct unlifting *u, cfx_node *input,
     return st;
 }
 
+/* Annotate an input that is a tensor with the type that the file tells. */
+static cfx_status annotate(struct unlifting *u, cfx_node *input,
+                           const json_t *spec, cfx_error *err)
+{
+    const json_t *values = json_object_get(u->g->json, "tensor_values");
+    const char *name = json_string_value(json_object_get(
+        json_object_get(json_object_get(spec, "arg"), "as_tensor"), "name"));
+    const json_t *v = name ? json_object_get(values, name) : NULL;
+    cfx_tensor *meta;
+
+    if (!v)
+        return CFX_OK;
+    cfx_status st = cfx_pt2__meta(&meta, u->g->ctx, u->env, v, err);
+    if (!st)
+        st = cfx_node_set_meta(input, "tensor_meta", cfx_value_of_tensor(meta),
+                               err);
+    cfx_tensor_unref(meta);
+    return st;
+}
+
 static cfx_status unlift_input(struct unlifting *u, cfx_node *input,
                                const json_t *spec, cfx_error *err)
 {
@@ -127,8 +148,10 @@ static cfx_status unlift_input(struct unlifting *u, cfx_node *input,
     const char *name;
     cfx_status st = cfx_pt2__union(&in, spec, "an input", err);
 
-    if (st || !strcmp(in.key, "user_input"))
+    if (st)
         return st;
+    if (!strcmp(in.key, "user_input"))
+        return annotate(u, input, in.value, err);
     for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
         if (!strcmp(in.key, states[i].kind))
             return unlift_state(u, input, in.value, states[i].name,
@@ -283,9 +306,12 @@ cfx_status cfx_pt2__unlift(cfx_pt2_graph *g, cfx_module *gm,
         return st;
     cfx_map_init(&u.state, g->ctx);
     cfx_buf_init(&u.path, g->ctx);
-    st = unlift_inputs(&u, inputs, err);
+    st = cfx_shape_env_new(&u.env, g->ctx, err);
+    if (!st)
+        st = unlift_inputs(&u, inputs, err);
     if (!st)
         st = unlift_outputs(&u, outputs, err);
+    cfx_shape_env_free(u.env);
     cfx_buf_release(&u.path);
     cfx_map_release(&u.state);
     return st;

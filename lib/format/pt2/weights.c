@@ -10,6 +10,7 @@
 #ifdef HAVE_LIBZIP
 
 #include "base/util.h"
+#include "format/pt2/torch_file.h"
 #include "nn/module_impl.h"
 
 /* A kind of payload: its folder, and its configuration, "%.*s" for the model's
@@ -32,61 +33,6 @@ struct loader {
 
 /* ---- Files ---- */
 
-static void release_bytes(void *user)
-{
-    cfx_bytes *b = user;
-    cfx_context *ctx = b->ctx;
-
-    cfx_bytes_release(b);
-    cfx_free(ctx, b, sizeof(*b));
-}
-
-/* A tensor of one axis over bytes, which it takes. */
-static cfx_status tensor_of_bytes(cfx_tensor **out, cfx_bytes *bytes,
-                                  cfx_dtype dtype, cfx_error *err)
-{
-    cfx_context *ctx = bytes->ctx;
-    int64_t n = (int64_t)(bytes->len / cfx_dtype_size(dtype));
-    cfx_bytes *kept = cfx_alloc(ctx, sizeof(*kept));
-
-    if (!kept) {
-        cfx_bytes_release(bytes);
-        return cfx_no_memory(err);
-    }
-    *kept = *bytes;
-    return cfx_tensor_from(out, ctx, dtype, 1, &n, NULL, kept->data, kept->len,
-                           release_bytes, kept, err);
-}
-
-static cfx_status read_file(cfx_tensor **out, struct loader *l,
-                            const char *path_name, cfx_dtype dtype,
-                            cfx_error *err)
-{
-    size_t size = cfx_dtype_size(dtype);
-    cfx_bytes b;
-
-    cfx_buf_clear(&l->name);
-    cfx_buf_puts(&l->name, l->payload->folder);
-    cfx_buf_puts(&l->name, path_name);
-    if (l->name.failed)
-        return cfx_no_memory(err);
-    cfx_status st = cfx_pt2__read(&b, l->a, l->name.s, err);
-    if (st)
-        return st;
-    if (b.len % size) {
-        st = cfx_fail(err, CFX_EPARSE,
-                      "%s has %zu bytes, which are no whole number of %s",
-                      l->name.s, b.len, cfx_dtypes[dtype].name);
-        cfx_bytes_release(&b);
-        return st;
-    }
-    if (l->a->swapped)
-        cfx_swap_bytes(b.data, b.len / size, size);
-    if (dtype == CFX_BOOL)
-        cfx_normalize_bools(b.data, b.len);
-    return tensor_of_bytes(out, &b, dtype, err);
-}
-
 /* The whole of a file, borrowed; read at the first call. */
 static cfx_status find_file(cfx_tensor **out, struct loader *l,
                             const char *path_name, cfx_dtype dtype,
@@ -105,7 +51,12 @@ static cfx_status find_file(cfx_tensor **out, struct loader *l,
             path_name, cfx_dtypes[dtype].name, cfx_dtypes[(*out)->dtype].name);
     if (*out)
         return CFX_OK;
-    cfx_status st = read_file(&t, l, path_name, dtype, err);
+    cfx_buf_clear(&l->name);
+    cfx_buf_puts(&l->name, l->payload->folder);
+    cfx_buf_puts(&l->name, path_name);
+    cfx_status st = l->name.failed
+                        ? cfx_no_memory(err)
+                        : cfx_pt2__flat(&t, l->a, l->name.s, dtype, err);
     e->v.p = *out = st ? NULL : t;
     return st;
 }
@@ -169,26 +120,47 @@ static cfx_status make_tensor(cfx_tensor **out, struct loader *l,
     return st;
 }
 
+/* The state of a name, and the module that owns it; NULL: the graph does not
+ * use it. */
+static const cfx_state *find_state(cfx_module **owner, const char **last,
+                                   cfx_module *gm, const char *name)
+{
+    *owner = cfx_module__owner(gm, name, last);
+    const cfx_state *state = *owner ? cfx_module_state(*owner, *last) : NULL;
+
+    return state && state->tensor ? state : NULL;
+}
+
+/* Give a state its numbers. */
+static cfx_status set_state(cfx_module *gm, const char *name, cfx_tensor *t,
+                            cfx_error *err)
+{
+    const char *last;
+    cfx_module *owner;
+    const cfx_state *state = find_state(&owner, &last, gm, name);
+
+    if (!state)
+        return CFX_OK;
+    if (state->tensor->dtype != t->dtype)
+        return cfx_fail(err, CFX_ESHAPE, "is %s, but %s in the graph",
+                        cfx_dtypes[t->dtype].name,
+                        cfx_dtypes[state->tensor->dtype].name);
+    return cfx_module_set(owner, last, t, err);
+}
+
 static cfx_status load_payload(struct loader *l, const char *name,
                                const json_t *payload, cfx_error *err)
 {
     const char *last;
-    cfx_module *owner = cfx_module__owner(l->gm, name, &last);
-    const cfx_state *state = owner ? cfx_module_state(owner, last) : NULL;
+    cfx_module *owner;
     cfx_tensor *t;
 
-    /* The graph does not use it. */
-    if (!state || !state->tensor)
+    if (!find_state(&owner, &last, l->gm, name))
         return CFX_OK;
     cfx_status st = make_tensor(&t, l, payload, err);
     if (st)
         return st;
-    if (state->tensor->dtype != t->dtype)
-        st = cfx_fail(err, CFX_ESHAPE, "is %s, but %s in the graph",
-                      cfx_dtypes[t->dtype].name,
-                      cfx_dtypes[state->tensor->dtype].name);
-    else
-        st = cfx_module_set(owner, last, t, err);
+    st = set_state(l->gm, name, t, err);
     cfx_tensor_unref(t);
     return st;
 }
@@ -237,10 +209,79 @@ static cfx_status load_kind(cfx_module *gm, cfx_pt2_archive *a,
     return st;
 }
 
-cfx_status cfx_pt2__load(cfx_module *gm, cfx_pt2_archive *a, cfx_error *err)
+/* ---- Weights that torch.save pickled: before torch 2.9 ---- */
+
+static cfx_status load_items(cfx_module *gm, cfx_torch_file *f, cfx_error *err)
 {
+    const cfx_pickled *dict = f->value;
+    cfx_status st = CFX_OK;
+    cfx_module *owner;
+    const char *last;
+
+    if (dict->kind != CFX_PICKLED_DICT)
+        return cfx_fail(err, CFX_EPARSE, "is no dict of tensors");
+    for (size_t i = 0; i + 1 < dict->n && !st; i += 2) {
+        const cfx_pickled *key = dict->item[i];
+        cfx_tensor *t = NULL;
+        if (key->kind != CFX_PICKLED_STR)
+            return cfx_fail(err, CFX_EPARSE, "has a name that is no string");
+        if (!find_state(&owner, &last, gm, key->text))
+            continue;
+        st = cfx_torch_file_tensor(&t, f, dict->item[i + 1], err);
+        if (!st)
+            st = set_state(gm, key->text, t, err);
+        cfx_tensor_unref(t);
+        if (st)
+            cfx_fail_at(err, "%.200s", key->text);
+    }
+    return st;
+}
+
+/* Load a file of the archive, if there is one of that name. */
+static cfx_status load_torch(cfx_module *gm, cfx_pt2_archive *a,
+                             const char *name, cfx_error *err)
+{
+    cfx_torch_file f;
+
+    if (!cfx_pt2__find(a, name))
+        return CFX_OK;
+    cfx_status st = cfx_torch_file_open(&f, a, name, err);
+    if (!st)
+        st = load_items(gm, &f, err);
+    cfx_torch_file_close(&f);
+    if (st)
+        cfx_fail_at(err, "%s", name);
+    return st;
+}
+
+static cfx_status load_pickled(cfx_module *gm, cfx_pt2_archive *a,
+                               cfx_error *err)
+{
+    static const char *const flat[] = {"serialized_state_dict.pt",
+                                       "serialized_constants.pt"};
+    cfx_buf name;
     cfx_status st = CFX_OK;
 
+    cfx_buf_init(&name, a->zip.ctx);
+    for (size_t i = 0; i < sizeof(payloads) / sizeof(*payloads) && !st; i++) {
+        cfx_buf_clear(&name);
+        if (a->flat)
+            cfx_buf_puts(&name, flat[i]);
+        else
+            cfx_buf_printf(&name, "%s%.*s.pt", payloads[i].folder,
+                           (int)a->model_len, a->model);
+        st = name.failed ? cfx_no_memory(err) : load_torch(gm, a, name.s, err);
+    }
+    cfx_buf_release(&name);
+    return st;
+}
+
+cfx_status cfx_pt2__load(cfx_module *gm, cfx_pt2_archive *a, cfx_error *err)
+{
+    cfx_status st = load_pickled(gm, a, err);
+
+    if (a->flat)
+        return st;
     for (size_t i = 0; i < sizeof(payloads) / sizeof(*payloads) && !st; i++)
         st = load_kind(gm, a, &payloads[i], err);
     return st;
