@@ -18,6 +18,9 @@ cfx_SOURCES += %reldir%/progress.c
 else
 cfx_SOURCES += %reldir%/progress_none.c
 endif
+if HAVE_ONNX
+cfx_SOURCES += %reldir%/cmd_onnx_test.c
+endif
 cfx_LDADD = libcfx.la $(JANSSON_LIBS)
 # Plugins use the program's copy of the library if it is linked statically.
 cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic

@@ -100,6 +100,7 @@ tests_codegen_zoo_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 # Passes.
 EXTRA_DIST += %reldir%/unit/pass_test.h %reldir%/behaviours %reldir%/cli/said.sh
 EXTRA_DIST += %reldir%/cli/small_build.sh
+EXTRA_DIST += %reldir%/cases/onnx.tar.xz %reldir%/cases/onnx.failures
 SHELL_TESTS_OF_PASSES = %reldir%/cli/passes_zoo.sh %reldir%/cli/transform_test.sh \
 	%reldir%/cli/pass_cases.sh
 dist_check_SCRIPTS += $(SHELL_TESTS_OF_PASSES)
@@ -139,7 +140,7 @@ SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/opcases.sh %reldir%/cli/opc
 	%reldir%/cli/codegen_zoo.sh %reldir%/cli/codegen.sh %reldir%/cli/diff.sh \
 	%reldir%/cli/folder.sh %reldir%/cli/manual.sh %reldir%/cli/behaviours.sh \
 	%reldir%/cli/install.sh %reldir%/cli/limits.sh %reldir%/cli/docs.sh \
-	%reldir%/cli/arrows.sh
+	%reldir%/cli/arrows.sh %reldir%/cli/onnx.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 

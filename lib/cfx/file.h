@@ -151,6 +151,11 @@ typedef struct cfx_load_options {
     bool no_map;          /* read the weights instead of mapping them */
     bool assume_defaults; /* undecided arguments of modules take their
                                    defaults */
+    /* Inputs of an ONNX model that decide shapes, by its names, or, with the
+     * name "", by their places (tensor NULL: none). They stay inputs, and must
+     * be given these values. */
+    const cfx_named_tensor *constants;
+    size_t nconstants;
 } cfx_load_options;
 
 /*
@@ -220,7 +225,7 @@ typedef struct cfx_model_format {
     /* Read a model without weights; NULL: cfx only writes it. Error texts
      * begin with the path, here and below. */
     cfx_status (*read)(cfx_module **out, cfx_context *ctx, const char *path,
-                       cfx_error *err);
+                       const cfx_load_options *o, cfx_error *err);
     /* Load the weights that the model's file holds, mapped if `map` is set and
      * they can be. NULL: they are in a file beside it. */
     cfx_status (*read_weights)(cfx_module *gm, const char *path, bool map,

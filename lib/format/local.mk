@@ -68,3 +68,40 @@ libcfx_all_la_SOURCES += \
 	%reldir%/text/unicode.h \
 	%reldir%/zip.c \
 	%reldir%/zip.h
+
+# ONNX, which needs protobuf-c. The compiler of messages writes beside the
+# objects.
+if HAVE_ONNX
+libcfx_all_la_SOURCES += \
+	%reldir%/onnx/image.c \
+	%reldir%/onnx/loss.c \
+	%reldir%/onnx/quantize.c \
+	%reldir%/onnx/rnn.c \
+	%reldir%/onnx/attention.c \
+	%reldir%/onnx/attr.c \
+	%reldir%/onnx/control.c \
+	%reldir%/onnx/conv.c \
+	%reldir%/onnx/decode.c \
+	%reldir%/onnx/file.c \
+	%reldir%/onnx/index.c \
+	%reldir%/onnx/ints.c \
+	%reldir%/onnx/lower.c \
+	%reldir%/onnx/norm.c \
+	%reldir%/onnx/onnx.h \
+	%reldir%/onnx/pointwise.c \
+	%reldir%/onnx/recorder.c \
+	%reldir%/onnx/reduce.c \
+	%reldir%/onnx/rules.def \
+	%reldir%/onnx/shape.c \
+	%reldir%/onnx/tensor.c
+nodist_libcfx_all_la_SOURCES += lib/format/onnx/onnx.pb-c.c
+BUILT_SOURCES += lib/format/onnx/onnx.pb-c.h
+CLEANFILES += lib/format/onnx/onnx.pb-c.c lib/format/onnx/onnx.pb-c.h
+
+lib/format/onnx/onnx.pb-c.c: $(srcdir)/%reldir%/onnx/onnx.proto
+	$(AM_V_GEN)$(MKDIR_P) lib/format/onnx && \
+		$(PROTOC_C) -I$(srcdir)/%reldir%/onnx --c_out=lib/format/onnx \
+		$(srcdir)/%reldir%/onnx/onnx.proto
+lib/format/onnx/onnx.pb-c.h: lib/format/onnx/onnx.pb-c.c
+endif
+EXTRA_DIST += %reldir%/onnx/onnx.proto

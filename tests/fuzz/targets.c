@@ -15,6 +15,8 @@
 #include <cfx/shape_prop.h>
 #include <cfx/text.h>
 
+#include "format/io.h"
+
 /* Beyond these a reader is to fail with CFX_ELIMIT or CFX_ENOMEM. */
 #define MOST_MEMORY ((size_t)256 << 20)
 #define MOST_SECONDS 20
@@ -284,6 +286,35 @@ static void read_pt2(const uint8_t *data, size_t size)
     cfx_context_free(ctx);
 }
 
+/* ---- ONNX ---- */
+
+/* A model that is read is printed. */
+static void read_onnx(const uint8_t *data, size_t size)
+{
+#ifdef HAVE_ONNX
+    cfx_context *ctx = context();
+    cfx_module *gm = NULL;
+    char path[64];
+    int fd = file_of(path, data, size);
+    cfx_error err = {0};
+    text t;
+
+    if (!cfx_model_format__onnx.read(&gm, ctx, path, &(cfx_load_options){0},
+                                     &err)) {
+        cfx_print_graph(sink_of(&t), cfx_graph_module_graph(gm), false, NULL);
+        free(t.data);
+    } else if (!*err.text) {
+        abort();
+    }
+    cfx_module_unref(gm);
+    close(fd);
+    cfx_context_free(ctx);
+#else
+    (void)data;
+    (void)size;
+#endif
+}
+
 /* ---- JSON ---- */
 
 static void read_machine(const uint8_t *data, size_t size)
@@ -317,6 +348,7 @@ const fuzz_target fuzz_targets[] = {
     {"npz", read_npz},
     {"machine", read_machine},
     {"pt2", read_pt2},
+    {"onnx", read_onnx},
     {NULL, NULL},
 };
 

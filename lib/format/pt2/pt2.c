@@ -65,12 +65,14 @@ static cfx_status read_program(cfx_module **out, cfx_context *ctx,
 }
 
 static cfx_status pt2_read(cfx_module **out, cfx_context *ctx,
-                           const char *path, cfx_error *err)
+                           const char *path, const cfx_load_options *o,
+                           cfx_error *err)
 {
     cfx_pt2_archive a;
     cfx_json json = {0};
     cfx_error own = {0};
 
+    (void)o;
     err = err ? err : &own;
     *out = NULL;
     cfx_status st = cfx_pt2__open(&a, ctx, path, err);
@@ -106,8 +108,10 @@ static cfx_status pt2_read_weights(cfx_module *gm, const char *path, bool map,
 #else
 
 static cfx_status pt2_read(cfx_module **out, cfx_context *ctx,
-                           const char *path, cfx_error *err)
+                           const char *path, const cfx_load_options *o,
+                           cfx_error *err)
 {
+    (void)o;
     (void)ctx;
     *out = NULL;
     return cfx_fail(err, CFX_EUNSUPPORTED,

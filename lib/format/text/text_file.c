@@ -23,9 +23,13 @@ static const char only_where_needed[] =
 
 /* ---- Reading ---- */
 
+/* Text has no control characters before the tab. */
 static bool text_probe(const unsigned char *head, size_t n)
 {
-    return n && !memchr(head, '\0', n);
+    for (size_t i = 0; i < n; i++)
+        if (head[i] < '\t')
+            return false;
+    return n != 0;
 }
 
 /* Other kinds of files are recognized by their first bytes. */
@@ -40,8 +44,10 @@ static cfx_status check_kind(const cfx_bytes *text, cfx_error *err)
 }
 
 static cfx_status text_read(cfx_module **out, cfx_context *ctx,
-                            const char *path, cfx_error *err)
+                            const char *path, const cfx_load_options *o,
+                            cfx_error *err)
 {
+    (void)o;
     cfx_bytes text = {0};
     cfx_status st = cfx_bytes_read(&text, ctx, path, TEXT_MAX, err);
 

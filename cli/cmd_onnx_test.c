@@ -1,0 +1,247 @@
+/*
+ * cfx onnx-test -- run cases of ONNX's test data, and compare the results.
+ *
+ * A case is a folder: model.onnx, and test_data_set_0, 1, ... with input_0.pb,
+ * ..., output_0.pb, ... A file `tolerance` beside the model, two numbers, says
+ * where a case is compared less closely than others.
+ */
+#include <cfx/compare.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* Integers of at most so many elements may be taken as constants. */
+enum { MAX_VALUES = 64, CONSTANT_MAX = 64 };
+
+struct onnx_test_options {
+    bool verbose;
+};
+
+static const cli_option options[] = {
+    {CLI_FLAG, 'v', "verbose", NULL, "print the cases that pass, too",
+     offsetof(struct onnx_test_options, verbose)},
+    {0},
+};
+
+/* Those of the ONNX project. */
+static const cfx_tolerance usual = {.given = true, .rtol = 1e-3, .atol = 1e-7};
+
+/* The values of one data set. */
+struct data {
+    size_t nin, nout;
+    cfx_value in[MAX_VALUES], out[MAX_VALUES];
+};
+
+static void data_release(struct data *d)
+{
+    for (size_t i = 0; i < d->nin; i++)
+        cfx_value_unref(d->in[i]);
+    for (size_t i = 0; i < d->nout; i++)
+        cfx_value_unref(d->out[i]);
+    *d = (struct data){0};
+}
+
+/* Read KIND_0.pb, KIND_1.pb, ... of a folder. */
+static cfx_status read_values(cfx_context *ctx, const char *dir, int set,
+                              const char *kind, cfx_value *v, size_t *n,
+                              cfx_error *err)
+{
+    char path[4096];
+    cfx_tensor *t;
+
+    for (*n = 0; *n < MAX_VALUES; ++*n) {
+        snprintf(path, sizeof(path), "%s/test_data_set_%d/%s_%zu.pb", dir, set,
+                 kind, *n);
+        if (access(path, F_OK))
+            return CFX_OK;
+        cfx_status st = cfx_tensor_read(&t, ctx, path, false, err);
+        if (st)
+            return st;
+        v[*n] = cfx_value_of_tensor(t);
+    }
+    return cfx_fail(err, CFX_EUNSUPPORTED, "%s: has more than %d %ss", dir,
+                    MAX_VALUES, kind);
+}
+
+static cfx_status data_read(struct data *d, cfx_context *ctx, const char *dir,
+                            int set, cfx_error *err)
+{
+    *d = (struct data){0};
+    cfx_status st = read_values(ctx, dir, set, "input", d->in, &d->nin, err);
+
+    if (!st)
+        st = read_values(ctx, dir, set, "output", d->out, &d->nout, err);
+    if (st)
+        data_release(d);
+    return st;
+}
+
+static cfx_tolerance tolerance_of(const char *dir)
+{
+    cfx_tolerance t = usual;
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s/tolerance", dir);
+    FILE *f = fopen(path, "r");
+    if (f && fscanf(f, "%lf %lf", &t.rtol, &t.atol) != 2)
+        t = usual;
+    if (f)
+        fclose(f);
+    return t;
+}
+
+/* ---- Running a case ---- */
+
+static cfx_status compare(const struct data *d, cfx_value result,
+                          const cfx_tolerance *t, cfx_error *err)
+{
+    bool one = d->nout == 1;
+    size_t n = one ? 1 : cfx_value_is_seq(result) ? result.u.seq->len : 0;
+    cfx_difference by;
+    cfx_status st = CFX_OK;
+
+    if (n != d->nout)
+        return cfx_fail(err, CFX_EINVAL, "the model has %zu outputs, not %zu",
+                        n, d->nout);
+    for (size_t i = 0; i < n && !st; i++) {
+        st = cfx_value_compare(&by, d->out[i],
+                               one ? result : result.u.seq->item[i], t, err);
+        if (!st && by.differs)
+            st = cfx_fail(err, CFX_EINVAL, "output %zu: %s", i, by.text);
+    }
+    return st;
+}
+
+static cfx_status run_set(cli *c, const char *dir, cfx_module *gm,
+                          const struct data *d, cfx_error *err)
+{
+    const cfx_interp_options how = {.size = sizeof(how)};
+    const cfx_tolerance t = tolerance_of(dir);
+    cfx_value result = {0};
+    cfx_interp it = {0};
+
+    (void)c;
+    cfx_status st = cfx_interp_init_with(&it, &cfx_interp_base, gm, &how, err);
+    if (!st)
+        st = cfx_interp_run(&it, d->in, d->nin, &result, err);
+    if (!st)
+        st = compare(d, result, &t, err);
+    cfx_value_unref(result);
+    cfx_interp_release(&it);
+    return st;
+}
+
+/* The inputs of a case that may decide shapes: few numbers, which real models
+ * have as constants. */
+static void find_constants(const struct data *d, cfx_named_tensor *out)
+{
+    for (size_t i = 0; i < d->nin; i++) {
+        cfx_tensor *t = d->in[i].u.tensor;
+        bool few = t->rank < 2 && cfx_tensor_numel(t) <= CONSTANT_MAX;
+        out[i] = (cfx_named_tensor){"", few ? t : NULL};
+    }
+}
+
+static cfx_status load(cli *c, cfx_module **out, const char *dir,
+                       const cfx_named_tensor *constants, size_t n,
+                       cfx_error *err)
+{
+    const cfx_load_options o = {
+        .size = sizeof(o), .constants = constants, .nconstants = n};
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s/model.onnx", dir);
+    return cfx_model_load(out, c->ctx, path, &o, err);
+}
+
+/* Load the model; where an input decides shapes, once more with those that may
+ * as constants. */
+static cfx_status load_for(cli *c, cfx_module **out, const char *dir,
+                           const struct data *d, cfx_error *err)
+{
+    cfx_named_tensor constants[MAX_VALUES];
+    cfx_status st = load(c, out, dir, NULL, 0, err);
+
+    if (st != CFX_EUNDECIDED)
+        return st;
+    find_constants(d, constants);
+    cfx_error_clear(err);
+    return load(c, out, dir, constants, d->nin, err);
+}
+
+/* All data sets of a case; *nsets of them were found. */
+static cfx_status run_case(cli *c, const char *dir, int *nsets, cfx_error *err)
+{
+    struct data d;
+    cfx_status st = CFX_OK;
+
+    for (*nsets = 0; !st; ++*nsets) {
+        cfx_module *gm = NULL;
+        char path[4096];
+        snprintf(path, sizeof(path), "%s/test_data_set_%d", dir, *nsets);
+        if (access(path, F_OK))
+            return CFX_OK;
+        st = data_read(&d, c->ctx, dir, *nsets, err);
+        if (st)
+            break;
+        st = load_for(c, &gm, dir, &d, err);
+        if (!st)
+            st = run_set(c, dir, gm, &d, err);
+        cfx_module_unref(gm);
+        data_release(&d);
+    }
+    return st;
+}
+
+static const char *name_of(const char *dir)
+{
+    const char *slash = strrchr(dir, '/');
+
+    return slash && slash[1] ? slash + 1 : dir;
+}
+
+static int run(cli *c, const void *opts, int nargs, char **args)
+{
+    const struct onnx_test_options *o = opts;
+    int passed = 0, failed = 0, skipped = 0;
+
+    for (int i = 0; i < nargs; i++) {
+        cfx_error err = {0};
+        int nsets = 0;
+        cfx_status st = run_case(c, args[i], &nsets, &err);
+        if (st == CFX_ECANCEL || st == CFX_ELIMIT || st == CFX_ENOMEM)
+            return cli_fail(&err);
+        if (st) {
+            failed++;
+            fprintf(c->out, "FAIL %s: %s\n", name_of(args[i]), err.text);
+        } else if (!nsets) {
+            skipped++;
+            fprintf(c->out, "SKIP %s: no test_data_set_0\n", name_of(args[i]));
+        } else {
+            passed++;
+            if (o->verbose)
+                fprintf(c->out, "PASS %s\n", name_of(args[i]));
+        }
+    }
+    fprintf(c->out, "%d passed, %d failed, %d skipped\n", passed, failed,
+            skipped);
+    return failed ? CLI_FAILED : CLI_OK;
+}
+
+const cli_command cli_command_onnx_test = {
+    .name = "onnx-test",
+    .args = "DIR...",
+    .summary = "Run cases of ONNX's test data",
+    .details =
+        "A DIR holds model.onnx and test_data_set_0/input_0.pb, output_0.pb, "
+        "... Inputs of few numbers that decide shapes are taken as constants. "
+        "The status is 1 if a case failed.",
+    .options = options,
+    .size = sizeof(struct onnx_test_options),
+    .min_args = 1,
+    .max_args = 1 << 20,
+    .run = run,
+};

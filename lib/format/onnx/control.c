@@ -1,0 +1,204 @@
+/*
+ * control -- rules of graphs within nodes: If and Loop.
+ *
+ * A condition or a number of rounds that is known when the model is read is
+ * followed at once. Otherwise they become cond and while_loop, whose graphs
+ * take the values around them as operands.
+ */
+#include "format/onnx/onnx.h"
+
+enum { MAX_CAPTURED = 256, MAX_UNROLLED = 256 };
+
+static const Onnx__GraphProto *graph_of(onnx_node *n, const char *name)
+{
+    const Onnx__AttributeProto *a = onnx_attr(n, name);
+
+    if (!a || !a->g)
+        onnx_fail(n, CFX_EGRAPH, "it has no graph %s", name);
+    return a ? a->g : NULL;
+}
+
+/* Values as operands of a graph, and their metas. */
+static void as_operands(onnx_node *n, cfx_value *v, cfx_value *metas,
+                        size_t count)
+{
+    for (size_t i = 0; i < count && !cfx_scope_failed(n->s); i++) {
+        if (!onnx_is_symint(n->s, v[i]))
+            v[i] = onnx_output_value(n->s, onnx_as_tensor(n->s, v[i]));
+        metas[i] = onnx_meta(n->s, v[i]);
+    }
+}
+
+static void unpack(onnx_node *n, cfx_value all, size_t first, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        n->out[i] = cfx_nth(n->s, all, (int64_t)(first + i));
+}
+
+/* ---- If ---- */
+
+void onnx_lower_if(onnx_node *n)
+{
+    const Onnx__GraphProto *yes = graph_of(n, "then_branch");
+    const Onnx__GraphProto *no = graph_of(n, "else_branch");
+    const char *name[MAX_CAPTURED];
+    cfx_value *v, *metas;
+    size_t count = 0;
+    double known;
+
+    if (cfx_scope_failed(n->s) || !onnx_has(n, 0))
+        return;
+    if (n->in[0].kind == CFX_TENSOR) {
+        if (onnx_number(n, 0, &known))
+            onnx_inline(n, known != 0 ? yes : no, NULL, 0, n->out, n->nout);
+        return;
+    }
+    v = onnx_alloc(n->s, MAX_CAPTURED, sizeof(*v));
+    metas = onnx_alloc(n->s, MAX_CAPTURED, sizeof(*metas));
+    if (!v || !metas || !onnx_captures(n, yes, name, &count, MAX_CAPTURED) ||
+        !onnx_captures(n, no, name, &count, MAX_CAPTURED))
+        return;
+    for (size_t i = 0; i < count; i++)
+        v[i] = onnx_value_of(n, name[i]);
+    as_operands(n, v, metas, count);
+    cfx_value t = onnx_branch(n, yes, metas, 0, name, count, "true_graph");
+    cfx_value f = onnx_branch(n, no, metas, 0, name, count, "false_graph");
+    cfx_value all = cfx_call_function(
+        n->s, "torch.ops.higher_order.cond",
+        CFX_ARGS(onnx_tensor(n, 0), t, f, onnx_arg(n->s, count, v)));
+    unpack(n, all, 0, n->nout);
+}
+
+/* ---- Loop ---- */
+
+/* The number of rounds, if it is known and small. */
+static bool known_rounds(onnx_node *n, int64_t *rounds)
+{
+    onnx_list list;
+
+    if (!onnx_has(n, 0) || !onnx_ints_known(n, n->in[0], &list) ||
+        list.n != 1 || list.item[0].kind != CFX_INT)
+        return false;
+    *rounds = list.item[0].u.i < 0 ? 0 : list.item[0].u.i;
+    return *rounds <= MAX_UNROLLED;
+}
+
+static bool is_true(cfx_value v)
+{
+    return v.kind == CFX_NONE ||
+           (v.kind == CFX_TENSOR && cfx_tensor_numel(v.u.tensor) == 1 &&
+            cfx_element_double((cfx_dtype)v.u.tensor->dtype,
+                               v.u.tensor->data) != 0);
+}
+
+/* Each round in turn, one after the other in the graph. What is scanned is
+ * stacked. */
+static void unroll(onnx_node *n, const Onnx__GraphProto *body, int64_t rounds)
+{
+    size_t carried = n->nin > 2 ? n->nin - 2 : 0;
+    size_t scanned = n->nout - carried;
+    cfx_value *in = onnx_alloc(n->s, carried + 2, sizeof(*in));
+    cfx_value *out = onnx_alloc(n->s, n->nout + 2, sizeof(*out));
+    cfx_value *rows = onnx_alloc(n->s, scanned * (size_t)rounds + 1,
+                                 sizeof(*rows));
+
+    if (!in || !out || !rows)
+        return;
+    for (size_t i = 0; i < carried; i++)
+        in[2 + i] = n->in[2 + i];
+    in[1] = onnx_has(n, 1) ? n->in[1] : onnx_scalar_tensor(n->s, 1, CFX_BOOL);
+    for (int64_t k = 0; k < rounds && !cfx_scope_failed(n->s); k++) {
+        in[0] = onnx_int_tensor(n->s, 0, 1, &k);
+        if (!onnx_inline(n, body, in, carried + 2, out, n->nout + 1))
+            return;
+        if (!is_true(out[0])) {
+            onnx_fail(n, CFX_EUNSUPPORTED,
+                      "it stops by a condition that is computed, and scans");
+            return;
+        }
+        for (size_t i = 0; i < carried; i++)
+            in[2 + i] = out[1 + i];
+        for (size_t i = 0; i < scanned; i++)
+            rows[i * (size_t)rounds + (size_t)k] = onnx_as_tensor(
+                n->s, out[1 + carried + i]);
+    }
+    for (size_t i = 0; i < carried; i++)
+        n->out[i] = in[2 + i];
+    for (size_t i = 0; i < scanned; i++)
+        n->out[carried + i] =
+            rounds ? cfx_stack(n->s, onnx_arg(n->s, (size_t)rounds,
+                                              rows + i * (size_t)rounds))
+                   : onnx_fail(n, CFX_EUNSUPPORTED, "it scans no round");
+}
+
+void onnx_lower_loop(onnx_node *n)
+{
+    const Onnx__GraphProto *body = graph_of(n, "body");
+    int64_t rounds = 0;
+
+    if (cfx_scope_failed(n->s))
+        return;
+    if (n->nout + 2 < n->nin) {
+        onnx_fail(n, CFX_EGRAPH, "it carries more values than it returns");
+        return;
+    }
+    if (known_rounds(n, &rounds) && is_true(n->in[1]))
+        unroll(n, body, rounds);
+    else
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "its number of rounds is not known when the model is read, "
+                  "or more than %d",
+                  MAX_UNROLLED);
+}
+
+/* ---- Sequences that are known ---- */
+
+void onnx_lower_sequence_construct(onnx_node *n)
+{
+    cfx_value *v = onnx_alloc(n->s, n->nin + 1, sizeof(*v));
+
+    for (size_t i = 0; v && i < n->nin; i++)
+        v[i] = onnx_tensor(n, i);
+    if (v)
+        n->out[0] = onnx_arg(n->s, n->nin, v);
+}
+
+static const cfx_seq *sequence(onnx_node *n)
+{
+    if (onnx_has(n, 0) && n->in[0].kind == CFX_LIST)
+        return n->in[0].u.seq;
+    onnx_fail(n, CFX_EUNSUPPORTED,
+              "its sequence is not one that the graph constructs");
+    return NULL;
+}
+
+void onnx_lower_sequence_at(onnx_node *n)
+{
+    const cfx_seq *seq = sequence(n);
+    double at;
+
+    if (!seq || !onnx_number(n, 1, &at))
+        return;
+    int k = onnx_axis(n, (int64_t)at, (int)seq->len);
+    if (!cfx_scope_failed(n->s))
+        n->out[0] = seq->item[k];
+}
+
+void onnx_lower_sequence_length(onnx_node *n)
+{
+    const cfx_seq *seq = sequence(n);
+
+    if (seq)
+        n->out[0] = cfx_int(seq->len);
+}
+
+void onnx_lower_concat_from_sequence(onnx_node *n)
+{
+    cfx_value axis = cfx_int(onnx_attr_int(n, "axis", 0));
+
+    if (!sequence(n))
+        return;
+    n->out[0] = onnx_attr_int(n, "new_axis", 0)
+                    ? cfx_stack(n->s, n->in[0], .dim = axis)
+                    : cfx_cat(n->s, n->in[0], .dim = axis);
+}

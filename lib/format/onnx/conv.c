@@ -1,0 +1,396 @@
+/*
+ * conv -- rules of convolutions, pooling and products of matrices.
+ *
+ * torch pads both ends of an axis alike; where a model does not, a pad, or a
+ * slice of the result, does it.
+ */
+#include <stdio.h>
+
+#include "format/onnx/onnx.h"
+
+enum { MAX_SPATIAL = 3 };
+
+/* The windows of a convolution or pooling, by axis. */
+typedef struct windows {
+    int nd;
+    int64_t kernel[MAX_SPATIAL], stride[MAX_SPATIAL], dilation[MAX_SPATIAL];
+    int64_t before[MAX_SPATIAL], after[MAX_SPATIAL];
+    bool same, same_upper; /* auto_pad */
+} windows;
+
+static bool read_list(onnx_node *n, const char *name, int64_t *to, int count,
+                      int64_t otherwise, int64_t least)
+{
+    const int64_t *attr;
+    size_t given = onnx_attr_ints(n, name, &attr);
+
+    if (given && given != (size_t)count)
+        return onnx_fail(n, CFX_ESHAPE, "%s has %zu items for %d axes", name,
+                         given, count),
+               false;
+    for (int i = 0; i < count; i++) {
+        to[i] = given ? attr[i] : otherwise;
+        if (to[i] < least || to[i] > INT32_MAX)
+            return onnx_fail(n, CFX_EINVAL, "%s is %lld", name,
+                             (long long)to[i]),
+                   false;
+    }
+    return true;
+}
+
+/* Pads that make the extent of the result that of the input by the stride. */
+static void same_pads(onnx_node *n, cfx_value x, windows *w)
+{
+    for (int i = 0; i < w->nd; i++) {
+        int64_t size = onnx_known_size(n, x, 2 + i);
+        int64_t outs = (size + w->stride[i] - 1) / w->stride[i];
+        int64_t all = (outs - 1) * w->stride[i] +
+                      (w->kernel[i] - 1) * w->dilation[i] + 1 - size;
+        all = all < 0 ? 0 : all;
+        w->before[i] = w->same_upper ? all / 2 : all - all / 2;
+        w->after[i] = all - w->before[i];
+    }
+}
+
+static bool read_windows(onnx_node *n, cfx_value x, windows *w)
+{
+    int64_t pads[2 * MAX_SPATIAL] = {0};
+
+    w->nd = onnx_rank(n, x) - 2;
+    if (cfx_scope_failed(n->s))
+        return false;
+    if (w->nd < 1 || w->nd > MAX_SPATIAL)
+        return onnx_fail(n, CFX_EUNSUPPORTED,
+                         "its input has %d axes; it takes 3 to 5", w->nd + 2),
+               false;
+    if (!read_list(n, "kernel_shape", w->kernel, w->nd, 1, 1) ||
+        !read_list(n, "strides", w->stride, w->nd, 1, 1) ||
+        !read_list(n, "dilations", w->dilation, w->nd, 1, 1) ||
+        !read_list(n, "pads", pads, 2 * w->nd, 0, 0))
+        return false;
+    for (int i = 0; i < w->nd; i++) {
+        w->before[i] = pads[i];
+        w->after[i] = pads[w->nd + i];
+    }
+    w->same_upper = onnx_attr_is(n, "auto_pad", "SAME_UPPER", "NOTSET");
+    w->same = w->same_upper ||
+              onnx_attr_is(n, "auto_pad", "SAME_LOWER", "NOTSET");
+    return true;
+}
+
+static bool is_symmetric(const windows *w)
+{
+    for (int i = 0; i < w->nd; i++)
+        if (w->before[i] != w->after[i])
+            return false;
+    return true;
+}
+
+static cfx_value padded(onnx_node *n, cfx_value x, const windows *w,
+                        cfx_value value)
+{
+    int64_t pads[2 * MAX_SPATIAL];
+
+    for (int i = 0; i < w->nd; i++) {
+        pads[2 * i] = w->before[w->nd - 1 - i];
+        pads[2 * i + 1] = w->after[w->nd - 1 - i];
+    }
+    return cfx_pad(n->s, x, onnx_int_arg(n->s, 2 * (size_t)w->nd, pads),
+                   .value = value);
+}
+
+static cfx_value list_of(onnx_node *n, const windows *w, const int64_t *v)
+{
+    return onnx_int_arg(n->s, (size_t)w->nd, v);
+}
+
+/* "torch.conv" and 2: "torch.conv2d". */
+static cfx_value call_nd(onnx_node *n, const char *name, int nd,
+                         const char *end, const cfx_value *args, size_t nargs)
+{
+    char target[64];
+
+    snprintf(target, sizeof(target), "%s%dd%s", name, nd, end);
+    return cfx_call_function(n->s, target, cfx_args_of(args, nargs));
+}
+
+static const int64_t no_pads[MAX_SPATIAL] = {0, 0, 0};
+
+/* Kernel extents come from the weights, whatever kernel_shape says. */
+static bool kernel_of(onnx_node *n, cfx_value weight, windows *w)
+{
+    if (onnx_rank(n, weight) != w->nd + 2)
+        return onnx_fail(n, CFX_ESHAPE,
+                         "input and weights differ in their number of axes"),
+               false;
+    for (int i = 0; i < w->nd; i++)
+        w->kernel[i] = onnx_known_size(n, weight, 2 + i);
+    return !cfx_scope_failed(n->s);
+}
+
+void onnx_lower_conv(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0), weight = onnx_tensor(n, 1);
+    cfx_value bias = onnx_optional(n, 2);
+    windows w;
+
+    if (!read_windows(n, x, &w) || !kernel_of(n, weight, &w))
+        return;
+    if (w.same)
+        same_pads(n, x, &w);
+    bool symmetric = is_symmetric(&w);
+    if (!symmetric)
+        x = padded(n, x, &w, cfx_int(0));
+    cfx_value args[] = {x,
+                        weight,
+                        bias.kind ? bias : cfx_none(),
+                        list_of(n, &w, w.stride),
+                        list_of(n, &w, symmetric ? w.before : no_pads),
+                        list_of(n, &w, w.dilation),
+                        cfx_int(onnx_attr_int(n, "group", 1))};
+    n->out[0] = call_nd(n, "torch.conv", w.nd, "", args, 7);
+}
+
+/* Pads that give the asked extents, or those of auto_pad. */
+static void transposed_pads(onnx_node *n, cfx_value x, windows *w,
+                            const int64_t *extra, const int64_t *shape,
+                            size_t given)
+{
+    for (int i = 0; i < w->nd && (given || w->same); i++) {
+        int64_t size = onnx_known_size(n, x, 2 + i);
+        int64_t want = given ? shape[given - (size_t)w->nd + (size_t)i]
+                             : size * w->stride[i];
+        int64_t all = w->stride[i] * (size - 1) + extra[i] +
+                      (w->kernel[i] - 1) * w->dilation[i] + 1 - want;
+        int64_t half = (all - (all & 1)) / 2; /* rounded down */
+        w->before[i] = w->same_upper ? half : all - half;
+        w->after[i] = all - w->before[i];
+    }
+}
+
+void onnx_lower_conv_transpose(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0), weight = onnx_tensor(n, 1);
+    cfx_value bias = onnx_optional(n, 2);
+    int64_t extra[MAX_SPATIAL];
+    const int64_t *shape;
+    windows w;
+
+    if (!read_windows(n, x, &w) || !kernel_of(n, weight, &w) ||
+        !read_list(n, "output_padding", extra, w.nd, 0, 0))
+        return;
+    size_t given = onnx_attr_ints(n, "output_shape", &shape);
+    if (given && given < (size_t)w.nd) {
+        onnx_fail(n, CFX_ESHAPE, "output_shape has %zu items", given);
+        return;
+    }
+    transposed_pads(n, x, &w, extra, shape, given);
+    bool symmetric = is_symmetric(&w) && w.before[0] >= 0;
+    for (int i = 0; i < w.nd; i++)
+        symmetric = symmetric && w.before[i] >= 0;
+    cfx_value args[] = {x,
+                        weight,
+                        bias.kind ? bias : cfx_none(),
+                        list_of(n, &w, w.stride),
+                        list_of(n, &w, symmetric ? w.before : no_pads),
+                        list_of(n, &w, extra),
+                        cfx_int(onnx_attr_int(n, "group", 1)),
+                        list_of(n, &w, w.dilation)};
+    cfx_value y = call_nd(n, "torch.conv_transpose", w.nd, "", args, 8);
+    for (int i = 0; i < w.nd && !symmetric; i++) {
+        w.before[i] = -w.before[i];
+        w.after[i] = -w.after[i];
+    }
+    n->out[0] = symmetric ? y : padded(n, y, &w, cfx_int(0));
+}
+
+/* ---- Pooling ---- */
+
+/* torch takes pads of at most half the window. */
+static bool pool_pads_fit(const windows *w)
+{
+    bool fit = is_symmetric(w);
+
+    for (int i = 0; i < w->nd; i++)
+        fit = fit && w->before[i] <= w->kernel[i] / 2;
+    return fit;
+}
+
+/* Indices that count through the whole tensor, from those within a plane. */
+static cfx_value whole_indices(onnx_node *n, cfx_value x, cfx_value index,
+                               int nd)
+{
+    cfx_scope *s = n->s;
+    cfx_value planes = cfx_int_mul(s, onnx_size(s, x, 0), onnx_size(s, x, 1));
+    cfx_value size = cfx_int(1);
+    cfx_value shape[2 + MAX_SPATIAL] = {onnx_size(s, x, 0), onnx_size(s, x, 1),
+                                        cfx_int(1), cfx_int(1), cfx_int(1)};
+
+    for (int i = 0; i < nd; i++)
+        size = cfx_int_mul(s, size, onnx_size(s, x, 2 + i));
+    cfx_value first = cfx_mul(
+        s, cfx_call_function(s, "torch.arange", CFX_ARGS(planes)), size);
+    return cfx_add(s, index,
+                   cfx_reshape(s, first, onnx_arg(s, 2 + (size_t)nd, shape)));
+}
+
+static cfx_value lowest(onnx_node *n, cfx_value x)
+{
+    cfx_dtype t = onnx_type_of(n, x);
+
+    return t == CFX_U8   ? cfx_int(0)
+           : t == CFX_I8 ? cfx_int(INT8_MIN)
+                         : cfx_float(-(double)INFINITY);
+}
+
+void onnx_lower_max_pool(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0), from = x;
+    windows w;
+
+    if (!read_windows(n, x, &w))
+        return;
+    if (w.same)
+        same_pads(n, x, &w);
+    bool fit = pool_pads_fit(&w), indices = n->nout > 1;
+    bool by_columns = onnx_attr_int(n, "storage_order", 0);
+    if (indices && (!fit || by_columns)) {
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "its indices count by columns, or through uneven pads");
+        return;
+    }
+    if (!fit)
+        x = padded(n, x, &w, lowest(n, x));
+    cfx_value args[] = {x,
+                        list_of(n, &w, w.kernel),
+                        list_of(n, &w, w.stride),
+                        list_of(n, &w, fit ? w.before : no_pads),
+                        list_of(n, &w, w.dilation),
+                        cfx_bool(onnx_attr_int(n, "ceil_mode", 0))};
+    if (!indices) {
+        n->out[0] = call_nd(n, "torch.max_pool", w.nd, "", args, 6);
+        return;
+    }
+    cfx_value both = call_nd(n, "torch.nn.functional.max_pool", w.nd,
+                             "_with_indices", args, 6);
+    n->out[0] = cfx_nth(n->s, both, 0);
+    n->out[1] = whole_indices(n, from, cfx_nth(n->s, both, 1), w.nd);
+}
+
+static cfx_value average(onnx_node *n, cfx_value x, const windows *w,
+                         bool pads, bool count_pads)
+{
+    cfx_value args[] = {x,
+                        list_of(n, w, w->kernel),
+                        list_of(n, w, w->stride),
+                        list_of(n, w, pads ? w->before : no_pads),
+                        cfx_bool(onnx_attr_int(n, "ceil_mode", 0)),
+                        cfx_bool(count_pads)};
+
+    return call_nd(n, "torch.nn.functional.avg_pool", w->nd, "", args, 6);
+}
+
+void onnx_lower_average_pool(onnx_node *n)
+{
+    bool count_pads = onnx_attr_int(n, "count_include_pad", 0);
+    cfx_value x = onnx_tensor(n, 0);
+    windows w;
+
+    if (!read_windows(n, x, &w))
+        return;
+    for (int i = 0; i < w.nd; i++)
+        if (w.dilation[i] != 1) {
+            onnx_fail(n, CFX_EUNSUPPORTED, "its windows are dilated");
+            return;
+        }
+    if (w.same)
+        same_pads(n, x, &w);
+    if (pool_pads_fit(&w)) {
+        n->out[0] = average(n, x, &w, true, count_pads);
+        return;
+    }
+    /* The average over padded numbers by that over padded ones. */
+    cfx_value sum = average(n, padded(n, x, &w, cfx_int(0)), &w, false, true);
+    if (!count_pads) {
+        cfx_value ones = padded(n, cfx_ones_like(n->s, x), &w, cfx_int(0));
+        sum = cfx_div(n->s, sum, average(n, ones, &w, false, true));
+    }
+    n->out[0] = sum;
+}
+
+static cfx_value spatial_axes(onnx_node *n, int rank)
+{
+    int64_t axes[CFX_MAX_RANK];
+
+    for (int i = 2; i < rank; i++)
+        axes[i - 2] = i;
+    return onnx_int_arg(n->s, rank > 2 ? (size_t)rank - 2 : 0, axes);
+}
+
+void onnx_lower_global_average_pool(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0);
+    int rank = onnx_rank(n, x);
+
+    if (rank == 4)
+        n->out[0] = cfx_adaptive_avg_pool2d(n->s, x, cfx_int(1));
+    else if (rank > 2)
+        n->out[0] = cfx_mean(n->s, x, .dim = spatial_axes(n, rank),
+                             .keepdim = cfx_bool(true));
+    else
+        onnx_fail(n, CFX_ESHAPE, "its input has no spatial axes");
+}
+
+void onnx_lower_global_max_pool(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0);
+    int rank = onnx_rank(n, x);
+
+    if (rank > 2)
+        n->out[0] = cfx_amax(n->s, x, .dim = spatial_axes(n, rank),
+                             .keepdim = cfx_bool(true));
+    else
+        onnx_fail(n, CFX_ESHAPE, "its input has no spatial axes");
+}
+
+/* ---- Products ---- */
+
+void onnx_lower_einsum(onnx_node *n)
+{
+    cfx_value *v = onnx_alloc(n->s, n->nin + 2, sizeof(*v));
+
+    if (!v)
+        return;
+    v[0] = cfx_str(n->s, onnx_attr_text(n, "equation", ""));
+    for (size_t i = 0; i < n->nin; i++)
+        v[1 + i] = onnx_tensor(n, i);
+    n->out[0] = cfx_call_function(n->s, "torch.einsum",
+                                  cfx_args_of(v, 1 + n->nin));
+}
+
+void onnx_lower_gemm(onnx_node *n)
+{
+    cfx_scope *s = n->s;
+    double alpha = onnx_attr_float(n, "alpha", 1);
+    double beta = onnx_attr_float(n, "beta", 1);
+    cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
+    cfx_value c = onnx_optional(n, 2);
+    bool b_is_weight = onnx_attr_int(n, "transB", 0);
+    bool is_int = onnx_is_int(n, a);
+
+    if (n->opset < 7)
+        onnx_ignore(n, "broadcast");
+    if (onnx_attr_int(n, "transA", 0))
+        a = cfx_t(s, a);
+    if (b_is_weight && alpha == 1 && c.kind && beta == 1 &&
+        onnx_rank(n, c) == 1) {
+        n->out[0] = cfx_linear(s, a, b, .bias = c);
+        return;
+    }
+    cfx_value y = cfx_matmul(s, a, b_is_weight ? cfx_t(s, b) : b);
+    if (alpha != 1)
+        y = cfx_mul(s, y, is_int ? cfx_int((int64_t)alpha) : cfx_float(alpha));
+    if (c.kind && beta != 1)
+        c = cfx_mul(s, c, is_int ? cfx_int((int64_t)beta) : cfx_float(beta));
+    n->out[0] = c.kind ? cfx_add(s, y, c) : y;
+}

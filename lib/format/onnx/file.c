@@ -1,0 +1,122 @@
+/*
+ * file -- an ONNX file as a GraphModule.
+ */
+#include "format/io.h"
+#include "format/onnx/onnx.h"
+
+/* protobuf's own limit. */
+static const size_t FILE_MAX = (size_t)1 << 31;
+
+/* A model begins with its ir_version, a small number, and another field of few
+ * kinds: texts of models have no such bytes. */
+static bool onnx_probe(const unsigned char *head, size_t n)
+{
+    return n >= 4 && head[0] == 0x08 && head[1] >= 1 && head[1] < 64 &&
+           (head[2] & 7) % 2 == 0 && (head[2] & 7) < 4 && head[2] >= 0x10 &&
+           head[2] < 0x48;
+}
+
+/* The folder of a path, as text in `out`. */
+static void folder_of(cfx_buf *out, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    cfx_buf_add(out, slash ? path : ".",
+                !slash          ? 1
+                : slash == path ? 1
+                                : (size_t)(slash - path));
+}
+
+static cfx_status onnx_read(cfx_module **out, cfx_context *ctx,
+                            const char *path, const cfx_load_options *o,
+                            cfx_error *err)
+{
+    cfx_bytes bytes = {0};
+    onnx_message m = {0};
+    cfx_buf dir;
+
+    *out = NULL;
+    cfx_buf_init(&dir, ctx);
+    folder_of(&dir, path);
+    cfx_status st = dir.failed ? cfx_no_memory(err) : CFX_OK;
+    if (!st)
+        st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, err);
+    if (!st)
+        st = onnx_decode(&m, ctx, &onnx__model_proto__descriptor, bytes.data,
+                         bytes.len, err);
+    cfx_bytes_release(&bytes);
+    if (!st)
+        st = onnx_lower(out, ctx, (Onnx__ModelProto *)m.base, dir.s, o, err);
+    if (st)
+        cfx_fail_at(err, "%s", path);
+    if (m.ctx)
+        onnx_message_release(&m);
+    cfx_buf_release(&dir);
+    return st;
+}
+
+/* ---- Files of one tensor, as test data has them ---- */
+
+static cfx_status read_tensor(cfx_tensor **out, cfx_context *ctx,
+                              const char *path, cfx_error *err)
+{
+    cfx_bytes bytes = {0};
+    onnx_message m = {0};
+    cfx_status st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, err);
+
+    if (!st)
+        st = onnx_decode(&m, ctx, &onnx__tensor_proto__descriptor, bytes.data,
+                         bytes.len, err);
+    cfx_bytes_release(&bytes);
+    if (!st)
+        st = onnx_tensor_read(out, ctx, (Onnx__TensorProto *)m.base, NULL,
+                              err);
+    if (st)
+        cfx_fail_at(err, "%s", path);
+    if (m.ctx)
+        onnx_message_release(&m);
+    return st;
+}
+
+/* One tensor, whose name is empty. */
+static cfx_status tensor_file_read(cfx_tensors *out, cfx_context *ctx,
+                                   const char *path, bool map, cfx_error *err)
+{
+    (void)map;
+    cfx_status st = cfx_tensors_init(out, ctx, 1, err);
+    if (!st)
+        st = cfx_tensors_name(out, 0, "", 0, err);
+    if (!st)
+        st = read_tensor(&out->item[0].tensor, ctx, path, err);
+    if (st)
+        cfx_tensors_release(out);
+    return st;
+}
+
+const cfx_tensor_format cfx_tensor_format__onnx_tensor = {
+    .base = {.name = "pb",
+             .suffix = ".pb",
+             .doc = "One tensor of ONNX, as its test data has them."},
+    .read = tensor_file_read,
+};
+
+/* They were read with the model, which cannot be read without: they decide
+ * shapes. */
+static cfx_status onnx_read_weights(cfx_module *gm, const char *path, bool map,
+                                    cfx_error *err)
+{
+    (void)gm;
+    (void)path;
+    (void)map;
+    (void)err;
+    return CFX_OK;
+}
+
+const cfx_model_format cfx_model_format__onnx = {
+    .base = {.name = "onnx",
+             .suffix = ".onnx",
+             .doc = "An ONNX model, with its weights.",
+             .probe = onnx_probe},
+    .read = onnx_read,
+    .read_weights = onnx_read_weights,
+};

@@ -1,0 +1,383 @@
+/*
+ * index -- rules of gathering, scattering and making tensors.
+ */
+#include "format/onnx/onnx.h"
+
+#define TYPE(t) cfx_value_of_dtype(t)
+
+/* ---- Gathering ---- */
+
+/* Items of a shape, by indices that are known. */
+static bool gather_ints(onnx_node *n)
+{
+    onnx_list index;
+    cfx_value *v;
+
+    if (n->nin != 2 || n->in[0].kind != CFX_TUPLE ||
+        !onnx_ints_known(n, n->in[1], &index))
+        return false;
+    const cfx_seq *seq = n->in[0].u.seq;
+    v = onnx_alloc(n->s, index.n + 1, sizeof(*v));
+    for (size_t i = 0; v && i < index.n; i++) {
+        cfx_value at = index.item[i];
+        if (at.kind != CFX_INT)
+            return false;
+        int64_t k = onnx_axis(n, at.u.i, (int)seq->len);
+        if (cfx_scope_failed(n->s))
+            return true;
+        v[i] = seq->item[k];
+    }
+    bool row = n->in[1].kind == CFX_TUPLE ||
+               (n->in[1].kind == CFX_TENSOR && n->in[1].u.tensor->rank == 1);
+    if (v)
+        n->out[0] = row ? onnx_tuple(n->s, index.n, v) : v[0];
+    return true;
+}
+
+/* x[:, ..., index, ...]: a list for torch's index, `axis` of it None. */
+static cfx_value index_at(onnx_node *n, int axis, cfx_value index)
+{
+    cfx_value v[CFX_MAX_RANK + 1];
+
+    for (int i = 0; i < axis; i++)
+        v[i] = cfx_none();
+    v[axis] = index;
+    return onnx_arg(n->s, (size_t)axis + 1, v);
+}
+
+void onnx_lower_gather(onnx_node *n)
+{
+    int64_t along = onnx_attr_int(n, "axis", 0);
+
+    if (gather_ints(n))
+        return;
+    cfx_value x = onnx_tensor(n, 0), index = onnx_tensor(n, 1);
+    int rank = onnx_rank(n, x);
+    int axis = rank < 0 ? 0 : onnx_axis(n, along, rank);
+    if (cfx_scope_failed(n->s))
+        return;
+    if (index.kind == CFX_TENSOR && !index.u.tensor->rank) {
+        onnx_list one;
+        if (onnx_ints_known(n, index, &one)) {
+            n->out[0] = cfx_select(n->s, x, cfx_int(axis), one.item[0]);
+            return;
+        }
+    }
+    n->out[0] = cfx_index(n->s, x, index_at(n, axis, index));
+}
+
+/* Indices as int64 from 0: ONNX counts negative ones from the end. */
+static cfx_value from_zero(onnx_node *n, cfx_value index, cfx_value size)
+{
+    if (onnx_type_of(n, index) != CFX_I64)
+        index = cfx_to(n->s, index, TYPE(CFX_I64));
+    return cfx_where(n->s, cfx_lt(n->s, index, cfx_int(0)),
+                     cfx_add(n->s, index, size), index);
+}
+
+static bool element_args(onnx_node *n, cfx_value *x, int *axis,
+                         cfx_value *index)
+{
+    *x = onnx_tensor(n, 0);
+    int rank = onnx_rank(n, *x);
+
+    *axis = rank < 0 ? 0 : onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
+    if (cfx_scope_failed(n->s))
+        return false;
+    *index = from_zero(n, onnx_tensor(n, 1), onnx_size(n->s, *x, *axis));
+    return !cfx_scope_failed(n->s);
+}
+
+void onnx_lower_gather_elements(onnx_node *n)
+{
+    cfx_value x, index;
+    int axis;
+
+    if (element_args(n, &x, &axis, &index))
+        n->out[0] = cfx_gather(n->s, x, cfx_int(axis), index);
+}
+
+/* The columns of the last axis of indices, after an arange for each batch
+ * axis. */
+static cfx_value columns(onnx_node *n, cfx_value x, cfx_value index, int batch)
+{
+    cfx_value v[CFX_MAX_RANK];
+    int rank = onnx_rank(n, index);
+    int64_t many = rank < 1 ? 0 : onnx_known_size(n, index, rank - 1);
+
+    if (cfx_scope_failed(n->s) || many + batch > CFX_MAX_RANK || batch < 0 ||
+        batch >= rank)
+        return onnx_fail(n, CFX_ESHAPE, "its indices have too many columns");
+    for (int i = 0; i < batch; i++) {
+        cfx_value shape[CFX_MAX_RANK];
+        cfx_value size = onnx_size(n->s, x, i);
+        for (int k = 0; k < rank - 1; k++)
+            shape[k] = k == i ? size : cfx_int(1);
+        v[i] = cfx_reshape(
+            n->s, cfx_call_function(n->s, "torch.arange", CFX_ARGS(size)),
+            onnx_arg(n->s, (size_t)rank - 1, shape));
+    }
+    for (int64_t i = 0; i < many; i++)
+        v[batch + i] = cfx_select(n->s, index, cfx_int(-1), cfx_int(i));
+    return onnx_arg(n->s, (size_t)(batch + many), v);
+}
+
+void onnx_lower_gather_nd(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0);
+    int64_t batch = onnx_attr_int(n, "batch_dims", 0);
+    cfx_value list = columns(n, x, onnx_tensor(n, 1),
+                             batch < CFX_MAX_RANK ? (int)batch : -1);
+
+    if (!cfx_scope_failed(n->s))
+        n->out[0] = cfx_index(n->s, x, list);
+}
+
+/* ---- Scattering ---- */
+
+typedef struct scatter_row {
+    const char *onnx, *torch;
+} scatter_row;
+
+static const scatter_row scatters[] = {
+    {"add", "sum"}, {"mul", "prod"}, {"max", "amax"}, {"min", "amin"}};
+
+/* torch's name of the reduction; NULL: none. */
+static const char *reduction_of(onnx_node *n)
+{
+    for (size_t i = 0; i < sizeof(scatters) / sizeof(*scatters); i++)
+        if (onnx_attr_is(n, "reduction", scatters[i].onnx, "none"))
+            return scatters[i].torch;
+    return NULL;
+}
+
+void onnx_lower_scatter_elements(onnx_node *n)
+{
+    const char *reduce = reduction_of(n);
+    cfx_value x, index, src = onnx_tensor(n, 2);
+    int axis;
+
+    if (!element_args(n, &x, &axis, &index))
+        return;
+    n->out[0] = reduce ? cfx_scatter_reduce(n->s, x, cfx_int(axis), index, src,
+                                            cfx_str(n->s, reduce))
+                       : cfx_scatter(n->s, x, cfx_int(axis), index, src);
+}
+
+void onnx_lower_scatter_nd(onnx_node *n)
+{
+    const char *reduce = reduction_of(n);
+    cfx_value x = onnx_tensor(n, 0), src = onnx_tensor(n, 2);
+    cfx_value list = columns(n, x, onnx_tensor(n, 1), 0);
+
+    if (reduce && strcmp(reduce, "sum"))
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "its reduction is neither none nor add");
+    if (!cfx_scope_failed(n->s))
+        n->out[0] = cfx_index_put(n->s, x, list, src,
+                                  .accumulate = cfx_bool(reduce != NULL));
+}
+
+void onnx_lower_one_hot(onnx_node *n)
+{
+    cfx_value index = onnx_tensor(n, 0), values = onnx_tensor(n, 2);
+    int rank = onnx_rank(n, index);
+    cfx_value shape[CFX_MAX_RANK + 1];
+    double depth;
+
+    if (rank < 0 || rank >= CFX_MAX_RANK || !onnx_number(n, 1, &depth))
+        return;
+    int axis = onnx_axis(n, onnx_attr_int(n, "axis", -1), rank + 1);
+    cfx_value many = cfx_int((int64_t)depth);
+    for (int i = 0; i <= rank; i++)
+        shape[i] = cfx_int(i == axis ? -1 : 1);
+    index = from_zero(n, index, many);
+    cfx_value row = cfx_reshape(
+        n->s, cfx_call_function(n->s, "torch.arange", CFX_ARGS(many)),
+        onnx_arg(n->s, (size_t)rank + 1, shape));
+    cfx_value is = cfx_eq(n->s, cfx_unsqueeze(n->s, index, cfx_int(axis)),
+                          row);
+    n->out[0] = cfx_where(n->s, is,
+                          cfx_select(n->s, values, cfx_int(0), cfx_int(1)),
+                          cfx_select(n->s, values, cfx_int(0), cfx_int(0)));
+}
+
+void onnx_lower_non_zero(onnx_node *n)
+{
+    n->out[0] = cfx_t(n->s, cfx_nonzero(n->s, onnx_tensor(n, 0)));
+}
+
+void onnx_lower_compress(onnx_node *n)
+{
+    bool flat = !onnx_attr(n, "axis");
+    cfx_value x = onnx_tensor(n, 0);
+    int rank = onnx_rank(n, x);
+
+    if (rank < 0)
+        return;
+    if (flat)
+        x = cfx_reshape(n->s, x, onnx_int_arg(n->s, 1, (int64_t[]){-1}));
+    int axis = flat ? 0 : onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
+    cfx_value at = cfx_select(n->s, cfx_nonzero(n->s, onnx_tensor(n, 1)),
+                              cfx_int(1), cfx_int(0));
+    n->out[0] = cfx_index_select(n->s, x, cfx_int(axis), at);
+}
+
+void onnx_lower_reverse_sequence(onnx_node *n)
+{
+    int64_t time = onnx_attr_int(n, "time_axis", 0);
+    int64_t batch = onnx_attr_int(n, "batch_axis", 1);
+    cfx_value x = onnx_tensor(n, 0), lens = onnx_tensor(n, 1);
+    int rank = onnx_rank(n, x);
+    cfx_value v[CFX_MAX_RANK], shape[2];
+
+    if (rank < 2 || time == batch || time < 0 || time > 1 || batch < 0 ||
+        batch > 1) {
+        onnx_fail(n, CFX_EINVAL, "its time and batch are not axes 0 and 1");
+        return;
+    }
+    /* Step t of a sequence of length l is l - 1 - t, or t behind its end. */
+    shape[time] = onnx_size(n->s, x, (int)time);
+    shape[batch] = cfx_int(1);
+    cfx_value t = cfx_reshape(
+        n->s, cfx_call_function(n->s, "torch.arange", CFX_ARGS(shape[time])),
+        onnx_arg(n->s, 2, shape));
+    lens = cfx_unsqueeze(n->s, lens, cfx_int(time));
+    cfx_value back = cfx_sub(n->s, cfx_sub(n->s, lens, cfx_int(1)), t);
+    v[time] = cfx_where(n->s, cfx_lt(n->s, t, lens), back, t);
+    shape[time] = cfx_int(1);
+    shape[batch] = onnx_size(n->s, x, (int)batch);
+    v[batch] = cfx_reshape(
+        n->s, cfx_call_function(n->s, "torch.arange", CFX_ARGS(shape[batch])),
+        onnx_arg(n->s, 2, shape));
+    n->out[0] = cfx_index(n->s, x, onnx_arg(n->s, 2, v));
+}
+
+/* ---- Making tensors ---- */
+
+static cfx_value tensor_of(onnx_node *n, Onnx__TensorProto *p)
+{
+    cfx_tensor *t;
+
+    if (onnx_tensor_read(&t, n->s->ctx, p, n->lowering->dir, &n->s->error))
+        return cfx_none();
+    if (onnx_is_narrow(p->data_type))
+        onnx_mark_narrow(n->s, t);
+    return cfx_scope_take(n->s, cfx_value_of_tensor(t));
+}
+
+static cfx_value float_tensor(onnx_node *n, int rank, size_t count,
+                              const float *v)
+{
+    int64_t shape[] = {(int64_t)count};
+    cfx_tensor *t;
+
+    if (cfx_tensor_new(&t, n->s->ctx, CFX_F32, rank, shape, &n->s->error))
+        return cfx_none();
+    if (count)
+        memcpy(t->data, v, count * sizeof(*v));
+    return cfx_scope_take(n->s, cfx_value_of_tensor(t));
+}
+
+void onnx_lower_constant(onnx_node *n)
+{
+    const Onnx__AttributeProto *a;
+
+    if ((a = onnx_attr(n, "value")) && a->t) {
+        n->out[0] = tensor_of(n, a->t);
+        if (n->out[0].kind == CFX_TENSOR && n->proto->n_output)
+            onnx_name_tensor(n->s, n->out[0].u.tensor, n->proto->output[0]);
+    } else if ((a = onnx_attr(n, "value_int"))) {
+        n->out[0] = onnx_int_tensor(n->s, 0, 1, &a->i);
+    } else if ((a = onnx_attr(n, "value_ints"))) {
+        n->out[0] = onnx_int_tensor(n->s, 1, a->n_ints, a->ints);
+    } else if ((a = onnx_attr(n, "value_float"))) {
+        n->out[0] = float_tensor(n, 0, 1, &a->f);
+    } else if ((a = onnx_attr(n, "value_floats"))) {
+        n->out[0] = float_tensor(n, 1, a->n_floats, a->floats);
+    } else {
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "it holds text or a sparse tensor, which cfx has not");
+    }
+}
+
+void onnx_lower_constant_of_shape(onnx_node *n)
+{
+    const Onnx__AttributeProto *a = onnx_attr(n, "value");
+    cfx_dtype type = CFX_F32;
+    cfx_value number = cfx_float(0), t;
+    onnx_list shape;
+
+    if (!onnx_ints(n, 0, &shape))
+        return;
+    if (a && a->t) {
+        t = tensor_of(n, a->t);
+        if (t.kind != CFX_TENSOR || cfx_tensor_numel(t.u.tensor) != 1) {
+            onnx_fail(n, CFX_EINVAL, "its value is not one number");
+            return;
+        }
+        type = (cfx_dtype)t.u.tensor->dtype;
+        number = cfx_dtype_is_float(type)
+                     ? cfx_float(cfx_element_double(type, t.u.tensor->data))
+                     : cfx_int(cfx_element_int(type, t.u.tensor->data));
+    }
+    n->out[0] = cfx_full(n->s, onnx_arg(n->s, shape.n, shape.item), number,
+                         .dtype = TYPE(type));
+}
+
+/* A number for arange: an int, a symbolic one, or of a constant. */
+static bool range_item(onnx_node *n, size_t i, bool is_int, cfx_value *out)
+{
+    onnx_list list;
+    double v;
+
+    if (is_int) {
+        if (!onnx_ints(n, i, &list) || list.n != 1)
+            return false;
+        *out = list.item[0];
+        return true;
+    }
+    if (!onnx_number(n, i, &v))
+        return false;
+    *out = cfx_float(v);
+    return true;
+}
+
+void onnx_lower_range(onnx_node *n)
+{
+    cfx_value v[3];
+    bool is_int = onnx_is_known(n->s, n->in[0]) ||
+                  onnx_is_int(n, onnx_tensor(n, 0));
+    cfx_dtype type = onnx_is_known(n->s, n->in[0])
+                         ? CFX_I64
+                         : onnx_type_of(n, onnx_tensor(n, 0));
+
+    for (size_t i = 0; i < 3; i++)
+        if (!onnx_has(n, i) || !range_item(n, i, is_int, &v[i]))
+            return;
+    n->out[0] = cfx_call_function(
+        n->s, "torch.arange",
+        (cfx_args){CFX_ITEMS(v[0], v[1], v[2]),
+                   CFX_PAIRS(cfx_str(n->s, "dtype"), TYPE(type))});
+}
+
+void onnx_lower_eye_like(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0);
+    int64_t code = onnx_attr_int(n, "dtype", 0);
+    int64_t k = onnx_attr_int(n, "k", 0);
+    cfx_dtype type = onnx_type_of(n, x);
+    cfx_scope *s = n->s;
+
+    if (onnx_rank(n, x) != 2 || (code && !onnx_dtype(&type, code))) {
+        onnx_fail(n, CFX_EUNSUPPORTED, "it is no matrix, or of type %s",
+                  onnx_type_name(code));
+        return;
+    }
+    cfx_value row = cfx_call_function(s, "torch.arange",
+                                      CFX_ARGS(onnx_size(s, x, 0)));
+    cfx_value column = cfx_call_function(s, "torch.arange",
+                                         CFX_ARGS(onnx_size(s, x, 1)));
+    row = cfx_unsqueeze(s, cfx_add(s, row, cfx_int(k)), cfx_int(1));
+    n->out[0] = cfx_to(s, cfx_eq(s, row, column), TYPE(type));
+}

@@ -1,0 +1,179 @@
+/*
+ * ints -- shapes, axes and other ints that rules have to know.
+ */
+#include "base/convert.h"
+#include "format/onnx/onnx.h"
+
+void *onnx_alloc(cfx_scope *s, size_t n, size_t size)
+{
+    size_t bytes = 0;
+    void *p = cfx_mul_size(&bytes, n, size)
+                  ? cfx_arena_alloc(&onnx_recorder_of(s)->arena,
+                                    bytes ? bytes : 1)
+                  : NULL;
+
+    if (p)
+        memset(p, 0, bytes);
+    else
+        cfx_no_memory(&s->error);
+    return p;
+}
+
+bool onnx_is_symint(cfx_scope *s, cfx_value v)
+{
+    cfx_kind kind = v.kind == CFX_NODE ? (cfx_kind)onnx_meta(s, v).kind
+                                       : CFX_ABSENT;
+
+    return kind == CFX_SYMINT || kind == CFX_INT;
+}
+
+bool onnx_is_known(cfx_scope *s, cfx_value v)
+{
+    return v.kind == CFX_INT || v.kind == CFX_TUPLE || onnx_is_symint(s, v);
+}
+
+/* ---- Making values ---- */
+
+cfx_value onnx_tuple(cfx_scope *s, size_t n, const cfx_value *items)
+{
+    return cfx_list_of(s, CFX_TUPLE, n, items);
+}
+
+cfx_value onnx_arg(cfx_scope *s, size_t n, const cfx_value *items)
+{
+    return cfx_list_of(s, CFX_LIST, n, items);
+}
+
+cfx_value onnx_int_arg(cfx_scope *s, size_t n, const int64_t *items)
+{
+    cfx_value *v = onnx_alloc(s, n + 1, sizeof(*v));
+
+    for (size_t i = 0; v && i < n; i++)
+        v[i] = cfx_int(items[i]);
+    return v ? onnx_arg(s, n, v) : cfx_none();
+}
+
+cfx_value onnx_int_tensor(cfx_scope *s, int rank, size_t n,
+                          const int64_t *items)
+{
+    int64_t shape[] = {(int64_t)n};
+    cfx_tensor *t;
+
+    if (cfx_scope_failed(s) ||
+        cfx_tensor_new(&t, s->ctx, CFX_I64, rank, shape, &s->error))
+        return cfx_none();
+    if (n)
+        memcpy(t->data, items, n * sizeof(*items));
+    return cfx_scope_take(s, cfx_value_of_tensor(t));
+}
+
+cfx_value onnx_scalar_tensor(cfx_scope *s, double v, cfx_dtype dtype)
+{
+    cfx_value number = cfx_dtype_is_float(dtype) ? cfx_float(v)
+                                                 : cfx_int((int64_t)v);
+
+    return cfx_scalar_tensor(s, number, .dtype = cfx_value_of_dtype(dtype));
+}
+
+/* ---- Reading values ---- */
+
+static bool of_constant(onnx_node *n, const cfx_tensor *t, onnx_list *out)
+{
+    cfx_tensor *row;
+    int64_t count = cfx_tensor_numel(t);
+
+    if (t->rank > 1 || cfx_dtype_is_float((cfx_dtype)t->dtype) ||
+        count > ONNX_MAX_INTS)
+        return false;
+    out->n = (size_t)count;
+    out->item = onnx_alloc(n->s, out->n + 1, sizeof(*out->item));
+    if (!out->item || cfx_tensor_contiguous(&row, t, &n->s->error))
+        return false;
+    for (size_t i = 0; i < out->n; i++)
+        out->item[i] = cfx_int(cfx_element_int(
+            (cfx_dtype)t->dtype, (const char *)row->data +
+                                     i * cfx_dtype_size((cfx_dtype)t->dtype)));
+    cfx_tensor_unref(row);
+    return true;
+}
+
+bool onnx_ints_known(onnx_node *n, cfx_value v, onnx_list *out)
+{
+    *out = (onnx_list){0};
+    if (cfx_scope_failed(n->s))
+        return false;
+    if (v.kind == CFX_TENSOR)
+        return of_constant(n, v.u.tensor, out);
+    if (v.kind == CFX_TUPLE) {
+        *out = (onnx_list){v.u.seq->len, v.u.seq->item};
+        return true;
+    }
+    if (v.kind != CFX_INT && !onnx_is_symint(n->s, v))
+        return false;
+    out->item = onnx_alloc(n->s, 1, sizeof(v));
+    if (!out->item)
+        return false;
+    out->item[0] = v;
+    out->n = 1;
+    return true;
+}
+
+bool onnx_ints(onnx_node *n, size_t i, onnx_list *out)
+{
+    *out = (onnx_list){0};
+    if (!onnx_has(n, i))
+        return onnx_fail(n, CFX_EGRAPH, "its input %zu is missing", i), false;
+    if (onnx_ints_known(n, n->in[i], out))
+        return true;
+    onnx_fail(n, CFX_EUNDECIDED,
+              "its input %zu, '%s', decides shapes, and is computed from "
+              "numbers that are not known when the model is read",
+              i, n->proto->input[i]);
+    return false;
+}
+
+bool onnx_plain_ints(onnx_node *n, size_t i, const char *name, size_t *count,
+                     int64_t **out, bool *given)
+{
+    onnx_list list = {0};
+    const int64_t *attr = NULL;
+
+    *given = onnx_has(n, i);
+    *count = 0;
+    *out = NULL;
+    if (*given && !onnx_ints(n, i, &list))
+        return false;
+    *count = *given ? list.n : name ? onnx_attr_ints(n, name, &attr) : 0;
+    *given = *given || (name && onnx_attr(n, name));
+    *out = onnx_alloc(n->s, *count + 1, sizeof(**out));
+    for (size_t k = 0; *out && k < *count; k++) {
+        if (list.item && list.item[k].kind != CFX_INT)
+            return onnx_fail(n, CFX_EUNSUPPORTED,
+                             "its input %zu must be plain ints, without "
+                             "symbols",
+                             i),
+                   false;
+        (*out)[k] = list.item ? list.item[k].u.i : attr[k];
+    }
+    return *out != NULL;
+}
+
+bool onnx_number(onnx_node *n, size_t i, double *out)
+{
+    cfx_value v = onnx_has(n, i) ? n->in[i] : cfx_none();
+
+    if (v.kind == CFX_INT) {
+        *out = (double)v.u.i;
+        return true;
+    }
+    if (v.kind == CFX_TENSOR && cfx_tensor_numel(v.u.tensor) == 1) {
+        *out = cfx_element_double((cfx_dtype)v.u.tensor->dtype,
+                                  v.u.tensor->data);
+        return true;
+    }
+    onnx_fail(n, CFX_EUNDECIDED,
+              "its input %zu must be a number that is known when the model is "
+              "read",
+              i);
+    return false;
+}

@@ -1,0 +1,612 @@
+/*
+ * lower -- the nodes of an ONNX model as calls of operators.
+ *
+ * Nodes are visited in order. Each is lowered by the rule of its operator that
+ * is the newest of those not newer than the model's operator set; a call of a
+ * function of the model is replaced by the function's nodes. The names of
+ * values are looked up in frames: of a graph and the graphs around it, or of a
+ * function's body alone.
+ */
+#include <stdio.h>
+
+#include "format/onnx/onnx.h"
+
+/* Functions within functions and graphs within graphs; the number of nodes after
+ * functions are replaced by theirs. */
+enum { MAX_DEPTH = 32, MAX_NODES = 4 << 20 };
+
+static const onnx_rule rules[] = {
+#define ONNX_RULE(domain, name, since, fn, target)                            \
+    {name, domain, since, onnx_lower_##fn, target},
+#include "format/onnx/rules.def"
+#undef ONNX_RULE
+};
+
+enum { NRULES = sizeof(rules) / sizeof(*rules) };
+
+static const char *text_of(const char *s)
+{
+    return s ? s : "";
+}
+
+static const char *domain_of(const char *domain)
+{
+    return domain && strcmp(domain, "ai.onnx") ? domain : "";
+}
+
+/* ---- Frames ---- */
+
+static void bind(onnx_lowering *lo, const char *name, cfx_value v)
+{
+    cfx_value *kept = onnx_alloc(&lo->r.base, 1, sizeof(*kept));
+    bool added = true;
+
+    if (!kept)
+        return;
+    *kept = v;
+    cfx_map_entry *e = cfx_map_put(&lo->frame->names, name, strlen(name),
+                                   &added);
+    if (!e)
+        cfx_no_memory(&lo->r.base.error);
+    else if (!added)
+        cfx_scope_fail(&lo->r.base, CFX_EGRAPH,
+                       "the value '%s' is defined twice", name);
+    else
+        e->v.p = kept;
+}
+
+/* The value of a name, or NULL. */
+static const cfx_value *find(const onnx_lowering *lo, const char *name)
+{
+    for (const onnx_frame *f = lo->frame; f; f = f->outer) {
+        const cfx_map_entry *e = cfx_map_get(&f->names, name, strlen(name));
+        if (e)
+            return e->v.p;
+    }
+    return NULL;
+}
+
+static cfx_value value_of(onnx_lowering *lo, const char *name)
+{
+    const cfx_value *v = *name ? find(lo, name) : NULL;
+
+    if (v)
+        return *v;
+    return *name ? cfx_scope_fail(&lo->r.base, CFX_EGRAPH,
+                                  "there is no value '%s' before it", name)
+                 : cfx_none();
+}
+
+cfx_value onnx_value_of(onnx_node *n, const char *name)
+{
+    return value_of(n->lowering, name);
+}
+
+static void enter(onnx_lowering *lo, onnx_frame *f, onnx_frame *outer)
+{
+    *f = outer ? *outer : (onnx_frame){0};
+    f->outer = outer;
+    cfx_map_init(&f->names, lo->r.base.ctx);
+    lo->frame = f;
+    if (++lo->depth > MAX_DEPTH)
+        cfx_scope_fail(&lo->r.base, CFX_EGRAPH,
+                       "graphs or functions nest more than %d deep",
+                       MAX_DEPTH);
+}
+
+static void leave(onnx_lowering *lo, onnx_frame *f, onnx_frame *before)
+{
+    cfx_map_release(&f->names);
+    lo->frame = before;
+    lo->depth--;
+}
+
+/* ---- Operator sets and rules ---- */
+
+static int64_t opset_of(const onnx_lowering *lo, const char *domain)
+{
+    const onnx_frame *f = lo->frame;
+
+    for (size_t i = 0; i < f->nopsets; i++)
+        if (!strcmp(domain_of(f->opset[i]->domain), domain))
+            return f->opset[i]->version;
+    return *domain ? 1 : 0;
+}
+
+static const onnx_rule *find_rule(const char *domain, const char *name,
+                                  int64_t opset)
+{
+    const onnx_rule *best = NULL;
+
+    for (size_t i = 0; i < NRULES; i++)
+        if (!strcmp(rules[i].name, name) && !strcmp(rules[i].domain, domain) &&
+            rules[i].since <= opset && (!best || rules[i].since > best->since))
+            best = &rules[i];
+    return best;
+}
+
+static const Onnx__FunctionProto *find_function(const onnx_lowering *lo,
+                                                const Onnx__NodeProto *p)
+{
+    for (size_t i = 0; i < lo->model->n_functions; i++) {
+        const Onnx__FunctionProto *f = lo->model->functions[i];
+        if (!strcmp(text_of(f->name), text_of(p->op_type)) &&
+            !strcmp(domain_of(f->domain), domain_of(p->domain)) &&
+            !strcmp(text_of(f->overload), text_of(p->overload)))
+            return f;
+    }
+    return NULL;
+}
+
+/* ---- Nodes ---- */
+
+static bool lower_nodes(onnx_lowering *lo, Onnx__NodeProto **node, size_t n);
+
+/* A node that a rule made takes the name of the value. */
+static void name_result(onnx_lowering *lo, cfx_value v, const char *name,
+                        uint32_t first_id)
+{
+    cfx_node *n = v.kind == CFX_NODE ? v.u.node : NULL;
+    char *id;
+
+    if (!n || n->graph != lo->r.at->graph || n->id < first_id ||
+        !cfx_node_is_call(n) || !(id = onnx_identifier(&lo->r, name, false)))
+        return;
+    cfx_node_rename(n, id, &lo->r.base.error);
+}
+
+static bool call_function(onnx_lowering *lo, const Onnx__NodeProto *p,
+                          const Onnx__FunctionProto *f, const cfx_value *in,
+                          cfx_value *out)
+{
+    onnx_frame frame, *before = lo->frame;
+
+    enter(lo, &frame, NULL);
+    frame.opset = f->opset_import;
+    frame.nopsets = f->n_opset_import;
+    frame.function = f;
+    frame.call = p;
+    frame.caller = before;
+    for (size_t i = 0; i < f->n_input; i++)
+        bind(lo, text_of(f->input[i]), i < p->n_input ? in[i] : cfx_none());
+    bool ok = lower_nodes(lo, f->node, f->n_node);
+    for (size_t i = 0; i < p->n_output && ok; i++)
+        out[i] = i < f->n_output ? value_of(lo, text_of(f->output[i]))
+                                 : cfx_none();
+    leave(lo, &frame, before);
+    return !cfx_scope_failed(&lo->r.base);
+}
+
+/* Fail where the node has an attribute that its rule did not ask for. */
+static void check_attributes(onnx_node *n)
+{
+    for (size_t i = 0; i < n->proto->n_attribute; i++)
+        if (i >= 64 || !(*n->seen >> i & 1))
+            onnx_fail(n, CFX_EUNSUPPORTED,
+                      "its attribute '%.60s' is none that cfx knows",
+                      text_of(n->proto->attribute[i]->name));
+}
+
+static void call_rule(onnx_lowering *lo, const Onnx__NodeProto *p,
+                      cfx_value *in, cfx_value *out)
+{
+    const char *domain = domain_of(p->domain), *op = text_of(p->op_type);
+    int64_t opset = opset_of(lo, domain);
+    const onnx_rule *rule = find_rule(domain, op, opset);
+    uint64_t seen = 0;
+    onnx_node n = {lo,         &lo->r.base, p,  rule, opset,
+                   p->n_input, p->n_output, in, out,  &seen};
+
+    if (rule) {
+        rule->lower(&n);
+        check_attributes(&n);
+    } else {
+        cfx_scope_fail(&lo->r.base, CFX_EOPERATOR,
+                       "cfx has no rule for the operator %s%s%s of operator "
+                       "set %lld",
+                       domain, *domain ? "." : "", op, (long long)opset);
+    }
+}
+
+static void bind_results(onnx_lowering *lo, const Onnx__NodeProto *p,
+                         const cfx_value *out, uint32_t first_id)
+{
+    for (size_t i = 0; i < p->n_output && !cfx_scope_failed(&lo->r.base);
+         i++) {
+        const char *name = text_of(p->output[i]);
+        if (!*name)
+            continue;
+        if (out[i].kind == CFX_ABSENT)
+            cfx_scope_fail(&lo->r.base, CFX_EUNSUPPORTED,
+                           "output %zu of it is not offered", i);
+        name_result(lo, out[i], name, first_id);
+        bind(lo, name, out[i]);
+    }
+}
+
+/* "node conv1 (Conv): " before the text of an error. */
+static void tell_place(onnx_lowering *lo, const Onnx__NodeProto *p)
+{
+    const char *name = text_of(p->name);
+
+    if (!*name && p->n_output)
+        name = text_of(p->output[0]);
+    cfx_fail_at(&lo->r.base.error, "node %.100s (%.60s)", name,
+                text_of(p->op_type));
+}
+
+static bool lower_node(onnx_lowering *lo, const Onnx__NodeProto *p)
+{
+    cfx_scope *s = &lo->r.base;
+    uint32_t first_id = cfx_graph_ids(lo->r.at->graph);
+    /* Rules may look at inputs that are not there: they are absent. */
+    cfx_value *in = onnx_alloc(s, p->n_input + 8, sizeof(*in));
+    cfx_value *out = onnx_alloc(s, p->n_output + 8, sizeof(*out));
+
+    if (!in || !out)
+        return false;
+    if (++lo->nlowered > MAX_NODES)
+        cfx_scope_fail(s, CFX_ELIMIT, "the model has more than %d nodes",
+                       MAX_NODES);
+    for (size_t i = 0; i < p->n_input; i++)
+        in[i] = value_of(lo, text_of(p->input[i]));
+    const Onnx__FunctionProto *f = find_function(lo, p);
+    if (!cfx_scope_failed(s)) {
+        if (f)
+            call_function(lo, p, f, in, out);
+        else
+            call_rule(lo, p, in, out);
+    }
+    if (!cfx_scope_failed(s))
+        bind_results(lo, p, out, first_id);
+    if (cfx_scope_failed(s))
+        tell_place(lo, p);
+    return !cfx_scope_failed(s);
+}
+
+static bool lower_nodes(onnx_lowering *lo, Onnx__NodeProto **node, size_t n)
+{
+    bool ok = !cfx_scope_failed(&lo->r.base);
+
+    for (size_t i = 0; i < n && ok; i++) {
+        cfx_status st = i % 64 ? CFX_OK
+                               : cfx_context_check(lo->r.base.ctx,
+                                                   &lo->r.base.error);
+        ok = !st && lower_node(lo, node[i]);
+    }
+    return ok;
+}
+
+/* ---- Graphs ---- */
+
+static void bind_initializers(onnx_lowering *lo, const Onnx__GraphProto *g)
+{
+    cfx_scope *s = &lo->r.base;
+    cfx_tensor *t;
+
+    if (g->n_sparse_initializer)
+        cfx_scope_fail(s, CFX_EUNSUPPORTED, "it has sparse initializers");
+    for (size_t i = 0; i < g->n_initializer && !cfx_scope_failed(s); i++) {
+        const char *name = text_of(g->initializer[i]->name);
+        if (onnx_tensor_read(&t, s->ctx, g->initializer[i], lo->dir,
+                             &s->error)) {
+            cfx_fail_at(&s->error, "initializer %.100s", name);
+            return;
+        }
+        bind(lo, name, cfx_scope_take(s, cfx_value_of_tensor(t)));
+        onnx_name_tensor(s, t, name);
+        if (onnx_is_narrow(g->initializer[i]->data_type))
+            onnx_mark_narrow(s, t);
+    }
+}
+
+static cfx_dim extent_of(onnx_lowering *lo, const char *input, size_t axis,
+                         const Onnx__TypeProto__Dimension *d)
+{
+    char unnamed[128];
+
+    if (d->has_dim_value)
+        return d->dim_value < 0 ? CFX_DIM_BAD : cfx_dim_int(d->dim_value);
+    snprintf(unnamed, sizeof(unnamed), "%.100s_dim%zu", input, axis);
+    const char *name = d->dim_param && *d->dim_param ? d->dim_param : unnamed;
+    const char *id = onnx_identifier(&lo->r, name, false);
+    return id ? cfx_dim_symbol(lo->r.env, id, 1) : CFX_DIM_BAD;
+}
+
+/* The meta of an input by its declared type; absent where that is not a tensor
+ * with a shape. */
+static cfx_value declared_meta(onnx_lowering *lo, const char *name,
+                               const Onnx__TypeProto *type)
+{
+    const Onnx__TypeProto__Tensor *t = type ? type->tensor_type : NULL;
+    cfx_scope *s = &lo->r.base;
+    cfx_dim shape[CFX_MAX_RANK];
+    cfx_dtype dtype;
+    cfx_tensor *meta;
+
+    if (!t)
+        return CFX_NOTHING;
+    if (!onnx_dtype(&dtype, t->elem_type)) {
+        cfx_scope_fail(s, CFX_EUNSUPPORTED,
+                       "the input '%s' is of type %s, which cfx has not", name,
+                       onnx_type_name(t->elem_type));
+        return CFX_NOTHING;
+    }
+    if (!t->shape)
+        return CFX_NOTHING;
+    if (t->shape->n_dim > CFX_MAX_RANK) {
+        cfx_scope_fail(s, CFX_ESHAPE, "the input '%s' has more than %d axes",
+                       name, CFX_MAX_RANK);
+        return CFX_NOTHING;
+    }
+    for (size_t i = 0; i < t->shape->n_dim; i++)
+        shape[i] = extent_of(lo, name, i, t->shape->dim[i]);
+    if (cfx_tensor_meta(&meta, s->ctx, dtype, (int)t->shape->n_dim, shape,
+                        NULL, &s->error)) {
+        cfx_fail_at(&s->error, "input %.100s", name);
+        return CFX_NOTHING;
+    }
+    return cfx_scope_take(s, cfx_value_of_tensor(meta));
+}
+
+static cfx_value constant_input(const onnx_lowering *lo, const char *name,
+                                size_t place)
+{
+    const cfx_named_tensor *c = lo->options->constants;
+
+    for (size_t i = 0; i < lo->options->nconstants; i++)
+        if (c[i].tensor &&
+            (*c[i].name ? !strcmp(c[i].name, name) : i == place))
+            return cfx_value_of_tensor(c[i].tensor);
+    return CFX_NOTHING;
+}
+
+static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
+{
+    cfx_scope *s = &lo->r.base;
+    size_t place = 0;
+
+    for (size_t i = 0; i < g->n_input && !cfx_scope_failed(s); i++) {
+        const char *name = text_of(g->input[i]->name);
+        /* Before IR version 4 initializers were inputs, too. */
+        if (cfx_map_get(&lo->frame->names, name, strlen(name)))
+            continue;
+        const char *id = onnx_identifier(&lo->r, name, false);
+        cfx_value meta = declared_meta(lo, name, g->input[i]->type);
+        cfx_value known = constant_input(lo, name, place++);
+        if (!id)
+            cfx_no_memory(&s->error);
+        cfx_value v = onnx_placeholder(s, id, meta);
+        bind(lo, name, known.kind == CFX_ABSENT ? v : known);
+    }
+}
+
+/* The outputs of a graph as tensors. */
+static bool take_outputs(onnx_lowering *lo, const Onnx__GraphProto *g,
+                         cfx_value *out, size_t n)
+{
+    cfx_scope *s = &lo->r.base;
+
+    if (g->n_output < n)
+        cfx_scope_fail(s, CFX_EGRAPH, "a graph has %zu outputs, not %zu",
+                       g->n_output, n);
+    for (size_t i = 0; i < n && !cfx_scope_failed(s); i++)
+        out[i] = value_of(lo, text_of(g->output[i]->name));
+    return !cfx_scope_failed(s);
+}
+
+static void end_graph(onnx_lowering *lo, const Onnx__GraphProto *g,
+                      bool always_tuple)
+{
+    cfx_scope *s = &lo->r.base;
+    size_t n = g->n_output;
+    cfx_value *out = onnx_alloc(s, n + 1, sizeof(*out));
+
+    if (!out || !take_outputs(lo, g, out, n))
+        return;
+    for (size_t i = 0; i < n; i++)
+        out[i] = onnx_output_value(
+            s, out[i].kind == CFX_LIST ? out[i] : onnx_as_tensor(s, out[i]));
+    cfx_value all = n == 1 && !always_tuple
+                        ? out[0]
+                        : cfx_list_of(s, CFX_TUPLE, n, out);
+    if (!cfx_scope_failed(s))
+        cfx_graph_output(lo->r.at->graph, all, &s->error);
+}
+
+bool onnx_inline(onnx_node *n, const Onnx__GraphProto *g, const cfx_value *in,
+                 size_t nin, cfx_value *out, size_t nout)
+{
+    onnx_lowering *lo = n->lowering;
+    onnx_frame frame, *before = lo->frame;
+
+    enter(lo, &frame, before);
+    if (g->n_input < nin)
+        onnx_fail(n, CFX_EGRAPH, "a graph in it has %zu inputs, not %zu",
+                  g->n_input, nin);
+    for (size_t i = 0; i < nin && !cfx_scope_failed(n->s); i++)
+        bind(lo, text_of(g->input[i]->name), in[i]);
+    bind_initializers(lo, g);
+    bool ok = lower_nodes(lo, g->node, g->n_node) &&
+              take_outputs(lo, g, out, nout);
+    leave(lo, &frame, before);
+    return ok;
+}
+
+cfx_value onnx_branch(onnx_node *n, const Onnx__GraphProto *g,
+                      const cfx_value *metas, size_t nin,
+                      const char *const *captured, size_t ncaptured,
+                      const char *name)
+{
+    onnx_lowering *lo = n->lowering;
+    cfx_scope *s = n->s;
+    onnx_frame frame, *before = lo->frame;
+    onnx_graph graph, *outer = lo->r.at;
+    cfx_module *m = NULL;
+    char unique[64];
+
+    if (cfx_scope_failed(s) ||
+        onnx_graph_init(&graph, s->ctx, outer, &s->error))
+        return cfx_none();
+    lo->r.at = &graph;
+    enter(lo, &frame, before);
+    if (g->n_input < nin)
+        onnx_fail(n, CFX_EGRAPH, "a graph in it has %zu inputs, not %zu",
+                  g->n_input, nin);
+    for (size_t i = 0; i < nin + ncaptured && !cfx_scope_failed(s); i++) {
+        const char *input = i < nin ? text_of(g->input[i]->name)
+                                    : captured[i - nin];
+        char *id = onnx_identifier(&lo->r, input, false);
+        bind(lo, input, onnx_placeholder(s, id ? id : "x", metas[i]));
+    }
+    bind_initializers(lo, g);
+    if (lower_nodes(lo, g->node, g->n_node))
+        end_graph(lo, g, true);
+    leave(lo, &frame, before);
+    lo->r.at = outer;
+    if (!cfx_scope_failed(s)) {
+        cfx_graph_module_new_take_both(&m, s->ctx, graph.module, graph.graph,
+                                       "GraphModule", &s->error);
+        graph.module = NULL;
+        graph.graph = NULL;
+    }
+    onnx_graph_release(&graph);
+    snprintf(unique, sizeof(unique), "%s_%d", name, lo->nbranches++);
+    return m ? onnx_child_take(s, unique, m) : cfx_none();
+}
+
+/* ---- Captured values ---- */
+
+static bool contains_node(cfx_value v)
+{
+    if (v.kind != CFX_TUPLE && v.kind != CFX_LIST)
+        return v.kind == CFX_NODE;
+    for (size_t i = 0; i < v.u.seq->len; i++)
+        if (v.u.seq->item[i].kind == CFX_NODE)
+            return true;
+    return false;
+}
+
+/* Names that a graph or the graphs in it define hide those outside; that some
+ * other graph in it uses the outer one is not worth a second table. */
+typedef struct capture {
+    onnx_node *n;
+    cfx_map seen;
+    const char **name;
+    size_t count, room;
+} capture;
+
+static void see_use(capture *c, const char *name)
+{
+    bool added = false;
+    const cfx_value *v;
+
+    if (!*name || !cfx_map_put(&c->seen, name, strlen(name), &added) || !added)
+        return;
+    v = find(c->n->lowering, name);
+    if (!v || !contains_node(*v))
+        return;
+    if (c->count == c->room)
+        onnx_fail(c->n, CFX_EUNSUPPORTED,
+                  "its graphs use more than %zu values around them", c->room);
+    else
+        c->name[c->count++] = name;
+}
+
+static void see_definition(capture *c, const char *name)
+{
+    cfx_map_put(&c->seen, name, strlen(name), NULL);
+}
+
+static void see_graph(capture *c, const Onnx__GraphProto *g, int depth)
+{
+    for (size_t i = 0; i < g->n_input; i++)
+        see_definition(c, text_of(g->input[i]->name));
+    for (size_t i = 0; i < g->n_initializer; i++)
+        see_definition(c, text_of(g->initializer[i]->name));
+    for (size_t i = 0; i < g->n_node && depth < MAX_DEPTH; i++) {
+        const Onnx__NodeProto *p = g->node[i];
+        for (size_t k = 0; k < p->n_input; k++)
+            see_use(c, text_of(p->input[k]));
+        for (size_t k = 0; k < p->n_attribute; k++)
+            if (p->attribute[k]->g)
+                see_graph(c, p->attribute[k]->g, depth + 1);
+        for (size_t k = 0; k < p->n_output; k++)
+            see_definition(c, text_of(p->output[k]));
+    }
+    for (size_t i = 0; i < g->n_output; i++)
+        see_use(c, text_of(g->output[i]->name));
+}
+
+bool onnx_captures(onnx_node *n, const Onnx__GraphProto *g, const char **name,
+                   size_t *count, size_t room)
+{
+    capture c = {.n = n, .name = name, .count = *count, .room = room};
+
+    cfx_map_init(&c.seen, n->s->ctx);
+    for (size_t i = 0; i < c.count; i++)
+        see_definition(&c, name[i]);
+    see_graph(&c, g, 0);
+    *count = c.count;
+    cfx_map_release(&c.seen);
+    return !cfx_scope_failed(n->s);
+}
+
+/* ---- A model ---- */
+
+static void lower_model(onnx_lowering *lo)
+{
+    const Onnx__ModelProto *m = lo->model;
+    onnx_frame frame;
+
+    enter(lo, &frame, NULL);
+    frame.opset = m->opset_import;
+    frame.nopsets = m->n_opset_import;
+    bind_initializers(lo, m->graph);
+    bind_inputs(lo, m->graph);
+    if (lower_nodes(lo, m->graph->node, m->graph->n_node))
+        end_graph(lo, m->graph, false);
+    leave(lo, &frame, NULL);
+}
+
+cfx_status onnx_lower(cfx_module **out, cfx_context *ctx,
+                      const Onnx__ModelProto *model, const char *dir,
+                      const cfx_load_options *options, cfx_error *err)
+{
+    onnx_lowering lo = {.model = model, .dir = dir, .options = options};
+    onnx_graph graph = {0};
+    char *id = NULL;
+
+    *out = NULL;
+    if (!model->graph || !model->n_opset_import)
+        return cfx_fail(err, CFX_EPARSE, "is not an ONNX model: it has no %s",
+                        model->graph ? "operator set" : "graph");
+    cfx_status st = onnx_recorder_init(&lo.r, ctx, err);
+    if (!st)
+        st = onnx_graph_init(&graph, ctx, NULL, err);
+    if (!st) {
+        lo.r.at = &graph;
+        lower_model(&lo);
+        id = onnx_identifier(&lo.r, text_of(model->graph->name), false);
+        st = cfx_scope_status(&lo.r.base, err);
+    }
+    if (!st) {
+        st = cfx_graph_module_new_take_both(
+            out, ctx, graph.module, graph.graph, id && *id ? id : NULL, err);
+        graph.module = NULL;
+        graph.graph = NULL;
+    }
+    /* Extents that nothing took, and nodes without users. */
+    if (!st)
+        st = cfx_graph_eliminate_dead_code(cfx_graph_module_graph(*out), NULL,
+                                           NULL, err);
+    if (!st)
+        cfx_module_train(*out, false);
+    if (st) {
+        cfx_module_unref(*out);
+        *out = NULL;
+    }
+    onnx_graph_release(&graph);
+    onnx_recorder_release(&lo.r);
+    return st;
+}

@@ -1,0 +1,278 @@
+/*
+ * onnx.h -- shared by the files that read ONNX. Not installed.
+ *
+ * decode.c and tensor.c read messages; recorder.c is the scope in which rules
+ * call operators, which become nodes; lower.c walks the nodes of a model and
+ * calls the rule of each (rules.def); attr.c and ints.c are what rules are
+ * written with.
+ *
+ * A value of ONNX is one of
+ *
+ *     a node       a tensor that is computed
+ *     a tensor     a constant: an initializer, or computed from some
+ *     a tuple      a tensor of int64 with one axis whose items are known: ints,
+ *                  or nodes of symbolic ints. Shapes are such values, so that
+ *                  they stay symbolic
+ *     an int, or a node of a symbolic int: such an item alone, of no axis
+ *     a list       a sequence of tensors
+ *     None         an input or output that is left out
+ *
+ * A rule asks for the form that it needs: onnx_tensor, onnx_ints.
+ */
+#ifndef CFX_FORMAT_ONNX_H
+#define CFX_FORMAT_ONNX_H
+
+#include <cfx/file.h>
+#include <cfx/graph_module.h>
+#include <cfx/ops.h>
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/util.h"
+#include "format/onnx/onnx.pb-c.h"
+
+/* ---- Messages: decode.c, tensor.c ---- */
+
+typedef struct onnx_message {
+    cfx_context *ctx;
+    ProtobufCMessage *base;
+} onnx_message;
+
+/* Decode a message of that kind; release it. Fails with CFX_EPARSE,
+ * CFX_ENOMEM. */
+cfx_status onnx_decode(onnx_message *out, cfx_context *ctx,
+                       const ProtobufCMessageDescriptor *kind,
+                       const void *data, size_t size, cfx_error *err);
+void onnx_message_release(onnx_message *m);
+/* Free a block of a decoded message, which was taken from it. */
+void onnx_block_free(void *block);
+
+/* The data type of ONNX's code; false if cfx has none. */
+bool onnx_dtype(cfx_dtype *out, int64_t code);
+/* Is it an integer of less than 8 bits? Constants of such are read as int8 or
+ * uint8; operators that make such are refused. */
+bool onnx_is_narrow(int64_t code);
+const char *onnx_type_name(int64_t code);
+
+/* A tensor of a message, from which it takes the bytes of raw_data. `dir` is
+ * the model's folder, where files of numbers may lie; NULL: nowhere. */
+cfx_status onnx_tensor_read(cfx_tensor **out, cfx_context *ctx,
+                            Onnx__TensorProto *p, const char *dir,
+                            cfx_error *err);
+
+/* ---- The scope of rules: recorder.c ---- */
+
+/* A graph that is being made, and the module that holds its constants. */
+typedef struct onnx_graph {
+    struct onnx_graph *outer; /* NULL: the model's */
+    cfx_graph *graph;
+    cfx_module *module;
+    cfx_node_map metas; /* from nodes to metas of their results */
+    cfx_map constants;  /* from addresses of tensors to get_attr nodes */
+} onnx_graph;
+
+typedef struct onnx_recorder {
+    cfx_scope base;
+    onnx_graph *at;
+    cfx_shape_env *env;
+    cfx_scope meta, eager; /* infer results; fold constants */
+    cfx_map tensor_names;  /* from addresses of initializers to their names */
+    cfx_map narrow;        /* addresses of those of less than 8 bits */
+    cfx_arena arena;
+} onnx_recorder;
+
+cfx_status onnx_recorder_init(onnx_recorder *r, cfx_context *ctx,
+                              cfx_error *err);
+void onnx_recorder_release(onnx_recorder *r);
+CFX_INLINE onnx_recorder *onnx_recorder_of(cfx_scope *s)
+{
+    return (onnx_recorder *)s;
+}
+
+cfx_status onnx_graph_init(onnx_graph *g, cfx_context *ctx, onnx_graph *outer,
+                           cfx_error *err);
+void onnx_graph_release(onnx_graph *g);
+
+/* The meta of a value: of a node, what is known of its result, or absent. */
+cfx_value onnx_meta(cfx_scope *s, cfx_value v);
+/* A placeholder of the graph that is made, with this meta (absent: unknown);
+ * None after a failure. */
+cfx_value onnx_placeholder(cfx_scope *s, const char *name, cfx_value meta);
+/* A get_attr node of a module that holds a graph; takes the module. */
+cfx_value onnx_child_take(cfx_scope *s, const char *name, cfx_module *child);
+/* Was it a constant of numbers of less than 8 bits? */
+bool onnx_was_narrow(cfx_scope *s, cfx_value v);
+void onnx_mark_narrow(cfx_scope *s, const cfx_tensor *t);
+/* Make `name` the name of a tensor that becomes a parameter or buffer. */
+void onnx_name_tensor(cfx_scope *s, cfx_tensor *t, const char *name);
+/* A name of ONNX as an identifier, with dots if `dots`; in the recorder's
+ * arena, NULL without memory. */
+char *onnx_identifier(onnx_recorder *r, const char *name, bool dots);
+/* The values of the items of an output: constants become nodes. */
+cfx_value onnx_output_value(cfx_scope *s, cfx_value v);
+
+/* ---- Rules ---- */
+
+struct onnx_rule;
+
+/* The names that nodes see: of a graph, or of a function's body. */
+typedef struct onnx_frame {
+    struct onnx_frame *outer; /* NULL: names of nothing else are seen */
+    cfx_map names;            /* to cfx_values in the recorder's arena */
+    Onnx__OperatorSetIdProto **opset;
+    size_t nopsets;
+    /* In a function: its call, by whose attributes those of the body may be
+     * given, and the frame of that. */
+    const Onnx__FunctionProto *function;
+    const Onnx__NodeProto *call;
+    struct onnx_frame *caller;
+} onnx_frame;
+
+typedef struct onnx_lowering {
+    onnx_recorder r;
+    const Onnx__ModelProto *model;
+    const char *dir;
+    const cfx_load_options *options;
+    onnx_frame *frame;
+    int depth;       /* of graphs and functions */
+    size_t nlowered; /* nodes */
+    int nbranches;
+} onnx_lowering;
+
+/* The node that a rule lowers. */
+typedef struct onnx_node {
+    onnx_lowering *lowering;
+    cfx_scope *s;
+    const Onnx__NodeProto *proto;
+    const struct onnx_rule *rule;
+    int64_t opset; /* of the node's domain */
+    size_t nin, nout;
+    cfx_value *in;  /* None where an input is left out */
+    cfx_value *out; /* the results, to be set */
+    uint64_t *seen; /* a bit for each attribute that the rule asked for: others
+                       are refused */
+} onnx_node;
+
+typedef void onnx_rule_fn(onnx_node *n);
+
+typedef struct onnx_rule {
+    const char *name, *domain;
+    int since; /* the first version of the operator set that it is for */
+    onnx_rule_fn *lower;
+    const char *target; /* of rules that call one operator */
+} onnx_rule;
+
+#define ONNX_RULE(domain, name, since, fn, target)                            \
+    onnx_rule_fn onnx_lower_##fn;
+#include "format/onnx/rules.def"
+#undef ONNX_RULE
+
+/* Make the scope fail: the operator's name is added. */
+cfx_value onnx_fail(onnx_node *n, cfx_status code, const char *fmt, ...)
+    CFX_PRINTF(3, 4);
+
+/* ---- Inputs ---- */
+
+CFX_INLINE bool onnx_has(const onnx_node *n, size_t i)
+{
+    return i < n->nin && n->in[i].kind != CFX_NONE;
+}
+/* Input i as a tensor: a node or a constant. None and failure if it is left
+ * out. */
+cfx_value onnx_tensor(onnx_node *n, size_t i);
+/* Like onnx_tensor, but absent if the input is left out. */
+cfx_value onnx_optional(onnx_node *n, size_t i);
+/* A value as a tensor. */
+cfx_value onnx_as_tensor(cfx_scope *s, cfx_value v);
+/* The meta of a tensor; NULL after failure. */
+const cfx_tensor *onnx_meta_tensor(onnx_node *n, cfx_value v);
+/* Rank and type; -1, CFX_F32 after failure. */
+int onnx_rank(onnx_node *n, cfx_value v);
+cfx_dtype onnx_type_of(onnx_node *n, cfx_value v);
+bool onnx_is_int(onnx_node *n, cfx_value v);
+/* An axis from 0; fails outside of the rank. */
+int onnx_axis(onnx_node *n, int64_t axis, int rank);
+/* The extent of a tensor: an int, or a node. */
+cfx_value onnx_size(cfx_scope *s, cfx_value x, int axis);
+/* A known extent; fails for a symbol. */
+int64_t onnx_known_size(onnx_node *n, cfx_value x, int axis);
+
+/* ---- Attributes: attr.c ---- */
+
+const Onnx__AttributeProto *onnx_attr(const onnx_node *n, const char *name);
+/* An attribute that does not change the results. */
+CFX_INLINE void onnx_ignore(const onnx_node *n, const char *name)
+{
+    (void)onnx_attr(n, name);
+}
+int64_t onnx_attr_int(onnx_node *n, const char *name, int64_t otherwise);
+double onnx_attr_float(onnx_node *n, const char *name, double otherwise);
+/* Is the text attribute this word? `otherwise` is its default. */
+bool onnx_attr_is(const onnx_node *n, const char *name, const char *word,
+                  const char *otherwise);
+/* The text of an attribute, in the recorder's arena. */
+const char *onnx_attr_text(onnx_node *n, const char *name,
+                           const char *otherwise);
+/* A list of ints: count and items; 0 if there is none. */
+size_t onnx_attr_ints(const onnx_node *n, const char *name,
+                      const int64_t **out);
+
+/* ---- Ints that are known: ints.c ---- */
+
+enum { ONNX_MAX_INTS = 4096 };
+
+/* A list of ints or symbolic ints, with room for a few. */
+typedef struct onnx_list {
+    size_t n;
+    cfx_value *item; /* in the scope */
+} onnx_list;
+
+/* Input i as a list of ints: a constant, a shape. False if it is computed from
+ * numbers that are not known; then nothing has failed. */
+bool onnx_ints_known(onnx_node *n, cfx_value v, onnx_list *out);
+/* The same, failing with a line that tells which input should be constant. */
+bool onnx_ints(onnx_node *n, size_t i, onnx_list *out);
+/* Plain ints: input i, or, where it is left out, the attribute `name`, which may
+ * be NULL. *given: is there any? False after failure. */
+bool onnx_plain_ints(onnx_node *n, size_t i, const char *name, size_t *count,
+                     int64_t **out, bool *given);
+/* One number: of a constant of one element. */
+bool onnx_number(onnx_node *n, size_t i, double *out);
+/* A value of ints with one axis, or none. */
+cfx_value onnx_tuple(cfx_scope *s, size_t n, const cfx_value *items);
+/* A list for an operator's argument. */
+cfx_value onnx_arg(cfx_scope *s, size_t n, const cfx_value *items);
+cfx_value onnx_int_arg(cfx_scope *s, size_t n, const int64_t *items);
+/* Is it a known int, or a tuple of such, or a symbolic int? */
+bool onnx_is_known(cfx_scope *s, cfx_value v);
+bool onnx_is_symint(cfx_scope *s, cfx_value v);
+/* A tensor of one row of int64. */
+cfx_value onnx_int_tensor(cfx_scope *s, int rank, size_t n,
+                          const int64_t *items);
+/* A tensor of one number of a type. */
+cfx_value onnx_scalar_tensor(cfx_scope *s, double v, cfx_dtype dtype);
+/* Memory in the recorder's arena; the scope fails without. */
+void *onnx_alloc(cfx_scope *s, size_t n, size_t size);
+
+/* ---- Graphs within nodes: lower.c ---- */
+
+/* Lower a graph in the place of the node, with values for its inputs. */
+bool onnx_inline(onnx_node *n, const Onnx__GraphProto *g, const cfx_value *in,
+                 size_t nin, cfx_value *out, size_t nout);
+/* The values of outer graphs that a graph uses, at most `room` names. */
+bool onnx_captures(onnx_node *n, const Onnx__GraphProto *g, const char **name,
+                   size_t *count, size_t room);
+/* A module of a graph whose placeholders are `nin` inputs, with metas, then the
+ * captured values: a get_attr node. */
+cfx_value onnx_branch(onnx_node *n, const Onnx__GraphProto *g,
+                      const cfx_value *metas, size_t nin,
+                      const char *const *captured, size_t ncaptured,
+                      const char *name);
+cfx_value onnx_value_of(onnx_node *n, const char *name);
+
+/* ---- A model ---- */
+
+cfx_status onnx_lower(cfx_module **out, cfx_context *ctx,
+                      const Onnx__ModelProto *model, const char *dir,
+                      const cfx_load_options *options, cfx_error *err);
+
+#endif

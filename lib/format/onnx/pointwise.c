@@ -1,0 +1,491 @@
+/*
+ * pointwise -- rules of arithmetic, comparisons, activations and casts.
+ *
+ * Arithmetic on known ints stays arithmetic on ints, symbolic or not.
+ */
+#include "format/onnx/onnx.h"
+
+#define TYPE(t) cfx_value_of_dtype(t)
+
+/* ---- Operators of one call ---- */
+
+void onnx_lower_unary(onnx_node *n)
+{
+    n->out[0] = cfx_call_function(n->s, n->rule->target,
+                                  CFX_ARGS(onnx_tensor(n, 0)));
+}
+
+static cfx_value call2(onnx_node *n, const char *target, cfx_value a,
+                       cfx_value b)
+{
+    return cfx_call_function(n->s, target, CFX_ARGS(a, b));
+}
+
+/* Before operator set 7 an attribute asked for broadcasting, which, without an
+ * axis, is that of today. */
+static void old_broadcast(onnx_node *n)
+{
+    if (n->opset < 7)
+        onnx_ignore(n, "broadcast");
+}
+
+void onnx_lower_binary(onnx_node *n)
+{
+    old_broadcast(n);
+    n->out[0] = call2(n, n->rule->target, onnx_tensor(n, 0),
+                      onnx_tensor(n, 1));
+}
+
+void onnx_lower_identity(onnx_node *n)
+{
+    n->out[0] = n->in[0];
+}
+
+/* ---- Ints ---- */
+
+typedef cfx_value int_op(onnx_node *n, cfx_value a, cfx_value b);
+
+static cfx_value add_ints(onnx_node *n, cfx_value a, cfx_value b)
+{
+    return cfx_int_add(n->s, a, b);
+}
+
+static cfx_value sub_ints(onnx_node *n, cfx_value a, cfx_value b)
+{
+    return cfx_int_add(n->s, a, cfx_int_mul(n->s, b, cfx_int(-1)));
+}
+
+static cfx_value mul_ints(onnx_node *n, cfx_value a, cfx_value b)
+{
+    return cfx_int_mul(n->s, a, b);
+}
+
+/* Extents are not negative, so that rounding down is rounding to zero. */
+static cfx_value div_ints(onnx_node *n, cfx_value a, cfx_value b)
+{
+    if (b.kind == CFX_INT && b.u.i == 0)
+        return onnx_fail(n, CFX_EINVAL, "it divides by zero");
+    if (a.kind == CFX_INT && b.kind == CFX_INT)
+        return cfx_int(b.u.i == -1 ? -a.u.i : a.u.i / b.u.i);
+    return cfx_int_floordiv(n->s, a, b);
+}
+
+static bool is_axis(cfx_value v)
+{
+    return v.kind == CFX_TUPLE ||
+           (v.kind == CFX_TENSOR && v.u.tensor->rank == 1);
+}
+
+/* Both inputs as ints, one of them a shape; false if they are not. */
+static bool both_known(onnx_node *n, onnx_list *a, onnx_list *b)
+{
+    return n->nin == 2 &&
+           (onnx_is_known(n->s, n->in[0]) || onnx_is_known(n->s, n->in[1])) &&
+           onnx_ints_known(n, n->in[0], a) &&
+           onnx_ints_known(n, n->in[1], b) &&
+           (a->n == b->n || a->n == 1 || b->n == 1);
+}
+
+static bool on_ints(onnx_node *n, int_op *op)
+{
+    onnx_list a, b;
+    cfx_value *v;
+
+    if (!both_known(n, &a, &b))
+        return false;
+    size_t count = a.n == 1 ? b.n : a.n;
+    v = onnx_alloc(n->s, count + 1, sizeof(*v));
+    for (size_t i = 0; v && i < count; i++)
+        v[i] = op(n, a.item[a.n == 1 ? 0 : i], b.item[b.n == 1 ? 0 : i]);
+    if (v)
+        n->out[0] = is_axis(n->in[0]) || is_axis(n->in[1])
+                        ? onnx_tuple(n->s, count, v)
+                        : v[0];
+    return true;
+}
+
+static void arithmetic(onnx_node *n, int_op *op, const char *target)
+{
+    old_broadcast(n);
+    if (!on_ints(n, op))
+        n->out[0] = call2(n, target, onnx_tensor(n, 0), onnx_tensor(n, 1));
+}
+
+void onnx_lower_add(onnx_node *n)
+{
+    arithmetic(n, add_ints, "torch.add");
+}
+
+void onnx_lower_sub(onnx_node *n)
+{
+    arithmetic(n, sub_ints, "torch.sub");
+}
+
+void onnx_lower_mul(onnx_node *n)
+{
+    arithmetic(n, mul_ints, "torch.mul");
+}
+
+void onnx_lower_div(onnx_node *n)
+{
+    old_broadcast(n);
+    if (on_ints(n, div_ints))
+        return;
+    cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
+    n->out[0] = onnx_is_int(n, a)
+                    ? cfx_div(n->s, a, b,
+                              .rounding_mode = cfx_str(n->s, "trunc"))
+                    : call2(n, "torch.div", a, b);
+}
+
+void onnx_lower_mod(onnx_node *n)
+{
+    n->out[0] = call2(
+        n, onnx_attr_int(n, "fmod", 0) ? "torch.fmod" : "torch.remainder",
+        onnx_tensor(n, 0), onnx_tensor(n, 1));
+}
+
+/* The result has the type of the base. */
+void onnx_lower_pow(onnx_node *n)
+{
+    cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
+    cfx_dtype type = onnx_type_of(n, a);
+    bool differ = type != onnx_type_of(n, b);
+    double number;
+
+    old_broadcast(n);
+    /* A number as the exponent needs no tensor. */
+    if (b.kind == CFX_TENSOR && !b.u.tensor->rank &&
+        onnx_number(n, 1, &number))
+        b = number == (double)(int64_t)number ? cfx_int((int64_t)number)
+                                              : cfx_float(number);
+    n->out[0] = call2(n, "torch.pow", a, b);
+    if (differ && !cfx_scope_failed(n->s) &&
+        onnx_type_of(n, n->out[0]) != type)
+        n->out[0] = cfx_to(n->s, n->out[0], TYPE(type));
+}
+
+static void fold_inputs(onnx_node *n, const char *target)
+{
+    cfx_value v = onnx_tensor(n, 0);
+
+    for (size_t i = 1; i < n->nin; i++)
+        v = call2(n, target, v, onnx_tensor(n, i));
+    n->out[0] = v;
+}
+
+void onnx_lower_fold(onnx_node *n)
+{
+    fold_inputs(n, n->rule->target);
+}
+
+void onnx_lower_mean(onnx_node *n)
+{
+    fold_inputs(n, "torch.add");
+    if (n->nin > 1)
+        n->out[0] = call2(n, "torch.div", n->out[0], cfx_int((int64_t)n->nin));
+}
+
+void onnx_lower_bit_shift(onnx_node *n)
+{
+    n->out[0] = call2(n,
+                      onnx_attr_is(n, "direction", "LEFT", "")
+                          ? "torch.bitwise_left_shift"
+                          : "torch.bitwise_right_shift",
+                      onnx_tensor(n, 0), onnx_tensor(n, 1));
+}
+
+/* ---- Comparisons and choices ---- */
+
+/* Are two ints equal? 1, 0, or -1 where a symbol may be either. */
+static int equal_ints(onnx_node *n, cfx_value a, cfx_value b)
+{
+    cfx_shape_env *env = n->lowering->r.env;
+    cfx_dim x = cfx_value_dim(onnx_meta(n->s, a));
+    cfx_dim y = cfx_value_dim(onnx_meta(n->s, b));
+    int64_t min[2], max[2];
+
+    if (cfx_dim_known_eq(env, x, y))
+        return 1;
+    cfx_dim_bounds(env, x, &min[0], &max[0]);
+    cfx_dim_bounds(env, y, &min[1], &max[1]);
+    return max[0] < min[1] || max[1] < min[0] ? 0 : -1;
+}
+
+static cfx_value bool_tensor(onnx_node *n, int rank, size_t count,
+                             const uint8_t *items)
+{
+    int64_t shape[] = {(int64_t)count};
+    cfx_tensor *t;
+
+    if (cfx_tensor_new(&t, n->s->ctx, CFX_BOOL, rank, shape, &n->s->error))
+        return cfx_none();
+    memcpy(t->data, items, count);
+    return cfx_scope_take(n->s, cfx_value_of_tensor(t));
+}
+
+void onnx_lower_equal(onnx_node *n)
+{
+    onnx_list a, b;
+
+    if (both_known(n, &a, &b)) {
+        size_t count = a.n == 1 ? b.n : a.n;
+        uint8_t *items = onnx_alloc(n->s, count + 1, 1);
+        bool known = items != NULL;
+        for (size_t i = 0; known && i < count; i++) {
+            int is = equal_ints(n, a.item[a.n == 1 ? 0 : i],
+                                b.item[b.n == 1 ? 0 : i]);
+            items[i] = is == 1;
+            known = is >= 0;
+        }
+        if (known) {
+            n->out[0] = bool_tensor(n, is_axis(n->in[0]) || is_axis(n->in[1]),
+                                    count, items);
+            return;
+        }
+    }
+    onnx_lower_binary(n);
+}
+
+/* A choice between shapes by a condition that is known. */
+static bool where_ints(onnx_node *n)
+{
+    onnx_list cond, a, b;
+    cfx_value *v;
+
+    if (n->nin != 3 ||
+        !(onnx_is_known(n->s, n->in[1]) || onnx_is_known(n->s, n->in[2])) ||
+        n->in[0].kind != CFX_TENSOR || !onnx_ints_known(n, n->in[0], &cond) ||
+        !onnx_ints_known(n, n->in[1], &a) || !onnx_ints_known(n, n->in[2], &b))
+        return false;
+    size_t count = cond.n == 1 ? a.n == 1 ? b.n : a.n : cond.n;
+    if ((cond.n != 1 && cond.n != count) || (a.n != 1 && a.n != count) ||
+        (b.n != 1 && b.n != count) ||
+        !(v = onnx_alloc(n->s, count + 1, sizeof(*v))))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const onnx_list *from = cond.item[cond.n == 1 ? 0 : i].u.i ? &a : &b;
+        v[i] = from->item[from->n == 1 ? 0 : i];
+    }
+    n->out[0] = onnx_tuple(n->s, count, v);
+    return true;
+}
+
+void onnx_lower_where(onnx_node *n)
+{
+    if (!where_ints(n))
+        n->out[0] = cfx_where(n->s, onnx_tensor(n, 0), onnx_tensor(n, 1),
+                              onnx_tensor(n, 2));
+}
+
+static cfx_value number_of(onnx_node *n, bool is_int, double v)
+{
+    (void)n;
+    return is_int ? cfx_int((int64_t)v) : cfx_float(v);
+}
+
+void onnx_lower_clip(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0), bound[2] = {{0}, {0}};
+    bool is_int = onnx_is_int(n, x), numbers = true;
+    static const char *const names[] = {"min", "max"};
+    double v;
+
+    for (int i = 0; i < 2; i++) {
+        size_t k = (size_t)i + 1;
+        const Onnx__AttributeProto *a = onnx_attr(n, names[i]);
+        if (n->opset < 11 && a)
+            bound[i] = number_of(n, is_int, (double)a->f);
+        if (n->opset >= 11 && onnx_has(n, k))
+            numbers = numbers && n->in[k].kind == CFX_TENSOR &&
+                      cfx_tensor_numel(n->in[k].u.tensor) == 1;
+    }
+    for (size_t k = 1; n->opset >= 11 && k < 3; k++) {
+        if (!onnx_has(n, k))
+            continue;
+        if (!numbers)
+            bound[k - 1] = onnx_tensor(n, k);
+        else if (onnx_number(n, k, &v))
+            bound[k - 1] = number_of(n, is_int, v);
+    }
+    if (!bound[0].kind && !bound[1].kind)
+        n->out[0] = x;
+    else
+        n->out[0] = cfx_clamp(n->s, x, .min = bound[0], .max = bound[1]);
+}
+
+void onnx_lower_is_inf(onnx_node *n)
+{
+    bool pos = onnx_attr_int(n, "detect_positive", 1);
+    bool neg = onnx_attr_int(n, "detect_negative", 1);
+    cfx_value x = onnx_tensor(n, 0);
+
+    if (!pos && !neg)
+        n->out[0] = cfx_zeros_like(n->s, x, .dtype = TYPE(CFX_BOOL));
+    else
+        n->out[0] = cfx_call_function(n->s,
+                                      pos && neg ? "torch.isinf"
+                                      : pos      ? "torch.isposinf"
+                                                 : "torch.isneginf",
+                                      CFX_ARGS(x));
+}
+
+/* ---- Types ---- */
+
+static void cast(onnx_node *n, cfx_value x, cfx_dtype to)
+{
+    bool same = !cfx_scope_failed(n->s) &&
+                onnx_meta(n->s, x).kind == CFX_TENSOR &&
+                onnx_type_of(n, x) == to;
+
+    n->out[0] = same ? x : cfx_to(n->s, x, TYPE(to));
+}
+
+void onnx_lower_cast(onnx_node *n)
+{
+    int64_t code = onnx_attr_int(n, "to", 0);
+    cfx_dtype to;
+
+    /* They are of types that cfx has not. */
+    onnx_ignore(n, "saturate");
+    onnx_ignore(n, "round_mode");
+    if (!onnx_dtype(&to, code))
+        onnx_fail(n, CFX_EUNSUPPORTED, "it casts to %s, which cfx has not",
+                  onnx_type_name(code));
+    else if (onnx_has(n, 0) && onnx_is_known(n->s, n->in[0]) &&
+             (to == CFX_I64 || to == CFX_I32))
+        n->out[0] = n->in[0];
+    else
+        cast(n, onnx_tensor(n, 0), to);
+}
+
+void onnx_lower_cast_like(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0);
+
+    onnx_ignore(n, "saturate");
+    onnx_ignore(n, "round_mode");
+    cast(n, x, onnx_type_of(n, onnx_tensor(n, 1)));
+}
+
+/* ---- Activations ---- */
+
+static cfx_value number(double v)
+{
+    return cfx_float(v);
+}
+
+void onnx_lower_leaky_relu(onnx_node *n)
+{
+    n->out[0] = cfx_leaky_relu(
+        n->s, onnx_tensor(n, 0),
+        .negative_slope = number(onnx_attr_float(n, "alpha", 0.01)));
+}
+
+void onnx_lower_elu(onnx_node *n)
+{
+    n->out[0] = cfx_elu(n->s, onnx_tensor(n, 0),
+                        .alpha = number(onnx_attr_float(n, "alpha", 1)));
+}
+
+void onnx_lower_selu(onnx_node *n)
+{
+    double alpha = onnx_attr_float(n, "alpha", 1.67326319217681884765625);
+    double gamma = onnx_attr_float(n, "gamma", 1.05070102214813232421875);
+
+    n->out[0] = cfx_elu(n->s, onnx_tensor(n, 0), .alpha = number(alpha),
+                        .scale = number(gamma));
+}
+
+void onnx_lower_celu(onnx_node *n)
+{
+    n->out[0] = cfx_celu(n->s, onnx_tensor(n, 0),
+                         .alpha = number(onnx_attr_float(n, "alpha", 1)));
+}
+
+void onnx_lower_hard_sigmoid(onnx_node *n)
+{
+    double alpha = onnx_attr_float(n, "alpha", 0.2);
+    double beta = onnx_attr_float(n, "beta", 0.5);
+    cfx_value x = onnx_tensor(n, 0);
+
+    if ((float)alpha == 1 / 6.0f && beta == 0.5) {
+        n->out[0] = cfx_hardsigmoid(n->s, x);
+        return;
+    }
+    x = cfx_add(n->s, cfx_mul(n->s, x, number(alpha)), number(beta));
+    n->out[0] = cfx_clamp(n->s, x, .min = cfx_float(0), .max = cfx_float(1));
+}
+
+void onnx_lower_gelu(onnx_node *n)
+{
+    n->out[0] = cfx_gelu(n->s, onnx_tensor(n, 0),
+                         .approximate = cfx_str(
+                             n->s, onnx_attr_text(n, "approximate", "none")));
+}
+
+void onnx_lower_swish(onnx_node *n)
+{
+    double alpha = onnx_attr_float(n, "alpha", 1);
+    cfx_value x = onnx_tensor(n, 0);
+
+    n->out[0] = alpha == 1
+                    ? cfx_silu(n->s, x)
+                    : cfx_mul(
+                          n->s, x,
+                          cfx_sigmoid(n->s, cfx_mul(n->s, x, number(alpha))));
+}
+
+void onnx_lower_thresholded_relu(onnx_node *n)
+{
+    n->out[0] = cfx_threshold(n->s, onnx_tensor(n, 0),
+                              number(onnx_attr_float(n, "alpha", 1)),
+                              cfx_int(0));
+}
+
+void onnx_lower_prelu(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0), slope = onnx_tensor(n, 1);
+
+    n->out[0] = cfx_where(n->s, cfx_lt(n->s, x, cfx_int(0)),
+                          cfx_mul(n->s, x, slope), x);
+}
+
+void onnx_lower_shrink(onnx_node *n)
+{
+    double bias = onnx_attr_float(n, "bias", 0);
+    double lambd = onnx_attr_float(n, "lambd", 0.5);
+    cfx_value x = onnx_tensor(n, 0);
+    cfx_value zero = cfx_zeros_like(n->s, x);
+    cfx_value low = cfx_add(n->s, x, number(bias));
+    cfx_value high = cfx_sub(n->s, x, number(bias));
+
+    high = cfx_where(n->s, cfx_gt(n->s, x, number(lambd)), high, zero);
+    high = cfx_where(n->s, cfx_lt(n->s, x, number(-lambd)), low, high);
+    cast(n, high, onnx_type_of(n, x));
+}
+
+/* ---- Dropout: at inference it is the identity ---- */
+
+void onnx_lower_dropout(onnx_node *n)
+{
+    const cfx_value *mode = onnx_has(n, 2) ? &n->in[2] : NULL;
+    double ratio = 0.5, training = 0;
+    bool live = mode && (!onnx_number(n, 2, &training) || training != 0);
+
+    if (n->opset < 7)
+        live = !onnx_attr_int(n, "is_test", 0);
+    onnx_ignore(n, "ratio");
+    onnx_ignore(n, "seed");
+    if (onnx_has(n, 1))
+        live = live && (!onnx_number(n, 1, &ratio) || ratio != 0);
+    if (live) {
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "it is in training mode, whose random numbers are ONNX's");
+        return;
+    }
+    n->out[0] = n->in[0];
+    if (n->nout > 1)
+        n->out[1] = cfx_ones_like(n->s, onnx_tensor(n, 0),
+                                  .dtype = TYPE(CFX_BOOL));
+}

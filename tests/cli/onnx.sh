@@ -1,0 +1,148 @@
+#!/bin/sh
+# onnx.sh [--update] -- ONNX models. The cases of cases/onnx.tar.xz (written by
+# oracle/onnx_cases.py) give what ONNX expects, but for those that cases/onnx.failures
+# names, each with the reason that the program tells. Broken files give one line.
+[ "${1-}" != --update ] || : "${srcdir:=.}" "${builddir:=build}" \
+    "${CFX:=build/cfx}"
+. "$srcdir/tests/cli/said.sh"
+"$cfx" --help | grep -q onnx-test || exit 77
+mkdir cases
+xz -dc "$src/tests/cases/onnx.tar.xz" | tar -xf - -C cases
+
+# The reasons without the paths of this run.
+failures()
+{
+    (cd cases && "$cfx" onnx-test -- *) >told 2>err </dev/null
+    sed -n 's/^FAIL //p' told | sed 's,: [^ ]*/model.onnx: ,: ,
+        s,: [^ ]*/test_data_set,: test_data_set,'
+}
+
+if [ "${1-}" = --update ]; then
+    failures >"$src/tests/cases/onnx.failures"
+    tail -n 1 told
+    exit
+fi
+failures >got
+count=$(find cases -maxdepth 1 -mindepth 1 | wc -l)
+failing=$(wc -l <"$src/tests/cases/onnx.failures")
+if diff "$src/tests/cases/onnx.failures" got >out; then ok; else
+    not_ok 'the cases that fail are those of cases/onnx.failures'
+fi
+said 'all of them ran' 0 '' grep -x \
+    "$((count - failing)) passed, $failing failed, 0 skipped" told
+
+# ---- Models through other commands ----
+
+said 'shapes have the names of dimensions' 0 'y +call_function +torch.reshape +f32\[N, 2, M//2\]' \
+    "$cfx" shapes cases/own_symbolic_reshape/model.onnx -i 'x=f32[N,M]' \
+    --set M=4..64
+said 'a converted model computes the same' 0 '' \
+    "$cfx" convert cases/own_data/model.onnx data.fx
+said 'it does' 0 '' "$cfx" diff cases/own_data/model.onnx data.fx \
+    -i 'x=f32[3,4]'
+said 'a graph with branches, too' 0 '' \
+    "$cfx" convert cases/own_if/model.onnx if.fx
+said 'it does' 0 '' "$cfx" diff cases/own_if/model.onnx if.fx -i 'x=f32[3,4]'
+said 'it is printed' 0 'torch.relu|relu' \
+    "$cfx" print cases/test_relu/model.onnx --format python
+said 'inputs are read from .pb' 0 '^y f32\[3, 4, 5\]|^output f32\[3, 4, 5\]' \
+    "$cfx" run cases/test_relu/model.onnx \
+    -i x=cases/test_relu/test_data_set_0/input_0.pb
+said 'an input is missing' 1 "input 'x' is missing" \
+    "$cfx" run cases/test_relu/model.onnx
+said 'an input that decides shapes' 1 'decides shapes' \
+    "$cfx" run cases/test_reshape_extended_dims/model.onnx
+
+# ---- Numbers in other files ----
+
+mkdir data
+cp cases/own_data/model.onnx data/m.onnx
+said 'numbers in a file that is not there' 1 "'data.bin', which is not a file" \
+    "$cfx" run data/m.onnx -i 'x=f32[3,4]'
+ln -s ../cases/own_data/data.bin data/data.bin
+said 'numbers behind a link' 1 "'data.bin', which is not a file" \
+    "$cfx" run data/m.onnx -i 'x=f32[3,4]'
+rm data/data.bin
+head -c 90 cases/own_data/data.bin >data/data.bin
+said 'numbers in a file that is too short' 1 'which is shorter' \
+    "$cfx" run data/m.onnx -i 'x=f32[3,4]'
+cp cases/own_data/data.bin x.bin
+for path in '../x.bin' '/etc/host' './da.bin' 'data.bi/'; do
+    # As long as data.bin, so that the lengths around it stay right.
+    case ${#path} in 8) ;; *) path=$path$(printf '%*s' $((8 - ${#path})) '') ;; esac
+    printf %.8s "$path" >name
+    LC_ALL=C sed "s,data\.bin,$(sed 's,/,\\/,g;s/,/\\,/g' name),g" \
+        cases/own_data/model.onnx >data/p.onnx
+    said "numbers in $path" 1 'which is not a file' \
+        "$cfx" run data/p.onnx -i 'x=f32[3,4]'
+done
+
+# ---- Files that are no models ----
+
+bytes() # bytes FILE FORMAT: printf's format as a file
+{
+    # shellcheck disable=SC2059
+    printf "$2" >"$1"
+}
+
+refuses() # refuses NAME PATTERN FORMAT
+{
+    bytes bad.onnx "$3"
+    said "$1" 1 "$2" "$cfx" print bad.onnx
+    [ "$(wc -l <err)" = 1 ] || not_ok "$1: one line"
+}
+
+refuses 'an empty file' 'no graph|is not' ''
+refuses 'a number of 11 bytes' 'more than 10 bytes' \
+    '\010\377\377\377\377\377\377\377\377\377\377\001'
+refuses 'a length past the end' 'past its end' '\010\010\072\100\001'
+refuses 'a length of 2 GiB' 'past its end' '\010\010\072\377\377\377\377\007\001'
+refuses 'field 0' 'a number that none can have' '\010\010\002\000'
+refuses 'a group' 'unknown kind' '\010\010\073\000'
+refuses 'no graph' 'no graph' '\010\010\102\002\020\022'
+refuses 'no operator set' 'no operator set' '\010\010\072\002\012\000'
+{ printf '\010\010\072\377\377\077'; awk 'BEGIN {
+    for (i = 0; i < 600000; i++) printf "\012\001" }'; } >bad.onnx
+said 'many small messages' 1 'is not an ONNX file|no operator|out of proportion' \
+    "$cfx" print bad.onnx
+
+# ---- Every prefix, every byte changed ----
+
+# They run as cases of one program: it must come to its last line.
+broken() # broken NAME: the folders of broken/, each with a model
+{
+    many=$(find broken -maxdepth 1 -mindepth 1 | wc -l)
+    (cd broken && "$cfx" onnx-test --timeout 60 -- *) >out 2>err </dev/null
+    got=$?
+    sum=$(tail -n 1 out | awk '{ print $1 + $3 + $5 }')
+    if [ "$got" -le 1 ] && [ "$sum" = "$many" ] && [ ! -s err ]; then ok
+    else not_ok "$1: status $got, $sum of $many"; fi
+    rm -rf broken
+}
+
+case_of() # case_of FOLDER NAME: a broken case with the data of NAME
+{
+    mkdir -p "$1"
+    cp -R "cases/$2/test_data_set_0" "$1"
+}
+
+for name in own_symbolic_reshape own_loop own_function test_lstm_defaults; do
+    file=cases/$name/model.onnx
+    size=$(wc -c <"$file")
+    n=0
+    while [ $n -lt "$size" ]; do
+        case_of broken/$n $name
+        head -c $n "$file" >broken/$n/model.onnx
+        n=$((n + 1 + size / 50))
+    done
+    broken "$name, cut"
+    n=0
+    while [ $n -lt "$size" ]; do
+        case_of broken/$n $name
+        { head -c $n "$file"; printf '\%03o' $(((n * 37 + 128) % 256)); tail -c +$((n + 2)) "$file"; } \
+            >broken/$n/model.onnx
+        n=$((n + 1 + size / 50))
+    done
+    broken "$name, bytes changed"
+done
+tell

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""onnx_cases.py DIR [NAME...] -- the ONNX project's own node tests as folders.
+
+Each case of onnx.backend.test becomes DIR/NAME: model.onnx, its data sets as
+test_data_set_0/input_0.pb, output_0.pb, ..., and `tolerance` where the case is
+compared less closely than others. `cfx onnx-test DIR/*` runs them. With NAMEs,
+only cases that match one of these patterns are written.
+
+onnx_cases.py --pack FILE.tar.xz packs the cases of `make check`: small ones of the
+ONNX project, and some of our own, whose results are ONNX Runtime's.
+"""
+import fnmatch
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+
+
+def write(path, message):
+    with open(path, "wb") as f:
+        f.write(message.SerializeToString())
+
+
+def message_of(value, info):
+    kind = info.type.WhichOneof("value") if info is not None else "tensor_type"
+    if isinstance(value, (onnx.TensorProto, onnx.SequenceProto,
+                          onnx.OptionalProto)):
+        return value
+    if kind == "sequence_type":
+        return numpy_helper.from_list(value, info.name)
+    if kind == "optional_type":
+        return numpy_helper.from_optional(value, info.name)
+    return numpy_helper.from_array(np.asarray(value),
+                                   info.name if info is not None else "")
+
+
+def write_case(folder, case):
+    os.makedirs(folder, exist_ok=True)
+    write(os.path.join(folder, "model.onnx"), case.model)
+    if case.rtol != 1e-3 or case.atol != 1e-7:
+        with open(os.path.join(folder, "tolerance"), "w") as f:
+            f.write(f"{case.rtol} {case.atol}\n")
+    graph = case.model.graph
+    for i, (inputs, outputs) in enumerate(case.data_sets):
+        d = os.path.join(folder, f"test_data_set_{i}")
+        os.makedirs(d, exist_ok=True)
+        for kind, values, infos in (("input", inputs, graph.input),
+                                    ("output", outputs, graph.output)):
+            for k, v in enumerate(values):
+                write(os.path.join(d, f"{kind}_{k}.pb"),
+                      message_of(v, infos[k] if k < len(infos) else None))
+
+
+# ---- Cases of our own ----
+
+F, I, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+def model_of(nodes, inputs, outputs, constants=(), functions=(), domains=()):
+    graph = helper.make_graph(
+        nodes, "own",
+        [helper.make_tensor_value_info(*i) for i in inputs],
+        [helper.make_tensor_value_info(*o) for o in outputs],
+        [numpy_helper.from_array(np.asarray(v), k)
+         for k, v in dict(constants).items()])
+    opsets = [helper.make_opsetid("", 18)]
+    opsets += [helper.make_opsetid(d, 1) for d in domains]
+    return helper.make_model(graph, functions=list(functions), ir_version=9,
+                             opset_imports=opsets)
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), **attributes)
+
+
+def own_models():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4) - 5
+    # Shape, Gather, Concat, Reshape, as exporters write them.
+    yield "own_symbolic_reshape", model_of(
+        [node("Shape", "x", "s"), node("Gather", "s zero", "n"),
+         node("Unsqueeze", "n axes", "n1"),
+         node("Concat", "n1 rest", "to", axis=0), node("Reshape", "x to", "y")],
+        [("x", F, ["N", "M"])], [("y", F, None)],
+        {"zero": np.int64(0), "axes": np.array([0]),
+         "rest": np.array([2, -1])}), [x]
+    # Expand to a shape that Where and Equal correct.
+    yield "own_expand", model_of(
+        [node("Shape", "x", "s"),
+         node("Equal", "want minus", "is"), node("Where", "is s want", "to"),
+         node("Expand", "x to", "y")],
+        [("x", F, ["N", "M"])], [("y", F, None)],
+        {"want": np.array([-1, 4]), "minus": np.array([-1, -1])}), [x]
+    branch = [helper.make_graph([node(op, "x w", "r_" + op)], op, [],
+                                [helper.make_tensor_value_info(
+                                    "r_" + op, F, None)])
+              for op in ("Add", "Sub")]
+    yield "own_if", model_of(
+        [node("ReduceSum", "x", "sum", keepdims=0),
+         node("Greater", "sum zero", "is"),
+         node("If", "is", "y", then_branch=branch[0], else_branch=branch[1])],
+        [("x", F, [3, 4])], [("y", F, None)],
+        {"zero": np.float32(0), "w": x[0]}), [x]
+    body = helper.make_graph(
+        [node("Add", "v i_f", "v_out"), node("Cast", "i", "i_f", to=F),
+         node("Identity", "go", "go_out"), node("Mul", "v two", "row")][::-1],
+        "body",
+        [helper.make_tensor_value_info("i", I, []),
+         helper.make_tensor_value_info("go", B, []),
+         helper.make_tensor_value_info("v", F, [4])],
+        [helper.make_tensor_value_info("go_out", B, []),
+         helper.make_tensor_value_info("v_out", F, [4]),
+         helper.make_tensor_value_info("row", F, [4])])
+    yield "own_loop", model_of(
+        [node("Loop", "three yes x", "last rows", body=body)],
+        [("x", F, [4])], [("last", F, [4]), ("rows", F, None)],
+        {"three": np.int64(3), "yes": np.bool_(True),
+         "two": np.float32(2)}), [x[0]]
+    square = helper.make_function(
+        "own", "Scaled", ["a"], ["b"],
+        [helper.make_node("Mul", ["a", "a"], ["m"]),
+         helper.make_node("LeakyRelu", ["m"], ["b"])],
+        [helper.make_opsetid("", 18)], ["alpha"])
+    ref = square.node[1].attribute.add()
+    ref.name, ref.ref_attr_name = "alpha", "alpha"
+    ref.type = onnx.AttributeProto.FLOAT
+    yield "own_function", model_of(
+        [helper.make_node("Scaled", ["x"], ["h"], domain="own", alpha=0.25),
+         node("Neg", "h", "n"),
+         helper.make_node("Scaled", ["n"], ["y"], domain="own", alpha=0.5)],
+        [("x", F, ["N", 4])], [("y", F, None)], {}, [square], ["own"]), [x]
+    yield "own_data", model_of(
+        [node("MatMul", "x w", "h"), node("Add", "h b", "y")],
+        [("x", F, ["N", 4])], [("y", F, None)],
+        {"w": np.linspace(-1, 1, 20, dtype=np.float32).reshape(4, 5),
+         "b": np.ones(5, np.float32)}), [x]
+
+
+def external(folder):
+    """The weights of own_data in a file of their own."""
+    path = os.path.join(folder, "model.onnx")
+    model = onnx.load(path)
+    onnx.save(model, path, save_as_external_data=True, location="data.bin",
+              size_threshold=0)
+
+
+def write_own(where):
+    import onnxruntime
+    for name, model, inputs in own_models():
+        if name == "own_loop":
+            body = model.graph.node[0].attribute[0].g
+            order = ["Cast", "Add", "Mul", "Identity"]
+            nodes = sorted(body.node, key=lambda n: order.index(n.op_type))
+            del body.node[:]
+            body.node.extend(nodes)
+        session = onnxruntime.InferenceSession(model.SerializeToString())
+        names = [i.name for i in session.get_inputs()]
+        outputs = session.run(None, dict(zip(names, inputs)))
+        folder = os.path.join(where, name)
+        data = os.path.join(folder, "test_data_set_0")
+        os.makedirs(data)
+        write(os.path.join(folder, "model.onnx"), model)
+        for kind, values in (("input", inputs), ("output", outputs)):
+            for k, v in enumerate(values):
+                write(os.path.join(data, f"{kind}_{k}.pb"),
+                      numpy_helper.from_array(np.asarray(v)))
+        if name == "own_data":
+            external(folder)
+
+
+# ---- The cases of make check ----
+
+def is_packed(folder):
+    """Small, and not written as a function: those have as many nodes again."""
+    size = sum(os.path.getsize(os.path.join(d, f))
+               for d, _, files in os.walk(folder) for f in files)
+    return size < 6000 and not folder.endswith("_expanded")
+
+
+def pack(to):
+    with tempfile.TemporaryDirectory() as where:
+        write_cases(where, ["*"])
+        for name in sorted(os.listdir(where)):
+            if not is_packed(os.path.join(where, name)):
+                subprocess.run(["rm", "-r", os.path.join(where, name)],
+                               check=True)
+        write_own(where)
+        subprocess.run(["tar", "-cJf", os.path.abspath(to), "--sort=name",
+                        "--mtime=2026-01-01", "--owner=0", "--group=0",
+                        "--numeric-owner", "-C", where,
+                        *sorted(os.listdir(where))], check=True)
+
+
+def write_cases(where, patterns):
+    failed = written = 0
+    for case in collect_testcases(None):
+        if case.model is None or case.data_sets is None:
+            continue
+        if not any(fnmatch.fnmatch(case.name, p) for p in patterns):
+            continue
+        try:
+            write_case(os.path.join(where, case.name), case)
+            written += 1
+        except (TypeError, ValueError, NotImplementedError) as e:
+            print(f"{case.name}: {e}", file=sys.stderr)
+            failed += 1
+    print(f"{written} cases written, {failed} not")
+
+
+def main():
+    if sys.argv[1] == "--pack":
+        pack(sys.argv[2])
+    else:
+        write_cases(sys.argv[1], sys.argv[2:] or ["*"])
+
+
+if __name__ == "__main__":
+    main()
