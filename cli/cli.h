@@ -154,12 +154,13 @@ void cli_inputs_release(cli_inputs *in);
 cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
                           const char *name, uint64_t seed, cfx_error *err);
 
-/* Like cli_inputs_make, with a function that makes values from texts. */
+/* Like cli_inputs_make, with a function that makes values from texts. A missing
+ * input is made of the shape that annotates it, if `annotated`. */
 typedef cfx_status cli_make_fn(void *user, cfx_value *out, const char *text,
                                const char *name, cfx_error *err);
 cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
-                              const cli_list *texts, cli_make_fn *make,
-                              void *user, cfx_error *err);
+                              const cli_list *texts, bool annotated,
+                              cli_make_fn *make, void *user, cfx_error *err);
 
 /* ---- shape_input.c: inputs without data ---- */
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cfx/text.h>
+
 /* ---- Values ---- */
 
 /* Parse the type before '['; false if the text is not a type and a shape. */
@@ -197,6 +199,53 @@ static cfx_status take_input(cli_inputs *in, const cfx_node **list,
     return st;
 }
 
+/* Text of limited length. */
+struct short_text {
+    char s[1024];
+    size_t len;
+};
+
+static cfx_status put_short(void *user, const char *text, size_t len)
+{
+    struct short_text *t = user;
+
+    if (len >= sizeof(t->s) - t->len)
+        return CFX_ELIMIT;
+    memcpy(t->s + t->len, text, len);
+    t->len += len;
+    t->s[t->len] = '\0';
+    return CFX_OK;
+}
+
+/* Make the input that the model's code annotates with a shape; absent where it
+ * does not. */
+static cfx_status take_annotated(cfx_value *out, const cfx_node *n,
+                                 cli_make_fn *make, void *user, cfx_error *err)
+{
+    struct short_text text = {.len = 0};
+    cfx_value shape = cfx_node_meta(n, "val");
+
+    if (cfx_value_is_absent(shape) ||
+        cfx_print_shape((cfx_sink){put_short, &text}, shape, false, NULL))
+        return CFX_OK;
+    cfx_status st = make(user, out, text.s, name_of(n), err);
+    if (st)
+        cfx_fail_at(err, "input %s", name_of(n));
+    return st;
+}
+
+static cfx_status add_annotated(cli_inputs *in, const cfx_node **list,
+                                cli_make_fn *make, void *user, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+
+    for (size_t i = 0; i < in->n && !st; i++) {
+        if (cfx_value_is_absent(in->value[i]))
+            st = take_annotated(&in->value[i], list[i], make, user, err);
+    }
+    return st;
+}
+
 /* Use the defaults, arguments of the placeholders, for missing inputs; starred
  * placeholders at the end may stay empty. */
 static cfx_status add_defaults(cli_inputs *in, const cfx_node **list,
@@ -225,8 +274,8 @@ static cfx_status add_defaults(cli_inputs *in, const cfx_node **list,
 }
 
 cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
-                              const cli_list *texts, cli_make_fn *make,
-                              void *user, cfx_error *err)
+                              const cli_list *texts, bool annotated,
+                              cli_make_fn *make, void *user, cfx_error *err)
 {
     const cfx_graph *g = cfx_graph_module_graph(gm);
     size_t n = 0, i = 0;
@@ -245,6 +294,8 @@ cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
     in->n = i;
     for (int k = 0; k < texts->n && !st; k++)
         st = take_input(in, list, texts->item[k], make, user, err);
+    if (!st && annotated)
+        st = add_annotated(in, list, make, user, err);
     if (!st)
         st = add_defaults(in, list, err);
     free(list);
@@ -272,7 +323,7 @@ cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
 {
     struct filling f = {c, seed};
 
-    return cli_inputs_make_by(in, gm, texts, make_value, &f, err);
+    return cli_inputs_make_by(in, gm, texts, false, make_value, &f, err);
 }
 
 void cli_inputs_release(cli_inputs *in)

@@ -220,7 +220,8 @@ cfx_status cli_shapes_make(cli_inputs *in, const cli *c, const cfx_module *gm,
                            cfx_error *err)
 {
     struct making m = {c, s};
-    cfx_status st = cli_inputs_make_by(in, gm, texts, make_shape, &m, err);
+    cfx_status st = cli_inputs_make_by(in, gm, texts, true, make_shape, &m,
+                                       err);
 
     for (int i = 0; i < s->n && !st; i++) {
         if (!s->item[i].used)
