@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cfx/text.h>
+
 /* ---- Values ---- */
 
 /* Parse the type before '['; false if the text is not a type and a shape. */
@@ -212,7 +214,16 @@ static cfx_status add_text(void *user, const char *text, size_t len)
     return CFX_OK;
 }
 
-/* Make the inputs that are missing of the shapes in their nodes' meta: by way of
+/* The shape that the model's file tells of an input, as an export or an annotation
+ * in code; absent if it does not. */
+static cfx_value known_shape(const cfx_node *n)
+{
+    cfx_value v = cfx_node_meta(n, "tensor_meta");
+
+    return v.kind == CFX_TENSOR ? v : cfx_node_meta(n, "val");
+}
+
+/* Make the inputs that are missing of the shapes that the file tells: by way of
  * the text, in which --set may replace symbols. */
 static cfx_status add_known(cli_inputs *in, const cfx_node **list,
                             cli_make_fn *make, void *user, cfx_error *err)
@@ -220,13 +231,14 @@ static cfx_status add_known(cli_inputs *in, const cfx_node **list,
     cfx_status st = CFX_OK;
 
     for (size_t i = 0; i < in->n && !st; i++) {
-        cfx_value v = cfx_node_meta(list[i], "tensor_meta");
+        cfx_value v = known_shape(list[i]);
         char text[KNOWN_SHAPE] = "";
-        if (!cfx_value_is_absent(in->value[i]) || v.kind != CFX_TENSOR)
+        if (!cfx_value_is_absent(in->value[i]) || cfx_value_is_absent(v) ||
+            cfx_print_shape((cfx_sink){add_text, text}, v, false, NULL))
             continue;
-        st = cfx_print_shape((cfx_sink){add_text, text}, v, false, err);
-        if (!st)
-            st = make(user, &in->value[i], text, name_of(list[i]), err);
+        st = make(user, &in->value[i], text, name_of(list[i]), err);
+        if (st)
+            cfx_fail_at(err, "input %s", name_of(list[i]));
     }
     return st;
 }

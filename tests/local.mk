@@ -38,8 +38,9 @@ tests_unit_graph_SOURCES = $(UNIT_SOURCES) \
 tests_unit_format_SOURCES = $(UNIT_SOURCES) $(SECTION_SOURCES) \
 	%reldir%/unit/report_document.c %reldir%/unit/report_document.h \
 	%reldir%/unit/text_test.c %reldir%/unit/file_test.c %reldir%/unit/load_test.c \
-	%reldir%/unit/npz_test.c %reldir%/unit/pt2_test.c %reldir%/unit/code_test.c %reldir%/unit/picture_test.c \
-	%reldir%/unit/folder_test.c %reldir%/unit/report_test.c
+	%reldir%/unit/npz_test.c %reldir%/unit/pt2_test.c %reldir%/unit/code_test.c \
+	%reldir%/unit/picture_test.c %reldir%/unit/folder_test.c \
+	%reldir%/unit/report_test.c %reldir%/unit/python_test.c
 tests_unit_interp_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/unit/interp_test.c %reldir%/unit/interp_nested_test.c \
 	%reldir%/unit/control_test.c %reldir%/unit/control_golden_test.c \

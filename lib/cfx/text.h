@@ -188,6 +188,17 @@ CFX_API cfx_status cfx_parse_model(cfx_module **out, cfx_context *ctx,
                                    const char *text, size_t len,
                                    const char *name, cfx_error *err);
 
+/*
+ * Parse the Python code that torch.fx or Dynamo prints (gm.code,
+ * gm.print_readable, to_folder) into a GraphModule, like cfx_parse_model. Code
+ * does not tell the types of modules that it calls: they are missing. A shape
+ * that annotates a parameter becomes the placeholder's meta "val". Fails with
+ * CFX_EPARSE, CFX_EGRAPH, CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_parse_python(cfx_module **out, cfx_context *ctx,
+                                    const char *text, size_t len,
+                                    const char *name, cfx_error *err);
+
 /* Parse a value in the subset of Python that models use: literals, tuples,
  * lists, dicts, slice(), device(), torch.float32, inf. Other identifiers
  * become CFX_NAME. *out is a new reference. */

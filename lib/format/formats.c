@@ -25,7 +25,8 @@ static const cfx_format *probe_file(const cfx_format *const *formats, size_t n,
 
     if (cfx_file_head(ctx, path, head, &len))
         return NULL;
-    for (size_t i = 0; i < n; i++)
+    /* The first row may take what no other knows. */
+    for (size_t i = n; i-- > 0;)
         if (formats[i]->probe && formats[i]->probe(head, len))
             return formats[i];
     return NULL;

@@ -1,4 +1,6 @@
 libcfx_all_la_SOURCES += \
+	%reldir%/python/code_forms.c \
+	%reldir%/python/code_forms.h \
 	%reldir%/python/code_names.c \
 	%reldir%/python/code_text.c \
 	%reldir%/python/coder.h \
@@ -47,6 +49,10 @@ libcfx_all_la_SOURCES += \
 	%reldir%/text/print_tabular.c \
 	%reldir%/text/print_value.c \
 	%reldir%/random.c \
+	%reldir%/python/read_code.c \
+	%reldir%/python/read_python.c \
+	%reldir%/python/read_python.h \
+	%reldir%/python/read_signature.c \
 	%reldir%/text/read_graph.c \
 	%reldir%/text/read_loose.c \
 	%reldir%/text/read_model.c \

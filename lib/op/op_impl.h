@@ -37,6 +37,11 @@ void cfx_param__type_name(const cfx_param *p, char *buf, size_t size);
 cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
                             const char *name, bool method, cfx_error *err);
 
+/* The qualified name of the function that code calls by an identifier, in
+ * which dots are underscores (my_ops_f of my.ops.f); NULL if none or several
+ * are registered. */
+const char *cfx_target__of_identifier(cfx_context *ctx, const char *s);
+
 /* The cost rule of an operator in this context, or NULL. */
 cfx_cost_rule *cfx_op__cost(cfx_context *ctx, const cfx_op *op);
 

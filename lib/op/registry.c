@@ -528,6 +528,37 @@ static void find_nearest(cfx_nearest *n, cfx_context *ctx, bool method)
     cfx_mutex_unlock(&r->lock);
 }
 
+/* Is the identifier what generated code makes of a qualified name? */
+static bool is_identifier_of(const char *name, size_t len, const char *s)
+{
+    if (strlen(s) != len)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (s[i] != (name[i] == '.' ? '_' : name[i]))
+            return false;
+    return true;
+}
+
+const char *cfx_target__of_identifier(cfx_context *ctx, const char *s)
+{
+    registry *r = registry_of(ctx);
+    const char *found = NULL;
+    bool unique = true;
+    if (!r)
+        return NULL;
+    cfx_mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->names.cap; i++) {
+        const cfx_map_entry *e = &r->names.entry[i];
+        if (e->key && memchr(e->key, '.', e->len) &&
+            is_identifier_of(e->key, e->len, s)) {
+            unique = !found;
+            found = ((const cfx_target *)e->v.p)->name;
+        }
+    }
+    cfx_mutex_unlock(&r->lock);
+    return unique ? found : NULL;
+}
+
 cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
                             const char *name, bool method, cfx_error *err)
 {

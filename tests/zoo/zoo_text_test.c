@@ -205,6 +205,39 @@ TEST_EACH(zoo_model_goes_through_the_lossless_form_and_back, nmodels)
     free(lossless);
 }
 
+/* ---- By way of code ---- */
+
+static char *print_python(const cfx_module *gm, bool readable)
+{
+    cfx_buf b;
+    cfx_buf_init(&b, ctx);
+    cfx_sink to = {into_buf, &b};
+    cfx_status st = readable
+                        ? cfx_print_readable(to, gm, &err)
+                        : cfx_print_code(to, cfx_graph_module_graph(gm), &err);
+    ck_assert_msg(!st, "%s", err.text);
+    char *text = strdup(cfx_buf_str(&b));
+    cfx_buf_release(&b);
+    return text;
+}
+
+TEST_EACH(zoo_code_is_read_as_the_same_graph, nmodels)
+{
+    cfx_module *back;
+    open_model(_i);
+    char *want = print_graph(cfx_graph_module_graph(model.gm));
+    for (int readable = 0; readable < 2; readable++) {
+        char *code = print_python(model.gm, readable);
+        if (cfx_parse_python(&back, ctx, code, strlen(code), names[_i], &err))
+            ck_abort_msg("%s", err.text);
+        assert_prints(cfx_graph_module_graph(back), want, names[_i]);
+        cfx_module_unref(back);
+        free(code);
+    }
+    free(want);
+    zoo_close(&model);
+}
+
 /* ---- Other names ---- */
 
 /* The text with `from` in place of each identifier `%to`, also where it stands

@@ -7,6 +7,7 @@
  * it: all three are gathered, then written. A value is released (`; x = None`)
  * on the line of its last user.
  */
+#include "format/python/code_forms.h"
 #include "format/python/coder.h"
 
 /* ---- Types and colours ---- */
@@ -136,40 +137,19 @@ static void put_call(cfx_coder *c, const cfx_node *n, uint32_t first)
     cfx_out_putc(c->out, ')');
 }
 
-typedef struct infix {
-    const char *name, *form; /* `@` is replaced by the next argument */
-} infix;
-
-static const infix infixes[] = {
-    {"eq", "@ == @"},       {"ne", "@ != @"},     {"lt", "@ < @"},
-    {"gt", "@ > @"},        {"le", "@ <= @"},     {"ge", "@ >= @"},
-    {"pos", "+@"},          {"neg", "-@"},        {"invert", "~@"},
-    {"add", "@ + @"},       {"sub", "@ - @"},     {"mul", "@ * @"},
-    {"floordiv", "@ // @"}, {"truediv", "@ / @"}, {"div", "@ / @"},
-    {"mod", "@ % @"},       {"pow", "@ ** @"},    {"lshift", "@ << @"},
-    {"rshift", "@ >> @"},   {"and_", "@ & @"},    {"or_", "@ | @"},
-    {"xor", "@ ^ @"},       {"getitem", "@[@]"},  {"matmul", "@ \x01 @"}};
-
-static const infix inplace[] = {
-    {"iadd", "@ += @"},       {"iand", "@ &= @"},     {"ifloordiv", "@ //= @"},
-    {"ilshift", "@ <<= @"},   {"imod", "@ %= @"},     {"imul", "@ *= @"},
-    {"imatmul", "@ \x01= @"}, {"ior", "@ |= @"},      {"ipow", "@ **= @"},
-    {"irshift", "@ >>= @"},   {"isub", "@ -= @"},     {"itruediv", "@ /= @"},
-    {"ixor", "@ ^= @"},       {"setitem", "@[@] = @"}};
-
 /* The form in which an operator with `nargs` arguments is written, or NULL. */
-static const char *find_form(const infix *table, size_t n, const char *target,
+static const char *find_form(const cfx_code_form *table, const char *target,
                              uint32_t nargs)
 {
     if (!cfx_starts(target, "operator."))
         return NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(table[i].name, target + 9))
+    for (; table->name; table++) {
+        if (strcmp(table->name, target + 9))
             continue;
         uint32_t want = 0;
-        for (const char *f = table[i].form; *f; f++)
+        for (const char *f = table->form; *f; f++)
             want += *f == '@';
-        return nargs >= want ? table[i].form : NULL;
+        return nargs >= want ? table->form : NULL;
     }
     return NULL;
 }
@@ -224,15 +204,13 @@ static bool put_getattr(cfx_coder *c, const cfx_node *n, const char *global)
 static void put_function(cfx_coder *c, const cfx_node *n)
 {
     const char *target = cfx_print__target(n);
-    const char *form = find_form(infixes, sizeof(infixes) / sizeof(infix),
-                                 target, n->nargs);
+    const char *form = find_form(cfx_code_infix, target, n->nargs);
     if (form) {
         put_assignment(c, n);
         put_form(c, form, n->args);
         return;
     }
-    form = find_form(inplace, sizeof(inplace) / sizeof(infix), target,
-                     n->nargs);
+    form = find_form(cfx_code_inplace, target, n->nargs);
     if (form) {
         put_form(c, form, n->args);
         cfx_out_puts(c->out, ";  ");

@@ -90,16 +90,14 @@ static const char *skip_blanks(const char *s, const char *end)
 
 /* ---- Making nodes ---- */
 
-/* The graph renames nodes with reserved names; the name in the text is
- * restored. */
-static cfx_status keep_name(graph_reader *gr, cfx_node *n)
+cfx_status cfx_read__keep_name(cfx_reader *r, cfx_node *n, const char *s,
+                               size_t len)
 {
-    if (!strcmp(n->name, cfx_buf_str(&gr->name)))
+    if (strlen(n->name) == len && !memcmp(n->name, s, len))
         return CFX_OK;
-    const char *name = cfx_names_create(&gr->g->names, cfx_buf_str(&gr->name),
-                                        gr->name.len, true);
+    const char *name = cfx_names_create(&n->graph->names, s, len, true);
     if (!name)
-        return cfx_no_memory(gr->r->err);
+        return cfx_no_memory(r->err);
     *cfx_names_user(name) = n;
     *cfx_names_user(n->name) = NULL;
     n->name = name;
@@ -124,7 +122,9 @@ static cfx_status make_node(graph_reader *gr, size_t args, size_t kwargs,
     cfx_reader_pop_to(r, args);
     if (out)
         *out = n;
-    return named ? keep_name(gr, n) : CFX_OK;
+    return named ? cfx_read__keep_name(r, n, cfx_buf_str(&gr->name),
+                                       gr->name.len)
+                 : CFX_OK;
 }
 
 /* ---- The superset: everything in Python's notation ---- */

@@ -135,6 +135,15 @@ static cfx_status read_node(cfx_reader *r, cfx_lexer *lx)
     return cfx_reader_push_take(r, cfx_value_of_node(n));
 }
 
+/* Does a dotted name in code name a thing of a library, whose name is all that
+ * is known of it? What belongs to a variable is no value but an operation. */
+static bool is_of_library(cfx_reader *r, const char *s, size_t len)
+{
+    const char *dot = memchr(s, '.', len);
+    return r->variables && dot && !is_word(s, (size_t)(dot - s), "self") &&
+           !cfx_map_get(r->variables, s, (size_t)(dot - s));
+}
+
 /* A name that is no call. */
 static cfx_status read_name(cfx_reader *r, const char *s, size_t len)
 {
@@ -145,7 +154,7 @@ static cfx_status read_name(cfx_reader *r, const char *s, size_t len)
     cfx_node *n = r->bare_nodes ? cfx_reader_node(r, s, len) : NULL;
     if (n)
         return cfx_reader_push_take(r, cfx_value_of_node(n));
-    if (r->no_names || *s == '-' || *s == '+')
+    if ((r->no_names && !is_of_library(r, s, len)) || *s == '-' || *s == '+')
         return cfx_reader_fail(r, s, CFX_EGRAPH, "%.*s is not defined",
                                len > 200 ? 200 : (int)len, s);
     return cfx_reader_push_str(r, CFX_NAME, s, len);

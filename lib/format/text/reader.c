@@ -146,6 +146,10 @@ cfx_node *cfx_reader_node(cfx_reader *r, const char *s, size_t len)
 {
     char name[128];
     const char *word = name;
+    if (r->variables) {
+        const cfx_map_entry *e = cfx_map_get(r->variables, s, len);
+        return e ? e->v.p : NULL;
+    }
     if (!r->graph)
         return NULL;
     if (len < sizeof(name)) {

@@ -18,10 +18,11 @@ typedef struct cfx_reader {
     const char *name; /* of the file; NULL: messages have the column
                                only */
     const char *text, *end;
-    bool lossless;    /* the superset: strings stand in quotes */
-    bool bare_nodes;  /* a bare name may be that of a node */
-    bool no_names;    /* a bare name that is nothing is an error */
-    cfx_graph *graph; /* whose nodes %names are; may be NULL */
+    bool lossless;            /* the superset: strings stand in quotes */
+    bool bare_nodes;          /* a bare name may be that of a node */
+    bool no_names;            /* a bare name that is nothing is an error */
+    cfx_graph *graph;         /* whose nodes %names are; may be NULL */
+    const cfx_map *variables; /* of code: bare names -> cfx_node; or NULL */
     cfx_value *stack;
     size_t n, cap;
     cfx_buf string, word;
@@ -65,6 +66,10 @@ const char *cfx_reader_word(cfx_reader *r, const char *s, size_t len);
 
 /* The node of that name, or NULL. */
 cfx_node *cfx_reader_node(cfx_reader *r, const char *s, size_t len);
+/* Give a node the name that the text has: the graph renames nodes with
+ * reserved names. */
+cfx_status cfx_read__keep_name(cfx_reader *r, cfx_node *n, const char *s,
+                               size_t len);
 
 /* ---- Values in Python's notation: read_value.c ---- */
 
