@@ -200,6 +200,39 @@ TEST_CASE(graphs_that_the_text_lacks_are_asked_for)
     ck_assert_float_eq(run(&x, 1), 2);
 }
 
+/* Dynamo's text of a model with inference_mode, record_function and
+ * sdpa_kernel. */
+TEST_CASE(switches_of_modes_change_no_result)
+{
+    static const struct {
+        const char *name, *target, *args;
+    } calls[] = {
+        {"i", "torch.autograd.grad_mode._enter_inference_mode", "True,"},
+        {"r", "torch.ops.profiler._record_function_enter_new", "mark, None"},
+        {"b", "torch.nn.attention._backend_from_string", "MATH,"},
+        {"k", "torch.nn.attention._sdpa_kernel", "[%b], False"},
+        {"y", "operator.add", "%x, 1"},
+        {"e", "torch.ops.profiler._record_function_exit._RecordFunction",
+         "%r,"},
+        {"o", "torch.autograd.grad_mode._exit_inference_mode", "%i,"},
+        {"d", "torch._C._autograd._get_data_attr", "%y,"},
+    };
+    char text[4096] = "GraphModule()\n\n"
+                      "graph():\n"
+                      "    %x : [num_users=1] = placeholder[target=x]\n";
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+        size_t n = strlen(text);
+        snprintf(text + n, sizeof(text) - n,
+                 "    %%%s : [num_users=0] = call_function[target=%s](args = "
+                 "(%s), kwargs = {})\n",
+                 calls[i].name, calls[i].target, calls[i].args);
+    }
+    strcat(text, "    return d\n");
+    model(text);
+    cfx_value x = floats(2, 1);
+    ck_assert_float_eq(run(&x, 1), 2);
+}
+
 /* The arguments of the call, one line of a graph around a child `f` with
  * placeholders `x`, and what `params` adds. */
 static void call_child(const char *args, const char *params,

@@ -371,7 +371,7 @@ static cfx_status alias_infer(cfx_call *call)
 const cfx_op cfx_op__detach = {
     .schema = "detach(Tensor(a) self) -> Tensor(a)",
     .aliases = "torch.detach Tensor.detach aten.detach.default "
-               "aten.alias.default",
+               "aten.alias.default torch._C._autograd._get_data_attr",
     .doc = "The same tensor under another name.",
     .infer = alias_infer,
 };

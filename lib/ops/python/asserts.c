@@ -124,11 +124,40 @@ const cfx_op cfx_op___check_is_size = {
 
 const cfx_op cfx_op___set_grad_enabled = {
     .schema = "_set_grad_enabled(bool enabled) -> any",
-    .aliases = "torch._C._set_grad_enabled",
+    .aliases = "torch._C._set_grad_enabled torch._C._set_fwd_grad_enabled "
+               "torch.autograd.grad_mode._enter_inference_mode",
     .doc = "Nothing: there are no gradients to switch.",
     .flags = CFX_OP_EFFECT,
     .infer = cfx_infer_none,
 };
+
+#define MODE(name, list, aliases_, doc_)                                      \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(" list ") -> any",                                  \
+        .aliases = aliases_,                                                  \
+        .doc = doc_,                                                          \
+        .flags = CFX_OP_EFFECT,                                               \
+        .infer = cfx_infer_none,                                              \
+    };
+
+MODE(_exit_inference_mode, "any mode",
+     "torch.autograd.grad_mode._exit_inference_mode",
+     "Nothing: there are no gradients to switch.")
+MODE(_record_function_enter, "str name, str? args=None",
+     "profiler._record_function_enter_new "
+     "profiler._record_function_enter_new.default "
+     "profiler._record_function_enter profiler._record_function_enter.default",
+     "Nothing: marks are for PyTorch's profiler.")
+MODE(_record_function_exit, "any handle",
+     "profiler._record_function_exit profiler._record_function_exit.default "
+     "profiler._record_function_exit._RecordFunction",
+     "Nothing: marks are for PyTorch's profiler.")
+MODE(_backend_from_string, "str name",
+     "torch.nn.attention._backend_from_string",
+     "Nothing: an implementation of attention, of which there is one.")
+MODE(_sdpa_kernel, "any backends, bool set_priority=False",
+     "torch.nn.attention._sdpa_kernel",
+     "Nothing: there is one implementation of attention to choose.")
 
 static cfx_status enter_autocast_infer(cfx_call *call)
 {
