@@ -12,6 +12,7 @@
 #include <cfx/ops.h>
 
 #include "nn/observer.h"
+#include "op/composite.h"
 
 struct search {
     cfx_context *ctx;
@@ -78,7 +79,7 @@ static cfx_status total_error(const struct search *s, int64_t start,
         return CFX_OK;
     for (int64_t i = 0; i < s->n; i++)
         norm[i] = error_of(s, i, start, level);
-    cfx_scope_init(&scope, &cfx_eager_class, s->ctx, NULL);
+    cfx_scope_init(&scope, &cfx_composite__eager, s->ctx, NULL);
     cfx_value sum = cfx_sum(&scope, cfx_value_of_tensor(s->norm));
     cfx_status st = cfx_scope_status(&scope, err);
     if (!st)

@@ -136,7 +136,7 @@ find lib interp shapeprop optimize cli -name '*.[ch]' -exec grep -n '#include [<
         headers("tensor", "tensor")
         headers("value", "value")
         headers("op", "op scope ops effects")
-        headers("nn", "module")
+        headers("nn", "module observer")
         headers("graph", "graph graph_module")
         headers("format", "text file picture")
         # Above lib all headers of a folder are of one part.
