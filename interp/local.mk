@@ -36,6 +36,12 @@ libcfx_all_la_SOURCES += %reldir%/passes/pass.c %reldir%/passes/pass_impl.h %rel
 
 include $(srcdir)/%reldir%/passes/local.mk
 
+# Quantization.
+dist_cfxinclude_HEADERS += %reldir%/cfx/quantize.h
+libcfx_all_la_SOURCES += %reldir%/quantize/convert.c %reldir%/quantize/lower.c %reldir%/quantize/measure.c \
+	%reldir%/quantize/prepare.c %reldir%/quantize/quantizer.c \
+	%reldir%/quantize/report.c %reldir%/quantize/quantize_impl.h
+
 # Patterns and rewriting.
 dist_cfxinclude_HEADERS += %reldir%/cfx/matcher.h %reldir%/cfx/rewriter.h \
 	%reldir%/cfx/pattern.h %reldir%/cfx/source_matcher.h

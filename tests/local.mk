@@ -58,7 +58,8 @@ tests_unit_rewrite_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/unit/pass_manager_test.c %reldir%/unit/passes_test.c \
 	%reldir%/unit/passes_rewrite_test.c %reldir%/unit/passes_meaning_test.c \
 	%reldir%/unit/split_test.c %reldir%/unit/partition_test.c \
-	%reldir%/unit/fusion_test.c %reldir%/unit/optimize_test.c
+	%reldir%/unit/fusion_test.c %reldir%/unit/optimize_test.c \
+	%reldir%/unit/quantize_test.c
 tests_unit_shape_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/shape_prop_test.c %reldir%/unit/shape_prop_test.h \
 	%reldir%/unit/shape_text_test.c %reldir%/unit/shape_types_test.c \
@@ -130,7 +131,8 @@ tests_zoo_tests_SOURCES = $(PROGRAM_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/zoo/passes_zoo_test.c
 dist_check_SCRIPTS += %reldir%/cli/opcases_effects.sh
 TESTS += %reldir%/cli/opcases_effects.sh
-SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/opcases.sh %reldir%/cli/opcases_memory.sh \
+SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/quantize.sh \
+	%reldir%/cli/opcases.sh %reldir%/cli/opcases_memory.sh \
 	%reldir%/cli/registry.sh %reldir%/cli/zoo.sh %reldir%/cli/same.sh \
 	%reldir%/cli/levels.sh %reldir%/cli/headers.sh %reldir%/cli/bad_inputs.sh \
 	%reldir%/cli/demo.sh %reldir%/cli/examples.sh %reldir%/cli/cli_test.sh \

@@ -21,7 +21,7 @@ xargs nm -A -g <"$work/objects" 2>/dev/null |
         n = split("lib/base lib/kernel lib/dim lib/tensor lib/value lib/op " \
                   "lib/ops lib/nn lib/graph lib/format interp/walk interp/trace " \
                   "interp/codegen interp/compare interp/match interp/split " \
-                  "interp/passes shapeprop/text shapeprop/shapes " \
+                  "interp/passes interp/quantize shapeprop/text shapeprop/shapes " \
                   "shapeprop/machine shapeprop/cost shapeprop/memory " \
                   "shapeprop/roofline shapeprop/report optimize cli",
                   folder, " ")

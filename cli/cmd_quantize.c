@@ -1,0 +1,322 @@
+/*
+ * cfx quantize -- quantize a model by its activations on calibration data.
+ */
+#include <cfx/interp.h>
+#include <cfx/quantize.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+struct quantize_options {
+    cli_list calibrate;
+    const char *quantizer;
+    int batch;
+    bool quiet;
+};
+
+static const struct quantizer_row {
+    const char *name;
+    const cfx_quantizer_class *cls;
+} quantizers[] = {
+    {"x86", &cfx_quantizer_x86},
+    {"weights", &cfx_quantizer_weights},
+};
+
+static const cli_option options[] = {
+    {CLI_LIST, 0, "calibrate", "NAME=FILE",
+     "set an input to calibration data, whose first axis is cut into batches; "
+     "a number is the same for all",
+     offsetof(struct quantize_options, calibrate)},
+    {CLI_COUNT, 0, "batch", "N",
+     "the extent of the first axis in a batch (default: that of the "
+     "placeholder, if the model tells it, else 32)",
+     offsetof(struct quantize_options, batch)},
+    {CLI_TEXT, 0, "quantizer", "NAME",
+     "x86 (default): activations in uint8, weights in int8; weights: weights "
+     "only",
+     offsetof(struct quantize_options, quantizer)},
+    {CLI_FLAG, 'q', "quiet", NULL, "do not print the table of nodes",
+     offsetof(struct quantize_options, quiet)},
+    {0},
+};
+
+/* ---- Batches ---- */
+
+/* Calibration data, cut along the first axis of what came from files. */
+struct batches {
+    cli_inputs all, one;
+    bool *is_cut;
+    int64_t rows, batch;
+};
+
+static const cfx_node *placeholder(const cfx_module *gm, size_t i)
+{
+    const cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm));
+    for (; n; n = cfx_node_next(n))
+        if (n->op == CFX_PLACEHOLDER && !i--)
+            break;
+    return n;
+}
+
+/* The batch that a placeholder's meta tells, or 0. */
+static int64_t batch_of(const cfx_node *n)
+{
+    static const char *const keys[] = {"val", "tensor_meta", "example_value"};
+    for (size_t i = 0; n && i < sizeof(keys) / sizeof(*keys); i++) {
+        cfx_value v = cfx_node_meta(n, keys[i]);
+        if (v.kind == CFX_TENSOR && v.u.tensor->rank &&
+            cfx_dim_is_int(v.u.tensor->shape[0]))
+            return cfx_tensor_size(v.u.tensor, 0);
+    }
+    return 0;
+}
+
+/* Note an input: all that are cut have as many rows. */
+static cfx_status note_input(struct batches *b, const cfx_module *gm, size_t i,
+                             cfx_error *err)
+{
+    const cfx_node *n = placeholder(gm, i);
+    cfx_value v = b->all.value[i];
+    if (v.kind != CFX_TENSOR || !v.u.tensor->rank)
+        return CFX_OK;
+    int64_t rows = cfx_tensor_size(v.u.tensor, 0);
+    if (b->rows >= 0 && rows != b->rows)
+        return cfx_fail(err, CFX_ESHAPE,
+                        "%s has %lld rows of calibration data, an input "
+                        "before it has %lld",
+                        n->name, (long long)rows, (long long)b->rows);
+    if (!rows)
+        return cfx_fail(err, CFX_EINVAL, "%s has no rows of calibration data",
+                        n->name);
+    b->rows = rows;
+    b->is_cut[i] = true;
+    if (!b->batch)
+        b->batch = batch_of(n);
+    return CFX_OK;
+}
+
+static cfx_status batches_make(struct batches *b, cli *c, cfx_module *gm,
+                               const struct quantize_options *o,
+                               cfx_error *err)
+{
+    b->rows = -1;
+    b->batch = o->batch;
+    cfx_status st = cli_inputs_make(&b->all, c, gm, &o->calibrate, 0, err);
+    if (st)
+        return st;
+    b->is_cut = calloc(b->all.n + 1, sizeof(*b->is_cut));
+    b->one.value = calloc(b->all.n + 1, sizeof(*b->one.value));
+    if (!b->is_cut || !b->one.value)
+        return cfx_no_memory(err);
+    b->one.n = b->all.n;
+    for (size_t i = 0; i < b->all.n && !st; i++)
+        st = note_input(b, gm, i, err);
+    if (!b->batch)
+        b->batch = 32;
+    if (b->batch > b->rows)
+        b->batch = b->rows > 0 ? b->rows : 1;
+    return st;
+}
+
+static void drop_batch(struct batches *b)
+{
+    for (size_t i = 0; b->one.value && i < b->one.n; i++) {
+        cfx_value_unref(b->one.value[i]);
+        b->one.value[i] = CFX_NOTHING;
+    }
+}
+
+static void batches_release(struct batches *b)
+{
+    drop_batch(b);
+    free(b->one.value);
+    free(b->is_cut);
+    cli_inputs_release(&b->all);
+}
+
+/* Rows from..from + n of a tensor, as a view. */
+static cfx_status rows_of(cfx_value *out, const cfx_tensor *t, int64_t from,
+                          int64_t n, cfx_error *err)
+{
+    cfx_dim shape[CFX_MAX_RANK];
+    cfx_tensor *view;
+    memcpy(shape, t->shape, (size_t)t->rank * sizeof(*shape));
+    shape[0] = cfx_dim_int(n);
+    int64_t offset = cfx_dim_value(t->offset) +
+                     from * cfx_dim_value(t->stride[0]);
+    cfx_status st = cfx_tensor_view(&view, t, t->rank, shape, t->stride,
+                                    cfx_dim_int(offset), err);
+    if (!st)
+        *out = cfx_value_of_tensor(view);
+    return st;
+}
+
+/* Make the batch that begins at a row the current one. */
+static cfx_status take_batch(struct batches *b, int64_t from, cfx_error *err)
+{
+    int64_t n = b->rows - from < b->batch ? b->rows - from : b->batch;
+    cfx_status st = CFX_OK;
+    drop_batch(b);
+    for (size_t i = 0; i < b->all.n && !st; i++)
+        if (b->is_cut[i])
+            st = rows_of(&b->one.value[i], b->all.value[i].u.tensor, from, n,
+                         err);
+        else
+            b->one.value[i] = cfx_value_ref(b->all.value[i]);
+    return st;
+}
+
+/* ---- Steps ---- */
+
+static cfx_status calibrate(cfx_module *gm, struct batches *b, cfx_error *err)
+{
+    cfx_interp it = {0};
+    cfx_status st = cfx_interp_init(&it, &cfx_interp_base, gm, err);
+    for (int64_t at = 0; at < b->rows && !st; at += b->batch) {
+        cfx_value result = CFX_NOTHING;
+        st = take_batch(b, at, err);
+        if (!st)
+            st = cfx_interp_run(&it, b->one.value, b->one.n, &result, err);
+        cfx_value_unref(result);
+    }
+    cfx_interp_release(&it);
+    return st;
+}
+
+/* Prepare, calibrate and convert; *prepared is a copy of the model before
+ * converting, for the errors. */
+static cfx_status quantize(cfx_module *gm, const cfx_quantizer_class *cls,
+                           struct batches *b, cfx_quant_report *report,
+                           cfx_error *err)
+{
+    cfx_quantizer q;
+    cfx_module *prepared = NULL;
+    cfx_quantizer_init(&q, cls);
+    cfx_status st = take_batch(b, 0, err);
+    if (!st)
+        st = cfx_quantize_prepare(gm, &q, b->one.value, b->one.n, report, err);
+    if (!st)
+        st = calibrate(gm, b, err);
+    if (!st)
+        st = take_batch(b, 0, err);
+    if (!st)
+        st = cfx_module_copy(&prepared, gm, err);
+    if (!st)
+        st = cfx_quantize_convert(gm, report, err);
+    if (!st)
+        st = cfx_quantize_measure(report, prepared, gm, b->one.value, b->one.n,
+                                  err);
+    cfx_module_unref(prepared);
+    return st;
+}
+
+/* ---- The table ---- */
+
+static void print_row(FILE *to, const cfx_quant_row *row, int width)
+{
+    static const char *const kinds[] = {"float", "value", "weight", "shared"};
+    char scale[48] = "", error[32] = "", bytes[64] = "";
+    if (row->kind == CFX_QUANT_FLOAT) {
+        fprintf(to, "%-*s  %-6s  %s\n", width, row->node, kinds[row->kind],
+                row->reason);
+        return;
+    }
+    if (row->channels > 1)
+        snprintf(scale, sizeof(scale), "<= %.4g (%lld)", row->scale,
+                 (long long)row->channels);
+    else
+        snprintf(scale, sizeof(scale), "%.4g, zero %lld", row->scale,
+                 (long long)row->zero_point);
+    if (!isnan(row->error))
+        snprintf(error, sizeof(error), "%.2f %%", 100 * row->error);
+    if (row->bytes_before)
+        snprintf(bytes, sizeof(bytes), "%lld -> %lld",
+                 (long long)row->bytes_before, (long long)row->bytes_after);
+    fprintf(to, "%-*s  %-6s  %-5s  %-20s  %8s  %s\n", width, row->node,
+            kinds[row->kind], cfx_dtypes[row->dtype].name, scale, error,
+            bytes);
+}
+
+static void print_table(FILE *to, const cfx_quant_report *report)
+{
+    int width = 4;
+    size_t nfloat = 0;
+    int64_t before = 0, after = 0;
+    for (size_t i = 0; i < report->n; i++) {
+        int len = (int)strlen(report->row[i].node);
+        width = len > width ? len : width;
+        nfloat += report->row[i].kind == CFX_QUANT_FLOAT;
+        before += report->row[i].bytes_before;
+        after += report->row[i].bytes_after;
+    }
+    fprintf(to, "%-*s  %-6s  %-5s  %-20s  %8s  %s\n", width, "node", "what",
+            "type", "scale", "error", "bytes");
+    for (size_t i = 0; i < report->n; i++)
+        print_row(to, &report->row[i], width);
+    fprintf(to,
+            "%zu tensors quantized, %zu nodes stay float; quantized weights: "
+            "%lld bytes before, %lld after\n",
+            report->n - nfloat, nfloat, (long long)before, (long long)after);
+}
+
+/* ---- The command ---- */
+
+static int run(cli *c, const void *opts, int nargs, char **args)
+{
+    const struct quantize_options *o = opts;
+    const cfx_save_options how = {.size = sizeof(how), .lossless = true};
+    const struct quantizer_row *by = CLI_FIND(quantizers, o->quantizer);
+    FILE *to = c->g.output ? stdout : stderr;
+    cfx_quant_report report = {0};
+    struct batches b = {0};
+    cfx_error err = {0};
+    cfx_module *gm = NULL;
+
+    (void)nargs;
+    if (!by)
+        return cli_usage(c, "there is no quantizer '%s': x86, weights",
+                         o->quantizer);
+    if (!o->calibrate.n)
+        return cli_usage(c, "--calibrate FILE is missing: data to calibrate "
+                            "with");
+    cfx_status st = cli_load(c, &gm, args[0], true, &err);
+    if (!st) {
+        st = batches_make(&b, c, gm, o, &err);
+        if (!st)
+            st = quantize(gm, by->cls, &b, &report, &err);
+        if (st)
+            cli_fail_model(c, &err, args[0], true);
+    }
+    if (!st && c->g.output)
+        st = cfx_model_save(c->g.output, gm, &how, &err);
+    else if (!st)
+        st = cfx_model_print(cfx_sink_file(stdout), gm, true, &err);
+    if (!st && !o->quiet)
+        print_table(to, &report);
+    cfx_quant_report_release(&report, c->ctx);
+    batches_release(&b);
+    cfx_module_unref(gm);
+    return st ? cli_fail(&err) : CLI_OK;
+}
+
+const cli_command cli_command_quantize = {
+    .name = "quantize",
+    .args = "MODEL",
+    .summary = "Quantize a model by calibration data",
+    .details = "The result is a reference graph: float operators between "
+               "torch.ops.quantized_decomposed's quantize and dequantize, and "
+               "weights in int8, written to the file of -o and the "
+               ".safetensors file beside it; without -o only the text is "
+               "printed. The table has a row for each quantized tensor, with "
+               "its scale and the error that it has in the first batch, and "
+               "for each node that stays float, with the reason.",
+    .options = options,
+    .size = sizeof(struct quantize_options),
+    .min_args = 1,
+    .max_args = 1,
+    .own_output = true,
+    .run = run,
+};

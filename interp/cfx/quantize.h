@@ -1,0 +1,177 @@
+/*
+ * cfx/quantize.h -- quantization as a rewrite of the graph: prepare it with
+ * observers, run it on data, convert it.
+ *
+ *     struct cfx_quantizer q;
+ *     cfx_quantizer_init(&q, &cfx_quantizer_x86);
+ *     cfx_quantize_prepare(gm, &q, first, n, NULL, &err);
+ *     for (...)
+ *         run gm on a batch
+ *     cfx_quantize_convert(gm, NULL, &err);
+ *
+ * The result is a reference graph: float operators between
+ * torch.ops.quantized_decomposed.quantize_per_tensor and dequantize_per_tensor,
+ * with scales and zero points as literals, and weights as buffers of integers
+ * that dequantize_per_channel reads. Any interpreter runs it, and it shows what
+ * a backend with integer arithmetic computes. Numbers are PyTorch's.
+ *
+ * A quantizer decides what is quantized, and how. Its class is a table of hooks
+ * with a `super`: a backend derives from cfx_quantizer_x86 or
+ * cfx_quantizer_base, and marks its own patterns.
+ *
+ *     static cfx_status my_annotate(cfx_quantizer *q, const cfx_node *n,
+ *                                   cfx_quant_mark *mark)
+ *     {
+ *         if (!cfx_node_is(n, "sigmoid"))
+ *             return CFX_QUANTIZER_SUPER(&my_class, annotate)(q, n, mark);
+ *         mark->input = mark->output = &my_spec;
+ *         return CFX_OK;
+ *     }
+ *
+ *     const cfx_quantizer_class my_class = {
+ *         .size = sizeof(cfx_quantizer_class),
+ *         .name = "mine",
+ *         .super = &cfx_quantizer_x86,
+ *         .annotate = my_annotate,
+ *     };
+ */
+#ifndef CFX_QUANTIZE_H
+#define CFX_QUANTIZE_H
+
+#include <cfx/graph_module.h>
+#include <cfx/observer.h>
+
+/* How a tensor is quantized. */
+typedef struct cfx_quant_spec {
+    const char *observer; /* a module type, "HistogramObserver" */
+    cfx_dtype dtype;      /* int8 or uint8 */
+    int64_t least, most;  /* the range of integers */
+    bool symmetric;       /* 0 is in the middle of the range */
+    bool by_channel;      /* a scale for each channel of `axis` */
+    int axis;
+} cfx_quant_spec;
+
+/* The decision for one node; NULL: stays float. */
+typedef struct cfx_quant_mark {
+    const cfx_quant_spec *input;  /* tensors that the node reads */
+    const cfx_quant_spec *weight; /* those that are parameters of rank 2 or
+                                     more */
+    const cfx_quant_spec *output; /* its result */
+    /* The result has the scale and zero point of the first input, if that is
+     * quantized. */
+    bool passes;
+    /* Result and inputs share scale and zero point. */
+    bool shares;
+    const char *reason; /* why a node without marks stays float */
+} cfx_quant_mark;
+
+typedef struct cfx_quantizer cfx_quantizer;
+typedef struct cfx_quantizer_class cfx_quantizer_class;
+
+struct cfx_quantizer_class {
+    size_t size; /* sizeof(cfx_quantizer_class) */
+    const char *name;
+    const cfx_quantizer_class *super;
+    /* Decide about a call of a function or method whose result is a float32
+     * tensor; *mark is zeroed. Modules were inlined before. */
+    cfx_status (*annotate)(cfx_quantizer *q, const cfx_node *n,
+                           cfx_quant_mark *mark);
+};
+
+/* Derived structs begin with this one. */
+struct cfx_quantizer {
+    const cfx_quantizer_class *cls;
+    cfx_error *err; /* of the call in progress */
+};
+
+/* One row of a report. */
+typedef enum cfx_quant_kind {
+    CFX_QUANT_FLOAT,  /* stays float: `reason` */
+    CFX_QUANT_VALUE,  /* a quantized result or input */
+    CFX_QUANT_WEIGHT, /* a quantized parameter */
+    CFX_QUANT_SHARED  /* a result with the parameters of another one */
+} cfx_quant_kind;
+
+typedef struct cfx_quant_row {
+    char *node;
+    cfx_quant_kind kind;
+    const char *reason; /* of CFX_QUANT_FLOAT; else NULL */
+    cfx_dtype dtype;
+    int64_t channels; /* number of scales */
+    double scale;     /* the first; of several the largest */
+    int64_t zero_point;
+    int64_t bytes_before, bytes_after; /* of a parameter */
+    double error; /* |quantized - float| / |float| in L2 norms; of a
+                            result as cfx_quantize_measure finds it, else NaN */
+} cfx_quant_row;
+
+/* What became of each node. Zero it first, and release it. */
+typedef struct cfx_quant_report {
+    cfx_quant_row *row;
+    size_t n, cap;
+} cfx_quant_report;
+
+CFX_BEGIN_DECLS
+
+/* Every node stays float. */
+CFX_API extern const cfx_quantizer_class cfx_quantizer_base;
+/* For int8 arithmetic as x86 processors have it: activations in uint8, by
+ * histograms; weights in int8, symmetric, by output channel. Convolutions,
+ * linear layers and matrix products with a relu after them, sums, pooling,
+ * reshapes, concatenations. */
+CFX_API extern const cfx_quantizer_class cfx_quantizer_x86;
+/* Weights only, of convolutions and linear layers, in int8 by channel. */
+CFX_API extern const cfx_quantizer_class cfx_quantizer_weights;
+
+/* The super's hook of class `class_`, its own or inherited. */
+#define CFX_QUANTIZER_SUPER(class_, hook)                                     \
+    (cfx_quantizer_class_with((class_)->super,                                \
+                              offsetof(cfx_quantizer_class, hook))            \
+         ->hook)
+CFX_API const cfx_quantizer_class *cfx_quantizer_class_with(
+    const cfx_quantizer_class *cls, size_t offset);
+
+CFX_API void cfx_quantizer_init(cfx_quantizer *q,
+                                const cfx_quantizer_class *cls);
+
+/*
+ * Prepare a GraphModule for calibration. Batch norms are folded, dropout is
+ * removed, modules are inlined and their parameters become those of gm; then
+ * observers activation_post_process_0, ... are called on what the quantizer
+ * marks. Which nodes compute float32 tensors is found by a run on the example
+ * inputs. `report` (may be NULL) receives a row for each node that stays float.
+ * Fails as a run of gm does, and with CFX_EWEIGHT, CFX_ENOMEM; gm is then
+ * partly rewritten, but well-formed.
+ */
+CFX_API cfx_status cfx_quantize_prepare(cfx_module *gm, cfx_quantizer *q,
+                                        const cfx_value *inputs,
+                                        size_t ninputs,
+                                        cfx_quant_report *report,
+                                        cfx_error *err);
+
+/*
+ * Convert a GraphModule that was prepared and has run on data. `report` (may be
+ * NULL) receives a row for each quantized tensor. Fails with CFX_EINVAL for an
+ * observer that saw no data or NaN, which is named, CFX_EUNDECIDED, CFX_EWEIGHT,
+ * CFX_ENOMEM; gm is then partly rewritten, but well-formed.
+ */
+CFX_API cfx_status cfx_quantize_convert(cfx_module *gm,
+                                        cfx_quant_report *report,
+                                        cfx_error *err);
+
+/*
+ * Run a prepared model and the model that became of its copy on the same
+ * inputs, and set the errors of the report's results. Fails as runs do.
+ */
+CFX_API cfx_status cfx_quantize_measure(cfx_quant_report *report,
+                                        cfx_module *prepared,
+                                        cfx_module *converted,
+                                        const cfx_value *inputs,
+                                        size_t ninputs, cfx_error *err);
+
+CFX_API void cfx_quant_report_release(cfx_quant_report *report,
+                                      cfx_context *ctx);
+
+CFX_END_DECLS
+
+#endif

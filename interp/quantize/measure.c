@@ -1,0 +1,84 @@
+/*
+ * measure -- how far quantized results are from those in float.
+ */
+#include <cfx/interp.h>
+
+#include <math.h>
+
+#include "interp/quantize/quantize_impl.h"
+
+static bool same_extents(const cfx_tensor *a, const cfx_tensor *b)
+{
+    bool same = a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = cfx_tensor_size(a, i) == cfx_tensor_size(b, i);
+    return same;
+}
+
+/* The next index in row-major order. */
+static void advance(const cfx_tensor *t, int64_t *index)
+{
+    for (int i = t->rank - 1; i >= 0; i--) {
+        if (++index[i] < cfx_tensor_size(t, i))
+            return;
+        index[i] = 0;
+    }
+}
+
+double cfx_quantize__error(const cfx_tensor *a, const cfx_tensor *b)
+{
+    int64_t index[CFX_MAX_RANK] = {0};
+    double error = 0, norm = 0;
+    if (a->dtype != CFX_F32 || b->dtype != CFX_F32 || !same_extents(a, b))
+        return NAN;
+    for (int64_t i = 0, n = cfx_tensor_numel(a); i < n; i++) {
+        double x = (double)*(const float *)cfx_tensor_at(a, index);
+        double d = (double)*(const float *)cfx_tensor_at(b, index) - x;
+        error += d * d;
+        norm += x * x;
+        advance(a, index);
+    }
+    return error == 0 ? 0 : sqrt(error / norm);
+}
+
+static double error_at(const cfx_interp *a, const cfx_interp *b,
+                       const char *name)
+{
+    const cfx_node *x = cfx_graph_find(a->graph, name);
+    const cfx_node *y = cfx_graph_find(b->graph, name);
+    cfx_value v = x ? cfx_interp_env(a, x) : CFX_NOTHING;
+    cfx_value w = y ? cfx_interp_env(b, y) : CFX_NOTHING;
+    return v.kind == CFX_TENSOR && w.kind == CFX_TENSOR
+               ? cfx_quantize__error(v.u.tensor, w.u.tensor)
+               : NAN;
+}
+
+static cfx_status run(cfx_interp *it, cfx_module *gm, const cfx_value *inputs,
+                      size_t n, cfx_error *err)
+{
+    const cfx_interp_options how = {.size = sizeof(how), .keep_values = true};
+    cfx_value result = CFX_NOTHING;
+    cfx_status st = cfx_interp_init_with(it, &cfx_interp_base, gm, &how, err);
+    if (!st)
+        st = cfx_interp_run(it, inputs, n, &result, err);
+    cfx_value_unref(result);
+    return st;
+}
+
+cfx_status cfx_quantize_measure(cfx_quant_report *report, cfx_module *prepared,
+                                cfx_module *converted, const cfx_value *inputs,
+                                size_t ninputs, cfx_error *err)
+{
+    cfx_interp a = {0}, b = {0};
+    cfx_status st = run(&a, prepared, inputs, ninputs, err);
+    if (!st)
+        st = run(&b, converted, inputs, ninputs, err);
+    for (size_t i = 0; i < report->n && !st; i++) {
+        cfx_quant_row *row = &report->row[i];
+        if (row->kind != CFX_QUANT_WEIGHT)
+            row->error = error_at(&a, &b, row->node);
+    }
+    cfx_interp_release(&a);
+    cfx_interp_release(&b);
+    return st;
+}

@@ -1,0 +1,27 @@
+/*
+ * quantize_impl.h -- shared by prepare and convert. Not installed.
+ */
+#ifndef CFX_QUANTIZE_IMPL_H
+#define CFX_QUANTIZE_IMPL_H
+
+#include <cfx/pass.h>
+#include <cfx/quantize.h>
+
+/* Append a row, whose `node` is copied; no effect if report is NULL. */
+cfx_status cfx_quant_report__add(cfx_quant_report *report, cfx_context *ctx,
+                                 const cfx_quant_row *row, const char *node,
+                                 cfx_error *err);
+
+/* |b - a| / |a| in L2 norms; NaN for other types than float32, or other
+ * extents. */
+double cfx_quantize__error(const cfx_tensor *a, const cfx_tensor *b);
+
+/* Fold batch norms, remove dropout, inline modules, let in-place calls return
+ * new tensors where that is the same, and move the parameters that the graph
+ * reads to gm itself. */
+cfx_status cfx_quantize__lower(cfx_module *gm, cfx_error *err);
+
+/* The tensor that a get_attr node reads, or NULL. */
+cfx_tensor *cfx_quantize__parameter(const cfx_module *gm, const cfx_node *n);
+
+#endif

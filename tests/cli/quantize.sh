@@ -1,0 +1,93 @@
+#!/bin/sh
+# Quantizing: what is written and printed, accuracy, calibration data that is of
+# no use.
+srcdir=${srcdir:-.} builddir=${builddir:-.} CFX=${CFX:-./cfx}
+models=$(cd "$srcdir/models" && pwd)
+. "$srcdir/tests/cli/said.sh"
+digits=$models/digits.fx images=$models/digits_images.npy
+
+quantize() # quantize ARGUMENT...
+{
+    "$cfx" quantize "$digits" -o q.fx "$@"
+}
+
+right() # right MODEL: the digits told apart, in hundredths of a percent
+{
+    ${CFX_EMULATOR:-} "$build/digits" "$1" "$images" \
+        "$models/digits_labels.npy" | awk '/%$/ { print int($(NF - 1) * 100) }'
+}
+
+# ---- The result ----
+
+said 'digits' 0 '^conv1_weight +weight +int8 .*576 -> 336$' quantize \
+    --calibrate "$images"
+also 'activations have a scale' '^relu_2 +value +uint8 +[0-9.]+, zero 0'
+also 'pooling passes it on' '^max_pool2d +shared +uint8'
+also 'the sum' '^9 tensors quantized, 0 nodes stay float'
+before=$(right "$digits") after=$(right q.fx)
+echo "accuracy $before before, $after after"
+said 'at most half a point is lost' 0 '' \
+    test $((before - after)) -le 50 -a "$after" -gt 5000
+said 'the weights shrink' 0 '' test \
+    "$(($(wc -c <q.safetensors) * 3))" -lt "$(wc -c <"$models/digits.safetensors")"
+said 'it runs with any batch' 0 'f32\[3, 10\]' "$cfx" run q.fx \
+    -i 'x=f32[3,1,8,8]'
+said 'it has shapes with symbols' 0 'f32\[N, 10\]' "$cfx" shapes q.fx \
+    -i 'x=f32[N,1,8,8]'
+said 'quiet' 0 '' quantize --calibrate "$images" -q
+said 'quiet is silent' 0 '' test ! -s out -a ! -s err
+said 'the text is printed' 0 'quantize_per_tensor.default' "$cfx" quantize \
+    "$digits" --calibrate "$images"
+said 'batches do not matter to weights' 0 '^3 tensors quantized' quantize \
+    --quantizer weights --calibrate "x=$images" --batch 7
+also 'reasons' '^relu_2 +float +the quantizer has no rule for it'
+said 'residual sums and relu in place' 0 \
+    '^54 tensors quantized, 0 nodes stay float' "$cfx" quantize \
+    "$models/resnet18.fx" --random-weights 1 -o r.fx \
+    --calibrate 'x=f32[2,3,32,32]'
+
+# ---- Calibration data ----
+
+said 'none' 2 'calibrate FILE is missing' quantize
+said 'no rows' 1 'x has no rows of calibration data' quantize \
+    --calibrate 'x=f32[0,1,8,8]'
+said 'a wrong shape' 1 'expected input to have 1 channels' quantize \
+    --calibrate 'x=f32[4,2,8,8]'
+said 'a wrong type' 1 'int64' quantize --calibrate 'x=i64[4,1,8,8]'
+said 'a number' 1 'must be Tensor, not int' quantize --calibrate x=3
+said 'another input' 1 "there is no input 'y'" quantize \
+    --calibrate 'y=f32[4,1,8,8]'
+said 'no file' 1 'No such file' quantize --calibrate x=none.npy
+said 'another quantizer' 2 "no quantizer 'arm'" quantize --quantizer arm \
+    --calibrate "$images"
+cat >two.fx <<'TEXT'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %y : [num_users=1] = placeholder[target=y]
+    %add : [num_users=1] = call_function[target=torch.add](args = (%x, %y), kwargs = {})
+    return add
+TEXT
+said 'several inputs' 0 '^3 tensors quantized' "$cfx" quantize two.fx -o t.fx \
+    --calibrate 'x=f32[6,3]' --calibrate 'y=f32[6,3]'
+said 'with other numbers of rows' 1 'y has 5 rows .*has 6' "$cfx" quantize \
+    two.fx -o t.fx --calibrate 'x=f32[6,3]' --calibrate 'y=f32[5,3]'
+said 'an input is missing' 1 'y' "$cfx" quantize two.fx -o t.fx \
+    --calibrate 'x=f32[6,3]'
+cat >log.fx <<'TEXT'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %mul : [num_users=1] = call_function[target=torch.mul](args = (%x, FACTOR), kwargs = {})
+    %relu : [num_users=1] = call_function[target=torch.relu](args = (%mul,), kwargs = {})
+    return relu
+TEXT
+sed 's/FACTOR/nan/' log.fx >nan.fx
+said 'NaN' 1 'has NaN.*activation_post_process_0' "$cfx" quantize nan.fx \
+    --calibrate 'x=f32[6,3]' -o t.fx
+sed 's/FACTOR/0.0/' log.fx >zero.fx
+said 'constant activations' 0 '^relu +value +uint8 +1.192e-07, zero 0' "$cfx" \
+    quantize zero.fx --calibrate 'x=f32[6,3]' -o t.fx
+sed 's/FACTOR/inf/' log.fx >inf.fx
+said 'nothing finite' 1 'activation_post_process_0: .*seen no data' "$cfx" \
+    quantize inf.fx --calibrate 'x=f32[6,3]' -o t.fx
+
+tell
