@@ -670,5 +670,35 @@ TEST_CASE(loading_gives_back_all_when_memory_is_lacking)
     free_context(ctx);
 }
 
+#ifdef HAVE_ONNX
+/* Models with functions, branches, loops and symbolic shapes. */
+TEST_CASE(reading_onnx_gives_back_all_when_memory_is_lacking)
+{
+    static const char *const seeds[] = {"own_if", "own_loop", "own_function",
+                                        "own_symbolic_reshape",
+                                        "test_lstm_defaults"};
+    const char *src = getenv("srcdir");
+    char path[1024];
+
+    for (size_t i = 0; i < sizeof(seeds) / sizeof(*seeds); i++) {
+        cfx_context *ctx = make_context();
+        cfx_module *gm = NULL;
+        cfx_status st = CFX_ENOMEM;
+        snprintf(path, sizeof(path), "%s/tests/fuzz/seeds/onnx/%s",
+                 src ? src : ".", seeds[i]);
+        ck_assert_ptr_nonnull(cfx_find_module_type(ctx, "Linear"));
+        for (long n = 0; st; n++) {
+            calls_left = n;
+            st = cfx_model_load(&gm, ctx, path, NULL, NULL);
+            calls_left = -1;
+            ck_assert_msg(st == CFX_OK || st == CFX_ENOMEM, "%s: %ld: %d",
+                          seeds[i], n, st);
+        }
+        cfx_module_unref(gm);
+        free_context(ctx);
+    }
+}
+#endif
+
 TEST_SUITE(load, .setup_once = make_place, .teardown_once = remove_place,
            .timeout = 120)

@@ -310,7 +310,10 @@ static cfx_dim extent_of(onnx_lowering *lo, const char *input, size_t axis,
     snprintf(unnamed, sizeof(unnamed), "%.100s_dim%zu", input, axis);
     const char *name = d->dim_param && *d->dim_param ? d->dim_param : unnamed;
     const char *id = onnx_identifier(&lo->r, name, false);
-    return id ? cfx_dim_symbol(lo->r.env, id, 1) : CFX_DIM_BAD;
+    cfx_dim symbol = id ? cfx_dim_symbol(lo->r.env, id, 1) : CFX_DIM_BAD;
+    if (cfx_dim_is_bad(symbol))
+        cfx_no_memory(&lo->r.base.error);
+    return symbol;
 }
 
 /* The meta of an input by its declared type; absent where that is not a tensor
@@ -341,6 +344,8 @@ static cfx_value declared_meta(onnx_lowering *lo, const char *name,
     }
     for (size_t i = 0; i < t->shape->n_dim; i++)
         shape[i] = extent_of(lo, name, i, t->shape->dim[i]);
+    if (cfx_scope_failed(s))
+        return CFX_NOTHING;
     if (cfx_tensor_meta(&meta, s->ctx, dtype, (int)t->shape->n_dim, shape,
                         NULL, &s->error)) {
         cfx_fail_at(&s->error, "input %.100s", name);
@@ -464,6 +469,8 @@ cfx_value onnx_branch(onnx_node *n, const Onnx__GraphProto *g,
         end_graph(lo, g, true);
     leave(lo, &frame, before);
     lo->r.at = outer;
+    /* The metas look at their graph, which is taken, also on failure. */
+    cfx_node_map_release(&graph.metas);
     if (!cfx_scope_failed(s)) {
         cfx_graph_module_new_take_both(&m, s->ctx, graph.module, graph.graph,
                                        "GraphModule", &s->error);
@@ -590,6 +597,7 @@ cfx_status onnx_lower(cfx_module **out, cfx_context *ctx,
         id = onnx_identifier(&lo.r, text_of(model->graph->name), false);
         st = cfx_scope_status(&lo.r.base, err);
     }
+    cfx_node_map_release(&graph.metas);
     if (!st) {
         st = cfx_graph_module_new_take_both(
             out, ctx, graph.module, graph.graph, id && *id ? id : NULL, err);

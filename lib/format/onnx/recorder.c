@@ -93,6 +93,8 @@ cfx_status onnx_graph_init(onnx_graph *g, cfx_context *ctx, onnx_graph *outer,
         st = cfx_module_new_container(&g->module, ctx, "OnnxModel", err);
     if (!st)
         cfx_node_map_init(&g->metas, g->graph);
+    else
+        onnx_graph_release(g);
     return st;
 }
 
