@@ -71,15 +71,14 @@ static void must_be_same(const text *a, const text *b)
 
 /* ---- Text ---- */
 
-static void read_model(const uint8_t *data, size_t size)
+/* Print a model, read that, and print the same. */
+static void print_twice(cfx_context *ctx, const cfx_module *gm)
 {
-    cfx_context *ctx = context();
-    cfx_module *gm = NULL, *again = NULL;
+    cfx_module *again = NULL;
     cfx_error err = {0};
     text a, b;
 
-    if (!cfx_parse_model(&gm, ctx, (const char *)data, size, "m", &err) &&
-        !cfx_print_model(sink_of(&a), gm, true, &err)) {
+    if (!cfx_print_model(sink_of(&a), gm, true, &err)) {
         if (cfx_parse_model(&again, ctx, a.data, a.len, "again", &err)) {
             if (err.code != CFX_ELIMIT && err.code != CFX_ENOMEM) {
                 fprintf(stderr, "%s\n%s\n", err.text, a.data);
@@ -92,6 +91,30 @@ static void read_model(const uint8_t *data, size_t size)
         free(a.data);
     }
     cfx_module_unref(again);
+}
+
+static void read_model(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    cfx_module *gm = NULL;
+
+    if (!cfx_parse_model(&gm, ctx, (const char *)data, size, "m", NULL))
+        print_twice(ctx, gm);
+    cfx_module_unref(gm);
+    cfx_context_free(ctx);
+}
+
+static void read_python(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    cfx_module *gm = NULL;
+    text code;
+
+    if (!cfx_parse_python(&gm, ctx, (const char *)data, size, "m", NULL)) {
+        print_twice(ctx, gm);
+        if (!cfx_print_readable(sink_of(&code), gm, NULL))
+            free(code.data);
+    }
     cfx_module_unref(gm);
     cfx_context_free(ctx);
 }
@@ -285,11 +308,17 @@ static void read_machine(const uint8_t *data, size_t size)
 }
 
 const fuzz_target fuzz_targets[] = {
-    {"model", read_model},     {"shapes", propagate},
-    {"value", read_value},     {"shape", read_shape},
-    {"extent", read_extent},   {"safetensors", read_safetensors},
-    {"npy", read_npy},         {"npz", read_npz},
-    {"machine", read_machine}, {NULL, NULL},
+    {"model", read_model},
+    {"shapes", propagate},
+    {"value", read_value},
+    {"shape", read_shape},
+    {"extent", read_extent},
+    {"safetensors", read_safetensors},
+    {"npy", read_npy},
+    {"npz", read_npz},
+    {"machine", read_machine},
+    {"python", read_python},
+    {NULL, NULL},
 };
 
 const fuzz_target *fuzz_target_find(const char *name)
