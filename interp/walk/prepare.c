@@ -8,6 +8,8 @@
  * ints), each is prepared, and the values select one. In a tracing scope
  * nothing is bound: calls are recorded as written.
  */
+#include <stdio.h>
+
 #include "interp/walk/interp_impl.h"
 
 #include "graph/aliases.h"
@@ -261,6 +263,33 @@ static cfx_status find_target(struct recent *recent, cfx_context *ctx,
     return st;
 }
 
+/* A graph that was read without its modules lacks all that it calls: name the
+ * first ones, so that the message tells what is missing. */
+static cfx_status fail_missing(const cfx_interp *it, const cfx_node *n,
+                               cfx_error *err)
+{
+    char names[200];
+    size_t at = 0, count = 0;
+    const char *target = n->target->text;
+    for (; n; n = cfx_node_next(n)) {
+        if (n->op != CFX_CALL_MODULE ||
+            cfx_module_at(it->module, n->target->text))
+            continue;
+        if (count++ < 3 && at < sizeof(names))
+            at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
+                                   at ? ", " : "", n->target->text);
+    }
+    return count < 2
+               ? cfx_fail(err, CFX_ENAME,
+                          "Node referenced nonexistent target %s", target)
+               : cfx_fail(err, CFX_ENAME,
+                          "Node referenced nonexistent target %s: the "
+                          "model has a graph without the modules of %zu "
+                          "calls (%s%s); their types are in the text of "
+                          "the module, print(gm)",
+                          target, count, names, count > 3 ? ", ..." : "");
+}
+
 static cfx_status prepare_node(cfx_interp *it, step *s, struct recent *recent,
                                cfx_error *err)
 {
@@ -281,10 +310,7 @@ static cfx_status prepare_node(cfx_interp *it, step *s, struct recent *recent,
     if (n->op == CFX_CALL_MODULE) {
         s->module = find_module(&recent->parent, it->module, target);
         if (!s->module)
-            return cfx_fail(err, CFX_ENAME,
-                            "Node referenced nonexistent "
-                            "target %s",
-                            target);
+            return fail_missing(it, n, err);
     } else if ((n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) &&
                !cfx_scope__records(it->scope)) {
         bool method = n->op == CFX_CALL_METHOD;

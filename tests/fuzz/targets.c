@@ -73,15 +73,14 @@ static void must_be_same(const text *a, const text *b)
 
 /* ---- Text ---- */
 
-static void read_model(const uint8_t *data, size_t size)
+/* Print a model, read that, and print the same. */
+static void print_twice(cfx_context *ctx, const cfx_module *gm)
 {
-    cfx_context *ctx = context();
-    cfx_module *gm = NULL, *again = NULL;
+    cfx_module *again = NULL;
     cfx_error err = {0};
     text a, b;
 
-    if (!cfx_parse_model(&gm, ctx, (const char *)data, size, "m", &err) &&
-        !cfx_print_model(sink_of(&a), gm, true, &err)) {
+    if (!cfx_print_model(sink_of(&a), gm, true, &err)) {
         if (cfx_parse_model(&again, ctx, a.data, a.len, "again", &err)) {
             if (err.code != CFX_ELIMIT && err.code != CFX_ENOMEM) {
                 fprintf(stderr, "%s\n%s\n", err.text, a.data);
@@ -94,6 +93,30 @@ static void read_model(const uint8_t *data, size_t size)
         free(a.data);
     }
     cfx_module_unref(again);
+}
+
+static void read_model(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    cfx_module *gm = NULL;
+
+    if (!cfx_parse_model(&gm, ctx, (const char *)data, size, "m", NULL))
+        print_twice(ctx, gm);
+    cfx_module_unref(gm);
+    cfx_context_free(ctx);
+}
+
+static void read_python(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    cfx_module *gm = NULL;
+    text code;
+
+    if (!cfx_parse_python(&gm, ctx, (const char *)data, size, "m", NULL)) {
+        print_twice(ctx, gm);
+        if (!cfx_print_readable(sink_of(&code), gm, NULL))
+            free(code.data);
+    }
     cfx_module_unref(gm);
     cfx_context_free(ctx);
 }
@@ -349,6 +372,7 @@ const fuzz_target fuzz_targets[] = {
     {"machine", read_machine},
     {"pt2", read_pt2},
     {"onnx", read_onnx},
+    {"python", read_python},
     {NULL, NULL},
 };
 

@@ -538,7 +538,7 @@ static bool find_inplace_name(cfx_python *p, const char *base, size_t len,
     bool found = false;
     if (cfx_python__char(p) == ';')
         cfx_python__skip(p, ';');
-    else if (cfx_python__line(p, p->at, &line))
+    else if (cfx_python__find_line(p, p->at, &line))
         cfx_lexer_init(&p->lx, line.s, line.end, was.string);
     *name = p->lx.text;
     *name_len = p->lx.len;
@@ -785,7 +785,8 @@ static cfx_status note_aliases(cfx_python *p)
 {
     cfx_python_line line;
     const char *at = p->at;
-    for (bool first = true; cfx_python__line(p, at, &line); first = false) {
+    for (bool first = true; cfx_python__find_line(p, at, &line);
+         first = false) {
         cfx_lexer lx;
         cfx_lexer_init(&lx, line.s, line.end, &p->r.string);
         bool flattened = first && p->flattened;
@@ -819,7 +820,7 @@ static bool is_flattened(const cfx_python *p)
 {
     static const char mark[] = "fx_pytree.tree_flatten_spec(";
     cfx_python_line line;
-    if (!cfx_python__line(p, p->at, &line))
+    if (!cfx_python__find_line(p, p->at, &line))
         return false;
     const char *s = memchr(line.s, '=', (size_t)(line.end - line.s));
     for (s = s ? s + 1 : line.end; s < line.end && *s == ' ';)
@@ -833,7 +834,8 @@ static cfx_status read_body(cfx_python *p, size_t indent)
     cfx_status st = CFX_OK;
     size_t body = 0;
     bool done = false;
-    while (!st && cfx_python__line(p, p->at, &line) && line.indent > indent) {
+    while (!st && cfx_python__find_line(p, p->at, &line) &&
+           line.indent > indent) {
         if (body && line.indent != body)
             return cfx_reader_fail(&p->r, line.s, CFX_EPARSE,
                                    "the indentation changes: forward is "
@@ -866,7 +868,7 @@ static cfx_status read_method(cfx_python *p, size_t indent)
         st = cfx_read__punct(r, &p->lx, ':');
     if (!st && p->lx.token != CFX_TOKEN_END)
         st = cfx_python__unexpected(p, "the end of the line");
-    if (!st && p->flattened && cfx_python__line(p, p->at, &line)) {
+    if (!st && p->flattened && cfx_python__find_line(p, p->at, &line)) {
         cfx_python__enter(p, &line);
         st = cfx_python__flattened(p);
     }

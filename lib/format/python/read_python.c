@@ -85,8 +85,8 @@ static const char *line_end(const cfx_python *p, const char *s)
     return s;
 }
 
-bool cfx_python__line(const cfx_python *p, const char *at,
-                      cfx_python_line *line)
+bool cfx_python__find_line(const cfx_python *p, const char *at,
+                           cfx_python_line *line)
 {
     const char *end = p->r.end;
     size_t indent = 0;
@@ -246,7 +246,7 @@ static cfx_status read_block(file *f, cfx_module *m, size_t indent, int depth);
 static void skip_block(cfx_python *p, size_t indent)
 {
     cfx_python_line line;
-    while (cfx_python__line(p, p->at, &line) && line.indent > indent)
+    while (cfx_python__find_line(p, p->at, &line) && line.indent > indent)
         p->at = line.next;
 }
 
@@ -386,7 +386,7 @@ static cfx_status read_block(file *f, cfx_module *m, size_t indent, int depth)
     cfx_python_line line;
     cfx_status st = CFX_OK;
     size_t own = 0;
-    while (!st && cfx_python__line(p, p->at, &line) &&
+    while (!st && cfx_python__find_line(p, p->at, &line) &&
            (!m || line.indent > indent)) {
         if (own && line.indent != own - 1)
             return cfx_reader_fail(&p->r, line.s, CFX_EPARSE,

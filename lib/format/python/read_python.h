@@ -36,8 +36,8 @@ typedef struct cfx_python {
 } cfx_python;
 
 /* Go to the next logical line; false at the end of the text. */
-bool cfx_python__line(const cfx_python *p, const char *at,
-                      cfx_python_line *line);
+bool cfx_python__find_line(const cfx_python *p, const char *at,
+                           cfx_python_line *line);
 /* Stand on the first token of a line. */
 void cfx_python__enter(cfx_python *p, const cfx_python_line *line);
 
