@@ -131,7 +131,7 @@ static cfx_value _chunk_cat_build(cfx_scope *s, const cfx_call *call)
         all = k ? CFX_CALL(s, "torch.cat", cfx_tuple(s, all, x), cfx_int(-1))
                 : x;
     }
-    return all;
+    return CFX_CALL(s, "Tensor.contiguous", all);
 }
 
 #define COMPILER(name, list, aliases_, doc_)                                  \
