@@ -418,9 +418,10 @@ static cfx_status bernoulli_run(cfx_call *call)
 }
 
 static const cfx_op bernoulli_p = {
-    .schema = "bernoulli.p(Tensor self, float p, *, Generator? "
+    .schema = "bernoulli.p(Tensor self, float p=0.5, *, Generator? "
               "generator=None) -> Tensor",
     .aliases = "torch.bernoulli Tensor.bernoulli aten.bernoulli.p",
+    .inplace_aliases = "Tensor.bernoulli_ aten.bernoulli_.float",
     .doc = "1 with one probability, else 0.",
     .flags = CFX_OP_RANDOM,
     .code = 1,

@@ -11,7 +11,7 @@
 #include "op/composite.h"
 #include "op/infer.h"
 
-CFX_PARAMS(params, SELF, OTHER, EXPONENT, RTOL, ATOL, EQUAL_NAN);
+CFX_PARAMS(params, SELF, OTHER, EXPONENT, RTOL, ATOL, EQUAL_NAN, WEIGHT);
 
 #define IN(k) cfx_call_value(call, k)
 
@@ -188,6 +188,33 @@ static cfx_value isclose_build(cfx_scope *s, const cfx_call *call)
     return CFX_CALL(s, "torch.logical_or", close, near);
 }
 
+/* prelu whose weight broadcasts: what prelu is in graphs of ATen. */
+static cfx_value _prelu_kernel_build(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
+    if (x->dtype != w->dtype || !cfx_dtype_is_float((cfx_dtype)x->dtype))
+        return cfx_scope_fail(s, CFX_EDTYPE,
+                              "_prelu_kernel: expected two tensors of one "
+                              "floating type, but got %s and %s",
+                              cfx_dtypes[x->dtype].name,
+                              cfx_dtypes[w->dtype].name);
+    cfx_value low = CFX_CALL(s, "torch.mul", IN(SELF), IN(WEIGHT));
+    return CFX_CALL(s, "torch.where",
+                    CFX_CALL(s, "torch.gt", IN(SELF), cfx_int(0)), IN(SELF),
+                    low);
+}
+
+/* The buffer is exp(-|x|), which the gradient needs. */
+static cfx_value log_sigmoid_forward_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value x = IN(SELF), y;
+    y = CFX_CALL(s, "torch.nn.functional.logsigmoid", x);
+    cfx_value far = CFX_CALL(s, "torch.neg", CFX_CALL(s, "torch.abs", x));
+    far = CFX_CALL(s, "torch.exp", far);
+    return cfx_tuple(s, y, CFX_CALL(s, "Tensor.contiguous", far));
+}
+
 /* ---- Descriptors ---- */
 
 #define ELEMENTARY(name, list, flags_, aliases_, doc_)                        \
@@ -244,3 +271,17 @@ ELEMENTARY(isclose,
                "equal_nan=False",
            0, "torch.isclose Tensor.isclose aten.isclose.default",
            "Do two tensors hold nearly the same?")
+ELEMENTARY(_prelu_kernel, "Tensor self, Tensor weight", 0,
+           "torch._prelu_kernel aten._prelu_kernel.default",
+           "x, or x * weight where x is not above 0.")
+
+CFX_COMPOSITE(log_sigmoid_forward)
+const cfx_op cfx_op__log_sigmoid_forward = {
+    .schema = "log_sigmoid_forward(Tensor self) -> (Tensor, Tensor)",
+    .params = params,
+    .aliases = "aten.log_sigmoid_forward.default",
+    .doc = "The logarithm of sigmoid(x), and exp(-|x|).",
+    .infer = log_sigmoid_forward_infer,
+    .cost = log_sigmoid_forward_cost,
+    .run = log_sigmoid_forward_run,
+};
