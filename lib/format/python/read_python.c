@@ -503,9 +503,11 @@ static bool python_probe(const unsigned char *head, size_t n)
 }
 
 static cfx_status python_read(cfx_module **out, cfx_context *ctx,
-                              const char *path, cfx_error *err)
+                              const char *path, const cfx_load_options *o,
+                              cfx_error *err)
 {
     cfx_bytes text = {0};
+    (void)o;
     cfx_status st = cfx_bytes_read(&text, ctx, path, PYTHON_MAX, err);
     if (st)
         cfx_fail_at(err, "%s", path);
