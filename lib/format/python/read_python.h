@@ -1,10 +1,10 @@
 /*
  * read_python.h -- the state of the reader of Python code. Not installed.
  *
- * read_python reads the file: classes, imports, methods. read_code reads the
- * statements of forward, read_init the modules of __init__. All stand on a
- * lexer that holds one logical line: a line that ends outside of brackets. The
- * text is a copy in which comments are blanks.
+ * read_python reads the file: classes, imports, methods. read_signature reads the
+ * parameters of forward, read_code its statements, read_operation what a
+ * statement does. All stand on a lexer that holds one logical line: a line that
+ * ends outside of brackets. The text is a copy in which comments are blanks.
  */
 #ifndef CFX_READ_PYTHON_H
 #define CFX_READ_PYTHON_H
@@ -52,6 +52,21 @@ bool cfx_python__at_end(const cfx_python *p);
 /* The qualified name of a function that code calls by `s`; NULL without
  * memory. */
 const char *cfx_python__function(cfx_python *p, const char *s, size_t len);
+
+/* The operation of a statement; its target is in p->target. */
+typedef struct cfx_operation {
+    const char *at;
+    cfx_opcode op;
+    size_t args, kwargs; /* where they begin on the reader's stack */
+} cfx_operation;
+
+/* Read an operation; p->target is empty if there is only a variable. */
+cfx_status cfx_python__operation(cfx_python *p, cfx_operation *o);
+/* `[i, j]`: push one value, a tuple where there is a comma. */
+cfx_status cfx_python__indices(cfx_python *p);
+/* Set p->target, to a text or to a function of the module operator. */
+cfx_status cfx_python__target(cfx_python *p, const char *s, size_t len);
+cfx_status cfx_python__operator(cfx_python *p, const char *name);
 
 /* Read `forward(self, ...):` from its name, and its body, into a new graph. */
 cfx_status cfx_python__forward(cfx_python *p, size_t indent, cfx_graph **out);
