@@ -506,7 +506,6 @@ static cfx_status python_read(cfx_module **out, cfx_context *ctx,
                               const char *path, const cfx_load_options *o,
                               cfx_error *err)
 {
-    (void)o;
     cfx_bytes text = {0};
     (void)o;
     cfx_status st = cfx_bytes_read(&text, ctx, path, PYTHON_MAX, err);

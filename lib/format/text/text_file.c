@@ -23,10 +23,9 @@ static const char only_where_needed[] =
 
 /* ---- Reading ---- */
 
-/* An ONNX model begins with a backspace, which no text does. */
 static bool text_probe(const unsigned char *head, size_t n)
 {
-    return n && head[0] != '\b' && !memchr(head, '\0', n);
+    return n && !memchr(head, '\0', n);
 }
 
 /* Other kinds of files are recognized by their first bytes. */
