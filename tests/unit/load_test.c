@@ -545,9 +545,10 @@ TEST_CASE(models_that_are_no_text_are_refused)
     cfx_error err = {0};
     const char *path = file("zip.fx");
 
+    /* It is taken for a .pt2 archive, in a build that reads them. */
     put(path, "PK\3\4....", 8);
-    ck_assert_int_eq(cfx_model_load(&gm, ctx, path, NULL, &err),
-                     CFX_EUNSUPPORTED);
+    cfx_status st = cfx_model_load(&gm, ctx, path, NULL, &err);
+    ck_assert(st == CFX_EPARSE || st == CFX_EUNSUPPORTED);
     assert_text(&err, path, "zip");
     err = (cfx_error){0};
     put(path, "graph\0()", 8);

@@ -23,13 +23,9 @@ static const char only_where_needed[] =
 
 /* ---- Reading ---- */
 
-/* Text has no control characters before the tab. */
 static bool text_probe(const unsigned char *head, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (head[i] < '\t')
-            return false;
-    return n != 0;
+    return n && !memchr(head, '\0', n);
 }
 
 /* Other kinds of files are recognized by their first bytes. */
