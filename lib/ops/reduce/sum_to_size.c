@@ -30,6 +30,8 @@ static cfx_value sum_to_size_build(cfx_scope *s, const cfx_call *call)
     if (!fits)
         return cfx_scope_fail(s, CFX_ESHAPE,
                               "size is not expandable to the tensor's");
+    if (!n) /* of bool and small integers an int64 */
+        return CFX_CALL(s, "torch.sum", x);
     if (sums)
         x = CFX_CALL(s, "torch.sum", x, cfx_list_of(s, CFX_TUPLE, sums, dim),
                      cfx_bool(true));
