@@ -103,6 +103,8 @@ static int eigen_each(const cfx_matrices *m, int64_t i, void *work)
     if (!n)
         return 0;
     cfx_matrices_read(m, m->like, i, a);
+    if (!cfx_numbers_are_finite(m->type, (int64_t)n * n, a))
+        return 1;
     return cfx_lapack_syevd(m->type, e->vectors, e->upper, n, a,
                             cfx_matrices_at(m, out[0], 1, i), own,
                             (int)(s.own / sizeof(double)), integers,

@@ -261,7 +261,7 @@ static void give_residuals(const cfx_matrices *m, struct extents x, int64_t i,
     }
 }
 
-/* -1: a rank that is not full, where residuals are asked for. */
+/* -4: numbers that are not finite; -1: a rank that is not full, where residuals are asked for. */
 static int lstsq_each(const cfx_matrices *m, int64_t i, void *work)
 {
     const struct lstsq *p = m->call->state;
@@ -281,6 +281,9 @@ static int lstsq_each(const cfx_matrices *m, int64_t i, void *work)
     copy_rows(size, x.n, x.r, b, 1, x.l, cfx_matrices_at(m, from, core, i),
               cfx_tensor_stride(from, from->rank - core),
               cfx_tensor_stride(from, from->rank - 1));
+    if (!cfx_numbers_are_finite(m->type, (int64_t)x.n * x.m, work) ||
+        !cfx_numbers_are_finite(m->type, (int64_t)x.l * x.r, b))
+        return -4;
     if (x.n && x.m)
         info = call_driver(m->call, m->type, work, b, values, &rank, integers,
                            own, (int)(s.own / sizeof(double)));
@@ -308,6 +311,10 @@ static cfx_status lstsq_run(cfx_call *call)
                                "have full rank, and then residuals have no "
                                "shape that is known before the run: take "
                                "driver='gelsy'");
+    for (int64_t i = 0; i < m.n && !st; i++)
+        if (m.info[i] == -4)
+            st = cfx_call_fail(call, CFX_ENUMERIC,
+                               "input or other contains non-finite values");
     return st ? st
               : cfx_matrices_fail(call, m.info, m.n, m.like->rank == 2, NULL,
                                   CFX_FAILS_LEAST_SQUARES);

@@ -5,6 +5,7 @@
 #include "ops/linalg/matrices.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -331,6 +332,24 @@ void cfx_matrix_clear(cfx_dtype t, bool upper, int64_t rows, int64_t columns,
             memset((char *)a + (size_t)(c * rows + from) * size, 0,
                    (size_t)(to - from) * size);
     }
+}
+
+bool cfx_numbers_are_finite(cfx_dtype t, int64_t n, const void *a)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (t == CFX_F64 ? !isfinite(((const double *)a)[i])
+                         : !isfinite(((const float *)a)[i]))
+            return false;
+    return true;
+}
+
+bool cfx_numbers_have_nan(cfx_dtype t, int64_t n, const void *a)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (t == CFX_F64 ? isnan(((const double *)a)[i])
+                         : isnan(((const float *)a)[i]))
+            return true;
+    return false;
 }
 
 void cfx_matrix_identity(cfx_dtype t, int64_t n, void *a)

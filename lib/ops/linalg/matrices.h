@@ -116,6 +116,9 @@ void cfx_matrix_clear(cfx_dtype t, bool upper, int64_t rows, int64_t columns,
                       void *a);
 
 void cfx_matrix_identity(cfx_dtype t, int64_t n, void *a);
+/* Are n numbers finite? LAPACK's iterations may not end if they are not. */
+bool cfx_numbers_are_finite(cfx_dtype t, int64_t n, const void *a);
+bool cfx_numbers_have_nan(cfx_dtype t, int64_t n, const void *a);
 
 /* Sizes of a workspace's parts, each aligned. */
 CFX_INLINE size_t cfx_work_size(size_t n, size_t size)

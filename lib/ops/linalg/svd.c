@@ -9,6 +9,7 @@
  *         and 2 n k - k^2 for each of U's columns, 2 m k - k^2 for each of Vh's
  *         rows. The work between them depends on the numbers.
  */
+#include <math.h>
 #include <string.h>
 
 #include "op/composite.h"
@@ -121,6 +122,24 @@ static void give_axes(const cfx_matrices *m, int k, int64_t i)
                         cfx_matrices_at(m, y, 2, i));
 }
 
+/* As PyTorch's: infinite numbers have singular values that are none, and no
+ * vectors. */
+static int not_finite(const cfx_matrices *m, int64_t i, const void *a)
+{
+    const struct svd *p = m->call->state;
+    const cfx_tensor *values =
+        m->call->out[m->call->op->code == VALUES ? 0 : 1];
+    int64_t n = cfx_tensor_size(m->like, m->like->rank - 2) *
+                cfx_tensor_size(m->like, m->like->rank - 1);
+    char *to = cfx_matrices_at(m, values, 1, i);
+    if (p->job != 'N' || cfx_numbers_have_nan(m->type, n, a))
+        return -4;
+    for (int64_t k = 0; k < cfx_tensor_size(values, values->rank - 1); k++)
+        cfx_element_set_double(m->type,
+                               to + (size_t)k * cfx_dtype_size(m->type), NAN);
+    return 0;
+}
+
 static int svd_each(const cfx_matrices *m, int64_t i, void *work)
 {
     const struct svd *p = m->call->state;
@@ -138,6 +157,8 @@ static int svd_each(const cfx_matrices *m, int64_t i, void *work)
         return 0;
     }
     cfx_matrices_read(m, m->like, i, work);
+    if (!cfx_numbers_are_finite(m->type, (int64_t)rows * columns, work))
+        return not_finite(m, i, work);
     return cfx_lapack_gesdd(
         m->type, p->job, rows, columns, work,
         cfx_matrices_at(m, out[m->call->op->code == VALUES ? 0 : 1], 1, i),
