@@ -13,6 +13,7 @@
 
 #include "format/io.h"
 #include "format/json.h"
+#include "format/mapping.h"
 #include "format/zip.h"
 
 /* ---- archive.c ---- */
@@ -31,6 +32,8 @@ typedef struct cfx_pt2_archive {
     bool swapped;      /* its numbers have the other byte order */
     const char *model; /* name of the model: "model" */
     size_t model_len;
+    cfx_mapping *map; /* of the archive, or NULL */
+    uint64_t *place;  /* with a map: of each file in it, or 0 */
 } cfx_pt2_archive;
 
 /* Open a .pt2 archive and find its model. Fails with CFX_EIO, CFX_EPARSE,
@@ -55,7 +58,9 @@ cfx_status cfx_pt2__read_model(cfx_json *out, cfx_pt2_archive *a,
 
 /* ---- flat.c ---- */
 
-/* Read a file of numbers as a tensor of one axis. */
+/* Map the archive, for the tensors of cfx_pt2__flat, if that can be had. */
+void cfx_pt2__map(cfx_pt2_archive *a, const char *path);
+/* A file of numbers as a tensor of one axis: mapped, or else read. */
 cfx_status cfx_pt2__flat(cfx_tensor **out, cfx_pt2_archive *a,
                          const char *name, cfx_dtype dtype, cfx_error *err);
 
