@@ -50,7 +50,7 @@ static cfx_status read_program(cfx_module **out, cfx_context *ctx,
         st = cfx_module_new_container(&gm, ctx, "GraphModule", err);
     g.owner = gm;
     if (!st)
-        st = cfx_pt2__graph(&g, err);
+        st = cfx_pt2__read_graph(&g, err);
     if (!st)
         st = cfx_pt2__unlift(&g, gm, signature, err);
     if (!st) {

@@ -73,8 +73,8 @@ typedef struct cfx_pt2_union {
 } cfx_pt2_union;
 
 /* `what` names the thing in messages. Fail with CFX_EPARSE. */
-cfx_status cfx_pt2__union(cfx_pt2_union *out, const json_t *v,
-                          const char *what, cfx_error *err);
+cfx_status cfx_pt2__read_union(cfx_pt2_union *out, const json_t *v,
+                               const char *what, cfx_error *err);
 /* A member of an object, of a type of jansson's: else an error. */
 cfx_status cfx_pt2__member(const json_t **out, const json_t *object,
                            const char *key, json_type type, cfx_error *err);
@@ -112,7 +112,7 @@ typedef struct cfx_pt2_graph {
 
 /* Read the Graph in g->json into a new g->graph: placeholders, calls and the
  * output. */
-cfx_status cfx_pt2__graph(cfx_pt2_graph *g, cfx_error *err);
+cfx_status cfx_pt2__read_graph(cfx_pt2_graph *g, cfx_error *err);
 void cfx_pt2__graph_release(cfx_pt2_graph *g);
 /* The node that computes a value. Fails with CFX_EGRAPH. */
 cfx_status cfx_pt2__node(cfx_node **out, const cfx_pt2_graph *g,
