@@ -456,7 +456,9 @@ const fuzz_target fuzz_targets[] = {
     {"npy", read_npy},
     {"npz", read_npz},
     {"machine", read_machine},
+#ifdef HAVE_LIBZIP
     {"pt2", read_pt2},
+#endif
     {"onnx", read_onnx},
     {"python", read_python},
     {NULL, NULL},
