@@ -546,8 +546,7 @@ TEST_CASE(models_that_are_no_text_are_refused)
     const char *path = file("zip.fx");
 
     put(path, "PK\3\4....", 8);
-    ck_assert_int_eq(cfx_model_load(&gm, ctx, path, NULL, &err),
-                     CFX_EUNSUPPORTED);
+    ck_assert_int_ne(cfx_model_load(&gm, ctx, path, NULL, &err), CFX_OK);
     assert_text(&err, path, "zip");
     err = (cfx_error){0};
     put(path, "graph\0()", 8);
