@@ -31,8 +31,8 @@ const cli_option cli_global_options[] = {
     {CLI_SECONDS, 0, "timeout", "SECONDS", "fail after this time",
      offsetof(cli_globals, timeout)},
     {CLI_TEXT, 'w', "weights", "FILE",
-     "read weights from this file of tensors (default: MODEL.safetensors "
-     "beside the model, if it exists)",
+     "read weights from this file of tensors (default: those in the model's file, "
+     "or MODEL.safetensors beside it)",
      offsetof(cli_globals, weights)},
     {CLI_SEED, 0, "random-weights", "SEED",
      "generate weights from a seed, the same on every machine",
@@ -123,8 +123,9 @@ static void print_help(FILE *to)
           "Run, inspect and rewrite models captured by torch.fx.\n\n"
           "A model is a file with the text that PyTorch prints for a "
           "GraphModule,\n"
-          "f\"{gm!r}\\n\\n{gm.graph}\\n\"; its weights are in "
-          "MODEL.safetensors beside it.\n\n"
+          "f\"{gm!r}\\n\\n{gm.graph}\\n\", its weights in "
+          "MODEL.safetensors beside it;\n"
+          "or a .pt2 file of torch.export.save, which has its weights.\n\n"
           "Commands:\n",
           to);
     for (int i = 0; i < NCOMMANDS; i++)

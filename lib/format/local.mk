@@ -18,6 +18,8 @@ libcfx_all_la_SOURCES += \
 	%reldir%/text/lexer.h \
 	%reldir%/load.c \
 	%reldir%/load_tensors.c \
+	%reldir%/mapping.c \
+	%reldir%/mapping.h \
 	%reldir%/model_formats.c \
 	%reldir%/model_formats.def \
 	%reldir%/tensors/npy.c \
@@ -74,7 +76,8 @@ libcfx_all_la_SOURCES += \
 	%reldir%/text/unicode.c \
 	%reldir%/text/unicode.h \
 	%reldir%/zip.c \
-	%reldir%/zip.h
+	%reldir%/zip.h \
+	%reldir%/zip_place.c
 
 # ONNX, which needs protobuf-c. The compiler of messages writes beside the
 # objects.

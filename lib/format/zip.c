@@ -23,13 +23,12 @@ static cfx_status zip_fail(cfx_error *err, zip_error_t *why)
     return cfx_fail(err, CFX_EPARSE, "%s", zip_error_strerror(why));
 }
 
-static cfx_status take_archive(cfx_zip *z, uint64_t size)
+static void take_archive(cfx_zip *z, uint64_t size)
 {
     zip_int64_t n = zip_get_num_entries(z->zip, 0);
 
     z->n = n > 0 ? (size_t)n : 0;
     z->left = size;
-    return CFX_OK;
 }
 
 cfx_status cfx_zip_open(cfx_zip *z, cfx_context *ctx, const char *path,
@@ -54,7 +53,8 @@ cfx_status cfx_zip_open(cfx_zip *z, cfx_context *ctx, const char *path,
         cfx_zip_close(z);
         return st;
     }
-    return take_archive(z, (uint64_t)info.st_size);
+    take_archive(z, (uint64_t)info.st_size);
+    return CFX_OK;
 }
 
 cfx_status cfx_zip_open_memory(cfx_zip *z, cfx_context *ctx, const void *data,
@@ -70,7 +70,9 @@ cfx_status cfx_zip_open_memory(cfx_zip *z, cfx_context *ctx, const void *data,
                                       &why);
     if (source && !z->zip)
         zip_source_free(source);
-    cfx_status st = z->zip ? take_archive(z, size) : zip_fail(err, &why);
+    cfx_status st = z->zip ? CFX_OK : zip_fail(err, &why);
+    if (z->zip)
+        take_archive(z, size);
     zip_error_fini(&why);
     return st;
 }

@@ -50,6 +50,18 @@ cfx_status cfx_zip_file_finish(zip_file_t *file, cfx_error *err);
 cfx_status cfx_zip_read(cfx_bytes *out, cfx_zip *z, size_t i, uint64_t size,
                         cfx_error *err);
 
+/* ---- zip_place.c ---- */
+
+/* Where the data of each of the n entries begins in a file; 0 for those that
+ * are packed or not found. These are only claims. */
+void cfx_zip_places(uint64_t *place, size_t n, const unsigned char *file,
+                    size_t size);
+/* Are the bytes of entry i those at `data`? Reads the entry, and checks its
+ * checksum. */
+cfx_status cfx_zip_is_at(bool *same, cfx_zip *z, size_t i,
+                         const unsigned char *data, size_t size,
+                         cfx_error *err);
+
 #endif
 
 #endif

@@ -2,6 +2,7 @@
 import io
 import os
 import sys
+import zipfile
 
 import numpy as np
 import torch
@@ -68,3 +69,18 @@ for i, s in enumerate([
         "slice(None, -1, 2)", "torch.float32", "device(type='cuda', index=0)",
         "-inf", "1e-45", "(3,)", "1+2j", "Ellipsis", "'\\u00e9\\x07'"]):
     write("value", str(i), s)
+
+golden = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir,
+                      "golden", "pt2")
+for name in ("tied", "cond", "mutated", "sizes"):
+    with zipfile.ZipFile(os.path.join(golden, name + ".pt2")) as file:
+        write("pt2", name + ".json", file.read(name + "/models/model.json"))
+with zipfile.ZipFile(os.path.join(golden, "tied.pt2")) as file:
+    inputs = file.read("tied/data/sample_inputs/model.pt")
+f = io.BytesIO()
+torch.save({"w": torch.nn.Parameter(torch.ones(2)),
+            "v": torch.ones(4)[1::2]}, f)
+for name, saved in (("inputs", inputs), ("weights", f.getvalue())):
+    with zipfile.ZipFile(io.BytesIO(saved)) as file:
+        pickles = [n for n in file.namelist() if n.endswith("data.pkl")]
+        write("pt2", name + ".pkl", file.read(pickles[0]))

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#ifdef HAVE_LIBZIP
+#include <zip.h>
+#endif
 
 #include <cfx/dim.h>
 #include <cfx/file.h>
@@ -289,8 +292,70 @@ static void read_npz(const uint8_t *data, size_t size)
 
 /* ---- Models with weights ---- */
 
+#ifdef HAVE_LIBZIP
+
+typedef struct entry {
+    const char *name;
+    const void *data;
+    size_t size;
+} entry;
+
+/* A zip archive in memory, for free(). */
+static uint8_t *pack(size_t *size, const entry *e, size_t n)
+{
+    zip_source_t *s = zip_source_buffer_create(NULL, 0, 0, NULL);
+    zip_t *zip = s ? zip_open_from_source(s, ZIP_TRUNCATE, NULL) : NULL;
+
+    if (!zip)
+        abort();
+    zip_source_keep(s);
+    for (size_t i = 0; i < n; i++) {
+        zip_source_t *from = zip_source_buffer(zip, e[i].data, e[i].size, 0);
+        if (zip_file_add(zip, e[i].name, from, 0) != (zip_int64_t)i ||
+            zip_set_file_compression(zip, i, ZIP_CM_STORE, 0))
+            abort();
+    }
+    if (zip_close(zip) || zip_source_open(s) ||
+        zip_source_seek(s, 0, SEEK_END))
+        abort();
+    *size = (size_t)zip_source_tell(s);
+    uint8_t *out = malloc(*size + 1);
+    if (!out || zip_source_seek(s, 0, SEEK_SET) ||
+        zip_source_read(s, out, *size) != (zip_int64_t)*size)
+        abort();
+    zip_source_close(s);
+    zip_source_free(s);
+    return out;
+}
+
+/* A model with one parameter, `w`. */
+static const char one_parameter[] =
+    "{\"schema_version\":{\"major\":8},\"graph_module\":{\"graph\":{"
+    "\"inputs\":[{\"as_tensor\":{\"name\":\"p\"}}],\"outputs\":[],"
+    "\"nodes\":[],\"tensor_values\":{\"p\":{\"dtype\":7,\"sizes\":[{"
+    "\"as_int\":2}],\"strides\":[{\"as_int\":1}],\"layout\":7}}},"
+    "\"signature\":{\"input_specs\":[{\"parameter\":{\"arg\":{\"name\":"
+    "\"p\"},\"parameter_name\":\"w\"}}],\"output_specs\":[]}}}";
+
+/* An archive of torch 2.7 whose weights are pickled so. */
+static uint8_t *pack_pickle(size_t *size, const uint8_t *data, size_t len)
+{
+    static const float numbers[4] = {1, 2, 3, 4};
+    const entry weights[] = {{"a/data.pkl", data, len},
+                             {"a/data/0", numbers, sizeof(numbers)}};
+    size_t inner_size;
+    uint8_t *inner = pack(&inner_size, weights, 2);
+    const entry files[] = {{"serialized_exported_program.json", one_parameter,
+                            sizeof(one_parameter) - 1},
+                           {"serialized_state_dict.pt", inner, inner_size}};
+    uint8_t *out = pack(size, files, 2);
+
+    free(inner);
+    return out;
+}
+
 /* The graph that was read is well-formed, and can be printed. */
-static void read_pt2(const uint8_t *data, size_t size)
+static void read_archive(const uint8_t *data, size_t size)
 {
     cfx_context *ctx = context();
     char path[64];
@@ -308,6 +373,27 @@ static void read_pt2(const uint8_t *data, size_t size)
     close(fd);
     cfx_context_free(ctx);
 }
+
+/* An archive; or, since random changes of one fail its checksums, the JSON or
+ * the pickle in one. */
+static void read_pt2(const uint8_t *data, size_t size)
+{
+    const entry files[] = {{"m/archive_format", "pt2", 3},
+                           {"m/models/model.json", data, size}};
+    size_t packed;
+    uint8_t *archive;
+
+    if (size > 1 && data[0] == 'P' && data[1] == 'K') {
+        read_archive(data, size);
+        return;
+    }
+    archive = size && data[0] == 0x80 ? pack_pickle(&packed, data, size)
+                                      : pack(&packed, files, 2);
+    read_archive(archive, packed);
+    free(archive);
+}
+
+#endif
 
 /* ---- ONNX ---- */
 
@@ -370,7 +456,9 @@ const fuzz_target fuzz_targets[] = {
     {"npy", read_npy},
     {"npz", read_npz},
     {"machine", read_machine},
+#ifdef HAVE_LIBZIP
     {"pt2", read_pt2},
+#endif
     {"onnx", read_onnx},
     {"python", read_python},
     {NULL, NULL},

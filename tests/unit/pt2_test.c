@@ -143,6 +143,32 @@ TEST_CASE(pt2_keeps_tied_weights_tied)
     free_context(ctx);
 }
 
+/* The weights that are mapped are those that are read. */
+TEST_EACH(pt2_maps_what_it_would_read, COUNT(names))
+{
+    cfx_context *ctx = make_context();
+    cfx_load_options o = {.size = sizeof(o), .no_map = true};
+    cfx_module *mapped = load(ctx, golden(names[_i], ".pt2")), *read;
+
+    ck_assert(
+        !cfx_model_load(&read, ctx, golden(names[_i], ".pt2"), &o, NULL));
+    for (cfx_module *a = mapped, *b = read; a;
+         a = cfx_module_next(a, mapped), b = cfx_module_next(b, read)) {
+        ck_assert_uint_eq(cfx_module_nstate(a), cfx_module_nstate(b));
+        for (size_t i = 0; i < cfx_module_nstate(a); i++) {
+            cfx_tensor *x, *y;
+            cfx_tensor_contiguous(&x, cfx_module_state_at(a, i)->tensor, NULL);
+            cfx_tensor_contiguous(&y, cfx_module_state_at(b, i)->tensor, NULL);
+            assert_near(x, y);
+            cfx_tensor_unref(x);
+            cfx_tensor_unref(y);
+        }
+    }
+    cfx_module_unref(mapped);
+    cfx_module_unref(read);
+    free_context(ctx);
+}
+
 TEST_CASE(pt2_keeps_strides_types_and_flags_of_buffers)
 {
     cfx_context *ctx = make_context();

@@ -203,6 +203,9 @@ void cfx_pt2__close(cfx_pt2_archive *a)
 {
     if (a->file)
         cfx_free(a->zip.ctx, a->file, a->zip.n * sizeof(*a->file));
+    if (a->place)
+        cfx_free(a->zip.ctx, a->place, a->zip.n * sizeof(*a->place));
+    cfx_mapping_unref(a->map);
     cfx_map_release(&a->files);
     cfx_zip_close(&a->zip);
     *a = (cfx_pt2_archive){.model = NULL};

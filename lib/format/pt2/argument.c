@@ -160,7 +160,7 @@ static cfx_status read_sym(cfx_value *out, cfx_pt2_graph *g, const json_t *v,
                            cfx_error *err)
 {
     cfx_pt2_union u;
-    cfx_status st = cfx_pt2__union(&u, v, "a symbolic number", err);
+    cfx_status st = cfx_pt2__read_union(&u, v, "a symbolic number", err);
 
     if (st)
         return st;
@@ -179,7 +179,7 @@ static cfx_status read_optional(cfx_value *out, cfx_pt2_graph *g,
                                 const json_t *v, cfx_error *err)
 {
     cfx_pt2_union u;
-    cfx_status st = cfx_pt2__union(&u, v, "an optional tensor", err);
+    cfx_status st = cfx_pt2__read_union(&u, v, "an optional tensor", err);
 
     if (st)
         return st;
@@ -325,7 +325,7 @@ cfx_status cfx_pt2__argument(cfx_value *out, cfx_pt2_graph *g, const json_t *v,
                              cfx_error *err)
 {
     cfx_pt2_union u;
-    cfx_status st = cfx_pt2__union(&u, v, "an argument", err);
+    cfx_status st = cfx_pt2__read_union(&u, v, "an argument", err);
 
     *out = CFX_NOTHING;
     if (st)

@@ -61,7 +61,7 @@ static cfx_status read_input(cfx_pt2_graph *g, size_t i, cfx_error *err)
     cfx_pt2_union u;
     const char *name;
     char numbered[32];
-    cfx_status st = cfx_pt2__union(&u, v, "an input", err);
+    cfx_status st = cfx_pt2__read_union(&u, v, "an input", err);
 
     if (!st)
         st = input_name(&name, &u, err);
@@ -283,7 +283,7 @@ static cfx_status read_nodes(cfx_pt2_graph *g, cfx_error *err)
     return st ? st : read_output(g, err);
 }
 
-cfx_status cfx_pt2__graph(cfx_pt2_graph *g, cfx_error *err)
+cfx_status cfx_pt2__read_graph(cfx_pt2_graph *g, cfx_error *err)
 {
     cfx_map_init(&g->names, g->ctx);
     cfx_status st = cfx_graph_new(&g->graph, g->ctx, err);
@@ -313,7 +313,7 @@ cfx_status cfx_pt2__nested(cfx_node **out, cfx_pt2_graph *g,
         st = cfx_module_new_container(&inner.owner, g->ctx, "GraphModule",
                                       err);
     if (!st)
-        st = cfx_pt2__graph(&inner, err);
+        st = cfx_pt2__read_graph(&inner, err);
     if (!st) {
         m = inner.owner;
         st = cfx_graph_module_new_take_both(&m, g->ctx, inner.owner,

@@ -43,8 +43,8 @@ const char *cfx_pt2__call_name(const json_t *node)
 
     if (name || json_array_size(outputs) != 1)
         return name;
-    bool named = !cfx_pt2__union(&u, json_array_get(outputs, 0), "a result",
-                                 NULL) &&
+    bool named = !cfx_pt2__read_union(&u, json_array_get(outputs, 0),
+                                      "a result", NULL) &&
                  !json_is_false(
                      json_object_get(node, "is_hop_single_tensor_return")) &&
                  !result_name(&name, &u, NULL);
@@ -98,7 +98,7 @@ static cfx_status add_result(cfx_pt2_graph *g, cfx_node *n, size_t i,
     cfx_pt2_union u;
     const char *name = NULL;
     cfx_node *item;
-    cfx_status st = cfx_pt2__union(&u, output, "a result", err);
+    cfx_status st = cfx_pt2__read_union(&u, output, "a result", err);
     bool list = !st && !strcmp(u.key, "as_tensors");
 
     if (!st && !list)
@@ -170,7 +170,8 @@ cfx_status cfx_pt2__outputs(cfx_pt2_graph *g, cfx_node *n, const json_t *node,
         return st;
     size_t many = json_array_size(outputs);
     if (many == 1) {
-        st = cfx_pt2__union(&u, json_array_get(outputs, 0), "a result", err);
+        st = cfx_pt2__read_union(&u, json_array_get(outputs, 0), "a result",
+                                 err);
         return st ? st : name_single(g, n, &u, node, err);
     }
     st = name_call(g, n, node, err);

@@ -50,7 +50,7 @@ static cfx_status read_program(cfx_module **out, cfx_context *ctx,
         st = cfx_module_new_container(&gm, ctx, "GraphModule", err);
     g.owner = gm;
     if (!st)
-        st = cfx_pt2__graph(&g, err);
+        st = cfx_pt2__read_graph(&g, err);
     if (!st)
         st = cfx_pt2__unlift(&g, gm, signature, err);
     if (!st) {
@@ -94,9 +94,10 @@ static cfx_status pt2_read_weights(cfx_module *gm, const char *path, bool map,
     cfx_pt2_archive a;
     cfx_error own = {0};
 
-    (void)map;
     err = err ? err : &own;
     cfx_status st = cfx_pt2__open(&a, cfx_module_context(gm), path, err);
+    if (!st && map)
+        cfx_pt2__map(&a, path);
     if (!st)
         st = cfx_pt2__load(gm, &a, err);
     cfx_pt2__close(&a);

@@ -13,6 +13,7 @@
 
 #include "format/io.h"
 #include "format/json.h"
+#include "format/mapping.h"
 #include "format/zip.h"
 
 /* ---- archive.c ---- */
@@ -31,6 +32,8 @@ typedef struct cfx_pt2_archive {
     bool swapped;      /* its numbers have the other byte order */
     const char *model; /* name of the model: "model" */
     size_t model_len;
+    cfx_mapping *map; /* of the archive, or NULL */
+    uint64_t *place;  /* with a map: of each file in it, or 0 */
 } cfx_pt2_archive;
 
 /* Open a .pt2 archive and find its model. Fails with CFX_EIO, CFX_EPARSE,
@@ -55,7 +58,9 @@ cfx_status cfx_pt2__read_model(cfx_json *out, cfx_pt2_archive *a,
 
 /* ---- flat.c ---- */
 
-/* Read a file of numbers as a tensor of one axis. */
+/* Map the archive, for the tensors of cfx_pt2__flat, if that can be had. */
+void cfx_pt2__map(cfx_pt2_archive *a, const char *path);
+/* A file of numbers as a tensor of one axis: mapped, or else read. */
 cfx_status cfx_pt2__flat(cfx_tensor **out, cfx_pt2_archive *a,
                          const char *name, cfx_dtype dtype, cfx_error *err);
 
@@ -68,8 +73,8 @@ typedef struct cfx_pt2_union {
 } cfx_pt2_union;
 
 /* `what` names the thing in messages. Fail with CFX_EPARSE. */
-cfx_status cfx_pt2__union(cfx_pt2_union *out, const json_t *v,
-                          const char *what, cfx_error *err);
+cfx_status cfx_pt2__read_union(cfx_pt2_union *out, const json_t *v,
+                               const char *what, cfx_error *err);
 /* A member of an object, of a type of jansson's: else an error. */
 cfx_status cfx_pt2__member(const json_t **out, const json_t *object,
                            const char *key, json_type type, cfx_error *err);
@@ -107,7 +112,7 @@ typedef struct cfx_pt2_graph {
 
 /* Read the Graph in g->json into a new g->graph: placeholders, calls and the
  * output. */
-cfx_status cfx_pt2__graph(cfx_pt2_graph *g, cfx_error *err);
+cfx_status cfx_pt2__read_graph(cfx_pt2_graph *g, cfx_error *err);
 void cfx_pt2__graph_release(cfx_pt2_graph *g);
 /* The node that computes a value. Fails with CFX_EGRAPH. */
 cfx_status cfx_pt2__node(cfx_node **out, const cfx_pt2_graph *g,

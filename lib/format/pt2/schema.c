@@ -11,8 +11,8 @@
 
 /* ---- Objects and unions ---- */
 
-cfx_status cfx_pt2__union(cfx_pt2_union *out, const json_t *v,
-                          const char *what, cfx_error *err)
+cfx_status cfx_pt2__read_union(cfx_pt2_union *out, const json_t *v,
+                               const char *what, cfx_error *err)
 {
     json_t *object = (json_t *)(uintptr_t)v;
     void *first = json_object_iter(object);
@@ -164,7 +164,7 @@ cfx_status cfx_pt2__extent(cfx_dim *out, cfx_shape_env *env, const json_t *v,
 {
     cfx_pt2_union u;
     const char *text;
-    cfx_status st = cfx_pt2__union(&u, v, "an extent", err);
+    cfx_status st = cfx_pt2__read_union(&u, v, "an extent", err);
 
     if (st)
         return st;

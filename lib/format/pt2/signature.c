@@ -146,7 +146,7 @@ static cfx_status unlift_input(struct unlifting *u, cfx_node *input,
 {
     cfx_pt2_union in;
     const char *name;
-    cfx_status st = cfx_pt2__union(&in, spec, "an input", err);
+    cfx_status st = cfx_pt2__read_union(&in, spec, "an input", err);
 
     if (st)
         return st;
@@ -193,7 +193,7 @@ static cfx_status find_mutated(cfx_node **out, struct unlifting *u,
 {
     cfx_pt2_union o;
     const char *name, *key;
-    cfx_status st = cfx_pt2__union(&o, spec, "an output", err);
+    cfx_status st = cfx_pt2__read_union(&o, spec, "an output", err);
 
     *out = NULL;
     if (st || !strcmp(o.key, "user_output") || !strcmp(o.key, "loss_output"))

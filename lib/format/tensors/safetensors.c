@@ -16,13 +16,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/util.h"
 #include "format/io.h"
 #include "format/json.h"
+#include "format/mapping.h"
 
 /* No header is longer, by the format's own rule. */
 enum { PREFIX = 8, HEADER_MAX = 100000000 };
@@ -35,15 +35,6 @@ struct entry {
     size_t begin, end; /* from the first byte after the header */
 };
 
-/* A mapped file, or borrowed memory, shared by the tensors in it. */
-struct mapping {
-    int refs;
-    cfx_context *ctx;
-    void *base;
-    size_t size;
-    bool borrowed;
-};
-
 struct reader {
     cfx_context *ctx;
     int fd; /* -1: the bytes are in memory */
@@ -53,7 +44,7 @@ struct reader {
     cfx_json header;
     struct entry *entry;
     size_t n;
-    struct mapping *map; /* NULL: read */
+    cfx_mapping *map; /* NULL: read */
 };
 
 static cfx_status read_at(const struct reader *r, void *to, size_t n,
@@ -267,49 +258,6 @@ static cfx_status read_entries(struct reader *r, cfx_error *err)
 
 /* ---- The tensors ---- */
 
-static void mapping_unref(void *user)
-{
-    struct mapping *m = user;
-
-    if (!m || !cfx_ref_dec(&m->refs))
-        return;
-    if (!m->borrowed)
-        munmap(m->base, m->size);
-    cfx_free(m->ctx, m, sizeof(*m));
-}
-
-/* Map the file, if that can be had; reading is always possible. */
-static void map_file(struct reader *r)
-{
-    struct mapping *m = cfx_alloc(r->ctx, sizeof(*m));
-
-    if (!m)
-        return;
-    *m = (struct mapping){.refs = 1, .ctx = r->ctx, .size = r->size};
-    m->base = mmap(NULL, m->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, r->fd,
-                   0);
-    if (m->base == MAP_FAILED) {
-        cfx_free(r->ctx, m, sizeof(*m));
-        return;
-    }
-    r->map = m;
-}
-
-/* Let tensors point into the memory that is read. Writing to one would write to
- * it, which is the caller's to allow. */
-static cfx_status borrow_memory(struct reader *r, cfx_error *err)
-{
-    r->map = cfx_alloc(r->ctx, sizeof(*r->map));
-    if (!r->map)
-        return cfx_no_memory(err);
-    *r->map = (struct mapping){.refs = 1,
-                               .ctx = r->ctx,
-                               .size = r->size,
-                               .base = (void *)(uintptr_t)r->memory,
-                               .borrowed = true};
-    return CFX_OK;
-}
-
 static int shape_of(const struct entry *e, int64_t *shape)
 {
     int rank = (int)json_array_size(e->shape);
@@ -328,7 +276,7 @@ static cfx_status map_tensor(cfx_tensor **out, struct reader *r,
 
     cfx_ref_inc(&r->map->refs);
     return cfx_tensor_from(out, r->ctx, e->dtype, rank, shape, NULL, p,
-                           e->end - e->begin, mapping_unref, r->map, err);
+                           e->end - e->begin, cfx_mapping_unref, r->map, err);
 }
 
 static cfx_status read_tensor(cfx_tensor **out, struct reader *r,
@@ -391,7 +339,7 @@ static void reader_release(struct reader *r)
     if (r->entry)
         cfx_free(r->ctx, r->entry, r->n * sizeof(*r->entry));
     cfx_json_release(&r->header);
-    mapping_unref(r->map);
+    cfx_mapping_unref(r->map);
     if (r->fd >= 0)
         close(r->fd);
 }
@@ -412,7 +360,7 @@ cfx_status cfx_safetensors_read(cfx_tensors *out, cfx_context *ctx,
         st = read_entries(&r, err);
     if (!st) {
         if (map && cfx_little_endian())
-            map_file(&r);
+            r.map = cfx_mapping_of_file(ctx, r.fd, r.size);
         st = make_tensors(out, &r, err);
     }
     reader_release(&r);
@@ -434,7 +382,9 @@ cfx_status cfx_safetensors_parse(cfx_tensors *out, cfx_context *ctx,
     if (!st)
         st = read_entries(&r, err);
     if (!st && borrow && cfx_little_endian())
-        st = borrow_memory(&r, err);
+        st = (r.map = cfx_mapping_of_memory(ctx, data, size))
+                 ? CFX_OK
+                 : cfx_no_memory(err);
     if (!st)
         st = make_tensors(out, &r, err);
     reader_release(&r);
