@@ -186,7 +186,8 @@ static cfx_status run(decoder *d, const char *path, int threads, int n,
         st = read_tokens(&want, d, path, err);
     if (!st)
         st = decode(d, want, n, seconds, &same, err);
-    if (!st && same < n && !(optimize && (optimize->bfloat16 || optimize->int8_weights)))
+    if (!st && same < n &&
+        !(optimize && (optimize->bfloat16 || optimize->int8_weights)))
         st = fail(err, "a token differs from PyTorch's");
     if (!st)
         st = find_traffic(d, threads, &bytes, &bandwidth, err);
@@ -214,7 +215,10 @@ int main(int argc, char **argv)
         switch (c) {
         case 't': threads = atoi(optarg); break;
         case 'n': n = atoi(optarg); break;
-        case '8': how.int8_weights = true; optimize = &how; break;
+        case '8':
+            how.int8_weights = true;
+            optimize = &how;
+            break;
         case 'b': how.bfloat16 = true; /* fall through */
         case 'o': optimize = &how; break;
         case 'a': arena = true; break;

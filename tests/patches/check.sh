@@ -113,14 +113,13 @@ prints() # prints NAME TEXT ARGUMENT...: the text is in what cfx says
         "$text" "$work/said"
 }
 
-graph integral.fx <<'END'
-%y : [num_users=1] = call_function[target=torch.tensor](args = ([[1.0, 2.0, 4.0], [0.0, 3.0, 1.0]],), kwargs = {})
-%x : [num_users=1] = call_function[target=torch.tensor](args = ([0.0, 1.0, 3.0],), kwargs = {})
-%area : [num_users=1] = call_function[target=torch.trapezoid](args = (%y, %x), kwargs = {})
-return area
+graph window.fx <<'END'
+%window : [num_users=1] = call_function[target=torch.bartlett_window](args = (4,), kwargs = {})
+return window
 END
-prints 'the operator computes' 'tensor([7.5000, 5.5000])' run integral.fx
-prints 'and is listed' 'trapezoid.dx(Tensor y' ops trapezoid
+prints 'the operator computes' 'tensor([0.0000, 0.5000, 1.0000, 0.5000])' \
+    run window.fx
+prints 'and is listed' 'bartlett_window(SymInt window_length' ops bartlett_window
 
 {
     printf 'Net(\n  (loss): CTCLoss()\n)\n\n'
@@ -149,12 +148,16 @@ prints 'the pass rewrites' '1 node  changed' transform meta.fx strip_meta \
 claim 'as it says' sh -c '! grep custom no_meta.fx'
 prints 'and is listed' 'strip_meta' passes strip_meta
 
-prints 'the command runs' '1  call_function  torch.trapezoid' \
-    targets integral.fx
+prints 'the command runs' '1  call_function  torch.bartlett_window' \
+    targets window.fx
 prints 'and is listed' 'targets' --help
 claim 'and is in the manual' grep -q '^\.It Cm targets' ../doc/cfx.1
 
-claim 'the format is written' ./cfx run integral.fx --save y=y.idx
+graph table.fx <<'END'
+%y : [num_users=1] = call_function[target=torch.tensor](args = ([[1.0, 2.0, 4.0], [0.0, 3.0, 1.0]],), kwargs = {})
+return y
+END
+claim 'the format is written' ./cfx run table.fx --save y=y.idx
 graph same.fx <<'END'
 %x : [num_users=1] = placeholder[target=x]
 return x

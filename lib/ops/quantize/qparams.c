@@ -65,8 +65,8 @@ static struct range range_of(cfx_scope *s, const cfx_call *call)
         at_most_0(s, cfx_nth(s, ends, 0)),
         at_least_0(s, cfx_nth(s, ends, 1)),
         CFX_CALL(s, "torch.full", shape, IN(EPS)),
-        (double)(cfx_call_int(call, QUANT_MAX) -
-                 cfx_call_int(call, QUANT_MIN)),
+        (double)cfx_call_int(call, QUANT_MAX) -
+            (double)cfx_call_int(call, QUANT_MIN),
     };
 }
 

@@ -264,10 +264,9 @@ static cfx_dim group_extent(cfx_scope *s, const cfx_call *call)
     /* A single scale serves all groups of a single row. */
     if (one_column && cfx_dim_known_eq(s->env, x->shape[0], one))
         return cfx_dim_min(s->env, x->shape[1], size);
-    bool short_rows = one_column
-                          ? cfx_dim_le(s->env, x->shape[1], size)
-                          : !cfx_dim_le(s->env, size, x->shape[1]) &&
-                                cfx_dim_eq(s->env, columns, one);
+    bool short_rows = one_column ? cfx_dim_le(s->env, x->shape[1], size)
+                                 : !cfx_dim_le(s->env, size, x->shape[1]) &&
+                                       cfx_dim_eq(s->env, columns, one);
     return short_rows ? x->shape[1] : size;
 }
 
