@@ -35,7 +35,7 @@ offers 'operators' 'conv_transpose1d conv_transpose2d conv_transpose3d ' \
 offers 'nothing of what is unknown' '' lisp x
 
 # All that --help lists is offered.
-"$cfx" --help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' | sort >want
+"$cfx" --help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p' | sort >want
 "$cfx" __complete '' | sort >have
 if [ -s want ] && cmp want have >out 2>err; then ok
 else not_ok 'all commands'; fi

@@ -177,7 +177,7 @@ static void fill_random(dice *d, cfx_dtype t, void *p, int64_t n)
 {
     static const double special[] = {0,         -0.0,   1,   -1,  INFINITY,
                                      -INFINITY, NAN,    0.5, 2.5, -1.5,
-                                     1e30,      -1e-30, 3e9};
+                                     1e12,      -1e-30, 3e9};
     size_t size = cfx_dtype_size(t);
 
     for (int64_t i = 0; i < n; i++) {

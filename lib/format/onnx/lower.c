@@ -448,6 +448,7 @@ cfx_value onnx_branch(onnx_node *n, const Onnx__GraphProto *g,
     onnx_frame frame, *before = lo->frame;
     onnx_graph graph, *outer = lo->r.at;
     cfx_module *m = NULL;
+    cfx_value result = CFX_NOTHING;
     char unique[64];
 
     if (cfx_scope_failed(s) ||
@@ -467,6 +468,8 @@ cfx_value onnx_branch(onnx_node *n, const Onnx__GraphProto *g,
     bind_initializers(lo, g);
     if (lower_nodes(lo, g->node, g->n_node))
         end_graph(lo, g, true);
+    if (!cfx_scope_failed(s))
+        result = onnx_result_of(s);
     leave(lo, &frame, before);
     lo->r.at = outer;
     /* The metas look at their graph, which is taken, also on failure. */
@@ -479,6 +482,10 @@ cfx_value onnx_branch(onnx_node *n, const Onnx__GraphProto *g,
     }
     onnx_graph_release(&graph);
     snprintf(unique, sizeof(unique), "%s_%d", name, lo->nbranches++);
+    if (m)
+        onnx_set_result_take(s, m, result);
+    else
+        cfx_value_unref(result);
     return m ? onnx_child_take(s, unique, m) : cfx_none();
 }
 

@@ -77,6 +77,7 @@ typedef struct onnx_recorder {
     cfx_scope meta, eager; /* infer results; fold constants */
     cfx_map tensor_names;  /* from addresses of initializers to their names */
     cfx_map narrow;        /* addresses of those of less than 8 bits */
+    cfx_map results;       /* metas of what branches give, by module */
     cfx_arena arena;
 } onnx_recorder;
 
@@ -87,6 +88,13 @@ CFX_INLINE onnx_recorder *onnx_recorder_of(cfx_scope *s)
 {
     return (onnx_recorder *)s;
 }
+
+/* The meta of what the graph at hand gives, a new reference; absent if it is not
+ * known. */
+cfx_value onnx_result_of(cfx_scope *s);
+/* Calls of this branch give a result with that meta. Takes the reference. */
+void onnx_set_result_take(cfx_scope *s, const cfx_module *branch,
+                          cfx_value meta);
 
 cfx_status onnx_graph_init(onnx_graph *g, cfx_context *ctx, onnx_graph *outer,
                            cfx_error *err);

@@ -10,6 +10,7 @@
 
 #include "format/onnx/onnx.h"
 #include "nn/module_impl.h"
+#include "op/composite.h"
 
 /* Constants of more numbers are not computed when the model is read: the graph
  * shows what becomes of weights. */
@@ -425,10 +426,79 @@ static cfx_status ask(cfx_scope *s, cfx_question question, cfx_value v,
     return CFX_OK;
 }
 
+/* ---- Branches ---- */
+
+cfx_value onnx_result_of(cfx_scope *s)
+{
+    onnx_recorder *r = downcast(s);
+    const cfx_node *n = cfx_graph_output_node(r->at->graph);
+    cfx_error why = {0};
+    cfx_value out;
+
+    if (!n || cfx_value_map(&out, s->ctx, n->args[0], to_meta, r, &why))
+        return CFX_NOTHING;
+    return out;
+}
+
+void onnx_set_result_take(cfx_scope *s, const cfx_module *branch,
+                          cfx_value meta)
+{
+    onnx_recorder *r = downcast(s);
+    cfx_value *kept = cfx_arena_alloc(&r->arena, sizeof(*kept));
+    const char *key = cfx_arena_strdup(&r->arena, (const char *)&branch,
+                                       sizeof(branch));
+    cfx_map_entry *e = kept && key ? cfx_map_put(&r->results, key,
+                                                 sizeof(branch), NULL)
+                                   : NULL;
+
+    if (!e) {
+        cfx_value_unref(meta);
+        cfx_no_memory(&s->error);
+        return;
+    }
+    *kept = meta;
+    e->v.p = kept;
+}
+
+/* The scope of metas runs no graphs: a branch was inferred when it was made. */
+static cfx_status branch_result(cfx_scope *s, cfx_module *m, const char *path,
+                                const cfx_unbound_call *c, const cfx_value *in,
+                                cfx_value *out)
+{
+    const onnx_recorder *r = (const onnx_recorder *)((const char *)s -
+                                                     offsetof(onnx_recorder,
+                                                              meta));
+    const cfx_map_entry *e = cfx_map_get(&r->results, (const char *)&m,
+                                         sizeof(m));
+
+    (void)path;
+    (void)c;
+    (void)in;
+    if (!e || cfx_value_is_absent(*(const cfx_value *)e->v.p))
+        return cfx_fail(&s->error, CFX_EUNSUPPORTED,
+                        "the result of a branch is not known");
+    *out = cfx_value_ref(*(const cfx_value *)e->v.p);
+    return CFX_OK;
+}
+
+static void release_results(onnx_recorder *r)
+{
+    for (size_t i = 0; i < r->results.cap; i++)
+        if (r->results.entry[i].key && r->results.entry[i].v.p)
+            cfx_value_unref(*(cfx_value *)r->results.entry[i].v.p);
+    cfx_map_release(&r->results);
+}
+
+static const cfx_scope_class metas_class = {
+    .size = sizeof(cfx_scope_class),
+    .name = "metas of onnx",
+    .super = &cfx_composite__meta,
+    .call_graph = branch_result,
+};
+
 static const cfx_scope_class recorder_class = {
     .size = sizeof(cfx_scope_class),
     .name = "onnx",
-    .super = &cfx_scope_base,
     .record_call = record_call,
     .record_module = record_module,
     .ask = ask,
@@ -441,10 +511,11 @@ cfx_status onnx_recorder_init(onnx_recorder *r, cfx_context *ctx,
     cfx_arena_init(&r->arena, ctx);
     cfx_map_init(&r->tensor_names, ctx);
     cfx_map_init(&r->narrow, ctx);
+    cfx_map_init(&r->results, ctx);
     cfx_status st = cfx_shape_env_new(&r->env, ctx, err);
     cfx_scope_init(&r->base, &recorder_class, ctx, r->env);
-    cfx_scope_init(&r->meta, &cfx_meta_class, ctx, r->env);
-    cfx_scope_init(&r->eager, &cfx_eager_class, ctx, NULL);
+    cfx_scope_init(&r->meta, &metas_class, ctx, r->env);
+    cfx_scope_init(&r->eager, &cfx_composite__eager, ctx, NULL);
     return st;
 }
 
@@ -455,6 +526,7 @@ void onnx_recorder_release(onnx_recorder *r)
     cfx_scope_release(&r->base);
     cfx_map_release(&r->tensor_names);
     cfx_map_release(&r->narrow);
+    release_results(r);
     cfx_arena_release(&r->arena);
     cfx_shape_env_free(r->env);
 }

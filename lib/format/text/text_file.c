@@ -23,9 +23,14 @@ static const char only_where_needed[] =
 
 /* ---- Reading ---- */
 
+/* A text has no control characters but white space. */
 static bool text_probe(const unsigned char *head, size_t n)
 {
-    return n && !memchr(head, '\0', n);
+    bool text = n > 0;
+    for (size_t i = 0; i < n; i++)
+        text = text &&
+               (head[i] >= ' ' || (head[i] >= '\t' && head[i] <= '\r'));
+    return text;
 }
 
 /* Other kinds of files are recognized by their first bytes. */
