@@ -171,8 +171,9 @@ static cfx_status read_args(cfx_pt2_graph *g, struct call_args *a,
         return st;
     a->cap = json_array_size(inputs);
     a->args = cfx_calloc(g->ctx, 3 * a->cap, sizeof(*a->args));
-    a->kwargs = a->args + a->cap;
-    if (!a->args && a->cap)
+    if (a->args)
+        a->kwargs = a->args + a->cap;
+    else if (a->cap)
         return cfx_no_memory(err);
     for (size_t i = 0; i < a->cap && !st; i++) {
         const json_t *input = json_array_get(inputs, i);
