@@ -163,7 +163,8 @@ static void run_tiles(void *arg, int64_t begin, int64_t end, int worker)
     job *j = arg;
     tile t;
 
-    t.buffer = j->work + work_of_thread(j->p) * (size_t)worker;
+    t.buffer = j->work ? j->work + work_of_thread(j->p) * (size_t)worker
+                       : NULL; /* a single step needs none */
     for (; begin < end; begin++) {
         seek(j, &t, begin);
         for (int i = 0; i < j->p->nsteps; i++)

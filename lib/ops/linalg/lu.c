@@ -19,6 +19,11 @@ static cfx_status check_pivots(cfx_call *call, const cfx_tensor *lu)
         return cfx_call_fail(call, CFX_EDTYPE,
                              "LU_pivots is expected to be a contiguous tensor "
                              "of torch.int32 dtype");
+    for (int a = lu->rank - 3, b = p->rank - 2; a >= 0 && b >= 0; a--, b--)
+        if (!cfx_dim_known_eq(call->env, p->shape[b], cfx_dim_int(1)) &&
+            !cfx_dim_eq(call->env, p->shape[b], lu->shape[a]))
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "LU_pivots must have the batch of LU_data");
     cfx_dim k = cfx_dim_min(call->env, cfx_rows(lu), cfx_columns(lu));
     return cfx_dim_eq(call->env, p->shape[p->rank - 1], k)
                ? CFX_OK
