@@ -60,9 +60,9 @@ static bool set_axis(onnx_node *n, resize *r, cfx_value x, int axis,
                false;
     if (axis < 2) {
         bool same = scale == 1 ||
-                    (!scale &&
+                    (scale == 0 &&
                      cfx_value_equal(size, onnx_size(n->s, x, axis)));
-        if (!scale && onnx_is_symint(n->s, size))
+        if (scale == 0 && onnx_is_symint(n->s, size))
             same = cfx_dim_known_eq(n->lowering->r.env,
                                     cfx_value_dim(onnx_meta(n->s, size)),
                                     meta->shape[axis]);

@@ -205,7 +205,9 @@ static char *choose_path(onnx_recorder *r, const char *name, cfx_module **at,
         path = flat ? cfx_arena_alloc(&r->arena, n + sizeof(numbered)) : NULL;
         if (!path)
             break;
-        snprintf(numbered, sizeof(numbered), i ? "_%d" : "", i);
+        numbered[0] = '\0';
+        if (i)
+            snprintf(numbered, sizeof(numbered), "_%d", i);
         memcpy(path, flat, n);
         strcpy(path + n, numbered);
         *at = place_of(r, path, last);

@@ -93,6 +93,16 @@ static cfx_value number_in(cfx_scope *s, const cfx_call *call, int k,
                    : unknown;
 }
 
+/* The whole part of a number; the nearest integer of 64 bits if it has none. */
+static int64_t whole(cfx_value v)
+{
+    if (v.kind != CFX_FLOAT)
+        return v.u.i;
+    return v.u.f >= 0x1p63    ? INT64_MAX
+           : v.u.f >= -0x1p63 ? (int64_t)v.u.f
+                              : INT64_MIN;
+}
+
 static cfx_value quantize_per_tensor_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_dtype type = cfx_call_dtype(call, DTYPE, CFX_U8);
@@ -102,8 +112,7 @@ static cfx_value quantize_per_tensor_build(cfx_scope *s, const cfx_call *call)
     cfx_value most = number_in(s, call, QUANT_MAX, cfx_int(0));
     cfx_value x = cfx_quantize_input(s, IN(INPUT));
     if (cfx_scope_failed(s) ||
-        !cfx_quantize_check_range(s, type, (int64_t)cfx_value_number(least),
-                                  (int64_t)cfx_value_number(most)))
+        !cfx_quantize_check_range(s, type, whole(least), whole(most)))
         return cfx_none();
     if (cfx_value_number(scale) == 0)
         return cfx_scope_fail(s, CFX_EINVAL, "the scale is 0");
