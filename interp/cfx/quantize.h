@@ -105,7 +105,7 @@ typedef struct cfx_quant_row {
                             result as cfx_quantize_measure finds it, else NaN */
 } cfx_quant_row;
 
-/* What became of each node. Zero it first, and release it. */
+/* The outcome for each node. Zero it first, and release it. */
 typedef struct cfx_quant_report {
     cfx_quant_row *row;
     size_t n, cap;

@@ -121,7 +121,7 @@ static void join_sets(const preparing *p, const cfx_node *a, const cfx_node *b)
     p->value[find_set(p, b->id)].set = find_set(p, a->id);
 }
 
-/* What a node asks of an input: NULL: nothing. */
+/* The annotation of a node's input; NULL: it has none. */
 static const cfx_quant_spec *asked(const preparing *p, const cfx_node *n,
                                    const cfx_node *input)
 {

@@ -39,7 +39,7 @@ const cfx_quantizer_class cfx_quantizer_base = {
 
 /* ---- Patterns ---- */
 
-/* What a backend does with an operator. */
+/* The way in which a backend quantizes an operator. */
 typedef enum role {
     NO_RULE,
     COMPUTE, /* integers in and out; an activation after it is fused */

@@ -52,7 +52,7 @@ cfx_status cfx_zip_read(cfx_bytes *out, cfx_zip *z, size_t i, uint64_t size,
 
 /* ---- zip_place.c ---- */
 
-/* Where the data of each of the n entries begins in a file; 0 for those that
+/* Find where the data of each of the n entries begins in a file; 0 for those that
  * are packed or not found. These are only claims. */
 void cfx_zip_places(uint64_t *place, size_t n, const unsigned char *file,
                     size_t size);

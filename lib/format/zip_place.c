@@ -25,7 +25,7 @@ static bool is_record(const unsigned char *p, const char *kind)
     return p[0] == 'P' && p[1] == 'K' && !memcmp(p + 2, kind, 2);
 }
 
-/* Where the directory begins; SIZE_MAX: it is not found. */
+/* Return the offset of the directory; SIZE_MAX: it is not found. */
 static size_t find_directory(const unsigned char *file, size_t size)
 {
     size_t low = size > END + UINT16_MAX ? size - END - UINT16_MAX : 0;

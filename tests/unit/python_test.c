@@ -250,7 +250,7 @@ static const struct {
                            "    %x : [num_users=1] = placeholder[target=x]\n"
                            "    %y : [num_users=0] = placeholder[target=y]\n"
                            "    return x"},
-    /* As black formats it, and with slices. */
+    /* Code in black's format, with slices. */
     {"import torch\n\n\n" CLASS "    \"\"\"A model.\"\"\"\n\n"
      "    def forward(\n        self,\n        x: torch.Tensor,  # first\n"
      "    ):\n"

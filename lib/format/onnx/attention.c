@@ -108,7 +108,7 @@ static cfx_value repeat_heads(onnx_node *n, cfx_value x, cfx_value q)
                                  .dim = cfx_int(1));
 }
 
-/* What scaled_dot_product_attention computes, step by step. */
+/* Scaled dot product attention, step by step. */
 static cfx_value by_steps(onnx_node *n, const attention *a, cfx_value mask,
                           double softcap)
 {

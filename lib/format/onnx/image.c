@@ -5,7 +5,7 @@
 
 enum { MAX_SPATIAL = 3 };
 
-/* What a resize asks for, of the spatial axes. */
+/* The parameters of a resize, for the spatial axes. */
 typedef struct resize {
     int nd;
     cfx_value size[MAX_SPATIAL]; /* of the result: ints, or nodes */

@@ -237,7 +237,7 @@ typedef struct onnx_list {
 /* Input i as a list of ints: a constant, a shape. False if it is computed from
  * numbers that are not known; then nothing has failed. */
 bool onnx_ints_known(onnx_node *n, cfx_value v, onnx_list *out);
-/* The same, failing with a line that tells which input should be constant. */
+/* Like it, but fails with a line that tells which input should be constant. */
 bool onnx_ints(onnx_node *n, size_t i, onnx_list *out);
 /* Plain ints: input i, or, where it is left out, the attribute `name`, which may
  * be NULL. *given: is there any? False after failure. */

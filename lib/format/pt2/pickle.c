@@ -236,7 +236,7 @@ static cfx_status push_dict(machine *m, const item *args)
                    : push_new(m, CFX_PICKLED_DICT, 0, 0);
 }
 
-/* What may be called. */
+/* The functions that a pickle may call. */
 static const struct {
     const char *name;
     cfx_status (*call)(machine *m, const item *args);

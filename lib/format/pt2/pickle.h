@@ -32,7 +32,7 @@ typedef struct cfx_pickled {
     struct cfx_pickled **item; /* of a dict: keys and values in turn */
     size_t n, cap;
     cfx_dtype dtype; /* of a storage */
-    /* Of a tensor: all that makes it. */
+    /* The parts of a tensor. */
     struct cfx_pickled *storage, *size, *stride;
 } cfx_pickled;
 

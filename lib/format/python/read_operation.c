@@ -286,7 +286,7 @@ static cfx_status read_function(cfx_python *p, cfx_operation *o)
                : read_odd_method(p, o);
 }
 
-/* What follows the first operand, which is on the stack. */
+/* Read the rest of an operation, whose first operand is on the stack. */
 static cfx_status read_rest(cfx_python *p, cfx_operation *o)
 {
     cfx_reader *r = &p->r;

@@ -229,7 +229,7 @@ const char *cfx_python__function(cfx_python *p, const char *s, size_t len)
 
 /* ---- The file ---- */
 
-/* What has been read. */
+/* The classes and functions read so far. */
 typedef struct file {
     cfx_python p;
     cfx_module *root; /* its children are those that have graphs */

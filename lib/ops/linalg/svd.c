@@ -122,7 +122,7 @@ static void give_axes(const cfx_matrices *m, int k, int64_t i)
                         cfx_matrices_at(m, y, 2, i));
 }
 
-/* As PyTorch's: infinite numbers have singular values that are none, and no
+/* As in PyTorch, a matrix with infinite numbers has NaN for singular values, and no
  * vectors. */
 static int not_finite(const cfx_matrices *m, int64_t i, const void *a)
 {

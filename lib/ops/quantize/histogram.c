@@ -135,7 +135,7 @@ static size_t observe_histogram_workspace(const cfx_call *call)
     return (bins * (PARTS + 3) + 2) * sizeof(float);
 }
 
-/* What was counted of a single number, in the bin that it has in a range. */
+/* Add the counts of a single number to its bin in a range. */
 static void move_number(const float *h, float number, struct range to,
                         float *into, int64_t bins, float *work)
 {
