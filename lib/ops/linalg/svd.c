@@ -122,8 +122,8 @@ static void give_axes(const cfx_matrices *m, int k, int64_t i)
                         cfx_matrices_at(m, y, 2, i));
 }
 
-/* As in PyTorch, a matrix with infinite numbers has NaN for singular values, and no
- * vectors. */
+/* A matrix with infinite numbers has NaN for singular values and no vectors, as in
+ * PyTorch. */
 static int not_finite(const cfx_matrices *m, int64_t i, const void *a)
 {
     const struct svd *p = m->call->state;
