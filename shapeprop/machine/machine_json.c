@@ -395,11 +395,18 @@ cfx_status cfx_machine_read(cfx_machine **out, cfx_context *ctx,
 
 /* ---- Writing ---- */
 
-/* Whole numbers have no decimal point; unknown ones are null. */
+enum { DIGITS = 15 };
+
+/* Whole numbers have no decimal point, and a number is whole if its digits that
+ * are printed say so. Unknown ones are null. */
 static json_t *number_json(double x)
 {
+    char text[32];
+
     if (!(x > 0))
         return json_null();
+    snprintf(text, sizeof(text), "%.*g", DIGITS, x);
+    x = strtod(text, NULL);
     return x < 0x1p53 && x == floor(x) ? json_integer((json_int_t)x)
                                        : json_real(x);
 }
@@ -504,7 +511,7 @@ cfx_status cfx_print_machine(cfx_sink to, const cfx_machine *m, cfx_error *err)
     if (!o)
         return cfx_no_memory(err);
     if (json_dump_callback(o, dump_piece, &d,
-                           JSON_INDENT(2) | JSON_REAL_PRECISION(15)) ||
+                           JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) ||
         dump_piece("\n", 1, &d)) {
         if (!d.status)
             d.status = CFX_ENOMEM;

@@ -28,7 +28,7 @@ make -s tests/fuzz/targets.o tests/fuzz/libfuzzer.o
 clang -g1 $sanitize,fuzzer -o fuzz tests/fuzz/targets.o tests/fuzz/libfuzzer.o \
     .libs/libcfx.a $(PKG_CONFIG_PATH=. pkg-config --libs --static cfx |
         sed 's/-lcfx //')
-targets=${*:-$(sed -n 's/^    {"\([a-z]*\)", .*/\1/p' \
+targets=${*:-$(sed -n 's/^    {"\([a-z0-9]*\)", .*/\1/p' \
     "$src/tests/fuzz/targets.c")}
 status=0
 for target in $targets; do

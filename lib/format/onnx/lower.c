@@ -480,12 +480,12 @@ cfx_value onnx_branch(onnx_node *n, const Onnx__GraphProto *g,
         graph.module = NULL;
         graph.graph = NULL;
     }
-    onnx_graph_release(&graph);
-    snprintf(unique, sizeof(unique), "%s_%d", name, lo->nbranches++);
     if (m)
         onnx_set_result_take(s, m, result);
     else
-        cfx_value_unref(result);
+        cfx_value_unref(result); /* Its parts may lie in the graph. */
+    onnx_graph_release(&graph);
+    snprintf(unique, sizeof(unique), "%s_%d", name, lo->nbranches++);
     return m ? onnx_child_take(s, unique, m) : cfx_none();
 }
 
@@ -604,6 +604,7 @@ cfx_status onnx_lower(cfx_module **out, cfx_context *ctx,
         id = onnx_identifier(&lo.r, text_of(model->graph->name), false);
         st = cfx_scope_status(&lo.r.base, err);
     }
+    onnx_release_results(&lo.r);
     cfx_node_map_release(&graph.metas);
     if (!st) {
         st = cfx_graph_module_new_take_both(

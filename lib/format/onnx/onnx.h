@@ -95,6 +95,8 @@ cfx_value onnx_result_of(cfx_scope *s);
 /* Calls of this branch give a result with that meta. Takes the reference. */
 void onnx_set_result_take(cfx_scope *s, const cfx_module *branch,
                           cfx_value meta);
+/* The metas may lie in the graphs of the branches, so they go first. */
+void onnx_release_results(onnx_recorder *r);
 
 cfx_status onnx_graph_init(onnx_graph *g, cfx_context *ctx, onnx_graph *outer,
                            cfx_error *err);

@@ -483,7 +483,7 @@ static cfx_status branch_result(cfx_scope *s, cfx_module *m, const char *path,
     return CFX_OK;
 }
 
-static void release_results(onnx_recorder *r)
+void onnx_release_results(onnx_recorder *r)
 {
     for (size_t i = 0; i < r->results.cap; i++)
         if (r->results.entry[i].key && r->results.entry[i].v.p)
@@ -528,7 +528,7 @@ void onnx_recorder_release(onnx_recorder *r)
     cfx_scope_release(&r->base);
     cfx_map_release(&r->tensor_names);
     cfx_map_release(&r->narrow);
-    release_results(r);
+    onnx_release_results(r);
     cfx_arena_release(&r->arena);
     cfx_shape_env_free(r->env);
 }
