@@ -33,6 +33,20 @@ typedef struct cfx_loop {
     double params[3]; /* kernel/pointwise/pointwise.h describes them */
 } cfx_loop;
 
+/* Set the code, the type and the first n arguments, and all parameters to 0. A
+ * `loop` begins with it. */
+CFX_INLINE bool cfx_loop_of(const cfx_call *call, cfx_loop *out, int code,
+                            cfx_dtype type, int n)
+{
+    out->code = code;
+    out->type = type;
+    out->n = n;
+    out->params[0] = out->params[1] = out->params[2] = 0;
+    for (int i = 0; i < n; i++)
+        out->in[i] = call->in[i];
+    return true;
+}
+
 /* `run` of an operator with `loop`, whose calls are all one loop. */
 cfx_status cfx_loop_call(cfx_call *call);
 
@@ -42,7 +56,7 @@ cfx_status cfx_loop_call(cfx_call *call);
 cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
                         const cfx_value *in, int n, const double *params);
 
-/* Write a number to all elements of the call's result. */
+/* Write a number, or a tensor's numbers, to all elements of the call's result. */
 cfx_status cfx_loop_fill(cfx_call *call, cfx_value v);
 
 /* Extents as (outer, n, inner) around an axis; a tensor of rank 0 is (1, 1,

@@ -119,17 +119,6 @@ COST(4, 3)
 
 /* ---- loop ---- */
 
-bool cfx_loop_of(const cfx_call *call, cfx_loop *out, cfx_pw code,
-                 cfx_dtype type, int n)
-{
-    out->code = code;
-    out->type = type;
-    out->n = n;
-    for (int i = 0; i < n; i++)
-        out->in[i] = call->in[i];
-    return true;
-}
-
 bool cfx_unary_loop(const cfx_call *call, cfx_loop *out)
 {
     return cfx_loop_of(call, out, (cfx_pw)call->op->code,
@@ -162,7 +151,7 @@ cfx_dtype cfx_binary_type(const cfx_call *call, cfx_pw code)
 
 cfx_status cfx_binary_run(cfx_call *call)
 {
-    cfx_loop l = {0};
+    cfx_loop l;
     return cfx_binary_loop(call, &l)
                ? cfx_loop_run(call, (cfx_pw)l.code, l.type, l.in, 2, NULL)
                : cfx_infer_refuse(

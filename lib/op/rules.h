@@ -48,9 +48,6 @@ cfx_cost_rule cfx_cost_0_0, cfx_cost_1_0, cfx_cost_1_1, cfx_cost_2_1,
  * cfx_binary_type. */
 bool cfx_unary_loop(const cfx_call *call, cfx_loop *out);
 bool cfx_binary_loop(const cfx_call *call, cfx_loop *out);
-/* Set the code, the type and the first n arguments. */
-bool cfx_loop_of(const cfx_call *call, cfx_loop *out, cfx_pw code,
-                 cfx_dtype type, int n);
 
 /* ---- run ---- */
 

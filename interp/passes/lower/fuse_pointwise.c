@@ -47,7 +47,7 @@ typedef struct trial {
 static cfx_status look(cfx_call *call, void *user)
 {
     trial *t = user;
-    cfx_loop l = {0};
+    cfx_loop l;
     t->calls++;
     t->loops = t->loops && !call->inplace && call->op->loop &&
                call->op->loop(call, &l);

@@ -42,9 +42,7 @@ static cfx_status copy_run(cfx_call *call)
 static bool copy_loop(const cfx_call *call, cfx_loop *out)
 {
     cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
-    out->code = CFX_LOOP_COPY;
-    out->type = (cfx_dtype)y->dtype;
-    out->in[out->n++] = cfx_value_of_tensor(x);
+    cfx_loop_of(call, out, CFX_LOOP_COPY, (cfx_dtype)y->dtype, 1);
     return !call->alias[0] && !is_stored(y) && !is_stored(x);
 }
 

@@ -18,9 +18,10 @@ CFX_PARAMS(params, SELF, NEGATIVE_SLOPE, MIN_VAL, MAX_VAL, BETA, THRESHOLD,
 
 static bool activation_loop(const cfx_call *call, cfx_loop *out)
 {
+    cfx_unary_loop(call, out);
     for (int i = 1; i < call->schema->nparams && i <= 3; i++)
         out->params[i - 1] = cfx_value_number(call->in[i]);
-    return cfx_unary_loop(call, out);
+    return true;
 }
 
 /* `extra` are the parameters behind self, in the schema's language. */
@@ -195,10 +196,11 @@ ACTIVATION(relu6, CLAMP, "", "", cfx_cost_0_0, relu6_loop, cfx_unary_no_bool,
 /* Klambauer et al. 2017: alpha and scale as PyTorch has them. */
 static bool selu_loop(const cfx_call *call, cfx_loop *out)
 {
+    cfx_unary_loop(call, out);
     out->params[0] = 1.6732632423543772848170429916717;
     out->params[1] = 1.0507009873554804934193349852946;
     out->params[2] = 1;
-    return cfx_unary_loop(call, out);
+    return true;
 }
 
 ACTIVATION(selu, ELU, "", "", cfx_cost_3_1, selu_loop, cfx_unary_only_float,
@@ -207,10 +209,11 @@ ACTIVATION(selu, ELU, "", "", cfx_cost_3_1, selu_loop, cfx_unary_only_float,
 static bool celu_loop(const cfx_call *call, cfx_loop *out)
 {
     double alpha = cfx_call_double(call, ALPHA);
+    cfx_unary_loop(call, out);
     out->params[0] = alpha;
     out->params[1] = 1;
     out->params[2] = 1 / alpha;
-    return cfx_unary_loop(call, out);
+    return true;
 }
 
 static cfx_status celu_infer(cfx_call *call)

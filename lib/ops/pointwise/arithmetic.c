@@ -27,7 +27,7 @@ static bool loop_code(const cfx_call *call, cfx_loop *out, cfx_pw code,
 /* Run the loop of a call, or refuse its type. */
 static cfx_status run_loop(cfx_call *call)
 {
-    cfx_loop l = {0};
+    cfx_loop l;
     return call->op->loop(call, &l)
                ? cfx_loop_run(call, (cfx_pw)l.code, l.type, l.in, l.n, NULL)
                : cfx_infer_refuse(call, l.type);

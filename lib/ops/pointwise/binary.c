@@ -153,7 +153,7 @@ static bool number_first_loop(const cfx_call *call, cfx_loop *out)
 
 static cfx_status number_first_run(cfx_call *call)
 {
-    cfx_loop l = {0};
+    cfx_loop l;
     return number_first_loop(call, &l)
                ? cfx_loop_run(call, (cfx_pw)l.code, l.type, l.in, 2, NULL)
                : cfx_binary_run(call);

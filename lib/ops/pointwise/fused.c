@@ -188,7 +188,7 @@ static bool add_step(recorder *r, const cfx_call *call)
 {
     cfx_program *p = &r->to->p;
     cfx_program_step *step = &p->step[p->nsteps];
-    cfx_loop l = {0};
+    cfx_loop l;
     if (!call->op->loop(call, &l) || p->nsteps == CFX_PROGRAM_STEPS)
         return false;
     *step = (cfx_program_step){.code = l.code, .type = l.type, .n = l.n};
