@@ -30,6 +30,11 @@ said 'at most half a point is lost' 0 '' \
     test $((before - after)) -le 50 -a "$after" -gt 5000
 said 'the weights shrink' 0 '' test \
     "$(($(wc -c <q.safetensors) * 3))" -lt "$(wc -c <"$models/digits.safetensors")"
+said 'nodes are compared with those that they became' 0 \
+    '^bn2 +f32\[360, 32, 8, 8\] +37\.5  conv2d_1$' "$cfx" diff "$digits" q.fx \
+    -i "x=$images" --min-snr 35
+also 'with their quantized values' \
+    '^relu_1 +.* 35\.1  dequantize_per_tensor_default_2$'
 said 'it runs with any batch' 0 'f32\[3, 10\]' "$cfx" run q.fx \
     -i 'x=f32[3,1,8,8]'
 said 'it has shapes with symbols' 0 'f32\[N, 10\]' "$cfx" shapes q.fx \
