@@ -197,7 +197,7 @@ static cfx_status add_noisy(struct diff *d, const cfx_node *a,
                           .a = a,
                           .b = b,
                           .by = *by,
-                          .has_ratio = !isnan(snr) && by->noise > 0,
+                          .has_ratio = isfinite(by->noise) && by->noise > 0,
                           .snr = snr};
     type_of(va, row->type_a, sizeof(row->type_a));
     type_of(vb, row->type_b, sizeof(row->type_b));

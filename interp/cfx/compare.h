@@ -39,6 +39,7 @@ typedef struct cfx_difference {
     /* Sums of the squares of a and of a - b over floating-point elements. Pairs
      * that are equal and not finite do not count. */
     double signal, noise;
+    int64_t floats; /* floating-point elements */
     char text[256]; /* one line about the first, or "" */
 } cfx_difference;
 

@@ -110,6 +110,8 @@ static void note_noise(cfx_difference *d, double x, double y)
 
 double cfx_difference_snr(const cfx_difference *d)
 {
+    if (!isfinite(d->noise))
+        return NAN;
     return d->noise == 0 ? INFINITY : 10 * log10(d->signal / d->noise);
 }
 
@@ -138,6 +140,7 @@ static void compare_elements(cfx_difference *d, const elements *a,
         }
     }
     d->elements += a->n;
+    d->floats += is_float ? a->n : 0;
     d->differing += differing;
     if (worst >= 0 && !d->differs) {
         char place[128];

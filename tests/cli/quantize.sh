@@ -51,6 +51,25 @@ said 'residual sums and relu in place' 0 \
     "$models/resnet18.fx" --random-weights 1 -o r.fx \
     --calibrate 'x=f32[2,3,32,32]'
 
+# ---- Sensitivity ----
+
+said 'a ranking' 0 '^conv2d, relu_2 +[0-9.]+$' "$cfx" quantize "$digits" \
+    --calibrate "$images" --sensitivity
+said 'the lowest ratio comes first' 0 '' sort -c -n -k3 out
+said 'it is no model' 1 '' grep -q graph out
+said 'the most sensitive pattern stays float' 0 \
+    '^conv2d +float +it is among the most sensitive$' quantize \
+    --calibrate "$images" --keep-float 1
+also 'with its activation' '^relu_2 +float'
+said 'all but one' 0 '^conv2d_1, relu_3 +45\.1$' quantize \
+    --calibrate "$images" --keep-float 2 --sensitivity
+also 'others are marked' '^linear +[0-9.]+  float$'
+said 'the ratio of one pattern is that of the model with it' 0 \
+    '^output +f32\[360, 10\] +45\.1  output$' "$cfx" diff "$digits" q.fx \
+    -i "x=$images" --snr
+said 'more than there are' 1 '4 is more than the 3 patterns' quantize \
+    --calibrate "$images" --keep-float 4
+
 # ---- Calibration data ----
 
 said 'none' 2 'calibrate FILE is missing' quantize
@@ -72,6 +91,14 @@ graph():
     %add : [num_users=1] = call_function[target=torch.add](args = (%x, %y), kwargs = {})
     return add
 TEXT
+said 'a ranking without rows' 1 'x has no rows' quantize \
+    --calibrate 'x=f32[0,1,8,8]' --sensitivity
+said 'a ranking of a wrong shape' 1 'expected input to have 1 channels' \
+    quantize --calibrate 'x=f32[4,2,8,8]' --sensitivity
+sed 's/torch.add\](args = (%x, %y)/torch.argmax](args = (%x,)/' two.fx >int.fx
+said 'a ranking of integers' 1 'outputs have no floating-point elements' \
+    "$cfx" quantize int.fx --calibrate 'x=f32[6,3]' --calibrate 'y=f32[6,3]' \
+    --sensitivity
 said 'several inputs' 0 '^3 tensors quantized' "$cfx" quantize two.fx -o t.fx \
     --calibrate 'x=f32[6,3]' --calibrate 'y=f32[6,3]'
 said 'with other numbers of rows' 1 'y has 5 rows .*has 6' "$cfx" quantize \
@@ -91,6 +118,12 @@ said 'NaN' 1 'has NaN.*activation_post_process_0' "$cfx" quantize nan.fx \
 sed 's/FACTOR/0.0/' log.fx >zero.fx
 said 'constant activations' 0 '^relu +value +uint8 +1.192e-07, zero 0' "$cfx" \
     quantize zero.fx --calibrate 'x=f32[6,3]' -o t.fx
+said 'no patterns' 1 'the quantizer weights marks no node' "$cfx" quantize \
+    zero.fx --quantizer weights --calibrate 'x=f32[6,3]' --sensitivity
+said 'a ranking of constant activations' 0 '^relu +inf$' "$cfx" quantize \
+    zero.fx --calibrate 'x=f32[6,3]' --sensitivity
+said 'a ranking with NaN' 1 'quantizing %relu alone: .*has NaN' "$cfx" \
+    quantize nan.fx --calibrate 'x=f32[6,3]' --sensitivity
 sed 's/FACTOR/inf/' log.fx >inf.fx
 said 'nothing finite' 1 'activation_post_process_0: .*seen no data' "$cfx" \
     quantize inf.fx --calibrate 'x=f32[6,3]' -o t.fx
