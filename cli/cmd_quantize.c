@@ -12,17 +12,9 @@
 
 struct quantize_options {
     cli_list calibrate;
-    const char *quantizer;
+    const char *quantizer, *config;
     int batch, keep_float;
     bool quiet, sensitivity;
-};
-
-static const struct quantizer_row {
-    const char *name;
-    const cfx_quantizer_class *cls;
-} quantizers[] = {
-    {"x86", &cfx_quantizer_x86},
-    {"weights", &cfx_quantizer_weights},
 };
 
 static const cli_option options[] = {
@@ -38,6 +30,10 @@ static const cli_option options[] = {
      "x86 (default): activations in uint8, weights in int8; weights: weights "
      "only",
      offsetof(struct quantize_options, quantizer)},
+    {CLI_TEXT, 0, "config", "FILE",
+     "choose the quantizer of each node by JSON: global, object_type, "
+     "module_name_regex, module_name",
+     offsetof(struct quantize_options, config)},
     {CLI_FLAG, 0, "sensitivity", NULL,
      "quantize each pattern alone, and list the patterns by the "
      "signal-to-noise ratio of the outputs, the lowest first",
@@ -333,7 +329,7 @@ static void print_table(FILE *to, const cfx_quant_report *report)
 struct job {
     cli *c;
     const struct quantize_options *o;
-    cfx_quantizer q;
+    cfx_quantizer q, *config;      /* config: NULL without --config */
     cfx_quantizer_partial partial; /* q without the sensitive patterns */
     cfx_module *gm;
     struct batches batches;
@@ -349,7 +345,7 @@ static bool only_ranks(const struct job *j)
 
 static cfx_status rewrite(struct job *j, cfx_error *err)
 {
-    cfx_quantizer *q = &j->q;
+    cfx_quantizer *q = j->config ? j->config : &j->q;
     cfx_status st = batches_make(&j->batches, j->c, j->gm, j->o, err);
     if (!st && (j->o->sensitivity || j->o->keep_float)) {
         st = rank(&j->patterns, j->gm, q, &j->batches, j->o->keep_float, err);
@@ -361,6 +357,8 @@ static cfx_status rewrite(struct job *j, cfx_error *err)
     }
     if (!st && !only_ranks(j))
         st = quantize(j->gm, q, &j->batches, &j->report, err);
+    if (!st && j->config && (st = cfx_quantizer_config_check(j->config, err)))
+        cfx_fail_at(err, "%s", j->o->config);
     return st;
 }
 
@@ -395,7 +393,9 @@ static cfx_status run_job(struct job *j, const char *path, cfx_error *err)
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct quantize_options *o = opts;
-    const struct quantizer_row *by = CLI_FIND(quantizers, o->quantizer);
+    const cfx_quantizer_class *by = o->quantizer
+                                        ? cfx_find_quantizer(o->quantizer)
+                                        : &cfx_quantizer_x86;
     struct job j = {.c = c, .o = o};
     cfx_error err = {0};
 
@@ -403,14 +403,22 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     if (!by)
         return cli_usage(c, "there is no quantizer '%s': x86, weights",
                          o->quantizer);
+    if (o->quantizer && o->config)
+        return cli_usage(c, "--config chooses the quantizers, without "
+                            "--quantizer");
     if (!o->calibrate.n)
         return cli_usage(c, "--calibrate FILE is missing: data to calibrate "
                             "with");
-    cfx_quantizer_init(&j.q, by->cls);
-    cfx_status st = run_job(&j, args[0], &err);
+    cfx_quantizer_init(&j.q, by);
+    cfx_status st = CFX_OK;
+    if (o->config)
+        st = cfx_quantizer_config_read(&j.config, c->ctx, o->config, &err);
+    if (!st)
+        st = run_job(&j, args[0], &err);
     cfx_quant_report_release(&j.report, c->ctx);
     cfx_quant_patterns_release(&j.patterns, c->ctx);
     batches_release(&j.batches);
+    cfx_quantizer_config_free(j.config);
     cfx_module_unref(j.gm);
     return st ? cli_fail(&err) : CLI_OK;
 }

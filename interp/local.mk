@@ -38,7 +38,8 @@ include $(srcdir)/%reldir%/passes/local.mk
 
 # Quantization.
 dist_cfxinclude_HEADERS += %reldir%/cfx/quantize.h
-libcfx_all_la_SOURCES += %reldir%/quantize/convert.c %reldir%/quantize/lower.c %reldir%/quantize/measure.c \
+libcfx_all_la_SOURCES += %reldir%/quantize/config.c %reldir%/quantize/convert.c \
+	%reldir%/quantize/lower.c %reldir%/quantize/measure.c \
 	%reldir%/quantize/prepare.c %reldir%/quantize/quantizer.c \
 	%reldir%/quantize/report.c %reldir%/quantize/sensitivity.c \
 	%reldir%/quantize/quantize_impl.h

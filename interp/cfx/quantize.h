@@ -156,6 +156,40 @@ CFX_API extern const cfx_quantizer_class cfx_quantizer_x86;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_partial_class;
 
+/* The class x86 or weights by name, or NULL. Never fails. */
+CFX_API const cfx_quantizer_class *cfx_find_quantizer(const char *name);
+
+/*
+ * A quantizer that chooses a class for each node, as torch.ao's QConfigMapping
+ * chooses a QConfig. The text is JSON, with the name of a class, or null for
+ * float, for each key:
+ *
+ *     {"global": "x86",
+ *      "object_type": {"torch.nn.Linear": "weights", "add": null},
+ *      "module_name_regex": {"layer[34]": null},
+ *      "module_name": {"layer4.0": "x86"}}
+ *
+ * An object type is a name of an operator, or a class of modules. Regular
+ * expressions are POSIX's extended ones, and match from the beginning of the
+ * path of the innermost module. A module name is the path of that module or of
+ * one around it, or the name of a node. The last section that has a matching key
+ * wins, in it the first expression or the longest path; nodes without a match
+ * stay float. Fails with CFX_EPARSE for an unknown key or class, which is named,
+ * CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_quantizer_config_parse(cfx_quantizer **out,
+                                              cfx_context *ctx,
+                                              const char *text, size_t len,
+                                              cfx_error *err);
+/* Read it from a file, whose path stands before errors. */
+CFX_API cfx_status cfx_quantizer_config_read(cfx_quantizer **out,
+                                             cfx_context *ctx,
+                                             const char *path, cfx_error *err);
+/* Fails with CFX_EINVAL if a key has matched no node yet. */
+CFX_API cfx_status cfx_quantizer_config_check(const cfx_quantizer *q,
+                                              cfx_error *err);
+CFX_API void cfx_quantizer_config_free(cfx_quantizer *q);
+
 /* The super's hook of class `class_`, its own or inherited. */
 #define CFX_QUANTIZER_SUPER(class_, hook)                                     \
     (cfx_quantizer_class_with((class_)->super,                                \

@@ -70,6 +70,70 @@ said 'the ratio of one pattern is that of the model with it' 0 \
 said 'more than there are' 1 '4 is more than the 3 patterns' quantize \
     --calibrate "$images" --keep-float 4
 
+# ---- A configuration ----
+
+# The sections and their order are those of torch.ao's QConfigMapping.
+configured() # configured JSON ARGUMENT...
+{
+    printf '%s' "$1" >c.json
+    shift
+    quantize --calibrate "$images" --config c.json "$@"
+}
+said 'nothing is quantized without a rule' 0 \
+    '^0 tensors quantized, 7 nodes stay float' configured '{}'
+said 'a rule for all' 0 '^9 tensors quantized, 0 nodes' configured \
+    '{"global": "x86"}'
+said 'a type is before it' 0 '^linear +float +the configuration keeps' \
+    configured '{"global": "x86", "object_type": {"torch.nn.Linear": null}}'
+also 'others are not of it' '^7 tensors quantized, 1 nodes stay float'
+said 'the type of a function' 0 '^conv2d_1 +float +the configuration' \
+    configured '{"global": "x86", "object_type": {"torch.conv2d": null}}'
+said 'an expression is before a type' 0 '^conv1_weight +weight' configured \
+    '{"module_name_regex": {"conv[1]": "x86"}, "object_type": {"conv2d": null}}'
+also 'it is not found within' '^conv2d_1 +float'
+said 'an expression matches from the beginning' 1 \
+    "module_name_regex 'onv' matches no call" configured \
+    '{"module_name_regex": {"onv": null}}'
+said 'a name is before an expression' 0 '^conv2_weight +weight' configured \
+    '{"module_name": {"conv2": "x86"}, "module_name_regex": {"conv.*": null}}'
+also 'of this module only' '^conv2d +float'
+said 'the name of a node' 0 '^flatten +float +the configuration' configured \
+    '{"global": "x86", "module_name": {"flatten": null}}'
+said 'weights only' 0 '^3 tensors quantized' configured \
+    '{"global": "weights"}'
+said 'with a ranking' 0 '^conv2d, relu_2 ' configured \
+    '{"global": "x86", "module_name": {"fc": null}}' --sensitivity
+also 'which has two patterns' '^conv2d_1, relu_3 '
+said 'a longer path is before a shorter one' 0 '^layer1_0_conv1_weight +weight' \
+    sh -c 'echo "{\"module_name\": {\"layer1.0\": \"weights\",
+        \"layer1\": null}}" >l.json
+    "$0" quantize "$1" --random-weights 1 -o r.fx --config l.json \
+        --calibrate "x=f32[2,3,32,32]"' "$cfx" "$models/resnet18.fx"
+also 'other blocks are float' '^2 tensors quantized'
+
+said 'an unknown key' 1 "^cfx: c.json: the key 'globl' is unknown" configured \
+    '{"globl": "x86"}'
+said 'an unknown quantizer' 1 "'fc' has to be \"x86\", \"weights\" or null" \
+    configured '{"module_name": {"fc": "arm"}}'
+said 'an unknown name' 1 "c.json: module_name 'fcx' matches no call" \
+    configured '{"module_name": {"fcx": null}}'
+said 'an expression that POSIX does not have' 1 'write a bracket expression' \
+    configured '{"module_name_regex": {"conv\\d": null}}'
+said 'a bad expression' 1 "the expression '\('" configured \
+    '{"module_name_regex": {"(": null}}'
+said 'an empty name' 1 'module_name has an empty key' configured \
+    '{"module_name": {"": null}}'
+said 'a section that is a list' 1 'object_type has to be an object' \
+    configured '{"object_type": []}'
+said 'a key twice' 1 'duplicate' configured \
+    '{"global": "x86", "global": null}'
+said 'no JSON' 1 '^cfx: c.json: 1:0: ' configured ''
+said 'no object' 1 'it has to be an object' configured '[]'
+said 'no such file' 1 'none.json: No such file' quantize --calibrate "$images" \
+    --config none.json
+said 'a configuration and a quantizer' 2 'without --quantizer' configured '{}' \
+    --quantizer x86
+
 # ---- Calibration data ----
 
 said 'none' 2 'calibrate FILE is missing' quantize
