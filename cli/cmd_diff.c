@@ -4,6 +4,8 @@
 #include <cfx/compare.h>
 
 #include <jansson.h>
+#include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +16,9 @@
 struct diff_options {
     cli_list inputs;
     cli_seed seed;
-    const char *rtol, *atol, *rmax, *format, *cpu_b, *weights_b;
+    const char *rtol, *atol, *rmax, *min_snr, *format, *cpu_b, *weights_b;
     int threads_b;
-    bool all, graph;
+    bool all, graph, snr;
     cli_optimizing how;
 };
 
@@ -40,6 +42,13 @@ static const cli_option options[] = {
     {CLI_FLAG, 0, "graph", NULL,
      "do not run: print the lines that differ between the two graphs",
      offsetof(struct diff_options, graph)},
+    {CLI_FLAG, 0, "snr", NULL,
+     "list all nodes that differ by their signal-to-noise ratio in dB, the "
+     "lowest first; this is no failure",
+     offsetof(struct diff_options, snr)},
+    {CLI_TEXT, 0, "min-snr", "DB",
+     "as --snr, and fail if the ratio of a node is less than DB",
+     offsetof(struct diff_options, min_snr)},
     {CLI_FLAG, 0, "optimize", NULL,
      "optimize B before it runs; --rmax is then 1e-4, with narrow weights 2e-2, "
      "unless a tolerance is given",
@@ -70,10 +79,23 @@ struct side {
     cli_inputs in;
 };
 
+/* A node that differs, with --snr. */
+struct noisy {
+    size_t number; /* in the order of the run */
+    const cfx_node *a, *b;
+    char type_a[256], type_b[256];
+    cfx_difference by;
+    bool has_ratio; /* its floating-point elements differ, and are finite */
+    double snr;
+};
+
 struct diff {
     struct side a, b;
     cfx_comparison cmp;
-    bool json, all, graph;
+    bool json, all, graph, snr;
+    double min_snr;
+    struct noisy *noisy; /* an array, with --snr */
+    size_t nnoisy;
     const char *output; /* file name; NULL: stdout */
     FILE *out;
     json_t *differences, *only_a, *only_b;
@@ -130,7 +152,7 @@ static void side_close(struct side *s)
     cfx_module_unref(s->gm);
 }
 
-/* ---- Reporting ---- */
+/* ---- Rows ---- */
 
 static void type_of(cfx_value v, char *buf, size_t size)
 {
@@ -140,35 +162,135 @@ static void type_of(cfx_value v, char *buf, size_t size)
         snprintf(buf, size, "%s", cfx_kind_name((cfx_kind)v.kind));
 }
 
-static cfx_status add_json(struct diff *d, const cfx_node *n, cfx_value va,
-                           cfx_value vb, const cfx_difference *by)
+static cfx_status add_json(struct diff *d, const cfx_node *n, const char *a,
+                           const char *b, const cfx_difference *by)
 {
-    char a[256], b[256];
-
-    type_of(va, a, sizeof(a));
-    type_of(vb, b, sizeof(b));
+    const double snr = cfx_difference_snr(by);
     json_t *j = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:s}", "node", n->name,
-        "op", cfx_opcode_names[n->op], "target", n->target->text, "type_a", a,
-        "type_b", b, "elements", (json_int_t)by->elements,
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:o, s:s}", "node",
+        n->name, "op", cfx_opcode_names[n->op], "target", n->target->text,
+        "type_a", a, "type_b", b, "elements", (json_int_t)by->elements,
         "elements_differing", (json_int_t)by->differing, "largest_absolute",
-        by->max_abs, "largest_relative", by->max_rel, "text", by->text);
+        by->max_abs, "largest_relative", by->max_rel, "snr_db",
+        isfinite(snr) ? json_real(snr) : json_null(), "text", by->text);
     return json_array_append_new(d->differences, j) ? CFX_ENOMEM : CFX_OK;
 }
+
+/* ---- Signal-to-noise ratios ---- */
+
+static cfx_status add_noisy(struct diff *d, const cfx_node *a,
+                            const cfx_node *b, cfx_value va, cfx_value vb,
+                            const cfx_difference *by)
+{
+    if (!(d->nnoisy & (d->nnoisy - 1))) {
+        size_t cap = d->nnoisy ? 2 * d->nnoisy : 1;
+        struct noisy *more = cap > SIZE_MAX / sizeof(*more)
+                                 ? NULL
+                                 : realloc(d->noisy, cap * sizeof(*more));
+        if (!more)
+            return CFX_ENOMEM;
+        d->noisy = more;
+    }
+    struct noisy *row = &d->noisy[d->nnoisy];
+    const double snr = cfx_difference_snr(by);
+    *row = (struct noisy){.number = d->nnoisy++,
+                          .a = a,
+                          .b = b,
+                          .by = *by,
+                          .has_ratio = isfinite(by->noise) && by->noise > 0,
+                          .snr = snr};
+    type_of(va, row->type_a, sizeof(row->type_a));
+    type_of(vb, row->type_b, sizeof(row->type_b));
+    return CFX_OK;
+}
+
+/* Those without a ratio come first, then by ratio, then as they ran. */
+static int by_snr(const void *x, const void *y)
+{
+    const struct noisy *a = x, *b = y;
+
+    if (a->has_ratio != b->has_ratio)
+        return a->has_ratio ? 1 : -1;
+    if (a->has_ratio && a->snr != b->snr)
+        return a->snr < b->snr ? -1 : 1;
+    return a->number < b->number ? -1 : 1;
+}
+
+static void print_noisy(const struct diff *d)
+{
+    int name = 4, type = 4;
+
+    for (size_t i = 0; i < d->nnoisy; i++) {
+        int n = (int)strlen(d->noisy[i].a->name);
+        int t = (int)strlen(d->noisy[i].type_a);
+        name = n > name ? n : name;
+        type = t > type ? t : type;
+    }
+    if (d->nnoisy)
+        fprintf(d->out, "%-*s  %-*s  %8s  %s\n", name, "node", type, "type",
+                "SNR dB", "partner");
+    for (size_t i = 0; i < d->nnoisy; i++) {
+        const struct noisy *row = &d->noisy[i];
+        fprintf(d->out, "%-*s  %-*s  ", name, row->a->name, type, row->type_a);
+        if (row->has_ratio)
+            fprintf(d->out, "%8.1f  %s\n", row->snr, row->b->name);
+        else
+            fprintf(d->out, "%8s  %s: %s\n", "-", row->b->name, row->by.text);
+    }
+}
+
+static cfx_status report_noisy(struct diff *d)
+{
+    cfx_status st = CFX_OK;
+
+    if (d->nnoisy)
+        qsort(d->noisy, d->nnoisy, sizeof(*d->noisy), by_snr);
+    for (size_t i = 0; i < d->nnoisy && d->json && !st; i++)
+        st = add_json(d, d->noisy[i].a, d->noisy[i].type_a, d->noisy[i].type_b,
+                      &d->noisy[i].by);
+    if (!d->json)
+        print_noisy(d);
+    return st;
+}
+
+/* Integers may differ, for they have no ratio: argmax. */
+static cfx_status check_noisy(const struct diff *d, cfx_error *err)
+{
+    for (size_t i = 0; i < d->nnoisy; i++) {
+        const struct noisy *row = &d->noisy[i];
+        if (!row->by.elements || isnan(row->snr))
+            return cfx_fail(err, CFX_ENUMERIC,
+                            "%s: %%%s has no signal-to-noise ratio to %%%s of "
+                            "%s: %s",
+                            d->b.path, row->b->name, row->a->name, d->a.path,
+                            row->by.text);
+        if (row->has_ratio && row->snr < d->min_snr)
+            return cfx_fail(err, CFX_ENUMERIC,
+                            "%s: %%%s has a signal-to-noise ratio of %.1f dB "
+                            "to %%%s of %s, less than %g",
+                            d->b.path, row->b->name, row->snr, row->a->name,
+                            d->a.path, d->min_snr);
+    }
+    return CFX_OK;
+}
+
+/* ---- Reporting ---- */
 
 static cfx_status on_difference(void *user, const cfx_node *a,
                                 const cfx_node *b, cfx_value va, cfx_value vb,
                                 const cfx_difference *by)
 {
     struct diff *d = user;
-    char type[256];
+    char type_a[256], type_b[256];
 
-    (void)b;
+    if (d->snr)
+        return add_noisy(d, a, b, va, vb, by);
+    type_of(va, type_a, sizeof(type_a));
+    type_of(vb, type_b, sizeof(type_b));
     if (d->json)
-        return add_json(d, a, va, vb, by);
+        return add_json(d, a, type_a, type_b, by);
     end_progress(d);
-    type_of(va, type, sizeof(type));
-    fprintf(d->out, "%%%s : %s : %s\n", a->name, type, by->text);
+    fprintf(d->out, "%%%s : %s : %s\n", a->name, type_a, by->text);
     return CFX_OK;
 }
 
@@ -212,7 +334,7 @@ static void print_text(const struct diff *d)
                 d->nonly_a, d->a.path, d->nonly_b, d->b.path);
     fprintf(d->out, "%zu of %zu nodes compared differ%s\n", d->cmp.ndiffer,
             d->cmp.ncompared,
-            d->cmp.ndiffer && !d->all ? "; the rest was not run" : "");
+            d->cmp.ndiffer && !d->cmp.all ? "; the rest was not run" : "");
 }
 
 /* Parse a number of at least 0. */
@@ -224,6 +346,14 @@ static bool read_number(const char *text, double *out)
         return true;
     *out = strtod(text, &end);
     return end != text && !*end && *out >= 0;
+}
+
+static bool read_decibels(const char *text, double *out)
+{
+    char *end;
+
+    *out = strtod(text, &end);
+    return end != text && !*end && isfinite(*out);
 }
 
 static cfx_status compare_sides(struct diff *d, cfx_error *err)
@@ -241,6 +371,8 @@ static cfx_status compare_sides(struct diff *d, cfx_error *err)
                     d->cmp.failed == &d->a.it ? d->a.path : d->b.path);
     if (st)
         return st;
+    if (d->snr && report_noisy(d))
+        return cfx_no_memory(err);
     if (d->json)
         return print_json(d, err);
     print_text(d);
@@ -293,7 +425,9 @@ static int run_diff(struct diff *d, const struct diff_options *o)
         st = side_open(&d->b, d, o, &err);
     if (!st)
         st = compare(d, &err);
-    if (!st && d->cmp.ndiffer && d->graph)
+    if (!st && d->snr)
+        st = check_noisy(d, &err);
+    else if (!st && d->cmp.ndiffer && d->graph)
         st = cfx_fail(&err, CFX_EGRAPH,
                       "%s: its graph differs from that of "
                       "%s in %zu lines",
@@ -309,6 +443,7 @@ static int run_diff(struct diff *d, const struct diff_options *o)
     json_decref(d->differences);
     json_decref(d->only_a);
     json_decref(d->only_b);
+    free(d->noisy);
     return st ? cli_fail(&err) : CLI_OK;
 }
 
@@ -321,17 +456,24 @@ static int run(cli *c, const void *opts, int nargs, char **args)
                      .b = {.c = *c, .path = args[nargs > 1]},
                      .all = o->all,
                      .graph = o->graph,
+                     .snr = o->snr || o->min_snr,
+                     .min_snr = -INFINITY,
                      .output = c->g.output};
     cfx_tolerance *t = &d.cmp.tolerance;
 
     d.cmp.size = sizeof(d.cmp);
-    d.cmp.all = o->all;
+    d.cmp.all = o->all || d.snr;
     d.cmp.differs = on_difference;
     d.cmp.unmatched = on_unmatched;
     d.cmp.user = &d;
     d.json = o->format && !strcmp(o->format, "json");
     if (o->format && !d.json && strcmp(o->format, "text"))
         return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
+    if (d.snr && (d.graph || o->rtol || o->atol || o->rmax))
+        return cli_usage(c, "--snr does not go with --graph, --rtol, --atol "
+                            "and --rmax");
+    if (o->min_snr && !read_decibels(o->min_snr, &d.min_snr))
+        return cli_usage(c, "--min-snr takes a number of decibels");
     if (d.json && d.graph)
         return cli_usage(c, "--graph prints lines, not json");
     if (cli_check_optimizing(c, &o->how))
@@ -341,6 +483,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         !read_number(o->rmax, &t->rmax))
         return cli_usage(c, "--rtol, --atol and --rmax take numbers of at "
                             "least 0");
+    t->given = t->given || d.snr;
     if (o->how.optimize && !t->given)
         *t = cli_optimized_tolerance(&o->how);
     if (o->cpu_b || o->threads_b) {

@@ -12,17 +12,9 @@
 
 struct quantize_options {
     cli_list calibrate;
-    const char *quantizer;
-    int batch;
-    bool quiet;
-};
-
-static const struct quantizer_row {
-    const char *name;
-    const cfx_quantizer_class *cls;
-} quantizers[] = {
-    {"x86", &cfx_quantizer_x86},
-    {"weights", &cfx_quantizer_weights},
+    const char *quantizer, *config;
+    int batch, keep_float;
+    bool quiet, sensitivity;
 };
 
 static const cli_option options[] = {
@@ -38,6 +30,17 @@ static const cli_option options[] = {
      "x86 (default): activations in uint8, weights in int8; weights: weights "
      "only",
      offsetof(struct quantize_options, quantizer)},
+    {CLI_TEXT, 0, "config", "FILE",
+     "choose the quantizer of each node by JSON: global, object_type, "
+     "module_name_regex, module_name",
+     offsetof(struct quantize_options, config)},
+    {CLI_FLAG, 0, "sensitivity", NULL,
+     "quantize each pattern alone, and list the patterns by the "
+     "signal-to-noise ratio of the outputs, the lowest first",
+     offsetof(struct quantize_options, sensitivity)},
+    {CLI_COUNT, 0, "keep-float", "N",
+     "keep the N patterns of the lowest ratios in float",
+     offsetof(struct quantize_options, keep_float)},
     {CLI_FLAG, 'q', "quiet", NULL, "do not print the table of nodes",
      offsetof(struct quantize_options, quiet)},
     {0},
@@ -188,16 +191,13 @@ static cfx_status calibrate(cfx_module *gm, struct batches *b, cfx_error *err)
 
 /* Prepare, calibrate and convert; *prepared is a copy of the model before
  * converting, for the errors. */
-static cfx_status quantize(cfx_module *gm, const cfx_quantizer_class *cls,
-                           struct batches *b, cfx_quant_report *report,
-                           cfx_error *err)
+static cfx_status quantize(cfx_module *gm, cfx_quantizer *q, struct batches *b,
+                           cfx_quant_report *report, cfx_error *err)
 {
-    cfx_quantizer q;
     cfx_module *prepared = NULL;
-    cfx_quantizer_init(&q, cls);
     cfx_status st = take_batch(b, 0, err);
     if (!st)
-        st = cfx_quantize_prepare(gm, &q, b->one.value, b->one.n, report, err);
+        st = cfx_quantize_prepare(gm, q, b->one.value, b->one.n, report, err);
     if (!st)
         st = calibrate(gm, b, err);
     if (!st)
@@ -211,6 +211,67 @@ static cfx_status quantize(cfx_module *gm, const cfx_quantizer_class *cls,
                                   err);
     cfx_module_unref(prepared);
     return st;
+}
+
+/* ---- Sensitivity ---- */
+
+static cfx_status batch_at(void *user, size_t i, const cfx_value **inputs,
+                           size_t *n, cfx_error *err)
+{
+    struct batches *b = user;
+    cfx_status st = take_batch(b, (int64_t)i * b->batch, err);
+    *inputs = b->one.value;
+    *n = b->one.n;
+    return st;
+}
+
+/* Rank the patterns, and choose those that stay float. */
+static cfx_status rank(cfx_quant_patterns *patterns, const cfx_module *gm,
+                       cfx_quantizer *q, struct batches *b, int keep_float,
+                       cfx_error *err)
+{
+    const cfx_quant_data data = {
+        .batch = batch_at,
+        .user = b,
+        .n = b->rows > 0 ? (size_t)((b->rows - 1) / b->batch + 1) : 1,
+    };
+    cfx_status st = cfx_quantize_sensitivity(patterns, gm, q, &data, err);
+    if (!st && (size_t)keep_float > patterns->n)
+        return cfx_fail(err, CFX_EINVAL,
+                        "--keep-float %d is more than the %zu patterns that "
+                        "are quantized",
+                        keep_float, patterns->n);
+    for (size_t i = 0; i < (size_t)keep_float && !st; i++)
+        patterns->row[i].keep_float = true;
+    return st;
+}
+
+static void pattern_name(const cfx_quant_pattern *row, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s%s%s", row->node, row->activation ? ", " : "",
+             row->activation ? row->activation : "");
+}
+
+static void print_ranking(FILE *to, const cfx_quant_patterns *patterns)
+{
+    int width = 7;
+    char name[256];
+    for (size_t i = 0; i < patterns->n; i++) {
+        pattern_name(&patterns->row[i], name, sizeof(name));
+        int len = (int)strlen(name);
+        width = len > width ? len : width;
+    }
+    fprintf(to, "%-*s  SNR dB\n", width, "pattern");
+    for (size_t i = 0; i < patterns->n; i++) {
+        const cfx_quant_pattern *row = &patterns->row[i];
+        pattern_name(row, name, sizeof(name));
+        if (isnan(row->snr))
+            fprintf(to, "%-*s       -%s\n", width, name,
+                    row->keep_float ? "  float" : "");
+        else
+            fprintf(to, "%-*s  %6.1f%s\n", width, name, row->snr,
+                    row->keep_float ? "  float" : "");
+    }
 }
 
 /* ---- The table ---- */
@@ -264,41 +325,101 @@ static void print_table(FILE *to, const cfx_quant_report *report)
 
 /* ---- The command ---- */
 
+/* What the command makes of one model. */
+struct job {
+    cli *c;
+    const struct quantize_options *o;
+    cfx_quantizer q, *config;      /* config: NULL without --config */
+    cfx_quantizer_partial partial; /* q without the sensitive patterns */
+    cfx_module *gm;
+    struct batches batches;
+    cfx_quant_patterns patterns;
+    cfx_quant_report report;
+};
+
+/* Is the ranking all that is wanted? */
+static bool only_ranks(const struct job *j)
+{
+    return j->o->sensitivity && !j->o->keep_float && !j->c->g.output;
+}
+
+static cfx_status rewrite(struct job *j, cfx_error *err)
+{
+    cfx_quantizer *q = j->config ? j->config : &j->q;
+    cfx_status st = batches_make(&j->batches, j->c, j->gm, j->o, err);
+    if (!st && (j->o->sensitivity || j->o->keep_float)) {
+        st = rank(&j->patterns, j->gm, q, &j->batches, j->o->keep_float, err);
+        cfx_quantizer_init(&j->partial.base, &cfx_quantizer_partial_class);
+        j->partial.of = q;
+        j->partial.patterns = &j->patterns;
+        j->partial.reason = "it is among the most sensitive";
+        q = &j->partial.base;
+    }
+    if (!st && !only_ranks(j))
+        st = quantize(j->gm, q, &j->batches, &j->report, err);
+    if (!st && j->config && (st = cfx_quantizer_config_check(j->config, err)))
+        cfx_fail_at(err, "%s", j->o->config);
+    return st;
+}
+
+static cfx_status write_model(const struct job *j, cfx_error *err)
+{
+    const cfx_save_options how = {.size = sizeof(how), .lossless = true};
+    if (j->c->g.output)
+        return cfx_model_save(j->c->g.output, j->gm, &how, err);
+    return cfx_model_print(cfx_sink_file(stdout), j->gm, true, err);
+}
+
+static cfx_status run_job(struct job *j, const char *path, cfx_error *err)
+{
+    FILE *to = j->c->g.output || only_ranks(j) ? stdout : stderr;
+    cfx_status st = cli_load(j->c, &j->gm, path, true, err);
+    if (st)
+        return st;
+    st = rewrite(j, err);
+    if (st) {
+        cli_fail_model(j->c, err, path, true);
+        return st;
+    }
+    if (!only_ranks(j))
+        st = write_model(j, err);
+    if (!st && j->o->sensitivity)
+        print_ranking(to, &j->patterns);
+    if (!st && !j->o->quiet && !only_ranks(j))
+        print_table(to, &j->report);
+    return st;
+}
+
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct quantize_options *o = opts;
-    const cfx_save_options how = {.size = sizeof(how), .lossless = true};
-    const struct quantizer_row *by = CLI_FIND(quantizers, o->quantizer);
-    FILE *to = c->g.output ? stdout : stderr;
-    cfx_quant_report report = {0};
-    struct batches b = {0};
+    const cfx_quantizer_class *by = o->quantizer
+                                        ? cfx_find_quantizer(o->quantizer)
+                                        : &cfx_quantizer_x86;
+    struct job j = {.c = c, .o = o};
     cfx_error err = {0};
-    cfx_module *gm = NULL;
 
     (void)nargs;
     if (!by)
         return cli_usage(c, "there is no quantizer '%s': x86, weights",
                          o->quantizer);
+    if (o->quantizer && o->config)
+        return cli_usage(c, "--config chooses the quantizers, without "
+                            "--quantizer");
     if (!o->calibrate.n)
         return cli_usage(c, "--calibrate FILE is missing: data to calibrate "
                             "with");
-    cfx_status st = cli_load(c, &gm, args[0], true, &err);
-    if (!st) {
-        st = batches_make(&b, c, gm, o, &err);
-        if (!st)
-            st = quantize(gm, by->cls, &b, &report, &err);
-        if (st)
-            cli_fail_model(c, &err, args[0], true);
-    }
-    if (!st && c->g.output)
-        st = cfx_model_save(c->g.output, gm, &how, &err);
-    else if (!st)
-        st = cfx_model_print(cfx_sink_file(stdout), gm, true, &err);
-    if (!st && !o->quiet)
-        print_table(to, &report);
-    cfx_quant_report_release(&report, c->ctx);
-    batches_release(&b);
-    cfx_module_unref(gm);
+    cfx_quantizer_init(&j.q, by);
+    cfx_status st = CFX_OK;
+    if (o->config)
+        st = cfx_quantizer_config_read(&j.config, c->ctx, o->config, &err);
+    if (!st)
+        st = run_job(&j, args[0], &err);
+    cfx_quant_report_release(&j.report, c->ctx);
+    cfx_quant_patterns_release(&j.patterns, c->ctx);
+    batches_release(&j.batches);
+    cfx_quantizer_config_free(j.config);
+    cfx_module_unref(j.gm);
     return st ? cli_fail(&err) : CLI_OK;
 }
 

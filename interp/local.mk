@@ -38,9 +38,11 @@ include $(srcdir)/%reldir%/passes/local.mk
 
 # Quantization.
 dist_cfxinclude_HEADERS += %reldir%/cfx/quantize.h
-libcfx_all_la_SOURCES += %reldir%/quantize/convert.c %reldir%/quantize/lower.c %reldir%/quantize/measure.c \
+libcfx_all_la_SOURCES += %reldir%/quantize/config.c %reldir%/quantize/convert.c \
+	%reldir%/quantize/lower.c %reldir%/quantize/measure.c \
 	%reldir%/quantize/prepare.c %reldir%/quantize/quantizer.c \
-	%reldir%/quantize/report.c %reldir%/quantize/quantize_impl.h
+	%reldir%/quantize/report.c %reldir%/quantize/sensitivity.c \
+	%reldir%/quantize/quantize_impl.h
 
 # Patterns and rewriting.
 dist_cfxinclude_HEADERS += %reldir%/cfx/matcher.h %reldir%/cfx/rewriter.h \

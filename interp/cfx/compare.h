@@ -36,7 +36,11 @@ typedef struct cfx_difference {
     bool differs;
     int64_t elements, differing; /* of all tensors */
     double max_abs, max_rel;     /* maximum over finite pairs */
-    char text[256];              /* one line about the first, or "" */
+    /* Sums of the squares of a and of a - b over floating-point elements. Pairs
+     * that are equal and not finite do not count. */
+    double signal, noise;
+    int64_t floats; /* floating-point elements */
+    char text[256]; /* one line about the first, or "" */
 } cfx_difference;
 
 typedef struct cfx_comparison {
@@ -65,6 +69,11 @@ CFX_BEGIN_DECLS
 CFX_API cfx_status cfx_value_compare(cfx_difference *d, cfx_value a,
                                      cfx_value b, const cfx_tolerance *t,
                                      cfx_error *err);
+
+/* Return the signal-to-noise ratio of b in dB, 10 log10(signal / noise), as
+ * torch.ao.ns's compute_sqnr: infinity without noise, NaN if elements that
+ * differ are not finite. Never fails. */
+CFX_API double cfx_difference_snr(const cfx_difference *d);
 
 /*
  * Run both and compare partners; outputs are partners in any case. An image in

@@ -111,6 +111,38 @@ typedef struct cfx_quant_report {
     size_t n, cap;
 } cfx_quant_report;
 
+/* A node that a quantizer marks, and the activation that is fused with it:
+ * NULL, or the only user of the node, which asks for the result only. */
+typedef struct cfx_quant_pattern {
+    char *node, *activation;
+    double snr; /* of the outputs in dB, if nothing else is quantized; infinity
+                   without noise, NaN if elements that differ are not finite */
+    bool keep_float; /* for cfx_quantizer_partial */
+} cfx_quant_pattern;
+
+/* Zero it first, and release it. */
+typedef struct cfx_quant_patterns {
+    cfx_quant_pattern *row;
+    size_t n, cap;
+} cfx_quant_patterns;
+
+/* Leaves patterns of another quantizer in float. */
+typedef struct cfx_quantizer_partial {
+    cfx_quantizer base; /* of cfx_quantizer_partial_class */
+    cfx_quantizer *of;
+    const cfx_quant_patterns *patterns;
+    const char *reason; /* of the report's rows */
+} cfx_quantizer_partial;
+
+/* Calibration data: n batches. */
+typedef struct cfx_quant_data {
+    /* Set *inputs to those of batch i; they are borrowed until the next call. */
+    cfx_status (*batch)(void *user, size_t i, const cfx_value **inputs,
+                        size_t *ninputs, cfx_error *err);
+    void *user;
+    size_t n;
+} cfx_quant_data;
+
 CFX_BEGIN_DECLS
 
 /* Every node stays float. */
@@ -122,6 +154,41 @@ CFX_API extern const cfx_quantizer_class cfx_quantizer_base;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_x86;
 /* Weights only, of convolutions and linear layers, in int8 by channel. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights;
+CFX_API extern const cfx_quantizer_class cfx_quantizer_partial_class;
+
+/* The class x86 or weights by name, or NULL. Never fails. */
+CFX_API const cfx_quantizer_class *cfx_find_quantizer(const char *name);
+
+/*
+ * A quantizer that chooses a class for each node, as torch.ao's QConfigMapping
+ * chooses a QConfig. The text is JSON, with the name of a class, or null for
+ * float, for each key:
+ *
+ *     {"global": "x86",
+ *      "object_type": {"torch.nn.Linear": "weights", "add": null},
+ *      "module_name_regex": {"layer[34]": null},
+ *      "module_name": {"layer4.0": "x86"}}
+ *
+ * An object type is a name of an operator, or a class of modules. Regular
+ * expressions are POSIX's extended ones, and match from the beginning of the
+ * path of the innermost module. A module name is the path of that module or of
+ * one around it, or the name of a node. The last section that has a matching key
+ * wins, in it the first expression or the longest path; nodes without a match
+ * stay float. Fails with CFX_EPARSE for an unknown key or class, which is named,
+ * CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_quantizer_config_parse(cfx_quantizer **out,
+                                              cfx_context *ctx,
+                                              const char *text, size_t len,
+                                              cfx_error *err);
+/* Read it from a file, whose path stands before errors. */
+CFX_API cfx_status cfx_quantizer_config_read(cfx_quantizer **out,
+                                             cfx_context *ctx,
+                                             const char *path, cfx_error *err);
+/* Fails with CFX_EINVAL if a key has matched no node yet. */
+CFX_API cfx_status cfx_quantizer_config_check(const cfx_quantizer *q,
+                                              cfx_error *err);
+CFX_API void cfx_quantizer_config_free(cfx_quantizer *q);
 
 /* The super's hook of class `class_`, its own or inherited. */
 #define CFX_QUANTIZER_SUPER(class_, hook)                                     \
@@ -168,6 +235,22 @@ CFX_API cfx_status cfx_quantize_measure(cfx_quant_report *report,
                                         cfx_module *converted,
                                         const cfx_value *inputs,
                                         size_t ninputs, cfx_error *err);
+
+/*
+ * Find the patterns of a quantizer, and quantize copies of gm, in each one of
+ * them only, on the data. The patterns are sorted by the signal-to-noise ratio
+ * of the outputs over all batches, the lowest first, NaN before it. Fails as
+ * preparing, runs and converting do, with CFX_EINVAL for no batches, no
+ * patterns, and outputs without a floating-point tensor.
+ */
+CFX_API cfx_status cfx_quantize_sensitivity(cfx_quant_patterns *patterns,
+                                            const cfx_module *gm,
+                                            cfx_quantizer *q,
+                                            const cfx_quant_data *data,
+                                            cfx_error *err);
+
+CFX_API void cfx_quant_patterns_release(cfx_quant_patterns *patterns,
+                                        cfx_context *ctx);
 
 CFX_API void cfx_quant_report_release(cfx_quant_report *report,
                                       cfx_context *ctx);

@@ -99,15 +99,34 @@ static void note(cfx_difference *d, double x, double y)
         d->max_rel = fmax(d->max_rel, by / fabs(x));
 }
 
+/* Elements that are equal and not finite, as in masks, have no noise. */
+static void note_noise(cfx_difference *d, double x, double y)
+{
+    if (!isfinite(x) && (x == y || (isnan(x) && isnan(y))))
+        return;
+    d->signal += x * x;
+    d->noise += (x - y) * (x - y);
+}
+
+double cfx_difference_snr(const cfx_difference *d)
+{
+    if (!isfinite(d->noise))
+        return NAN;
+    return d->noise == 0 ? INFINITY : 10 * log10(d->signal / d->noise);
+}
+
 static void compare_elements(cfx_difference *d, const elements *a,
                              const elements *b, const cfx_tolerance *t)
 {
+    const bool is_float = cfx_dtype_is_float(a->type);
     int64_t worst = -1, differing = 0;
     double far = -1, at[2] = {0, 0};
     for (int64_t i = 0; i < a->n; i++) {
         double x, y;
         bool close = is_close(a, b, i, t, &x, &y);
         note(d, x, y);
+        if (is_float)
+            note_noise(d, x, y);
         if (close)
             continue;
         differing++;
@@ -121,6 +140,7 @@ static void compare_elements(cfx_difference *d, const elements *a,
         }
     }
     d->elements += a->n;
+    d->floats += is_float ? a->n : 0;
     d->differing += differing;
     if (worst >= 0 && !d->differs) {
         char place[128];

@@ -173,3 +173,15 @@ const cfx_quantizer_class cfx_quantizer_weights = {
     .super = &cfx_quantizer_base,
     .annotate = weights_annotate,
 };
+
+/* ---- By name ---- */
+
+const cfx_quantizer_class *cfx_find_quantizer(const char *name)
+{
+    static const cfx_quantizer_class *const classes[] = {
+        &cfx_quantizer_x86, &cfx_quantizer_weights};
+    for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++)
+        if (!strcmp(classes[i]->name, name))
+            return classes[i];
+    return NULL;
+}

@@ -105,6 +105,36 @@ gives 1 'a report in a file' diff a.fx abs.fx -i 'x=f32[4]' -f json -o r.json
 [ ! -s out ] && grep -q '"neg"' r.json
 check $? 'the file is not the report'
 
+# Signal-to-noise ratios: torch.ao.ns's compute_sqnr(2 * x, 3 * x) is 6.0206.
+gives 0 'ratios' diff a.fx three.fx -i 'x=f32[4]' --snr
+prints '^mul +f32\[4\] +6\.0  mul$'
+prints '^2 of 5 nodes compared differ$'
+gives 0 'ratios as JSON' diff a.fx three.fx -i 'x=f32[4]' --snr -f json
+prints '"snr_db": 6\.0205999'
+gives 0 'equal models have none' diff a.fx same.fx -i 'x=f32[4]' --min-snr 99
+prints '^0 of 5 nodes compared differ$'
+gives 0 'a ratio that is high enough' diff a.fx three.fx -i 'x=f32[4]' \
+    --min-snr 6
+gives 1 'a ratio that is too low' diff a.fx three.fx -i 'x=f32[4]' \
+    --min-snr 6.1
+says '^cfx: three.fx: %mul has .* ratio of 6\.0 dB to %mul of a.fx, less than 6.1$'
+model -inf abs >inf.fx
+gives 0 'equal infinities' diff inf.fx inf.fx -i 'x=f32[4]' --snr
+prints '^0 of 5 nodes compared differ$'
+model nan abs >nan.fx
+gives 1 'NaN' diff abs.fx nan.fx -i 'x=f32[4]' --snr
+prints '^mul +f32\[4\] +-  mul: 4 of 4 elements differ'
+says '^cfx: nan.fx: %mul has no signal-to-noise ratio to %mul of abs.fx: 4 of 4'
+model 2 argmax >argmax.fx
+model -2 argmax >argmin.fx
+gives 0 'integers have no ratio' diff argmax.fx argmin.fx -i 'x=f32[4]' --snr
+prints '^argmax +i64\[\] +-  argmax: 1 of 1 elements differ'
+model 2 flatten >flatten.fx
+sed 's/operator.mul/torch.outer/; s/, 2)/, %x)/' flatten.fx >outer.fx
+gives 1 'other shapes' diff flatten.fx outer.fx -i 'x=f32[4]' --snr
+gives 2 'ratios and a tolerance' diff a.fx same.fx -i 'x=f32[4]' --snr --rtol 1
+gives 2 'no decibels' diff a.fx same.fx -i 'x=f32[4]' --min-snr loud
+
 gives 2 'no tolerance' diff a.fx --rtol x
 gives 2 'a negative one' diff a.fx --atol -1
 gives 2 'no format' diff a.fx --format xml

@@ -30,6 +30,11 @@ said 'at most half a point is lost' 0 '' \
     test $((before - after)) -le 50 -a "$after" -gt 5000
 said 'the weights shrink' 0 '' test \
     "$(($(wc -c <q.safetensors) * 3))" -lt "$(wc -c <"$models/digits.safetensors")"
+said 'nodes are compared with those that they became' 0 \
+    '^bn2 +f32\[360, 32, 8, 8\] +37\.5  conv2d_1$' "$cfx" diff "$digits" q.fx \
+    -i "x=$images" --min-snr 35
+also 'with their quantized values' \
+    '^relu_1 +.* 35\.1  dequantize_per_tensor_default_2$'
 said 'it runs with any batch' 0 'f32\[3, 10\]' "$cfx" run q.fx \
     -i 'x=f32[3,1,8,8]'
 said 'it has shapes with symbols' 0 'f32\[N, 10\]' "$cfx" shapes q.fx \
@@ -45,6 +50,89 @@ said 'residual sums and relu in place' 0 \
     '^54 tensors quantized, 0 nodes stay float' "$cfx" quantize \
     "$models/resnet18.fx" --random-weights 1 -o r.fx \
     --calibrate 'x=f32[2,3,32,32]'
+
+# ---- Sensitivity ----
+
+said 'a ranking' 0 '^conv2d, relu_2 +[0-9.]+$' "$cfx" quantize "$digits" \
+    --calibrate "$images" --sensitivity
+said 'the lowest ratio comes first' 0 '' sort -c -n -k3 out
+said 'it is no model' 1 '' grep -q graph out
+said 'the most sensitive pattern stays float' 0 \
+    '^conv2d +float +it is among the most sensitive$' quantize \
+    --calibrate "$images" --keep-float 1
+also 'with its activation' '^relu_2 +float'
+said 'all but one' 0 '^conv2d_1, relu_3 +45\.1$' quantize \
+    --calibrate "$images" --keep-float 2 --sensitivity
+also 'others are marked' '^linear +[0-9.]+  float$'
+said 'the ratio of one pattern is that of the model with it' 0 \
+    '^output +f32\[360, 10\] +45\.1  output$' "$cfx" diff "$digits" q.fx \
+    -i "x=$images" --snr
+said 'more than there are' 1 '4 is more than the 3 patterns' quantize \
+    --calibrate "$images" --keep-float 4
+
+# ---- A configuration ----
+
+# The sections and their order are those of torch.ao's QConfigMapping.
+configured() # configured JSON ARGUMENT...
+{
+    printf '%s' "$1" >c.json
+    shift
+    quantize --calibrate "$images" --config c.json "$@"
+}
+said 'nothing is quantized without a rule' 0 \
+    '^0 tensors quantized, 7 nodes stay float' configured '{}'
+said 'a rule for all' 0 '^9 tensors quantized, 0 nodes' configured \
+    '{"global": "x86"}'
+said 'a type is before it' 0 '^linear +float +the configuration keeps' \
+    configured '{"global": "x86", "object_type": {"torch.nn.Linear": null}}'
+also 'others are not of it' '^7 tensors quantized, 1 nodes stay float'
+said 'the type of a function' 0 '^conv2d_1 +float +the configuration' \
+    configured '{"global": "x86", "object_type": {"torch.conv2d": null}}'
+said 'an expression is before a type' 0 '^conv1_weight +weight' configured \
+    '{"module_name_regex": {"conv[1]": "x86"}, "object_type": {"conv2d": null}}'
+also 'it is not found within' '^conv2d_1 +float'
+said 'an expression matches from the beginning' 1 \
+    "module_name_regex 'onv' matches no call" configured \
+    '{"module_name_regex": {"onv": null}}'
+said 'a name is before an expression' 0 '^conv2_weight +weight' configured \
+    '{"module_name": {"conv2": "x86"}, "module_name_regex": {"conv.*": null}}'
+also 'of this module only' '^conv2d +float'
+said 'the name of a node' 0 '^flatten +float +the configuration' configured \
+    '{"global": "x86", "module_name": {"flatten": null}}'
+said 'weights only' 0 '^3 tensors quantized' configured \
+    '{"global": "weights"}'
+said 'with a ranking' 0 '^conv2d, relu_2 ' configured \
+    '{"global": "x86", "module_name": {"fc": null}}' --sensitivity
+also 'which has two patterns' '^conv2d_1, relu_3 '
+said 'a longer path is before a shorter one' 0 '^layer1_0_conv1_weight +weight' \
+    sh -c 'echo "{\"module_name\": {\"layer1.0\": \"weights\",
+        \"layer1\": null}}" >l.json
+    "$0" quantize "$1" --random-weights 1 -o r.fx --config l.json \
+        --calibrate "x=f32[2,3,32,32]"' "$cfx" "$models/resnet18.fx"
+also 'other blocks are float' '^2 tensors quantized'
+
+said 'an unknown key' 1 "^cfx: c.json: the key 'globl' is unknown" configured \
+    '{"globl": "x86"}'
+said 'an unknown quantizer' 1 "'fc' has to be \"x86\", \"weights\" or null" \
+    configured '{"module_name": {"fc": "arm"}}'
+said 'an unknown name' 1 "c.json: module_name 'fcx' matches no call" \
+    configured '{"module_name": {"fcx": null}}'
+said 'an expression that POSIX does not have' 1 'write a bracket expression' \
+    configured '{"module_name_regex": {"conv\\d": null}}'
+said 'a bad expression' 1 "the expression '\('" configured \
+    '{"module_name_regex": {"(": null}}'
+said 'an empty name' 1 'module_name has an empty key' configured \
+    '{"module_name": {"": null}}'
+said 'a section that is a list' 1 'object_type has to be an object' \
+    configured '{"object_type": []}'
+said 'a key twice' 1 'duplicate' configured \
+    '{"global": "x86", "global": null}'
+said 'no JSON' 1 '^cfx: c.json: 1:0: ' configured ''
+said 'no object' 1 'it has to be an object' configured '[]'
+said 'no such file' 1 'none.json: No such file' quantize --calibrate "$images" \
+    --config none.json
+said 'a configuration and a quantizer' 2 'without --quantizer' configured '{}' \
+    --quantizer x86
 
 # ---- Calibration data ----
 
@@ -67,6 +155,14 @@ graph():
     %add : [num_users=1] = call_function[target=torch.add](args = (%x, %y), kwargs = {})
     return add
 TEXT
+said 'a ranking without rows' 1 'x has no rows' quantize \
+    --calibrate 'x=f32[0,1,8,8]' --sensitivity
+said 'a ranking of a wrong shape' 1 'expected input to have 1 channels' \
+    quantize --calibrate 'x=f32[4,2,8,8]' --sensitivity
+sed 's/torch.add\](args = (%x, %y)/torch.argmax](args = (%x,)/' two.fx >int.fx
+said 'a ranking of integers' 1 'outputs have no floating-point elements' \
+    "$cfx" quantize int.fx --calibrate 'x=f32[6,3]' --calibrate 'y=f32[6,3]' \
+    --sensitivity
 said 'several inputs' 0 '^3 tensors quantized' "$cfx" quantize two.fx -o t.fx \
     --calibrate 'x=f32[6,3]' --calibrate 'y=f32[6,3]'
 said 'with other numbers of rows' 1 'y has 5 rows .*has 6' "$cfx" quantize \
@@ -86,6 +182,12 @@ said 'NaN' 1 'has NaN.*activation_post_process_0' "$cfx" quantize nan.fx \
 sed 's/FACTOR/0.0/' log.fx >zero.fx
 said 'constant activations' 0 '^relu +value +uint8 +1.192e-07, zero 0' "$cfx" \
     quantize zero.fx --calibrate 'x=f32[6,3]' -o t.fx
+said 'no patterns' 1 'the quantizer weights marks no node' "$cfx" quantize \
+    zero.fx --quantizer weights --calibrate 'x=f32[6,3]' --sensitivity
+said 'a ranking of constant activations' 0 '^relu +inf$' "$cfx" quantize \
+    zero.fx --calibrate 'x=f32[6,3]' --sensitivity
+said 'a ranking with NaN' 1 'quantizing %relu alone: .*has NaN' "$cfx" \
+    quantize nan.fx --calibrate 'x=f32[6,3]' --sensitivity
 sed 's/FACTOR/inf/' log.fx >inf.fx
 said 'nothing finite' 1 'activation_post_process_0: .*seen no data' "$cfx" \
     quantize inf.fx --calibrate 'x=f32[6,3]' -o t.fx

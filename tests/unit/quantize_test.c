@@ -282,6 +282,134 @@ TEST_CASE(what_is_written_stays_float)
                      "its result is written to in place");
 }
 
+/* ---- Sensitivity ---- */
+
+static cfx_quant_patterns patterns;
+
+static cfx_status only_batch(void *user, size_t i, const cfx_value **inputs,
+                             size_t *n, cfx_error *e)
+{
+    (void)user;
+    (void)i;
+    (void)e;
+    *inputs = &batch;
+    *n = 1;
+    return CFX_OK;
+}
+
+static cfx_status rank(const cfx_quantizer_class *cls, size_t nbatches)
+{
+    const cfx_quant_data data = {.batch = only_batch, .n = nbatches};
+    cfx_quantizer q;
+    cfx_quantizer_init(&q, cls);
+    return cfx_quantize_sensitivity(&patterns, gm, &q, &data, &err);
+}
+
+TEST_CASE(a_pattern_has_its_activation)
+{
+    assert_ok(make());
+    assert_ok(rank(&cfx_quantizer_x86, 2));
+    ck_assert_uint_eq(patterns.n, 1);
+    ck_assert_str_eq(patterns.row[0].node, "linear");
+    ck_assert_str_eq(patterns.row[0].activation, "relu");
+    ck_assert_double_gt(patterns.row[0].snr, 20);
+    ck_assert_double_lt(patterns.row[0].snr, 60);
+    ck_assert(!patterns.row[0].keep_float);
+    cfx_quant_patterns_release(&patterns, ctx);
+}
+
+TEST_CASE(a_ranking_needs_data_and_patterns)
+{
+    assert_ok(make());
+    ck_assert_int_eq(rank(&cfx_quantizer_x86, 0), CFX_EINVAL);
+    assert_failed(CFX_EINVAL, "there is no calibration data");
+    err = (cfx_error){0};
+    ck_assert_int_eq(rank(&cfx_quantizer_base, 1), CFX_EINVAL);
+    assert_failed(CFX_EINVAL, "the quantizer base marks no node");
+}
+
+TEST_CASE(memory_may_lack_while_ranking)
+{
+    size_t failures = 0;
+    bool complete = false;
+    for (long n = 0; !complete; n++) {
+        allowed = n;
+        refused = false;
+        err = (cfx_error){0};
+        cfx_status st = make();
+        if (!st)
+            st = rank(&cfx_quantizer_x86, 1);
+        allowed = -1;
+        if (st)
+            ck_assert_msg(st == CFX_ENOMEM, "%s", err.text);
+        failures += st != CFX_OK;
+        complete = !refused;
+        cfx_quant_patterns_release(&patterns, ctx);
+        drop();
+    }
+    ck_assert_uint_gt(failures, 300);
+}
+
+/* ---- A configuration ---- */
+
+static const char config[] =
+    "{\"global\": \"x86\", \"object_type\": {\"torch.nn.Linear\": null}, "
+    "\"module_name_regex\": {\"f[a-c]\": null}, "
+    "\"module_name\": {\"reshape\": null}}";
+
+static cfx_status configure(cfx_quantizer **q, const char *text)
+{
+    return cfx_quantizer_config_parse(q, ctx, text, strlen(text), &err);
+}
+
+TEST_CASE(a_configuration_chooses_by_node)
+{
+    cfx_quantizer *q;
+    assert_ok(make());
+    assert_ok(configure(&q, config));
+    ck_assert_int_eq(cfx_quantizer_config_check(q, &err), CFX_EINVAL);
+    err = (cfx_error){0};
+    assert_ok(cfx_quantize_prepare(gm, q, &batch, 1, &report, &err));
+    assert_ok(cfx_quantizer_config_check(q, &err));
+    ck_assert_ptr_null(observer_of("fc_weight"));
+    ck_assert_ptr_null(observer_of("reshape"));
+    ck_assert_ptr_nonnull(observer_of("relu"));
+    ck_assert_str_eq(row_of("linear")->reason,
+                     "the configuration keeps it in float");
+    cfx_quantizer_config_free(q);
+}
+
+TEST_CASE(every_prefix_of_a_configuration_is_refused)
+{
+    for (size_t n = 0; n + 1 < sizeof(config); n++) {
+        cfx_quantizer *q;
+        err = (cfx_error){0};
+        ck_assert_int_eq(cfx_quantizer_config_parse(&q, ctx, config, n, &err),
+                         CFX_EPARSE);
+        ck_assert_ptr_null(q);
+    }
+    cfx_quantizer_config_free(NULL);
+}
+
+TEST_CASE(memory_may_lack_for_a_configuration)
+{
+    size_t failures = 0;
+    bool complete = false;
+    for (long n = 0; !complete; n++) {
+        cfx_quantizer *q;
+        allowed = n;
+        refused = false;
+        err = (cfx_error){0};
+        cfx_status st = configure(&q, config);
+        allowed = -1;
+        ck_assert_int_eq(st, refused ? CFX_ENOMEM : CFX_OK);
+        failures += refused;
+        complete = !refused;
+        cfx_quantizer_config_free(q);
+    }
+    ck_assert_uint_ge(failures, 2);
+}
+
 /* A cache may do without memory; the result is then the same. */
 TEST_CASE(memory_may_lack_anywhere)
 {
