@@ -32,6 +32,7 @@ libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/conv/conv_winograd.c %reldir%/conv/winograd.h \
     %reldir%/pool/pool.c %reldir%/pool/pool.h %reldir%/pool/pool_core.h \
     %reldir%/resample/resample.c %reldir%/resample/resample.h %reldir%/resample/resample_rows.h \
+    %reldir%/resample/regions.c %reldir%/resample/regions.h \
     %reldir%/resample/grid_sample.c %reldir%/move/pad.c %reldir%/resample/columns.c \
     %reldir%/blocked/blocked.c %reldir%/blocked/blocked.h \
     %reldir%/blocked/tiles.c %reldir%/blocked/tiles.h \

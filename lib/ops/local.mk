@@ -16,6 +16,7 @@ libcore_la_SOURCES += %reldir%/create/convert.c %reldir%/create/create.c \
 	%reldir%/create/range.c %reldir%/create/sample.c
 libcore_la_SOURCES += %reldir%/image/grid_sample.c \
 	%reldir%/image/interpolate.c %reldir%/image/pad.c \
+	%reldir%/image/regions.c %reldir%/image/deform_conv.c \
 	%reldir%/image/torchvision.c %reldir%/image/torchvision_mvit.c
 libcore_la_SOURCES += %reldir%/index/compiler.c \
 	%reldir%/index/embedding.c %reldir%/index/gather.c \

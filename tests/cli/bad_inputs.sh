@@ -332,6 +332,7 @@ torch.zeros|4294967296, 4294967296||f32[1]|2\^61
 torch.zeros|9223372036854775807||f32[1]|
 torch.zeros|1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1||f32[1]|rank 17
 torch.zeros|1099511627776, 1024||f32[1]|
+torch.slice_scatter|%x, %x, 0, 0, 1, 4611686018427387904||f32[1,4]|step is too large
 torch.as_strided|%x, (2,), (-1,)||f32[4]|negative
 torch.as_strided|%x, (2,), (9,)||f32[4]|leaves a storage
 torch.as_strided|%x, (2,), (1,), 3||f32[4]|leaves a storage

@@ -28,6 +28,7 @@ import torch.ao.quantization.fx._decomposed  # noqa: F401: its operators
 import fxtext
 import golden
 import observing  # noqa: F401: registers observe_histogram
+import regions  # noqa: F401: registers torch.ops.torchvision
 import seeded
 
 HERE = os.path.dirname(os.path.abspath(__file__))

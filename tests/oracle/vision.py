@@ -8,11 +8,12 @@ import importlib
 
 import torch
 
+import regions  # noqa: F401: nms and others
+
 OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
-for name in ("nms", "qnms"):
-    if not hasattr(torch.ops.torchvision, name):
-        OPERATORS.define(f"{name}(Tensor dets, Tensor scores, float threshold)"
-                         " -> Tensor")
+if not hasattr(torch.ops.torchvision, "qnms"):
+    OPERATORS.define("qnms(Tensor dets, Tensor scores, float threshold)"
+                     " -> Tensor")
 
 
 def function(target):

@@ -149,7 +149,12 @@ static cfx_status part_infer(cfx_call *call)
     const cfx_tensor *src = cfx_call_tensor(call, SRC);
     cfx_view v;
     cfx_status st = part_of(call, cfx_call_tensor(call, SELF), &v);
-    bool same = !st && v.rank == src->rank;
+    bool same = !st && v.rank == src->rank, bad = false;
+    for (int i = 0; !st && i < v.rank; i++)
+        bad = bad || cfx_dim_is_bad(v.stride[i]);
+    if (bad)
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "the step is too large for the tensor's strides");
     for (int i = 0; same && i < v.rank; i++)
         same = cfx_dim_eq(call->env, v.shape[i], src->shape[i]);
     if (!st && !same)
