@@ -261,9 +261,10 @@ static cfx_value tensor_of(onnx_node *n, Onnx__TensorProto *p)
 
     if (onnx_tensor_read(&t, n->s->ctx, p, n->lowering->dir, &n->s->error))
         return cfx_none();
-    if (onnx_is_narrow(p->data_type))
-        onnx_mark_narrow(n->s, t);
-    return cfx_scope_take(n->s, cfx_value_of_tensor(t));
+    cfx_value v = cfx_scope_take(n->s, cfx_value_of_tensor(t));
+    if (onnx_narrow_bits(p->data_type))
+        onnx_mark_type(n->s, v, p->data_type);
+    return v;
 }
 
 static cfx_value float_tensor(onnx_node *n, int rank, size_t count,
