@@ -5,7 +5,7 @@
 
 #include "format/onnx/onnx.h"
 
-enum { Q, K, V, MASK, PAST_K, PAST_V };
+enum { Q, K, V, MASK, PAST_K, PAST_V, LENGTHS };
 
 typedef struct attention {
     cfx_value q, k, v; /* [batch, heads, length, size] */
@@ -55,6 +55,33 @@ static cfx_value plus(onnx_node *n, cfx_value a, cfx_value b)
     return a.kind ? cfx_add(n->s, a, b) : b;
 }
 
+/* Hide keys behind the lengths of a batch's sequences. The last row of the
+ * queries stands at the last key that is not hidden. */
+static cfx_value hide_by_lengths(onnx_node *n, const attention *a,
+                                 cfx_value mask, int64_t left, int64_t right)
+{
+    static const int64_t shape[] = {-1, 1, 1, 1};
+    cfx_scope *s = n->s;
+    cfx_value type = cfx_value_of_dtype(onnx_type_of(n, a->q));
+    cfx_value rows = onnx_size(s, a->q, 2), columns = onnx_size(s, a->k, 2);
+    cfx_value lens = cfx_reshape(s, onnx_tensor(n, LENGTHS),
+                                 onnx_int_arg(s, 4, shape));
+    cfx_value key = cfx_call_function(s, "torch.arange", CFX_ARGS(columns));
+    cfx_value row = cfx_unsqueeze(
+        s, cfx_call_function(s, "torch.arange", CFX_ARGS(rows)), cfx_int(1));
+    cfx_value at = cfx_add(s, row, cfx_sub(s, lens, rows));
+    cfx_value hide = cfx_ge(s, key, lens);
+
+    if (right >= 0)
+        hide = cfx_logical_or(s, hide,
+                              cfx_gt(s, key, cfx_add(s, at, cfx_int(right))));
+    if (left >= 0)
+        hide = cfx_logical_or(s, hide,
+                              cfx_lt(s, key, cfx_sub(s, at, cfx_int(left))));
+    cfx_value zero = cfx_zeros_like(s, hide, .dtype = type);
+    return plus(n, mask, cfx_masked_fill(s, zero, hide, cfx_float(-INFINITY)));
+}
+
 /* The mask as numbers to add; absent if there is none. A mask shorter than the
  * keys is extended by what hides them. */
 static cfx_value mask_of(onnx_node *n, const attention *a, bool causal)
@@ -84,6 +111,8 @@ static cfx_value mask_of(onnx_node *n, const attention *a, bool causal)
     cfx_value full = cfx_full(s, onnx_arg(s, 2, shape), low, .dtype = type);
     int64_t left = onnx_attr_int(n, "left_window_size", -1);
     int64_t right = causal ? 0 : onnx_attr_int(n, "right_window_size", -1);
+    if (onnx_has(n, LENGTHS))
+        return hide_by_lengths(n, a, mask, left, right);
     if (right >= 0)
         mask = plus(
             n, mask,
@@ -145,8 +174,8 @@ void onnx_lower_attention(onnx_node *n)
     double softcap = onnx_attr_float(n, "softcap", 0);
     attention a;
 
-    if (onnx_has(n, 6)) {
-        onnx_fail(n, CFX_EUNSUPPORTED, "it pads keys and values by lengths");
+    if (onnx_has(n, LENGTHS) && onnx_has(n, PAST_K)) {
+        onnx_fail(n, CFX_EINVAL, "it has lengths of sequences and a past");
         return;
     }
     if (!read_attention(n, &a))
@@ -155,7 +184,8 @@ void onnx_lower_attention(onnx_node *n)
     onnx_ignore(n, "softmax_precision"); /* it is float32 at least */
     onnx_ignore(n, "qk_matmul_output_mode");
     onnx_ignore(n, "right_window_size");
-    if (softcap != 0 || n->nout > 3 || onnx_has(n, MASK))
+    if (softcap != 0 || n->nout > 3 || onnx_has(n, MASK) ||
+        onnx_has(n, LENGTHS))
         y = by_steps(n, &a, mask, softcap);
     else
         y = cfx_scaled_dot_product_attention(

@@ -164,16 +164,49 @@ void onnx_lower_scatter_elements(onnx_node *n)
                        : cfx_scatter(n->s, x, cfx_int(axis), index, src);
 }
 
+/* Reduce rows of a matrix: the axes that the indices go through are its rows,
+ * the others its columns. */
+static cfx_value reduce_nd(onnx_node *n, cfx_value x, cfx_value list,
+                           cfx_value src, const char *reduce)
+{
+    cfx_scope *s = n->s;
+    size_t many = list.u.seq->len;
+    cfx_value rows = cfx_int(1), row = CFX_NOTHING, shape[CFX_MAX_RANK];
+    int rank = onnx_rank(n, x);
+
+    if (rank < (int)many)
+        return onnx_fail(n, CFX_ESHAPE, "its indices have too many columns");
+    for (size_t i = 0; i < many; i++) {
+        cfx_value size = onnx_size(s, x, (int)i);
+        cfx_value at = from_zero(n, list.u.seq->item[i], size);
+        row = i ? cfx_add(s, cfx_mul(s, row, size), at) : at;
+        rows = cfx_int_mul(s, rows, size);
+    }
+    for (int i = 0; i < rank; i++)
+        shape[i] = onnx_size(s, x, i);
+    cfx_value matrix[] = {rows, cfx_int(1)}, columns = cfx_int(1);
+    for (int i = (int)many; i < rank; i++)
+        columns = cfx_int_mul(s, columns, shape[i]);
+    matrix[1] = columns;
+    x = cfx_reshape(s, x, onnx_arg(s, 2, matrix));
+    matrix[0] = cfx_int(-1);
+    row = cfx_reshape(s, row, onnx_arg(s, 1, matrix));
+    src = cfx_reshape(s, src, onnx_arg(s, 2, matrix));
+    x = cfx_index_reduce(s, x, cfx_int(0), row, src, cfx_str(s, reduce));
+    return cfx_reshape(s, x, onnx_arg(s, (size_t)rank, shape));
+}
+
 void onnx_lower_scatter_nd(onnx_node *n)
 {
     const char *reduce = reduction_of(n);
     cfx_value x = onnx_tensor(n, 0), src = onnx_tensor(n, 2);
     cfx_value list = columns(n, x, onnx_tensor(n, 1), 0);
 
+    if (cfx_scope_failed(n->s))
+        return;
     if (reduce && strcmp(reduce, "sum"))
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "its reduction is neither none nor add");
-    if (!cfx_scope_failed(n->s))
+        n->out[0] = reduce_nd(n, x, list, src, reduce);
+    else
         n->out[0] = cfx_index_put(n->s, x, list, src,
                                   .accumulate = cfx_bool(reduce != NULL));
 }

@@ -397,6 +397,24 @@ void onnx_lower_cast(onnx_node *n)
         cast_to(n, onnx_tensor(n, 0), to, code);
 }
 
+/* The bits of an element as a number of another type of as many. */
+void onnx_lower_bit_cast(onnx_node *n)
+{
+    int64_t code = onnx_attr_int(n, "to", 0);
+    cfx_value x = onnx_tensor(n, 0);
+    cfx_dtype to, from = onnx_type_of(n, x);
+
+    if (!onnx_dtype(&to, code) || onnx_narrow_bits(onnx_marked_type(n->s, x)))
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "it casts to %s, or from a type of "
+                  "less than 8 bits",
+                  onnx_type_name(code));
+    else if (cfx_dtype_size(from) != cfx_dtype_size(to))
+        onnx_fail(n, CFX_EINVAL, "it casts between types of different sizes");
+    else
+        n->out[0] = cfx_view_dtype(n->s, x, TYPE(to));
+}
+
 void onnx_lower_cast_like(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), like = onnx_tensor(n, 1);
@@ -472,6 +490,12 @@ void onnx_lower_swish(onnx_node *n)
                     : cfx_mul(
                           n->s, x,
                           cfx_sigmoid(n->s, cfx_mul(n->s, x, number(alpha))));
+}
+
+void onnx_lower_swi_glu(onnx_node *n)
+{
+    onnx_lower_swish(n);
+    n->out[0] = cfx_mul(n->s, n->out[0], onnx_tensor(n, 1));
 }
 
 void onnx_lower_thresholded_relu(onnx_node *n)
