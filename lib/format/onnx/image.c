@@ -3,7 +3,8 @@
  */
 #include "format/onnx/onnx.h"
 
-enum { MAX_SPATIAL = 3 };
+/* A grid of more points is not computed when the model is read. */
+enum { MAX_SPATIAL = 3, MAX_POINTS = 1 << 24 };
 
 /* The parameters of a resize, for the spatial axes. */
 typedef struct resize {
@@ -427,4 +428,68 @@ void onnx_lower_grid_sample(onnx_node *n)
         .padding_mode = cfx_str(n->s,
                                 onnx_attr_text(n, "padding_mode", "zeros")),
         .align_corners = cfx_bool(onnx_attr_int(n, "align_corners", 0)));
+}
+
+/* The places of an image of these extents, x first, then 1: [points, nd + 1]. */
+static cfx_value places(onnx_node *n, const int64_t *size, int nd,
+                        bool corners)
+{
+    int64_t shape[] = {1, nd + 1}, step = 1;
+    cfx_tensor *t;
+
+    for (int i = 0; i < nd; i++)
+        shape[0] *= size[i];
+    if (cfx_tensor_new(&t, n->s->ctx, CFX_F32, 2, shape, &n->s->error))
+        return cfx_none();
+    float *to = t->data;
+    for (int i = nd - 1; i >= 0; i--) {
+        double extent = (double)size[i];
+        for (int64_t k = 0; k < shape[0]; k++) {
+            double at = (double)(k / step % size[i]);
+            double place = !corners       ? (2 * at + 1) / extent - 1
+                           : size[i] == 1 ? 0
+                                          : 2 * at / (extent - 1) - 1;
+            to[k * (nd + 1) + nd - 1 - i] = (float)place;
+        }
+        step *= size[i];
+    }
+    for (int64_t k = 0; k < shape[0]; k++)
+        to[k * (nd + 1) + nd] = 1;
+    return cfx_scope_take(n->s, cfx_value_of_tensor(t));
+}
+
+/* Each place of an image, times theta [batch, nd, nd + 1]. */
+void onnx_lower_affine_grid(onnx_node *n)
+{
+    bool corners = onnx_attr_int(n, "align_corners", 0), given;
+    cfx_value theta = onnx_tensor(n, 0), shape[2 + MAX_SPATIAL];
+    int64_t *size, points = 1;
+    size_t count = 0;
+
+    if (!onnx_plain_ints(n, 1, NULL, &count, &size, &given))
+        return;
+    if ((count != 4 && count != 5) || onnx_type_of(n, theta) != CFX_F32) {
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "its size has %zu items, or theta is not of float32", count);
+        return;
+    }
+    for (size_t i = 2; i < count; i++) {
+        bool fits = size[i] > 0 && size[i] <= MAX_POINTS / points;
+        points = fits ? points * size[i] : MAX_POINTS + 1;
+        if (!fits)
+            break;
+        shape[i - 1] = cfx_int(size[i]);
+    }
+    if (points > MAX_POINTS) {
+        onnx_fail(n, CFX_ELIMIT, "its image has none, or more than %d points",
+                  MAX_POINTS);
+        return;
+    }
+    int nd = (int)count - 2;
+    cfx_value y = cfx_matmul(
+        n->s, places(n, size + 2, nd, corners),
+        cfx_transpose(n->s, theta, cfx_int(1), cfx_int(2)));
+    shape[0] = onnx_size(n->s, theta, 0);
+    shape[nd + 1] = cfx_int(nd);
+    n->out[0] = cfx_reshape(n->s, y, onnx_arg(n->s, count, shape));
 }

@@ -211,6 +211,85 @@ void onnx_lower_scatter_nd(onnx_node *n)
                                   .accumulate = cfx_bool(reduce != NULL));
 }
 
+/* Rows of an update stand one after the other from an index of each batch. */
+void onnx_lower_tensor_scatter(onnx_node *n)
+{
+    cfx_scope *s = n->s;
+    cfx_value x = onnx_tensor(n, 0), src = onnx_tensor(n, 1);
+    cfx_value start = onnx_optional(n, 2), shape[CFX_MAX_RANK];
+    bool circular = onnx_attr_is(n, "mode", "circular", "linear");
+    int rank = onnx_rank(n, x);
+
+    if (rank < 0 || onnx_rank(n, src) != rank)
+        return;
+    int axis = onnx_axis(n, onnx_attr_int(n, "axis", -2), rank);
+    if (cfx_scope_failed(s))
+        return;
+    for (int i = 0; i < rank; i++)
+        shape[i] = cfx_int(i == axis ? -1 : 1);
+    cfx_value index = cfx_reshape(
+        s,
+        cfx_call_function(s, "torch.arange",
+                          CFX_ARGS(onnx_size(s, src, axis))),
+        onnx_arg(s, (size_t)rank, shape));
+    for (int i = 0; i < rank; i++)
+        shape[i] = cfx_int(i == 0 ? -1 : 1);
+    if (start.kind)
+        index = cfx_add(
+            s, index, cfx_reshape(s, start, onnx_arg(s, (size_t)rank, shape)));
+    if (circular)
+        index = cfx_remainder(s, index, onnx_size(s, x, axis));
+    for (int i = 0; i < rank; i++)
+        shape[i] = onnx_size(s, src, i);
+    index = cfx_expand(s, index, onnx_arg(s, (size_t)rank, shape));
+    n->out[0] = cfx_scatter(s, x, cfx_int(axis), index, src);
+}
+
+static cfx_value pick(onnx_node *n, cfx_value x, int axis, cfx_value index)
+{
+    return cfx_index_select(n->s, x, cfx_int(axis), index);
+}
+
+/* The first place of each value is the least of those where it stands. Without
+ * `sorted` values stand in the order of these places. */
+void onnx_lower_unique(onnx_node *n)
+{
+    cfx_scope *s = n->s;
+    bool flat = !onnx_attr(n, "axis"), sorted = onnx_attr_int(n, "sorted", 1);
+    cfx_value x = onnx_tensor(n, 0), yes = cfx_bool(true), v[4];
+    int rank = onnx_rank(n, x);
+    cfx_value line = onnx_int_arg(s, 1, (int64_t[]){-1});
+
+    if (rank < 0)
+        return;
+    if (flat)
+        x = cfx_reshape(s, x, line);
+    int axis = flat ? 0 : onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
+    cfx_value all = cfx_call_function(
+        s,
+        flat ? "torch.ops.aten._unique2.default"
+             : "torch.ops.aten.unique_dim.default",
+        flat ? CFX_ARGS(x, yes, yes, yes)
+             : CFX_ARGS(x, cfx_int(axis), yes, yes, yes));
+    v[0] = cfx_nth(s, all, 0);
+    v[2] = cfx_reshape(s, cfx_nth(s, all, 1), line);
+    v[3] = cfx_nth(s, all, 2);
+    cfx_value many = onnx_size(s, x, axis);
+    v[1] = cfx_scatter_reduce(
+        s, cfx_add(s, cfx_zeros_like(s, v[3]), many), cfx_int(0), v[2],
+        cfx_call_function(s, "torch.arange", CFX_ARGS(many)),
+        cfx_str(s, "amin"));
+    if (!sorted) {
+        cfx_value order = cfx_argsort(s, v[1]);
+        v[0] = pick(n, v[0], axis, order);
+        v[1] = pick(n, v[1], 0, order);
+        v[2] = pick(n, cfx_argsort(s, order), 0, v[2]);
+        v[3] = pick(n, v[3], 0, order);
+    }
+    for (size_t i = 0; i < n->nout && i < 4; i++)
+        n->out[i] = v[i];
+}
+
 void onnx_lower_one_hot(onnx_node *n)
 {
     cfx_value index = onnx_tensor(n, 0), values = onnx_tensor(n, 2);
