@@ -151,7 +151,7 @@ void onnx_lower_loop(onnx_node *n)
     if (known_rounds(n, &rounds) && is_true(n->in[1]))
         unroll(n, body, rounds);
     else
-        onnx_fail(n, CFX_EUNSUPPORTED,
+        onnx_fail(n, CFX_EUNDECIDED,
                   "its number of rounds is not known when the model is read, "
                   "or more than %d",
                   MAX_UNROLLED);

@@ -1,6 +1,8 @@
 /*
  * image -- rules of resizing and sampling images.
  */
+#include <math.h>
+
 #include "format/onnx/onnx.h"
 
 /* A grid of more points is not computed when the model is read. */
@@ -107,6 +109,47 @@ static bool sized(onnx_node *n, resize *r, cfx_value x, size_t i, int rank)
     return true;
 }
 
+/* One scale for all axes: the least or the largest of those of the sizes. */
+static bool keeping_aspect(onnx_node *n, resize *r, cfx_value x, size_t i,
+                           int rank)
+{
+    bool least = onnx_attr_is(n, "keep_aspect_ratio_policy", "not_larger",
+                              "stretch");
+    double scale = least ? INFINITY : 0;
+    size_t count = 0;
+    int64_t *sizes;
+    bool given;
+
+    if (!least &&
+        !onnx_attr_is(n, "keep_aspect_ratio_policy", "not_smaller", "stretch"))
+        return onnx_fail(n, CFX_EUNSUPPORTED,
+                         "its policy of aspect ratios is none that cfx knows"),
+               false;
+    if (!onnx_plain_ints(n, i, NULL, &count, &sizes, &given))
+        return false;
+    for (size_t k = 0; k < count; k++) {
+        int64_t in = onnx_known_size(n, x, axis_of(n, k, rank));
+        double own = in > 0 ? (double)sizes[k] / (double)in : 0;
+        if (cfx_scope_failed(n->s) || !(own > 0))
+            return onnx_fail(n, CFX_ESHAPE, "its result has no extent"), false;
+        scale = least ? fmin(scale, own) : fmax(scale, own);
+    }
+    for (size_t k = 0; k < count; k++) {
+        int axis = axis_of(n, k, rank);
+        double out = floor((double)onnx_known_size(n, x, axis) * scale + 0.5);
+        if (!(out >= 1 && out < INT32_MAX))
+            return onnx_fail(n, CFX_ESHAPE, "its result has no extent"), false;
+        if (!set_axis(n, r, x, axis, scale, cfx_int((int64_t)out)))
+            return false;
+    }
+    return true;
+}
+
+static bool stretches(const onnx_node *n)
+{
+    return onnx_attr_is(n, "keep_aspect_ratio_policy", "stretch", "stretch");
+}
+
 static bool read_resize(onnx_node *n, resize *r, cfx_value x, size_t scales,
                         size_t sizes)
 {
@@ -130,7 +173,8 @@ static bool read_resize(onnx_node *n, resize *r, cfx_value x, size_t scales,
         return onnx_fail(n, CFX_EUNDECIDED,
                          "its scales are not known when the model is read"),
                false;
-    return sized(n, r, x, sizes, rank);
+    return stretches(n) ? sized(n, r, x, sizes, rank)
+                        : keeping_aspect(n, r, x, sizes, rank);
 }
 
 /* torch computes coordinates by the scale where it is given, else by the
@@ -303,7 +347,7 @@ static bool read_kernel(onnx_node *n, kernel *k)
     return true;
 }
 
-/* roi holds the starts of all axes, then the ends. */
+/* roi holds the starts of the axes, then the ends. */
 static bool read_roi(onnx_node *n, kernel *k, int axis, int rank)
 {
     size_t count = 0;
@@ -312,13 +356,18 @@ static bool read_roi(onnx_node *n, kernel *k, int axis, int rank)
     if (strcmp(k->mode, "tf_crop_and_resize"))
         return true;
     roi = floats_of(n, 1, &count);
-    if (!roi || count != 2 * (size_t)rank)
+    if (!roi || count % 2)
         return onnx_fail(n, CFX_EUNDECIDED,
                          "its roi is not known when the model is read"),
                false;
-    k->roi[0] = (double)roi[axis];
-    k->roi[1] = (double)roi[rank + axis];
-    return true;
+    k->roi[0] = 0;
+    k->roi[1] = 1;
+    for (size_t i = 0; i < count / 2; i++)
+        if (axis_of(n, i, rank) == axis) {
+            k->roi[0] = (double)roi[i];
+            k->roi[1] = (double)roi[count / 2 + i];
+        }
+    return !cfx_scope_failed(n->s);
 }
 
 static void resize_axes(onnx_node *n, cfx_value x, const resize *r, kernel *k)
@@ -393,9 +442,8 @@ void onnx_lower_resize(onnx_node *n)
     if (!read_resize(n, &r, x, n->opset < 11 ? 1 : 2, 3) ||
         !read_kernel(n, &k))
         return;
-    if (!onnx_attr_is(n, "keep_aspect_ratio_policy", "stretch", "stretch"))
-        onnx_fail(n, CFX_EUNSUPPORTED, "it keeps the aspect ratio");
-    else if (!by_torch(n, x, &r, &k))
+    /* torch would round the extents down where they keep the aspect. */
+    if (!stretches(n) || !by_torch(n, x, &r, &k))
         resize_axes(n, x, &r, &k);
 }
 
