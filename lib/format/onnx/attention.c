@@ -1,5 +1,5 @@
 /*
- * attention -- rules of Attention and RotaryEmbedding.
+ * attention -- rules of Attention, RotaryEmbedding and LinearAttention.
  */
 #include <math.h>
 
@@ -269,4 +269,132 @@ void onnx_lower_rotary_embedding(onnx_node *n)
     }
     n->out[0] = flat ? cfx_reshape(s, y, onnx_arg(s, 3, shape))
                      : cfx_transpose(s, y, cfx_int(1), cfx_int(2));
+}
+
+/* ---- LinearAttention ---- */
+
+enum { STATE = 3, DECAY, BETA };
+
+/* Tensors of float32, [batch, heads, length, size]. */
+typedef struct linear {
+    cfx_value q, k, v;
+    cfx_value decay, beta; /* factors; absent if there are none */
+    cfx_value state;       /* [batch, heads, size of k, size of v] */
+    int64_t steps;
+} linear;
+
+static cfx_value to_float(onnx_node *n, cfx_value x)
+{
+    return onnx_type_of(n, x) == CFX_F32
+               ? x
+               : cfx_to(n->s, x, cfx_value_of_dtype(CFX_F32));
+}
+
+static cfx_value linear_input(onnx_node *n, size_t i, int64_t heads)
+{
+    cfx_value x = to_float(n, onnx_tensor(n, i));
+
+    if (onnx_rank(n, x) != 3)
+        return onnx_fail(n, CFX_ESHAPE, "its input %zu has not 3 axes", i);
+    return split_heads(n, x, heads);
+}
+
+static bool read_linear(onnx_node *n, linear *a, int64_t heads, int64_t kv)
+{
+    const char *rule = onnx_attr_text(n, "update_rule", "gated_delta");
+    bool both = !strcmp(rule, "gated_delta");
+    bool gated = both || !strcmp(rule, "gated");
+    bool delta = both || !strcmp(rule, "delta");
+    cfx_scope *s = n->s;
+
+    onnx_ignore(n, "chunk_size"); /* how it is computed */
+    if ((!gated && !delta && strcmp(rule, "linear")) || heads < 1 || kv < 1 ||
+        heads % kv || gated != onnx_has(n, DECAY) ||
+        delta != onnx_has(n, BETA))
+        return onnx_fail(n, CFX_EINVAL,
+                         "its heads, decay or beta are not those of the rule "
+                         "'%.40s'",
+                         rule),
+               false;
+    *a = (linear){.q = linear_input(n, Q, heads),
+                  .k = linear_input(n, K, kv),
+                  .v = linear_input(n, V, kv)};
+    if (gated)
+        a->decay = cfx_exp(s, linear_input(n, DECAY, kv));
+    if (delta && onnx_known_size(n, onnx_tensor(n, BETA), 2) == 1)
+        a->beta = linear_input(n, BETA, 1);
+    else if (delta)
+        a->beta = linear_input(n, BETA, kv);
+    if (cfx_scope_failed(s))
+        return false;
+    cfx_value shape[] = {onnx_size(s, a->k, 0), cfx_int(kv),
+                         onnx_size(s, a->k, 3), onnx_size(s, a->v, 3)};
+    a->state = onnx_has(n, STATE) ? to_float(n, onnx_tensor(n, STATE))
+                                  : cfx_zeros(s, onnx_arg(s, 4, shape));
+    a->steps = onnx_known_size(n, a->q, 2);
+    if (a->steps < 1 || a->steps > ONNX_MAX_UNROLLED)
+        onnx_fail(n, CFX_EUNSUPPORTED, "it has %lld steps, not 1 to %d",
+                  (long long)a->steps, ONNX_MAX_UNROLLED);
+    return !cfx_scope_failed(s);
+}
+
+/* One step, as a row of its axis, or as a column. */
+static cfx_value row_of(onnx_node *n, cfx_value x, int64_t step)
+{
+    return cfx_slice(n->s, x, cfx_int(2), cfx_int(step), cfx_int(step + 1),
+                     cfx_int(1));
+}
+
+static cfx_value column_of(onnx_node *n, cfx_value x, int64_t step)
+{
+    return cfx_unsqueeze(n->s, cfx_select(n->s, x, cfx_int(2), cfx_int(step)),
+                         cfx_int(-1));
+}
+
+/* The state forgets by the decay, and gets the product of key and value; beta
+ * takes from the value what the key already finds. Returns what the query
+ * finds. */
+static cfx_value linear_step(onnx_node *n, linear *a, int64_t step)
+{
+    cfx_scope *s = n->s;
+    cfx_value v = row_of(n, a->v, step);
+
+    if (a->decay.kind)
+        a->state = cfx_mul(s, a->state, column_of(n, a->decay, step));
+    if (a->beta.kind)
+        v = cfx_mul(
+            s, row_of(n, a->beta, step),
+            cfx_sub(s, v, cfx_matmul(s, row_of(n, a->k, step), a->state)));
+    a->state = cfx_add(s, a->state, cfx_mul(s, column_of(n, a->k, step), v));
+    return cfx_matmul(s, row_of(n, a->q, step),
+                      repeat_heads(n, a->state, a->q));
+}
+
+void onnx_lower_linear_attention(onnx_node *n)
+{
+    cfx_scope *s = n->s;
+    int64_t heads = onnx_attr_int(n, "q_num_heads", 0);
+    int64_t kv = onnx_attr_int(n, "kv_num_heads", 0);
+    double scale = onnx_attr_float(n, "scale", 0);
+    cfx_dtype type = onnx_type_of(n, onnx_tensor(n, Q));
+    cfx_value *rows = onnx_alloc(s, ONNX_MAX_UNROLLED, sizeof(*rows));
+    linear a;
+
+    if (!rows || !read_linear(n, &a, heads, kv))
+        return;
+    if (scale == 0)
+        scale = 1 / sqrt((double)onnx_known_size(n, a.q, 3));
+    a.q = cfx_mul(s, a.q, cfx_float(scale));
+    for (int64_t i = 0; i < a.steps && !cfx_scope_failed(s); i++)
+        rows[i] = linear_step(n, &a, i);
+    cfx_value y = cfx_cat(s, onnx_arg(s, (size_t)a.steps, rows),
+                          .dim = cfx_int(2));
+    cfx_value shape[] = {onnx_size(s, a.q, 0), cfx_int(a.steps), cfx_int(-1)};
+    y = cfx_reshape(s, cfx_transpose(s, y, cfx_int(1), cfx_int(2)),
+                    onnx_arg(s, 3, shape));
+    n->out[0] = cfx_to(s, y, cfx_value_of_dtype(type));
+    if (onnx_has(n, STATE))
+        type = onnx_type_of(n, onnx_tensor(n, STATE));
+    if (n->nout > 1)
+        n->out[1] = cfx_to(s, a.state, cfx_value_of_dtype(type));
 }

@@ -7,7 +7,7 @@
  */
 #include "format/onnx/onnx.h"
 
-enum { MAX_CAPTURED = 256, MAX_UNROLLED = 256 };
+enum { MAX_CAPTURED = 256 };
 
 static const Onnx__GraphProto *graph_of(onnx_node *n, const char *name)
 {
@@ -80,7 +80,7 @@ static bool known_rounds(onnx_node *n, int64_t *rounds)
         list.n != 1 || list.item[0].kind != CFX_INT)
         return false;
     *rounds = list.item[0].u.i < 0 ? 0 : list.item[0].u.i;
-    return *rounds <= MAX_UNROLLED;
+    return *rounds <= ONNX_MAX_UNROLLED;
 }
 
 static bool is_true(cfx_value v)
@@ -154,7 +154,7 @@ void onnx_lower_loop(onnx_node *n)
         onnx_fail(n, CFX_EUNDECIDED,
                   "its number of rounds is not known when the model is read, "
                   "or more than %d",
-                  MAX_UNROLLED);
+                  ONNX_MAX_UNROLLED);
 }
 
 /* ---- Scan ---- */
@@ -205,9 +205,9 @@ static bool read_scan(onnx_node *n, scan *c)
     int axis = rank < 0 ? 0
                         : onnx_axis(n, item_of(n, "scan_input_axes", 0), rank);
     c->rounds = onnx_known_size(n, first, axis);
-    if (c->rounds > MAX_UNROLLED)
+    if (c->rounds > ONNX_MAX_UNROLLED)
         onnx_fail(n, CFX_EUNSUPPORTED, "it has %lld rounds, more than %d",
-                  (long long)c->rounds, MAX_UNROLLED);
+                  (long long)c->rounds, ONNX_MAX_UNROLLED);
     return !cfx_scope_failed(n->s);
 }
 

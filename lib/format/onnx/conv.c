@@ -369,8 +369,11 @@ static cfx_value average_dilated(onnx_node *n, cfx_value x, const windows *w,
     windows more = {.nd = w->nd};
 
     if (onnx_attr_int(n, "ceil_mode", 0))
-        for (int i = 0; i < w->nd; i++)
+        for (int i = 0; i < w->nd; i++) {
+            if (onnx_known_size(n, x, 2 + i) > INT32_MAX)
+                return onnx_fail(n, CFX_ESHAPE, "its extents are too large");
             more.after[i] = ceil_pad(n, x, w, i);
+        }
     x = padded(n, padded(n, x, w, zero), &more, zero);
     ones = padded(n, padded(n, ones, w, cfx_int(count_pads)), &more, zero);
     return cfx_div(n->s, sum_dilated(n, x, w), sum_dilated(n, ones, w));
@@ -425,6 +428,12 @@ void onnx_lower_lp_pool(onnx_node *n)
     n->out[0] = cfx_pow(n->s, x, cfx_float(1 / (double)p));
 }
 
+/* Extents that sums and products of 64 bits may not hold, or no extents. */
+static bool is_large(int64_t extent)
+{
+    return extent < 0 || extent > INT32_MAX;
+}
+
 /* The indices of MaxUnpool count through the whole tensor that was pooled. */
 void onnx_lower_max_unpool(onnx_node *n)
 {
@@ -443,6 +452,10 @@ void onnx_lower_max_unpool(onnx_node *n)
     for (size_t i = 0; i < rank; i++) {
         int64_t size = onnx_known_size(n, x, (int)i);
         size_t k = i < 2 ? 0 : i - 2;
+        if (size > INT32_MAX || (given && i < count && is_large(want[i]))) {
+            onnx_fail(n, CFX_ESHAPE, "its extents are too large");
+            return;
+        }
         if (i >= 2)
             size = (size - 1) * w.stride[k] - w.before[k] - w.after[k] +
                    w.kernel[k];
@@ -480,6 +493,10 @@ void onnx_lower_col2im(onnx_node *n)
     if (nimage != 2 || nblock != 2) {
         onnx_fail(n, CFX_EUNSUPPORTED, "its image has %zu axes, not 2",
                   nimage);
+        return;
+    }
+    if (is_large(image[0]) || is_large(image[1])) {
+        onnx_fail(n, CFX_ESHAPE, "its extents are too large");
         return;
     }
     if (!read_list(n, "strides", w.stride, 2, 1, 1) ||

@@ -268,6 +268,10 @@ cfx_value onnx_scalar_tensor(cfx_scope *s, double v, cfx_dtype dtype);
 /* Memory in the recorder's arena; the scope fails without. */
 void *onnx_alloc(cfx_scope *s, size_t n, size_t size);
 
+/* Rounds or steps that stand one after the other in the graph, where torch has
+ * no operator for them. */
+enum { ONNX_MAX_UNROLLED = 256 };
+
 /* ---- Graphs within nodes: lower.c ---- */
 
 /* Lower a graph in the place of the node, with values for its inputs. */

@@ -13,9 +13,6 @@ typedef struct cell {
     int order[4]; /* ONNX's gates in torch's order */
 } cell;
 
-/* Steps that are unrolled. */
-enum { MAX_STEPS = 256 };
-
 static const cell lstm = {4, {0, 2, 3, 1}};
 static const cell gru = {3, {1, 0, 2}};
 static const cell rnn = {1, {0}};
@@ -255,13 +252,13 @@ static void unroll_gru(onnx_node *n, const setup *p)
     cfx_scope *s = n->s;
     cfx_value h = state(n, 5, p), y[2], last[2];
     int64_t steps = onnx_known_size(n, p->x, 0);
-    cfx_value *rows = onnx_alloc(s, MAX_STEPS, sizeof(*rows));
+    cfx_value *rows = onnx_alloc(s, ONNX_MAX_UNROLLED, sizeof(*rows));
 
-    if (steps < 1 || steps > MAX_STEPS)
+    if (steps < 1 || steps > ONNX_MAX_UNROLLED)
         onnx_fail(n, CFX_EUNSUPPORTED,
                   "linear_before_reset is 0, and it has %lld steps, not 1 to "
                   "%d",
-                  (long long)steps, MAX_STEPS);
+                  (long long)steps, ONNX_MAX_UNROLLED);
     for (int k = 0; rows && k < p->directions && !cfx_scope_failed(s); k++) {
         direction d = direction_of(n, p, k, h);
         for (int64_t i = 0; i < steps && !cfx_scope_failed(s); i++) {

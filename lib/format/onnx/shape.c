@@ -602,6 +602,10 @@ void onnx_lower_center_crop_pad(onnx_node *n)
         pads[i] = cfx_int(0);
     for (size_t i = 0; i < count && !cfx_scope_failed(n->s); i++) {
         int axis = onnx_axis(n, naxes ? axes[i] : (int64_t)i, rank);
+        if (want[i] < 0) {
+            onnx_fail(n, CFX_ESHAPE, "its shape has a negative item");
+            return;
+        }
         int64_t more = want[i] - onnx_known_size(n, x, axis);
         pads[axis] = cfx_int(more / 2);
         pads[axis + rank] = cfx_int(more - more / 2);

@@ -12,7 +12,7 @@
 
 /* The matrix of a longer transform would take more memory than the signal is
  * worth. */
-enum { MAX_LENGTH = 2048 };
+enum { MAX_LENGTH = 2048, MAX_WINDOW = 1 << 24 };
 
 static const double pi = 3.14159265358979323846;
 
@@ -44,10 +44,10 @@ static void window(onnx_node *n, double a, double b, double c)
     if (!onnx_ints(n, 0, &size))
         return;
     if (size.n != 1 || size.item[0].kind != CFX_INT || size.item[0].u.i < 0 ||
-        !onnx_dtype(&type, code)) {
+        size.item[0].u.i > MAX_WINDOW || !onnx_dtype(&type, code)) {
         onnx_fail(n, CFX_EUNSUPPORTED,
-                  "its size is not a number, or its type is %s",
-                  onnx_type_name(code));
+                  "its size is not a number up to %d, or its type is %s",
+                  MAX_WINDOW, onnx_type_name(code));
         return;
     }
     count = size.item[0].u.i;
@@ -202,7 +202,7 @@ void onnx_lower_dft(onnx_node *n)
     int at = onnx_axis(n, axis, rank);
     t.half = t.inverse && onesided;
     int64_t size = onnx_known_size(n, x, at);
-    int64_t usual = t.half ? 2 * (size - 1) : size;
+    int64_t usual = t.half && size <= MAX_LENGTH ? 2 * (size - 1) : size;
     if (!known_int(n, 1, usual, &t.length) || !check_length(n, t.length) ||
         !take_parts(n, &t, x))
         return;
