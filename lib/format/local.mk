@@ -103,6 +103,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/reduce.c \
 	%reldir%/onnx/rules.def \
 	%reldir%/onnx/shape.c \
+	%reldir%/onnx/signal.c \
 	%reldir%/onnx/tensor.c
 nodist_libcfx_all_la_SOURCES += lib/format/onnx/onnx.pb-c.c
 BUILT_SOURCES += lib/format/onnx/onnx.pb-c.h

@@ -1,11 +1,11 @@
 /*
- * attention -- rules of Attention and RotaryEmbedding.
+ * attention -- rules of Attention, RotaryEmbedding and LinearAttention.
  */
 #include <math.h>
 
 #include "format/onnx/onnx.h"
 
-enum { Q, K, V, MASK, PAST_K, PAST_V };
+enum { Q, K, V, MASK, PAST_K, PAST_V, LENGTHS };
 
 typedef struct attention {
     cfx_value q, k, v; /* [batch, heads, length, size] */
@@ -55,6 +55,33 @@ static cfx_value plus(onnx_node *n, cfx_value a, cfx_value b)
     return a.kind ? cfx_add(n->s, a, b) : b;
 }
 
+/* Hide keys behind the lengths of a batch's sequences. The last row of the
+ * queries stands at the last key that is not hidden. */
+static cfx_value hide_by_lengths(onnx_node *n, const attention *a,
+                                 cfx_value mask, int64_t left, int64_t right)
+{
+    static const int64_t shape[] = {-1, 1, 1, 1};
+    cfx_scope *s = n->s;
+    cfx_value type = cfx_value_of_dtype(onnx_type_of(n, a->q));
+    cfx_value rows = onnx_size(s, a->q, 2), columns = onnx_size(s, a->k, 2);
+    cfx_value lens = cfx_reshape(s, onnx_tensor(n, LENGTHS),
+                                 onnx_int_arg(s, 4, shape));
+    cfx_value key = cfx_call_function(s, "torch.arange", CFX_ARGS(columns));
+    cfx_value row = cfx_unsqueeze(
+        s, cfx_call_function(s, "torch.arange", CFX_ARGS(rows)), cfx_int(1));
+    cfx_value at = cfx_add(s, row, cfx_sub(s, lens, rows));
+    cfx_value hide = cfx_ge(s, key, lens);
+
+    if (right >= 0)
+        hide = cfx_logical_or(s, hide,
+                              cfx_gt(s, key, cfx_add(s, at, cfx_int(right))));
+    if (left >= 0)
+        hide = cfx_logical_or(s, hide,
+                              cfx_lt(s, key, cfx_sub(s, at, cfx_int(left))));
+    cfx_value zero = cfx_zeros_like(s, hide, .dtype = type);
+    return plus(n, mask, cfx_masked_fill(s, zero, hide, cfx_float(-INFINITY)));
+}
+
 /* The mask as numbers to add; absent if there is none. A mask shorter than the
  * keys is extended by what hides them. */
 static cfx_value mask_of(onnx_node *n, const attention *a, bool causal)
@@ -84,6 +111,8 @@ static cfx_value mask_of(onnx_node *n, const attention *a, bool causal)
     cfx_value full = cfx_full(s, onnx_arg(s, 2, shape), low, .dtype = type);
     int64_t left = onnx_attr_int(n, "left_window_size", -1);
     int64_t right = causal ? 0 : onnx_attr_int(n, "right_window_size", -1);
+    if (onnx_has(n, LENGTHS))
+        return hide_by_lengths(n, a, mask, left, right);
     if (right >= 0)
         mask = plus(
             n, mask,
@@ -145,8 +174,8 @@ void onnx_lower_attention(onnx_node *n)
     double softcap = onnx_attr_float(n, "softcap", 0);
     attention a;
 
-    if (onnx_has(n, 6)) {
-        onnx_fail(n, CFX_EUNSUPPORTED, "it pads keys and values by lengths");
+    if (onnx_has(n, LENGTHS) && onnx_has(n, PAST_K)) {
+        onnx_fail(n, CFX_EINVAL, "it has lengths of sequences and a past");
         return;
     }
     if (!read_attention(n, &a))
@@ -155,7 +184,8 @@ void onnx_lower_attention(onnx_node *n)
     onnx_ignore(n, "softmax_precision"); /* it is float32 at least */
     onnx_ignore(n, "qk_matmul_output_mode");
     onnx_ignore(n, "right_window_size");
-    if (softcap != 0 || n->nout > 3 || onnx_has(n, MASK))
+    if (softcap != 0 || n->nout > 3 || onnx_has(n, MASK) ||
+        onnx_has(n, LENGTHS))
         y = by_steps(n, &a, mask, softcap);
     else
         y = cfx_scaled_dot_product_attention(
@@ -239,4 +269,132 @@ void onnx_lower_rotary_embedding(onnx_node *n)
     }
     n->out[0] = flat ? cfx_reshape(s, y, onnx_arg(s, 3, shape))
                      : cfx_transpose(s, y, cfx_int(1), cfx_int(2));
+}
+
+/* ---- LinearAttention ---- */
+
+enum { STATE = 3, DECAY, BETA };
+
+/* Tensors of float32, [batch, heads, length, size]. */
+typedef struct linear {
+    cfx_value q, k, v;
+    cfx_value decay, beta; /* factors; absent if there are none */
+    cfx_value state;       /* [batch, heads, size of k, size of v] */
+    int64_t steps;
+} linear;
+
+static cfx_value to_float(onnx_node *n, cfx_value x)
+{
+    return onnx_type_of(n, x) == CFX_F32
+               ? x
+               : cfx_to(n->s, x, cfx_value_of_dtype(CFX_F32));
+}
+
+static cfx_value linear_input(onnx_node *n, size_t i, int64_t heads)
+{
+    cfx_value x = to_float(n, onnx_tensor(n, i));
+
+    if (onnx_rank(n, x) != 3)
+        return onnx_fail(n, CFX_ESHAPE, "its input %zu has not 3 axes", i);
+    return split_heads(n, x, heads);
+}
+
+static bool read_linear(onnx_node *n, linear *a, int64_t heads, int64_t kv)
+{
+    const char *rule = onnx_attr_text(n, "update_rule", "gated_delta");
+    bool both = !strcmp(rule, "gated_delta");
+    bool gated = both || !strcmp(rule, "gated");
+    bool delta = both || !strcmp(rule, "delta");
+    cfx_scope *s = n->s;
+
+    onnx_ignore(n, "chunk_size"); /* how it is computed */
+    if ((!gated && !delta && strcmp(rule, "linear")) || heads < 1 || kv < 1 ||
+        heads % kv || gated != onnx_has(n, DECAY) ||
+        delta != onnx_has(n, BETA))
+        return onnx_fail(n, CFX_EINVAL,
+                         "its heads, decay or beta are not those of the rule "
+                         "'%.40s'",
+                         rule),
+               false;
+    *a = (linear){.q = linear_input(n, Q, heads),
+                  .k = linear_input(n, K, kv),
+                  .v = linear_input(n, V, kv)};
+    if (gated)
+        a->decay = cfx_exp(s, linear_input(n, DECAY, kv));
+    if (delta && onnx_known_size(n, onnx_tensor(n, BETA), 2) == 1)
+        a->beta = linear_input(n, BETA, 1);
+    else if (delta)
+        a->beta = linear_input(n, BETA, kv);
+    if (cfx_scope_failed(s))
+        return false;
+    cfx_value shape[] = {onnx_size(s, a->k, 0), cfx_int(kv),
+                         onnx_size(s, a->k, 3), onnx_size(s, a->v, 3)};
+    a->state = onnx_has(n, STATE) ? to_float(n, onnx_tensor(n, STATE))
+                                  : cfx_zeros(s, onnx_arg(s, 4, shape));
+    a->steps = onnx_known_size(n, a->q, 2);
+    if (a->steps < 1 || a->steps > ONNX_MAX_UNROLLED)
+        onnx_fail(n, CFX_EUNSUPPORTED, "it has %lld steps, not 1 to %d",
+                  (long long)a->steps, ONNX_MAX_UNROLLED);
+    return !cfx_scope_failed(s);
+}
+
+/* One step, as a row of its axis, or as a column. */
+static cfx_value row_of(onnx_node *n, cfx_value x, int64_t step)
+{
+    return cfx_slice(n->s, x, cfx_int(2), cfx_int(step), cfx_int(step + 1),
+                     cfx_int(1));
+}
+
+static cfx_value column_of(onnx_node *n, cfx_value x, int64_t step)
+{
+    return cfx_unsqueeze(n->s, cfx_select(n->s, x, cfx_int(2), cfx_int(step)),
+                         cfx_int(-1));
+}
+
+/* The state forgets by the decay, and gets the product of key and value; beta
+ * takes from the value what the key already finds. Returns what the query
+ * finds. */
+static cfx_value linear_step(onnx_node *n, linear *a, int64_t step)
+{
+    cfx_scope *s = n->s;
+    cfx_value v = row_of(n, a->v, step);
+
+    if (a->decay.kind)
+        a->state = cfx_mul(s, a->state, column_of(n, a->decay, step));
+    if (a->beta.kind)
+        v = cfx_mul(
+            s, row_of(n, a->beta, step),
+            cfx_sub(s, v, cfx_matmul(s, row_of(n, a->k, step), a->state)));
+    a->state = cfx_add(s, a->state, cfx_mul(s, column_of(n, a->k, step), v));
+    return cfx_matmul(s, row_of(n, a->q, step),
+                      repeat_heads(n, a->state, a->q));
+}
+
+void onnx_lower_linear_attention(onnx_node *n)
+{
+    cfx_scope *s = n->s;
+    int64_t heads = onnx_attr_int(n, "q_num_heads", 0);
+    int64_t kv = onnx_attr_int(n, "kv_num_heads", 0);
+    double scale = onnx_attr_float(n, "scale", 0);
+    cfx_dtype type = onnx_type_of(n, onnx_tensor(n, Q));
+    cfx_value *rows = onnx_alloc(s, ONNX_MAX_UNROLLED, sizeof(*rows));
+    linear a;
+
+    if (!rows || !read_linear(n, &a, heads, kv))
+        return;
+    if (scale == 0)
+        scale = 1 / sqrt((double)onnx_known_size(n, a.q, 3));
+    a.q = cfx_mul(s, a.q, cfx_float(scale));
+    for (int64_t i = 0; i < a.steps && !cfx_scope_failed(s); i++)
+        rows[i] = linear_step(n, &a, i);
+    cfx_value y = cfx_cat(s, onnx_arg(s, (size_t)a.steps, rows),
+                          .dim = cfx_int(2));
+    cfx_value shape[] = {onnx_size(s, a.q, 0), cfx_int(a.steps), cfx_int(-1)};
+    y = cfx_reshape(s, cfx_transpose(s, y, cfx_int(1), cfx_int(2)),
+                    onnx_arg(s, 3, shape));
+    n->out[0] = cfx_to(s, y, cfx_value_of_dtype(type));
+    if (onnx_has(n, STATE))
+        type = onnx_type_of(n, onnx_tensor(n, STATE));
+    if (n->nout > 1)
+        n->out[1] = cfx_to(s, a.state, cfx_value_of_dtype(type));
 }

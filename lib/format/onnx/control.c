@@ -1,5 +1,5 @@
 /*
- * control -- rules of graphs within nodes: If and Loop.
+ * control -- rules of graphs within nodes: If, Loop and Scan.
  *
  * A condition or a number of rounds that is known when the model is read is
  * followed at once. Otherwise they become cond and while_loop, whose graphs
@@ -7,7 +7,7 @@
  */
 #include "format/onnx/onnx.h"
 
-enum { MAX_CAPTURED = 256, MAX_UNROLLED = 256 };
+enum { MAX_CAPTURED = 256 };
 
 static const Onnx__GraphProto *graph_of(onnx_node *n, const char *name)
 {
@@ -80,7 +80,7 @@ static bool known_rounds(onnx_node *n, int64_t *rounds)
         list.n != 1 || list.item[0].kind != CFX_INT)
         return false;
     *rounds = list.item[0].u.i < 0 ? 0 : list.item[0].u.i;
-    return *rounds <= MAX_UNROLLED;
+    return *rounds <= ONNX_MAX_UNROLLED;
 }
 
 static bool is_true(cfx_value v)
@@ -89,6 +89,15 @@ static bool is_true(cfx_value v)
            (v.kind == CFX_TENSOR && cfx_tensor_numel(v.u.tensor) == 1 &&
             cfx_element_double((cfx_dtype)v.u.tensor->dtype,
                                v.u.tensor->data) != 0);
+}
+
+/* What the rounds gave, along a new axis. */
+static cfx_value stacked(onnx_node *n, const cfx_value *rows, int64_t rounds,
+                         int64_t axis)
+{
+    return rounds ? cfx_stack(n->s, onnx_arg(n->s, (size_t)rounds, rows),
+                              .dim = cfx_int(axis))
+                  : onnx_fail(n, CFX_EUNSUPPORTED, "it scans no round");
 }
 
 /* Each round in turn, one after the other in the graph. What is scanned is
@@ -125,10 +134,7 @@ static void unroll(onnx_node *n, const Onnx__GraphProto *body, int64_t rounds)
     for (size_t i = 0; i < carried; i++)
         n->out[i] = in[2 + i];
     for (size_t i = 0; i < scanned; i++)
-        n->out[carried + i] =
-            rounds ? cfx_stack(n->s, onnx_arg(n->s, (size_t)rounds,
-                                              rows + i * (size_t)rounds))
-                   : onnx_fail(n, CFX_EUNSUPPORTED, "it scans no round");
+        n->out[carried + i] = stacked(n, rows + i * (size_t)rounds, rounds, 0);
 }
 
 void onnx_lower_loop(onnx_node *n)
@@ -145,10 +151,95 @@ void onnx_lower_loop(onnx_node *n)
     if (known_rounds(n, &rounds) && is_true(n->in[1]))
         unroll(n, body, rounds);
     else
-        onnx_fail(n, CFX_EUNSUPPORTED,
+        onnx_fail(n, CFX_EUNDECIDED,
                   "its number of rounds is not known when the model is read, "
                   "or more than %d",
-                  MAX_UNROLLED);
+                  ONNX_MAX_UNROLLED);
+}
+
+/* ---- Scan ---- */
+
+typedef struct scan {
+    const Onnx__GraphProto *body;
+    size_t states, inputs, outputs;
+    int64_t rounds;
+} scan;
+
+/* Item i of a list of ints, or 0 where it is left out. */
+static int64_t item_of(const onnx_node *n, const char *name, size_t i)
+{
+    const int64_t *items;
+
+    return i < onnx_attr_ints(n, name, &items) ? items[i] : 0;
+}
+
+/* Item `round` of each input, along its axis, in its direction. */
+static void scan_items(onnx_node *n, const scan *c, int64_t round,
+                       cfx_value *to)
+{
+    for (size_t i = 0; i < c->inputs; i++) {
+        bool back = item_of(n, "scan_input_directions", i);
+        to[i] = cfx_select(n->s, onnx_tensor(n, c->states + i),
+                           cfx_int(item_of(n, "scan_input_axes", i)),
+                           cfx_int(back ? c->rounds - 1 - round : round));
+    }
+}
+
+static bool read_scan(onnx_node *n, scan *c)
+{
+    int64_t inputs = onnx_attr_int(n, "num_scan_inputs", 0);
+
+    *c = (scan){.body = graph_of(n, "body")};
+    if (cfx_scope_failed(n->s))
+        return false;
+    if (inputs < 1 || inputs > (int64_t)n->nin ||
+        n->nin - (size_t)inputs > n->nout)
+        return onnx_fail(n, CFX_EGRAPH, "it has %zu inputs for %lld scans",
+                         n->nin, (long long)inputs),
+               false;
+    c->inputs = (size_t)inputs;
+    c->states = n->nin - c->inputs;
+    c->outputs = n->nout - c->states;
+    cfx_value first = onnx_tensor(n, c->states);
+    int rank = onnx_rank(n, first);
+    int axis = rank < 0 ? 0
+                        : onnx_axis(n, item_of(n, "scan_input_axes", 0), rank);
+    c->rounds = onnx_known_size(n, first, axis);
+    if (c->rounds > ONNX_MAX_UNROLLED)
+        onnx_fail(n, CFX_EUNSUPPORTED, "it has %lld rounds, more than %d",
+                  (long long)c->rounds, ONNX_MAX_UNROLLED);
+    return !cfx_scope_failed(n->s);
+}
+
+/* Each round in turn, as those of a Loop. */
+void onnx_lower_scan(onnx_node *n)
+{
+    scan c;
+
+    if (!read_scan(n, &c))
+        return;
+    size_t rounds = (size_t)c.rounds;
+    cfx_value *in = onnx_alloc(n->s, n->nin + 1, sizeof(*in));
+    cfx_value *out = onnx_alloc(n->s, n->nout + 1, sizeof(*out));
+    cfx_value *rows = onnx_alloc(n->s, c.outputs * rounds + 1, sizeof(*rows));
+    if (!in || !out || !rows)
+        return;
+    memcpy(in, n->in, c.states * sizeof(*in));
+    for (size_t k = 0; k < rounds && !cfx_scope_failed(n->s); k++) {
+        scan_items(n, &c, (int64_t)k, in + c.states);
+        if (!onnx_inline(n, c.body, in, n->nin, out, n->nout))
+            return;
+        memcpy(in, out, c.states * sizeof(*in));
+        for (size_t i = 0; i < c.outputs; i++) {
+            bool back = item_of(n, "scan_output_directions", i);
+            rows[i * rounds + (back ? rounds - 1 - k : k)] = onnx_as_tensor(
+                n->s, out[c.states + i]);
+        }
+    }
+    memcpy(n->out, in, c.states * sizeof(*in));
+    for (size_t i = 0; i < c.outputs; i++)
+        n->out[c.states + i] = stacked(n, rows + i * rounds, c.rounds,
+                                       item_of(n, "scan_output_axes", i));
 }
 
 /* ---- Sequences that are known ---- */

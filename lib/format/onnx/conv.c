@@ -151,6 +151,36 @@ void onnx_lower_conv(onnx_node *n)
     n->out[0] = call_nd(n, "torch.conv", w.nd, "", args, 7);
 }
 
+/* A depthwise convolution of sequences, before which the last columns of the
+ * sequence before stand, or zeros. */
+void onnx_lower_causal_conv_with_state(onnx_node *n)
+{
+    cfx_scope *s = n->s;
+    cfx_value x = onnx_tensor(n, 0), weight = onnx_tensor(n, 1);
+    cfx_value bias = onnx_optional(n, 2), past = onnx_optional(n, 3);
+    const char *act = onnx_attr_text(n, "activation", "none");
+    bool silu = !strcmp(act, "silu") || !strcmp(act, "swish");
+
+    if (onnx_rank(n, x) != 3 || onnx_rank(n, weight) != 3) {
+        onnx_fail(n, CFX_ESHAPE, "its input and weights have 3 axes");
+        return;
+    }
+    if (!silu && strcmp(act, "none")) {
+        onnx_fail(n, CFX_EUNSUPPORTED, "its activation is '%.40s'", act);
+        return;
+    }
+    cfx_value length = onnx_size(s, x, 2), groups = onnx_size(s, x, 1);
+    int64_t pads[] = {onnx_known_size(n, weight, 2) - 1, 0};
+    cfx_value both[] = {past, x};
+    x = past.kind ? cfx_cat(s, onnx_arg(s, 2, both), .dim = cfx_int(2))
+                  : cfx_pad(s, x, onnx_int_arg(s, 2, pads));
+    cfx_value y = cfx_conv1d(s, x, weight, .bias = bias, .groups = groups);
+    n->out[0] = silu ? cfx_silu(s, y) : y;
+    if (n->nout > 1)
+        n->out[1] = cfx_slice(s, x, cfx_int(2), length, cfx_int(INT64_MAX),
+                              cfx_int(1));
+}
+
 /* Pads that give the asked extents, or those of auto_pad. */
 static void transposed_pads(onnx_node *n, cfx_value x, windows *w,
                             const int64_t *extra, const int64_t *shape,
@@ -290,32 +320,201 @@ static cfx_value average(onnx_node *n, cfx_value x, const windows *w,
     return call_nd(n, "torch.nn.functional.avg_pool", w->nd, "", args, 6);
 }
 
+/* The sums of dilated windows: a convolution of each channel with ones. */
+static cfx_value sum_dilated(onnx_node *n, cfx_value x, const windows *w)
+{
+    cfx_scope *s = n->s;
+    size_t rank = 2 + (size_t)w->nd;
+    cfx_value planes[2 + MAX_SPATIAL] = {cfx_int(-1), cfx_int(1)};
+    cfx_value whole[2 + MAX_SPATIAL] = {onnx_size(s, x, 0),
+                                        onnx_size(s, x, 1)};
+    int64_t kernel[2 + MAX_SPATIAL] = {1, 1};
+
+    for (int i = 0; i < w->nd; i++) {
+        planes[2 + i] = onnx_size(s, x, 2 + i);
+        kernel[2 + i] = w->kernel[i];
+    }
+    cfx_value ones = cfx_ones(s, onnx_int_arg(s, rank, kernel),
+                              .dtype = cfx_value_of_dtype(onnx_type_of(n, x)));
+    cfx_value args[] = {cfx_reshape(s, x, onnx_arg(s, rank, planes)),
+                        ones,
+                        cfx_none(),
+                        list_of(n, w, w->stride),
+                        list_of(n, w, no_pads),
+                        list_of(n, w, w->dilation)};
+    cfx_value y = call_nd(n, "torch.conv", w->nd, "", args, 6);
+    for (int i = 0; i < w->nd; i++)
+        whole[2 + i] = onnx_size(s, y, 2 + i);
+    return cfx_reshape(s, y, onnx_arg(s, rank, whole));
+}
+
+/* The columns that ceil_mode adds behind the pads of an axis: a last window
+ * that begins in the image, or in the pads before it. */
+static int64_t ceil_pad(onnx_node *n, cfx_value x, const windows *w, int i)
+{
+    int64_t window = (w->kernel[i] - 1) * w->dilation[i] + 1;
+    int64_t begin = onnx_known_size(n, x, 2 + i) + w->before[i];
+    int64_t room = begin + w->after[i] - window;
+    int64_t last = (room + w->stride[i] - 1) / w->stride[i] * w->stride[i];
+
+    if (last >= begin)
+        last -= w->stride[i];
+    return room > 0 && last > room ? last - room : 0;
+}
+
+static cfx_value average_dilated(onnx_node *n, cfx_value x, const windows *w,
+                                 bool count_pads)
+{
+    cfx_value ones = cfx_ones_like(n->s, x), zero = cfx_int(0);
+    windows more = {.nd = w->nd};
+
+    if (onnx_attr_int(n, "ceil_mode", 0))
+        for (int i = 0; i < w->nd; i++) {
+            if (onnx_known_size(n, x, 2 + i) > INT32_MAX)
+                return onnx_fail(n, CFX_ESHAPE, "its extents are too large");
+            more.after[i] = ceil_pad(n, x, w, i);
+        }
+    x = padded(n, padded(n, x, w, zero), &more, zero);
+    ones = padded(n, padded(n, ones, w, cfx_int(count_pads)), &more, zero);
+    return cfx_div(n->s, sum_dilated(n, x, w), sum_dilated(n, ones, w));
+}
+
+static cfx_value average_windows(onnx_node *n, cfx_value x, windows *w,
+                                 bool count_pads)
+{
+    if (w->same)
+        same_pads(n, x, w);
+    for (int i = 0; i < w->nd; i++)
+        if (w->dilation[i] != 1)
+            return average_dilated(n, x, w, count_pads);
+    if (pool_pads_fit(w))
+        return average(n, x, w, true, count_pads);
+    /* The average over padded numbers by that over padded ones. */
+    cfx_value sum = average(n, padded(n, x, w, cfx_int(0)), w, false, true);
+    if (count_pads)
+        return sum;
+    cfx_value ones = padded(n, cfx_ones_like(n->s, x), w, cfx_int(0));
+    return cfx_div(n->s, sum, average(n, ones, w, false, true));
+}
+
 void onnx_lower_average_pool(onnx_node *n)
 {
     bool count_pads = onnx_attr_int(n, "count_include_pad", 0);
     cfx_value x = onnx_tensor(n, 0);
     windows w;
 
+    if (read_windows(n, x, &w))
+        n->out[0] = average_windows(n, x, &w, count_pads);
+}
+
+/* The p-norm of each window, by the average of powers: pads count as zeros. */
+void onnx_lower_lp_pool(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0);
+    int64_t p = onnx_attr_int(n, "p", 2);
+    double many = 1;
+    windows w;
+
     if (!read_windows(n, x, &w))
         return;
-    for (int i = 0; i < w.nd; i++)
-        if (w.dilation[i] != 1) {
-            onnx_fail(n, CFX_EUNSUPPORTED, "its windows are dilated");
-            return;
-        }
-    if (w.same)
-        same_pads(n, x, &w);
-    if (pool_pads_fit(&w)) {
-        n->out[0] = average(n, x, &w, true, count_pads);
+    if (p < 1 || onnx_attr_int(n, "ceil_mode", 0)) {
+        onnx_fail(n, CFX_EUNSUPPORTED, "p is less than 1, or ceil_mode is 1");
         return;
     }
-    /* The average over padded numbers by that over padded ones. */
-    cfx_value sum = average(n, padded(n, x, &w, cfx_int(0)), &w, false, true);
-    if (!count_pads) {
-        cfx_value ones = padded(n, cfx_ones_like(n->s, x), &w, cfx_int(0));
-        sum = cfx_div(n->s, sum, average(n, ones, &w, false, true));
+    for (int i = 0; i < w.nd; i++)
+        many *= (double)w.kernel[i];
+    x = cfx_pow(n->s, cfx_abs(n->s, x), cfx_int(p));
+    x = cfx_mul(n->s, average_windows(n, x, &w, true), cfx_float(many));
+    n->out[0] = cfx_pow(n->s, x, cfx_float(1 / (double)p));
+}
+
+/* Extents that sums and products of 64 bits may not hold, or no extents. */
+static bool is_large(int64_t extent)
+{
+    return extent < 0 || extent > INT32_MAX;
+}
+
+/* The indices of MaxUnpool count through the whole tensor that was pooled. */
+void onnx_lower_max_unpool(onnx_node *n)
+{
+    cfx_scope *s = n->s;
+    cfx_value x = onnx_tensor(n, 0), index = onnx_tensor(n, 1), flat, y;
+    cfx_value shape[2 + MAX_SPATIAL], all = cfx_int(1);
+    int64_t zero = 0, line = -1, *want = NULL;
+    size_t count = 0;
+    bool given = false;
+    windows w;
+
+    if (!read_windows(n, x, &w) ||
+        !onnx_plain_ints(n, 2, NULL, &count, &want, &given))
+        return;
+    size_t rank = 2 + (size_t)w.nd;
+    for (size_t i = 0; i < rank; i++) {
+        int64_t size = onnx_known_size(n, x, (int)i);
+        size_t k = i < 2 ? 0 : i - 2;
+        if (size > INT32_MAX || (given && i < count && is_large(want[i]))) {
+            onnx_fail(n, CFX_ESHAPE, "its extents are too large");
+            return;
+        }
+        if (i >= 2)
+            size = (size - 1) * w.stride[k] - w.before[k] - w.after[k] +
+                   w.kernel[k];
+        shape[i] = cfx_int(size);
+        all = cfx_int_mul(s, all, shape[i]);
+        if (i >= 2 && given && count == rank) {
+            w.before[k] = 0;
+            w.after[k] = want[i] - size;
+        }
     }
-    n->out[0] = sum;
+    if (given && count != rank) {
+        onnx_fail(n, CFX_ESHAPE, "output_shape has %zu items", count);
+        return;
+    }
+    flat = onnx_int_arg(s, 1, &line);
+    y = cfx_zeros(s, onnx_arg(s, 1, &all),
+                  .dtype = cfx_value_of_dtype(onnx_type_of(n, x)));
+    y = cfx_scatter(s, y, cfx_int(zero), cfx_reshape(s, index, flat),
+                    cfx_reshape(s, x, flat));
+    y = cfx_reshape(s, y, onnx_arg(s, rank, shape));
+    n->out[0] = given ? padded(n, y, &w, cfx_int(0)) : y;
+}
+
+/* Add columns up to an image: torch folds into images of two axes. */
+void onnx_lower_col2im(onnx_node *n)
+{
+    size_t nimage = 0, nblock = 0;
+    int64_t *image, *block, pads[4];
+    bool given;
+    windows w = {.nd = 2};
+
+    if (!onnx_plain_ints(n, 1, NULL, &nimage, &image, &given) ||
+        !onnx_plain_ints(n, 2, NULL, &nblock, &block, &given))
+        return;
+    if (nimage != 2 || nblock != 2) {
+        onnx_fail(n, CFX_EUNSUPPORTED, "its image has %zu axes, not 2",
+                  nimage);
+        return;
+    }
+    if (is_large(image[0]) || is_large(image[1])) {
+        onnx_fail(n, CFX_ESHAPE, "its extents are too large");
+        return;
+    }
+    if (!read_list(n, "strides", w.stride, 2, 1, 1) ||
+        !read_list(n, "dilations", w.dilation, 2, 1, 1) ||
+        !read_list(n, "pads", pads, 4, 0, 0))
+        return;
+    /* The pads of the image are cut off again. */
+    for (int i = 0; i < 2; i++) {
+        w.before[i] = -pads[i];
+        w.after[i] = -pads[2 + i];
+        image[i] += pads[i] + pads[2 + i];
+    }
+    cfx_value y = cfx_fold(n->s, onnx_tensor(n, 0), list_of(n, &w, image),
+                           list_of(n, &w, block),
+                           .dilation = list_of(n, &w, w.dilation),
+                           .stride = list_of(n, &w, w.stride));
+    bool cut = pads[0] || pads[1] || pads[2] || pads[3];
+    n->out[0] = cut ? padded(n, y, &w, cfx_int(0)) : y;
 }
 
 static cfx_value spatial_axes(onnx_node *n, int rank)

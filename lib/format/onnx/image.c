@@ -1,9 +1,12 @@
 /*
  * image -- rules of resizing and sampling images.
  */
+#include <math.h>
+
 #include "format/onnx/onnx.h"
 
-enum { MAX_SPATIAL = 3 };
+/* A grid of more points is not computed when the model is read. */
+enum { MAX_SPATIAL = 3, MAX_POINTS = 1 << 24 };
 
 /* The parameters of a resize, for the spatial axes. */
 typedef struct resize {
@@ -106,6 +109,47 @@ static bool sized(onnx_node *n, resize *r, cfx_value x, size_t i, int rank)
     return true;
 }
 
+/* One scale for all axes: the least or the largest of those of the sizes. */
+static bool keeping_aspect(onnx_node *n, resize *r, cfx_value x, size_t i,
+                           int rank)
+{
+    bool least = onnx_attr_is(n, "keep_aspect_ratio_policy", "not_larger",
+                              "stretch");
+    double scale = least ? INFINITY : 0;
+    size_t count = 0;
+    int64_t *sizes;
+    bool given;
+
+    if (!least &&
+        !onnx_attr_is(n, "keep_aspect_ratio_policy", "not_smaller", "stretch"))
+        return onnx_fail(n, CFX_EUNSUPPORTED,
+                         "its policy of aspect ratios is none that cfx knows"),
+               false;
+    if (!onnx_plain_ints(n, i, NULL, &count, &sizes, &given))
+        return false;
+    for (size_t k = 0; k < count; k++) {
+        int64_t in = onnx_known_size(n, x, axis_of(n, k, rank));
+        double own = in > 0 ? (double)sizes[k] / (double)in : 0;
+        if (cfx_scope_failed(n->s) || !(own > 0))
+            return onnx_fail(n, CFX_ESHAPE, "its result has no extent"), false;
+        scale = least ? fmin(scale, own) : fmax(scale, own);
+    }
+    for (size_t k = 0; k < count; k++) {
+        int axis = axis_of(n, k, rank);
+        double out = floor((double)onnx_known_size(n, x, axis) * scale + 0.5);
+        if (!(out >= 1 && out < INT32_MAX))
+            return onnx_fail(n, CFX_ESHAPE, "its result has no extent"), false;
+        if (!set_axis(n, r, x, axis, scale, cfx_int((int64_t)out)))
+            return false;
+    }
+    return true;
+}
+
+static bool stretches(const onnx_node *n)
+{
+    return onnx_attr_is(n, "keep_aspect_ratio_policy", "stretch", "stretch");
+}
+
 static bool read_resize(onnx_node *n, resize *r, cfx_value x, size_t scales,
                         size_t sizes)
 {
@@ -129,7 +173,8 @@ static bool read_resize(onnx_node *n, resize *r, cfx_value x, size_t scales,
         return onnx_fail(n, CFX_EUNDECIDED,
                          "its scales are not known when the model is read"),
                false;
-    return sized(n, r, x, sizes, rank);
+    return stretches(n) ? sized(n, r, x, sizes, rank)
+                        : keeping_aspect(n, r, x, sizes, rank);
 }
 
 /* torch computes coordinates by the scale where it is given, else by the
@@ -302,7 +347,7 @@ static bool read_kernel(onnx_node *n, kernel *k)
     return true;
 }
 
-/* roi holds the starts of all axes, then the ends. */
+/* roi holds the starts of the axes, then the ends. */
 static bool read_roi(onnx_node *n, kernel *k, int axis, int rank)
 {
     size_t count = 0;
@@ -311,13 +356,18 @@ static bool read_roi(onnx_node *n, kernel *k, int axis, int rank)
     if (strcmp(k->mode, "tf_crop_and_resize"))
         return true;
     roi = floats_of(n, 1, &count);
-    if (!roi || count != 2 * (size_t)rank)
+    if (!roi || count % 2)
         return onnx_fail(n, CFX_EUNDECIDED,
                          "its roi is not known when the model is read"),
                false;
-    k->roi[0] = (double)roi[axis];
-    k->roi[1] = (double)roi[rank + axis];
-    return true;
+    k->roi[0] = 0;
+    k->roi[1] = 1;
+    for (size_t i = 0; i < count / 2; i++)
+        if (axis_of(n, i, rank) == axis) {
+            k->roi[0] = (double)roi[i];
+            k->roi[1] = (double)roi[count / 2 + i];
+        }
+    return !cfx_scope_failed(n->s);
 }
 
 static void resize_axes(onnx_node *n, cfx_value x, const resize *r, kernel *k)
@@ -392,9 +442,8 @@ void onnx_lower_resize(onnx_node *n)
     if (!read_resize(n, &r, x, n->opset < 11 ? 1 : 2, 3) ||
         !read_kernel(n, &k))
         return;
-    if (!onnx_attr_is(n, "keep_aspect_ratio_policy", "stretch", "stretch"))
-        onnx_fail(n, CFX_EUNSUPPORTED, "it keeps the aspect ratio");
-    else if (!by_torch(n, x, &r, &k))
+    /* torch would round the extents down where they keep the aspect. */
+    if (!stretches(n) || !by_torch(n, x, &r, &k))
         resize_axes(n, x, &r, &k);
 }
 
@@ -427,4 +476,68 @@ void onnx_lower_grid_sample(onnx_node *n)
         .padding_mode = cfx_str(n->s,
                                 onnx_attr_text(n, "padding_mode", "zeros")),
         .align_corners = cfx_bool(onnx_attr_int(n, "align_corners", 0)));
+}
+
+/* The places of an image of these extents, x first, then 1: [points, nd + 1]. */
+static cfx_value places(onnx_node *n, const int64_t *size, int nd,
+                        bool corners)
+{
+    int64_t shape[] = {1, nd + 1}, step = 1;
+    cfx_tensor *t;
+
+    for (int i = 0; i < nd; i++)
+        shape[0] *= size[i];
+    if (cfx_tensor_new(&t, n->s->ctx, CFX_F32, 2, shape, &n->s->error))
+        return cfx_none();
+    float *to = t->data;
+    for (int i = nd - 1; i >= 0; i--) {
+        double extent = (double)size[i];
+        for (int64_t k = 0; k < shape[0]; k++) {
+            double at = (double)(k / step % size[i]);
+            double place = !corners       ? (2 * at + 1) / extent - 1
+                           : size[i] == 1 ? 0
+                                          : 2 * at / (extent - 1) - 1;
+            to[k * (nd + 1) + nd - 1 - i] = (float)place;
+        }
+        step *= size[i];
+    }
+    for (int64_t k = 0; k < shape[0]; k++)
+        to[k * (nd + 1) + nd] = 1;
+    return cfx_scope_take(n->s, cfx_value_of_tensor(t));
+}
+
+/* Each place of an image, times theta [batch, nd, nd + 1]. */
+void onnx_lower_affine_grid(onnx_node *n)
+{
+    bool corners = onnx_attr_int(n, "align_corners", 0), given;
+    cfx_value theta = onnx_tensor(n, 0), shape[2 + MAX_SPATIAL];
+    int64_t *size, points = 1;
+    size_t count = 0;
+
+    if (!onnx_plain_ints(n, 1, NULL, &count, &size, &given))
+        return;
+    if ((count != 4 && count != 5) || onnx_type_of(n, theta) != CFX_F32) {
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "its size has %zu items, or theta is not of float32", count);
+        return;
+    }
+    for (size_t i = 2; i < count; i++) {
+        bool fits = size[i] > 0 && size[i] <= MAX_POINTS / points;
+        points = fits ? points * size[i] : MAX_POINTS + 1;
+        if (!fits)
+            break;
+        shape[i - 1] = cfx_int(size[i]);
+    }
+    if (points > MAX_POINTS) {
+        onnx_fail(n, CFX_ELIMIT, "its image has none, or more than %d points",
+                  MAX_POINTS);
+        return;
+    }
+    int nd = (int)count - 2;
+    cfx_value y = cfx_matmul(
+        n->s, places(n, size + 2, nd, corners),
+        cfx_transpose(n->s, theta, cfx_int(1), cfx_int(2)));
+    shape[0] = onnx_size(n->s, theta, 0);
+    shape[nd + 1] = cfx_int(nd);
+    n->out[0] = cfx_reshape(n->s, y, onnx_arg(n->s, count, shape));
 }

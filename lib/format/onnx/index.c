@@ -164,18 +164,130 @@ void onnx_lower_scatter_elements(onnx_node *n)
                        : cfx_scatter(n->s, x, cfx_int(axis), index, src);
 }
 
+/* Reduce rows of a matrix: the axes that the indices go through are its rows,
+ * the others its columns. */
+static cfx_value reduce_nd(onnx_node *n, cfx_value x, cfx_value list,
+                           cfx_value src, const char *reduce)
+{
+    cfx_scope *s = n->s;
+    size_t many = list.u.seq->len;
+    cfx_value rows = cfx_int(1), row = CFX_NOTHING, shape[CFX_MAX_RANK];
+    int rank = onnx_rank(n, x);
+
+    if (rank < (int)many)
+        return onnx_fail(n, CFX_ESHAPE, "its indices have too many columns");
+    for (size_t i = 0; i < many; i++) {
+        cfx_value size = onnx_size(s, x, (int)i);
+        cfx_value at = from_zero(n, list.u.seq->item[i], size);
+        row = i ? cfx_add(s, cfx_mul(s, row, size), at) : at;
+        rows = cfx_int_mul(s, rows, size);
+    }
+    for (int i = 0; i < rank; i++)
+        shape[i] = onnx_size(s, x, i);
+    cfx_value matrix[] = {rows, cfx_int(1)}, columns = cfx_int(1);
+    for (int i = (int)many; i < rank; i++)
+        columns = cfx_int_mul(s, columns, shape[i]);
+    matrix[1] = columns;
+    x = cfx_reshape(s, x, onnx_arg(s, 2, matrix));
+    matrix[0] = cfx_int(-1);
+    row = cfx_reshape(s, row, onnx_arg(s, 1, matrix));
+    src = cfx_reshape(s, src, onnx_arg(s, 2, matrix));
+    x = cfx_index_reduce(s, x, cfx_int(0), row, src, cfx_str(s, reduce));
+    return cfx_reshape(s, x, onnx_arg(s, (size_t)rank, shape));
+}
+
 void onnx_lower_scatter_nd(onnx_node *n)
 {
     const char *reduce = reduction_of(n);
     cfx_value x = onnx_tensor(n, 0), src = onnx_tensor(n, 2);
     cfx_value list = columns(n, x, onnx_tensor(n, 1), 0);
 
+    if (cfx_scope_failed(n->s))
+        return;
     if (reduce && strcmp(reduce, "sum"))
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "its reduction is neither none nor add");
-    if (!cfx_scope_failed(n->s))
+        n->out[0] = reduce_nd(n, x, list, src, reduce);
+    else
         n->out[0] = cfx_index_put(n->s, x, list, src,
                                   .accumulate = cfx_bool(reduce != NULL));
+}
+
+/* Rows of an update stand one after the other from an index of each batch. */
+void onnx_lower_tensor_scatter(onnx_node *n)
+{
+    cfx_scope *s = n->s;
+    cfx_value x = onnx_tensor(n, 0), src = onnx_tensor(n, 1);
+    cfx_value start = onnx_optional(n, 2), shape[CFX_MAX_RANK];
+    bool circular = onnx_attr_is(n, "mode", "circular", "linear");
+    int rank = onnx_rank(n, x);
+
+    if (rank < 0 || onnx_rank(n, src) != rank)
+        return;
+    int axis = onnx_axis(n, onnx_attr_int(n, "axis", -2), rank);
+    if (cfx_scope_failed(s))
+        return;
+    for (int i = 0; i < rank; i++)
+        shape[i] = cfx_int(i == axis ? -1 : 1);
+    cfx_value index = cfx_reshape(
+        s,
+        cfx_call_function(s, "torch.arange",
+                          CFX_ARGS(onnx_size(s, src, axis))),
+        onnx_arg(s, (size_t)rank, shape));
+    for (int i = 0; i < rank; i++)
+        shape[i] = cfx_int(i == 0 ? -1 : 1);
+    if (start.kind)
+        index = cfx_add(
+            s, index, cfx_reshape(s, start, onnx_arg(s, (size_t)rank, shape)));
+    if (circular)
+        index = cfx_remainder(s, index, onnx_size(s, x, axis));
+    for (int i = 0; i < rank; i++)
+        shape[i] = onnx_size(s, src, i);
+    index = cfx_expand(s, index, onnx_arg(s, (size_t)rank, shape));
+    n->out[0] = cfx_scatter(s, x, cfx_int(axis), index, src);
+}
+
+static cfx_value pick(onnx_node *n, cfx_value x, int axis, cfx_value index)
+{
+    return cfx_index_select(n->s, x, cfx_int(axis), index);
+}
+
+/* The first place of each value is the least of those where it stands. Without
+ * `sorted` values stand in the order of these places. */
+void onnx_lower_unique(onnx_node *n)
+{
+    cfx_scope *s = n->s;
+    bool flat = !onnx_attr(n, "axis"), sorted = onnx_attr_int(n, "sorted", 1);
+    cfx_value x = onnx_tensor(n, 0), yes = cfx_bool(true), v[4];
+    int rank = onnx_rank(n, x);
+    cfx_value line = onnx_int_arg(s, 1, (int64_t[]){-1});
+
+    if (rank < 0)
+        return;
+    if (flat)
+        x = cfx_reshape(s, x, line);
+    int axis = flat ? 0 : onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
+    cfx_value all = cfx_call_function(
+        s,
+        flat ? "torch.ops.aten._unique2.default"
+             : "torch.ops.aten.unique_dim.default",
+        flat ? CFX_ARGS(x, yes, yes, yes)
+             : CFX_ARGS(x, cfx_int(axis), yes, yes, yes));
+    v[0] = cfx_nth(s, all, 0);
+    v[2] = cfx_reshape(s, cfx_nth(s, all, 1), line);
+    v[3] = cfx_nth(s, all, 2);
+    cfx_value many = onnx_size(s, x, axis);
+    v[1] = cfx_scatter_reduce(
+        s, cfx_add(s, cfx_zeros_like(s, v[3]), many), cfx_int(0), v[2],
+        cfx_call_function(s, "torch.arange", CFX_ARGS(many)),
+        cfx_str(s, "amin"));
+    if (!sorted) {
+        cfx_value order = cfx_argsort(s, v[1]);
+        v[0] = pick(n, v[0], axis, order);
+        v[1] = pick(n, v[1], 0, order);
+        v[2] = pick(n, cfx_argsort(s, order), 0, v[2]);
+        v[3] = pick(n, v[3], 0, order);
+    }
+    for (size_t i = 0; i < n->nout && i < 4; i++)
+        n->out[i] = v[i];
 }
 
 void onnx_lower_one_hot(onnx_node *n)
@@ -261,9 +373,10 @@ static cfx_value tensor_of(onnx_node *n, Onnx__TensorProto *p)
 
     if (onnx_tensor_read(&t, n->s->ctx, p, n->lowering->dir, &n->s->error))
         return cfx_none();
-    if (onnx_is_narrow(p->data_type))
-        onnx_mark_narrow(n->s, t);
-    return cfx_scope_take(n->s, cfx_value_of_tensor(t));
+    cfx_value v = cfx_scope_take(n->s, cfx_value_of_tensor(t));
+    if (onnx_narrow_bits(p->data_type))
+        onnx_mark_type(n->s, v, p->data_type);
+    return v;
 }
 
 static cfx_value float_tensor(onnx_node *n, int rank, size_t count,

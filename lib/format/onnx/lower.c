@@ -187,6 +187,23 @@ static void check_attributes(onnx_node *n)
                       text_of(n->proto->attribute[i]->name));
 }
 
+/* Operators that move integers of less than 8 bits keep their type. */
+static void keep_types(onnx_node *n)
+{
+    int64_t code = 0;
+
+    for (size_t i = 0; i < n->nin && !onnx_narrow_bits(code); i++)
+        code = onnx_marked_type(n->s, n->in[i]);
+    for (size_t i = 0; i < n->nout && onnx_narrow_bits(code); i++) {
+        cfx_value meta = onnx_meta(n->s, n->out[i]);
+        if (meta.kind == CFX_TENSOR &&
+            (meta.u.tensor->dtype == CFX_I8 ||
+             meta.u.tensor->dtype == CFX_U8) &&
+            !onnx_marked_type(n->s, n->out[i]))
+            onnx_mark_type(n->s, n->out[i], code);
+    }
+}
+
 static void call_rule(onnx_lowering *lo, const Onnx__NodeProto *p,
                       cfx_value *in, cfx_value *out)
 {
@@ -200,6 +217,7 @@ static void call_rule(onnx_lowering *lo, const Onnx__NodeProto *p,
     if (rule) {
         rule->lower(&n);
         check_attributes(&n);
+        keep_types(&n);
     } else {
         cfx_scope_fail(&lo->r.base, CFX_EOPERATOR,
                        "cfx has no rule for the operator %s%s%s of operator "
@@ -295,8 +313,9 @@ static void bind_initializers(onnx_lowering *lo, const Onnx__GraphProto *g)
         }
         bind(lo, name, cfx_scope_take(s, cfx_value_of_tensor(t)));
         onnx_name_tensor(s, t, name);
-        if (onnx_is_narrow(g->initializer[i]->data_type))
-            onnx_mark_narrow(s, t);
+        if (onnx_narrow_bits(g->initializer[i]->data_type))
+            onnx_mark_type(s, cfx_value_of_tensor(t),
+                           g->initializer[i]->data_type);
     }
 }
 
@@ -329,7 +348,7 @@ static cfx_value declared_meta(onnx_lowering *lo, const char *name,
 
     if (!t)
         return CFX_NOTHING;
-    if (!onnx_dtype(&dtype, t->elem_type)) {
+    if (!onnx_memory_type(&dtype, t->elem_type)) {
         cfx_scope_fail(s, CFX_EUNSUPPORTED,
                        "the input '%s' is of type %s, which cfx has not", name,
                        onnx_type_name(t->elem_type));
@@ -366,6 +385,12 @@ static cfx_value constant_input(const onnx_lowering *lo, const char *name,
     return CFX_NOTHING;
 }
 
+static void mark_narrow(cfx_scope *s, cfx_value v, int64_t code)
+{
+    if (onnx_narrow_bits(code))
+        onnx_mark_type(s, v, code);
+}
+
 static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
 {
     cfx_scope *s = &lo->r.base;
@@ -382,7 +407,11 @@ static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
         if (!id)
             cfx_no_memory(&s->error);
         cfx_value v = onnx_placeholder(s, id, meta);
-        bind(lo, name, known.kind == CFX_ABSENT ? v : known);
+        if (known.kind != CFX_ABSENT)
+            v = known;
+        if (g->input[i]->type && g->input[i]->type->tensor_type)
+            mark_narrow(s, v, g->input[i]->type->tensor_type->elem_type);
+        bind(lo, name, v);
     }
 }
 
@@ -463,7 +492,10 @@ cfx_value onnx_branch(onnx_node *n, const Onnx__GraphProto *g,
         const char *input = i < nin ? text_of(g->input[i]->name)
                                     : captured[i - nin];
         char *id = onnx_identifier(&lo->r, input, false);
-        bind(lo, input, onnx_placeholder(s, id ? id : "x", metas[i]));
+        cfx_value v = onnx_placeholder(s, id ? id : "x", metas[i]);
+        if (i >= nin)
+            mark_narrow(s, v, onnx_marked_type(s, value_of(lo, input)));
+        bind(lo, input, v);
     }
     bind_initializers(lo, g);
     if (lower_nodes(lo, g->node, g->n_node))

@@ -3,6 +3,47 @@
  */
 #include "format/onnx/onnx.h"
 
+/* old * momentum + new * (1 - momentum) */
+static cfx_value moved(onnx_node *n, cfx_value old, cfx_value new_value,
+                       double momentum)
+{
+    return cfx_add(n->s, cfx_mul(n->s, old, cfx_float(momentum)),
+                   cfx_mul(n->s, new_value, cfx_float(1 - momentum)));
+}
+
+/* By the statistics of the batch. Unlike torch, ONNX moves the variance by that
+ * of the batch as it is, without Bessel's correction. */
+static void batch_norm_training(onnx_node *n, double eps)
+{
+    cfx_scope *s = n->s;
+    double momentum = onnx_attr_float(n, "momentum", 0.9);
+    cfx_value x = onnx_tensor(n, 0);
+    int rank = onnx_rank(n, x);
+    int64_t axes[CFX_MAX_RANK];
+    size_t count = 0;
+
+    if (n->opset < 14 || n->nout > 3) {
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "it is in the training mode of operator sets before 14");
+        return;
+    }
+    for (int i = 0; i < rank; i++)
+        if (i != 1)
+            axes[count++] = i;
+    n->out[0] = cfx_batch_norm(
+        s, x, .weight = onnx_tensor(n, 1), .bias = onnx_tensor(n, 2),
+        .running_mean = cfx_none(), .running_var = cfx_none(),
+        .training = cfx_bool(true), .eps = cfx_float(eps));
+    cfx_value over = onnx_int_arg(s, count, axes);
+    if (n->nout > 1)
+        n->out[1] = moved(n, onnx_tensor(n, 3), cfx_mean(s, x, .dim = over),
+                          momentum);
+    if (n->nout > 2)
+        n->out[2] = moved(n, onnx_tensor(n, 4),
+                          cfx_var(s, x, .dim = over, .correction = cfx_int(0)),
+                          momentum);
+}
+
 void onnx_lower_batch_norm(onnx_node *n)
 {
     double eps = onnx_attr_float(n, "epsilon", 1e-5);
@@ -16,7 +57,7 @@ void onnx_lower_batch_norm(onnx_node *n)
         return;
     }
     if (training || n->nout > 1) {
-        onnx_fail(n, CFX_EUNSUPPORTED, "it is in training mode");
+        batch_norm_training(n, eps);
         return;
     }
     n->out[0] = cfx_batch_norm(

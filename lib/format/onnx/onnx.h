@@ -48,9 +48,11 @@ void onnx_block_free(void *block);
 
 /* The data type of ONNX's code; false if cfx has none. */
 bool onnx_dtype(cfx_dtype *out, int64_t code);
-/* Is it an integer of less than 8 bits? Constants of such are read as int8 or
- * uint8; operators that make such are refused. */
-bool onnx_is_narrow(int64_t code);
+/* The bits of an integer of less than 8; 0 of other types. Such integers are
+ * int8 or uint8 in memory. */
+int onnx_narrow_bits(int64_t code);
+/* The type in memory: onnx_dtype, and int8 or uint8 for narrow integers. */
+bool onnx_memory_type(cfx_dtype *out, int64_t code);
 const char *onnx_type_name(int64_t code);
 
 /* A tensor of a message, from which it takes the bytes of raw_data. `dir` is
@@ -76,8 +78,9 @@ typedef struct onnx_recorder {
     cfx_shape_env *env;
     cfx_scope meta, eager; /* infer results; fold constants */
     cfx_map tensor_names;  /* from addresses of initializers to their names */
-    cfx_map narrow;        /* addresses of those of less than 8 bits */
-    cfx_map results;       /* metas of what branches give, by module */
+    cfx_map types; /* ONNX's types by the addresses of tensors and nodes, where
+                      integers of less than 8 bits come in */
+    cfx_map results; /* metas of what branches give, by module */
     cfx_arena arena;
 } onnx_recorder;
 
@@ -109,9 +112,11 @@ cfx_value onnx_meta(cfx_scope *s, cfx_value v);
 cfx_value onnx_placeholder(cfx_scope *s, const char *name, cfx_value meta);
 /* A get_attr node of a module that holds a graph; takes the module. */
 cfx_value onnx_child_take(cfx_scope *s, const char *name, cfx_module *child);
-/* Was it a constant of numbers of less than 8 bits? */
-bool onnx_was_narrow(cfx_scope *s, cfx_value v);
-void onnx_mark_narrow(cfx_scope *s, const cfx_tensor *t);
+/* Keep the code of ONNX's type of a tensor or node, which the dtype of its
+ * numbers in memory does not tell. */
+void onnx_mark_type(cfx_scope *s, cfx_value v, int64_t code);
+/* The code that was kept, or 0. */
+int64_t onnx_marked_type(cfx_scope *s, cfx_value v);
 /* Make `name` the name of a tensor that becomes a parameter or buffer. */
 void onnx_name_tensor(cfx_scope *s, cfx_tensor *t, const char *name);
 /* A name of ONNX as an identifier, with dots if `dots`; in the recorder's
@@ -262,6 +267,10 @@ cfx_value onnx_int_tensor(cfx_scope *s, int rank, size_t n,
 cfx_value onnx_scalar_tensor(cfx_scope *s, double v, cfx_dtype dtype);
 /* Memory in the recorder's arena; the scope fails without. */
 void *onnx_alloc(cfx_scope *s, size_t n, size_t size);
+
+/* Rounds or steps that stand one after the other in the graph, where torch has
+ * no operator for them. */
+enum { ONNX_MAX_UNROLLED = 256 };
 
 /* ---- Graphs within nodes: lower.c ---- */
 

@@ -341,6 +341,44 @@ static void cast(onnx_node *n, cfx_value x, cfx_dtype to)
     n->out[0] = same ? x : cfx_to(n->s, x, TYPE(to));
 }
 
+/* The code of float: a mark that is none of a narrow type. */
+enum { NOT_NARROW = 1 };
+
+/* Keep the lowest bits of an int8 or uint8. */
+static cfx_value lowest_bits(onnx_node *n, cfx_value x, cfx_dtype type,
+                             int bits)
+{
+    cfx_value many = cfx_int(8 - bits);
+
+    if (type == CFX_U8)
+        return cfx_bitwise_and(n->s, x, cfx_int((1 << bits) - 1));
+    return cfx_bitwise_right_shift(n->s, cfx_bitwise_left_shift(n->s, x, many),
+                                   many);
+}
+
+/* A cast to a type of ONNX, which is `to` in memory. The result is a value of
+ * its own where the types differ, so that it can be marked with its type. */
+static void cast_to(onnx_node *n, cfx_value x, cfx_dtype to, int64_t code)
+{
+    int bits = onnx_narrow_bits(code);
+    int64_t from = onnx_marked_type(n->s, x);
+
+    if (!bits && !onnx_narrow_bits(from)) {
+        cast(n, x, to);
+        return;
+    }
+    if (from == code) {
+        n->out[0] = x;
+        return;
+    }
+    cast(n, x, to);
+    if (bits)
+        n->out[0] = lowest_bits(n, n->out[0], to, bits);
+    else if (n->out[0].u.node == x.u.node)
+        n->out[0] = cfx_clone(n->s, x);
+    onnx_mark_type(n->s, n->out[0], code ? code : NOT_NARROW);
+}
+
 void onnx_lower_cast(onnx_node *n)
 {
     int64_t code = onnx_attr_int(n, "to", 0);
@@ -349,23 +387,41 @@ void onnx_lower_cast(onnx_node *n)
     /* They are of types that cfx has not. */
     onnx_ignore(n, "saturate");
     onnx_ignore(n, "round_mode");
-    if (!onnx_dtype(&to, code))
+    if (!onnx_memory_type(&to, code))
         onnx_fail(n, CFX_EUNSUPPORTED, "it casts to %s, which cfx has not",
                   onnx_type_name(code));
     else if (onnx_has(n, 0) && onnx_is_known(n->s, n->in[0]) &&
              (to == CFX_I64 || to == CFX_I32))
         n->out[0] = n->in[0];
     else
-        cast(n, onnx_tensor(n, 0), to);
+        cast_to(n, onnx_tensor(n, 0), to, code);
+}
+
+/* The bits of an element as a number of another type of as many. */
+void onnx_lower_bit_cast(onnx_node *n)
+{
+    int64_t code = onnx_attr_int(n, "to", 0);
+    cfx_value x = onnx_tensor(n, 0);
+    cfx_dtype to, from = onnx_type_of(n, x);
+
+    if (!onnx_dtype(&to, code) || onnx_narrow_bits(onnx_marked_type(n->s, x)))
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "it casts to %s, or from a type of "
+                  "less than 8 bits",
+                  onnx_type_name(code));
+    else if (cfx_dtype_size(from) != cfx_dtype_size(to))
+        onnx_fail(n, CFX_EINVAL, "it casts between types of different sizes");
+    else
+        n->out[0] = cfx_view_dtype(n->s, x, TYPE(to));
 }
 
 void onnx_lower_cast_like(onnx_node *n)
 {
-    cfx_value x = onnx_tensor(n, 0);
+    cfx_value x = onnx_tensor(n, 0), like = onnx_tensor(n, 1);
 
     onnx_ignore(n, "saturate");
     onnx_ignore(n, "round_mode");
-    cast(n, x, onnx_type_of(n, onnx_tensor(n, 1)));
+    cast_to(n, x, onnx_type_of(n, like), onnx_marked_type(n->s, like));
 }
 
 /* ---- Activations ---- */
@@ -434,6 +490,12 @@ void onnx_lower_swish(onnx_node *n)
                     : cfx_mul(
                           n->s, x,
                           cfx_sigmoid(n->s, cfx_mul(n->s, x, number(alpha))));
+}
+
+void onnx_lower_swi_glu(onnx_node *n)
+{
+    onnx_lower_swish(n);
+    n->out[0] = cfx_mul(n->s, n->out[0], onnx_tensor(n, 1));
 }
 
 void onnx_lower_thresholded_relu(onnx_node *n)

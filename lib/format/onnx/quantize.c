@@ -1,6 +1,8 @@
 /*
  * quantize -- rules of quantized numbers, as arithmetic on floats and integers.
  */
+#include <math.h>
+
 #include "format/onnx/onnx.h"
 
 #define TYPE(t) cfx_value_of_dtype(t)
@@ -43,18 +45,21 @@ static const range_row ranges[] = {{CFX_U8, 0, 255},
                                    {CFX_I16, -32768, 32767},
                                    {CFX_I32, INT32_MIN, INT32_MAX}};
 
-/* Round to nearest even, add the zero point, saturate. */
+/* Round to nearest even, add the zero point, saturate. `bits` of less than 8
+ * are those of a narrow integer, of others it is 0. */
 static cfx_value quantize(onnx_node *n, cfx_value x, cfx_value scale,
-                          cfx_value zero, cfx_dtype type)
+                          cfx_value zero, cfx_dtype type, int bits)
 {
+    double unused = bits ? 1 << (8 - bits) : 1;
+
     for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
         if (ranges[i].type != type)
             continue;
         x = cfx_round(n->s, cfx_div(n->s, x, scale));
         if (zero.kind)
             x = cfx_add(n->s, x, to(n, zero, CFX_F32));
-        x = cfx_clamp(n->s, x, .min = cfx_float(ranges[i].min),
-                      .max = cfx_float(ranges[i].max));
+        x = cfx_clamp(n->s, x, .min = cfx_float(ranges[i].min / unused),
+                      .max = cfx_float(floor(ranges[i].max / unused)));
         return to(n, x, type);
     }
     return onnx_fail(n, CFX_EUNSUPPORTED, "it quantizes to floats");
@@ -70,19 +75,18 @@ void onnx_lower_quantize_linear(onnx_node *n)
 
     onnx_ignore(n, "saturate"); /* of floats of 8 bits */
     onnx_ignore(n, "precision");
-    if (onnx_has(n, 2) && onnx_was_narrow(n->s, n->in[2])) {
-        onnx_fail(n, CFX_EUNSUPPORTED, "it quantizes to less than 8 bits");
-        return;
-    }
     if (onnx_has(n, 2)) {
         type = onnx_type_of(n, onnx_tensor(n, 2));
         zero = along(n, onnx_tensor(n, 2), x, axis);
-    } else if (code && !onnx_dtype(&type, code)) {
+        code = onnx_marked_type(n->s, n->in[2]);
+    } else if (code && !onnx_memory_type(&type, code)) {
         onnx_fail(n, CFX_EUNSUPPORTED, "it quantizes to %s, which cfx has not",
                   onnx_type_name(code));
         return;
     }
-    n->out[0] = quantize(n, x, scale, zero, type);
+    n->out[0] = quantize(n, x, scale, zero, type, onnx_narrow_bits(code));
+    if (onnx_narrow_bits(code))
+        onnx_mark_type(n->s, n->out[0], code);
 }
 
 /* (x - zero) * scale */
@@ -125,7 +129,7 @@ void onnx_lower_dynamic_quantize_linear(onnx_node *n)
     cfx_value at = cfx_round(s, cfx_div(s, cfx_neg(s, low), scale));
 
     at = to(n, cfx_clamp(s, at, .min = zero, .max = cfx_float(255)), CFX_U8);
-    n->out[0] = quantize(n, x, scale, at, CFX_U8);
+    n->out[0] = quantize(n, x, scale, at, CFX_U8, 0);
     if (n->nout > 1)
         n->out[1] = scale;
     if (n->nout > 2)
@@ -161,7 +165,8 @@ void onnx_lower_q_linear_mat_mul(onnx_node *n)
     cfx_value b = cfx_mul(s, centered(n, 3, 5, false), onnx_tensor(n, 4));
     cfx_value y = cfx_matmul(s, a, b), zero = onnx_tensor(n, 7);
 
-    n->out[0] = quantize(n, y, onnx_tensor(n, 6), zero, onnx_type_of(n, zero));
+    n->out[0] = quantize(n, y, onnx_tensor(n, 6), zero, onnx_type_of(n, zero),
+                         0);
 }
 
 /* Lower a Conv of these inputs, with the attributes of the node. */
@@ -212,5 +217,5 @@ void onnx_lower_q_linear_conv(onnx_node *n)
     cfx_value y = convolve(n, x, w, b);
     scale = cfx_mul(s, along(n, scale, y, 1), onnx_tensor(n, 1));
     n->out[0] = quantize(n, cfx_mul(s, y, scale), onnx_tensor(n, 6), zero,
-                         onnx_type_of(n, zero));
+                         onnx_type_of(n, zero), 0);
 }

@@ -66,20 +66,37 @@ void onnx_name_tensor(cfx_scope *s, cfx_tensor *t, const char *name)
         e->v.p = (void *)(uintptr_t)name;
 }
 
-void onnx_mark_narrow(cfx_scope *s, const cfx_tensor *t)
+/* The address of a tensor or node; NULL of other values. */
+static const void *address_of(cfx_value v)
+{
+    return v.kind == CFX_TENSOR ? (const void *)v.u.tensor
+           : v.kind == CFX_NODE ? (const void *)v.u.node
+                                : NULL;
+}
+
+void onnx_mark_type(cfx_scope *s, cfx_value v, int64_t code)
 {
     onnx_recorder *r = downcast(s);
-    const char *key = key_of(r, t);
+    const void *at = address_of(v);
+    char *key = at ? cfx_arena_strdup(&r->arena, (const char *)&at, sizeof(at))
+                   : NULL;
+    cfx_map_entry *e = key ? cfx_map_put(&r->types, key, sizeof(at), NULL)
+                           : NULL;
 
-    if (!key || !cfx_map_put(&r->narrow, key, sizeof(t), NULL))
+    if (e)
+        e->v.p = (void *)(uintptr_t)code;
+    else if (at)
         cfx_no_memory(&s->error);
 }
 
-bool onnx_was_narrow(cfx_scope *s, cfx_value v)
+int64_t onnx_marked_type(cfx_scope *s, cfx_value v)
 {
-    return v.kind == CFX_TENSOR &&
-           cfx_map_get(&downcast(s)->narrow, (const char *)&v.u.tensor,
-                       sizeof(v.u.tensor));
+    const void *at = address_of(v);
+    const cfx_map_entry *e = at ? cfx_map_get(&downcast(s)->types,
+                                              (const char *)&at, sizeof(at))
+                                : NULL;
+
+    return e ? (int64_t)(uintptr_t)e->v.p : 0;
 }
 
 /* ---- Graphs ---- */
@@ -512,7 +529,7 @@ cfx_status onnx_recorder_init(onnx_recorder *r, cfx_context *ctx,
     *r = (onnx_recorder){0};
     cfx_arena_init(&r->arena, ctx);
     cfx_map_init(&r->tensor_names, ctx);
-    cfx_map_init(&r->narrow, ctx);
+    cfx_map_init(&r->types, ctx);
     cfx_map_init(&r->results, ctx);
     cfx_status st = cfx_shape_env_new(&r->env, ctx, err);
     cfx_scope_init(&r->base, &recorder_class, ctx, r->env);
@@ -527,7 +544,7 @@ void onnx_recorder_release(onnx_recorder *r)
     cfx_scope_release(&r->meta);
     cfx_scope_release(&r->base);
     cfx_map_release(&r->tensor_names);
-    cfx_map_release(&r->narrow);
+    cfx_map_release(&r->types);
     onnx_release_results(r);
     cfx_arena_release(&r->arena);
     cfx_shape_env_free(r->env);

@@ -1,6 +1,8 @@
 /*
  * reduce -- rules of reductions, extremes and sums along an axis.
  */
+#include <math.h>
+
 #include "format/onnx/onnx.h"
 
 /* The axes of a reduction, all of them where none is given. *none: it does not
@@ -114,11 +116,51 @@ void onnx_lower_reduce_mean(onnx_node *n)
                                           : plain(&r, "torch.mean", r.x);
 }
 
+/* Does the reduction go through no elements? */
+static bool is_empty(const reduction *r)
+{
+    const cfx_tensor *x = onnx_meta_tensor(r->n, r->x);
+
+    for (size_t i = 0; x && i < r->count; i++)
+        if (cfx_dim_is(x->shape[r->axes[i]], 0))
+            return true;
+    return false;
+}
+
+/* The extreme of no elements: infinite, or a bool. torch refuses it, and so is
+ * that of integers. */
+static bool extreme_of_none(const reduction *r)
+{
+    onnx_node *n = r->n;
+    bool max = !strcmp(n->rule->target, "torch.amax");
+    cfx_dtype type = onnx_type_of(n, r->x);
+    cfx_value shape[CFX_MAX_RANK];
+    size_t count = 0;
+
+    if (!is_empty(r) || (type != CFX_BOOL && !cfx_dtype_is_float(type)))
+        return false;
+    for (int axis = 0; axis < onnx_rank(n, r->x); axis++) {
+        bool gone = false;
+        for (size_t i = 0; i < r->count; i++)
+            gone = gone || r->axes[i] == axis;
+        if (!gone)
+            shape[count++] = onnx_size(n->s, r->x, axis);
+        else if (r->keep.u.b)
+            shape[count++] = cfx_int(1);
+    }
+    n->out[0] = cfx_full(n->s, onnx_arg(n->s, count, shape),
+                         type == CFX_BOOL
+                             ? cfx_bool(!max)
+                             : cfx_float(max ? -INFINITY : INFINITY),
+                         .dtype = r->type);
+    return true;
+}
+
 void onnx_lower_reduce_extreme(onnx_node *n)
 {
     reduction r;
 
-    if (start(&r, n, 18))
+    if (start(&r, n, 18) && !extreme_of_none(&r))
         n->out[0] = reduces(&r) ? plain(&r, n->rule->target, r.x) : r.x;
 }
 

@@ -147,11 +147,10 @@ static bool set_up(onnx_node *n, const cell *c, setup *p)
     return !cfx_scope_failed(n->s);
 }
 
-/* torch's [time, batch, directions * hidden] as ONNX has it, and the states. */
-static void results(onnx_node *n, const setup *p, cfx_value all)
+/* torch's [time, batch, directions * hidden] as ONNX has it. */
+static void give_output(onnx_node *n, const setup *p, cfx_value y)
 {
     static const int64_t by_time[] = {0, 2, 1, 3}, by_batch[] = {1, 0, 2, 3};
-    cfx_value y = cfx_nth(n->s, all, 0);
     cfx_value shape[] = {onnx_size(n->s, p->x, 0), onnx_size(n->s, p->x, 1),
                          cfx_int(p->directions), cfx_int(p->hidden)};
 
@@ -160,11 +159,19 @@ static void results(onnx_node *n, const setup *p, cfx_value all)
     y = cfx_reshape(n->s, y, onnx_arg(n->s, 4, shape));
     n->out[0] = cfx_permute(
         n->s, y, onnx_int_arg(n->s, 4, p->batch_first ? by_batch : by_time));
-    for (size_t i = 1; i < n->nout; i++) {
-        n->out[i] = cfx_nth(n->s, all, (int64_t)i);
-        if (p->batch_first)
-            n->out[i] = cfx_transpose(n->s, n->out[i], cfx_int(0), cfx_int(1));
-    }
+}
+
+static void give_state(onnx_node *n, const setup *p, size_t i, cfx_value h)
+{
+    n->out[i] = p->batch_first ? cfx_transpose(n->s, h, cfx_int(0), cfx_int(1))
+                               : h;
+}
+
+static void results(onnx_node *n, const setup *p, cfx_value all)
+{
+    give_output(n, p, cfx_nth(n->s, all, 0));
+    for (size_t i = 1; i < n->nout; i++)
+        give_state(n, p, i, cfx_nth(n->s, all, (int64_t)i));
 }
 
 void onnx_lower_lstm(onnx_node *n)
@@ -186,6 +193,92 @@ void onnx_lower_lstm(onnx_node *n)
                      cfx_bool(p.directions == 2), no));
 }
 
+/* ---- A GRU that applies the reset gate before the product ---- */
+
+/* One direction of such a GRU: weights transposed, gates z, r, h. */
+typedef struct direction {
+    cfx_value x; /* of each step, the products of the input, with all biases */
+    cfx_value gates, candidate; /* recurrent weights of z and r, and of h */
+    cfx_value h;
+} direction;
+
+static cfx_value columns(onnx_node *n, cfx_value x, int64_t from, int64_t to)
+{
+    return cfx_slice(n->s, x, cfx_int(-1), cfx_int(from), cfx_int(to),
+                     cfx_int(1));
+}
+
+static direction direction_of(onnx_node *n, const setup *p, int which,
+                              cfx_value h)
+{
+    cfx_scope *s = n->s;
+    cfx_value at = cfx_int(which), zero = cfx_int(0);
+    cfx_value w = cfx_t(s, cfx_select(s, onnx_tensor(n, 1), zero, at));
+    cfx_value r = cfx_t(s, cfx_select(s, onnx_tensor(n, 2), zero, at));
+    int64_t many = p->hidden;
+    direction d = {.x = cfx_matmul(s, p->x, w)};
+
+    if (onnx_has(n, 3)) {
+        cfx_value b = cfx_select(s, onnx_tensor(n, 3), zero, at);
+        b = cfx_add(s, columns(n, b, 0, 3 * many),
+                    columns(n, b, 3 * many, 6 * many));
+        d.x = cfx_add(s, d.x, b);
+    }
+    d.gates = columns(n, r, 0, 2 * many);
+    d.candidate = columns(n, r, 2 * many, 3 * many);
+    d.h = cfx_select(s, h, zero, at);
+    return d;
+}
+
+/* h of the next step: z h + (1 - z) tanh(x + (r h) R). */
+static cfx_value next_state(onnx_node *n, const direction *d, int64_t step,
+                            int64_t many)
+{
+    cfx_scope *s = n->s;
+    cfx_value x = cfx_select(s, d->x, cfx_int(0), cfx_int(step));
+    cfx_value gates = cfx_sigmoid(s, cfx_add(s, columns(n, x, 0, 2 * many),
+                                             cfx_matmul(s, d->h, d->gates)));
+    cfx_value z = columns(n, gates, 0, many);
+    cfx_value reset = cfx_mul(s, columns(n, gates, many, 2 * many), d->h);
+    cfx_value y = cfx_tanh(s, cfx_add(s, columns(n, x, 2 * many, 3 * many),
+                                      cfx_matmul(s, reset, d->candidate)));
+
+    return cfx_add(s, y, cfx_mul(s, z, cfx_sub(s, d->h, y)));
+}
+
+/* torch has no such GRU: its steps stand one after the other in the graph. */
+static void unroll_gru(onnx_node *n, const setup *p)
+{
+    cfx_scope *s = n->s;
+    cfx_value h = state(n, 5, p), y[2], last[2];
+    int64_t steps = onnx_known_size(n, p->x, 0);
+    cfx_value *rows = onnx_alloc(s, ONNX_MAX_UNROLLED, sizeof(*rows));
+
+    if (steps < 1 || steps > ONNX_MAX_UNROLLED)
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "linear_before_reset is 0, and it has %lld steps, not 1 to "
+                  "%d",
+                  (long long)steps, ONNX_MAX_UNROLLED);
+    for (int k = 0; rows && k < p->directions && !cfx_scope_failed(s); k++) {
+        direction d = direction_of(n, p, k, h);
+        for (int64_t i = 0; i < steps && !cfx_scope_failed(s); i++) {
+            int64_t step = k ? steps - 1 - i : i;
+            d.h = rows[step] = next_state(n, &d, step, p->hidden);
+        }
+        y[k] = cfx_stack(s, onnx_arg(s, (size_t)steps, rows));
+        last[k] = d.h;
+    }
+    if (cfx_scope_failed(s))
+        return;
+    size_t count = (size_t)p->directions;
+    give_output(n, p,
+                count == 1
+                    ? y[0]
+                    : cfx_cat(s, onnx_arg(s, count, y), .dim = cfx_int(-1)));
+    if (n->nout > 1)
+        give_state(n, p, 1, cfx_stack(s, onnx_arg(s, count, last)));
+}
+
 void onnx_lower_gru(onnx_node *n)
 {
     static const char *const usual[] = {"Sigmoid", "Tanh"};
@@ -194,12 +287,12 @@ void onnx_lower_gru(onnx_node *n)
 
     if (!check_activations(n, usual, 2))
         return;
-    if (!onnx_attr_int(n, "linear_before_reset", 0)) {
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "linear_before_reset is 0, which torch has not");
+    bool after = onnx_attr_int(n, "linear_before_reset", 0);
+    if (!set_up(n, &gru, &p))
         return;
-    }
-    if (set_up(n, &gru, &p))
+    if (!after)
+        unroll_gru(n, &p);
+    else
         results(n, &p,
                 cfx_gru(n->s, p.x, state(n, 5, &p), p.params,
                         cfx_bool(onnx_has(n, 3)), one, cfx_float(0), no,

@@ -581,6 +581,39 @@ static cfx_value torch_pads(onnx_node *n, int rank, const cfx_value *pads,
     return onnx_arg(n->s, 2 * (size_t)*count, v);
 }
 
+/* Pads that are negative cut off. Of an odd difference, the larger half is
+ * behind. */
+void onnx_lower_center_crop_pad(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0), pads[2 * CFX_MAX_RANK];
+    int rank = onnx_rank(n, x), many;
+    const int64_t *axes;
+    size_t naxes = onnx_attr_ints(n, "axes", &axes), count = 0;
+    int64_t *want;
+    bool given;
+
+    if (rank < 0 || !onnx_plain_ints(n, 1, NULL, &count, &want, &given))
+        return;
+    if (count != (naxes ? naxes : (size_t)rank)) {
+        onnx_fail(n, CFX_ESHAPE, "its shape has %zu items", count);
+        return;
+    }
+    for (int i = 0; i < 2 * rank; i++)
+        pads[i] = cfx_int(0);
+    for (size_t i = 0; i < count && !cfx_scope_failed(n->s); i++) {
+        int axis = onnx_axis(n, naxes ? axes[i] : (int64_t)i, rank);
+        if (want[i] < 0) {
+            onnx_fail(n, CFX_ESHAPE, "its shape has a negative item");
+            return;
+        }
+        int64_t more = want[i] - onnx_known_size(n, x, axis);
+        pads[axis] = cfx_int(more / 2);
+        pads[axis + rank] = cfx_int(more - more / 2);
+    }
+    cfx_value list = torch_pads(n, rank, pads, &many);
+    n->out[0] = many ? cfx_pad(n->s, x, list) : x;
+}
+
 /* reflect, edge and wrap, axis by axis, as indices of the axis. */
 static cfx_value pad_by_index(onnx_node *n, cfx_value x, int axis,
                               int64_t before, int64_t after, const char *mode)

@@ -67,11 +67,20 @@ bool onnx_dtype(cfx_dtype *out, int64_t code)
     return row && !row->bits;
 }
 
-bool onnx_is_narrow(int64_t code)
+int onnx_narrow_bits(int64_t code)
 {
     const type_row *row = find_type(code);
 
-    return row && row->bits;
+    return row ? row->bits : 0;
+}
+
+bool onnx_memory_type(cfx_dtype *out, int64_t code)
+{
+    const type_row *row = find_type(code);
+
+    if (row)
+        *out = row->dtype;
+    return row != NULL;
 }
 
 /* ---- Numbers in the message ---- */
