@@ -149,6 +149,10 @@ cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
                            cfx_error *err);
 void cli_inputs_release(cli_inputs *in);
 
+/* The shape that the model's file tells of an input, as an export or an
+ * annotation in code, borrowed; absent if it does not. */
+cfx_value cli_known_shape(const cfx_node *n);
+
 /* Make a value, a new reference: a tensor of a file, a type and shape filled
  * from a seed and the input's name, or a Python literal. */
 cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,

@@ -214,9 +214,7 @@ static cfx_status add_text(void *user, const char *text, size_t len)
     return CFX_OK;
 }
 
-/* The shape that the model's file tells of an input, as an export or an annotation
- * in code; absent if it does not. */
-static cfx_value known_shape(const cfx_node *n)
+cfx_value cli_known_shape(const cfx_node *n)
 {
     cfx_value v = cfx_node_meta(n, "tensor_meta");
 
@@ -231,7 +229,7 @@ static cfx_status add_known(cli_inputs *in, const cfx_node **list,
     cfx_status st = CFX_OK;
 
     for (size_t i = 0; i < in->n && !st; i++) {
-        cfx_value v = known_shape(list[i]);
+        cfx_value v = cli_known_shape(list[i]);
         char text[KNOWN_SHAPE] = "";
         if (!cfx_value_is_absent(in->value[i]) || cfx_value_is_absent(v) ||
             cfx_print_shape((cfx_sink){add_text, text}, v, false, NULL))

@@ -103,7 +103,8 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/reduce.c \
 	%reldir%/onnx/rules.def \
 	%reldir%/onnx/shape.c \
-	%reldir%/onnx/tensor.c
+	%reldir%/onnx/tensor.c \
+	%reldir%/onnx/unknown.c
 nodist_libcfx_all_la_SOURCES += lib/format/onnx/onnx.pb-c.c
 BUILT_SOURCES += lib/format/onnx/onnx.pb-c.h
 CLEANFILES += lib/format/onnx/onnx.pb-c.c lib/format/onnx/onnx.pb-c.h
