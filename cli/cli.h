@@ -147,6 +147,11 @@ typedef struct cli_inputs {
 cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
                            const cli_list *texts, uint64_t seed,
                            cfx_error *err);
+/* Make the sample inputs that the model's file holds; without some, fail as
+ * cli_inputs_make does without texts. */
+cfx_status cli_inputs_sample(cli_inputs *in, const cli *c,
+                             const cfx_module *gm, const char *path,
+                             cfx_error *err);
 void cli_inputs_release(cli_inputs *in);
 
 /* The shape that the model's file tells of an input, as an export or an

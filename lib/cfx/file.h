@@ -234,6 +234,13 @@ typedef struct cfx_model_format {
      * it. */
     cfx_status (*write)(const char *path, const cfx_module *gm,
                         const cfx_save_options *o, cfx_error *err);
+    /* The sample inputs that a file holds, new values in the order of the
+     * placeholders of `gm`, which was read from it. `out` has an absent value
+     * for each, and keeps them where the file has none, or after a failure.
+     * NULL: its files hold none. Error texts are without the path, here and
+     * below. */
+    cfx_status (*read_inputs)(cfx_value *out, const cfx_module *gm,
+                              const char *path, cfx_error *err);
     /* Print the versions that a file tells, "schema 8.20, torch 2.13.0". NULL:
      * its files tell none. */
     cfx_status (*print_version)(cfx_sink to, cfx_context *ctx,

@@ -28,6 +28,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/pt2/argument.c \
 	%reldir%/pt2/flat.c \
 	%reldir%/pt2/graph.c \
+	%reldir%/pt2/inputs.c \
 	%reldir%/pt2/outputs.c \
 	%reldir%/pt2/pickle.c \
 	%reldir%/pt2/pickle.h \
