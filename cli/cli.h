@@ -147,7 +147,16 @@ typedef struct cli_inputs {
 cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
                            const cli_list *texts, uint64_t seed,
                            cfx_error *err);
+/* Make the sample inputs that the model's file holds; without some, fail as
+ * cli_inputs_make does without texts. */
+cfx_status cli_inputs_sample(cli_inputs *in, const cli *c,
+                             const cfx_module *gm, const char *path,
+                             cfx_error *err);
 void cli_inputs_release(cli_inputs *in);
+
+/* The shape that the model's file tells of an input, as an export or an
+ * annotation in code, borrowed; absent if it does not. */
+cfx_value cli_known_shape(const cfx_node *n);
 
 /* Make a value, a new reference: a tensor of a file, a type and shape filled
  * from a seed and the input's name, or a Python literal. */

@@ -214,9 +214,7 @@ static cfx_status add_text(void *user, const char *text, size_t len)
     return CFX_OK;
 }
 
-/* The shape that the model's file tells of an input, as an export or an annotation
- * in code; absent if it does not. */
-static cfx_value known_shape(const cfx_node *n)
+cfx_value cli_known_shape(const cfx_node *n)
 {
     cfx_value v = cfx_node_meta(n, "tensor_meta");
 
@@ -231,7 +229,7 @@ static cfx_status add_known(cli_inputs *in, const cfx_node **list,
     cfx_status st = CFX_OK;
 
     for (size_t i = 0; i < in->n && !st; i++) {
-        cfx_value v = known_shape(list[i]);
+        cfx_value v = cli_known_shape(list[i]);
         char text[KNOWN_SHAPE] = "";
         if (!cfx_value_is_absent(in->value[i]) || cfx_value_is_absent(v) ||
             cfx_print_shape((cfx_sink){add_text, text}, v, false, NULL))
@@ -321,6 +319,30 @@ cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
     struct filling f = {c, seed};
 
     return cli_inputs_make_by(in, gm, texts, false, make_value, &f, err);
+}
+
+cfx_status cli_inputs_sample(cli_inputs *in, const cli *c,
+                             const cfx_module *gm, const char *path,
+                             cfx_error *err)
+{
+    const cfx_model_format *f = cfx_model_format_of_file(c->ctx, path);
+    const cli_list none = {0};
+    size_t n = 0;
+
+    *in = (cli_inputs){0};
+    for (const cfx_node *p = cfx_graph_first(cfx_graph_module_graph(gm)); p;
+         p = cfx_node_next(p))
+        n += p->op == CFX_PLACEHOLDER;
+    if (!n || !f->read_inputs)
+        return cli_inputs_make(in, c, gm, &none, 0, err);
+    in->value = calloc(n, sizeof(*in->value));
+    in->n = in->value ? n : 0;
+    cfx_status st = in->value ? f->read_inputs(in->value, gm, path, err)
+                              : cfx_no_memory(err);
+    bool found = !st && !cfx_value_is_absent(in->value[0]);
+    if (!found)
+        cli_inputs_release(in);
+    return st || found ? st : cli_inputs_make(in, c, gm, &none, 0, err);
 }
 
 void cli_inputs_release(cli_inputs *in)

@@ -6,7 +6,7 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/complete.c %reldir%/progress.h \
     %reldir%/signals.c \
     %reldir%/input.c %reldir%/output.c %reldir%/output.h \
-    %reldir%/cmd_run.c %reldir%/cmd_print.c %reldir%/cmd_ops.c \
+    %reldir%/cmd_run.c %reldir%/cmd_info.c %reldir%/cmd_print.c %reldir%/cmd_ops.c \
     %reldir%/cmd_diff.c %reldir%/cmd_convert.c \
     %reldir%/cmd_roofline.c %reldir%/cmd_machine.c \
     %reldir%/cmd_transform.c %reldir%/cmd_passes.c \

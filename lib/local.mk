@@ -7,6 +7,7 @@ dist_cfxinclude_HEADERS += \
 	%reldir%/cfx/file.h \
 	%reldir%/cfx/graph.h %reldir%/cfx/graph_module.h \
 	%reldir%/cfx/module.h %reldir%/cfx/nearest.h %reldir%/cfx/observer.h %reldir%/cfx/op.h \
+	%reldir%/cfx/operators.h \
 	%reldir%/cfx/picture.h %reldir%/cfx/scope.h \
 	%reldir%/cfx/status.h %reldir%/cfx/tensor.h %reldir%/cfx/text.h \
 	%reldir%/cfx/value.h

@@ -13,6 +13,7 @@
 #include "interp/walk/interp_impl.h"
 
 #include "graph/aliases.h"
+#include "graph/operators.h"
 #include "nn/module_impl.h"
 #include "op/op_impl.h"
 #include "op/scope_impl.h"
@@ -290,6 +291,20 @@ static cfx_status fail_missing(const cfx_interp *it, const cfx_node *n,
                           target, count, names, count > 3 ? ", ..." : "");
 }
 
+/* `err` names an operator that is unknown. If others are, too, name them
+ * all. */
+static cfx_status fail_unknown(const cfx_interp *it, cfx_error *err)
+{
+    cfx_operators ops;
+
+    if (!cfx_operators_init(&ops, it->module, NULL) && ops.nunknown > 1) {
+        cfx_error_clear(err);
+        cfx_operators__fail(&ops, err);
+    }
+    cfx_operators_release(&ops);
+    return CFX_EOPERATOR;
+}
+
 static cfx_status prepare_node(cfx_interp *it, step *s, struct recent *recent,
                                cfx_error *err)
 {
@@ -316,6 +331,8 @@ static cfx_status prepare_node(cfx_interp *it, step *s, struct recent *recent,
         bool method = n->op == CFX_CALL_METHOD;
         const cfx_target *t;
         st = find_target(recent, self->ctx, n->target, method, &t, err);
+        if (st == CFX_EOPERATOR)
+            return fail_unknown(it, err);
         if (!st)
             st = prepare_op(self, s, t, err);
         s->direct = s->ncandidates && calls_are_plain(&self->hook, method);

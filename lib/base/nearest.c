@@ -70,6 +70,7 @@ void cfx_nearest_try(cfx_nearest *n, const char *candidate, size_t len)
     /* The last part of "aten.sum.default" is no name. */
     bool moved = a && n->len - a > 2 && n->len - a == len - b &&
                  !memcmp(n->word + a, candidate + b, len - b) &&
+                 (len - b != 7 || memcmp(candidate + b, "default", 7)) &&
                  (len < 5 || memcmp(candidate, "aten.", 5));
     if (!len || n->len > MOST || len > MOST)
         return;

@@ -234,12 +234,27 @@ typedef struct cfx_model_format {
      * it. */
     cfx_status (*write)(const char *path, const cfx_module *gm,
                         const cfx_save_options *o, cfx_error *err);
+    /* The sample inputs that a file holds, new values in the order of the
+     * placeholders of `gm`, which was read from it. `out` has an absent value
+     * for each, and keeps them where the file has none, or after a failure.
+     * NULL: its files hold none. Error texts are without the path, here and
+     * below. */
+    cfx_status (*read_inputs)(cfx_value *out, const cfx_module *gm,
+                              const char *path, cfx_error *err);
+    /* Print the versions that a file tells, "schema 8.20, torch 2.13.0". NULL:
+     * its files tell none. */
+    cfx_status (*print_version)(cfx_sink to, cfx_context *ctx,
+                                const char *path, cfx_error *err);
 } cfx_model_format;
 
 /* The i-th format; NULL after the last. */
 CFX_API const cfx_model_format *cfx_model_format_at(size_t i);
 /* The format of files with such a name; NULL where none has its suffix. */
 CFX_API const cfx_model_format *cfx_model_format_of_name(const char *path);
+/* The format in which to read a model: the one that the file's content tells,
+ * else its suffix, else the first. Never NULL. */
+CFX_API const cfx_model_format *cfx_model_format_of_file(cfx_context *ctx,
+                                                         const char *path);
 
 /* Save a model in the format that the suffix of the path tells, or else as a
  * model file, PyTorch's text. `options` may be NULL. Fails with CFX_EIO,

@@ -84,10 +84,6 @@ const cfx_format *cfx_format__of_file(const cfx_format *const *formats,
 #include "format/model_formats.def"
 #undef MODEL_FORMAT
 
-/* The format in which to read a model: the one that the file's content tells,
- * else its suffix, else the first. Never NULL. */
-const cfx_model_format *cfx_model_format__of_file(cfx_context *ctx,
-                                                  const char *path);
 /* Count the tensors with data in a model: parameters, buffers, and arguments in
  * its graphs. */
 cfx_status cfx_model__count_weights(size_t *n, const cfx_module *gm,

@@ -333,7 +333,7 @@ cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
     if (options)
         memcpy(&o, options,
                options->size < sizeof(o) ? options->size : sizeof(o));
-    const cfx_model_format *format = cfx_model_format__of_file(ctx, path);
+    const cfx_model_format *format = cfx_model_format_of_file(ctx, path);
     cfx_status st = format->read(out, ctx, path, &o, err);
     if (!st)
         st = load_weights(*out, path, format, &o, err);

@@ -28,6 +28,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/pt2/argument.c \
 	%reldir%/pt2/flat.c \
 	%reldir%/pt2/graph.c \
+	%reldir%/pt2/inputs.c \
 	%reldir%/pt2/outputs.c \
 	%reldir%/pt2/pickle.c \
 	%reldir%/pt2/pickle.h \
@@ -104,7 +105,8 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/rules.def \
 	%reldir%/onnx/shape.c \
 	%reldir%/onnx/signal.c \
-	%reldir%/onnx/tensor.c
+	%reldir%/onnx/tensor.c \
+	%reldir%/onnx/unknown.c
 nodist_libcfx_all_la_SOURCES += lib/format/onnx/onnx.pb-c.c
 BUILT_SOURCES += lib/format/onnx/onnx.pb-c.h
 CLEANFILES += lib/format/onnx/onnx.pb-c.c lib/format/onnx/onnx.pb-c.h

@@ -25,7 +25,7 @@ const cfx_model_format *cfx_model_format_of_name(const char *path)
                                                          path);
 }
 
-const cfx_model_format *cfx_model_format__of_file(cfx_context *ctx,
+const cfx_model_format *cfx_model_format_of_file(cfx_context *ctx,
                                                   const char *path)
 {
     const cfx_model_format *format = (const cfx_model_format *)

@@ -24,7 +24,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/node.c \
 	%reldir%/node_map.c \
 	%reldir%/normalized.c \
-	%reldir%/opcode.c %reldir%/order.c \
+	%reldir%/opcode.c %reldir%/operators.c %reldir%/operators.h %reldir%/order.c \
 	%reldir%/provenance.c %reldir%/provenance.h \
 	%reldir%/same.c \
 	%reldir%/store.c \

@@ -4,6 +4,7 @@
 #ifndef CFX_OP_IMPL_H
 #define CFX_OP_IMPL_H
 
+#include <cfx/nearest.h>
 #include <cfx/op.h>
 
 #include "base/util.h"
@@ -36,6 +37,9 @@ void cfx_param__type_name(const cfx_param *p, char *buf, size_t size);
  * CFX_ENOMEM. */
 cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
                             const char *name, bool method, cfx_error *err);
+
+/* Try the names of all known functions, or of all methods. */
+void cfx_target__nearest(cfx_nearest *near, cfx_context *ctx, bool method);
 
 /* The qualified name of the function that code calls by an identifier, in
  * which dots are underscores (my_ops_f of my.ops.f); NULL if none or several

@@ -510,8 +510,7 @@ static cfx_status find_function(const cfx_target **out, cfx_context *ctx,
     return st;
 }
 
-/* Suggest methods for a method, functions for a function. */
-static void find_nearest(cfx_nearest *n, cfx_context *ctx, bool method)
+void cfx_target__nearest(cfx_nearest *n, cfx_context *ctx, bool method)
 {
     static const char prefix[] = "Tensor.";
     registry *r = registry_of(ctx);
@@ -570,7 +569,7 @@ cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
         return CFX_EOPERATOR;
     cfx_nearest near;
     cfx_nearest_init(&near, name, strlen(name));
-    find_nearest(&near, ctx, method);
+    cfx_target__nearest(&near, ctx, method);
     const char *hint = cfx_nearest_text(&near);
     return cfx_fail(err, CFX_EOPERATOR, "unknown %s '%s'%s",
                     method ? "method" : "function", name,

@@ -185,7 +185,7 @@ if [ -f twice.so ]; then
     said 'its documentation' 0 'Twice each element' \
         "$build/cfx" ops my.twice --load ./twice.so
     said 'unknown without the plugin' 1 \
-        "unknown function 'my.twice': no registered .*\(--load FILE.so registers operators\)\$" \
+        "2 operators are unknown: 'my.twice' .*\(--load FILE.so registers operators\)\$" \
         "$build/cfx" run twice.fx -i 'x=f32[2,3]'
 fi
 

@@ -137,7 +137,7 @@ find lib interp shapeprop optimize cli -name '*.[ch]' -exec grep -n '#include [<
         headers("value", "value")
         headers("op", "op scope ops effects")
         headers("nn", "module observer")
-        headers("graph", "graph graph_module")
+        headers("graph", "graph graph_module operators")
         headers("format", "text file picture")
         # Above lib all headers of a folder are of one part.
         n = split(parts, a, " ")

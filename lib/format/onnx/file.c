@@ -27,11 +27,23 @@ static void folder_of(cfx_buf *out, const char *path)
                                 : (size_t)(slash - path));
 }
 
+static cfx_status read_model(onnx_message *m, cfx_context *ctx,
+                             const char *path, cfx_error *err)
+{
+    cfx_bytes bytes = {0};
+    cfx_status st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, err);
+
+    if (!st)
+        st = onnx_decode(m, ctx, &onnx__model_proto__descriptor, bytes.data,
+                         bytes.len, err);
+    cfx_bytes_release(&bytes);
+    return st;
+}
+
 static cfx_status onnx_read(cfx_module **out, cfx_context *ctx,
                             const char *path, const cfx_load_options *o,
                             cfx_error *err)
 {
-    cfx_bytes bytes = {0};
     onnx_message m = {0};
     cfx_buf dir;
 
@@ -40,11 +52,7 @@ static cfx_status onnx_read(cfx_module **out, cfx_context *ctx,
     folder_of(&dir, path);
     cfx_status st = dir.failed ? cfx_no_memory(err) : CFX_OK;
     if (!st)
-        st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, err);
-    if (!st)
-        st = onnx_decode(&m, ctx, &onnx__model_proto__descriptor, bytes.data,
-                         bytes.len, err);
-    cfx_bytes_release(&bytes);
+        st = read_model(&m, ctx, path, err);
     if (!st)
         st = onnx_lower(out, ctx, (Onnx__ModelProto *)m.base, dir.s, o, err);
     if (st)
@@ -52,6 +60,39 @@ static cfx_status onnx_read(cfx_module **out, cfx_context *ctx,
     if (m.ctx)
         onnx_message_release(&m);
     cfx_buf_release(&dir);
+    return st;
+}
+
+/* "IR 8, operator set 17, com.microsoft 1" */
+static cfx_status print_versions(cfx_sink to, const Onnx__ModelProto *m,
+                                 cfx_context *ctx, cfx_error *err)
+{
+    cfx_buf text;
+
+    cfx_buf_init(&text, ctx);
+    cfx_buf_printf(&text, "IR %lld", (long long)m->ir_version);
+    for (size_t i = 0; i < m->n_opset_import; i++) {
+        const char *domain = m->opset_import[i]->domain;
+        cfx_buf_printf(&text, ", %.60s %lld",
+                       domain && *domain ? domain : "operator set",
+                       (long long)m->opset_import[i]->version);
+    }
+    cfx_status st = text.failed ? cfx_no_memory(err)
+                                : to.write(to.user, text.s, text.len);
+    cfx_buf_release(&text);
+    return st;
+}
+
+static cfx_status onnx_print_version(cfx_sink to, cfx_context *ctx,
+                                     const char *path, cfx_error *err)
+{
+    onnx_message m = {0};
+    cfx_status st = read_model(&m, ctx, path, err);
+
+    if (!st)
+        st = print_versions(to, (const Onnx__ModelProto *)m.base, ctx, err);
+    if (m.ctx)
+        onnx_message_release(&m);
     return st;
 }
 
@@ -119,4 +160,5 @@ const cfx_model_format cfx_model_format__onnx = {
              .probe = onnx_probe},
     .read = onnx_read,
     .read_weights = onnx_read_weights,
+    .print_version = onnx_print_version,
 };

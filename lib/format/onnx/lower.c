@@ -24,16 +24,6 @@ static const onnx_rule rules[] = {
 
 enum { NRULES = sizeof(rules) / sizeof(*rules) };
 
-static const char *text_of(const char *s)
-{
-    return s ? s : "";
-}
-
-static const char *domain_of(const char *domain)
-{
-    return domain && strcmp(domain, "ai.onnx") ? domain : "";
-}
-
 /* ---- Frames ---- */
 
 static void bind(onnx_lowering *lo, const char *name, cfx_value v)
@@ -108,13 +98,18 @@ static int64_t opset_of(const onnx_lowering *lo, const char *domain)
     const onnx_frame *f = lo->frame;
 
     for (size_t i = 0; i < f->nopsets; i++)
-        if (!strcmp(domain_of(f->opset[i]->domain), domain))
+        if (!strcmp(onnx_domain(f->opset[i]->domain), domain))
             return f->opset[i]->version;
     return *domain ? 1 : 0;
 }
 
-static const onnx_rule *find_rule(const char *domain, const char *name,
-                                  int64_t opset)
+const onnx_rule *onnx_rule_at(size_t i)
+{
+    return i < NRULES ? &rules[i] : NULL;
+}
+
+const onnx_rule *onnx_find_rule(const char *domain, const char *name,
+                                int64_t opset)
 {
     const onnx_rule *best = NULL;
 
@@ -125,14 +120,14 @@ static const onnx_rule *find_rule(const char *domain, const char *name,
     return best;
 }
 
-static const Onnx__FunctionProto *find_function(const onnx_lowering *lo,
-                                                const Onnx__NodeProto *p)
+const Onnx__FunctionProto *onnx_find_function(const Onnx__ModelProto *m,
+                                              const Onnx__NodeProto *p)
 {
-    for (size_t i = 0; i < lo->model->n_functions; i++) {
-        const Onnx__FunctionProto *f = lo->model->functions[i];
-        if (!strcmp(text_of(f->name), text_of(p->op_type)) &&
-            !strcmp(domain_of(f->domain), domain_of(p->domain)) &&
-            !strcmp(text_of(f->overload), text_of(p->overload)))
+    for (size_t i = 0; i < m->n_functions; i++) {
+        const Onnx__FunctionProto *f = m->functions[i];
+        if (!strcmp(onnx_text(f->name), onnx_text(p->op_type)) &&
+            !strcmp(onnx_domain(f->domain), onnx_domain(p->domain)) &&
+            !strcmp(onnx_text(f->overload), onnx_text(p->overload)))
             return f;
     }
     return NULL;
@@ -168,10 +163,10 @@ static bool call_function(onnx_lowering *lo, const Onnx__NodeProto *p,
     frame.call = p;
     frame.caller = before;
     for (size_t i = 0; i < f->n_input; i++)
-        bind(lo, text_of(f->input[i]), i < p->n_input ? in[i] : cfx_none());
+        bind(lo, onnx_text(f->input[i]), i < p->n_input ? in[i] : cfx_none());
     bool ok = lower_nodes(lo, f->node, f->n_node);
     for (size_t i = 0; i < p->n_output && ok; i++)
-        out[i] = i < f->n_output ? value_of(lo, text_of(f->output[i]))
+        out[i] = i < f->n_output ? value_of(lo, onnx_text(f->output[i]))
                                  : cfx_none();
     leave(lo, &frame, before);
     return !cfx_scope_failed(&lo->r.base);
@@ -184,7 +179,7 @@ static void check_attributes(onnx_node *n)
         if (i >= 64 || !(*n->seen >> i & 1))
             onnx_fail(n, CFX_EUNSUPPORTED,
                       "its attribute '%.60s' is none that cfx knows",
-                      text_of(n->proto->attribute[i]->name));
+                      onnx_text(n->proto->attribute[i]->name));
 }
 
 /* Operators that move integers of less than 8 bits keep their type. */
@@ -207,9 +202,9 @@ static void keep_types(onnx_node *n)
 static void call_rule(onnx_lowering *lo, const Onnx__NodeProto *p,
                       cfx_value *in, cfx_value *out)
 {
-    const char *domain = domain_of(p->domain), *op = text_of(p->op_type);
+    const char *domain = onnx_domain(p->domain), *op = onnx_text(p->op_type);
     int64_t opset = opset_of(lo, domain);
-    const onnx_rule *rule = find_rule(domain, op, opset);
+    const onnx_rule *rule = onnx_find_rule(domain, op, opset);
     uint64_t seen = 0;
     onnx_node n = {lo,         &lo->r.base, p,  rule, opset,
                    p->n_input, p->n_output, in, out,  &seen};
@@ -231,7 +226,7 @@ static void bind_results(onnx_lowering *lo, const Onnx__NodeProto *p,
 {
     for (size_t i = 0; i < p->n_output && !cfx_scope_failed(&lo->r.base);
          i++) {
-        const char *name = text_of(p->output[i]);
+        const char *name = onnx_text(p->output[i]);
         if (!*name)
             continue;
         if (out[i].kind == CFX_ABSENT)
@@ -245,12 +240,12 @@ static void bind_results(onnx_lowering *lo, const Onnx__NodeProto *p,
 /* "node conv1 (Conv): " before the text of an error. */
 static void tell_place(onnx_lowering *lo, const Onnx__NodeProto *p)
 {
-    const char *name = text_of(p->name);
+    const char *name = onnx_text(p->name);
 
     if (!*name && p->n_output)
-        name = text_of(p->output[0]);
+        name = onnx_text(p->output[0]);
     cfx_fail_at(&lo->r.base.error, "node %.100s (%.60s)", name,
-                text_of(p->op_type));
+                onnx_text(p->op_type));
 }
 
 static bool lower_node(onnx_lowering *lo, const Onnx__NodeProto *p)
@@ -267,8 +262,8 @@ static bool lower_node(onnx_lowering *lo, const Onnx__NodeProto *p)
         cfx_scope_fail(s, CFX_ELIMIT, "the model has more than %d nodes",
                        MAX_NODES);
     for (size_t i = 0; i < p->n_input; i++)
-        in[i] = value_of(lo, text_of(p->input[i]));
-    const Onnx__FunctionProto *f = find_function(lo, p);
+        in[i] = value_of(lo, onnx_text(p->input[i]));
+    const Onnx__FunctionProto *f = onnx_find_function(lo->model, p);
     if (!cfx_scope_failed(s)) {
         if (f)
             call_function(lo, p, f, in, out);
@@ -305,7 +300,7 @@ static void bind_initializers(onnx_lowering *lo, const Onnx__GraphProto *g)
     if (g->n_sparse_initializer)
         cfx_scope_fail(s, CFX_EUNSUPPORTED, "it has sparse initializers");
     for (size_t i = 0; i < g->n_initializer && !cfx_scope_failed(s); i++) {
-        const char *name = text_of(g->initializer[i]->name);
+        const char *name = onnx_text(g->initializer[i]->name);
         if (onnx_tensor_read(&t, s->ctx, g->initializer[i], lo->dir,
                              &s->error)) {
             cfx_fail_at(&s->error, "initializer %.100s", name);
@@ -397,7 +392,7 @@ static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
     size_t place = 0;
 
     for (size_t i = 0; i < g->n_input && !cfx_scope_failed(s); i++) {
-        const char *name = text_of(g->input[i]->name);
+        const char *name = onnx_text(g->input[i]->name);
         /* Before IR version 4 initializers were inputs, too. */
         if (cfx_map_get(&lo->frame->names, name, strlen(name)))
             continue;
@@ -425,7 +420,7 @@ static bool take_outputs(onnx_lowering *lo, const Onnx__GraphProto *g,
         cfx_scope_fail(s, CFX_EGRAPH, "a graph has %zu outputs, not %zu",
                        g->n_output, n);
     for (size_t i = 0; i < n && !cfx_scope_failed(s); i++)
-        out[i] = value_of(lo, text_of(g->output[i]->name));
+        out[i] = value_of(lo, onnx_text(g->output[i]->name));
     return !cfx_scope_failed(s);
 }
 
@@ -459,7 +454,7 @@ bool onnx_inline(onnx_node *n, const Onnx__GraphProto *g, const cfx_value *in,
         onnx_fail(n, CFX_EGRAPH, "a graph in it has %zu inputs, not %zu",
                   g->n_input, nin);
     for (size_t i = 0; i < nin && !cfx_scope_failed(n->s); i++)
-        bind(lo, text_of(g->input[i]->name), in[i]);
+        bind(lo, onnx_text(g->input[i]->name), in[i]);
     bind_initializers(lo, g);
     bool ok = lower_nodes(lo, g->node, g->n_node) &&
               take_outputs(lo, g, out, nout);
@@ -489,7 +484,7 @@ cfx_value onnx_branch(onnx_node *n, const Onnx__GraphProto *g,
         onnx_fail(n, CFX_EGRAPH, "a graph in it has %zu inputs, not %zu",
                   g->n_input, nin);
     for (size_t i = 0; i < nin + ncaptured && !cfx_scope_failed(s); i++) {
-        const char *input = i < nin ? text_of(g->input[i]->name)
+        const char *input = i < nin ? onnx_text(g->input[i]->name)
                                     : captured[i - nin];
         char *id = onnx_identifier(&lo->r, input, false);
         cfx_value v = onnx_placeholder(s, id ? id : "x", metas[i]);
@@ -567,21 +562,21 @@ static void see_definition(capture *c, const char *name)
 static void see_graph(capture *c, const Onnx__GraphProto *g, int depth)
 {
     for (size_t i = 0; i < g->n_input; i++)
-        see_definition(c, text_of(g->input[i]->name));
+        see_definition(c, onnx_text(g->input[i]->name));
     for (size_t i = 0; i < g->n_initializer; i++)
-        see_definition(c, text_of(g->initializer[i]->name));
+        see_definition(c, onnx_text(g->initializer[i]->name));
     for (size_t i = 0; i < g->n_node && depth < MAX_DEPTH; i++) {
         const Onnx__NodeProto *p = g->node[i];
         for (size_t k = 0; k < p->n_input; k++)
-            see_use(c, text_of(p->input[k]));
+            see_use(c, onnx_text(p->input[k]));
         for (size_t k = 0; k < p->n_attribute; k++)
             if (p->attribute[k]->g)
                 see_graph(c, p->attribute[k]->g, depth + 1);
         for (size_t k = 0; k < p->n_output; k++)
-            see_definition(c, text_of(p->output[k]));
+            see_definition(c, onnx_text(p->output[k]));
     }
     for (size_t i = 0; i < g->n_output; i++)
-        see_use(c, text_of(g->output[i]->name));
+        see_use(c, onnx_text(g->output[i]->name));
 }
 
 bool onnx_captures(onnx_node *n, const Onnx__GraphProto *g, const char **name,
@@ -633,8 +628,10 @@ cfx_status onnx_lower(cfx_module **out, cfx_context *ctx,
     if (!st) {
         lo.r.at = &graph;
         lower_model(&lo);
-        id = onnx_identifier(&lo.r, text_of(model->graph->name), false);
+        id = onnx_identifier(&lo.r, onnx_text(model->graph->name), false);
         st = cfx_scope_status(&lo.r.base, err);
+        if (st == CFX_EOPERATOR)
+            onnx_name_unknown(ctx, model, err);
     }
     onnx_release_results(&lo.r);
     cfx_node_map_release(&graph.metas);

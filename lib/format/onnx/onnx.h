@@ -176,6 +176,33 @@ typedef struct onnx_rule {
     const char *target; /* of rules that call one operator */
 } onnx_rule;
 
+/* The i-th rule; NULL after the last. */
+const onnx_rule *onnx_rule_at(size_t i);
+/* The newest rule of an operator that is not newer than the operator set, or
+ * NULL. */
+const onnx_rule *onnx_find_rule(const char *domain, const char *name,
+                                int64_t opset);
+/* The function of the model that a node calls, or NULL. */
+const Onnx__FunctionProto *onnx_find_function(const Onnx__ModelProto *m,
+                                              const Onnx__NodeProto *p);
+
+CFX_INLINE const char *onnx_text(const char *s)
+{
+    return s ? s : "";
+}
+/* A domain; "" for ONNX's own. */
+CFX_INLINE const char *onnx_domain(const char *domain)
+{
+    return domain && strcmp(domain, "ai.onnx") ? domain : "";
+}
+
+/* ---- unknown.c ---- */
+
+/* `err` names an operator that has no rule. If others have none, too, name them
+ * all. */
+void onnx_name_unknown(cfx_context *ctx, const Onnx__ModelProto *m,
+                       cfx_error *err);
+
 #define ONNX_RULE(domain, name, since, fn, target)                            \
     onnx_rule_fn onnx_lower_##fn;
 #include "format/onnx/rules.def"

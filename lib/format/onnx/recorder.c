@@ -154,6 +154,9 @@ cfx_value onnx_placeholder(cfx_scope *s, const char *name, cfx_value meta)
 
     if (!n)
         return cfx_none();
+    /* The model's inputs keep the shapes that the file declares. */
+    if (!r->at->outer && meta.kind == CFX_TENSOR)
+        cfx_node_set_meta(n, "val", meta, &s->error);
     keep_meta_take(r, n, cfx_value_ref(meta));
     return cfx_value_of_node(n);
 }

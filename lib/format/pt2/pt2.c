@@ -106,6 +106,59 @@ static cfx_status pt2_read_weights(cfx_module *gm, const char *path, bool map,
     return st;
 }
 
+static cfx_status pt2_read_inputs(cfx_value *out, const cfx_module *gm,
+                                  const char *path, cfx_error *err)
+{
+    cfx_pt2_archive a;
+    cfx_error own = {0};
+
+    err = err ? err : &own;
+    cfx_status st = cfx_pt2__open(&a, cfx_module_context(gm), path, err);
+    if (!st)
+        st = cfx_pt2__inputs(out, gm, &a, err);
+    cfx_pt2__close(&a);
+    return st;
+}
+
+static cfx_status print_versions(cfx_sink to, const json_t *program,
+                                 cfx_context *ctx, cfx_error *err)
+{
+    const json_t *schema = json_object_get(program, "schema_version");
+    const json_t *torch = json_object_get(program, "torch_version");
+    cfx_buf text;
+
+    cfx_buf_init(&text, ctx);
+    cfx_buf_printf(
+        &text, "schema %lld.%lld",
+        (long long)json_integer_value(json_object_get(schema, "major")),
+        (long long)json_integer_value(json_object_get(schema, "minor")));
+    if (json_is_string(torch))
+        cfx_buf_printf(&text, ", torch %.60s", json_string_value(torch));
+    cfx_status st = text.failed ? cfx_no_memory(err)
+                                : to.write(to.user, text.s, text.len);
+    cfx_buf_release(&text);
+    return st;
+}
+
+static cfx_status pt2_print_version(cfx_sink to, cfx_context *ctx,
+                                    const char *path, cfx_error *err)
+{
+    cfx_pt2_archive a;
+    cfx_json json = {0};
+    cfx_error own = {0};
+
+    err = err ? err : &own;
+    cfx_status st = cfx_pt2__open(&a, ctx, path, err);
+    if (!st)
+        st = cfx_pt2__read_model(&json, &a, err);
+    if (!st)
+        st = print_versions(to, json.root, ctx, err);
+    if (json.root)
+        cfx_json_release(&json);
+    cfx_pt2__close(&a);
+    return st;
+}
+
 #else
 
 static cfx_status pt2_read(cfx_module **out, cfx_context *ctx,
@@ -121,6 +174,8 @@ static cfx_status pt2_read(cfx_module **out, cfx_context *ctx,
 }
 
 #define pt2_read_weights NULL
+#define pt2_read_inputs NULL
+#define pt2_print_version NULL
 
 #endif
 
@@ -137,4 +192,6 @@ const cfx_model_format cfx_model_format__pt2 = {
              .probe = pt2_probe},
     .read = pt2_read,
     .read_weights = pt2_read_weights,
+    .read_inputs = pt2_read_inputs,
+    .print_version = pt2_print_version,
 };

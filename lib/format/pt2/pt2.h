@@ -156,6 +156,13 @@ cfx_status cfx_pt2__metadata(cfx_node *n, const json_t *node, cfx_error *err);
 /* Load the weights and constants of an archive into its model. */
 cfx_status cfx_pt2__load(cfx_module *gm, cfx_pt2_archive *a, cfx_error *err);
 
+/* ---- inputs.c ---- */
+
+/* The sample inputs, new values in the order of the placeholders; all stay
+ * absent where the archive has none. */
+cfx_status cfx_pt2__inputs(cfx_value *out, const cfx_module *gm,
+                           cfx_pt2_archive *a, cfx_error *err);
+
 #endif
 
 #endif

@@ -1,0 +1,268 @@
+/*
+ * cfx info -- tell what a model file holds, without running it.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include <cfx/operators.h>
+#include <cfx/shape_prop.h>
+
+#include "cli.h"
+
+enum { INDENT = 2, NAME_WIDTH = 16, COUNT_WIDTH = 6 };
+
+static cfx_status print_title(FILE *to, cfx_context *ctx, const char *path,
+                              cfx_error *err)
+{
+    const cfx_model_format *f = cfx_model_format_of_file(ctx, path);
+    cfx_status st = CFX_OK;
+
+    fprintf(to, "%s: %s", path, f->base.name);
+    if (f->print_version) {
+        fputs(", ", to);
+        st = cli_printed(f->print_version(cfx_sink_file(to), ctx, path, err));
+    }
+    fputc('\n', to);
+    return st;
+}
+
+/* ---- Inputs and outputs ---- */
+
+static cfx_status print_known(FILE *to, const char *name, cfx_value shape,
+                              cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+
+    fprintf(to, "%*s%-*s ", INDENT, "", NAME_WIDTH, name);
+    if (cfx_value_is_absent(shape))
+        fputs("not known", to);
+    else
+        st = cfx_print_shape(cfx_sink_file(to), shape, false, err);
+    return cli_printed(st);
+}
+
+static cfx_status print_inputs(FILE *to, const cfx_graph *g, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+    size_t count = 0;
+
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+        count += n->op == CFX_PLACEHOLDER;
+    fprintf(to, "\ninputs: %zu\n", count);
+    for (const cfx_node *n = cfx_graph_first(g); n && !st;
+         n = cfx_node_next(n)) {
+        if (n->op != CFX_PLACEHOLDER)
+            continue;
+        st = print_known(to, n->target->text, cli_known_shape(n), err);
+        if (!st && n->nargs) {
+            fputs(", by default ", to);
+            st = cli_printed(cfx_print_value(cfx_sink_file(to), n->args[0],
+                                             CFX_STYLE_REPR, err));
+        }
+        fputc('\n', to);
+    }
+    return st;
+}
+
+/* Print the nodes of an output. `known` has their shapes where propagation
+ * succeeded, and is absent otherwise. Values nest at most CFX_MAX_DEPTH deep. */
+static cfx_status print_outputs(FILE *to, cfx_value v, cfx_value known,
+                                cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+
+    if (v.kind == CFX_NODE) {
+        const cfx_node *n = v.u.node;
+        st = print_known(
+            to, n->name,
+            cfx_value_is_absent(known) ? cli_known_shape(n) : known, err);
+        fputc('\n', to);
+    }
+    if (v.kind != CFX_DICT && !cfx_value_is_seq(v))
+        return st;
+    bool same = known.kind == v.kind && known.u.seq->len == v.u.seq->len;
+    const uint32_t step = v.kind == CFX_DICT ? 2 : 1;
+    for (uint32_t i = step - 1; i < v.u.seq->len && !st; i += step)
+        st = print_outputs(to, v.u.seq->item[i],
+                           same ? known.u.seq->item[i] : CFX_NOTHING, err);
+    return st;
+}
+
+/* The shapes of the results, which follow from those of the inputs where the
+ * file tells them; else absent. */
+static cfx_value find_result(const cli *c, cfx_module *gm, cli_symbols *s)
+{
+    const cli_list none = {0};
+    cfx_value result = CFX_NOTHING;
+    cfx_error why = {0};
+    cli_inputs in = {0};
+
+    if (!cli_shapes_make(&in, c, gm, &none, s, &why))
+        cfx_propagate_shapes(gm, s->env, in.value, in.n, &result, &why);
+    cli_inputs_release(&in);
+    return result;
+}
+
+static cfx_status print_results(FILE *to, const cli *c, cfx_module *gm,
+                                cfx_error *err)
+{
+    const cfx_node *n = cfx_graph_output_node(cfx_graph_module_graph(gm));
+    const cli_list none = {0};
+    cfx_value result = CFX_NOTHING;
+    cli_symbols s;
+    cfx_status st = cli_symbols_make(&s, c->ctx, &none, err);
+
+    if (!st)
+        result = find_result(c, gm, &s);
+    fputs("\noutputs:\n", to);
+    if (!st && n && n->nargs)
+        st = print_outputs(to, n->args[0], result, err);
+    cfx_value_unref(result);
+    cli_symbols_release(&s);
+    return st;
+}
+
+/* ---- Operators ---- */
+
+static void print_operator(FILE *to, const cfx_operator_count *item)
+{
+    fprintf(to, "%*s%*zu  %s%s", INDENT, "", COUNT_WIDTH, item->count,
+            item->op == CFX_CALL_METHOD ? "Tensor." : "", item->name);
+    if (!item->known)
+        fprintf(to, ", first in %s", item->first);
+    if (item->nearest)
+        fprintf(to, "; did you mean '%s'?", item->nearest);
+    fputc('\n', to);
+}
+
+static void print_operators(FILE *to, const cfx_operators *ops, bool known)
+{
+    for (size_t i = 0; i < ops->n; i++)
+        if (ops->item[i].known == known)
+            print_operator(to, &ops->item[i]);
+}
+
+/* ---- Parameters and buffers ---- */
+
+struct state_sum {
+    size_t count, unknown;
+    uint64_t elements, bytes;
+};
+
+static void add_state(struct state_sum *sum, const cfx_state *s)
+{
+    const cfx_tensor *t = s->tensor;
+
+    sum->count++;
+    if (!t) {
+        sum->unknown++;
+        return;
+    }
+    uint64_t n = (uint64_t)cfx_tensor_numel(t);
+    sum->elements += n;
+    sum->bytes += n * cfx_dtype_size((cfx_dtype)t->dtype);
+}
+
+static void print_sum(FILE *to, const char *name, const struct state_sum *sum)
+{
+    fprintf(to, "%s: %zu", name, sum->count);
+    if (sum->count > sum->unknown)
+        fprintf(to, ", %" PRIu64 " elements, %" PRIu64 " bytes", sum->elements,
+                sum->bytes);
+    if (sum->unknown)
+        fprintf(to, ", %zu of unknown shape", sum->unknown);
+    fputc('\n', to);
+}
+
+/* Count the get_attr nodes of state that neither the module tree nor weights
+ * describe. */
+static size_t count_undescribed(const cfx_module *gm)
+{
+    size_t count = 0;
+
+    for (const cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm)); n;
+         n = cfx_node_next(n)) {
+        cfx_value v = CFX_NOTHING;
+        count += n->op == CFX_GET_ATTR &&
+                 cfx_module_fetch_attr(&v, gm, n->target->text, NULL) ==
+                     CFX_EATTR;
+    }
+    return count;
+}
+
+static void print_state(FILE *to, const cfx_module *gm)
+{
+    const size_t undescribed = count_undescribed(gm);
+    struct state_sum sum[2] = {{0}};
+
+    for (const cfx_module *m = gm; m; m = cfx_module_next(m, gm))
+        for (size_t i = 0; i < cfx_module_nstate(m); i++) {
+            const cfx_state *s = cfx_module_state_at(m, i);
+            add_state(&sum[s->is_buffer], s);
+        }
+    fputc('\n', to);
+    print_sum(to, "parameters", &sum[0]);
+    print_sum(to, "buffers", &sum[1]);
+    if (undescribed)
+        fprintf(to, "parameters or buffers without a shape: %zu\n",
+                undescribed);
+}
+
+/* ---- The command ---- */
+
+static cfx_status print_info(cli *c, cfx_module *gm, const char *path,
+                             cfx_error *err)
+{
+    cfx_operators ops = {0};
+    FILE *to = c->out;
+    cfx_status st = cfx_operators_init(&ops, gm, err);
+
+    if (!st)
+        st = print_title(to, c->ctx, path, err);
+    if (!st)
+        st = print_inputs(to, cfx_graph_module_graph(gm), err);
+    if (!st)
+        st = print_results(to, c, gm, err);
+    if (!st) {
+        fprintf(to, "\noperators: %zu, calls: %zu\n", ops.n - ops.nunknown,
+                ops.ncalls - ops.nunknown_calls);
+        print_operators(to, &ops, true);
+        print_state(to, gm);
+        fprintf(to, "\nnot supported: %zu", ops.nunknown);
+        if (ops.nunknown)
+            fprintf(to, ", calls: %zu", ops.nunknown_calls);
+        fputc('\n', to);
+        print_operators(to, &ops, false);
+    }
+    cfx_operators_release(&ops);
+    return st;
+}
+
+static int run(cli *c, const void *opts, int nargs, char **args)
+{
+    cfx_error err = {0};
+    cfx_module *gm = NULL;
+
+    (void)opts;
+    (void)nargs;
+    /* Weights have shapes that the text lacks. */
+    cfx_status st = cli_load(c, &gm, args[0], true, &err);
+    if (!st && (st = print_info(c, gm, args[0], &err)))
+        cfx_fail_at(&err, "%s", args[0]);
+    cfx_module_unref(gm);
+    return st ? cli_fail(&err) : CLI_OK;
+}
+
+const cli_command cli_command_info = {
+    .name = "info",
+    .args = "MODEL",
+    .summary = "Tell what a model holds, and what of it is not supported",
+    .details =
+        "The model is not run. Shapes of outputs follow from those that "
+        "the file tells of its inputs. Operators and modules that cfx "
+        "does not know are listed at the end, each with its count, the "
+        "first node that calls it, and the nearest name that is known.",
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};
