@@ -317,7 +317,7 @@ TEST_PROGRAM(shape_walk)
     int ops = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
     w.times = times ? atoi(times) : 1;
-    w.start = start ? strtoull(start, NULL, 10) : 3;
+    w.start = start ? strtoull(start, NULL, 10) : 1;
     if (cfx_context_new(&w.ctx, NULL, NULL))
         return 1;
     find_subjects(&w);

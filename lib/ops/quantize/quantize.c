@@ -270,8 +270,8 @@ static cfx_dim group_extent(cfx_scope *s, const cfx_call *call)
     cfx_dim size = cfx_dim_int(cfx_call_int(call, GROUP_SIZE));
     cfx_dim one = cfx_dim_int(1), columns = t->shape[t->rank - 1];
     bool one_column = cfx_dim_known_eq(s->env, columns, one);
-    /* A single scale serves all groups of a single row. */
-    if (one_column && cfx_dim_known_eq(s->env, x->shape[0], one))
+    /* One column serves all groups of a single row, and of none. */
+    if (one_column && cfx_dim_known_le(s->env, x->shape[0], one))
         return cfx_dim_min(s->env, x->shape[1], size);
     bool short_rows = one_column ? cfx_dim_le(s->env, x->shape[1], size)
                                  : !cfx_dim_le(s->env, size, x->shape[1]) &&
