@@ -26,7 +26,7 @@ const cfx_model_format *cfx_model_format_of_name(const char *path)
 }
 
 const cfx_model_format *cfx_model_format_of_file(cfx_context *ctx,
-                                                  const char *path)
+                                                 const char *path)
 {
     const cfx_model_format *format = (const cfx_model_format *)
         cfx_format__of_file(formats, NFORMATS, ctx, path);
