@@ -172,11 +172,12 @@ static void print_output(const cfx_values *v, const cfx_node *n)
     }
 }
 
-/* Shape propagation can restore this key, so that it is not user meta. With a
- * shape in the text, `type` is redundant. */
-static bool is_derived(cfx_value key, bool annotated)
+/* Shape propagation can restore "tensor_meta" and a tensor's "val", so that they
+ * are not user meta. With a shape in the text, `type` is redundant. */
+static bool is_derived(cfx_value key, cfx_value v, bool annotated)
 {
     return !strcmp(key.u.str->text, "tensor_meta") ||
+           (v.kind == CFX_TENSOR && !strcmp(key.u.str->text, "val")) ||
            (annotated && !strcmp(key.u.str->text, "type"));
 }
 
@@ -205,7 +206,7 @@ static void print_meta(const cfx_values *v, const cfx_node *n, bool annotated)
     bool any = false;
     plain.tensor = NULL;
     for (uint32_t i = 0; d && i + 1 < d->len; i += 2) {
-        if (is_derived(d->item[i], annotated))
+        if (is_derived(d->item[i], d->item[i + 1], annotated))
             continue;
         cfx_out_puts(v->out, any ? ", " : " meta = {");
         any = true;
