@@ -269,7 +269,8 @@ static bool is_candidate(cfx_matcher *m, const cfx_anchor *a,
 
 static void list_candidates(cfx_search *s)
 {
-    for (cfx_node *n = cfx_graph_first(s->g); n; n = cfx_node_next(n))
+    for (cfx_node *n = cfx_graph_first(s->g); n; n = cfx_node_next(n)) {
+        cfx_node__prefetch_near(n, CFX_NODES_FOLLOW);
         for (size_t k = 0; k < s->m->nanchors; k++) {
             cfx_candidates *c = &s->list[k];
             if (!is_candidate(s->m, &s->m->anchor[k], n))
@@ -280,6 +281,7 @@ static void list_candidates(cfx_search *s)
             }
             c->node[c->n++] = n;
         }
+    }
 }
 
 static void allocate_search(cfx_search *s)

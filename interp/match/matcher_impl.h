@@ -15,6 +15,7 @@
 #include <cfx/matcher.h>
 
 #include "base/util.h"
+#include "graph/graph_impl.h"
 
 /* ---- The pattern ---- */
 

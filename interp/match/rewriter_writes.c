@@ -50,6 +50,7 @@ static cfx_status something_writes(const cfx_rewrite *r, bool *found)
     *found = false;
     for (cfx_node *n = cfx_graph_first(r->g); n && !st && !*found;
          n = cfx_node_next(n)) {
+        cfx_node__prefetch_near(n, CFX_NODES_FOLLOW);
         st = cfx_effects_seen__find(&seen, n, &e, r->err);
         *found = !st && (e.input_writes || e.state_writes);
     }

@@ -72,14 +72,20 @@ cfx_node *cfx_graph__make(cfx_graph *g, const cfx_node_spec *spec,
  */
 enum { CFX_NODES_AHEAD = 32, CFX_NODES_FOLLOW = 32 };
 
-/* Prefetch what n points to, and a node that likely comes `distance` nodes
- * after it (negative: before it). */
+/* Prefetch a node that likely comes `distance` nodes after n (negative: before
+ * it). */
+CFX_INLINE void cfx_node__prefetch_near(const cfx_node *n, ptrdiff_t distance)
+{
+    CFX_PREFETCH(
+        (const char *)((uintptr_t)n + (uintptr_t)distance * sizeof(*n)));
+}
+
+/* Prefetch what n points to, too. */
 CFX_INLINE void cfx_node__prefetch(const cfx_node *n, ptrdiff_t distance)
 {
     CFX_PREFETCH(n->name - sizeof(void *));
     CFX_PREFETCH(n->inputs);
-    CFX_PREFETCH(
-        (const char *)((uintptr_t)n + (uintptr_t)distance * sizeof(*n)));
+    cfx_node__prefetch_near(n, distance);
 }
 
 /* ---- order.c ---- */
