@@ -9,6 +9,17 @@
 
 CFX_PARAMS(params, SELF, SIZE);
 
+/* Is an axis summed whose extent is to be 1? An axis of extent 1 is not, so that
+ * bools and small integers keep their type; for others that makes no difference. */
+static bool is_summed(cfx_scope *s, const cfx_tensor *t, int axis)
+{
+    cfx_dim extent = t->shape[axis];
+    if (cfx_dim_is_int(extent))
+        return !cfx_dim_is(extent, 1);
+    return cfx_dtype_is_float((cfx_dtype)t->dtype) || t->dtype == CFX_I64 ||
+           cfx_dim_le(s->env, cfx_dim_int(2), extent);
+}
+
 static cfx_value sum_to_size_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value x = cfx_call_value(call, SELF), dim[CFX_MAX_RANK];
@@ -21,8 +32,7 @@ static cfx_value sum_to_size_build(cfx_scope *s, const cfx_call *call)
         cfx_dim to = i < lead
                          ? cfx_dim_int(1)
                          : cfx_value_dim(cfx_call_item(call, SIZE, i - lead));
-        bool one = cfx_dim_is(to, 1);
-        if (i < lead || (one && !cfx_dim_is(t->shape[i], 1)))
+        if (i < lead || (cfx_dim_is(to, 1) && is_summed(s, t, i)))
             dim[sums++] = cfx_int(i);
         else
             fits = cfx_dim_eq(s->env, to, t->shape[i]);
