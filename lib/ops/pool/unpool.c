@@ -8,6 +8,7 @@
  */
 #include "op/composite.h"
 #include "op/infer.h"
+#include "op/op_impl.h"
 
 CFX_PARAMS(params, INPUT, INDICES, KERNEL_SIZE, STRIDE, PADDING, OUTPUT_SIZE);
 
@@ -106,11 +107,28 @@ static bool check_tensors(cfx_scope *s, const cfx_call *call)
     return !cfx_scope_failed(s);
 }
 
+/* The window, its steps and the padding have an item for each axis. */
+static bool check_windows(cfx_scope *s, const cfx_call *call)
+{
+    static const int param[] = {KERNEL_SIZE, STRIDE, PADDING};
+    int axes = call->op->code;
+    for (int i = 0; i < 3 && cfx_call_place(call, KERNEL_SIZE) >= 0; i++) {
+        int n = cfx_call_has(call, param[i]) ? cfx_call_len(call, param[i])
+                                             : 0;
+        bool left_out = !n && param[i] == STRIDE;
+        if (n != axes && !left_out)
+            cfx_scope_fail(s, CFX_EINVAL,
+                           "%s should have %d elements, but it has %d",
+                           cfx_call__param_name(call, param[i]), axes, n);
+    }
+    return !cfx_scope_failed(s);
+}
+
 static cfx_value unpool_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value x = IN(INPUT), shape[CFX_MAX_RANK], flat[CFX_MAX_RANK];
     int axes = call->op->code;
-    if (!check_tensors(s, call))
+    if (!check_tensors(s, call) || !check_windows(s, call))
         return cfx_none();
     int lead = x.u.tensor->rank - axes;
     for (int i = 0; i < lead; i++)
