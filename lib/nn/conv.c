@@ -6,6 +6,28 @@
 #include <cfx/module.h>
 #include <cfx/ops.h>
 
+enum { MAX_AXES = 3 };
+
+/* A list has an item for each axis of the window, or one for all. */
+static cfx_status check_lists(const cfx_module *self, cfx_error *err)
+{
+    static const char *const names[] = {"kernel_size", "stride", "padding",
+                                        "dilation"};
+    uint32_t axes = cfx_attr(self, "kernel_size").u.seq->len;
+    for (int i = 0; i < 4; i++) {
+        cfx_value v = cfx_attr(self, names[i]);
+        uint32_t n = cfx_value_is_seq(v) ? v.u.seq->len : axes;
+        if (!n || n > MAX_AXES || (n != 1 && n != axes))
+            return cfx_fail(err, CFX_EINVAL, "%s has %u numbers", names[i], n);
+    }
+    return CFX_OK;
+}
+
+static cfx_value item_of(cfx_value list, uint32_t i)
+{
+    return list.u.seq->item[list.u.seq->len > 1 ? i : 0];
+}
+
 /* weight (out, in / groups, k...); transposed (in, out / groups, k...). */
 static cfx_status declare(cfx_module *self, bool transposed, cfx_error *err)
 {
@@ -13,8 +35,11 @@ static cfx_status declare(cfx_module *self, bool transposed, cfx_error *err)
     cfx_dim out = cfx_attr_dim(self, "out_channels");
     cfx_dim groups = cfx_attr_dim(self, "groups");
     cfx_value kernel = cfx_attr(self, "kernel_size");
-    cfx_dim shape[8];
+    cfx_dim shape[2 + MAX_AXES];
     int rank = 2;
+    cfx_status st = check_lists(self, err);
+    if (st)
+        return st;
     if (cfx_dim_is_int(groups) && cfx_dim_value(groups) <= 0)
         return cfx_fail(err, CFX_EINVAL, "groups must be a positive integer");
     if (!cfx_dim_is(cfx_dim_mod(NULL, in, groups), 0))
@@ -27,8 +52,7 @@ static cfx_status declare(cfx_module *self, bool transposed, cfx_error *err)
     shape[1] = cfx_dim_floordiv(NULL, transposed ? out : in, groups);
     for (uint32_t i = 0; i < kernel.u.seq->len; i++)
         shape[rank++] = cfx_value_dim(kernel.u.seq->item[i]);
-    cfx_status st = cfx_module_param(self, "weight", CFX_F32, rank, shape,
-                                     err);
+    st = cfx_module_param(self, "weight", CFX_F32, rank, shape, err);
     if (st)
         return st;
     return cfx_attr_bool(self, "bias")
@@ -70,11 +94,11 @@ static void margin(const cfx_module *self, uint32_t i, cfx_value out[2])
     cfx_value pad = cfx_attr(self, "padding");
     cfx_dim one = cfx_dim_int(1), two = cfx_dim_int(2);
     if (pad.kind != CFX_STR) {
-        out[0] = out[1] = pad.u.seq->item[i];
+        out[0] = out[1] = item_of(pad, i);
         return;
     }
-    cfx_dim k = cfx_value_dim(cfx_attr(self, "kernel_size").u.seq->item[i]);
-    cfx_dim d = cfx_value_dim(cfx_attr(self, "dilation").u.seq->item[i]);
+    cfx_dim k = cfx_value_dim(item_of(cfx_attr(self, "kernel_size"), i));
+    cfx_dim d = cfx_value_dim(item_of(cfx_attr(self, "dilation"), i));
     cfx_dim all = cfx_dim_mul(NULL, d, cfx_dim_sub(NULL, k, one));
     if (strcmp(pad.u.str->text, "same"))
         all = cfx_dim_int(0);
@@ -86,7 +110,7 @@ static void margin(const cfx_module *self, uint32_t i, cfx_value out[2])
 /* The padded input, if padding_mode is not 'zeros'. */
 static cfx_value padded(cfx_scope *s, const cfx_module *self, cfx_value x)
 {
-    cfx_value item[6];
+    cfx_value item[2 * MAX_AXES];
     uint32_t n = cfx_attr(self, "kernel_size").u.seq->len;
     for (uint32_t i = 0; i < n; i++)
         margin(self, n - 1 - i, item + (size_t)2 * i);

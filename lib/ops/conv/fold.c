@@ -98,6 +98,8 @@ static cfx_status fold_infer(cfx_call *call)
     cfx_shape_env *env = call->env;
     cfx_dim shape[4], n[2];
     cfx_status st = check_rank(call, 2);
+    if (!st && !cfx_call_len(call, 1))
+        st = cfx_call_fail(call, CFX_EINVAL, "output_size is empty");
     for (int i = 0; i < 2 && !st; i++)
         st = windows(call, i, image_extent(call, i), &n[i]);
     if (st)
