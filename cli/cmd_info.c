@@ -65,7 +65,7 @@ static cfx_status print_inputs(FILE *to, const cfx_graph *g, cfx_error *err)
 }
 
 /* Print the nodes of an output. `known` has their shapes where propagation
- * succeeded, and is absent otherwise. Values nest at most CFX_MAX_DEPTH deep. */
+ * succeeded, and is absent otherwise. Values nest up to CFX_MAX_DEPTH deep. */
 static cfx_status print_outputs(FILE *to, cfx_value v, cfx_value known,
                                 cfx_error *err)
 {

@@ -325,7 +325,7 @@ static void print_table(FILE *to, const cfx_quant_report *report)
 
 /* ---- The command ---- */
 
-/* What the command makes of one model. */
+/* Everything that the command makes from one model. */
 struct job {
     cli *c;
     const struct quantize_options *o;

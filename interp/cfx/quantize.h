@@ -136,7 +136,7 @@ typedef struct cfx_quantizer_partial {
 
 /* Calibration data: n batches. */
 typedef struct cfx_quant_data {
-    /* Set *inputs to those of batch i; they are borrowed until the next call. */
+    /* Set *inputs to those of batch i, borrowed until the next call. */
     cfx_status (*batch)(void *user, size_t i, const cfx_value **inputs,
                         size_t *ninputs, cfx_error *err);
     void *user;

@@ -55,11 +55,25 @@ static const char *last_word(const char *name)
     return dot ? dot + 1 : name;
 }
 
+static bool is_torch_class(const char *name)
+{
+    return !strncmp(name, "torch.nn.", 9);
+}
+
+/* torch.nn.Linear is torch.nn.modules.linear.Linear, and either of them may be
+ * written Linear. */
+static bool is_class(const char *key, const char *name)
+{
+    bool same_package = !strchr(key, '.') || !strchr(name, '.') ||
+                        (is_torch_class(key) && is_torch_class(name));
+    return !strcmp(key, name) ||
+           (same_package && !strcmp(last_word(key), last_word(name)));
+}
+
 static bool has_type(const rule *r, const cfx_node *n)
 {
     const cfx_string *cls = class_of(n);
-    return cfx_node_is(n, r->key) ||
-           (cls && !strcmp(last_word(cls->text), last_word(r->key)));
+    return cfx_node_is(n, r->key) || (cls && is_class(r->key, cls->text));
 }
 
 /* The length of the match by name plus 1; 0 without one. */
@@ -73,8 +87,8 @@ static size_t name_match(const rule *r, const cfx_node *n, const char *path)
                : 0;
 }
 
-/* As Python's re.match, from the beginning of the text: the match that is found
- * is the leftmost one. */
+/* An expression matches from the beginning of the text, as in Python's re.match.
+ * regexec finds the leftmost match. */
 static bool regex_match(const regex_t *regex, const char *text)
 {
     regmatch_t at;

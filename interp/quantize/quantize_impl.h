@@ -7,6 +7,11 @@
 #include <cfx/pass.h>
 #include <cfx/quantize.h>
 
+/* A copy of a name, which cfx_quant__free_name gives back. */
+cfx_status cfx_quant__copy_name(cfx_context *ctx, char **out, const char *name,
+                                cfx_error *err);
+void cfx_quant__free_name(cfx_context *ctx, char *name);
+
 /* Append a row, whose `node` is copied; no effect if report is NULL. */
 cfx_status cfx_quant_report__add(cfx_quant_report *report, cfx_context *ctx,
                                  const cfx_quant_row *row, const char *node,

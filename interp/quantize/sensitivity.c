@@ -22,23 +22,6 @@ static bool is_named(const cfx_quant_pattern *row, const cfx_node *n)
            (row->activation && !strcmp(row->activation, n->name));
 }
 
-static cfx_status copy_name(cfx_context *ctx, char **out, const char *name,
-                            cfx_error *err)
-{
-    size_t size = strlen(name) + 1;
-    *out = cfx_alloc(ctx, size);
-    if (!*out)
-        return cfx_no_memory(err);
-    memcpy(*out, name, size);
-    return CFX_OK;
-}
-
-static void drop_name(cfx_context *ctx, char *name)
-{
-    if (name)
-        cfx_free(ctx, name, strlen(name) + 1);
-}
-
 static cfx_status add_pattern(cfx_quant_patterns *to, cfx_context *ctx,
                               const cfx_node *n, cfx_error *err)
 {
@@ -46,7 +29,7 @@ static cfx_status add_pattern(cfx_quant_patterns *to, cfx_context *ctx,
         return CFX_ENOMEM;
     cfx_quant_pattern *row = &to->row[to->n];
     *row = (cfx_quant_pattern){.snr = NAN};
-    cfx_status st = copy_name(ctx, &row->node, n->name, err);
+    cfx_status st = cfx_quant__copy_name(ctx, &row->node, n->name, err);
     to->n += !st;
     return st;
 }
@@ -54,8 +37,8 @@ static cfx_status add_pattern(cfx_quant_patterns *to, cfx_context *ctx,
 void cfx_quant_patterns_release(cfx_quant_patterns *patterns, cfx_context *ctx)
 {
     for (size_t i = 0; i < patterns->n; i++) {
-        drop_name(ctx, patterns->row[i].node);
-        drop_name(ctx, patterns->row[i].activation);
+        cfx_quant__free_name(ctx, patterns->row[i].node);
+        cfx_quant__free_name(ctx, patterns->row[i].activation);
     }
     cfx_free(ctx, patterns->row, patterns->cap * sizeof(*patterns->row));
     *patterns = (cfx_quant_patterns){0};
@@ -124,7 +107,8 @@ static cfx_status finder_annotate(cfx_quantizer *q, const cfx_node *n,
     if (st || (!mark->input && !mark->weight && !mark->output))
         return st;
     cfx_quant_pattern *before = fused_into(f, n, mark);
-    return before ? copy_name(f->ctx, &before->activation, n->name, q->err)
+    return before ? cfx_quant__copy_name(f->ctx, &before->activation, n->name,
+                                         q->err)
                   : add_pattern(f->patterns, f->ctx, n, q->err);
 }
 

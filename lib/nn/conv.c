@@ -18,7 +18,10 @@ static cfx_status check_lists(const cfx_module *self, cfx_error *err)
         cfx_value v = cfx_attr(self, names[i]);
         uint32_t n = cfx_value_is_seq(v) ? v.u.seq->len : axes;
         if (!n || n > MAX_AXES || (n != 1 && n != axes))
-            return cfx_fail(err, CFX_EINVAL, "%s has %u numbers", names[i], n);
+            return cfx_fail(err, CFX_EINVAL,
+                            "%s should have a number for each axis of "
+                            "kernel_size, 1 to %d, but it has %u",
+                            names[i], MAX_AXES, n);
     }
     return CFX_OK;
 }

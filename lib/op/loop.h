@@ -56,7 +56,7 @@ cfx_status cfx_loop_call(cfx_call *call);
 cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
                         const cfx_value *in, int n, const double *params);
 
-/* Write a number, or a tensor's numbers, to all elements of the call's result. */
+/* Write a number, or the elements of a tensor, to the call's result. */
 cfx_status cfx_loop_fill(cfx_call *call, cfx_value v);
 
 /* Extents as (outer, n, inner) around an axis; a tensor of rank 0 is (1, 1,

@@ -8,12 +8,11 @@ import importlib
 
 import torch
 
-import regions  # noqa: F401: nms and others
+import regions  # nms and others
 
-OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
 if not hasattr(torch.ops.torchvision, "qnms"):
-    OPERATORS.define("qnms(Tensor dets, Tensor scores, float threshold)"
-                     " -> Tensor")
+    regions.LIBRARY.define("qnms(Tensor dets, Tensor scores, float threshold)"
+                           " -> Tensor")
 
 
 def function(target):

@@ -91,7 +91,7 @@ static bool is_true(cfx_value v)
                                v.u.tensor->data) != 0);
 }
 
-/* What the rounds gave, along a new axis. */
+/* Stack the results of the rounds along a new axis. */
 static cfx_value stacked(onnx_node *n, const cfx_value *rows, int64_t rounds,
                          int64_t axis)
 {
@@ -100,7 +100,7 @@ static cfx_value stacked(onnx_node *n, const cfx_value *rows, int64_t rounds,
                   : onnx_fail(n, CFX_EUNSUPPORTED, "it scans no round");
 }
 
-/* Each round in turn, one after the other in the graph. What is scanned is
+/* The rounds stand one after the other in the graph; scanned results are
  * stacked. */
 static void unroll(onnx_node *n, const Onnx__GraphProto *body, int64_t rounds)
 {

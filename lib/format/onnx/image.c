@@ -478,7 +478,8 @@ void onnx_lower_grid_sample(onnx_node *n)
         .align_corners = cfx_bool(onnx_attr_int(n, "align_corners", 0)));
 }
 
-/* The places of an image of these extents, x first, then 1: [points, nd + 1]. */
+/* The places of an image of these extents, x first, then 1:
+ * [points, nd + 1]. */
 static cfx_value places(onnx_node *n, const int64_t *size, int nd,
                         bool corners)
 {

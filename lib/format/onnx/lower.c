@@ -11,9 +11,8 @@
 
 #include "format/onnx/onnx.h"
 
-/* Functions within functions and graphs within graphs; the number of nodes after
- * functions are replaced by theirs. */
-enum { MAX_DEPTH = 32, MAX_NODES = 4 << 20 };
+/* The number of nodes after functions are replaced by theirs. */
+enum { MAX_NODES = 4 << 20 };
 
 static const onnx_rule rules[] = {
 #define ONNX_RULE(domain, name, since, fn, target)                            \
@@ -78,10 +77,10 @@ static void enter(onnx_lowering *lo, onnx_frame *f, onnx_frame *outer)
     f->outer = outer;
     cfx_map_init(&f->names, lo->r.base.ctx);
     lo->frame = f;
-    if (++lo->depth > MAX_DEPTH)
+    if (++lo->depth > ONNX_MAX_DEPTH)
         cfx_scope_fail(&lo->r.base, CFX_EGRAPH,
                        "graphs or functions nest more than %d deep",
-                       MAX_DEPTH);
+                       ONNX_MAX_DEPTH);
 }
 
 static void leave(onnx_lowering *lo, onnx_frame *f, onnx_frame *before)
@@ -93,13 +92,12 @@ static void leave(onnx_lowering *lo, onnx_frame *f, onnx_frame *before)
 
 /* ---- Operator sets and rules ---- */
 
-static int64_t opset_of(const onnx_lowering *lo, const char *domain)
+int64_t onnx_opset_of(Onnx__OperatorSetIdProto **opset, size_t n,
+                      const char *domain)
 {
-    const onnx_frame *f = lo->frame;
-
-    for (size_t i = 0; i < f->nopsets; i++)
-        if (!strcmp(onnx_domain(f->opset[i]->domain), domain))
-            return f->opset[i]->version;
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(onnx_domain(opset[i]->domain), domain))
+            return opset[i]->version;
     return *domain ? 1 : 0;
 }
 
@@ -203,7 +201,8 @@ static void call_rule(onnx_lowering *lo, const Onnx__NodeProto *p,
                       cfx_value *in, cfx_value *out)
 {
     const char *domain = onnx_domain(p->domain), *op = onnx_text(p->op_type);
-    int64_t opset = opset_of(lo, domain);
+    int64_t opset = onnx_opset_of(lo->frame->opset, lo->frame->nopsets,
+                                  domain);
     const onnx_rule *rule = onnx_find_rule(domain, op, opset);
     uint64_t seen = 0;
     onnx_node n = {lo,         &lo->r.base, p,  rule, opset,
@@ -240,11 +239,7 @@ static void bind_results(onnx_lowering *lo, const Onnx__NodeProto *p,
 /* "node conv1 (Conv): " before the text of an error. */
 static void tell_place(onnx_lowering *lo, const Onnx__NodeProto *p)
 {
-    const char *name = onnx_text(p->name);
-
-    if (!*name && p->n_output)
-        name = onnx_text(p->output[0]);
-    cfx_fail_at(&lo->r.base.error, "node %.100s (%.60s)", name,
+    cfx_fail_at(&lo->r.base.error, "node %.100s (%.60s)", onnx_node_name(p),
                 onnx_text(p->op_type));
 }
 
@@ -565,7 +560,7 @@ static void see_graph(capture *c, const Onnx__GraphProto *g, int depth)
         see_definition(c, onnx_text(g->input[i]->name));
     for (size_t i = 0; i < g->n_initializer; i++)
         see_definition(c, onnx_text(g->initializer[i]->name));
-    for (size_t i = 0; i < g->n_node && depth < MAX_DEPTH; i++) {
+    for (size_t i = 0; i < g->n_node && depth < ONNX_MAX_DEPTH; i++) {
         const Onnx__NodeProto *p = g->node[i];
         for (size_t k = 0; k < p->n_input; k++)
             see_use(c, onnx_text(p->input[k]));

@@ -92,8 +92,8 @@ CFX_INLINE onnx_recorder *onnx_recorder_of(cfx_scope *s)
     return (onnx_recorder *)s;
 }
 
-/* The meta of what the graph at hand gives, a new reference; absent if it is not
- * known. */
+/* The meta of the result of the graph at hand, a new reference; absent if it is
+ * not known. */
 cfx_value onnx_result_of(cfx_scope *s);
 /* Calls of this branch give a result with that meta. Takes the reference. */
 void onnx_set_result_take(cfx_scope *s, const cfx_module *branch,
@@ -176,6 +176,13 @@ typedef struct onnx_rule {
     const char *target; /* of rules that call one operator */
 } onnx_rule;
 
+/* Functions within functions and graphs within graphs. */
+enum { ONNX_MAX_DEPTH = 32 };
+
+/* The version of a domain's operator set among n; 1 where it is not told, 0 of
+ * ONNX's own domain. */
+int64_t onnx_opset_of(Onnx__OperatorSetIdProto **opset, size_t n,
+                      const char *domain);
 /* The i-th rule; NULL after the last. */
 const onnx_rule *onnx_rule_at(size_t i);
 /* The newest rule of an operator that is not newer than the operator set, or
@@ -194,6 +201,12 @@ CFX_INLINE const char *onnx_text(const char *s)
 CFX_INLINE const char *onnx_domain(const char *domain)
 {
     return domain && strcmp(domain, "ai.onnx") ? domain : "";
+}
+/* The name of a node in messages: its own, else that of its first output. */
+CFX_INLINE const char *onnx_node_name(const Onnx__NodeProto *p)
+{
+    const char *name = onnx_text(p->name);
+    return !*name && p->n_output ? onnx_text(p->output[0]) : name;
 }
 
 /* ---- unknown.c ---- */

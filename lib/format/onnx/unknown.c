@@ -10,8 +10,6 @@
 #include "format/onnx/onnx.h"
 #include "graph/operators.h"
 
-enum { MAX_DEPTH = 32 };
-
 typedef struct finder {
     const Onnx__ModelProto *model;
     Onnx__OperatorSetIdProto **opset; /* of the graph or function at hand */
@@ -19,30 +17,20 @@ typedef struct finder {
     cfx_operators ops;
 } finder;
 
-static int64_t opset_of(const finder *f, const char *domain)
-{
-    for (size_t i = 0; i < f->nopsets; i++)
-        if (!strcmp(onnx_domain(f->opset[i]->domain), domain))
-            return f->opset[i]->version;
-    return *domain ? 1 : 0;
-}
-
 /* Count a node that has no rule, under "domain.name". */
 static cfx_status see_node(finder *f, const Onnx__NodeProto *p)
 {
     const char *domain = onnx_domain(p->domain), *op = onnx_text(p->op_type);
-    const char *name = onnx_text(p->name);
     char full[128];
 
     if (onnx_find_function(f->model, p) ||
-        onnx_find_rule(domain, op, opset_of(f, domain)))
+        onnx_find_rule(domain, op,
+                       onnx_opset_of(f->opset, f->nopsets, domain)))
         return CFX_OK;
     snprintf(full, sizeof(full), "%.60s%s%.60s", domain, *domain ? "." : "",
              op);
     const cfx_operator_count call = {
-        .name = full,
-        .op = CFX_CALL_FUNCTION,
-        .first = !*name && p->n_output ? onnx_text(p->output[0]) : name};
+        .name = full, .op = CFX_CALL_FUNCTION, .first = onnx_node_name(p)};
     return cfx_operators__count(&f->ops, &call, NULL);
 }
 
@@ -55,7 +43,7 @@ static cfx_status see_nodes(finder *f, Onnx__NodeProto **node, size_t n,
         st = see_node(f, node[i]);
         for (size_t k = 0; k < node[i]->n_attribute && !st; k++) {
             const Onnx__GraphProto *g = node[i]->attribute[k]->g;
-            if (g && depth < MAX_DEPTH)
+            if (g && depth < ONNX_MAX_DEPTH)
                 st = see_nodes(f, g->node, g->n_node, depth + 1);
         }
     }

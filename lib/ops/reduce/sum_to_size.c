@@ -9,8 +9,9 @@
 
 CFX_PARAMS(params, SELF, SIZE);
 
-/* Is an axis summed whose extent is to be 1? An axis of extent 1 is not, so that
- * bools and small integers keep their type; for others that makes no difference. */
+/* Is an axis summed that shall have extent 1? If it has that already, it is not,
+ * and bools and small integers keep their type. Other types are the same either
+ * way. */
 static bool is_summed(cfx_scope *s, const cfx_tensor *t, int axis)
 {
     cfx_dim extent = t->shape[axis];
