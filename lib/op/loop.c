@@ -51,33 +51,33 @@ void cfx_loop_value(cfx_iter *it, cfx_value v)
 
 /* ---- Element by element ---- */
 
-static bool is_row(const cfx_tensor *t, uint8_t dtype, const cfx_tensor *like)
+/* Is it row-major, of the rank and the type? */
+static bool is_row(const cfx_tensor *t, uint8_t dtype, int rank)
 {
-    if (!cfx_tensor_is_contiguous(t) || t->rank != like->rank ||
-        t->dtype != dtype)
-        return false;
-    for (int i = 0; i < t->rank; i++)
-        if (!cfx_dim_same(t->shape[i], like->shape[i]))
-            return false;
-    return true;
+    return cfx_tensor_is_contiguous(t) && t->rank == rank && t->dtype == dtype;
 }
 
 /* If all tensors are row-major, of one shape and of the loop's types, no
  * iterator is needed: returns the number of elements, else -1. */
-static int64_t one_row(const cfx_tensor *y, cfx_pw code, cfx_dtype type,
+static int64_t one_row(const cfx_tensor *y, const cfx_pointwise_types *types,
                        const cfx_value *in, int n, const void **data)
 {
-    cfx_pointwise_types types = cfx_pointwise_types_of(code, type);
-    if (!cfx_tensor_is_contiguous(y) || y->dtype != types.out ||
-        code == CFX_PW_POW)
+    int64_t count = 1;
+    if (!is_row(y, types->out, y->rank))
         return -1;
     for (int k = 0; k < n; k++) {
         if (in[k].kind != CFX_TENSOR ||
-            !is_row(in[k].u.tensor, k ? types.rest : types.first, y))
+            !is_row(in[k].u.tensor, k ? types->rest : types->first, y->rank))
             return -1;
         data[k] = in[k].u.tensor->data;
     }
-    return cfx_tensor_numel(y);
+    for (int i = 0; i < y->rank; i++) {
+        for (int k = 0; k < n; k++)
+            if (!cfx_dim_same(in[k].u.tensor->shape[i], y->shape[i]))
+                return -1;
+        count *= cfx_tensor_size(y, i);
+    }
+    return count;
 }
 
 static cfx_status zero_division(cfx_call *call)
@@ -99,15 +99,17 @@ static bool run_strided(cfx_call *call, cfx_pw code, cfx_dtype type,
 cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
                         const cfx_value *in, int n, const double *params)
 {
+    static const double none[3];
     const cfx_tensor *y = call->out[0];
     const void *data[CFX_ITER_OPERANDS - 1];
-    if (!cfx_pointwise_has(code, type))
+    cfx_loop_fn *loop;
+    cfx_pointwise_types types;
+    if (!cfx_pointwise_direct(call->ctx, code, type, &loop, &types))
         return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
                              cfx_dtypes[type].name);
-    int64_t few = one_row(y, code, type, in, n, data);
+    int64_t few = loop ? one_row(y, &types, in, n, data) : -1;
     if (few >= 0 && few <= CFX_POINTWISE_FEW)
-        return cfx_pointwise_row(call->ctx, code, type, y->data, data, few,
-                                 params)
+        return loop(y->data, data, few, params ? params : none)
                    ? zero_division(call)
                    : CFX_OK;
     return run_strided(call, code, type, in, n, params) ? CFX_OK

@@ -192,6 +192,8 @@ void cfx_call__clear(cfx_call *call)
     for (int i = 0; i < call->nout; i++)
         cfx_tensor_unref(call->out[i]);
     call->nout = 0;
+    if (CFX_LIKELY(call->result.kind == CFX_ABSENT))
+        return;
     cfx_value_unref(call->result);
     call->result = CFX_NOTHING;
 }

@@ -518,8 +518,10 @@ cfx_status cfx_tensor__empty_rows(cfx_tensor **out, cfx_context *ctx,
     if (!t)
         return CFX_ENOMEM;
     t->flags = like->flags;
-    for (int i = 0; i < 2 * like->rank; i++)
+    for (int i = 0; i < like->rank; i++) {
         t->shape[i] = like->shape[i];
+        t->stride[i] = like->stride[i];
+    }
     return CFX_OK;
 }
 

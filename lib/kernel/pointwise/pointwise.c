@@ -135,7 +135,7 @@ typedef struct job {
 } job;
 
 /* The types that the loop wants its operands in. */
-cfx_pointwise_types cfx_pointwise_types_of(cfx_pw op, cfx_dtype dtype)
+static cfx_pointwise_types types_of(cfx_pw op, cfx_dtype dtype)
 {
     uint8_t type = cfx_compute_dtype[cfx_compute_of[dtype]];
 
@@ -177,7 +177,7 @@ static bool is_still(const cfx_iter *it, const cfx_operand *op)
 /* One row without gaps of the right types needs no plan. */
 static bool is_plain(const cfx_iter *it, cfx_pw op, cfx_dtype dtype)
 {
-    cfx_pointwise_types types = cfx_pointwise_types_of(op, dtype);
+    cfx_pointwise_types types = types_of(op, dtype);
 
     if (it->rank > 1)
         return false;
@@ -202,7 +202,7 @@ static void plan(job *j, const cfx_kernels *kernels, cfx_pw op,
                  cfx_dtype dtype)
 {
     const cfx_iter *it = j->it;
-    cfx_pointwise_types types = cfx_pointwise_types_of(op, dtype);
+    cfx_pointwise_types types = types_of(op, dtype);
     size_t widest = 1;
 
     j->rows = it->rank == 1 || it->shape[0] >= SHORT_ROW;
@@ -380,14 +380,17 @@ cfx_loop_fn *cfx_pointwise_loop(const cfx_context *ctx, cfx_compute type,
     return cfx_context_kernels(ctx)->pointwise->loop[type][op];
 }
 
-unsigned cfx_pointwise_row(const cfx_context *ctx, cfx_pw op, cfx_dtype dtype,
-                           void *y, const void *const *in, int64_t n,
-                           const double *params)
+/* POW is another operation for some exponents. */
+bool cfx_pointwise_direct(const cfx_context *ctx, cfx_pw op, cfx_dtype dtype,
+                          cfx_loop_fn **loop, cfx_pointwise_types *types)
 {
-    cfx_loop_fn *loop = cfx_pointwise_loop(
-        ctx, (cfx_compute)cfx_compute_of[dtype], op);
+    cfx_compute type = (cfx_compute)cfx_compute_of[dtype];
 
-    return loop(y, in, n, params ? params : none);
+    if (!cfx_pointwise_has(op, dtype))
+        return false;
+    *types = types_of(op, dtype);
+    *loop = op == CFX_PW_POW ? NULL : cfx_pointwise_loop(ctx, type, op);
+    return true;
 }
 
 bool cfx_pointwise(cfx_context *ctx, cfx_pw op, cfx_dtype dtype, cfx_iter *it,

@@ -49,18 +49,6 @@ bool cfx_pointwise_is_bool(cfx_pw op);
  * ..., with one input, or POW. */
 cfx_pw cfx_pointwise_power(double exponent, cfx_dtype dtype);
 
-/* The direct path for few contiguous elements (at most CFX_POINTWISE_FEW): the
- * required types of output and inputs, and the loop. A loop returns nonzero if
- * an integer was divided by 0. */
-enum { CFX_POINTWISE_FEW = 8192 };
-typedef struct cfx_pointwise_types {
-    uint8_t out, first, rest;
-} cfx_pointwise_types;
-cfx_pointwise_types cfx_pointwise_types_of(cfx_pw op, cfx_dtype dtype);
-unsigned cfx_pointwise_row(const cfx_context *ctx, cfx_pw op, cfx_dtype dtype,
-                           void *y, const void *const *in, int64_t n,
-                           const double *params);
-
 /* Copy the one input to the output, of any strides and types; this also fills
  * (with a number), broadcasts, transposes, flips (negative strides), joins and
  * cuts (views). */
@@ -110,6 +98,18 @@ typedef void cfx_transpose_fn(void *y, int64_t sy, const void *x, int64_t sx,
 /* The loop of the context's level; NULL if the type has none. Never fails. */
 cfx_loop_fn *cfx_pointwise_loop(const cfx_context *ctx, cfx_compute type,
                                 cfx_pw op);
+
+/* The types that a loop's output and inputs must have. */
+typedef struct cfx_pointwise_types {
+    uint8_t out, first, rest;
+} cfx_pointwise_types;
+
+/* The direct path for few contiguous elements (at most CFX_POINTWISE_FEW): the
+ * loop, or NULL if there is none, and its types. Returns false if the operation
+ * is not there for the type. */
+enum { CFX_POINTWISE_FEW = 8192 };
+bool cfx_pointwise_direct(const cfx_context *ctx, cfx_pw op, cfx_dtype dtype,
+                          cfx_loop_fn **loop, cfx_pointwise_types *types);
 
 /* The type that a dtype is computed in, and the dtype of that type. */
 extern const uint8_t cfx_compute_of[CFX_NDTYPES];
