@@ -295,6 +295,10 @@ TEST_CASE(keywords_match_in_their_order)
         count(in, "x | a = torch.sum(x, keepdim=True, dim=1) | a", NULL), 0);
     ck_assert_uint_eq(
         count(in, "x | a = torch.sum(x, 1, keepdim=True) | a", NULL), 0);
+    in = "x | a = torch.unknown(x, dim=1) | a";
+    ck_assert_uint_eq(count(in, in, NULL), 1);
+    ck_assert_uint_eq(count(in, "x | a = torch.unknown(x, axis=1) | a", NULL),
+                      0);
     ck_assert_uint_eq(count("x | a = my.f(x, k=1) | a",
                             "x | a = my.f(x, k=1, l=2) | a", NULL),
                       0);
