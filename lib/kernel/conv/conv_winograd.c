@@ -100,7 +100,7 @@ static void make_wino(wino *w, const cfx_context *ctx, const cfx_conv3 *c)
     w->tiles_h = cfx_ceil_div(v->out[1], TILE);
     w->tiles_w = cfx_ceil_div(v->out[2], TILE);
     w->tiles = tiles_of(c);
-    w->blocks = cfx_ceil_div(v->in_channels, CFX_GEMM_KC);
+    w->blocks = cfx_ceil_div(v->in_channels, w->type->kc);
     w->kc = cfx_round_up(cfx_ceil_div(v->in_channels, w->blocks), 8);
     w->blocks = cfx_ceil_div(v->in_channels, w->kc);
     w->panels = cfx_ceil_div(v->out_channels, w->type->mr);

@@ -2,7 +2,7 @@
  * gemm_core.h -- blocked matrix products, for gemm, convolutions and
  * attention.
  *
- * A product is cut into blocks of at most CFX_GEMM_KC steps of k. Within one,
+ * A product is cut into blocks of at most `kc` steps of k. Within one,
  * the operand a is packed as panels of `mr` rows and b as panels of `nr`
  * columns:
  *
@@ -18,7 +18,7 @@
 
 #include "kernel/kernel.h"
 
-enum { CFX_GEMM_KC = 256, CFX_GEMM_A_ROW = CFX_GEMM_KC + 16 };
+enum { CFX_GEMM_KC_MAX = 512, CFX_GEMM_A_ROW = CFX_GEMM_KC_MAX + 16 };
 
 /* One panel of a times several panels of b: m <= mr rows, any n columns. */
 typedef struct cfx_gemm_rows {
@@ -52,6 +52,7 @@ typedef struct cfx_gemm_dot {
 /* The kernels of one type. */
 typedef struct cfx_gemm_type {
     int mr, nr, lanes;
+    int kc;  /* at most CFX_GEMM_KC_MAX */
     int dot; /* the most rows x that `dot` takes well */
     void (*rows)(const cfx_gemm_rows *r);
     void (*dot_rows)(const cfx_gemm_dot *d);

@@ -4,15 +4,17 @@
 #include "kernel/gemm/gemm_core.h"
 #include "kernel/vec/vec.h"
 
-/* Rows and vectors of the tile of c that is held in registers. */
+/* Rows and vectors of the tile of c that is held in registers, and for floats
+ * the steps of k until it is stored. More steps store it less often; a panel of b
+ * of narrow tiles stays in the first cache, if they are few. */
 #if CFX_LEVEL_IS(avx512)
-enum { MR = 8, NV = 3, DOT_MAX = 8, DOT_SUMS = 24 };
+enum { MR = 8, NV = 3, DOT_MAX = 8, DOT_SUMS = 24, KC = 512 };
 #elif CFX_LEVEL_IS(neon)
-enum { MR = 12, NV = 2, DOT_MAX = 8, DOT_SUMS = 24 };
+enum { MR = 12, NV = 2, DOT_MAX = 8, DOT_SUMS = 24, KC = 256 };
 #elif CFX_LEVEL_IS(avx2)
-enum { MR = 6, NV = 2, DOT_MAX = 4, DOT_SUMS = 12 };
+enum { MR = 6, NV = 2, DOT_MAX = 4, DOT_SUMS = 12, KC = 256 };
 #else
-enum { MR = 4, NV = 2, DOT_MAX = 4, DOT_SUMS = 8 };
+enum { MR = 4, NV = 2, DOT_MAX = 4, DOT_SUMS = 8, KC = 256 };
 #endif
 /* Panels of b come from the second cache; asked for so many steps ahead they
  * come in time, which makes a tenth of difference. */
@@ -41,10 +43,10 @@ extern const struct cfx_gemm_kernels CFX_LEVEL_NAME(cfx_gemm_kernels);
 
 /* clang-format off */
 const struct cfx_gemm_kernels CFX_LEVEL_NAME(cfx_gemm_kernels) = {
-    .f32 = {.mr = MR, .nr = NV * VF, .lanes = VF, .dot = DOT_MAX,
+    .f32 = {.mr = MR, .nr = NV * VF, .lanes = VF, .kc = KC, .dot = DOT_MAX,
             .rows = rows_f32, .dot_rows = dot_rows_f32,
             .axpy_rows = axpy_rows_f32, .copy = copy_f32},
-    .f64 = {.mr = MR, .nr = NV * VD, .lanes = VD, .dot = DOT_MAX,
+    .f64 = {.mr = MR, .nr = NV * VD, .lanes = VD, .kc = 256, .dot = DOT_MAX,
             .rows = rows_f64, .dot_rows = dot_rows_f64,
             .axpy_rows = axpy_rows_f64, .copy = copy_f64},
 };
