@@ -98,6 +98,14 @@ CFX_INLINE float limit_f32(float x, float most)
     return float_of_bits(m | (bits_f32(x) & 0x80000000));
 }
 
+/* |x|, but at most `most`, which also NaN becomes. */
+CFX_INLINE float magnitude_f32(float x, float most)
+{
+    uint32_t m = bits_f32(x) & 0x7fffffff, limit = bits_f32(most);
+
+    return float_of_bits(m < limit ? m : limit);
+}
+
 /* ln 2 in two parts; the first has 16 bits, so that its product with a small
  * integer is exact. */
 static const float ln2_hi = 0x1.62e4p-1f, ln2_lo = 0x1.7f7d1cp-20f;
@@ -134,6 +142,16 @@ CFX_INLINE float exp_within(float x)
     float r = x - n * ln2_hi - n * ln2_lo;
 
     return scale_f32(exp_rest(r) + r + 1, t);
+}
+
+/* r and n of x = r + n ln 2, and 2^n, for |x| <= 87. */
+CFX_INLINE float exp_split(float x, float *power)
+{
+    const float magic = 0x1.8p23f + 127;
+    float t = x * log2_e + magic, n = t - magic;
+
+    *power = float_of_bits(bits_f32(t) << 23);
+    return x - n * ln2_hi - n * ln2_lo;
 }
 
 CFX_INLINE float exp_f32(float x)
@@ -289,42 +307,57 @@ CFX_INLINE float cos_f32(float x)
 
 /* ---- Functions of networks ---- */
 
+/* m / (m + 2) with m = e^2x - 1. */
 CFX_INLINE float tanh_f32(float x)
 {
-    float m = expm1_within(2 * limit_f32(fabsf(x), 10));
+    float power, r = exp_split(2 * magnitude_f32(x, 10), &power);
+    float m = (exp_rest(r) + r) * power + (power - 1);
 
-    return fabsf(x) >= 0x1p-30f ? copysign_f32(m / (m + 2), x) : x;
+    return x != x ? x : copysign_f32(m / (m + 2), x);
 }
 
-/*
- * -log(1 - erf(x)) for x >= 0: smooth, about x^2 where x is large. Its terms
- * are paired but for the first, which makes the longest chain of them short.
- */
-CFX_INLINE float erf_exponent(float x)
+/* A polynomial of degree 10 without a constant term. Its terms are paired but for
+ * the first, which makes the longest chain of them short. */
+CFX_INLINE float polynomial_10(float x, const float *c)
 {
     float x2 = x * x, x4 = x2 * x2;
-    float a = 0x1.45f308p-1f + 0x1.a4f37ep-4f * x;
-    float b = -0x1.39396cp-6f - 0x1.095a7ep-12f * x;
-    float c = 0x1.d7b098p-10f - 0x1.845534p-11f * x;
-    float d = 0x1.5f3bbcp-13f - 0x1.664582p-16f * x;
-    float q = (a + b * x2) + ((c + d * x2) + 0x1.40534ep-20f * x4) * x4;
+    float q = ((c[1] + c[2] * x) + (c[3] + c[4] * x) * x2) +
+              (((c[5] + c[6] * x) + (c[7] + c[8] * x) * x2) + c[9] * x4) * x4;
 
-    return (q * x + 0x1.20dd76p+0f) * x;
+    return (q * x + c[0]) * x;
 }
+
+/* log(1 - erf(x)) for x >= 0: smooth, about -x^2 where x is large. */
+static const float erf_exponent[10] = {
+    -0x1.20dd76p+0f, -0x1.45f308p-1f,  -0x1.a4f37ep-4f, 0x1.39396cp-6f,
+    0x1.095a7ep-12f, -0x1.d7b098p-10f, 0x1.845534p-11f, -0x1.5f3bbcp-13f,
+    0x1.664582p-16f, -0x1.40534ep-20f,
+};
+/* Half of that of x / sqrt 2. */
+static const float gelu_exponent[10] = {
+    -0x1.988454p-2f, -0x1.45f308p-3f,  -0x1.29a84cp-6f, 0x1.39396cp-9f,
+    0x1.77443ap-16f, -0x1.d7b098p-14f, 0x1.1297c0p-15f, -0x1.5f3bbcp-18f,
+    0x1.faac24p-22f, -0x1.40534ep-26f,
+};
 
 CFX_INLINE float erf_f32(float x)
 {
-    float y = expm1_within(-erf_exponent(limit_f32(fabsf(x), 4)));
+    float y = expm1_within(polynomial_10(magnitude_f32(x, 4), erf_exponent));
 
     return fabsf(x) >= 0x1p-30f ? copysign_f32(y, x) : x * 0x1.20dd76p+0f;
 }
 
-/* x times the normal distribution: (1 + erf(x / sqrt 2)) / 2, from its tail, so
- * that nothing cancels where x < 0. */
+/*
+ * x times the normal distribution: (1 + erf(x / sqrt 2)) / 2, from its tail, so
+ * that nothing cancels where x < 0. The tail is the square of its root, whose
+ * power of 2 is a normal number; at 11 it is 0.
+ */
 CFX_INLINE float gelu_f32(float x)
 {
-    float g = erf_exponent(limit_f32(fabsf(x), 15) * 0x1.6a09e6p-1f);
-    float tail = exp_within(-limit_f32(g, 104)) * 0.5f;
+    float g = polynomial_10(magnitude_f32(x, 11), gelu_exponent);
+    float power, r = exp_split(g, &power);
+    float root = (exp_rest(r) + r + 1) * power;
+    float tail = root * root * 0.5f;
 
     return x * (x < 0 ? tail : 1 - tail);
 }
