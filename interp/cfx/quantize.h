@@ -49,6 +49,8 @@ typedef struct cfx_quant_spec {
     bool symmetric;       /* 0 is in the middle of the range */
     bool by_channel;      /* a scale for each channel of `axis` */
     int axis;
+    double scale; /* of "FixedQParamsObserver" */
+    int64_t zero_point;
 } cfx_quant_spec;
 
 /* The decision for one node; NULL: stays float. */
@@ -62,6 +64,8 @@ typedef struct cfx_quant_mark {
     bool passes;
     /* Result and inputs share scale and zero point. */
     bool shares;
+    /* It belongs to the pattern of its first input, and stays float with it. */
+    bool fused;
     const char *reason; /* why a node without marks stays float */
 } cfx_quant_mark;
 
@@ -149,8 +153,8 @@ CFX_BEGIN_DECLS
 CFX_API extern const cfx_quantizer_class cfx_quantizer_base;
 /* For int8 arithmetic as x86 processors have it: activations in uint8, by
  * histograms; weights in int8, symmetric, by output channel. Convolutions,
- * linear layers and matrix products with a relu after them, sums, pooling,
- * reshapes, concatenations. */
+ * linear layers, matrix products, sums and products with a relu after them,
+ * norms, activations, pooling, reshapes, concatenations. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_x86;
 /* Weights only, of convolutions and linear layers, in int8 by channel. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights;

@@ -37,115 +37,207 @@ const cfx_quantizer_class cfx_quantizer_base = {
     .annotate = base_annotate,
 };
 
+/* ---- Specifications ---- */
+
+#define UINT8 .dtype = CFX_U8, .least = 0, .most = 255
+#define INT8 .dtype = CFX_I8, .least = -128, .most = 127
+
+static const cfx_quant_spec activations = {
+    .observer = "HistogramObserver",
+    UINT8,
+};
+
+/* Results from 0 to 1 and from -1 to 1 have the scales that torch.ao fixes. */
+static const cfx_quant_spec from_0_to_1 = {
+    .observer = "FixedQParamsObserver",
+    UINT8,
+    .scale = 1.0 / 256,
+};
+
+static const cfx_quant_spec from_minus_1_to_1 = {
+    .observer = "FixedQParamsObserver",
+    UINT8,
+    .scale = 2.0 / 256,
+    .zero_point = 128,
+};
+
+static const cfx_quant_spec rows = {
+    .observer = "PerChannelMinMaxObserver",
+    INT8,
+    .symmetric = true,
+    .by_channel = true,
+};
+
+static const cfx_quant_spec columns = {
+    .observer = "PerChannelMinMaxObserver",
+    INT8,
+    .symmetric = true,
+    .by_channel = true,
+    .axis = 1,
+};
+
+/* The output channels of a transposed convolution with groups are on two axes
+ * of its weight, so that it has one scale, as in torch.ao. */
+static const cfx_quant_spec whole = {
+    .observer = "MinMaxObserver",
+    INT8,
+    .symmetric = true,
+};
+
 /* ---- Patterns ---- */
 
 /* The way in which a backend quantizes an operator. */
 typedef enum role {
     NO_RULE,
-    COMPUTE, /* integers in and out; an activation after it is fused */
+    COMPUTE,  /* integers in and out; an activation after it is fused */
+    FUNCTION, /* integers in and out */
     ACTIVATE,
-    PASS,         /* elements move or are selected */
-    SHARE,        /* elements of several tensors in one result */
-    WEIGHTED = 16 /* flag: it has a weight with output channels first */
+    PASS,   /* elements move, are selected, averaged or limited */
+    SHARE,  /* elements of several tensors in one result */
+    PRODUCE /* from float to a fixed range of integers */
 } role;
 
-static const struct rule {
+typedef struct rule {
     const char *name;
-    int role;
-} rules[] = {
-    {"conv1d", COMPUTE | WEIGHTED},
-    {"conv2d", COMPUTE | WEIGHTED},
-    {"conv3d", COMPUTE | WEIGHTED},
-    {"linear", COMPUTE | WEIGHTED},
-    {"matmul", COMPUTE},
-    {"mm", COMPUTE},
-    {"bmm", COMPUTE},
-    {"add", COMPUTE},
-    {"relu", ACTIVATE},
-    {"relu6", ACTIVATE},
-    {"hardtanh", ACTIVATE},
-    {"max_pool1d", PASS},
-    {"max_pool2d", PASS},
-    {"avg_pool2d", PASS},
-    {"adaptive_avg_pool2d", PASS},
-    {"flatten", PASS},
-    {"reshape", PASS},
-    {"view", PASS},
-    {"permute", PASS},
-    {"transpose", PASS},
-    {"squeeze", PASS},
-    {"unsqueeze", PASS},
-    {"contiguous", PASS},
-    {"cat", SHARE},
+    role role;
+    const cfx_quant_spec *weight; /* NULL: `activations`, if it computes */
+    const cfx_quant_spec *output; /* NULL: `activations` */
+    const char *reason;           /* why it has no rule */
+} rule;
+
+static const rule rules[] = {
+    {"conv1d", COMPUTE, &rows, NULL, NULL},
+    {"conv2d", COMPUTE, &rows, NULL, NULL},
+    {"conv3d", COMPUTE, &rows, NULL, NULL},
+    {"conv_transpose1d", COMPUTE, &whole, NULL, NULL},
+    {"conv_transpose2d", COMPUTE, &whole, NULL, NULL},
+    {"conv_transpose3d", COMPUTE, &whole, NULL, NULL},
+    {"linear", COMPUTE, &rows, NULL, NULL},
+    {"addmm", COMPUTE, &columns, NULL, NULL},
+    {"matmul", COMPUTE, NULL, NULL, NULL},
+    {"mm", COMPUTE, NULL, NULL, NULL},
+    {"bmm", COMPUTE, NULL, NULL, NULL},
+    {"baddbmm", COMPUTE, NULL, NULL, NULL},
+    {"add", COMPUTE, NULL, NULL, NULL},
+    {"mul", COMPUTE, NULL, NULL, NULL},
+    {"batch_norm", COMPUTE, NULL, NULL, NULL},
+    {"relu", ACTIVATE, NULL, NULL, NULL},
+    {"relu6", ACTIVATE, NULL, NULL, NULL},
+    {"hardtanh", ACTIVATE, NULL, NULL, NULL},
+    {"elu", FUNCTION, NULL, NULL, NULL},
+    {"group_norm", FUNCTION, NULL, NULL, NULL},
+    {"hardswish", FUNCTION, NULL, NULL, NULL},
+    {"instance_norm", FUNCTION, NULL, NULL, NULL},
+    {"layer_norm", FUNCTION, NULL, NULL, NULL},
+    {"leaky_relu", FUNCTION, NULL, NULL, NULL},
+    {"prelu", FUNCTION, NULL, NULL, NULL},
+    {"sigmoid", FUNCTION, NULL, &from_0_to_1, NULL},
+    {"hardsigmoid", FUNCTION, NULL, &from_0_to_1, NULL},
+    {"tanh", FUNCTION, NULL, &from_minus_1_to_1, NULL},
+    /* No scale serves scores of which some are masked. */
+    {"softmax", PRODUCE, NULL, &from_0_to_1, NULL},
+    {"_softmax", PRODUCE, NULL, &from_0_to_1, NULL},
+    {"adaptive_avg_pool1d", PASS, NULL, NULL, NULL},
+    {"adaptive_avg_pool2d", PASS, NULL, NULL, NULL},
+    {"adaptive_avg_pool3d", PASS, NULL, NULL, NULL},
+    {"avg_pool1d", PASS, NULL, NULL, NULL},
+    {"avg_pool2d", PASS, NULL, NULL, NULL},
+    {"avg_pool3d", PASS, NULL, NULL, NULL},
+    {"max_pool1d", PASS, NULL, NULL, NULL},
+    {"max_pool2d", PASS, NULL, NULL, NULL},
+    {"max_pool3d", PASS, NULL, NULL, NULL},
+    {"mean", PASS, NULL, NULL, NULL},
+    {"clamp", PASS, NULL, NULL, NULL},
+    {"interpolate", PASS, NULL, NULL, NULL},
+    {"pixel_shuffle", PASS, NULL, NULL, NULL},
+    {"pixel_unshuffle", PASS, NULL, NULL, NULL},
+    {"contiguous", PASS, NULL, NULL, NULL},
+    {"detach", PASS, NULL, NULL, NULL},
+    {"expand", PASS, NULL, NULL, NULL},
+    {"flatten", PASS, NULL, NULL, NULL},
+    {"getitem", PASS, NULL, NULL, NULL},
+    {"narrow", PASS, NULL, NULL, NULL},
+    {"permute", PASS, NULL, NULL, NULL},
+    {"repeat", PASS, NULL, NULL, NULL},
+    {"repeat_interleave", PASS, NULL, NULL, NULL},
+    {"reshape", PASS, NULL, NULL, NULL},
+    {"select", PASS, NULL, NULL, NULL},
+    {"slice", PASS, NULL, NULL, NULL},
+    {"squeeze", PASS, NULL, NULL, NULL},
+    {"t", PASS, NULL, NULL, NULL},
+    {"transpose", PASS, NULL, NULL, NULL},
+    {"unsqueeze", PASS, NULL, NULL, NULL},
+    {"view", PASS, NULL, NULL, NULL},
+    {"cat", SHARE, NULL, NULL, NULL},
+    {"stack", SHARE, NULL, NULL, NULL},
+    {"embedding", NO_RULE, NULL, NULL,
+     "it reads single rows: the quantizer embedding quantizes its table"},
+    {"gelu", NO_RULE, NULL, NULL, "it is computed in float"},
+    {"silu", NO_RULE, NULL, NULL, "it is computed in float"},
+    {"rms_norm", NO_RULE, NULL, NULL, "it is computed in float"},
+    {"scaled_dot_product_attention", NO_RULE, NULL, NULL,
+     "its softmax is computed in float"},
 };
 
-static int role_of(const cfx_node *n)
+static const rule *rule_of(const cfx_node *n)
 {
+    static const rule none = {NULL, NO_RULE, NULL, NULL, NULL};
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
-        return NO_RULE;
+        return &none;
     for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
         if (cfx_node_is(n, rules[i].name))
-            return rules[i].role;
-    return NO_RULE;
-}
-
-static bool is_compute(const cfx_node *n)
-{
-    return (role_of(n) & ~WEIGHTED) == COMPUTE;
+            return &rules[i];
+    return &none;
 }
 
 /* Is an activation that only n feeds its only user? */
 static bool has_fused_activation(const cfx_node *n)
 {
-    return n->nusers == 1 && role_of(n->first_user->user) == ACTIVATE;
+    return n->nusers == 1 && rule_of(n->first_user->user)->role == ACTIVATE;
 }
 
 static bool is_fused_activation(const cfx_node *n)
 {
     const cfx_node *input = n->ninputs ? cfx_node_input(n, 0) : NULL;
-    return input && input->nusers == 1 && is_compute(input);
+    return input && input->nusers == 1 && rule_of(input)->role == COMPUTE;
 }
 
 /* ---- x86 ---- */
 
-static const cfx_quant_spec activations = {
-    .observer = "HistogramObserver",
-    .dtype = CFX_U8,
-    .least = 0,
-    .most = 255,
-};
-
-static const cfx_quant_spec weights = {
-    .observer = "PerChannelMinMaxObserver",
-    .dtype = CFX_I8,
-    .least = -128,
-    .most = 127,
-    .symmetric = true,
-    .by_channel = true,
-};
-
 static cfx_status x86_annotate(cfx_quantizer *q, const cfx_node *n,
                                cfx_quant_mark *mark)
 {
-    int rule = role_of(n);
-    switch (rule & ~WEIGHTED) {
+    const rule *r = rule_of(n);
+    const cfx_quant_spec *output = r->output ? r->output : &activations;
+    switch (r->role) {
     case COMPUTE:
         mark->input = &activations;
-        mark->weight = rule & WEIGHTED ? &weights : &activations;
-        mark->output = has_fused_activation(n) ? NULL : &activations;
+        mark->weight = r->weight ? r->weight : &activations;
+        mark->output = has_fused_activation(n) ? NULL : output;
         return CFX_OK;
+    case FUNCTION:
+        mark->input = &activations;
+        mark->output = output;
+        break;
     case ACTIVATE:
-        mark->input = is_fused_activation(n) ? NULL : &activations;
-        mark->output = &activations;
-        return CFX_OK;
-    case PASS: mark->passes = true; return CFX_OK;
+        mark->fused = is_fused_activation(n);
+        mark->input = mark->fused ? NULL : &activations;
+        mark->output = output;
+        break;
+    case PASS: mark->passes = true; break;
     case SHARE:
-        mark->input = mark->weight = mark->output = &activations;
+        mark->input = mark->weight = mark->output = output;
         mark->shares = true;
-        return CFX_OK;
-    default:
-        return CFX_QUANTIZER_SUPER(&cfx_quantizer_x86, annotate)(q, n, mark);
+        break;
+    case PRODUCE: mark->output = output; break;
+    case NO_RULE:
+        mark->reason = r->reason;
+        if (!r->reason)
+            return CFX_QUANTIZER_SUPER(&cfx_quantizer_x86, annotate)(q, n,
+                                                                     mark);
+        break;
     }
+    return CFX_OK;
 }
 
 const cfx_quantizer_class cfx_quantizer_x86 = {
@@ -160,11 +252,10 @@ const cfx_quantizer_class cfx_quantizer_x86 = {
 static cfx_status weights_annotate(cfx_quantizer *q, const cfx_node *n,
                                    cfx_quant_mark *mark)
 {
-    if (!(role_of(n) & WEIGHTED))
-        return CFX_QUANTIZER_SUPER(&cfx_quantizer_weights, annotate)(q, n,
-                                                                     mark);
-    mark->weight = &weights;
-    return CFX_OK;
+    mark->weight = rule_of(n)->weight;
+    return mark->weight ? CFX_OK
+                        : CFX_QUANTIZER_SUPER(&cfx_quantizer_weights,
+                                              annotate)(q, n, mark);
 }
 
 const cfx_quantizer_class cfx_quantizer_weights = {

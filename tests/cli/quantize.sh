@@ -99,6 +99,9 @@ said 'a name is before an expression' 0 '^conv2_weight +weight' configured \
 also 'of this module only' '^conv2d +float'
 said 'the name of a node' 0 '^flatten +float +the configuration' configured \
     '{"global": "x86", "module_name": {"flatten": null}}'
+said 'an activation stays with its convolution' 0 \
+    '^relu_3 +float +the configuration' configured \
+    '{"global": "x86", "module_name": {"conv2": null}}'
 said 'weights only' 0 '^3 tensors quantized' configured \
     '{"global": "weights"}'
 said 'with a ranking' 0 '^conv2d, relu_2 ' configured \
@@ -177,19 +180,35 @@ graph():
     return relu
 TEXT
 sed 's/FACTOR/nan/' log.fx >nan.fx
-said 'NaN' 1 'has NaN.*activation_post_process_0' "$cfx" quantize nan.fx \
+said 'NaN' 1 'has NaN.*activation_post_process_1' "$cfx" quantize nan.fx \
     --calibrate 'x=f32[6,3]' -o t.fx
 sed 's/FACTOR/0.0/' log.fx >zero.fx
 said 'constant activations' 0 '^relu +value +uint8 +1.192e-07, zero 0' "$cfx" \
     quantize zero.fx --calibrate 'x=f32[6,3]' -o t.fx
+cat >mask.fx <<'TEXT'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %y : [num_users=2] = placeholder[target=y]
+    %matmul : [num_users=1] = call_function[target=torch.matmul](args = (%x, %y), kwargs = {})
+    %add : [num_users=1] = call_function[target=torch.add](args = (%matmul, -inf), kwargs = {})
+    %relu6 : [num_users=1] = call_function[target=torch.nn.functional.relu6](args = (%add,), kwargs = {})
+    %softmax : [num_users=1] = call_function[target=torch.softmax](args = (%relu6, -1), kwargs = {})
+    %cat : [num_users=1] = call_function[target=torch.cat](args = ([%softmax, %y],), kwargs = {})
+    return cat
+TEXT
+said 'masked scores' 0 '^relu6 +float +its elements go beyond 1e30' "$cfx" \
+    quantize mask.fx --calibrate 'x=f32[3,3]' --calibrate 'y=f32[3,3]' -o t.fx
+also 'what is before and after them' '^matmul +value'
+also 'a result of a fixed range' '^softmax +value +uint8 +0.003906, zero 0'
 said 'no patterns' 1 'the quantizer weights marks no node' "$cfx" quantize \
     zero.fx --quantizer weights --calibrate 'x=f32[6,3]' --sensitivity
-said 'a ranking of constant activations' 0 '^relu +inf$' "$cfx" quantize \
+said 'a ranking of constant activations' 0 '^mul, relu +inf$' "$cfx" quantize \
     zero.fx --calibrate 'x=f32[6,3]' --sensitivity
-said 'a ranking with NaN' 1 'quantizing %relu alone: .*has NaN' "$cfx" \
+said 'a ranking with NaN' 1 'quantizing %mul alone: .*has NaN' "$cfx" \
     quantize nan.fx --calibrate 'x=f32[6,3]' --sensitivity
 sed 's/FACTOR/inf/' log.fx >inf.fx
-said 'nothing finite' 1 'activation_post_process_0: .*seen no data' "$cfx" \
+said 'nothing finite' 0 '^mul +float +its elements go beyond 1e30' "$cfx" \
     quantize inf.fx --calibrate 'x=f32[6,3]' -o t.fx
+also 'its activation stays with it' '^relu +float +its elements go beyond'
 
 tell
