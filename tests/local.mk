@@ -132,6 +132,7 @@ tests_zoo_tests_SOURCES = $(PROGRAM_SOURCES) $(ZOO_SOURCES) \
 dist_check_SCRIPTS += %reldir%/cli/opcases_effects.sh
 TESTS += %reldir%/cli/opcases_effects.sh
 SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/quantize.sh \
+	%reldir%/cli/quantize_fx.sh \
 	%reldir%/cli/opcases.sh %reldir%/cli/opcases_memory.sh \
 	%reldir%/cli/registry.sh %reldir%/cli/zoo.sh %reldir%/cli/same.sh \
 	%reldir%/cli/levels.sh %reldir%/cli/headers.sh %reldir%/cli/bad_inputs.sh \

@@ -91,7 +91,7 @@ typedef enum role {
     NO_RULE,
     COMPUTE,  /* integers in and out; an activation after it is fused */
     FUNCTION, /* integers in and out */
-    ACTIVATE,
+    ACTIVATE, /* of integers or float */
     PASS,   /* elements move, are selected, averaged or limited */
     SHARE,  /* elements of several tensors in one result */
     PRODUCE /* from float to a fixed range of integers */
@@ -221,7 +221,6 @@ static cfx_status x86_annotate(cfx_quantizer *q, const cfx_node *n,
         break;
     case ACTIVATE:
         mark->fused = is_fused_activation(n);
-        mark->input = mark->fused ? NULL : &activations;
         mark->output = output;
         break;
     case PASS: mark->passes = true; break;
