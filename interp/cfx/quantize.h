@@ -51,6 +51,11 @@ typedef struct cfx_quant_spec {
     int axis;
     double scale; /* of "FixedQParamsObserver" */
     int64_t zero_point;
+    int64_t group; /* of "PerGroupMinMaxObserver": a scale for so many elements
+                      of a channel */
+    /* Of "PlaceholderObserver": each run chooses a scale and zero point for the
+     * value that it has, or for each row of it. */
+    bool dynamic, by_token;
 } cfx_quant_spec;
 
 /* The decision for one node; NULL: stays float. */
@@ -93,7 +98,8 @@ typedef enum cfx_quant_kind {
     CFX_QUANT_FLOAT,  /* stays float: `reason` */
     CFX_QUANT_VALUE,  /* a quantized result or input */
     CFX_QUANT_WEIGHT, /* a quantized parameter */
-    CFX_QUANT_SHARED  /* a result with the parameters of another one */
+    CFX_QUANT_SHARED, /* a result with the parameters of another one */
+    CFX_QUANT_DYNAMIC /* a value that each run quantizes by its own range */
 } cfx_quant_kind;
 
 typedef struct cfx_quant_row {
@@ -101,6 +107,7 @@ typedef struct cfx_quant_row {
     cfx_quant_kind kind;
     const char *reason; /* of CFX_QUANT_FLOAT; else NULL */
     cfx_dtype dtype;
+    int bits;         /* of an integer; two of 4 bits are packed in one of 8 */
     int64_t channels; /* number of scales */
     double scale;     /* the first; of several the largest */
     int64_t zero_point;
@@ -158,10 +165,24 @@ CFX_API extern const cfx_quantizer_class cfx_quantizer_base;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_x86;
 /* Weights only, of convolutions and linear layers, in int8 by channel. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights;
+/* Weights only, of linear layers, in int4 by groups of 32, 64 or 128 elements of
+ * an output channel. */
+CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g32;
+CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g64;
+CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g128;
+/* The inputs of linear layers in uint8 by the range that they have in a run, or
+ * in int8 by the range of each row; weights in int8 by channel. */
+CFX_API extern const cfx_quantizer_class cfx_quantizer_dynamic;
+CFX_API extern const cfx_quantizer_class cfx_quantizer_dynamic_per_token;
+/* The tables of embeddings in uint8, with a scale for each row. */
+CFX_API extern const cfx_quantizer_class cfx_quantizer_embedding;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_partial_class;
 
-/* The class x86 or weights by name, or NULL. Never fails. */
+/* A class by its name, or NULL; those from x86 to embedding have names that end
+ * as those of the variables. Never fails. */
 CFX_API const cfx_quantizer_class *cfx_find_quantizer(const char *name);
+/* Class i of them, or NULL if there are fewer. Never fails. */
+CFX_API const cfx_quantizer_class *cfx_quantizer_at(size_t i);
 
 /*
  * A quantizer that chooses a class for each node, as torch.ao's QConfigMapping
@@ -210,7 +231,8 @@ CFX_API void cfx_quantizer_init(cfx_quantizer *q,
  * removed, modules are inlined and their parameters become those of gm; then
  * observers activation_post_process_0, ... are called on what the quantizer
  * marks. Which nodes compute float32 tensors is found by a run on the example
- * inputs. `report` (may be NULL) receives a row for each node that stays float.
+ * inputs; `inputs` may be NULL for quantizers of weights and dynamic values: all
+ * calls then count as such. `report` (may be NULL) receives a row for each node that stays float.
  * Fails as a run of gm does, and with CFX_EWEIGHT, CFX_ENOMEM; gm is then
  * partly rewritten, but well-formed.
  */

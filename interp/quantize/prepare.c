@@ -84,6 +84,20 @@ static cfx_status run_once(preparing *p, const cfx_value *inputs, size_t n)
     return st;
 }
 
+/* Without inputs, calls count as float32 tensors. */
+static cfx_status find_types(preparing *p, const cfx_value *inputs, size_t n)
+{
+    if (inputs)
+        return run_once(p, inputs, n);
+    for (cfx_node *x = cfx_graph_first(p->graph); x; x = cfx_node_next(x)) {
+        const cfx_tensor *t = cfx_quantize__parameter(p->gm, x);
+        value_of(p, x)->is_float = x->op == CFX_GET_ATTR
+                                       ? t && t->dtype == CFX_F32
+                                       : x->op != CFX_OUTPUT;
+    }
+    return CFX_OK;
+}
+
 /* ---- Marks ---- */
 
 static bool is_marked(const cfx_quant_mark *m)
@@ -97,6 +111,22 @@ static cfx_status add_float(preparing *p, const cfx_node *n,
     const cfx_quant_row row = {.kind = CFX_QUANT_FLOAT, .reason = reason};
     value_of(p, n)->mark.reason = reason;
     return cfx_quant_report__add(p->report, p->ctx, &row, n->name, p->err);
+}
+
+/* Groups divide the channels of weights that are matrices. */
+static bool has_groups(const preparing *p, const cfx_node *n)
+{
+    const cfx_quant_spec *spec = value_of(p, n)->mark.weight;
+    for (uint32_t i = 0; spec && spec->group && i < n->ninputs; i++) {
+        const cfx_node *input = cfx_node_input(n, i);
+        const cfx_tensor *t = value_of(p, input)->is_parameter
+                                  ? cfx_quantize__parameter(p->gm, input)
+                                  : NULL;
+        if (t &&
+            (t->rank != 2 || cfx_tensor_size(t, 1 - spec->axis) % spec->group))
+            return false;
+    }
+    return true;
 }
 
 /* A fused node stays float with the rest of its pattern. */
@@ -117,7 +147,9 @@ static cfx_status annotate(preparing *p, const cfx_node *n)
     v->is_parameter = t && t->rank >= 2 && !is_written;
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
         return n->op == CFX_CALL_MODULE
-                   ? add_float(p, n, "it is a call of a module")
+                   ? add_float(p, n,
+                               "it is a module that stays whole, as recurrent "
+                               "ones do")
                    : CFX_OK;
     if (!v->is_float)
         return add_float(p, n, "its result is not a float32 tensor");
@@ -135,6 +167,9 @@ static cfx_status annotate(preparing *p, const cfx_node *n)
                         ->annotate(p->q, n, &v->mark);
     if (!st && v->mark.fused && n->ninputs)
         follow(p, n);
+    if (!st && !has_groups(p, n))
+        v->mark = (cfx_quant_mark){
+            .reason = "the channels of its weight are no multiple of groups"};
     if (!st && !is_marked(&v->mark))
         st = add_float(p, n, v->mark.reason);
     return st;
@@ -234,11 +269,16 @@ static cfx_args observer_args(cfx_scope *s, const cfx_quant_spec *spec,
         bool given;
     } args[] = {
         {"dtype", cfx_value_of_dtype(spec->dtype), true},
-        {"qscheme", cfx_str(s, scheme[spec->by_channel][spec->symmetric]),
+        {"qscheme",
+         cfx_str(s, spec->by_token
+                        ? "per_token_affine"
+                        : scheme[spec->by_channel][spec->symmetric]),
          true},
         {"quant_min", cfx_int(spec->least), true},
         {"quant_max", cfx_int(spec->most), true},
         {"ch_axis", cfx_int(spec->axis), spec->by_channel},
+        {"group_size", cfx_int(spec->group), spec->group != 0},
+        {"is_dynamic", cfx_bool(true), spec->dynamic},
         {"scale", cfx_float(spec->scale), spec->scale != 0},
         {"zero_point", cfx_int(spec->zero_point), spec->scale != 0},
     };
@@ -257,7 +297,7 @@ static cfx_status new_observer(preparing *p, const cfx_quant_spec *spec,
 {
     cfx_scope s;
     cfx_module *m = NULL;
-    cfx_value kwargs[16];
+    cfx_value kwargs[18];
     const cfx_module_type *type = cfx_find_module_type(p->ctx, spec->observer);
     if (!type)
         return cfx_fail(p->err, CFX_ENAME, "the module type %s is unknown",
@@ -366,7 +406,7 @@ cfx_status cfx_quantize_prepare(cfx_module *gm, cfx_quantizer *q,
         return cfx_no_memory(p.err);
     st = cfx_aliases__init_apart(&p.aliases, p.graph, p.err);
     if (!st)
-        st = run_once(&p, inputs, ninputs);
+        st = find_types(&p, inputs, ninputs);
     if (!st)
         st = mark_all(&p);
     if (!st)

@@ -68,6 +68,12 @@ static const cfx_quant_spec rows = {
     .by_channel = true,
 };
 
+static const cfx_quant_spec table_rows = {
+    .observer = "PerChannelMinMaxObserver",
+    UINT8,
+    .by_channel = true,
+};
+
 static const cfx_quant_spec columns = {
     .observer = "PerChannelMinMaxObserver",
     INT8,
@@ -89,12 +95,14 @@ static const cfx_quant_spec whole = {
 /* The way in which a backend quantizes an operator. */
 typedef enum role {
     NO_RULE,
+    TABLE,    /* rows of a weight are read */
+    LINEAR,   /* as COMPUTE, with a matrix as weight */
     COMPUTE,  /* integers in and out; an activation after it is fused */
     FUNCTION, /* integers in and out */
     ACTIVATE, /* of integers or float */
-    PASS,   /* elements move, are selected, averaged or limited */
-    SHARE,  /* elements of several tensors in one result */
-    PRODUCE /* from float to a fixed range of integers */
+    PASS,     /* elements move, are selected, averaged or limited */
+    SHARE,    /* elements of several tensors in one result */
+    PRODUCE   /* from float to a fixed range of integers */
 } role;
 
 typedef struct rule {
@@ -112,8 +120,8 @@ static const rule rules[] = {
     {"conv_transpose1d", COMPUTE, &whole, NULL, NULL},
     {"conv_transpose2d", COMPUTE, &whole, NULL, NULL},
     {"conv_transpose3d", COMPUTE, &whole, NULL, NULL},
-    {"linear", COMPUTE, &rows, NULL, NULL},
-    {"addmm", COMPUTE, &columns, NULL, NULL},
+    {"linear", LINEAR, &rows, NULL, NULL},
+    {"addmm", LINEAR, &columns, NULL, NULL},
     {"matmul", COMPUTE, NULL, NULL, NULL},
     {"mm", COMPUTE, NULL, NULL, NULL},
     {"bmm", COMPUTE, NULL, NULL, NULL},
@@ -170,7 +178,9 @@ static const rule rules[] = {
     {"view", PASS, NULL, NULL, NULL},
     {"cat", SHARE, NULL, NULL, NULL},
     {"stack", SHARE, NULL, NULL, NULL},
-    {"embedding", NO_RULE, NULL, NULL,
+    {"embedding", TABLE, &table_rows, NULL,
+     "it reads single rows: the quantizer embedding quantizes its table"},
+    {"embedding_bag", TABLE, &table_rows, NULL,
      "it reads single rows: the quantizer embedding quantizes its table"},
     {"gelu", NO_RULE, NULL, NULL, "it is computed in float"},
     {"silu", NO_RULE, NULL, NULL, "it is computed in float"},
@@ -190,6 +200,11 @@ static const rule *rule_of(const cfx_node *n)
     return &none;
 }
 
+static bool is_compute(const rule *r)
+{
+    return r->role == COMPUTE || r->role == LINEAR;
+}
+
 /* Is an activation that only n feeds its only user? */
 static bool has_fused_activation(const cfx_node *n)
 {
@@ -199,7 +214,7 @@ static bool has_fused_activation(const cfx_node *n)
 static bool is_fused_activation(const cfx_node *n)
 {
     const cfx_node *input = n->ninputs ? cfx_node_input(n, 0) : NULL;
-    return input && input->nusers == 1 && rule_of(input)->role == COMPUTE;
+    return input && input->nusers == 1 && is_compute(rule_of(input));
 }
 
 /* ---- x86 ---- */
@@ -210,6 +225,7 @@ static cfx_status x86_annotate(cfx_quantizer *q, const cfx_node *n,
     const rule *r = rule_of(n);
     const cfx_quant_spec *output = r->output ? r->output : &activations;
     switch (r->role) {
+    case LINEAR:
     case COMPUTE:
         mark->input = &activations;
         mark->weight = r->weight ? r->weight : &activations;
@@ -229,6 +245,7 @@ static cfx_status x86_annotate(cfx_quantizer *q, const cfx_node *n,
         mark->shares = true;
         break;
     case PRODUCE: mark->output = output; break;
+    case TABLE:
     case NO_RULE:
         mark->reason = r->reason;
         if (!r->reason)
@@ -251,10 +268,12 @@ const cfx_quantizer_class cfx_quantizer_x86 = {
 static cfx_status weights_annotate(cfx_quantizer *q, const cfx_node *n,
                                    cfx_quant_mark *mark)
 {
-    mark->weight = rule_of(n)->weight;
-    return mark->weight ? CFX_OK
-                        : CFX_QUANTIZER_SUPER(&cfx_quantizer_weights,
-                                              annotate)(q, n, mark);
+    const rule *r = rule_of(n);
+    if (!is_compute(r) || !r->weight)
+        return CFX_QUANTIZER_SUPER(&cfx_quantizer_weights, annotate)(q, n,
+                                                                     mark);
+    mark->weight = r->weight;
+    return CFX_OK;
 }
 
 const cfx_quantizer_class cfx_quantizer_weights = {
@@ -264,14 +283,129 @@ const cfx_quantizer_class cfx_quantizer_weights = {
     .annotate = weights_annotate,
 };
 
+/* Quantizers of weights by groups differ in the size of the groups. */
+#define BY_GROUPS(n)                                                          \
+    static const cfx_quant_spec groups_##n[] = {                              \
+        {GROUPS, .group = n}, {GROUPS, .group = n, .axis = 1}};               \
+    static cfx_status int4_g##n##_annotate(                                   \
+        cfx_quantizer *q, const cfx_node *node, cfx_quant_mark *mark)         \
+    {                                                                         \
+        const rule *r = rule_of(node);                                        \
+        if (r->role != LINEAR)                                                \
+            return CFX_QUANTIZER_SUPER(&cfx_quantizer_weights_int4_g##n,      \
+                                       annotate)(q, node, mark);              \
+        mark->weight = &groups_##n[r->weight->axis];                          \
+        return CFX_OK;                                                        \
+    }                                                                         \
+    const cfx_quantizer_class cfx_quantizer_weights_int4_g##n = {             \
+        .size = sizeof(cfx_quantizer_class),                                  \
+        .name = "weights_int4_g" #n,                                          \
+        .super = &cfx_quantizer_base,                                         \
+        .annotate = int4_g##n##_annotate,                                     \
+    };
+
+#define GROUPS                                                                \
+    .observer = "PerGroupMinMaxObserver", .dtype = CFX_I8, .least = -8,       \
+    .most = 7, .symmetric = true, .by_channel = true
+
+BY_GROUPS(32)
+BY_GROUPS(64)
+BY_GROUPS(128)
+
+/* ---- In each run ---- */
+
+static const cfx_quant_spec by_run = {
+    .observer = "PlaceholderObserver",
+    UINT8,
+    .dynamic = true,
+};
+
+static const cfx_quant_spec by_token = {
+    .observer = "PlaceholderObserver",
+    INT8,
+    .dynamic = true,
+    .by_token = true,
+};
+
+static cfx_status dynamic_annotate(cfx_quantizer *q, const cfx_node *n,
+                                   cfx_quant_mark *mark)
+{
+    const rule *r = rule_of(n);
+    if (r->role != LINEAR)
+        return CFX_QUANTIZER_SUPER(&cfx_quantizer_dynamic, annotate)(q, n,
+                                                                     mark);
+    mark->input = &by_run;
+    mark->weight = r->weight;
+    return CFX_OK;
+}
+
+const cfx_quantizer_class cfx_quantizer_dynamic = {
+    .size = sizeof(cfx_quantizer_class),
+    .name = "dynamic",
+    .super = &cfx_quantizer_base,
+    .annotate = dynamic_annotate,
+};
+
+static cfx_status dynamic_per_token_annotate(cfx_quantizer *q,
+                                             const cfx_node *n,
+                                             cfx_quant_mark *mark)
+{
+    cfx_status st = CFX_QUANTIZER_SUPER(&cfx_quantizer_dynamic_per_token,
+                                        annotate)(q, n, mark);
+    if (!st && mark->input)
+        mark->input = &by_token;
+    return st;
+}
+
+const cfx_quantizer_class cfx_quantizer_dynamic_per_token = {
+    .size = sizeof(cfx_quantizer_class),
+    .name = "dynamic_per_token",
+    .super = &cfx_quantizer_dynamic,
+    .annotate = dynamic_per_token_annotate,
+};
+
+/* ---- Tables ---- */
+
+static cfx_status embedding_annotate(cfx_quantizer *q, const cfx_node *n,
+                                     cfx_quant_mark *mark)
+{
+    const rule *r = rule_of(n);
+    if (r->role != TABLE)
+        return CFX_QUANTIZER_SUPER(&cfx_quantizer_embedding, annotate)(q, n,
+                                                                       mark);
+    mark->weight = r->weight;
+    return CFX_OK;
+}
+
+const cfx_quantizer_class cfx_quantizer_embedding = {
+    .size = sizeof(cfx_quantizer_class),
+    .name = "embedding",
+    .super = &cfx_quantizer_base,
+    .annotate = embedding_annotate,
+};
+
 /* ---- By name ---- */
+
+static const cfx_quantizer_class *const classes[] = {
+    &cfx_quantizer_x86,
+    &cfx_quantizer_weights,
+    &cfx_quantizer_weights_int4_g32,
+    &cfx_quantizer_weights_int4_g64,
+    &cfx_quantizer_weights_int4_g128,
+    &cfx_quantizer_dynamic,
+    &cfx_quantizer_dynamic_per_token,
+    &cfx_quantizer_embedding,
+};
 
 const cfx_quantizer_class *cfx_find_quantizer(const char *name)
 {
-    static const cfx_quantizer_class *const classes[] = {
-        &cfx_quantizer_x86, &cfx_quantizer_weights};
     for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++)
         if (!strcmp(classes[i]->name, name))
             return classes[i];
     return NULL;
+}
+
+const cfx_quantizer_class *cfx_quantizer_at(size_t i)
+{
+    return i < sizeof(classes) / sizeof(*classes) ? classes[i] : NULL;
 }

@@ -51,6 +51,86 @@ said 'residual sums and relu in place' 0 \
     "$models/resnet18.fx" --random-weights 1 -o r.fx \
     --calibrate 'x=f32[2,3,32,32]'
 
+# ---- Without data ----
+
+# same_values GOLDEN FILE.npy: floats of text, and those behind the header.
+same_values()
+{
+    od -An -v -tf4 -w4 -j128 "$2" | awk -v expected="$1" '
+        BEGIN { n = split(expected, v, " ") }
+        { d = $1 - v[NR + 1]; if (d * d > 1e-10) bad = 1 }
+        END { exit bad || NR != n - 1 }'
+}
+while read -r line; do
+    quantizer=${line%% *}
+    said "$quantizer" 0 '^fc_weight +weight +int[48] ' quantize \
+        --quantizer "$quantizer"
+    "$cfx" run q.fx -i "x=$images" -O o >run.out
+    head -c 288 o/output.npy >first.npy
+    said "$quantizer gives what PyTorch gives" 0 '' same_values "$line" \
+        first.npy
+done <"$src/tests/golden/quantize/without_data.txt"
+
+said 'dynamic' 0 '^flatten +value +uint8 +of each run' quantize --dynamic
+said 'it has shapes with symbols' 0 'f32\[N, 10\]' "$cfx" shapes q.fx \
+    -i 'x=f32[N,1,8,8]'
+said 'each row on its own' 0 '^flatten +value +int8 +of each run' quantize \
+    --quantizer dynamic_per_token
+said 'weights in int8' 0 '^3 tensors quantized' quantize --weights-only int8
+said 'in int4' 0 '^fc_weight +weight +int4 .*20480 -> 3200$' quantize \
+    --weights-only int4
+also 'not those of convolutions' '^conv2d +float +the quantizer has no rule'
+said 'groups of 128' 0 '20480 -> 2720$' quantize --weights-only int4 \
+    --group 128
+said 'with errors, if there is data' 0 '^fc_weight +weight +int4 .*9\.70 %' \
+    quantize --weights-only int4 --calibrate "$images"
+said 'chosen by type' 0 '^conv1_weight +weight +int8' quantize --config \
+    "$src/tests/cases/quantize.json"
+also 'others are of groups' '^fc_weight +weight +int4'
+cat >head.fx <<'TEXT'
+# cfx 1
+Head(
+  (words): Embedding(40, 64)
+  (rnn): LSTM(64, 30, batch_first=True)
+)
+
+state:
+    bias: f32[96]
+    weight: f32[64, 96]
+    narrow: f32[5, 30]
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %words : [num_users=2] = call_module[target=words](args = (%x,), kwargs = {})
+    %bias : [num_users=1] = get_attr[target=bias]
+    %weight : [num_users=1] = get_attr[target=weight]
+    %addmm : [num_users=1] = call_function[target=torch.addmm](args = (%bias, %words, %weight), kwargs = {})
+    %rnn : [num_users=1] = call_module[target=rnn](args = (%words,), kwargs = {})
+    %getitem : [num_users=1] = call_function[target=operator.getitem](args = (%rnn, 0), kwargs = {})
+    %narrow : [num_users=1] = get_attr[target=narrow]
+    %linear : [num_users=1] = call_function[target=torch.nn.functional.linear](args = (%getitem, %narrow), kwargs = {})
+    return (addmm, linear)
+TEXT
+head_of() # head_of ARGUMENT...: quantize it, and compare it with the float model
+{
+    "$cfx" convert head.fx float.fx --random-weights 1 &&
+        "$cfx" quantize float.fx -o h.fx "$@" &&
+        "$cfx" diff float.fx h.fx -i 'x=i64[6]' --snr
+}
+said 'columns of addmm by groups' 0 '^weight +weight +int4 .*24576 -> 3840$' \
+    head_of --weights-only int4
+also 'groups have to divide channels' \
+    '^linear +float +the channels of its weight are no multiple of groups'
+also 'a recurrent module' '^rnn +float +it is a module that stays whole'
+also 'the sum is near' '^addmm .*  2[0-9]\.'
+said 'columns of addmm' 0 '^weight +weight +int8 .*\(96\)' head_of --dynamic
+also 'its input' '^embedding +value +uint8 +of each run'
+said 'tables' 0 '^words_weight +weight +uint8 .*\(40\)' head_of \
+    --quantizer embedding
+also 'the sum is nearer' '^addmm .*  4[0-9]\.'
+said 'x86 leaves tables' 0 '^embedding +float +it reads single rows' "$cfx" \
+    quantize head.fx --random-weights 1 --calibrate 'x=i64[6]' -o h.fx
+
 # ---- Sensitivity ----
 
 said 'a ranking' 0 '^conv2d, relu_2 +[0-9.]+$' "$cfx" quantize "$digits" \
@@ -114,9 +194,10 @@ said 'a longer path is before a shorter one' 0 '^layer1_0_conv1_weight +weight' 
         --calibrate "x=f32[2,3,32,32]"' "$cfx" "$models/resnet18.fx"
 also 'other blocks are float' '^2 tensors quantized'
 
+echo '{"global": "x86"}' >x.json
 said 'an unknown key' 1 "^cfx: c.json: the key 'globl' is unknown" configured \
     '{"globl": "x86"}'
-said 'an unknown quantizer' 1 "'fc' has to be \"x86\", \"weights\" or null" \
+said 'an unknown quantizer' 1 "'fc' has to be one of x86, .*or null" \
     configured '{"module_name": {"fc": "arm"}}'
 said 'an unknown name' 1 "c.json: module_name 'fcx' matches no call" \
     configured '{"module_name": {"fcx": null}}'
@@ -134,8 +215,14 @@ said 'no JSON' 1 '^cfx: c.json: 1:0: ' configured ''
 said 'no object' 1 'it has to be an object' configured '[]'
 said 'no such file' 1 'none.json: No such file' quantize --calibrate "$images" \
     --config none.json
-said 'a configuration and a quantizer' 2 'without --quantizer' configured '{}' \
+said 'a configuration and a quantizer' 2 'give one of them' configured '{}' \
     --quantizer x86
+said 'other integers' 2 'has to be int8 or int4' quantize --weights-only int2
+said 'other groups' 2 'has to be 32, 64 or 128' quantize --weights-only int4 \
+    --group 48
+said 'groups of nothing' 2 'is for --weights-only int4' quantize --group 32
+said 'a configuration that needs data' 1 'has seen no data' quantize --config \
+    x.json
 
 # ---- Calibration data ----
 
