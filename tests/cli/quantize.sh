@@ -51,6 +51,17 @@ said 'residual sums and relu in place' 0 \
     "$models/resnet18.fx" --random-weights 1 -o r.fx \
     --calibrate 'x=f32[2,3,32,32]'
 
+# ---- A network with residual and depthwise blocks ----
+
+resnet=$src/tests/golden/quantize/resnet_digits.fx
+said 'residual and depthwise blocks' 0 \
+    '^39 tensors quantized, 0 nodes stay float' "$cfx" quantize "$resnet" \
+    -o r.fx --calibrate "x=$images"
+before=$(right "$resnet") after=$(right r.fx)
+echo "accuracy $before before, $after after"
+said 'at most a point is lost' 0 '' \
+    test $((before - after)) -le 100 -a "$after" -gt 9800
+
 # ---- Without data ----
 
 # same_values GOLDEN FILE.npy: floats of text, and those behind the header.
