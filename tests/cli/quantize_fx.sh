@@ -74,4 +74,74 @@ compare bert_layer "$golden/bert_layer.fx" --random-weights 1 \
 compare lstm_tagger "$golden/lstm_tagger.fx" --random-weights 1 \
     --calibrate 'words=i64[3,9]'
 
+# ---- Models that torch.ao converted ----
+
+# The text is PyTorch's: reference modules and quantized_decomposed.
+ao=$golden/digits_ao images=$models/digits_images.npy
+said 'a converted model runs' 0 '' "$cfx" run "$ao.fx" -i "x=$images" -O o
+head -c 288 o/output.npy >first.npy
+said 'with the results of PyTorch' 0 '' sh -c 'od -An -v -tf4 -w4 -j128 \
+    first.npy | awk -v expected="$(cat "$0")" "
+        BEGIN { n = split(expected, v, \" \") }
+        { d = \$1 - v[NR + 1]; if (d * d > 1e-10) bad = 1 }
+        END { exit bad || NR != n - 1 }"' "$ao.txt"
+{ "$cfx" print "$ao.fx" --format modules && echo && "$cfx" print "$ao.fx"; } \
+    >printed.fx
+said 'its text is printed as it was' 0 '' cmp printed.fx "$ao.fx"
+said 'it has shapes without weights' 0 'f32\[N, 10\]' "$cfx" shapes "$ao.fx" \
+    -i 'x=f32[N,1,8,8]'
+said 'its modules are inlined' 0 '' "$cfx" transform "$ao.fx" inline_modules \
+    -o inlined.fx
+said 'with the same results' 0 '' "$cfx" diff "$ao.fx" inlined.fx -i "x=$images"
+sed 's/(in_features=512/(weight_dtype=torch.uint8, in_features=512/' \
+    "$ao.fx" >typed.fx
+said 'the type may be written' 0 '' "$cfx" run typed.fx -w "$ao.safetensors" \
+    -i "x=$images"
+cat >one.fx <<'TEXT'
+GraphModule(
+  (fc): QuantizedLinear(Reference)(in_features=1, out_features=1, bias=False)
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %fc : [num_users=1] = call_module[target=fc](args = (%x,), kwargs = {})
+    return fc
+TEXT
+# A weight of 200, a scale of 1, and a zero point, of one byte in octal.
+one() # one BYTE ARGUMENT...: run it
+{
+    header='{"fc.weight": {"dtype": "F32", "shape": [1, 1], "data_offsets": [0, 4]}, "fc.weight_axis": {"dtype": "I32", "shape": [], "data_offsets": [4, 8]}, "fc.weight_scale": {"dtype": "F32", "shape": [1], "data_offsets": [8, 12]}, "fc.weight_zero_point": {"dtype": "I64", "shape": [1], "data_offsets": [12, 20]}}'
+    printf '\220\001\0\0\0\0\0\0%-400s\0\0\110\103\0\0\0\0\0\0\200\077' \
+        "$header" >one.safetensors
+    printf "\\$1\\0\\0\\0\\0\\0\\0\\0" >>one.safetensors
+    "$cfx" run one.fx -i x=two.npy
+}
+printf "\223NUMPY\001\0v\0{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }%58s\n\0\0\0\100" '' >two.npy
+said 'zero points of 0 are those of int8' 0 '254' one 0
+said 'others do not tell the type' 1 'write weight_dtype=torch.int8' one 3
+sed 's/bias=False/bias=False, weight_dtype=torch.uint8/' one.fx >t.fx && mv t.fx one.fx
+said 'which may be written' 0 '400' one 3
+cat >quint8.fx <<'TEXT'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %quantize_per_tensor : [num_users=1] = call_function[target=torch.quantize_per_tensor](args = (%x, 0.1, 0, torch.quint8), kwargs = {})
+    %dequantize : [num_users=1] = call_method[target=dequantize](args = (%quantize_per_tensor,), kwargs = {})
+    return dequantize
+TEXT
+said 'quantized tensors are refused' 1 \
+    'no quantized tensors: convert with .*_convert_to_reference_decomposed_fx' \
+    "$cfx" run quint8.fx -i 'x=f32[3]'
+cat >packed.fx <<'TEXT'
+GraphModule(
+  (fc): QuantizedLinear(in_features=4, out_features=2, scale=0.1, zero_point=0, qscheme=torch.per_channel_affine)
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %fc : [num_users=1] = call_module[target=fc](args = (%x,), kwargs = {})
+    return fc
+TEXT
+said 'packed modules are unknown' 1 'the module type QuantizedLinear is unknown' \
+    "$cfx" run packed.fx -i 'x=f32[3,4]'
+
 tell

@@ -6,7 +6,8 @@
 prepares, calibrates and converts the digits model, resnet18, mobilenet_v2 (of
 the zoo), mobilenet_v3_small, a BERT layer and an LSTM tagger with
 torch.ao.quantization.quantize_fx for x86, with all 256 integers for
-activations, and compares with what PROGRAM quantizes. --write writes ../golden/quantize/NAME.txt and the
+activations, and compares with what PROGRAM quantizes; PROGRAM then runs what
+PyTorch converted. --write writes ../golden/quantize/NAME.txt and the
 texts of the last two models, by which tests/cli/quantize_fx.sh holds cfx to
 this without PyTorch. Its README tells the form and the reasons.
 """
@@ -20,6 +21,7 @@ import tempfile
 import warnings
 
 import numpy as np
+import safetensors.torch
 import torch
 from torch import nn
 from torch.ao.quantization import (HistogramObserver, QConfig, observer,
@@ -252,6 +254,41 @@ def compare(rows, ours):
 # --------------------------------------------------------------- the whole
 
 
+def save_text(model, path):
+    """A converted model as PyTorch prints it, and its tensors."""
+    with open(path + ".fx", "w", encoding="utf-8") as file:
+        file.write(f"{model!r}\n\n{model.graph}\n")
+    safetensors.torch.save_file(
+        {k: v.contiguous().clone() for k, v in model.state_dict().items()
+         if isinstance(v, torch.Tensor)}, path + ".safetensors")
+
+
+@torch.no_grad()
+def quanta(cfx, folder, model, batch, given):
+    """The largest difference of cfx's run of a converted model from PyTorch's,
+    in steps of the scale of the result, and how many elements differ."""
+    path, data = os.path.join(folder, "ao"), os.path.join(folder, "in.npy")
+    out = os.path.join(folder, "out")
+    expected = model(batch)
+    save_text(model, path)
+    np.save(data, batch.numpy())
+    run_cfx(cfx, "run", path + ".fx", "-i", f"{given}={data}", "-O", out)
+    got = torch.from_numpy(np.load(os.path.join(out, "output.npy")))
+    step = next(iter(reversed(model.graph.nodes))).args[0].args[1]
+    steps = (got - expected).abs() / step
+    return float(steps.max()), float((steps > 0.5).double().mean())
+
+
+@torch.no_grad()
+def write_converted(folder, name, model, batches):
+    """What FX graph mode makes of it, and its results for four images."""
+    save_text(model, os.path.join(folder, name + "_ao"))
+    with open(os.path.join(folder, name + "_ao.txt"), "w",
+              encoding="utf-8") as file:
+        file.write(" ".join([name] + [f"{v:.9g}" for v in
+                                      model(batches[0][:4]).flatten()]) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--zoo", default="/nonexistent")
@@ -269,15 +306,19 @@ def main():
             ours = calls(quantized(options.cfx, folder, path, given, spec))
             model, batches = load(name, path, given, spec)
             reference = converted(model, batches)
+            steps = quanta(options.cfx, folder, reference, batches[0], given)
             lines = list(compare(calls(reference.graph, reference), ours))
         whys = [why for _, why in lines if why]
         unknown += whys.count("unknown")
         print(f"{name}: {len(lines)} calls, {len(whys)} with a reason "
-              f"({', '.join(sorted(set(whys)))})")
+              f"({', '.join(sorted(set(whys)))}); run by cfx, {steps[1]:.2%} "
+              f"of the results differ, by {steps[0]:.3g} quanta at most")
         if options.write:
             with open(os.path.join(GOLDEN, name + ".txt"), "w",
                       encoding="utf-8") as file:
                 file.writelines(line + "\n" for line, _ in lines)
+            if name == "digits":
+                write_converted(GOLDEN, name, reference, batches)
     return unknown > 0
 
 
