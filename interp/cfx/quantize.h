@@ -228,7 +228,8 @@ CFX_API void cfx_quantizer_init(cfx_quantizer *q,
 
 /*
  * Prepare a GraphModule for calibration. Batch norms are folded, dropout is
- * removed, modules are inlined and their parameters become those of gm; then
+ * removed, modules are inlined and their parameters become those of gm,
+ * constants are folded; then
  * observers activation_post_process_0, ... are called on what the quantizer
  * marks. Which nodes compute float32 tensors is found by a run on the example
  * inputs; `inputs` may be NULL for quantizers of weights and dynamic values: all
@@ -245,7 +246,7 @@ CFX_API cfx_status cfx_quantize_prepare(cfx_module *gm, cfx_quantizer *q,
 /*
  * Convert a GraphModule that was prepared and has run on data. `report` (may be
  * NULL) receives a row for each quantized tensor. Fails with CFX_EINVAL for an
- * observer that saw no data or NaN, which is named, CFX_EUNDECIDED, CFX_EWEIGHT,
+ * observer that saw no data, NaN or infinity, which is named, CFX_EUNDECIDED, CFX_EWEIGHT,
  * CFX_ENOMEM; gm is then partly rewritten, but well-formed.
  */
 CFX_API cfx_status cfx_quantize_convert(cfx_module *gm,

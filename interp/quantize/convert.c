@@ -402,6 +402,14 @@ static bool is_shared(const choice *c)
     return strcmp(c->call->name, c->call->target->text) != 0;
 }
 
+static bool is_finite(const cfx_tensor *scale)
+{
+    bool finite = true;
+    for (int64_t i = 0, n = cfx_tensor_numel(scale); i < n && finite; i++)
+        finite = isfinite(((const float *)scale->data)[i]);
+    return finite;
+}
+
 static cfx_node *quantize(cfx_pass_call *p, choice *c)
 {
     if (is_dynamic(c->observer))
@@ -416,8 +424,12 @@ static cfx_status replace(cfx_pass_call *p, choice *c, cfx_quant_report *to)
     cfx_status st = is_dynamic(c->observer)
                         ? cfx_observer_range(c->observer, &c->range, p->err)
                         : choose(c, p->err);
+    if (!st && c->scale && !is_finite(c->scale))
+        st = cfx_fail(p->err, CFX_EINVAL,
+                      "the observed data has infinite elements");
     if (st)
-        return cfx_fail_at(p->err, "%s", c->call->name);
+        return cfx_fail_at(p->err, "%s",
+                           c->parameter ? c->from->name : c->call->name);
     cfx_insert_point at = cfx_graph_inserting_before(p->graph, c->call);
     cfx_node *with = quantize(p, c);
     cfx_graph_restore(p->graph, at);

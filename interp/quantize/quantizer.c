@@ -120,6 +120,7 @@ static const rule rules[] = {
     {"conv_transpose1d", COMPUTE, &whole, NULL, NULL},
     {"conv_transpose2d", COMPUTE, &whole, NULL, NULL},
     {"conv_transpose3d", COMPUTE, &whole, NULL, NULL},
+    {"convolution", COMPUTE, &rows, NULL, NULL},
     {"linear", LINEAR, &rows, NULL, NULL},
     {"addmm", LINEAR, &columns, NULL, NULL},
     {"matmul", COMPUTE, NULL, NULL, NULL},
@@ -159,6 +160,7 @@ static const rule rules[] = {
     {"interpolate", PASS, NULL, NULL, NULL},
     {"pixel_shuffle", PASS, NULL, NULL, NULL},
     {"pixel_unshuffle", PASS, NULL, NULL, NULL},
+    {"clone", PASS, NULL, NULL, NULL},
     {"contiguous", PASS, NULL, NULL, NULL},
     {"detach", PASS, NULL, NULL, NULL},
     {"expand", PASS, NULL, NULL, NULL},
@@ -205,6 +207,17 @@ static bool is_compute(const rule *r)
     return r->role == COMPUTE || r->role == LINEAR;
 }
 
+static const cfx_quant_spec *weight_of(const rule *r, const cfx_node *n)
+{
+    enum { TRANSPOSED = 6 }; /* of aten.convolution */
+    bool transposed = n->nargs > TRANSPOSED &&
+                      n->args[TRANSPOSED].kind == CFX_BOOL_VALUE &&
+                      n->args[TRANSPOSED].u.i;
+    return transposed && r->weight == &rows && cfx_node_is(n, "convolution")
+               ? &whole
+               : r->weight;
+}
+
 /* Is an activation that only n feeds its only user? */
 static bool has_fused_activation(const cfx_node *n)
 {
@@ -228,7 +241,7 @@ static cfx_status x86_annotate(cfx_quantizer *q, const cfx_node *n,
     case LINEAR:
     case COMPUTE:
         mark->input = &activations;
-        mark->weight = r->weight ? r->weight : &activations;
+        mark->weight = r->weight ? weight_of(r, n) : &activations;
         mark->output = has_fused_activation(n) ? NULL : output;
         return CFX_OK;
     case FUNCTION:
@@ -272,7 +285,7 @@ static cfx_status weights_annotate(cfx_quantizer *q, const cfx_node *n,
     if (!is_compute(r) || !r->weight)
         return CFX_QUANTIZER_SUPER(&cfx_quantizer_weights, annotate)(q, n,
                                                                      mark);
-    mark->weight = r->weight;
+    mark->weight = weight_of(r, n);
     return CFX_OK;
 }
 

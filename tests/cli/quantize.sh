@@ -142,6 +142,44 @@ also 'the sum is nearer' '^addmm .*  4[0-9]\.'
 said 'x86 leaves tables' 0 '^embedding +float +it reads single rows' "$cfx" \
     quantize head.fx --random-weights 1 --calibrate 'x=i64[6]' -o h.fx
 
+# ---- Core ATen, as torch.export decomposes a model ----
+
+cat >core.fx <<'TEXT'
+# cfx 1
+Core()
+
+state:
+    w: f32[4, 2, 3, 3]
+    t: f32[4, 2, 3, 3]
+    fc: f32[5, 98]
+    b: f32[5]
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %w : [num_users=1] = get_attr[target=w]
+    %conv : [num_users=1] = call_function[target=torch.ops.aten.convolution.default](args = (%x, %w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1), kwargs = {})
+    %t : [num_users=1] = get_attr[target=t]
+    %up : [num_users=1] = call_function[target=torch.ops.aten.convolution.default](args = (%conv, %t, None, [1, 1], [0, 0], [1, 1], True, [0, 0], 1), kwargs = {})
+    %clone : [num_users=1] = call_function[target=torch.ops.aten.clone.default](args = (%up,), kwargs = {})
+    %view : [num_users=1] = call_function[target=torch.ops.aten.view.default](args = (%clone, [3, 98]), kwargs = {})
+    %fc : [num_users=1] = get_attr[target=fc]
+    %permute : [num_users=1] = call_function[target=torch.ops.aten.permute.default](args = (%fc, [1, 0]), kwargs = {})
+    %b : [num_users=1] = get_attr[target=b]
+    %addmm : [num_users=1] = call_function[target=torch.ops.aten.addmm.default](args = (%b, %view, %permute), kwargs = {})
+    return addmm
+TEXT
+core() # core ARGUMENT...
+{
+    "$cfx" quantize core.fx --random-weights 1 -o t.fx \
+        --calibrate 'x=f32[3,2,7,7]' "$@"
+}
+said 'Core ATen' 0 '^9 tensors quantized, 0 nodes stay float' core
+also 'a convolution by channel' '^w +weight +int8 .*\(4\)'
+also 'a transposed one has one scale' '^t +weight +int8 +[0-9.]+, zero 0'
+also 'a transposed matrix is a weight' '^_folded_0 +weight +int8 .*\(5\)'
+also 'moved elements keep their scale' '^clone +shared'
+said 'weights only' 0 '^3 tensors quantized' core --weights-only int8
+
 # ---- Sensitivity ----
 
 said 'a ranking' 0 '^conv2d, relu_2 +[0-9.]+$' "$cfx" quantize "$digits" \
@@ -298,6 +336,20 @@ said 'masked scores' 0 '^relu6 +float +its elements go beyond 1e30' "$cfx" \
     quantize mask.fx --calibrate 'x=f32[3,3]' --calibrate 'y=f32[3,3]' -o t.fx
 also 'what is before and after them' '^matmul +value'
 also 'a result of a fixed range' '^softmax +value +uint8 +0.003906, zero 0'
+said 'no weights' 1 'missing weight: ' "$cfx" quantize "$models/resnet18.fx" \
+    --weights-only int8
+sed "s/%permute : /%big : [num_users=1] = call_function[target=torch.ops.aten.mul.Tensor](args = (%fc, FACTOR), kwargs = {})\\
+    &/; s/(%fc, \[1/(%big, [1/" core.fx >big.fx
+big() # big FACTOR: quantize with a weight times that
+{
+    sed "s/FACTOR/$1/" big.fx >t.fx
+    "$cfx" quantize t.fx --random-weights 1 --weights-only int8 -o s.fx
+}
+said 'a weight' 0 '^_folded_0 +weight' big 1.0
+said 'NaN in a weight' 1 '_folded_0: the observed data has NaN' big nan
+said 'infinity in a weight' 1 '_folded_0: the observed data has infinite' big inf
+said 'a weight of zeros' 0 '^_folded_0 +weight +int8 +<= 1.192e-07 \(5\)' \
+    big 0.0
 said 'no patterns' 1 'the quantizer weights marks no node' "$cfx" quantize \
     zero.fx --quantizer weights --calibrate 'x=f32[6,3]' --sensitivity
 said 'a ranking of constant activations' 0 '^mul, relu +inf$' "$cfx" quantize \
