@@ -160,6 +160,7 @@ static const rule rules[] = {
     {"interpolate", PASS, NULL, NULL, NULL},
     {"pixel_shuffle", PASS, NULL, NULL, NULL},
     {"pixel_unshuffle", PASS, NULL, NULL, NULL},
+    {"alias", PASS, NULL, NULL, NULL},
     {"clone", PASS, NULL, NULL, NULL},
     {"contiguous", PASS, NULL, NULL, NULL},
     {"detach", PASS, NULL, NULL, NULL},
