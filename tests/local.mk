@@ -200,9 +200,10 @@ check-local: check-TESTS
 #   numbers  tensors where numbers are asked for
 #   symbols  the shapes of tests/cases/shapes, with symbols and with numbers
 #   opinfo   PyTorch's own samples of its operators; OPINFO gives options
+#   quantize what torch.ao quantizes, and results of quantized models
 #   exports  what torch.export makes of ordinary models; EXPORTS names some
 CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
-	numbers symbols exports counts devices opinfo
+	numbers symbols exports counts devices opinfo quantize
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 		tests/case_tests
@@ -234,6 +235,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	devices) $$python $$oracle/devices.py | \
 		diff $(srcdir)/%reldir%/golden/devices.tsv -;; \
 	opinfo) $$python $$oracle/opinfo.py ./cfx $(OPINFO);; \
+	quantize) $$python $$oracle/quantize.py --cfx ./cfx --zoo zoo && \
+		$$python $$oracle/quantize_weights.py --check;; \
 	*) echo "no part $$part"; false;; \
 	esac || status=1; done; exit $$status
 
