@@ -1,5 +1,6 @@
 /*
- * cfx quantize -- quantize a model by its activations on calibration data.
+ * cfx quantize -- quantize a model, by its activations on calibration data, or
+ * without data.
  */
 #include <cfx/interp.h>
 #include <cfx/quantize.h>
@@ -12,9 +13,9 @@
 
 struct quantize_options {
     cli_list calibrate;
-    const char *quantizer, *config;
-    int batch, keep_float;
-    bool quiet, sensitivity;
+    const char *quantizer, *config, *weights_only;
+    int batch, keep_float, group;
+    bool quiet, sensitivity, dynamic;
 };
 
 static const cli_option options[] = {
@@ -27,9 +28,21 @@ static const cli_option options[] = {
      "placeholder, if the model tells it, else 32)",
      offsetof(struct quantize_options, batch)},
     {CLI_TEXT, 0, "quantizer", "NAME",
-     "x86 (default): activations in uint8, weights in int8; weights: weights "
-     "only",
+     "x86 (default): activations in uint8, weights in int8; weights, "
+     "weights_int4_g32, ..._g64, ..._g128: weights only; dynamic, "
+     "dynamic_per_token; embedding",
      offsetof(struct quantize_options, quantizer)},
+    {CLI_FLAG, 0, "dynamic", NULL,
+     "quantize the inputs of linear layers by the range that they have in "
+     "each run, without calibration data: --quantizer dynamic",
+     offsetof(struct quantize_options, dynamic)},
+    {CLI_TEXT, 0, "weights-only", "TYPE",
+     "quantize weights only, without calibration data: int8, by channel; "
+     "int4, those of linear layers, by groups",
+     offsetof(struct quantize_options, weights_only)},
+    {CLI_COUNT, 0, "group", "N",
+     "the elements of an int4 weight with one scale: 32 (default), 64 or 128",
+     offsetof(struct quantize_options, group)},
     {CLI_TEXT, 0, "config", "FILE",
      "choose the quantizer of each node by JSON: global, object_type, "
      "module_name_regex, module_name",
@@ -189,6 +202,15 @@ static cfx_status calibrate(cfx_module *gm, struct batches *b, cfx_error *err)
     return st;
 }
 
+/* Prepare and convert without data; there are no errors to measure. */
+static cfx_status quantize_without_data(cfx_module *gm, cfx_quantizer *q,
+                                        cfx_quant_report *report,
+                                        cfx_error *err)
+{
+    cfx_status st = cfx_quantize_prepare(gm, q, NULL, 0, report, err);
+    return st ? st : cfx_quantize_convert(gm, report, err);
+}
+
 /* Prepare, calibrate and convert; *prepared is a copy of the model before
  * converting, for the errors. */
 static cfx_status quantize(cfx_module *gm, cfx_quantizer *q, struct batches *b,
@@ -278,14 +300,19 @@ static void print_ranking(FILE *to, const cfx_quant_patterns *patterns)
 
 static void print_row(FILE *to, const cfx_quant_row *row, int width)
 {
-    static const char *const kinds[] = {"float", "value", "weight", "shared"};
-    char scale[48] = "", error[32] = "", bytes[64] = "";
+    static const char *const kinds[] = {"float", "value", "weight", "shared",
+                                        "value"};
+    char scale[48] = "", error[32] = "", bytes[64] = "", type[16];
     if (row->kind == CFX_QUANT_FLOAT) {
         fprintf(to, "%-*s  %-6s  %s\n", width, row->node, kinds[row->kind],
                 row->reason);
         return;
     }
-    if (row->channels > 1)
+    snprintf(type, sizeof(type), "%s",
+             row->bits == 4 ? "int4" : cfx_dtypes[row->dtype].name);
+    if (row->kind == CFX_QUANT_DYNAMIC)
+        snprintf(scale, sizeof(scale), "of each run");
+    else if (row->channels > 1)
         snprintf(scale, sizeof(scale), "<= %.4g (%lld)", row->scale,
                  (long long)row->channels);
     else
@@ -297,8 +324,7 @@ static void print_row(FILE *to, const cfx_quant_row *row, int width)
         snprintf(bytes, sizeof(bytes), "%lld -> %lld",
                  (long long)row->bytes_before, (long long)row->bytes_after);
     fprintf(to, "%-*s  %-6s  %-5s  %-20s  %8s  %s\n", width, row->node,
-            kinds[row->kind], cfx_dtypes[row->dtype].name, scale, error,
-            bytes);
+            kinds[row->kind], type, scale, error, bytes);
 }
 
 static void print_table(FILE *to, const cfx_quant_report *report)
@@ -346,7 +372,10 @@ static bool only_ranks(const struct job *j)
 static cfx_status rewrite(struct job *j, cfx_error *err)
 {
     cfx_quantizer *q = j->config ? j->config : &j->q;
-    cfx_status st = batches_make(&j->batches, j->c, j->gm, j->o, err);
+    bool has_data = j->o->calibrate.n > 0;
+    cfx_status st = has_data
+                        ? batches_make(&j->batches, j->c, j->gm, j->o, err)
+                        : quantize_without_data(j->gm, q, &j->report, err);
     if (!st && (j->o->sensitivity || j->o->keep_float)) {
         st = rank(&j->patterns, j->gm, q, &j->batches, j->o->keep_float, err);
         cfx_quantizer_init(&j->partial.base, &cfx_quantizer_partial_class);
@@ -355,7 +384,7 @@ static cfx_status rewrite(struct job *j, cfx_error *err)
         j->partial.reason = "it is among the most sensitive";
         q = &j->partial.base;
     }
-    if (!st && !only_ranks(j))
+    if (!st && has_data && !only_ranks(j))
         st = quantize(j->gm, q, &j->batches, &j->report, err);
     if (!st && j->config && (st = cfx_quantizer_config_check(j->config, err)))
         cfx_fail_at(err, "%s", j->o->config);
@@ -390,25 +419,57 @@ static cfx_status run_job(struct job *j, const char *path, cfx_error *err)
     return st;
 }
 
+/* The class that the options name; NULL: they name none. */
+static const cfx_quantizer_class *class_of(const struct quantize_options *o)
+{
+    char name[64];
+    if (o->dynamic)
+        return &cfx_quantizer_dynamic;
+    if (!o->weights_only)
+        return o->quantizer ? cfx_find_quantizer(o->quantizer)
+                            : &cfx_quantizer_x86;
+    if (!strcmp(o->weights_only, "int8"))
+        return &cfx_quantizer_weights;
+    snprintf(name, sizeof(name), "weights_%s_g%d", o->weights_only,
+             o->group ? o->group : 32);
+    return cfx_find_quantizer(name);
+}
+
+/* NULL, or what is wrong with the options together. */
+static const char *check_options(const struct quantize_options *o)
+{
+    int choices = (o->quantizer != NULL) + (o->config != NULL) +
+                  (o->weights_only != NULL) + o->dynamic;
+    bool is_int4 = o->weights_only && !strcmp(o->weights_only, "int4");
+    if (choices > 1)
+        return "--quantizer, --config, --dynamic and --weights-only choose "
+               "quantizers: give one of them";
+    if (o->weights_only && !is_int4 && strcmp(o->weights_only, "int8"))
+        return "--weights-only has to be int8 or int4";
+    if (o->group && !is_int4)
+        return "--group is for --weights-only int4";
+    if (is_int4 && !class_of(o))
+        return "--group has to be 32, 64 or 128";
+    if ((o->sensitivity || o->keep_float ||
+         class_of(o) == &cfx_quantizer_x86) &&
+        !o->config && !o->calibrate.n)
+        return "--calibrate FILE is missing: data to calibrate with";
+    return NULL;
+}
+
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct quantize_options *o = opts;
-    const cfx_quantizer_class *by = o->quantizer
-                                        ? cfx_find_quantizer(o->quantizer)
-                                        : &cfx_quantizer_x86;
+    const cfx_quantizer_class *by = class_of(o);
+    const char *wrong = check_options(o);
     struct job j = {.c = c, .o = o};
     cfx_error err = {0};
 
     (void)nargs;
+    if (wrong)
+        return cli_usage(c, "%s", wrong);
     if (!by)
-        return cli_usage(c, "there is no quantizer '%s': x86, weights",
-                         o->quantizer);
-    if (o->quantizer && o->config)
-        return cli_usage(c, "--config chooses the quantizers, without "
-                            "--quantizer");
-    if (!o->calibrate.n)
-        return cli_usage(c, "--calibrate FILE is missing: data to calibrate "
-                            "with");
+        return cli_usage(c, "there is no quantizer '%s'", o->quantizer);
     cfx_quantizer_init(&j.q, by);
     cfx_status st = CFX_OK;
     if (o->config)
@@ -426,7 +487,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
 const cli_command cli_command_quantize = {
     .name = "quantize",
     .args = "MODEL",
-    .summary = "Quantize a model by calibration data",
+    .summary = "Quantize a model",
     .details = "The result is a reference graph: float operators between "
                "torch.ops.quantized_decomposed's quantize and dequantize, and "
                "weights in int8, written to the file of -o and the "

@@ -132,6 +132,7 @@ tests_zoo_tests_SOURCES = $(PROGRAM_SOURCES) $(ZOO_SOURCES) \
 dist_check_SCRIPTS += %reldir%/cli/opcases_effects.sh
 TESTS += %reldir%/cli/opcases_effects.sh
 SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/quantize.sh \
+	%reldir%/cli/quantize_fx.sh \
 	%reldir%/cli/opcases.sh %reldir%/cli/opcases_memory.sh \
 	%reldir%/cli/registry.sh %reldir%/cli/zoo.sh %reldir%/cli/same.sh \
 	%reldir%/cli/levels.sh %reldir%/cli/headers.sh %reldir%/cli/bad_inputs.sh \
@@ -199,9 +200,10 @@ check-local: check-TESTS
 #   numbers  tensors where numbers are asked for
 #   symbols  the shapes of tests/cases/shapes, with symbols and with numbers
 #   opinfo   PyTorch's own samples of its operators; OPINFO gives options
+#   quantize what torch.ao quantizes, and results of quantized models
 #   exports  what torch.export makes of ordinary models; EXPORTS names some
 CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
-	numbers symbols exports counts devices opinfo
+	numbers symbols exports counts devices opinfo quantize
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 		tests/case_tests
@@ -233,6 +235,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	devices) $$python $$oracle/devices.py | \
 		diff $(srcdir)/%reldir%/golden/devices.tsv -;; \
 	opinfo) $$python $$oracle/opinfo.py ./cfx $(OPINFO);; \
+	quantize) $$python $$oracle/quantize.py --cfx ./cfx --zoo zoo && \
+		$$python $$oracle/quantize_weights.py --check;; \
 	*) echo "no part $$part"; false;; \
 	esac || status=1; done; exit $$status
 

@@ -49,6 +49,13 @@ typedef struct cfx_quant_spec {
     bool symmetric;       /* 0 is in the middle of the range */
     bool by_channel;      /* a scale for each channel of `axis` */
     int axis;
+    double scale; /* of "FixedQParamsObserver" */
+    int64_t zero_point;
+    int64_t group; /* of "PerGroupMinMaxObserver": a scale for so many elements
+                      of a channel */
+    /* Of "PlaceholderObserver": each run chooses a scale and zero point for the
+     * value that it has, or for each row of it. */
+    bool dynamic, by_token;
 } cfx_quant_spec;
 
 /* The decision for one node; NULL: stays float. */
@@ -62,6 +69,8 @@ typedef struct cfx_quant_mark {
     bool passes;
     /* Result and inputs share scale and zero point. */
     bool shares;
+    /* It belongs to the pattern of its first input, and stays float with it. */
+    bool fused;
     const char *reason; /* why a node without marks stays float */
 } cfx_quant_mark;
 
@@ -89,7 +98,8 @@ typedef enum cfx_quant_kind {
     CFX_QUANT_FLOAT,  /* stays float: `reason` */
     CFX_QUANT_VALUE,  /* a quantized result or input */
     CFX_QUANT_WEIGHT, /* a quantized parameter */
-    CFX_QUANT_SHARED  /* a result with the parameters of another one */
+    CFX_QUANT_SHARED, /* a result with the parameters of another one */
+    CFX_QUANT_DYNAMIC /* a value that each run quantizes by its own range */
 } cfx_quant_kind;
 
 typedef struct cfx_quant_row {
@@ -97,6 +107,7 @@ typedef struct cfx_quant_row {
     cfx_quant_kind kind;
     const char *reason; /* of CFX_QUANT_FLOAT; else NULL */
     cfx_dtype dtype;
+    int bits;         /* of an integer; two of 4 bits are packed in one of 8 */
     int64_t channels; /* number of scales */
     double scale;     /* the first; of several the largest */
     int64_t zero_point;
@@ -149,15 +160,29 @@ CFX_BEGIN_DECLS
 CFX_API extern const cfx_quantizer_class cfx_quantizer_base;
 /* For int8 arithmetic as x86 processors have it: activations in uint8, by
  * histograms; weights in int8, symmetric, by output channel. Convolutions,
- * linear layers and matrix products with a relu after them, sums, pooling,
- * reshapes, concatenations. */
+ * linear layers, matrix products, sums and products with a relu after them,
+ * norms, activations, pooling, reshapes, concatenations. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_x86;
 /* Weights only, of convolutions and linear layers, in int8 by channel. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights;
+/* Weights only, of linear layers, in int4 by groups of 32, 64 or 128 elements of
+ * an output channel. */
+CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g32;
+CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g64;
+CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g128;
+/* The inputs of linear layers in uint8 by the range that they have in a run, or
+ * in int8 by the range of each row; weights in int8 by channel. */
+CFX_API extern const cfx_quantizer_class cfx_quantizer_dynamic;
+CFX_API extern const cfx_quantizer_class cfx_quantizer_dynamic_per_token;
+/* The tables of embeddings in uint8, with a scale for each row. */
+CFX_API extern const cfx_quantizer_class cfx_quantizer_embedding;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_partial_class;
 
-/* The class x86 or weights by name, or NULL. Never fails. */
+/* A class by its name, or NULL; those from x86 to embedding have names that end
+ * as those of the variables. Never fails. */
 CFX_API const cfx_quantizer_class *cfx_find_quantizer(const char *name);
+/* Class i of them, or NULL if there are fewer. Never fails. */
+CFX_API const cfx_quantizer_class *cfx_quantizer_at(size_t i);
 
 /*
  * A quantizer that chooses a class for each node, as torch.ao's QConfigMapping
@@ -203,10 +228,12 @@ CFX_API void cfx_quantizer_init(cfx_quantizer *q,
 
 /*
  * Prepare a GraphModule for calibration. Batch norms are folded, dropout is
- * removed, modules are inlined and their parameters become those of gm; then
+ * removed, modules are inlined and their parameters become those of gm,
+ * constants are folded; then
  * observers activation_post_process_0, ... are called on what the quantizer
  * marks. Which nodes compute float32 tensors is found by a run on the example
- * inputs. `report` (may be NULL) receives a row for each node that stays float.
+ * inputs; `inputs` may be NULL for quantizers of weights and dynamic values: all
+ * calls then count as such. `report` (may be NULL) receives a row for each node that stays float.
  * Fails as a run of gm does, and with CFX_EWEIGHT, CFX_ENOMEM; gm is then
  * partly rewritten, but well-formed.
  */
@@ -219,7 +246,7 @@ CFX_API cfx_status cfx_quantize_prepare(cfx_module *gm, cfx_quantizer *q,
 /*
  * Convert a GraphModule that was prepared and has run on data. `report` (may be
  * NULL) receives a row for each quantized tensor. Fails with CFX_EINVAL for an
- * observer that saw no data or NaN, which is named, CFX_EUNDECIDED, CFX_EWEIGHT,
+ * observer that saw no data, NaN or infinity, which is named, CFX_EUNDECIDED, CFX_EWEIGHT,
  * CFX_ENOMEM; gm is then partly rewritten, but well-formed.
  */
 CFX_API cfx_status cfx_quantize_convert(cfx_module *gm,

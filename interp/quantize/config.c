@@ -178,6 +178,25 @@ static cfx_status compile(rule *r, cfx_error *err)
                     why);
 }
 
+static cfx_status unknown_class(const config *c, const char *key,
+                                cfx_error *err)
+{
+    const cfx_quantizer_class *cls;
+    cfx_buf names;
+    cfx_buf_init(&names, c->ctx);
+    for (size_t i = 0; (cls = cfx_quantizer_at(i)); i++) {
+        cfx_buf_puts(&names, cls->name);
+        cfx_buf_puts(&names, ", ");
+    }
+    cfx_status st = names.failed
+                        ? cfx_no_memory(err)
+                        : cfx_fail(err, CFX_EPARSE,
+                                   "'%.100s' has to be one of %sor null", key,
+                                   cfx_buf_str(&names));
+    cfx_buf_release(&names);
+    return st;
+}
+
 static cfx_status add_rule(config *c, section in, const char *key,
                            const json_t *value, cfx_error *err)
 {
@@ -186,9 +205,7 @@ static cfx_status add_rule(config *c, section in, const char *key,
                                                json_string_value(value))
                                          : NULL;
     if (!cls && !json_is_null(value))
-        return cfx_fail(err, CFX_EPARSE,
-                        "'%.100s' has to be \"x86\", \"weights\" or null",
-                        key);
+        return unknown_class(c, key, err);
     if (!*key)
         return cfx_fail(err, CFX_EPARSE, "%s has an empty key", sections[in]);
     if (cfx_grow(c->ctx, c->rule, c->cap, c->n + 1, err))

@@ -12,7 +12,8 @@
 #include "interp/passes/pass_impl.h"
 #include "interp/quantize/quantize_impl.h"
 
-#define OP(name) "torch.ops.quantized_decomposed." name ".default"
+#define OVERLOAD(name) "torch.ops.quantized_decomposed." name
+#define OP(name) OVERLOAD(name) ".default"
 
 /* One observer: what it observed, and what it chose. */
 typedef struct choice {
@@ -24,6 +25,27 @@ typedef struct choice {
     int64_t axis;
     double error; /* of a parameter */
 } choice;
+
+/* The elements of a channel with one scale; 0: all. */
+static int64_t group_of(const choice *c)
+{
+    cfx_value v = cfx_attr(c->observer, "group_size");
+    return v.kind == CFX_INT ? v.u.i : 0;
+}
+
+/* Are two integers stored in one byte? */
+static bool is_packed(const choice *c)
+{
+    return group_of(c) && group_of(c) % 2 == 0 && c->range.dtype == CFX_I8 &&
+           c->range.least >= -8 && c->range.most <= 7;
+}
+
+/* Does each run choose scale and zero point? */
+static bool is_dynamic(const cfx_module *m)
+{
+    cfx_value v = cfx_attr(m, "is_dynamic");
+    return v.kind == CFX_BOOL_VALUE && cfx_attr_bool(m, "is_dynamic");
+}
 
 static bool is_by_channel(const choice *c)
 {
@@ -63,12 +85,17 @@ static cfx_status choose(choice *c, cfx_error *err)
                       "scales by channel are supported for parameters only");
     if (!st && is_by_channel(c))
         c->axis = cfx_attr_int(c->observer, "ch_axis");
-    if (st)
-        cfx_fail_at(err, "%s", c->call->name);
     return st;
 }
 
 /* ---- New nodes ---- */
+
+static cfx_node *call_function(cfx_pass_call *p, const choice *c,
+                               const char *name, cfx_args args)
+{
+    cfx_node *n = cfx_graph_call_function(p->graph, name, args, p->err);
+    return n && !cfx_node_inherit(n, c->call, p->err) ? n : NULL;
+}
 
 static cfx_node *call_op(cfx_pass_call *p, const choice *c, const char *op,
                          cfx_value x, cfx_value scale, cfx_value zero)
@@ -81,10 +108,9 @@ static cfx_node *call_op(cfx_pass_call *p, const choice *c, const char *op,
                         cfx_value_of_dtype(c->range.dtype)};
     cfx_value by_channel[] = {args[0], args[1], args[2], cfx_int(c->axis),
                               args[3], args[4], args[5]};
-    cfx_args a = is_by_channel(c) ? (cfx_args){by_channel, 7, NULL, 0}
-                                  : (cfx_args){args, 6, NULL, 0};
-    cfx_node *n = cfx_graph_call_function(p->graph, op, a, p->err);
-    return n && !cfx_node_inherit(n, c->call, p->err) ? n : NULL;
+    return call_function(p, c, op,
+                         is_by_channel(c) ? (cfx_args){by_channel, 7, NULL, 0}
+                                          : (cfx_args){args, 6, NULL, 0});
 }
 
 static double scale_at(const choice *c, int64_t i)
@@ -105,6 +131,59 @@ static cfx_node *quantize_value(cfx_pass_call *p, const choice *c)
     return q ? call_op(p, c, OP("dequantize_per_tensor"), cfx_value_of_node(q),
                        scale, zero)
              : NULL;
+}
+
+/* ---- By the range of each run ---- */
+
+static bool is_by_token(const choice *c)
+{
+    const char *scheme = cfx_attr_str(c->observer, "qscheme");
+    return scheme && !strcmp(scheme, "per_token_affine");
+}
+
+/* Scale and zero point of the value; eps is that of PyTorch's observers. */
+static cfx_node *choose_in_run(cfx_pass_call *p, const choice *c)
+{
+    const cfx_value x = cfx_value_of_node(c->from);
+    const cfx_value type = cfx_value_of_dtype(c->range.dtype);
+    return is_by_token(c)
+               ? call_function(p, c, OP("choose_qparams_per_token_asymmetric"),
+                               CFX_ARGS(x, type))
+               : call_function(p, c, OVERLOAD("choose_qparams.tensor"),
+                               CFX_ARGS(x, cfx_int(c->range.least),
+                                        cfx_int(c->range.most),
+                                        cfx_float(0x1p-23), type));
+}
+
+static cfx_node *item_of(cfx_pass_call *p, const choice *c, cfx_node *pair,
+                         int64_t i)
+{
+    return call_function(p, c, "operator.getitem",
+                         CFX_ARGS(cfx_value_of_node(pair), cfx_int(i)));
+}
+
+static cfx_node *quantize_in_run(cfx_pass_call *p, const choice *c)
+{
+    bool rows = is_by_token(c);
+    cfx_node *pair = choose_in_run(p, c);
+    cfx_node *scale = pair ? item_of(p, c, pair, 0) : NULL;
+    cfx_node *zero = scale ? item_of(p, c, pair, 1) : NULL;
+    if (!zero)
+        return NULL;
+    const cfx_value s = cfx_value_of_node(scale), z = cfx_value_of_node(zero);
+    cfx_node *q = call_op(p, c,
+                          rows ? OP("quantize_per_token")
+                               : OVERLOAD("quantize_per_tensor.tensor"),
+                          cfx_value_of_node(c->from), s, z);
+    if (!q || !rows)
+        return q ? call_op(p, c, OVERLOAD("dequantize_per_tensor.tensor"),
+                           cfx_value_of_node(q), s, z)
+                 : NULL;
+    return call_function(
+        p, c, OP("dequantize_per_token"),
+        CFX_ARGS(cfx_value_of_node(q), s, z, cfx_int(c->range.least),
+                 cfx_int(c->range.most), cfx_value_of_dtype(c->range.dtype),
+                 cfx_value_of_dtype(CFX_F32)));
 }
 
 /* ---- Parameters ---- */
@@ -177,6 +256,114 @@ static cfx_node *quantize_parameter(cfx_pass_call *p, choice *c)
     return out;
 }
 
+/* ---- Parameters by groups ---- */
+
+/* Two integers of 4 bits in a byte, the first in the lower half; 8 is added. */
+static cfx_status pack(cfx_tensor **out, const cfx_tensor *t, cfx_error *err)
+{
+    int64_t shape[] = {cfx_tensor_size(t, 0), cfx_tensor_size(t, 1) / 2};
+    cfx_status st = cfx_tensor_new(out, t->ctx, CFX_U8, 2, shape, err);
+    const int8_t *from = t->data;
+    for (int64_t i = 0; !st && i < shape[0] * shape[1]; i++)
+        ((uint8_t *)(*out)->data)[i] = (uint8_t)((from[2 * i] + 8) |
+                                                 (from[2 * i + 1] + 8) << 4);
+    return st;
+}
+
+/* The integers, packed if they are small, as rows of output channels; c->scale gets a column for
+ * each group. */
+static cfx_status quantize_groups(choice *c, cfx_tensor **out, cfx_error *err)
+{
+    cfx_scope s;
+    cfx_scope_init(&s, &cfx_eager_class, cfx_module_context(c->observer),
+                   NULL);
+    cfx_value least = cfx_int(c->range.least), most = cfx_int(c->range.most);
+    cfx_value type = cfx_value_of_dtype(c->range.dtype);
+    cfx_value float32 = cfx_value_of_dtype(CFX_F32);
+    cfx_value group = cfx_int(group_of(c)), axis = cfx_int(c->axis);
+    cfx_value rows = cfx_int(cfx_tensor_size(c->parameter, (int)c->axis));
+    cfx_value shape = cfx_list(&s, rows, cfx_int(-1));
+    cfx_value x = cfx_transpose(&s, cfx_value_of_tensor(c->parameter),
+                                cfx_int(0), axis);
+    cfx_value scale = cfx_reshape(&s, cfx_value_of_tensor(c->scale), shape);
+    cfx_value zero = cfx_reshape(&s, cfx_value_of_tensor(c->zero_point),
+                                 shape);
+    cfx_value y = cfx_quantize_per_channel_group(&s, x, scale, zero, least,
+                                                 most, type, group);
+    cfx_value back = cfx_dequantize_per_channel_group(
+        &s, y, scale, cfx_none(), least, most, type, group, float32);
+    back = cfx_transpose(&s, back, cfx_int(0), axis);
+    y = cfx_contiguous(&s, y);
+    cfx_status st = cfx_scope_status(&s, err);
+    *out = NULL;
+    if (!st && is_packed(c))
+        st = pack(out, y.u.tensor, err);
+    else if (!st)
+        *out = cfx_tensor_ref(y.u.tensor);
+    if (!st) {
+        c->error = cfx_quantize__error(c->parameter, back.u.tensor);
+        cfx_tensor_unref(c->scale);
+        c->scale = cfx_tensor_ref(scale.u.tensor);
+    }
+    cfx_scope_release(&s);
+    return st;
+}
+
+/* int8 integers from packed ones: the halves of each byte beside each other. */
+static cfx_node *unpack(cfx_pass_call *p, const choice *c, cfx_node *packed)
+{
+    const cfx_value x = cfx_value_of_node(packed);
+    cfx_scope s;
+    cfx_node *low = call_function(p, c, "torch.bitwise_and",
+                                  CFX_ARGS(x, cfx_int(15)));
+    cfx_node *high = low ? call_function(p, c, "torch.bitwise_right_shift",
+                                         CFX_ARGS(x, cfx_int(4)))
+                         : NULL;
+    cfx_node *n = NULL;
+    cfx_scope_init(&s, &cfx_eager_class, p->ctx, NULL);
+    cfx_value both = high ? cfx_list(&s, cfx_value_of_node(low),
+                                     cfx_value_of_node(high))
+                          : cfx_none();
+    if (high && !cfx_scope_status(&s, p->err))
+        n = call_function(p, c, "torch.stack", CFX_ARGS(both, cfx_int(-1)));
+    cfx_scope_release(&s);
+    if (n)
+        n = call_function(p, c, "torch.flatten",
+                          CFX_ARGS(cfx_value_of_node(n), cfx_int(1)));
+    if (n)
+        n = call_function(
+            p, c, OVERLOAD("convert_element_type.no_fuse"),
+            CFX_ARGS(cfx_value_of_node(n), cfx_value_of_dtype(CFX_I8)));
+    return n ? call_function(p, c, "torch.sub",
+                             CFX_ARGS(cfx_value_of_node(n), cfx_int(8)))
+             : NULL;
+}
+
+static cfx_node *quantize_by_groups(cfx_pass_call *p, choice *c)
+{
+    cfx_tensor *t;
+    cfx_node *n = NULL, *scale = NULL;
+    if (quantize_groups(c, &t, p->err))
+        return NULL;
+    if ((n = add_named(p, c, is_packed(c) ? "_packed_" : "_quantized_", t)) &&
+        (scale = add_named(p, c, "_scale_", c->scale)) && is_packed(c))
+        n = unpack(p, c, n);
+    cfx_tensor_unref(t);
+    if (!n || !scale)
+        return NULL;
+    n = call_function(
+        p, c, OP("dequantize_per_channel_group"),
+        CFX_ARGS(cfx_value_of_node(n), cfx_value_of_node(scale), cfx_none(),
+                 cfx_int(c->range.least), cfx_int(c->range.most),
+                 cfx_value_of_dtype(c->range.dtype), cfx_int(group_of(c)),
+                 cfx_value_of_dtype(CFX_F32)));
+    if (!n || !c->axis)
+        return n;
+    return call_function(
+        p, c, "torch.transpose",
+        CFX_ARGS(cfx_value_of_node(n), cfx_int(0), cfx_int(c->axis)));
+}
+
 /* ---- The walk ---- */
 
 static cfx_status report(cfx_pass_call *p, const choice *c, bool shared,
@@ -187,17 +374,22 @@ static cfx_status report(cfx_pass_call *p, const choice *c, bool shared,
                 : shared     ? CFX_QUANT_SHARED
                              : CFX_QUANT_VALUE,
         .dtype = c->range.dtype,
-        .channels = cfx_tensor_numel(c->scale),
-        .zero_point = zero_at(c, 0),
+        .bits = is_packed(c) ? 4 : 8 * (int)cfx_dtype_size(c->range.dtype),
+        .channels = c->scale ? cfx_tensor_numel(c->scale) : 0,
+        .zero_point = c->scale ? zero_at(c, 0) : 0,
         .error = c->error,
     };
+    if (is_dynamic(c->observer))
+        row.kind = CFX_QUANT_DYNAMIC;
     for (int64_t i = 0; i < row.channels; i++)
         row.scale = fmax(row.scale, scale_at(c, i));
     if (c->parameter) {
         int64_t n = cfx_tensor_numel(c->parameter);
         row.bytes_before = n * (int64_t)sizeof(float);
-        row.bytes_after = n * (int64_t)cfx_dtype_size(c->range.dtype);
-        if (is_by_channel(c))
+        row.bytes_after = n * row.bits / 8;
+        if (group_of(c))
+            row.bytes_after += row.channels * (int64_t)sizeof(float);
+        else if (is_by_channel(c))
             row.bytes_after += row.channels *
                                (int64_t)(sizeof(float) + sizeof(int64_t));
     }
@@ -210,14 +402,36 @@ static bool is_shared(const choice *c)
     return strcmp(c->call->name, c->call->target->text) != 0;
 }
 
+static bool is_finite(const cfx_tensor *scale)
+{
+    bool finite = true;
+    for (int64_t i = 0, n = cfx_tensor_numel(scale); i < n && finite; i++)
+        finite = isfinite(((const float *)scale->data)[i]);
+    return finite;
+}
+
+static cfx_node *quantize(cfx_pass_call *p, choice *c)
+{
+    if (is_dynamic(c->observer))
+        return quantize_in_run(p, c);
+    if (!c->parameter)
+        return quantize_value(p, c);
+    return group_of(c) ? quantize_by_groups(p, c) : quantize_parameter(p, c);
+}
+
 static cfx_status replace(cfx_pass_call *p, choice *c, cfx_quant_report *to)
 {
-    cfx_status st = choose(c, p->err);
+    cfx_status st = is_dynamic(c->observer)
+                        ? cfx_observer_range(c->observer, &c->range, p->err)
+                        : choose(c, p->err);
+    if (!st && c->scale && !is_finite(c->scale))
+        st = cfx_fail(p->err, CFX_EINVAL,
+                      "the observed data has infinite elements");
     if (st)
-        return st;
+        return cfx_fail_at(p->err, "%s",
+                           c->parameter ? c->from->name : c->call->name);
     cfx_insert_point at = cfx_graph_inserting_before(p->graph, c->call);
-    cfx_node *with = c->parameter ? quantize_parameter(p, c)
-                                  : quantize_value(p, c);
+    cfx_node *with = quantize(p, c);
     cfx_graph_restore(p->graph, at);
     if (!with)
         return p->err->code;
@@ -232,7 +446,7 @@ static cfx_status convert_at(cfx_pass_call *p, cfx_aliases *aliases,
     cfx_module *m = n->op == CFX_CALL_MODULE
                         ? cfx_module_at(p->gm, n->target->text)
                         : NULL;
-    if (!m || !cfx_module_is_observer(m) || n->nargs != 1 ||
+    if (!m || !(cfx_module_is_observer(m) || is_dynamic(m)) || n->nargs != 1 ||
         n->args[0].kind != CFX_NODE)
         return CFX_OK;
     choice c = {

@@ -140,10 +140,15 @@ static cfx_status write_all_apart(cfx_module *gm, cfx_error *err)
 
 cfx_status cfx_quantize__lower(cfx_module *gm, cfx_error *err)
 {
-    /* Among tensors, operator.add is torch.add, whose effects are known. */
+    /* Among tensors, operator.add is torch.add, whose effects are known. A
+     * weight that the graph transposes is one when it is folded. */
     static const char *const passes[] = {
-        "fuse_conv_bn", "fuse_linear_bn", "remove_dropout", "inline_modules",
-        "normalize(keywords=False, defaults=False, tensors=True)"};
+        "fuse_conv_bn",
+        "fuse_linear_bn",
+        "remove_dropout",
+        "inline_modules",
+        "normalize(keywords=False, defaults=False, tensors=True)",
+        "constant_folding"};
     cfx_status st = CFX_OK;
     for (size_t i = 0; i < sizeof(passes) / sizeof(*passes) && !st; i++)
         st = cfx_pass_apply(gm, passes[i], false, NULL, err);

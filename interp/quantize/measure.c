@@ -15,8 +15,7 @@ static bool same_extents(const cfx_tensor *a, const cfx_tensor *b)
     return same;
 }
 
-/* The next index in row-major order. */
-static void advance(const cfx_tensor *t, int64_t *index)
+void cfx_quantize__advance(const cfx_tensor *t, int64_t *index)
 {
     for (int i = t->rank - 1; i >= 0; i--) {
         if (++index[i] < cfx_tensor_size(t, i))
@@ -36,7 +35,7 @@ double cfx_quantize__error(const cfx_tensor *a, const cfx_tensor *b)
         double d = (double)*(const float *)cfx_tensor_at(b, index) - x;
         error += d * d;
         norm += x * x;
-        advance(a, index);
+        cfx_quantize__advance(a, index);
     }
     return error == 0 ? 0 : sqrt(error / norm);
 }

@@ -9,6 +9,7 @@
 #include <cfx/interp.h>
 #include <cfx/quantize.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 
 typedef struct value {
     bool is_float;              /* it is a float32 tensor */
+    bool is_huge;               /* with elements that no scale serves */
     bool is_parameter;          /* of rank 2 or more */
     bool own;                   /* the node itself asks: all users see it */
     cfx_quant_mark mark;        /* of the node */
@@ -46,6 +48,25 @@ static value *value_of(const preparing *p, const cfx_node *n)
 
 /* ---- Types of values, by a run ---- */
 
+/* Does a tensor have elements beyond 1e30? Masks add -inf, or the least number,
+ * to scores; a scale for these leaves 0 of all others. */
+static bool is_huge(const cfx_tensor *t)
+{
+    int64_t index[CFX_MAX_RANK] = {0};
+    for (int64_t i = 0, n = cfx_tensor_numel(t); i < n; i++) {
+        if (fabsf(*(const float *)cfx_tensor_at(t, index)) > 1e30F)
+            return true;
+        cfx_quantize__advance(t, index);
+    }
+    return false;
+}
+
+static void note_value(value *v, cfx_value x)
+{
+    v->is_float = x.kind == CFX_TENSOR && x.u.tensor->dtype == CFX_F32;
+    v->is_huge = v->is_float && is_huge(x.u.tensor);
+}
+
 static cfx_status run_once(preparing *p, const cfx_value *inputs, size_t n)
 {
     cfx_interp it = {0};
@@ -56,12 +77,25 @@ static cfx_status run_once(preparing *p, const cfx_value *inputs, size_t n)
         return st;
     st = cfx_interp_begin(&it, inputs, n, p->err);
     while (!st && !(st = cfx_interp_step(&it, &node, &v, p->err)) && node)
-        value_of(p, node)->is_float = v.kind == CFX_TENSOR &&
-                                      v.u.tensor->dtype == CFX_F32;
+        note_value(value_of(p, node), v);
     cfx_interp_end(&it, &result);
     cfx_value_unref(result);
     cfx_interp_release(&it);
     return st;
+}
+
+/* Without inputs, calls count as float32 tensors. */
+static cfx_status find_types(preparing *p, const cfx_value *inputs, size_t n)
+{
+    if (inputs)
+        return run_once(p, inputs, n);
+    for (cfx_node *x = cfx_graph_first(p->graph); x; x = cfx_node_next(x)) {
+        const cfx_tensor *t = cfx_quantize__parameter(p->gm, x);
+        value_of(p, x)->is_float = x->op == CFX_GET_ATTR
+                                       ? t && t->dtype == CFX_F32
+                                       : x->op != CFX_OUTPUT;
+    }
+    return CFX_OK;
 }
 
 /* ---- Marks ---- */
@@ -75,7 +109,32 @@ static cfx_status add_float(preparing *p, const cfx_node *n,
                             const char *reason)
 {
     const cfx_quant_row row = {.kind = CFX_QUANT_FLOAT, .reason = reason};
+    value_of(p, n)->mark.reason = reason;
     return cfx_quant_report__add(p->report, p->ctx, &row, n->name, p->err);
+}
+
+/* Groups divide the channels of weights that are matrices. */
+static bool has_groups(const preparing *p, const cfx_node *n)
+{
+    const cfx_quant_spec *spec = value_of(p, n)->mark.weight;
+    for (uint32_t i = 0; spec && spec->group && i < n->ninputs; i++) {
+        const cfx_node *input = cfx_node_input(n, i);
+        const cfx_tensor *t = value_of(p, input)->is_parameter
+                                  ? cfx_quantize__parameter(p->gm, input)
+                                  : NULL;
+        if (t &&
+            (t->rank != 2 || cfx_tensor_size(t, 1 - spec->axis) % spec->group))
+            return false;
+    }
+    return true;
+}
+
+/* A fused node stays float with the rest of its pattern. */
+static void follow(const preparing *p, const cfx_node *n)
+{
+    const cfx_quant_mark *first = &value_of(p, cfx_node_input(n, 0))->mark;
+    if (!is_marked(first))
+        value_of(p, n)->mark = (cfx_quant_mark){.reason = first->reason};
 }
 
 static cfx_status annotate(preparing *p, const cfx_node *n)
@@ -88,10 +147,16 @@ static cfx_status annotate(preparing *p, const cfx_node *n)
     v->is_parameter = t && t->rank >= 2 && !is_written;
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
         return n->op == CFX_CALL_MODULE
-                   ? add_float(p, n, "it is a call of a module")
+                   ? add_float(p, n,
+                               "it is a module that stays whole, as recurrent "
+                               "ones do")
                    : CFX_OK;
     if (!v->is_float)
         return add_float(p, n, "its result is not a float32 tensor");
+    if (v->is_huge) {
+        v->is_float = false;
+        return add_float(p, n, "its elements go beyond 1e30, as with a mask");
+    }
     if (is_written) {
         v->is_float = false;
         return add_float(p, n, "its result is written to in place");
@@ -100,6 +165,11 @@ static cfx_status annotate(preparing *p, const cfx_node *n)
     cfx_status st = cfx_quantizer_class_with(
                         p->q->cls, offsetof(cfx_quantizer_class, annotate))
                         ->annotate(p->q, n, &v->mark);
+    if (!st && v->mark.fused && n->ninputs)
+        follow(p, n);
+    if (!st && !has_groups(p, n))
+        v->mark = (cfx_quant_mark){
+            .reason = "the channels of its weight are no multiple of groups"};
     if (!st && !is_marked(&v->mark))
         st = add_float(p, n, v->mark.reason);
     return st;
@@ -127,7 +197,8 @@ static const cfx_quant_spec *asked(const preparing *p, const cfx_node *n,
 {
     const value *v = value_of(p, input);
     const cfx_quant_mark *m = &value_of(p, n)->mark;
-    if (!v->is_float || (input->op == CFX_GET_ATTR && !v->is_parameter))
+    if (!v->is_float || v->is_huge ||
+        (input->op == CFX_GET_ATTR && !v->is_parameter))
         return NULL;
     return v->is_parameter ? m->weight : m->input;
 }
@@ -185,32 +256,54 @@ static cfx_status mark_all(preparing *p)
 
 /* ---- Observers ---- */
 
+/* The arguments of the constructor that observers of a type have. */
+static cfx_args observer_args(cfx_scope *s, const cfx_quant_spec *spec,
+                              cfx_value kwargs[])
+{
+    static const char *const scheme[2][2] = {
+        {"per_tensor_affine", "per_tensor_symmetric"},
+        {"per_channel_affine", "per_channel_symmetric"}};
+    const struct {
+        const char *name;
+        cfx_value v;
+        bool given;
+    } args[] = {
+        {"dtype", cfx_value_of_dtype(spec->dtype), true},
+        {"qscheme",
+         cfx_str(s, spec->by_token
+                        ? "per_token_affine"
+                        : scheme[spec->by_channel][spec->symmetric]),
+         true},
+        {"quant_min", cfx_int(spec->least), true},
+        {"quant_max", cfx_int(spec->most), true},
+        {"ch_axis", cfx_int(spec->axis), spec->by_channel},
+        {"group_size", cfx_int(spec->group), spec->group != 0},
+        {"is_dynamic", cfx_bool(true), spec->dynamic},
+        {"scale", cfx_float(spec->scale), spec->scale != 0},
+        {"zero_point", cfx_int(spec->zero_point), spec->scale != 0},
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof(args) / sizeof(*args); i++) {
+        if (!args[i].given)
+            continue;
+        kwargs[2 * n] = cfx_str(s, args[i].name);
+        kwargs[2 * n++ + 1] = args[i].v;
+    }
+    return (cfx_args){NULL, 0, kwargs, n};
+}
+
 static cfx_status new_observer(preparing *p, const cfx_quant_spec *spec,
                                const char *path)
 {
     cfx_scope s;
     cfx_module *m = NULL;
+    cfx_value kwargs[18];
     const cfx_module_type *type = cfx_find_module_type(p->ctx, spec->observer);
-    static const char *const scheme[2][2] = {
-        {"per_tensor_affine", "per_tensor_symmetric"},
-        {"per_channel_affine", "per_channel_symmetric"}};
     if (!type)
         return cfx_fail(p->err, CFX_ENAME, "the module type %s is unknown",
                         spec->observer);
     cfx_scope_init(&s, &cfx_eager_class, p->ctx, NULL);
-    const cfx_value kwargs[] = {
-        cfx_str(&s, "dtype"),
-        cfx_value_of_dtype(spec->dtype),
-        cfx_str(&s, "qscheme"),
-        cfx_str(&s, scheme[spec->by_channel][spec->symmetric]),
-        cfx_str(&s, "quant_min"),
-        cfx_int(spec->least),
-        cfx_str(&s, "quant_max"),
-        cfx_int(spec->most),
-        cfx_str(&s, "ch_axis"),
-        cfx_int(spec->axis),
-    };
-    const cfx_args args = {NULL, 0, kwargs, spec->by_channel ? 5 : 4};
+    const cfx_args args = observer_args(&s, spec, kwargs);
     cfx_status st = cfx_scope_status(&s, p->err);
     if (!st)
         st = cfx_module_new(&m, p->ctx, type, NULL, args, p->err);
@@ -313,7 +406,7 @@ cfx_status cfx_quantize_prepare(cfx_module *gm, cfx_quantizer *q,
         return cfx_no_memory(p.err);
     st = cfx_aliases__init_apart(&p.aliases, p.graph, p.err);
     if (!st)
-        st = run_once(&p, inputs, ninputs);
+        st = find_types(&p, inputs, ninputs);
     if (!st)
         st = mark_all(&p);
     if (!st)

@@ -17,6 +17,9 @@ cfx_status cfx_quant_report__add(cfx_quant_report *report, cfx_context *ctx,
                                  const cfx_quant_row *row, const char *node,
                                  cfx_error *err);
 
+/* Set the next index in row-major order. */
+void cfx_quantize__advance(const cfx_tensor *t, int64_t *index);
+
 /* |b - a| / |a| in L2 norms; NaN for other types than float32, or other
  * extents. */
 double cfx_quantize__error(const cfx_tensor *a, const cfx_tensor *b);

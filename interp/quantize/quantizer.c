@@ -37,115 +37,237 @@ const cfx_quantizer_class cfx_quantizer_base = {
     .annotate = base_annotate,
 };
 
+/* ---- Specifications ---- */
+
+#define UINT8 .dtype = CFX_U8, .least = 0, .most = 255
+#define INT8 .dtype = CFX_I8, .least = -128, .most = 127
+
+static const cfx_quant_spec activations = {
+    .observer = "HistogramObserver",
+    UINT8,
+};
+
+/* Results from 0 to 1 and from -1 to 1 have the scales that torch.ao fixes. */
+static const cfx_quant_spec from_0_to_1 = {
+    .observer = "FixedQParamsObserver",
+    UINT8,
+    .scale = 1.0 / 256,
+};
+
+static const cfx_quant_spec from_minus_1_to_1 = {
+    .observer = "FixedQParamsObserver",
+    UINT8,
+    .scale = 2.0 / 256,
+    .zero_point = 128,
+};
+
+static const cfx_quant_spec rows = {
+    .observer = "PerChannelMinMaxObserver",
+    INT8,
+    .symmetric = true,
+    .by_channel = true,
+};
+
+static const cfx_quant_spec table_rows = {
+    .observer = "PerChannelMinMaxObserver",
+    UINT8,
+    .by_channel = true,
+};
+
+static const cfx_quant_spec columns = {
+    .observer = "PerChannelMinMaxObserver",
+    INT8,
+    .symmetric = true,
+    .by_channel = true,
+    .axis = 1,
+};
+
+/* The output channels of a transposed convolution with groups are on two axes
+ * of its weight, so that it has one scale, as in torch.ao. */
+static const cfx_quant_spec whole = {
+    .observer = "MinMaxObserver",
+    INT8,
+    .symmetric = true,
+};
+
 /* ---- Patterns ---- */
 
 /* The way in which a backend quantizes an operator. */
 typedef enum role {
     NO_RULE,
-    COMPUTE, /* integers in and out; an activation after it is fused */
-    ACTIVATE,
-    PASS,         /* elements move or are selected */
-    SHARE,        /* elements of several tensors in one result */
-    WEIGHTED = 16 /* flag: it has a weight with output channels first */
+    TABLE,    /* rows of a weight are read */
+    LINEAR,   /* as COMPUTE, with a matrix as weight */
+    COMPUTE,  /* integers in and out; an activation after it is fused */
+    FUNCTION, /* integers in and out */
+    ACTIVATE, /* of integers or float */
+    PASS,     /* elements move, are selected, averaged or limited */
+    SHARE,    /* elements of several tensors in one result */
+    PRODUCE   /* from float to a fixed range of integers */
 } role;
 
-static const struct rule {
+typedef struct rule {
     const char *name;
-    int role;
-} rules[] = {
-    {"conv1d", COMPUTE | WEIGHTED},
-    {"conv2d", COMPUTE | WEIGHTED},
-    {"conv3d", COMPUTE | WEIGHTED},
-    {"linear", COMPUTE | WEIGHTED},
-    {"matmul", COMPUTE},
-    {"mm", COMPUTE},
-    {"bmm", COMPUTE},
-    {"add", COMPUTE},
-    {"relu", ACTIVATE},
-    {"relu6", ACTIVATE},
-    {"hardtanh", ACTIVATE},
-    {"max_pool1d", PASS},
-    {"max_pool2d", PASS},
-    {"avg_pool2d", PASS},
-    {"adaptive_avg_pool2d", PASS},
-    {"flatten", PASS},
-    {"reshape", PASS},
-    {"view", PASS},
-    {"permute", PASS},
-    {"transpose", PASS},
-    {"squeeze", PASS},
-    {"unsqueeze", PASS},
-    {"contiguous", PASS},
-    {"cat", SHARE},
+    role role;
+    const cfx_quant_spec *weight; /* NULL: `activations`, if it computes */
+    const cfx_quant_spec *output; /* NULL: `activations` */
+    const char *reason;           /* why it has no rule */
+} rule;
+
+static const rule rules[] = {
+    {"conv1d", COMPUTE, &rows, NULL, NULL},
+    {"conv2d", COMPUTE, &rows, NULL, NULL},
+    {"conv3d", COMPUTE, &rows, NULL, NULL},
+    {"conv_transpose1d", COMPUTE, &whole, NULL, NULL},
+    {"conv_transpose2d", COMPUTE, &whole, NULL, NULL},
+    {"conv_transpose3d", COMPUTE, &whole, NULL, NULL},
+    {"convolution", COMPUTE, &rows, NULL, NULL},
+    {"linear", LINEAR, &rows, NULL, NULL},
+    {"addmm", LINEAR, &columns, NULL, NULL},
+    {"matmul", COMPUTE, NULL, NULL, NULL},
+    {"mm", COMPUTE, NULL, NULL, NULL},
+    {"bmm", COMPUTE, NULL, NULL, NULL},
+    {"baddbmm", COMPUTE, NULL, NULL, NULL},
+    {"add", COMPUTE, NULL, NULL, NULL},
+    {"mul", COMPUTE, NULL, NULL, NULL},
+    {"batch_norm", COMPUTE, NULL, NULL, NULL},
+    {"relu", ACTIVATE, NULL, NULL, NULL},
+    {"relu6", ACTIVATE, NULL, NULL, NULL},
+    {"hardtanh", ACTIVATE, NULL, NULL, NULL},
+    {"elu", FUNCTION, NULL, NULL, NULL},
+    {"group_norm", FUNCTION, NULL, NULL, NULL},
+    {"hardswish", FUNCTION, NULL, NULL, NULL},
+    {"instance_norm", FUNCTION, NULL, NULL, NULL},
+    {"layer_norm", FUNCTION, NULL, NULL, NULL},
+    {"leaky_relu", FUNCTION, NULL, NULL, NULL},
+    {"prelu", FUNCTION, NULL, NULL, NULL},
+    {"sigmoid", FUNCTION, NULL, &from_0_to_1, NULL},
+    {"hardsigmoid", FUNCTION, NULL, &from_0_to_1, NULL},
+    {"tanh", FUNCTION, NULL, &from_minus_1_to_1, NULL},
+    /* No scale serves scores of which some are masked. */
+    {"softmax", PRODUCE, NULL, &from_0_to_1, NULL},
+    {"_softmax", PRODUCE, NULL, &from_0_to_1, NULL},
+    {"adaptive_avg_pool1d", PASS, NULL, NULL, NULL},
+    {"adaptive_avg_pool2d", PASS, NULL, NULL, NULL},
+    {"adaptive_avg_pool3d", PASS, NULL, NULL, NULL},
+    {"avg_pool1d", PASS, NULL, NULL, NULL},
+    {"avg_pool2d", PASS, NULL, NULL, NULL},
+    {"avg_pool3d", PASS, NULL, NULL, NULL},
+    {"max_pool1d", PASS, NULL, NULL, NULL},
+    {"max_pool2d", PASS, NULL, NULL, NULL},
+    {"max_pool3d", PASS, NULL, NULL, NULL},
+    {"mean", PASS, NULL, NULL, NULL},
+    {"clamp", PASS, NULL, NULL, NULL},
+    {"interpolate", PASS, NULL, NULL, NULL},
+    {"pixel_shuffle", PASS, NULL, NULL, NULL},
+    {"pixel_unshuffle", PASS, NULL, NULL, NULL},
+    {"alias", PASS, NULL, NULL, NULL},
+    {"clone", PASS, NULL, NULL, NULL},
+    {"contiguous", PASS, NULL, NULL, NULL},
+    {"detach", PASS, NULL, NULL, NULL},
+    {"expand", PASS, NULL, NULL, NULL},
+    {"flatten", PASS, NULL, NULL, NULL},
+    {"getitem", PASS, NULL, NULL, NULL},
+    {"narrow", PASS, NULL, NULL, NULL},
+    {"permute", PASS, NULL, NULL, NULL},
+    {"repeat", PASS, NULL, NULL, NULL},
+    {"repeat_interleave", PASS, NULL, NULL, NULL},
+    {"reshape", PASS, NULL, NULL, NULL},
+    {"select", PASS, NULL, NULL, NULL},
+    {"slice", PASS, NULL, NULL, NULL},
+    {"squeeze", PASS, NULL, NULL, NULL},
+    {"t", PASS, NULL, NULL, NULL},
+    {"transpose", PASS, NULL, NULL, NULL},
+    {"unsqueeze", PASS, NULL, NULL, NULL},
+    {"view", PASS, NULL, NULL, NULL},
+    {"cat", SHARE, NULL, NULL, NULL},
+    {"stack", SHARE, NULL, NULL, NULL},
+    {"embedding", TABLE, &table_rows, NULL,
+     "it reads single rows: the quantizer embedding quantizes its table"},
+    {"embedding_bag", TABLE, &table_rows, NULL,
+     "it reads single rows: the quantizer embedding quantizes its table"},
+    {"gelu", NO_RULE, NULL, NULL, "it is computed in float"},
+    {"silu", NO_RULE, NULL, NULL, "it is computed in float"},
+    {"rms_norm", NO_RULE, NULL, NULL, "it is computed in float"},
+    {"scaled_dot_product_attention", NO_RULE, NULL, NULL,
+     "its softmax is computed in float"},
 };
 
-static int role_of(const cfx_node *n)
+static const rule *rule_of(const cfx_node *n)
 {
+    static const rule none = {NULL, NO_RULE, NULL, NULL, NULL};
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
-        return NO_RULE;
+        return &none;
     for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
         if (cfx_node_is(n, rules[i].name))
-            return rules[i].role;
-    return NO_RULE;
+            return &rules[i];
+    return &none;
 }
 
-static bool is_compute(const cfx_node *n)
+static bool is_compute(const rule *r)
 {
-    return (role_of(n) & ~WEIGHTED) == COMPUTE;
+    return r->role == COMPUTE || r->role == LINEAR;
+}
+
+static const cfx_quant_spec *weight_of(const rule *r, const cfx_node *n)
+{
+    enum { TRANSPOSED = 6 }; /* of aten.convolution */
+    bool transposed = n->nargs > TRANSPOSED &&
+                      n->args[TRANSPOSED].kind == CFX_BOOL_VALUE &&
+                      n->args[TRANSPOSED].u.i;
+    return transposed && r->weight == &rows && cfx_node_is(n, "convolution")
+               ? &whole
+               : r->weight;
 }
 
 /* Is an activation that only n feeds its only user? */
 static bool has_fused_activation(const cfx_node *n)
 {
-    return n->nusers == 1 && role_of(n->first_user->user) == ACTIVATE;
+    return n->nusers == 1 && rule_of(n->first_user->user)->role == ACTIVATE;
 }
 
 static bool is_fused_activation(const cfx_node *n)
 {
     const cfx_node *input = n->ninputs ? cfx_node_input(n, 0) : NULL;
-    return input && input->nusers == 1 && is_compute(input);
+    return input && input->nusers == 1 && is_compute(rule_of(input));
 }
 
 /* ---- x86 ---- */
 
-static const cfx_quant_spec activations = {
-    .observer = "HistogramObserver",
-    .dtype = CFX_U8,
-    .least = 0,
-    .most = 255,
-};
-
-static const cfx_quant_spec weights = {
-    .observer = "PerChannelMinMaxObserver",
-    .dtype = CFX_I8,
-    .least = -128,
-    .most = 127,
-    .symmetric = true,
-    .by_channel = true,
-};
-
 static cfx_status x86_annotate(cfx_quantizer *q, const cfx_node *n,
                                cfx_quant_mark *mark)
 {
-    int rule = role_of(n);
-    switch (rule & ~WEIGHTED) {
+    const rule *r = rule_of(n);
+    const cfx_quant_spec *output = r->output ? r->output : &activations;
+    switch (r->role) {
+    case LINEAR:
     case COMPUTE:
         mark->input = &activations;
-        mark->weight = rule & WEIGHTED ? &weights : &activations;
-        mark->output = has_fused_activation(n) ? NULL : &activations;
+        mark->weight = r->weight ? weight_of(r, n) : &activations;
+        mark->output = has_fused_activation(n) ? NULL : output;
         return CFX_OK;
+    case FUNCTION:
+        mark->input = &activations;
+        mark->output = output;
+        break;
     case ACTIVATE:
-        mark->input = is_fused_activation(n) ? NULL : &activations;
-        mark->output = &activations;
-        return CFX_OK;
-    case PASS: mark->passes = true; return CFX_OK;
+        mark->fused = is_fused_activation(n);
+        mark->output = output;
+        break;
+    case PASS: mark->passes = true; break;
     case SHARE:
-        mark->input = mark->weight = mark->output = &activations;
+        mark->input = mark->weight = mark->output = output;
         mark->shares = true;
-        return CFX_OK;
-    default:
-        return CFX_QUANTIZER_SUPER(&cfx_quantizer_x86, annotate)(q, n, mark);
+        break;
+    case PRODUCE: mark->output = output; break;
+    case TABLE:
+    case NO_RULE:
+        mark->reason = r->reason;
+        if (!r->reason)
+            return CFX_QUANTIZER_SUPER(&cfx_quantizer_x86, annotate)(q, n,
+                                                                     mark);
+        break;
     }
+    return CFX_OK;
 }
 
 const cfx_quantizer_class cfx_quantizer_x86 = {
@@ -160,10 +282,11 @@ const cfx_quantizer_class cfx_quantizer_x86 = {
 static cfx_status weights_annotate(cfx_quantizer *q, const cfx_node *n,
                                    cfx_quant_mark *mark)
 {
-    if (!(role_of(n) & WEIGHTED))
+    const rule *r = rule_of(n);
+    if (!is_compute(r) || !r->weight)
         return CFX_QUANTIZER_SUPER(&cfx_quantizer_weights, annotate)(q, n,
                                                                      mark);
-    mark->weight = &weights;
+    mark->weight = weight_of(r, n);
     return CFX_OK;
 }
 
@@ -174,14 +297,129 @@ const cfx_quantizer_class cfx_quantizer_weights = {
     .annotate = weights_annotate,
 };
 
+/* Quantizers of weights by groups differ in the size of the groups. */
+#define BY_GROUPS(n)                                                          \
+    static const cfx_quant_spec groups_##n[] = {                              \
+        {GROUPS, .group = n}, {GROUPS, .group = n, .axis = 1}};               \
+    static cfx_status int4_g##n##_annotate(                                   \
+        cfx_quantizer *q, const cfx_node *node, cfx_quant_mark *mark)         \
+    {                                                                         \
+        const rule *r = rule_of(node);                                        \
+        if (r->role != LINEAR)                                                \
+            return CFX_QUANTIZER_SUPER(&cfx_quantizer_weights_int4_g##n,      \
+                                       annotate)(q, node, mark);              \
+        mark->weight = &groups_##n[r->weight->axis];                          \
+        return CFX_OK;                                                        \
+    }                                                                         \
+    const cfx_quantizer_class cfx_quantizer_weights_int4_g##n = {             \
+        .size = sizeof(cfx_quantizer_class),                                  \
+        .name = "weights_int4_g" #n,                                          \
+        .super = &cfx_quantizer_base,                                         \
+        .annotate = int4_g##n##_annotate,                                     \
+    };
+
+#define GROUPS                                                                \
+    .observer = "PerGroupMinMaxObserver", .dtype = CFX_I8, .least = -8,       \
+    .most = 7, .symmetric = true, .by_channel = true
+
+BY_GROUPS(32)
+BY_GROUPS(64)
+BY_GROUPS(128)
+
+/* ---- In each run ---- */
+
+static const cfx_quant_spec by_run = {
+    .observer = "PlaceholderObserver",
+    UINT8,
+    .dynamic = true,
+};
+
+static const cfx_quant_spec by_token = {
+    .observer = "PlaceholderObserver",
+    INT8,
+    .dynamic = true,
+    .by_token = true,
+};
+
+static cfx_status dynamic_annotate(cfx_quantizer *q, const cfx_node *n,
+                                   cfx_quant_mark *mark)
+{
+    const rule *r = rule_of(n);
+    if (r->role != LINEAR)
+        return CFX_QUANTIZER_SUPER(&cfx_quantizer_dynamic, annotate)(q, n,
+                                                                     mark);
+    mark->input = &by_run;
+    mark->weight = r->weight;
+    return CFX_OK;
+}
+
+const cfx_quantizer_class cfx_quantizer_dynamic = {
+    .size = sizeof(cfx_quantizer_class),
+    .name = "dynamic",
+    .super = &cfx_quantizer_base,
+    .annotate = dynamic_annotate,
+};
+
+static cfx_status dynamic_per_token_annotate(cfx_quantizer *q,
+                                             const cfx_node *n,
+                                             cfx_quant_mark *mark)
+{
+    cfx_status st = CFX_QUANTIZER_SUPER(&cfx_quantizer_dynamic_per_token,
+                                        annotate)(q, n, mark);
+    if (!st && mark->input)
+        mark->input = &by_token;
+    return st;
+}
+
+const cfx_quantizer_class cfx_quantizer_dynamic_per_token = {
+    .size = sizeof(cfx_quantizer_class),
+    .name = "dynamic_per_token",
+    .super = &cfx_quantizer_dynamic,
+    .annotate = dynamic_per_token_annotate,
+};
+
+/* ---- Tables ---- */
+
+static cfx_status embedding_annotate(cfx_quantizer *q, const cfx_node *n,
+                                     cfx_quant_mark *mark)
+{
+    const rule *r = rule_of(n);
+    if (r->role != TABLE)
+        return CFX_QUANTIZER_SUPER(&cfx_quantizer_embedding, annotate)(q, n,
+                                                                       mark);
+    mark->weight = r->weight;
+    return CFX_OK;
+}
+
+const cfx_quantizer_class cfx_quantizer_embedding = {
+    .size = sizeof(cfx_quantizer_class),
+    .name = "embedding",
+    .super = &cfx_quantizer_base,
+    .annotate = embedding_annotate,
+};
+
 /* ---- By name ---- */
+
+static const cfx_quantizer_class *const classes[] = {
+    &cfx_quantizer_x86,
+    &cfx_quantizer_weights,
+    &cfx_quantizer_weights_int4_g32,
+    &cfx_quantizer_weights_int4_g64,
+    &cfx_quantizer_weights_int4_g128,
+    &cfx_quantizer_dynamic,
+    &cfx_quantizer_dynamic_per_token,
+    &cfx_quantizer_embedding,
+};
 
 const cfx_quantizer_class *cfx_find_quantizer(const char *name)
 {
-    static const cfx_quantizer_class *const classes[] = {
-        &cfx_quantizer_x86, &cfx_quantizer_weights};
     for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++)
         if (!strcmp(classes[i]->name, name))
             return classes[i];
     return NULL;
+}
+
+const cfx_quantizer_class *cfx_quantizer_at(size_t i)
+{
+    return i < sizeof(classes) / sizeof(*classes) ? classes[i] : NULL;
 }

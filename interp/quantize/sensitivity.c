@@ -88,9 +88,9 @@ typedef struct finder {
 static cfx_quant_pattern *fused_into(const finder *f, const cfx_node *n,
                                      const cfx_quant_mark *mark)
 {
-    const cfx_node *x = n->ninputs ? cfx_node_input(n, 0) : NULL;
-    if (!x || x->nusers != 1 || mark->input || mark->weight)
+    if (!mark->fused)
         return NULL;
+    const cfx_node *x = cfx_node_input(n, 0);
     for (size_t i = f->patterns->n; i-- > 0;) {
         cfx_quant_pattern *row = &f->patterns->row[i];
         if (!row->activation && !strcmp(row->node, x->name))

@@ -5,7 +5,8 @@
  * They are those of torch.ao.quantization: MinMaxObserver,
  * MovingAverageMinMaxObserver, PerChannelMinMaxObserver,
  * MovingAveragePerChannelMinMaxObserver, HistogramObserver,
- * FixedQParamsObserver, PlaceholderObserver. The forward returns its argument
+ * FixedQParamsObserver, PlaceholderObserver; and PerGroupMinMaxObserver, for
+ * scales by groups of the elements of a channel. The forward returns its argument
  * and updates the buffers min_val, max_val and histogram:
  *
  *     cfx_module_new(&observer, ctx,

@@ -26,7 +26,8 @@ typedef struct cfx_operator_count {
 typedef struct cfx_operators {
     cfx_operator_count *item; /* the most frequent first, then by name */
     size_t n, ncalls;
-    size_t nunknown, nunknown_calls;     /* of those */
+    size_t nunknown, nunknown_calls; /* of those */
+    bool quantized; /* an unknown call has a type of quantized tensors */
     struct cfx_operators_memory *memory; /* private */
 } cfx_operators;
 

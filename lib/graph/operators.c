@@ -149,6 +149,16 @@ static cfx_operator_count call_of(const cfx_module *m, const cfx_node *n)
     return call;
 }
 
+/* Is an argument a type of PyTorch's quantized tensors, torch.quint8? */
+static bool has_quantized_type(const cfx_node *n)
+{
+    for (uint32_t i = 0; i < n->nargs; i++)
+        if (n->args[i].kind == CFX_NAME &&
+            !strncmp(n->args[i].u.str->text, "torch.q", 7))
+            return true;
+    return false;
+}
+
 static cfx_status count_calls(cfx_operators *ops, const cfx_module *m,
                               cfx_error *err)
 {
@@ -160,6 +170,8 @@ static cfx_status count_calls(cfx_operators *ops, const cfx_module *m,
          n = cfx_node_next(n)) {
         if (cfx_node_is_call(n)) {
             const cfx_operator_count call = call_of(m, n);
+            if (!call.known && has_quantized_type(n))
+                ops->quantized = true;
             st = cfx_operators__count(ops, &call, err);
         }
         if (!st && ++i % 4096 == 0)
@@ -214,6 +226,9 @@ cfx_status cfx_operators__fail(const cfx_operators *ops, cfx_error *err)
     }
     if (told < ops->nunknown)
         cfx_buf_printf(&list, " and %zu more", ops->nunknown - told);
+    if (ops->quantized)
+        cfx_buf_puts(&list, "; there are no quantized tensors: convert with "
+                            "torch.ao's _convert_to_reference_decomposed_fx");
     cfx_status st = list.failed ? cfx_no_memory(err)
                                 : cfx_fail(err, CFX_EOPERATOR,
                                            "%zu operators are unknown: %s",

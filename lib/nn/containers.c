@@ -20,6 +20,8 @@ static cfx_value Sequential_forward(cfx_scope *s, cfx_module *self,
 
 const cfx_module_type cfx_module__Sequential = {
     .schema = "Sequential()",
+    /* torch.ao's fused modules. */
+    .aliases = "ConvReLU1d ConvReLU2d ConvReLU3d LinearReLU BNReLU2d BNReLU3d",
     .repr = "",
     .doc = "Modules that are called one after the other.",
     .forward_schema = "forward(any input) -> any",

@@ -1,10 +1,13 @@
 /*
- * conv -- convolutions and their transposes, over one to three axes.
+ * conv -- convolutions and their transposes, over one to three axes, and torch.ao's
+ * reference modules of them.
  */
 #include <string.h>
 
 #include <cfx/module.h>
 #include <cfx/ops.h>
+
+#include "nn/reference.h"
 
 enum { MAX_AXES = 3 };
 
@@ -91,6 +94,18 @@ static cfx_status ConvTranspose_init(cfx_module *self, cfx_error *err)
     return declare(self, true, err);
 }
 
+static cfx_status ReferenceConv_init(cfx_module *self, cfx_error *err)
+{
+    cfx_status st = Conv_init(self, err);
+    return st ? st : cfx_reference__init(self, err);
+}
+
+static cfx_status ReferenceConvTranspose_init(cfx_module *self, cfx_error *err)
+{
+    cfx_status st = ConvTranspose_init(self, err);
+    return st ? st : cfx_reference__init(self, err);
+}
+
 /* The padding before and after axis i. */
 static void margin(const cfx_module *self, uint32_t i, cfx_value out[2])
 {
@@ -125,33 +140,45 @@ static cfx_value padded(cfx_scope *s, const cfx_module *self, cfx_value x)
 #define P(name) cfx_param_of(s, self, name)
 
 /* repr prints modes other than zeros unquoted. */
-#define CONV(n)                                                               \
-    static cfx_value Conv##n##d_forward(cfx_scope *s, cfx_module *self,       \
-                                        const cfx_value *in)                  \
+#define CONV_TYPE(class_, n, weight_, zeros_, more_, ...)                     \
+    static cfx_value class_##_forward(cfx_scope *s, cfx_module *self,         \
+                                      const cfx_value *in)                    \
     {                                                                         \
-        if (!pads_with_zeros(self))                                           \
-            return cfx_conv##n##d(s, padded(s, self, in[0]), P("weight"),     \
+        if (!(zeros_))                                                        \
+            return cfx_conv##n##d(s, padded(s, self, in[0]), weight_,         \
                                   .bias = P("bias"), .stride = A("stride"),   \
                                   .dilation = A("dilation"),                  \
                                   .groups = A("groups"));                     \
-        return cfx_conv##n##d(s, in[0], P("weight"), .bias = P("bias"),       \
+        return cfx_conv##n##d(s, in[0], weight_, .bias = P("bias"),           \
                               .stride = A("stride"), .padding = A("padding"), \
                               .dilation = A("dilation"),                      \
                               .groups = A("groups"));                         \
     }                                                                         \
-    const cfx_module_type cfx_module__Conv##n##d = {                          \
-        .schema = "Conv" #n "d(SymInt in_channels, SymInt out_channels, "     \
-                  "SymInt[" #n "] kernel_size, SymInt[" #n "] stride=1, "     \
-                  "SymInt[" #n "]|str padding=0, SymInt[" #n "] dilation=1, " \
-                  "SymInt groups=1, bool bias=True, str "                     \
-                  "padding_mode='zeros')",                                    \
+    const cfx_module_type cfx_module__##class_ = {                            \
+        .schema = #class_                                                     \
+        "(SymInt in_channels, SymInt out_channels, "                          \
+        "SymInt[" #n "] kernel_size, SymInt[" #n "] stride=1, "               \
+        "SymInt[" #n "]|str padding=0, SymInt[" #n "] dilation=1, "           \
+        "SymInt groups=1, bool bias=True, str "                               \
+        "padding_mode='zeros'" more_ ")",                                     \
         .repr = "$in_channels $out_channels kernel_size stride ?=padding "    \
                 "?dilation ?groups ?bias ?=padding_mode",                     \
-        .doc = "A convolution over " #n " spatial axes.",                     \
-        .init = Conv_init,                                                    \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \
-        .forward = Conv##n##d_forward,                                        \
-    };
+        .forward = class_##_forward,                                          \
+        __VA_ARGS__};
+
+/* torch.ao's reference modules pad with zeros, whatever their mode. */
+#define CONV(n)                                                               \
+    CONV_TYPE(Conv##n##d, n, P("weight"), pads_with_zeros(self), "",          \
+              .doc = "A convolution over " #n " spatial axes.",               \
+              .init = Conv_init, )                                            \
+    CONV_TYPE(ReferenceConv##n##d, n, cfx_reference__weight(s, self), true,   \
+              CFX_REFERENCE_ARGS,                                             \
+              .aliases = "QuantizedConv" #n "d(Reference)",                   \
+              .doc = "A convolution over " #n                                 \
+                     " spatial axes, with a weight that is quantized and "    \
+                     "back.",                                                 \
+              .init = ReferenceConv_init, CFX_REFERENCE_TYPE, )
 
 CONV(1)
 CONV(2)
@@ -218,30 +245,46 @@ static cfx_value output_padding(cfx_scope *s, cfx_module *self, cfx_value x,
     return cfx_list_of(s, CFX_TUPLE, n, pad);
 }
 
-#define CONV_TRANSPOSE(n)                                                     \
-    static cfx_value ConvTranspose##n##d_forward(                             \
-        cfx_scope *s, cfx_module *self, const cfx_value *in)                  \
+#define TRANSPOSE_TYPE(class_, n, weight_, size_, more_, ...)                 \
+    static cfx_value class_##_forward(cfx_scope *s, cfx_module *self,         \
+                                      const cfx_value *in)                    \
     {                                                                         \
         return cfx_conv_transpose##n##d(                                      \
-            s, in[0], P("weight"), .bias = P("bias"), .stride = A("stride"),  \
+            s, in[0], weight_, .bias = P("bias"), .stride = A("stride"),      \
             .padding = A("padding"),                                          \
-            .output_padding = output_padding(s, self, in[0], in[1], n),       \
+            .output_padding = output_padding(s, self, in[0], size_, n),       \
             .groups = A("groups"), .dilation = A("dilation"));                \
     }                                                                         \
-    const cfx_module_type cfx_module__ConvTranspose##n##d = {                 \
-        .schema = "ConvTranspose" #n "d(SymInt in_channels, SymInt "          \
-                  "out_channels, SymInt[" #n "] kernel_size, SymInt[" #n      \
-                  "] stride=1, SymInt[" #n "] padding=0, SymInt[" #n          \
-                  "] output_padding=0, SymInt groups=1, bool bias=True, "     \
-                  "SymInt[" #n "] dilation=1, str padding_mode='zeros')",     \
+    const cfx_module_type cfx_module__##class_ = {                            \
+        .schema = #class_                                                     \
+        "(SymInt in_channels, SymInt out_channels, "                          \
+        "SymInt[" #n "] kernel_size, SymInt[" #n "] stride=1, "               \
+        "SymInt[" #n "] padding=0, SymInt[" #n                                \
+        "] output_padding=0, SymInt groups=1, bool bias=True, "               \
+        "SymInt[" #n "] dilation=1, str padding_mode='zeros'" more_ ")",      \
         .repr = "$in_channels $out_channels kernel_size stride ?padding "     \
                 "?dilation ?output_padding ?groups ?bias ?=padding_mode",     \
+        .forward = class_##_forward,                                          \
+        __VA_ARGS__};
+
+/* An output_size fails in torch.ao's modules. */
+#define CONV_TRANSPOSE(n)                                                     \
+    TRANSPOSE_TYPE(                                                           \
+        ConvTranspose##n##d, n, P("weight"), in[1], "",                       \
         .doc = "A transposed convolution over " #n " spatial axes.",          \
         .init = ConvTranspose_init,                                           \
-        .forward_schema = "forward(Tensor input, SymInt[]? "                  \
-                          "output_size=None) -> Tensor",                      \
-        .forward = ConvTranspose##n##d_forward,                               \
-    };
+        .forward_schema =                                                     \
+            "forward(Tensor input, SymInt[]? output_size=None) -> Tensor", )  \
+    TRANSPOSE_TYPE(ReferenceConvTranspose##n##d, n,                           \
+                   cfx_reference__weight(s, self), cfx_none(),                \
+                   CFX_REFERENCE_ARGS,                                        \
+                   .aliases = "QuantizedConvTranspose" #n "d(Reference)",     \
+                   .doc = "A transposed convolution over " #n                 \
+                          " spatial axes, with a weight that is quantized "   \
+                          "and back.",                                        \
+                   .init = ReferenceConvTranspose_init,                       \
+                   .forward_schema = "forward(Tensor x) -> Tensor",           \
+                   CFX_REFERENCE_TYPE, )
 
 CONV_TRANSPOSE(1)
 CONV_TRANSPOSE(2)

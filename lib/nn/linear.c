@@ -4,6 +4,8 @@
 #include <cfx/module.h>
 #include <cfx/ops.h>
 
+#include "nn/reference.h"
+
 static cfx_status Linear_init(cfx_module *self, cfx_error *err)
 {
     cfx_dim shape[] = {cfx_attr_dim(self, "out_features"),
@@ -32,6 +34,33 @@ const cfx_module_type cfx_module__Linear = {
     .init = Linear_init,
     .forward_schema = "forward(Tensor input) -> Tensor",
     .forward = Linear_forward,
+};
+
+/* ---- The reference module of torch.ao ---- */
+
+static cfx_status ReferenceLinear_init(cfx_module *self, cfx_error *err)
+{
+    cfx_status st = Linear_init(self, err);
+    return st ? st : cfx_reference__init(self, err);
+}
+
+static cfx_value ReferenceLinear_forward(cfx_scope *s, cfx_module *self,
+                                         const cfx_value *in)
+{
+    return cfx_linear(s, in[0], cfx_reference__weight(s, self),
+                      .bias = cfx_param_of(s, self, "bias"));
+}
+
+const cfx_module_type cfx_module__ReferenceLinear = {
+    .schema = "ReferenceLinear(SymInt in_features, SymInt out_features, bool "
+              "bias=True" CFX_REFERENCE_ARGS ")",
+    .aliases = "QuantizedLinear(Reference)",
+    .repr = "in_features out_features bias",
+    .doc = "As Linear, with a weight that is quantized and back.",
+    .init = ReferenceLinear_init,
+    .forward_schema = "forward(Tensor x) -> Tensor",
+    .forward = ReferenceLinear_forward,
+    CFX_REFERENCE_TYPE,
 };
 
 /* ---- Bilinear ---- */

@@ -6,7 +6,8 @@ libcfx_all_la_SOURCES += %reldir%/module.c %reldir%/module_impl.h \
 libcfx_all_la_SOURCES += %reldir%/attention.c %reldir%/dropout.c \
 	%reldir%/normalization.c %reldir%/activation.c %reldir%/batchnorm.c \
 	%reldir%/norm_state.c %reldir%/norm_state.h \
-	%reldir%/conv.c %reldir%/linear.c %reldir%/pooling.c %reldir%/shape.c
+	%reldir%/conv.c %reldir%/reference.c %reldir%/reference.h \
+	%reldir%/linear.c %reldir%/pooling.c %reldir%/shape.c
 
 # More module types.
 libcfx_all_la_SOURCES += %reldir%/containers.c \

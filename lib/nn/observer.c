@@ -168,6 +168,22 @@ static cfx_status channel_init(cfx_module *self, cfx_error *err)
     return st ? st : add_vector(self, "max_val", 0, err);
 }
 
+/* A row for each channel, the first axis of x, or for each group of it. Without
+ * data only the effects count, which are those of channels. */
+static cfx_value grouped(cfx_scope *s, const cfx_module *self, cfx_value x)
+{
+    cfx_value group = cfx_attr(self, "group_size");
+    const cfx_tensor *t = cfx_meta_of(s, x);
+    if (group.kind != CFX_INT || !t || !t->data)
+        return cfx_flatten(s, x, .start_dim = cfx_int(1));
+    if (t->rank != 2 || cfx_tensor_size(t, 1) % group.u.i)
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "the input has to be a matrix, and the extents "
+                              "of its channels multiples of group_size %lld",
+                              (long long)group.u.i);
+    return cfx_reshape(s, x, cfx_list(s, cfx_int(-1), group));
+}
+
 /* The extremes of each channel. */
 static cfx_value channel_range(cfx_scope *s, cfx_module *self, cfx_value x)
 {
@@ -182,7 +198,7 @@ static cfx_value channel_range(cfx_scope *s, cfx_module *self, cfx_value x)
                               "rank %d",
                               (long long)axis.u.i, rank);
     x = cfx_transpose(s, as_float(s, x), cfx_int(0), cfx_int(k));
-    x = cfx_flatten(s, x, .start_dim = cfx_int(1));
+    x = grouped(s, self, x);
     return cfx_aminmax(s, x, .dim = cfx_int(1));
 }
 
@@ -233,6 +249,17 @@ static cfx_value record_channels(cfx_scope *s, cfx_module *self, cfx_value x,
     set_buffer(s, self, "min_val", min, low);
     set_buffer(s, self, "max_val", max, high);
     return x;
+}
+
+static cfx_status group_init(cfx_module *self, cfx_error *err)
+{
+    int64_t n = cfx_attr_int(self, "group_size");
+    if (n < 2)
+        return cfx_fail(err, CFX_EINVAL,
+                        "PerGroupMinMaxObserver: group_size is %lld, which is "
+                        "not above 1",
+                        (long long)n);
+    return channel_init(self, err);
 }
 
 static cfx_value PerChannelMinMaxObserver_forward(cfx_scope *s,
@@ -346,6 +373,22 @@ const cfx_module_type cfx_module__PerChannelMinMaxObserver = {
     .implied = "factory_kwargs",
     .resized = "min_val max_val",
     .init = channel_init,
+    FORWARD,
+    .forward = PerChannelMinMaxObserver_forward,
+    .calculate_qparams = cfx_observer__by_range,
+};
+
+/* PyTorch has none: it is PerChannelMinMaxObserver on rows of groups. */
+const cfx_module_type cfx_module__PerGroupMinMaxObserver = {
+    .schema =
+        "PerGroupMinMaxObserver(int group_size, int ch_axis=0, " ARGUMENTS(
+            "per_channel_affine") REST,
+    .repr = "group_size",
+    .doc = "Record the least and the greatest element of each group of "
+           "elements of a channel.",
+    .lazy = "ch_axis " LAZY,
+    .resized = "min_val max_val",
+    .init = group_init,
     FORWARD,
     .forward = PerChannelMinMaxObserver_forward,
     .calculate_qparams = cfx_observer__by_range,

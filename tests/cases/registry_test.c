@@ -160,6 +160,18 @@ static const struct {
                      "(f32[1,2,4,4])"},
     {"padding_mode", "ConvTranspose3d(2, 2, 3, padding_mode='reflect')"
                      "(f32[1,2,4,4,4])"},
+    {"padding_mode", "ReferenceConv1d(2, 3, 2, padding_mode='mirror')"
+                     "(f32[1,2,5])"},
+    {"padding_mode", "ReferenceConv2d(2, 3, 2, padding_mode='mirror')"
+                     "(f32[1,2,5,4])"},
+    {"padding_mode", "ReferenceConv3d(2, 3, 2, padding_mode='mirror')"
+                     "(f32[1,2,3,4,3])"},
+    {"padding_mode", "ReferenceConvTranspose1d(2, 3, 2, "
+                     "padding_mode='reflect')(f32[1,2,5])"},
+    {"padding_mode", "ReferenceConvTranspose2d(2, 3, 2, "
+                     "padding_mode='reflect')(f32[1,2,5,4])"},
+    {"padding_mode", "ReferenceConvTranspose3d(2, 3, 2, "
+                     "padding_mode='reflect')(f32[1,2,3,4,3])"},
     {"training", "torch.rrelu(f32[3], training=True)"},
     {"training", "torch.nn.functional.rrelu(f32[3], training=True)"},
     {"dropout_p", "torch.nn.functional.scaled_dot_product_attention("

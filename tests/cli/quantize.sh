@@ -51,6 +51,135 @@ said 'residual sums and relu in place' 0 \
     "$models/resnet18.fx" --random-weights 1 -o r.fx \
     --calibrate 'x=f32[2,3,32,32]'
 
+# ---- A network with residual and depthwise blocks ----
+
+resnet=$src/tests/golden/quantize/resnet_digits.fx
+said 'residual and depthwise blocks' 0 \
+    '^39 tensors quantized, 0 nodes stay float' "$cfx" quantize "$resnet" \
+    -o r.fx --calibrate "x=$images"
+before=$(right "$resnet") after=$(right r.fx)
+echo "accuracy $before before, $after after"
+said 'at most a point is lost' 0 '' \
+    test $((before - after)) -le 100 -a "$after" -gt 9800
+
+# ---- Without data ----
+
+# same_values GOLDEN FILE.npy: floats of text, and those behind the header.
+same_values()
+{
+    od -An -v -tf4 -w4 -j128 "$2" | awk -v expected="$1" '
+        BEGIN { n = split(expected, v, " ") }
+        { d = $1 - v[NR + 1]; if (d * d > 1e-10) bad = 1 }
+        END { exit bad || NR != n - 1 }'
+}
+while read -r line; do
+    quantizer=${line%% *}
+    said "$quantizer" 0 '^fc_weight +weight +int[48] ' quantize \
+        --quantizer "$quantizer"
+    "$cfx" run q.fx -i "x=$images" -O o >run.out
+    head -c 288 o/output.npy >first.npy
+    said "$quantizer gives what PyTorch gives" 0 '' same_values "$line" \
+        first.npy
+done <"$src/tests/golden/quantize/without_data.txt"
+
+said 'dynamic' 0 '^flatten +value +uint8 +of each run' quantize --dynamic
+said 'it has shapes with symbols' 0 'f32\[N, 10\]' "$cfx" shapes q.fx \
+    -i 'x=f32[N,1,8,8]'
+said 'each row on its own' 0 '^flatten +value +int8 +of each run' quantize \
+    --quantizer dynamic_per_token
+said 'weights in int8' 0 '^3 tensors quantized' quantize --weights-only int8
+said 'in int4' 0 '^fc_weight +weight +int4 .*20480 -> 3200$' quantize \
+    --weights-only int4
+also 'not those of convolutions' '^conv2d +float +the quantizer has no rule'
+said 'groups of 128' 0 '20480 -> 2720$' quantize --weights-only int4 \
+    --group 128
+said 'with errors, if there is data' 0 '^fc_weight +weight +int4 .*9\.70 %' \
+    quantize --weights-only int4 --calibrate "$images"
+said 'chosen by type' 0 '^conv1_weight +weight +int8' quantize --config \
+    "$src/tests/cases/quantize.json"
+also 'others are of groups' '^fc_weight +weight +int4'
+cat >head.fx <<'TEXT'
+# cfx 1
+Head(
+  (words): Embedding(40, 64)
+  (rnn): LSTM(64, 30, batch_first=True)
+)
+
+state:
+    bias: f32[96]
+    weight: f32[64, 96]
+    narrow: f32[5, 30]
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %words : [num_users=2] = call_module[target=words](args = (%x,), kwargs = {})
+    %bias : [num_users=1] = get_attr[target=bias]
+    %weight : [num_users=1] = get_attr[target=weight]
+    %addmm : [num_users=1] = call_function[target=torch.addmm](args = (%bias, %words, %weight), kwargs = {})
+    %rnn : [num_users=1] = call_module[target=rnn](args = (%words,), kwargs = {})
+    %getitem : [num_users=1] = call_function[target=operator.getitem](args = (%rnn, 0), kwargs = {})
+    %narrow : [num_users=1] = get_attr[target=narrow]
+    %linear : [num_users=1] = call_function[target=torch.nn.functional.linear](args = (%getitem, %narrow), kwargs = {})
+    return (addmm, linear)
+TEXT
+head_of() # head_of ARGUMENT...: quantize it, and compare it with the float model
+{
+    "$cfx" convert head.fx float.fx --random-weights 1 &&
+        "$cfx" quantize float.fx -o h.fx "$@" &&
+        "$cfx" diff float.fx h.fx -i 'x=i64[6]' --snr
+}
+said 'columns of addmm by groups' 0 '^weight +weight +int4 .*24576 -> 3840$' \
+    head_of --weights-only int4
+also 'groups have to divide channels' \
+    '^linear +float +the channels of its weight are no multiple of groups'
+also 'a recurrent module' '^rnn +float +it is a module that stays whole'
+also 'the sum is near' '^addmm .*  2[0-9]\.'
+said 'columns of addmm' 0 '^weight +weight +int8 .*\(96\)' head_of --dynamic
+also 'its input' '^embedding +value +uint8 +of each run'
+said 'tables' 0 '^words_weight +weight +uint8 .*\(40\)' head_of \
+    --quantizer embedding
+also 'the sum is nearer' '^addmm .*  4[0-9]\.'
+said 'x86 leaves tables' 0 '^embedding +float +it reads single rows' "$cfx" \
+    quantize head.fx --random-weights 1 --calibrate 'x=i64[6]' -o h.fx
+
+# ---- Core ATen, as torch.export decomposes a model ----
+
+cat >core.fx <<'TEXT'
+# cfx 1
+Core()
+
+state:
+    w: f32[4, 2, 3, 3]
+    t: f32[4, 2, 3, 3]
+    fc: f32[5, 98]
+    b: f32[5]
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %w : [num_users=1] = get_attr[target=w]
+    %conv : [num_users=1] = call_function[target=torch.ops.aten.convolution.default](args = (%x, %w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1), kwargs = {})
+    %t : [num_users=1] = get_attr[target=t]
+    %up : [num_users=1] = call_function[target=torch.ops.aten.convolution.default](args = (%conv, %t, None, [1, 1], [0, 0], [1, 1], True, [0, 0], 1), kwargs = {})
+    %clone : [num_users=1] = call_function[target=torch.ops.aten.clone.default](args = (%up,), kwargs = {})
+    %view : [num_users=1] = call_function[target=torch.ops.aten.view.default](args = (%clone, [3, 98]), kwargs = {})
+    %fc : [num_users=1] = get_attr[target=fc]
+    %permute : [num_users=1] = call_function[target=torch.ops.aten.permute.default](args = (%fc, [1, 0]), kwargs = {})
+    %b : [num_users=1] = get_attr[target=b]
+    %addmm : [num_users=1] = call_function[target=torch.ops.aten.addmm.default](args = (%b, %view, %permute), kwargs = {})
+    return addmm
+TEXT
+core() # core ARGUMENT...
+{
+    "$cfx" quantize core.fx --random-weights 1 -o t.fx \
+        --calibrate 'x=f32[3,2,7,7]' "$@"
+}
+said 'Core ATen' 0 '^9 tensors quantized, 0 nodes stay float' core
+also 'a convolution by channel' '^w +weight +int8 .*\(4\)'
+also 'a transposed one has one scale' '^t +weight +int8 +[0-9.]+, zero 0'
+also 'a transposed matrix is a weight' '^_folded_0 +weight +int8 .*\(5\)'
+also 'moved elements keep their scale' '^clone +shared'
+said 'weights only' 0 '^3 tensors quantized' core --weights-only int8
+
 # ---- Sensitivity ----
 
 said 'a ranking' 0 '^conv2d, relu_2 +[0-9.]+$' "$cfx" quantize "$digits" \
@@ -99,6 +228,9 @@ said 'a name is before an expression' 0 '^conv2_weight +weight' configured \
 also 'of this module only' '^conv2d +float'
 said 'the name of a node' 0 '^flatten +float +the configuration' configured \
     '{"global": "x86", "module_name": {"flatten": null}}'
+said 'an activation stays with its convolution' 0 \
+    '^relu_3 +float +the configuration' configured \
+    '{"global": "x86", "module_name": {"conv2": null}}'
 said 'weights only' 0 '^3 tensors quantized' configured \
     '{"global": "weights"}'
 said 'with a ranking' 0 '^conv2d, relu_2 ' configured \
@@ -111,9 +243,10 @@ said 'a longer path is before a shorter one' 0 '^layer1_0_conv1_weight +weight' 
         --calibrate "x=f32[2,3,32,32]"' "$cfx" "$models/resnet18.fx"
 also 'other blocks are float' '^2 tensors quantized'
 
+echo '{"global": "x86"}' >x.json
 said 'an unknown key' 1 "^cfx: c.json: the key 'globl' is unknown" configured \
     '{"globl": "x86"}'
-said 'an unknown quantizer' 1 "'fc' has to be \"x86\", \"weights\" or null" \
+said 'an unknown quantizer' 1 "'fc' has to be one of x86, .*or null" \
     configured '{"module_name": {"fc": "arm"}}'
 said 'an unknown name' 1 "c.json: module_name 'fcx' matches no call" \
     configured '{"module_name": {"fcx": null}}'
@@ -131,8 +264,14 @@ said 'no JSON' 1 '^cfx: c.json: 1:0: ' configured ''
 said 'no object' 1 'it has to be an object' configured '[]'
 said 'no such file' 1 'none.json: No such file' quantize --calibrate "$images" \
     --config none.json
-said 'a configuration and a quantizer' 2 'without --quantizer' configured '{}' \
+said 'a configuration and a quantizer' 2 'give one of them' configured '{}' \
     --quantizer x86
+said 'other integers' 2 'has to be int8 or int4' quantize --weights-only int2
+said 'other groups' 2 'has to be 32, 64 or 128' quantize --weights-only int4 \
+    --group 48
+said 'groups of nothing' 2 'is for --weights-only int4' quantize --group 32
+said 'a configuration that needs data' 1 'has seen no data' quantize --config \
+    x.json
 
 # ---- Calibration data ----
 
@@ -177,19 +316,49 @@ graph():
     return relu
 TEXT
 sed 's/FACTOR/nan/' log.fx >nan.fx
-said 'NaN' 1 'has NaN.*activation_post_process_0' "$cfx" quantize nan.fx \
+said 'NaN' 1 'has NaN.*activation_post_process_1' "$cfx" quantize nan.fx \
     --calibrate 'x=f32[6,3]' -o t.fx
 sed 's/FACTOR/0.0/' log.fx >zero.fx
 said 'constant activations' 0 '^relu +value +uint8 +1.192e-07, zero 0' "$cfx" \
     quantize zero.fx --calibrate 'x=f32[6,3]' -o t.fx
+cat >mask.fx <<'TEXT'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %y : [num_users=2] = placeholder[target=y]
+    %matmul : [num_users=1] = call_function[target=torch.matmul](args = (%x, %y), kwargs = {})
+    %add : [num_users=1] = call_function[target=torch.add](args = (%matmul, -inf), kwargs = {})
+    %relu6 : [num_users=1] = call_function[target=torch.nn.functional.relu6](args = (%add,), kwargs = {})
+    %softmax : [num_users=1] = call_function[target=torch.softmax](args = (%relu6, -1), kwargs = {})
+    %cat : [num_users=1] = call_function[target=torch.cat](args = ([%softmax, %y],), kwargs = {})
+    return cat
+TEXT
+said 'masked scores' 0 '^relu6 +float +its elements go beyond 1e30' "$cfx" \
+    quantize mask.fx --calibrate 'x=f32[3,3]' --calibrate 'y=f32[3,3]' -o t.fx
+also 'what is before and after them' '^matmul +value'
+also 'a result of a fixed range' '^softmax +value +uint8 +0.003906, zero 0'
+said 'no weights' 1 'missing weight: ' "$cfx" quantize "$models/resnet18.fx" \
+    --weights-only int8
+sed "s/%permute : /%big : [num_users=1] = call_function[target=torch.ops.aten.mul.Tensor](args = (%fc, FACTOR), kwargs = {})\\
+    &/; s/(%fc, \[1/(%big, [1/" core.fx >big.fx
+big() # big FACTOR: quantize with a weight times that
+{
+    sed "s/FACTOR/$1/" big.fx >t.fx
+    "$cfx" quantize t.fx --random-weights 1 --weights-only int8 -o s.fx
+}
+said 'a weight' 0 '^_folded_0 +weight' big 1.0
+said 'NaN in a weight' 1 '_folded_0: the observed data has NaN' big nan
+said 'infinity in a weight' 1 '_folded_0: the observed data has infinite' big inf
+said 'a weight of zeros' 0 '^_folded_0 +weight +int8 +<= 1.192e-07 \(5\)' \
+    big 0.0
 said 'no patterns' 1 'the quantizer weights marks no node' "$cfx" quantize \
     zero.fx --quantizer weights --calibrate 'x=f32[6,3]' --sensitivity
-said 'a ranking of constant activations' 0 '^relu +inf$' "$cfx" quantize \
+said 'a ranking of constant activations' 0 '^mul, relu +inf$' "$cfx" quantize \
     zero.fx --calibrate 'x=f32[6,3]' --sensitivity
-said 'a ranking with NaN' 1 'quantizing %relu alone: .*has NaN' "$cfx" \
+said 'a ranking with NaN' 1 'quantizing %mul alone: .*has NaN' "$cfx" \
     quantize nan.fx --calibrate 'x=f32[6,3]' --sensitivity
 sed 's/FACTOR/inf/' log.fx >inf.fx
-said 'nothing finite' 1 'activation_post_process_0: .*seen no data' "$cfx" \
+said 'nothing finite' 0 '^mul +float +its elements go beyond 1e30' "$cfx" \
     quantize inf.fx --calibrate 'x=f32[6,3]' -o t.fx
+also 'its activation stays with it' '^relu +float +its elements go beyond'
 
 tell

@@ -24,6 +24,7 @@ import re
 
 import torch
 from torch import fx, nn
+from torch.ao.nn.quantized import reference as nnqr
 from torch.ao.quantization import observer
 
 import seeded
@@ -491,7 +492,27 @@ DERIVE = {
 CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")
 
 
+def reference_class(name):
+    """A reference module of torch.ao with one scale, by the name that it has in
+    cfx; None if there is none."""
+    base = getattr(nnqr, name[len("Reference"):], None)
+    if not name.startswith("Reference") or base is None:
+        return None
+
+    def init(self, *args, weight_dtype=torch.int8, **kwargs):
+        if "bias" in kwargs and base is nnqr.Linear:
+            kwargs["bias_"] = kwargs.pop("bias")
+        types = {torch.int8: torch.qint8, torch.uint8: torch.quint8}
+        base.__init__(self, *args, **kwargs, weight_qparams={
+            "qscheme": torch.per_tensor_affine, "dtype": types[weight_dtype],
+            "scale": torch.ones(1), "is_decomposed": True,
+            "zero_point": torch.zeros(1, dtype=torch.int64)})
+    return type(name, (base,), {"__init__": init})
+
+
 def module_class(name):
+    if reference_class(name):
+        return reference_class(name)
     if name == "NonDynamicallyQuantizableLinear":
         return nn.Linear
     found = getattr(nn, name, None) or getattr(observer, name, None)

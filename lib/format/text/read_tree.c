@@ -599,6 +599,16 @@ static cfx_status find_type(cfx_reader *r, frame *f, const char *name)
     return st == CFX_ENOMEM ? cfx_no_memory(r->err) : CFX_OK;
 }
 
+/* The length of `(Reference)` behind the name of a class: torch.ao's reference
+ * modules have it. */
+static size_t reference_suffix(const char *s, const char *end)
+{
+    static const char suffix[] = "(Reference)";
+    size_t n = sizeof(suffix) - 1;
+    return (size_t)(end - s) > n && !memcmp(s, suffix, n) && s[n] == '(' ? n
+                                                                         : 0;
+}
+
 /* `Name(`, and what follows it on the line. */
 static cfx_status open_module(tree_reader *t, const frame *key, const char *s,
                               const char *end)
@@ -611,6 +621,7 @@ static cfx_status open_module(tree_reader *t, const frame *key, const char *s,
     while (s < end &&
            (cfx_is_name_char(*s) || *s == '.' || *s == '<' || *s == '>'))
         s++;
+    s += reference_suffix(s, end);
     f.name_len = (size_t)(s - f.name);
     if (!f.name_len || s == end || *s != '(')
         return cfx_reader_fail(r, f.name, CFX_EPARSE,

@@ -24,14 +24,17 @@ static bool activation_loop(const cfx_call *call, cfx_loop *out)
     return true;
 }
 
+/* PyTorch's own name for most of them, for graphs that record a call. */
+#define NN(name) "torch._C._nn." #name " "
+
 /* `extra` are the parameters behind self, in the schema's language. */
-#define OP(name, code_, extra, aliases_, cost_, loop_, infer_, doc_,          \
-           variants_, run_)                                                   \
+#define OP(name, code_, extra, names_, cost_, loop_, infer_, doc_, variants_, \
+           run_)                                                              \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self" extra ") -> Tensor",                   \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name             \
-                   ".default" aliases_,                                       \
+        .aliases = names_ "torch." #name " Tensor." #name " aten." #name      \
+                          ".default",                                         \
         .variants = variants_,                                                \
         .doc = doc_,                                                          \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
@@ -43,7 +46,7 @@ static bool activation_loop(const cfx_call *call, cfx_loop *out)
     };
 
 /* With the argument `inplace` of torch.nn.functional. */
-#define ACTIVATION_RUN(name, code_, extra, aliases_, cost_, loop_, infer_,    \
+#define ACTIVATION_RUN(name, code_, extra, names_, cost_, loop_, infer_,      \
                        doc_, run_)                                            \
     static const cfx_variant name##_variants[] = {                            \
         {"torch.nn.functional." #name "(Tensor input" extra                   \
@@ -51,22 +54,23 @@ static bool activation_loop(const cfx_call *call, cfx_loop *out)
          NULL},                                                               \
         {NULL, NULL},                                                         \
     };                                                                        \
-    OP(name, code_, extra, aliases_, cost_, loop_, infer_, doc_,              \
+    OP(name, code_, extra, names_, cost_, loop_, infer_, doc_,                \
        name##_variants, run_)
 #define ACTIVATION(...) ACTIVATION_RUN(__VA_ARGS__, cfx_loop_call)
 
 ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_loop,
            cfx_unary_no_bool, "max(x, 0).")
-ACTIVATION(silu, SILU, "", "", cfx_cost_4_2, activation_loop,
+ACTIVATION(silu, SILU, "", NN(silu), cfx_cost_4_2, activation_loop,
            cfx_unary_only_float, "x * sigmoid(x).")
-ACTIVATION(mish, MISH, "", "", cfx_cost_4_3, activation_loop,
+ACTIVATION(mish, MISH, "", NN(mish), cfx_cost_4_3, activation_loop,
            cfx_unary_only_float, "x * tanh(softplus(x)).")
-ACTIVATION(hardsigmoid, HARDSIGMOID, "", "", cfx_cost_2_1, activation_loop,
-           cfx_unary_only_float, "clamp(x + 3, 0, 6) / 6.")
-ACTIVATION(hardswish, HARDSWISH, "", "", cfx_cost_3_1, activation_loop,
-           cfx_unary_only_float, "x * clamp(x + 3, 0, 6) / 6.")
-ACTIVATION(leaky_relu, LEAKY_RELU, ", Scalar negative_slope=0.01", "",
-           cfx_cost_1_0, activation_loop, cfx_unary_only_float,
+ACTIVATION(hardsigmoid, HARDSIGMOID, "", NN(hardsigmoid), cfx_cost_2_1,
+           activation_loop, cfx_unary_only_float, "clamp(x + 3, 0, 6) / 6.")
+ACTIVATION(hardswish, HARDSWISH, "", NN(hardswish), cfx_cost_3_1,
+           activation_loop, cfx_unary_only_float,
+           "x * clamp(x + 3, 0, 6) / 6.")
+ACTIVATION(leaky_relu, LEAKY_RELU, ", Scalar negative_slope=0.01",
+           NN(leaky_relu), cfx_cost_1_0, activation_loop, cfx_unary_only_float,
            "x, or x * negative_slope where x is negative.")
 /* Numbers for a tensor of integers, which cut their fractions. */
 static cfx_value cut(cfx_value v)
@@ -115,11 +119,11 @@ static bool hardtanh_loop(const cfx_call *call, cfx_loop *out)
     return true;
 }
 
-ACTIVATION(hardtanh, HARDTANH, ", Scalar min_val=-1, Scalar max_val=1", "",
-           cfx_cost_0_0, hardtanh_loop, hardtanh_infer,
+ACTIVATION(hardtanh, HARDTANH, ", Scalar min_val=-1, Scalar max_val=1",
+           NN(hardtanh), cfx_cost_0_0, hardtanh_loop, hardtanh_infer,
            "x, kept between two numbers.")
 OP(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
-   " torch.nn.functional.softplus", cfx_cost_4_3, activation_loop,
+   NN(softplus) "torch.nn.functional.softplus ", cfx_cost_4_3, activation_loop,
    cfx_unary_only_float,
    "log(1 + exp(beta * x)) / beta; x itself above the threshold.", NULL,
    cfx_loop_call)
@@ -190,8 +194,8 @@ static bool relu6_loop(const cfx_call *call, cfx_loop *out)
     return true;
 }
 
-ACTIVATION(relu6, CLAMP, "", "", cfx_cost_0_0, relu6_loop, cfx_unary_no_bool,
-           "min(max(x, 0), 6).")
+ACTIVATION(relu6, CLAMP, "", NN(relu6), cfx_cost_0_0, relu6_loop,
+           cfx_unary_no_bool, "min(max(x, 0), 6).")
 
 /* Klambauer et al. 2017: alpha and scale as PyTorch has them. */
 static bool selu_loop(const cfx_call *call, cfx_loop *out)
@@ -238,7 +242,7 @@ const cfx_op cfx_op__elu = {
     .schema = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar "
               "input_scale=1) -> Tensor",
     .params = params,
-    .aliases = "torch.elu aten.elu.default",
+    .aliases = "torch._C._nn.elu torch.elu aten.elu.default",
     .variants = elu_variants,
     .doc = "x, or alpha * (exp(x) - 1) where x is negative.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,

@@ -284,7 +284,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
             "bool ceil_mode=False, bool count_include_pad=True" DIVISOR_##n   \
         ") -> Tensor",                                                        \
         .params = cfx_pool_params,                                            \
-        .aliases = "torch.avg_pool" #n "d torch.nn.functional.avg_pool" #n    \
+        .aliases = "torch.nn.functional.avg_pool" #n "d torch.avg_pool" #n    \
                    "d torch._C._nn.avg_pool" #n "d aten.avg_pool" #n          \
                    "d.default",                                               \
         .doc = "The mean of each window.",                                    \
@@ -299,8 +299,8 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .schema = "adaptive_avg_pool" #n "d(Tensor self, SymInt?[" #n         \
                   "] output_size) -> Tensor",                                 \
         .params = cfx_pool_params,                                            \
-        .aliases = "torch.adaptive_avg_pool" #n "d "                          \
-                   "torch.nn.functional.adaptive_avg_pool" #n "d "            \
+        .aliases = "torch.nn.functional.adaptive_avg_pool" #n "d "            \
+                   "torch.adaptive_avg_pool" #n "d "                          \
                    "torch._C._nn.adaptive_avg_pool" #n "d "                   \
                    "aten.adaptive_avg_pool" #n "d.default "                   \
                    "aten._adaptive_avg_pool" #n "d.default",                  \
