@@ -256,7 +256,7 @@ TEST_CASE(quantized_tiles_agree_without_dot_products)
     for (int i = 0; i < all.count; i++) {
         const cfx_kernels *k = cfx_context_kernels(all.ctx[i]);
         for (int blocks = 1; blocks <= BLOCKS; blocks *= 2)
-            for (int n = 1; n <= k->blocked->pixels[blocks]; n++) {
+            for (int n = 1; n <= k->quantized->pixels[blocks]; n++) {
                 cfx_quantized_product p = {.rows = n,
                                            .columns = blocks * B,
                                            .depth = DEPTH,

@@ -23,7 +23,7 @@ enum { WHOLE = 84 };
 
 typedef struct work {
     const cfx_context *ctx;
-    const struct cfx_blocked_kernels *sizes;
+    const int *most; /* pixels of tiles, by blocks */
     void (*tile)(const cfx_quantized_tile *t);
     cfx_quantized_tile first;  /* of the first row of the first image */
     int64_t batch, blocks;     /* images, and blocks of y of each */
@@ -57,7 +57,7 @@ static cfx_quantized_tile tile_at(const work *v, int64_t n, int64_t block,
 
 static void run_row(const work *v, cfx_quantized_tile t, int64_t pixels)
 {
-    int64_t n = cfx_ceil_div(pixels, v->sizes->pixels[t.blocks]);
+    int64_t n = cfx_ceil_div(pixels, v->most[t.blocks]);
     int64_t least = pixels / n, more = pixels % n;
 
     for (int64_t i = 0; i < n; i++) {
@@ -108,7 +108,7 @@ static void cut(work *v)
                    (double)cfx_max64(t->quads * CFX_QUAD, 1);
     int pieces = PIECES * cfx_context_threads(v->ctx);
 
-    v->unit = cfx_blocked_tile_blocks(v->sizes, v->row, v->blocks);
+    v->unit = cfx_blocked_tile_blocks(v->most, v->row, v->blocks);
     int64_t units = cfx_ceil_div(v->blocks, v->unit);
     double cost = fmax(depth, 1) * (double)(v->row * v->unit * CFX_BLOCK);
     double all = cost * (double)(units * v->rows) * (double)v->batch;
@@ -128,7 +128,7 @@ static void run(cfx_context *ctx, work *v)
         cfx_context_kernels(ctx)->quantized;
 
     v->ctx = ctx;
-    v->sizes = cfx_context_kernels(ctx)->blocked;
+    v->most = k->pixels;
     v->tile = k->tile[k->has_dots()];
     cut(v);
     cfx_parallel_for(ctx, v->groups * v->batch * v->chunks, 1, run_piece, v);

@@ -145,8 +145,8 @@ struct cfx_quantized_elements {
     void (*mean)(const cfx_quantized_mean *m, int64_t plane);
 };
 
-/* The tile's sizes are those of cfx_blocked_kernels. */
 struct cfx_quantized_kernels {
+    int pixels[5];          /* as in cfx_blocked_kernels */
     bool (*has_dots)(void); /* an instruction for products of four bytes */
     void (*tile[2])(const cfx_quantized_tile *t); /* without and with it */
     const struct cfx_quantized_elements *elements;

@@ -10,53 +10,73 @@
 #include "kernel/blocked/quantized_vec.h"
 #include "kernel/int64.h"
 
-/* Vectors in a block; pixels of tiles with 1, 2 and 4 blocks, at most. */
+/* Vectors in a block; pixels of tiles with 1, 2 and 4 blocks, at most. With 14
+ * pixels of 2 blocks the compiler keeps some sums in memory. */
 enum { BV = CFX_BLOCK / VF };
 #if CFX_LEVEL_IS(avx512)
-enum { P1 = 14 };
+enum { P1 = 14, P2 = 12, P4 = 6 };
 #elif CFX_LEVEL_IS(plain)
-enum { P1 = 4 };
+enum { P1 = 4, P2 = 0, P4 = 0 };
 #else
-enum { P1 = 6 };
+enum { P1 = 6, P2 = 0, P4 = 0 };
 #endif
 
 /* ---- The end of a tile ---- */
 
-CFX_FORCE_INLINE vf scaled(const cfx_quantized_end *e, int at, vi s)
-{
-    vf b = e->bias ? vf_load(e->bias + at) : vf_zero();
-    vf y = multiply_add(vf_of_vi(s), vf_load(e->scale + at), b);
+typedef struct scaling {
+    vf scale, bias, lo, hi;
+} scaling;
 
-    return in_range(y, e->lo, e->hi);
+/* Of the vector that begins with channel `at`. */
+CFX_FORCE_INLINE scaling scaling_at(const cfx_quantized_end *e, int64_t at)
+{
+    return (scaling){vf_load(e->scale + at),
+                     e->bias ? vf_load(e->bias + at) : vf_zero(),
+                     vf_set1(e->lo), vf_set1(e->hi)};
 }
 
-/* The sums s of a block, to y. */
-CFX_FORCE_INLINE void store_block(const cfx_quantized_end *e, int block,
-                                  const vi *s, char *y)
+CFX_FORCE_INLINE vf scaled(const scaling *k, vi s)
 {
-    CFX_UNROLL
-    for (int v = 0; v < BV; v++) {
-        vf f = scaled(e, block * CFX_BLOCK + v * VF, s[v]);
-        if (e->rounds)
-            store_bytes((uint8_t *)y + v * VF, nearest(f, e->zero_point));
-        else
-            vf_store((float *)(void *)y + v * VF, f);
-    }
+    vf y = multiply_add(vf_of_vi(s), k->scale, k->bias);
+
+    return vf_min(vf_max(y, k->lo), k->hi);
 }
 
-CFX_FORCE_INLINE void store(const cfx_quantized_tile *t, int p, int block,
-                            const vi *s)
+/* The sums of a vector of channels, which lie `step` apart, to the pixels of y. */
+static void finish(const cfx_quantized_tile *t, int64_t at, const vi *s,
+                   int step, char *y, int64_t y_pixel)
 {
+    const scaling k = scaling_at(&t->end, at);
+
+    if (t->end.rounds)
+        for (int64_t p = 0; p < t->pixels; p++)
+            store_bytes((uint8_t *)y + p * y_pixel,
+                        nearest(scaled(&k, s[p * step]), t->end.zero_point));
+    else
+        for (int64_t p = 0; p < t->pixels; p++)
+            vf_store((float *)(void *)(y + p * y_pixel),
+                     scaled(&k, s[p * step]));
+}
+
+/* A block, or the first n of its channels. */
+static void finish_block(const cfx_quantized_tile *t, int block, const vi *s,
+                         int step)
+{
+    const int64_t size = t->end.rounds ? 1 : sizeof(float);
     int64_t n = t->columns - block * CFX_BLOCK;
-    char *y = t->y + p * t->y_pixel + block * t->y_block;
-    float last[CFX_BLOCK];
+    char *y = t->y + block * t->y_block, *to = y;
+    int64_t y_pixel = t->y_pixel;
+    float last[P1][CFX_BLOCK];
 
-    if (n >= CFX_BLOCK) {
-        store_block(&t->end, block, s, y);
-    } else {
-        store_block(&t->end, block, s, (char *)last);
-        memcpy(y, last, (size_t)n * (t->end.rounds ? 1 : sizeof(float)));
+    if (n < CFX_BLOCK) {
+        to = (char *)last;
+        y_pixel = sizeof(last[0]);
     }
+    for (int v = 0; v < BV; v++)
+        finish(t, block * CFX_BLOCK + v * VF, s + v, step, to + v * VF * size,
+               y_pixel);
+    for (int64_t p = 0; n < CFX_BLOCK && p < t->pixels; p++)
+        memcpy(y + p * t->y_pixel, last[p], (size_t)(n * size));
 }
 
 /* ---- Products ---- */
@@ -99,21 +119,25 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
             }
         }
     }
+    /* In memory, so that the loops over them need not be unrolled. */
+    vi sums[P1 * 4 * BV];
     CFX_UNROLL
     for (int p = 0; p < pixels; p++) {
         CFX_UNROLL
-        for (int b = 0; b < blocks; b++)
-            store(t, p, b, s[p] + b * BV);
+        for (int v = 0; v < nv; v++)
+            sums[p * nv + v] = s[p][v];
     }
+    for (int b = 0; b < blocks; b++)
+        finish_block(t, b, sums + b * BV, nv);
 }
 
 /* clang-format off */
 #define CASE(dots, p, b) case p: tile(dots, p, b, t); break;
 #define UP_TO_4(d, b) CASE(d, 1, b) CASE(d, 2, b) CASE(d, 3, b) CASE(d, 4, b)
 #define UP_TO_6(d, b) UP_TO_4(d, b) CASE(d, 5, b) CASE(d, 6, b)
-#define UP_TO_14(d, b) UP_TO_6(d, b) CASE(d, 7, b) CASE(d, 8, b) \
-    CASE(d, 9, b) CASE(d, 10, b) CASE(d, 11, b) \
-    CASE(d, 12, b) CASE(d, 13, b) CASE(d, 14, b)
+#define UP_TO_12(d, b) UP_TO_6(d, b) CASE(d, 7, b) CASE(d, 8, b) \
+    CASE(d, 9, b) CASE(d, 10, b) CASE(d, 11, b) CASE(d, 12, b)
+#define UP_TO_14(d, b) UP_TO_12(d, b) CASE(d, 13, b) CASE(d, 14, b)
 /* clang-format on */
 
 #define TILES(name, dots, cases, blocks)                                      \
@@ -127,7 +151,7 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
 #if CFX_LEVEL_IS(avx512)
 #define ALL_TILES(name, dots)                                                 \
     TILES(name##_1, dots, UP_TO_14, 1)                                        \
-    TILES(name##_2, dots, UP_TO_14, 2)                                        \
+    TILES(name##_2, dots, UP_TO_12, 2)                                        \
     TILES(name##_4, dots, UP_TO_6, 4)                                         \
     static void name(const cfx_quantized_tile *t)                             \
     {                                                                         \
@@ -157,6 +181,7 @@ extern const struct cfx_quantized_kernels CFX_LEVEL_NAME(
     cfx_quantized_kernels);
 
 const struct cfx_quantized_kernels CFX_LEVEL_NAME(cfx_quantized_kernels) = {
+    .pixels = {[1] = P1, [2] = P2, [4] = P4},
     .has_dots = has_dots,
     .tile = {wide_tile, dots_tile},
     .elements = &CFX_LEVEL_NAME(cfx_quantized_elements),
