@@ -62,18 +62,29 @@ def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
                      padding=(0, 0), dilation=(1, 1), input_zero_point=0,
                      min=None, max=None, zero_point=None):
     check_types(x, weight, offset, scale, bias)
-    if (x.dim() != 5 or weight.dim() != 7
+    depthwise = weight.dim() == 4
+    if depthwise:
+        if x.dim() != 5 or (x.shape[4], weight.shape[3]) != (BLOCK, BLOCK):
+            raise ValueError("forms")
+        if weight.shape[1] * weight.shape[2] > 256:
+            raise ValueError("taps")
+    elif (x.dim() != 5 or weight.dim() != 7
             or weight.shape[5:] != (BLOCK, QUAD)
             or x.shape[4] != weight.shape[4] * QUAD):
         raise ValueError("forms")
     if not 0 <= input_zero_point <= 255 or any(p < 0 for p in padding):
         raise ValueError("zero point or padding")
-    # (O, I, kh, kw, B / 4, 16, 4) as (O, 16, I, B / 4, 4, kh, kw)
-    weight = weight.permute(0, 5, 1, 4, 6, 2, 3).flatten(2, 4).flatten(0, 1)
+    if depthwise:
+        weight = joined(weight, 0).unsqueeze(1)
+    else:
+        # (O, I, kh, kw, B / 4, 16, 4) as (O, 16, I, B / 4, 4, kh, kw)
+        weight = weight.permute(0, 5, 1, 4, 6, 2, 3)
+        weight = weight.flatten(2, 4).flatten(0, 1)
     x = F.pad(joined(x, 1).double(), (padding[1], padding[1],
                                       padding[0], padding[0]),
               value=input_zero_point)
-    y = F.conv2d(x, weight.double(), None, stride, 0, dilation)
+    y = F.conv2d(x, weight.double(), None, stride, 0, dilation,
+                 len(weight) if depthwise else 1)
     y = finished(y.movedim(1, -1), offset, scale, bias, min, max, zero_point)
     return row_major(blocks(y.movedim(-1, 1), 1))
 

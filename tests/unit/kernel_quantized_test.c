@@ -185,6 +185,77 @@ TEST_CASE(quantized_convolutions_are_exact)
     }
 }
 
+/* ---- Filters of one channel ---- */
+
+static void expect_depthwise(const cfx_quantized_conv *c, void *want)
+{
+    int64_t to = 0, taps = c->kernel[0] * c->kernel[1];
+
+    for (int64_t i = 0; i < c->batch * c->out_blocks; i++)
+        for (int64_t o = 0; o < c->out[0] * c->out[1]; o++)
+            for (int64_t k = 0; k < B; k++) {
+                int64_t block = i % c->out_blocks, sum = 0;
+                for (int64_t t = 0; t < taps; t++) {
+                    int64_t y = o / c->out[1] * c->stride[0] - c->pad[0] +
+                                t / c->kernel[1] * c->dilation[0];
+                    int64_t x = o % c->out[1] * c->stride[1] - c->pad[1] +
+                                t % c->kernel[1] * c->dilation[1];
+                    bool in = y >= 0 && y < c->in[0] && x >= 0 && x < c->in[1];
+                    int64_t at = ((i * c->in[0] + y) * c->in[1] + x) * B + k;
+                    sum += (in ? c->x[at] : c->x_zero_point) *
+                           (int64_t)c->w[(block * taps + t) * B + k];
+                }
+                finish(&c->end, block * B + k, sum, want, to++);
+            }
+}
+
+TEST_CASE(quantized_filters_of_one_channel_are_exact)
+{
+    for (int i = 0; i < 120; i++) {
+        dice d = {.key = 105000 + (uint64_t)i * 64};
+        cfx_quantized_conv c = {.batch = dice_throw(&d, 1, 2), .channels = B};
+        char what[100];
+
+        c.in_blocks = c.out_blocks = dice_throw(&d, 1, 3);
+        c.x_zero_point = (uint8_t)dice_throw(&d, 0, 255);
+        for (int a = 0; a < 2; a++) {
+            c.kernel[a] = dice_throw(&d, 1, 5);
+            c.stride[a] = dice_throw(&d, 1, 3);
+            c.dilation[a] = dice_throw(&d, 1, 2);
+            c.pad[a] = dice_throw(&d, 0, 4);
+            c.in[a] = dice_throw(&d, 1, 30);
+            int64_t left = c.in[a] + 2 * c.pad[a] -
+                           (c.kernel[a] - 1) * c.dilation[a] - 1;
+            c.out[a] = left < 0 ? 0 : left / c.stride[a] + 1;
+        }
+        int64_t taps = c.kernel[0] * c.kernel[1];
+        int64_t n = c.batch * c.out_blocks * B;
+        void *x = random_bytes(&d, n * c.in[0] * c.in[1]);
+        void *w = random_bytes(&d, c.out_blocks * taps * B);
+        c.x = x;
+        c.w = w;
+        c.end = random_end(&d, c.out_blocks, taps);
+        size_t size = result_size(&c.end, n * c.out[0] * c.out[1]);
+        void *want = array_new(CFX_U8, (int64_t)size);
+        void *y = array_new(CFX_U8, (int64_t)size);
+        expect_depthwise(&c, want);
+        snprintf(what, sizeof(what), "case %d: %lldx%lld to %lldx%lld", i,
+                 (long long)c.in[0], (long long)c.in[1], (long long)c.out[0],
+                 (long long)c.out[1]);
+        for (int k = 0; k < all.count; k++) {
+            memset(y, 0xff, size);
+            c.y = y;
+            cfx_quantized_depthwise(all.ctx[k], &c);
+            assert_same_bits(y, want, size, what);
+        }
+        free_end(&c.end);
+        free(x);
+        free(w);
+        free(want);
+        free(y);
+    }
+}
+
 /* ---- Products of matrices ---- */
 
 static void expect_product(const cfx_quantized_product *p, void *want)

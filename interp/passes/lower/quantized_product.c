@@ -16,7 +16,8 @@ typedef struct product {
     cfx_lowering *l;
     const cfx_chain *c;
     cfx_node *n, *x; /* the product, its input of uint8 */
-    bool conv;
+    bool conv, depthwise;
+    int64_t groups;
     cfx_affine from; /* of x */
     cfx_value stride, padding, dilation;
     cfx_tensor *weight, *scale, *bias; /* scale: NULL if it is one for all */
@@ -65,10 +66,12 @@ static bool find_settings(product *a)
 {
     cfx_value groups = arg(a, "groups");
     const cfx_tensor *x = cfx_lower__tensor(a->x);
+    a->groups = 1;
     if (!a->conv)
         return x->rank > 0;
-    return x->rank == 4 &&
-           (!groups.kind || (groups.kind == CFX_INT && groups.u.i == 1)) &&
+    a->groups = groups.kind == CFX_INT ? groups.u.i : 1;
+    a->depthwise = a->groups > 1;
+    return x->rank == 4 && (!groups.kind || groups.kind == CFX_INT) &&
            read_pair(arg(a, "stride"), 1, &a->stride) &&
            read_pair(arg(a, "padding"), 0, &a->padding) &&
            read_pair(arg(a, "dilation"), 1, &a->dilation);
@@ -184,8 +187,12 @@ static bool can_pack(const product *a)
     int64_t products = blocks_of(inputs_of(a), CFX_BLOCK) * CFX_BLOCK;
     for (int i = 2; i < w->rank && products <= CFX_QUANTIZED_DEPTH; i++)
         products *= cfx_tensor_size(w, i);
-    return inputs_of(a) > 0 && cfx_dim_is(in, inputs_of(a)) &&
-           products <= CFX_QUANTIZED_DEPTH &&
+    if (a->depthwise)
+        return inputs_of(a) == 1 && a->groups == cfx_tensor_size(w, 0) &&
+               cfx_dim_is(in, a->groups) &&
+               products / CFX_BLOCK <= CFX_QUANTIZED_TAPS && are_finite(a);
+    return a->groups == 1 && inputs_of(a) > 0 &&
+           cfx_dim_is(in, inputs_of(a)) && products <= CFX_QUANTIZED_DEPTH &&
            (a->conv || inputs_of(a) % CFX_QUAD == 0) && are_finite(a);
 }
 
@@ -216,15 +223,32 @@ static cfx_status find(product *a, bool *found)
 
 /* ---- What is packed ---- */
 
+static int64_t taps_of(const product *a)
+{
+    int64_t taps = 1;
+    for (int i = 2; i < a->weight->rank; i++)
+        taps *= cfx_tensor_size(a->weight, i);
+    return taps;
+}
+
+/* (C / 16, kernel..., 16) */
+static void pack_filters(const product *a, int8_t *to)
+{
+    const int8_t *from = a->weight->data;
+    int64_t taps = taps_of(a);
+    for (int64_t c = 0; c < a->groups; c++)
+        for (int64_t t = 0; t < taps; t++)
+            to[(c / CFX_BLOCK * taps + t) * CFX_BLOCK + c % CFX_BLOCK] =
+                *from++;
+}
+
 /* (O / 16, I / block, kernel..., block / 4, 16 out, 4 in), zeros in what fills up
  * the blocks. A matrix has a kernel of one and one block. */
 static void pack_weight(const product *a, int8_t *to)
 {
     const cfx_tensor *w = a->weight;
     const int8_t *from = w->data;
-    int64_t out = cfx_tensor_size(w, 0), in = inputs_of(a), taps = 1;
-    for (int i = 2; i < w->rank; i++)
-        taps *= cfx_tensor_size(w, i);
+    int64_t out = cfx_tensor_size(w, 0), in = inputs_of(a), taps = taps_of(a);
     int64_t blocks = blocks_of(in, a->block);
     for (int64_t o = 0; o < out; o++)
         for (int64_t i = 0; i < in; i++)
@@ -279,14 +303,17 @@ static cfx_status make(const product *a, int what, cfx_tensor **out)
     if (what != WEIGHT)
         return zeros(a, types[what], 1, &numbers, out);
     shape[rank++] = blocks;
-    if (a->conv) {
+    if (a->conv && !a->depthwise)
         shape[rank++] = blocks_of(inputs_of(a), a->block);
+    if (a->conv) {
         shape[rank++] = cfx_tensor_size(w, 2);
         shape[rank++] = cfx_tensor_size(w, 3);
     }
-    shape[rank++] = a->block / CFX_QUAD;
+    if (!a->depthwise)
+        shape[rank++] = a->block / CFX_QUAD;
     shape[rank++] = CFX_BLOCK;
-    shape[rank++] = CFX_QUAD;
+    if (!a->depthwise)
+        shape[rank++] = CFX_QUAD;
     return zeros(a, types[what], rank, shape, out);
 }
 
@@ -299,7 +326,9 @@ static cfx_status put(product *a, int what)
     cfx_status st = make(a, what, &t);
     if (st)
         return st;
-    if (what == WEIGHT)
+    if (what == WEIGHT && a->depthwise)
+        pack_filters(a, t->data);
+    else if (what == WEIGHT)
         pack_weight(a, t->data);
     else if (what == OFFSET)
         pack_offset(a, t->data);
@@ -385,7 +414,7 @@ cfx_status cfx_lower__product(cfx_lowering *l, const cfx_chain *c,
         return st;
     int64_t in = inputs_of(&a);
     a.block = !a.conv ? in
-              : in < CFX_BLOCK && !cfx_lower__form(a.x)
+              : in < CFX_BLOCK && !a.depthwise && !cfx_lower__form(a.x)
                   ? blocks_of(in, CFX_QUAD) * CFX_QUAD
                   : CFX_BLOCK;
     st = put_all(&a);

@@ -49,6 +49,10 @@ size_t cfx_quantized_conv_workspace(const cfx_quantized_conv *c);
 /* Compute it on the threads of the context. Never fails. */
 void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
                             void *workspace);
+/* The same with a filter for each channel: w is (blocks, kernel..., 16), of at most
+ * CFX_QUANTIZED_TAPS; in_blocks == out_blocks, channels == 16. Never fails. */
+enum { CFX_QUANTIZED_TAPS = 256 };
+void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c);
 
 /* y(rows, columns) of x(rows, depth); depth is a multiple of CFX_QUAD. */
 typedef struct cfx_quantized_product {
@@ -129,11 +133,16 @@ typedef struct cfx_quantized_tile {
     int64_t y_pixel, y_block;
 } cfx_quantized_tile;
 
-/* Windows of `pixels` outputs, of n[0] rows and n[1] columns of 16 bytes. */
+/* Windows of `pixels` outputs, of n[0] rows and n[1] columns of 16 bytes: their
+ * maxima, or their products with w, in floats that are integers. */
 typedef struct cfx_quantized_row {
     int64_t pixels, n[2], x_pixel, x_at[2];
     const uint8_t *x;
-    uint8_t *y;
+    const float *w; /* without gaps in a row */
+    int64_t w_row;
+    cfx_quantized_end end; /* of products; its offset is for these windows */
+    char *y;
+    int64_t y_pixel;
 } cfx_quantized_row;
 
 struct cfx_quantized_elements {
@@ -141,8 +150,12 @@ struct cfx_quantized_elements {
     /* n elements of one channel, without gaps */
     void (*quantize)(const cfx_quantized_image *m, const float *x, uint8_t *y,
                      int64_t n);
-    void (*max)(const cfx_quantized_row *r);
     void (*mean)(const cfx_quantized_mean *m, int64_t plane);
+};
+
+struct cfx_quantized_windows {
+    void (*max)(const cfx_quantized_row *r);
+    void (*depthwise)(const cfx_quantized_row *r);
 };
 
 struct cfx_quantized_kernels {
@@ -150,6 +163,7 @@ struct cfx_quantized_kernels {
     bool (*has_dots)(void); /* an instruction for products of four bytes */
     void (*tile[2])(const cfx_quantized_tile *t); /* without and with it */
     const struct cfx_quantized_elements *elements;
+    const struct cfx_quantized_windows *windows;
 };
 
 #endif

@@ -1,10 +1,8 @@
 /*
- * quantized_elements.c -- sums, rounding, maxima and means of uint8 on the threads of
- * a context.
+ * quantized_elements.c -- sums, rounding and means of uint8 on the threads of a
+ * context.
  */
-#include "kernel/blocked/geometry.h"
 #include "kernel/blocked/quantized.h"
-
 #include "kernel/int64.h"
 
 /* Elements in a piece, 2 to 10 us. */
@@ -86,70 +84,6 @@ void cfx_quantized_to_blocked(cfx_context *ctx, const cfx_quantized_image *m)
 
     cfx_parallel_for(ctx, m->images * v.blocks * v.rows,
                      PIECE / ROW / m->block + 1, image_piece, &v);
-}
-
-/* ---- Maxima ---- */
-
-typedef struct windows {
-    const struct cfx_quantized_elements *k;
-    const cfx_blocked_conv *c;
-    const uint8_t *x;
-    uint8_t *y;
-} windows;
-
-/* Outputs p..end of row o of a plane, all of whose windows have the columns
- * `first`, first + 1, ... of n. */
-static void max_part(const windows *v, int64_t plane, int64_t o, int64_t p,
-                     int64_t end, int64_t first, int64_t n)
-{
-    const cfx_blocked_conv *c = v->c;
-    int64_t top, rows = cfx_blocked__taps(c, 0, o, &top);
-    int64_t width = c->in[1] * CFX_BLOCK;
-    int64_t y = o * c->stride[0] - c->pad[0] + top * c->dilation[0];
-    int64_t x = p * c->stride[1] - c->pad[1] + first * c->dilation[1];
-    cfx_quantized_row r = {
-        .pixels = end - p,
-        .n = {rows, n},
-        .x_pixel = c->stride[1] * CFX_BLOCK,
-        .x_at = {c->dilation[0] * width, c->dilation[1] * CFX_BLOCK},
-        .x = v->x,
-        .y = v->y + ((plane * c->out[0] + o) * c->out[1] + p) * CFX_BLOCK,
-    };
-
-    if (rows && n)
-        r.x += (plane * c->in[0] + y) * width + x * CFX_BLOCK;
-    v->k->max(&r);
-}
-
-static void max_piece(void *arg, int64_t begin, int64_t end, int worker)
-{
-    const windows *v = arg;
-    const cfx_blocked_conv *c = v->c;
-
-    (void)worker;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t plane = i / c->out[0], o = i % c->out[0], p = 0, first, n;
-        while (p < c->out[1]) { /* windows with the same columns at once */
-            int64_t same = p, next, k;
-            n = cfx_blocked__taps(c, 1, p, &first);
-            do
-                k = cfx_blocked__taps(c, 1, ++same, &next);
-            while (same < c->out[1] && k == n && next == first);
-            max_part(v, plane, o, p, same, first, n);
-            p = same;
-        }
-    }
-}
-
-void cfx_quantized_max_pool(cfx_context *ctx, const cfx_blocked_conv *c,
-                            const uint8_t *x, uint8_t *y)
-{
-    windows v = {kernels_of(ctx), c, x, y};
-    int64_t cost = c->out[1] * c->kernel[0] * c->kernel[1] * CFX_BLOCK;
-
-    if (c->batch * c->out_blocks * c->out[0] * c->out[1] > 0)
-        cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
-                         PIECE * 8 / cost + 1, max_piece, &v);
 }
 
 /* ---- Means ---- */

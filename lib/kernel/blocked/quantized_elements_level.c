@@ -1,6 +1,5 @@
 /*
- * quantized_elements_level.c -- sums, rounding, maxima and means of uint8, for one
- * level.
+ * quantized_elements_level.c -- sums, rounding and means of uint8, for one level.
  */
 #include "kernel/blocked/quantized.h"
 #include "kernel/blocked/quantized_vec.h"
@@ -58,24 +57,7 @@ static void quantize(const cfx_quantized_image *m, const float *x, uint8_t *y,
     }
 }
 
-/* ---- Windows ---- */
-
-static void max(const cfx_quantized_row *r)
-{
-    for (int64_t p = 0; p < r->pixels; p++) {
-        const uint8_t *x = r->x + p * r->x_pixel;
-        uint8_t most[CFX_BLOCK] = {0};
-        for (int64_t i = 0; i < r->n[0]; i++) {
-            for (int64_t k = 0; k < r->n[1]; k++) {
-                const uint8_t *at = x + i * r->x_at[0] + k * r->x_at[1];
-                CFX_SIMD
-                for (int c = 0; c < CFX_BLOCK; c++)
-                    most[c] = at[c] > most[c] ? at[c] : most[c];
-            }
-        }
-        memcpy(r->y + p * CFX_BLOCK, most, CFX_BLOCK);
-    }
-}
+/* ---- Means ---- */
 
 static void mean(const cfx_quantized_mean *m, int64_t plane)
 {
@@ -101,6 +83,5 @@ extern const struct cfx_quantized_elements CFX_LEVEL_NAME(
 const struct cfx_quantized_elements CFX_LEVEL_NAME(cfx_quantized_elements) = {
     .add = add,
     .quantize = quantize,
-    .max = max,
     .mean = mean,
 };

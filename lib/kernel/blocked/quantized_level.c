@@ -23,25 +23,6 @@ enum { P1 = 6, P2 = 0, P4 = 0 };
 
 /* ---- The end of a tile ---- */
 
-typedef struct scaling {
-    vf scale, bias, lo, hi;
-} scaling;
-
-/* Of the vector that begins with channel `at`. */
-CFX_FORCE_INLINE scaling scaling_at(const cfx_quantized_end *e, int64_t at)
-{
-    return (scaling){vf_load(e->scale + at),
-                     e->bias ? vf_load(e->bias + at) : vf_zero(),
-                     vf_set1(e->lo), vf_set1(e->hi)};
-}
-
-CFX_FORCE_INLINE vf scaled(const scaling *k, vi s)
-{
-    vf y = multiply_add(vf_of_vi(s), k->scale, k->bias);
-
-    return vf_min(vf_max(y, k->lo), k->hi);
-}
-
 /* The sums of a vector of channels, which lie `step` apart, to the pixels of y. */
 static void finish(const cfx_quantized_tile *t, int64_t at, const vi *s,
                    int step, char *y, int64_t y_pixel)
@@ -177,6 +158,8 @@ ALL_TILES(dots_tile, true)
 
 extern const struct cfx_quantized_elements CFX_LEVEL_NAME(
     cfx_quantized_elements);
+extern const struct cfx_quantized_windows CFX_LEVEL_NAME(
+    cfx_quantized_windows);
 extern const struct cfx_quantized_kernels CFX_LEVEL_NAME(
     cfx_quantized_kernels);
 
@@ -185,4 +168,5 @@ const struct cfx_quantized_kernels CFX_LEVEL_NAME(cfx_quantized_kernels) = {
     .has_dots = has_dots,
     .tile = {wide_tile, dots_tile},
     .elements = &CFX_LEVEL_NAME(cfx_quantized_elements),
+    .windows = &CFX_LEVEL_NAME(cfx_quantized_windows),
 };

@@ -67,6 +67,16 @@ CFX_FORCE_INLINE vf vf_of_vi(vi x)
     return _mm512_cvtepi32_ps(x);
 }
 
+CFX_FORCE_INLINE vi vi_of_vf(vf x)
+{
+    return _mm512_cvtps_epi32(x);
+}
+
+CFX_FORCE_INLINE vi vi_sum(vi a, vi b)
+{
+    return _mm512_add_epi32(a, b);
+}
+
 CFX_FORCE_INLINE vi vi_bits(vf x)
 {
     return _mm512_castps_si512(x);
@@ -150,6 +160,16 @@ CFX_FORCE_INLINE vf vf_of_vi(vi x)
     return _mm256_cvtepi32_ps(x);
 }
 
+CFX_FORCE_INLINE vi vi_of_vf(vf x)
+{
+    return _mm256_cvtps_epi32(x);
+}
+
+CFX_FORCE_INLINE vi vi_sum(vi a, vi b)
+{
+    return _mm256_add_epi32(a, b);
+}
+
 CFX_FORCE_INLINE vi vi_bits(vf x)
 {
     return _mm256_castps_si256(x);
@@ -229,6 +249,16 @@ CFX_FORCE_INLINE vf vf_of_vi(vi x)
     return vcvtq_f32_s32(x);
 }
 
+CFX_FORCE_INLINE vi vi_of_vf(vf x)
+{
+    return vcvtq_s32_f32(x);
+}
+
+CFX_FORCE_INLINE vi vi_sum(vi a, vi b)
+{
+    return vaddq_s32(a, b);
+}
+
 CFX_FORCE_INLINE vi vi_bits(vf x)
 {
     return vreinterpretq_s32_f32(x);
@@ -300,6 +330,16 @@ CFX_FORCE_INLINE vf vf_of_vi(vi x)
     return (float)x;
 }
 
+CFX_FORCE_INLINE vi vi_of_vf(vf x)
+{
+    return (vi)x;
+}
+
+CFX_FORCE_INLINE vi vi_sum(vi a, vi b)
+{
+    return a + b;
+}
+
 CFX_FORCE_INLINE vi vi_bits(vf x)
 {
     return vi_load(&x);
@@ -350,6 +390,25 @@ CFX_FORCE_INLINE vi nearest(vf x, int zero_point)
 CFX_FORCE_INLINE vf in_range(vf x, float lo, float hi)
 {
     return vf_min(vf_max(x, vf_set1(lo)), vf_set1(hi));
+}
+/* How a sum becomes a result. */
+typedef struct scaling {
+    vf scale, bias, lo, hi;
+} scaling;
+
+/* Of the vector that begins with channel `at`. */
+CFX_FORCE_INLINE scaling scaling_at(const cfx_quantized_end *e, int64_t at)
+{
+    return (scaling){vf_load(e->scale + at),
+                     e->bias ? vf_load(e->bias + at) : vf_zero(),
+                     vf_set1(e->lo), vf_set1(e->hi)};
+}
+
+CFX_FORCE_INLINE vf scaled(const scaling *k, vi s)
+{
+    vf y = multiply_add(vf_of_vi(s), k->scale, k->bias);
+
+    return vf_min(vf_max(y, k->lo), k->hi);
 }
 
 #endif

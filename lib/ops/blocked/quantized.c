@@ -5,7 +5,8 @@
  * shape   input (..., K), weight (ceil(out_features / 16), K / 4, 16, 4): (...,
  *         out_features). Input (N, I, H, W, B), where B is a multiple of 4, weight
  *         (O, I, kh, kw, B / 4, 16, 4): (N, O, out, out, 16), out = (in + 2 pad -
- *         dilation (k - 1) - 1) // stride + 1. offset, scale and bias have an
+ *         dilation (k - 1) - 1) // stride + 1; with one filter a channel, B is 16
+ *         and the weight (I, kh, kw, 16). offset, scale and bias have an
  *         element for each channel of the weight's blocks. The result is float32,
  *         or with a zero point uint8.
  * cost    multiply-adds: elements of the result times channels of the input times
@@ -216,26 +217,40 @@ const cfx_op cfx_op__quantized_linear = {
 /* The state of a call. */
 struct conv {
     const cfx_tensor *x, *w;
+    bool depthwise; /* one filter a channel */
     cfx_dim in[2], kernel[2], stride[2], pad[2], dilation[2];
 };
 
+static bool have_forms(const cfx_call *call, struct conv *c)
+{
+    const cfx_dim *w = c->w->shape;
+    c->depthwise = c->w->rank == 4;
+    if (c->x->rank != 5)
+        return false;
+    if (c->depthwise)
+        return is(call, w[3], CFX_BLOCK) &&
+               is(call, c->x->shape[4], CFX_BLOCK);
+    return c->w->rank == 7 && is(call, w[5], CFX_BLOCK) &&
+           is(call, w[6], CFX_QUAD) &&
+           equal(call, c->x->shape[4], fours(call, w[4]));
+}
+
 static cfx_status read_forms(const cfx_call *call, struct conv *c)
 {
-    bool fits = c->x->rank == 5 && c->w->rank == 7 &&
-                is(call, c->w->shape[5], CFX_BLOCK) &&
-                is(call, c->w->shape[6], CFX_QUAD);
-    if (!fits || !equal(call, c->x->shape[4], fours(call, c->w->shape[4])))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected an input (N, I, H, W, B) and a weight "
-                             "(O, I, kh, kw, B / 4, 16, 4), but got ranks %d "
-                             "and %d",
-                             c->x->rank, c->w->rank);
-    if (!equal(call, c->x->shape[1], c->w->shape[1]))
+    if (!have_forms(call, c))
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected an input (N, I, H, W, B) and a weight "
+            "(O, I, kh, kw, B / 4, 16, 4), or an input (N, I, "
+            "H, W, 16) and a weight (I, kh, kw, 16), but got "
+            "ranks %d and %d",
+            c->x->rank, c->w->rank);
+    if (!equal(call, c->x->shape[1], c->w->shape[!c->depthwise]))
         return cfx_call_fail(call, CFX_ESHAPE,
                              "input and weight differ in their channels");
     for (int i = 0; i < 2; i++) {
         c->in[i] = c->x->shape[2 + i];
-        c->kernel[i] = c->w->shape[2 + i];
+        c->kernel[i] = c->w->shape[(c->depthwise ? 1 : 2) + i];
     }
     return CFX_OK;
 }
@@ -269,7 +284,9 @@ static cfx_dim out_extent(cfx_shape_env *env, const struct conv *c, int i)
 
 static cfx_dim conv_depth(const cfx_call *call, const struct conv *c)
 {
-    cfx_dim n = cfx_dim_mul(call->env, c->x->shape[1], c->x->shape[4]);
+    cfx_dim n = c->depthwise
+                    ? cfx_dim_int(1)
+                    : cfx_dim_mul(call->env, c->x->shape[1], c->x->shape[4]);
     for (int i = 0; i < 2; i++)
         n = cfx_dim_mul(call->env, n, c->kernel[i]);
     return n;
@@ -292,6 +309,12 @@ static cfx_status conv_infer(cfx_call *call)
         st = check_end(call, c->w->shape[0], conv_depth(call, c));
     if (st)
         return st;
+    if (c->depthwise && !cfx_dim_le(call->env, conv_depth(call, c),
+                                    cfx_dim_int(CFX_QUANTIZED_TAPS)))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "filters of one channel with more than %d "
+                             "weights are not supported",
+                             CFX_QUANTIZED_TAPS);
     cfx_dim shape[] = {c->x->shape[0], c->w->shape[0],
                        out_extent(call->env, c, 0),
                        out_extent(call->env, c, 1), cfx_dim_int(CFX_BLOCK)};
@@ -332,8 +355,9 @@ static cfx_quantized_conv plan(const cfx_call *call)
 
 static size_t conv_workspace(const cfx_call *call)
 {
+    const struct conv *c = call->state;
     const cfx_quantized_conv k = plan(call);
-    return cfx_quantized_conv_workspace(&k);
+    return c->depthwise ? 0 : cfx_quantized_conv_workspace(&k);
 }
 
 static cfx_status conv_run(cfx_call *call)
@@ -344,7 +368,10 @@ static cfx_status conv_run(cfx_call *call)
     k.w = c->w->data;
     k.end = end_of(call);
     k.y = call->out[0]->data;
-    cfx_quantized_conv_run(call->ctx, &k, call->work);
+    if (c->depthwise)
+        cfx_quantized_depthwise(call->ctx, &k);
+    else
+        cfx_quantized_conv_run(call->ctx, &k, call->work);
     return CFX_OK;
 }
 
