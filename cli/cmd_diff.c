@@ -50,7 +50,7 @@ static const cli_option options[] = {
      "as --snr, and fail if the ratio of a node is less than DB",
      offsetof(struct diff_options, min_snr)},
     {CLI_FLAG, 0, "optimize", NULL,
-     "optimize B before it runs; --rmax is then 1e-4, with narrow weights 2e-2, "
+     "optimize B before it runs; --rmax is then 1e-4, in narrower types 2e-2, "
      "unless a tolerance is given",
      offsetof(struct diff_options, how.optimize)},
     {CLI_FLAG, 0, "bfloat16", NULL, "with --optimize: " CLI_BFLOAT16_HELP,
@@ -123,6 +123,17 @@ static void end_progress(struct diff *d)
 
 /* ---- The sides ---- */
 
+static cfx_status optimize_side(struct side *s, struct diff *d,
+                                const struct diff_options *o, cfx_error *err)
+{
+    cli_pass_lines lines = {.to = NULL};
+    cfx_status st = cli_optimize(s->gm, &s->in, &o->how, NULL, &lines, err);
+
+    if (!d->cmp.tolerance.given)
+        d->cmp.tolerance = cli_optimized_tolerance(&lines);
+    return st;
+}
+
 static cfx_status side_open(struct side *s, struct diff *d,
                             const struct diff_options *o, cfx_error *err)
 {
@@ -137,7 +148,7 @@ static cfx_status side_open(struct side *s, struct diff *d,
         return st;
     st = cli_inputs_make(&s->in, &s->c, s->gm, &o->inputs, o->seed.value, err);
     if (!st && s == &d->b && o->how.optimize)
-        st = cli_optimize(s->gm, &s->in, &o->how, NULL, NULL, err);
+        st = optimize_side(s, d, o, err);
     if (!st)
         st = cfx_interp_init_with(&s->it, &cfx_interp_base, s->gm, &how, err);
     if (st)
@@ -484,8 +495,6 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "--rtol, --atol and --rmax take numbers of at "
                             "least 0");
     t->given = t->given || d.snr;
-    if (o->how.optimize && !t->given)
-        *t = cli_optimized_tolerance(&o->how);
     if (o->cpu_b || o->threads_b) {
         int status = cli_second_context(c, &second, "cpu-b", o->cpu_b,
                                         o->threads_b, &err);

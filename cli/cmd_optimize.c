@@ -57,16 +57,14 @@ static cfx_status optimize(cli *c, const struct optimize_options *o,
 static cfx_status rewrite(cli *c, const struct optimize_options *o,
                           cfx_module *gm, FILE *to, cfx_error *err)
 {
-    cli_pass_lines lines = {o->quiet ? NULL : to, false};
-    cli_verifier v = {.c = c,
-                      .inputs = &o->inputs,
-                      .seed = o->seed.value,
-                      .tolerance = cli_optimized_tolerance(&o->how),
-                      .to = lines.to};
+    cli_pass_lines lines = {.to = o->quiet ? NULL : to};
+    cli_verifier v = {
+        .c = c, .inputs = &o->inputs, .seed = o->seed.value, .to = lines.to};
     cfx_status st = o->verify ? cli_verify_begin(&v, gm, err) : CFX_OK;
 
     if (!st)
         st = optimize(c, o, gm, &lines, err);
+    v.tolerance = cli_optimized_tolerance(&lines);
     if (!st && o->verify)
         st = cli_verify_end(&v, gm, err);
     cli_verify_release(&v);

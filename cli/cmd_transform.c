@@ -65,7 +65,7 @@ static cfx_status apply(cli *c, const struct transform_options *o,
                         cfx_module *gm, const char *passes, FILE *to,
                         cfx_error *err)
 {
-    cli_pass_lines lines = {o->quiet ? NULL : to, o->reverse};
+    cli_pass_lines lines = {.to = o->quiet ? NULL : to, .reverse = o->reverse};
     const cfx_pass_manager_options how = {
         .size = sizeof(how),
         .steps = o->steps,

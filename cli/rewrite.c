@@ -12,9 +12,11 @@
 cfx_status cli_print_pass_line(void *user, cfx_module *gm,
                                const cfx_pass_report *r, cfx_error *err)
 {
-    const cli_pass_lines *lines = user;
+    cli_pass_lines *lines = user;
 
     (void)gm;
+    if (r->changed && r->pass->flags & CFX_PASS_NARROWS)
+        lines->narrows = true;
     if (lines->reverse && !r->step && !r->changed)
         return cfx_fail(err, CFX_EINVAL,
                         "nothing to undo: no node carries the "
@@ -90,12 +92,10 @@ void cli_verify_release(cli_verifier *v)
 
 /* ---- --optimize ---- */
 
-cfx_tolerance cli_optimized_tolerance(const cli_optimizing *how)
+cfx_tolerance cli_optimized_tolerance(const cli_pass_lines *lines)
 {
-    return (cfx_tolerance){true, 0, 0,
-                           how->bfloat16 || how->int8_weights
-                               ? CLI_NARROWED_RMAX
-                               : CLI_OPTIMIZED_RMAX};
+    return (cfx_tolerance){
+        true, 0, 0, lines->narrows ? CLI_NARROWED_RMAX : CLI_OPTIMIZED_RMAX};
 }
 
 int cli_check_optimizing(const cli *c, const cli_optimizing *how)

@@ -14,6 +14,7 @@
 typedef struct cli_pass_lines {
     FILE *to;     /* NULL: none are printed */
     bool reverse; /* fail if a pass finds nothing to undo */
+    bool narrows; /* set if numbers were rounded to a narrower type */
 } cli_pass_lines;
 
 /* Print "constant_folding   12 nodes changed (3 made, 9 removed), 0.4 ms": the
@@ -39,8 +40,8 @@ void cli_verify_release(cli_verifier *v);
 
 /* ---- --optimize ---- */
 
-/* The difference that optimizing may make, by the largest element: with weights in
- * float32, and in narrower types. */
+/* The difference that optimizing may make, by the largest element: in float32, and
+ * in narrower types. */
 #define CLI_OPTIMIZED_RMAX 1e-4
 #define CLI_NARROWED_RMAX 2e-2
 
@@ -59,10 +60,11 @@ typedef struct cli_optimizing {
 /* Print usage unless options that need --optimize have it; 0: they do. */
 int cli_check_optimizing(const cli *c, const cli_optimizing *how);
 
-cfx_tolerance cli_optimized_tolerance(const cli_optimizing *how);
+/* What optimizing may change, by the passes that changed the model. */
+cfx_tolerance cli_optimized_tolerance(const cli_pass_lines *lines);
 
 /* Optimize a model for these inputs, tensors or metas; `env` of their symbols,
- * or NULL. `lines` NULL: print nothing. */
+ * or NULL. `lines` may be NULL. */
 cfx_status cli_optimize(cfx_module *gm, const cli_inputs *in,
                         const cli_optimizing *how, cfx_shape_env *env,
                         cli_pass_lines *lines, cfx_error *err);

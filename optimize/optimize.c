@@ -5,8 +5,8 @@
 #include <cfx/shape_prop.h>
 
 const char *const cfx_optimize_passes =
-    "remove_dropout, fuse_conv_bn, fuse_linear_bn, fuse_gelu, block_channels, "
-    "pack_linear, fuse_pointwise, dead_code";
+    "remove_dropout, fuse_conv_bn, fuse_linear_bn, fuse_gelu, "
+    "lower_quantized, block_channels, pack_linear, fuse_pointwise, dead_code";
 
 /* The inputs, for the hook before each pass. */
 typedef struct optimizer {

@@ -25,7 +25,7 @@ tests_unit_ops_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/linalg_test.c \
 	%reldir%/unit/kernel_pool_test.c %reldir%/unit/kernel_pointwise_test.c \
 	%reldir%/unit/kernel_reduce_test.c %reldir%/unit/kernel_norm_test.c \
-	%reldir%/unit/kernel_blocked_test.c \
+	%reldir%/unit/kernel_blocked_test.c %reldir%/unit/kernel_quantized_test.c \
 	%reldir%/unit/kernel_index_test.c %reldir%/unit/kernel_resample_test.c \
 	%reldir%/unit/kernel_attention_test.c %reldir%/unit/op_shape_test.c \
 	%reldir%/unit/device_test.c %reldir%/unit/edits_test.c \

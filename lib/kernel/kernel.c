@@ -13,7 +13,7 @@
 #define DECLARE_LEVEL(level) \
     DECLARE(pointwise, level) DECLARE(reduce, level) DECLARE(norm, level) \
     DECLARE(gemm, level) DECLARE(conv, level) DECLARE(pool, level) \
-    DECLARE(blocked, level) DECLARE(windows, level)
+    DECLARE(blocked, level) DECLARE(windows, level) DECLARE(quantized, level)
 /* clang-format on */
 
 #define TABLE(level_, cpu)                                                    \
@@ -27,6 +27,7 @@
         .pool = &cfx_pool_kernels_##level_,                                   \
         .blocked = &cfx_blocked_kernels_##level_,                             \
         .windows = &cfx_windows_kernels_##level_,                             \
+        .quantized = &cfx_quantized_kernels_##level_,                         \
     };
 
 DECLARE_LEVEL(plain)

@@ -21,6 +21,7 @@ struct cfx_conv_kernels;      /* kernel/conv/conv.h */
 struct cfx_pool_kernels;      /* kernel/pool/pool.h */
 struct cfx_blocked_kernels;   /* kernel/blocked/blocked.h */
 struct cfx_windows_kernels;   /* kernel/blocked/blocked.h */
+struct cfx_quantized_kernels; /* kernel/blocked/quantized.h */
 
 typedef struct cfx_kernels {
     cfx_cpu level;
@@ -32,6 +33,7 @@ typedef struct cfx_kernels {
     const struct cfx_pool_kernels *pool;
     const struct cfx_blocked_kernels *blocked;
     const struct cfx_windows_kernels *windows;
+    const struct cfx_quantized_kernels *quantized;
 } cfx_kernels;
 
 /* The kernels of the context's level. Never fails. */

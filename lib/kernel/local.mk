@@ -39,6 +39,8 @@ libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/blocked/winograd.c %reldir%/blocked/winograd.h \
     %reldir%/conv/winograd_1d.h \
     %reldir%/blocked/packed.c %reldir%/blocked/packed.h \
+    %reldir%/blocked/quantized.c %reldir%/blocked/quantized.h \
+    %reldir%/blocked/quantized_elements.c %reldir%/blocked/quantized_windows.c \
     %reldir%/blocked/windows.c %reldir%/blocked/geometry.h \
     %reldir%/attention.c %reldir%/attention.h \
     %reldir%/attention_packed.c %reldir%/attention_packed.h \
@@ -50,6 +52,9 @@ KERNEL_LEVEL += %reldir%/gemm/gemm_level.c %reldir%/gemm/gemm_level.h \
     %reldir%/pool/pool_level.c %reldir%/pool/pool_level.h \
     %reldir%/blocked/blocked_level.c %reldir%/blocked/winograd_level.c \
     %reldir%/blocked/windows_level.c %reldir%/blocked/finish.h \
+    %reldir%/blocked/quantized_level.c %reldir%/blocked/quantized_vec.h \
+    %reldir%/blocked/quantized_elements_level.c \
+    %reldir%/blocked/quantized_windows_level.c \
     %reldir%/vec/vec.h \
     %reldir%/vec/vec_plain.h %reldir%/vec/vec_avx2.h %reldir%/vec/vec_avx512.h \
     %reldir%/vec/vec_neon.h

@@ -5,7 +5,9 @@ libcore_la_SOURCES += %reldir%/attention/attention.c \
 libcore_la_SOURCES += %reldir%/blocked/blocked.h %reldir%/blocked/conv.c \
 	%reldir%/blocked/layout.c %reldir%/blocked/pool.c
 libcore_la_SOURCES += %reldir%/blocked/epilogue.h \
-	%reldir%/blocked/epilogue.c %reldir%/blocked/linear.c %reldir%/blocked/winograd.c
+	%reldir%/blocked/epilogue.c %reldir%/blocked/linear.c \
+	%reldir%/blocked/quantized.c %reldir%/blocked/quantized_elements.c \
+	%reldir%/blocked/winograd.c
 libcore_la_SOURCES += %reldir%/control/control.c %reldir%/control/control.h \
 	%reldir%/control/control_loop.c
 libcore_la_SOURCES += %reldir%/conv/conv.c %reldir%/conv/core_aten.c \

@@ -5,4 +5,5 @@
 golden=$srcdir/tests/golden
 exec ${CFX_EMULATOR:-} "$builddir/tests/case_tests" opcases \
     "$golden"/*.golden -x "$golden"/halves.golden "$golden"/quantize.golden \
-    "$golden"/fake_quantize.golden "$golden"/observers.golden
+    "$golden"/fake_quantize.golden "$golden"/observers.golden \
+    "$golden"/quantized.golden

@@ -102,6 +102,29 @@ for command in run roofline diff; do
         "$cfx" $command "$models/digits.fx" -i 'x=f32[2,1,8,8]' --int8-weights
 done
 
+# ---- Quantized models ----
+
+"$cfx" quantize "$models/digits.fx" --calibrate "$models/digits_images.npy" \
+    -q -o reference.fx
+said 'a quantized model is computed with integers' 0 \
+    'lower_quantized +[1-9][0-9]* nodes changed' "$cfx" optimize reference.fx \
+    -i 'x=f32[B,1,8,8]' -o quantized.fx
+said 'no float stands between' 1 '' grep -q \
+    'torch.*\(relu\|max_pool2d\|\.linear\|quantize_per_tensor\)\.default\](args = (%[a-p]' quantized.fx
+said 'it is as the reference' 0 'verified' "$cfx" optimize reference.fx \
+    -i "x=$models/digits_images.npy" --verify -o quantized.fx
+for cpu in plain avx2 avx512; do
+    "$cfx" --cpu $cpu ops relu >/dev/null 2>&1 || continue
+    for threads in 1 2 3; do
+        "$cfx" --cpu $cpu run quantized.fx -i "x=$models/digits_images.npy" \
+            -t $threads -O "out.$cpu.$threads" >/dev/null
+        said "the same bits: $cpu, $threads threads" 0 '' cmp \
+            out.plain.1/output.npy "out.$cpu.$threads/output.npy"
+    done
+done
+said 'roofline has int8' 0 'quantized_conv2d' "$cfx" roofline reference.fx \
+    --optimize -i 'x=f32[1,1,8,8]' -m raspberry-pi-5
+
 # ---- Errors ----
 
 said 'weights are needed' 1 'no weights .*--random-weights' "$cfx" \

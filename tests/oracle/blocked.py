@@ -11,11 +11,11 @@ BLOCK = 16
 LIBRARY = torch.library.Library("cfx", "DEF")
 
 
-def blocks(x, axis):
+def blocks(x, axis, block=BLOCK):
     """Split an axis into whole blocks, which move to the end."""
-    more = -x.shape[axis] % BLOCK
+    more = -x.shape[axis] % block
     pad = [0, 0] * (x.dim() - 1 - axis) + [0, more]
-    return F.pad(x, pad).unflatten(axis, (-1, BLOCK)).movedim(axis + 1, -1)
+    return F.pad(x, pad).unflatten(axis, (-1, block)).movedim(axis + 1, -1)
 
 
 def joined(x, axis, block=-1):
@@ -26,10 +26,12 @@ def row_major(x):
     return x.clone(memory_format=torch.contiguous_format)
 
 
-def to_blocked(x):
+def to_blocked(x, block=BLOCK):
     if x.dim() != 4:
         raise ValueError("(N, C, H, W)")
-    return row_major(blocks(x, 1))
+    if not 1 <= block <= BLOCK:
+        raise ValueError("block")
+    return row_major(blocks(x, 1, block))
 
 
 def from_blocked(x, channels):
@@ -235,6 +237,8 @@ def packed_linear(x, weight, out_features, bias=None, add=None, min=None,
 
 
 def pooled(pool, x, *settings):
+    if x.dtype == torch.uint8 and pool is F.max_pool2d:
+        return pooled(pool, x.float(), *settings).to(torch.uint8)
     if x.dtype != torch.float32:
         raise TypeError("float32")
     if x.dim() != 5 or x.shape[4] != BLOCK:
@@ -278,7 +282,7 @@ fused_pointwise.default = fused_pointwise
 torch.ops.cfx.fused_pointwise = fused_pointwise
 
 for schema, function in (
-        ("to_blocked(Tensor self) -> Tensor", to_blocked),
+        ("to_blocked(Tensor self, int block=16) -> Tensor", to_blocked),
         ("from_blocked(Tensor self, SymInt channels) -> Tensor",
          from_blocked),
         ("blocked_conv2d(Tensor input, Tensor weight, Tensor? bias=None, "

@@ -27,6 +27,7 @@ import blocked  # noqa: F401: registers torch.ops.cfx
 import torch.ao.quantization.fx._decomposed  # noqa: F401: its operators
 import fxtext
 import golden
+import quantized  # noqa: F401: registers torch.ops.cfx.quantized_*
 import observing  # noqa: F401: registers observe_histogram
 import regions  # noqa: F401: registers torch.ops.torchvision
 import seeded

@@ -223,7 +223,7 @@ static void cut(conv_work *v)
     int64_t pixels = c->out[0] * c->out[1];
     int64_t row = c->out[0] == 1 ? cfx_min64(WHOLE, pixels) : c->out[1];
     int64_t rows = cfx_ceil_div(pixels, row);
-    int64_t unit = cfx_blocked_tile_blocks(v->k, row, c->out_blocks);
+    int64_t unit = cfx_blocked_tile_blocks(v->k->pixels, row, c->out_blocks);
     int64_t units = cfx_ceil_div(c->out_blocks, unit);
     int64_t weights = depth * c->kernel[0] * c->kernel[1] * CFX_BLOCK * unit;
     double image = (double)depth * (double)c->in[0] * (double)v->width;

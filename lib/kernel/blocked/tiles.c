@@ -14,34 +14,31 @@ enum { AHEAD = 8 };
 
 /* ---- Tiles ---- */
 
-static int64_t tiles_of(const struct cfx_blocked_kernels *k, int64_t pixels,
-                        int blocks)
+static int64_t tiles_of(const int *most, int64_t pixels, int blocks)
 {
-    return cfx_ceil_div(pixels, k->pixels[blocks]);
+    return cfx_ceil_div(pixels, most[blocks]);
 }
 
 /* How long a step of a row's tiles takes, for each block: a block is a vector where
  * there is a choice. Each sum is a product, each pixel and block a load, and of
  * either two can begin at once, but a sum waits for the one before it. */
-static double step_cost(const struct cfx_blocked_kernels *k, int64_t pixels,
-                        int blocks)
+static double step_cost(const int *most, int64_t pixels, int blocks)
 {
     enum { WAIT = 8 };
-    int64_t tiles = tiles_of(k, pixels, blocks);
+    int64_t tiles = tiles_of(most, pixels, blocks);
     double each = (double)pixels / (double)tiles;
     double step = fmax(fmax(each * blocks, each + blocks), WAIT);
 
     return (double)tiles * step / blocks;
 }
 
-int cfx_blocked_tile_blocks(const struct cfx_blocked_kernels *k,
-                            int64_t pixels, int64_t blocks)
+int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks)
 {
     int best = 1;
 
     for (int b = 2; b <= 4 && b <= blocks; b *= 2)
-        if (k->pixels[b] &&
-            step_cost(k, pixels, b) < step_cost(k, pixels, best))
+        if (most[b] &&
+            step_cost(most, pixels, b) < step_cost(most, pixels, best))
             best = b;
     return best;
 }
@@ -58,7 +55,7 @@ static void move(cfx_blocked_tile *t, int64_t pixels)
 void cfx_blocked_run_row(const struct cfx_blocked_kernels *k,
                          cfx_blocked_tile t, int64_t pixels)
 {
-    int64_t n = tiles_of(k, pixels, (int)t.blocks);
+    int64_t n = tiles_of(k->pixels, pixels, (int)t.blocks);
     int64_t least = pixels / n, more = pixels % n;
 
     for (int64_t i = 0; i < n; i++) {
@@ -118,7 +115,7 @@ static void run_slice(const struct cfx_blocked_kernels *k,
 
     for (int64_t i = s->row; i < s->row + s->rows; i++) {
         cfx_blocked_tile t = rows->at(rows->arg, i, &pixels);
-        int64_t n = tiles_of(k, pixels, (int)s->blocks);
+        int64_t n = tiles_of(k->pixels, pixels, (int)s->blocks);
         int64_t least = pixels / n, more = pixels % n;
         cut_slice(&t, s);
         for (int64_t j = 0; j < n; j++) {
@@ -137,8 +134,8 @@ static bool needs_slices(const struct cfx_blocked_kernels *k,
                          const cfx_blocked_rows *rows, int64_t pixels,
                          int64_t blocks)
 {
-    int b = cfx_blocked_tile_blocks(k, pixels, blocks);
-    int64_t tiles = tiles_of(k, pixels, b);
+    int b = cfx_blocked_tile_blocks(k->pixels, pixels, blocks);
+    int64_t tiles = tiles_of(k->pixels, pixels, b);
 
     return rows->n * tiles >= 3 && 3 * pixels <= 2 * tiles * k->pixels[b];
 }
@@ -152,8 +149,9 @@ static void run_blocks(const struct cfx_blocked_kernels *k,
     cfx_blocked_tile t = rows->at(rows->arg, s.row, &pixels);
 
     for (s.block = 0; s.block < blocks; s.block += s.blocks) {
-        s.blocks = cfx_blocked_tile_blocks(k, pixels, blocks - s.block);
-        s.tiles = s.rows * tiles_of(k, pixels, (int)s.blocks);
+        s.blocks = cfx_blocked_tile_blocks(k->pixels, pixels,
+                                           blocks - s.block);
+        s.tiles = s.rows * tiles_of(k->pixels, pixels, (int)s.blocks);
         most = sliced ? SLICE / cfx_max64(t.w_at[0] * s.blocks, 1) : t.n[0];
         for (s.first = 0, s.last = false; !s.last; s.first += s.planes) {
             s.planes = cfx_min64(cfx_max64(most, 1), t.n[0] - s.first);

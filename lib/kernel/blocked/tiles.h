@@ -14,9 +14,9 @@ typedef struct cfx_blocked_rows {
     const void *arg;
 } cfx_blocked_rows;
 
-/* The blocks of a tile in rows of `pixels` pixels of `blocks` blocks. */
-int cfx_blocked_tile_blocks(const struct cfx_blocked_kernels *k,
-                            int64_t pixels, int64_t blocks);
+/* The blocks of a tile in rows of `pixels` pixels of `blocks` blocks; `most` has
+ * the most pixels of a tile, by its blocks. */
+int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks);
 
 /* Compute the tiles of a row of `pixels` pixels of t->blocks blocks that begins
  * where t does. */

@@ -1,10 +1,11 @@
 /*
  * blocked.h -- the blocks of channels of torch.ops.cfx, for passes: CFX_BLOCK is
- * the number of channels in one.
+ * the number of channels in one, CFX_QUAD that of the uint8 that are multiplied at
+ * once, CFX_QUANTIZED_DEPTH that of products in a sum.
  */
 #ifndef CFX_OPS_BLOCKED_H
 #define CFX_OPS_BLOCKED_H
 
-#include "kernel/blocked/blocked.h"
+#include "kernel/blocked/quantized.h"
 
 #endif

@@ -2,13 +2,14 @@
  * pool -- one number for each window of an image in blocks of 16 channels.
  *
  * shape   (N, I, H, W, 16); the extents are those of max_pool2d and avg_pool2d.
+ *         float32; maxima also of uint8.
  * cost    as theirs.
  */
-#include "kernel/blocked/blocked.h"
+#include "kernel/blocked/quantized.h"
 #include "op/cost.h"
 #include "ops/pool/windows.h"
 
-static cfx_status pool_infer(cfx_call *call)
+static cfx_status infer(cfx_call *call, bool takes_bytes)
 {
     cfx_pool_windows *p = call->state;
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
@@ -19,19 +20,30 @@ static cfx_status pool_infer(cfx_call *call)
                              "expected blocks of channels, (N, C / 16, H, W, "
                              "16), got a tensor of rank %d",
                              x->rank);
-    if (x->dtype != CFX_F32)
-        return cfx_call_fail(call, CFX_EDTYPE, "expected float32, got %s",
+    if (x->dtype != CFX_F32 && !(takes_bytes && x->dtype == CFX_U8))
+        return cfx_call_fail(call, CFX_EDTYPE, "expected float32%s, got %s",
+                             takes_bytes ? " or uint8" : "",
                              cfx_dtypes[x->dtype].name);
     cfx_pool__read(call, x, 2, 2, p);
     cfx_status st = cfx_pool__infer(call, p, shape);
-    return st ? st : cfx_call_out(call, CFX_F32, 5, shape);
+    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, 5, shape);
+}
+
+static cfx_status max_infer(cfx_call *call)
+{
+    return infer(call, true);
+}
+
+static cfx_status avg_infer(cfx_call *call)
+{
+    return infer(call, false);
 }
 
 /* Bytes: the elements that windows cover. */
 static void max_cost(const cfx_call *call, cfx_cost *cost)
 {
     const cfx_pool_windows *p = call->state;
-    cfx_dim n = cfx_dim_int(4 * CFX_BLOCK);
+    cfx_dim n = cfx_cost_sized(call, cfx_dim_int(CFX_BLOCK), p->x);
     for (int i = 0; i < 2; i++) {
         cfx_cost_axis axis = {p->x->shape[2 + i], call->out[0]->shape[2 + i],
                               p->kernel[i],       p->stride[i],
@@ -59,9 +71,7 @@ static cfx_blocked_conv plan(const cfx_call *call)
     const cfx_tensor *y = call->out[0];
     cfx_blocked_conv k = {.batch = cfx_tensor_size(y, 0),
                           .in_blocks = cfx_tensor_size(y, 1),
-                          .out_blocks = cfx_tensor_size(y, 1),
-                          .x = cfx_call_tensor(call, SELF)->data,
-                          .y = y->data};
+                          .out_blocks = cfx_tensor_size(y, 1)};
     for (int i = 0; i < 2; i++) {
         k.in[i] = cfx_tensor_size(p->x, 2 + i);
         k.out[i] = cfx_tensor_size(y, 2 + i);
@@ -76,7 +86,14 @@ static cfx_blocked_conv plan(const cfx_call *call)
 
 static cfx_status max_run(cfx_call *call)
 {
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_blocked_conv k = plan(call);
+    if (x->dtype == CFX_U8) {
+        cfx_quantized_max_pool(call->ctx, &k, x->data, call->out[0]->data);
+        return CFX_OK;
+    }
+    k.x = x->data;
+    k.y = call->out[0]->data;
     cfx_blocked_max_pool(call->ctx, &k);
     return CFX_OK;
 }
@@ -85,6 +102,8 @@ static cfx_status avg_run(cfx_call *call)
 {
     const cfx_pool_windows *p = call->state;
     cfx_blocked_conv k = plan(call);
+    k.x = cfx_call_tensor(call, SELF)->data;
+    k.y = call->out[0]->data;
     cfx_blocked_avg_pool(call->ctx, &k, p->count_padding, p->divisor);
     return CFX_OK;
 }
@@ -98,7 +117,7 @@ const cfx_op cfx_op__blocked_max_pool2d = {
                "torch.ops.cfx.blocked_max_pool2d",
     .doc = "The maximum of each window, in blocks of 16 channels.",
     .state_size = sizeof(cfx_pool_windows),
-    .infer = pool_infer,
+    .infer = max_infer,
     .cost = max_cost,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
     .run = max_run,
@@ -114,7 +133,7 @@ const cfx_op cfx_op__blocked_avg_pool2d = {
                "torch.ops.cfx.blocked_avg_pool2d",
     .doc = "The mean of each window, in blocks of 16 channels.",
     .state_size = sizeof(cfx_pool_windows),
-    .infer = pool_infer,
+    .infer = avg_infer,
     .cost = avg_cost,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
     .run = avg_run,

@@ -1,0 +1,296 @@
+/*
+ * lower_quantized -- compute with integers what stands between dequantize and
+ * quantize: torch.ops.cfx.quantized_conv2d, quantized_linear, quantized_add, ...
+ *
+ * The reference graph of a quantized model has float operators whose inputs are
+ * dequantize_per_tensor of uint8, and whose results, or those of a clamp behind
+ * them, go to quantize_per_tensor. A chain from such an operator to its last node
+ * becomes one operator on uint8. Its result differs from the reference by one
+ * quantum at most: the reference rounds each product and sum of floats.
+ *
+ * Images stay in blocks of 16 channels: a convolution becomes to_blocked, the
+ * convolution, from_blocked, and what follows reads the argument of from_blocked.
+ * This file walks over the graph and finds the chains.
+ */
+#include "interp/passes/lower/lower_quantized.h"
+
+#include <cfx/ops.h>
+#include <cfx/ops.h>
+#include <math.h>
+
+#include "interp/split/extract.h"
+
+/* ---- Facts about nodes ---- */
+
+const cfx_tensor *cfx_lower__tensor(const cfx_node *n)
+{
+    cfx_value v = cfx_extract__known(n);
+    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
+}
+
+cfx_value cfx_lower__arg(const cfx_lowering *l, const cfx_node *n,
+                         const char *name)
+{
+    const cfx_schema *schema = cfx_pass__signature(l->p, n);
+    return schema ? cfx_pass__arg(n, schema, name) : CFX_NOTHING;
+}
+
+bool cfx_lower__is_constant(const cfx_lowering *l, const cfx_tensor *t)
+{
+    return !cfx_path_uses__writes(l->uses, t);
+}
+
+static cfx_node *node_of(cfx_value v)
+{
+    return v.kind == CFX_NODE ? v.u.node : NULL;
+}
+
+static bool is_written(cfx_lowering *l, const cfx_node *n)
+{
+    return n->id < l->aliases.life.ids &&
+           cfx_aliases__is_written(&l->aliases, n);
+}
+
+static bool has_type(const cfx_node *n, cfx_dtype dtype)
+{
+    const cfx_tensor *t = cfx_lower__tensor(n);
+    return t && t->dtype == dtype;
+}
+
+/* The arguments of a call that quantizes per tensor; false unless they are
+ * numbers that uint8 can hold. */
+static bool read_affine(const cfx_lowering *l, const cfx_node *n,
+                        cfx_affine *out)
+{
+    cfx_value scale = cfx_lower__arg(l, n, "scale");
+    cfx_value zero = cfx_lower__arg(l, n, "zero_point");
+    cfx_value least = cfx_lower__arg(l, n, "quant_min");
+    cfx_value most = cfx_lower__arg(l, n, "quant_max");
+    if ((scale.kind != CFX_FLOAT && scale.kind != CFX_INT) ||
+        zero.kind != CFX_INT || least.kind != CFX_INT || most.kind != CFX_INT)
+        return false;
+    *out = (cfx_affine){cfx_value_number(scale), zero.u.i, least.u.i,
+                        most.u.i};
+    return out->scale > 0 && isfinite(out->scale) && out->zero_point >= 0 &&
+           out->zero_point <= 255 && out->least >= 0 &&
+           out->least <= out->most && out->most <= 255;
+}
+
+cfx_node *cfx_lower__dequantized(cfx_lowering *l, const cfx_node *n,
+                                 cfx_affine *out)
+{
+    if (!n || !cfx_node_is(n, "dequantize_per_tensor") ||
+        !has_type(n, CFX_F32) || is_written(l, n) || !read_affine(l, n, out))
+        return NULL;
+    cfx_node *q = node_of(cfx_lower__arg(l, n, "input"));
+    return q && has_type(q, CFX_U8) && !is_written(l, q) ? q : NULL;
+}
+
+static bool is_quantize(const cfx_lowering *l, const cfx_node *n,
+                        cfx_affine *out)
+{
+    return cfx_node_is(n, "quantize_per_tensor") && has_type(n, CFX_U8) &&
+           read_affine(l, n, out);
+}
+
+/* ---- Images in blocks ---- */
+
+cfx_node *cfx_lower__form(const cfx_node *n)
+{
+    return cfx_node_is(n, "from_blocked") && n->nargs ? node_of(n->args[0])
+                                                      : NULL;
+}
+
+/* to_blocked of n, which also takes over what quantize_per_tensor does. */
+static cfx_value to_blocked(const cfx_lowering *l, cfx_scope *s, cfx_node *n,
+                            int64_t block)
+{
+    cfx_affine to;
+    cfx_node *x = is_quantize(l, n, &to)
+                      ? node_of(cfx_lower__arg(l, n, "input"))
+                      : NULL;
+    if (x && has_type(x, CFX_F32))
+        return cfx_quantize_to_blocked(
+            s, cfx_value_of_node(x), cfx_float(to.scale),
+            cfx_int(to.zero_point),
+            .quant_min = to.least > 0 ? cfx_int(to.least) : CFX_NOTHING,
+            .quant_max = to.most < 255 ? cfx_int(to.most) : CFX_NOTHING,
+            .block = cfx_int(block));
+    return cfx_to_blocked(s, cfx_value_of_node(n), .block = cfx_int(block));
+}
+
+cfx_value cfx_lower__blocked(cfx_lowering *l, cfx_scope *s, cfx_node *n,
+                             int64_t block)
+{
+    cfx_node *form = cfx_lower__form(n);
+    cfx_value made = cfx_node_map_get(&l->blocked, n);
+    if (form)
+        return cfx_value_of_node(form);
+    if (block == CFX_BLOCK && made.kind == CFX_NODE)
+        return made;
+    made = to_blocked(l, s, n, block);
+    l->made = made.kind == CFX_NODE ? made.u.node : NULL;
+    l->made_of = n;
+    if (block == CFX_BLOCK && made.kind == CFX_NODE)
+        cfx_node_map_set(&l->blocked, n, made, NULL);
+    return made;
+}
+
+cfx_status cfx_lower__replace(cfx_lowering *l, const cfx_chain *c,
+                              cfx_retrace_fn *fn, void *user, cfx_node **next)
+{
+    bool done;
+    cfx_error *err = l->p->err;
+    l->made = NULL;
+    cfx_status st = cfx_retracer__node(&l->retracer, c->n, fn, user, next,
+                                       &done);
+    if (!st && !done)
+        st = cfx_fail_from(err, &l->retracer.why);
+    if (st || !l->made)
+        return st;
+    st = cfx_node_set_meta(l->made, "from_node", CFX_NOTHING, err);
+    return st ? st : cfx_node_inherit(l->made, l->made_of, err);
+}
+
+void cfx_lower__name_origin(cfx_scope *s, const cfx_chain *c, cfx_value y)
+{
+    cfx_error err = {0};
+    if (c->clamp && y.kind == CFX_NODE &&
+        cfx_node_inherit(y.u.node, c->from, &err))
+        cfx_scope_fail(s, err.code, "%s", err.text);
+}
+
+/* ---- Chains ---- */
+
+static bool read_number(cfx_value v, double absent, double *out)
+{
+    *out = absent;
+    if (v.kind == CFX_FLOAT || v.kind == CFX_INT)
+        *out = cfx_value_number(v);
+    return !v.kind || v.kind == CFX_FLOAT || v.kind == CFX_INT ||
+           v.kind == CFX_NONE;
+}
+
+/* Is n an activation that clamps to numbers? */
+static bool read_clamp(const cfx_lowering *l, const cfx_node *n, double *lo,
+                       double *hi)
+{
+    bool hard = cfx_node_is(n, "hardtanh"), six = cfx_node_is(n, "relu6");
+    if (six || cfx_node_is(n, "relu")) {
+        *lo = 0;
+        *hi = six ? 6 : INFINITY;
+        return true;
+    }
+    if (!hard && !cfx_node_is(n, "clamp"))
+        return false;
+    return read_number(cfx_lower__arg(l, n, hard ? "min_val" : "min"),
+                       hard ? -1 : -INFINITY, lo) &&
+           read_number(cfx_lower__arg(l, n, hard ? "max_val" : "max"),
+                       hard ? 1 : INFINITY, hi) &&
+           *lo <= *hi;
+}
+
+/* The node that computes the first argument of n, and that only n reads. */
+static cfx_node *only_read_by(cfx_lowering *l, const cfx_node *n)
+{
+    cfx_node *x = n->nargs ? node_of(n->args[0]) : NULL;
+    return x && x->nusers == 1 &&
+                   (x->op == CFX_CALL_FUNCTION || x->op == CFX_CALL_METHOD) &&
+                   has_type(x, CFX_F32) && !is_written(l, x)
+               ? x
+               : NULL;
+}
+
+/* Will the chain from n end with a later node, in quantize? */
+static bool goes_on(cfx_lowering *l, const cfx_node *n)
+{
+    double lo, hi;
+    cfx_affine to;
+    for (int i = 0; i < 2 && n->nusers == 1; i++) {
+        n = n->first_user->user;
+        if (is_quantize(l, n, &to))
+            return true;
+        if (!read_clamp(l, n, &lo, &hi))
+            return false;
+    }
+    return false;
+}
+
+/* The chain that ends with n: a single node, or one that is quantized. */
+static bool find_chain(cfx_lowering *l, cfx_node *n, cfx_chain *c)
+{
+    *c = (cfx_chain){.n = n, .from = n, .lo = -INFINITY, .hi = INFINITY};
+    if (n->op != CFX_CALL_FUNCTION || is_written(l, n))
+        return false;
+    c->rounds = is_quantize(l, n, &c->to);
+    if (!c->rounds)
+        return has_type(n, CFX_F32) && !goes_on(l, n);
+    c->from = only_read_by(l, n);
+    if (c->from && read_clamp(l, c->from, &c->lo, &c->hi)) {
+        c->clamp = c->from;
+        c->from = only_read_by(l, c->from);
+    }
+    return c->from;
+}
+
+/* ---- The pass ---- */
+
+/* The rules, in the order in which they are tried. */
+static cfx_lower_rule *const rules[] = {
+    cfx_lower__product, cfx_lower__add,  cfx_lower__window,
+    cfx_lower__mean,    cfx_lower__move,
+};
+enum { RULES = sizeof(rules) / sizeof(rules[0]) };
+
+static cfx_status lower_node(cfx_lowering *l, cfx_node *n, cfx_node **next)
+{
+    cfx_chain c;
+    bool done = false;
+    cfx_status st = CFX_OK;
+    if (!find_chain(l, n, &c))
+        return CFX_OK;
+    for (int i = 0; i < RULES && !st && !done; i++)
+        st = rules[i](l, &c, next, &done);
+    return st;
+}
+
+static cfx_status lower_all(cfx_lowering *l)
+{
+    cfx_status st = CFX_OK;
+    for (cfx_node *n = cfx_graph_first(l->p->graph), *next; n && !st;
+         n = next) {
+        next = cfx_node_next(n);
+        if (n->id < l->aliases.life.ids) /* not a new one */
+            st = lower_node(l, n, &next);
+    }
+    return st;
+}
+
+static cfx_status lower_quantized_run(cfx_pass_call *p)
+{
+    path_uses uses;
+    cfx_lowering l = {.p = p, .uses = &uses, .retracer.p = p};
+    cfx_node_map_init(&l.blocked, p->graph);
+    cfx_status st = cfx_path_uses__init(&uses, p);
+    if (!st)
+        st = cfx_aliases__init(&l.aliases, p->graph, p->err);
+    if (!st && !uses.unknown)
+        st = lower_all(&l);
+    cfx_retracer__release(&l.retracer);
+    cfx_path_uses__release(&uses);
+    cfx_node_map_release(&l.blocked);
+    cfx_aliases__release(&l.aliases);
+    return st || !p->changed
+               ? st
+               : cfx_graph_eliminate_dead_code(p->graph, NULL, NULL, p->err);
+}
+
+const cfx_pass cfx_pass__lower_quantized = {
+    .abi = CFX_ABI(cfx_pass),
+    .schema = "lower_quantized()",
+    .doc = "Compute convolutions, linear layers, sums and pooling between "
+           "dequantize and quantize with integers, where meta tensor_meta "
+           "shows the types.",
+    .flags = CFX_PASS_NARROWS | CFX_PASS_WEIGHTS,
+    .run = lower_quantized_run,
+};

@@ -1,0 +1,312 @@
+/*
+ * quantized_elements -- sums, pooling, means, and moves of uint8.
+ */
+#include <cfx/ops.h>
+#include <math.h>
+
+#include "interp/passes/lower/lower_quantized.h"
+
+static cfx_node *node_arg(const cfx_node *n, uint32_t i)
+{
+    return i < n->nargs && n->args[i].kind == CFX_NODE ? n->args[i].u.node
+                                                       : NULL;
+}
+
+/* The channels of an image (N, C, H, W); 0: they are not known. */
+static int64_t channels_of(const cfx_node *n)
+{
+    const cfx_tensor *t = cfx_lower__tensor(n);
+    return t && t->rank == 4 && cfx_dim_is_int(t->shape[1])
+               ? cfx_dim_value(t->shape[1])
+               : 0;
+}
+
+static bool have_same_shape(const cfx_node *a, const cfx_node *b)
+{
+    const cfx_tensor *x = cfx_lower__tensor(a), *y = cfx_lower__tensor(b);
+    bool same = x->rank == y->rank;
+    for (int i = 0; same && i < x->rank; i++)
+        same = cfx_dim_same(x->shape[i], y->shape[i]);
+    return same;
+}
+
+/* Do all integers stand for the same number, and is none clamped? */
+static bool is_same(const cfx_chain *c, const cfx_affine *from)
+{
+    return c->rounds && !c->clamp && from->scale == c->to.scale &&
+           from->zero_point == c->to.zero_point &&
+           from->least >= c->to.least && from->most <= c->to.most;
+}
+
+/* The end of a sum or a mean, as arguments, absent by default: rounding is monotone, so that the
+ * bounds of the clamp may be rounded. */
+typedef struct end {
+    cfx_value zero, least, most;
+} end;
+
+static end end_of(const cfx_chain *c)
+{
+    const cfx_affine *to = &c->to;
+    double zero = (double)to->zero_point;
+    double least = fmax((double)to->least, rint(c->lo / to->scale) + zero);
+    double most = fmin((double)to->most, rint(c->hi / to->scale) + zero);
+    least = fmin(least, (double)to->most);
+    most = fmax(most, least);
+    return (end){cfx_int(to->zero_point),
+                 least > 0 ? cfx_int((int64_t)least) : CFX_NOTHING,
+                 most < 255 ? cfx_int((int64_t)most) : CFX_NOTHING};
+}
+
+/* ---- Sums ---- */
+
+typedef struct sum {
+    const cfx_chain *c;
+    cfx_node *in[2];
+    cfx_affine from[2];
+    int64_t channels; /* of both in blocks; 0: they are row-major */
+} sum;
+
+static cfx_value build_sum(cfx_scope *s, const cfx_node *n, void *user)
+{
+    const sum *a = user;
+    const end e = end_of(a->c);
+    double k[2], bias = 0;
+    cfx_value x[2];
+    (void)n;
+    for (int i = 0; i < 2; i++) {
+        k[i] = a->from[i].scale / a->c->to.scale;
+        bias -= k[i] * (double)a->from[i].zero_point;
+        x[i] = cfx_value_of_node(a->channels ? cfx_lower__form(a->in[i])
+                                             : a->in[i]);
+    }
+    cfx_value y = cfx_quantized_add(s, x[0], x[1], cfx_float(k[0]),
+                                    cfx_float(k[1]), cfx_float(bias), e.zero,
+                                    .quant_min = e.least, .quant_max = e.most);
+    cfx_lower__name_origin(s, a->c, y);
+    return a->channels ? cfx_from_blocked(s, y, cfx_int(a->channels)) : y;
+}
+
+/* Can all numbers of the sum be held by floats? */
+static bool is_finite(const sum *a)
+{
+    double k = (a->from[0].scale + a->from[1].scale) / a->c->to.scale;
+    return k < 0x1p100;
+}
+
+cfx_status cfx_lower__add(cfx_lowering *l, const cfx_chain *c, cfx_node **next,
+                          bool *done)
+{
+    sum a = {.c = c};
+    const cfx_node *n = c->from;
+    if (!c->rounds || !cfx_node_is(n, "add") || n->nargs != 2 || n->nkwargs)
+        return CFX_OK;
+    for (uint32_t i = 0; i < 2; i++) {
+        a.in[i] = cfx_lower__dequantized(l, node_arg(n, i), &a.from[i]);
+        if (!a.in[i])
+            return CFX_OK;
+    }
+    if (!have_same_shape(a.in[0], a.in[1]) || !is_finite(&a))
+        return CFX_OK;
+    if (cfx_lower__form(a.in[0]) && cfx_lower__form(a.in[1]))
+        a.channels = channels_of(a.in[0]);
+    *done = true;
+    return cfx_lower__replace(l, c, build_sum, &a, next);
+}
+
+/* ---- Pooling ---- */
+
+typedef struct window {
+    const cfx_chain *c;
+    cfx_node *x;
+    cfx_value kernel, stride, padding, dilation, ceil;
+} window;
+
+static bool is_pair(cfx_value v)
+{
+    if (v.kind == CFX_INT)
+        return true;
+    return cfx_value_is_seq(v) && v.u.seq->len == 2 &&
+           v.u.seq->item[0].kind == CFX_INT &&
+           v.u.seq->item[1].kind == CFX_INT;
+}
+
+static bool is_absent(cfx_value v)
+{
+    return !v.kind || v.kind == CFX_NONE;
+}
+
+static cfx_value pair_of(cfx_scope *s, cfx_value v)
+{
+    return v.kind == CFX_INT ? cfx_list(s, v, v) : v;
+}
+
+static cfx_value optional_pair(cfx_scope *s, cfx_value v)
+{
+    return is_absent(v) ? CFX_NOTHING : pair_of(s, v);
+}
+
+static cfx_value build_window(cfx_scope *s, const cfx_node *n, void *user)
+{
+    const window *w = user;
+    cfx_value y = cfx_blocked_max_pool2d(
+        s, cfx_value_of_node(cfx_lower__form(w->x)), pair_of(s, w->kernel),
+        .stride = optional_pair(s, w->stride),
+        .padding = optional_pair(s, w->padding),
+        .dilation = optional_pair(s, w->dilation), .ceil_mode = w->ceil);
+    return cfx_from_blocked(s, y, cfx_int(channels_of(n)));
+}
+
+cfx_status cfx_lower__window(cfx_lowering *l, const cfx_chain *c,
+                             cfx_node **next, bool *done)
+{
+    const cfx_node *n = c->from;
+    window w = {.c = c};
+    cfx_affine from;
+    if (!cfx_node_is(n, "max_pool2d") || !channels_of(c->n))
+        return CFX_OK;
+    w.x = cfx_lower__dequantized(l, node_arg(n, 0), &from);
+    w.kernel = cfx_lower__arg(l, n, "kernel_size");
+    w.stride = cfx_lower__arg(l, n, "stride");
+    w.padding = cfx_lower__arg(l, n, "padding");
+    w.dilation = cfx_lower__arg(l, n, "dilation");
+    w.ceil = cfx_lower__arg(l, n, "ceil_mode");
+    bool literal = is_pair(w.kernel) &&
+                   (is_absent(w.stride) || is_pair(w.stride)) &&
+                   (is_absent(w.padding) || is_pair(w.padding)) &&
+                   (is_absent(w.dilation) || is_pair(w.dilation)) &&
+                   (is_absent(w.ceil) || w.ceil.kind == CFX_BOOL_VALUE);
+    if (!w.x || !cfx_lower__form(w.x) || !literal || !is_same(c, &from))
+        return CFX_OK;
+    *done = true;
+    return cfx_lower__replace(l, c, build_window, &w, next);
+}
+
+/* ---- Means ---- */
+
+typedef struct mean {
+    const cfx_chain *c;
+    cfx_node *x;
+    cfx_affine from;
+} mean;
+
+static bool is_int(cfx_value v, int64_t n)
+{
+    return v.kind == CFX_INT && v.u.i == n;
+}
+
+static bool has_both(cfx_value v, int64_t a, int64_t b)
+{
+    if (!cfx_value_is_seq(v) || v.u.seq->len != 2)
+        return a == b && is_int(v, a);
+    const cfx_value *item = v.u.seq->item;
+    return (is_int(item[0], a) && is_int(item[1], b)) ||
+           (is_int(item[0], b) && is_int(item[1], a));
+}
+
+/* Is n the mean over the last two of four axes? */
+static bool is_mean(const cfx_lowering *l, const cfx_node *n)
+{
+    if (cfx_node_is(n, "adaptive_avg_pool2d"))
+        return has_both(cfx_lower__arg(l, n, "output_size"), 1, 1);
+    if (!cfx_node_is(n, "mean") || !is_absent(cfx_lower__arg(l, n, "dtype")))
+        return false;
+    cfx_value axes = cfx_lower__arg(l, n, "dim");
+    return has_both(axes, 2, 3) || has_both(axes, -2, -1);
+}
+
+static cfx_value build_mean(cfx_scope *s, const cfx_node *n, void *user)
+{
+    const mean *m = user;
+    const end e = end_of(m->c);
+    double k = m->from.scale / m->c->to.scale;
+    cfx_value x = cfx_value_of_node(cfx_lower__form(m->x));
+    cfx_value y = cfx_quantized_mean2d(
+        s, x, cfx_float(k), cfx_float(-k * (double)m->from.zero_point), e.zero,
+        .quant_min = e.least, .quant_max = e.most);
+    cfx_lower__name_origin(s, m->c, y);
+    y = cfx_from_blocked(s, y, cfx_int(channels_of(m->x)));
+    return cfx_lower__tensor(n)->rank == 4 ? y : cfx_flatten(s, y, cfx_int(1));
+}
+
+cfx_status cfx_lower__mean(cfx_lowering *l, const cfx_chain *c,
+                           cfx_node **next, bool *done)
+{
+    mean m = {.c = c};
+    if (!c->rounds || !is_mean(l, c->from))
+        return CFX_OK;
+    m.x = cfx_lower__dequantized(l, node_arg(c->from, 0), &m.from);
+    if (!m.x || !cfx_lower__form(m.x) || !channels_of(m.x) ||
+        !(m.from.scale / c->to.scale < 0x1p100))
+        return CFX_OK;
+    *done = true;
+    return cfx_lower__replace(l, c, build_mean, &m, next);
+}
+
+/* ---- Moves ---- */
+
+static bool only_moves(const cfx_node *n)
+{
+    static const char *const names[] = {"flatten", "reshape",    "view",
+                                        "permute", "transpose",  "squeeze",
+                                        "cat",     "contiguous", "unsqueeze"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (cfx_node_is(n, names[i]))
+            return true;
+    return false;
+}
+
+/* What n moves: an input of uint8 in place of v, or in each place of a list. */
+static cfx_value quantized_of(cfx_lowering *l, cfx_scope *s,
+                              const cfx_chain *c, cfx_value v)
+{
+    cfx_affine from;
+    if (cfx_value_is_seq(v)) {
+        cfx_value out = cfx_list_of(s, CFX_LIST, v.u.seq->len, v.u.seq->item);
+        for (size_t i = 0; !cfx_scope_failed(s) && i < v.u.seq->len; i++) {
+            cfx_value x = v.u.seq->item[i].kind == CFX_NODE
+                              ? quantized_of(l, s, c, v.u.seq->item[i])
+                              : CFX_NOTHING;
+            if (!x.kind)
+                return CFX_NOTHING;
+            out.u.seq->item[i] = x;
+        }
+        return out;
+    }
+    cfx_node *q = v.kind == CFX_NODE
+                      ? cfx_lower__dequantized(l, v.u.node, &from)
+                      : NULL;
+    return q && is_same(c, &from) ? cfx_value_of_node(q) : CFX_NOTHING;
+}
+
+/* Move what is of uint8 instead, under a name of its own: the value is another. */
+static cfx_status move(cfx_lowering *l, const cfx_chain *c, cfx_value of)
+{
+    cfx_pass_call *p = l->p;
+    cfx_node *n = c->from;
+    const cfx_args args = {n->args, n->nargs, n->kwargs, n->nkwargs};
+    cfx_insert_point at = cfx_graph_inserting_before(p->graph, c->n);
+    cfx_node *y = cfx_graph_create_node(p->graph, n->op, n->target->text, args,
+                                        NULL, NULL, p->err);
+    cfx_graph_restore(p->graph, at);
+    cfx_status st = y ? cfx_node_update_arg(y, 0, of, p->err) : p->err->code;
+    if (!st)
+        st = cfx_node__keep_meta(y, c->n, p->err);
+    return st ? st : cfx_pass__replace(p, c->n, y);
+}
+
+cfx_status cfx_lower__move(cfx_lowering *l, const cfx_chain *c,
+                           cfx_node **next, bool *done)
+{
+    cfx_scope s;
+    if (!c->rounds || !c->from->nargs || !only_moves(c->from))
+        return CFX_OK;
+    cfx_scope_init(&s, &cfx_eager_class, l->p->ctx, NULL);
+    cfx_value of = quantized_of(l, &s, c, c->from->args[0]);
+    cfx_status st = cfx_scope_status(&s, l->p->err);
+    *done = !st && of.kind;
+    (void)next;
+    if (*done)
+        st = move(l, c, of);
+    cfx_scope_release(&s);
+    return st;
+}

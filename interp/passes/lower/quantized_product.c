@@ -1,0 +1,422 @@
+/*
+ * quantized_product -- convolutions and linear layers of uint8 by int8.
+ *
+ * x = sx (qx - zx), w = sw qw for each output channel, and the result is divided
+ * by the scale s that it is quantized with, or s = 1: sx sw / s (sum of qx qw - zx
+ * times the sum of qw) + bias / s.
+ */
+#include <cfx/ops.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "interp/passes/lower/lower_quantized.h"
+
+typedef struct product {
+    cfx_lowering *l;
+    const cfx_chain *c;
+    cfx_node *n, *x; /* the product, its input of uint8 */
+    bool conv, depthwise;
+    int64_t groups;
+    cfx_affine from; /* of x */
+    cfx_value stride, padding, dilation;
+    cfx_tensor *weight, *scale, *bias; /* scale: NULL if it is one for all */
+    double one_scale;
+    int64_t block;     /* channels of a block of x */
+    cfx_node *made[4]; /* the get_attr nodes of what is packed */
+} product;
+
+/* What is packed: product.made. */
+enum { WEIGHT, OFFSET, SCALE, BIAS };
+
+/* The blocks of n channels. */
+static int64_t blocks_of(int64_t n, int64_t block)
+{
+    return (n + block - 1) / block;
+}
+
+static cfx_value arg(const product *a, const char *name)
+{
+    return cfx_lower__arg(a->l, a->n, name);
+}
+
+static cfx_node *attr_of(cfx_value v)
+{
+    return v.kind == CFX_NODE && v.u.node->op == CFX_GET_ATTR ? v.u.node
+                                                              : NULL;
+}
+
+/* ---- What is multiplied ---- */
+
+/* A number for both axes, or one for each, as a list. */
+static bool read_pair(cfx_value v, int64_t init, cfx_value *out)
+{
+    *out = v.kind ? v : cfx_int(init);
+    if (out->kind == CFX_INT)
+        return true;
+    if (!cfx_value_is_seq(v) || v.u.seq->len < 1 || v.u.seq->len > 2)
+        return false;
+    for (uint32_t i = 0; i < v.u.seq->len; i++)
+        if (v.u.seq->item[i].kind != CFX_INT)
+            return false;
+    return true;
+}
+
+static bool find_settings(product *a)
+{
+    cfx_value groups = arg(a, "groups");
+    const cfx_tensor *x = cfx_lower__tensor(a->x);
+    a->groups = 1;
+    if (!a->conv)
+        return x->rank > 0;
+    a->groups = groups.kind == CFX_INT ? groups.u.i : 1;
+    a->depthwise = a->groups > 1;
+    return x->rank == 4 && (!groups.kind || groups.kind == CFX_INT) &&
+           read_pair(arg(a, "stride"), 1, &a->stride) &&
+           read_pair(arg(a, "padding"), 0, &a->padding) &&
+           read_pair(arg(a, "dilation"), 1, &a->dilation);
+}
+
+/* A constant of state, which is contiguous; NULL: it is not that. */
+static cfx_status load(product *a, cfx_value v, cfx_dtype dtype,
+                       cfx_tensor **out)
+{
+    cfx_node *attr = attr_of(v);
+    cfx_tensor *t = NULL;
+    cfx_status st = attr ? cfx_pass_weight(a->l->p, attr->target->text, &t)
+                         : CFX_OK;
+    *out = !st && t && t->dtype == dtype && cfx_tensor_is_contiguous(t) &&
+                   cfx_lower__is_constant(a->l, t)
+               ? t
+               : NULL;
+    return st;
+}
+
+static bool is_zero(cfx_value v)
+{
+    return v.kind == CFX_INT && v.u.i == 0;
+}
+
+/* Are the zero points absent, or all 0? */
+static cfx_status check_zero_points(product *a, cfx_value v, bool *are_zero)
+{
+    cfx_tensor *t;
+    *are_zero = !v.kind || v.kind == CFX_NONE;
+    cfx_status st = *are_zero ? CFX_OK : load(a, v, CFX_I64, &t);
+    if (st || *are_zero || !t)
+        return st;
+    *are_zero = true;
+    for (int64_t i = 0; i < cfx_tensor_numel(t); i++)
+        *are_zero = *are_zero && ((const int64_t *)t->data)[i] == 0;
+    return CFX_OK;
+}
+
+/* The weight of int8 and its scales; NULL: it is another. */
+static cfx_status load_weight(product *a)
+{
+    cfx_value w = arg(a, "weight");
+    const cfx_node *d = w.kind == CFX_NODE ? w.u.node : NULL;
+    bool by_channel = d && cfx_node_is(d, "dequantize_per_channel");
+    bool are_zero = false;
+    cfx_tensor *weight = NULL;
+    if (!by_channel && !(d && cfx_node_is(d, "dequantize_per_tensor")))
+        return CFX_OK;
+    cfx_status st = load(a, cfx_lower__arg(a->l, d, "input"), CFX_I8, &weight);
+    if (st || !weight || weight->rank != (a->conv ? 4 : 2))
+        return st;
+    if (by_channel) {
+        st = load(a, cfx_lower__arg(a->l, d, "scales"), CFX_F32, &a->scale);
+        if (!st)
+            st = check_zero_points(a, cfx_lower__arg(a->l, d, "zero_points"),
+                                   &are_zero);
+        are_zero = are_zero && a->scale && a->scale->rank == 1 &&
+                   cfx_dim_same(a->scale->shape[0], weight->shape[0]) &&
+                   is_zero(cfx_lower__arg(a->l, d, "axis"));
+    } else {
+        cfx_value scale = cfx_lower__arg(a->l, d, "scale");
+        are_zero = scale.kind == CFX_FLOAT &&
+                   is_zero(cfx_lower__arg(a->l, d, "zero_point"));
+        a->one_scale = are_zero ? cfx_value_number(scale) : 0;
+    }
+    a->weight = are_zero ? weight : NULL;
+    return st;
+}
+
+static double scale_at(const product *a, int64_t i)
+{
+    return a->scale ? (double)((const float *)a->scale->data)[i]
+                    : a->one_scale;
+}
+
+/* By how much the result is divided before it is rounded. */
+static double unit(const product *a)
+{
+    return a->c->rounds ? a->c->to.scale : 1;
+}
+
+static float factor_at(const product *a, int64_t i)
+{
+    return (float)(a->from.scale * scale_at(a, i) / unit(a));
+}
+
+static float bias_at(const product *a, int64_t i)
+{
+    return (float)((double)((const float *)a->bias->data)[i] / unit(a));
+}
+
+/* Is the result finite whatever x is? Then no float is NaN. */
+static bool are_finite(const product *a)
+{
+    for (int64_t i = 0; i < cfx_tensor_size(a->weight, 0); i++)
+        if (!(fabsf(factor_at(a, i)) < FLT_MAX / 0x1p32F) ||
+            (a->bias && !(fabsf(bias_at(a, i)) < FLT_MAX / 2)))
+            return false;
+    return true;
+}
+
+/* The channels or features of x that a filter reads. */
+static int64_t inputs_of(const product *a)
+{
+    return cfx_tensor_size(a->weight, 1);
+}
+
+static bool can_pack(const product *a)
+{
+    const cfx_tensor *x = cfx_lower__tensor(a->x), *w = a->weight;
+    cfx_dim in = x->shape[a->conv ? 1 : x->rank - 1];
+    int64_t products = blocks_of(inputs_of(a), CFX_BLOCK) * CFX_BLOCK;
+    for (int i = 2; i < w->rank && products <= CFX_QUANTIZED_DEPTH; i++)
+        products *= cfx_tensor_size(w, i);
+    if (a->depthwise)
+        return inputs_of(a) == 1 && a->groups == cfx_tensor_size(w, 0) &&
+               cfx_dim_is(in, a->groups) &&
+               products / CFX_BLOCK <= CFX_QUANTIZED_TAPS && are_finite(a);
+    return a->groups == 1 && inputs_of(a) > 0 &&
+           cfx_dim_is(in, inputs_of(a)) && products <= CFX_QUANTIZED_DEPTH &&
+           (a->conv || inputs_of(a) % CFX_QUAD == 0) && are_finite(a);
+}
+
+static cfx_status find(product *a, bool *found)
+{
+    a->n = a->c->from;
+    a->conv = cfx_node_is(a->n, "conv2d");
+    *found = false;
+    if (!a->conv && !cfx_node_is(a->n, "linear"))
+        return CFX_OK;
+    cfx_value x = arg(a, "input"), bias = arg(a, "bias");
+    a->x = x.kind == CFX_NODE
+               ? cfx_lower__dequantized(a->l, x.u.node, &a->from)
+               : NULL;
+    if (!a->x || !find_settings(a))
+        return CFX_OK;
+    bool biased = bias.kind && bias.kind != CFX_NONE;
+    cfx_status st = load_weight(a);
+    if (!st && a->weight && biased)
+        st = load(a, bias, CFX_F32, &a->bias);
+    *found = !st && a->weight && (a->bias || !biased) &&
+             (!a->bias ||
+              (a->bias->rank == 1 &&
+               cfx_dim_same(a->bias->shape[0], a->weight->shape[0]))) &&
+             can_pack(a);
+    return st;
+}
+
+/* ---- What is packed ---- */
+
+static int64_t taps_of(const product *a)
+{
+    int64_t taps = 1;
+    for (int i = 2; i < a->weight->rank; i++)
+        taps *= cfx_tensor_size(a->weight, i);
+    return taps;
+}
+
+/* (C / 16, kernel..., 16) */
+static void pack_filters(const product *a, int8_t *to)
+{
+    const int8_t *from = a->weight->data;
+    int64_t taps = taps_of(a);
+    for (int64_t c = 0; c < a->groups; c++)
+        for (int64_t t = 0; t < taps; t++)
+            to[(c / CFX_BLOCK * taps + t) * CFX_BLOCK + c % CFX_BLOCK] =
+                *from++;
+}
+
+/* (O / 16, I / block, kernel..., block / 4, 16 out, 4 in), zeros in what fills up
+ * the blocks. A matrix has a kernel of one and one block. */
+static void pack_weight(const product *a, int8_t *to)
+{
+    const cfx_tensor *w = a->weight;
+    const int8_t *from = w->data;
+    int64_t out = cfx_tensor_size(w, 0), in = inputs_of(a), taps = taps_of(a);
+    int64_t blocks = blocks_of(in, a->block);
+    for (int64_t o = 0; o < out; o++)
+        for (int64_t i = 0; i < in; i++)
+            for (int64_t t = 0; t < taps; t++) {
+                int64_t at = (o / CFX_BLOCK * blocks + i / a->block) * taps +
+                             t;
+                at = at * (a->block / CFX_QUAD) + i % a->block / CFX_QUAD;
+                at = (at * CFX_BLOCK + o % CFX_BLOCK) * CFX_QUAD;
+                to[at + i % CFX_QUAD] = *from++;
+            }
+}
+
+/* -zx times the sum of the weights of each output channel. */
+static void pack_offset(const product *a, int32_t *to)
+{
+    const int8_t *w = a->weight->data;
+    int64_t out = cfx_tensor_size(a->weight, 0);
+    int64_t each = out ? cfx_tensor_numel(a->weight) / out : 0;
+    for (int64_t o = 0; o < out; o++) {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < each; i++)
+            sum += *w++;
+        to[o] = (int32_t)(-a->from.zero_point * sum);
+    }
+}
+
+static void pack_floats(const product *a, float *to, int what)
+{
+    for (int64_t i = 0; i < cfx_tensor_size(a->weight, 0); i++)
+        to[i] = what == SCALE ? factor_at(a, i) : bias_at(a, i);
+}
+
+static cfx_status zeros(const product *a, cfx_dtype dtype, int rank,
+                        const int64_t *shape, cfx_tensor **out)
+{
+    cfx_pass_call *p = a->l->p;
+    cfx_status st = cfx_tensor_new(out, p->ctx, dtype, rank, shape, p->err);
+    if (!st)
+        memset((*out)->data, 0,
+               (size_t)cfx_tensor_numel(*out) * cfx_dtype_size(dtype));
+    return st;
+}
+
+/* A tensor of zeros for what is packed. */
+static cfx_status make(const product *a, int what, cfx_tensor **out)
+{
+    static const cfx_dtype types[] = {CFX_I8, CFX_I32, CFX_F32, CFX_F32};
+    const cfx_tensor *w = a->weight;
+    int64_t blocks = blocks_of(cfx_tensor_size(w, 0), CFX_BLOCK);
+    int64_t numbers = blocks * CFX_BLOCK, shape[7];
+    int rank = 0;
+    if (what != WEIGHT)
+        return zeros(a, types[what], 1, &numbers, out);
+    shape[rank++] = blocks;
+    if (a->conv && !a->depthwise)
+        shape[rank++] = blocks_of(inputs_of(a), a->block);
+    if (a->conv) {
+        shape[rank++] = cfx_tensor_size(w, 2);
+        shape[rank++] = cfx_tensor_size(w, 3);
+    }
+    if (!a->depthwise)
+        shape[rank++] = a->block / CFX_QUAD;
+    shape[rank++] = CFX_BLOCK;
+    if (!a->depthwise)
+        shape[rank++] = CFX_QUAD;
+    return zeros(a, types[what], rank, shape, out);
+}
+
+static cfx_status put(product *a, int what)
+{
+    static const char *const prefix[] = {"_int8_", "_offset_", "_scale_",
+                                         "_bias_"};
+    cfx_pass_call *p = a->l->p;
+    cfx_tensor *t;
+    cfx_status st = make(a, what, &t);
+    if (st)
+        return st;
+    if (what == WEIGHT && a->depthwise)
+        pack_filters(a, t->data);
+    else if (what == WEIGHT)
+        pack_weight(a, t->data);
+    else if (what == OFFSET)
+        pack_offset(a, t->data);
+    else
+        pack_floats(a, t->data, what);
+    a->made[what] = cfx_pass_add_tensor(p, prefix[what], t);
+    cfx_tensor_unref(t);
+    return a->made[what] ? CFX_OK : p->err->code;
+}
+
+static cfx_status put_all(product *a)
+{
+    cfx_pass_call *p = a->l->p;
+    cfx_status st = CFX_OK;
+    cfx_insert_point at = cfx_graph_inserting_before(p->graph, a->c->n);
+    for (int i = WEIGHT; i <= BIAS && !st; i++)
+        if (i != BIAS || a->bias)
+            st = put(a, i);
+    cfx_graph_restore(p->graph, at);
+    return st;
+}
+
+/* ---- The call ---- */
+
+static cfx_value pair_of(cfx_scope *s, cfx_value v)
+{
+    cfx_value both[2] = {v, v};
+    if (cfx_value_is_seq(v)) {
+        both[0] = v.u.seq->item[0];
+        both[1] = v.u.seq->item[v.u.seq->len - 1];
+    }
+    return cfx_list_of(s, CFX_LIST, 2, both);
+}
+
+/* A bound of the result, absent where the type has it anyway. */
+static cfx_value bound(const product *a, double clamp, int64_t q, bool low)
+{
+    const cfx_affine *to = &a->c->to;
+    if (!a->c->rounds)
+        return isfinite(clamp) ? cfx_float(clamp) : CFX_NOTHING;
+    double type = (double)((low ? 0 : 255) - to->zero_point);
+    double b = (double)(q - to->zero_point), c = clamp / to->scale;
+    b = low ? fmax(b, c) : fmin(b, c);
+    return (low ? b > type : b < type) ? cfx_float(b) : CFX_NOTHING;
+}
+
+static cfx_value build(cfx_scope *s, const cfx_node *n, void *user)
+{
+    product *a = user;
+    const cfx_affine *to = &a->c->to;
+    cfx_value made[4], out = cfx_int(cfx_tensor_size(a->weight, 0));
+    cfx_value min = bound(a, a->c->lo, to->least, true);
+    cfx_value max = bound(a, a->c->hi, to->most, false);
+    cfx_value zero = a->c->rounds ? cfx_int(to->zero_point) : CFX_NOTHING;
+    (void)n;
+    for (int i = WEIGHT; i <= BIAS; i++)
+        made[i] = a->made[i] ? cfx_value_of_node(a->made[i]) : CFX_NOTHING;
+    cfx_value x = a->conv ? cfx_lower__blocked(a->l, s, a->x, a->block)
+                          : cfx_value_of_node(a->x);
+    cfx_value y = a->conv
+                      ? cfx_quantized_conv2d(
+                            s, x, made[WEIGHT], made[OFFSET], made[SCALE],
+                            .bias = made[BIAS],
+                            .stride = pair_of(s, a->stride),
+                            .padding = pair_of(s, a->padding),
+                            .dilation = pair_of(s, a->dilation),
+                            .input_zero_point = cfx_int(a->from.zero_point),
+                            .min = min, .max = max, .zero_point = zero)
+                      : cfx_quantized_linear(s, x, made[WEIGHT], out,
+                                             made[OFFSET], made[SCALE],
+                                             .bias = made[BIAS], .min = min,
+                                             .max = max, .zero_point = zero);
+    cfx_lower__name_origin(s, a->c, y);
+    return a->conv ? cfx_from_blocked(s, y, out) : y;
+}
+
+cfx_status cfx_lower__product(cfx_lowering *l, const cfx_chain *c,
+                              cfx_node **next, bool *done)
+{
+    product a = {.l = l, .c = c};
+    cfx_status st = find(&a, done);
+    if (st || !*done)
+        return st;
+    int64_t in = inputs_of(&a);
+    a.block = !a.conv ? in
+              : in < CFX_BLOCK && !a.depthwise && !cfx_lower__form(a.x)
+                  ? blocks_of(in, CFX_QUAD) * CFX_QUAD
+                  : CFX_BLOCK;
+    st = put_all(&a);
+    return st ? st : cfx_lower__replace(l, c, build, &a, next);
+}

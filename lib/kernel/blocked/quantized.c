@@ -1,0 +1,291 @@
+/*
+ * quantized.c -- products of uint8 with int8, cut into tiles.
+ *
+ * A piece of work is some rows of y of some blocks of an image. Each unit of
+ * blocks passes over all rows of the piece, so that its weights stay in the second
+ * cache. A convolution that reaches outside of x reads a copy with a border.
+ */
+#include "kernel/blocked/quantized.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/stop.h"
+#include "kernel/blocked/tiles.h"
+#include "kernel/int64.h"
+
+/* Work is cut into this many pieces for each thread, unless they had less than
+ * PIECE_MIN multiply-adds, 2 to 4 us with the instruction for it, or more than
+ * PIECE_MAX, 1 ms. */
+enum { PIECES = 8, PIECE_MIN = 512 << 10, PIECE_MAX = 128 << 20 };
+/* Pixels of an endless row that every level cuts into whole tiles. */
+enum { WHOLE = 84 };
+
+typedef struct work {
+    const cfx_context *ctx;
+    const int *most; /* pixels of tiles, by blocks */
+    void (*tile)(const cfx_quantized_tile *t);
+    cfx_quantized_tile first;  /* of the first row of the first image */
+    int64_t batch, blocks;     /* images, and blocks of y of each */
+    int64_t rows, row, pixels; /* rows of so many pixels, and all pixels */
+    int64_t x_image, x_row, y_image, y_row;
+    int64_t unit;          /* blocks of a tile */
+    int64_t group, groups; /* units in a piece, groups of an image */
+    int64_t chunk, chunks; /* rows in a piece, chunks of an image */
+} work;
+
+/* ---- Tiles ---- */
+
+/* The tile of row 0 with the blocks from `block` on. */
+static cfx_quantized_tile tile_at(const work *v, int64_t n, int64_t block,
+                                  int64_t blocks)
+{
+    cfx_quantized_tile t = v->first;
+    int64_t at = block * CFX_BLOCK;
+
+    t.blocks = blocks;
+    t.columns -= at;
+    t.x += n * v->x_image;
+    t.w += block * t.w_block;
+    t.y += n * v->y_image + block * t.y_block;
+    t.end.offset += at;
+    t.end.scale += at;
+    if (t.end.bias)
+        t.end.bias += at;
+    return t;
+}
+
+static void run_row(const work *v, cfx_quantized_tile t, int64_t pixels)
+{
+    int64_t n = cfx_ceil_div(pixels, v->most[t.blocks]);
+    int64_t least = pixels / n, more = pixels % n;
+
+    for (int64_t i = 0; i < n; i++) {
+        t.pixels = least + (i < more);
+        v->tile(&t);
+        t.x += t.pixels * t.x_pixel;
+        t.y += t.pixels * t.y_pixel;
+    }
+}
+
+static void run_unit(const work *v, int64_t n, int64_t block, int64_t blocks,
+                     int64_t from, int64_t to)
+{
+    const cfx_quantized_tile first = tile_at(v, n, block, blocks);
+
+    for (int64_t i = from; i < to; i++) {
+        cfx_quantized_tile t = first;
+        t.x += i * v->x_row;
+        t.y += i * v->y_row;
+        run_row(v, t, cfx_min64(v->row, v->pixels - i * v->row));
+    }
+}
+
+static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const work *v = arg;
+
+    (void)worker;
+    for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
+        int64_t from = i % v->chunks * v->chunk;
+        int64_t to = cfx_min64(from + v->chunk, v->rows);
+        int64_t n = i / v->chunks % v->batch;
+        int64_t block = i / v->chunks / v->batch * v->group * v->unit;
+        int64_t last = cfx_min64(block + v->group * v->unit, v->blocks);
+        for (int64_t unit = v->unit; block < last; block += unit) {
+            while (unit > last - block)
+                unit /= 2;
+            run_unit(v, n, block, unit, from, to);
+        }
+    }
+}
+
+/* Cut y into groups of units and chunks of rows. */
+static void cut(work *v)
+{
+    const cfx_quantized_tile *t = &v->first;
+    double depth = (double)(t->n[0] * t->n[1] * t->n[2]) *
+                   (double)cfx_max64(t->quads * CFX_QUAD, 1);
+    int pieces = PIECES * cfx_context_threads(v->ctx);
+
+    v->unit = cfx_blocked_tile_blocks(v->most, v->row, v->blocks);
+    int64_t units = cfx_ceil_div(v->blocks, v->unit);
+    double cost = fmax(depth, 1) * (double)(v->row * v->unit * CFX_BLOCK);
+    double all = cost * (double)(units * v->rows) * (double)v->batch;
+    double most = fmin(fmax(all / pieces, PIECE_MIN), PIECE_MAX);
+    int64_t n = cfx_max64((int64_t)(most / cost), 1);
+
+    v->chunk = cfx_min64(n, v->rows);
+    v->chunk = cfx_ceil_div(v->rows, cfx_ceil_div(v->rows, v->chunk));
+    v->chunks = cfx_ceil_div(v->rows, v->chunk);
+    v->group = cfx_min64(cfx_max64(n / v->chunk, 1), units);
+    v->groups = cfx_ceil_div(units, v->group);
+}
+
+static void run(cfx_context *ctx, work *v)
+{
+    const struct cfx_quantized_kernels *k =
+        cfx_context_kernels(ctx)->quantized;
+
+    v->ctx = ctx;
+    v->most = k->pixels;
+    v->tile = k->tile[k->has_dots()];
+    cut(v);
+    cfx_parallel_for(ctx, v->groups * v->batch * v->chunks, 1, run_piece, v);
+}
+
+static int64_t result_bytes(const cfx_quantized_end *e)
+{
+    return e->rounds ? 1 : (int64_t)sizeof(float);
+}
+
+/* ---- Convolutions ---- */
+
+/* Rows and columns of x that the windows reach over, with the border. */
+static int64_t reach(const cfx_quantized_conv *c, int axis)
+{
+    return (c->out[axis] - 1) * c->stride[axis] +
+           (c->kernel[axis] - 1) * c->dilation[axis] + 1;
+}
+
+static bool needs_border(const cfx_quantized_conv *c)
+{
+    return c->pad[0] > 0 || c->pad[1] > 0 || reach(c, 0) > c->in[0] ||
+           reach(c, 1) > c->in[1];
+}
+
+size_t cfx_quantized_conv_workspace(const cfx_quantized_conv *c)
+{
+    return needs_border(c) ? (size_t)(c->batch * c->in_blocks * reach(c, 0) *
+                                      reach(c, 1) * c->channels)
+                           : 0;
+}
+
+typedef struct border {
+    const cfx_quantized_conv *c;
+    uint8_t *to;
+} border;
+
+/* Rows begin..end of the planes with their border. */
+static void border_rows(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const border *b = arg;
+    const cfx_quantized_conv *c = b->c;
+    int64_t height = reach(c, 0), width = reach(c, 1), unit = c->channels;
+    int64_t front = cfx_min64(c->pad[1], width);
+    int64_t n = cfx_min64(c->in[1], width - front);
+
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t row = i % height - c->pad[0];
+        uint8_t *to = b->to + i * width * unit;
+        if (row < 0 || row >= c->in[0]) {
+            memset(to, c->x_zero_point, (size_t)(width * unit));
+            continue;
+        }
+        row += i / height * c->in[0];
+        memset(to, c->x_zero_point, (size_t)(front * unit));
+        memcpy(to + front * unit, c->x + row * c->in[1] * unit,
+               (size_t)(n * unit));
+        memset(to + (front + n) * unit, c->x_zero_point,
+               (size_t)((width - front - n) * unit));
+    }
+}
+
+/* A window of one pixel and stride 1: rows follow each other without an end. */
+static bool is_flat(const cfx_quantized_conv *c)
+{
+    return c->kernel[0] * c->kernel[1] == 1 &&
+           c->stride[0] * c->stride[1] == 1 && c->in[0] == c->out[0] &&
+           c->in[1] == c->out[1];
+}
+
+static work work_of(const cfx_quantized_conv *c)
+{
+    int64_t pixel = CFX_BLOCK * result_bytes(&c->end), unit = c->channels;
+    int64_t width = c->in[1] * unit, plane = c->in[0] * width;
+    int64_t taps = c->kernel[0] * c->kernel[1];
+    int64_t pixels = c->out[0] * c->out[1];
+    bool flat = is_flat(c);
+    int64_t row = flat ? cfx_min64(WHOLE, pixels) : c->out[1];
+    work v = {
+        .batch = c->batch,
+        .blocks = c->out_blocks,
+        .rows = cfx_ceil_div(pixels, row),
+        .row = row,
+        .pixels = pixels,
+        .x_image = c->in_blocks * plane,
+        .x_row = flat ? row * unit : c->stride[0] * width,
+        .y_image = c->out_blocks * pixels * pixel,
+        .y_row = row * pixel,
+        .first = {.columns = c->out_blocks * CFX_BLOCK,
+                  .n = {c->in_blocks, c->kernel[0], c->kernel[1]},
+                  .quads = c->channels / CFX_QUAD,
+                  .x = c->x,
+                  .w = c->w,
+                  .x_pixel = c->stride[1] * unit,
+                  .x_at = {plane, c->dilation[0] * width,
+                           c->dilation[1] * unit},
+                  .w_block = c->in_blocks * taps * c->channels * CFX_BLOCK,
+                  .end = c->end,
+                  .y = c->y,
+                  .y_pixel = pixel,
+                  .y_block = pixels * pixel},
+    };
+    return v;
+}
+
+void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
+                            void *workspace)
+{
+    cfx_quantized_conv inner = *c;
+
+    if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
+        return;
+    if (needs_border(c)) {
+        border b = {c, workspace};
+        inner.x = workspace;
+        for (int i = 0; i < 2; i++) {
+            inner.in[i] = reach(c, i);
+            inner.pad[i] = 0;
+        }
+        cfx_parallel_for(ctx, c->batch * c->in_blocks * inner.in[0],
+                         65536 / (inner.in[1] * c->channels) + 1, border_rows,
+                         &b);
+    }
+    work v = work_of(&inner);
+    run(ctx, &v);
+}
+
+/* ---- Products of matrices ---- */
+
+void cfx_quantized_product_run(cfx_context *ctx,
+                               const cfx_quantized_product *p)
+{
+    int64_t bytes = result_bytes(&p->end);
+    int64_t row = cfx_min64(WHOLE, p->rows);
+    work v = {
+        .batch = 1,
+        .blocks = cfx_ceil_div(p->columns, CFX_BLOCK),
+        .row = row,
+        .pixels = p->rows,
+        .x_row = row * p->depth,
+        .y_row = row * p->columns * bytes,
+        .first = {.columns = p->columns,
+                  .n = {1, 1, 1},
+                  .quads = p->depth / CFX_QUAD,
+                  .x = p->x,
+                  .w = p->w,
+                  .x_pixel = p->depth,
+                  .w_block = p->depth * CFX_BLOCK,
+                  .end = p->end,
+                  .y = p->y,
+                  .y_pixel = p->columns * bytes,
+                  .y_block = CFX_BLOCK * bytes},
+    };
+
+    if (p->rows == 0 || p->columns == 0)
+        return;
+    v.rows = cfx_ceil_div(p->rows, row);
+    run(ctx, &v);
+}

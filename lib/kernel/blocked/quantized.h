@@ -1,0 +1,169 @@
+/*
+ * quantized.h -- products of uint8 with packed weights of int8.
+ *
+ * An image is (batch, blocks, height, width, channels of a block), where a block
+ * has 4 channels or a multiple of them; the rows of a matrix are pixels of one
+ * block. A packed weight is
+ *
+ *     (out / 16, in blocks, kernel..., channels of a block / 4, 16 out, 4 in)
+ *
+ * Sums are int32 and begin with an offset, which takes the zero point of x out of
+ * them: they are exact, so that every level and every cut gives the same bits.
+ * A sum times a scale plus bias is clamped, and either stays float32 or is rounded
+ * to the nearest integer, halves to even, to which a zero point is added: uint8.
+ */
+#ifndef CFX_KERNEL_QUANTIZED_H
+#define CFX_KERNEL_QUANTIZED_H
+
+#include "kernel/blocked/blocked.h"
+
+enum { CFX_QUAD = 4 };
+/* Any sum of so many products fits into 32 bits. */
+enum { CFX_QUANTIZED_DEPTH = INT32_MAX / (255 * 128) };
+
+/* Numbers for each output channel are there in whole blocks. */
+typedef struct cfx_quantized_end {
+    const int32_t *offset;
+    const float *scale;
+    const float *bias; /* or NULL */
+    float lo,
+        hi;      /* lo - zero_point, hi - zero_point: in 0..255 if it rounds */
+    bool rounds; /* y is uint8, else float32 */
+    int zero_point;
+} cfx_quantized_end;
+
+/* Outside of x is x_zero_point. A result is (batch, out_blocks, out..., 16). */
+typedef struct cfx_quantized_conv {
+    int64_t batch, in_blocks, out_blocks;
+    int64_t channels; /* of a block of x */
+    int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2];
+    uint8_t x_zero_point;
+    const uint8_t *x;
+    const int8_t *w;
+    cfx_quantized_end end;
+    void *y;
+} cfx_quantized_conv;
+
+/* Scratch bytes; the pointers of `c` are not looked at. Never fails. */
+size_t cfx_quantized_conv_workspace(const cfx_quantized_conv *c);
+/* Compute it on the threads of the context. Never fails. */
+void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
+                            void *workspace);
+/* The same with a filter for each channel: w is (blocks, kernel..., 16), of at most
+ * CFX_QUANTIZED_TAPS; in_blocks == out_blocks, channels == 16. Never fails. */
+enum { CFX_QUANTIZED_TAPS = 256 };
+void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c);
+
+/* y(rows, columns) of x(rows, depth); depth is a multiple of CFX_QUAD. */
+typedef struct cfx_quantized_product {
+    int64_t rows, columns, depth;
+    const uint8_t *x;
+    const int8_t *w;
+    cfx_quantized_end end;
+    void *y;
+} cfx_quantized_product;
+
+/* Compute it on the threads of the context. Never fails. */
+void cfx_quantized_product_run(cfx_context *ctx,
+                               const cfx_quantized_product *p);
+
+/* ---- Elements ---- */
+
+/* y = round(clamp(a * scale[0] + b * scale[1] + bias)) + zero_point; the range as
+ * in cfx_quantized_end. */
+typedef struct cfx_quantized_sum {
+    const uint8_t *a, *b;
+    float scale[2], bias, lo, hi;
+    int zero_point;
+    uint8_t *y; /* may be a or b */
+} cfx_quantized_sum;
+
+/* Compute n elements. Never fails. */
+void cfx_quantized_add_run(cfx_context *ctx, const cfx_quantized_sum *s,
+                           int64_t n);
+
+/* y = round(clamp(x * scale)) + zero_point, as rows of bytes: element i of x,
+ * (images, channels, pixels), goes to (images, blocks, pixels, channels of a block),
+ * where bytes past the last channel are 0. A block has at most 16 channels. */
+typedef struct cfx_quantized_image {
+    int64_t images, channels, pixels, block;
+    float scale, lo, hi;
+    int zero_point;
+    const float *x;
+    uint8_t *y;
+} cfx_quantized_image;
+
+/* Never fails. */
+void cfx_quantized_to_blocked(cfx_context *ctx, const cfx_quantized_image *m);
+
+/* The maximum of each window of a blocked image: x and y are uint8, as far as they
+ * are used here those of cfx_blocked_max_pool. Never fails. */
+void cfx_quantized_max_pool(cfx_context *ctx, const cfx_blocked_conv *c,
+                            const uint8_t *x, uint8_t *y);
+
+/* The means of `planes` of (pixels, 16), of at most CFX_QUANTIZED_PIXELS: y =
+ * round(clamp(sum * scale + bias)) + zero_point. */
+enum { CFX_QUANTIZED_PIXELS = INT32_MAX / 255 };
+typedef struct cfx_quantized_mean {
+    int64_t planes, pixels;
+    float scale, bias, lo, hi;
+    int zero_point;
+    const uint8_t *x;
+    uint8_t *y;
+} cfx_quantized_mean;
+
+/* Never fails. */
+void cfx_quantized_mean_run(cfx_context *ctx, const cfx_quantized_mean *m);
+
+/* ---- Levels ---- */
+
+/* Some pixels of some blocks of y. Distances are in bytes. A sum goes over n[0]
+ * blocks of x, n[1] rows and n[2] columns of the window, and `quads` fours of
+ * channels; its weights have no gaps. */
+typedef struct cfx_quantized_tile {
+    int64_t pixels, blocks;
+    int64_t
+        columns; /* of y, from the first block on: the last may have fewer */
+    int64_t n[3], quads;
+    const uint8_t *x;
+    const int8_t *w;
+    int64_t x_pixel, x_at[3], w_block;
+    cfx_quantized_end end; /* of the first block */
+    char *y;
+    int64_t y_pixel, y_block;
+} cfx_quantized_tile;
+
+/* Windows of `pixels` outputs, of n[0] rows and n[1] columns of 16 bytes: their
+ * maxima, or their products with w, in floats that are integers. */
+typedef struct cfx_quantized_row {
+    int64_t pixels, n[2], x_pixel, x_at[2];
+    const uint8_t *x;
+    const float *w; /* without gaps in a row */
+    int64_t w_row;
+    cfx_quantized_end end; /* of products; its offset is for these windows */
+    char *y;
+    int64_t y_pixel;
+} cfx_quantized_row;
+
+struct cfx_quantized_elements {
+    void (*add)(const cfx_quantized_sum *s, int64_t from, int64_t to);
+    /* n elements of one channel, without gaps */
+    void (*quantize)(const cfx_quantized_image *m, const float *x, uint8_t *y,
+                     int64_t n);
+    void (*mean)(const cfx_quantized_mean *m, int64_t plane);
+};
+
+struct cfx_quantized_windows {
+    void (*max)(const cfx_quantized_row *r);
+    void (*depthwise)(const cfx_quantized_row *r);
+};
+
+struct cfx_quantized_kernels {
+    int pixels[5];          /* as in cfx_blocked_kernels */
+    bool (*has_dots)(void); /* an instruction for products of four bytes */
+    void (*tile[2])(const cfx_quantized_tile *t); /* without and with it */
+    const struct cfx_quantized_elements *elements;
+    const struct cfx_quantized_windows *windows;
+};
+
+#endif

@@ -1,0 +1,414 @@
+/*
+ * quantized_vec.h -- vectors of int32 and of bytes, for one level: what the kernels
+ * of quantized numbers need besides vec.h.
+ *
+ *     fours_of(p), weights_of(p)  four bytes for all lanes, and fours for each
+ *     dot(s, x, w)                s + the products of the bytes of each lane
+ *     vf_of_bytes(p)              VF bytes as floats
+ *     store_bytes(p, v)           the lowest byte of each lane
+ *     nearest(x, z)               x rounded, halves to even, plus z
+ *
+ * `dots` says that the processor has an instruction for dot.
+ */
+#ifndef CFX_QUANTIZED_VEC_H
+#define CFX_QUANTIZED_VEC_H
+
+#include <math.h>
+
+#include "kernel/blocked/quantized.h"
+#include "kernel/vec/vec.h"
+
+/* Fours of bytes: as they are, or as 16 bits of the even and of the odd ones. */
+#if CFX_LEVEL_IS(avx512)
+typedef __m512i vi;
+typedef struct fours {
+    vi all, odd;
+} fours;
+
+CFX_FORCE_INLINE vi vi_load(const void *p)
+{
+    return _mm512_loadu_si512(p);
+}
+
+CFX_FORCE_INLINE fours fours_of(const bool dots, const uint8_t *p)
+{
+    int32_t quad;
+
+    memcpy(&quad, p, sizeof(quad));
+    vi x = _mm512_set1_epi32(quad);
+    return dots ? (fours){x, x}
+                : (fours){_mm512_and_si512(x, _mm512_set1_epi16(0xff)),
+                          _mm512_srli_epi16(x, 8)};
+}
+
+CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
+{
+    vi w = vi_load(p);
+
+    return dots ? (fours){w, w}
+                : (fours){_mm512_srai_epi16(_mm512_slli_epi16(w, 8), 8),
+                          _mm512_srai_epi16(w, 8)};
+}
+
+CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
+{
+    if (dots) {
+        /* The compiler has a function for it only where all code may use it. */
+        __asm__("vpdpbusd %2, %1, %0" : "+v"(s) : "v"(x.all), "v"(w.all));
+        return s;
+    }
+    return _mm512_add_epi32(s,
+                            _mm512_add_epi32(_mm512_madd_epi16(x.all, w.all),
+                                             _mm512_madd_epi16(x.odd, w.odd)));
+}
+
+CFX_FORCE_INLINE vf vf_of_vi(vi x)
+{
+    return _mm512_cvtepi32_ps(x);
+}
+
+CFX_FORCE_INLINE vi vi_of_vf(vf x)
+{
+    return _mm512_cvtps_epi32(x);
+}
+
+CFX_FORCE_INLINE vi vi_sum(vi a, vi b)
+{
+    return _mm512_add_epi32(a, b);
+}
+
+CFX_FORCE_INLINE vi vi_bits(vf x)
+{
+    return _mm512_castps_si512(x);
+}
+
+CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
+{
+    return _mm512_add_epi32(x, _mm512_set1_epi32(n));
+}
+
+CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(x));
+}
+
+CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
+{
+    const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(x));
+}
+
+static inline bool has_dots(void)
+{
+    return __builtin_cpu_supports("avx512vnni");
+}
+#elif CFX_LEVEL_IS(avx2)
+#if (defined(__clang__) && __clang_major__ >= 12) ||                          \
+    (!defined(__clang__) && __GNUC__ >= 11)
+#define HAVE_VEX_DOTS
+#endif
+typedef __m256i vi;
+typedef struct fours {
+    vi all, odd;
+} fours;
+
+CFX_FORCE_INLINE vi vi_load(const void *p)
+{
+    return _mm256_loadu_si256(p);
+}
+
+CFX_FORCE_INLINE fours fours_of(const bool dots, const uint8_t *p)
+{
+    int32_t quad;
+
+    memcpy(&quad, p, sizeof(quad));
+    vi x = _mm256_set1_epi32(quad);
+    return dots ? (fours){x, x}
+                : (fours){_mm256_and_si256(x, _mm256_set1_epi16(0xff)),
+                          _mm256_srli_epi16(x, 8)};
+}
+
+CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
+{
+    vi w = vi_load(p);
+
+    return dots ? (fours){w, w}
+                : (fours){_mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8),
+                          _mm256_srai_epi16(w, 8)};
+}
+
+CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
+{
+#if defined(HAVE_VEX_DOTS)
+    if (dots) {
+        /* As above; without its prefix it would be that of AVX-512. */
+        __asm__("%{vex%} vpdpbusd %2, %1, %0"
+                : "+x"(s)
+                : "x"(x.all), "x"(w.all));
+        return s;
+    }
+#endif
+    (void)dots;
+    return _mm256_add_epi32(s,
+                            _mm256_add_epi32(_mm256_madd_epi16(x.all, w.all),
+                                             _mm256_madd_epi16(x.odd, w.odd)));
+}
+
+CFX_FORCE_INLINE vf vf_of_vi(vi x)
+{
+    return _mm256_cvtepi32_ps(x);
+}
+
+CFX_FORCE_INLINE vi vi_of_vf(vf x)
+{
+    return _mm256_cvtps_epi32(x);
+}
+
+CFX_FORCE_INLINE vi vi_sum(vi a, vi b)
+{
+    return _mm256_add_epi32(a, b);
+}
+
+CFX_FORCE_INLINE vi vi_bits(vf x)
+{
+    return _mm256_castps_si256(x);
+}
+
+CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
+{
+    return _mm256_add_epi32(x, _mm256_set1_epi32(n));
+}
+
+CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
+{
+    __m128i y = _mm_packus_epi32(_mm256_castsi256_si128(x),
+                                 _mm256_extracti128_si256(x, 1));
+
+    _mm_storel_epi64((__m128i *)(void *)p, _mm_packus_epi16(y, y));
+}
+
+CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
+{
+    const __m128i x = _mm_loadl_epi64((const __m128i *)(const void *)p);
+
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(x));
+}
+
+static inline bool has_dots(void)
+{
+#if defined(HAVE_VEX_DOTS)
+    return __builtin_cpu_supports("avxvnni");
+#else
+    return false;
+#endif
+}
+#elif CFX_LEVEL_IS(neon)
+typedef int32x4_t vi;
+typedef struct fours {
+    int16x8_t all, odd;
+} fours;
+
+CFX_FORCE_INLINE vi vi_load(const void *p)
+{
+    return vreinterpretq_s32_s8(vld1q_s8(p));
+}
+
+CFX_FORCE_INLINE fours fours_of(const bool dots, const uint8_t *p)
+{
+    uint32_t quad;
+
+    (void)dots;
+    memcpy(&quad, p, sizeof(quad));
+    uint16x8_t x = vreinterpretq_u16_u32(vdupq_n_u32(quad));
+    return (fours){vreinterpretq_s16_u16(vandq_u16(x, vdupq_n_u16(0xff))),
+                   vreinterpretq_s16_u16(vshrq_n_u16(x, 8))};
+}
+
+CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
+{
+    int16x8_t w = vreinterpretq_s16_s8(vld1q_s8(p));
+
+    (void)dots;
+    return (fours){vshrq_n_s16(vshlq_n_s16(w, 8), 8), vshrq_n_s16(w, 8)};
+}
+
+CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
+{
+    vi low = vmull_s16(vget_low_s16(x.all), vget_low_s16(w.all));
+    vi high = vmull_s16(vget_high_s16(x.all), vget_high_s16(w.all));
+
+    (void)dots;
+    low = vmlal_s16(low, vget_low_s16(x.odd), vget_low_s16(w.odd));
+    high = vmlal_s16(high, vget_high_s16(x.odd), vget_high_s16(w.odd));
+    return vaddq_s32(s, vpaddq_s32(low, high));
+}
+
+CFX_FORCE_INLINE vf vf_of_vi(vi x)
+{
+    return vcvtq_f32_s32(x);
+}
+
+CFX_FORCE_INLINE vi vi_of_vf(vf x)
+{
+    return vcvtq_s32_f32(x);
+}
+
+CFX_FORCE_INLINE vi vi_sum(vi a, vi b)
+{
+    return vaddq_s32(a, b);
+}
+
+CFX_FORCE_INLINE vi vi_bits(vf x)
+{
+    return vreinterpretq_s32_f32(x);
+}
+
+CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
+{
+    return vaddq_s32(x, vdupq_n_s32(n));
+}
+
+CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
+{
+    int16x4_t y = vmovn_s32(x);
+    uint8x8_t z = vreinterpret_u8_s8(vmovn_s16(vcombine_s16(y, y)));
+    uint32_t quad = vget_lane_u32(vreinterpret_u32_u8(z), 0);
+
+    memcpy(p, &quad, sizeof(quad));
+}
+
+CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
+{
+    uint32_t quad;
+
+    memcpy(&quad, p, sizeof(quad));
+    uint8x8_t x = vreinterpret_u8_u32(vdup_n_u32(quad));
+    return vcvtq_f32_u32(vmovl_u16(vget_low_u16(vmovl_u8(x))));
+}
+
+static inline bool has_dots(void)
+{
+    return false;
+}
+#else
+typedef int32_t vi;
+typedef struct fours {
+    int16_t number[CFX_QUAD];
+} fours;
+
+CFX_FORCE_INLINE vi vi_load(const void *p)
+{
+    vi x;
+
+    memcpy(&x, p, sizeof(x));
+    return x;
+}
+
+CFX_FORCE_INLINE fours fours_of(const bool dots, const uint8_t *p)
+{
+    (void)dots;
+    return (fours){{p[0], p[1], p[2], p[3]}};
+}
+
+CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
+{
+    (void)dots;
+    return (fours){{p[0], p[1], p[2], p[3]}};
+}
+
+CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
+{
+    (void)dots;
+    for (int i = 0; i < CFX_QUAD; i++)
+        s += x.number[i] * w.number[i];
+    return s;
+}
+
+CFX_FORCE_INLINE vf vf_of_vi(vi x)
+{
+    return (float)x;
+}
+
+CFX_FORCE_INLINE vi vi_of_vf(vf x)
+{
+    return (vi)x;
+}
+
+CFX_FORCE_INLINE vi vi_sum(vi a, vi b)
+{
+    return a + b;
+}
+
+CFX_FORCE_INLINE vi vi_bits(vf x)
+{
+    return vi_load(&x);
+}
+
+CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
+{
+    return (vi)((uint32_t)x + (uint32_t)n);
+}
+
+CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
+{
+    *p = (uint8_t)x;
+}
+
+CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
+{
+    return *p;
+}
+
+static inline bool has_dots(void)
+{
+    return false;
+}
+#endif
+
+/* ---- At every level ---- */
+
+/* a * b + c, rounded once at every level. */
+CFX_FORCE_INLINE vf multiply_add(vf a, vf b, vf c)
+{
+#if CFX_LEVEL_IS(plain)
+    return fmaf(a, b, c);
+#else
+    return vf_fma(a, b, c);
+#endif
+}
+
+/* The integer that is nearest to x, halves to even, in int32: that of -2^22..2^22
+ * is the fraction of x + 1.5 * 2^23. */
+CFX_FORCE_INLINE vi nearest(vf x, int zero_point)
+{
+    const int32_t bits = 0x4b400000;
+
+    return vi_add(vi_bits(vf_add(x, vf_set1(0x1.8p23F))), zero_point - bits);
+}
+
+CFX_FORCE_INLINE vf in_range(vf x, float lo, float hi)
+{
+    return vf_min(vf_max(x, vf_set1(lo)), vf_set1(hi));
+}
+/* How a sum becomes a result. */
+typedef struct scaling {
+    vf scale, bias, lo, hi;
+} scaling;
+
+/* Of the vector that begins with channel `at`. */
+CFX_FORCE_INLINE scaling scaling_at(const cfx_quantized_end *e, int64_t at)
+{
+    return (scaling){vf_load(e->scale + at),
+                     e->bias ? vf_load(e->bias + at) : vf_zero(),
+                     vf_set1(e->lo), vf_set1(e->hi)};
+}
+
+CFX_FORCE_INLINE vf scaled(const scaling *k, vi s)
+{
+    vf y = multiply_add(vf_of_vi(s), k->scale, k->bias);
+
+    return vf_min(vf_max(y, k->lo), k->hi);
+}
+
+#endif

@@ -1,0 +1,157 @@
+"""quantized -- PyTorch's definition of the operators torch.ops.cfx.quantized_*.
+
+Sums of integers are exact in float64.  Importing this registers the operators.
+"""
+
+import torch
+import torch.ao.quantization.fx._decomposed  # noqa: F401: its operators
+import torch.nn.functional as F
+
+from blocked import BLOCK, LIBRARY, blocks, joined, row_major
+
+QUAD = 4
+
+
+def check_types(x, weight, offset, scale, bias):
+    for t, dtype in ((x, torch.uint8), (weight, torch.int8),
+                     (offset, torch.int32), (scale, torch.float32),
+                     (bias, torch.float32)):
+        if t is not None and t.dtype != dtype:
+            raise TypeError(str(dtype))
+
+
+def rounded(y, zero_point, min=None, max=None):
+    """y, of float64, as float32 in a range; with a zero point as uint8."""
+    y = y.float()
+    if min is not None or max is not None:
+        y = y.clamp(min, max)
+    if zero_point is None:
+        return y
+    if not 0 <= zero_point <= 255:
+        raise ValueError("zero point")
+    return (y.clamp(-zero_point, 255 - zero_point).round().int()
+            + zero_point).to(torch.uint8)
+
+
+def finished(y, offset, scale, bias, min, max, zero_point):
+    """The end of sums, whose last axis is that of all channels in blocks."""
+    for t in (offset, scale, bias):
+        if t is not None and t.shape != y.shape[-1:]:
+            raise ValueError("channels")
+    y = (y + offset).float().double() * scale.double()
+    if bias is not None:
+        y = y + bias.double()
+    return rounded(y, zero_point, min, max)
+
+
+def quantized_linear(x, weight, out_features, offset, scale, bias=None,
+                     min=None, max=None, zero_point=None):
+    check_types(x, weight, offset, scale, bias)
+    if weight.dim() != 4 or weight.shape[2:] != (BLOCK, QUAD):
+        raise ValueError("forms")
+    if -(-out_features // BLOCK) != weight.shape[0]:
+        raise ValueError("features")
+    # (O, K / 4, 16, 4) as (O, 16, K / 4, 4)
+    weight = weight.transpose(1, 2).flatten(2, 3).flatten(0, 1)
+    y = F.linear(x.double(), weight.double())
+    y = finished(y, offset, scale, bias, min, max, zero_point)
+    return row_major(y[..., :out_features])
+
+
+def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
+                     padding=(0, 0), dilation=(1, 1), input_zero_point=0,
+                     min=None, max=None, zero_point=None):
+    check_types(x, weight, offset, scale, bias)
+    depthwise = weight.dim() == 4
+    if depthwise:
+        if x.dim() != 5 or (x.shape[4], weight.shape[3]) != (BLOCK, BLOCK):
+            raise ValueError("forms")
+        if weight.shape[1] * weight.shape[2] > 256:
+            raise ValueError("taps")
+    elif (x.dim() != 5 or weight.dim() != 7
+            or weight.shape[5:] != (BLOCK, QUAD)
+            or x.shape[4] != weight.shape[4] * QUAD):
+        raise ValueError("forms")
+    if not 0 <= input_zero_point <= 255 or any(p < 0 for p in padding):
+        raise ValueError("zero point or padding")
+    if depthwise:
+        weight = joined(weight, 0).unsqueeze(1)
+    else:
+        # (O, I, kh, kw, B / 4, 16, 4) as (O, 16, I, B / 4, 4, kh, kw)
+        weight = weight.permute(0, 5, 1, 4, 6, 2, 3)
+        weight = weight.flatten(2, 4).flatten(0, 1)
+    x = F.pad(joined(x, 1).double(), (padding[1], padding[1],
+                                      padding[0], padding[0]),
+              value=input_zero_point)
+    y = F.conv2d(x, weight.double(), None, stride, 0, dilation,
+                 len(weight) if depthwise else 1)
+    y = finished(y.movedim(1, -1), offset, scale, bias, min, max, zero_point)
+    return row_major(blocks(y.movedim(-1, 1), 1))
+
+
+def clamped(y, zero_point, quant_min, quant_max):
+    if not 0 <= zero_point <= 255 or not 0 <= quant_min <= quant_max <= 255:
+        raise ValueError("range")
+    return (y.float().round() + zero_point).clamp(
+        quant_min, quant_max).to(torch.uint8)
+
+
+def check_bytes(*tensors):
+    for t in tensors:
+        if t.dtype != torch.uint8:
+            raise TypeError("uint8")
+
+
+def quantized_add(a, b, scale, other_scale, bias, zero_point, quant_min=0,
+                  quant_max=255):
+    check_bytes(a, b)
+    if a.shape != b.shape:
+        raise ValueError("shapes")
+    k, m, c = (torch.tensor(v).float().double()
+               for v in (scale, other_scale, bias))
+    y = (b.double() * m + c).float().double()
+    return row_major(clamped(a.double() * k + y, zero_point, quant_min,
+                             quant_max))
+
+
+def quantized_mean2d(x, scale, bias, zero_point, quant_min=0, quant_max=255):
+    check_bytes(x)
+    if x.dim() != 5 or x.shape[4] != BLOCK or 0 in x.shape[2:]:
+        raise ValueError("blocks")
+    k = torch.tensor(scale / (x.shape[2] * x.shape[3])).float().double()
+    y = x.double().sum((2, 3), keepdim=True).float().double() * k
+    return clamped(y + torch.tensor(bias).float().double(), zero_point,
+                   quant_min, quant_max)
+
+
+def quantize_to_blocked(x, scale, zero_point, quant_min=0, quant_max=255,
+                        block=BLOCK):
+    if x.dtype != torch.float32:
+        raise TypeError("float32")
+    if x.dim() != 4 or not 1 <= block <= BLOCK or not scale > 0:
+        raise ValueError("(N, C, H, W), block, scale")
+    clamped(x[:0], zero_point, quant_min, quant_max)
+    y = torch.ops.quantized_decomposed.quantize_per_tensor(
+        x, scale, zero_point, quant_min, quant_max, torch.uint8)
+    return row_major(blocks(y, 1, block))
+
+
+RANGE = "int zero_point, int quant_min=0, int quant_max=255"
+END = "Scalar? min=None, Scalar? max=None, int? zero_point=None) -> Tensor"
+
+for schema, function in (
+        ("quantized_linear(Tensor input, Tensor weight, SymInt out_features, "
+         "Tensor offset, Tensor scale, Tensor? bias=None, " + END,
+         quantized_linear),
+        ("quantized_conv2d(Tensor input, Tensor weight, Tensor offset, "
+         "Tensor scale, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
+         "padding=0, SymInt[2] dilation=1, int input_zero_point=0, " + END,
+         quantized_conv2d),
+        ("quantized_add(Tensor self, Tensor other, float scale, float "
+         "other_scale, float bias, " + RANGE + ") -> Tensor", quantized_add),
+        ("quantized_mean2d(Tensor self, float scale, float bias, " + RANGE
+         + ") -> Tensor", quantized_mean2d),
+        ("quantize_to_blocked(Tensor self, float scale, " + RANGE
+         + ", int block=16) -> Tensor", quantize_to_blocked)):
+    LIBRARY.define(schema)
+    LIBRARY.impl(schema.split("(")[0], function, "CompositeExplicitAutograd")
