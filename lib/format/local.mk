@@ -102,6 +102,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/pointwise.c \
 	%reldir%/onnx/recorder.c \
 	%reldir%/onnx/reduce.c \
+	%reldir%/onnx/regions.c \
 	%reldir%/onnx/rules.def \
 	%reldir%/onnx/shape.c \
 	%reldir%/onnx/signal.c \
