@@ -179,7 +179,7 @@ static void scan_items(onnx_node *n, const scan *c, int64_t round,
 {
     for (size_t i = 0; i < c->inputs; i++) {
         bool back = item_of(n, "scan_input_directions", i);
-        to[i] = cfx_select(n->s, onnx_tensor(n, c->states + i),
+        to[i] = cfx_select(n->s, onnx_stored_tensor(n, c->states + i),
                            cfx_int(item_of(n, "scan_input_axes", i)),
                            cfx_int(back ? c->rounds - 1 - round : round));
     }
@@ -200,7 +200,7 @@ static bool read_scan(onnx_node *n, scan *c)
     c->inputs = (size_t)inputs;
     c->states = n->nin - c->inputs;
     c->outputs = n->nout - c->states;
-    cfx_value first = onnx_tensor(n, c->states);
+    cfx_value first = onnx_stored_tensor(n, c->states);
     int rank = onnx_rank(n, first);
     int axis = rank < 0 ? 0
                         : onnx_axis(n, item_of(n, "scan_input_axes", 0), rank);

@@ -205,11 +205,14 @@ static void call_rule(onnx_lowering *lo, const Onnx__NodeProto *p,
                                   domain);
     const onnx_rule *rule = onnx_find_rule(domain, op, opset);
     uint64_t seen = 0;
-    onnx_node n = {lo,         &lo->r.base, p,  rule, opset,
-                   p->n_input, p->n_output, in, out,  &seen};
+    onnx_node n = {
+        lo,          &lo->r.base, p,   rule,  opset,          p->n_input,
+        p->n_output, in,          out, &seen, ONNX_NO_UINT64, CFX_BOOL};
 
     if (rule) {
         rule->lower(&n);
+        for (size_t i = 0; i < n.nout; i++)
+            n.out[i] = onnx_narrowed(&n, n.out[i]);
         check_attributes(&n);
         keep_types(&n);
     } else {
