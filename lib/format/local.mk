@@ -104,10 +104,12 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/reduce.c \
 	%reldir%/onnx/regions.c \
 	%reldir%/onnx/rules.def \
+	%reldir%/onnx/sequence.c \
 	%reldir%/onnx/shape.c \
 	%reldir%/onnx/signal.c \
 	%reldir%/onnx/tensor.c \
-	%reldir%/onnx/unknown.c
+	%reldir%/onnx/unknown.c \
+	%reldir%/onnx/values.c
 nodist_libcfx_all_la_SOURCES += lib/format/onnx/onnx.pb-c.c
 BUILT_SOURCES += lib/format/onnx/onnx.pb-c.h
 CLEANFILES += lib/format/onnx/onnx.pb-c.c lib/format/onnx/onnx.pb-c.h

@@ -45,6 +45,8 @@ said 'a graph with branches, too' 0 '' \
 said 'it does' 0 '' "$cfx" diff cases/own_if/model.onnx if.fx -i 'x=f32[3,4]'
 said 'it is printed' 0 'torch.relu|relu' \
     "$cfx" print cases/test_relu/model.onnx --format python
+said 'an input that is a sequence' 1 'the number of items of its sequence is not' \
+    "$cfx" print cases/test_sequence_insert_at_back/model.onnx
 said 'inputs are read from .pb' 0 '^y f32\[3, 4, 5\]|^output f32\[3, 4, 5\]' \
     "$cfx" run cases/test_relu/model.onnx \
     -i x=cases/test_relu/test_data_set_0/input_0.pb

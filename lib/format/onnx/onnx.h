@@ -15,7 +15,8 @@
  *                  they stay symbolic
  *     an int, or a node of a symbolic int: such an item alone, of no axis
  *     a list       a sequence of tensors
- *     None         an input or output that is left out
+ *     None         an input or output that is left out, or an optional value
+ *                  without an element
  *
  * A rule asks for the form that it needs: onnx_tensor, onnx_ints.
  */
@@ -60,6 +61,11 @@ const char *onnx_type_name(int64_t code);
 cfx_status onnx_tensor_read(cfx_tensor **out, cfx_context *ctx,
                             Onnx__TensorProto *p, const char *dir,
                             cfx_error *err);
+
+/* The bytes of a value of that type (NULL: a tensor): values.c. */
+cfx_status onnx_value_read(cfx_value *out, cfx_context *ctx,
+                           const Onnx__TypeProto *type, const void *data,
+                           size_t size, cfx_error *err);
 
 /* ---- The scope of rules: recorder.c ---- */
 
