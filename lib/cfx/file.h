@@ -225,13 +225,15 @@ CFX_API cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed,
 
 /* ---- Saving models, in any format ---- */
 
-enum { CFX_SAVE_LOSSLESS = 1, CFX_SAVE_NAME = 2 };
+enum { CFX_SAVE_LOSSLESS = 1, CFX_SAVE_NAME = 2, CFX_SAVE_ATEN = 4 };
 
 typedef struct cfx_save_options {
     size_t size;   /* sizeof(cfx_save_options) */
     bool lossless; /* CFX_SAVE_LOSSLESS: the superset of PyTorch's text, also
                          where that loses nothing */
     const char *name; /* CFX_SAVE_NAME: of the class; NULL: the module's */
+    /* CFX_SAVE_ATEN: the format takes graphs without modules, whose nodes have
+     * types and shapes in meta, as cfx_symbolic_trace makes of metas. */
 } cfx_save_options;
 
 /* A format: a row of the table, at the end of the format's own file. */

@@ -109,7 +109,15 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/signal.c \
 	%reldir%/onnx/tensor.c \
 	%reldir%/onnx/unknown.c \
-	%reldir%/onnx/values.c
+	%reldir%/onnx/values.c \
+	%reldir%/onnx/write.c \
+	%reldir%/onnx/write.h \
+	%reldir%/onnx/write_file.c \
+	%reldir%/onnx/write_layers.c \
+	%reldir%/onnx/write_pointwise.c \
+	%reldir%/onnx/write_put.c \
+	%reldir%/onnx/write_rules.def \
+	%reldir%/onnx/write_shape.c
 nodist_libcfx_all_la_SOURCES += lib/format/onnx/onnx.pb-c.c
 BUILT_SOURCES += lib/format/onnx/onnx.pb-c.h
 CLEANFILES += lib/format/onnx/onnx.pb-c.c lib/format/onnx/onnx.pb-c.h

@@ -55,6 +55,33 @@ said 'an input is missing' 1 "input 'x' is missing" \
 said 'an input that decides shapes' 1 'decides shapes' \
     "$cfx" run cases/test_reshape_extended_dims/model.onnx
 
+# ---- Models that are written ----
+
+cp "$src"/models/digits.fx "$src"/models/digits.safetensors .
+said 'a model is written' 0 '' \
+    "$cfx" convert digits.fx digits.onnx -i 'x=f32[N,1,8,8]'
+said 'for operator set 18' 0 'operator set 18' "$cfx" info digits.onnx
+said 'its batch is a symbol' 0 'f32\[N, 10\]$' \
+    "$cfx" shapes digits.onnx
+said 'it computes the same' 0 '^0 of [1-9]' \
+    "$cfx" diff digits.fx digits.onnx -i 'x=f32[3,1,8,8]'
+said 'shapes are needed' 1 'digits.onnx has the shapes of all values' \
+    "$cfx" convert digits.fx digits.onnx
+said 'and no use elsewhere' 2 'input needs OUT.onnx' \
+    "$cfx" convert digits.fx digits2.fx -i 'x=f32[N,1,8,8]'
+said 'weights are needed' 1 'the weights are missing|no weights|weight' \
+    "$cfx" convert "$src/models/resnet18.fx" r.onnx -i 'x=f32[1,3,64,64]'
+printf '%s\n' 'graph():' '    %x : [num_users=4] = placeholder[target=x]' \
+    '    %y : [num_users=1] = call_function[target=torch.linalg.det](args = (%x,), kwargs = {})' \
+    '    %i : [num_users=1] = call_function[target=torch.linalg.inv](args = (%x,), kwargs = {})' \
+    '    %d : [num_users=1] = call_function[target=torch.linalg.det](args = (%x,), kwargs = {})' \
+    '    %r : [num_users=1] = call_method[target=relu_](args = (%x,), kwargs = {})' \
+    '    return (y, i, d, r)' >det.fx
+said 'calls that cannot be written are all named' 1 \
+    'written as ONNX: torch.linalg.det, torch.linalg.inv, relu_$' \
+    "$cfx" convert det.fx det.onnx -i 'x=f32[3,3]'
+if [ ! -e det.onnx ]; then ok; else not_ok 'and no file is left'; fi
+
 # ---- Numbers in other files ----
 
 mkdir data

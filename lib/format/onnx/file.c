@@ -2,7 +2,7 @@
  * file -- an ONNX file as a GraphModule.
  */
 #include "format/io.h"
-#include "format/onnx/onnx.h"
+#include "format/onnx/write.h"
 
 /* protobuf's own limit. */
 static const size_t FILE_MAX = (size_t)1 << 31;
@@ -202,7 +202,9 @@ const cfx_model_format cfx_model_format__onnx = {
              .suffix = ".onnx",
              .doc = "An ONNX model, with its weights.",
              .probe = onnx_probe},
+    .options = CFX_SAVE_ATEN,
     .read = onnx_read,
     .read_weights = onnx_read_weights,
+    .write = onnx_write,
     .print_version = onnx_print_version,
 };
