@@ -3,14 +3,24 @@
  */
 #include <string.h>
 
+#include <cfx/tracer.h>
+
 #include "cli.h"
 
 struct convert_options {
+    cli_list inputs, set;
     const char *name;
     bool lossless;
 };
 
 static const cli_option options[] = {
+    {CLI_LIST, 'i', "input", "NAME=VALUE",
+     "OUT.onnx: the type and shape of an input, as for cfx shapes: "
+     "f32[N,3,224,224]; the default is what MODEL tells",
+     offsetof(struct convert_options, inputs)},
+    {CLI_LIST, 0, "set", "NAME=N",
+     "OUT.onnx: set a symbol to a value or a range: N=4, N=2..64",
+     offsetof(struct convert_options, set)},
     {CLI_TEXT, 0, "name", "NAME",
      "OUT/: name of the class (default: the module's)",
      offsetof(struct convert_options, name)},
@@ -49,13 +59,72 @@ static void describe(FILE *to)
     }
 }
 
+/* ---- Graphs without modules ---- */
+
+static bool no_leaf(void *user, const cfx_module *m, const char *path)
+{
+    (void)user;
+    (void)m;
+    (void)path;
+    return false;
+}
+
+/* Save the calls that the model makes for inputs of these shapes. */
+static cfx_status save_calls(cli *c, const struct convert_options *o,
+                             cfx_module *gm, char **args, cfx_error *err)
+{
+    cli_symbols symbols;
+    cli_inputs in = {0};
+    cfx_module *calls = NULL;
+    cfx_status st = cli_symbols_make(&symbols, c->ctx, &o->set, err);
+
+    if (!st) {
+        st = cli_shapes_make(&in, c, gm, &o->inputs, &symbols, err);
+        if (st == CFX_EINVAL)
+            cfx_fail_at(err,
+                        "%s has the shapes of all values, which follow from "
+                        "-i NAME=f32[N,3,224,224]",
+                        args[1]);
+    }
+    if (!st) {
+        const cfx_trace_options how = {.size = sizeof(how),
+                                       .is_leaf = no_leaf,
+                                       .metas = in.value,
+                                       .nmetas = in.n,
+                                       .env = symbols.env,
+                                       .known_sizes = true,
+                                       .no_places = true};
+        st = cfx_symbolic_trace(&calls, gm, &how, err);
+    }
+    if (!st)
+        st = cfx_model_save(args[1], calls, NULL, err);
+    cfx_module_unref(calls);
+    cli_inputs_release(&in);
+    cli_symbols_release(&symbols);
+    return st;
+}
+
+/* ---- The command ---- */
+
+static cfx_status save(cli *c, const struct convert_options *o, cfx_module *gm,
+                       const cfx_model_format *format, char **args,
+                       cfx_error *err)
+{
+    const cfx_save_options how = {
+        .size = sizeof(how), .lossless = o->lossless, .name = o->name};
+
+    return format->options & CFX_SAVE_ATEN
+               ? save_calls(c, o, gm, args, err)
+               : cfx_model_save(args[1], gm, &how, err);
+}
+
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct convert_options *o = opts;
-    const cfx_save_options how = {
-        .size = sizeof(how), .lossless = o->lossless, .name = o->name};
+    const bool shapes = o->inputs.n || o->set.n;
     const unsigned given = (o->lossless ? CFX_SAVE_LOSSLESS : 0u) |
-                           (o->name ? CFX_SAVE_NAME : 0u);
+                           (o->name ? CFX_SAVE_NAME : 0u) |
+                           (shapes ? CFX_SAVE_ATEN : 0u);
     const cfx_model_format *format = cfx_model_format_of_name(args[1]);
     cfx_error err = {0};
     cfx_module *gm = NULL;
@@ -67,14 +136,17 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     if (!format || !format->write)
         return cli_usage(c, "'%s' has no known suffix; known are %s", args[1],
                          list_formats(list, sizeof(list), 0));
-    if (given & ~format->options)
-        return cli_usage(
-            c, "--%s needs %s",
-            given & ~format->options & CFX_SAVE_NAME ? "name" : "lossless",
-            list_formats(list, sizeof(list), given & ~format->options));
+    unsigned vain = given & ~format->options;
+    if (vain)
+        return cli_usage(c, "--%s needs %s",
+                         vain & CFX_SAVE_NAME       ? "name"
+                         : vain & CFX_SAVE_LOSSLESS ? "lossless"
+                         : o->inputs.n              ? "input"
+                                                    : "set",
+                         list_formats(list, sizeof(list), vain));
     cfx_status st = cli_load(c, &gm, args[0], true, &err);
     if (!st)
-        st = cfx_model_save(args[1], gm, &how, &err);
+        st = save(c, o, gm, format, args, &err);
     cfx_module_unref(gm);
     return st ? cli_fail(&err) : CLI_OK;
 }

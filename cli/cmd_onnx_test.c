@@ -44,23 +44,24 @@ static void data_release(struct data *d)
     *d = (struct data){0};
 }
 
-/* Read KIND_0.pb, KIND_1.pb, ... of a folder. */
+/* Read input_0.pb, input_1.pb, ..., or output_0.pb, ..., of a folder. */
 static cfx_status read_values(cfx_context *ctx, const char *dir, int set,
-                              const char *kind, cfx_value *v, size_t *n,
+                              bool output, cfx_value *v, size_t *n,
                               cfx_error *err)
 {
-    char path[4096];
-    cfx_tensor *t;
+    const char *kind = output ? "output" : "input";
+    char path[4096], model[4096];
 
+    snprintf(model, sizeof(model), "%s/model.onnx", dir);
     for (*n = 0; *n < MAX_VALUES; ++*n) {
         snprintf(path, sizeof(path), "%s/test_data_set_%d/%s_%zu.pb", dir, set,
                  kind, *n);
         if (access(path, F_OK))
             return CFX_OK;
-        cfx_status st = cfx_tensor_read(&t, ctx, path, false, err);
+        cfx_status st = cfx_onnx_value_read(&v[*n], ctx, model, output, *n,
+                                            path, err);
         if (st)
             return st;
-        v[*n] = cfx_value_of_tensor(t);
     }
     return cfx_fail(err, CFX_EUNSUPPORTED, "%s: has more than %d %ss", dir,
                     MAX_VALUES, kind);
@@ -70,10 +71,10 @@ static cfx_status data_read(struct data *d, cfx_context *ctx, const char *dir,
                             int set, cfx_error *err)
 {
     *d = (struct data){0};
-    cfx_status st = read_values(ctx, dir, set, "input", d->in, &d->nin, err);
+    cfx_status st = read_values(ctx, dir, set, false, d->in, &d->nin, err);
 
     if (!st)
-        st = read_values(ctx, dir, set, "output", d->out, &d->nout, err);
+        st = read_values(ctx, dir, set, true, d->out, &d->nout, err);
     if (st)
         data_release(d);
     return st;
@@ -134,19 +135,24 @@ static cfx_status run_set(cli *c, const char *dir, cfx_module *gm,
     return st;
 }
 
-/* The inputs of a case that may decide shapes: few numbers, which real models
- * have as constants. */
-static void find_constants(const struct data *d, cfx_named_tensor *out)
+static bool has_few(cfx_value v)
 {
-    for (size_t i = 0; i < d->nin; i++) {
-        cfx_tensor *t = d->in[i].u.tensor;
-        bool few = t->rank < 2 && cfx_tensor_numel(t) <= CONSTANT_MAX;
-        out[i] = (cfx_named_tensor){"", few ? t : NULL};
-    }
+    return v.kind != CFX_TENSOR ||
+           (v.u.tensor->rank < 2 &&
+            cfx_tensor_numel(v.u.tensor) <= CONSTANT_MAX);
+}
+
+/* The inputs of a case that may decide shapes: few numbers, which real models
+ * have as constants, sequences and optional values. */
+static void find_constants(const struct data *d, cfx_named_value *out)
+{
+    for (size_t i = 0; i < d->nin; i++)
+        out[i] = (cfx_named_value){"",
+                                   has_few(d->in[i]) ? d->in[i] : CFX_NOTHING};
 }
 
 static cfx_status load(cli *c, cfx_module **out, const char *dir,
-                       const cfx_named_tensor *constants, size_t n,
+                       const cfx_named_value *constants, size_t n,
                        cfx_error *err)
 {
     const cfx_load_options o = {
@@ -162,7 +168,7 @@ static cfx_status load(cli *c, cfx_module **out, const char *dir,
 static cfx_status load_for(cli *c, cfx_module **out, const char *dir,
                            const struct data *d, cfx_error *err)
 {
-    cfx_named_tensor constants[MAX_VALUES];
+    cfx_named_value constants[MAX_VALUES];
     cfx_status st = load(c, out, dir, NULL, 0, err);
 
     if (st != CFX_EUNDECIDED)

@@ -92,24 +92,53 @@ CFX_INLINE int64_t cfx_int_to_i64(int64_t i)
 {
     return i;
 }
+CFX_INLINE int64_t cfx_unsigned_to_i64(uint64_t i)
+{
+    return (int64_t)i;
+}
+/* Like int64 below 2^63, where negative numbers wrap. */
+CFX_INLINE uint64_t cfx_double_to_u64(double f)
+{
+    bool high = f >= 0x1p63 && f < 0x1p64;
+
+    return (uint64_t)cfx_double_to_i64(high ? f - 0x1p63 : f) +
+           (high ? UINT64_C(1) << 63 : 0);
+}
+CFX_INLINE uint64_t cfx_int_to_u64(int64_t i)
+{
+    return (uint64_t)i;
+}
+CFX_INLINE uint64_t cfx_unsigned_to_u64(uint64_t i)
+{
+    return i;
+}
 
 /* Integers wrap. Floats become small integers by way of 32 bits, but uint8 of
  * double by way of 64. So does PyTorch, and it shows in what does not fit. */
 #define CFX_TO_U8(v)                                                          \
     _Generic((v), float                                                       \
              : cfx_float_to_i32, double                                       \
-             : cfx_double_to_i64, default                                     \
+             : cfx_double_to_i64, uint64_t                                    \
+             : cfx_unsigned_to_i64, default                                   \
              : cfx_int_to_i64)(v)
 #define CFX_TO_I32(v)                                                         \
     _Generic((v), float                                                       \
              : cfx_float_to_i32, double                                       \
-             : cfx_double_to_i32, default                                     \
+             : cfx_double_to_i32, uint64_t                                    \
+             : cfx_unsigned_to_i64, default                                   \
              : cfx_int_to_i64)(v)
 #define CFX_TO_I64(v)                                                         \
     _Generic((v), float                                                       \
              : cfx_float_to_i64, double                                       \
-             : cfx_double_to_i64, default                                     \
+             : cfx_double_to_i64, uint64_t                                    \
+             : cfx_unsigned_to_i64, default                                   \
              : cfx_int_to_i64)(v)
+#define CFX_TO_U64(v)                                                         \
+    _Generic((v), float                                                       \
+             : cfx_double_to_u64, double                                      \
+             : cfx_double_to_u64, uint64_t                                    \
+             : cfx_unsigned_to_u64, default                                   \
+             : cfx_int_to_u64)(v)
 
 /* ---- Each type of dtype.def ---- */
 
@@ -120,6 +149,9 @@ CFX_INLINE int64_t cfx_int_to_i64(int64_t i)
 #define CFX_READ_I16(e) (e)
 #define CFX_READ_I32(e) (e)
 #define CFX_READ_I64(e) (e)
+#define CFX_READ_U16(e) (e)
+#define CFX_READ_U32(e) ((int64_t)(e))
+#define CFX_READ_U64(e) (e)
 #define CFX_READ_F16(e) cfx_half_to_float(e)
 #define CFX_READ_BF16(e) cfx_bf16_to_f32(e)
 #define CFX_READ_F32(e) (e)
@@ -132,6 +164,9 @@ CFX_INLINE int64_t cfx_int_to_i64(int64_t i)
 #define CFX_WRITE_I16(v) ((int16_t)CFX_TO_I32(v))
 #define CFX_WRITE_I32(v) ((int32_t)CFX_TO_I32(v))
 #define CFX_WRITE_I64(v) CFX_TO_I64(v)
+#define CFX_WRITE_U16(v) ((uint16_t)CFX_TO_I32(v))
+#define CFX_WRITE_U32(v) ((uint32_t)CFX_TO_I64(v))
+#define CFX_WRITE_U64(v) CFX_TO_U64(v)
 #define CFX_WRITE_F16(v) cfx_float_to_half((float)(v))
 #define CFX_WRITE_BF16(v) cfx_float_to_bfloat((float)(v))
 #define CFX_WRITE_F32(v) ((float)(v))

@@ -68,10 +68,12 @@ CFX_INLINE bool cfx_dtype_is_reduced(cfx_dtype t)
 {
     return cfx_dtypes[t].compute != t;
 }
-/* The bounds of an integer or bool. */
+/* The bounds of an integer or bool, of uint64 as far as int64 goes. */
 CFX_INLINE int64_t cfx_dtype_most(cfx_dtype t)
 {
-    return (int64_t)(UINT64_MAX >> (64 - cfx_dtypes[t].digits));
+    int digits = cfx_dtypes[t].digits < 63 ? cfx_dtypes[t].digits : 63;
+
+    return (int64_t)(UINT64_MAX >> (64 - digits));
 }
 CFX_INLINE int64_t cfx_dtype_least(cfx_dtype t)
 {

@@ -138,7 +138,23 @@ CFX_API cfx_status cfx_tensors_write(const char *path, cfx_context *ctx,
                                      const cfx_named_tensor *item, size_t n,
                                      cfx_error *err);
 
+/*
+ * Read input or output i of a case of ONNX's test data, one file, as a value of
+ * the type that the model declares: a tensor, a list for a sequence, None for an
+ * optional value without an element. Fails with CFX_EIO, CFX_EPARSE,
+ * CFX_EUNSUPPORTED (also where cfx is built without ONNX), CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
+                                       const char *model, bool output,
+                                       size_t i, const char *path,
+                                       cfx_error *err);
+
 /* ---- Models ---- */
+
+typedef struct cfx_named_value {
+    const char *name;
+    cfx_value value;
+} cfx_named_value;
 
 typedef struct cfx_load_options {
     size_t size;         /* sizeof(cfx_load_options) */
@@ -152,9 +168,9 @@ typedef struct cfx_load_options {
     bool assume_defaults; /* undecided arguments of modules take their
                                    defaults */
     /* Inputs of an ONNX model that decide shapes, by its names, or, with the
-     * name "", by their places (tensor NULL: none). They stay inputs, and must
-     * be given these values. */
-    const cfx_named_tensor *constants;
+     * name "", by their places (absent: none). They stay inputs, and must be
+     * given these values: of lists as many tensors of these types and shapes. */
+    const cfx_named_value *constants;
     size_t nconstants;
 } cfx_load_options;
 
@@ -209,13 +225,15 @@ CFX_API cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed,
 
 /* ---- Saving models, in any format ---- */
 
-enum { CFX_SAVE_LOSSLESS = 1, CFX_SAVE_NAME = 2 };
+enum { CFX_SAVE_LOSSLESS = 1, CFX_SAVE_NAME = 2, CFX_SAVE_ATEN = 4 };
 
 typedef struct cfx_save_options {
     size_t size;   /* sizeof(cfx_save_options) */
     bool lossless; /* CFX_SAVE_LOSSLESS: the superset of PyTorch's text, also
                          where that loses nothing */
     const char *name; /* CFX_SAVE_NAME: of the class; NULL: the module's */
+    /* CFX_SAVE_ATEN: the format takes graphs without modules, whose nodes have
+     * types and shapes in meta, as cfx_symbolic_trace makes of metas. */
 } cfx_save_options;
 
 /* A format: a row of the table, at the end of the format's own file. */

@@ -102,11 +102,22 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/pointwise.c \
 	%reldir%/onnx/recorder.c \
 	%reldir%/onnx/reduce.c \
+	%reldir%/onnx/regions.c \
 	%reldir%/onnx/rules.def \
+	%reldir%/onnx/sequence.c \
 	%reldir%/onnx/shape.c \
 	%reldir%/onnx/signal.c \
 	%reldir%/onnx/tensor.c \
-	%reldir%/onnx/unknown.c
+	%reldir%/onnx/unknown.c \
+	%reldir%/onnx/values.c \
+	%reldir%/onnx/write.c \
+	%reldir%/onnx/write.h \
+	%reldir%/onnx/write_file.c \
+	%reldir%/onnx/write_layers.c \
+	%reldir%/onnx/write_pointwise.c \
+	%reldir%/onnx/write_put.c \
+	%reldir%/onnx/write_rules.def \
+	%reldir%/onnx/write_shape.c
 nodist_libcfx_all_la_SOURCES += lib/format/onnx/onnx.pb-c.c
 BUILT_SOURCES += lib/format/onnx/onnx.pb-c.h
 CLEANFILES += lib/format/onnx/onnx.pb-c.c lib/format/onnx/onnx.pb-c.h

@@ -51,3 +51,18 @@ cfx_status cfx_model_save(const char *path, const cfx_module *gm,
                                     "read from such a file, not written",
                                     path);
 }
+
+#ifndef HAVE_ONNX
+cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
+                               const char *model, bool output, size_t i,
+                               const char *path, cfx_error *err)
+{
+    (void)ctx;
+    (void)model;
+    (void)output;
+    (void)i;
+    *out = CFX_NOTHING;
+    return cfx_fail(err, CFX_EUNSUPPORTED, "%s: cfx is built without ONNX",
+                    path);
+}
+#endif

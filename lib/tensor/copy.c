@@ -7,9 +7,9 @@
  * cases: contiguous memory is memcpy, and a transpose is tiled, since a plain
  * loop would touch a new cache line for each element.
  *
- * Conversion goes through a buffer of one of four wide types, each of which
+ * Conversion goes through a buffer of one of five wide types, each of which
  * holds all values of the types that are read through it. So each type has one
- * loop that reads and four that write, not two for each other type.
+ * loop that reads and five that write, not two for each other type.
  */
 #include <cfx/tensor.h>
 
@@ -157,6 +157,7 @@ static tile_fn *tile_of(size_t size)
 
 #define TYPE_I32 int32_t
 #define TYPE_I64 int64_t
+#define TYPE_U64 uint64_t
 #define TYPE_F32 float
 #define TYPE_F64 double
 #define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute,     \
@@ -187,6 +188,7 @@ static tile_fn *tile_of(size_t size)
 #define DTYPE(c, name, other, abbr, ctype, ...)                               \
     STORE(c, ctype, I32, int32_t)                                             \
     STORE(c, ctype, I64, int64_t)                                             \
+    STORE(c, ctype, U64, uint64_t)                                            \
     STORE(c, ctype, F32, float)                                               \
     STORE(c, ctype, F64, double)
 #include <cfx/dtype.def>
@@ -197,9 +199,9 @@ static tile_fn *tile_of(size_t size)
 typedef void load_fn(void *wide, const char *from, int64_t step, int64_t n);
 typedef void store_fn(char *to, int64_t step, const void *wide, int64_t n);
 
-enum { WIDE_I32, WIDE_I64, WIDE_F32, WIDE_F64, NWIDE };
+enum { WIDE_I32, WIDE_I64, WIDE_U64, WIDE_F32, WIDE_F64, NWIDE };
 
-static const cfx_dtype wide_types[NWIDE] = {CFX_I32, CFX_I64, CFX_F32,
+static const cfx_dtype wide_types[NWIDE] = {CFX_I32, CFX_I64, CFX_U64, CFX_F32,
                                             CFX_F64};
 
 static const struct {
@@ -209,10 +211,10 @@ static const struct {
 } conversions[CFX_NDTYPES] = {
 #define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute,     \
               wide, ...)                                                      \
-    [CFX_##                                                                   \
-        c] = {WIDE_##wide,                                                    \
-              load_##c,                                                       \
-              {store_I32_##c, store_I64_##c, store_F32_##c, store_F64_##c}},
+    [CFX_##c] = {WIDE_##wide,                                                 \
+                 load_##c,                                                    \
+                 {store_I32_##c, store_I64_##c, store_U64_##c, store_F32_##c, \
+                  store_F64_##c}},
 #include <cfx/dtype.def>
 #undef DTYPE
 };

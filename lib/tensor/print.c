@@ -71,7 +71,8 @@ static void format_element(char *s, const printer *p, const char *at)
     cfx_dtype dtype = (cfx_dtype)p->t->dtype;
 
     if (p->style == INTEGER)
-        snprintf(s, NUMBER, "%lld", (long long)cfx_element_int(dtype, at));
+        snprintf(s, NUMBER, dtype == CFX_U64 ? "%llu" : "%lld",
+                 (long long)cfx_element_int(dtype, at));
     else if (p->style == TRUTH)
         strcpy(s, cfx_element_int(dtype, at) ? "True" : "False");
     else

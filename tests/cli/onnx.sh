@@ -45,6 +45,8 @@ said 'a graph with branches, too' 0 '' \
 said 'it does' 0 '' "$cfx" diff cases/own_if/model.onnx if.fx -i 'x=f32[3,4]'
 said 'it is printed' 0 'torch.relu|relu' \
     "$cfx" print cases/test_relu/model.onnx --format python
+said 'an input that is a sequence' 1 'the number of items of its sequence is not' \
+    "$cfx" print cases/test_sequence_insert_at_back/model.onnx
 said 'inputs are read from .pb' 0 '^y f32\[3, 4, 5\]|^output f32\[3, 4, 5\]' \
     "$cfx" run cases/test_relu/model.onnx \
     -i x=cases/test_relu/test_data_set_0/input_0.pb
@@ -52,6 +54,33 @@ said 'an input is missing' 1 "input 'x' is missing" \
     "$cfx" run cases/test_relu/model.onnx
 said 'an input that decides shapes' 1 'decides shapes' \
     "$cfx" run cases/test_reshape_extended_dims/model.onnx
+
+# ---- Models that are written ----
+
+cp "$src"/models/digits.fx "$src"/models/digits.safetensors .
+said 'a model is written' 0 '' \
+    "$cfx" convert digits.fx digits.onnx -i 'x=f32[N,1,8,8]'
+said 'for operator set 18' 0 'operator set 18' "$cfx" info digits.onnx
+said 'its batch is a symbol' 0 'f32\[N, 10\]$' \
+    "$cfx" shapes digits.onnx
+said 'it computes the same' 0 '^0 of [1-9]' \
+    "$cfx" diff digits.fx digits.onnx -i 'x=f32[3,1,8,8]'
+said 'shapes are needed' 1 'digits.onnx has the shapes of all values' \
+    "$cfx" convert digits.fx digits.onnx
+said 'and no use elsewhere' 2 'input needs OUT.onnx' \
+    "$cfx" convert digits.fx digits2.fx -i 'x=f32[N,1,8,8]'
+said 'weights are needed' 1 'the weights are missing|no weights|weight' \
+    "$cfx" convert "$src/models/resnet18.fx" r.onnx -i 'x=f32[1,3,64,64]'
+printf '%s\n' 'graph():' '    %x : [num_users=4] = placeholder[target=x]' \
+    '    %y : [num_users=1] = call_function[target=torch.linalg.det](args = (%x,), kwargs = {})' \
+    '    %i : [num_users=1] = call_function[target=torch.linalg.inv](args = (%x,), kwargs = {})' \
+    '    %d : [num_users=1] = call_function[target=torch.linalg.det](args = (%x,), kwargs = {})' \
+    '    %r : [num_users=1] = call_method[target=relu_](args = (%x,), kwargs = {})' \
+    '    return (y, i, d, r)' >det.fx
+said 'calls that cannot be written are all named' 1 \
+    'written as ONNX: torch.linalg.det, torch.linalg.inv, relu_$' \
+    "$cfx" convert det.fx det.onnx -i 'x=f32[3,3]'
+if [ ! -e det.onnx ]; then ok; else not_ok 'and no file is left'; fi
 
 # ---- Numbers in other files ----
 

@@ -138,6 +138,39 @@ def own_models():
         [("x", F, ["N", 4])], [("y", F, None)],
         {"w": np.linspace(-1, 1, 20, dtype=np.float32).reshape(4, 5),
          "b": np.ones(5, np.float32)}), [x]
+    boxes = np.random.default_rng(1).random((1, 9, 4), np.float32)
+    scores = np.random.default_rng(2).random((1, 2, 9), np.float32)
+    yield "own_regions", model_of(
+        [node("NonMaxSuppression", "boxes scores most iou least", "kept"),
+         node("Squeeze", "boxes axes", "rois"),
+         node("RoiAlign", "image rois zeros", "y", output_height=2,
+              output_width=3, sampling_ratio=2, spatial_scale=4.0)],
+        [("boxes", F, [1, "N", 4]), ("scores", F, [1, 2, "N"]),
+         ("image", F, [1, 2, 8, 8]), ("zeros", I, ["N"])],
+        [("kept", I, None), ("y", F, None)],
+        {"most": np.int64(4), "iou": np.float32(0.2),
+         "least": np.float32(0.3), "axes": np.array([0])}), [
+             boxes, scores,
+             np.arange(128, dtype=np.float32).reshape(1, 2, 8, 8),
+             np.zeros(9, np.int64)]
+    yield "own_unsigned", model_of(
+        [node("Add", "a b", "c"), node("Max", "c a", "m"),
+         node("Cast", "m", "f", to=TensorProto.DOUBLE),
+         node("Greater", "a b", "g")],
+        [("a", TensorProto.UINT64, [4])],
+        [("m", TensorProto.UINT64, None), ("f", TensorProto.DOUBLE, None),
+         ("g", B, None)],
+        {"b": np.array([1, 2**64 - 1, 2**63, 4], np.uint64)}), [
+            np.array([2**64 - 2, 3, 2**63 - 1, 5], np.uint64)]
+    yield "own_sequence", model_of(
+        [node("SplitToSequence", "x two", "s", axis=1),
+         node("Neg", "x", "n"), node("SequenceInsert", "s n zero", "t"),
+         node("SequenceErase", "t", "u"),
+         node("ConcatFromSequence", "u", "y", axis=1),
+         node("SequenceLength", "u", "count")],
+        [("x", F, ["N", 5])], [("y", F, None), ("count", I, None)],
+        {"two": np.int64(2), "zero": np.int64(0)}), [
+            np.arange(15, dtype=np.float32).reshape(3, 5)]
 
 
 def external(folder):

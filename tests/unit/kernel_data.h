@@ -71,6 +71,16 @@ CFX_INLINE int64_t dice_throw(dice *d, int64_t least, int64_t most)
     return least + (int64_t)(r % (uint64_t)(most - least + 1));
 }
 
+/* One of the types that kernels compute in, each in its turn. */
+CFX_INLINE cfx_dtype computed_type(int i)
+{
+    cfx_dtype t = CFX_BOOL;
+
+    for (int k = -1;; t = (cfx_dtype)((t + 1) % CFX_NDTYPES))
+        if (!(1 << t & CFX_STORED_TYPES) && ++k == i)
+            return t;
+}
+
 /* Memory of exactly n elements, so that a sanitizer sees what is beyond. */
 CFX_INLINE void *array_new(cfx_dtype t, int64_t n)
 {

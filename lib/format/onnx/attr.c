@@ -138,11 +138,58 @@ cfx_value onnx_as_tensor(cfx_scope *s, cfx_value v)
                           v.kind == CFX_LIST ? "sequence" : "value left out");
 }
 
-cfx_value onnx_tensor(onnx_node *n, size_t i)
+cfx_value onnx_stored_tensor(onnx_node *n, size_t i)
 {
     if (!onnx_has(n, i))
         return onnx_fail(n, CFX_EGRAPH, "its input %zu is missing", i);
     return onnx_as_tensor(n->s, n->in[i]);
+}
+
+/* ---- Unsigned integers of more than 8 bits ---- */
+
+/* The type in which a tensor is computed: its own, or a wider one. */
+static cfx_dtype wide_type(cfx_scope *s, cfx_value v, cfx_dtype *own)
+{
+    cfx_value meta = onnx_meta(s, v);
+
+    *own = meta.kind == CFX_TENSOR ? (cfx_dtype)meta.u.tensor->dtype
+                                   : CFX_BOOL;
+    return *own == CFX_U16                      ? CFX_I32
+           : *own == CFX_U32 || *own == CFX_U64 ? CFX_I64
+                                                : *own;
+}
+
+/* Between numbers of uint64 and those of int64 in the same order. */
+static cfx_value shifted(const onnx_node *n, cfx_value v)
+{
+    return n->widened == CFX_U64 && n->uint64 == ONNX_ORDER
+               ? cfx_bitwise_xor(n->s, v, cfx_int(INT64_MIN))
+               : v;
+}
+
+cfx_value onnx_tensor(onnx_node *n, size_t i)
+{
+    cfx_value v = onnx_stored_tensor(n, i);
+    cfx_dtype own, wide = wide_type(n->s, v, &own);
+
+    if (wide == own)
+        return v;
+    if (own == CFX_U64 && n->uint64 == ONNX_NO_UINT64)
+        return onnx_fail(n, CFX_EUNSUPPORTED,
+                         "it computes in uint64, as torch does not");
+    n->widened = own;
+    return shifted(n, cfx_to(n->s, v, cfx_value_of_dtype(wide)));
+}
+
+cfx_value onnx_narrowed(onnx_node *n, cfx_value v)
+{
+    cfx_value meta = onnx_meta(n->s, v);
+    cfx_dtype wide = n->widened == CFX_U16 ? CFX_I32 : CFX_I64;
+
+    if (n->widened == CFX_BOOL || cfx_scope_failed(n->s) ||
+        meta.kind != CFX_TENSOR || meta.u.tensor->dtype != wide)
+        return v;
+    return cfx_to(n->s, shifted(n, v), cfx_value_of_dtype(n->widened));
 }
 
 cfx_value onnx_optional(onnx_node *n, size_t i)

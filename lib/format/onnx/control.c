@@ -179,7 +179,7 @@ static void scan_items(onnx_node *n, const scan *c, int64_t round,
 {
     for (size_t i = 0; i < c->inputs; i++) {
         bool back = item_of(n, "scan_input_directions", i);
-        to[i] = cfx_select(n->s, onnx_tensor(n, c->states + i),
+        to[i] = cfx_select(n->s, onnx_stored_tensor(n, c->states + i),
                            cfx_int(item_of(n, "scan_input_axes", i)),
                            cfx_int(back ? c->rounds - 1 - round : round));
     }
@@ -200,7 +200,7 @@ static bool read_scan(onnx_node *n, scan *c)
     c->inputs = (size_t)inputs;
     c->states = n->nin - c->inputs;
     c->outputs = n->nout - c->states;
-    cfx_value first = onnx_tensor(n, c->states);
+    cfx_value first = onnx_stored_tensor(n, c->states);
     int rank = onnx_rank(n, first);
     int axis = rank < 0 ? 0
                         : onnx_axis(n, item_of(n, "scan_input_axes", 0), rank);
@@ -240,56 +240,4 @@ void onnx_lower_scan(onnx_node *n)
     for (size_t i = 0; i < c.outputs; i++)
         n->out[c.states + i] = stacked(n, rows + i * rounds, c.rounds,
                                        item_of(n, "scan_output_axes", i));
-}
-
-/* ---- Sequences that are known ---- */
-
-void onnx_lower_sequence_construct(onnx_node *n)
-{
-    cfx_value *v = onnx_alloc(n->s, n->nin + 1, sizeof(*v));
-
-    for (size_t i = 0; v && i < n->nin; i++)
-        v[i] = onnx_tensor(n, i);
-    if (v)
-        n->out[0] = onnx_arg(n->s, n->nin, v);
-}
-
-static const cfx_seq *sequence(onnx_node *n)
-{
-    if (onnx_has(n, 0) && n->in[0].kind == CFX_LIST)
-        return n->in[0].u.seq;
-    onnx_fail(n, CFX_EUNSUPPORTED,
-              "its sequence is not one that the graph constructs");
-    return NULL;
-}
-
-void onnx_lower_sequence_at(onnx_node *n)
-{
-    const cfx_seq *seq = sequence(n);
-    double at;
-
-    if (!seq || !onnx_number(n, 1, &at))
-        return;
-    int k = onnx_axis(n, (int64_t)at, (int)seq->len);
-    if (!cfx_scope_failed(n->s))
-        n->out[0] = seq->item[k];
-}
-
-void onnx_lower_sequence_length(onnx_node *n)
-{
-    const cfx_seq *seq = sequence(n);
-
-    if (seq)
-        n->out[0] = cfx_int(seq->len);
-}
-
-void onnx_lower_concat_from_sequence(onnx_node *n)
-{
-    cfx_value axis = cfx_int(onnx_attr_int(n, "axis", 0));
-
-    if (!sequence(n))
-        return;
-    n->out[0] = onnx_attr_int(n, "new_axis", 0)
-                    ? cfx_stack(n->s, n->in[0], .dim = axis)
-                    : cfx_cat(n->s, n->in[0], .dim = axis);
 }

@@ -151,6 +151,40 @@ void onnx_lower_conv(onnx_node *n)
     n->out[0] = call_nd(n, "torch.conv", w.nd, "", args, 7);
 }
 
+/* Offsets and masks are torchvision's. */
+void onnx_lower_deform_conv(onnx_node *n)
+{
+    cfx_scope *s = n->s;
+    cfx_value x = onnx_tensor(n, 0), weight = onnx_tensor(n, 1);
+    cfx_value bias = onnx_optional(n, 3), mask = onnx_optional(n, 4);
+    windows w;
+
+    if (!read_windows(n, x, &w) || !kernel_of(n, weight, &w))
+        return;
+    if (w.nd != 2) {
+        onnx_fail(n, CFX_EUNSUPPORTED, "its input has %d axes, not 4",
+                  w.nd + 2);
+        return;
+    }
+    bool symmetric = is_symmetric(&w);
+    if (!symmetric)
+        x = padded(n, x, &w, cfx_int(0));
+    const int64_t *pad = symmetric ? w.before : no_pads;
+    cfx_value none[] = {cfx_int(0)};
+    cfx_value type = cfx_value_of_dtype(onnx_type_of(n, x));
+    cfx_value outs[] = {onnx_size(s, weight, 0)};
+    if (!bias.kind)
+        bias = cfx_zeros(s, onnx_arg(s, 1, outs), .dtype = type);
+    n->out[0] = cfx_deform_conv2d(
+        s, x, weight, onnx_tensor(n, 2),
+        mask.kind ? mask : cfx_zeros(s, onnx_arg(s, 1, none), .dtype = type),
+        bias, cfx_int(w.stride[0]), cfx_int(w.stride[1]), cfx_int(pad[0]),
+        cfx_int(pad[1]), cfx_int(w.dilation[0]), cfx_int(w.dilation[1]),
+        cfx_int(onnx_attr_int(n, "group", 1)),
+        cfx_int(onnx_attr_int(n, "offset_group", 1)),
+        cfx_bool(mask.kind != CFX_ABSENT));
+}
+
 /* A depthwise convolution of sequences, before which the last columns of the
  * sequence before stand, or zeros. */
 void onnx_lower_causal_conv_with_state(onnx_node *n)

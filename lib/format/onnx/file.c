@@ -2,7 +2,7 @@
  * file -- an ONNX file as a GraphModule.
  */
 #include "format/io.h"
-#include "format/onnx/onnx.h"
+#include "format/onnx/write.h"
 
 /* protobuf's own limit. */
 static const size_t FILE_MAX = (size_t)1 << 31;
@@ -119,6 +119,50 @@ static cfx_status read_tensor(cfx_tensor **out, cfx_context *ctx,
     return st;
 }
 
+/* The declared type of an input, without those that are initializers, or of an
+ * output; NULL if there is none. */
+static const Onnx__TypeProto *type_of(const Onnx__GraphProto *g, bool output,
+                                      size_t i)
+{
+    if (output)
+        return i < g->n_output ? g->output[i]->type : NULL;
+    for (size_t k = 0; k < g->n_input; k++) {
+        bool own = true;
+        for (size_t j = 0; j < g->n_initializer && own; j++)
+            own = strcmp(onnx_text(g->initializer[j]->name),
+                         onnx_text(g->input[k]->name)) != 0;
+        if (own && i-- == 0)
+            return g->input[k]->type;
+    }
+    return NULL;
+}
+
+cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
+                               const char *model, bool output, size_t i,
+                               const char *path, cfx_error *err)
+{
+    cfx_bytes bytes = {0};
+    onnx_message m = {0};
+    cfx_status st = read_model(&m, ctx, model, err);
+
+    *out = CFX_NOTHING;
+    if (st) {
+        cfx_fail_at(err, "%s", model);
+    } else {
+        const Onnx__GraphProto *g = ((Onnx__ModelProto *)m.base)->graph;
+        st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, err);
+        if (!st)
+            st = onnx_value_read(out, ctx, g ? type_of(g, output, i) : NULL,
+                                 bytes.data, bytes.len, err);
+        if (st)
+            cfx_fail_at(err, "%s", path);
+    }
+    cfx_bytes_release(&bytes);
+    if (m.ctx)
+        onnx_message_release(&m);
+    return st;
+}
+
 /* One tensor, whose name is empty. */
 static cfx_status tensor_file_read(cfx_tensors *out, cfx_context *ctx,
                                    const char *path, bool map, cfx_error *err)
@@ -158,7 +202,9 @@ const cfx_model_format cfx_model_format__onnx = {
              .suffix = ".onnx",
              .doc = "An ONNX model, with its weights.",
              .probe = onnx_probe},
+    .options = CFX_SAVE_ATEN,
     .read = onnx_read,
     .read_weights = onnx_read_weights,
+    .write = onnx_write,
     .print_version = onnx_print_version,
 };

@@ -286,17 +286,21 @@ void onnx_lower_unique(onnx_node *n)
         v[2] = pick(n, cfx_argsort(s, order), 0, v[2]);
         v[3] = pick(n, v[3], 0, order);
     }
+    v[0] = onnx_narrowed(n, v[0]);
+    n->widened = CFX_BOOL; /* the indices stay int64 */
     for (size_t i = 0; i < n->nout && i < 4; i++)
         n->out[i] = v[i];
 }
 
 void onnx_lower_one_hot(onnx_node *n)
 {
-    cfx_value index = onnx_tensor(n, 0), values = onnx_tensor(n, 2);
+    cfx_value index = onnx_tensor(n, 0), values;
     int rank = onnx_rank(n, index);
     cfx_value shape[CFX_MAX_RANK + 1];
     double depth;
 
+    n->widened = CFX_BOOL; /* the result is of the values' type */
+    values = onnx_tensor(n, 2);
     if (rank < 0 || rank >= CFX_MAX_RANK || !onnx_number(n, 1, &depth))
         return;
     int axis = onnx_axis(n, onnx_attr_int(n, "axis", -1), rank + 1);
@@ -317,6 +321,7 @@ void onnx_lower_one_hot(onnx_node *n)
 void onnx_lower_non_zero(onnx_node *n)
 {
     n->out[0] = cfx_t(n->s, cfx_nonzero(n->s, onnx_tensor(n, 0)));
+    n->widened = CFX_BOOL;
 }
 
 void onnx_lower_compress(onnx_node *n)

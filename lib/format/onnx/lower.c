@@ -205,11 +205,14 @@ static void call_rule(onnx_lowering *lo, const Onnx__NodeProto *p,
                                   domain);
     const onnx_rule *rule = onnx_find_rule(domain, op, opset);
     uint64_t seen = 0;
-    onnx_node n = {lo,         &lo->r.base, p,  rule, opset,
-                   p->n_input, p->n_output, in, out,  &seen};
+    onnx_node n = {
+        lo,          &lo->r.base, p,   rule,  opset,          p->n_input,
+        p->n_output, in,          out, &seen, ONNX_NO_UINT64, CFX_BOOL};
 
     if (rule) {
         rule->lower(&n);
+        for (size_t i = 0; i < n.nout; i++)
+            n.out[i] = onnx_narrowed(&n, n.out[i]);
         check_attributes(&n);
         keep_types(&n);
     } else {
@@ -366,13 +369,55 @@ static cfx_value declared_meta(onnx_lowering *lo, const char *name,
 static cfx_value constant_input(const onnx_lowering *lo, const char *name,
                                 size_t place)
 {
-    const cfx_named_tensor *c = lo->options->constants;
+    const cfx_named_value *c = lo->options->constants;
 
     for (size_t i = 0; i < lo->options->nconstants; i++)
-        if (c[i].tensor &&
+        if (c[i].value.kind != CFX_ABSENT &&
             (*c[i].name ? !strcmp(c[i].name, name) : i == place))
-            return cfx_value_of_tensor(c[i].tensor);
+            return c[i].value;
     return CFX_NOTHING;
+}
+
+/* The meta of a value that an input will have: of a tensor or a list of them;
+ * absent for any other. */
+static cfx_value meta_like(onnx_lowering *lo, cfx_value v)
+{
+    cfx_scope *s = &lo->r.base;
+    cfx_tensor *meta;
+
+    if (v.kind == CFX_TENSOR) {
+        const cfx_tensor *t = v.u.tensor;
+        return cfx_tensor_meta(&meta, s->ctx, (cfx_dtype)t->dtype, t->rank,
+                               t->shape, NULL, &s->error)
+                   ? CFX_NOTHING
+                   : cfx_scope_take(s, cfx_value_of_tensor(meta));
+    }
+    if (v.kind != CFX_LIST)
+        return CFX_NOTHING;
+    cfx_value *item = onnx_alloc(s, v.u.seq->len + 1, sizeof(*item));
+    for (uint32_t i = 0; item && i < v.u.seq->len; i++) {
+        if (v.u.seq->item[i].kind != CFX_TENSOR)
+            return CFX_NOTHING;
+        item[i] = meta_like(lo, v.u.seq->item[i]);
+    }
+    return item ? onnx_arg(s, v.u.seq->len, item) : CFX_NOTHING;
+}
+
+/* The value of an input that is declared as a sequence or an optional value, of
+ * which the options tell what it will be: its items, or None. */
+static cfx_value structured_input(onnx_lowering *lo, const char *id,
+                                  cfx_value known)
+{
+    cfx_scope *s = &lo->r.base;
+    cfx_value v = onnx_placeholder(s, id, meta_like(lo, known));
+    size_t n = known.kind == CFX_LIST ? known.u.seq->len : 0;
+    cfx_value *item = onnx_alloc(s, n + 1, sizeof(*item));
+
+    if (known.kind != CFX_LIST)
+        return known.kind == CFX_NONE ? known : v;
+    for (size_t i = 0; item && i < n; i++)
+        item[i] = cfx_nth(s, v, (int64_t)i);
+    return item ? onnx_arg(s, n, item) : v;
 }
 
 static void mark_narrow(cfx_scope *s, cfx_value v, int64_t code)
@@ -396,11 +441,15 @@ static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
         cfx_value known = constant_input(lo, name, place++);
         if (!id)
             cfx_no_memory(&s->error);
-        cfx_value v = onnx_placeholder(s, id, meta);
-        if (known.kind != CFX_ABSENT)
+        const Onnx__TypeProto *type = g->input[i]->type;
+        bool is_tensor = !type ||
+                         (!type->sequence_type && !type->optional_type);
+        cfx_value v = is_tensor ? onnx_placeholder(s, id, meta)
+                                : structured_input(lo, id, known);
+        if (is_tensor && known.kind != CFX_ABSENT)
             v = known;
-        if (g->input[i]->type && g->input[i]->type->tensor_type)
-            mark_narrow(s, v, g->input[i]->type->tensor_type->elem_type);
+        if (type && type->tensor_type)
+            mark_narrow(s, v, type->tensor_type->elem_type);
         bind(lo, name, v);
     }
 }
@@ -419,6 +468,19 @@ static bool take_outputs(onnx_lowering *lo, const Onnx__GraphProto *g,
     return !cfx_scope_failed(s);
 }
 
+/* An output: sequences and None only of the model itself. */
+static cfx_value as_output(cfx_scope *s, cfx_value v, bool in_branch)
+{
+    bool structured = v.kind == CFX_LIST || v.kind == CFX_NONE;
+
+    if (structured && in_branch)
+        return cfx_scope_fail(s, CFX_EUNDECIDED,
+                              "a graph that gives a sequence or an optional "
+                              "value is chosen by numbers that are not known "
+                              "when the model is read");
+    return structured ? v : onnx_as_tensor(s, v);
+}
+
 static void end_graph(onnx_lowering *lo, const Onnx__GraphProto *g,
                       bool always_tuple)
 {
@@ -429,8 +491,7 @@ static void end_graph(onnx_lowering *lo, const Onnx__GraphProto *g,
     if (!out || !take_outputs(lo, g, out, n))
         return;
     for (size_t i = 0; i < n; i++)
-        out[i] = onnx_output_value(
-            s, out[i].kind == CFX_LIST ? out[i] : onnx_as_tensor(s, out[i]));
+        out[i] = onnx_output_value(s, as_output(s, out[i], always_tuple));
     cfx_value all = n == 1 && !always_tuple
                         ? out[0]
                         : cfx_list_of(s, CFX_TUPLE, n, out);

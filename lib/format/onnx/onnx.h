@@ -15,7 +15,8 @@
  *                  they stay symbolic
  *     an int, or a node of a symbolic int: such an item alone, of no axis
  *     a list       a sequence of tensors
- *     None         an input or output that is left out
+ *     None         an input or output that is left out, or an optional value
+ *                  without an element
  *
  * A rule asks for the form that it needs: onnx_tensor, onnx_ints.
  */
@@ -60,6 +61,11 @@ const char *onnx_type_name(int64_t code);
 cfx_status onnx_tensor_read(cfx_tensor **out, cfx_context *ctx,
                             Onnx__TensorProto *p, const char *dir,
                             cfx_error *err);
+
+/* The bytes of a value of that type (NULL: a tensor): values.c. */
+cfx_status onnx_value_read(cfx_value *out, cfx_context *ctx,
+                           const Onnx__TypeProto *type, const void *data,
+                           size_t size, cfx_error *err);
 
 /* ---- The scope of rules: recorder.c ---- */
 
@@ -153,6 +159,13 @@ typedef struct onnx_lowering {
     int nbranches;
 } onnx_lowering;
 
+/* How a rule takes numbers of uint64 as int64. */
+typedef enum onnx_uint64 {
+    ONNX_NO_UINT64, /* it refuses them */
+    ONNX_BITS,      /* their bits: sums, products and moves come out alike */
+    ONNX_ORDER      /* less 2^63, so that they keep their order */
+} onnx_uint64;
+
 /* The node that a rule lowers. */
 typedef struct onnx_node {
     onnx_lowering *lowering;
@@ -165,6 +178,9 @@ typedef struct onnx_node {
     cfx_value *out; /* the results, to be set */
     uint64_t *seen; /* a bit for each attribute that the rule asked for: others
                        are refused */
+    onnx_uint64 uint64;
+    cfx_dtype widened; /* uint16, uint32 or uint64 that onnx_tensor gave in a
+                          wider type, to which results go back; else bool */
 } onnx_node;
 
 typedef void onnx_rule_fn(onnx_node *n);
@@ -232,8 +248,15 @@ CFX_INLINE bool onnx_has(const onnx_node *n, size_t i)
     return i < n->nin && n->in[i].kind != CFX_NONE;
 }
 /* Input i as a tensor: a node or a constant. None and failure if it is left
- * out. */
+ * out. torch has uint16, uint32 and uint64, but computes next to nothing in
+ * them: they come as int32 or int64, and n->widened says so. */
 cfx_value onnx_tensor(onnx_node *n, size_t i);
+/* Like onnx_tensor, but in its own type, for rules that make views or
+ * convert. */
+cfx_value onnx_stored_tensor(onnx_node *n, size_t i);
+/* A result that a rule computed in the wider type, in the type of the input;
+ * any other as it is. */
+cfx_value onnx_narrowed(onnx_node *n, cfx_value v);
 /* Like onnx_tensor, but absent if the input is left out. */
 cfx_value onnx_optional(onnx_node *n, size_t i);
 /* A value as a tensor. */

@@ -32,6 +32,15 @@ static void old_broadcast(onnx_node *n)
 void onnx_lower_binary(onnx_node *n)
 {
     old_broadcast(n);
+    n->uint64 = ONNX_BITS;
+    n->out[0] = call2(n, n->rule->target, onnx_tensor(n, 0),
+                      onnx_tensor(n, 1));
+}
+
+void onnx_lower_compare(onnx_node *n)
+{
+    old_broadcast(n);
+    n->uint64 = ONNX_ORDER;
     n->out[0] = call2(n, n->rule->target, onnx_tensor(n, 0),
                       onnx_tensor(n, 1));
 }
@@ -107,6 +116,7 @@ static bool on_ints(onnx_node *n, int_op *op)
 static void arithmetic(onnx_node *n, int_op *op, const char *target)
 {
     old_broadcast(n);
+    n->uint64 = ONNX_BITS;
     if (!on_ints(n, op))
         n->out[0] = call2(n, target, onnx_tensor(n, 0), onnx_tensor(n, 1));
 }
@@ -148,11 +158,18 @@ void onnx_lower_mod(onnx_node *n)
 /* The result has the type of the base. */
 void onnx_lower_pow(onnx_node *n)
 {
-    cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
+    cfx_value a = onnx_stored_tensor(n, 0), b = onnx_stored_tensor(n, 1);
     cfx_dtype type = onnx_type_of(n, a);
-    bool differ = type != onnx_type_of(n, b);
     double number;
 
+    /* Powers of floats take exponents of uint64, too, as floats. */
+    b = cfx_dtype_is_float(type) &&
+                1 << onnx_type_of(n, b) & CFX_STORED_TYPES
+            ? cfx_to(n->s, b, TYPE(type))
+            : onnx_tensor(n, 1);
+    n->widened = CFX_BOOL; /* the result is of the base's type */
+    a = onnx_tensor(n, 0);
+    bool differ = onnx_type_of(n, a) != onnx_type_of(n, b);
     old_broadcast(n);
     /* A number as the exponent needs no tensor. */
     if (b.kind == CFX_TENSOR && !b.u.tensor->rank &&
@@ -176,6 +193,7 @@ static void fold_inputs(onnx_node *n, const char *target)
 
 void onnx_lower_fold(onnx_node *n)
 {
+    n->uint64 = ONNX_ORDER;
     fold_inputs(n, n->rule->target);
 }
 
@@ -188,11 +206,12 @@ void onnx_lower_mean(onnx_node *n)
 
 void onnx_lower_bit_shift(onnx_node *n)
 {
-    n->out[0] = call2(n,
-                      onnx_attr_is(n, "direction", "LEFT", "")
-                          ? "torch.bitwise_left_shift"
-                          : "torch.bitwise_right_shift",
-                      onnx_tensor(n, 0), onnx_tensor(n, 1));
+    bool left = onnx_attr_is(n, "direction", "LEFT", "");
+
+    n->uint64 = left ? ONNX_BITS : ONNX_NO_UINT64;
+    n->out[0] = call2(
+        n, left ? "torch.bitwise_left_shift" : "torch.bitwise_right_shift",
+        onnx_tensor(n, 0), onnx_tensor(n, 1));
 }
 
 /* ---- Comparisons and choices ---- */
@@ -273,6 +292,7 @@ static bool where_ints(onnx_node *n)
 
 void onnx_lower_where(onnx_node *n)
 {
+    n->uint64 = ONNX_BITS;
     if (!where_ints(n))
         n->out[0] = cfx_where(n->s, onnx_tensor(n, 0), onnx_tensor(n, 1),
                               onnx_tensor(n, 2));
@@ -394,14 +414,14 @@ void onnx_lower_cast(onnx_node *n)
              (to == CFX_I64 || to == CFX_I32))
         n->out[0] = n->in[0];
     else
-        cast_to(n, onnx_tensor(n, 0), to, code);
+        cast_to(n, onnx_stored_tensor(n, 0), to, code);
 }
 
 /* The bits of an element as a number of another type of as many. */
 void onnx_lower_bit_cast(onnx_node *n)
 {
     int64_t code = onnx_attr_int(n, "to", 0);
-    cfx_value x = onnx_tensor(n, 0);
+    cfx_value x = onnx_stored_tensor(n, 0);
     cfx_dtype to, from = onnx_type_of(n, x);
 
     if (!onnx_dtype(&to, code) || onnx_narrow_bits(onnx_marked_type(n->s, x)))
@@ -417,7 +437,7 @@ void onnx_lower_bit_cast(onnx_node *n)
 
 void onnx_lower_cast_like(onnx_node *n)
 {
-    cfx_value x = onnx_tensor(n, 0), like = onnx_tensor(n, 1);
+    cfx_value x = onnx_stored_tensor(n, 0), like = onnx_stored_tensor(n, 1);
 
     onnx_ignore(n, "saturate");
     onnx_ignore(n, "round_mode");

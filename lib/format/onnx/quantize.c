@@ -43,6 +43,7 @@ typedef struct range_row {
 static const range_row ranges[] = {{CFX_U8, 0, 255},
                                    {CFX_I8, -128, 127},
                                    {CFX_I16, -32768, 32767},
+                                   {CFX_U16, 0, 65535},
                                    {CFX_I32, INT32_MIN, INT32_MAX}};
 
 /* Round to nearest even, add the zero point, saturate. `bits` of less than 8
@@ -76,7 +77,7 @@ void onnx_lower_quantize_linear(onnx_node *n)
     onnx_ignore(n, "saturate"); /* of floats of 8 bits */
     onnx_ignore(n, "precision");
     if (onnx_has(n, 2)) {
-        type = onnx_type_of(n, onnx_tensor(n, 2));
+        type = onnx_type_of(n, onnx_stored_tensor(n, 2));
         zero = along(n, onnx_tensor(n, 2), x, axis);
         code = onnx_marked_type(n->s, n->in[2]);
     } else if (code && !onnx_memory_type(&type, code)) {

@@ -254,6 +254,7 @@ void onnx_lower_arg_extreme(onnx_node *n)
         n->s, n->rule->target,
         CFX_ARGS(from, cfx_int(axis),
                  cfx_bool(onnx_attr_int(n, "keepdims", 1))));
+    n->widened = CFX_BOOL; /* of indices there is no type to keep */
     if (last)
         y = cfx_call_function(
             n->s, "torch.rsub",
@@ -264,9 +265,11 @@ void onnx_lower_arg_extreme(onnx_node *n)
 
 void onnx_lower_top_k(onnx_node *n)
 {
-    cfx_value x = onnx_tensor(n, 0), k = cfx_int(onnx_attr_int(n, "k", 0));
+    cfx_value k = cfx_int(onnx_attr_int(n, "k", 0));
     onnx_list given;
 
+    n->uint64 = ONNX_ORDER;
+    cfx_value x = onnx_tensor(n, 0);
     onnx_ignore(n, "sorted");
     if (n->opset >= 10) {
         if (!onnx_ints(n, 1, &given) || given.n != 1)
@@ -276,7 +279,8 @@ void onnx_lower_top_k(onnx_node *n)
     cfx_value both = cfx_topk(
         n->s, x, k, .dim = cfx_int(onnx_attr_int(n, "axis", -1)),
         .largest = cfx_bool(onnx_attr_int(n, "largest", 1)));
-    n->out[0] = cfx_nth(n->s, both, 0);
+    n->out[0] = onnx_narrowed(n, cfx_nth(n->s, both, 0));
+    n->widened = CFX_BOOL; /* the indices stay int64 */
     if (n->nout > 1)
         n->out[1] = cfx_nth(n->s, both, 1);
 }

@@ -24,7 +24,7 @@ static int64_t clamp_axis(int64_t v, int rank)
 
 void onnx_lower_shape(onnx_node *n)
 {
-    cfx_value x = onnx_tensor(n, 0);
+    cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
     if (rank < 0)
         return;
@@ -47,7 +47,7 @@ static cfx_value product(cfx_scope *s, const cfx_value *v, size_t count)
 
 void onnx_lower_size(onnx_node *n)
 {
-    cfx_value x = onnx_tensor(n, 0);
+    cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
     cfx_value *v = rank < 0 ? NULL : shape_items(n, x, rank);
 
@@ -83,7 +83,7 @@ void onnx_lower_reshape(onnx_node *n)
             return;
         }
     }
-    cfx_value x = onnx_tensor(n, 0);
+    cfx_value x = onnx_stored_tensor(n, 0);
     v = onnx_alloc(n->s, shape.n + 1, sizeof(*v));
     for (size_t i = 0; v && i < shape.n; i++) {
         v[i] = shape.item[i];
@@ -100,7 +100,7 @@ void onnx_lower_reshape(onnx_node *n)
 
 void onnx_lower_flatten(onnx_node *n)
 {
-    cfx_value x = onnx_tensor(n, 0), shape[2];
+    cfx_value x = onnx_stored_tensor(n, 0), shape[2];
     int rank = onnx_rank(n, x);
     int64_t axis = onnx_attr_int(n, "axis", 1);
 
@@ -126,7 +126,7 @@ void onnx_lower_flatten(onnx_node *n)
 
 void onnx_lower_transpose(onnx_node *n)
 {
-    cfx_value x = onnx_tensor(n, 0);
+    cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
     const int64_t *perm;
     size_t count = onnx_attr_ints(n, "perm", &perm);
@@ -181,7 +181,7 @@ void onnx_lower_unsqueeze(onnx_node *n)
         n->out[0] = onnx_tuple(n->s, 1, n->in);
         return;
     }
-    cfx_value x = onnx_tensor(n, 0);
+    cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
     if (rank < 0 || !read_axes(n, rank + (int)count, &count, &axes))
         return;
@@ -201,7 +201,7 @@ void onnx_lower_squeeze(onnx_node *n)
         n->out[0] = n->in[0].u.seq->item[0];
         return;
     }
-    cfx_value x = onnx_tensor(n, 0);
+    cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
     if (rank < 0)
         return;
@@ -215,7 +215,7 @@ void onnx_lower_squeeze(onnx_node *n)
 void onnx_lower_expand(onnx_node *n)
 {
     onnx_list shape;
-    cfx_value x = onnx_tensor(n, 0), *v;
+    cfx_value x = onnx_stored_tensor(n, 0), *v;
     int rank = onnx_rank(n, x);
 
     if (rank < 0 || !onnx_ints(n, 1, &shape))
@@ -308,7 +308,7 @@ static bool equal_parts(onnx_node *n, cfx_value x, int axis, int64_t parts,
 
 void onnx_lower_split(onnx_node *n)
 {
-    cfx_value x = onnx_tensor(n, 0), *v;
+    cfx_value x = onnx_stored_tensor(n, 0), *v;
     int rank = onnx_rank(n, x);
     int axis = rank < 0 ? 0 : onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
     size_t count = 0;
@@ -441,7 +441,7 @@ void onnx_lower_slice(onnx_node *n)
     if (!read_slice(n, &a) ||
         (n->in[0].kind == CFX_TUPLE && slice_ints(n, &a)))
         return;
-    cfx_value x = onnx_tensor(n, 0);
+    cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
     for (size_t i = 0; i < a.start.n && rank >= 0; i++) {
         cfx_value axis = a.axes.n ? a.axes.item[i] : cfx_int((int64_t)i);

@@ -29,7 +29,8 @@ static const type_row types[] = {
     {1, CFX_F32, 0},  {2, CFX_U8, 0},    {3, CFX_I8, 0},   {5, CFX_I16, 0},
     {6, CFX_I32, 0},  {7, CFX_I64, 0},   {9, CFX_BOOL, 0}, {10, CFX_F16, 0},
     {11, CFX_F64, 0}, {16, CFX_BF16, 0}, {21, CFX_U8, 4},  {22, CFX_I8, 4},
-    {25, CFX_U8, 2},  {26, CFX_I8, 2},
+    {25, CFX_U8, 2},  {26, CFX_I8, 2},   {4, CFX_U16, 0},  {12, CFX_U32, 0},
+    {13, CFX_U64, 0},
 };
 
 static const char *const type_names[] = {
@@ -155,6 +156,7 @@ static cfx_status from_lists(cfx_tensor *t, size_t n,
 {
     const void *from = NULL;
     size_t has = 0, size = cfx_dtype_size(row->dtype);
+    bool is_unsigned = row->dtype == CFX_U32 || row->dtype == CFX_U64;
 
     if (row->dtype == CFX_F32)
         from = p->float_data, has = p->n_float_data;
@@ -162,6 +164,8 @@ static cfx_status from_lists(cfx_tensor *t, size_t n,
         from = p->double_data, has = p->n_double_data;
     else if (row->dtype == CFX_I64)
         from = p->int64_data, has = p->n_int64_data;
+    else if (is_unsigned)
+        has = p->n_uint64_data;
     else
         has = p->n_int32_data;
     size_t wants = row->bits ? (n * (size_t)row->bits + 7) / 8 : n;
@@ -169,6 +173,10 @@ static cfx_status from_lists(cfx_tensor *t, size_t n,
         return wrong_count(err, has, wants);
     if (from) {
         memcpy(t->data, from, n * size);
+    } else if (is_unsigned) {
+        for (size_t i = 0; i < n; i++)
+            cfx_element_set_int(row->dtype, (char *)t->data + i * size,
+                                (int64_t)p->uint64_data[i]);
     } else if (!row->bits) {
         from_int32(t, n, p->int32_data);
     } else {
@@ -287,7 +295,7 @@ static cfx_status from_file(cfx_tensor *t, size_t n,
 static bool has_enough(const Onnx__TensorProto *p, size_t n)
 {
     size_t most = p->n_float_data + p->n_int32_data + p->n_int64_data +
-                  p->n_double_data;
+                  p->n_double_data + p->n_uint64_data;
 
     if (p->has_raw_data && p->raw_data.len > most)
         most = p->raw_data.len;

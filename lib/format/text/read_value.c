@@ -52,10 +52,9 @@ static bool is_other_dtype(const char *name)
         "complex32", "complex64", "complex128", "chalf", "cfloat", "cdouble",
         "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
         "float8_e8m0fnu", "float4_e2m1fn_x2", "uint1", "uint2", "uint3",
-        "uint4", "uint5", "uint6", "uint7", "uint16", "uint32", "uint64",
-        "int1", "int2", "int3", "int4", "int5", "int6", "int7", "quint8",
-        "qint8", "qint32", "quint4x2", "quint2x4", "bits8", "bits16",
-        "bits1x8", "bits2x4", "bits4x2"};
+        "uint4", "uint5", "uint6", "uint7", "int1", "int2", "int3", "int4",
+        "int5", "int6", "int7", "quint8", "qint8", "qint32", "quint4x2",
+        "quint2x4", "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2"};
     /* clang-format on */
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (!strcmp(name, names[i]))

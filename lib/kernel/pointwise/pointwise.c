@@ -65,7 +65,8 @@ bool cfx_pointwise_has(cfx_pw op, cfx_dtype dtype)
 {
     cfx_category c = cfx_dtypes[dtype].category;
 
-    return list[op].types & (c == CFX_CAT_FLOAT ? OF_FLOAT
+    return !(1 << dtype & CFX_STORED_TYPES) &&
+           list[op].types & (c == CFX_CAT_FLOAT ? OF_FLOAT
                              : c == CFX_CAT_INT ? OF_INT
                                                 : OF_BOOL);
 }

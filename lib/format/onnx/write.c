@@ -1,0 +1,360 @@
+/*
+ * write -- a graph of calls as an ONNX model.
+ *
+ * Types and shapes come from the nodes' meta. Nodes whose value is not a tensor,
+ * such as extents, are not written: rules have the extents from the shapes.
+ * What no output needs is left out at the end. Operators that cannot be written
+ * are all named in one message.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "format/onnx/write.h"
+#include "op/op_impl.h"
+
+typedef struct rule {
+    const cfx_op *op; /* the first overload */
+    onnx_write_fn *write;
+    const char *onnx;
+} rule;
+
+#define ONNX_WRITE(op, fn, name) extern const cfx_op cfx_op__##op;
+#include "format/onnx/write_rules.def"
+#undef ONNX_WRITE
+
+static const rule rules[] = {
+#define ONNX_WRITE(op, fn, name) {&cfx_op__##op, onnx_write_##fn, name},
+#include "format/onnx/write_rules.def"
+#undef ONNX_WRITE
+};
+
+static const rule *find_rule(const cfx_op *op)
+{
+    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+        for (const cfx_op *o = rules[i].op; o; o = o->next)
+            if (o == op)
+                return &rules[i];
+    return NULL;
+}
+
+/* ---- Calls ---- */
+
+static bool is_written(const cfx_node *n)
+{
+    cfx_value meta = onnx_put_meta_value(n);
+
+    if (meta.kind == CFX_TENSOR)
+        return true;
+    if (meta.kind != CFX_TUPLE && meta.kind != CFX_LIST)
+        return false;
+    return meta.u.seq->len && meta.u.seq->item[0].kind == CFX_TENSOR;
+}
+
+static void refuse(onnx_writer *w, const cfx_node *n)
+{
+    const char *text = w->refused.failed ? "" : cfx_buf_str(&w->refused);
+    const char *name = n->target->text;
+    size_t len = strlen(name);
+
+    for (const char *at = text; *at;) {
+        size_t part = strcspn(at, ",");
+        if (part == len && !memcmp(at, name, len))
+            return;
+        at += part + strspn(at + part, ", ");
+    }
+    cfx_buf_printf(&w->refused, "%s%s", w->nrefused++ ? ", " : "", name);
+}
+
+static const cfx_target *target_of(const onnx_writer *w, const cfx_node *n)
+{
+    return n->op == CFX_CALL_METHOD
+               ? cfx_find_method(w->ctx, n->target->text)
+               : cfx_find_function(w->ctx, n->target->text);
+}
+
+static bool is_node(void *user, cfx_value v)
+{
+    (void)user;
+    return v.kind == CFX_NODE;
+}
+
+/* Do the arguments fit with what is known of nodes? A node alone fits any
+ * type. */
+static bool fits(const onnx_writer *w, const cfx_bound *b)
+{
+    const cfx_schema *s = b->target->schema;
+
+    for (int k = 0; k < s->nparams; k++) {
+        cfx_schema one = {.nparams = 1, .params = &s->params[k]};
+        cfx_value v = b->in[k];
+        if (v.kind == CFX_NODE) {
+            const cfx_tensor *t = onnx_put_meta(w, v);
+            v = t ? cfx_value_of_tensor((cfx_tensor *)(uintptr_t)t)
+                  : onnx_put_meta_value(v.u.node);
+        }
+        bool known = v.kind != CFX_ABSENT &&
+                     !(s->params[k].list && cfx_value_any(v, is_node, NULL));
+        if (known && cfx_bound__mismatch(&one, &v) >= 0)
+            return false;
+    }
+    return true;
+}
+
+/* Bind to the first signature that the types fit, too; false if there is
+ * none. */
+static bool bind(onnx_writer *w, const cfx_node *n, cfx_bound *b)
+{
+    const cfx_args args = {n->args, n->nargs, n->kwargs, n->nkwargs};
+    cfx_error why = {0};
+
+    for (const cfx_target *t = target_of(w, n); t && !w->st;
+         t = b->target->next) {
+        cfx_bound_release(b);
+        *b = (cfx_bound){0};
+        cfx_status st = cfx_bind(b, w->ctx, t, args, &why);
+        if (st == CFX_ENOMEM)
+            w->st = cfx_no_memory(w->err);
+        if (st)
+            return false;
+        if (fits(w, b))
+            return true;
+    }
+    return false;
+}
+
+/* May the result share the memory of an argument? */
+static bool is_view(onnx_writer *w, const cfx_node *n)
+{
+    cfx_bound b = {0};
+
+    if (!cfx_node_is_call(n))
+        return n->op != CFX_OUTPUT;
+    bool view = !bind(w, n, &b) || b.inplace ||
+                b.target->schema->returns_alias;
+    cfx_bound_release(&b);
+    return view;
+}
+
+/* Does nothing read the memory that the call writes to, but by its result? Then
+ * the call is the same as one that writes to new memory. */
+static bool is_last_use(onnx_writer *w, const cfx_node *n)
+{
+    const cfx_node *x = w->call->in[0].kind == CFX_NODE ? w->call->in[0].u.node
+                                                        : NULL;
+
+    for (const cfx_use *u = x ? x->first_user : NULL; u; u = u->next)
+        if (u->user != n && (u->user->order > n->order || is_view(w, u->user)))
+            return false;
+    while (x && cfx_node_is_call(x) && is_view(w, x)) {
+        x = x->nargs && x->args[0].kind == CFX_NODE ? x->args[0].u.node : NULL;
+        if (!x || x->nusers != 1)
+            return false;
+    }
+    return x && cfx_node_is_call(x);
+}
+
+static void write_call(onnx_writer *w, const cfx_node *n)
+{
+    cfx_bound call = {0};
+    bool bound = bind(w, n, &call);
+    const rule *r = bound ? find_rule(call.target->op) : NULL;
+
+    w->node = n;
+    w->call = &call;
+    w->ntemps = 0;
+    if (r && (!call.inplace || is_last_use(w, n))) {
+        w->onnx = r->onnx;
+        r->write(w);
+    } else if (!w->st) {
+        refuse(w, n);
+    }
+    w->call = NULL;
+    cfx_bound_release(&call);
+}
+
+/* ---- Inputs and outputs ---- */
+
+static Onnx__TypeProto__Shape *shape_of(onnx_writer *w, const cfx_tensor *t)
+{
+    Onnx__TypeProto__Shape *s = onnx_put_alloc(w, 1, sizeof(*s));
+    Onnx__TypeProto__Dimension *d = onnx_put_alloc(w, (size_t)t->rank + 1,
+                                                   sizeof(*d));
+    char text[256];
+
+    if (!s || !d)
+        return NULL;
+    onnx__type_proto__shape__init(s);
+    s->dim = onnx_put_alloc(w, (size_t)t->rank + 1, sizeof(*s->dim));
+    for (int i = 0; i < t->rank && s->dim; i++) {
+        onnx__type_proto__dimension__init(&d[i]);
+        d[i].has_dim_value = cfx_dim_is_int(t->shape[i]);
+        if (d[i].has_dim_value) {
+            d[i].dim_value = cfx_tensor_size(t, i);
+        } else {
+            cfx_dim_format(t->shape[i], text, sizeof(text));
+            d[i].dim_param = cfx_arena_strdup(&w->arena, text, strlen(text));
+            if (!d[i].dim_param)
+                w->st = cfx_no_memory(w->err);
+        }
+        s->dim[s->n_dim++] = &d[i];
+    }
+    return s->dim ? s : NULL;
+}
+
+static Onnx__ValueInfoProto *info_of(onnx_writer *w, const char *name,
+                                     const cfx_tensor *t)
+{
+    Onnx__ValueInfoProto *v = onnx_put_alloc(w, 1, sizeof(*v));
+    Onnx__TypeProto *type = onnx_put_alloc(w, 1, sizeof(*type));
+    Onnx__TypeProto__Tensor *tensor = onnx_put_alloc(w, 1, sizeof(*tensor));
+
+    if (!v || !type || !tensor)
+        return NULL;
+    onnx__value_info_proto__init(v);
+    onnx__type_proto__init(type);
+    onnx__type_proto__tensor__init(tensor);
+    v->name = (char *)(uintptr_t)name;
+    v->type = type;
+    type->tensor_type = tensor;
+    tensor->has_elem_type = 1;
+    tensor->elem_type = onnx_code_of((cfx_dtype)t->dtype);
+    tensor->shape = shape_of(w, t);
+    return v;
+}
+
+static void write_placeholder(onnx_writer *w, const cfx_node *n)
+{
+    const cfx_tensor *t = onnx_put_meta(
+        w, cfx_value_of_node((cfx_node *)(uintptr_t)n));
+
+    if (!t) {
+        w->st = cfx_fail(w->err, CFX_EUNSUPPORTED,
+                         "the input '%s' is not a tensor whose type and shape "
+                         "are known",
+                         n->name);
+        return;
+    }
+    w->graph.input[w->graph.n_input++] = info_of(w, n->name, t);
+}
+
+/* Outputs have names of their own: no input, parameter or other output. */
+static void write_output(onnx_writer *w, cfx_value v, cfx_map *seen)
+{
+    const cfx_tensor *t = onnx_put_meta(w, v);
+    const char *name = onnx_put_value(w, v);
+    char text[32];
+    bool added = false;
+
+    if (w->st)
+        return;
+    if (!t) {
+        w->st = cfx_fail(w->err, CFX_EUNSUPPORTED,
+                         "output %zu is not a tensor whose type and shape are "
+                         "known",
+                         w->graph.n_output);
+        return;
+    }
+    bool made = v.kind == CFX_NODE && cfx_node_is_call(v.u.node) &&
+                !cfx_map_get(&w->names, v.u.node->name,
+                             strlen(v.u.node->name));
+    if (!cfx_map_put(seen, name, strlen(name), &added))
+        w->st = cfx_no_memory(w->err);
+    if (!made || !added) {
+        snprintf(text, sizeof(text), "output/%zu", w->graph.n_output);
+        char *own = cfx_arena_strdup(&w->arena, text, strlen(text));
+        if (!own)
+            w->st = cfx_no_memory(w->err);
+        name = ONNX_PUT(w, "Identity", own, name);
+    }
+    if (!w->st)
+        w->graph.output[w->graph.n_output++] = info_of(w, name, t);
+}
+
+static void write_outputs(onnx_writer *w, cfx_value v)
+{
+    bool many = v.kind == CFX_TUPLE || v.kind == CFX_LIST;
+    size_t n = many ? v.u.seq->len : 1;
+    cfx_map seen;
+
+    w->graph.output = onnx_put_alloc(w, n + 1, sizeof(*w->graph.output));
+    cfx_map_init(&seen, w->ctx);
+    for (size_t i = 0; i < n && !w->st; i++)
+        write_output(w, many ? v.u.seq->item[i] : v, &seen);
+    cfx_map_release(&seen);
+}
+
+/* ---- A graph ---- */
+
+static void write_node(onnx_writer *w, const cfx_node *n)
+{
+    w->node = n;
+    switch (n->op) {
+    case CFX_PLACEHOLDER: write_placeholder(w, n); break;
+    case CFX_OUTPUT: write_outputs(w, n->args[0]); break;
+    case CFX_CALL_FUNCTION:
+    case CFX_CALL_METHOD:
+        if (is_written(n))
+            write_call(w, n);
+        break;
+    case CFX_CALL_MODULE: refuse(w, n); break;
+    default: break; /* get_attr: an initializer, where it is used */
+    }
+}
+
+/* Drop nodes and initializers that no output needs. */
+static void drop_unused(onnx_writer *w)
+{
+    Onnx__GraphProto *g = &w->graph;
+    cfx_map used;
+    size_t kept = 0, at = g->n_node;
+
+    cfx_map_init(&used, w->ctx);
+    for (size_t i = 0; i < g->n_output && !w->st; i++)
+        if (!cfx_map_put(&used, g->output[i]->name, strlen(g->output[i]->name),
+                         NULL))
+            w->st = cfx_no_memory(w->err);
+    for (size_t i = g->n_node; i-- > 0 && !w->st;) {
+        Onnx__NodeProto *n = g->node[i];
+        bool needed = false;
+        for (size_t k = 0; k < n->n_output && !needed; k++)
+            needed = cfx_map_get(&used, n->output[k], strlen(n->output[k])) !=
+                     NULL;
+        for (size_t k = 0; k < n->n_input && needed && !w->st; k++)
+            if (!cfx_map_put(&used, n->input[k], strlen(n->input[k]), NULL))
+                w->st = cfx_no_memory(w->err);
+        if (needed)
+            g->node[--at] = n;
+    }
+    if (!w->st && at) {
+        memmove(g->node, g->node + at, (g->n_node - at) * sizeof(*g->node));
+        g->n_node -= at;
+    }
+    for (size_t i = 0; i < g->n_initializer; i++)
+        if (cfx_map_get(&used, g->initializer[i]->name,
+                        strlen(g->initializer[i]->name)))
+            g->initializer[kept++] = g->initializer[i];
+    g->n_initializer = kept;
+    cfx_map_release(&used);
+}
+
+cfx_status onnx_write_graph(onnx_writer *w, const cfx_graph *g)
+{
+    size_t inputs = 0;
+
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+        inputs += n->op == CFX_PLACEHOLDER;
+    w->graph.input = onnx_put_alloc(w, inputs + 1, sizeof(*w->graph.input));
+    for (const cfx_node *n = cfx_graph_first(g); n && !w->st;
+         n = cfx_node_next(n))
+        if (n->op != CFX_OUTPUT || !w->nrefused)
+            write_node(w, n);
+    if (!w->st && w->refused.failed)
+        w->st = cfx_no_memory(w->err);
+    if (!w->st && w->nrefused)
+        w->st = cfx_fail(w->err, CFX_EUNSUPPORTED,
+                         "these calls cannot be written as ONNX: %s",
+                         cfx_buf_str(&w->refused));
+    if (!w->st)
+        drop_unused(w);
+    return w->st;
+}

@@ -1,0 +1,494 @@
+/*
+ * write_layers -- layers with weights, pooling, normalization, attention and
+ * reductions as ONNX.
+ */
+#include <math.h>
+
+#include "format/onnx/write.h"
+
+enum { MAX_SPATIAL = 3 };
+
+static bool is_none(cfx_value v)
+{
+    return v.kind == CFX_NONE || v.kind == CFX_ABSENT;
+}
+
+/* An argument, or "" where it is None. */
+static const char *optional(onnx_writer *w, const char *name)
+{
+    cfx_value v = onnx_put_arg(w, name);
+
+    return is_none(v) ? "" : onnx_put_value(w, v);
+}
+
+static cfx_dtype result_type(onnx_writer *w)
+{
+    const cfx_tensor *t = onnx_put_result(w);
+
+    return t ? (cfx_dtype)t->dtype : CFX_F32;
+}
+
+/* ---- Products ---- */
+
+static const char *swapped(onnx_writer *w, const char *x, int rank)
+{
+    int64_t perm[CFX_MAX_RANK];
+    Onnx__NodeProto *n = ONNX_NODE(w, "Transpose", NULL, x);
+
+    for (int i = 0; i < rank; i++)
+        perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    onnx_put_attr_ints(w, n, "perm", (size_t)rank, perm);
+    return onnx_put_out(n);
+}
+
+void onnx_write_linear(onnx_writer *w)
+{
+    const cfx_tensor *x = onnx_put_self(w, "input");
+    const cfx_tensor *weight = onnx_put_self(w, "weight");
+    const char *bias = optional(w, "bias");
+
+    if (!x || !weight)
+        return;
+    if (weight->rank != 2) {
+        onnx_put_fail(w, "its weight has %d axes, not 2", weight->rank);
+        return;
+    }
+    const char *in = onnx_put_input(w, "input");
+    const char *by = onnx_put_input(w, "weight");
+    if (x->rank == 2) {
+        Onnx__NodeProto *n = ONNX_NODE(w, "Gemm", onnx_put_name(w), in, by,
+                                       bias);
+        onnx_put_attr_int(w, n, "transB", 1);
+        return;
+    }
+    by = swapped(w, by, 2);
+    bool adds = bias && *bias;
+    const char *y = ONNX_PUT(w, "MatMul", adds ? NULL : onnx_put_name(w), in,
+                             by);
+    if (adds)
+        ONNX_PUT(w, "Add", onnx_put_name(w), y, bias);
+}
+
+void onnx_write_matmul(onnx_writer *w)
+{
+    static const char *const second[] = {"other", "mat2", "vec", "tensor"};
+    cfx_value b = cfx_none();
+
+    for (size_t i = 0; i < 4 && is_none(b); i++)
+        b = onnx_put_arg(w, second[i]);
+    ONNX_PUT(w, "MatMul", onnx_put_name(w), onnx_put_input(w, "self"),
+             onnx_put_value(w, b));
+}
+
+static const char *times(onnx_writer *w, const char *x, double by)
+{
+    return by == 1 ? x
+                   : ONNX_PUT(w, "Mul", NULL, x,
+                              onnx_put_scalar(w, by, result_type(w)));
+}
+
+/* beta self + alpha a b */
+void onnx_write_addmm(onnx_writer *w)
+{
+    bool batch = is_none(onnx_put_arg(w, "mat1"));
+    const char *a = onnx_put_input(w, batch ? "batch1" : "mat1");
+    const char *b = onnx_put_input(w, batch ? "batch2" : "mat2");
+    const char *y = ONNX_PUT(w, "MatMul", NULL, a, b);
+
+    ONNX_PUT(
+        w, "Add", onnx_put_name(w),
+        times(w, onnx_put_input(w, "self"), onnx_put_number(w, "beta", 1)),
+        times(w, y, onnx_put_number(w, "alpha", 1)));
+}
+
+/* ---- Windows ---- */
+
+/* A list for each spatial axis; missing ones have the same number. */
+static size_t window(onnx_writer *w, const char *name, int nd, int64_t *to,
+                     int64_t otherwise)
+{
+    size_t n = onnx_put_list(w, name, to, MAX_SPATIAL);
+
+    for (int i = (int)n; i < nd; i++)
+        to[i] = n ? to[0] : otherwise;
+    return n;
+}
+
+static void put_pads(onnx_writer *w, Onnx__NodeProto *n, int nd,
+                     const int64_t *pad)
+{
+    int64_t pads[2 * MAX_SPATIAL];
+
+    for (int i = 0; i < nd; i++)
+        pads[i] = pads[nd + i] = pad[i];
+    onnx_put_attr_ints(w, n, "pads", 2 * (size_t)nd, pads);
+}
+
+/* As many results as there are inputs; torch puts what is left over behind. */
+static void put_same_pads(onnx_writer *w, Onnx__NodeProto *n,
+                          const cfx_tensor *weight, const int64_t *dilation)
+{
+    int64_t pads[2 * MAX_SPATIAL];
+    int nd = weight ? weight->rank - 2 : 0;
+
+    for (int i = 0; i < nd; i++) {
+        int64_t all = dilation[i] * (onnx_put_extent(w, weight, 2 + i) - 1);
+        pads[i] = all / 2;
+        pads[nd + i] = all - all / 2;
+    }
+    onnx_put_attr_ints(w, n, "pads", 2 * (size_t)nd, pads);
+}
+
+/* The input with a batch axis; ONNX has no layers of single images. */
+static int spatial_axes(onnx_writer *w, const cfx_tensor *x, int nd)
+{
+    if (x && x->rank != nd + 2)
+        onnx_put_fail(w, "its input has %d axes, not %d with a batch", x->rank,
+                      nd + 2);
+    return nd;
+}
+
+void onnx_write_conv(onnx_writer *w)
+{
+    const cfx_tensor *x = onnx_put_self(w, "input");
+    const cfx_tensor *weight = onnx_put_self(w, "weight");
+    int nd = weight ? spatial_axes(w, x, weight->rank - 2) : 1;
+    int64_t list[MAX_SPATIAL];
+    Onnx__NodeProto *n = ONNX_NODE(
+        w, w->onnx, onnx_put_name(w), onnx_put_input(w, "input"),
+        onnx_put_input(w, "weight"), optional(w, "bias"));
+
+    window(w, "stride", nd, list, 1);
+    onnx_put_attr_ints(w, n, "strides", (size_t)nd, list);
+    window(w, "dilation", nd, list, 1);
+    onnx_put_attr_ints(w, n, "dilations", (size_t)nd, list);
+    if (onnx_put_is(w, "padding", "same")) {
+        put_same_pads(w, n, weight, list);
+    } else if (!onnx_put_is(w, "padding", "valid")) {
+        window(w, "padding", nd, list, 0);
+        put_pads(w, n, nd, list);
+    }
+    if (!is_none(onnx_put_arg(w, "output_padding"))) {
+        window(w, "output_padding", nd, list, 0);
+        onnx_put_attr_ints(w, n, "output_padding", (size_t)nd, list);
+    }
+    onnx_put_attr_int(w, n, "group", onnx_put_int(w, "groups", 1));
+}
+
+void onnx_write_pool(onnx_writer *w)
+{
+    const cfx_tensor *x = onnx_put_self(w, "self"), *y = onnx_put_result(w);
+    int64_t kernel[MAX_SPATIAL], list[MAX_SPATIAL];
+    bool average = !is_none(onnx_put_arg(w, "count_include_pad"));
+    int nd = x ? x->rank - 2 : 1;
+
+    if (!x || !y)
+        return;
+    if (nd < 1 || nd > MAX_SPATIAL) {
+        onnx_put_fail(w, "its input has %d axes", x->rank);
+        return;
+    }
+    window(w, "kernel_size", nd, kernel, 1);
+    if (!is_none(onnx_put_arg(w, "divisor_override")))
+        onnx_put_fail(w, "ONNX has no divisor_override");
+    /* torch drops a last window that begins in the padding. */
+    if (average && onnx_put_int(w, "ceil_mode", 0))
+        onnx_put_fail(w, "the means of ceil_mode differ from ONNX's");
+    Onnx__NodeProto *n = ONNX_NODE(w, w->onnx, onnx_put_name(w),
+                                   onnx_put_input(w, "self"));
+    onnx_put_attr_ints(w, n, "kernel_shape", (size_t)nd, kernel);
+    if (!window(w, "stride", nd, list, 1))
+        memcpy(list, kernel, sizeof(list));
+    onnx_put_attr_ints(w, n, "strides", (size_t)nd, list);
+    window(w, "padding", nd, list, 0);
+    put_pads(w, n, nd, list);
+    onnx_put_attr_int(w, n, "ceil_mode", onnx_put_int(w, "ceil_mode", 0));
+    if (average) {
+        onnx_put_attr_int(w, n, "count_include_pad",
+                          onnx_put_int(w, "count_include_pad", 1));
+    } else {
+        window(w, "dilation", nd, list, 1);
+        onnx_put_attr_ints(w, n, "dilations", (size_t)nd, list);
+    }
+}
+
+/* Windows of equal extents; of one, all of the image, which may be of any. */
+void onnx_write_adaptive_pool(onnx_writer *w)
+{
+    const cfx_tensor *x = onnx_put_self(w, "self"), *y = onnx_put_result(w);
+    int64_t kernel[MAX_SPATIAL];
+    bool whole = true, average = !strcmp(w->onnx, "AveragePool");
+
+    if (!x || !y)
+        return;
+    int nd = x->rank - 2;
+    if (nd < 1 || nd > MAX_SPATIAL) {
+        onnx_put_fail(w, "its input has %d axes", x->rank);
+        return;
+    }
+    for (int i = 0; i < nd; i++)
+        whole = whole && cfx_dim_is(y->shape[2 + i], 1);
+    if (whole) {
+        ONNX_PUT(w, average ? "GlobalAveragePool" : "GlobalMaxPool",
+                 onnx_put_name(w), onnx_put_input(w, "self"));
+        return;
+    }
+    for (int i = 0; i < nd; i++) {
+        int64_t in = onnx_put_extent(w, x, 2 + i);
+        int64_t out = onnx_put_extent(w, y, 2 + i);
+        if (w->st)
+            return;
+        if (out < 1 || in % out)
+            onnx_put_fail(w,
+                          "its windows have different extents: %lld of "
+                          "%lld",
+                          (long long)out, (long long)in);
+        kernel[i] = out > 0 ? in / out : 1;
+    }
+    Onnx__NodeProto *n = ONNX_NODE(w, w->onnx, onnx_put_name(w),
+                                   onnx_put_input(w, "self"));
+    onnx_put_attr_ints(w, n, "kernel_shape", (size_t)nd, kernel);
+    onnx_put_attr_ints(w, n, "strides", (size_t)nd, kernel);
+}
+
+/* ---- Normalization ---- */
+
+/* A weight or bias, or, where it is None, as many equal numbers. */
+static const char *affine(onnx_writer *w, const char *name, int64_t n,
+                          double otherwise)
+{
+    cfx_value v = onnx_put_arg(w, name);
+
+    return is_none(v) ? onnx_put_filled(w, n, otherwise, result_type(w))
+                      : onnx_put_value(w, v);
+}
+
+void onnx_write_batch_norm(onnx_writer *w)
+{
+    const cfx_tensor *x = onnx_put_self(w, "input");
+
+    if (!x)
+        return;
+    if (onnx_put_int(w, "training", 0) ||
+        is_none(onnx_put_arg(w, "running_mean")) || x->rank < 2) {
+        onnx_put_fail(w, "it normalizes by its input; call eval() before");
+        return;
+    }
+    int64_t n = onnx_put_extent(w, x, 1);
+    Onnx__NodeProto *node = ONNX_NODE(
+        w, "BatchNormalization", onnx_put_name(w), onnx_put_input(w, "input"),
+        affine(w, "weight", n, 1), affine(w, "bias", n, 0),
+        onnx_put_input(w, "running_mean"), onnx_put_input(w, "running_var"));
+    onnx_put_attr_float(w, node, "epsilon", onnx_put_number(w, "eps", 1e-5));
+}
+
+static int64_t product(const int64_t *v, size_t n)
+{
+    int64_t all = 1;
+
+    for (size_t i = 0; i < n; i++)
+        all *= v[i];
+    return all;
+}
+
+void onnx_write_layer_norm(onnx_writer *w)
+{
+    int64_t shape[CFX_MAX_RANK];
+    size_t n = onnx_put_list(w, "normalized_shape", shape, CFX_MAX_RANK);
+    const char *scale = affine(w, "weight", product(shape, n), 1);
+
+    if (is_none(onnx_put_arg(w, "weight")) && n > 1)
+        scale = ONNX_PUT(w, "Reshape", NULL, scale,
+                         onnx_put_ints(w, n, shape));
+    Onnx__NodeProto *node = ONNX_NODE(
+        w, "LayerNormalization", onnx_put_name(w), onnx_put_input(w, "input"),
+        scale, optional(w, "bias"));
+    onnx_put_attr_int(w, node, "axis", -(int64_t)n);
+    onnx_put_attr_float(w, node, "epsilon", onnx_put_number(w, "eps", 1e-5));
+}
+
+/* x / sqrt(mean(x^2) + eps) */
+void onnx_write_rms_norm(onnx_writer *w)
+{
+    cfx_dtype type = result_type(w);
+    int64_t shape[CFX_MAX_RANK], axes[CFX_MAX_RANK];
+    size_t n = onnx_put_list(w, "normalized_shape", shape, CFX_MAX_RANK);
+    const char *x = onnx_put_input(w, "input"),
+               *weight = optional(w, "weight");
+    double eps = type == CFX_F64   ? 0x1p-52
+                 : type == CFX_F16 ? 0x1p-10
+                                   : 0x1p-23;
+
+    for (size_t i = 0; i < n; i++)
+        axes[i] = (int64_t)i - (int64_t)n;
+    const char *y = ONNX_PUT(w, "ReduceMean", NULL,
+                             ONNX_PUT(w, "Mul", NULL, x, x),
+                             onnx_put_ints(w, n, axes));
+    eps = onnx_put_number(w, "eps", eps);
+    y = ONNX_PUT(w, "Add", NULL, y, onnx_put_scalar(w, eps, type));
+    y = ONNX_PUT(w, "Sqrt", NULL, y);
+    bool scales = weight && *weight;
+    y = ONNX_PUT(w, "Div", scales ? NULL : onnx_put_name(w), x, y);
+    if (scales)
+        ONNX_PUT(w, "Mul", onnx_put_name(w), y, weight);
+}
+
+/* The scales of ONNX's operator of this version are of groups: an instance norm
+ * of groups, then the weights of channels. */
+void onnx_write_group_norm(onnx_writer *w)
+{
+    const cfx_tensor *x = onnx_put_self(w, "input");
+    int64_t groups = onnx_put_int(w, "num_groups", 1), shape[CFX_MAX_RANK];
+    int64_t by_group[] = {0, groups, -1};
+    cfx_dtype type = result_type(w);
+    static const char *const names[] = {"weight", "bias"};
+
+    if (!x)
+        return;
+    const char *in = onnx_put_input(w, "input");
+    const char *y = ONNX_PUT(w, "Reshape", NULL, in,
+                             onnx_put_ints(w, 3, by_group));
+    Onnx__NodeProto *n = ONNX_NODE(w, "InstanceNormalization", NULL, y,
+                                   onnx_put_filled(w, groups, 1, type),
+                                   onnx_put_filled(w, groups, 0, type));
+    onnx_put_attr_float(w, n, "epsilon", onnx_put_number(w, "eps", 1e-5));
+    y = ONNX_PUT(w, "Reshape", NULL, onnx_put_out(n),
+                 ONNX_PUT(w, "Shape", NULL, in));
+    for (int i = 0; i < x->rank - 1; i++)
+        shape[i] = i ? 1 : -1;
+    for (int k = 0; k < 2; k++) {
+        const char *v = optional(w, names[k]);
+        if (!v || !*v)
+            continue;
+        v = ONNX_PUT(w, "Reshape", NULL, v,
+                     onnx_put_ints(w, (size_t)x->rank - 1, shape));
+        y = ONNX_PUT(w, k ? "Add" : "Mul", NULL, y, v);
+    }
+    onnx_put_alias(w, y);
+}
+
+/* ---- Softmax and attention ---- */
+
+static const char *soft(onnx_writer *w, const char *op, const char *out,
+                        const char *x, int64_t axis)
+{
+    Onnx__NodeProto *n = ONNX_NODE(w, op, out, x);
+
+    onnx_put_attr_int(w, n, "axis", axis);
+    return onnx_put_out(n);
+}
+
+void onnx_write_softmax(onnx_writer *w)
+{
+    cfx_value x = onnx_put_arg(w, "self");
+
+    soft(w, w->onnx, onnx_put_name(w), onnx_put_as(w, x, result_type(w)),
+         onnx_put_int(w, "dim", -1));
+}
+
+/* Zeros, and minus infinity where a key comes after the query. */
+static const char *causal_mask(onnx_writer *w, const cfx_tensor *q,
+                               const cfx_tensor *k)
+{
+    int64_t shape[] = {onnx_put_extent(w, q, q->rank - 2),
+                       onnx_put_extent(w, k, k->rank - 2)};
+    cfx_dtype type = result_type(w);
+    cfx_tensor *t;
+
+    if (w->st || (w->st = cfx_tensor_new(&t, w->ctx, type, 2, shape, w->err)))
+        return NULL;
+    for (int64_t i = 0; i < shape[0]; i++)
+        for (int64_t j = 0; j < shape[1]; j++) {
+            int64_t at[] = {i, j};
+            cfx_element_set_double(type, cfx_tensor_at(t, at),
+                                   j > i ? -INFINITY : 0);
+        }
+    return onnx_put_value(w, cfx_scope_take(&w->keep, cfx_value_of_tensor(t)));
+}
+
+/* A mask of bools as what is added. */
+static const char *added_mask(onnx_writer *w)
+{
+    cfx_value v = onnx_put_arg(w, "attn_mask");
+    const cfx_tensor *t = onnx_put_meta(w, v);
+    cfx_dtype type = result_type(w);
+
+    if (!t || (cfx_dtype)t->dtype != CFX_BOOL)
+        return onnx_put_as(w, v, type);
+    return ONNX_PUT(w, "Where", NULL, onnx_put_value(w, v),
+                    onnx_put_scalar(w, 0, type),
+                    onnx_put_scalar(w, -INFINITY, type));
+}
+
+void onnx_write_attention(onnx_writer *w)
+{
+    const cfx_tensor *q = onnx_put_self(w, "query");
+    const cfx_tensor *k = onnx_put_self(w, "key");
+
+    if (!q || !k || q->rank < 2)
+        return;
+    if (onnx_put_number(w, "dropout_p", 0) != 0 ||
+        onnx_put_int(w, "enable_gqa", 0)) {
+        onnx_put_fail(w, "it drops by chance, or has enable_gqa");
+        return;
+    }
+    double scale = onnx_put_number(
+        w, "scale", 1 / sqrt((double)onnx_put_extent(w, q, q->rank - 1)));
+    const char *y = ONNX_PUT(w, "MatMul", NULL,
+                             times(w, onnx_put_input(w, "query"), scale),
+                             swapped(w, onnx_put_input(w, "key"), k->rank));
+    if (!is_none(onnx_put_arg(w, "attn_mask")))
+        y = ONNX_PUT(w, "Add", NULL, y, added_mask(w));
+    if (onnx_put_int(w, "is_causal", 0))
+        y = ONNX_PUT(w, "Add", NULL, y, causal_mask(w, q, k));
+    ONNX_PUT(w, "MatMul", onnx_put_name(w), soft(w, "Softmax", NULL, y, -1),
+             onnx_put_input(w, "value"));
+}
+
+void onnx_write_embedding(onnx_writer *w)
+{
+    ONNX_PUT(w, "Gather", onnx_put_name(w), onnx_put_input(w, "weight"),
+             onnx_put_input(w, "indices"));
+}
+
+/* ---- Reductions ---- */
+
+void onnx_write_reduce(onnx_writer *w)
+{
+    int64_t axes[CFX_MAX_RANK];
+    size_t n = onnx_put_list(w, "dim", axes, CFX_MAX_RANK);
+    const char *x = onnx_put_as(w, onnx_put_arg(w, "self"), result_type(w));
+    Onnx__NodeProto *node;
+
+    /* ReduceMax and ReduceMin have axes as an attribute until version 18. */
+    node = n ? ONNX_NODE(w, w->onnx, onnx_put_name(w), x,
+                         onnx_put_ints(w, n, axes))
+             : ONNX_NODE(w, w->onnx, onnx_put_name(w), x);
+    onnx_put_attr_int(w, node, "keepdims", onnx_put_int(w, "keepdim", 0));
+}
+
+void onnx_write_arg_extreme(onnx_writer *w)
+{
+    const cfx_tensor *x = onnx_put_self(w, "self");
+    bool all = is_none(onnx_put_arg(w, "dim"));
+    const char *in = onnx_put_input(w, "self");
+    int64_t line[] = {-1};
+
+    if (!x)
+        return;
+    if (all && onnx_put_int(w, "keepdim", 0))
+        onnx_put_fail(w, "it keeps all axes");
+    if (all)
+        in = ONNX_PUT(w, "Reshape", NULL, in, onnx_put_ints(w, 1, line));
+    Onnx__NodeProto *n = ONNX_NODE(w, w->onnx, onnx_put_name(w), in);
+    onnx_put_attr_int(w, n, "axis", onnx_put_int(w, "dim", 0));
+    onnx_put_attr_int(w, n, "keepdims", onnx_put_int(w, "keepdim", 0));
+}
+
+void onnx_write_cumsum(onnx_writer *w)
+{
+    cfx_value x = onnx_put_arg(w, "self");
+
+    ONNX_PUT(w, "CumSum", onnx_put_name(w), onnx_put_as(w, x, result_type(w)),
+             onnx_put_scalar(w, onnx_put_number(w, "dim", 0), CFX_I64));
+}

@@ -1,0 +1,335 @@
+/*
+ * write_pointwise -- arithmetic, comparisons, activations and casts as ONNX.
+ *
+ * ONNX promotes no types: arguments are converted to the type in which torch
+ * computes.
+ */
+#include "format/onnx/write.h"
+
+static cfx_value self(const onnx_writer *w)
+{
+    cfx_value v = onnx_put_arg(w, "self");
+
+    return v.kind == CFX_NONE ? onnx_put_arg(w, "input") : v;
+}
+
+static cfx_dtype result_type(onnx_writer *w)
+{
+    const cfx_tensor *t = onnx_put_result(w);
+
+    return t ? (cfx_dtype)t->dtype : CFX_F32;
+}
+
+/* The first argument in the type of the result. */
+static const char *self_as_result(onnx_writer *w)
+{
+    return onnx_put_as(w, self(w), result_type(w));
+}
+
+static const char *result_scalar(onnx_writer *w, double v)
+{
+    return onnx_put_scalar(w, v, result_type(w));
+}
+
+void onnx_write_unary(onnx_writer *w)
+{
+    ONNX_PUT(w, w->onnx, onnx_put_name(w), onnx_put_value(w, self(w)));
+}
+
+void onnx_write_float_unary(onnx_writer *w)
+{
+    ONNX_PUT(w, w->onnx, onnx_put_name(w), self_as_result(w));
+}
+
+void onnx_write_identity(onnx_writer *w)
+{
+    onnx_put_alias(w, onnx_put_value(w, self(w)));
+}
+
+/* At inference nothing is dropped. */
+void onnx_write_dropout(onnx_writer *w)
+{
+    if (onnx_put_int(w, "training", 0) && onnx_put_number(w, "p", 0.5) != 0)
+        onnx_put_fail(w, "it drops by chance; call eval() before");
+    else
+        onnx_write_identity(w);
+}
+
+/* ---- Activations ---- */
+
+void onnx_write_rsqrt(onnx_writer *w)
+{
+    const char *root = ONNX_PUT(w, "Sqrt", NULL, self_as_result(w));
+
+    ONNX_PUT(w, "Reciprocal", onnx_put_name(w), root);
+}
+
+void onnx_write_square(onnx_writer *w)
+{
+    const char *x = onnx_put_value(w, self(w));
+
+    ONNX_PUT(w, "Mul", onnx_put_name(w), x, x);
+}
+
+void onnx_write_silu(onnx_writer *w)
+{
+    const char *x = self_as_result(w);
+
+    ONNX_PUT(w, "Mul", onnx_put_name(w), x, ONNX_PUT(w, "Sigmoid", NULL, x));
+}
+
+/* x/2 (1 + erf(x / sqrt 2)), or x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+ */
+void onnx_write_gelu(onnx_writer *w)
+{
+    const char *x = self_as_result(w), *y;
+
+    if (onnx_put_is(w, "approximate", "tanh")) {
+        const char *cube = ONNX_PUT(w, "Mul", NULL,
+                                    ONNX_PUT(w, "Mul", NULL, x, x), x);
+        cube = ONNX_PUT(w, "Mul", NULL, cube, result_scalar(w, 0.044715));
+        y = ONNX_PUT(w, "Add", NULL, x, cube);
+        y = ONNX_PUT(w, "Mul", NULL, y, result_scalar(w, 0.7978845608028654));
+        y = ONNX_PUT(w, "Tanh", NULL, y);
+    } else {
+        y = ONNX_PUT(w, "Mul", NULL, x, result_scalar(w, 0.7071067811865476));
+        y = ONNX_PUT(w, "Erf", NULL, y);
+    }
+    y = ONNX_PUT(w, "Add", NULL, y, result_scalar(w, 1));
+    x = ONNX_PUT(w, "Mul", NULL, x, result_scalar(w, 0.5));
+    ONNX_PUT(w, "Mul", onnx_put_name(w), x, y);
+}
+
+void onnx_write_hardsigmoid(onnx_writer *w)
+{
+    Onnx__NodeProto *n = ONNX_NODE(w, "HardSigmoid", onnx_put_name(w),
+                                   self_as_result(w));
+
+    onnx_put_attr_float(w, n, "alpha", 1 / 6.0);
+    onnx_put_attr_float(w, n, "beta", 0.5);
+}
+
+void onnx_write_leaky_relu(onnx_writer *w)
+{
+    Onnx__NodeProto *n = ONNX_NODE(w, "LeakyRelu", onnx_put_name(w),
+                                   self_as_result(w));
+
+    onnx_put_attr_float(w, n, "alpha",
+                        onnx_put_number(w, "negative_slope", 0.01));
+}
+
+void onnx_write_elu(onnx_writer *w)
+{
+    Onnx__NodeProto *n = ONNX_NODE(w, "Elu", onnx_put_name(w),
+                                   self_as_result(w));
+
+    onnx_put_attr_float(w, n, "alpha", onnx_put_number(w, "alpha", 1));
+    if (onnx_put_number(w, "scale", 1) != 1 ||
+        onnx_put_number(w, "input_scale", 1) != 1)
+        onnx_put_fail(w, "it scales, as ONNX's Elu does not");
+}
+
+void onnx_write_softplus(onnx_writer *w)
+{
+    if (onnx_put_number(w, "beta", 1) != 1)
+        onnx_put_fail(w, "its beta is not 1, as in ONNX's Softplus");
+    ONNX_PUT(w, "Softplus", onnx_put_name(w), self_as_result(w));
+}
+
+/* ONNX broadcasts the slopes along the last axes; torch's are of channels. */
+void onnx_write_prelu(onnx_writer *w)
+{
+    const cfx_tensor *x = onnx_put_self(w, "self");
+    const cfx_tensor *slope = onnx_put_self(w, "weight");
+    const char *s = onnx_put_input(w, "weight");
+    int64_t shape[CFX_MAX_RANK];
+
+    if (x && slope && slope->rank == 1 && x->rank > 2) {
+        for (int i = 0; i < x->rank - 1; i++)
+            shape[i] = i ? 1 : -1;
+        s = ONNX_PUT(w, "Reshape", NULL, s,
+                     onnx_put_ints(w, (size_t)x->rank - 1, shape));
+    }
+    ONNX_PUT(w, "PRelu", onnx_put_name(w), onnx_put_input(w, "self"), s);
+}
+
+/* relu6, hardtanh, clamp: bounds of several names, numbers or tensors. */
+void onnx_write_clamp(onnx_writer *w)
+{
+    cfx_value low = onnx_put_arg(w, "min"), high = onnx_put_arg(w, "max");
+    cfx_dtype type = result_type(w);
+    const char *x = self_as_result(w), *least, *most;
+
+    if (low.kind == CFX_NONE)
+        low = onnx_put_arg(w, "min_val");
+    if (high.kind == CFX_NONE)
+        high = onnx_put_arg(w, "max_val");
+    if (low.kind == CFX_NONE && high.kind == CFX_NONE) {
+        low = cfx_int(0); /* relu6 has none */
+        high = cfx_int(6);
+    }
+    least = onnx_put_as(w, low, type);
+    most = onnx_put_as(w, high, type);
+    if (least && *least)
+        x = ONNX_PUT(w, "Max", most && *most ? NULL : onnx_put_name(w), x,
+                     least);
+    if (most && *most)
+        ONNX_PUT(w, "Min", onnx_put_name(w), x, most);
+}
+
+/* ---- Arithmetic ---- */
+
+/* Both arguments in the type of the result, which ONNX computes in. */
+static void both(onnx_writer *w, const char *op, const char *first,
+                 const char *second)
+{
+    cfx_dtype type = result_type(w);
+
+    if (type == CFX_BOOL) {
+        onnx_put_fail(w, "ONNX has no arithmetic of bools");
+        return;
+    }
+    ONNX_PUT(w, op, onnx_put_name(w),
+             onnx_put_as(w, onnx_put_arg(w, first), type),
+             onnx_put_as(w, onnx_put_arg(w, second), type));
+}
+
+void onnx_write_binary(onnx_writer *w)
+{
+    both(w, w->onnx, "self", "other");
+}
+
+/* self + alpha * other */
+static const char *with_alpha(onnx_writer *w, const char *name)
+{
+    double alpha = onnx_put_number(w, "alpha", 1);
+    const char *v = onnx_put_as(w, onnx_put_arg(w, name), result_type(w));
+
+    return alpha == 1 ? v
+                      : ONNX_PUT(w, "Mul", NULL, v, result_scalar(w, alpha));
+}
+
+void onnx_write_add(onnx_writer *w)
+{
+    if (result_type(w) == CFX_BOOL)
+        onnx_put_fail(w, "ONNX has no arithmetic of bools");
+    ONNX_PUT(w, w->onnx, onnx_put_name(w), self_as_result(w),
+             with_alpha(w, "other"));
+}
+
+void onnx_write_rsub(onnx_writer *w)
+{
+    const char *other = onnx_put_as(w, onnx_put_arg(w, "other"),
+                                    result_type(w));
+
+    ONNX_PUT(w, "Sub", onnx_put_name(w), other, with_alpha(w, "self"));
+}
+
+void onnx_write_div(onnx_writer *w)
+{
+    bool is_float = cfx_dtype_is_float(result_type(w));
+    bool down = onnx_put_is(w, "rounding_mode", "floor");
+
+    if (onnx_put_arg(w, "rounding_mode").kind == CFX_NONE) {
+        both(w, w->onnx, "self", "other");
+    } else if (is_float && down) {
+        cfx_dtype type = result_type(w);
+        const char *q = ONNX_PUT(
+            w, "Div", NULL, self_as_result(w),
+            onnx_put_as(w, onnx_put_arg(w, "other"), type));
+        ONNX_PUT(w, "Floor", onnx_put_name(w), q);
+    } else if (!is_float && !down) {
+        both(w, w->onnx, "self", "other");
+    } else {
+        onnx_put_fail(w, "ONNX has no such rounding of a division");
+    }
+}
+
+void onnx_write_pow(onnx_writer *w)
+{
+    both(w, "Pow", "self", "exponent");
+}
+
+/* ---- Comparisons ---- */
+
+/* The type in which two arguments are compared. */
+static cfx_dtype common_type(onnx_writer *w, cfx_value a, cfx_value b)
+{
+    const cfx_tensor *x = onnx_put_meta(w, a), *y = onnx_put_meta(w, b);
+    cfx_dtype type = CFX_F32;
+
+    if (x && y) {
+        /* One without axes counts as a number. */
+        bool alike = cfx_dtypes[x->dtype].category ==
+                     cfx_dtypes[y->dtype].category;
+        type = alike && !x->rank != !y->rank
+                   ? (cfx_dtype)(x->rank ? x->dtype : y->dtype)
+                   : cfx_dtype_promote((cfx_dtype)x->dtype,
+                                       (cfx_dtype)y->dtype);
+    } else if (x || y) {
+        cfx_value number = x ? b : a;
+        type = (cfx_dtype)(x ? x->dtype : y->dtype);
+        if (number.kind == CFX_FLOAT && !cfx_dtype_is_float(type))
+            type = CFX_F32;
+        else if (number.kind == CFX_INT && type == CFX_BOOL)
+            type = CFX_I64;
+    }
+    return type;
+}
+
+static const char *compared(onnx_writer *w, const char *op, const char *out)
+{
+    cfx_value a = onnx_put_arg(w, "self"), b = onnx_put_arg(w, "other");
+    cfx_dtype type = common_type(w, a, b);
+
+    return ONNX_PUT(w, op, out, onnx_put_as(w, a, type),
+                    onnx_put_as(w, b, type));
+}
+
+void onnx_write_compare(onnx_writer *w)
+{
+    compared(w, w->onnx, onnx_put_name(w));
+}
+
+void onnx_write_ne(onnx_writer *w)
+{
+    ONNX_PUT(w, "Not", onnx_put_name(w), compared(w, "Equal", NULL));
+}
+
+void onnx_write_logical(onnx_writer *w)
+{
+    ONNX_PUT(w, w->onnx, onnx_put_name(w),
+             onnx_put_as(w, onnx_put_arg(w, "self"), CFX_BOOL),
+             onnx_put_as(w, onnx_put_arg(w, "other"), CFX_BOOL));
+}
+
+void onnx_write_where(onnx_writer *w)
+{
+    cfx_dtype type = result_type(w);
+
+    ONNX_PUT(w, "Where", onnx_put_name(w),
+             onnx_put_as(w, onnx_put_arg(w, "condition"), CFX_BOOL),
+             onnx_put_as(w, onnx_put_arg(w, "self"), type),
+             onnx_put_as(w, onnx_put_arg(w, "other"), type));
+}
+
+void onnx_write_masked_fill(onnx_writer *w)
+{
+    cfx_dtype type = result_type(w);
+
+    ONNX_PUT(w, "Where", onnx_put_name(w), onnx_put_input(w, "mask"),
+             onnx_put_as(w, onnx_put_arg(w, "value"), type),
+             onnx_put_input(w, "self"));
+}
+
+/* A conversion to the result's type, if it is another one. */
+void onnx_write_to(onnx_writer *w)
+{
+    const cfx_tensor *x = onnx_put_self(w, "self");
+    cfx_dtype type = result_type(w);
+
+    if (x && (cfx_dtype)x->dtype == type)
+        onnx_write_identity(w);
+    else
+        onnx_put_cast(w, onnx_put_value(w, self(w)), onnx_put_name(w), type);
+}
