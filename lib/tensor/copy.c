@@ -7,9 +7,9 @@
  * cases: contiguous memory is memcpy, and a transpose is tiled, since a plain
  * loop would touch a new cache line for each element.
  *
- * Conversion goes through a buffer of one of four wide types, each of which
+ * Conversion goes through a buffer of one of five wide types, each of which
  * holds all values of the types that are read through it. So each type has one
- * loop that reads and four that write, not two for each other type.
+ * loop that reads and five that write, not two for each other type.
  */
 #include <cfx/tensor.h>
 
@@ -72,6 +72,7 @@ ROW(row_1, uint8_t)
 ROW(row_2, uint16_t)
 ROW(row_4, uint32_t)
 ROW(row_8, uint64_t)
+ROW(row_16, double _Complex)
 
 /* ---- Tiles: LINE bytes along both axes ---- */
 
@@ -123,6 +124,7 @@ TILE(tile_1, uint8_t)
 TILE(tile_2, uint16_t)
 TILE(tile_4, uint32_t)
 TILE(tile_8, uint64_t)
+TILE(tile_16, double _Complex)
 
 typedef void tile_fn(const job *j, char *to, const char *from, int64_t n0,
                      int64_t n1);
@@ -132,7 +134,8 @@ static tile_fn *tile_of(size_t size)
     return size == 1   ? tile_1
            : size == 2 ? tile_2
            : size == 4 ? tile_4
-                       : tile_8;
+           : size == 8 ? tile_8
+                       : tile_16;
 }
 
 /* ---- Reading into a wide type ---- */
@@ -159,6 +162,7 @@ static tile_fn *tile_of(size_t size)
 #define TYPE_I64 int64_t
 #define TYPE_F32 float
 #define TYPE_F64 double
+#define TYPE_C128 double _Complex
 #define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute,     \
               wide, ...)                                                      \
     LOAD(c, ctype, TYPE_##wide)
@@ -188,7 +192,8 @@ static tile_fn *tile_of(size_t size)
     STORE(c, ctype, I32, int32_t)                                             \
     STORE(c, ctype, I64, int64_t)                                             \
     STORE(c, ctype, F32, float)                                               \
-    STORE(c, ctype, F64, double)
+    STORE(c, ctype, F64, double)                                              \
+    STORE(c, ctype, C128, double _Complex)
 #include <cfx/dtype.def>
 #undef DTYPE
 
@@ -197,10 +202,10 @@ static tile_fn *tile_of(size_t size)
 typedef void load_fn(void *wide, const char *from, int64_t step, int64_t n);
 typedef void store_fn(char *to, int64_t step, const void *wide, int64_t n);
 
-enum { WIDE_I32, WIDE_I64, WIDE_F32, WIDE_F64, NWIDE };
+enum { WIDE_I32, WIDE_I64, WIDE_F32, WIDE_F64, WIDE_C128, NWIDE };
 
-static const cfx_dtype wide_types[NWIDE] = {CFX_I32, CFX_I64, CFX_F32,
-                                            CFX_F64};
+static const cfx_dtype wide_types[NWIDE] = {CFX_I32, CFX_I64, CFX_F32, CFX_F64,
+                                            CFX_C128};
 
 static const struct {
     int wide;
@@ -209,10 +214,10 @@ static const struct {
 } conversions[CFX_NDTYPES] = {
 #define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute,     \
               wide, ...)                                                      \
-    [CFX_##                                                                   \
-        c] = {WIDE_##wide,                                                    \
-              load_##c,                                                       \
-              {store_I32_##c, store_I64_##c, store_F32_##c, store_F64_##c}},
+    [CFX_##c] = {WIDE_##wide,                                                 \
+                 load_##c,                                                    \
+                 {store_I32_##c, store_I64_##c, store_F32_##c, store_F64_##c, \
+                  store_C128_##c}},
 #include <cfx/dtype.def>
 #undef DTYPE
 };
@@ -222,7 +227,7 @@ static void row_convert(const job *j, char *to, const char *from, int64_t n)
 {
     union {
         double align;
-        char bytes[CHUNK * sizeof(double)];
+        char bytes[CHUNK * sizeof(double _Complex)];
     } wide;
     int64_t to_step = j->axis[0].to, from_step = j->axis[0].from;
 
@@ -299,7 +304,8 @@ static void plan(job *j, cfx_tensor *dst, const cfx_tensor *src)
         j->row = j->to_size == 1   ? row_1
                  : j->to_size == 2 ? row_2
                  : j->to_size == 4 ? row_4
-                                   : row_8;
+                 : j->to_size == 8 ? row_8
+                                   : row_16;
         return;
     }
     int wide = conversions[from].wide;

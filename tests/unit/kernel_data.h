@@ -22,6 +22,9 @@
 /* The contexts that a case runs in; the first is the reference. */
 enum { MAX_CONTEXTS = 12 };
 
+/* The types before the complex ones, which these kernels compute with. */
+enum { REAL_TYPES = CFX_C64 };
+
 typedef struct contexts {
     int count;
     cfx_context *ctx[MAX_CONTEXTS];

@@ -47,7 +47,7 @@ TEST_CASE(rows_are_selected)
     dice d = {.key = 1};
 
     for (int round = 0; round < 200; round++) {
-        cfx_dtype t = (cfx_dtype)(round % CFX_NDTYPES), it = itypes[round % 2];
+        cfx_dtype t = (cfx_dtype)(round % REAL_TYPES), it = itypes[round % 2];
         int64_t outer = dice_throw(&d, 1, 4), n = dice_throw(&d, 1, 30);
         int64_t inner = dice_throw(&d, 0, 1) ? 1 : dice_throw(&d, 0, 300);
         int64_t count = dice_throw(&d, 0, 100), bad = 0;
@@ -134,7 +134,7 @@ TEST_CASE(gather_and_scatter_agree_with_plain_loops)
     dice d = {.key = 2};
 
     for (int round = 0; round < 400; round++) {
-        cfx_dtype t = (cfx_dtype)(round % CFX_NDTYPES), it = itypes[round % 2];
+        cfx_dtype t = (cfx_dtype)(round % REAL_TYPES), it = itypes[round % 2];
         int rank = (int)dice_throw(&d, 1, 3);
         int dim = (int)dice_throw(&d, 0, rank - 1);
         int64_t shape[3], big[3], xs[3], is[3], n, m;
@@ -241,7 +241,7 @@ TEST_CASE(triangles_agree_with_plain_loops)
     dice d = {.key = 4};
 
     for (int round = 0; round < 200; round++) {
-        cfx_dtype t = (cfx_dtype)(round % CFX_NDTYPES);
+        cfx_dtype t = (cfx_dtype)(round % REAL_TYPES);
         int64_t a = dice_throw(&d, 1, 4), b = dice_throw(&d, 1, 20);
         int64_t c = dice_throw(&d, 1, 20), n = a * b * c;
         int64_t k = dice_throw(&d, -25, 25);
@@ -264,7 +264,7 @@ TEST_CASE(masks_pick_out_in_order)
 {
     dice d = {.key = 5};
 
-    for (int t = 0; t < CFX_NDTYPES; t++) {
+    for (int t = 0; t < REAL_TYPES; t++) {
         int64_t shape[] = {7, 11, 5}, n = 7 * 11 * 5, k = 0;
         uint8_t *mask = array_new(CFX_BOOL, n);
         size_t size = cfx_dtype_size((cfx_dtype)t);
@@ -378,7 +378,7 @@ TEST_CASE(sorting_is_stable_with_nan_last)
     dice d = {.key = 6};
 
     for (int round = 0; round < 300; round++) {
-        cfx_dtype t = (cfx_dtype)(round % CFX_NDTYPES);
+        cfx_dtype t = (cfx_dtype)(round % REAL_TYPES);
         cfx_context *ctx = any_context(round / 3);
         int64_t outer = dice_throw(&d, 1, 3), n = dice_throw(&d, 1, 300);
         int64_t inner = dice_throw(&d, 0, 1) ? 1 : dice_throw(&d, 1, 9);
@@ -411,7 +411,7 @@ TEST_CASE(topk_takes_the_first_of_the_largest)
     dice d = {.key = 7};
 
     for (int round = 0; round < 400; round++) {
-        cfx_dtype t = (cfx_dtype)(round % CFX_NDTYPES);
+        cfx_dtype t = (cfx_dtype)(round % REAL_TYPES);
         cfx_context *ctx = any_context(round / 3);
         int64_t outer = dice_throw(&d, 1, 3), n = dice_throw(&d, 1, 2000);
         int64_t inner = dice_throw(&d, 0, 1) ? 1 : dice_throw(&d, 1, 5);
@@ -446,7 +446,7 @@ TEST_CASE(searches_find_where_a_value_would_go)
     dice d = {.key = 8};
 
     for (int round = 0; round < 100; round++) {
-        cfx_dtype t = (cfx_dtype)(round % CFX_NDTYPES);
+        cfx_dtype t = (cfx_dtype)(round % REAL_TYPES);
         int64_t n = dice_throw(&d, 1, 50), count = 20;
         bool right = dice_throw(&d, 0, 1);
         size_t size = cfx_sort_work(all.ctx[0], t, 1, n, 1);

@@ -222,7 +222,7 @@ TEST_EACH(every_operation_is_the_same_at_every_level, CFX_PW_COUNT)
     cfx_pw op = (cfx_pw)_i;
     dice d = {.key = (uint64_t)_i};
 
-    for (int t = 0; t < CFX_NDTYPES; t++) {
+    for (int t = 0; t < REAL_TYPES; t++) {
         cfx_dtype ty = cfx_pointwise_is_bool(op) ? CFX_BOOL : (cfx_dtype)t;
 
         if (!cfx_pointwise_has(op, (cfx_dtype)t))
@@ -489,10 +489,10 @@ TEST_CASE(copies_between_any_strides_and_types_are_exact)
 
     for (int round = 0; round < 600; round++) {
         int64_t shape[4], at[4] = {0};
-        cfx_dtype to = (cfx_dtype)dice_throw(&d, 0, CFX_NDTYPES - 1);
+        cfx_dtype to = (cfx_dtype)dice_throw(&d, 0, REAL_TYPES - 1);
         cfx_dtype from = dice_throw(&d, 0, 1)
                              ? to
-                             : (cfx_dtype)dice_throw(&d, 0, CFX_NDTYPES - 1);
+                             : (cfx_dtype)dice_throw(&d, 0, REAL_TYPES - 1);
         int rank;
         operand y, x;
         cfx_iter it;

@@ -358,7 +358,7 @@ TEST_CASE(the_first_extreme_is_found_and_nan_wins)
     dice d = {.key = 11};
 
     for (int round = 0; round < 300; round++) {
-        cfx_dtype t = (cfx_dtype)dice_throw(&d, 0, CFX_NDTYPES - 1);
+        cfx_dtype t = (cfx_dtype)dice_throw(&d, 0, REAL_TYPES - 1);
         int64_t outer = dice_throw(&d, 1, 3), n = dice_throw(&d, 1, 40);
         int64_t inner = dice_throw(&d, 0, 1) ? 1 : dice_throw(&d, 1, 600);
         bool smallest = dice_throw(&d, 0, 1);

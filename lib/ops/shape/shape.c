@@ -268,6 +268,7 @@ const cfx_op cfx_op__reshape = {
     .params = params,
     .aliases = "torch.reshape Tensor.reshape aten.reshape.default",
     .doc = "The same elements in another shape: a view, or a copy.",
+    .flags = CFX_OP_COMPLEX,
     .infer = reshape_infer,
     .run = reshape_run,
 };
@@ -307,6 +308,7 @@ const cfx_op cfx_op__flatten = {
     .params = params,
     .aliases = "torch.flatten Tensor.flatten aten.flatten.using_ints",
     .doc = "Join axes start_dim to end_dim into one.",
+    .flags = CFX_OP_COMPLEX,
     .infer = flatten_infer,
     .run = reshape_run,
 };
@@ -344,6 +346,7 @@ const cfx_op cfx_op__reshape_as = {
     .params = params,
     .aliases = "Tensor.reshape_as aten.reshape_as.default",
     .doc = "The same elements in the shape of another tensor.",
+    .flags = CFX_OP_COMPLEX,
     .infer = reshape_as_infer,
     .cost = cfx_cost_first,
     .run = reshape_run,
@@ -374,6 +377,7 @@ const cfx_op cfx_op__ravel = {
     .params = params,
     .aliases = "torch.ravel Tensor.ravel aten.ravel.default",
     .doc = "All elements as one axis, contiguous.",
+    .flags = CFX_OP_COMPLEX,
     .infer = ravel_infer,
     .run = reshape_run,
 };
