@@ -21,19 +21,20 @@ static cfx_tolerance tolerance_of(cfx_dtype type, const cfx_tolerance *t)
     }
 }
 
-/* Elements in row-major order. */
+/* Elements in row-major order; of complex ones the parts. */
 typedef struct elements {
     cfx_tensor *flat;
     cfx_dtype type;
     size_t size;
-    int64_t n;
+    int64_t n, parts;
 } elements;
 
 static cfx_status flatten(elements *e, const cfx_tensor *t, cfx_error *err)
 {
     cfx_status st = cfx_tensor_contiguous(&e->flat, t, err);
-    e->type = (cfx_dtype)t->dtype;
-    e->n = cfx_tensor_numel(t);
+    e->type = cfx_dtype_real((cfx_dtype)t->dtype);
+    e->parts = e->type == t->dtype ? 1 : 2;
+    e->n = cfx_tensor_numel(t) * e->parts;
     e->size = cfx_dtype_size(e->type);
     return st;
 }
@@ -144,7 +145,7 @@ static void compare_elements(cfx_difference *d, const elements *a,
     d->differing += differing;
     if (worst >= 0 && !d->differs) {
         char place[128];
-        format_place(a->flat, worst, place, sizeof(place));
+        format_place(a->flat, worst / a->parts, place, sizeof(place));
         snprintf(d->text, sizeof(d->text),
                  "%lld of %lld elements differ, "
                  "most %s: %.9g and %.9g",
@@ -177,7 +178,7 @@ static cfx_status compare_tensors(cfx_difference *d, const cfx_tensor *a,
                                   cfx_error *err)
 {
     elements x = {.n = 0}, y = {.n = 0};
-    cfx_tolerance near = tolerance_of((cfx_dtype)a->dtype, t);
+    cfx_tolerance near = tolerance_of(cfx_dtype_real((cfx_dtype)a->dtype), t);
     if (!same_type(a, b)) {
         char have[128], want[128];
         cfx_tensor_format_type(a, have, sizeof(have));

@@ -35,12 +35,14 @@ static cfx_status check_tensor(void *user, cfx_value v)
     if (v.kind != CFX_TENSOR || cfx_tensor_is_meta(v.u.tensor))
         return CFX_OK;
     const cfx_tensor *t = v.u.tensor;
-    if (!cfx_dtype_is_float((cfx_dtype)t->dtype) || !cfx_tensor_numel(t))
+    if (cfx_dtypes[t->dtype].category < CFX_CAT_FLOAT || !cfx_tensor_numel(t))
         return CFX_OK;
     do {
         char place[256];
-        double x = cfx_element_double((cfx_dtype)t->dtype,
-                                      cfx_tensor_at(t, index));
+        double part[2];
+        cfx_element_complex((cfx_dtype)t->dtype, cfx_tensor_at(t, index),
+                            part);
+        double x = isfinite(part[0]) ? part[1] : part[0];
         if (isfinite(x))
             continue;
         format_place(t, index, place, sizeof(place));

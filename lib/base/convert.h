@@ -88,6 +88,15 @@ CFX_INLINE int64_t cfx_double_to_i64(double f)
 {
     return (int64_t)(f >= -0x1p63 && f < 0x1p63 ? f : -0x1p63);
 }
+/* Of complex numbers the real part. */
+CFX_INLINE int32_t cfx_complex_to_i32(double _Complex c)
+{
+    return cfx_double_to_i32((double)c);
+}
+CFX_INLINE int64_t cfx_complex_to_i64(double _Complex c)
+{
+    return cfx_double_to_i64((double)c);
+}
 CFX_INLINE int64_t cfx_int_to_i64(int64_t i)
 {
     return i;
@@ -119,19 +128,25 @@ CFX_INLINE uint64_t cfx_unsigned_to_u64(uint64_t i)
     _Generic((v), float                                                       \
              : cfx_float_to_i32, double                                       \
              : cfx_double_to_i64, uint64_t                                    \
-             : cfx_unsigned_to_i64, default                                   \
+             : cfx_unsigned_to_i64, float _Complex                            \
+             : cfx_complex_to_i64, double _Complex                            \
+             : cfx_complex_to_i64, default                                    \
              : cfx_int_to_i64)(v)
 #define CFX_TO_I32(v)                                                         \
     _Generic((v), float                                                       \
              : cfx_float_to_i32, double                                       \
              : cfx_double_to_i32, uint64_t                                    \
-             : cfx_unsigned_to_i64, default                                   \
+             : cfx_unsigned_to_i64, float _Complex                            \
+             : cfx_complex_to_i32, double _Complex                            \
+             : cfx_complex_to_i32, default                                    \
              : cfx_int_to_i64)(v)
 #define CFX_TO_I64(v)                                                         \
     _Generic((v), float                                                       \
              : cfx_float_to_i64, double                                       \
              : cfx_double_to_i64, uint64_t                                    \
-             : cfx_unsigned_to_i64, default                                   \
+             : cfx_unsigned_to_i64, float _Complex                            \
+             : cfx_complex_to_i64, double _Complex                            \
+             : cfx_complex_to_i64, default                                    \
              : cfx_int_to_i64)(v)
 #define CFX_TO_U64(v)                                                         \
     _Generic((v), float                                                       \
@@ -156,6 +171,8 @@ CFX_INLINE uint64_t cfx_unsigned_to_u64(uint64_t i)
 #define CFX_READ_BF16(e) cfx_bf16_to_f32(e)
 #define CFX_READ_F32(e) (e)
 #define CFX_READ_F64(e) (e)
+#define CFX_READ_C64(e) (e)
+#define CFX_READ_C128(e) (e)
 
 /* A number, of any of C's types, as an element. */
 #define CFX_WRITE_BOOL(v) ((uint8_t)((v) != 0))
@@ -171,5 +188,7 @@ CFX_INLINE uint64_t cfx_unsigned_to_u64(uint64_t i)
 #define CFX_WRITE_BF16(v) cfx_float_to_bfloat((float)(v))
 #define CFX_WRITE_F32(v) ((float)(v))
 #define CFX_WRITE_F64(v) ((double)(v))
+#define CFX_WRITE_C64(v) ((float _Complex)(v))
+#define CFX_WRITE_C128(v) ((double _Complex)(v))
 
 #endif

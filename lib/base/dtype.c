@@ -20,7 +20,7 @@
         .size = sizeof(ctype),                                                \
         .digits = digits_,                                                    \
         .compute = CFX_##compute_,                                            \
-        .is_signed = cat == CFX_CAT_FLOAT || (ctype)-1 < (ctype)1,            \
+        .is_signed = cat >= CFX_CAT_FLOAT || (double)(ctype)-1 < 0,           \
         .category = cat,                                                      \
         .largest = (double)largest_,                                          \
     },
@@ -37,7 +37,7 @@ bool cfx_dtype_parse(cfx_dtype *out, const char *name)
         const cfx_dtype_info *info = &cfx_dtypes[t];
         if (!strcmp(name, info->name) || !strcmp(name, info->abbr) ||
             (info->other && !strcmp(name, info->other)) ||
-            !strcmp(name, info->safetensors)) {
+            (info->safetensors && !strcmp(name, info->safetensors))) {
             *out = (cfx_dtype)t;
             return true;
         }
@@ -47,7 +47,7 @@ bool cfx_dtype_parse(cfx_dtype *out, const char *name)
 
 /*
  * The later of the two in dtype.def, which is sorted by category and
- * promotion, except for two pairs of which neither holds the other.
+ * promotion, except for three pairs of which neither holds the other.
  */
 cfx_dtype cfx_dtype_promote(cfx_dtype a, cfx_dtype b)
 {
@@ -57,6 +57,8 @@ cfx_dtype cfx_dtype_promote(cfx_dtype a, cfx_dtype b)
         return CFX_I16;
     if (low == CFX_F16 && high == CFX_BF16)
         return CFX_F32;
+    if (low == CFX_F64 && high == CFX_C64)
+        return CFX_C128;
     return high;
 }
 
@@ -127,6 +129,35 @@ void cfx_element_set_double(cfx_dtype t, void *p, double v)
 
 void cfx_element_set_int(cfx_dtype t, void *p, int64_t v)
 {
+    switch (t) {
+#define DTYPE(c, name, other, abbr, ctype, ...) WRITE(c, ctype)
+#include <cfx/dtype.def>
+#undef DTYPE
+    default: break;
+    }
+}
+
+void cfx_element_complex(cfx_dtype t, const void *p, double part[2])
+{
+    double _Complex v;
+
+    part[0] = cfx_element_double(t, p);
+    part[1] = 0;
+    if (t == CFX_C64) {
+        float _Complex e;
+        memcpy(&e, p, sizeof(e));
+        v = e;
+        memcpy(part, &v, sizeof(v));
+    } else if (t == CFX_C128) {
+        memcpy(part, p, sizeof(v));
+    }
+}
+
+void cfx_element_set_complex(cfx_dtype t, void *p, const double part[2])
+{
+    double _Complex v;
+
+    memcpy(&v, part, sizeof(v));
     switch (t) {
 #define DTYPE(c, name, other, abbr, ctype, ...) WRITE(c, ctype)
 #include <cfx/dtype.def>

@@ -31,7 +31,8 @@ enum {
 typedef enum cfx_category {
     CFX_CAT_BOOL,
     CFX_CAT_INT,
-    CFX_CAT_FLOAT
+    CFX_CAT_FLOAT,
+    CFX_CAT_COMPLEX
 } cfx_category;
 
 typedef struct cfx_dtype_info {
@@ -39,7 +40,7 @@ typedef struct cfx_dtype_info {
     const char *other;       /* "float", NULL if torch has no second name */
     const char *abbr;        /* "f32" */
     const char *npy;         /* "<f4", NULL if NumPy has none */
-    const char *safetensors; /* "F32" */
+    const char *safetensors; /* "F32", NULL if the format has none */
     uint8_t order;           /* its place in safetensors' list of types */
     uint8_t size;            /* bytes of an element */
     uint8_t digits;          /* bits of the significand; of an integer, without
@@ -62,6 +63,15 @@ CFX_INLINE size_t cfx_dtype_size(cfx_dtype t)
 CFX_INLINE bool cfx_dtype_is_float(cfx_dtype t)
 {
     return cfx_dtypes[t].category == CFX_CAT_FLOAT;
+}
+CFX_INLINE bool cfx_dtype_is_complex(cfx_dtype t)
+{
+    return cfx_dtypes[t].category == CFX_CAT_COMPLEX;
+}
+/* The type of a complex type's two parts; any other type itself. */
+CFX_INLINE cfx_dtype cfx_dtype_real(cfx_dtype t)
+{
+    return t == CFX_C64 ? CFX_F32 : t == CFX_C128 ? CFX_F64 : t;
 }
 /* Is it computed in a wider type, as float16 is in float32? */
 CFX_INLINE bool cfx_dtype_is_reduced(cfx_dtype t)
@@ -103,11 +113,17 @@ CFX_INLINE float cfx_bf16_to_f32(uint16_t h)
 CFX_API uint16_t cfx_f32_to_bf16(float f);
 
 /* Read or write one element as a double or an int64 (for printing, scalars,
- * tests: not for loops). */
+ * tests: not for loops). Of a complex element it is the real part; writing
+ * makes the imaginary part 0. */
 CFX_API double cfx_element_double(cfx_dtype t, const void *p);
 CFX_API int64_t cfx_element_int(cfx_dtype t, const void *p);
 CFX_API void cfx_element_set_double(cfx_dtype t, void *p, double v);
 CFX_API void cfx_element_set_int(cfx_dtype t, void *p, int64_t v);
+/* The same for both parts of a complex number; of other types the second is
+ * 0, and is not written. */
+CFX_API void cfx_element_complex(cfx_dtype t, const void *p, double part[2]);
+CFX_API void cfx_element_set_complex(cfx_dtype t, void *p,
+                                     const double part[2]);
 
 CFX_END_DECLS
 

@@ -180,7 +180,10 @@ enum {
                                    as operators that only make views do */
     /* The result is a copy of the first argument, made by cfx_tensor_copy, of
      * which `run` then writes elements: the result may be that argument. */
-    CFX_OP_EDITS = 8192
+    CFX_OP_EDITS = 8192,
+    /* Takes complex tensors and numbers, which other operators refuse; implied
+     * by CFX_OP_STORED_TYPES. */
+    CFX_OP_COMPLEX = 16384
 };
 
 /*

@@ -220,6 +220,14 @@ CFX_INLINE double cfx_value_number(cfx_value v)
                                                            : (double)NAN;
 }
 
+/* The same, and a complex number's two parts; others have the second 0. */
+CFX_INLINE void cfx_value_parts(cfx_value v, double part[2])
+{
+    bool complex = v.kind == CFX_COMPLEX;
+    part[0] = cfx_value_number(complex ? v.u.seq->item[0] : v);
+    part[1] = complex ? cfx_value_number(v.u.seq->item[1]) : 0;
+}
+
 CFX_API cfx_value cfx_value_ref(cfx_value v);
 CFX_API void cfx_value_unref(cfx_value v);
 

@@ -249,6 +249,7 @@ cfx_status cfx_write_numbers(FILE *to, const cfx_tensor *t, cfx_error *err)
 {
     const size_t chunk = (size_t)4 << 20;
     size_t size = cfx_dtype_size((cfx_dtype)t->dtype);
+    size_t part = cfx_dtype_size(cfx_dtype_real((cfx_dtype)t->dtype));
     cfx_tensor *flat = NULL;
     cfx_status st = cfx_tensor_contiguous(&flat, t, err);
 
@@ -259,7 +260,7 @@ cfx_status cfx_write_numbers(FILE *to, const cfx_tensor *t, cfx_error *err)
     while (left && !st) {
         size_t n = left < chunk ? left : chunk;
         if (!cfx_little_endian() && size > 1)
-            st = write_swapped(to, p, n / size, size, err);
+            st = write_swapped(to, p, n / part, part, err);
         else if (fwrite(p, 1, n, to) != n)
             st = cfx_fail_errno(err, NULL);
         else

@@ -163,12 +163,14 @@ static void fill_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Fill a row-major tensor. */
+/* Fill a row-major tensor. The parts of complex numbers are numbers. */
 static cfx_status fill(cfx_tensor *t, struct fill f, cfx_error *err)
 {
-    f.dtype = (cfx_dtype)t->dtype;
+    bool complex = cfx_dtype_is_complex((cfx_dtype)t->dtype);
+    int64_t n = cfx_tensor_numel(t);
+    f.dtype = cfx_dtype_real((cfx_dtype)t->dtype);
     f.data = t->data;
-    cfx_parallel_for(t->ctx, cfx_tensor_numel(t), GRAIN, fill_piece, &f);
+    cfx_parallel_for(t->ctx, complex ? 2 * n : n, GRAIN, fill_piece, &f);
     return cfx_context_check(t->ctx, err);
 }
 
@@ -185,9 +187,9 @@ cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed, const char *name,
         return cfx_fail(err, CFX_EINVAL,
                         "a tensor without memory cannot be "
                         "filled");
-    f.rule = cfx_dtype_is_float((cfx_dtype)t->dtype) ? SCALED
-             : t->dtype == CFX_BOOL                  ? BIT
-                                                     : DIGIT;
+    f.rule = cfx_dtypes[t->dtype].category >= CFX_CAT_FLOAT ? SCALED
+             : t->dtype == CFX_BOOL                         ? BIT
+                                                            : DIGIT;
     if (cfx_tensor_is_contiguous(t))
         return fill(t, f, err);
     for (int i = 0; i < t->rank; i++)

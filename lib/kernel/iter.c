@@ -48,7 +48,7 @@ void cfx_iter_in(cfx_iter *it, const void *data, cfx_dtype dtype, int rank,
     }
 }
 
-/* A number is an operand of type f64 or i64 that stands still. */
+/* A number is an operand of type f64, i64 or c128 that stands still. */
 static void add_number(cfx_iter *it, cfx_dtype dtype)
 {
     int64_t *stride = cfx_iter_add(it, NULL, dtype);
@@ -67,6 +67,13 @@ void cfx_iter_integer(cfx_iter *it, int64_t v)
 {
     it->op[it->count].number.i = v;
     add_number(it, CFX_I64);
+}
+
+void cfx_iter_complex(cfx_iter *it, double re, double im)
+{
+    it->op[it->count].number.part[0] = re;
+    it->op[it->count].number.part[1] = im;
+    add_number(it, CFX_C128);
 }
 
 /* Turn the axes around, so that the innermost is axis 0, without those of

@@ -34,6 +34,7 @@ typedef struct cfx_operand {
     union {
         double d;
         int64_t i;
+        double part[2]; /* of a complex number */
     } number;
     int64_t stride[CFX_ITER_RANK]; /* in elements, 0 where it is broadcast */
 } cfx_operand;
@@ -79,9 +80,11 @@ void cfx_iter_out(cfx_iter *it, void *data, cfx_dtype dtype,
 void cfx_iter_in(cfx_iter *it, const void *data, cfx_dtype dtype, int rank,
                  const int64_t *shape, const int64_t *stride);
 
-/* An input that is one number, of type f64 or i64; converted like others. */
+/* An input that is one number, of type f64, i64 or c128; converted like
+ * others. */
 void cfx_iter_number(cfx_iter *it, double v);
 void cfx_iter_integer(cfx_iter *it, int64_t v);
+void cfx_iter_complex(cfx_iter *it, double re, double im);
 
 /* The product of the extents. */
 CFX_INLINE int64_t cfx_iter_numel(const cfx_iter *it)

@@ -6,7 +6,7 @@ libcore_la_SOURCES += %reldir%/kernel.c %reldir%/kernel.h %reldir%/vec/simd.h \
     %reldir%/pointwise/pointwise.c %reldir%/pointwise/pointwise.h %reldir%/pointwise/pointwise.def \
     %reldir%/pointwise/program.c %reldir%/pointwise/program.h \
     %reldir%/move/copy.c %reldir%/move/fill.c \
-    %reldir%/reduce/reduce.c %reldir%/reduce/reduce.h %reldir%/reduce/scan.c \
+    %reldir%/reduce/reduce.c %reldir%/reduce/reduce_complex.c %reldir%/reduce/reduce.h %reldir%/reduce/scan.c \
     %reldir%/norm/norm.c %reldir%/norm/norm.h \
     %reldir%/move/index.c %reldir%/move/index.h \
     %reldir%/move/rearrange.c %reldir%/reduce/sort.c \
@@ -15,6 +15,8 @@ libcore_la_SOURCES += %reldir%/kernel.c %reldir%/kernel.h %reldir%/vec/simd.h \
 KERNEL_LEVEL = \
     %reldir%/pointwise/pointwise_f32.c %reldir%/pointwise/pointwise_f64.c \
     %reldir%/pointwise/pointwise_int.c %reldir%/pointwise/pointwise_table.c \
+    %reldir%/pointwise/pointwise_complex.c %reldir%/pointwise/pointwise_complex.def \
+    %reldir%/vec/math_complex.h \
     %reldir%/pointwise/pointwise_loops.h %reldir%/pointwise/pointwise_table.h \
     %reldir%/vec/math_f32.h %reldir%/vec/math_f64.h %reldir%/vec/math_int.h \
     %reldir%/int64.h \

@@ -273,23 +273,38 @@ static cfx_status find_cost(cfx_call *call, void *user)
     return CFX_OK;
 }
 
-/* ---- Types without arithmetic ---- */
+/* ---- Types that few operators compute with ---- */
 
-static cfx_status refuse_stored(void *user, cfx_value v)
+enum { COMPLEX_TYPES = 1 << CFX_C64 | 1 << CFX_C128 };
+
+/* Is it of a type that an operator with these flags does not take? */
+static bool is_refused(uint32_t flags, cfx_value v)
+{
+    if (v.kind != CFX_TENSOR)
+        return v.kind == CFX_COMPLEX && !(flags & CFX_OP_COMPLEX);
+    int type = 1 << v.u.tensor->dtype;
+    return type & CFX_STORED_TYPES ||
+           (type & COMPLEX_TYPES && !(flags & CFX_OP_COMPLEX));
+}
+
+static cfx_status refuse_type(void *user, cfx_value v)
 {
     const cfx_call *call = user;
-    return v.kind == CFX_TENSOR && (1 << v.u.tensor->dtype & CFX_STORED_TYPES)
-               ? cfx_infer_refuse(call, (cfx_dtype)v.u.tensor->dtype)
+    return is_refused((uint32_t)call->op->flags, v)
+               ? cfx_infer_refuse(call, cfx_value_dtype(v))
                : CFX_OK;
 }
 
-static cfx_status check_stored(cfx_call *call)
+/* The results come first: most often they tell all, and there are few. */
+static cfx_status check_types(cfx_call *call)
 {
     cfx_status st = CFX_OK;
-    for (int k = 0; k < call->schema->nparams && !st; k++)
-        st = cfx_value_visit(call->in[k], refuse_stored, call);
     for (int i = 0; i < call->nout && !st; i++)
-        st = refuse_stored(call, cfx_value_of_tensor(call->out[i]));
+        st = refuse_type(call, cfx_value_of_tensor(call->out[i]));
+    for (int k = 0; k < call->schema->nparams && !st; k++)
+        if (cfx_value_is_seq(call->in[k]) || call->in[k].kind == CFX_TENSOR ||
+            (call->in[k].kind == CFX_COMPLEX && call->nout))
+            st = cfx_value_visit(call->in[k], refuse_type, call);
     return st;
 }
 
@@ -301,9 +316,8 @@ static cfx_status infer(cfx_call *call)
                              "an operator of higher "
                              "order is called in a scope");
     st = call->op->infer(call);
-    if (CFX_STORED_TYPES && !st && call->op->run &&
-        !(call->op->flags & CFX_OP_STORED_TYPES))
-        st = check_stored(call);
+    if (!st && call->op->run && !(call->op->flags & CFX_OP_STORED_TYPES))
+        st = check_types(call);
     return st;
 }
 

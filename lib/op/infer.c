@@ -20,13 +20,15 @@ cfx_dtype cfx_value_dtype(cfx_value v)
         return (cfx_dtype)v.u.tensor->dtype;
     return v.kind == CFX_BOOL_VALUE ? CFX_BOOL
            : v.kind == CFX_FLOAT    ? CFX_F32
+           : v.kind == CFX_COMPLEX  ? CFX_C64
                                     : CFX_I64;
 }
 
 bool cfx_infer_is_number(cfx_value v)
 {
     return v.kind == CFX_BOOL_VALUE || v.kind == CFX_INT ||
-           v.kind == CFX_SYMINT || v.kind == CFX_FLOAT;
+           v.kind == CFX_SYMINT || v.kind == CFX_FLOAT ||
+           v.kind == CFX_COMPLEX;
 }
 
 static int join(int have, cfx_dtype t)
@@ -35,13 +37,15 @@ static int join(int have, cfx_dtype t)
 }
 
 /* The higher-ranked type stands unless the lower-ranked one is of a greater
- * category. */
+ * category. Of floats and a complex one, the precision stands. */
 static int combine(int higher, int lower)
 {
     if (higher < 0)
         return lower;
     if (lower < 0 || cfx_dtypes[lower].category <= cfx_dtypes[higher].category)
         return higher;
+    if (cfx_dtype_is_float((cfx_dtype)higher))
+        return higher == CFX_F64 ? CFX_C128 : CFX_C64;
     return (int)cfx_dtype_promote((cfx_dtype)higher, (cfx_dtype)lower);
 }
 
@@ -79,7 +83,7 @@ cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to)
 cfx_dtype cfx_infer_float_type(const cfx_call *call, int from, int to)
 {
     cfx_dtype t = cfx_infer_type(call, from, to);
-    return cfx_dtype_is_float(t) ? t : CFX_F32;
+    return cfx_dtypes[t].category >= CFX_CAT_FLOAT ? t : CFX_F32;
 }
 
 cfx_status cfx_infer_refuse(const cfx_call *call, cfx_dtype type)

@@ -22,13 +22,18 @@ static bool fits_int(cfx_value v, int64_t least, int64_t most)
 cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type)
 {
     bool fits = true;
-    if (v.kind == CFX_COMPLEX)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "complex numbers are not offered");
+    bool complex = cfx_dtype_is_complex(cfx_value_dtype(v));
+    if (complex && !cfx_dtype_is_complex(type))
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "value cannot be converted to type %s without "
+                             "overflow",
+                             cfx_dtypes[type].name);
+    if (complex || v.kind == CFX_TENSOR)
+        return CFX_OK;
     if (v.kind == CFX_SYMINT || type == CFX_BOOL ||
         (v.kind == CFX_FLOAT && cfx_infer_is_unknown(call, v.u.f)))
         return CFX_OK;
-    if (cfx_dtype_is_float(type)) {
+    if (cfx_dtypes[type].category >= CFX_CAT_FLOAT) {
         double f = fabs(cfx_value_number(v));
         fits = isnan(f) || isinf(f) || f <= cfx_dtypes[type].largest;
     } else {
@@ -49,7 +54,8 @@ cfx_status cfx_list_check_whole(cfx_call *call, int from, int to,
                                 cfx_dtype type)
 {
     cfx_status st = CFX_OK;
-    for (int k = from; k < to && !st && !cfx_dtype_is_float(type); k++)
+    bool whole = cfx_dtypes[type].category < CFX_CAT_FLOAT;
+    for (int k = from; k < to && !st && whole; k++)
         if (call->in[k].kind != CFX_TENSOR && call->in[k].kind != CFX_NONE)
             st = cfx_list_check_number(call, call->in[k], type);
     return st;
@@ -78,9 +84,7 @@ static cfx_status survey(struct nest *n, cfx_value v, int depth)
         return add_type(n, (cfx_dtype)v.u.tensor->dtype);
     }
     if (!cfx_value_is_seq(v)) {
-        bool number = v.kind == CFX_BOOL_VALUE || v.kind == CFX_INT ||
-                      v.kind == CFX_SYMINT || v.kind == CFX_FLOAT;
-        if (!number)
+        if (!cfx_infer_is_number(v))
             return cfx_call_fail(n->call, CFX_EINVAL, "invalid data type '%s'",
                                  cfx_kind_name(v.kind));
         if (depth != n->rank)
@@ -109,14 +113,25 @@ void cfx_list_write_number(cfx_dtype type, void *p, cfx_value v)
 {
     if (v.kind == CFX_TENSOR) {
         cfx_dtype from = (cfx_dtype)v.u.tensor->dtype;
+        if (cfx_dtype_is_complex(from)) {
+            double part[2];
+            cfx_element_complex(from, v.u.tensor->data, part);
+            cfx_element_set_complex(type, p, part);
+            return;
+        }
         v = cfx_dtype_is_float(from)
                 ? cfx_float(cfx_element_double(from, v.u.tensor->data))
                 : cfx_int(cfx_element_int(from, v.u.tensor->data));
     }
-    if (v.kind == CFX_FLOAT)
+    if (v.kind == CFX_COMPLEX) {
+        double part[2];
+        cfx_value_parts(v, part);
+        cfx_element_set_complex(type, p, part);
+    } else if (v.kind == CFX_FLOAT) {
         cfx_element_set_double(type, p, v.u.f);
-    else
+    } else {
         cfx_element_set_int(type, p, v.u.i);
+    }
 }
 
 static char *write_elements(cfx_dtype type, char *p, cfx_value v)

@@ -39,12 +39,21 @@ void cfx_loop_in(cfx_iter *it, const cfx_tensor *t)
     it->op[it->count - 1].single = single;
 }
 
+static void add_complex(cfx_iter *it, cfx_value v)
+{
+    double part[2];
+    cfx_value_parts(v, part);
+    cfx_iter_complex(it, part[0], part[1]);
+}
+
 void cfx_loop_value(cfx_iter *it, cfx_value v)
 {
     if (v.kind == CFX_TENSOR)
         cfx_loop_in(it, v.u.tensor);
     else if (v.kind == CFX_FLOAT)
         cfx_iter_number(it, v.u.f);
+    else if (v.kind == CFX_COMPLEX)
+        add_complex(it, v);
     else
         cfx_iter_integer(it, v.u.i);
 }

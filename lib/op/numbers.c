@@ -25,11 +25,13 @@ cfx_value cfx_infer_number_at(cfx_dtype type, const void *p)
                                     : cfx_int(cfx_element_int(type, p));
 }
 
+
 cfx_status cfx_infer_unknown_number(cfx_call *call, cfx_dtype type,
                                     cfx_value *out)
 {
     cfx_dim n;
-    if (cfx_dtypes[type].category == CFX_CAT_BOOL || !call->env)
+    if (cfx_dtypes[type].category == CFX_CAT_BOOL ||
+        cfx_dtype_is_complex(type) || !call->env)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "the result depends on the numbers");
     *out = cfx_float((double)NAN);

@@ -88,7 +88,11 @@ cfx_status cfx_binary_alpha(cfx_call *call, int k, cfx_dtype type,
                             bool subtract)
 {
     cfx_value alpha = cfx_call_value(call, k);
-    if (cfx_dtype_is_float(type))
+    if (alpha.kind == CFX_COMPLEX && !cfx_dtype_is_complex(type))
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "For non-complex input tensors, argument alpha "
+                             "must not be a complex number.");
+    if (cfx_dtypes[type].category >= CFX_CAT_FLOAT)
         return CFX_OK;
     if (alpha.kind == CFX_FLOAT)
         return cfx_call_fail(call, CFX_EDTYPE,

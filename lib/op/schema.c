@@ -121,7 +121,7 @@ static cfx_status read_type(struct reader *r, cfx_param *p)
     if (read_alias(r, p))
         return CFX_EPARSE;
     if (t->base == CFX_T_TENSOR && r->numbers && !p->writes)
-        p->kinds |= NUMBER_KINDS;
+        p->kinds |= NUMBER_KINDS | 1u << CFX_COMPLEX;
     bool question = take(r, "?");
     if (take(r, "[")) {
         p->list = true;

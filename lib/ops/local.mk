@@ -48,6 +48,7 @@ libcore_la_SOURCES += %reldir%/norm/batch_norm.c \
 	%reldir%/norm/weight_norm.c
 libcore_la_SOURCES += %reldir%/pointwise/activation.c \
 	%reldir%/pointwise/arithmetic.c %reldir%/pointwise/binary.c \
+	%reldir%/pointwise/complex.c \
 	%reldir%/pointwise/dropout.c %reldir%/pointwise/elementary.c \
 	%reldir%/pointwise/fused.c %reldir%/pointwise/fused.h \
 	%reldir%/pointwise/gate.c %reldir%/pointwise/shrink.c \
@@ -70,6 +71,7 @@ libcore_la_SOURCES += %reldir%/reduce/compare.c \
 	%reldir%/reduce/segment.c %reldir%/reduce/statistics.c \
 	%reldir%/reduce/sum_to_size.c
 libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
+	%reldir%/shape/complex_view.c \
 	%reldir%/shape/expand.c %reldir%/shape/fftshift.c %reldir%/shape/join.c %reldir%/shape/move.c \
 	%reldir%/shape/permute.c %reldir%/shape/repeat.c \
 	%reldir%/shape/shape.c %reldir%/shape/split.c %reldir%/shape/view.c \

@@ -72,6 +72,7 @@ ROW(row_1, uint8_t)
 ROW(row_2, uint16_t)
 ROW(row_4, uint32_t)
 ROW(row_8, uint64_t)
+ROW(row_16, double _Complex)
 
 /* ---- Tiles: LINE bytes along both axes ---- */
 
@@ -123,6 +124,7 @@ TILE(tile_1, uint8_t)
 TILE(tile_2, uint16_t)
 TILE(tile_4, uint32_t)
 TILE(tile_8, uint64_t)
+TILE(tile_16, double _Complex)
 
 typedef void tile_fn(const job *j, char *to, const char *from, int64_t n0,
                      int64_t n1);
@@ -132,7 +134,8 @@ static tile_fn *tile_of(size_t size)
     return size == 1   ? tile_1
            : size == 2 ? tile_2
            : size == 4 ? tile_4
-                       : tile_8;
+           : size == 8 ? tile_8
+                       : tile_16;
 }
 
 /* ---- Reading into a wide type ---- */
@@ -160,6 +163,7 @@ static tile_fn *tile_of(size_t size)
 #define TYPE_U64 uint64_t
 #define TYPE_F32 float
 #define TYPE_F64 double
+#define TYPE_C128 double _Complex
 #define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute,     \
               wide, ...)                                                      \
     LOAD(c, ctype, TYPE_##wide)
@@ -190,7 +194,8 @@ static tile_fn *tile_of(size_t size)
     STORE(c, ctype, I64, int64_t)                                             \
     STORE(c, ctype, U64, uint64_t)                                            \
     STORE(c, ctype, F32, float)                                               \
-    STORE(c, ctype, F64, double)
+    STORE(c, ctype, F64, double)                                              \
+    STORE(c, ctype, C128, double _Complex)
 #include <cfx/dtype.def>
 #undef DTYPE
 
@@ -199,10 +204,10 @@ static tile_fn *tile_of(size_t size)
 typedef void load_fn(void *wide, const char *from, int64_t step, int64_t n);
 typedef void store_fn(char *to, int64_t step, const void *wide, int64_t n);
 
-enum { WIDE_I32, WIDE_I64, WIDE_U64, WIDE_F32, WIDE_F64, NWIDE };
+enum { WIDE_I32, WIDE_I64, WIDE_U64, WIDE_F32, WIDE_F64, WIDE_C128, NWIDE };
 
-static const cfx_dtype wide_types[NWIDE] = {CFX_I32, CFX_I64, CFX_U64, CFX_F32,
-                                            CFX_F64};
+static const cfx_dtype wide_types[NWIDE] = {CFX_I32, CFX_I64, CFX_U64,
+                                            CFX_F32, CFX_F64, CFX_C128};
 
 static const struct {
     int wide;
@@ -214,7 +219,7 @@ static const struct {
     [CFX_##c] = {WIDE_##wide,                                                 \
                  load_##c,                                                    \
                  {store_I32_##c, store_I64_##c, store_U64_##c, store_F32_##c, \
-                  store_F64_##c}},
+                  store_F64_##c, store_C128_##c}},
 #include <cfx/dtype.def>
 #undef DTYPE
 };
@@ -224,7 +229,7 @@ static void row_convert(const job *j, char *to, const char *from, int64_t n)
 {
     union {
         double align;
-        char bytes[CHUNK * sizeof(double)];
+        char bytes[CHUNK * sizeof(double _Complex)];
     } wide;
     int64_t to_step = j->axis[0].to, from_step = j->axis[0].from;
 
@@ -301,7 +306,8 @@ static void plan(job *j, cfx_tensor *dst, const cfx_tensor *src)
         j->row = j->to_size == 1   ? row_1
                  : j->to_size == 2 ? row_2
                  : j->to_size == 4 ? row_4
-                                   : row_8;
+                 : j->to_size == 8 ? row_8
+                                   : row_16;
         return;
     }
     int wide = conversions[from].wide;

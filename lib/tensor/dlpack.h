@@ -9,7 +9,14 @@
 #include <stdint.h>
 
 enum { DL_CPU = 1 };
-enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BFLOAT = 4, DL_BOOL = 6 };
+enum {
+    DL_INT = 0,
+    DL_UINT = 1,
+    DL_FLOAT = 2,
+    DL_BFLOAT = 4,
+    DL_COMPLEX = 5,
+    DL_BOOL = 6
+};
 
 typedef struct DLDevice {
     int32_t device_type;

@@ -4,7 +4,8 @@
  * All numbers have one width and one style, which depend on the visible
  * numbers: integers with ".", 4 digits, or exponents for a wide range. Beyond
  * 1000 elements only the first and last 3 of each axis are visible. Lines
- * break at 80 columns.
+ * break at 80 columns. The two parts of complex numbers have a width and a
+ * style each.
  */
 #include <cfx/tensor.h>
 
@@ -23,16 +24,22 @@ typedef enum number_style {
     TRUTH
 } number_style;
 
-typedef struct printer {
-    const cfx_tensor *t;
-    cfx_buf *buf;
+typedef struct number_format {
     number_style style;
-    bool cut;  /* too many elements: show the edges */
     int width; /* of a number */
     /* Over the visible numbers that are finite and not 0: */
     double least, most;
     bool whole; /* none has a fraction */
     bool any;
+} number_format;
+
+typedef struct printer {
+    const cfx_tensor *t;
+    cfx_buf *buf;
+    bool cut; /* too many elements: show the edges */
+    bool complex;
+    int part; /* that is looked at: 1 is the imaginary one */
+    number_format format[2];
 } printer;
 
 enum { NUMBER = 64 };
@@ -66,50 +73,60 @@ static void format_double(char *s, number_style style, double x)
     }
 }
 
+static double part_of(const printer *p, const char *at)
+{
+    double part[2];
+
+    cfx_element_complex((cfx_dtype)p->t->dtype, at, part);
+    return part[p->part];
+}
+
 static void format_element(char *s, const printer *p, const char *at)
 {
     cfx_dtype dtype = (cfx_dtype)p->t->dtype;
+    number_style style = p->format[p->part].style;
 
-    if (p->style == INTEGER)
+    if (style == INTEGER)
         snprintf(s, NUMBER, dtype == CFX_U64 ? "%llu" : "%lld",
                  (long long)cfx_element_int(dtype, at));
-    else if (p->style == TRUTH)
+    else if (style == TRUTH)
         strcpy(s, cfx_element_int(dtype, at) ? "True" : "False");
     else
-        format_double(s, p->style, cfx_element_double(dtype, at));
+        format_double(s, style, part_of(p, at));
 }
 
 /* ---- Properties of the visible numbers ---- */
 
 static void measure_range(printer *p, const char *at)
 {
-    double x = cfx_element_double((cfx_dtype)p->t->dtype, at), size = fabs(x);
+    double x = part_of(p, at), size = fabs(x);
+    number_format *f = &p->format[p->part];
 
     if (!isfinite(x) || x == 0)
         return;
-    if (!p->any || size < p->least)
-        p->least = size;
-    if (!p->any || size > p->most)
-        p->most = size;
-    p->any = true;
+    if (!f->any || size < f->least)
+        f->least = size;
+    if (!f->any || size > f->most)
+        f->most = size;
+    f->any = true;
     if (x != floor(x))
-        p->whole = false;
+        f->whole = false;
 }
 
 /* Infinity, NaN and 0 do not count among floats. */
 static void measure_width(printer *p, const char *at)
 {
-    cfx_dtype dtype = (cfx_dtype)p->t->dtype;
+    number_format *f = &p->format[p->part];
     char s[NUMBER];
 
-    if (cfx_dtype_is_float(dtype)) {
-        double x = cfx_element_double(dtype, at);
+    if (f->style != TRUTH && f->style != INTEGER) {
+        double x = part_of(p, at);
         if (!isfinite(x) || x == 0)
             return;
     }
     format_element(s, p, at);
-    if ((int)strlen(s) > p->width)
-        p->width = (int)strlen(s);
+    if ((int)strlen(s) > f->width)
+        f->width = (int)strlen(s);
 }
 
 /* The next visible index after i along an axis of n. */
@@ -138,20 +155,22 @@ static void each_seen(printer *p, int axis, const char *at,
         each_seen(p, axis + 1, step(p, axis, at, i), fn);
 }
 
-static void choose_style(printer *p)
+static void choose_style(printer *p, int part)
 {
     cfx_dtype dtype = (cfx_dtype)p->t->dtype;
+    number_format *f = &p->format[part];
 
-    p->width = 1;
-    p->whole = true;
-    if (!cfx_dtype_is_float(dtype)) {
-        p->style = dtype == CFX_BOOL ? TRUTH : INTEGER;
+    p->part = part;
+    f->width = 1;
+    f->whole = true;
+    if (cfx_dtypes[dtype].category < CFX_CAT_FLOAT) {
+        f->style = dtype == CFX_BOOL ? TRUTH : INTEGER;
     } else {
         each_seen(p, 0, p->t->data, measure_range);
-        p->style = p->whole ? WHOLE : FIXED;
-        if (p->any &&
-            (p->most / p->least > 1000 || p->most > 1e8 || p->least < 1e-4))
-            p->style = SCIENTIFIC;
+        f->style = f->whole ? WHOLE : FIXED;
+        if (f->any &&
+            (f->most / f->least > 1000 || f->most > 1e8 || f->least < 1e-4))
+            f->style = SCIENTIFIC;
     }
     each_seen(p, 0, p->t->data, measure_width);
 }
@@ -162,17 +181,27 @@ static void put_number(printer *p, const char *at)
 {
     char s[NUMBER];
 
+    p->part = 0;
     format_element(s, p, at);
     int len = (int)strlen(s);
-    if (len < p->width)
-        cfx_buf_repeat(p->buf, ' ', (size_t)(p->width - len));
+    if (len < p->format[0].width)
+        cfx_buf_repeat(p->buf, ' ', (size_t)(p->format[0].width - len));
     cfx_buf_add(p->buf, s, (size_t)len);
+    if (!p->complex)
+        return;
+    p->part = 1;
+    format_element(s, p, at);
+    if (*s != '-')
+        cfx_buf_putc(p->buf, '+');
+    cfx_buf_puts(p->buf, s);
+    cfx_buf_putc(p->buf, 'j');
 }
 
 static void put_vector(printer *p, int axis, const char *at, int indent)
 {
     int64_t n = cfx_tensor_size(p->t, axis), shown = 0;
-    int per_line = (COLUMNS - indent) / (p->width + 2);
+    int more = p->complex ? p->format[1].width + 1 : 0;
+    int per_line = (COLUMNS - indent) / (p->format[0].width + more + 2);
     bool cut = p->cut && n > 2 * EDGE;
 
     if (per_line < 1)
@@ -278,9 +307,10 @@ static void put_suffixes(cfx_buf *b, cfx_buf *size, const cfx_tensor *t,
         put_size(size, t);
         put_suffix(b, cfx_buf_str(size), &used);
     }
-    /* int64 and bool need no suffix if numbers show them. */
+    /* int64, bool and complex64 need no suffix if numbers show them. */
     if (dtype == CFX_F32 ||
-        (!meta && !empty && (dtype == CFX_I64 || dtype == CFX_BOOL)))
+        (!meta && !empty &&
+         (dtype == CFX_I64 || dtype == CFX_BOOL || dtype == CFX_C64)))
         return;
     snprintf(s, sizeof s, "dtype=torch.%s", cfx_dtypes[dtype].name);
     put_suffix(b, s, &used);
@@ -303,8 +333,15 @@ cfx_status cfx_tensor_print(char **out, size_t *size, const cfx_tensor *t,
     } else if (!numel) {
         cfx_buf_puts(&buf, "[]");
     } else {
-        printer p = {.t = t, .buf = &buf, .cut = numel > THRESHOLD};
-        choose_style(&p);
+        printer p = {
+            .t = t,
+            .buf = &buf,
+            .cut = numel > THRESHOLD,
+            .complex = cfx_dtype_is_complex((cfx_dtype)t->dtype),
+        };
+        choose_style(&p, 0);
+        if (p.complex)
+            choose_style(&p, 1);
         put_axis(&p, 0, t->data, (int)strlen("tensor("));
     }
     put_suffixes(&buf, &extents, t, !numel);

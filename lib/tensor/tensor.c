@@ -36,7 +36,7 @@ static bool times(int64_t *out, int64_t a, int64_t b)
  * view. */
 static size_t elements_in(size_t bytes, size_t size)
 {
-    return bytes >> (size == 8 ? 3 : size >> 1);
+    return bytes >> (size >= 8 ? 2 + (size >> 3) : size >> 1);
 }
 
 static int64_t max_numel(cfx_dtype dtype)

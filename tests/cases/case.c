@@ -131,7 +131,7 @@ static bool fill_range(struct reader *r, cfx_tensor *t, const char *name)
         uint64_t bits = cfx_random_bits(key, (uint64_t)i);
         double v = lo + (hi - lo) * cfx_random_uniform(bits);
         void *p = cfx_tensor_at(t, index);
-        if (cfx_dtype_is_float(type))
+        if (cfx_dtypes[type].category >= CFX_CAT_FLOAT)
             cfx_element_set_double(type, p, v);
         else
             cfx_element_set_int(
@@ -153,6 +153,14 @@ static bool read_element(struct reader *r, cfx_dtype type, void *p)
     double v = cfx_strtod(r->at, &end);
     if (end == r->at)
         return fail(r, "bad element");
+    if (cfx_dtype_is_complex(type)) {
+        double part[2] = {*end == 'j' ? 0 : v, *end == 'j' ? v : 0};
+        if (*end == '+' || *end == '-')
+            part[1] = cfx_strtod(end, &end);
+        r->at = end + (*end == 'j');
+        cfx_element_set_complex(type, p, part);
+        return true;
+    }
     if (cfx_dtype_is_float(type))
         cfx_element_set_double(type, p, v);
     else

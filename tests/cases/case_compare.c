@@ -26,6 +26,7 @@ struct compare {
 static double tolerance(cfx_dtype t)
 {
     return t == CFX_F64    ? 1e-7
+           : t == CFX_C128 ? 1e-7
            : t == CFX_F16  ? 4e-3
            : t == CFX_BF16 ? 3e-2
                            : 3e-5;
@@ -54,30 +55,52 @@ static void to_index(const cfx_tensor *t, int64_t flat, int64_t *index)
     }
 }
 
+/* One number of a golden; of a complex one its two parts. */
+static bool read_golden(struct compare *c, const cfx_tensor *t, double want[2])
+{
+    char *end;
+    want[0] = cfx_strtod(c->at, &end);
+    want[1] = 0;
+    if (end == c->at)
+        return false;
+    if (cfx_dtype_is_complex((cfx_dtype)t->dtype)) {
+        want[1] = cfx_strtod(end, &end);
+        end += *end == 'j';
+    }
+    c->at = end;
+    return true;
+}
+
 static bool compare_elements(struct compare *c, const cfx_tensor *t)
 {
     int64_t n = cfx_tensor_numel(t), shown = n < 24 ? n : 24;
+    int parts = cfx_dtype_is_complex((cfx_dtype)t->dtype) ? 2 : 1;
+    bool wide = t->dtype == CFX_F64 || t->dtype == CFX_C128;
     bool exact = c->exact && cfx_dtype_size((cfx_dtype)t->dtype) == 2;
     double scale = 0, tol = tolerance((cfx_dtype)t->dtype);
-    for (int64_t k = 0; k < shown; k++) {
-        int64_t index[CFX_MAX_RANK];
-        char *end;
-        to_index(t, n <= 24 ? k : k * (n - 1) / 23, index);
-        double want = cfx_strtod(c->at, &end);
-        double have = cfx_element_double((cfx_dtype)t->dtype,
-                                         cfx_tensor_at(t, index));
-        if (end == c->at) {
-            snprintf(c->why, c->why_size, "golden has %lld elements",
-                     (long long)k);
-            return false;
+    for (int64_t at = 0; at < parts * shown; at++) {
+        int64_t index[CFX_MAX_RANK], k = at / parts;
+        double given[2], found[2];
+        if (at % parts == 0) {
+            to_index(t, n <= 24 ? k : k * (n - 1) / 23, index);
+            cfx_element_complex((cfx_dtype)t->dtype, cfx_tensor_at(t, index),
+                                found);
+            if (!read_golden(c, t, given)) {
+                snprintf(c->why, c->why_size, "golden has %lld elements",
+                         (long long)k);
+                return false;
+            }
+            scale = fabs(given[1]) > scale && isfinite(given[1])
+                        ? fabs(given[1])
+                        : scale;
         }
-        c->at = end;
+        double want = given[at % parts], have = found[at % parts];
         scale = fabs(want) > scale && isfinite(want) ? fabs(want) : scale;
         bool same = have == want || (exact && (float)have == (float)want) ||
                     (isnan(have) && isnan(want)) ||
-                    (!exact && fabs(have - want) <=
-                                   tol * (fabs(want) + 0.1 * scale) +
-                                       (t->dtype == CFX_F64 ? 1e-12 : 1e-6));
+                    (!exact &&
+                     fabs(have - want) <= tol * (fabs(want) + 0.1 * scale) +
+                                              (wide ? 1e-12 : 1e-6));
         if (!same) {
             snprintf(c->why, c->why_size, "element %lld is %.9g, not %.9g",
                      (long long)k, have, want);

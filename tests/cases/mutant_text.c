@@ -59,7 +59,8 @@ static int new_node(struct reader *r, mutant_kind kind)
 
 static bool is_dtype(const char *s, size_t n)
 {
-    static const char all[] = " f16 bf16 f32 f64 i8 i16 i32 i64 u8 bool ";
+    static const char all[] =
+        " f16 bf16 f32 f64 i8 i16 i32 i64 u8 bool c64 c128 ";
     char word[12];
     if (n > 4)
         return false;

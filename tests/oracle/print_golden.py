@@ -119,6 +119,15 @@ def cases():
     yield spread((1100,), 1e-6, 0, torch.float64)
     yield torch.cat([spread((1000,), 1e-6, 1e9), torch.ones(100)])
     yield torch.cat([torch.ones(5), torch.full((1000,), 1e20), torch.ones(5)])
+    # Complex numbers, whose parts are formatted apart.
+    yield f([1 + 2j, -3.5 - 1j, 0.25j])
+    yield f([1 + 2j, -3j], dtype=torch.complex128)
+    yield f(1e-10 - 3j)
+    yield f([[complex(NAN, INF), 1], [-INF, 123456.5j]])
+    yield f([complex(0, -0.0), complex(-0.0, 2)])
+    yield torch.complex(spread((40,), 0.375, 0), spread((40,), 10, -3))
+    yield torch.complex(spread((3, 500), 0.375, 0), spread((3, 500), 1e-9, 0))
+    yield torch.empty(0, 3, dtype=torch.complex64)
     # No numbers at all.
     yield torch.empty(2, 3, device="meta")
     yield torch.empty((), dtype=torch.int64, device="meta")
@@ -127,6 +136,8 @@ def cases():
 
 
 def number(x):
+    if isinstance(x, complex):
+        return f"{x.real!r} {x.imag!r}"
     return str(int(x)) if isinstance(x, (bool, int)) else repr(x)
 
 

@@ -9,7 +9,7 @@ A line has the two types and what they become.
 import torch
 
 NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16",
-         "bfloat16", "float32", "float64"]
+         "bfloat16", "float32", "float64", "complex64", "complex128"]
 
 for a in NAMES:
     for b in NAMES:

@@ -71,13 +71,19 @@ CFX_INLINE int64_t dice_throw(dice *d, int64_t least, int64_t most)
     return least + (int64_t)(r % (uint64_t)(most - least + 1));
 }
 
-/* One of the types that kernels compute in, each in its turn. */
+/* Is it a real type that kernels compute in? */
+CFX_INLINE bool is_computed(cfx_dtype t)
+{
+    return !(1 << t & CFX_STORED_TYPES) && !cfx_dtype_is_complex(t);
+}
+
+/* One of these types, each in its turn. */
 CFX_INLINE cfx_dtype computed_type(int i)
 {
     cfx_dtype t = CFX_BOOL;
 
     for (int k = -1;; t = (cfx_dtype)((t + 1) % CFX_NDTYPES))
-        if (!(1 << t & CFX_STORED_TYPES) && ++k == i)
+        if (is_computed(t) && ++k == i)
             return t;
 }
 

@@ -265,7 +265,7 @@ TEST_CASE(masks_pick_out_in_order)
     dice d = {.key = 5};
 
     for (int t = 0; t < CFX_NDTYPES; t++) {
-        if (1 << t & CFX_STORED_TYPES)
+        if (!is_computed((cfx_dtype)t))
             continue;
         int64_t shape[] = {7, 11, 5}, n = 7 * 11 * 5, k = 0;
         uint8_t *mask = array_new(CFX_BOOL, n);

@@ -359,15 +359,22 @@ static const char guards_class[] =
 
 /* A .safetensors file is the length of its header in eight bytes, the header
  * in JSON, and the numbers. */
+static void put_dtypes(cfx_out *to)
+{
+    cfx_out_puts(to, "\n\n_DTYPES = {\n");
+    for (int t = 0; t < CFX_NDTYPES; t++) {
+        if (!cfx_dtypes[t].safetensors)
+            continue;
+        cfx_out_puts(to, "    \"");
+        cfx_out_puts(to, cfx_dtypes[t].safetensors);
+        cfx_out_puts(to, "\": torch.");
+        cfx_out_puts(to, cfx_dtypes[t].name);
+        cfx_out_puts(to, ",\n");
+    }
+    cfx_out_puts(to, "}\n");
+}
+
 static const char loader[] =
-    "\n\n"
-    "_DTYPES = {\n"
-#define DTYPE(id, name, other, brief, type, cat, digits, largest, compute,    \
-              wide, npy, key, ...)                                            \
-    "    \"" key "\": torch." name ",\n"
-#include <cfx/dtype.def>
-#undef DTYPE
-    "}\n"
     "\n\n"
     "def _load(root, path):\n"
     "    \"\"\"Give modules the tensors of a .safetensors file.\"\"\"\n"
@@ -405,6 +412,8 @@ static void put_file(cfx_out *to, const writer *w, const cfx_buf *classes,
     cfx_out_puts(to, "\nimport torch\nimport torch.fx\n"
                      "from torch import device\n\nNoneType = type(None)\n");
     cfx_out_puts(to, cfx_buf_str(&w->wraps));
+    if (state)
+        put_dtypes(to);
     cfx_out_puts(to, state ? loader : "");
     cfx_out_puts(to, has_guards(w->root) ? guards_class : "");
     cfx_out_add(to, cfx_buf_str(classes), classes->len);

@@ -116,10 +116,11 @@ static cfx_status take_shape(struct npy *h, struct text *in, cfx_error *err)
 static cfx_status find_dtype(struct npy *h, const char *descr, size_t len,
                              cfx_error *err)
 {
-    if (len == 3 && descr[0] && strchr("<>=|", descr[0])) {
+    if (len >= 3 && descr[0] && strchr("<>=|", descr[0])) {
         for (int t = 0; t < CFX_NDTYPES; t++) {
             const char *npy = cfx_dtypes[t].npy;
-            if (!npy || memcmp(npy + 1, descr + 1, 2))
+            if (!npy || strlen(npy) != len ||
+                memcmp(npy + 1, descr + 1, len - 1))
                 continue;
             h->dtype = (cfx_dtype)t;
             h->swapped = cfx_dtypes[t].size > 1 &&
@@ -307,7 +308,7 @@ cfx_status cfx_npy_decode_take(cfx_tensor **out, cfx_bytes *bytes,
                                cfx_error *err)
 {
     struct npy h = {0};
-    size_t size;
+    size_t size, part;
     cfx_status st = parse(&h, bytes->data, bytes->len, err);
 
     *out = NULL;
@@ -325,8 +326,10 @@ cfx_status cfx_npy_decode_take(cfx_tensor **out, cfx_bytes *bytes,
         memmove(bytes->data, bytes->data + h.data, h.bytes);
         h.data = 0;
     }
+    /* The parts of complex numbers are swapped each for itself. */
+    part = cfx_dtype_size(cfx_dtype_real(h.dtype));
     if (h.swapped)
-        cfx_swap_bytes(bytes->data + h.data, h.bytes / size, size);
+        cfx_swap_bytes(bytes->data + h.data, h.bytes / part, part);
     if (h.dtype == CFX_BOOL)
         cfx_normalize_bools(bytes->data + h.data, h.bytes);
     return wrap_take(out, &h, bytes, h.data, err);

@@ -102,7 +102,8 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
 static cfx_status find_dtype(struct entry *e, const char *name, cfx_error *err)
 {
     for (int t = 0; t < CFX_NDTYPES; t++) {
-        if (!strcmp(cfx_dtypes[t].safetensors, name)) {
+        const char *own = cfx_dtypes[t].safetensors;
+        if (own && !strcmp(own, name)) {
             e->dtype = (cfx_dtype)t;
             return CFX_OK;
         }
@@ -419,6 +420,10 @@ static cfx_status describe(json_t *header, const cfx_named_tensor *item,
     if (!key || !strcmp(item->name, "__metadata__"))
         return cfx_fail(err, CFX_EINVAL, "'%s' cannot name a tensor",
                         item->name);
+    if (!cfx_dtypes[t->dtype].safetensors)
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "'%s' is %s, which safetensors does not have",
+                        item->name, cfx_dtypes[t->dtype].name);
     if (json_object_get(header, item->name))
         return cfx_fail(err, CFX_EINVAL, "the name '%s' stands twice",
                         item->name);

@@ -10,7 +10,7 @@
 extern cfx_convert_fn *const CFX_CONVERT_TABLE[CFX_NDTYPES][CFX_NDTYPES];
 
 #define CFX_TRANSPOSE_TABLE CFX_LEVEL_NAME(cfx_transpose)
-extern cfx_transpose_fn *const CFX_TRANSPOSE_TABLE[4];
+extern cfx_transpose_fn *const CFX_TRANSPOSE_TABLE[5];
 
 #define CFX_STREAM CFX_LEVEL_NAME(cfx_stream)
 void CFX_STREAM(void *y, const void *x, size_t bytes);

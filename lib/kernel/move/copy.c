@@ -105,7 +105,7 @@ static int find_plane(const cfx_iter *it)
 
 static int log2_of(size_t size)
 {
-    return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3;
+    return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : size == 8 ? 3 : 4;
 }
 
 void cfx_copy(cfx_context *ctx, cfx_iter *it)

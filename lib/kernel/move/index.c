@@ -29,7 +29,8 @@ static void copy_element(size_t size, char *y, const char *x)
     case 1: *y = *x; break;
     case 2: memcpy(y, x, 2); break;
     case 4: memcpy(y, x, 4); break;
-    default: memcpy(y, x, 8); break;
+    case 8: memcpy(y, x, 8); break;
+    default: memcpy(y, x, 16); break;
     }
 }
 
@@ -82,6 +83,18 @@ COMBINE(bf16, uint16_t, float, cfx_bf16_to_f32, cfx_float_to_bfloat)
 COMBINE(f32, float, float, AS_IS, AS_IS)
 COMBINE(f64, double, double, AS_IS, AS_IS)
 
+/* Complex numbers have no order. */
+#define COMBINE_COMPLEX(name, T)                                              \
+    static void combine_##name(cfx_scatter_op op, void *y_, const void *x_)   \
+    {                                                                         \
+        T *y = y_, b = *(const T *)x_;                                        \
+        *y = op == CFX_SCATTER_ADD   ? *y + b                                 \
+             : op == CFX_SCATTER_MUL ? *y * b                                 \
+                                     : b;                                     \
+    }
+COMBINE_COMPLEX(c64, float _Complex)
+COMBINE_COMPLEX(c128, double _Complex)
+
 static void combine_i64(cfx_scatter_op op, void *y_, const void *x_)
 {
     int64_t *y = y_, a = *y, b = *(const int64_t *)x_;
@@ -101,6 +114,7 @@ static combine_fn *const combine_of[CFX_NDTYPES] = {
     [CFX_I32] = combine_i32,   [CFX_I64] = combine_i64,
     [CFX_F16] = combine_f16,   [CFX_BF16] = combine_bf16,
     [CFX_F32] = combine_f32,   [CFX_F64] = combine_f64,
+    [CFX_C64] = combine_c64,   [CFX_C128] = combine_c128,
 };
 
 /* ---- The walk ---- */

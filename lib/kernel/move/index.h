@@ -1,7 +1,7 @@
 /*
  * index.h -- kernels that move elements by index, sort and search.
  *
- * Kernels that only move take the size of an element in bytes (1, 2, 4 or 8);
+ * Kernels that only move take the size of an element in bytes (1, 2, 4, 8 or 16);
  * kernels that compute take a dtype. Indices are i64 or i32 (`itype`); negative
  * ones count from the end where PyTorch lets them. An index out of range makes
  * the function return false and `*bad` the index (where not NULL); the output

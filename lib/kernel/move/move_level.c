@@ -137,9 +137,20 @@ TRANSPOSE(2, uint16_t)
 TRANSPOSE(4, uint32_t)
 TRANSPOSE(8, uint64_t)
 
-cfx_transpose_fn *const CFX_TRANSPOSE_TABLE[4] = {
-    transpose_1,
-    transpose_2,
-    transpose_4,
-    transpose_8,
+/* An element of 16 bytes is a square by itself. */
+static void transpose_16(void *y_, int64_t sy, const void *x_, int64_t sx,
+                         int64_t rows, int64_t cols)
+{
+    enum { E = 4 };
+    double _Complex *y = y_;
+    const double _Complex *x = x_;
+
+    for (int64_t j = 0; j < cols; j += E)
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t k = j; k < cols && k < j + E; k++)
+                y[k * sy + i] = x[i * sx + k];
+}
+
+cfx_transpose_fn *const CFX_TRANSPOSE_TABLE[5] = {
+    transpose_1, transpose_2, transpose_4, transpose_8, transpose_16,
 };

@@ -49,6 +49,8 @@ EDGE(uint8_t)
 EDGE(uint16_t)
 EDGE(uint32_t)
 EDGE(uint64_t)
+typedef double _Complex complex;
+EDGE(complex)
 
 static void edge(const cfx_pad *p, void *y, const void *x, int64_t begin,
                  int64_t end)
@@ -57,7 +59,8 @@ static void edge(const cfx_pad *p, void *y, const void *x, int64_t begin,
     case 1: edge_uint8_t(p, y, x, begin, end); break;
     case 2: edge_uint16_t(p, y, x, begin, end); break;
     case 4: edge_uint32_t(p, y, x, begin, end); break;
-    default: edge_uint64_t(p, y, x, begin, end); break;
+    case 8: edge_uint64_t(p, y, x, begin, end); break;
+    default: edge_complex(p, y, x, begin, end); break;
     }
 }
 

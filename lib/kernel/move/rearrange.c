@@ -71,6 +71,8 @@ static bool is_set(cfx_dtype dtype, const void *x, int64_t i)
     case CFX_BF16: return (((const uint16_t *)x)[i] & 0x7fff) != 0;
     case CFX_F32: return ((const float *)x)[i] != 0;
     case CFX_F64: return ((const double *)x)[i] != 0;
+    case CFX_C64: return ((const float _Complex *)x)[i] != 0;
+    case CFX_C128: return ((const double _Complex *)x)[i] != 0;
     case CFX_I64: return ((const int64_t *)x)[i] != 0;
     case CFX_I32: return ((const int32_t *)x)[i] != 0;
     case CFX_I16: return ((const int16_t *)x)[i] != 0;

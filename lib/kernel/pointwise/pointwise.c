@@ -29,9 +29,10 @@ const uint8_t cfx_compute_of[CFX_NDTYPES] = {
 };
 
 const uint8_t cfx_compute_dtype[CFX_C_COUNT] = {
-    [CFX_C_F32] = CFX_F32, [CFX_C_F64] = CFX_F64,   [CFX_C_I64] = CFX_I64,
-    [CFX_C_I32] = CFX_I32, [CFX_C_I16] = CFX_I16,   [CFX_C_I8] = CFX_I8,
-    [CFX_C_U8] = CFX_U8,   [CFX_C_BOOL] = CFX_BOOL,
+    [CFX_C_F32] = CFX_F32,   [CFX_C_F64] = CFX_F64,   [CFX_C_I64] = CFX_I64,
+    [CFX_C_I32] = CFX_I32,   [CFX_C_I16] = CFX_I16,   [CFX_C_I8] = CFX_I8,
+    [CFX_C_U8] = CFX_U8,     [CFX_C_BOOL] = CFX_BOOL, [CFX_C_C64] = CFX_C64,
+    [CFX_C_C128] = CFX_C128,
 };
 
 /* ---- The list ---- */
@@ -50,6 +51,7 @@ static const struct {
 #define TYPES_ALL (OF_FLOAT | OF_INT | OF_BOOL)
 #define TYPES_MASK (TYPES_ALL | HAS_MASK)
 #define TYPES_HALF 0
+#define TYPES_COMPLEX 0
 #define RESULT_SAME false
 #define RESULT_BOOL true
 #define PW(name_, inputs_, types_, result, expr)                              \
@@ -61,8 +63,17 @@ static const struct {
 #undef PW
 };
 
+static const bool of_complex[CFX_PW_COUNT] = {
+#define PW(name, ...) [CFX_PW_##name] = true,
+#include "kernel/pointwise/pointwise_complex.def"
+#undef PW
+};
+
 bool cfx_pointwise_has(cfx_pw op, cfx_dtype dtype)
 {
+    if (cfx_dtype_is_complex(dtype))
+        return of_complex[op];
+
     cfx_category c = cfx_dtypes[dtype].category;
 
     return !(1 << dtype & CFX_STORED_TYPES) &&
@@ -350,7 +361,7 @@ static cfx_pw power_of(cfx_iter *it, cfx_dtype dtype)
     const cfx_operand *e = &it->op[2];
     cfx_pw op = CFX_PW_POW;
 
-    if (!e->data)
+    if (!e->data && e->dtype != CFX_C128)
         op = cfx_pointwise_power(
             e->dtype == CFX_F64 ? e->number.d : (double)e->number.i, dtype);
     if (op != CFX_PW_POW)

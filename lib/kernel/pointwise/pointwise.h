@@ -76,6 +76,8 @@ typedef enum cfx_compute {
     CFX_C_I8,
     CFX_C_U8,
     CFX_C_BOOL,
+    CFX_C_C64,
+    CFX_C_C128,
     CFX_C_COUNT,
     CFX_C_STORED = CFX_C_COUNT /* of a type without arithmetic */
 } cfx_compute;

@@ -9,11 +9,15 @@
  *     PW_FLOAT, PW_NUM, ...   LOOP for the operations that the type has,
  *            else SKIP
  *     PUT(v) the element of a result v
+ *     LIST   the file of operations, if it is not pointwise.def
  *     TABLE_MORE  entries of the table that the includer has loops for
  *
  * Undefines them all at the end.
  */
 
+#ifndef LIST
+#define LIST "kernel/pointwise/pointwise.def"
+#endif
 #define K(x) ((C)(x))
 #define READ_1(A) const A a = x0[i];
 #define READ_2(A) READ_1(A) const C b = x1[i];
@@ -49,12 +53,13 @@
 #define SKIP(name, inputs, result, expr)
 #define PW_MASK(name, inputs, result, expr)                                   \
     LOOP_OF(uint8_t, uint8_t, name, inputs, result, expr)
+#define PW_COMPLEX SKIP
 #define R(x) M(half)(x, p2)
 #define D(f) (C) cfx_kernel_##f
 
 #define PW(name, inputs, types, result, expr)                                 \
     PW_##types(name, inputs, result, expr)
-#include "kernel/pointwise/pointwise.def"
+#include LIST
 #undef PW
 
 #undef LOOP
@@ -64,7 +69,7 @@
 #define PW(name, inputs, types, result, expr)                                 \
     PW_##types(name, inputs, result, expr)
 cfx_loop_fn *const TABLE[CFX_PW_COUNT] = {
-#include "kernel/pointwise/pointwise.def"
+#include LIST
     TABLE_MORE};
 #undef PW
 
@@ -94,6 +99,8 @@ cfx_loop_fn *const TABLE[CFX_PW_COUNT] = {
 #undef PW_ALL
 #undef PW_MASK
 #undef PW_HALF
+#undef PW_COMPLEX
+#undef LIST
 #undef PUT
 #undef TABLE
 #undef TABLE_MORE

@@ -16,6 +16,8 @@ const struct cfx_pointwise_kernels CFX_LEVEL_NAME(cfx_pointwise_kernels) = {
             [CFX_C_I8] = CFX_PW_TABLE(i8),
             [CFX_C_U8] = CFX_PW_TABLE(u8),
             [CFX_C_BOOL] = CFX_PW_TABLE(bool),
+            [CFX_C_C64] = CFX_PW_TABLE(c64),
+            [CFX_C_C128] = CFX_PW_TABLE(c128),
         },
     .convert = CFX_CONVERT_TABLE,
     .transpose = CFX_TRANSPOSE_TABLE,

@@ -59,6 +59,12 @@ void cfx_reduce(cfx_context *ctx, cfx_red op, cfx_dtype dtype, cfx_iter *it,
 void cfx_reduce_var_mean(cfx_context *ctx, cfx_red op, cfx_dtype dtype,
                          cfx_iter *it, double correction, void *mean);
 
+/* The product of complex numbers along the middle axis of row-major (outer, n,
+ * inner). */
+void cfx_reduce_complex_prod(cfx_context *ctx, cfx_dtype dtype, void *y,
+                             const void *x, int64_t outer, int64_t n,
+                             int64_t inner);
+
 /*
  * The first place of the largest (or smallest) element along the middle axis
  * of x, row-major (outer, n, inner) of any dtype, n > 0. NaN is larger and

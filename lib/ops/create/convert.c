@@ -281,6 +281,8 @@ NAMED(short, I16)
 NAMED(char, I8)
 NAMED(byte, U8)
 NAMED(bool, BOOL)
+NAMED(cfloat, C64)
+NAMED(cdouble, C128)
 
 static cfx_status cpu_infer(cfx_call *call)
 {
@@ -383,8 +385,6 @@ const cfx_op cfx_op__lift_fresh = {
     .schema = "lift_fresh(Tensor(a) self) -> Tensor(a)",
     .aliases = "aten.lift_fresh.default aten.lift.default Tensor.resolve_conj "
                "Tensor.resolve_neg torch.resolve_conj torch.resolve_neg "
-               "torch.real Tensor.conj torch.conj torch.conj_physical "
-               "Tensor.conj_physical aten.conj_physical.default "
                "Tensor.positive "
                "torch.positive Tensor.__pos__ operator.pos "
                "Tensor.detach_ torch.detach_ aten.detach_.default",

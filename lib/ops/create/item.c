@@ -14,6 +14,21 @@ static cfx_status unknown(cfx_call *call)
                          "the result depends on the numbers");
 }
 
+/* The number at p, as a new value. */
+static cfx_status number_at(cfx_call *call, cfx_dtype type, const void *p,
+                            cfx_value *out)
+{
+    double part[2];
+    if (!cfx_dtype_is_complex(type)) {
+        *out = cfx_infer_number_at(type, p);
+        return CFX_OK;
+    }
+    cfx_element_complex(type, p, part);
+    cfx_value half[2] = {cfx_float(part[0]), cfx_float(part[1])};
+    *out = cfx_seq_new(call->ctx, CFX_COMPLEX, 2, half, NULL);
+    return out->kind ? CFX_OK : cfx_no_memory(call->err);
+}
+
 /* ---- item ---- */
 
 static cfx_status item_infer(cfx_call *call)
@@ -35,8 +50,9 @@ static cfx_status item_infer(cfx_call *call)
 static cfx_status item_run(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
-    return cfx_call_return_take(
-        call, cfx_infer_number_at((cfx_dtype)x->dtype, x->data));
+    cfx_value v;
+    cfx_status st = number_at(call, (cfx_dtype)x->dtype, x->data, &v);
+    return st ? st : cfx_call_return_take(call, v);
 }
 
 const cfx_op cfx_op__item = {
@@ -47,7 +63,7 @@ const cfx_op cfx_op__item = {
         "Tensor.__int__ Tensor.__float__ torch._local_scalar_dense "
         "aten._local_scalar_dense",
     .doc = "The number that a tensor of one element holds.",
-    .flags = CFX_OP_OWN_RESULT,
+    .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = item_infer,
     .run = item_run,
 };
@@ -62,10 +78,8 @@ static cfx_status list_of(cfx_call *call, const cfx_tensor *x, int axis,
     size_t size = cfx_dtype_size((cfx_dtype)x->dtype);
     if (axis == x->rank && !p)
         return cfx_infer_unknown_number(call, (cfx_dtype)x->dtype, out);
-    if (axis == x->rank) {
-        *out = cfx_infer_number_at((cfx_dtype)x->dtype, p);
-        return CFX_OK;
-    }
+    if (axis == x->rank)
+        return number_at(call, (cfx_dtype)x->dtype, p, out);
     int64_t n = cfx_tensor_size(x, axis), made = 0;
     if (!p)
         size = 0;
@@ -120,7 +134,7 @@ const cfx_op cfx_op__tolist = {
     .params = params,
     .aliases = "Tensor.tolist",
     .doc = "The numbers in lists, one for each axis.",
-    .flags = CFX_OP_OWN_RESULT,
+    .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = tolist_infer,
     .run = tolist_run,
 };

@@ -9,6 +9,7 @@
 
 #include "kernel/resample/resample.h"
 #include "op/infer.h"
+#include "op/list.h"
 #include "op/loop.h"
 #include "ops/shape/view.h"
 
@@ -228,8 +229,6 @@ static cfx_status pad_infer(cfx_call *call)
     if (x->dtype == CFX_BOOL &&
         (mode == CFX_PAD_REFLECT || mode == CFX_PAD_REPLICATE))
         return cfx_infer_refuse(call, CFX_BOOL);
-    if (cfx_dtype_size((cfx_dtype)x->dtype) > 8)
-        return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     if (mode == CFX_PAD_CONSTANT && only_cuts(call, x->rank))
         return out_cut(call, x, shape);
     bool last = x->rank > 3 && mode != CFX_PAD_CIRCULAR &&
@@ -244,10 +243,7 @@ static void set_value(const cfx_call *call, cfx_dtype type, void *place)
 {
     cfx_value v = cfx_call_has(call, VALUE) ? cfx_call_value(call, VALUE)
                                             : cfx_int(0);
-    if (v.kind == CFX_FLOAT || cfx_dtype_is_float(type))
-        cfx_element_set_double(type, place, cfx_value_number(v));
-    else
-        cfx_element_set_int(type, place, v.u.i);
+    cfx_list_write_number(type, place, v);
 }
 
 /* Axes from the outermost in memory: dense tensors of one order are padded in
@@ -272,14 +268,14 @@ static cfx_status pad_run(cfx_call *call)
     cfx_tensor *from = cfx_call_tensor(call, SELF);
     cfx_tensor *y = call->out[0], *made = NULL;
     int64_t in[CFX_MAX_RANK], out[CFX_MAX_RANK], before[CFX_MAX_RANK];
-    uint64_t value = 0;
+    double value[2] = {0, 0}; /* of any type */
     bool last = cfx_view_both_last(from, y);
     cfx_pad p = {.size = cfx_dtype_size((cfx_dtype)y->dtype),
                  .rank = y->rank,
                  .in = in,
                  .out = out,
                  .before = before,
-                 .value = &value,
+                 .value = value,
                  .mode = own->mode};
     cfx_tensor *x = last ? cfx_tensor_ref(from)
                          : cfx_loop_contiguous(call, from);
@@ -287,7 +283,7 @@ static cfx_status pad_run(cfx_call *call)
     if (!st && !last && !cfx_tensor_is_contiguous(y))
         st = cfx_loop_like(call, y, &made);
     if (!st) {
-        set_value(call, (cfx_dtype)y->dtype, &value);
+        set_value(call, (cfx_dtype)y->dtype, value);
         plan(call, x, last, in, out, before);
         p.x = x->data;
         p.y = made ? made->data : y->data;
@@ -318,6 +314,7 @@ const cfx_op cfx_op__pad = {
     .doc = "A tensor with a margin.",
     .code = ANY_MODE,
     .state_size = sizeof(struct padding),
+    .flags = CFX_OP_COMPLEX,
     .infer = pad_infer,
     .run = pad_run,
 };
@@ -330,6 +327,7 @@ const cfx_op cfx_op__constant_pad_nd = {
     .doc = "A tensor with a margin of one number.",
     .code = CONSTANT,
     .state_size = sizeof(struct padding),
+    .flags = CFX_OP_COMPLEX,
     .infer = pad_infer,
     .run = pad_run,
 };
@@ -344,6 +342,7 @@ const cfx_op cfx_op__constant_pad_nd = {
         .doc = "A tensor with a margin that mirrors it.",                     \
         .code = REFLECT,                                                      \
         .state_size = sizeof(struct padding),                                 \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = pad_infer,                                                   \
         .run = pad_run,                                                       \
     };                                                                        \
@@ -356,6 +355,7 @@ const cfx_op cfx_op__constant_pad_nd = {
         .doc = "A tensor with a margin of its outermost elements.",           \
         .code = REPLICATE,                                                    \
         .state_size = sizeof(struct padding),                                 \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = pad_infer,                                                   \
         .run = pad_run,                                                       \
     };

@@ -219,7 +219,7 @@ const cfx_op cfx_op__getitem = {
     .params = params,
     .aliases = "operator.getitem Tensor.__getitem__",
     .doc = "Items of a sequence, a view or elements of a tensor.",
-    .flags = CFX_OP_ANY_DEVICES,
+    .flags = CFX_OP_ANY_DEVICES | CFX_OP_COMPLEX,
     .infer = getitem_infer,
     .cost = copy_cost,
     .run = getitem_run,
@@ -260,7 +260,7 @@ const cfx_op cfx_op__index = {
     .aliases = "aten.index.Tensor aten._unsafe_index.Tensor torch.ops.aten."
                "index aten.index",
     .doc = "Elements at the places that index tensors name.",
-    .flags = CFX_OP_ANY_DEVICES,
+    .flags = CFX_OP_ANY_DEVICES | CFX_OP_COMPLEX,
     .infer = index_infer,
     .cost = copy_cost,
     .run = index_run,
@@ -479,7 +479,7 @@ const cfx_op cfx_op__setitem = {
     .params = params,
     .aliases = "operator.setitem Tensor.__setitem__",
     .doc = "Write to a view or to elements of a tensor.",
-    .flags = CFX_OP_ANY_DEVICES,
+    .flags = CFX_OP_ANY_DEVICES | CFX_OP_COMPLEX,
     .infer = setitem_infer,
     .cost = setitem_cost,
     .run = setitem_run,
@@ -555,7 +555,8 @@ const cfx_op cfx_op__index_put = {
     .aliases = "torch.index_put Tensor.index_put aten.index_put.default "
                "aten._unsafe_index_put.default",
     .doc = "A copy with values written where index tensors say.",
-    .flags = CFX_OP_ANY_DEVICES | CFX_OP_INPLACE | CFX_OP_EDITS,
+    .flags = CFX_OP_ANY_DEVICES | CFX_OP_INPLACE | CFX_OP_EDITS |
+             CFX_OP_COMPLEX,
     .infer = index_put_infer,
     .cost = index_put_cost,
     .run = index_put_run,

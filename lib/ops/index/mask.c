@@ -176,7 +176,7 @@ const cfx_op cfx_op__nonzero = {
     .params = params,
     .aliases = "torch.nonzero Tensor.nonzero aten.nonzero.default",
     .doc = "The places of elements that are not 0, row by row or as columns.",
-    .flags = CFX_OP_OWN_RESULT,
+    .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = nonzero_any_infer,
     .run = nonzero_any_run,
 };
@@ -186,7 +186,7 @@ const cfx_op cfx_op__argwhere = {
     .params = params,
     .aliases = "torch.argwhere Tensor.argwhere aten.argwhere.default",
     .doc = "The places of elements that are not 0, row by row.",
-    .flags = CFX_OP_OWN_RESULT,
+    .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = nonzero_infer,
     .run = nonzero_run,
 };
@@ -196,7 +196,7 @@ const cfx_op cfx_op__nonzero_numpy = {
     .params = params,
     .aliases = "torch.where aten.where.default aten.nonzero_numpy.default",
     .doc = "The places of elements that are not 0, a column for each axis.",
-    .flags = CFX_OP_OWN_RESULT,
+    .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = columns_infer,
     .run = columns_run,
 };
@@ -225,7 +225,7 @@ const cfx_op cfx_op__where = {
              where_method_lower},
             {NULL, NULL}},
     .doc = "Elements of one tensor or another, by a condition.",
-    .flags = CFX_OP_NUMBERS,
+    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = where_infer,
     .cost = cfx_cost_0_0,
     .loop = where_loop,
@@ -248,7 +248,7 @@ static cfx_status masked_fill_infer(cfx_call *call)
                            "value tensor, but got tensor with %d "
                            "dimension(s).",
                            v->rank);
-    if (!st && !v)
+    if (!st)
         st = cfx_list_check_number(call, cfx_call_value(call, VALUE),
                                    (cfx_dtype)x->dtype);
     if (!st)
@@ -277,7 +277,8 @@ const cfx_op cfx_op__masked_fill = {
     .aliases = "torch.masked_fill Tensor.masked_fill aten.masked_fill.Scalar "
                "aten.masked_fill.Tensor",
     .doc = "One number where a mask is true.",
-    .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_NUMBERS,
+    .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_NUMBERS |
+             CFX_OP_COMPLEX,
     .infer = masked_fill_infer,
     .cost = cfx_cost_0_0,
     .run = masked_fill_run,
@@ -366,7 +367,7 @@ const cfx_op cfx_op__masked_select = {
     .aliases = "torch.masked_select Tensor.masked_select "
                "aten.masked_select.default",
     .doc = "The elements where a mask is true, as a vector.",
-    .flags = CFX_OP_OWN_RESULT,
+    .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = masked_select_infer,
     .run = masked_select_run,
 };
@@ -419,7 +420,7 @@ const cfx_op cfx_op__masked_scatter = {
     .aliases = "torch.masked_scatter Tensor.masked_scatter "
                "aten.masked_scatter.default",
     .doc = "The elements of a source, in order, where a mask is true.",
-    .flags = CFX_OP_INPLACE,
+    .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .infer = masked_scatter_infer,
     .run = masked_scatter_run,
 };

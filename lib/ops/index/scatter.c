@@ -337,7 +337,7 @@ static cfx_status scatter_run(cfx_call *call)
                      .axis = axis_of(call),
                      .index = index,
                      .shape = {1}};
-    char number[16];
+    _Alignas(16) char number[16];
     cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, SELF),
                                     call->err);
     if (st || cfx_infer_is_empty(index))
@@ -349,11 +349,8 @@ static cfx_status scatter_run(cfx_call *call)
         p.src = src->data;
         steps_of(p.src_step, src);
     } else {
-        cfx_value v = cfx_call_value(call, VALUE);
-        if (v.kind == CFX_FLOAT)
-            cfx_element_set_double((cfx_dtype)p.y->dtype, number, v.u.f);
-        else
-            cfx_element_set_int((cfx_dtype)p.y->dtype, number, v.u.i);
+        cfx_list_write_number((cfx_dtype)p.y->dtype, number,
+                              cfx_call_value(call, VALUE));
         p.src = number;
     }
     return reduce_plan(call, &p, s->include_self);
@@ -365,7 +362,8 @@ static cfx_status scatter_run(cfx_call *call)
         .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_INPLACE | CFX_OP_EDITS,                               \
+        .flags = CFX_OP_INPLACE | CFX_OP_EDITS |                              \
+                 ((code_) == SET || (code_) == ADD ? CFX_OP_COMPLEX : 0),     \
         .code = code_,                                                        \
         .state_size = sizeof(struct scatter),                                 \
         .infer = scatter_infer,                                               \
@@ -532,7 +530,8 @@ static void rows_cost(const cfx_call *call, cfx_cost *cost)
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_INPLACE | CFX_OP_EDITS,                               \
+        .flags = CFX_OP_INPLACE | CFX_OP_EDITS |                              \
+                 ((code_) == SET || (code_) == ADD ? CFX_OP_COMPLEX : 0),     \
         .code = code_,                                                        \
         .state_size = sizeof(struct scatter),                                 \
         .infer = index_infer,                                                 \
@@ -581,7 +580,7 @@ static cfx_status index_fill_run(cfx_call *call)
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
     int axis = axis_of(call);
     int64_t n = y->rank ? cfx_tensor_size(y, axis) : 1, bad = 0;
-    char number[16];
+    _Alignas(16) char number[16];
     cfx_indexing ix = {.rank = rank_of(y),
                        .value = number,
                        .base = y->data,
@@ -628,7 +627,7 @@ const cfx_op cfx_op__index_fill = {
     .aliases = "torch.index_fill Tensor.index_fill aten.index_fill.int_Scalar "
                "aten.index_fill.int_Tensor",
     .doc = "A copy with one number in the rows that an index names.",
-    .flags = CFX_OP_INPLACE | CFX_OP_NUMBERS | CFX_OP_EDITS,
+    .flags = CFX_OP_INPLACE | CFX_OP_NUMBERS | CFX_OP_EDITS | CFX_OP_COMPLEX,
     .infer = index_fill_infer,
     .cost = index_fill_cost,
     .run = index_fill_run,
@@ -681,7 +680,7 @@ const cfx_op cfx_op__put = {
     .params = params,
     .aliases = "torch.put Tensor.put aten.put.default",
     .doc = "A copy with elements of another tensor at places of all.",
-    .flags = CFX_OP_INPLACE,
+    .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .infer = put_infer,
     .cost = put_cost,
     .run = put_run,

@@ -52,7 +52,7 @@ static cfx_status triangle_run(cfx_call *call)
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_INPLACE,                                              \
+        .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,                             \
         .code = code_,                                                        \
         .infer = triangle_infer,                                              \
         .run = triangle_run,                                                  \
@@ -245,6 +245,7 @@ const cfx_op cfx_op__diag_embed = {
     .params = params,
     .aliases = "torch.diag_embed Tensor.diag_embed aten.diag_embed.default",
     .doc = "Matrices with the last axis on a diagonal, 0 elsewhere.",
+    .flags = CFX_OP_COMPLEX,
     .infer = diag_embed_infer,
     .run = diag_embed_run,
 };
@@ -295,6 +296,7 @@ const cfx_op cfx_op__diag = {
     .params = params,
     .aliases = "torch.diag Tensor.diag aten.diag.default",
     .doc = "A matrix with a vector on a diagonal, or the diagonal of one.",
+    .flags = CFX_OP_COMPLEX,
     .infer = diag_infer,
     .run = diag_run,
 };
@@ -331,6 +333,7 @@ const cfx_op cfx_op__diagflat = {
     .params = params,
     .aliases = "torch.diagflat Tensor.diagflat aten.diagflat.default",
     .doc = "A matrix with all elements on a diagonal.",
+    .flags = CFX_OP_COMPLEX,
     .infer = diagflat_infer,
     .run = diagflat_run,
 };

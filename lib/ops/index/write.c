@@ -24,9 +24,8 @@ static cfx_status fill_infer(cfx_call *call)
                              "0-dimension value tensor but got tensor with %d "
                              "dimensions.",
                              v->rank);
-    cfx_status st = v ? CFX_OK
-                      : cfx_list_check_number(call, call->in[1],
-                                              (cfx_dtype)x->dtype);
+    cfx_status st = cfx_list_check_number(call, call->in[1],
+                                          (cfx_dtype)x->dtype);
     return st ? st : cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
@@ -50,7 +49,8 @@ const cfx_op cfx_op__fill = {
     .schema = "fill.Scalar(Tensor self, Tensor value) -> Tensor",
     .aliases = "torch.fill Tensor.fill aten.fill.Scalar aten.fill.Tensor",
     .doc = "Every element replaced by one number.",
-    .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_NUMBERS,
+    .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_NUMBERS |
+             CFX_OP_COMPLEX,
     .infer = fill_infer,
     .cost = cfx_cost_created,
     .run = fill_run,
@@ -60,7 +60,7 @@ const cfx_op cfx_op__zero = {
     .schema = "zero(Tensor self) -> Tensor",
     .aliases = "torch.zero Tensor.zero aten.zero.default",
     .doc = "Every element replaced by 0.",
-    .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE,
+    .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .infer = zero_infer,
     .cost = cfx_cost_created,
     .run = zero_run,
@@ -110,7 +110,7 @@ const cfx_op cfx_op__assign = {
     .inplace_aliases = "Tensor.copy_ aten.copy_.default",
     .doc = "Every element replaced by that of another tensor.",
     .flags = CFX_OP_ANY_DEVICES | CFX_OP_INPLACE | CFX_OP_POINTWISE |
-             CFX_OP_NUMBERS,
+             CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = assign_infer,
     .cost = assign_cost,
     .run = fill_run,
@@ -185,6 +185,7 @@ static cfx_status part_run(cfx_call *call)
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = part_infer,                                                  \
         .run = part_run,                                                      \
     };

@@ -472,6 +472,7 @@ const cfx_op cfx_op__einsum = {
     .params = params,
     .aliases = "torch.einsum aten.einsum.default",
     .doc = "Sums of products over axes that an equation names.",
+    .flags = CFX_OP_COMPLEX,
     .infer = einsum_infer,
     .cost = einsum_cost,
     .run = einsum_run,

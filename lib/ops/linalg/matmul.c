@@ -2,10 +2,12 @@
  * matmul -- products of matrices, vectors and batches of them.
  *
  * shape   matmul: vectors stand for a row or a column; leading axes broadcast.
- * cost    m * n * k multiply-adds for each matrix.
+ * cost    m * n * k multiply-adds for each matrix; of complex numbers four
+ *         times as many.
  */
 #include "kernel/gemm/gemm.h"
 #include "kernel/pointwise/pointwise.h"
+#include "op/composite.h"
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/list.h"
@@ -88,6 +90,32 @@ static cfx_status check_ranks(cfx_call *call, int at, int a, int b)
                          a, b, x->rank, y->rank);
 }
 
+/* ---- Complex numbers: four products of their parts ---- */
+
+static bool is_complex(const cfx_call *call)
+{
+    const struct factors *f = call->state;
+    return cfx_dtype_is_complex((cfx_dtype)f->a->dtype);
+}
+
+static cfx_value complex_product(cfx_scope *s, const cfx_call *call)
+{
+    const struct factors *f = call->state;
+    cfx_value a = cfx_value_of_tensor((cfx_tensor *)(uintptr_t)f->a);
+    cfx_value b = cfx_value_of_tensor((cfx_tensor *)(uintptr_t)f->b);
+    cfx_value a_re = CFX_CALL(s, "torch.real", a);
+    cfx_value a_im = CFX_CALL(s, "torch.imag", a);
+    cfx_value b_re = CFX_CALL(s, "torch.real", b);
+    cfx_value b_im = CFX_CALL(s, "torch.imag", b);
+    cfx_value re = CFX_CALL(s, "torch.sub",
+                            CFX_CALL(s, "torch.matmul", a_re, b_re),
+                            CFX_CALL(s, "torch.matmul", a_im, b_im));
+    cfx_value im = CFX_CALL(s, "torch.add",
+                            CFX_CALL(s, "torch.matmul", a_re, b_im),
+                            CFX_CALL(s, "torch.matmul", a_im, b_re));
+    return CFX_CALL(s, "torch.complex", re, im);
+}
+
 /* The ranks that a function insists on are in its code; 0: any. */
 #define RANKS(a, b) ((a) << 4 | (b))
 
@@ -108,6 +136,10 @@ static cfx_status matmul_infer(cfx_call *call)
 static void matmul_cost(const cfx_call *call, cfx_cost *cost)
 {
     const struct factors *f = call->state;
+    if (is_complex(call)) {
+        cfx_composite_cost(call, cost, complex_product);
+        return;
+    }
     cfx_dim n = cfx_cost_numel(call, call->out[0]);
     cost->macs = cfx_dim_mul(call->env, n, f->k);
 }
@@ -170,6 +202,8 @@ static size_t matmul_workspace(const cfx_call *call)
 {
     struct strides s;
     cfx_gemm g;
+    if (is_complex(call))
+        return 0;
     plan(call->state, call->out[0], &s, &g);
     return cfx_gemm_workspace(call->ctx, &g);
 }
@@ -178,6 +212,8 @@ static cfx_status matmul_run(cfx_call *call)
 {
     struct strides s;
     cfx_gemm g;
+    if (is_complex(call))
+        return cfx_composite_run(call, complex_product);
     plan(call->state, call->out[0], &s, &g);
     cfx_gemm_run(call->ctx, &g, call->work);
     return CFX_OK;
@@ -191,6 +227,7 @@ static cfx_status matmul_run(cfx_call *call)
         .doc = doc_,                                                          \
         .code = ranks,                                                        \
         .state_size = sizeof(struct factors),                                 \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = matmul_infer,                                                \
         .cost = matmul_cost,                                                  \
         .workspace = matmul_workspace,                                        \
@@ -210,9 +247,26 @@ MATMUL(mv, "Tensor self, Tensor vec", RANKS(2, 1),
        "torch.mv Tensor.mv aten.mv.default",
        "The product of a matrix and a vector.")
 MATMUL(dot, "Tensor self, Tensor tensor", RANKS(1, 1),
-       "torch.dot torch.vdot Tensor.dot Tensor.vdot aten.dot.default "
-       "aten.vdot.default",
-       "The product of two vectors.")
+       "torch.dot Tensor.dot aten.dot.default", "The product of two vectors.")
+
+static cfx_value vdot_build(cfx_scope *s, const cfx_call *call)
+{
+    return CFX_CALL(s, "torch.dot",
+                    CFX_CALL(s, "torch.conj", cfx_call_value(call, SELF)),
+                    cfx_call_value(call, OTHER));
+}
+
+CFX_COMPOSITE(vdot)
+const cfx_op cfx_op__vdot = {
+    .schema = "vdot(Tensor self, Tensor other) -> Tensor",
+    .params = params,
+    .aliases = "torch.vdot Tensor.vdot aten.vdot.default",
+    .doc = "The product of the conjugate of one vector and another.",
+    .flags = CFX_OP_COMPLEX,
+    .infer = vdot_infer,
+    .cost = vdot_cost,
+    .run = vdot_run,
+};
 
 /* ---- beta * self + alpha * a b ---- */
 
@@ -271,7 +325,8 @@ static void addmm_cost(const cfx_call *call, cfx_cost *cost)
 static cfx_value factor(const cfx_call *call, int k)
 {
     cfx_value v = cfx_call_value(call, k);
-    bool whole = !cfx_dtype_is_float((cfx_dtype)call->out[0]->dtype);
+    cfx_dtype type = (cfx_dtype)call->out[0]->dtype;
+    bool whole = cfx_dtypes[type].category < CFX_CAT_FLOAT;
     return whole && v.kind == CFX_FLOAT ? cfx_int((int64_t)v.u.f) : v;
 }
 
@@ -308,7 +363,7 @@ static cfx_status addmm_run(cfx_call *call)
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_INPLACE,                                              \
+        .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,                             \
         .code = ranks,                                                        \
         .state_size = sizeof(struct factors),                                 \
         .infer = addmm_infer,                                                 \

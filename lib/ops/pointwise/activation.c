@@ -37,7 +37,8 @@ static bool activation_loop(const cfx_call *call, cfx_loop *out)
                           ".default",                                         \
         .variants = variants_,                                                \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE |                          \
+                 (CFX_PW_##code_ == CFX_PW_SILU ? CFX_OP_COMPLEX : 0),        \
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
@@ -58,10 +59,19 @@ static bool activation_loop(const cfx_call *call, cfx_loop *out)
        name##_variants, run_)
 #define ACTIVATION(...) ACTIVATION_RUN(__VA_ARGS__, cfx_loop_call)
 
+/* Of the activations only silu has complex numbers. */
+static cfx_status silu_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    return cfx_dtype_is_complex((cfx_dtype)x->dtype)
+               ? cfx_unary_same(call)
+               : cfx_unary_only_float(call);
+}
+
 ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_loop,
            cfx_unary_no_bool, "max(x, 0).")
-ACTIVATION(silu, SILU, "", NN(silu), cfx_cost_4_2, activation_loop,
-           cfx_unary_only_float, "x * sigmoid(x).")
+ACTIVATION(silu, SILU, "", NN(silu), cfx_cost_4_2, activation_loop, silu_infer,
+           "x * sigmoid(x).")
 ACTIVATION(mish, MISH, "", NN(mish), cfx_cost_4_3, activation_loop,
            cfx_unary_only_float, "x * tanh(softplus(x)).")
 ACTIVATION(hardsigmoid, HARDSIGMOID, "", NN(hardsigmoid), cfx_cost_2_1,

@@ -126,12 +126,14 @@ TWO(bitwise_right_shift, SHIFT_RIGHT, cfx_binary_same, cfx_cost_1_0,
     "operator.rshift aten.bitwise_right_shift.Tensor "
     "aten.__rshift__.Tensor aten.__rshift__.Scalar",
     "operator.irshift", "The bits, moved to the right; the sign stays.")
-COMMUTING(logical_and, LOGICAL_AND, cfx_binary_bool, cfx_cost_0_0,
-          "aten.logical_and.default", NULL, "Are both nonzero?")
-COMMUTING(logical_or, LOGICAL_OR, cfx_binary_bool, cfx_cost_0_0,
-          "aten.logical_or.default", NULL, "Is either nonzero?")
-COMMUTING(logical_xor, LOGICAL_XOR, cfx_binary_bool, cfx_cost_0_0,
-          "aten.logical_xor.default", NULL, "Is just one nonzero?")
+TWO_(logical_and, LOGICAL_AND, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
+     cfx_binary_bool, cfx_cost_0_0, "aten.logical_and.default", NULL,
+     "Are both nonzero?")
+TWO_(logical_or, LOGICAL_OR, CFX_OP_COMMUTES | CFX_OP_COMPLEX, cfx_binary_bool,
+     cfx_cost_0_0, "aten.logical_or.default", NULL, "Is either nonzero?")
+TWO_(logical_xor, LOGICAL_XOR, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
+     cfx_binary_bool, cfx_cost_0_0, "aten.logical_xor.default", NULL,
+     "Is just one nonzero?")
 
 /* ---- div, with its rounding ---- */
 
@@ -159,6 +161,8 @@ static cfx_status div_infer(cfx_call *call)
 {
     struct div *d = call->state;
     cfx_status st = read_mode(call, &d->code);
+    if (!st && !cfx_pointwise_has(d->code, cfx_infer_float_type(call, 0, 2)))
+        st = cfx_infer_refuse(call, cfx_infer_float_type(call, 0, 2));
     if (st)
         return st;
     return d->code == CFX_PW_DIV
@@ -182,7 +186,8 @@ const cfx_op cfx_op__div = {
                "aten.div.Tensor aten.div.Scalar aten.div.Tensor_mode "
                "aten.div.Scalar_mode",
     .doc = "The quotient, rounded as asked.",
-    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
+             CFX_OP_COMPLEX,
     .state_size = sizeof(struct div),
     .infer = div_infer,
     .cost = cfx_cost_1_1,
@@ -195,15 +200,18 @@ const cfx_op cfx_op__div = {
 static bool rsub_loop(const cfx_call *call, cfx_loop *out)
 {
     cfx_value alpha = cfx_call_value(call, ALPHA);
+    bool complex = alpha.kind == CFX_COMPLEX;
     if (alpha.kind == CFX_FLOAT)
         alpha.u.f = -alpha.u.f;
-    else
+    else if (!complex)
         alpha.u.i = (int64_t)(0 - (uint64_t)alpha.u.i);
-    cfx_loop_of(call, out, CFX_PW_ADD_SCALED, (cfx_dtype)call->out[0]->dtype,
-                0);
+    cfx_loop_of(call, out, complex ? CFX_PW_ADDCMUL : CFX_PW_ADD_SCALED,
+                (cfx_dtype)call->out[0]->dtype, 0);
     out->in[out->n++] = cfx_call_value(call, OTHER);
     out->in[out->n++] = cfx_call_value(call, SELF);
     out->in[out->n++] = alpha;
+    if (complex)
+        out->in[out->n++] = cfx_int(-1);
     return true;
 }
 
@@ -229,7 +237,7 @@ const cfx_op cfx_op__rsub = {
     .aliases = "torch.rsub Tensor.__rsub__ aten.rsub.Tensor aten.rsub.Scalar",
     .variants = rsub_variants,
     .doc = "other - alpha * self.",
-    .flags = CFX_OP_POINTWISE | CFX_OP_NUMBERS,
+    .flags = CFX_OP_POINTWISE | CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = rsub_infer,
     .cost = cfx_cost_1_0,
     .loop = rsub_loop,
@@ -243,7 +251,8 @@ static cfx_status pow_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 2);
     cfx_value e = cfx_call_value(call, EXPONENT);
-    if (!cfx_dtype_is_float(type) && e.kind == CFX_INT && e.u.i < 0)
+    if (cfx_dtypes[type].category < CFX_CAT_FLOAT && e.kind == CFX_INT &&
+        e.u.i < 0)
         return cfx_call_fail(call, CFX_EINVAL,
                              "Integers to negative integer "
                              "powers are not allowed.");
@@ -283,7 +292,8 @@ const cfx_op cfx_op__pow = {
                "aten.pow.Tensor_Scalar aten.pow.Scalar",
     .inplace_aliases = "operator.ipow",
     .doc = "The first to the power of the second.",
-    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
+             CFX_OP_COMPLEX,
     .infer = pow_infer,
     .cost = pow_cost,
     .loop = pow_loop,
@@ -408,7 +418,7 @@ static void three_cost(const cfx_call *call, cfx_cost *cost)
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_COMPLEX,          \
         .code = code_,                                                        \
         .infer = three_infer,                                                 \
         .cost = three_cost,                                                   \
@@ -446,7 +456,8 @@ const cfx_op cfx_op__lerp = {
     .params = params,
     .aliases = "torch.lerp Tensor.lerp aten.lerp.Tensor aten.lerp.Scalar",
     .doc = "self + weight * (end - self).",
-    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
+             CFX_OP_COMPLEX,
     .code = CFX_PW_LERP,
     .infer = lerp_infer,
     .cost = three_cost,

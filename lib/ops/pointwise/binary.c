@@ -41,6 +41,13 @@ static bool scaled_loop(const cfx_call *call, cfx_loop *out)
     cfx_loop_of(call, out, (cfx_pw)call->op->code, type, 2);
     if (is_one(alpha))
         return true;
+    /* A complex number is not negated: self + sign * other * alpha. */
+    if (alpha.kind == CFX_COMPLEX) {
+        out->code = CFX_PW_ADDCMUL;
+        out->in[out->n++] = alpha;
+        out->in[out->n++] = cfx_int(sub ? -1 : 1);
+        return true;
+    }
     /* For bools `or`; with alpha 0 the first. */
     if (type == CFX_BOOL) {
         out->code = CFX_PW_ADD;
@@ -79,7 +86,7 @@ const cfx_op cfx_op__add = {
     .variants = add_variants,
     .doc = "self + alpha * other.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
-             CFX_OP_COMMUTES,
+             CFX_OP_COMMUTES | CFX_OP_COMPLEX,
     .code = CFX_PW_ADD,
     .infer = scaled_infer,
     .cost = scaled_cost,
@@ -103,7 +110,8 @@ const cfx_op cfx_op__sub = {
     .inplace_aliases = "operator.isub Tensor.__isub__",
     .variants = sub_variants,
     .doc = "self - alpha * other.",
-    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
+             CFX_OP_COMPLEX,
     .code = CFX_PW_SUB,
     .infer = scaled_infer,
     .cost = scaled_cost,
@@ -135,6 +143,10 @@ const cfx_op cfx_op__sub = {
     BINARY_RUN(name, overload, code_, CFX_OP_COMMUTES, __VA_ARGS__,           \
                cfx_binary_loop, cfx_binary_run)
 
+#define EQUALITY(name, overload, code_, ...)                                  \
+    BINARY_RUN(name, overload, code_, CFX_OP_COMMUTES | CFX_OP_COMPLEX,       \
+               __VA_ARGS__, cfx_binary_loop, cfx_binary_run)
+
 /* Python multiplies a tensor by a number from either side, and divides a number
  * by a tensor as reciprocal() * number: both round a number in other places. */
 static bool number_first_loop(const cfx_call *call, cfx_loop *out)
@@ -159,13 +171,15 @@ static cfx_status number_first_run(cfx_call *call)
                : cfx_binary_run(call);
 }
 
-BINARY_RUN(mul, ".Tensor", MUL, CFX_OP_COMMUTES, cfx_binary_same, cfx_cost_1_0,
+BINARY_RUN(mul, ".Tensor", MUL, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
+           cfx_binary_same, cfx_cost_1_0,
            "torch.mul torch.multiply Tensor.mul Tensor.multiply "
            "Tensor.__mul__ Tensor.__rmul__ operator.mul aten.mul.Tensor "
            "aten.mul.Scalar",
            "operator.imul Tensor.__imul__", "The product.", number_first_loop,
            number_first_run)
-BINARY_RUN(true_divide, ".Tensor", DIV, 0, cfx_binary_float, cfx_cost_1_1,
+BINARY_RUN(true_divide, ".Tensor", DIV, CFX_OP_COMPLEX, cfx_binary_float,
+           cfx_cost_1_1,
            "torch.true_divide Tensor.true_divide Tensor.__truediv__ "
            "Tensor.__div__ operator.truediv aten.true_divide.Tensor",
            "operator.itruediv Tensor.__itruediv__", "The quotient, a float.",
@@ -184,8 +198,8 @@ COMMUTING(minimum, "", MINIMUM, cfx_binary_same, cfx_cost_0_0,
          ".Scalar" more_,                                                     \
          NULL, doc_)
 
-COMPARE(COMMUTING, eq, EQ, "", "Are they equal?")
-COMPARE(COMMUTING, ne, NE, " torch.not_equal Tensor.not_equal",
+COMPARE(EQUALITY, eq, EQ, "", "Are they equal?")
+COMPARE(EQUALITY, ne, NE, " torch.not_equal Tensor.not_equal",
         "Are they not equal?")
 COMPARE(BINARY, lt, LT, " torch.less Tensor.less", "Is the first less?")
 COMPARE(BINARY, le, LE, " torch.less_equal Tensor.less_equal",

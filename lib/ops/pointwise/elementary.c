@@ -92,6 +92,10 @@ static cfx_value ndtr_build(cfx_scope *s, const cfx_call *call)
 
 static cfx_value isreal_build(cfx_scope *s, const cfx_call *call)
 {
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    if (cfx_dtype_is_complex((cfx_dtype)x->dtype))
+        return CFX_CALL(s, "torch.eq", CFX_CALL(s, "torch.imag", IN(SELF)),
+                        cfx_int(0));
     cfx_value key[] = {cfx_str(s, "dtype"), cfx_value_of_dtype(CFX_BOOL)};
     return cfx_call_function(s, "torch.ones_like",
                              (cfx_args){(cfx_value[]){IN(SELF)}, 1, key, 1});
@@ -238,7 +242,7 @@ ELEMENTARY(deg2rad, "Tensor self", CFX_OP_INPLACE,
 ELEMENTARY(rad2deg, "Tensor self", CFX_OP_INPLACE,
            "torch.rad2deg Tensor.rad2deg aten.rad2deg.default",
            "Radians in degrees.")
-ELEMENTARY(sinc, "Tensor self", CFX_OP_INPLACE,
+ELEMENTARY(sinc, "Tensor self", CFX_OP_INPLACE | CFX_OP_COMPLEX,
            "torch.sinc Tensor.sinc aten.sinc.default",
            "sin(pi x) / (pi x), which of 0 is 1.")
 ELEMENTARY(entr, "Tensor self", 0,
@@ -248,7 +252,7 @@ ELEMENTARY(ndtr, "Tensor self", 0,
            "torch.special.ndtr torch._C._special.special_ndtr "
            "aten.special_ndtr.default",
            "The normal distribution's cumulative probability.")
-ELEMENTARY(isreal, "Tensor self", 0,
+ELEMENTARY(isreal, "Tensor self", CFX_OP_COMPLEX,
            "torch.isreal Tensor.isreal aten.isreal.default",
            "Has it no imaginary part?")
 ELEMENTARY(ldexp, TWO, CFX_OP_INPLACE,

@@ -5,7 +5,7 @@
  * cost    the steps of the formula for each element.
  *
  * Operators of the first list keep the type of their argument, the second give
- * floats for integers, the third bools.
+ * floats for integers, the third bools. COMPLEX ones take complex numbers.
  */
 #include <math.h>
 
@@ -26,21 +26,22 @@ static bool unary_loop(const cfx_call *call, cfx_loop *out)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF), *y = call->out[0];
     cfx_pw code = (cfx_pw)call->op->code;
-    cfx_dtype type = (cfx_dtype)(cfx_pointwise_is_bool(code) ? x->dtype
-                                                             : y->dtype);
+    bool own = cfx_pointwise_is_bool(code) ||
+               cfx_dtype_is_complex((cfx_dtype)x->dtype);
+    cfx_dtype type = (cfx_dtype)(own ? x->dtype : y->dtype);
     cfx_loop_of(call, out, code, type, 1);
     if (!cfx_pointwise_has(code, type))
         out->code = CFX_LOOP_COPY;
     return true;
 }
 
-#define UNARY(name, code_, infer_, cost_, doc_)                               \
+#define UNARY_(name, more_, code_, infer_, cost_, doc_)                       \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self) -> Tensor",                            \
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | more_,                   \
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
@@ -48,50 +49,55 @@ static bool unary_loop(const cfx_call *call, cfx_loop *out)
         .run = cfx_loop_call,                                                 \
     };
 
-UNARY(square, SQUARE, square_infer, cfx_cost_1_0,
-      "The square of each element.")
+#define UNARY(name, ...) UNARY_(name, 0, __VA_ARGS__)
+#define COMPLEX(name, ...) UNARY_(name, CFX_OP_COMPLEX, __VA_ARGS__)
+
+COMPLEX(square, SQUARE, square_infer, cfx_cost_1_0,
+        "The square of each element.")
 UNARY(floor, FLOOR, cfx_unary_no_bool, cfx_cost_1_0, "Round down.")
 UNARY(ceil, CEIL, cfx_unary_no_bool, cfx_cost_1_0, "Round up.")
 UNARY(frac, FRAC, cfx_unary_only_float, cfx_cost_1_0,
       "What is behind the point.")
 
-UNARY(exp, EXP, cfx_unary_float, cfx_cost_1_1, "e to each element.")
-UNARY(exp2, EXP2, cfx_unary_float, cfx_cost_1_1, "2 to each element.")
-UNARY(expm1, EXPM1, cfx_unary_float, cfx_cost_1_1, "exp(x) - 1.")
-UNARY(log, LOG, cfx_unary_float, cfx_cost_1_1, "The natural logarithm.")
-UNARY(log2, LOG2, cfx_unary_float, cfx_cost_1_1, "The binary logarithm.")
-UNARY(log10, LOG10, cfx_unary_float, cfx_cost_1_1, "The decimal logarithm.")
-UNARY(log1p, LOG1P, cfx_unary_float, cfx_cost_1_1, "log(1 + x).")
-UNARY(sqrt, SQRT, cfx_unary_float, cfx_cost_1_1, "The square root.")
-UNARY(rsqrt, RSQRT, cfx_unary_float, cfx_cost_1_1, "One over the square root.")
-UNARY(reciprocal, RECIPROCAL, cfx_unary_float, cfx_cost_1_1,
-      "One over each element.")
-UNARY(sin, SIN, cfx_unary_float, cfx_cost_1_1, "The sine.")
-UNARY(cos, COS, cfx_unary_float, cfx_cost_1_1, "The cosine.")
-UNARY(tan, TAN, cfx_unary_float, cfx_cost_1_1, "The tangent.")
-UNARY(sinh, SINH, cfx_unary_float, cfx_cost_1_1, "The hyperbolic sine.")
-UNARY(cosh, COSH, cfx_unary_float, cfx_cost_1_1, "The hyperbolic cosine.")
+COMPLEX(exp, EXP, cfx_unary_float, cfx_cost_1_1, "e to each element.")
+COMPLEX(exp2, EXP2, cfx_unary_float, cfx_cost_1_1, "2 to each element.")
+COMPLEX(expm1, EXPM1, cfx_unary_float, cfx_cost_1_1, "exp(x) - 1.")
+COMPLEX(log, LOG, cfx_unary_float, cfx_cost_1_1, "The natural logarithm.")
+COMPLEX(log2, LOG2, cfx_unary_float, cfx_cost_1_1, "The binary logarithm.")
+COMPLEX(log10, LOG10, cfx_unary_float, cfx_cost_1_1, "The decimal logarithm.")
+COMPLEX(log1p, LOG1P, cfx_unary_float, cfx_cost_1_1, "log(1 + x).")
+COMPLEX(sqrt, SQRT, cfx_unary_float, cfx_cost_1_1, "The square root.")
+COMPLEX(rsqrt, RSQRT, cfx_unary_float, cfx_cost_1_1,
+        "One over the square root.")
+COMPLEX(reciprocal, RECIPROCAL, cfx_unary_float, cfx_cost_1_1,
+        "One over each element.")
+COMPLEX(sin, SIN, cfx_unary_float, cfx_cost_1_1, "The sine.")
+COMPLEX(cos, COS, cfx_unary_float, cfx_cost_1_1, "The cosine.")
+COMPLEX(tan, TAN, cfx_unary_float, cfx_cost_1_1, "The tangent.")
+COMPLEX(sinh, SINH, cfx_unary_float, cfx_cost_1_1, "The hyperbolic sine.")
+COMPLEX(cosh, COSH, cfx_unary_float, cfx_cost_1_1, "The hyperbolic cosine.")
 
-UNARY(isnan, ISNAN, cfx_unary_bool, cfx_cost_0_0, "Is it not a number?")
-UNARY(isinf, ISINF, cfx_unary_bool, cfx_cost_0_0, "Is it infinite?")
-UNARY(isfinite, ISFINITE, cfx_unary_bool, cfx_cost_0_0,
-      "Is it neither infinite nor NaN?")
+COMPLEX(isnan, ISNAN, cfx_unary_bool, cfx_cost_0_0, "Is it not a number?")
+COMPLEX(isinf, ISINF, cfx_unary_bool, cfx_cost_0_0, "Is it infinite?")
+COMPLEX(isfinite, ISFINITE, cfx_unary_bool, cfx_cost_0_0,
+        "Is it neither infinite nor NaN?")
 UNARY(isposinf, ISPOSINF, cfx_unary_bool, cfx_cost_0_0, "Is it plus infinity?")
 UNARY(isneginf, ISNEGINF, cfx_unary_bool, cfx_cost_0_0,
       "Is it minus infinity?")
 UNARY(signbit, SIGNBIT, cfx_unary_bool, cfx_cost_0_0,
       "Is its sign negative, be it that of 0?")
-UNARY(logical_not, LOGICAL_NOT, cfx_unary_bool, cfx_cost_0_0, "Is it zero?")
+COMPLEX(logical_not, LOGICAL_NOT, cfx_unary_bool, cfx_cost_0_0, "Is it zero?")
 
 /* Operators with additional aliases. */
-#define UNARY_ALSO(name, code_, infer_, cost_, aliases_, inplace_, doc_)      \
+#define UNARY_ALSO_(name, more_, code_, infer_, cost_, aliases_, inplace_,    \
+                    doc_)                                                     \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self) -> Tensor",                            \
         .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .inplace_aliases = inplace_,                                          \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | more_,                   \
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
@@ -99,18 +105,47 @@ UNARY(logical_not, LOGICAL_NOT, cfx_unary_bool, cfx_cost_0_0, "Is it zero?")
         .run = cfx_loop_call,                                                 \
     };
 
-UNARY_ALSO(abs, ABS, cfx_unary_no_bool, cfx_cost_1_0,
-           "torch.abs torch.absolute Tensor.abs Tensor.absolute "
-           "Tensor.__abs__ operator.abs builtins.abs aten.abs.default",
-           NULL, "The magnitude.")
-UNARY_ALSO(sign, SIGN, cfx_unary_same, cfx_cost_0_0,
-           "torch.sign torch.sgn Tensor.sign Tensor.sgn aten.sign.default "
-           "aten.sgn.default",
-           NULL, "-1, 0 or 1, as the element's sign.")
-UNARY_ALSO(neg, NEG, cfx_unary_no_bool, cfx_cost_1_0,
-           "torch.neg torch.negative Tensor.neg Tensor.negative "
-           "Tensor.__neg__ operator.neg aten.neg.default",
-           NULL, "The negative.")
+#define UNARY_ALSO(name, ...) UNARY_ALSO_(name, 0, __VA_ARGS__)
+#define COMPLEX_ALSO(name, ...) UNARY_ALSO_(name, CFX_OP_COMPLEX, __VA_ARGS__)
+
+/* A complex number's is real. */
+static cfx_status abs_infer(cfx_call *call)
+{
+    cfx_dtype type = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
+    if (!cfx_dtype_is_complex(type))
+        return cfx_unary_no_bool(call);
+    return call->inplace
+               ? cfx_call_fail(call, CFX_EDTYPE,
+                               "In-place abs is not supported for "
+                               "complex tensors.")
+               : cfx_infer_pointwise(call, 0, 1, cfx_dtype_real(type));
+}
+
+COMPLEX_ALSO(abs, ABS, abs_infer, cfx_cost_1_0,
+             "torch.abs torch.absolute Tensor.abs Tensor.absolute "
+             "Tensor.__abs__ operator.abs builtins.abs aten.abs.default",
+             NULL, "The magnitude.")
+static cfx_status sign_infer(cfx_call *call)
+{
+    cfx_dtype type = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
+    return cfx_dtype_is_complex(type)
+               ? cfx_call_fail(call, CFX_EDTYPE,
+                               "Unlike NumPy, torch.sign doesn't return the "
+                               "sign of complex tensors. Use torch.sgn.")
+               : cfx_unary_same(call);
+}
+
+UNARY_ALSO(sign, SIGN, sign_infer, cfx_cost_0_0,
+           "torch.sign Tensor.sign aten.sign.default", NULL,
+           "-1, 0 or 1, as the element's sign.")
+COMPLEX_ALSO(sgn, SIGN, cfx_unary_same, cfx_cost_0_0,
+             "torch.sgn Tensor.sgn aten.sgn.default", NULL,
+             "The sign; of a complex number that of magnitude 1 with its "
+             "angle.")
+COMPLEX_ALSO(neg, NEG, cfx_unary_no_bool, cfx_cost_1_0,
+             "torch.neg torch.negative Tensor.neg Tensor.negative "
+             "Tensor.__neg__ operator.neg aten.neg.default",
+             NULL, "The negative.")
 UNARY_ALSO(trunc, TRUNC, cfx_unary_no_bool, cfx_cost_1_0,
            "torch.trunc torch.fix Tensor.trunc Tensor.fix aten.trunc.default",
            NULL, "Round towards zero.")
@@ -118,38 +153,38 @@ UNARY_ALSO(bitwise_not, BITWISE_NOT, cfx_unary_whole, cfx_cost_1_0,
            "torch.bitwise_not Tensor.bitwise_not Tensor.__invert__ "
            "operator.invert operator.inv aten.bitwise_not.default",
            NULL, "The complement of the bits; of a bool, its negation.")
-UNARY_ALSO(tanh, TANH, cfx_unary_float, cfx_cost_1_1,
-           "torch.tanh torch.nn.functional.tanh Tensor.tanh "
-           "aten.tanh.default",
-           NULL, "The hyperbolic tangent.")
-UNARY_ALSO(sigmoid, SIGMOID, cfx_unary_float, cfx_cost_4_2,
-           "torch.sigmoid torch.nn.functional.sigmoid torch.expit "
-           "Tensor.sigmoid aten.sigmoid.default aten.special_expit.default",
-           NULL, "1 / (1 + exp(-x)).")
-UNARY_ALSO(asin, ASIN, cfx_unary_float, cfx_cost_1_1,
-           "torch.asin torch.arcsin Tensor.asin Tensor.arcsin "
-           "aten.asin.default",
-           NULL, "The arc sine.")
-UNARY_ALSO(acos, ACOS, cfx_unary_float, cfx_cost_1_1,
-           "torch.acos torch.arccos Tensor.acos Tensor.arccos "
-           "aten.acos.default",
-           NULL, "The arc cosine.")
-UNARY_ALSO(atan, ATAN, cfx_unary_float, cfx_cost_1_1,
-           "torch.atan torch.arctan Tensor.atan Tensor.arctan "
-           "aten.atan.default",
-           NULL, "The arc tangent.")
-UNARY_ALSO(asinh, ASINH, cfx_unary_float, cfx_cost_1_1,
-           "torch.asinh torch.arcsinh Tensor.asinh Tensor.arcsinh "
-           "aten.asinh.default",
-           NULL, "The area hyperbolic sine.")
-UNARY_ALSO(acosh, ACOSH, cfx_unary_float, cfx_cost_1_1,
-           "torch.acosh torch.arccosh Tensor.acosh Tensor.arccosh "
-           "aten.acosh.default",
-           NULL, "The area hyperbolic cosine.")
-UNARY_ALSO(atanh, ATANH, cfx_unary_float, cfx_cost_1_1,
-           "torch.atanh torch.arctanh Tensor.atanh Tensor.arctanh "
-           "aten.atanh.default",
-           NULL, "The area hyperbolic tangent.")
+COMPLEX_ALSO(tanh, TANH, cfx_unary_float, cfx_cost_1_1,
+             "torch.tanh torch.nn.functional.tanh Tensor.tanh "
+             "aten.tanh.default",
+             NULL, "The hyperbolic tangent.")
+COMPLEX_ALSO(sigmoid, SIGMOID, cfx_unary_float, cfx_cost_4_2,
+             "torch.sigmoid torch.nn.functional.sigmoid torch.expit "
+             "Tensor.sigmoid aten.sigmoid.default aten.special_expit.default",
+             NULL, "1 / (1 + exp(-x)).")
+COMPLEX_ALSO(asin, ASIN, cfx_unary_float, cfx_cost_1_1,
+             "torch.asin torch.arcsin Tensor.asin Tensor.arcsin "
+             "aten.asin.default",
+             NULL, "The arc sine.")
+COMPLEX_ALSO(acos, ACOS, cfx_unary_float, cfx_cost_1_1,
+             "torch.acos torch.arccos Tensor.acos Tensor.arccos "
+             "aten.acos.default",
+             NULL, "The arc cosine.")
+COMPLEX_ALSO(atan, ATAN, cfx_unary_float, cfx_cost_1_1,
+             "torch.atan torch.arctan Tensor.atan Tensor.arctan "
+             "aten.atan.default",
+             NULL, "The arc tangent.")
+COMPLEX_ALSO(asinh, ASINH, cfx_unary_float, cfx_cost_1_1,
+             "torch.asinh torch.arcsinh Tensor.asinh Tensor.arcsinh "
+             "aten.asinh.default",
+             NULL, "The area hyperbolic sine.")
+COMPLEX_ALSO(acosh, ACOSH, cfx_unary_float, cfx_cost_1_1,
+             "torch.acosh torch.arccosh Tensor.acosh Tensor.arccosh "
+             "aten.acosh.default",
+             NULL, "The area hyperbolic cosine.")
+COMPLEX_ALSO(atanh, ATANH, cfx_unary_float, cfx_cost_1_1,
+             "torch.atanh torch.arctanh Tensor.atanh Tensor.arctanh "
+             "aten.atanh.default",
+             NULL, "The area hyperbolic tangent.")
 UNARY_ALSO(erf, ERF, cfx_unary_float, cfx_cost_1_1,
            "torch.erf Tensor.erf aten.erf.default", NULL,
            "The error function.")

@@ -46,6 +46,8 @@ enum attribute {
     H,
     MH,
     ITSELF,
+    REAL,
+    IMAG,
     NONE,
     YES,
     NO,
@@ -68,7 +70,8 @@ static const struct {
     {"H", H},
     {"mH", MH},
     {"data", ITSELF},
-    {"real", ITSELF},
+    {"real", REAL},
+    {"imag", IMAG},
     {"grad", NONE},
     {"grad_fn", NONE},
     {"is_leaf", YES},
@@ -109,6 +112,11 @@ static cfx_status transposed(cfx_call *call, const char *name, bool matrix)
                              "on matrices or batches of matrices. Got %d-D "
                              "tensor.",
                              name, x->rank);
+    if (strchr(name, 'H') && cfx_dtype_is_complex((cfx_dtype)x->dtype))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "%s of a complex tensor is not offered: write "
+                             "mT and conj()",
+                             name);
     if (matrix && x->rank)
         cfx_view_swap(&v, x->rank - 2, x->rank - 1);
     for (int i = 0; !matrix && i < x->rank / 2; i++)
@@ -140,6 +148,8 @@ static cfx_status tensor_attribute(cfx_call *call, const cfx_tensor *x,
     case H:
     case MH: return transposed(call, name, true);
     case ITSELF: return cfx_call_out_same(call, 0);
+    case REAL: return cfx_view_part(call, 0);
+    case IMAG: return cfx_view_part(call, 1);
     case NONE: return cfx_call_return_take(call, cfx_none());
     case IS_ON:
         return cfx_call_return_take(
@@ -203,7 +213,8 @@ static cfx_status other_attribute(cfx_call *call, const char *name,
         return cfx_call_return_take(call,
                                     cfx_bool(cfx_dtype_is_float(v.u.dtype)));
     if (v.kind == CFX_DTYPE && !strcmp(name, "is_complex"))
-        return cfx_call_return_take(call, cfx_bool(false));
+        return cfx_call_return_take(call,
+                                    cfx_bool(cfx_dtype_is_complex(v.u.dtype)));
     if (v.kind == CFX_DTYPE && !strcmp(name, "is_signed"))
         return cfx_call_return_take(call,
                                     cfx_bool(cfx_dtypes[v.u.dtype].is_signed));
@@ -358,6 +369,12 @@ static cfx_status is_floating_infer(cfx_call *call)
     return cfx_call_return_take(call, cfx_bool(cfx_dtype_is_float(t)));
 }
 
+static cfx_status is_complex_infer(cfx_call *call)
+{
+    cfx_dtype t = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    return cfx_call_return_take(call, cfx_bool(cfx_dtype_is_complex(t)));
+}
+
 static cfx_status is_signed_infer(cfx_call *call)
 {
     cfx_dtype t = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
@@ -391,8 +408,8 @@ TELLS(is_floating_point, "bool",
       is_floating_infer, "Are the elements floats?")
 TELLS(is_signed, "bool", "torch.is_signed Tensor.is_signed", is_signed_infer,
       "May the elements be negative?")
-TELLS(is_complex, "bool", "torch.is_complex Tensor.is_complex", never_infer,
-      "Are the elements complex numbers?")
+TELLS(is_complex, "bool", "torch.is_complex Tensor.is_complex",
+      is_complex_infer, "Are the elements complex numbers?")
 TELLS(is_conj, "bool",
       "torch.is_conj Tensor.is_conj torch.is_neg "
       "Tensor.is_neg",

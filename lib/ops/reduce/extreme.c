@@ -227,13 +227,14 @@ ARG_EXTREME(argmin, MIN, "Where the smallest element is.")
 static cfx_status scan_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
-    cfx_dtype own = cfx_dtype_is_float((cfx_dtype)x->dtype)
+    cfx_dtype own = cfx_dtypes[x->dtype].category >= CFX_CAT_FLOAT
                         ? (cfx_dtype)x->dtype
                         : CFX_I64;
+    cfx_dtype type = cfx_call_dtype(call, DTYPE, own);
     cfx_status st = read_axis(call);
-    return st ? st
-              : cfx_call_out(call, cfx_call_dtype(call, DTYPE, own), x->rank,
-                             x->shape);
+    if (!st && cfx_dtype_is_complex(type) && call->op->code != CFX_SCAN_SUM)
+        st = cfx_infer_refuse(call, type);
+    return st ? st : cfx_call_out(call, type, x->rank, x->shape);
 }
 
 static void scan_cost(const cfx_call *call, cfx_cost *cost)
@@ -245,16 +246,19 @@ static void scan_cost(const cfx_call *call, cfx_cost *cost)
                                 cfx_cost_rows(call, y, mask));
 }
 
+/* Sums of complex numbers are those of their parts. */
 static cfx_status scan_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
+    cfx_dtype real = cfx_dtype_real((cfx_dtype)y->dtype);
     cfx_tensor *in = cfx_loop_contiguous_as(call, cfx_call_tensor(call, SELF),
                                             (cfx_dtype)y->dtype);
     if (!in)
         return CFX_ENOMEM;
     cfx_axis_split s = split(call, in);
-    cfx_cumulate(call->ctx, (cfx_scan)call->op->code, (cfx_dtype)y->dtype,
-                 y->data, NULL, in->data, s.outer, s.n, s.inner);
+    s.inner *= real == y->dtype ? 1 : 2;
+    cfx_cumulate(call->ctx, (cfx_scan)call->op->code, real, y->data, NULL,
+                 in->data, s.outer, s.n, s.inner);
     cfx_tensor_unref(in);
     return CFX_OK;
 }
@@ -266,7 +270,7 @@ static cfx_status scan_run(cfx_call *call)
         .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_INPLACE,                                              \
+        .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,                             \
         .code = code_,                                                        \
         .state_size = sizeof(struct along),                                   \
         .infer = scan_infer,                                                  \

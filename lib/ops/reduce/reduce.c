@@ -41,12 +41,12 @@ static cfx_status type_of(cfx_call *call, cfx_dtype *type)
     *type = cfx_call_dtype(call, DTYPE, (cfx_dtype)x->dtype);
     if (rule == BOOL)
         *type = x->dtype == CFX_U8 ? CFX_U8 : CFX_BOOL;
-    else if (rule == COUNT ||
-             (rule == SUM && !given && !cfx_dtype_is_float(*type)))
+    else if (rule == COUNT || (rule == SUM && !given &&
+                               cfx_dtypes[*type].category < CFX_CAT_FLOAT))
         *type = CFX_I64;
     else if (rule == TO_FLOAT && !cfx_dtype_is_float(*type))
         *type = CFX_F32;
-    else if (rule == FLOAT && !cfx_dtype_is_float(*type))
+    else if (rule == FLOAT && cfx_dtypes[*type].category < CFX_CAT_FLOAT)
         return cfx_call_fail(call, CFX_EDTYPE,
                              "could not infer output dtype. "
                              "Input dtype must be either a floating point or "
@@ -129,12 +129,24 @@ static void logsumexp_cost(const cfx_call *call, cfx_cost *cost)
 
 /* ---- Running ---- */
 
-/* The iterator over the input, whose output stands still along the reduced
- * axes. */
-static void begin(cfx_call *call, cfx_iter *it)
+/* The extents that are reduced, in one row. */
+static cfx_axis_split split(const cfx_call *call)
 {
     const struct reduction *r = call->state;
-    const cfx_tensor *x = cfx_call_tensor(call, SELF), *y = call->out[0];
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_axis_split s = {1, cfx_tensor_numel(x), 1};
+    for (int i = 0; i < x->rank; i++)
+        if (r->mask == 1u << i)
+            s = cfx_loop_split(x, i);
+    return s;
+}
+
+/* The iterator over the input, whose output stands still along the reduced
+ * axes. */
+static void begin(cfx_call *call, cfx_iter *it, const cfx_tensor *x)
+{
+    const struct reduction *r = call->state;
+    const cfx_tensor *y = call->out[0];
     int64_t shape[CFX_MAX_RANK];
     cfx_loop_shape(shape, x);
     cfx_iter_begin(it, x->rank, shape);
@@ -157,11 +169,70 @@ static cfx_dtype compute_type(const cfx_call *call)
     return (cfx_dtype)of->dtype;
 }
 
+/* Add the last axis, of the two parts of complex numbers. */
+static void add_parts(cfx_iter *it, cfx_dtype real)
+{
+    int last = it->rank++;
+    it->shape[last] = 2;
+    for (int k = 0; k < it->count; k++) {
+        for (int i = 0; i < last; i++)
+            it->op[k].stride[i] *= 2;
+        it->op[k].stride[last] = 1;
+        it->op[k].dtype = real;
+    }
+}
+
+static cfx_status sum_complex(cfx_call *call, cfx_red red, const cfx_tensor *x)
+{
+    const cfx_tensor *y = call->out[0];
+    cfx_axis_split n = split(call);
+    cfx_iter it;
+    if (red == CFX_RED_PROD) {
+        cfx_reduce_complex_prod(call->ctx, (cfx_dtype)y->dtype, y->data,
+                                x->data, n.outer, n.n, n.inner);
+        return CFX_OK;
+    }
+    begin(call, &it, x);
+    if (it.rank == CFX_ITER_RANK)
+        return cfx_infer_refuse(call, (cfx_dtype)y->dtype);
+    add_parts(&it, cfx_dtype_real((cfx_dtype)y->dtype));
+    cfx_reduce(call->ctx, red, it.op[0].dtype, &it, 0);
+    return CFX_OK;
+}
+
+/* The argument is converted first: to bool, to test it, else to the result's
+ * type. */
+static cfx_status run_complex(cfx_call *call, cfx_red red)
+{
+    int rule = TYPES_OF(call->op->code);
+    cfx_dtype type = rule == BOOL || rule == COUNT
+                         ? CFX_BOOL
+                         : (cfx_dtype)call->out[0]->dtype;
+    cfx_tensor *x = cfx_loop_contiguous_as(call, cfx_call_tensor(call, SELF),
+                                           type);
+    cfx_status st = CFX_OK;
+    cfx_iter it;
+    if (!x)
+        return CFX_ENOMEM;
+    if (cfx_dtype_is_complex(type)) {
+        st = sum_complex(call, red, x);
+    } else {
+        begin(call, &it, x);
+        cfx_reduce(call->ctx, red, type, &it, 0);
+    }
+    cfx_tensor_unref(x);
+    return st;
+}
+
 static cfx_status run_as(cfx_call *call, cfx_red red)
 {
     const struct reduction *r = call->state;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_iter it;
-    begin(call, &it);
+    if (cfx_dtype_is_complex((cfx_dtype)x->dtype) ||
+        cfx_dtype_is_complex((cfx_dtype)call->out[0]->dtype))
+        return run_complex(call, red);
+    begin(call, &it, x);
     cfx_reduce(call->ctx, red, compute_type(call), &it, r->number);
     return CFX_OK;
 }
@@ -177,6 +248,10 @@ static cfx_status reduce_run(cfx_call *call)
         .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
+        .flags = (types) == SUM || (types) == BOOL || (types) == COUNT ||     \
+                         CFX_RED_##red == CFX_RED_MEAN                        \
+                     ? CFX_OP_COMPLEX                                         \
+                     : 0,                                                     \
         .code = CODE(CFX_RED_##red, types),                                   \
         .state_size = sizeof(struct reduction),                               \
         .infer = reduce_infer,                                                \

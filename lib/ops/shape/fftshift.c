@@ -49,6 +49,7 @@ CFX_COMPOSITE(fftshift)
                    " aten.fft_" #name ".default",                             \
         .doc = doc_,                                                          \
         .code = more,                                                         \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = fftshift_infer,                                              \
         .cost = fftshift_cost,                                                \
         .run = fftshift_run,                                                  \

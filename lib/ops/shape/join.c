@@ -227,6 +227,7 @@ static cfx_status join_run(cfx_call *call)
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = join_infer,                                                  \
         .run = join_run,                                                      \
     };

@@ -70,6 +70,7 @@ const cfx_op cfx_op__flip = {
     .params = params,
     .aliases = "torch.flip Tensor.flip aten.flip.default",
     .doc = "The elements of some axes in reverse order.",
+    .flags = CFX_OP_COMPLEX,
     .infer = flip_infer,
     .run = flip_run,
 };
@@ -81,6 +82,7 @@ const cfx_op cfx_op__flip = {
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .code = axis_ + 1,                                                    \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = flip_infer,                                                  \
         .run = flip_run,                                                      \
     };
@@ -163,6 +165,7 @@ const cfx_op cfx_op__rot90 = {
     .params = params,
     .aliases = "torch.rot90 Tensor.rot90 aten.rot90.default",
     .doc = "Turned by quarters in the plane of two axes.",
+    .flags = CFX_OP_COMPLEX,
     .infer = rot90_infer,
     .run = rot90_run,
 };
@@ -286,6 +289,7 @@ const cfx_op cfx_op__roll = {
     .params = params,
     .aliases = "torch.roll Tensor.roll aten.roll.default",
     .doc = "The elements of some axes moved on, around the end.",
+    .flags = CFX_OP_COMPLEX,
     .infer = roll_infer,
     .run = roll_run,
 };
@@ -414,6 +418,7 @@ const cfx_op cfx_op__pixel_shuffle = {
                "aten.pixel_shuffle.default",
     .doc = "Channels laid out as squares of pixels.",
     .code = SHUFFLE,
+    .flags = CFX_OP_COMPLEX,
     .infer = pixels_infer,
     .run = pixels_run,
 };
@@ -425,6 +430,7 @@ const cfx_op cfx_op__pixel_unshuffle = {
                "aten.pixel_unshuffle.default",
     .doc = "Squares of pixels gathered in channels.",
     .code = UNSHUFFLE,
+    .flags = CFX_OP_COMPLEX,
     .infer = pixels_infer,
     .run = pixels_run,
 };
@@ -482,6 +488,7 @@ const cfx_op cfx_op__channel_shuffle = {
                "torch.native_channel_shuffle aten.channel_shuffle.default "
                "aten.native_channel_shuffle.default",
     .doc = "The channels of all groups in turn.",
+    .flags = CFX_OP_COMPLEX,
     .infer = channel_shuffle_infer,
     .run = channel_shuffle_run,
 };

@@ -87,7 +87,7 @@ TRANSPOSE(swapaxes, "axis0", "axis1",
 
 /* ---- t and its kin ---- */
 
-enum { PLAIN, MATRIX, REVERSED };
+enum { PLAIN, MATRIX, ADJOINT, REVERSED };
 
 static cfx_status t_infer(cfx_call *call)
 {
@@ -98,7 +98,12 @@ static cfx_status t_infer(cfx_call *call)
                              "expects a tensor with <= 2 "
                              "dimensions, but self is %dD",
                              rank);
-    if (code == MATRIX && rank == 1)
+    if (code == ADJOINT &&
+        cfx_dtype_is_complex((cfx_dtype)cfx_call_tensor(call, SELF)->dtype))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "the adjoint of a complex tensor is not offered: "
+                             "write mT and conj()");
+    if ((code == MATRIX || code == ADJOINT) && rank == 1)
         return cfx_call_fail(call, CFX_ESHAPE,
                              "expects matrices or batches "
                              "of matrices, but self is 1D");
@@ -123,10 +128,10 @@ static cfx_status t_infer(cfx_call *call)
 
 TURN(t, PLAIN, "torch.t Tensor.t aten.t.default",
      "A matrix transposed; a vector stays.")
-TURN(adjoint, MATRIX,
-     "torch.adjoint Tensor.adjoint aten.adjoint.default "
-     "aten.mT.default aten.mH.default",
-     "Matrices transposed.")
+TURN(matrix_T, MATRIX, "aten.mT.default", "Matrices transposed.")
+TURN(adjoint, ADJOINT,
+     "torch.adjoint Tensor.adjoint aten.adjoint.default aten.mH.default",
+     "Matrices transposed; complex ones are refused.")
 TURN(numpy_T, REVERSED, "aten.numpy_T.default", "The axes in reverse order.")
 
 /* ---- movedim ---- */

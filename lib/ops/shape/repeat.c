@@ -107,6 +107,7 @@ const cfx_op cfx_op__repeat = {
     .schema = "repeat(Tensor self, SymInt[] repeats) -> Tensor",
     .aliases = "Tensor.repeat aten.repeat.default",
     .doc = "The tensor several times along each axis.",
+    .flags = CFX_OP_COMPLEX,
     .infer = repeat_infer,
     .run = repeat_run,
 };
@@ -116,6 +117,7 @@ const cfx_op cfx_op__tile = {
     .aliases = "torch.tile Tensor.tile aten.tile.default",
     .doc = "The tensor several times along the last axes.",
     .code = 1,
+    .flags = CFX_OP_COMPLEX,
     .infer = repeat_infer,
     .run = repeat_run,
 };
@@ -361,6 +363,7 @@ static const cfx_op repeat_interleave_tensor = {
         "dim=None, *, SymInt? output_size=None) -> Tensor",
     .aliases = INTERLEAVE "self_Tensor",
     .doc = "Each element as many times as its number says.",
+    .flags = CFX_OP_COMPLEX,
     .infer = interleave_tensor_infer,
     .workspace = interleave_tensor_workspace,
     .run = interleave_tensor_run,
@@ -372,6 +375,7 @@ const cfx_op cfx_op__repeat_interleave = {
               "dim=None, *, SymInt? output_size=None) -> Tensor",
     .aliases = INTERLEAVE "self_int",
     .doc = "Each element so many times.",
+    .flags = CFX_OP_COMPLEX,
     .infer = interleave_int_infer,
     .run = interleave_int_run,
     .next = &repeat_interleave_tensor,

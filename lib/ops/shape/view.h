@@ -43,6 +43,10 @@ cfx_status cfx_view_slice(cfx_call *call, cfx_view *v, int axis,
 cfx_status cfx_view_diagonal(cfx_call *call, cfx_view *v, cfx_dim offset,
                              int64_t dim1, int64_t dim2);
 
+/* Result number 0: part 0 or 1 of the complex tensor that parameter 0 is; of a
+ * real one, itself is part 0, and there is no other. */
+cfx_status cfx_view_part(cfx_call *call, int part);
+
 /* An axis in front of axis `axis` with the stride that unsqueeze gives it. */
 cfx_status cfx_view_unsqueeze(cfx_call *call, cfx_view *v, int axis);
 

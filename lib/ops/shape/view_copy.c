@@ -45,6 +45,7 @@ static void copy_cost(const cfx_call *call, cfx_cost *cost)
         .schema = schema_ " -> Tensor",                                       \
         .aliases = aliases_,                                                  \
         .doc = "A copy of the view.",                                         \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = copy_##symbol##_infer,                                       \
         .cost = copy_cost,                                                    \
         .run = copy_##symbol##_run,                                           \
@@ -145,6 +146,7 @@ static cfx_status parts_run(cfx_call *call, const char *view)
                         ", int dim=0) -> Tensor[]",                           \
         .aliases = "torch." #name "_copy aten." #name "_copy." overload,      \
         .doc = "Copies of the parts.",                                        \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = name##_copy_infer,                                           \
         .run = name##_copy_run,                                               \
     };
