@@ -296,6 +296,7 @@ static cfx_status refuse_type(void *user, cfx_value v)
 }
 
 /* The results come first: most often they tell all, and there are few. */
+CFX_NOINLINE
 static cfx_status check_types(cfx_call *call)
 {
     cfx_status st = CFX_OK;
@@ -308,24 +309,63 @@ static cfx_status check_types(cfx_call *call)
     return st;
 }
 
+/* One pass over a call's results and arguments tells of nearly all calls that
+ * nothing need be refused. */
+typedef struct survey {
+    int types;  /* a bit for each type of a tensor */
+    bool metas; /* a tensor has no numbers */
+    bool more;  /* there are sequences or complex numbers */
+} survey;
+
+static survey survey_of(const cfx_call *call)
+{
+    survey s = {0, false, false};
+    for (int i = 0; i < call->nout; i++)
+        s.types |= 1 << call->out[i]->dtype;
+    for (int k = 0; k < call->schema->nparams; k++) {
+        cfx_value v = call->in[k];
+        if (v.kind == CFX_TENSOR) {
+            s.types |= 1 << v.u.tensor->dtype;
+            s.metas |= cfx_tensor_is_meta(v.u.tensor);
+        } else {
+            s.more |= v.kind == CFX_COMPLEX || cfx_value_is_seq(v);
+        }
+    }
+    return s;
+}
+
 static cfx_status infer(cfx_call *call)
 {
-    cfx_status st;
-    if (CFX_UNLIKELY(!call->op->infer))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "an operator of higher "
-                             "order is called in a scope");
-    st = call->op->infer(call);
-    if (!st && call->op->run && !(call->op->flags & CFX_OP_STORED_TYPES))
-        st = check_types(call);
-    return st;
+    return CFX_LIKELY(call->op->infer)
+               ? call->op->infer(call)
+               : cfx_call_fail(call, CFX_EUNSUPPORTED,
+                               "an operator of higher "
+                               "order is called in a scope");
+}
+
+static cfx_status check_survey(cfx_call *call, const survey *s)
+{
+    int rare = CFX_STORED_TYPES | COMPLEX_TYPES;
+    return CFX_LIKELY(!s->more && !(s->types & rare)) ||
+                   call->op->flags & CFX_OP_STORED_TYPES
+               ? CFX_OK
+               : check_types(call);
+}
+
+static cfx_status infer_and_check(cfx_call *call)
+{
+    cfx_status st = infer(call);
+    if (st || !call->op->run)
+        return st;
+    survey s = survey_of(call);
+    return check_survey(call, &s);
 }
 
 /* infer, then what somebody wants to know of it, and that a call that writes
  * gives what it has written to. */
 static cfx_status look_at(cfx_call *call, cfx_outs_visitor *look, void *user)
 {
-    cfx_status st = infer(call);
+    cfx_status st = infer_and_check(call);
     bool writes = call->inplace || call->into;
     if (!st && writes)
         st = cfx_call__check_targets(call);
@@ -380,11 +420,18 @@ cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
     return cfx_call__visit_outs(call, find_cost, cost, out);
 }
 
+static cfx_status check_arguments(cfx_call *call)
+{
+    survey s = survey_of(call);
+    cfx_status st = check_survey(call, &s);
+    return CFX_LIKELY(st || !(s.metas || s.more)) ? st : check_metas(call);
+}
+
 static cfx_status run_call(cfx_call *call)
 {
     cfx_status st = infer(call);
     if (!st && call->op->run)
-        st = check_metas(call);
+        st = check_arguments(call);
     if (st)
         return st;
     if (call->inplace || call->into)
