@@ -309,29 +309,30 @@ static cfx_status check_types(cfx_call *call)
     return st;
 }
 
-/* One pass over a call's results and arguments tells of nearly all calls that
- * nothing need be refused. */
-typedef struct survey {
-    int types;  /* a bit for each type of a tensor */
-    bool metas; /* a tensor has no numbers */
-    bool more;  /* there are sequences or complex numbers */
-} survey;
+/*
+ * One pass over a call's results and arguments tells of nearly all calls that
+ * nothing need be refused: a bit for each type of a tensor, and these.
+ */
+enum {
+    SEEN_META = 1 << 30,   /* a tensor without numbers */
+    SEEN_OTHERS = 1 << 29, /* sequences or complex numbers */
+    OTHER_KINDS = 1 << CFX_COMPLEX | 1 << CFX_TUPLE | 1 << CFX_LIST
+};
 
-static survey survey_of(const cfx_call *call)
+static int survey(const cfx_call *call)
 {
-    survey s = {0, false, false};
+    const cfx_value *v = call->in, *end = v + call->schema->nparams;
+    int seen = 0;
     for (int i = 0; i < call->nout; i++)
-        s.types |= 1 << call->out[i]->dtype;
-    for (int k = 0; k < call->schema->nparams; k++) {
-        cfx_value v = call->in[k];
-        if (v.kind == CFX_TENSOR) {
-            s.types |= 1 << v.u.tensor->dtype;
-            s.metas |= cfx_tensor_is_meta(v.u.tensor);
-        } else {
-            s.more |= v.kind == CFX_COMPLEX || cfx_value_is_seq(v);
-        }
+        seen |= 1 << call->out[i]->dtype;
+    for (; v < end; v++) {
+        if (v->kind == CFX_TENSOR)
+            seen |= 1 << v->u.tensor->dtype |
+                    (cfx_tensor_is_meta(v->u.tensor) ? SEEN_META : 0);
+        else if (OTHER_KINDS >> v->kind & 1)
+            seen |= SEEN_OTHERS;
     }
-    return s;
+    return seen;
 }
 
 static cfx_status infer(cfx_call *call)
@@ -343,11 +344,10 @@ static cfx_status infer(cfx_call *call)
                                "order is called in a scope");
 }
 
-static cfx_status check_survey(cfx_call *call, const survey *s)
+static cfx_status check_seen(cfx_call *call, int seen)
 {
-    int rare = CFX_STORED_TYPES | COMPLEX_TYPES;
-    return CFX_LIKELY(!s->more && !(s->types & rare)) ||
-                   call->op->flags & CFX_OP_STORED_TYPES
+    const int rare = CFX_STORED_TYPES | COMPLEX_TYPES | SEEN_OTHERS;
+    return CFX_LIKELY(!(seen & rare)) || call->op->flags & CFX_OP_STORED_TYPES
                ? CFX_OK
                : check_types(call);
 }
@@ -355,10 +355,7 @@ static cfx_status check_survey(cfx_call *call, const survey *s)
 static cfx_status infer_and_check(cfx_call *call)
 {
     cfx_status st = infer(call);
-    if (st || !call->op->run)
-        return st;
-    survey s = survey_of(call);
-    return check_survey(call, &s);
+    return st || !call->op->run ? st : check_seen(call, survey(call));
 }
 
 /* infer, then what somebody wants to know of it, and that a call that writes
@@ -422,9 +419,11 @@ cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
 
 static cfx_status check_arguments(cfx_call *call)
 {
-    survey s = survey_of(call);
-    cfx_status st = check_survey(call, &s);
-    return CFX_LIKELY(st || !(s.metas || s.more)) ? st : check_metas(call);
+    int seen = survey(call);
+    cfx_status st = check_seen(call, seen);
+    return CFX_LIKELY(st || !(seen & (SEEN_META | SEEN_OTHERS)))
+               ? st
+               : check_metas(call);
 }
 
 static cfx_status run_call(cfx_call *call)

@@ -398,10 +398,12 @@ bool cfx_pointwise_direct(const cfx_context *ctx, cfx_pw op, cfx_dtype dtype,
 {
     cfx_compute type = (cfx_compute)cfx_compute_of[dtype];
 
-    if (!cfx_pointwise_has(op, dtype))
+    *loop = op == CFX_PW_POW || type == CFX_C_STORED
+                ? NULL
+                : cfx_pointwise_loop(ctx, type, op);
+    if (!*loop && !cfx_pointwise_has(op, dtype))
         return false;
     *types = types_of(op, dtype);
-    *loop = op == CFX_PW_POW ? NULL : cfx_pointwise_loop(ctx, type, op);
     return true;
 }
 
