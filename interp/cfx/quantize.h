@@ -15,6 +15,14 @@
  * that dequantize_per_channel reads. Any interpreter runs it, and it shows what
  * a backend with integer arithmetic computes. Numbers are PyTorch's.
  *
+ * Weights in int4 are buffers u8[out, in / 2]: two integers a byte, the first
+ * in the lower half, 8 added. bitwise_and, bitwise_right_shift, stack, flatten,
+ * convert_element_type and sub make int8[out, in] of them, which
+ * dequantize_per_channel_group reads with scales f32[out, in / group] and no
+ * zero points; a transpose follows for addmm. Dynamic values are quantized by
+ * what choose_qparams.tensor or choose_qparams_per_token_asymmetric finds in a
+ * run.
+ *
  * A quantizer decides what is quantized, and how. Its class is a table of hooks
  * with a `super`: a backend derives from cfx_quantizer_x86 or
  * cfx_quantizer_base, and marks its own patterns.
@@ -165,8 +173,8 @@ CFX_API extern const cfx_quantizer_class cfx_quantizer_base;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_x86;
 /* Weights only, of convolutions and linear layers, in int8 by channel. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights;
-/* Weights only, of linear layers, in int4 by groups of 32, 64 or 128 elements of
- * an output channel. */
+/* Weights only, of linear layers, in int4 by groups of 32, 64 or 128 elements
+ * of an output channel. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g32;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g64;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g128;
@@ -229,13 +237,13 @@ CFX_API void cfx_quantizer_init(cfx_quantizer *q,
 /*
  * Prepare a GraphModule for calibration. Batch norms are folded, dropout is
  * removed, modules are inlined and their parameters become those of gm,
- * constants are folded; then
- * observers activation_post_process_0, ... are called on what the quantizer
- * marks. Which nodes compute float32 tensors is found by a run on the example
- * inputs; `inputs` may be NULL for quantizers of weights and dynamic values: all
- * calls then count as such. `report` (may be NULL) receives a row for each node that stays float.
- * Fails as a run of gm does, and with CFX_EWEIGHT, CFX_ENOMEM; gm is then
- * partly rewritten, but well-formed.
+ * constants are folded; then observers activation_post_process_0, ... are
+ * called on what the quantizer marks. Which nodes compute float32 tensors is
+ * found by a run on the example inputs; `inputs` may be NULL for quantizers of
+ * weights and dynamic values: all calls then count as such. `report` (may be
+ * NULL) receives a row for each node that stays float. Fails as a run of gm
+ * does, and with CFX_EWEIGHT, CFX_ENOMEM; gm is then partly rewritten, but
+ * well-formed.
  */
 CFX_API cfx_status cfx_quantize_prepare(cfx_module *gm, cfx_quantizer *q,
                                         const cfx_value *inputs,
@@ -246,8 +254,8 @@ CFX_API cfx_status cfx_quantize_prepare(cfx_module *gm, cfx_quantizer *q,
 /*
  * Convert a GraphModule that was prepared and has run on data. `report` (may be
  * NULL) receives a row for each quantized tensor. Fails with CFX_EINVAL for an
- * observer that saw no data, NaN or infinity, which is named, CFX_EUNDECIDED, CFX_EWEIGHT,
- * CFX_ENOMEM; gm is then partly rewritten, but well-formed.
+ * observer that saw no data, NaN or infinity, which is named, CFX_EUNDECIDED,
+ * CFX_EWEIGHT, CFX_ENOMEM; gm is then partly rewritten, but well-formed.
  */
 CFX_API cfx_status cfx_quantize_convert(cfx_module *gm,
                                         cfx_quant_report *report,

@@ -270,8 +270,8 @@ static cfx_status pack(cfx_tensor **out, const cfx_tensor *t, cfx_error *err)
     return st;
 }
 
-/* The integers, packed if they are small, as rows of output channels; c->scale gets a column for
- * each group. */
+/* The integers, packed if they are small, as rows of output channels; c->scale
+ * gets a column for each group. */
 static cfx_status quantize_groups(choice *c, cfx_tensor **out, cfx_error *err)
 {
     cfx_scope s;

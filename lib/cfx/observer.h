@@ -6,8 +6,8 @@
  * MovingAverageMinMaxObserver, PerChannelMinMaxObserver,
  * MovingAveragePerChannelMinMaxObserver, HistogramObserver,
  * FixedQParamsObserver, PlaceholderObserver; and PerGroupMinMaxObserver, for
- * scales by groups of the elements of a channel. The forward returns its argument
- * and updates the buffers min_val, max_val and histogram:
+ * scales by groups of the elements of a channel. The forward returns its
+ * argument and updates the buffers min_val, max_val and histogram:
  *
  *     cfx_module_new(&observer, ctx,
  *                    cfx_find_module_type(ctx, "MinMaxObserver"), NULL,

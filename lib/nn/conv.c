@@ -1,6 +1,6 @@
 /*
- * conv -- convolutions and their transposes, over one to three axes, and torch.ao's
- * reference modules of them.
+ * conv -- convolutions and their transposes, over one to three axes, and
+ * torch.ao's reference modules of them.
  */
 #include <string.h>
 
