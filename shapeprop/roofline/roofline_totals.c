@@ -33,18 +33,41 @@ static void put_levels(cfx_buf *b, const cfx_machine_rates *r)
     }
 }
 
+/* Does some node multiply numbers of a type? */
+static bool multiplies(const cfx_roofline *r, cfx_dtype dtype)
+{
+    for (size_t i = 0; i < r->nnodes; i++)
+        if (r->node[i].cost->dtype == dtype &&
+            !cfx_dim_is(r->node[i].cost->cost.macs, 0))
+            return true;
+    return false;
+}
+
+/* That of float32, and of narrower types that have their own. */
+static void put_peaks(cfx_buf *b, const cfx_roofline *r)
+{
+    static const cfx_dtype types[] = {CFX_F32, CFX_BF16, CFX_I8};
+    char peak[32];
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+        if (types[i] != CFX_F32 && !multiplies(r, types[i]))
+            continue;
+        cfx_human(peak, sizeof(peak), cfx_machine_peak(r->rates, types[i]),
+                  "FLOP/s");
+        cfx_buf_printf(b, "%s%s %s", i ? ", " : "peak      ",
+                       cfx_dtypes[types[i]].name, peak);
+    }
+    cfx_buf_putc(b, '\n');
+}
+
 void cfx_roofline__put_machine(cfx_buf *b, const cfx_roofline *r,
                                const cfx_roofline_view *view)
 {
-    char peak[32];
     if (view->model)
         cfx_buf_printf(b, "model     %s\n", view->model);
     if (r->rates) {
-        cfx_human(peak, sizeof(peak), cfx_machine_peak(r->rates, CFX_F32),
-                  "FLOP/s");
-        cfx_buf_printf(b, "machine   %s, %d thread%s\npeak      float32 %s\n",
-                       r->machine->name, r->rates->threads,
-                       plural(r->rates->threads), peak);
+        cfx_buf_printf(b, "machine   %s, %d thread%s\n", r->machine->name,
+                       r->rates->threads, plural(r->rates->threads));
+        put_peaks(b, r);
         put_levels(b, r->rates);
     }
     if (b->len)

@@ -237,8 +237,8 @@ static bool find_chain(cfx_lowering *l, cfx_node *n, cfx_chain *c)
 
 /* The rules, in the order in which they are tried. */
 static cfx_lower_rule *const rules[] = {
-    cfx_lower__product, cfx_lower__add,  cfx_lower__window,
-    cfx_lower__mean,    cfx_lower__move,
+    cfx_lower__product, cfx_lower__add, cfx_lower__window,
+    cfx_lower__mean,    cfx_lower__cat, cfx_lower__move,
 };
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
 

@@ -41,7 +41,7 @@ typedef cfx_status cfx_lower_rule(cfx_lowering *l, const cfx_chain *c,
                                   cfx_node **next, bool *done);
 
 cfx_lower_rule cfx_lower__product, cfx_lower__add, cfx_lower__window;
-cfx_lower_rule cfx_lower__mean, cfx_lower__move;
+cfx_lower_rule cfx_lower__mean, cfx_lower__cat, cfx_lower__move;
 
 /* ---- Facts about nodes ---- */
 

@@ -294,6 +294,58 @@ static cfx_status move(cfx_lowering *l, const cfx_chain *c, cfx_value of)
     return st ? st : cfx_pass__replace(p, c->n, y);
 }
 
+/* Image i of a list in blocks; NULL: it is not, or it would leave a gap. */
+static cfx_node *part(cfx_lowering *l, const cfx_chain *c, const cfx_seq *list,
+                      size_t i)
+{
+    cfx_affine from;
+    const cfx_node *d = list->item[i].kind == CFX_NODE ? list->item[i].u.node
+                                                       : NULL;
+    cfx_node *q = cfx_lower__dequantized(l, d, &from);
+    int64_t channels = q ? channels_of(q) : 0;
+    return channels && is_same(c, &from) &&
+                   (i + 1 == list->len || channels % CFX_BLOCK == 0)
+               ? cfx_lower__form(q)
+               : NULL;
+}
+
+typedef struct parts {
+    cfx_lowering *l;
+    const cfx_chain *c;
+    const cfx_seq *list;
+} parts;
+
+static cfx_value build_cat(cfx_scope *s, const cfx_node *n, void *user)
+{
+    const parts *a = user;
+    cfx_value all = cfx_list_of(s, CFX_LIST, a->list->len, a->list->item);
+    if (cfx_scope_failed(s))
+        return all;
+    for (size_t i = 0; i < a->list->len; i++)
+        all.u.seq->item[i] = cfx_value_of_node(part(a->l, a->c, a->list, i));
+    return cfx_from_blocked(s, cfx_cat(s, all, cfx_int(1)),
+                            cfx_int(channels_of(n)));
+}
+
+cfx_status cfx_lower__cat(cfx_lowering *l, const cfx_chain *c, cfx_node **next,
+                          bool *done)
+{
+    const cfx_node *n = c->from;
+    if (!c->rounds || !cfx_node_is(n, "cat") || !n->nargs ||
+        !cfx_value_is_seq(n->args[0]) || !n->args[0].u.seq->len ||
+        !channels_of(c->n))
+        return CFX_OK;
+    cfx_value axis = cfx_lower__arg(l, n, "dim");
+    parts a = {l, c, n->args[0].u.seq};
+    if (!is_int(axis, 1) && !is_int(axis, -3))
+        return CFX_OK;
+    for (size_t i = 0; i < a.list->len; i++)
+        if (!part(l, c, a.list, i))
+            return CFX_OK;
+    *done = true;
+    return cfx_lower__replace(l, c, build_cat, &a, next);
+}
+
 cfx_status cfx_lower__move(cfx_lowering *l, const cfx_chain *c,
                            cfx_node **next, bool *done)
 {

@@ -65,7 +65,7 @@ static void finish_block(const cfx_quantized_tile *t, int block, const vi *s,
 CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
                            const cfx_quantized_tile *t)
 {
-    enum { STEP = CFX_BLOCK * CFX_QUAD };
+    enum { STEP = CFX_BLOCK * CFX_QUAD, AHEAD = 16 };
     const int nv = blocks * BV;
     const int8_t *w = t->w;
     vi s[P1][4 * BV];
@@ -84,9 +84,13 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
                 for (int64_t n = t->quads; n > 0; n--) {
                     fours wv[4 * BV];
                     CFX_UNROLL
-                    for (int v = 0; v < nv; v++)
-                        wv[v] = weights_of(dots, w + v / BV * t->w_block +
-                                                     v % BV * VF * CFX_QUAD);
+                    for (int v = 0; v < nv; v++) {
+                        const int8_t *at = w + v / BV * t->w_block +
+                                           v % BV * VF * CFX_QUAD;
+                        wv[v] = weights_of(dots, at);
+                        if (VF > 1 && v % BV == 0)
+                            CFX_PREFETCH(at + AHEAD * STEP);
+                    }
                     CFX_UNROLL
                     for (int p = 0; p < pixels; p++) {
                         fours xv = fours_of(dots, x + p * t->x_pixel);

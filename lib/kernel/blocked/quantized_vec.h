@@ -104,8 +104,8 @@ static inline bool has_dots(void)
     return __builtin_cpu_supports("avx512vnni");
 }
 #elif CFX_LEVEL_IS(avx2)
-#if (defined(__clang__) && __clang_major__ >= 12) ||                          \
-    (!defined(__clang__) && __GNUC__ >= 11)
+/* clang 14 has no name for the feature. */
+#if !defined(__clang__) && __GNUC__ >= 11
 #define HAVE_VEX_DOTS
 #endif
 typedef __m256i vi;

@@ -56,17 +56,19 @@ static bool is_inside(const run *r, int64_t i, int64_t k)
 static void set_offset(const windows *v, filter *f, const run *r)
 {
     const cfx_quantized_conv *q = v->q;
+    const int8_t *w = q->w +
+                      f->block * q->kernel[0] * q->kernel[1] * CFX_BLOCK;
 
     for (int c = 0; c < CFX_BLOCK; c++)
         f->offset[c] = q->end.offset[f->block * CFX_BLOCK + c];
-    if (r->n[0] == q->kernel[0] && r->n[1] == q->kernel[1])
+    if (!q->x_zero_point ||
+        (r->n[0] == q->kernel[0] && r->n[1] == q->kernel[1]))
         return;
     for (int64_t i = 0; i < q->kernel[0]; i++)
-        for (int64_t k = 0; k < q->kernel[1]; k++)
-            for (int c = 0; c < CFX_BLOCK && !is_inside(r, i, k); c++)
-                f->offset[c] +=
-                    (int32_t)f->w[(i * q->kernel[1] + k) * CFX_BLOCK + c] *
-                    q->x_zero_point;
+        for (int64_t k = 0; k < q->kernel[1]; k++, w += CFX_BLOCK)
+            if (!is_inside(r, i, k))
+                for (int c = 0; c < CFX_BLOCK; c++)
+                    f->offset[c] += w[c] * q->x_zero_point;
 }
 
 static void run_part(const windows *v, filter *f, const run *at)

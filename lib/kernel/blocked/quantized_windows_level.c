@@ -84,7 +84,13 @@ static void depthwise(const cfx_quantized_row *r)
 
     for (; p + PIXELS <= r->pixels; p += PIXELS)
         products(r, p, PIXELS);
-    for (; p < r->pixels; p++)
+    if (PIXELS > 4 && p + 4 <= r->pixels) {
+        products(r, p, 4);
+        p += 4;
+    }
+    for (; p + 2 <= r->pixels; p += 2)
+        products(r, p, 2);
+    if (p < r->pixels)
         products(r, p, 1);
 }
 
