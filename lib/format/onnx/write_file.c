@@ -174,6 +174,7 @@ cfx_status onnx_write(const char *path, const cfx_module *gm,
     cfx_arena_init(&w.arena, w.ctx);
     cfx_scope_init(&w.keep, &cfx_composite__eager, w.ctx, NULL);
     cfx_map_init(&w.names, w.ctx);
+    cfx_map_init(&w.folded, w.ctx);
     cfx_map_init(&w.tensors, w.ctx);
     cfx_buf_init(&w.refused, w.ctx);
     onnx__graph_proto__init(&w.graph);
@@ -189,6 +190,7 @@ cfx_status onnx_write(const char *path, const cfx_module *gm,
         write_files(&w, path);
     cfx_buf_release(&w.refused);
     cfx_map_release(&w.tensors);
+    cfx_map_release(&w.folded);
     cfx_map_release(&w.names);
     cfx_scope_release(&w.keep);
     cfx_arena_release(&w.arena);
