@@ -9,9 +9,7 @@
 #include "op/composite.h"
 
 /* protobuf's limit is 2^31 - 1 bytes; the graph needs some. */
-#ifndef ONNX_INLINE_MAX
-#define ONNX_INLINE_MAX ((size_t)2000000000)
-#endif
+enum { INLINE_MAX = 2000000000 };
 
 /* Tensors of fewer bytes stay in the model, as shapes are read from them. */
 enum { EXTERNAL_MIN = 1024 };
@@ -140,7 +138,7 @@ static cfx_status write_model(onnx_writer *w, cfx_outfile *file)
 /* The weights are complete before the model that names them appears. */
 static cfx_status write_files(onnx_writer *w, const char *path)
 {
-    bool apart = weight_bytes(&w->graph) > ONNX_INLINE_MAX;
+    bool apart = weight_bytes(&w->graph) > INLINE_MAX;
     cfx_outfile model = {0}, weights = {0};
     cfx_buf beside;
 
