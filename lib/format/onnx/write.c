@@ -153,6 +153,92 @@ static bool is_last_use(onnx_writer *w, const cfx_node *n)
     return x && cfx_node_is_call(x);
 }
 
+/* ---- Calls of constants ---- */
+
+/* Results of more numbers are not kept. */
+enum { FOLD_MAX = 1 << 20 };
+
+static const cfx_value *folded(const onnx_writer *w, const cfx_node *n)
+{
+    const cfx_map_entry *e = cfx_map_get(&w->folded, n->name, strlen(n->name));
+
+    return e ? e->v.p : NULL;
+}
+
+static cfx_status to_folded(void *user, cfx_value v, cfx_value *out)
+{
+    const cfx_value *known = v.kind == CFX_NODE ? folded(user, v.u.node)
+                                                : NULL;
+
+    *out = cfx_value_ref(known ? *known : v);
+    return CFX_OK;
+}
+
+static bool is_symint(void *user, cfx_value v)
+{
+    (void)user;
+    return v.kind == CFX_SYMINT;
+}
+
+static bool is_constant(onnx_writer *w, const cfx_node *n)
+{
+    const cfx_target *t = target_of(w, n);
+
+    for (size_t i = 0; i < n->nargs; i++)
+        if (cfx_value_any(n->args[i], is_symint, NULL))
+            return false;
+    for (size_t i = 0; i < n->nkwargs; i++)
+        if (cfx_value_any(n->kwargs[2 * i + 1], is_symint, NULL))
+            return false;
+    for (uint32_t i = 0; i < n->ninputs; i++)
+        if (!folded(w, n->inputs[i].input))
+            return false;
+    for (; t; t = t->next)
+        if (t->inplace || t->op->flags & (CFX_OP_RANDOM | CFX_OP_EFFECT))
+            return false;
+    return target_of(w, n) != NULL;
+}
+
+/* Compute a call that depends on no input, as arange(5) or what is made of it;
+ * false if it does. */
+static bool fold(onnx_writer *w, const cfx_node *n)
+{
+    size_t count = n->nargs + 2u * n->nkwargs;
+    cfx_value *args = onnx_put_alloc(w, count, sizeof(*args));
+    cfx_value *kept = onnx_put_alloc(w, 1, sizeof(*kept));
+
+    if (!args || !kept || !is_constant(w, n))
+        return false;
+    for (size_t i = 0; i < count && !w->st; i++) {
+        cfx_value v = i < n->nargs ? n->args[i] : n->kwargs[i - n->nargs];
+        w->st = cfx_value_map(&args[i], w->ctx, v, to_folded, w, w->err);
+        if (!w->st)
+            cfx_scope_take(&w->keep, args[i]);
+    }
+    const cfx_args all = {args, n->nargs, args + n->nargs, n->nkwargs};
+    if (!w->st)
+        *kept = n->op == CFX_CALL_METHOD
+                    ? cfx_call_method(&w->keep, n->target->text, all)
+                    : cfx_call_function(&w->keep, n->target->text, all);
+    if (!w->st && cfx_scope_failed(&w->keep)) {
+        w->st = cfx_scope_status(&w->keep, w->err);
+        cfx_fail_at(w->err, "node %.100s", n->name);
+    }
+    bool small = kept->kind == CFX_TENSOR &&
+                 cfx_tensor_numel(kept->u.tensor) <= FOLD_MAX;
+    if (w->st || !small)
+        return w->st;
+    cfx_map_entry *e = cfx_map_put(&w->folded, n->name, strlen(n->name), NULL);
+    if (e)
+        e->v.p = kept;
+    else
+        w->st = cfx_no_memory(w->err);
+    w->node = n;
+    w->ntemps = 0;
+    onnx_put_alias(w, onnx_put_value(w, *kept));
+    return true;
+}
+
 static void write_call(onnx_writer *w, const cfx_node *n)
 {
     cfx_bound call = {0};
@@ -293,7 +379,7 @@ static void write_node(onnx_writer *w, const cfx_node *n)
     case CFX_OUTPUT: write_outputs(w, n->args[0]); break;
     case CFX_CALL_FUNCTION:
     case CFX_CALL_METHOD:
-        if (is_written(n))
+        if (is_written(n) && !fold(w, n) && !w->st)
             write_call(w, n);
         break;
     case CFX_CALL_MODULE: refuse(w, n); break;

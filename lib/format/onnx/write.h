@@ -24,6 +24,8 @@ typedef struct onnx_writer {
     cfx_scope keep;  /* owns constants */
     cfx_map names;   /* from names of nodes to names of their values, where
                         these differ */
+    cfx_map folded;  /* from names of nodes that depend on no input to their
+                        values */
     cfx_map tensors; /* from addresses of tensors to names of initializers */
     Onnx__GraphProto graph;
     size_t node_cap, initializer_cap;
@@ -83,6 +85,7 @@ const char *onnx_put_input(onnx_writer *w, const char *name);
 const char *onnx_put_as(onnx_writer *w, cfx_value v, cfx_dtype type);
 /* Constants. */
 const char *onnx_put_ints(onnx_writer *w, size_t n, const int64_t *items);
+const char *onnx_put_floats(onnx_writer *w, size_t n, const float *items);
 const char *onnx_put_scalar(onnx_writer *w, double v, cfx_dtype type);
 /* A constant of one axis with n times the same number. */
 const char *onnx_put_filled(onnx_writer *w, int64_t n, double v,

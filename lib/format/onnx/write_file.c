@@ -9,9 +9,7 @@
 #include "op/composite.h"
 
 /* protobuf's limit is 2^31 - 1 bytes; the graph needs some. */
-#ifndef ONNX_INLINE_MAX
-#define ONNX_INLINE_MAX ((size_t)2000000000)
-#endif
+enum { INLINE_MAX = 2000000000 };
 
 /* Tensors of fewer bytes stay in the model, as shapes are read from them. */
 enum { EXTERNAL_MIN = 1024 };
@@ -140,7 +138,7 @@ static cfx_status write_model(onnx_writer *w, cfx_outfile *file)
 /* The weights are complete before the model that names them appears. */
 static cfx_status write_files(onnx_writer *w, const char *path)
 {
-    bool apart = weight_bytes(&w->graph) > ONNX_INLINE_MAX;
+    bool apart = weight_bytes(&w->graph) > INLINE_MAX;
     cfx_outfile model = {0}, weights = {0};
     cfx_buf beside;
 
@@ -174,6 +172,7 @@ cfx_status onnx_write(const char *path, const cfx_module *gm,
     cfx_arena_init(&w.arena, w.ctx);
     cfx_scope_init(&w.keep, &cfx_composite__eager, w.ctx, NULL);
     cfx_map_init(&w.names, w.ctx);
+    cfx_map_init(&w.folded, w.ctx);
     cfx_map_init(&w.tensors, w.ctx);
     cfx_buf_init(&w.refused, w.ctx);
     onnx__graph_proto__init(&w.graph);
@@ -189,6 +188,7 @@ cfx_status onnx_write(const char *path, const cfx_module *gm,
         write_files(&w, path);
     cfx_buf_release(&w.refused);
     cfx_map_release(&w.tensors);
+    cfx_map_release(&w.folded);
     cfx_map_release(&w.names);
     cfx_scope_release(&w.keep);
     cfx_arena_release(&w.arena);

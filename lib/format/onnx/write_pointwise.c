@@ -303,6 +303,19 @@ void onnx_write_logical(onnx_writer *w)
              onnx_put_as(w, onnx_put_arg(w, "other"), CFX_BOOL));
 }
 
+/* Bitwise operators of bools. */
+void onnx_write_bools(onnx_writer *w)
+{
+    cfx_value other = onnx_put_arg(w, "other");
+
+    if (result_type(w) != CFX_BOOL)
+        onnx_put_fail(w, "it is of integers");
+    else if (other.kind == CFX_NONE)
+        ONNX_PUT(w, w->onnx, onnx_put_name(w), onnx_put_input(w, "self"));
+    else
+        onnx_write_logical(w);
+}
+
 void onnx_write_where(onnx_writer *w)
 {
     cfx_dtype type = result_type(w);

@@ -297,19 +297,30 @@ const char *onnx_put_scalar(onnx_writer *w, double v, cfx_dtype type)
     return filled(w, 0, 1, v, type);
 }
 
-const char *onnx_put_ints(onnx_writer *w, size_t n, const int64_t *items)
+static const char *row_of(onnx_writer *w, cfx_dtype type, size_t n,
+                          const void *items)
 {
     int64_t shape[] = {(int64_t)n};
     cfx_tensor *t;
 
     if (w->st)
         return NULL;
-    w->st = cfx_tensor_new(&t, w->ctx, CFX_I64, 1, shape, w->err);
+    w->st = cfx_tensor_new(&t, w->ctx, type, 1, shape, w->err);
     if (w->st)
         return NULL;
     if (n)
-        memcpy(t->data, items, n * sizeof(*items));
+        memcpy(t->data, items, n * cfx_dtype_size(type));
     return constant_take(w, t);
+}
+
+const char *onnx_put_ints(onnx_writer *w, size_t n, const int64_t *items)
+{
+    return row_of(w, CFX_I64, n, items);
+}
+
+const char *onnx_put_floats(onnx_writer *w, size_t n, const float *items)
+{
+    return row_of(w, CFX_F32, n, items);
 }
 
 /* ---- Values ---- */

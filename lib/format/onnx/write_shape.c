@@ -166,6 +166,52 @@ void onnx_write_expand(onnx_writer *w)
              onnx_put_shape(w, (size_t)y->rank, shape));
 }
 
+/* ---- Equal numbers ---- */
+
+static void filled(onnx_writer *w, double v)
+{
+    const cfx_tensor *y = onnx_put_result(w);
+
+    if (y)
+        ONNX_PUT(w, "Expand", onnx_put_name(w),
+                 onnx_put_scalar(w, v, (cfx_dtype)y->dtype),
+                 onnx_put_shape(w, (size_t)y->rank, y->shape));
+}
+
+void onnx_write_zeros(onnx_writer *w)
+{
+    filled(w, 0);
+}
+
+void onnx_write_ones(onnx_writer *w)
+{
+    filled(w, 1);
+}
+
+void onnx_write_full(onnx_writer *w)
+{
+    filled(w, onnx_put_number(w, "fill_value", 0));
+}
+
+/* As many integers, one apart, as there are items of a symbolic extent. */
+void onnx_write_arange(onnx_writer *w)
+{
+    const cfx_tensor *y = onnx_put_result(w);
+    double start = onnx_put_number(w, "start", 0);
+
+    if (!y)
+        return;
+    if (onnx_put_number(w, "step", 1) != 1 || (cfx_dtype)y->dtype != CFX_I64) {
+        onnx_put_fail(w, "it is of floats, or its step is not 1");
+        return;
+    }
+    const char *first = onnx_put_scalar(w, start, CFX_I64);
+    const char *end = ONNX_PUT(w, "Squeeze", NULL, extent(w, y->shape[0]));
+    end = ONNX_PUT(w, "Add", NULL, end, first);
+    ONNX_PUT(w, "Range", onnx_put_name(w), first, end,
+             onnx_put_scalar(w, 1, CFX_I64));
+}
+
 void onnx_write_repeat(onnx_writer *w)
 {
     const cfx_tensor *x = self_meta(w);
@@ -227,6 +273,34 @@ static const char *sliced(onnx_writer *w, const char *out, const char *x,
     return ONNX_PUT(w, "Slice", out, x, onnx_put_ints(w, 1, &start),
                     onnx_put_ints(w, 1, &end), onnx_put_ints(w, 1, &axis),
                     onnx_put_ints(w, 1, &step));
+}
+
+/* Neighbours: the numbers without the first less those without the last. */
+void onnx_write_diff(onnx_writer *w)
+{
+    static const char *const names[] = {"prepend", "self", "append"};
+    const cfx_tensor *x = self_meta(w);
+    char **in = onnx_put_alloc(w, 3, sizeof(*in));
+    size_t n = 0;
+
+    if (!x || !in)
+        return;
+    if (onnx_put_int(w, "n", 1) != 1 || (cfx_dtype)x->dtype == CFX_BOOL) {
+        onnx_put_fail(w, "it is of bools, or of more than one step");
+        return;
+    }
+    int64_t axis = onnx_put_axis(w, "dim", x->rank, -1);
+    for (int i = 0; i < 3; i++) {
+        const char *v = onnx_put_as(w, onnx_put_arg(w, names[i]),
+                                    (cfx_dtype)x->dtype);
+        if (v && *v)
+            in[n++] = (char *)(uintptr_t)v;
+    }
+    const char *all = n > 1 ? concat(w, NULL, in, n, axis) : in[0];
+    if (!w->st)
+        ONNX_PUT(w, "Sub", onnx_put_name(w),
+                 sliced(w, NULL, all, axis, 1, INT64_MAX, 1),
+                 sliced(w, NULL, all, axis, 0, -1, 1));
 }
 
 void onnx_write_slice(onnx_writer *w)
@@ -384,6 +458,99 @@ void onnx_write_getitem(onnx_writer *w)
         onnx_put_alias(w, onnx_put_part_of(w, x.u.node, index.u.i));
     else
         onnx_put_fail(w, "its argument is not known");
+}
+
+/* Indices of the first n axes, together: rows of them. */
+static void index_rows(onnx_writer *w, const cfx_seq *list)
+{
+    const cfx_tensor *x = self_meta(w), *y = onnx_put_result(w);
+    size_t n = list->len, rank;
+    char **in = onnx_put_alloc(w, n, sizeof(*in));
+    int64_t last[] = {-1};
+
+    if (!x || !y || !in || (size_t)x->rank < n)
+        return;
+    rank = (size_t)y->rank - ((size_t)x->rank - n);
+    for (size_t i = 0; i < n; i++) {
+        const cfx_tensor *t = onnx_put_meta(w, list->item[i]);
+        if (!t || (cfx_dtype)t->dtype == CFX_BOOL) {
+            onnx_put_fail(w, "an index is a mask");
+            return;
+        }
+        const char *v = ONNX_PUT(w, "Expand", NULL,
+                                 onnx_put_as(w, list->item[i], CFX_I64),
+                                 onnx_put_shape(w, rank, y->shape));
+        v = ONNX_PUT(w, "Unsqueeze", NULL, v, onnx_put_ints(w, 1, last));
+        in[i] = (char *)(uintptr_t)v;
+    }
+    if (!w->st)
+        ONNX_PUT(w, "GatherND", onnx_put_name(w), input(w),
+                 concat(w, NULL, in, n, -1));
+}
+
+/* Tensors of indices along one axis, or along all of the first ones. */
+void onnx_write_index(onnx_writer *w)
+{
+    cfx_value list = onnx_put_arg(w, "indices"), index = cfx_none();
+    size_t n = cfx_value_is_seq(list) ? list.u.seq->len : 0, axis = 0;
+    size_t given = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (list.u.seq->item[i].kind != CFX_NONE) {
+            index = list.u.seq->item[i];
+            axis = i;
+            given++;
+        }
+    const cfx_tensor *t = onnx_put_meta(w, index);
+    if (given > 1 && given == n) {
+        index_rows(w, list.u.seq);
+        return;
+    }
+    if (given != 1 || !t || (cfx_dtype)t->dtype == CFX_BOOL) {
+        onnx_put_fail(w, "it has %zu indices, or a mask", given);
+        return;
+    }
+    Onnx__NodeProto *node = ONNX_NODE(w, "Gather", onnx_put_name(w), input(w),
+                                      onnx_put_value(w, index));
+    onnx_put_attr_int(w, node, "axis", (int64_t)axis);
+}
+
+/* By the extents of the result, as torch computes without a scale; with one,
+ * only where the scale is theirs. */
+void onnx_write_interpolate(onnx_writer *w)
+{
+    const cfx_tensor *x = self_meta(w), *y = onnx_put_result(w);
+    cfx_value mode = onnx_put_arg(w, "mode");
+    bool corners = onnx_put_int(w, "align_corners", 0);
+    bool nearest = mode.kind == CFX_STR
+                       ? onnx_put_is(w, "mode", "nearest")
+                       : onnx_put_arg(w, "align_corners").kind == CFX_NONE;
+    float *scale = onnx_put_alloc(w, CFX_MAX_RANK, sizeof(*scale));
+
+    if (!x || !y || !scale)
+        return;
+    if ((!nearest && mode.kind == CFX_STR &&
+         !onnx_put_is(w, "mode", "bilinear")) ||
+        onnx_put_int(w, "antialias", 0)) {
+        onnx_put_fail(w, "it is neither nearest nor bilinear");
+        return;
+    }
+    for (int i = 2; i < x->rank; i++) {
+        int64_t in = onnx_put_extent(w, x, i), out = onnx_put_extent(w, y, i);
+        if (!w->st && (in < 1 || out % in))
+            onnx_put_fail(w, "it resizes %lld to %lld, no multiple",
+                          (long long)in, (long long)out);
+        scale[i] = in > 0 ? (float)(out / in) : 1;
+    }
+    scale[0] = scale[1] = 1;
+    Onnx__NodeProto *n = ONNX_NODE(w, "Resize", onnx_put_name(w), input(w), "",
+                                   onnx_put_floats(w, (size_t)x->rank, scale));
+    onnx_put_attr_text(w, n, "mode", nearest ? "nearest" : "linear");
+    onnx_put_attr_text(w, n, "coordinate_transformation_mode",
+                       nearest   ? "asymmetric"
+                       : corners ? "align_corners"
+                                 : "half_pixel");
+    onnx_put_attr_text(w, n, "nearest_mode", "floor");
 }
 
 /* torch's pads begin with the last axis. */
