@@ -73,7 +73,11 @@ static cfx_status miss(cfx_aten *a, cfx_call *call, cfx_value result)
 /* The result of the class above: shapes, and numbers that are known. */
 static cfx_status propagate(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
-    return CFX_SCOPE_SUPER(&aten_class, call_op)(s, call, out);
+    cfx_status st = CFX_SCOPE_SUPER(&aten_class, call_op)(s, call, out);
+
+    if (st)
+        *out = CFX_NOTHING;
+    return st;
 }
 
 /* *out stays absent where the lowering has no form for this call. */
