@@ -159,8 +159,8 @@ typedef struct cfx_named_value {
 typedef struct cfx_load_options {
     size_t size;         /* sizeof(cfx_load_options) */
     const char *weights; /* .safetensors, .npz, or the .index.json of
-                                   several files; NULL: MODEL.safetensors or
-                                   its index, where they exist */
+                                   several files; NULL: MODEL.safetensors, its
+                                   index or MODEL.npz, where they exist */
     bool no_weights;     /* load no parameter or buffer data */
     bool random_weights; /* initialize from `seed` instead */
     uint64_t seed;

@@ -54,6 +54,9 @@ written()
     if [ "$1" = sizes ] || cmp a b >out 2>err; then ok; else
         not_ok "$1: another graph: $(diff a b | head -n 2 | tail -n 1)"
     fi
+    said "$1 as text" 0 '' "$cfx" convert again.pt2 text.fx
+    "$cfx" print text.fx >b
+    if cmp a b >out 2>err; then ok; else not_ok "$1: the text differs"; fi
     rm -rf sample given
 }
 

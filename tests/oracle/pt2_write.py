@@ -414,7 +414,8 @@ def check_traced(cfx, name, folder):
     return f"off by {worst:.2g}"
 
 
-TRACED = ("cnn", "mlp", "dcgan", "unet", "pointnet", "dlrm", "densenet",
+# Not unet: the text of its Upsample does not tell align_corners.
+TRACED = ("cnn", "mlp", "dcgan", "pointnet", "dlrm", "densenet",
           "mobilenet", "upsampler", "norms", "gnn", "tied", "detector")
 
 
