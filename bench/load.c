@@ -2,8 +2,11 @@
  * load -- time from main to the first kernel, for a model with all weights in a
  * file. Each run is a new process.
  *
- *     bench-load MODEL.fx N,C,H,W [RUNS]
+ *     bench-load MODEL N,C,H,W [RUNS]
  *     bench-load models/resnet18.fx 1,3,224,224
+ *
+ * Weights that MODEL's file does not hold (as a .pt2 does) are written to one
+ * beside.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -109,7 +112,8 @@ static int run_once(double start, const char *model, const char *weights,
     int64_t shape[CFX_MAX_RANK];
     int rank = read_shape(shape_text, shape);
     double made = 0, loaded = 0, prepared = 0;
-    cfx_load_options o = {.size = sizeof(o), .weights = weights};
+    cfx_load_options o = {.size = sizeof(o),
+                          .weights = *weights ? weights : NULL};
     cfx_status st = cfx_context_new(&ctx, NULL, &err);
     made = now();
     if (!st)
@@ -175,9 +179,12 @@ int main(int argc, char **argv)
         return run_once(start, argv[2], argv[3], argv[4]);
     int runs = argc == 4 ? atoi(argv[3]) : 21;
     if ((argc != 3 && argc != 4) || runs < 1 || runs > MOST_RUNS) {
-        fprintf(stderr, "usage: bench-load MODEL.fx N,C,H,W [RUNS]\n");
+        fprintf(stderr, "usage: bench-load MODEL N,C,H,W [RUNS]\n");
         return 2;
     }
+    const cfx_model_format *format = cfx_model_format_of_name(argv[1]);
+    if (format && format->read_weights)
+        return run_many(argv[0], argv[1], "", argv[2], runs);
     char weights[] = "/tmp/bench-load-XXXXXX";
     cfx_error err = {0};
     int fd = mkstemp(weights);

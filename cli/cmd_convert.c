@@ -1,8 +1,10 @@
 /*
  * cfx convert -- write a model with its weights in another format.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include <cfx/to_aten.h>
 #include <cfx/tracer.h>
 
 #include "cli.h"
@@ -15,11 +17,11 @@ struct convert_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "OUT.onnx: the type and shape of an input, as for cfx shapes: "
+     "OUT.onnx, OUT.pt2: the type and shape of an input, as for cfx shapes: "
      "f32[N,3,224,224]; the default is what MODEL tells",
      offsetof(struct convert_options, inputs)},
     {CLI_LIST, 0, "set", "NAME=N",
-     "OUT.onnx: set a symbol to a value or a range: N=4, N=2..64",
+     "OUT.onnx, OUT.pt2: set a symbol to a value or a range: N=4, N=2..64",
      offsetof(struct convert_options, set)},
     {CLI_TEXT, 0, "name", "NAME",
      "OUT/: name of the class (default: the module's)",
@@ -59,6 +61,100 @@ static void describe(FILE *to)
     }
 }
 
+/* ---- Graphs of ATen's calls ---- */
+
+/* The value that a symbol of the file gets in the sample inputs: at least 2,
+ * since torch takes 0 and 1 for special. */
+static bool sample_extent(void *user, const char *name, int64_t *v)
+{
+    const cfx_shape_env *env = user;
+    cfx_symbol s;
+
+    *v = 2;
+    for (size_t i = 0; i < cfx_shape_env_symbols(env); i++) {
+        cfx_shape_env_symbol(env, i, &s);
+        if (!strcmp(s.name, name) && s.min > *v)
+            *v = s.min;
+        if (!strcmp(s.name, name) && s.max < *v)
+            *v = s.max;
+    }
+    return true;
+}
+
+static cfx_status sample_input(cfx_value *out, cli *c, cfx_value v,
+                               cfx_shape_env *env, cfx_error *err)
+{
+    int64_t shape[CFX_MAX_RANK];
+    cfx_tensor *t;
+    cfx_status st = CFX_OK;
+
+    if (v.kind == CFX_SYMINT)
+        return cfx_dim_eval(&out->u.i, v.u.dim, sample_extent, env, err)
+                   ? err->code
+                   : (*out = cfx_int(out->u.i), CFX_OK);
+    if (v.kind != CFX_TENSOR) {
+        *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    for (int i = 0; i < v.u.tensor->rank && !st; i++)
+        st = cfx_dim_eval(&shape[i], v.u.tensor->shape[i], sample_extent, env,
+                          err);
+    if (!st)
+        st = cfx_tensor_new(&t, c->ctx, (cfx_dtype)v.u.tensor->dtype,
+                            v.u.tensor->rank, shape, err);
+    if (st)
+        return st;
+    *out = cfx_value_of_tensor(t);
+    return cfx_tensor_randomize(t, 0, "", err);
+}
+
+/* The sample inputs of the file, or some of the same types. */
+static cfx_status make_samples(cli_inputs *samples, cli *c,
+                               const cfx_module *gm, const char *path,
+                               const cli_inputs *in, bool own,
+                               cfx_shape_env *env, cfx_error *err)
+{
+    cfx_error ignored = {0};
+    cfx_status st = CFX_OK;
+
+    if (!own && !cli_inputs_sample(samples, c, gm, path, &ignored) &&
+        samples->n == in->n)
+        return CFX_OK;
+    cli_inputs_release(samples);
+    samples->value = calloc(in->n + 1, sizeof(*samples->value));
+    if (!samples->value)
+        return cfx_no_memory(err);
+    for (; samples->n < in->n && !st; samples->n++)
+        st = sample_input(&samples->value[samples->n], c,
+                          in->value[samples->n], env, err);
+    return st;
+}
+
+/* Replace a model by its graph of ATen's calls, and save it. */
+static cfx_status save_aten(cli *c, cfx_module *gm, const cli_inputs *in,
+                            bool own, cfx_shape_env *env, char **args,
+                            cfx_error *err)
+{
+    cli_inputs samples = {0};
+    cfx_module *lowered = NULL;
+    cfx_status st = cfx_to_aten(&lowered, gm, env, in->value, in->n, err);
+
+    if (!st)
+        st = make_samples(&samples, c, gm, args[0], in, own, env, err);
+    if (!st) {
+        const cfx_save_options how = {.size = sizeof(how),
+                                      .inputs = samples.value,
+                                      .ninputs = samples.n,
+                                      .env = env};
+        st = cfx_model_save(args[1], lowered, &how, err);
+    }
+    if (st)
+        cli_fail_model(c, err, args[0], false);
+    cfx_module_unref(lowered);
+    cli_inputs_release(&samples);
+    return st;
+}
+
 /* ---- Graphs without modules ---- */
 
 static bool no_leaf(void *user, const cfx_module *m, const char *path)
@@ -70,12 +166,35 @@ static bool no_leaf(void *user, const cfx_module *m, const char *path)
 }
 
 /* Save the calls that the model makes for inputs of these shapes. */
-static cfx_status save_calls(cli *c, const struct convert_options *o,
-                             cfx_module *gm, char **args, cfx_error *err)
+static cfx_status save_calls(cfx_module *gm, const cli_inputs *in,
+                             cfx_shape_env *env, const char *path,
+                             cfx_error *err)
+{
+    const cfx_trace_options how = {.size = sizeof(how),
+                                   .is_leaf = no_leaf,
+                                   .metas = in->value,
+                                   .nmetas = in->n,
+                                   .env = env,
+                                   .known_sizes = true,
+                                   .no_places = true};
+    cfx_module *calls = NULL;
+    cfx_status st = cfx_symbolic_trace(&calls, gm, &how, err);
+
+    if (!st)
+        st = cfx_model_save(path, calls, NULL, err);
+    cfx_module_unref(calls);
+    return st;
+}
+
+/* ---- The command ---- */
+
+/* Save a model in a format that has the shapes of all values. */
+static cfx_status save_shaped(cli *c, const struct convert_options *o,
+                              cfx_module *gm, bool aten, char **args,
+                              cfx_error *err)
 {
     cli_symbols symbols;
     cli_inputs in = {0};
-    cfx_module *calls = NULL;
     cfx_status st = cli_symbols_make(&symbols, c->ctx, &o->set, err);
 
     if (!st) {
@@ -85,26 +204,19 @@ static cfx_status save_calls(cli *c, const struct convert_options *o,
                         "%s has the shapes of all values, which follow from "
                         "-i NAME=f32[N,3,224,224]",
                         args[1]);
-    }
-    if (!st) {
-        const cfx_trace_options how = {.size = sizeof(how),
-                                       .is_leaf = no_leaf,
-                                       .metas = in.value,
-                                       .nmetas = in.n,
-                                       .env = symbols.env,
-                                       .known_sizes = true,
-                                       .no_places = true};
-        st = cfx_symbolic_trace(&calls, gm, &how, err);
+        if (st && aten)
+            cli_fail_model(c, err, args[0], false);
     }
     if (!st)
-        st = cfx_model_save(args[1], calls, NULL, err);
-    cfx_module_unref(calls);
+        st = aten ? save_aten(c, gm, &in, o->inputs.n || o->set.n, symbols.env,
+                              args, err)
+                  : save_calls(gm, &in, symbols.env, args[1], err);
     cli_inputs_release(&in);
     cli_symbols_release(&symbols);
     return st;
 }
 
-/* ---- The command ---- */
+enum { SHAPED = CFX_SAVE_CALLS | CFX_SAVE_ATEN };
 
 static cfx_status save(cli *c, const struct convert_options *o, cfx_module *gm,
                        const cfx_model_format *format, char **args,
@@ -113,8 +225,9 @@ static cfx_status save(cli *c, const struct convert_options *o, cfx_module *gm,
     const cfx_save_options how = {
         .size = sizeof(how), .lossless = o->lossless, .name = o->name};
 
-    return format->options & CFX_SAVE_ATEN
-               ? save_calls(c, o, gm, args, err)
+    return format->options & SHAPED
+               ? save_shaped(c, o, gm, format->options & CFX_SAVE_ATEN, args,
+                             err)
                : cfx_model_save(args[1], gm, &how, err);
 }
 
@@ -123,8 +236,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     const struct convert_options *o = opts;
     const bool shapes = o->inputs.n || o->set.n;
     const unsigned given = (o->lossless ? CFX_SAVE_LOSSLESS : 0u) |
-                           (o->name ? CFX_SAVE_NAME : 0u) |
-                           (shapes ? CFX_SAVE_ATEN : 0u);
+                           (o->name ? CFX_SAVE_NAME : 0u);
     const cfx_model_format *format = cfx_model_format_of_name(args[1]);
     cfx_error err = {0};
     cfx_module *gm = NULL;
@@ -137,6 +249,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "'%s' has no known suffix; known are %s", args[1],
                          list_formats(list, sizeof(list), 0));
     unsigned vain = given & ~format->options;
+    if (shapes && !(format->options & SHAPED))
+        vain |= SHAPED;
     if (vain)
         return cli_usage(c, "--%s needs %s",
                          vain & CFX_SAVE_NAME       ? "name"

@@ -145,14 +145,39 @@ static void print_operators(FILE *to, const cfx_operators *ops, bool known)
 /* ---- Parameters and buffers ---- */
 
 struct state_sum {
-    size_t count, unknown;
+    size_t count, unknown, tied;
     uint64_t elements, bytes;
 };
 
-static void add_state(struct state_sum *sum, const cfx_state *s)
+/* Has a state before this one in the tree the same numbers? Tied weights
+ * begin at one address. */
+static bool is_tied(const cfx_module *gm, const cfx_state *s)
 {
     const cfx_tensor *t = s->tensor;
 
+    if (!t || cfx_tensor_is_meta(t) || !cfx_tensor_numel(t))
+        return false;
+    for (const cfx_module *m = gm; m; m = cfx_module_next(m, gm))
+        for (size_t i = 0; i < cfx_module_nstate(m); i++) {
+            const cfx_state *other = cfx_module_state_at(m, i);
+            if (other == s)
+                return false;
+            if (other->tensor && other->tensor->data == t->data &&
+                cfx_tensor_numel(other->tensor) == cfx_tensor_numel(t))
+                return true;
+        }
+    return false;
+}
+
+static void add_state(struct state_sum *sum, const cfx_module *gm,
+                      const cfx_state *s)
+{
+    const cfx_tensor *t = s->tensor;
+
+    if (is_tied(gm, s)) {
+        sum->tied++;
+        return;
+    }
     sum->count++;
     if (!t) {
         sum->unknown++;
@@ -171,6 +196,8 @@ static void print_sum(FILE *to, const char *name, const struct state_sum *sum)
                 sum->bytes);
     if (sum->unknown)
         fprintf(to, ", %zu of unknown shape", sum->unknown);
+    if (sum->tied)
+        fprintf(to, "; %zu more with the same memory", sum->tied);
     fputc('\n', to);
 }
 
@@ -198,7 +225,7 @@ static void print_state(FILE *to, const cfx_module *gm)
     for (const cfx_module *m = gm; m; m = cfx_module_next(m, gm))
         for (size_t i = 0; i < cfx_module_nstate(m); i++) {
             const cfx_state *s = cfx_module_state_at(m, i);
-            add_state(&sum[s->is_buffer], s);
+            add_state(&sum[s->is_buffer], gm, s);
         }
     fputc('\n', to);
     print_sum(to, "parameters", &sum[0]);

@@ -8,6 +8,12 @@ libcfx_all_la_SOURCES += %reldir%/shapes/shape_prop.c %reldir%/shapes/shape_scop
 	%reldir%/shapes/shape_rows.c %reldir%/shapes/shape_rows.h %reldir%/shapes/shape_table.c \
 	%reldir%/shapes/shape_json.c
 
+# Graphs as torch.export has them.
+dist_cfxinclude_HEADERS += %reldir%/cfx/to_aten.h
+libcfx_all_la_SOURCES += %reldir%/aten/aten.h %reldir%/aten/image.c \
+	%reldir%/aten/index.c %reldir%/aten/lowering.c %reldir%/aten/record.c \
+	%reldir%/aten/spell.c %reldir%/aten/to_aten.c
+
 # Cost.
 dist_cfxinclude_HEADERS += %reldir%/cfx/cost.h
 libcfx_all_la_SOURCES += %reldir%/cost/cost.c %reldir%/cost/cost_groups.c \

@@ -202,8 +202,9 @@ check-local: check-TESTS
 #   opinfo   PyTorch's own samples of its operators; OPINFO gives options
 #   quantize what torch.ao quantizes, and results of quantized models
 #   exports  what torch.export makes of ordinary models; EXPORTS names some
+#   pt2_write  what cfx convert writes for torch.export.load; EXPORTS likewise
 CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
-	numbers symbols exports counts devices opinfo quantize
+	numbers symbols exports pt2_write counts devices opinfo quantize
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 		tests/case_tests
@@ -228,6 +229,7 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	symbols) $$python $$oracle/shape_cases.py \
 		$(srcdir)/%reldir%/cases/shapes/*.test;; \
 	exports) $$python $$oracle/exports.py ./cfx $(EXPORTS);; \
+	pt2_write) $$python $$oracle/pt2_write.py ./cfx $(EXPORTS);; \
 	counts) folder=$$(mktemp -d) && $$python $$oracle/counts.py $$folder && \
 		diff $(srcdir)/%reldir%/golden/counts/counts.txt \
 			$$folder/counts.txt; ended=$$?; rm -rf "$$folder"; \

@@ -159,8 +159,8 @@ typedef struct cfx_named_value {
 typedef struct cfx_load_options {
     size_t size;         /* sizeof(cfx_load_options) */
     const char *weights; /* .safetensors, .npz, or the .index.json of
-                                   several files; NULL: MODEL.safetensors or
-                                   its index, where they exist */
+                                   several files; NULL: MODEL.safetensors, its
+                                   index or MODEL.npz, where they exist */
     bool no_weights;     /* load no parameter or buffer data */
     bool random_weights; /* initialize from `seed` instead */
     uint64_t seed;
@@ -225,15 +225,27 @@ CFX_API cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed,
 
 /* ---- Saving models, in any format ---- */
 
-enum { CFX_SAVE_LOSSLESS = 1, CFX_SAVE_NAME = 2, CFX_SAVE_ATEN = 4 };
+enum {
+    CFX_SAVE_LOSSLESS = 1,
+    CFX_SAVE_NAME = 2,
+    CFX_SAVE_CALLS = 4,
+    CFX_SAVE_ATEN = 8
+};
 
 typedef struct cfx_save_options {
     size_t size;   /* sizeof(cfx_save_options) */
     bool lossless; /* CFX_SAVE_LOSSLESS: the superset of PyTorch's text, also
                          where that loses nothing */
     const char *name; /* CFX_SAVE_NAME: of the class; NULL: the module's */
-    /* CFX_SAVE_ATEN: the format takes graphs without modules, whose nodes have
+    /* CFX_SAVE_CALLS: the format takes graphs without modules, whose nodes have
      * types and shapes in meta, as cfx_symbolic_trace makes of metas. */
+    /* CFX_SAVE_ATEN: the format has graphs of ATen's calls only, which
+     * cfx_to_aten makes (cfx/to_aten.h). `inputs` are sample inputs, one for
+     * each placeholder, that the file holds; or NULL. `env` has the ranges of
+     * the symbols in its shapes; or NULL. */
+    const cfx_value *inputs;
+    size_t ninputs;
+    const cfx_shape_env *env;
 } cfx_save_options;
 
 /* A format: a row of the table, at the end of the format's own file. */

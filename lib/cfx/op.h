@@ -293,6 +293,9 @@ struct cfx_call {
                                 receives the results; NULL: none */
     void *state;           /* op->state_size bytes, valid from infer to the
                                 end of the call; or NULL */
+    /* Private: a scope that gets the calls of which a composite infers its
+     * result; NULL: one of their own. */
+    struct cfx_scope *inner;
 };
 
 CFX_BEGIN_DECLS

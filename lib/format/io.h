@@ -97,6 +97,9 @@ cfx_status cfx_model__write_weights(const char *path, const cfx_module *gm,
 /* Decode an .npy file; takes the bytes, also on failure. */
 cfx_status cfx_npy_decode_take(cfx_tensor **out, cfx_bytes *bytes,
                                cfx_error *err);
+/* Add the bytes of an .npy file. Fails with CFX_EUNSUPPORTED for a type that
+ * NumPy lacks, CFX_EINVAL for a meta, CFX_ENOMEM. */
+cfx_status cfx_npy_put(cfx_buf *out, const cfx_tensor *t, cfx_error *err);
 /* The size of an .npy file by its header, of which `len` bytes are given;
  * *total is 0 if these are too few. */
 cfx_status cfx_npy_total(size_t *total, const unsigned char *data, size_t len,

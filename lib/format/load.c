@@ -293,6 +293,23 @@ cfx_status cfx_module_parse_weights(cfx_module *m, const void *data,
 
 /* ---- Loading ---- */
 
+/* MODEL.safetensors, its index, or MODEL.npz: the first that exists. */
+static bool find_beside(cfx_buf *beside, const char *path)
+{
+    const char *suffix = cfx_tensor_format__safetensors.base.suffix;
+
+    cfx_weights_beside(beside, path);
+    if (beside->failed || !access(beside->s, F_OK))
+        return !beside->failed;
+    size_t stem = beside->len - strlen(suffix);
+    cfx_buf_puts(beside, cfx_tensor_format__sharded.base.suffix);
+    if (beside->failed || !access(beside->s, F_OK))
+        return !beside->failed;
+    beside->len = stem;
+    cfx_buf_puts(beside, cfx_tensor_format__npz.base.suffix);
+    return !beside->failed && !access(beside->s, F_OK);
+}
+
 static cfx_status load_weights(cfx_module *gm, const char *path,
                                const cfx_model_format *format,
                                const cfx_load_options *o, cfx_error *err)
@@ -309,12 +326,7 @@ static cfx_status load_weights(cfx_module *gm, const char *path,
     if (format->read_weights)
         return format->read_weights(gm, path, !o->no_map, err);
     cfx_buf_init(&beside, cfx_module_context(gm));
-    cfx_weights_beside(&beside, path);
-    bool found = !beside.failed && !access(beside.s, F_OK);
-    if (!found) {
-        cfx_buf_puts(&beside, cfx_tensor_format__sharded.base.suffix);
-        found = !beside.failed && !access(beside.s, F_OK);
-    }
+    bool found = find_beside(&beside, path);
     if (beside.failed)
         st = cfx_no_memory(err);
     else if (found)

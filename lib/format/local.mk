@@ -40,6 +40,14 @@ libcfx_all_la_SOURCES += \
 	%reldir%/pt2/torch_file.c \
 	%reldir%/pt2/torch_file.h \
 	%reldir%/pt2/weights.c \
+	%reldir%/pt2/write.c \
+	%reldir%/pt2/write.h \
+	%reldir%/pt2/write_argument.c \
+	%reldir%/pt2/write_extent.c \
+	%reldir%/pt2/write_graph.c \
+	%reldir%/pt2/write_json.c \
+	%reldir%/pt2/write_pickle.c \
+	%reldir%/pt2/write_state.c \
 	%reldir%/print.h \
 	%reldir%/python/print_code.c \
 	%reldir%/drawing/print_dot.c \
@@ -78,7 +86,9 @@ libcfx_all_la_SOURCES += \
 	%reldir%/text/unicode.h \
 	%reldir%/zip.c \
 	%reldir%/zip.h \
-	%reldir%/zip_place.c
+	%reldir%/zip_place.c \
+	%reldir%/zip_write.c \
+	%reldir%/zip_write.h
 
 # ONNX, which needs protobuf-c. The compiler of messages writes beside the
 # objects.

@@ -66,10 +66,23 @@ static cfx_status give_tuple(cfx_call *call, const struct results *r)
     return st;
 }
 
+/* The calls go to a scope that the caller gave. */
+static cfx_status infer_within(cfx_call *call, cfx_composite *build)
+{
+    cfx_scope *s = call->inner;
+    size_t frame = cfx_scope_enter(s);
+    cfx_value v = cfx_scope_leave(s, frame, build(s, call));
+    if (cfx_scope_failed(s))
+        return s->error.code;
+    return cfx_call_return_take(call, cfx_value_ref(v));
+}
+
 cfx_status cfx_composite_infer(cfx_call *call, cfx_composite *build)
 {
     cfx_scope s;
     struct results r;
+    if (CFX_UNLIKELY(call->inner))
+        return infer_within(call, build);
     cfx_scope_init(&s, &cfx_composite__meta, call->ctx, call->env);
     cfx_value v = build(&s, call);
     cfx_status st = finish(call, &s, &v, &r);

@@ -256,6 +256,7 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
     call.work_ctx = NULL;
     call.into = NULL;
     call.state = NULL;
+    call.inner = NULL;
     cfx_status st = CFX_UNLIKELY(t->op->call_graphs)
                         ? s->hook.call_higher_order(s, &call, out)
                         : s->hook.call_op(s, &call, out);

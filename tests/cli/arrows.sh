@@ -22,7 +22,7 @@ xargs nm -A -g <"$work/objects" 2>/dev/null |
                   "lib/ops lib/nn lib/graph lib/format interp/walk interp/trace " \
                   "interp/codegen interp/compare interp/match interp/split " \
                   "interp/passes interp/quantize shapeprop/text shapeprop/shapes " \
-                  "shapeprop/machine shapeprop/cost shapeprop/memory " \
+                  "shapeprop/aten shapeprop/machine shapeprop/cost shapeprop/memory " \
                   "shapeprop/roofline shapeprop/report optimize cli",
                   folder, " ")
         for (i = 1; i <= n; i++)

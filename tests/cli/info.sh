@@ -14,6 +14,9 @@ if "$cfx" info "$golden/mlp.pt2" >/dev/null 2>&1; then
     also 'its operators' '^ +2  torch.ops.aten.linear.default$'
     also 'its parameters' '^parameters: 4, 83 elements, 332 bytes$'
     also 'all is supported' '^not supported: 0$'
+    said 'tied weights are counted once' 0 \
+        '^parameters: 1, 28 elements, 112 bytes; 1 more with the same memory$' \
+        "$cfx" info "$golden/tied.pt2"
     said 'graphs within graphs' 0 '^ +1  torch.ops.aten.cos.default$' \
         "$cfx" info "$golden/cond.pt2"
     said 'extents that are symbols' 0 \

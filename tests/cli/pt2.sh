@@ -1,6 +1,7 @@
 #!/bin/sh
 # Files of torch.export.save run on the sample inputs that they hold. The golden
-# inputs, whose results unit tests compare with PyTorch's, are the same.
+# inputs, whose results unit tests compare with PyTorch's, are the same. Files
+# that cfx writes give the same; tests/oracle/pt2_write.py loads such in PyTorch.
 . "$srcdir/tests/cli/said.sh"
 golden=$src/tests/golden/pt2
 "$cfx" print "$golden/mlp.pt2" >/dev/null 2>&1 || exit 77
@@ -34,6 +35,92 @@ alike cond x
 alike tied tokens
 said 'other inputs' 0 'f32\[4, 3\]' \
     "$cfx" run "$golden/mlp.pt2" -i 'f32[4,6]'
+
+# written NAME: what cfx writes gives what PyTorch's file gives, on the samples
+# that it has kept, and is the same when it is read and written again. Arithmetic
+# on extents is written anew, in another order.
+written()
+{
+    said "$1 is written" 0 '' \
+        "$cfx" convert "$golden/$1.pt2" again.pt2
+    said "$1, written, on its samples" 0 '' \
+        "$cfx" run again.pt2 -O sample
+    said "$1 on its samples" 0 '' "$cfx" run "$golden/$1.pt2" -O given
+    if diff -r sample given >out 2>err; then ok; else
+        not_ok "$1: the written file gives something else"
+    fi
+    said "$1 is written again" 0 '' "$cfx" convert again.pt2 third.pt2
+    "$cfx" print again.pt2 >a && "$cfx" print third.pt2 >b
+    if [ "$1" = sizes ] || cmp a b >out 2>err; then ok; else
+        not_ok "$1: another graph: $(diff a b | head -n 2 | tail -n 1)"
+    fi
+    said "$1 as text" 0 '' "$cfx" convert again.pt2 text.fx
+    "$cfx" print text.fx >b
+    if cmp a b >out 2>err; then ok; else not_ok "$1: the text differs"; fi
+    rm -rf sample given
+}
+
+for model in mlp mlp_flat dicts cond tied mutated views constants sizes; do
+    written $model
+done
+"$cfx" convert "$golden/tied.pt2" again.pt2
+if [ "$(grep -c 'again/data/weights/weight_1' again.pt2)" = 0 ]; then ok; else
+    not_ok 'tied weights are written twice'
+fi
+
+# A traced model has modules and functions of torch, and no shapes.
+cat >traced.fx <<'EOF'
+M(
+  (conv): Conv2d(3, 4, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
+  (fc): Linear(in_features=4, out_features=5, bias=True)
+)
+
+graph():
+    %x : [num_users=2] = placeholder[target=x]
+    %size : [num_users=1] = call_method[target=size](args = (%x, 0), kwargs = {})
+    %conv : [num_users=1] = call_module[target=conv](args = (%x,), kwargs = {})
+    %relu : [num_users=1] = call_function[target=torch.nn.functional.relu](args = (%conv,), kwargs = {inplace: True})
+    %getitem : [num_users=1] = call_function[target=operator.getitem](args = (%relu, (slice(None, None, None), slice(None, None, None), slice(1, None, None), 0)), kwargs = {})
+    %mean : [num_users=1] = call_method[target=mean](args = (%getitem, 2), kwargs = {})
+    %view : [num_users=1] = call_method[target=view](args = (%mean, %size, -1), kwargs = {})
+    %fc : [num_users=1] = call_module[target=fc](args = (%view,), kwargs = {})
+    %mul : [num_users=1] = call_function[target=operator.mul](args = (2, %fc), kwargs = {})
+    return (mul,)
+EOF
+said 'shapes are missing' 1 \
+    "traced.fx: traced.pt2 has the shapes of all values, .* the input 'x' is" \
+    "$cfx" convert traced.fx traced.pt2
+said 'weights are missing' 1 "'conv.weight' has no numbers: give .* -w" \
+    "$cfx" convert traced.fx traced.pt2 -i 'x=f32[N,3,8,8]'
+said 'a traced model is written' 0 '' \
+    "$cfx" convert traced.fx traced.pt2 -i 'x=f32[N,3,8,8]' --set N=2..64 \
+    --random-weights 1
+said 'modules are calls' 0 'torch.ops.aten.conv2d.default' \
+    "$cfx" print traced.pt2
+said 'symbols stay' 0 'f32\[s0, 5\]' "$cfx" shapes traced.pt2
+for n in 2 5; do
+    said "text, batch $n" 0 '' "$cfx" run traced.fx -i "f32[$n,3,8,8]" \
+        --random-weights 1 -O sample
+    said "file, batch $n" 0 '' "$cfx" run traced.pt2 -i "x=f32[$n,3,8,8]" \
+        -O given
+    if diff -r sample given >out 2>err; then ok; else
+        not_ok "batch $n gives something else"
+    fi
+    rm -rf sample given
+done
+
+# All operators that ATen lacks are named together.
+cat >lacks.fx <<'EOF'
+graph():
+    %x : [num_users=2] = placeholder[target=x]
+    %unique : [num_users=1] = call_function[target=torch.unique](args = (%x,), kwargs = {})
+    %unique_1 : [num_users=1] = call_function[target=torch.unique_consecutive](args = (%x,), kwargs = {})
+    return (unique, unique_1)
+EOF
+said 'operators without an overload' 1 \
+    'ATen has no overload of: unique, unique_consecutive' \
+    "$cfx" convert lacks.fx lacks.pt2 -i 'x=f32[4]'
+if [ ! -e lacks.pt2 ]; then ok; else not_ok 'a failed command leaves a file'; fi
 
 # Any call of the pickle that is not of a tensor is refused, as are bytes that
 # do not have their checksum.

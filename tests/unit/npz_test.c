@@ -50,6 +50,41 @@ TEST_EACH(npz_gives_all_arrays_by_name, 2)
     free_context(ctx);
 }
 
+TEST_CASE(npz_gives_back_what_was_written_also_where_memory_is_lacking)
+{
+    cfx_context *ctx = make_context();
+    const char *path = file("out.npz");
+    cfx_tensor *x, *turned;
+    cfx_tensors all;
+    cfx_error err = {0};
+    cfx_status st = CFX_ENOMEM;
+
+    ck_assert(!cfx_tensor_new(&x, ctx, CFX_F32, 2, (int64_t[]){2, 3}, &err));
+    for (int i = 0; i < 6; i++)
+        ((float *)x->data)[i] = (float)i;
+    ck_assert(!cfx_tensor_view(
+        &turned, x, 2, (cfx_dim[]){cfx_dim_int(3), cfx_dim_int(2)},
+        (cfx_dim[]){cfx_dim_int(1), cfx_dim_int(3)}, cfx_dim_int(0), &err));
+    const cfx_named_tensor item[] = {{"layer.x", x}, {"turned", turned}};
+    for (long n = 0; st; n++) {
+        calls_left = n;
+        st = cfx_tensors_write(path, ctx, item, 2, NULL);
+        calls_left = -1;
+        ck_assert_msg(!st || st == CFX_ENOMEM, "%ld: %d", n, st);
+        ck_assert(!st || access(path, F_OK));
+    }
+    ck_assert_msg(!cfx_npz_read(&all, ctx, path, &err), "%s", err.text);
+    ck_assert_uint_eq(all.n, 2);
+    ck_assert_double_eq(((float *)cfx_tensors_get(&all, "layer.x")->data)[4],
+                        4);
+    ck_assert_double_eq(((float *)cfx_tensors_get(&all, "turned")->data)[1],
+                        3);
+    cfx_tensors_release(&all);
+    cfx_tensor_unref(turned);
+    cfx_tensor_unref(x);
+    free_context(ctx);
+}
+
 /* Replace all bytes `from` in a file by `to`, of the same length. */
 static void patch(const char *path, const char *from, const char *to)
 {

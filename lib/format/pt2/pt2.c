@@ -9,6 +9,7 @@
 #include "format/pt2/pt2.h"
 
 #include "format/io.h"
+#include "format/pt2/write.h"
 
 #ifdef HAVE_LIBZIP
 
@@ -132,8 +133,10 @@ static cfx_status print_versions(cfx_sink to, const json_t *program,
         &text, "schema %lld.%lld",
         (long long)json_integer_value(json_object_get(schema, "major")),
         (long long)json_integer_value(json_object_get(schema, "minor")));
-    if (json_is_string(torch))
-        cfx_buf_printf(&text, ", torch %.60s", json_string_value(torch));
+    const char *version = json_string_value(torch);
+    if (version)
+        cfx_buf_printf(&text, ", %s%.60s",
+                       strncmp(version, "cfx ", 4) ? "torch " : "", version);
     cfx_status st = text.failed ? cfx_no_memory(err)
                                 : to.write(to.user, text.s, text.len);
     cfx_buf_release(&text);
@@ -188,10 +191,12 @@ static bool pt2_probe(const unsigned char *head, size_t n)
 const cfx_model_format cfx_model_format__pt2 = {
     .base = {.name = "pt2",
              .suffix = ".pt2",
-             .doc = "A model with its weights, by torch.export.save.",
+             .doc = "A model with its weights, as torch.export has it.",
              .probe = pt2_probe},
+    .options = CFX_SAVE_ATEN,
     .read = pt2_read,
     .read_weights = pt2_read_weights,
+    .write = cfx_pt2__write,
     .read_inputs = pt2_read_inputs,
     .print_version = pt2_print_version,
 };

@@ -9,6 +9,8 @@
 
 #ifdef HAVE_LIBZIP
 
+#include "format/pt2/write.h"
+
 /* ---- Objects and unions ---- */
 
 cfx_status cfx_pt2__read_union(cfx_pt2_union *out, const json_t *v,
@@ -59,35 +61,10 @@ cfx_status cfx_pt2__text(const char **out, const json_t *object,
 
 /* ---- Numbered types ---- */
 
-/* The schema's own numbers, which are not those of torch's ScalarType. */
-static const char *const dtype_names[] = {[1] = "uint8",
-                                          [2] = "int8",
-                                          [3] = "int16",
-                                          [4] = "int32",
-                                          [5] = "int64",
-                                          [6] = "float16",
-                                          [7] = "float32",
-                                          [8] = "float64",
-                                          [9] = "complex32",
-                                          [10] = "complex64",
-                                          [11] = "complex128",
-                                          [12] = "bool",
-                                          [13] = "bfloat16",
-                                          [28] = "uint16",
-                                          [29] = "float8_e4m3fn",
-                                          [30] = "float8_e5m2",
-                                          [31] = "float8_e4m3fnuz",
-                                          [32] = "float8_e5m2fnuz",
-                                          [33] = "float8_e8m0fnu",
-                                          [34] = "uint32",
-                                          [35] = "uint64"};
-
-enum { NDTYPES = sizeof(dtype_names) / sizeof(*dtype_names) };
-
 cfx_status cfx_pt2__dtype(cfx_dtype *out, const json_t *v, cfx_error *err)
 {
     json_int_t i = json_is_integer(v) ? json_integer_value(v) : 0;
-    const char *name = i > 0 && i < NDTYPES ? dtype_names[i] : NULL;
+    const char *name = cfx_pt2__dtype_name(i);
 
     if (!name)
         return cfx_fail(err, CFX_EPARSE, "a dtype is unknown");

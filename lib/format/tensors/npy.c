@@ -388,19 +388,46 @@ static cfx_status write_to(FILE *to, const cfx_tensor *t, cfx_error *err)
     return st ? st : cfx_write_numbers(to, t, err);
 }
 
+static cfx_status check_writable(const cfx_tensor *t, cfx_error *err)
+{
+    if (!cfx_dtypes[t->dtype].npy)
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "NumPy has no %s; a .safetensors file takes it",
+                        cfx_dtypes[t->dtype].name);
+    return cfx_tensor_is_meta(t)
+               ? cfx_fail(err, CFX_EINVAL, "the tensor has no numbers")
+               : CFX_OK;
+}
+
+cfx_status cfx_npy_put(cfx_buf *out, const cfx_tensor *t, cfx_error *err)
+{
+    cfx_tensor *flat = NULL;
+    cfx_status st = check_writable(t, err);
+    size_t size = cfx_dtype_size((cfx_dtype)t->dtype), at;
+
+    if (!st)
+        st = cfx_tensor_contiguous(&flat, t, err);
+    if (st)
+        return st;
+    format_header(out, t);
+    at = out->len;
+    cfx_buf_add(out, flat->data, (size_t)cfx_tensor_numel(flat) * size);
+    if (!out->failed && !cfx_little_endian())
+        cfx_swap_bytes(out->s + at, (size_t)cfx_tensor_numel(flat), size);
+    cfx_tensor_unref(flat);
+    return out->failed ? cfx_no_memory(err) : CFX_OK;
+}
+
 cfx_status cfx_npy_write(const char *path, const cfx_tensor *t, cfx_error *err)
 {
     cfx_outfile file = {0};
 
-    if (!cfx_dtypes[t->dtype].npy)
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "%s: NumPy has no %s; "
-                        "a .safetensors file takes it",
-                        path, cfx_dtypes[t->dtype].name);
-    if (cfx_tensor_is_meta(t))
-        return cfx_fail(err, CFX_EINVAL, "%s: the tensor has no numbers",
-                        path);
-    cfx_status st = cfx_outfile_open(&file, t->ctx, path, err);
+    cfx_status st = check_writable(t, err);
+    if (st) {
+        cfx_fail_at(err, "%s", path);
+        return st;
+    }
+    st = cfx_outfile_open(&file, t->ctx, path, err);
     if (st)
         return st;
     st = write_to(file.stream, t, err);

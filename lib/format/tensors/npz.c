@@ -7,6 +7,7 @@
  */
 #include "format/io.h"
 #include "format/zip.h"
+#include "format/zip_write.h"
 
 #include "base/util.h"
 
@@ -130,6 +131,55 @@ static cfx_status npz_read(cfx_tensors *out, cfx_context *ctx,
     return cfx_npz_read(out, ctx, path, err);
 }
 
+/* ---- Writing ---- */
+
+static cfx_status write_arrays(cfx_zip_writer *z, const cfx_named_tensor *item,
+                               size_t n, cfx_error *err)
+{
+    cfx_buf bytes, name;
+    cfx_status st = CFX_OK;
+
+    cfx_buf_init(&bytes, z->ctx);
+    cfx_buf_init(&name, z->ctx);
+    for (size_t i = 0; i < n && !st; i++) {
+        cfx_buf_clear(&bytes);
+        cfx_buf_clear(&name);
+        cfx_buf_printf(&name, "%s.npy", item[i].name);
+        st = name.failed ? cfx_no_memory(err)
+                         : cfx_npy_put(&bytes, item[i].tensor, err);
+        if (!st)
+            st = cfx_zip_writer_add(z, name.s, bytes.s, bytes.len, err);
+        if (!st)
+            st = cfx_context_check(z->ctx, err);
+        if (st)
+            cfx_fail_at(err, "%s", item[i].name);
+    }
+    cfx_buf_release(&name);
+    cfx_buf_release(&bytes);
+    return st ? st : cfx_zip_writer_finish(z, err);
+}
+
+static cfx_status npz_write(const char *path, cfx_context *ctx,
+                            const cfx_named_tensor *item, size_t n,
+                            cfx_error *err)
+{
+    cfx_outfile file = {0};
+    cfx_zip_writer z;
+    cfx_status st = cfx_outfile_open(&file, ctx, path, err);
+
+    if (st)
+        return st;
+    cfx_zip_writer_init(&z, ctx, cfx_sink_file(file.stream));
+    st = write_arrays(&z, item, n, err);
+    if (st)
+        cfx_fail_at(err, "%s", path);
+    else
+        st = cfx_outfile_commit(&file, err);
+    cfx_zip_writer_release(&z);
+    cfx_outfile_discard(&file);
+    return st;
+}
+
 const cfx_tensor_format cfx_tensor_format__npz = {
     .base = {.name = "npz",
              .suffix = ".npz",
@@ -137,4 +187,5 @@ const cfx_tensor_format cfx_tensor_format__npz = {
              .probe = npz_probe},
     .keyed = true,
     .read = npz_read,
+    .write = npz_write,
 };

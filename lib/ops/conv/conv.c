@@ -486,7 +486,7 @@ static cfx_status conv_run(cfx_call *call)
 /* ---- Descriptors ---- */
 
 /* conv2d(..., str padding='valid'): the second overload. */
-#define CONV(n)                                                               \
+#define CONV(n, transposed)                                                   \
     static const cfx_op conv##n##d_padding = {                                \
         .schema = "conv" #n "d.padding(Tensor input, Tensor weight, Tensor? " \
                   "bias=None, SymInt[" #n "] stride=1, str padding='valid', " \
@@ -529,8 +529,7 @@ static cfx_status conv_run(cfx_call *call)
         .params = params,                                                     \
         .aliases = "torch.conv_transpose" #n "d "                             \
                    "torch.nn.functional.conv_transpose" #n "d "               \
-                   "aten.conv_transpose" #n "d.default "                      \
-                   "aten.conv_transpose" #n "d.input",                        \
+                   "aten.conv_transpose" #n "d." transposed,                  \
         .doc = "The transpose of a convolution over " #n " axes.",            \
         .code = n | TRANSPOSED,                                               \
         .state_size = sizeof(struct conv),                                    \
@@ -541,6 +540,6 @@ static cfx_status conv_run(cfx_call *call)
         .run = conv_run,                                                      \
     };
 
-CONV(1)
-CONV(2)
-CONV(3)
+CONV(1, "default")
+CONV(2, "input")
+CONV(3, "input")

@@ -216,7 +216,7 @@ CFX_COMPOSITE(linalg_matrix_rank)
 CFX_COMPOSITE(tol_rank)
 
 static const cfx_op tol_rank = {
-    .schema = "linalg_matrix_rank.tol(Tensor self, Tensor tol, bool "
+    .schema = "linalg_matrix_rank.tol(Tensor input, Tensor tol, bool "
               "hermitian=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg.matrix_rank aten.linalg_matrix_rank.tol_tensor "
@@ -229,7 +229,7 @@ static const cfx_op tol_rank = {
 };
 
 const cfx_op cfx_op__linalg_matrix_rank = {
-    .schema = "linalg_matrix_rank(Tensor self, *, Tensor? atol=None, Tensor? "
+    .schema = "linalg_matrix_rank(Tensor input, *, Tensor? atol=None, Tensor? "
               "rtol=None, bool hermitian=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg.matrix_rank "

@@ -12,7 +12,7 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
-CFX_PARAMS(params, SORTED_SEQUENCE, BOUNDARIES, INPUT, OUT_INT32, RIGHT, SIDE,
+CFX_PARAMS(params, SORTED_SEQUENCE, BOUNDARIES, SELF, OUT_INT32, RIGHT, SIDE,
            SORTER);
 
 static bool is_bucketize(const cfx_call *call)
@@ -28,7 +28,7 @@ static cfx_value sorted_arg(const cfx_call *call)
 
 static cfx_value values_arg(const cfx_call *call)
 {
-    return cfx_call_value(call, INPUT);
+    return cfx_call_value(call, SELF);
 }
 
 static const cfx_tensor *sorter_of(const cfx_call *call)
@@ -213,7 +213,7 @@ static cfx_status search_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__searchsorted = {
-    .schema = "searchsorted.Tensor(Tensor sorted_sequence, Tensor input, *, "
+    .schema = "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, "
               "bool out_int32=False, bool right=False, str? side=None, "
               "Tensor? sorter=None) -> Tensor",
     .params = params,
@@ -227,7 +227,7 @@ const cfx_op cfx_op__searchsorted = {
 };
 
 const cfx_op cfx_op__bucketize = {
-    .schema = "bucketize.Tensor(Tensor input, Tensor boundaries, *, bool "
+    .schema = "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool "
               "out_int32=False, bool right=False) -> Tensor",
     .params = params,
     .aliases = "torch.bucketize aten.bucketize.Tensor aten.bucketize.Scalar",
