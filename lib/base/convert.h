@@ -113,6 +113,10 @@ CFX_INLINE uint64_t cfx_double_to_u64(double f)
     return (uint64_t)cfx_double_to_i64(high ? f - 0x1p63 : f) +
            (high ? UINT64_C(1) << 63 : 0);
 }
+CFX_INLINE uint64_t cfx_complex_to_u64(double _Complex c)
+{
+    return cfx_double_to_u64((double)c);
+}
 CFX_INLINE uint64_t cfx_int_to_u64(int64_t i)
 {
     return (uint64_t)i;
@@ -152,7 +156,9 @@ CFX_INLINE uint64_t cfx_unsigned_to_u64(uint64_t i)
     _Generic((v), float                                                       \
              : cfx_double_to_u64, double                                      \
              : cfx_double_to_u64, uint64_t                                    \
-             : cfx_unsigned_to_u64, default                                   \
+             : cfx_unsigned_to_u64, float _Complex                            \
+             : cfx_complex_to_u64, double _Complex                            \
+             : cfx_complex_to_u64, default                                    \
              : cfx_int_to_u64)(v)
 
 /* ---- Each type of dtype.def ---- */
