@@ -95,6 +95,9 @@ libkernel_neon_la_CFLAGS = $(KERNEL_CFLAGS)
 libcore_la_LIBADD += libkernel_neon.la
 endif
 
+# Fourier transforms.
+libcore_la_SOURCES += %reldir%/fft.c %reldir%/fft.h
+
 # Random numbers.
 libcore_la_SOURCES += %reldir%/random.c %reldir%/random.h
 

@@ -16,6 +16,7 @@ libcore_la_SOURCES += %reldir%/create/convert.c %reldir%/create/create.c \
 	%reldir%/create/create.h %reldir%/create/distribution.c \
 	%reldir%/create/item.c \
 	%reldir%/create/range.c %reldir%/create/sample.c
+libcore_la_SOURCES += %reldir%/fft/fft.c %reldir%/fft/spectrum.c
 libcore_la_SOURCES += %reldir%/image/grid_sample.c \
 	%reldir%/image/interpolate.c %reldir%/image/pad.c \
 	%reldir%/image/regions.c %reldir%/image/deform_conv.c \
