@@ -10,6 +10,8 @@
 
 #include <cfx/ops.h>
 
+#include "op/composite.h"
+
 cfx_status cfx_reference__init(cfx_module *self, cfx_error *err)
 {
     const cfx_dim one[] = {cfx_dim_int(1)};
@@ -70,9 +72,12 @@ cfx_value cfx_reference__weight(cfx_scope *s, cfx_module *self)
     cfx_value t = cfx_value_of_dtype(type);
     const cfx_state *state = cfx_module_state(self, "weight_scale");
     if (cfx_tensor_numel(state->tensor) == 1) {
-        cfx_value q = cfx_quantize_per_tensor(s, w, scale, zero, least, most,
-                                              t);
-        return cfx_dequantize_per_tensor(s, q, scale, zero, least, most, t);
+        cfx_value q = CFX_CALL(
+            s, "torch.ops.quantized_decomposed.quantize_per_tensor.tensor", w,
+            scale, zero, least, most, t);
+        return CFX_CALL(
+            s, "torch.ops.quantized_decomposed.dequantize_per_tensor.tensor",
+            q, scale, zero, least, most, t);
     }
     const int32_t *axis = data_of(s, self, "weight_axis", CFX_I32);
     if (!axis)

@@ -655,7 +655,7 @@ TEST_CASE(formats_are_told_by_their_content)
         ck_assert_double_eq(at(back, 1, 0), -2);
         cfx_tensor_unref(back);
     }
-    ck_assert_int_eq(written, 2);
+    ck_assert_int_eq(written, 3);
     cfx_tensor_unref(t);
     free_context(ctx);
 }

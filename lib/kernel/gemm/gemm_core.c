@@ -45,7 +45,7 @@ static int64_t piece_of(int64_t n, int64_t unit, int64_t least, int64_t most)
 
 static size_t a_panel_size(const cfx_gemm_core *g)
 {
-    return (size_t)g->type->mr * CFX_GEMM_A_ROW * g->size;
+    return (size_t)(g->type->mr * g->type->panel_row) * g->size;
 }
 
 static plan make_plan(const cfx_gemm_core *g)

@@ -16,6 +16,7 @@ enum { MR = 6, NV = 2, DOT_MAX = 4, DOT_SUMS = 12, KC = 256 };
 #else
 enum { MR = 4, NV = 2, DOT_MAX = 4, DOT_SUMS = 8, KC = 256 };
 #endif
+enum { PANEL_ROW = KC + 16 };
 /* Panels of b come from the second cache; asked for so many steps ahead they
  * come in time, which makes a tenth of difference. */
 enum { AHEAD = 8 };
@@ -43,10 +44,12 @@ extern const struct cfx_gemm_kernels CFX_LEVEL_NAME(cfx_gemm_kernels);
 
 /* clang-format off */
 const struct cfx_gemm_kernels CFX_LEVEL_NAME(cfx_gemm_kernels) = {
-    .f32 = {.mr = MR, .nr = NV * VF, .lanes = VF, .kc = KC, .dot = DOT_MAX,
+    .f32 = {.mr = MR, .nr = NV * VF, .lanes = VF, .kc = KC, .panel_row = PANEL_ROW,
+            .dot = DOT_MAX,
             .rows = rows_f32, .dot_rows = dot_rows_f32,
             .axpy_rows = axpy_rows_f32, .copy = copy_f32},
-    .f64 = {.mr = MR, .nr = NV * VD, .lanes = VD, .kc = 256, .dot = DOT_MAX,
+    .f64 = {.mr = MR, .nr = NV * VD, .lanes = VD, .kc = 256, .panel_row = PANEL_ROW,
+            .dot = DOT_MAX,
             .rows = rows_f64, .dot_rows = dot_rows_f64,
             .axpy_rows = axpy_rows_f64, .copy = copy_f64},
 };
