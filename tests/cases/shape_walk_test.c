@@ -26,7 +26,7 @@
 enum {
     CASES = 200,
     ACCEPTED = 100,
-    SUBJECTS = 1024,
+    SUBJECTS = 2048,
     SEEDS = 400,
     POOL = 64,
     TABLE = 1 << 16,
