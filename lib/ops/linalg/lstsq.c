@@ -191,7 +191,8 @@ static int call_driver(const cfx_call *call, cfx_dtype t, void *a, void *b,
     double eps = t == CFX_F64 ? DBL_EPSILON : FLT_EPSILON;
     double rcond = cfx_call_has(call, RCOND) ? cfx_call_double(call, RCOND)
                                              : eps * x.l;
-    switch (p->driver) {
+    /* gelsd does not work without right-hand sides, and says so on stderr. */
+    switch (p->driver == GELSD && !x.r ? GELSS : p->driver) {
     case GELS: return cfx_lapack_gels(t, x.n, x.m, x.r, a, b, own, lwork);
     case GELSY:
         return cfx_lapack_gelsy(t, x.n, x.m, x.r, a, b, integers, rcond, rank,
