@@ -225,8 +225,7 @@ TEST_EACH(every_operation_is_the_same_at_every_level, CFX_PW_COUNT)
     for (int t = 0; t < CFX_NDTYPES; t++) {
         cfx_dtype ty = cfx_pointwise_is_bool(op) ? CFX_BOOL : (cfx_dtype)t;
 
-        if (!is_computed((cfx_dtype)t) ||
-            !cfx_pointwise_has(op, (cfx_dtype)t))
+        if (!is_computed((cfx_dtype)t) || !cfx_pointwise_has(op, (cfx_dtype)t))
             continue;
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             int64_t n = sizes[s];

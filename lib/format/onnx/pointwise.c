@@ -163,8 +163,7 @@ void onnx_lower_pow(onnx_node *n)
     double number;
 
     /* Powers of floats take exponents of uint64, too, as floats. */
-    b = cfx_dtype_is_float(type) &&
-                1 << onnx_type_of(n, b) & CFX_STORED_TYPES
+    b = cfx_dtype_is_float(type) && 1 << onnx_type_of(n, b) & CFX_STORED_TYPES
             ? cfx_to(n->s, b, TYPE(type))
             : onnx_tensor(n, 1);
     n->widened = CFX_BOOL; /* the result is of the base's type */
