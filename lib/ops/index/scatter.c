@@ -569,7 +569,14 @@ static cfx_status index_fill_infer(cfx_call *call)
                              "value tensor, but got tensor with %d "
                              "dimension(s).",
                              v->rank);
-    return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
+    if (cfx_dtype_is_complex(cfx_value_dtype(cfx_call_value(call, VALUE))) &&
+        !cfx_dtype_is_complex((cfx_dtype)x->dtype))
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "Converting complex Scalar to non-complex type "
+                             "is not supported");
+    st = cfx_list_check_number(call, cfx_call_value(call, VALUE),
+                               (cfx_dtype)x->dtype);
+    return st ? st : cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
 /* Write a number to all places in the index; negative ones count from the
