@@ -165,11 +165,13 @@ def own_models():
     yield "own_sequence", model_of(
         [node("SplitToSequence", "x two", "s", axis=1),
          node("Neg", "x", "n"), node("SequenceInsert", "s n zero", "t"),
-         node("SequenceErase", "t", "u"),
+         node("SequenceInsert", "t n before_last", "v"),
+         node("SequenceErase", "v", "u"),
          node("ConcatFromSequence", "u", "y", axis=1),
          node("SequenceLength", "u", "count")],
         [("x", F, ["N", 5])], [("y", F, None), ("count", I, None)],
-        {"two": np.int64(2), "zero": np.int64(0)}), [
+        {"two": np.int64(2), "zero": np.int64(0),
+         "before_last": np.int64(-1)}), [
             np.arange(15, dtype=np.float32).reshape(3, 5)]
 
 

@@ -30,14 +30,18 @@ static const cfx_seq *sequence(onnx_node *n)
     return NULL;
 }
 
-/* A place among n items, from 0; the last one where the input is left out. */
-static bool place_of(onnx_node *n, size_t input, size_t count, size_t *out)
+/* A place among `count` items, from 0, or `behind` them; the last item where the
+ * input is left out. Negative numbers count from the end. */
+static bool place_of(onnx_node *n, size_t input, size_t count, bool behind,
+                     size_t *out)
 {
     double at = -1;
 
     if (onnx_has(n, input) && !onnx_number(n, input, &at))
         return false;
-    *out = (size_t)onnx_axis(n, (int64_t)at, (int)count);
+    *out = behind && at == (double)count
+               ? count
+               : (size_t)onnx_axis(n, (int64_t)at, (int)count);
     return !cfx_scope_failed(n->s);
 }
 
@@ -84,8 +88,7 @@ void onnx_lower_sequence_insert(onnx_node *n)
     size_t count = seq ? seq->len : 0, at = count;
     cfx_value *item = onnx_alloc(n->s, count + 1, sizeof(*item));
 
-    /* It may stand behind the last item. */
-    if (!seq || !item || (onnx_has(n, 2) && !place_of(n, 2, count + 1, &at)))
+    if (!seq || !item || (onnx_has(n, 2) && !place_of(n, 2, count, true, &at)))
         return;
     if (count == MAX_ITEMS) {
         onnx_fail(n, CFX_ELIMIT, "its sequence has more than %d items",
@@ -104,7 +107,7 @@ void onnx_lower_sequence_erase(onnx_node *n)
     size_t count = seq ? seq->len : 0, at;
     cfx_value *item = onnx_alloc(n->s, count + 1, sizeof(*item));
 
-    if (!seq || !item || !place_of(n, 1, count, &at))
+    if (!seq || !item || !place_of(n, 1, count, false, &at))
         return;
     for (size_t i = 0; i < count; i++)
         if (i != at)
