@@ -450,9 +450,8 @@ static const char *check_options(const struct quantize_options *o)
         return "--group is for --weights-only int4";
     if (is_int4 && !class_of(o))
         return "--group has to be 32, 64 or 128";
-    if ((o->sensitivity || o->keep_float ||
-         class_of(o) == &cfx_quantizer_x86) &&
-        !o->config && !o->calibrate.n)
+    bool x86 = !o->config && class_of(o) == &cfx_quantizer_x86;
+    if ((o->sensitivity || o->keep_float || x86) && !o->calibrate.n)
         return "--calibrate FILE is missing: data to calibrate with";
     return NULL;
 }

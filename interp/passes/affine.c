@@ -137,7 +137,7 @@ cfx_value cfx_pass__arg(const cfx_node *n, const cfx_schema *schema,
                         const char *name)
 {
     int k = cfx_param_find(schema, name, strlen(name));
-    if (k >= 0 && (uint32_t)k < n->nargs)
+    if (k >= 0 && k < schema->npositional && (uint32_t)k < n->nargs)
         return n->args[k];
     for (uint32_t i = 0; i < n->nkwargs; i++)
         if (!strcmp(n->kwargs[2 * i].u.str->text, name))

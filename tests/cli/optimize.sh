@@ -127,6 +127,18 @@ said 'roofline has int8' 0 '^peak +float32 .*, int8 [0-9.]+' "$cfx" roofline \
 
 # ---- Errors ----
 
+cat >far.fx <<'end'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %w : [num_users=1] = placeholder[target=w]
+    %o : [num_users=1] = placeholder[target=o]
+    %s : [num_users=1] = placeholder[target=s]
+    %y : [num_users=1] = call_function[target=torch.ops.cfx.quantized_conv2d.default](args = (%x, %w, %o, %s), kwargs = {padding: 2147483647, stride: 1431655765})
+    return y
+end
+said 'a border that no memory holds' 1 'quantized_conv2d: out of memory' "$cfx" \
+    run far.fx -i 'u8[1,1,2,2,4]' -i 'i8[1,1,1,1,1,16,4]' -i 'i32[16]' -i 'f32[16]'
+
 said 'weights are needed' 1 'no weights .*--random-weights' "$cfx" \
     optimize "$zoo/resnet18.fx" -i "$x"
 said 'inputs are needed' 1 "input 'x' is missing" "$cfx" optimize "$zoo/resnet18.fx" \

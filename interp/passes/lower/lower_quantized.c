@@ -15,10 +15,11 @@
 #include "interp/passes/lower/lower_quantized.h"
 
 #include <cfx/ops.h>
-#include <cfx/ops.h>
 #include <math.h>
+#include <string.h>
 
 #include "interp/split/extract.h"
+#include "op/op_impl.h"
 
 /* ---- Facts about nodes ---- */
 
@@ -31,8 +32,13 @@ const cfx_tensor *cfx_lower__tensor(const cfx_node *n)
 cfx_value cfx_lower__arg(const cfx_lowering *l, const cfx_node *n,
                          const char *name)
 {
-    const cfx_schema *schema = cfx_pass__signature(l->p, n);
-    return schema ? cfx_pass__arg(n, schema, name) : CFX_NOTHING;
+    const cfx_target *t = cfx_pass__target(l->p, n);
+    for (; t; t = t->next) {
+        const cfx_schema *schema = t->variant ? t->variant : t->schema;
+        if (cfx_param_find(schema, name, strlen(name)) >= 0)
+            return cfx_pass__arg(n, schema, name);
+    }
+    return CFX_NOTHING;
 }
 
 bool cfx_lower__is_constant(const cfx_lowering *l, const cfx_tensor *t)

@@ -47,7 +47,7 @@ cfx_lower_rule cfx_lower__mean, cfx_lower__cat, cfx_lower__move;
 
 /* The tensor that the meta of n shows; or NULL. */
 const cfx_tensor *cfx_lower__tensor(const cfx_node *n);
-/* The argument of a parameter of a function. */
+/* The argument of a parameter, of the first overload that has one so called. */
 cfx_value cfx_lower__arg(const cfx_lowering *l, const cfx_node *n,
                          const char *name);
 /* n is dequantize_per_tensor of uint8 to float32, and never written to: return

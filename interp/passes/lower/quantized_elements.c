@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "interp/passes/lower/lower_quantized.h"
+#include "kernel/blocked/quantized.h"
 
 static cfx_node *node_arg(const cfx_node *n, uint32_t i)
 {
@@ -228,6 +229,14 @@ static cfx_value build_mean(cfx_scope *s, const cfx_node *n, void *user)
     return cfx_lower__tensor(n)->rank == 4 ? y : cfx_flatten(s, y, cfx_int(1));
 }
 
+/* Has each channel of an image so few that their sum is exact? */
+static bool has_few_pixels(const cfx_tensor *x)
+{
+    cfx_dim n = cfx_dim_mul(NULL, x->shape[2], x->shape[3]);
+    return cfx_dim_is_int(n) && cfx_dim_value(n) > 0 &&
+           cfx_dim_value(n) <= CFX_QUANTIZED_PIXELS;
+}
+
 cfx_status cfx_lower__mean(cfx_lowering *l, const cfx_chain *c,
                            cfx_node **next, bool *done)
 {
@@ -236,6 +245,7 @@ cfx_status cfx_lower__mean(cfx_lowering *l, const cfx_chain *c,
         return CFX_OK;
     m.x = cfx_lower__dequantized(l, node_arg(c->from, 0), &m.from);
     if (!m.x || !cfx_lower__form(m.x) || !channels_of(m.x) ||
+        !has_few_pixels(cfx_lower__tensor(m.x)) ||
         !(m.from.scale / c->to.scale < 0x1p100))
         return CFX_OK;
     *done = true;
@@ -243,6 +253,13 @@ cfx_status cfx_lower__mean(cfx_lowering *l, const cfx_chain *c,
 }
 
 /* ---- Moves ---- */
+
+/* view(dtype) looks at the bytes as numbers of another type. */
+static bool is_reinterpreted(const cfx_lowering *l, const cfx_node *n)
+{
+    return cfx_node_is(n, "view") &&
+           cfx_lower__arg(l, n, "dtype").kind == CFX_DTYPE;
+}
 
 static bool only_moves(const cfx_node *n)
 {
@@ -350,7 +367,8 @@ cfx_status cfx_lower__move(cfx_lowering *l, const cfx_chain *c,
                            cfx_node **next, bool *done)
 {
     cfx_scope s;
-    if (!c->rounds || !c->from->nargs || !only_moves(c->from))
+    if (!c->rounds || !c->from->nargs || !only_moves(c->from) ||
+        is_reinterpreted(l, c->from))
         return CFX_OK;
     cfx_scope_init(&s, &cfx_eager_class, l->p->ctx, NULL);
     cfx_value of = quantized_of(l, &s, c, c->from->args[0]);

@@ -76,11 +76,10 @@ static bool copies(const cfx_blocked_conv *c)
 
 size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c)
 {
-    if (!copies(c))
-        return 0;
-    return (size_t)(c->batch * planes_of(c) * c->in[0] * row_reach(c) *
-                    lanes_of(c)) *
-           sizeof(float);
+    const int64_t bytes[] = {c->batch,     planes_of(c), c->in[0],
+                             row_reach(c), lanes_of(c),  sizeof(float)};
+
+    return copies(c) ? (size_t)cfx_product64(6, bytes) : 0;
 }
 
 /* ---- Rows with their padding ---- */

@@ -156,9 +156,10 @@ static bool needs_border(const cfx_quantized_conv *c)
 
 size_t cfx_quantized_conv_workspace(const cfx_quantized_conv *c)
 {
-    return needs_border(c) ? (size_t)(c->batch * c->in_blocks * reach(c, 0) *
-                                      reach(c, 1) * c->channels)
-                           : 0;
+    const int64_t extents[] = {c->batch, c->in_blocks, reach(c, 0),
+                               reach(c, 1), c->channels};
+
+    return needs_border(c) ? (size_t)cfx_product64(5, extents) : 0;
 }
 
 typedef struct border {
@@ -250,8 +251,8 @@ void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
             inner.pad[i] = 0;
         }
         cfx_parallel_for(ctx, c->batch * c->in_blocks * inner.in[0],
-                         65536 / (inner.in[1] * c->channels) + 1, border_rows,
-                         &b);
+                         65536 / cfx_max64(inner.in[1] * c->channels, 1) + 1,
+                         border_rows, &b);
     }
     work v = work_of(&inner);
     run(ctx, &v);

@@ -135,12 +135,12 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
 static void run_all(cfx_context *ctx, windows *v)
 {
     const cfx_blocked_conv *c = &v->c;
-    int64_t cost = c->out[1] * c->kernel[0] * c->kernel[1] * CFX_BLOCK;
+    const int64_t row[] = {c->out[1], c->kernel[0], c->kernel[1], CFX_BLOCK};
 
     v->k = cfx_context_kernels(ctx)->quantized->windows;
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] > 0)
         cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
-                         PIECE / cost + 1, run_piece, v);
+                         PIECE / cfx_product64(4, row) + 1, run_piece, v);
 }
 
 void cfx_quantized_max_pool(cfx_context *ctx, const cfx_blocked_conv *c,

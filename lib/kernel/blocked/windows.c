@@ -213,14 +213,15 @@ static const struct cfx_windows_kernels *kernels_of(const cfx_context *ctx)
 static void run(cfx_context *ctx, window_work *v)
 {
     const cfx_blocked_conv *c = &v->c;
-    int64_t cost = c->out[1] * (c->kernel[0] * c->kernel[1] + 4);
+    const int64_t window[] = {c->kernel[0], c->kernel[1]};
+    double cost = (double)c->out[1] * ((double)cfx_product64(2, window) + 4);
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
     if (c->dilation[1] == 1 && !v->mean)
         v->span = kernels_of(ctx)->span(c->w, c->kernel[1], c->stride[1]);
     cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
-                     65536 / (8 * cost) + 1,
+                     (int64_t)(65536 / (8 * cost)) + 1,
                      v->span    ? spans_piece
                      : v->width ? copied_piece
                                 : rows_piece,
