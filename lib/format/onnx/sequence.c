@@ -14,7 +14,7 @@ void onnx_lower_sequence_construct(onnx_node *n)
     cfx_value *v = onnx_alloc(n->s, n->nin + 1, sizeof(*v));
 
     for (size_t i = 0; v && i < n->nin; i++)
-        v[i] = onnx_tensor(n, i);
+        v[i] = onnx_stored_tensor(n, i);
     if (v)
         n->out[0] = onnx_arg(n->s, n->nin, v);
 }
@@ -115,6 +115,21 @@ void onnx_lower_sequence_erase(onnx_node *n)
     n->out[0] = onnx_arg(n->s, count - 1, item);
 }
 
+/* Does a list of extents, none of them negative, add up to the whole? */
+static bool fills(onnx_node *n, int64_t size, size_t count,
+                  const int64_t *each)
+{
+    int64_t left = size;
+
+    for (size_t i = 0; i < count && left >= 0; i++)
+        left = each[i] < 0 || each[i] > left ? -1 : left - each[i];
+    if (left)
+        onnx_fail(n, CFX_EINVAL,
+                  "its parts do not add up to the extent of %lld",
+                  (long long)size);
+    return !left;
+}
+
 /* The extents of the pieces: 1, or as the input says, which is one number for
  * all, the last one smaller, or a list. */
 static bool pieces(onnx_node *n, int64_t size, size_t *count, int64_t **out)
@@ -126,9 +141,9 @@ static bool pieces(onnx_node *n, int64_t size, size_t *count, int64_t **out)
     if (!onnx_plain_ints(n, 1, NULL, count, out, &given))
         return false;
     if (given && !one)
-        return true;
+        return fills(n, size, *count, *out);
     if (one)
-        each = (*out)[0];
+        each = (*out)[0] > size && size > 0 ? size : (*out)[0];
     if (each < 1 || (size + each - 1) / each > MAX_ITEMS)
         return onnx_fail(n, CFX_EINVAL,
                          "it splits an extent of %lld into parts of %lld",

@@ -403,7 +403,8 @@ cfx_status cfx_npy_put(cfx_buf *out, const cfx_tensor *t, cfx_error *err)
 {
     cfx_tensor *flat = NULL;
     cfx_status st = check_writable(t, err);
-    size_t size = cfx_dtype_size((cfx_dtype)t->dtype), at;
+    size_t part = cfx_dtype_size(cfx_dtype_real((cfx_dtype)t->dtype));
+    size_t bytes, at;
 
     if (!st)
         st = cfx_tensor_contiguous(&flat, t, err);
@@ -411,9 +412,11 @@ cfx_status cfx_npy_put(cfx_buf *out, const cfx_tensor *t, cfx_error *err)
         return st;
     format_header(out, t);
     at = out->len;
-    cfx_buf_add(out, flat->data, (size_t)cfx_tensor_numel(flat) * size);
+    bytes = (size_t)cfx_tensor_numel(flat) *
+            cfx_dtype_size((cfx_dtype)t->dtype);
+    cfx_buf_add(out, flat->data, bytes);
     if (!out->failed && !cfx_little_endian())
-        cfx_swap_bytes(out->s + at, (size_t)cfx_tensor_numel(flat), size);
+        cfx_swap_bytes(out->s + at, bytes / part, part);
     cfx_tensor_unref(flat);
     return out->failed ? cfx_no_memory(err) : CFX_OK;
 }
