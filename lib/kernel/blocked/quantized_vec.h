@@ -321,7 +321,7 @@ CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
 {
     (void)dots;
     for (int i = 0; i < CFX_QUAD; i++)
-        s += x.number[i] * w.number[i];
+        s = (vi)((uint32_t)s + (uint32_t)(x.number[i] * w.number[i]));
     return s;
 }
 
@@ -337,7 +337,7 @@ CFX_FORCE_INLINE vi vi_of_vf(vf x)
 
 CFX_FORCE_INLINE vi vi_sum(vi a, vi b)
 {
-    return a + b;
+    return (vi)((uint32_t)a + (uint32_t)b);
 }
 
 CFX_FORCE_INLINE vi vi_bits(vf x)

@@ -68,7 +68,9 @@ static void set_offset(const windows *v, filter *f, const run *r)
         for (int64_t k = 0; k < q->kernel[1]; k++, w += CFX_BLOCK)
             if (!is_inside(r, i, k))
                 for (int c = 0; c < CFX_BLOCK; c++)
-                    f->offset[c] += w[c] * q->x_zero_point;
+                    f->offset[c] = (int32_t)((uint32_t)f->offset[c] +
+                                             (uint32_t)(w[c] *
+                                                        q->x_zero_point));
 }
 
 static void run_part(const windows *v, filter *f, const run *at)
