@@ -292,6 +292,13 @@ static cfx_value frequencies_build(cfx_scope *s, const cfx_call *call)
     bool all = call->op->code;
     if (n < 1 || n > INT64_MAX / 2)
         return refuse(s, CFX_EINVAL, "n must be a number of data points");
+    cfx_dtype type = cfx_call_dtype(call, DTYPE, CFX_F32);
+    if (cfx_dtypes[type].category < CFX_CAT_FLOAT)
+        return cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "frequencies are no whole numbers: dtype must be "
+            "a floating point type, not %s",
+            cfx_dtypes[type].name);
     cfx_value x = range(s, call, all ? -half : 0, all ? n - half : half + 1);
     if (all)
         x = CFX_CALL(s, "torch.roll", x, cfx_tuple(s, cfx_int(-half)),
