@@ -258,6 +258,10 @@ static cfx_status pow_infer(cfx_call *call)
                              "powers are not allowed.");
     if (type == CFX_BOOL && e.kind != CFX_TENSOR)
         type = CFX_BOOL;
+    if (e.kind == CFX_COMPLEX && cfx_infer_type(call, 0, 1) == CFX_F16)
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "float16 has no complex powers; convert it to "
+                             "float32 first");
     return cfx_infer_pointwise(call, 0, e.kind == CFX_TENSOR ? 2 : 1, type);
 }
 
