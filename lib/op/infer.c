@@ -54,21 +54,54 @@ static const cfx_tensor *tensor_at(const cfx_call *call, int i)
     return call->in[i].kind == CFX_TENSOR ? call->in[i].u.tensor : NULL;
 }
 
-CFX_NOINLINE
-static cfx_dtype promoted_type(const cfx_call *call, int from, int to)
+/* The types of tensors with dimensions, of those without, and of numbers; -1:
+ * there is none. */
+struct ranked {
+    int dim, zero, number;
+};
+
+static struct ranked rank_types(const cfx_call *call, int from, int to)
 {
-    int dim = -1, zero = -1, number = -1;
+    struct ranked r = {-1, -1, -1};
     for (int k = from; k < to; k++) {
         cfx_value v = call->in[k];
         if (v.kind == CFX_TENSOR && v.u.tensor->rank)
-            dim = join(dim, cfx_value_dtype(v));
+            r.dim = join(r.dim, cfx_value_dtype(v));
         else if (v.kind == CFX_TENSOR)
-            zero = join(zero, cfx_value_dtype(v));
+            r.zero = join(r.zero, cfx_value_dtype(v));
         else if (cfx_infer_is_number(v))
-            number = join(number, cfx_value_dtype(v));
+            r.number = join(r.number, cfx_value_dtype(v));
     }
-    int type = combine(dim, combine(zero, number));
+    return r;
+}
+
+CFX_NOINLINE
+static cfx_dtype promoted_type(const cfx_call *call, int from, int to)
+{
+    struct ranked r = rank_types(call, from, to);
+    int type = combine(r.dim, combine(r.zero, r.number));
     return type < 0 ? CFX_F32 : (cfx_dtype)type;
+}
+
+static bool is_complex_half(int higher, int lower)
+{
+    return higher == CFX_F16 && lower >= 0 &&
+           cfx_dtype_is_complex((cfx_dtype)lower);
+}
+
+/* float16 with a lower-ranked complex type is complex32, which there is not.
+ * For bfloat16 it is complex64. */
+CFX_NOINLINE
+static cfx_status check_complex_half(const cfx_call *call, int from, int to)
+{
+    struct ranked r = rank_types(call, from, to);
+    bool whole = r.dim < 0 || cfx_dtypes[r.dim].category < CFX_CAT_FLOAT;
+    return is_complex_half(r.dim, combine(r.zero, r.number)) ||
+                   (whole && is_complex_half(r.zero, r.number))
+               ? cfx_call_fail(call, CFX_EDTYPE,
+                               "the result would be complex32, which is not "
+                               "implemented; convert float16 to float32 first")
+               : CFX_OK;
 }
 
 cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to)
@@ -395,6 +428,10 @@ cfx_status cfx_infer_converted(cfx_call *call, int from, int convert, int to,
                                cfx_dtype dtype)
 {
     const cfx_tensor *rows = common_rows(call, from, to);
+    cfx_status st = dtype == CFX_C64 ? check_complex_half(call, convert, to)
+                                     : CFX_OK;
+    if (st)
+        return st;
     return CFX_LIKELY(rows) ? cfx_call__out_rows(call, dtype, rows)
                             : broadcast_all(call, from, convert, to, dtype);
 }

@@ -61,6 +61,15 @@ cfx_status cfx_list_check_whole(cfx_call *call, int from, int to,
     return st;
 }
 
+cfx_status cfx_list_check_factor(cfx_call *call, cfx_value v, cfx_dtype type)
+{
+    bool half = type == CFX_F16 || type == CFX_BF16;
+    /* Every number is a bool. */
+    return v.kind == CFX_NONE || type == CFX_BOOL
+               ? CFX_OK
+               : cfx_list_check_number(call, v, half ? CFX_F32 : type);
+}
+
 /* Merges the extents and types of nested lists. The rank bounds the depth. */
 struct nest {
     cfx_call *call;
@@ -160,6 +169,11 @@ cfx_status cfx_list_tensor(cfx_call *call, cfx_tensor **out, cfx_value v,
     if (st)
         return st;
     cfx_dtype type = dtype ? *dtype : n.type < 0 ? CFX_F32 : (cfx_dtype)n.type;
+    if (n.type >= 0 && cfx_dtype_is_complex((cfx_dtype)n.type) &&
+        !cfx_dtype_is_complex(type) && type != CFX_BOOL)
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "a complex number cannot be converted to type %s",
+                             cfx_dtypes[type].name);
     if (n.unknown) {
         cfx_dim dims[CFX_MAX_RANK];
         for (int i = 0; i < n.rank; i++)

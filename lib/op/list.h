@@ -17,6 +17,9 @@ cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type);
  * an integer type. */
 cfx_status cfx_list_check_whole(cfx_call *call, int from, int to,
                                 cfx_dtype type);
+/* Refuse a number out of the range of what a type is computed in: for halves
+ * it is float32. None is no number. */
+cfx_status cfx_list_check_factor(cfx_call *call, cfx_value v, cfx_dtype type);
 
 /* Store a number, or that in a tensor of one element, as a type. */
 void cfx_list_write_number(cfx_dtype type, void *p, cfx_value v);

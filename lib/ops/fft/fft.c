@@ -226,7 +226,8 @@ static void scale(cfx_call *call, const cfx_tensor *t)
     double all = 1, *x = t->data;
     for (int i = 0; i < f->n; i++)
         all *= (double)cfx_dim_value(length_of(call, i));
-    double by = mode == 1 ? 1 / sqrt(all) : mode == 2 ? 1 / all : 1;
+    /* As in PyTorch, what is neither 0 nor 1 counts as 2. */
+    double by = mode == 1 ? 1 / sqrt(all) : 1 / all;
     for (int64_t i = 0; mode && i < 2 * n; i++)
         x[i] *= by;
 }

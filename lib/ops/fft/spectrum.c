@@ -7,6 +7,7 @@
  *         take so many.
  * cost    that of what is called.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "op/composite.h"
@@ -22,7 +23,8 @@ enum { FORWARD = 1, FROM_REAL = 2, TO_REAL = 4, HERMITIAN = 8, ONE = 16 };
 struct plan {
     int n;
     int axis[CFX_MAX_RANK];
-    cfx_dim length[CFX_MAX_RANK]; /* CFX_DIM_BAD: as it is */
+    bool given[CFX_MAX_RANK]; /* the axis gets this length */
+    cfx_dim length[CFX_MAX_RANK];
 };
 
 #define IN(k) cfx_call_value(call, k)
@@ -45,6 +47,32 @@ static int count_of(cfx_value v)
     return cfx_value_is_seq(v) ? (int)v.u.seq->len : 1;
 }
 
+/* The length of axis i of the plan. In a list -1 leaves it as it is. */
+static bool read_length(cfx_scope *s, const cfx_call *call, struct plan *p,
+                        int i)
+{
+    bool one = call->op->code & ONE;
+    char text[64];
+    int k = one ? N : S;
+    p->given[i] = cfx_call_has(call, k);
+    if (!p->given[i])
+        return true;
+    cfx_value n = item_at(IN(k), i);
+    p->given[i] = one || n.kind != CFX_INT || n.u.i != -1;
+    p->length[i] = cfx_value_dim(n);
+    if (!p->given[i] || (!cfx_dim_is_bad(p->length[i]) &&
+                         cfx_dim_le(s->env, cfx_dim_int(1), p->length[i])))
+        return true;
+    if (n.kind == CFX_INT)
+        snprintf(text, sizeof(text), "%lld", (long long)n.u.i);
+    else
+        cfx_dim_format(p->length[i], text, sizeof(text));
+    cfx_scope_fail(s, CFX_ESHAPE,
+                   "Invalid number of data points (%s) specified for axis %d",
+                   text, p->axis[i]);
+    return false;
+}
+
 static bool read_plan(cfx_scope *s, const cfx_call *call, struct plan *p)
 {
     bool one = call->op->code & ONE;
@@ -52,6 +80,11 @@ static bool read_plan(cfx_scope *s, const cfx_call *call, struct plan *p)
     bool given = cfx_call_has(call, lengths), axes = cfx_call_has(call, DIM);
     uint32_t seen = 0;
     p->n = axes ? count_of(IN(DIM)) : given ? count_of(IN(lengths)) : rank;
+    if (p->n && !rank) {
+        refuse(s, CFX_EINVAL,
+               "the tensor has no dimensions that can be transformed");
+        return false;
+    }
     if (p->n > rank || (axes && given && count_of(IN(lengths)) != p->n)) {
         refuse(s, CFX_EINVAL,
                "dim and shape arguments must have the same length, and no "
@@ -60,7 +93,6 @@ static bool read_plan(cfx_scope *s, const cfx_call *call, struct plan *p)
     }
     for (int i = 0; i < p->n; i++) {
         int64_t axis = axes ? item_at(IN(DIM), i).u.i : rank - p->n + i;
-        cfx_value n = given ? item_at(IN(lengths), i) : cfx_int(-1);
         if (axis < -rank || axis >= rank ||
             seen >> (axis < 0 ? axis + rank : axis) & 1) {
             refuse(s, CFX_EINVAL,
@@ -68,9 +100,9 @@ static bool read_plan(cfx_scope *s, const cfx_call *call, struct plan *p)
             return false;
         }
         p->axis[i] = (int)(axis < 0 ? axis + rank : axis);
-        p->length[i] = n.kind == CFX_INT && n.u.i == -1 ? CFX_DIM_BAD
-                                                        : cfx_value_dim(n);
         seen |= 1u << p->axis[i];
+        if (!read_length(s, call, p, i))
+            return false;
     }
     return true;
 }
@@ -84,9 +116,6 @@ static cfx_value resized(cfx_scope *s, cfx_value x, int axis, cfx_dim n)
     cfx_value margin[2 * CFX_MAX_RANK];
     if (!t || cfx_dim_same(t->shape[axis], n))
         return x;
-    if (!cfx_dim_le(s->env, cfx_dim_int(1), n))
-        return refuse(s, CFX_ESHAPE,
-                      "Invalid number of data points specified");
     if (cfx_dim_known_le(s->env, n, t->shape[axis]))
         return CFX_CALL(s, "torch.narrow", x, cfx_int(axis), cfx_int(0),
                         cfx_value_of_dim(n));
@@ -194,16 +223,17 @@ static cfx_value spectrum_build(cfx_scope *s, const cfx_call *call)
     if (cfx_scope_failed(s))
         return cfx_none();
     if (code & TO_REAL) {
-        cfx_dim *last = &p.length[p.n - 1];
-        cfx_dim have = cfx_call_tensor(call, SELF)->shape[p.axis[p.n - 1]];
-        n = cfx_dim_is_bad(*last)
-                ? cfx_dim_mul(s->env, two, cfx_dim_sub(s->env, have, one))
-                : *last;
-        if (!cfx_dim_is_bad(*last))
-            *last = cfx_dim_add(s->env, cfx_dim_floordiv(s->env, n, two), one);
+        int last = p.n - 1;
+        cfx_dim have = cfx_call_tensor(call, SELF)->shape[p.axis[last]];
+        n = p.given[last]
+                ? p.length[last]
+                : cfx_dim_mul(s->env, two, cfx_dim_sub(s->env, have, one));
+        if (p.given[last])
+            p.length[last] = cfx_dim_add(
+                s->env, cfx_dim_floordiv(s->env, n, two), one);
     }
     for (int i = 0; i < p.n; i++)
-        if (!cfx_dim_is_bad(p.length[i]))
+        if (p.given[i])
             x = resized(s, x, p.axis[i], p.length[i]);
     if (cfx_scope_failed(s))
         return cfx_none();
@@ -262,6 +292,13 @@ static cfx_value frequencies_build(cfx_scope *s, const cfx_call *call)
     bool all = call->op->code;
     if (n < 1 || n > INT64_MAX / 2)
         return refuse(s, CFX_EINVAL, "n must be a number of data points");
+    cfx_dtype type = cfx_call_dtype(call, DTYPE, CFX_F32);
+    if (cfx_dtypes[type].category < CFX_CAT_FLOAT)
+        return cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "frequencies are no whole numbers: dtype must be "
+            "a floating point type, not %s",
+            cfx_dtypes[type].name);
     cfx_value x = range(s, call, all ? -half : 0, all ? n - half : half + 1);
     if (all)
         x = CFX_CALL(s, "torch.roll", x, cfx_tuple(s, cfx_int(-half)),

@@ -231,6 +231,13 @@ static cfx_status pad_infer(cfx_call *call)
         return cfx_infer_refuse(call, CFX_BOOL);
     if (mode == CFX_PAD_CONSTANT && only_cuts(call, x->rank))
         return out_cut(call, x, shape);
+    /* Every number is a bool. */
+    if (mode == CFX_PAD_CONSTANT && cfx_call_has(call, VALUE) &&
+        x->dtype != CFX_BOOL)
+        st = cfx_list_check_number(call, cfx_call_value(call, VALUE),
+                                   (cfx_dtype)x->dtype);
+    if (st)
+        return st;
     bool last = x->rank > 3 && mode != CFX_PAD_CIRCULAR &&
                 cfx_view_is_last(call->env, x);
     return cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank, shape,

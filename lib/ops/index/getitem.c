@@ -359,6 +359,8 @@ static cfx_status plan_setitem(cfx_call *call, cfx_index_plan *p,
                            "can't assign a %s to a "
                            "torch tensor",
                            cfx_kind_name(v.kind));
+    if (!st && v.kind != CFX_TENSOR)
+        st = cfx_list_check_factor(call, v, (cfx_dtype)x->dtype);
     if (!st)
         st = value_tensor(call, v, (cfx_dtype)x->dtype, value);
     if (!st)

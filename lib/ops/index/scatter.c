@@ -433,6 +433,9 @@ static cfx_status index_infer(cfx_call *call)
                                   &axis);
     if (!st)
         st = check_type(call, x, src);
+    if (!st)
+        st = cfx_list_check_factor(call, cfx_call_value(call, ALPHA),
+                                   (cfx_dtype)x->dtype);
     if (st)
         return st;
     if (index->dtype != CFX_I64 && (!any_int || index->dtype != CFX_I32))
@@ -466,7 +469,7 @@ static cfx_status scaled(cfx_call *call, const cfx_tensor *src, cfx_value by,
 {
     cfx_dtype type = (cfx_dtype)src->dtype;
     cfx_iter it;
-    if ((by.kind == CFX_FLOAT ? by.u.f : (double)by.u.i) == 1) {
+    if (cfx_value_number(by) == 1) {
         *out = cfx_tensor_ref(src);
         return CFX_OK;
     }

@@ -301,7 +301,11 @@ static cfx_status addmm_infer(cfx_call *call)
                                  "self does not broadcast "
                                  "to the product");
     if (!st)
-        st = cfx_list_check_whole(call, 3, 5, (cfx_dtype)c->dtype);
+        st = cfx_list_check_factor(call, cfx_call_value(call, BETA),
+                                   (cfx_dtype)c->dtype);
+    if (!st)
+        st = cfx_list_check_factor(call, cfx_call_value(call, ALPHA),
+                                   (cfx_dtype)c->dtype);
     return st ? st
               : cfx_call_out(call, (cfx_dtype)f->a->dtype, f->rank, f->shape);
 }

@@ -71,11 +71,10 @@ static cfx_value factor(cfx_scope *s, const cfx_call *call, int k,
     checked.err = &s->error;
     if (type == CFX_BOOL)
         return cfx_bool(cfx_value_number(v) != 0);
-    if (cfx_dtype_is_float(type))
-        return v;
-    if (cfx_list_check_number(&checked, v, type))
+    if (cfx_list_check_factor(&checked, v, type))
         return cfx_none();
-    return v.kind == CFX_FLOAT ? cfx_int((int64_t)v.u.f) : v;
+    bool whole = cfx_dtypes[type].category < CFX_CAT_FLOAT;
+    return whole && v.kind == CFX_FLOAT ? cfx_int((int64_t)v.u.f) : v;
 }
 
 static cfx_value addr_build(cfx_scope *s, const cfx_call *call)

@@ -258,6 +258,10 @@ static cfx_status pow_infer(cfx_call *call)
                              "powers are not allowed.");
     if (type == CFX_BOOL && e.kind != CFX_TENSOR)
         type = CFX_BOOL;
+    if (e.kind == CFX_COMPLEX && cfx_infer_type(call, 0, 1) == CFX_F16)
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "float16 has no complex powers; convert it to "
+                             "float32 first");
     return cfx_infer_pointwise(call, 0, e.kind == CFX_TENSOR ? 2 : 1, type);
 }
 
@@ -394,7 +398,9 @@ static cfx_status three_infer(cfx_call *call)
     cfx_dtype type = cfx_infer_type(call, 0, 3);
     if (!cfx_pointwise_has((cfx_pw)call->op->code, type))
         return cfx_infer_refuse(call, type);
-    return cfx_infer_pointwise(call, 0, 3, type);
+    cfx_status st = cfx_list_check_factor(call, cfx_call_value(call, VALUE),
+                                          type);
+    return st ? st : cfx_infer_pointwise(call, 0, 3, type);
 }
 
 static bool addcmul_loop(const cfx_call *call, cfx_loop *out)
@@ -442,6 +448,12 @@ static cfx_status lerp_infer(cfx_call *call)
                                  cfx_dtypes[x->dtype].name,
                                  cfx_call__param_name(call, k),
                                  cfx_dtypes[t->dtype].name);
+    }
+    for (int k = END; x && k <= WEIGHT; k++) {
+        cfx_status st = cfx_list_check_factor(call, cfx_call_value(call, k),
+                                              (cfx_dtype)x->dtype);
+        if (st)
+            return st;
     }
     return three_infer(call);
 }
