@@ -109,6 +109,18 @@ for n in 2 5; do
     rm -rf sample given
 done
 
+# A symbol that torch could have named keeps its name, wherever it stands.
+cat >symbols.fx <<'EOF'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %y : [num_users=1] = placeholder[target=y]
+    %cat : [num_users=1] = call_function[target=torch.cat](args = ([%x, %y], 0), kwargs = {})
+    return (cat,)
+EOF
+said 'symbols of both kinds' 0 '' \
+    "$cfx" convert symbols.fx symbols.pt2 -i 'x=f32[N,3]' -i 'y=f32[s0,3]'
+said 'symbols stay apart' 0 'f32\[s0 \+ s1, 3\]' "$cfx" shapes symbols.pt2
+
 # All operators that ATen lacks are named together.
 cat >lacks.fx <<'EOF'
 graph():
