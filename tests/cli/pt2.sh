@@ -121,6 +121,19 @@ said 'symbols of both kinds' 0 '' \
     "$cfx" convert symbols.fx symbols.pt2 -i 'x=f32[N,3]' -i 'y=f32[s0,3]'
 said 'symbols stay apart' 0 'f32\[s0 \+ s1, 3\]' "$cfx" shapes symbols.pt2
 
+# An image of two axes has two factors.
+cat >factors.fx <<'EOF'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %interpolate : [num_users=1] = call_function[target=torch.nn.functional.interpolate](args = (%x,), kwargs = {scale_factor: [2.0]})
+    return (interpolate,)
+EOF
+said 'too few factors' 1 'scale_factor has 1 numbers for 2 axes' \
+    "$cfx" convert factors.fx factors.pt2 -i 'x=f32[1,2,3,3]'
+sed 's/\[2.0\]/[2.0, 1.5]/' factors.fx >two.fx
+said 'two factors' 0 '' "$cfx" convert two.fx two.pt2 -i 'x=f32[1,2,4,4]'
+said 'two factors, written' 0 'f32\[1, 2, 8, 6\]' "$cfx" shapes two.pt2
+
 # All operators that ATen lacks are named together.
 cat >lacks.fx <<'EOF'
 graph():
