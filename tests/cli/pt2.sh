@@ -134,6 +134,39 @@ sed 's/\[2.0\]/[2.0, 1.5]/' factors.fx >two.fx
 said 'two factors' 0 '' "$cfx" convert two.fx two.pt2 -i 'x=f32[1,2,4,4]'
 said 'two factors, written' 0 'f32\[1, 2, 8, 6\]' "$cfx" shapes two.pt2
 
+# A list in the file has items of one kind.
+cat >mixed.fx <<'EOF'
+M(
+  (positive): GraphModule()
+  (negative): GraphModule()
+)
+
+graph():
+    %x : [num_users=3] = placeholder[target=x]
+    %sum_1 : [num_users=1] = call_function[target=torch.sum](args = (%x,), kwargs = {})
+    %gt : [num_users=1] = call_function[target=torch.gt](args = (%sum_1, 0), kwargs = {})
+    %positive : [num_users=1] = get_attr[target=positive]
+    %negative : [num_users=1] = get_attr[target=negative]
+    %cond : [num_users=1] = call_function[target=torch.ops.higher_order.cond](args = (%gt, %positive, %negative, [%x, 2.5]), kwargs = {})
+    %getitem : [num_users=1] = call_function[target=operator.getitem](args = (%cond, 0), kwargs = {})
+    return (getitem,)
+
+graph positive():
+    %x : [num_users=1] = placeholder[target=x]
+    %k : [num_users=1] = placeholder[target=k]
+    %mul : [num_users=1] = call_function[target=torch.ops.aten.mul.Tensor](args = (%x, %k), kwargs = {})
+    return (mul,)
+
+graph negative():
+    %x : [num_users=1] = placeholder[target=x]
+    %k : [num_users=1] = placeholder[target=k]
+    %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %k), kwargs = {})
+    return (add,)
+EOF
+said 'a list of a tensor and a number' 1 \
+    'mixed.pt2: .* list with a float, which has no form in .pt2' \
+    "$cfx" convert mixed.fx mixed.pt2 -i 'x=f32[4]'
+
 # All operators that ATen lacks are named together.
 cat >lacks.fx <<'EOF'
 graph():
