@@ -167,6 +167,16 @@ said 'a list of a tensor and a number' 1 \
     'mixed.pt2: .* list with a float, which has no form in .pt2' \
     "$cfx" convert mixed.fx mixed.pt2 -i 'x=f32[4]'
 
+# A line names the file once, and says the reason.
+if [ -w /dev/full ]; then
+    ln -s /dev/full full.pt2
+    said 'a full disk' 1 '^cfx: [^ ]*/cond.pt2: full.pt2: No space left on device$' \
+        "$cfx" convert "$golden/cond.pt2" full.pt2
+    said 'a file that cannot be opened' 1 \
+        '^cfx: [^ ]*/mlp.pt2: none/a.pt2: No such file or directory$' \
+        "$cfx" convert "$golden/mlp.pt2" none/a.pt2
+fi
+
 # All operators that ATen lacks are named together.
 cat >lacks.fx <<'EOF'
 graph():
