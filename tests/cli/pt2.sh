@@ -130,6 +130,12 @@ graph():
 EOF
 said 'too few factors' 1 'scale_factor has 1 numbers for 2 axes' \
     "$cfx" convert factors.fx factors.pt2 -i 'x=f32[1,2,3,3]'
+sed 's/\[2.0\]/[2.0, None]/' factors.fx >two.fx
+said 'a factor that is none' 1 "'scale_factor' must be float, not None" \
+    "$cfx" convert two.fx two.pt2 -i 'x=f32[1,2,3,3]'
+sed 's/\[2.0\]/[2.0, nan]/' factors.fx >two.fx
+said 'a factor that is not known' 1 'known numbers as scale_factor: give size' \
+    "$cfx" convert two.fx two.pt2 -i 'x=f32[1,2,3,3]'
 sed 's/\[2.0\]/[2.0, 1.5]/' factors.fx >two.fx
 said 'two factors' 0 '' "$cfx" convert two.fx two.pt2 -i 'x=f32[1,2,4,4]'
 said 'two factors, written' 0 'f32\[1, 2, 8, 6\]' "$cfx" shapes two.pt2
