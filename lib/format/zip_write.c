@@ -5,6 +5,8 @@
  */
 #include "format/zip_write.h"
 
+#include "format/io.h"
+
 enum { ALIGN = 64, LOCAL = 30, CENTRAL = 46, UTF8 = 0x800, VERSION_32 = 20 };
 enum { VERSION_64 = 45, LARGE_EXTRA = 20, MOST_ENTRIES = 0xffff };
 
@@ -176,6 +178,14 @@ static cfx_status put_end_64(cfx_zip_writer *z, uint64_t at, uint64_t size)
 
 /* ---- Entries ---- */
 
+/* Streams tell the reason by errno. */
+static cfx_status not_written(cfx_status st, cfx_error *err)
+{
+    return st == CFX_EIO      ? cfx_fail_errno(err, NULL)
+           : st == CFX_ENOMEM ? cfx_no_memory(err)
+                              : cfx_fail(err, st, "cannot write");
+}
+
 cfx_status cfx_zip_writer_add(cfx_zip_writer *z, const char *name,
                               const void *data, size_t size, cfx_error *err)
 {
@@ -192,7 +202,7 @@ cfx_status cfx_zip_writer_add(cfx_zip_writer *z, const char *name,
     cfx_status st = put_local(z, &e);
     if (!st)
         st = send(z, data, size);
-    return st ? cfx_fail(err, st, "cannot write") : CFX_OK;
+    return st ? not_written(st, err) : CFX_OK;
 }
 
 cfx_status cfx_zip_writer_finish(cfx_zip_writer *z, cfx_error *err)
@@ -216,5 +226,5 @@ cfx_status cfx_zip_writer_finish(cfx_zip_writer *z, cfx_error *err)
     put(&f, 0, 2);
     if (!st)
         st = send(z, f.bytes, f.n);
-    return st ? cfx_fail(err, st, "cannot write") : CFX_OK;
+    return st ? not_written(st, err) : CFX_OK;
 }

@@ -1,6 +1,7 @@
 /*
  * image -- functions of torch that choose among ATen's by a word.
  */
+#include <math.h>
 #include <string.h>
 
 #include "shapeprop/aten/aten.h"
@@ -36,13 +37,10 @@ static const struct mode {
 };
 
 /* The extents of the result, without batch and channels. */
-static cfx_value sizes_of(cfx_scope *s, const cfx_call *call, int axes)
+static cfx_value sizes_of(cfx_scope *s, const cfx_tensor *t, int axes)
 {
-    const cfx_tensor *t = cfx_aten__result(s, call);
     cfx_value size[3];
 
-    if (!t)
-        return cfx_none();
     for (int i = 0; i < axes; i++)
         size[i] = cfx_value_of_dim(t->shape[i + 2]);
     return cfx_list_of(s, CFX_LIST, (size_t)axes, size);
@@ -54,16 +52,21 @@ static cfx_value factors_of(cfx_scope *s, cfx_value scale, int axes)
     cfx_value factor[3];
 
     for (int i = 0; i < axes; i++) {
-        cfx_value v = !cfx_value_is_seq(scale)         ? scale
-                      : (uint32_t)i < scale.u.seq->len ? scale.u.seq->item[i]
-                                                       : cfx_none();
+        cfx_value v = cfx_value_is_seq(scale) ? scale.u.seq->item[i] : scale;
+        if (v.kind == CFX_SYMINT || isnan(cfx_value_number(v)))
+            return cfx_scope_fail(s, CFX_EUNSUPPORTED,
+                                  "interpolate(): ATen has only known numbers "
+                                  "as scale_factor: give size");
         factor[i] = cfx_float(cfx_value_number(v));
     }
     return cfx_list_of(s, CFX_LIST, (size_t)axes, factor);
 }
 
+/* The result tells the extents, and that the arguments are right: a list has a
+ * number for each axis. */
 cfx_value cfx_aten__interpolate(cfx_scope *s, const cfx_call *call)
 {
+    const cfx_tensor *y = cfx_aten__result(s, call);
     cfx_value x = cfx_aten__in(call, "input");
     cfx_value scale = cfx_aten__in(call, "scale_factor"), args[4];
     cfx_value size = cfx_none(), aligned = cfx_aten__in(call, "align_corners");
@@ -73,10 +76,10 @@ cfx_value cfx_aten__interpolate(cfx_scope *s, const cfx_call *call)
     int axes = x.u.tensor->rank - 2;
     size_t n = 0;
 
-    if (axes < 1 || axes > 3)
+    if (!y || axes < 1 || axes > 3)
         return cfx_none();
     if (cfx_value_is_none(scale) || again) {
-        size = sizes_of(s, call, axes);
+        size = sizes_of(s, y, axes);
         scale = cfx_none();
     } else {
         scale = factors_of(s, scale, axes);
@@ -96,7 +99,7 @@ cfx_value cfx_aten__interpolate(cfx_scope *s, const cfx_call *call)
     }
     if (!strcmp(name, "area") && axes == 2)
         return CFX_ATEN(s, "adaptive_avg_pool2d.default", x,
-                        sizes_of(s, call, 2));
+                        sizes_of(s, y, 2));
     return cfx_none();
 }
 

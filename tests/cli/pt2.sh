@@ -109,6 +109,80 @@ for n in 2 5; do
     rm -rf sample given
 done
 
+# A symbol that torch could have named keeps its name, wherever it stands.
+cat >symbols.fx <<'EOF'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %y : [num_users=1] = placeholder[target=y]
+    %cat : [num_users=1] = call_function[target=torch.cat](args = ([%x, %y], 0), kwargs = {})
+    return (cat,)
+EOF
+said 'symbols of both kinds' 0 '' \
+    "$cfx" convert symbols.fx symbols.pt2 -i 'x=f32[N,3]' -i 'y=f32[s0,3]'
+said 'symbols stay apart' 0 'f32\[s0 \+ s1, 3\]' "$cfx" shapes symbols.pt2
+
+# An image of two axes has two factors.
+cat >factors.fx <<'EOF'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %interpolate : [num_users=1] = call_function[target=torch.nn.functional.interpolate](args = (%x,), kwargs = {scale_factor: [2.0]})
+    return (interpolate,)
+EOF
+said 'too few factors' 1 'scale_factor has 1 numbers for 2 axes' \
+    "$cfx" convert factors.fx factors.pt2 -i 'x=f32[1,2,3,3]'
+sed 's/\[2.0\]/[2.0, None]/' factors.fx >two.fx
+said 'a factor that is none' 1 "'scale_factor' must be float, not None" \
+    "$cfx" convert two.fx two.pt2 -i 'x=f32[1,2,3,3]'
+sed 's/\[2.0\]/[2.0, nan]/' factors.fx >two.fx
+said 'a factor that is not known' 1 'known numbers as scale_factor: give size' \
+    "$cfx" convert two.fx two.pt2 -i 'x=f32[1,2,3,3]'
+sed 's/\[2.0\]/[2.0, 1.5]/' factors.fx >two.fx
+said 'two factors' 0 '' "$cfx" convert two.fx two.pt2 -i 'x=f32[1,2,4,4]'
+said 'two factors, written' 0 'f32\[1, 2, 8, 6\]' "$cfx" shapes two.pt2
+
+# A list in the file has items of one kind.
+cat >mixed.fx <<'EOF'
+M(
+  (positive): GraphModule()
+  (negative): GraphModule()
+)
+
+graph():
+    %x : [num_users=3] = placeholder[target=x]
+    %sum_1 : [num_users=1] = call_function[target=torch.sum](args = (%x,), kwargs = {})
+    %gt : [num_users=1] = call_function[target=torch.gt](args = (%sum_1, 0), kwargs = {})
+    %positive : [num_users=1] = get_attr[target=positive]
+    %negative : [num_users=1] = get_attr[target=negative]
+    %cond : [num_users=1] = call_function[target=torch.ops.higher_order.cond](args = (%gt, %positive, %negative, [%x, 2.5]), kwargs = {})
+    %getitem : [num_users=1] = call_function[target=operator.getitem](args = (%cond, 0), kwargs = {})
+    return (getitem,)
+
+graph positive():
+    %x : [num_users=1] = placeholder[target=x]
+    %k : [num_users=1] = placeholder[target=k]
+    %mul : [num_users=1] = call_function[target=torch.ops.aten.mul.Tensor](args = (%x, %k), kwargs = {})
+    return (mul,)
+
+graph negative():
+    %x : [num_users=1] = placeholder[target=x]
+    %k : [num_users=1] = placeholder[target=k]
+    %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %k), kwargs = {})
+    return (add,)
+EOF
+said 'a list of a tensor and a number' 1 \
+    'mixed.pt2: .* list with a float, which has no form in .pt2' \
+    "$cfx" convert mixed.fx mixed.pt2 -i 'x=f32[4]'
+
+# A line names the file once, and says the reason.
+if [ -w /dev/full ]; then
+    ln -s /dev/full full.pt2
+    said 'a full disk' 1 '^cfx: [^ ]*/cond.pt2: full.pt2: No space left on device$' \
+        "$cfx" convert "$golden/cond.pt2" full.pt2
+    said 'a file that cannot be opened' 1 \
+        '^cfx: [^ ]*/mlp.pt2: none/a.pt2: No such file or directory$' \
+        "$cfx" convert "$golden/mlp.pt2" none/a.pt2
+fi
+
 # All operators that ATen lacks are named together.
 cat >lacks.fx <<'EOF'
 graph():

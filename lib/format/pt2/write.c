@@ -127,6 +127,19 @@ static cfx_status collect(cfx_pt2_writer *w, const cfx_save_options *o,
     return st ? st : cfx_pt2__find_states(&w->states, w->gm, err);
 }
 
+static cfx_status write_archive(cfx_outfile *file, const char *root,
+                                cfx_pt2_writer *w, const cfx_save_options *o,
+                                cfx_error *err)
+{
+    cfx_zip_writer z;
+
+    cfx_zip_writer_init(&z, w->ctx, cfx_sink_file(file->stream));
+    cfx_status st = add_files(&z, root, w, o, err);
+    cfx_zip_writer_release(&z);
+    return st;
+}
+
+/* Opening and committing a file name it in their errors. */
 cfx_status cfx_pt2__write(const char *path, const cfx_module *gm,
                           const cfx_save_options *o, cfx_error *err)
 {
@@ -134,23 +147,23 @@ cfx_status cfx_pt2__write(const char *path, const cfx_module *gm,
     cfx_pt2_writer w = {
         .ctx = ctx, .gm = gm, .symbols = {.ctx = ctx}, .states = {.ctx = ctx}};
     cfx_outfile file = {0};
-    cfx_zip_writer z = {.ctx = NULL};
     char root[256];
 
     cfx_map_init(&w.states.by_path, ctx);
     cfx_arena_init(&w.states.arena, ctx);
     root_of(root, sizeof(root), path);
     cfx_status st = collect(&w, o, err);
-    bool opened = !st && !(st = cfx_outfile_open(&file, ctx, path, err));
-    if (opened) {
-        cfx_zip_writer_init(&z, ctx, cfx_sink_file(file.stream));
-        st = add_files(&z, root, &w, o, err);
-    }
-    if (st && (opened || !w.out))
+    if (st)
         cfx_fail_at(err, "%s", path);
-    if (!st)
-        st = cfx_outfile_commit(&file, err);
-    cfx_zip_writer_release(&z);
+    else
+        st = cfx_outfile_open(&file, ctx, path, err);
+    if (!st) {
+        st = write_archive(&file, root, &w, o, err);
+        if (st)
+            cfx_fail_at(err, "%s", path);
+        else
+            st = cfx_outfile_commit(&file, err);
+    }
     cfx_outfile_discard(&file);
     cfx_pt2__states_release(&w.states);
     cfx_pt2__symbols_release(&w.symbols);

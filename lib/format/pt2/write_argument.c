@@ -92,48 +92,96 @@ cfx_status cfx_pt2__put_node(cfx_pt2_writer *w, const cfx_node *n,
 
 /* ---- Lists ---- */
 
-/* The kinds of a list's items. */
-struct items {
-    bool tensors, symbols, none, ints, floats, bools, texts, lists;
+/* How the items of a list are written. */
+enum form {
+    INTS,
+    FLOATS,
+    BOOLS,
+    TEXTS,
+    SYM_INTS,
+    SYM_FLOATS,
+    NAMES,
+    OPTIONAL,
+    NAME_LISTS,
+    FLOAT_LISTS,
+    INT_LISTS
 };
 
-static struct items look(const cfx_seq *seq)
+static const char *const keys[] = {[INTS] = "as_ints",
+                                   [FLOATS] = "as_floats",
+                                   [BOOLS] = "as_bools",
+                                   [TEXTS] = "as_strings",
+                                   [SYM_INTS] = "as_sym_ints",
+                                   [SYM_FLOATS] = "as_sym_floats",
+                                   [NAMES] = "as_tensors",
+                                   [OPTIONAL] = "as_optional_tensors",
+                                   [NAME_LISTS] = "as_nested_tensors",
+                                   [FLOAT_LISTS] = "as_float_lists",
+                                   [INT_LISTS] = "as_int_lists"};
+
+/* The kind of an item, or of the value that a node computes. */
+static cfx_kind kind_in(cfx_value v)
 {
-    struct items k = {.none = false};
+    return (cfx_kind)(v.kind == CFX_NODE ? cfx_pt2__val(v.u.node) : v).kind;
+}
+
+static enum form form_of_lists(const cfx_seq *seq)
+{
+    for (uint32_t i = 0; i < seq->len; i++) {
+        cfx_value v = seq->item[i];
+        if (cfx_value_is_seq(v) && v.u.seq->len)
+            return v.u.seq->item[0].kind == CFX_NODE    ? NAME_LISTS
+                   : v.u.seq->item[0].kind == CFX_FLOAT ? FLOAT_LISTS
+                                                        : INT_LISTS;
+    }
+    return INT_LISTS;
+}
+
+/* The form that the widest item asks for. */
+static enum form form_of(const cfx_seq *seq)
+{
+    bool tensors = false, symbols = false, none = false, floats = false,
+         lists = false;
 
     for (uint32_t i = 0; i < seq->len; i++) {
         cfx_value v = seq->item[i];
-        cfx_value val = v.kind == CFX_NODE ? cfx_pt2__val(v.u.node) : v;
-        k.tensors |= val.kind == CFX_TENSOR;
-        k.symbols |= v.kind == CFX_NODE && val.kind != CFX_TENSOR;
-        k.none |= v.kind == CFX_NONE;
-        k.ints |= v.kind == CFX_INT;
-        k.floats |= v.kind == CFX_FLOAT;
-        k.bools |= v.kind == CFX_BOOL_VALUE;
-        k.texts |= v.kind == CFX_STR;
-        k.lists |= cfx_value_is_seq(v);
+        cfx_kind kind = kind_in(v);
+        tensors |= kind == CFX_TENSOR;
+        symbols |= v.kind == CFX_NODE && kind != CFX_TENSOR;
+        floats |= kind == CFX_FLOAT;
+        none |= v.kind == CFX_NONE;
+        lists |= cfx_value_is_seq(v);
     }
-    return k;
+    if (lists)
+        return form_of_lists(seq);
+    if (tensors || none)
+        return none ? OPTIONAL : NAMES;
+    if (symbols || floats)
+        return !symbols ? FLOATS : floats ? SYM_FLOATS : SYM_INTS;
+    cfx_kind first = seq->len ? (cfx_kind)seq->item[0].kind : CFX_INT;
+    return first == CFX_BOOL_VALUE ? BOOLS : first == CFX_STR ? TEXTS : INTS;
 }
 
-/* How a list's items are written. */
-enum form { NAMES, OPTIONAL, SYMBOLS, NUMBERS, FLOATS, TEXTS, LISTS };
-
-static cfx_status put_item(cfx_pt2_writer *w, cfx_value v, enum form form,
-                           cfx_error *err);
-
-static cfx_status put_items(cfx_pt2_writer *w, const cfx_seq *seq,
-                            enum form form, cfx_error *err)
+/* Has an item a place in a list of this form? */
+static bool fits(enum form form, cfx_value v)
 {
-    cfx_status st = CFX_OK;
+    cfx_kind kind = kind_in(v);
+    bool node = v.kind == CFX_NODE;
 
-    cfx_buf_putc(w->out, '[');
-    for (uint32_t i = 0; i < seq->len && !st; i++) {
-        cfx_pt2__put_comma(w->out);
-        st = put_item(w, seq->item[i], form, err);
+    switch (form) {
+    case INTS: return v.kind == CFX_INT;
+    case FLOATS: return v.kind == CFX_FLOAT || v.kind == CFX_INT;
+    case BOOLS: return v.kind == CFX_BOOL_VALUE;
+    case TEXTS: return v.kind == CFX_STR;
+    case SYM_INTS: return kind == CFX_INT || (node && kind == CFX_SYMINT);
+    case SYM_FLOATS: return kind == CFX_FLOAT || v.kind == CFX_INT;
+    case NAMES: return node;
+    case OPTIONAL: return node || v.kind == CFX_NONE;
+    case NAME_LISTS:
+    case FLOAT_LISTS:
+    case INT_LISTS: break;
     }
-    cfx_buf_putc(w->out, ']');
-    return st;
+    return cfx_value_is_seq(v);
 }
 
 static void put_literal(cfx_buf *b, cfx_value v)
@@ -148,70 +196,65 @@ static void put_literal(cfx_buf *b, cfx_value v)
         cfx_buf_printf(b, "%" PRId64, v.u.i);
 }
 
-static cfx_status put_item(cfx_pt2_writer *w, cfx_value v, enum form form,
-                           cfx_error *err)
+static void put_item(cfx_pt2_writer *w, cfx_value v, enum form form)
 {
     cfx_buf *b = w->out;
+    bool symbolic = form == SYM_INTS || form == SYM_FLOATS;
 
-    if (form == LISTS && cfx_value_is_seq(v)) {
-        bool names = v.u.seq->len && v.u.seq->item[0].kind == CFX_NODE;
-        return put_items(w, v.u.seq, names ? NAMES : NUMBERS, err);
-    }
-    if (form == OPTIONAL && v.kind == CFX_NONE) {
+    if (v.kind == CFX_NONE) {
         cfx_buf_puts(b, "{\"as_none\": true}");
-        return CFX_OK;
-    }
-    if (v.kind == CFX_NODE) {
+    } else if (v.kind == CFX_NODE) {
         cfx_buf_puts(b, form == OPTIONAL ? "{\"as_tensor\": {\"name\": "
-                        : form == NAMES  ? "{\"name\": "
-                                         : "{\"as_name\": ");
+                        : symbolic       ? "{\"as_name\": "
+                                         : "{\"name\": ");
         cfx_pt2__put_name(b, cfx_pt2__name_of(w, v.u.node));
         cfx_buf_puts(b, form == OPTIONAL ? "}}" : "}");
-        return CFX_OK;
+    } else {
+        if (symbolic)
+            cfx_buf_puts(b, form == SYM_INTS ? "{\"as_int\": "
+                                             : "{\"as_float\": ");
+        put_literal(b, form == FLOATS || form == SYM_FLOATS
+                           ? cfx_float(cfx_value_number(v))
+                           : v);
+        if (symbolic)
+            cfx_buf_putc(b, '}');
     }
-    if (cfx_value_is_seq(v) || v.kind == CFX_NONE || v.kind == CFX_DICT)
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "a list of a %s and other values has no form in .pt2",
-                        cfx_kind_name((cfx_kind)v.kind));
-    if (form == SYMBOLS)
-        cfx_buf_puts(b, v.kind == CFX_FLOAT ? "{\"as_float\": "
-                                            : "{\"as_int\": ");
-    if (form == FLOATS)
-        cfx_pt2__put_float(b, cfx_value_number(v));
-    else
-        put_literal(b, v);
-    if (form == SYMBOLS)
-        cfx_buf_putc(b, '}');
-    return CFX_OK;
+}
+
+/* Lists nest once: those in a list of lists have no such form. */
+static cfx_status put_items(cfx_pt2_writer *w, const cfx_seq *seq,
+                            enum form form, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+
+    cfx_buf_putc(w->out, '[');
+    for (uint32_t i = 0; i < seq->len && !st; i++) {
+        cfx_value v = seq->item[i];
+        cfx_pt2__put_comma(w->out);
+        if (!fits(form, v))
+            st = cfx_fail(err, CFX_EUNSUPPORTED,
+                          "an argument is a list with a %s, which has no form "
+                          "in .pt2",
+                          cfx_kind_name(kind_in(v)));
+        else if (!cfx_value_is_seq(v))
+            put_item(w, v, form);
+        else
+            st = put_items(w, v.u.seq,
+                           form == NAME_LISTS    ? NAMES
+                           : form == FLOAT_LISTS ? FLOATS
+                                                 : INTS,
+                           err);
+    }
+    cfx_buf_putc(w->out, ']');
+    return st;
 }
 
 static cfx_status put_list(cfx_pt2_writer *w, const cfx_seq *seq,
                            cfx_error *err)
 {
-    struct items k = look(seq);
-    const char *key = "as_ints";
-    enum form form = NUMBERS;
+    enum form form = form_of(seq);
 
-    if (k.lists) {
-        const cfx_value first = seq->item[0];
-        bool names = cfx_value_is_seq(first) && first.u.seq->len &&
-                     first.u.seq->item[0].kind == CFX_NODE;
-        key = names ? "as_nested_tensors" : "as_int_lists";
-        form = LISTS;
-    } else if (k.tensors || (k.none && seq->len)) {
-        key = k.none ? "as_optional_tensors" : "as_tensors";
-        form = k.none ? OPTIONAL : NAMES;
-    } else if (k.symbols) {
-        key = k.floats ? "as_sym_floats" : "as_sym_ints";
-        form = SYMBOLS;
-    } else if (k.floats) {
-        key = "as_floats";
-        form = FLOATS;
-    } else if (k.texts || (k.bools && !k.ints)) {
-        key = k.texts ? "as_strings" : "as_bools";
-        form = TEXTS;
-    }
-    cfx_buf_printf(w->out, "{\"%s\": ", key);
+    cfx_buf_printf(w->out, "{\"%s\": ", keys[form]);
     cfx_status st = put_items(w, seq, form, err);
     cfx_buf_putc(w->out, '}');
     return st;

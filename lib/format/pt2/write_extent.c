@@ -38,16 +38,27 @@ static bool is_shown(const cfx_pt2_symbols *s, const char *shown)
     return false;
 }
 
-static void name_symbol(const cfx_pt2_symbols *s, cfx_pt2_symbol *one)
+/* Symbols that have torch's form keep their names, so that the others get
+ * names that no symbol has. */
+static void name_symbols(cfx_pt2_symbols *s)
 {
-    if (is_torchs(one->name, one->unbacked ? 'u' : 's')) {
-        snprintf(one->shown, sizeof(one->shown), "%s", one->name);
-        return;
+    for (size_t i = 0; i < s->n; i++) {
+        cfx_pt2_symbol *one = &s->item[i];
+        if (is_torchs(one->name, one->unbacked ? 'u' : 's'))
+            snprintf(one->shown, sizeof(one->shown), "%s", one->name);
     }
-    for (size_t i = 0; !i || is_shown(s, one->shown) || find(s, one->shown);
-         i++)
-        snprintf(one->shown, sizeof(one->shown), "%c%zu",
-                 one->unbacked ? 'u' : 's', i);
+    for (size_t i = 0; i < s->n; i++) {
+        cfx_pt2_symbol *one = &s->item[i];
+        char name[sizeof(one->shown)];
+        size_t number = 0;
+        if (one->shown[0])
+            continue;
+        do
+            snprintf(name, sizeof(name), "%c%zu", one->unbacked ? 'u' : 's',
+                     number++);
+        while (is_shown(s, name));
+        snprintf(one->shown, sizeof(one->shown), "%s", name);
+    }
 }
 
 /* The range that the environment knows. */
@@ -86,7 +97,6 @@ static cfx_status add_symbols(cfx_pt2_symbols *s, cfx_dim d, cfx_error *err)
         if (cfx_grow(s->ctx, s->item, s->cap, s->n + 1, err))
             return CFX_ENOMEM;
         limit(s, &one);
-        name_symbol(s, &one);
         s->item[s->n++] = one;
     }
     return CFX_OK;
@@ -135,6 +145,7 @@ cfx_status cfx_pt2__find_symbols(cfx_pt2_symbols *s, const cfx_graph *g,
     for (const cfx_node *n = cfx_graph_first(g); n && !st;
          n = cfx_node_next(n))
         st = cfx_value_visit(cfx_node_meta(n, "val"), add_value, &a);
+    name_symbols(s);
     for (const cfx_node *n = cfx_graph_first(g); n && !st && i < o->ninputs;
          n = cfx_node_next(n)) {
         if (n->op != CFX_PLACEHOLDER)

@@ -183,14 +183,15 @@ static cfx_status scaled(cfx_call *call, cfx_dim in, cfx_value factor,
                          cfx_dim *out)
 {
     double scale = cfx_value_number(factor);
-    if (factor.kind == CFX_TENSOR)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "argument 'scale_factor' must "
-                             "be float, not Tensor");
     if (factor.kind == CFX_SYMINT) {
         *out = cfx_dim_mul(call->env, in, cfx_value_dim(factor));
         return CFX_OK;
     }
+    if (factor.kind != CFX_FLOAT && factor.kind != CFX_INT &&
+        factor.kind != CFX_BOOL_VALUE)
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "argument 'scale_factor' must be float, not %s",
+                             cfx_kind_name((cfx_kind)factor.kind));
     if (cfx_infer_is_unknown(call, scale))
         return cfx_infer_unknown_extent(call, out);
     if (cfx_dim_is_int(in)) {
