@@ -69,7 +69,7 @@ said 'shapes are needed' 1 'digits.onnx has the shapes of all values' \
     "$cfx" convert digits.fx digits.onnx
 said 'and no use elsewhere' 2 'input needs .*OUT.onnx' \
     "$cfx" convert digits.fx digits2.fx -i 'x=f32[N,1,8,8]'
-said 'weights are needed' 1 'the weights are missing|no weights|weight' \
+said 'weights are needed' 1 "'conv1.weight' has no numbers: give a file .*-w" \
     "$cfx" convert "$src/models/resnet18.fx" r.onnx -i 'x=f32[1,3,64,64]'
 printf '%s\n' 'graph():' '    %x : [num_users=4] = placeholder[target=x]' \
     '    %y : [num_users=1] = call_function[target=torch.linalg.det](args = (%x,), kwargs = {})' \
@@ -81,6 +81,70 @@ said 'calls that cannot be written are all named' 1 \
     'written as ONNX: torch.linalg.det, torch.linalg.inv, relu_$' \
     "$cfx" convert det.fx det.onnx -i 'x=f32[3,3]'
 if [ ! -e det.onnx ]; then ok; else not_ok 'and no file is left'; fi
+ln -s /dev/full full.onnx
+[ ! -e /dev/full ] || said 'a file that cannot be written' 1 'full[.onx]*: No space' \
+    "$cfx" convert digits.fx full.onnx -i 'x=f32[N,1,8,8]'
+
+# ---- Calls that are written, and what ONNX has no form of ----
+
+calls() # calls TARGET ARGS KWARGS [OUTPUTS]: a graph of one call, in call.fx
+{
+    printf '%s\n' 'graph():' \
+        '    %x : [num_users=1] = placeholder[target=x]' \
+        "    %output : [num_users=1] = call_function[target=$1](args = (%x,${2:+ $2}), kwargs = {$3})" \
+        "    return ${4:-output}" >call.fx
+}
+
+writes() # writes NAME INPUT TARGET ARGS KWARGS [OUTPUTS]
+{
+    calls "$3" "$4" "$5" "${6-}"
+    said "$1" 0 '' "$cfx" convert call.fx call.onnx -i "x=$2"
+    said "$1 computes the same" 0 '^0 of [1-9]' \
+        "$cfx" diff call.fx call.onnx -i "x=$2"
+}
+
+lacks() # lacks NAME PATTERN INPUT TARGET ARGS KWARGS
+{
+    calls "$4" "$5" "$6"
+    said "$1" 1 "$2" "$cfx" convert call.fx call.onnx -i "x=$3"
+}
+
+f=torch.nn.functional
+writes 'outputs of one value, beside a node called output' 'f32[4]' \
+    $f.gelu '' '' '(output, output, x)'
+writes 'a number that double lacks' 'i64[3]' operator.add 9007199254740993 ''
+writes 'and as what fills' 'i64[3]' torch.full_like 9007199254740993 ''
+writes 'the largest bound' 'i64[3]' torch.clamp '' 'max: 9223372036854775807'
+writes 'not of floats' 'f32[4]' torch.logical_not '' ''
+writes 'floor of integers' 'i32[4]' torch.floor '' ''
+writes 'the eps of float16' 'f16[2,8]' $f.rms_norm '(8,)' ''
+writes 'a scale that is exact' 'f32[1,1,3,3]' $f.interpolate '' \
+    'scale_factor: (2, 3)'
+writes 'a scale that is computed anew' 'f32[1,1,3,3]' $f.interpolate '' \
+    'scale_factor: 2.15, mode: bilinear, recompute_scale_factor: True'
+lacks 'another scale' "scale_factor is not that of the result's extents" \
+    'f32[1,1,3,3]' $f.interpolate '' 'scale_factor: 2.15, mode: bilinear'
+lacks 'another scale of aten' 'scales_h is not that' 'f32[1,1,3,3]' \
+    aten.upsample_nearest2d.default '[6, 6], 2.15, 2.15' ''
+for pool in "max_pool2d 2" "avg_pool2d 2" "adaptive_avg_pool2d 1"; do
+    lacks "$pool without a batch" 'has 3 axes, not 4 with a batch' \
+        'f32[3,8,8]' "$f.${pool% *}" "${pool#* }" ''
+done
+lacks 'a number that the type lacks' 'int32 does not hold a number' 'i32[4]' \
+    operator.lt 4294967296 ''
+lacks 'an argument that ONNX lacks' 'its threshold is not written' 'f32[4]' \
+    $f.softplus '' 'threshold: 1.0'
+lacks 'an input of a type that ONNX lacks' 'complex64 is not written as ONNX' \
+    'c64[4]' torch.abs '' ''
+lacks 'a conversion to it' 'complex64 is not written as ONNX' 'f32[4]' \
+    operator.add 1j ''
+lacks 'isnan of integers' "IsNaN is of floats" 'i64[4]' torch.isnan '' ''
+printf '%s\n' 'graph():' '    %x : [num_users=1] = placeholder[target=x]' \
+    '    %z : [num_users=1] = call_function[target=torch.zeros](args = (1000000, 100000), kwargs = {})' \
+    '    %y : [num_users=1] = call_function[target=operator.add](args = (%z, %x), kwargs = {})' \
+    '    return y' >zeros.fx
+said 'constants that no memory holds' 0 '' \
+    "$cfx" convert zeros.fx zeros.onnx -i 'x=f32[1]'
 
 # ---- Numbers in other files ----
 

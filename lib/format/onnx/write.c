@@ -7,7 +7,6 @@
  * are all named in one message.
  */
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "format/onnx/write.h"
 #include "op/op_impl.h"
@@ -199,6 +198,22 @@ static bool is_constant(onnx_writer *w, const cfx_node *n)
     return target_of(w, n) != NULL;
 }
 
+/* By what is known of a result before it is computed. */
+static bool is_small(const onnx_writer *w, const cfx_node *n)
+{
+    const cfx_tensor *t = onnx_put_meta(
+        w, cfx_value_of_node((cfx_node *)(uintptr_t)n));
+    int64_t all = 1;
+
+    for (int i = 0; t && i < t->rank && all; i++) {
+        int64_t size = cfx_dim_is_int(t->shape[i]) ? cfx_tensor_size(t, i)
+                                                   : FOLD_MAX + 1;
+        if (size > FOLD_MAX || (all *= size) > FOLD_MAX)
+            return false;
+    }
+    return t != NULL;
+}
+
 /* Compute a call that depends on no input, as arange(5) or what is made of it;
  * false if it does. */
 static bool fold(onnx_writer *w, const cfx_node *n)
@@ -207,7 +222,7 @@ static bool fold(onnx_writer *w, const cfx_node *n)
     cfx_value *args = onnx_put_alloc(w, count, sizeof(*args));
     cfx_value *kept = onnx_put_alloc(w, 1, sizeof(*kept));
 
-    if (!args || !kept || !is_constant(w, n))
+    if (!args || !kept || !is_constant(w, n) || !is_small(w, n))
         return false;
     for (size_t i = 0; i < count && !w->st; i++) {
         cfx_value v = i < n->nargs ? n->args[i] : n->kwargs[i - n->nargs];
@@ -224,9 +239,7 @@ static bool fold(onnx_writer *w, const cfx_node *n)
         w->st = cfx_scope_status(&w->keep, w->err);
         cfx_fail_at(w->err, "node %.100s", n->name);
     }
-    bool small = kept->kind == CFX_TENSOR &&
-                 cfx_tensor_numel(kept->u.tensor) <= FOLD_MAX;
-    if (w->st || !small)
+    if (w->st || kept->kind != CFX_TENSOR)
         return w->st;
     cfx_map_entry *e = cfx_map_put(&w->folded, n->name, strlen(n->name), NULL);
     if (e)
@@ -250,7 +263,10 @@ static void write_call(onnx_writer *w, const cfx_node *n)
     w->ntemps = 0;
     if (r && (!call.inplace || is_last_use(w, n))) {
         w->onnx = r->onnx;
+        w->asked = 0;
+        onnx_put_unused(w, "inplace"); /* as the call is bound */
         r->write(w);
+        onnx_put_check_unasked(w);
     } else if (!w->st) {
         refuse(w, n);
     }
@@ -278,9 +294,7 @@ static Onnx__TypeProto__Shape *shape_of(onnx_writer *w, const cfx_tensor *t)
             d[i].dim_value = cfx_tensor_size(t, i);
         } else {
             cfx_dim_format(t->shape[i], text, sizeof(text));
-            d[i].dim_param = cfx_arena_strdup(&w->arena, text, strlen(text));
-            if (!d[i].dim_param)
-                w->st = cfx_no_memory(w->err);
+            d[i].dim_param = onnx_put_text(w, text);
         }
         s->dim[s->n_dim++] = &d[i];
     }
@@ -303,7 +317,7 @@ static Onnx__ValueInfoProto *info_of(onnx_writer *w, const char *name,
     v->type = type;
     type->tensor_type = tensor;
     tensor->has_elem_type = 1;
-    tensor->elem_type = onnx_code_of((cfx_dtype)t->dtype);
+    tensor->elem_type = onnx_put_code(w, (cfx_dtype)t->dtype);
     tensor->shape = shape_of(w, t);
     return v;
 }
@@ -328,7 +342,6 @@ static void write_output(onnx_writer *w, cfx_value v, cfx_map *seen)
 {
     const cfx_tensor *t = onnx_put_meta(w, v);
     const char *name = onnx_put_value(w, v);
-    char text[32];
     bool added = false;
 
     if (w->st)
@@ -346,11 +359,11 @@ static void write_output(onnx_writer *w, cfx_value v, cfx_map *seen)
     if (!cfx_map_put(seen, name, strlen(name), &added))
         w->st = cfx_no_memory(w->err);
     if (!made || !added) {
-        snprintf(text, sizeof(text), "output/%zu", w->graph.n_output);
-        char *own = cfx_arena_strdup(&w->arena, text, strlen(text));
-        if (!own)
-            w->st = cfx_no_memory(w->err);
-        name = ONNX_PUT(w, "Identity", own, name);
+        int64_t i = (int64_t)w->graph.n_output;
+        char *own = onnx_put_numbered(w, "output", '/', i);
+        while (own && cfx_map_get(&w->taken, own, strlen(own)))
+            own = onnx_put_numbered(w, own, '/', i);
+        name = own ? ONNX_PUT(w, "Identity", own, name) : NULL;
     }
     if (!w->st)
         w->graph.output[w->graph.n_output++] = info_of(w, name, t);
@@ -427,8 +440,11 @@ cfx_status onnx_write_graph(onnx_writer *w, const cfx_graph *g)
 {
     size_t inputs = 0;
 
-    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         inputs += n->op == CFX_PLACEHOLDER;
+        if (!cfx_map_put(&w->taken, n->name, strlen(n->name), NULL))
+            w->st = cfx_no_memory(w->err);
+    }
     w->graph.input = onnx_put_alloc(w, inputs + 1, sizeof(*w->graph.input));
     for (const cfx_node *n = cfx_graph_first(g); n && !w->st;
          n = cfx_node_next(n))

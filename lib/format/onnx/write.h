@@ -27,6 +27,7 @@ typedef struct onnx_writer {
     cfx_map folded;  /* from names of nodes that depend on no input to their
                         values */
     cfx_map tensors; /* from addresses of tensors to names of initializers */
+    cfx_map taken;   /* names of nodes and of values */
     Onnx__GraphProto graph;
     size_t node_cap, initializer_cap;
     cfx_buf refused; /* the operators that cannot be written */
@@ -35,6 +36,7 @@ typedef struct onnx_writer {
     /* The call that is being written. */
     const cfx_node *node;
     const cfx_bound *call;
+    uint32_t asked;   /* the parameters that its rule asked for */
     const char *onnx; /* the operator of ONNX in its row, or NULL */
     int ntemps;
 } onnx_writer;
@@ -52,11 +54,18 @@ void onnx_put_fail(onnx_writer *w, const char *fmt, ...) CFX_PRINTF(2, 3);
 
 /* ---- Arguments ---- */
 
-/* An argument by the parameter's name; None if the overload lacks it. */
-cfx_value onnx_put_arg(const onnx_writer *w, const char *name);
+/* An argument by the parameter's name; None if the overload lacks it. Those
+ * that a rule does not ask for must have their defaults. */
+cfx_value onnx_put_arg(onnx_writer *w, const char *name);
+/* An argument that changes no number of the result; all that are not asked
+ * for, as they do not, or are in the type and shape of the result. */
+void onnx_put_unused(onnx_writer *w, const char *name);
+void onnx_put_settled(onnx_writer *w);
+/* Fail if the call has others than were asked for. */
+void onnx_put_check_unasked(onnx_writer *w);
 int64_t onnx_put_int(onnx_writer *w, const char *name, int64_t otherwise);
 double onnx_put_number(onnx_writer *w, const char *name, double otherwise);
-bool onnx_put_is(const onnx_writer *w, const char *name, const char *word);
+bool onnx_put_is(onnx_writer *w, const char *name, const char *word);
 /* A list of plain ints, at most `room`: the count; one int is a list of one, a
  * missing argument of none. */
 size_t onnx_put_list(onnx_writer *w, const char *name, int64_t *to,
@@ -83,6 +92,8 @@ const char *onnx_put_input(onnx_writer *w, const char *name);
 /* The value of an argument, converted to a type; a number becomes a constant.
  * An argument that is missing or None: "". */
 const char *onnx_put_as(onnx_writer *w, cfx_value v, cfx_dtype type);
+/* A constant without axes: a number that the type holds, or failure. */
+const char *onnx_put_constant(onnx_writer *w, cfx_value v, cfx_dtype type);
 /* Constants. */
 const char *onnx_put_ints(onnx_writer *w, size_t n, const int64_t *items);
 const char *onnx_put_floats(onnx_writer *w, size_t n, const float *items);
@@ -134,8 +145,13 @@ CFX_INLINE const char *onnx_put_out(const Onnx__NodeProto *n)
 
 const char *onnx_put_cast(onnx_writer *w, const char *x, const char *out,
                           cfx_dtype type);
-/* ONNX's code of a type, or 0. */
-int onnx_code_of(cfx_dtype type);
+/* ONNX's code of a type; fails where it has none. */
+int onnx_put_code(onnx_writer *w, cfx_dtype type);
+
+/* A copy of a text in the arena; and of a name that has a number appended. */
+char *onnx_put_text(onnx_writer *w, const char *text);
+char *onnx_put_numbered(onnx_writer *w, const char *name, char mark,
+                        int64_t i);
 
 /* Write the nodes of a graph into w->graph. */
 cfx_status onnx_write_graph(onnx_writer *w, const cfx_graph *g);

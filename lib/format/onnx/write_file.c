@@ -25,15 +25,6 @@ static size_t weight_bytes(const Onnx__GraphProto *g)
     return all;
 }
 
-static char *text_of(onnx_writer *w, const char *text)
-{
-    char *copy = cfx_arena_strdup(&w->arena, text, strlen(text));
-
-    if (!copy)
-        w->st = cfx_no_memory(w->err);
-    return copy;
-}
-
 static void add_entry(onnx_writer *w, Onnx__TensorProto *p, const char *key,
                       const char *value)
 {
@@ -42,8 +33,8 @@ static void add_entry(onnx_writer *w, Onnx__TensorProto *p, const char *key,
     if (!e)
         return;
     onnx__string_string_entry_proto__init(e);
-    e->key = text_of(w, key);
-    e->value = text_of(w, value);
+    e->key = onnx_put_text(w, key);
+    e->value = onnx_put_text(w, value);
     p->external_data[p->n_external_data++] = e;
 }
 
@@ -57,7 +48,7 @@ static void move_out(onnx_writer *w, Onnx__TensorProto *p, const char *file,
     if (!p->external_data)
         return;
     if (fwrite(p->raw_data.data, 1, len, to) != len)
-        w->st = cfx_fail(w->err, CFX_EIO, "cannot write its weights");
+        w->st = cfx_fail_errno(w->err, NULL);
     add_entry(w, p, "location", file);
     snprintf(text, sizeof(text), "%zu", *at);
     add_entry(w, p, "offset", text);
@@ -80,6 +71,8 @@ static cfx_status write_weights(onnx_writer *w, const char *path,
     for (size_t i = 0; i < g->n_initializer && !w->st; i++)
         if (g->initializer[i]->raw_data.len >= EXTERNAL_MIN)
             move_out(w, g->initializer[i], name, &at, file->stream);
+    if (w->st && file->stream)
+        cfx_fail_at(w->err, "%s", path);
     return w->st;
 }
 
@@ -105,12 +98,12 @@ static void fill_model(onnx_writer *w, Onnx__ModelProto *m,
 
     onnx__model_proto__init(m);
     onnx__operator_set_id_proto__init(set);
-    set->domain = text_of(w, "");
+    set->domain = onnx_put_text(w, "");
     set->has_version = 1;
     set->version = ONNX_WRITE_OPSET;
     m->has_ir_version = 1;
     m->ir_version = ONNX_WRITE_IR;
-    m->producer_name = text_of(w, "cfx");
+    m->producer_name = onnx_put_text(w, "cfx");
     m->graph = &w->graph;
     m->opset_import = list;
     m->n_opset_import = list != NULL;
@@ -118,7 +111,8 @@ static void fill_model(onnx_writer *w, Onnx__ModelProto *m,
         *list = set;
 }
 
-static cfx_status write_model(onnx_writer *w, cfx_outfile *file)
+static cfx_status write_model(onnx_writer *w, const char *path,
+                              cfx_outfile *file)
 {
     stream to = {{append}, file->stream, false};
     Onnx__OperatorSetIdProto set;
@@ -131,7 +125,9 @@ static cfx_status write_model(onnx_writer *w, cfx_outfile *file)
     if (!w->st)
         protobuf_c_message_pack_to_buffer(&model.base, &to.base);
     if (!w->st && to.failed)
-        w->st = cfx_fail(w->err, CFX_EIO, "cannot write");
+        w->st = cfx_fail_errno(w->err, NULL);
+    if (w->st)
+        cfx_fail_at(w->err, "%s", path);
     return w->st;
 }
 
@@ -151,7 +147,7 @@ static cfx_status write_files(onnx_writer *w, const char *path)
     if (!w->st)
         w->st = cfx_outfile_open(&model, w->ctx, path, w->err);
     if (!w->st)
-        write_model(w, &model);
+        write_model(w, path, &model);
     if (!w->st && apart)
         w->st = cfx_outfile_commit(&weights, w->err);
     if (!w->st)
@@ -166,17 +162,20 @@ cfx_status onnx_write(const char *path, const cfx_module *gm,
                       const cfx_save_options *o, cfx_error *err)
 {
     const cfx_graph *g = cfx_graph_module_graph((cfx_module *)(uintptr_t)gm);
-    onnx_writer w = {.ctx = cfx_graph_context(g), .err = err, .gm = gm};
 
     (void)o;
+    if (!g)
+        return cfx_fail(err, CFX_EGRAPH, "%s: the model has no graph", path);
+    onnx_writer w = {.ctx = cfx_graph_context(g), .err = err, .gm = gm};
     cfx_arena_init(&w.arena, w.ctx);
     cfx_scope_init(&w.keep, &cfx_composite__eager, w.ctx, NULL);
     cfx_map_init(&w.names, w.ctx);
     cfx_map_init(&w.folded, w.ctx);
     cfx_map_init(&w.tensors, w.ctx);
+    cfx_map_init(&w.taken, w.ctx);
     cfx_buf_init(&w.refused, w.ctx);
     onnx__graph_proto__init(&w.graph);
-    w.graph.name = text_of(&w, "main");
+    w.graph.name = onnx_put_text(&w, "main");
     if (!cfx_little_endian())
         w.st = cfx_fail(err, CFX_EUNSUPPORTED,
                         "ONNX is not written on a machine of this byte order");
@@ -187,6 +186,7 @@ cfx_status onnx_write(const char *path, const cfx_module *gm,
     else
         write_files(&w, path);
     cfx_buf_release(&w.refused);
+    cfx_map_release(&w.taken);
     cfx_map_release(&w.tensors);
     cfx_map_release(&w.folded);
     cfx_map_release(&w.names);

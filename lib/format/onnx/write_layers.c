@@ -2,9 +2,11 @@
  * write_layers -- layers with weights, pooling, normalization, attention and
  * reductions as ONNX.
  */
+#include <float.h>
 #include <math.h>
 
 #include "format/onnx/write.h"
+#include "op/op_impl.h"
 
 enum { MAX_SPATIAL = 3 };
 
@@ -148,6 +150,18 @@ static int spatial_axes(onnx_writer *w, const cfx_tensor *x, int nd)
     return nd;
 }
 
+/* As many as the overload's windows have: 2 of "int[2] kernel_size". */
+static int window_axes(onnx_writer *w, const cfx_tensor *x, const char *name)
+{
+    const cfx_schema *s = w->call->target->schema;
+    int k = cfx_param_find(s, name, strlen(name));
+    int nd = k < 0 ? 0 : s->params[k].list_size;
+
+    if (nd < 1 || nd > MAX_SPATIAL)
+        onnx_put_fail(w, "its windows have %d axes", nd);
+    return spatial_axes(w, x, nd);
+}
+
 void onnx_write_conv(onnx_writer *w)
 {
     const cfx_tensor *x = onnx_put_self(w, "input");
@@ -180,14 +194,10 @@ void onnx_write_pool(onnx_writer *w)
     const cfx_tensor *x = onnx_put_self(w, "self"), *y = onnx_put_result(w);
     int64_t kernel[MAX_SPATIAL], list[MAX_SPATIAL];
     bool average = !is_none(onnx_put_arg(w, "count_include_pad"));
-    int nd = x ? x->rank - 2 : 1;
+    int nd = window_axes(w, x, "kernel_size");
 
-    if (!x || !y)
+    if (!y || w->st)
         return;
-    if (nd < 1 || nd > MAX_SPATIAL) {
-        onnx_put_fail(w, "its input has %d axes", x->rank);
-        return;
-    }
     window(w, "kernel_size", nd, kernel, 1);
     if (!is_none(onnx_put_arg(w, "divisor_override")))
         onnx_put_fail(w, "ONNX has no divisor_override");
@@ -218,14 +228,11 @@ void onnx_write_adaptive_pool(onnx_writer *w)
     const cfx_tensor *x = onnx_put_self(w, "self"), *y = onnx_put_result(w);
     int64_t kernel[MAX_SPATIAL];
     bool whole = true, average = !strcmp(w->onnx, "AveragePool");
+    int nd = window_axes(w, x, "output_size");
 
-    if (!x || !y)
+    onnx_put_unused(w, "output_size");
+    if (!y || w->st)
         return;
-    int nd = x->rank - 2;
-    if (nd < 1 || nd > MAX_SPATIAL) {
-        onnx_put_fail(w, "its input has %d axes", x->rank);
-        return;
-    }
     for (int i = 0; i < nd; i++)
         whole = whole && cfx_dim_is(y->shape[2 + i], 1);
     if (whole) {
@@ -267,6 +274,8 @@ void onnx_write_batch_norm(onnx_writer *w)
 {
     const cfx_tensor *x = onnx_put_self(w, "input");
 
+    onnx_put_unused(w, "momentum");
+    onnx_put_unused(w, "cudnn_enabled");
     if (!x)
         return;
     if (onnx_put_int(w, "training", 0) ||
@@ -297,6 +306,7 @@ void onnx_write_layer_norm(onnx_writer *w)
     size_t n = onnx_put_list(w, "normalized_shape", shape, CFX_MAX_RANK);
     const char *scale = affine(w, "weight", product(shape, n), 1);
 
+    onnx_put_unused(w, "cudnn_enable");
     if (is_none(onnx_put_arg(w, "weight")) && n > 1)
         scale = ONNX_PUT(w, "Reshape", NULL, scale,
                          onnx_put_ints(w, n, shape));
@@ -307,17 +317,16 @@ void onnx_write_layer_norm(onnx_writer *w)
     onnx_put_attr_float(w, node, "epsilon", onnx_put_number(w, "eps", 1e-5));
 }
 
-/* x / sqrt(mean(x^2) + eps) */
+/* x / sqrt(mean(x^2) + eps), in the type in which torch computes */
 void onnx_write_rms_norm(onnx_writer *w)
 {
     cfx_dtype type = result_type(w);
     int64_t shape[CFX_MAX_RANK], axes[CFX_MAX_RANK];
     size_t n = onnx_put_list(w, "normalized_shape", shape, CFX_MAX_RANK);
-    const char *x = onnx_put_input(w, "input"),
-               *weight = optional(w, "weight");
-    double eps = type == CFX_F64   ? 0x1p-52
-                 : type == CFX_F16 ? 0x1p-10
-                                   : 0x1p-23;
+    cfx_dtype wide = (cfx_dtype)cfx_dtypes[type].compute;
+    const char *x = onnx_put_as(w, onnx_put_arg(w, "input"), wide);
+    const char *weight = onnx_put_as(w, onnx_put_arg(w, "weight"), wide);
+    double eps = type == CFX_F64 ? DBL_EPSILON : FLT_EPSILON;
 
     for (size_t i = 0; i < n; i++)
         axes[i] = (int64_t)i - (int64_t)n;
@@ -325,12 +334,15 @@ void onnx_write_rms_norm(onnx_writer *w)
                              ONNX_PUT(w, "Mul", NULL, x, x),
                              onnx_put_ints(w, n, axes));
     eps = onnx_put_number(w, "eps", eps);
-    y = ONNX_PUT(w, "Add", NULL, y, onnx_put_scalar(w, eps, type));
+    y = ONNX_PUT(w, "Add", NULL, y, onnx_put_scalar(w, eps, wide));
     y = ONNX_PUT(w, "Sqrt", NULL, y);
-    bool scales = weight && *weight;
-    y = ONNX_PUT(w, "Div", scales ? NULL : onnx_put_name(w), x, y);
+    bool casts = wide != type, scales = weight && *weight;
+    const char *name = onnx_put_name(w);
+    y = ONNX_PUT(w, "Div", casts || scales ? NULL : name, x, y);
     if (scales)
-        ONNX_PUT(w, "Mul", onnx_put_name(w), y, weight);
+        y = ONNX_PUT(w, "Mul", casts ? NULL : name, y, weight);
+    if (casts)
+        onnx_put_cast(w, y, name, type);
 }
 
 /* The scales of ONNX's operator of this version are of groups: an instance norm
@@ -343,6 +355,7 @@ void onnx_write_group_norm(onnx_writer *w)
     cfx_dtype type = result_type(w);
     static const char *const names[] = {"weight", "bias"};
 
+    onnx_put_unused(w, "cudnn_enabled");
     if (!x)
         return;
     const char *in = onnx_put_input(w, "input");
@@ -382,6 +395,8 @@ void onnx_write_softmax(onnx_writer *w)
 {
     cfx_value x = onnx_put_arg(w, "self");
 
+    onnx_put_unused(w, "_stacklevel");
+    onnx_put_unused(w, "half_to_float");
     soft(w, w->onnx, onnx_put_name(w), onnx_put_as(w, x, result_type(w)),
          onnx_put_int(w, "dim", -1));
 }
@@ -445,8 +460,14 @@ void onnx_write_attention(onnx_writer *w)
              onnx_put_input(w, "value"));
 }
 
+/* These are of gradients, or of max_norm. */
 void onnx_write_embedding(onnx_writer *w)
 {
+    static const char *const unused[] = {"padding_idx", "norm_type",
+                                         "scale_grad_by_freq", "sparse"};
+
+    for (size_t i = 0; i < sizeof(unused) / sizeof(*unused); i++)
+        onnx_put_unused(w, unused[i]);
     ONNX_PUT(w, "Gather", onnx_put_name(w), onnx_put_input(w, "weight"),
              onnx_put_input(w, "indices"));
 }
@@ -489,6 +510,7 @@ void onnx_write_cumsum(onnx_writer *w)
 {
     cfx_value x = onnx_put_arg(w, "self");
 
-    ONNX_PUT(w, "CumSum", onnx_put_name(w), onnx_put_as(w, x, result_type(w)),
-             onnx_put_scalar(w, onnx_put_number(w, "dim", 0), CFX_I64));
+    ONNX_PUT(
+        w, "CumSum", onnx_put_name(w), onnx_put_as(w, x, result_type(w)),
+        onnx_put_constant(w, cfx_int(onnx_put_int(w, "dim", 0)), CFX_I64));
 }

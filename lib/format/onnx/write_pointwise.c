@@ -6,7 +6,7 @@
  */
 #include "format/onnx/write.h"
 
-static cfx_value self(const onnx_writer *w)
+static cfx_value self(onnx_writer *w)
 {
     cfx_value v = onnx_put_arg(w, "self");
 
@@ -41,6 +41,30 @@ void onnx_write_float_unary(onnx_writer *w)
     ONNX_PUT(w, w->onnx, onnx_put_name(w), self_as_result(w));
 }
 
+/* ONNX has these of some types only. */
+void onnx_write_logical_not(onnx_writer *w)
+{
+    ONNX_PUT(w, "Not", onnx_put_name(w), onnx_put_as(w, self(w), CFX_BOOL));
+}
+
+void onnx_write_isnan(onnx_writer *w)
+{
+    const cfx_tensor *x = onnx_put_meta(w, self(w));
+
+    if (!x || !cfx_dtype_is_float((cfx_dtype)x->dtype))
+        onnx_put_fail(w, "ONNX's IsNaN is of floats");
+    onnx_write_unary(w);
+}
+
+/* Integers are whole. */
+void onnx_write_whole(onnx_writer *w)
+{
+    if (cfx_dtype_is_float(result_type(w)))
+        onnx_write_unary(w);
+    else
+        onnx_write_identity(w);
+}
+
 void onnx_write_identity(onnx_writer *w)
 {
     onnx_put_alias(w, onnx_put_value(w, self(w)));
@@ -49,6 +73,7 @@ void onnx_write_identity(onnx_writer *w)
 /* At inference nothing is dropped. */
 void onnx_write_dropout(onnx_writer *w)
 {
+    onnx_put_settled(w);
     if (onnx_put_int(w, "training", 0) && onnx_put_number(w, "p", 0.5) != 0)
         onnx_put_fail(w, "it drops by chance; call eval() before");
     else
@@ -202,11 +227,13 @@ void onnx_write_binary(onnx_writer *w)
 /* self + alpha * other */
 static const char *with_alpha(onnx_writer *w, const char *name)
 {
-    double alpha = onnx_put_number(w, "alpha", 1);
-    const char *v = onnx_put_as(w, onnx_put_arg(w, name), result_type(w));
+    bool alone = onnx_put_number(w, "alpha", 1) == 1;
+    cfx_dtype type = result_type(w);
+    const char *v = onnx_put_as(w, onnx_put_arg(w, name), type);
 
-    return alpha == 1 ? v
-                      : ONNX_PUT(w, "Mul", NULL, v, result_scalar(w, alpha));
+    return alone ? v
+                 : ONNX_PUT(w, "Mul", NULL, v,
+                            onnx_put_as(w, onnx_put_arg(w, "alpha"), type));
 }
 
 void onnx_write_add(onnx_writer *w)
@@ -341,6 +368,7 @@ void onnx_write_to(onnx_writer *w)
     const cfx_tensor *x = onnx_put_self(w, "self");
     cfx_dtype type = result_type(w);
 
+    onnx_put_settled(w);
     if (x && (cfx_dtype)x->dtype == type)
         onnx_write_identity(w);
     else

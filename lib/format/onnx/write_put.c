@@ -1,6 +1,7 @@
 /*
  * write_put -- values, constants and nodes of a model that is written.
  */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -35,13 +36,28 @@ void onnx_put_fail(onnx_writer *w, const char *fmt, ...)
                      w->node->name, w->node->target->text, text);
 }
 
-static char *copy_text(onnx_writer *w, const char *text)
+char *onnx_put_text(onnx_writer *w, const char *text)
 {
     char *copy = cfx_arena_strdup(&w->arena, text, strlen(text));
 
     if (!copy && !w->st)
         w->st = cfx_no_memory(w->err);
     return copy;
+}
+
+char *onnx_put_numbered(onnx_writer *w, const char *name, char mark, int64_t i)
+{
+    char *text = NULL;
+    cfx_buf b;
+
+    cfx_buf_init(&b, w->ctx);
+    cfx_buf_printf(&b, "%s%c%lld", name, mark, (long long)i);
+    if (!b.failed)
+        text = onnx_put_text(w, cfx_buf_str(&b));
+    else if (!w->st)
+        w->st = cfx_no_memory(w->err);
+    cfx_buf_release(&b);
+    return text;
 }
 
 /* ---- Types and shapes ---- */
@@ -98,11 +114,50 @@ int64_t onnx_put_extent(onnx_writer *w, const cfx_tensor *t, int axis)
 
 /* ---- Arguments ---- */
 
-cfx_value onnx_put_arg(const onnx_writer *w, const char *name)
+cfx_value onnx_put_arg(onnx_writer *w, const char *name)
 {
     int k = cfx_param_find(w->call->target->schema, name, strlen(name));
 
+    if (k >= 0)
+        w->asked |= (uint32_t)1 << k;
     return k < 0 ? cfx_none() : w->call->in[k];
+}
+
+void onnx_put_unused(onnx_writer *w, const char *name)
+{
+    onnx_put_arg(w, name);
+}
+
+void onnx_put_settled(onnx_writer *w)
+{
+    w->asked = UINT32_MAX;
+}
+
+static bool is_number(cfx_value v)
+{
+    return v.kind == CFX_INT || v.kind == CFX_FLOAT;
+}
+
+static bool is_default(const cfx_param *p, cfx_value v)
+{
+    if (p->required)
+        return false;
+    return v.kind == CFX_ABSENT || cfx_value_equal(v, p->init) ||
+           (is_number(v) && is_number(p->init) &&
+            cfx_value_number(v) == cfx_value_number(p->init));
+}
+
+void onnx_put_check_unasked(onnx_writer *w)
+{
+    const cfx_schema *s = w->call->target->schema;
+
+    for (int k = 0; k < s->nparams && !w->st; k++) {
+        const cfx_param *p = &s->params[k];
+        /* Types, devices and layouts are those of the result. */
+        bool settled = p->base >= CFX_T_DTYPE && p->base <= CFX_T_GENERATOR;
+        if (!(w->asked >> k & 1) && !settled && !is_default(p, w->call->in[k]))
+            onnx_put_fail(w, "its %s is not written as ONNX", p->name);
+    }
 }
 
 int64_t onnx_put_int(onnx_writer *w, const char *name, int64_t otherwise)
@@ -129,7 +184,7 @@ double onnx_put_number(onnx_writer *w, const char *name, double otherwise)
     return otherwise;
 }
 
-bool onnx_put_is(const onnx_writer *w, const char *name, const char *word)
+bool onnx_put_is(onnx_writer *w, const char *name, const char *word)
 {
     cfx_value v = onnx_put_arg(w, name);
 
@@ -174,12 +229,19 @@ static const struct {
     {CFX_U32, 12}, {CFX_U64, 13}, {CFX_BF16, 16},
 };
 
-int onnx_code_of(cfx_dtype type)
+int onnx_put_code(onnx_writer *w, cfx_dtype type)
 {
     for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
         if (codes[i].type == type)
             return codes[i].code;
+    onnx_put_fail(w, "%s is not written as ONNX", cfx_dtypes[type].name);
     return 0;
+}
+
+static void take_name(onnx_writer *w, const char *name)
+{
+    if (!w->st && !cfx_map_put(&w->taken, name, strlen(name), NULL))
+        w->st = cfx_no_memory(w->err);
 }
 
 /* The numbers of a tensor as an initializer; its bytes are borrowed from the
@@ -193,8 +255,10 @@ static const char *add_initializer(onnx_writer *w, const char *name,
     if (!p || w->st)
         return NULL;
     if (cfx_tensor_is_meta(t)) {
-        w->st = cfx_fail(w->err, CFX_EINVAL,
-                         "%s has no numbers: the weights are missing", name);
+        w->st = cfx_fail(w->err, CFX_EWEIGHT,
+                         "'%s' has no numbers: give a file of weights with "
+                         "-w, or --random-weights 0",
+                         name);
         return NULL;
     }
     w->st = cfx_tensor_contiguous(&row, t, w->err);
@@ -202,9 +266,9 @@ static const char *add_initializer(onnx_writer *w, const char *name,
         return NULL;
     cfx_scope_take(&w->keep, cfx_value_of_tensor(row));
     onnx__tensor_proto__init(p);
-    p->name = copy_text(w, name);
+    p->name = onnx_put_text(w, name);
     p->has_data_type = 1;
-    p->data_type = onnx_code_of((cfx_dtype)t->dtype);
+    p->data_type = onnx_put_code(w, (cfx_dtype)t->dtype);
     p->n_dims = (size_t)t->rank;
     p->dims = onnx_put_alloc(w, p->n_dims + 1, sizeof(*p->dims));
     for (int i = 0; i < t->rank && p->dims; i++)
@@ -225,6 +289,8 @@ static const char *add_initializer(onnx_writer *w, const char *name,
         w->initializer_cap = cap;
     }
     w->graph.initializer[w->graph.n_initializer++] = p;
+    if (!w->st)
+        take_name(w, p->name);
     return w->st ? NULL : p->name;
 }
 
@@ -258,10 +324,12 @@ static const char *parameter(onnx_writer *w, const cfx_node *n)
 
 static const char *temp_name(onnx_writer *w)
 {
-    char text[300];
+    const char *name;
 
-    snprintf(text, sizeof(text), "%.250s/%d", w->node->name, ++w->ntemps);
-    return copy_text(w, text);
+    do
+        name = onnx_put_numbered(w, w->node->name, '/', ++w->ntemps);
+    while (name && cfx_map_get(&w->taken, name, strlen(name)));
+    return name;
 }
 
 static const char *constant_take(onnx_writer *w, cfx_tensor *t)
@@ -272,27 +340,52 @@ static const char *constant_take(onnx_writer *w, cfx_tensor *t)
     return name ? add_initializer(w, name, t) : NULL;
 }
 
-static const char *filled(onnx_writer *w, int rank, int64_t n, double v,
+/* Is a number in the range of an integer type? A fraction is cut. */
+static bool holds(cfx_dtype type, cfx_value v)
+{
+    double span = ldexp(1, cfx_dtypes[type].digits);
+
+    if (v.kind == CFX_FLOAT) {
+        double cut = trunc(cfx_value_number(v));
+        return cut < span && cut >= (cfx_dtypes[type].is_signed ? -span : 0);
+    }
+    return v.u.i >= cfx_dtype_least(type) && v.u.i <= cfx_dtype_most(type);
+}
+
+static const char *filled(onnx_writer *w, int rank, int64_t n, cfx_value v,
                           cfx_dtype type)
 {
+    size_t size = cfx_dtype_size(type);
     cfx_tensor *t;
 
+    if (!w->st && cfx_dtypes[type].category == CFX_CAT_INT && !holds(type, v))
+        onnx_put_fail(w, "%s does not hold a number of its arguments",
+                      cfx_dtypes[type].name);
     if (w->st)
         return NULL;
     w->st = cfx_tensor_new(&t, w->ctx, type, rank, &n, w->err);
-    for (int64_t i = 0; !w->st && i < n; i++)
-        cfx_element_set_double(
-            type, (char *)t->data + (size_t)i * cfx_dtype_size(type), v);
+    for (int64_t i = 0; !w->st && i < n; i++) {
+        char *at = (char *)t->data + (size_t)i * size;
+        if (v.kind == CFX_FLOAT)
+            cfx_element_set_double(type, at, cfx_value_number(v));
+        else
+            cfx_element_set_int(type, at, v.u.i);
+    }
     return w->st ? NULL : constant_take(w, t);
 }
 
 const char *onnx_put_filled(onnx_writer *w, int64_t n, double v,
                             cfx_dtype type)
 {
-    return filled(w, 1, n, v, type);
+    return filled(w, 1, n, cfx_float(v), type);
 }
 
 const char *onnx_put_scalar(onnx_writer *w, double v, cfx_dtype type)
+{
+    return filled(w, 0, 1, cfx_float(v), type);
+}
+
+const char *onnx_put_constant(onnx_writer *w, cfx_value v, cfx_dtype type)
 {
     return filled(w, 0, 1, v, type);
 }
@@ -361,7 +454,7 @@ const char *onnx_put_as(onnx_writer *w, cfx_value v, cfx_dtype type)
     if (v.kind == CFX_NONE || v.kind == CFX_ABSENT)
         return "";
     if (v.kind == CFX_INT || v.kind == CFX_FLOAT || v.kind == CFX_BOOL_VALUE)
-        return onnx_put_scalar(w, cfx_value_number(v), type);
+        return onnx_put_constant(w, v, type);
     const char *name = onnx_put_value(w, v);
     if (!t)
         onnx_put_fail(w, "it takes a number that is computed");
@@ -389,10 +482,8 @@ static void set_name(onnx_writer *w, const char *own, const char *name)
 
 void onnx_put_part(onnx_writer *w, uint32_t i, const char *name)
 {
-    char text[300];
+    const char *key = onnx_put_numbered(w, w->node->name, ':', i);
 
-    snprintf(text, sizeof(text), "%.250s:%u", w->node->name, (unsigned)i);
-    const char *key = copy_text(w, text);
     if (key)
         set_name(w, key, name);
 }
@@ -400,12 +491,12 @@ void onnx_put_part(onnx_writer *w, uint32_t i, const char *name)
 const char *onnx_put_part_of(onnx_writer *w, const cfx_node *n, int64_t i)
 {
     cfx_value all = onnx_put_meta_value(n);
-    char text[300];
 
     if (i < 0 && cfx_value_is_seq(all))
         i += all.u.seq->len;
-    snprintf(text, sizeof(text), "%.250s:%lld", n->name, (long long)i);
-    const cfx_map_entry *e = cfx_map_get(&w->names, text, strlen(text));
+    const char *key = onnx_put_numbered(w, n->name, ':', i);
+    const cfx_map_entry *e = key ? cfx_map_get(&w->names, key, strlen(key))
+                                 : NULL;
     if (!e)
         onnx_put_fail(w, "there is no part %lld of %s", (long long)i, n->name);
     return e ? e->v.p : NULL;
@@ -446,16 +537,17 @@ Onnx__NodeProto *onnx_put_node(onnx_writer *w, const char *op, const char *out,
     while (nin && !*in[nin - 1])
         nin--;
     onnx__node_proto__init(n);
-    n->op_type = copy_text(w, op);
-    n->name = copy_text(w, out ? out : temp_name(w));
+    n->op_type = onnx_put_text(w, op);
+    n->name = onnx_put_text(w, out ? out : temp_name(w));
     n->input = onnx_put_alloc(w, nin + 1, sizeof(*n->input));
     n->output = onnx_put_alloc(w, 1, sizeof(*n->output));
     for (size_t i = 0; i < nin && !w->st; i++)
-        n->input[n->n_input++] = copy_text(w, in[i]);
+        n->input[n->n_input++] = onnx_put_text(w, in[i]);
     if (w->st)
         return NULL;
     n->output[n->n_output++] = n->name;
     add_node(w, n);
+    take_name(w, n->name);
     return w->st ? NULL : n;
 }
 
@@ -479,7 +571,7 @@ static Onnx__AttributeProto *add_attribute(onnx_writer *w, Onnx__NodeProto *n,
     if (w->st)
         return NULL;
     onnx__attribute_proto__init(a);
-    a->name = copy_text(w, name);
+    a->name = onnx_put_text(w, name);
     a->has_type = 1;
     a->type = type;
     n->attribute[n->n_attribute++] = a;
@@ -531,7 +623,7 @@ void onnx_put_attr_text(onnx_writer *w, Onnx__NodeProto *n, const char *name,
 
     if (a) {
         a->has_s = 1;
-        a->s.data = (uint8_t *)copy_text(w, v);
+        a->s.data = (uint8_t *)onnx_put_text(w, v);
         a->s.len = a->s.data ? strlen(v) : 0;
     }
 }
@@ -541,6 +633,6 @@ const char *onnx_put_cast(onnx_writer *w, const char *x, const char *out,
 {
     Onnx__NodeProto *n = ONNX_NODE(w, "Cast", out, x);
 
-    onnx_put_attr_int(w, n, "to", onnx_code_of(type));
+    onnx_put_attr_int(w, n, "to", onnx_put_code(w, type));
     return onnx_put_out(n);
 }

@@ -8,7 +8,7 @@
 
 #include "format/onnx/write.h"
 
-static cfx_value self(const onnx_writer *w)
+static cfx_value self(onnx_writer *w)
 {
     cfx_value v = onnx_put_arg(w, "self");
 
@@ -98,6 +98,7 @@ void onnx_write_to_shape(onnx_writer *w)
     cfx_dim shape[CFX_MAX_RANK];
     bool open = false;
 
+    onnx_put_settled(w);
     if (!x || !y)
         return;
     for (int i = 0; i < y->rank; i++) {
@@ -155,6 +156,7 @@ void onnx_write_expand(onnx_writer *w)
     const cfx_tensor *x = self_meta(w), *y = onnx_put_result(w);
     cfx_dim shape[CFX_MAX_RANK];
 
+    onnx_put_settled(w);
     if (!x || !y)
         return;
     for (int i = 0; i < y->rank; i++) {
@@ -168,44 +170,46 @@ void onnx_write_expand(onnx_writer *w)
 
 /* ---- Equal numbers ---- */
 
-static void filled(onnx_writer *w, double v)
+static void filled(onnx_writer *w, cfx_value v)
 {
     const cfx_tensor *y = onnx_put_result(w);
 
+    onnx_put_settled(w);
     if (y)
         ONNX_PUT(w, "Expand", onnx_put_name(w),
-                 onnx_put_scalar(w, v, (cfx_dtype)y->dtype),
+                 onnx_put_as(w, v, (cfx_dtype)y->dtype),
                  onnx_put_shape(w, (size_t)y->rank, y->shape));
 }
 
 void onnx_write_zeros(onnx_writer *w)
 {
-    filled(w, 0);
+    filled(w, cfx_int(0));
 }
 
 void onnx_write_ones(onnx_writer *w)
 {
-    filled(w, 1);
+    filled(w, cfx_int(1));
 }
 
 void onnx_write_full(onnx_writer *w)
 {
-    filled(w, onnx_put_number(w, "fill_value", 0));
+    filled(w, onnx_put_arg(w, "fill_value"));
 }
 
 /* As many integers, one apart, as there are items of a symbolic extent. */
 void onnx_write_arange(onnx_writer *w)
 {
     const cfx_tensor *y = onnx_put_result(w);
-    double start = onnx_put_number(w, "start", 0);
 
+    onnx_put_settled(w);
     if (!y)
         return;
     if (onnx_put_number(w, "step", 1) != 1 || (cfx_dtype)y->dtype != CFX_I64) {
         onnx_put_fail(w, "it is of floats, or its step is not 1");
         return;
     }
-    const char *first = onnx_put_scalar(w, start, CFX_I64);
+    cfx_value start = cfx_int(onnx_put_int(w, "start", 0));
+    const char *first = onnx_put_constant(w, start, CFX_I64);
     const char *end = ONNX_PUT(w, "Squeeze", NULL, extent(w, y->shape[0]));
     end = ONNX_PUT(w, "Add", NULL, end, first);
     ONNX_PUT(w, "Range", onnx_put_name(w), first, end,
@@ -333,7 +337,7 @@ static const char *picked(onnx_writer *w, const char *out, const char *x,
                           int64_t axis, int64_t at)
 {
     Onnx__NodeProto *n = ONNX_NODE(w, "Gather", out, x,
-                                   onnx_put_scalar(w, (double)at, CFX_I64));
+                                   onnx_put_constant(w, cfx_int(at), CFX_I64));
 
     onnx_put_attr_int(w, n, "axis", axis);
     return onnx_put_out(n);
@@ -362,6 +366,7 @@ void onnx_write_gather(onnx_writer *w)
     Onnx__NodeProto *n = ONNX_NODE(w, "GatherElements", onnx_put_name(w),
                                    input(w), onnx_put_input(w, "index"));
 
+    onnx_put_unused(w, "sparse_grad");
     onnx_put_attr_int(w, n, "axis", onnx_put_int(w, "dim", 0));
 }
 
@@ -374,14 +379,19 @@ void onnx_write_parts(onnx_writer *w)
     const char *in = input(w);
     int64_t at = 0;
 
-    if (!x || !cfx_value_is_seq(metas))
+    onnx_put_settled(w);
+    if (!x || !cfx_value_is_seq(metas)) {
+        onnx_put_fail(w, "its parts are not known");
         return;
+    }
     int64_t axis = onnx_put_axis(w, "dim", x->rank, 0);
     for (uint32_t i = 0; i < metas.u.seq->len && !w->st; i++) {
         cfx_value part = metas.u.seq->item[i];
         const cfx_tensor *t = part.kind == CFX_TENSOR ? part.u.tensor : NULL;
-        if (!t)
+        if (!t) {
+            onnx_put_fail(w, "its part %u is not a tensor", (unsigned)i);
             return;
+        }
         if (t->rank < x->rank) {
             onnx_put_part(w, i, picked(w, NULL, in, axis, i));
             continue;
@@ -468,8 +478,10 @@ static void index_rows(onnx_writer *w, const cfx_seq *list)
     char **in = onnx_put_alloc(w, n, sizeof(*in));
     int64_t last[] = {-1};
 
-    if (!x || !y || !in || (size_t)x->rank < n)
+    if (!x || !y || !in || (size_t)x->rank < n) {
+        onnx_put_fail(w, "its %zu indices are not of its axes", n);
         return;
+    }
     rank = (size_t)y->rank - ((size_t)x->rank - n);
     for (size_t i = 0; i < n; i++) {
         const cfx_tensor *t = onnx_put_meta(w, list->item[i]);
@@ -515,8 +527,41 @@ void onnx_write_index(onnx_writer *w)
     onnx_put_attr_int(w, node, "axis", (int64_t)axis);
 }
 
-/* By the extents of the result, as torch computes without a scale; with one,
- * only where the scale is theirs. */
+/* Is an argument a scale of axis i of the image, and another one? */
+static bool differs(cfx_value v, int i, float scale)
+{
+    if (cfx_value_is_seq(v))
+        v = (uint32_t)i < v.u.seq->len ? v.u.seq->item[i] : cfx_none();
+    if (v.kind == CFX_NONE || v.kind == CFX_ABSENT)
+        return false;
+    return (v.kind != CFX_FLOAT && v.kind != CFX_INT) ||
+           cfx_value_number(v) != (double)scale;
+}
+
+/* torch computes with the scale that it is given, though the extents of the
+ * result are cut. */
+static void check_scales(onnx_writer *w, int nd, const float *scale,
+                         bool matters)
+{
+    static const struct {
+        const char *name;
+        int axis; /* -1: all */
+    } args[] = {{"scale_factor", -1},
+                {"scale_factors", -1},
+                {"scales_h", 0},
+                {"scales_w", 1}};
+
+    for (size_t k = 0; k < sizeof(args) / sizeof(*args); k++) {
+        cfx_value v = onnx_put_arg(w, args[k].name);
+        for (int i = 0; i < nd && matters; i++)
+            if ((args[k].axis < 0 || args[k].axis == i) &&
+                differs(v, i, scale[i]))
+                onnx_put_fail(w, "%s is not that of the result's extents",
+                              args[k].name);
+    }
+}
+
+/* By the extents of the result. */
 void onnx_write_interpolate(onnx_writer *w)
 {
     const cfx_tensor *x = self_meta(w), *y = onnx_put_result(w);
@@ -543,6 +588,10 @@ void onnx_write_interpolate(onnx_writer *w)
         scale[i] = in > 0 ? (float)(out / in) : 1;
     }
     scale[0] = scale[1] = 1;
+    onnx_put_unused(w, "size");
+    onnx_put_unused(w, "output_size");
+    check_scales(w, x->rank - 2, scale + 2,
+                 !onnx_put_int(w, "recompute_scale_factor", 0) && !corners);
     Onnx__NodeProto *n = ONNX_NODE(w, "Resize", onnx_put_name(w), input(w), "",
                                    onnx_put_floats(w, (size_t)x->rank, scale));
     onnx_put_attr_text(w, n, "mode", nearest ? "nearest" : "linear");
@@ -576,11 +625,11 @@ void onnx_write_pad(onnx_writer *w)
         onnx_put_fail(w, "ONNX has no such mode of padding");
         return;
     }
-    const char *value = constant
-                            ? onnx_put_scalar(w,
-                                              onnx_put_number(w, "value", 0),
-                                              (cfx_dtype)x->dtype)
-                            : NULL;
+    cfx_value number = onnx_put_arg(w, "value");
+    if (number.kind == CFX_NONE || number.kind == CFX_ABSENT)
+        number = cfx_int(0);
+    const char *value = constant ? onnx_put_as(w, number, (cfx_dtype)x->dtype)
+                                 : NULL;
     Onnx__NodeProto *node = ONNX_NODE(
         w, "Pad", onnx_put_name(w), input(w),
         onnx_put_ints(w, 2 * (size_t)x->rank, pads), value);
