@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "interp/passes/lower/lower_quantized.h"
-#include "kernel/blocked/quantized.h"
 
 static cfx_node *node_arg(const cfx_node *n, uint32_t i)
 {
@@ -229,12 +228,12 @@ static cfx_value build_mean(cfx_scope *s, const cfx_node *n, void *user)
     return cfx_lower__tensor(n)->rank == 4 ? y : cfx_flatten(s, y, cfx_int(1));
 }
 
-/* Has each channel of an image so few that their sum is exact? */
+/* Has each channel of an image so few that their sum is an int32? */
 static bool has_few_pixels(const cfx_tensor *x)
 {
     cfx_dim n = cfx_dim_mul(NULL, x->shape[2], x->shape[3]);
     return cfx_dim_is_int(n) && cfx_dim_value(n) > 0 &&
-           cfx_dim_value(n) <= CFX_QUANTIZED_PIXELS;
+           cfx_dim_value(n) <= INT32_MAX / UINT8_MAX;
 }
 
 cfx_status cfx_lower__mean(cfx_lowering *l, const cfx_chain *c,
