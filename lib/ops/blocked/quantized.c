@@ -364,8 +364,8 @@ static cfx_status conv_run(cfx_call *call)
 {
     const struct conv *c = call->state;
     cfx_quantized_conv k = plan(call);
-    k.x = c->x->data;
-    k.w = c->w->data;
+    k.x = cfx_call_tensor(call, INPUT)->data;
+    k.w = cfx_call_tensor(call, WEIGHT)->data;
     k.end = end_of(call);
     k.y = call->out[0]->data;
     if (c->depthwise)
