@@ -5,10 +5,11 @@
 #include "kernel/vec/vec.h"
 
 /* Rows and vectors of the tile of c that is held in registers, and for floats
- * the steps of k until it is stored. More steps store it less often; a panel of b
- * of narrow tiles stays in the first cache, if they are few. */
+ * the steps of k until it is stored. With 512 at AVX-512 products of 1024 take 5 %
+ * less time, but resnet50 17 % more.
+ */
 #if CFX_LEVEL_IS(avx512)
-enum { MR = 8, NV = 3, DOT_MAX = 8, DOT_SUMS = 24, KC = 512 };
+enum { MR = 8, NV = 3, DOT_MAX = 8, DOT_SUMS = 24, KC = 256 };
 #elif CFX_LEVEL_IS(neon)
 enum { MR = 12, NV = 2, DOT_MAX = 8, DOT_SUMS = 24, KC = 256 };
 #elif CFX_LEVEL_IS(avx2)
