@@ -60,7 +60,7 @@ typedef struct cli_optimizing {
 /* Print usage unless options that need --optimize have it; 0: they do. */
 int cli_check_optimizing(const cli *c, const cli_optimizing *how);
 
-/* What optimizing may change, by the passes that changed the model. */
+/* The tolerance of a comparison, by the passes that changed the model. */
 cfx_tolerance cli_optimized_tolerance(const cli_pass_lines *lines);
 
 /* Optimize a model for these inputs, tensors or metas; `env` of their symbols,

@@ -88,7 +88,7 @@ CFX_INLINE int64_t cfx_double_to_i64(double f)
 {
     return (int64_t)(f >= -0x1p63 && f < 0x1p63 ? f : -0x1p63);
 }
-/* Of complex numbers the real part. */
+/* A complex number is converted by its real part. */
 CFX_INLINE int32_t cfx_complex_to_i32(double _Complex c)
 {
     return cfx_double_to_i32((double)c);

@@ -220,7 +220,7 @@ CFX_INLINE double cfx_value_number(cfx_value v)
                                                            : (double)NAN;
 }
 
-/* The same, and a complex number's two parts; others have the second 0. */
+/* Both parts of a complex number as doubles; the second is 0 for other kinds. */
 CFX_INLINE void cfx_value_parts(cfx_value v, double part[2])
 {
     bool complex = v.kind == CFX_COMPLEX;

@@ -271,7 +271,7 @@ static bool only_moves(const cfx_node *n)
     return false;
 }
 
-/* What n moves: an input of uint8 in place of v, or in each place of a list. */
+/* The uint8 input that n reads in place of v, or a list of them. */
 static cfx_value quantized_of(cfx_lowering *l, cfx_scope *s,
                               const cfx_chain *c, cfx_value v)
 {

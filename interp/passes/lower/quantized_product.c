@@ -26,7 +26,7 @@ typedef struct product {
     cfx_node *made[4]; /* the get_attr nodes of what is packed */
 } product;
 
-/* What is packed: product.made. */
+/* Indices of product.made, the packed tensors. */
 enum { WEIGHT, OFFSET, SCALE, BIAS };
 
 /* The blocks of n channels. */

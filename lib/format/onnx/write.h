@@ -70,7 +70,7 @@ bool onnx_put_is(onnx_writer *w, const char *name, const char *word);
  * missing argument of none. */
 size_t onnx_put_list(onnx_writer *w, const char *name, int64_t *to,
                      size_t room);
-/* What is known of a node's value; absent if nothing is. */
+/* The node's meta `val` or `tensor_meta`; absent if it has none. */
 cfx_value onnx_put_meta_value(const cfx_node *n);
 /* The meta of a tensor; NULL of other values. */
 const cfx_tensor *onnx_put_meta(const onnx_writer *w, cfx_value v);
