@@ -61,8 +61,8 @@ typedef struct cfx_quant_spec {
     int64_t zero_point;
     int64_t group; /* of "PerGroupMinMaxObserver": a scale for so many elements
                       of a channel */
-    /* Of "PlaceholderObserver": each run chooses a scale and zero point for the
-     * value that it has, or for each row of it. */
+    /* With "PlaceholderObserver": each run chooses a scale and zero point for the
+     * whole value, or with by_token for each row. */
     bool dynamic, by_token;
 } cfx_quant_spec;
 

@@ -119,8 +119,8 @@ CFX_API double cfx_element_double(cfx_dtype t, const void *p);
 CFX_API int64_t cfx_element_int(cfx_dtype t, const void *p);
 CFX_API void cfx_element_set_double(cfx_dtype t, void *p, double v);
 CFX_API void cfx_element_set_int(cfx_dtype t, void *p, int64_t v);
-/* The same for both parts of a complex number; of other types the second is
- * 0, and is not written. */
+/* Read and write the real and the imaginary part. Types that are not complex
+ * have an imaginary part of 0, which is not written. */
 CFX_API void cfx_element_complex(cfx_dtype t, const void *p, double part[2]);
 CFX_API void cfx_element_set_complex(cfx_dtype t, void *p,
                                      const double part[2]);

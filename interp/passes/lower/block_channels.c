@@ -101,6 +101,16 @@ cfx_value cfx_block__pair_of(cfx_scope *s, cfx_value v)
     return cfx_list_of(s, CFX_LIST, 2, both);
 }
 
+bool cfx_block__is_optional_pair(cfx_value v)
+{
+    return cfx_value_is_none(v) || cfx_block__is_pair(v);
+}
+
+cfx_value cfx_block__optional_pair_of(cfx_scope *s, cfx_value v)
+{
+    return cfx_block__is_pair(v) ? cfx_block__pair_of(s, v) : CFX_NOTHING;
+}
+
 cfx_value cfx_block__split(cfx_scope *s, cfx_value x, int axis)
 {
     cfx_value pads[2 * CFX_MAX_RANK];

@@ -49,6 +49,9 @@ cfx_value cfx_block__setting(const cfx_pass_call *p, const cfx_node *n,
 bool cfx_block__is_pair(cfx_value v);
 /* The two numbers as a list. */
 cfx_value cfx_block__pair_of(cfx_scope *s, cfx_value v);
+/* A pair, None or absent; the latter two stay absent. */
+bool cfx_block__is_optional_pair(cfx_value v);
+cfx_value cfx_block__optional_pair_of(cfx_scope *s, cfx_value v);
 
 /* Split an axis into whole blocks, which move to the end. */
 cfx_value cfx_block__split(cfx_scope *s, cfx_value x, int axis);

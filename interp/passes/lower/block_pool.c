@@ -25,11 +25,6 @@ static bool is_literal(cfx_value v)
            v.kind == CFX_INT;
 }
 
-static bool is_optional_pair(cfx_value v)
-{
-    return cfx_value_is_none(v) || cfx_block__is_pair(v);
-}
-
 static bool find_window(window *w, cfx_blocker *b, const cfx_node *n)
 {
     const cfx_pass_call *p = b->p;
@@ -53,14 +48,10 @@ static bool find_window(window *w, cfx_blocker *b, const cfx_node *n)
         w->dilation = cfx_block__setting(p, n, "dilation");
     }
     return w->x && cfx_block__is_pair(w->kernel) &&
-           is_optional_pair(w->stride) && is_optional_pair(w->padding) &&
-           is_optional_pair(w->dilation) && is_literal(w->ceil) &&
+           cfx_block__is_optional_pair(w->stride) &&
+           cfx_block__is_optional_pair(w->padding) &&
+           cfx_block__is_optional_pair(w->dilation) && is_literal(w->ceil) &&
            is_literal(w->count) && is_literal(w->divisor);
-}
-
-static cfx_value optional_pair(cfx_scope *s, cfx_value v)
-{
-    return cfx_block__is_pair(v) ? cfx_block__pair_of(s, v) : CFX_NOTHING;
 }
 
 static cfx_value build_window(cfx_scope *s, const cfx_node *n, void *user)
@@ -68,8 +59,8 @@ static cfx_value build_window(cfx_scope *s, const cfx_node *n, void *user)
     const window *w = user;
     cfx_value x = cfx_value_of_node(w->x);
     cfx_value kernel = cfx_block__pair_of(s, w->kernel);
-    cfx_value stride = optional_pair(s, w->stride);
-    cfx_value padding = optional_pair(s, w->padding);
+    cfx_value stride = cfx_block__optional_pair_of(s, w->stride);
+    cfx_value padding = cfx_block__optional_pair_of(s, w->padding);
     cfx_value y = w->mean
                       ? cfx_blocked_avg_pool2d(s, x, kernel, .stride = stride,
                                                .padding = padding,
@@ -78,7 +69,8 @@ static cfx_value build_window(cfx_scope *s, const cfx_node *n, void *user)
                                                .divisor_override = w->divisor)
                       : cfx_blocked_max_pool2d(
                             s, x, kernel, .stride = stride, .padding = padding,
-                            .dilation = optional_pair(s, w->dilation),
+                            .dilation = cfx_block__optional_pair_of(
+                                s, w->dilation),
                             .ceil_mode = w->ceil);
     return cfx_from_blocked(s, y, cfx_int(cfx_block__channels(n)));
 }

@@ -4,6 +4,7 @@
 #include <cfx/ops.h>
 #include <math.h>
 
+#include "interp/passes/lower/block_channels.h"
 #include "interp/passes/lower/lower_quantized.h"
 
 static cfx_node *node_arg(const cfx_node *n, uint32_t i)
@@ -121,38 +122,21 @@ typedef struct window {
     cfx_value kernel, stride, padding, dilation, ceil;
 } window;
 
-static bool is_pair(cfx_value v)
-{
-    if (v.kind == CFX_INT)
-        return true;
-    return cfx_value_is_seq(v) && v.u.seq->len == 2 &&
-           v.u.seq->item[0].kind == CFX_INT &&
-           v.u.seq->item[1].kind == CFX_INT;
-}
-
 static bool is_absent(cfx_value v)
 {
     return !v.kind || v.kind == CFX_NONE;
-}
-
-static cfx_value pair_of(cfx_scope *s, cfx_value v)
-{
-    return v.kind == CFX_INT ? cfx_list(s, v, v) : v;
-}
-
-static cfx_value optional_pair(cfx_scope *s, cfx_value v)
-{
-    return is_absent(v) ? CFX_NOTHING : pair_of(s, v);
 }
 
 static cfx_value build_window(cfx_scope *s, const cfx_node *n, void *user)
 {
     const window *w = user;
     cfx_value y = cfx_blocked_max_pool2d(
-        s, cfx_value_of_node(cfx_lower__form(w->x)), pair_of(s, w->kernel),
-        .stride = optional_pair(s, w->stride),
-        .padding = optional_pair(s, w->padding),
-        .dilation = optional_pair(s, w->dilation), .ceil_mode = w->ceil);
+        s, cfx_value_of_node(cfx_lower__form(w->x)),
+        cfx_block__pair_of(s, w->kernel),
+        .stride = cfx_block__optional_pair_of(s, w->stride),
+        .padding = cfx_block__optional_pair_of(s, w->padding),
+        .dilation = cfx_block__optional_pair_of(s, w->dilation),
+        .ceil_mode = w->ceil);
     return cfx_from_blocked(s, y, cfx_int(channels_of(n)));
 }
 
@@ -170,10 +154,10 @@ cfx_status cfx_lower__window(cfx_lowering *l, const cfx_chain *c,
     w.padding = cfx_lower__arg(l, n, "padding");
     w.dilation = cfx_lower__arg(l, n, "dilation");
     w.ceil = cfx_lower__arg(l, n, "ceil_mode");
-    bool literal = is_pair(w.kernel) &&
-                   (is_absent(w.stride) || is_pair(w.stride)) &&
-                   (is_absent(w.padding) || is_pair(w.padding)) &&
-                   (is_absent(w.dilation) || is_pair(w.dilation)) &&
+    bool literal = cfx_block__is_pair(w.kernel) &&
+                   cfx_block__is_optional_pair(w.stride) &&
+                   cfx_block__is_optional_pair(w.padding) &&
+                   cfx_block__is_optional_pair(w.dilation) &&
                    (is_absent(w.ceil) || w.ceil.kind == CFX_BOOL_VALUE);
     if (!w.x || !cfx_lower__form(w.x) || !literal || !is_same(c, &from))
         return CFX_OK;
@@ -233,7 +217,7 @@ static bool has_few_pixels(const cfx_tensor *x)
 {
     cfx_dim n = cfx_dim_mul(NULL, x->shape[2], x->shape[3]);
     return cfx_dim_is_int(n) && cfx_dim_value(n) > 0 &&
-           cfx_dim_value(n) <= INT32_MAX / UINT8_MAX;
+           cfx_dim_value(n) <= CFX_QUANTIZED_PIXELS;
 }
 
 cfx_status cfx_lower__mean(cfx_lowering *l, const cfx_chain *c,

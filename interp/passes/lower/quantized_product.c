@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "interp/passes/lower/block_channels.h"
 #include "interp/passes/lower/lower_quantized.h"
 
 typedef struct product {
@@ -48,18 +49,11 @@ static cfx_node *attr_of(cfx_value v)
 
 /* ---- What is multiplied ---- */
 
-/* A number for both axes, or one for each, as a list. */
+/* A number for both axes, or one for each; `init` if it is absent. */
 static bool read_pair(cfx_value v, int64_t init, cfx_value *out)
 {
     *out = v.kind ? v : cfx_int(init);
-    if (out->kind == CFX_INT)
-        return true;
-    if (!cfx_value_is_seq(v) || v.u.seq->len < 1 || v.u.seq->len > 2)
-        return false;
-    for (uint32_t i = 0; i < v.u.seq->len; i++)
-        if (v.u.seq->item[i].kind != CFX_INT)
-            return false;
-    return true;
+    return cfx_block__is_pair(*out);
 }
 
 static bool find_settings(product *a)
@@ -353,16 +347,6 @@ static cfx_status put_all(product *a)
 
 /* ---- The call ---- */
 
-static cfx_value pair_of(cfx_scope *s, cfx_value v)
-{
-    cfx_value both[2] = {v, v};
-    if (cfx_value_is_seq(v)) {
-        both[0] = v.u.seq->item[0];
-        both[1] = v.u.seq->item[v.u.seq->len - 1];
-    }
-    return cfx_list_of(s, CFX_LIST, 2, both);
-}
-
 /* A bound of the result, absent where the type has it anyway. */
 static cfx_value bound(const product *a, double clamp, int64_t q, bool low)
 {
@@ -392,9 +376,9 @@ static cfx_value build(cfx_scope *s, const cfx_node *n, void *user)
                       ? cfx_quantized_conv2d(
                             s, x, made[WEIGHT], made[OFFSET], made[SCALE],
                             .bias = made[BIAS],
-                            .stride = pair_of(s, a->stride),
-                            .padding = pair_of(s, a->padding),
-                            .dilation = pair_of(s, a->dilation),
+                            .stride = cfx_block__pair_of(s, a->stride),
+                            .padding = cfx_block__pair_of(s, a->padding),
+                            .dilation = cfx_block__pair_of(s, a->dilation),
                             .input_zero_point = cfx_int(a->from.zero_point),
                             .min = min, .max = max, .zero_point = zero)
                       : cfx_quantized_linear(s, x, made[WEIGHT], out,

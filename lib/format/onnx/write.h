@@ -76,8 +76,12 @@ cfx_value onnx_put_meta_value(const cfx_node *n);
 const cfx_tensor *onnx_put_meta(const onnx_writer *w, cfx_value v);
 /* The meta of an argument that is a tensor; fails without. */
 const cfx_tensor *onnx_put_self(onnx_writer *w, const char *name);
+/* The argument `self`, or `input`. */
+cfx_value onnx_put_self_arg(onnx_writer *w);
 /* The meta of the node's result; fails if it is not one tensor. */
 const cfx_tensor *onnx_put_result(onnx_writer *w);
+/* Its type; float32 after a failure. */
+cfx_dtype onnx_put_result_type(onnx_writer *w);
 /* An axis from 0. */
 int64_t onnx_put_axis(onnx_writer *w, const char *name, int rank,
                       int64_t otherwise);

@@ -23,13 +23,6 @@ static const char *optional(onnx_writer *w, const char *name)
     return is_none(v) ? "" : onnx_put_value(w, v);
 }
 
-static cfx_dtype result_type(onnx_writer *w)
-{
-    const cfx_tensor *t = onnx_put_result(w);
-
-    return t ? (cfx_dtype)t->dtype : CFX_F32;
-}
-
 /* ---- Products ---- */
 
 static const char *swapped(onnx_writer *w, const char *x, int rank)
@@ -86,7 +79,7 @@ static const char *times(onnx_writer *w, const char *x, double by)
 {
     return by == 1 ? x
                    : ONNX_PUT(w, "Mul", NULL, x,
-                              onnx_put_scalar(w, by, result_type(w)));
+                              onnx_put_scalar(w, by, onnx_put_result_type(w)));
 }
 
 /* beta self + alpha a b */
@@ -126,7 +119,8 @@ static void put_pads(onnx_writer *w, Onnx__NodeProto *n, int nd,
     onnx_put_attr_ints(w, n, "pads", 2 * (size_t)nd, pads);
 }
 
-/* As many results as there are inputs; torch puts what is left over behind. */
+/* Padding "same": the result has the extents of the input. Of an odd number of
+ * zeros torch adds one more at the end. */
 static void put_same_pads(onnx_writer *w, Onnx__NodeProto *n,
                           const cfx_tensor *weight, const int64_t *dilation)
 {
@@ -150,7 +144,7 @@ static int spatial_axes(onnx_writer *w, const cfx_tensor *x, int nd)
     return nd;
 }
 
-/* As many as the overload's windows have: 2 of "int[2] kernel_size". */
+/* The number of spatial axes, which the schema tells: 2 of "int[2] kernel_size". */
 static int window_axes(onnx_writer *w, const cfx_tensor *x, const char *name)
 {
     const cfx_schema *s = w->call->target->schema;
@@ -266,8 +260,9 @@ static const char *affine(onnx_writer *w, const char *name, int64_t n,
 {
     cfx_value v = onnx_put_arg(w, name);
 
-    return is_none(v) ? onnx_put_filled(w, n, otherwise, result_type(w))
-                      : onnx_put_value(w, v);
+    return is_none(v)
+               ? onnx_put_filled(w, n, otherwise, onnx_put_result_type(w))
+               : onnx_put_value(w, v);
 }
 
 void onnx_write_batch_norm(onnx_writer *w)
@@ -320,7 +315,7 @@ void onnx_write_layer_norm(onnx_writer *w)
 /* x / sqrt(mean(x^2) + eps), in the type in which torch computes */
 void onnx_write_rms_norm(onnx_writer *w)
 {
-    cfx_dtype type = result_type(w);
+    cfx_dtype type = onnx_put_result_type(w);
     int64_t shape[CFX_MAX_RANK], axes[CFX_MAX_RANK];
     size_t n = onnx_put_list(w, "normalized_shape", shape, CFX_MAX_RANK);
     cfx_dtype wide = (cfx_dtype)cfx_dtypes[type].compute;
@@ -352,7 +347,7 @@ void onnx_write_group_norm(onnx_writer *w)
     const cfx_tensor *x = onnx_put_self(w, "input");
     int64_t groups = onnx_put_int(w, "num_groups", 1), shape[CFX_MAX_RANK];
     int64_t by_group[] = {0, groups, -1};
-    cfx_dtype type = result_type(w);
+    cfx_dtype type = onnx_put_result_type(w);
     static const char *const names[] = {"weight", "bias"};
 
     onnx_put_unused(w, "cudnn_enabled");
@@ -397,7 +392,8 @@ void onnx_write_softmax(onnx_writer *w)
 
     onnx_put_unused(w, "_stacklevel");
     onnx_put_unused(w, "half_to_float");
-    soft(w, w->onnx, onnx_put_name(w), onnx_put_as(w, x, result_type(w)),
+    soft(w, w->onnx, onnx_put_name(w),
+         onnx_put_as(w, x, onnx_put_result_type(w)),
          onnx_put_int(w, "dim", -1));
 }
 
@@ -407,7 +403,7 @@ static const char *causal_mask(onnx_writer *w, const cfx_tensor *q,
 {
     int64_t shape[] = {onnx_put_extent(w, q, q->rank - 2),
                        onnx_put_extent(w, k, k->rank - 2)};
-    cfx_dtype type = result_type(w);
+    cfx_dtype type = onnx_put_result_type(w);
     cfx_tensor *t;
 
     if (w->st || (w->st = cfx_tensor_new(&t, w->ctx, type, 2, shape, w->err)))
@@ -426,7 +422,7 @@ static const char *added_mask(onnx_writer *w)
 {
     cfx_value v = onnx_put_arg(w, "attn_mask");
     const cfx_tensor *t = onnx_put_meta(w, v);
-    cfx_dtype type = result_type(w);
+    cfx_dtype type = onnx_put_result_type(w);
 
     if (!t || (cfx_dtype)t->dtype != CFX_BOOL)
         return onnx_put_as(w, v, type);
@@ -478,7 +474,8 @@ void onnx_write_reduce(onnx_writer *w)
 {
     int64_t axes[CFX_MAX_RANK];
     size_t n = onnx_put_list(w, "dim", axes, CFX_MAX_RANK);
-    const char *x = onnx_put_as(w, onnx_put_arg(w, "self"), result_type(w));
+    const char *x = onnx_put_as(w, onnx_put_arg(w, "self"),
+                                onnx_put_result_type(w));
     Onnx__NodeProto *node;
 
     /* ReduceMax and ReduceMin have axes as an attribute until version 18. */
@@ -511,6 +508,7 @@ void onnx_write_cumsum(onnx_writer *w)
     cfx_value x = onnx_put_arg(w, "self");
 
     ONNX_PUT(
-        w, "CumSum", onnx_put_name(w), onnx_put_as(w, x, result_type(w)),
+        w, "CumSum", onnx_put_name(w),
+        onnx_put_as(w, x, onnx_put_result_type(w)),
         onnx_put_constant(w, cfx_int(onnx_put_int(w, "dim", 0)), CFX_I64));
 }

@@ -6,34 +6,21 @@
  */
 #include "format/onnx/write.h"
 
-static cfx_value self(onnx_writer *w)
-{
-    cfx_value v = onnx_put_arg(w, "self");
-
-    return v.kind == CFX_NONE ? onnx_put_arg(w, "input") : v;
-}
-
-static cfx_dtype result_type(onnx_writer *w)
-{
-    const cfx_tensor *t = onnx_put_result(w);
-
-    return t ? (cfx_dtype)t->dtype : CFX_F32;
-}
-
 /* The first argument in the type of the result. */
 static const char *self_as_result(onnx_writer *w)
 {
-    return onnx_put_as(w, self(w), result_type(w));
+    return onnx_put_as(w, onnx_put_self_arg(w), onnx_put_result_type(w));
 }
 
 static const char *result_scalar(onnx_writer *w, double v)
 {
-    return onnx_put_scalar(w, v, result_type(w));
+    return onnx_put_scalar(w, v, onnx_put_result_type(w));
 }
 
 void onnx_write_unary(onnx_writer *w)
 {
-    ONNX_PUT(w, w->onnx, onnx_put_name(w), onnx_put_value(w, self(w)));
+    ONNX_PUT(w, w->onnx, onnx_put_name(w),
+             onnx_put_value(w, onnx_put_self_arg(w)));
 }
 
 void onnx_write_float_unary(onnx_writer *w)
@@ -44,12 +31,13 @@ void onnx_write_float_unary(onnx_writer *w)
 /* ONNX has these of some types only. */
 void onnx_write_logical_not(onnx_writer *w)
 {
-    ONNX_PUT(w, "Not", onnx_put_name(w), onnx_put_as(w, self(w), CFX_BOOL));
+    ONNX_PUT(w, "Not", onnx_put_name(w),
+             onnx_put_as(w, onnx_put_self_arg(w), CFX_BOOL));
 }
 
 void onnx_write_isnan(onnx_writer *w)
 {
-    const cfx_tensor *x = onnx_put_meta(w, self(w));
+    const cfx_tensor *x = onnx_put_meta(w, onnx_put_self_arg(w));
 
     if (!x || !cfx_dtype_is_float((cfx_dtype)x->dtype))
         onnx_put_fail(w, "ONNX's IsNaN is of floats");
@@ -59,7 +47,7 @@ void onnx_write_isnan(onnx_writer *w)
 /* Integers are whole. */
 void onnx_write_whole(onnx_writer *w)
 {
-    if (cfx_dtype_is_float(result_type(w)))
+    if (cfx_dtype_is_float(onnx_put_result_type(w)))
         onnx_write_unary(w);
     else
         onnx_write_identity(w);
@@ -67,7 +55,7 @@ void onnx_write_whole(onnx_writer *w)
 
 void onnx_write_identity(onnx_writer *w)
 {
-    onnx_put_alias(w, onnx_put_value(w, self(w)));
+    onnx_put_alias(w, onnx_put_value(w, onnx_put_self_arg(w)));
 }
 
 /* At inference nothing is dropped. */
@@ -91,7 +79,7 @@ void onnx_write_rsqrt(onnx_writer *w)
 
 void onnx_write_square(onnx_writer *w)
 {
-    const char *x = onnx_put_value(w, self(w));
+    const char *x = onnx_put_value(w, onnx_put_self_arg(w));
 
     ONNX_PUT(w, "Mul", onnx_put_name(w), x, x);
 }
@@ -182,7 +170,7 @@ void onnx_write_prelu(onnx_writer *w)
 void onnx_write_clamp(onnx_writer *w)
 {
     cfx_value low = onnx_put_arg(w, "min"), high = onnx_put_arg(w, "max");
-    cfx_dtype type = result_type(w);
+    cfx_dtype type = onnx_put_result_type(w);
     const char *x = self_as_result(w), *least, *most;
 
     if (low.kind == CFX_NONE)
@@ -208,7 +196,7 @@ void onnx_write_clamp(onnx_writer *w)
 static void both(onnx_writer *w, const char *op, const char *first,
                  const char *second)
 {
-    cfx_dtype type = result_type(w);
+    cfx_dtype type = onnx_put_result_type(w);
 
     if (type == CFX_BOOL) {
         onnx_put_fail(w, "ONNX has no arithmetic of bools");
@@ -228,7 +216,7 @@ void onnx_write_binary(onnx_writer *w)
 static const char *with_alpha(onnx_writer *w, const char *name)
 {
     bool alone = onnx_put_number(w, "alpha", 1) == 1;
-    cfx_dtype type = result_type(w);
+    cfx_dtype type = onnx_put_result_type(w);
     const char *v = onnx_put_as(w, onnx_put_arg(w, name), type);
 
     return alone ? v
@@ -238,7 +226,7 @@ static const char *with_alpha(onnx_writer *w, const char *name)
 
 void onnx_write_add(onnx_writer *w)
 {
-    if (result_type(w) == CFX_BOOL)
+    if (onnx_put_result_type(w) == CFX_BOOL)
         onnx_put_fail(w, "ONNX has no arithmetic of bools");
     ONNX_PUT(w, w->onnx, onnx_put_name(w), self_as_result(w),
              with_alpha(w, "other"));
@@ -247,20 +235,20 @@ void onnx_write_add(onnx_writer *w)
 void onnx_write_rsub(onnx_writer *w)
 {
     const char *other = onnx_put_as(w, onnx_put_arg(w, "other"),
-                                    result_type(w));
+                                    onnx_put_result_type(w));
 
     ONNX_PUT(w, "Sub", onnx_put_name(w), other, with_alpha(w, "self"));
 }
 
 void onnx_write_div(onnx_writer *w)
 {
-    bool is_float = cfx_dtype_is_float(result_type(w));
+    bool is_float = cfx_dtype_is_float(onnx_put_result_type(w));
     bool down = onnx_put_is(w, "rounding_mode", "floor");
 
     if (onnx_put_arg(w, "rounding_mode").kind == CFX_NONE) {
         both(w, w->onnx, "self", "other");
     } else if (is_float && down) {
-        cfx_dtype type = result_type(w);
+        cfx_dtype type = onnx_put_result_type(w);
         const char *q = ONNX_PUT(
             w, "Div", NULL, self_as_result(w),
             onnx_put_as(w, onnx_put_arg(w, "other"), type));
@@ -335,7 +323,7 @@ void onnx_write_bools(onnx_writer *w)
 {
     cfx_value other = onnx_put_arg(w, "other");
 
-    if (result_type(w) != CFX_BOOL)
+    if (onnx_put_result_type(w) != CFX_BOOL)
         onnx_put_fail(w, "it is of integers");
     else if (other.kind == CFX_NONE)
         ONNX_PUT(w, w->onnx, onnx_put_name(w), onnx_put_input(w, "self"));
@@ -345,7 +333,7 @@ void onnx_write_bools(onnx_writer *w)
 
 void onnx_write_where(onnx_writer *w)
 {
-    cfx_dtype type = result_type(w);
+    cfx_dtype type = onnx_put_result_type(w);
 
     ONNX_PUT(w, "Where", onnx_put_name(w),
              onnx_put_as(w, onnx_put_arg(w, "condition"), CFX_BOOL),
@@ -355,7 +343,7 @@ void onnx_write_where(onnx_writer *w)
 
 void onnx_write_masked_fill(onnx_writer *w)
 {
-    cfx_dtype type = result_type(w);
+    cfx_dtype type = onnx_put_result_type(w);
 
     ONNX_PUT(w, "Where", onnx_put_name(w), onnx_put_input(w, "mask"),
              onnx_put_as(w, onnx_put_arg(w, "value"), type),
@@ -366,11 +354,12 @@ void onnx_write_masked_fill(onnx_writer *w)
 void onnx_write_to(onnx_writer *w)
 {
     const cfx_tensor *x = onnx_put_self(w, "self");
-    cfx_dtype type = result_type(w);
+    cfx_dtype type = onnx_put_result_type(w);
 
     onnx_put_settled(w);
     if (x && (cfx_dtype)x->dtype == type)
         onnx_write_identity(w);
     else
-        onnx_put_cast(w, onnx_put_value(w, self(w)), onnx_put_name(w), type);
+        onnx_put_cast(w, onnx_put_value(w, onnx_put_self_arg(w)),
+                      onnx_put_name(w), type);
 }

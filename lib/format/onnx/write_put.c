@@ -104,6 +104,20 @@ const cfx_tensor *onnx_put_result(onnx_writer *w)
     return NULL;
 }
 
+cfx_value onnx_put_self_arg(onnx_writer *w)
+{
+    cfx_value v = onnx_put_arg(w, "self");
+
+    return v.kind == CFX_NONE ? onnx_put_arg(w, "input") : v;
+}
+
+cfx_dtype onnx_put_result_type(onnx_writer *w)
+{
+    const cfx_tensor *t = onnx_put_result(w);
+
+    return t ? (cfx_dtype)t->dtype : CFX_F32;
+}
+
 int64_t onnx_put_extent(onnx_writer *w, const cfx_tensor *t, int axis)
 {
     if (cfx_dim_is_int(t->shape[axis]))

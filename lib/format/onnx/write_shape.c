@@ -8,13 +8,6 @@
 
 #include "format/onnx/write.h"
 
-static cfx_value self(onnx_writer *w)
-{
-    cfx_value v = onnx_put_arg(w, "self");
-
-    return v.kind == CFX_NONE ? onnx_put_arg(w, "input") : v;
-}
-
 /* One extent as a tensor of one item: of the input that has it as it is. */
 static const char *extent(onnx_writer *w, cfx_dim d)
 {
@@ -79,12 +72,12 @@ const char *onnx_put_shape(onnx_writer *w, size_t n, const cfx_dim *shape)
 
 static const char *input(onnx_writer *w)
 {
-    return onnx_put_value(w, self(w));
+    return onnx_put_value(w, onnx_put_self_arg(w));
 }
 
 static const cfx_tensor *self_meta(onnx_writer *w)
 {
-    const cfx_tensor *t = onnx_put_meta(w, self(w));
+    const cfx_tensor *t = onnx_put_meta(w, onnx_put_self_arg(w));
 
     if (!t)
         onnx_put_fail(w, "the type and shape of its input are not known");

@@ -15,6 +15,7 @@
  */
 #include "op/op_impl.h"
 #include "ops/blocked/epilogue.h"
+#include "ops/blocked/window.h"
 
 CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING, DILATION, GROUPS,
            MIN, MAX, ACTIVATION, SCALARS, ALGORITHM);
@@ -28,7 +29,7 @@ struct conv {
     bool per_image; /* filters of their own for each image */
     bool pairs;     /* a weight of bfloat16 */
     cfx_dim groups; /* of whole blocks */
-    cfx_dim in[2], kernel[2], stride[2], pad[2], dilation[2];
+    cfx_blocked_window window;
 };
 
 static cfx_status fail_forms(const cfx_call *call, const struct conv *c)
@@ -90,8 +91,8 @@ static cfx_status read_forms(const cfx_call *call, struct conv *c)
         return cfx_call_fail(call, CFX_ESHAPE,
                              "input and weight differ in their channels");
     for (int i = 0; i < 2; i++) {
-        c->in[i] = c->x->shape[2 + i];
-        c->kernel[i] = w[(c->depthwise ? 1 : 2) + i];
+        c->window.in[i] = c->x->shape[2 + i];
+        c->window.kernel[i] = w[(c->depthwise ? 1 : 2) + i];
     }
     return CFX_OK;
 }
@@ -113,42 +114,13 @@ static cfx_status check_groups(const cfx_call *call, const struct conv *c)
     return CFX_OK;
 }
 
-static cfx_status check_numbers(const cfx_call *call, const struct conv *c)
-{
-    static const char *const name[] = {"kernel", "stride", "dilation"};
-    for (int i = 0; i < 2; i++) {
-        cfx_dim positive[] = {c->kernel[i], c->stride[i], c->dilation[i]};
-        for (int k = 0; k < 3; k++)
-            if (!cfx_dim_le(call->env, cfx_dim_int(1), positive[k]))
-                return cfx_call_fail(call, CFX_EINVAL,
-                                     "the %s must be positive", name[k]);
-        if (!cfx_dim_le(call->env, cfx_dim_int(0), c->pad[i]))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "negative padding is not supported");
-    }
-    return CFX_OK;
-}
-
-static cfx_dim out_extent(cfx_shape_env *env, const struct conv *c, int i)
-{
-    cfx_dim one = cfx_dim_int(1);
-    cfx_dim reach = cfx_dim_mul(env, c->dilation[i],
-                                cfx_dim_sub(env, c->kernel[i], one));
-    cfx_dim n = cfx_dim_mul(env, c->pad[i], cfx_dim_int(2));
-    n = cfx_dim_sub(env, cfx_dim_add(env, c->in[i], n), reach);
-    n = cfx_dim_floordiv(env, cfx_dim_sub(env, n, one), c->stride[i]);
-    return cfx_dim_add(env, n, one);
-}
-
 static cfx_status conv_infer(cfx_call *call)
 {
     struct conv *c = call->state;
     c->x = cfx_call_tensor(call, INPUT);
     c->w = cfx_call_tensor(call, WEIGHT);
     c->end = (cfx_epilogue){.bias = BIAS, .add = ADD, .min = MIN, .max = MAX};
-    cfx_infer_spatial(call, STRIDE, 2, c->stride);
-    cfx_infer_spatial(call, PADDING, 2, c->pad);
-    cfx_infer_spatial(call, DILATION, 2, c->dilation);
+    cfx_blocked_window_read(call, STRIDE, PADDING, DILATION, &c->window);
     c->groups = cfx_value_dim(cfx_call_value(call, GROUPS));
     cfx_status st = read_forms(call, c);
     if (!st)
@@ -157,15 +129,16 @@ static cfx_status conv_infer(cfx_call *call)
         st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT,
                                       1u << CFX_BF16);
     if (!st)
-        st = check_numbers(call, c);
+        st = cfx_blocked_window_check(call, &c->window);
     if (!st)
         st = cfx_infer_activation(call, ACTIVATION, SCALARS, ALGORITHM,
                                   &c->end.activation);
     if (st)
         return st;
     cfx_dim shape[] = {c->x->shape[0], c->w->shape[c->per_image],
-                       out_extent(call->env, c, 0),
-                       out_extent(call->env, c, 1), cfx_dim_int(CFX_BLOCK)};
+                       cfx_blocked_window_out(call->env, &c->window, 0),
+                       cfx_blocked_window_out(call->env, &c->window, 1),
+                       cfx_dim_int(CFX_BLOCK)};
     for (int i = 2; i < 4; i++)
         if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[i]))
             return cfx_call_fail(call, CFX_ESHAPE,
@@ -183,7 +156,7 @@ static void conv_cost(const cfx_call *call, cfx_cost *cost)
                         : cfx_dim_mul(call->env, c->w->shape[1],
                                       cfx_dim_int(CFX_BLOCK));
     for (int i = 0; i < 2; i++)
-        depth = cfx_dim_mul(call->env, depth, c->kernel[i]);
+        depth = cfx_dim_mul(call->env, depth, c->window.kernel[i]);
     cost->macs = cfx_dim_mul(call->env, y, depth);
     cost->dtype = (cfx_dtype)c->w->dtype;
     cfx_epilogue_cost(call, &c->end, cost);
@@ -207,13 +180,14 @@ static cfx_blocked_conv plan(const cfx_call *call)
         .end = cfx_epilogue_kernel(call, &c->end),
     };
     for (int i = 0; i < 2; i++) {
-        k.in[i] = cfx_dim_value(c->in[i]);
+        k.in[i] = cfx_dim_value(c->window.in[i]);
         k.out[i] = cfx_tensor_size(y, 2 + i);
-        k.kernel[i] = cfx_dim_value(c->kernel[i]);
+        k.kernel[i] = cfx_dim_value(c->window.kernel[i]);
         /* A distance that is not used may be too large to be multiplied. */
-        k.stride[i] = k.out[i] > 1 ? cfx_dim_value(c->stride[i]) : 1;
-        k.pad[i] = cfx_dim_value(c->pad[i]);
-        k.dilation[i] = k.kernel[i] > 1 ? cfx_dim_value(c->dilation[i]) : 1;
+        k.stride[i] = k.out[i] > 1 ? cfx_dim_value(c->window.stride[i]) : 1;
+        k.pad[i] = cfx_dim_value(c->window.pad[i]);
+        k.dilation[i] = k.kernel[i] > 1 ? cfx_dim_value(c->window.dilation[i])
+                                        : 1;
     }
     return k;
 }

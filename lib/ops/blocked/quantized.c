@@ -19,6 +19,7 @@
 
 #include "op/cost.h"
 #include "op/op_impl.h"
+#include "ops/blocked/window.h"
 
 CFX_PARAMS(params, INPUT, WEIGHT, OUT_FEATURES, OFFSET, SCALE, BIAS, STRIDE,
            PADDING, DILATION, INPUT_ZERO_POINT, MIN, MAX, ZERO_POINT);
@@ -218,7 +219,7 @@ const cfx_op cfx_op__quantized_linear = {
 struct conv {
     const cfx_tensor *x, *w;
     bool depthwise; /* one filter a channel */
-    cfx_dim in[2], kernel[2], stride[2], pad[2], dilation[2];
+    cfx_blocked_window window;
 };
 
 static bool have_forms(const cfx_call *call, struct conv *c)
@@ -249,37 +250,10 @@ static cfx_status read_forms(const cfx_call *call, struct conv *c)
         return cfx_call_fail(call, CFX_ESHAPE,
                              "input and weight differ in their channels");
     for (int i = 0; i < 2; i++) {
-        c->in[i] = c->x->shape[2 + i];
-        c->kernel[i] = c->w->shape[(c->depthwise ? 1 : 2) + i];
+        c->window.in[i] = c->x->shape[2 + i];
+        c->window.kernel[i] = c->w->shape[(c->depthwise ? 1 : 2) + i];
     }
     return CFX_OK;
-}
-
-static cfx_status check_numbers(const cfx_call *call, const struct conv *c)
-{
-    static const char *const name[] = {"kernel", "stride", "dilation"};
-    for (int i = 0; i < 2; i++) {
-        cfx_dim positive[] = {c->kernel[i], c->stride[i], c->dilation[i]};
-        for (int k = 0; k < 3; k++)
-            if (!cfx_dim_le(call->env, cfx_dim_int(1), positive[k]))
-                return cfx_call_fail(call, CFX_EINVAL,
-                                     "the %s must be positive", name[k]);
-        if (!cfx_dim_le(call->env, cfx_dim_int(0), c->pad[i]))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "negative padding is not supported");
-    }
-    return CFX_OK;
-}
-
-static cfx_dim out_extent(cfx_shape_env *env, const struct conv *c, int i)
-{
-    cfx_dim one = cfx_dim_int(1);
-    cfx_dim reach = cfx_dim_mul(env, c->dilation[i],
-                                cfx_dim_sub(env, c->kernel[i], one));
-    cfx_dim n = cfx_dim_mul(env, c->pad[i], cfx_dim_int(2));
-    n = cfx_dim_sub(env, cfx_dim_add(env, c->in[i], n), reach);
-    n = cfx_dim_floordiv(env, cfx_dim_sub(env, n, one), c->stride[i]);
-    return cfx_dim_add(env, n, one);
 }
 
 static cfx_dim conv_depth(const cfx_call *call, const struct conv *c)
@@ -288,7 +262,7 @@ static cfx_dim conv_depth(const cfx_call *call, const struct conv *c)
                     ? cfx_dim_int(1)
                     : cfx_dim_mul(call->env, c->x->shape[1], c->x->shape[4]);
     for (int i = 0; i < 2; i++)
-        n = cfx_dim_mul(call->env, n, c->kernel[i]);
+        n = cfx_dim_mul(call->env, n, c->window.kernel[i]);
     return n;
 }
 
@@ -297,14 +271,12 @@ static cfx_status conv_infer(cfx_call *call)
     struct conv *c = call->state;
     c->x = cfx_call_tensor(call, INPUT);
     c->w = cfx_call_tensor(call, WEIGHT);
-    cfx_infer_spatial(call, STRIDE, 2, c->stride);
-    cfx_infer_spatial(call, PADDING, 2, c->pad);
-    cfx_infer_spatial(call, DILATION, 2, c->dilation);
+    cfx_blocked_window_read(call, STRIDE, PADDING, DILATION, &c->window);
     cfx_status st = check_types(call);
     if (!st)
         st = read_forms(call, c);
     if (!st)
-        st = check_numbers(call, c);
+        st = cfx_blocked_window_check(call, &c->window);
     if (!st)
         st = check_end(call, c->w->shape[0], conv_depth(call, c));
     if (st)
@@ -316,8 +288,9 @@ static cfx_status conv_infer(cfx_call *call)
                              "weights are not supported",
                              CFX_QUANTIZED_TAPS);
     cfx_dim shape[] = {c->x->shape[0], c->w->shape[0],
-                       out_extent(call->env, c, 0),
-                       out_extent(call->env, c, 1), cfx_dim_int(CFX_BLOCK)};
+                       cfx_blocked_window_out(call->env, &c->window, 0),
+                       cfx_blocked_window_out(call->env, &c->window, 1),
+                       cfx_dim_int(CFX_BLOCK)};
     for (int i = 2; i < 4; i++)
         if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[i]))
             return cfx_call_fail(call, CFX_ESHAPE,
@@ -342,13 +315,14 @@ static cfx_quantized_conv plan(const cfx_call *call)
         .x_zero_point = (uint8_t)cfx_call_int(call, INPUT_ZERO_POINT),
     };
     for (int i = 0; i < 2; i++) {
-        k.in[i] = cfx_dim_value(c->in[i]);
+        k.in[i] = cfx_dim_value(c->window.in[i]);
         k.out[i] = cfx_tensor_size(y, 2 + i);
-        k.kernel[i] = cfx_dim_value(c->kernel[i]);
+        k.kernel[i] = cfx_dim_value(c->window.kernel[i]);
         /* A distance that is not used may be too large to be multiplied. */
-        k.stride[i] = k.out[i] > 1 ? cfx_dim_value(c->stride[i]) : 1;
-        k.pad[i] = cfx_dim_value(c->pad[i]);
-        k.dilation[i] = k.kernel[i] > 1 ? cfx_dim_value(c->dilation[i]) : 1;
+        k.stride[i] = k.out[i] > 1 ? cfx_dim_value(c->window.stride[i]) : 1;
+        k.pad[i] = cfx_dim_value(c->window.pad[i]);
+        k.dilation[i] = k.kernel[i] > 1 ? cfx_dim_value(c->window.dilation[i])
+                                        : 1;
     }
     return k;
 }
