@@ -71,7 +71,7 @@ static void put(struct fields *f, uint64_t v, int size)
         f->bytes[f->n++] = (unsigned char)(v >> 8 * i);
 }
 
-static cfx_status send(cfx_zip_writer *z, const void *data, size_t n)
+static cfx_status write_bytes(cfx_zip_writer *z, const void *data, size_t n)
 {
     z->at += n;
     return n ? z->to.write(z->to.user, data, n) : CFX_OK;
@@ -110,9 +110,9 @@ static cfx_status put_local(cfx_zip_writer *z, const cfx_zip_written *e)
 
     put(&f, 0x04034b50, 4);
     put_entry(&f, e, extra + 4 + pad);
-    cfx_status st = send(z, f.bytes, f.n);
+    cfx_status st = write_bytes(z, f.bytes, f.n);
     if (!st)
-        st = send(z, e->name, len);
+        st = write_bytes(z, e->name, len);
     f.n = 0;
     if (extra) {
         put(&f, 1, 2);
@@ -123,8 +123,8 @@ static cfx_status put_local(cfx_zip_writer *z, const cfx_zip_written *e)
     put(&f, 0x4246, 2); /* "FB", as torch pads */
     put(&f, pad, 2);
     if (!st)
-        st = send(z, f.bytes, f.n);
-    return st ? st : send(z, zeros, pad);
+        st = write_bytes(z, f.bytes, f.n);
+    return st ? st : write_bytes(z, zeros, pad);
 }
 
 static cfx_status put_central(cfx_zip_writer *z, const cfx_zip_written *e)
@@ -140,9 +140,9 @@ static cfx_status put_central(cfx_zip_writer *z, const cfx_zip_written *e)
     put(&f, 0, 2); /* attributes */
     put(&f, 0, 4);
     put(&f, large ? LARGE : e->at, 4);
-    cfx_status st = send(z, f.bytes, f.n);
+    cfx_status st = write_bytes(z, f.bytes, f.n);
     if (!st)
-        st = send(z, e->name, strlen(e->name));
+        st = write_bytes(z, e->name, strlen(e->name));
     if (st || !large)
         return st;
     f.n = 0;
@@ -151,7 +151,7 @@ static cfx_status put_central(cfx_zip_writer *z, const cfx_zip_written *e)
     put(&f, e->size, 8);
     put(&f, e->size, 8);
     put(&f, e->at, 8);
-    return send(z, f.bytes, f.n);
+    return write_bytes(z, f.bytes, f.n);
 }
 
 static cfx_status put_end_64(cfx_zip_writer *z, uint64_t at, uint64_t size)
@@ -173,7 +173,7 @@ static cfx_status put_end_64(cfx_zip_writer *z, uint64_t at, uint64_t size)
     put(&f, 0, 4);
     put(&f, here, 8);
     put(&f, 1, 4);
-    return send(z, f.bytes, f.n);
+    return write_bytes(z, f.bytes, f.n);
 }
 
 /* ---- Entries ---- */
@@ -201,7 +201,7 @@ cfx_status cfx_zip_writer_add(cfx_zip_writer *z, const char *name,
     z->entry[z->n++] = e;
     cfx_status st = put_local(z, &e);
     if (!st)
-        st = send(z, data, size);
+        st = write_bytes(z, data, size);
     return st ? not_written(st, err) : CFX_OK;
 }
 
@@ -225,6 +225,6 @@ cfx_status cfx_zip_writer_finish(cfx_zip_writer *z, cfx_error *err)
     put(&f, large ? LARGE : at, 4);
     put(&f, 0, 2);
     if (!st)
-        st = send(z, f.bytes, f.n);
+        st = write_bytes(z, f.bytes, f.n);
     return st ? not_written(st, err) : CFX_OK;
 }

@@ -134,8 +134,8 @@ static bool is_view(onnx_writer *w, const cfx_node *n)
     return view;
 }
 
-/* Does nothing read the memory that the call writes to, but by its result? Then
- * the call is the same as one that writes to new memory. */
+/* Is the result of an in-place call the only later use of the memory that it
+ * writes to? Then it can be written as the call that makes new memory. */
 static bool is_last_use(onnx_writer *w, const cfx_node *n)
 {
     const cfx_node *x = w->call->in[0].kind == CFX_NODE ? w->call->in[0].u.node

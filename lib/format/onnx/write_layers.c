@@ -75,7 +75,7 @@ void onnx_write_matmul(onnx_writer *w)
              onnx_put_value(w, b));
 }
 
-static const char *times(onnx_writer *w, const char *x, double by)
+static const char *put_scaled(onnx_writer *w, const char *x, double by)
 {
     return by == 1 ? x
                    : ONNX_PUT(w, "Mul", NULL, x,
@@ -90,10 +90,10 @@ void onnx_write_addmm(onnx_writer *w)
     const char *b = onnx_put_input(w, batch ? "batch2" : "mat2");
     const char *y = ONNX_PUT(w, "MatMul", NULL, a, b);
 
-    ONNX_PUT(
-        w, "Add", onnx_put_name(w),
-        times(w, onnx_put_input(w, "self"), onnx_put_number(w, "beta", 1)),
-        times(w, y, onnx_put_number(w, "alpha", 1)));
+    ONNX_PUT(w, "Add", onnx_put_name(w),
+             put_scaled(w, onnx_put_input(w, "self"),
+                        onnx_put_number(w, "beta", 1)),
+             put_scaled(w, y, onnx_put_number(w, "alpha", 1)));
 }
 
 /* ---- Windows ---- */
@@ -377,8 +377,8 @@ void onnx_write_group_norm(onnx_writer *w)
 
 /* ---- Softmax and attention ---- */
 
-static const char *soft(onnx_writer *w, const char *op, const char *out,
-                        const char *x, int64_t axis)
+static const char *put_softmax(onnx_writer *w, const char *op, const char *out,
+                               const char *x, int64_t axis)
 {
     Onnx__NodeProto *n = ONNX_NODE(w, op, out, x);
 
@@ -392,9 +392,9 @@ void onnx_write_softmax(onnx_writer *w)
 
     onnx_put_unused(w, "_stacklevel");
     onnx_put_unused(w, "half_to_float");
-    soft(w, w->onnx, onnx_put_name(w),
-         onnx_put_as(w, x, onnx_put_result_type(w)),
-         onnx_put_int(w, "dim", -1));
+    put_softmax(w, w->onnx, onnx_put_name(w),
+                onnx_put_as(w, x, onnx_put_result_type(w)),
+                onnx_put_int(w, "dim", -1));
 }
 
 /* Zeros, and minus infinity where a key comes after the query. */
@@ -446,13 +446,14 @@ void onnx_write_attention(onnx_writer *w)
     double scale = onnx_put_number(
         w, "scale", 1 / sqrt((double)onnx_put_extent(w, q, q->rank - 1)));
     const char *y = ONNX_PUT(w, "MatMul", NULL,
-                             times(w, onnx_put_input(w, "query"), scale),
+                             put_scaled(w, onnx_put_input(w, "query"), scale),
                              swapped(w, onnx_put_input(w, "key"), k->rank));
     if (!is_none(onnx_put_arg(w, "attn_mask")))
         y = ONNX_PUT(w, "Add", NULL, y, added_mask(w));
     if (onnx_put_int(w, "is_causal", 0))
         y = ONNX_PUT(w, "Add", NULL, y, causal_mask(w, q, k));
-    ONNX_PUT(w, "MatMul", onnx_put_name(w), soft(w, "Softmax", NULL, y, -1),
+    ONNX_PUT(w, "MatMul", onnx_put_name(w),
+             put_softmax(w, "Softmax", NULL, y, -1),
              onnx_put_input(w, "value"));
 }
 

@@ -193,8 +193,8 @@ void onnx_write_clamp(onnx_writer *w)
 /* ---- Arithmetic ---- */
 
 /* Both arguments in the type of the result, which ONNX computes in. */
-static void both(onnx_writer *w, const char *op, const char *first,
-                 const char *second)
+static void put_promoted(onnx_writer *w, const char *op, const char *first,
+                         const char *second)
 {
     cfx_dtype type = onnx_put_result_type(w);
 
@@ -209,7 +209,7 @@ static void both(onnx_writer *w, const char *op, const char *first,
 
 void onnx_write_binary(onnx_writer *w)
 {
-    both(w, w->onnx, "self", "other");
+    put_promoted(w, w->onnx, "self", "other");
 }
 
 /* self + alpha * other */
@@ -246,7 +246,7 @@ void onnx_write_div(onnx_writer *w)
     bool down = onnx_put_is(w, "rounding_mode", "floor");
 
     if (onnx_put_arg(w, "rounding_mode").kind == CFX_NONE) {
-        both(w, w->onnx, "self", "other");
+        put_promoted(w, w->onnx, "self", "other");
     } else if (is_float && down) {
         cfx_dtype type = onnx_put_result_type(w);
         const char *q = ONNX_PUT(
@@ -254,7 +254,7 @@ void onnx_write_div(onnx_writer *w)
             onnx_put_as(w, onnx_put_arg(w, "other"), type));
         ONNX_PUT(w, "Floor", onnx_put_name(w), q);
     } else if (!is_float && !down) {
-        both(w, w->onnx, "self", "other");
+        put_promoted(w, w->onnx, "self", "other");
     } else {
         onnx_put_fail(w, "ONNX has no such rounding of a division");
     }
@@ -262,7 +262,7 @@ void onnx_write_div(onnx_writer *w)
 
 void onnx_write_pow(onnx_writer *w)
 {
-    both(w, "Pow", "self", "exponent");
+    put_promoted(w, "Pow", "self", "exponent");
 }
 
 /* ---- Comparisons ---- */

@@ -126,7 +126,7 @@ void onnx_write_permute(onnx_writer *w)
         permuted(w, x->rank, perm);
 }
 
-/* Of axes dim0 and dim1, axis0 and axis1, or the two of a matrix. */
+/* Swap axes dim0 and dim1, axis0 and axis1, or the two of a matrix. */
 void onnx_write_transpose(onnx_writer *w)
 {
     const cfx_tensor *x = self_meta(w);
@@ -554,7 +554,7 @@ static void check_scales(onnx_writer *w, int nd, const float *scale,
     }
 }
 
-/* By the extents of the result. */
+/* Resize to the extents of the result. */
 void onnx_write_interpolate(onnx_writer *w)
 {
     const cfx_tensor *x = self_meta(w), *y = onnx_put_result(w);

@@ -282,8 +282,8 @@ static cfx_status put_dict(cfx_pt2_writer *w, const cfx_seq *dict,
 /* ---- The union ---- */
 
 /* A call with several results, all of which are an argument. */
-static cfx_status put_results(cfx_pt2_writer *w, const cfx_node *n,
-                              cfx_error *err)
+static cfx_status put_item_names(cfx_pt2_writer *w, const cfx_node *n,
+                                 cfx_error *err)
 {
     cfx_value val = cfx_pt2__val(n);
     cfx_status st = CFX_OK;
@@ -366,7 +366,7 @@ cfx_status cfx_pt2__put_argument(cfx_pt2_writer *w, cfx_value v,
     case CFX_DICT: return put_dict(w, v.u.seq, err);
     case CFX_NODE:
         return cfx_value_is_seq(cfx_pt2__val(v.u.node))
-                   ? put_results(w, v.u.node, err)
+                   ? put_item_names(w, v.u.node, err)
                    : cfx_pt2__put_node(w, v.u.node, err);
     default:
         return cfx_fail(err, CFX_EUNSUPPORTED,

@@ -22,7 +22,7 @@ static cfx_pt2_symbol *find(const cfx_pt2_symbols *s, const char *name)
 }
 
 /* Is it a name that torch gives: a letter and digits? */
-static bool is_torchs(const char *name, char letter)
+static bool is_torch_name(const char *name, char letter)
 {
     size_t n = strlen(name);
 
@@ -44,7 +44,7 @@ static void name_symbols(cfx_pt2_symbols *s)
 {
     for (size_t i = 0; i < s->n; i++) {
         cfx_pt2_symbol *one = &s->item[i];
-        if (is_torchs(one->name, one->unbacked ? 'u' : 's'))
+        if (is_torch_name(one->name, one->unbacked ? 'u' : 's'))
             snprintf(one->shown, sizeof(one->shown), "%s", one->name);
     }
     for (size_t i = 0; i < s->n; i++) {
@@ -62,7 +62,7 @@ static void name_symbols(cfx_pt2_symbols *s)
 }
 
 /* The range that the environment knows. */
-static void limit(const cfx_pt2_symbols *s, cfx_pt2_symbol *one)
+static void set_range(const cfx_pt2_symbols *s, cfx_pt2_symbol *one)
 {
     cfx_symbol known;
 
@@ -96,7 +96,7 @@ static cfx_status add_symbols(cfx_pt2_symbols *s, cfx_dim d, cfx_error *err)
             continue;
         if (cfx_grow(s->ctx, s->item, s->cap, s->n + 1, err))
             return CFX_ENOMEM;
-        limit(s, &one);
+        set_range(s, &one);
         s->item[s->n++] = one;
     }
     return CFX_OK;

@@ -443,8 +443,8 @@ static void put_tensor_values(cfx_pt2_writer *w, const cfx_graph *g, bool top)
     cfx_buf_puts(w->out, "}, ");
 }
 
-static void put_numbers(cfx_pt2_writer *w, const cfx_graph *g, const char *key,
-                        uint32_t kinds)
+static void put_value_names(cfx_pt2_writer *w, const cfx_graph *g,
+                            const char *key, uint32_t kinds)
 {
     cfx_buf *b = w->out;
 
@@ -485,9 +485,9 @@ cfx_status cfx_pt2__put_graph(cfx_pt2_writer *w, const cfx_module *gm,
     if (st)
         return st;
     put_tensor_values(w, g, top);
-    put_numbers(w, g, "sym_int_values", 1u << CFX_INT | 1u << CFX_SYMINT);
-    put_numbers(w, g, "sym_bool_values", 1u << CFX_BOOL_VALUE);
-    put_numbers(w, g, "sym_float_values", 1u << CFX_FLOAT);
+    put_value_names(w, g, "sym_int_values", 1u << CFX_INT | 1u << CFX_SYMINT);
+    put_value_names(w, g, "sym_bool_values", 1u << CFX_BOOL_VALUE);
+    put_value_names(w, g, "sym_float_values", 1u << CFX_FLOAT);
     cfx_buf_puts(w->out, "\"custom_obj_values\": {}}");
     return cfx_context_check(w->ctx, err);
 }
