@@ -31,7 +31,7 @@ static void pack_w(const cfx_gemm_core *g, void *panel, int64_t k0, int64_t kn,
 {
     const windows *s = g->user;
 
-    g->type->copy(panel, g->type->panel_row,
+    g->type->copy(panel, CFX_GEMM_A_ROW,
                   cfx_conv_at(s->w, i0 * g->k + k0, g->size), g->k, in, kn);
 }
 

@@ -100,7 +100,7 @@ static void make_wino(wino *w, const cfx_context *ctx, const cfx_conv3 *c)
     w->tiles_h = cfx_ceil_div(v->out[1], TILE);
     w->tiles_w = cfx_ceil_div(v->out[2], TILE);
     w->tiles = tiles_of(c);
-    w->blocks = cfx_ceil_div(v->in_channels, w->type->kc);
+    w->blocks = cfx_ceil_div(v->in_channels, CFX_GEMM_KC);
     w->kc = cfx_round_up(cfx_ceil_div(v->in_channels, w->blocks), 8);
     w->blocks = cfx_ceil_div(v->in_channels, w->kc);
     w->panels = cfx_ceil_div(v->out_channels, w->type->mr);
@@ -113,7 +113,7 @@ static void make_wino(wino *w, const cfx_context *ctx, const cfx_conv3 *c)
     w->keep = cfx_ceil_div(w->tiles, w->chunk) >= KEEP_WEIGHTS;
 
     w->row = w->tiles_w * TILE + 4;
-    w->u_step = w->type->mr * w->type->panel_row;
+    w->u_step = w->type->mr * CFX_GEMM_A_ROW;
     w->u_panel = N * w->blocks * w->u_step;
     /* Off the multiples of a page, which would share sets of the caches. */
     w->v_step = v->in_channels * cfx_round_up(w->chunk, w->nr) + 16;
@@ -250,7 +250,7 @@ static void transform_weights(const wino *w, float *u, int64_t panel)
 
         for (int64_t b = 0; b < w->blocks; b++) {
             int64_t k0 = b * w->kc;
-            w->k->weights(u + b * N * w->u_step + r * w->type->panel_row,
+            w->k->weights(u + b * N * w->u_step + r * CFX_GEMM_A_ROW,
                           w->u_step, from + k0 * 9,
                           cfx_min64(w->kc, v->in_channels - k0));
         }

@@ -78,7 +78,7 @@ static void pack_a(const cfx_gemm_core *core, void *panel, int64_t k0,
     const product *p = core->user;
     const cfx_gemm *g = &p->g;
 
-    pack_rows(p, panel, core->type->panel_row,
+    pack_rows(p, panel, CFX_GEMM_A_ROW,
               at(g->a, i0 * g->a_row + k0 * g->a_col, p->size), g->a_row,
               g->a_col, in, kn);
 }

@@ -14,9 +14,9 @@
 #include "base/stop.h"
 #include "kernel/int64.h"
 
-/* Bytes of b that go by while one panel of a rests; they stay in the second
- * cache. */
-enum { PASSING = 384 << 10 };
+/* Columns of b that go by while one panel of a rests, in vectors: with KC steps
+ * of 16 floats each, 24 of them are 384 KiB. */
+enum { VECTORS = 24 };
 /* A shared operand may take this much, unless k alone asks for more. It is read
  * once by each piece, so that it need not stay in a cache. */
 enum { SHARED_MAX = 16 << 20 };
@@ -45,18 +45,17 @@ static int64_t piece_of(int64_t n, int64_t unit, int64_t least, int64_t most)
 
 static size_t a_panel_size(const cfx_gemm_core *g)
 {
-    return (size_t)(g->type->mr * g->type->panel_row) * g->size;
+    return (size_t)g->type->mr * CFX_GEMM_A_ROW * g->size;
 }
 
 static plan make_plan(const cfx_gemm_core *g)
 {
     const cfx_gemm_type *t = g->type;
-    const int64_t k = cfx_max64(g->k, 1);
-    const int64_t panels = PASSING / (t->kc * t->nr * (int64_t)g->size);
+    const int64_t k = cfx_max64(g->k, 1), panels = VECTORS * t->lanes / t->nr;
     int64_t most;
     plan p = {.g = g, .by_rows = g->m >= g->n};
 
-    p.nk = cfx_ceil_div(k, t->kc);
+    p.nk = cfx_ceil_div(k, CFX_GEMM_KC);
     p.kc = cfx_round_up(cfx_ceil_div(k, p.nk), 8);
     p.nk = cfx_ceil_div(k, p.kc);
     if (p.by_rows) {

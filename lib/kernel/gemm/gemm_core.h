@@ -2,13 +2,13 @@
  * gemm_core.h -- blocked matrix products, for gemm, convolutions and
  * attention.
  *
- * A product is cut into blocks of at most `kc` steps of k. Within one,
+ * A product is cut into blocks of at most CFX_GEMM_KC steps of k. Within one,
  * the operand a is packed as panels of `mr` rows and b as panels of `nr`
  * columns:
  *
- *     a panel   [mr][panel_row], each row its k numbers side by side; the
+ *     a panel   [mr][CFX_GEMM_A_ROW], each row its k numbers side by side; the
  *               rows are that far apart so that they begin in different sets
- *               of the first cache
+ *               of the first cache, and so that the distance is a constant
  *     b panel   [k][nr], columns past the matrix 0
  *
  * A panel of one of them stays in a cache while panels of the other pass by.
@@ -18,6 +18,7 @@
 
 #include "kernel/kernel.h"
 
+enum { CFX_GEMM_KC = 256, CFX_GEMM_A_ROW = CFX_GEMM_KC + 16 };
 
 /* One panel of a times several panels of b: m <= mr rows, any n columns. */
 typedef struct cfx_gemm_rows {
@@ -51,8 +52,7 @@ typedef struct cfx_gemm_dot {
 /* The kernels of one type. */
 typedef struct cfx_gemm_type {
     int mr, nr, lanes;
-    int kc, panel_row; /* panel_row > kc */
-    int dot;           /* the most rows x that `dot` takes well */
+    int dot; /* the most rows x that `dot` takes well */
     void (*rows)(const cfx_gemm_rows *r);
     void (*dot_rows)(const cfx_gemm_dot *d);
     /* y[j] (+)= sum of x[i * x_stride] b[i * b_row + j]; j < n, any n. */

@@ -39,7 +39,7 @@ CFX_FORCE_INLINE void NAME(tile)(const int m, const int nv, const bool whole,
         }
         CFX_UNROLL
         for (int i = 0; i < m; i++) {
-            VEC x = V(set1)(a[i * PANEL_ROW]);
+            VEC x = V(set1)(a[i * CFX_GEMM_A_ROW]);
             CFX_UNROLL
             for (int v = 0; v < nv; v++)
                 s[i][v] = V(fma)(x, bv[v], s[i][v]);
