@@ -51,8 +51,7 @@ LOOP(copy_bool, uint8_t, uint8_t, e != 0)
     LOOP(from##_to_##to, type_##to, type_##from,                              \
          CFX_WRITE_##to(CFX_READ_##from(e)))
 
-/* To or from complex numbers: one loop for all strides, which takes the compiler
- * a third of the time. */
+/* To or from complex numbers: one loop for all strides, since few are converted. */
 #define CONVERT_COMPLEX(to, from)                                             \
     static void from##_to_##to(void *y_, int64_t sy, const void *x_,          \
                                int64_t sx, int64_t n)                         \
