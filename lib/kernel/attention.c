@@ -185,6 +185,11 @@ static const cfx_norm_rows *norm_of(const attention *s)
     return s->size == 4 ? &s->kernels->norm->f32 : &s->kernels->norm->f64;
 }
 
+static char *score_row(const attention *s, char *work, int64_t i)
+{
+    return work + s->scores + (size_t)(i * s->row) * s->size;
+}
+
 static void softmax_rows(const attention *s, char *work, int64_t n, int64_t h,
                          int64_t i0, int64_t rows)
 {
@@ -225,12 +230,15 @@ static void exp_rows(const attention *s, char *work, int64_t i0, int64_t rows)
     const cfx_norm_rows *k = norm_of(s);
     double *factor = (double *)(void *)(work + s->factors);
 
+    for (int64_t i = 0; i < rows; i++)
+        factor[i] = k->max(score_row(s, work, i),
+                           columns_seen(s->a, i0 + i + 1));
     for (int64_t i = 0; i < rows; i++) {
-        char *row = work + s->scores + (size_t)(i * s->row) * s->size;
+        char *row = score_row(s, work, i);
         int64_t seen = columns_seen(s->a, i0 + i + 1);
         int64_t all = columns_seen(s->a, i0 + rows);
 
-        factor[i] = 1 / k->exp_sum(row, row, seen, k->max(row, seen));
+        factor[i] = 1 / k->exp_sum(row, row, seen, factor[i]);
         memset(row + (size_t)seen * s->size, 0,
                (size_t)(all - seen) * s->size);
     }

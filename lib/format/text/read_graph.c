@@ -542,9 +542,10 @@ static bool find_opcode(graph_reader *gr, const char **s)
 {
     for (int op = CFX_PLACEHOLDER; op < CFX_OUTPUT; op++) {
         const char *name = cfx_opcode_names[op];
+        if (!cfx_starts(*s, gr->line.end, name))
+            continue;
         const char *behind = *s + strlen(name);
-        if (cfx_starts(*s, gr->line.end, name) &&
-            cfx_starts(behind, gr->line.end, "[target=")) {
+        if (cfx_starts(behind, gr->line.end, "[target=")) {
             gr->op = (cfx_opcode)op;
             *s = behind + strlen("[target=");
             return true;

@@ -133,9 +133,9 @@ static const char *find_mark(const cfx_reader *r, const char *s,
                              const char *end, char mark)
 {
     while (s < end) {
-        const char *behind = partner(r, s);
         if (*s == mark && s + 1 < end && s[1] == ' ')
             return s;
+        const char *behind = cfx_is_name_char(*s) ? NULL : partner(r, s);
         s = behind ? behind : s + 1;
     }
     return end;

@@ -181,9 +181,3 @@ const char *cfx_line_begin(const cfx_line *line)
         s++;
     return s;
 }
-
-bool cfx_starts(const char *s, const char *end, const char *word)
-{
-    size_t n = strlen(word);
-    return (size_t)(end - s) >= n && !memcmp(s, word, n);
-}

@@ -117,7 +117,12 @@ bool cfx_reader_line(const cfx_reader *r, const char *at, cfx_line *line);
 /* The position of its first nonblank character. */
 const char *cfx_line_begin(const cfx_line *line);
 /* Does the text at s begin with a word? */
-bool cfx_starts(const char *s, const char *end, const char *word);
+CFX_INLINE bool cfx_starts(const char *s, const char *end, const char *word)
+{
+    while (*word && s < end && *s == *word)
+        s++, word++;
+    return *word == '\0';
+}
 
 /* The tree of modules at *at, and go behind it. */
 cfx_status cfx_read__tree(cfx_reader *r, const char **at, cfx_module **out);
