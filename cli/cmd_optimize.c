@@ -25,6 +25,10 @@ static const cli_option options[] = {
      offsetof(struct optimize_options, how.bfloat16)},
     {CLI_FLAG, 0, "int8-weights", NULL, CLI_INT8_HELP,
      offsetof(struct optimize_options, how.int8_weights)},
+    {CLI_FLAG, 0, "tune", NULL,
+     "choose algorithms of convolutions by measuring the model for some "
+     "seconds, and print their times",
+     offsetof(struct optimize_options, how.tune)},
     {CLI_FLAG, 0, "verify", NULL,
      "run the model before and after, and fail if an output differs by more "
      "than 1e-4 of the largest element (2e-2 with narrow weights)",

@@ -108,6 +108,20 @@ int cli_check_optimizing(const cli *c, const cli_optimizing *how)
                : 0;
 }
 
+/* The time that tuning takes. */
+enum { TUNE_SECONDS = 6 };
+
+/* A line for a node of which two algorithms were measured. */
+static void print_tuned(void *user, const char *node, double direct,
+                        double winograd)
+{
+    const cli_pass_lines *lines = user;
+
+    if (lines->to)
+        fprintf(lines->to, "%-28s direct %.1f us, Winograd's %.1f us\n", node,
+                1e6 * direct, 1e6 * winograd);
+}
+
 cfx_status cli_optimize(cfx_module *gm, const cli_inputs *in,
                         const cli_optimizing *how, cfx_shape_env *env,
                         cli_pass_lines *lines, cfx_error *err)
@@ -116,8 +130,10 @@ cfx_status cli_optimize(cfx_module *gm, const cli_inputs *in,
         .size = sizeof(o),
         .bfloat16 = how->bfloat16,
         .int8_weights = how->int8_weights,
+        .tune_seconds = how->tune ? TUNE_SECONDS : 0,
         .env = env,
         .after = lines ? cli_print_pass_line : NULL,
+        .tuned = lines ? print_tuned : NULL,
         .user = lines,
     };
 

@@ -47,7 +47,7 @@ void cli_verify_release(cli_verifier *v);
 
 /* The options of commands that optimize models. */
 typedef struct cli_optimizing {
-    bool optimize, bfloat16, int8_weights;
+    bool optimize, bfloat16, int8_weights, tune;
 } cli_optimizing;
 
 #define CLI_BFLOAT16_HELP                                                     \

@@ -1,24 +1,23 @@
 /*
  * optimize -- apply the passes for fast execution, with shapes known to each.
  */
-#include <cfx/optimize.h>
+#include "optimize/optimizer.h"
+
 #include <cfx/shape_prop.h>
 
-const char *const cfx_optimize_passes =
-    "remove_dropout, fuse_conv_bn, fuse_linear_bn, fuse_gelu, "
-    "lower_quantized, block_channels, pack_linear, fuse_pointwise, dead_code";
+const char *const cfx_optimize_passes = CFX_PASSES_BEFORE_BLOCKS
+    "block_channels" CFX_PASSES_AFTER_BLOCKS;
 
-/* The inputs, for the hook before each pass. */
-typedef struct optimizer {
-    const cfx_value *inputs;
-    size_t ninputs;
-    const cfx_optimize_options *o;
-} optimizer;
+/* What the hooks around each pass get. */
+typedef struct hooks {
+    const cfx_optimizer *z;
+    cfx_pass_hook *after;
+} hooks;
 
 static cfx_status propagate(void *user, cfx_module *gm,
                             const cfx_pass_report *report, cfx_error *err)
 {
-    const optimizer *z = user;
+    const cfx_optimizer *z = ((const hooks *)user)->z;
     (void)report;
     return cfx_propagate_shapes(gm, z->o->env, z->inputs, z->ninputs, NULL,
                                 err);
@@ -27,18 +26,20 @@ static cfx_status propagate(void *user, cfx_module *gm,
 static cfx_status report_pass(void *user, cfx_module *gm,
                               const cfx_pass_report *report, cfx_error *err)
 {
-    const optimizer *z = user;
-    return z->o->after ? z->o->after(z->o->user, gm, report, err) : CFX_OK;
+    const hooks *h = user;
+    return h->after ? h->after(h->z->o->user, gm, report, err) : CFX_OK;
 }
 
-static cfx_status apply(optimizer *z, cfx_module *gm, cfx_error *err)
+cfx_status cfx_optimizer__apply(const cfx_optimizer *z, cfx_module *gm,
+                                const char *passes, cfx_pass_hook *after,
+                                cfx_error *err)
 {
-    const char *passes = z->o->passes ? z->o->passes : cfx_optimize_passes;
+    hooks h = {z, after};
     const cfx_pass_manager_options how = {
         .size = sizeof(how),
         .before = propagate,
         .after = report_pass,
-        .user = z,
+        .user = &h,
     };
     cfx_pass_manager *pm = NULL;
     cfx_status st = cfx_pass_manager_new(&pm, cfx_module_context(gm), &how,
@@ -55,18 +56,39 @@ static cfx_status apply(optimizer *z, cfx_module *gm, cfx_error *err)
     return st;
 }
 
+static cfx_status apply_tuned(const cfx_optimizer *z, cfx_module *gm,
+                              cfx_error *err)
+{
+    cfx_buf passes;
+    if (z->o->passes)
+        return cfx_fail(err, CFX_EINVAL,
+                        "tuning chooses among cfx_optimize_passes: it takes "
+                        "no other passes");
+    cfx_buf_init(&passes, cfx_module_context(gm));
+    cfx_status st = cfx_optimizer__tune(z, gm, &passes, err);
+    if (!st)
+        st = cfx_optimizer__apply(z, gm, cfx_buf_str(&passes), z->o->after,
+                                  err);
+    cfx_buf_release(&passes);
+    return st;
+}
+
 cfx_status cfx_optimize(cfx_module *gm, const cfx_value *inputs,
                         size_t ninputs, const cfx_optimize_options *options,
                         cfx_error *err)
 {
     static const cfx_optimize_options defaults = {.size = sizeof(defaults)};
-    optimizer z = {inputs, ninputs, options ? options : &defaults};
+    const cfx_optimizer z = {inputs, ninputs, options ? options : &defaults};
+    const char *passes = z.o->passes ? z.o->passes : cfx_optimize_passes;
     const cfx_graph *g = cfx_graph_module_graph(gm);
     if (!g)
         return cfx_fail(err, CFX_EINVAL, "a %s has no graph",
                         cfx_module_class_name(gm));
     bool shaped = cfx_graph_has_shapes(g);
-    cfx_status st = apply(&z, gm, err);
+    cfx_status st = z.o->tune_seconds > 0
+                        ? apply_tuned(&z, gm, err)
+                        : cfx_optimizer__apply(&z, gm, passes, z.o->after,
+                                               err);
     if (!st)
         st = cfx_graph_module_delete_all_unused_state(gm, NULL, err);
     return st || shaped

@@ -16,6 +16,11 @@
 
 #include <cfx/pass_manager.h>
 
+/* Called for each node of which two algorithms were measured, by the name of its
+ * first original node; the faster is taken. */
+typedef void cfx_tuned_hook(void *user, const char *node, double direct,
+                            double winograd);
+
 /* Zeroed members take the defaults. */
 typedef struct cfx_optimize_options {
     size_t size;        /* sizeof(cfx_optimize_options) */
@@ -27,10 +32,16 @@ typedef struct cfx_optimize_options {
     /* Then keep packed weights of linear layers and products in int8, with a scale
      * for each feature; sums are in float32. */
     bool int8_weights;
+    /* Choose algorithms by measuring copies of the model for about so long, on the
+     * context's threads, instead of by their costs; 0: by costs. The graph shows
+     * the choice: blocked_winograd_conv2d or blocked_conv2d. Needs extents that
+     * are numbers, and takes no `passes`. */
+    double tune_seconds;
     cfx_shape_env *env; /* of the inputs' symbols */
     /* Called after each pass, as by a pass manager. */
     cfx_pass_hook *after;
-    void *user;
+    cfx_tuned_hook *tuned;
+    void *user; /* for both */
 } cfx_optimize_options;
 
 CFX_BEGIN_DECLS

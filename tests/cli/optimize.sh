@@ -60,6 +60,37 @@ said 'a tolerance by the largest element' 1 'nodes compared differ' "$cfx" diff 
 said 'a tolerance is a number' 2 'rmax take numbers' "$cfx" diff \
     "$zoo/resnet18.fx" --rmax few
 
+# ---- Tuning ----
+
+cat >tuned.fx <<'TEXT'
+Tuned(
+  (a): Conv2d(32, 32, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
+  (b): Conv2d(32, 32, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1))
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %a : [num_users=1] = call_module[target=a](args = (%x,), kwargs = {})
+    %r : [num_users=1] = call_function[target=torch.relu](args = (%a,), kwargs = {})
+    %b : [num_users=1] = call_module[target=b](args = (%r,), kwargs = {})
+    return b
+TEXT
+x='x=f32[1,32,12,12]'
+said 'the times of both algorithms' 0 '^a +direct [0-9.]+ us, Winograd.s [0-9.]+ us' \
+    "$cfx" optimize tuned.fx --random-weights 1 -i "$x" --tune --verify -o chosen.fx
+also 'the choice is in the list of passes' "^block_channels\(winograd=\['?a?'?\]\)"
+also 'the result is verified' 'verified'
+said 'the choice is in the graph' 0 'from_node.*relu|from_node.*\[.a.' cat chosen.fx
+said 'what cannot be measured' 1 'symbols have no time that can be measured' "$cfx" \
+    optimize tuned.fx --random-weights 1 -i 'x=f32[N,32,12,12]' --tune
+for list in '[]' "['a']" "['*']" "['relu']"; do
+    said "winograd=$list" 0 '' "$cfx" transform tuned.fx --random-weights 1 -i "$x" \
+        "block_channels(winograd=$list)" -o listed.fx
+    echo "$list $(grep -c winograd_conv2d listed.fx)" >>listed
+done
+said 'the listed ones that can' 0 "^\\[\\] 0.*\\['a'\\] [1-9].*\\['\\*'\\] [1-9].*\\['relu'\\] 0" \
+    sh -c "tr '\n' ' ' <listed"
+
 # ---- bfloat16 ----
 
 x=$(input resnet18)

@@ -186,16 +186,69 @@ TEST_CASE(optimizing_refuses_what_has_no_graph_or_weights)
     cfx_value_unref(x);
 }
 
+/* ---- Tuning ---- */
+
+/* One convolution of which there are two algorithms, and one of which not. */
+static const char two_ways[] =
+    "Net(\n"
+    "  (a): Conv2d(3, 16, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))\n"
+    "  (b): Conv2d(16, 16, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))\n"
+    ")\n\n" GRAPH IN("x") MOD("a", "a", "%x,") MOD("b", "b", "%a,")
+        FN("r", "torch.relu", "%b,") OUT("r");
+
+static void load_two_ways(void)
+{
+    model(two_ways);
+    assert_ok(cfx_module_randomize(gm, 1, &err));
+}
+
+static void remember(void *user, const char *node, double direct,
+                     double winograd)
+{
+    int *calls = user;
+    ck_assert_str_eq(node, "b");
+    ck_assert(direct > 0 && direct < 10 && winograd > 0 && winograd < 10);
+    ++*calls;
+}
+
+TEST_CASE(tuning_measures_what_has_two_algorithms)
+{
+    int calls = 0;
+    const cfx_optimize_options o = {.size = sizeof(o),
+                                    .tune_seconds = 1e-3,
+                                    .tuned = remember,
+                                    .user = &calls};
+    load_two_ways();
+    cfx_value x = image(2), before = run(x);
+    assert_ok(cfx_optimize(gm, &x, 1, &o, &err));
+    ck_assert_int_eq(calls, 1);
+    assert_close(before, run(x));
+    cfx_value_unref(x);
+}
+
+TEST_CASE(tuning_takes_no_passes)
+{
+    const cfx_optimize_options o = {
+        .size = sizeof(o), .tune_seconds = 1, .passes = "dead_code"};
+    load_two_ways();
+    cfx_value x = image(2);
+    cfx_optimize(gm, &x, 1, &o, &err);
+    assert_failed(CFX_EINVAL, "tuning chooses among cfx_optimize_passes: it "
+                              "takes no other passes");
+    cfx_value_unref(x);
+}
+
 /* ---- Lack of memory ---- */
 
 static cfx_value shared_input;
+static const cfx_optimize_options *shared_options;
 
 static bool optimize_once(void)
 {
     cfx_module *copy = NULL;
     cfx_status st = cfx_module_copy(&copy, gm, &err);
     if (!st)
-        st = cfx_optimize(copy, &shared_input, 1, NULL, &err);
+        st = cfx_optimize(copy, &shared_input, 1, shared_options, &err);
     long left = allowed;
     allowed = -1;
     if (copy && cfx_graph_lint(cfx_graph_module_graph(copy), NULL))
@@ -210,6 +263,17 @@ TEST_CASE(optimizing_is_clean_when_memory_is_lacking)
     load();
     shared_input = image(1);
     fail_each_allocation(optimize_once);
+    cfx_value_unref(shared_input);
+}
+
+TEST_CASE(tuning_is_clean_when_memory_is_lacking)
+{
+    const cfx_optimize_options o = {.size = sizeof(o), .tune_seconds = 1e-6};
+    load_two_ways();
+    shared_input = image(1);
+    shared_options = &o;
+    fail_each_allocation(optimize_once);
+    shared_options = NULL;
     cfx_value_unref(shared_input);
 }
 

@@ -267,10 +267,12 @@ static cfx_status block_channels_run(cfx_pass_call *p)
 
 const cfx_pass cfx_pass__block_channels = {
     .abi = CFX_ABI(cfx_pass),
-    .schema = "block_channels()",
+    .schema = "block_channels(str[]? winograd=None)",
     .doc =
         "Compute convolutions in blocks of 16 channels with packed weights, "
-        "and what follows them, where meta tensor_meta shows the shapes.",
+        "and what follows them, where meta tensor_meta shows the shapes; "
+        "winograd: names and targets of the 3x3 convolutions that Winograd's "
+        "algorithm computes, * for all (default: where it should be faster).",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
     .run = block_channels_run,
 };

@@ -6,6 +6,7 @@
 
 #include "interp/passes/lower/block_channels.h"
 #include "interp/passes/lower/pack_winograd.h"
+#include "interp/passes/pass_impl.h"
 
 typedef struct conv {
     cfx_blocker *b;
@@ -63,13 +64,35 @@ static bool is_pair_of(cfx_value v, int64_t n)
                                    v.u.seq->item[v.u.seq->len - 1].u.i == n;
 }
 
-static bool takes_winograd(const conv *c)
+static bool can_take_winograd(const conv *c)
 {
     const cfx_tensor *w = c->l.weight;
     return c->l.groups == 1 && !c->rows && cfx_tensor_size(w, 2) == 3 &&
            cfx_tensor_size(w, 3) == 3 && is_pair_of(c->stride, 1) &&
-           is_pair_of(c->dilation, 1) &&
-           cfx_winograd__wins(w, cfx_block__tensor(c->l.n));
+           is_pair_of(c->dilation, 1);
+}
+
+/* Does the list have the name of n, its target, or a node that n stands for? */
+static bool lists(cfx_value list, const cfx_node *n)
+{
+    cfx_value from = cfx_node_meta(n, "from_node");
+    if (cfx_pass__lists_node(&list, n))
+        return true;
+    if (cfx_value_is_seq(from))
+        for (uint32_t i = 0; i < from.u.seq->len; i++)
+            if (cfx_pass__lists(list, from.u.seq->item[i].u.str->text))
+                return true;
+    return false;
+}
+
+static bool takes_winograd(const conv *c)
+{
+    cfx_value list = c->b->p->in[0];
+    if (!can_take_winograd(c))
+        return false;
+    return cfx_value_is_none(list)
+               ? cfx_winograd__wins(c->l.weight, cfx_block__tensor(c->l.n))
+               : cfx_pass__lists(list, "*") || lists(list, c->l.n);
 }
 
 /* Can its weight be packed? */

@@ -1,0 +1,35 @@
+/*
+ * optimizer.h -- the parts of optimizing that its files share. Not installed.
+ */
+#ifndef CFX_OPTIMIZE_OPTIMIZER_H
+#define CFX_OPTIMIZE_OPTIMIZER_H
+
+#include <cfx/optimize.h>
+
+#include "base/util.h"
+
+/* cfx_optimize_passes are these with block_channels between them. */
+#define CFX_PASSES_BEFORE_BLOCKS                                              \
+    "remove_dropout, fuse_conv_bn, fuse_linear_bn, fuse_gelu, "               \
+    "lower_quantized, "
+#define CFX_PASSES_AFTER_BLOCKS ", pack_linear, fuse_pointwise, dead_code"
+
+typedef struct cfx_optimizer {
+    const cfx_value *inputs;
+    size_t ninputs;
+    const cfx_optimize_options *o;
+} cfx_optimizer;
+
+/* Apply passes, and then those that narrow weights, with shapes known to each.
+ * `after` may be NULL. */
+cfx_status cfx_optimizer__apply(const cfx_optimizer *z, cfx_module *gm,
+                                const char *passes, cfx_pass_hook *after,
+                                cfx_error *err);
+
+/* Append to *passes those that make gm fastest here, by measuring copies of it.
+ * Fails as optimizing and running do, and with CFX_EINVAL for inputs with
+ * symbols. */
+cfx_status cfx_optimizer__tune(const cfx_optimizer *z, const cfx_module *gm,
+                               cfx_buf *passes, cfx_error *err);
+
+#endif
