@@ -133,6 +133,14 @@ void cli_fail_model(const cli *c, cfx_error *err, const char *path,
 cfx_status cli_load(cli *c, cfx_module **out, const char *path,
                     bool need_weights, cfx_error *err);
 
+/* Like cli_load, with weights. A model that is read for certain inputs (ONNX)
+ * is read for `texts`, if it cannot be for any: their shapes, and with `numbers`
+ * few integers, too, are then constants of the graph. Random numbers are those
+ * of `seed`. */
+cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
+                        const cli_list *texts, bool numbers, uint64_t seed,
+                        cfx_error *err);
+
 /* ---- input.c: NAME=VALUE ---- */
 
 /* The inputs of a graph, in the order of its placeholders. */
@@ -160,6 +168,13 @@ cfx_value cli_known_shape(const cfx_node *n);
 
 /* Make a value, a new reference: a tensor of a file, a type and shape filled
  * from a seed and the input's name, or a Python literal. */
+/* What is known of an input before its model is read: its name ("": none) and
+ * its meta, or with `numbers` a tensor of few integers. Release it. */
+cfx_status cli_known_input(cfx_named_value *out, const cli *c,
+                           const char *text, bool numbers, uint64_t seed,
+                           cfx_error *err);
+void cli_known_input_release(cfx_named_value *v);
+
 cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
                           const char *name, uint64_t seed, cfx_error *err);
 

@@ -258,7 +258,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
                          : o->inputs.n              ? "input"
                                                     : "set",
                          list_formats(list, sizeof(list), vain));
-    cfx_status st = cli_load(c, &gm, args[0], true, &err);
+    cfx_status st = cli_load_for(c, &gm, args[0], &o->inputs, false, 0, &err);
     if (!st)
         st = save(c, o, gm, format, args, &err);
     cfx_module_unref(gm);

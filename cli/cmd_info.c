@@ -237,6 +237,18 @@ static void print_state(FILE *to, const cfx_module *gm)
 
 /* ---- The command ---- */
 
+struct info_options {
+    cli_list inputs;
+};
+
+static const cli_option options[] = {
+    {CLI_LIST, 'i', "input", "NAME=SHAPE",
+     "read an ONNX model for an input of that type and shape, if it cannot be "
+     "read for any",
+     offsetof(struct info_options, inputs)},
+    {0},
+};
+
 static cfx_status print_info(cli *c, cfx_module *gm, const char *path,
                              cfx_error *err)
 {
@@ -267,13 +279,13 @@ static cfx_status print_info(cli *c, cfx_module *gm, const char *path,
 
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
+    const struct info_options *o = opts;
     cfx_error err = {0};
     cfx_module *gm = NULL;
 
-    (void)opts;
     (void)nargs;
     /* Weights have shapes that the text lacks. */
-    cfx_status st = cli_load(c, &gm, args[0], true, &err);
+    cfx_status st = cli_load_for(c, &gm, args[0], &o->inputs, false, 0, &err);
     if (!st && (st = print_info(c, gm, args[0], &err)))
         cfx_fail_at(&err, "%s", args[0]);
     cfx_module_unref(gm);
@@ -289,6 +301,8 @@ const cli_command cli_command_info = {
         "the file tells of its inputs. Operators and modules that cfx "
         "does not know are listed at the end, each with its count, the "
         "first node that calls it, and the nearest name that is known.",
+    .options = options,
+    .size = sizeof(struct info_options),
     .min_args = 1,
     .max_args = 1,
     .run = run,

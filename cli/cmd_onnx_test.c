@@ -142,8 +142,8 @@ static bool has_few(cfx_value v)
             cfx_tensor_numel(v.u.tensor) <= CONSTANT_MAX);
 }
 
-/* The inputs of a case that may decide shapes: few numbers, which real models
- * have as constants, sequences and optional values. */
+/* What may decide shapes: inputs of few numbers, which real models have as
+ * constants, sequences and optional values. */
 static void find_constants(const struct data *d, cfx_named_value *out)
 {
     for (size_t i = 0; i < d->nin; i++)

@@ -711,7 +711,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     if (status)
         return status;
     /* Weights have shapes and types that the text lacks. */
-    cfx_status st = cli_load(c, &gm, args[0], true, &err);
+    cfx_status st = cli_load_for(c, &gm, args[0], &o->inputs, false, 0, &err);
     if (!st)
         st = find_machine(&machine, c, o->machine, &err);
     if (!st)

@@ -385,7 +385,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     if (cli_check_optimizing(c, &o->how))
         return CLI_USAGE;
     cfx_context_set_strict_devices(c->ctx, o->strict_devices);
-    cfx_status st = cli_load(c, &gm, args[0], true, &err);
+    cfx_status st = cli_load_for(c, &gm, args[0], &o->inputs, true,
+                                 o->seed.value, &err);
     if (!st)
         st = run_model(c, o, gm, args[0], &err);
     cfx_module_unref(gm);

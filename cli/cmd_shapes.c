@@ -217,7 +217,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "--memory goes with --format text, json or csv, "
                             "and without --depth and --assert");
     /* Weights have shapes that the text lacks, and values of small tensors. */
-    cfx_status st = cli_load(c, &gm, args[0], true, &err);
+    cfx_status st = cli_load_for(c, &gm, args[0], &o->inputs, false, 0, &err);
     if (!st) {
         st = propagate(c, gm, o, format, &err);
         if (st)

@@ -241,6 +241,58 @@ static cfx_status add_known(cli_inputs *in, const cfx_node **list,
     return st;
 }
 
+/* ---- Before the model is read ---- */
+
+/* Integers of at most so many elements may decide shapes. */
+enum { KNOWN_NUMBERS = 64 };
+
+/* A tensor as it is, if it is few integers, else its meta. */
+static cfx_status known_value(cfx_value *out, const cli *c, cfx_value v,
+                              bool numbers, cfx_error *err)
+{
+    const cfx_tensor *t = v.u.tensor;
+    cfx_tensor *meta;
+
+    if (v.kind != CFX_TENSOR)
+        return CFX_OK;
+    if (numbers && t->rank < 2 && cfx_tensor_numel(t) <= KNOWN_NUMBERS &&
+        !cfx_dtype_is_float((cfx_dtype)t->dtype)) {
+        *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    cfx_status st = cfx_tensor_meta(&meta, c->ctx, (cfx_dtype)t->dtype,
+                                    t->rank, t->shape, NULL, err);
+    if (!st)
+        *out = cfx_value_of_tensor(meta);
+    return st;
+}
+
+cfx_status cli_known_input(cfx_named_value *out, const cli *c,
+                           const char *text, bool numbers, uint64_t seed,
+                           cfx_error *err)
+{
+    size_t len = name_length(text);
+    char *name = strndup(text, len);
+    cfx_value v = CFX_NOTHING;
+
+    *out = (cfx_named_value){name, CFX_NOTHING};
+    cfx_status st = name ? cli_value_make(&v, c, text + len + !!len, name,
+                                          seed, err)
+                         : cfx_no_memory(err);
+    if (!st)
+        st = known_value(&out->value, c, v, numbers, err);
+    cfx_value_unref(v);
+    return st;
+}
+
+void cli_known_input_release(cfx_named_value *v)
+{
+    cfx_value_unref(v->value);
+    free((char *)(uintptr_t)v->name);
+}
+
+/* ---- The values of placeholders ---- */
+
 /* Use the defaults, arguments of the placeholders, for missing inputs; starred
  * placeholders at the end may stay empty. */
 static cfx_status add_defaults(cli_inputs *in, const cfx_node **list,

@@ -233,19 +233,60 @@ void cli_fail_model(const cli *c, cfx_error *err, const char *path,
     cfx_fail_at(err, "%s", path);
 }
 
-cfx_status cli_load(cli *c, cfx_module **out, const char *path,
-                    bool need_weights, cfx_error *err)
+static cfx_load_options load_options(const cli *c)
 {
-    const cfx_load_options o = {
-        .size = sizeof(o),
+    return (cfx_load_options){
+        .size = sizeof(cfx_load_options),
         .weights = c->g.weights,
-        .no_weights = !need_weights && !c->g.weights &&
-                      !c->g.random_weights.given,
         .random_weights = c->g.random_weights.given,
         .seed = c->g.random_weights.value,
         .no_map = c->g.no_mmap,
         .assume_defaults = c->g.assume_defaults,
     };
+}
 
+cfx_status cli_load(cli *c, cfx_module **out, const char *path,
+                    bool need_weights, cfx_error *err)
+{
+    cfx_load_options o = load_options(c);
+
+    o.no_weights = !need_weights && !o.weights && !o.random_weights;
     return cfx_model_load(out, c->ctx, path, &o, err);
+}
+
+/* Read the model for known inputs. */
+static cfx_status load_known(cli *c, cfx_module **out, const char *path,
+                             const cli_list *texts, bool numbers,
+                             uint64_t seed, cfx_error *err)
+{
+    cfx_load_options o = load_options(c);
+    cfx_named_value *known = calloc((size_t)texts->n, sizeof(*known));
+    cfx_status st = known ? CFX_OK : cfx_no_memory(err);
+
+    for (int i = 0; i < texts->n && !st; i++)
+        st = cli_known_input(&known[i], c, texts->item[i], numbers, seed, err);
+    o.constants = known;
+    o.nconstants = (size_t)texts->n;
+    if (!st)
+        st = cfx_model_load(out, c->ctx, path, &o, err);
+    for (int i = 0; known && i < texts->n; i++)
+        cli_known_input_release(&known[i]);
+    free(known);
+    return st;
+}
+
+cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
+                        const cli_list *texts, bool numbers, uint64_t seed,
+                        cfx_error *err)
+{
+    cfx_error why = {0};
+    cfx_status st = cli_load(c, out, path, true, err);
+
+    if (!texts->n ||
+        (st != CFX_EUNDECIDED && st != CFX_ESHAPE && st != CFX_EUNSUPPORTED))
+        return st;
+    if (load_known(c, out, path, texts, numbers, seed, &why))
+        return st;
+    cfx_error_clear(err);
+    return CFX_OK;
 }

@@ -168,6 +168,8 @@ cfx_status cli_shape_make(cfx_value *out, cfx_context *ctx, cli_symbols *s,
 struct making {
     const cli *c;
     cli_symbols *s;
+    cfx_value
+        ranges; /* of symbols: a dict, {name: (least, most)}, or absent */
 };
 
 /* True for words that are probably no symbol: a type without a shape, or the
@@ -204,6 +206,50 @@ static cfx_status check_words(const char *text, cfx_error *err)
     return CFX_OK;
 }
 
+/* The ranges that the file tells of the symbols in its shapes. */
+static cfx_value known_ranges(const cfx_module *gm)
+{
+    const cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm));
+    cfx_value v = CFX_NOTHING;
+
+    for (; n && v.kind != CFX_DICT; n = cfx_node_next(n))
+        v = cfx_node_meta(n, "range_constraints");
+    return v.kind == CFX_DICT ? v : CFX_NOTHING;
+}
+
+/* Declare a symbol in the range that the file tells. --set goes before it. */
+static cfx_status declare_known(const struct making *m, const char *name,
+                                size_t len, cfx_error *err)
+{
+    cli_symbol symbol = {.max = CFX_DIM_NO_MAX};
+
+    if (len >= sizeof(symbol.name) || find_symbol(m->s, name, len))
+        return CFX_OK;
+    memcpy(symbol.name, name, len);
+    cfx_value range = cfx_dict_get(m->ranges, symbol.name);
+    if (range.kind != CFX_TUPLE || range.u.seq->len != 2 ||
+        range.u.seq->item[0].kind != CFX_INT)
+        return CFX_OK;
+    symbol.min = range.u.seq->item[0].u.i;
+    if (range.u.seq->item[1].kind == CFX_INT)
+        symbol.max = range.u.seq->item[1].u.i;
+    return declare(m->s, &symbol, err);
+}
+
+static cfx_status declare_all(const struct making *m, const char *text,
+                              cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+
+    for (size_t n; *text && m->ranges.kind == CFX_DICT && !st; text += n) {
+        n = name_length(text);
+        if (n && text[n] != '[')
+            st = declare_known(m, text, n, err);
+        n = n ? n : 1;
+    }
+    return st;
+}
+
 static cfx_status make_shape(void *user, cfx_value *out, const char *text,
                              const char *name, cfx_error *err)
 {
@@ -212,6 +258,8 @@ static cfx_status make_shape(void *user, cfx_value *out, const char *text,
     if (cfx_tensor_names_file(text))
         return cli_value_make(out, m->c, text, name, 0, err);
     cfx_status st = check_words(text, err);
+    if (!st)
+        st = declare_all(m, text, err);
     return st ? st : cli_shape_make(out, m->c->ctx, m->s, text, err);
 }
 
@@ -219,7 +267,7 @@ cfx_status cli_shapes_make(cli_inputs *in, const cli *c, const cfx_module *gm,
                            const cli_list *texts, cli_symbols *s,
                            cfx_error *err)
 {
-    struct making m = {c, s};
+    struct making m = {c, s, known_ranges(gm)};
     cfx_status st = cli_inputs_make_by(in, gm, texts, true, make_shape, &m,
                                        err);
 

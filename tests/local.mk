@@ -200,6 +200,7 @@ check-local: check-TESTS
 #   numbers  tensors where numbers are asked for
 #   symbols  the shapes of tests/cases/shapes, with symbols and with numbers
 #   opinfo   PyTorch's own samples of its operators; OPINFO gives options
+#   networks networks with weights of PyPI, which NETWORKS, a folder, holds
 #   quantize what torch.ao quantizes, and results of quantized models
 #   exports  what torch.export makes of ordinary models; EXPORTS names some
 #   pt2_write  what cfx convert writes for torch.export.load; EXPORTS likewise
@@ -236,6 +237,7 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 		test $$ended = 0;; \
 	devices) $$python $$oracle/devices.py | \
 		diff $(srcdir)/%reldir%/golden/devices.tsv -;; \
+	networks) $$python $$oracle/onnx_networks.py ./cfx $(NETWORKS);; \
 	opinfo) $$python $$oracle/opinfo.py ./cfx $(OPINFO);; \
 	quantize) $$python $$oracle/quantize.py --cfx ./cfx --zoo zoo && \
 		$$python $$oracle/quantize_weights.py --check;; \

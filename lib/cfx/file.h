@@ -167,9 +167,11 @@ typedef struct cfx_load_options {
     bool no_map;          /* read the weights instead of mapping them */
     bool assume_defaults; /* undecided arguments of modules take their
                                    defaults */
-    /* Inputs of an ONNX model that decide shapes, by its names, or, with the
-     * name "", by their places (absent: none). They stay inputs, and must be
-     * given these values: of lists as many tensors of these types and shapes. */
+    /* Inputs of an ONNX model that decide shapes, by its names or those of
+     * its placeholders, or, with the name "", by their places (absent: none).
+     * They stay inputs, and must be given these values: of lists as many
+     * tensors of these types and shapes, of metas a tensor of that type and
+     * shape. */
     const cfx_named_value *constants;
     size_t nconstants;
 } cfx_load_options;

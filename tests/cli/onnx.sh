@@ -52,6 +52,18 @@ said 'inputs are read from .pb' 0 '^y f32\[3, 4, 5\]|^output f32\[3, 4, 5\]' \
     -i x=cases/test_relu/test_data_set_0/input_0.pb
 said 'an input is missing' 1 "input 'x' is missing" \
     "$cfx" run cases/test_relu/model.onnx
+said 'a shape that has to be known' 1 'extent 0 of its input as a number' \
+    "$cfx" info cases/own_pad_row/model.onnx
+said 'it is given' 0 'y +f32\[18\]' \
+    "$cfx" info cases/own_pad_row/model.onnx -i 'x=f32[9]'
+said 'a symbol is none' 1 'extent 0 of its input as a number' \
+    "$cfx" shapes cases/own_pad_row/model.onnx -i 'x=f32[N]'
+said 'a shape that decides a branch' 0 '^y f32\[6\]|^output f32\[6\]' \
+    "$cfx" run cases/own_if_of_shape/model.onnx -i 'f32[3,1]'
+said 'the other branch' 0 'f32\[6, 4\]' \
+    "$cfx" shapes cases/own_if_of_shape/model.onnx -i 'x=f32[3,4]'
+said 'a shape that does not fit' 1 'x' \
+    "$cfx" run cases/own_if_of_shape/model.onnx -i 'x=f32[3]'
 said 'an input that decides shapes' 1 'decides shapes' \
     "$cfx" run cases/test_reshape_extended_dims/model.onnx
 

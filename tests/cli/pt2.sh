@@ -36,6 +36,11 @@ alike tied tokens
 said 'other inputs' 0 'f32\[4, 3\]' \
     "$cfx" run "$golden/mlp.pt2" -i 'f32[4,6]'
 
+said 'symbols have the ranges of the file' 0 \
+    'symbols: 2 <= s77 <= 50, 2 <= s17 <= 70' "$cfx" shapes "$golden/sizes.pt2"
+said '--set goes before them' 0 'symbols: 2 <= s77 <= 9, 2 <= s17 <= 70' \
+    "$cfx" shapes "$golden/sizes.pt2" --set s77=2..9
+
 # written NAME: what cfx writes gives what PyTorch's file gives, on the samples
 # that it has kept, and is the same when it is read and written again. Arithmetic
 # on extents is written anew, in another order.
@@ -95,6 +100,7 @@ said 'weights are missing' 1 "'conv.weight' has no numbers: give .* -w" \
 said 'a traced model is written' 0 '' \
     "$cfx" convert traced.fx traced.pt2 -i 'x=f32[N,3,8,8]' --set N=2..64 \
     --random-weights 1
+said 'ranges are written' 0 'symbols: 2 <= s0 <= 64' "$cfx" shapes traced.pt2
 said 'modules are calls' 0 'torch.ops.aten.conv2d.default' \
     "$cfx" print traced.pt2
 said 'symbols stay' 0 'f32\[s0, 5\]' "$cfx" shapes traced.pt2

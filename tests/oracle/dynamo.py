@@ -16,6 +16,7 @@ import torch
 import torch._dynamo
 from torch import nn
 
+import transformers_models
 import vision  # noqa: F401 (torchvision can be imported)
 
 torch.set_num_threads(1)
@@ -29,64 +30,15 @@ def model(f):
     return f
 
 
-def transformers_model(name, cls, config, inputs, **settings):
-    def make():
-        import transformers
-
-        c = getattr(transformers, config)(**settings)
-        c._attn_implementation = "sdpa"
-        m = getattr(transformers, cls)(c).eval()
-        return m, {}, inputs()
-    MODELS[name] = make
+def of_transformers(make):
+    def made():
+        m, inputs = make()
+        return m, {}, inputs
+    return made
 
 
-def ids(n=7, most=90):
-    return {"input_ids": torch.randint(3, most, (2, n))}
-
-
-def pixels(size=32):
-    return {"pixel_values": torch.randn(2, 3, size, size)}
-
-
-small = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-             intermediate_size=64)
-words = dict(vocab_size=99)
-transformers_model("bert", "BertModel", "BertConfig", ids, **small, **words)
-transformers_model("roberta", "RobertaModel", "RobertaConfig", ids, **small,
-                   **words)
-transformers_model("distilbert", "DistilBertModel", "DistilBertConfig", ids,
-                   dim=32, n_layers=2, n_heads=4, hidden_dim=64, **words)
-transformers_model("gpt2", "GPT2Model", "GPT2Config", ids, n_embd=32,
-                   n_layer=2, n_head=4, use_cache=False, **words)
-transformers_model("llama", "LlamaModel", "LlamaConfig", ids, use_cache=False,
-                   num_key_value_heads=2, **small, **words)
-transformers_model("mistral", "MistralModel", "MistralConfig", ids,
-                   use_cache=False, num_key_value_heads=2, **small, **words)
-transformers_model("qwen2", "Qwen2Model", "Qwen2Config", ids, use_cache=False,
-                   num_key_value_heads=2, **small, **words)
-transformers_model("opt", "OPTModel", "OPTConfig", ids, use_cache=False,
-                   hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-                   ffn_dim=64, word_embed_proj_dim=32, **words)
-transformers_model("t5_encoder", "T5EncoderModel", "T5Config", ids, d_model=32,
-                   d_kv=8, d_ff=64, num_layers=2, num_heads=4, **words)
-transformers_model("vit", "ViTModel", "ViTConfig", pixels, image_size=32,
-                   patch_size=8, **small)
-transformers_model("swin", "SwinModel", "SwinConfig", pixels, image_size=32,
-                   patch_size=2, embed_dim=16, depths=[1, 1],
-                   num_heads=[2, 2], window_size=4)
-transformers_model("clip_vision", "CLIPVisionModel", "CLIPVisionConfig",
-                   pixels, image_size=32, patch_size=8, **small)
-transformers_model("clip_text", "CLIPTextModel", "CLIPTextConfig", ids,
-                   eos_token_id=2, **small, **words)
-transformers_model(
-    "whisper_encoder", "WhisperModel", "WhisperConfig",
-    lambda: {"input_features": torch.randn(1, 8, 40),
-             "decoder_input_ids": torch.randint(3, 90, (1, 5))},
-    d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4,
-    decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64,
-    num_mel_bins=8, max_source_positions=20, max_target_positions=30,
-    use_cache=False, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-    decoder_start_token_id=1, **words)
+MODELS.update({k: of_transformers(make)
+               for k, make in transformers_models.MODELS.items()})
 
 
 def torchvision_model(name, size=64, **settings):

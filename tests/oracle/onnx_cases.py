@@ -173,6 +173,36 @@ def own_models():
         {"two": np.int64(2), "zero": np.int64(0),
          "before_last": np.int64(-1)}), [
             np.arange(15, dtype=np.float32).reshape(3, 5)]
+    # A shape in 32 bits, as tf2onnx has it.
+    yield "own_shape_in_32_bits", model_of(
+        [node("Shape", "x", "s"), node("Cast", "s", "s32", to=TensorProto.INT32),
+         node("Slice", "s32 zero one zero", "n"),
+         node("Concat", "n rest", "to32", axis=0),
+         node("Cast", "to32", "to", to=I), node("Expand", "x to", "y")],
+        [("x", F, ["N", 1])], [("y", F, None)],
+        {"zero": np.array([0], np.int32), "one": np.array([1], np.int32),
+         "rest": np.array([4], np.int32)}), [x[:, :1]]
+    yield "own_pad_symbols", model_of(
+        [node("Pad", "x pads", "y", mode="reflect"),
+         node("Pad", "x pads", "z", mode="edge")],
+        [("x", F, ["N", "M"])], [("y", F, None), ("z", F, None)],
+        {"pads": np.array([0, 1, 0, 2])}), [x]
+    yield "own_pad_row", model_of(
+        [node("Pad", "x pads", "y", mode="reflect")],
+        [("x", F, ["N"])], [("y", F, None)],
+        {"pads": np.array([3, 6])}), [x.reshape(-1)]
+    # An exporter's way to squeeze an axis if it has one item.
+    branch = [helper.make_graph([node(op, i, "r_" + op)], op, [],
+                                [helper.make_tensor_value_info(
+                                    "r_" + op, F, None)])
+              for op, i in (("Squeeze", "x axis"), ("Identity", "x"))]
+    yield "own_if_of_shape", model_of(
+        [node("Shape", "x", "s"), node("Gather", "s axis", "n"),
+         node("Equal", "n one", "is"),
+         node("If", "is", "q", then_branch=branch[0], else_branch=branch[1]),
+         node("Concat", "q q", "y", axis=0)],
+        [("x", F, ["N", "M"])], [("y", F, None)],
+        {"axis": np.array([1]), "one": np.array([1])}), [x]
 
 
 def external(folder):

@@ -7,13 +7,16 @@
     pt2.py --golden                write the files of tests/golden/pt2
 
 CFX is the program. Small models with random weights are exported, as training
-IR and as Core ATen, and saved. Of each, `cfx print` must give the graph of
+IR, traced by Dynamo (strict) or not, and as Core ATen, and saved. Of each, `cfx print` must give the graph of
 `torch.export.load(file).module()`, line for line; `cfx run` PyTorch's results to
-1e-4 of the largest; and `cfx convert` a model of the same graph. A line each,
+1e-4 of the largest, on the inputs that the file holds, too, and on larger ones
+where their sizes are dynamic; `cfx shapes` the shapes that the file has, with
+symbols in them at three sizes; and `cfx convert` a model of the same graph. A line each,
 then the counts.
 """
 
 import io
+import json
 import os
 import pathlib
 import subprocess
@@ -31,6 +34,7 @@ from torch.nn import functional as F
 from torch.utils import _pytree as pytree
 
 import exports
+import pt2_models
 
 LIMIT = 1e-4
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "pt2"
@@ -260,6 +264,8 @@ MODELS = {f.__name__: f for f in OWN}
 MODELS.update({name: of_exports(name, name not in ("t5", "swin"))
                for name in ("bert", "gpt2", "llama", "t5", "clip", "vit",
                             "swin", "unet", "dcgan")})
+MODELS.update(pt2_models.MODELS)
+IRS = ("training", "core", "strict")
 
 
 def export(name, ir):
@@ -275,7 +281,8 @@ def export(name, ir):
         dynamic = (dynamic,)
     if dynamic is not None:
         options["dynamic_shapes"] = dynamic
-    program = torch.export.export(model.eval(), args, kwargs, **options)
+    program = torch.export.export(model.eval(), args, kwargs,
+                                  strict=ir == "strict", **options)
     if ir == "core":
         program = program.run_decompositions()
     return program, args, kwargs
@@ -394,16 +401,95 @@ def check_run(cfx, path, used, want):
     return worst
 
 
+def check_samples(cfx, path):
+    """Without -i the inputs are those that the file holds."""
+    call(cfx, "run", path + ".pt2", "-O", path + ".sample")
+    for file in sorted(pathlib.Path(path + ".out").rglob("*.npy")):
+        other = os.path.join(path + ".sample",
+                             os.path.relpath(file, path + ".out"))
+        if file.read_bytes() != pathlib.Path(other).read_bytes():
+            raise Fails(f"run: {file.name} of the samples differs")
+
+
+def sizes_of(program, k):
+    """Numbers for the symbols of a program, in their ranges."""
+    many = {}
+    for i, (symbol, limits) in enumerate(program.range_constraints.items()):
+        if str(symbol).startswith("s"):
+            low, high = max(int(limits.lower), 2), limits.upper
+            many[symbol] = int(min(low + 3 * k + i, high))
+    return many
+
+
+def check_shapes(cfx, path, program):
+    """How many values have the file's types and shapes, at several sizes."""
+    said = json.loads(call(cfx, "shapes", path + ".pt2", "--format", "json"))
+    rows = {row["name"]: row["value"] for row in said["nodes"]}
+    count = 0
+    for n in program.graph.nodes:
+        v, row = n.meta.get("val"), rows.get(n.name)
+        if not isinstance(v, torch.Tensor) or row is None or \
+                n.op == "placeholder":
+            continue
+        count += 1
+        for k in range(3):
+            check_shape(n.name, v, row, sizes_of(program, k))
+    return count
+
+
+def check_shape(name, v, row, numbers):
+    words = {str(s): i for s, i in numbers.items()}
+    want = [int(d.node.expr.subs(numbers)) if isinstance(d, torch.SymInt)
+            and not d.node.expr.free_symbols - set(numbers) else
+            d if isinstance(d, int) else None for d in v.shape]
+    have = [d if isinstance(d, int) or want[i] is None else
+            int(eval(d, {"min": min, "max": max}, words))
+            for i, d in enumerate(row["shape"])]
+    if len(have) != len(want) or any(
+            w is not None and h != w for h, w in zip(have, want)):
+        raise Fails(f"shapes: {name} is {row['shape']}, not {v.shape}")
+    if row["dtype"] != str(v.dtype)[6:]:
+        raise Fails(f"shapes: {name} is {row['dtype']}, not {v.dtype}")
+
+
+def larger(args, dynamic):
+    """Inputs of other sizes, where these are dynamic."""
+    if not isinstance(dynamic, tuple) or any(
+            not isinstance(d, dict) or not all(isinstance(k, int) for k in d)
+            for d in dynamic):
+        return None
+    grown = []
+    for t, dims in zip(args, dynamic):
+        for axis in dims:
+            t = torch.cat([t, t], axis)
+        grown.append(t)
+    return tuple(grown)
+
+
+def check_larger(cfx, name, path, used, args, kwargs):
+    dynamic = MODELS[name]()[2]
+    grown = larger(args, dynamic)
+    if not grown or kwargs:
+        return 0.
+    module = torch.export.load(path + ".pt2").module(check_guards=False)
+    safetensors.torch.save_file(named(grown), path + ".in.safetensors")
+    with torch.no_grad():
+        return check_run(cfx, path, used, flatten(module(*grown)))
+
+
 def check(cfx, name, ir, folder):
     program, args, kwargs = export(name, ir)
     path = os.path.join(folder, f"{name}_{ir}")
     graph, used, want = write(path, program, args, kwargs)
     check_print(cfx, path, graph)
     worst = check_run(cfx, path, used, want)
+    check_samples(cfx, path)
+    shapes = check_shapes(cfx, path, program)
+    worst = max(worst, check_larger(cfx, name, path, used, args, kwargs))
     call(cfx, "convert", path + ".pt2", path + ".fx")
     if call(cfx, "print", path + ".fx") != call(cfx, "print", path + ".pt2"):
         raise Fails("convert: another graph")
-    return f"{len(want)} results, off by {worst:.2g}"
+    return f"{len(want)} results, off by {worst:.2g}, {shapes} shapes"
 
 
 def main(words):
@@ -417,7 +503,7 @@ def main(words):
     good = bad = 0
     with tempfile.TemporaryDirectory() as folder:
         for name in words or MODELS:
-            for ir in ("training", "core"):
+            for ir in IRS:
                 try:
                     if saved:
                         said = "saved"

@@ -341,19 +341,6 @@ def compare(before, after, args, kwargs):
     return worst
 
 
-def larger(args, dynamic):
-    """Inputs of other sizes, where these are dynamic."""
-    if not isinstance(dynamic, tuple) or any(
-            not isinstance(d, dict) for d in dynamic):
-        return None
-    grown = []
-    for t, dims in zip(args, dynamic):
-        for axis in dims:
-            t = torch.cat([t, t], axis)
-        grown.append(t)
-    return tuple(grown)
-
-
 def check_export(cfx, name, ir, folder):
     program, args, kwargs = pt2.export(name, ir)
     path = os.path.join(folder, f"{name}_{ir}")
@@ -362,7 +349,7 @@ def check_export(cfx, name, ir, folder):
     after = torch.export.load(path + "_again.pt2")
     before = torch.export.load(path + ".pt2")
     worst = compare(before, after, args, kwargs)
-    grown = larger(args, pt2.MODELS[name]()[2])
+    grown = pt2.larger(args, pt2.MODELS[name]()[2])
     if grown and not kwargs:
         worst = max(worst, compare(torch.export.load(path + ".pt2"),
                                    after, grown, {}))
@@ -426,7 +413,7 @@ def main(words):
     good = bad = 0
     with tempfile.TemporaryDirectory() as folder:
         for name in names or pt2.MODELS:
-            for ir in ("training", "core", "fx"):
+            for ir in (*pt2.IRS, "fx"):
                 if ir == "fx" and name not in TRACED:
                     continue
                 try:

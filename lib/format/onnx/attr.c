@@ -258,7 +258,7 @@ int64_t onnx_known_size(onnx_node *n, cfx_value x, int axis)
         return 0;
     if (axis < t->rank && cfx_dim_is_int(t->shape[axis]))
         return cfx_tensor_size(t, axis);
-    onnx_fail(n, CFX_EUNSUPPORTED,
+    onnx_fail(n, CFX_EUNDECIDED,
               "it needs extent %d of its input as a number, not a symbol",
               axis);
     return 0;

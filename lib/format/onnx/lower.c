@@ -367,13 +367,14 @@ static cfx_value declared_meta(onnx_lowering *lo, const char *name,
 }
 
 static cfx_value constant_input(const onnx_lowering *lo, const char *name,
-                                size_t place)
+                                const char *id, size_t place)
 {
     const cfx_named_value *c = lo->options->constants;
 
     for (size_t i = 0; i < lo->options->nconstants; i++)
         if (c[i].value.kind != CFX_ABSENT &&
-            (*c[i].name ? !strcmp(c[i].name, name) : i == place))
+            (*c[i].name ? !strcmp(c[i].name, name) || !strcmp(c[i].name, id)
+                        : i == place))
             return c[i].value;
     return CFX_NOTHING;
 }
@@ -426,6 +427,25 @@ static void mark_narrow(cfx_scope *s, cfx_value v, int64_t code)
         onnx_mark_type(s, v, code);
 }
 
+static bool is_meta(cfx_value v)
+{
+    return v.kind == CFX_TENSOR && cfx_tensor_is_meta(v.u.tensor);
+}
+
+/* May an input that is declared so have that meta? */
+static bool may_have(cfx_value declared, cfx_value meta)
+{
+    const cfx_tensor *k = meta.u.tensor, *d = declared.u.tensor;
+
+    if (declared.kind != CFX_TENSOR)
+        return true;
+    bool same = d->rank == k->rank && d->dtype == k->dtype;
+    for (int i = 0; same && i < d->rank; i++)
+        same = !cfx_dim_is_int(d->shape[i]) ||
+               cfx_dim_same(d->shape[i], k->shape[i]);
+    return same;
+}
+
 static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
 {
     cfx_scope *s = &lo->r.base;
@@ -438,15 +458,17 @@ static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
             continue;
         const char *id = onnx_identifier(&lo->r, name, false);
         cfx_value meta = declared_meta(lo, name, g->input[i]->type);
-        cfx_value known = constant_input(lo, name, place++);
+        cfx_value known = constant_input(lo, name, id ? id : "", place++);
         if (!id)
             cfx_no_memory(&s->error);
+        if (is_meta(known) && may_have(meta, known))
+            meta = known;
         const Onnx__TypeProto *type = g->input[i]->type;
         bool is_tensor = !type ||
                          (!type->sequence_type && !type->optional_type);
         cfx_value v = is_tensor ? onnx_placeholder(s, id, meta)
                                 : structured_input(lo, id, known);
-        if (is_tensor && known.kind != CFX_ABSENT)
+        if (is_tensor && known.kind != CFX_ABSENT && !is_meta(known))
             v = known;
         if (type && type->tensor_type)
             mark_narrow(s, v, type->tensor_type->elem_type);

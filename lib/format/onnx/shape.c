@@ -259,7 +259,8 @@ static bool concat_ints(onnx_node *n)
         bool row = n->in[i].kind == CFX_TUPLE ||
                    (n->in[i].kind == CFX_TENSOR &&
                     n->in[i].u.tensor->rank == 1 &&
-                    n->in[i].u.tensor->dtype == CFX_I64);
+                    (n->in[i].u.tensor->dtype == CFX_I64 ||
+                     n->in[i].u.tensor->dtype == CFX_I32));
         if (!row || !onnx_ints_known(n, n->in[i], &part))
             return false;
         symbolic = symbolic || n->in[i].kind == CFX_TUPLE;
@@ -618,10 +619,12 @@ void onnx_lower_center_crop_pad(onnx_node *n)
 static cfx_value pad_by_index(onnx_node *n, cfx_value x, int axis,
                               int64_t before, int64_t after, const char *mode)
 {
+    if (cfx_scope_failed(n->s) || (!before && !after))
+        return x;
     int64_t size = onnx_known_size(n, x, axis), total = size + before + after;
     int64_t *index;
 
-    if (cfx_scope_failed(n->s) || (!before && !after))
+    if (cfx_scope_failed(n->s))
         return x;
     if (size < 1 || total < 0 || total > ONNX_MAX_INTS * 16)
         return onnx_fail(n, CFX_ESHAPE, "its pads do not fit axis %d", axis);
@@ -640,6 +643,26 @@ static cfx_value pad_by_index(onnx_node *n, cfx_value x, int axis,
     }
     return cfx_index_select(n->s, x, cfx_int(axis),
                             onnx_int_tensor(n->s, 1, (size_t)total, index));
+}
+
+/* reflect and edge of extents that are symbols: torch's own, which has them on
+ * the last axes, and reflects no further than the other end. */
+static bool pad_by_torch(onnx_node *n, cfx_value x, int rank,
+                         const cfx_value *pads, const char *mode)
+{
+    const cfx_tensor *t = onnx_meta_tensor(n, x);
+    bool symbols = false;
+    int count;
+    cfx_value list = torch_pads(n, rank, pads, &count);
+
+    for (int i = rank - count; t && i < rank; i++)
+        symbols = symbols || !cfx_dim_is_int(t->shape[i]);
+    if (!symbols || *mode == 'w' || count > 3 ||
+        (rank != count + 1 && rank != count + 2))
+        return false;
+    const char *name = *mode == 'e' ? "replicate" : mode;
+    n->out[0] = cfx_pad(n->s, x, list, .mode = cfx_str(n->s, name));
+    return true;
 }
 
 void onnx_lower_pad(onnx_node *n)
@@ -661,9 +684,11 @@ void onnx_lower_pad(onnx_node *n)
                                                   : cfx_float(value));
         return;
     }
+    if (pad_by_torch(n, x, rank, pads, mode))
+        return;
     for (int i = 0; i < rank; i++) {
         if (pads[i].kind != CFX_INT || pads[i + rank].kind != CFX_INT) {
-            onnx_fail(n, CFX_EUNSUPPORTED, "its pads are symbols");
+            onnx_fail(n, CFX_EUNDECIDED, "its pads are symbols");
             return;
         }
         x = pad_by_index(n, x, i, pads[i].u.i, pads[i + rank].u.i, mode);

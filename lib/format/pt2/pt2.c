@@ -53,7 +53,9 @@ static cfx_status read_program(cfx_module **out, cfx_context *ctx,
     if (!st)
         st = cfx_pt2__read_graph(&g, err);
     if (!st)
-        st = cfx_pt2__unlift(&g, gm, signature, err);
+        st = cfx_pt2__unlift(&g, gm, signature,
+                             json_object_get(program, "range_constraints"),
+                             err);
     if (!st) {
         st = cfx_graph_module_new_take_both(out, ctx, gm, g.graph,
                                             "GraphModule", err);

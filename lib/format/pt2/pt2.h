@@ -142,9 +142,11 @@ cfx_status cfx_pt2__outputs(cfx_pt2_graph *g, cfx_node *n, const json_t *node,
 /* ---- signature.c ---- */
 
 /* Replace the inputs that are parameters, buffers and constants by get_attr
- * nodes, declare that state in `gm`, and write mutated state back. */
+ * nodes, declare that state in `gm`, and write mutated state back. `ranges`, which
+ * may be NULL, are those of symbols. */
 cfx_status cfx_pt2__unlift(cfx_pt2_graph *g, cfx_module *gm,
-                           const json_t *signature, cfx_error *err);
+                           const json_t *signature, const json_t *ranges,
+                           cfx_error *err);
 
 /* ---- provenance.c ---- */
 

@@ -172,11 +172,12 @@ static void print_output(const cfx_values *v, const cfx_node *n)
     }
 }
 
-/* Shape propagation can restore "tensor_meta" and a tensor's "val": they are not
- * user meta. With a shape in the text, `type` is redundant. */
+/* Shape propagation can restore "tensor_meta" and a tensor's "val", and ranges are
+ * of no use without them: they are not user meta. With a shape in the text, `type` is redundant. */
 static bool is_derived(cfx_value key, cfx_value v, bool annotated)
 {
     return !strcmp(key.u.str->text, "tensor_meta") ||
+           !strcmp(key.u.str->text, "range_constraints") ||
            (v.kind == CFX_TENSOR && !strcmp(key.u.str->text, "val")) ||
            (annotated && !strcmp(key.u.str->text, "type"));
 }
@@ -184,7 +185,7 @@ static bool is_derived(cfx_value key, cfx_value v, bool annotated)
 bool cfx_graph_has_user_meta(const cfx_graph *g)
 {
     static const char *const shapes[] = {"val", "tensor_meta", "type",
-                                         "example_value"};
+                                         "example_value", "range_constraints"};
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         const cfx_seq *d = n->meta.kind == CFX_DICT ? n->meta.u.seq : NULL;
         for (uint32_t i = 0; d && i + 1 < d->len; i += 2) {
