@@ -6,7 +6,7 @@
 
 const char *const cfx_optimize_passes =
     "remove_dropout, fuse_conv_bn, fuse_linear_bn, fuse_gelu, "
-    "lower_quantized, block_channels, pack_linear, fuse_pointwise, dead_code";
+    "lower_quantized, pack_quantized, block_channels, pack_linear, fuse_pointwise, dead_code";
 
 /* The inputs, for the hook before each pass. */
 typedef struct optimizer {
