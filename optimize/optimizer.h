@@ -11,7 +11,7 @@
 /* cfx_optimize_passes are these with block_channels between them. */
 #define CFX_PASSES_BEFORE_BLOCKS                                              \
     "remove_dropout, fuse_conv_bn, fuse_linear_bn, fuse_gelu, "               \
-    "lower_quantized, "
+    "lower_quantized, pack_quantized, "
 #define CFX_PASSES_AFTER_BLOCKS ", pack_linear, fuse_pointwise, dead_code"
 
 typedef struct cfx_optimizer {

@@ -171,10 +171,11 @@ CFX_API extern const cfx_quantizer_class cfx_quantizer_base;
  * linear layers, matrix products, sums and products with a relu after them,
  * norms, activations, pooling, reshapes, concatenations. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_x86;
-/* Weights only, of convolutions and linear layers, in int8 by channel. */
+/* Weights only, of convolutions, linear layers and embeddings, in int8 by
+ * channel. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights;
-/* Weights only, of linear layers, in int4 by groups of 32, 64 or 128 elements
- * of an output channel. */
+/* Weights only, of linear layers and embeddings, in int4 by groups of 32, 64 or
+ * 128 elements of an output channel or a row. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g32;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g64;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g128;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "graph/aliases.h"
+#include "interp/passes/constants.h"
 #include "interp/passes/pass_impl.h"
 #include "interp/passes/retrace.h"
 
@@ -20,10 +21,9 @@ typedef struct folder {
     cfx_pass_call *p;
     const cfx_fold_options *o;
     cfx_aliases aliases;
-    cfx_scope scope;
-    cfx_node_map value; /* values of constant nodes; absent: not known */
-    bool *constant;     /* by node id */
-    uint32_t *waiting;  /* by node id: constant users still to compute */
+    cfx_constants known;
+    bool *constant;    /* by node id */
+    uint32_t *waiting; /* by node id: constant users still to compute */
 } folder;
 
 static cfx_status folder_init(folder *f, cfx_pass_call *p,
@@ -32,8 +32,7 @@ static cfx_status folder_init(folder *f, cfx_pass_call *p,
     size_t n = (size_t)cfx_graph_ids(p->graph) + 1;
     f->p = p;
     f->o = o;
-    cfx_node_map_init(&f->value, p->graph);
-    cfx_scope_init(&f->scope, &cfx_eager_class, p->ctx, NULL);
+    cfx_constants__init(&f->known, p);
     f->constant = cfx_calloc(p->ctx, n, sizeof(*f->constant));
     f->waiting = cfx_calloc(p->ctx, n, sizeof(*f->waiting));
     if (!f->constant || !f->waiting)
@@ -45,8 +44,7 @@ static void folder_release(folder *f, size_t ids)
 {
     cfx_free(f->p->ctx, f->constant, (ids + 1) * sizeof(*f->constant));
     cfx_free(f->p->ctx, f->waiting, (ids + 1) * sizeof(*f->waiting));
-    cfx_node_map_release(&f->value);
-    cfx_scope_release(&f->scope);
+    cfx_constants__release(&f->known);
     cfx_aliases__release(&f->aliases);
 }
 
@@ -60,23 +58,13 @@ static bool is_tensor_attr(const folder *f, const cfx_node *n)
            v.kind == CFX_TENSOR;
 }
 
-/* A call of an unknown operator cannot be computed. */
-static bool is_known(const folder *f, const cfx_node *n)
-{
-    const char *target = n->target->text;
-    return n->op == CFX_CALL_FUNCTION
-               ? cfx_find_function(f->p->ctx, target) != NULL
-           : n->op == CFX_CALL_METHOD
-               ? cfx_find_method(f->p->ctx, target) != NULL
-               : true;
-}
-
 static bool is_constant(folder *f, const cfx_node *n)
 {
     const cfx_effects *e = &f->aliases.effects[n->id];
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
         cfx_effects_any(e) || cfx_aliases__is_written(&f->aliases, n) ||
-        !is_known(f, n) || (f->o->skip && f->o->skip(f->o->user, n)))
+        !cfx_constants__is_known(&f->known, n) ||
+        (f->o->skip && f->o->skip(f->o->user, n)))
         return false;
     if (n->op == CFX_GET_ATTR)
         return is_tensor_attr(f, n);
@@ -107,98 +95,6 @@ static bool has_other_users(const folder *f, const cfx_node *n)
 
 /* ---- Computing ---- */
 
-static cfx_status fetch_weight(folder *f, const cfx_node *n)
-{
-    cfx_tensor *t;
-    cfx_status st = CFX_OK;
-    if (cfx_node_map_get(&f->value, n).kind)
-        return st;
-    st = cfx_pass_weight(f->p, n->target->text, &t);
-    return st ? st
-              : cfx_node_map_set(&f->value, n, cfx_value_of_tensor(t),
-                                 f->p->err);
-}
-
-/* Weights are only loaded when something is computed with them. */
-static cfx_status fetch_inputs(folder *f, const cfx_node *n)
-{
-    cfx_status st = CFX_OK;
-    for (uint32_t i = 0; i < n->ninputs && !st; i++) {
-        const cfx_node *in = cfx_node_input(n, i);
-        if (in->op == CFX_GET_ATTR)
-            st = fetch_weight(f, in);
-    }
-    return st;
-}
-
-/* Make a tuple, owned by the scope, of args or kwargs with values for nodes. */
-static cfx_value fetch_args(folder *f, const cfx_value *args, size_t n)
-{
-    cfx_scope *s = &f->scope;
-    cfx_value whole = cfx_tuple_new(s->ctx, n, args), out = CFX_NOTHING;
-    if (!whole.kind) {
-        cfx_no_memory(&s->error);
-        return cfx_none();
-    }
-    if (cfx_node_map_value(&out, &f->value, whole, &s->error))
-        out = CFX_NOTHING;
-    cfx_value_unref(whole);
-    return out.kind ? cfx_scope_take(s, out) : cfx_none();
-}
-
-static cfx_value call_module(folder *f, const cfx_node *n, const cfx_seq *args,
-                             const cfx_seq *kwargs)
-{
-    cfx_scope *s = &f->scope;
-    cfx_value out = cfx_none();
-    const char *path = n->target->text;
-    cfx_module *m = cfx_module_at(f->p->gm, path);
-    if (!m)
-        return cfx_scope_fail(s, CFX_ENAME,
-                              "Node referenced nonexistent target %s", path);
-    if (cfx_scope_call_module(
-            s, m, path,
-            (cfx_args){args->item, args->len, kwargs->item, kwargs->len / 2},
-            &out))
-        return cfx_none();
-    return cfx_scope_take(s, out);
-}
-
-static cfx_value call(folder *f, const cfx_node *n)
-{
-    cfx_scope *s = &f->scope;
-    cfx_value args = fetch_args(f, n->args, n->nargs);
-    cfx_value kwargs = fetch_args(f, n->kwargs, 2 * (size_t)n->nkwargs);
-    if (cfx_scope_failed(s))
-        return cfx_none();
-    const cfx_seq *a = args.u.seq, *k = kwargs.u.seq;
-    const char *target = n->target->text;
-    if (n->op == CFX_CALL_MODULE)
-        return call_module(f, n, a, k);
-    return n->op == CFX_CALL_METHOD
-               ? cfx_call_method(
-                     s, target,
-                     (cfx_args){a->item, a->len, k->item, k->len / 2})
-               : cfx_call_function(
-                     s, target,
-                     (cfx_args){a->item, a->len, k->item, k->len / 2});
-}
-
-static cfx_status compute(folder *f, const cfx_node *n)
-{
-    cfx_error why = {0};
-    cfx_status st = fetch_inputs(f, n);
-    if (st)
-        return st;
-    size_t frame = cfx_scope_enter(&f->scope);
-    cfx_value v = call(f, n);
-    st = cfx_scope_status(&f->scope, &why);
-    if (!st)
-        st = cfx_node_map_set(&f->value, n, v, &why);
-    cfx_scope_leave(&f->scope, frame, cfx_none());
-    return st ? cfx_fail_from(f->p->err, &why) : CFX_OK;
-}
-
 /* Drop values without further users. */
 static void drop_inputs(folder *f, const cfx_node *n)
 {
@@ -206,7 +102,7 @@ static void drop_inputs(folder *f, const cfx_node *n)
         const cfx_node *in = cfx_node_input(n, i);
         if (!--f->waiting[in->id] && in->op != CFX_GET_ATTR &&
             !has_other_users(f, in))
-            cfx_node_map_set(&f->value, in, CFX_NOTHING, NULL);
+            cfx_node_map_set(&f->known.value, in, CFX_NOTHING, NULL);
     }
 }
 
@@ -219,7 +115,7 @@ static cfx_status compute_all(folder *f)
             continue;
         st = cfx_context_check(f->p->ctx, f->p->err);
         if (!st)
-            st = compute(f, n);
+            st = cfx_constants__compute(&f->known, n);
         if (!st)
             drop_inputs(f, n);
     }
@@ -270,7 +166,7 @@ static cfx_status erase(folder *f, cfx_node *n)
 /* Called backwards, so that a node's users are handled before it. */
 static cfx_status rewrite_node(folder *f, cfx_node *n)
 {
-    cfx_value v = cfx_node_map_get(&f->value, n);
+    cfx_value v = cfx_node_map_get(&f->known.value, n);
     cfx_status st = CFX_OK;
     if (n->op != CFX_GET_ATTR && n->nusers) {
         if (v.kind == CFX_TENSOR && !is_too_large(f, v.u.tensor))

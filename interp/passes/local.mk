@@ -5,7 +5,8 @@ dist_cfxinclude_HEADERS += interp/cfx/fold_constants.h \
 libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/binding.h %reldir%/binding.c %reldir%/clone_value.c \
 	%reldir%/dead_code.c %reldir%/common_subexpressions.c \
-	%reldir%/constant_folding.c %reldir%/normalize.c \
+	%reldir%/constant_folding.c %reldir%/constants.c \
+	%reldir%/constants.h %reldir%/normalize.c \
 	%reldir%/legalize.c \
 	%reldir%/annotate_getitem.c \
 	%reldir%/annotate_returns.c %reldir%/replace_targets.c \
@@ -19,7 +20,8 @@ libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h
 	%reldir%/lower/narrow_weights.c \
 	%reldir%/lower/lower_quantized.c %reldir%/lower/lower_quantized.h \
 	%reldir%/lower/quantized_product.c %reldir%/lower/quantized_elements.c \
-	%reldir%/lower/pack_linear.c %reldir%/lower/fuse_pointwise.c \
+	%reldir%/lower/pack_linear.c %reldir%/lower/pack_quantized.c \
+	%reldir%/lower/fuse_pointwise.c \
 	%reldir%/lower/block_channels.c %reldir%/lower/block_channels.h \
 	%reldir%/lower/block_cat.c %reldir%/lower/block_conv.c \
 	%reldir%/lower/block_norm.c %reldir%/lower/block_pointwise.c \

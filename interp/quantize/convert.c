@@ -15,6 +15,17 @@
 #define OVERLOAD(name) "torch.ops.quantized_decomposed." name
 #define OP(name) OVERLOAD(name) ".default"
 
+/* A pass over the graph, and the parameters that were quantized, by the bytes of
+ * their scales. */
+typedef struct converter {
+    cfx_pass_call *p;
+    cfx_aliases aliases;
+    cfx_quant_report *report;
+    cfx_arena memory;
+    cfx_map made; /* of struct made */
+    struct made *last;
+} converter;
+
 /* One observer: what it observed, and what it chose. */
 typedef struct choice {
     cfx_module *observer;
@@ -364,15 +375,94 @@ static cfx_node *quantize_by_groups(cfx_pass_call *p, choice *c)
         CFX_ARGS(cfx_value_of_node(n), cfx_int(0), cfx_int(c->axis)));
 }
 
+/* ---- Parameters that are equal ---- */
+
+/* A parameter whose integers and scales are in the graph. A weight that two
+ * layers share is often stored twice; quantized, it is one. */
+struct made {
+    cfx_tensor *parameter, *scale, *zero_point;
+    cfx_quant_range range;
+    int64_t axis, group;
+    cfx_node *node; /* that dequantizes it */
+    struct made *before;
+};
+
+static bool same_bytes(const cfx_tensor *a, const cfx_tensor *b)
+{
+    bool same = a->dtype == b->dtype && a->rank == b->rank &&
+                cfx_tensor_is_contiguous(a) && cfx_tensor_is_contiguous(b);
+    for (int i = 0; same && i < a->rank; i++)
+        same = cfx_tensor_size(a, i) == cfx_tensor_size(b, i);
+    size_t size = (size_t)cfx_tensor_numel(a) *
+                  cfx_dtype_size((cfx_dtype)a->dtype);
+    return same && !memcmp(a->data, b->data, size);
+}
+
+static bool is_same(const struct made *m, const choice *c)
+{
+    return m->range.dtype == c->range.dtype &&
+           m->range.least == c->range.least &&
+           m->range.most == c->range.most && m->axis == c->axis &&
+           m->group == group_of(c) && same_bytes(m->scale, c->scale) &&
+           same_bytes(m->zero_point, c->zero_point) &&
+           same_bytes(m->parameter, c->parameter);
+}
+
+/* Find the node of an equal parameter, or remember this one, whose node is not
+ * made yet. */
+static cfx_status find_made(converter *v, const choice *c, struct made **out)
+{
+    enum { KEY = 256 };
+    size_t size = (size_t)cfx_tensor_numel(c->scale) * sizeof(float);
+    cfx_map_entry *e = cfx_map_put(&v->made, c->scale->data,
+                                   size < KEY ? size : KEY, NULL);
+    *out = e ? e->v.p : NULL;
+    if (!e)
+        return cfx_no_memory(v->p->err);
+    if (*out)
+        return CFX_OK;
+    *out = e->v.p = cfx_arena_alloc(&v->memory, sizeof(**out));
+    if (!*out)
+        return cfx_no_memory(v->p->err);
+    **out = (struct made){
+        .parameter = cfx_tensor_ref(c->parameter),
+        .scale = cfx_tensor_ref(c->scale),
+        .zero_point = cfx_tensor_ref(c->zero_point),
+        .range = c->range,
+        .axis = c->axis,
+        .group = group_of(c),
+        .before = v->last,
+    };
+    v->last = *out;
+    return CFX_OK;
+}
+
+static void release_made(converter *v)
+{
+    for (struct made *m = v->last; m; m = m->before) {
+        cfx_tensor_unref(m->parameter);
+        cfx_tensor_unref(m->scale);
+        cfx_tensor_unref(m->zero_point);
+    }
+    cfx_map_release(&v->made);
+    cfx_arena_release(&v->memory);
+}
+
 /* ---- The walk ---- */
 
-static cfx_status report(cfx_pass_call *p, const choice *c, bool shared,
-                         cfx_quant_report *to)
+/* Is it not the node that the observer was made for? */
+static bool is_shared(const choice *c)
+{
+    return strcmp(c->call->name, c->call->target->text) != 0;
+}
+
+/* equal: the parameter has the integers of one before it. */
+static cfx_status report(converter *v, const choice *c, bool equal)
 {
     cfx_quant_row row = {
-        .kind = c->parameter ? CFX_QUANT_WEIGHT
-                : shared     ? CFX_QUANT_SHARED
-                             : CFX_QUANT_VALUE,
+        .kind = c->parameter && !equal  ? CFX_QUANT_WEIGHT
+                : equal || is_shared(c) ? CFX_QUANT_SHARED
+                                        : CFX_QUANT_VALUE,
         .dtype = c->range.dtype,
         .bits = is_packed(c) ? 4 : 8 * (int)cfx_dtype_size(c->range.dtype),
         .channels = c->scale ? cfx_tensor_numel(c->scale) : 0,
@@ -386,20 +476,15 @@ static cfx_status report(cfx_pass_call *p, const choice *c, bool shared,
     if (c->parameter) {
         int64_t n = cfx_tensor_numel(c->parameter);
         row.bytes_before = n * (int64_t)sizeof(float);
-        row.bytes_after = n * row.bits / 8;
-        if (group_of(c))
+        row.bytes_after = equal ? 0 : n * row.bits / 8;
+        if (!equal && group_of(c))
             row.bytes_after += row.channels * (int64_t)sizeof(float);
-        else if (is_by_channel(c))
+        else if (!equal && is_by_channel(c))
             row.bytes_after += row.channels *
                                (int64_t)(sizeof(float) + sizeof(int64_t));
     }
-    return cfx_quant_report__add(to, p->ctx, &row, c->from->name, p->err);
-}
-
-/* Is it not the node that the observer was made for? */
-static bool is_shared(const choice *c)
-{
-    return strcmp(c->call->name, c->call->target->text) != 0;
+    return cfx_quant_report__add(v->report, v->p->ctx, &row, c->from->name,
+                                 v->p->err);
 }
 
 static bool is_finite(const cfx_tensor *scale)
@@ -419,8 +504,31 @@ static cfx_node *quantize(cfx_pass_call *p, choice *c)
     return group_of(c) ? quantize_by_groups(p, c) : quantize_parameter(p, c);
 }
 
-static cfx_status replace(cfx_pass_call *p, choice *c, cfx_quant_report *to)
+/* The node that gives the quantized value; *equal: there was one. */
+static cfx_status find_node(converter *v, choice *c, cfx_node **out,
+                            bool *equal)
 {
+    cfx_pass_call *p = v->p;
+    struct made *m = NULL;
+    cfx_status st = c->parameter && c->scale ? find_made(v, c, &m) : CFX_OK;
+    *equal = !st && m && m->node && is_same(m, c);
+    if (st || *equal) {
+        *out = *equal ? m->node : NULL;
+        return st;
+    }
+    cfx_insert_point at = cfx_graph_inserting_before(p->graph, c->call);
+    *out = quantize(p, c);
+    cfx_graph_restore(p->graph, at);
+    if (m && !m->node)
+        m->node = *out;
+    return *out ? CFX_OK : p->err->code;
+}
+
+static cfx_status replace(converter *v, choice *c)
+{
+    cfx_pass_call *p = v->p;
+    cfx_node *with;
+    bool equal;
     cfx_status st = is_dynamic(c->observer)
                         ? cfx_observer_range(c->observer, &c->range, p->err)
                         : choose(c, p->err);
@@ -430,19 +538,17 @@ static cfx_status replace(cfx_pass_call *p, choice *c, cfx_quant_report *to)
     if (st)
         return cfx_fail_at(p->err, "%s",
                            c->parameter ? c->from->name : c->call->name);
-    cfx_insert_point at = cfx_graph_inserting_before(p->graph, c->call);
-    cfx_node *with = quantize(p, c);
-    cfx_graph_restore(p->graph, at);
-    if (!with)
-        return p->err->code;
+    st = find_node(v, c, &with, &equal);
+    if (st)
+        return st;
     p->changed++;
-    st = report(p, c, is_shared(c), to);
+    st = report(v, c, equal);
     return st ? st : cfx_pass__replace(p, c->call, with);
 }
 
-static cfx_status convert_at(cfx_pass_call *p, cfx_aliases *aliases,
-                             cfx_node *n, cfx_quant_report *to)
+static cfx_status convert_at(converter *v, cfx_node *n)
 {
+    cfx_pass_call *p = v->p;
     cfx_module *m = n->op == CFX_CALL_MODULE
                         ? cfx_module_at(p->gm, n->target->text)
                         : NULL;
@@ -452,13 +558,13 @@ static cfx_status convert_at(cfx_pass_call *p, cfx_aliases *aliases,
     choice c = {
         .observer = m, .call = n, .from = n->args[0].u.node, .error = NAN};
     c.parameter = cfx_quantize__parameter(p->gm, c.from);
-    if (c.parameter && cfx_aliases__is_written(aliases, c.from))
+    if (c.parameter && cfx_aliases__is_written(&v->aliases, c.from))
         c.parameter = NULL;
     cfx_status st = CFX_OK;
     if (c.parameter)
         st = cfx_pass_weight(p, c.from->target->text, &c.parameter);
     if (!st)
-        st = replace(p, &c, to);
+        st = replace(v, &c);
     cfx_tensor_unref(c.scale);
     cfx_tensor_unref(c.zero_point);
     return st;
@@ -469,16 +575,19 @@ cfx_status cfx_quantize_convert(cfx_module *gm, cfx_quant_report *to,
 {
     cfx_error own = {.code = CFX_OK};
     cfx_pass_call p;
-    cfx_aliases aliases;
+    converter v = {.p = &p, .report = to};
     cfx_status st = cfx_pass__begin(&p, gm, &own, err);
     if (st)
         return st;
-    st = cfx_aliases__init_apart(&aliases, p.graph, p.err);
+    cfx_map_init(&v.made, p.ctx);
+    cfx_arena_init(&v.memory, p.ctx);
+    st = cfx_aliases__init_apart(&v.aliases, p.graph, p.err);
     for (cfx_node *n = cfx_graph_first(p.graph), *next; n && !st; n = next) {
         next = cfx_node_next(n);
-        st = convert_at(&p, &aliases, n, to);
+        st = convert_at(&v, n);
     }
-    cfx_aliases__release(&aliases);
+    cfx_aliases__release(&v.aliases);
+    release_made(&v);
     if (st)
         return st;
     cfx_graph_module_delete_all_unused_submodules(gm);

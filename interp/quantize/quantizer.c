@@ -279,14 +279,16 @@ const cfx_quantizer_class cfx_quantizer_x86 = {
 
 /* ---- Weights only ---- */
 
+/* A table is quantized as the weight of a linear layer, which it often is too. */
+
 static cfx_status weights_annotate(cfx_quantizer *q, const cfx_node *n,
                                    cfx_quant_mark *mark)
 {
     const rule *r = rule_of(n);
-    if (!is_compute(r) || !r->weight)
+    if ((!is_compute(r) && r->role != TABLE) || !r->weight)
         return CFX_QUANTIZER_SUPER(&cfx_quantizer_weights, annotate)(q, n,
                                                                      mark);
-    mark->weight = weight_of(r, n);
+    mark->weight = r->role == TABLE ? &rows : weight_of(r, n);
     return CFX_OK;
 }
 
@@ -305,7 +307,7 @@ const cfx_quantizer_class cfx_quantizer_weights = {
         cfx_quantizer *q, const cfx_node *node, cfx_quant_mark *mark)         \
     {                                                                         \
         const rule *r = rule_of(node);                                        \
-        if (r->role != LINEAR)                                                \
+        if (r->role != LINEAR && r->role != TABLE)                            \
             return CFX_QUANTIZER_SUPER(&cfx_quantizer_weights_int4_g##n,      \
                                        annotate)(q, node, mark);              \
         mark->weight = &groups_##n[r->weight->axis];                          \

@@ -6,6 +6,8 @@ libcore_la_SOURCES += %reldir%/blocked/blocked.h %reldir%/blocked/conv.c \
 	%reldir%/blocked/layout.c %reldir%/blocked/pool.c
 libcore_la_SOURCES += %reldir%/blocked/epilogue.h \
 	%reldir%/blocked/epilogue.c %reldir%/blocked/linear.c \
+	%reldir%/blocked/packed_weight.c %reldir%/blocked/packed_weight.h \
+	%reldir%/blocked/table.c \
 	%reldir%/blocked/quantized.c %reldir%/blocked/quantized_elements.c \
 	%reldir%/blocked/window.c %reldir%/blocked/window.h \
 	%reldir%/blocked/winograd.c

@@ -133,7 +133,8 @@ said 'columns of addmm by groups' 0 '^weight +weight +int4 .*24576 -> 3840$' \
 also 'groups have to divide channels' \
     '^linear +float +the channels of its weight are no multiple of groups'
 also 'a recurrent module' '^rnn +float +it is a module that stays whole'
-also 'the sum is near' '^addmm .*  2[0-9]\.'
+also 'a table by groups of its rows' '^words_weight +weight +int4 .*10240 -> 1600$'
+also 'the sum is near' '^addmm .*  19\.'
 said 'columns of addmm' 0 '^weight +weight +int8 .*\(96\)' head_of --dynamic
 also 'its input' '^embedding +value +uint8 +of each run'
 said 'tables' 0 '^words_weight +weight +uint8 .*\(40\)' head_of \
@@ -141,6 +142,58 @@ said 'tables' 0 '^words_weight +weight +uint8 .*\(40\)' head_of \
 also 'the sum is nearer' '^addmm .*  4[0-9]\.'
 said 'x86 leaves tables' 0 '^embedding +float +it reads single rows' "$cfx" \
     quantize head.fx --random-weights 1 --calibrate 'x=i64[6]' -o h.fx
+
+# ---- Weights that are packed ----
+
+# A table that is the weight of the last layer too is quantized once, and packed once. Sums are scaled by group, where the reference graph
+# scales each weight: results differ in their rounding.
+cat >tied.fx <<'TEXT'
+# cfx 1
+Tied()
+
+state:
+    words: f32[300, 64]
+    inner: f32[64, 64]
+    bias: f32[64]
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %words : [num_users=1] = get_attr[target=words]
+    %embedding : [num_users=1] = call_function[target=torch.nn.functional.embedding](args = (%x, %words), kwargs = {})
+    %inner : [num_users=1] = get_attr[target=inner]
+    %bias : [num_users=1] = get_attr[target=bias]
+    %linear : [num_users=1] = call_function[target=torch.nn.functional.linear](args = (%embedding, %inner, %bias), kwargs = {})
+    %tanh : [num_users=1] = call_function[target=torch.tanh](args = (%linear,), kwargs = {})
+    %head : [num_users=1] = get_attr[target=words]
+    %logits : [num_users=1] = call_function[target=torch.nn.functional.linear](args = (%tanh, %head), kwargs = {})
+    return %logits
+TEXT
+"$cfx" convert tied.fx float.fx --random-weights 1
+packed_of() # packed_of ARGUMENT...: quantize it, optimize it, and count its weights
+{
+    "$cfx" quantize float.fx -o t.fx "$@" >table &&
+        "$cfx" optimize t.fx -i 'x=i64[5]' -o p.fx -q &&
+        grep -E '^(head|words) ' table &&
+        grep -Eo '^ +_int[48]_.*|target=torch.ops.cfx.packed_[a-z]+' p.fx |
+        sort | uniq -c
+}
+for bits in 4 8; do
+    said "tied weights of int$bits are one" 0 "^head +shared +int$bits .* -> 0$" \
+        packed_of --weights-only "int$bits"
+    also 'the first is quantized' "^words +weight +int$bits .*76800 -> "
+    also 'the first two are packed' \
+        "_int${bits}_1: [iu]8\\[4, $((64 * bits / 32)), 16, 4\\]"
+    also 'both products read them' '^ +2 target=torch.ops.cfx.packed_linear'
+    also 'and the table' '^ +1 target=torch.ops.cfx.packed_embedding'
+    said 'no weight is dequantized' 1 '' grep -q dequantize p.fx
+    said 'results differ in their rounding' 0 '' "$cfx" diff t.fx p.fx \
+        -i 'x=i64[5]' --rtol 1e-5 --atol 1e-5
+    for t in 1 2 3; do
+        "$cfx" run p.fx -t $t -i 'x=i64[40]' -O "o$t" >run.out
+    done
+    said 'not by the number of threads' 0 '' cmp o1/output.npy o2/output.npy
+    said 'nor by three' 0 '' cmp o1/output.npy o3/output.npy
+done
 
 # ---- Core ATen, as torch.export decomposes a model ----
 

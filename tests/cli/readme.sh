@@ -27,7 +27,10 @@ for cmd in "$work"/*.cmd; do
     esac
     want=${cmd%.cmd}.want
     touch "$want"
-    (cd "$top" && PATH="$bin:$PATH" sh "$cmd") >"$work/have" 2>&1 || :
+    # Files in /tmp are those of this run.
+    sed "s|/tmp/|$work/|g" "$cmd" >"$work/run"
+    (cd "$top" && PATH="$bin:$PATH" sh "$work/run") 2>&1 |
+        sed "s|$work/|/tmp/|g" >"$work/have"
     for f in "$want" "$work/have"; do
         sed 's/[0-9.]* ms$/T ms/;s/\(largest difference\) .*/\1 E/' "$f" \
             >"$f.plain"

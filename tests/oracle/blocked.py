@@ -200,20 +200,42 @@ def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
     return row_major(activated(y, activation, scalars, algorithm))
 
 
+def scaled(weight, scale):
+    """(blocks, K, 16) of float32 from packed integers, scaled."""
+    if weight.dim() != 4 or weight.shape[2:] != (BLOCK, 4):
+        raise ValueError("forms")
+    if weight.dtype == torch.uint8:  # two in a byte, 8 added
+        weight = torch.stack((weight & 15, weight >> 4), -1).flatten(-2)
+        weight = weight.to(torch.int8) - 8
+    # (blocks, words, 16, of a word) as (blocks, K, 16)
+    weight = weight.transpose(2, 3).flatten(1, 2)
+    if scale.dim() == 1:
+        scale = scale.unflatten(0, (-1, 1, BLOCK))
+    groups = scale.shape[1]
+    if scale.shape != (weight.shape[0], groups, BLOCK) or groups < 1:
+        raise ValueError("scale")
+    return (weight.unflatten(1, (groups, weight.shape[1] // groups))
+            * scale.unsqueeze(2)).flatten(1, 2)
+
+
+def packed_embedding(weight, indices, num_embeddings, scale):
+    if weight.dtype not in (torch.int8, torch.uint8):
+        raise TypeError("integers")
+    check_types(scale, scale)
+    table = scaled(weight, scale).transpose(1, 2).flatten(0, 1)
+    if -(-num_embeddings // BLOCK) != weight.shape[0]:
+        raise ValueError("rows")
+    return row_major(F.embedding(indices, table[:num_embeddings]))
+
+
 def packed_linear(x, weight, out_features, bias=None, add=None, min=None,
                   max=None, activation=None, scalars=(), algorithm=None,
                   scale=None):
-    if (weight.dtype == torch.int8) != (scale is not None):
+    if (weight.dtype in (torch.int8, torch.uint8)) != (scale is not None):
         raise ValueError("scale")
     if scale is not None:
-        if weight.dim() != 4 or weight.shape[3] != 4:
-            raise ValueError("forms")
-        if scale.shape != (weight.shape[0] * BLOCK,):
-            raise ValueError("scale")
         check_types(x, x, bias, add, scale)
-        # (blocks, K / 4, 16, 4) as (blocks, K, 16), scaled
-        weight = weight.transpose(2, 3).flatten(1, 2)
-        weight = weight * scale.reshape(-1, 1, BLOCK)
+        weight = scaled(weight, scale)
     check_types(x, weight, bias, add)
     if weight.dtype == torch.bfloat16:
         if weight.dim() != 4:
@@ -301,6 +323,8 @@ for schema, function in (
          "Tensor? bias=None, Tensor? add=None, Scalar? min=None, Scalar? "
          "max=None, str? activation=None, float[] scalars=[], str? "
          "algorithm=None, Tensor? scale=None) -> Tensor", packed_linear),
+        ("packed_embedding(Tensor weight, Tensor indices, SymInt "
+         "num_embeddings, Tensor scale) -> Tensor", packed_embedding),
         ("blocked_winograd_conv2d(Tensor input, Tensor weight, Tensor? "
          "bias=None, Tensor? add=None, SymInt[2] padding=0, Scalar? min=None, "
          "Scalar? max=None, str? activation=None, float[] scalars=[], str? "

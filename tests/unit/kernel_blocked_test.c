@@ -480,12 +480,122 @@ TEST_CASE(packed_products_agree_with_row_major_ones)
         cfx_packed_product p = {
             .rows = tall ? dice_throw(&d, 100, 300) : dice_throw(&d, 1, 20),
             .columns = dice_throw(&d, 1, 150),
-            .depth = deep ? dice_throw(&d, 700, 2400) : dice_throw(&d, 1, 60)};
+            .depth = deep ? dice_throw(&d, 700, 2400) : dice_throw(&d, 1, 60),
+            .groups = 1};
         char what[100];
 
         snprintf(what, sizeof(what), "case %d: %lldx%lldx%lld", i,
                  (long long)p.rows, (long long)p.columns, (long long)p.depth);
         check_product(&d, &p, what);
+    }
+}
+
+/* ---- Products with integers ---- */
+
+/* Integers w(columns, depth) in 4 or 8 bits, as packed.h tells. */
+static void *to_integers(const float *w, const cfx_packed_product *p)
+{
+    bool half = p->numbers == CFX_BLOCKED_INT4;
+    int64_t together = half ? 8 : 4, words = p->depth / together;
+    int64_t size = blocks_of(p->columns) * words * B * 4;
+    uint8_t *to = array_new(CFX_U8, size);
+
+    memset(to, half ? 0x88 : 0, (size_t)size);
+    for (int64_t c = 0; c < p->columns; c++)
+        for (int64_t k = 0; k < p->depth; k++) {
+            int64_t in = k % together;
+            int64_t at = ((c / B * words + k / together) * B + c % B) * 4;
+            int q = (int)w[c * p->depth + k];
+            if (half)
+                to[at + in / 2] = (uint8_t)(in % 2 ? (to[at + in / 2] & 15) |
+                                                         (q + 8) << 4
+                                                   : (to[at + in / 2] & 240) |
+                                                         (q + 8));
+            else
+                to[at + in] = (uint8_t)(int8_t)q;
+        }
+    return to;
+}
+
+/* Scales (blocks, groups, 16), by which w is multiplied. */
+static float *to_scaled(dice *d, float *w, const cfx_packed_product *p)
+{
+    float *scale = array_random(d, CFX_F32,
+                                blocks_of(p->columns) * p->groups * B);
+    int64_t each = p->depth / p->groups;
+
+    for (int64_t c = 0; c < p->columns; c++)
+        for (int64_t k = 0; k < p->depth; k++)
+            w[c * p->depth + k] *=
+                scale[(c / B * p->groups + k / each) * B + c % B];
+    return scale;
+}
+
+static void check_integers(dice *d, cfx_packed_product *p, const char *what)
+{
+    int64_t n = p->rows * p->columns;
+    int most = p->numbers == CFX_BLOCKED_INT4 ? 7 : 127;
+    float *x = array_random(d, CFX_F32, p->rows * p->depth);
+    float *w = array_new(CFX_F32, p->columns * p->depth);
+    float *add = array_random(d, CFX_F32, n);
+    float *bias = array_random(d, CFX_F32, p->columns);
+    float *y = array_new(CFX_F32, n), *last = array_new(CFX_F32, n);
+
+    for (int64_t i = 0; i < p->columns * p->depth; i++)
+        w[i] = (float)dice_throw(d, -most - 1, most);
+    void *packed = to_integers(w, p);
+    float *scale = to_scaled(d, w, p);
+    p->x = x;
+    p->y = y;
+    p->end = (cfx_blocked_epilogue){.bias = dice_throw(d, 0, 1) ? bias : NULL,
+                                    .add = dice_throw(d, 0, 1) ? add : NULL,
+                                    .lo = dice_throw(d, 0, 1) ? -INFINITY : -9,
+                                    .hi = INFINITY};
+    double *want = expect_product(p, w);
+    p->w = packed;
+    p->end.scale = scale;
+    for (int i = 0; i < all.count; i++) {
+        memset(y, 0xff, (size_t)n * sizeof(*y));
+        run_product(all.ctx[i], p);
+        /* Sums of up to 1000 products of up to 128 by 1 by 1. */
+        for (int64_t j = 0; j < n; j++)
+            ck_assert_msg(fabs((double)y[j] - want[j]) <= 1e-6 * most * 1000,
+                          "%s: %g, not %g", what, (double)y[j], want[j]);
+        if (same_level(&all, i))
+            assert_same_bits(y, last, (size_t)n * sizeof(*y), what);
+        memcpy(last, y, (size_t)n * sizeof(*y));
+    }
+    free(x);
+    free(w);
+    free(add);
+    free(bias);
+    free(y);
+    free(last);
+    free(packed);
+    free(scale);
+    free(want);
+}
+
+TEST_CASE(packed_integers_agree_with_the_products_that_they_stand_for)
+{
+    for (int i = 0; i < 120; i++) {
+        dice d = {.key = 91000 + (uint64_t)i * 64};
+        bool tall = dice_throw(&d, 0, 3) == 0;
+        int64_t groups = dice_throw(&d, 0, 2) ? 1 : dice_throw(&d, 2, 9);
+        int64_t words = dice_throw(&d, 1, groups == 1 ? 90 : 9);
+        bool half = i % 2;
+        cfx_packed_product p = {
+            .rows = tall ? dice_throw(&d, 100, 300) : dice_throw(&d, 1, 20),
+            .columns = dice_throw(&d, 1, 150),
+            .depth = groups * words * (half ? 8 : 4),
+            .groups = groups,
+            .numbers = half ? CFX_BLOCKED_INT4 : CFX_BLOCKED_INT8};
+        char what[100];
+
+        snprintf(what, sizeof(what), "case %d: %lldx%lldx%lld, %lld groups", i,
+                 (long long)p.rows, (long long)p.columns, (long long)p.depth,
+                 (long long)p.groups);
+        check_integers(&d, &p, what);
     }
 }
 

@@ -28,7 +28,8 @@ enum { CFX_BLOCK = 16 };
  * that is applied last, while the result is in the first cache. */
 typedef struct cfx_blocked_epilogue {
     const float *bias;  /* one for each channel, in whole blocks; or NULL */
-    const float *scale; /* likewise, of int8 weights: factors of the sums */
+    const float *scale; /* of integer weights: factors of the sums, in whole
+                           blocks for each group */
     const float *add;   /* as y; or NULL */
     float lo, hi;       /* -INFINITY, INFINITY: not clamped; NaN stays NaN */
     cfx_loop_fn *activation; /* of the context's level, in place; or NULL */
@@ -40,7 +41,8 @@ typedef enum cfx_blocked_numbers {
     CFX_BLOCKED_FLOAT, /* floats */
     CFX_BLOCKED_MIXED, /* floats by weights in pairs */
     CFX_BLOCKED_PAIRS, /* pairs, whose two products are added at once */
-    CFX_BLOCKED_INT8   /* floats by int8, of which four are 4 bytes */
+    CFX_BLOCKED_INT8,  /* floats by int8, of which four are 4 bytes */
+    CFX_BLOCKED_INT4   /* floats by int4, of which eight are 4 bytes */
 } cfx_blocked_numbers;
 
 /* How weights of bfloat16 are multiplied: by pairs where the processor has an
@@ -83,7 +85,8 @@ void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
 /* A tile of y: some pixels of some blocks. Distances are in elements of 4 bytes, a
  * float or a pair, and x and w point to either. The sum begins with bias + add and
  * goes over n[0] blocks or channels, n[1] rows and n[2] columns of the window, and
- * `steps` elements of w; those of x lie x_step apart. */
+ * `steps` elements of w; those of x lie x_step apart. With integer weights n[2] are
+ * groups, each of whose sums is multiplied by its own scale. */
 typedef struct cfx_blocked_tile {
     cfx_blocked_numbers numbers;
     int64_t pixels, blocks;
@@ -93,7 +96,7 @@ typedef struct cfx_blocked_tile {
     int64_t w_block, w_at[2]; /* w is without gaps from n[2] on */
     int64_t ahead; /* from the weights in use to those that are brought near */
     cfx_blocked_epilogue end; /* pointers to what belongs to the tile */
-    int64_t bias_block, add_pixel, add_block; /* bias_block: of `scale` too */
+    int64_t bias_block, scale_block, add_pixel, add_block;
     float *y;
     int64_t y_pixel, y_block;
 } cfx_blocked_tile;

@@ -59,9 +59,20 @@ CFX_FORCE_INLINE vf pairs(vf x, vf w, vf s)
 }
 #endif
 
-/* The factors w of a step; of pairs and int8, part `part` of them. */
+/* How many factors a step has. */
+CFX_FORCE_INLINE int parts_of(const cfx_blocked_numbers numbers)
+{
+    return numbers == CFX_BLOCKED_INT4    ? 8
+           : numbers == CFX_BLOCKED_INT8  ? 4
+           : numbers == CFX_BLOCKED_MIXED ? 2
+                                          : 1;
+}
+
+/* Part `part` of the factors w of a step. */
 CFX_FORCE_INLINE vf factor(const cfx_blocked_numbers numbers, int part, vf w)
 {
+    if (numbers == CFX_BLOCKED_INT4)
+        return vf_of_int4(w, part);
     if (numbers == CFX_BLOCKED_INT8)
         return vf_of_int8(w, part);
     if (numbers != CFX_BLOCKED_MIXED)
@@ -80,27 +91,29 @@ CFX_FORCE_INLINE vf addend(const cfx_blocked_tile *t, int p, int v)
                       : b;
 }
 
-/* A sum of products with int8 weights, in the end. */
-CFX_FORCE_INLINE vf scaled(const cfx_blocked_tile *t, int p, int v, vf s)
+/* Vector v of the scales of group k. */
+CFX_FORCE_INLINE vf scale_of(const cfx_blocked_tile *t, int64_t k, int v)
 {
-    int64_t at = v / BV * t->bias_block + v % BV * VF;
-
-    return vf_fma(s, vf_load(t->end.scale + at), addend(t, p, v));
+    return vf_load(t->end.scale + v / BV * t->scale_block + k * CFX_BLOCK +
+                   v % BV * VF);
 }
 
 CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                            const int blocks, const cfx_blocked_tile *t)
 {
-    const bool is_int8 = numbers == CFX_BLOCKED_INT8;
+    const bool grouped = numbers == CFX_BLOCKED_INT8 ||
+                         numbers == CFX_BLOCKED_INT4;
     const int nv = blocks * BV;
-    const int parts = is_int8 ? 4 : numbers == CFX_BLOCKED_MIXED ? 2 : 1;
-    vf s[P1][4 * BV];
+    const int parts = parts_of(numbers);
+    vf s[P1][4 * BV], y[P1][4 * BV]; /* y: of all groups */
 
     CFX_UNROLL
     for (int v = 0; v < nv; v++) {
         CFX_UNROLL
-        for (int p = 0; p < pixels; p++)
-            s[p][v] = is_int8 ? vf_zero() : addend(t, p, v);
+        for (int p = 0; p < pixels; p++) {
+            y[p][v] = addend(t, p, v);
+            s[p][v] = grouped ? vf_zero() : y[p][v];
+        }
     }
     for (int64_t i = 0; i < t->n[0]; i++) {
         for (int64_t j = 0; j < t->n[1]; j++) {
@@ -137,6 +150,15 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                     x += t->x_step;
                     w += CFX_BLOCK;
                 }
+                CFX_UNROLL
+                for (int v = 0; grouped && v < nv; v++) {
+                    vf scale = scale_of(t, k, v);
+                    CFX_UNROLL
+                    for (int p = 0; p < pixels; p++) {
+                        y[p][v] = vf_fma(s[p][v], scale, y[p][v]);
+                        s[p][v] = vf_zero();
+                    }
+                }
             }
         }
     }
@@ -144,10 +166,8 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
     for (int p = 0; p < pixels; p++) {
         CFX_UNROLL
         for (int v = 0; v < nv; v++) {
-            if (is_int8)
-                s[p][v] = scaled(t, p, v, s[p][v]);
             vf_store(t->y + p * t->y_pixel + v / BV * t->y_block + v % BV * VF,
-                     finish(s[p][v], &t->end));
+                     finish(grouped ? y[p][v] : s[p][v], &t->end));
         }
     }
 }
@@ -192,6 +212,7 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
 ALL_TILES(float_tile, CFX_BLOCKED_FLOAT)
 ALL_TILES(mixed_tile, CFX_BLOCKED_MIXED)
 ALL_TILES(int8_tile, CFX_BLOCKED_INT8)
+ALL_TILES(int4_tile, CFX_BLOCKED_INT4)
 #if CFX_LEVEL_IS(avx512)
 ALL_TILES(pairs_tile, CFX_BLOCKED_PAIRS)
 #else
@@ -205,6 +226,7 @@ static void any_tile(const cfx_blocked_tile *t)
     case CFX_BLOCKED_MIXED: mixed_tile(t); break;
     case CFX_BLOCKED_PAIRS: pairs_tile(t); break;
     case CFX_BLOCKED_INT8: int8_tile(t); break;
+    case CFX_BLOCKED_INT4: int4_tile(t); break;
     }
     if (t->end.activation)
         activate_tile(t);

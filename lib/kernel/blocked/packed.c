@@ -32,7 +32,7 @@ typedef struct packed {
     const cfx_context *ctx;
     const struct cfx_blocked_kernels *k;
     cfx_packed_product p;
-    int64_t depth;         /* floats, pairs or fours of a column of w */
+    int64_t depth;         /* floats, or what 4 bytes hold, of a column of w */
     int64_t x_step;        /* elements of x for each of them */
     int64_t blocks;        /* of y, whole or not */
     int64_t slice;         /* of the depth */
@@ -93,15 +93,18 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
     int64_t row = v->depth * v->x_step;
     cfx_blocked_tile t = {.numbers = p->numbers,
                           .blocks = v->unit,
-                          .n = {1, 1, 1},
-                          .steps = cfx_min64(v->slice, v->depth - k),
+                          .n = {1, 1, p->groups},
+                          .steps = cfx_min64(v->slice, v->depth - k) /
+                                   p->groups,
                           .x = p->x + a->row * row + k * v->x_step,
                           .x_pixel = row,
+                          .x_at = {0, 0, row / p->groups},
                           .x_step = v->x_step,
                           .w = p->w + (a->block * v->depth + k) * CFX_BLOCK,
                           .w_block = v->depth * CFX_BLOCK,
                           .end = {.lo = -INFINITY, .hi = INFINITY},
                           .bias_block = CFX_BLOCK,
+                          .scale_block = p->groups * CFX_BLOCK,
                           .add_pixel = p->columns,
                           .add_block = CFX_BLOCK,
                           .y = p->y + y,
@@ -115,7 +118,7 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
     if (k == 0 && p->end.bias)
         t.end.bias = p->end.bias + a->block * CFX_BLOCK;
     if (p->end.scale)
-        t.end.scale = p->end.scale + a->block * CFX_BLOCK;
+        t.end.scale = p->end.scale + a->block * t.scale_block;
     if (k + v->slice >= v->depth) {
         t.end.lo = p->end.lo;
         t.end.hi = p->end.hi;
@@ -123,34 +126,38 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
     return t;
 }
 
-static void move(cfx_blocked_tile *t, int64_t blocks, int64_t w_block)
+/* Go on by blocks that lie as far apart as those of `of`. */
+static void move(cfx_blocked_tile *t, const cfx_blocked_tile *of,
+                 int64_t blocks)
 {
-    t->w += blocks * w_block;
+    t->w += blocks * of->w_block;
     t->y += blocks * CFX_BLOCK;
     if (t->end.add)
         t->end.add += blocks * CFX_BLOCK;
     if (t->end.bias)
         t->end.bias += blocks * CFX_BLOCK;
     if (t->end.scale)
-        t->end.scale += blocks * CFX_BLOCK;
+        t->end.scale += blocks * of->scale_block;
 }
 
 /* Few rows wait for their weights. Let the blocks of a tile lie so far apart that
  * the next tile goes on where it ends: then the weights are read in a few long
  * streams. Returns the blocks that are done, whose columns are whole. */
-static int64_t run_streams(const packed *v, const part *a, cfx_blocked_tile t,
-                           int64_t blocks)
+static int64_t run_streams(const packed *v, const part *a,
+                           const cfx_blocked_tile *first, int64_t blocks)
 {
-    int64_t w_block = t.w_block, n = blocks / t.blocks;
+    cfx_blocked_tile t = *first;
+    int64_t n = blocks / t.blocks;
 
     t.ahead = FAR_AHEAD * CFX_BLOCK;
     t.w_block *= n;
+    t.scale_block *= n;
     t.bias_block *= n;
     t.add_block *= n;
     t.y_block *= n;
     for (int64_t i = 0; i < n; i++) {
         cfx_blocked_run_row(v->k, t, a->rows);
-        move(&t, 1, w_block);
+        move(&t, first, 1);
     }
     return n * t.blocks;
 }
@@ -161,8 +168,8 @@ static void run_slice(const packed *v, const part *a, int64_t k)
     int64_t columns = v->p.columns - a->block * CFX_BLOCK, left = a->blocks;
 
     if (a->rows <= FEW_ROWS) {
-        left -= run_streams(v, a, t, cfx_min64(left, columns / CFX_BLOCK));
-        move(&t, a->blocks - left, t.w_block);
+        left -= run_streams(v, a, &t, cfx_min64(left, columns / CFX_BLOCK));
+        move(&t, &t, a->blocks - left);
         columns -= (a->blocks - left) * CFX_BLOCK;
     }
     t.ahead = AHEAD * CFX_BLOCK;
@@ -174,7 +181,7 @@ static void run_slice(const packed *v, const part *a, int64_t k)
             run_last(v->k, t, a->rows, columns);
         else
             cfx_blocked_run_row(v->k, t, a->rows);
-        move(&t, t.blocks, t.w_block);
+        move(&t, &t, t.blocks);
         columns -= t.blocks * CFX_BLOCK;
     }
 }
@@ -262,7 +269,8 @@ static void to_bfloat16(cfx_context *ctx, void *y, const float *x, int64_t n)
 /* The elements of x for 4 bytes of w; pairs of x are one element. */
 static int64_t step_of(cfx_blocked_numbers numbers)
 {
-    return numbers == CFX_BLOCKED_INT8    ? 4
+    return numbers == CFX_BLOCKED_INT4    ? 8
+           : numbers == CFX_BLOCKED_INT8  ? 4
            : numbers == CFX_BLOCKED_MIXED ? 2
                                           : 1;
 }
@@ -284,4 +292,71 @@ void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p,
     v.unit = tile_blocks(v.k);
     cut(&v);
     cfx_parallel_for(ctx, v.groups * v.chunks, 1, run_piece, &v);
+}
+
+/* ---- Rows of tables ---- */
+
+/* A row is one of 16 in each step of its block, so that its words come one from
+ * each line of memory; their loads take longer than to unpack them. */
+typedef struct rows_job {
+    const cfx_packed_table *t;
+    float *y;
+    cfx_dtype type;
+    const void *index;
+} rows_job;
+
+static int64_t index_at(cfx_dtype type, const void *index, int64_t i)
+{
+    return type == CFX_I32 ? ((const int32_t *)index)[i]
+                           : ((const int64_t *)index)[i];
+}
+
+/* Number k of a word. */
+static float unpack(cfx_blocked_numbers numbers, const uint8_t *word, int k)
+{
+    return numbers == CFX_BLOCKED_INT4
+               ? (float)((word[k / 2] >> 4 * (k % 2) & 15) - 8)
+               : (float)(int8_t)word[k];
+}
+
+static void unpack_row(const cfx_packed_table *t, int64_t row, float *y)
+{
+    enum { WORD = 4 };
+    int64_t parts = step_of(t->numbers), words = t->depth / parts;
+    int64_t each = t->depth / t->groups, block = row / CFX_BLOCK;
+    const uint8_t *w = t->w;
+    const float *scale = t->scale + block * t->groups * CFX_BLOCK +
+                         row % CFX_BLOCK;
+
+    w += (block * words * CFX_BLOCK + row % CFX_BLOCK) * WORD;
+    for (int64_t k = 0; k < t->depth; k += parts, w += WORD * CFX_BLOCK)
+        for (int i = 0; i < parts; i++)
+            y[k + i] = unpack(t->numbers, w, i) * scale[k / each * CFX_BLOCK];
+}
+
+static void run_rows(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const rows_job *j = arg;
+
+    (void)worker;
+    for (int64_t i = begin; i < end; i++)
+        unpack_row(j->t, index_at(j->type, j->index, i),
+                   j->y + i * j->t->depth);
+}
+
+bool cfx_packed_rows(cfx_context *ctx, const cfx_packed_table *t, float *y,
+                     cfx_dtype type, const void *index, int64_t n,
+                     int64_t *bad)
+{
+    enum { GRAIN = 4096 };
+    rows_job j = {t, y, type, index};
+
+    for (int64_t i = 0; i < n; i++) {
+        *bad = index_at(type, index, i);
+        if (*bad < 0 || *bad >= t->rows)
+            return false;
+    }
+    if (t->depth > 0)
+        cfx_parallel_for(ctx, n, cfx_ceil_div(GRAIN, t->depth), run_rows, &j);
+    return true;
 }

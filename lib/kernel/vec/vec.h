@@ -14,6 +14,8 @@
  *     low_bf16(v), high_bf16(v)       the lower and the upper halves of the lanes,
  *                                     which are bfloat16 (float only)
  *     of_int8(v, k)                   byte k of each lane, an int8 (float only)
+ *     of_int4(v, k)                   half k of the bytes of each lane, the lower
+ *                                     first, less 8: -8..7 (float only)
  *     set1(x), zero(), add, sub, mul, max, min, fma(a, b, c) = a * b + c,
  *     sum(v)                          of all lanes, in a fixed order
  *

@@ -131,12 +131,38 @@ CFX_FORCE_INLINE vf vf_low_bf16(vf x)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(x), 16));
 }
 
+/* The bits, put into the mantissa of the power of two in which the lowest of them is
+ * 1, add their number to it: no shift and no conversion. Those that lie beyond the
+ * mantissa are shifted first. */
 CFX_FORCE_INLINE vf vf_of_int8(vf x, int k)
 {
-    __m256i high = _mm256_sll_epi32(_mm256_castps_si256(x),
-                                    _mm_cvtsi32_si128(24 - 8 * k));
+    __m256i bits = _mm256_castps_si256(x);
 
-    return _mm256_cvtepi32_ps(_mm256_srai_epi32(high, 24));
+    if (k > 1) {
+        bits = _mm256_srli_epi32(bits, 16);
+        k -= 2;
+    }
+    /* The power, and the sign, which is turned: 128 is added. */
+    __m256i other = _mm256_set1_epi32((127 + 23 - 8 * k) << 23 | 128 << 8 * k);
+    bits = _mm256_and_si256(bits, _mm256_set1_epi32(255 << 8 * k));
+    bits = _mm256_xor_si256(bits, other);
+    return _mm256_sub_ps(_mm256_castsi256_ps(bits),
+                         _mm256_set1_ps((float)(1 << (23 - 8 * k)) + 128));
+}
+
+/* As in vf_of_int8. */
+CFX_FORCE_INLINE vf vf_of_int4(vf x, int k)
+{
+    __m256i bits = _mm256_castps_si256(x);
+
+    if (k > 4) {
+        bits = _mm256_srli_epi32(bits, 20);
+        k -= 5;
+    }
+    __m256i power = _mm256_set1_epi32((127 + 23 - 4 * k) << 23);
+    bits = _mm256_and_si256(bits, _mm256_set1_epi32(15 << 4 * k));
+    return _mm256_sub_ps(_mm256_castsi256_ps(_mm256_or_si256(bits, power)),
+                         _mm256_set1_ps((float)(1 << (23 - 4 * k)) + 8));
 }
 
 CFX_FORCE_INLINE vf vf_high_bf16(vf x)

@@ -95,12 +95,43 @@ CFX_FORCE_INLINE vf vf_low_bf16(vf x)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(x), 16));
 }
 
+/* The bits, put into the mantissa of the power of two in which the lowest of them is
+ * 1, add their number to it: no shift and no conversion. Those that lie beyond the
+ * mantissa are shifted first. */
 CFX_FORCE_INLINE vf vf_of_int8(vf x, int k)
 {
-    __m512i high = _mm512_sll_epi32(_mm512_castps_si512(x),
-                                    _mm_cvtsi32_si128(24 - 8 * k));
+    __m512i bits = _mm512_castps_si512(x);
 
-    return _mm512_cvtepi32_ps(_mm512_srai_epi32(high, 24));
+    if (k > 1) {
+        bits = _mm512_srli_epi32(bits, 16);
+        k -= 2;
+    }
+    /* The power, and the sign, which is turned: 128 is added. */
+    __m512i other = _mm512_set1_epi32((127 + 23 - 8 * k) << 23 | 128 << 8 * k);
+    __m512i mask = _mm512_set1_epi32(255 << 8 * k);
+    bits = _mm512_ternarylogic_epi32(bits, mask, other, 0x6a); /* a & b ^ c */
+    return _mm512_sub_ps(_mm512_castsi512_ps(bits),
+                         _mm512_set1_ps((float)(1 << (23 - 8 * k)) + 128));
+}
+
+/* The lowest four bits are looked up, others are numbers as in vf_of_int8. */
+CFX_FORCE_INLINE vf vf_of_int4(vf x, int k)
+{
+    __m512i bits = _mm512_castps_si512(x);
+
+    if (k > 4) {
+        bits = _mm512_srli_epi32(bits, 20);
+        k -= 5;
+    }
+    if (k == 0)
+        return _mm512_permutexvar_ps(bits, _mm512_setr_ps(-8, -7, -6, -5, -4,
+                                                          -3, -2, -1, 0, 1, 2,
+                                                          3, 4, 5, 6, 7));
+    __m512i power = _mm512_set1_epi32((127 + 23 - 4 * k) << 23);
+    __m512i mask = _mm512_set1_epi32(15 << 4 * k);
+    bits = _mm512_ternarylogic_epi32(bits, mask, power, 0xea); /* a & b | c */
+    return _mm512_sub_ps(_mm512_castsi512_ps(bits),
+                         _mm512_set1_ps((float)(1 << (23 - 4 * k)) + 8));
 }
 
 CFX_FORCE_INLINE vf vf_high_bf16(vf x)

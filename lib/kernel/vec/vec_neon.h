@@ -102,6 +102,23 @@ CFX_FORCE_INLINE vf vf_of_int8(vf x, int k)
     return vcvtq_f32_s32(vshrq_n_s32(high, 24));
 }
 
+/* The four bits, put into the mantissa of the power of two in which the lowest of
+ * them is 1, add their number to it: no shift and no conversion. Those that lie
+ * beyond the mantissa are shifted first. */
+CFX_FORCE_INLINE vf vf_of_int4(vf x, int k)
+{
+    uint32x4_t bits = vreinterpretq_u32_f32(x);
+
+    if (k > 4) {
+        bits = vshrq_n_u32(bits, 20);
+        k -= 5;
+    }
+    uint32_t power = (uint32_t)(127 + 23 - 4 * k) << 23;
+    bits = vbslq_u32(vdupq_n_u32(15U << 4 * k), bits, vdupq_n_u32(power));
+    return vsubq_f32(vreinterpretq_f32_u32(bits),
+                     vdupq_n_f32((float)(1 << (23 - 4 * k)) + 8));
+}
+
 CFX_FORCE_INLINE vf vf_high_bf16(vf x)
 {
     return vreinterpretq_f32_u32(

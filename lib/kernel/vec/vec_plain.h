@@ -97,6 +97,14 @@ CFX_FORCE_INLINE vf vf_of_int8(vf x, int k)
     return bytes[k];
 }
 
+CFX_FORCE_INLINE vf vf_of_int4(vf x, int k)
+{
+    uint8_t bytes[4];
+
+    memcpy(bytes, &x, sizeof(bytes));
+    return (vf)((bytes[k / 2] >> 4 * (k % 2) & 15) - 8);
+}
+
 CFX_FORCE_INLINE vf vf_high_bf16(vf x)
 {
     uint32_t bits;

@@ -18,8 +18,8 @@ cfx_status cfx_epilogue_check_types(const cfx_call *call,
         if (t && t->dtype != CFX_F32 && !(other >> t->dtype & 1))
             return cfx_call_fail(call, CFX_EDTYPE,
                                  "expected float32%s%s, got %s",
-                                 other >> CFX_BF16 & 1 ? " or bfloat16" : "",
-                                 other >> CFX_I8 & 1 ? " or int8" : "",
+                                 other >> CFX_BF16 & 1 ? ", bfloat16" : "",
+                                 other >> CFX_I8 & 1 ? ", int8 or uint8" : "",
                                  cfx_dtypes[t->dtype].name);
     }
     return CFX_OK;

@@ -1,0 +1,443 @@
+/*
+ * pack_quantized -- compute with packed integers what reads the rows or columns of
+ * a weight that is dequantized: torch.ops.cfx.packed_linear, packed_embedding.
+ *
+ * The reference graph of a model with quantized weights has float operators whose
+ * weight is dequantize_per_tensor, _per_channel or _per_channel_group of constants.
+ * A weight is packed once for all its users, in 4 bits if its integers have no
+ * more: a table that is also the weight of a linear layer stays one. Sums of
+ * products are scaled by group, where the reference scales each weight, so that
+ * results differ in their rounding.
+ */
+#include <cfx/ops.h>
+#include <math.h>
+#include <string.h>
+
+#include "graph/aliases.h"
+#include "interp/passes/affine.h"
+#include "interp/passes/constants.h"
+#include "interp/passes/retrace.h"
+#include "interp/split/extract.h"
+#include "ops/blocked/blocked.h"
+
+typedef struct packer {
+    cfx_pass_call *p;
+    path_uses uses;
+    cfx_aliases aliases; /* of the graph as it was */
+    cfx_constants known;
+    cfx_node_map weight, scale; /* get_attr nodes, of what is dequantized */
+} packer;
+
+/* Operators that take a weight, and the names of their parameters. */
+typedef struct form {
+    const char *op, *weight, *input, *input_too, *bias;
+    bool columns; /* the weight is (in, out), else (out, in) */
+    bool rows;    /* its rows are taken */
+} form;
+
+static const form forms[] = {
+    {"linear", "weight", "input", NULL, "bias", false, false},
+    {"addmm", "mat2", "mat1", NULL, "self", true, false},
+    {"mm", "mat2", "self", NULL, NULL, true, false},
+    {"matmul", "other", "self", NULL, NULL, true, false},
+    {"embedding", "weight", "indices", "input", NULL, false, true},
+};
+
+/* A call, and its weight (rows, depth) of integers. */
+typedef struct layer_call {
+    const form *form;
+    cfx_node *n, *x, *bias, *dequantize; /* dequantize: or a transpose of it */
+    cfx_tensor *q, *scale; /* new references; scale: NULL, one for all */
+    double one_scale;
+    int64_t rows, depth, groups, q_row, q_column;
+} layer_call;
+
+/* ---- Calls ---- */
+
+static cfx_node *node_of(cfx_value v)
+{
+    return v.kind == CFX_NODE ? v.u.node : NULL;
+}
+
+static const cfx_tensor *tensor_of(const cfx_node *n)
+{
+    cfx_value v = cfx_extract__known(n);
+    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
+}
+
+static bool has_type(const cfx_node *n, cfx_dtype dtype)
+{
+    const cfx_tensor *t = tensor_of(n);
+    return t && t->dtype == dtype;
+}
+
+static cfx_value arg(const packer *k, const cfx_node *n, const char *name)
+{
+    const cfx_schema *schema = name ? cfx_pass__signature(k->p, n) : NULL;
+    return schema ? cfx_pass__arg(n, schema, name) : CFX_NOTHING;
+}
+
+static bool is_given(cfx_value v)
+{
+    return v.kind && v.kind != CFX_NONE;
+}
+
+/* Does n exchange the axes of a matrix? */
+static bool is_transpose(const cfx_node *n)
+{
+    bool swaps = n->nargs == 3 && n->args[1].kind == CFX_INT &&
+                 n->args[2].kind == CFX_INT &&
+                 (n->args[1].u.i - n->args[2].u.i) % 2 != 0;
+    return n->nargs && node_of(n->args[0]) &&
+           (cfx_node_is(n, "t") || (cfx_node_is(n, "transpose") && swaps));
+}
+
+/* Settings besides tensors that the packed operators do not have. */
+static bool is_plain(const packer *k, const cfx_node *n)
+{
+    return !is_given(arg(k, n, "max_norm")) && !is_given(arg(k, n, "beta")) &&
+           !is_given(arg(k, n, "alpha"));
+}
+
+static bool find_call(const packer *k, cfx_node *n, layer_call *a)
+{
+    size_t i = 0;
+    while (i < sizeof(forms) / sizeof(*forms) && !cfx_node_is(n, forms[i].op))
+        i++;
+    if (i == sizeof(forms) / sizeof(*forms) || !is_plain(k, n))
+        return false;
+    const form *f = &forms[i];
+    cfx_value x = arg(k, n, f->input), bias = arg(k, n, f->bias);
+    *a = (layer_call){.form = f, .n = n, .bias = node_of(bias)};
+    a->x = node_of(x.kind ? x : arg(k, n, f->input_too));
+    a->dequantize = node_of(arg(k, n, f->weight));
+    return a->x && a->dequantize && has_type(n, CFX_F32) &&
+           (f->rows || has_type(a->x, CFX_F32)) &&
+           is_given(bias) == (a->bias != NULL);
+}
+
+/* One number for each row of the weight. */
+static bool fits_bias(const layer_call *a)
+{
+    const cfx_tensor *t = a->bias ? tensor_of(a->bias) : NULL;
+    return !a->bias || (t && t->dtype == CFX_F32 && t->rank == 1 &&
+                        cfx_dim_is(t->shape[0], a->rows));
+}
+
+/* ---- Constants ---- */
+
+static bool is_tensor(const packer *k, const cfx_node *n)
+{
+    cfx_value v;
+    return !cfx_module_fetch_attr(&v, k->p->gm, n->target->text, NULL) &&
+           v.kind == CFX_TENSOR &&
+           !cfx_path_uses__writes(&k->uses, v.u.tensor);
+}
+
+static bool is_constant(void *user, const cfx_node *n)
+{
+    packer *k = user;
+    if (n->id >= k->aliases.life.ids ||
+        cfx_aliases__is_written(&k->aliases, n))
+        return false;
+    return n->op == CFX_GET_ATTR
+               ? is_tensor(k, n)
+               : (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) &&
+                     !cfx_effects_any(&k->aliases.effects[n->id]) &&
+                     cfx_constants__is_known(&k->known, n);
+}
+
+/* A new reference to a constant tensor of a type, without gaps; NULL: the value is
+ * not that. */
+static cfx_status load(packer *k, cfx_value v, cfx_dtype dtype,
+                       cfx_tensor **out)
+{
+    const cfx_node *n = node_of(v);
+    *out = NULL;
+    if (!n || !has_type(n, dtype))
+        return CFX_OK;
+    cfx_status st = cfx_constants__find(&k->known, n, is_constant, k, &v);
+    if (!st && v.kind == CFX_TENSOR && v.u.tensor->dtype == dtype &&
+        cfx_tensor_is_contiguous(v.u.tensor))
+        *out = cfx_tensor_ref(v.u.tensor);
+    cfx_value_unref(v);
+    return st;
+}
+
+/* Are the zero points absent, or all 0? */
+static cfx_status check_zero_points(packer *k, const cfx_node *d, bool *zero)
+{
+    cfx_tensor *t;
+    cfx_value one = arg(k, d, "zero_point"), all = arg(k, d, "zero_points");
+    *zero = !is_given(all) && (!one.kind || (one.kind == CFX_INT && !one.u.i));
+    cfx_status st = load(k, all, CFX_I64, &t);
+    if (t) {
+        *zero = true;
+        for (int64_t i = 0; i < cfx_tensor_numel(t); i++)
+            *zero = *zero && ((const int64_t *)t->data)[i] == 0;
+    }
+    cfx_tensor_unref(t);
+    return st;
+}
+
+/* The axis of the channels that have scales; -1: n is another call. */
+static int axis_of(const packer *k, const cfx_node *n)
+{
+    cfx_value axis = arg(k, n, "axis");
+    if (cfx_node_is(n, "dequantize_per_channel"))
+        return axis.kind == CFX_INT && (axis.u.i == 0 || axis.u.i == 1)
+                   ? (int)axis.u.i
+                   : -1;
+    return cfx_node_is(n, "dequantize_per_tensor") ||
+                   cfx_node_is(n, "dequantize_per_channel_group")
+               ? 0
+               : -1;
+}
+
+/* Is there a finite number for each row, or for each row and group? */
+static bool fits_scale(layer_call *a)
+{
+    const cfx_tensor *t = a->scale;
+    bool grouped = cfx_node_is(a->dequantize, "dequantize_per_channel_group");
+    if (!t)
+        return isfinite(a->one_scale);
+    a->groups = grouped && t->rank == 2 ? cfx_tensor_size(t, 1) : 1;
+    bool fits = t->rank == 1 + grouped && cfx_tensor_size(t, 0) == a->rows &&
+                a->groups > 0 && a->depth % a->groups == 0;
+    for (int64_t i = 0; fits && i < a->rows * a->groups; i++)
+        fits = isfinite(((const float *)t->data)[i]);
+    return fits;
+}
+
+/* Find integers and scales; *found is false for a weight that cannot be packed. */
+static cfx_status load_weight(packer *k, layer_call *a, bool *found)
+{
+    const cfx_node *d = a->dequantize;
+    cfx_value scale = arg(k, d, "scale");
+    bool zero, columns = a->form->columns;
+    for (; is_transpose(d); d = node_of(d->args[0]))
+        columns = !columns;
+    a->dequantize = (cfx_node *)(uintptr_t)d;
+    scale = arg(k, d, "scale");
+    *found = false;
+    if (axis_of(k, d) != columns || !has_type(d, CFX_F32) ||
+        cfx_aliases__is_written(&k->aliases, d))
+        return CFX_OK;
+    cfx_status st = check_zero_points(k, d, &zero);
+    if (!st && zero)
+        st = load(k, arg(k, d, "input"), CFX_I8, &a->q);
+    if (st || !a->q || a->q->rank != 2)
+        return st;
+    a->rows = cfx_tensor_size(a->q, columns);
+    a->depth = cfx_tensor_size(a->q, !columns);
+    a->q_row = columns ? 1 : a->depth;
+    a->q_column = columns ? a->rows : 1;
+    a->groups = 1;
+    a->one_scale = scale.kind == CFX_FLOAT ? scale.u.f : NAN;
+    if (scale.kind != CFX_FLOAT)
+        st = load(k, arg(k, d, "scales"), CFX_F32, &a->scale);
+    *found = !st && fits_scale(a) && fits_bias(a);
+    return st;
+}
+
+/* ---- Packing ---- */
+
+static int at(const layer_call *a, int64_t row, int64_t i)
+{
+    const int8_t *q = a->q->data;
+    return q[row * a->q_row + i * a->q_column];
+}
+
+/* Integers in 4 bytes; 0: groups do not consist of them. */
+static int64_t together(const layer_call *a)
+{
+    const int8_t *q = a->q->data;
+    bool half = a->depth % (8 * a->groups) == 0;
+    for (int64_t i = 0; half && i < a->rows * a->depth; i++)
+        half = q[i] >= -8 && q[i] <= 7;
+    return half ? 8 : a->depth % (4 * a->groups) == 0 ? 4 : 0;
+}
+
+/* As packed_weight.h of lib/ops/blocked has it. Rows past the last are zeros. */
+static void fill_weight(const layer_call *a, int64_t n, uint8_t *to)
+{
+    bool half = n == 8;
+    int64_t blocks = (a->rows + CFX_BLOCK - 1) / CFX_BLOCK;
+    for (int64_t b = 0; b < blocks; b++)
+        for (int64_t i = 0; i < a->depth; i += n)
+            for (int64_t row = b * CFX_BLOCK; row < (b + 1) * CFX_BLOCK;
+                 row++, to += 4)
+                for (int64_t j = 0; j < n; j++) {
+                    int q = row < a->rows ? at(a, row, i + j) : 0;
+                    if (!half)
+                        to[j] = (uint8_t)q;
+                    else if (j % 2)
+                        to[j / 2] |= (uint8_t)((q + 8) << 4);
+                    else
+                        to[j / 2] = (uint8_t)(q + 8);
+                }
+}
+
+static void fill_scale(const layer_call *a, float *to)
+{
+    int64_t blocks = (a->rows + CFX_BLOCK - 1) / CFX_BLOCK;
+    for (int64_t b = 0; b < blocks; b++)
+        for (int64_t g = 0; g < a->groups; g++)
+            for (int64_t row = b * CFX_BLOCK; row < (b + 1) * CFX_BLOCK; row++)
+                *to++ = row >= a->rows ? 0
+                        : a->scale     ? ((const float *)
+                                          a->scale->data)[row * a->groups + g]
+                                       : (float)a->one_scale;
+}
+
+static cfx_status put(packer *k, const layer_call *a, const char *prefix,
+                      cfx_tensor *t, cfx_node_map *map)
+{
+    cfx_pass_call *p = k->p;
+    cfx_insert_point here = cfx_graph_inserting_before(p->graph,
+                                                       a->dequantize);
+    cfx_node *n = cfx_pass_add_tensor(p, prefix, t);
+    cfx_graph_restore(p->graph, here);
+    return n ? cfx_node_map_set(map, a->dequantize, cfx_value_of_node(n),
+                                p->err)
+             : p->err->code;
+}
+
+static cfx_status put_weight(packer *k, const layer_call *a, int64_t n)
+{
+    cfx_tensor *t;
+    int64_t shape[] = {(a->rows + CFX_BLOCK - 1) / CFX_BLOCK, a->depth / n,
+                       CFX_BLOCK, 4};
+    cfx_status st = cfx_tensor_new(&t, k->p->ctx, n == 8 ? CFX_U8 : CFX_I8, 4,
+                                   shape, k->p->err);
+    if (st)
+        return st;
+    fill_weight(a, n, t->data);
+    st = put(k, a, n == 8 ? "_int4_" : "_int8_", t, &k->weight);
+    cfx_tensor_unref(t);
+    return st;
+}
+
+static cfx_status put_scale(packer *k, const layer_call *a)
+{
+    cfx_tensor *t;
+    bool grouped = a->groups > 1;
+    int64_t blocks = (a->rows + CFX_BLOCK - 1) / CFX_BLOCK;
+    int64_t shape[] = {grouped ? blocks : blocks * CFX_BLOCK, a->groups,
+                       CFX_BLOCK};
+    cfx_status st = cfx_tensor_new(&t, k->p->ctx, CFX_F32, grouped ? 3 : 1,
+                                   shape, k->p->err);
+    if (st)
+        return st;
+    fill_scale(a, t->data);
+    st = put(k, a, "_scale_", t, &k->scale);
+    cfx_tensor_unref(t);
+    return st;
+}
+
+/* ---- The pass ---- */
+
+static cfx_node *call_packed(packer *k, const layer_call *a)
+{
+    cfx_value w = cfx_node_map_get(&k->weight, a->dequantize);
+    cfx_value scale = cfx_node_map_get(&k->scale, a->dequantize);
+    cfx_value x = cfx_value_of_node(a->x), rows = cfx_int(a->rows);
+    cfx_value table[] = {w, x, rows, scale};
+    cfx_value linear[] = {x, w, rows,
+                          a->bias ? cfx_value_of_node(a->bias) : CFX_NOTHING};
+    if (a->form->rows)
+        return cfx_graph_call_function(
+            k->p->graph, "torch.ops.cfx.packed_embedding.default",
+            cfx_args_of(table, 4), k->p->err);
+    cfx_node *y = cfx_graph_call_function(
+        k->p->graph, "torch.ops.cfx.packed_linear.default",
+        cfx_args_of(linear, a->bias ? 4 : 3), k->p->err);
+    return y && !cfx_node_update_kwarg(y, "scale", scale, k->p->err) ? y
+                                                                     : NULL;
+}
+
+static cfx_status replace(packer *k, const layer_call *a)
+{
+    cfx_pass_call *p = k->p;
+    cfx_insert_point here = cfx_graph_inserting_before(p->graph, a->n);
+    cfx_node *y = call_packed(k, a);
+    cfx_graph_restore(p->graph, here);
+    if (!y)
+        return p->err->code;
+    p->changed++;
+    cfx_status st = cfx_node__keep_meta(y, a->n, p->err);
+    return st ? st : cfx_pass__replace(p, a->n, y);
+}
+
+static cfx_status pack(packer *k, const layer_call *a)
+{
+    cfx_status st = CFX_OK;
+    if (!cfx_node_map_node(&k->weight, a->dequantize)) {
+        int64_t n = together(a);
+        if (!n)
+            return CFX_OK;
+        st = put_weight(k, a, n);
+        if (!st)
+            st = put_scale(k, a);
+    }
+    return st ? st : replace(k, a);
+}
+
+static cfx_status pack_node(packer *k, cfx_node *n)
+{
+    layer_call a;
+    bool found;
+    if (!find_call(k, n, &a))
+        return CFX_OK;
+    cfx_status st = cfx_context_check(k->p->ctx, k->p->err);
+    if (!st)
+        st = load_weight(k, &a, &found);
+    if (!st && found)
+        st = pack(k, &a);
+    cfx_tensor_unref(a.q);
+    cfx_tensor_unref(a.scale);
+    return st;
+}
+
+static cfx_status pack_all(packer *k)
+{
+    cfx_status st = CFX_OK;
+    for (cfx_node *n = cfx_graph_first(k->p->graph), *next; n && !st;
+         n = next) {
+        next = cfx_node_next(n);
+        if (n->id < k->aliases.life.ids) /* not a new one */
+            st = pack_node(k, n);
+    }
+    return st;
+}
+
+static cfx_status pack_quantized_run(cfx_pass_call *p)
+{
+    packer k = {.p = p};
+    cfx_constants__init(&k.known, p);
+    cfx_node_map_init(&k.weight, p->graph);
+    cfx_node_map_init(&k.scale, p->graph);
+    cfx_status st = cfx_path_uses__init(&k.uses, p);
+    if (!st)
+        st = cfx_aliases__init_apart(&k.aliases, p->graph, p->err);
+    if (!st && !k.uses.unknown)
+        st = pack_all(&k);
+    cfx_constants__release(&k.known);
+    cfx_node_map_release(&k.weight);
+    cfx_node_map_release(&k.scale);
+    cfx_path_uses__release(&k.uses);
+    cfx_aliases__release(&k.aliases);
+    return st || !p->changed
+               ? st
+               : cfx_graph_eliminate_dead_code(p->graph, NULL, NULL, p->err);
+}
+
+const cfx_pass cfx_pass__pack_quantized = {
+    .abi = CFX_ABI(cfx_pass),
+    .schema = "pack_quantized()",
+    .doc = "Compute linear layers and embeddings of dequantized weights by "
+           "packed integers of 8 or 4 bits, where meta tensor_meta shows the "
+           "types.",
+    .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
+    .run = pack_quantized_run,
+};
