@@ -121,6 +121,27 @@ typedef struct cfx_quantized_mean {
 /* Never fails. */
 void cfx_quantized_mean_run(cfx_context *ctx, const cfx_quantized_mean *m);
 
+/* y[i] = table[x[i]], a table of 256. Never fails. */
+void cfx_quantized_lookup_run(cfx_context *ctx, const uint8_t *table,
+                              const uint8_t *x, uint8_t *y, int64_t n);
+
+/* Rows of `columns` elements, at most CFX_QUANTIZED_COLUMNS, minus their mean and
+ * divided by the root of their variance plus eps: y = round(clamp(that * weight +
+ * bias)) + zero_point. */
+enum { CFX_QUANTIZED_COLUMNS = INT32_MAX / (255 * 255) };
+typedef struct cfx_quantized_norm {
+    int64_t rows, columns;
+    const float *weight, *bias;
+    double eps;
+    float lo, hi;
+    int zero_point;
+    const uint8_t *x;
+    uint8_t *y;
+} cfx_quantized_norm;
+
+/* Never fails. */
+void cfx_quantized_norm_run(cfx_context *ctx, const cfx_quantized_norm *m);
+
 /* ---- Levels ---- */
 
 /* Some pixels of some blocks of y. Distances are in bytes. A sum goes over n[0]
@@ -158,6 +179,9 @@ struct cfx_quantized_elements {
     void (*quantize)(const cfx_quantized_image *m, const float *x, uint8_t *y,
                      int64_t n);
     void (*mean)(const cfx_quantized_mean *m, int64_t plane);
+    void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y,
+                   int64_t n);
+    void (*norm)(const cfx_quantized_norm *m, int64_t row);
 };
 
 struct cfx_quantized_windows {

@@ -119,6 +119,27 @@ static inline bool has_dots(void)
 {
     return __builtin_cpu_supports("avx512vnni");
 }
+
+/* The elements of a table of 256 that 64 bytes choose, if the processor can. */
+#define HAVE_LOOKUP
+CFX_FORCE_INLINE vi choose(vi x, vi low, vi high)
+{
+    /* As above. */
+    __asm__("vpermi2b %2, %1, %0" : "+v"(x) : "v"(low), "v"(high));
+    return x;
+}
+
+CFX_FORCE_INLINE vi lookup(const vi *table, vi x)
+{
+    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(x),
+                                  choose(x, table[0], table[1]),
+                                  choose(x, table[2], table[3]));
+}
+
+static inline bool has_lookup(void)
+{
+    return __builtin_cpu_supports("avx512vbmi");
+}
 #elif CFX_LEVEL_IS(avx2)
 /* clang 14 has no name for the feature. */
 #if !defined(__clang__) && __GNUC__ >= 11
