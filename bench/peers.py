@@ -6,18 +6,25 @@
 BENCH-SERVE is the program that runs cfx.  FOLDER gets the models of
 peers_models.py, unless they are there.  Each engine runs in a process of its
 own, which waits while the others run.  Before they are timed, each must give
-PyTorch's output, to 1e-3 of its largest element, in bfloat16 to 0.2.
+PyTorch's output, to 1e-3 of its largest element, in bfloat16 to 0.2, in int8 to
+0.3.
 
     --models NAME,...   default: all
     --engines NAME,...  of cfx, plain (cfx without -o), onnxruntime, openvino,
-                        torch, compiled; and in bfloat16 cfx_bf16, openvino_bf16;
+                        torch, compiled; in bfloat16 cfx_bf16, openvino_bf16; in
+                        int8 cfx_int8, which runs what cfx quantized, and
+                        onnxruntime_int8, openvino_int8, which run what
+                        onnxruntime quantized;
                         default: cfx, onnxruntime, openvino
+    --cfx PROGRAM       the program that quantizes, default: cfx beside
+                        BENCH-SERVE
     --threads N,...     default: 1,2
     --batch N,...       default: 1,8
     --rounds N          default: 5
     --seconds S         of each run in a round, default: 1
     --fastest           compare the fastest run of each round, not the median:
                         for a machine that has other work
+    --processor         measure processor time, with one thread
 
 Prints for each number of threads and batch size the medians over the rounds in
 ms, the best peer, and its time divided by cfx's: above 1, cfx is faster.
@@ -34,7 +41,8 @@ import time
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LIMITS = {"cfx_bf16": 0.2, "openvino_bf16": 0.2}  # of the largest element
+LIMITS = {"cfx_bf16": 0.2, "openvino_bf16": 0.2, "cfx_int8": 0.3,
+          "onnxruntime_int8": 0.3, "openvino_int8": 0.3}  # of the largest element
 LIMIT = 1e-3
 MODELS = ("resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small",
           "squeezenet1_1", "densenet121", "vgg11", "efficientnet_b0",
@@ -71,6 +79,14 @@ def openvino_bf16(path, x, threads):
     return openvino(path, x, threads, "bf16")
 
 
+def onnxruntime_int8(path, x, threads):
+    return onnxruntime(path + ".int8", x, threads)
+
+
+def openvino_int8(path, x, threads):
+    return openvino(path + ".int8", x, threads)
+
+
 def torch_model(path, x, threads):
     import torch
     sys.path.insert(0, HERE)
@@ -99,21 +115,24 @@ def compiled(path, x, threads):
     return run
 
 
-ENGINES = {f.__name__: f for f in (onnxruntime, openvino, openvino_bf16, torch,
+ENGINES = {f.__name__: f for f in (onnxruntime, openvino, openvino_bf16,
+                                   onnxruntime_int8, openvino_int8, torch,
                                    compiled)}
-OWN = {"cfx": ["-o"], "cfx_bf16": ["-b"], "plain": []}
+# The options of BENCH-SERVE, and how the model's name ends.
+OWN = {"cfx": (["-o"], ".fx"), "cfx_bf16": (["-b"], ".fx"),
+       "cfx_int8": (["-o"], ".int8.fx"), "plain": ([], ".fx")}
 
 
-def measure(run, seconds):
-    took, begin = [], time.perf_counter()
-    while len(took) < 3 or time.perf_counter() - begin < seconds:
-        start = time.perf_counter()
+def measure(run, seconds, clock=time.perf_counter):
+    took, begin = [], clock()
+    while len(took) < 3 or clock() - begin < seconds:
+        start = clock()
         run()
-        took.append(time.perf_counter() - start)
+        took.append(clock() - start)
     return min(took), statistics.median(took)
 
 
-def serve(engine, path, threads):
+def serve(engine, path, threads, clock):
     """The other side of Server."""
     run = ENGINES[engine](path, np.load(path + ".npy"), threads)
     run()
@@ -121,7 +140,7 @@ def serve(engine, path, threads):
     for line in sys.stdin:
         word, rest = line.split()
         if word == "run":
-            print("%.9f %.9f" % measure(run, float(rest)), flush=True)
+            print("%.9f %.9f" % measure(run, float(rest), clock), flush=True)
         else:
             np.save(rest, run())
             print("written", flush=True)
@@ -133,11 +152,14 @@ def serve(engine, path, threads):
 class Server:
     def __init__(self, o, engine, path, threads):
         if engine in OWN:
-            command = [o.serve, *OWN[engine], "-t", str(threads),
-                       path + ".fx", path + ".npy"]
+            options, end = OWN[engine]
+            options = options + ["-c"] * o.processor
+            command = [o.serve, *options, "-t", str(threads), path + end,
+                       path + ".npy"]
         else:
             command = [sys.executable, os.path.abspath(__file__), "--serve",
-                       engine, path, str(threads)]
+                       engine, path, str(threads),
+                       "processor" if o.processor else "wall"]
         env = dict(os.environ, OMP_NUM_THREADS=str(threads))
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -202,19 +224,31 @@ def best_of(rounds):
         p / c for p, c in zip(rounds[best], own))
 
 
-def make_models(folder, names, batch):
+def make_models(folder, names, batch, end=".onnx", options=()):
     missing = [n for n in names
-               if not os.path.exists(os.path.join(folder, n + ".onnx"))]
+               if not os.path.exists(os.path.join(folder, n + end))]
     if missing:
         subprocess.run([sys.executable,
                         os.path.join(HERE, "peers_models.py"), "--batch",
-                        str(batch), folder, *missing], check=True,
+                        str(batch), *options, folder, *missing], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def make_quantized(o, folder, batch):
+    make_models(folder, o.models, batch, ".int8.onnx", ["--int8"])
+    for name in o.models:
+        path = os.path.join(folder, name)
+        if not os.path.exists(path + ".int8.fx"):
+            subprocess.run([o.cfx, "quantize", path + ".fx", "--calibrate",
+                            path + ".calibration.npy", "--batch", str(batch),
+                            "-q", "-o", path + ".int8.fx"], check=True)
 
 
 def table(o, threads, batch):
     folder = os.path.join(o.folder, f"b{batch}")
     make_models(folder, o.models, batch)
+    if any(e.endswith("_int8") for e in o.engines):
+        make_quantized(o, folder, batch)
     print(f"\n{threads} thread{'s' * (threads > 1)}, batch {batch}\n")
     print("| model | " + " | ".join(o.engines) + " | best peer | ratio |")
     print("|---" * (len(o.engines) + 3) + "|")
@@ -232,7 +266,9 @@ def table(o, threads, batch):
 
 def main():
     if sys.argv[1:2] == ["--serve"]:
-        return serve(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        return serve(sys.argv[2], sys.argv[3], int(sys.argv[4]),
+                     time.process_time if sys.argv[5] == "processor"
+                     else time.perf_counter)
 
     def names(text):
         return text.split(",")
@@ -249,9 +285,12 @@ def main():
     args.add_argument("--rounds", type=int, default=5)
     args.add_argument("--seconds", type=float, default=1)
     args.add_argument("--fastest", action="store_true")
+    args.add_argument("--processor", action="store_true")
+    args.add_argument("--cfx")
     args.add_argument("serve")
     args.add_argument("folder")
     o = args.parse_args()
+    o.cfx = o.cfx or os.path.join(os.path.dirname(o.serve), "cfx")
     for batch in o.batch:
         for threads in o.threads:
             table(o, threads, batch)

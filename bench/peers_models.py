@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """peers_models -- the models of peers.py, for cfx and as ONNX.
 
-    peers_models.py [--batch N] FOLDER [NAME...]
+    peers_models.py [--batch N] [--int8] FOLDER [NAME...]
 
 Writes NAME.fx with NAME.safetensors, NAME.onnx and NAME.npy, the input, with
 seeded weights.  The models are torchvision's, and BERT-base and GPT-2 at 128
 tokens by transformers' configurations.
+
+With --int8 it writes NAME.int8.onnx instead, which onnxruntime makes of NAME.onnx
+(static, QDQ, weights by channel, activations in uint8), and NAME.calibration.npy,
+the inputs that it is calibrated with.
 """
 
 import argparse
@@ -29,6 +33,7 @@ IMAGES = ("resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small",
           "vit_b_16")
 TEXTS = ("bert_base", "gpt2")
 TOKENS = 128
+CALIBRATION = 4  # batches
 
 
 class Logits(nn.Module):
@@ -65,13 +70,19 @@ def spread_out(model, x):
     model.eval()
 
 
+def input_of(name, batch):
+    if name in TEXTS:
+        return torch.randint(0, 30000, (batch, TOKENS))
+    return torch.randn(batch, 3, 224, 224)
+
+
 def build(name, batch):
     torch.manual_seed(0)
     if name in TEXTS:
         model = transformer(name).eval()
-        return model, torch.randint(0, 30000, (batch, TOKENS))
+        return model, input_of(name, batch)
     model = getattr(torchvision.models, name)(weights=None).eval()
-    x = torch.randn(batch, 3, 224, 224)
+    x = input_of(name, batch)
     if name == "vit_b_16":  # whose head begins with zeros
         nn.init.normal_(model.heads.head.weight, std=0.02)
     spread_out(model, torch.randn(1, 3, 224, 224))
@@ -96,15 +107,44 @@ def write(folder, name, batch):
                           external_data=False, verbose=False)
 
 
+def quantize(folder, name, batch):
+    import onnxruntime
+    import onnxruntime.quantization as ort
+    from onnxruntime.quantization import shape_inference
+
+    class Inputs(ort.CalibrationDataReader):
+        def __init__(self, inputs):
+            self.rest = iter(inputs)
+
+        def get_next(self):
+            x = next(self.rest, None)
+            return None if x is None else {input_name: x}
+
+    path = os.path.join(folder, name)
+    torch.manual_seed(1)
+    inputs = [input_of(name, batch).numpy() for _ in range(CALIBRATION)]
+    np.save(path + ".calibration.npy", np.concatenate(inputs))
+    shape_inference.quant_pre_process(path + ".onnx", path + ".folded.onnx",
+                                      skip_symbolic_shape=True)
+    session = onnxruntime.InferenceSession(path + ".folded.onnx")
+    input_name = session.get_inputs()[0].name
+    ort.quantize_static(path + ".folded.onnx", path + ".int8.onnx",
+                        Inputs(inputs), quant_format=ort.QuantFormat.QDQ,
+                        per_channel=True, activation_type=ort.QuantType.QUInt8,
+                        weight_type=ort.QuantType.QInt8)
+    os.remove(path + ".folded.onnx")
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--batch", type=int, default=1)
+    args.add_argument("--int8", action="store_true")
     args.add_argument("folder")
     args.add_argument("names", nargs="*")
     o = args.parse_args()
     os.makedirs(o.folder, exist_ok=True)
     for name in o.names or IMAGES + TEXTS:
-        write(o.folder, name, o.batch)
+        (quantize if o.int8 else write)(o.folder, name, o.batch)
         print(name, flush=True)
 
 

@@ -166,8 +166,6 @@ void cli_inputs_release(cli_inputs *in);
  * annotation in code, borrowed; absent if it does not. */
 cfx_value cli_known_shape(const cfx_node *n);
 
-/* Make a value, a new reference: a tensor of a file, a type and shape filled
- * from a seed and the input's name, or a Python literal. */
 /* What is known of an input before its model is read: its name ("": none) and
  * its meta, or with `numbers` a tensor of few integers. Release it. */
 cfx_status cli_known_input(cfx_named_value *out, const cli *c,
@@ -175,6 +173,8 @@ cfx_status cli_known_input(cfx_named_value *out, const cli *c,
                            cfx_error *err);
 void cli_known_input_release(cfx_named_value *v);
 
+/* Make a value, a new reference: a tensor of a file, a type and shape filled
+ * from a seed and the input's name, or a Python literal. */
 cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
                           const char *name, uint64_t seed, cfx_error *err);
 

@@ -9,6 +9,7 @@ libcore_la_SOURCES += %reldir%/blocked/epilogue.h \
 	%reldir%/blocked/packed_weight.c %reldir%/blocked/packed_weight.h \
 	%reldir%/blocked/table.c \
 	%reldir%/blocked/quantized.c %reldir%/blocked/quantized_elements.c \
+	%reldir%/blocked/quantized_functions.c %reldir%/blocked/range.h \
 	%reldir%/blocked/window.c %reldir%/blocked/window.h \
 	%reldir%/blocked/winograd.c
 libcore_la_SOURCES += %reldir%/control/control.c %reldir%/control/control.h \

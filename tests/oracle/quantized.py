@@ -136,6 +136,29 @@ def quantize_to_blocked(x, scale, zero_point, quant_min=0, quant_max=255,
     return row_major(blocks(y, 1, block))
 
 
+def quantized_lookup(x, table):
+    check_bytes(x, table)
+    if table.shape != (256,):
+        raise ValueError("table")
+    return row_major(table[x.long()])
+
+
+def quantized_layer_norm(x, weight, bias, eps, zero_point, quant_min=0,
+                         quant_max=255):
+    check_bytes(x)
+    if weight.dtype != torch.float32 or bias.dtype != torch.float32:
+        raise TypeError("float32")
+    if weight.shape != x.shape[-1:] or bias.shape != x.shape[-1:] or eps <= 0:
+        raise ValueError("rows")
+    v, n = x.double(), x.shape[-1]
+    total, squares = v.sum(-1, True), (v * v).sum(-1, True)
+    k = 1 / ((n * squares - total * total) / (n * n) + eps).sqrt()
+    y = v * k.float().double() + (-total / n * k).float().double()
+    y = y.float().double() * weight.double() + bias.double()
+    return row_major(clamped(y.float().clamp(-999, 999), zero_point,
+                             quant_min, quant_max))
+
+
 RANGE = "int zero_point, int quant_min=0, int quant_max=255"
 END = "Scalar? min=None, Scalar? max=None, int? zero_point=None) -> Tensor"
 
@@ -151,6 +174,10 @@ for schema, function in (
          "other_scale, float bias, " + RANGE + ") -> Tensor", quantized_add),
         ("quantized_mean2d(Tensor self, float scale, float bias, " + RANGE
          + ") -> Tensor", quantized_mean2d),
+        ("quantized_lookup(Tensor self, Tensor table) -> Tensor",
+         quantized_lookup),
+        ("quantized_layer_norm(Tensor self, Tensor weight, Tensor bias, float "
+         "eps, " + RANGE + ") -> Tensor", quantized_layer_norm),
         ("quantize_to_blocked(Tensor self, float scale, " + RANGE
          + ", int block=16) -> Tensor", quantize_to_blocked)):
     LIBRARY.define(schema)

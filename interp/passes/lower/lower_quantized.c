@@ -41,14 +41,32 @@ cfx_value cfx_lower__arg(const cfx_lowering *l, const cfx_node *n,
     return CFX_NOTHING;
 }
 
-bool cfx_lower__is_constant(const cfx_lowering *l, const cfx_tensor *t)
-{
-    return !cfx_path_uses__writes(l->uses, t);
-}
-
 static cfx_node *node_of(cfx_value v)
 {
     return v.kind == CFX_NODE ? v.u.node : NULL;
+}
+
+cfx_status cfx_lower__constant(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
+                               cfx_tensor **out)
+{
+    const cfx_node *attr = node_of(v);
+    cfx_tensor *t = NULL;
+    cfx_status st = attr && attr->op == CFX_GET_ATTR
+                        ? cfx_pass_weight(l->p, attr->target->text, &t)
+                        : CFX_OK;
+    *out = !st && t && t->dtype == dtype && cfx_tensor_is_contiguous(t) &&
+                   !cfx_path_uses__writes(l->uses, t)
+               ? t
+               : NULL;
+    return st;
+}
+
+int64_t cfx_lower__channels(const cfx_node *n)
+{
+    const cfx_tensor *t = cfx_lower__tensor(n);
+    return t && t->rank == 4 && cfx_dim_is_int(t->shape[1])
+               ? cfx_dim_value(t->shape[1])
+               : 0;
 }
 
 static bool is_written(cfx_lowering *l, const cfx_node *n)
@@ -239,12 +257,26 @@ static bool find_chain(cfx_lowering *l, cfx_node *n, cfx_chain *c)
     return c->from;
 }
 
+cfx_lower_end cfx_lower__end(const cfx_chain *c)
+{
+    const cfx_affine *to = &c->to;
+    double zero = (double)to->zero_point;
+    double least = fmax((double)to->least, rint(c->lo / to->scale) + zero);
+    double most = fmin((double)to->most, rint(c->hi / to->scale) + zero);
+    least = fmin(least, (double)to->most);
+    most = fmax(most, least);
+    return (cfx_lower_end){cfx_int(to->zero_point),
+                           least > 0 ? cfx_int((int64_t)least) : CFX_NOTHING,
+                           most < 255 ? cfx_int((int64_t)most) : CFX_NOTHING};
+}
+
 /* ---- The pass ---- */
 
 /* The rules, in the order in which they are tried. */
 static cfx_lower_rule *const rules[] = {
-    cfx_lower__product, cfx_lower__add, cfx_lower__window,
-    cfx_lower__mean,    cfx_lower__cat, cfx_lower__move,
+    cfx_lower__product,    cfx_lower__add,      cfx_lower__window,
+    cfx_lower__mean,       cfx_lower__cat,      cfx_lower__move,
+    cfx_lower__layer_norm, cfx_lower__function,
 };
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
 

@@ -42,6 +42,7 @@ typedef cfx_status cfx_lower_rule(cfx_lowering *l, const cfx_chain *c,
 
 cfx_lower_rule cfx_lower__product, cfx_lower__add, cfx_lower__window;
 cfx_lower_rule cfx_lower__mean, cfx_lower__cat, cfx_lower__move;
+cfx_lower_rule cfx_lower__layer_norm, cfx_lower__function;
 
 /* ---- Facts about nodes ---- */
 
@@ -54,8 +55,20 @@ cfx_value cfx_lower__arg(const cfx_lowering *l, const cfx_node *n,
  * its input and what that stands for; else NULL. */
 cfx_node *cfx_lower__dequantized(cfx_lowering *l, const cfx_node *n,
                                  cfx_affine *out);
-/* Is a tensor of state never written to? */
-bool cfx_lower__is_constant(const cfx_lowering *l, const cfx_tensor *t);
+/* The tensor of state that v reads: NULL unless it is of that type, contiguous and
+ * never written to. */
+cfx_status cfx_lower__constant(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
+                               cfx_tensor **out);
+/* The channels of an image (N, C, H, W); 0: they are not known. */
+int64_t cfx_lower__channels(const cfx_node *n);
+
+/* The end of a sum or a mean, as arguments, absent by default: rounding is monotone,
+ * so that the bounds of the clamp may be rounded. */
+typedef struct cfx_lower_end {
+    cfx_value zero, least, most;
+} cfx_lower_end;
+
+cfx_lower_end cfx_lower__end(const cfx_chain *c);
 
 /* ---- Images in blocks ---- */
 

@@ -13,15 +13,6 @@ static cfx_node *node_arg(const cfx_node *n, uint32_t i)
                                                        : NULL;
 }
 
-/* The channels of an image (N, C, H, W); 0: they are not known. */
-static int64_t channels_of(const cfx_node *n)
-{
-    const cfx_tensor *t = cfx_lower__tensor(n);
-    return t && t->rank == 4 && cfx_dim_is_int(t->shape[1])
-               ? cfx_dim_value(t->shape[1])
-               : 0;
-}
-
 static bool have_same_shape(const cfx_node *a, const cfx_node *b)
 {
     const cfx_tensor *x = cfx_lower__tensor(a), *y = cfx_lower__tensor(b);
@@ -39,25 +30,6 @@ static bool is_same(const cfx_chain *c, const cfx_affine *from)
            from->least >= c->to.least && from->most <= c->to.most;
 }
 
-/* The end of a sum or a mean, as arguments, absent by default: rounding is monotone, so that the
- * bounds of the clamp may be rounded. */
-typedef struct end {
-    cfx_value zero, least, most;
-} end;
-
-static end end_of(const cfx_chain *c)
-{
-    const cfx_affine *to = &c->to;
-    double zero = (double)to->zero_point;
-    double least = fmax((double)to->least, rint(c->lo / to->scale) + zero);
-    double most = fmin((double)to->most, rint(c->hi / to->scale) + zero);
-    least = fmin(least, (double)to->most);
-    most = fmax(most, least);
-    return (end){cfx_int(to->zero_point),
-                 least > 0 ? cfx_int((int64_t)least) : CFX_NOTHING,
-                 most < 255 ? cfx_int((int64_t)most) : CFX_NOTHING};
-}
-
 /* ---- Sums ---- */
 
 typedef struct sum {
@@ -70,7 +42,7 @@ typedef struct sum {
 static cfx_value build_sum(cfx_scope *s, const cfx_node *n, void *user)
 {
     const sum *a = user;
-    const end e = end_of(a->c);
+    const cfx_lower_end e = cfx_lower__end(a->c);
     double k[2], bias = 0;
     cfx_value x[2];
     (void)n;
@@ -109,7 +81,7 @@ cfx_status cfx_lower__add(cfx_lowering *l, const cfx_chain *c, cfx_node **next,
     if (!have_same_shape(a.in[0], a.in[1]) || !is_finite(&a))
         return CFX_OK;
     if (cfx_lower__form(a.in[0]) && cfx_lower__form(a.in[1]))
-        a.channels = channels_of(a.in[0]);
+        a.channels = cfx_lower__channels(a.in[0]);
     *done = true;
     return cfx_lower__replace(l, c, build_sum, &a, next);
 }
@@ -137,7 +109,7 @@ static cfx_value build_window(cfx_scope *s, const cfx_node *n, void *user)
         .padding = cfx_block__optional_pair_of(s, w->padding),
         .dilation = cfx_block__optional_pair_of(s, w->dilation),
         .ceil_mode = w->ceil);
-    return cfx_from_blocked(s, y, cfx_int(channels_of(n)));
+    return cfx_from_blocked(s, y, cfx_int(cfx_lower__channels(n)));
 }
 
 cfx_status cfx_lower__window(cfx_lowering *l, const cfx_chain *c,
@@ -146,7 +118,7 @@ cfx_status cfx_lower__window(cfx_lowering *l, const cfx_chain *c,
     const cfx_node *n = c->from;
     window w = {.c = c};
     cfx_affine from;
-    if (!cfx_node_is(n, "max_pool2d") || !channels_of(c->n))
+    if (!cfx_node_is(n, "max_pool2d") || !cfx_lower__channels(c->n))
         return CFX_OK;
     w.x = cfx_lower__dequantized(l, node_arg(n, 0), &from);
     w.kernel = cfx_lower__arg(l, n, "kernel_size");
@@ -201,14 +173,14 @@ static bool is_mean(const cfx_lowering *l, const cfx_node *n)
 static cfx_value build_mean(cfx_scope *s, const cfx_node *n, void *user)
 {
     const mean *m = user;
-    const end e = end_of(m->c);
+    const cfx_lower_end e = cfx_lower__end(m->c);
     double k = m->from.scale / m->c->to.scale;
     cfx_value x = cfx_value_of_node(cfx_lower__form(m->x));
     cfx_value y = cfx_quantized_mean2d(
         s, x, cfx_float(k), cfx_float(-k * (double)m->from.zero_point), e.zero,
         .quant_min = e.least, .quant_max = e.most);
     cfx_lower__name_origin(s, m->c, y);
-    y = cfx_from_blocked(s, y, cfx_int(channels_of(m->x)));
+    y = cfx_from_blocked(s, y, cfx_int(cfx_lower__channels(m->x)));
     return cfx_lower__tensor(n)->rank == 4 ? y : cfx_flatten(s, y, cfx_int(1));
 }
 
@@ -227,7 +199,7 @@ cfx_status cfx_lower__mean(cfx_lowering *l, const cfx_chain *c,
     if (!c->rounds || !is_mean(l, c->from))
         return CFX_OK;
     m.x = cfx_lower__dequantized(l, node_arg(c->from, 0), &m.from);
-    if (!m.x || !cfx_lower__form(m.x) || !channels_of(m.x) ||
+    if (!m.x || !cfx_lower__form(m.x) || !cfx_lower__channels(m.x) ||
         !has_few_pixels(cfx_lower__tensor(m.x)) ||
         !(m.from.scale / c->to.scale < 0x1p100))
         return CFX_OK;
@@ -302,7 +274,7 @@ static cfx_node *part(cfx_lowering *l, const cfx_chain *c, const cfx_seq *list,
     const cfx_node *d = list->item[i].kind == CFX_NODE ? list->item[i].u.node
                                                        : NULL;
     cfx_node *q = cfx_lower__dequantized(l, d, &from);
-    int64_t channels = q ? channels_of(q) : 0;
+    int64_t channels = q ? cfx_lower__channels(q) : 0;
     return channels && is_same(c, &from) &&
                    (i + 1 == list->len || channels % CFX_BLOCK == 0)
                ? cfx_lower__form(q)
@@ -324,7 +296,7 @@ static cfx_value build_cat(cfx_scope *s, const cfx_node *n, void *user)
     for (size_t i = 0; i < a->list->len; i++)
         all.u.seq->item[i] = cfx_value_of_node(part(a->l, a->c, a->list, i));
     return cfx_from_blocked(s, cfx_cat(s, all, cfx_int(1)),
-                            cfx_int(channels_of(n)));
+                            cfx_int(cfx_lower__channels(n)));
 }
 
 cfx_status cfx_lower__cat(cfx_lowering *l, const cfx_chain *c, cfx_node **next,
@@ -333,7 +305,7 @@ cfx_status cfx_lower__cat(cfx_lowering *l, const cfx_chain *c, cfx_node **next,
     const cfx_node *n = c->from;
     if (!c->rounds || !cfx_node_is(n, "cat") || !n->nargs ||
         !cfx_value_is_seq(n->args[0]) || !n->args[0].u.seq->len ||
-        !channels_of(c->n))
+        !cfx_lower__channels(c->n))
         return CFX_OK;
     cfx_value axis = cfx_lower__arg(l, n, "dim");
     parts a = {l, c, n->args[0].u.seq};

@@ -41,12 +41,6 @@ static cfx_value arg(const product *a, const char *name)
     return cfx_lower__arg(a->l, a->n, name);
 }
 
-static cfx_node *attr_of(cfx_value v)
-{
-    return v.kind == CFX_NODE && v.u.node->op == CFX_GET_ATTR ? v.u.node
-                                                              : NULL;
-}
-
 /* ---- What is multiplied ---- */
 
 /* A number for both axes, or one for each; `init` if it is absent. */
@@ -71,21 +65,6 @@ static bool find_settings(product *a)
            read_pair(arg(a, "dilation"), 1, &a->dilation);
 }
 
-/* A constant of state, which is contiguous; NULL: it is not that. */
-static cfx_status load(product *a, cfx_value v, cfx_dtype dtype,
-                       cfx_tensor **out)
-{
-    cfx_node *attr = attr_of(v);
-    cfx_tensor *t = NULL;
-    cfx_status st = attr ? cfx_pass_weight(a->l->p, attr->target->text, &t)
-                         : CFX_OK;
-    *out = !st && t && t->dtype == dtype && cfx_tensor_is_contiguous(t) &&
-                   cfx_lower__is_constant(a->l, t)
-               ? t
-               : NULL;
-    return st;
-}
-
 static bool is_zero(cfx_value v)
 {
     return v.kind == CFX_INT && v.u.i == 0;
@@ -96,7 +75,8 @@ static cfx_status check_zero_points(product *a, cfx_value v, bool *are_zero)
 {
     cfx_tensor *t;
     *are_zero = !v.kind || v.kind == CFX_NONE;
-    cfx_status st = *are_zero ? CFX_OK : load(a, v, CFX_I64, &t);
+    cfx_status st = *are_zero ? CFX_OK
+                              : cfx_lower__constant(a->l, v, CFX_I64, &t);
     if (st || *are_zero || !t)
         return st;
     *are_zero = true;
@@ -115,11 +95,13 @@ static cfx_status load_weight(product *a)
     cfx_tensor *weight = NULL;
     if (!by_channel && !(d && cfx_node_is(d, "dequantize_per_tensor")))
         return CFX_OK;
-    cfx_status st = load(a, cfx_lower__arg(a->l, d, "input"), CFX_I8, &weight);
+    cfx_status st = cfx_lower__constant(a->l, cfx_lower__arg(a->l, d, "input"),
+                                        CFX_I8, &weight);
     if (st || !weight || weight->rank != (a->conv ? 4 : 2))
         return st;
     if (by_channel) {
-        st = load(a, cfx_lower__arg(a->l, d, "scales"), CFX_F32, &a->scale);
+        st = cfx_lower__constant(a->l, cfx_lower__arg(a->l, d, "scales"),
+                                 CFX_F32, &a->scale);
         if (!st)
             st = check_zero_points(a, cfx_lower__arg(a->l, d, "zero_points"),
                                    &are_zero);
@@ -206,7 +188,7 @@ static cfx_status find(product *a, bool *found)
     bool biased = bias.kind && bias.kind != CFX_NONE;
     cfx_status st = load_weight(a);
     if (!st && a->weight && biased)
-        st = load(a, bias, CFX_F32, &a->bias);
+        st = cfx_lower__constant(a->l, bias, CFX_F32, &a->bias);
     *found = !st && a->weight && (a->bias || !biased) &&
              (!a->bias ||
               (a->bias->rank == 1 &&

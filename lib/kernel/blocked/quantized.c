@@ -159,7 +159,9 @@ size_t cfx_quantized_conv_workspace(const cfx_quantized_conv *c)
     const int64_t extents[] = {c->batch, c->in_blocks, reach(c, 0),
                                reach(c, 1), c->channels};
 
-    return needs_border(c) ? (size_t)cfx_product64(5, extents) : 0;
+    return c->out[0] > 0 && c->out[1] > 0 && needs_border(c)
+               ? (size_t)cfx_product64(5, extents)
+               : 0;
 }
 
 typedef struct border {
@@ -236,24 +238,32 @@ static work work_of(const cfx_quantized_conv *c)
     return v;
 }
 
+cfx_quantized_conv cfx_quantized_bordered(cfx_context *ctx,
+                                          const cfx_quantized_conv *c,
+                                          void *workspace)
+{
+    cfx_quantized_conv inner = *c;
+    border b = {c, workspace};
+
+    if (!needs_border(c))
+        return inner;
+    inner.x = workspace;
+    for (int i = 0; i < 2; i++) {
+        inner.in[i] = reach(c, i);
+        inner.pad[i] = 0;
+    }
+    cfx_parallel_for(ctx, c->batch * c->in_blocks * inner.in[0],
+                     65536 / cfx_max64(inner.in[1] * c->channels, 1) + 1,
+                     border_rows, &b);
+    return inner;
+}
+
 void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
                             void *workspace)
 {
-    cfx_quantized_conv inner = *c;
-
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
-    if (needs_border(c)) {
-        border b = {c, workspace};
-        inner.x = workspace;
-        for (int i = 0; i < 2; i++) {
-            inner.in[i] = reach(c, i);
-            inner.pad[i] = 0;
-        }
-        cfx_parallel_for(ctx, c->batch * c->in_blocks * inner.in[0],
-                         65536 / cfx_max64(inner.in[1] * c->channels, 1) + 1,
-                         border_rows, &b);
-    }
+    const cfx_quantized_conv inner = cfx_quantized_bordered(ctx, c, workspace);
     work v = work_of(&inner);
     run(ctx, &v);
 }

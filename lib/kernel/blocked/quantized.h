@@ -52,7 +52,13 @@ void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
 /* The same with a filter for each channel: w is (blocks, kernel..., 16), of at most
  * CFX_QUANTIZED_TAPS; in_blocks == out_blocks, channels == 16. Never fails. */
 enum { CFX_QUANTIZED_TAPS = 256 };
-void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c);
+void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c,
+                             void *workspace);
+/* `c` whose windows lie inside of x: a copy of it with a border, if any does not, in
+ * the workspace. Never fails. */
+cfx_quantized_conv cfx_quantized_bordered(cfx_context *ctx,
+                                          const cfx_quantized_conv *c,
+                                          void *workspace);
 
 /* y(rows, columns) of x(rows, depth); depth is a multiple of CFX_QUAD. */
 typedef struct cfx_quantized_product {
@@ -115,6 +121,27 @@ typedef struct cfx_quantized_mean {
 /* Never fails. */
 void cfx_quantized_mean_run(cfx_context *ctx, const cfx_quantized_mean *m);
 
+/* y[i] = table[x[i]], a table of 256. Never fails. */
+void cfx_quantized_lookup_run(cfx_context *ctx, const uint8_t *table,
+                              const uint8_t *x, uint8_t *y, int64_t n);
+
+/* Rows of `columns` elements, at most CFX_QUANTIZED_COLUMNS, minus their mean and
+ * divided by the root of their variance plus eps: y = round(clamp(that * weight +
+ * bias)) + zero_point. */
+enum { CFX_QUANTIZED_COLUMNS = INT32_MAX / (255 * 255) };
+typedef struct cfx_quantized_norm {
+    int64_t rows, columns;
+    const float *weight, *bias;
+    double eps;
+    float lo, hi;
+    int zero_point;
+    const uint8_t *x;
+    uint8_t *y;
+} cfx_quantized_norm;
+
+/* Never fails. */
+void cfx_quantized_norm_run(cfx_context *ctx, const cfx_quantized_norm *m);
+
 /* ---- Levels ---- */
 
 /* Some pixels of some blocks of y. Distances are in bytes. A sum goes over n[0]
@@ -138,8 +165,9 @@ typedef struct cfx_quantized_tile {
 typedef struct cfx_quantized_row {
     int64_t pixels, n[2], x_pixel, x_at[2];
     const uint8_t *x;
-    const float *w; /* without gaps in a row */
-    int64_t w_row;
+    const int8_t *w; /* without gaps in a row */
+    const float *w_float;
+    int64_t w_row;         /* elements of both */
     cfx_quantized_end end; /* of products; its offset is for these windows */
     char *y;
     int64_t y_pixel;
@@ -151,11 +179,17 @@ struct cfx_quantized_elements {
     void (*quantize)(const cfx_quantized_image *m, const float *x, uint8_t *y,
                      int64_t n);
     void (*mean)(const cfx_quantized_mean *m, int64_t plane);
+    void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y,
+                   int64_t n);
+    void (*norm)(const cfx_quantized_norm *m, int64_t row);
 };
 
 struct cfx_quantized_windows {
     void (*max)(const cfx_quantized_row *r);
     void (*depthwise)(const cfx_quantized_row *r);
+    /* With an instruction for products of four bytes, where the columns of a window
+     * are neighbours; or NULL. */
+    void (*depthwise_dots)(const cfx_quantized_row *r);
 };
 
 struct cfx_quantized_kernels {

@@ -1,6 +1,6 @@
 /*
- * quantized_elements.c -- sums, rounding and means of uint8 on the threads of a
- * context.
+ * quantized_elements.c -- sums, rounding, means and functions of uint8 on the
+ * threads of a context.
  */
 #include "kernel/blocked/quantized.h"
 #include "kernel/int64.h"
@@ -109,4 +109,51 @@ void cfx_quantized_mean_run(cfx_context *ctx, const cfx_quantized_mean *m)
     cfx_parallel_for(ctx, m->planes,
                      PIECE / (cfx_max64(m->pixels, 1) * CFX_BLOCK) + 1,
                      mean_piece, &v);
+}
+
+/* ---- Functions ---- */
+
+typedef struct table {
+    const struct cfx_quantized_elements *k;
+    const uint8_t *table, *x;
+    uint8_t *y;
+} table;
+
+static void lookup_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const table *v = arg;
+
+    (void)worker;
+    v->k->lookup(v->table, v->x + begin, v->y + begin, end - begin);
+}
+
+void cfx_quantized_lookup_run(cfx_context *ctx, const uint8_t *from,
+                              const uint8_t *x, uint8_t *y, int64_t n)
+{
+    table v = {kernels_of(ctx), from, x, y};
+
+    if (n > 0)
+        cfx_parallel_for(ctx, n, PIECE, lookup_piece, &v);
+}
+
+typedef struct norms {
+    const struct cfx_quantized_elements *k;
+    const cfx_quantized_norm *m;
+} norms;
+
+static void norm_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const norms *v = arg;
+
+    (void)worker;
+    for (int64_t i = begin; i < end; i++)
+        v->k->norm(v->m, i);
+}
+
+void cfx_quantized_norm_run(cfx_context *ctx, const cfx_quantized_norm *m)
+{
+    norms v = {kernels_of(ctx), m};
+
+    if (m->rows > 0 && m->columns > 0)
+        cfx_parallel_for(ctx, m->rows, PIECE / m->columns + 1, norm_piece, &v);
 }

@@ -77,6 +77,64 @@ static void mean(const cfx_quantized_mean *m, int64_t plane)
     }
 }
 
+/* ---- Functions ---- */
+
+static void lookup_all(const uint8_t *table, const uint8_t *x, uint8_t *y,
+                       int64_t n)
+{
+    int64_t i = 0;
+
+#if defined(HAVE_LOOKUP)
+    const vi parts[] = {vi_load(table), vi_load(table + 64),
+                        vi_load(table + 128), vi_load(table + 192)};
+    for (; has_lookup() && i + 64 <= n; i += 64)
+        _mm512_storeu_si512(y + i, lookup(parts, vi_load(x + i)));
+#endif
+    for (; i < n; i++)
+        y[i] = table[x[i]];
+}
+
+/* x times k plus c, times weight plus bias. */
+CFX_FORCE_INLINE void norm_vector(const cfx_quantized_norm *m, vf k, vf c,
+                                  const uint8_t *x, vf weight, vf bias,
+                                  uint8_t *y)
+{
+    vf v = multiply_add(vf_of_bytes(x), k, c);
+
+    v = in_range(multiply_add(v, weight, bias), m->lo, m->hi);
+    store_bytes(y, nearest(v, m->zero_point));
+}
+
+/* Sums of integers are exact, so that all levels round the same numbers. */
+static void norm(const cfx_quantized_norm *m, int64_t row)
+{
+    const uint8_t *x = m->x + row * m->columns;
+    const float *weight = m->weight, *bias = m->bias;
+    uint8_t *y = m->y + row * m->columns, last[VF] = {0};
+    const double n = (double)m->columns;
+    int32_t sum = 0, squares = 0;
+    int64_t i = 0;
+
+    CFX_SIMD
+    for (int64_t j = 0; j < m->columns; j++) {
+        sum += x[j];
+        squares += x[j] * x[j];
+    }
+    const double mean = sum / n, variance = n * squares - (double)sum * sum;
+    const double scale = 1 / sqrt(variance / (n * n) + m->eps);
+    const vf k = vf_set1((float)scale), c = vf_set1((float)(-mean * scale));
+    for (; i + VF <= m->columns; i += VF)
+        norm_vector(m, k, c, x + i, vf_load(weight + i), vf_load(bias + i),
+                    y + i);
+    if (i < m->columns) {
+        const int64_t left = m->columns - i;
+        memcpy(last, x + i, (size_t)left);
+        norm_vector(m, k, c, last, vf_load_n(weight + i, left),
+                    vf_load_n(bias + i, left), last);
+        memcpy(y + i, last, (size_t)left);
+    }
+}
+
 extern const struct cfx_quantized_elements CFX_LEVEL_NAME(
     cfx_quantized_elements);
 
@@ -84,4 +142,6 @@ const struct cfx_quantized_elements CFX_LEVEL_NAME(cfx_quantized_elements) = {
     .add = add,
     .quantize = quantize,
     .mean = mean,
+    .lookup = lookup_all,
+    .norm = norm,
 };

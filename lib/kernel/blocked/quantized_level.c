@@ -28,13 +28,15 @@ static void finish(const cfx_quantized_tile *t, int64_t at, const vi *s,
                    int step, char *y, int64_t y_pixel)
 {
     const scaling k = scaling_at(&t->end, at);
+    const int zero_point = t->end.zero_point;
+    const int64_t pixels = t->pixels; /* which y might be, to the compiler */
 
     if (t->end.rounds)
-        for (int64_t p = 0; p < t->pixels; p++)
+        for (int64_t p = 0; p < pixels; p++)
             store_bytes((uint8_t *)y + p * y_pixel,
-                        nearest(scaled(&k, s[p * step]), t->end.zero_point));
+                        nearest(scaled(&k, s[p * step]), zero_point));
     else
-        for (int64_t p = 0; p < t->pixels; p++)
+        for (int64_t p = 0; p < pixels; p++)
             vf_store((float *)(void *)(y + p * y_pixel),
                      scaled(&k, s[p * step]));
 }
@@ -103,6 +105,21 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
                 }
             }
         }
+    }
+    if (t->end.rounds && t->columns >= blocks * CFX_BLOCK) {
+        const int64_t y_pixel = t->y_pixel, y_block = t->y_block;
+        const int zero_point = t->end.zero_point;
+        char *y = t->y;
+        CFX_UNROLL
+        for (int v = 0; v < nv; v++) {
+            const scaling k = scaling_at(&t->end, v * VF);
+            uint8_t *to = (uint8_t *)y + v / BV * y_block + v % BV * VF;
+            CFX_UNROLL
+            for (int p = 0; p < pixels; p++)
+                store_bytes(to + p * y_pixel,
+                            nearest(scaled(&k, s[p][v]), zero_point));
+        }
+        return;
     }
     /* In memory, so that the loops over them need not be unrolled. */
     vi sums[P1 * 4 * BV];

@@ -4,6 +4,7 @@
  *
  *     fours_of(p), weights_of(p)  four bytes for all lanes, and fours for each
  *     dot(s, x, w)                s + the products of the bytes of each lane
+ *     fours_of_pixels(p, n)       the bytes of each channel of n <= 4 pixels, 0 past n
  *     vf_of_bytes(p)              VF bytes as floats
  *     store_bytes(p, v)           the lowest byte of each lane
  *     nearest(x, z)               x rounded, halves to even, plus z
@@ -62,6 +63,21 @@ CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
                                              _mm512_madd_epi16(x.odd, w.odd)));
 }
 
+/* Pixels of 16 channels that follow each other; only with an instruction for
+ * dot. */
+CFX_FORCE_INLINE fours fours_of_pixels(const void *p, int64_t n)
+{
+    const __m128i each = _mm_set_epi8(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1,
+                                      12, 8, 4, 0);
+    const vi all = _mm512_cvtepi8_epi32(each);
+    const __mmask64 there = n < 4 ? (1ULL << n * CFX_BLOCK) - 1 : ~0ULL;
+    vi x = _mm512_permutexvar_epi32(all, _mm512_maskz_loadu_epi8(there, p));
+
+    x = _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(each));
+    return (fours){x, x};
+}
+#define HAVE_PIXEL_DOTS
+
 CFX_FORCE_INLINE vf vf_of_vi(vi x)
 {
     return _mm512_cvtepi32_ps(x);
@@ -102,6 +118,27 @@ CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
 static inline bool has_dots(void)
 {
     return __builtin_cpu_supports("avx512vnni");
+}
+
+/* The elements of a table of 256 that 64 bytes choose, if the processor can. */
+#define HAVE_LOOKUP
+CFX_FORCE_INLINE vi choose(vi x, vi low, vi high)
+{
+    /* As above. */
+    __asm__("vpermi2b %2, %1, %0" : "+v"(x) : "v"(low), "v"(high));
+    return x;
+}
+
+CFX_FORCE_INLINE vi lookup(const vi *table, vi x)
+{
+    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(x),
+                                  choose(x, table[0], table[1]),
+                                  choose(x, table[2], table[3]));
+}
+
+static inline bool has_lookup(void)
+{
+    return __builtin_cpu_supports("avx512vbmi");
 }
 #elif CFX_LEVEL_IS(avx2)
 /* clang 14 has no name for the feature. */

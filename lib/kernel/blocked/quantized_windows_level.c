@@ -3,7 +3,8 @@
  * maxima, and products with filters of one channel.
  *
  * Products are computed in floats, which are exact: a sum of CFX_QUANTIZED_TAPS
- * products is less than 2^24.
+ * products is less than 2^24. Where the processor multiplies fours of bytes, these
+ * are neighbours in a row.
  */
 #include "kernel/blocked/quantized.h"
 #include "kernel/blocked/quantized_vec.h"
@@ -40,6 +41,25 @@ static void max(const cfx_quantized_row *r)
 
 /* ---- Products ---- */
 
+/* The sums of vector v of the channels to pixels of y. */
+CFX_FORCE_INLINE void finish(const cfx_quantized_row *r, int v, const vi *s,
+                             char *y, const int pixels)
+{
+    const scaling c = scaling_at(&r->end, v * VF);
+
+    if (r->end.rounds) {
+        CFX_UNROLL
+        for (int p = 0; p < pixels; p++)
+            store_bytes((uint8_t *)y + p * r->y_pixel + v * VF,
+                        nearest(scaled(&c, s[p]), r->end.zero_point));
+        return;
+    }
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++)
+        vf_store((float *)(void *)(y + p * r->y_pixel) + v * VF,
+                 scaled(&c, s[p]));
+}
+
 CFX_FORCE_INLINE void products(const cfx_quantized_row *r, int64_t first,
                                const int pixels)
 {
@@ -53,7 +73,7 @@ CFX_FORCE_INLINE void products(const cfx_quantized_row *r, int64_t first,
     for (int64_t i = 0; i < r->n[0]; i++) {
         for (int64_t k = 0; k < r->n[1]; k++) {
             const uint8_t *at = x + i * r->x_at[0] + k * r->x_at[1];
-            const float *w = r->w + i * r->w_row + k * CFX_BLOCK;
+            const float *w = r->w_float + i * r->w_row + k * CFX_BLOCK;
             CFX_UNROLL
             for (int v = 0; v < BV; v++) {
                 vf wv = vf_load(w + v * VF);
@@ -65,34 +85,74 @@ CFX_FORCE_INLINE void products(const cfx_quantized_row *r, int64_t first,
         }
     }
     for (int v = 0; v < BV; v++) {
-        const scaling c = scaling_at(&r->end, v * VF);
         const vi offset = vi_load(r->end.offset + v * VF);
-        for (int p = 0; p < pixels; p++) {
-            vf f = scaled(&c, vi_sum(vi_of_vf(s[p][v]), offset));
-            if (r->end.rounds)
-                store_bytes((uint8_t *)y + p * r->y_pixel + v * VF,
-                            nearest(f, r->end.zero_point));
-            else
-                vf_store((float *)(void *)(y + p * r->y_pixel) + v * VF, f);
+        vi sums[PIXELS];
+        CFX_UNROLL
+        for (int p = 0; p < pixels; p++)
+            sums[p] = vi_sum(vi_of_vf(s[p][v]), offset);
+        finish(r, v, sums, y, pixels);
+    }
+}
+
+#if defined(HAVE_PIXEL_DOTS)
+CFX_FORCE_INLINE void dots(const cfx_quantized_row *r, int64_t first,
+                           const int pixels)
+{
+    vi s[PIXELS];
+
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++)
+        s[p] = vi_load(r->end.offset);
+    for (int64_t k = 0; k < r->n[1]; k += CFX_QUAD) {
+        const uint8_t *x = r->x + first * r->x_pixel + k * CFX_BLOCK;
+        const int8_t *w = r->w + k * CFX_BLOCK;
+        for (int64_t i = 0; i < r->n[0]; i++) {
+            const fours wv = fours_of_pixels(w, r->n[1] - k);
+            CFX_UNROLL
+            for (int p = 0; p < pixels; p++)
+                s[p] = dot(true, s[p],
+                           fours_of_pixels(x + p * r->x_pixel, r->n[1] - k),
+                           wv);
+            x += r->x_at[0];
+            w += r->w_row;
         }
     }
+    finish(r, 0, s, r->y + first * r->y_pixel, pixels);
 }
+#endif
 
-static void depthwise(const cfx_quantized_row *r)
-{
-    int64_t p = 0;
+/* clang-format off */
+#define CASE(some, n) case n: some(r, p, n); break;
+#if CFX_LEVEL_IS(plain)
+#define CASES(some) CASE(some, 1)
+#elif CFX_LEVEL_IS(avx512)
+#define CASES(some) CASE(some, 1) CASE(some, 2) CASE(some, 3) \
+    CASE(some, 4) CASE(some, 5) CASE(some, 6) CASE(some, 7)
+#else
+#define CASES(some) CASE(some, 1) CASE(some, 2) CASE(some, 3)
+#endif
+/* clang-format on */
 
-    for (; p + PIXELS <= r->pixels; p += PIXELS)
-        products(r, p, PIXELS);
-    if (PIXELS > 4 && p + 4 <= r->pixels) {
-        products(r, p, 4);
-        p += 4;
+/* The copy is no memory that a result may change. */
+#define ROW(name, some)                                                       \
+    static void name(const cfx_quantized_row *row)                            \
+    {                                                                         \
+        const cfx_quantized_row copy = *row, *r = &copy;                      \
+        int64_t p = 0;                                                        \
+                                                                              \
+        for (; p + PIXELS <= r->pixels; p += PIXELS)                          \
+            some(r, p, PIXELS);                                               \
+        switch (r->pixels - p) {                                              \
+            CASES(some) default : break;                                      \
+        }                                                                     \
     }
-    for (; p + 2 <= r->pixels; p += 2)
-        products(r, p, 2);
-    if (p < r->pixels)
-        products(r, p, 1);
-}
+
+ROW(depthwise, products)
+#if defined(HAVE_PIXEL_DOTS)
+ROW(row_of_dots, dots)
+#else
+#define row_of_dots NULL
+#endif
 
 extern const struct cfx_quantized_windows CFX_LEVEL_NAME(
     cfx_quantized_windows);
@@ -100,4 +160,5 @@ extern const struct cfx_quantized_windows CFX_LEVEL_NAME(
 const struct cfx_quantized_windows CFX_LEVEL_NAME(cfx_quantized_windows) = {
     .max = max,
     .depthwise = depthwise,
+    .depthwise_dots = row_of_dots,
 };

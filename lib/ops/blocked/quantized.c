@@ -329,9 +329,8 @@ static cfx_quantized_conv plan(const cfx_call *call)
 
 static size_t conv_workspace(const cfx_call *call)
 {
-    const struct conv *c = call->state;
     const cfx_quantized_conv k = plan(call);
-    return c->depthwise ? 0 : cfx_quantized_conv_workspace(&k);
+    return cfx_quantized_conv_workspace(&k);
 }
 
 static cfx_status conv_run(cfx_call *call)
@@ -343,7 +342,7 @@ static cfx_status conv_run(cfx_call *call)
     k.end = end_of(call);
     k.y = call->out[0]->data;
     if (c->depthwise)
-        cfx_quantized_depthwise(call->ctx, &k);
+        cfx_quantized_depthwise(call->ctx, &k, call->work);
     else
         cfx_quantized_conv_run(call->ctx, &k, call->work);
     return CFX_OK;

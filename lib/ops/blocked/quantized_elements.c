@@ -15,22 +15,19 @@
 #include "kernel/blocked/quantized.h"
 #include "op/cost.h"
 #include "op/op_impl.h"
+#include "ops/blocked/range.h"
 
 CFX_PARAMS(params, SELF, OTHER, SCALE, OTHER_SCALE, BIAS, ZERO_POINT,
            QUANT_MIN, QUANT_MAX, BLOCK);
 
 /* ---- The range ---- */
 
-typedef struct range {
-    int zero_point;
-    float lo, hi; /* before it is added */
-} range;
-
-static cfx_status check_range(const cfx_call *call)
+cfx_status cfx_blocked_check_range(const cfx_call *call, int zero_point,
+                                   int quant_min, int quant_max)
 {
-    int64_t zero = cfx_call_int(call, ZERO_POINT);
-    int64_t least = cfx_call_int(call, QUANT_MIN);
-    int64_t most = cfx_call_int(call, QUANT_MAX);
+    int64_t zero = cfx_call_int(call, zero_point);
+    int64_t least = cfx_call_int(call, quant_min);
+    int64_t most = cfx_call_int(call, quant_max);
     if (zero >= 0 && zero <= 255 && least >= 0 && least <= most && most <= 255)
         return CFX_OK;
     return cfx_call_fail(call, CFX_EINVAL,
@@ -38,19 +35,17 @@ static cfx_status check_range(const cfx_call *call)
                          "0..255, quant_min not above quant_max");
 }
 
-static range range_of(const cfx_call *call)
+cfx_blocked_range cfx_blocked_range_of(const cfx_call *call, int zero_point,
+                                       int quant_min, int quant_max)
 {
-    int zero = (int)cfx_call_int(call, ZERO_POINT);
-    return (range){zero, (float)((int)cfx_call_int(call, QUANT_MIN) - zero),
-                   (float)((int)cfx_call_int(call, QUANT_MAX) - zero)};
+    int zero = (int)cfx_call_int(call, zero_point);
+    return (cfx_blocked_range){
+        zero, (float)((int)cfx_call_int(call, quant_min) - zero),
+        (float)((int)cfx_call_int(call, quant_max) - zero)};
 }
 
-static float number(const cfx_call *call, int param)
-{
-    return (float)cfx_call_double(call, param);
-}
-
-static cfx_status check_type(const cfx_call *call, int param, cfx_dtype dtype)
+cfx_status cfx_blocked_check_type(const cfx_call *call, int param,
+                                  cfx_dtype dtype)
 {
     const cfx_tensor *t = cfx_call_tensor(call, param);
     return t->dtype == dtype
@@ -60,15 +55,30 @@ static cfx_status check_type(const cfx_call *call, int param, cfx_dtype dtype)
                                cfx_dtypes[t->dtype].name);
 }
 
+static cfx_status check_range(const cfx_call *call)
+{
+    return cfx_blocked_check_range(call, ZERO_POINT, QUANT_MIN, QUANT_MAX);
+}
+
+static cfx_blocked_range range_of(const cfx_call *call)
+{
+    return cfx_blocked_range_of(call, ZERO_POINT, QUANT_MIN, QUANT_MAX);
+}
+
+static float number(const cfx_call *call, int param)
+{
+    return (float)cfx_call_double(call, param);
+}
+
 /* ---- quantized_add ---- */
 
 static cfx_status add_infer(cfx_call *call)
 {
     const cfx_tensor *a = cfx_call_tensor(call, SELF);
     const cfx_tensor *b = cfx_call_tensor(call, OTHER);
-    cfx_status st = check_type(call, SELF, CFX_U8);
+    cfx_status st = cfx_blocked_check_type(call, SELF, CFX_U8);
     if (!st)
-        st = check_type(call, OTHER, CFX_U8);
+        st = cfx_blocked_check_type(call, OTHER, CFX_U8);
     if (!st)
         st = check_range(call);
     if (st)
@@ -91,7 +101,7 @@ static void add_cost(const cfx_call *call, cfx_cost *cost)
 
 static cfx_status add_run(cfx_call *call)
 {
-    const range r = range_of(call);
+    const cfx_blocked_range r = range_of(call);
     const cfx_quantized_sum s = {
         .a = cfx_call_tensor(call, SELF)->data,
         .b = cfx_call_tensor(call, OTHER)->data,
@@ -134,7 +144,7 @@ static cfx_status mean_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim one = cfx_dim_int(1), most = cfx_dim_int(CFX_QUANTIZED_PIXELS);
-    cfx_status st = check_type(call, SELF, CFX_U8);
+    cfx_status st = cfx_blocked_check_type(call, SELF, CFX_U8);
     if (!st)
         st = check_range(call);
     if (st)
@@ -164,7 +174,7 @@ static void mean_cost(const cfx_call *call, cfx_cost *cost)
 
 static cfx_status mean_run(cfx_call *call)
 {
-    const range r = range_of(call);
+    const cfx_blocked_range r = range_of(call);
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     int64_t pixels = cfx_dim_value(pixels_of(call));
     const cfx_quantized_mean m = {
@@ -203,7 +213,7 @@ static cfx_status blocked_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     int64_t block = cfx_call_int(call, BLOCK);
     double scale = cfx_call_double(call, SCALE);
-    cfx_status st = check_type(call, SELF, CFX_F32);
+    cfx_status st = cfx_blocked_check_type(call, SELF, CFX_F32);
     if (!st)
         st = check_range(call);
     if (st)
@@ -233,7 +243,7 @@ static void blocked_cost(const cfx_call *call, cfx_cost *cost)
 
 static cfx_status blocked_run(cfx_call *call)
 {
-    const range r = range_of(call);
+    const cfx_blocked_range r = range_of(call);
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_quantized_image m = {
         .images = cfx_tensor_size(x, 0),
