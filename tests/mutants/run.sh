@@ -128,7 +128,7 @@ mutate() {
 # targets TEST: what make builds for it.
 targets() {
     case $1 in
-    *.sh) sed -n 's|.*builddir/tests/\([a-z_]*\).*|tests/\1|p' \
+    *.sh) sed -n 's|.*builddir[^/]*/tests/\([a-z_]*\).*|tests/\1|p' \
             "$tree/tests/cli/$1"
         grep -qE 'CFX"|said\.sh' "$tree/tests/cli/$1" && echo cfx ;;
     *)  echo "tests/${1%%/*}" ;;
