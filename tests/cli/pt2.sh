@@ -15,7 +15,7 @@ alike()
     said "$model on its samples" 0 '' \
         "$cfx" run "$golden/$model.pt2" -O sample
     for input; do
-        set -- "$@" -i "$input=$golden/${model%_flat}.in.safetensors:t$i"
+        set -- "$@" -i "$input=$golden/${model%_*}.in.safetensors:t$i"
         shift
         i=$((i + 1))
     done
@@ -29,6 +29,7 @@ alike()
 
 alike mlp input
 alike mlp_flat input
+alike dicts_schema5 pair_0 pair_1 table_k
 alike dicts pair_0 pair_1 table_k
 alike sizes x y
 alike cond x
