@@ -34,6 +34,9 @@ alike dicts pair_0 pair_1 table_k
 alike sizes x y
 alike cond x
 alike tied tokens
+said 'files that are not read' 0 \
+    'pt2, schema 5.3, not read: extra_files/notes.txt$' \
+    "$cfx" info "$golden/dicts_schema5.pt2"
 said 'other inputs' 0 'f32\[4, 3\]' \
     "$cfx" run "$golden/mlp.pt2" -i 'f32[4,6]'
 
