@@ -42,6 +42,7 @@ said 'other inputs' 0 'f32\[4, 3\]' \
 
 said 'symbols have the ranges of the file' 0 \
     'symbols: 2 <= s77 <= 50, 2 <= s17 <= 70' "$cfx" shapes "$golden/sizes.pt2"
+said 'info tells them' 0 '^  s77 +2 to 50$' "$cfx" info "$golden/sizes.pt2"
 said '--set goes before them' 0 'symbols: 2 <= s77 <= 9, 2 <= s17 <= 70' \
     "$cfx" shapes "$golden/sizes.pt2" --set s77=2..9
 
