@@ -103,6 +103,27 @@ static cfx_value find_result(const cli *c, cfx_module *gm, cli_symbols *s)
     return result;
 }
 
+/* The ranges of the symbols in shapes. */
+static void print_symbols(FILE *to, const cfx_shape_env *env)
+{
+    size_t n = cfx_shape_env_symbols(env);
+    cfx_symbol s;
+
+    if (n)
+        fprintf(to, "\nsymbols: %zu\n", n);
+    for (size_t i = 0; i < n; i++) {
+        cfx_shape_env_symbol(env, i, &s);
+        fprintf(to, "%*s%-*s ", INDENT, "", NAME_WIDTH, s.name);
+        if (s.min == CFX_DIM_NO_MIN && s.max == CFX_DIM_NO_MAX)
+            fputs("any", to);
+        else if (s.max == CFX_DIM_NO_MAX)
+            fprintf(to, "%" PRId64 " or more", s.min);
+        else
+            fprintf(to, "%" PRId64 " to %" PRId64, s.min, s.max);
+        fputc('\n', to);
+    }
+}
+
 static cfx_status print_results(FILE *to, const cli *c, cfx_module *gm,
                                 cfx_error *err)
 {
@@ -117,6 +138,8 @@ static cfx_status print_results(FILE *to, const cli *c, cfx_module *gm,
     fputs("\noutputs:\n", to);
     if (!st && n && n->nargs)
         st = print_outputs(to, n->args[0], result, err);
+    if (!st)
+        print_symbols(to, s.env);
     cfx_value_unref(result);
     cli_symbols_release(&s);
     return st;

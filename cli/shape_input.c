@@ -168,8 +168,8 @@ cfx_status cli_shape_make(cfx_value *out, cfx_context *ctx, cli_symbols *s,
 struct making {
     const cli *c;
     cli_symbols *s;
-    cfx_value
-        ranges; /* of symbols: a dict, {name: (least, most)}, or absent */
+    /* Of symbols: a dict, {name: (least, most)}, or absent. */
+    cfx_value ranges;
 };
 
 /* True for words that are probably no symbol: a type without a shape, or the

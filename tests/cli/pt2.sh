@@ -15,7 +15,7 @@ alike()
     said "$model on its samples" 0 '' \
         "$cfx" run "$golden/$model.pt2" -O sample
     for input; do
-        set -- "$@" -i "$input=$golden/${model%_flat}.in.safetensors:t$i"
+        set -- "$@" -i "$input=$golden/${model%_*}.in.safetensors:t$i"
         shift
         i=$((i + 1))
     done
@@ -29,15 +29,20 @@ alike()
 
 alike mlp input
 alike mlp_flat input
+alike dicts_schema5 pair_0 pair_1 table_k
 alike dicts pair_0 pair_1 table_k
 alike sizes x y
 alike cond x
 alike tied tokens
+said 'files that are not read' 0 \
+    'pt2, schema 5.3, not read: extra_files/notes.txt$' \
+    "$cfx" info "$golden/dicts_schema5.pt2"
 said 'other inputs' 0 'f32\[4, 3\]' \
     "$cfx" run "$golden/mlp.pt2" -i 'f32[4,6]'
 
 said 'symbols have the ranges of the file' 0 \
     'symbols: 2 <= s77 <= 50, 2 <= s17 <= 70' "$cfx" shapes "$golden/sizes.pt2"
+said 'info tells them' 0 '^  s77 +2 to 50$' "$cfx" info "$golden/sizes.pt2"
 said '--set goes before them' 0 'symbols: 2 <= s77 <= 9, 2 <= s17 <= 70' \
     "$cfx" shapes "$golden/sizes.pt2" --set s77=2..9
 

@@ -7,7 +7,7 @@ tests_fuzz_replay_SOURCES = %reldir%/replay.c %reldir%/targets.c \
 dist_check_SCRIPTS += %reldir%/replay.sh
 TESTS += %reldir%/replay.sh
 EXTRA_DIST += %reldir%/fuzz.sh %reldir%/libfuzzer.c %reldir%/seeds \
-	%reldir%/seeds.py %reldir%/README.md
+	%reldir%/seeds.py %reldir%/mutants.py %reldir%/README.md
 
 .PHONY: fuzz
 fuzz:

@@ -6,11 +6,16 @@ test_data_set_0/input_0.pb, output_0.pb, ..., and `tolerance` where the case is
 compared less closely than others. `cfx onnx-test DIR/*` runs them. With NAMEs,
 only cases that match one of these patterns are written.
 
+onnx_cases.py DIR --light writes the project's `light` models in that form; its
+`simple`, `pytorch-converted` and `pytorch-operator` ones, in the package's folder
+onnx/backend/test/data, have it.
+
 onnx_cases.py --pack FILE.tar.xz packs the cases of `make check`: small ones of the
 ONNX project, and some of our own, whose results are ONNX Runtime's.
 """
 import fnmatch
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -239,6 +244,12 @@ def write_own(where):
 
 # ---- The cases of make check ----
 
+DATA = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data")
+# Of operator set 6.
+OLD = ("pytorch-operator/test_operator_add_size1_broadcast",
+       "pytorch-operator/test_operator_add_size1_right_broadcast",
+       "pytorch-converted/test_PReLU_2d_multiparam")
+
 def is_packed(folder):
     """Small, and not written as a function: those have as many nodes again."""
     size = sum(os.path.getsize(os.path.join(d, f))
@@ -253,6 +264,9 @@ def pack(to):
             if not is_packed(os.path.join(where, name)):
                 subprocess.run(["rm", "-r", os.path.join(where, name)],
                                check=True)
+        for name in OLD:
+            shutil.copytree(os.path.join(DATA, name),
+                            os.path.join(where, os.path.basename(name)))
         write_own(where)
         subprocess.run(["tar", "-cJf", os.path.abspath(to), "--sort=name",
                         "--mtime=2026-01-01", "--owner=0", "--group=0",
@@ -276,7 +290,34 @@ def write_cases(where, patterns):
     print(f"{written} cases written, {failed} not")
 
 
+def write_light(where):
+    """Known networks with constant weights; the inputs count up."""
+    from onnx.backend.test.runner import Runner
+
+    folder = os.path.join(DATA, "light")
+    for file in sorted(f for f in os.listdir(folder) if f.endswith(".onnx")):
+        name = file[len("light_"):-len(".onnx")]
+        model = onnx.load(os.path.join(folder, file))
+        data = os.path.join(where, name, "test_data_set_0")
+        os.makedirs(data, exist_ok=True)
+        write(os.path.join(where, name, "model.onnx"), model)
+        known = {i.name for i in model.graph.initializer}
+        inputs = [i for i in model.graph.input if i.name not in known]
+        for k, info in enumerate(inputs):
+            x = Runner.generate_dummy_data(info, seed=0, name="test_" + name,
+                                           random=False)
+            write(os.path.join(data, f"input_{k}.pb"),
+                  numpy_helper.from_array(x))
+        for k, _ in enumerate(model.graph.output):
+            shutil.copy(
+                os.path.join(folder, f"{file[:-5]}_output_{k}.pb"),
+                os.path.join(data, f"output_{k}.pb"))
+
+
 def main():
+    if sys.argv[2:] == ["--light"]:
+        write_light(sys.argv[1])
+        return
     if sys.argv[1] == "--pack":
         pack(sys.argv[2])
     else:

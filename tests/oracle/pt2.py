@@ -331,6 +331,40 @@ def old_flat(path, program):
         file.writestr("version", "8.7")
 
 
+def older(value):
+    """What the schema 5.3 of torch 2.4 had of a program."""
+    if isinstance(value, list):
+        return [older(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if list(value) == ["as_none"]:
+        return {"as_none": []}
+    if "schema_version" in value:
+        value = {**value, "schema_version": {"major": 5, "minor": 3},
+                 "dialect": value["verifiers"][0] if value["verifiers"]
+                 else ""}
+    new = {"kind", "torch_version", "guards_code", "verifiers",
+           "sym_float_values", "treespec_namedtuple_fields",
+           "is_hop_single_tensor_return", "forward_arg_names"}
+    if "target" in value:
+        new.add("name")
+    return {k: older(v) for k, v in value.items() if k not in new}
+
+
+def schema_5(path, program):
+    """The flat archive of torch 2.4, whose schema is 5.3."""
+    old_flat(path, program)
+    with zipfile.ZipFile(path) as file:
+        parts = {n: file.read(n) for n in file.namelist()}
+    name = "serialized_exported_program.json"
+    parts[name] = json.dumps(older(json.loads(parts[name]))).encode()
+    parts["version"] = b"5.3"
+    parts["extra_files/notes.txt"] = b"which no reader of models needs"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as file:
+        for n, data in parts.items():
+            file.writestr(n, data)
+
+
 def forget_places(program):
     """Drop the paths of this machine from the nodes."""
     for m in program.graph_module.modules():
@@ -349,6 +383,9 @@ def golden():
     program, args, kwargs = export("mlp", "training")
     forget_places(program)
     old_flat(GOLDEN / "mlp_flat.pt2", program)
+    program, args, kwargs = export("dicts", "training")
+    forget_places(program)
+    schema_5(GOLDEN / "dicts_schema5.pt2", program)
     buffer = io.BytesIO()
     torch.jit.save(torch.jit.trace(exports.mlp(2, 3), torch.ones(1, 2)),
                    buffer)

@@ -55,7 +55,7 @@ for name in ("fnet", "mamba"):
 for name in ("deit", "dinov2", "convnext", "resnet", "mobilenetv2",
              "segformer", "poolformer", "regnet"):
     of_transformers(name, "b")
-for name in ("bart", "mt5", "wav2vec2", "siglip", "vilt", "patchtst",
+for name in ("bart", "mt5", "wav2vec2", "siglip", "patchtst",
              "videomae", "swinv2"):
     of_transformers(name, "--")
 

@@ -22,11 +22,21 @@ static cfx_value call2(onnx_node *n, const char *target, cfx_value a,
 }
 
 /* Before operator set 7 an attribute asked for broadcasting, which, without an
- * axis, is that of today. */
+ * axis, is that of today. With one, the second operand begins at that axis of
+ * the first: it gets axes of one item behind its own. */
 static void old_broadcast(onnx_node *n)
 {
-    if (n->opset < 7)
-        onnx_ignore(n, "broadcast");
+    if (n->opset >= 7)
+        return;
+    onnx_ignore(n, "broadcast");
+    if (!onnx_attr(n, "axis"))
+        return;
+    cfx_value b = onnx_stored_tensor(n, 1);
+    int rank = onnx_rank(n, onnx_stored_tensor(n, 0)), own = onnx_rank(n, b);
+    int axis = rank < 0 ? 0 : onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
+    for (int i = axis + own; i < rank && !cfx_scope_failed(n->s); i++)
+        b = cfx_unsqueeze(n->s, b, cfx_int(-1));
+    n->in[1] = b;
 }
 
 void onnx_lower_binary(onnx_node *n)
@@ -528,6 +538,10 @@ void onnx_lower_prelu(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), slope = onnx_tensor(n, 1);
 
+    if (n->opset < 7) { /* a slope for each channel */
+        n->out[0] = cfx_prelu(n->s, x, slope);
+        return;
+    }
     n->out[0] = cfx_where(n->s, cfx_lt(n->s, x, cfx_int(0)),
                           cfx_mul(n->s, x, slope), x);
 }

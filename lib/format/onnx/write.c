@@ -322,6 +322,21 @@ static Onnx__ValueInfoProto *info_of(onnx_writer *w, const char *name,
     return v;
 }
 
+/* An input has the name by which the graph is called, if no node has it. */
+static const char *input_name(onnx_writer *w, const cfx_node *n)
+{
+    const char *name = n->target->text;
+    bool added = false;
+
+    if (!strcmp(name, n->name) || *name == '*')
+        return n->name;
+    if (!cfx_map_put(&w->taken, name, strlen(name), &added))
+        w->st = cfx_no_memory(w->err);
+    if (added)
+        onnx_put_alias(w, name);
+    return added ? name : n->name;
+}
+
 static void write_placeholder(onnx_writer *w, const cfx_node *n)
 {
     const cfx_tensor *t = onnx_put_meta(
@@ -334,7 +349,7 @@ static void write_placeholder(onnx_writer *w, const cfx_node *n)
                          n->name);
         return;
     }
-    w->graph.input[w->graph.n_input++] = info_of(w, n->name, t);
+    w->graph.input[w->graph.n_input++] = info_of(w, input_name(w, n), t);
 }
 
 /* Outputs have names of their own: no input, parameter or other output. */

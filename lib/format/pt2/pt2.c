@@ -22,11 +22,14 @@ static cfx_status check_version(const json_t *program, cfx_error *err)
                               ? json_object_get(version, "major")
                               : NULL;
 
-    if (json_is_integer(major) && json_integer_value(major) == 8)
+    /* What cfx reads is the same in torch 2.4, which wrote 5, and today's. */
+    if (json_is_integer(major) && json_integer_value(major) >= 5 &&
+        json_integer_value(major) <= 8)
         return CFX_OK;
     return json_is_integer(major)
                ? cfx_fail(err, CFX_EUNSUPPORTED,
-                          "has version %lld of the schema, where cfx reads 8",
+                          "has version %lld of the schema, where cfx reads 5 "
+                          "to 8 (torch 2.4 and later)",
                           (long long)json_integer_value(major))
                : cfx_fail(err, CFX_EPARSE, "does not tell its version");
 }
@@ -123,8 +126,56 @@ static cfx_status pt2_read_inputs(cfx_value *out, const cfx_module *gm,
     return st;
 }
 
-static cfx_status print_versions(cfx_sink to, const json_t *program,
-                                 cfx_context *ctx, cfx_error *err)
+/* Does the reader use a file, or is it a note of the archive's writer? Others
+ * are objects of C++ and Python, compiled code, and what users add. */
+static bool is_read(const char *name)
+{
+    static const char *const known[] = {
+        "archive_format",
+        "archive_version",
+        "byteorder",
+        "version",
+        ".data/",
+        ".format_version",
+        ".storage_alignment",
+        "models/",
+        "data/sample_inputs/",
+        "data/weights/",
+        "data/constants/tensor_",
+        "serialized_exported_program.json",
+        "serialized_state_dict.pt",
+        "serialized_constants.pt",
+        "serialized_example_inputs.pt",
+    };
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (!strncmp(name, known[i], strlen(known[i])))
+            return true;
+    return !strncmp(name, "data/constants/", 15) &&
+           (strstr(name, "_config.json") || !strcmp(name + n - 3, ".pt"));
+}
+
+/* Name the files that are not read. */
+static void add_unread(cfx_buf *text, const cfx_pt2_archive *a)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->files.cap; i++) {
+        const cfx_map_entry *e = &a->files.entry[i];
+        if (!e->key || is_read(e->key))
+            continue;
+        if (n++ < 3)
+            cfx_buf_printf(text, "%s%.80s",
+                           n > 1 ? ", " : ", not read: ", e->key);
+    }
+    if (n > 3)
+        cfx_buf_printf(text, " and %zu more files", n - 3);
+}
+
+static cfx_status print_versions(cfx_sink to, const cfx_pt2_archive *a,
+                                 const json_t *program, cfx_context *ctx,
+                                 cfx_error *err)
 {
     const json_t *schema = json_object_get(program, "schema_version");
     const json_t *torch = json_object_get(program, "torch_version");
@@ -139,6 +190,7 @@ static cfx_status print_versions(cfx_sink to, const json_t *program,
     if (version)
         cfx_buf_printf(&text, ", %s%.60s",
                        strncmp(version, "cfx ", 4) ? "torch " : "", version);
+    add_unread(&text, a);
     cfx_status st = text.failed ? cfx_no_memory(err)
                                 : to.write(to.user, text.s, text.len);
     cfx_buf_release(&text);
@@ -157,7 +209,7 @@ static cfx_status pt2_print_version(cfx_sink to, cfx_context *ctx,
     if (!st)
         st = cfx_pt2__read_model(&json, &a, err);
     if (!st)
-        st = print_versions(to, json.root, ctx, err);
+        st = print_versions(to, &a, json.root, ctx, err);
     if (json.root)
         cfx_json_release(&json);
     cfx_pt2__close(&a);
