@@ -1,12 +1,12 @@
 /*
  * bench-decode -- time a decoder, token by token.
  *
- *     bench-decode [-t THREADS] [-n TOKENS] [-f] [-o] [-b] [-8] [-q] [-a]
- *                  DECODER.fx TOKENS.npy
+ *     bench-decode [-t THREADS] [-n TOKENS] [-f] [-c] [-o] [-b] [-8] [-q]
+ *                  [-a] DECODER.fx TOKENS.npy
  *
  * DECODER.fx and its tokens come from decoder.py. Each token is the one with the
  * largest logit, so that a wrong one shows: tokens must be PyTorch's. Prints the
- * median time of a token (-f: the shortest), the bytes that the nodes of one run read and write
+ * median time of a token (-f: the shortest; -c: of the processor), the bytes that the nodes of one run read and write
  * (the roofline's), and their rate, compared with the memory's bandwidth as
  * `cfx machine` measures it. -o optimizes the graph first, -b with weights of
  * bfloat16, -8 of int8; -a runs in the arena of its memory plan. With narrow
@@ -103,15 +103,15 @@ static int64_t largest(const cfx_tensor *logits)
 
 /* Compute the token after `token` at a position. */
 static cfx_status next_token(decoder *d, int64_t position, int64_t *token,
-                             double *seconds, cfx_error *err)
+                             bool processor, double *seconds, cfx_error *err)
 {
     cfx_value in[2], y;
     *(int64_t *)d->token->data = *token;
     *(int64_t *)d->position->data = position;
     inputs_of(d, in);
-    double start = bench_now(false);
+    double start = bench_now(processor);
     cfx_status st = cfx_interp_run(&d->it, in, 2, &y, err);
-    *seconds = bench_now(false) - start;
+    *seconds = bench_now(processor) - start;
     if (!st)
         *token = largest(y.u.tensor);
     cfx_value_unref(y);
@@ -121,12 +121,13 @@ static cfx_status next_token(decoder *d, int64_t position, int64_t *token,
 /* Each run gets PyTorch's tokens, as long as there are some; *same is the number of
  * equal ones. */
 static cfx_status decode(decoder *d, const cfx_tensor *want, int n,
-                         double *seconds, int *same, cfx_error *err)
+                         bool processor, double *seconds, int *same,
+                         cfx_error *err)
 {
     int64_t token = 0;
     *same = 0;
     for (int i = 0; i < n; i++) {
-        cfx_status st = next_token(d, i, &token, &seconds[i], err);
+        cfx_status st = next_token(d, i, &token, processor, &seconds[i], err);
         if (st)
             return st;
         if (i >= cfx_tensor_numel(want))
@@ -168,8 +169,9 @@ static cfx_status find_traffic(decoder *d, int threads, double *bytes,
 typedef struct settings {
     cfx_optimize_options how;
     bool optimize, arena;
-    bool exact;   /* all tokens have to be PyTorch's */
-    bool fastest; /* the shortest time counts, else the median */
+    bool exact;     /* all tokens have to be PyTorch's */
+    bool fastest;   /* the shortest time counts, else the median */
+    bool processor; /* its time counts */
     int threads, tokens;
 } settings;
 
@@ -185,7 +187,7 @@ static cfx_status run(decoder *d, char *const path[2], const settings *o,
     if (!st)
         st = cfx_npy_read(&want, d->ctx, path[1], err);
     if (!st)
-        st = decode(d, want, n, seconds, &same, err);
+        st = decode(d, want, n, o->processor, seconds, &same, err);
     int compared = st ? 0 : (int)fmin(n, (double)cfx_tensor_numel(want));
     if (!st && same < compared && o->exact)
         st = fail(err, "a token differs from PyTorch's");
@@ -209,11 +211,12 @@ static bool read_options(int argc, char **argv, settings *o)
 {
     int c;
 
-    while ((c = getopt(argc, argv, "t:n:fob8qa")) != -1) {
+    while ((c = getopt(argc, argv, "t:n:fcob8qa")) != -1) {
         switch (c) {
         case 't': o->threads = atoi(optarg); break;
         case 'n': o->tokens = atoi(optarg); break;
         case 'f': o->fastest = true; break;
+        case 'c': o->processor = true; break;
         case 'o': o->optimize = true; break;
         case '8': o->how.int8_weights = true; break;
         case 'b': o->how.bfloat16 = true; break;
@@ -239,8 +242,8 @@ int main(int argc, char **argv)
                   .tokens = 16};
 
     if (!read_options(argc, argv, &o)) {
-        fputs("usage: bench-decode [-t THREADS] [-n TOKENS] [-f] [-o] [-b] "
-              "[-8] [-q] [-a] DECODER.fx TOKENS.npy\n",
+        fputs("usage: bench-decode [-t THREADS] [-n TOKENS] [-f] [-c] [-o] "
+              "[-b] [-8] [-q] [-a] DECODER.fx TOKENS.npy\n",
               stderr);
         return 2;
     }
