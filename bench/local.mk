@@ -28,19 +28,25 @@ bench_propagation_LDADD = libcfx.la
 EXTRA_DIST += %reldir%/propagation_peer.py
 
 # One token of a decoder after the other; DECODE_FLAGS: -t, -n. DECODER is the
-# folder of the model, which is written there if it is missing.
+# folder of the models, which are written there if they are missing.
 EXTRA_PROGRAMS += bench-decode
 bench_decode_SOURCES = %reldir%/decode.c %reldir%/time.c %reldir%/bench.h
 bench_decode_LDADD = libcfx.la
 EXTRA_DIST += %reldir%/decoder.py
 DECODER = decoder
 .PHONY: bench-of-decoding
-bench-of-decoding: bench-decode
+bench-of-decoding: bench-decode cfx
 	test -e $(DECODER)/decoder.fx || \
 		$(PYTHON) $(srcdir)/%reldir%/decoder.py $(DECODER)
-	for how in '' '-o -a' '-b -a' '-8 -a'; do \
-	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-decode $$how \
-		$(DECODE_FLAGS) $(DECODER)/decoder.fx || exit 1; done
+	for w in 'int8' 'int4 --group 128' 'int4 --group 32'; do \
+	q=$(DECODER)/$$(echo "$$w" | tr -d ' -').fx; test -e $$q || \
+		./cfx quantize $(DECODER)/decoder.fx --weights-only $$w -q \
+		-o $$q || exit 1; done
+	for how in ' decoder' '-o -a decoder' '-b -a decoder' '-q -o -a int8' \
+		'-q -o -a int4group128' '-q -o -a int4group32'; do \
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-decode \
+		$(DECODE_FLAGS) $${how% *} $(DECODER)/$${how##* }.fx \
+		$(DECODER)/decoder.tokens.npy || exit 1; done
 
 # Whole models, optimized, compared with other engines: PYTHON has torch,
 # torchvision, transformers, onnxruntime and openvino. PEERS is the folder of the

@@ -113,13 +113,26 @@ def lines():
         yield " ".join([name, *(f"{v:.9g}" for v in found[:4].flatten())]) + "\n"
 
 
+def same(expected, found):
+    """Are the lines equal, but for the order of sums on another processor?"""
+    pairs = list(zip(expected.splitlines(), found.splitlines(), strict=True))
+    for a, b in pairs:
+        (name, *a), (other, *b) = a.split(), b.split()
+        if name != other or not np.allclose(np.float64(a), np.float64(b),
+                                            rtol=1e-5, atol=1e-5):
+            print(f"without_data.txt: {name} differs")
+            return False
+    print(f"without_data.txt: {len(pairs)} quantizers as PyTorch")
+    return True
+
+
 def main():
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     text = "".join(lines())
     if "--check" in sys.argv:
         with open(PATH, encoding="utf-8") as file:
-            return file.read() != text
+            return not same(file.read(), text)
     with open(PATH, "w", encoding="utf-8") as file:
         file.write(text)
     return 0

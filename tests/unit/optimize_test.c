@@ -24,6 +24,25 @@ static const char residual[] =
     FN("z", "torch.sigmoid", "%drop,") OUT("z");
 /* clang-format on */
 
+/* A table of int4, two in a byte, which is the weight of a layer too. */
+/* clang-format off */
+static const char tied[] =
+    "# cfx 1\nNet()\n\n"
+    "state:\n    t: u8[40, 8] buffer\n    s: f32[40, 2] buffer\n\n"
+    GRAPH IN("i") "    %t : [num_users=2] = get_attr[target=t]\n"
+    "    %s : [num_users=1] = get_attr[target=s]\n"
+    FN("low", "torch.bitwise_and", "%t, 15")
+    FN("high", "torch.bitwise_right_shift", "%t, 4")
+    FN("both", "torch.stack", "[%low, %high], -1")
+    FN("flat", "torch.flatten", "%both, 1")
+    FN("wide", "torch.ops.quantized_decomposed.convert_element_type.no_fuse",
+       "%flat, torch.int8") FN("q", "torch.sub", "%wide, 8")
+    FN("d", "torch.ops.quantized_decomposed.dequantize_per_channel_group."
+       "default", "%q, %s, None, -8, 7, torch.int8, 8, torch.float32")
+    FN("e", "torch.nn.functional.embedding", "%i, %d")
+    FN("y", "torch.nn.functional.linear", "%e, %d") OUT("%y");
+/* clang-format on */
+
 static void load(void)
 {
     model(residual);
@@ -275,6 +294,26 @@ TEST_CASE(tuning_is_clean_when_memory_is_lacking)
     fail_each_allocation(optimize_once);
     shared_options = NULL;
     cfx_value_unref(shared_input);
+}
+
+TEST_CASE(weights_are_packed_or_left_when_memory_is_lacking)
+{
+    const int64_t two = 2;
+    cfx_tensor *t;
+    model(tied);
+    assert_ok(cfx_module_randomize(gm, 1, &err));
+    assert_ok(cfx_tensor_new(&t, ctx, CFX_I64, 1, &two, &err));
+    ((int64_t *)t->data)[0] = 3;
+    ((int64_t *)t->data)[1] = 39;
+    shared_input = cfx_value_of_tensor(t);
+    fail_each_allocation(optimize_once);
+    cfx_value before = run(shared_input);
+    assert_ok(cfx_optimize(gm, &shared_input, 1, NULL, &err));
+    g = cfx_graph_module_graph(gm);
+    assert_nodes("i _int4_0 _scale_0 packed_embedding_default "
+                 "packed_linear_default output");
+    assert_close(before, run(shared_input));
+    cfx_tensor_unref(t);
 }
 
 TEST_SUITE(optimize, .setup = setup, .teardown = teardown, .timeout = 120)

@@ -105,14 +105,17 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                          numbers == CFX_BLOCKED_INT4;
     const int nv = blocks * BV;
     const int parts = parts_of(numbers);
-    vf s[P1][4 * BV], y[P1][4 * BV]; /* y: of all groups */
+    /* The sums of few pixels would wait for the one before. */
+    const int chains = grouped && pixels * blocks <= 4 ? 2 : 1;
+    vf s[2][P1][4 * BV], y[P1][4 * BV]; /* y: of all groups */
 
     CFX_UNROLL
     for (int v = 0; v < nv; v++) {
         CFX_UNROLL
         for (int p = 0; p < pixels; p++) {
             y[p][v] = addend(t, p, v);
-            s[p][v] = grouped ? vf_zero() : y[p][v];
+            s[0][p][v] = grouped ? vf_zero() : y[p][v];
+            s[1][p][v] = vf_zero();
         }
     }
     for (int64_t i = 0; i < t->n[0]; i++) {
@@ -140,11 +143,12 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                         CFX_UNROLL
                         for (int p = 0; p < pixels; p++) {
                             vf xv = vf_set1(x[p * t->x_pixel + h]);
+                            vf *to = s[h % chains][p];
                             CFX_UNROLL
                             for (int v = 0; v < nv; v++)
-                                s[p][v] = numbers == CFX_BLOCKED_PAIRS
-                                              ? pairs(xv, f[v], s[p][v])
-                                              : vf_fma(xv, f[v], s[p][v]);
+                                to[v] = numbers == CFX_BLOCKED_PAIRS
+                                            ? pairs(xv, f[v], to[v])
+                                            : vf_fma(xv, f[v], to[v]);
                         }
                     }
                     x += t->x_step;
@@ -155,8 +159,10 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                     vf scale = scale_of(t, k, v);
                     CFX_UNROLL
                     for (int p = 0; p < pixels; p++) {
-                        y[p][v] = vf_fma(s[p][v], scale, y[p][v]);
-                        s[p][v] = vf_zero();
+                        vf sum = chains > 1 ? vf_add(s[0][p][v], s[1][p][v])
+                                            : s[0][p][v];
+                        y[p][v] = vf_fma(sum, scale, y[p][v]);
+                        s[0][p][v] = s[1][p][v] = vf_zero();
                     }
                 }
             }
@@ -167,7 +173,7 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
         CFX_UNROLL
         for (int v = 0; v < nv; v++) {
             vf_store(t->y + p * t->y_pixel + v / BV * t->y_block + v % BV * VF,
-                     finish(grouped ? y[p][v] : s[p][v], &t->end));
+                     finish(grouped ? y[p][v] : s[0][p][v], &t->end));
         }
     }
 }
