@@ -88,13 +88,25 @@ typedef struct cfx_quantized_sum {
 void cfx_quantized_add_run(cfx_context *ctx, const cfx_quantized_sum *s,
                            int64_t n);
 
-/* y = round(clamp(x * scale)) + zero_point, as rows of bytes: element i of x,
+/* Bytes of floats, and back: y = round(clamp(x * scale)) + zero_point, and x =
+ * (y - zero_point) * scale. */
+typedef struct cfx_quantized_floats {
+    float scale, lo, hi;
+    int zero_point;
+} cfx_quantized_floats;
+
+/* Compute n elements. Never fail. */
+void cfx_quantized_of_floats(cfx_context *ctx, const cfx_quantized_floats *f,
+                             const float *x, uint8_t *y, int64_t n);
+void cfx_quantized_to_floats(cfx_context *ctx, const cfx_quantized_floats *f,
+                             const uint8_t *y, float *x, int64_t n);
+
+/* The same, as rows of bytes: element i of x,
  * (images, channels, pixels), goes to (images, blocks, pixels, channels of a block),
  * where bytes past the last channel are 0. A block has at most 16 channels. */
 typedef struct cfx_quantized_image {
     int64_t images, channels, pixels, block;
-    float scale, lo, hi;
-    int zero_point;
+    cfx_quantized_floats floats;
     const float *x;
     uint8_t *y;
 } cfx_quantized_image;
@@ -175,9 +187,10 @@ typedef struct cfx_quantized_row {
 
 struct cfx_quantized_elements {
     void (*add)(const cfx_quantized_sum *s, int64_t from, int64_t to);
-    /* n elements of one channel, without gaps */
-    void (*quantize)(const cfx_quantized_image *m, const float *x, uint8_t *y,
+    void (*quantize)(const cfx_quantized_floats *f, const float *x, uint8_t *y,
                      int64_t n);
+    void (*dequantize)(const cfx_quantized_floats *f, const uint8_t *y,
+                       float *x, int64_t n);
     void (*mean)(const cfx_quantized_mean *m, int64_t plane);
     void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y,
                    int64_t n);

@@ -35,7 +35,7 @@ static void add(const cfx_quantized_sum *s, int64_t from, int64_t to)
 
 /* ---- Floats ---- */
 
-CFX_FORCE_INLINE void quantize_vector(const cfx_quantized_image *m, vf x,
+CFX_FORCE_INLINE void quantize_vector(const cfx_quantized_floats *m, vf x,
                                       uint8_t *y)
 {
     vf v = in_range(vf_mul(x, vf_set1(m->scale)), m->lo, m->hi);
@@ -43,9 +43,10 @@ CFX_FORCE_INLINE void quantize_vector(const cfx_quantized_image *m, vf x,
     store_bytes(y, nearest(v, m->zero_point));
 }
 
-static void quantize(const cfx_quantized_image *m, const float *x, uint8_t *y,
+static void quantize(const cfx_quantized_floats *f, const float *x, uint8_t *y,
                      int64_t n)
 {
+    const cfx_quantized_floats copy = *f, *m = &copy; /* which y is not */
     uint8_t last[VF];
     int64_t i = 0;
 
@@ -54,6 +55,28 @@ static void quantize(const cfx_quantized_image *m, const float *x, uint8_t *y,
     if (i < n) {
         quantize_vector(m, vf_load_n(x + i, n - i), last);
         memcpy(y + i, last, (size_t)(n - i));
+    }
+}
+
+CFX_FORCE_INLINE vf dequantize_vector(const cfx_quantized_floats *m,
+                                      const uint8_t *y)
+{
+    return vf_mul(vf_sub(vf_of_bytes(y), vf_set1((float)m->zero_point)),
+                  vf_set1(m->scale));
+}
+
+static void dequantize(const cfx_quantized_floats *f, const uint8_t *y,
+                       float *x, int64_t n)
+{
+    const cfx_quantized_floats m = *f;
+    uint8_t last[VF] = {0};
+    int64_t i = 0;
+
+    for (; i + VF <= n; i += VF)
+        vf_store(x + i, dequantize_vector(&m, y + i));
+    if (i < n) {
+        memcpy(last, y + i, (size_t)(n - i));
+        vf_store_n(x + i, n - i, dequantize_vector(&m, last));
     }
 }
 
@@ -141,6 +164,7 @@ extern const struct cfx_quantized_elements CFX_LEVEL_NAME(
 const struct cfx_quantized_elements CFX_LEVEL_NAME(cfx_quantized_elements) = {
     .add = add,
     .quantize = quantize,
+    .dequantize = dequantize,
     .mean = mean,
     .lookup = lookup_all,
     .norm = norm,
