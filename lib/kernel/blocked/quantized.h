@@ -191,6 +191,10 @@ struct cfx_quantized_elements {
                      int64_t n);
     void (*dequantize)(const cfx_quantized_floats *f, const uint8_t *y,
                        float *x, int64_t n);
+    /* Four rows of n bytes, which lie `row` apart, side by side: the four of an
+     * element are `step` apart. */
+    void (*interleave)(const uint8_t *x, int64_t row, uint8_t *y, int64_t step,
+                       int64_t n);
     void (*mean)(const cfx_quantized_mean *m, int64_t plane);
     void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y,
                    int64_t n);

@@ -99,9 +99,12 @@ static void put_row(const image *v, int64_t n, int64_t block, int64_t row)
 
     for (int64_t c = 0; c < channels; c++)
         v->k->quantize(&m->floats, x + c * m->pixels, rows[c], pixels);
-    for (int64_t p = 0; p < pixels; p++)
-        for (int64_t c = 0; c < m->block; c++)
-            *y++ = rows[c][p];
+    int64_t c = 0;
+    for (; c + CFX_QUAD <= m->block; c += CFX_QUAD)
+        v->k->interleave(rows[c], ROW, y + c, m->block, pixels);
+    for (; c < m->block; c++)
+        for (int64_t p = 0; p < pixels; p++)
+            y[p * m->block + c] = rows[c][p];
 }
 
 static void image_piece(void *arg, int64_t begin, int64_t end, int worker)

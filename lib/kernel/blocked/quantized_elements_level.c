@@ -80,6 +80,28 @@ static void dequantize(const cfx_quantized_floats *f, const uint8_t *y,
     }
 }
 
+CFX_FORCE_INLINE void fours_side_by_side(const uint8_t *x, int64_t row,
+                                         uint8_t *y, const int64_t step,
+                                         int64_t n)
+{
+    CFX_SIMD
+    for (int64_t i = 0; i < n; i++) {
+        y[i * step] = x[i];
+        y[i * step + 1] = x[row + i];
+        y[i * step + 2] = x[2 * row + i];
+        y[i * step + 3] = x[3 * row + i];
+    }
+}
+
+static void interleave(const uint8_t *x, int64_t row, uint8_t *y, int64_t step,
+                       int64_t n)
+{
+    if (step == CFX_QUAD)
+        fours_side_by_side(x, row, y, CFX_QUAD, n);
+    else
+        fours_side_by_side(x, row, y, step, n);
+}
+
 /* ---- Means ---- */
 
 static void mean(const cfx_quantized_mean *m, int64_t plane)
@@ -164,6 +186,7 @@ extern const struct cfx_quantized_elements CFX_LEVEL_NAME(
 const struct cfx_quantized_elements CFX_LEVEL_NAME(cfx_quantized_elements) = {
     .add = add,
     .quantize = quantize,
+    .interleave = interleave,
     .dequantize = dequantize,
     .mean = mean,
     .lookup = lookup_all,

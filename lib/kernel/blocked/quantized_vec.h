@@ -8,6 +8,7 @@
  *     vf_of_bytes(p)              VF bytes as floats
  *     store_bytes(p, v)           the lowest byte of each lane
  *     nearest(x, z)               x rounded, halves to even, plus z
+ *     vb_zero(), vb_load(p), vb_store(p, x), vb_max(x, y)     a block of bytes
  *
  * `dots` says that the processor has an instruction for dot.
  */
@@ -400,6 +401,61 @@ CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
 static inline bool has_dots(void)
 {
     return false;
+}
+#endif
+
+/* ---- Blocks of bytes ---- */
+
+#if CFX_LEVEL_IS(avx512) || CFX_LEVEL_IS(avx2)
+typedef __m128i vb;
+
+CFX_FORCE_INLINE vb vb_zero(void)
+{
+    return _mm_setzero_si128();
+}
+
+CFX_FORCE_INLINE vb vb_load(const void *p)
+{
+    return _mm_loadu_si128((const __m128i *)p);
+}
+
+CFX_FORCE_INLINE void vb_store(void *p, vb x)
+{
+    _mm_storeu_si128((__m128i *)p, x);
+}
+
+CFX_FORCE_INLINE vb vb_max(vb x, vb y)
+{
+    return _mm_max_epu8(x, y);
+}
+#else
+typedef struct vb {
+    uint8_t byte[CFX_BLOCK];
+} vb;
+
+CFX_FORCE_INLINE vb vb_zero(void)
+{
+    return (vb){{0}};
+}
+
+CFX_FORCE_INLINE vb vb_load(const void *p)
+{
+    vb x;
+
+    memcpy(&x, p, sizeof(x));
+    return x;
+}
+
+CFX_FORCE_INLINE void vb_store(void *p, vb x)
+{
+    memcpy(p, &x, sizeof(x));
+}
+
+CFX_FORCE_INLINE vb vb_max(vb x, vb y)
+{
+    for (int i = 0; i < CFX_BLOCK; i++)
+        x.byte[i] = x.byte[i] > y.byte[i] ? x.byte[i] : y.byte[i];
+    return x;
 }
 #endif
 

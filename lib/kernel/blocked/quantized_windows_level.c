@@ -26,16 +26,14 @@ static void max(const cfx_quantized_row *r)
 {
     for (int64_t p = 0; p < r->pixels; p++) {
         const uint8_t *x = r->x + p * r->x_pixel;
-        uint8_t most[CFX_BLOCK] = {0};
+        vb most = vb_zero();
         for (int64_t i = 0; i < r->n[0]; i++) {
             for (int64_t k = 0; k < r->n[1]; k++) {
                 const uint8_t *at = x + i * r->x_at[0] + k * r->x_at[1];
-                CFX_SIMD
-                for (int c = 0; c < CFX_BLOCK; c++)
-                    most[c] = at[c] > most[c] ? at[c] : most[c];
+                most = vb_max(most, vb_load(at));
             }
         }
-        memcpy(r->y + p * r->y_pixel, most, CFX_BLOCK);
+        vb_store(r->y + p * r->y_pixel, most);
     }
 }
 
