@@ -50,15 +50,21 @@ size_t cfx_quantized_conv_workspace(const cfx_quantized_conv *c);
 void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
                             void *workspace);
 /* The same with a filter for each channel: w is (blocks, kernel..., 16), of at most
- * CFX_QUANTIZED_TAPS; in_blocks == out_blocks, channels == 16. Never fails. */
+ * CFX_QUANTIZED_TAPS; in_blocks == out_blocks, channels == 16. Never fail. */
 enum { CFX_QUANTIZED_TAPS = 256 };
+size_t cfx_quantized_depthwise_workspace(const cfx_context *ctx,
+                                         const cfx_quantized_conv *c);
 void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c,
                              void *workspace);
-/* `c` whose windows lie inside of x: a copy of it with a border, if any does not, in
- * the workspace. Never fails. */
-cfx_quantized_conv cfx_quantized_bordered(cfx_context *ctx,
-                                          const cfx_quantized_conv *c,
-                                          void *workspace);
+
+/* Rows (axis 0) or columns of x that the windows reach over, with the border. */
+int64_t cfx_quantized_reach(const cfx_quantized_conv *c, int axis);
+/* Does a window reach outside of x? */
+bool cfx_quantized_needs_border(const cfx_quantized_conv *c);
+/* Write a row of a plane of x with its border, reach(1) pixels: row 0 is the first
+ * that a window reaches. */
+void cfx_quantized_border_row(const cfx_quantized_conv *c, int64_t plane,
+                              int64_t row, uint8_t *to);
 
 /* y(rows, columns) of x(rows, depth); depth is a multiple of CFX_QUAD. */
 typedef struct cfx_quantized_product {
@@ -204,9 +210,10 @@ struct cfx_quantized_elements {
 struct cfx_quantized_windows {
     void (*max)(const cfx_quantized_row *r);
     void (*depthwise)(const cfx_quantized_row *r);
-    /* With an instruction for products of four bytes, where the columns of a window
-     * are neighbours; or NULL. */
+    /* With instructions for products of four bytes and for moves of bytes, where the
+     * columns of a window are neighbours; or NULL. */
     void (*depthwise_dots)(const cfx_quantized_row *r);
+    bool (*has_depthwise_dots)(void);
 };
 
 struct cfx_quantized_kernels {

@@ -129,10 +129,10 @@ static void lookup_all(const uint8_t *table, const uint8_t *x, uint8_t *y,
 {
     int64_t i = 0;
 
-#if defined(HAVE_LOOKUP)
+#if defined(HAVE_BYTE_MOVES)
     const vi parts[] = {vi_load(table), vi_load(table + 64),
                         vi_load(table + 128), vi_load(table + 192)};
-    for (; has_lookup() && i + 64 <= n; i += 64)
+    for (; has_byte_moves() && i + 64 <= n; i += 64)
         _mm512_storeu_si512(y + i, lookup(parts, vi_load(x + i)));
 #endif
     for (; i < n; i++)

@@ -92,10 +92,11 @@ CFX_FORCE_INLINE void products(const cfx_quantized_row *r, int64_t first,
     }
 }
 
-#if defined(HAVE_PIXEL_DOTS)
+#if defined(HAVE_BYTE_MOVES)
 CFX_FORCE_INLINE void dots(const cfx_quantized_row *r, int64_t first,
                            const int pixels)
 {
+    const vi order = order_of_pixels();
     vi s[PIXELS];
 
     CFX_UNROLL
@@ -105,12 +106,13 @@ CFX_FORCE_INLINE void dots(const cfx_quantized_row *r, int64_t first,
         const uint8_t *x = r->x + first * r->x_pixel + k * CFX_BLOCK;
         const int8_t *w = r->w + k * CFX_BLOCK;
         for (int64_t i = 0; i < r->n[0]; i++) {
-            const fours wv = fours_of_pixels(w, r->n[1] - k);
+            const fours wv = fours_of_pixels(w, r->n[1] - k, order);
             CFX_UNROLL
             for (int p = 0; p < pixels; p++)
-                s[p] = dot(true, s[p],
-                           fours_of_pixels(x + p * r->x_pixel, r->n[1] - k),
-                           wv);
+                s[p] = dot(
+                    true, s[p],
+                    fours_of_pixels(x + p * r->x_pixel, r->n[1] - k, order),
+                    wv);
             x += r->x_at[0];
             w += r->w_row;
         }
@@ -146,10 +148,16 @@ CFX_FORCE_INLINE void dots(const cfx_quantized_row *r, int64_t first,
     }
 
 ROW(depthwise, products)
-#if defined(HAVE_PIXEL_DOTS)
+#if defined(HAVE_BYTE_MOVES)
 ROW(row_of_dots, dots)
+
+static bool has_row_of_dots(void)
+{
+    return has_dots() && has_byte_moves();
+}
 #else
 #define row_of_dots NULL
+#define has_row_of_dots NULL
 #endif
 
 extern const struct cfx_quantized_windows CFX_LEVEL_NAME(
@@ -159,4 +167,5 @@ const struct cfx_quantized_windows CFX_LEVEL_NAME(cfx_quantized_windows) = {
     .max = max,
     .depthwise = depthwise,
     .depthwise_dots = row_of_dots,
+    .has_depthwise_dots = has_row_of_dots,
 };

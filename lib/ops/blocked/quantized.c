@@ -329,8 +329,10 @@ static cfx_quantized_conv plan(const cfx_call *call)
 
 static size_t conv_workspace(const cfx_call *call)
 {
+    const struct conv *c = call->state;
     const cfx_quantized_conv k = plan(call);
-    return cfx_quantized_conv_workspace(&k);
+    return c->depthwise ? cfx_quantized_depthwise_workspace(call->ctx, &k)
+                        : cfx_quantized_conv_workspace(&k);
 }
 
 static cfx_status conv_run(cfx_call *call)
