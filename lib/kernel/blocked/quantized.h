@@ -21,6 +21,15 @@ enum { CFX_QUAD = 4 };
 /* Any sum of so many products fits into 32 bits. */
 enum { CFX_QUANTIZED_DEPTH = INT32_MAX / (255 * 128) };
 
+/* y = round(clamp(a * scale[0] + b * scale[1] + bias)) + zero_point; the range as
+ * in cfx_quantized_end. */
+typedef struct cfx_quantized_sum {
+    const uint8_t *a, *b;
+    float scale[2], bias, lo, hi;
+    int zero_point;
+    uint8_t *y; /* may be a or b */
+} cfx_quantized_sum;
+
 /* Numbers for each output channel are there in whole blocks. */
 typedef struct cfx_quantized_end {
     const int32_t *offset;
@@ -30,6 +39,9 @@ typedef struct cfx_quantized_end {
         hi;      /* lo - zero_point, hi - zero_point: in 0..255 if it rounds */
     bool rounds; /* y is uint8, else float32 */
     int zero_point;
+    /* The result, rounded, is a of a sum; NULL: it is y. Only of convolutions of all
+     * channels. */
+    const cfx_quantized_sum *sum;
 } cfx_quantized_end;
 
 /* Outside of x is x_zero_point. A result is (batch, out_blocks, out..., 16). */
@@ -80,15 +92,6 @@ void cfx_quantized_product_run(cfx_context *ctx,
                                const cfx_quantized_product *p);
 
 /* ---- Elements ---- */
-
-/* y = round(clamp(a * scale[0] + b * scale[1] + bias)) + zero_point; the range as
- * in cfx_quantized_end. */
-typedef struct cfx_quantized_sum {
-    const uint8_t *a, *b;
-    float scale[2], bias, lo, hi;
-    int zero_point;
-    uint8_t *y; /* may be a or b */
-} cfx_quantized_sum;
 
 /* Compute n elements. Never fails. */
 void cfx_quantized_add_run(cfx_context *ctx, const cfx_quantized_sum *s,

@@ -11,11 +11,7 @@
 CFX_FORCE_INLINE void add_vector(const cfx_quantized_sum *s, const uint8_t *a,
                                  const uint8_t *b, uint8_t *y)
 {
-    vf v = multiply_add(vf_of_bytes(b), vf_set1(s->scale[1]),
-                        vf_set1(s->bias));
-
-    v = multiply_add(vf_of_bytes(a), vf_set1(s->scale[0]), v);
-    store_bytes(y, nearest(in_range(v, s->lo, s->hi), s->zero_point));
+    store_bytes(y, sum_of(s, vf_of_bytes(a), vf_of_bytes(b)));
 }
 
 static void add(const cfx_quantized_sum *s, int64_t from, int64_t to)

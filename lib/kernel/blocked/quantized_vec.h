@@ -498,6 +498,15 @@ CFX_FORCE_INLINE vf in_range(vf x, float lo, float hi)
 {
     return vf_min(vf_max(x, vf_set1(lo)), vf_set1(hi));
 }
+/* Vectors of both terms of a sum, as integers. */
+CFX_FORCE_INLINE vi sum_of(const cfx_quantized_sum *s, vf a, vf b)
+{
+    vf v = multiply_add(b, vf_set1(s->scale[1]), vf_set1(s->bias));
+
+    v = multiply_add(a, vf_set1(s->scale[0]), v);
+    return nearest(in_range(v, s->lo, s->hi), s->zero_point);
+}
+
 /* How a sum becomes a result. */
 typedef struct scaling {
     vf scale, bias, lo, hi;
