@@ -60,7 +60,9 @@ def quantized_linear(x, weight, out_features, offset, scale, bias=None,
 
 def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
                      padding=(0, 0), dilation=(1, 1), input_zero_point=0,
-                     min=None, max=None, zero_point=None):
+                     min=None, max=None, zero_point=None, other=None,
+                     sum_scale=1.0, other_scale=1.0, sum_bias=0.0,
+                     sum_zero_point=0, sum_min=0, sum_max=255):
     check_types(x, weight, offset, scale, bias)
     depthwise = weight.dim() == 4
     if depthwise:
@@ -86,7 +88,13 @@ def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
     y = F.conv2d(x, weight.double(), None, stride, 0, dilation,
                  len(weight) if depthwise else 1)
     y = finished(y.movedim(1, -1), offset, scale, bias, min, max, zero_point)
-    return row_major(blocks(y.movedim(-1, 1), 1))
+    y = row_major(blocks(y.movedim(-1, 1), 1))
+    if other is None:
+        return y
+    if depthwise:
+        raise ValueError("a sum")
+    return quantized_add(y, other, sum_scale, other_scale, sum_bias,
+                         sum_zero_point, sum_min, sum_max)
 
 
 def clamped(y, zero_point, quant_min, quant_max):
@@ -168,7 +176,10 @@ for schema, function in (
          quantized_linear),
         ("quantized_conv2d(Tensor input, Tensor weight, Tensor offset, "
          "Tensor scale, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
-         "padding=0, SymInt[2] dilation=1, int input_zero_point=0, " + END,
+         "padding=0, SymInt[2] dilation=1, int input_zero_point=0, " + END.replace(
+             ") ->", ", Tensor? other=None, float sum_scale=1.0, float "
+             "other_scale=1.0, float sum_bias=0.0, int sum_zero_point=0, int "
+             "sum_min=0, int sum_max=255) ->"),
          quantized_conv2d),
         ("quantized_add(Tensor self, Tensor other, float scale, float "
          "other_scale, float bias, " + RANGE + ") -> Tensor", quantized_add),

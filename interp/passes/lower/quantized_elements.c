@@ -33,11 +33,55 @@ static bool is_same(const cfx_chain *c, const cfx_affine *from)
 /* ---- Sums ---- */
 
 typedef struct sum {
+    cfx_lowering *l;
     const cfx_chain *c;
     cfx_node *in[2];
     cfx_affine from[2];
     int64_t channels; /* of both in blocks; 0: they are row-major */
 } sum;
+
+/* The convolution of all channels that computes in[i], in blocks, and that nothing
+ * but this sum reads; else NULL. */
+static cfx_node *own_conv(const sum *a, int i)
+{
+    const cfx_node *d = node_arg(a->c->from, (uint32_t)i);
+    cfx_node *y = a->channels ? cfx_lower__form(a->in[i]) : NULL;
+    if (!y || !cfx_node_is(y, "quantized_conv2d") || y->nusers != 1 ||
+        a->in[i]->nusers != 1 || d->nusers != 1 ||
+        cfx_lower__arg(a->l, y, "other").kind ||
+        cfx_lower__arg(a->l, y, "zero_point").kind != CFX_INT)
+        return NULL;
+    cfx_value w = cfx_lower__arg(a->l, y, "weight");
+    cfx_value t = CFX_NOTHING;
+    return w.kind == CFX_NODE && w.u.node->op == CFX_GET_ATTR &&
+                   !cfx_module_fetch_attr(&t, a->l->p->gm,
+                                          w.u.node->target->text, NULL) &&
+                   t.kind == CFX_TENSOR && t.u.tensor->rank == 7
+               ? y
+               : NULL;
+}
+
+/* That convolution, which adds the other term. */
+static cfx_value build_conv(cfx_scope *s, const sum *a, int i, const double *k,
+                            double bias, const cfx_lower_end *e)
+{
+    const cfx_node *conv = own_conv(a, i);
+    cfx_error err = {0};
+#define ARG(name) cfx_lower__arg(a->l, conv, #name)
+    cfx_value y = cfx_quantized_conv2d(
+        s, ARG(input), ARG(weight), ARG(offset), ARG(scale), .bias = ARG(bias),
+        .stride = ARG(stride), .padding = ARG(padding),
+        .dilation = ARG(dilation), .input_zero_point = ARG(input_zero_point),
+        .min = ARG(min), .max = ARG(max), .zero_point = ARG(zero_point),
+        .other = cfx_value_of_node(cfx_lower__form(a->in[!i])),
+        .sum_scale = cfx_float(k[i]), .other_scale = cfx_float(k[!i]),
+        .sum_bias = cfx_float(bias), .sum_zero_point = e->zero,
+        .sum_min = e->least, .sum_max = e->most);
+#undef ARG
+    if (y.kind == CFX_NODE && cfx_node_inherit(y.u.node, conv, &err))
+        cfx_scope_fail(s, err.code, "%s", err.text);
+    return y;
+}
 
 static cfx_value build_sum(cfx_scope *s, const cfx_node *n, void *user)
 {
@@ -52,9 +96,13 @@ static cfx_value build_sum(cfx_scope *s, const cfx_node *n, void *user)
         x[i] = cfx_value_of_node(a->channels ? cfx_lower__form(a->in[i])
                                              : a->in[i]);
     }
-    cfx_value y = cfx_quantized_add(s, x[0], x[1], cfx_float(k[0]),
-                                    cfx_float(k[1]), cfx_float(bias), e.zero,
-                                    .quant_min = e.least, .quant_max = e.most);
+    cfx_value y = own_conv(a, 0) ? build_conv(s, a, 0, k, bias, &e)
+                  : own_conv(a, 1)
+                      ? build_conv(s, a, 1, k, bias, &e)
+                      : cfx_quantized_add(s, x[0], x[1], cfx_float(k[0]),
+                                          cfx_float(k[1]), cfx_float(bias),
+                                          e.zero, .quant_min = e.least,
+                                          .quant_max = e.most);
     cfx_lower__name_origin(s, a->c, y);
     return a->channels ? cfx_from_blocked(s, y, cfx_int(a->channels)) : y;
 }
@@ -69,7 +117,7 @@ static bool is_finite(const sum *a)
 cfx_status cfx_lower__add(cfx_lowering *l, const cfx_chain *c, cfx_node **next,
                           bool *done)
 {
-    sum a = {.c = c};
+    sum a = {.l = l, .c = c};
     const cfx_node *n = c->from;
     if (!c->rounds || !cfx_node_is(n, "add") || n->nargs != 2 || n->nkwargs)
         return CFX_OK;

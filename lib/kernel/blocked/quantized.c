@@ -141,27 +141,47 @@ static int64_t result_bytes(const cfx_quantized_end *e)
 
 /* ---- Convolutions ---- */
 
-/* Rows and columns of x that the windows reach over, with the border. */
-static int64_t reach(const cfx_quantized_conv *c, int axis)
+int64_t cfx_quantized_reach(const cfx_quantized_conv *c, int axis)
 {
     return (c->out[axis] - 1) * c->stride[axis] +
            (c->kernel[axis] - 1) * c->dilation[axis] + 1;
 }
 
-static bool needs_border(const cfx_quantized_conv *c)
+bool cfx_quantized_needs_border(const cfx_quantized_conv *c)
 {
-    return c->pad[0] > 0 || c->pad[1] > 0 || reach(c, 0) > c->in[0] ||
-           reach(c, 1) > c->in[1];
+    return c->pad[0] > 0 || c->pad[1] > 0 ||
+           cfx_quantized_reach(c, 0) > c->in[0] ||
+           cfx_quantized_reach(c, 1) > c->in[1];
+}
+
+void cfx_quantized_border_row(const cfx_quantized_conv *c, int64_t plane,
+                              int64_t row, uint8_t *to)
+{
+    int64_t width = cfx_quantized_reach(c, 1), unit = c->channels;
+    int64_t front = cfx_min64(c->pad[1], width);
+    int64_t n = cfx_min64(c->in[1], width - front);
+
+    row -= c->pad[0];
+    if (row < 0 || row >= c->in[0]) {
+        memset(to, c->x_zero_point, (size_t)(width * unit));
+        return;
+    }
+    row += plane * c->in[0];
+    memset(to, c->x_zero_point, (size_t)(front * unit));
+    memcpy(to + front * unit, c->x + row * c->in[1] * unit,
+           (size_t)(n * unit));
+    memset(to + (front + n) * unit, c->x_zero_point,
+           (size_t)((width - front - n) * unit));
 }
 
 size_t cfx_quantized_conv_workspace(const cfx_quantized_conv *c)
 {
-    const int64_t extents[] = {c->batch, c->in_blocks, reach(c, 0),
-                               reach(c, 1), c->channels};
+    const int64_t extents[] = {c->batch, c->in_blocks,
+                               cfx_quantized_reach(c, 0),
+                               cfx_quantized_reach(c, 1), c->channels};
 
-    return c->out[0] > 0 && c->out[1] > 0 && needs_border(c)
-               ? (size_t)cfx_product64(5, extents)
-               : 0;
+    return cfx_quantized_needs_border(c) ? (size_t)cfx_product64(5, extents)
+                                         : 0;
 }
 
 typedef struct border {
@@ -173,26 +193,13 @@ typedef struct border {
 static void border_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
     const border *b = arg;
-    const cfx_quantized_conv *c = b->c;
-    int64_t height = reach(c, 0), width = reach(c, 1), unit = c->channels;
-    int64_t front = cfx_min64(c->pad[1], width);
-    int64_t n = cfx_min64(c->in[1], width - front);
+    int64_t height = cfx_quantized_reach(b->c, 0);
+    int64_t row = cfx_quantized_reach(b->c, 1) * b->c->channels;
 
     (void)worker;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t row = i % height - c->pad[0];
-        uint8_t *to = b->to + i * width * unit;
-        if (row < 0 || row >= c->in[0]) {
-            memset(to, c->x_zero_point, (size_t)(width * unit));
-            continue;
-        }
-        row += i / height * c->in[0];
-        memset(to, c->x_zero_point, (size_t)(front * unit));
-        memcpy(to + front * unit, c->x + row * c->in[1] * unit,
-               (size_t)(n * unit));
-        memset(to + (front + n) * unit, c->x_zero_point,
-               (size_t)((width - front - n) * unit));
-    }
+    for (int64_t i = begin; i < end; i++)
+        cfx_quantized_border_row(b->c, i / height, i % height,
+                                 b->to + i * row);
 }
 
 /* A window of one pixel and stride 1: rows follow each other without an end. */
@@ -238,18 +245,19 @@ static work work_of(const cfx_quantized_conv *c)
     return v;
 }
 
-cfx_quantized_conv cfx_quantized_bordered(cfx_context *ctx,
-                                          const cfx_quantized_conv *c,
-                                          void *workspace)
+/* `c` whose windows lie inside of x: a copy of it with a border, if any does not. */
+static cfx_quantized_conv bordered(cfx_context *ctx,
+                                   const cfx_quantized_conv *c,
+                                   void *workspace)
 {
     cfx_quantized_conv inner = *c;
     border b = {c, workspace};
 
-    if (!needs_border(c))
+    if (!cfx_quantized_needs_border(c))
         return inner;
     inner.x = workspace;
     for (int i = 0; i < 2; i++) {
-        inner.in[i] = reach(c, i);
+        inner.in[i] = cfx_quantized_reach(c, i);
         inner.pad[i] = 0;
     }
     cfx_parallel_for(ctx, c->batch * c->in_blocks * inner.in[0],
@@ -263,7 +271,7 @@ void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
 {
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
-    const cfx_quantized_conv inner = cfx_quantized_bordered(ctx, c, workspace);
+    const cfx_quantized_conv inner = bordered(ctx, c, workspace);
     work v = work_of(&inner);
     run(ctx, &v);
 }

@@ -21,6 +21,15 @@ enum { CFX_QUAD = 4 };
 /* Any sum of so many products fits into 32 bits. */
 enum { CFX_QUANTIZED_DEPTH = INT32_MAX / (255 * 128) };
 
+/* y = round(clamp(a * scale[0] + b * scale[1] + bias)) + zero_point; the range as
+ * in cfx_quantized_end. */
+typedef struct cfx_quantized_sum {
+    const uint8_t *a, *b;
+    float scale[2], bias, lo, hi;
+    int zero_point;
+    uint8_t *y; /* may be a or b */
+} cfx_quantized_sum;
+
 /* Numbers for each output channel are there in whole blocks. */
 typedef struct cfx_quantized_end {
     const int32_t *offset;
@@ -30,6 +39,9 @@ typedef struct cfx_quantized_end {
         hi;      /* lo - zero_point, hi - zero_point: in 0..255 if it rounds */
     bool rounds; /* y is uint8, else float32 */
     int zero_point;
+    /* The result, rounded, is a of a sum; NULL: it is y. Only of convolutions of all
+     * channels. */
+    const cfx_quantized_sum *sum;
 } cfx_quantized_end;
 
 /* Outside of x is x_zero_point. A result is (batch, out_blocks, out..., 16). */
@@ -50,15 +62,21 @@ size_t cfx_quantized_conv_workspace(const cfx_quantized_conv *c);
 void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
                             void *workspace);
 /* The same with a filter for each channel: w is (blocks, kernel..., 16), of at most
- * CFX_QUANTIZED_TAPS; in_blocks == out_blocks, channels == 16. Never fails. */
+ * CFX_QUANTIZED_TAPS; in_blocks == out_blocks, channels == 16. Never fail. */
 enum { CFX_QUANTIZED_TAPS = 256 };
+size_t cfx_quantized_depthwise_workspace(const cfx_context *ctx,
+                                         const cfx_quantized_conv *c);
 void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c,
                              void *workspace);
-/* `c` whose windows lie inside of x: a copy of it with a border, if any does not, in
- * the workspace. Never fails. */
-cfx_quantized_conv cfx_quantized_bordered(cfx_context *ctx,
-                                          const cfx_quantized_conv *c,
-                                          void *workspace);
+
+/* Rows (axis 0) or columns of x that the windows reach over, with the border. */
+int64_t cfx_quantized_reach(const cfx_quantized_conv *c, int axis);
+/* Does a window reach outside of x? */
+bool cfx_quantized_needs_border(const cfx_quantized_conv *c);
+/* Write a row of a plane of x with its border, reach(1) pixels: row 0 is the first
+ * that a window reaches. */
+void cfx_quantized_border_row(const cfx_quantized_conv *c, int64_t plane,
+                              int64_t row, uint8_t *to);
 
 /* y(rows, columns) of x(rows, depth); depth is a multiple of CFX_QUAD. */
 typedef struct cfx_quantized_product {
@@ -75,26 +93,29 @@ void cfx_quantized_product_run(cfx_context *ctx,
 
 /* ---- Elements ---- */
 
-/* y = round(clamp(a * scale[0] + b * scale[1] + bias)) + zero_point; the range as
- * in cfx_quantized_end. */
-typedef struct cfx_quantized_sum {
-    const uint8_t *a, *b;
-    float scale[2], bias, lo, hi;
-    int zero_point;
-    uint8_t *y; /* may be a or b */
-} cfx_quantized_sum;
-
 /* Compute n elements. Never fails. */
 void cfx_quantized_add_run(cfx_context *ctx, const cfx_quantized_sum *s,
                            int64_t n);
 
-/* y = round(clamp(x * scale)) + zero_point, as rows of bytes: element i of x,
+/* Bytes of floats, and back: y = round(clamp(x * scale)) + zero_point, and x =
+ * (y - zero_point) * scale. */
+typedef struct cfx_quantized_floats {
+    float scale, lo, hi;
+    int zero_point;
+} cfx_quantized_floats;
+
+/* Compute n elements. Never fail. */
+void cfx_quantized_of_floats(cfx_context *ctx, const cfx_quantized_floats *f,
+                             const float *x, uint8_t *y, int64_t n);
+void cfx_quantized_to_floats(cfx_context *ctx, const cfx_quantized_floats *f,
+                             const uint8_t *y, float *x, int64_t n);
+
+/* The same, as rows of bytes: element i of x,
  * (images, channels, pixels), goes to (images, blocks, pixels, channels of a block),
  * where bytes past the last channel are 0. A block has at most 16 channels. */
 typedef struct cfx_quantized_image {
     int64_t images, channels, pixels, block;
-    float scale, lo, hi;
-    int zero_point;
+    cfx_quantized_floats floats;
     const float *x;
     uint8_t *y;
 } cfx_quantized_image;
@@ -175,9 +196,14 @@ typedef struct cfx_quantized_row {
 
 struct cfx_quantized_elements {
     void (*add)(const cfx_quantized_sum *s, int64_t from, int64_t to);
-    /* n elements of one channel, without gaps */
-    void (*quantize)(const cfx_quantized_image *m, const float *x, uint8_t *y,
+    void (*quantize)(const cfx_quantized_floats *f, const float *x, uint8_t *y,
                      int64_t n);
+    void (*dequantize)(const cfx_quantized_floats *f, const uint8_t *y,
+                       float *x, int64_t n);
+    /* Four rows of n bytes, which lie `row` apart, side by side: the four of an
+     * element are `step` apart. */
+    void (*interleave)(const uint8_t *x, int64_t row, uint8_t *y, int64_t step,
+                       int64_t n);
     void (*mean)(const cfx_quantized_mean *m, int64_t plane);
     void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y,
                    int64_t n);
@@ -187,9 +213,10 @@ struct cfx_quantized_elements {
 struct cfx_quantized_windows {
     void (*max)(const cfx_quantized_row *r);
     void (*depthwise)(const cfx_quantized_row *r);
-    /* With an instruction for products of four bytes, where the columns of a window
-     * are neighbours; or NULL. */
+    /* With instructions for products of four bytes and for moves of bytes, where the
+     * columns of a window are neighbours; or NULL. */
     void (*depthwise_dots)(const cfx_quantized_row *r);
+    bool (*has_depthwise_dots)(void);
 };
 
 struct cfx_quantized_kernels {

@@ -39,6 +39,43 @@ void cfx_quantized_add_run(cfx_context *ctx, const cfx_quantized_sum *s,
 
 /* ---- Floats ---- */
 
+typedef struct floats {
+    const struct cfx_quantized_elements *k;
+    const cfx_quantized_floats *f;
+    const float *from;
+    uint8_t *bytes;
+    float *to; /* NULL: `bytes` are computed */
+} floats;
+
+static void floats_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const floats *v = arg;
+
+    (void)worker;
+    if (v->to)
+        v->k->dequantize(v->f, v->bytes + begin, v->to + begin, end - begin);
+    else
+        v->k->quantize(v->f, v->from + begin, v->bytes + begin, end - begin);
+}
+
+void cfx_quantized_of_floats(cfx_context *ctx, const cfx_quantized_floats *f,
+                             const float *x, uint8_t *y, int64_t n)
+{
+    floats v = {kernels_of(ctx), f, x, y, NULL};
+
+    if (n > 0)
+        cfx_parallel_for(ctx, n, PIECE, floats_piece, &v);
+}
+
+void cfx_quantized_to_floats(cfx_context *ctx, const cfx_quantized_floats *f,
+                             const uint8_t *y, float *x, int64_t n)
+{
+    floats v = {kernels_of(ctx), f, NULL, (uint8_t *)(uintptr_t)y, x};
+
+    if (n > 0)
+        cfx_parallel_for(ctx, n, PIECE, floats_piece, &v);
+}
+
 /* Pixels that are rounded before they are put side by side. */
 enum { ROW = 256 };
 
@@ -61,10 +98,13 @@ static void put_row(const image *v, int64_t n, int64_t block, int64_t row)
     uint8_t rows[CFX_BLOCK][ROW] = {{0}};
 
     for (int64_t c = 0; c < channels; c++)
-        v->k->quantize(m, x + c * m->pixels, rows[c], pixels);
-    for (int64_t p = 0; p < pixels; p++)
-        for (int64_t c = 0; c < m->block; c++)
-            *y++ = rows[c][p];
+        v->k->quantize(&m->floats, x + c * m->pixels, rows[c], pixels);
+    int64_t c = 0;
+    for (; c + CFX_QUAD <= m->block; c += CFX_QUAD)
+        v->k->interleave(rows[c], ROW, y + c, m->block, pixels);
+    for (; c < m->block; c++)
+        for (int64_t p = 0; p < pixels; p++)
+            y[p * m->block + c] = rows[c][p];
 }
 
 static void image_piece(void *arg, int64_t begin, int64_t end, int worker)

@@ -11,11 +11,7 @@
 CFX_FORCE_INLINE void add_vector(const cfx_quantized_sum *s, const uint8_t *a,
                                  const uint8_t *b, uint8_t *y)
 {
-    vf v = multiply_add(vf_of_bytes(b), vf_set1(s->scale[1]),
-                        vf_set1(s->bias));
-
-    v = multiply_add(vf_of_bytes(a), vf_set1(s->scale[0]), v);
-    store_bytes(y, nearest(in_range(v, s->lo, s->hi), s->zero_point));
+    store_bytes(y, sum_of(s, vf_of_bytes(a), vf_of_bytes(b)));
 }
 
 static void add(const cfx_quantized_sum *s, int64_t from, int64_t to)
@@ -35,7 +31,7 @@ static void add(const cfx_quantized_sum *s, int64_t from, int64_t to)
 
 /* ---- Floats ---- */
 
-CFX_FORCE_INLINE void quantize_vector(const cfx_quantized_image *m, vf x,
+CFX_FORCE_INLINE void quantize_vector(const cfx_quantized_floats *m, vf x,
                                       uint8_t *y)
 {
     vf v = in_range(vf_mul(x, vf_set1(m->scale)), m->lo, m->hi);
@@ -43,9 +39,10 @@ CFX_FORCE_INLINE void quantize_vector(const cfx_quantized_image *m, vf x,
     store_bytes(y, nearest(v, m->zero_point));
 }
 
-static void quantize(const cfx_quantized_image *m, const float *x, uint8_t *y,
+static void quantize(const cfx_quantized_floats *f, const float *x, uint8_t *y,
                      int64_t n)
 {
+    const cfx_quantized_floats copy = *f, *m = &copy; /* which y is not */
     uint8_t last[VF];
     int64_t i = 0;
 
@@ -55,6 +52,50 @@ static void quantize(const cfx_quantized_image *m, const float *x, uint8_t *y,
         quantize_vector(m, vf_load_n(x + i, n - i), last);
         memcpy(y + i, last, (size_t)(n - i));
     }
+}
+
+CFX_FORCE_INLINE vf dequantize_vector(const cfx_quantized_floats *m,
+                                      const uint8_t *y)
+{
+    return vf_mul(vf_sub(vf_of_bytes(y), vf_set1((float)m->zero_point)),
+                  vf_set1(m->scale));
+}
+
+static void dequantize(const cfx_quantized_floats *f, const uint8_t *y,
+                       float *x, int64_t n)
+{
+    const cfx_quantized_floats m = *f;
+    uint8_t last[VF] = {0};
+    int64_t i = 0;
+
+    for (; i + VF <= n; i += VF)
+        vf_store(x + i, dequantize_vector(&m, y + i));
+    if (i < n) {
+        memcpy(last, y + i, (size_t)(n - i));
+        vf_store_n(x + i, n - i, dequantize_vector(&m, last));
+    }
+}
+
+CFX_FORCE_INLINE void fours_side_by_side(const uint8_t *x, int64_t row,
+                                         uint8_t *y, const int64_t step,
+                                         int64_t n)
+{
+    CFX_SIMD
+    for (int64_t i = 0; i < n; i++) {
+        y[i * step] = x[i];
+        y[i * step + 1] = x[row + i];
+        y[i * step + 2] = x[2 * row + i];
+        y[i * step + 3] = x[3 * row + i];
+    }
+}
+
+static void interleave(const uint8_t *x, int64_t row, uint8_t *y, int64_t step,
+                       int64_t n)
+{
+    if (step == CFX_QUAD)
+        fours_side_by_side(x, row, y, CFX_QUAD, n);
+    else
+        fours_side_by_side(x, row, y, step, n);
 }
 
 /* ---- Means ---- */
@@ -84,10 +125,10 @@ static void lookup_all(const uint8_t *table, const uint8_t *x, uint8_t *y,
 {
     int64_t i = 0;
 
-#if defined(HAVE_LOOKUP)
+#if defined(HAVE_BYTE_MOVES)
     const vi parts[] = {vi_load(table), vi_load(table + 64),
                         vi_load(table + 128), vi_load(table + 192)};
-    for (; has_lookup() && i + 64 <= n; i += 64)
+    for (; has_byte_moves() && i + 64 <= n; i += 64)
         _mm512_storeu_si512(y + i, lookup(parts, vi_load(x + i)));
 #endif
     for (; i < n; i++)
@@ -141,6 +182,8 @@ extern const struct cfx_quantized_elements CFX_LEVEL_NAME(
 const struct cfx_quantized_elements CFX_LEVEL_NAME(cfx_quantized_elements) = {
     .add = add,
     .quantize = quantize,
+    .interleave = interleave,
+    .dequantize = dequantize,
     .mean = mean,
     .lookup = lookup_all,
     .norm = norm,

@@ -107,13 +107,26 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
         }
     }
     if (t->end.rounds && t->columns >= blocks * CFX_BLOCK) {
+        const cfx_quantized_sum *sum = t->end.sum;
         const int64_t y_pixel = t->y_pixel, y_block = t->y_block;
         const int zero_point = t->end.zero_point;
-        char *y = t->y;
+        uint8_t *y = (uint8_t *)t->y;
         CFX_UNROLL
         for (int v = 0; v < nv; v++) {
             const scaling k = scaling_at(&t->end, v * VF);
-            uint8_t *to = (uint8_t *)y + v / BV * y_block + v % BV * VF;
+            uint8_t *to = y + v / BV * y_block + v % BV * VF;
+            if (sum) {
+                const cfx_quantized_sum e = *sum;
+                const uint8_t *from = e.b + (to - e.y);
+                CFX_UNROLL
+                for (int p = 0; p < pixels; p++) {
+                    vi a = nearest(scaled(&k, s[p][v]), zero_point);
+                    store_bytes(to + p * y_pixel,
+                                sum_of(&e, vf_of_vi(a),
+                                       vf_of_bytes(from + p * y_pixel)));
+                }
+                continue;
+            }
             CFX_UNROLL
             for (int p = 0; p < pixels; p++)
                 store_bytes(to + p * y_pixel,

@@ -4,10 +4,13 @@
  *
  *     fours_of(p), weights_of(p)  four bytes for all lanes, and fours for each
  *     dot(s, x, w)                s + the products of the bytes of each lane
- *     fours_of_pixels(p, n)       the bytes of each channel of n <= 4 pixels, 0 past n
+ *     fours_of_pixels(p, n, order_of_pixels())
+ *                                 the bytes of each channel of n <= 4 pixels, 0 past
+ *                                 n; only with has_byte_moves(), as lookup
  *     vf_of_bytes(p)              VF bytes as floats
  *     store_bytes(p, v)           the lowest byte of each lane
  *     nearest(x, z)               x rounded, halves to even, plus z
+ *     vb_zero(), vb_load(p), vb_store(p, x), vb_max(x, y)     a block of bytes
  *
  * `dots` says that the processor has an instruction for dot.
  */
@@ -63,21 +66,6 @@ CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
                                              _mm512_madd_epi16(x.odd, w.odd)));
 }
 
-/* Pixels of 16 channels that follow each other; only with an instruction for
- * dot. */
-CFX_FORCE_INLINE fours fours_of_pixels(const void *p, int64_t n)
-{
-    const __m128i each = _mm_set_epi8(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1,
-                                      12, 8, 4, 0);
-    const vi all = _mm512_cvtepi8_epi32(each);
-    const __mmask64 there = n < 4 ? (1ULL << n * CFX_BLOCK) - 1 : ~0ULL;
-    vi x = _mm512_permutexvar_epi32(all, _mm512_maskz_loadu_epi8(there, p));
-
-    x = _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(each));
-    return (fours){x, x};
-}
-#define HAVE_PIXEL_DOTS
-
 CFX_FORCE_INLINE vf vf_of_vi(vi x)
 {
     return _mm512_cvtepi32_ps(x);
@@ -120,15 +108,27 @@ static inline bool has_dots(void)
     return __builtin_cpu_supports("avx512vnni");
 }
 
-/* The elements of a table of 256 that 64 bytes choose, if the processor can. */
-#define HAVE_LOOKUP
+/* Bytes that other bytes choose, if the processor can. */
+#define HAVE_BYTE_MOVES
+static inline bool has_byte_moves(void)
+{
+    return __builtin_cpu_supports("avx512vbmi");
+}
+
+/* Those of a table of 128. The compiler has a function for neither. */
 CFX_FORCE_INLINE vi choose(vi x, vi low, vi high)
 {
-    /* As above. */
     __asm__("vpermi2b %2, %1, %0" : "+v"(x) : "v"(low), "v"(high));
     return x;
 }
 
+CFX_FORCE_INLINE vi reorder(vi x, vi order)
+{
+    __asm__("vpermb %1, %2, %0" : "=v"(x) : "v"(x), "v"(order));
+    return x;
+}
+
+/* Those of a table of 256. */
 CFX_FORCE_INLINE vi lookup(const vi *table, vi x)
 {
     return _mm512_mask_blend_epi8(_mm512_movepi8_mask(x),
@@ -136,9 +136,24 @@ CFX_FORCE_INLINE vi lookup(const vi *table, vi x)
                                   choose(x, table[2], table[3]));
 }
 
-static inline bool has_lookup(void)
+/* The order of fours_of_pixels: byte 4 c + p is byte 16 p + c. */
+CFX_FORCE_INLINE vi order_of_pixels(void)
 {
-    return __builtin_cpu_supports("avx512vbmi");
+    const vi lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4,
+                                     3, 2, 1, 0);
+
+    return _mm512_add_epi32(
+        _mm512_mullo_epi32(lane, _mm512_set1_epi32(0x01010101)),
+        _mm512_set1_epi32(0x30201000));
+}
+
+/* Pixels of 16 channels that follow each other. */
+CFX_FORCE_INLINE fours fours_of_pixels(const void *p, int64_t n, vi order)
+{
+    const __mmask64 there = n < 4 ? (1ULL << n * CFX_BLOCK) - 1 : ~0ULL;
+    const vi x = reorder(_mm512_maskz_loadu_epi8(there, p), order);
+
+    return (fours){x, x};
 }
 #elif CFX_LEVEL_IS(avx2)
 /* clang 14 has no name for the feature. */
@@ -403,6 +418,61 @@ static inline bool has_dots(void)
 }
 #endif
 
+/* ---- Blocks of bytes ---- */
+
+#if CFX_LEVEL_IS(avx512) || CFX_LEVEL_IS(avx2)
+typedef __m128i vb;
+
+CFX_FORCE_INLINE vb vb_zero(void)
+{
+    return _mm_setzero_si128();
+}
+
+CFX_FORCE_INLINE vb vb_load(const void *p)
+{
+    return _mm_loadu_si128((const __m128i *)p);
+}
+
+CFX_FORCE_INLINE void vb_store(void *p, vb x)
+{
+    _mm_storeu_si128((__m128i *)p, x);
+}
+
+CFX_FORCE_INLINE vb vb_max(vb x, vb y)
+{
+    return _mm_max_epu8(x, y);
+}
+#else
+typedef struct vb {
+    uint8_t byte[CFX_BLOCK];
+} vb;
+
+CFX_FORCE_INLINE vb vb_zero(void)
+{
+    return (vb){{0}};
+}
+
+CFX_FORCE_INLINE vb vb_load(const void *p)
+{
+    vb x;
+
+    memcpy(&x, p, sizeof(x));
+    return x;
+}
+
+CFX_FORCE_INLINE void vb_store(void *p, vb x)
+{
+    memcpy(p, &x, sizeof(x));
+}
+
+CFX_FORCE_INLINE vb vb_max(vb x, vb y)
+{
+    for (int i = 0; i < CFX_BLOCK; i++)
+        x.byte[i] = x.byte[i] > y.byte[i] ? x.byte[i] : y.byte[i];
+    return x;
+}
+#endif
+
 /* ---- At every level ---- */
 
 /* a * b + c, rounded once at every level. */
@@ -428,6 +498,15 @@ CFX_FORCE_INLINE vf in_range(vf x, float lo, float hi)
 {
     return vf_min(vf_max(x, vf_set1(lo)), vf_set1(hi));
 }
+/* Vectors of both terms of a sum, as integers. */
+CFX_FORCE_INLINE vi sum_of(const cfx_quantized_sum *s, vf a, vf b)
+{
+    vf v = multiply_add(b, vf_set1(s->scale[1]), vf_set1(s->bias));
+
+    v = multiply_add(a, vf_set1(s->scale[0]), v);
+    return nearest(in_range(v, s->lo, s->hi), s->zero_point);
+}
+
 /* How a sum becomes a result. */
 typedef struct scaling {
     vf scale, bias, lo, hi;

@@ -4,7 +4,7 @@
  *
  * A piece of work is some rows of y. Maxima leave out what is outside of x: in a row
  * the pixels whose windows lie inside of x are computed together, the others alone.
- * Products read a copy with a border.
+ * Products read copies of a few rows with a border, which stay in the first cache.
  */
 #include "kernel/blocked/geometry.h"
 #include "kernel/blocked/quantized.h"
@@ -96,25 +96,48 @@ void cfx_quantized_max_pool(cfx_context *ctx, const cfx_blocked_conv *c,
 
 /* ---- Products ---- */
 
+/* Bytes of the rows of x that are copied at a time, unless one window needs more. */
+enum { ROWS = 16 << 10 };
+
 typedef struct filters {
     const cfx_quantized_conv *c;
     void (*row)(const cfx_quantized_row *r);
-    bool floats; /* row multiplies floats */
+    bool floats;          /* row multiplies floats */
+    int64_t width;        /* bytes of a row of x, as it is read */
+    int64_t rows, x_rows; /* of y at a time, and of x that they need */
+    uint8_t *copies;      /* of each thread; NULL: x is read */
 } filters;
 
-/* The first row of a plane, whose filter is that of `block`. */
+/* The rows of a copy: those that fit, but at least those of a window. */
+static int64_t copied_rows(const cfx_quantized_conv *c)
+{
+    int64_t window = (c->kernel[0] - 1) * c->dilation[0] + 1;
+    int64_t width = cfx_quantized_reach(c, 1) * CFX_BLOCK;
+
+    return cfx_min64(cfx_max64(ROWS / width, window),
+                     cfx_quantized_reach(c, 0));
+}
+
+size_t cfx_quantized_depthwise_workspace(const cfx_context *ctx,
+                                         const cfx_quantized_conv *c)
+{
+    const int64_t bytes[] = {cfx_context_threads(ctx), copied_rows(c),
+                             cfx_quantized_reach(c, 1), CFX_BLOCK};
+
+    return cfx_quantized_needs_border(c) ? (size_t)cfx_product64(4, bytes) : 0;
+}
+
+/* The first row of a plane of y, whose filter is that of `block`. */
 static cfx_quantized_row first_row(const filters *v, int64_t plane,
                                    int64_t block)
 {
     const cfx_quantized_conv *c = v->c;
-    int64_t width = c->in[1] * CFX_BLOCK;
     int64_t pixel = CFX_BLOCK * (c->end.rounds ? 1 : (int64_t)sizeof(float));
     cfx_quantized_row r = {
         .pixels = c->out[1],
         .n = {c->kernel[0], c->kernel[1]},
         .x_pixel = c->stride[1] * CFX_BLOCK,
-        .x_at = {c->dilation[0] * width, c->dilation[1] * CFX_BLOCK},
-        .x = c->x + plane * c->in[0] * width,
+        .x_at = {c->dilation[0] * v->width, c->dilation[1] * CFX_BLOCK},
         .w = c->w + block * c->kernel[0] * c->kernel[1] * CFX_BLOCK,
         .w_row = c->kernel[1] * CFX_BLOCK,
         .end = c->end,
@@ -129,25 +152,43 @@ static cfx_quantized_row first_row(const filters *v, int64_t plane,
     return r;
 }
 
+/* The rows of x for `n` rows of y from o on. */
+static const uint8_t *rows_of_x(const filters *v, int64_t plane, int64_t o,
+                                int64_t n, int worker)
+{
+    const cfx_quantized_conv *c = v->c;
+    int64_t first = o * c->stride[0];
+    int64_t window = (c->kernel[0] - 1) * c->dilation[0] + 1;
+
+    if (!v->copies)
+        return c->x + (plane * c->in[0] + first) * v->width;
+    uint8_t *to = v->copies + worker * v->x_rows * v->width;
+    for (int64_t i = 0; i < (n - 1) * c->stride[0] + window; i++)
+        cfx_quantized_border_row(c, plane, first + i, to + i * v->width);
+    return to;
+}
+
 static void filters_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const filters *v = arg;
     const cfx_quantized_conv *c = v->c;
     float w[CFX_QUANTIZED_TAPS * CFX_BLOCK];
+    int64_t filter = -1; /* the plane whose filter is in w */
 
-    (void)worker;
     for (int64_t i = begin, to; i < end; i = to) {
-        int64_t plane = i / c->out[0];
+        int64_t plane = i / c->out[0], o = i % c->out[0];
         cfx_quantized_row r = first_row(v, plane, plane % c->out_blocks);
-        to = cfx_min64((plane + 1) * c->out[0], end);
-        for (int64_t k = 0; v->floats && k < r.n[0] * r.w_row; k++)
+        to = cfx_min64(cfx_min64(i + v->rows, (plane + 1) * c->out[0]), end);
+        for (int64_t k = 0;
+             v->floats && filter != plane && k < r.n[0] * r.w_row; k++)
             w[k] = r.w[k];
+        filter = plane;
         r.w_float = w;
-        r.x += i % c->out[0] * c->stride[0] * c->in[1] * CFX_BLOCK;
-        r.y += i % c->out[0] * c->out[1] * r.y_pixel;
+        r.x = rows_of_x(v, plane, o, to - i, worker);
+        r.y += o * c->out[1] * r.y_pixel;
         for (int64_t k = i; k < to; k++) {
             v->row(&r);
-            r.x += c->stride[0] * c->in[1] * CFX_BLOCK;
+            r.x += c->stride[0] * v->width;
             r.y += c->out[1] * r.y_pixel;
         }
     }
@@ -158,16 +199,26 @@ void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c,
 {
     const struct cfx_quantized_kernels *k = kernels_of(ctx);
     bool dots = c->dilation[1] == 1 && k->windows->depthwise_dots &&
-                k->has_dots();
+                k->windows->has_depthwise_dots();
+    bool copied = cfx_quantized_needs_border(c);
     filters v = {
+        .c = c,
         .row = dots ? k->windows->depthwise_dots : k->windows->depthwise,
         .floats = !dots,
+        .width = c->in[1] * CFX_BLOCK,
+        .rows = c->out[0],
     };
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
-    const cfx_quantized_conv inner = cfx_quantized_bordered(ctx, c, workspace);
-    v.c = &inner;
+    if (copied) {
+        v.copies = workspace;
+        v.width = cfx_quantized_reach(c, 1) * CFX_BLOCK;
+        v.x_rows = copied_rows(c);
+        v.rows = (v.x_rows - (c->kernel[0] - 1) * c->dilation[0] - 1) /
+                     c->stride[0] +
+                 1;
+    }
     cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
                      rows_of_piece(c->out[1], c->kernel), filters_piece, &v);
 }

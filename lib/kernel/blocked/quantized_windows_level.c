@@ -26,16 +26,14 @@ static void max(const cfx_quantized_row *r)
 {
     for (int64_t p = 0; p < r->pixels; p++) {
         const uint8_t *x = r->x + p * r->x_pixel;
-        uint8_t most[CFX_BLOCK] = {0};
+        vb most = vb_zero();
         for (int64_t i = 0; i < r->n[0]; i++) {
             for (int64_t k = 0; k < r->n[1]; k++) {
                 const uint8_t *at = x + i * r->x_at[0] + k * r->x_at[1];
-                CFX_SIMD
-                for (int c = 0; c < CFX_BLOCK; c++)
-                    most[c] = at[c] > most[c] ? at[c] : most[c];
+                most = vb_max(most, vb_load(at));
             }
         }
-        memcpy(r->y + p * r->y_pixel, most, CFX_BLOCK);
+        vb_store(r->y + p * r->y_pixel, most);
     }
 }
 
@@ -94,10 +92,11 @@ CFX_FORCE_INLINE void products(const cfx_quantized_row *r, int64_t first,
     }
 }
 
-#if defined(HAVE_PIXEL_DOTS)
+#if defined(HAVE_BYTE_MOVES)
 CFX_FORCE_INLINE void dots(const cfx_quantized_row *r, int64_t first,
                            const int pixels)
 {
+    const vi order = order_of_pixels();
     vi s[PIXELS];
 
     CFX_UNROLL
@@ -107,12 +106,13 @@ CFX_FORCE_INLINE void dots(const cfx_quantized_row *r, int64_t first,
         const uint8_t *x = r->x + first * r->x_pixel + k * CFX_BLOCK;
         const int8_t *w = r->w + k * CFX_BLOCK;
         for (int64_t i = 0; i < r->n[0]; i++) {
-            const fours wv = fours_of_pixels(w, r->n[1] - k);
+            const fours wv = fours_of_pixels(w, r->n[1] - k, order);
             CFX_UNROLL
             for (int p = 0; p < pixels; p++)
-                s[p] = dot(true, s[p],
-                           fours_of_pixels(x + p * r->x_pixel, r->n[1] - k),
-                           wv);
+                s[p] = dot(
+                    true, s[p],
+                    fours_of_pixels(x + p * r->x_pixel, r->n[1] - k, order),
+                    wv);
             x += r->x_at[0];
             w += r->w_row;
         }
@@ -148,10 +148,16 @@ CFX_FORCE_INLINE void dots(const cfx_quantized_row *r, int64_t first,
     }
 
 ROW(depthwise, products)
-#if defined(HAVE_PIXEL_DOTS)
+#if defined(HAVE_BYTE_MOVES)
 ROW(row_of_dots, dots)
+
+static bool has_row_of_dots(void)
+{
+    return has_dots() && has_byte_moves();
+}
 #else
 #define row_of_dots NULL
+#define has_row_of_dots NULL
 #endif
 
 extern const struct cfx_quantized_windows CFX_LEVEL_NAME(
@@ -161,4 +167,5 @@ const struct cfx_quantized_windows CFX_LEVEL_NAME(cfx_quantized_windows) = {
     .max = max,
     .depthwise = depthwise,
     .depthwise_dots = row_of_dots,
+    .has_depthwise_dots = has_row_of_dots,
 };

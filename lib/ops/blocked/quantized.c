@@ -8,10 +8,10 @@
  *         dilation (k - 1) - 1) // stride + 1; with one filter a channel, B is 16
  *         and the weight (I, kh, kw, 16). offset, scale and bias have an
  *         element for each channel of the weight's blocks. The result is float32,
- *         or with a zero point uint8.
+ *         or with a zero point uint8. `other` has its shape.
  * cost    multiply-adds: elements of the result times channels of the input times
  *         the window, of int8; scale, bias, min and max an operation each, a zero
- *         point two. Channels that fill up blocks count.
+ *         point two, `other` eight. Channels that fill up blocks count.
  */
 #include "kernel/blocked/quantized.h"
 
@@ -19,10 +19,12 @@
 
 #include "op/cost.h"
 #include "op/op_impl.h"
+#include "ops/blocked/range.h"
 #include "ops/blocked/window.h"
 
 CFX_PARAMS(params, INPUT, WEIGHT, OUT_FEATURES, OFFSET, SCALE, BIAS, STRIDE,
-           PADDING, DILATION, INPUT_ZERO_POINT, MIN, MAX, ZERO_POINT);
+           PADDING, DILATION, INPUT_ZERO_POINT, MIN, MAX, ZERO_POINT, OTHER,
+           SUM_SCALE, OTHER_SCALE, SUM_BIAS, SUM_ZERO_POINT, SUM_MIN, SUM_MAX);
 
 static bool equal(const cfx_call *call, cfx_dim a, cfx_dim b)
 {
@@ -266,6 +268,29 @@ static cfx_dim conv_depth(const cfx_call *call, const struct conv *c)
     return n;
 }
 
+/* The other term of a sum, which a convolution of all channels is rounded for. */
+static cfx_status check_other(const cfx_call *call, const struct conv *c,
+                              const cfx_dim *shape)
+{
+    const cfx_tensor *t = cfx_call_tensor(call, OTHER);
+    if (!t)
+        return CFX_OK;
+    if (c->depthwise || !cfx_call_has(call, ZERO_POINT))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "a sum takes a zero point, and a filter for all "
+                             "channels");
+    bool same = t->rank == 5;
+    for (int i = 0; same && i < 5; i++)
+        same = equal(call, t->shape[i], shape[i]);
+    if (!same)
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "other has not the shape of the result");
+    cfx_status st = cfx_blocked_check_type(call, OTHER, CFX_U8);
+    return st ? st
+              : cfx_blocked_check_range(call, SUM_ZERO_POINT, SUM_MIN,
+                                        SUM_MAX);
+}
+
 static cfx_status conv_infer(cfx_call *call)
 {
     struct conv *c = call->state;
@@ -295,12 +320,35 @@ static cfx_status conv_infer(cfx_call *call)
         if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[i]))
             return cfx_call_fail(call, CFX_ESHAPE,
                                  "the window is larger than the input");
+    st = check_other(call, c, shape);
+    if (st)
+        return st;
     return cfx_call_out(call, result_type(call), 5, shape);
 }
 
 static void conv_cost(const cfx_call *call, cfx_cost *cost)
 {
+    cfx_dim y = cfx_cost_numel(call, call->out[0]);
     end_cost(call, conv_depth(call, call->state), cost);
+    if (cfx_call_has(call, OTHER))
+        cost->ops = cfx_dim_add(call->env, cost->ops,
+                                cfx_dim_mul(call->env, y, cfx_dim_int(8)));
+}
+
+static cfx_quantized_sum sum_of(const cfx_call *call)
+{
+    const cfx_blocked_range r = cfx_blocked_range_of(call, SUM_ZERO_POINT,
+                                                     SUM_MIN, SUM_MAX);
+    return (cfx_quantized_sum){
+        .b = cfx_call_tensor(call, OTHER)->data,
+        .scale = {(float)cfx_call_double(call, SUM_SCALE),
+                  (float)cfx_call_double(call, OTHER_SCALE)},
+        .bias = (float)cfx_call_double(call, SUM_BIAS),
+        .lo = r.lo,
+        .hi = r.hi,
+        .zero_point = r.zero_point,
+        .y = call->out[0]->data,
+    };
 }
 
 static cfx_quantized_conv plan(const cfx_call *call)
@@ -329,8 +377,10 @@ static cfx_quantized_conv plan(const cfx_call *call)
 
 static size_t conv_workspace(const cfx_call *call)
 {
+    const struct conv *c = call->state;
     const cfx_quantized_conv k = plan(call);
-    return cfx_quantized_conv_workspace(&k);
+    return c->depthwise ? cfx_quantized_depthwise_workspace(call->ctx, &k)
+                        : cfx_quantized_conv_workspace(&k);
 }
 
 static cfx_status conv_run(cfx_call *call)
@@ -341,6 +391,11 @@ static cfx_status conv_run(cfx_call *call)
     k.w = cfx_call_tensor(call, WEIGHT)->data;
     k.end = end_of(call);
     k.y = call->out[0]->data;
+    cfx_quantized_sum sum;
+    if (cfx_call_has(call, OTHER)) {
+        sum = sum_of(call);
+        k.end.sum = &sum;
+    }
     if (c->depthwise)
         cfx_quantized_depthwise(call->ctx, &k, call->work);
     else
@@ -349,14 +404,20 @@ static cfx_status conv_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__quantized_conv2d = {
-    .schema = "quantized_conv2d(Tensor input, Tensor weight, Tensor offset, "
-              "Tensor scale, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
-              "padding=0, SymInt[2] dilation=1, int input_zero_point=0, " END,
+    .schema =
+        "quantized_conv2d(Tensor input, Tensor weight, Tensor offset, "
+        "Tensor scale, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
+        "padding=0, SymInt[2] dilation=1, int input_zero_point=0, "
+        "Scalar? min=None, Scalar? max=None, int? zero_point=None, "
+        "Tensor? other=None, float sum_scale=1.0, float other_scale=1.0, "
+        "float sum_bias=0.0, int sum_zero_point=0, int sum_min=0, int "
+        "sum_max=255) -> Tensor",
     .params = params,
     .aliases = "torch.ops.cfx.quantized_conv2d.default "
                "torch.ops.cfx.quantized_conv2d",
     .doc = "A convolution of uint8 in blocks of channels by int8, plus an "
-           "offset, scaled, plus bias, clamped; with a zero point rounded.",
+           "offset, scaled, plus bias, clamped; with a zero point rounded, "
+           "and with other then added as quantized_add does.",
     .state_size = sizeof(struct conv),
     .infer = conv_infer,
     .cost = conv_cost,

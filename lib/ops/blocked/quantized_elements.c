@@ -250,10 +250,8 @@ static cfx_status blocked_run(cfx_call *call)
         .channels = cfx_tensor_size(x, 1),
         .pixels = cfx_tensor_size(x, 2) * cfx_tensor_size(x, 3),
         .block = cfx_call_int(call, BLOCK),
-        .scale = (float)(1 / cfx_call_double(call, SCALE)),
-        .lo = r.lo,
-        .hi = r.hi,
-        .zero_point = r.zero_point,
+        .floats = {(float)(1 / cfx_call_double(call, SCALE)), r.lo, r.hi,
+                   r.zero_point},
         .x = x->data,
         .y = call->out[0]->data,
     };

@@ -12,6 +12,7 @@
  */
 #include "ops/quantize/quantize.h"
 
+#include "kernel/blocked/quantized.h"
 #include "op/infer.h"
 
 CFX_PARAMS(params, INPUT, SCALE, SCALES, ZERO_POINT, ZERO_POINTS, AXIS,
@@ -378,10 +379,99 @@ static cfx_value convert_element_type_build(cfx_scope *s, const cfx_call *call)
     return CFX_CALL(s, "torch.ops.aten.to.dtype", x, IN(DTYPE));
 }
 
+/* ---- uint8 in one pass ---- */
+
+/* Do x and y have the same order in memory, without gaps? */
+static bool are_dense_alike(const cfx_tensor *x, const cfx_tensor *y)
+{
+    int64_t last = 0; /* the distance of the last element */
+    for (int i = 0; i < x->rank; i++) {
+        int64_t n = cfx_tensor_size(x, i), step = cfx_tensor_stride(x, i);
+        if (n > 1 && (step <= 0 || step != cfx_tensor_stride(y, i)))
+            return false;
+        last += n > 1 ? (n - 1) * step : 0;
+    }
+    return cfx_tensor_numel(x) == last + 1;
+}
+
+/* Does a call of uint8 and float32 have literals that uint8 can hold? */
+static bool read_floats(const cfx_call *call, cfx_quantized_floats *f)
+{
+    cfx_value scale = IN(SCALE), zero = IN(ZERO_POINT), least = IN(QUANT_MIN),
+              most = IN(QUANT_MAX);
+    if (cfx_call_dtype(call, DTYPE, CFX_U8) != CFX_U8 ||
+        scale.kind != CFX_FLOAT || scale.u.f == 0 || zero.kind != CFX_INT ||
+        least.kind != CFX_INT || most.kind != CFX_INT || zero.u.i < 0 ||
+        zero.u.i > 255 || least.u.i < 0 || least.u.i > most.u.i ||
+        most.u.i > 255)
+        return false;
+    *f = (cfx_quantized_floats){(float)scale.u.f,
+                                (float)(least.u.i - zero.u.i),
+                                (float)(most.u.i - zero.u.i), (int)zero.u.i};
+    return true;
+}
+
+static bool can_quantize(const cfx_call *call, cfx_quantized_floats *f)
+{
+    return type_of(IN(INPUT)) == CFX_F32 && read_floats(call, f);
+}
+
+static bool can_dequantize(const cfx_call *call, cfx_quantized_floats *f)
+{
+    return type_of(IN(INPUT)) == CFX_U8 &&
+           cfx_call_dtype(call, OUT_DTYPE, CFX_F32) == CFX_F32 &&
+           read_floats(call, f);
+}
+
+static cfx_status quantize_per_tensor_infer(cfx_call *call)
+{
+    cfx_quantized_floats f;
+    return can_quantize(call, &f)
+               ? cfx_infer_like(call, cfx_call_tensor(call, INPUT), CFX_U8)
+               : cfx_composite_infer(call, quantize_per_tensor_build);
+}
+
+static cfx_status quantize_per_tensor_run(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT), *y = call->out[0];
+    cfx_quantized_floats f;
+    if (!can_quantize(call, &f) || !are_dense_alike(x, y))
+        return cfx_composite_run(call, quantize_per_tensor_build);
+    f.scale = (float)(1 / IN(SCALE).u.f);
+    cfx_quantized_of_floats(call->ctx, &f, x->data, y->data,
+                            cfx_tensor_numel(y));
+    return CFX_OK;
+}
+
+static cfx_status dequantize_per_tensor_infer(cfx_call *call)
+{
+    cfx_quantized_floats f;
+    return can_dequantize(call, &f)
+               ? cfx_infer_like(call, cfx_call_tensor(call, INPUT), CFX_F32)
+               : cfx_composite_infer(call, dequantize_per_tensor_build);
+}
+
+static cfx_status dequantize_per_tensor_run(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT), *y = call->out[0];
+    cfx_quantized_floats f;
+    if (!can_dequantize(call, &f) || !are_dense_alike(x, y))
+        return cfx_composite_run(call, dequantize_per_tensor_build);
+    cfx_quantized_to_floats(call->ctx, &f, x->data, y->data,
+                            cfx_tensor_numel(y));
+    return CFX_OK;
+}
+
 /* ---- Descriptors ---- */
 
-CFX_COMPOSITE(quantize_per_tensor)
-CFX_COMPOSITE(dequantize_per_tensor)
+#define COST(name)                                                            \
+    static void name##_cost(const cfx_call *call, cfx_cost *cost)             \
+    {                                                                         \
+        cfx_composite_cost(call, cost, name##_build);                         \
+    }
+
+COST(quantize_per_tensor)
+COST(dequantize_per_tensor)
 CFX_COMPOSITE(quantize_per_channel)
 CFX_COMPOSITE(dequantize_per_channel)
 CFX_COMPOSITE(quantize_per_token)
