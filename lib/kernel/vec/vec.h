@@ -14,7 +14,9 @@
  *     low_bf16(v), high_bf16(v)       the lower and the upper halves of the lanes,
  *                                     which are bfloat16 (float only)
  *     of_int8(v, k)                   byte k of each lane, an int8 (float only)
- *     set1(x), zero(), add, sub, mul, max, min, fma(a, b, c) = a * b + c,
+ *     scale(v, n)                     v * 2^n for integers -254 <= n <= 254
+ *                                     (float only)
+ *     set1(x), zero(), add, sub, mul, div, max, min, fma(a, b, c) = a * b + c,
  *     sum(v)                          of all lanes, in a fixed order
  *
  * The plain level has vectors of one lane, so that the same text is the
