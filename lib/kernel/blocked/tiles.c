@@ -95,6 +95,7 @@ static void cut_slice(cfx_blocked_tile *t, const slice *s)
         t->add_block = t->y_block;
     }
     if (!s->last) {
+        t->skip = 0;
         t->end.lo = -INFINITY;
         t->end.hi = INFINITY;
         t->end.activation = NULL;
