@@ -90,18 +90,20 @@ def unpaired(weight):
 def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
                    padding=(0, 0), dilation=(1, 1), groups=1, min=None,
                    max=None, activation=None, scalars=(), algorithm=None,
-                  scale=None):
-    if (weight.dtype == torch.int8) != (scale is not None):
-        raise ValueError("scale")
-    if scale is not None:
-        if weight.dim() != 4 or weight.shape[3] != 4:
+                   in_channels=None, input_scale=None):
+    if in_channels is not None or input_scale is not None:
+        if x.dim() != 5 or weight.dim() < 6 or groups != 1:
             raise ValueError("forms")
-        if scale.shape != (weight.shape[0] * BLOCK,):
-            raise ValueError("scale")
-        check_types(x, x, bias, add, scale)
-        # (blocks, K / 4, 16, 4) as (blocks, K, 16), scaled
-        weight = weight.transpose(2, 3).flatten(1, 2)
-        weight = weight * scale.reshape(-1, 1, BLOCK)
+        if input_scale is not None:
+            check_types(x, input_scale)
+            if input_scale.shape != x.shape[:2] + (1, 1, BLOCK):
+                raise ValueError("input_scale")
+            x = x * input_scale
+        if in_channels is not None:
+            if -(-in_channels // BLOCK) != x.shape[1]:
+                raise ValueError("in_channels")
+            kept = torch.arange(x.shape[1] * BLOCK) < in_channels
+            x = torch.where(kept.reshape(-1, 1, 1, BLOCK), x, 0)
     check_types(x, weight, bias, add)
     if weight.dtype == torch.bfloat16:
         if weight.dim() != 7:
@@ -311,7 +313,8 @@ for schema, function in (
          "Tensor? add=None, SymInt[2] stride=1, SymInt[2] padding=0, "
          "SymInt[2] dilation=1, SymInt groups=1, Scalar? min=None, Scalar? "
          "max=None, str? activation=None, float[] scalars=[], str? "
-         "algorithm=None) -> Tensor", blocked_conv2d),
+         "algorithm=None, SymInt? in_channels=None, Tensor? "
+         "input_scale=None) -> Tensor", blocked_conv2d),
         ("blocked_max_pool2d(Tensor self, SymInt[2] kernel_size, SymInt[2]? "
          "stride=None, SymInt[2] padding=0, SymInt[2] dilation=1, bool "
          "ceil_mode=False) -> Tensor", blocked_max_pool2d),

@@ -205,14 +205,15 @@ cfx_status cfx_block__replace(cfx_blocker *b, cfx_node *n, cfx_retrace_fn *fn,
 
 /* ---- The pass ---- */
 
-/* Erase images in either form that nothing reads. */
+/* Erase images in either form that nothing reads, and products that became part of
+ * the convolution behind them. */
 static cfx_status drop_unread(cfx_pass_call *p)
 {
     cfx_status st = CFX_OK;
     for (cfx_node *n = cfx_graph_last(p->graph), *before; n && !st;
          n = before) {
         before = cfx_node_prev(n);
-        if (!n->nusers && cfx_block__form(n)) {
+        if (!n->nusers && (cfx_block__form(n) || cfx_block__is_scaled(n))) {
             st = cfx_graph_erase_node(p->graph, n, p->err);
             p->changed++;
         }

@@ -66,6 +66,9 @@ cfx_node *cfx_block__known(cfx_blocker *b, const cfx_node *n);
 /* x is a blocked convolution, behind which only one node reads, and whose result
  * is the sum yet: return it, else NULL. */
 cfx_node *cfx_block__open_conv(const cfx_node *x);
+/* Is n a product of an image with one pixel, in blocks, that cfx_block__pair
+ * made? */
+bool cfx_block__is_scaled(const cfx_node *n);
 /* Is n a function of single elements that is finite at 0, which blocks are filled
  * up with? */
 bool cfx_block__is_elementwise(const cfx_pass_call *p, const cfx_node *n);

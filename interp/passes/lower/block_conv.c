@@ -12,6 +12,7 @@ typedef struct conv {
     cfx_blocker *b;
     layer l;
     cfx_node *x, *weight, *bias;
+    cfx_node *scaled; /* a product in blocks that gives x; or NULL */
     cfx_value stride, padding, dilation;
     bool rows;      /* a row-major input, of fewer channels than a block */
     bool depthwise; /* one filter a channel */
@@ -112,6 +113,24 @@ static bool can_pack(conv *c)
     return c->merge > 0;
 }
 
+/* The product with a pixel of which x is the only reader, if there are fewer weights
+ * to multiply than numbers of x; or NULL. */
+static cfx_node *scaled_input(const conv *c)
+{
+    const cfx_tensor *x = cfx_block__tensor(c->x), *w = c->l.weight;
+    cfx_node *y = cfx_block__form(c->x);
+    if (!y || y->id < c->b->aliases.life.ids || !cfx_block__is_scaled(y) ||
+        y->nusers != 1 || c->x->nusers != 1 || c->depthwise || c->winograd ||
+        c->l.groups != 1 || !cfx_dim_is_int(x->shape[2]) ||
+        !cfx_dim_is_int(x->shape[3]))
+        return NULL;
+    int64_t filters = cfx_tensor_size(w, 0) * cfx_tensor_size(w, 2) *
+                      cfx_tensor_size(w, 3);
+    return filters <= cfx_dim_value(x->shape[2]) * cfx_dim_value(x->shape[3])
+               ? y
+               : NULL;
+}
+
 static bool is_written(const conv *c)
 {
     return cfx_path_uses__writes(c->b->uses, c->l.weight) ||
@@ -186,9 +205,20 @@ static cfx_status put_weights(conv *c)
 
 static cfx_value blocked_input(cfx_scope *s, conv *c)
 {
+    if (c->scaled)
+        return c->scaled->args[0];
     cfx_node *from = c->rows ? c->x : cfx_block__known(c->b, c->x);
     return from ? cfx_value_of_node(from)
                 : cfx_to_blocked(s, cfx_value_of_node(c->x));
+}
+
+/* The input channels where zeros fill up their last block; else absent. */
+static cfx_value in_channels(const conv *c)
+{
+    int64_t in = cfx_tensor_size(c->l.weight, 1);
+    bool fills = !c->rows && !c->depthwise && c->l.groups == 1 &&
+                 in % CFX_BLOCK;
+    return fills ? cfx_int(in) : CFX_NOTHING;
 }
 
 static cfx_value build_conv(cfx_scope *s, const cfx_node *n, void *user)
@@ -208,7 +238,10 @@ static cfx_value build_conv(cfx_scope *s, const cfx_node *n, void *user)
                             .padding = padding,
                             .dilation = cfx_block__pair_of(s, c->dilation),
                             .groups = groups > 1 ? cfx_int(groups)
-                                                 : CFX_NOTHING);
+                                                 : CFX_NOTHING,
+                            .in_channels = in_channels(c),
+                            .input_scale = c->scaled ? c->scaled->args[1]
+                                                     : CFX_NOTHING);
     (void)n;
     if (x.kind == CFX_NODE && cfx_node_is(x.u.node, "to_blocked"))
         cfx_node_map_set(&c->b->blocked, c->x, x, NULL);
@@ -261,5 +294,6 @@ cfx_status cfx_block__conv(cfx_blocker *b, cfx_node *n, cfx_node **next,
     if (st || !can_pack(&c) || is_written(&c))
         return st;
     *done = true;
+    c.scaled = scaled_input(&c);
     return block_conv(&c, next);
 }

@@ -134,6 +134,13 @@ static bool find_pair(cfx_blocker *b, pair *a, const cfx_node *n)
            (cfx_block__form(a->in[0]) || cfx_block__form(a->in[1]));
 }
 
+bool cfx_block__is_scaled(const cfx_node *n)
+{
+    const cfx_node *pixel = cfx_block__node_arg(n, 1);
+    return cfx_node_is(n, "blocked_conv2d") && n->nargs == 2 && !n->nkwargs &&
+           pixel && pixel->op == CFX_CALL_FUNCTION;
+}
+
 static cfx_value build_pair(cfx_scope *s, const cfx_node *n, void *user)
 {
     const pair *a = user;

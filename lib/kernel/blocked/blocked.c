@@ -68,13 +68,20 @@ static int64_t planes_of(const cfx_blocked_conv *c)
     return c->in_channels ? c->in_channels : c->in_blocks;
 }
 
+/* Are the weights scaled, and not x? Those of bfloat16 would be rounded again. */
+static bool scales_weights(const cfx_blocked_conv *c)
+{
+    return c->has_scale && c->numbers == CFX_BLOCKED_FLOAT;
+}
+
 /* Is x read from a copy? */
 static bool copies(const cfx_blocked_conv *c)
 {
-    return needs_padding(c) || c->numbers == CFX_BLOCKED_PAIRS;
+    return needs_padding(c) || c->numbers == CFX_BLOCKED_PAIRS ||
+           (c->has_scale && !scales_weights(c));
 }
 
-size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c)
+static size_t copy_bytes(const cfx_blocked_conv *c)
 {
     const int64_t bytes[] = {c->batch,     planes_of(c), c->in[0],
                              row_reach(c), lanes_of(c),  sizeof(float)};
@@ -82,13 +89,58 @@ size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c)
     return copies(c) ? (size_t)cfx_product64(6, bytes) : 0;
 }
 
+/* Elements of w in a block of y. */
+static int64_t filters_of(const cfx_blocked_conv *c)
+{
+    const int64_t n[] = {planes_of(c), c->kernel[0], c->kernel[1],
+                         filter_lanes_of(c), CFX_BLOCK};
+
+    return cfx_product64(5, n);
+}
+
+static size_t scaled_bytes(const cfx_blocked_conv *c)
+{
+    const int64_t bytes[] = {c->batch, c->out_blocks, filters_of(c),
+                             sizeof(float)};
+
+    return scales_weights(c) ? (size_t)cfx_product64(4, bytes) : 0;
+}
+
+size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c)
+{
+    return copy_bytes(c) + scaled_bytes(c);
+}
+
 /* ---- Rows with their padding ---- */
 
 typedef struct padding {
     const cfx_blocked_conv *c;
+    const struct cfx_blocked_kernels *k;
     cfx_convert_fn *convert; /* to bfloat16; NULL: floats stay */
     float *to;
 } padding;
+
+/* Write n pixels of a row of x, times `scale` if it is not NULL. */
+static void copy_pixels(const padding *p, float *to, const float *x, int64_t n,
+                        const float *scale)
+{
+    enum { PIECE = 32 };
+    int64_t numbers = p->c->in_channels ? 1 : CFX_BLOCK, m;
+    float scaled[PIECE * CFX_BLOCK];
+
+    for (; n > 0; n -= m, x += m * numbers, to += m * lanes_of(p->c)) {
+        const float *from = x;
+        m = scale ? cfx_min64(n, PIECE) : n;
+        if (scale) {
+            p->k->scale_channels(scaled, x, scale, m);
+            from = scaled;
+        }
+        if (p->convert)
+            p->convert(to, 1, from, 1, m * numbers);
+        else
+            memcpy(to, from, (size_t)(m * numbers) * sizeof(float));
+    }
+}
 
 static void pad_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
@@ -106,11 +158,40 @@ static void pad_rows(void *arg, int64_t begin, int64_t end, int worker)
         size_t unit = (size_t)lanes * sizeof(float);
 
         memset(to, 0, (size_t)front * unit);
-        if (p->convert)
-            p->convert(inner, 1, x, 1, n * numbers);
-        else
-            memcpy(inner, x, (size_t)n * unit);
+        copy_pixels(p, inner, x, n,
+                    c->scale && !scales_weights(c)
+                        ? c->scale + i / c->in[0] * CFX_BLOCK
+                        : NULL);
         memset(inner + n * lanes, 0, (size_t)(reach - front - n) * unit);
+    }
+}
+
+/* ---- Scaled weights ---- */
+
+typedef struct scaling {
+    const cfx_blocked_conv *c;
+    const struct cfx_blocked_kernels *k;
+    float *to; /* (batch, out_blocks, filters) */
+} scaling;
+
+/* A piece is a block of y of an image. */
+static void scale_weights(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const scaling *s = arg;
+    const cfx_blocked_conv *c = s->c;
+    int64_t taps = c->kernel[0] * c->kernel[1], filters = filters_of(c);
+
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        const float *w = c->w + i % c->out_blocks * filters;
+        const float *factor = c->scale +
+                              i / c->out_blocks * c->in_blocks * CFX_BLOCK;
+        float *to = s->to + i * filters;
+        for (int64_t k = 0; k < c->in_blocks * taps; k++) {
+            int64_t at = k * CFX_BLOCK * CFX_BLOCK;
+            s->k->scale(to + at, w + at, factor + k / taps * CFX_BLOCK,
+                        CFX_BLOCK);
+        }
     }
 }
 
@@ -121,6 +202,7 @@ typedef struct conv_work {
     const struct cfx_blocked_kernels *k;
     cfx_blocked_conv c;
     int64_t width;         /* columns of a row of x, with the padding */
+    int64_t w_image;       /* from the weights of an image to the next one's */
     int64_t group, groups; /* blocks of y in a group, groups */
     int64_t chunk, chunks; /* pixels in a piece, pieces of an image's group */
 } conv_work;
@@ -144,11 +226,12 @@ static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
         .numbers = c->numbers,
         .n = {planes, rows, c->kernel[1]},
         .steps = filter,
+        .skip = c->filling * filter / CFX_BLOCK,
         .x = c->x + n * planes * plane + (rows ? top * row : 0),
         .x_pixel = c->stride[1] * lanes,
         .x_at = {plane, c->dilation[0] * row, c->dilation[1] * lanes},
         .x_step = lanes / filter,
-        .w = c->w + block * planes * taps * step +
+        .w = c->w + n * v->w_image + block * planes * taps * step +
              (rows ? first * c->kernel[1] * step : 0),
         .w_block = planes * taps * step,
         .w_at = {taps * step, c->kernel[1] * step},
@@ -258,14 +341,14 @@ static void separate_groups(cfx_blocked_conv *c)
 void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
                           void *workspace)
 {
-    conv_work v = {ctx, kernels_of(ctx), *c, c->in[1], 0, 0, 0, 0};
+    conv_work v = {ctx, kernels_of(ctx), *c, c->in[1], 0, 0, 0, 0, 0};
     int64_t rows = c->batch * planes_of(c) * c->in[0];
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
     separate_groups(&v.c);
     if (copies(c) && rows > 0) {
-        padding p = {c, NULL, workspace};
+        padding p = {c, v.k, NULL, workspace};
         v.width = row_reach(c);
         v.c.x = workspace;
         if (c->numbers == CFX_BLOCKED_PAIRS)
@@ -273,6 +356,14 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
                             ->pointwise->convert[CFX_BF16][CFX_F32];
         cfx_parallel_for(ctx, rows, 65536 / (v.width * lanes_of(c)) + 1,
                          pad_rows, &p);
+    }
+    if (scales_weights(c)) {
+        scaling s = {c, v.k, (float *)((char *)workspace + copy_bytes(c))};
+        int64_t filters = filters_of(c);
+        v.c.w = s.to;
+        v.w_image = c->out_blocks * filters;
+        cfx_parallel_for(ctx, c->batch * c->out_blocks, 65536 / filters + 1,
+                         scale_weights, &s);
     }
     if (cfx_blocked__is_flat(c)) {
         v.c.in[1] = v.c.out[1] = v.width = c->in[0] * c->in[1];

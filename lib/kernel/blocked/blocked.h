@@ -56,17 +56,21 @@ typedef struct cfx_blocked_conv {
     int64_t groups;                /* of whole blocks; 0: one */
     int64_t in_channels;           /* of a row-major x; 0: x has in_blocks */
     int64_t in_blocks, out_blocks; /* of all groups */
+    int64_t filling; /* zeros among the channels of x's last block, left out */
     int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2];
     cfx_blocked_numbers numbers; /* not float: only with in_blocks */
     const float *x, *w;          /* w: or pairs */
     bool filter_per_image; /* w has filters of one channel for each image */
+    const float *scale;    /* of each channel of an x in blocks, (batch,
+                              in_blocks, 16), for one group; or NULL */
+    bool has_scale;        /* the same before the pointers are known */
     cfx_blocked_epilogue end;
     float *y; /* blocked; may be `end.add` */
 } cfx_blocked_conv;
 
 /* Scratch bytes; the pointers of `c` are not looked at. Never fails. */
 size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c);
-/* y = clamp(x * w + bias + add). Never fails. */
+/* y = clamp((x scale) * w + bias + add). Never fails. */
 void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
                           void *workspace);
 /* The same with a filter for each channel; in_blocks == out_blocks. */
@@ -85,12 +89,13 @@ void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
 /* A tile of y: some pixels of some blocks. Distances are in elements of 4 bytes, a
  * float or a pair, and x and w point to either. The sum begins with bias + add and
  * goes over n[0] blocks or channels, n[1] rows and n[2] columns of the window, and
- * `steps` elements of w; those of x lie x_step apart. With integer weights n[2] are
- * groups, each of whose sums is multiplied by its own scale. */
+ * `steps` elements of w, without the last `skip` in the last block; those of x lie
+ * x_step apart. With integer weights n[2] are groups, each of whose sums is
+ * multiplied by its own scale. */
 typedef struct cfx_blocked_tile {
     cfx_blocked_numbers numbers;
     int64_t pixels, blocks;
-    int64_t n[3], steps;
+    int64_t n[3], steps, skip;
     const float *x, *w;
     int64_t x_pixel, x_at[3], x_step;
     int64_t w_block, w_at[2]; /* w is without gaps from n[2] on */
@@ -124,6 +129,11 @@ struct cfx_blocked_kernels {
     int pixels[5];
     bool (*has_pairs)(void); /* CFX_BLOCKED_PAIRS; NULL: no */
     void (*tile)(const cfx_blocked_tile *t);
+    /* y = each of n blocks of x times its own factor */
+    void (*scale)(float *y, const float *x, const float *factor, int64_t n);
+    /* n blocks of x times the block of factors */
+    void (*scale_channels)(float *y, const float *x, const float *factor,
+                           int64_t n);
     const struct cfx_blocked_winograd_kernels *winograd;
 };
 

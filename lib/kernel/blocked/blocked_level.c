@@ -19,18 +19,38 @@ enum { P1 = 6, P2 = 0, P4 = 0 };
 #else
 enum { P1 = 4, P2 = 0, P4 = 0 };
 #endif
+/* Blocks of all pixels of a tile. */
+enum { MOST_BLOCKS = P2 ? 2 * P2 : P1 };
 
 /* ---- The end of a tile ---- */
 
-/* A block's pixels lie side by side, or a pixel's blocks do. */
-static void activate_tile(const cfx_blocked_tile *t)
+/* Where a tile's results go: y, or first `sums`, which is in the first cache, where
+ * y may not be. A block's pixels lie side by side, or a pixel's blocks do. */
+typedef struct target {
+    float *y;
+    int64_t pixel, block;
+} target;
+
+CFX_FORCE_INLINE target target_of(const cfx_blocked_tile *t, float *sums,
+                                  int pixels, int blocks)
 {
+    if (!t->end.activation)
+        return (target){t->y, t->y_pixel, t->y_block};
+    if (t->y_pixel == CFX_BLOCK)
+        return (target){sums, CFX_BLOCK, pixels * CFX_BLOCK};
+    return (target){sums, blocks * CFX_BLOCK, CFX_BLOCK};
+}
+
+static void activate_tile(const cfx_blocked_tile *t, const float *sums)
+{
+    int64_t row = t->pixels * CFX_BLOCK, pixel = t->blocks * CFX_BLOCK;
+
     if (t->y_pixel == CFX_BLOCK) {
         for (int64_t b = 0; b < t->blocks; b++)
-            activate(&t->end, t->y + b * t->y_block, t->pixels * CFX_BLOCK);
+            activate(&t->end, t->y + b * t->y_block, sums + b * row, row);
     } else {
         for (int64_t p = 0; p < t->pixels; p++)
-            activate(&t->end, t->y + p * t->y_pixel, t->blocks * CFX_BLOCK);
+            activate(&t->end, t->y + p * t->y_pixel, sums + p * pixel, pixel);
     }
 }
 
@@ -107,6 +127,8 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
     const int parts = parts_of(numbers);
     /* The sums of few pixels would wait for the one before. */
     const int chains = grouped && pixels * blocks <= 4 ? 2 : 1;
+    float sums[MOST_BLOCKS * CFX_BLOCK];
+    const target to = target_of(t, sums, pixels, blocks);
     vf s[2][P1][4 * BV], y[P1][4 * BV]; /* y: of all groups */
 
     CFX_UNROLL
@@ -119,12 +141,13 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
         }
     }
     for (int64_t i = 0; i < t->n[0]; i++) {
+        const int64_t skip = i + 1 < t->n[0] ? 0 : t->skip;
         for (int64_t j = 0; j < t->n[1]; j++) {
             const float *w = t->w + i * t->w_at[0] + j * t->w_at[1];
             for (int64_t k = 0; k < t->n[2]; k++) {
                 const float *x = t->x + i * t->x_at[0] + j * t->x_at[1] +
                                  k * t->x_at[2];
-                for (int64_t n = t->steps; n > 0; n--) {
+                for (int64_t n = t->steps - skip; n > 0; n--) {
                     vf wv[4 * BV];
                     CFX_UNROLL
                     for (int v = 0; v < nv; v++) {
@@ -143,12 +166,12 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                         CFX_UNROLL
                         for (int p = 0; p < pixels; p++) {
                             vf xv = vf_set1(x[p * t->x_pixel + h]);
-                            vf *to = s[h % chains][p];
+                            vf *sum = s[h % chains][p];
                             CFX_UNROLL
                             for (int v = 0; v < nv; v++)
-                                to[v] = numbers == CFX_BLOCKED_PAIRS
-                                            ? pairs(xv, f[v], to[v])
-                                            : vf_fma(xv, f[v], to[v]);
+                                sum[v] = numbers == CFX_BLOCKED_PAIRS
+                                             ? pairs(xv, f[v], sum[v])
+                                             : vf_fma(xv, f[v], sum[v]);
                         }
                     }
                     x += t->x_step;
@@ -165,6 +188,7 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                         s[0][p][v] = s[1][p][v] = vf_zero();
                     }
                 }
+                w += skip * CFX_BLOCK;
             }
         }
     }
@@ -172,10 +196,12 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
     for (int p = 0; p < pixels; p++) {
         CFX_UNROLL
         for (int v = 0; v < nv; v++) {
-            vf_store(t->y + p * t->y_pixel + v / BV * t->y_block + v % BV * VF,
+            vf_store(to.y + p * to.pixel + v / BV * to.block + v % BV * VF,
                      finish(grouped ? y[p][v] : s[0][p][v], &t->end));
         }
     }
+    if (t->end.activation)
+        activate_tile(t, sums);
 }
 
 /* clang-format off */
@@ -234,8 +260,29 @@ static void any_tile(const cfx_blocked_tile *t)
     case CFX_BLOCKED_INT8: int8_tile(t); break;
     case CFX_BLOCKED_INT4: int4_tile(t); break;
     }
-    if (t->end.activation)
-        activate_tile(t);
+}
+
+/* ---- Scaling ---- */
+
+static void scale(float *y, const float *x, const float *factor, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        vf f = vf_set1(factor[i]);
+        for (int v = 0; v < CFX_BLOCK; v += VF) {
+            int64_t at = i * CFX_BLOCK + v;
+            vf_store(y + at, vf_mul(vf_load(x + at), f));
+        }
+    }
+}
+
+static void scale_channels(float *y, const float *x, const float *factor,
+                           int64_t n)
+{
+    for (int v = 0; v < CFX_BLOCK; v += VF) {
+        vf f = vf_load(factor + v);
+        for (int64_t at = v; at < n * CFX_BLOCK; at += CFX_BLOCK)
+            vf_store(y + at, vf_mul(vf_load(x + at), f));
+    }
 }
 
 extern const struct cfx_blocked_winograd_kernels CFX_LEVEL_NAME(
@@ -246,5 +293,7 @@ const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels) = {
     .pixels = {[1] = P1, [2] = P2, [4] = P4},
     .has_pairs = HAS_PAIRS,
     .tile = any_tile,
+    .scale = scale,
+    .scale_channels = scale_channels,
     .winograd = &CFX_LEVEL_NAME(cfx_blocked_winograd_kernels),
 };

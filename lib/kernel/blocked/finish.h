@@ -13,11 +13,11 @@ CFX_FORCE_INLINE vf finish(vf s, const cfx_blocked_epilogue *e)
     return vf_min(vf_set1(e->hi), vf_max(vf_set1(e->lo), s));
 }
 
-/* Results y[0..n) that were just stored. */
+/* Results y[0..n) of sums that were just stored; may be the same. */
 CFX_FORCE_INLINE void activate(const cfx_blocked_epilogue *e, float *y,
-                               int64_t n)
+                               const float *sums, int64_t n)
 {
-    const void *in[] = {y};
+    const void *in[] = {sums};
     e->activation(y, in, n, e->params);
 }
 

@@ -10,7 +10,10 @@
 /* Weights of a slice, in elements: half of a first cache of 32 KiB, and a bit. */
 enum { SLICE = 5 << 10 };
 /* Steps ahead that weights are brought near where few tiles share them. */
-enum { AHEAD = 8 };
+enum { AHEAD = 8, FAR = 64 };
+
+/* Blocks of a tile. */
+enum { MOST_BLOCKS = 4 };
 
 /* ---- Tiles ---- */
 
@@ -36,7 +39,7 @@ int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks)
 {
     int best = 1;
 
-    for (int b = 2; b <= 4 && b <= blocks; b *= 2)
+    for (int b = 2; b <= MOST_BLOCKS && b <= blocks; b *= 2)
         if (most[b] &&
             step_cost(most, pixels, b) < step_cost(most, pixels, best))
             best = b;
@@ -95,6 +98,7 @@ static void cut_slice(cfx_blocked_tile *t, const slice *s)
         t->add_block = t->y_block;
     }
     if (!s->last) {
+        t->skip = 0;
         t->end.lo = -INFINITY;
         t->end.hi = INFINITY;
         t->end.activation = NULL;
@@ -108,20 +112,34 @@ static int64_t next_slice(const cfx_blocked_tile *t, const slice *s)
                    : s->planes * t->w_at[0];
 }
 
-static void run_slice(const struct cfx_blocked_kernels *k,
-                      const cfx_blocked_rows *rows, const slice *s)
+/* The same for a tile whose weights no other shares: it takes little longer than
+ * reading them, so that those of the next tile are read meanwhile, if they fit. */
+static int64_t next_tile(const cfx_blocked_tile *t, const slice *s)
 {
-    int64_t pixels, done = 0;
+    bool fits = s->blocks * t->w_block <= SLICE;
+
+    return fits ? s->blocks * t->w_block : FAR * CFX_BLOCK;
+}
+
+/* `first` and `pixels` are those of the first row. */
+static void run_slice(const struct cfx_blocked_kernels *k,
+                      const cfx_blocked_rows *rows, const slice *s,
+                      const cfx_blocked_tile *first, int64_t pixels)
+{
+    int64_t done = 0;
 
     for (int64_t i = s->row; i < s->row + s->rows; i++) {
-        cfx_blocked_tile t = rows->at(rows->arg, i, &pixels);
+        cfx_blocked_tile t = i == s->row ? *first
+                                         : rows->at(rows->arg, i, &pixels);
         int64_t n = tiles_of(k->pixels, pixels, (int)s->blocks);
         int64_t least = pixels / n, more = pixels % n;
         cut_slice(&t, s);
         for (int64_t j = 0; j < n; j++) {
             bool alone = s->tiles == 1, last = ++done == s->tiles;
             t.pixels = least + (j < more);
-            t.ahead = last && !alone ? next_slice(&t, s) : AHEAD * CFX_BLOCK;
+            t.ahead = alone  ? next_tile(&t, s)
+                      : last ? next_slice(&t, s)
+                             : AHEAD * CFX_BLOCK;
             k->tile(&t);
             move(&t, t.pixels);
         }
@@ -149,14 +167,15 @@ static void run_blocks(const struct cfx_blocked_kernels *k,
     cfx_blocked_tile t = rows->at(rows->arg, s.row, &pixels);
 
     for (s.block = 0; s.block < blocks; s.block += s.blocks) {
-        s.blocks = cfx_blocked_tile_blocks(k->pixels, pixels,
-                                           blocks - s.block);
+        if (s.block == 0 || blocks - s.block < MOST_BLOCKS)
+            s.blocks = cfx_blocked_tile_blocks(k->pixels, pixels,
+                                               blocks - s.block);
         s.tiles = s.rows * tiles_of(k->pixels, pixels, (int)s.blocks);
         most = sliced ? SLICE / cfx_max64(t.w_at[0] * s.blocks, 1) : t.n[0];
         for (s.first = 0, s.last = false; !s.last; s.first += s.planes) {
             s.planes = cfx_min64(cfx_max64(most, 1), t.n[0] - s.first);
             s.last = s.first + s.planes >= t.n[0];
-            run_slice(k, rows, &s);
+            run_slice(k, rows, &s, &t, pixels);
         }
     }
 }

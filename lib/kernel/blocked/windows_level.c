@@ -41,9 +41,25 @@ CFX_FORCE_INLINE vf last_value(const kind what, const cfx_blocked_row *r, vf s,
     return what == PRODUCTS ? finish(s, &r->end) : s;
 }
 
+/* Pixels of a row whose sums an activation reads from the first cache, where y may
+ * not be. */
+enum { BUFFERED = 128 };
+
+/* Where the sums of a row go: y, or the buffer, if an activation follows. */
+CFX_FORCE_INLINE float *sums_of(const cfx_blocked_row *r, float *buffer)
+{
+    return r->end.activation && r->pixels <= BUFFERED ? buffer : r->y;
+}
+
+CFX_FORCE_INLINE void activate_row(const cfx_blocked_row *r, const float *sums)
+{
+    if (r->end.activation)
+        activate(&r->end, r->y, sums, r->pixels * CFX_BLOCK);
+}
+
 /* `what` and `pixels` are constants where this is called. */
 CFX_FORCE_INLINE void window(const kind what, const int pixels,
-                             const cfx_blocked_row *r, int64_t first)
+                             const cfx_blocked_row *r, float *y, int64_t first)
 {
     const float *from = r->x + first * r->x_pixel;
     vf s[PIXELS][BV];
@@ -79,13 +95,13 @@ CFX_FORCE_INLINE void window(const kind what, const int pixels,
         CFX_UNROLL
         for (int v = 0; v < BV; v++) {
             int64_t at = (first + p) * CFX_BLOCK + v * VF;
-            vf_store(r->y + at, last_value(what, r, s[p][v], at));
+            vf_store(y + at, last_value(what, r, s[p][v], at));
         }
     }
 }
 
 /* clang-format off */
-#define CASE(what, p) case p: window(what, p, r, at); break;
+#define CASE(what, p) case p: window(what, p, r, y, at); break;
 #define UP_TO_4(w) CASE(w, 1) CASE(w, 2) CASE(w, 3) CASE(w, 4)
 #define UP_TO_6(w) UP_TO_4(w) CASE(w, 5) CASE(w, 6)
 #define UP_TO_14(w) UP_TO_6(w) CASE(w, 7) CASE(w, 8) CASE(w, 9) CASE(w, 10) \
@@ -100,7 +116,8 @@ CFX_FORCE_INLINE void window(const kind what, const int pixels,
 /* clang-format on */
 
 #define TILE(name, what)                                                      \
-    static void name(const cfx_blocked_row *r, int64_t at, int64_t end)       \
+    static void name(const cfx_blocked_row *r, float *y, int64_t at,          \
+                     int64_t end)                                             \
     {                                                                         \
         switch (end - at) {                                                   \
             CASES(what) default : break;                                      \
@@ -112,18 +129,18 @@ TILE(maxima, MAXIMUM)
 TILE(means, MEAN)
 
 /* Cut a row into tiles of almost the same length. */
-CFX_FORCE_INLINE void cut(const cfx_blocked_row *r,
-                          void (*tile)(const cfx_blocked_row *, int64_t,
-                                       int64_t))
+CFX_FORCE_INLINE void cut(const cfx_blocked_row *r, float *y,
+                          void (*tile)(const cfx_blocked_row *, float *,
+                                       int64_t, int64_t))
 {
     int64_t n = cfx_ceil_div(r->pixels, PIXELS), at = 0;
 
     for (int64_t i = 1; i < n; i++) {
         int64_t end = i * r->pixels / n;
-        tile(r, at, end);
+        tile(r, y, at, end);
         at = end;
     }
-    tile(r, at, r->pixels);
+    tile(r, y, at, r->pixels);
 }
 
 /* ---- Spans ---- */
@@ -143,7 +160,7 @@ enum { WIDE = 4, NARROW = 2 };
 CFX_FORCE_INLINE void stretch(const kind what, const int columns,
                               const int stride, const int pixels,
                               const bool over_edge, const cfx_blocked_row *r,
-                              int64_t at, int v)
+                              float *y, int64_t at, int v)
 {
     const int reach = (pixels - 1) * stride + columns;
     int64_t left = r->left + at * stride;
@@ -176,23 +193,24 @@ CFX_FORCE_INLINE void stretch(const kind what, const int columns,
     CFX_UNROLL
     for (int p = 0; p < pixels; p++) {
         int64_t to = (at + p) * CFX_BLOCK + v * VF;
-        vf_store(r->y + to, last_value(what, r, s[p], to));
+        vf_store(y + to, last_value(what, r, s[p], to));
     }
 }
 
 CFX_FORCE_INLINE void block_stretch(const kind what, const int columns,
                                     const int stride, const int pixels,
-                                    const cfx_blocked_row *r, int64_t at)
+                                    const cfx_blocked_row *r, float *y,
+                                    int64_t at)
 {
     int64_t left = r->left + at * stride;
     int64_t end = left + (pixels - 1) * stride + columns;
 
     if (left < 0 || end > r->width)
         for (int v = 0; v < BV; v++)
-            stretch(what, columns, stride, pixels, true, r, at, v);
+            stretch(what, columns, stride, pixels, true, r, y, at, v);
     else
         for (int v = 0; v < BV; v++)
-            stretch(what, columns, stride, pixels, false, r, at, v);
+            stretch(what, columns, stride, pixels, false, r, y, at, v);
 }
 
 /* May pixels at..at+n be one tile: does each window have a column in x? */
@@ -208,6 +226,8 @@ CFX_FORCE_INLINE bool reach_x(const cfx_blocked_row *r, int columns,
 CFX_FORCE_INLINE void span(const kind what, const int columns,
                            const int stride, const cfx_blocked_row *r)
 {
+    float buffer[BUFFERED * CFX_BLOCK];
+    float *y = what == PRODUCTS ? sums_of(r, buffer) : r->y;
     bool again = !r->end.add;
     int64_t n = r->pixels;
 
@@ -216,18 +236,18 @@ CFX_FORCE_INLINE void span(const kind what, const int columns,
         int64_t narrow = again ? cfx_min64(at, n - NARROW) : at;
         if (wide >= 0 && wide + WIDE <= n &&
             reach_x(r, columns, stride, wide, WIDE)) {
-            block_stretch(what, columns, stride, WIDE, r, wide);
+            block_stretch(what, columns, stride, WIDE, r, y, wide);
             at = wide + WIDE;
         } else if (narrow >= 0 && narrow + NARROW <= n &&
                    reach_x(r, columns, stride, narrow, NARROW)) {
-            block_stretch(what, columns, stride, NARROW, r, narrow);
+            block_stretch(what, columns, stride, NARROW, r, y, narrow);
             at = narrow + NARROW;
         } else {
-            block_stretch(what, columns, stride, 1, r, at++);
+            block_stretch(what, columns, stride, 1, r, y, at++);
         }
     }
-    if (what == PRODUCTS && r->end.activation)
-        activate(&r->end, r->y, n * CFX_BLOCK);
+    if (what == PRODUCTS)
+        activate_row(r, y);
 }
 
 #define SPAN(name, what, columns, stride)                                     \
@@ -267,19 +287,20 @@ static span_fn *find_span(bool w, int64_t columns, int64_t stride)
 
 static void depthwise(const cfx_blocked_row *r)
 {
-    cut(r, products);
-    if (r->end.activation)
-        activate(&r->end, r->y, r->pixels * CFX_BLOCK);
+    float buffer[BUFFERED * CFX_BLOCK], *y = sums_of(r, buffer);
+
+    cut(r, y, products);
+    activate_row(r, y);
 }
 
 static void max(const cfx_blocked_row *r)
 {
-    cut(r, maxima);
+    cut(r, r->y, maxima);
 }
 
 static void mean(const cfx_blocked_row *r)
 {
-    cut(r, means);
+    cut(r, r->y, means);
 }
 
 extern const struct cfx_windows_kernels CFX_LEVEL_NAME(cfx_windows_kernels);

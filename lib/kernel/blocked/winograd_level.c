@@ -78,7 +78,8 @@ static void outputs(const cfx_winograd_outputs *t)
     for (int i = 0; i < CFX_BLOCK; i += VF)
         outputs_vector(t, i);
     for (int i = 0; i < t->rows && t->end.activation; i++)
-        activate(&t->end, t->y + i * t->row, t->cols * CFX_BLOCK);
+        activate(&t->end, t->y + i * t->row, t->y + i * t->row,
+                 t->cols * CFX_BLOCK);
 }
 
 extern const struct cfx_blocked_winograd_kernels CFX_LEVEL_NAME(

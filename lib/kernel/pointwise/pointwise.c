@@ -44,7 +44,7 @@ static const struct {
     bool is_bool;
 } list[CFX_PW_COUNT] = {
 #define TYPES_FLOAT OF_FLOAT
-#define TYPES_TRIG OF_FLOAT
+#define TYPES_OWN OF_FLOAT
 #define TYPES_NUM (OF_FLOAT | OF_INT)
 #define TYPES_INT OF_INT
 #define TYPES_BITS (OF_INT | OF_BOOL)

@@ -14,7 +14,7 @@
 #define TABLE_MORE
 #define PUT(v) (v)
 #define PW_FLOAT LOOP
-#define PW_TRIG LOOP
+#define PW_OWN LOOP
 #define PW_NUM LOOP
 #define PW_INT SKIP
 #define PW_BITS SKIP

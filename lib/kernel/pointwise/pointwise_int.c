@@ -14,7 +14,7 @@
 #define TABLE_MORE
 #define PUT(v) ((T)(v))
 #define PW_FLOAT SKIP
-#define PW_TRIG SKIP
+#define PW_OWN SKIP
 #define PW_NUM LOOP
 #define PW_INT LOOP
 #define PW_BITS LOOP
@@ -32,7 +32,7 @@
 #define TABLE_MORE
 #define PUT(v) ((T)(v))
 #define PW_FLOAT SKIP
-#define PW_TRIG SKIP
+#define PW_OWN SKIP
 #define PW_NUM LOOP
 #define PW_INT LOOP
 #define PW_BITS LOOP
@@ -50,7 +50,7 @@
 #define TABLE_MORE
 #define PUT(v) ((T)(v))
 #define PW_FLOAT SKIP
-#define PW_TRIG SKIP
+#define PW_OWN SKIP
 #define PW_NUM LOOP
 #define PW_INT LOOP
 #define PW_BITS LOOP
@@ -68,7 +68,7 @@
 #define TABLE_MORE
 #define PUT(v) ((T)(v))
 #define PW_FLOAT SKIP
-#define PW_TRIG SKIP
+#define PW_OWN SKIP
 #define PW_NUM LOOP
 #define PW_INT LOOP
 #define PW_BITS LOOP
@@ -86,7 +86,7 @@
 #define TABLE_MORE
 #define PUT(v) ((T)(v))
 #define PW_FLOAT SKIP
-#define PW_TRIG SKIP
+#define PW_OWN SKIP
 #define PW_NUM LOOP
 #define PW_INT LOOP
 #define PW_BITS LOOP
@@ -104,7 +104,7 @@
 #define TABLE_MORE
 #define PUT(v) ((T)((v) != 0))
 #define PW_FLOAT SKIP
-#define PW_TRIG SKIP
+#define PW_OWN SKIP
 #define PW_NUM SKIP
 #define PW_INT SKIP
 #define PW_BITS LOOP

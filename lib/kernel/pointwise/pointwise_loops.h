@@ -92,7 +92,7 @@ cfx_loop_fn *const TABLE[CFX_PW_COUNT] = {
 #undef LOOP
 #undef SKIP
 #undef PW_FLOAT
-#undef PW_TRIG
+#undef PW_OWN
 #undef PW_NUM
 #undef PW_INT
 #undef PW_BITS

@@ -160,6 +160,11 @@ static void accumulate(const job *j, cfx_acc op, wide *acc, const block *b,
     int64_t lanes = wide_lanes(b);
     wide sum[2 * FLAT];
 
+    if (op == CFX_ACC_SUM && j->wide == CFX_W_F32 && b->lanes == CFX_ACC_FEW) {
+        j->kernels->sum_few(&acc->d, (const float *)(const void *)b->x,
+                            b->stride, b->rows, fresh);
+        return;
+    }
     if (lanes == b->lanes) {
         j->kernels->acc[j->wide][op](acc, b->x, b->stride, b->rows, lanes,
                                      shift, j->param, fresh);

@@ -117,7 +117,9 @@ typedef enum cfx_acc {
     CFX_ACC_COUNT
 } cfx_acc;
 
-enum { CFX_ACC_LANES = 1024 };
+/* The most lanes; and so few, as blocked images have them, that the accumulators
+ * are registers. */
+enum { CFX_ACC_LANES = 1024, CFX_ACC_FEW = 16 };
 
 /*
  * acc[j] = acc[j] + f(x[r * stride + j]) for r < rows, j < lanes <=
@@ -128,6 +130,10 @@ enum { CFX_ACC_LANES = 1024 };
 typedef void cfx_acc_fn(void *acc, const void *x, int64_t stride, int64_t rows,
                         int64_t lanes, const void *shift, double param,
                         bool fresh);
+
+/* The same for the sum of rows of CFX_ACC_FEW floats. */
+typedef void cfx_sum_few_fn(double *acc, const float *x, int64_t stride,
+                            int64_t rows, bool fresh);
 
 /* Bring `lanes` accumulators, a multiple of `to`, down to `to`: those with the
  * same place modulo `to` become one. */
@@ -143,6 +149,7 @@ typedef void cfx_better_fn(void *best, int64_t *index, const void *x,
 
 struct cfx_reduce_kernels {
     cfx_acc_fn *acc[CFX_W_COUNT][CFX_ACC_COUNT];
+    cfx_sum_few_fn *sum_few;
     cfx_fold_fn *fold[CFX_W_COUNT][CFX_ACC_COUNT];
     cfx_rows_fn *rows[CFX_W_COUNT][CFX_ACC_COUNT];
     cfx_better_fn *better[CFX_W_COUNT];

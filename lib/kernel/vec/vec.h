@@ -16,7 +16,9 @@
  *     of_int8(v, k)                   byte k of each lane, an int8 (float only)
  *     of_int4(v, k)                   half k of the bytes of each lane, the lower
  *                                     first, less 8: -8..7 (float only)
- *     set1(x), zero(), add, sub, mul, max, min, fma(a, b, c) = a * b + c,
+ *     scale(v, n)                     v * 2^n for integers -254 <= n <= 254
+ *                                     (float only)
+ *     set1(x), zero(), add, sub, mul, div, max, min, fma(a, b, c) = a * b + c,
  *     sum(v)                          of all lanes, in a fixed order
  *
  * The plain level has vectors of one lane, so that the same text is the

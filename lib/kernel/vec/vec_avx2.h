@@ -76,6 +76,10 @@ CFX_FORCE_INLINE __m256i vd_lanes_of(uint32_t bits)
     {                                                                         \
         return _mm256_mul_##ps(a, b);                                         \
     }                                                                         \
+    CFX_FORCE_INLINE v v##_div(v a, v b)                                      \
+    {                                                                         \
+        return _mm256_div_##ps(a, b);                                         \
+    }                                                                         \
     CFX_FORCE_INLINE v v##_max(v a, v b)                                      \
     {                                                                         \
         return _mm256_max_##ps(a, b);                                         \
@@ -169,4 +173,16 @@ CFX_FORCE_INLINE vf vf_high_bf16(vf x)
 {
     return _mm256_castsi256_ps(_mm256_and_si256(
         _mm256_castps_si256(x), _mm256_set1_epi32(-(1 << 16))));
+}
+
+/* 2^n is a product of two factors: one alone may have no exponent. */
+CFX_FORCE_INLINE vf vf_scale(vf x, vf n)
+{
+    __m256i k = _mm256_castps_si256(
+        _mm256_add_ps(n, _mm256_set1_ps(0x1.8p23f + 254)));
+    __m256i half = _mm256_srli_epi32(k, 1);
+    __m256i rest = _mm256_sub_epi32(k, half);
+
+    x = _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_slli_epi32(half, 23)));
+    return _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_slli_epi32(rest, 23)));
 }

@@ -52,6 +52,10 @@ typedef __m512d vd;
     {                                                                         \
         return _mm512_mul_##ps(a, b);                                         \
     }                                                                         \
+    CFX_FORCE_INLINE v v##_div(v a, v b)                                      \
+    {                                                                         \
+        return _mm512_div_##ps(a, b);                                         \
+    }                                                                         \
     CFX_FORCE_INLINE v v##_max(v a, v b)                                      \
     {                                                                         \
         return _mm512_max_##ps(a, b);                                         \
@@ -138,4 +142,9 @@ CFX_FORCE_INLINE vf vf_high_bf16(vf x)
 {
     return _mm512_castsi512_ps(_mm512_and_si512(
         _mm512_castps_si512(x), _mm512_set1_epi32(-(1 << 16))));
+}
+
+CFX_FORCE_INLINE vf vf_scale(vf x, vf n)
+{
+    return _mm512_scalef_ps(x, n);
 }

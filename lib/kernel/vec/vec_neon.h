@@ -55,6 +55,10 @@ typedef float64x2_t vd;
     {                                                                         \
         return vmulq_##f(a, b);                                               \
     }                                                                         \
+    CFX_FORCE_INLINE v v##_div(v a, v b)                                      \
+    {                                                                         \
+        return vdivq_##f(a, b);                                               \
+    }                                                                         \
     CFX_FORCE_INLINE v v##_max(v a, v b)                                      \
     {                                                                         \
         return vmaxq_##f(a, b);                                               \
@@ -123,4 +127,15 @@ CFX_FORCE_INLINE vf vf_high_bf16(vf x)
 {
     return vreinterpretq_f32_u32(
         vandq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(0xffff0000U)));
+}
+
+/* 2^n is a product of two factors: one alone may have no exponent. */
+CFX_FORCE_INLINE vf vf_scale(vf x, vf n)
+{
+    uint32x4_t k = vreinterpretq_u32_f32(
+        vaddq_f32(n, vdupq_n_f32(0x1.8p23f + 254)));
+    uint32x4_t half = vshrq_n_u32(k, 1), rest = vsubq_u32(k, half);
+
+    x = vmulq_f32(x, vreinterpretq_f32_u32(vshlq_n_u32(half, 23)));
+    return vmulq_f32(x, vreinterpretq_f32_u32(vshlq_n_u32(rest, 23)));
 }

@@ -47,6 +47,10 @@ typedef double vd;
     {                                                                         \
         return a * b;                                                         \
     }                                                                         \
+    CFX_FORCE_INLINE v v##_div(v a, v b)                                      \
+    {                                                                         \
+        return a / b;                                                         \
+    }                                                                         \
     CFX_FORCE_INLINE v v##_max(v a, v b)                                      \
     {                                                                         \
         return a > b ? a : b;                                                 \
@@ -113,4 +117,19 @@ CFX_FORCE_INLINE vf vf_high_bf16(vf x)
     bits &= 0xffff0000U;
     memcpy(&x, &bits, sizeof(bits));
     return x;
+}
+
+/* 2^n is a product of two factors: one alone may have no exponent. */
+CFX_FORCE_INLINE vf vf_scale(vf x, vf n)
+{
+    float sum = n + (0x1.8p23f + 254), factor;
+    uint32_t k, part;
+
+    memcpy(&k, &sum, sizeof(k));
+    part = k >> 1 << 23;
+    memcpy(&factor, &part, sizeof(factor));
+    x *= factor;
+    part = (k - (k >> 1)) << 23;
+    memcpy(&factor, &part, sizeof(factor));
+    return x * factor;
 }

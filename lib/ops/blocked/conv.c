@@ -9,26 +9,31 @@
  *         stride + 1. bias (16 O), add as the result. With groups, the first
  *         form's weight has I / groups blocks of input channels; of bfloat16 it
  *         is (O, I, kh, kw, 8 in, 16 out, 2 in).
+ *         Channels of a blocked input past in_channels are zeros, which fill up the
+ *         last block and may be left out. With input_scale, (N, I, 1, 1, 16),
+ *         each channel is multiplied by its element first.
  * cost    multiply-adds: elements of the result times input channels of a filter
  *         times the window; bias, add, min and max an operation each, the
- *         activation those of its operator. Channels that fill up blocks count.
+ *         activation those of its operator, input_scale one for each element of
+ *         the input. Channels that fill up blocks count, but for in_channels.
  */
 #include "op/op_impl.h"
 #include "ops/blocked/epilogue.h"
 #include "ops/blocked/window.h"
 
 CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING, DILATION, GROUPS,
-           MIN, MAX, ACTIVATION, SCALARS, ALGORITHM);
+           MIN, MAX, ACTIVATION, SCALARS, ALGORITHM, IN_CHANNELS, INPUT_SCALE);
 
 /* The state of a call. */
 struct conv {
     const cfx_tensor *x, *w;
     cfx_epilogue end;
-    bool rows;      /* a row-major input */
-    bool depthwise; /* one filter a channel */
-    bool per_image; /* filters of their own for each image */
-    bool pairs;     /* a weight of bfloat16 */
-    cfx_dim groups; /* of whole blocks */
+    bool rows;               /* a row-major input */
+    bool depthwise;          /* one filter a channel */
+    bool per_image;          /* filters of their own for each image */
+    bool pairs;              /* a weight of bfloat16 */
+    cfx_dim groups;          /* of whole blocks */
+    const cfx_tensor *scale; /* of the input; or NULL */
     cfx_blocked_window window;
 };
 
@@ -114,6 +119,50 @@ static cfx_status check_groups(const cfx_call *call, const struct conv *c)
     return CFX_OK;
 }
 
+/* A convolution of all channels of a blocked input. */
+static bool is_dense(const cfx_call *call, const struct conv *c)
+{
+    return !c->rows && !c->depthwise && equal(call, c->groups, cfx_dim_int(1));
+}
+
+/* The last block has one of the channels at least. */
+static cfx_status check_channels(const cfx_call *call, const struct conv *c)
+{
+    if (!cfx_call_has(call, IN_CHANNELS))
+        return CFX_OK;
+    cfx_dim n = cfx_value_dim(cfx_call_value(call, IN_CHANNELS));
+    cfx_dim block = cfx_dim_int(CFX_BLOCK);
+    cfx_dim all = cfx_dim_mul(call->env, c->w->shape[1], block);
+    cfx_dim before = cfx_dim_sub(call->env, all, block);
+    if (!is_dense(call, c) || !cfx_dim_le(call->env, n, all) ||
+        cfx_dim_le(call->env, n, before))
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "in_channels must end in the last block of an "
+                             "input without groups");
+    return CFX_OK;
+}
+
+static cfx_status check_scale(const cfx_call *call, struct conv *c)
+{
+    const cfx_tensor *s = cfx_call_tensor(call, INPUT_SCALE), *x = c->x;
+    cfx_dim one = cfx_dim_int(1);
+    c->scale = s;
+    if (!s)
+        return CFX_OK;
+    if (s->dtype != CFX_F32)
+        return cfx_call_fail(call, CFX_EDTYPE, "expected float32, got %s",
+                             cfx_dtypes[s->dtype].name);
+    if (!is_dense(call, c) || s->rank != 5 ||
+        !equal(call, s->shape[0], x->shape[0]) ||
+        !equal(call, s->shape[1], x->shape[1]) ||
+        !equal(call, s->shape[2], one) || !equal(call, s->shape[3], one) ||
+        !equal(call, s->shape[4], x->shape[4]))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "input_scale must be (N, I, 1, 1, 16) for an "
+                             "input (N, I, H, W, 16) without groups");
+    return CFX_OK;
+}
+
 static cfx_status conv_infer(cfx_call *call)
 {
     struct conv *c = call->state;
@@ -125,6 +174,10 @@ static cfx_status conv_infer(cfx_call *call)
     cfx_status st = read_forms(call, c);
     if (!st)
         st = check_groups(call, c);
+    if (!st)
+        st = check_channels(call, c);
+    if (!st)
+        st = check_scale(call, c);
     if (!st)
         st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT,
                                       1u << CFX_BF16);
@@ -153,16 +206,30 @@ static void conv_cost(const cfx_call *call, cfx_cost *cost)
     cfx_dim y = cfx_cost_numel(call, call->out[0]), depth = cfx_dim_int(1);
     if (!c->depthwise)
         depth = c->rows ? c->x->shape[1]
-                        : cfx_dim_mul(call->env, c->w->shape[1],
-                                      cfx_dim_int(CFX_BLOCK));
+                : cfx_call_has(call, IN_CHANNELS)
+                    ? cfx_value_dim(cfx_call_value(call, IN_CHANNELS))
+                    : cfx_dim_mul(call->env, c->w->shape[1],
+                                  cfx_dim_int(CFX_BLOCK));
     for (int i = 0; i < 2; i++)
         depth = cfx_dim_mul(call->env, depth, c->window.kernel[i]);
     cost->macs = cfx_dim_mul(call->env, y, depth);
     cost->dtype = (cfx_dtype)c->w->dtype;
     cfx_epilogue_cost(call, &c->end, cost);
+    if (c->scale)
+        cost->ops = cfx_dim_add(call->env, cost->ops,
+                                cfx_cost_numel(call, c->x));
 }
 
 /* ---- Running ---- */
+
+/* Zeros that fill up the last block of the input. */
+static int64_t filling_of(const cfx_call *call, const struct conv *c)
+{
+    if (!cfx_call_has(call, IN_CHANNELS))
+        return 0;
+    return cfx_tensor_size(c->x, 1) * CFX_BLOCK -
+           cfx_dim_value(cfx_value_dim(cfx_call_value(call, IN_CHANNELS)));
+}
 
 static cfx_blocked_conv plan(const cfx_call *call)
 {
@@ -176,7 +243,9 @@ static cfx_blocked_conv plan(const cfx_call *call)
         .out_blocks = cfx_tensor_size(y, 1),
         .numbers = c->pairs ? cfx_blocked_bfloat16(call->ctx)
                             : CFX_BLOCKED_FLOAT,
+        .filling = filling_of(call, c),
         .filter_per_image = c->per_image,
+        .has_scale = c->scale,
         .end = cfx_epilogue_kernel(call, &c->end),
     };
     for (int i = 0; i < 2; i++) {
@@ -211,6 +280,7 @@ static cfx_status conv_run(cfx_call *call)
     cfx_blocked_conv k = plan(call);
     k.x = data_of(call, INPUT);
     k.w = data_of(call, WEIGHT);
+    k.scale = data_of(call, INPUT_SCALE);
     k.y = call->out[0]->data;
     if (c->depthwise)
         cfx_blocked_depthwise(call->ctx, &k);
@@ -225,7 +295,8 @@ const cfx_op cfx_op__blocked_conv2d = {
               "SymInt[2] dilation=1, SymInt groups=1, Scalar? min=None, "
               "Scalar? max=None, "
               "str? activation=None, float[] scalars=[], str? "
-              "algorithm=None) -> Tensor",
+              "algorithm=None, SymInt? in_channels=None, Tensor? "
+              "input_scale=None) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.blocked_conv2d.default torch.ops.cfx.blocked_conv2d",
