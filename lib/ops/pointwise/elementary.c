@@ -161,7 +161,7 @@ static cfx_value isclose_build(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *y = cfx_call_tensor(call, OTHER);
     cfx_value rtol = IN(RTOL), atol = IN(ATOL);
-    bool whole = !cfx_dtype_is_float((cfx_dtype)x->dtype);
+    bool whole = cfx_dtypes[x->dtype].category < CFX_CAT_FLOAT;
     if (x->dtype != y->dtype)
         return cfx_scope_fail(s, CFX_EDTYPE, "isclose: %s did not match %s",
                               cfx_dtypes[x->dtype].name,
@@ -255,7 +255,7 @@ ELEMENTARY(ndtr, "Tensor self", 0,
 ELEMENTARY(isreal, "Tensor self", CFX_OP_COMPLEX,
            "torch.isreal Tensor.isreal aten.isreal.default",
            "Has it no imaginary part?")
-ELEMENTARY(ldexp, TWO, CFX_OP_INPLACE,
+ELEMENTARY(ldexp, TWO, CFX_OP_INPLACE | CFX_OP_COMPLEX,
            "torch.ldexp Tensor.ldexp aten.ldexp.Tensor", "x times 2 to y.")
 ELEMENTARY(logaddexp2, TWO, 0,
            "torch.logaddexp2 Tensor.logaddexp2 aten.logaddexp2.default",
@@ -273,7 +273,7 @@ ELEMENTARY(float_power, "Tensor self, Tensor exponent", CFX_OP_NUMBERS,
 ELEMENTARY(isclose,
            TWO ", float rtol=1e-05, float atol=1e-08, bool "
                "equal_nan=False",
-           0, "torch.isclose Tensor.isclose aten.isclose.default",
+           CFX_OP_COMPLEX, "torch.isclose Tensor.isclose aten.isclose.default",
            "Do two tensors hold nearly the same?")
 ELEMENTARY(_prelu_kernel, "Tensor self, Tensor weight", 0,
            "torch._prelu_kernel aten._prelu_kernel.default",
