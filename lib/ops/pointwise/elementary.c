@@ -151,8 +151,11 @@ static cfx_value xlog1py_build(cfx_scope *s, const cfx_call *call)
 
 static cfx_value float_power_build(cfx_scope *s, const cfx_call *call)
 {
-    return CFX_CALL(s, "torch.pow", to(s, IN(SELF), CFX_F64),
-                    to(s, IN(EXPONENT), CFX_F64));
+    cfx_dtype type = cfx_dtype_is_complex(cfx_infer_type(call, 0, 2))
+                         ? CFX_C128
+                         : CFX_F64;
+    return CFX_CALL(s, "torch.pow", to(s, IN(SELF), type),
+                    to(s, IN(EXPONENT), type));
 }
 
 /* |a - b| <= atol + |rtol * b|, or equal. */
@@ -265,7 +268,8 @@ ELEMENTARY(
     "torch.special.xlog1py aten.special_xlog1py.default "
     "aten.special_xlog1py.other_scalar aten.special_xlog1py.self_scalar",
     "x log(1 + y), which is 0 where x is.")
-ELEMENTARY(float_power, "Tensor self, Tensor exponent", CFX_OP_NUMBERS,
+ELEMENTARY(float_power, "Tensor self, Tensor exponent",
+           CFX_OP_NUMBERS | CFX_OP_COMPLEX,
            "torch.float_power Tensor.float_power "
            "aten.float_power.Tensor_Tensor "
            "aten.float_power.Tensor_Scalar aten.float_power.Scalar",

@@ -328,13 +328,8 @@ REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
 
     /* ---- Variances ---- */
 
-    static bool is_complex(const cfx_call *call)
-{
-    return cfx_dtype_is_complex((cfx_dtype)cfx_call_tensor(call, SELF)->dtype);
-}
-
-/* The variance of a complex tensor is the sum of those of its parts. */
-static cfx_value complex_variance_build(cfx_scope *s, const cfx_call *call)
+    /* The variance of a complex tensor is the sum of those of its parts. */
+    static cfx_value complex_variance_build(cfx_scope *s, const cfx_call *call)
 {
     const struct reduction *r = call->state;
     cfx_value x = cfx_call_value(call, SELF), part[2];
@@ -361,13 +356,14 @@ static cfx_status var_infer(cfx_call *call)
     r->number = cfx_call_has(call, CORRECTION)
                     ? cfx_call_double(call, CORRECTION)
                     : !biased;
-    return is_complex(call) ? cfx_composite_infer(call, complex_variance_build)
-                            : reduce_infer(call);
+    return cfx_call_is_complex(call)
+               ? cfx_composite_infer(call, complex_variance_build)
+               : reduce_infer(call);
 }
 
 static void any_var_cost(const cfx_call *call, cfx_cost *cost)
 {
-    if (is_complex(call))
+    if (cfx_call_is_complex(call))
         cfx_composite_cost(call, cost, complex_variance_build);
     else
         var_cost(call, cost);
@@ -375,8 +371,9 @@ static void any_var_cost(const cfx_call *call, cfx_cost *cost)
 
 static cfx_status var_run(cfx_call *call)
 {
-    return is_complex(call) ? cfx_composite_run(call, complex_variance_build)
-                            : reduce_run(call);
+    return cfx_call_is_complex(call)
+               ? cfx_composite_run(call, complex_variance_build)
+               : reduce_run(call);
 }
 
 #define VARIANCE(name, red, doc_)                                             \
@@ -454,7 +451,7 @@ static cfx_value complex_norm_build(cfx_scope *s, const cfx_call *call)
 static void norm_cost(const cfx_call *call, cfx_cost *cost)
 {
     const struct reduction *r = call->state;
-    if (is_complex(call)) {
+    if (cfx_call_is_complex(call)) {
         cfx_composite_cost(call, cost, complex_norm_build);
         return;
     }
@@ -475,7 +472,7 @@ static void norm_cost(const cfx_call *call, cfx_cost *cost)
 static cfx_status norm_run(cfx_call *call)
 {
     const struct reduction *r = call->state;
-    if (is_complex(call))
+    if (cfx_call_is_complex(call))
         return cfx_composite_run(call, complex_norm_build);
     double p = r->number;
     cfx_red red = p == 1           ? CFX_RED_NORM1
@@ -509,7 +506,7 @@ static cfx_status norm_infer(cfx_call *call)
 {
     struct reduction *r = call->state;
     r->number = order_of(call);
-    if (is_complex(call))
+    if (cfx_call_is_complex(call))
         return cfx_composite_infer(call, complex_norm_build);
     cfx_status st = check_identity(call, r->number);
     return st ? st : reduce_infer(call);
