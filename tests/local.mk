@@ -199,8 +199,9 @@ check-local: check-TESTS
 #   modules  every module type of torch.nn, saved and run
 #   numbers  tensors where numbers are asked for
 #   symbols  the shapes of tests/cases/shapes, with symbols and with numbers
-#   opinfo   PyTorch's own samples of its operators; OPINFO gives options
 #   networks networks with weights of PyPI, which NETWORKS, a folder, holds
+#   opinfo   Core ATen, and PyTorch's own samples of its operators; OPINFO gives
+#            options
 #   quantize what torch.ao quantizes, and results of quantized models
 #   exports  what torch.export makes of ordinary models; EXPORTS names some
 #   pt2_write  what cfx convert writes for torch.export.load; EXPORTS likewise
@@ -238,7 +239,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	devices) $$python $$oracle/devices.py | \
 		diff $(srcdir)/%reldir%/golden/devices.tsv -;; \
 	networks) $$python $$oracle/onnx_networks.py ./cfx $(NETWORKS);; \
-	opinfo) $$python $$oracle/opinfo.py ./cfx $(OPINFO);; \
+	opinfo) $$python $$oracle/core_aten.py ./cfx && \
+		$$python $$oracle/opinfo.py ./cfx $(OPINFO);; \
 	quantize) $$python $$oracle/quantize.py --cfx ./cfx --zoo zoo && \
 		$$python $$oracle/quantize_weights.py --check;; \
 	*) echo "no part $$part"; false;; \

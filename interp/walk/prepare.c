@@ -170,6 +170,20 @@ static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
     return st;
 }
 
+/* A view such as x.squeeze_() changes the shape of x, which here keeps it: no
+ * later node may use x. */
+static cfx_status check_reshaped(const cfx_node *n, cfx_error *err)
+{
+    const cfx_node *x = n->ninputs ? cfx_node_input(n, 0) : NULL;
+    for (const cfx_use *u = x ? x->first_user : NULL; u; u = u->next)
+        if (cfx_node_before(n, u->user))
+            return cfx_fail(err, CFX_EUNSUPPORTED,
+                            "%%%s changes the shape of %%%s, which %%%s uses "
+                            "after it; let it use %%%s instead",
+                            n->name, x->name, u->user->name, n->name);
+    return CFX_OK;
+}
+
 static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
                              const cfx_target *chain, cfx_error *err)
 {
@@ -177,6 +191,8 @@ static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
     const cfx_args args = {n->args, n->nargs, n->kwargs, n->nkwargs};
     uint32_t count = 0;
     s->target = chain;
+    if (chain->op->flags & CFX_OP_SHAPES_SELF && check_reshaped(n, err))
+        return CFX_EUNSUPPORTED;
     for (const cfx_target *t = chain; t; t = t->next)
         count++;
     s->candidate = cfx_arena_alloc(&self->arena,

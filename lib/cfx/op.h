@@ -183,7 +183,10 @@ enum {
     CFX_OP_EDITS = 8192,
     /* Takes complex tensors and numbers, which other operators refuse; implied
      * by CFX_OP_STORED_TYPES. */
-    CFX_OP_COMPLEX = 16384
+    CFX_OP_COMPLEX = 16384,
+    /* A view of the first argument, whose own shape PyTorch changes too
+     * (squeeze_): no later node may use that argument. */
+    CFX_OP_SHAPES_SELF = 32768
 };
 
 /*

@@ -13,31 +13,54 @@
 #define ROUTINE(name, ...)                                                    \
     void s##name##_(__VA_ARGS__);                                             \
     void d##name##_(__VA_ARGS__)
+#define COMPLEX_ROUTINE(name, ...)                                            \
+    void c##name##_(__VA_ARGS__);                                             \
+    void z##name##_(__VA_ARGS__)
+#define ROUTINES(name, ...)                                                   \
+    ROUTINE(name, __VA_ARGS__);                                               \
+    COMPLEX_ROUTINE(name, __VA_ARGS__)
 
 typedef const char *word;
 typedef const int *size;
 
-ROUTINE(potrf, word, size, void *, size, int *, size_t);
-ROUTINE(getrf, size, size, void *, size, int *, int *);
-ROUTINE(sytrf, word, size, void *, size, int *, void *, size, int *, size_t);
-ROUTINE(geqrf, size, size, void *, size, void *, void *, size, int *);
+ROUTINES(potrf, word, size, void *, size, int *, size_t);
+ROUTINES(getrf, size, size, void *, size, int *, int *);
+ROUTINES(sytrf, word, size, void *, size, int *, void *, size, int *, size_t);
+ROUTINES(geqrf, size, size, void *, size, void *, void *, size, int *);
 ROUTINE(orgqr, size, size, size, void *, size, const void *, void *, size,
         int *);
+COMPLEX_ROUTINE(ungqr, size, size, size, void *, size, const void *, void *,
+                size, int *);
+COMPLEX_ROUTINE(unmqr, word, word, size, size, size, const void *, size,
+                const void *, void *, size, void *, size, int *, size_t,
+                size_t);
+COMPLEX_ROUTINE(hetrf, word, size, void *, size, int *, void *, size, int *,
+                size_t);
+COMPLEX_ROUTINE(hetrs, word, size, size, const void *, size, const int *,
+                void *, size, int *, size_t);
+COMPLEX_ROUTINE(heevd, word, word, size, void *, size, void *, void *, size,
+                void *, size, int *, size, int *, size_t, size_t);
+ROUTINE(geev, word, word, size, void *, size, void *, void *, void *, size,
+        void *, size, void *, size, int *, size_t, size_t);
+COMPLEX_ROUTINE(geev, word, word, size, void *, size, void *, void *, size,
+                void *, size, void *, size, void *, int *, size_t, size_t);
+COMPLEX_ROUTINE(gesdd, word, size, size, void *, size, void *, void *, size,
+                void *, size, void *, size, void *, int *, int *, size_t);
 ROUTINE(ormqr, word, word, size, size, size, const void *, size, const void *,
         void *, size, void *, size, int *, size_t, size_t);
 ROUTINE(syevd, word, word, size, void *, size, void *, void *, size, int *,
         size, int *, size_t, size_t);
 ROUTINE(gesdd, word, size, size, void *, size, void *, void *, size, void *,
         size, void *, size, int *, int *, size_t);
-ROUTINE(trsm, word, word, word, word, size, size, const void *, const void *,
-        size, void *, size, size_t, size_t, size_t, size_t);
-ROUTINE(potrs, word, size, size, const void *, size, void *, size, int *,
-        size_t);
-ROUTINE(getrs, word, size, size, const void *, size, const int *, void *, size,
-        int *, size_t);
-ROUTINE(sytrs, word, size, size, const void *, size, const int *, void *, size,
-        int *, size_t);
-ROUTINE(potri, word, size, void *, size, int *, size_t);
+ROUTINES(trsm, word, word, word, word, size, size, const void *, const void *,
+         size, void *, size, size_t, size_t, size_t, size_t);
+ROUTINES(potrs, word, size, size, const void *, size, void *, size, int *,
+         size_t);
+ROUTINES(getrs, word, size, size, const void *, size, const int *, void *,
+         size, int *, size_t);
+ROUTINES(sytrs, word, size, size, const void *, size, const int *, void *,
+         size, int *, size_t);
+ROUTINES(potri, word, size, void *, size, int *, size_t);
 ROUTINE(gels, word, size, size, size, void *, size, void *, size, void *, size,
         int *, size_t);
 ROUTINE(gelsy, size, size, size, void *, size, void *, size, int *,
@@ -47,8 +70,15 @@ ROUTINE(gelsd, size, size, size, void *, size, void *, size, void *,
 ROUTINE(gelss, size, size, size, void *, size, void *, size, void *,
         const void *, int *, void *, size, int *);
 
-#define CALL(t, name, ...)                                                    \
+#define REAL(t, name, ...)                                                    \
     ((t) == CFX_F64 ? d##name##_ : s##name##_)(__VA_ARGS__)
+#define COMPLEX(t, name, ...)                                                 \
+    ((t) == CFX_C128 ? z##name##_ : c##name##_)(__VA_ARGS__)
+/* A routine of two names, for real and complex numbers. */
+#define CALL_EITHER(t, real, complex, ...)                                    \
+    (cfx_dtype_is_complex(t) ? COMPLEX(t, complex, __VA_ARGS__)               \
+                             : REAL(t, real, __VA_ARGS__))
+#define CALL(t, name, ...) CALL_EITHER(t, name, name, __VA_ARGS__)
 
 bool cfx_have_lapack(void)
 {
@@ -62,6 +92,9 @@ static void nothing(const void *first, ...)
     (void)first;
 }
 
+#define REAL(t, name, ...) ((void)(t), nothing(__VA_ARGS__))
+#define COMPLEX(t, name, ...) ((void)(t), nothing(__VA_ARGS__))
+#define CALL_EITHER(t, real, complex, ...) ((void)(t), nothing(__VA_ARGS__))
 #define CALL(t, name, ...) ((void)(t), nothing(__VA_ARGS__))
 
 bool cfx_have_lapack(void)
@@ -87,9 +120,30 @@ static const char *form(bool transpose)
     return transpose ? "T" : "N";
 }
 
+/* Complex routines want real numbers too, which follow the work: elements of
+ * two. A query asks for both. */
+static int real_work(int numbers)
+{
+    return (numbers + 1) / 2;
+}
+
+static void ask_more(cfx_dtype t, void *work, int more)
+{
+    double asked = (double)cfx_lapack_asked(t, work) + more;
+    if (t == CFX_C128)
+        *(double *)work = asked;
+    else
+        *(float *)work = (float)asked;
+}
+
+static void *behind(cfx_dtype t, void *work, int lwork)
+{
+    return (char *)work + (size_t)lwork * cfx_dtype_size(t);
+}
+
 size_t cfx_lapack_asked(cfx_dtype t, const void *work)
 {
-    if (t == CFX_F64)
+    if (t == CFX_F64 || t == CFX_C128)
         return (size_t) * (const double *)work;
     size_t n = (size_t) * (const float *)work;
     return n + (n >> 22);
@@ -109,11 +163,16 @@ int cfx_lapack_getrf(cfx_dtype t, int m, int n, void *a, int *pivot)
     return info;
 }
 
-int cfx_lapack_sytrf(cfx_dtype t, int n, void *a, int *pivot, void *work,
-                     int lwork)
+int cfx_lapack_sytrf(cfx_dtype t, bool hermitian, int n, void *a, int *pivot,
+                     void *work, int lwork)
 {
     int lda = lead(n), info = 0;
-    CALL(t, sytrf, "L", &n, a, &lda, pivot, work, &lwork, &info, (size_t)1);
+    if (hermitian && cfx_dtype_is_complex(t))
+        COMPLEX(t, hetrf, "L", &n, a, &lda, pivot, work, &lwork, &info,
+                (size_t)1);
+    else
+        CALL(t, sytrf, "L", &n, a, &lda, pivot, work, &lwork, &info,
+             (size_t)1);
     return info;
 }
 
@@ -129,7 +188,8 @@ int cfx_lapack_orgqr(cfx_dtype t, int m, int n, int k, void *a,
                      const void *tau, void *work, int lwork)
 {
     int lda = lead(m), info = 0;
-    CALL(t, orgqr, &m, &n, &k, a, &lda, tau, work, &lwork, &info);
+    CALL_EITHER(t, orgqr, ungqr, &m, &n, &k, a, &lda, tau, work, &lwork,
+                &info);
     return info;
 }
 
@@ -138,8 +198,10 @@ int cfx_lapack_ormqr(cfx_dtype t, bool left, bool transpose, int m, int n,
                      void *work, int lwork)
 {
     int lda = lead(left ? m : n), ldc = lead(m), info = 0;
-    CALL(t, ormqr, left ? "L" : "R", form(transpose), &m, &n, &k, a, &lda, tau,
-         c, &ldc, work, &lwork, &info, (size_t)1, (size_t)1);
+    const char *turned = cfx_dtype_is_complex(t) ? "C" : "T";
+    CALL_EITHER(t, ormqr, unmqr, left ? "L" : "R", transpose ? turned : "N",
+                &m, &n, &k, a, &lda, tau, c, &ldc, work, &lwork, &info,
+                (size_t)1, (size_t)1);
     return info;
 }
 
@@ -147,7 +209,20 @@ int cfx_lapack_syevd(cfx_dtype t, bool vectors, bool upper, int n, void *a,
                      void *w, void *work, int lwork, int *iwork, int liwork)
 {
     int lda = lead(n), info = 0;
-    CALL(t, syevd, vectors ? "V" : "N", triangle(upper), &n, a, &lda, w, work,
+    if (cfx_dtype_is_complex(t)) {
+        int numbers = vectors ? 1 + n * (5 + 2 * n) : n, all = lwork;
+        int more = real_work(numbers > 1 ? numbers : 1);
+        lwork -= all < 0 ? 0 : more;
+        numbers = all < 0 ? -1 : 2 * more;
+        double asked = 0;
+        COMPLEX(t, heevd, vectors ? "V" : "N", triangle(upper), &n, a, &lda, w,
+                work, &lwork, all < 0 ? &asked : behind(t, work, lwork),
+                &numbers, iwork, &liwork, &info, (size_t)1, (size_t)1);
+        if (all < 0)
+            ask_more(t, work, more);
+        return info;
+    }
+    REAL(t, syevd, vectors ? "V" : "N", triangle(upper), &n, a, &lda, w, work,
          &lwork, iwork, &liwork, &info, (size_t)1, (size_t)1);
     return info;
 }
@@ -157,17 +232,52 @@ int cfx_lapack_gesdd(cfx_dtype t, char job, int m, int n, void *a, void *s,
 {
     int k = m < n ? m : n, lda = lead(m), ldu = lead(m), info = 0;
     int ldvt = lead(job == 'A' ? n : k);
-    CALL(t, gesdd, &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork,
+    if (cfx_dtype_is_complex(t)) {
+        int l = m > n ? m : n, all = lwork;
+        int more = real_work(k * (5 * k + 7 > 2 * l + 2 * k + 1
+                                      ? 5 * k + 7
+                                      : 2 * l + 2 * k + 1));
+        lwork -= all < 0 ? 0 : more;
+        COMPLEX(t, gesdd, &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work,
+                &lwork, behind(t, work, all < 0 ? 0 : lwork), iwork, &info,
+                (size_t)1);
+        if (all < 0)
+            ask_more(t, work, more);
+        return info;
+    }
+    REAL(t, gesdd, &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork,
          iwork, &info, (size_t)1);
+    return info;
+}
+
+int cfx_lapack_geev(cfx_dtype t, bool vectors, int n, void *a, void *w,
+                    void *v, void *work, int lwork)
+{
+    int ld = lead(n), one = 1, info = 0;
+    const char *job = vectors ? "V" : "N";
+    if (cfx_dtype_is_complex(t)) {
+        int all = lwork;
+        lwork -= all < 0 ? 0 : n;
+        COMPLEX(t, geev, "N", job, &n, a, &ld, w, NULL, &one, v, &ld, work,
+                &lwork, behind(t, work, all < 0 ? 0 : lwork), &info, (size_t)1,
+                (size_t)1);
+        if (all < 0)
+            ask_more(t, work, n);
+        return info;
+    }
+    void *imaginary = w ? behind(t, w, n) : NULL;
+    REAL(t, geev, "N", job, &n, a, &ld, w, imaginary, NULL, &one, v, &ld, work,
+         &lwork, &info, (size_t)1, (size_t)1);
     return info;
 }
 
 void cfx_lapack_trsm(cfx_dtype t, bool left, bool upper, bool transpose,
                      bool unit, int m, int n, const void *a, void *b)
 {
-    const double one = 1;
-    const float onef = 1;
-    const void *alpha = t == CFX_F64 ? (const void *)&one : &onef;
+    const double one[] = {1, 0};
+    const float onef[] = {1, 0};
+    const void *alpha = t == CFX_F64 || t == CFX_C128 ? (const void *)one
+                                                      : onef;
     int lda = lead(left ? m : n), ldb = lead(m);
     CALL(t, trsm, left ? "L" : "R", triangle(upper), form(transpose),
          unit ? "U" : "N", &m, &n, alpha, a, &lda, b, &ldb, (size_t)1,
@@ -183,20 +293,24 @@ int cfx_lapack_potrs(cfx_dtype t, bool upper, int n, int nrhs, const void *a,
     return info;
 }
 
-int cfx_lapack_getrs(cfx_dtype t, bool transpose, int n, int nrhs,
-                     const void *a, const int *pivot, void *b)
-{
-    int ld = lead(n), info = 0;
-    CALL(t, getrs, form(transpose), &n, &nrhs, a, &ld, pivot, b, &ld, &info,
-         (size_t)1);
-    return info;
-}
-
-int cfx_lapack_sytrs(cfx_dtype t, int n, int nrhs, const void *a,
+int cfx_lapack_getrs(cfx_dtype t, char form, int n, int nrhs, const void *a,
                      const int *pivot, void *b)
 {
     int ld = lead(n), info = 0;
-    CALL(t, sytrs, "L", &n, &nrhs, a, &ld, pivot, b, &ld, &info, (size_t)1);
+    CALL(t, getrs, &form, &n, &nrhs, a, &ld, pivot, b, &ld, &info, (size_t)1);
+    return info;
+}
+
+int cfx_lapack_sytrs(cfx_dtype t, bool hermitian, int n, int nrhs,
+                     const void *a, const int *pivot, void *b)
+{
+    int ld = lead(n), info = 0;
+    if (hermitian && cfx_dtype_is_complex(t))
+        COMPLEX(t, hetrs, "L", &n, &nrhs, a, &ld, pivot, b, &ld, &info,
+                (size_t)1);
+    else
+        CALL(t, sytrs, "L", &n, &nrhs, a, &ld, pivot, b, &ld, &info,
+             (size_t)1);
     return info;
 }
 
@@ -234,7 +348,7 @@ int cfx_lapack_gels(cfx_dtype t, int m, int n, int nrhs, void *a, void *b,
                     void *work, int lwork)
 {
     int lda = lead(m), ldb = longer(m, n), info = 0;
-    CALL(t, gels, "N", &m, &n, &nrhs, a, &lda, b, &ldb, work, &lwork, &info,
+    REAL(t, gels, "N", &m, &n, &nrhs, a, &lda, b, &ldb, work, &lwork, &info,
          (size_t)1);
     return info;
 }
@@ -244,7 +358,7 @@ int cfx_lapack_gelsy(cfx_dtype t, int m, int n, int nrhs, void *a, void *b,
 {
     const number least = of_type(t, rcond);
     int lda = lead(m), ldb = longer(m, n), info = 0;
-    CALL(t, gelsy, &m, &n, &nrhs, a, &lda, b, &ldb, jpvt, &least, rank, work,
+    REAL(t, gelsy, &m, &n, &nrhs, a, &lda, b, &ldb, jpvt, &least, rank, work,
          &lwork, &info);
     return info;
 }
@@ -255,7 +369,7 @@ int cfx_lapack_gelsd(cfx_dtype t, int m, int n, int nrhs, void *a, void *b,
 {
     const number least = of_type(t, rcond);
     int lda = lead(m), ldb = longer(m, n), info = 0;
-    CALL(t, gelsd, &m, &n, &nrhs, a, &lda, b, &ldb, s, &least, rank, work,
+    REAL(t, gelsd, &m, &n, &nrhs, a, &lda, b, &ldb, s, &least, rank, work,
          &lwork, iwork, &info);
     return info;
 }
@@ -265,7 +379,7 @@ int cfx_lapack_gelss(cfx_dtype t, int m, int n, int nrhs, void *a, void *b,
 {
     const number least = of_type(t, rcond);
     int lda = lead(m), ldb = longer(m, n), info = 0;
-    CALL(t, gelss, &m, &n, &nrhs, a, &lda, b, &ldb, s, &least, rank, work,
+    REAL(t, gelss, &m, &n, &nrhs, a, &lda, b, &ldb, s, &least, rank, work,
          &lwork, &info);
     return info;
 }

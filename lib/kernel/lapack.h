@@ -1,6 +1,6 @@
 /*
- * lapack.h -- LAPACK's factorizations and solvers, in float32 and float64. Not
- * installed.
+ * lapack.h -- LAPACK's factorizations and solvers, in float32 and float64, and
+ * but for least squares in complex64 and complex128. Not installed.
  *
  * Matrices are column-major without gaps, m rows and n columns unless noted;
  * `upper` selects a triangle, `transpose` the transposed factor. Functions work
@@ -8,7 +8,8 @@
  * minor that stopped them.
  *
  * Functions with `work` take the number of its elements in `lwork`. With
- * lwork -1 they only write that number to work[0], for cfx_lapack_asked.
+ * lwork -1 they only write that number to work[0], an element, for
+ * cfx_lapack_asked.
  */
 #ifndef CFX_LAPACK_H
 #define CFX_LAPACK_H
@@ -29,9 +30,10 @@ size_t cfx_lapack_asked(cfx_dtype t, const void *work);
 int cfx_lapack_potrf(cfx_dtype t, bool upper, int n, void *a);
 /* P L U with the row exchanges in pivot. */
 int cfx_lapack_getrf(cfx_dtype t, int m, int n, void *a, int *pivot);
-/* L D L^T of a symmetric matrix, from its lower triangle. */
-int cfx_lapack_sytrf(cfx_dtype t, int n, void *a, int *pivot, void *work,
-                     int lwork);
+/* L D L^T of a symmetric matrix, or L D L^H of a Hermitian one, from its lower
+ * triangle. */
+int cfx_lapack_sytrf(cfx_dtype t, bool hermitian, int n, void *a, int *pivot,
+                     void *work, int lwork);
 /* Q R, as R and the reflectors below it. */
 int cfx_lapack_geqrf(cfx_dtype t, int m, int n, void *a, void *tau, void *work,
                      int lwork);
@@ -45,6 +47,12 @@ int cfx_lapack_ormqr(cfx_dtype t, bool left, bool transpose, int m, int n,
 /* Eigenvalues in rising order, and with `vectors` the eigenvectors in a. */
 int cfx_lapack_syevd(cfx_dtype t, bool vectors, bool upper, int n, void *a,
                      void *w, void *work, int lwork, int *iwork, int liwork);
+/* Eigenvalues of any square matrix, which is overwritten: complex ones in w, or
+ * of a real matrix the real parts and behind them the imaginary parts. With
+ * `vectors` the eigenvectors are columns of v; of a real matrix, the real and
+ * the imaginary part of the first of a conjugate pair are two columns. */
+int cfx_lapack_geev(cfx_dtype t, bool vectors, int n, void *a, void *w,
+                    void *v, void *work, int lwork);
 /* Singular values in falling order: job 'N' alone, 'S' with the first min(m, n)
  * singular vectors, 'A' with all. iwork has 8 min(m, n) elements. */
 int cfx_lapack_gesdd(cfx_dtype t, char job, int m, int n, void *a, void *s,
@@ -58,10 +66,11 @@ void cfx_lapack_trsm(cfx_dtype t, bool left, bool upper, bool transpose,
 /* B of n x nrhs, with what the factorization of the same name left in a. */
 int cfx_lapack_potrs(cfx_dtype t, bool upper, int n, int nrhs, const void *a,
                      void *b);
-int cfx_lapack_getrs(cfx_dtype t, bool transpose, int n, int nrhs,
-                     const void *a, const int *pivot, void *b);
-int cfx_lapack_sytrs(cfx_dtype t, int n, int nrhs, const void *a,
+/* `form` is 'N', 'T' for A^T or 'C' for A^H. */
+int cfx_lapack_getrs(cfx_dtype t, char form, int n, int nrhs, const void *a,
                      const int *pivot, void *b);
+int cfx_lapack_sytrs(cfx_dtype t, bool hermitian, int n, int nrhs,
+                     const void *a, const int *pivot, void *b);
 /* One triangle of the inverse, from that of Cholesky's factor. */
 int cfx_lapack_potri(cfx_dtype t, bool upper, int n, void *a);
 

@@ -44,4 +44,34 @@ cfx_status cfx_composite_run(cfx_call *call, cfx_composite *build);
         return cfx_composite_run(call, name##_build);                         \
     }
 
+/* Is the first argument a complex tensor? */
+CFX_INLINE bool cfx_call_is_complex(const cfx_call *call)
+{
+    return call->in[0].kind == CFX_TENSOR &&
+           cfx_dtype_is_complex((cfx_dtype)call->in[0].u.tensor->dtype);
+}
+
+/* Rules any_NAME_infer, _cost and _run: of complex tensors complex_NAME_build,
+ * of others NAME_infer, NAME_cost and NAME_run. */
+#define CFX_COMPLEX_COMPOSITE(name)                                           \
+    static cfx_status any_##name##_infer(cfx_call *call)                      \
+    {                                                                         \
+        return cfx_call_is_complex(call)                                      \
+                   ? cfx_composite_infer(call, complex_##name##_build)        \
+                   : name##_infer(call);                                      \
+    }                                                                         \
+    static void any_##name##_cost(const cfx_call *call, cfx_cost *cost)       \
+    {                                                                         \
+        if (cfx_call_is_complex(call))                                        \
+            cfx_composite_cost(call, cost, complex_##name##_build);           \
+        else                                                                  \
+            name##_cost(call, cost);                                          \
+    }                                                                         \
+    static cfx_status any_##name##_run(cfx_call *call)                        \
+    {                                                                         \
+        return cfx_call_is_complex(call)                                      \
+                   ? cfx_composite_run(call, complex_##name##_build)          \
+                   : name##_run(call);                                        \
+    }
+
 #endif

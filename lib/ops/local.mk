@@ -1,6 +1,6 @@
 # The operators, a folder a family.
 libcore_la_SOURCES += %reldir%/all.c %reldir%/ops.def
-libcore_la_SOURCES += %reldir%/attention/attention.c \
+libcore_la_SOURCES += %reldir%/attention/attention.c %reldir%/attention/flash.c \
 	%reldir%/attention/multi_head.c %reldir%/attention/multi_head.h
 libcore_la_SOURCES += %reldir%/blocked/blocked.h %reldir%/blocked/conv.c \
 	%reldir%/blocked/layout.c %reldir%/blocked/pool.c
@@ -20,7 +20,8 @@ libcore_la_SOURCES += %reldir%/create/convert.c %reldir%/create/create.c \
 	%reldir%/create/create.h %reldir%/create/distribution.c \
 	%reldir%/create/item.c \
 	%reldir%/create/range.c %reldir%/create/sample.c
-libcore_la_SOURCES += %reldir%/fft/fft.c %reldir%/fft/spectrum.c
+libcore_la_SOURCES += %reldir%/fft/fft.c %reldir%/fft/spectrum.c \
+	%reldir%/fft/stft.c
 libcore_la_SOURCES += %reldir%/image/grid_sample.c \
 	%reldir%/image/interpolate.c %reldir%/image/pad.c \
 	%reldir%/image/regions.c %reldir%/image/deform_conv.c \
@@ -32,6 +33,7 @@ libcore_la_SOURCES += %reldir%/index/compiler.c \
 	%reldir%/index/scatter.c %reldir%/index/triangle.c \
 	%reldir%/index/unique.c %reldir%/index/write.c
 libcore_la_SOURCES += %reldir%/linalg/diff.c %reldir%/linalg/distance.c \
+	%reldir%/linalg/gradient.c \
 	%reldir%/linalg/einsum.c %reldir%/linalg/linear.c \
 	%reldir%/linalg/matmul.c %reldir%/linalg/matrix_norm.c \
 	%reldir%/linalg/matrix_power.c %reldir%/linalg/trapezoid.c \
@@ -40,6 +42,7 @@ libcore_la_SOURCES += %reldir%/linalg/diff.c %reldir%/linalg/distance.c \
 	%reldir%/linalg/factor.c %reldir%/linalg/triangular.c \
 	%reldir%/linalg/solve.c %reldir%/linalg/det.c \
 	%reldir%/linalg/qr.c %reldir%/linalg/eigen.c \
+	%reldir%/linalg/eig.c \
 	%reldir%/linalg/svd.c %reldir%/linalg/check_errors.c \
 	%reldir%/linalg/lstsq.c %reldir%/linalg/lu.c \
 	%reldir%/linalg/pinv.c %reldir%/linalg/tensor_solve.c \
@@ -56,7 +59,8 @@ libcore_la_SOURCES += %reldir%/pointwise/activation.c \
 	%reldir%/pointwise/complex.c \
 	%reldir%/pointwise/dropout.c %reldir%/pointwise/elementary.c \
 	%reldir%/pointwise/fused.c %reldir%/pointwise/fused.h \
-	%reldir%/pointwise/gate.c %reldir%/pointwise/shrink.c \
+	%reldir%/pointwise/gate.c %reldir%/pointwise/reflected.c \
+	%reldir%/pointwise/shrink.c \
 	%reldir%/pointwise/special.c %reldir%/pointwise/unary.c
 libcore_la_SOURCES += %reldir%/pool/lp_pool.c %reldir%/pool/pool.c \
 	%reldir%/pool/unpool.c \

@@ -299,8 +299,14 @@ def lay_out(tensor, strides, reader):
     return storage.as_strided(shape, strides)
 
 
+REFLECTED = ("__rpow__", "__rmod__", "__rdiv__", "__rtruediv__",
+             "__rfloordiv__", "__rlshift__", "__rrshift__", "__rmatmul__")
+
+
 def function(target):
     space, _, name = target.rpartition(".")
+    if space == "Tensor" and name in REFLECTED:
+        return getattr(torch.Tensor, name)
     if space == "Tensor":
         target = "torch.Tensor." + name
     try:

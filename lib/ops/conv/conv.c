@@ -11,7 +11,9 @@
  */
 #include <string.h>
 
+#include <stdio.h>
 #include "kernel/conv/conv.h"
+#include "op/composite.h"
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
@@ -486,6 +488,46 @@ static cfx_status conv_run(cfx_call *call)
 /* ---- Descriptors ---- */
 
 /* conv2d(..., str padding='valid'): the second overload. */
+/* ---- Complex numbers ---- */
+
+/* PyTorch's way: with a and b the convolutions of the real and the imaginary
+ * parts, and c that of their sums, the result is a - b + (c - a - b) i. */
+static cfx_value complex_conv_build(cfx_scope *s, const cfx_call *call)
+{
+    enum { REAL, IMAGINARY, SUM, WAYS };
+    cfx_value args[CFX_MAX_PARAMS], y[WAYS], part[WAYS];
+    char name[64];
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(call->op->aliases, " "),
+             call->op->aliases);
+    for (int way = REAL; way < WAYS; way++) {
+        for (int k = 0; k < call->schema->nparams; k++)
+            args[k] = call->in[k];
+        for (int k = 0; k < 3; k++) {
+            if (args[k].kind != CFX_TENSOR)
+                continue;
+            part[REAL] = CFX_CALL(s, "torch.real", args[k]);
+            part[IMAGINARY] = CFX_CALL(s, "torch.imag", args[k]);
+            if (way == SUM)
+                part[SUM] = CFX_CALL(s, "torch.add", part[REAL],
+                                     part[IMAGINARY]);
+            args[k] = k == 2 && way == IMAGINARY ? cfx_none() : part[way];
+        }
+        y[way] = cfx_call_function(
+            s, name, (cfx_args){args, (size_t)call->schema->nparams, NULL, 0});
+    }
+    cfx_value real = CFX_CALL(s, "torch.sub", y[REAL], y[IMAGINARY]);
+    cfx_value rest = CFX_CALL(s, "torch.sub", y[SUM], y[REAL]);
+    return CFX_CALL(s, "torch.complex", real,
+                    CFX_CALL(s, "torch.sub", rest, y[IMAGINARY]));
+}
+
+CFX_COMPLEX_COMPOSITE(conv)
+
+static size_t any_conv_workspace(const cfx_call *call)
+{
+    return cfx_call_is_complex(call) ? 0 : conv_workspace(call);
+}
+
 #define CONV(n, transposed)                                                   \
     static const cfx_op conv##n##d_padding = {                                \
         .schema = "conv" #n "d.padding(Tensor input, Tensor weight, Tensor? " \
@@ -497,11 +539,12 @@ static cfx_status conv_run(cfx_call *call)
         .doc = "A convolution with padding given by a word.",                 \
         .code = n,                                                            \
         .state_size = sizeof(struct conv),                                    \
-        .infer = conv_infer,                                                  \
-        .cost = conv_cost,                                                    \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
-        .workspace = conv_workspace,                                          \
-        .run = conv_run,                                                      \
+        .infer = any_conv_infer,                                              \
+        .cost = any_conv_cost,                                                \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS | CFX_OP_COMPLEX,              \
+        .workspace = any_conv_workspace,                                      \
+        .run = any_conv_run,                                                  \
     };                                                                        \
     const cfx_op cfx_op__conv##n##d = {                                       \
         .schema = "conv" #n "d(Tensor input, Tensor weight, Tensor? "         \
@@ -514,11 +557,12 @@ static cfx_status conv_run(cfx_call *call)
         .doc = "A convolution over " #n " spatial axes.",                     \
         .code = n,                                                            \
         .state_size = sizeof(struct conv),                                    \
-        .infer = conv_infer,                                                  \
-        .cost = conv_cost,                                                    \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
-        .workspace = conv_workspace,                                          \
-        .run = conv_run,                                                      \
+        .infer = any_conv_infer,                                              \
+        .cost = any_conv_cost,                                                \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS | CFX_OP_COMPLEX,              \
+        .workspace = any_conv_workspace,                                      \
+        .run = any_conv_run,                                                  \
         .next = &conv##n##d_padding,                                          \
     };                                                                        \
     const cfx_op cfx_op__conv_transpose##n##d = {                             \
@@ -533,11 +577,12 @@ static cfx_status conv_run(cfx_call *call)
         .doc = "The transpose of a convolution over " #n " axes.",            \
         .code = n | TRANSPOSED,                                               \
         .state_size = sizeof(struct conv),                                    \
-        .infer = conv_infer,                                                  \
-        .cost = conv_cost,                                                    \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS, \
-        .workspace = conv_workspace,                                          \
-        .run = conv_run,                                                      \
+        .infer = any_conv_infer,                                              \
+        .cost = any_conv_cost,                                                \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS | CFX_OP_COMPLEX,              \
+        .workspace = any_conv_workspace,                                      \
+        .run = any_conv_run,                                                  \
     };
 
 CONV(1, "default")

@@ -207,8 +207,8 @@ static const cfx_op no_stats = {
 };
 
 const cfx_op cfx_op___native_batch_norm_legit = {
-    .schema = "_native_batch_norm_legit" HEAD "Tensor(a!) running_mean, "
-              "Tensor(b!) running_var, bool training, " TAIL,
+    .schema = "_native_batch_norm_legit" HEAD "Tensor(a!)? running_mean, "
+              "Tensor(b!)? running_var, bool training, " TAIL,
     .aliases = "torch._native_batch_norm_legit "
                "aten._native_batch_norm_legit.default "
                "torch.native_batch_norm aten.native_batch_norm.default",

@@ -141,6 +141,7 @@ static cfx_value _chunk_cat_build(cfx_scope *s, const cfx_call *call)
         .params = params,                                                     \
         .aliases = "torch." #name " aten." #name ".default" aliases_,         \
         .doc = doc_,                                                          \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = name##_infer,                                                \
         .cost = name##_cost,                                                  \
         .run = name##_run,                                                    \

@@ -29,7 +29,7 @@ static cfx_status det_infer(cfx_call *call)
         return st;
     cfx_batch b = cfx_batch_of(a, 2);
     for (int i = 0; i < call->op->code && !st; i++)
-        st = cfx_numbers_out(call, type, &b);
+        st = cfx_numbers_out(call, i ? cfx_dtype_real(type) : type, &b);
     if (!st)
         st = cfx_matrices_out(call, type, &b, cfx_rows(a), cfx_columns(a));
     return st ? st : cfx_vectors_out(call, CFX_I32, &b, cfx_rows(a));
@@ -60,31 +60,68 @@ static double exchanged(const int *pivot, int n)
     return odd ? -1 : 1;
 }
 
-static double diagonal(cfx_dtype t, const void *a, int n, int i)
+typedef struct number {
+    double re, im;
+} number;
+
+static number diagonal(cfx_dtype t, const void *a, int n, int i)
 {
-    int64_t at = (int64_t)i * n + i;
-    return t == CFX_F64 ? ((const double *)a)[at] : ((const float *)a)[at];
+    double part[2] = {0, 0};
+    const char *at = (const char *)a +
+                     ((size_t)i * (size_t)n + (size_t)i) * cfx_dtype_size(t);
+    if (cfx_dtype_is_complex(t))
+        cfx_element_complex(t, at, part);
+    else
+        part[0] = cfx_element_double(t, at);
+    return (number){part[0], part[1]};
 }
 
-static double product(cfx_dtype t, const void *a, int n, double sign)
+static number times(number a, number b)
 {
+    return (number){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+/* Real numbers are not multiplied by an imaginary 0, which makes NaN of an
+ * infinite one. */
+static number product(cfx_dtype t, const void *a, int n, double sign)
+{
+    number y = {sign, 0};
+    bool complex = cfx_dtype_is_complex(t);
     for (int i = 0; i < n; i++) {
-        sign *= diagonal(t, a, n, i);
-        if (t == CFX_F32)
-            sign = (float)sign;
+        number d = diagonal(t, a, n, i);
+        y = complex ? times(y, d) : (number){y.re * d.re, 0};
+        if (cfx_dtype_real(t) == CFX_F32)
+            y = (number){(float)y.re, (float)y.im};
     }
-    return sign;
+    return y;
 }
 
-static double sign_and_log(cfx_dtype t, const void *a, int n, double *sign)
+static double sign_and_log(cfx_dtype t, const void *a, int n, number *sign)
 {
     double sum = 0;
+    bool complex = cfx_dtype_is_complex(t);
     for (int i = 0; i < n; i++) {
-        double d = diagonal(t, a, n, i);
-        *sign *= d > 0 ? 1 : d < 0 ? -1 : d;
-        sum += log(fabs(d));
+        number d = diagonal(t, a, n, i);
+        double size = complex ? hypot(d.re, d.im) : fabs(d.re);
+        if (!complex)
+            sign->re *= d.re > 0 ? 1 : d.re < 0 ? -1 : d.re;
+        else if (size > 0)
+            *sign = times(*sign, (number){d.re / size, d.im / size});
+        else
+            *sign = times(*sign, d);
+        sum += log(size);
     }
     return sum;
+}
+
+static void set_number(cfx_dtype t, void *to, number v)
+{
+    if (t == CFX_C128)
+        memcpy(to, &v, sizeof(v));
+    else if (t == CFX_C64)
+        memcpy(to, (float[]){(float)v.re, (float)v.im}, 2 * sizeof(float));
+    else
+        cfx_element_set_double(t, to, v.re);
 }
 
 static int det_each(const cfx_matrices *m, int64_t i, void *work)
@@ -96,26 +133,28 @@ static int det_each(const cfx_matrices *m, int64_t i, void *work)
     int *pivot = cfx_matrices_at(m, out[k + 1], 1, i);
     (void)work;
     cfx_lapack_getrf(m->type, n, n, a, pivot);
-    double sign = exchanged(pivot, n);
+    number sign = {exchanged(pivot, n), 0};
     if (k == 1) {
-        cfx_element_set_double(m->type, cfx_matrices_at(m, out[0], 0, i),
-                               product(m->type, a, n, sign));
+        set_number(m->type, cfx_matrices_at(m, out[0], 0, i),
+                   product(m->type, a, n, sign.re));
         return 0;
     }
     double sum = sign_and_log(m->type, a, n, &sign);
-    cfx_element_set_double(m->type, cfx_matrices_at(m, out[0], 0, i), sign);
-    cfx_element_set_double(m->type, cfx_matrices_at(m, out[1], 0, i), sum);
+    set_number(m->type, cfx_matrices_at(m, out[0], 0, i), sign);
+    cfx_element_set_double((cfx_dtype)out[1]->dtype,
+                           cfx_matrices_at(m, out[1], 0, i), sum);
     return 0;
 }
 
-/* The transposed matrix has the same determinant; of a row-major one PyTorch
- * factors that. */
+/* The transposed matrix has the same determinant; of a row-major one of real
+ * numbers PyTorch factors that. */
 static cfx_status copy_for_lu(const cfx_call *call, cfx_tensor *y,
                               const cfx_tensor *x)
 {
     cfx_dim stride[CFX_MAX_RANK];
     cfx_tensor *turned;
-    if (!cfx_tensor_is_contiguous(x))
+    if (!cfx_tensor_is_contiguous(x) ||
+        cfx_dtype_is_complex((cfx_dtype)x->dtype))
         return cfx_matrices_copy(call, y, x);
     memcpy(stride, x->stride, (size_t)x->rank * sizeof(*stride));
     stride[x->rank - 2] = x->stride[x->rank - 1];
@@ -138,8 +177,8 @@ static cfx_status det_run(cfx_call *call)
 }
 
 #define DET                                                                   \
-    .params = params, .infer = det_infer, .cost = det_cost,                   \
-    .workspace = det_workspace, .run = det_run
+    .flags = CFX_OP_COMPLEX, .params = params, .infer = det_infer,            \
+    .cost = det_cost, .workspace = det_workspace, .run = det_run
 
 const cfx_op cfx_op___linalg_det = {
     .schema = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor "
@@ -167,6 +206,11 @@ static cfx_value argument(const cfx_call *call)
     return cfx_call_value(call, cfx_call_place(call, SELF) >= 0 ? SELF : A);
 }
 
+static bool is_complex(cfx_value v)
+{
+    return cfx_dtype_is_complex((cfx_dtype)v.u.tensor->dtype);
+}
+
 static cfx_value det_only_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value all = CFX_CALL(s, "torch._linalg_det", argument(call));
@@ -179,10 +223,14 @@ static cfx_value slogdet_build(cfx_scope *s, const cfx_call *call)
     return cfx_tuple(s, cfx_nth(s, all, 0), cfx_nth(s, all, 1));
 }
 
-/* NaN for a negative determinant. */
+/* NaN for a negative determinant; a complex one has a complex logarithm. */
 static cfx_value logdet_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value all = CFX_CALL(s, "torch._linalg_slogdet", argument(call));
+    if (is_complex(argument(call)))
+        return CFX_CALL(s, "torch.add",
+                        CFX_CALL(s, "torch.log", cfx_nth(s, all, 0)),
+                        cfx_nth(s, all, 1));
     cfx_value negative = CFX_CALL(s, "torch.eq", cfx_nth(s, all, 0),
                                   cfx_int(-1));
     return CFX_CALL(s, "torch.masked_fill", cfx_nth(s, all, 1), negative,
@@ -199,6 +247,7 @@ CFX_COMPOSITE(logdet)
         .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = rule##_infer,                                                \
         .cost = rule##_cost,                                                  \
         .run = rule##_run,                                                    \

@@ -87,6 +87,7 @@ const cfx_op cfx_op__diff = {
     .params = params,
     .aliases = "torch.diff Tensor.diff aten.diff.default",
     .doc = "The n-th differences of neighbours along an axis.",
+    .flags = CFX_OP_COMPLEX,
     .infer = diff_infer,
     .cost = diff_cost,
     .run = diff_run,

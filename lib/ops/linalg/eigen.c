@@ -42,7 +42,7 @@ static cfx_status eigen_infer(cfx_call *call)
     e->vectors = cfx_call_has(call, COMPUTE_V) ? cfx_call_bool(call, COMPUTE_V)
                                                : call->op->code != VALUES;
     cfx_batch b = cfx_batch_of(x, 2);
-    st = cfx_vectors_out(call, type, &b, cfx_rows(x));
+    st = cfx_vectors_out(call, cfx_dtype_real(type), &b, cfx_rows(x));
     if (st || call->op->code == VALUES)
         return st;
     return e->vectors
@@ -70,13 +70,13 @@ static struct sizes sizes_of(const cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, matrices(call));
     cfx_dtype t = (cfx_dtype)x->dtype;
     int n = (int)cfx_tensor_size(x, x->rank - 1), integers = 0;
-    double asked = 0;
-    cfx_lapack_syevd(t, e->vectors, e->upper, n, NULL, NULL, &asked, -1,
+    double asked[2] = {0};
+    cfx_lapack_syevd(t, e->vectors, e->upper, n, NULL, NULL, asked, -1,
                      &integers, -1);
     size_t whole = (size_t)n * (size_t)n;
     return (struct sizes){
         e->vectors ? 0 : cfx_work_size(whole, cfx_dtype_size(t)),
-        cfx_work_size(cfx_lapack_asked(t, &asked), sizeof(double)),
+        cfx_work_size(cfx_lapack_asked(t, asked), cfx_work_item(t)),
         cfx_work_size((size_t)integers, sizeof(int))};
 }
 
@@ -107,7 +107,7 @@ static int eigen_each(const cfx_matrices *m, int64_t i, void *work)
         return 1;
     return cfx_lapack_syevd(m->type, e->vectors, e->upper, n, a,
                             cfx_matrices_at(m, out[0], 1, i), own,
-                            (int)(s.own / sizeof(double)), integers,
+                            (int)(s.own / cfx_work_item(m->type)), integers,
                             (int)(s.integers / sizeof(int)));
 }
 
@@ -123,9 +123,9 @@ static cfx_status eigen_run(cfx_call *call)
 }
 
 #define EIGEN                                                                 \
-    .params = params, .state_size = sizeof(struct eigen),                     \
-    .infer = eigen_infer, .cost = eigen_cost, .workspace = eigen_workspace,   \
-    .run = eigen_run
+    .flags = CFX_OP_COMPLEX, .params = params,                                \
+    .state_size = sizeof(struct eigen), .infer = eigen_infer,                 \
+    .cost = eigen_cost, .workspace = eigen_workspace, .run = eigen_run
 
 const cfx_op cfx_op___linalg_eigh = {
     .schema = "_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> "

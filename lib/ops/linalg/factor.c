@@ -85,8 +85,8 @@ static cfx_status cholesky_run(cfx_call *call)
 }
 
 #define CHOLESKY                                                              \
-    .params = params, .infer = cholesky_infer, .cost = sixth_of_cube,         \
-    .workspace = infos_workspace, .run = cholesky_run
+    .flags = CFX_OP_COMPLEX, .params = params, .infer = cholesky_infer,       \
+    .cost = sixth_of_cube, .workspace = infos_workspace, .run = cholesky_run
 
 const cfx_op cfx_op__linalg_cholesky_ex = {
     .schema = "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool "
@@ -162,8 +162,8 @@ static cfx_status lu_run(cfx_call *call)
 }
 
 #define LU                                                                    \
-    .params = params, .infer = lu_infer, .cost = lu_cost,                     \
-    .workspace = infos_workspace, .run = lu_run
+    .flags = CFX_OP_COMPLEX, .params = params, .infer = lu_infer,             \
+    .cost = lu_cost, .workspace = infos_workspace, .run = lu_run
 
 const cfx_op cfx_op__linalg_lu_factor_ex = {
     .schema = "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool "
@@ -219,20 +219,26 @@ static cfx_status ldl_infer(cfx_call *call)
     return st ? st : infos_out(call, &b);
 }
 
+static bool is_hermitian(const cfx_call *call)
+{
+    return cfx_call_bool(call, HERMITIAN);
+}
+
 static size_t ldl_work(const cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
-    double asked = 0;
-    cfx_lapack_sytrf((cfx_dtype)x->dtype, (int)cfx_tensor_size(x, x->rank - 1),
-                     NULL, NULL, &asked, -1);
-    return cfx_lapack_asked((cfx_dtype)x->dtype, &asked);
+    double asked[2] = {0};
+    cfx_lapack_sytrf((cfx_dtype)x->dtype, is_hermitian(call),
+                     (int)cfx_tensor_size(x, x->rank - 1), NULL, NULL, asked,
+                     -1);
+    return cfx_work_size(cfx_lapack_asked((cfx_dtype)x->dtype, asked),
+                         cfx_work_item((cfx_dtype)x->dtype));
 }
 
 static size_t ldl_workspace(const cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
-    return cfx_matrices_workspace(
-        call, x, 2, cfx_work_size(ldl_work(call), sizeof(double)));
+    return cfx_matrices_workspace(call, x, 2, ldl_work(call));
 }
 
 static int ldl_each(const cfx_matrices *m, int64_t i, void *work)
@@ -243,9 +249,9 @@ static int ldl_each(const cfx_matrices *m, int64_t i, void *work)
     if (!n)
         return 0;
     cfx_matrix_clear(m->type, true, n, n, a);
-    return cfx_lapack_sytrf(m->type, (int)n, a,
+    return cfx_lapack_sytrf(m->type, is_hermitian(m->call), (int)n, a,
                             cfx_matrices_at(m, m->call->out[1], 1, i), work,
-                            (int)(m->slice / sizeof(double)));
+                            (int)(m->slice / cfx_work_item(m->type)));
 }
 
 static cfx_status ldl_run(cfx_call *call)
@@ -254,15 +260,13 @@ static cfx_status ldl_run(cfx_call *call)
     cfx_matrices m;
     cfx_status st = cfx_matrices_copy(call, call->out[0], x);
     if (!st)
-        st = cfx_matrices_run(&m, call, x,
-                              cfx_work_size(ldl_work(call), sizeof(double)),
-                              ldl_each);
+        st = cfx_matrices_run(&m, call, x, ldl_work(call), ldl_each);
     return st ? st : cfx_matrices_finish(&m, 2, is_quiet(call), CFX_FAILS_LDL);
 }
 
 #define LDL                                                                   \
-    .params = params, .infer = ldl_infer, .cost = sixth_of_cube,              \
-    .workspace = ldl_workspace, .run = ldl_run
+    .flags = CFX_OP_COMPLEX, .params = params, .infer = ldl_infer,            \
+    .cost = sixth_of_cube, .workspace = ldl_workspace, .run = ldl_run
 
 const cfx_op cfx_op__linalg_ldl_factor_ex = {
     .schema = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, "

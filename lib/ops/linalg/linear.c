@@ -6,6 +6,7 @@
  * cost    in * out multiply-adds for each row, and an addition for the bias.
  */
 #include "kernel/gemm/gemm.h"
+#include "op/composite.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -123,6 +124,25 @@ static cfx_status linear_run(cfx_call *call)
     return CFX_OK;
 }
 
+/* ---- Complex numbers ---- */
+
+static cfx_value complex_linear_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value w = cfx_call_value(call, WEIGHT);
+    w = CFX_CALL(s, "torch.t", w);
+    cfx_value y = CFX_CALL(s, "torch.matmul", cfx_call_value(call, INPUT), w);
+    return cfx_call_has(call, BIAS)
+               ? CFX_CALL(s, "torch.add", y, cfx_call_value(call, BIAS))
+               : y;
+}
+
+CFX_COMPLEX_COMPOSITE(linear)
+
+static size_t any_linear_workspace(const cfx_call *call)
+{
+    return cfx_call_is_complex(call) ? 0 : linear_workspace(call);
+}
+
 const cfx_op cfx_op__linear = {
     .schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) "
               "-> Tensor",
@@ -130,9 +150,9 @@ const cfx_op cfx_op__linear = {
     .aliases = "torch.nn.functional.linear torch._C._nn.linear "
                "aten.linear.default",
     .doc = "input times the transposed weight, plus bias.",
-    .infer = linear_infer,
-    .cost = linear_cost,
-    .flags = CFX_OP_COPIES_FIRST_TO_CONTIGUOUS,
-    .workspace = linear_workspace,
-    .run = linear_run,
+    .infer = any_linear_infer,
+    .cost = any_linear_cost,
+    .flags = CFX_OP_COPIES_FIRST_TO_CONTIGUOUS | CFX_OP_COMPLEX,
+    .workspace = any_linear_workspace,
+    .run = any_linear_run,
 };

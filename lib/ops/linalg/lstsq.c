@@ -211,16 +211,16 @@ static struct sizes sizes_of(const cfx_call *call)
     const struct lstsq *p = call->state;
     const struct extents x = extents_of(call);
     cfx_dtype t = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
-    double asked = 0;
+    double asked[2] = {0};
     int rank = 0, integers = 0;
-    call_driver(call, t, NULL, NULL, NULL, &rank, &integers, &asked, -1);
+    call_driver(call, t, NULL, NULL, NULL, &rank, &integers, asked, -1);
     if (p->driver == GELSY)
         integers = x.m;
     return (struct sizes){
         cfx_work_size((size_t)x.n * (size_t)x.m, cfx_dtype_size(t)),
         cfx_work_size((size_t)x.l * (size_t)x.r, cfx_dtype_size(t)),
         cfx_work_size((size_t)integers, sizeof(int)),
-        cfx_work_size(cfx_lapack_asked(t, &asked), sizeof(double))};
+        cfx_work_size(cfx_lapack_asked(t, asked), cfx_work_item(t))};
 }
 
 static size_t sum(struct sizes s)
@@ -287,7 +287,7 @@ static int lstsq_each(const cfx_matrices *m, int64_t i, void *work)
         return -4;
     if (x.n && x.m)
         info = call_driver(m->call, m->type, work, b, values, &rank, integers,
-                           own, (int)(s.own / sizeof(double)));
+                           own, (int)(s.own / cfx_work_item(m->type)));
     copy_rows(size, x.m, x.r, cfx_matrices_at(m, y, core, i),
               cfx_tensor_stride(y, y->rank - core),
               cfx_tensor_stride(y, y->rank - 1), b, 1, x.l);

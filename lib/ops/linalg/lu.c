@@ -152,6 +152,7 @@ const cfx_op cfx_op__lu_unpack = {
     .params = params,
     .aliases = "torch.lu_unpack aten.lu_unpack.default",
     .doc = "P, L and U from the factors and pivots of lu_factor.",
+    .flags = CFX_OP_COMPLEX,
     .infer = lu_unpack_infer,
     .workspace = lu_unpack_workspace,
     .run = lu_unpack_run,
@@ -176,6 +177,7 @@ const cfx_op cfx_op__linalg_lu = {
     .aliases = "torch.linalg.lu aten.linalg_lu.default",
     .doc = "Matrices as products of a permutation, a lower and an upper "
            "triangle.",
+    .flags = CFX_OP_COMPLEX,
     .infer = linalg_lu_infer,
     .cost = linalg_lu_cost,
     .run = linalg_lu_run,

@@ -20,10 +20,12 @@ static bool fits(cfx_dim n)
 cfx_status cfx_matrices_check(const cfx_call *call, int k)
 {
     const cfx_tensor *x = cfx_call_tensor(call, k);
-    cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
+    bool complex = cfx_dtype_is_complex((cfx_dtype)x->dtype);
+    cfx_status st = complex ? CFX_OK
+                            : cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     if (st)
         return st;
-    if (x->dtype != CFX_F32 && x->dtype != CFX_F64)
+    if (x->dtype != CFX_F32 && x->dtype != CFX_F64 && !complex)
         return cfx_call_fail(call, CFX_EDTYPE,
                              "Low precision dtypes not supported. Got %s",
                              cfx_dtypes[x->dtype].name);
@@ -146,6 +148,8 @@ cfx_dim cfx_matrices_macs(const cfx_call *call, const cfx_tensor *x,
     cfx_shape_env *env = call->env;
     cfx_dim each = cfx_dim_mul(env, cfx_dim_mul(env, n, m),
                                cfx_dim_mul(env, k, cfx_dim_int(times)));
+    if (cfx_dtype_is_complex((cfx_dtype)x->dtype))
+        each = cfx_dim_mul(env, each, cfx_dim_int(4));
     if (over != 1)
         each = cfx_dim_floordiv(env, each, cfx_dim_int(over));
     uint32_t matrix = (uint32_t)3 << (x->rank - 2);
@@ -265,8 +269,17 @@ void *cfx_matrices_at(const cfx_matrices *m, const cfx_tensor *x, int core,
                         to[c * rows + r] = from[c * column + r * row];        \
     }
 
+typedef struct complex64 {
+    float part[2];
+} complex64;
+typedef struct complex128 {
+    double part[2];
+} complex128;
+
 READ(float)
 READ(double)
+READ(complex64)
+READ(complex128)
 
 void cfx_matrices_read(const cfx_matrices *m, const cfx_tensor *x, int64_t i,
                        void *to)
@@ -276,7 +289,11 @@ void cfx_matrices_read(const cfx_matrices *m, const cfx_tensor *x, int64_t i,
     int64_t columns = cfx_tensor_size(x, x->rank - 1);
     int64_t row = cfx_tensor_stride(x, x->rank - 2);
     int64_t column = cfx_tensor_stride(x, x->rank - 1);
-    if (m->type == CFX_F64)
+    if (m->type == CFX_C128)
+        read_complex128(to, from, rows, columns, row, column);
+    else if (m->type == CFX_C64)
+        read_complex64(to, from, rows, columns, row, column);
+    else if (m->type == CFX_F64)
         read_double(to, from, rows, columns, row, column);
     else
         read_float(to, from, rows, columns, row, column);
@@ -334,8 +351,26 @@ void cfx_matrix_clear(cfx_dtype t, bool upper, int64_t rows, int64_t columns,
     }
 }
 
+/* Complex numbers are two real ones each. */
+static cfx_dtype halves(cfx_dtype t, int64_t *n)
+{
+    *n *= cfx_dtype_is_complex(t) ? 2 : 1;
+    return cfx_dtype_real(t);
+}
+
+void cfx_numbers_conjugate(cfx_dtype t, int64_t n, void *a)
+{
+    if (t == CFX_C128)
+        for (int64_t i = 0; i < n; i++)
+            ((double *)a)[2 * i + 1] *= -1;
+    else if (t == CFX_C64)
+        for (int64_t i = 0; i < n; i++)
+            ((float *)a)[2 * i + 1] *= -1;
+}
+
 bool cfx_numbers_are_finite(cfx_dtype t, int64_t n, const void *a)
 {
+    t = halves(t, &n);
     for (int64_t i = 0; i < n; i++)
         if (t == CFX_F64 ? !isfinite(((const double *)a)[i])
                          : !isfinite(((const float *)a)[i]))
@@ -345,6 +380,7 @@ bool cfx_numbers_are_finite(cfx_dtype t, int64_t n, const void *a)
 
 bool cfx_numbers_have_nan(cfx_dtype t, int64_t n, const void *a)
 {
+    t = halves(t, &n);
     for (int64_t i = 0; i < n; i++)
         if (t == CFX_F64 ? isnan(((const double *)a)[i])
                          : isnan(((const float *)a)[i]))

@@ -115,11 +115,18 @@ cfx_status cfx_matrices_copy(const cfx_call *call, cfx_tensor *y,
 void cfx_matrix_clear(cfx_dtype t, bool upper, int64_t rows, int64_t columns,
                       void *a);
 
+/* Conjugate n numbers, if they are complex. */
+void cfx_numbers_conjugate(cfx_dtype t, int64_t n, void *a);
 void cfx_matrix_identity(cfx_dtype t, int64_t n, void *a);
 /* Are n numbers finite? LAPACK's iterations may not end if they are not. */
 bool cfx_numbers_are_finite(cfx_dtype t, int64_t n, const void *a);
 bool cfx_numbers_have_nan(cfx_dtype t, int64_t n, const void *a);
 
+/* The size of an element of LAPACK's own work. */
+CFX_INLINE size_t cfx_work_item(cfx_dtype t)
+{
+    return t == CFX_C128 ? 2 * sizeof(double) : sizeof(double);
+}
 /* Sizes of a workspace's parts, each aligned. */
 CFX_INLINE size_t cfx_work_size(size_t n, size_t size)
 {

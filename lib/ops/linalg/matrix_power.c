@@ -160,6 +160,7 @@ const cfx_op cfx_op__linalg_matrix_power = {
                "Tensor.matrix_power aten.linalg_matrix_power.default "
                "aten.matrix_power.default",
     .doc = "A square matrix times itself, n times.",
+    .flags = CFX_OP_COMPLEX,
     .infer = matrix_power_infer,
     .cost = matrix_power_cost,
     .run = matrix_power_run,
@@ -169,6 +170,7 @@ const cfx_op cfx_op__linalg_multi_dot = {
     .schema = "linalg_multi_dot(Tensor[] tensors) -> Tensor",
     .aliases = "torch.linalg.multi_dot aten.linalg_multi_dot.default",
     .doc = "The product of matrices, in the order that takes least.",
+    .flags = CFX_OP_COMPLEX,
     .infer = multi_dot_infer,
     .cost = multi_dot_cost,
     .run = multi_dot_run,

@@ -30,7 +30,8 @@ static cfx_value spread(cfx_scope *s, cfx_value v)
 /* PyTorch's default: the type's epsilon times the longer side. */
 static cfx_value default_rtol(cfx_scope *s, const cfx_tensor *x)
 {
-    double eps = x->dtype == CFX_F64 ? DBL_EPSILON : FLT_EPSILON;
+    double eps = cfx_dtype_real((cfx_dtype)x->dtype) == CFX_F64 ? DBL_EPSILON
+                                                                : FLT_EPSILON;
     cfx_dim l = cfx_dim_max(s->env, cfx_rows(x), cfx_columns(x));
     if (!cfx_dim_is_int(l)) /* the shapes are the same for any number */
         return cfx_float(eps);
@@ -72,7 +73,8 @@ static cfx_value above(cfx_scope *s, const cfx_tensor *x, cfx_value values,
 static bool check(cfx_scope *s, const cfx_call *call, const char *name)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
-    if (x->rank >= 2 && (x->dtype == CFX_F32 || x->dtype == CFX_F64))
+    cfx_dtype real = cfx_dtype_real((cfx_dtype)x->dtype);
+    if (x->rank >= 2 && (real == CFX_F32 || real == CFX_F64))
         return true;
     cfx_scope_fail(s, CFX_EDTYPE,
                    "%s: expected a tensor with 2 or more dimensions of float "
@@ -82,6 +84,15 @@ static bool check(cfx_scope *s, const cfx_call *call, const char *name)
 }
 
 /* ---- pinv ---- */
+
+static cfx_value adjoint(cfx_scope *s, cfx_value x)
+{
+    const cfx_tensor *t = cfx_meta_of(s, x);
+    x = CFX_CALL(s, "torch.transpose", x, cfx_int(-2), cfx_int(-1));
+    return t && cfx_dtype_is_complex((cfx_dtype)t->dtype)
+               ? CFX_CALL(s, "torch.conj", x)
+               : x;
+}
 
 static cfx_value pinv(cfx_scope *s, const cfx_call *call, cfx_value atol,
                       cfx_value rtol)
@@ -108,8 +119,7 @@ static cfx_value pinv(cfx_scope *s, const cfx_call *call, cfx_value atol,
         cfx_value all = CFX_CALL(s, "torch._linalg_svd", x);
         u = cfx_nth(s, all, 0);
         values = cfx_nth(s, all, 1);
-        v = CFX_CALL(s, "torch.transpose", cfx_nth(s, all, 2), cfx_int(-2),
-                     cfx_int(-1));
+        v = adjoint(s, cfx_nth(s, all, 2));
     }
     cfx_value size = hermitian ? CFX_CALL(s, "torch.abs", values) : values;
     cfx_value kept = CFX_CALL(s, "torch.where", above(s, t, size, atol, rtol),
@@ -117,8 +127,7 @@ static cfx_value pinv(cfx_scope *s, const cfx_call *call, cfx_value atol,
                               cfx_float(0));
     v = CFX_CALL(s, "torch.mul", v,
                  CFX_CALL(s, "torch.unsqueeze", kept, cfx_int(-2)));
-    u = CFX_CALL(s, "torch.transpose", u, cfx_int(-2), cfx_int(-1));
-    return CFX_CALL(s, "torch.matmul", v, u);
+    return CFX_CALL(s, "torch.matmul", v, adjoint(s, u));
 }
 
 static cfx_value linalg_pinv_build(cfx_scope *s, const cfx_call *call)
@@ -150,7 +159,7 @@ static const cfx_op rcond_pinv = {
     .aliases = "torch.linalg.pinv aten.linalg_pinv.rcond_tensor "
                "aten.linalg_pinv.default",
     .doc = "The pseudo-inverses of matrices.",
-    .flags = CFX_OP_NUMBERS,
+    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = rcond_pinv_infer,
     .cost = rcond_pinv_cost,
     .run = rcond_pinv_run,
@@ -163,7 +172,7 @@ const cfx_op cfx_op__linalg_pinv = {
     .aliases = "torch.linalg.pinv aten.linalg_pinv.atol_rtol_tensor "
                "aten.linalg_pinv.atol_rtol_float",
     .doc = "The pseudo-inverses of matrices.",
-    .flags = CFX_OP_NUMBERS,
+    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = linalg_pinv_infer,
     .cost = linalg_pinv_cost,
     .run = linalg_pinv_run,
@@ -175,6 +184,7 @@ const cfx_op cfx_op__pinverse = {
     .params = params,
     .aliases = "torch.pinverse Tensor.pinverse aten.pinverse.default",
     .doc = "The pseudo-inverses of matrices.",
+    .flags = CFX_OP_COMPLEX,
     .infer = pinverse_infer,
     .cost = pinverse_cost,
     .run = pinverse_run,
@@ -222,7 +232,7 @@ static const cfx_op tol_rank = {
     .aliases = "torch.linalg.matrix_rank aten.linalg_matrix_rank.tol_tensor "
                "aten.linalg_matrix_rank.default",
     .doc = "The ranks of matrices.",
-    .flags = CFX_OP_NUMBERS,
+    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = tol_rank_infer,
     .cost = tol_rank_cost,
     .run = tol_rank_run,
@@ -236,7 +246,7 @@ const cfx_op cfx_op__linalg_matrix_rank = {
                "aten.linalg_matrix_rank.atol_rtol_tensor "
                "aten.linalg_matrix_rank.atol_rtol_float",
     .doc = "The ranks of matrices.",
-    .flags = CFX_OP_NUMBERS,
+    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = linalg_matrix_rank_infer,
     .cost = linalg_matrix_rank_cost,
     .run = linalg_matrix_rank_run,
@@ -322,6 +332,7 @@ const cfx_op cfx_op__linalg_cond = {
                                        NULL},
                                       {NULL, NULL}},
     .doc = "The condition numbers of matrices.",
+    .flags = CFX_OP_COMPLEX,
     .infer = linalg_cond_infer,
     .cost = linalg_cond_cost,
     .run = linalg_cond_run,

@@ -68,6 +68,8 @@ static cfx_value factor(cfx_scope *s, const cfx_call *call, int k,
 {
     cfx_call checked = *call;
     cfx_value v = IN(k);
+    if (cfx_dtype_is_complex(type))
+        return v;
     checked.err = &s->error;
     if (type == CFX_BOOL)
         return cfx_bool(cfx_value_number(v) != 0);
@@ -81,7 +83,8 @@ static cfx_value addr_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 3);
     for (int k = 3; k < 5; k++)
-        if (IN(k).kind == CFX_FLOAT && !cfx_dtype_is_float(type))
+        if (IN(k).kind == CFX_FLOAT &&
+            cfx_dtypes[type].category < CFX_CAT_FLOAT)
             return cfx_scope_fail(s, CFX_EDTYPE,
                                   "addr: For integral input "
                                   "tensors, argument %s must not be a "
@@ -442,35 +445,36 @@ static cfx_value linalg_trace_build(cfx_scope *s, const cfx_call *call)
 PRODUCT(outer, "Tensor self, Tensor vec2",
         "torch.outer torch.ger Tensor.outer Tensor.ger aten.outer.default "
         "aten.ger.default",
-        0, "Each element of a vector times each of another.")
-PRODUCT(inner, "Tensor self, Tensor other", ALIASES("inner"), 0,
+        CFX_OP_COMPLEX, "Each element of a vector times each of another.")
+PRODUCT(inner, "Tensor self, Tensor other", ALIASES("inner"), CFX_OP_COMPLEX,
         "Sums of products along the last axes.")
-PRODUCT(kron, "Tensor self, Tensor other", ALIASES("kron"), 0,
+PRODUCT(kron, "Tensor self, Tensor other", ALIASES("kron"), CFX_OP_COMPLEX,
         "Each element of a tensor times the whole of another, in blocks.")
 PRODUCT(linalg_cross, "Tensor self, Tensor other, *, int dim=-1",
-        "torch.linalg.cross aten.linalg_cross.default", 0,
+        "torch.linalg.cross aten.linalg_cross.default", CFX_OP_COMPLEX,
         "The vector product along an axis of three.")
-PRODUCT(cross, "Tensor self, Tensor other, int? dim=None", ALIASES("cross"), 0,
+PRODUCT(cross, "Tensor self, Tensor other, int? dim=None", ALIASES("cross"),
+        CFX_OP_COMPLEX,
         "The vector product along an axis of three, the first such one.")
 PRODUCT(linalg_trace, "Tensor self",
-        "torch.trace Tensor.trace aten.trace.default", 0,
+        "torch.trace Tensor.trace aten.trace.default", CFX_OP_COMPLEX,
         "The sum of what is on the diagonal.")
 PRODUCT(addr,
         "Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, "
         "Scalar alpha=1",
-        ALIASES("addr"), CFX_OP_INPLACE,
+        ALIASES("addr"), CFX_OP_INPLACE | CFX_OP_COMPLEX,
         "beta * self + alpha * the outer product of two vectors.")
 PRODUCT(addbmm,
         "Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
         "Scalar alpha=1",
-        ALIASES("addbmm"), CFX_OP_INPLACE,
+        ALIASES("addbmm"), CFX_OP_INPLACE | CFX_OP_COMPLEX,
         "beta * self + alpha * the sum of a batch of products.")
 PRODUCT(bilinear,
         "Tensor input1, Tensor input2, Tensor weight, Tensor? "
         "bias=None",
         "torch.bilinear torch.nn.functional.bilinear "
         "aten.bilinear.default",
-        0, "A form that is linear in either of two inputs.")
+        CFX_OP_COMPLEX, "A form that is linear in either of two inputs.")
 PRODUCT(_trilinear,
         "Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, "
         "int[] expand3, int[] sumdim, int unroll_dim=1",
@@ -484,6 +488,7 @@ static const cfx_op tensordot_lists = {
               "int[] dims_other) -> Tensor",
     .aliases = "aten.tensordot.default",
     .doc = "Sums of products over pairs of axes.",
+    .flags = CFX_OP_COMPLEX,
     .infer = tensordot_infer,
     .cost = tensordot_cost,
     .run = tensordot_run,
@@ -506,6 +511,7 @@ const cfx_op cfx_op__tensordot = {
             {NULL, NULL}},
     .doc = "Sums of products over the last axes of one and the first of the "
            "other, or over pairs of axes.",
+    .flags = CFX_OP_COMPLEX,
     .infer = tensordot_infer,
     .cost = tensordot_cost,
     .run = tensordot_run,

@@ -68,10 +68,10 @@ static void geqrf_cost(const cfx_call *call, cfx_cost *cost)
 
 static size_t geqrf_work(const cfx_tensor *x)
 {
-    double asked = 0;
+    double asked[2] = {0};
     cfx_dtype t = (cfx_dtype)x->dtype;
-    cfx_lapack_geqrf(t, rows_of(x), columns_of(x), NULL, NULL, &asked, -1);
-    return cfx_work_size(cfx_lapack_asked(t, &asked), sizeof(double));
+    cfx_lapack_geqrf(t, rows_of(x), columns_of(x), NULL, NULL, asked, -1);
+    return cfx_work_size(cfx_lapack_asked(t, asked), cfx_work_item(t));
 }
 
 static size_t geqrf_workspace(const cfx_call *call)
@@ -80,9 +80,9 @@ static size_t geqrf_workspace(const cfx_call *call)
     return cfx_matrices_workspace(call, x, 2, geqrf_work(x));
 }
 
-static int lwork_of(size_t bytes)
+static int lwork_of(const cfx_matrices *m, size_t bytes)
 {
-    return (int)(bytes / sizeof(double));
+    return (int)(bytes / cfx_work_item(m->type));
 }
 
 static int geqrf_each(const cfx_matrices *m, int64_t i, void *work)
@@ -91,7 +91,7 @@ static int geqrf_each(const cfx_matrices *m, int64_t i, void *work)
     return cfx_lapack_geqrf(m->type, rows_of(out[0]), columns_of(out[0]),
                             cfx_matrices_at(m, out[0], 2, i),
                             cfx_matrices_at(m, out[1], 1, i), work,
-                            lwork_of(m->slice));
+                            lwork_of(m, m->slice));
 }
 
 static cfx_status geqrf_run(cfx_call *call)
@@ -107,6 +107,7 @@ const cfx_op cfx_op__geqrf = {
     .params = params,
     .aliases = "torch.geqrf Tensor.geqrf aten.geqrf.default",
     .doc = "R of matrices, and below it the reflectors whose product is Q.",
+    .flags = CFX_OP_COMPLEX,
     .infer = geqrf_infer,
     .cost = geqrf_cost,
     .workspace = geqrf_workspace,
@@ -177,11 +178,11 @@ static struct qr_work qr_size(const cfx_tensor *x)
 {
     const size_t n = (size_t)rows_of(x), m = (size_t)columns_of(x);
     const size_t size = cfx_dtype_size((cfx_dtype)x->dtype);
-    double asked = 0;
+    double asked[2] = {0};
     cfx_dtype t = (cfx_dtype)x->dtype;
     int k = rows_of(x) < columns_of(x) ? rows_of(x) : columns_of(x);
-    cfx_lapack_orgqr(t, rows_of(x), rows_of(x), k, NULL, NULL, &asked, -1);
-    size_t own = cfx_work_size(cfx_lapack_asked(t, &asked), sizeof(double));
+    cfx_lapack_orgqr(t, rows_of(x), rows_of(x), k, NULL, NULL, asked, -1);
+    size_t own = cfx_work_size(cfx_lapack_asked(t, asked), cfx_work_item(t));
     size_t other = geqrf_work(x);
     return (struct qr_work){cfx_work_size(n * m, size),
                             cfx_work_size((size_t)k, size),
@@ -221,7 +222,7 @@ static int qr_each(const cfx_matrices *m, int64_t i, void *work)
     char *a = work, *tau = a + w.a, *own = tau + w.tau;
     cfx_matrices_read(m, m->like, i, a);
     int info = cfx_lapack_geqrf(m->type, rows, columns, a, tau, own,
-                                lwork_of(w.own));
+                                lwork_of(m, w.own));
     take_r(m->type, a, rows, cfx_matrices_at(m, out[1], 2, i), rows_of(out[1]),
            columns);
     if (info || !p->q)
@@ -230,7 +231,7 @@ static int qr_each(const cfx_matrices *m, int64_t i, void *work)
     memcpy(q, a,
            (size_t)rows * (size_t)k * cfx_dtype_size((cfx_dtype)m->type));
     return cfx_lapack_orgqr(m->type, rows, columns_of(out[0]), k, q, tau, own,
-                            lwork_of(w.own));
+                            lwork_of(m, w.own));
 }
 
 static cfx_status qr_run(cfx_call *call)
@@ -241,8 +242,9 @@ static cfx_status qr_run(cfx_call *call)
 }
 
 #define QR                                                                    \
-    .params = params, .state_size = sizeof(struct qr), .infer = qr_infer,     \
-    .cost = qr_cost, .workspace = qr_workspace, .run = qr_run
+    .flags = CFX_OP_COMPLEX, .params = params,                                \
+    .state_size = sizeof(struct qr), .infer = qr_infer, .cost = qr_cost,      \
+    .workspace = qr_workspace, .run = qr_run
 
 const cfx_op cfx_op__linalg_qr = {
     .schema =
@@ -335,12 +337,12 @@ static size_t tau_size(const cfx_call *call)
 static size_t product_size(const cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
-    double asked = 0;
+    double asked[2] = {0};
     cfx_dtype t = (cfx_dtype)y->dtype;
     cfx_lapack_orgqr(t, rows_of(y), columns_of(y), columns_of(tau_of(call)),
-                     NULL, NULL, &asked, -1);
+                     NULL, NULL, asked, -1);
     return tau_size(call) +
-           cfx_work_size(cfx_lapack_asked(t, &asked), sizeof(double));
+           cfx_work_size(cfx_lapack_asked(t, asked), cfx_work_item(t));
 }
 
 static size_t product_workspace(const cfx_call *call)
@@ -354,7 +356,7 @@ static int product_each(const cfx_matrices *m, int64_t i, void *work)
     return cfx_lapack_orgqr(m->type, rows_of(m->like), columns_of(m->like),
                             columns_of(tau_of(m->call)),
                             cfx_matrices_at(m, m->like, 2, i), work,
-                            (char *)work + used, lwork_of(m->slice - used));
+                            (char *)work + used, lwork_of(m, m->slice - used));
 }
 
 static cfx_status product_run(cfx_call *call)
@@ -368,8 +370,8 @@ static cfx_status product_run(cfx_call *call)
 }
 
 #define PRODUCT                                                               \
-    .params = params, .infer = product_infer, .cost = product_cost,           \
-    .workspace = product_workspace, .run = product_run
+    .flags = CFX_OP_COMPLEX, .params = params, .infer = product_infer,        \
+    .cost = product_cost, .workspace = product_workspace, .run = product_run
 
 const cfx_op cfx_op__linalg_householder_product = {
     .schema = "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
@@ -455,13 +457,13 @@ static size_t ormqr_size(const cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
-    double asked = 0;
+    double asked[2] = {0};
     cfx_dtype t = (cfx_dtype)y->dtype;
     cfx_lapack_ormqr(t, cfx_call_bool(call, LEFT), false, rows_of(y),
                      columns_of(y), columns_of(tau_of(call)), NULL, NULL, NULL,
-                     &asked, -1);
+                     asked, -1);
     return reflectors_size(x) + tau_size(call) +
-           cfx_work_size(cfx_lapack_asked(t, &asked), sizeof(double));
+           cfx_work_size(cfx_lapack_asked(t, asked), cfx_work_item(t));
 }
 
 static size_t ormqr_workspace(const cfx_call *call)
@@ -475,12 +477,12 @@ static int ormqr_each(const cfx_matrices *m, int64_t i, void *work)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     char *tau = (char *)work + reflectors_size(x);
     char *own = tau + read_tau(m, i, tau);
-    return cfx_lapack_ormqr(m->type, cfx_call_bool(call, LEFT),
-                            cfx_call_bool(call, TRANSPOSE), rows_of(m->like),
-                            columns_of(m->like), columns_of(tau_of(call)),
-                            cfx_matrices_factor(m, x, i, work), tau,
-                            cfx_matrices_at(m, m->like, 2, i), own,
-                            lwork_of(m->slice - (size_t)(own - (char *)work)));
+    return cfx_lapack_ormqr(
+        m->type, cfx_call_bool(call, LEFT), cfx_call_bool(call, TRANSPOSE),
+        rows_of(m->like), columns_of(m->like), columns_of(tau_of(call)),
+        cfx_matrices_factor(m, x, i, work), tau,
+        cfx_matrices_at(m, m->like, 2, i), own,
+        lwork_of(m, m->slice - (size_t)(own - (char *)work)));
 }
 
 static cfx_status ormqr_run(cfx_call *call)
@@ -499,6 +501,7 @@ const cfx_op cfx_op__ormqr = {
     .params = params,
     .aliases = "torch.ormqr Tensor.ormqr aten.ormqr.default",
     .doc = "Matrices times products of reflectors.",
+    .flags = CFX_OP_COMPLEX,
     .infer = ormqr_infer,
     .cost = ormqr_cost,
     .workspace = ormqr_workspace,

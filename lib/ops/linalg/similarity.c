@@ -58,6 +58,7 @@ const cfx_op cfx_op__normalize = {
     .params = params,
     .aliases = "torch.nn.functional.normalize",
     .doc = "Vectors along an axis, divided by their length.",
+    .flags = CFX_OP_COMPLEX,
     .infer = normalize_infer,
     .cost = normalize_cost,
     .run = normalize_run,
@@ -84,6 +85,7 @@ const cfx_op cfx_op__pairwise_distance = {
                "torch.nn.functional.pairwise_distance "
                "aten.pairwise_distance.default",
     .doc = "The length of the difference of vectors.",
+    .flags = CFX_OP_COMPLEX,
     .infer = pairwise_distance_infer,
     .cost = pairwise_distance_cost,
     .run = pairwise_distance_run,

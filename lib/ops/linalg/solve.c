@@ -73,7 +73,7 @@ static int inv_each(const cfx_matrices *m, int64_t i, void *work)
     cfx_matrices_read(m, m->like, i, work);
     int info = cfx_lapack_getrf(m->type, n, n, work, pivot);
     cfx_matrix_identity(m->type, n, y);
-    cfx_lapack_getrs(m->type, false, n, n, work, pivot, y);
+    cfx_lapack_getrs(m->type, 'N', n, n, work, pivot, y);
     return info;
 }
 
@@ -88,8 +88,8 @@ static cfx_status inv_run(cfx_call *call)
 }
 
 #define INV                                                                   \
-    .params = params, .infer = inv_infer, .cost = inv_cost,                   \
-    .workspace = inv_workspace, .run = inv_run
+    .flags = CFX_OP_COMPLEX, .params = params, .infer = inv_infer,            \
+    .cost = inv_cost, .workspace = inv_workspace, .run = inv_run
 
 const cfx_op cfx_op__linalg_inv_ex = {
     .schema = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor "
@@ -281,15 +281,21 @@ static size_t sides_workspace(const cfx_call *call, const cfx_tensor *y,
 static void move_vector(cfx_dtype t, int64_t n, void *to, int64_t to_step,
                         const void *from, int64_t from_step)
 {
+    int64_t size = (int64_t)cfx_dtype_size(t);
     for (int64_t i = 0; i < n; i++)
-        if (t == CFX_F64)
-            ((double *)to)[i * to_step] = ((
-                const double *)from)[i * from_step];
-        else
-            ((float *)to)[i * to_step] = ((const float *)from)[i * from_step];
+        memcpy((char *)to + i * to_step * size,
+               (const char *)from + i * from_step * size, (size_t)size);
 }
 
-/* A row-major X of X A = B is a column-major one of A^T X = B. */
+/* LAPACK's word. A row-major X of X A = B is a column-major one of A^T X = B;
+ * of X A^H = B, the conjugate of one of A X = B. */
+static char form_of(const struct sides *s)
+{
+    if (s->right)
+        return s->transpose ? 'N' : 'T';
+    return s->transpose ? 'C' : 'N';
+}
+
 static int sides_each(const cfx_matrices *m, int64_t i, void *work)
 {
     const struct sides *s = m->call->state;
@@ -307,9 +313,14 @@ static int sides_each(const cfx_matrices *m, int64_t i, void *work)
     const void *lu = cfx_matrices_factor(m, s->lu, i, work);
     if (apart)
         move_vector(m->type, n, vector, 1, x, step);
-    cfx_lapack_getrs(m->type, s->transpose != s->right, n,
-                     (int)cfx_tensor_size(y, y->rank - (s->right ? 2 : 1)), lu,
-                     pivot, apart ? vector : x);
+    int64_t sides = cfx_tensor_size(y, y->rank - (s->right ? 2 : 1));
+    bool conjugate = s->transpose && s->right;
+    void *at = apart ? vector : x;
+    if (conjugate)
+        cfx_numbers_conjugate(m->type, n * sides, at);
+    cfx_lapack_getrs(m->type, form_of(s), n, (int)sides, lu, pivot, at);
+    if (conjugate)
+        cfx_numbers_conjugate(m->type, n * sides, at);
     if (apart)
         move_vector(m->type, n, x, step, vector, 1);
     return 0;
@@ -378,6 +389,7 @@ const cfx_op cfx_op___linalg_solve_ex = {
     .aliases = "torch._linalg_solve_ex aten._linalg_solve_ex.default",
     .doc = "The solutions of systems, with the factors that led to them.",
     .state_size = sizeof(struct sides),
+    .flags = CFX_OP_COMPLEX,
     .infer = solve_infer,
     .cost = solve_cost,
     .workspace = solve_workspace,
@@ -412,6 +424,7 @@ const cfx_op cfx_op__linalg_solve = {
     .params = params,
     .aliases = "torch.linalg.solve aten.linalg_solve.default",
     .doc = "The solutions of systems.",
+    .flags = CFX_OP_COMPLEX,
     .infer = linalg_solve_infer,
     .cost = linalg_solve_cost,
     .run = linalg_solve_run,
@@ -423,6 +436,7 @@ const cfx_op cfx_op__linalg_solve_ex = {
     .params = params,
     .aliases = "torch.linalg.solve_ex aten.linalg_solve_ex.default",
     .doc = "The solutions of systems, and the first pivots that are 0.",
+    .flags = CFX_OP_COMPLEX,
     .infer = linalg_solve_ex_infer,
     .cost = linalg_solve_ex_cost,
     .run = linalg_solve_ex_run,
@@ -510,6 +524,7 @@ const cfx_op cfx_op__linalg_lu_solve = {
             {NULL, NULL}},
     .doc = "The solutions of systems from the factors of lu_factor.",
     .state_size = sizeof(struct sides),
+    .flags = CFX_OP_COMPLEX,
     .infer = lu_solve_infer,
     .cost = lu_solve_cost,
     .workspace = lu_solve_workspace,

@@ -45,11 +45,11 @@ static cfx_status svd_infer(cfx_call *call)
     cfx_dim n = cfx_rows(x), m = cfx_columns(x);
     cfx_dim k = cfx_dim_min(call->env, n, m);
     if (call->op->code == VALUES)
-        return cfx_vectors_out(call, type, &b, k);
+        return cfx_vectors_out(call, cfx_dtype_real(type), &b, k);
     st = vectors ? cfx_matrices_out(call, type, &b, n, full ? n : k)
                  : cfx_nothing_out(call, type);
     if (!st)
-        st = cfx_vectors_out(call, type, &b, k);
+        st = cfx_vectors_out(call, cfx_dtype_real(type), &b, k);
     if (st)
         return st;
     return vectors ? cfx_matrices_out(call, type, &b, full ? m : k, m)
@@ -93,14 +93,14 @@ static struct sizes sizes_of(const cfx_call *call)
     int rows = (int)cfx_tensor_size(x, x->rank - 2);
     int columns = (int)cfx_tensor_size(x, x->rank - 1);
     cfx_dtype t = (cfx_dtype)x->dtype;
-    double asked = 0;
-    cfx_lapack_gesdd(t, p->job, rows, columns, NULL, NULL, NULL, NULL, &asked,
+    double asked[2] = {0};
+    cfx_lapack_gesdd(t, p->job, rows, columns, NULL, NULL, NULL, NULL, asked,
                      -1, NULL);
     return (struct sizes){
         cfx_work_size((size_t)rows * (size_t)columns, cfx_dtype_size(t)),
         cfx_work_size(8 * (size_t)(rows < columns ? rows : columns),
                       sizeof(int)),
-        cfx_work_size(cfx_lapack_asked(t, &asked), sizeof(double))};
+        cfx_work_size(cfx_lapack_asked(t, asked), cfx_work_item(t))};
 }
 
 static size_t sum(struct sizes s)
@@ -135,8 +135,9 @@ static int not_finite(const cfx_matrices *m, int64_t i, const void *a)
     if (p->job != 'N' || cfx_numbers_have_nan(m->type, n, a))
         return -4;
     for (int64_t k = 0; k < cfx_tensor_size(values, values->rank - 1); k++)
-        cfx_element_set_double(m->type,
-                               to + (size_t)k * cfx_dtype_size(m->type), NAN);
+        cfx_element_set_double(
+            (cfx_dtype)values->dtype,
+            to + (size_t)k * cfx_dtype_size((cfx_dtype)values->dtype), NAN);
     return 0;
 }
 
@@ -164,7 +165,7 @@ static int svd_each(const cfx_matrices *m, int64_t i, void *work)
         cfx_matrices_at(m, out[m->call->op->code == VALUES ? 0 : 1], 1, i),
         vectors ? cfx_matrices_at(m, out[0], 2, i) : NULL,
         vectors ? cfx_matrices_at(m, out[2], 2, i) : NULL,
-        (char *)integers + s.integers, (int)(s.own / sizeof(double)),
+        (char *)integers + s.integers, (int)(s.own / cfx_work_item(m->type)),
         integers);
 }
 
@@ -179,8 +180,9 @@ static cfx_status svd_run(cfx_call *call)
 }
 
 #define SVD                                                                   \
-    .params = params, .state_size = sizeof(struct svd), .infer = svd_infer,   \
-    .cost = svd_cost, .workspace = svd_workspace, .run = svd_run
+    .flags = CFX_OP_COMPLEX, .params = params,                                \
+    .state_size = sizeof(struct svd), .infer = svd_infer, .cost = svd_cost,   \
+    .workspace = svd_workspace, .run = svd_run
 
 const cfx_op cfx_op___linalg_svd = {
     .schema = "_linalg_svd(Tensor A, bool full_matrices=False, bool "
@@ -238,6 +240,8 @@ static cfx_value old_svd_build(cfx_scope *s, const cfx_call *call)
         v = zeros(s, x, rank - 1);
     }
     v = CFX_CALL(s, "torch.transpose", v, cfx_int(-2), cfx_int(-1));
+    if (cfx_dtype_is_complex((cfx_dtype)x.u.tensor->dtype))
+        v = CFX_CALL(s, "torch.conj", v);
     return cfx_tuple(s, u, values, v);
 }
 
@@ -249,6 +253,7 @@ const cfx_op cfx_op__svd = {
     .params = params,
     .aliases = "torch.svd Tensor.svd aten.svd.default",
     .doc = "Singular values of matrices, in falling order, and their vectors.",
+    .flags = CFX_OP_COMPLEX,
     .infer = old_svd_infer,
     .cost = old_svd_cost,
     .run = old_svd_run,

@@ -98,7 +98,7 @@ static size_t factor_size(const cfx_call *call)
 {
     const cfx_tensor *a = factor_of(call);
     int64_t n = cfx_tensor_size(a, a->rank - 1);
-    return cfx_work_size((size_t)(n * n), sizeof(double));
+    return cfx_work_size((size_t)(n * n), cfx_work_item((cfx_dtype)a->dtype));
 }
 
 static size_t sides_workspace(const cfx_call *call)
@@ -158,6 +158,7 @@ const cfx_op cfx_op__linalg_solve_triangular = {
         "torch.linalg.solve_triangular aten.linalg_solve_triangular.default",
     .doc = "The solutions of systems with triangular matrices.",
     .data = &triangular_roles,
+    .flags = CFX_OP_COMPLEX,
     .infer = sides_infer,
     .cost = triangular_cost,
     .workspace = sides_workspace,
@@ -176,6 +177,7 @@ const cfx_op cfx_op__triangular_solve = {
     .doc = "The solutions of systems with triangular matrices, and a copy of "
            "these.",
     .data = &triangular_solve_roles,
+    .flags = CFX_OP_COMPLEX,
     .infer = sides_infer,
     .cost = triangular_cost,
     .workspace = sides_workspace,
@@ -223,6 +225,7 @@ const cfx_op cfx_op__cholesky_solve = {
                               {NULL, NULL}},
     .doc = "The solutions of systems from Cholesky's factors.",
     .data = &cholesky_roles,
+    .flags = CFX_OP_COMPLEX,
     .infer = sides_infer,
     .cost = sides_cost,
     .workspace = sides_workspace,
@@ -265,6 +268,35 @@ static size_t inverse_workspace(const cfx_call *call)
 MIRROR(float)
 MIRROR(double)
 
+/* The other triangle has the conjugates. */
+#define MIRROR_COMPLEX(T)                                                     \
+    static void mirror_complex_##T(T *a, int64_t n, bool upper)               \
+    {                                                                         \
+        for (int64_t c = 0; c < n; c++)                                       \
+            for (int64_t r = 0; r < c; r++) {                                 \
+                T *one = a + 2 * (c * n + r), *other = a + 2 * (r * n + c);   \
+                const T *from = upper ? one : other;                          \
+                T *to = upper ? other : one;                                  \
+                to[0] = from[0];                                              \
+                to[1] = -from[1];                                             \
+            }                                                                 \
+    }
+
+MIRROR_COMPLEX(float)
+MIRROR_COMPLEX(double)
+
+static void mirror(cfx_dtype t, void *a, int64_t n, bool upper)
+{
+    if (t == CFX_C128)
+        mirror_complex_double(a, n, upper);
+    else if (t == CFX_C64)
+        mirror_complex_float(a, n, upper);
+    else if (t == CFX_F64)
+        mirror_double(a, n, upper);
+    else
+        mirror_float(a, n, upper);
+}
+
 static int inverse_each(const cfx_matrices *m, int64_t i, void *work)
 {
     const cfx_tensor *y = m->call->out[0];
@@ -272,10 +304,7 @@ static int inverse_each(const cfx_matrices *m, int64_t i, void *work)
     void *a = cfx_matrices_at(m, y, 2, i);
     int info = cfx_lapack_potri(m->type, upper, rows_of(y), a);
     (void)work;
-    if (m->type == CFX_F64)
-        mirror_double(a, rows_of(y), upper);
-    else
-        mirror_float(a, rows_of(y), upper);
+    mirror(m->type, a, rows_of(y), upper);
     return info;
 }
 
@@ -295,6 +324,7 @@ const cfx_op cfx_op__cholesky_inverse = {
     .aliases = "torch.cholesky_inverse Tensor.cholesky_inverse "
                "aten.cholesky_inverse.default",
     .doc = "The inverses of matrices from Cholesky's factors.",
+    .flags = CFX_OP_COMPLEX,
     .infer = inverse_infer,
     .cost = inverse_cost,
     .workspace = inverse_workspace,
@@ -361,7 +391,7 @@ static int ldl_each(const cfx_matrices *m, int64_t i, void *work)
     if (!good_pivots(pivot, rows_of(y)))
         return 1;
     return cfx_lapack_sytrs(
-        m->type, rows_of(y), columns_of(y),
+        m->type, cfx_call_bool(m->call, HERMITIAN), rows_of(y), columns_of(y),
         cfx_matrices_factor(m, factor_of(m->call), i, work), pivot,
         cfx_matrices_at(m, y, 2, i));
 }
@@ -385,6 +415,7 @@ const cfx_op cfx_op__linalg_ldl_solve = {
     .aliases = "torch.linalg.ldl_solve aten.linalg_ldl_solve.default",
     .doc = "The solutions of systems from the factors of ldl_factor.",
     .data = &ldl_roles,
+    .flags = CFX_OP_COMPLEX,
     .infer = ldl_solve_infer,
     .cost = sides_cost,
     .workspace = ldl_workspace,

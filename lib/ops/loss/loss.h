@@ -65,6 +65,7 @@ void cfx_loss_same_shape(cfx_scope *s, cfx_value a, cfx_value b,
         .aliases = "torch.nn.functional." #name,                              \
         .variants = variants_,                                                \
         .doc = doc_,                                                          \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = name##_infer,                                                \
         .cost = name##_cost,                                                  \
         .run = name##_run,                                                    \

@@ -303,6 +303,43 @@ const cfx_op cfx_op__multilabel_margin_loss = {
     .run = multilabel_margin_loss_checked_run,
 };
 
+/* The right classes of each sample, before its first -1, have 1. */
+static cfx_value right_classes(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value x = ARG(INPUT), y = ARG(TARGET), last = cfx_int(-1);
+    cfx_value zero = cfx_int(0), given = TORCH("ge", y, zero);
+    if (!y.u.tensor->rank)
+        return cfx_loss_as(s, given, (cfx_dtype)x.u.tensor->dtype);
+    given = TORCH("cumprod", cfx_loss_as(s, given, CFX_I64), last);
+    cfx_value place = TORCH("clamp_min", y, zero);
+    cfx_value sum = TORCH("scatter_add", TORCH("zeros_like", y), last, place,
+                          given);
+    return cfx_loss_as(s, TORCH("gt", sum, zero),
+                       (cfx_dtype)x.u.tensor->dtype);
+}
+
+static cfx_value multilabel_margin_loss_forward_build(cfx_scope *s,
+                                                      const cfx_call *call)
+{
+    cfx_value loss = CFX_CALL(s,
+                              "torch.ops.aten.multilabel_margin_loss.default",
+                              ARG(INPUT), ARG(TARGET), ARG(REDUCTION));
+    return cfx_tuple(s, loss, right_classes(s, call));
+}
+
+CFX_COMPOSITE(multilabel_margin_loss_forward)
+
+const cfx_op cfx_op__multilabel_margin_loss_forward = {
+    .schema = "multilabel_margin_loss_forward(Tensor input, Tensor target, "
+              "int reduction) -> (Tensor output, Tensor is_target)",
+    .params = cfx_loss_params,
+    .aliases = "aten.multilabel_margin_loss_forward.default",
+    .doc = "multilabel_margin_loss, and which classes are right.",
+    .infer = multilabel_margin_loss_forward_infer,
+    .cost = multilabel_margin_loss_forward_cost,
+    .run = multilabel_margin_loss_forward_run,
+};
+
 CFX_LOSS(multilabel_soft_margin_loss,
          PAIR "Tensor? weight=None, " CFX_LOSS_OLD CFX_LOSS_REDUCTION, NULL,
          "The mean over classes of binary_cross_entropy_with_logits.")

@@ -151,8 +151,11 @@ static cfx_value xlog1py_build(cfx_scope *s, const cfx_call *call)
 
 static cfx_value float_power_build(cfx_scope *s, const cfx_call *call)
 {
-    return CFX_CALL(s, "torch.pow", to(s, IN(SELF), CFX_F64),
-                    to(s, IN(EXPONENT), CFX_F64));
+    cfx_dtype type = cfx_dtype_is_complex(cfx_infer_type(call, 0, 2))
+                         ? CFX_C128
+                         : CFX_F64;
+    return CFX_CALL(s, "torch.pow", to(s, IN(SELF), type),
+                    to(s, IN(EXPONENT), type));
 }
 
 /* |a - b| <= atol + |rtol * b|, or equal. */
@@ -161,7 +164,7 @@ static cfx_value isclose_build(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *y = cfx_call_tensor(call, OTHER);
     cfx_value rtol = IN(RTOL), atol = IN(ATOL);
-    bool whole = !cfx_dtype_is_float((cfx_dtype)x->dtype);
+    bool whole = cfx_dtypes[x->dtype].category < CFX_CAT_FLOAT;
     if (x->dtype != y->dtype)
         return cfx_scope_fail(s, CFX_EDTYPE, "isclose: %s did not match %s",
                               cfx_dtypes[x->dtype].name,
@@ -255,7 +258,7 @@ ELEMENTARY(ndtr, "Tensor self", 0,
 ELEMENTARY(isreal, "Tensor self", CFX_OP_COMPLEX,
            "torch.isreal Tensor.isreal aten.isreal.default",
            "Has it no imaginary part?")
-ELEMENTARY(ldexp, TWO, CFX_OP_INPLACE,
+ELEMENTARY(ldexp, TWO, CFX_OP_INPLACE | CFX_OP_COMPLEX,
            "torch.ldexp Tensor.ldexp aten.ldexp.Tensor", "x times 2 to y.")
 ELEMENTARY(logaddexp2, TWO, 0,
            "torch.logaddexp2 Tensor.logaddexp2 aten.logaddexp2.default",
@@ -265,7 +268,8 @@ ELEMENTARY(
     "torch.special.xlog1py aten.special_xlog1py.default "
     "aten.special_xlog1py.other_scalar aten.special_xlog1py.self_scalar",
     "x log(1 + y), which is 0 where x is.")
-ELEMENTARY(float_power, "Tensor self, Tensor exponent", CFX_OP_NUMBERS,
+ELEMENTARY(float_power, "Tensor self, Tensor exponent",
+           CFX_OP_NUMBERS | CFX_OP_COMPLEX,
            "torch.float_power Tensor.float_power "
            "aten.float_power.Tensor_Tensor "
            "aten.float_power.Tensor_Scalar aten.float_power.Scalar",
@@ -273,7 +277,7 @@ ELEMENTARY(float_power, "Tensor self, Tensor exponent", CFX_OP_NUMBERS,
 ELEMENTARY(isclose,
            TWO ", float rtol=1e-05, float atol=1e-08, bool "
                "equal_nan=False",
-           0, "torch.isclose Tensor.isclose aten.isclose.default",
+           CFX_OP_COMPLEX, "torch.isclose Tensor.isclose aten.isclose.default",
            "Do two tensors hold nearly the same?")
 ELEMENTARY(_prelu_kernel, "Tensor self, Tensor weight", 0,
            "torch._prelu_kernel aten._prelu_kernel.default",

@@ -84,7 +84,7 @@ const cfx_op cfx_op__equal = {
     .params = params,
     .aliases = "torch.equal Tensor.equal aten.equal.default",
     .doc = "Do two tensors have the same shape and elements?",
-    .flags = CFX_OP_OWN_RESULT,
+    .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = equal_infer,
     .run = equal_run,
 };
@@ -95,7 +95,7 @@ const cfx_op cfx_op__allclose = {
     .params = params,
     .aliases = "torch.allclose Tensor.allclose aten.allclose.default",
     .doc = "Do two tensors hold nearly the same everywhere?",
-    .flags = CFX_OP_OWN_RESULT,
+    .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = allclose_infer,
     .run = allclose_run,
 };

@@ -92,6 +92,7 @@ static cfx_status dim_lower(cfx_call *call, const cfx_value *in,
         .aliases = "torch." #name " aten." #name ".correction",               \
         .variants = name##_variants,                                          \
         .doc = doc_,                                                          \
+        .flags = CFX_OP_COMPLEX,                                              \
         .infer = name##_infer,                                                \
         .cost = name##_cost,                                                  \
         .run = name##_run,                                                    \
@@ -181,6 +182,7 @@ const cfx_op cfx_op__dist = {
     .params = params,
     .aliases = "torch.dist Tensor.dist aten.dist.default",
     .doc = "The p-norm of the difference.",
+    .flags = CFX_OP_COMPLEX,
     .infer = dist_infer,
     .cost = dist_cost,
     .run = dist_run,
@@ -188,7 +190,10 @@ const cfx_op cfx_op__dist = {
 
 static cfx_value linalg_vecdot_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value product = CFX_CALL(s, "torch.mul", IN(X), IN(Y));
+    cfx_value x = IN(X);
+    if (cfx_dtype_is_complex((cfx_dtype)x.u.tensor->dtype))
+        x = CFX_CALL(s, "torch.conj", x);
+    cfx_value product = CFX_CALL(s, "torch.mul", x, IN(Y));
     return CFX_CALL(s, "torch.sum", product, cfx_tuple(s, IN(DIM)));
 }
 
@@ -199,6 +204,7 @@ const cfx_op cfx_op__linalg_vecdot = {
     .params = params,
     .aliases = "torch.linalg.vecdot aten.linalg_vecdot.default",
     .doc = "The products of vectors along an axis.",
+    .flags = CFX_OP_COMPLEX,
     .infer = linalg_vecdot_infer,
     .cost = linalg_vecdot_cost,
     .run = linalg_vecdot_run,

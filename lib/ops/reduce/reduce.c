@@ -328,7 +328,27 @@ REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
 
     /* ---- Variances ---- */
 
-    static cfx_status var_infer(cfx_call *call)
+    /* The variance of a complex tensor is the sum of those of its parts. */
+    static cfx_value complex_variance_build(cfx_scope *s, const cfx_call *call)
+{
+    const struct reduction *r = call->state;
+    cfx_value x = cfx_call_value(call, SELF), part[2];
+    cfx_value keys[] = {
+        cfx_str(s, "correction"), cfx_float(r->number), cfx_str(s, "keepdim"),
+        cfx_bool(cfx_call_has(call, KEEPDIM) && cfx_call_bool(call, KEEPDIM))};
+    for (int i = 0; i < 2; i++) {
+        cfx_value args[] = {CFX_CALL(s, i ? "torch.imag" : "torch.real", x),
+                            cfx_call_value(call, DIM)};
+        part[i] = cfx_call_function(s, "torch.var",
+                                    (cfx_args){args, 2, keys, 2});
+    }
+    cfx_value sum = CFX_CALL(s, "torch.add", part[0], part[1]);
+    return call->op->code == CODE(CFX_RED_STD, FLOAT)
+               ? CFX_CALL(s, "torch.sqrt", sum)
+               : sum;
+}
+
+static cfx_status var_infer(cfx_call *call)
 {
     struct reduction *r = call->state;
     bool biased = cfx_call_has(call, UNBIASED) &&
@@ -336,7 +356,24 @@ REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
     r->number = cfx_call_has(call, CORRECTION)
                     ? cfx_call_double(call, CORRECTION)
                     : !biased;
-    return reduce_infer(call);
+    return cfx_call_is_complex(call)
+               ? cfx_composite_infer(call, complex_variance_build)
+               : reduce_infer(call);
+}
+
+static void any_var_cost(const cfx_call *call, cfx_cost *cost)
+{
+    if (cfx_call_is_complex(call))
+        cfx_composite_cost(call, cost, complex_variance_build);
+    else
+        var_cost(call, cost);
+}
+
+static cfx_status var_run(cfx_call *call)
+{
+    return cfx_call_is_complex(call)
+               ? cfx_composite_run(call, complex_variance_build)
+               : reduce_run(call);
 }
 
 #define VARIANCE(name, red, doc_)                                             \
@@ -349,8 +386,9 @@ REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
         .code = CODE(CFX_RED_##red, FLOAT),                                   \
         .state_size = sizeof(struct reduction),                               \
         .infer = var_infer,                                                   \
-        .cost = var_cost,                                                     \
-        .run = reduce_run,                                                    \
+        .flags = CFX_OP_COMPLEX,                                              \
+        .cost = any_var_cost,                                                 \
+        .run = var_run,                                                       \
     };                                                                        \
     static const cfx_op name##_correction = {                                 \
         .schema = #name                                                       \
@@ -363,8 +401,9 @@ REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
         .code = CODE(CFX_RED_##red, FLOAT),                                   \
         .state_size = sizeof(struct reduction),                               \
         .infer = var_infer,                                                   \
-        .cost = var_cost,                                                     \
-        .run = reduce_run,                                                    \
+        .flags = CFX_OP_COMPLEX,                                              \
+        .cost = any_var_cost,                                                 \
+        .run = var_run,                                                       \
         .next = &name##_dim,                                                  \
     };                                                                        \
     const cfx_op cfx_op__##name = {                                           \
@@ -375,8 +414,9 @@ REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
         .code = CODE(CFX_RED_##red, FLOAT),                                   \
         .state_size = sizeof(struct reduction),                               \
         .infer = var_infer,                                                   \
-        .cost = var_cost,                                                     \
-        .run = reduce_run,                                                    \
+        .flags = CFX_OP_COMPLEX,                                              \
+        .cost = any_var_cost,                                                 \
+        .run = var_run,                                                       \
         .next = &name##_correction,                                           \
     };
 
@@ -393,11 +433,28 @@ static double order_of(const cfx_call *call)
                                                        : cfx_value_number(ord);
 }
 
+/* The norm of a complex vector is that of its absolute values. */
+static cfx_value complex_norm_build(cfx_scope *s, const cfx_call *call)
+{
+    const struct reduction *r = call->state;
+    cfx_value x = cfx_call_value(call, SELF), dim = cfx_call_value(call, DIM);
+    cfx_value type = cfx_call_value(call, DTYPE);
+    bool keep = cfx_call_has(call, KEEPDIM) && cfx_call_bool(call, KEEPDIM);
+    if (!cfx_value_is_none(type))
+        x = CFX_CALL(s, "Tensor.to", x, type);
+    return CFX_CALL(s, "torch.linalg.vector_norm", CFX_CALL(s, "torch.abs", x),
+                    cfx_float(r->number), dim, cfx_bool(keep));
+}
+
 /* A step for each element (a square, an absolute value), of other orders two,
  * of which one is a power; a sum of n - 1, and a root where there is one. */
 static void norm_cost(const cfx_call *call, cfx_cost *cost)
 {
     const struct reduction *r = call->state;
+    if (cfx_call_is_complex(call)) {
+        cfx_composite_cost(call, cost, complex_norm_build);
+        return;
+    }
     double p = r->number;
     bool power = p != 0 && p != 1 && p != 2 && !isinf(p);
     cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
@@ -415,6 +472,8 @@ static void norm_cost(const cfx_call *call, cfx_cost *cost)
 static cfx_status norm_run(cfx_call *call)
 {
     const struct reduction *r = call->state;
+    if (cfx_call_is_complex(call))
+        return cfx_composite_run(call, complex_norm_build);
     double p = r->number;
     cfx_red red = p == 1           ? CFX_RED_NORM1
                   : p == 2         ? CFX_RED_NORM2
@@ -447,6 +506,8 @@ static cfx_status norm_infer(cfx_call *call)
 {
     struct reduction *r = call->state;
     r->number = order_of(call);
+    if (cfx_call_is_complex(call))
+        return cfx_composite_infer(call, complex_norm_build);
     cfx_status st = check_identity(call, r->number);
     return st ? st : reduce_infer(call);
 }
@@ -461,6 +522,7 @@ const cfx_op cfx_op__linalg_vector_norm = {
     .doc = "The p-norm of a tensor taken as a vector.",
     .code = CODE(CFX_RED_NORM, FLOAT),
     .state_size = sizeof(struct reduction),
+    .flags = CFX_OP_COMPLEX,
     .infer = norm_infer,
     .cost = norm_cost,
     .run = norm_run,
@@ -518,6 +580,7 @@ const cfx_op cfx_op__norm = {
     .doc = "The p-norm along axes; by default the Frobenius norm.",
     .code = CODE(CFX_RED_NORM, FLOAT),
     .state_size = sizeof(struct reduction),
+    .flags = CFX_OP_COMPLEX,
     .infer = any_norm_infer,
     .cost = any_norm_cost,
     .run = any_norm_run,

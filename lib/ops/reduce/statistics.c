@@ -62,7 +62,10 @@ static cfx_value covariance(cfx_scope *s, const cfx_call *call)
                     cfx_bool(true));
     x = CFX_CALL(s, "torch.sub", x, CFX_CALL(s, "torch.div", mean, sum));
     other = weighted ? CFX_CALL(s, "torch.mul", x, w) : x;
-    x = CFX_CALL(s, "torch.mm", x, CFX_CALL(s, "torch.t", other));
+    other = CFX_CALL(s, "torch.t", other);
+    if (cfx_dtype_is_complex((cfx_dtype)t->dtype))
+        other = CFX_CALL(s, "torch.conj", other);
+    x = CFX_CALL(s, "torch.mm", x, other);
     x = CFX_CALL(s, "torch.div", x, freedom(s, call, w, sum, n));
     return CFX_CALL(s, "torch.squeeze", x);
 }
@@ -78,13 +81,22 @@ static cfx_value corrcoef_build(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *t = cfx_meta_of(s, c);
     if (!t || !t->rank)
         return CFX_CALL(s, "torch.div", c, c);
-    cfx_value deviation = CFX_CALL(s, "torch.sqrt",
-                                   CFX_CALL(s, "torch.diagonal", c));
+    bool complex = cfx_dtype_is_complex((cfx_dtype)t->dtype);
+    cfx_value deviation = CFX_CALL(s, "torch.diagonal", c);
+    if (complex)
+        deviation = CFX_CALL(s, "torch.real", deviation);
+    deviation = CFX_CALL(s, "torch.sqrt", deviation);
     c = CFX_CALL(s, "torch.div", c,
                  CFX_CALL(s, "torch.unsqueeze", deviation, cfx_int(1)));
     c = CFX_CALL(s, "torch.div", c,
                  CFX_CALL(s, "torch.unsqueeze", deviation, cfx_int(0)));
-    return CFX_CALL(s, "torch.clamp", c, cfx_int(-1), cfx_int(1));
+    cfx_value one = cfx_int(1), minus = cfx_int(-1);
+    if (!complex)
+        return CFX_CALL(s, "torch.clamp", c, minus, one);
+    return CFX_CALL(
+        s, "torch.complex",
+        CFX_CALL(s, "torch.clamp", CFX_CALL(s, "torch.real", c), minus, one),
+        CFX_CALL(s, "torch.clamp", CFX_CALL(s, "torch.imag", c), minus, one));
 }
 
 static cfx_status check_table(cfx_call *call)
@@ -193,6 +205,7 @@ const cfx_op cfx_op__cov = {
     .params = params,
     .aliases = "torch.cov Tensor.cov aten.cov.default",
     .doc = "The covariances of rows.",
+    .flags = CFX_OP_COMPLEX,
     .infer = cov_infer,
     .cost = cov_cost,
     .run = cov_run,
@@ -203,6 +216,7 @@ const cfx_op cfx_op__corrcoef = {
     .params = params,
     .aliases = "torch.corrcoef Tensor.corrcoef aten.corrcoef.default",
     .doc = "The correlations of rows.",
+    .flags = CFX_OP_COMPLEX,
     .infer = corrcoef_infer,
     .cost = corrcoef_cost,
     .run = corrcoef_run,

@@ -56,6 +56,7 @@ const cfx_op cfx_op__sum_to_size = {
     .params = params,
     .aliases = "Tensor.sum_to_size aten.sum_to_size.default",
     .doc = "The sum over the axes along which a shape was broadcast.",
+    .flags = CFX_OP_COMPLEX,
     .infer = sum_to_size_infer,
     .cost = sum_to_size_cost,
     .run = sum_to_size_run,

@@ -70,6 +70,30 @@ static const cfx_op squeeze_dim = {
     .next = &squeeze_dims,
 };
 
+/* The views that change the shape of the tensor itself. */
+#define OF_SELF(name, rest, overload, doc_, ...)                              \
+    .schema = #name "_self" rest " -> Tensor(a)", .params = params,           \
+    .aliases = "Tensor." #name "_ aten." #name "_." overload, .doc = doc_,    \
+    .flags = CFX_OP_SHAPES_SELF, __VA_ARGS__
+
+static const cfx_op squeeze_self_dims = {
+    OF_SELF(squeeze, ".dims(Tensor(a) self, int[] dim)", "dims",
+            "Take away those axes that have extent 1.",
+            .infer = squeeze_dims_infer),
+};
+
+static const cfx_op squeeze_self_dim = {
+    OF_SELF(squeeze, ".dim(Tensor(a) self, int dim)", "dim",
+            "Take an axis away if it has extent 1.",
+            .infer = squeeze_dim_infer, .next = &squeeze_self_dims),
+};
+
+const cfx_op cfx_op__squeeze_self = {
+    OF_SELF(squeeze, "(Tensor(a) self)", "default",
+            "Take all axes of extent 1 away.", .infer = squeeze_infer,
+            .next = &squeeze_self_dim),
+};
+
 const cfx_op cfx_op__squeeze = {
     .schema = "squeeze(Tensor(a) self) -> Tensor(a)",
     .params = params,
@@ -97,6 +121,11 @@ const cfx_op cfx_op__unsqueeze = {
     .aliases = "torch.unsqueeze Tensor.unsqueeze aten.unsqueeze.default",
     .doc = "Put an axis of extent 1 in.",
     .infer = unsqueeze_infer,
+};
+
+const cfx_op cfx_op__unsqueeze_self = {
+    OF_SELF(unsqueeze, "(Tensor(a) self, int dim)", "default",
+            "Put an axis of extent 1 in.", .infer = unsqueeze_infer),
 };
 
 /* ---- atleast_nd ---- */

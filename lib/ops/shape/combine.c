@@ -110,9 +110,8 @@ const cfx_op cfx_op__block_diag = {
 static cfx_value powers(cfx_scope *s, cfx_value x, cfx_value n, bool rising)
 {
     const cfx_tensor *t = x.u.tensor;
-    if (!t->rank)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "Expected a tensor of at least one dimension");
+    if (n.kind == CFX_NONE && !t->rank)
+        n = cfx_int(1);
     if (n.kind == CFX_NONE)
         n = cfx_value_of_dim(t->shape[t->rank - 1]);
     if (!cfx_dim_le(s->env, cfx_dim_int(0), cfx_value_dim(n)))
@@ -241,6 +240,7 @@ const cfx_op cfx_op__combinations = {
               "with_replacement=False) -> Tensor",
     .aliases = "torch.combinations aten.combinations.default",
     .doc = "All choices of so many elements of a vector.",
+    .flags = CFX_OP_COMPLEX,
     .infer = combinations_infer,
     .run = combinations_run,
 };

@@ -67,15 +67,17 @@ static cfx_status transpose_infer(cfx_call *call)
     return cfx_view_out(call, SELF, &v);
 }
 
-#define TRANSPOSE(name, a, b, aliases_)                                       \
+#define TRANSPOSE_FLAGS(name, flags_, spelled, a, b, aliases_)                \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor(a) self, int " a ", int " b                  \
-                        ") -> Tensor(a)",                                     \
+        .schema = spelled "(Tensor(a) self, int " a ", int " b                \
+                          ") -> Tensor(a)",                                   \
         .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .doc = "Two axes change places.",                                     \
+        .flags = flags_,                                                      \
         .infer = transpose_infer,                                             \
     };
+#define TRANSPOSE(name, ...) TRANSPOSE_FLAGS(name, 0, #name, __VA_ARGS__)
 
 TRANSPOSE(transpose, "dim0", "dim1",
           "torch.transpose Tensor.transpose "
@@ -84,6 +86,13 @@ TRANSPOSE(transpose, "dim0", "dim1",
 TRANSPOSE(swapaxes, "axis0", "axis1",
           "torch.swapaxes Tensor.swapaxes "
           "aten.swapaxes.default")
+
+TRANSPOSE_FLAGS(transpose_self, CFX_OP_SHAPES_SELF, "transpose_self", "dim0",
+                "dim1",
+                "Tensor.transpose_ Tensor.swapdims_ aten.transpose_.default "
+                "aten.swapdims_.default")
+TRANSPOSE_FLAGS(swapaxes_self, CFX_OP_SHAPES_SELF, "swapaxes_self", "axis0",
+                "axis1", "Tensor.swapaxes_ aten.swapaxes_.default")
 
 /* ---- t and its kin ---- */
 
@@ -116,16 +125,21 @@ static cfx_status t_infer(cfx_call *call)
     return cfx_view_out(call, SELF, &v);
 }
 
-#define TURN(name, code_, aliases_, doc_)                                     \
+#define TURN_FLAGS(name, flags_, spelled, code_, aliases_, doc_)              \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor(a) self) -> Tensor(a)",                      \
+        .schema = spelled "(Tensor(a) self) -> Tensor(a)",                    \
         .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
+        .flags = flags_,                                                      \
         .code = code_,                                                        \
         .infer = t_infer,                                                     \
     };
 
+#define TURN(name, ...) TURN_FLAGS(name, 0, #name, __VA_ARGS__)
+
+TURN_FLAGS(t_self, CFX_OP_SHAPES_SELF, "t_self", PLAIN,
+           "Tensor.t_ aten.t_.default", "A matrix transposed; a vector stays.")
 TURN(t, PLAIN, "torch.t Tensor.t aten.t.default",
      "A matrix transposed; a vector stays.")
 TURN(matrix_T, MATRIX, "aten.mT.default", "Matrices transposed.")

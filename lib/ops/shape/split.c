@@ -9,7 +9,7 @@
 #include "ops/shape/view.h"
 
 CFX_PARAMS(params, SELF, SPLIT_SIZE, SPLIT_SIZES, CHUNKS, INDICES, SECTIONS,
-           DIM);
+           TENSOR_INDICES_OR_SECTIONS, DIM);
 
 /* ---- A list of views that grows ---- */
 
@@ -407,7 +407,48 @@ static cfx_status indices_infer(cfx_call *call)
                          cfx_call_value(call, INDICES).u.seq->item);
 }
 
+/* A tensor has the number of parts, or a vector of the places. */
+static cfx_status split_by_tensor(cfx_call *call)
+{
+    int axis;
+    const cfx_tensor *t = cfx_call_tensor(call, TENSOR_INDICES_OR_SECTIONS);
+    cfx_status st = find_axis(call, cfx_call_int(call, DIM), &axis);
+    if (st)
+        return st;
+    if (t->dtype != CFX_I64 || t->rank > 1)
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "tensor_split expected tensor_indices_or_sections "
+            "to be an int64 vector or number");
+    if (cfx_tensor_is_meta(t) || (call->meta && !call->known))
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "the places are in a tensor whose numbers are not "
+            "known");
+    if (!t->rank)
+        return split_sections(call, axis, *(const int64_t *)t->data);
+    size_t n = (size_t)cfx_tensor_size(t, 0),
+           bytes = (n + 1) * sizeof(cfx_value);
+    cfx_value *place = cfx_alloc(call->ctx, bytes);
+    if (!place)
+        return cfx_no_memory(call->err);
+    for (int64_t i = 0; i < (int64_t)n; i++)
+        place[i] = cfx_int(*(const int64_t *)cfx_tensor_at(t, &i));
+    st = split_at(call, axis, (int)n, place);
+    cfx_free(call->ctx, place, bytes);
+    return st;
+}
+
 #define TENSOR_SPLIT "torch.tensor_split Tensor.tensor_split "
+
+static const cfx_op tensor_split_tensor = {
+    .schema = "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, "
+              "Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+    .params = params,
+    .aliases = TENSOR_SPLIT "aten.tensor_split.tensor_indices_or_sections",
+    .doc = "Parts that begin at the places in a tensor.",
+    .infer = split_by_tensor,
+};
 
 static const cfx_op tensor_split_indices = {
     .schema = "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, "
@@ -416,6 +457,7 @@ static const cfx_op tensor_split_indices = {
     .aliases = TENSOR_SPLIT "aten.tensor_split.indices",
     .doc = "Parts that begin at the given places.",
     .infer = indices_infer,
+    .next = &tensor_split_tensor,
 };
 
 const cfx_op cfx_op__tensor_split = {

@@ -1,0 +1,38 @@
+/*
+ * reflected -- methods by which Python computes `other OP self`: __rpow__ and
+ * its kin.
+ *
+ * shape, cost   those of the operator.
+ */
+#include "op/composite.h"
+
+static cfx_value reflected_build(cfx_scope *s, const cfx_call *call)
+{
+    return CFX_CALL(s, call->op->data, call->in[1], call->in[0]);
+}
+
+CFX_COMPOSITE(reflected)
+
+#define REFLECTED(name, function, aliases_, doc_)                             \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self, Tensor other) -> Tensor",              \
+        .aliases = aliases_,                                                  \
+        .doc = doc_,                                                          \
+        .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,                             \
+        .data = function,                                                     \
+        .infer = reflected_infer,                                             \
+        .cost = reflected_cost,                                               \
+        .run = reflected_run,                                                 \
+    };
+
+REFLECTED(rpow, "torch.pow", "Tensor.__rpow__", "other ** self.")
+REFLECTED(rmod, "torch.remainder", "Tensor.__rmod__", "other % self.")
+REFLECTED(rdiv, "torch.div", "Tensor.__rdiv__ Tensor.__rtruediv__",
+          "other / self.")
+REFLECTED(rfloordiv, "torch.floor_divide", "Tensor.__rfloordiv__",
+          "other // self.")
+REFLECTED(rlshift, "torch.bitwise_left_shift", "Tensor.__rlshift__",
+          "other << self.")
+REFLECTED(rrshift, "torch.bitwise_right_shift", "Tensor.__rrshift__",
+          "other >> self.")
+REFLECTED(rmatmul, "torch.matmul", "Tensor.__rmatmul__", "other @ self.")
