@@ -74,6 +74,14 @@ static const cfx_node *returned(const cfx_node *n)
 static const struct {
     const char *target, *ours, *atens;
 } other_names[] = {
+    {"torch.ops.aten.alpha_dropout_", "input", "self"},
+    {"torch.ops.aten.alpha_dropout_", "training", "train"},
+    {"torch.ops.aten.dropout_", "input", "self"},
+    {"torch.ops.aten.dropout_", "training", "train"},
+    {"torch.ops.aten.feature_alpha_dropout_", "input", "self"},
+    {"torch.ops.aten.feature_alpha_dropout_", "training", "train"},
+    {"torch.ops.aten.feature_dropout_", "input", "self"},
+    {"torch.ops.aten.feature_dropout_", "training", "train"},
     {"torch.ops.aten.grid_sampler", "mode", "interpolation_mode"},
     {"torch.ops.aten.heaviside", "other", "values"},
     {"torch.ops.aten._assert_scalar", "condition", "self"},
