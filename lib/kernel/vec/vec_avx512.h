@@ -118,24 +118,15 @@ CFX_FORCE_INLINE vf vf_of_int8(vf x, int k)
                          _mm512_set1_ps((float)(1 << (23 - 8 * k)) + 128));
 }
 
-/* The lowest four bits are looked up, others are numbers as in vf_of_int8. */
+/* The lowest four bits of each lane are looked up: no conversion. */
 CFX_FORCE_INLINE vf vf_of_int4(vf x, int k)
 {
-    __m512i bits = _mm512_castps_si512(x);
+    __m512i bits = _mm512_srl_epi32(_mm512_castps_si512(x),
+                                    _mm_cvtsi32_si128(4 * k));
 
-    if (k > 4) {
-        bits = _mm512_srli_epi32(bits, 20);
-        k -= 5;
-    }
-    if (k == 0)
-        return _mm512_permutexvar_ps(bits, _mm512_setr_ps(-8, -7, -6, -5, -4,
-                                                          -3, -2, -1, 0, 1, 2,
-                                                          3, 4, 5, 6, 7));
-    __m512i power = _mm512_set1_epi32((127 + 23 - 4 * k) << 23);
-    __m512i mask = _mm512_set1_epi32(15 << 4 * k);
-    bits = _mm512_ternarylogic_epi32(bits, mask, power, 0xea); /* a & b | c */
-    return _mm512_sub_ps(_mm512_castsi512_ps(bits),
-                         _mm512_set1_ps((float)(1 << (23 - 4 * k)) + 8));
+    return _mm512_permutexvar_ps(bits,
+                                 _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1,
+                                                0, 1, 2, 3, 4, 5, 6, 7));
 }
 
 CFX_FORCE_INLINE vf vf_high_bf16(vf x)
