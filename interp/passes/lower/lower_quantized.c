@@ -257,7 +257,7 @@ static bool find_chain(cfx_lowering *l, cfx_node *n, cfx_chain *c)
     return c->from;
 }
 
-cfx_lower_end cfx_lower__end(const cfx_chain *c)
+cfx_result_range cfx_lower__range(const cfx_chain *c)
 {
     const cfx_affine *to = &c->to;
     double zero = (double)to->zero_point;
@@ -265,9 +265,10 @@ cfx_lower_end cfx_lower__end(const cfx_chain *c)
     double most = fmin((double)to->most, rint(c->hi / to->scale) + zero);
     least = fmin(least, (double)to->most);
     most = fmax(most, least);
-    return (cfx_lower_end){cfx_int(to->zero_point),
-                           least > 0 ? cfx_int((int64_t)least) : CFX_NOTHING,
-                           most < 255 ? cfx_int((int64_t)most) : CFX_NOTHING};
+    return (cfx_result_range){
+        cfx_int(to->zero_point),
+        least > 0 ? cfx_int((int64_t)least) : CFX_NOTHING,
+        most < 255 ? cfx_int((int64_t)most) : CFX_NOTHING};
 }
 
 /* ---- The pass ---- */

@@ -64,11 +64,11 @@ int64_t cfx_lower__channels(const cfx_node *n);
 
 /* The end of a sum or a mean, as arguments, absent by default: rounding is monotone,
  * so that the bounds of the clamp may be rounded. */
-typedef struct cfx_lower_end {
+typedef struct cfx_result_range {
     cfx_value zero, least, most;
-} cfx_lower_end;
+} cfx_result_range;
 
-cfx_lower_end cfx_lower__end(const cfx_chain *c);
+cfx_result_range cfx_lower__range(const cfx_chain *c);
 
 /* ---- Images in blocks ---- */
 

@@ -63,7 +63,7 @@ static cfx_node *own_conv(const sum *a, int i)
 
 /* That convolution, which adds the other term. */
 static cfx_value build_conv(cfx_scope *s, const sum *a, int i, const double *k,
-                            double bias, const cfx_lower_end *e)
+                            double bias, const cfx_result_range *e)
 {
     const cfx_node *conv = own_conv(a, i);
     cfx_error err = {0};
@@ -86,7 +86,7 @@ static cfx_value build_conv(cfx_scope *s, const sum *a, int i, const double *k,
 static cfx_value build_sum(cfx_scope *s, const cfx_node *n, void *user)
 {
     const sum *a = user;
-    const cfx_lower_end e = cfx_lower__end(a->c);
+    const cfx_result_range e = cfx_lower__range(a->c);
     double k[2], bias = 0;
     cfx_value x[2];
     (void)n;
@@ -221,7 +221,7 @@ static bool is_mean(const cfx_lowering *l, const cfx_node *n)
 static cfx_value build_mean(cfx_scope *s, const cfx_node *n, void *user)
 {
     const mean *m = user;
-    const cfx_lower_end e = cfx_lower__end(m->c);
+    const cfx_result_range e = cfx_lower__range(m->c);
     double k = m->from.scale / m->c->to.scale;
     cfx_value x = cfx_value_of_node(cfx_lower__form(m->x));
     cfx_value y = cfx_quantized_mean2d(

@@ -99,7 +99,7 @@ static cfx_node *put_vector(const row_norm *a, const char *prefix,
 static cfx_value build_norm(cfx_scope *s, const cfx_node *n, void *user)
 {
     const row_norm *a = user;
-    const cfx_lower_end e = cfx_lower__end(a->c);
+    const cfx_result_range e = cfx_lower__range(a->c);
     (void)n;
     cfx_value y = cfx_quantized_layer_norm(
         s, cfx_value_of_node(a->x), cfx_value_of_node(a->made[0]),
