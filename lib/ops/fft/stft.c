@@ -226,6 +226,11 @@ static bool check_spectrum(cfx_scope *s, const cfx_call *call,
     else if (x->rank != 2 && x->rank != 3)
         cfx_scope_fail(s, CFX_ESHAPE,
                        "expected a tensor with 2 or 3 dimensions");
+    else if (!cfx_call_has(call, ONESIDED) &&
+             !cfx_dim_is_int(x->shape[x->rank - 2]))
+        cfx_scope_fail(s, CFX_EUNSUPPORTED,
+                       "whether all frequencies are given depends on symbols; "
+                       "give onesided");
     else if (!cfx_dim_eq(s->env, x->shape[x->rank - 2],
                          cfx_dim_int(is_whole(call) ? w->n : w->n / 2 + 1)))
         cfx_scope_fail(s, CFX_ESHAPE,
@@ -268,10 +273,11 @@ static cfx_value istft_build(cfx_scope *s, const cfx_call *call)
     y = slice(s, y, 1, cfx_value_of_dim(from), cfx_value_of_dim(to));
     square = slice(s, square, 1, cfx_value_of_dim(from), cfx_value_of_dim(to));
     y = TORCH("div", y, square);
-    if (!cfx_dim_le(s->env, to, whole))
+    cfx_dim more = cfx_dim_max(s->env, cfx_dim_sub(s->env, to, whole),
+                               cfx_dim_int(0));
+    if (!cfx_dim_is(more, 0))
         y = TORCH("constant_pad_nd", y,
-                  cfx_list(s, cfx_int(0),
-                           cfx_value_of_dim(cfx_dim_sub(s->env, to, whole))));
+                  cfx_list(s, cfx_int(0), cfx_value_of_dim(more)));
     return single ? TORCH("squeeze", y, cfx_int(0)) : y;
 }
 

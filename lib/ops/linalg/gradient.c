@@ -189,6 +189,15 @@ static cfx_value gradient_build(cfx_scope *s, const cfx_call *call)
     for (size_t i = 0; i < n; i++) {
         cfx_value spacing = each(IN(SPACING), i);
         int at = axis_at(s, call, i);
+        const cfx_tensor *p = spacing.kind == CFX_TENSOR ? spacing.u.tensor
+                                                         : NULL;
+        if (!cfx_scope_failed(s) && p && p->rank &&
+            (p->rank != 1 ||
+             !cfx_dim_eq(s->env, p->shape[0], x.u.tensor->shape[at])))
+            cfx_scope_fail(s, CFX_ESHAPE,
+                           "torch.gradient expected a coordinate for each "
+                           "point along axis %d",
+                           at);
         if (cfx_scope_failed(s))
             return cfx_none();
         if (spacing.kind == CFX_TENSOR && spacing.u.tensor->rank)

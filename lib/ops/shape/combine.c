@@ -110,8 +110,12 @@ const cfx_op cfx_op__block_diag = {
 static cfx_value powers(cfx_scope *s, cfx_value x, cfx_value n, bool rising)
 {
     const cfx_tensor *t = x.u.tensor;
-    if (n.kind == CFX_NONE && !t->rank)
-        n = cfx_int(1);
+    if (!t->rank) { /* a vector of one element */
+        x = CFX_CALL(s, "torch.unsqueeze", x, cfx_int(0));
+        t = cfx_meta_of(s, x);
+        if (!t)
+            return cfx_none();
+    }
     if (n.kind == CFX_NONE)
         n = cfx_value_of_dim(t->shape[t->rank - 1]);
     if (!cfx_dim_le(s->env, cfx_dim_int(0), cfx_value_dim(n)))
@@ -152,6 +156,7 @@ const cfx_op cfx_op__vander = {
               "Tensor",
     .aliases = "torch.vander aten.vander.default",
     .doc = "The powers of each element, falling.",
+    .flags = CFX_OP_COMPLEX,
     .infer = vander_infer,
     .cost = vander_cost,
     .run = vander_run,
@@ -161,6 +166,7 @@ const cfx_op cfx_op__linalg_vander = {
     .schema = "linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor",
     .aliases = "torch.linalg.vander aten.linalg_vander.default",
     .doc = "The powers of each element, rising.",
+    .flags = CFX_OP_COMPLEX,
     .infer = linalg_vander_infer,
     .cost = linalg_vander_cost,
     .run = linalg_vander_run,
