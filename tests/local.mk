@@ -16,61 +16,61 @@ UNIT_TESTS = tests/unit_base tests/unit_ops tests/unit_graph \
 	tests/unit_shape tests/unit_zoo
 
 tests_unit_base_SOURCES = $(UNIT_SOURCES) \
-	%reldir%/unit/base_test.c %reldir%/unit/pool_test.c %reldir%/unit/dim_test.c \
-	%reldir%/unit/dim_property_test.c %reldir%/unit/dim_limit_test.c \
-	%reldir%/unit/dtype_test.c %reldir%/unit/tensor_test.c %reldir%/unit/copy_test.c \
-	%reldir%/unit/value_test.c
+	%reldir%/unit/base/base_test.c %reldir%/unit/base/pool_test.c %reldir%/unit/base/dim_test.c \
+	%reldir%/unit/base/dim_property_test.c %reldir%/unit/base/dim_limit_test.c \
+	%reldir%/unit/base/dtype_test.c %reldir%/unit/base/tensor_test.c %reldir%/unit/base/copy_test.c \
+	%reldir%/unit/base/value_test.c
 tests_unit_ops_SOURCES = $(UNIT_SOURCES) \
-	%reldir%/unit/kernel_gemm_test.c %reldir%/unit/kernel_conv_test.c \
-	%reldir%/unit/linalg_test.c \
-	%reldir%/unit/kernel_pool_test.c %reldir%/unit/kernel_pointwise_test.c \
-	%reldir%/unit/kernel_reduce_test.c %reldir%/unit/kernel_norm_test.c \
-	%reldir%/unit/kernel_blocked_test.c %reldir%/unit/kernel_quantized_test.c \
-	%reldir%/unit/kernel_index_test.c %reldir%/unit/kernel_resample_test.c \
-	%reldir%/unit/kernel_attention_test.c %reldir%/unit/op_shape_test.c \
-	%reldir%/unit/device_test.c %reldir%/unit/edits_test.c \
-	%reldir%/unit/nn_test.c %reldir%/unit/stop_test.c
+	%reldir%/unit/ops/kernel_gemm_test.c %reldir%/unit/ops/kernel_conv_test.c \
+	%reldir%/unit/ops/linalg_test.c \
+	%reldir%/unit/ops/kernel_pool_test.c %reldir%/unit/ops/kernel_pointwise_test.c \
+	%reldir%/unit/ops/kernel_reduce_test.c %reldir%/unit/ops/kernel_norm_test.c \
+	%reldir%/unit/ops/kernel_blocked_test.c %reldir%/unit/ops/kernel_quantized_test.c \
+	%reldir%/unit/ops/kernel_index_test.c %reldir%/unit/ops/kernel_resample_test.c \
+	%reldir%/unit/ops/kernel_attention_test.c %reldir%/unit/ops/op_shape_test.c \
+	%reldir%/unit/ops/device_test.c %reldir%/unit/ops/edits_test.c \
+	%reldir%/unit/ops/nn_test.c %reldir%/unit/ops/stop_test.c
 tests_unit_graph_SOURCES = $(UNIT_SOURCES) \
-	%reldir%/unit/graph_test.c %reldir%/unit/graph_whole_test.c \
-	%reldir%/unit/graph_fuzz_test.c %reldir%/unit/graph_effects_test.c \
-	%reldir%/unit/graph_edit_test.c %reldir%/unit/graph_module_test.c \
-	%reldir%/unit/graph_torch_test.c %reldir%/unit/names_test.c
+	%reldir%/unit/graph/graph_test.c %reldir%/unit/graph/graph_whole_test.c \
+	%reldir%/unit/graph/graph_fuzz_test.c %reldir%/unit/graph/graph_effects_test.c \
+	%reldir%/unit/graph/graph_edit_test.c %reldir%/unit/graph/graph_module_test.c \
+	%reldir%/unit/graph/graph_torch_test.c %reldir%/unit/graph/names_test.c
 tests_unit_format_SOURCES = $(UNIT_SOURCES) $(SECTION_SOURCES) \
-	%reldir%/unit/report_document.c %reldir%/unit/report_document.h \
-	%reldir%/unit/text_test.c %reldir%/unit/file_test.c %reldir%/unit/load_test.c \
-	%reldir%/unit/npz_test.c %reldir%/unit/pt2_test.c %reldir%/unit/code_test.c \
-	%reldir%/unit/picture_test.c %reldir%/unit/folder_test.c \
-	%reldir%/unit/report_test.c %reldir%/unit/python_test.c
+	%reldir%/unit/format/report_document.c %reldir%/unit/format/report_document.h \
+	%reldir%/unit/format/text_test.c %reldir%/unit/format/file_test.c %reldir%/unit/format/load_test.c \
+	%reldir%/unit/format/npz_test.c %reldir%/unit/format/pt2_test.c %reldir%/unit/format/code_test.c \
+	%reldir%/unit/format/picture_test.c %reldir%/unit/format/folder_test.c \
+	%reldir%/unit/format/report_test.c %reldir%/unit/format/python_test.c
 tests_unit_interp_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
-	%reldir%/unit/interp_test.c %reldir%/unit/interp_nested_test.c \
-	%reldir%/unit/control_test.c %reldir%/unit/control_golden_test.c \
-	%reldir%/unit/higher_order_test.c %reldir%/unit/scope_class_test.c \
-	%reldir%/unit/minimize_test.c %reldir%/unit/tracer_test.c \
-	%reldir%/unit/tracer_module_test.c %reldir%/unit/tracer_proxy_test.c \
-	%reldir%/unit/transformer_test.c %reldir%/unit/memory_test.c \
-	%reldir%/unit/peak_test.c
+	%reldir%/unit/interp/interp_test.c %reldir%/unit/interp/interp_nested_test.c \
+	%reldir%/unit/interp/control_test.c %reldir%/unit/interp/control_golden_test.c \
+	%reldir%/unit/interp/higher_order_test.c %reldir%/unit/interp/scope_class_test.c \
+	%reldir%/unit/interp/minimize_test.c %reldir%/unit/interp/tracer_test.c \
+	%reldir%/unit/interp/tracer_module_test.c %reldir%/unit/interp/tracer_proxy_test.c \
+	%reldir%/unit/interp/transformer_test.c %reldir%/unit/interp/memory_test.c \
+	%reldir%/unit/interp/peak_test.c
 tests_unit_rewrite_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
-	%reldir%/unit/rewrite_graphs.c %reldir%/unit/rewrite_test.h \
-	%reldir%/unit/matcher_test.c %reldir%/unit/matcher_beyond_test.c \
-	%reldir%/unit/matcher_test.h %reldir%/unit/rewriter_test.c \
-	%reldir%/unit/rewriter_beyond_test.c %reldir%/unit/rewriter_test.h \
-	%reldir%/unit/source_matcher_test.c %reldir%/unit/pass_test.c \
-	%reldir%/unit/pass_manager_test.c %reldir%/unit/passes_test.c \
-	%reldir%/unit/passes_rewrite_test.c %reldir%/unit/passes_meaning_test.c \
-	%reldir%/unit/split_test.c %reldir%/unit/partition_test.c \
-	%reldir%/unit/fusion_test.c %reldir%/unit/optimize_test.c \
-	%reldir%/unit/quantize_test.c
+	%reldir%/unit/rewrite/rewrite_graphs.c %reldir%/unit/rewrite/rewrite_test.h \
+	%reldir%/unit/rewrite/matcher_test.c %reldir%/unit/rewrite/matcher_beyond_test.c \
+	%reldir%/unit/rewrite/matcher_test.h %reldir%/unit/rewrite/rewriter_test.c \
+	%reldir%/unit/rewrite/rewriter_beyond_test.c %reldir%/unit/rewrite/rewriter_test.h \
+	%reldir%/unit/rewrite/source_matcher_test.c %reldir%/unit/rewrite/pass_test.c \
+	%reldir%/unit/rewrite/pass_manager_test.c %reldir%/unit/rewrite/passes_test.c \
+	%reldir%/unit/rewrite/passes_rewrite_test.c %reldir%/unit/rewrite/passes_meaning_test.c \
+	%reldir%/unit/rewrite/split_test.c %reldir%/unit/rewrite/partition_test.c \
+	%reldir%/unit/rewrite/fusion_test.c %reldir%/unit/rewrite/optimize_test.c \
+	%reldir%/unit/rewrite/quantize_test.c
 tests_unit_shape_SOURCES = $(UNIT_SOURCES) \
-	%reldir%/unit/shape_prop_test.c %reldir%/unit/shape_prop_test.h \
-	%reldir%/unit/shape_text_test.c %reldir%/unit/shape_types_test.c \
-	%reldir%/unit/own_op_test.c \
-	%reldir%/unit/own_cost_test.c %reldir%/unit/cost_test.c %reldir%/unit/cost_test.h \
-	%reldir%/unit/roofline_test.c %reldir%/unit/machine_test.c \
-	%reldir%/unit/machine_cached_test.c %reldir%/unit/machine_doubt_test.c \
-	%reldir%/unit/optimized_walk_test.c %reldir%/unit/memory_plan_test.c \
-	%reldir%/unit/memory_place_test.c \
-	%reldir%/unit/memory_run_test.c %reldir%/unit/memory_check.h \
-	%reldir%/unit/memory_test.h
+	%reldir%/unit/shape/shape_prop_test.c %reldir%/unit/shape/shape_prop_test.h \
+	%reldir%/unit/shape/shape_text_test.c %reldir%/unit/shape/shape_types_test.c \
+	%reldir%/unit/shape/own_op_test.c \
+	%reldir%/unit/shape/own_cost_test.c %reldir%/unit/shape/cost_test.c %reldir%/unit/shape/cost_test.h \
+	%reldir%/unit/shape/roofline_test.c %reldir%/unit/shape/machine_test.c \
+	%reldir%/unit/shape/machine_cached_test.c %reldir%/unit/shape/machine_doubt_test.c \
+	%reldir%/unit/shape/optimized_walk_test.c %reldir%/unit/shape/memory_plan_test.c \
+	%reldir%/unit/shape/memory_place_test.c \
+	%reldir%/unit/shape/memory_run_test.c %reldir%/unit/shape/memory_check.h \
+	%reldir%/unit/shape/memory_test.h
 tests_unit_zoo_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/zoo/symbols_test.c %reldir%/zoo/zoo_text_test.c
 
@@ -100,7 +100,7 @@ tests_codegen_zoo_test_SOURCES = %reldir%/zoo/codegen_zoo_test.c \
 tests_codegen_zoo_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 
 # Passes.
-EXTRA_DIST += %reldir%/unit/pass_test.h %reldir%/behaviours %reldir%/cli/said.sh
+EXTRA_DIST += %reldir%/unit/rewrite/pass_test.h %reldir%/behaviours %reldir%/cli/said.sh
 EXTRA_DIST += %reldir%/cli/small_build.sh
 EXTRA_DIST += %reldir%/cases/onnx.tar.xz %reldir%/cases/onnx.failures
 SHELL_TESTS_OF_PASSES = %reldir%/cli/passes_zoo.sh %reldir%/cli/transform_test.sh \
@@ -127,7 +127,7 @@ tests_case_tests_SOURCES = $(PROGRAM_SOURCES) $(CASE_SOURCES) \
 	%reldir%/cases/mutant.c %reldir%/cases/mutant_text.c %reldir%/cases/mutant.h
 tests_zoo_tests_SOURCES = $(PROGRAM_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/zoo/zoo_test.c %reldir%/zoo/same_test.c %reldir%/zoo/costs_zoo_test.c \
-	%reldir%/zoo/memory_zoo_test.c %reldir%/unit/memory_check.h \
+	%reldir%/zoo/memory_zoo_test.c %reldir%/unit/shape/memory_check.h \
 	%reldir%/zoo/passes_zoo_test.c
 dist_check_SCRIPTS += %reldir%/cli/opcases_effects.sh
 TESTS += %reldir%/cli/opcases_effects.sh
@@ -168,11 +168,11 @@ zoo/unpacked: %reldir%/golden/zoo.tar.xz
 clean-local:
 	rm -rf zoo random_graphs-*.script
 
-EXTRA_DIST += %reldir%/unit/control_test.h %reldir%/unit/counted.h \
-	%reldir%/unit/interp_test.h %reldir%/unit/machine_test.h %reldir%/unit/model_test.h \
+EXTRA_DIST += %reldir%/unit/interp/control_test.h %reldir%/unit/counted.h \
+	%reldir%/unit/interp/interp_test.h %reldir%/unit/shape/machine_test.h %reldir%/unit/model_test.h \
 	%reldir%/unit/failing_alloc.h \
-	%reldir%/unit/graph_test.h %reldir%/unit/tensor_test.h \
-	%reldir%/unit/file_test.h %reldir%/unit/kernel_data.h %reldir%/README.md \
+	%reldir%/unit/graph_test.h %reldir%/unit/base/tensor_test.h \
+	%reldir%/unit/format/file_test.h %reldir%/unit/ops/kernel_data.h %reldir%/README.md \
 	%reldir%/oracle %reldir%/cases %reldir%/golden
 
 # One line that adds up all programs.
@@ -256,7 +256,7 @@ dist_check_SCRIPTS += %reldir%/cli/graph_script.sh
 TESTS += %reldir%/cli/graph_script.sh
 
 # What tests share.
-EXTRA_DIST += %reldir%/unit/golden_text.h %reldir%/unit/trace_test.h
+EXTRA_DIST += %reldir%/unit/golden_text.h %reldir%/unit/interp/trace_test.h
 
 # Shapes without numbers: every operator on arguments by chance, costs, what
 # machines can do, memory.
@@ -274,7 +274,7 @@ TESTS += %reldir%/cli/roofline.sh %reldir%/cli/counts.sh %reldir%/cli/against.sh
 # Reports in a browser.
 check_PROGRAMS += tests/report_page
 tests_report_page_SOURCES = %reldir%/unit/report_page.c \
-	%reldir%/unit/report_document.c %reldir%/unit/report_document.h
+	%reldir%/unit/format/report_document.c %reldir%/unit/format/report_document.h
 dist_check_SCRIPTS += %reldir%/cli/report_browser.sh
 TESTS += %reldir%/cli/report_browser.sh
 EXTRA_DIST += %reldir%/cli/browser.py %reldir%/cli/report_browser.py \

@@ -13,14 +13,14 @@ trap 'rm -rf "$work"' EXIT
 tests='s/^TEST_[CE]A[SC][EH](\([a-z_A-Z0-9]*\)[,)].*/\1/p'
 # Names, and names with the file that has them.
 {
-    for f in ./*/*.c; do
+    for f in ./*/*.c ./unit/*/*.c; do
         sed -n "$tests" "$f" |
             sed "s/\$/ ${f##*/}/;s/\.c\$//"
     done
-    sed -n "$tests" ./*/*.c
+    sed -n "$tests" ./*/*.c ./unit/*/*.c
     sed -n 's/^==== //p' cases/passes/*.test
     sed -n 's/^# \([a-z_0-9A-Z]*\)$/\1/p' cases/shapes/*.test
-    for f in ./*/*.c cli/*.sh golden/code/*.txt golden/text/*.txt oracle/*.py; do
+    for f in ./*/*.c ./unit/*/*.c cli/*.sh golden/code/*.txt golden/text/*.txt oracle/*.py; do
         f=${f##*/}
         echo "${f%.*}"
     done

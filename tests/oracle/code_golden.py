@@ -5,7 +5,7 @@
 
 Writes one file a case of text_golden and of those below, NAME.txt, of
 sections that begin with `==== SECTION`; the C test knows what each stands
-for (tests/unit/code_test.c):
+for (tests/unit/format/code_test.c):
 
     lossless    the superset's text, which the C test reads
     verbose     gm.graph.python_code("self", verbose=True).src

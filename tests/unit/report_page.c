@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/report_document.h"
+#include "tests/unit/format/report_document.h"
 
 /* All of a stream, for free(). */
 static char *read_all(FILE *f, size_t *len)

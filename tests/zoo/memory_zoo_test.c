@@ -15,7 +15,7 @@
 
 #include "graph/aliases.h"
 #include "shapeprop/memory/memory_impl.h"
-#include "tests/unit/memory_check.h"
+#include "tests/unit/shape/memory_check.h"
 #include "tests/cases/program.h"
 #include "tests/zoo/zoo.h"
 

@@ -131,11 +131,9 @@ static cfx_status check_channels(const cfx_call *call, const struct conv *c)
     if (!cfx_call_has(call, IN_CHANNELS))
         return CFX_OK;
     cfx_dim n = cfx_value_dim(cfx_call_value(call, IN_CHANNELS));
-    cfx_dim block = cfx_dim_int(CFX_BLOCK);
-    cfx_dim all = cfx_dim_mul(call->env, c->w->shape[1], block);
-    cfx_dim before = cfx_dim_sub(call->env, all, block);
-    if (!is_dense(call, c) || !cfx_dim_le(call->env, n, all) ||
-        cfx_dim_le(call->env, n, before))
+    cfx_dim up = cfx_dim_add(call->env, n, cfx_dim_int(CFX_BLOCK - 1));
+    cfx_dim blocks = cfx_dim_floordiv(call->env, up, cfx_dim_int(CFX_BLOCK));
+    if (!is_dense(call, c) || !equal(call, blocks, c->w->shape[1]))
         return cfx_call_fail(call, CFX_EINVAL,
                              "in_channels must end in the last block of an "
                              "input without groups");
