@@ -8,6 +8,13 @@
 #include "base/context.h"
 #include "base/mutex.h"
 
+/* A sum or product that was computed lately: shapes repeat from layer to layer. */
+typedef struct recent {
+    cfx_dim a, b, result;
+} recent;
+
+enum { RECENT = 128 };
+
 struct cfx_exprs {
     cfx_context *ctx;
     cfx_mutex lock;
@@ -16,6 +23,7 @@ struct cfx_exprs {
     size_t cap, len;
     int64_t symbols;
     _Atomic(uint64_t) failures;
+    recent sum[RECENT], product[RECENT];
 };
 
 enum { FIRST_CAP = 256, PRODUCT_TERMS_MAX = 1 << 14 };
@@ -623,16 +631,41 @@ cfx_dim cfx_dim_numerator(cfx_dim d, int64_t *den)
     return cfx_poly_finish(&p);
 }
 
-cfx_dim cfx_dim_add_symbols(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+/* The result of `compute`, remembered in one of the arrays of t. */
+static cfx_dim remembered(cfx_exprs *t, recent *array, cfx_dim a, cfx_dim b,
+                          cfx_dim (*compute)(cfx_dim, cfx_dim))
 {
-    (void)env;
-    if (cfx_dim_is_bad(a) || cfx_dim_is_bad(b))
-        return CFX_DIM_BAD;
+    recent *place = &array[cfx_mix64(a.bits * 3 + b.bits) % RECENT];
+    cfx_mutex_lock(&t->lock);
+    recent r = *place;
+    cfx_mutex_unlock(&t->lock);
+    if (cfx_dim_same(r.a, a) && cfx_dim_same(r.b, b))
+        return r.result;
+    r = (recent){a, b, compute(a, b)};
+    if (cfx_dim_is_bad(r.result))
+        return r.result;
+    cfx_mutex_lock(&t->lock);
+    *place = r;
+    cfx_mutex_unlock(&t->lock);
+    return r.result;
+}
+
+static cfx_dim add(cfx_dim a, cfx_dim b)
+{
     cfx_poly p;
     cfx_poly_init(&p, cfx_exprs_either(a, b));
     cfx_poly_dim(&p, 1, a);
     cfx_poly_dim(&p, 1, b);
     return cfx_poly_finish(&p);
+}
+
+cfx_dim cfx_dim_add_symbols(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+{
+    cfx_exprs *t = cfx_exprs_either(a, b);
+    (void)env;
+    if (cfx_dim_is_bad(a) || cfx_dim_is_bad(b))
+        return CFX_DIM_BAD;
+    return t ? remembered(t, t->sum, a, b, add) : add(a, b);
 }
 
 static cfx_dim mul_sums(cfx_dim a, cfx_dim b)
@@ -665,19 +698,25 @@ static cfx_dim mul_sums(cfx_dim a, cfx_dim b)
     return cfx_poly_finish(&p);
 }
 
-cfx_dim cfx_dim_mul_symbols(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+static cfx_dim mul(cfx_dim a, cfx_dim b)
 {
-    (void)env;
-    if (cfx_dim_is_bad(a) || cfx_dim_is_bad(b))
-        return CFX_DIM_BAD;
-    int64_t v;
-    if (cfx_dim_is_int(a) && cfx_dim_is_int(b))
-        return __builtin_mul_overflow(cfx_dim_value(a), cfx_dim_value(b), &v)
-                   ? CFX_DIM_BAD
-                   : cfx_dim_int(v);
     if (cfx_dim_is_int(a))
         return cfx_dim_affine(cfx_dim_value(a), b, 0);
     if (cfx_dim_is_int(b))
         return cfx_dim_affine(cfx_dim_value(b), a, 0);
     return mul_sums(a, b);
+}
+
+cfx_dim cfx_dim_mul_symbols(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+{
+    cfx_exprs *t = cfx_exprs_either(a, b);
+    int64_t v;
+    (void)env;
+    if (cfx_dim_is_bad(a) || cfx_dim_is_bad(b))
+        return CFX_DIM_BAD;
+    if (t)
+        return remembered(t, t->product, a, b, mul);
+    return __builtin_mul_overflow(cfx_dim_value(a), cfx_dim_value(b), &v)
+               ? CFX_DIM_BAD
+               : cfx_dim_int(v);
 }
