@@ -494,9 +494,10 @@ CFX_FORCE_INLINE vi nearest(vf x, int zero_point)
     return vi_add(vi_bits(vf_add(x, vf_set1(0x1.8p23F))), zero_point - bits);
 }
 
+/* NaN becomes lo. */
 CFX_FORCE_INLINE vf in_range(vf x, float lo, float hi)
 {
-    return vf_min(vf_max(x, vf_set1(lo)), vf_set1(hi));
+    return vf_min(vf_max_number(x, vf_set1(lo)), vf_set1(hi));
 }
 /* Vectors of both terms of a sum, as integers. */
 CFX_FORCE_INLINE vi sum_of(const cfx_quantized_sum *s, vf a, vf b)

@@ -11,6 +11,7 @@
  *     load_mask(p, bits)              the lanes whose bits are set, else 0
  *     load_step(p, step)              p[0], p[step], ... (float only)
  *     max_nan(a, b)                   the greater, NaN if one is NaN (float only)
+ *     max_number(a, b)                the greater, b if a is NaN (float only)
  *     low_bf16(v), high_bf16(v)       the lower and the upper halves of the lanes,
  *                                     which are bfloat16 (float only)
  *     of_int8(v, k)                   byte k of each lane, an int8 (float only)

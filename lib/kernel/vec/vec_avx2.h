@@ -123,6 +123,12 @@ CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
         p, _mm256_mullo_epi32(i, _mm256_set1_epi32(step)), 4);
 }
 
+/* The greater; b if a is NaN. */
+CFX_FORCE_INLINE vf vf_max_number(vf a, vf b)
+{
+    return _mm256_max_ps(a, b);
+}
+
 CFX_FORCE_INLINE vf vf_max_nan(vf a, vf b)
 {
     __m256 nan = _mm256_cmp_ps(b, b, _CMP_UNORD_Q);

@@ -77,6 +77,12 @@ VEC_FUNCTIONS(vf, VF, float, __mmask16, ps)
 VEC_FUNCTIONS(vd, VD, double, __mmask8, pd)
 #undef VEC_FUNCTIONS
 
+/* The greater; b if a is NaN. */
+CFX_FORCE_INLINE vf vf_max_number(vf a, vf b)
+{
+    return _mm512_max_ps(a, b);
+}
+
 CFX_FORCE_INLINE vf vf_max_nan(vf a, vf b)
 {
     __mmask16 nan = _mm512_cmp_ps_mask(b, b, _CMP_UNORD_Q);

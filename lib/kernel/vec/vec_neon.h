@@ -88,6 +88,12 @@ CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
     return vld1q_f32(t);
 }
 
+/* The greater; b if a is NaN. */
+CFX_FORCE_INLINE vf vf_max_number(vf a, vf b)
+{
+    return vmaxnmq_f32(a, b);
+}
+
 CFX_FORCE_INLINE vf vf_max_nan(vf a, vf b)
 {
     return vmaxq_f32(a, b); /* its result is NaN if an operand is */

@@ -78,6 +78,12 @@ CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
     return *p;
 }
 
+/* The greater; b if a is NaN. */
+CFX_FORCE_INLINE vf vf_max_number(vf a, vf b)
+{
+    return a > b ? a : b;
+}
+
 CFX_FORCE_INLINE vf vf_max_nan(vf a, vf b)
 {
     return b > a || b != b ? b : a;
