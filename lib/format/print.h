@@ -39,7 +39,14 @@ CFX_INLINE void cfx_out_putc(cfx_out *o, char c)
     cfx_out_add(o, &c, 1);
 }
 void cfx_out_repeat(cfx_out *o, char c, size_t n);
-void cfx_out_int(cfx_out *o, int64_t v);
+void cfx_out_digits(cfx_out *o, int64_t v);
+CFX_INLINE void cfx_out_int(cfx_out *o, int64_t v)
+{
+    if (v >= 0 && v < 10)
+        cfx_out_putc(o, (char)('0' + v));
+    else
+        cfx_out_digits(o, v);
+}
 void cfx_out_float(cfx_out *o, double v);
 /* Set the status, unless one is set already. */
 void cfx_out_fail(cfx_out *o, cfx_status status);

@@ -66,7 +66,7 @@ void cfx_out_repeat(cfx_out *o, char c, size_t n)
         cfx_out_putc(o, c);
 }
 
-void cfx_out_int(cfx_out *o, int64_t v)
+void cfx_out_digits(cfx_out *o, int64_t v)
 {
     char digits[24];
     size_t at = sizeof(digits);
