@@ -166,8 +166,8 @@ void cli_inputs_release(cli_inputs *in);
  * annotation in code, borrowed; absent if it does not. */
 cfx_value cli_known_shape(const cfx_node *n);
 
-/* What is known of an input before its model is read: its name ("": none) and
- * its meta, or with `numbers` a tensor of few integers. Release it. */
+/* Read an input before its model is read: its name ("": it has none) and its meta,
+ * or with `numbers` a tensor of few integers as it is. Release it. */
 cfx_status cli_known_input(cfx_named_value *out, const cli *c,
                            const char *text, bool numbers, uint64_t seed,
                            cfx_error *err);

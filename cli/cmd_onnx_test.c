@@ -142,7 +142,7 @@ static bool has_few(cfx_value v)
             cfx_tensor_numel(v.u.tensor) <= CONSTANT_MAX);
 }
 
-/* What may decide shapes: inputs of few numbers, which real models have as
+/* Find the inputs that may decide shapes: few numbers, which real models have as
  * constants, sequences and optional values. */
 static void find_constants(const struct data *d, cfx_named_value *out)
 {

@@ -168,7 +168,7 @@ cfx_status cli_shape_make(cfx_value *out, cfx_context *ctx, cli_symbols *s,
 struct making {
     const cli *c;
     cli_symbols *s;
-    /* Of symbols: a dict, {name: (least, most)}, or absent. */
+    /* The ranges of symbols, a dict {name: (least, most)}; or absent. */
     cfx_value ranges;
 };
 

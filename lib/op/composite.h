@@ -44,11 +44,15 @@ cfx_status cfx_composite_run(cfx_call *call, cfx_composite *build);
         return cfx_composite_run(call, name##_build);                         \
     }
 
+CFX_INLINE bool cfx_is_complex_tensor(cfx_value v)
+{
+    return v.kind == CFX_TENSOR &&
+           cfx_dtype_is_complex((cfx_dtype)v.u.tensor->dtype);
+}
 /* Is the first argument a complex tensor? */
 CFX_INLINE bool cfx_call_is_complex(const cfx_call *call)
 {
-    return call->in[0].kind == CFX_TENSOR &&
-           cfx_dtype_is_complex((cfx_dtype)call->in[0].u.tensor->dtype);
+    return cfx_is_complex_tensor(call->in[0]);
 }
 
 /* Rules any_NAME_infer, _cost and _run: of complex tensors complex_NAME_build,

@@ -43,10 +43,11 @@ static const form forms[] = {
     {"embedding", "weight", "indices", "input", NULL, false, true},
 };
 
-/* A call, and its weight (rows, depth) of integers. */
+/* A call, and its weight (rows, depth) of integers. `dequantize` is at first what
+ * gives the weight, which may transpose it. */
 typedef struct layer_call {
     const form *form;
-    cfx_node *n, *x, *bias, *dequantize; /* dequantize: or a transpose of it */
+    cfx_node *n, *x, *bias, *dequantize;
     cfx_tensor *q, *scale; /* new references; scale: NULL, one for all */
     double one_scale;
     int64_t rows, depth, groups, q_row, q_column;
@@ -212,13 +213,12 @@ static bool fits_scale(layer_call *a)
 /* Find integers and scales; *found is false for a weight that cannot be packed. */
 static cfx_status load_weight(packer *k, layer_call *a, bool *found)
 {
-    const cfx_node *d = a->dequantize;
-    cfx_value scale = arg(k, d, "scale");
+    cfx_node *d = a->dequantize;
     bool zero, columns = a->form->columns;
     for (; is_transpose(d); d = node_of(d->args[0]))
         columns = !columns;
-    a->dequantize = (cfx_node *)(uintptr_t)d;
-    scale = arg(k, d, "scale");
+    a->dequantize = d;
+    cfx_value scale = arg(k, d, "scale");
     *found = false;
     if (axis_of(k, d) != columns || !has_type(d, CFX_F32) ||
         cfx_aliases__is_written(&k->aliases, d))
@@ -258,7 +258,8 @@ static int64_t together(const layer_call *a)
     return half ? 8 : a->depth % (4 * a->groups) == 0 ? 4 : 0;
 }
 
-/* As packed_weight.h of lib/ops/blocked has it. Rows past the last are zeros. */
+/* Write the weight in the form that ops/blocked/packed_weight.h describes, with zeros
+ * for rows past the last. */
 static void fill_weight(const layer_call *a, int64_t n, uint8_t *to)
 {
     bool half = n == 8;

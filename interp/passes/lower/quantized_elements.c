@@ -38,7 +38,14 @@ typedef struct sum {
     cfx_node *in[2];
     cfx_affine from[2];
     int64_t channels; /* of both in blocks; 0: they are row-major */
+    cfx_node
+        *conv; /* that computes in[conv_at], and adds the other; or NULL */
+    int conv_at;
 } sum;
+
+/* The rank of weights of convolutions of all channels; that of depthwise ones is
+ * 4. */
+enum { DENSE_RANK = 7 };
 
 /* The convolution of all channels that computes in[i], in blocks, and that nothing
  * but this sum reads; else NULL. */
@@ -56,18 +63,18 @@ static cfx_node *own_conv(const sum *a, int i)
     return w.kind == CFX_NODE && w.u.node->op == CFX_GET_ATTR &&
                    !cfx_module_fetch_attr(&t, a->l->p->gm,
                                           w.u.node->target->text, NULL) &&
-                   t.kind == CFX_TENSOR && t.u.tensor->rank == 7
+                   t.kind == CFX_TENSOR && t.u.tensor->rank == DENSE_RANK
                ? y
                : NULL;
 }
 
 /* That convolution, which adds the other term. */
-static cfx_value build_conv(cfx_scope *s, const sum *a, int i, const double *k,
+static cfx_value build_conv(cfx_scope *s, const sum *a, const double *k,
                             double bias, const cfx_result_range *e)
 {
-    const cfx_node *conv = own_conv(a, i);
+    int i = a->conv_at;
     cfx_error err = {0};
-#define ARG(name) cfx_lower__arg(a->l, conv, #name)
+#define ARG(name) cfx_lower__arg(a->l, a->conv, #name)
     cfx_value y = cfx_quantized_conv2d(
         s, ARG(input), ARG(weight), ARG(offset), ARG(scale), .bias = ARG(bias),
         .stride = ARG(stride), .padding = ARG(padding),
@@ -78,7 +85,7 @@ static cfx_value build_conv(cfx_scope *s, const sum *a, int i, const double *k,
         .sum_bias = cfx_float(bias), .sum_zero_point = e->zero,
         .sum_min = e->least, .sum_max = e->most);
 #undef ARG
-    if (y.kind == CFX_NODE && cfx_node_inherit(y.u.node, conv, &err))
+    if (y.kind == CFX_NODE && cfx_node_inherit(y.u.node, a->conv, &err))
         cfx_scope_fail(s, err.code, "%s", err.text);
     return y;
 }
@@ -96,13 +103,11 @@ static cfx_value build_sum(cfx_scope *s, const cfx_node *n, void *user)
         x[i] = cfx_value_of_node(a->channels ? cfx_lower__form(a->in[i])
                                              : a->in[i]);
     }
-    cfx_value y = own_conv(a, 0) ? build_conv(s, a, 0, k, bias, &e)
-                  : own_conv(a, 1)
-                      ? build_conv(s, a, 1, k, bias, &e)
-                      : cfx_quantized_add(s, x[0], x[1], cfx_float(k[0]),
-                                          cfx_float(k[1]), cfx_float(bias),
-                                          e.zero, .quant_min = e.least,
-                                          .quant_max = e.most);
+    cfx_value y = a->conv ? build_conv(s, a, k, bias, &e)
+                          : cfx_quantized_add(s, x[0], x[1], cfx_float(k[0]),
+                                              cfx_float(k[1]), cfx_float(bias),
+                                              e.zero, .quant_min = e.least,
+                                              .quant_max = e.most);
     cfx_lower__name_origin(s, a->c, y);
     return a->channels ? cfx_from_blocked(s, y, cfx_int(a->channels)) : y;
 }
@@ -130,6 +135,10 @@ cfx_status cfx_lower__add(cfx_lowering *l, const cfx_chain *c, cfx_node **next,
         return CFX_OK;
     if (cfx_lower__form(a.in[0]) && cfx_lower__form(a.in[1]))
         a.channels = cfx_lower__channels(a.in[0]);
+    for (int i = 0; i < 2 && !a.conv; i++) {
+        a.conv = own_conv(&a, i);
+        a.conv_at = i;
+    }
     *done = true;
     return cfx_lower__replace(l, c, build_sum, &a, next);
 }

@@ -5,6 +5,7 @@
 #include <cfx/ops.h>
 #include <math.h>
 
+#include "interp/passes/constants.h"
 #include "interp/passes/lower/lower_quantized.h"
 
 static cfx_node *node_arg(const cfx_node *n)
@@ -141,66 +142,36 @@ static bool is_function(const cfx_lowering *l, const cfx_node *n,
            n->ninputs == 1 && cfx_node_input(n, 0) == x;
 }
 
-static cfx_value arguments(cfx_scope *s, const cfx_node_map *map,
-                           const cfx_value *args, size_t n)
-{
-    cfx_value out = CFX_NOTHING, all = cfx_list_of(s, CFX_TUPLE, n, args);
-    if (cfx_scope_failed(s) || cfx_node_map_value(&out, map, all, &s->error))
-        return cfx_none();
-    return cfx_scope_take(s, out);
-}
-
-/* Compute n, whose input is in the map. */
-static cfx_status compute(cfx_scope *s, cfx_node_map *map, const cfx_node *n)
-{
-    cfx_value a = arguments(s, map, n->args, n->nargs);
-    cfx_value k = arguments(s, map, n->kwargs, 2 * (size_t)n->nkwargs);
-    if (cfx_scope_failed(s))
-        return s->error.code;
-    const cfx_args args = {a.u.seq->item, a.u.seq->len, k.u.seq->item,
-                           k.u.seq->len / 2};
-    cfx_value y = n->op == CFX_CALL_METHOD
-                      ? cfx_call_method(s, n->target->text, args)
-                      : cfx_call_function(s, n->target->text, args);
-    return cfx_scope_failed(s) ? s->error.code
-                               : cfx_node_map_set(map, n, y, &s->error);
-}
-
 /* All numbers of uint8. */
-static cfx_value all_bytes(cfx_scope *s)
+static cfx_status make_bytes(cfx_pass_call *p, cfx_tensor **out)
 {
-    cfx_tensor *t;
     const int64_t n = 256;
-    if (cfx_tensor_new(&t, s->ctx, CFX_U8, 1, &n, &s->error))
-        return cfx_none();
-    for (int i = 0; i < n; i++)
-        ((uint8_t *)t->data)[i] = (uint8_t)i;
-    return cfx_scope_take(s, cfx_value_of_tensor(t));
+    cfx_status st = cfx_tensor_new(out, p->ctx, CFX_U8, 1, &n, p->err);
+    for (int i = 0; i < n && !st; i++)
+        ((uint8_t *)(*out)->data)[i] = (uint8_t)i;
+    return st;
 }
 
 /* The results of the chain from its dequantize on, for each byte. */
 static cfx_status compute_table(cfx_lowering *l, const cfx_chain *c,
                                 cfx_node *x, cfx_tensor **out)
 {
-    cfx_scope s;
-    cfx_node_map map;
+    cfx_constants k;
+    cfx_tensor *bytes;
     cfx_node *const nodes[] = {node_arg(c->from), c->from, c->clamp, c->n};
-    cfx_scope_init(&s, &cfx_eager_class, l->p->ctx, NULL);
-    cfx_node_map_init(&map, l->p->graph);
-    cfx_value all = all_bytes(&s);
-    cfx_status st = cfx_scope_failed(&s)
-                        ? s.error.code
-                        : cfx_node_map_set(&map, x, all, &s.error);
+    cfx_status st = make_bytes(l->p, &bytes);
+    if (st)
+        return st;
+    cfx_constants__init(&k, l->p);
+    st = cfx_node_map_set(&k.value, x, cfx_value_of_tensor(bytes), l->p->err);
+    cfx_tensor_unref(bytes);
     for (int i = 0; i < 4 && !st; i++)
         if (nodes[i])
-            st = compute(&s, &map, nodes[i]);
-    cfx_value y = st ? CFX_NOTHING : cfx_node_map_get(&map, c->n);
+            st = cfx_constants__compute(&k, nodes[i]);
+    cfx_value y = st ? CFX_NOTHING : cfx_node_map_get(&k.value, c->n);
     if (y.kind == CFX_TENSOR)
-        *out = cfx_keep(y).u.tensor;
-    if (st)
-        st = cfx_fail_from(l->p->err, &s.error);
-    cfx_node_map_release(&map);
-    cfx_scope_release(&s);
+        *out = cfx_tensor_ref(y.u.tensor);
+    cfx_constants__release(&k);
     return st;
 }
 

@@ -22,7 +22,7 @@ static cfx_status check_version(const json_t *program, cfx_error *err)
                               ? json_object_get(version, "major")
                               : NULL;
 
-    /* What cfx reads is the same in torch 2.4, which wrote 5, and today's. */
+    /* The schemas 5 (torch 2.4) to 8 do not differ in what is read here. */
     if (json_is_integer(major) && json_integer_value(major) >= 5 &&
         json_integer_value(major) <= 8)
         return CFX_OK;

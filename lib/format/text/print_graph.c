@@ -173,7 +173,8 @@ static void print_output(const cfx_values *v, const cfx_node *n)
 }
 
 /* Shape propagation can restore "tensor_meta" and a tensor's "val", and ranges are
- * of no use without them: they are not user meta. With a shape in the text, `type` is redundant. */
+ * of no use without them: they are not user meta. With a shape in the text, `type` is
+ * redundant. */
 static bool is_derived(cfx_value key, cfx_value v, bool annotated)
 {
     return !strcmp(key.u.str->text, "tensor_meta") ||

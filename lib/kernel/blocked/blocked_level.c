@@ -24,8 +24,9 @@ enum { MOST_BLOCKS = P2 ? 2 * P2 : P1 };
 
 /* ---- The end of a tile ---- */
 
-/* Where a tile's results go: y, or first `sums`, which is in the first cache, where
- * y may not be. A block's pixels lie side by side, or a pixel's blocks do. */
+/* The memory that a tile's sums are written to: y, or if an activation reads them
+ * again, `sums`, which stays in the first cache. A block's pixels lie side by side, or
+ * a pixel's blocks do. */
 typedef struct target {
     float *y;
     int64_t pixel, block;

@@ -110,9 +110,9 @@ void cfx_quantized_of_floats(cfx_context *ctx, const cfx_quantized_floats *f,
 void cfx_quantized_to_floats(cfx_context *ctx, const cfx_quantized_floats *f,
                              const uint8_t *y, float *x, int64_t n);
 
-/* The same, as rows of bytes: element i of x,
- * (images, channels, pixels), goes to (images, blocks, pixels, channels of a block),
- * where bytes past the last channel are 0. A block has at most 16 channels. */
+/* Images of floats to be quantized: x is (images, channels, pixels), y is (images,
+ * blocks, pixels, channels of a block), and bytes past the last channel are 0. A block
+ * has at most 16 channels. */
 typedef struct cfx_quantized_image {
     int64_t images, channels, pixels, block;
     cfx_quantized_floats floats;

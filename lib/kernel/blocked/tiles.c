@@ -112,8 +112,8 @@ static int64_t next_slice(const cfx_blocked_tile *t, const slice *s)
                    : s->planes * t->w_at[0];
 }
 
-/* The same for a tile whose weights no other shares: it takes little longer than
- * reading them, so that those of the next tile are read meanwhile, if they fit. */
+/* From the weights of a tile, which no other tile shares, to those that are fetched
+ * while it is computed: the next tile's if they fit, else those a little ahead. */
 static int64_t next_tile(const cfx_blocked_tile *t, const slice *s)
 {
     bool fits = s->blocks * t->w_block <= SLICE;

@@ -45,7 +45,8 @@ CFX_FORCE_INLINE vf last_value(const kind what, const cfx_blocked_row *r, vf s,
  * not be. */
 enum { BUFFERED = 128 };
 
-/* Where the sums of a row go: y, or the buffer, if an activation follows. */
+/* The memory that the sums of a row are written to: y, or if an activation follows,
+ * the buffer. */
 CFX_FORCE_INLINE float *sums_of(const cfx_blocked_row *r, float *buffer)
 {
     return r->end.activation && r->pixels <= BUFFERED ? buffer : r->y;

@@ -131,7 +131,7 @@ typedef void cfx_acc_fn(void *acc, const void *x, int64_t stride, int64_t rows,
                         int64_t lanes, const void *shift, double param,
                         bool fresh);
 
-/* The same for the sum of rows of CFX_ACC_FEW floats. */
+/* A cfx_acc_fn that sums CFX_ACC_FEW lanes of floats. */
 typedef void cfx_sum_few_fn(double *acc, const float *x, int64_t stride,
                             int64_t rows, bool fresh);
 

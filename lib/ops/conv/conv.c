@@ -11,7 +11,6 @@
  */
 #include <string.h>
 
-#include <stdio.h>
 #include "kernel/conv/conv.h"
 #include "op/composite.h"
 #include "op/cost.h"
@@ -485,9 +484,6 @@ static cfx_status conv_run(cfx_call *call)
     return CFX_OK;
 }
 
-/* ---- Descriptors ---- */
-
-/* conv2d(..., str padding='valid'): the second overload. */
 /* ---- Complex numbers ---- */
 
 /* PyTorch's way: with a and b the convolutions of the real and the imaginary
@@ -497,8 +493,8 @@ static cfx_value complex_conv_build(cfx_scope *s, const cfx_call *call)
     enum { REAL, IMAGINARY, SUM, WAYS };
     cfx_value args[CFX_MAX_PARAMS], y[WAYS], part[WAYS];
     char name[64];
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(call->op->aliases, " "),
-             call->op->aliases);
+    bool method;
+    cfx_op_call_name(call->op, false, &method, name, sizeof(name));
     for (int way = REAL; way < WAYS; way++) {
         for (int k = 0; k < call->schema->nparams; k++)
             args[k] = call->in[k];
@@ -528,6 +524,9 @@ static size_t any_conv_workspace(const cfx_call *call)
     return cfx_call_is_complex(call) ? 0 : conv_workspace(call);
 }
 
+/* ---- Descriptors ---- */
+
+/* conv2d(..., str padding='valid'): the second overload. */
 #define CONV(n, transposed)                                                   \
     static const cfx_op conv##n##d_padding = {                                \
         .schema = "conv" #n "d.padding(Tensor input, Tensor weight, Tensor? " \

@@ -108,18 +108,13 @@ static cfx_value transformed(cfx_scope *s, const cfx_call *call, cfx_value x)
                  : TORCH("_fft_r2c", x, axes, mode, cfx_bool(half));
 }
 
-static bool is_complex(cfx_value v)
-{
-    return v.kind == CFX_TENSOR &&
-           cfx_dtype_is_complex((cfx_dtype)v.u.tensor->dtype);
-}
-
 static bool check_signal(cfx_scope *s, const cfx_call *call)
 {
     const cfx_tensor *x = IN(SELF).u.tensor;
     if (x->rank != 1 && x->rank != 2)
         cfx_scope_fail(s, CFX_ESHAPE, "expected a 1D or 2D tensor");
-    else if (!is_complex(IN(SELF)) && !is_complex(IN(WINDOW)) &&
+    else if (!cfx_is_complex_tensor(IN(SELF)) &&
+             !cfx_is_complex_tensor(IN(WINDOW)) &&
              !cfx_call_has(call, RETURN_COMPLEX))
         cfx_scope_fail(s, CFX_EINVAL,
                        "stft requires the return_complex parameter be given "
@@ -179,7 +174,7 @@ static cfx_value overlapped(cfx_scope *s, const struct windows *w, cfx_value x,
                             cfx_value length)
 {
     cfx_value one = cfx_int(1);
-    if (is_complex(x)) {
+    if (cfx_is_complex_tensor(x)) {
         cfx_value real = overlapped(s, w, TORCH("real", x), length);
         return TORCH("complex", real,
                      overlapped(s, w, TORCH("imag", x), length));
@@ -219,7 +214,7 @@ static bool check_spectrum(cfx_scope *s, const cfx_call *call,
                            const struct windows *w)
 {
     const cfx_tensor *x = IN(SELF).u.tensor;
-    if (!is_complex(IN(SELF)))
+    if (!cfx_is_complex_tensor(IN(SELF)))
         cfx_scope_fail(s, CFX_EDTYPE,
                        "istft requires a complex-valued input tensor matching "
                        "the output from stft with return_complex=True");
@@ -272,6 +267,10 @@ static cfx_value istft_build(cfx_scope *s, const cfx_call *call)
                      : cfx_dim_sub(s->env, whole, from);
     y = slice(s, y, 1, cfx_value_of_dim(from), cfx_value_of_dim(to));
     square = slice(s, square, 1, cfx_value_of_dim(from), cfx_value_of_dim(to));
+    TORCH("_assert_async",
+          TORCH("all", TORCH("gt", TORCH("abs", square), cfx_float(1e-11))),
+          cfx_str(s, "window overlap add min: the squares of the windows add "
+                     "up to 0 at some element of the signal"));
     y = TORCH("div", y, square);
     cfx_dim more = cfx_dim_max(s->env, cfx_dim_sub(s->env, to, whole),
                                cfx_dim_int(0));

@@ -206,11 +206,6 @@ static cfx_value argument(const cfx_call *call)
     return cfx_call_value(call, cfx_call_place(call, SELF) >= 0 ? SELF : A);
 }
 
-static bool is_complex(cfx_value v)
-{
-    return cfx_dtype_is_complex((cfx_dtype)v.u.tensor->dtype);
-}
-
 static cfx_value det_only_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value all = CFX_CALL(s, "torch._linalg_det", argument(call));
@@ -227,7 +222,7 @@ static cfx_value slogdet_build(cfx_scope *s, const cfx_call *call)
 static cfx_value logdet_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value all = CFX_CALL(s, "torch._linalg_slogdet", argument(call));
-    if (is_complex(argument(call)))
+    if (cfx_is_complex_tensor(argument(call)))
         return CFX_CALL(s, "torch.add",
                         CFX_CALL(s, "torch.log", cfx_nth(s, all, 0)),
                         cfx_nth(s, all, 1));
