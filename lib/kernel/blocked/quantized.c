@@ -3,7 +3,8 @@
  *
  * A piece of work is some rows of y of some blocks of an image. Each unit of
  * blocks passes over all rows of the piece, so that its weights stay in the second
- * cache. A convolution that reaches outside of x reads a copy with a border.
+ * cache, and fetches those of the next unit meanwhile. A convolution that reaches
+ * outside of x reads a copy with a border.
  */
 #include "kernel/blocked/quantized.h"
 
@@ -14,10 +15,12 @@
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
-/* Work is cut into this many pieces for each thread, unless they had less than
- * PIECE_MIN multiply-adds, 2 to 4 us with the instruction for it, or more than
- * PIECE_MAX, 1 ms. */
-enum { PIECES = 8, PIECE_MIN = 512 << 10, PIECE_MAX = 128 << 20 };
+/* Work is cut into this many pieces for each thread, one for a single thread, unless
+ * they had less than PIECE_MIN multiply-adds, 2 to 4 us with the instruction for it,
+ * or more than PIECE_MAX, 1 ms. */
+enum { PIECES = 8, PIECE_MIN = 512 << 10, PIECE_MAX = 256 << 20 };
+/* Bytes of a line of the cache, and the most that a step of a sum fetches ahead. */
+enum { LINE = 64, AHEAD = 2 * LINE };
 /* Pixels of an endless row that every level cuts into whole tiles. */
 enum { WHOLE = 84 };
 
@@ -29,6 +32,7 @@ typedef struct work {
     int64_t batch, blocks;     /* images, and blocks of y of each */
     int64_t rows, row, pixels; /* rows of so many pixels, and all pixels */
     int64_t x_image, x_row, y_image, y_row;
+    int64_t steps;         /* of the sums of a tile */
     int64_t unit;          /* blocks of a tile */
     int64_t group, groups; /* units in a piece, groups of an image */
     int64_t chunk, chunks; /* rows in a piece, chunks of an image */
@@ -55,7 +59,9 @@ static cfx_quantized_tile tile_at(const work *v, int64_t n, int64_t block,
     return t;
 }
 
-static void run_row(const work *v, cfx_quantized_tile t, int64_t pixels)
+/* Returns what is to be fetched next. */
+static const int8_t *run_row(const work *v, cfx_quantized_tile t,
+                             int64_t pixels)
 {
     int64_t n = cfx_ceil_div(pixels, v->most[t.blocks]);
     int64_t least = pixels / n, more = pixels % n;
@@ -65,19 +71,26 @@ static void run_row(const work *v, cfx_quantized_tile t, int64_t pixels)
         v->tile(&t);
         t.x += t.pixels * t.x_pixel;
         t.y += t.pixels * t.y_pixel;
+        t.next += v->steps * t.next_step;
     }
+    return t.next;
 }
 
+/* The weights of `next` blocks behind these are fetched meanwhile. */
 static void run_unit(const work *v, int64_t n, int64_t block, int64_t blocks,
-                     int64_t from, int64_t to)
+                     int64_t from, int64_t to, int64_t next)
 {
-    const cfx_quantized_tile first = tile_at(v, n, block, blocks);
+    cfx_quantized_tile first = tile_at(v, n, block, blocks);
+    int64_t tiles = cfx_ceil_div(v->row, v->most[blocks]) * (to - from);
 
+    first.next = first.w + blocks * first.w_block;
+    int64_t each = cfx_ceil_div(next * first.w_block, tiles * v->steps);
+    first.next_step = cfx_min64(cfx_round_up(each, LINE), AHEAD);
     for (int64_t i = from; i < to; i++) {
         cfx_quantized_tile t = first;
         t.x += i * v->x_row;
         t.y += i * v->y_row;
-        run_row(v, t, cfx_min64(v->row, v->pixels - i * v->row));
+        first.next = run_row(v, t, cfx_min64(v->row, v->pixels - i * v->row));
     }
 }
 
@@ -95,7 +108,8 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
         for (int64_t unit = v->unit; block < last; block += unit) {
             while (unit > last - block)
                 unit /= 2;
-            run_unit(v, n, block, unit, from, to);
+            run_unit(v, n, block, unit, from, to,
+                     cfx_min64(unit, last - block - unit));
         }
     }
 }
@@ -106,8 +120,11 @@ static void cut(work *v)
     const cfx_quantized_tile *t = &v->first;
     double depth = (double)(t->n[0] * t->n[1] * t->n[2]) *
                    (double)cfx_max64(t->quads * CFX_QUAD, 1);
-    int pieces = PIECES * cfx_context_threads(v->ctx);
+    int pieces = cfx_context_threads(v->ctx) == 1
+                     ? 1
+                     : PIECES * cfx_context_threads(v->ctx);
 
+    v->steps = cfx_max64(t->n[0] * t->n[1] * t->n[2], 1);
     v->unit = cfx_blocked_tile_blocks(v->most, v->row, v->blocks);
     int64_t units = cfx_ceil_div(v->blocks, v->unit);
     double cost = fmax(depth, 1) * (double)(v->row * v->unit * CFX_BLOCK);
@@ -154,6 +171,15 @@ bool cfx_quantized_needs_border(const cfx_quantized_conv *c)
            cfx_quantized_reach(c, 1) > c->in[1];
 }
 
+/* n pixels outside of x; mostly so few that a call would take longer. */
+static void fill(const cfx_quantized_conv *c, uint8_t *to, int64_t n)
+{
+    const uint32_t four = c->x_zero_point * 0x01010101U;
+
+    for (int64_t i = 0; i < n * c->channels; i += CFX_QUAD)
+        memcpy(to + i, &four, sizeof(four));
+}
+
 void cfx_quantized_border_row(const cfx_quantized_conv *c, int64_t plane,
                               int64_t row, uint8_t *to)
 {
@@ -167,32 +193,44 @@ void cfx_quantized_border_row(const cfx_quantized_conv *c, int64_t plane,
         return;
     }
     row += plane * c->in[0];
-    memset(to, c->x_zero_point, (size_t)(front * unit));
+    fill(c, to, front);
     memcpy(to + front * unit, c->x + row * c->in[1] * unit,
            (size_t)(n * unit));
-    memset(to + (front + n) * unit, c->x_zero_point,
-           (size_t)((width - front - n) * unit));
+    fill(c, to + (front + n) * unit, width - front - n);
+}
+
+/* A window of one pixel that leaves out pixels of x: these are left out of a copy. */
+static bool leaves_out(const cfx_quantized_conv *c)
+{
+    return c->kernel[0] * c->kernel[1] == 1 &&
+           c->stride[0] * c->stride[1] > 1 && !cfx_quantized_needs_border(c);
+}
+
+/* The extent of x in the copy, if there is one. */
+static int64_t copied(const cfx_quantized_conv *c, int axis)
+{
+    return leaves_out(c) ? c->out[axis] : cfx_quantized_reach(c, axis);
 }
 
 size_t cfx_quantized_conv_workspace(const cfx_quantized_conv *c)
 {
-    const int64_t extents[] = {c->batch, c->in_blocks,
-                               cfx_quantized_reach(c, 0),
-                               cfx_quantized_reach(c, 1), c->channels};
+    const int64_t extents[] = {c->batch, c->in_blocks, copied(c, 0),
+                               copied(c, 1), c->channels};
 
-    return cfx_quantized_needs_border(c) ? (size_t)cfx_product64(5, extents)
-                                         : 0;
+    return cfx_quantized_needs_border(c) || leaves_out(c)
+               ? (size_t)cfx_product64(5, extents)
+               : 0;
 }
 
-typedef struct border {
+typedef struct copy {
     const cfx_quantized_conv *c;
     uint8_t *to;
-} border;
+} copy;
 
 /* Rows begin..end of the planes with their border. */
 static void border_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
-    const border *b = arg;
+    const copy *b = arg;
     int64_t height = cfx_quantized_reach(b->c, 0);
     int64_t row = cfx_quantized_reach(b->c, 1) * b->c->channels;
 
@@ -200,6 +238,29 @@ static void border_rows(void *arg, int64_t begin, int64_t end, int worker)
     for (int64_t i = begin; i < end; i++)
         cfx_quantized_border_row(b->c, i / height, i % height,
                                  b->to + i * row);
+}
+
+/* Rows begin..end of the pixels that are used. */
+static void used_rows(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const copy *b = arg;
+    const cfx_quantized_conv *c = b->c;
+    const size_t unit = (size_t)c->channels;
+
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t row = i / c->out[0] * c->in[0] + i % c->out[0] * c->stride[0];
+        const uint8_t *from = c->x + row * c->in[1] * c->channels;
+        uint8_t *to = b->to + i * c->out[1] * c->channels;
+        for (int64_t k = 0; k < c->out[1]; k++) {
+            if (unit == CFX_BLOCK)
+                memcpy(to, from, CFX_BLOCK);
+            else
+                memcpy(to, from, unit);
+            from += c->stride[1] * c->channels;
+            to += unit;
+        }
+    }
 }
 
 /* A window of one pixel and stride 1: rows follow each other without an end. */
@@ -245,24 +306,25 @@ static work work_of(const cfx_quantized_conv *c)
     return v;
 }
 
-/* `c` whose windows lie inside of x: a copy of it with a border, if any does not. */
-static cfx_quantized_conv bordered(cfx_context *ctx,
-                                   const cfx_quantized_conv *c,
-                                   void *workspace)
+/* `c` with a copy of x, if that has a border or leaves out pixels. */
+static cfx_quantized_conv with_copy(cfx_context *ctx,
+                                    const cfx_quantized_conv *c,
+                                    void *workspace)
 {
     cfx_quantized_conv inner = *c;
-    border b = {c, workspace};
+    copy b = {c, workspace};
 
-    if (!cfx_quantized_needs_border(c))
+    if (cfx_quantized_conv_workspace(c) == 0)
         return inner;
     inner.x = workspace;
     for (int i = 0; i < 2; i++) {
-        inner.in[i] = cfx_quantized_reach(c, i);
+        inner.in[i] = copied(c, i);
         inner.pad[i] = 0;
+        inner.stride[i] = leaves_out(c) ? 1 : c->stride[i];
     }
     cfx_parallel_for(ctx, c->batch * c->in_blocks * inner.in[0],
                      65536 / cfx_max64(inner.in[1] * c->channels, 1) + 1,
-                     border_rows, &b);
+                     leaves_out(c) ? used_rows : border_rows, &b);
     return inner;
 }
 
@@ -271,7 +333,7 @@ void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
 {
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
-    const cfx_quantized_conv inner = bordered(ctx, c, workspace);
+    const cfx_quantized_conv inner = with_copy(ctx, c, workspace);
     work v = work_of(&inner);
     run(ctx, &v);
 }
@@ -283,6 +345,7 @@ void cfx_quantized_product_run(cfx_context *ctx,
 {
     int64_t bytes = result_bytes(&p->end);
     int64_t row = cfx_min64(WHOLE, p->rows);
+    int64_t step = p->depth % CFX_BLOCK ? p->depth : CFX_BLOCK;
     work v = {
         .batch = 1,
         .blocks = cfx_ceil_div(p->columns, CFX_BLOCK),
@@ -291,8 +354,9 @@ void cfx_quantized_product_run(cfx_context *ctx,
         .x_row = row * p->depth,
         .y_row = row * p->columns * bytes,
         .first = {.columns = p->columns,
-                  .n = {1, 1, 1},
-                  .quads = p->depth / CFX_QUAD,
+                  .n = {p->depth / step, 1, 1},
+                  .quads = step / CFX_QUAD,
+                  .x_at = {step},
                   .x = p->x,
                   .w = p->w,
                   .x_pixel = p->depth,

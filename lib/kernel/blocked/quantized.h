@@ -179,20 +179,23 @@ typedef struct cfx_quantized_tile {
     cfx_quantized_end end; /* of the first block */
     char *y;
     int64_t y_pixel, y_block;
+    const int8_t *next; /* fetched ahead, next_step further for each step */
+    int64_t next_step;
 } cfx_quantized_tile;
 
-/* Windows of `pixels` outputs, of n[0] rows and n[1] columns of 16 bytes: their
- * maxima, or their products with w, in floats that are integers. */
-typedef struct cfx_quantized_row {
-    int64_t pixels, n[2], x_pixel, x_at[2];
+/* Rows of windows of `pixels` outputs, of n[0] rows and n[1] columns of 16 bytes:
+ * their maxima, or their products with w, in floats that are integers. Distances are
+ * in bytes. */
+typedef struct cfx_quantized_rows {
+    int64_t rows, pixels, n[2], x_row, x_pixel, x_at[2];
     const uint8_t *x;
     const int8_t *w; /* without gaps in a row */
     const float *w_float;
     int64_t w_row;         /* elements of both */
     cfx_quantized_end end; /* of products; its offset is for these windows */
-    char *y;
-    int64_t y_pixel;
-} cfx_quantized_row;
+    char *y;               /* pixels have no gaps */
+    int64_t y_row, y_pixel;
+} cfx_quantized_rows;
 
 struct cfx_quantized_elements {
     void (*add)(const cfx_quantized_sum *s, int64_t from, int64_t to);
@@ -211,11 +214,11 @@ struct cfx_quantized_elements {
 };
 
 struct cfx_quantized_windows {
-    void (*max)(const cfx_quantized_row *r);
-    void (*depthwise)(const cfx_quantized_row *r);
+    void (*max)(const cfx_quantized_rows *r);
+    void (*depthwise)(const cfx_quantized_rows *r);
     /* With instructions for products of four bytes and for moves of bytes, where the
      * columns of a window are neighbours; or NULL. */
-    void (*depthwise_dots)(const cfx_quantized_row *r);
+    void (*depthwise_dots)(const cfx_quantized_rows *r);
     bool (*has_depthwise_dots)(void);
 };
 

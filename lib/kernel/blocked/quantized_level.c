@@ -10,9 +10,8 @@
 #include "kernel/blocked/quantized_vec.h"
 #include "kernel/int64.h"
 
-/* Vectors in a block; pixels of tiles with 1, 2 and 4 blocks, at most. With 14
+/* Pixels of tiles with 1, 2 and 4 blocks, at most. With 14
  * pixels of 2 blocks the compiler keeps some sums in memory. */
-enum { BV = CFX_BLOCK / VF };
 #if CFX_LEVEL_IS(avx512)
 enum { P1 = 14, P2 = 12, P4 = 6 };
 #elif CFX_LEVEL_IS(plain)
@@ -23,43 +22,82 @@ enum { P1 = 6, P2 = 0, P4 = 0 };
 
 /* ---- The end of a tile ---- */
 
-/* The sums of a vector of channels, which lie `step` apart, to the pixels of y. */
-static void finish(const cfx_quantized_tile *t, int64_t at, const vi *s,
-                   int step, char *y, int64_t y_pixel)
+/* As round_pixels, and `other` added, which has no gaps. */
+CFX_FORCE_INLINE void add_pixels(const cfx_quantized_sum *sum, int zero_point,
+                                 const scaling *k, const int n, const vi *s,
+                                 const int step, const uint8_t *other, vi *x)
 {
-    const scaling k = scaling_at(&t->end, at);
-    const int zero_point = t->end.zero_point;
-    const int64_t pixels = t->pixels; /* which y might be, to the compiler */
-
-    if (t->end.rounds)
-        for (int64_t p = 0; p < pixels; p++)
-            store_bytes((uint8_t *)y + p * y_pixel,
-                        nearest(scaled(&k, s[p * step]), zero_point));
-    else
-        for (int64_t p = 0; p < pixels; p++)
-            vf_store((float *)(void *)(y + p * y_pixel),
-                     scaled(&k, s[p * step]));
+    CFX_UNROLL
+    for (int i = 0; i < n * BV; i++) {
+        const vf a = scaled(&k[i % BV], s[i / BV * step + i % BV]);
+        x[i] = vi_of_vf(sum_up_to_hi(sum, vf_nearest(a, zero_point),
+                                     vf_of_bytes(other + i * VF)));
+    }
 }
 
-/* A block, or the first n of its channels. */
-static void finish_block(const cfx_quantized_tile *t, int block, const vi *s,
-                         int step)
+/* Pixels of a block of sums as bytes without gaps. */
+CFX_FORCE_INLINE void finish_bytes(const cfx_quantized_tile *t,
+                                   const int block, const int pixels,
+                                   const vi *s, const int step)
 {
-    const int64_t size = t->end.rounds ? 1 : sizeof(float);
-    int64_t n = t->columns - block * CFX_BLOCK;
-    char *y = t->y + block * t->y_block, *to = y;
-    int64_t y_pixel = t->y_pixel;
-    float last[P1][CFX_BLOCK];
+    const cfx_quantized_end *e = &t->end;
+    const cfx_quantized_sum *sum = e->sum;
+    const int zero_point = e->zero_point;
+    uint8_t *y = (uint8_t *)t->y + block * t->y_block;
+    scaling k[BV];
+    vi x[GROUP * BV];
 
-    if (n < CFX_BLOCK) {
-        to = (char *)last;
-        y_pixel = sizeof(last[0]);
-    }
     for (int v = 0; v < BV; v++)
-        finish(t, block * CFX_BLOCK + v * VF, s + v, step, to + v * VF * size,
-               y_pixel);
-    for (int64_t p = 0; n < CFX_BLOCK && p < t->pixels; p++)
-        memcpy(y + p * t->y_pixel, last[p], (size_t)(n * size));
+        k[v] = scaling_at(e, block * CFX_BLOCK + v * VF);
+    if (sum) {
+        const cfx_quantized_sum copy = *sum; /* which y might be, else */
+        const uint8_t *other = copy.b + (y - copy.y);
+        const int lo = least_byte(copy.lo, copy.zero_point);
+        CFX_UNROLL
+        for (int p = 0; p < pixels; p += GROUP) {
+            const int n = pixels - p < GROUP ? pixels - p : GROUP;
+            add_pixels(&copy, zero_point, k, n, s + p * step, step,
+                       other + p * CFX_BLOCK, x);
+            store_pixels(y + p * CFX_BLOCK, n, x, copy.zero_point, lo);
+        }
+        return;
+    }
+    const int lo = least_byte(e->lo, zero_point);
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p += GROUP) {
+        const int n = pixels - p < GROUP ? pixels - p : GROUP;
+        round_pixels(k, n, s + p * step, step, x);
+        store_pixels(y + p * CFX_BLOCK, n, x, zero_point, lo);
+    }
+}
+
+/* Pixels of a block of sums as floats, with gaps, or the first n of its channels. */
+static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
+                        int step)
+{
+    const cfx_quantized_end *e = &t->end;
+    const int64_t n = cfx_min64(t->columns - block * CFX_BLOCK, CFX_BLOCK);
+    const int64_t pixels = t->pixels, y_pixel = t->y_pixel;
+    const int zero_point = e->zero_point;
+    const int lo = least_byte(e->lo, zero_point);
+    char *y = t->y + block * t->y_block;
+    scaling k[BV];
+
+    for (int v = 0; v < BV; v++)
+        k[v] = scaling_at(e, block * CFX_BLOCK + v * VF);
+    for (int64_t p = 0; e->rounds && p < pixels; p++) {
+        uint8_t last[CFX_BLOCK];
+        vi x[BV];
+        round_pixels(k, 1, s + p * step, step, x);
+        store_pixels(last, 1, x, zero_point, lo);
+        memcpy(y + p * y_pixel, last, (size_t)n);
+    }
+    for (int64_t p = 0; !e->rounds && p < pixels; p++) {
+        float last[CFX_BLOCK];
+        for (int v = 0; v < BV; v++)
+            vf_store(last + v * VF, scaled(&k[v], s[p * step + v]));
+        memcpy(y + p * y_pixel, last, (size_t)n * sizeof(float));
+    }
 }
 
 /* ---- Products ---- */
@@ -69,7 +107,8 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
 {
     enum { STEP = CFX_BLOCK * CFX_QUAD, AHEAD = 16 };
     const int nv = blocks * BV;
-    const int8_t *w = t->w;
+    const int64_t next_step = t->next_step;
+    const int8_t *w = t->w, *next = t->next;
     vi s[P1][4 * BV];
 
     CFX_UNROLL
@@ -83,6 +122,9 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
             for (int64_t k = 0; k < t->n[2]; k++) {
                 const uint8_t *x = t->x + i * t->x_at[0] + j * t->x_at[1] +
                                    k * t->x_at[2];
+                __builtin_prefetch(next, 0, 2);
+                __builtin_prefetch(next + 64, 0, 2);
+                next += next_step;
                 for (int64_t n = t->quads; n > 0; n--) {
                     fours wv[4 * BV];
                     CFX_UNROLL
@@ -106,32 +148,11 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
             }
         }
     }
-    if (t->end.rounds && t->columns >= blocks * CFX_BLOCK) {
-        const cfx_quantized_sum *sum = t->end.sum;
-        const int64_t y_pixel = t->y_pixel, y_block = t->y_block;
-        const int zero_point = t->end.zero_point;
-        uint8_t *y = (uint8_t *)t->y;
+    if (t->end.rounds && t->y_pixel == CFX_BLOCK &&
+        t->columns >= blocks * CFX_BLOCK) {
         CFX_UNROLL
-        for (int v = 0; v < nv; v++) {
-            const scaling k = scaling_at(&t->end, v * VF);
-            uint8_t *to = y + v / BV * y_block + v % BV * VF;
-            if (sum) {
-                const cfx_quantized_sum e = *sum;
-                const uint8_t *from = e.b + (to - e.y);
-                CFX_UNROLL
-                for (int p = 0; p < pixels; p++) {
-                    vi a = nearest(scaled(&k, s[p][v]), zero_point);
-                    store_bytes(to + p * y_pixel,
-                                sum_of(&e, vf_of_vi(a),
-                                       vf_of_bytes(from + p * y_pixel)));
-                }
-                continue;
-            }
-            CFX_UNROLL
-            for (int p = 0; p < pixels; p++)
-                store_bytes(to + p * y_pixel,
-                            nearest(scaled(&k, s[p][v]), zero_point));
-        }
+        for (int b = 0; b < blocks; b++)
+            finish_bytes(t, b, pixels, s[0] + b * BV, 4 * BV);
         return;
     }
     /* In memory, so that the loops over them need not be unrolled. */
@@ -143,7 +164,7 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
             sums[p * nv + v] = s[p][v];
     }
     for (int b = 0; b < blocks; b++)
-        finish_block(t, b, sums + b * BV, nv);
+        finish_rows(t, b, sums + b * BV, nv);
 }
 
 /* clang-format off */

@@ -6,10 +6,15 @@
  *     dot(s, x, w)                s + the products of the bytes of each lane
  *     fours_of_pixels(p, n, order_of_pixels())
  *                                 the bytes of each channel of n <= 4 pixels, 0 past
- *                                 n; only with has_byte_moves(), as lookup
+ *                                 n; only with has_byte_moves(), as lookup and
+ *                                 a_byte_later
  *     vf_of_bytes(p)              VF bytes as floats
  *     store_bytes(p, v)           the lowest byte of each lane
+ *     store_pixels(y, n, x, zero_point, lo)
+ *                                 n <= GROUP pixels of a block, x[n][CFX_BLOCK / VF]
+ *                                 plus the zero point, in lo..255
  *     nearest(x, z)               x rounded, halves to even, plus z
+ *     vi_of_vf(x)                 the same without z, the least number if it is less
  *     vb_zero(), vb_load(p), vb_store(p, x), vb_max(x, y)     a block of bytes
  *
  * `dots` says that the processor has an instruction for dot.
@@ -96,6 +101,23 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
     _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(x));
 }
 
+enum { GROUP = 4 };
+CFX_FORCE_INLINE void store_pixels(uint8_t *y, const int n, const vi *x,
+                                   int zero_point, int lo)
+{
+    const vi zero = _mm512_set1_epi16((short)zero_point);
+    const vi order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1,
+                                      12, 8, 4, 0);
+    vi a = _mm512_packs_epi32(x[0], x[n > 1 ? 1 : 0]);
+    vi b = _mm512_packs_epi32(x[n > 2 ? 2 : 0], x[n > 3 ? 3 : 0]);
+
+    a = _mm512_packus_epi16(_mm512_adds_epi16(a, zero),
+                            _mm512_adds_epi16(b, zero));
+    a = _mm512_max_epu8(a, _mm512_set1_epi8((char)lo));
+    a = _mm512_permutexvar_epi32(order, a);
+    _mm512_mask_storeu_epi8(y, ~0ULL >> (GROUP - n) * CFX_BLOCK, a);
+}
+
 CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
 {
     const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
@@ -154,6 +176,14 @@ CFX_FORCE_INLINE fours fours_of_pixels(const void *p, int64_t n, vi order)
     const vi x = reorder(_mm512_maskz_loadu_epi8(there, p), order);
 
     return (fours){x, x};
+}
+
+/* The bytes of three pixels as the last three of a four. */
+CFX_FORCE_INLINE fours a_byte_later(fours x)
+{
+    const vi later = _mm512_slli_epi32(x.all, 8);
+
+    return (fours){later, later};
 }
 #elif CFX_LEVEL_IS(avx2)
 /* clang 14 has no name for the feature. */
@@ -240,6 +270,23 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
     _mm_storel_epi64((__m128i *)(void *)p, _mm_packus_epi16(y, y));
 }
 
+enum { GROUP = 2 };
+CFX_FORCE_INLINE void store_pixels(uint8_t *y, const int n, const vi *x,
+                                   int zero_point, int lo)
+{
+    const vi zero = _mm256_set1_epi16((short)zero_point);
+    const vi order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    vi a = _mm256_adds_epi16(_mm256_packs_epi32(x[0], x[1]), zero);
+    vi b = n > 1 ? _mm256_adds_epi16(_mm256_packs_epi32(x[2], x[3]), zero) : a;
+
+    a = _mm256_max_epu8(_mm256_packus_epi16(a, b), _mm256_set1_epi8((char)lo));
+    a = _mm256_permutevar8x32_epi32(a, order);
+    _mm_storeu_si128((__m128i *)(void *)y, _mm256_castsi256_si128(a));
+    if (n > 1)
+        _mm_storeu_si128((__m128i *)(void *)(y + CFX_BLOCK),
+                         _mm256_extracti128_si256(a, 1));
+}
+
 CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
 {
     const __m128i x = _mm_loadl_epi64((const __m128i *)(const void *)p);
@@ -303,7 +350,7 @@ CFX_FORCE_INLINE vf vf_of_vi(vi x)
 
 CFX_FORCE_INLINE vi vi_of_vf(vf x)
 {
-    return vcvtq_s32_f32(x);
+    return vcvtnq_s32_f32(x);
 }
 
 CFX_FORCE_INLINE vi vi_sum(vi a, vi b)
@@ -328,6 +375,20 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
     uint32_t quad = vget_lane_u32(vreinterpret_u32_u8(z), 0);
 
     memcpy(p, &quad, sizeof(quad));
+}
+
+enum { GROUP = 1 };
+CFX_FORCE_INLINE void store_pixels(uint8_t *y, const int n, const vi *x,
+                                   int zero_point, int lo)
+{
+    const int16x8_t zero = vdupq_n_s16((int16_t)zero_point);
+    int16x8_t a = vcombine_s16(vqmovn_s32(x[0]), vqmovn_s32(x[1]));
+    int16x8_t b = vcombine_s16(vqmovn_s32(x[2]), vqmovn_s32(x[3]));
+    uint8x16_t c = vcombine_u8(vqmovun_s16(vqaddq_s16(a, zero)),
+                               vqmovun_s16(vqaddq_s16(b, zero)));
+
+    (void)n;
+    vst1q_u8(y, vmaxq_u8(c, vdupq_n_u8((uint8_t)lo)));
 }
 
 CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
@@ -384,7 +445,7 @@ CFX_FORCE_INLINE vf vf_of_vi(vi x)
 
 CFX_FORCE_INLINE vi vi_of_vf(vf x)
 {
-    return (vi)x;
+    return x > -0x1p31F ? (vi)lrintf(x) : INT32_MIN;
 }
 
 CFX_FORCE_INLINE vi vi_sum(vi a, vi b)
@@ -405,6 +466,17 @@ CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
 CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 {
     *p = (uint8_t)x;
+}
+
+enum { GROUP = 1 };
+CFX_FORCE_INLINE void store_pixels(uint8_t *y, const int n, const vi *x,
+                                   int zero_point, int lo)
+{
+    (void)n;
+    for (int c = 0; c < CFX_BLOCK; c++) {
+        const vi at = x[c] < -zero_point ? 0 : x[c] + zero_point;
+        y[c] = (uint8_t)(at < lo ? lo : at > 255 ? 255 : at);
+    }
 }
 
 CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
@@ -494,11 +566,27 @@ CFX_FORCE_INLINE vi nearest(vf x, int zero_point)
     return vi_add(vi_bits(vf_add(x, vf_set1(0x1.8p23F))), zero_point - bits);
 }
 
+/* The same as a float. */
+CFX_FORCE_INLINE vf vf_nearest(vf x, int zero_point)
+{
+    return vf_add(vf_add(x, vf_set1(0x1.8p23F)),
+                  vf_set1((float)zero_point - 0x1.8p23F));
+}
+
 /* NaN becomes lo. */
 CFX_FORCE_INLINE vf in_range(vf x, float lo, float hi)
 {
     return vf_min(vf_max_number(x, vf_set1(lo)), vf_set1(hi));
 }
+
+/* Two terms, as far as `hi`: what is less than lo is left to store_pixels. */
+CFX_FORCE_INLINE vf sum_up_to_hi(const cfx_quantized_sum *s, vf a, vf b)
+{
+    vf v = multiply_add(b, vf_set1(s->scale[1]), vf_set1(s->bias));
+
+    return vf_min(vf_set1(s->hi), multiply_add(a, vf_set1(s->scale[0]), v));
+}
+
 /* Vectors of both terms of a sum, as integers. */
 CFX_FORCE_INLINE vi sum_of(const cfx_quantized_sum *s, vf a, vf b)
 {
@@ -508,10 +596,19 @@ CFX_FORCE_INLINE vi sum_of(const cfx_quantized_sum *s, vf a, vf b)
     return nearest(in_range(v, s->lo, s->hi), s->zero_point);
 }
 
+/* Vectors in a block. */
+enum { BV = CFX_BLOCK / VF };
+
 /* How a sum becomes a result. */
 typedef struct scaling {
     vf scale, bias, lo, hi;
 } scaling;
+
+/* The least result with its zero point. */
+CFX_FORCE_INLINE int least_byte(float lo, int zero_point)
+{
+    return (int)rintf(lo) + zero_point;
+}
 
 /* Of the vector that begins with channel `at`. */
 CFX_FORCE_INLINE scaling scaling_at(const cfx_quantized_end *e, int64_t at)
@@ -526,6 +623,22 @@ CFX_FORCE_INLINE vf scaled(const scaling *k, vi s)
     vf y = multiply_add(vf_of_vi(s), k->scale, k->bias);
 
     return vf_min(vf_max(y, k->lo), k->hi);
+}
+
+/* The same, rounded; what is less than lo is left to store_pixels. */
+CFX_FORCE_INLINE vi rounded(const scaling *k, vi s)
+{
+    return vi_of_vf(
+        vf_min(k->hi, multiply_add(vf_of_vi(s), k->scale, k->bias)));
+}
+
+/* The vectors of n pixels of a block of sums, rounded; they lie `step` apart. */
+CFX_FORCE_INLINE void round_pixels(const scaling *k, const int n, const vi *s,
+                                   const int step, vi *x)
+{
+    CFX_UNROLL
+    for (int i = 0; i < n * BV; i++)
+        x[i] = rounded(&k[i % BV], s[i / BV * step + i % BV]);
 }
 
 #endif

@@ -54,7 +54,8 @@ static void max_row(const maxima *v, int64_t plane, int64_t o)
     int64_t width = c->in[1] * CFX_BLOCK, first[2];
     int64_t n = cfx_blocked__taps(c, 0, o, &first[0]);
     int64_t top = o * c->stride[0] - c->pad[0] + first[0] * c->dilation[0];
-    cfx_quantized_row r = {
+    cfx_quantized_rows r = {
+        .rows = 1,
         .n = {n},
         .x_pixel = c->stride[1] * CFX_BLOCK,
         .x_at = {c->dilation[0] * width, c->dilation[1] * CFX_BLOCK},
@@ -101,8 +102,8 @@ enum { ROWS = 16 << 10 };
 
 typedef struct filters {
     const cfx_quantized_conv *c;
-    void (*row)(const cfx_quantized_row *r);
-    bool floats;          /* row multiplies floats */
+    void (*multiply)(const cfx_quantized_rows *r);
+    bool floats;          /* which it multiplies */
     int64_t width;        /* bytes of a row of x, as it is read */
     int64_t rows, x_rows; /* of y at a time, and of x that they need */
     uint8_t *copies;      /* of each thread; NULL: x is read */
@@ -128,20 +129,22 @@ size_t cfx_quantized_depthwise_workspace(const cfx_context *ctx,
 }
 
 /* The first row of a plane of y, whose filter is that of `block`. */
-static cfx_quantized_row first_row(const filters *v, int64_t plane,
-                                   int64_t block)
+static cfx_quantized_rows first_row(const filters *v, int64_t plane,
+                                    int64_t block)
 {
     const cfx_quantized_conv *c = v->c;
     int64_t pixel = CFX_BLOCK * (c->end.rounds ? 1 : (int64_t)sizeof(float));
-    cfx_quantized_row r = {
+    cfx_quantized_rows r = {
         .pixels = c->out[1],
         .n = {c->kernel[0], c->kernel[1]},
+        .x_row = c->stride[0] * v->width,
         .x_pixel = c->stride[1] * CFX_BLOCK,
         .x_at = {c->dilation[0] * v->width, c->dilation[1] * CFX_BLOCK},
         .w = c->w + block * c->kernel[0] * c->kernel[1] * CFX_BLOCK,
         .w_row = c->kernel[1] * CFX_BLOCK,
         .end = c->end,
         .y = (char *)c->y + plane * c->out[0] * c->out[1] * pixel,
+        .y_row = c->out[1] * pixel,
         .y_pixel = pixel,
     };
 
@@ -177,7 +180,7 @@ static void filters_piece(void *arg, int64_t begin, int64_t end, int worker)
 
     for (int64_t i = begin, to; i < end; i = to) {
         int64_t plane = i / c->out[0], o = i % c->out[0];
-        cfx_quantized_row r = first_row(v, plane, plane % c->out_blocks);
+        cfx_quantized_rows r = first_row(v, plane, plane % c->out_blocks);
         to = cfx_min64(cfx_min64(i + v->rows, (plane + 1) * c->out[0]), end);
         for (int64_t k = 0;
              v->floats && filter != plane && k < r.n[0] * r.w_row; k++)
@@ -185,12 +188,9 @@ static void filters_piece(void *arg, int64_t begin, int64_t end, int worker)
         filter = plane;
         r.w_float = w;
         r.x = rows_of_x(v, plane, o, to - i, worker);
-        r.y += o * c->out[1] * r.y_pixel;
-        for (int64_t k = i; k < to; k++) {
-            v->row(&r);
-            r.x += c->stride[0] * v->width;
-            r.y += c->out[1] * r.y_pixel;
-        }
+        r.y += o * r.y_row;
+        r.rows = to - i;
+        v->multiply(&r);
     }
 }
 
@@ -203,7 +203,7 @@ void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c,
     bool copied = cfx_quantized_needs_border(c);
     filters v = {
         .c = c,
-        .row = dots ? k->windows->depthwise_dots : k->windows->depthwise,
+        .multiply = dots ? k->windows->depthwise_dots : k->windows->depthwise,
         .floats = !dots,
         .width = c->in[1] * CFX_BLOCK,
         .rows = c->out[0],

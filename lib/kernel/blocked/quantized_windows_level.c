@@ -10,8 +10,7 @@
 #include "kernel/blocked/quantized_vec.h"
 #include "kernel/vec/simd.h"
 
-/* Vectors in a block; pixels at a time. */
-enum { BV = CFX_BLOCK / VF };
+/* Pixels at a time. */
 #if CFX_LEVEL_IS(avx512)
 enum { PIXELS = 8 };
 #elif CFX_LEVEL_IS(plain)
@@ -22,7 +21,7 @@ enum { PIXELS = 4 };
 
 /* ---- Maxima ---- */
 
-static void max(const cfx_quantized_row *r)
+static void max(const cfx_quantized_rows *r)
 {
     for (int64_t p = 0; p < r->pixels; p++) {
         const uint8_t *x = r->x + p * r->x_pixel;
@@ -39,26 +38,33 @@ static void max(const cfx_quantized_row *r)
 
 /* ---- Products ---- */
 
-/* The sums of vector v of the channels to pixels of y. */
-CFX_FORCE_INLINE void finish(const cfx_quantized_row *r, int v, const vi *s,
-                             char *y, const int pixels)
+/* Sums to pixels of y, which have no gaps. */
+CFX_FORCE_INLINE void finish(const cfx_quantized_rows *r, vi s[][BV], char *y,
+                             const int pixels)
 {
-    const scaling c = scaling_at(&r->end, v * VF);
+    const cfx_quantized_end *e = &r->end;
+    const int lo = least_byte(e->lo, e->zero_point);
+    scaling k[BV];
 
-    if (r->end.rounds) {
+    for (int v = 0; v < BV; v++)
+        k[v] = scaling_at(e, v * VF);
+    if (!e->rounds) {
         CFX_UNROLL
-        for (int p = 0; p < pixels; p++)
-            store_bytes((uint8_t *)y + p * r->y_pixel + v * VF,
-                        nearest(scaled(&c, s[p]), r->end.zero_point));
+        for (int i = 0; i < pixels * BV; i++)
+            vf_store((float *)(void *)y + i * VF,
+                     scaled(&k[i % BV], s[i / BV][i % BV]));
         return;
     }
     CFX_UNROLL
-    for (int p = 0; p < pixels; p++)
-        vf_store((float *)(void *)(y + p * r->y_pixel) + v * VF,
-                 scaled(&c, s[p]));
+    for (int p = 0; p < pixels; p += GROUP) {
+        const int n = pixels - p < GROUP ? pixels - p : GROUP;
+        vi x[GROUP * BV];
+        round_pixels(k, n, s[p], BV, x);
+        store_pixels((uint8_t *)y + p * CFX_BLOCK, n, x, e->zero_point, lo);
+    }
 }
 
-CFX_FORCE_INLINE void products(const cfx_quantized_row *r, int64_t first,
+CFX_FORCE_INLINE void products(const cfx_quantized_rows *r, int64_t first,
                                const int pixels)
 {
     const uint8_t *x = r->x + first * r->x_pixel;
@@ -82,26 +88,24 @@ CFX_FORCE_INLINE void products(const cfx_quantized_row *r, int64_t first,
             }
         }
     }
-    for (int v = 0; v < BV; v++) {
-        const vi offset = vi_load(r->end.offset + v * VF);
-        vi sums[PIXELS];
-        CFX_UNROLL
-        for (int p = 0; p < pixels; p++)
-            sums[p] = vi_sum(vi_of_vf(s[p][v]), offset);
-        finish(r, v, sums, y, pixels);
-    }
+    vi sums[PIXELS][BV];
+    CFX_UNROLL
+    for (int i = 0; i < pixels * BV; i++)
+        sums[i / BV][i % BV] = vi_sum(vi_of_vf(s[i / BV][i % BV]),
+                                      vi_load(r->end.offset + i % BV * VF));
+    finish(r, sums, y, pixels);
 }
 
 #if defined(HAVE_BYTE_MOVES)
-CFX_FORCE_INLINE void dots(const cfx_quantized_row *r, int64_t first,
+CFX_FORCE_INLINE void dots(const cfx_quantized_rows *r, int64_t first,
                            const int pixels)
 {
     const vi order = order_of_pixels();
-    vi s[PIXELS];
+    vi s[PIXELS][BV];
 
     CFX_UNROLL
     for (int p = 0; p < pixels; p++)
-        s[p] = vi_load(r->end.offset);
+        s[p][0] = vi_load(r->end.offset);
     for (int64_t k = 0; k < r->n[1]; k += CFX_QUAD) {
         const uint8_t *x = r->x + first * r->x_pixel + k * CFX_BLOCK;
         const int8_t *w = r->w + k * CFX_BLOCK;
@@ -109,15 +113,57 @@ CFX_FORCE_INLINE void dots(const cfx_quantized_row *r, int64_t first,
             const fours wv = fours_of_pixels(w, r->n[1] - k, order);
             CFX_UNROLL
             for (int p = 0; p < pixels; p++)
-                s[p] = dot(
-                    true, s[p],
+                s[p][0] = dot(
+                    true, s[p][0],
                     fours_of_pixels(x + p * r->x_pixel, r->n[1] - k, order),
                     wv);
             x += r->x_at[0];
             w += r->w_row;
         }
     }
-    finish(r, 0, s, r->y + first * r->y_pixel, pixels);
+    finish(r, s, r->y + first * r->y_pixel, pixels);
+}
+
+/* Filters of three rows and columns. Where their windows are neighbours, four pixels
+ * of x are those of two of y, and the weights of the second begin a byte later. */
+typedef struct three {
+    fours w[3][2];
+} three;
+
+static three three_of(const cfx_quantized_rows *r)
+{
+    three f;
+
+    for (int i = 0; i < 3; i++) {
+        f.w[i][0] = fours_of_pixels(r->w + i * r->w_row, 3, order_of_pixels());
+        f.w[i][1] = a_byte_later(f.w[i][0]);
+    }
+    return f;
+}
+
+CFX_FORCE_INLINE void dots_of_three(const cfx_quantized_rows *r,
+                                    const three *f, const bool neighbours,
+                                    int64_t first, const int pixels)
+{
+    const vi order = order_of_pixels();
+    vi s[PIXELS][BV];
+
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++)
+        s[p][0] = vi_load(r->end.offset);
+    CFX_UNROLL
+    for (int i = 0; i < 3; i++) {
+        const uint8_t *x = r->x + first * r->x_pixel + i * r->x_at[0];
+        fours xv;
+        CFX_UNROLL
+        for (int p = 0; p < pixels; p++) {
+            const int n = neighbours && p + 1 < pixels ? 4 : 3;
+            if (!neighbours || p % 2 == 0)
+                xv = fours_of_pixels(x + p * r->x_pixel, n, order);
+            s[p][0] = dot(true, s[p][0], xv, f->w[i][neighbours ? p % 2 : 0]);
+        }
+    }
+    finish(r, s, r->y + first * r->y_pixel, pixels);
 }
 #endif
 
@@ -134,30 +180,50 @@ CFX_FORCE_INLINE void dots(const cfx_quantized_row *r, int64_t first,
 /* clang-format on */
 
 /* The copy is no memory that a result may change. */
-#define ROW(name, some)                                                       \
-    static void name(const cfx_quantized_row *row)                            \
+#define ROWS(name, some, prepare)                                             \
+    static void name(const cfx_quantized_rows *row)                           \
     {                                                                         \
-        const cfx_quantized_row copy = *row, *r = &copy;                      \
-        int64_t p = 0;                                                        \
+        cfx_quantized_rows copy = *row;                                       \
+        const cfx_quantized_rows *r = &copy;                                  \
+        prepare;                                                              \
                                                                               \
-        for (; p + PIXELS <= r->pixels; p += PIXELS)                          \
-            some(r, p, PIXELS);                                               \
-        switch (r->pixels - p) {                                              \
-            CASES(some) default : break;                                      \
+        for (int64_t i = 0; i < r->rows; i++) {                               \
+            int64_t p = 0;                                                    \
+            for (; p + PIXELS <= r->pixels; p += PIXELS)                      \
+                some(r, p, PIXELS);                                           \
+            switch (r->pixels - p) {                                          \
+                CASES(some) default : break;                                  \
+            }                                                                 \
+            copy.x += r->x_row;                                               \
+            copy.y += r->y_row;                                               \
         }                                                                     \
     }
 
-ROW(depthwise, products)
+ROWS(depthwise, products, (void)0)
 #if defined(HAVE_BYTE_MOVES)
-ROW(row_of_dots, dots)
+#define NEIGHBOURS(r, first, pixels) dots_of_three(r, &f, true, first, pixels)
+#define STRIDED(r, first, pixels) dots_of_three(r, &f, false, first, pixels)
+ROWS(any_dots, dots, (void)0)
+ROWS(neighbours, NEIGHBOURS, const three f = three_of(r))
+ROWS(strided, STRIDED, const three f = three_of(r))
 
-static bool has_row_of_dots(void)
+static void rows_of_dots(const cfx_quantized_rows *r)
+{
+    if (r->n[0] != 3 || r->n[1] != 3)
+        any_dots(r);
+    else if (r->x_pixel == CFX_BLOCK)
+        neighbours(r);
+    else
+        strided(r);
+}
+
+static bool has_dots_of_pixels(void)
 {
     return has_dots() && has_byte_moves();
 }
 #else
-#define row_of_dots NULL
-#define has_row_of_dots NULL
+#define rows_of_dots NULL
+#define has_dots_of_pixels NULL
 #endif
 
 extern const struct cfx_quantized_windows CFX_LEVEL_NAME(
@@ -166,6 +232,6 @@ extern const struct cfx_quantized_windows CFX_LEVEL_NAME(
 const struct cfx_quantized_windows CFX_LEVEL_NAME(cfx_quantized_windows) = {
     .max = max,
     .depthwise = depthwise,
-    .depthwise_dots = row_of_dots,
-    .has_depthwise_dots = has_row_of_dots,
+    .depthwise_dots = rows_of_dots,
+    .has_depthwise_dots = has_dots_of_pixels,
 };
