@@ -22,56 +22,60 @@ enum { P1 = 6, P2 = 0, P4 = 0 };
 
 /* ---- The end of a tile ---- */
 
-/* As round_pixels, and `other` added, which has no gaps. */
+/* As round_pixels, and `other` added, whose pixels lie `gap` apart. */
 CFX_FORCE_INLINE void add_pixels(const cfx_quantized_sum *sum, int zero_point,
                                  const scaling *k, const int n, const vi *s,
-                                 const int step, const uint8_t *other, vi *x)
+                                 const int step, const uint8_t *other,
+                                 int64_t gap, vi *x)
 {
     CFX_UNROLL
     for (int i = 0; i < n * BV; i++) {
         const vf a = scaled(&k[i % BV], s[i / BV * step + i % BV]);
-        x[i] = vi_of_vf(sum_up_to_hi(sum, vf_nearest(a, zero_point),
-                                     vf_of_bytes(other + i * VF)));
+        const vf b = vf_of_bytes(other + i / BV * gap + i % BV * VF);
+        x[i] = vi_of_vf(sum_up_to_hi(sum, vf_nearest(a, zero_point), b));
     }
 }
 
-/* Pixels of a block of sums as bytes without gaps. */
+/* Bytes of all channels of a block, whose pixels in y lie `gap` apart, and those of
+ * the sums `step`. */
 CFX_FORCE_INLINE void finish_bytes(const cfx_quantized_tile *t,
                                    const int block, const int pixels,
-                                   const vi *s, const int step)
+                                   const vi *s, const int step,
+                                   const int64_t gap)
 {
     const cfx_quantized_end *e = &t->end;
-    const cfx_quantized_sum *sum = e->sum;
+    const cfx_quantized_sum sum = e->sum ? *e->sum : (cfx_quantized_sum){0};
+    const bool adds = e->sum; /* y might be all this, to the compiler */
     const int zero_point = e->zero_point;
+    const int to_zero = adds ? sum.zero_point : zero_point;
+    const int lo = least_byte(adds ? sum.lo : e->lo, to_zero);
     uint8_t *y = (uint8_t *)t->y + block * t->y_block;
     scaling k[BV];
-    vi x[GROUP * BV];
 
     for (int v = 0; v < BV; v++)
         k[v] = scaling_at(e, block * CFX_BLOCK + v * VF);
-    if (sum) {
-        const cfx_quantized_sum copy = *sum; /* which y might be, else */
-        const uint8_t *other = copy.b + (y - copy.y);
-        const int lo = least_byte(copy.lo, copy.zero_point);
-        CFX_UNROLL
-        for (int p = 0; p < pixels; p += GROUP) {
-            const int n = pixels - p < GROUP ? pixels - p : GROUP;
-            add_pixels(&copy, zero_point, k, n, s + p * step, step,
-                       other + p * CFX_BLOCK, x);
-            store_pixels(y + p * CFX_BLOCK, n, x, copy.zero_point, lo);
-        }
-        return;
-    }
-    const int lo = least_byte(e->lo, zero_point);
     CFX_UNROLL
     for (int p = 0; p < pixels; p += GROUP) {
         const int n = pixels - p < GROUP ? pixels - p : GROUP;
-        round_pixels(k, n, s + p * step, step, x);
-        store_pixels(y + p * CFX_BLOCK, n, x, zero_point, lo);
+        uint8_t *at = y + p * gap;
+        vi x[GROUP * BV];
+        if (adds)
+            add_pixels(&sum, zero_point, k, n, s + p * step, step,
+                       sum.b + (at - sum.y), gap, x);
+        else
+            round_pixels(k, n, s + p * step, step, x);
+        const vg g = group_of(n, x, to_zero, lo);
+        if (gap == CFX_BLOCK) {
+            store_group(at, n, g);
+            continue;
+        }
+        CFX_UNROLL
+        for (int i = 0; i < n; i++)
+            store_pixel(at + i * gap, g, i);
     }
 }
 
-/* Pixels of a block of sums as floats, with gaps, or the first n of its channels. */
+/* Floats, or the first n channels of a block. */
 static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
                         int step)
 {
@@ -80,23 +84,27 @@ static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
     const int64_t pixels = t->pixels, y_pixel = t->y_pixel;
     const int zero_point = e->zero_point;
     const int lo = least_byte(e->lo, zero_point);
+    const bool rounds = e->rounds;
     char *y = t->y + block * t->y_block;
     scaling k[BV];
 
     for (int v = 0; v < BV; v++)
         k[v] = scaling_at(e, block * CFX_BLOCK + v * VF);
-    for (int64_t p = 0; e->rounds && p < pixels; p++) {
-        uint8_t last[CFX_BLOCK];
+    for (int64_t p = 0; p < pixels; p++, y += y_pixel, s += step) {
+        float one[CFX_BLOCK];
         vi x[BV];
-        round_pixels(k, 1, s + p * step, step, x);
-        store_pixels(last, 1, x, zero_point, lo);
-        memcpy(y + p * y_pixel, last, (size_t)n);
-    }
-    for (int64_t p = 0; !e->rounds && p < pixels; p++) {
-        float last[CFX_BLOCK];
+        if (rounds) {
+            round_pixels(k, 1, s, BV, x);
+            store_pixel((uint8_t *)one, group_of(1, x, zero_point, lo), 0);
+            memcpy(y, one, (size_t)n);
+            continue;
+        }
         for (int v = 0; v < BV; v++)
-            vf_store(last + v * VF, scaled(&k[v], s[p * step + v]));
-        memcpy(y + p * y_pixel, last, (size_t)n * sizeof(float));
+            vf_store(one + v * VF, scaled(&k[v], s[v]));
+        if (n == CFX_BLOCK)
+            memcpy(y, one, sizeof(one));
+        else
+            memcpy(y, one, (size_t)n * sizeof(float));
     }
 }
 
@@ -148,11 +156,14 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
             }
         }
     }
-    if (t->end.rounds && t->y_pixel == CFX_BLOCK &&
-        t->columns >= blocks * CFX_BLOCK) {
+    if (t->end.rounds && t->columns >= blocks * CFX_BLOCK) {
+        const int64_t gap = t->y_pixel;
         CFX_UNROLL
         for (int b = 0; b < blocks; b++)
-            finish_bytes(t, b, pixels, s[0] + b * BV, 4 * BV);
+            if (gap == CFX_BLOCK)
+                finish_bytes(t, b, pixels, s[0] + b * BV, 4 * BV, CFX_BLOCK);
+            else
+                finish_bytes(t, b, pixels, s[0] + b * BV, 4 * BV, gap);
         return;
     }
     /* In memory, so that the loops over them need not be unrolled. */

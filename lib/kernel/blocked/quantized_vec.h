@@ -10,9 +10,10 @@
  *                                 a_byte_later
  *     vf_of_bytes(p)              VF bytes as floats
  *     store_bytes(p, v)           the lowest byte of each lane
- *     store_pixels(y, n, x, zero_point, lo)
- *                                 n <= GROUP pixels of a block, x[n][CFX_BLOCK / VF]
- *                                 plus the zero point, in lo..255
+ *     group_of(n, x, zero_point, lo)
+ *                                 n <= GROUP pixels of a block as bytes: x[n][BV] plus
+ *                                 the zero point, in lo..255
+ *     store_group(p, n, g), store_pixel(p, g, i)      all of them, or one
  *     nearest(x, z)               x rounded, halves to even, plus z
  *     vi_of_vf(x)                 the same without z, the least number if it is less
  *     vb_zero(), vb_load(p), vb_store(p, x), vb_max(x, y)     a block of bytes
@@ -102,8 +103,9 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 }
 
 enum { GROUP = 4 };
-CFX_FORCE_INLINE void store_pixels(uint8_t *y, const int n, const vi *x,
-                                   int zero_point, int lo)
+typedef __m512i vg;
+
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
 {
     const vi zero = _mm512_set1_epi16((short)zero_point);
     const vi order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1,
@@ -115,7 +117,22 @@ CFX_FORCE_INLINE void store_pixels(uint8_t *y, const int n, const vi *x,
                             _mm512_adds_epi16(b, zero));
     a = _mm512_max_epu8(a, _mm512_set1_epi8((char)lo));
     a = _mm512_permutexvar_epi32(order, a);
-    _mm512_mask_storeu_epi8(y, ~0ULL >> (GROUP - n) * CFX_BLOCK, a);
+    return a;
+}
+
+CFX_FORCE_INLINE void store_group(uint8_t *y, const int n, vg x)
+{
+    _mm512_mask_storeu_epi8(y, ~0ULL >> (GROUP - n) * CFX_BLOCK, x);
+}
+
+CFX_FORCE_INLINE void store_pixel(uint8_t *y, vg x, const int i)
+{
+    const __m128i one = i == 0   ? _mm512_castsi512_si128(x)
+                        : i == 1 ? _mm512_extracti32x4_epi32(x, 1)
+                        : i == 2 ? _mm512_extracti32x4_epi32(x, 2)
+                                 : _mm512_extracti32x4_epi32(x, 3);
+
+    _mm_storeu_si128((__m128i *)(void *)y, one);
 }
 
 CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
@@ -271,8 +288,9 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 }
 
 enum { GROUP = 2 };
-CFX_FORCE_INLINE void store_pixels(uint8_t *y, const int n, const vi *x,
-                                   int zero_point, int lo)
+typedef __m256i vg;
+
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
 {
     const vi zero = _mm256_set1_epi16((short)zero_point);
     const vi order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
@@ -280,11 +298,21 @@ CFX_FORCE_INLINE void store_pixels(uint8_t *y, const int n, const vi *x,
     vi b = n > 1 ? _mm256_adds_epi16(_mm256_packs_epi32(x[2], x[3]), zero) : a;
 
     a = _mm256_max_epu8(_mm256_packus_epi16(a, b), _mm256_set1_epi8((char)lo));
-    a = _mm256_permutevar8x32_epi32(a, order);
-    _mm_storeu_si128((__m128i *)(void *)y, _mm256_castsi256_si128(a));
+    return _mm256_permutevar8x32_epi32(a, order);
+}
+
+CFX_FORCE_INLINE void store_pixel(uint8_t *y, vg x, const int i)
+{
+    _mm_storeu_si128((__m128i *)(void *)y, i ? _mm256_extracti128_si256(x, 1)
+                                             : _mm256_castsi256_si128(x));
+}
+
+CFX_FORCE_INLINE void store_group(uint8_t *y, const int n, vg x)
+{
     if (n > 1)
-        _mm_storeu_si128((__m128i *)(void *)(y + CFX_BLOCK),
-                         _mm256_extracti128_si256(a, 1));
+        _mm256_storeu_si256((__m256i *)(void *)y, x);
+    else
+        store_pixel(y, x, 0);
 }
 
 CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
@@ -378,8 +406,9 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 }
 
 enum { GROUP = 1 };
-CFX_FORCE_INLINE void store_pixels(uint8_t *y, const int n, const vi *x,
-                                   int zero_point, int lo)
+typedef uint8x16_t vg;
+
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
 {
     const int16x8_t zero = vdupq_n_s16((int16_t)zero_point);
     int16x8_t a = vcombine_s16(vqmovn_s32(x[0]), vqmovn_s32(x[1]));
@@ -388,7 +417,18 @@ CFX_FORCE_INLINE void store_pixels(uint8_t *y, const int n, const vi *x,
                                vqmovun_s16(vqaddq_s16(b, zero)));
 
     (void)n;
-    vst1q_u8(y, vmaxq_u8(c, vdupq_n_u8((uint8_t)lo)));
+    return vmaxq_u8(c, vdupq_n_u8((uint8_t)lo));
+}
+
+CFX_FORCE_INLINE void store_pixel(uint8_t *y, vg x, const int i)
+{
+    (void)i;
+    vst1q_u8(y, x);
+}
+
+CFX_FORCE_INLINE void store_group(uint8_t *y, const int n, vg x)
+{
+    store_pixel(y, x, n - 1);
 }
 
 CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
@@ -469,14 +509,31 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 }
 
 enum { GROUP = 1 };
-CFX_FORCE_INLINE void store_pixels(uint8_t *y, const int n, const vi *x,
-                                   int zero_point, int lo)
+typedef struct vg {
+    uint8_t byte[CFX_BLOCK];
+} vg;
+
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
 {
+    vg y;
+
     (void)n;
     for (int c = 0; c < CFX_BLOCK; c++) {
         const vi at = x[c] < -zero_point ? 0 : x[c] + zero_point;
-        y[c] = (uint8_t)(at < lo ? lo : at > 255 ? 255 : at);
+        y.byte[c] = (uint8_t)(at < lo ? lo : at > 255 ? 255 : at);
     }
+    return y;
+}
+
+CFX_FORCE_INLINE void store_pixel(uint8_t *y, vg x, const int i)
+{
+    (void)i;
+    memcpy(y, &x, sizeof(x));
+}
+
+CFX_FORCE_INLINE void store_group(uint8_t *y, const int n, vg x)
+{
+    store_pixel(y, x, n - 1);
 }
 
 CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
@@ -579,7 +636,7 @@ CFX_FORCE_INLINE vf in_range(vf x, float lo, float hi)
     return vf_min(vf_max_number(x, vf_set1(lo)), vf_set1(hi));
 }
 
-/* Two terms, as far as `hi`: what is less than lo is left to store_pixels. */
+/* Two terms, as far as `hi`: what is less than lo is left to group_of. */
 CFX_FORCE_INLINE vf sum_up_to_hi(const cfx_quantized_sum *s, vf a, vf b)
 {
     vf v = multiply_add(b, vf_set1(s->scale[1]), vf_set1(s->bias));
@@ -625,7 +682,7 @@ CFX_FORCE_INLINE vf scaled(const scaling *k, vi s)
     return vf_min(vf_max(y, k->lo), k->hi);
 }
 
-/* The same, rounded; what is less than lo is left to store_pixels. */
+/* The same, rounded; what is less than lo is left to group_of. */
 CFX_FORCE_INLINE vi rounded(const scaling *k, vi s)
 {
     return vi_of_vf(

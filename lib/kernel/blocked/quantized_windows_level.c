@@ -60,7 +60,8 @@ CFX_FORCE_INLINE void finish(const cfx_quantized_rows *r, vi s[][BV], char *y,
         const int n = pixels - p < GROUP ? pixels - p : GROUP;
         vi x[GROUP * BV];
         round_pixels(k, n, s[p], BV, x);
-        store_pixels((uint8_t *)y + p * CFX_BLOCK, n, x, e->zero_point, lo);
+        store_group((uint8_t *)y + p * CFX_BLOCK, n,
+                    group_of(n, x, e->zero_point, lo));
     }
 }
 
