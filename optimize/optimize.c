@@ -8,6 +8,10 @@
 const char *const cfx_optimize_passes = CFX_PASSES_BEFORE_BLOCKS
     "block_channels" CFX_PASSES_AFTER_BLOCKS;
 
+/* The choice of algorithms depends on the type of the weights. */
+static const char bfloat16_passes[] = CFX_PASSES_BEFORE_BLOCKS
+    "block_channels(bfloat16=True)" CFX_PASSES_AFTER_BLOCKS;
+
 /* What the hooks around each pass get. */
 typedef struct hooks {
     const cfx_optimizer *z;
@@ -79,7 +83,9 @@ cfx_status cfx_optimize(cfx_module *gm, const cfx_value *inputs,
 {
     static const cfx_optimize_options defaults = {.size = sizeof(defaults)};
     const cfx_optimizer z = {inputs, ninputs, options ? options : &defaults};
-    const char *passes = z.o->passes ? z.o->passes : cfx_optimize_passes;
+    const char *passes = z.o->passes     ? z.o->passes
+                         : z.o->bfloat16 ? bfloat16_passes
+                                         : cfx_optimize_passes;
     const cfx_graph *g = cfx_graph_module_graph(gm);
     if (!g)
         return cfx_fail(err, CFX_EINVAL, "a %s has no graph",
