@@ -5,6 +5,8 @@
 
 #include <cfx/shape_prop.h>
 
+#include "kernel/blocked/blocked.h"
+
 const char *const cfx_optimize_passes = CFX_PASSES_BEFORE_BLOCKS
     "block_channels" CFX_PASSES_AFTER_BLOCKS;
 
@@ -54,6 +56,9 @@ cfx_status cfx_optimizer__apply(const cfx_optimizer *z, cfx_module *gm,
         st = cfx_pass_manager_add(pm, "int8_weights", err);
     if (!st && z->o->bfloat16)
         st = cfx_pass_manager_add(pm, "bfloat16_weights", err);
+    if (!st && z->o->bfloat16 &&
+        cfx_blocked_bfloat16(cfx_module_context(gm)) == CFX_BLOCKED_PAIRS)
+        st = cfx_pass_manager_add(pm, "bfloat16_activations", err);
     if (!st)
         st = cfx_pass_manager_run(pm, gm, NULL, err);
     cfx_pass_manager_free(pm);

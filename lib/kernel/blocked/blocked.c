@@ -58,6 +58,12 @@ static int64_t lanes_of(const cfx_blocked_conv *c)
     return c->numbers == CFX_BLOCKED_PAIRS ? CFX_BLOCK / 2 : CFX_BLOCK;
 }
 
+/* Those of a pixel in a plane of the x that is given. */
+static int64_t given_lanes_of(const cfx_blocked_conv *c)
+{
+    return c->in_channels ? 1 : cfx_blocked_lanes(c->narrow_x);
+}
+
 static int64_t filter_lanes_of(const cfx_blocked_conv *c)
 {
     return c->numbers == CFX_BLOCKED_MIXED ? CFX_BLOCK / 2 : lanes_of(c);
@@ -77,7 +83,7 @@ static bool scales_weights(const cfx_blocked_conv *c)
 /* Is x read from a copy? */
 static bool copies(const cfx_blocked_conv *c)
 {
-    return needs_padding(c) || c->numbers == CFX_BLOCKED_PAIRS ||
+    return needs_padding(c) || given_lanes_of(c) != lanes_of(c) ||
            (c->has_scale && !scales_weights(c));
 }
 
@@ -116,7 +122,7 @@ size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c)
 typedef struct padding {
     const cfx_blocked_conv *c;
     const struct cfx_blocked_kernels *k;
-    cfx_convert_fn *convert; /* to bfloat16; NULL: floats stay */
+    cfx_convert_fn *narrow, *widen; /* to bfloat16, and from it */
     float *to;
 } padding;
 
@@ -125,20 +131,23 @@ static void copy_pixels(const padding *p, float *to, const float *x, int64_t n,
                         const float *scale)
 {
     enum { PIECE = 32 };
-    int64_t numbers = p->c->in_channels ? 1 : CFX_BLOCK, m;
-    float scaled[PIECE * CFX_BLOCK];
+    const cfx_blocked_conv *c = p->c;
+    int64_t numbers = c->in_channels ? 1 : CFX_BLOCK, m;
+    bool pairs = c->numbers == CFX_BLOCKED_PAIRS;
+    bool widens = c->narrow_x && (scale || !pairs);
+    float floats[PIECE * CFX_BLOCK];
 
-    for (; n > 0; n -= m, x += m * numbers, to += m * lanes_of(p->c)) {
-        const float *from = x;
-        m = scale ? cfx_min64(n, PIECE) : n;
-        if (scale) {
-            p->k->scale_channels(scaled, x, scale, m);
-            from = scaled;
-        }
-        if (p->convert)
-            p->convert(to, 1, from, 1, m * numbers);
+    for (; n > 0; n -= m, x += m * given_lanes_of(c), to += m * lanes_of(c)) {
+        const float *from = scale || widens ? floats : x;
+        m = scale || widens ? cfx_min64(n, PIECE) : n;
+        if (widens)
+            p->widen(floats, 1, x, 1, m * numbers);
+        if (scale)
+            p->k->scale_channels(floats, widens ? floats : x, scale, m);
+        if (pairs && (widens || !c->narrow_x))
+            p->narrow(to, 1, from, 1, m * numbers);
         else
-            memcpy(to, from, (size_t)(m * numbers) * sizeof(float));
+            memcpy(to, from, (size_t)(m * lanes_of(c)) * sizeof(float));
     }
 }
 
@@ -147,13 +156,12 @@ static void pad_rows(void *arg, int64_t begin, int64_t end, int worker)
     const padding *p = arg;
     const cfx_blocked_conv *c = p->c;
     int64_t lanes = lanes_of(c), reach = row_reach(c);
-    int64_t numbers = c->in_channels ? 1 : CFX_BLOCK; /* of x, of a pixel */
     int64_t front = cfx_min64(c->pad[1], reach);
     int64_t n = cfx_min64(c->in[1], reach - front);
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
-        const float *x = c->x + i * c->in[1] * numbers;
+        const float *x = c->x + i * c->in[1] * given_lanes_of(c);
         float *to = p->to + i * reach * lanes, *inner = to + front * lanes;
         size_t unit = (size_t)lanes * sizeof(float);
 
@@ -220,8 +228,9 @@ static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
     int64_t block = n % c->groups * c->out_blocks + g * v->group;
     int64_t rows = cfx_blocked__taps(c, 0, o, &first);
     int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
-    int64_t at = ((n * c->out_blocks + g * v->group) * out + o * c->out[1]) *
-                 CFX_BLOCK;
+    int64_t at = (n * c->out_blocks + g * v->group) * out + o * c->out[1];
+    int64_t y_pixel = cfx_blocked_lanes(c->end.narrow);
+    int64_t add_pixel = cfx_blocked_lanes(c->end.add_narrow);
     cfx_blocked_tile t = {
         .numbers = c->numbers,
         .n = {planes, rows, c->kernel[1]},
@@ -237,11 +246,11 @@ static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
         .w_at = {taps * step, c->kernel[1] * step},
         .end = c->end,
         .bias_block = CFX_BLOCK,
-        .add_pixel = CFX_BLOCK,
-        .add_block = out * CFX_BLOCK,
-        .y = c->y + at,
-        .y_pixel = CFX_BLOCK,
-        .y_block = out * CFX_BLOCK};
+        .add_pixel = add_pixel,
+        .add_block = out * add_pixel,
+        .y = c->y + at * y_pixel,
+        .y_pixel = y_pixel,
+        .y_block = out * y_pixel};
 
     if (c->in_channels) { /* the steps are the columns of the window */
         t.n[2] = 1;
@@ -251,7 +260,7 @@ static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
     if (t.end.bias)
         t.end.bias += block * CFX_BLOCK;
     if (t.end.add)
-        t.end.add += at;
+        t.end.add += at * add_pixel;
     return t;
 }
 
@@ -348,12 +357,12 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
         return;
     separate_groups(&v.c);
     if (copies(c) && rows > 0) {
-        padding p = {c, v.k, NULL, workspace};
+        const struct cfx_pointwise_kernels *k =
+            cfx_context_kernels(ctx)->pointwise;
+        padding p = {c, v.k, k->convert[CFX_BF16][CFX_F32],
+                     k->convert[CFX_F32][CFX_BF16], workspace};
         v.width = row_reach(c);
         v.c.x = workspace;
-        if (c->numbers == CFX_BLOCKED_PAIRS)
-            p.convert = cfx_context_kernels(ctx)
-                            ->pointwise->convert[CFX_BF16][CFX_F32];
         cfx_parallel_for(ctx, rows, 65536 / (v.width * lanes_of(c)) + 1,
                          pad_rows, &p);
     }

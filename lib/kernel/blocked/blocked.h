@@ -15,6 +15,10 @@
  * be bfloat16, with the weights of two input channels side by side: (..., 8 in, 16
  * out, 2 in). A result is clamped to lo..hi behind bias and `add`, or an activation
  * is applied.
+ *
+ * A blocked image may be bfloat16 too: its pairs of channels are what pairs of
+ * weights are multiplied by. The pointers are to floats anyway, and distances are in
+ * units of their 4 bytes, of which a block then has 8.
  */
 #ifndef CFX_KERNEL_BLOCKED_H
 #define CFX_KERNEL_BLOCKED_H
@@ -31,6 +35,9 @@ typedef struct cfx_blocked_epilogue {
     const float *scale; /* of integer weights: factors of the sums, in whole
                            blocks for each group */
     const float *add;   /* as y; or NULL */
+    bool add_narrow;    /* `add` is bfloat16 */
+    bool narrow;        /* y is bfloat16 */
+    bool converts;      /* the processor has an instruction for that */
     float lo, hi;       /* -INFINITY, INFINITY: not clamped; NaN stays NaN */
     cfx_loop_fn *activation; /* of the context's level, in place; or NULL */
     const double *params;    /* its 3 parameters */
@@ -44,6 +51,12 @@ typedef enum cfx_blocked_numbers {
     CFX_BLOCKED_INT8,  /* floats by int8, of which four are 4 bytes */
     CFX_BLOCKED_INT4   /* floats by int4, of which eight are 4 bytes */
 } cfx_blocked_numbers;
+
+/* Units of 4 bytes in a block. */
+CFX_INLINE int64_t cfx_blocked_lanes(bool narrow)
+{
+    return narrow ? CFX_BLOCK / 2 : CFX_BLOCK;
+}
 
 /* How weights of bfloat16 are multiplied: by pairs where the processor has an
  * instruction for it. */
@@ -60,6 +73,7 @@ typedef struct cfx_blocked_conv {
     int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2];
     cfx_blocked_numbers numbers; /* not float: only with in_blocks */
     const float *x, *w;          /* w: or pairs */
+    bool narrow_x;               /* x is blocked, of bfloat16 */
     bool filter_per_image; /* w has filters of one channel for each image */
     const float *scale;    /* of each channel of an x in blocks, (batch,
                               in_blocks, 16), for one group; or NULL */
@@ -76,8 +90,8 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
 /* The same with a filter for each channel; in_blocks == out_blocks. */
 void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c);
 
-/* The maximum of each window, NaN if there is one, and the mean. `w` and `end`
- * are not looked at; in_blocks == out_blocks. A mean is the sum divided by
+/* The maximum of each window, NaN if there is one, and the mean. `w` is not looked
+ * at, nor `end` but for the type of y; in_blocks == out_blocks. A mean is the sum divided by
  * `divisor`, or, where that is 0, by the elements of the window, with those of
  * the padding if they count. Never fail. */
 void cfx_blocked_max_pool(cfx_context *ctx, const cfx_blocked_conv *c);
@@ -87,7 +101,7 @@ void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
 /* ---- Levels ---- */
 
 /* A tile of y: some pixels of some blocks. Distances are in elements of 4 bytes, a
- * float or a pair, and x and w point to either. The sum begins with bias + add and
+ * float or a pair, and all point to either. The sum begins with bias + add and
  * goes over n[0] blocks or channels, n[1] rows and n[2] columns of the window, and
  * `steps` elements of w, without the last `skip` in the last block; those of x lie
  * x_step apart. With integer weights n[2] are groups, each of whose sums is
@@ -140,12 +154,12 @@ struct cfx_blocked_kernels {
 /* For each channel: the products of a window, its maximum, its scaled sum. `span`
  * gives the function for spans of windows of so many columns that lie `stride`
  * apart: products with `w`, or maxima; or NULL. */
+typedef void cfx_blocked_row_fn(const cfx_blocked_row *r);
 struct cfx_windows_kernels {
-    void (*(*span)(bool w, int64_t columns,
-                   int64_t stride))(const cfx_blocked_row *r);
-    void (*depthwise)(const cfx_blocked_row *r);
-    void (*max)(const cfx_blocked_row *r);
-    void (*mean)(const cfx_blocked_row *r);
+    cfx_blocked_row_fn *(*span)(bool w, int64_t columns, int64_t stride,
+                                bool narrow_x);
+    /* By whether x is bfloat16. */
+    cfx_blocked_row_fn *depthwise[2], *max[2], *mean[2];
 };
 
 #endif

@@ -94,6 +94,7 @@ static void cut_slice(cfx_blocked_tile *t, const slice *s)
     if (s->first > 0) { /* the sums so far are in y */
         t->end.bias = NULL;
         t->end.add = t->y;
+        t->end.add_narrow = false;
         t->add_pixel = t->y_pixel;
         t->add_block = t->y_block;
     }
@@ -147,7 +148,7 @@ static void run_slice(const struct cfx_blocked_kernels *k,
 }
 
 /* Full tiles have time to read weights from the second cache, and one or two do
- * not use them again. */
+ * not use them again. Sums do not fit into y if it is bfloat16. */
 static bool needs_slices(const struct cfx_blocked_kernels *k,
                          const cfx_blocked_rows *rows, int64_t pixels,
                          int64_t blocks)
@@ -185,8 +186,8 @@ void cfx_blocked_run_rows(const struct cfx_blocked_kernels *k,
 {
     int64_t pixels;
 
-    rows->at(rows->arg, 0, &pixels);
-    if (needs_slices(k, rows, pixels, blocks)) {
+    cfx_blocked_tile t = rows->at(rows->arg, 0, &pixels);
+    if (!t.end.narrow && needs_slices(k, rows, pixels, blocks)) {
         run_blocks(k, rows, blocks, true, (slice){.rows = rows->n});
         return;
     }

@@ -10,7 +10,8 @@
  *         form's weight has I / groups blocks of input channels; of bfloat16 it
  *         is (O, I, kh, kw, 8 in, 16 out, 2 in).
  *         Channels of a blocked input past in_channels are zeros, which fill up the
- *         last block and may be left out. With input_scale, (N, I, 1, 1, 16),
+ *         last block and may be left out. Images in blocks may be bfloat16; the
+ *         result is float32, or `dtype`. With input_scale, (N, I, 1, 1, 16),
  *         each channel is multiplied by its element first.
  * cost    multiply-adds: elements of the result times input channels of a filter
  *         times the window; bias, add, min and max an operation each, the
@@ -22,7 +23,8 @@
 #include "ops/blocked/window.h"
 
 CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING, DILATION, GROUPS,
-           MIN, MAX, ACTIVATION, SCALARS, ALGORITHM, IN_CHANNELS, INPUT_SCALE);
+           MIN, MAX, ACTIVATION, SCALARS, ALGORITHM, IN_CHANNELS, INPUT_SCALE,
+           DTYPE);
 
 /* The state of a call. */
 struct conv {
@@ -164,9 +166,11 @@ static cfx_status check_scale(const cfx_call *call, struct conv *c)
 static cfx_status conv_infer(cfx_call *call)
 {
     struct conv *c = call->state;
+    cfx_dtype type;
     c->x = cfx_call_tensor(call, INPUT);
     c->w = cfx_call_tensor(call, WEIGHT);
-    c->end = (cfx_epilogue){.bias = BIAS, .add = ADD, .min = MIN, .max = MAX};
+    c->end = (cfx_epilogue){
+        .bias = BIAS, .add = ADD, .min = MIN, .max = MAX, .images = true};
     cfx_blocked_window_read(call, STRIDE, PADDING, DILATION, &c->window);
     c->groups = cfx_value_dim(cfx_call_value(call, GROUPS));
     cfx_status st = read_forms(call, c);
@@ -179,6 +183,12 @@ static cfx_status conv_infer(cfx_call *call)
     if (!st)
         st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT,
                                       1u << CFX_BF16);
+    if (!st && c->rows && c->x->dtype != CFX_F32)
+        st = cfx_call_fail(call, CFX_EDTYPE,
+                           "a row-major input is float32, not %s",
+                           cfx_dtypes[c->x->dtype].name);
+    if (!st)
+        st = cfx_epilogue_result_type(call, DTYPE, &type);
     if (!st)
         st = cfx_blocked_window_check(call, &c->window);
     if (!st)
@@ -195,7 +205,7 @@ static cfx_status conv_infer(cfx_call *call)
             return cfx_call_fail(call, CFX_ESHAPE,
                                  "the window is larger than the input");
     st = cfx_epilogue_check_image(call, &c->end, shape);
-    return st ? st : cfx_call_out(call, CFX_F32, 5, shape);
+    return st ? st : cfx_call_out(call, type, 5, shape);
 }
 
 static void conv_cost(const cfx_call *call, cfx_cost *cost)
@@ -242,6 +252,7 @@ static cfx_blocked_conv plan(const cfx_call *call)
         .numbers = c->pairs ? cfx_blocked_bfloat16(call->ctx)
                             : CFX_BLOCKED_FLOAT,
         .filling = filling_of(call, c),
+        .narrow_x = c->x->dtype == CFX_BF16,
         .filter_per_image = c->per_image,
         .has_scale = c->scale,
         .end = cfx_epilogue_kernel(call, &c->end),
@@ -294,7 +305,7 @@ const cfx_op cfx_op__blocked_conv2d = {
               "Scalar? max=None, "
               "str? activation=None, float[] scalars=[], str? "
               "algorithm=None, SymInt? in_channels=None, Tensor? "
-              "input_scale=None) -> Tensor",
+              "input_scale=None, ScalarType? dtype=None) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.blocked_conv2d.default torch.ops.cfx.blocked_conv2d",
