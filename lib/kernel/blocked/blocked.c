@@ -215,42 +215,101 @@ typedef struct conv_work {
     int64_t chunk, chunks; /* pixels in a piece, pieces of an image's group */
 } conv_work;
 
-/* The first tile of row `o` of image n and the group g of its blocks. */
-static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
-                                int64_t o)
+/* Pixels from..to of image n and the group g of its blocks. */
+typedef struct piece {
+    const conv_work *v;
+    int64_t n, g, from, to;
+    int64_t row, column;      /* of the first pixel */
+    cfx_blocked_place corner; /* row 0, without padding */
+    int64_t x_row, w_row;     /* from row to row */
+    int64_t y_pixel, add_pixel, x_pixel;
+} piece;
+
+/* Where image n and group g of the blocks begin. */
+static cfx_blocked_place corner_of(const conv_work *v, const piece *p)
 {
     const cfx_blocked_conv *c = &v->c;
-    int64_t lanes = lanes_of(c), planes = planes_of(c), first;
-    int64_t taps = c->kernel[0] * c->kernel[1], out = c->out[0] * c->out[1];
-    int64_t row = v->width * lanes, plane = c->in[0] * row;
-    int64_t filter = filter_lanes_of(c);
-    int64_t step = filter * CFX_BLOCK; /* weights of a tap */
-    int64_t block = n % c->groups * c->out_blocks + g * v->group;
-    int64_t rows = cfx_blocked__taps(c, 0, o, &first);
+    int64_t out = c->out[0] * c->out[1], planes = planes_of(c);
+    int64_t block = p->n % c->groups * c->out_blocks + p->g * v->group;
+    int64_t y = (p->n * c->out_blocks + p->g * v->group) * out;
+
+    return (cfx_blocked_place){
+        .x = c->x + p->n * planes * c->in[0] * p->x_row,
+        .w = c->w + p->n * v->w_image +
+             block * planes * c->kernel[0] * p->w_row,
+        .add = c->end.add ? c->end.add + y * p->add_pixel : NULL,
+        .y = c->y + y * p->y_pixel};
+}
+
+static piece make_piece(const conv_work *v, int64_t n, int64_t g, int64_t from,
+                        int64_t to)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t lanes = lanes_of(c);
+    piece p = {.v = v,
+               .n = n,
+               .g = g,
+               .from = from,
+               .to = to,
+               .row = from / c->out[1],
+               .column = from % c->out[1],
+               .x_row = v->width * lanes,
+               .w_row = c->kernel[1] * filter_lanes_of(c) * CFX_BLOCK,
+               .y_pixel = cfx_blocked_lanes(c->end.narrow),
+               .add_pixel = cfx_blocked_lanes(c->end.add_narrow),
+               .x_pixel = c->stride[1] * lanes};
+
+    p.corner = corner_of(v, &p);
+    return p;
+}
+
+/* Pixels of a piece that lie in row i of it. */
+static void row_at(const void *arg, int64_t i, cfx_blocked_place *to)
+{
+    const piece *p = arg;
+    const cfx_blocked_conv *c = &p->v->c;
+    int64_t width = c->out[1], o = p->row + i, q = i ? 0 : p->column, first;
+    int64_t taps = cfx_blocked__taps(c, 0, o, &first);
     int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
-    int64_t at = (n * c->out_blocks + g * v->group) * out + o * c->out[1];
-    int64_t y_pixel = cfx_blocked_lanes(c->end.narrow);
-    int64_t add_pixel = cfx_blocked_lanes(c->end.add_narrow);
-    cfx_blocked_tile t = {
-        .numbers = c->numbers,
-        .n = {planes, rows, c->kernel[1]},
-        .steps = filter,
-        .skip = c->filling * filter / CFX_BLOCK,
-        .x = c->x + n * planes * plane + (rows ? top * row : 0),
-        .x_pixel = c->stride[1] * lanes,
-        .x_at = {plane, c->dilation[0] * row, c->dilation[1] * lanes},
-        .x_step = lanes / filter,
-        .w = c->w + n * v->w_image + block * planes * taps * step +
-             (rows ? first * c->kernel[1] * step : 0),
-        .w_block = planes * taps * step,
-        .w_at = {taps * step, c->kernel[1] * step},
-        .end = c->end,
-        .bias_block = CFX_BLOCK,
-        .add_pixel = add_pixel,
-        .add_block = out * add_pixel,
-        .y = c->y + at * y_pixel,
-        .y_pixel = y_pixel,
-        .y_block = out * y_pixel};
+
+    *to = p->corner;
+    to->taps = taps;
+    to->pixels = cfx_min64(width, p->to - o * width) - q;
+    if (taps > 0) {
+        to->x += top * p->x_row;
+        to->w += first * p->w_row;
+    }
+    to->x += q * p->x_pixel;
+    to->y += (o * width + q) * p->y_pixel;
+    if (to->add)
+        to->add += (o * width + q) * p->add_pixel;
+}
+
+/* The tile of all rows of a piece. */
+static cfx_blocked_tile tile_of(const conv_work *v, const piece *p)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t lanes = lanes_of(c), out = c->out[0] * c->out[1];
+    int64_t filter = filter_lanes_of(c);
+    int64_t plane = c->kernel[0] * p->w_row; /* of w */
+    int64_t block = p->n % c->groups * c->out_blocks + p->g * v->group;
+    cfx_blocked_tile t = {.numbers = c->numbers,
+                          .n = {planes_of(c), 0, c->kernel[1]},
+                          .steps = filter,
+                          .skip = c->filling * filter / CFX_BLOCK,
+                          .x_pixel = p->x_pixel,
+                          .x_at = {c->in[0] * p->x_row,
+                                   c->dilation[0] * p->x_row,
+                                   c->dilation[1] * lanes},
+                          .x_step = lanes / filter,
+                          .w_block = planes_of(c) * plane,
+                          .w_at = {plane, p->w_row},
+                          .end = c->end,
+                          .bias_block = CFX_BLOCK,
+                          .add_pixel = p->add_pixel,
+                          .add_block = out * p->add_pixel,
+                          .y_pixel = p->y_pixel,
+                          .y_block = out * p->y_pixel};
 
     if (c->in_channels) { /* the steps are the columns of the window */
         t.n[2] = 1;
@@ -259,30 +318,6 @@ static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
     }
     if (t.end.bias)
         t.end.bias += block * CFX_BLOCK;
-    if (t.end.add)
-        t.end.add += at * add_pixel;
-    return t;
-}
-
-/* Pixels from..to of image n and the group g of its blocks. */
-typedef struct piece {
-    const conv_work *v;
-    int64_t n, g, from, to;
-} piece;
-
-/* Pixels of a piece that lie in row i. */
-static cfx_blocked_tile row_at(const void *arg, int64_t i, int64_t *pixels)
-{
-    const piece *p = arg;
-    int64_t width = p->v->c.out[1], o = p->from / width + i;
-    int64_t q = i ? 0 : p->from % width;
-    cfx_blocked_tile t = tile_at(p->v, p->n, p->g, o);
-
-    *pixels = cfx_min64(width, p->to - o * width) - q;
-    t.x += q * t.x_pixel;
-    t.y += q * t.y_pixel;
-    if (t.end.add)
-        t.end.add += q * t.add_pixel;
     return t;
 }
 
@@ -290,15 +325,16 @@ static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const conv_work *v = arg;
     const cfx_blocked_conv *c = &v->c;
-    int64_t width = c->out[1], pixels = c->out[0] * width;
+    int64_t pixels = c->out[0] * c->out[1];
 
     (void)worker;
     for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
-        piece p = {v, i / v->chunks % c->batch, i / v->chunks / c->batch,
-                   i % v->chunks * v->chunk, 0};
-        p.to = cfx_min64(p.from + v->chunk, pixels);
-        cfx_blocked_rows rows = {(p.to - 1) / width - p.from / width + 1,
-                                 row_at, &p};
+        int64_t from = i % v->chunks * v->chunk;
+        piece p = make_piece(v, i / v->chunks % c->batch,
+                             i / v->chunks / c->batch, from,
+                             cfx_min64(from + v->chunk, pixels));
+        cfx_blocked_rows rows = {(p.to - 1) / c->out[1] - p.row + 1,
+                                 tile_of(v, &p), row_at, &p};
         cfx_blocked_run_rows(
             v->k, &rows, cfx_min64(v->group, c->out_blocks - p.g * v->group));
     }
