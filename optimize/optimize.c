@@ -55,10 +55,12 @@ cfx_status cfx_optimizer__apply(const cfx_optimizer *z, cfx_module *gm,
     if (!st && z->o->int8_weights)
         st = cfx_pass_manager_add(pm, "int8_weights", err);
     if (!st && z->o->bfloat16)
-        st = cfx_pass_manager_add(pm, "bfloat16_weights", err);
-    if (!st && z->o->bfloat16 &&
-        cfx_blocked_bfloat16(cfx_module_context(gm)) == CFX_BLOCKED_PAIRS)
-        st = cfx_pass_manager_add(pm, "bfloat16_activations", err);
+        st = cfx_pass_manager_add(
+            pm,
+            cfx_blocked_bfloat16(cfx_module_context(gm)) == CFX_BLOCKED_PAIRS
+                ? "bfloat16_weights(rows=True), bfloat16_activations"
+                : "bfloat16_weights",
+            err);
     if (!st)
         st = cfx_pass_manager_run(pm, gm, NULL, err);
     cfx_pass_manager_free(pm);

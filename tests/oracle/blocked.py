@@ -101,6 +101,14 @@ def unpaired(weight):
     return weight.float().transpose(-1, -2).flatten(-3, -2)
 
 
+def unpaired_rows(weight, channels):
+    """(O, in / 2, kh, kw, 16, 2) as (O, in, kh, kw, 16) of float32."""
+    if weight.shape[-1] != 2 or weight.shape[1] != (channels + 1) // 2:
+        raise ValueError("pairs")
+    weight = weight.float().movedim(-1, 2).flatten(1, 2)
+    return weight[:, :channels]
+
+
 def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
                    padding=(0, 0), dilation=(1, 1), groups=1, min=None,
                    max=None, activation=None, scalars=(), algorithm=None,
@@ -121,9 +129,12 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
             x = torch.where(kept.reshape(-1, 1, 1, BLOCK), x, 0)
     check_types(x, weight, bias, add)
     if weight.dtype == torch.bfloat16:
-        if weight.dim() != 7:
+        if (x.dim(), weight.dim()) == (4, 6):
+            weight = unpaired_rows(weight, x.shape[1])
+        elif weight.dim() == 7:
+            weight = unpaired(weight)
+        else:
             raise ValueError("forms")
-        weight = unpaired(weight)
     whole = weight.shape[-2:] if weight.dim() == 6 else weight.shape[-1:]
     if any(n != BLOCK for n in whole + x.shape[4:]):
         raise ValueError("blocks")

@@ -50,11 +50,17 @@ cfx_blocked_numbers cfx_blocked_bfloat16(const cfx_context *ctx)
                                           : CFX_BLOCKED_MIXED;
 }
 
+/* Is x row-major, and are two of its channels multiplied by a pair? */
+static bool pairs_rows(const cfx_blocked_conv *c)
+{
+    return c->in_channels && c->numbers != CFX_BLOCKED_FLOAT;
+}
+
 /* Floats or pairs of a pixel in a plane of x, and those of a filter in w. */
 static int64_t lanes_of(const cfx_blocked_conv *c)
 {
     if (c->in_channels)
-        return 1;
+        return c->numbers == CFX_BLOCKED_MIXED ? 2 : 1;
     return c->numbers == CFX_BLOCKED_PAIRS ? CFX_BLOCK / 2 : CFX_BLOCK;
 }
 
@@ -66,11 +72,13 @@ static int64_t given_lanes_of(const cfx_blocked_conv *c)
 
 static int64_t filter_lanes_of(const cfx_blocked_conv *c)
 {
-    return c->numbers == CFX_BLOCKED_MIXED ? CFX_BLOCK / 2 : lanes_of(c);
+    return c->numbers == CFX_BLOCKED_MIXED ? lanes_of(c) / 2 : lanes_of(c);
 }
 
 static int64_t planes_of(const cfx_blocked_conv *c)
 {
+    if (pairs_rows(c))
+        return (c->in_channels + 1) / 2;
     return c->in_channels ? c->in_channels : c->in_blocks;
 }
 
@@ -83,7 +91,8 @@ static bool scales_weights(const cfx_blocked_conv *c)
 /* Is x read from a copy? */
 static bool copies(const cfx_blocked_conv *c)
 {
-    return needs_padding(c) || given_lanes_of(c) != lanes_of(c) ||
+    return needs_padding(c) || pairs_rows(c) ||
+           given_lanes_of(c) != lanes_of(c) ||
            (c->has_scale && !scales_weights(c));
 }
 
@@ -151,6 +160,32 @@ static void copy_pixels(const padding *p, float *to, const float *x, int64_t n,
     }
 }
 
+/* Write n pixels of row i of the planes of pairs of channels. */
+static void pair_pixels(const padding *p, float *to, int64_t i, int64_t n)
+{
+    enum { PIECE = 512 };
+    static const float zeros[PIECE] = {0};
+    const cfx_blocked_conv *c = p->c;
+    int64_t plane = i / c->in[0], planes = planes_of(c), m;
+    int64_t channel = plane % planes * 2, size = c->in[0] * c->in[1];
+    const float *a = c->x + i % c->in[0] * c->in[1] +
+                     (plane / planes * c->in_channels + channel) * size;
+    bool alone = channel + 1 == c->in_channels;
+
+    for (int64_t at = 0; at < n; at += m, to += m * lanes_of(c)) {
+        const float *b = alone ? zeros : a + size + at;
+        m = cfx_min64(n - at, PIECE);
+        if (c->numbers == CFX_BLOCKED_PAIRS) {
+            p->k->pair_rows(to, a + at, b, m);
+            continue;
+        }
+        for (int64_t k = 0; k < m; k++) {
+            to[2 * k] = a[at + k];
+            to[2 * k + 1] = b[k];
+        }
+    }
+}
+
 static void pad_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
     const padding *p = arg;
@@ -161,15 +196,17 @@ static void pad_rows(void *arg, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
-        const float *x = c->x + i * c->in[1] * given_lanes_of(c);
         float *to = p->to + i * reach * lanes, *inner = to + front * lanes;
         size_t unit = (size_t)lanes * sizeof(float);
 
         memset(to, 0, (size_t)front * unit);
-        copy_pixels(p, inner, x, n,
-                    c->scale && !scales_weights(c)
-                        ? c->scale + i / c->in[0] * CFX_BLOCK
-                        : NULL);
+        if (pairs_rows(c))
+            pair_pixels(p, inner, i, n);
+        else
+            copy_pixels(p, inner, c->x + i * c->in[1] * given_lanes_of(c), n,
+                        c->scale && !scales_weights(c)
+                            ? c->scale + i / c->in[0] * CFX_BLOCK
+                            : NULL);
         memset(inner + n * lanes, 0, (size_t)(reach - front - n) * unit);
     }
 }
@@ -314,7 +351,7 @@ static cfx_blocked_tile tile_of(const conv_work *v, const piece *p)
     if (c->in_channels) { /* the steps are the columns of the window */
         t.n[2] = 1;
         t.steps = c->kernel[1];
-        t.x_step = c->dilation[1];
+        t.x_step = c->dilation[1] * lanes;
     }
     if (t.end.bias)
         t.end.bias += block * CFX_BLOCK;

@@ -11,9 +11,10 @@
  *     (channels / 16, kernel..., 16)                  one filter a channel
  *     (batch, channels / 16, kernel..., 16)           one a channel and image
  *
- * It serves every level of instructions. All are float32, but the first form may
- * be bfloat16, with the weights of two input channels side by side: (..., 8 in, 16
- * out, 2 in). A result is clamped to lo..hi behind bias and `add`, or an activation
+ * It serves every level of instructions. All are float32, but the first two forms
+ * may be bfloat16, with the weights of two input channels side by side: (..., 8 in,
+ * 16 out, 2 in), and (out / 16, in / 2, kernel..., 16 out, 2 in), where those of a
+ * channel past the last are zeros. A result is clamped to lo..hi behind bias and `add`, or an activation
  * is applied.
  *
  * A blocked image may be bfloat16 too: its pairs of channels are what pairs of
@@ -71,9 +72,9 @@ typedef struct cfx_blocked_conv {
     int64_t in_blocks, out_blocks; /* of all groups */
     int64_t filling; /* zeros among the channels of x's last block, left out */
     int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2];
-    cfx_blocked_numbers numbers; /* not float: only with in_blocks */
-    const float *x, *w;          /* w: or pairs */
-    bool narrow_x;               /* x is blocked, of bfloat16 */
+    cfx_blocked_numbers numbers;
+    const float *x, *w;    /* w: or pairs */
+    bool narrow_x;         /* x is blocked, of bfloat16 */
     bool filter_per_image; /* w has filters of one channel for each image */
     const float *scale;    /* of each channel of an x in blocks, (batch,
                               in_blocks, 16), for one group; or NULL */
@@ -148,6 +149,8 @@ struct cfx_blocked_kernels {
     /* n blocks of x times the block of factors */
     void (*scale_channels)(float *y, const float *x, const float *factor,
                            int64_t n);
+    /* y = n pairs of a and b in bfloat16 */
+    void (*pair_rows)(void *y, const float *a, const float *b, int64_t n);
     const struct cfx_blocked_winograd_kernels *winograd;
 };
 

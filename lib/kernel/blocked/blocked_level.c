@@ -318,6 +318,8 @@ static void scale_channels(float *y, const float *x, const float *factor,
 
 extern const struct cfx_blocked_winograd_kernels CFX_LEVEL_NAME(
     cfx_blocked_winograd_kernels);
+void CFX_LEVEL_NAME(cfx_blocked_pair_rows)(void *y, const float *a,
+                                           const float *b, int64_t n);
 extern const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels);
 
 const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels) = {
@@ -326,5 +328,6 @@ const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels) = {
     .tile = any_tile,
     .scale = scale,
     .scale_channels = scale_channels,
+    .pair_rows = CFX_LEVEL_NAME(cfx_blocked_pair_rows),
     .winograd = &CFX_LEVEL_NAME(cfx_blocked_winograd_kernels),
 };

@@ -7,8 +7,9 @@
  *         kw, 16) with filters of their own for each image. Result
  *         (N, O, out, out, 16), out = (in + 2 pad - dilation (k - 1) - 1) //
  *         stride + 1. bias (16 O), add as the result. With groups, the first
- *         form's weight has I / groups blocks of input channels; of bfloat16 it
- *         is (O, I, kh, kw, 8 in, 16 out, 2 in).
+ *         form's weight has I / groups blocks of input channels. Of bfloat16, the
+ *         first two are (O, I, kh, kw, 8 in, 16 out, 2 in) and (O, ceil(C / 2), kh,
+ *         kw, 16 out, 2 in).
  *         Channels of a blocked input past in_channels are zeros, which fill up the
  *         last block and may be left out. Images in blocks may be bfloat16; the
  *         result is float32, or `dtype`. With input_scale, (N, I, 1, 1, 16),
@@ -45,8 +46,9 @@ static cfx_status fail_forms(const cfx_call *call, const struct conv *c)
                          "expected an input (N, I, H, W, 16) and a weight (O, "
                          "I, kh, kw, 16, 16), of bfloat16 (O, I, kh, kw, 8, "
                          "16, 2), or (O, kh, kw, 16), or an input (N, C, H, "
-                         "W) and a weight (O, C, kh, kw, 16), but got ranks "
-                         "%d and %d",
+                         "W) and a weight (O, C, kh, kw, 16), of bfloat16 (O, "
+                         "(C + 1) // 2, kh, kw, 16, 2), but got ranks %d and "
+                         "%d",
                          c->x->rank, c->w->rank);
 }
 
@@ -73,6 +75,8 @@ static bool are_blocked(const cfx_call *call, const struct conv *c)
     static const int pairs[] = {CFX_BLOCK / 2, CFX_BLOCK, 2};
     if (!c->rows && !ends_with(call, c->x, 1, blocks))
         return false;
+    if (c->rows && c->pairs)
+        return ends_with(call, c->w, 2, pairs + 1);
     return c->pairs ? ends_with(call, c->w, 3, pairs)
                     : ends_with(call, c->w, c->w->rank == 6 ? 2 : 1, blocks);
 }
@@ -80,12 +84,12 @@ static bool are_blocked(const cfx_call *call, const struct conv *c)
 static cfx_status read_forms(const cfx_call *call, struct conv *c)
 {
     int rank = c->w->rank;
-    c->rows = c->x->rank == 4 && rank == 5;
+    c->pairs = c->w->dtype == CFX_BF16;
+    c->rows = c->x->rank == 4 && rank == 5 + c->pairs;
     c->per_image = c->x->rank == 5 && rank == 5;
     c->depthwise = c->x->rank == 5 && (rank == 4 || c->per_image);
-    c->pairs = c->w->dtype == CFX_BF16;
     bool dense = c->x->rank == 5 && rank == 6 + c->pairs;
-    if (!dense && (c->pairs || (!c->rows && !c->depthwise)))
+    if (!dense && !c->rows && (c->pairs || !c->depthwise))
         return fail_forms(call, c);
     if (!are_blocked(call, c))
         return fail_forms(call, c);
@@ -94,7 +98,12 @@ static cfx_status read_forms(const cfx_call *call, struct conv *c)
         return cfx_call_fail(call, CFX_ESHAPE,
                              "input and weight differ in their images");
     cfx_dim in = cfx_dim_mul(call->env, c->groups, w[!c->depthwise]);
-    if (!equal(call, c->x->shape[1], in))
+    cfx_dim channels = c->x->shape[1];
+    if (c->rows && c->pairs)
+        channels = cfx_dim_floordiv(
+            call->env, cfx_dim_add(call->env, channels, cfx_dim_int(1)),
+            cfx_dim_int(2));
+    if (!equal(call, channels, in))
         return cfx_call_fail(call, CFX_ESHAPE,
                              "input and weight differ in their channels");
     for (int i = 0; i < 2; i++) {
