@@ -80,6 +80,20 @@ def check_types(x, weight, *others):
         raise TypeError("float32 or bfloat16")
 
 
+def widened(image):
+    """An image in blocks, which may be bfloat16, as float32."""
+    narrow = (image is not None and image.dim() == 5
+              and image.dtype == torch.bfloat16)
+    return image.float() if narrow else image
+
+
+def stored(y, dtype):
+    """A result in the type that is asked for."""
+    if dtype not in (None, torch.float32, torch.bfloat16):
+        raise TypeError("float32 or bfloat16")
+    return row_major(y.to(dtype or torch.float32))
+
+
 def unpaired(weight):
     """(..., in / 2, out, 2) as (..., in, out) of float32."""
     if weight.shape[-1] != 2:
@@ -87,10 +101,19 @@ def unpaired(weight):
     return weight.float().transpose(-1, -2).flatten(-3, -2)
 
 
+def unpaired_rows(weight, channels):
+    """(O, in / 2, kh, kw, 16, 2) as (O, in, kh, kw, 16) of float32."""
+    if weight.shape[-1] != 2 or weight.shape[1] != (channels + 1) // 2:
+        raise ValueError("pairs")
+    weight = weight.float().movedim(-1, 2).flatten(1, 2)
+    return weight[:, :channels]
+
+
 def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
                    padding=(0, 0), dilation=(1, 1), groups=1, min=None,
                    max=None, activation=None, scalars=(), algorithm=None,
-                   in_channels=None, input_scale=None):
+                   in_channels=None, input_scale=None, dtype=None):
+    x, add = widened(x), widened(add)
     if in_channels is not None or input_scale is not None:
         if x.dim() != 5 or weight.dim() < 6 or groups != 1:
             raise ValueError("forms")
@@ -106,9 +129,12 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
             x = torch.where(kept.reshape(-1, 1, 1, BLOCK), x, 0)
     check_types(x, weight, bias, add)
     if weight.dtype == torch.bfloat16:
-        if weight.dim() != 7:
+        if (x.dim(), weight.dim()) == (4, 6):
+            weight = unpaired_rows(weight, x.shape[1])
+        elif weight.dim() == 7:
+            weight = unpaired(weight)
+        else:
             raise ValueError("forms")
-        weight = unpaired(weight)
     whole = weight.shape[-2:] if weight.dim() == 6 else weight.shape[-1:]
     if any(n != BLOCK for n in whole + x.shape[4:]):
         raise ValueError("blocks")
@@ -116,7 +142,8 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
         raise ValueError("groups")
     if weight.dim() == 5 and x.dim() == 5:
         return each_image(x, weight, bias, add, stride, padding, dilation,
-                          groups, min, max, activation, scalars, algorithm)
+                          groups, min, max, activation, scalars, algorithm,
+                          None, None, dtype)
     if weight.dim() == 6 and x.dim() == 5:
         if weight.shape[0] % groups:
             raise ValueError("blocks of a group")
@@ -138,7 +165,7 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
         y = y + add
     if min is not None or max is not None:
         y = y.clamp(min, max)
-    return row_major(activated(y, activation, scalars, algorithm))
+    return stored(activated(y, activation, scalars, algorithm), dtype)
 
 
 def matrices():
@@ -164,7 +191,8 @@ def matrices():
 
 def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
                             min=None, max=None, activation=None, scalars=(),
-                            algorithm=None):
+                            algorithm=None, dtype=None):
+    x, add = widened(x), widened(add)
     for t in (x, weight, bias, add):
         if t is not None and t.dtype != torch.float32:
             raise TypeError("float32")
@@ -199,7 +227,7 @@ def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
         y = y + add
     if min is not None or max is not None:
         y = y.clamp(min, max)
-    return row_major(activated(y, activation, scalars, algorithm))
+    return stored(activated(y, activation, scalars, algorithm), dtype)
 
 
 def scaled(weight, scale):
@@ -263,6 +291,8 @@ def packed_linear(x, weight, out_features, bias=None, add=None, min=None,
 def pooled(pool, x, *settings):
     if x.dtype == torch.uint8 and pool is F.max_pool2d:
         return pooled(pool, x.float(), *settings).to(torch.uint8)
+    if x.dtype == torch.bfloat16:
+        return pooled(pool, x.float(), *settings).to(x.dtype)
     if x.dtype != torch.float32:
         raise TypeError("float32")
     if x.dim() != 5 or x.shape[4] != BLOCK:
@@ -314,7 +344,8 @@ for schema, function in (
          "SymInt[2] dilation=1, SymInt groups=1, Scalar? min=None, Scalar? "
          "max=None, str? activation=None, float[] scalars=[], str? "
          "algorithm=None, SymInt? in_channels=None, Tensor? "
-         "input_scale=None) -> Tensor", blocked_conv2d),
+         "input_scale=None, ScalarType? dtype=None) -> Tensor",
+         blocked_conv2d),
         ("blocked_max_pool2d(Tensor self, SymInt[2] kernel_size, SymInt[2]? "
          "stride=None, SymInt[2] padding=0, SymInt[2] dilation=1, bool "
          "ceil_mode=False) -> Tensor", blocked_max_pool2d),
@@ -331,6 +362,7 @@ for schema, function in (
         ("blocked_winograd_conv2d(Tensor input, Tensor weight, Tensor? "
          "bias=None, Tensor? add=None, SymInt[2] padding=0, Scalar? min=None, "
          "Scalar? max=None, str? activation=None, float[] scalars=[], str? "
-         "algorithm=None) -> Tensor", blocked_winograd_conv2d)):
+         "algorithm=None, ScalarType? dtype=None) -> Tensor",
+         blocked_winograd_conv2d)):
     LIBRARY.define(schema)
     LIBRARY.impl(schema.split("(")[0], function, "CompositeExplicitAutograd")

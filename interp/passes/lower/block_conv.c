@@ -86,13 +86,21 @@ static bool lists(cfx_value list, const cfx_node *n)
     return false;
 }
 
+/* Will the weights be pairs of bfloat16, which the processor multiplies at once? */
+static bool has_pairs(const cfx_pass_call *p)
+{
+    return p->in[1].u.i && cfx_blocked_bfloat16(p->ctx) == CFX_BLOCKED_PAIRS;
+}
+
 static bool takes_winograd(const conv *c)
 {
-    cfx_value list = c->b->p->in[0];
+    const cfx_pass_call *p = c->b->p;
+    cfx_value list = p->in[0];
     if (!can_take_winograd(c))
         return false;
     return cfx_value_is_none(list)
-               ? cfx_winograd__wins(c->l.weight, cfx_block__tensor(c->l.n))
+               ? cfx_winograd__wins(c->l.weight, cfx_block__tensor(c->l.n),
+                                    has_pairs(p))
                : cfx_pass__lists(list, "*") || lists(list, c->l.n);
 }
 

@@ -21,9 +21,13 @@ static bool are_known(const cfx_tensor *y)
  * The costs for each pair of channels, in multiply-adds: 9 for each output against
  * 36 for each tile, and what could be multiplied while the weights come from the
  * third cache, 9 and 36 of them. The factor is for the transformations; it was
- * fitted to 16 to 512 channels at 7x7 to 112x112.
+ * fitted to 16 to 512 channels at 7x7 to 112x112. Pairs of bfloat16 take half the
+ * time and half the bytes. Against them the transformations of single channels,
+ * which each output and input channel shares, decide as well; they were fitted to
+ * the same range.
  */
-bool cfx_winograd__wins(const cfx_tensor *weight, const cfx_tensor *y)
+bool cfx_winograd__wins(const cfx_tensor *weight, const cfx_tensor *y,
+                        bool pairs)
 {
     const double read = 13, transforms = 1.2;
     if (y->rank != 4 || !are_known(y) || cfx_tensor_size(weight, 0) < 16 ||
@@ -36,8 +40,14 @@ bool cfx_winograd__wins(const cfx_tensor *weight, const cfx_tensor *y)
         outputs *= (double)n;
         tiles *= (double)((n + TILE - 1) / TILE);
     }
-    return KERNEL * KERNEL * (outputs + read) >
-           transforms * NUMBERS * (tiles + read);
+    double direct = KERNEL * KERNEL * (outputs + read);
+    double winograd = transforms * NUMBERS * (tiles + read);
+    if (pairs) {
+        direct /= 2;
+        winograd += tiles * (300.0 / (double)cfx_tensor_size(weight, 0) +
+                             470.0 / (double)cfx_tensor_size(weight, 1));
+    }
+    return direct > winograd;
 }
 
 /* ---- Weights ---- */

@@ -8,7 +8,8 @@
 
 /* True if Winograd's algorithm is faster than the direct one for a 3x3 convolution
  * of stride 1 without groups, whose result y (N, O, H, W) has known extents. */
-bool cfx_winograd__wins(const cfx_tensor *weight, const cfx_tensor *y);
+bool cfx_winograd__wins(const cfx_tensor *weight, const cfx_tensor *y,
+                        bool pairs);
 
 /* Transform a weight in blocks, (O, I, 3, 3, 16 in, 16 out), to (36, O, I, 16 in,
  * 16 out). */

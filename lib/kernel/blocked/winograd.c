@@ -77,15 +77,16 @@ static place place_of(const winograd *w, int64_t tile)
 static void pad_tile(const cfx_blocked_winograd *c, const float *plane,
                      int64_t top, int64_t left, float *to)
 {
-    int64_t from = cfx_max64(-left, 0);
+    int64_t from = cfx_max64(-left, 0), lanes = cfx_blocked_lanes(c->narrow_x);
     int64_t n = cfx_min64(c->in[1] - left, EDGE) - from;
+    size_t unit = (size_t)lanes * sizeof(float);
 
-    memset(to, 0, EDGE * EDGE * CFX_BLOCK * sizeof(float));
+    memset(to, 0, EDGE * EDGE * unit);
     for (int64_t i = 0; i < EDGE && n > 0; i++)
         if (top + i >= 0 && top + i < c->in[0])
-            memcpy(to + (i * EDGE + from) * CFX_BLOCK,
-                   plane + ((top + i) * c->in[1] + left + from) * CFX_BLOCK,
-                   (size_t)n * CFX_BLOCK * sizeof(float));
+            memcpy(to + (i * EDGE + from) * lanes,
+                   plane + ((top + i) * c->in[1] + left + from) * lanes,
+                   (size_t)n * unit);
 }
 
 /* Tile i % len of the chunk, block i / len. */
@@ -93,7 +94,7 @@ static void transform_inputs(void *arg, int64_t begin, int64_t end, int worker)
 {
     const winograd *w = arg;
     const cfx_blocked_winograd *c = w->c;
-    int64_t row = c->in[1] * CFX_BLOCK;
+    int64_t lanes = cfx_blocked_lanes(c->narrow_x), row = c->in[1] * lanes;
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
@@ -106,12 +107,13 @@ static void transform_inputs(void *arg, int64_t begin, int64_t end, int worker)
 
         if (top >= 0 && left >= 0 && top + EDGE <= c->in[0] &&
             left + EDGE <= c->in[1]) {
-            w->k->winograd->inputs(v, w->v_step,
-                                   plane + top * row + left * CFX_BLOCK, row);
+            w->k->winograd->inputs[c->narrow_x](
+                v, w->v_step, plane + top * row + left * lanes, row);
         } else {
             float padded[EDGE * EDGE * CFX_BLOCK];
             pad_tile(c, plane, top, left, padded);
-            w->k->winograd->inputs(v, w->v_step, padded, EDGE * CFX_BLOCK);
+            w->k->winograd->inputs[c->narrow_x](v, w->v_step, padded,
+                                                EDGE * lanes);
         }
     }
 }
@@ -156,28 +158,30 @@ static void transform_outputs(void *arg, int64_t begin, int64_t end,
 {
     const winograd *w = arg;
     const cfx_blocked_winograd *c = w->c;
-    int64_t row = c->out[1] * CFX_BLOCK;
+    int64_t y = cfx_blocked_lanes(c->end.narrow);
+    int64_t add = cfx_blocked_lanes(c->end.add_narrow);
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
         place p = place_of(w, w->at + i % w->len);
         int64_t b = i / w->len;
         int64_t at = ((p.image * c->out_blocks + b) * c->out[0] + p.row) *
-                         row +
-                     p.col * CFX_BLOCK;
+                         c->out[1] +
+                     p.col;
         cfx_winograd_outputs t = {
             .m = w->m + (b * w->len + i % w->len) * CFX_BLOCK,
             .step = w->m_step,
             .rows = (int)cfx_min64(TILE, c->out[0] - p.row),
             .cols = (int)cfx_min64(TILE, c->out[1] - p.col),
             .end = c->end,
-            .y = c->y + at,
-            .row = row};
+            .y = c->y + at * y,
+            .row = c->out[1] * y,
+            .add_row = c->out[1] * add};
 
         if (t.end.bias)
             t.end.bias += b * CFX_BLOCK;
         if (t.end.add)
-            t.end.add += at;
+            t.end.add += at * add;
         w->k->winograd->outputs(&t);
     }
 }

@@ -21,6 +21,7 @@ typedef struct cfx_blocked_winograd {
     int64_t batch, in_blocks, out_blocks;
     int64_t in[2], out[2], pad[2];
     const float *x, *w;
+    bool narrow_x; /* x is bfloat16 */
     cfx_blocked_epilogue end;
     float *y; /* may be `end.add` */
 } cfx_blocked_winograd;
@@ -39,12 +40,13 @@ typedef struct cfx_winograd_outputs {
     int rows, cols;
     cfx_blocked_epilogue end; /* pointers to what belongs to the tile */
     float *y;
-    int64_t row; /* from row to row of y and end.add */
+    int64_t row, add_row; /* from row to row of y, and of end.add */
 } cfx_winograd_outputs;
 
 struct cfx_blocked_winograd_kernels {
-    /* v[e * step] from the 6x6 inputs of a block at x, rows `row` apart. */
-    void (*inputs)(float *v, int64_t step, const float *x, int64_t row);
+    /* v[e * step] from the 6x6 inputs of a block at x, rows `row` apart; by
+     * whether x is bfloat16. */
+    void (*inputs[2])(float *v, int64_t step, const float *x, int64_t row);
     void (*outputs)(const cfx_winograd_outputs *t);
 };
 

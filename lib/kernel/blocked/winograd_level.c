@@ -10,8 +10,9 @@
 
 enum { EDGE = CFX_F4_EDGE, TILE = CFX_F4_TILE };
 
-CFX_FORCE_INLINE void inputs_vector(float *v, int64_t step, const float *x,
-                                    int64_t row)
+/* Vector number `at` of the channels. */
+CFX_FORCE_INLINE void inputs_vector(const bool narrow, float *v, int64_t step,
+                                    const float *x, int64_t row, int at)
 {
     vf d[EDGE][EDGE];
 
@@ -20,7 +21,8 @@ CFX_FORCE_INLINE void inputs_vector(float *v, int64_t step, const float *x,
         vf c[EDGE], r[EDGE];
         CFX_UNROLL
         for (int i = 0; i < EDGE; i++)
-            c[i] = vf_load(x + i * row + j * CFX_BLOCK);
+            c[i] = load_block(narrow,
+                              x + i * row + j * cfx_blocked_lanes(narrow), at);
         input_1d(r, c);
         CFX_UNROLL
         for (int i = 0; i < EDGE; i++)
@@ -32,18 +34,29 @@ CFX_FORCE_INLINE void inputs_vector(float *v, int64_t step, const float *x,
         input_1d(r, d[i]);
         CFX_UNROLL
         for (int j = 0; j < EDGE; j++)
-            vf_store(v + (i * EDGE + j) * step, r[j]);
+            vf_store(v + (i * EDGE + j) * step + at * VF, r[j]);
     }
 }
 
 static void inputs(float *v, int64_t step, const float *x, int64_t row)
 {
-    for (int i = 0; i < CFX_BLOCK; i += VF)
-        inputs_vector(v + i, step, x + i, row);
+    for (int i = 0; i < CFX_BLOCK / VF; i++)
+        inputs_vector(false, v, step, x, row, i);
 }
 
-CFX_FORCE_INLINE void outputs_vector(const cfx_winograd_outputs *t, int64_t at)
+static void narrow_inputs(float *v, int64_t step, const float *x, int64_t row)
 {
+    for (int i = 0; i < CFX_BLOCK / VF; i++)
+        inputs_vector(true, v, step, x, row, i);
+}
+
+/* Vector v of the channels; to `sums`, (4, 4, 16), if it is not NULL. */
+CFX_FORCE_INLINE void outputs_vector(const cfx_winograd_outputs *t,
+                                     float *sums, int v)
+{
+    const int64_t y = cfx_blocked_lanes(t->end.narrow);
+    const int64_t add = cfx_blocked_lanes(t->end.add_narrow);
+    int64_t at = (int64_t)v * VF;
     vf s[TILE][EDGE], b = t->end.bias ? vf_load(t->end.bias + at) : vf_zero();
 
     CFX_UNROLL
@@ -62,23 +75,31 @@ CFX_FORCE_INLINE void outputs_vector(const cfx_winograd_outputs *t, int64_t at)
         output_1d(r, s[i]);
         CFX_UNROLL
         for (int j = 0; j < TILE; j++) {
-            int64_t to = i * t->row + j * CFX_BLOCK + at;
             if (j >= t->cols)
                 break;
             r[j] = vf_add(r[j], b);
             if (t->end.add)
-                r[j] = vf_add(r[j], vf_load(t->end.add + to));
-            vf_store(t->y + to, finish(r[j], &t->end));
+                r[j] = vf_add(r[j],
+                              load_block(t->end.add_narrow,
+                                         t->end.add + i * t->add_row + j * add,
+                                         v));
+            r[j] = finish(r[j], &t->end);
+            if (sums)
+                vf_store(sums + (i * TILE + j) * CFX_BLOCK + at, r[j]);
+            else
+                store_block(&t->end, t->y + i * t->row + j * y, v, r[j]);
         }
     }
 }
 
 static void outputs(const cfx_winograd_outputs *t)
 {
-    for (int i = 0; i < CFX_BLOCK; i += VF)
-        outputs_vector(t, i);
+    float sums[TILE * TILE * CFX_BLOCK];
+
+    for (int i = 0; i < CFX_BLOCK / VF; i++)
+        outputs_vector(t, t->end.activation ? sums : NULL, i);
     for (int i = 0; i < t->rows && t->end.activation; i++)
-        activate(&t->end, t->y + i * t->row, t->y + i * t->row,
+        activate(&t->end, t->y + i * t->row, sums + i * TILE * CFX_BLOCK,
                  t->cols * CFX_BLOCK);
 }
 
@@ -86,4 +107,5 @@ extern const struct cfx_blocked_winograd_kernels CFX_LEVEL_NAME(
     cfx_blocked_winograd_kernels);
 
 const struct cfx_blocked_winograd_kernels CFX_LEVEL_NAME(
-    cfx_blocked_winograd_kernels) = {.inputs = inputs, .outputs = outputs};
+    cfx_blocked_winograd_kernels) = {.inputs = {inputs, narrow_inputs},
+                                     .outputs = outputs};

@@ -8,7 +8,8 @@
  * inputs are not all finite become NaN.
  *
  * shape   input (N, I, H, W, 16), weight (36, O, I, 16 in, 16 out). Result (N, O,
- *         H + 2 pad - 2, W + 2 pad - 2, 16). bias (16 O), add as the result.
+ *         H + 2 pad - 2, W + 2 pad - 2, 16). bias (16 O), add as the result. Images
+ *         may be bfloat16; the result is float32, or `dtype`.
  * cost    multiply-adds: 36 for each tile of 4x4 outputs and pair of channels. A
  *         transformation is 144 operations for each tile and input channel, 80 for
  *         each tile and output channel.
@@ -19,7 +20,7 @@
 #include "ops/blocked/epilogue.h"
 
 CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, PADDING, MIN, MAX, ACTIVATION,
-           SCALARS, ALGORITHM);
+           SCALARS, ALGORITHM, DTYPE);
 
 /* Operations of the transformations of a tile: rows and columns of additions and
  * multiplications as in kernel/conv/winograd_1d.h. */
@@ -59,11 +60,15 @@ static cfx_status winograd_infer(cfx_call *call)
     cfx_dim shape[5];
     c->x = cfx_call_tensor(call, INPUT);
     c->w = cfx_call_tensor(call, WEIGHT);
-    c->end = (cfx_epilogue){.bias = BIAS, .add = ADD, .min = MIN, .max = MAX};
+    cfx_dtype type;
+    c->end = (cfx_epilogue){
+        .bias = BIAS, .add = ADD, .min = MIN, .max = MAX, .images = true};
     cfx_infer_spatial(call, PADDING, 2, c->pad);
     cfx_status st = check_forms(call, c);
     if (!st)
         st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT, 0);
+    if (!st)
+        st = cfx_epilogue_result_type(call, DTYPE, &type);
     if (!st)
         st = cfx_infer_activation(call, ACTIVATION, SCALARS, ALGORITHM,
                                   &c->end.activation);
@@ -85,7 +90,7 @@ static cfx_status winograd_infer(cfx_call *call)
                                  "the window is larger than the input");
     }
     st = cfx_epilogue_check_image(call, &c->end, shape);
-    return st ? st : cfx_call_out(call, CFX_F32, 5, shape);
+    return st ? st : cfx_call_out(call, type, 5, shape);
 }
 
 static void winograd_cost(const cfx_call *call, cfx_cost *cost)
@@ -119,6 +124,7 @@ static cfx_blocked_winograd plan(const cfx_call *call)
     cfx_blocked_winograd k = {.batch = cfx_tensor_size(y, 0),
                               .in_blocks = cfx_tensor_size(c->x, 1),
                               .out_blocks = cfx_tensor_size(y, 1),
+                              .narrow_x = c->x->dtype == CFX_BF16,
                               .end = cfx_epilogue_kernel(call, &c->end)};
     for (int i = 0; i < 2; i++) {
         k.in[i] = cfx_tensor_size(c->x, 2 + i);
@@ -149,7 +155,7 @@ const cfx_op cfx_op__blocked_winograd_conv2d = {
         "blocked_winograd_conv2d(Tensor input, Tensor weight, Tensor? "
         "bias=None, Tensor? add=None, SymInt[2] padding=0, Scalar? min=None, "
         "Scalar? max=None, str? activation=None, float[] scalars=[], str? "
-        "algorithm=None) -> Tensor",
+        "algorithm=None, ScalarType? dtype=None) -> Tensor",
     .params = params,
     .aliases = "torch.ops.cfx.blocked_winograd_conv2d.default "
                "torch.ops.cfx.blocked_winograd_conv2d",
