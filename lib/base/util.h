@@ -9,12 +9,16 @@
 
 #include <cfx/context.h>
 
-/* Load the cache line at p, which is about to be read. */
+/* Load the cache line at p, which is about to be read; into the second cache, where it
+ * is read later. */
 #if defined(__GNUC__) || defined(__clang__)
 #define CFX_PREFETCH(p) __builtin_prefetch(p)
+#define CFX_PREFETCH_FAR(p) __builtin_prefetch(p, 0, 2)
 #else
 #define CFX_PREFETCH(p) ((void)(p))
+#define CFX_PREFETCH_FAR(p) ((void)(p))
 #endif
+enum { CFX_LINE = 64 }; /* bytes, on the processors that cfx knows */
 
 /* ---- Growing text. When out of memory, `failed` is set and nothing more is
  * added. `s` ends in NUL and may be NULL while empty. ---- */

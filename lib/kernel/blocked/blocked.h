@@ -115,6 +115,8 @@ typedef struct cfx_blocked_tile {
     int64_t x_pixel, x_at[3], x_step;
     int64_t w_block, w_at[2]; /* w is without gaps from n[2] on */
     int64_t ahead; /* from the weights in use to those that are brought near */
+    const float *next;  /* what is fetched into the second cache meanwhile, */
+    int64_t next_lines; /* so many lines for each column of the window */
     cfx_blocked_epilogue end; /* pointers to what belongs to the tile */
     int64_t bias_block, scale_block, add_pixel, add_block;
     float *y;

@@ -5,6 +5,7 @@
  * of each pixel and multiplies it by the vectors of all blocks.
  */
 #include "kernel/blocked/finish.h"
+#include "base/util.h"
 #include "kernel/int64.h"
 #include "kernel/vec/vec.h"
 
@@ -153,6 +154,7 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
     const int chains = grouped && pixels * blocks <= 4 ? 2 : 1;
     float sums[MOST_BLOCKS * CFX_BLOCK];
     const target to = target_of(t, sums, pixels, blocks);
+    const float *next = t->next;
     vf s[2][P1][4 * BV], y[P1][4 * BV]; /* y: of all groups */
 
     CFX_UNROLL
@@ -171,6 +173,10 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
             for (int64_t k = 0; k < t->n[2]; k++) {
                 const float *x = t->x + i * t->x_at[0] + j * t->x_at[1] +
                                  k * t->x_at[2];
+                for (int64_t n = t->next_lines; n > 0; n--) {
+                    CFX_PREFETCH_FAR(next);
+                    next += CFX_LINE / sizeof(float);
+                }
                 for (int64_t n = t->steps - skip; n > 0; n--) {
                     vf wv[4 * BV];
                     CFX_UNROLL

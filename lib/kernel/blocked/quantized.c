@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/stop.h"
+#include "base/util.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
@@ -19,8 +20,8 @@
  * they had less than PIECE_MIN multiply-adds, 2 to 4 us with the instruction for it,
  * or more than PIECE_MAX, 1 ms. */
 enum { PIECES = 8, PIECE_MIN = 512 << 10, PIECE_MAX = 256 << 20 };
-/* Bytes of a line of the cache, and the most that a step of a sum fetches ahead. */
-enum { LINE = 64, AHEAD = 2 * LINE };
+/* Bytes that a step of a sum fetches ahead, at most: two lines. */
+enum { AHEAD = 2 * CFX_LINE };
 /* Pixels of an endless row that every level cuts into whole tiles. */
 enum { WHOLE = 84 };
 
@@ -85,7 +86,7 @@ static void run_unit(const work *v, int64_t n, int64_t block, int64_t blocks,
 
     first.next = first.w + blocks * first.w_block;
     int64_t each = cfx_ceil_div(next * first.w_block, tiles * v->steps);
-    first.next_step = cfx_min64(cfx_round_up(each, LINE), AHEAD);
+    first.next_step = cfx_min64(cfx_round_up(each, CFX_LINE), AHEAD);
     for (int64_t i = from; i < to; i++) {
         cfx_quantized_tile t = first;
         t.x += i * v->x_row;

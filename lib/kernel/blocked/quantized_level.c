@@ -8,6 +8,7 @@
  */
 #include "kernel/blocked/quantized.h"
 #include "kernel/blocked/quantized_vec.h"
+#include "base/util.h"
 #include "kernel/int64.h"
 
 /* Pixels of tiles with 1, 2 and 4 blocks, at most. With 14
@@ -130,8 +131,8 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
             for (int64_t k = 0; k < t->n[2]; k++) {
                 const uint8_t *x = t->x + i * t->x_at[0] + j * t->x_at[1] +
                                    k * t->x_at[2];
-                __builtin_prefetch(next, 0, 2);
-                __builtin_prefetch(next + 64, 0, 2);
+                CFX_PREFETCH_FAR(next);
+                CFX_PREFETCH_FAR(next + CFX_LINE);
                 next += next_step;
                 for (int64_t n = t->quads; n > 0; n--) {
                     fours wv[4 * BV];

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "base/util.h"
 #include "kernel/int64.h"
 
 /* Weights of a slice, in elements: half of a first cache of 32 KiB, and a bit. */
@@ -131,6 +132,22 @@ static int64_t next_tile(const cfx_blocked_tile *t, const slice *s)
     return fits ? s->blocks * t->w_block : FAR * CFX_BLOCK;
 }
 
+/* While the tiles of a slice are computed, the weights that lie behind the blocks are
+ * fetched, by each slice a part: they are the next blocks', and come from memory.
+ * Rows that follow have them in the second cache. */
+static void fetch_behind(cfx_blocked_tile *t, const slice *s, const float *w,
+                         bool first_row)
+{
+    int64_t plane = s->blocks * t->w_at[0];
+    int64_t lines = s->planes * plane * (int64_t)sizeof(float) / CFX_LINE;
+    int64_t steps = s->tiles * t->n[0] * t->n[1] * t->n[2];
+
+    t->next = w + (s->block + s->blocks) * t->w_block + s->first * plane;
+    t->next_lines = s->tiles > 1 && first_row && steps > 0
+                        ? cfx_ceil_div(lines, steps)
+                        : 0;
+}
+
 /* t is a copy of the rows' tile; `place` is that of the first row. */
 static void run_slice(const struct cfx_blocked_kernels *k,
                       const cfx_blocked_rows *rows, const slice *s,
@@ -146,6 +163,8 @@ static void run_slice(const struct cfx_blocked_kernels *k,
         int64_t n = tiles_of(k->pixels, p.pixels, (int)s->blocks);
         int64_t least = p.pixels / n, more = p.pixels % n;
         place_tile(t, s, &p);
+        if (i == s->row)
+            fetch_behind(t, s, p.w, i == 0);
         for (int64_t j = 0; j < n; j++) {
             bool alone = s->tiles == 1, last = ++done == s->tiles;
             t->pixels = least + (j < more);
@@ -154,6 +173,8 @@ static void run_slice(const struct cfx_blocked_kernels *k,
                               : AHEAD * CFX_BLOCK;
             k->tile(t);
             move(t, t->pixels);
+            t->next += t->next_lines * t->n[0] * t->n[1] * t->n[2] *
+                       (CFX_LINE / (int64_t)sizeof(float));
         }
     }
 }
