@@ -19,9 +19,10 @@ cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to);
 /* Like cfx_infer_type, with float32 in place of an integer type. */
 cfx_dtype cfx_infer_float_type(const cfx_call *call, int from, int to);
 /* Fail with PyTorch's message that there is no kernel for a type; the second
- * accepts floating types. */
+ * accepts floating types, the third complex ones too. */
 cfx_status cfx_infer_refuse(const cfx_call *call, cfx_dtype type);
 cfx_status cfx_infer_need_float(const cfx_call *call, cfx_dtype type);
+cfx_status cfx_infer_need_inexact(const cfx_call *call, cfx_dtype type);
 /* The type of a Python number: bool, int64 or float32. */
 cfx_dtype cfx_value_dtype(cfx_value v);
 

@@ -60,7 +60,7 @@ static cfx_status check_rank(cfx_call *call, int least)
                              "Expected %dD or %dD input, "
                              "got rank %d",
                              least, least + 1, x->rank);
-    if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
+    if (cfx_dtypes[x->dtype].category < CFX_CAT_FLOAT && x->dtype != CFX_BOOL)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     for (int i = x->rank - least; i < x->rank; i++)
         if (cfx_dim_is(x->shape[i], 0))
@@ -171,6 +171,7 @@ const cfx_op cfx_op__unfold = {
     .aliases = "torch.nn.functional.unfold",
     .variants = unfold_variants,
     .doc = "The windows of an image as columns.",
+    .flags = CFX_OP_COMPLEX,
     .code = UNFOLD,
     .infer = unfold_infer,
     .run = fold_run,
@@ -191,6 +192,7 @@ const cfx_op cfx_op__fold = {
     .aliases = "torch.nn.functional.fold",
     .variants = fold_variants,
     .doc = "Columns added up to an image where their windows overlap.",
+    .flags = CFX_OP_COMPLEX,
     .code = FOLD,
     .infer = fold_infer,
     .cost = fold_cost,
