@@ -60,7 +60,7 @@ libcore_la_SOURCES += %reldir%/pointwise/activation.c \
 	%reldir%/pointwise/dropout.c %reldir%/pointwise/elementary.c \
 	%reldir%/pointwise/fused.c %reldir%/pointwise/fused.h \
 	%reldir%/pointwise/gate.c %reldir%/pointwise/reflected.c \
-	%reldir%/pointwise/shrink.c \
+	%reldir%/pointwise/rrelu.c %reldir%/pointwise/shrink.c \
 	%reldir%/pointwise/special.c %reldir%/pointwise/unary.c
 libcore_la_SOURCES += %reldir%/pool/lp_pool.c %reldir%/pool/pool.c \
 	%reldir%/pool/unpool.c \

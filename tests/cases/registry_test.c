@@ -175,8 +175,8 @@ static const struct {
                      "padding_mode='reflect')(f32[1,2,5,4])"},
     {"padding_mode", "ReferenceConvTranspose3d(2, 3, 2, "
                      "padding_mode='reflect')(f32[1,2,3,4,3])"},
-    {"training", "torch.rrelu(f32[3], training=True)"},
-    {"training", "torch.nn.functional.rrelu(f32[3], training=True)"},
+    {"training", "torch.rrelu(f16[3], training=True)"},
+    {"training", "torch.nn.functional.rrelu(f16[3], training=True)"},
     {"dropout_p", "torch.nn.functional.scaled_dot_product_attention("
                   "f32[1,2,3,4], f32[1,2,3,4], f32[1,2,3,4], dropout_p=0.5)"},
     {"dropout", "LSTM(3, 4, 2, dropout=0.5).train()(f32[2,3])"},
