@@ -267,11 +267,9 @@ static cfx_value bound_part(cfx_scope *s, cfx_value v, int part)
 /* Each part has equal distances of its own. */
 static cfx_value complex_space_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value part[2], keys[] = {cfx_str(s, "dtype"), {0}};
-    cfx_dtype type;
-    if (space_type((cfx_call *)call, &type))
-        return cfx_none();
-    keys[1] = cfx_value_of_dtype(cfx_dtype_real(type));
+    cfx_dtype real = cfx_dtype_real((cfx_dtype)call->out[0]->dtype);
+    cfx_value keys[] = {cfx_str(s, "dtype"), cfx_value_of_dtype(real)};
+    cfx_value part[2];
     for (int i = 0; i < 2; i++) {
         cfx_value args[] = {
             bound_part(s, cfx_call_value(call, START), i),

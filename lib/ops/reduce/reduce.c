@@ -333,7 +333,7 @@ static cfx_value complex_logsumexp_build(cfx_scope *s, const cfx_call *call)
 {
     const cfx_tensor *t = cfx_call_tensor(call, SELF);
     cfx_value x = cfx_call_value(call, SELF);
-    cfx_value dim = cfx_call_value(call, DIM), none = cfx_float(0);
+    cfx_value dim = cfx_call_value(call, DIM), zero = cfx_float(0);
     cfx_value keep = cfx_bool(cfx_call_bool(call, KEEPDIM));
     if (cfx_infer_is_empty(t)) {
         x = CFX_CALL(s, "torch.exp", x);
@@ -342,7 +342,7 @@ static cfx_value complex_logsumexp_build(cfx_scope *s, const cfx_call *call)
     }
     cfx_value most = CFX_CALL(s, "torch.amax", CFX_CALL(s, "torch.real", x),
                               dim, cfx_bool(true));
-    most = CFX_CALL(s, "torch.where", CFX_CALL(s, "torch.isinf", most), none,
+    most = CFX_CALL(s, "torch.where", CFX_CALL(s, "torch.isinf", most), zero,
                     most);
     x = CFX_CALL(s, "torch.exp", CFX_CALL(s, "torch.sub", x, most));
     x = CFX_CALL(s, "torch.log", CFX_CALL(s, "torch.sum", x, dim, keep));
