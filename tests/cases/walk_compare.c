@@ -185,6 +185,16 @@ void walk_compare(walk_case *w, const walk_run *have, const walk_run *want,
 
 /* ---- Aliases ---- */
 
+/* Are its extents and offset numbers? If the elements of another tensor decide
+ * them, a view of memory is a meta. */
+static bool is_placed(const cfx_tensor *t)
+{
+    bool placed = cfx_dim_is_int(t->offset);
+    for (int i = 0; i < t->rank; i++)
+        placed = placed && cfx_dim_is_int(t->shape[i]);
+    return placed;
+}
+
 void walk_compare_places(walk_case *w, const op_case *c, cfx_value promised,
                          cfx_value got)
 {
@@ -197,8 +207,7 @@ void walk_compare_places(walk_case *w, const op_case *c, cfx_value promised,
     for (size_t i = 0; got.kind == CFX_TENSOR && i < c->ntensors; i++) {
         const cfx_tensor *p = promised.u.tensor, *g = got.u.tensor;
         bool shares = cfx_tensor_shares(g, c->tensor[i]);
-        /* Its offset depends on the elements. */
-        if (!cfx_dim_is_int(p->offset))
+        if (!is_placed(p))
             continue;
         if (shares != cfx_tensor_shares(p, c->tensor[i]))
             walk_disagree(w, "metas %s the memory of arg%zu, a run %s",
