@@ -60,7 +60,8 @@ static cfx_status check_rank(cfx_call *call, int least)
                              "Expected %dD or %dD input, "
                              "got rank %d",
                              least, least + 1, x->rank);
-    if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
+    bool moves = call->op->code == UNFOLD && x->dtype == CFX_BOOL;
+    if (!moves && !cfx_dtype_is_float((cfx_dtype)x->dtype))
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     for (int i = x->rank - least; i < x->rank; i++)
         if (cfx_dim_is(x->shape[i], 0))
