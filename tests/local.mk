@@ -117,6 +117,7 @@ check_PROGRAMS += tests/case_tests tests/zoo_tests
 tests_case_tests_SOURCES = $(PROGRAM_SOURCES) $(CASE_SOURCES) \
 	%reldir%/cases/opcases_test.c %reldir%/cases/opcases_memory_test.c \
 	%reldir%/cases/opcases_effects_test.c %reldir%/cases/registry_test.c \
+	%reldir%/cases/tested_test.c \
 	%reldir%/cases/observers_test.c \
 	%reldir%/cases/traced_test.c %reldir%/cases/cost_rules_test.c $(ZOO_SOURCES) \
 	%reldir%/cases/expect.c %reldir%/cases/expect.h \
@@ -261,7 +262,7 @@ EXTRA_DIST += %reldir%/unit/golden_text.h %reldir%/unit/interp/trace_test.h
 # Shapes without numbers: every operator on arguments by chance, costs, what
 # machines can do, memory.
 SHAPE_TESTS = %reldir%/cli/shape_cases.sh %reldir%/cli/shape_walk.sh %reldir%/cli/shape_wild.sh \
-	%reldir%/cli/costs_zoo.sh %reldir%/cli/cost_rules.sh %reldir%/cli/machine.sh \
+	%reldir%/cli/costs_zoo.sh %reldir%/cli/cost_rules.sh %reldir%/cli/tested.sh %reldir%/cli/machine.sh \
 	%reldir%/cli/memory.sh %reldir%/cli/undecided.sh
 dist_check_SCRIPTS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
@@ -293,6 +294,12 @@ TESTS += %reldir%/cli/completion.sh %reldir%/cli/progress.sh %reldir%/cli/words.
 .PHONY: costs
 costs: tests/case_tests
 	tests/case_tests cost_rules $(srcdir)/shapeprop/COSTS.md --write
+
+# The types in which operators are tested, anew from the cases.
+.PHONY: tested
+tested: tests/case_tests
+	tests/case_tests tested $(srcdir)/tests/golden/tested.def --write \
+		$(srcdir)/tests/golden/*.golden
 
 # Does a new operator, module type, pass, command, format or dtype touch few
 # files? Each is a patch, applied to a copy of the tree, built and used there.

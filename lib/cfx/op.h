@@ -473,6 +473,14 @@ CFX_API cfx_status cfx_set_cost(cfx_context *ctx, const cfx_op *op,
 /* The i-th operator (the first overload), or NULL after the last. */
 CFX_API const cfx_op *cfx_op_at(cfx_context *ctx, size_t i);
 
+/* Call `fn` for each name under which code calls an overload, until it fails:
+ * aliases, those in place, and those of variants, `how`. A name has `len`
+ * bytes and is valid during the call. Returns the status of `fn`. */
+typedef cfx_status cfx_op_name_fn(void *user, const char *name, size_t len,
+                                  bool inplace, const cfx_variant *how);
+CFX_API cfx_status cfx_op_names(const cfx_op *op, cfx_op_name_fn *fn,
+                                void *user);
+
 /* The parsed schema of a registered operator. */
 CFX_API const cfx_schema *cfx_op_schema(cfx_context *ctx, const cfx_op *op);
 
