@@ -186,7 +186,15 @@ enum {
     CFX_OP_COMPLEX = 16384,
     /* A view of the first argument, whose own shape PyTorch changes too
      * (squeeze_): no later node may use that argument. */
-    CFX_OP_SHAPES_SELF = 32768
+    CFX_OP_SHAPES_SELF = 32768,
+    /* Within torch.vmap tensors have axes that the code does not see. Operators
+     * that are pointwise, or have a `loop`, broadcast them; so do those with
+     * CFX_OP_BROADCASTS. CFX_OP_INDEXES: the tensors in the second argument are
+     * indices into the first axes of the first. CFX_OP_SEES_BATCHES: the rules
+     * take such tensors as they are. Others are called for each slice. */
+    CFX_OP_BROADCASTS = 65536,
+    CFX_OP_INDEXES = 131072,
+    CFX_OP_SEES_BATCHES = 262144
 };
 
 /*

@@ -89,7 +89,7 @@ libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
 	%reldir%/shape/pad_sequence.c \
 	%reldir%/shape/permute.c %reldir%/shape/repeat.c \
 	%reldir%/shape/shape.c %reldir%/shape/split.c %reldir%/shape/view.c \
-	%reldir%/shape/view.h %reldir%/shape/view_copy.c
+	%reldir%/shape/view.h %reldir%/shape/view_copy.c %reldir%/shape/vmap.c
 
 # The C functions of all operators, made from their schemas.
 noinst_PROGRAMS += gen-ops
