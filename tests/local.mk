@@ -22,7 +22,7 @@ tests_unit_base_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/base/value_test.c
 tests_unit_ops_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/ops/kernel_gemm_test.c %reldir%/unit/ops/kernel_conv_test.c \
-	%reldir%/unit/ops/linalg_test.c \
+	%reldir%/unit/ops/linalg_test.c %reldir%/unit/ops/vmap_test.c \
 	%reldir%/unit/ops/kernel_pool_test.c %reldir%/unit/ops/kernel_pointwise_test.c \
 	%reldir%/unit/ops/kernel_reduce_test.c %reldir%/unit/ops/kernel_norm_test.c \
 	%reldir%/unit/ops/kernel_blocked_test.c %reldir%/unit/ops/kernel_quantized_test.c \
