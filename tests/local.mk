@@ -22,7 +22,7 @@ tests_unit_base_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/base/value_test.c
 tests_unit_ops_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/ops/kernel_gemm_test.c %reldir%/unit/ops/kernel_conv_test.c \
-	%reldir%/unit/ops/linalg_test.c \
+	%reldir%/unit/ops/linalg_test.c %reldir%/unit/ops/vmap_test.c \
 	%reldir%/unit/ops/kernel_pool_test.c %reldir%/unit/ops/kernel_pointwise_test.c \
 	%reldir%/unit/ops/kernel_reduce_test.c %reldir%/unit/ops/kernel_norm_test.c \
 	%reldir%/unit/ops/kernel_blocked_test.c %reldir%/unit/ops/kernel_quantized_test.c \
@@ -117,6 +117,7 @@ check_PROGRAMS += tests/case_tests tests/zoo_tests
 tests_case_tests_SOURCES = $(PROGRAM_SOURCES) $(CASE_SOURCES) \
 	%reldir%/cases/opcases_test.c %reldir%/cases/opcases_memory_test.c \
 	%reldir%/cases/opcases_effects_test.c %reldir%/cases/registry_test.c \
+	%reldir%/cases/tested_test.c \
 	%reldir%/cases/observers_test.c \
 	%reldir%/cases/traced_test.c %reldir%/cases/cost_rules_test.c $(ZOO_SOURCES) \
 	%reldir%/cases/expect.c %reldir%/cases/expect.h \
@@ -261,7 +262,7 @@ EXTRA_DIST += %reldir%/unit/golden_text.h %reldir%/unit/interp/trace_test.h
 # Shapes without numbers: every operator on arguments by chance, costs, what
 # machines can do, memory.
 SHAPE_TESTS = %reldir%/cli/shape_cases.sh %reldir%/cli/shape_walk.sh %reldir%/cli/shape_wild.sh \
-	%reldir%/cli/costs_zoo.sh %reldir%/cli/cost_rules.sh %reldir%/cli/machine.sh \
+	%reldir%/cli/costs_zoo.sh %reldir%/cli/cost_rules.sh %reldir%/cli/tested.sh %reldir%/cli/machine.sh \
 	%reldir%/cli/memory.sh %reldir%/cli/undecided.sh
 dist_check_SCRIPTS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
@@ -293,6 +294,12 @@ TESTS += %reldir%/cli/completion.sh %reldir%/cli/progress.sh %reldir%/cli/words.
 .PHONY: costs
 costs: tests/case_tests
 	tests/case_tests cost_rules $(srcdir)/shapeprop/COSTS.md --write
+
+# The types in which operators are tested, anew from the cases.
+.PHONY: tested
+tested: tests/case_tests
+	tests/case_tests tested $(srcdir)/tests/golden/tested.def --write \
+		$(srcdir)/tests/golden/*.golden
 
 # Does a new operator, module type, pass, command, format or dtype touch few
 # files? Each is a patch, applied to a copy of the tree, built and used there.

@@ -78,6 +78,11 @@ bool cfx_infer_is_empty(const cfx_tensor *t);
  * list leaves `out` unchanged. */
 void cfx_infer_spatial(const cfx_call *call, int k, int n, cfx_dim *out);
 
+/* floor(in * factor), the argument `name` of a call: of symbols for a ratio of
+ * small integers, else it fails with CFX_EUNSUPPORTED. */
+cfx_status cfx_infer_scaled(cfx_call *call, cfx_dim in, cfx_value factor,
+                            const char *name, cfx_dim *out);
+
 /* Broadcast `shape` (of *rank) with another; fails with PyTorch's message. */
 cfx_status cfx_infer_broadcast(const cfx_call *call, int *rank, cfx_dim *shape,
                                int other_rank, const cfx_dim *other);

@@ -61,6 +61,12 @@ static const struct {
     {"PlaceholderObserver(", NULL, "nothing is recorded"},
     {"SyncBatchNorm(", "momentum", "of training, which is refused"},
     {"linalg_ldl_", "hermitian", "of complex numbers"},
+    {"svd_lowrank(", "niter", "how near a random projection comes"},
+    {"pca_lowrank(", "niter", "how near a random projection comes"},
+    {"_add_batch_dim(", NULL, "within vmap only: golden/pt2/vmap"},
+    {"_remove_batch_dim(", NULL, "within vmap only: golden/pt2/vmap"},
+    {"_vmap_increment_nesting(", NULL, "marks compute nothing"},
+    {"_ctc_loss", "zero_infinity", "gradients only"},
     {"_lu_with_info(", "check_errors", "PyTorch ignores it"},
     {"BCE", "weight", "a buffer, which no case can give"},
     {"BCEWithLogitsLoss(", "pos_weight", "a buffer"},
@@ -136,6 +142,9 @@ static const struct {
     const char *param, *line;
 } refused[] = {
     {"_weight", "EmbeddingBag(10, 3, _weight=1)(i64[2,2]#0:9)"},
+    {"options", "torch.nn.functional.linear_cross_entropy(f32[5,3], "
+                "f32[4,3], i64[5]#0:4, options=1)"},
+    {"mode", "torch.hash_tensor(f32[3], mode=1)"},
     {"driver", "torch.linalg.svdvals(f32[2,2], driver='gesvd')"},
     {"driver", "torch.linalg.svd(f32[2,2], driver='gesvd')"},
     {"driver", "torch.ops.aten._linalg_svd.default(f32[2,2], "

@@ -82,11 +82,22 @@ static bool same_strides(const walk_run *r, walk_unbacked *u,
     return true;
 }
 
+/* Has a meta, which stands for a run that fails, extents that data decide? */
+static bool is_undecided(const cfx_tensor *t)
+{
+    for (int i = 0; i < t->rank; i++)
+        if (!cfx_dim_is_int(t->shape[i]))
+            return true;
+    return false;
+}
+
 static bool same_tensor(const walk_run *r, walk_unbacked *u,
                         const cfx_tensor *have, const cfx_tensor *want)
 {
     if (have->dtype != want->dtype || have->rank != want->rank)
         return false;
+    if (is_undecided(want))
+        return is_undecided(have);
     for (int i = 0; i < want->rank; i++)
         if (!walk_stands_for(u, have->shape[i], cfx_tensor_size(want, i)))
             return false;

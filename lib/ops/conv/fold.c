@@ -158,10 +158,15 @@ static cfx_status fold_run(cfx_call *call)
 }
 
 /* ATen's own names have all numbers given. */
+#define WINDOWS                                                               \
+    "SymInt[2] kernel_size, SymInt[2] dilation, SymInt[2] padding, "          \
+    "SymInt[2] stride) -> Tensor"
+#define IM2COL "(Tensor self, " WINDOWS
+#define COL2IM "(Tensor self, SymInt[2] output_size, " WINDOWS
+
 static const cfx_variant unfold_variants[] = {
-    {"aten.im2col.default(Tensor self, SymInt[2] kernel_size, SymInt[2] "
-     "dilation, SymInt[2] padding, SymInt[2] stride) -> Tensor",
-     NULL},
+    {"aten.im2col.default" IM2COL, NULL},
+    {"torch._C._nn.im2col" IM2COL, NULL},
     {NULL, NULL},
 };
 
@@ -178,10 +183,8 @@ const cfx_op cfx_op__unfold = {
 };
 
 static const cfx_variant fold_variants[] = {
-    {"aten.col2im.default(Tensor self, SymInt[2] output_size, SymInt[2] "
-     "kernel_size, SymInt[2] dilation, SymInt[2] padding, SymInt[2] stride) "
-     "-> Tensor",
-     NULL},
+    {"aten.col2im.default" COL2IM, NULL},
+    {"torch._C._nn.col2im" COL2IM, NULL},
     {NULL, NULL},
 };
 

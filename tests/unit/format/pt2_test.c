@@ -112,8 +112,9 @@ static void assert_runs(const char *file_name, const char *name, int times)
     free_context(ctx);
 }
 
-static const char *const names[] = {"mlp",   "tied",      "mutated", "cond",
-                                    "views", "constants", "dicts",   "sizes"};
+static const char *const names[] = {"mlp",   "tied",  "mutated",
+                                    "cond",  "views", "constants",
+                                    "dicts", "sizes", "vmap"};
 static const char *const all[] = {"mlp",   "tied",  "mutated",
                                   "cond",  "views", "constants",
                                   "dicts", "sizes", "mlp_flat"};
