@@ -204,9 +204,11 @@ check-local: check-TESTS
 #            options
 #   quantize what torch.ao quantizes, and results of quantized models
 #   exports  what torch.export makes of ordinary models; EXPORTS names some
+#   pt2      files of torch.export.save, of strict and decomposed exports, too;
+#            EXPORTS likewise
 #   pt2_write  what cfx convert writes for torch.export.load; EXPORTS likewise
 CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
-	numbers symbols exports pt2_write counts devices opinfo quantize
+	numbers symbols exports pt2 pt2_write counts devices opinfo quantize
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 		tests/case_tests
@@ -231,6 +233,7 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	symbols) $$python $$oracle/shape_cases.py \
 		$(srcdir)/%reldir%/cases/shapes/*.test;; \
 	exports) $$python $$oracle/exports.py ./cfx $(EXPORTS);; \
+	pt2) $$python $$oracle/pt2.py ./cfx $(EXPORTS);; \
 	pt2_write) $$python $$oracle/pt2_write.py ./cfx $(EXPORTS);; \
 	counts) folder=$$(mktemp -d) && $$python $$oracle/counts.py $$folder && \
 		diff $(srcdir)/%reldir%/golden/counts/counts.txt \

@@ -39,6 +39,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/pt2/signature.c \
 	%reldir%/pt2/torch_file.c \
 	%reldir%/pt2/torch_file.h \
+	%reldir%/pt2/tree.c \
 	%reldir%/pt2/weights.c \
 	%reldir%/pt2/write.c \
 	%reldir%/pt2/write.h \

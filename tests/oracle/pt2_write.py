@@ -334,6 +334,9 @@ def compare(before, after, args, kwargs):
         want = first(*mine[0], **mine[1])
         inputs = leaves(*theirs)
         have = second(*inputs)
+    if pytree.tree_structure(pt2.plain(have)) != \
+            pytree.tree_structure(pt2.plain(want)):
+        raise pt2.Fails("the result has another structure")
     worst = distance(have, want)
     worst = max(worst, distance(inputs, leaves(*mine)))
     state = first.state_dict()
@@ -351,10 +354,11 @@ def check_export(cfx, name, ir, folder):
     after = torch.export.load(path + "_again.pt2")
     before = torch.export.load(path + ".pt2")
     worst = compare(before, after, args, kwargs)
-    grown = pt2.larger(args, pt2.MODELS[name]()[2])
-    if grown and not kwargs:
+    larger = pt2.larger(program, before.module(check_guards=False), args,
+                        kwargs)
+    if larger:
         worst = max(worst, compare(torch.export.load(path + ".pt2"),
-                                   after, grown, {}))
+                                   after, *larger[0]))
     if set(before.state_dict) - set(after.state_dict) - unused(before):
         raise pt2.Fails("state is missing")
     after.run_decompositions()

@@ -3,7 +3,7 @@
  *
  * archive finds the files; schema reads the plain parts of the JSON; graph,
  * argument and outputs make the nodes; signature makes of them a graph that
- * runs; weights loads its numbers. Nothing of Python is executed. Configured
+ * runs, and tree of its results what the program returns; weights loads its numbers. Nothing of Python is executed. Configured
  * without libzip, reading fails with CFX_EUNSUPPORTED.
  */
 #include "format/pt2/pt2.h"
@@ -59,6 +59,8 @@ static cfx_status read_program(cfx_module **out, cfx_context *ctx,
         st = cfx_pt2__unlift(&g, gm, signature,
                              json_object_get(program, "range_constraints"),
                              err);
+    if (!st)
+        st = cfx_pt2__shape_result(&g, module, err);
     if (!st) {
         st = cfx_graph_module_new_take_both(out, ctx, gm, g.graph,
                                             "GraphModule", err);

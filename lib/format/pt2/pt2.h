@@ -148,6 +148,13 @@ cfx_status cfx_pt2__unlift(cfx_pt2_graph *g, cfx_module *gm,
                            const json_t *signature, const json_t *ranges,
                            cfx_error *err);
 
+/* ---- tree.c ---- */
+
+/* Make of the flat tuple that the graph returns the structure that the program
+ * returns, by the out_spec of the GraphModule in `module`. */
+cfx_status cfx_pt2__shape_result(cfx_pt2_graph *g, const json_t *module,
+                                 cfx_error *err);
+
 /* ---- provenance.c ---- */
 
 /* The metadata of a node: stack_trace, nn_module_stack, torch_fn. */
