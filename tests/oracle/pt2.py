@@ -22,6 +22,7 @@ import dataclasses
 import inspect
 import io
 import json
+import logging
 import os
 import pathlib
 import subprocess
@@ -172,6 +173,22 @@ def structure():
     return Structure(), (torch.randn(2, 3),), None
 
 
+class Twice(nn.Module):
+    """Of b * 2 and b * 2 * 2, which decomposed linears compute of extents, only
+    the latter is used: torch has it from the first linear."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.fc(self.fc(x).unflatten(1, (2, 2)))
+
+
+def twice():
+    return Twice(), (torch.randn(2, 4, 3),), ({0: Dim("b", max=64)},)
+
+
 class Tied(nn.Module):
     def __init__(self):
         super().__init__()
@@ -292,8 +309,8 @@ def of_exports(name, dynamic):
     return make
 
 
-OWN = (cnn, mlp, lstm, gru, encoder, cond, mutated, dicts, structure, tied,
-       bfloat16, views, constants, several, sizes, kinds, whisper)
+OWN = (cnn, mlp, lstm, gru, encoder, cond, mutated, dicts, structure, twice,
+       tied, bfloat16, views, constants, several, sizes, kinds, whisper)
 MODELS = {f.__name__: f for f in OWN}
 MODELS.update({name: of_exports(name, name not in ("t5", "swin"))
                for name in ("bert", "gpt2", "llama", "t5", "clip", "vit",
@@ -456,8 +473,9 @@ def forget_places(program):
 def golden():
     GOLDEN.mkdir(exist_ok=True)
     for name in ("mlp", "tied", "mutated", "cond", "views", "constants",
-                 "dicts", "structure", "sizes"):
-        program, args, kwargs = export(name, "training")
+                 "dicts", "structure", "sizes", "twice"):
+        program, args, kwargs = export(
+            name, "core" if name == "twice" else "training")
         forget_places(program)
         write(str(GOLDEN / name), program, args, kwargs)
     program, args, kwargs = export("mlp", "training")
@@ -476,6 +494,10 @@ def golden():
 
 class Fails(Exception):
     """The program did not do as PyTorch does."""
+
+
+class NoExport(Exception):
+    """PyTorch itself does not export the model, or run the export."""
 
 
 def call(cfx, *words):
@@ -528,20 +550,63 @@ def check_samples(cfx, path):
             raise Fails(f"run: {file.name} of the samples differs")
 
 
-def sizes_of(program, k):
-    """Numbers for the symbols of a program, in their ranges."""
-    many = {}
-    for i, (symbol, limits) in enumerate(program.range_constraints.items()):
-        if str(symbol).startswith("s"):
+def user_inputs(program):
+    """The types and shapes of inputs, in the order of the leaves."""
+    metas = {n.name: n.meta.get("val") for n in program.graph.nodes
+             if n.op == "placeholder"}
+    return [metas[s.arg.name] for s in program.graph_signature.input_specs
+            if s.kind is InputKind.USER_INPUT]
+
+
+def hints(program, args, kwargs):
+    """The numbers for which a program was traced, of its symbols."""
+    found = {}
+    for meta, v in zip(user_inputs(program),
+                       pytree.tree_leaves((args, kwargs))):
+        if isinstance(meta, torch.Tensor):
+            found.update((d.node.expr, n) for d, n in zip(meta.shape, v.shape)
+                         if isinstance(d, torch.SymInt)
+                         and d.node.expr.is_Symbol)
+    return found
+
+
+def holds(guard, numbers):
+    try:
+        return eval(guard, {"min": min, "max": max},
+                    {str(s): n for s, n in numbers.items()})
+    except ZeroDivisionError:
+        return False
+
+
+def sizes_of(program, args, kwargs, guards):
+    """Numbers for the symbols of a program, in their ranges, that fulfil what
+    cfx says that they must: first those for which it was traced."""
+    known = hints(program, args, kwargs)
+    symbols = [s for s in program.range_constraints if str(s)[0] == "s"]
+    sizes = []
+    for k, by in enumerate((lambda n, i: n, lambda n, i: 2 * n,
+                            lambda n, i: n + 1, lambda n, i: 3 * n + i,
+                            lambda n, i: max(n - i, 1))):
+        numbers = {}
+        for i, symbol in enumerate(symbols):
+            limits = program.range_constraints[symbol]
             low, high = max(int(limits.lower), 2), limits.upper
-            many[symbol] = int(min(low + 3 * k + i, high))
-    return many
+            numbers[symbol] = int(min(max(by(known.get(symbol, low + i), i),
+                                          low), high))
+        kept = all(holds(g, numbers) for g in guards)
+        if not kept and not k and set(symbols) <= set(known):
+            raise Fails(f"shapes: not for its own sizes: {guards}")
+        if kept and numbers not in sizes:
+            sizes.append(numbers)
+    return sizes
 
 
-def check_shapes(cfx, path, program):
-    """How many values have the file's types and shapes, at several sizes."""
+def check_shapes(cfx, path, program, args, kwargs):
+    """How many values have the file's types and shapes, and at how many
+    sizes."""
     said = json.loads(call(cfx, "shapes", path + ".pt2", "--format", "json"))
     rows = {row["name"]: row["value"] for row in said["nodes"]}
+    sizes = sizes_of(program, args, kwargs, said["guards"])
     count = 0
     for n in program.graph.nodes:
         v, row = n.meta.get("val"), rows.get(n.name)
@@ -549,9 +614,9 @@ def check_shapes(cfx, path, program):
                 n.op == "placeholder":
             continue
         count += 1
-        for k in range(3):
-            check_shape(n.name, v, row, sizes_of(program, k))
-    return count
+        for numbers in sizes:
+            check_shape(n.name, v, row, numbers)
+    return count, len(sizes)
 
 
 def check_shape(name, v, row, numbers):
@@ -580,26 +645,18 @@ def grow(t, shape):
 def grown_inputs(program, args, kwargs, by):
     """Inputs whose dynamic extents are by(n); None where none is dynamic."""
     leaves, spec = pytree.tree_flatten((args, kwargs))
-    metas = {n.name: n.meta.get("val") for n in program.graph.nodes
-             if n.op == "placeholder"}
-    names = [s.arg.name for s in program.graph_signature.input_specs
-             if s.kind is InputKind.USER_INPUT]
-    shapes = [metas[n].shape if isinstance(metas[n], torch.Tensor) else None
-              for n in names]
     numbers = {}
-    for shape, v in zip(shapes, leaves):
-        for d, n in zip(shape or (), v.shape if shape else ()):
-            if isinstance(d, torch.SymInt) and d.node.expr.is_Symbol:
-                limits = program.range_constraints.get(d.node.expr)
-                most = int(min(limits.upper, 1 << 20)) if limits else 1 << 20
-                numbers[d.node.expr] = min(by(n), most)
+    for symbol, n in hints(program, args, kwargs).items():
+        limits = program.range_constraints.get(symbol)
+        most = int(min(limits.upper, 1 << 20)) if limits else 1 << 20
+        numbers[symbol] = min(by(n), most)
     if not numbers:
         return None
-    for i, shape in enumerate(shapes):
-        if shape is not None:
+    for i, meta in enumerate(user_inputs(program)):
+        if isinstance(meta, torch.Tensor):
             leaves[i] = grow(leaves[i], [
                 int(d.node.expr.subs(numbers)) if isinstance(d, torch.SymInt)
-                else d for d in shape])
+                else d for d in meta.shape])
     return pytree.tree_unflatten(leaves, spec)
 
 
@@ -637,47 +694,58 @@ def check_larger(cfx, path, program, used, args, kwargs):
 
 
 def check(cfx, name, ir, folder):
-    program, args, kwargs = export(name, ir)
     path = os.path.join(folder, f"{name}_{ir}")
-    graph, used, want = write(path, program, args, kwargs)
+    try:
+        program, args, kwargs = export(name, ir)
+        graph, used, want = write(path, program, args, kwargs)
+    except Exception as why:            # whatever PyTorch raises
+        raise NoExport(f"{type(why).__name__}: {str(why)[:200]}") from why
     check_print(cfx, path, graph)
     worst = check_run(cfx, path, used, want)
     check_samples(cfx, path)
-    shapes = check_shapes(cfx, path, program)
+    shapes, sizes = check_shapes(cfx, path, program, args, kwargs)
     more = check_larger(cfx, path, program, used, args, kwargs)
     call(cfx, "convert", path + ".pt2", path + ".fx")
     if call(cfx, "print", path + ".fx") != call(cfx, "print", path + ".pt2"):
         raise Fails("convert: another graph")
     others = "" if more is None else f", larger by {more:.2g}"
-    return f"{len(want)} results, off by {worst:.2g}{others}, {shapes} shapes"
+    return (f"{len(want)} results, off by {worst:.2g}{others}, "
+            f"{shapes} shapes at {sizes} sizes")
+
+
+def save(name, ir, folder):
+    write(os.path.join(folder, f"{name}_{ir}"), *export(name, ir))
+    return "saved"
 
 
 def main(words):
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
     if words[:1] == ["--golden"]:
         golden()
         return 0
     saved = words.pop(0) and words.pop(0) if words[0] == "--save" else None
     cfx = None if saved else words.pop(0)
-    good = bad = 0
+    counts = {ir: [0, 0, 0] for ir in IRS}
     with tempfile.TemporaryDirectory() as folder:
         for name in words or MODELS:
             for ir in IRS:
                 try:
-                    if saved:
-                        said = "saved"
-                        write(os.path.join(saved, f"{name}_{ir}"),
-                              *export(name, ir))
-                    else:
-                        said = check(cfx, name, ir, folder)
-                    good += 1
+                    said = save(name, ir, saved) if saved else \
+                        check(cfx, name, ir, folder)
+                    counts[ir][0] += 1
+                except NoExport as why:
+                    said = f"PyTorch fails: {why}"
+                    counts[ir][2] += 1
                 except Exception as why:        # of any export, too
                     said = f"FAILS: {type(why).__name__}: {str(why)[:400]}"
-                    bad += 1
+                    counts[ir][1] += 1
                 print(f"{name} {ir}: {said}", flush=True)
-    print(f"{good} good, {bad} bad")
-    return bad > 0
+    for ir, (good, bad, none) in counts.items():
+        print(f"{ir}: {good} good, {bad} bad" +
+              (f", {none} that PyTorch does not export" if none else ""))
+    return any(bad for _, bad, _ in counts.values())
 
 
 if __name__ == "__main__":

@@ -108,6 +108,7 @@ typedef struct cfx_pt2_graph {
     cfx_module *owner; /* gets the graphs among the arguments */
     cfx_map names;     /* of values -> cfx_node */
     int depth;         /* of graphs in graphs */
+    bool decomposed;   /* nodes without users are dropped, as torch does */
 } cfx_pt2_graph;
 
 /* Read the Graph in g->json into a new g->graph: placeholders, calls and the

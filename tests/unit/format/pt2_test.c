@@ -191,6 +191,19 @@ TEST_EACH(pt2_maps_what_it_would_read, COUNT(names))
     free_context(ctx);
 }
 
+/* As ExportedProgram.module() does. */
+TEST_CASE(pt2_drops_nodes_without_users_of_decomposed_programs)
+{
+    cfx_context *ctx = make_context();
+    cfx_module *gm = load(ctx, golden("twice", ".pt2"));
+    const cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm));
+
+    for (; n; n = cfx_node_next(n))
+        ck_assert_msg(n->op == CFX_OUTPUT || n->nusers > 0, "%s", n->name);
+    cfx_module_unref(gm);
+    free_context(ctx);
+}
+
 TEST_CASE(pt2_keeps_strides_types_and_flags_of_buffers)
 {
     cfx_context *ctx = make_context();
