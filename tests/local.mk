@@ -191,7 +191,8 @@ check-local: check-TESTS
 # random cases than 1.
 #   models   every element of every node of the zoo
 #   shapes   the shapes of all nodes of the zoo, in two layouts
-#   folders  the folders that cfx convert makes of the zoo
+#   folders  the folders that cfx convert makes of the zoo, and what torch.fx's
+#            to_folder writes
 #   graphs   random edits of random graphs
 #   costs    multiply-adds of the zoo
 #   formats  the strides of operators that choose a memory format
@@ -218,7 +219,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	case $$part in \
 	models) $$python $$oracle/whole.py ./cfx zoo $(MODELS);; \
 	shapes) $$python $$oracle/shapes.py ./cfx zoo $(MODELS);; \
-	folders) $$python $$oracle/folder.py ./cfx zoo $(MODELS);; \
+	folders) $$python $$oracle/folder.py ./cfx zoo $(MODELS) && \
+		$$python $$oracle/to_folder.py ./cfx;; \
 	graphs) for seed in $${SEEDS:-1}; do \
 		$$python $$oracle/random_graphs.py tests/graph_script \
 			-s $$seed || status=1; done;; \

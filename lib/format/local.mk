@@ -62,6 +62,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/text/print_value.c \
 	%reldir%/random.c \
 	%reldir%/python/read_code.c \
+	%reldir%/python/read_init.c \
 	%reldir%/python/read_operation.c \
 	%reldir%/python/read_python.c \
 	%reldir%/python/read_python.h \

@@ -693,13 +693,19 @@ def check_larger(cfx, path, program, used, args, kwargs):
     return check_run(cfx, path, used, want)
 
 
-def check(cfx, name, ir, folder):
-    path = os.path.join(folder, f"{name}_{ir}")
+def try_export(name, ir, path):
+    """Export a model and write its files, where PyTorch can."""
     try:
         program, args, kwargs = export(name, ir)
-        graph, used, want = write(path, program, args, kwargs)
+        return program, args, kwargs, write(path, program, args, kwargs)
     except Exception as why:            # whatever PyTorch raises
         raise NoExport(f"{type(why).__name__}: {str(why)[:200]}") from why
+
+
+def check(cfx, name, ir, folder):
+    path = os.path.join(folder, f"{name}_{ir}")
+    program, args, kwargs, written = try_export(name, ir, path)
+    graph, used, want = written
     check_print(cfx, path, graph)
     worst = check_run(cfx, path, used, want)
     check_samples(cfx, path)
@@ -711,6 +717,14 @@ def check(cfx, name, ir, folder):
     others = "" if more is None else f", larger by {more:.2g}"
     return (f"{len(want)} results, off by {worst:.2g}{others}, "
             f"{shapes} shapes at {sizes} sizes")
+
+
+def summary(counts):
+    """Print how many are good, bad, and beyond PyTorch, of each kind."""
+    for ir, (good, bad, none) in counts.items():
+        print(f"{ir}: {good} good, {bad} bad" +
+              (f", {none} that PyTorch does not run" if none else ""))
+    return any(bad for _, bad, _ in counts.values())
 
 
 def save(name, ir, folder):
@@ -742,10 +756,7 @@ def main(words):
                     said = f"FAILS: {type(why).__name__}: {str(why)[:400]}"
                     counts[ir][1] += 1
                 print(f"{name} {ir}: {said}", flush=True)
-    for ir, (good, bad, none) in counts.items():
-        print(f"{ir}: {good} good, {bad} bad" +
-              (f", {none} that PyTorch does not export" if none else ""))
-    return any(bad for _, bad, _ in counts.values())
+    return summary(counts)
 
 
 if __name__ == "__main__":

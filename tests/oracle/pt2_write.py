@@ -11,6 +11,7 @@ is dynamic, the same parameters and buffers, and the same state after the run.
 A line each, then the counts.
 """
 
+import logging
 import os
 import subprocess
 import sys
@@ -347,9 +348,8 @@ def compare(before, after, args, kwargs):
 
 
 def check_export(cfx, name, ir, folder):
-    program, args, kwargs = pt2.export(name, ir)
     path = os.path.join(folder, f"{name}_{ir}")
-    torch.export.save(program, path + ".pt2")
+    program, args, kwargs, _ = pt2.try_export(name, ir, path)
     call(cfx, "convert", path + ".pt2", path + "_again.pt2")
     after = torch.export.load(path + "_again.pt2")
     before = torch.export.load(path + ".pt2")
@@ -415,23 +415,26 @@ TRACED = ("cnn", "mlp", "dcgan", "pointnet", "dlrm", "densenet",
 def main(words):
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
     cfx, *names = words
-    good = bad = 0
+    counts = {ir: [0, 0, 0] for ir in (*pt2.IRS, "fx")}
     with tempfile.TemporaryDirectory() as folder:
         for name in names or pt2.MODELS:
-            for ir in (*pt2.IRS, "fx"):
+            for ir in counts:
                 if ir == "fx" and name not in TRACED:
                     continue
                 try:
                     said = check_traced(cfx, name, folder) if ir == "fx" \
                         else check_export(cfx, name, ir, folder)
-                    good += 1
+                    counts[ir][0] += 1
+                except pt2.NoExport as why:
+                    said = f"PyTorch fails: {why}"
+                    counts[ir][2] += 1
                 except Exception as why:        # of any export, too
                     said = f"FAILS: {type(why).__name__}: {str(why)[-500:]}"
-                    bad += 1
+                    counts[ir][1] += 1
                 print(f"{name} {ir}: {said}", flush=True)
-    print(f"{good} good, {bad} bad")
-    return bad > 0
+    return pt2.summary(counts)
 
 
 if __name__ == "__main__":

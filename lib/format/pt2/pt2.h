@@ -40,9 +40,11 @@ typedef struct cfx_pt2_archive {
  * CFX_EUNSUPPORTED (another kind of archive), CFX_ENOMEM. */
 cfx_status cfx_pt2__open(cfx_pt2_archive *a, cfx_context *ctx,
                          const char *path, cfx_error *err);
-/* Open an archive of torch.save in memory, which must outlive it. */
+/* Open an archive of torch.save; one in memory must outlive it. */
 cfx_status cfx_pt2__open_torch(cfx_pt2_archive *a, cfx_context *ctx,
-                               const cfx_bytes *bytes, cfx_error *err);
+                               const char *path, cfx_error *err);
+cfx_status cfx_pt2__open_torch_memory(cfx_pt2_archive *a, cfx_context *ctx,
+                                      const cfx_bytes *bytes, cfx_error *err);
 /* A zeroed one is allowed. */
 void cfx_pt2__close(cfx_pt2_archive *a);
 /* A file by its name, or NULL. */

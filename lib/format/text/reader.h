@@ -124,8 +124,10 @@ CFX_INLINE bool cfx_starts(const char *s, const char *end, const char *word)
     return *word == '\0';
 }
 
-/* The tree of modules at *at, and go behind it. */
-cfx_status cfx_read__tree(cfx_reader *r, const char **at, cfx_module **out);
+/* The tree of modules at *at, and go behind it. `typed`: its root is of the type
+ * that its line names, no container. */
+cfx_status cfx_read__tree(cfx_reader *r, const char **at, bool typed,
+                          cfx_module **out);
 /* Read the graph whose header is at *at, and advance. `path` is the module in
  * the header of the superset, empty for the root. */
 cfx_status cfx_read__graph(cfx_reader *r, const char **at, cfx_line *path,
