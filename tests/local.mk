@@ -247,7 +247,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	opinfo) $$python $$oracle/core_aten.py ./cfx && \
 		$$python $$oracle/opinfo.py ./cfx $(OPINFO);; \
 	quantize) $$python $$oracle/quantize.py --cfx ./cfx --zoo zoo && \
-		$$python $$oracle/quantize_weights.py --check;; \
+		$$python $$oracle/quantize_weights.py --check && \
+		$$python $$oracle/quantized_tensors.py ./cfx;; \
 	*) echo "no part $$part"; false;; \
 	esac || status=1; done; exit $$status
 

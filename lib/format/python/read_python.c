@@ -493,6 +493,8 @@ static cfx_status finish(file *f, cfx_module **out)
         if (!i && !st)
             *out = made;
     }
+    if (!st)
+        st = cfx_read__quantized(*out, r->err);
     return st || !r->undecided ? st : cfx_graph__decide(*out, r->err);
 }
 

@@ -132,6 +132,9 @@ cfx_status cfx_read__tree(cfx_reader *r, const char **at, bool typed,
  * the header of the superset, empty for the root. */
 cfx_status cfx_read__graph(cfx_reader *r, const char **at, cfx_line *path,
                            cfx_graph **out);
+/* Replace quantized tensors in all graphs of a tree by tensors of integers, where
+ * that can be. */
+cfx_status cfx_read__quantized(cfx_module *gm, cfx_error *err);
 /* Does a graph begin with that line? */
 bool cfx_read__is_graph(const cfx_line *line);
 
