@@ -192,7 +192,8 @@ check-local: check-TESTS
 # random cases than 1.
 #   models   every element of every node of the zoo
 #   shapes   the shapes of all nodes of the zoo, in two layouts
-#   folders  the folders that cfx convert makes of the zoo
+#   folders  the folders that cfx convert makes of the zoo, and what torch.fx's
+#            to_folder writes
 #   graphs   random edits of random graphs
 #   costs    multiply-adds of the zoo
 #   formats  the strides of operators that choose a memory format
@@ -205,9 +206,11 @@ check-local: check-TESTS
 #            options
 #   quantize what torch.ao quantizes, and results of quantized models
 #   exports  what torch.export makes of ordinary models; EXPORTS names some
+#   pt2      files of torch.export.save, of strict and decomposed exports, too;
+#            EXPORTS likewise
 #   pt2_write  what cfx convert writes for torch.export.load; EXPORTS likewise
 CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
-	numbers symbols exports pt2_write counts devices opinfo quantize
+	numbers symbols exports pt2 pt2_write counts devices opinfo quantize
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 		tests/case_tests
@@ -217,7 +220,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	case $$part in \
 	models) $$python $$oracle/whole.py ./cfx zoo $(MODELS);; \
 	shapes) $$python $$oracle/shapes.py ./cfx zoo $(MODELS);; \
-	folders) $$python $$oracle/folder.py ./cfx zoo $(MODELS);; \
+	folders) $$python $$oracle/folder.py ./cfx zoo $(MODELS) && \
+		$$python $$oracle/to_folder.py ./cfx;; \
 	graphs) for seed in $${SEEDS:-1}; do \
 		$$python $$oracle/random_graphs.py tests/graph_script \
 			-s $$seed || status=1; done;; \
@@ -232,6 +236,7 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	symbols) $$python $$oracle/shape_cases.py \
 		$(srcdir)/%reldir%/cases/shapes/*.test;; \
 	exports) $$python $$oracle/exports.py ./cfx $(EXPORTS);; \
+	pt2) $$python $$oracle/pt2.py ./cfx $(EXPORTS);; \
 	pt2_write) $$python $$oracle/pt2_write.py ./cfx $(EXPORTS);; \
 	counts) folder=$$(mktemp -d) && $$python $$oracle/counts.py $$folder && \
 		diff $(srcdir)/%reldir%/golden/counts/counts.txt \
@@ -243,7 +248,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	opinfo) $$python $$oracle/core_aten.py ./cfx && \
 		$$python $$oracle/opinfo.py ./cfx $(OPINFO);; \
 	quantize) $$python $$oracle/quantize.py --cfx ./cfx --zoo zoo && \
-		$$python $$oracle/quantize_weights.py --check;; \
+		$$python $$oracle/quantize_weights.py --check && \
+		$$python $$oracle/quantized_tensors.py ./cfx;; \
 	*) echo "no part $$part"; false;; \
 	esac || status=1; done; exit $$status
 

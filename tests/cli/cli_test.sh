@@ -172,7 +172,7 @@ gives 0 'version of a command' run --version
 gives 1 'no such model' run none.fx
 says '^cfx: none.fx: No such file or directory$'
 gives 1 'a directory' run .
-says '^cfx: \.: Is a directory$'
+says '^cfx: \./module\.py: No such file or directory$'
 gives 1 'malformed model' run bad.fx
 says '^cfx: bad.fx:2:[0-9]+: '
 gives 1 'no weights file' run fc.fx -i 'f32[1,2]' -w none.safetensors

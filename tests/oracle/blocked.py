@@ -178,7 +178,7 @@ def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
         raise ValueError("window")
     if bias is not None and bias.shape != (weight.shape[1] * BLOCK,):
         raise ValueError("bias")
-    into, out = matrices()
+    into, out = (t.to(x.device) for t in matrices())
     u = weight.double().unflatten(0, (6, 6)).permute(0, 1, 2, 5, 3, 4)
     u = u.flatten(2, 3).flatten(3, 4)                     # (6, 6, O, I)
     more = [-n % 4 for n in size]
@@ -209,13 +209,14 @@ def scaled(weight, scale):
     if weight.dtype == torch.uint8:  # two in a byte, 8 added
         weight = torch.stack((weight & 15, weight >> 4), -1).flatten(-2)
         weight = weight.to(torch.int8) - 8
-    # (blocks, words, 16, of a word) as (blocks, K, 16)
-    weight = weight.transpose(2, 3).flatten(1, 2)
     if scale.dim() == 1:
         scale = scale.unflatten(0, (-1, 1, BLOCK))
-    groups = scale.shape[1]
-    if scale.shape != (weight.shape[0], groups, BLOCK) or groups < 1:
+    groups, words = scale.shape[1], weight.shape[1]
+    if scale.shape != (weight.shape[0], groups, BLOCK) or groups < 1 or \
+            words % groups:
         raise ValueError("scale")
+    # (blocks, words, 16, of a word) as (blocks, K, 16)
+    weight = weight.transpose(2, 3).flatten(1, 2)
     return (weight.unflatten(1, (groups, weight.shape[1] // groups))
             * scale.unsqueeze(2)).flatten(1, 2)
 
