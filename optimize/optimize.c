@@ -5,8 +5,14 @@
 
 #include <cfx/shape_prop.h>
 
+#include "kernel/blocked/blocked.h"
+
 const char *const cfx_optimize_passes = CFX_PASSES_BEFORE_BLOCKS
     "block_channels" CFX_PASSES_AFTER_BLOCKS;
+
+/* The choice of algorithms depends on the type of the weights. */
+static const char bfloat16_passes[] = CFX_PASSES_BEFORE_BLOCKS
+    "block_channels(bfloat16=True)" CFX_PASSES_AFTER_BLOCKS;
 
 /* What the hooks around each pass get. */
 typedef struct hooks {
@@ -49,7 +55,12 @@ cfx_status cfx_optimizer__apply(const cfx_optimizer *z, cfx_module *gm,
     if (!st && z->o->int8_weights)
         st = cfx_pass_manager_add(pm, "int8_weights", err);
     if (!st && z->o->bfloat16)
-        st = cfx_pass_manager_add(pm, "bfloat16_weights", err);
+        st = cfx_pass_manager_add(
+            pm,
+            cfx_blocked_bfloat16(cfx_module_context(gm)) == CFX_BLOCKED_PAIRS
+                ? "bfloat16_weights(rows=True), bfloat16_activations"
+                : "bfloat16_weights",
+            err);
     if (!st)
         st = cfx_pass_manager_run(pm, gm, NULL, err);
     cfx_pass_manager_free(pm);
@@ -79,7 +90,9 @@ cfx_status cfx_optimize(cfx_module *gm, const cfx_value *inputs,
 {
     static const cfx_optimize_options defaults = {.size = sizeof(defaults)};
     const cfx_optimizer z = {inputs, ninputs, options ? options : &defaults};
-    const char *passes = z.o->passes ? z.o->passes : cfx_optimize_passes;
+    const char *passes = z.o->passes     ? z.o->passes
+                         : z.o->bfloat16 ? bfloat16_passes
+                                         : cfx_optimize_passes;
     const cfx_graph *g = cfx_graph_module_graph(gm);
     if (!g)
         return cfx_fail(err, CFX_EINVAL, "a %s has no graph",

@@ -1,5 +1,5 @@
 /*
- * compare_rows -- undo the layout of an optimized image.
+ * compare_rows -- undo the layout of an optimized image, and its narrower type.
  */
 #include "interp/compare/compare_rows.h"
 
@@ -26,6 +26,8 @@ cfx_status cfx_compare__rows(cfx_value *out, cfx_context *ctx, cfx_value a,
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
     cfx_value rows = cfx_from_blocked(&s, b,
                                       cfx_value_of_dim(a.u.tensor->shape[1]));
+    if (b.u.tensor->dtype == CFX_BF16 && a.u.tensor->dtype == CFX_F32)
+        rows = cfx_to(&s, rows, cfx_value_of_dtype(CFX_F32));
     cfx_status st = cfx_scope_status(&s, err);
     if (!st)
         *out = cfx_keep(rows);

@@ -8,7 +8,7 @@
 #include <cfx/interp.h>
 
 /* If b is image a in blocks of channels, set *out to the rows of b, a new
- * reference. Fails with CFX_ENOMEM. */
+ * reference, of a's type if b is bfloat16. Fails with CFX_ENOMEM. */
 cfx_status cfx_compare__rows(cfx_value *out, cfx_context *ctx, cfx_value a,
                              cfx_value b, cfx_error *err);
 

@@ -54,6 +54,7 @@ KERNEL_LEVEL += %reldir%/gemm/gemm_level.c %reldir%/gemm/gemm_level.h \
     %reldir%/pool/pool_level.c %reldir%/pool/pool_level.h \
     %reldir%/blocked/blocked_level.c %reldir%/blocked/winograd_level.c \
     %reldir%/blocked/windows_level.c %reldir%/blocked/finish.h \
+    %reldir%/blocked/pairs_level.c \
     %reldir%/blocked/quantized_level.c %reldir%/blocked/quantized_vec.h \
     %reldir%/blocked/quantized_elements_level.c \
     %reldir%/blocked/quantized_windows_level.c \

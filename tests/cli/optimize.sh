@@ -107,6 +107,31 @@ said "nodes are near the original's" 0 '^0 of [0-9]+ nodes compared differ' \
     "$cfx" diff "$zoo/resnet18.fx" --random-weights 1 -i "$x" --optimize --bfloat16
 said 'they are on every processor' 0 '^0 of 7 nodes compared differ' "$cfx" \
     --cpu plain diff "$models/digits.fx" -i 'x=f32[2,1,8,8]' --optimize --bfloat16
+cat >wide.fx <<'TEXT'
+Wide(
+  (a): Conv2d(16, 64, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %a : [num_users=1] = call_module[target=a](args = (%x,), kwargs = {})
+    return a
+TEXT
+wins() # wins COUNT CPU...: how many convolutions Winograd's algorithm computes
+{
+    count=$1
+    shift
+    "$cfx" "$@" optimize wide.fx --random-weights 1 -i 'x=f32[1,16,55,55]' \
+        --bfloat16 -q -o wide.out.fx &&
+        test "$(grep -c cfx.blocked_winograd wide.out.fx)" = "$count"
+}
+said 'Winograd where nothing multiplies bfloat16' 0 '' wins 1 --cpu plain
+if grep -qs avx512_bf16 /proc/cpuinfo; then
+    said 'products of pairs win' 0 '' wins 0
+    said 'Winograd in bfloat16' 0 '_packed_[0-9]*: bf16\[16, ' cat narrow.fx
+    said 'images are of that type, too' 0 '' \
+        grep -q 'dtype: torch.bfloat16' narrow.fx
+fi
 for command in run roofline diff; do
     said "$command: bfloat16 without optimize" 2 '--bfloat16 needs --optimize' \
         "$cfx" $command "$zoo/resnet18.fx" -i "$x" --bfloat16

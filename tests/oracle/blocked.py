@@ -80,6 +80,20 @@ def check_types(x, weight, *others):
         raise TypeError("float32 or bfloat16")
 
 
+def widened(image):
+    """An image in blocks, which may be bfloat16, as float32."""
+    narrow = (image is not None and image.dim() == 5
+              and image.dtype == torch.bfloat16)
+    return image.float() if narrow else image
+
+
+def stored(y, dtype):
+    """A result in the type that is asked for."""
+    if dtype not in (None, torch.float32, torch.bfloat16):
+        raise TypeError("float32 or bfloat16")
+    return row_major(y.to(dtype or torch.float32))
+
+
 def unpaired(weight):
     """(..., in / 2, out, 2) as (..., in, out) of float32."""
     if weight.shape[-1] != 2:
@@ -87,10 +101,19 @@ def unpaired(weight):
     return weight.float().transpose(-1, -2).flatten(-3, -2)
 
 
+def unpaired_rows(weight, channels):
+    """(O, in / 2, kh, kw, 16, 2) as (O, in, kh, kw, 16) of float32."""
+    if weight.shape[-1] != 2 or weight.shape[1] != (channels + 1) // 2:
+        raise ValueError("pairs")
+    weight = weight.float().movedim(-1, 2).flatten(1, 2)
+    return weight[:, :channels]
+
+
 def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
                    padding=(0, 0), dilation=(1, 1), groups=1, min=None,
                    max=None, activation=None, scalars=(), algorithm=None,
-                   in_channels=None, input_scale=None):
+                   in_channels=None, input_scale=None, dtype=None):
+    x, add = widened(x), widened(add)
     if in_channels is not None or input_scale is not None:
         if x.dim() != 5 or weight.dim() < 6 or groups != 1:
             raise ValueError("forms")
@@ -106,9 +129,12 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
             x = torch.where(kept.reshape(-1, 1, 1, BLOCK), x, 0)
     check_types(x, weight, bias, add)
     if weight.dtype == torch.bfloat16:
-        if weight.dim() != 7:
+        if (x.dim(), weight.dim()) == (4, 6):
+            weight = unpaired_rows(weight, x.shape[1])
+        elif weight.dim() == 7:
+            weight = unpaired(weight)
+        else:
             raise ValueError("forms")
-        weight = unpaired(weight)
     whole = weight.shape[-2:] if weight.dim() == 6 else weight.shape[-1:]
     if any(n != BLOCK for n in whole + x.shape[4:]):
         raise ValueError("blocks")
@@ -116,7 +142,8 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
         raise ValueError("groups")
     if weight.dim() == 5 and x.dim() == 5:
         return each_image(x, weight, bias, add, stride, padding, dilation,
-                          groups, min, max, activation, scalars, algorithm)
+                          groups, min, max, activation, scalars, algorithm,
+                          None, None, dtype)
     if weight.dim() == 6 and x.dim() == 5:
         if weight.shape[0] % groups:
             raise ValueError("blocks of a group")
@@ -138,17 +165,15 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
         y = y + add
     if min is not None or max is not None:
         y = y.clamp(min, max)
-    return row_major(activated(y, activation, scalars, algorithm))
+    return stored(activated(y, activation, scalars, algorithm), dtype)
 
 
-def matrices():
-    """B^T and A^T of F(4, 3) for the points 0, a, -a, b, -b and infinity."""
-    a, b = 0.75, 1.5
-    points = (0, a, -a, b, -b)
+def matrices(points):
+    """B^T and A^T of F(len(points) - 1, 3) for the points and infinity."""
     into = []
-    for left_out in range(5):
+    for left_out in range(len(points)):
         p = [1.0]
-        for i in range(5):
+        for i in range(len(points)):
             if i != left_out:  # times (x - point), the lowest power first
                 p = [s - points[i] * t
                      for s, t in zip([0.0] + p, p + [0.0])]
@@ -157,18 +182,23 @@ def matrices():
     for q in points:
         last = [s - q * t for s, t in zip([0.0] + last, last + [0.0])]
     into.append(last)
-    out = [[q ** i for q in points] + [float(i == 3)] for i in range(4)]
+    tile = len(points) - 1
+    out = [[q ** i for q in points] + [float(i == tile - 1)]
+           for i in range(tile)]
     return (torch.tensor(into, dtype=torch.float64),
             torch.tensor(out, dtype=torch.float64))
 
 
 def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
                             min=None, max=None, activation=None, scalars=(),
-                            algorithm=None):
-    for t in (x, weight, bias, add):
-        if t is not None and t.dtype != torch.float32:
-            raise TypeError("float32")
-    if (x.dim() != 5 or weight.dim() != 5 or weight.shape[0] != 36
+                            algorithm=None, dtype=None):
+    x, add = widened(x), widened(add)
+    check_types(x, weight, bias, add)
+    points = (0, 0.75, -0.75, 1.5, -1.5)
+    if weight.dtype == torch.bfloat16:
+        weight, points = unpaired(weight), (0, 1, -1)
+    tile, edge = len(points) - 1, len(points) + 1
+    if (x.dim() != 5 or weight.dim() != 5 or weight.shape[0] != edge ** 2
             or any(n != BLOCK for n in weight.shape[3:] + x.shape[4:])):
         raise ValueError("forms")
     if x.shape[1] != weight.shape[2] or any(p < 0 for p in padding):
@@ -178,14 +208,14 @@ def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
         raise ValueError("window")
     if bias is not None and bias.shape != (weight.shape[1] * BLOCK,):
         raise ValueError("bias")
-    into, out = (t.to(x.device) for t in matrices())
-    u = weight.double().unflatten(0, (6, 6)).permute(0, 1, 2, 5, 3, 4)
-    u = u.flatten(2, 3).flatten(3, 4)                     # (6, 6, O, I)
-    more = [-n % 4 for n in size]
+    into, out = (t.to(x.device) for t in matrices(points))
+    u = weight.double().unflatten(0, (edge, edge)).permute(0, 1, 2, 5, 3, 4)
+    u = u.flatten(2, 3).flatten(3, 4)                     # (edge, edge, O, I)
+    more = [-n % tile for n in size]
     image = F.pad(joined(x, 1).double(),
                   (padding[1], padding[1] + more[1],
                    padding[0], padding[0] + more[0]))
-    tiles = image.unfold(2, 6, 4).unfold(3, 6, 4)         # (N, I, th, tw, 6, 6)
+    tiles = image.unfold(2, edge, tile).unfold(3, edge, tile)
     v = torch.einsum("ai,ncyxij,bj->ncyxab", into, tiles, into)
     m = torch.einsum("aboc,ncyxab->noyxab", u, v)
     y = torch.einsum("ai,noyxij,bj->noyaxb", out, m, out)
@@ -199,7 +229,7 @@ def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
         y = y + add
     if min is not None or max is not None:
         y = y.clamp(min, max)
-    return row_major(activated(y, activation, scalars, algorithm))
+    return stored(activated(y, activation, scalars, algorithm), dtype)
 
 
 def scaled(weight, scale):
@@ -264,6 +294,8 @@ def packed_linear(x, weight, out_features, bias=None, add=None, min=None,
 def pooled(pool, x, *settings):
     if x.dtype == torch.uint8 and pool is F.max_pool2d:
         return pooled(pool, x.float(), *settings).to(torch.uint8)
+    if x.dtype == torch.bfloat16:
+        return pooled(pool, x.float(), *settings).to(x.dtype)
     if x.dtype != torch.float32:
         raise TypeError("float32")
     if x.dim() != 5 or x.shape[4] != BLOCK:
@@ -315,7 +347,8 @@ for schema, function in (
          "SymInt[2] dilation=1, SymInt groups=1, Scalar? min=None, Scalar? "
          "max=None, str? activation=None, float[] scalars=[], str? "
          "algorithm=None, SymInt? in_channels=None, Tensor? "
-         "input_scale=None) -> Tensor", blocked_conv2d),
+         "input_scale=None, ScalarType? dtype=None) -> Tensor",
+         blocked_conv2d),
         ("blocked_max_pool2d(Tensor self, SymInt[2] kernel_size, SymInt[2]? "
          "stride=None, SymInt[2] padding=0, SymInt[2] dilation=1, bool "
          "ceil_mode=False) -> Tensor", blocked_max_pool2d),
@@ -332,6 +365,7 @@ for schema, function in (
         ("blocked_winograd_conv2d(Tensor input, Tensor weight, Tensor? "
          "bias=None, Tensor? add=None, SymInt[2] padding=0, Scalar? min=None, "
          "Scalar? max=None, str? activation=None, float[] scalars=[], str? "
-         "algorithm=None) -> Tensor", blocked_winograd_conv2d)):
+         "algorithm=None, ScalarType? dtype=None) -> Tensor",
+         blocked_winograd_conv2d)):
     LIBRARY.define(schema)
     LIBRARY.impl(schema.split("(")[0], function, "CompositeExplicitAutograd")

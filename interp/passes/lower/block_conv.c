@@ -86,13 +86,21 @@ static bool lists(cfx_value list, const cfx_node *n)
     return false;
 }
 
+/* Will the weights be pairs of bfloat16, which the processor multiplies at once? */
+static bool has_pairs(const cfx_pass_call *p)
+{
+    return p->in[1].u.i && cfx_blocked_bfloat16(p->ctx) == CFX_BLOCKED_PAIRS;
+}
+
 static bool takes_winograd(const conv *c)
 {
-    cfx_value list = c->b->p->in[0];
+    const cfx_pass_call *p = c->b->p;
+    cfx_value list = p->in[0];
     if (!can_take_winograd(c))
         return false;
     return cfx_value_is_none(list)
-               ? cfx_winograd__wins(c->l.weight, cfx_block__tensor(c->l.n))
+               ? cfx_winograd__wins(c->l.weight, cfx_block__tensor(c->l.n),
+                                    has_pairs(p))
                : cfx_pass__lists(list, "*") || lists(list, c->l.n);
 }
 
@@ -169,7 +177,7 @@ static cfx_value pack_weight(cfx_scope *s, const conv *c)
         w = cfx_transpose(s, cfx_block__split(s, w, 1), cfx_int(-1),
                           cfx_int(-2));
     if (c->winograd)
-        return cfx_winograd__pack(s, w);
+        return cfx_winograd__pack(s, w, has_pairs(c->b->p));
     return cfx_clone(s, w, cfx_value_of_format(CFX_CONTIGUOUS_FORMAT));
 }
 

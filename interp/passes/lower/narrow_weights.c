@@ -3,11 +3,11 @@
  * int8_weights.
  *
  * Takes the weights of torch.ops.cfx.packed_linear, and in bfloat16 those of
- * torch.ops.cfx.blocked_conv2d for an input in blocks, unless the graph writes to
- * them. The numbers of two (four) input channels then lie side by side. Those of
- * Winograd convolutions stay float32, since their transformations would enlarge
- * the error, and so do filters of single channels and of row-major images, which
- * are small.
+ * torch.ops.cfx.blocked_conv2d for an input in blocks, and if asked for those for a
+ * row-major input, unless the graph writes to them. The numbers of two (four) input
+ * channels then lie side by side. Those of Winograd convolutions stay float32 unless
+ * block_channels made them bfloat16, since their transformations would enlarge the
+ * error, and so do filters of single channels, which are small.
  *
  * A weight of int8 is symmetric, with a scale for each column: the largest
  * magnitude of the column becomes 127.
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "interp/passes/affine.h"
+#include "interp/split/extract.h"
 #include "ops/blocked/blocked.h"
 
 /* Weights of a type: how many lie side by side, and how they are made. */
@@ -24,6 +25,8 @@ typedef struct narrow_type {
     const char *prefix; /* of the names of their buffers */
     cfx_value (*make)(cfx_scope *s, cfx_value w, cfx_value scale);
     cfx_value (*make_scale)(cfx_scope *s, cfx_value w); /* or NULL */
+    /* The same as `make` for a weight (O, in, kh, kw, 16); or NULL. */
+    cfx_value (*make_rows)(cfx_scope *s, cfx_value w);
     bool convs;
 } narrow_type;
 
@@ -79,8 +82,26 @@ static cfx_value make_int8(cfx_scope *s, cfx_value w, cfx_value scale)
     return contiguous(s, side_by_side(s, w, 4));
 }
 
-static const narrow_type bfloat16 = {2, "_bfloat16_", make_pairs, NULL, true};
-static const narrow_type int8 = {4, "_int8_", make_int8, make_scale, false};
+/* (O, in, kh, kw, 16) as (O, ceil(in / 2), kh, kw, 16, 2) */
+static cfx_value make_pairs_of_rows(cfx_scope *s, cfx_value w)
+{
+    int64_t odd = cfx_scope_failed(s) ? 0 : cfx_tensor_size(w.u.tensor, 1) % 2;
+    cfx_value none = cfx_int(0);
+    if (odd)
+        w = cfx_pad(s, w,
+                    cfx_list(s, none, none, none, none, none, none, none,
+                             cfx_int(odd)));
+    w = cfx_unflatten(s, w, cfx_int(1), cfx_list(s, cfx_int(-1), cfx_int(2)));
+    w = cfx_movedim(s, w, cfx_int(2), cfx_int(-1));
+    return contiguous(s, cfx_to(s, w, cfx_value_of_dtype(CFX_BF16)));
+}
+
+static const narrow_type bfloat16 = {2,    "_bfloat16_", make_pairs,
+                                     NULL, NULL,         true};
+static const narrow_type bfloat16_rows = {2,    "_bfloat16_",       make_pairs,
+                                          NULL, make_pairs_of_rows, true};
+static const narrow_type int8 = {4,          "_int8_", make_int8,
+                                 make_scale, NULL,     false};
 
 /* ---- Weights ---- */
 
@@ -88,8 +109,27 @@ static const narrow_type int8 = {4, "_int8_", make_int8, make_scale, false};
 static const struct form {
     const char *op;
     int rank;
-    bool conv;
-} forms[] = {{"packed_linear", 3, false}, {"blocked_conv2d", 6, true}};
+    bool conv, rows; /* of a row-major input */
+} forms[] = {{"packed_linear", 3, false, false},
+             {"blocked_conv2d", 6, true, false},
+             {"blocked_conv2d", 5, true, true}};
+
+/* Does n call the operator with operands of such a form? */
+static bool has_form(const narrower *k, const cfx_node *n,
+                     const struct form *form)
+{
+    if (!cfx_node_is(n, form->op) || n->nargs < 2 ||
+        n->args[1].kind != CFX_NODE || n->args[1].u.node->op != CFX_GET_ATTR ||
+        (form->conv && !k->type->convs))
+        return false;
+    if (!form->conv)
+        return true;
+    cfx_value x = n->args[0].kind == CFX_NODE
+                      ? cfx_extract__known(n->args[0].u.node)
+                      : CFX_NOTHING;
+    bool rows = x.kind == CFX_TENSOR && x.u.tensor->rank == 4;
+    return form->rows == rows && (!rows || k->type->make_rows);
+}
 
 /* The get_attr node of the weight; NULL: n is another call. */
 static cfx_node *weight_of(const narrower *k, const cfx_node *n,
@@ -97,19 +137,18 @@ static cfx_node *weight_of(const narrower *k, const cfx_node *n,
 {
     for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
         *form = &forms[i];
-        if ((k->type->convs || !forms[i].conv) &&
-            cfx_node_is(n, forms[i].op) && n->nargs > 1 &&
-            n->args[1].kind == CFX_NODE &&
-            n->args[1].u.node->op == CFX_GET_ATTR)
+        if (has_form(k, n, *form))
             return n->args[1].u.node;
     }
     return NULL;
 }
 
-static bool can_narrow(const narrower *k, const cfx_tensor *w, int rank)
+static bool can_narrow(const narrower *k, const cfx_tensor *w,
+                       const struct form *form)
 {
-    return w->dtype == CFX_F32 && w->rank == rank &&
-           cfx_tensor_size(w, rank - 2) % k->type->together == 0 &&
+    return w->dtype == CFX_F32 && w->rank == form->rank &&
+           (form->rows ||
+            cfx_tensor_size(w, w->rank - 2) % k->type->together == 0) &&
            !cfx_path_uses__writes(&k->uses, w);
 }
 
@@ -133,13 +172,13 @@ static bool is_finite(cfx_scope *s, cfx_value t)
 
 /* Leaves *out unchanged for a weight that the type cannot hold. */
 static cfx_status make(narrower *k, cfx_scope *s, cfx_node *old, cfx_value w,
-                       narrow *out)
+                       bool rows, narrow *out)
 {
     const narrow_type *type = k->type;
     cfx_value scale = type->make_scale ? type->make_scale(s, w) : CFX_NOTHING;
     if (type->make_scale && !is_finite(s, scale))
         return cfx_scope_status(s, k->p->err);
-    cfx_value t = type->make(s, w, scale);
+    cfx_value t = rows ? type->make_rows(s, w) : type->make(s, w, scale);
     if (type->make_scale)
         scale = cfx_flatten(s, scale);
     cfx_status st = cfx_scope_status(s, k->p->err);
@@ -152,7 +191,7 @@ static cfx_status make(narrower *k, cfx_scope *s, cfx_node *old, cfx_value w,
 
 /* The nodes for the weight that `old` reads, made once. */
 static cfx_status find_narrow(narrower *k, cfx_node *old, cfx_tensor *w,
-                              narrow **out)
+                              bool rows, narrow **out)
 {
     const char *path = old->target->text;
     cfx_map_entry *e = cfx_map_put(&k->made, path, strlen(path), NULL);
@@ -166,7 +205,7 @@ static cfx_status find_narrow(narrower *k, cfx_node *old, cfx_tensor *w,
         return cfx_no_memory(k->p->err);
     *made = (narrow){NULL, NULL};
     cfx_scope_init(&s, &cfx_eager_class, k->p->ctx, NULL);
-    cfx_status st = make(k, &s, old, cfx_value_of_tensor(w), made);
+    cfx_status st = make(k, &s, old, cfx_value_of_tensor(w), rows, made);
     cfx_scope_release(&s);
     if (!st)
         e->v.p = *out = made;
@@ -183,9 +222,9 @@ static cfx_status narrow_weight(narrower *k, cfx_node *n)
     if (!old)
         return CFX_OK;
     cfx_status st = cfx_pass_weight(p, old->target->text, &w);
-    if (st || !can_narrow(k, w, form->rank))
+    if (st || !can_narrow(k, w, form))
         return st;
-    st = find_narrow(k, old, w, &made);
+    st = find_narrow(k, old, w, form->rows, &made);
     if (st || !made->weight)
         return st;
     st = cfx_node_update_arg(n, 1, cfx_value_of_node(made->weight), p->err);
@@ -213,14 +252,15 @@ static cfx_status run(cfx_pass_call *p, const narrow_type *type)
 
 static cfx_status bfloat16_weights_run(cfx_pass_call *p)
 {
-    return run(p, &bfloat16);
+    return run(p, p->in[0].u.i ? &bfloat16_rows : &bfloat16);
 }
 
 const cfx_pass cfx_pass__bfloat16_weights = {
     .abi = CFX_ABI(cfx_pass),
-    .schema = "bfloat16_weights()",
+    .schema = "bfloat16_weights(bool rows=False)",
     .doc = "Keep packed weights in bfloat16, and compute their products in it "
-           "where the processor has instructions for that.",
+           "where the processor has instructions for that; rows: also those "
+           "of convolutions of row-major images.",
     .flags = CFX_PASS_NARROWS | CFX_PASS_WEIGHTS,
     .run = bfloat16_weights_run,
 };

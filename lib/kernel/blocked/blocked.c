@@ -50,21 +50,35 @@ cfx_blocked_numbers cfx_blocked_bfloat16(const cfx_context *ctx)
                                           : CFX_BLOCKED_MIXED;
 }
 
+/* Is x row-major, and are two of its channels multiplied by a pair? */
+static bool pairs_rows(const cfx_blocked_conv *c)
+{
+    return c->in_channels && c->numbers != CFX_BLOCKED_FLOAT;
+}
+
 /* Floats or pairs of a pixel in a plane of x, and those of a filter in w. */
 static int64_t lanes_of(const cfx_blocked_conv *c)
 {
     if (c->in_channels)
-        return 1;
+        return c->numbers == CFX_BLOCKED_MIXED ? 2 : 1;
     return c->numbers == CFX_BLOCKED_PAIRS ? CFX_BLOCK / 2 : CFX_BLOCK;
+}
+
+/* Those of a pixel in a plane of the x that is given. */
+static int64_t given_lanes_of(const cfx_blocked_conv *c)
+{
+    return c->in_channels ? 1 : cfx_blocked_lanes(c->narrow_x);
 }
 
 static int64_t filter_lanes_of(const cfx_blocked_conv *c)
 {
-    return c->numbers == CFX_BLOCKED_MIXED ? CFX_BLOCK / 2 : lanes_of(c);
+    return c->numbers == CFX_BLOCKED_MIXED ? lanes_of(c) / 2 : lanes_of(c);
 }
 
 static int64_t planes_of(const cfx_blocked_conv *c)
 {
+    if (pairs_rows(c))
+        return (c->in_channels + 1) / 2;
     return c->in_channels ? c->in_channels : c->in_blocks;
 }
 
@@ -77,7 +91,8 @@ static bool scales_weights(const cfx_blocked_conv *c)
 /* Is x read from a copy? */
 static bool copies(const cfx_blocked_conv *c)
 {
-    return needs_padding(c) || c->numbers == CFX_BLOCKED_PAIRS ||
+    return needs_padding(c) || pairs_rows(c) ||
+           given_lanes_of(c) != lanes_of(c) ||
            (c->has_scale && !scales_weights(c));
 }
 
@@ -116,7 +131,7 @@ size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c)
 typedef struct padding {
     const cfx_blocked_conv *c;
     const struct cfx_blocked_kernels *k;
-    cfx_convert_fn *convert; /* to bfloat16; NULL: floats stay */
+    cfx_convert_fn *narrow, *widen; /* to bfloat16, and from it */
     float *to;
 } padding;
 
@@ -125,20 +140,49 @@ static void copy_pixels(const padding *p, float *to, const float *x, int64_t n,
                         const float *scale)
 {
     enum { PIECE = 32 };
-    int64_t numbers = p->c->in_channels ? 1 : CFX_BLOCK, m;
-    float scaled[PIECE * CFX_BLOCK];
+    const cfx_blocked_conv *c = p->c;
+    int64_t numbers = c->in_channels ? 1 : CFX_BLOCK, m;
+    bool pairs = c->numbers == CFX_BLOCKED_PAIRS;
+    bool widens = c->narrow_x && (scale || !pairs);
+    float floats[PIECE * CFX_BLOCK];
 
-    for (; n > 0; n -= m, x += m * numbers, to += m * lanes_of(p->c)) {
-        const float *from = x;
-        m = scale ? cfx_min64(n, PIECE) : n;
-        if (scale) {
-            p->k->scale_channels(scaled, x, scale, m);
-            from = scaled;
-        }
-        if (p->convert)
-            p->convert(to, 1, from, 1, m * numbers);
+    for (; n > 0; n -= m, x += m * given_lanes_of(c), to += m * lanes_of(c)) {
+        const float *from = scale || widens ? floats : x;
+        m = scale || widens ? cfx_min64(n, PIECE) : n;
+        if (widens)
+            p->widen(floats, 1, x, 1, m * numbers);
+        if (scale)
+            p->k->scale_channels(floats, widens ? floats : x, scale, m);
+        if (pairs && (widens || !c->narrow_x))
+            p->narrow(to, 1, from, 1, m * numbers);
         else
-            memcpy(to, from, (size_t)(m * numbers) * sizeof(float));
+            memcpy(to, from, (size_t)(m * lanes_of(c)) * sizeof(float));
+    }
+}
+
+/* Write n pixels of row i of the planes of pairs of channels. */
+static void pair_pixels(const padding *p, float *to, int64_t i, int64_t n)
+{
+    enum { PIECE = 512 };
+    static const float zeros[PIECE] = {0};
+    const cfx_blocked_conv *c = p->c;
+    int64_t plane = i / c->in[0], planes = planes_of(c), m;
+    int64_t channel = plane % planes * 2, size = c->in[0] * c->in[1];
+    const float *a = c->x + i % c->in[0] * c->in[1] +
+                     (plane / planes * c->in_channels + channel) * size;
+    bool alone = channel + 1 == c->in_channels;
+
+    for (int64_t at = 0; at < n; at += m, to += m * lanes_of(c)) {
+        const float *b = alone ? zeros : a + size + at;
+        m = cfx_min64(n - at, PIECE);
+        if (c->numbers == CFX_BLOCKED_PAIRS) {
+            p->k->pair_rows(to, a + at, b, m);
+            continue;
+        }
+        for (int64_t k = 0; k < m; k++) {
+            to[2 * k] = a[at + k];
+            to[2 * k + 1] = b[k];
+        }
     }
 }
 
@@ -147,21 +191,22 @@ static void pad_rows(void *arg, int64_t begin, int64_t end, int worker)
     const padding *p = arg;
     const cfx_blocked_conv *c = p->c;
     int64_t lanes = lanes_of(c), reach = row_reach(c);
-    int64_t numbers = c->in_channels ? 1 : CFX_BLOCK; /* of x, of a pixel */
     int64_t front = cfx_min64(c->pad[1], reach);
     int64_t n = cfx_min64(c->in[1], reach - front);
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
-        const float *x = c->x + i * c->in[1] * numbers;
         float *to = p->to + i * reach * lanes, *inner = to + front * lanes;
         size_t unit = (size_t)lanes * sizeof(float);
 
         memset(to, 0, (size_t)front * unit);
-        copy_pixels(p, inner, x, n,
-                    c->scale && !scales_weights(c)
-                        ? c->scale + i / c->in[0] * CFX_BLOCK
-                        : NULL);
+        if (pairs_rows(c))
+            pair_pixels(p, inner, i, n);
+        else
+            copy_pixels(p, inner, c->x + i * c->in[1] * given_lanes_of(c), n,
+                        c->scale && !scales_weights(c)
+                            ? c->scale + i / c->in[0] * CFX_BLOCK
+                            : NULL);
         memset(inner + n * lanes, 0, (size_t)(reach - front - n) * unit);
     }
 }
@@ -207,73 +252,109 @@ typedef struct conv_work {
     int64_t chunk, chunks; /* pixels in a piece, pieces of an image's group */
 } conv_work;
 
-/* The first tile of row `o` of image n and the group g of its blocks. */
-static cfx_blocked_tile tile_at(const conv_work *v, int64_t n, int64_t g,
-                                int64_t o)
-{
-    const cfx_blocked_conv *c = &v->c;
-    int64_t lanes = lanes_of(c), planes = planes_of(c), first;
-    int64_t taps = c->kernel[0] * c->kernel[1], out = c->out[0] * c->out[1];
-    int64_t row = v->width * lanes, plane = c->in[0] * row;
-    int64_t filter = filter_lanes_of(c);
-    int64_t step = filter * CFX_BLOCK; /* weights of a tap */
-    int64_t block = n % c->groups * c->out_blocks + g * v->group;
-    int64_t rows = cfx_blocked__taps(c, 0, o, &first);
-    int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
-    int64_t at = ((n * c->out_blocks + g * v->group) * out + o * c->out[1]) *
-                 CFX_BLOCK;
-    cfx_blocked_tile t = {
-        .numbers = c->numbers,
-        .n = {planes, rows, c->kernel[1]},
-        .steps = filter,
-        .skip = c->filling * filter / CFX_BLOCK,
-        .x = c->x + n * planes * plane + (rows ? top * row : 0),
-        .x_pixel = c->stride[1] * lanes,
-        .x_at = {plane, c->dilation[0] * row, c->dilation[1] * lanes},
-        .x_step = lanes / filter,
-        .w = c->w + n * v->w_image + block * planes * taps * step +
-             (rows ? first * c->kernel[1] * step : 0),
-        .w_block = planes * taps * step,
-        .w_at = {taps * step, c->kernel[1] * step},
-        .end = c->end,
-        .bias_block = CFX_BLOCK,
-        .add_pixel = CFX_BLOCK,
-        .add_block = out * CFX_BLOCK,
-        .y = c->y + at,
-        .y_pixel = CFX_BLOCK,
-        .y_block = out * CFX_BLOCK};
-
-    if (c->in_channels) { /* the steps are the columns of the window */
-        t.n[2] = 1;
-        t.steps = c->kernel[1];
-        t.x_step = c->dilation[1];
-    }
-    if (t.end.bias)
-        t.end.bias += block * CFX_BLOCK;
-    if (t.end.add)
-        t.end.add += at;
-    return t;
-}
-
 /* Pixels from..to of image n and the group g of its blocks. */
 typedef struct piece {
     const conv_work *v;
     int64_t n, g, from, to;
+    int64_t row, column;      /* of the first pixel */
+    cfx_blocked_place corner; /* row 0, without padding */
+    int64_t x_row, w_row;     /* from row to row */
+    int64_t y_pixel, add_pixel, x_pixel;
 } piece;
 
-/* Pixels of a piece that lie in row i. */
-static cfx_blocked_tile row_at(const void *arg, int64_t i, int64_t *pixels)
+/* Where image n and group g of the blocks begin. */
+static cfx_blocked_place corner_of(const conv_work *v, const piece *p)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t out = c->out[0] * c->out[1], planes = planes_of(c);
+    int64_t block = p->n % c->groups * c->out_blocks + p->g * v->group;
+    int64_t y = (p->n * c->out_blocks + p->g * v->group) * out;
+
+    return (cfx_blocked_place){
+        .x = c->x + p->n * planes * c->in[0] * p->x_row,
+        .w = c->w + p->n * v->w_image +
+             block * planes * c->kernel[0] * p->w_row,
+        .add = c->end.add ? c->end.add + y * p->add_pixel : NULL,
+        .y = c->y + y * p->y_pixel};
+}
+
+static piece make_piece(const conv_work *v, int64_t n, int64_t g, int64_t from,
+                        int64_t to)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t lanes = lanes_of(c);
+    piece p = {.v = v,
+               .n = n,
+               .g = g,
+               .from = from,
+               .to = to,
+               .row = from / c->out[1],
+               .column = from % c->out[1],
+               .x_row = v->width * lanes,
+               .w_row = c->kernel[1] * filter_lanes_of(c) * CFX_BLOCK,
+               .y_pixel = cfx_blocked_lanes(c->end.narrow),
+               .add_pixel = cfx_blocked_lanes(c->end.add_narrow),
+               .x_pixel = c->stride[1] * lanes};
+
+    p.corner = corner_of(v, &p);
+    return p;
+}
+
+/* Pixels of a piece that lie in row i of it. */
+static void row_at(const void *arg, int64_t i, cfx_blocked_place *to)
 {
     const piece *p = arg;
-    int64_t width = p->v->c.out[1], o = p->from / width + i;
-    int64_t q = i ? 0 : p->from % width;
-    cfx_blocked_tile t = tile_at(p->v, p->n, p->g, o);
+    const cfx_blocked_conv *c = &p->v->c;
+    int64_t width = c->out[1], o = p->row + i, q = i ? 0 : p->column, first;
+    int64_t taps = cfx_blocked__taps(c, 0, o, &first);
+    int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
 
-    *pixels = cfx_min64(width, p->to - o * width) - q;
-    t.x += q * t.x_pixel;
-    t.y += q * t.y_pixel;
-    if (t.end.add)
-        t.end.add += q * t.add_pixel;
+    *to = p->corner;
+    to->taps = taps;
+    to->pixels = cfx_min64(width, p->to - o * width) - q;
+    if (taps > 0) {
+        to->x += top * p->x_row;
+        to->w += first * p->w_row;
+    }
+    to->x += q * p->x_pixel;
+    to->y += (o * width + q) * p->y_pixel;
+    if (to->add)
+        to->add += (o * width + q) * p->add_pixel;
+}
+
+/* The tile of all rows of a piece. */
+static cfx_blocked_tile tile_of(const conv_work *v, const piece *p)
+{
+    const cfx_blocked_conv *c = &v->c;
+    int64_t lanes = lanes_of(c), out = c->out[0] * c->out[1];
+    int64_t filter = filter_lanes_of(c);
+    int64_t plane = c->kernel[0] * p->w_row; /* of w */
+    int64_t block = p->n % c->groups * c->out_blocks + p->g * v->group;
+    cfx_blocked_tile t = {.numbers = c->numbers,
+                          .n = {planes_of(c), 0, c->kernel[1]},
+                          .steps = filter,
+                          .skip = c->filling * filter / CFX_BLOCK,
+                          .x_pixel = p->x_pixel,
+                          .x_at = {c->in[0] * p->x_row,
+                                   c->dilation[0] * p->x_row,
+                                   c->dilation[1] * lanes},
+                          .x_step = lanes / filter,
+                          .w_block = planes_of(c) * plane,
+                          .w_at = {plane, p->w_row},
+                          .end = c->end,
+                          .bias_block = CFX_BLOCK,
+                          .add_pixel = p->add_pixel,
+                          .add_block = out * p->add_pixel,
+                          .y_pixel = p->y_pixel,
+                          .y_block = out * p->y_pixel};
+
+    if (c->in_channels) { /* the steps are the columns of the window */
+        t.n[2] = 1;
+        t.steps = c->kernel[1];
+        t.x_step = c->dilation[1] * lanes;
+    }
+    if (t.end.bias)
+        t.end.bias += block * CFX_BLOCK;
     return t;
 }
 
@@ -281,15 +362,16 @@ static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const conv_work *v = arg;
     const cfx_blocked_conv *c = &v->c;
-    int64_t width = c->out[1], pixels = c->out[0] * width;
+    int64_t pixels = c->out[0] * c->out[1];
 
     (void)worker;
     for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
-        piece p = {v, i / v->chunks % c->batch, i / v->chunks / c->batch,
-                   i % v->chunks * v->chunk, 0};
-        p.to = cfx_min64(p.from + v->chunk, pixels);
-        cfx_blocked_rows rows = {(p.to - 1) / width - p.from / width + 1,
-                                 row_at, &p};
+        int64_t from = i % v->chunks * v->chunk;
+        piece p = make_piece(v, i / v->chunks % c->batch,
+                             i / v->chunks / c->batch, from,
+                             cfx_min64(from + v->chunk, pixels));
+        cfx_blocked_rows rows = {(p.to - 1) / c->out[1] - p.row + 1,
+                                 tile_of(v, &p), row_at, &p};
         cfx_blocked_run_rows(
             v->k, &rows, cfx_min64(v->group, c->out_blocks - p.g * v->group));
     }
@@ -348,12 +430,12 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
         return;
     separate_groups(&v.c);
     if (copies(c) && rows > 0) {
-        padding p = {c, v.k, NULL, workspace};
+        const struct cfx_pointwise_kernels *k =
+            cfx_context_kernels(ctx)->pointwise;
+        padding p = {c, v.k, k->convert[CFX_BF16][CFX_F32],
+                     k->convert[CFX_F32][CFX_BF16], workspace};
         v.width = row_reach(c);
         v.c.x = workspace;
-        if (c->numbers == CFX_BLOCKED_PAIRS)
-            p.convert = cfx_context_kernels(ctx)
-                            ->pointwise->convert[CFX_BF16][CFX_F32];
         cfx_parallel_for(ctx, rows, 65536 / (v.width * lanes_of(c)) + 1,
                          pad_rows, &p);
     }

@@ -11,10 +11,15 @@
  *     (channels / 16, kernel..., 16)                  one filter a channel
  *     (batch, channels / 16, kernel..., 16)           one a channel and image
  *
- * It serves every level of instructions. All are float32, but the first form may
- * be bfloat16, with the weights of two input channels side by side: (..., 8 in, 16
- * out, 2 in). A result is clamped to lo..hi behind bias and `add`, or an activation
+ * It serves every level of instructions. All are float32, but the first two forms
+ * may be bfloat16, with the weights of two input channels side by side: (..., 8 in,
+ * 16 out, 2 in), and (out / 16, in / 2, kernel..., 16 out, 2 in), where those of a
+ * channel past the last are zeros. A result is clamped to lo..hi behind bias and `add`, or an activation
  * is applied.
+ *
+ * A blocked image may be bfloat16 too: its pairs of channels are what pairs of
+ * weights are multiplied by. The pointers are to floats anyway, and distances are in
+ * units of their 4 bytes, of which a block then has 8.
  */
 #ifndef CFX_KERNEL_BLOCKED_H
 #define CFX_KERNEL_BLOCKED_H
@@ -31,6 +36,9 @@ typedef struct cfx_blocked_epilogue {
     const float *scale; /* of integer weights: factors of the sums, in whole
                            blocks for each group */
     const float *add;   /* as y; or NULL */
+    bool add_narrow;    /* `add` is bfloat16 */
+    bool narrow;        /* y is bfloat16 */
+    bool converts;      /* the processor has an instruction for that */
     float lo, hi;       /* -INFINITY, INFINITY: not clamped; NaN stays NaN */
     cfx_loop_fn *activation; /* of the context's level, in place; or NULL */
     const double *params;    /* its 3 parameters */
@@ -45,6 +53,12 @@ typedef enum cfx_blocked_numbers {
     CFX_BLOCKED_INT4   /* floats by int4, of which eight are 4 bytes */
 } cfx_blocked_numbers;
 
+/* Units of 4 bytes in a block. */
+CFX_INLINE int64_t cfx_blocked_lanes(bool narrow)
+{
+    return narrow ? CFX_BLOCK / 2 : CFX_BLOCK;
+}
+
 /* How weights of bfloat16 are multiplied: by pairs where the processor has an
  * instruction for it. */
 cfx_blocked_numbers cfx_blocked_bfloat16(const cfx_context *ctx);
@@ -58,8 +72,9 @@ typedef struct cfx_blocked_conv {
     int64_t in_blocks, out_blocks; /* of all groups */
     int64_t filling; /* zeros among the channels of x's last block, left out */
     int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2];
-    cfx_blocked_numbers numbers; /* not float: only with in_blocks */
-    const float *x, *w;          /* w: or pairs */
+    cfx_blocked_numbers numbers;
+    const float *x, *w;    /* w: or pairs */
+    bool narrow_x;         /* x is blocked, of bfloat16 */
     bool filter_per_image; /* w has filters of one channel for each image */
     const float *scale;    /* of each channel of an x in blocks, (batch,
                               in_blocks, 16), for one group; or NULL */
@@ -76,8 +91,8 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
 /* The same with a filter for each channel; in_blocks == out_blocks. */
 void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c);
 
-/* The maximum of each window, NaN if there is one, and the mean. `w` and `end`
- * are not looked at; in_blocks == out_blocks. A mean is the sum divided by
+/* The maximum of each window, NaN if there is one, and the mean. `w` is not looked
+ * at, nor `end` but for the type of y; in_blocks == out_blocks. A mean is the sum divided by
  * `divisor`, or, where that is 0, by the elements of the window, with those of
  * the padding if they count. Never fail. */
 void cfx_blocked_max_pool(cfx_context *ctx, const cfx_blocked_conv *c);
@@ -87,7 +102,7 @@ void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
 /* ---- Levels ---- */
 
 /* A tile of y: some pixels of some blocks. Distances are in elements of 4 bytes, a
- * float or a pair, and x and w point to either. The sum begins with bias + add and
+ * float or a pair, and all point to either. The sum begins with bias + add and
  * goes over n[0] blocks or channels, n[1] rows and n[2] columns of the window, and
  * `steps` elements of w, without the last `skip` in the last block; those of x lie
  * x_step apart. With integer weights n[2] are groups, each of whose sums is
@@ -134,18 +149,20 @@ struct cfx_blocked_kernels {
     /* n blocks of x times the block of factors */
     void (*scale_channels)(float *y, const float *x, const float *factor,
                            int64_t n);
+    /* y = n pairs of a and b in bfloat16 */
+    void (*pair_rows)(void *y, const float *a, const float *b, int64_t n);
     const struct cfx_blocked_winograd_kernels *winograd;
 };
 
 /* For each channel: the products of a window, its maximum, its scaled sum. `span`
  * gives the function for spans of windows of so many columns that lie `stride`
  * apart: products with `w`, or maxima; or NULL. */
+typedef void cfx_blocked_row_fn(const cfx_blocked_row *r);
 struct cfx_windows_kernels {
-    void (*(*span)(bool w, int64_t columns,
-                   int64_t stride))(const cfx_blocked_row *r);
-    void (*depthwise)(const cfx_blocked_row *r);
-    void (*max)(const cfx_blocked_row *r);
-    void (*mean)(const cfx_blocked_row *r);
+    cfx_blocked_row_fn *(*span)(bool w, int64_t columns, int64_t stride,
+                                bool narrow_x);
+    /* By whether x is bfloat16. */
+    cfx_blocked_row_fn *depthwise[2], *max[2], *mean[2];
 };
 
 #endif

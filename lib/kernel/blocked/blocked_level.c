@@ -32,21 +32,27 @@ typedef struct target {
     int64_t pixel, block;
 } target;
 
+/* Do a block's pixels lie side by side? */
+CFX_FORCE_INLINE bool has_rows(const cfx_blocked_tile *t)
+{
+    return t->y_pixel == cfx_blocked_lanes(t->end.narrow);
+}
+
 CFX_FORCE_INLINE target target_of(const cfx_blocked_tile *t, float *sums,
                                   int pixels, int blocks)
 {
     if (!t->end.activation)
         return (target){t->y, t->y_pixel, t->y_block};
-    if (t->y_pixel == CFX_BLOCK)
+    if (has_rows(t))
         return (target){sums, CFX_BLOCK, pixels * CFX_BLOCK};
     return (target){sums, blocks * CFX_BLOCK, CFX_BLOCK};
 }
 
-static void activate_tile(const cfx_blocked_tile *t, const float *sums)
+static void activate_tile(const cfx_blocked_tile *t, float *sums)
 {
     int64_t row = t->pixels * CFX_BLOCK, pixel = t->blocks * CFX_BLOCK;
 
-    if (t->y_pixel == CFX_BLOCK) {
+    if (has_rows(t)) {
         for (int64_t b = 0; b < t->blocks; b++)
             activate(&t->end, t->y + b * t->y_block, sums + b * row, row);
     } else {
@@ -107,9 +113,26 @@ CFX_FORCE_INLINE vf addend(const cfx_blocked_tile *t, int p, int v)
     int64_t at = v / BV * t->bias_block + v % BV * VF;
     vf b = t->end.bias ? vf_load(t->end.bias + at) : vf_zero();
 
-    return t->end.add ? vf_add(b, vf_load(t->end.add + p * t->add_pixel +
-                                          v / BV * t->add_block + v % BV * VF))
-                      : b;
+    if (!t->end.add)
+        return b;
+    return vf_add(
+        b, load_block(t->end.add_narrow,
+                      t->end.add + p * t->add_pixel + v / BV * t->add_block,
+                      v % BV));
+}
+
+/* Write the results s to y as bfloat16. */
+CFX_FORCE_INLINE void store_tile(bool converts, const int pixels,
+                                 const int blocks, vf (*s)[4 * BV],
+                                 const cfx_blocked_tile *t)
+{
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++) {
+        CFX_UNROLL
+        for (int v = 0; v < blocks * BV; v++)
+            store_narrow(converts, t->y + p * t->y_pixel + v / BV * t->y_block,
+                         v % BV, finish(s[p][v], &t->end));
+    }
 }
 
 /* Vector v of the scales of group k. */
@@ -192,6 +215,13 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                 w += skip * CFX_BLOCK;
             }
         }
+    }
+    if (!grouped && t->end.narrow && !t->end.activation) {
+        if (t->end.converts)
+            store_tile(true, pixels, blocks, s[0], t);
+        else
+            store_tile(false, pixels, blocks, s[0], t);
+        return;
     }
     CFX_UNROLL
     for (int p = 0; p < pixels; p++) {
@@ -288,6 +318,8 @@ static void scale_channels(float *y, const float *x, const float *factor,
 
 extern const struct cfx_blocked_winograd_kernels CFX_LEVEL_NAME(
     cfx_blocked_winograd_kernels);
+void CFX_LEVEL_NAME(cfx_blocked_pair_rows)(void *y, const float *a,
+                                           const float *b, int64_t n);
 extern const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels);
 
 const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels) = {
@@ -296,5 +328,6 @@ const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels) = {
     .tile = any_tile,
     .scale = scale,
     .scale_channels = scale_channels,
+    .pair_rows = CFX_LEVEL_NAME(cfx_blocked_pair_rows),
     .winograd = &CFX_LEVEL_NAME(cfx_blocked_winograd_kernels),
 };

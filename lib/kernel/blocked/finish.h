@@ -13,12 +13,57 @@ CFX_FORCE_INLINE vf finish(vf s, const cfx_blocked_epilogue *e)
     return vf_min(vf_set1(e->hi), vf_max(vf_set1(e->lo), s));
 }
 
-/* Results y[0..n) of sums that were just stored; may be the same. */
+/* ---- Blocks of either type ---- */
+
+/* Vector v of the block at p. */
+CFX_FORCE_INLINE vf load_block(bool narrow, const float *p, int v)
+{
+    return narrow ? vf_load_bf16((const uint16_t *)p + v * VF)
+                  : vf_load(p + v * VF);
+}
+
+#if CFX_LEVEL_IS(avx512)
+CFX_FORCE_INLINE void convert_store(void *p, vf x)
+{
+    __m256i y;
+    /* The compiler has a function for it only where all code may use it. */
+    __asm__("vcvtneps2bf16 %1, %0" : "=v"(y) : "v"(x));
+    _mm256_storeu_si256(p, y);
+}
+#else
+#define convert_store vf_store_bf16
+#endif
+
+/* Store the block's vector v at p as bfloat16. */
+CFX_FORCE_INLINE void store_narrow(bool converts, float *p, int v, vf x)
+{
+    uint16_t *to = (uint16_t *)p + v * VF;
+
+    if (converts)
+        convert_store(to, x);
+    else
+        vf_store_bf16(to, x);
+}
+
+/* The same as y's type says. */
+CFX_FORCE_INLINE void store_block(const cfx_blocked_epilogue *e, float *p,
+                                  int v, vf x)
+{
+    if (e->narrow)
+        store_narrow(e->converts, p, v, x);
+    else
+        vf_store(p + v * VF, x);
+}
+
+/* Results of the n sums, whole blocks, which may be y's and are overwritten. */
 CFX_FORCE_INLINE void activate(const cfx_blocked_epilogue *e, float *y,
-                               const float *sums, int64_t n)
+                               float *sums, int64_t n)
 {
     const void *in[] = {sums};
-    e->activation(y, in, n, e->params);
+
+    e->activation(e->narrow ? sums : y, in, n, e->params);
+    for (int i = 0; i < n / VF && e->narrow; i++)
+        store_narrow(e->converts, y, i, vf_load(sums + (int64_t)i * VF));
 }
 
 #endif

@@ -22,17 +22,18 @@ static int64_t tiles_of(const int *most, int64_t pixels, int blocks)
     return cfx_ceil_div(pixels, most[blocks]);
 }
 
-/* How long a step of a row's tiles takes, for each block: a block is a vector where
- * there is a choice. Each sum is a product, each pixel and block a load, and of
- * either two can begin at once, but a sum waits for the one before it. */
-static double step_cost(const int *most, int64_t pixels, int blocks)
+/* How long a step of a row's tiles takes, for each block, times MOST_BLOCKS: a block
+ * is a vector where there is a choice. Each sum is a product, each pixel and block a
+ * load, and of either two can begin at once, but a sum waits for the one before
+ * it. */
+static int64_t step_cost(const int *most, int64_t pixels, int blocks)
 {
     enum { WAIT = 8 };
     int64_t tiles = tiles_of(most, pixels, blocks);
-    double each = (double)pixels / (double)tiles;
-    double step = fmax(fmax(each * blocks, each + blocks), WAIT);
+    int64_t sums = pixels * blocks, loads = pixels + tiles * blocks;
 
-    return (double)tiles * step / blocks;
+    return cfx_max64(cfx_max64(sums, loads), WAIT * tiles) *
+           (MOST_BLOCKS / blocks);
 }
 
 int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks)
@@ -79,30 +80,39 @@ typedef struct slice {
     int64_t tiles; /* of all rows */
 } slice;
 
-/* Make the tile of all planes of the first block that of a slice. */
-static void cut_slice(cfx_blocked_tile *t, const slice *s)
+/* Make t a tile of a slice of the rows, anywhere. Large structures are copied
+ * slowly, and this is done for each row. */
+static void cut_slice(cfx_blocked_tile *t, const cfx_blocked_tile *whole,
+                      const slice *s)
 {
+    bool first = s->first == 0;
+
     t->blocks = s->blocks;
-    t->w += s->block * t->w_block + s->first * t->w_at[0];
-    t->x += s->first * t->x_at[0];
-    t->y += s->block * t->y_block;
     t->n[0] = s->planes;
-    if (t->end.add)
-        t->end.add += s->block * t->add_block;
-    if (t->end.bias)
-        t->end.bias += s->block * CFX_BLOCK;
-    if (s->first > 0) { /* the sums so far are in y */
-        t->end.bias = NULL;
-        t->end.add = t->y;
-        t->add_pixel = t->y_pixel;
-        t->add_block = t->y_block;
-    }
-    if (!s->last) {
-        t->skip = 0;
-        t->end.lo = -INFINITY;
-        t->end.hi = INFINITY;
-        t->end.activation = NULL;
-    }
+    t->skip = s->last ? whole->skip : 0;
+    t->end.bias = first && whole->end.bias
+                      ? whole->end.bias + s->block * CFX_BLOCK
+                      : NULL;
+    t->end.lo = s->last ? whole->end.lo : -INFINITY;
+    t->end.hi = s->last ? whole->end.hi : INFINITY;
+    t->end.activation = s->last ? whole->end.activation : NULL;
+    /* Behind the first slice, the sums so far are in y. */
+    t->end.add_narrow = first && whole->end.add_narrow;
+    t->add_pixel = first ? whole->add_pixel : whole->y_pixel;
+    t->add_block = first ? whole->add_block : whole->y_block;
+}
+
+/* Move a tile of a slice to the row at p. */
+static void place_tile(cfx_blocked_tile *t, const slice *s,
+                       const cfx_blocked_place *p)
+{
+    t->x = p->x + s->first * t->x_at[0];
+    t->w = p->w + s->block * t->w_block + s->first * t->w_at[0];
+    t->y = p->y + s->block * t->y_block;
+    t->n[1] = p->taps;
+    t->end.add = s->first > 0 ? t->y
+                 : p->add     ? p->add + s->block * t->add_block
+                              : NULL;
 }
 
 /* From the weights of a slice to those of the one after it. */
@@ -121,33 +131,35 @@ static int64_t next_tile(const cfx_blocked_tile *t, const slice *s)
     return fits ? s->blocks * t->w_block : FAR * CFX_BLOCK;
 }
 
-/* `first` and `pixels` are those of the first row. */
+/* t is a copy of the rows' tile; `place` is that of the first row. */
 static void run_slice(const struct cfx_blocked_kernels *k,
                       const cfx_blocked_rows *rows, const slice *s,
-                      const cfx_blocked_tile *first, int64_t pixels)
+                      cfx_blocked_tile *t, const cfx_blocked_place *place)
 {
+    cfx_blocked_place p = *place;
     int64_t done = 0;
 
+    cut_slice(t, &rows->tile, s);
     for (int64_t i = s->row; i < s->row + s->rows; i++) {
-        cfx_blocked_tile t = i == s->row ? *first
-                                         : rows->at(rows->arg, i, &pixels);
-        int64_t n = tiles_of(k->pixels, pixels, (int)s->blocks);
-        int64_t least = pixels / n, more = pixels % n;
-        cut_slice(&t, s);
+        if (i > s->row)
+            rows->at(rows->arg, i, &p);
+        int64_t n = tiles_of(k->pixels, p.pixels, (int)s->blocks);
+        int64_t least = p.pixels / n, more = p.pixels % n;
+        place_tile(t, s, &p);
         for (int64_t j = 0; j < n; j++) {
             bool alone = s->tiles == 1, last = ++done == s->tiles;
-            t.pixels = least + (j < more);
-            t.ahead = alone  ? next_tile(&t, s)
-                      : last ? next_slice(&t, s)
-                             : AHEAD * CFX_BLOCK;
-            k->tile(&t);
-            move(&t, t.pixels);
+            t->pixels = least + (j < more);
+            t->ahead = alone  ? next_tile(t, s)
+                       : last ? next_slice(t, s)
+                              : AHEAD * CFX_BLOCK;
+            k->tile(t);
+            move(t, t->pixels);
         }
     }
 }
 
 /* Full tiles have time to read weights from the second cache, and one or two do
- * not use them again. */
+ * not use them again. Sums do not fit into y if it is bfloat16. */
 static bool needs_slices(const struct cfx_blocked_kernels *k,
                          const cfx_blocked_rows *rows, int64_t pixels,
                          int64_t blocks)
@@ -158,24 +170,26 @@ static bool needs_slices(const struct cfx_blocked_kernels *k,
     return rows->n * tiles >= 3 && 3 * pixels <= 2 * tiles * k->pixels[b];
 }
 
-/* Compute rows s->row to s->row + s->rows of all blocks. */
+/* Compute rows s->row to s->row + s->rows of all blocks; t is a copy of their
+ * tile. */
 static void run_blocks(const struct cfx_blocked_kernels *k,
                        const cfx_blocked_rows *rows, int64_t blocks,
-                       bool sliced, slice s)
+                       bool sliced, slice s, cfx_blocked_tile *t)
 {
-    int64_t pixels, most;
-    cfx_blocked_tile t = rows->at(rows->arg, s.row, &pixels);
+    int64_t planes = rows->tile.n[0], most;
+    cfx_blocked_place p;
 
+    rows->at(rows->arg, s.row, &p);
     for (s.block = 0; s.block < blocks; s.block += s.blocks) {
         if (s.block == 0 || blocks - s.block < MOST_BLOCKS)
-            s.blocks = cfx_blocked_tile_blocks(k->pixels, pixels,
+            s.blocks = cfx_blocked_tile_blocks(k->pixels, p.pixels,
                                                blocks - s.block);
-        s.tiles = s.rows * tiles_of(k->pixels, pixels, (int)s.blocks);
-        most = sliced ? SLICE / cfx_max64(t.w_at[0] * s.blocks, 1) : t.n[0];
+        s.tiles = s.rows * tiles_of(k->pixels, p.pixels, (int)s.blocks);
+        most = sliced ? SLICE / cfx_max64(t->w_at[0] * s.blocks, 1) : planes;
         for (s.first = 0, s.last = false; !s.last; s.first += s.planes) {
-            s.planes = cfx_min64(cfx_max64(most, 1), t.n[0] - s.first);
-            s.last = s.first + s.planes >= t.n[0];
-            run_slice(k, rows, &s, &t, pixels);
+            s.planes = cfx_min64(cfx_max64(most, 1), planes - s.first);
+            s.last = s.first + s.planes >= planes;
+            run_slice(k, rows, &s, t, &p);
         }
     }
 }
@@ -183,36 +197,29 @@ static void run_blocks(const struct cfx_blocked_kernels *k,
 void cfx_blocked_run_rows(const struct cfx_blocked_kernels *k,
                           const cfx_blocked_rows *rows, int64_t blocks)
 {
-    int64_t pixels;
+    cfx_blocked_tile t = rows->tile;
+    cfx_blocked_place p;
 
-    rows->at(rows->arg, 0, &pixels);
-    if (needs_slices(k, rows, pixels, blocks)) {
-        run_blocks(k, rows, blocks, true, (slice){.rows = rows->n});
+    rows->at(rows->arg, 0, &p);
+    if (!t.end.narrow && needs_slices(k, rows, p.pixels, blocks)) {
+        run_blocks(k, rows, blocks, true, (slice){.rows = rows->n}, &t);
         return;
     }
     for (int64_t i = 0; i < rows->n; i++)
-        run_blocks(k, rows, blocks, false, (slice){.row = i, .rows = 1});
+        run_blocks(k, rows, blocks, false, (slice){.row = i, .rows = 1}, &t);
 }
 
-typedef struct one_row {
-    cfx_blocked_tile t;
-    int64_t pixels;
-} one_row;
-
-static cfx_blocked_tile the_row(const void *arg, int64_t i, int64_t *pixels)
+static void the_place(const void *arg, int64_t i, cfx_blocked_place *place)
 {
-    const one_row *r = arg;
-
     (void)i;
-    *pixels = r->pixels;
-    return r->t;
+    *place = *(const cfx_blocked_place *)arg;
 }
 
 void cfx_blocked_run_tiles(const struct cfx_blocked_kernels *k,
                            cfx_blocked_tile t, int64_t pixels, int64_t blocks)
 {
-    one_row r = {t, pixels};
-    cfx_blocked_rows rows = {1, the_row, &r};
+    cfx_blocked_place p = {t.x, t.w, t.end.add, t.y, t.n[1], pixels};
+    cfx_blocked_rows rows = {1, t, the_place, &p};
 
     cfx_blocked_run_rows(k, &rows, blocks);
 }

@@ -6,11 +6,20 @@
 
 #include "kernel/blocked/blocked.h"
 
-/* Rows of pixels of the same blocks. `at` gives the first tile of row i in the
- * first block, and the number of pixels of the row. */
+/* What the first tile of a row in the first block has of its own. */
+typedef struct cfx_blocked_place {
+    const float *x, *w, *add;
+    float *y;
+    int64_t taps; /* rows of the window, n[1] of the tile */
+    int64_t pixels;
+} cfx_blocked_place;
+
+/* Rows of pixels of the same blocks. The first tile of row i is `tile` at the place
+ * that `at` gives. */
 typedef struct cfx_blocked_rows {
     int64_t n;
-    cfx_blocked_tile (*at)(const void *arg, int64_t i, int64_t *pixels);
+    cfx_blocked_tile tile;
+    void (*at)(const void *arg, int64_t i, cfx_blocked_place *place);
     const void *arg;
 } cfx_blocked_rows;
 

@@ -13,9 +13,10 @@ enum { COPIED = 512 };
 
 typedef struct window_work {
     const cfx_context *ctx;
-    void (*row)(const cfx_blocked_row *r);
-    void (*span)(const cfx_blocked_row *r); /* for whole rows; or NULL */
+    cfx_blocked_row_fn *const *row; /* by whether x is bfloat16 */
+    cfx_blocked_row_fn *span;       /* for whole rows; or NULL */
     cfx_blocked_conv c;
+    int64_t x_lanes, y_lanes, add_lanes; /* of a pixel */
     int64_t width; /* of a row that is copied with its padding; 0: none is */
     bool mean, count_padding;
     int64_t divisor; /* of a mean; 0: the elements of the window */
@@ -55,25 +56,25 @@ static void part(const window_work *v, const input *in, int64_t o, int64_t p,
 {
     const cfx_blocked_conv *c = &v->c;
     int64_t plane = in->plane, block = plane % c->out_blocks, first;
-    int64_t row = in->width * CFX_BLOCK;
+    int64_t row = in->width * v->x_lanes;
     int64_t rows = kn > 0 ? cfx_blocked__taps(c, 0, o, &first) : 0;
-    int64_t y = ((plane * c->out[0] + o) * c->out[1] + p) * CFX_BLOCK;
+    int64_t y = (plane * c->out[0] + o) * c->out[1] + p;
     cfx_blocked_row r = {
         .pixels = n,
         .n = {rows, kn},
         .x = in->x,
-        .x_pixel = c->stride[1] * CFX_BLOCK,
-        .x_at = {c->dilation[0] * row, c->dilation[1] * CFX_BLOCK},
+        .x_pixel = c->stride[1] * v->x_lanes,
+        .x_at = {c->dilation[0] * row, c->dilation[1] * v->x_lanes},
         .w_row = c->kernel[1] * CFX_BLOCK,
         .end = c->end,
-        .y = c->y + y};
+        .y = c->y + y * v->y_lanes};
 
     if (n <= 0)
         return;
     if (rows) {
         int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
         int64_t left = p * c->stride[1] - c->pad[1] + k0 * c->dilation[1];
-        r.x += top * row + (left + in->left) * CFX_BLOCK;
+        r.x += top * row + (left + in->left) * v->x_lanes;
     }
     if (c->w && rows) {
         int64_t filter = c->filter_per_image ? plane : block;
@@ -85,8 +86,8 @@ static void part(const window_work *v, const input *in, int64_t o, int64_t p,
     if (r.end.bias)
         r.end.bias += block * CFX_BLOCK;
     if (r.end.add)
-        r.end.add += y;
-    v->row(&r);
+        r.end.add += y * v->add_lanes;
+    v->row[c->narrow_x](&r);
 }
 
 /* Rows o..end of a plane, whose windows may reach over the edges. */
@@ -96,30 +97,29 @@ static void spans(const window_work *v, const input *in, int64_t o,
     const cfx_blocked_conv *c = &v->c;
     int64_t block = in->plane % c->out_blocks, first;
     int64_t filter = c->filter_per_image ? in->plane : block;
-    int64_t row = c->out[1] * CFX_BLOCK;
-    int64_t y = (in->plane * c->out[0] + o) * row;
-    cfx_blocked_row r = {
-        .pixels = c->out[1],
-        .left = -c->pad[1],
-        .width = c->in[1],
-        .n = {0, c->kernel[1]},
-        .x_at = {c->dilation[0] * in->width * CFX_BLOCK, CFX_BLOCK},
-        .w_row = c->kernel[1] * CFX_BLOCK,
-        .end = c->end};
+    int64_t row = in->width * v->x_lanes;
+    int64_t y = (in->plane * c->out[0] + o) * c->out[1];
+    cfx_blocked_row r = {.pixels = c->out[1],
+                         .left = -c->pad[1],
+                         .width = c->in[1],
+                         .n = {0, c->kernel[1]},
+                         .x_at = {c->dilation[0] * row, v->x_lanes},
+                         .w_row = c->kernel[1] * CFX_BLOCK,
+                         .end = c->end};
 
     if (r.end.bias)
         r.end.bias += block * CFX_BLOCK;
-    for (; o < end; o++, y += row) {
+    for (; o < end; o++, y += c->out[1]) {
         int64_t top = o * c->stride[0] - c->pad[0];
         r.n[0] = cfx_blocked__taps(c, 0, o, &first);
         r.x = in->x;
         if (r.n[0])
-            r.x += (top + first * c->dilation[0]) * in->width * CFX_BLOCK;
+            r.x += (top + first * c->dilation[0]) * row;
         if (c->w)
             r.w = c->w + (filter * c->kernel[0] + first) * r.w_row;
         if (c->end.add)
-            r.end.add = c->end.add + y;
-        r.y = c->y + y;
+            r.end.add = c->end.add + y * v->add_lanes;
+        r.y = c->y + y * v->y_lanes;
         v->span(&r);
     }
 }
@@ -128,7 +128,7 @@ static void spans_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const window_work *v = arg;
     const cfx_blocked_conv *c = &v->c;
-    int64_t size = c->in[0] * c->in[1] * CFX_BLOCK;
+    int64_t size = c->in[0] * c->in[1] * v->x_lanes;
 
     (void)worker;
     for (int64_t i = begin, n; i < end && !cfx_context_stops(v->ctx); i += n) {
@@ -155,14 +155,13 @@ static void copy_padded(const window_work *v, float *to, const float *x)
     const cfx_blocked_conv *c = &v->c;
     int64_t front = cfx_min64(c->pad[1], v->width);
     int64_t n = cfx_min64(c->in[1], v->width - front);
-    int64_t behind = v->width - front - n;
-    size_t unit = CFX_BLOCK * sizeof(float);
+    int64_t behind = v->width - front - n, lanes = v->x_lanes;
+    size_t unit = (size_t)lanes * sizeof(float);
 
-    for (int64_t i = 0; i < c->in[0]; i++, to += v->width * CFX_BLOCK) {
+    for (int64_t i = 0; i < c->in[0]; i++, to += v->width * lanes) {
         memset(to, 0, (size_t)front * unit);
-        memcpy(to + front * CFX_BLOCK, x + i * c->in[1] * CFX_BLOCK,
-               (size_t)n * unit);
-        memset(to + (front + n) * CFX_BLOCK, 0, (size_t)behind * unit);
+        memcpy(to + front * lanes, x + i * c->in[1] * lanes, (size_t)n * unit);
+        memset(to + (front + n) * lanes, 0, (size_t)behind * unit);
     }
 }
 
@@ -178,7 +177,7 @@ static void copied_piece(void *arg, int64_t begin, int64_t end, int worker)
         int64_t plane = i / c->out[0];
         if (plane != in.plane)
             copy_padded(v, copy,
-                        c->x + plane * c->in[0] * c->in[1] * CFX_BLOCK);
+                        c->x + plane * c->in[0] * c->in[1] * v->x_lanes);
         in.plane = plane;
         part(v, &in, i % c->out[0], 0, c->out[1], 0, c->kernel[1]);
     }
@@ -197,7 +196,7 @@ static void rows_piece(void *arg, int64_t begin, int64_t end, int worker)
     to = cfx_max64(cfx_min64(to, c->out[1]), from);
     for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
         int64_t plane = i / c->out[0], o = i % c->out[0];
-        input in = {c->x + plane * c->in[0] * c->in[1] * CFX_BLOCK, plane,
+        input in = {c->x + plane * c->in[0] * c->in[1] * v->x_lanes, plane,
                     c->in[1], 0};
         edge(v, &in, o, 0, from);
         part(v, &in, o, from, to - from, 0, c->kernel[1]);
@@ -219,7 +218,11 @@ static void run(cfx_context *ctx, window_work *v)
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
     if (c->dilation[1] == 1 && !v->mean)
-        v->span = kernels_of(ctx)->span(c->w, c->kernel[1], c->stride[1]);
+        v->span = kernels_of(ctx)->span(c->w, c->kernel[1], c->stride[1],
+                                        c->narrow_x);
+    v->x_lanes = cfx_blocked_lanes(c->narrow_x);
+    v->y_lanes = cfx_blocked_lanes(c->end.narrow);
+    v->add_lanes = cfx_blocked_lanes(c->end.add_narrow);
     cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
                      (int64_t)(65536 / (8 * cost)) + 1,
                      v->span    ? spans_piece
@@ -244,12 +247,19 @@ void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c)
     run(ctx, &v);
 }
 
+/* Nothing but the type of y. */
+static cfx_blocked_epilogue end_of_pool(const cfx_blocked_epilogue *e)
+{
+    return (cfx_blocked_epilogue){.narrow = e->narrow,
+                                  .converts = e->converts};
+}
+
 void cfx_blocked_max_pool(cfx_context *ctx, const cfx_blocked_conv *c)
 {
     window_work v = {.ctx = ctx, .row = kernels_of(ctx)->max, .c = *c};
 
     v.c.w = NULL;
-    v.c.end = (cfx_blocked_epilogue){0};
+    v.c.end = end_of_pool(&v.c.end);
     run(ctx, &v);
 }
 
@@ -264,6 +274,6 @@ void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
                      .divisor = divisor};
 
     v.c.w = NULL;
-    v.c.end = (cfx_blocked_epilogue){0};
+    v.c.end = end_of_pool(&v.c.end);
     run(ctx, &v);
 }

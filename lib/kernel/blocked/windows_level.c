@@ -31,36 +31,66 @@ CFX_FORCE_INLINE vf first_value(const kind what, const cfx_blocked_row *r,
                                            : vf_zero();
 }
 
+/* Vector v of pixel p. */
 CFX_FORCE_INLINE vf last_value(const kind what, const cfx_blocked_row *r, vf s,
-                               int64_t at)
+                               int64_t p, int v)
 {
+    bool narrow = r->end.add_narrow;
+
     if (what == MEAN)
         return vf_mul(s, vf_set1(r->scale));
     if (what == PRODUCTS && r->end.add)
-        s = vf_add(s, vf_load(r->end.add + at));
+        s = vf_add(
+            s,
+            load_block(narrow, r->end.add + p * cfx_blocked_lanes(narrow), v));
     return what == PRODUCTS ? finish(s, &r->end) : s;
 }
 
 /* Pixels of a row whose sums an activation reads from the first cache, where y may
  * not be. */
-enum { BUFFERED = 128 };
+enum { BUFFERED = 112 };
 
-/* The memory that the sums of a row are written to: y, or if an activation follows,
- * the buffer. */
-CFX_FORCE_INLINE float *sums_of(const cfx_blocked_row *r, float *buffer)
+/* Store vector v of pixel p: in `sums`, if an activation follows, or in y. */
+CFX_FORCE_INLINE void put(const cfx_blocked_row *r, float *sums, int64_t p,
+                          int v, vf s)
 {
-    return r->end.activation && r->pixels <= BUFFERED ? buffer : r->y;
+    if (sums)
+        vf_store(sums + p * CFX_BLOCK + v * VF, s);
+    else
+        store_block(&r->end, r->y + p * cfx_blocked_lanes(r->end.narrow), v,
+                    s);
 }
 
-CFX_FORCE_INLINE void activate_row(const cfx_blocked_row *r, const float *sums)
+/* Compute a row with `cut`, which writes sums; those of BUFFERED pixels at a time are
+ * activated. The windows of pixels lie `step` apart in x, or in a span, where step
+ * is 0, `stride` columns. */
+CFX_FORCE_INLINE void run_row(const cfx_blocked_row *r,
+                              void (*cut)(const cfx_blocked_row *, float *),
+                              int64_t step, int stride)
 {
-    if (r->end.activation)
-        activate(&r->end, r->y, sums, r->pixels * CFX_BLOCK);
+    float sums[BUFFERED * CFX_BLOCK];
+    cfx_blocked_row part = *r;
+
+    if (!r->end.activation) {
+        cut(r, NULL);
+        return;
+    }
+    for (int64_t left = r->pixels; left > 0; left -= part.pixels) {
+        part.pixels = left < BUFFERED ? left : BUFFERED;
+        cut(&part, sums);
+        activate(&r->end, part.y, sums, part.pixels * CFX_BLOCK);
+        part.x += part.pixels * step;
+        part.left += part.pixels * stride;
+        part.y += part.pixels * cfx_blocked_lanes(r->end.narrow);
+        if (part.end.add)
+            part.end.add += part.pixels * cfx_blocked_lanes(r->end.add_narrow);
+    }
 }
 
-/* `what` and `pixels` are constants where this is called. */
-CFX_FORCE_INLINE void window(const kind what, const int pixels,
-                             const cfx_blocked_row *r, float *y, int64_t first)
+/* `what`, `narrow` (of x) and `pixels` are constants where this is called. */
+CFX_FORCE_INLINE void window(const kind what, const bool narrow,
+                             const int pixels, const cfx_blocked_row *r,
+                             float *sums, int64_t first)
 {
     const float *from = r->x + first * r->x_pixel;
     vf s[PIXELS][BV];
@@ -82,7 +112,7 @@ CFX_FORCE_INLINE void window(const kind what, const int pixels,
                                          : vf_zero();
                 CFX_UNROLL
                 for (int p = 0; p < pixels; p++) {
-                    vf xv = vf_load(x + p * r->x_pixel + v * VF);
+                    vf xv = load_block(narrow, x + p * r->x_pixel, v);
                     s[p][v] = what == PRODUCTS  ? vf_fma(xv, wv, s[p][v])
                               : what == MAXIMUM ? vf_max_nan(s[p][v], xv)
                                                 : vf_add(s[p][v], xv);
@@ -95,18 +125,19 @@ CFX_FORCE_INLINE void window(const kind what, const int pixels,
     for (int p = 0; p < pixels; p++) {
         CFX_UNROLL
         for (int v = 0; v < BV; v++) {
-            int64_t at = (first + p) * CFX_BLOCK + v * VF;
-            vf_store(y + at, last_value(what, r, s[p][v], at));
+            put(r, sums, first + p, v,
+                last_value(what, r, s[p][v], first + p, v));
         }
     }
 }
 
 /* clang-format off */
-#define CASE(what, p) case p: window(what, p, r, y, at); break;
-#define UP_TO_4(w) CASE(w, 1) CASE(w, 2) CASE(w, 3) CASE(w, 4)
-#define UP_TO_6(w) UP_TO_4(w) CASE(w, 5) CASE(w, 6)
-#define UP_TO_14(w) UP_TO_6(w) CASE(w, 7) CASE(w, 8) CASE(w, 9) CASE(w, 10) \
-    CASE(w, 11) CASE(w, 12) CASE(w, 13) CASE(w, 14)
+#define CASE(what, x, p) case p: window(what, x, p, r, sums, at); break;
+#define UP_TO_4(w, x) CASE(w, x, 1) CASE(w, x, 2) CASE(w, x, 3) CASE(w, x, 4)
+#define UP_TO_6(w, x) UP_TO_4(w, x) CASE(w, x, 5) CASE(w, x, 6)
+#define UP_TO_14(w, x) UP_TO_6(w, x) CASE(w, x, 7) CASE(w, x, 8) \
+    CASE(w, x, 9) CASE(w, x, 10) CASE(w, x, 11) CASE(w, x, 12) \
+    CASE(w, x, 13) CASE(w, x, 14)
 #if CFX_LEVEL_IS(avx512)
 #define CASES UP_TO_14
 #elif CFX_LEVEL_IS(plain)
@@ -116,21 +147,8 @@ CFX_FORCE_INLINE void window(const kind what, const int pixels,
 #endif
 /* clang-format on */
 
-#define TILE(name, what)                                                      \
-    static void name(const cfx_blocked_row *r, float *y, int64_t at,          \
-                     int64_t end)                                             \
-    {                                                                         \
-        switch (end - at) {                                                   \
-            CASES(what) default : break;                                      \
-        }                                                                     \
-    }
-
-TILE(products, PRODUCTS)
-TILE(maxima, MAXIMUM)
-TILE(means, MEAN)
-
 /* Cut a row into tiles of almost the same length. */
-CFX_FORCE_INLINE void cut(const cfx_blocked_row *r, float *y,
+CFX_FORCE_INLINE void cut(const cfx_blocked_row *r, float *sums,
                           void (*tile)(const cfx_blocked_row *, float *,
                                        int64_t, int64_t))
 {
@@ -138,11 +156,35 @@ CFX_FORCE_INLINE void cut(const cfx_blocked_row *r, float *y,
 
     for (int64_t i = 1; i < n; i++) {
         int64_t end = i * r->pixels / n;
-        tile(r, y, at, end);
+        tile(r, sums, at, end);
         at = end;
     }
-    tile(r, y, at, r->pixels);
+    tile(r, sums, at, r->pixels);
 }
+
+#define ROW(name, what, narrow)                                               \
+    static void name##_tile(const cfx_blocked_row *r, float *sums,            \
+                            int64_t at, int64_t end)                          \
+    {                                                                         \
+        switch (end - at) {                                                   \
+            CASES(what, narrow) default : break;                              \
+        }                                                                     \
+    }                                                                         \
+    static void name##_cut(const cfx_blocked_row *r, float *sums)             \
+    {                                                                         \
+        cut(r, sums, name##_tile);                                            \
+    }                                                                         \
+    static void name(const cfx_blocked_row *r)                                \
+    {                                                                         \
+        run_row(r, name##_cut, r->x_pixel, 0);                                \
+    }
+
+ROW(products, PRODUCTS, false)
+ROW(maxima, MAXIMUM, false)
+ROW(means, MEAN, false)
+ROW(narrow_products, PRODUCTS, true)
+ROW(narrow_maxima, MAXIMUM, true)
+ROW(narrow_means, MEAN, true)
 
 /* ---- Spans ---- */
 
@@ -158,11 +200,13 @@ enum { WIDE = 4, NARROW = 2 };
 /* Some pixels of a span, from `at` on. Each number of x is read once a row, for all
  * windows that have it. Of several pixels that reach over an edge, each has a column
  * in x. */
-CFX_FORCE_INLINE void stretch(const kind what, const int columns,
-                              const int stride, const int pixels,
-                              const bool over_edge, const cfx_blocked_row *r,
-                              float *y, int64_t at, int v)
+CFX_FORCE_INLINE void stretch(const kind what, const bool narrow,
+                              const int columns, const int stride,
+                              const int pixels, const bool over_edge,
+                              const cfx_blocked_row *r, float *sums,
+                              int64_t at, int v)
 {
+    const int64_t lanes = cfx_blocked_lanes(narrow);
     const int reach = (pixels - 1) * stride + columns;
     int64_t left = r->left + at * stride;
     vf s[WIDE], w[5];
@@ -171,7 +215,7 @@ CFX_FORCE_INLINE void stretch(const kind what, const int columns,
     for (int p = 0; p < pixels; p++)
         s[p] = first_value(what, r, v);
     for (int64_t i = 0; i < r->n[0]; i++) {
-        const float *x = r->x + (i * r->x_at[0] + left * CFX_BLOCK + v * VF);
+        const float *x = r->x + (i * r->x_at[0] + left * lanes);
         CFX_UNROLL
         for (int k = 0; k < columns && what == PRODUCTS; k++)
             w[k] = vf_load(r->w + i * r->w_row + k * CFX_BLOCK + v * VF);
@@ -180,7 +224,7 @@ CFX_FORCE_INLINE void stretch(const kind what, const int columns,
             bool near = j < columns - 1 || j > reach - columns;
             if (over_edge && near && (left + j < 0 || left + j >= r->width))
                 continue;
-            vf xv = vf_load(x + j * CFX_BLOCK);
+            vf xv = load_block(narrow, x + j * lanes, v);
             CFX_UNROLL
             for (int k = 0; k < columns; k++) {
                 int p = (j - k) / stride;
@@ -192,26 +236,26 @@ CFX_FORCE_INLINE void stretch(const kind what, const int columns,
         }
     }
     CFX_UNROLL
-    for (int p = 0; p < pixels; p++) {
-        int64_t to = (at + p) * CFX_BLOCK + v * VF;
-        vf_store(y + to, last_value(what, r, s[p], to));
-    }
+    for (int p = 0; p < pixels; p++)
+        put(r, sums, at + p, v, last_value(what, r, s[p], at + p, v));
 }
 
-CFX_FORCE_INLINE void block_stretch(const kind what, const int columns,
-                                    const int stride, const int pixels,
-                                    const cfx_blocked_row *r, float *y,
-                                    int64_t at)
+CFX_FORCE_INLINE void block_stretch(const kind what, const bool narrow,
+                                    const int columns, const int stride,
+                                    const int pixels, const cfx_blocked_row *r,
+                                    float *sums, int64_t at)
 {
     int64_t left = r->left + at * stride;
     int64_t end = left + (pixels - 1) * stride + columns;
 
     if (left < 0 || end > r->width)
         for (int v = 0; v < BV; v++)
-            stretch(what, columns, stride, pixels, true, r, y, at, v);
+            stretch(what, narrow, columns, stride, pixels, true, r, sums, at,
+                    v);
     else
         for (int v = 0; v < BV; v++)
-            stretch(what, columns, stride, pixels, false, r, y, at, v);
+            stretch(what, narrow, columns, stride, pixels, false, r, sums, at,
+                    v);
 }
 
 /* May pixels at..at+n be one tile: does each window have a column in x? */
@@ -224,91 +268,81 @@ CFX_FORCE_INLINE bool reach_x(const cfx_blocked_row *r, int columns,
 
 /* The last tile begins earlier, and computes some pixels again, unless that would
  * add twice. */
-CFX_FORCE_INLINE void span(const kind what, const int columns,
-                           const int stride, const cfx_blocked_row *r)
+CFX_FORCE_INLINE void span(const kind what, const bool narrow,
+                           const int columns, const int stride,
+                           const cfx_blocked_row *r, float *sums)
 {
-    float buffer[BUFFERED * CFX_BLOCK];
-    float *y = what == PRODUCTS ? sums_of(r, buffer) : r->y;
     bool again = !r->end.add;
     int64_t n = r->pixels;
 
     for (int64_t at = 0; at < n;) {
         int64_t wide = again ? cfx_min64(at, n - WIDE) : at;
-        int64_t narrow = again ? cfx_min64(at, n - NARROW) : at;
+        int64_t few = again ? cfx_min64(at, n - NARROW) : at;
         if (wide >= 0 && wide + WIDE <= n &&
             reach_x(r, columns, stride, wide, WIDE)) {
-            block_stretch(what, columns, stride, WIDE, r, y, wide);
+            block_stretch(what, narrow, columns, stride, WIDE, r, sums, wide);
             at = wide + WIDE;
-        } else if (narrow >= 0 && narrow + NARROW <= n &&
-                   reach_x(r, columns, stride, narrow, NARROW)) {
-            block_stretch(what, columns, stride, NARROW, r, y, narrow);
-            at = narrow + NARROW;
+        } else if (few >= 0 && few + NARROW <= n &&
+                   reach_x(r, columns, stride, few, NARROW)) {
+            block_stretch(what, narrow, columns, stride, NARROW, r, sums, few);
+            at = few + NARROW;
         } else {
-            block_stretch(what, columns, stride, 1, r, y, at++);
+            block_stretch(what, narrow, columns, stride, 1, r, sums, at++);
         }
     }
-    if (what == PRODUCTS)
-        activate_row(r, y);
 }
 
-#define SPAN(name, what, columns, stride)                                     \
+#define SPAN(name, what, columns, stride, narrow)                             \
+    static void name##_cut(const cfx_blocked_row *r, float *sums)             \
+    {                                                                         \
+        span(what, narrow, columns, stride, r, sums);                         \
+    }                                                                         \
     static void name(const cfx_blocked_row *r)                                \
     {                                                                         \
-        span(what, columns, stride, r);                                       \
+        run_row(r, name##_cut, 0, stride);                                    \
     }
 
-SPAN(products_3_1, PRODUCTS, 3, 1)
-SPAN(products_3_2, PRODUCTS, 3, 2)
-SPAN(products_5_1, PRODUCTS, 5, 1)
-SPAN(products_5_2, PRODUCTS, 5, 2)
-SPAN(maxima_3_2, MAXIMUM, 3, 2)
+/* kind, columns, stride, x is bfloat16 */
+/* clang-format off */
+#define SPANS(F)                                                              \
+    F(PRODUCTS, 3, 1, false) F(PRODUCTS, 3, 2, false)                         \
+    F(PRODUCTS, 5, 1, false) F(PRODUCTS, 5, 2, false)                         \
+    F(MAXIMUM, 3, 2, false)                                                   \
+    F(PRODUCTS, 3, 1, true) F(PRODUCTS, 3, 2, true)                           \
+    F(PRODUCTS, 5, 1, true) F(PRODUCTS, 5, 2, true)                           \
+    F(MAXIMUM, 3, 2, true)
+/* clang-format on */
 
-typedef void span_fn(const cfx_blocked_row *r);
+#define DEFINE(what, columns, stride, narrow)                                 \
+    SPAN(what##_##columns##_##stride##_##narrow, what, columns, stride, narrow)
+#define ROW_OF_TABLE(what, columns, stride, narrow)                           \
+    {what, columns, stride, narrow, what##_##columns##_##stride##_##narrow},
 
-static span_fn *find_span(bool w, int64_t columns, int64_t stride)
+SPANS(DEFINE)
+
+static cfx_blocked_row_fn *find_span(bool w, int64_t columns, int64_t stride,
+                                     bool narrow_x)
 {
     static const struct {
-        bool w;
+        kind what;
         int64_t columns, stride;
-        span_fn *run;
-    } all[] = {{true, 3, 1, products_3_1},
-               {true, 3, 2, products_3_2},
-               {true, 5, 1, products_5_1},
-               {true, 5, 2, products_5_2},
-               {false, 3, 2, maxima_3_2}};
+        bool narrow;
+        cfx_blocked_row_fn *run;
+    } all[] = {SPANS(ROW_OF_TABLE)};
+    kind what = w ? PRODUCTS : MAXIMUM;
 
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-        if (all[i].w == w && all[i].columns == columns &&
-            all[i].stride == stride)
+        if (all[i].what == what && all[i].columns == columns &&
+            all[i].stride == stride && all[i].narrow == narrow_x)
             return all[i].run;
     return NULL;
-}
-
-/* ---- Rows ---- */
-
-static void depthwise(const cfx_blocked_row *r)
-{
-    float buffer[BUFFERED * CFX_BLOCK], *y = sums_of(r, buffer);
-
-    cut(r, y, products);
-    activate_row(r, y);
-}
-
-static void max(const cfx_blocked_row *r)
-{
-    cut(r, r->y, maxima);
-}
-
-static void mean(const cfx_blocked_row *r)
-{
-    cut(r, r->y, means);
 }
 
 extern const struct cfx_windows_kernels CFX_LEVEL_NAME(cfx_windows_kernels);
 
 const struct cfx_windows_kernels CFX_LEVEL_NAME(cfx_windows_kernels) = {
     .span = find_span,
-    .depthwise = depthwise,
-    .max = max,
-    .mean = mean,
+    .depthwise = {products, narrow_products},
+    .max = {maxima, narrow_maxima},
+    .mean = {means, narrow_means},
 };

@@ -14,6 +14,8 @@
  *     max_number(a, b)                the greater, b if a is NaN (float only)
  *     low_bf16(v), high_bf16(v)       the lower and the upper halves of the lanes,
  *                                     which are bfloat16 (float only)
+ *     load_bf16(p), store_bf16(p, v)  VF numbers of bfloat16, rounded to the nearest
+ *                                     as in base/convert.h (float only)
  *     of_int8(v, k)                   byte k of each lane, an int8 (float only)
  *     of_int4(v, k)                   half k of the bytes of each lane, the lower
  *                                     first, less 8: -8..7 (float only)
@@ -31,6 +33,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/util.h"
 #include "kernel/kernel.h"
 

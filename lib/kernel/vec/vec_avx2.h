@@ -141,6 +141,28 @@ CFX_FORCE_INLINE vf vf_low_bf16(vf x)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(x), 16));
 }
 
+CFX_FORCE_INLINE vf vf_load_bf16(const void *p)
+{
+    __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128(p));
+
+    return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
+}
+
+CFX_FORCE_INLINE void vf_store_bf16(void *p, vf x)
+{
+    __m256i bits = _mm256_castps_si256(x), high = _mm256_srli_epi32(bits, 16);
+    __m256i odd = _mm256_and_si256(high, _mm256_set1_epi32(1));
+    __m256i sum = _mm256_add_epi32(
+        bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    __m256 nan = _mm256_cmp_ps(x, x, _CMP_UNORD_Q);
+
+    sum = _mm256_blendv_epi8(sum, _mm256_set1_epi32(0x7fc00000),
+                             _mm256_castps_si256(nan));
+    sum = _mm256_srli_epi32(sum, 16);
+    _mm_storeu_si128(p, _mm_packus_epi32(_mm256_castsi256_si128(sum),
+                                         _mm256_extracti128_si256(sum, 1)));
+}
+
 /* The bits, put into the mantissa of the power of two in which the lowest of them is
  * 1, add their number to it: no shift and no conversion. Those that lie beyond the
  * mantissa are shifted first. */

@@ -105,6 +105,26 @@ CFX_FORCE_INLINE vf vf_low_bf16(vf x)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(x), 16));
 }
 
+CFX_FORCE_INLINE vf vf_load_bf16(const void *p)
+{
+    __m512i bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256(p));
+
+    return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
+}
+
+CFX_FORCE_INLINE void vf_store_bf16(void *p, vf x)
+{
+    __m512i bits = _mm512_castps_si512(x), high = _mm512_srli_epi32(bits, 16);
+    __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+    __m512i sum = _mm512_add_epi32(
+        bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+
+    sum = _mm512_mask_mov_epi32(sum, nan, _mm512_set1_epi32(0x7fc00000));
+    sum = _mm512_srli_epi32(sum, 16);
+    _mm256_storeu_si256(p, _mm512_cvtepi32_epi16(sum));
+}
+
 /* The bits, put into the mantissa of the power of two in which the lowest of them is
  * 1, add their number to it: no shift and no conversion. Those that lie beyond the
  * mantissa are shifted first. */

@@ -104,6 +104,21 @@ CFX_FORCE_INLINE vf vf_low_bf16(vf x)
     return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(x), 16));
 }
 
+CFX_FORCE_INLINE vf vf_load_bf16(const void *p)
+{
+    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
+}
+
+CFX_FORCE_INLINE void vf_store_bf16(void *p, vf x)
+{
+    uint32x4_t bits = vreinterpretq_u32_f32(x);
+    uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+    uint32x4_t sum = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
+
+    sum = vbslq_u32(vceqq_f32(x, x), sum, vdupq_n_u32(0x7fc00000));
+    vst1_u16(p, vshrn_n_u32(sum, 16));
+}
+
 CFX_FORCE_INLINE vf vf_of_int8(vf x, int k)
 {
     int32x4_t high = vshlq_s32(vreinterpretq_s32_f32(x),

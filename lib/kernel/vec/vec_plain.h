@@ -99,6 +99,21 @@ CFX_FORCE_INLINE vf vf_low_bf16(vf x)
     return x;
 }
 
+CFX_FORCE_INLINE vf vf_load_bf16(const void *p)
+{
+    uint16_t bits;
+
+    memcpy(&bits, p, sizeof(bits));
+    return cfx_bits_float((uint32_t)bits << 16);
+}
+
+CFX_FORCE_INLINE void vf_store_bf16(void *p, vf x)
+{
+    uint16_t bits = cfx_float_to_bfloat(x);
+
+    memcpy(p, &bits, sizeof(bits));
+}
+
 CFX_FORCE_INLINE vf vf_of_int8(vf x, int k)
 {
     int8_t bytes[4];

@@ -7,10 +7,12 @@
  *         kw, 16) with filters of their own for each image. Result
  *         (N, O, out, out, 16), out = (in + 2 pad - dilation (k - 1) - 1) //
  *         stride + 1. bias (16 O), add as the result. With groups, the first
- *         form's weight has I / groups blocks of input channels; of bfloat16 it
- *         is (O, I, kh, kw, 8 in, 16 out, 2 in).
+ *         form's weight has I / groups blocks of input channels. Of bfloat16, the
+ *         first two are (O, I, kh, kw, 8 in, 16 out, 2 in) and (O, ceil(C / 2), kh,
+ *         kw, 16 out, 2 in).
  *         Channels of a blocked input past in_channels are zeros, which fill up the
- *         last block and may be left out. With input_scale, (N, I, 1, 1, 16),
+ *         last block and may be left out. Images in blocks may be bfloat16; the
+ *         result is float32, or `dtype`. With input_scale, (N, I, 1, 1, 16),
  *         each channel is multiplied by its element first.
  * cost    multiply-adds: elements of the result times input channels of a filter
  *         times the window; bias, add, min and max an operation each, the
@@ -22,7 +24,8 @@
 #include "ops/blocked/window.h"
 
 CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING, DILATION, GROUPS,
-           MIN, MAX, ACTIVATION, SCALARS, ALGORITHM, IN_CHANNELS, INPUT_SCALE);
+           MIN, MAX, ACTIVATION, SCALARS, ALGORITHM, IN_CHANNELS, INPUT_SCALE,
+           DTYPE);
 
 /* The state of a call. */
 struct conv {
@@ -43,8 +46,9 @@ static cfx_status fail_forms(const cfx_call *call, const struct conv *c)
                          "expected an input (N, I, H, W, 16) and a weight (O, "
                          "I, kh, kw, 16, 16), of bfloat16 (O, I, kh, kw, 8, "
                          "16, 2), or (O, kh, kw, 16), or an input (N, C, H, "
-                         "W) and a weight (O, C, kh, kw, 16), but got ranks "
-                         "%d and %d",
+                         "W) and a weight (O, C, kh, kw, 16), of bfloat16 (O, "
+                         "(C + 1) // 2, kh, kw, 16, 2), but got ranks %d and "
+                         "%d",
                          c->x->rank, c->w->rank);
 }
 
@@ -71,6 +75,8 @@ static bool are_blocked(const cfx_call *call, const struct conv *c)
     static const int pairs[] = {CFX_BLOCK / 2, CFX_BLOCK, 2};
     if (!c->rows && !ends_with(call, c->x, 1, blocks))
         return false;
+    if (c->rows && c->pairs)
+        return ends_with(call, c->w, 2, pairs + 1);
     return c->pairs ? ends_with(call, c->w, 3, pairs)
                     : ends_with(call, c->w, c->w->rank == 6 ? 2 : 1, blocks);
 }
@@ -78,12 +84,12 @@ static bool are_blocked(const cfx_call *call, const struct conv *c)
 static cfx_status read_forms(const cfx_call *call, struct conv *c)
 {
     int rank = c->w->rank;
-    c->rows = c->x->rank == 4 && rank == 5;
+    c->pairs = c->w->dtype == CFX_BF16;
+    c->rows = c->x->rank == 4 && rank == 5 + c->pairs;
     c->per_image = c->x->rank == 5 && rank == 5;
     c->depthwise = c->x->rank == 5 && (rank == 4 || c->per_image);
-    c->pairs = c->w->dtype == CFX_BF16;
     bool dense = c->x->rank == 5 && rank == 6 + c->pairs;
-    if (!dense && (c->pairs || (!c->rows && !c->depthwise)))
+    if (!dense && !c->rows && (c->pairs || !c->depthwise))
         return fail_forms(call, c);
     if (!are_blocked(call, c))
         return fail_forms(call, c);
@@ -92,7 +98,12 @@ static cfx_status read_forms(const cfx_call *call, struct conv *c)
         return cfx_call_fail(call, CFX_ESHAPE,
                              "input and weight differ in their images");
     cfx_dim in = cfx_dim_mul(call->env, c->groups, w[!c->depthwise]);
-    if (!equal(call, c->x->shape[1], in))
+    cfx_dim channels = c->x->shape[1];
+    if (c->rows && c->pairs)
+        channels = cfx_dim_floordiv(
+            call->env, cfx_dim_add(call->env, channels, cfx_dim_int(1)),
+            cfx_dim_int(2));
+    if (!equal(call, channels, in))
         return cfx_call_fail(call, CFX_ESHAPE,
                              "input and weight differ in their channels");
     for (int i = 0; i < 2; i++) {
@@ -164,9 +175,11 @@ static cfx_status check_scale(const cfx_call *call, struct conv *c)
 static cfx_status conv_infer(cfx_call *call)
 {
     struct conv *c = call->state;
+    cfx_dtype type;
     c->x = cfx_call_tensor(call, INPUT);
     c->w = cfx_call_tensor(call, WEIGHT);
-    c->end = (cfx_epilogue){.bias = BIAS, .add = ADD, .min = MIN, .max = MAX};
+    c->end = (cfx_epilogue){
+        .bias = BIAS, .add = ADD, .min = MIN, .max = MAX, .images = true};
     cfx_blocked_window_read(call, STRIDE, PADDING, DILATION, &c->window);
     c->groups = cfx_value_dim(cfx_call_value(call, GROUPS));
     cfx_status st = read_forms(call, c);
@@ -179,6 +192,12 @@ static cfx_status conv_infer(cfx_call *call)
     if (!st)
         st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT,
                                       1u << CFX_BF16);
+    if (!st && c->rows && c->x->dtype != CFX_F32)
+        st = cfx_call_fail(call, CFX_EDTYPE,
+                           "a row-major input is float32, not %s",
+                           cfx_dtypes[c->x->dtype].name);
+    if (!st)
+        st = cfx_epilogue_result_type(call, DTYPE, &type);
     if (!st)
         st = cfx_blocked_window_check(call, &c->window);
     if (!st)
@@ -195,7 +214,7 @@ static cfx_status conv_infer(cfx_call *call)
             return cfx_call_fail(call, CFX_ESHAPE,
                                  "the window is larger than the input");
     st = cfx_epilogue_check_image(call, &c->end, shape);
-    return st ? st : cfx_call_out(call, CFX_F32, 5, shape);
+    return st ? st : cfx_call_out(call, type, 5, shape);
 }
 
 static void conv_cost(const cfx_call *call, cfx_cost *cost)
@@ -242,6 +261,7 @@ static cfx_blocked_conv plan(const cfx_call *call)
         .numbers = c->pairs ? cfx_blocked_bfloat16(call->ctx)
                             : CFX_BLOCKED_FLOAT,
         .filling = filling_of(call, c),
+        .narrow_x = c->x->dtype == CFX_BF16,
         .filter_per_image = c->per_image,
         .has_scale = c->scale,
         .end = cfx_epilogue_kernel(call, &c->end),
@@ -294,7 +314,7 @@ const cfx_op cfx_op__blocked_conv2d = {
               "Scalar? max=None, "
               "str? activation=None, float[] scalars=[], str? "
               "algorithm=None, SymInt? in_channels=None, Tensor? "
-              "input_scale=None) -> Tensor",
+              "input_scale=None, ScalarType? dtype=None) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.blocked_conv2d.default torch.ops.cfx.blocked_conv2d",

@@ -14,7 +14,10 @@ cfx_status cfx_epilogue_check_types(const cfx_call *call,
     const int all[] = {input, weight, e->bias, e->add};
     for (int i = 0; i < 4; i++) {
         const cfx_tensor *t = cfx_call_tensor(call, all[i]);
-        uint32_t other = all[i] == weight ? narrow : 0;
+        bool image = all[i] == input || all[i] == e->add;
+        uint32_t other = all[i] == weight     ? narrow
+                         : image && e->images ? 1u << CFX_BF16
+                                              : 0;
         if (t && t->dtype != CFX_F32 && !(other >> t->dtype & 1))
             return cfx_call_fail(call, CFX_EDTYPE,
                                  "expected float32%s%s, got %s",
@@ -23,6 +26,17 @@ cfx_status cfx_epilogue_check_types(const cfx_call *call,
                                  cfx_dtypes[t->dtype].name);
     }
     return CFX_OK;
+}
+
+cfx_status cfx_epilogue_result_type(const cfx_call *call, int dtype,
+                                    cfx_dtype *out)
+{
+    *out = cfx_call_dtype(call, dtype, CFX_F32);
+    return *out == CFX_F32 || *out == CFX_BF16
+               ? CFX_OK
+               : cfx_call_fail(call, CFX_EDTYPE,
+                               "the result is float32 or bfloat16, not %s",
+                               cfx_dtypes[*out].name);
 }
 
 cfx_status cfx_epilogue_check_image(const cfx_call *call,
@@ -73,8 +87,14 @@ cfx_blocked_epilogue cfx_epilogue_kernel(const cfx_call *call,
 {
     cfx_blocked_epilogue k = {.bias = data_of(call, e->bias),
                               .add = data_of(call, e->add),
+                              .narrow = call->out[0]->dtype == CFX_BF16,
+                              .converts = cfx_blocked_bfloat16(call->ctx) ==
+                                          CFX_BLOCKED_PAIRS,
                               .lo = -INFINITY,
                               .hi = INFINITY};
+    const cfx_tensor *add = cfx_call_tensor(call, e->add);
+
+    k.add_narrow = add && add->dtype == CFX_BF16;
 
     if (cfx_call_has(call, e->min))
         k.lo = (float)cfx_call_double(call, e->min);

@@ -14,14 +14,21 @@
 /* The enumerators of parameters, and the activation of the call. */
 typedef struct cfx_epilogue {
     int bias, add, min, max;
+    bool images; /* input, `add` and the result may be bfloat16 */
     cfx_activation_call activation;
 } cfx_epilogue;
 
-/* Check that input, weight, bias and `add` are float32; a weight may also be of
- * other types, which `narrow` has as bits (1 << dtype). Fails with CFX_EDTYPE. */
+/* Check that input, weight, bias and `add` are float32; images may also be
+ * bfloat16, and a weight of other types, which `narrow` has as bits (1 << dtype).
+ * Fails with CFX_EDTYPE. */
 cfx_status cfx_epilogue_check_types(const cfx_call *call,
                                     const cfx_epilogue *e, int input,
                                     int weight, uint32_t narrow);
+
+/* The type of a result in blocks, which parameter `dtype` gives: float32, or
+ * bfloat16. Fails with CFX_EDTYPE. */
+cfx_status cfx_epilogue_result_type(const cfx_call *call, int dtype,
+                                    cfx_dtype *out);
 
 /* Check bias and `add` for a result (N, O, H, W, 16). Fails with CFX_ESHAPE. */
 cfx_status cfx_epilogue_check_image(const cfx_call *call,

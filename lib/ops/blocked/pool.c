@@ -2,7 +2,7 @@
  * pool -- one number for each window of an image in blocks of 16 channels.
  *
  * shape   (N, I, H, W, 16); the extents are those of max_pool2d and avg_pool2d.
- *         float32; maxima also of uint8.
+ *         float32 or bfloat16; maxima also of uint8.
  * cost    as theirs.
  */
 #include "kernel/blocked/quantized.h"
@@ -20,10 +20,11 @@ static cfx_status infer(cfx_call *call, bool takes_bytes)
                              "expected blocks of channels, (N, C / 16, H, W, "
                              "16), got a tensor of rank %d",
                              x->rank);
-    if (x->dtype != CFX_F32 && !(takes_bytes && x->dtype == CFX_U8))
-        return cfx_call_fail(call, CFX_EDTYPE, "expected float32%s, got %s",
-                             takes_bytes ? " or uint8" : "",
-                             cfx_dtypes[x->dtype].name);
+    if (x->dtype != CFX_F32 && x->dtype != CFX_BF16 &&
+        !(takes_bytes && x->dtype == CFX_U8))
+        return cfx_call_fail(
+            call, CFX_EDTYPE, "expected float32, bfloat16%s, got %s",
+            takes_bytes ? " or uint8" : "", cfx_dtypes[x->dtype].name);
     cfx_pool__read(call, x, 2, 2, p);
     cfx_status st = cfx_pool__infer(call, p, shape);
     return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, 5, shape);
@@ -69,9 +70,15 @@ static cfx_blocked_conv plan(const cfx_call *call)
 {
     const cfx_pool_windows *p = call->state;
     const cfx_tensor *y = call->out[0];
-    cfx_blocked_conv k = {.batch = cfx_tensor_size(y, 0),
-                          .in_blocks = cfx_tensor_size(y, 1),
-                          .out_blocks = cfx_tensor_size(y, 1)};
+    bool narrow = y->dtype == CFX_BF16;
+    cfx_blocked_conv k = {
+        .batch = cfx_tensor_size(y, 0),
+        .in_blocks = cfx_tensor_size(y, 1),
+        .out_blocks = cfx_tensor_size(y, 1),
+        .narrow_x = narrow,
+        .end = {.narrow = narrow,
+                .converts = cfx_blocked_bfloat16(call->ctx) ==
+                            CFX_BLOCKED_PAIRS}};
     for (int i = 0; i < 2; i++) {
         k.in[i] = cfx_tensor_size(p->x, 2 + i);
         k.out[i] = cfx_tensor_size(y, 2 + i);
