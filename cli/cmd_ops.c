@@ -7,14 +7,23 @@
 #include <string.h>
 
 #include "cli.h"
+#include "ops_table.h"
 
 struct ops_options {
-    bool modules;
+    bool modules, table;
+    const char *format;
 };
 
 static const cli_option options[] = {
     {CLI_FLAG, 'm', "modules", NULL, "list module types instead of operators",
      offsetof(struct ops_options, modules)},
+    {CLI_FLAG, 0, "table", NULL,
+     "print a line for each operator: what its results are compared with in "
+     "the tests, in which types, and the names that code calls it by",
+     offsetof(struct ops_options, table)},
+    {CLI_TEXT, 'f', "format", "FORMAT",
+     "print the table as text (default) or json",
+     offsetof(struct ops_options, format)},
     {0},
 };
 
@@ -203,10 +212,27 @@ static int show_one(cli *c, bool modules, const char *name)
     return CLI_OK;
 }
 
+static int print_table(cli *c, const char *name, bool json)
+{
+    const cfx_op *only = name ? find_op(c->ctx, name) : NULL;
+
+    return name && !only ? unknown(c, false, name)
+                         : cli_print_ops_table(c, only, json);
+}
+
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct ops_options *o = opts;
+    bool json = o->format && !strcmp(o->format, "json");
 
+    if (o->format && !json && strcmp(o->format, "text"))
+        return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
+    if (o->table && o->modules)
+        return cli_usage(c, "--table has operators, not modules");
+    if (o->format && !o->table)
+        return cli_usage(c, "--format is for --table");
+    if (o->table)
+        return print_table(c, nargs ? args[0] : NULL, json);
     if (nargs)
         return show_one(c, o->modules, args[0]);
     if (o->modules)
@@ -231,7 +257,9 @@ const cli_command cli_command_ops = {
     .summary = "List the operators, or describe one",
     .details = "NAME is an operator (conv2d), a function "
                "(torch.nn.functional.relu), a method (view), or, with "
-               "--modules, a module type (Conv2d).",
+               "--modules, a module type (Conv2d).  In the table, an operator "
+               "without types has none or takes no tensors, and one that is "
+               "compared with nothing is tested in models only.",
     .options = options,
     .size = sizeof(struct ops_options),
     .min_args = 0,

@@ -7,6 +7,7 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/signals.c \
     %reldir%/input.c %reldir%/output.c %reldir%/output.h \
     %reldir%/cmd_run.c %reldir%/cmd_info.c %reldir%/cmd_print.c %reldir%/cmd_ops.c \
+    %reldir%/ops_table.c %reldir%/ops_table.h \
     %reldir%/cmd_diff.c %reldir%/cmd_convert.c \
     %reldir%/cmd_roofline.c %reldir%/cmd_machine.c \
     %reldir%/cmd_transform.c %reldir%/cmd_passes.c \
@@ -21,6 +22,14 @@ endif
 if HAVE_ONNX
 cfx_SOURCES += %reldir%/cmd_onnx_test.c
 endif
+# The types in which tests compare operators, for cfx ops --table.
+%reldir%/ops_table.$(OBJEXT): %reldir%/tested.def
+nodist_cfx_SOURCES = %reldir%/tested.def
+BUILT_SOURCES += %reldir%/tested.def
+CLEANFILES += %reldir%/tested.def
+EXTRA_DIST += tests/golden/tested.def
+%reldir%/tested.def: $(srcdir)/tests/golden/tested.def
+	$(AM_V_GEN)$(MKDIR_P) %reldir% && cp $(srcdir)/tests/golden/tested.def $@
 cfx_LDADD = libcfx.la $(JANSSON_LIBS)
 # Plugins use the program's copy of the library if it is linked statically.
 cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic

@@ -8,7 +8,8 @@
 
 #include "base/util.h"
 
-/* cfx_optimize_passes are these with block_channels between them. */
+/* cfx_optimize_passes are these with block_channels between them, whose options
+ * depend on the type of the weights and on what was measured. */
 #define CFX_PASSES_BEFORE_BLOCKS                                              \
     "remove_dropout, fuse_conv_bn, fuse_linear_bn, fuse_gelu, "               \
     "lower_quantized, pack_quantized, "

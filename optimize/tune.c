@@ -23,12 +23,17 @@ typedef struct trial {
     size_t cap;
 } trial;
 
-static const char *const trial_passes[WAYS] = {
-    CFX_PASSES_BEFORE_BLOCKS
-    "block_channels(winograd=[])" CFX_PASSES_AFTER_BLOCKS,
-    CFX_PASSES_BEFORE_BLOCKS
-    "block_channels(winograd=['*'])" CFX_PASSES_AFTER_BLOCKS,
-};
+static const char *const trial_names[WAYS] = {"", "'*'"};
+
+/* Append the passes in which Winograd's algorithm computes what is named. */
+static void print_passes(cfx_buf *to, const cfx_optimizer *z,
+                         const char *names)
+{
+    cfx_buf_printf(to, "%sblock_channels(winograd=[%s]%s)%s",
+                   CFX_PASSES_BEFORE_BLOCKS, names,
+                   z->o->bfloat16 ? ", bfloat16=True" : "",
+                   CFX_PASSES_AFTER_BLOCKS);
+}
 
 /* ---- Inputs ---- */
 
@@ -92,9 +97,14 @@ static cfx_status make_trial(trial *t, way w, const cfx_optimizer *z,
                              const cfx_module *gm, const zeros *in,
                              cfx_error *err)
 {
-    cfx_status st = cfx_module_copy(&t->gm, gm, err);
+    cfx_buf passes;
+    cfx_buf_init(&passes, cfx_module_context(gm));
+    print_passes(&passes, z, trial_names[w]);
+    cfx_status st = passes.failed ? cfx_no_memory(err)
+                                  : cfx_module_copy(&t->gm, gm, err);
     if (!st)
-        st = cfx_optimizer__apply(z, t->gm, trial_passes[w], NULL, err);
+        st = cfx_optimizer__apply(z, t->gm, cfx_buf_str(&passes), NULL, err);
+    cfx_buf_release(&passes);
     if (!st)
         st = cfx_roofline_new(&t->r, t->gm, in->value, in->n, NULL, err);
     if (!st)
@@ -185,9 +195,7 @@ cfx_status cfx_optimizer__tune(const cfx_optimizer *z, const cfx_module *gm,
         st = measure_all(t, &in, z->o->tune_seconds, err);
     if (!st)
         choose(t, z, &names);
-    cfx_buf_printf(passes, "%sblock_channels(winograd=[%s])%s",
-                   CFX_PASSES_BEFORE_BLOCKS, cfx_buf_str(&names),
-                   CFX_PASSES_AFTER_BLOCKS);
+    print_passes(passes, z, cfx_buf_str(&names));
     if (!st && (names.failed || passes->failed))
         st = cfx_no_memory(err);
     cfx_buf_release(&names);

@@ -22,7 +22,7 @@ tests_unit_base_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/base/value_test.c
 tests_unit_ops_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/ops/kernel_gemm_test.c %reldir%/unit/ops/kernel_conv_test.c \
-	%reldir%/unit/ops/linalg_test.c \
+	%reldir%/unit/ops/linalg_test.c %reldir%/unit/ops/vmap_test.c \
 	%reldir%/unit/ops/kernel_pool_test.c %reldir%/unit/ops/kernel_pointwise_test.c \
 	%reldir%/unit/ops/kernel_reduce_test.c %reldir%/unit/ops/kernel_norm_test.c \
 	%reldir%/unit/ops/kernel_blocked_test.c %reldir%/unit/ops/kernel_quantized_test.c \
@@ -117,6 +117,7 @@ check_PROGRAMS += tests/case_tests tests/zoo_tests
 tests_case_tests_SOURCES = $(PROGRAM_SOURCES) $(CASE_SOURCES) \
 	%reldir%/cases/opcases_test.c %reldir%/cases/opcases_memory_test.c \
 	%reldir%/cases/opcases_effects_test.c %reldir%/cases/registry_test.c \
+	%reldir%/cases/tested_test.c \
 	%reldir%/cases/observers_test.c \
 	%reldir%/cases/traced_test.c %reldir%/cases/cost_rules_test.c $(ZOO_SOURCES) \
 	%reldir%/cases/expect.c %reldir%/cases/expect.h \
@@ -191,7 +192,8 @@ check-local: check-TESTS
 # random cases than 1.
 #   models   every element of every node of the zoo
 #   shapes   the shapes of all nodes of the zoo, in two layouts
-#   folders  the folders that cfx convert makes of the zoo
+#   folders  the folders that cfx convert makes of the zoo, and what torch.fx's
+#            to_folder writes
 #   graphs   random edits of random graphs
 #   costs    multiply-adds of the zoo
 #   formats  the strides of operators that choose a memory format
@@ -204,9 +206,11 @@ check-local: check-TESTS
 #            options
 #   quantize what torch.ao quantizes, and results of quantized models
 #   exports  what torch.export makes of ordinary models; EXPORTS names some
+#   pt2      files of torch.export.save, of strict and decomposed exports, too;
+#            EXPORTS likewise
 #   pt2_write  what cfx convert writes for torch.export.load; EXPORTS likewise
 CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
-	numbers symbols exports pt2_write counts devices opinfo quantize
+	numbers symbols exports pt2 pt2_write counts devices opinfo quantize
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 		tests/case_tests
@@ -216,7 +220,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	case $$part in \
 	models) $$python $$oracle/whole.py ./cfx zoo $(MODELS);; \
 	shapes) $$python $$oracle/shapes.py ./cfx zoo $(MODELS);; \
-	folders) $$python $$oracle/folder.py ./cfx zoo $(MODELS);; \
+	folders) $$python $$oracle/folder.py ./cfx zoo $(MODELS) && \
+		$$python $$oracle/to_folder.py ./cfx;; \
 	graphs) for seed in $${SEEDS:-1}; do \
 		$$python $$oracle/random_graphs.py tests/graph_script \
 			-s $$seed || status=1; done;; \
@@ -231,6 +236,7 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	symbols) $$python $$oracle/shape_cases.py \
 		$(srcdir)/%reldir%/cases/shapes/*.test;; \
 	exports) $$python $$oracle/exports.py ./cfx $(EXPORTS);; \
+	pt2) $$python $$oracle/pt2.py ./cfx $(EXPORTS);; \
 	pt2_write) $$python $$oracle/pt2_write.py ./cfx $(EXPORTS);; \
 	counts) folder=$$(mktemp -d) && $$python $$oracle/counts.py $$folder && \
 		diff $(srcdir)/%reldir%/golden/counts/counts.txt \
@@ -242,7 +248,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	opinfo) $$python $$oracle/core_aten.py ./cfx && \
 		$$python $$oracle/opinfo.py ./cfx $(OPINFO);; \
 	quantize) $$python $$oracle/quantize.py --cfx ./cfx --zoo zoo && \
-		$$python $$oracle/quantize_weights.py --check;; \
+		$$python $$oracle/quantize_weights.py --check && \
+		$$python $$oracle/quantized_tensors.py ./cfx;; \
 	*) echo "no part $$part"; false;; \
 	esac || status=1; done; exit $$status
 
@@ -261,7 +268,7 @@ EXTRA_DIST += %reldir%/unit/golden_text.h %reldir%/unit/interp/trace_test.h
 # Shapes without numbers: every operator on arguments by chance, costs, what
 # machines can do, memory.
 SHAPE_TESTS = %reldir%/cli/shape_cases.sh %reldir%/cli/shape_walk.sh %reldir%/cli/shape_wild.sh \
-	%reldir%/cli/costs_zoo.sh %reldir%/cli/cost_rules.sh %reldir%/cli/machine.sh \
+	%reldir%/cli/costs_zoo.sh %reldir%/cli/cost_rules.sh %reldir%/cli/tested.sh %reldir%/cli/machine.sh \
 	%reldir%/cli/memory.sh %reldir%/cli/undecided.sh
 dist_check_SCRIPTS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
@@ -293,6 +300,12 @@ TESTS += %reldir%/cli/completion.sh %reldir%/cli/progress.sh %reldir%/cli/words.
 .PHONY: costs
 costs: tests/case_tests
 	tests/case_tests cost_rules $(srcdir)/shapeprop/COSTS.md --write
+
+# The types in which operators are tested, anew from the cases.
+.PHONY: tested
+tested: tests/case_tests
+	tests/case_tests tested $(srcdir)/tests/golden/tested.def --write \
+		$(srcdir)/tests/golden/*.golden
 
 # Does a new operator, module type, pass, command, format or dtype touch few
 # files? Each is a patch, applied to a copy of the tree, built and used there.

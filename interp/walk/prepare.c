@@ -313,7 +313,8 @@ static cfx_status fail_unknown(const cfx_interp *it, cfx_error *err)
 {
     cfx_operators ops;
 
-    if (!cfx_operators_init(&ops, it->module, NULL) && ops.nunknown > 1) {
+    if (!cfx_operators_init(&ops, it->module, NULL) &&
+        (ops.nunknown > 1 || ops.quantized)) {
         cfx_error_clear(err);
         cfx_operators__fail(&ops, err);
     }

@@ -77,7 +77,7 @@ typedef struct cfx_format {
     const char *name;   /* "npy" */
     const char *suffix; /* of file names: ".npy"; "/" for a folder */
     const char *doc;    /* one sentence */
-    /* Do the first bytes of a file (up to 64) have the format's signature?
+    /* Do the first bytes of a file (up to 320) have the format's signature?
      * NULL: it is only written. */
     bool (*probe)(const unsigned char *head, size_t n);
 } cfx_format;
@@ -158,8 +158,8 @@ typedef struct cfx_named_value {
 
 typedef struct cfx_load_options {
     size_t size;         /* sizeof(cfx_load_options) */
-    const char *weights; /* .safetensors, .npz, or the .index.json of
-                                   several files; NULL: MODEL.safetensors, its
+    const char *weights; /* .safetensors, .npz, .pt, or the .index.json
+                                   of several files; NULL: MODEL.safetensors, its
                                    index or MODEL.npz, where they exist */
     bool no_weights;     /* load no parameter or buffer data */
     bool random_weights; /* initialize from `seed` instead */

@@ -186,7 +186,15 @@ enum {
     CFX_OP_COMPLEX = 16384,
     /* A view of the first argument, whose own shape PyTorch changes too
      * (squeeze_): no later node may use that argument. */
-    CFX_OP_SHAPES_SELF = 32768
+    CFX_OP_SHAPES_SELF = 32768,
+    /* Within torch.vmap tensors have axes that the code does not see. Operators
+     * that are pointwise, or have a `loop`, broadcast them; so do those with
+     * CFX_OP_BROADCASTS. CFX_OP_INDEXES: the tensors in the second argument are
+     * indices into the first axes of the first. CFX_OP_SEES_BATCHES: the rules
+     * take such tensors as they are. Others are called for each slice. */
+    CFX_OP_BROADCASTS = 65536,
+    CFX_OP_INDEXES = 131072,
+    CFX_OP_SEES_BATCHES = 262144
 };
 
 /*
@@ -472,6 +480,14 @@ CFX_API cfx_status cfx_set_cost(cfx_context *ctx, const cfx_op *op,
 
 /* The i-th operator (the first overload), or NULL after the last. */
 CFX_API const cfx_op *cfx_op_at(cfx_context *ctx, size_t i);
+
+/* Call `fn` for each name under which code calls an overload, until it fails:
+ * aliases, those in place, and those of variants, `how`. A name has `len`
+ * bytes and is valid during the call. Returns the status of `fn`. */
+typedef cfx_status cfx_op_name_fn(void *user, const char *name, size_t len,
+                                  bool inplace, const cfx_variant *how);
+CFX_API cfx_status cfx_op_names(const cfx_op *op, cfx_op_name_fn *fn,
+                                void *user);
 
 /* The parsed schema of a registered operator. */
 CFX_API const cfx_schema *cfx_op_schema(cfx_context *ctx, const cfx_op *op);

@@ -60,6 +60,8 @@ struct cfx_tensor {
     uint8_t has_storage;     /* private: it lies in the block of its storage */
     cfx_device_label device; /* of a meta: the device that its data would be
                                 on */
+    uint8_t levels;          /* private: the levels of torch.vmap whose batches
+                                are its first axes, a bit each */
     void *data;              /* of the first element; NULL in a meta */
     cfx_storage *storage;    /* NULL in a meta */
     cfx_context *ctx;

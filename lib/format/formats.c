@@ -3,9 +3,11 @@
  *
  * The content of a file tells its format. The suffix tells it where the content
  * cannot: of a pipe, of a file that is to be written, and of a broken file,
- * whose reader then says what is wrong with it.
+ * whose reader then says what is wrong with it. A folder has the suffix "/".
  */
 #include "format/io.h"
+
+#include <sys/stat.h>
 
 const cfx_format *cfx_format__of_name(const cfx_format *const *formats,
                                       size_t n, const char *path)
@@ -37,6 +39,9 @@ const cfx_format *cfx_format__of_file(const cfx_format *const *formats,
                                       const char *path)
 {
     const cfx_format *format = probe_file(formats, n, ctx, path);
+    struct stat info;
 
+    if (!format && !stat(path, &info) && S_ISDIR(info.st_mode))
+        format = cfx_format__of_name(formats, n, "x/");
     return format ? format : cfx_format__of_name(formats, n, path);
 }

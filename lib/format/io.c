@@ -109,6 +109,16 @@ cfx_status cfx_file_head(cfx_context *ctx, const char *path,
     return st;
 }
 
+bool cfx_head_is_zip_of(const unsigned char *head, size_t n, const char *last)
+{
+    /* The header of an entry: its length of the name, then at 30 the name. */
+    const size_t at = 30, k = strlen(last);
+    size_t len = n > at ? head[26] + 256u * head[27] : 0;
+
+    return len > k && at + len <= n && !memcmp(head, "PK\3\4", 4) &&
+           !memcmp(head + at + len - k, last, k);
+}
+
 void cfx_bytes_release(cfx_bytes *b)
 {
     if (b->data)

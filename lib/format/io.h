@@ -32,10 +32,13 @@ cfx_status cfx_file_read_at(cfx_context *ctx, int fd, void *to, size_t n,
 
 /* Does a path end in a suffix, and have more than that? */
 bool cfx_path_ends_in(const char *path, const char *suffix);
-/* The first bytes of a regular file, by which formats are told. */
-enum { CFX_HEAD = 64 };
+/* The first bytes of a regular file, by which formats are told: an archive's first
+ * entry has its name there. */
+enum { CFX_HEAD = 320 };
 cfx_status cfx_file_head(cfx_context *ctx, const char *path,
                          unsigned char head[CFX_HEAD], size_t *n);
+/* Do such bytes begin a zip archive whose first entry's name ends in `last`? */
+bool cfx_head_is_zip_of(const unsigned char *head, size_t n, const char *last);
 
 /* Fail with errno's message. */
 cfx_status cfx_fail_errno(cfx_error *err, const char *what);

@@ -39,6 +39,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/pt2/signature.c \
 	%reldir%/pt2/torch_file.c \
 	%reldir%/pt2/torch_file.h \
+	%reldir%/pt2/tree.c \
 	%reldir%/pt2/weights.c \
 	%reldir%/pt2/write.c \
 	%reldir%/pt2/write.h \
@@ -61,10 +62,12 @@ libcfx_all_la_SOURCES += \
 	%reldir%/text/print_value.c \
 	%reldir%/random.c \
 	%reldir%/python/read_code.c \
+	%reldir%/python/read_init.c \
 	%reldir%/python/read_operation.c \
 	%reldir%/python/read_python.c \
 	%reldir%/python/read_python.h \
 	%reldir%/python/read_signature.c \
+	%reldir%/text/quantized.c \
 	%reldir%/text/read_graph.c \
 	%reldir%/text/read_loose.c \
 	%reldir%/text/read_model.c \

@@ -7,6 +7,7 @@
 #include "kernel/lapack.h"
 
 #include <limits.h>
+#include <string.h>
 
 #ifdef HAVE_LAPACK
 
@@ -61,14 +62,20 @@ ROUTINES(getrs, word, size, size, const void *, size, const int *, void *,
 ROUTINES(sytrs, word, size, size, const void *, size, const int *, void *,
          size, int *, size_t);
 ROUTINES(potri, word, size, void *, size, int *, size_t);
-ROUTINE(gels, word, size, size, size, void *, size, void *, size, void *, size,
-        int *, size_t);
+ROUTINES(gels, word, size, size, size, void *, size, void *, size, void *,
+         size, int *, size_t);
 ROUTINE(gelsy, size, size, size, void *, size, void *, size, int *,
         const void *, int *, void *, size, int *);
+COMPLEX_ROUTINE(gelsy, size, size, size, void *, size, void *, size, int *,
+                const void *, int *, void *, size, void *, int *);
 ROUTINE(gelsd, size, size, size, void *, size, void *, size, void *,
         const void *, int *, void *, size, int *, int *);
+COMPLEX_ROUTINE(gelsd, size, size, size, void *, size, void *, size, void *,
+                const void *, int *, void *, size, void *, int *, int *);
 ROUTINE(gelss, size, size, size, void *, size, void *, size, void *,
         const void *, int *, void *, size, int *);
+COMPLEX_ROUTINE(gelss, size, size, size, void *, size, void *, size, void *,
+                const void *, int *, void *, size, void *, int *);
 
 #define REAL(t, name, ...)                                                    \
     ((t) == CFX_F64 ? d##name##_ : s##name##_)(__VA_ARGS__)
@@ -328,7 +335,7 @@ static int longer(int m, int n)
     return lead(m > n ? m : n);
 }
 
-/* A number in the type of the matrices. */
+/* A real number of the matrices' precision. */
 typedef union number {
     float f;
     double d;
@@ -337,7 +344,7 @@ typedef union number {
 static number of_type(cfx_dtype t, double v)
 {
     number n;
-    if (t == CFX_F64)
+    if (t == CFX_F64 || t == CFX_C128)
         n.d = v;
     else
         n.f = (float)v;
@@ -348,7 +355,7 @@ int cfx_lapack_gels(cfx_dtype t, int m, int n, int nrhs, void *a, void *b,
                     void *work, int lwork)
 {
     int lda = lead(m), ldb = longer(m, n), info = 0;
-    REAL(t, gels, "N", &m, &n, &nrhs, a, &lda, b, &ldb, work, &lwork, &info,
+    CALL(t, gels, "N", &m, &n, &nrhs, a, &lda, b, &ldb, work, &lwork, &info,
          (size_t)1);
     return info;
 }
@@ -358,8 +365,40 @@ int cfx_lapack_gelsy(cfx_dtype t, int m, int n, int nrhs, void *a, void *b,
 {
     const number least = of_type(t, rcond);
     int lda = lead(m), ldb = longer(m, n), info = 0;
+    if (cfx_dtype_is_complex(t)) {
+        bool asks = lwork < 0;
+        lwork -= asks ? 0 : n;
+        COMPLEX(t, gelsy, &m, &n, &nrhs, a, &lda, b, &ldb, jpvt, &least, rank,
+                work, &lwork, behind(t, work, asks ? 0 : lwork), &info);
+        if (asks)
+            ask_more(t, work, n);
+        return info;
+    }
     REAL(t, gelsy, &m, &n, &nrhs, a, &lda, b, &ldb, jpvt, &least, rank, work,
          &lwork, &info);
+    return info;
+}
+
+/* The real numbers that gelsd wants, only a query tells. */
+static int complex_gelsd(cfx_dtype t, int m, int n, int nrhs, void *a, void *b,
+                         void *s, double rcond, int *rank, void *work,
+                         int lwork, int *iwork)
+{
+    const number least = of_type(t, rcond);
+    int lda = lead(m), ldb = longer(m, n), query = -1, integers = 0, info = 0;
+    double asked[2] = {0}, numbers[2] = {0};
+    COMPLEX(t, gelsd, &m, &n, &nrhs, a, &lda, b, &ldb, s, &least, rank, asked,
+            &query, numbers, &integers, &info);
+    int more = real_work((int)cfx_lapack_asked(t, numbers));
+    if (lwork < 0) {
+        memcpy(work, asked, cfx_dtype_size(t));
+        ask_more(t, work, more);
+        *iwork = integers;
+        return info;
+    }
+    lwork -= more;
+    COMPLEX(t, gelsd, &m, &n, &nrhs, a, &lda, b, &ldb, s, &least, rank, work,
+            &lwork, behind(t, work, lwork), iwork, &info);
     return info;
 }
 
@@ -369,6 +408,9 @@ int cfx_lapack_gelsd(cfx_dtype t, int m, int n, int nrhs, void *a, void *b,
 {
     const number least = of_type(t, rcond);
     int lda = lead(m), ldb = longer(m, n), info = 0;
+    if (cfx_dtype_is_complex(t))
+        return complex_gelsd(t, m, n, nrhs, a, b, s, rcond, rank, work, lwork,
+                             iwork);
     REAL(t, gelsd, &m, &n, &nrhs, a, &lda, b, &ldb, s, &least, rank, work,
          &lwork, iwork, &info);
     return info;
@@ -379,6 +421,16 @@ int cfx_lapack_gelss(cfx_dtype t, int m, int n, int nrhs, void *a, void *b,
 {
     const number least = of_type(t, rcond);
     int lda = lead(m), ldb = longer(m, n), info = 0;
+    if (cfx_dtype_is_complex(t)) {
+        bool asks = lwork < 0;
+        int more = real_work(5 * (m < n ? m : n));
+        lwork -= asks ? 0 : more;
+        COMPLEX(t, gelss, &m, &n, &nrhs, a, &lda, b, &ldb, s, &least, rank,
+                work, &lwork, behind(t, work, asks ? 0 : lwork), &info);
+        if (asks)
+            ask_more(t, work, more);
+        return info;
+    }
     REAL(t, gelss, &m, &n, &nrhs, a, &lda, b, &ldb, s, &least, rank, work,
          &lwork, &info);
     return info;

@@ -1,6 +1,6 @@
 /*
- * lapack.h -- LAPACK's factorizations and solvers, in float32 and float64, and
- * but for least squares in complex64 and complex128. Not installed.
+ * lapack.h -- LAPACK's factorizations and solvers, in float32, float64,
+ * complex64 and complex128. Not installed.
  *
  * Matrices are column-major without gaps, m rows and n columns unless noted;
  * `upper` selects a triangle, `transpose` the transposed factor. Functions work

@@ -393,6 +393,9 @@ cfx_status cfx_call__visit_outs(cfx_call *call, cfx_outs_visitor *at,
                                 void *user, cfx_value *out)
 {
     state_buffer buffer;
+    if (CFX_UNLIKELY(cfx_call__is_batched(call)))
+        return cfx_call__run_batched(
+            call, &(cfx_batched){.at = at, .user = user}, out);
     call->meta = true;
     cfx_status st = get_state(call, &buffer);
     if (!st)
@@ -414,6 +417,8 @@ cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
                        .transcendental = zero,
                        .bytes_read = CFX_DIM_BAD,
                        .bytes_written = CFX_DIM_BAD};
+    if (CFX_UNLIKELY(cfx_call__is_batched(call)))
+        return cfx_call__run_batched(call, &(cfx_batched){.cost = cost}, out);
     return cfx_call__visit_outs(call, find_cost, cost, out);
 }
 
@@ -466,6 +471,8 @@ static cfx_status eager(cfx_call *call, cfx_value *out)
 cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
 {
     state_buffer buffer;
+    if (CFX_UNLIKELY(cfx_call__is_batched(call)))
+        return cfx_call__run_batched(call, &(cfx_batched){.eager = true}, out);
     call->meta = false;
     call->device = 0;
     cfx_status st = get_state(call, &buffer);

@@ -130,6 +130,13 @@ cfx_status cfx_infer_need_float(const cfx_call *call, cfx_dtype type)
     return cfx_dtype_is_float(type) ? CFX_OK : cfx_infer_refuse(call, type);
 }
 
+cfx_status cfx_infer_need_inexact(const cfx_call *call, cfx_dtype type)
+{
+    return cfx_dtypes[type].category >= CFX_CAT_FLOAT
+               ? CFX_OK
+               : cfx_infer_refuse(call, type);
+}
+
 /* ---- Results ---- */
 
 cfx_status cfx_infer_none(cfx_call *call)

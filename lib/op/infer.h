@@ -19,9 +19,10 @@ cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to);
 /* Like cfx_infer_type, with float32 in place of an integer type. */
 cfx_dtype cfx_infer_float_type(const cfx_call *call, int from, int to);
 /* Fail with PyTorch's message that there is no kernel for a type; the second
- * accepts floating types. */
+ * accepts floating types, the third complex ones too. */
 cfx_status cfx_infer_refuse(const cfx_call *call, cfx_dtype type);
 cfx_status cfx_infer_need_float(const cfx_call *call, cfx_dtype type);
+cfx_status cfx_infer_need_inexact(const cfx_call *call, cfx_dtype type);
 /* The type of a Python number: bool, int64 or float32. */
 cfx_dtype cfx_value_dtype(cfx_value v);
 
@@ -76,6 +77,11 @@ bool cfx_infer_is_empty(const cfx_tensor *t);
 /* n extents from the list in parameter k; the last one is repeated. An empty
  * list leaves `out` unchanged. */
 void cfx_infer_spatial(const cfx_call *call, int k, int n, cfx_dim *out);
+
+/* floor(in * factor), the argument `name` of a call: of symbols for a ratio of
+ * small integers, else it fails with CFX_EUNSUPPORTED. */
+cfx_status cfx_infer_scaled(cfx_call *call, cfx_dim in, cfx_value factor,
+                            const char *name, cfx_dim *out);
 
 /* Broadcast `shape` (of *rank) with another; fails with PyTorch's message. */
 cfx_status cfx_infer_broadcast(const cfx_call *call, int *rank, cfx_dim *shape,

@@ -83,3 +83,39 @@ cfx_status cfx_infer_cut(cfx_call *call, double v, cfx_dtype type, double *out)
                          "%s without overflow",
                          cfx_dtypes[type].name);
 }
+
+cfx_status cfx_infer_scaled(cfx_call *call, cfx_dim in, cfx_value factor,
+                            const char *name, cfx_dim *out)
+{
+    double scale = cfx_value_number(factor);
+    if (factor.kind == CFX_SYMINT) {
+        *out = cfx_dim_mul(call->env, in, cfx_value_dim(factor));
+        return CFX_OK;
+    }
+    if (factor.kind != CFX_FLOAT && factor.kind != CFX_INT &&
+        factor.kind != CFX_BOOL_VALUE)
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "argument '%s' must be float, not %s", name,
+                             cfx_kind_name((cfx_kind)factor.kind));
+    if (cfx_infer_is_unknown(call, scale))
+        return cfx_infer_unknown_extent(call, out);
+    if (cfx_dim_is_int(in)) {
+        double n = floor((double)cfx_dim_value(in) * scale);
+        if (!(n >= 0 && n < 0x1p60))
+            return cfx_call_fail(call, CFX_EINVAL, "%s %g gives no extent",
+                                 name, scale);
+        *out = cfx_dim_int((int64_t)n);
+        return CFX_OK;
+    }
+    for (int64_t q = 1; q <= 64; q++) {
+        double p = scale * (double)q;
+        if (p != floor(p) || fabs(p) > 0x1p31)
+            continue;
+        *out = cfx_dim_floordiv(
+            call->env, cfx_dim_mul(call->env, in, cfx_dim_int((int64_t)p)),
+            cfx_dim_int(q));
+        return CFX_OK;
+    }
+    return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                         "%s %g of an extent that is not known", name, scale);
+}

@@ -159,6 +159,25 @@ bool cfx_value__has_symbols(cfx_value v);
 /* Release the results of infer in a call that failed or was not wrapped. */
 void cfx_call__clear(cfx_call *call);
 
+/* ---- Calls within torch.vmap ---- */
+
+/* How to run a call: eagerly, or on metas with a visitor (may be NULL), or with
+ * its cost. */
+typedef struct cfx_batched {
+    bool eager;
+    cfx_outs_visitor *at;
+    void *user;
+    cfx_cost *cost;
+} cfx_batched;
+
+/* Do tensors among the arguments have batches that the operator does not see? */
+bool cfx_call__is_batched(const cfx_call *call);
+
+/* Run such a call; tensors of the result have the batches of the arguments.
+ * Fails with CFX_EUNSUPPORTED. */
+cfx_status cfx_call__run_batched(cfx_call *call, const cfx_batched *how,
+                                 cfx_value *out);
+
 /* ---- out= ---- */
 
 /* Operator flag: the descriptor is a cfx_out_op. */

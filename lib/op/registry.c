@@ -84,58 +84,19 @@ static cfx_status add_target(registry *r, const char *name, size_t len,
     return CFX_OK;
 }
 
-/* "torch.relu" gives "torch.relu_"; "aten.relu.default" "aten.relu_.default".
- */
-static size_t inplace_name(char *buf, size_t size, const char *name,
-                           size_t len)
-{
-    size_t cut = len;
-    if (!strncmp(name, "aten.", 5))
-        while (cut > 5 && name[cut - 1] != '.')
-            cut--;
-    if (cut != len)
-        cut--;
-    int n = snprintf(buf, size, "%.*s_%.*s", (int)cut, name, (int)(len - cut),
-                     name + cut);
-    return n > 0 && (size_t)n < size ? (size_t)n : 0;
-}
-
-struct names {
-    const char *list;
-    bool derive_inplace, inplace;
+/* An operator whose names are entered. */
+struct entering {
+    registry *r;
+    const cfx_op *op;
+    cfx_error *err;
 };
 
-static cfx_status add_names(registry *r, struct names names, const cfx_op *op,
-                            cfx_error *err)
+static cfx_status add_name(void *user, const char *name, size_t len,
+                           bool inplace, const cfx_variant *how)
 {
-    char buf[128];
-    cfx_target t = {.op = op, .inplace = names.inplace};
-    for (const char *p = names.list; p && *p;) {
-        size_t n = strcspn(p, " ");
-        cfx_status st = n ? add_target(r, p, n, t, err) : CFX_OK;
-        if (!st && names.derive_inplace && n && strncmp(p, "operator.", 9)) {
-            t.inplace = true;
-            size_t m = inplace_name(buf, sizeof(buf), p, n);
-            st = m ? add_target(r, buf, m, t, err) : CFX_OK;
-            t.inplace = false;
-        }
-        if (st)
-            return st;
-        p += n + strspn(p + n, " ");
-    }
-    return CFX_OK;
-}
-
-static cfx_status add_variants(registry *r, const cfx_op *op, cfx_error *err)
-{
-    for (const cfx_variant *v = op->variants; v && v->schema; v++) {
-        cfx_target t = {.op = op, .how = v};
-        cfx_status st = add_target(r, v->schema, strcspn(v->schema, "("), t,
-                                   err);
-        if (st)
-            return st;
-    }
-    return CFX_OK;
+    const struct entering *e = user;
+    cfx_target t = {.op = e->op, .inplace = inplace, .how = how};
+    return add_target(e->r, name, len, t, e->err);
 }
 
 static cfx_target *chain_of(registry *r, const char *name, size_t len)
@@ -149,16 +110,10 @@ static cfx_status add_op(registry *r, const cfx_op *op, cfx_error *err)
     if (cfx_grow(r->ctx, r->ops, r->cap, r->nops + 1, err))
         return CFX_ENOMEM;
     r->ops[r->nops++] = op;
+    struct entering e = {r, op, err};
     cfx_status st = CFX_OK;
-    for (; op && !st; op = op->next) {
-        struct names plain = {op->aliases, op->flags & CFX_OP_INPLACE, false};
-        struct names writes = {op->inplace_aliases, false, true};
-        st = add_names(r, plain, op, err);
-        if (!st)
-            st = add_names(r, writes, op, err);
-        if (!st)
-            st = add_variants(r, op, err);
-    }
+    for (; e.op && !st; e.op = e.op->next)
+        st = cfx_op_names(e.op, add_name, &e);
     return st;
 }
 

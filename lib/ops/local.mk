@@ -31,7 +31,8 @@ libcore_la_SOURCES += %reldir%/index/compiler.c \
 	%reldir%/index/getitem.c %reldir%/index/indexing.c \
 	%reldir%/index/indexing.h %reldir%/index/mask.c \
 	%reldir%/index/scatter.c %reldir%/index/triangle.c \
-	%reldir%/index/unique.c %reldir%/index/write.c
+	%reldir%/index/unique.c %reldir%/index/unravel_index.c \
+	%reldir%/index/write.c
 libcore_la_SOURCES += %reldir%/linalg/diff.c %reldir%/linalg/distance.c \
 	%reldir%/linalg/gradient.c \
 	%reldir%/linalg/einsum.c %reldir%/linalg/linear.c \
@@ -43,7 +44,8 @@ libcore_la_SOURCES += %reldir%/linalg/diff.c %reldir%/linalg/distance.c \
 	%reldir%/linalg/solve.c %reldir%/linalg/det.c \
 	%reldir%/linalg/qr.c %reldir%/linalg/eigen.c \
 	%reldir%/linalg/eig.c \
-	%reldir%/linalg/svd.c %reldir%/linalg/check_errors.c \
+	%reldir%/linalg/svd.c %reldir%/linalg/lowrank.c \
+	%reldir%/linalg/check_errors.c \
 	%reldir%/linalg/lstsq.c %reldir%/linalg/lu.c \
 	%reldir%/linalg/pinv.c %reldir%/linalg/tensor_solve.c \
 	%reldir%/linalg/matrix_exp.c
@@ -60,9 +62,10 @@ libcore_la_SOURCES += %reldir%/pointwise/activation.c \
 	%reldir%/pointwise/dropout.c %reldir%/pointwise/elementary.c \
 	%reldir%/pointwise/fused.c %reldir%/pointwise/fused.h \
 	%reldir%/pointwise/gate.c %reldir%/pointwise/reflected.c \
-	%reldir%/pointwise/shrink.c \
+	%reldir%/pointwise/rrelu.c %reldir%/pointwise/shrink.c \
 	%reldir%/pointwise/special.c %reldir%/pointwise/unary.c
-libcore_la_SOURCES += %reldir%/pool/lp_pool.c %reldir%/pool/pool.c \
+libcore_la_SOURCES += %reldir%/pool/fractional_pool.c \
+	%reldir%/pool/lp_pool.c %reldir%/pool/pool.c \
 	%reldir%/pool/unpool.c \
 	%reldir%/pool/windows.c %reldir%/pool/windows.h
 libcore_la_SOURCES += %reldir%/python/asserts.c %reldir%/python/attr.c \
@@ -74,7 +77,8 @@ libcore_la_SOURCES += %reldir%/quantize/fake_quantize.c \
 	%reldir%/quantize/quantize.h
 libcore_la_SOURCES += %reldir%/recurrent/rnn.c %reldir%/recurrent/rnn_cell.c
 libcore_la_SOURCES += %reldir%/reduce/compare.c \
-	%reldir%/reduce/extreme.c %reldir%/reduce/histogram.c \
+	%reldir%/reduce/extreme.c %reldir%/reduce/hash.c \
+	%reldir%/reduce/histogram.c \
 	%reldir%/reduce/moments.c %reldir%/reduce/order.c \
 	%reldir%/reduce/reduce.c %reldir%/reduce/search.c \
 	%reldir%/reduce/segment.c %reldir%/reduce/statistics.c \
@@ -82,9 +86,10 @@ libcore_la_SOURCES += %reldir%/reduce/compare.c \
 libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
 	%reldir%/shape/complex_view.c \
 	%reldir%/shape/expand.c %reldir%/shape/fftshift.c %reldir%/shape/join.c %reldir%/shape/move.c \
+	%reldir%/shape/pad_sequence.c \
 	%reldir%/shape/permute.c %reldir%/shape/repeat.c \
 	%reldir%/shape/shape.c %reldir%/shape/split.c %reldir%/shape/view.c \
-	%reldir%/shape/view.h %reldir%/shape/view_copy.c
+	%reldir%/shape/view.h %reldir%/shape/view_copy.c %reldir%/shape/vmap.c
 
 # The C functions of all operators, made from their schemas.
 noinst_PROGRAMS += gen-ops

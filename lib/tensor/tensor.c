@@ -324,6 +324,7 @@ static cfx_tensor *make(cfx_context *ctx, cfx_dtype dtype, int rank,
     t->flags = 0;
     t->has_storage = with_storage;
     t->device = 0;
+    t->levels = 0;
     t->data = NULL;
     t->storage = NULL;
     t->ctx = ctx;

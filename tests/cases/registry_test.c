@@ -61,6 +61,12 @@ static const struct {
     {"PlaceholderObserver(", NULL, "nothing is recorded"},
     {"SyncBatchNorm(", "momentum", "of training, which is refused"},
     {"linalg_ldl_", "hermitian", "of complex numbers"},
+    {"svd_lowrank(", "niter", "how near a random projection comes"},
+    {"pca_lowrank(", "niter", "how near a random projection comes"},
+    {"_add_batch_dim(", NULL, "within vmap only: golden/pt2/vmap"},
+    {"_remove_batch_dim(", NULL, "within vmap only: golden/pt2/vmap"},
+    {"_vmap_increment_nesting(", NULL, "marks compute nothing"},
+    {"_ctc_loss", "zero_infinity", "gradients only"},
     {"_lu_with_info(", "check_errors", "PyTorch ignores it"},
     {"BCE", "weight", "a buffer, which no case can give"},
     {"BCEWithLogitsLoss(", "pos_weight", "a buffer"},
@@ -136,6 +142,9 @@ static const struct {
     const char *param, *line;
 } refused[] = {
     {"_weight", "EmbeddingBag(10, 3, _weight=1)(i64[2,2]#0:9)"},
+    {"options", "torch.nn.functional.linear_cross_entropy(f32[5,3], "
+                "f32[4,3], i64[5]#0:4, options=1)"},
+    {"mode", "torch.hash_tensor(f32[3], mode=1)"},
     {"driver", "torch.linalg.svdvals(f32[2,2], driver='gesvd')"},
     {"driver", "torch.linalg.svd(f32[2,2], driver='gesvd')"},
     {"driver", "torch.ops.aten._linalg_svd.default(f32[2,2], "
@@ -175,8 +184,8 @@ static const struct {
                      "padding_mode='reflect')(f32[1,2,5,4])"},
     {"padding_mode", "ReferenceConvTranspose3d(2, 3, 2, "
                      "padding_mode='reflect')(f32[1,2,3,4,3])"},
-    {"training", "torch.rrelu(f32[3], training=True)"},
-    {"training", "torch.nn.functional.rrelu(f32[3], training=True)"},
+    {"training", "torch.rrelu(f16[3], training=True)"},
+    {"training", "torch.nn.functional.rrelu(f16[3], training=True)"},
     {"dropout_p", "torch.nn.functional.scaled_dot_product_attention("
                   "f32[1,2,3,4], f32[1,2,3,4], f32[1,2,3,4], dropout_p=0.5)"},
     {"dropout", "LSTM(3, 4, 2, dropout=0.5).train()(f32[2,3])"},

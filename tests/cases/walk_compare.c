@@ -82,11 +82,22 @@ static bool same_strides(const walk_run *r, walk_unbacked *u,
     return true;
 }
 
+/* Has a meta, which stands for a run that fails, extents that data decide? */
+static bool is_undecided(const cfx_tensor *t)
+{
+    for (int i = 0; i < t->rank; i++)
+        if (!cfx_dim_is_int(t->shape[i]))
+            return true;
+    return false;
+}
+
 static bool same_tensor(const walk_run *r, walk_unbacked *u,
                         const cfx_tensor *have, const cfx_tensor *want)
 {
     if (have->dtype != want->dtype || have->rank != want->rank)
         return false;
+    if (is_undecided(want))
+        return is_undecided(have);
     for (int i = 0; i < want->rank; i++)
         if (!walk_stands_for(u, have->shape[i], cfx_tensor_size(want, i)))
             return false;
@@ -185,6 +196,16 @@ void walk_compare(walk_case *w, const walk_run *have, const walk_run *want,
 
 /* ---- Aliases ---- */
 
+/* Are its extents and offset numbers? If the elements of another tensor decide
+ * them, a view of memory is a meta. */
+static bool is_placed(const cfx_tensor *t)
+{
+    bool placed = cfx_dim_is_int(t->offset);
+    for (int i = 0; i < t->rank; i++)
+        placed = placed && cfx_dim_is_int(t->shape[i]);
+    return placed;
+}
+
 void walk_compare_places(walk_case *w, const op_case *c, cfx_value promised,
                          cfx_value got)
 {
@@ -197,8 +218,7 @@ void walk_compare_places(walk_case *w, const op_case *c, cfx_value promised,
     for (size_t i = 0; got.kind == CFX_TENSOR && i < c->ntensors; i++) {
         const cfx_tensor *p = promised.u.tensor, *g = got.u.tensor;
         bool shares = cfx_tensor_shares(g, c->tensor[i]);
-        /* Its offset depends on the elements. */
-        if (!cfx_dim_is_int(p->offset))
+        if (!is_placed(p))
             continue;
         if (shares != cfx_tensor_shares(p, c->tensor[i]))
             walk_disagree(w, "metas %s the memory of arg%zu, a run %s",

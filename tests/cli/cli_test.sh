@@ -172,7 +172,7 @@ gives 0 'version of a command' run --version
 gives 1 'no such model' run none.fx
 says '^cfx: none.fx: No such file or directory$'
 gives 1 'a directory' run .
-says '^cfx: \.: Is a directory$'
+says '^cfx: \./module\.py: No such file or directory$'
 gives 1 'malformed model' run bad.fx
 says '^cfx: bad.fx:2:[0-9]+: '
 gives 1 'no weights file' run fc.fx -i 'f32[1,2]' -w none.safetensors
@@ -318,6 +318,21 @@ prints '^relu\('
 gives 0 'one operator' ops torch.relu
 prints 'torch.relu'
 gives 0 'one method' ops relu
+gives 0 'the table of operators' ops --table
+prints '^relu  *PyTorch  .* f32 .*torch\.relu_ '
+prints '^cond  *-  *-  *torch\.ops\.higher_order\.cond'
+yes 'every operator has a row, but for the head' \
+    test "$(grep -vc '^operator ' out)" -eq \
+    "$("$cfx" ops --table --format json | grep -c '"signatures"')"
+gives 0 'one row' ops --table torch.linalg.qr
+prints '^linalg_qr '
+gives 0 'as json' ops --table -f json torch.linalg.qr
+prints '"cfx-ops-1"'
+prints '"f64"'
+gives 2 'a format without a table' ops -f json
+gives 2 'a table of modules' ops --table --modules
+gives 2 'another format' ops --table -f csv
+gives 1 'a table of nothing' ops --table frobnicate
 gives 0 'module types' ops --modules
 prints '^Conv2d\('
 gives 0 'one module type' ops --modules Linear

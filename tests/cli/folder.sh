@@ -98,6 +98,32 @@ if [ -e /dev/full ] && [ "$(id -u)" != 0 ]; then
     refuses 'a folder that is shut' 1 'Permission' "$model" shut/
 fi
 
+# ---- Folders that are read ----
+
+# What torch.fx's to_folder wrote, and PyTorch's results as it prints them.
+if run info "$src/tests/golden/pt2/mlp.pt2" >/dev/null 2>&1; then
+    net=$src/tests/golden/to_folder
+    for name in net net/; do
+        run run "$net/$name" -i "x=$net/x.npy" >said 2>&1
+        claim "$name gives what PyTorch does" diff said "$net/net.txt"
+    done
+    claim 'the weights that torch.save wrote are a file of tensors' \
+        run run "$net/net/module.py" -w "$net/net/state_dict.pt" \
+        -i "x=$net/x.npy"
+    claim 'one of them is an input' \
+        run run "$model" -i "x=$net/net/state_dict.pt:body.0.bias"
+    mkdir empty
+    run run empty -i 1 >said 2>&1
+    claim 'a folder without a class' grep -q 'empty/module.py: No such' said
+fi
+for name in children functions; do
+    run convert "$name/" again/
+    claim "$name, read and written, is the same" diff -r "$name" again
+    rm -r again
+done
+run convert one/ again/
+claim 'its weights are read' diff -r one again
+
 # ---- Model files ----
 
 claim 'a model becomes a model' run convert "$digits" copy.fx

@@ -107,9 +107,9 @@ said "nodes are near the original's" 0 '^0 of [0-9]+ nodes compared differ' \
     "$cfx" diff "$zoo/resnet18.fx" --random-weights 1 -i "$x" --optimize --bfloat16
 said 'they are on every processor' 0 '^0 of 7 nodes compared differ' "$cfx" \
     --cpu plain diff "$models/digits.fx" -i 'x=f32[2,1,8,8]' --optimize --bfloat16
-cat >deep.fx <<'TEXT'
-Deep(
-  (a): Conv2d(256, 256, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
+cat >wide.fx <<'TEXT'
+Wide(
+  (a): Conv2d(16, 64, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
 )
 
 graph():
@@ -121,13 +121,14 @@ wins() # wins COUNT CPU...: how many convolutions Winograd's algorithm computes
 {
     count=$1
     shift
-    "$cfx" "$@" optimize deep.fx --random-weights 1 -i 'x=f32[1,256,14,14]' \
-        --bfloat16 -q -o deep.out.fx &&
-        test "$(grep -c cfx.blocked_winograd deep.out.fx)" = "$count"
+    "$cfx" "$@" optimize wide.fx --random-weights 1 -i 'x=f32[1,16,55,55]' \
+        --bfloat16 -q -o wide.out.fx &&
+        test "$(grep -c cfx.blocked_winograd wide.out.fx)" = "$count"
 }
 said 'Winograd where nothing multiplies bfloat16' 0 '' wins 1 --cpu plain
 if grep -qs avx512_bf16 /proc/cpuinfo; then
     said 'products of pairs win' 0 '' wins 0
+    said 'Winograd in bfloat16' 0 '_packed_[0-9]*: bf16\[16, ' cat narrow.fx
     said 'images are of that type, too' 0 '' \
         grep -q 'dtype: torch.bfloat16' narrow.fx
 fi

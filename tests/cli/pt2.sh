@@ -34,6 +34,17 @@ alike dicts pair_0 pair_1 table_k
 alike sizes x y
 alike cond x
 alike tied tokens
+alike structure x
+said 'a result is no tuple unless the program returns one' 0 '^output f32\[4, 3\]' \
+    "$cfx" run "$golden/mlp.pt2"
+names='output_boxes_corners output_boxes_scores_0 output_boxes_scores_1'
+names="$names output_none output_pair_high output_pair_low output_size_0"
+names="$names output_size_1 output_table_3"
+"$cfx" run "$golden/structure.pt2" >out
+have=$(sed -n 's/^\(output[^ ]*\) .*/\1/p' out | sort | tr '\n' ' ')
+if [ "$have" = "$names " ]; then ok; else
+    not_ok "the parts of a result are named $have"
+fi
 said 'files that are not read' 0 \
     'pt2, schema 5.3, not read: extra_files/notes.txt$' \
     "$cfx" info "$golden/dicts_schema5.pt2"
@@ -70,7 +81,8 @@ written()
     rm -rf sample given
 }
 
-for model in mlp mlp_flat dicts cond tied mutated views constants sizes; do
+for model in mlp mlp_flat dicts cond tied mutated views constants sizes \
+    structure; do
     written $model
 done
 "$cfx" convert "$golden/tied.pt2" again.pt2

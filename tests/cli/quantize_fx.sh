@@ -128,9 +128,35 @@ graph():
     %dequantize : [num_users=1] = call_method[target=dequantize](args = (%quantize_per_tensor,), kwargs = {})
     return dequantize
 TEXT
-said 'quantized tensors are refused' 1 \
-    'no quantized tensors: convert with .*_convert_to_reference_decomposed_fx' \
+said 'quantized tensors are integers' 0 'quantize_per_tensor +call_function .* u8\[3\]' \
+    "$cfx" shapes quint8.fx -i 'x=f32[3]'
+said 'a bare quantize, dequantize runs' 0 'output f32\[3\]' \
     "$cfx" run quint8.fx -i 'x=f32[3]'
+sed '5s/.*/    return quantize_per_tensor/' quint8.fx | sed '4d' >given.fx
+sed 's/\[target=dequantize\]/[target=relu]/' quint8.fx >kept.fx
+for name in kept given; do
+    said "a quantized tensor that is no float after it is refused: $name" 1 \
+        '1 operator is unknown: .*can only be dequantized: convert with .* convert_to_reference_fx' \
+        "$cfx" run $name.fx -i 'x=f32[3]'
+done
+cat >dynamic.fx <<'TEXT'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %q : [num_users=2] = call_function[target=torch.quantize_per_tensor_dynamic](args = (%x, torch.quint8, True), kwargs = {})
+    %a : [num_users=1] = call_method[target=dequantize](args = (%q,), kwargs = {})
+    %b : [num_users=1] = call_function[target=torch.dequantize](args = (%q,), kwargs = {})
+    return (a, b)
+TEXT
+said 'scales may come from the data' 0 'choose_qparams.tensor\]\(args = \(%x, 0, 127,' \
+    "$cfx" print dynamic.fx
+said 'and the graph runs' 0 'output_1 f32\[3\]' "$cfx" run dynamic.fx \
+    -i 'x=f32[3]'
+
+# What convert_to_reference_fx makes has quantized tensors.
+ref=$golden/reference
+said 'a reference model runs' 0 '' "$cfx" run "$ref.fx" -i "x=$ref.npy"
+cp out printed.txt
+said 'with the results of PyTorch' 0 '' diff printed.txt "$ref.txt"
 cat >packed.fx <<'TEXT'
 GraphModule(
   (fc): QuantizedLinear(in_features=4, out_features=2, scale=0.1, zero_point=0, qscheme=torch.per_channel_affine)

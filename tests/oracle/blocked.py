@@ -168,14 +168,12 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
     return stored(activated(y, activation, scalars, algorithm), dtype)
 
 
-def matrices():
-    """B^T and A^T of F(4, 3) for the points 0, a, -a, b, -b and infinity."""
-    a, b = 0.75, 1.5
-    points = (0, a, -a, b, -b)
+def matrices(points):
+    """B^T and A^T of F(len(points) - 1, 3) for the points and infinity."""
     into = []
-    for left_out in range(5):
+    for left_out in range(len(points)):
         p = [1.0]
-        for i in range(5):
+        for i in range(len(points)):
             if i != left_out:  # times (x - point), the lowest power first
                 p = [s - points[i] * t
                      for s, t in zip([0.0] + p, p + [0.0])]
@@ -184,7 +182,9 @@ def matrices():
     for q in points:
         last = [s - q * t for s, t in zip([0.0] + last, last + [0.0])]
     into.append(last)
-    out = [[q ** i for q in points] + [float(i == 3)] for i in range(4)]
+    tile = len(points) - 1
+    out = [[q ** i for q in points] + [float(i == tile - 1)]
+           for i in range(tile)]
     return (torch.tensor(into, dtype=torch.float64),
             torch.tensor(out, dtype=torch.float64))
 
@@ -193,10 +193,12 @@ def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
                             min=None, max=None, activation=None, scalars=(),
                             algorithm=None, dtype=None):
     x, add = widened(x), widened(add)
-    for t in (x, weight, bias, add):
-        if t is not None and t.dtype != torch.float32:
-            raise TypeError("float32")
-    if (x.dim() != 5 or weight.dim() != 5 or weight.shape[0] != 36
+    check_types(x, weight, bias, add)
+    points = (0, 0.75, -0.75, 1.5, -1.5)
+    if weight.dtype == torch.bfloat16:
+        weight, points = unpaired(weight), (0, 1, -1)
+    tile, edge = len(points) - 1, len(points) + 1
+    if (x.dim() != 5 or weight.dim() != 5 or weight.shape[0] != edge ** 2
             or any(n != BLOCK for n in weight.shape[3:] + x.shape[4:])):
         raise ValueError("forms")
     if x.shape[1] != weight.shape[2] or any(p < 0 for p in padding):
@@ -206,14 +208,14 @@ def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
         raise ValueError("window")
     if bias is not None and bias.shape != (weight.shape[1] * BLOCK,):
         raise ValueError("bias")
-    into, out = matrices()
-    u = weight.double().unflatten(0, (6, 6)).permute(0, 1, 2, 5, 3, 4)
-    u = u.flatten(2, 3).flatten(3, 4)                     # (6, 6, O, I)
-    more = [-n % 4 for n in size]
+    into, out = (t.to(x.device) for t in matrices(points))
+    u = weight.double().unflatten(0, (edge, edge)).permute(0, 1, 2, 5, 3, 4)
+    u = u.flatten(2, 3).flatten(3, 4)                     # (edge, edge, O, I)
+    more = [-n % tile for n in size]
     image = F.pad(joined(x, 1).double(),
                   (padding[1], padding[1] + more[1],
                    padding[0], padding[0] + more[0]))
-    tiles = image.unfold(2, 6, 4).unfold(3, 6, 4)         # (N, I, th, tw, 6, 6)
+    tiles = image.unfold(2, edge, tile).unfold(3, edge, tile)
     v = torch.einsum("ai,ncyxij,bj->ncyxab", into, tiles, into)
     m = torch.einsum("aboc,ncyxab->noyxab", u, v)
     y = torch.einsum("ai,noyxij,bj->noyaxb", out, m, out)
@@ -237,13 +239,14 @@ def scaled(weight, scale):
     if weight.dtype == torch.uint8:  # two in a byte, 8 added
         weight = torch.stack((weight & 15, weight >> 4), -1).flatten(-2)
         weight = weight.to(torch.int8) - 8
-    # (blocks, words, 16, of a word) as (blocks, K, 16)
-    weight = weight.transpose(2, 3).flatten(1, 2)
     if scale.dim() == 1:
         scale = scale.unflatten(0, (-1, 1, BLOCK))
-    groups = scale.shape[1]
-    if scale.shape != (weight.shape[0], groups, BLOCK) or groups < 1:
+    groups, words = scale.shape[1], weight.shape[1]
+    if scale.shape != (weight.shape[0], groups, BLOCK) or groups < 1 or \
+            words % groups:
         raise ValueError("scale")
+    # (blocks, words, 16, of a word) as (blocks, K, 16)
+    weight = weight.transpose(2, 3).flatten(1, 2)
     return (weight.unflatten(1, (groups, weight.shape[1] // groups))
             * scale.unsqueeze(2)).flatten(1, 2)
 

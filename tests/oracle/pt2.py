@@ -7,16 +7,22 @@
     pt2.py --golden                write the files of tests/golden/pt2
 
 CFX is the program. Small models with random weights are exported, as training
-IR, traced by Dynamo (strict) or not, and as Core ATen, and saved. Of each, `cfx print` must give the graph of
+IR, traced by Dynamo (strict) or not, as Core ATen, and with all extents dynamic
+that can be (auto), and saved. Of each, `cfx print` must give the graph of
 `torch.export.load(file).module()`, line for line; `cfx run` PyTorch's results to
 1e-4 of the largest, on the inputs that the file holds, too, and on larger ones
 where their sizes are dynamic; `cfx shapes` the shapes that the file has, with
-symbols in them at three sizes; and `cfx convert` a model of the same graph. A line each,
-then the counts.
+symbols in them at three sizes; and `cfx convert` a model of the same graph. A
+line each, then the counts. IRS=strict,auto in the environment names some.
 """
 
+import collections
+import copy
+import dataclasses
+import inspect
 import io
 import json
+import logging
 import os
 import pathlib
 import subprocess
@@ -30,6 +36,7 @@ import safetensors.torch
 import torch
 from torch import nn
 from torch.export import Dim
+from torch.export.graph_signature import InputKind
 from torch.nn import functional as F
 from torch.utils import _pytree as pytree
 
@@ -136,6 +143,50 @@ def dicts():
     x = torch.randn(2, 3)
     return (Named(), ((x, x + 1),), None,
             {"table": {"k": torch.randn(3)}, "flag": False})
+
+
+Pair = collections.namedtuple("Pair", "low high")
+pytree._register_namedtuple(Pair, serialized_type_name="Pair")
+
+
+@dataclasses.dataclass
+class Boxes:
+    corners: torch.Tensor
+    scores: torch.Tensor
+
+
+torch.export.register_dataclass(Boxes, serialized_type_name="Boxes")
+
+
+class Structure(nn.Module):
+    """A result of everything that a pytree knows."""
+
+    def forward(self, x):
+        low = x.clamp(max=0)
+        return collections.OrderedDict(
+            pair=Pair(low, x - low), none=None, size=x.shape,
+            boxes=Boxes(x * 2, [x.sum(), 7]),
+            table=collections.defaultdict(list, {3: x + 1}))
+
+
+def structure():
+    return Structure(), (torch.randn(2, 3),), None
+
+
+class Twice(nn.Module):
+    """Of b * 2 and b * 2 * 2, which decomposed linears compute of extents, only
+    the latter is used: torch has it from the first linear."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.fc(self.fc(x).unflatten(1, (2, 2)))
+
+
+def twice():
+    return Twice(), (torch.randn(2, 4, 3),), ({0: Dim("b", max=64)},)
 
 
 class Tied(nn.Module):
@@ -258,14 +309,35 @@ def of_exports(name, dynamic):
     return make
 
 
-OWN = (cnn, mlp, lstm, gru, encoder, cond, mutated, dicts, tied, bfloat16,
-       views, constants, several, sizes, kinds, whisper)
+OWN = (cnn, mlp, lstm, gru, encoder, cond, mutated, dicts, structure, twice,
+       tied, bfloat16, views, constants, several, sizes, kinds, whisper)
 MODELS = {f.__name__: f for f in OWN}
 MODELS.update({name: of_exports(name, name not in ("t5", "swin"))
                for name in ("bert", "gpt2", "llama", "t5", "clip", "vit",
                             "swin", "unet", "dcgan")})
 MODELS.update(pt2_models.MODELS)
-IRS = ("training", "core", "strict")
+STRICT = ("vmap",)          # which other exports do not take
+IRS = os.environ.get("IRS", "training,core,strict,auto").split(",")
+
+
+def every_axis(v):
+    return {i: Dim.AUTO for i in range(v.dim())} \
+        if isinstance(v, torch.Tensor) else None
+
+
+def dynamic_shapes(model, args, kwargs, dynamic, auto):
+    """The extents that are dynamic: those of the model, or all (auto)."""
+    if auto:
+        dynamic = pytree.tree_map(every_axis, args)
+    if dynamic is None:
+        return None
+    names = list(inspect.signature(model.forward).parameters)
+    if names[:1] == ["args"]:
+        dynamic = (dynamic,)
+    if not kwargs:
+        return dynamic
+    return {**dict(zip(names, dynamic)),
+            **pytree.tree_map(every_axis, kwargs)}
 
 
 def export(name, ir):
@@ -275,14 +347,10 @@ def export(name, ir):
     for parameter in model.parameters():
         if parameter.dim() == 1 and parameter.dtype is torch.float32:
             nn.init.normal_(parameter, 0.5, 0.2)
-    options = {}
-    if dynamic is not None and any(
-            name == "args" for name in model.forward.__code__.co_varnames):
-        dynamic = (dynamic,)
-    if dynamic is not None:
-        options["dynamic_shapes"] = dynamic
+    shapes = dynamic_shapes(model, args, kwargs, dynamic, ir == "auto")
     program = torch.export.export(model.eval(), args, kwargs,
-                                  strict=ir == "strict", **options)
+                                  strict=ir == "strict",
+                                  dynamic_shapes=shapes)
     if ir == "core":
         program = program.run_decompositions()
     return program, args, kwargs
@@ -296,16 +364,45 @@ def named(values):
             for i, v in enumerate(values)}
 
 
-def flatten(value):
-    return [v for v in pytree.tree_leaves(value)
-            if isinstance(v, (torch.Tensor, int, float))]
+def plain(value):
+    """A result whose objects are dicts, as cfx returns them."""
+    if hasattr(value, "_fields"):
+        value = value._asdict()
+    if dataclasses.is_dataclass(value) and not isinstance(value, dict):
+        value = {f.name: getattr(value, f.name)
+                 for f in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    return tuple(map(plain, value)) if isinstance(value, tuple) else value
+
+
+def flatten(value, name="output"):
+    """The tensors and numbers of a result by their names in `cfx run`."""
+    value = plain(value)
+    if isinstance(value, (torch.Tensor, int, float)):
+        return {name: value}
+    items = value.items() if isinstance(value, dict) else \
+        enumerate(value) if isinstance(value, (list, tuple)) else ()
+    return {k: v for key, part in items
+            for k, v in flatten(part, f"{name}_{key}").items()}
+
+
+def text_of(module):
+    """The graph, which returns what the module does."""
+    graph = copy.deepcopy(module.graph)
+    output = next(iter(reversed(graph.nodes)))
+    output.args = (plain(pytree.tree_unflatten(
+        output.args[0], module._out_spec)),)
+    return str(graph)
 
 
 def write(path, program, args, kwargs):
     """Save a program, its inputs, and the results of two runs."""
     torch.export.save(program, path + ".pt2")
     module = torch.export.load(path + ".pt2").module(check_guards=False)
-    graph = str(module.graph)
+    graph = text_of(module)
     tensors = [t for t in pytree.tree_leaves((args, kwargs))
                if isinstance(t, torch.Tensor)]
     names = [n.name for n in module.graph.nodes if n.op == "placeholder"]
@@ -314,7 +411,8 @@ def write(path, program, args, kwargs):
     safetensors.torch.save_file(named(tensors), path + ".in.safetensors")
     with torch.no_grad():
         first = flatten(module(*args, **kwargs))
-    safetensors.torch.save_file(named(first), path + ".out.safetensors")
+    safetensors.torch.save_file(named(first.values()),
+                                path + ".out.safetensors")
     return graph, used, first
 
 
@@ -376,8 +474,10 @@ def forget_places(program):
 def golden():
     GOLDEN.mkdir(exist_ok=True)
     for name in ("mlp", "tied", "mutated", "cond", "views", "constants",
-                 "dicts", "sizes"):
-        program, args, kwargs = export(name, "training")
+                 "dicts", "structure", "sizes", "twice", "vmap"):
+        program, args, kwargs = export(
+            name, "core" if name == "twice"
+            else "strict" if name in STRICT else "training")
         forget_places(program)
         write(str(GOLDEN / name), program, args, kwargs)
     program, args, kwargs = export("mlp", "training")
@@ -396,6 +496,10 @@ def golden():
 
 class Fails(Exception):
     """The program did not do as PyTorch does."""
+
+
+class NoExport(Exception):
+    """PyTorch itself does not export the model, or run the export."""
 
 
 def call(cfx, *words):
@@ -423,12 +527,12 @@ def check_run(cfx, path, used, want):
         words += ["-i", f"{name}={path}.in.safetensors:t{i}"]
     out = path + ".out"
     call(cfx, "run", path + ".pt2", *words, "-O", out)
-    files = sorted(pathlib.Path(out).rglob("*.npy"))
-    if len(files) != len(want):
-        raise Fails(f"run: {len(files)} results, not {len(want)}")
+    files = {f.stem for f in pathlib.Path(out).glob("*.npy")}
+    if files != set(want):
+        raise Fails(f"run: {' '.join(files ^ set(want))} are not among both")
     worst = 0.
-    for file, t in zip(files, want):
-        have = np.load(file)
+    for name, t in want.items():
+        have = np.load(f"{out}/{name}.npy")
         t = torch.as_tensor(t).detach()
         t = (t.float() if t.dtype is torch.bfloat16 else t).numpy()
         worst = max(worst, exports.whole.distance(have, t))
@@ -448,30 +552,75 @@ def check_samples(cfx, path):
             raise Fails(f"run: {file.name} of the samples differs")
 
 
-def sizes_of(program, k):
-    """Numbers for the symbols of a program, in their ranges."""
-    many = {}
-    for i, (symbol, limits) in enumerate(program.range_constraints.items()):
-        if str(symbol).startswith("s"):
+def user_inputs(program):
+    """The types and shapes of inputs, in the order of the leaves."""
+    metas = {n.name: n.meta.get("val") for n in program.graph.nodes
+             if n.op == "placeholder"}
+    return [metas[s.arg.name] for s in program.graph_signature.input_specs
+            if s.kind is InputKind.USER_INPUT]
+
+
+def hints(program, args, kwargs):
+    """The numbers for which a program was traced, of its symbols."""
+    found = {}
+    for meta, v in zip(user_inputs(program),
+                       pytree.tree_leaves((args, kwargs))):
+        if isinstance(meta, torch.Tensor):
+            found.update((d.node.expr, n) for d, n in zip(meta.shape, v.shape)
+                         if isinstance(d, torch.SymInt)
+                         and d.node.expr.is_Symbol)
+    return found
+
+
+def holds(guard, numbers):
+    try:
+        return eval(guard, {"min": min, "max": max},
+                    {str(s): n for s, n in numbers.items()})
+    except ZeroDivisionError:
+        return False
+
+
+def sizes_of(program, args, kwargs, guards):
+    """Numbers for the symbols of a program, in their ranges, that fulfil what
+    cfx says that they must: first those for which it was traced."""
+    known = hints(program, args, kwargs)
+    symbols = [s for s in program.range_constraints if str(s)[0] == "s"]
+    sizes = []
+    for k, by in enumerate((lambda n, i: n, lambda n, i: 2 * n,
+                            lambda n, i: n + 1, lambda n, i: 3 * n + i,
+                            lambda n, i: max(n - i, 1))):
+        numbers = {}
+        for i, symbol in enumerate(symbols):
+            limits = program.range_constraints[symbol]
             low, high = max(int(limits.lower), 2), limits.upper
-            many[symbol] = int(min(low + 3 * k + i, high))
-    return many
+            numbers[symbol] = int(min(max(by(known.get(symbol, low + i), i),
+                                          low), high))
+        kept = all(holds(g, numbers) for g in guards)
+        if not kept and not k and set(symbols) <= set(known):
+            raise Fails(f"shapes: not for its own sizes: {guards}")
+        if kept and numbers not in sizes:
+            sizes.append(numbers)
+    return sizes
 
 
-def check_shapes(cfx, path, program):
-    """How many values have the file's types and shapes, at several sizes."""
+def check_shapes(cfx, path, program, args, kwargs):
+    """How many values have the file's types and shapes, and at how many
+    sizes."""
     said = json.loads(call(cfx, "shapes", path + ".pt2", "--format", "json"))
     rows = {row["name"]: row["value"] for row in said["nodes"]}
-    count = 0
+    sizes = sizes_of(program, args, kwargs, said["guards"])
+    count, levels = 0, 0
     for n in program.graph.nodes:
         v, row = n.meta.get("val"), rows.get(n.name)
+        words = str(n.target)       # within vmap, cfx has all axes
+        levels += ("_increment_" in words) - ("_decrement_" in words)
         if not isinstance(v, torch.Tensor) or row is None or \
-                n.op == "placeholder":
+                n.op == "placeholder" or levels:
             continue
         count += 1
-        for k in range(3):
-            check_shape(n.name, v, row, sizes_of(program, k))
-    return count
+        for numbers in sizes:
+            check_shape(n.name, v, row, numbers)
+    return count, len(sizes)
 
 
 def check_shape(name, v, row, numbers):
@@ -489,72 +638,129 @@ def check_shape(name, v, row, numbers):
         raise Fails(f"shapes: {name} is {row['dtype']}, not {v.dtype}")
 
 
-def larger(args, dynamic):
-    """Inputs of other sizes, where these are dynamic."""
-    if not isinstance(dynamic, tuple) or any(
-            not isinstance(d, dict) or not all(isinstance(k, int) for k in d)
-            for d in dynamic):
+def grow(t, shape):
+    """A tensor of another shape that repeats the numbers of `t`."""
+    for axis, n in enumerate(shape):
+        at = torch.arange(n) % max(t.shape[axis], 1)
+        t = t.index_select(axis, at)
+    return t
+
+
+def grown_inputs(program, args, kwargs, by):
+    """Inputs whose dynamic extents are by(n); None where none is dynamic."""
+    leaves, spec = pytree.tree_flatten((args, kwargs))
+    numbers = {}
+    for symbol, n in hints(program, args, kwargs).items():
+        limits = program.range_constraints.get(symbol)
+        most = int(min(limits.upper, 1 << 20)) if limits else 1 << 20
+        numbers[symbol] = min(by(n), most)
+    if not numbers:
         return None
-    grown = []
-    for t, dims in zip(args, dynamic):
-        for axis in dims:
-            t = torch.cat([t, t], axis)
-        grown.append(t)
-    return tuple(grown)
+    for i, meta in enumerate(user_inputs(program)):
+        if isinstance(meta, torch.Tensor):
+            leaves[i] = grow(leaves[i], [
+                int(d.node.expr.subs(numbers)) if isinstance(d, torch.SymInt)
+                else d for d in meta.shape])
+    return pytree.tree_unflatten(leaves, spec)
 
 
-def check_larger(cfx, name, path, used, args, kwargs):
-    dynamic = MODELS[name]()[2]
-    grown = larger(args, dynamic)
-    if not grown or kwargs:
-        return 0.
+def larger(program, module, args, kwargs):
+    """Larger inputs that PyTorch accepts, and its results; or None.
+
+    A model may have limits that its ranges do not tell, such as the number of
+    positions of an embedding.
+    """
+    for by in (lambda n: 2 * n, lambda n: n + 1):
+        grown = grown_inputs(program, args, kwargs, by)
+        if grown is None:
+            return None
+        try:
+            with torch.no_grad():
+                kept = pytree.tree_map(
+                    lambda v: v.clone() if isinstance(v, torch.Tensor) else v,
+                    grown)
+                return grown, flatten(module(*kept[0], **kept[1]))
+        except (RuntimeError, IndexError):
+            continue
+    return None
+
+
+def check_larger(cfx, path, program, used, args, kwargs):
     module = torch.export.load(path + ".pt2").module(check_guards=False)
-    safetensors.torch.save_file(named(grown), path + ".in.safetensors")
-    with torch.no_grad():
-        return check_run(cfx, path, used, flatten(module(*grown)))
+    found = larger(program, module, args, kwargs)
+    if not found:
+        return None
+    grown, want = found
+    tensors = [t for t in pytree.tree_leaves(grown)
+               if isinstance(t, torch.Tensor)]
+    safetensors.torch.save_file(named(tensors), path + ".in.safetensors")
+    return check_run(cfx, path, used, want)
+
+
+def try_export(name, ir, path):
+    """Export a model and write its files, where PyTorch can."""
+    try:
+        program, args, kwargs = export(name, ir)
+        return program, args, kwargs, write(path, program, args, kwargs)
+    except Exception as why:            # whatever PyTorch raises
+        raise NoExport(f"{type(why).__name__}: {str(why)[:200]}") from why
 
 
 def check(cfx, name, ir, folder):
-    program, args, kwargs = export(name, ir)
     path = os.path.join(folder, f"{name}_{ir}")
-    graph, used, want = write(path, program, args, kwargs)
+    program, args, kwargs, written = try_export(name, ir, path)
+    graph, used, want = written
     check_print(cfx, path, graph)
     worst = check_run(cfx, path, used, want)
     check_samples(cfx, path)
-    shapes = check_shapes(cfx, path, program)
-    worst = max(worst, check_larger(cfx, name, path, used, args, kwargs))
+    shapes, sizes = check_shapes(cfx, path, program, args, kwargs)
+    more = check_larger(cfx, path, program, used, args, kwargs)
     call(cfx, "convert", path + ".pt2", path + ".fx")
     if call(cfx, "print", path + ".fx") != call(cfx, "print", path + ".pt2"):
         raise Fails("convert: another graph")
-    return f"{len(want)} results, off by {worst:.2g}, {shapes} shapes"
+    others = "" if more is None else f", larger by {more:.2g}"
+    return (f"{len(want)} results, off by {worst:.2g}{others}, "
+            f"{shapes} shapes at {sizes} sizes")
+
+
+def summary(counts):
+    """Print how many are good, bad, and beyond PyTorch, of each kind."""
+    for ir, (good, bad, none) in counts.items():
+        print(f"{ir}: {good} good, {bad} bad" +
+              (f", {none} that PyTorch does not run" if none else ""))
+    return any(bad for _, bad, _ in counts.values())
+
+
+def save(name, ir, folder):
+    write(os.path.join(folder, f"{name}_{ir}"), *export(name, ir))
+    return "saved"
 
 
 def main(words):
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
     if words[:1] == ["--golden"]:
         golden()
         return 0
     saved = words.pop(0) and words.pop(0) if words[0] == "--save" else None
     cfx = None if saved else words.pop(0)
-    good = bad = 0
+    counts = {ir: [0, 0, 0] for ir in IRS}
     with tempfile.TemporaryDirectory() as folder:
         for name in words or MODELS:
-            for ir in IRS:
+            for ir in ("strict",) if name in STRICT else IRS:
                 try:
-                    if saved:
-                        said = "saved"
-                        write(os.path.join(saved, f"{name}_{ir}"),
-                              *export(name, ir))
-                    else:
-                        said = check(cfx, name, ir, folder)
-                    good += 1
+                    said = save(name, ir, saved) if saved else \
+                        check(cfx, name, ir, folder)
+                    counts[ir][0] += 1
+                except NoExport as why:
+                    said = f"PyTorch fails: {why}"
+                    counts[ir][2] += 1
                 except Exception as why:        # of any export, too
                     said = f"FAILS: {type(why).__name__}: {str(why)[:400]}"
-                    bad += 1
+                    counts[ir][1] += 1
                 print(f"{name} {ir}: {said}", flush=True)
-    print(f"{good} good, {bad} bad")
-    return bad > 0
+    return summary(counts)
 
 
 if __name__ == "__main__":

@@ -316,3 +316,30 @@ def volumes():
         def forward(self, x):
             return self.net(x)
     return Volumes(), (torch.randn(2, 1, 4, 6, 4),), ({0: BATCH},)
+
+
+@model
+def vmap():
+    """A mask as transformers has them, whose batches are of four levels, and
+    functions that are not pointwise."""
+    class Mask(nn.Module):
+        def forward(self, x, pad):
+            def mask(b, h, q, k):
+                some = q.new_ones((), dtype=torch.bool)
+                return some & (k <= q) & (k > q - 3) & \
+                    torch.ops.aten.index(pad, [b, k])
+
+            for at in (3, 2, 1, 0):
+                dims = tuple(0 if i == at else None for i in range(4))
+                mask = torch.vmap(mask, in_dims=dims)
+            b, n = x.shape[:2]
+            seen = mask(torch.arange(b), torch.arange(1), torch.arange(n),
+                        torch.arange(n))
+            ends = torch.vmap(lambda v, w: torch.where(v > 0, v * w, v - 1),
+                              in_dims=(1, -1), out_dims=1)(x, x.mT)
+            rows = torch.vmap(lambda v: (v.softmax(0) @ v.mT, v.sort(-1)[1]),
+                              out_dims=(0, -1))(x)
+            return seen, ends, rows, torch.vmap(lambda v: pad.sum())(x)
+    pad = torch.ones(2, 5, dtype=torch.bool)
+    pad[1, 3:] = False
+    return Mask(), (torch.randn(2, 5, 4), pad), None

@@ -11,6 +11,7 @@ is dynamic, the same parameters and buffers, and the same state after the run.
 A line each, then the counts.
 """
 
+import logging
 import os
 import subprocess
 import sys
@@ -334,6 +335,9 @@ def compare(before, after, args, kwargs):
         want = first(*mine[0], **mine[1])
         inputs = leaves(*theirs)
         have = second(*inputs)
+    if pytree.tree_structure(pt2.plain(have)) != \
+            pytree.tree_structure(pt2.plain(want)):
+        raise pt2.Fails("the result has another structure")
     worst = distance(have, want)
     worst = max(worst, distance(inputs, leaves(*mine)))
     state = first.state_dict()
@@ -344,17 +348,17 @@ def compare(before, after, args, kwargs):
 
 
 def check_export(cfx, name, ir, folder):
-    program, args, kwargs = pt2.export(name, ir)
     path = os.path.join(folder, f"{name}_{ir}")
-    torch.export.save(program, path + ".pt2")
+    program, args, kwargs, _ = pt2.try_export(name, ir, path)
     call(cfx, "convert", path + ".pt2", path + "_again.pt2")
     after = torch.export.load(path + "_again.pt2")
     before = torch.export.load(path + ".pt2")
     worst = compare(before, after, args, kwargs)
-    grown = pt2.larger(args, pt2.MODELS[name]()[2])
-    if grown and not kwargs:
+    larger = pt2.larger(program, before.module(check_guards=False), args,
+                        kwargs)
+    if larger:
         worst = max(worst, compare(torch.export.load(path + ".pt2"),
-                                   after, grown, {}))
+                                   after, *larger[0]))
     if set(before.state_dict) - set(after.state_dict) - unused(before):
         raise pt2.Fails("state is missing")
     after.run_decompositions()
@@ -411,23 +415,26 @@ TRACED = ("cnn", "mlp", "dcgan", "pointnet", "dlrm", "densenet",
 def main(words):
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
     cfx, *names = words
-    good = bad = 0
+    counts = {ir: [0, 0, 0] for ir in (*pt2.IRS, "fx")}
     with tempfile.TemporaryDirectory() as folder:
         for name in names or pt2.MODELS:
-            for ir in (*pt2.IRS, "fx"):
+            for ir in counts:
                 if ir == "fx" and name not in TRACED:
                     continue
                 try:
                     said = check_traced(cfx, name, folder) if ir == "fx" \
                         else check_export(cfx, name, ir, folder)
-                    good += 1
+                    counts[ir][0] += 1
+                except pt2.NoExport as why:
+                    said = f"PyTorch fails: {why}"
+                    counts[ir][2] += 1
                 except Exception as why:        # of any export, too
                     said = f"FAILS: {type(why).__name__}: {str(why)[-500:]}"
-                    bad += 1
+                    counts[ir][1] += 1
                 print(f"{name} {ir}: {said}", flush=True)
-    print(f"{good} good, {bad} bad")
-    return bad > 0
+    return pt2.summary(counts)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,8 @@ def quantized_linear(x, weight, out_features, offset, scale, bias=None,
         raise ValueError("forms")
     if -(-out_features // BLOCK) != weight.shape[0]:
         raise ValueError("features")
+    if x.shape[-1] * 255 * 128 > 2 ** 31 - 1:
+        raise ValueError("a sum that does not fit into 32 bits")
     # (O, K / 4, 16, 4) as (O, 16, K / 4, 4)
     weight = weight.transpose(1, 2).flatten(2, 3).flatten(0, 1)
     y = F.linear(x.double(), weight.double())

@@ -9,9 +9,10 @@ expressions that are equal wherever the guards of the case hold.  With meta
 tensors of numbers that fulfil the guards: the result must have the expected
 shape.  With numbers that do not: the call must fail, or give another shape.
 Where PyTorch's own rule makes a number of a symbol, the expressions are held
-against that one number, and the summary counts the case.  An expected error
-must be one in PyTorch; where cfx refuses what depends on a symbol's number, PyTorch
-must guard on that number, or refuse it too.
+against that one number, and the summary counts the case.  An expected
+error must be one in PyTorch, but for results of complex32, which cfx does not
+have; where cfx refuses what depends on a symbol's number, PyTorch must guard on
+that number, or refuse it too.
 """
 
 import itertools
@@ -234,12 +235,15 @@ def check_numbers(case, kept):
 
 def check_error(case):
     """PyTorch refuses it too, by its symbols or its numbers, or guards on the
-    number of a symbol."""
+    number of a symbol, or has a type that cfx says that it lacks."""
     for values in itertools.islice(numbers(case), 1, 8):
         try:
-            env = symbolic(case, values)[1]
+            got, env, _ = symbolic(case, values)
             call(case, values, "cpu")
         except Exception:
+            continue
+        if "the result would be complex32" in case.result and \
+                "torch.complex32" in got:
             continue
         if "depends on" in case.result and env.guards:
             continue

@@ -274,7 +274,8 @@ const cfx_pass cfx_pass__block_channels = {
         "and what follows them, where meta tensor_meta shows the shapes; "
         "winograd: names and targets of the 3x3 convolutions that Winograd's "
         "algorithm computes, * for all (default: where it should be faster); "
-        "bfloat16: the other weights will be of that type.",
+        "bfloat16: weights will be of that type, and those of Winograd's "
+        "algorithm are, where the processor multiplies it.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
     .run = block_channels_run,
 };

@@ -177,7 +177,7 @@ static cfx_value pack_weight(cfx_scope *s, const conv *c)
         w = cfx_transpose(s, cfx_block__split(s, w, 1), cfx_int(-1),
                           cfx_int(-2));
     if (c->winograd)
-        return cfx_winograd__pack(s, w);
+        return cfx_winograd__pack(s, w, has_pairs(c->b->p));
     return cfx_clone(s, w, cfx_value_of_format(CFX_CONTIGUOUS_FORMAT));
 }
 

@@ -5,9 +5,9 @@
  * Takes the weights of torch.ops.cfx.packed_linear, and in bfloat16 those of
  * torch.ops.cfx.blocked_conv2d for an input in blocks, and if asked for those for a
  * row-major input, unless the graph writes to them. The numbers of two (four) input
- * channels then lie side by side. Those of Winograd convolutions stay float32, since
- * their transformations would enlarge the error, and so do filters of single
- * channels, which are small.
+ * channels then lie side by side. Those of Winograd convolutions stay float32 unless
+ * block_channels made them bfloat16, since their transformations would enlarge the
+ * error, and so do filters of single channels, which are small.
  *
  * A weight of int8 is symmetric, with a scale for each column: the largest
  * magnitude of the column becomes 127.

@@ -166,37 +166,52 @@ static cfx_status list_files(cfx_pt2_archive *a, cfx_error *err)
     return st;
 }
 
-cfx_status cfx_pt2__open(cfx_pt2_archive *a, cfx_context *ctx,
-                         const char *path, cfx_error *err)
+/* Go on with an archive that was opened with the status `st`. */
+static cfx_status open_kind(cfx_pt2_archive *a, cfx_context *ctx,
+                            cfx_status (*find)(cfx_pt2_archive *a,
+                                               cfx_error *err),
+                            cfx_status st, cfx_error *err)
 {
-    *a = (cfx_pt2_archive){.model = NULL};
-    cfx_status st = cfx_zip_open(&a->zip, ctx, path, err);
-
     cfx_map_init(&a->files, ctx);
     if (!st)
         st = list_files(a, err);
     if (!st)
-        st = find_kind(a, err);
+        st = find(a, err);
     if (st)
         cfx_pt2__close(a);
     return st;
 }
 
+cfx_status cfx_pt2__open(cfx_pt2_archive *a, cfx_context *ctx,
+                         const char *path, cfx_error *err)
+{
+    *a = (cfx_pt2_archive){.model = NULL};
+    cfx_status st = cfx_zip_open(&a->zip, ctx, path, err);
+    return open_kind(a, ctx, find_kind, st, err);
+}
+
+static cfx_status find_pickle(cfx_pt2_archive *a, cfx_error *err)
+{
+    return has(a, "constants.pkl") || !has(a, "data.pkl")
+               ? refuse(a, err)
+               : check_byte_order(a, err);
+}
+
 cfx_status cfx_pt2__open_torch(cfx_pt2_archive *a, cfx_context *ctx,
-                               const cfx_bytes *bytes, cfx_error *err)
+                               const char *path, cfx_error *err)
+{
+    *a = (cfx_pt2_archive){.model = NULL};
+    cfx_status st = cfx_zip_open(&a->zip, ctx, path, err);
+    return open_kind(a, ctx, find_pickle, st, err);
+}
+
+cfx_status cfx_pt2__open_torch_memory(cfx_pt2_archive *a, cfx_context *ctx,
+                                      const cfx_bytes *bytes, cfx_error *err)
 {
     *a = (cfx_pt2_archive){.model = NULL};
     cfx_status st = cfx_zip_open_memory(&a->zip, ctx, bytes->data, bytes->len,
                                         err);
-
-    cfx_map_init(&a->files, ctx);
-    if (!st)
-        st = list_files(a, err);
-    if (!st)
-        st = check_byte_order(a, err);
-    if (st)
-        cfx_pt2__close(a);
-    return st;
+    return open_kind(a, ctx, find_pickle, st, err);
 }
 
 void cfx_pt2__close(cfx_pt2_archive *a)

@@ -286,9 +286,16 @@ static cfx_status read_nodes(cfx_pt2_graph *g, cfx_error *err)
 
 cfx_status cfx_pt2__read_graph(cfx_pt2_graph *g, cfx_error *err)
 {
+    static const cfx_dce_options options = {.size = sizeof(options),
+                                            .keep_children = true};
+
     cfx_map_init(&g->names, g->ctx);
     cfx_status st = cfx_graph_new(&g->graph, g->ctx, err);
-    return st ? st : read_nodes(g, err);
+    if (!st)
+        st = read_nodes(g, err);
+    return st || !g->decomposed
+               ? st
+               : cfx_graph_eliminate_dead_code(g->graph, &options, NULL, err);
 }
 
 void cfx_pt2__graph_release(cfx_pt2_graph *g)
@@ -301,7 +308,8 @@ void cfx_pt2__graph_release(cfx_pt2_graph *g)
 cfx_status cfx_pt2__nested(cfx_node **out, cfx_pt2_graph *g,
                            const json_t *argument, cfx_error *err)
 {
-    cfx_pt2_graph inner = {.ctx = g->ctx, .depth = g->depth + 1};
+    cfx_pt2_graph inner = {
+        .ctx = g->ctx, .depth = g->depth + 1, .decomposed = g->decomposed};
     cfx_module *m = NULL;
     const char *name;
     cfx_status st = cfx_pt2__text(&name, argument, "name", err);

@@ -119,13 +119,16 @@ static cfx_status name_call(cfx_pt2_graph *g, cfx_node *n, const json_t *node,
     return name ? cfx_pt2__name(g, n, name, err) : CFX_OK;
 }
 
-/* A call that gives nothing is renamed by torch's reader. */
+/* A call that gives nothing is renamed by torch's reader: after the operator and
+ * its overload, or after a function. */
 static cfx_status name_unused(cfx_node *n, cfx_error *err)
 {
     const char *target = n->target->text, *at = strrchr(target, '.');
+    bool overload = !strncmp(target, "torch.ops.", 10);
     char name[256];
 
-    while (at && at > target && at[-1] != '.')
+    at = at && !overload ? at + 1 : at;
+    while (at && overload && at > target && at[-1] != '.')
         at--;
     snprintf(name, sizeof(name), "%s_unused", at ? at : target);
     return cfx_node_rename(n, name, err);

@@ -170,11 +170,18 @@ static const struct {
     const char *name;
     cfx_dtype dtype;
 } storages[] = {
-    {"torch FloatStorage", CFX_F32}, {"torch DoubleStorage", CFX_F64},
-    {"torch HalfStorage", CFX_F16},  {"torch BFloat16Storage", CFX_BF16},
-    {"torch LongStorage", CFX_I64},  {"torch IntStorage", CFX_I32},
-    {"torch ShortStorage", CFX_I16}, {"torch CharStorage", CFX_I8},
-    {"torch ByteStorage", CFX_U8},   {"torch BoolStorage", CFX_BOOL},
+    {"torch FloatStorage", CFX_F32},
+    {"torch DoubleStorage", CFX_F64},
+    {"torch HalfStorage", CFX_F16},
+    {"torch BFloat16Storage", CFX_BF16},
+    {"torch LongStorage", CFX_I64},
+    {"torch IntStorage", CFX_I32},
+    {"torch ShortStorage", CFX_I16},
+    {"torch CharStorage", CFX_I8},
+    {"torch ByteStorage", CFX_U8},
+    {"torch BoolStorage", CFX_BOOL},
+    {"torch ComplexFloatStorage", CFX_C64},
+    {"torch ComplexDoubleStorage", CFX_C128},
 };
 
 /* ('storage', torch.FloatStorage, key, device, numel) becomes a storage. */
@@ -246,6 +253,22 @@ static const struct {
     {"collections OrderedDict", push_dict},
     {"torch Size", push_first},
 };
+
+/* An object of a class, such as a whole module. */
+static cfx_status refuse_object(machine *m)
+{
+    item *args = pop(m), *class = args ? pop(m) : NULL;
+
+    if (!class)
+        return CFX_EPARSE;
+    return class->kind == CFX_PICKLED_GLOBAL
+               ? cfx_fail(m->err, CFX_EUNSUPPORTED,
+                          "the pickle has an object of the class '%.200s', "
+                          "where tensors are read: save the state_dict() of a "
+                          "module",
+                          class->text)
+               : fail(m, "an object of no class");
+}
 
 static cfx_status call(machine *m)
 {
@@ -451,6 +474,7 @@ static cfx_status step(machine *m, unsigned char op)
     case 'j': return get(m, 4);
     case 'Q': return push_storage(m);
     case 'R': return call(m);
+    case 0x81: return refuse_object(m);
     case 'b': return build(m);
     default: return fail(m, "an instruction that torch.save does not write");
     }

@@ -3,7 +3,7 @@
  *
  * archive finds the files; schema reads the plain parts of the JSON; graph,
  * argument and outputs make the nodes; signature makes of them a graph that
- * runs; weights loads its numbers. Nothing of Python is executed. Configured
+ * runs, and tree of its results what the program returns; weights loads its numbers. Nothing of Python is executed. Configured
  * without libzip, reading fails with CFX_EUNSUPPORTED.
  */
 #include "format/pt2/pt2.h"
@@ -34,10 +34,19 @@ static cfx_status check_version(const json_t *program, cfx_error *err)
                : cfx_fail(err, CFX_EPARSE, "does not tell its version");
 }
 
+/* Is it of run_decompositions, not the IR that torch.export.export makes? */
+static bool is_decomposed(const json_t *program)
+{
+    const json_t *list = json_object_get(program, "verifiers");
+    const char *dialect = json_string_value(json_array_get(list, 0));
+
+    return dialect && strcmp(dialect, "TRAINING") != 0;
+}
+
 static cfx_status read_program(cfx_module **out, cfx_context *ctx,
                                const json_t *program, cfx_error *err)
 {
-    cfx_pt2_graph g = {.ctx = ctx};
+    cfx_pt2_graph g = {.ctx = ctx, .decomposed = is_decomposed(program)};
     cfx_module *gm = NULL;
     const json_t *module = NULL, *signature = NULL;
     cfx_status st = check_version(program, err);
@@ -59,6 +68,8 @@ static cfx_status read_program(cfx_module **out, cfx_context *ctx,
         st = cfx_pt2__unlift(&g, gm, signature,
                              json_object_get(program, "range_constraints"),
                              err);
+    if (!st)
+        st = cfx_pt2__shape_result(&g, module, err);
     if (!st) {
         st = cfx_graph_module_new_take_both(out, ctx, gm, g.graph,
                                             "GraphModule", err);

@@ -40,9 +40,11 @@ typedef struct cfx_pt2_archive {
  * CFX_EUNSUPPORTED (another kind of archive), CFX_ENOMEM. */
 cfx_status cfx_pt2__open(cfx_pt2_archive *a, cfx_context *ctx,
                          const char *path, cfx_error *err);
-/* Open an archive of torch.save in memory, which must outlive it. */
+/* Open an archive of torch.save; one in memory must outlive it. */
 cfx_status cfx_pt2__open_torch(cfx_pt2_archive *a, cfx_context *ctx,
-                               const cfx_bytes *bytes, cfx_error *err);
+                               const char *path, cfx_error *err);
+cfx_status cfx_pt2__open_torch_memory(cfx_pt2_archive *a, cfx_context *ctx,
+                                      const cfx_bytes *bytes, cfx_error *err);
 /* A zeroed one is allowed. */
 void cfx_pt2__close(cfx_pt2_archive *a);
 /* A file by its name, or NULL. */
@@ -108,6 +110,7 @@ typedef struct cfx_pt2_graph {
     cfx_module *owner; /* gets the graphs among the arguments */
     cfx_map names;     /* of values -> cfx_node */
     int depth;         /* of graphs in graphs */
+    bool decomposed;   /* nodes without users are dropped, as torch does */
 } cfx_pt2_graph;
 
 /* Read the Graph in g->json into a new g->graph: placeholders, calls and the
@@ -147,6 +150,13 @@ cfx_status cfx_pt2__outputs(cfx_pt2_graph *g, cfx_node *n, const json_t *node,
 cfx_status cfx_pt2__unlift(cfx_pt2_graph *g, cfx_module *gm,
                            const json_t *signature, const json_t *ranges,
                            cfx_error *err);
+
+/* ---- tree.c ---- */
+
+/* Make of the flat tuple that the graph returns the structure that the program
+ * returns, by the out_spec of the GraphModule in `module`. */
+cfx_status cfx_pt2__shape_result(cfx_pt2_graph *g, const json_t *module,
+                                 cfx_error *err);
 
 /* ---- provenance.c ---- */
 

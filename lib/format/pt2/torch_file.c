@@ -1,30 +1,41 @@
 /*
  * torch_file -- files of torch.save: a zip archive of a pickle, data.pkl, and of
- * the numbers of each storage, data/KEY.
+ * the numbers of each storage, data/KEY. They are parts of a .pt2, and a format
+ * of tensors by themselves.
  */
 #include "format/pt2/torch_file.h"
 
 #ifdef HAVE_LIBZIP
 
-cfx_status cfx_torch_file_open(cfx_torch_file *f, cfx_pt2_archive *a,
-                               const char *name, cfx_error *err)
+static void init(cfx_torch_file *f, cfx_context *ctx)
 {
-    cfx_context *ctx = a->zip.ctx;
-    cfx_bytes pickle = {0};
-
     memset(f, 0, sizeof(*f));
     cfx_arena_init(&f->arena, ctx);
     cfx_map_init(&f->storages, ctx);
-    cfx_status st = cfx_pt2__read(&f->bytes, a, name, err);
-    if (!st)
-        st = cfx_pt2__open_torch(&f->archive, ctx, &f->bytes, err);
-    if (!st)
-        st = cfx_pt2__read(&pickle, &f->archive, "data.pkl", err);
+}
+
+static cfx_status unpickle(cfx_torch_file *f, cfx_error *err)
+{
+    cfx_bytes pickle = {0};
+    cfx_status st = cfx_pt2__read(&pickle, &f->archive, "data.pkl", err);
+
     if (!st)
         st = cfx_pickle_read(&f->value, &f->arena, pickle.data, pickle.len,
                              err);
+    f->pickle_size = pickle.len;
     cfx_bytes_release(&pickle);
     return st;
+}
+
+cfx_status cfx_torch_file_open(cfx_torch_file *f, cfx_pt2_archive *a,
+                               const char *name, cfx_error *err)
+{
+    init(f, a->zip.ctx);
+    cfx_status st = cfx_pt2__read(&f->bytes, a, name, err);
+    if (!st)
+        st = cfx_pt2__open_torch_memory(&f->archive, a->zip.ctx, &f->bytes,
+                                        err);
+    return st ? st : unpickle(f, err);
 }
 
 void cfx_torch_file_close(cfx_torch_file *f)
@@ -102,5 +113,113 @@ cfx_status cfx_torch_file_tensor(cfx_tensor **out, cfx_torch_file *f,
               : cfx_tensor_view(out, storage, (int)v->size->n, shape, stride,
                                 offset, err);
 }
+
+/* ---- As tensors by name ---- */
+
+/* Visits the tensors of a dict, and of dicts in it. */
+struct naming {
+    cfx_torch_file *file;
+    cfx_tensors *out; /* NULL: they are counted */
+    size_t n, visits;
+    cfx_buf name;
+};
+
+static cfx_status add_tensor(struct naming *a, const cfx_pickled *v,
+                             cfx_error *err)
+{
+    size_t i = a->n++;
+
+    if (!a->out)
+        return CFX_OK;
+    if (a->name.failed)
+        return cfx_no_memory(err);
+    cfx_status st = cfx_tensors_name(a->out, i, cfx_buf_str(&a->name),
+                                     a->name.len, err);
+    if (!st)
+        st = cfx_torch_file_tensor(&a->out->item[i].tensor, a->file, v, err);
+    return st ? cfx_fail_at(err, "%.200s", cfx_buf_str(&a->name)) : CFX_OK;
+}
+
+/* Numbers, and what has no name, are passed over: a checkpoint has them. A dict
+ * that is in many has many names, but no more than the file has bytes. */
+static cfx_status add_value(struct naming *a, const cfx_pickled *v, int depth,
+                            cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+
+    if (v->kind == CFX_PICKLED_TENSOR)
+        return add_tensor(a, v, err);
+    if (v->kind != CFX_PICKLED_DICT)
+        return CFX_OK;
+    if (depth > CFX_MAX_DEPTH || a->visits++ > a->file->pickle_size)
+        return cfx_fail(err, CFX_ELIMIT, "its dicts nest too deep");
+    for (size_t i = 0, len = a->name.len; i + 1 < v->n && !st; i += 2) {
+        const cfx_pickled *key = v->item[i];
+        a->visits++;
+        if (key->kind != CFX_PICKLED_STR)
+            continue;
+        cfx_buf_puts(&a->name, len ? "." : "");
+        cfx_buf_add(&a->name, key->text, key->len);
+        st = add_value(a, v->item[i + 1], depth + 1, err);
+        a->name.len = a->name.failed ? 0 : len;
+    }
+    return st;
+}
+
+static cfx_status read_all(cfx_tensors *out, cfx_torch_file *f, cfx_error *err)
+{
+    cfx_context *ctx = f->arena.ctx;
+    struct naming a = {.file = f};
+
+    cfx_buf_init(&a.name, ctx);
+    cfx_status st = add_value(&a, f->value, 0, err);
+    if (!st)
+        st = cfx_tensors_init(out, ctx, a.n, err);
+    a.out = out;
+    a.n = a.visits = 0;
+    cfx_buf_clear(&a.name);
+    if (!st)
+        st = add_value(&a, f->value, 0, err);
+    if (!st)
+        st = cfx_tensors_sort(out, err);
+    cfx_buf_release(&a.name);
+    return st;
+}
+
+static cfx_status torch_read(cfx_tensors *out, cfx_context *ctx,
+                             const char *path, bool map, cfx_error *err)
+{
+    cfx_torch_file f;
+
+    *out = (cfx_tensors){0};
+    init(&f, ctx);
+    cfx_status st = cfx_pt2__open_torch(&f.archive, ctx, path, err);
+    if (!st && map)
+        cfx_pt2__map(&f.archive, path);
+    if (!st)
+        st = unpickle(&f, err);
+    if (!st)
+        st = read_all(out, &f, err);
+    cfx_torch_file_close(&f);
+    if (st) {
+        cfx_tensors_release(out);
+        cfx_fail_at(err, "%s", path);
+    }
+    return st;
+}
+
+static bool torch_probe(const unsigned char *head, size_t n)
+{
+    return cfx_head_is_zip_of(head, n, "/data.pkl");
+}
+
+const cfx_tensor_format cfx_tensor_format__torch = {
+    .base = {.name = "torch",
+             .suffix = ".pt",
+             .doc = "Tensors by name that torch.save wrote: read only.",
+             .probe = torch_probe},
+    .keyed = true,
+    .read = torch_read,
+};
 
 #endif

@@ -14,6 +14,7 @@ typedef struct cfx_torch_file {
     cfx_pt2_archive archive; /* over the bytes */
     cfx_arena arena;
     cfx_pickled *value; /* that was saved */
+    size_t pickle_size; /* in bytes */
     cfx_map storages;   /* key -> cfx_tensor of one axis */
 } cfx_torch_file;
 

@@ -1,5 +1,6 @@
 /*
- * folder -- export a GraphModule as a Python package.
+ * folder -- a GraphModule as a Python package: what cfx writes, and what torch.fx's
+ * to_folder writes.
  *
  * Files are written to a temporary folder. For a new package it is renamed as
  * a whole; in an existing folder the files are renamed one by one.
@@ -92,7 +93,7 @@ static cfx_status make_temporary(folder *f)
     return st;
 }
 
-/* Let what is complete take its name. */
+/* Rename the temporary files into place. */
 static cfx_status install(folder *f)
 {
     if (!f->there && rename(f->temporary.s, f->path.s))
@@ -167,6 +168,56 @@ cfx_status cfx_graph_module_to_folder(const cfx_module *gm, const char *path,
     return st;
 }
 
+/* ---- Reading ---- */
+
+/* What torch.fx.GraphModule.to_folder calls its file of numbers. */
+#define TORCH_STATE "state_dict.pt"
+
+/* "DIR/NAME" */
+static cfx_status path_in(cfx_buf *out, const char *dir, const char *name,
+                          cfx_error *err)
+{
+    size_t len = strlen(dir);
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    cfx_buf_clear(out);
+    cfx_buf_add(out, dir, len);
+    cfx_buf_printf(out, "/%s", name);
+    return out->failed ? out_of_memory(err) : CFX_OK;
+}
+
+static cfx_status folder_read(cfx_module **out, cfx_context *ctx,
+                              const char *path, const cfx_load_options *o,
+                              cfx_error *err)
+{
+    cfx_buf file;
+    *out = NULL;
+    cfx_buf_init(&file, ctx);
+    cfx_status st = path_in(&file, path, file_name[MODULE], err);
+    if (!st)
+        st = cfx_model_format__python.read(out, ctx, file.s, o, err);
+    cfx_buf_release(&file);
+    return st;
+}
+
+static cfx_status folder_read_weights(cfx_module *gm, const char *path,
+                                      bool map, cfx_error *err)
+{
+    const char *const names[] = {TORCH_STATE, file_name[STATE]};
+    cfx_status st = CFX_OK;
+    bool found = false;
+    cfx_buf file;
+    cfx_buf_init(&file, cfx_module_context(gm));
+    for (size_t i = 0; i < 2 && !st && !found; i++) {
+        st = path_in(&file, path, names[i], err);
+        found = !st && !access(file.s, F_OK);
+    }
+    if (found)
+        st = cfx_module_load_weights(gm, file.s, map, err);
+    cfx_buf_release(&file);
+    return st;
+}
+
 /* ---- The format ---- */
 
 static cfx_status folder_write(const char *path, const cfx_module *gm,
@@ -185,5 +236,7 @@ const cfx_model_format cfx_model_format__folder = {
          .doc =
              "A Python package: `from OUT import NAME` needs PyTorch only."},
     .options = CFX_SAVE_NAME,
+    .read = folder_read,
+    .read_weights = folder_read_weights,
     .write = folder_write,
 };

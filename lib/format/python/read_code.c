@@ -399,7 +399,16 @@ static cfx_status read_line(cfx_python *p, bool *done)
 
 /* ---- The method ---- */
 
-/* Note the names that lines `name = parameter` at the beginning give. */
+/* Is it `self.a.b` or `getattr(self.a, "0")`, at the token? */
+static bool is_attribute(const cfx_lexer *lx)
+{
+    return lx->token == CFX_TOKEN_NAME &&
+           (cfx_starts(lx->text, lx->end, "self.") ||
+            cfx_starts(lx->text, lx->end, "getattr("));
+}
+
+/* Note the names that lines `name = parameter` at the beginning give; attributes
+ * may be among them. */
 static cfx_status note_aliases(cfx_python *p)
 {
     cfx_python_line line;
@@ -420,6 +429,8 @@ static cfx_status note_aliases(cfx_python *p)
             break;
         cfx_lexer_next(&lx);
         cfx_lexer of = lx;
+        if (is_attribute(&lx))
+            continue;
         if (lx.token != CFX_TOKEN_NAME || memchr(lx.text, '.', lx.len))
             break;
         cfx_lexer_next(&lx);

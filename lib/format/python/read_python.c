@@ -10,14 +10,17 @@
  *             def forward(self, y): ...
  *
  * A file is one class, or `def forward` by itself, as in gm.code. A class in a
- * class is a child that has a graph. Nothing is evaluated: imports tell the
- * names of functions, and other functions of the file are passed over.
+ * class is a child that has a graph, and so is another one of the file, of which
+ * __init__ makes a module. Nothing is evaluated: imports tell the names of
+ * functions, and other functions of the file are passed over.
  */
 #include <cfx/op.h>
 
 #include "format/io.h"
 #include "format/python/read_python.h"
+#include "graph/decide.h"
 #include "graph/names.h"
+#include "nn/module_impl.h"
 #include "op/op_impl.h"
 
 /* The longest file that is read. */
@@ -229,10 +232,17 @@ const char *cfx_python__function(cfx_python *p, const char *s, size_t len)
 
 /* ---- The file ---- */
 
+/* A class that is not the first of the file. */
+typedef struct other_class {
+    const char *at;
+    cfx_module *m; /* counted; NULL: it is a module of another class */
+} other_class;
+
 /* The classes and functions read so far. */
 typedef struct file {
     cfx_python p;
     cfx_module *root; /* its children are those that have graphs */
+    cfx_map classes;  /* the others: name -> other_class */
     struct {
         cfx_module *m;
         cfx_graph *g;
@@ -267,13 +277,32 @@ static cfx_status add_graph(file *f, cfx_module *m, const char *at)
     return st;
 }
 
-static cfx_status new_root(file *f, const char *name, const char *at)
+/* The first class of the file is the root; the others are borrowed from the map,
+ * and must be modules of the root. */
+static cfx_status new_class(file *f, const char *name, const char *at,
+                            cfx_module **out)
 {
     cfx_python *p = &f->p;
-    if (f->root)
-        return cfx_reader_fail(&p->r, at, CFX_EPARSE,
-                               "a file has one model: this is the second");
-    return cfx_module_new_container(&f->root, p->r.ctx, name, p->r.err);
+    bool added = false;
+    cfx_status st = cfx_module_new_container(out, p->r.ctx, name, p->r.err);
+    if (st)
+        return st;
+    if (!f->root) {
+        f->root = *out;
+        return CFX_OK;
+    }
+    other_class *c = cfx_arena_alloc(&p->memory, sizeof(*c));
+    cfx_map_entry *e = c ? cfx_map_put(&f->classes, name, strlen(name), &added)
+                         : NULL;
+    if (added) {
+        *c = (other_class){at, *out};
+        e->v.p = c;
+        return CFX_OK;
+    }
+    cfx_module_unref(*out);
+    return e ? cfx_reader_fail(&p->r, at, CFX_EPARSE,
+                               "the class %s stands there twice", name)
+             : cfx_no_memory(p->r.err);
 }
 
 /* `class NAME(...):`, from its name. */
@@ -298,8 +327,7 @@ static cfx_status read_class(file *f, cfx_module *parent, int depth)
                                "':' should end the line of a class");
     cfx_status st;
     if (!parent) {
-        st = new_root(f, name, at);
-        m = f->root;
+        st = new_class(f, name, at, &m);
     } else if (cfx_module_child(parent, name)) {
         return cfx_reader_fail(r, at, CFX_EPARSE,
                                "the class %s stands there twice", name);
@@ -316,12 +344,14 @@ static cfx_status read_def(file *f, cfx_module *m)
 {
     cfx_python *p = &f->p;
     const char *at = p->lx.text;
+    if (m && cfx_lexer_is_name(&p->lx, "__init__"))
+        return cfx_python__init(p, p->line.indent, m);
     if (!cfx_lexer_is_name(&p->lx, "forward")) {
         skip_block(p, p->line.indent);
         return CFX_OK;
     }
-    cfx_status st = m ? CFX_OK : new_root(f, "GraphModule", at);
-    return st ? st : add_graph(f, m ? m : f->root, at);
+    cfx_status st = m ? CFX_OK : new_class(f, "GraphModule", at, &m);
+    return st ? st : add_graph(f, m, at);
 }
 
 /* `from MODULE import NAME as OTHER`: the function that OTHER names. */
@@ -399,11 +429,55 @@ static cfx_status read_block(file *f, cfx_module *m, size_t indent, int depth)
     return st;
 }
 
+/* Put a class of the file in the place of the module that __init__ made of its
+ * name. */
+static cfx_status use_class(file *f, cfx_module *made, other_class *c)
+{
+    cfx_module *parent = cfx_module_parent(made), *m = c->m;
+    size_t index = made->index;
+    const char *name = cfx_arena_strdup(&f->p.memory, cfx_module_name(made),
+                                        strlen(cfx_module_name(made)));
+    if (!name)
+        return cfx_no_memory(f->p.r.err);
+    cfx_module__remove(made);
+    c->m = NULL;
+    cfx_status st = cfx_module_add_take(parent, name, m, f->p.r.err);
+    if (!st)
+        cfx_module__place(m, index);
+    return st;
+}
+
+/* All classes but the root are modules in it. */
+static cfx_status use_classes(file *f)
+{
+    cfx_reader *r = &f->p.r;
+    cfx_status st = CFX_OK;
+    for (cfx_module *m = f->root, *next; m && !st; m = next) {
+        const char *class = cfx_module_class_name(m);
+        cfx_map_entry *e = cfx_map_get(&f->classes, class, strlen(class));
+        other_class *c = e && m != f->root ? e->v.p : NULL;
+        cfx_module *used = c ? c->m : NULL;
+        if (used)
+            st = use_class(f, m, c);
+        next = st ? NULL : cfx_module_next(used ? used : m, f->root);
+    }
+    for (size_t i = 0; i < f->classes.cap && !st; i++) {
+        other_class *c = f->classes.entry[i].key ? f->classes.entry[i].v.p
+                                                 : NULL;
+        if (c && c->m)
+            st = cfx_reader_fail(r, c->at, CFX_EPARSE,
+                                 "a file has one model: this is the second");
+    }
+    return st;
+}
+
 /* Make the root and its descendants of what was read. */
 static cfx_status finish(file *f, cfx_module **out)
 {
     cfx_reader *r = &f->p.r;
-    cfx_status st = CFX_OK;
+    cfx_status st = f->root ? use_classes(f) : CFX_OK;
+    if (st)
+        return st;
     if (!f->n || f->item[0].m != f->root)
         return cfx_reader_fail(r, r->text, CFX_EPARSE,
                                f->n ? "the outer class has no forward"
@@ -419,7 +493,9 @@ static cfx_status finish(file *f, cfx_module **out)
         if (!i && !st)
             *out = made;
     }
-    return st;
+    if (!st)
+        st = cfx_read__quantized(*out, r->err);
+    return st || !r->undecided ? st : cfx_graph__decide(*out, r->err);
 }
 
 static cfx_status read_file(file *f, cfx_module **out)
@@ -444,6 +520,10 @@ static void release(file *f)
         cfx_graph_free(f->item[i].g);
     cfx_free(ctx, f->item, f->cap * sizeof(*f->item));
     cfx_module_unref(f->root);
+    for (size_t i = 0; i < f->classes.cap; i++)
+        if (f->classes.entry[i].key)
+            cfx_module_unref(((other_class *)f->classes.entry[i].v.p)->m);
+    cfx_map_release(&f->classes);
     for (size_t i = 0; i < sizeof(bufs) / sizeof(bufs[0]); i++)
         cfx_buf_release(bufs[i]);
     cfx_map_release(&p->variables);
@@ -469,6 +549,7 @@ cfx_status cfx_parse_python(cfx_module **out, cfx_context *ctx,
     own[len] = '\0';
     blank_comments(own, own + len);
     cfx_reader_init(&p->r, ctx, name, own, len, err);
+    p->source = text;
     p->at = own;
     cfx_buf_init(&p->type, ctx);
     cfx_buf_init(&p->target, ctx);
@@ -476,6 +557,7 @@ cfx_status cfx_parse_python(cfx_module **out, cfx_context *ctx,
     cfx_map_init(&p->variables, ctx);
     cfx_map_init(&p->aliases, ctx);
     cfx_map_init(&p->globals, ctx);
+    cfx_map_init(&f.classes, ctx);
     cfx_arena_init(&p->memory, ctx);
     cfx_status st = read_file(&f, out);
     if (st) {

@@ -1,8 +1,8 @@
 /*
  * read_python.h -- the state of the reader of Python code. Not installed.
  *
- * read_python reads the file: classes, imports, methods. read_signature reads the
- * parameters of forward, read_code its statements, read_operation what a
+ * read_python reads the file: classes, imports, methods. read_init reads __init__,
+ * which makes modules. read_signature reads the parameters of forward, read_code its statements, read_operation what a
  * statement does. All stand on a lexer that holds one logical line: a line that
  * ends outside of brackets. The text is a copy in which comments are blanks.
  */
@@ -20,7 +20,8 @@ typedef struct cfx_python_line {
 
 typedef struct cfx_python {
     cfx_reader r;
-    cfx_lexer lx; /* on `line` */
+    const char *source; /* the text with its comments */
+    cfx_lexer lx;       /* on `line` */
     cfx_python_line line;
     const char *at;    /* behind the line */
     cfx_graph *g;      /* of the forward being read */
@@ -70,6 +71,9 @@ cfx_status cfx_python__operator(cfx_python *p, const char *name);
 
 /* Read `forward(self, ...):` from its name, and its body, into a new graph. */
 cfx_status cfx_python__forward(cfx_python *p, size_t indent, cfx_graph **out);
+
+/* Read the body of __init__, which makes the modules and the state of `m`. */
+cfx_status cfx_python__init(cfx_python *p, size_t indent, cfx_module *m);
 
 /* Read a type that annotates, up to a character of `stop`: into p->type, or
  * into *shape if it is a shape in quotes. */

@@ -120,8 +120,8 @@ cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx, const char *path,
 static bool npz_probe(const unsigned char *head, size_t n)
 {
     /* the first entry, or the end of an archive without any */
-    return n >= 4 &&
-           (!memcmp(head, "PK\3\4", 4) || !memcmp(head, "PK\5\6", 4));
+    return cfx_head_is_zip_of(head, n, ".npy") ||
+           (n >= 4 && !memcmp(head, "PK\5\6", 4));
 }
 
 static cfx_status npz_read(cfx_tensors *out, cfx_context *ctx,

@@ -266,6 +266,8 @@ static cfx_status read_graphs(cfx_reader *r, const char **at,
         r->err);
     while (!st && *at < r->end)
         st = read_inner(r, at, *out);
+    if (!st)
+        st = cfx_read__quantized(*out, r->err);
     return st || !r->undecided ? st : cfx_graph__decide(*out, r->err);
 }
 
@@ -285,7 +287,7 @@ static cfx_status read_model(cfx_reader *r, cfx_module **out)
     if (!cfx_reader_line(r, at, &line))
         return cfx_reader_fail(r, r->end, CFX_EPARSE, "the text is empty");
     if (!cfx_read__is_graph(&line)) {
-        st = cfx_read__tree(r, &at, &root);
+        st = cfx_read__tree(r, &at, false, &root);
         if (!st)
             st = read_middle(r, &at, root);
     }

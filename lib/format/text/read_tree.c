@@ -71,6 +71,7 @@ typedef struct tree_reader {
     child *child; /* made, but not yet in their parents */
     size_t nchildren, child_cap;
     size_t repeated;
+    bool typed; /* the root is of a type of modules, no container */
     cfx_module *root;
 } tree_reader;
 
@@ -463,7 +464,7 @@ static cfx_status make_container(tree_reader *t, frame *f, cfx_module **m)
         return st;
     if (r->n > f->first_arg)
         return cfx_reader_fail(r, f->at, CFX_ENAME,
-                               t->nframes == 1
+                               t->nframes == 1 && !t->typed
                                    ? "the root %.*s takes no arguments"
                                    : "the module type %.*s is unknown",
                                (int)f->name_len, f->name);
@@ -615,7 +616,7 @@ static cfx_status open_module(tree_reader *t, const frame *key, const char *s,
 {
     cfx_reader *r = t->r;
     frame f = *key;
-    bool root = !t->nframes, closed;
+    bool root = !t->nframes && !t->typed, closed;
     f.name = s;
     /* The graph of a lambda is of the class `<lambda>`. */
     while (s < end &&
@@ -777,9 +778,10 @@ static cfx_status read_lines(tree_reader *t)
     return CFX_OK;
 }
 
-cfx_status cfx_read__tree(cfx_reader *r, const char **at, cfx_module **out)
+cfx_status cfx_read__tree(cfx_reader *r, const char **at, bool typed,
+                          cfx_module **out)
 {
-    tree_reader t = {.r = r, .at = *at};
+    tree_reader t = {.r = r, .at = *at, .typed = typed};
     cfx_status st = read_lines(&t);
     for (size_t i = 0; i < t.nchildren; i++)
         cfx_module_unref(t.child[i].m);

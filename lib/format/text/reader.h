@@ -124,12 +124,17 @@ CFX_INLINE bool cfx_starts(const char *s, const char *end, const char *word)
     return *word == '\0';
 }
 
-/* The tree of modules at *at, and go behind it. */
-cfx_status cfx_read__tree(cfx_reader *r, const char **at, cfx_module **out);
+/* The tree of modules at *at, and go behind it. `typed`: its root is of the type
+ * that its line names, no container. */
+cfx_status cfx_read__tree(cfx_reader *r, const char **at, bool typed,
+                          cfx_module **out);
 /* Read the graph whose header is at *at, and advance. `path` is the module in
  * the header of the superset, empty for the root. */
 cfx_status cfx_read__graph(cfx_reader *r, const char **at, cfx_line *path,
                            cfx_graph **out);
+/* Replace quantized tensors in all graphs of a tree by tensors of integers, where
+ * that can be. */
+cfx_status cfx_read__quantized(cfx_module *gm, cfx_error *err);
 /* Does a graph begin with that line? */
 bool cfx_read__is_graph(const cfx_line *line);
 

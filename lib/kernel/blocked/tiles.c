@@ -23,18 +23,18 @@ static int64_t tiles_of(const int *most, int64_t pixels, int blocks)
     return cfx_ceil_div(pixels, most[blocks]);
 }
 
-/* How long a step of a row's tiles takes, for each block: a block is a vector where
- * there is a choice. Each sum is a product, each pixel and block a load, and of
- * either two can begin at once, but a sum waits for the one before it. */
-static double step_cost(const int *most, int64_t pixels, int blocks)
+/* How long a step of a row's tiles takes, for each block, times MOST_BLOCKS: a block
+ * is a vector where there is a choice. Each sum is a product, each pixel and block a
+ * load, and of either two can begin at once, but a sum waits for the one before
+ * it. */
+static int64_t step_cost(const int *most, int64_t pixels, int blocks)
 {
     enum { WAIT = 8 };
     int64_t tiles = tiles_of(most, pixels, blocks);
-    double each = (double)pixels / (double)tiles;
-    double sums = each * blocks, loads = each + blocks;
-    double step = sums > loads ? sums : loads;
+    int64_t sums = pixels * blocks, loads = pixels + tiles * blocks;
 
-    return (double)tiles * (step > WAIT ? step : WAIT) / blocks;
+    return cfx_max64(cfx_max64(sums, loads), WAIT * tiles) *
+           (MOST_BLOCKS / blocks);
 }
 
 int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks)

@@ -15,9 +15,9 @@
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
-enum { N = CFX_F4_NUMBERS, TILE = CFX_F4_TILE, EDGE = CFX_F4_EDGE };
-/* Tiles in a chunk: at least these, and one for each CHANNELS channels. */
-enum { LEAST = 28, CHANNELS = 4, MOST = 256 };
+/* Tiles in a chunk: at least these, and one for each CHANNELS channels. Small tiles
+ * are SMALLER. */
+enum { LEAST = 28, CHANNELS = 4, MOST = 256, SMALLER = 2 };
 /* Tiles of a piece of a transformation; multiply-adds of a piece of products. */
 enum { TRANSFORMS = 64, PIECE = 1 << 20 };
 
@@ -25,27 +25,37 @@ typedef struct winograd {
     const cfx_context *ctx;
     const struct cfx_blocked_kernels *k;
     const cfx_blocked_winograd *c;
+    int tile, edge, numbers; /* outputs, inputs, what stands for them */
+    int64_t lanes, filter;   /* of a block in v, and in w */
     int64_t tiles_h, tiles_w, tiles; /* of an image; of all */
     int64_t chunk;                   /* tiles at a time */
     int64_t at, len;                 /* the tiles that are being computed */
-    int64_t v_step, m_step;          /* from one of the 36 to the next */
+    int64_t v_step, m_step;          /* from one of the numbers to the next */
     int64_t group, groups;           /* blocks of y in a piece, pieces */
     float *v, *m;
 } winograd;
 
 static winograd make_winograd(const cfx_blocked_winograd *c)
 {
-    winograd w = {.c = c};
+    bool large = c->numbers == CFX_BLOCKED_FLOAT;
+    winograd w = {.c = c,
+                  .tile = large ? CFX_F4_TILE : CFX_F2_TILE,
+                  .edge = large ? CFX_F4_EDGE : CFX_F2_EDGE,
+                  .numbers = large ? CFX_F4_NUMBERS : CFX_F2_NUMBERS,
+                  .lanes = cfx_blocked_lanes(c->numbers == CFX_BLOCKED_PAIRS),
+                  .filter = cfx_blocked_lanes(!large)};
     int64_t channels = (c->in_blocks + c->out_blocks) * CFX_BLOCK;
 
-    w.tiles_h = cfx_ceil_div(c->out[0], TILE);
-    w.tiles_w = cfx_ceil_div(c->out[1], TILE);
+    w.tiles_h = cfx_ceil_div(c->out[0], w.tile);
+    w.tiles_w = cfx_ceil_div(c->out[1], w.tile);
     w.tiles = c->batch * w.tiles_h * w.tiles_w;
     w.chunk = cfx_min64(cfx_max64(channels / CHANNELS, LEAST), MOST);
+    if (!large)
+        w.chunk *= SMALLER;
     w.chunk = cfx_ceil_div(w.tiles,
                            cfx_max64(cfx_ceil_div(w.tiles, w.chunk), 1));
     /* Off the multiples of a page, which would share sets of the caches. */
-    w.v_step = c->in_blocks * w.chunk * CFX_BLOCK + CFX_BLOCK;
+    w.v_step = c->in_blocks * w.chunk * w.lanes + CFX_BLOCK;
     w.m_step = c->out_blocks * w.chunk * CFX_BLOCK + CFX_BLOCK;
     return w;
 }
@@ -54,91 +64,125 @@ size_t cfx_blocked_winograd_workspace(const cfx_blocked_winograd *c)
 {
     winograd w = make_winograd(c);
 
-    return (size_t)(N * (w.v_step + w.m_step)) * sizeof(float);
+    return (size_t)(w.numbers * (w.v_step + w.m_step)) * sizeof(float);
 }
 
 /* ---- Tiles ---- */
 
-typedef struct place {
-    int64_t image, row, col; /* of the first output */
-} place;
+/* Tiles of a block in the chunk that lie side by side. */
+typedef struct span {
+    int64_t block, tile;     /* the first one */
+    int64_t image, row, col; /* its first output */
+    int64_t n;
+} span;
 
-static place place_of(const winograd *w, int64_t tile)
+/* The tiles from i on, but not `end`: tile i % len of block i / len. */
+static span span_at(const winograd *w, int64_t i, int64_t end)
 {
-    int64_t in_image = tile % (w->tiles_h * w->tiles_w);
+    int64_t tile = i % w->len, of_image = w->tiles_h * w->tiles_w;
+    int64_t at = (w->at + tile) % of_image, col = at % w->tiles_w;
+    int64_t n = cfx_min64(end - i, w->len - tile);
 
-    return (place){tile / (w->tiles_h * w->tiles_w),
-                   in_image / w->tiles_w * TILE, in_image % w->tiles_w * TILE};
+    return (span){i / w->len,
+                  tile,
+                  (w->at + tile) / of_image,
+                  at / w->tiles_w * w->tile,
+                  col * w->tile,
+                  cfx_min64(n, w->tiles_w - col)};
 }
 
 /* ---- Inputs ---- */
 
 /* The inputs of a tile that reaches over the edges, with zeros outside. */
-static void pad_tile(const cfx_blocked_winograd *c, const float *plane,
-                     int64_t top, int64_t left, float *to)
+static void pad_tile(const winograd *w, const float *plane, int64_t top,
+                     int64_t left, float *to)
 {
+    const cfx_blocked_winograd *c = w->c;
     int64_t from = cfx_max64(-left, 0), lanes = cfx_blocked_lanes(c->narrow_x);
-    int64_t n = cfx_min64(c->in[1] - left, EDGE) - from;
+    int64_t n = cfx_min64(c->in[1] - left, w->edge) - from;
     size_t unit = (size_t)lanes * sizeof(float);
 
-    memset(to, 0, EDGE * EDGE * unit);
-    for (int64_t i = 0; i < EDGE && n > 0; i++)
+    memset(to, 0, (size_t)(w->edge * w->edge) * unit);
+    for (int64_t i = 0; i < w->edge && n > 0; i++)
         if (top + i >= 0 && top + i < c->in[0])
-            memcpy(to + (i * EDGE + from) * lanes,
+            memcpy(to + (i * w->edge + from) * lanes,
                    plane + ((top + i) * c->in[1] + left + from) * lanes,
                    (size_t)n * unit);
 }
 
-/* Tile i % len of the chunk, block i / len. */
+/* How many of the span's tiles from `left` on lie inside of x. */
+static int64_t inner_tiles(const winograd *w, int64_t top, int64_t left,
+                           int64_t n)
+{
+    const cfx_blocked_winograd *c = w->c;
+    int64_t room = c->in[1] - w->edge - left;
+
+    if (top < 0 || left < 0 || top + w->edge > c->in[0] || room < 0)
+        return 0;
+    return cfx_min64(n, room / w->tile + 1);
+}
+
+static void transform_span(const winograd *w, const span *s)
+{
+    enum { EDGE = CFX_F4_EDGE };
+    const cfx_blocked_winograd *c = w->c;
+    int64_t lanes = cfx_blocked_lanes(c->narrow_x), row = c->in[1] * lanes;
+    int64_t top = s->row - c->pad[0], left = s->col - c->pad[1], m;
+    const float *plane = c->x +
+                         (s->image * c->in_blocks + s->block) * c->in[0] * row;
+    float *v = w->v + (s->block * w->len + s->tile) * w->lanes;
+    cfx_winograd_inputs_fn *run =
+        w->k->winograd->inputs[c->numbers][c->narrow_x];
+
+    for (int64_t n = s->n; n > 0; n -= m) {
+        m = inner_tiles(w, top, left, n);
+        if (m > 0) {
+            run(v, w->v_step, plane + top * row + left * lanes, row, m);
+        } else {
+            float padded[EDGE * EDGE * CFX_BLOCK];
+            m = 1;
+            pad_tile(w, plane, top, left, padded);
+            run(v, w->v_step, padded, w->edge * lanes, m);
+        }
+        v += m * w->lanes;
+        left += m * w->tile;
+    }
+}
+
 static void transform_inputs(void *arg, int64_t begin, int64_t end, int worker)
 {
     const winograd *w = arg;
-    const cfx_blocked_winograd *c = w->c;
-    int64_t lanes = cfx_blocked_lanes(c->narrow_x), row = c->in[1] * lanes;
+    span s;
 
     (void)worker;
-    for (int64_t i = begin; i < end; i++) {
-        place p = place_of(w, w->at + i % w->len);
-        int64_t b = i / w->len, top = p.row - c->pad[0];
-        int64_t left = p.col - c->pad[1];
-        const float *plane = c->x +
-                             (p.image * c->in_blocks + b) * c->in[0] * row;
-        float *v = w->v + (b * w->len + i % w->len) * CFX_BLOCK;
-
-        if (top >= 0 && left >= 0 && top + EDGE <= c->in[0] &&
-            left + EDGE <= c->in[1]) {
-            w->k->winograd->inputs[c->narrow_x](
-                v, w->v_step, plane + top * row + left * lanes, row);
-        } else {
-            float padded[EDGE * EDGE * CFX_BLOCK];
-            pad_tile(c, plane, top, left, padded);
-            w->k->winograd->inputs[c->narrow_x](v, w->v_step, padded,
-                                                EDGE * lanes);
-        }
+    for (int64_t i = begin; i < end; i += s.n) {
+        s = span_at(w, i, end);
+        transform_span(w, &s);
     }
 }
 
 /* ---- Products ---- */
 
-/* Group i % groups of the blocks of y, number i / groups of the 36. */
+/* Group i % groups of the blocks of y, number i / groups. */
 static void multiply(void *arg, int64_t begin, int64_t end, int worker)
 {
     const winograd *w = arg;
     const cfx_blocked_winograd *c = w->c;
-    int64_t block = c->in_blocks * CFX_BLOCK * CFX_BLOCK;
+    int64_t filter = w->filter * CFX_BLOCK, block = c->in_blocks * filter;
 
     (void)worker;
     for (int64_t i = begin; i < end && !cfx_context_stops(w->ctx); i++) {
         int64_t e = i / w->groups, b = i % w->groups * w->group;
-        cfx_blocked_tile t = {.n = {c->in_blocks, 1, 1},
-                              .steps = CFX_BLOCK,
+        cfx_blocked_tile t = {.numbers = c->numbers,
+                              .n = {c->in_blocks, 1, 1},
+                              .steps = w->filter,
                               .x = w->v + e * w->v_step,
-                              .x_pixel = CFX_BLOCK,
-                              .x_at = {w->len * CFX_BLOCK, 0, 0},
-                              .x_step = 1,
+                              .x_pixel = w->lanes,
+                              .x_at = {w->len * w->lanes, 0, 0},
+                              .x_step = w->lanes / w->filter,
                               .w = c->w + (e * c->out_blocks + b) * block,
                               .w_block = block,
-                              .w_at = {CFX_BLOCK * CFX_BLOCK, 0},
+                              .w_at = {filter, 0},
                               .end = {.lo = -INFINITY, .hi = INFINITY},
                               .y = w->m + e * w->m_step +
                                    b * w->len * CFX_BLOCK,
@@ -152,7 +196,6 @@ static void multiply(void *arg, int64_t begin, int64_t end, int worker)
 
 /* ---- Outputs ---- */
 
-/* Tile i % len of the chunk, block i / len. */
 static void transform_outputs(void *arg, int64_t begin, int64_t end,
                               int worker)
 {
@@ -160,29 +203,28 @@ static void transform_outputs(void *arg, int64_t begin, int64_t end,
     const cfx_blocked_winograd *c = w->c;
     int64_t y = cfx_blocked_lanes(c->end.narrow);
     int64_t add = cfx_blocked_lanes(c->end.add_narrow);
+    cfx_winograd_outputs t = {.step = w->m_step,
+                              .end = c->end,
+                              .row = c->out[1] * y,
+                              .add_row = c->out[1] * add};
+    span s;
 
     (void)worker;
-    for (int64_t i = begin; i < end; i++) {
-        place p = place_of(w, w->at + i % w->len);
-        int64_t b = i / w->len;
-        int64_t at = ((p.image * c->out_blocks + b) * c->out[0] + p.row) *
-                         c->out[1] +
-                     p.col;
-        cfx_winograd_outputs t = {
-            .m = w->m + (b * w->len + i % w->len) * CFX_BLOCK,
-            .step = w->m_step,
-            .rows = (int)cfx_min64(TILE, c->out[0] - p.row),
-            .cols = (int)cfx_min64(TILE, c->out[1] - p.col),
-            .end = c->end,
-            .y = c->y + at * y,
-            .row = c->out[1] * y,
-            .add_row = c->out[1] * add};
-
-        if (t.end.bias)
-            t.end.bias += b * CFX_BLOCK;
-        if (t.end.add)
-            t.end.add += at * add;
-        w->k->winograd->outputs(&t);
+    for (int64_t i = begin; i < end; i += t.n) {
+        s = span_at(w, i, end);
+        int64_t row = (s.image * c->out_blocks + s.block) * c->out[0] + s.row;
+        int64_t at = row * c->out[1] + s.col;
+        int64_t last = s.col + (s.n - 1) * w->tile;
+        t.n = s.n;
+        t.m = w->m + (s.block * w->len + s.tile) * CFX_BLOCK;
+        t.rows = (int)cfx_min64(w->tile, c->out[0] - s.row);
+        t.cols = (int)cfx_min64(w->tile, c->out[1] - last);
+        t.y = c->y + at * y;
+        if (c->end.bias)
+            t.end.bias = c->end.bias + s.block * CFX_BLOCK;
+        if (c->end.add)
+            t.end.add = c->end.add + at * add;
+        w->k->winograd->outputs[c->numbers](&t);
     }
 }
 
@@ -197,7 +239,7 @@ void cfx_blocked_winograd_run(cfx_context *ctx, const cfx_blocked_winograd *c,
     w.ctx = ctx;
     w.k = cfx_context_kernels(ctx)->blocked;
     w.v = workspace;
-    w.m = w.v + N * w.v_step;
+    w.m = w.v + w.numbers * w.v_step;
     w.group = cfx_round_up(cfx_max64(PIECE / cfx_max64(cost, 1), 1), 4);
     w.group = cfx_min64(w.group, c->out_blocks);
     w.groups = cfx_ceil_div(c->out_blocks, w.group);
@@ -205,7 +247,7 @@ void cfx_blocked_winograd_run(cfx_context *ctx, const cfx_blocked_winograd *c,
         w.len = cfx_min64(w.chunk, w.tiles - w.at);
         cfx_parallel_for(ctx, c->in_blocks * w.len, TRANSFORMS,
                          transform_inputs, &w);
-        cfx_parallel_for(ctx, N * w.groups, 1, multiply, &w);
+        cfx_parallel_for(ctx, w.numbers * w.groups, 1, multiply, &w);
         cfx_parallel_for(ctx, c->out_blocks * w.len, TRANSFORMS,
                          transform_outputs, &w);
     }

@@ -7,6 +7,11 @@
  *
  *     (36, out / 16, in / 16, 16 in, 16 out)
  *
+ * Of bfloat16, whose rounding these transformations would enlarge, 16 numbers stand
+ * for 4x4 inputs and 2x2 outputs:
+ *
+ *     (16, out / 16, in / 16, 8 in, 16 out, 2 in)
+ *
  * A tile is NaN where one of its inputs is not finite.
  */
 #ifndef CFX_KERNEL_BLOCKED_WINOGRAD_H
@@ -15,11 +20,13 @@
 #include "kernel/blocked/blocked.h"
 
 enum { CFX_F4_TILE = 4, CFX_F4_EDGE = 6, CFX_F4_NUMBERS = 36 };
+enum { CFX_F2_TILE = 2, CFX_F2_EDGE = 4, CFX_F2_NUMBERS = 16 };
 
 /* Stride 1; outside of x are zeros. */
 typedef struct cfx_blocked_winograd {
     int64_t batch, in_blocks, out_blocks;
     int64_t in[2], out[2], pad[2];
+    cfx_blocked_numbers numbers; /* float, or of w in bfloat16 */
     const float *x, *w;
     bool narrow_x; /* x is bfloat16 */
     cfx_blocked_epilogue end;
@@ -33,21 +40,26 @@ void cfx_blocked_winograd_run(cfx_context *ctx, const cfx_blocked_winograd *c,
 
 /* ---- Levels ---- */
 
-/* Outputs of a tile of one block: the first `rows` and `cols` of 4x4. */
+/* Outputs of n tiles of one block side by side: the first `rows`, and of the last
+ * tile the first `cols`. */
 typedef struct cfx_winograd_outputs {
     const float *m; /* m[e * step] begins number e */
-    int64_t step;
+    int64_t step, n;
     int rows, cols;
     cfx_blocked_epilogue end; /* pointers to what belongs to the tile */
     float *y;
     int64_t row, add_row; /* from row to row of y, and of end.add */
 } cfx_winograd_outputs;
 
+/* v[e * step] from the inputs of n tiles of a block side by side; the first is at x,
+ * rows are `row` apart. Pairs get a v of bfloat16. */
+typedef void cfx_winograd_inputs_fn(float *v, int64_t step, const float *x,
+                                    int64_t row, int64_t n);
+
 struct cfx_blocked_winograd_kernels {
-    /* v[e * step] from the 6x6 inputs of a block at x, rows `row` apart; by
-     * whether x is bfloat16. */
-    void (*inputs[2])(float *v, int64_t step, const float *x, int64_t row);
-    void (*outputs)(const cfx_winograd_outputs *t);
+    /* By what is multiplied, and whether x is bfloat16. */
+    cfx_winograd_inputs_fn *inputs[3][2];
+    void (*outputs[3])(const cfx_winograd_outputs *t);
 };
 
 #endif

@@ -1,111 +1,175 @@
 /*
  * winograd_level.c -- the transformations of winograd.h, for one level.
  *
- * Columns are transformed first, then rows.
+ * Columns are transformed first, then rows. Those of F(2, 3) have the points 0, 1,
+ * -1 and infinity.
  */
 #include "kernel/blocked/winograd.h"
 
 #include "kernel/blocked/finish.h"
 #include "kernel/conv/winograd_1d.h"
 
-enum { EDGE = CFX_F4_EDGE, TILE = CFX_F4_TILE };
+enum { EDGE = CFX_F4_EDGE, TILE = CFX_F4_TILE }; /* the largest */
 
-/* Vector number `at` of the channels. */
-CFX_FORCE_INLINE void inputs_vector(const bool narrow, float *v, int64_t step,
+CFX_FORCE_INLINE void inputs_1d(const int edge, vf *y, const vf *x)
+{
+    if (edge == CFX_F4_EDGE) {
+        input_1d(y, x);
+        return;
+    }
+    y[0] = vf_sub(x[2], x[0]);
+    y[1] = vf_add(x[2], x[1]);
+    y[2] = vf_sub(x[2], x[1]);
+    y[3] = vf_sub(x[3], x[1]);
+}
+
+CFX_FORCE_INLINE void outputs_1d(const int edge, vf *y, const vf *x)
+{
+    if (edge == CFX_F4_EDGE) {
+        output_1d(y, x);
+        return;
+    }
+    y[0] = vf_add(x[0], vf_add(x[1], x[2]));
+    y[1] = vf_add(x[3], vf_sub(x[1], x[2]));
+}
+
+/* ---- Inputs ---- */
+
+/* Vector number `at` of the channels; `narrow`: of bfloat16, `pairs`: to it. */
+CFX_FORCE_INLINE void inputs_vector(const int edge, const bool narrow,
+                                    const bool pairs, float *v, int64_t step,
                                     const float *x, int64_t row, int at)
 {
     vf d[EDGE][EDGE];
 
     CFX_UNROLL
-    for (int j = 0; j < EDGE; j++) {
+    for (int j = 0; j < edge; j++) {
         vf c[EDGE], r[EDGE];
         CFX_UNROLL
-        for (int i = 0; i < EDGE; i++)
+        for (int i = 0; i < edge; i++)
             c[i] = load_block(narrow,
                               x + i * row + j * cfx_blocked_lanes(narrow), at);
-        input_1d(r, c);
+        inputs_1d(edge, r, c);
         CFX_UNROLL
-        for (int i = 0; i < EDGE; i++)
+        for (int i = 0; i < edge; i++)
             d[i][j] = r[i];
     }
     CFX_UNROLL
-    for (int i = 0; i < EDGE; i++) {
+    for (int i = 0; i < edge; i++) {
         vf r[EDGE];
-        input_1d(r, d[i]);
+        inputs_1d(edge, r, d[i]);
         CFX_UNROLL
-        for (int j = 0; j < EDGE; j++)
-            vf_store(v + (i * EDGE + j) * step + at * VF, r[j]);
-    }
-}
-
-static void inputs(float *v, int64_t step, const float *x, int64_t row)
-{
-    for (int i = 0; i < CFX_BLOCK / VF; i++)
-        inputs_vector(false, v, step, x, row, i);
-}
-
-static void narrow_inputs(float *v, int64_t step, const float *x, int64_t row)
-{
-    for (int i = 0; i < CFX_BLOCK / VF; i++)
-        inputs_vector(true, v, step, x, row, i);
-}
-
-/* Vector v of the channels; to `sums`, (4, 4, 16), if it is not NULL. */
-CFX_FORCE_INLINE void outputs_vector(const cfx_winograd_outputs *t,
-                                     float *sums, int v)
-{
-    const int64_t y = cfx_blocked_lanes(t->end.narrow);
-    const int64_t add = cfx_blocked_lanes(t->end.add_narrow);
-    int64_t at = (int64_t)v * VF;
-    vf s[TILE][EDGE], b = t->end.bias ? vf_load(t->end.bias + at) : vf_zero();
-
-    CFX_UNROLL
-    for (int j = 0; j < EDGE; j++) {
-        vf c[EDGE], r[TILE];
-        CFX_UNROLL
-        for (int i = 0; i < EDGE; i++)
-            c[i] = vf_load(t->m + (i * EDGE + j) * t->step + at);
-        output_1d(r, c);
-        CFX_UNROLL
-        for (int i = 0; i < TILE; i++)
-            s[i][j] = r[i];
-    }
-    for (int i = 0; i < t->rows; i++) {
-        vf r[TILE];
-        output_1d(r, s[i]);
-        CFX_UNROLL
-        for (int j = 0; j < TILE; j++) {
-            if (j >= t->cols)
-                break;
-            r[j] = vf_add(r[j], b);
-            if (t->end.add)
-                r[j] = vf_add(r[j],
-                              load_block(t->end.add_narrow,
-                                         t->end.add + i * t->add_row + j * add,
-                                         v));
-            r[j] = finish(r[j], &t->end);
-            if (sums)
-                vf_store(sums + (i * TILE + j) * CFX_BLOCK + at, r[j]);
+        for (int j = 0; j < edge; j++) {
+            float *to = v + (i * edge + j) * step;
+            if (pairs)
+                store_narrow(true, to, at, r[j]);
             else
-                store_block(&t->end, t->y + i * t->row + j * y, v, r[j]);
+                vf_store(to + at * VF, r[j]);
         }
     }
 }
 
-static void outputs(const cfx_winograd_outputs *t)
+#define INPUTS(name, edge, narrow, pairs)                                     \
+    static void name(float *v, int64_t step, const float *x, int64_t row,     \
+                     int64_t n)                                               \
+    {                                                                         \
+        for (; n > 0; n--) {                                                  \
+            for (int i = 0; i < CFX_BLOCK / VF; i++)                          \
+                inputs_vector(edge, narrow, pairs, v, step, x, row, i);       \
+            v += cfx_blocked_lanes(pairs);                                    \
+            x += (edge - 2) * cfx_blocked_lanes(narrow);                      \
+        }                                                                     \
+    }
+
+INPUTS(f4_inputs, CFX_F4_EDGE, false, false)
+INPUTS(f4_narrow_inputs, CFX_F4_EDGE, true, false)
+INPUTS(f2_inputs, CFX_F2_EDGE, false, false)
+INPUTS(f2_narrow_inputs, CFX_F2_EDGE, true, false)
+INPUTS(f2_pairs, CFX_F2_EDGE, false, true)
+INPUTS(f2_narrow_pairs, CFX_F2_EDGE, true, true)
+
+/* ---- Outputs ---- */
+
+/* Vector v of tile k's channels; to `sums`, (4, 4, 16), if it is not NULL. */
+CFX_FORCE_INLINE void outputs_vector(const int edge,
+                                     const cfx_winograd_outputs *t,
+                                     float *sums, int64_t k, int cols, int v)
+{
+    const int tile = edge - 2;
+    const int64_t y = cfx_blocked_lanes(t->end.narrow);
+    const int64_t add = cfx_blocked_lanes(t->end.add_narrow);
+    int64_t at = (int64_t)v * VF, first = k * tile;
+    const float *m = t->m + k * CFX_BLOCK + at;
+    vf s[TILE][EDGE], b = t->end.bias ? vf_load(t->end.bias + at) : vf_zero();
+
+    CFX_UNROLL
+    for (int j = 0; j < edge; j++) {
+        vf c[EDGE], r[TILE];
+        CFX_UNROLL
+        for (int i = 0; i < edge; i++)
+            c[i] = vf_load(m + (i * edge + j) * t->step);
+        outputs_1d(edge, r, c);
+        CFX_UNROLL
+        for (int i = 0; i < tile; i++)
+            s[i][j] = r[i];
+    }
+    for (int i = 0; i < t->rows; i++) {
+        vf r[TILE];
+        outputs_1d(edge, r, s[i]);
+        CFX_UNROLL
+        for (int j = 0; j < tile; j++) {
+            if (j >= cols)
+                break;
+            r[j] = vf_add(r[j], b);
+            if (t->end.add)
+                r[j] = vf_add(r[j], load_block(t->end.add_narrow,
+                                               t->end.add + i * t->add_row +
+                                                   (first + j) * add,
+                                               v));
+            r[j] = finish(r[j], &t->end);
+            if (sums)
+                vf_store(sums + (i * TILE + j) * CFX_BLOCK + at, r[j]);
+            else
+                store_block(&t->end, t->y + i * t->row + (first + j) * y, v,
+                            r[j]);
+        }
+    }
+}
+
+CFX_FORCE_INLINE void outputs(const int edge, const cfx_winograd_outputs *t)
 {
     float sums[TILE * TILE * CFX_BLOCK];
 
-    for (int i = 0; i < CFX_BLOCK / VF; i++)
-        outputs_vector(t, t->end.activation ? sums : NULL, i);
-    for (int i = 0; i < t->rows && t->end.activation; i++)
-        activate(&t->end, t->y + i * t->row, sums + i * TILE * CFX_BLOCK,
-                 t->cols * CFX_BLOCK);
+    for (int64_t k = 0; k < t->n; k++) {
+        const int tile = edge - 2, cols = k + 1 < t->n ? tile : t->cols;
+        float *y = t->y + k * tile * cfx_blocked_lanes(t->end.narrow);
+        for (int i = 0; i < CFX_BLOCK / VF; i++)
+            outputs_vector(edge, t, t->end.activation ? sums : NULL, k, cols,
+                           i);
+        for (int i = 0; i < t->rows && t->end.activation; i++)
+            activate(&t->end, y + i * t->row, sums + i * TILE * CFX_BLOCK,
+                     (int64_t)cols * CFX_BLOCK);
+    }
+}
+
+static void f4_outputs(const cfx_winograd_outputs *t)
+{
+    outputs(CFX_F4_EDGE, t);
+}
+
+static void f2_outputs(const cfx_winograd_outputs *t)
+{
+    outputs(CFX_F2_EDGE, t);
 }
 
 extern const struct cfx_blocked_winograd_kernels CFX_LEVEL_NAME(
     cfx_blocked_winograd_kernels);
 
 const struct cfx_blocked_winograd_kernels CFX_LEVEL_NAME(
-    cfx_blocked_winograd_kernels) = {.inputs = {inputs, narrow_inputs},
-                                     .outputs = outputs};
+    cfx_blocked_winograd_kernels) = {
+    .inputs = {[CFX_BLOCKED_FLOAT] = {f4_inputs, f4_narrow_inputs},
+               [CFX_BLOCKED_MIXED] = {f2_inputs, f2_narrow_inputs},
+               [CFX_BLOCKED_PAIRS] = {f2_pairs, f2_narrow_pairs}},
+    .outputs = {[CFX_BLOCKED_FLOAT] = f4_outputs,
+                [CFX_BLOCKED_MIXED] = f2_outputs,
+                [CFX_BLOCKED_PAIRS] = f2_outputs}};

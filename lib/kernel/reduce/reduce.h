@@ -90,6 +90,11 @@ void cfx_cumulate(cfx_context *ctx, cfx_scan op, cfx_dtype dtype, void *y,
                   int64_t *index, const void *x, int64_t outer, int64_t n,
                   int64_t inner);
 
+/* PROD and LOGSUMEXP of complex numbers; a sum is that of their parts. */
+void cfx_cumulate_complex(cfx_context *ctx, cfx_scan op, cfx_dtype dtype,
+                          void *y, const void *x, int64_t outer, int64_t n,
+                          int64_t inner);
+
 /* ---- Levels ---- */
 
 /* Reductions are computed in f32, f64, or for all others i64. */

@@ -8,6 +8,11 @@
 #include "base/stop.h"
 #include "kernel/resample/resample.h"
 
+/* 16 bytes, of complex128. */
+typedef struct pair {
+    uint64_t half[2];
+} pair;
+
 typedef struct work {
     const cfx_context *ctx;
     const cfx_columns *c;
@@ -74,6 +79,7 @@ IM2COL(uint8_t)
 IM2COL(uint16_t)
 IM2COL(uint32_t)
 IM2COL(uint64_t)
+IM2COL(pair)
 
 #define COL2IM(name, T, LOAD, SAVE)                                           \
     static void col2im_##name(void *arg, int64_t begin, int64_t end,          \
@@ -102,10 +108,14 @@ IM2COL(uint64_t)
     }
 
 #define ITSELF(x) (x)
+#define TO_BOOL(x) ((uint8_t)((x) != 0))
 COL2IM(f32, float, ITSELF, ITSELF)
 COL2IM(f64, double, ITSELF, ITSELF)
 COL2IM(f16, uint16_t, cfx_half_to_float, cfx_float_to_half)
 COL2IM(bf16, uint16_t, cfx_bf16_to_f32, cfx_float_to_bfloat)
+COL2IM(c64, float _Complex, ITSELF, ITSELF)
+COL2IM(c128, double _Complex, ITSELF, ITSELF)
+COL2IM(bool, uint8_t, ITSELF, TO_BOOL)
 
 void cfx_im2col(cfx_context *ctx, const cfx_columns *c, const void *x,
                 void *columns)
@@ -117,7 +127,8 @@ void cfx_im2col(cfx_context *ctx, const cfx_columns *c, const void *x,
                      size == 1   ? im2col_uint8_t
                      : size == 2 ? im2col_uint16_t
                      : size == 4 ? im2col_uint32_t
-                                 : im2col_uint64_t,
+                     : size == 8 ? im2col_uint64_t
+                                 : im2col_pair,
                      &w);
 }
 
@@ -128,6 +139,9 @@ void cfx_col2im(cfx_context *ctx, const cfx_columns *c, const void *columns,
 
     cfx_parallel_for(ctx, c->batch * c->channels, 1,
                      c->dtype == CFX_F64    ? col2im_f64
+                     : c->dtype == CFX_C64  ? col2im_c64
+                     : c->dtype == CFX_C128 ? col2im_c128
+                     : c->dtype == CFX_BOOL ? col2im_bool
                      : c->dtype == CFX_F16  ? col2im_f16
                      : c->dtype == CFX_BF16 ? col2im_bf16
                                             : col2im_f32,

@@ -153,3 +153,16 @@ CFX_SAME(asinh)
 CFX_SAME(acosh)
 CFX_SAME(atanh)
 #undef CFX_SAME
+
+/* log(exp(a) + exp(b)): the number of the larger real part, and what the other
+ * adds to it. NaN in any part makes the result NaN, as in PyTorch. */
+static inline T M(logaddexp)(T a, T b)
+{
+    bool less = M(re)(a) < M(re)(b);
+    T top = less ? b : a, low = less ? a : b;
+    if (M(isnan)(a) || M(isnan)(b))
+        return M(make)(NAN, NAN);
+    if (isinf(M(re)(top)) && M(re)(top) == M(re)(low))
+        return M(re)(top) < 0 ? low : M(log)(M(exp)(a) + M(exp)(b));
+    return top + M(log1p)(M(exp)(low - top));
+}

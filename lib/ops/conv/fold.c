@@ -60,7 +60,7 @@ static cfx_status check_rank(cfx_call *call, int least)
                              "Expected %dD or %dD input, "
                              "got rank %d",
                              least, least + 1, x->rank);
-    if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
+    if (cfx_dtypes[x->dtype].category < CFX_CAT_FLOAT && x->dtype != CFX_BOOL)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     for (int i = x->rank - least; i < x->rank; i++)
         if (cfx_dim_is(x->shape[i], 0))
@@ -158,10 +158,15 @@ static cfx_status fold_run(cfx_call *call)
 }
 
 /* ATen's own names have all numbers given. */
+#define WINDOWS                                                               \
+    "SymInt[2] kernel_size, SymInt[2] dilation, SymInt[2] padding, "          \
+    "SymInt[2] stride) -> Tensor"
+#define IM2COL "(Tensor self, " WINDOWS
+#define COL2IM "(Tensor self, SymInt[2] output_size, " WINDOWS
+
 static const cfx_variant unfold_variants[] = {
-    {"aten.im2col.default(Tensor self, SymInt[2] kernel_size, SymInt[2] "
-     "dilation, SymInt[2] padding, SymInt[2] stride) -> Tensor",
-     NULL},
+    {"aten.im2col.default" IM2COL, NULL},
+    {"torch._C._nn.im2col" IM2COL, NULL},
     {NULL, NULL},
 };
 
@@ -171,16 +176,15 @@ const cfx_op cfx_op__unfold = {
     .aliases = "torch.nn.functional.unfold",
     .variants = unfold_variants,
     .doc = "The windows of an image as columns.",
+    .flags = CFX_OP_COMPLEX,
     .code = UNFOLD,
     .infer = unfold_infer,
     .run = fold_run,
 };
 
 static const cfx_variant fold_variants[] = {
-    {"aten.col2im.default(Tensor self, SymInt[2] output_size, SymInt[2] "
-     "kernel_size, SymInt[2] dilation, SymInt[2] padding, SymInt[2] stride) "
-     "-> Tensor",
-     NULL},
+    {"aten.col2im.default" COL2IM, NULL},
+    {"torch._C._nn.col2im" COL2IM, NULL},
     {NULL, NULL},
 };
 
@@ -191,6 +195,7 @@ const cfx_op cfx_op__fold = {
     .aliases = "torch.nn.functional.fold",
     .variants = fold_variants,
     .doc = "Columns added up to an image where their windows overlap.",
+    .flags = CFX_OP_COMPLEX,
     .code = FOLD,
     .infer = fold_infer,
     .cost = fold_cost,

@@ -339,7 +339,7 @@ static cfx_status new_infer(cfx_call *call)
         .aliases = "Tensor." #name " aten." #name ".default",                 \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
-        .flags = CFX_OP_COMPLEX,                                              \
+        .flags = CFX_OP_COMPLEX | CFX_OP_SEES_BATCHES,                        \
         .infer = new_infer,                                                   \
         .cost = cfx_cost_created,                                             \
         .run = constant_run,                                                  \

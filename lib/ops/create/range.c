@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/stop.h"
+#include "op/composite.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"
@@ -232,17 +233,70 @@ static cfx_status bound(cfx_call *call, int k, cfx_dtype type, double *out)
     return CFX_OK;
 }
 
+static bool is_complex(cfx_value v)
+{
+    return v.kind == CFX_COMPLEX || cfx_is_complex_tensor(v);
+}
+
+/* Complex bounds make complex numbers, which no other type holds. */
+static cfx_status space_type(cfx_call *call, cfx_dtype *type)
+{
+    bool complex = is_complex(cfx_call_value(call, START)) ||
+                   is_complex(cfx_call_value(call, END));
+    *type = cfx_call_dtype(call, DTYPE, complex ? CFX_C64 : CFX_F32);
+    if (complex && !cfx_dtype_is_complex(*type))
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "inferred dtype complex64 can't be safely cast "
+                             "to passed dtype %s",
+                             cfx_dtypes[*type].name);
+    return *type == CFX_BOOL ? cfx_infer_refuse(call, *type) : CFX_OK;
+}
+
+/* One part of a bound. */
+static cfx_value bound_part(cfx_scope *s, cfx_value v, int part)
+{
+    double number[2];
+    if (cfx_is_complex_tensor(v))
+        return CFX_CALL(s, part ? "torch.imag" : "torch.real", v);
+    if (v.kind != CFX_COMPLEX)
+        return part ? cfx_float(0) : v;
+    cfx_value_parts(v, number);
+    return cfx_float(number[part]);
+}
+
+/* Each part has equal distances of its own. */
+static cfx_value complex_space_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_dtype real = cfx_dtype_real((cfx_dtype)call->out[0]->dtype);
+    cfx_value keys[] = {cfx_str(s, "dtype"), cfx_value_of_dtype(real)};
+    cfx_value part[2];
+    for (int i = 0; i < 2; i++) {
+        cfx_value args[] = {
+            bound_part(s, cfx_call_value(call, START), i),
+            bound_part(s, cfx_call_value(call, END), i),
+            cfx_call_value(call, STEPS),
+        };
+        part[i] = cfx_call_function(s, "torch.linspace",
+                                    (cfx_args){args, 3, keys, 1});
+    }
+    cfx_value y = CFX_CALL(s, "torch.complex", part[0], part[1]);
+    return cfx_call_has(call, BASE)
+               ? CFX_CALL(s, "torch.pow", cfx_call_value(call, BASE), y)
+               : y;
+}
+
 static cfx_status space_infer(cfx_call *call)
 {
     cfx_dim n = cfx_value_dim(cfx_call_value(call, STEPS));
-    cfx_dtype type = cfx_call_dtype(call, DTYPE, CFX_F32);
+    cfx_dtype type;
     double number;
     cfx_status st = cfx_create_check(call, DTYPE);
-    if (!st && type == CFX_BOOL)
-        st = cfx_infer_refuse(call, type);
+    if (!st)
+        st = space_type(call, &type);
     for (int k = START; k <= END && !st; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
-        if (!t && cfx_call_value(call, k).kind != CFX_SYMINT)
+        if (!t && cfx_call_value(call, k).kind != CFX_SYMINT &&
+            !cfx_dtype_is_complex(type))
             st = bound(call, k, type, &number);
         else if (t && t->rank)
             st = cfx_call_fail(call, CFX_ESHAPE,
@@ -268,6 +322,8 @@ static cfx_status linspace_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
     double start, end;
+    if (cfx_dtype_is_complex((cfx_dtype)y->dtype))
+        return cfx_composite_run(call, complex_space_build);
     cfx_status st = bounds(call, &start, &end);
     if (!st)
         cfx_fill_linspace(call->ctx, y->data, (cfx_dtype)y->dtype,
@@ -290,6 +346,8 @@ static cfx_status logspace_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
     cfx_dtype type = (cfx_dtype)y->dtype;
+    if (cfx_dtype_is_complex(type))
+        return cfx_composite_run(call, complex_space_build);
     double base = cfx_call_double(call, BASE), start, end, step = 0;
     int64_t n = cfx_tensor_size(y, 0);
     cfx_status st = n > 1 ? bounds(call, &start, &end)
@@ -325,7 +383,7 @@ const cfx_op cfx_op__linspace = {
                "aten.linspace.Tensor_Tensor aten.linspace.Tensor_Scalar "
                "aten.linspace.Scalar_Tensor",
     .doc = "So many numbers from start to end, both of them among these.",
-    .flags = CFX_OP_NUMBERS,
+    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = space_infer,
     .run = linspace_run,
 };
@@ -338,7 +396,7 @@ const cfx_op cfx_op__logspace = {
                "aten.logspace.Tensor_Tensor aten.logspace.Tensor_Scalar "
                "aten.logspace.Scalar_Tensor",
     .doc = "The powers of a base whose exponents linspace gives.",
-    .flags = CFX_OP_NUMBERS,
+    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .code = 1,
     .infer = space_infer,
     .run = logspace_run,

@@ -7,6 +7,8 @@
  * The numbers come from the context's generator. They are not PyTorch's, but
  * are distributed alike, and the same for the same seed and any threads.
  */
+#include <math.h>
+
 #include "kernel/pointwise/pointwise.h"
 #include "kernel/random.h"
 #include "op/composite.h"
@@ -23,16 +25,18 @@
 
 enum { UNIFORM, NORMAL };
 
-/* Results are made in memory order, whatever their strides are. */
+/* Results are made in memory order, whatever their strides are. The parts of
+ * complex numbers share the variance, and each has the mean. */
 static cfx_status fill_floats(cfx_call *call, int code, double a, double b)
 {
     const cfx_tensor *y = call->out[0];
-    cfx_dtype type = (cfx_dtype)y->dtype;
-    int64_t n = cfx_tensor_numel(y);
-    bool normal = code == NORMAL;
+    cfx_dtype type = cfx_dtype_real((cfx_dtype)y->dtype);
+    bool normal = code == NORMAL, complex = type != y->dtype;
+    int64_t n = cfx_tensor_numel(y) * (complex ? 2 : 1);
     cfx_random r = cfx_context_random(call->ctx, (uint64_t)n * (normal + 1u));
     if (normal)
-        cfx_random_normals(call->ctx, type, y->data, n, r, a, b);
+        cfx_random_normals(call->ctx, type, y->data, n, r, a,
+                           complex ? b * sqrt(0.5) : b);
     else
         cfx_random_uniforms(call->ctx, type, y->data, n, r, a, b);
     return CFX_OK;
@@ -47,7 +51,7 @@ static cfx_status sized_infer(cfx_call *call)
     cfx_dtype dtype = cfx_call_dtype(call, 2, CFX_F32);
     cfx_status st = cfx_create_check(call, 2);
     if (!st)
-        st = cfx_infer_need_float(call, dtype);
+        st = cfx_infer_need_inexact(call, dtype);
     if (!st)
         st = cfx_create_size(call, 0, &rank, shape);
     return st ? st : cfx_call_out(call, dtype, rank, shape);
@@ -59,7 +63,7 @@ static cfx_status like_infer(cfx_call *call)
     cfx_dtype dtype = cfx_call_dtype(call, 2, own);
     cfx_status st = cfx_create_check(call, 2);
     if (!st)
-        st = cfx_infer_need_float(call, dtype);
+        st = cfx_infer_need_inexact(call, dtype);
     return st ? st : cfx_create_like(call, dtype, 7);
 }
 
@@ -74,7 +78,7 @@ static cfx_status standard_run(cfx_call *call)
         .aliases = "torch." #name " aten." #name ".default aten." #name       \
                    ".generator",                                              \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_RANDOM,                                               \
+        .flags = CFX_OP_RANDOM | CFX_OP_COMPLEX,                              \
         .code = code_,                                                        \
         .infer = sized_infer,                                                 \
         .cost = cfx_cost_created,                                             \
@@ -84,7 +88,7 @@ static cfx_status standard_run(cfx_call *call)
         .schema = #name "_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor",  \
         .aliases = "torch." #name "_like aten." #name "_like.default",        \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_RANDOM,                                               \
+        .flags = CFX_OP_RANDOM | CFX_OP_COMPLEX,                              \
         .code = code_,                                                        \
         .infer = like_infer,                                                  \
         .cost = cfx_cost_created,                                             \
@@ -101,7 +105,7 @@ static cfx_status spread_infer(cfx_call *call)
     cfx_dtype type = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
     double a = cfx_call_double(call, 1), b = cfx_call_double(call, 2);
     bool normal = call->op->code == NORMAL;
-    cfx_status st = cfx_infer_need_float(call, type);
+    cfx_status st = cfx_infer_need_inexact(call, type);
     bool unknown = cfx_infer_is_unknown(call, b) ||
                    (!normal && cfx_infer_is_unknown(call, a));
     if (!st && !unknown && (normal ? !(b >= 0) : !(a <= b)))
@@ -126,7 +130,7 @@ static cfx_status spread_run(cfx_call *call)
         .aliases = "aten." #symbol ".default",                                \
         .inplace_aliases = "Tensor." name "_ aten." name "_.default",         \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_RANDOM | CFX_OP_INPLACE,                              \
+        .flags = CFX_OP_RANDOM | CFX_OP_INPLACE | CFX_OP_COMPLEX,             \
         .code = code_,                                                        \
         .infer = spread_infer,                                                \
         .cost = cfx_cost_created,                                             \
@@ -145,7 +149,7 @@ static cfx_status normal_infer(cfx_call *call)
     cfx_dtype dtype = cfx_call_dtype(call, 4, CFX_F32);
     cfx_status st = cfx_create_check(call, 4);
     if (!st)
-        st = cfx_infer_need_float(call, dtype);
+        st = cfx_infer_need_inexact(call, dtype);
     double std = cfx_call_double(call, 1);
     if (!st && !(std >= 0) && !cfx_infer_is_unknown(call, std))
         st = cfx_call_fail(call, CFX_EINVAL,
@@ -243,7 +247,7 @@ const cfx_op cfx_op__normal = {
         ") -> Tensor",
     .aliases = "torch.normal aten.normal.float_float",
     .doc = "Normally distributed numbers of a mean and deviation.",
-    .flags = CFX_OP_RANDOM,
+    .flags = CFX_OP_RANDOM | CFX_OP_COMPLEX,
     .infer = normal_infer,
     .run = normal_run,
     .next = &normals,

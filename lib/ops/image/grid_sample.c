@@ -51,11 +51,6 @@ static cfx_status check(cfx_call *call, const cfx_tensor *x,
                              "have same dtype, but got %s and %s",
                              cfx_dtypes[x->dtype].name,
                              cfx_dtypes[g->dtype].name);
-    if (x->dtype == CFX_F16 || x->dtype == CFX_BF16)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "%s is not supported, "
-                             "convert input and grid to float32",
-                             cfx_dtypes[x->dtype].name);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     if (!cfx_dim_eq(call->env, x->shape[0], g->shape[0]) ||

@@ -178,47 +178,6 @@ static double scale_of(const struct resize *r, int i)
     return cfx_value_is_none(v) || !r->keep_scale ? 0 : cfx_value_number(v);
 }
 
-/* floor(in * factor): of symbols for a ratio of small integers. */
-static cfx_status scaled(cfx_call *call, cfx_dim in, cfx_value factor,
-                         cfx_dim *out)
-{
-    double scale = cfx_value_number(factor);
-    if (factor.kind == CFX_SYMINT) {
-        *out = cfx_dim_mul(call->env, in, cfx_value_dim(factor));
-        return CFX_OK;
-    }
-    if (factor.kind != CFX_FLOAT && factor.kind != CFX_INT &&
-        factor.kind != CFX_BOOL_VALUE)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "argument 'scale_factor' must be float, not %s",
-                             cfx_kind_name((cfx_kind)factor.kind));
-    if (cfx_infer_is_unknown(call, scale))
-        return cfx_infer_unknown_extent(call, out);
-    if (cfx_dim_is_int(in)) {
-        double n = floor((double)cfx_dim_value(in) * scale);
-        if (!(n >= 0 && n < 0x1p60))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "scale_factor %g gives no "
-                                 "extent",
-                                 scale);
-        *out = cfx_dim_int((int64_t)n);
-        return CFX_OK;
-    }
-    for (int64_t q = 1; q <= 64; q++) {
-        double p = scale * (double)q;
-        if (p != floor(p) || fabs(p) > 0x1p31)
-            continue;
-        *out = cfx_dim_floordiv(
-            call->env, cfx_dim_mul(call->env, in, cfx_dim_int((int64_t)p)),
-            cfx_dim_int(q));
-        return CFX_OK;
-    }
-    return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                         "scale_factor %g of an "
-                         "extent that is not known",
-                         scale);
-}
-
 static cfx_status out_shape(cfx_call *call, const struct resize *r,
                             cfx_dim *shape)
 {
@@ -236,7 +195,8 @@ static cfx_status out_shape(cfx_call *call, const struct resize *r,
             st = cfx_infer_index(call, size, &size);
             *out = cfx_value_dim(size);
         } else {
-            st = scaled(call, in, of_axis(r->scale, i), out);
+            st = cfx_infer_scaled(call, in, of_axis(r->scale, i),
+                                  "scale_factor", out);
         }
         if (st)
             return st;

@@ -205,6 +205,7 @@ const cfx_op cfx_op__nonzero_static = {
     .aliases = "torch.nonzero_static Tensor.nonzero_static "
                "aten.nonzero_static.default",
     .doc = "So many places of elements that are not 0, row by row.",
+    .flags = CFX_OP_COMPLEX,
     .infer = nonzero_static_infer,
     .run = nonzero_static_run,
 };

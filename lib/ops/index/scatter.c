@@ -135,11 +135,11 @@ static cfx_status run_with_number(cfx_call *call, struct plan p,
 static cfx_status divide(cfx_call *call, struct plan p, bool include_self)
 {
     const cfx_tensor *y = p.y;
-    cfx_dtype type = (cfx_dtype)y->dtype;
+    cfx_dtype type = (cfx_dtype)y->dtype, real = cfx_dtype_real(type);
     cfx_tensor *count;
     char one[16];
     cfx_iter it;
-    cfx_status st = cfx_call_new(call, &count, type, y->rank, y->shape);
+    cfx_status st = cfx_call_new(call, &count, real, y->rank, y->shape);
     if (!st)
         st = cfx_tensor_alloc(count, call->err);
     if (st) {
@@ -149,21 +149,21 @@ static cfx_status divide(cfx_call *call, struct plan p, bool include_self)
     cfx_loop_out(&it, count);
     cfx_iter_integer(&it, include_self);
     cfx_copy(call->ctx, &it);
-    cfx_element_set_int(type, one, 1);
+    cfx_element_set_int(real, one, 1);
     p.y = count;
     st = run_with_number(call, p, ADD, one);
     if (!st && !include_self) {
         cfx_loop_out(&it, count);
         cfx_loop_in(&it, count);
         cfx_iter_integer(&it, 1);
-        cfx_pointwise(call->ctx, CFX_PW_MAXIMUM, type, &it, NULL);
+        cfx_pointwise(call->ctx, CFX_PW_MAXIMUM, real, &it, NULL);
     }
     cfx_loop_out(&it, y);
     cfx_loop_in(&it, y);
     cfx_loop_in(&it, count);
     if (!st)
         cfx_pointwise(call->ctx,
-                      cfx_dtype_is_float(type) ? CFX_PW_DIV : CFX_PW_DIV_FLOOR,
+                      cfx_dtype_is_float(real) ? CFX_PW_DIV : CFX_PW_DIV_FLOOR,
                       type, &it, NULL);
     cfx_tensor_unref(count);
     return st;
@@ -281,8 +281,10 @@ static cfx_status scatter_infer(cfx_call *call)
     read_scatter(call, s);
     if (s->what == UNKNOWN)
         return unknown_reduction(call);
-    if (s->what == MEAN && x->dtype == CFX_BOOL)
-        return cfx_infer_refuse(call, CFX_BOOL);
+    if ((s->what == MEAN && x->dtype == CFX_BOOL) ||
+        ((s->what == AMAX || s->what == AMIN) &&
+         cfx_dtype_is_complex((cfx_dtype)x->dtype)))
+        return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     if (src)
         st = check_type(call, x, src);
     else
@@ -362,8 +364,7 @@ static cfx_status scatter_run(cfx_call *call)
         .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_INPLACE | CFX_OP_EDITS |                              \
-                 ((code_) == SET || (code_) == ADD ? CFX_OP_COMPLEX : 0),     \
+        .flags = CFX_OP_INPLACE | CFX_OP_EDITS | CFX_OP_COMPLEX,              \
         .code = code_,                                                        \
         .state_size = sizeof(struct scatter),                                 \
         .infer = scatter_infer,                                               \

@@ -120,7 +120,7 @@ static cfx_status lstsq_infer(cfx_call *call)
     struct lstsq *p = call->state;
     const cfx_tensor *a = cfx_call_tensor(call, SELF);
     const cfx_tensor *b = cfx_call_tensor(call, B);
-    cfx_dtype type = (cfx_dtype)a->dtype;
+    cfx_dtype type = cfx_dtype_real((cfx_dtype)a->dtype);
     cfx_status st = check(call);
     if (!st)
         st = read_driver(call);
@@ -188,7 +188,7 @@ static int call_driver(const cfx_call *call, cfx_dtype t, void *a, void *b,
 {
     const struct lstsq *p = call->state;
     const struct extents x = extents_of(call);
-    double eps = t == CFX_F64 ? DBL_EPSILON : FLT_EPSILON;
+    double eps = cfx_dtype_real(t) == CFX_F64 ? DBL_EPSILON : FLT_EPSILON;
     double rcond = cfx_call_has(call, RCOND) ? cfx_call_double(call, RCOND)
                                              : eps * x.l;
     /* gelsd does not work without right-hand sides, and says so on stderr. */
@@ -246,19 +246,22 @@ static void copy_rows(size_t size, int rows, int columns, char *to,
                    size);
 }
 
+/* The squared norms of the rest, of both parts of complex numbers. */
 static void give_residuals(const cfx_matrices *m, struct extents x, int64_t i,
                            const char *b)
 {
-    size_t size = cfx_dtype_size(m->type);
+    cfx_dtype real = cfx_dtype_real(m->type);
+    size_t size = cfx_dtype_size(real);
+    int64_t parts = real == m->type ? 1 : 2;
     char *to = cfx_matrices_at(m, m->call->out[RESIDUALS], 1, i);
     for (int64_t c = 0; c < x.r; c++) {
+        const char *column = b + (size_t)(c * x.l * parts) * size;
         double squares = 0;
-        for (int64_t r = x.m; r < x.n; r++) {
-            double v = cfx_element_double(m->type,
-                                          b + (size_t)(c * x.l + r) * size);
+        for (int64_t r = x.m * parts; r < x.n * parts; r++) {
+            double v = cfx_element_double(real, column + (size_t)r * size);
             squares += v * v;
         }
-        cfx_element_set_double(m->type, to + (size_t)c * size, squares);
+        cfx_element_set_double(real, to + (size_t)c * size, squares);
     }
 }
 
@@ -328,6 +331,7 @@ const cfx_op cfx_op__linalg_lstsq = {
     .params = params,
     .aliases = "torch.linalg.lstsq aten.linalg_lstsq.default",
     .doc = "The solutions of systems by least squares.",
+    .flags = CFX_OP_COMPLEX,
     .state_size = sizeof(struct lstsq),
     .infer = lstsq_infer,
     .cost = lstsq_cost,

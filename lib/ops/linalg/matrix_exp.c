@@ -7,6 +7,9 @@
  * Casas, Computing the Matrix Exponential with an Optimized Taylor Polynomial
  * Approximation, Mathematics 7 (2019), 1174. Bounds of norms are PyTorch's.
  *
+ * A complex matrix A + iB is the real one [A -B; B A], whose exponential has
+ * the same form.
+ *
  * shape   that of the argument.
  * cost    5 products of matrices, 5 n^3 multiply-adds: degree 18. How often the
  *         result is squared depends on the numbers.
@@ -257,11 +260,17 @@ static void compute(const slice *s)
             NAN);
 }
 
+/* Numbers of an element. */
+static int64_t parts_of(const cfx_tensor *x)
+{
+    return cfx_dtype_is_complex((cfx_dtype)x->dtype) ? 2 : 1;
+}
+
 static size_t matrix_exp_size(const cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
-    int64_t n = cfx_tensor_size(x, x->rank - 1);
-    cfx_dtype type = (cfx_dtype)x->dtype;
+    int64_t n = cfx_tensor_size(x, x->rank - 1) * parts_of(x);
+    cfx_dtype type = cfx_dtype_real((cfx_dtype)x->dtype);
     cfx_gemm g = square(type, n, NULL, NULL, NULL);
     return MATRICES * cfx_work_size((size_t)(n * n), cfx_dtype_size(type)) +
            cfx_work_size(cfx_gemm_serial_workspace(call->ctx, &g), 1);
@@ -273,24 +282,56 @@ static size_t matrix_exp_workspace(const cfx_call *call)
                                   matrix_exp_size(call));
 }
 
+static void copy_part(const slice *s, int64_t r, int64_t c, const char *from)
+{
+    size_t size = cfx_dtype_size(s->type);
+    memcpy((char *)at(s, A1) + (size_t)(r * s->n + c) * size, from, size);
+}
+
+/* An element at (r, c) of n x n, both parts of it and the negative of the
+ * second where it is complex. */
+static void read_element(const slice *s, int64_t n, int64_t r, int64_t c,
+                         const char *from)
+{
+    size_t size = cfx_dtype_size(s->type);
+    copy_part(s, r, c, from);
+    if (n == s->n)
+        return;
+    copy_part(s, n + r, n + c, from);
+    copy_part(s, n + r, c, from + size);
+    cfx_element_set_double(
+        s->type, (char *)at(s, A1) + (size_t)(r * s->n + n + c) * size,
+        -cfx_element_double(s->type, from + size));
+}
+
+/* The left half has both parts: the real ones, and below them the others. */
+static void write_matrix(const slice *s, int64_t n, char *to)
+{
+    size_t size = cfx_dtype_size(s->type);
+    int64_t parts = s->n == n ? 1 : 2;
+    for (int64_t r = 0; r < s->n; r++)
+        for (int64_t c = 0; c < n; c++)
+            memcpy(to + (size_t)((r % n * n + c) * parts + r / n) * size,
+                   (char *)at(s, B0) + (size_t)(r * s->n + c) * size, size);
+}
+
 static int matrix_exp_each(const cfx_matrices *m, int64_t i, void *work)
 {
     const cfx_tensor *x = cfx_call_tensor(m->call, SELF);
-    int64_t n = cfx_tensor_size(x, x->rank - 1);
-    size_t size = cfx_dtype_size(m->type);
-    const slice s = {m->call->ctx, m->type, n, work,
-                     cfx_work_size((size_t)(n * n), size)};
+    int64_t n = cfx_tensor_size(x, x->rank - 1), all = n * parts_of(x);
+    cfx_dtype real = cfx_dtype_real(m->type);
+    const slice s = {m->call->ctx, real, all, work,
+                     cfx_work_size((size_t)(all * all), cfx_dtype_size(real))};
     const char *from = cfx_matrices_at(m, x, 2, i);
+    int64_t size = (int64_t)cfx_dtype_size(m->type);
     int64_t row = cfx_tensor_stride(x, x->rank - 2);
     int64_t column = cfx_tensor_stride(x, x->rank - 1);
     for (int64_t r = 0; r < n; r++)
         for (int64_t c = 0; c < n; c++)
-            memcpy((char *)at(&s, A1) + (size_t)(r * n + c) * size,
-                   from + (r * row + c * column) * (int64_t)size, size);
+            read_element(&s, n, r, c, from + (r * row + c * column) * size);
     if (n)
         compute(&s);
-    memcpy(cfx_matrices_at(m, m->call->out[0], 2, i), at(&s, B0),
-           (size_t)(n * n) * size);
+    write_matrix(&s, n, cfx_matrices_at(m, m->call->out[0], 2, i));
     return 0;
 }
 
@@ -307,6 +348,7 @@ const cfx_op cfx_op__linalg_matrix_exp = {
     .aliases = "torch.linalg.matrix_exp torch.matrix_exp Tensor.matrix_exp "
                "aten.linalg_matrix_exp.default aten.matrix_exp.default",
     .doc = "The exponentials of matrices.",
+    .flags = CFX_OP_COMPLEX,
     .infer = matrix_exp_infer,
     .cost = matrix_exp_cost,
     .workspace = matrix_exp_workspace,

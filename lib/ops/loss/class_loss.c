@@ -249,3 +249,100 @@ const cfx_op cfx_op__cross_entropy = {
     .cost = cross_entropy_cost,
     .run = cross_entropy_run,
 };
+
+/* ---- linear_cross_entropy ---- */
+
+/* (classes, axes of positions..., features) as (rows, features), and such a
+ * bias as (rows). */
+static cfx_value as_rows(cfx_scope *s, cfx_value v, int features)
+{
+    cfx_value shape[] = {cfx_int(-1), cfx_none()};
+    if (features)
+        shape[1] = cfx_size(s, v, -1);
+    return TORCH("reshape", v,
+                 cfx_list_of(s, CFX_TUPLE, 1 + (size_t)features, shape));
+}
+
+static bool check_linear(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_tensor *x = ARG(INPUT).u.tensor,
+                     *w = ARG(LINEAR_WEIGHT).u.tensor;
+    cfx_value bias = ARG(LINEAR_BIAS);
+    bool same = cfx_value_is_none(bias) || bias.u.tensor->rank == w->rank - 1;
+    if (x->rank < 1 || x->rank > 2 || w->rank < 2 ||
+        x->rank - 1 + w->rank > CFX_MAX_RANK)
+        cfx_scope_fail(s, CFX_ESHAPE,
+                       "expected input with dimensionality 1 or 2, and "
+                       "linear_weight with at least 2, got %d and %d",
+                       x->rank, w->rank);
+    else if (!cfx_dim_eq(s->env, x->shape[x->rank - 1], w->shape[w->rank - 1]))
+        cfx_scope_fail(s, CFX_ESHAPE,
+                       "expected equal input and linear_weight last "
+                       "dimensions (in_features)");
+    else if (w->rank > 2 && x->rank == 1)
+        cfx_scope_fail(s, CFX_ESHAPE,
+                       "a loss of several positions requires batched input, "
+                       "got a vector");
+    for (int i = 0; same && bias.kind == CFX_TENSOR && i < w->rank - 1; i++)
+        same = cfx_dim_eq(s->env, bias.u.tensor->shape[i], w->shape[i]);
+    if (!same)
+        cfx_scope_fail(s, CFX_ESHAPE,
+                       "expected linear_bias of the shape of linear_weight "
+                       "without its last axis");
+    return !cfx_scope_failed(s);
+}
+
+/* (N, classes, axes of positions...), or without N. */
+static cfx_value logits(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value x = ARG(INPUT), w = ARG(LINEAR_WEIGHT), bias = ARG(LINEAR_BIAS);
+    cfx_value shape[CFX_MAX_RANK];
+    int n = 0, positions = w.u.tensor->rank - 2;
+    if (!positions)
+        return TORCH("nn.functional.linear", x, w, bias);
+    if (!cfx_value_is_none(bias))
+        bias = as_rows(s, bias, 0);
+    cfx_value y = TORCH("nn.functional.linear", x, as_rows(s, w, 1), bias);
+    shape[n++] = cfx_size(s, x, 0);
+    for (int i = 0; i <= positions; i++)
+        shape[n++] = cfx_size(s, w, i);
+    return TORCH("reshape", y, cfx_list_of(s, CFX_TUPLE, (size_t)n, shape));
+}
+
+static cfx_value linear_cross_entropy_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value ignored = ARG(IGNORE_INDEX);
+    if (cfx_call_has(call, OPTIONS))
+        return cfx_scope_fail(s, CFX_EUNSUPPORTED,
+                              "chunks, which `options` ask for, are only "
+                              "needed for training");
+    if (!check_linear(s, call))
+        return cfx_none();
+    cfx_value y = logits(s, call);
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    if (!cfx_value_is_none(ignored) && cfx_loss_is_shape(s, y, ARG(TARGET)))
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "ignore_index cannot be specified when target "
+                              "contains probabilities");
+    if (cfx_value_is_none(ignored))
+        ignored = cfx_int(-100);
+    return TORCH("nn.functional.cross_entropy", y, ARG(TARGET), ARG(WEIGHT),
+                 cfx_none(), ignored, cfx_none(), ARG(REDUCTION),
+                 ARG(LABEL_SMOOTHING));
+}
+
+CFX_COMPOSITE(linear_cross_entropy)
+
+const cfx_op cfx_op__linear_cross_entropy = {
+    .schema = "linear_cross_entropy(Tensor input, Tensor linear_weight, "
+              "Tensor target, *, Tensor? linear_bias=None, Tensor? "
+              "weight=None, str reduction='mean', int? ignore_index=None, "
+              "float label_smoothing=0.0, any options=None) -> Tensor",
+    .params = cfx_loss_params,
+    .aliases = "torch.nn.functional.linear_cross_entropy",
+    .doc = "cross_entropy of what a linear layer gives.",
+    .infer = linear_cross_entropy_infer,
+    .cost = linear_cross_entropy_cost,
+    .run = linear_cross_entropy_run,
+};

@@ -4,6 +4,8 @@
  *
  * shape   log_probs (T, N, C) or (T, C), targets (N, S) or all on end; one
  *         loss for each sample; of the reductions "mean" and "sum" one number.
+ *         _ctc_loss: a loss for each sample, and alpha (N, T, 2 S + 1), S
+ *         being the greatest number of labels.
  * cost    for each step and each of the 2 S + 1 states a sum of three
  *         probabilities: 3 differences, exponentials and additions, a
  *         logarithm.
@@ -18,6 +20,9 @@
 #include "op/loop.h"
 #include "op/op_impl.h"
 #include "ops/loss/loss.h"
+
+/* cfx_op.code: the losses alone, with alpha beside them. */
+enum { ALPHA = 1 };
 
 /* The state of a call. */
 struct ctc {
@@ -94,14 +99,74 @@ static cfx_status check_tensors(cfx_call *call)
     return CFX_OK;
 }
 
-static cfx_status ctc_infer(cfx_call *call)
+static cfx_status check_arguments(cfx_call *call)
 {
-    struct ctc *c = call->state;
     cfx_status st = check_tensors(call);
     if (!st)
         st = check_lengths(call, INPUT_LENGTHS);
+    return st ? st : check_lengths(call, TARGET_LENGTHS);
+}
+
+static int64_t length_at(const cfx_call *call, int k, int64_t i)
+{
+    const cfx_tensor *t = cfx_call_tensor(call, k);
+    if (!t)
+        return cfx_call_len(call, k) ? cfx_call_item(call, k, (int)i).u.i
+                                     : cfx_call_int(call, k);
+    cfx_dtype type = (cfx_dtype)t->dtype;
+    int64_t at = 0;
+    for (int axis = t->rank - 1; axis >= 0; axis--) {
+        int64_t n = cfx_tensor_size(t, axis);
+        at += i % n * cfx_tensor_stride(t, axis);
+        i /= n;
+    }
+    return cfx_element_int(type, (const char *)t->data +
+                                     at * (int64_t)cfx_dtype_size(type));
+}
+
+/* 2 S + 1, the greatest number of states, which may depend on a tensor. */
+static cfx_status most_states(cfx_call *call, cfx_dim *out)
+{
+    const cfx_tensor *t = cfx_call_tensor(call, TARGET_LENGTHS);
+    cfx_dim most = cfx_dim_int(0);
+    int64_t n = t ? 0 : cfx_call_len(call, TARGET_LENGTHS);
+    if (t && (call->meta || cfx_tensor_is_meta(t)))
+        return cfx_infer_unknown_extent(call, out);
+    if (t)
+        n = cfx_tensor_numel(t);
+    for (int64_t i = 0; i < n; i++)
+        most = cfx_dim_max(call->env, most,
+                           t ? cfx_dim_int(length_at(call, TARGET_LENGTHS, i))
+                             : cfx_call_dim(call, TARGET_LENGTHS, (int)i));
+    most = cfx_dim_mul(call->env, most, cfx_dim_int(2));
+    *out = cfx_dim_add(call->env, most, cfx_dim_int(1));
+    return CFX_OK;
+}
+
+static cfx_status alpha_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, LOG_PROBS);
+    cfx_dim shape[3];
+    cfx_status st = check_arguments(call);
+    if (!st && x->rank != 3)
+        st = cfx_call_fail(call, CFX_ESHAPE,
+                           "Expected 3-dimensional tensor, but got "
+                           "%d-dimensional tensor for log_probs",
+                           x->rank);
     if (!st)
-        st = check_lengths(call, TARGET_LENGTHS);
+        st = most_states(call, &shape[2]);
+    if (st)
+        return st;
+    shape[0] = x->shape[1];
+    shape[1] = x->shape[0];
+    st = cfx_call_out(call, (cfx_dtype)x->dtype, 1, shape);
+    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, 3, shape);
+}
+
+static cfx_status ctc_infer(cfx_call *call)
+{
+    struct ctc *c = call->state;
+    cfx_status st = check_arguments(call);
     if (!st)
         st = read_reduction(call, &c->how);
     if (st)
@@ -134,24 +199,8 @@ struct sample {
     int64_t from; /* its first target, where they stand on end */
     int64_t steps, labels, blank;
     double *alpha, *next; /* 2 labels + 1 numbers each */
+    cfx_tensor *kept;     /* receives alpha after each step, or NULL */
 };
-
-static int64_t length_at(const cfx_call *call, int k, int64_t i)
-{
-    const cfx_tensor *t = cfx_call_tensor(call, k);
-    if (!t)
-        return cfx_call_len(call, k) ? cfx_call_item(call, k, (int)i).u.i
-                                     : cfx_call_int(call, k);
-    cfx_dtype type = (cfx_dtype)t->dtype;
-    int64_t at = 0;
-    for (int axis = t->rank - 1; axis >= 0; axis--) {
-        int64_t n = cfx_tensor_size(t, axis);
-        at += i % n * cfx_tensor_stride(t, axis);
-        i /= n;
-    }
-    return cfx_element_int(type, (const char *)t->data +
-                                     at * (int64_t)cfx_dtype_size(type));
-}
 
 static int64_t label(const struct sample *p, int64_t i)
 {
@@ -203,6 +252,24 @@ static void step(struct sample *p, int64_t t)
     p->next = swap;
 }
 
+static void put(cfx_tensor *y, int64_t i, double v)
+{
+    if (y->dtype == CFX_F64)
+        ((double *)y->data)[i] = v;
+    else
+        ((float *)y->data)[i] = (float)v;
+}
+
+static void keep_step(const struct sample *p, int64_t t)
+{
+    if (!p->kept)
+        return;
+    int64_t steps = cfx_tensor_size(p->kept, 1);
+    int64_t n = cfx_tensor_size(p->kept, 2), row = (p->at * steps + t) * n;
+    for (int64_t s = 0; s < n; s++)
+        put(p->kept, row + s, s <= 2 * p->labels ? p->alpha[s] : -HUGE_VAL);
+}
+
 static double loss_of(const cfx_context *ctx, struct sample *p)
 {
     int64_t last = 2 * p->labels;
@@ -210,8 +277,11 @@ static double loss_of(const cfx_context *ctx, struct sample *p)
         return p->labels ? HUGE_VAL : 0;
     for (int64_t s = 0; s <= last; s++)
         p->alpha[s] = s < 2 ? log_prob(p, 0, class_of(p, s)) : -HUGE_VAL;
-    for (int64_t t = 1; t < p->steps && !cfx_context_stops(ctx); t++)
+    keep_step(p, 0);
+    for (int64_t t = 1; t < p->steps && !cfx_context_stops(ctx); t++) {
         step(p, t);
+        keep_step(p, t);
+    }
     return -log_sum(p->alpha[last], last ? p->alpha[last - 1] : -HUGE_VAL,
                     -HUGE_VAL);
 }
@@ -241,14 +311,6 @@ static cfx_status check_sample(cfx_call *call, const struct sample *p)
     return CFX_OK;
 }
 
-static void put(cfx_tensor *y, int64_t i, double v)
-{
-    if (y->dtype == CFX_F64)
-        ((double *)y->data)[i] = v;
-    else
-        ((float *)y->data)[i] = (float)v;
-}
-
 /* The losses one after another, and their sum or mean. */
 static cfx_status each_sample(cfx_call *call, struct sample *p,
                               cfx_reduction how)
@@ -262,7 +324,7 @@ static cfx_status each_sample(cfx_call *call, struct sample *p,
         if (st)
             return st;
         double loss = loss_of(call->ctx, p);
-        if (isinf(loss) && cfx_call_bool(call, ZERO_INFINITY))
+        if (isinf(loss) && !p->kept && cfx_call_bool(call, ZERO_INFINITY))
             loss = 0;
         if (how == CFX_REDUCE_NONE)
             put(call->out[0], p->at, loss);
@@ -281,19 +343,35 @@ static cfx_status each_sample(cfx_call *call, struct sample *p,
     return CFX_OK;
 }
 
+/* Results whose extents depend on a tensor. */
+static cfx_status make_results(cfx_call *call)
+{
+    cfx_status st = alpha_infer(call);
+    for (int i = 0; !st && i < call->nout; i++)
+        st = cfx_tensor_alloc(call->out[i], call->err);
+    return st;
+}
+
 static cfx_status ctc_run(cfx_call *call)
 {
+    cfx_status st = call->op->flags & CFX_OP_OWN_RESULT ? make_results(call)
+                                                        : CFX_OK;
+    if (st)
+        return st;
     struct sample p = {.x = cfx_call_tensor(call, LOG_PROBS),
                        .y = cfx_call_tensor(call, TARGETS),
-                       .blank = cfx_call_int(call, BLANK)};
+                       .blank = cfx_call_int(call, BLANK),
+                       .kept = call->op->code == ALPHA ? call->out[1] : NULL};
     const struct ctc *c = call->state;
     size_t states = 2 * (size_t)cfx_dim_value(p.y->shape[p.y->rank - 1]) + 1;
     double *work = cfx_calloc(call->ctx, 2 * states, sizeof(*work));
     if (!work)
         return cfx_no_memory(call->err);
+    for (int64_t i = 0; p.kept && i < cfx_tensor_numel(p.kept); i++)
+        put(p.kept, i, -HUGE_VAL);
     p.alpha = work;
     p.next = work + states;
-    cfx_status st = each_sample(call, &p, c->how);
+    st = each_sample(call, &p, c->how);
     cfx_free(call->ctx, work, 2 * states * sizeof(*work));
     return st;
 }
@@ -324,3 +402,27 @@ const cfx_op cfx_op__ctc_loss = {
     .cost = ctc_cost,
     .run = ctc_run,
 };
+
+/* ATen's operator, whose second result is for gradients. */
+#define ALPHAS(symbol, overload, of, flags_, next_)                           \
+    const cfx_op symbol = {                                                   \
+        .schema = "_ctc_loss" overload                                        \
+                  "(Tensor log_probs, Tensor targets, " of                    \
+                  " input_lengths, " of " target_lengths, int blank=0, "      \
+                  "bool zero_infinity=False) -> (Tensor, Tensor)",            \
+        .params = cfx_loss_params,                                            \
+        .aliases = "torch._ctc_loss aten._ctc_loss.default "                  \
+                   "aten._ctc_loss.Tensor",                                   \
+        .doc = "The losses of ctc_loss, and the log-probabilities of "        \
+               "states.",                                                     \
+        .flags = flags_,                                                      \
+        .code = ALPHA,                                                        \
+        .state_size = sizeof(struct ctc),                                     \
+        .infer = alpha_infer,                                                 \
+        .cost = ctc_cost,                                                     \
+        .run = ctc_run,                                                       \
+        .next = next_,                                                        \
+    };
+
+static ALPHAS(ctc_loss_tensor, ".Tensor", "Tensor", CFX_OP_OWN_RESULT, NULL)
+    ALPHAS(cfx_op___ctc_loss, "", "int[]", 0, &ctc_loss_tensor)

@@ -11,6 +11,7 @@
 #include <float.h>
 
 #include "kernel/norm/norm.h"
+#include "op/composite.h"
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
@@ -239,7 +240,7 @@ static cfx_status rms_norm_out(cfx_call *call, const cfx_tensor *x)
 static cfx_status rms_norm_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
-    cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
+    cfx_status st = cfx_infer_need_inexact(call, (cfx_dtype)x->dtype);
     if (!st)
         st = check_shape(call, x, WEIGHT);
     if (st)
@@ -252,7 +253,26 @@ static double rms_eps(const cfx_call *call)
 {
     if (cfx_call_has(call, EPS))
         return cfx_call_double(call, EPS);
-    return call->out[0]->dtype == CFX_F64 ? DBL_EPSILON : FLT_EPSILON;
+    cfx_dtype type = cfx_dtype_real(
+        (cfx_dtype)cfx_call_tensor(call, INPUT)->dtype);
+    return type == CFX_F64 ? DBL_EPSILON : FLT_EPSILON;
+}
+
+/* PyTorch's squares of complex numbers are complex. */
+static cfx_value complex_rms_norm_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value x = cfx_call_value(call, INPUT), axis[CFX_MAX_RANK];
+    int n = cfx_call_len(call, NORMALIZED_SHAPE);
+    for (int i = 0; i < n; i++)
+        axis[i] = cfx_int(i - n);
+    cfx_value mean = CFX_CALL(s, "torch.mean", CFX_CALL(s, "torch.square", x),
+                              cfx_list_of(s, CFX_LIST, (size_t)n, axis),
+                              cfx_bool(true));
+    mean = CFX_CALL(s, "torch.add", mean, cfx_float(rms_eps(call)));
+    x = CFX_CALL(s, "torch.mul", x, CFX_CALL(s, "torch.rsqrt", mean));
+    return cfx_call_has(call, WEIGHT)
+               ? CFX_CALL(s, "torch.mul", x, cfx_call_value(call, WEIGHT))
+               : x;
 }
 
 static cfx_status rms_norm_run(cfx_call *call)
@@ -270,6 +290,21 @@ static cfx_status rms_norm_run(cfx_call *call)
     return CFX_OK;
 }
 
+static cfx_status any_rms_norm_run(cfx_call *call)
+{
+    return cfx_call_is_complex(call)
+               ? cfx_composite_run(call, complex_rms_norm_build)
+               : rms_norm_run(call);
+}
+
+static void any_rms_norm_cost(const cfx_call *call, cfx_cost *cost)
+{
+    if (cfx_call_is_complex(call))
+        cfx_composite_cost(call, cost, complex_rms_norm_build);
+    else
+        rms_cost(call, cost);
+}
+
 const cfx_op cfx_op__rms_norm = {
     .schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
               "weight=None, float? eps=None) -> Tensor",
@@ -278,9 +313,10 @@ const cfx_op cfx_op__rms_norm = {
                "aten.rms_norm.default",
     .doc = "Divide by the root of the mean square over the last axes.",
     .infer = rms_norm_infer,
-    .cost = rms_cost,
-    .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS,
-    .run = rms_norm_run,
+    .cost = any_rms_norm_cost,
+    .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS |
+             CFX_OP_COMPLEX,
+    .run = any_rms_norm_run,
 };
 
 /* ---- group_norm ---- */

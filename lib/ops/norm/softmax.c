@@ -92,6 +92,7 @@ static cfx_status lower_functional(cfx_call *call, const cfx_value *in,
                    "aten.special_" #name ".default",                          \
         .variants = name##_variants,                                          \
         .doc = doc_,                                                          \
+        .flags = CFX_OP_COMPLEX,                                              \
         .code = code_,                                                        \
         .state_size = sizeof(struct softmax),                                 \
         .infer = softmax_infer,                                               \

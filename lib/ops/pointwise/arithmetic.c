@@ -98,8 +98,8 @@ TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_2_1,
     "aten.special_xlogy.default aten.special_xlogy.other_scalar "
     "aten.special_xlogy.self_scalar",
     NULL, "x * log(y), and 0 where x is 0.")
-TWO(logaddexp, LOGADDEXP, cfx_binary_only_float, cfx_cost_4_3,
-    "aten.logaddexp.default", NULL, "log(exp(x) + exp(y)).")
+TWO_(logaddexp, LOGADDEXP, CFX_OP_COMPLEX, cfx_binary_same, cfx_cost_4_3,
+     "aten.logaddexp.default", NULL, "log(exp(x) + exp(y)).")
 COMMUTING(bitwise_and, BITWISE_AND, cfx_binary_same, cfx_cost_1_0,
           "operator.and_ Tensor.__and__ aten.bitwise_and.Tensor "
           "aten.bitwise_and.Scalar aten.__and__.Tensor aten.__and__.Scalar",

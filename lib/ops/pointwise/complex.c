@@ -68,7 +68,7 @@ const cfx_op cfx_op__conj = {
                "torch.conj_physical Tensor.conj_physical "
                "aten.conj_physical.default aten._conj_physical.default",
     .doc = "The complex conjugate; a real tensor itself.",
-    .flags = CFX_OP_COMPLEX,
+    .flags = CFX_OP_COMPLEX | CFX_OP_INPLACE,
     .code = CFX_PW_CONJ,
     .infer = conj_infer,
     .cost = conj_cost,

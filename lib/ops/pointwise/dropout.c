@@ -196,7 +196,7 @@ static cfx_status train_lower(cfx_call *call, const cfx_value *in,
         .params = params,                                                     \
         .variants = (const cfx_variant[]){__VA_ARGS__, {NULL, NULL}},         \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_RANDOM | CFX_OP_INPLACE,                              \
+        .flags = CFX_OP_RANDOM | CFX_OP_INPLACE | CFX_OP_COMPLEX,             \
         .code = code_,                                                        \
         .infer = dropout_infer,                                               \
         .cost = dropout_cost,                                                 \

@@ -295,6 +295,7 @@ const cfx_op cfx_op__fused_pointwise = {
     .aliases = "torch.ops.cfx.fused_pointwise.default "
                "torch.ops.cfx.fused_pointwise",
     .doc = "Several pointwise operators in one pass over memory.",
+    .flags = CFX_OP_BROADCASTS,
     .state_size = sizeof(struct program),
     .infer = fused_infer,
     .cost = fused_cost,

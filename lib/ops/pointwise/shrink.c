@@ -1,6 +1,6 @@
 /*
  * shrink -- hardshrink, softshrink, and others with a few numbers as arguments:
- * logsigmoid, rrelu, logit, nan_to_num.
+ * logsigmoid, logit, nan_to_num.
  *
  * shape   that of the argument.
  * cost    the steps of the formula for each element.
@@ -62,7 +62,7 @@ const cfx_op cfx_op__tanhshrink = {
     .schema = "tanhshrink(Tensor input) -> Tensor",
     .aliases = "torch.nn.functional.tanhshrink",
     .doc = "x - tanh(x).",
-    .flags = CFX_OP_POINTWISE,
+    .flags = CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .code = CFX_PW_TANHSHRINK,
     .infer = cfx_unary_float_no_bool,
     .cost = cfx_cost_2_1,
@@ -74,7 +74,7 @@ const cfx_op cfx_op__softsign = {
     .schema = "softsign(Tensor input) -> Tensor",
     .aliases = "torch.nn.functional.softsign",
     .doc = "x / (1 + abs(x)).",
-    .flags = CFX_OP_POINTWISE,
+    .flags = CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .code = CFX_PW_SOFTSIGN,
     .infer = cfx_unary_float_no_bool,
     .cost = cfx_cost_3_1,
@@ -93,50 +93,6 @@ const cfx_op cfx_op__log_sigmoid = {
     .cost = cfx_cost_4_2,
     .loop = cfx_unary_loop,
     .run = cfx_loop_call,
-};
-
-/* ---- Randomized leaky relu: its mean slope ---- */
-
-static cfx_status rrelu_infer(cfx_call *call)
-{
-    double lower = cfx_call_double(call, 1), upper = cfx_call_double(call, 2);
-    if (cfx_call_bool(call, 3))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "training=True is not supported");
-    if (lower > upper)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Lower bound should be less "
-                             "than or equal to the upper bound");
-    return plain_float_infer(call);
-}
-
-static cfx_status rrelu_run(cfx_call *call)
-{
-    double params[3] = {(cfx_call_double(call, 1) + cfx_call_double(call, 2)) /
-                        2};
-    return cfx_unary_params(call, params);
-}
-
-static const cfx_variant rrelu_variants[] = {
-    {"torch.nn.functional.rrelu(Tensor input, Scalar lower=0.125, Scalar "
-     "upper=0.3333333333333333, bool training=False, bool inplace=False) -> "
-     "Tensor",
-     NULL},
-    {NULL, NULL},
-};
-
-const cfx_op cfx_op__rrelu = {
-    .schema = "rrelu(Tensor self, Scalar lower=0.125, Scalar "
-              "upper=0.3333333333333333, bool training=False, Generator? "
-              "generator=None) -> Tensor",
-    .aliases = "torch.rrelu aten.rrelu.default",
-    .variants = rrelu_variants,
-    .doc = "x, or x times the mean of lower and upper where it is negative.",
-    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
-    .code = CFX_PW_LEAKY_RELU,
-    .infer = rrelu_infer,
-    .cost = cfx_cost_1_0,
-    .run = rrelu_run,
 };
 
 /* ---- logit, nan_to_num ---- */

@@ -2,10 +2,11 @@
  * attr -- what is known of a tensor without its numbers: shape, type, strides.
  *
  * shape   most results are ints, tuples and bools; T and its kin are views.
- * cost    nothing.
+ * cost    nothing, but what H of a complex tensor computes.
  */
 #include <string.h>
 
+#include "op/composite.h"
 #include "op/infer.h"
 #include "ops/shape/view.h"
 
@@ -100,6 +101,11 @@ static cfx_status give_device(cfx_call *call, const cfx_tensor *x)
     return cfx_call_return_take(call, text_value(call, CFX_DEVICE, name));
 }
 
+static cfx_value adjoint_build(cfx_scope *s, const cfx_call *call)
+{
+    return CFX_CALL(s, "torch.adjoint", call->in[0]);
+}
+
 /* All axes for `T`, the last two for the others. */
 static cfx_status transposed(cfx_call *call, const char *name, bool matrix)
 {
@@ -112,11 +118,8 @@ static cfx_status transposed(cfx_call *call, const char *name, bool matrix)
                              "on matrices or batches of matrices. Got %d-D "
                              "tensor.",
                              name, x->rank);
-    if (strchr(name, 'H') && cfx_dtype_is_complex((cfx_dtype)x->dtype))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "%s of a complex tensor is not offered: write "
-                             "mT and conj()",
-                             name);
+    if (strchr(name, 'H') && cfx_call_is_complex(call))
+        return cfx_composite_infer(call, adjoint_build);
     if (matrix && x->rank)
         cfx_view_swap(&v, x->rank - 2, x->rank - 1);
     for (int i = 0; !matrix && i < x->rank / 2; i++)
@@ -239,18 +242,43 @@ static cfx_status getattr_infer(cfx_call *call)
                          cfx_kind_name(call->in[0].kind), name);
 }
 
+/* Conjugates are the only result that is neither a view nor known at once. */
+static bool is_computed(const cfx_call *call)
+{
+    return call->nout && !call->alias[0];
+}
+
+static void getattr_cost(const cfx_call *call, cfx_cost *cost)
+{
+    if (is_computed(call))
+        cfx_composite_cost(call, cost, adjoint_build);
+    else
+        cost->bytes_read = cost->bytes_written = cfx_dim_int(0);
+}
+
+static cfx_status getattr_run(cfx_call *call)
+{
+    return is_computed(call) ? cfx_composite_run(call, adjoint_build) : CFX_OK;
+}
+
 static const cfx_op getattr_default = {
     .schema = "getattr.default(any(a) self, str name, any default) -> any(a)",
     .aliases = "builtins.getattr",
     .doc = "An attribute by its name, or else another value.",
+    .flags = CFX_OP_STORED_TYPES,
     .infer = getattr_infer,
+    .cost = getattr_cost,
+    .run = getattr_run,
 };
 
 const cfx_op cfx_op__getattr = {
     .schema = "getattr(any(a) self, str name) -> any(a)",
     .aliases = "builtins.getattr",
     .doc = "An attribute by its name: shape, dtype, T, ...",
+    .flags = CFX_OP_STORED_TYPES,
     .infer = getattr_infer,
+    .cost = getattr_cost,
+    .run = getattr_run,
     .next = &getattr_default,
 };
 

@@ -232,8 +232,6 @@ static cfx_status scan_infer(cfx_call *call)
                         : CFX_I64;
     cfx_dtype type = cfx_call_dtype(call, DTYPE, own);
     cfx_status st = read_axis(call);
-    if (!st && cfx_dtype_is_complex(type) && call->op->code != CFX_SCAN_SUM)
-        st = cfx_infer_refuse(call, type);
     return st ? st : cfx_call_out(call, type, x->rank, x->shape);
 }
 
@@ -250,15 +248,19 @@ static void scan_cost(const cfx_call *call, cfx_cost *cost)
 static cfx_status scan_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
-    cfx_dtype real = cfx_dtype_real((cfx_dtype)y->dtype);
+    cfx_dtype type = (cfx_dtype)y->dtype, real = cfx_dtype_real(type);
+    cfx_scan scan = (cfx_scan)call->op->code;
     cfx_tensor *in = cfx_loop_contiguous_as(call, cfx_call_tensor(call, SELF),
-                                            (cfx_dtype)y->dtype);
+                                            type);
     if (!in)
         return CFX_ENOMEM;
     cfx_axis_split s = split(call, in);
-    s.inner *= real == y->dtype ? 1 : 2;
-    cfx_cumulate(call->ctx, (cfx_scan)call->op->code, real, y->data, NULL,
-                 in->data, s.outer, s.n, s.inner);
+    if (real != type && scan != CFX_SCAN_SUM)
+        cfx_cumulate_complex(call->ctx, scan, type, y->data, in->data, s.outer,
+                             s.n, s.inner);
+    else
+        cfx_cumulate(call->ctx, scan, real, y->data, NULL, in->data, s.outer,
+                     s.n, s.inner * (real == type ? 1 : 2));
     cfx_tensor_unref(in);
     return CFX_OK;
 }
@@ -281,10 +283,10 @@ static cfx_status scan_run(cfx_call *call)
 SCAN(cumsum, CFX_SCAN_SUM, "Running sums along an axis.")
 SCAN(cumprod, CFX_SCAN_PROD, "Running products along an axis.")
 
-/* Floats only, of their own type. */
+/* Of floats and complex numbers, in their own type. */
 static cfx_status logcumsumexp_infer(cfx_call *call)
 {
-    cfx_status st = cfx_infer_need_float(
+    cfx_status st = cfx_infer_need_inexact(
         call, (cfx_dtype)cfx_call_tensor(call, SELF)->dtype);
     return st ? st : scan_infer(call);
 }
@@ -303,6 +305,7 @@ const cfx_op cfx_op__logcumsumexp = {
     .aliases = "torch.logcumsumexp Tensor.logcumsumexp "
                "aten.logcumsumexp.default",
     .doc = "Logarithms of running sums of exponentials along an axis.",
+    .flags = CFX_OP_COMPLEX,
     .code = CFX_SCAN_LOGSUMEXP,
     .state_size = sizeof(struct along),
     .infer = logcumsumexp_infer,

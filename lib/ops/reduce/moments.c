@@ -249,6 +249,7 @@ const cfx_op cfx_op__softmin = {
              NULL},
             {NULL, NULL}},
     .doc = "The softmax of the negative.",
+    .flags = CFX_OP_COMPLEX,
     .infer = softmin_infer,
     .cost = softmin_cost,
     .run = softmin_run,

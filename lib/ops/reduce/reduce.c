@@ -118,15 +118,6 @@ static void var_cost(const cfx_call *call, cfx_cost *cost)
                                        cfx_dim_int(2 + root));
 }
 
-/* n differences to the largest, n exp, a sum of n - 1, a logarithm, a sum. */
-static void logsumexp_cost(const cfx_call *call, cfx_cost *cost)
-{
-    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
-    cfx_dim groups = cfx_cost_numel(call, call->out[0]);
-    cost->ops = cfx_cost_linear(call, 3, n, 1, groups);
-    cost->transcendental = cfx_dim_add(call->env, n, groups);
-}
-
 /* ---- Running ---- */
 
 /* The extents that are reduced, in one row. */
@@ -319,17 +310,67 @@ REDUCE(cfx_op__amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> "
 REDUCE(cfx_op__amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> "
        "Tensor", MIN, SAME, "torch.amin Tensor.amin aten.amin.default", NULL,
        "The smallest element along axes.", NULL)
-REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
-       "keepdim=False) -> Tensor", LOGSUMEXP, TO_FLOAT,
-       "torch.logsumexp Tensor.logsumexp aten.logsumexp.default",
-       logsumexp_cost,
-       "The logarithm of the sum of exp along axes.", NULL)
     /* clang-format on */
 
-    /* ---- Variances ---- */
+    /* ---- logsumexp ---- */
 
-    /* The variance of a complex tensor is the sum of those of its parts. */
-    static cfx_value complex_variance_build(cfx_scope *s, const cfx_call *call)
+    /* n differences to the largest, n exp, a sum of n - 1, a logarithm, a
+     * sum. */
+    static void logsumexp_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
+    cfx_dim groups = cfx_cost_numel(call, call->out[0]);
+    cost->ops = cfx_cost_linear(call, 3, n, 1, groups);
+    cost->transcendental = cfx_dim_add(call->env, n, groups);
+}
+
+#define logsumexp_infer reduce_infer
+#define logsumexp_run reduce_run
+
+/* As PyTorch has it: the largest real part, where it is finite, is subtracted
+ * first. */
+static cfx_value complex_logsumexp_build(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_tensor *t = cfx_call_tensor(call, SELF);
+    cfx_value x = cfx_call_value(call, SELF);
+    cfx_value dim = cfx_call_value(call, DIM), zero = cfx_float(0);
+    cfx_value keep = cfx_bool(cfx_call_bool(call, KEEPDIM));
+    if (cfx_infer_is_empty(t)) {
+        x = CFX_CALL(s, "torch.exp", x);
+        return CFX_CALL(s, "torch.log",
+                        CFX_CALL(s, "torch.sum", x, dim, keep));
+    }
+    cfx_value most = CFX_CALL(s, "torch.amax", CFX_CALL(s, "torch.real", x),
+                              dim, cfx_bool(true));
+    most = CFX_CALL(s, "torch.where", CFX_CALL(s, "torch.isinf", most), zero,
+                    most);
+    x = CFX_CALL(s, "torch.exp", CFX_CALL(s, "torch.sub", x, most));
+    x = CFX_CALL(s, "torch.log", CFX_CALL(s, "torch.sum", x, dim, keep));
+    if (!cfx_call_bool(call, KEEPDIM))
+        most = CFX_CALL(s, "torch.amax", most, dim);
+    return CFX_CALL(s, "torch.add", x, most);
+}
+
+CFX_COMPLEX_COMPOSITE(logsumexp)
+
+const cfx_op cfx_op__logsumexp = {
+    .schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> "
+              "Tensor",
+    .params = params,
+    .aliases = "torch.logsumexp Tensor.logsumexp aten.logsumexp.default",
+    .doc = "The logarithm of the sum of exp along axes.",
+    .flags = CFX_OP_COMPLEX,
+    .code = CODE(CFX_RED_LOGSUMEXP, TO_FLOAT),
+    .state_size = sizeof(struct reduction),
+    .infer = any_logsumexp_infer,
+    .cost = any_logsumexp_cost,
+    .run = any_logsumexp_run,
+};
+
+/* ---- Variances ---- */
+
+/* The variance of a complex tensor is the sum of those of its parts. */
+static cfx_value complex_variance_build(cfx_scope *s, const cfx_call *call)
 {
     const struct reduction *r = call->state;
     cfx_value x = cfx_call_value(call, SELF), part[2];

@@ -229,6 +229,7 @@ static cfx_value renorm_build(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dtype type = (cfx_dtype)x->dtype;
     cfx_value axes[CFX_MAX_RANK], limit = IN(MAXNORM), key[2];
+    cfx_value real = cfx_value_of_dtype(cfx_dtype_real(type));
     int64_t dim = cfx_call_int(call, DIM);
     size_t n = 0;
     for (int i = 0; i < x->rank; i++)
@@ -245,7 +246,7 @@ static cfx_value renorm_build(cfx_scope *s, const cfx_call *call)
                       limit);
     factor = CFX_CALL(s, "torch.where", CFX_CALL(s, "torch.gt", norm, limit),
                       factor, cfx_float(1));
-    factor = CFX_CALL(s, "Tensor.to", factor, cfx_value_of_dtype(type));
+    factor = CFX_CALL(s, "Tensor.to", factor, real);
     factor = CFX_CALL(s, "torch.mul", IN(SELF), factor);
     return CFX_CALL(s, "Tensor.contiguous", factor);
 }
@@ -255,7 +256,7 @@ static cfx_status renorm_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     double p = cfx_call_double(call, P), most = cfx_call_double(call, MAXNORM);
     int axis;
-    cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
+    cfx_status st = cfx_infer_need_inexact(call, (cfx_dtype)x->dtype);
     if (!st && !(p > 0) && !cfx_infer_is_unknown(call, p))
         st = cfx_call_fail(call, CFX_EINVAL,
                            "non-positive norm not supported");
@@ -289,7 +290,7 @@ const cfx_op cfx_op__renorm = {
     .aliases = "torch.renorm Tensor.renorm aten.renorm.default",
     .doc = "The slices of an axis, scaled down to a norm where theirs is "
            "greater.",
-    .flags = CFX_OP_INPLACE,
+    .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .infer = renorm_infer,
     .cost = renorm_cost,
     .run = renorm_run,

@@ -450,3 +450,11 @@ const cfx_op cfx_op__as_strided = {
     .doc = "The memory of a tensor with the given extents and strides.",
     .infer = as_strided_infer,
 };
+
+const cfx_op cfx_op__as_strided_self = {
+    OF_SELF(as_strided,
+            "(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? "
+            "storage_offset=None)",
+            "default", "Give a tensor other extents and strides.",
+            .infer = as_strided_infer),
+};

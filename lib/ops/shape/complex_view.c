@@ -16,8 +16,11 @@ CFX_PARAMS(params, SELF);
 static cfx_status retyped(cfx_call *call, const cfx_view *v, cfx_dtype dtype)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    bool meta = call->meta;
+    call->meta = true; /* a view gets no memory */
     cfx_status st = cfx_call_out_strided(call, dtype, v->rank, v->shape,
                                          v->stride);
+    call->meta = meta;
     if (st)
         return st;
     call->alias[0] = SELF + 1;

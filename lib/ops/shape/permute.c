@@ -4,6 +4,7 @@
  * shape   the extents and strides of the argument, reordered: a view.
  * cost    nothing.
  */
+#include "op/composite.h"
 #include "op/infer.h"
 #include "ops/shape/view.h"
 
@@ -96,7 +97,7 @@ TRANSPOSE_FLAGS(swapaxes_self, CFX_OP_SHAPES_SELF, "swapaxes_self", "axis0",
 
 /* ---- t and its kin ---- */
 
-enum { PLAIN, MATRIX, ADJOINT, REVERSED };
+enum { PLAIN, MATRIX, REVERSED };
 
 static cfx_status t_infer(cfx_call *call)
 {
@@ -107,12 +108,7 @@ static cfx_status t_infer(cfx_call *call)
                              "expects a tensor with <= 2 "
                              "dimensions, but self is %dD",
                              rank);
-    if (code == ADJOINT &&
-        cfx_dtype_is_complex((cfx_dtype)cfx_call_tensor(call, SELF)->dtype))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "the adjoint of a complex tensor is not offered: "
-                             "write mT and conj()");
-    if ((code == MATRIX || code == ADJOINT) && rank == 1)
+    if (code == MATRIX && rank == 1)
         return cfx_call_fail(call, CFX_ESHAPE,
                              "expects matrices or batches "
                              "of matrices, but self is 1D");
@@ -143,10 +139,46 @@ TURN_FLAGS(t_self, CFX_OP_SHAPES_SELF, "t_self", PLAIN,
 TURN(t, PLAIN, "torch.t Tensor.t aten.t.default",
      "A matrix transposed; a vector stays.")
 TURN(matrix_T, MATRIX, "aten.mT.default", "Matrices transposed.")
-TURN(adjoint, ADJOINT,
-     "torch.adjoint Tensor.adjoint aten.adjoint.default aten.mH.default",
-     "Matrices transposed; complex ones are refused.")
 TURN(numpy_T, REVERSED, "aten.numpy_T.default", "The axes in reverse order.")
+
+/* ---- adjoint ---- */
+
+/* Conjugates are a copy, as those of conj are. */
+static cfx_value adjoint_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value x = CFX_CALL(s, "aten.mT.default", cfx_call_value(call, SELF));
+    return CFX_CALL(s, "torch.conj", x);
+}
+
+static cfx_status adjoint_infer(cfx_call *call)
+{
+    return cfx_call_is_complex(call) ? cfx_composite_infer(call, adjoint_build)
+                                     : t_infer(call);
+}
+
+static void adjoint_cost(const cfx_call *call, cfx_cost *cost)
+{
+    if (!call->alias[0])
+        cfx_composite_cost(call, cost, adjoint_build);
+}
+
+static cfx_status adjoint_run(cfx_call *call)
+{
+    return call->alias[0] ? CFX_OK : cfx_composite_run(call, adjoint_build);
+}
+
+const cfx_op cfx_op__adjoint = {
+    .schema = "adjoint(Tensor(a) self) -> Tensor(a)",
+    .params = params,
+    .aliases = "torch.adjoint Tensor.adjoint aten.adjoint.default "
+               "aten.mH.default",
+    .doc = "Matrices transposed, and their elements conjugated.",
+    .flags = CFX_OP_COMPLEX,
+    .code = MATRIX,
+    .infer = adjoint_infer,
+    .cost = adjoint_cost,
+    .run = adjoint_run,
+};
 
 /* ---- movedim ---- */
 

@@ -407,6 +407,25 @@ static cfx_status indices_infer(cfx_call *call)
                          cfx_call_value(call, INDICES).u.seq->item);
 }
 
+/* So many places that only data tell: each part has an extent of its own. */
+static cfx_status split_anywhere(cfx_call *call, int axis, int64_t count)
+{
+    struct parts p;
+    cfx_dim from = cfx_dim_int(0), length;
+    cfx_status st = begin_parts(&p, call, count + 1);
+    if (st)
+        return st;
+    for (int64_t i = 0; !st && i <= count; i++) {
+        if (i)
+            st = cfx_infer_unknown_extent(call, &from);
+        if (!st)
+            st = cfx_infer_unknown_extent(call, &length);
+        if (!st)
+            st = add_range(&p, axis, from, length);
+    }
+    return end_parts(&p, st);
+}
+
 /* A tensor has the number of parts, or a vector of the places. */
 static cfx_status split_by_tensor(cfx_call *call)
 {
@@ -420,11 +439,13 @@ static cfx_status split_by_tensor(cfx_call *call)
             call, CFX_EINVAL,
             "tensor_split expected tensor_indices_or_sections "
             "to be an int64 vector or number");
-    if (cfx_tensor_is_meta(t) || (call->meta && !call->known))
-        return cfx_call_fail(
-            call, CFX_EUNSUPPORTED,
-            "the places are in a tensor whose numbers are not "
-            "known");
+    bool known = !cfx_tensor_is_meta(t) && (!call->meta || call->known);
+    if (!known && t->rank && cfx_dim_is_int(t->shape[0]))
+        return split_anywhere(call, axis, cfx_dim_value(t->shape[0]));
+    if (!known)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "the number of parts is in a tensor whose "
+                             "numbers are not known");
     if (!t->rank)
         return split_sections(call, axis, *(const int64_t *)t->data);
     size_t n = (size_t)cfx_tensor_size(t, 0),

@@ -674,6 +674,10 @@ TEST_CASE(the_man_page_names_every_format)
                       f->base.suffix);
 }
 
+/* The header of an entry of a zip archive, but for its name, of a length. */
+#define ENTRY(length)                                                         \
+    "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0" length "\0\0\0"
+
 TEST_CASE(the_content_is_of_one_format)
 {
     static const struct {
@@ -681,7 +685,11 @@ TEST_CASE(the_content_is_of_one_format)
         size_t n;
     } heads[] = {
         {"npy", "\x93NUMPY\1\0v\0{'descr'", 19},
-        {"npz", "PK\3\4\x14\0\0\0\0\0", 10},
+        {"npz", ENTRY("\5") "a.npy", 35},
+        {"torch", ENTRY("\12") "a/data.pkl", 40},
+        {"none", ENTRY("\12") "a/data.json", 40},
+        {"none", ENTRY("\12") "a/data.pkl", 39},
+        {"none", "PK\3\4\x14\0\0\0\0\0", 10},
         {"npz", "PK\5\6\0\0\0\0\0\0", 10},
         {"safetensors", "{\0\0\0\0\0\0\0{\"a\":", 13},
         {"sharded", "{\"weight_map\": {", 16},

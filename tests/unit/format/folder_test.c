@@ -219,4 +219,85 @@ TEST_CASE(every_lack_of_memory_leaves_nothing)
     ck_assert_int_eq(rmdir(around), 0);
 }
 
+/* ---- Reading ---- */
+
+static const char net[] = "golden/to_folder/net";
+
+TEST_CASE(what_torch_fx_writes_has_its_modules_and_state)
+{
+    cfx_module_unref(gm);
+    ck_assert_msg(!cfx_model_load(&gm, ctx, data_path(net), NULL, &err), "%s",
+                  err.text);
+    ck_assert_str_eq(cfx_module_class_name(gm), "Net");
+    const cfx_module *step = cfx_module_at(gm, "steps.2");
+    ck_assert_ptr_nonnull(step);
+    ck_assert(!cfx_tensor_is_meta(cfx_module_state(step, "bias")->tensor));
+    ck_assert_ptr_nonnull(cfx_module_at(gm, "body.2.1"));
+    ck_assert(!cfx_module_state(gm, "scale")->is_buffer);
+    ck_assert(cfx_module_state(gm, "shift")->is_buffer);
+    ck_assert_int_eq(cfx_module_state(gm, "shift")->tensor->dtype, CFX_I64);
+}
+
+TEST_CASE(reading_a_folder_gives_all_back_where_memory_is_lacking)
+{
+    cfx_status st = CFX_ENOMEM;
+    cfx_module *read;
+    for (long n = 0; st; n++) {
+        memset(&err, 0, sizeof(err));
+        allowed = n;
+        st = cfx_model_load(&read, ctx, data_path(net), NULL, &err);
+        allowed = -1;
+        ck_assert_msg(!st || st == CFX_ENOMEM, "%ld: %s", n, err.text);
+    }
+    cfx_module_unref(read);
+}
+
+/* The error of a class whose __init__ has one line more. */
+static const char *said_of(const char *line, const char *more)
+{
+    static char text[1024];
+    cfx_module *read;
+    snprintf(text, sizeof(text),
+             "class A(torch.nn.Module):\n"
+             "    def __init__(self):\n"
+             "        super().__init__()\n"
+             "        setattr(self, 'a', ReLU())\n"
+             "        %s\n"
+             "    def forward(self, x):\n"
+             "        return x\n%s",
+             line, more);
+    memset(&err, 0, sizeof(err));
+    if (!cfx_parse_python(&read, ctx, text, strlen(text), "m.py", &err))
+        cfx_module_unref(read);
+    return err.text;
+}
+
+TEST_CASE(what_cannot_be_made_is_refused)
+{
+    static const char *const cases[][2] = {
+        {"setattr(self, 'a', ReLU())", "'a' stands there twice"},
+        {"setattr(self, 'b', Foo(1))", "module type Foo is unknown"},
+        {"setattr(self, 'b', ReLU(", "a module such as ReLU() should"},
+        {"setattr(self, 'b', 3)", "a module such as ReLU() should"},
+        {"setattr(self, b, ReLU())", "a name in quotes should"},
+        {"setattr(it, 'b', ReLU())", "'self' should"},
+        {"setattr(self, 'b', torch.load(r'b.pt'))", "write its repr behind"},
+        {"self.get_submodule('c').add_module('b', torch.nn.ReLU())",
+         "no module 'c' yet"},
+        {"self.register_buffer('b', torch.empty(3))", "a list of numbers"},
+        {"self.register_buffer('b', torch.empty([-3]))", "negative"},
+        {"self.register_buffer('b', torch.rand([3]))", "torch.empty(shape"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_has(said_of(cases[i][0], ""), cases[i][1]);
+        assert_has(err.text, "m.py:5:");
+    }
+    assert_has(said_of("pass", "class B(torch.nn.Module):\n"
+                               "    def forward(self, x):\n"
+                               "        return x\n"),
+               "m.py:8:7: a file has one model: this is the second");
+    ck_assert_str_eq(
+        said_of("self.add_module('b', torch.nn.Conv2d(1, 2, 3))", ""), "");
+}
+
 TEST_SUITE(folder, .setup = setup, .teardown = teardown, .timeout = 60)

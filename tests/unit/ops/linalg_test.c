@@ -132,6 +132,42 @@ TEST_CASE(torch_svd_gives_v_itself)
     assert_near(product(u, turned(cfx_nth(&s, all, 2))), x, 1e-13);
 }
 
+/* A product of n by 3 and 3 by m numbers has three singular values. */
+static cfx_value of_rank_3(cfx_dtype type, int64_t n, int64_t m)
+{
+    return product(matrices(type, 2, n, 3), matrices(type, 2, 3, m));
+}
+
+static cfx_value of_factors(cfx_value all)
+{
+    return product(scaled(cfx_nth(&s, all, 0), cfx_nth(&s, all, 1)),
+                   turned(cfx_nth(&s, all, 2)));
+}
+
+TEST_EACH(svd_lowrank_finds_all_of_a_matrix_of_low_rank, 2)
+{
+    cfx_value x = of_rank_3(CFX_F64, _i ? 20 : 30, _i ? 30 : 20);
+    cfx_value all = CALL("torch.svd_lowrank", x, cfx_int(4));
+    assert_near(of_factors(all), x, 1e-12);
+    assert_orthogonal(cfx_nth(&s, all, 0), CFX_F64, 1e-12);
+    assert_orthogonal(cfx_nth(&s, all, 2), CFX_F64, 1e-12);
+    cfx_value m = CALL("torch.mul", x, cfx_float(0.25));
+    all = CALL("torch.svd_lowrank", x, cfx_int(4), cfx_int(0), m);
+    assert_near(of_factors(all), CALL("torch.sub", x, m), 1e-12);
+}
+
+TEST_CASE(pca_lowrank_centers_columns)
+{
+    cfx_value x = of_rank_3(CFX_F32, 30, 20);
+    cfx_value dim = cfx_int(1),
+              mean = CALL("torch.mean", x, dim, cfx_bool(true));
+    assert_near(of_factors(CALL("torch.pca_lowrank", x)),
+                CALL("torch.sub", x, mean), 1e-4);
+    assert_near(
+        of_factors(CALL("torch.pca_lowrank", x, cfx_int(3), cfx_bool(false))),
+        x, 1e-4);
+}
+
 TEST_EACH(eigenvectors_multiply_to_their_matrix, SIZES)
 {
     cfx_value a = matrices(sizes[_i].type, 3, sizes[_i].n, sizes[_i].m);
