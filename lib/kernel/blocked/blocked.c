@@ -88,18 +88,38 @@ static bool scales_weights(const cfx_blocked_conv *c)
     return c->has_scale && c->numbers == CFX_BLOCKED_FLOAT;
 }
 
+/* Do pixels of x change on the way into a copy? */
+static bool converts(const cfx_blocked_conv *c)
+{
+    return pairs_rows(c) || given_lanes_of(c) != lanes_of(c) ||
+           (c->has_scale && !scales_weights(c));
+}
+
+/* A window of one pixel that leaves out pixels of x: these are left out of a copy, so
+ * that its rows follow each other without an end. */
+static bool leaves_out(const cfx_blocked_conv *c)
+{
+    return c->kernel[0] * c->kernel[1] == 1 &&
+           c->stride[0] * c->stride[1] > 1 && c->pad[0] == 0 &&
+           (c->out[0] - 1) * c->stride[0] < c->in[0] && !needs_padding(c) &&
+           !c->in_channels && !converts(c);
+}
+
 /* Is x read from a copy? */
 static bool copies(const cfx_blocked_conv *c)
 {
-    return needs_padding(c) || pairs_rows(c) ||
-           given_lanes_of(c) != lanes_of(c) ||
-           (c->has_scale && !scales_weights(c));
+    return needs_padding(c) || converts(c) || leaves_out(c);
 }
 
 static size_t copy_bytes(const cfx_blocked_conv *c)
 {
-    const int64_t bytes[] = {c->batch,     planes_of(c), c->in[0],
-                             row_reach(c), lanes_of(c),  sizeof(float)};
+    bool less = leaves_out(c);
+    const int64_t bytes[] = {c->batch,
+                             planes_of(c),
+                             less ? c->out[0] : c->in[0],
+                             less ? c->out[1] : row_reach(c),
+                             lanes_of(c),
+                             sizeof(float)};
 
     return copies(c) ? (size_t)cfx_product64(6, bytes) : 0;
 }
@@ -208,6 +228,25 @@ static void pad_rows(void *arg, int64_t begin, int64_t end, int worker)
                             ? c->scale + i / c->in[0] * CFX_BLOCK
                             : NULL);
         memset(inner + n * lanes, 0, (size_t)(reach - front - n) * unit);
+    }
+}
+
+/* The pixels of rows of y, of an x that leaves_out. */
+static void used_rows(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const padding *p = arg;
+    const cfx_blocked_conv *c = p->c;
+    int64_t lanes = lanes_of(c);
+
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t row = i / c->out[0] * c->in[0] + i % c->out[0] * c->stride[0];
+        const float *from = c->x + row * c->in[1] * lanes;
+        float *to = p->to + i * c->out[1] * lanes;
+        for (int64_t k = 0; k < c->out[1]; k++, to += lanes) {
+            memcpy(to, from, (size_t)lanes * sizeof(float));
+            from += c->stride[1] * lanes;
+        }
     }
 }
 
@@ -420,25 +459,37 @@ static void separate_groups(cfx_blocked_conv *c)
     c->out_blocks /= c->groups;
 }
 
+/* Let v read x from a copy in the workspace. */
+static void copy_x(cfx_context *ctx, conv_work *v, const cfx_blocked_conv *c,
+                   void *workspace)
+{
+    const struct cfx_pointwise_kernels *k =
+        cfx_context_kernels(ctx)->pointwise;
+    padding p = {c, v->k, k->convert[CFX_BF16][CFX_F32],
+                 k->convert[CFX_F32][CFX_BF16], workspace};
+    bool less = leaves_out(c);
+
+    for (int i = 0; i < 2 && less; i++) {
+        v->c.in[i] = c->out[i];
+        v->c.stride[i] = 1;
+    }
+    v->c.x = workspace;
+    v->width = less ? c->out[1] : row_reach(c);
+    cfx_parallel_for(ctx, c->batch * planes_of(c) * v->c.in[0],
+                     65536 / (v->width * lanes_of(c)) + 1,
+                     less ? used_rows : pad_rows, &p);
+}
+
 void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
                           void *workspace)
 {
     conv_work v = {ctx, kernels_of(ctx), *c, c->in[1], 0, 0, 0, 0, 0};
-    int64_t rows = c->batch * planes_of(c) * c->in[0];
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
     separate_groups(&v.c);
-    if (copies(c) && rows > 0) {
-        const struct cfx_pointwise_kernels *k =
-            cfx_context_kernels(ctx)->pointwise;
-        padding p = {c, v.k, k->convert[CFX_BF16][CFX_F32],
-                     k->convert[CFX_F32][CFX_BF16], workspace};
-        v.width = row_reach(c);
-        v.c.x = workspace;
-        cfx_parallel_for(ctx, rows, 65536 / (v.width * lanes_of(c)) + 1,
-                         pad_rows, &p);
-    }
+    if (copy_bytes(c) > 0)
+        copy_x(ctx, &v, c, workspace);
     if (scales_weights(c)) {
         scaling s = {c, v.k, (float *)((char *)workspace + copy_bytes(c))};
         int64_t filters = filters_of(c);
@@ -447,8 +498,8 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
         cfx_parallel_for(ctx, c->batch * c->out_blocks, 65536 / filters + 1,
                          scale_weights, &s);
     }
-    if (cfx_blocked__is_flat(c)) {
-        v.c.in[1] = v.c.out[1] = v.width = c->in[0] * c->in[1];
+    if (cfx_blocked__is_flat(&v.c)) {
+        v.c.in[1] = v.c.out[1] = v.width = v.c.in[0] * v.c.in[1];
         v.c.in[0] = v.c.out[0] = 1;
     }
     cut(&v);

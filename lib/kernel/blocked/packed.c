@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/stop.h"
+#include "base/util.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
@@ -85,20 +86,30 @@ typedef struct part {
     int64_t row, rows, block, blocks;
 } part;
 
+/* Into how many parts a sum is cut that is not scaled: between these, lines of the
+ * next weights are fetched. */
+static int64_t cuts_of(int64_t steps)
+{
+    enum { PART = 64 };
+
+    return steps % PART ? 1 : cfx_max64(steps / PART, 1);
+}
+
 /* The part's first tile in the slice of the depth that begins at k. */
 static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
 {
     const cfx_packed_product *p = &v->p;
     int64_t y = a->row * p->columns + a->block * CFX_BLOCK;
     int64_t row = v->depth * v->x_step;
+    int64_t steps = cfx_min64(v->slice, v->depth - k);
+    int64_t groups = p->end.scale ? p->groups : cuts_of(steps);
     cfx_blocked_tile t = {.numbers = p->numbers,
                           .blocks = v->unit,
-                          .n = {1, 1, p->groups},
-                          .steps = cfx_min64(v->slice, v->depth - k) /
-                                   p->groups,
+                          .n = {1, 1, groups},
+                          .steps = steps / groups,
                           .x = p->x + a->row * row + k * v->x_step,
                           .x_pixel = row,
-                          .x_at = {0, 0, row / p->groups},
+                          .x_at = {0, 0, steps / groups * v->x_step},
                           .x_step = v->x_step,
                           .w = p->w + (a->block * v->depth + k) * CFX_BLOCK,
                           .w_block = v->depth * CFX_BLOCK,
@@ -156,16 +167,27 @@ static int64_t run_streams(const packed *v, const part *a,
     t.add_block *= n;
     t.y_block *= n;
     for (int64_t i = 0; i < n; i++) {
-        cfx_blocked_run_row(v->k, t, a->rows);
+        cfx_blocked_run_row(v->k, t, a->rows, t.w, 0);
         move(&t, first, 1);
     }
     return n * t.blocks;
+}
+
+/* The weights that are needed after the slice of the depth that begins at k. */
+static const float *behind(const packed *v, const part *a, int64_t k)
+{
+    k += v->slice;
+    return v->p.w + (k < v->depth ? a->block * v->depth + k
+                                  : (a->block + a->blocks) * v->depth) *
+                        CFX_BLOCK;
 }
 
 static void run_slice(const packed *v, const part *a, int64_t k)
 {
     cfx_blocked_tile t = tile_at(v, a, k);
     int64_t columns = v->p.columns - a->block * CFX_BLOCK, left = a->blocks;
+    int64_t bytes = t.n[2] * t.steps * CFX_BLOCK * (int64_t)sizeof(float);
+    int64_t lines = a->rows <= FEW_ROWS ? 0 : bytes / CFX_LINE;
 
     if (a->rows <= FEW_ROWS) {
         left -= run_streams(v, a, &t, cfx_min64(left, columns / CFX_BLOCK));
@@ -180,7 +202,10 @@ static void run_slice(const packed *v, const part *a, int64_t k)
         if (columns < CFX_BLOCK)
             run_last(v->k, t, a->rows, columns);
         else
-            cfx_blocked_run_row(v->k, t, a->rows);
+            cfx_blocked_run_row(v->k, t, a->rows,
+                                left > t.blocks ? t.w + t.blocks * t.w_block
+                                                : behind(v, a, k),
+                                lines);
         move(&t, &t, t.blocks);
         columns -= t.blocks * CFX_BLOCK;
     }

@@ -16,10 +16,10 @@
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
-/* Work is cut into this many pieces for each thread, one for a single thread, unless
- * they had less than PIECE_MIN multiply-adds, 2 to 4 us with the instruction for it,
- * or more than PIECE_MAX, 1 ms. */
-enum { PIECES = 8, PIECE_MIN = 512 << 10, PIECE_MAX = 256 << 20 };
+/* Work is cut into this many pieces for each thread, unless they had less than
+ * PIECE_MIN multiply-adds, 2 to 4 us with the instruction for it, or more than
+ * PIECE_MAX, 1 ms. */
+enum { PIECES = 8, PIECE_MIN = 512 << 10, PIECE_MAX = 128 << 20 };
 /* Bytes that a step of a sum fetches ahead, at most: two lines. */
 enum { AHEAD = 2 * CFX_LINE };
 /* Pixels of an endless row that every level cuts into whole tiles. */
@@ -110,7 +110,7 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
             while (unit > last - block)
                 unit /= 2;
             run_unit(v, n, block, unit, from, to,
-                     cfx_min64(unit, last - block - unit));
+                     cfx_min64(unit, v->blocks - block - unit));
         }
     }
 }
@@ -121,9 +121,7 @@ static void cut(work *v)
     const cfx_quantized_tile *t = &v->first;
     double depth = (double)(t->n[0] * t->n[1] * t->n[2]) *
                    (double)cfx_max64(t->quads * CFX_QUAD, 1);
-    int pieces = cfx_context_threads(v->ctx) == 1
-                     ? 1
-                     : PIECES * cfx_context_threads(v->ctx);
+    int pieces = PIECES * cfx_context_threads(v->ctx);
 
     v->steps = cfx_max64(t->n[0] * t->n[1] * t->n[2], 1);
     v->unit = cfx_blocked_tile_blocks(v->most, v->row, v->blocks);

@@ -12,6 +12,8 @@
 enum { SLICE = 5 << 10 };
 /* Steps ahead that weights are brought near where few tiles share them. */
 enum { AHEAD = 8, FAR = 64 };
+/* Elements of a line of the cache. */
+enum { LINE = CFX_LINE / sizeof(float) };
 
 /* Blocks of a tile. */
 enum { MOST_BLOCKS = 4 };
@@ -48,6 +50,12 @@ int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks)
     return best;
 }
 
+/* Columns of windows that the sum of a tile goes over, at least 1. */
+static int64_t columns_of(const cfx_blocked_tile *t)
+{
+    return cfx_max64(t->n[0] * t->n[1] * t->n[2], 1);
+}
+
 /* Make t begin some pixels further on. */
 static void move(cfx_blocked_tile *t, int64_t pixels)
 {
@@ -57,14 +65,27 @@ static void move(cfx_blocked_tile *t, int64_t pixels)
         t->end.add += pixels * t->add_pixel;
 }
 
+/* Let tile i of n fetch a part of block i % blocks of what is needed next. */
+static void fetch_part(cfx_blocked_tile *t, int64_t i, int64_t n,
+                       const float *next, int64_t lines)
+{
+    int64_t part = i / t->blocks, parts = cfx_max64(n / t->blocks, 1);
+    int64_t from = lines * part / parts, to = lines * (part + 1) / parts;
+
+    t->next = next + i % t->blocks * t->w_block + from * LINE;
+    t->next_lines = part < parts ? cfx_ceil_div(to - from, columns_of(t)) : 0;
+}
+
 void cfx_blocked_run_row(const struct cfx_blocked_kernels *k,
-                         cfx_blocked_tile t, int64_t pixels)
+                         cfx_blocked_tile t, int64_t pixels, const float *next,
+                         int64_t lines)
 {
     int64_t n = tiles_of(k->pixels, pixels, (int)t.blocks);
     int64_t least = pixels / n, more = pixels % n;
 
     for (int64_t i = 0; i < n; i++) {
         t.pixels = least + (i < more);
+        fetch_part(&t, i, n, next, lines);
         k->tile(&t);
         move(&t, t.pixels);
     }
@@ -139,12 +160,11 @@ static void fetch_behind(cfx_blocked_tile *t, const slice *s, const float *w,
                          bool first_row)
 {
     int64_t plane = s->blocks * t->w_at[0];
-    int64_t lines = s->planes * plane * (int64_t)sizeof(float) / CFX_LINE;
-    int64_t steps = s->tiles * t->n[0] * t->n[1] * t->n[2];
 
     t->next = w + (s->block + s->blocks) * t->w_block + s->first * plane;
-    t->next_lines = s->tiles > 1 && first_row && steps > 0
-                        ? cfx_ceil_div(lines, steps)
+    t->next_lines = s->tiles > 1 && first_row
+                        ? cfx_ceil_div(s->planes * plane / LINE,
+                                       s->tiles * columns_of(t))
                         : 0;
 }
 
@@ -173,8 +193,7 @@ static void run_slice(const struct cfx_blocked_kernels *k,
                               : AHEAD * CFX_BLOCK;
             k->tile(t);
             move(t, t->pixels);
-            t->next += t->next_lines * t->n[0] * t->n[1] * t->n[2] *
-                       (CFX_LINE / (int64_t)sizeof(float));
+            t->next += t->next_lines * columns_of(t) * LINE;
         }
     }
 }

@@ -28,9 +28,11 @@ typedef struct cfx_blocked_rows {
 int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks);
 
 /* Compute the tiles of a row of `pixels` pixels of t->blocks blocks that begins
- * where t does. */
+ * where t does. Meanwhile `lines` lines of the cache of each block of the weights
+ * that are needed next are fetched into the second cache, t.w_block apart. */
 void cfx_blocked_run_row(const struct cfx_blocked_kernels *k,
-                         cfx_blocked_tile t, int64_t pixels);
+                         cfx_blocked_tile t, int64_t pixels, const float *next,
+                         int64_t lines);
 
 /* Compute rows of `blocks` blocks on this thread. The sums of a tile are cut into
  * slices, between which they are in y, so that the weights of a slice stay in the
