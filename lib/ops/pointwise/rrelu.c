@@ -114,7 +114,7 @@ static const cfx_variant rrelu_variants[] = {
         .aliases = names_ "aten." #name ".default",                           \
         .variants = variants_,                                                \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_INPLACE | CFX_OP_RANDOM,                              \
+        .flags = CFX_OP_RANDOM | ((code_) == GIVE ? 0 : CFX_OP_INPLACE),      \
         .code = code_,                                                        \
         .infer = rrelu_infer,                                                 \
         .cost = cfx_cost_1_0,                                                 \
