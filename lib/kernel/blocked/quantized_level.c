@@ -49,7 +49,8 @@ CFX_FORCE_INLINE void finish_bytes(const cfx_quantized_tile *t,
     const bool adds = e->sum; /* y might be all this, to the compiler */
     const int zero_point = e->zero_point;
     const int to_zero = adds ? sum.zero_point : zero_point;
-    const int lo = least_byte(adds ? sum.lo : e->lo, to_zero);
+    const int lo = least_byte(adds ? sum.lo : e->lo, adds ? sum.hi : e->hi,
+                              to_zero);
     uint8_t *y = (uint8_t *)t->y + block * t->y_block;
     scaling k[BV];
 
@@ -84,7 +85,7 @@ static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
     const int64_t n = cfx_min64(t->columns - block * CFX_BLOCK, CFX_BLOCK);
     const int64_t pixels = t->pixels, y_pixel = t->y_pixel;
     const int zero_point = e->zero_point;
-    const int lo = least_byte(e->lo, zero_point);
+    const int lo = least_byte(e->lo, e->hi, zero_point);
     const bool rounds = e->rounds;
     char *y = t->y + block * t->y_block;
     scaling k[BV];

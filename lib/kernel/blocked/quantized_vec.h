@@ -661,10 +661,10 @@ typedef struct scaling {
     vf scale, bias, lo, hi;
 } scaling;
 
-/* The least result with its zero point. */
-CFX_FORCE_INLINE int least_byte(float lo, int zero_point)
+/* The least result with its zero point: hi, if that is less than lo. */
+CFX_FORCE_INLINE int least_byte(float lo, float hi, int zero_point)
 {
-    return (int)rintf(lo) + zero_point;
+    return (int)rintf(lo < hi ? lo : hi) + zero_point;
 }
 
 /* Of the vector that begins with channel `at`. */

@@ -43,7 +43,7 @@ CFX_FORCE_INLINE void finish(const cfx_quantized_rows *r, vi s[][BV], char *y,
                              const int pixels)
 {
     const cfx_quantized_end *e = &r->end;
-    const int lo = least_byte(e->lo, e->zero_point);
+    const int lo = least_byte(e->lo, e->hi, e->zero_point);
     scaling k[BV];
 
     for (int v = 0; v < BV; v++)
