@@ -85,8 +85,8 @@ static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
     const int64_t n = cfx_min64(t->columns - block * CFX_BLOCK, CFX_BLOCK);
     const int64_t pixels = t->pixels, y_pixel = t->y_pixel;
     const int zero_point = e->zero_point;
-    const int lo = least_byte(e->lo, e->hi, zero_point);
     const bool rounds = e->rounds;
+    const int lo = rounds ? least_byte(e->lo, e->hi, zero_point) : 0;
     char *y = t->y + block * t->y_block;
     scaling k[BV];
 

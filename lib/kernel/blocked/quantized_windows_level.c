@@ -43,7 +43,6 @@ CFX_FORCE_INLINE void finish(const cfx_quantized_rows *r, vi s[][BV], char *y,
                              const int pixels)
 {
     const cfx_quantized_end *e = &r->end;
-    const int lo = least_byte(e->lo, e->hi, e->zero_point);
     scaling k[BV];
 
     for (int v = 0; v < BV; v++)
@@ -55,6 +54,7 @@ CFX_FORCE_INLINE void finish(const cfx_quantized_rows *r, vi s[][BV], char *y,
                      scaled(&k[i % BV], s[i / BV][i % BV]));
         return;
     }
+    const int lo = least_byte(e->lo, e->hi, e->zero_point);
     CFX_UNROLL
     for (int p = 0; p < pixels; p += GROUP) {
         const int n = pixels - p < GROUP ? pixels - p : GROUP;
