@@ -221,6 +221,8 @@ TEST_CASE(every_lack_of_memory_leaves_nothing)
 
 /* ---- Reading ---- */
 
+#ifdef HAVE_LIBZIP
+
 static const char net[] = "golden/to_folder/net";
 
 TEST_CASE(what_torch_fx_writes_has_its_modules_and_state)
@@ -251,6 +253,8 @@ TEST_CASE(reading_a_folder_gives_all_back_where_memory_is_lacking)
     }
     cfx_module_unref(read);
 }
+
+#endif
 
 /* The error of a class whose __init__ has one line more. */
 static const char *said_of(const char *line, const char *more)
