@@ -27,7 +27,6 @@ endif
 nodist_cfx_SOURCES = %reldir%/tested.def
 BUILT_SOURCES += %reldir%/tested.def
 CLEANFILES += %reldir%/tested.def
-EXTRA_DIST += tests/golden/tested.def
 %reldir%/tested.def: $(srcdir)/tests/golden/tested.def
 	$(AM_V_GEN)$(MKDIR_P) %reldir% && cp $(srcdir)/tests/golden/tested.def $@
 cfx_LDADD = libcfx.la $(JANSSON_LIBS)

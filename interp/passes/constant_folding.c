@@ -58,12 +58,24 @@ static bool is_tensor_attr(const folder *f, const cfx_node *n)
            v.kind == CFX_TENSOR;
 }
 
+/* Integers stay what a weight is kept as: passes compute with them, or pack them. */
+static bool is_dequantized(const cfx_node *n)
+{
+    static const char *const names[] = {"dequantize_per_tensor",
+                                        "dequantize_per_channel",
+                                        "dequantize_per_channel_group"};
+    size_t i = 0, count = sizeof(names) / sizeof(*names);
+    while (i < count && !cfx_node_is(n, names[i]))
+        i++;
+    return i < count;
+}
+
 static bool is_constant(folder *f, const cfx_node *n)
 {
     const cfx_effects *e = &f->aliases.effects[n->id];
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
         cfx_effects_any(e) || cfx_aliases__is_written(&f->aliases, n) ||
-        !cfx_constants__is_known(&f->known, n) ||
+        !cfx_constants__is_known(&f->known, n) || is_dequantized(n) ||
         (f->o->skip && f->o->skip(f->o->user, n)))
         return false;
     if (n->op == CFX_GET_ATTR)
@@ -238,9 +250,10 @@ static cfx_status constant_folding_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__constant_folding = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "constant_folding(str[] skip=[], int? max_bytes=None)",
-    .doc = "Compute nodes that do not depend on the inputs, into buffers; "
-           "skip: names and targets of nodes to keep; max_bytes: keep nodes "
-           "with larger results.",
+    .doc =
+        "Compute nodes that do not depend on the inputs, into buffers, but "
+        "keep quantized weights as integers; skip: names and targets of nodes to keep; max_bytes: keep nodes "
+        "with larger results.",
     .flags = CFX_PASS_WEIGHTS,
     .run = constant_folding_run,
 };

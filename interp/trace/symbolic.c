@@ -9,6 +9,7 @@
 
 #include "interp/trace/tracer_impl.h"
 #include "nn/module_impl.h"
+#include "tensor/storage.h"
 
 cfx_value cfx_ph(void)
 {
@@ -109,9 +110,8 @@ static cfx_status without_numbers(void *user, cfx_value v, cfx_value *out)
     if (v.kind != CFX_TENSOR || cfx_tensor_is_meta(x))
         return CFX_OK;
     cfx_value_unref(v);
-    cfx_status st = cfx_tensor_meta(&meta, t->base.ctx, (cfx_dtype)x->dtype,
-                                    x->rank, x->shape, x->stride,
-                                    &t->base.error);
+    cfx_status st = cfx_tensor__meta_like(&meta, t->base.ctx, x,
+                                          &t->base.error);
     *out = st ? CFX_NOTHING : cfx_value_of_tensor(meta);
     return st;
 }

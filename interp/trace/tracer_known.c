@@ -4,6 +4,7 @@
  */
 #include "interp/trace/tracer_impl.h"
 #include "nn/module_impl.h"
+#include "tensor/storage.h"
 
 /* ---- Known values ---- */
 
@@ -29,10 +30,8 @@ static cfx_status forget(cfx_tracer *t, cfx_value v, cfx_value *out)
         *out = cfx_value_ref(v);
         return CFX_OK;
     }
-    const cfx_tensor *x = v.u.tensor;
-    cfx_status st = cfx_tensor_meta(&meta, t->base.ctx, (cfx_dtype)x->dtype,
-                                    x->rank, x->shape, x->stride,
-                                    &t->base.error);
+    cfx_status st = cfx_tensor__meta_like(&meta, t->base.ctx, v.u.tensor,
+                                          &t->base.error);
     *out = st ? CFX_NOTHING : cfx_value_of_tensor(meta);
     return st;
 }

@@ -38,6 +38,10 @@ cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *other,
 void cfx_tensor__fake_storage(cfx_tensor *t, void (*release)(void *user),
                               void *user);
 
+/* A meta with the type, extents, strides and batches of a tensor, in a context. */
+cfx_status cfx_tensor__meta_like(cfx_tensor **out, cfx_context *ctx,
+                                 const cfx_tensor *t, cfx_error *err);
+
 /* cfx_tensor_view, allocated in another context than the base's. */
 cfx_status cfx_tensor__view_in(cfx_tensor **out, cfx_context *ctx,
                                const cfx_tensor *base, int rank,

@@ -581,6 +581,16 @@ cfx_status cfx_tensor_meta(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
     return CFX_OK;
 }
 
+cfx_status cfx_tensor__meta_like(cfx_tensor **out, cfx_context *ctx,
+                                 const cfx_tensor *t, cfx_error *err)
+{
+    cfx_status st = cfx_tensor_meta(out, ctx, (cfx_dtype)t->dtype, t->rank,
+                                    t->shape, t->stride, err);
+    if (!st)
+        (*out)->levels = t->levels;
+    return st;
+}
+
 cfx_status cfx_tensor_alloc(cfx_tensor *t, cfx_error *err)
 {
     cfx_status st;

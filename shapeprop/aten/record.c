@@ -11,6 +11,7 @@
 
 #include "dim/expr.h"
 #include "nn/module_impl.h"
+#include "tensor/storage.h"
 
 void cfx_aten__frame_init(cfx_aten_frame *f, cfx_context *ctx)
 {
@@ -152,9 +153,8 @@ static cfx_status strip_numbers(void *user, cfx_value v, cfx_value *out)
         cfx_value_ref(v);
         return CFX_OK;
     }
-    cfx_status st = cfx_tensor_meta(
-        &t, v.u.tensor->ctx, (cfx_dtype)v.u.tensor->dtype, v.u.tensor->rank,
-        v.u.tensor->shape, v.u.tensor->stride, &a->shapes.base.error);
+    cfx_status st = cfx_tensor__meta_like(&t, v.u.tensor->ctx, v.u.tensor,
+                                          &a->shapes.base.error);
     if (!st)
         *out = cfx_value_of_tensor(t);
     return st;

@@ -150,8 +150,7 @@ static cfx_status make_tracked(walk *w, const cfx_tensor *t,
         return cfx_no_memory(err);
     if (!e->v.p) {
         cfx_tensor *made;
-        cfx_status st = cfx_tensor_meta(&made, w->p->ctx, (cfx_dtype)t->dtype,
-                                        t->rank, t->shape, t->stride, err);
+        cfx_status st = cfx_tensor__meta_like(&made, w->p->ctx, t, err);
         if (!st && (st = add_storage(w, made, kind, err)))
             cfx_tensor_unref(made);
         if (st)

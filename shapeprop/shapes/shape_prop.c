@@ -11,6 +11,7 @@
 #include <cfx/text.h>
 
 #include "nn/module_impl.h"
+#include "tensor/storage.h"
 
 /* The meta that propagation sets. */
 enum { TYPE, TENSOR_META, SHAPE_KEYS };
@@ -26,8 +27,7 @@ static cfx_shape_prop *downcast(cfx_interp *it)
 static cfx_status meta_of(cfx_tensor **out, const cfx_tensor *t,
                           cfx_error *err)
 {
-    return cfx_tensor_meta(out, t->ctx, (cfx_dtype)t->dtype, t->rank, t->shape,
-                           t->stride, err);
+    return cfx_tensor__meta_like(out, t->ctx, t, err);
 }
 
 typedef struct extraction {

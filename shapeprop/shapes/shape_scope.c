@@ -10,6 +10,7 @@
 
 #include "base/util.h"
 #include "op/op_impl.h"
+#include "tensor/storage.h"
 
 static cfx_shape_scope *downcast(cfx_scope *s)
 {
@@ -131,9 +132,8 @@ static cfx_status without_data(void *user, cfx_value v, cfx_value *out)
         *out = cfx_value_ref(v);
         return CFX_OK;
     }
-    cfx_status st = cfx_tensor_meta(
-        &t, s->base.ctx, (cfx_dtype)v.u.tensor->dtype, v.u.tensor->rank,
-        v.u.tensor->shape, v.u.tensor->stride, &s->base.error);
+    cfx_status st = cfx_tensor__meta_like(&t, s->base.ctx, v.u.tensor,
+                                          &s->base.error);
     if (!st)
         *out = cfx_value_of_tensor(t);
     return st;

@@ -101,6 +101,24 @@ want=' topk:fx:onnx topk:pt2:onnx cond:fx:onnx cond:pt2:onnx'
 want="$want mutated:fx:onnx mutated:pt2:onnx"
 if [ "$refused" = "$want" ]; then ok; else not_ok "refused:$refused"; fi
 
+# The parts of a nested result are outputs of ONNX, in order.
+cat >nested.fx <<'EOF'
+graph():
+    %x : [num_users=2] = placeholder[target=x]
+    %relu : [num_users=1] = call_function[target=torch.relu](args = (%x,), kwargs = {})
+    %neg : [num_users=1] = call_function[target=torch.neg](args = (%x,), kwargs = {})
+    return {'a': relu, 'b': [neg, (relu,)]}
+EOF
+if "$cfx" convert nested.fx nested.onnx -i 'x=f32[3]' >out 2>err &&
+    "$cfx" run nested.onnx -i 'f32[3]' >flat 2>err; then
+    "$cfx" run nested.fx -i 'f32[3]' | sed 's/^output[^ ]*//' >out
+    if sed 's/^output[^ ]*//' flat | cmp - out; then ok; else
+        not_ok 'a nested result is something else in ONNX'
+    fi
+else
+    not_ok 'a nested result is not written to ONNX'
+fi
+
 # ---- Tensors ----
 
 cat >same.fx <<'EOF'

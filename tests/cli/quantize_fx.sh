@@ -157,6 +157,13 @@ ref=$golden/reference
 said 'a reference model runs' 0 '' "$cfx" run "$ref.fx" -i "x=$ref.npy"
 cp out printed.txt
 said 'with the results of PyTorch' 0 '' diff printed.txt "$ref.txt"
+said 'its modules become calls with weights of integers' 0 '' "$cfx" transform \
+    "$ref.fx" inline_modules constant_folding -o whole.fx
+said 'with the same results' 0 '' "$cfx" run whole.fx -i "x=$ref.npy"
+cp out printed.txt
+said 'as before' 0 '' diff printed.txt "$ref.txt"
+said 'which integers compute' 0 'quantized_linear.default' "$cfx" optimize \
+    whole.fx -i 'x=f32[2,3,8,8]' -q
 cat >packed.fx <<'TEXT'
 GraphModule(
   (fc): QuantizedLinear(in_features=4, out_features=2, scale=0.1, zero_point=0, qscheme=torch.per_channel_affine)

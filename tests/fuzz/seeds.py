@@ -72,7 +72,7 @@ for i, s in enumerate([
 
 golden = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir,
                       "golden", "pt2")
-for name in ("tied", "cond", "mutated", "sizes"):
+for name in ("tied", "cond", "mutated", "sizes", "structure"):
     with zipfile.ZipFile(os.path.join(golden, name + ".pt2")) as file:
         write("pt2", name + ".json", file.read(name + "/models/model.json"))
 with zipfile.ZipFile(os.path.join(golden, "tied.pt2")) as file:

@@ -117,6 +117,46 @@ static bool is_quantize(const cfx_lowering *l, const cfx_node *n,
            read_affine(l, n, out);
 }
 
+/* The one element of state of a type; CFX_NOTHING: v reads something else. */
+static cfx_status read_element(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
+                               cfx_value *out)
+{
+    cfx_tensor *t;
+    cfx_status st = cfx_lower__constant(l, v, dtype, &t);
+    *out = CFX_NOTHING;
+    if (!st && t && cfx_tensor_numel(t) == 1)
+        *out = dtype == CFX_F32 ? cfx_float((double)*(const float *)t->data)
+                                : cfx_int(*(const int64_t *)t->data);
+    return st;
+}
+
+/* A scale and a zero point that are state become numbers, in a call of the
+ * overload that takes such. */
+static cfx_status use_numbers(cfx_lowering *l, cfx_node *n)
+{
+#define DECOMPOSED "torch.ops.quantized_decomposed."
+    bool quantize = cfx_node_is(n, "quantize_per_tensor");
+    cfx_value args[3] = {CFX_NOTHING};
+    if ((!quantize && !cfx_node_is(n, "dequantize_per_tensor")) ||
+        n->nargs != 6 || n->nkwargs)
+        return CFX_OK;
+    cfx_status st = read_element(l, n->args[1], CFX_F32, &args[1]);
+    if (!st)
+        st = read_element(l, n->args[2], CFX_I64, &args[2]);
+    if (st || !args[1].kind || !args[2].kind)
+        return st;
+    l->p->changed++;
+    st = cfx_node_set_target(n,
+                             quantize
+                                 ? DECOMPOSED "quantize_per_tensor.default"
+                                 : DECOMPOSED "dequantize_per_tensor.default",
+                             l->p->err);
+    for (int i = 1; i < 3 && !st; i++)
+        st = cfx_node_update_arg(n, (size_t)i, args[i], l->p->err);
+    return st;
+#undef DECOMPOSED
+}
+
 /* ---- Images in blocks ---- */
 
 cfx_node *cfx_lower__form(const cfx_node *n)
@@ -296,6 +336,9 @@ static cfx_status lower_node(cfx_lowering *l, cfx_node *n, cfx_node **next)
 static cfx_status lower_all(cfx_lowering *l)
 {
     cfx_status st = CFX_OK;
+    for (cfx_node *n = cfx_graph_first(l->p->graph); n && !st;
+         n = cfx_node_next(n))
+        st = use_numbers(l, n);
     for (cfx_node *n = cfx_graph_first(l->p->graph), *next; n && !st;
          n = next) {
         next = cfx_node_next(n);

@@ -384,17 +384,38 @@ static void write_output(onnx_writer *w, cfx_value v, cfx_map *seen)
         w->graph.output[w->graph.n_output++] = info_of(w, name, t);
 }
 
+static cfx_status count_part(void *user, cfx_value v)
+{
+    (void)v;
+    ++*(size_t *)user;
+    return CFX_OK;
+}
+
+struct outputs {
+    onnx_writer *w;
+    cfx_map seen;
+};
+
+static cfx_status write_part(void *user, cfx_value v)
+{
+    struct outputs *o = user;
+
+    write_output(o->w, v, &o->seen);
+    return o->w->st;
+}
+
+/* The parts of a result, however it nests, are outputs. */
 static void write_outputs(onnx_writer *w, cfx_value v)
 {
-    bool many = v.kind == CFX_TUPLE || v.kind == CFX_LIST;
-    size_t n = many ? v.u.seq->len : 1;
-    cfx_map seen;
+    struct outputs o = {.w = w};
+    size_t n = 0;
 
+    cfx_value_visit(v, count_part, &n);
     w->graph.output = onnx_put_alloc(w, n + 1, sizeof(*w->graph.output));
-    cfx_map_init(&seen, w->ctx);
-    for (size_t i = 0; i < n && !w->st; i++)
-        write_output(w, many ? v.u.seq->item[i] : v, &seen);
-    cfx_map_release(&seen);
+    cfx_map_init(&o.seen, w->ctx);
+    if (!w->st)
+        cfx_value_visit(v, write_part, &o);
+    cfx_map_release(&o.seen);
 }
 
 /* ---- A graph ---- */
