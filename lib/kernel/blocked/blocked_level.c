@@ -136,6 +136,24 @@ CFX_FORCE_INLINE void store_tile(bool converts, const int pixels,
     }
 }
 
+/* The same where vectors are blocks, and a block's pixels lie side by side. */
+CFX_FORCE_INLINE void store_rows(const int pixels, const int blocks,
+                                 vf (*s)[4 * BV], const cfx_blocked_tile *t)
+{
+    CFX_UNROLL
+    for (int b = 0; b < blocks; b++) {
+        float *y = t->y + b * t->y_block;
+        CFX_UNROLL
+        for (int p = 0; p + 1 < pixels; p += 2)
+            convert_store_two((void *)(y + p * (CFX_BLOCK / 2)),
+                              finish(s[p][b], &t->end),
+                              finish(s[p + 1][b], &t->end));
+        if (pixels % 2)
+            store_narrow(true, y + (pixels - 1) * (CFX_BLOCK / 2), 0,
+                         finish(s[pixels - 1][b], &t->end));
+    }
+}
+
 /* Vector v of the scales of group k. */
 CFX_FORCE_INLINE vf scale_of(const cfx_blocked_tile *t, int64_t k, int v)
 {
@@ -223,7 +241,9 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
         }
     }
     if (!grouped && t->end.narrow && !t->end.activation) {
-        if (t->end.converts)
+        if (t->end.converts && BV == 1 && has_rows(t))
+            store_rows(pixels, blocks, s[0], t);
+        else if (t->end.converts)
             store_tile(true, pixels, blocks, s[0], t);
         else
             store_tile(false, pixels, blocks, s[0], t);

@@ -30,8 +30,22 @@ CFX_FORCE_INLINE void convert_store(void *p, vf x)
     __asm__("vcvtneps2bf16 %1, %0" : "=v"(y) : "v"(x));
     _mm256_storeu_si256(p, y);
 }
+
+/* The same for two blocks that lie side by side: one instruction, one store. */
+CFX_FORCE_INLINE void convert_store_two(void *p, vf x, vf x1)
+{
+    __m512i y;
+    __asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(y) : "v"(x), "v"(x1));
+    _mm512_storeu_si512(p, y);
+}
 #else
 #define convert_store vf_store_bf16
+
+CFX_FORCE_INLINE void convert_store_two(uint16_t *p, vf x, vf x1)
+{
+    vf_store_bf16(p, x);
+    vf_store_bf16(p + VF, x1);
+}
 #endif
 
 /* Store the block's vector v at p as bfloat16. */

@@ -106,7 +106,7 @@ CFX_FORCE_INLINE vf vf_low_bf16(vf x)
 
 CFX_FORCE_INLINE vf vf_load_bf16(const void *p)
 {
-    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
+    return vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(p)), 16));
 }
 
 CFX_FORCE_INLINE void vf_store_bf16(void *p, vf x)
