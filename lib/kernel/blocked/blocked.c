@@ -241,12 +241,10 @@ static void used_rows(void *arg, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
         int64_t row = i / c->out[0] * c->in[0] + i % c->out[0] * c->stride[0];
-        const float *from = c->x + row * c->in[1] * lanes;
-        float *to = p->to + i * c->out[1] * lanes;
-        for (int64_t k = 0; k < c->out[1]; k++, to += lanes) {
-            memcpy(to, from, (size_t)lanes * sizeof(float));
-            from += c->stride[1] * lanes;
-        }
+        cfx_blocked__pick(p->to + i * c->out[1] * lanes,
+                          c->x + row * c->in[1] * lanes, c->out[1],
+                          lanes * (int64_t)sizeof(float),
+                          c->stride[1] * lanes * (int64_t)sizeof(float));
     }
 }
 

@@ -4,6 +4,8 @@
 #ifndef CFX_BLOCKED_GEOMETRY_H
 #define CFX_BLOCKED_GEOMETRY_H
 
+#include <string.h>
+
 #include "kernel/blocked/blocked.h"
 #include "kernel/int64.h"
 
@@ -29,6 +31,24 @@ CFX_INLINE bool cfx_blocked__is_flat(const cfx_blocked_conv *c)
     return c->kernel[0] * c->kernel[1] == 1 &&
            c->stride[0] * c->stride[1] == 1 && c->pad[0] == 0 &&
            c->pad[1] == 0 && c->in[0] == c->out[0] && c->in[1] == c->out[1];
+}
+
+/* Write n pixels of `unit` bytes, which lie `step` bytes apart, side by side. */
+CFX_INLINE void cfx_blocked__pick(void *to, const void *from, int64_t n,
+                                  int64_t unit, int64_t step)
+{
+    enum { BYTES = CFX_BLOCK, FLOATS = CFX_BLOCK * sizeof(float) };
+
+    for (int64_t i = 0; i < n; i++) {
+        char *at = (char *)to + i * unit;
+        const char *pixel = (const char *)from + i * step;
+        if (unit == BYTES) /* sizes that the compiler copies without a call */
+            memcpy(at, pixel, BYTES);
+        else if (unit == FLOATS)
+            memcpy(at, pixel, FLOATS);
+        else
+            memcpy(at, pixel, (size_t)unit);
+    }
 }
 
 #endif

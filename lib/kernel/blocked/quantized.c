@@ -13,6 +13,7 @@
 
 #include "base/stop.h"
 #include "base/util.h"
+#include "kernel/blocked/geometry.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
@@ -244,21 +245,14 @@ static void used_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
     const copy *b = arg;
     const cfx_quantized_conv *c = b->c;
-    const size_t unit = (size_t)c->channels;
+    const int64_t unit = c->channels;
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
         int64_t row = i / c->out[0] * c->in[0] + i % c->out[0] * c->stride[0];
-        const uint8_t *from = c->x + row * c->in[1] * c->channels;
-        uint8_t *to = b->to + i * c->out[1] * c->channels;
-        for (int64_t k = 0; k < c->out[1]; k++) {
-            if (unit == CFX_BLOCK)
-                memcpy(to, from, CFX_BLOCK);
-            else
-                memcpy(to, from, unit);
-            from += c->stride[1] * c->channels;
-            to += unit;
-        }
+        cfx_blocked__pick(b->to + i * c->out[1] * unit,
+                          c->x + row * c->in[1] * unit, c->out[1], unit,
+                          c->stride[1] * unit);
     }
 }
 

@@ -6,15 +6,14 @@
  * processor has no instruction for that, the numbers are widened to 16 bits:
  * products of 8 bits that are added in 16 would saturate.
  */
+#include "base/util.h"
 #include "kernel/blocked/quantized.h"
 #include "kernel/blocked/quantized_vec.h"
-#include "base/util.h"
 #include "kernel/int64.h"
 
-/* Pixels of tiles with 1, 2 and 4 blocks, at most. With 14
- * pixels of 2 blocks the compiler keeps some sums in memory. */
+/* Pixels of tiles with 1, 2 and 4 blocks, at most. */
 #if CFX_LEVEL_IS(avx512)
-enum { P1 = 14, P2 = 12, P4 = 6 };
+enum { P1 = 14, P2 = 14, P4 = 6 };
 #elif CFX_LEVEL_IS(plain)
 enum { P1 = 4, P2 = 0, P4 = 0 };
 #else
@@ -200,7 +199,7 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
 #if CFX_LEVEL_IS(avx512)
 #define ALL_TILES(name, dots)                                                 \
     TILES(name##_1, dots, UP_TO_14, 1)                                        \
-    TILES(name##_2, dots, UP_TO_12, 2)                                        \
+    TILES(name##_2, dots, UP_TO_14, 2)                                        \
     TILES(name##_4, dots, UP_TO_6, 4)                                         \
     static void name(const cfx_quantized_tile *t)                             \
     {                                                                         \
