@@ -41,7 +41,7 @@ struct cfx_context {
     uint64_t random_key, random_counter;
 
     bool strict_devices;
-    atomic_bool has_batches; /* some tensor had batches of torch.vmap */
+    atomic_bool has_batches;  /* some tensor had batches of torch.vmap */
     atomic_bool device_noted; /* the note that other devices run on the CPU was
                                 sent */
 
