@@ -78,6 +78,7 @@ libcore_la_SOURCES += %reldir%/quantize/fake_quantize.c \
 libcore_la_SOURCES += %reldir%/recurrent/rnn.c %reldir%/recurrent/rnn_cell.c
 libcore_la_SOURCES += %reldir%/reduce/compare.c \
 	%reldir%/reduce/extreme.c %reldir%/reduce/hash.c \
+	%reldir%/reduce/empty.h \
 	%reldir%/reduce/histogram.c \
 	%reldir%/reduce/moments.c %reldir%/reduce/order.c \
 	%reldir%/reduce/reduce.c %reldir%/reduce/search.c \

@@ -25,7 +25,8 @@ typedef struct narrow_type {
     const char *prefix; /* of the names of their buffers */
     cfx_value (*make)(cfx_scope *s, cfx_value w, cfx_value scale);
     cfx_value (*make_scale)(cfx_scope *s, cfx_value w); /* or NULL */
-    /* The same as `make` for a weight (O, in, kh, kw, 16); or NULL. */
+    /* Like `make`, of a weight (O, in, kh, kw, 16) whose image is row-major; or
+     * NULL. */
     cfx_value (*make_rows)(cfx_scope *s, cfx_value w);
     bool convs;
 } narrow_type;

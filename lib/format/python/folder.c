@@ -170,7 +170,7 @@ cfx_status cfx_graph_module_to_folder(const cfx_module *gm, const char *path,
 
 /* ---- Reading ---- */
 
-/* What torch.fx.GraphModule.to_folder calls its file of numbers. */
+/* The name that torch.fx.GraphModule.to_folder gives its file of weights. */
 #define TORCH_STATE "state_dict.pt"
 
 /* "DIR/NAME" */

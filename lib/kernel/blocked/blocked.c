@@ -299,7 +299,7 @@ typedef struct piece {
     int64_t y_pixel, add_pixel, x_pixel;
 } piece;
 
-/* Where image n and group g of the blocks begin. */
+/* The place of the first pixel of image n and group g of the blocks. */
 static cfx_blocked_place corner_of(const conv_work *v, const piece *p)
 {
     const cfx_blocked_conv *c = &v->c;

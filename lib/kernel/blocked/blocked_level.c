@@ -136,7 +136,7 @@ CFX_FORCE_INLINE void store_tile(bool converts, const int pixels,
     }
 }
 
-/* The same where vectors are blocks, and a block's pixels lie side by side. */
+/* store_tile where a vector is a block, and the pixels of a block lie side by side. */
 CFX_FORCE_INLINE void store_rows(const int pixels, const int blocks,
                                  vf (*s)[4 * BV], const cfx_blocked_tile *t)
 {

@@ -31,7 +31,7 @@ CFX_FORCE_INLINE void convert_store(void *p, vf x)
     _mm256_storeu_si256(p, y);
 }
 
-/* The same for two blocks that lie side by side: one instruction, one store. */
+/* Convert and store two vectors that lie side by side, by one instruction each. */
 CFX_FORCE_INLINE void convert_store_two(void *p, vf x, vf x1)
 {
     __m512i y;
@@ -59,7 +59,7 @@ CFX_FORCE_INLINE void store_narrow(bool converts, float *p, int v, vf x)
         vf_store_bf16(to, x);
 }
 
-/* The same as y's type says. */
+/* Store the block's vector v at p in the type of y. */
 CFX_FORCE_INLINE void store_block(const cfx_blocked_epilogue *e, float *p,
                                   int v, vf x)
 {

@@ -22,7 +22,8 @@ enum { P1 = 6, P2 = 0, P4 = 0 };
 
 /* ---- The end of a tile ---- */
 
-/* As round_pixels, and `other` added, whose pixels lie `gap` apart. */
+/* The vectors of n pixels as round_pixels has them, with the pixels of `other` added,
+ * which lie `gap` bytes apart. */
 CFX_FORCE_INLINE void add_pixels(const cfx_quantized_sum *sum, int zero_point,
                                  const scaling *k, const int n, const vi *s,
                                  const int step, const uint8_t *other,
@@ -161,7 +162,7 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
         const int64_t gap = t->y_pixel;
         CFX_UNROLL
         for (int b = 0; b < blocks; b++)
-            if (gap == CFX_BLOCK)
+            if (gap == CFX_BLOCK) /* known to the compiler in this copy */
                 finish_bytes(t, b, pixels, s[0] + b * BV, 4 * BV, CFX_BLOCK);
             else
                 finish_bytes(t, b, pixels, s[0] + b * BV, 4 * BV, gap);
@@ -183,9 +184,9 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
 #define CASE(dots, p, b) case p: tile(dots, p, b, t); break;
 #define UP_TO_4(d, b) CASE(d, 1, b) CASE(d, 2, b) CASE(d, 3, b) CASE(d, 4, b)
 #define UP_TO_6(d, b) UP_TO_4(d, b) CASE(d, 5, b) CASE(d, 6, b)
-#define UP_TO_12(d, b) UP_TO_6(d, b) CASE(d, 7, b) CASE(d, 8, b) \
-    CASE(d, 9, b) CASE(d, 10, b) CASE(d, 11, b) CASE(d, 12, b)
-#define UP_TO_14(d, b) UP_TO_12(d, b) CASE(d, 13, b) CASE(d, 14, b)
+#define UP_TO_14(d, b) UP_TO_6(d, b) CASE(d, 7, b) CASE(d, 8, b) \
+    CASE(d, 9, b) CASE(d, 10, b) CASE(d, 11, b) CASE(d, 12, b) \
+    CASE(d, 13, b) CASE(d, 14, b)
 /* clang-format on */
 
 #define TILES(name, dots, cases, blocks)                                      \

@@ -623,7 +623,7 @@ CFX_FORCE_INLINE vi nearest(vf x, int zero_point)
     return vi_add(vi_bits(vf_add(x, vf_set1(0x1.8p23F))), zero_point - bits);
 }
 
-/* The same as a float. */
+/* nearest(x, zero_point) as a float. */
 CFX_FORCE_INLINE vf vf_nearest(vf x, int zero_point)
 {
     return vf_add(vf_add(x, vf_set1(0x1.8p23F)),
@@ -636,27 +636,30 @@ CFX_FORCE_INLINE vf in_range(vf x, float lo, float hi)
     return vf_min(vf_max_number(x, vf_set1(lo)), vf_set1(hi));
 }
 
-/* Two terms, as far as `hi`: what is less than lo is left to group_of. */
-CFX_FORCE_INLINE vf sum_up_to_hi(const cfx_quantized_sum *s, vf a, vf b)
+/* A sum of two terms before it is clamped and rounded. */
+CFX_FORCE_INLINE vf add_terms(const cfx_quantized_sum *s, vf a, vf b)
 {
     vf v = multiply_add(b, vf_set1(s->scale[1]), vf_set1(s->bias));
 
-    return vf_min(vf_set1(s->hi), multiply_add(a, vf_set1(s->scale[0]), v));
+    return multiply_add(a, vf_set1(s->scale[0]), v);
 }
 
-/* Vectors of both terms of a sum, as integers. */
+/* A sum clamped at `hi` and not at `lo`, which group_of does. */
+CFX_FORCE_INLINE vf sum_up_to_hi(const cfx_quantized_sum *s, vf a, vf b)
+{
+    return vf_min(vf_set1(s->hi), add_terms(s, a, b));
+}
+
+/* A sum as integers, with its zero point. */
 CFX_FORCE_INLINE vi sum_of(const cfx_quantized_sum *s, vf a, vf b)
 {
-    vf v = multiply_add(b, vf_set1(s->scale[1]), vf_set1(s->bias));
-
-    v = multiply_add(a, vf_set1(s->scale[0]), v);
-    return nearest(in_range(v, s->lo, s->hi), s->zero_point);
+    return nearest(in_range(add_terms(s, a, b), s->lo, s->hi), s->zero_point);
 }
 
 /* Vectors in a block. */
 enum { BV = CFX_BLOCK / VF };
 
-/* How a sum becomes a result. */
+/* The scale, bias and range of a vector of channels. */
 typedef struct scaling {
     vf scale, bias, lo, hi;
 } scaling;
@@ -675,18 +678,22 @@ CFX_FORCE_INLINE scaling scaling_at(const cfx_quantized_end *e, int64_t at)
                      vf_set1(e->lo), vf_set1(e->hi)};
 }
 
-CFX_FORCE_INLINE vf scaled(const scaling *k, vi s)
+/* The result of sums before it is clamped and rounded. */
+CFX_FORCE_INLINE vf scale_sums(const scaling *k, vi s)
 {
-    vf y = multiply_add(vf_of_vi(s), k->scale, k->bias);
-
-    return vf_min(vf_max(y, k->lo), k->hi);
+    return multiply_add(vf_of_vi(s), k->scale, k->bias);
 }
 
-/* The same, rounded; what is less than lo is left to group_of. */
+/* The result clamped. */
+CFX_FORCE_INLINE vf scaled(const scaling *k, vi s)
+{
+    return vf_min(vf_max(scale_sums(k, s), k->lo), k->hi);
+}
+
+/* The result clamped at hi, rounded, and not clamped at lo, which group_of does. */
 CFX_FORCE_INLINE vi rounded(const scaling *k, vi s)
 {
-    return vi_of_vf(
-        vf_min(k->hi, multiply_add(vf_of_vi(s), k->scale, k->bias)));
+    return vi_of_vf(vf_min(k->hi, scale_sums(k, s)));
 }
 
 /* The vectors of n pixels of a block of sums, rounded; they lie `step` apart. */

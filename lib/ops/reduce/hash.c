@@ -10,6 +10,7 @@
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "ops/reduce/empty.h"
 
 CFX_PARAMS(params, SELF, DIM, KEEPDIM, MODE);
 
@@ -28,13 +29,7 @@ static cfx_status check(cfx_call *call, uint32_t mask)
         return cfx_call_fail(call, CFX_EINVAL,
                              "Unknown hash_tensor mode: %lld",
                              (long long)cfx_call_int(call, MODE));
-    for (int i = 0; i < x->rank; i++)
-        if (mask >> i & 1 && cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Expected reduction dim %d to have non-zero "
-                                 "size.",
-                                 i);
-    return CFX_OK;
+    return cfx_reduce__check_axes(call, x, mask);
 }
 
 static cfx_status hash_infer(cfx_call *call)

@@ -14,6 +14,7 @@
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"
+#include "ops/reduce/empty.h"
 
 /* The result's type: sums of integers are int64; means need floats, and
  * logsumexp converts to floats. */
@@ -55,20 +56,26 @@ static cfx_status type_of(cfx_call *call, cfx_dtype *type)
     return CFX_OK;
 }
 
+cfx_status cfx_reduce__check_axes(const cfx_call *call, const cfx_tensor *x,
+                                  uint32_t mask)
+{
+    for (int i = 0; i < x->rank; i++)
+        if (mask >> i & 1 && cfx_dim_is(x->shape[i], 0))
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "Expected reduction dim %d to have non-zero "
+                                 "size.",
+                                 i);
+    return CFX_OK;
+}
+
 /* Extremes of nothing are refused. */
 static cfx_status check_empty(cfx_call *call, uint32_t mask)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_red red = RED_OF(call->op->code);
-    if (red != CFX_RED_MAX && red != CFX_RED_MIN)
-        return CFX_OK;
-    for (int i = 0; i < x->rank; i++)
-        if (mask >> i & 1 && cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Expected reduction dim %d "
-                                 "to have non-zero size.",
-                                 i);
-    return CFX_OK;
+    return red == CFX_RED_MAX || red == CFX_RED_MIN
+               ? cfx_reduce__check_axes(call, x, mask)
+               : CFX_OK;
 }
 
 static cfx_status reduce_infer(cfx_call *call)
