@@ -8,7 +8,7 @@
 #include "ops/blocked/blocked.h"
 
 const char *const cfx_optimize_passes = CFX_PASSES_BEFORE_BLOCKS
-    "block_channels" CFX_PASSES_AFTER_BLOCKS;
+    "block_channels" CFX_PASSES_AFTER_BLOCKS ", " CFX_PASSES_LAST;
 
 /* The choice of algorithms depends on the type of the weights. */
 static const char bfloat16_passes[] = CFX_PASSES_BEFORE_BLOCKS
@@ -36,9 +36,26 @@ static cfx_status report_pass(void *user, cfx_module *gm,
     return h->after ? h->after(h->z->o->user, gm, report, err) : CFX_OK;
 }
 
+/* Append those that narrow weights. */
+static cfx_status add_narrowing(const cfx_optimizer *z, cfx_pass_manager *pm,
+                                const cfx_context *ctx, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+    if (z->o->int8_weights)
+        st = cfx_pass_manager_add(pm, "int8_weights", err);
+    if (!st && z->o->bfloat16)
+        st = cfx_pass_manager_add(
+            pm,
+            cfx_blocked_bfloat16(ctx) == CFX_BLOCKED_PAIRS
+                ? "bfloat16_weights(rows=True), bfloat16_activations"
+                : "bfloat16_weights",
+            err);
+    return st;
+}
+
 cfx_status cfx_optimizer__apply(const cfx_optimizer *z, cfx_module *gm,
-                                const char *passes, cfx_pass_hook *after,
-                                cfx_error *err)
+                                const char *passes, const char *last,
+                                cfx_pass_hook *after, cfx_error *err)
 {
     hooks h = {z, after};
     const cfx_pass_manager_options how = {
@@ -52,15 +69,10 @@ cfx_status cfx_optimizer__apply(const cfx_optimizer *z, cfx_module *gm,
                                          err);
     if (!st)
         st = cfx_pass_manager_add(pm, passes, err);
-    if (!st && z->o->int8_weights)
-        st = cfx_pass_manager_add(pm, "int8_weights", err);
-    if (!st && z->o->bfloat16)
-        st = cfx_pass_manager_add(
-            pm,
-            cfx_blocked_bfloat16(cfx_module_context(gm)) == CFX_BLOCKED_PAIRS
-                ? "bfloat16_weights(rows=True), bfloat16_activations"
-                : "bfloat16_weights",
-            err);
+    if (!st)
+        st = add_narrowing(z, pm, cfx_module_context(gm), err);
+    if (!st && last)
+        st = cfx_pass_manager_add(pm, last, err);
     if (!st)
         st = cfx_pass_manager_run(pm, gm, NULL, err);
     cfx_pass_manager_free(pm);
@@ -78,8 +90,8 @@ static cfx_status apply_tuned(const cfx_optimizer *z, cfx_module *gm,
     cfx_buf_init(&passes, cfx_module_context(gm));
     cfx_status st = cfx_optimizer__tune(z, gm, &passes, err);
     if (!st)
-        st = cfx_optimizer__apply(z, gm, cfx_buf_str(&passes), z->o->after,
-                                  err);
+        st = cfx_optimizer__apply(z, gm, cfx_buf_str(&passes), CFX_PASSES_LAST,
+                                  z->o->after, err);
     cfx_buf_release(&passes);
     return st;
 }
@@ -93,6 +105,7 @@ cfx_status cfx_optimize(cfx_module *gm, const cfx_value *inputs,
     const char *passes = z.o->passes     ? z.o->passes
                          : z.o->bfloat16 ? bfloat16_passes
                                          : cfx_optimize_passes;
+    const char *last = passes == bfloat16_passes ? CFX_PASSES_LAST : NULL;
     const cfx_graph *g = cfx_graph_module_graph(gm);
     if (!g)
         return cfx_fail(err, CFX_EINVAL, "a %s has no graph",
@@ -100,8 +113,8 @@ cfx_status cfx_optimize(cfx_module *gm, const cfx_value *inputs,
     bool shaped = cfx_graph_has_shapes(g);
     cfx_status st = z.o->tune_seconds > 0
                         ? apply_tuned(&z, gm, err)
-                        : cfx_optimizer__apply(&z, gm, passes, z.o->after,
-                                               err);
+                        : cfx_optimizer__apply(&z, gm, passes, last,
+                                               z.o->after, err);
     if (!st)
         st = cfx_graph_module_delete_all_unused_state(gm, NULL, err);
     return st || shaped

@@ -9,11 +9,13 @@
 #include "base/util.h"
 
 /* cfx_optimize_passes are these with block_channels between them, whose options
- * depend on the type of the weights and on what was measured. */
+ * depend on the type of the weights and on what was measured. The last ones follow
+ * when weights have been narrowed. */
 #define CFX_PASSES_BEFORE_BLOCKS                                              \
     "remove_dropout, fuse_conv_bn, fuse_linear_bn, fuse_gelu, "               \
     "lower_quantized, pack_quantized, "
 #define CFX_PASSES_AFTER_BLOCKS ", pack_linear, fuse_pointwise, dead_code"
+#define CFX_PASSES_LAST "fuse_depthwise"
 
 typedef struct cfx_optimizer {
     const cfx_value *inputs;
@@ -21,11 +23,11 @@ typedef struct cfx_optimizer {
     const cfx_optimize_options *o;
 } cfx_optimizer;
 
-/* Apply passes, and then those that narrow weights, with shapes known to each.
- * `after` may be NULL. */
+/* Apply passes, those that narrow weights, and the last ones if it is not NULL, with
+ * shapes known to each. `after` may be NULL. */
 cfx_status cfx_optimizer__apply(const cfx_optimizer *z, cfx_module *gm,
-                                const char *passes, cfx_pass_hook *after,
-                                cfx_error *err);
+                                const char *passes, const char *last,
+                                cfx_pass_hook *after, cfx_error *err);
 
 /* Append to *passes those that make gm fastest here, by measuring copies of it.
  * Fails as optimizing and running do, and with CFX_EINVAL for inputs with

@@ -103,7 +103,8 @@ static cfx_status make_trial(trial *t, way w, const cfx_optimizer *z,
     cfx_status st = passes.failed ? cfx_no_memory(err)
                                   : cfx_module_copy(&t->gm, gm, err);
     if (!st)
-        st = cfx_optimizer__apply(z, t->gm, cfx_buf_str(&passes), NULL, err);
+        st = cfx_optimizer__apply(z, t->gm, cfx_buf_str(&passes), NULL, NULL,
+                                  err);
     cfx_buf_release(&passes);
     if (!st)
         st = cfx_roofline_new(&t->r, t->gm, in->value, in->n, NULL, err);

@@ -18,6 +18,7 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h \
 	%reldir%/lower/pack_winograd.c %reldir%/lower/pack_winograd.h \
 	%reldir%/lower/narrow_weights.c \
+	%reldir%/lower/fuse_depthwise.c \
 	%reldir%/lower/narrow_activations.c \
 	%reldir%/lower/lower_quantized.c %reldir%/lower/lower_quantized.h \
 	%reldir%/lower/quantized_product.c %reldir%/lower/quantized_elements.c \

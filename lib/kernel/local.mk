@@ -37,6 +37,7 @@ libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/resample/regions.c %reldir%/resample/regions.h \
     %reldir%/resample/grid_sample.c %reldir%/move/pad.c %reldir%/resample/columns.c \
     %reldir%/blocked/blocked.c %reldir%/blocked/blocked.h \
+    %reldir%/blocked/pair.c %reldir%/blocked/parts.h \
     %reldir%/blocked/tiles.c %reldir%/blocked/tiles.h \
     %reldir%/blocked/winograd.c %reldir%/blocked/winograd.h \
     %reldir%/conv/winograd_1d.h \

@@ -3,6 +3,7 @@ libcore_la_SOURCES += %reldir%/all.c %reldir%/ops.def
 libcore_la_SOURCES += %reldir%/attention/attention.c %reldir%/attention/flash.c \
 	%reldir%/attention/multi_head.c %reldir%/attention/multi_head.h
 libcore_la_SOURCES += %reldir%/blocked/blocked.h %reldir%/blocked/conv.c \
+	%reldir%/blocked/conv.h %reldir%/blocked/conv_depthwise.c \
 	%reldir%/blocked/layout.c %reldir%/blocked/pool.c
 libcore_la_SOURCES += %reldir%/blocked/epilogue.h \
 	%reldir%/blocked/epilogue.c %reldir%/blocked/linear.c \

@@ -168,6 +168,27 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
     return stored(activated(y, activation, scalars, algorithm), dtype)
 
 
+def blocked_conv2d_depthwise(
+        x, weight, bias=None, stride=(1, 1), padding=(0, 0), dilation=(1, 1),
+        groups=1, min=None, max=None, activation=None, scalars=(),
+        algorithm=None, in_channels=None, input_scale=None, dtype=None, *,
+        depthwise_weight, depthwise_bias=None, depthwise_stride=(1, 1),
+        depthwise_padding=(0, 0), depthwise_dilation=(1, 1),
+        depthwise_min=None, depthwise_max=None, depthwise_activation=None,
+        depthwise_scalars=(), depthwise_algorithm=None, depthwise_dtype=None):
+    if weight.dim() == 4 or (weight.dim() == 5 and x.dim() == 5) or \
+            depthwise_weight.dim() != 4:
+        raise ValueError("forms")
+    x = blocked_conv2d(x, weight, bias, None, stride, padding, dilation,
+                       groups, min, max, activation, scalars, algorithm,
+                       in_channels, input_scale, dtype)
+    return blocked_conv2d(
+        x, depthwise_weight, depthwise_bias, None, depthwise_stride,
+        depthwise_padding, depthwise_dilation, 1, depthwise_min,
+        depthwise_max, depthwise_activation, depthwise_scalars,
+        depthwise_algorithm, None, None, depthwise_dtype)
+
+
 def matrices(points):
     """B^T and A^T of F(len(points) - 1, 3) for the points and infinity."""
     into = []
@@ -349,6 +370,18 @@ for schema, function in (
          "algorithm=None, SymInt? in_channels=None, Tensor? "
          "input_scale=None, ScalarType? dtype=None) -> Tensor",
          blocked_conv2d),
+        ("blocked_conv2d_depthwise(Tensor input, Tensor weight, Tensor? "
+         "bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] "
+         "dilation=1, SymInt groups=1, Scalar? min=None, Scalar? max=None, "
+         "str? activation=None, float[] scalars=[], str? algorithm=None, "
+         "SymInt? in_channels=None, Tensor? input_scale=None, ScalarType? "
+         "dtype=None, *, Tensor depthwise_weight, Tensor? "
+         "depthwise_bias=None, SymInt[2] depthwise_stride=1, SymInt[2] "
+         "depthwise_padding=0, SymInt[2] depthwise_dilation=1, Scalar? "
+         "depthwise_min=None, Scalar? depthwise_max=None, str? "
+         "depthwise_activation=None, float[] depthwise_scalars=[], str? "
+         "depthwise_algorithm=None, ScalarType? depthwise_dtype=None) -> "
+         "Tensor", blocked_conv2d_depthwise),
         ("blocked_max_pool2d(Tensor self, SymInt[2] kernel_size, SymInt[2]? "
          "stride=None, SymInt[2] padding=0, SymInt[2] dilation=1, bool "
          "ceil_mode=False) -> Tensor", blocked_max_pool2d),

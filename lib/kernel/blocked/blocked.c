@@ -12,6 +12,7 @@
 
 #include "base/stop.h"
 #include "kernel/blocked/geometry.h"
+#include "kernel/blocked/parts.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
@@ -279,111 +280,107 @@ static void scale_weights(void *arg, int64_t begin, int64_t end, int worker)
 
 /* ---- Convolutions ---- */
 
-typedef struct conv_work {
-    const cfx_context *ctx;
-    const struct cfx_blocked_kernels *k;
-    cfx_blocked_conv c;
-    int64_t width;         /* columns of a row of x, with the padding */
-    int64_t w_image;       /* from the weights of an image to the next one's */
-    int64_t group, groups; /* blocks of y in a group, groups */
-    int64_t chunk, chunks; /* pixels in a piece, pieces of an image's group */
-} conv_work;
+typedef cfx_blocked_work work;
 
-/* Pixels from..to of image n and the group g of its blocks. */
-typedef struct piece {
-    const conv_work *v;
-    int64_t n, g, from, to;
+/* The rows of a part. */
+typedef struct part_rows {
+    const work *v;
+    const cfx_blocked_part *part;
     int64_t row, column;      /* of the first pixel */
-    cfx_blocked_place corner; /* row 0, without padding */
+    cfx_blocked_place corner; /* row 0, without padding; y: pixel `from` */
     int64_t x_row, w_row;     /* from row to row */
     int64_t y_pixel, add_pixel, x_pixel;
-} piece;
+} part_rows;
 
-/* The place of the first pixel of image n and group g of the blocks. */
-static cfx_blocked_place corner_of(const conv_work *v, const piece *p)
+/* The first of the blocks, of all groups, whose bias and weights it has. */
+static int64_t filter_block(const work *v, const cfx_blocked_part *part)
 {
-    const cfx_blocked_conv *c = &v->c;
-    int64_t out = c->out[0] * c->out[1], planes = planes_of(c);
-    int64_t block = p->n % c->groups * c->out_blocks + p->g * v->group;
-    int64_t y = (p->n * c->out_blocks + p->g * v->group) * out;
-
-    return (cfx_blocked_place){
-        .x = c->x + p->n * planes * c->in[0] * p->x_row,
-        .w = c->w + p->n * v->w_image +
-             block * planes * c->kernel[0] * p->w_row,
-        .add = c->end.add ? c->end.add + y * p->add_pixel : NULL,
-        .y = c->y + y * p->y_pixel};
+    return part->image % v->c.groups * v->c.out_blocks + part->block;
 }
 
-static piece make_piece(const conv_work *v, int64_t n, int64_t g, int64_t from,
-                        int64_t to)
+/* The place of the first pixel of the image and the blocks. */
+static cfx_blocked_place corner_of(const part_rows *r)
+{
+    const cfx_blocked_part *part = r->part;
+    const work *v = r->v;
+    const cfx_blocked_conv *c = &v->c;
+    int64_t out = c->out[0] * c->out[1], planes = planes_of(c);
+    int64_t y = (part->image * c->out_blocks + part->block) * out;
+
+    return (cfx_blocked_place){
+        .x = c->x + part->image * planes * c->in[0] * r->x_row,
+        .w = c->w + part->image * v->w_image +
+             filter_block(v, part) * planes * c->kernel[0] * r->w_row,
+        .add = c->end.add ? c->end.add + y * r->add_pixel : NULL,
+        .y = part->y};
+}
+
+static part_rows rows_of(const work *v, const cfx_blocked_part *part)
 {
     const cfx_blocked_conv *c = &v->c;
     int64_t lanes = lanes_of(c);
-    piece p = {.v = v,
-               .n = n,
-               .g = g,
-               .from = from,
-               .to = to,
-               .row = from / c->out[1],
-               .column = from % c->out[1],
-               .x_row = v->width * lanes,
-               .w_row = c->kernel[1] * filter_lanes_of(c) * CFX_BLOCK,
-               .y_pixel = cfx_blocked_lanes(c->end.narrow),
-               .add_pixel = cfx_blocked_lanes(c->end.add_narrow),
-               .x_pixel = c->stride[1] * lanes};
+    part_rows r = {.v = v,
+                   .part = part,
+                   .row = part->from / c->out[1],
+                   .column = part->from % c->out[1],
+                   .x_row = v->width * lanes,
+                   .w_row = c->kernel[1] * filter_lanes_of(c) * CFX_BLOCK,
+                   .y_pixel = cfx_blocked_lanes(c->end.narrow),
+                   .add_pixel = cfx_blocked_lanes(c->end.add_narrow),
+                   .x_pixel = c->stride[1] * lanes};
 
-    p.corner = corner_of(v, &p);
-    return p;
+    r.corner = corner_of(&r);
+    return r;
 }
 
-/* Pixels of a piece that lie in row i of it. */
+/* Pixels of a part that lie in row i of it. */
 static void row_at(const void *arg, int64_t i, cfx_blocked_place *to)
 {
-    const piece *p = arg;
-    const cfx_blocked_conv *c = &p->v->c;
-    int64_t width = c->out[1], o = p->row + i, q = i ? 0 : p->column, first;
+    const part_rows *r = arg;
+    const cfx_blocked_conv *c = &r->v->c;
+    int64_t width = c->out[1], o = r->row + i, q = i ? 0 : r->column, first;
     int64_t taps = cfx_blocked__taps(c, 0, o, &first);
     int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
+    int64_t pixel = o * width + q;
 
-    *to = p->corner;
+    *to = r->corner;
     to->taps = taps;
-    to->pixels = cfx_min64(width, p->to - o * width) - q;
+    to->pixels = cfx_min64(width, r->part->to - o * width) - q;
     if (taps > 0) {
-        to->x += top * p->x_row;
-        to->w += first * p->w_row;
+        to->x += top * r->x_row;
+        to->w += first * r->w_row;
     }
-    to->x += q * p->x_pixel;
-    to->y += (o * width + q) * p->y_pixel;
+    to->x += q * r->x_pixel;
+    to->y += (pixel - r->part->from) * r->y_pixel;
     if (to->add)
-        to->add += (o * width + q) * p->add_pixel;
+        to->add += pixel * r->add_pixel;
 }
 
-/* The tile of all rows of a piece. */
-static cfx_blocked_tile tile_of(const conv_work *v, const piece *p)
+/* The tile of all rows. */
+static cfx_blocked_tile tile_of(const part_rows *r)
 {
+    const work *v = r->v;
     const cfx_blocked_conv *c = &v->c;
     int64_t lanes = lanes_of(c), out = c->out[0] * c->out[1];
     int64_t filter = filter_lanes_of(c);
-    int64_t plane = c->kernel[0] * p->w_row; /* of w */
-    int64_t block = p->n % c->groups * c->out_blocks + p->g * v->group;
+    int64_t plane = c->kernel[0] * r->w_row; /* of w */
     cfx_blocked_tile t = {.numbers = c->numbers,
                           .n = {planes_of(c), 0, c->kernel[1]},
                           .steps = filter,
                           .skip = c->filling * filter / CFX_BLOCK,
-                          .x_pixel = p->x_pixel,
-                          .x_at = {c->in[0] * p->x_row,
-                                   c->dilation[0] * p->x_row,
+                          .x_pixel = r->x_pixel,
+                          .x_at = {c->in[0] * r->x_row,
+                                   c->dilation[0] * r->x_row,
                                    c->dilation[1] * lanes},
                           .x_step = lanes / filter,
                           .w_block = planes_of(c) * plane,
-                          .w_at = {plane, p->w_row},
+                          .w_at = {plane, r->w_row},
                           .end = c->end,
                           .bias_block = CFX_BLOCK,
-                          .add_pixel = p->add_pixel,
-                          .add_block = out * p->add_pixel,
-                          .y_pixel = p->y_pixel,
-                          .y_block = out * p->y_pixel};
+                          .add_pixel = r->add_pixel,
+                          .add_block = out * r->add_pixel,
+                          .y_pixel = r->y_pixel,
+                          .y_block = r->part->y_block};
 
     if (c->in_channels) { /* the steps are the columns of the window */
         t.n[2] = 1;
@@ -391,47 +388,95 @@ static cfx_blocked_tile tile_of(const conv_work *v, const piece *p)
         t.x_step = c->dilation[1] * lanes;
     }
     if (t.end.bias)
-        t.end.bias += block * CFX_BLOCK;
+        t.end.bias += filter_block(v, r->part) * CFX_BLOCK;
     return t;
 }
 
+void cfx_blocked_compute(const cfx_blocked_work *v,
+                         const cfx_blocked_part *part)
+{
+    const cfx_blocked_conv *c = &v->c;
+    part_rows r = rows_of(v, part);
+    cfx_blocked_rows all = {(part->to - 1) / c->out[1] - r.row + 1,
+                            tile_of(&r), row_at, &r};
+
+    cfx_blocked_run_rows(v->k, &all, part->blocks);
+}
+
+/* ---- Pieces ---- */
+
+/* y cut into groups of blocks, and their pixels into chunks. */
+typedef struct pieces {
+    const work *v;
+    int64_t group, groups; /* blocks of y in a group, groups */
+    int64_t chunk, chunks; /* pixels in a piece, pieces of an image's group */
+} pieces;
+
 static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
-    const conv_work *v = arg;
-    const cfx_blocked_conv *c = &v->c;
+    const pieces *p = arg;
+    const cfx_blocked_conv *c = &p->v->c;
     int64_t pixels = c->out[0] * c->out[1];
+    int64_t y_pixel = cfx_blocked_lanes(c->end.narrow);
 
     (void)worker;
-    for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
-        int64_t from = i % v->chunks * v->chunk;
-        piece p = make_piece(v, i / v->chunks % c->batch,
-                             i / v->chunks / c->batch, from,
-                             cfx_min64(from + v->chunk, pixels));
-        cfx_blocked_rows rows = {(p.to - 1) / c->out[1] - p.row + 1,
-                                 tile_of(v, &p), row_at, &p};
-        cfx_blocked_run_rows(
-            v->k, &rows, cfx_min64(v->group, c->out_blocks - p.g * v->group));
+    for (int64_t i = begin; i < end && !cfx_context_stops(p->v->ctx); i++) {
+        int64_t from = i % p->chunks * p->chunk;
+        int64_t image = i / p->chunks % c->batch;
+        int64_t block = i / p->chunks / c->batch * p->group;
+        int64_t y = (image * c->out_blocks + block) * pixels + from;
+        cfx_blocked_part part = {image,
+                                 block,
+                                 cfx_min64(p->group, c->out_blocks - block),
+                                 from,
+                                 cfx_min64(from + p->chunk, pixels),
+                                 c->y + y * y_pixel,
+                                 pixels * y_pixel};
+        cfx_blocked_compute(p->v, &part);
     }
+}
+
+/* Pixels of a row that is cut into tiles. */
+static int64_t row_of(const cfx_blocked_conv *c)
+{
+    return c->out[0] == 1 ? cfx_min64(WHOLE, c->out[1]) : c->out[1];
+}
+
+static int64_t depth_of(const cfx_blocked_conv *c)
+{
+    return cfx_max64(planes_of(c) * filter_lanes_of(c), 1);
+}
+
+int64_t cfx_blocked_unit(const cfx_blocked_work *v)
+{
+    return cfx_blocked_tile_blocks(v->k->pixels, row_of(&v->c),
+                                   v->c.out_blocks);
+}
+
+int64_t cfx_blocked_depth(const cfx_blocked_work *v)
+{
+    const cfx_blocked_conv *c = &v->c;
+
+    return depth_of(c) * c->kernel[0] * c->kernel[1] * CFX_BLOCK;
 }
 
 /* Cut y into groups and pieces. Weights pass through the second cache once a
  * chunk, and the image once a group unless it stays there: of the cuts into pieces
  * of the size, that which moves the least. */
-static void cut(conv_work *v)
+static void cut(pieces *p)
 {
+    const work *v = p->v;
     const cfx_blocked_conv *c = &v->c;
-    int64_t depth = cfx_max64(planes_of(c) * filter_lanes_of(c), 1);
-    int64_t pixels = c->out[0] * c->out[1];
-    int64_t row = c->out[0] == 1 ? cfx_min64(WHOLE, pixels) : c->out[1];
+    int64_t pixels = c->out[0] * c->out[1], row = row_of(c);
     int64_t rows = cfx_ceil_div(pixels, row);
-    int64_t unit = cfx_blocked_tile_blocks(v->k->pixels, row, c->out_blocks);
+    int64_t unit = cfx_blocked_unit(v);
     int64_t units = cfx_ceil_div(c->out_blocks, unit);
-    int64_t weights = depth * c->kernel[0] * c->kernel[1] * CFX_BLOCK * unit;
-    double image = (double)depth * (double)c->in[0] * (double)v->width;
+    int64_t weights = cfx_blocked_depth(v) * unit;
+    double image = (double)depth_of(c) * (double)c->in[0] * (double)v->width;
     double cost = (double)weights * (double)row; /* of a row of a unit */
     double all = cost * (double)(units * rows) * (double)c->batch;
-    int pieces = PIECES * cfx_context_threads(v->ctx);
-    double most = fmin(fmax(all / pieces, PIECE_MIN), PIECE_MAX);
+    int wanted = PIECES * cfx_context_threads(v->ctx);
+    double most = fmin(fmax(all / wanted, PIECE_MIN), PIECE_MAX);
     int64_t n = cfx_max64((int64_t)(most / cost), 1);
     int64_t group = 1, chunk;
 
@@ -442,10 +487,10 @@ static void cut(conv_work *v)
     chunk = cfx_min64(n / cfx_max64(group, 1), rows);
     group = cfx_min64(n / chunk, cfx_max64(GROUP / weights, 1));
     chunk = cfx_ceil_div(rows, cfx_ceil_div(rows, chunk));
-    v->group = cfx_min64(unit * group, c->out_blocks);
-    v->groups = cfx_ceil_div(c->out_blocks, v->group);
-    v->chunk = row * chunk;
-    v->chunks = cfx_ceil_div(pixels, v->chunk);
+    p->group = cfx_min64(unit * group, c->out_blocks);
+    p->groups = cfx_ceil_div(c->out_blocks, p->group);
+    p->chunk = row * chunk;
+    p->chunks = cfx_ceil_div(pixels, p->chunk);
 }
 
 /* Each group of an image is an image of its own, with the group's weights. */
@@ -458,7 +503,7 @@ static void separate_groups(cfx_blocked_conv *c)
 }
 
 /* Let v read x from a copy in the workspace. */
-static void copy_x(cfx_context *ctx, conv_work *v, const cfx_blocked_conv *c,
+static void copy_x(cfx_context *ctx, work *v, const cfx_blocked_conv *c,
                    void *workspace)
 {
     const struct cfx_pointwise_kernels *k =
@@ -478,28 +523,36 @@ static void copy_x(cfx_context *ctx, conv_work *v, const cfx_blocked_conv *c,
                      less ? used_rows : pad_rows, &p);
 }
 
-void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
-                          void *workspace)
+void cfx_blocked_begin(cfx_context *ctx, const cfx_blocked_conv *c,
+                       void *workspace, cfx_blocked_work *v)
 {
-    conv_work v = {ctx, kernels_of(ctx), *c, c->in[1], 0, 0, 0, 0, 0};
-
-    if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
-        return;
-    separate_groups(&v.c);
+    *v = (cfx_blocked_work){ctx, kernels_of(ctx), *c, c->in[1], 0};
+    separate_groups(&v->c);
     if (copy_bytes(c) > 0)
-        copy_x(ctx, &v, c, workspace);
+        copy_x(ctx, v, c, workspace);
     if (scales_weights(c)) {
-        scaling s = {c, v.k, (float *)((char *)workspace + copy_bytes(c))};
+        scaling s = {c, v->k, (float *)((char *)workspace + copy_bytes(c))};
         int64_t filters = filters_of(c);
-        v.c.w = s.to;
-        v.w_image = c->out_blocks * filters;
+        v->c.w = s.to;
+        v->w_image = c->out_blocks * filters;
         cfx_parallel_for(ctx, c->batch * c->out_blocks, 65536 / filters + 1,
                          scale_weights, &s);
     }
-    if (cfx_blocked__is_flat(&v.c)) {
-        v.c.in[1] = v.c.out[1] = v.width = v.c.in[0] * v.c.in[1];
-        v.c.in[0] = v.c.out[0] = 1;
+    if (cfx_blocked__is_flat(&v->c)) {
+        v->c.in[1] = v->c.out[1] = v->width = v->c.in[0] * v->c.in[1];
+        v->c.in[0] = v->c.out[0] = 1;
     }
-    cut(&v);
-    cfx_parallel_for(ctx, v.groups * v.c.batch * v.chunks, 1, conv_piece, &v);
+}
+
+void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
+                          void *workspace)
+{
+    work v;
+    pieces p = {&v, 0, 0, 0, 0};
+
+    if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
+        return;
+    cfx_blocked_begin(ctx, c, workspace, &v);
+    cut(&p);
+    cfx_parallel_for(ctx, p.groups * v.c.batch * p.chunks, 1, conv_piece, &p);
 }

@@ -91,6 +91,15 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
 /* The same with a filter for each channel; in_blocks == out_blocks. */
 void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c);
 
+/* y = `second`, which has a filter for each channel, of the results of `first`, which
+ * are not stored: first->y and second->x are not looked at, nor is `add` of either;
+ * first->groups is at most 1. Never fails. */
+size_t cfx_blocked_pair_workspace(const cfx_context *ctx,
+                                  const cfx_blocked_conv *first,
+                                  const cfx_blocked_conv *second);
+void cfx_blocked_pair(cfx_context *ctx, const cfx_blocked_conv *first,
+                      const cfx_blocked_conv *second, void *workspace);
+
 /* The maximum of each window, NaN if there is one, and the mean. `w` is not looked
  * at, nor `end` but for the type of y; in_blocks == out_blocks. A mean is the sum divided by
  * `divisor`, or, where that is 0, by the elements of the window, with those of

@@ -6,25 +6,15 @@
 
 #include "base/stop.h"
 #include "kernel/blocked/geometry.h"
+#include "kernel/blocked/parts.h"
 
 /* Columns of a plane with its padding that are copied, so that no window reaches
  * over an edge: they fit into the first cache. */
 enum { COPIED = 512 };
 
-typedef struct window_work {
-    const cfx_context *ctx;
-    cfx_blocked_row_fn *const *row; /* by whether x is bfloat16 */
-    cfx_blocked_row_fn *span;       /* for whole rows; or NULL */
-    cfx_blocked_conv c;
-    int64_t x_lanes, y_lanes, add_lanes; /* of a pixel */
-    int64_t width; /* of a row that is copied with its padding; 0: none is */
-    bool mean, count_padding;
-    int64_t divisor; /* of a mean; 0: the elements of the window */
-} window_work;
-
 /* Elements along an axis that the mean of output `o` is divided by; `inside` of
  * them lie in x. Padding ends where the image with its padding does. */
-static int64_t counted(const window_work *v, int axis, int64_t o,
+static int64_t counted(const cfx_windows_work *v, int axis, int64_t o,
                        int64_t inside)
 {
     const cfx_blocked_conv *c = &v->c;
@@ -33,8 +23,8 @@ static int64_t counted(const window_work *v, int axis, int64_t o,
     return v->count_padding ? cfx_min64(c->kernel[axis], end) : inside;
 }
 
-static float scale_of(const window_work *v, int64_t o, int64_t p, int64_t rows,
-                      int64_t columns)
+static float scale_of(const cfx_windows_work *v, int64_t o, int64_t p,
+                      int64_t rows, int64_t columns)
 {
     int64_t n = v->divisor;
 
@@ -43,16 +33,10 @@ static float scale_of(const window_work *v, int64_t o, int64_t p, int64_t rows,
     return (float)(1.0 / (double)n);
 }
 
-/* A plane of x; `left` columns of padding are part of its rows. */
-typedef struct input {
-    const float *x;
-    int64_t plane, width, left;
-} input;
-
 /* Outputs p..p+n of row o of a plane, whose windows have columns k0..k0+kn in
  * x. */
-static void part(const window_work *v, const input *in, int64_t o, int64_t p,
-                 int64_t n, int64_t k0, int64_t kn)
+static void part(const cfx_windows_work *v, const cfx_windows_plane *in,
+                 int64_t o, int64_t p, int64_t n, int64_t k0, int64_t kn)
 {
     const cfx_blocked_conv *c = &v->c;
     int64_t plane = in->plane, block = plane % c->out_blocks, first;
@@ -74,7 +58,7 @@ static void part(const window_work *v, const input *in, int64_t o, int64_t p,
     if (rows) {
         int64_t top = o * c->stride[0] - c->pad[0] + first * c->dilation[0];
         int64_t left = p * c->stride[1] - c->pad[1] + k0 * c->dilation[1];
-        r.x += top * row + (left + in->left) * v->x_lanes;
+        r.x += (top - in->top) * row + (left + in->left) * v->x_lanes;
     }
     if (c->w && rows) {
         int64_t filter = c->filter_per_image ? plane : block;
@@ -91,8 +75,8 @@ static void part(const window_work *v, const input *in, int64_t o, int64_t p,
 }
 
 /* Rows o..end of a plane, whose windows may reach over the edges. */
-static void spans(const window_work *v, const input *in, int64_t o,
-                  int64_t end)
+static void spans(const cfx_windows_work *v, const cfx_windows_plane *in,
+                  int64_t o, int64_t end)
 {
     const cfx_blocked_conv *c = &v->c;
     int64_t block = in->plane % c->out_blocks, first;
@@ -114,7 +98,7 @@ static void spans(const window_work *v, const input *in, int64_t o,
         r.n[0] = cfx_blocked__taps(c, 0, o, &first);
         r.x = in->x;
         if (r.n[0])
-            r.x += (top + first * c->dilation[0]) * row;
+            r.x += (top + first * c->dilation[0] - in->top) * row;
         if (c->w)
             r.w = c->w + (filter * c->kernel[0] + first) * r.w_row;
         if (c->end.add)
@@ -124,24 +108,9 @@ static void spans(const window_work *v, const input *in, int64_t o,
     }
 }
 
-static void spans_piece(void *arg, int64_t begin, int64_t end, int worker)
-{
-    const window_work *v = arg;
-    const cfx_blocked_conv *c = &v->c;
-    int64_t size = c->in[0] * c->in[1] * v->x_lanes;
-
-    (void)worker;
-    for (int64_t i = begin, n; i < end && !cfx_context_stops(v->ctx); i += n) {
-        int64_t plane = i / c->out[0], o = i % c->out[0];
-        input in = {c->x + plane * size, plane, c->in[1], 0};
-        n = cfx_min64(end - i, c->out[0] - o);
-        spans(v, &in, o, o + n);
-    }
-}
-
 /* Outputs p..end of a row one by one: their windows reach over the edges. */
-static void edge(const window_work *v, const input *in, int64_t o, int64_t p,
-                 int64_t end)
+static void edge(const cfx_windows_work *v, const cfx_windows_plane *in,
+                 int64_t o, int64_t p, int64_t end)
 {
     for (; p < end; p++) {
         int64_t first, n = cfx_blocked__taps(&v->c, 1, p, &first);
@@ -150,7 +119,7 @@ static void edge(const window_work *v, const input *in, int64_t o, int64_t p,
 }
 
 /* Copy a plane with its padding. */
-static void copy_padded(const window_work *v, float *to, const float *x)
+static void copy_padded(const cfx_windows_work *v, float *to, const float *x)
 {
     const cfx_blocked_conv *c = &v->c;
     int64_t front = cfx_min64(c->pad[1], v->width);
@@ -167,10 +136,10 @@ static void copy_padded(const window_work *v, float *to, const float *x)
 
 static void copied_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
-    const window_work *v = arg;
+    const cfx_windows_work *v = arg;
     const cfx_blocked_conv *c = &v->c;
     float copy[COPIED * CFX_BLOCK];
-    input in = {copy, -1, v->width, c->pad[1]};
+    cfx_windows_plane in = {copy, -1, v->width, c->pad[1], 0};
 
     (void)worker;
     for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
@@ -183,24 +152,44 @@ static void copied_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-static void rows_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void rows(const cfx_windows_work *v, const cfx_windows_plane *in,
+                 int64_t o, int64_t end)
 {
-    const window_work *v = arg;
     const cfx_blocked_conv *c = &v->c;
     int64_t reach = (c->kernel[1] - 1) * c->dilation[1];
     int64_t inside = c->in[1] - 1 - reach + c->pad[1]; /* of the left column */
     int64_t from = cfx_min64(cfx_ceil_div(c->pad[1], c->stride[1]), c->out[1]);
     int64_t to = inside < 0 ? from : inside / c->stride[1] + 1;
 
-    (void)worker;
     to = cfx_max64(cfx_min64(to, c->out[1]), from);
-    for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
+    for (; o < end; o++) {
+        edge(v, in, o, 0, from);
+        part(v, in, o, from, to - from, 0, c->kernel[1]);
+        edge(v, in, o, to, c->out[1]);
+    }
+}
+
+void cfx_windows_compute(const cfx_windows_work *v,
+                         const cfx_windows_plane *in, int64_t o, int64_t end)
+{
+    if (v->span)
+        spans(v, in, o, end);
+    else
+        rows(v, in, o, end);
+}
+
+static void rows_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const cfx_windows_work *v = arg;
+    const cfx_blocked_conv *c = &v->c;
+    int64_t size = c->in[0] * c->in[1] * v->x_lanes;
+
+    (void)worker;
+    for (int64_t i = begin, n; i < end && !cfx_context_stops(v->ctx); i += n) {
         int64_t plane = i / c->out[0], o = i % c->out[0];
-        input in = {c->x + plane * c->in[0] * c->in[1] * v->x_lanes, plane,
-                    c->in[1], 0};
-        edge(v, &in, o, 0, from);
-        part(v, &in, o, from, to - from, 0, c->kernel[1]);
-        edge(v, &in, o, to, c->out[1]);
+        cfx_windows_plane in = {c->x + plane * size, plane, c->in[1], 0, 0};
+        n = cfx_min64(end - i, c->out[0] - o);
+        cfx_windows_compute(v, &in, o, o + n);
     }
 }
 
@@ -209,7 +198,20 @@ static const struct cfx_windows_kernels *kernels_of(const cfx_context *ctx)
     return cfx_context_kernels(ctx)->windows;
 }
 
-static void run(cfx_context *ctx, window_work *v)
+static void begin(const cfx_context *ctx, cfx_windows_work *v)
+{
+    const cfx_blocked_conv *c = &v->c;
+
+    v->ctx = ctx;
+    if (c->dilation[1] == 1 && !v->mean)
+        v->span = kernels_of(ctx)->span(c->w, c->kernel[1], c->stride[1],
+                                        c->narrow_x);
+    v->x_lanes = cfx_blocked_lanes(c->narrow_x);
+    v->y_lanes = cfx_blocked_lanes(c->end.narrow);
+    v->add_lanes = cfx_blocked_lanes(c->end.add_narrow);
+}
+
+static void run(cfx_context *ctx, cfx_windows_work *v)
 {
     const cfx_blocked_conv *c = &v->c;
     const int64_t window[] = {c->kernel[0], c->kernel[1]};
@@ -217,23 +219,22 @@ static void run(cfx_context *ctx, window_work *v)
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
-    if (c->dilation[1] == 1 && !v->mean)
-        v->span = kernels_of(ctx)->span(c->w, c->kernel[1], c->stride[1],
-                                        c->narrow_x);
-    v->x_lanes = cfx_blocked_lanes(c->narrow_x);
-    v->y_lanes = cfx_blocked_lanes(c->end.narrow);
-    v->add_lanes = cfx_blocked_lanes(c->end.add_narrow);
+    begin(ctx, v);
     cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
                      (int64_t)(65536 / (8 * cost)) + 1,
-                     v->span    ? spans_piece
-                     : v->width ? copied_piece
-                                : rows_piece,
-                     v);
+                     v->width && !v->span ? copied_piece : rows_piece, v);
+}
+
+void cfx_depthwise_begin(const cfx_context *ctx, const cfx_blocked_conv *c,
+                         cfx_windows_work *work)
+{
+    *work = (cfx_windows_work){.row = kernels_of(ctx)->depthwise, .c = *c};
+    begin(ctx, work);
 }
 
 void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c)
 {
-    window_work v = {.ctx = ctx, .row = kernels_of(ctx)->depthwise, .c = *c};
+    cfx_windows_work v = {.row = kernels_of(ctx)->depthwise, .c = *c};
     int64_t width = (c->out[1] - 1) * c->stride[1] +
                     (c->kernel[1] - 1) * c->dilation[1] + 1;
 
@@ -256,7 +257,7 @@ static cfx_blocked_epilogue end_of_pool(const cfx_blocked_epilogue *e)
 
 void cfx_blocked_max_pool(cfx_context *ctx, const cfx_blocked_conv *c)
 {
-    window_work v = {.ctx = ctx, .row = kernels_of(ctx)->max, .c = *c};
+    cfx_windows_work v = {.row = kernels_of(ctx)->max, .c = *c};
 
     v.c.w = NULL;
     v.c.end = end_of_pool(&v.c.end);
@@ -266,12 +267,11 @@ void cfx_blocked_max_pool(cfx_context *ctx, const cfx_blocked_conv *c)
 void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
                           bool count_include_pad, int64_t divisor)
 {
-    window_work v = {.ctx = ctx,
-                     .row = kernels_of(ctx)->mean,
-                     .c = *c,
-                     .mean = true,
-                     .count_padding = count_include_pad,
-                     .divisor = divisor};
+    cfx_windows_work v = {.row = kernels_of(ctx)->mean,
+                          .c = *c,
+                          .mean = true,
+                          .count_padding = count_include_pad,
+                          .divisor = divisor};
 
     v.c.w = NULL;
     v.c.end = end_of_pool(&v.c.end);

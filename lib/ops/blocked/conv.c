@@ -19,28 +19,13 @@
  *         activation those of its operator, input_scale one for each element of
  *         the input. Channels that fill up blocks count, but for in_channels.
  */
+#include "ops/blocked/conv.h"
+
 #include "op/op_impl.h"
-#include "ops/blocked/epilogue.h"
-#include "ops/blocked/window.h"
 
-CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING, DILATION, GROUPS,
-           MIN, MAX, ACTIVATION, SCALARS, ALGORITHM, IN_CHANNELS, INPUT_SCALE,
-           DTYPE);
+typedef cfx_blocked_conv_call conv;
 
-/* The state of a call. */
-struct conv {
-    const cfx_tensor *x, *w;
-    cfx_epilogue end;
-    bool rows;               /* a row-major input */
-    bool depthwise;          /* one filter a channel */
-    bool per_image;          /* filters of their own for each image */
-    bool pairs;              /* a weight of bfloat16 */
-    cfx_dim groups;          /* of whole blocks */
-    const cfx_tensor *scale; /* of the input; or NULL */
-    cfx_blocked_window window;
-};
-
-static cfx_status fail_forms(const cfx_call *call, const struct conv *c)
+static cfx_status fail_forms(const cfx_call *call, const conv *c)
 {
     return cfx_call_fail(call, CFX_ESHAPE,
                          "expected an input (N, I, H, W, 16) and a weight (O, "
@@ -69,7 +54,7 @@ static bool ends_with(const cfx_call *call, const cfx_tensor *t, int axes,
 }
 
 /* Are the last axes of x and of the weight blocks? */
-static bool are_blocked(const cfx_call *call, const struct conv *c)
+static bool are_blocked(const cfx_call *call, const conv *c)
 {
     static const int blocks[] = {CFX_BLOCK, CFX_BLOCK};
     static const int pairs[] = {CFX_BLOCK / 2, CFX_BLOCK, 2};
@@ -81,7 +66,7 @@ static bool are_blocked(const cfx_call *call, const struct conv *c)
                     : ends_with(call, c->w, c->w->rank == 6 ? 2 : 1, blocks);
 }
 
-static cfx_status read_forms(const cfx_call *call, struct conv *c)
+static cfx_status read_forms(const cfx_call *call, conv *c)
 {
     int rank = c->w->rank;
     c->pairs = c->w->dtype == CFX_BF16;
@@ -114,7 +99,7 @@ static cfx_status read_forms(const cfx_call *call, struct conv *c)
 }
 
 /* Only a blocked input has groups, each of which has as many blocks. */
-static cfx_status check_groups(const cfx_call *call, const struct conv *c)
+static cfx_status check_groups(const cfx_call *call, const conv *c)
 {
     cfx_dim one = cfx_dim_int(1);
     if (!cfx_dim_le(call->env, one, c->groups))
@@ -131,13 +116,13 @@ static cfx_status check_groups(const cfx_call *call, const struct conv *c)
 }
 
 /* A convolution of all channels of a blocked input. */
-static bool is_dense(const cfx_call *call, const struct conv *c)
+static bool is_dense(const cfx_call *call, const conv *c)
 {
     return !c->rows && !c->depthwise && equal(call, c->groups, cfx_dim_int(1));
 }
 
 /* The last block has one of the channels at least. */
-static cfx_status check_channels(const cfx_call *call, const struct conv *c)
+static cfx_status check_channels(const cfx_call *call, const conv *c)
 {
     if (!cfx_call_has(call, IN_CHANNELS))
         return CFX_OK;
@@ -151,7 +136,7 @@ static cfx_status check_channels(const cfx_call *call, const struct conv *c)
     return CFX_OK;
 }
 
-static cfx_status check_scale(const cfx_call *call, struct conv *c)
+static cfx_status check_scale(const cfx_call *call, conv *c)
 {
     const cfx_tensor *s = cfx_call_tensor(call, INPUT_SCALE), *x = c->x;
     cfx_dim one = cfx_dim_int(1);
@@ -172,10 +157,8 @@ static cfx_status check_scale(const cfx_call *call, struct conv *c)
     return CFX_OK;
 }
 
-static cfx_status conv_infer(cfx_call *call)
+cfx_status cfx_blocked_conv_infer(const cfx_call *call, conv *c)
 {
-    struct conv *c = call->state;
-    cfx_dtype type;
     c->x = cfx_call_tensor(call, INPUT);
     c->w = cfx_call_tensor(call, WEIGHT);
     c->end = (cfx_epilogue){
@@ -197,7 +180,7 @@ static cfx_status conv_infer(cfx_call *call)
                            "a row-major input is float32, not %s",
                            cfx_dtypes[c->x->dtype].name);
     if (!st)
-        st = cfx_epilogue_result_type(call, DTYPE, &type);
+        st = cfx_epilogue_result_type(call, DTYPE, &c->type);
     if (!st)
         st = cfx_blocked_window_check(call, &c->window);
     if (!st)
@@ -205,22 +188,24 @@ static cfx_status conv_infer(cfx_call *call)
                                   &c->end.activation);
     if (st)
         return st;
-    cfx_dim shape[] = {c->x->shape[0], c->w->shape[c->per_image],
-                       cfx_blocked_window_out(call->env, &c->window, 0),
-                       cfx_blocked_window_out(call->env, &c->window, 1),
-                       cfx_dim_int(CFX_BLOCK)};
-    for (int i = 2; i < 4; i++)
-        if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[i]))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "the window is larger than the input");
-    st = cfx_epilogue_check_image(call, &c->end, shape);
-    return st ? st : cfx_call_out(call, type, 5, shape);
+    c->shape[0] = c->x->shape[0];
+    c->shape[1] = c->w->shape[c->per_image];
+    st = cfx_blocked_window_image(call, &c->window, c->shape);
+    return st ? st : cfx_epilogue_check_image(call, &c->end, c->shape);
 }
 
-static void conv_cost(const cfx_call *call, cfx_cost *cost)
+static cfx_status conv_infer(cfx_call *call)
 {
-    const struct conv *c = call->state;
-    cfx_dim y = cfx_cost_numel(call, call->out[0]), depth = cfx_dim_int(1);
+    conv *c = call->state;
+    cfx_status st = cfx_blocked_conv_infer(call, c);
+    return st ? st : cfx_call_out(call, c->type, 5, c->shape);
+}
+
+void cfx_blocked_conv_cost(const cfx_call *call, const conv *c, cfx_cost *cost)
+{
+    cfx_dim y = cfx_dim_int(1), depth = cfx_dim_int(1);
+    for (int i = 0; i < 5; i++)
+        y = cfx_dim_mul(call->env, y, c->shape[i]);
     if (!c->depthwise)
         depth = c->rows ? c->x->shape[1]
                 : cfx_call_has(call, IN_CHANNELS)
@@ -231,16 +216,21 @@ static void conv_cost(const cfx_call *call, cfx_cost *cost)
         depth = cfx_dim_mul(call->env, depth, c->window.kernel[i]);
     cost->macs = cfx_dim_mul(call->env, y, depth);
     cost->dtype = (cfx_dtype)c->w->dtype;
-    cfx_epilogue_cost(call, &c->end, cost);
+    cfx_epilogue_cost(call, &c->end, y, cost);
     if (c->scale)
         cost->ops = cfx_dim_add(call->env, cost->ops,
                                 cfx_cost_numel(call, c->x));
 }
 
+static void conv_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_blocked_conv_cost(call, call->state, cost);
+}
+
 /* ---- Running ---- */
 
 /* Zeros that fill up the last block of the input. */
-static int64_t filling_of(const cfx_call *call, const struct conv *c)
+static int64_t filling_of(const cfx_call *call, const conv *c)
 {
     if (!cfx_call_has(call, IN_CHANNELS))
         return 0;
@@ -248,42 +238,9 @@ static int64_t filling_of(const cfx_call *call, const struct conv *c)
            cfx_dim_value(cfx_value_dim(cfx_call_value(call, IN_CHANNELS)));
 }
 
-static cfx_blocked_conv plan(const cfx_call *call)
+static int64_t size_of(const conv *c, int axis)
 {
-    const struct conv *c = call->state;
-    const cfx_tensor *y = call->out[0];
-    cfx_blocked_conv k = {
-        .batch = cfx_tensor_size(y, 0),
-        .groups = cfx_dim_value(c->groups),
-        .in_channels = c->rows ? cfx_tensor_size(c->x, 1) : 0,
-        .in_blocks = c->rows ? 0 : cfx_tensor_size(c->x, 1),
-        .out_blocks = cfx_tensor_size(y, 1),
-        .numbers = c->pairs ? cfx_blocked_bfloat16(call->ctx)
-                            : CFX_BLOCKED_FLOAT,
-        .filling = filling_of(call, c),
-        .narrow_x = c->x->dtype == CFX_BF16,
-        .filter_per_image = c->per_image,
-        .has_scale = c->scale,
-        .end = cfx_epilogue_kernel(call, &c->end),
-    };
-    for (int i = 0; i < 2; i++) {
-        k.in[i] = cfx_dim_value(c->window.in[i]);
-        k.out[i] = cfx_tensor_size(y, 2 + i);
-        k.kernel[i] = cfx_dim_value(c->window.kernel[i]);
-        /* A distance that is not used may be too large to be multiplied. */
-        k.stride[i] = k.out[i] > 1 ? cfx_dim_value(c->window.stride[i]) : 1;
-        k.pad[i] = cfx_dim_value(c->window.pad[i]);
-        k.dilation[i] = k.kernel[i] > 1 ? cfx_dim_value(c->window.dilation[i])
-                                        : 1;
-    }
-    return k;
-}
-
-static size_t conv_workspace(const cfx_call *call)
-{
-    const struct conv *c = call->state;
-    cfx_blocked_conv k = plan(call);
-    return c->depthwise ? 0 : cfx_blocked_conv_workspace(&k);
+    return cfx_dim_value(c->shape[axis]);
 }
 
 static const float *data_of(const cfx_call *call, int k)
@@ -292,13 +249,40 @@ static const float *data_of(const cfx_call *call, int k)
     return t ? t->data : NULL;
 }
 
+cfx_blocked_conv cfx_blocked_conv_plan(const cfx_call *call, const conv *c)
+{
+    cfx_blocked_conv k = {
+        .batch = size_of(c, 0),
+        .groups = cfx_dim_value(c->groups),
+        .in_channels = c->rows ? cfx_tensor_size(c->x, 1) : 0,
+        .in_blocks = c->rows ? 0 : cfx_tensor_size(c->x, 1),
+        .out_blocks = size_of(c, 1),
+        .numbers = c->pairs ? cfx_blocked_bfloat16(call->ctx)
+                            : CFX_BLOCKED_FLOAT,
+        .filling = filling_of(call, c),
+        .narrow_x = c->x->dtype == CFX_BF16,
+        .filter_per_image = c->per_image,
+        .has_scale = c->scale,
+        .x = data_of(call, INPUT),
+        .w = data_of(call, WEIGHT),
+        .scale = data_of(call, INPUT_SCALE),
+        .end = cfx_epilogue_kernel(call, &c->end, c->type),
+    };
+    cfx_blocked_window_kernel(&c->window, c->shape, &k);
+    return k;
+}
+
+static size_t conv_workspace(const cfx_call *call)
+{
+    const conv *c = call->state;
+    cfx_blocked_conv k = cfx_blocked_conv_plan(call, c);
+    return c->depthwise ? 0 : cfx_blocked_conv_workspace(&k);
+}
+
 static cfx_status conv_run(cfx_call *call)
 {
-    const struct conv *c = call->state;
-    cfx_blocked_conv k = plan(call);
-    k.x = data_of(call, INPUT);
-    k.w = data_of(call, WEIGHT);
-    k.scale = data_of(call, INPUT_SCALE);
+    const conv *c = call->state;
+    cfx_blocked_conv k = cfx_blocked_conv_plan(call, c);
     k.y = call->out[0]->data;
     if (c->depthwise)
         cfx_blocked_depthwise(call->ctx, &k);
@@ -315,12 +299,12 @@ const cfx_op cfx_op__blocked_conv2d = {
               "str? activation=None, float[] scalars=[], str? "
               "algorithm=None, SymInt? in_channels=None, Tensor? "
               "input_scale=None, ScalarType? dtype=None) -> Tensor",
-    .params = params,
+    .params = cfx_blocked_conv_params,
     .aliases =
         "torch.ops.cfx.blocked_conv2d.default torch.ops.cfx.blocked_conv2d",
     .doc = "A convolution in blocks of 16 channels, plus bias and a tensor, "
            "clamped, with an activation.",
-    .state_size = sizeof(struct conv),
+    .state_size = sizeof(conv),
     .infer = conv_infer,
     .cost = conv_cost,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,

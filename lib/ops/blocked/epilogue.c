@@ -61,19 +61,24 @@ cfx_status cfx_epilogue_check_image(const cfx_call *call,
                                 "'add' has not the shape of the result");
 }
 
-void cfx_epilogue_cost(const cfx_call *call, const cfx_epilogue *e,
+static void add(const cfx_call *call, cfx_dim *to, cfx_dim n, int64_t factor)
+{
+    cfx_dim more = cfx_dim_mul(call->env, n, cfx_dim_int(factor));
+    *to = cfx_dim_add(call->env, *to, more);
+}
+
+void cfx_epilogue_cost(const cfx_call *call, const cfx_epilogue *e, cfx_dim y,
                        cfx_cost *cost)
 {
-    cfx_dim y = cfx_cost_numel(call, call->out[0]);
     int64_t steps = cfx_call_has(call, e->bias) + cfx_call_has(call, e->add) +
                     cfx_call_has(call, e->min) + cfx_call_has(call, e->max);
 
     if (e->activation.kind) {
         int64_t slow = e->activation.kind->transcendental;
         steps += e->activation.kind->ops;
-        cost->transcendental = cfx_dim_mul(call->env, y, cfx_dim_int(slow));
+        add(call, &cost->transcendental, y, slow);
     }
-    cost->ops = cfx_dim_mul(call->env, y, cfx_dim_int(steps));
+    add(call, &cost->ops, y, steps);
 }
 
 static const float *data_of(const cfx_call *call, int param)
@@ -83,11 +88,11 @@ static const float *data_of(const cfx_call *call, int param)
 }
 
 cfx_blocked_epilogue cfx_epilogue_kernel(const cfx_call *call,
-                                         const cfx_epilogue *e)
+                                         const cfx_epilogue *e, cfx_dtype type)
 {
     cfx_blocked_epilogue k = {.bias = data_of(call, e->bias),
                               .add = data_of(call, e->add),
-                              .narrow = call->out[0]->dtype == CFX_BF16,
+                              .narrow = type == CFX_BF16,
                               .converts = cfx_blocked_bfloat16(call->ctx) ==
                                           CFX_BLOCKED_PAIRS,
                               .lo = -INFINITY,

@@ -35,12 +35,13 @@ cfx_status cfx_epilogue_check_image(const cfx_call *call,
                                     const cfx_epilogue *e,
                                     const cfx_dim shape[5]);
 
-/* Add the operations on each element of the result. */
+/* Add the operations on each of the sums. */
 void cfx_epilogue_cost(const cfx_call *call, const cfx_epilogue *e,
-                       cfx_cost *cost);
+                       cfx_dim sums, cfx_cost *cost);
 
-/* What the kernel does with each sum. */
+/* What the kernel does with each sum; results are of `type`. */
 cfx_blocked_epilogue cfx_epilogue_kernel(const cfx_call *call,
-                                         const cfx_epilogue *e);
+                                         const cfx_epilogue *e,
+                                         cfx_dtype type);
 
 #endif

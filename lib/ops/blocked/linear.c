@@ -78,7 +78,7 @@ static void linear_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_tensor *scale = cfx_call_tensor(call, SCALE);
     cost->macs = cfx_dim_mul(call->env, y, cfx_packed_depth(call, w));
     cost->dtype = w->dtype == CFX_BF16 ? CFX_BF16 : CFX_F32;
-    cfx_epilogue_cost(call, call->state, cost);
+    cfx_epilogue_cost(call, call->state, y, cost);
     if (scale)
         cost->ops = cfx_dim_add(
             call->env, cost->ops,
@@ -110,7 +110,8 @@ static cfx_status linear_run(cfx_call *call)
     cfx_packed_product p = plan(call);
     p.x = cfx_call_tensor(call, INPUT)->data;
     p.w = cfx_call_tensor(call, WEIGHT)->data;
-    p.end = cfx_epilogue_kernel(call, call->state);
+    p.end = cfx_epilogue_kernel(call, call->state,
+                                (cfx_dtype)call->out[0]->dtype);
     if (cfx_call_has(call, SCALE))
         p.end.scale = cfx_call_tensor(call, SCALE)->data;
     p.y = call->out[0]->data;

@@ -41,3 +41,31 @@ cfx_dim cfx_blocked_window_out(cfx_shape_env *env, const cfx_blocked_window *w,
     n = cfx_dim_floordiv(env, cfx_dim_sub(env, n, one), w->stride[axis]);
     return cfx_dim_add(env, n, one);
 }
+
+cfx_status cfx_blocked_window_image(const cfx_call *call,
+                                    const cfx_blocked_window *w,
+                                    cfx_dim shape[5])
+{
+    for (int i = 0; i < 2; i++) {
+        shape[2 + i] = cfx_blocked_window_out(call->env, w, i);
+        if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[2 + i]))
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "the window is larger than the input");
+    }
+    shape[4] = cfx_dim_int(CFX_BLOCK);
+    return CFX_OK;
+}
+
+void cfx_blocked_window_kernel(const cfx_blocked_window *w,
+                               const cfx_dim shape[5], cfx_blocked_conv *k)
+{
+    for (int i = 0; i < 2; i++) {
+        k->in[i] = cfx_dim_value(w->in[i]);
+        k->out[i] = cfx_dim_value(shape[2 + i]);
+        k->kernel[i] = cfx_dim_value(w->kernel[i]);
+        /* A distance that is not used may be too large to be multiplied. */
+        k->stride[i] = k->out[i] > 1 ? cfx_dim_value(w->stride[i]) : 1;
+        k->pad[i] = cfx_dim_value(w->pad[i]);
+        k->dilation[i] = k->kernel[i] > 1 ? cfx_dim_value(w->dilation[i]) : 1;
+    }
+}

@@ -7,6 +7,8 @@
 
 #include <cfx/op.h>
 
+#include "kernel/blocked/blocked.h"
+
 typedef struct cfx_blocked_window {
     cfx_dim in[2], kernel[2], stride[2], pad[2], dilation[2];
 } cfx_blocked_window;
@@ -20,5 +22,14 @@ cfx_status cfx_blocked_window_check(const cfx_call *call,
 /* The extent of the result along an axis; below 1 if the window is too large. */
 cfx_dim cfx_blocked_window_out(cfx_shape_env *env, const cfx_blocked_window *w,
                                int axis);
+
+/* Complete the shape of a result in blocks of a convolution: height, width and the
+ * block. Fails with CFX_ESHAPE for a window larger than the input. */
+cfx_status cfx_blocked_window_image(const cfx_call *call,
+                                    const cfx_blocked_window *w,
+                                    cfx_dim shape[5]);
+/* Write the numbers of the window to a kernel's description. */
+void cfx_blocked_window_kernel(const cfx_blocked_window *w,
+                               const cfx_dim shape[5], cfx_blocked_conv *k);
 
 #endif

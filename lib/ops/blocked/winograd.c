@@ -125,7 +125,7 @@ static void winograd_cost(const cfx_call *call, cfx_cost *cost)
     cfx_dim ops = cfx_dim_add(
         env, cfx_dim_mul(env, in, cfx_dim_int(c->form->input_ops)),
         cfx_dim_mul(env, out, cfx_dim_int(c->form->output_ops)));
-    cfx_epilogue_cost(call, &c->end, cost);
+    cfx_epilogue_cost(call, &c->end, cfx_cost_numel(call, call->out[0]), cost);
     cost->macs = cfx_dim_mul(env, cfx_dim_mul(env, tiles, pairs),
                              cfx_dim_int(c->form->numbers));
     cost->dtype = (cfx_dtype)c->w->dtype;
@@ -138,14 +138,14 @@ static cfx_blocked_winograd plan(const cfx_call *call)
 {
     const struct winograd *c = call->state;
     const cfx_tensor *y = call->out[0];
-    cfx_blocked_winograd k = {.batch = cfx_tensor_size(y, 0),
-                              .in_blocks = cfx_tensor_size(c->x, 1),
-                              .out_blocks = cfx_tensor_size(y, 1),
-                              .numbers = c->form == &f2
-                                             ? cfx_blocked_bfloat16(call->ctx)
-                                             : CFX_BLOCKED_FLOAT,
-                              .narrow_x = c->x->dtype == CFX_BF16,
-                              .end = cfx_epilogue_kernel(call, &c->end)};
+    cfx_blocked_winograd k = {
+        .batch = cfx_tensor_size(y, 0),
+        .in_blocks = cfx_tensor_size(c->x, 1),
+        .out_blocks = cfx_tensor_size(y, 1),
+        .numbers = c->form == &f2 ? cfx_blocked_bfloat16(call->ctx)
+                                  : CFX_BLOCKED_FLOAT,
+        .narrow_x = c->x->dtype == CFX_BF16,
+        .end = cfx_epilogue_kernel(call, &c->end, (cfx_dtype)y->dtype)};
     for (int i = 0; i < 2; i++) {
         k.in[i] = cfx_tensor_size(c->x, 2 + i);
         k.out[i] = cfx_tensor_size(y, 2 + i);

@@ -1,0 +1,139 @@
+/*
+ * fuse_depthwise -- a convolution with a filter for each channel, and the one before
+ * it, as one call.
+ *
+ * The image between them is large, as the first convolution gives it more channels,
+ * and is read once. Computed together, its rows stay in the cache.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/aliases.h"
+#include "interp/passes/affine.h"
+#include "interp/passes/retrace.h"
+#include "interp/split/extract.h"
+#include "ops/blocked/blocked.h"
+
+/* Two convolutions. */
+typedef struct pair {
+    cfx_node *first, *second;
+} pair;
+
+/* The weight of a convolution in blocks; or NULL. */
+static const cfx_tensor *weight_of(const cfx_node *n)
+{
+    if (!cfx_node_is(n, "blocked_conv2d") || n->nargs != 2 ||
+        n->args[0].kind != CFX_NODE || n->args[1].kind != CFX_NODE)
+        return NULL;
+    cfx_value w = cfx_extract__known(n->args[1].u.node);
+    return w.kind == CFX_TENSOR ? w.u.tensor : NULL;
+}
+
+static cfx_value kwarg(const cfx_node *n, const char *name)
+{
+    for (uint32_t i = 0; i < n->nkwargs; i++)
+        if (!strcmp(n->kwargs[2 * i].u.str->text, name))
+            return n->kwargs[2 * i + 1];
+    return CFX_NOTHING;
+}
+
+/* Is a setting of both axes a number from `least` to `most`? */
+static bool is_within(const cfx_node *n, const char *name, int64_t least,
+                      int64_t most)
+{
+    cfx_value v = kwarg(n, name);
+    if (!v.kind)
+        return least <= 1;
+    for (uint32_t i = 0; cfx_value_is_seq(v) && i < v.u.seq->len; i++) {
+        cfx_value one = v.u.seq->item[i];
+        if (one.kind != CFX_INT || one.u.i < least || one.u.i > most)
+            return false;
+    }
+    return cfx_value_is_seq(v);
+}
+
+/* A window of 3x3 or 5x5 that moves by 1 or 2: there are kernels for its rows. */
+static bool has_kernel(const cfx_node *n, const cfx_tensor *w)
+{
+    return w->rank == 4 &&
+           (cfx_dim_is(w->shape[2], 3) || cfx_dim_is(w->shape[2], 5)) &&
+           is_within(n, "stride", 1, 2) && is_within(n, "dilation", 1, 1);
+}
+
+static bool find_pair(pair *p, cfx_node *n)
+{
+    const cfx_tensor *w = weight_of(n);
+    if (!w || !has_kernel(n, w) || kwarg(n, "add").kind)
+        return false;
+    p->second = n;
+    p->first = n->args[0].u.node;
+    w = weight_of(p->first);
+    return w && w->rank > 4 && p->first->nusers == 1 &&
+           !kwarg(p->first, "add").kind;
+}
+
+/* Give y the keyword arguments of n, with a prefix. */
+static cfx_status take_kwargs(cfx_node *y, const cfx_node *n,
+                              const char *prefix, cfx_error *err)
+{
+    char name[64];
+    cfx_status st = CFX_OK;
+    for (uint32_t i = 0; i < n->nkwargs && !st; i++) {
+        snprintf(name, sizeof(name), "%s%s", prefix,
+                 n->kwargs[2 * i].u.str->text);
+        st = cfx_node_update_kwarg(y, name, n->kwargs[2 * i + 1], err);
+    }
+    return st;
+}
+
+/* Replace the pair by one call in the place of the second. */
+static cfx_status fuse(cfx_pass_call *p, const pair *both)
+{
+    cfx_node *first = both->first, *n = both->second;
+    cfx_insert_point at = cfx_graph_inserting_before(p->graph, n);
+    cfx_node *y = cfx_graph_call_function(
+        p->graph, "torch.ops.cfx.blocked_conv2d_depthwise.default",
+        cfx_args_of(first->args, first->nargs), p->err);
+    cfx_graph_restore(p->graph, at);
+    cfx_status st = y ? take_kwargs(y, first, "", p->err) : p->err->code;
+    if (!st)
+        st = cfx_node_update_kwarg(y, "depthwise_weight", n->args[1], p->err);
+    if (!st)
+        st = take_kwargs(y, n, "depthwise_", p->err);
+    if (!st)
+        st = cfx_node_inherit(y, first, p->err);
+    if (!st)
+        st = cfx_node__keep_meta(y, n, p->err);
+    if (!st)
+        st = cfx_node_replace_all_uses_with(n, y, NULL, NULL, p->err);
+    if (!st)
+        st = cfx_graph_erase_node(p->graph, n, p->err);
+    if (!st)
+        st = cfx_graph_erase_node(p->graph, first, p->err);
+    p->changed += 2;
+    return st;
+}
+
+static cfx_status fuse_depthwise_run(cfx_pass_call *p)
+{
+    cfx_aliases aliases = {0};
+    pair both;
+    cfx_status st = cfx_aliases__init(&aliases, p->graph, p->err);
+    for (cfx_node *n = cfx_graph_first(p->graph), *next; n && !st; n = next) {
+        next = cfx_node_next(n);
+        if (find_pair(&both, n) && both.first->id < aliases.life.ids &&
+            !cfx_aliases__is_written(&aliases, both.first->args[0].u.node))
+            st = fuse(p, &both);
+    }
+    cfx_aliases__release(&aliases);
+    return st;
+}
+
+const cfx_pass cfx_pass__fuse_depthwise = {
+    .abi = CFX_ABI(cfx_pass),
+    .schema = "fuse_depthwise()",
+    .doc = "Compute a convolution in blocks of channels together with that of "
+           "each channel which reads it, where meta tensor_meta shows the "
+           "weights.",
+    .run = fuse_depthwise_run,
+};
