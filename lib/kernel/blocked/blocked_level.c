@@ -154,6 +154,34 @@ CFX_FORCE_INLINE void store_rows(const int pixels, const int blocks,
     }
 }
 
+/* Write the results s of a tile; those of integers are never narrow. */
+CFX_FORCE_INLINE void store(const int pixels, const int blocks,
+                            vf (*s)[4 * BV], const bool integers, float *sums,
+                            const cfx_blocked_tile *t)
+{
+    const target to = target_of(t, sums, pixels, blocks);
+
+    if (!integers && t->end.narrow && !t->end.activation) {
+        if (t->end.converts && BV == 1 && has_rows(t))
+            store_rows(pixels, blocks, s, t);
+        else if (t->end.converts)
+            store_tile(true, pixels, blocks, s, t);
+        else
+            store_tile(false, pixels, blocks, s, t);
+        return;
+    }
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++) {
+        CFX_UNROLL
+        for (int v = 0; v < blocks * BV; v++) {
+            vf_store(to.y + p * to.pixel + v / BV * to.block + v % BV * VF,
+                     finish(s[p][v], &t->end));
+        }
+    }
+    if (t->end.activation)
+        activate_tile(t, sums);
+}
+
 /* Vector v of the scales of group k. */
 CFX_FORCE_INLINE vf scale_of(const cfx_blocked_tile *t, int64_t k, int v)
 {
@@ -171,7 +199,6 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
     /* The sums of few pixels would wait for the one before. */
     const int chains = grouped && pixels * blocks <= 4 ? 2 : 1;
     float sums[MOST_BLOCKS * CFX_BLOCK];
-    const target to = target_of(t, sums, pixels, blocks);
     const float *next = t->next;
     vf s[2][P1][4 * BV], y[P1][4 * BV]; /* y: of all groups */
 
@@ -240,25 +267,7 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
             }
         }
     }
-    if (!grouped && t->end.narrow && !t->end.activation) {
-        if (t->end.converts && BV == 1 && has_rows(t))
-            store_rows(pixels, blocks, s[0], t);
-        else if (t->end.converts)
-            store_tile(true, pixels, blocks, s[0], t);
-        else
-            store_tile(false, pixels, blocks, s[0], t);
-        return;
-    }
-    CFX_UNROLL
-    for (int p = 0; p < pixels; p++) {
-        CFX_UNROLL
-        for (int v = 0; v < nv; v++) {
-            vf_store(to.y + p * to.pixel + v / BV * to.block + v % BV * VF,
-                     finish(grouped ? y[p][v] : s[0][p][v], &t->end));
-        }
-    }
-    if (t->end.activation)
-        activate_tile(t, sums);
+    store(pixels, blocks, grouped ? y : s[0], grouped, sums, t);
 }
 
 /* clang-format off */
@@ -308,10 +317,56 @@ ALL_TILES(pairs_tile, CFX_BLOCKED_PAIRS)
 #define pairs_tile mixed_tile
 #endif
 
+/* ---- A window of 3x3 that moves by 2 ---- */
+
+#if CFX_LEVEL_IS(avx512)
+/* Most first convolutions. A window has few steps in each row: those of all rows are
+ * written out, and a number that two pixels share is read once. With two blocks there
+ * are no registers left for that. */
+static void window_tile(const cfx_blocked_tile *t)
+{
+    enum { KERNEL = 3, STRIDE = 2 };
+    float sums[MOST_BLOCKS * CFX_BLOCK];
+    vf s[P1][4 * BV];
+
+    CFX_UNROLL
+    for (int p = 0; p < P1; p++)
+        s[p][0] = addend(t, p, 0);
+    for (int64_t i = 0; i < t->n[0]; i++) {
+        CFX_UNROLL
+        for (int j = 0; j < KERNEL; j++) {
+            const float *x = t->x + i * t->x_at[0] + j * t->x_at[1];
+            const float *w = t->w + i * t->w_at[0] + j * t->w_at[1];
+            CFX_UNROLL
+            for (int k = 0; k < KERNEL; k++) {
+                vf f = vf_load(w + k * CFX_BLOCK);
+                CFX_UNROLL
+                for (int p = 0; p < P1; p++)
+                    s[p][0] = vf_fma(vf_set1(x[p * STRIDE + k]), f, s[p][0]);
+            }
+        }
+    }
+    store(P1, 1, s, false, sums, t);
+}
+
+static void rows_tile(const cfx_blocked_tile *t)
+{
+    bool is_window = t->x_pixel == 2 && t->x_step == 1 && t->steps == 3 &&
+                     t->n[1] == 3 && t->n[2] == 1;
+
+    if (is_window && t->pixels == P1 && t->blocks == 1)
+        window_tile(t);
+    else
+        float_tile(t);
+}
+#else
+#define rows_tile float_tile
+#endif
+
 static void any_tile(const cfx_blocked_tile *t)
 {
     switch (t->numbers) {
-    case CFX_BLOCKED_FLOAT: float_tile(t); break;
+    case CFX_BLOCKED_FLOAT: rows_tile(t); break;
     case CFX_BLOCKED_MIXED: mixed_tile(t); break;
     case CFX_BLOCKED_PAIRS: pairs_tile(t); break;
     case CFX_BLOCKED_INT8: int8_tile(t); break;
