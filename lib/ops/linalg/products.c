@@ -410,7 +410,14 @@ static cfx_value _trilinear_build(cfx_scope *s, const cfx_call *call)
     cfx_value x = unsqueezed(s, call, 0, 3), y = unsqueezed(s, call, 1, 4);
     x = CFX_CALL(s, "torch.mul", x, unsqueezed(s, call, 2, 5));
     x = CFX_CALL(s, "torch.mul", x, y);
-    return cfx_call_len(call, 6) ? CFX_CALL(s, "torch.sum", x, IN(6)) : x;
+    if (!cfx_call_len(call, 6) || cfx_scope_failed(s))
+        return x;
+    cfx_dtype type = (cfx_dtype)x.u.tensor->dtype;
+    x = CFX_CALL(s, "torch.sum", x, IN(6));
+    return cfx_dtype_is_float(type) || cfx_dtype_is_complex(type)
+               ? x
+               : cfx_call_method(s, "to",
+                                 CFX_ARGS(x, cfx_value_of_dtype(type)));
 }
 
 static cfx_value linalg_trace_build(cfx_scope *s, const cfx_call *call)
