@@ -5,6 +5,8 @@
  * multiply, one of the 36 numbers after the other, then transform the outputs.
  * The larger the weights, the more tiles are in a chunk, since each chunk reads
  * all weights; otherwise what lies between the steps stays in the second cache.
+ * Where the weights stay there too, each thread has chunks of its own, and none waits
+ * for another.
  */
 #include "kernel/blocked/winograd.h"
 
@@ -18,6 +20,9 @@
 /* Tiles in a chunk: at least these, and one for each CHANNELS channels. Small tiles
  * are SMALLER. */
 enum { LEAST = 28, CHANNELS = 4, MOST = 256, SMALLER = 2 };
+/* Bytes of weights that stay in the second cache, and the least tiles of a chunk that
+ * is cut for the sake of the threads. */
+enum { NEAR = 1 << 20, LEAST_CUT = 14 };
 /* Tiles of a piece of a transformation; multiply-adds of a piece of products. */
 enum { TRANSFORMS = 64, PIECE = 1 << 20 };
 
@@ -29,13 +34,32 @@ typedef struct winograd {
     int64_t lanes, filter;   /* of a block in v, and in w */
     int64_t tiles_h, tiles_w, tiles; /* of an image; of all */
     int64_t chunk;                   /* tiles at a time */
+    bool own;                        /* chunks belong to threads */
     int64_t at, len;                 /* the tiles that are being computed */
     int64_t v_step, m_step;          /* from one of the numbers to the next */
     int64_t group, groups;           /* blocks of y in a piece, pieces */
     float *v, *m;
 } winograd;
 
-static winograd make_winograd(const cfx_blocked_winograd *c)
+/* Let chunks belong to the threads, if that does not cut them too small, and as many
+ * to each. */
+static void own_chunks(winograd *w, int64_t threads)
+{
+    const cfx_blocked_winograd *c = w->c;
+    const int64_t bytes[] = {c->in_blocks, c->out_blocks,
+                             w->numbers,   CFX_BLOCK,
+                             w->filter,    sizeof(float)};
+    int64_t chunks = cfx_ceil_div(w->tiles, w->chunk);
+
+    chunks = cfx_round_up(cfx_max64(chunks, 1), threads);
+    w->own = threads > 1 && cfx_product64(6, bytes) <= NEAR &&
+             w->tiles >= chunks * LEAST_CUT;
+    if (w->own)
+        w->chunk = cfx_ceil_div(w->tiles, chunks);
+}
+
+static winograd make_winograd(const cfx_context *ctx,
+                              const cfx_blocked_winograd *c)
 {
     bool large = c->numbers == CFX_BLOCKED_FLOAT;
     winograd w = {.c = c,
@@ -54,17 +78,26 @@ static winograd make_winograd(const cfx_blocked_winograd *c)
         w.chunk *= SMALLER;
     w.chunk = cfx_ceil_div(w.tiles,
                            cfx_max64(cfx_ceil_div(w.tiles, w.chunk), 1));
+    own_chunks(&w, cfx_context_threads(ctx));
     /* Off the multiples of a page, which would share sets of the caches. */
     w.v_step = c->in_blocks * w.chunk * w.lanes + CFX_BLOCK;
     w.m_step = c->out_blocks * w.chunk * CFX_BLOCK + CFX_BLOCK;
     return w;
 }
 
-size_t cfx_blocked_winograd_workspace(const cfx_blocked_winograd *c)
+/* Elements of what lies between the steps of a chunk. */
+static int64_t between(const winograd *w)
 {
-    winograd w = make_winograd(c);
+    return w->numbers * (w->v_step + w->m_step);
+}
 
-    return (size_t)(w.numbers * (w.v_step + w.m_step)) * sizeof(float);
+size_t cfx_blocked_winograd_workspace(const cfx_context *ctx,
+                                      const cfx_blocked_winograd *c)
+{
+    winograd w = make_winograd(ctx, c);
+    int64_t chunks = w.own ? cfx_context_threads(ctx) : 1;
+
+    return (size_t)(chunks * between(&w)) * sizeof(float);
 }
 
 /* ---- Tiles ---- */
@@ -228,11 +261,48 @@ static void transform_outputs(void *arg, int64_t begin, int64_t end,
     }
 }
 
+/* ---- Chunks ---- */
+
+/* Let w be at chunk i. */
+static void go_to(winograd *w, int64_t i)
+{
+    w->at = i * w->chunk;
+    w->len = cfx_min64(w->chunk, w->tiles - w->at);
+}
+
+/* Compute chunks on this thread. */
+static void run_own(void *arg, int64_t begin, int64_t end, int worker)
+{
+    winograd w = *(const winograd *)arg;
+
+    w.v += worker * between(&w);
+    w.m += worker * between(&w);
+    for (int64_t i = begin; i < end && !cfx_context_stops(w.ctx); i++) {
+        go_to(&w, i);
+        transform_inputs(&w, 0, w.c->in_blocks * w.len, worker);
+        multiply(&w, 0, w.numbers * w.groups, worker);
+        transform_outputs(&w, 0, w.c->out_blocks * w.len, worker);
+    }
+}
+
+/* Compute a chunk on all threads. */
+static void run_together(cfx_context *ctx, winograd *w)
+{
+    const cfx_blocked_winograd *c = w->c;
+
+    cfx_parallel_for(ctx, c->in_blocks * w->len, TRANSFORMS, transform_inputs,
+                     w);
+    cfx_parallel_for(ctx, w->numbers * w->groups, 1, multiply, w);
+    cfx_parallel_for(ctx, c->out_blocks * w->len, TRANSFORMS,
+                     transform_outputs, w);
+}
+
 void cfx_blocked_winograd_run(cfx_context *ctx, const cfx_blocked_winograd *c,
                               void *workspace)
 {
-    winograd w = make_winograd(c);
+    winograd w = make_winograd(ctx, c);
     int64_t cost = c->in_blocks * CFX_BLOCK * CFX_BLOCK * w.chunk;
+    int64_t chunks;
 
     if (w.tiles * c->out_blocks == 0)
         return;
@@ -243,12 +313,13 @@ void cfx_blocked_winograd_run(cfx_context *ctx, const cfx_blocked_winograd *c,
     w.group = cfx_round_up(cfx_max64(PIECE / cfx_max64(cost, 1), 1), 4);
     w.group = cfx_min64(w.group, c->out_blocks);
     w.groups = cfx_ceil_div(c->out_blocks, w.group);
-    for (w.at = 0; w.at < w.tiles && !cfx_context_stops(ctx); w.at += w.len) {
-        w.len = cfx_min64(w.chunk, w.tiles - w.at);
-        cfx_parallel_for(ctx, c->in_blocks * w.len, TRANSFORMS,
-                         transform_inputs, &w);
-        cfx_parallel_for(ctx, w.numbers * w.groups, 1, multiply, &w);
-        cfx_parallel_for(ctx, c->out_blocks * w.len, TRANSFORMS,
-                         transform_outputs, &w);
+    chunks = cfx_ceil_div(w.tiles, w.chunk);
+    if (w.own) {
+        cfx_parallel_for(ctx, chunks, 1, run_own, &w);
+        return;
+    }
+    for (int64_t i = 0; i < chunks && !cfx_context_stops(ctx); i++) {
+        go_to(&w, i);
+        run_together(ctx, &w);
     }
 }

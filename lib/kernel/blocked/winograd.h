@@ -33,7 +33,8 @@ typedef struct cfx_blocked_winograd {
     float *y; /* may be `end.add` */
 } cfx_blocked_winograd;
 
-size_t cfx_blocked_winograd_workspace(const cfx_blocked_winograd *c);
+size_t cfx_blocked_winograd_workspace(const cfx_context *ctx,
+                                      const cfx_blocked_winograd *c);
 /* Compute it on the threads of the context. Never fails. */
 void cfx_blocked_winograd_run(cfx_context *ctx, const cfx_blocked_winograd *c,
                               void *workspace);

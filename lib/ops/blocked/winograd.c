@@ -157,7 +157,7 @@ static cfx_blocked_winograd plan(const cfx_call *call)
 static size_t winograd_workspace(const cfx_call *call)
 {
     cfx_blocked_winograd k = plan(call);
-    return cfx_blocked_winograd_workspace(&k);
+    return cfx_blocked_winograd_workspace(call->ctx, &k);
 }
 
 static cfx_status winograd_run(cfx_call *call)
