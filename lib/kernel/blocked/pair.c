@@ -196,6 +196,9 @@ static void cut(pair *p)
 
     p->units = cfx_ceil_div(p->conv.c.out_blocks, p->unit);
     p->chunks = cfx_ceil_div(wanted, p->units * p->conv.c.batch);
+    /* As many for each thread. */
+    if (p->units * p->conv.c.batch * p->chunks % threads)
+        p->chunks = cfx_round_up(p->chunks, threads);
     p->chunks = cfx_min64(p->chunks, (int64_t)(cost / PIECE_MIN));
     p->chunks = cfx_min64(p->chunks, second->out[0] / least);
     p->chunk = cfx_ceil_div(second->out[0], cfx_max64(p->chunks, 1));
