@@ -40,10 +40,22 @@ static cfx_status read_string(init *in, const char **out)
     in->at = p->lx.text;
     *out = cfx_arena_strdup(&p->memory, cfx_buf_str(&p->r.string),
                             p->r.string.len);
-    if (!*out)
+    if (!*out || p->r.string.failed)
         return cfx_no_memory(p->r.err);
     cfx_lexer_next(&p->lx);
     return CFX_OK;
+}
+
+/* Take the name of a module, parameter or buffer: as in PyTorch, it has no dot. */
+static cfx_status read_own_name(init *in)
+{
+    cfx_status st = read_string(in, &in->name);
+    if (!st && (!*in->name || strchr(in->name, '.')))
+        st = cfx_reader_fail(
+            &in->p->r, in->at, CFX_EPARSE,
+            "the name of a module or tensor is not empty, and has "
+            "no dot");
+    return st;
 }
 
 /* The end of the call whose arguments begin at s; NULL: no bracket ends them. */
@@ -283,7 +295,7 @@ static cfx_status read_verb(init *in, const char *verb, size_t len)
         return CFX_OK;
     cfx_status st = enter_call(p);
     if (!st)
-        st = read_string(in, &in->name);
+        st = read_own_name(in);
     if (!st)
         st = cfx_read__punct(&p->r, &p->lx, ',');
     return st ? st : module ? read_module(in) : read_state(in, buffer);
@@ -321,7 +333,7 @@ static cfx_status read_setattr(init *in)
     cfx_lexer_next(&p->lx);
     st = cfx_read__punct(&p->r, &p->lx, ',');
     if (!st)
-        st = read_string(in, &in->name);
+        st = read_own_name(in);
     if (!st)
         st = cfx_read__punct(&p->r, &p->lx, ',');
     if (st)

@@ -46,10 +46,9 @@ typedef struct winograd {
 static void own_chunks(winograd *w, int64_t threads)
 {
     const cfx_blocked_winograd *c = w->c;
-    const int64_t bytes[] = {c->in_blocks, c->out_blocks,
-                             w->numbers,   CFX_BLOCK,
-                             w->filter,    sizeof(float)};
-    int64_t chunks = cfx_ceil_div(w->tiles, w->chunk);
+    const int64_t bytes[] = {c->in_blocks, c->out_blocks, w->numbers,
+                             CFX_BLOCK,    w->filter,     sizeof(float)};
+    int64_t chunks = cfx_ceil_div(w->tiles, cfx_max64(w->chunk, 1));
 
     chunks = cfx_round_up(cfx_max64(chunks, 1), threads);
     w->own = threads > 1 && cfx_product64(6, bytes) <= NEAR &&

@@ -284,6 +284,7 @@ TEST_CASE(what_cannot_be_made_is_refused)
     static const char *const cases[][2] = {
         {"setattr(self, 'a', ReLU())", "'a' stands there twice"},
         {"setattr(self, 'b', Foo(1))", "module type Foo is unknown"},
+        {"setattr(self, 'b.c', ReLU())", "and has no dot"},
         {"setattr(self, 'b', ReLU(", "a module such as ReLU() should"},
         {"setattr(self, 'b', 3)", "a module such as ReLU() should"},
         {"setattr(self, b, ReLU())", "a name in quotes should"},

@@ -640,7 +640,7 @@ static float *pack_winograd(const float *w, int64_t out, int64_t in)
 
 static void run_winograd(cfx_context *ctx, const cfx_blocked_winograd *c)
 {
-    void *work = array_scratch(cfx_blocked_winograd_workspace(c));
+    void *work = array_scratch(cfx_blocked_winograd_workspace(ctx, c));
 
     cfx_blocked_winograd_run(ctx, c, work);
     free(work);
