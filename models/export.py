@@ -314,6 +314,12 @@ def export_quantized(gm, path):
                             name + ".bias")
             if m.bias() is None and not isinstance(m, quantized.Linear):
                 del state[name + ".bias"]
+        elif isinstance(m, dynamic.modules.rnn.RNNBase):
+            for key, weight in m.get_weight().items():
+                state |= integers(weight, f"{name}.{key}")
+            state |= {f"{name}.{key}": bias
+                      for key, bias in m.get_bias().items()
+                      if bias is not None}
         if type(m).__module__.startswith("torch.ao.nn.") and \
                 hasattr(m, "scale") and not isinstance(m, dynamic.Linear):
             state[name + ".scale"] = torch.as_tensor(m.scale)

@@ -62,6 +62,8 @@ static const struct {
     {"Quantized", "padding_mode", "only zeros are quantized"},
     {"Quantized", "dtype", "that of the weight"},
     {"Quantized", "qscheme", "that of the weight"},
+    {"DynamicQuantizedLSTM(", "dropout", "of training"},
+    {"DynamicQuantizedGRU(", "dropout", "of training"},
     {"DynamicQuantized", "dtype", "that of the weight"},
     {"DynamicQuantized", "qscheme", "that of the weight"},
     {"QuantizedBatchNorm2d(", "momentum", "statistics are those of training"},

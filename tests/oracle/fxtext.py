@@ -533,12 +533,40 @@ def quantized_base(name):
     return base and (base, bool(found[1]), relu)
 
 
+def recurrent_class(name, base):
+    """A dynamic LSTM or GRU, whose weights are 0, as integers are here."""
+    def init(self, *args, **kwargs):
+        nn.Module.__init__(self)
+        plain = base(*args, **kwargs).eval()
+        self.plain = [plain]
+        for key, value in plain.named_parameters():
+            self.register_parameter(key, value)
+        for key, value in plain.named_parameters():
+            if key.startswith("weight"):
+                del self._parameters[key]
+                self.register_buffer(key, torch.zeros(value.shape,
+                                                      dtype=torch.int8))
+                n = value.shape[0]
+                self.register_buffer(key + "_scale", torch.zeros(n))
+                self.register_buffer(key + "_zero_point", torch.zeros(
+                    n, dtype=torch.int64))
+
+    def forward(self, *inputs):
+        state = {key: torch.zeros_like(value) if key.startswith("weight")
+                 else getattr(self, key)
+                 for key, value in self.plain[0].named_parameters()}
+        return torch.func.functional_call(self.plain[0], state, inputs)
+    return type(name, (nn.Module,), {"__init__": init, "forward": forward})
+
+
 def quantized_class(name):
     """A module of torch.ao.nn.quantized as cfx has it: of floats, quantized and
     back; None if there is none of that name."""
     if quantized_base(name) is None:
         return None
     base, dynamic, relu = quantized_base(name)
+    if issubclass(base, nn.RNNBase):
+        return recurrent_class(name, base)
     weighted = base.__name__.startswith(("Conv", "Linear"))
     table = base is nn.Embedding
 
