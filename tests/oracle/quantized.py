@@ -64,7 +64,7 @@ def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
                      padding=(0, 0), dilation=(1, 1), input_zero_point=0,
                      min=None, max=None, zero_point=None, other=None,
                      sum_scale=1.0, other_scale=1.0, sum_bias=0.0,
-                     sum_zero_point=0, sum_min=0, sum_max=255):
+                     sum_zero_point=0, sum_min=0, sum_max=255, groups=1):
     check_types(x, weight, offset, scale, bias)
     depthwise = weight.dim() == 4
     if depthwise:
@@ -76,6 +76,8 @@ def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
             or weight.shape[5:] != (BLOCK, QUAD)
             or x.shape[4] != weight.shape[4] * QUAD):
         raise ValueError("forms")
+    if groups < 1 or len(weight) % groups or depthwise and groups > 1:
+        raise ValueError("groups")
     if not 0 <= input_zero_point <= 255 or any(p < 0 for p in padding):
         raise ValueError("zero point or padding")
     if depthwise:
@@ -88,7 +90,7 @@ def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
                                       padding[0], padding[0]),
               value=input_zero_point)
     y = F.conv2d(x, weight.double(), None, stride, 0, dilation,
-                 len(weight) if depthwise else 1)
+                 len(weight) if depthwise else groups)
     y = finished(y.movedim(1, -1), offset, scale, bias, min, max, zero_point)
     y = row_major(blocks(y.movedim(-1, 1), 1))
     if other is None:
@@ -242,7 +244,7 @@ for schema, function in (
          "padding=0, SymInt[2] dilation=1, int input_zero_point=0, " + END.replace(
              ") ->", ", Tensor? other=None, float sum_scale=1.0, float "
              "other_scale=1.0, float sum_bias=0.0, int sum_zero_point=0, int "
-             "sum_min=0, int sum_max=255) ->"),
+             "sum_min=0, int sum_max=255, int groups=1) ->"),
          quantized_conv2d),
         ("quantized_add(Tensor self, Tensor other, float scale, float "
          "other_scale, float bias, " + RANGE + ") -> Tensor", quantized_add),
