@@ -1,6 +1,7 @@
 """export -- write a model the way that cfx reads it: text and weights.
 
     export(model.eval(), "m")           m.fx and m.safetensors
+    export_quantized(convert_fx(...), "m")
 
 The text is cfx's superset of what PyTorch prints: nothing is hidden in it.
 Constructor arguments that a repr leaves out, training flags, strings in quotes,
@@ -15,6 +16,9 @@ import os
 import safetensors.torch
 import torch
 from torch import fx, nn
+from torch.ao.nn import quantized
+from torch.ao.nn.quantized import dynamic
+from torch.ao.nn.quantized.modules.utils import WeightedQuantizedModule
 from torch.nn.utils.parametrize import is_parametrized
 
 DTYPES = {
@@ -247,12 +251,84 @@ def export(model, path):
     return gm
 
 
+def save_text(gm, path):
+    with open(path + ".fx", "w", encoding="utf-8") as file:
+        file.write(f"{gm!r}\n\n{gm.graph}\n")
+
+
 def export_text(model, path):
     """The same, but the text is PyTorch's own."""
     gm = fx.symbolic_trace(model.eval())
-    with open(path + ".fx", "w", encoding="utf-8") as file:
-        file.write(f"{gm!r}\n\n{gm.graph}\n")
+    save_text(gm, path)
     save(dict([*gm.named_parameters(remove_duplicate=False),
                *gm.named_buffers(remove_duplicate=False)]),
          path + ".safetensors")
+    return gm
+
+
+# ---------------------------------------------------------- quantized models
+
+
+def integers(weight, name):
+    """A quantized tensor as integers, with a scale for each channel."""
+    n = weight.shape[0]
+    if weight.qscheme() == torch.per_tensor_affine:
+        scales = torch.full([n], weight.q_scale())
+        zeros = torch.full([n], weight.q_zero_point())
+    else:
+        scales = weight.q_per_channel_scales().float()
+        zeros = weight.q_per_channel_zero_points()
+    return {name: weight.int_repr(), name + "_scale": scales,
+            name + "_zero_point": zeros}
+
+
+def packed(weight, bias, name, bias_name):
+    """A weight and its bias, which is there even if it is None: the text of
+    linear layers does not tell."""
+    if bias is None:
+        bias = torch.zeros(weight.shape[0])
+    return integers(weight, name) | {bias_name: bias}
+
+
+def spell_out_windows(gm):
+    """Functions of convolutions take what their packed weights hold."""
+    for n in gm.graph.nodes:
+        if n.op == "call_function" and "quantized.conv" in str(n.target) and \
+                len(n.args) == 4:
+            p = getattr(gm, n.args[1].target)
+            n.args = (*n.args[:2], p.stride(), p.padding(), p.dilation(),
+                      p.groups(), *n.args[2:])
+
+
+def export_quantized(gm, path):
+    """Write a model of torch.ao's convert_fx, in PyTorch's text; its packed
+    weights become tensors of integers."""
+    state = dict(gm.named_parameters()) | dict(gm.named_buffers())
+    for name, m in gm.named_modules():
+        if getattr(m, "padding_mode", "zeros") != "zeros":
+            raise TypeError(f"{name} does not pad with zeros")
+        if isinstance(m, quantized.Embedding):
+            state |= integers(m.weight(), name + ".weight")
+        elif isinstance(m, WeightedQuantizedModule):
+            state |= packed(m.weight(), m.bias(), name + ".weight",
+                            name + ".bias")
+            if m.bias() is None and not isinstance(m, quantized.Linear):
+                del state[name + ".bias"]
+        elif isinstance(m, dynamic.modules.rnn.RNNBase):
+            for key, weight in m.get_weight().items():
+                state |= integers(weight, f"{name}.{key}")
+            state |= {f"{name}.{key}": bias
+                      for key, bias in m.get_bias().items()
+                      if bias is not None}
+        if type(m).__module__.startswith("torch.ao.nn.") and \
+                hasattr(m, "scale") and not isinstance(m, dynamic.Linear):
+            state[name + ".scale"] = torch.as_tensor(m.scale)
+            state[name + ".zero_point"] = torch.as_tensor(m.zero_point)
+    spell_out_windows(gm)
+    for n in gm.graph.find_nodes(op="get_attr"):
+        if isinstance(getattr(gm, n.target, None), torch.ScriptObject):
+            w, b = getattr(gm, n.target).unpack()
+            state |= packed(w, b, n.target, n.target + "_bias")
+    save_text(gm, path)
+    save(state, path + ".safetensors")
     return gm

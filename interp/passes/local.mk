@@ -4,6 +4,7 @@ dist_cfxinclude_HEADERS += interp/cfx/fold_constants.h \
 	interp/cfx/decompose.h
 libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/binding.h %reldir%/binding.c %reldir%/clone_value.c \
+	%reldir%/functionalize.c %reldir%/functionalize.h \
 	%reldir%/dead_code.c %reldir%/common_subexpressions.c \
 	%reldir%/constant_folding.c %reldir%/constants.c \
 	%reldir%/constants.h %reldir%/normalize.c \

@@ -68,6 +68,8 @@ libcfx_all_la_SOURCES += \
 	%reldir%/python/read_python.h \
 	%reldir%/python/read_signature.c \
 	%reldir%/text/quantized.c \
+	%reldir%/text/quantized.h \
+	%reldir%/text/raise_quantized.c \
 	%reldir%/text/read_graph.c \
 	%reldir%/text/read_loose.c \
 	%reldir%/text/read_model.c \

@@ -8,6 +8,8 @@
  */
 #include "kernel/rnn.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "kernel/gemm/gemm.h"
@@ -20,7 +22,8 @@ typedef struct recurrence {
     int64_t width, out; /* gates * hidden; of h */
     cfx_loop_fn *sigmoid, *tanh_, *relu;
     char *gates, *step, *cell, *packed, *gemm;
-    char *at; /* the gates of this step */
+    const void *x, *h; /* what is multiplied */
+    char *at;          /* the gates of this step */
 } recurrence;
 
 static int64_t gates_of(cfx_rnn_mode mode)
@@ -39,7 +42,7 @@ static cfx_gemm input_product(const recurrence *s)
                       .m = r->batch,
                       .n = s->width,
                       .k = r->input,
-                      .a = r->x,
+                      .a = s->x,
                       .a_row = r->x_stride[1],
                       .a_col = 1,
                       .b = r->w_ih,
@@ -82,7 +85,7 @@ static cfx_gemm step_product(const recurrence *s)
                       .m = r->batch,
                       .n = s->width,
                       .k = s->out,
-                      .a = r->h,
+                      .a = s->h,
                       .a_row = s->out,
                       .a_col = 1,
                       .b = r->w_hh,
@@ -120,7 +123,8 @@ static recurrence make_recurrence(const cfx_context *ctx, const cfx_rnn *r)
     const struct cfx_pointwise_kernels *k =
         cfx_context_kernels(ctx)->pointwise;
     cfx_compute c = r->dtype == CFX_F64 ? CFX_C_F64 : CFX_C_F32;
-    recurrence s = {.r = r, .size = cfx_dtype_size(r->dtype)};
+    recurrence s = {
+        .r = r, .size = cfx_dtype_size(r->dtype), .x = r->x, .h = r->h};
 
     s.width = gates_of(r->mode) * r->hidden;
     s.out = r->proj ? r->proj : r->hidden;
@@ -133,6 +137,16 @@ static recurrence make_recurrence(const cfx_context *ctx, const cfx_rnn *r)
 static size_t bytes(const recurrence *s, int64_t n)
 {
     return cfx_gemm_align((size_t)n * s->size);
+}
+
+/* Bytes of x and h, quantized and back. */
+static size_t dynamic_size(const recurrence *s)
+{
+    const cfx_rnn *r = s->r;
+
+    return r->dynamic ? bytes(s, r->time * r->batch * r->input) +
+                            bytes(s, r->batch * s->out)
+                      : 0;
 }
 
 size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r)
@@ -155,7 +169,7 @@ size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r)
     }
     return bytes(&s, r->time * r->batch * s.width) +
            bytes(&s, r->batch * s.width) + bytes(&s, r->batch * r->hidden) +
-           packed_size(ctx, &s) + most;
+           dynamic_size(&s) + packed_size(ctx, &s) + most;
 }
 
 /* ---- The gates ---- */
@@ -239,6 +253,29 @@ static const double none[4];
 CELLS(float)
 CELLS(double)
 
+/* ---- Dynamic quantization ---- */
+
+/* n numbers, quantized to 0..127 and back: the steps and their order are those of
+ * choose_qparams, quantize_per_tensor and dequantize_per_tensor. */
+static void round_by_range(float *to, const float *from, int64_t n)
+{
+    float least = 0, most = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        least = from[i] < least ? from[i] : least;
+        most = from[i] > most ? from[i] : most;
+    }
+    float scale = (most - least) / 127;
+    scale = scale > FLT_EPSILON ? scale : FLT_EPSILON;
+    float zero = -rintf(least / scale);
+    float inverse = (float)(1 / (double)scale);
+    for (int64_t i = 0; i < n; i++) {
+        float q = rintf(from[i] * inverse) + zero;
+        q = q < 0 ? 0 : q > 127 ? 127 : q;
+        to[i] = (q - zero) * scale;
+    }
+}
+
 /* ---- The sequence ---- */
 
 static void begin_state(const recurrence *s, void *to, const void *from,
@@ -283,7 +320,15 @@ void cfx_rnn_run(cfx_context *ctx, const cfx_rnn *r, void *workspace)
     s.step = s.gates + bytes(&s, r->time * r->batch * s.width);
     s.cell = s.step + bytes(&s, r->batch * s.width);
     s.packed = s.cell + bytes(&s, r->batch * r->hidden);
-    s.gemm = s.packed + packed_size(ctx, &s);
+    float *rounded = (void *)(s.packed + packed_size(ctx, &s));
+    s.gemm = (char *)rounded + dynamic_size(&s);
+    if (r->dynamic) {
+        int64_t n = r->time * r->batch * r->input;
+
+        round_by_range(rounded, r->x, n);
+        s.x = rounded;
+        s.h = rounded = (void *)((char *)rounded + bytes(&s, n));
+    }
     step = step_product(&s);
     if (packs(&s)) {
         cfx_gemm_pack(ctx, &step, s.packed);
@@ -298,6 +343,8 @@ void cfx_rnn_run(cfx_context *ctx, const cfx_rnn *r, void *workspace)
         int64_t t = r->reverse ? r->time - 1 - i : i;
 
         s.at = s.gates + (size_t)(t * r->batch * s.width) * s.size;
+        if (r->dynamic)
+            round_by_range(rounded, r->h, r->batch * s.out);
         cfx_gemm_run(ctx, &step, s.gemm);
         cfx_parallel_for(ctx, r->batch, grain,
                          s.size == 4 ? cells_float : cells_double, &s);

@@ -9,6 +9,9 @@
  *     c0     (batch, hidden)               b_ih, b_hh  (gates * hidden)
  *     y      (time, batch, out)            w_hr  (proj, hidden)
  *
+ * With `dynamic`, x and each h are quantized to 0..127 and back before they are
+ * multiplied, by their least and greatest element, as torch.ao's dynamic layers do.
+ *
  * out is hidden, or proj where an LSTM has projections. The products with
  * w_ih of all times are one matrix product; what is left for each step is the
  * product with w_hh and the gates.
@@ -29,6 +32,7 @@ typedef struct cfx_rnn {
     cfx_dtype dtype; /* f32 or f64 */
     cfx_rnn_mode mode;
     bool reverse; /* from the last time to the first */
+    bool dynamic; /* of f32 only; x has no gaps */
     int64_t time, batch, input, hidden;
     int64_t proj; /* 0: no projection */
     const void *x;

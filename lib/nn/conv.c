@@ -155,14 +155,8 @@ static cfx_value padded(cfx_scope *s, const cfx_module *self, cfx_value x)
                               .groups = A("groups"));                         \
     }                                                                         \
     const cfx_module_type cfx_module__##class_ = {                            \
-        .schema = #class_                                                     \
-        "(SymInt in_channels, SymInt out_channels, "                          \
-        "SymInt[" #n "] kernel_size, SymInt[" #n "] stride=1, "               \
-        "SymInt[" #n "]|str padding=0, SymInt[" #n "] dilation=1, "           \
-        "SymInt groups=1, bool bias=True, str "                               \
-        "padding_mode='zeros'" more_ ")",                                     \
-        .repr = "$in_channels $out_channels kernel_size stride ?=padding "    \
-                "?dilation ?groups ?bias ?=padding_mode",                     \
+        .schema = #class_ "(" CFX_CONV_PARAMS(n) more_ ")",                   \
+        .repr = CFX_CONV_REPR,                                                \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \
         .forward = class_##_forward,                                          \
         __VA_ARGS__};
@@ -256,14 +250,8 @@ static cfx_value output_padding(cfx_scope *s, cfx_module *self, cfx_value x,
             .groups = A("groups"), .dilation = A("dilation"));                \
     }                                                                         \
     const cfx_module_type cfx_module__##class_ = {                            \
-        .schema = #class_                                                     \
-        "(SymInt in_channels, SymInt out_channels, "                          \
-        "SymInt[" #n "] kernel_size, SymInt[" #n "] stride=1, "               \
-        "SymInt[" #n "] padding=0, SymInt[" #n                                \
-        "] output_padding=0, SymInt groups=1, bool bias=True, "               \
-        "SymInt[" #n "] dilation=1, str padding_mode='zeros'" more_ ")",      \
-        .repr = "$in_channels $out_channels kernel_size stride ?padding "     \
-                "?dilation ?output_padding ?groups ?bias ?=padding_mode",     \
+        .schema = #class_ "(" CFX_CONV_TRANSPOSE_PARAMS(n) more_ ")",         \
+        .repr = CFX_CONV_TRANSPOSE_REPR,                                      \
         .forward = class_##_forward,                                          \
         __VA_ARGS__};
 

@@ -4,7 +4,7 @@
 #include <cfx/module.h>
 #include <cfx/ops.h>
 
-#define DROPOUT(type, op, doc_)                                               \
+#define DROPOUT(type, op, doc_, ...)                                          \
     static cfx_value type##_forward(cfx_scope *s, cfx_module *self,           \
                                     const cfx_value *in)                      \
     {                                                                         \
@@ -20,13 +20,13 @@
         .doc = doc_,                                                          \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \
         .forward = type##_forward,                                            \
-    };
+        __VA_ARGS__};
 
-DROPOUT(Dropout, dropout, "Drop elements.")
-DROPOUT(Dropout1d, dropout1d, "Drop whole channels of (N, C, L).")
-DROPOUT(Dropout2d, dropout2d, "Drop whole channels of (N, C, H, W).")
-DROPOUT(Dropout3d, dropout3d, "Drop whole channels of (N, C, D, H, W).")
+DROPOUT(Dropout, dropout, "Drop elements.", .aliases = "QuantizedDropout", )
+DROPOUT(Dropout1d, dropout1d, "Drop whole channels of (N, C, L).", )
+DROPOUT(Dropout2d, dropout2d, "Drop whole channels of (N, C, H, W).", )
+DROPOUT(Dropout3d, dropout3d, "Drop whole channels of (N, C, D, H, W).", )
 DROPOUT(AlphaDropout, alpha_dropout,
-        "Drop elements to SELU's least value, keeping mean and variance.")
+        "Drop elements to SELU's least value, keeping mean and variance.", )
 DROPOUT(FeatureAlphaDropout, feature_alpha_dropout,
-        "Drop whole channels as AlphaDropout drops elements.")
+        "Drop whole channels as AlphaDropout drops elements.", )

@@ -7,6 +7,7 @@ libcfx_all_la_SOURCES += %reldir%/attention.c %reldir%/dropout.c \
 	%reldir%/normalization.c %reldir%/activation.c %reldir%/batchnorm.c \
 	%reldir%/norm_state.c %reldir%/norm_state.h \
 	%reldir%/conv.c %reldir%/reference.c %reldir%/reference.h \
+	%reldir%/quantized.c \
 	%reldir%/linear.c %reldir%/pooling.c %reldir%/shape.c
 
 # More module types.

@@ -1,5 +1,6 @@
 /*
- * recurrent -- LSTM, GRU and RNN over sequences, and one step of each.
+ * recurrent -- LSTM, GRU and RNN over sequences, and torch.ao's dynamic LSTM and
+ * GRU, whose weights are integers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static void weight_name(char *buf, int i, int64_t layer, bool reverse)
 static int64_t gates_of(const cfx_module *m)
 {
     const char *name = cfx_module_schema(m)->name;
-    return *name == 'L' ? 4 : *name == 'G' ? 3 : 1;
+    return strstr(name, "LSTM") ? 4 : strstr(name, "GRU") ? 3 : 1;
 }
 
 /* The output width of one direction of a layer. */
@@ -94,6 +95,70 @@ static cfx_status init(cfx_module *self, cfx_error *err)
     return st;
 }
 
+/* ---- Weights of integers ---- */
+
+enum { SCALED_NAME_SIZE = NAME_SIZE + 16 };
+
+static void scaled_name(char *buf, const char *name, const char *what)
+{
+    snprintf(buf, SCALED_NAME_SIZE, "%.*s_%s", NAME_SIZE - 1, name, what);
+}
+
+/* Let a weight be of int8, with a scale for each row. */
+static cfx_status quantize_weight(cfx_module *self, const char *name,
+                                  cfx_error *err)
+{
+    const cfx_tensor *w = cfx_module_state(self, name)->tensor;
+    const cfx_dim rows = w->shape[0];
+    char scale[SCALED_NAME_SIZE], zero[SCALED_NAME_SIZE];
+    cfx_tensor *t;
+    cfx_status st = cfx_tensor_meta(&t, cfx_module_context(self), CFX_I8,
+                                    w->rank, w->shape, NULL, err);
+    if (st)
+        return st;
+    st = cfx_module_set(self, name, t, err);
+    cfx_tensor_unref(t);
+    scaled_name(scale, name, "scale");
+    scaled_name(zero, name, "zero_point");
+    if (!st)
+        st = cfx_module_buffer(self, scale, CFX_F32, 1, &rows, err);
+    return st ? st : cfx_module_buffer(self, zero, CFX_I64, 1, &rows, err);
+}
+
+static cfx_status init_dynamic(cfx_module *self, cfx_error *err)
+{
+    char name[NAME_SIZE];
+    cfx_status st = init(self, err);
+    int n = cfx_attr_bool(self, "bidirectional") ? 4 : 2;
+    for (int64_t l = 0; !st && l < cfx_attr_int(self, "num_layers"); l++)
+        for (int i = 0; !st && i < n; i++) {
+            weight_name(name, i % 2, l, i >= 2);
+            st = quantize_weight(self, name, err);
+        }
+    return st;
+}
+
+/* A parameter, as floats if it is of integers. */
+static cfx_value floats_of(cfx_scope *s, cfx_module *self, const char *name)
+{
+    char scale[SCALED_NAME_SIZE], zero[SCALED_NAME_SIZE];
+    const cfx_tensor *w = cfx_module_state(self, name)->tensor;
+    if (!w || w->dtype != CFX_I8)
+        return P(name);
+    scaled_name(scale, name, "scale");
+    scaled_name(zero, name, "zero_point");
+    return cfx_dequantize_per_channel(s, P(name), P(scale), P(zero),
+                                      cfx_int(0), cfx_int(-128), cfx_int(127),
+                                      cfx_value_of_dtype(CFX_I8));
+}
+
+/* ---- Forward ---- */
+
+static bool is_dynamic(const cfx_module *self)
+{
+    return cfx_module_schema(self)->name[0] == 'D';
+}
+
 /* All weights in the order of declaration. */
 static cfx_value weights_of(cfx_scope *s, cfx_module *self)
 {
@@ -102,8 +167,11 @@ static cfx_value weights_of(cfx_scope *s, cfx_module *self)
     if (n > sizeof(chunk) / sizeof(*chunk))
         return cfx_scope_fail(s, CFX_EUNSUPPORTED, "%zu weights are too many",
                               n);
+    if (is_dynamic(self)) /* scales and zero points come last */
+        n = n * (cfx_attr_bool(self, "bias") ? 4 : 2) /
+            (cfx_attr_bool(self, "bias") ? 8 : 6);
     for (size_t i = 0; i < n; i++)
-        chunk[i] = P(cfx_module_state_at(self, i)->name);
+        chunk[i] = floats_of(s, self, cfx_module_state_at(self, i)->name);
     all = cfx_list_of(s, CFX_LIST, n, chunk);
     return all;
 }
@@ -137,7 +205,9 @@ static cfx_value LSTM_forward(cfx_scope *s, cfx_module *self,
         hx = cfx_list(
             s, zeros(s, self, in[0], out_width(self)),
             zeros(s, self, in[0], cfx_attr_dim(self, "hidden_size")));
-    cfx_value all = cfx_lstm(s, in[0], hx, weights_of(s, self), TAIL);
+    cfx_value w = weights_of(s, self);
+    cfx_value all = is_dynamic(self) ? cfx_dynamic_lstm(s, in[0], hx, w, TAIL)
+                                     : cfx_lstm(s, in[0], hx, w, TAIL);
     return cfx_tuple(s, cfx_nth(s, all, 0),
                      cfx_tuple(s, cfx_nth(s, all, 1), cfx_nth(s, all, 2)));
 }
@@ -148,7 +218,9 @@ static cfx_value GRU_forward(cfx_scope *s, cfx_module *self,
     cfx_value hx = in[1];
     if (cfx_value_is_none(hx))
         hx = zeros(s, self, in[0], out_width(self));
-    return cfx_gru(s, in[0], hx, weights_of(s, self), TAIL);
+    cfx_value w = weights_of(s, self);
+    return is_dynamic(self) ? cfx_dynamic_gru(s, in[0], hx, w, TAIL)
+                            : cfx_gru(s, in[0], hx, w, TAIL);
 }
 
 static cfx_value RNN_forward(cfx_scope *s, cfx_module *self,
@@ -163,7 +235,7 @@ static cfx_value RNN_forward(cfx_scope *s, cfx_module *self,
                 : cfx_rnn_tanh(s, in[0], hx, w, TAIL);
 }
 
-#define RECURRENT(type, kind, proj, shown, hx, doc_)                          \
+#define RECURRENT(type, of, init_, kind, proj, shown, hx, doc_)               \
     const cfx_module_type cfx_module__##type = {                              \
         .schema = #type "(SymInt input_size, SymInt hidden_size, int "        \
                         "num_layers=1, " kind "bool bias=True, bool "         \
@@ -173,14 +245,19 @@ static cfx_value RNN_forward(cfx_scope *s, cfx_module *self,
                 "?batch_first ?dropout ?bidirectional",                       \
         .numeric = "nonlinearity",                                            \
         .doc = doc_,                                                          \
-        .init = init,                                                         \
+        .init = init_,                                                        \
         .forward_schema = "forward(Tensor input, " hx " hx=None) -> "         \
                           "(Tensor, any)",                                    \
-        .forward = type##_forward,                                            \
+        .forward = of##_forward,                                              \
     };
 
-RECURRENT(LSTM, "", ", int proj_size=0", "?proj_size ", "Tensor[]?",
-          "Layers of long short-term memory.")
-RECURRENT(GRU, "", "", "", "Tensor?", "Layers of gated recurrent units.")
-RECURRENT(RNN, "str nonlinearity='tanh', ", "", "", "Tensor?",
+RECURRENT(LSTM, LSTM, init, "", ", int proj_size=0", "?proj_size ",
+          "Tensor[]?", "Layers of long short-term memory.")
+RECURRENT(GRU, GRU, init, "", "", "", "Tensor?",
+          "Layers of gated recurrent units.")
+RECURRENT(RNN, RNN, init, "str nonlinearity='tanh', ", "", "", "Tensor?",
           "Recurrent layers with tanh or relu.")
+RECURRENT(DynamicQuantizedLSTM, LSTM, init_dynamic, "", "", "", "Tensor[]?",
+          "As LSTM, of inputs that are quantized and back.")
+RECURRENT(DynamicQuantizedGRU, GRU, init_dynamic, "", "", "", "Tensor?",
+          "As GRU, of inputs that are quantized and back.")

@@ -56,12 +56,25 @@ static bool find_type(cfx_scope *s, const cfx_module *self, cfx_dtype *type)
     return zero;
 }
 
+/* weight, whose integers have one scale for each channel. */
+static cfx_value dequantized(cfx_scope *s, cfx_value w, cfx_value scale,
+                             cfx_value zero, cfx_dtype type)
+{
+    bool is_signed = type == CFX_I8;
+    return cfx_dequantize_per_channel(
+        s, w, scale, zero, cfx_int(0), cfx_int(is_signed ? -128 : 0),
+        cfx_int(is_signed ? 127 : 255), cfx_value_of_dtype(type));
+}
+
 cfx_value cfx_reference__weight(cfx_scope *s, cfx_module *self)
 {
     cfx_value w = cfx_param_of(s, self, "weight");
     cfx_value scale = cfx_param_of(s, self, "weight_scale");
     cfx_value zero = cfx_param_of(s, self, "weight_zero_point");
-    cfx_dtype type;
+    cfx_dtype type =
+        (cfx_dtype)cfx_module_state(self, "weight")->tensor->dtype;
+    if (!cfx_dtype_is_float(type))
+        return dequantized(s, w, scale, zero, type);
     if (cfx_scope_failed(s) || (w.kind == CFX_TENSOR && !w.u.tensor->data))
         return w;
     if (!find_type(s, self, &type))

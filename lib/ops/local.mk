@@ -72,7 +72,7 @@ libcore_la_SOURCES += %reldir%/pool/fractional_pool.c \
 libcore_la_SOURCES += %reldir%/python/asserts.c %reldir%/python/attr.c \
 	%reldir%/python/number.c %reldir%/python/number_unary.c \
 	%reldir%/python/seq.c
-libcore_la_SOURCES += %reldir%/quantize/fake_quantize.c \
+libcore_la_SOURCES += %reldir%/quantize/fake_quantize.c %reldir%/quantize/observed.c \
 	%reldir%/quantize/histogram.c \
 	%reldir%/quantize/qparams.c %reldir%/quantize/quantize.c \
 	%reldir%/quantize/quantize.h

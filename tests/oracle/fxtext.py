@@ -26,6 +26,7 @@ import torch
 from torch import fx, nn
 from torch.ao.nn.quantized import reference as nnqr
 from torch.ao.quantization import observer
+from torch.nn import functional as F
 
 import seeded
 
@@ -510,9 +511,108 @@ def reference_class(name):
     return type(name, (base,), {"__init__": init})
 
 
+def round_trip(x, scale, zero_point):
+    """Quantized to uint8 and back."""
+    for way in ("quantize", "dequantize"):
+        x = getattr(torch.ops.quantized_decomposed, way + "_per_tensor").tensor(
+            x, scale, zero_point, 0, 255, torch.uint8)
+    return x
+
+
+def quantized_base(name):
+    """Of QuantizedConvReLU2d: Conv2d, whether it is dynamic, and whether a relu
+    follows; None for other names."""
+    found = re.fullmatch("(Dynamic)?Quantized([A-Za-z]+?)(ReLU)?([123]d)?",
+                         name)
+    if not found:
+        return None
+    of, relu = found[2] + (found[4] or ""), bool(found[3])
+    if relu and hasattr(nn, found[2] + found[3]):    # LeakyReLU
+        of, relu = found[2] + found[3], False
+    base = getattr(nn, of.replace("BN", "BatchNorm"), None)
+    return base and (base, bool(found[1]), relu)
+
+
+def recurrent_class(name, base):
+    """A dynamic LSTM or GRU, whose weights are 0, as integers are here."""
+    def init(self, *args, **kwargs):
+        nn.Module.__init__(self)
+        plain = base(*args, **kwargs).eval()
+        self.plain = [plain]
+        for key, value in plain.named_parameters():
+            self.register_parameter(key, value)
+        for key, value in plain.named_parameters():
+            if key.startswith("weight"):
+                del self._parameters[key]
+                self.register_buffer(key, torch.zeros(value.shape,
+                                                      dtype=torch.int8))
+                n = value.shape[0]
+                self.register_buffer(key + "_scale", torch.zeros(n))
+                self.register_buffer(key + "_zero_point", torch.zeros(
+                    n, dtype=torch.int64))
+
+    def forward(self, *inputs):
+        state = {key: torch.zeros_like(value) if key.startswith("weight")
+                 else getattr(self, key)
+                 for key, value in self.plain[0].named_parameters()}
+        return torch.func.functional_call(self.plain[0], state, inputs)
+    return type(name, (nn.Module,), {"__init__": init, "forward": forward})
+
+
+def quantized_class(name):
+    """A module of torch.ao.nn.quantized as cfx has it: of floats, quantized and
+    back; None if there is none of that name."""
+    if quantized_base(name) is None:
+        return None
+    base, dynamic, relu = quantized_base(name)
+    if issubclass(base, nn.RNNBase):
+        return recurrent_class(name, base)
+    weighted = base.__name__.startswith(("Conv", "Linear"))
+    table = base is nn.Embedding
+
+    def init(self, *args, dtype=None, qscheme=None, **kwargs):
+        nn.Module.__init__(self)
+        plain = base(*args, **kwargs).eval()
+        self.plain = [plain]
+        for key, value in [*plain.named_parameters(), *plain.named_buffers()]:
+            if key == "weight" and (weighted or table):
+                n = value.shape[0]
+                self.register_buffer(key, torch.zeros(
+                    value.shape, dtype=torch.uint8 if table else torch.int8))
+                self.register_buffer(key + "_scale", torch.zeros(n))
+                self.register_buffer(key + "_zero_point", torch.zeros(
+                    n, dtype=torch.float32 if table else torch.int64))
+            elif isinstance(value, nn.Parameter):
+                self.register_parameter(key, value)
+            else:
+                self.register_buffer(key, value)
+        if not dynamic and not table:
+            self.register_buffer("scale", torch.zeros(()))
+            self.register_buffer("zero_point",
+                                 torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        state = dict([*self.named_parameters(), *self.named_buffers()])
+        scale, zero = state.pop("scale", None), state.pop("zero_point", None)
+        if weighted or table:
+            w = state["weight"].float()
+            shape = (-1,) + (1,) * (w.ndim - 1)
+            zeros = state.pop("weight_zero_point").float().reshape(shape)
+            state["weight"] = (w - zeros) * \
+                state.pop("weight_scale").reshape(shape)
+        if dynamic:
+            x = round_trip(x, *torch.ops.quantized_decomposed.choose_qparams(
+                x, 0, 127, torch.finfo(torch.float32).eps, torch.uint8))
+        y = torch.func.functional_call(self.plain[0], state, (x,))
+        y = F.relu(y) if relu else y
+        return y if scale is None else round_trip(y, scale, zero)
+    return type(name, (nn.Module,), {"__init__": init, "forward": forward})
+
+
 def module_class(name):
-    if reference_class(name):
-        return reference_class(name)
+    for made in reference_class(name), quantized_class(name):
+        if made:
+            return made
     if name == "NonDynamicallyQuantizableLinear":
         return nn.Linear
     found = getattr(nn, name, None) or getattr(observer, name, None)

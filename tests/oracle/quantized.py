@@ -64,7 +64,7 @@ def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
                      padding=(0, 0), dilation=(1, 1), input_zero_point=0,
                      min=None, max=None, zero_point=None, other=None,
                      sum_scale=1.0, other_scale=1.0, sum_bias=0.0,
-                     sum_zero_point=0, sum_min=0, sum_max=255):
+                     sum_zero_point=0, sum_min=0, sum_max=255, groups=1):
     check_types(x, weight, offset, scale, bias)
     depthwise = weight.dim() == 4
     if depthwise:
@@ -76,6 +76,8 @@ def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
             or weight.shape[5:] != (BLOCK, QUAD)
             or x.shape[4] != weight.shape[4] * QUAD):
         raise ValueError("forms")
+    if groups < 1 or len(weight) % groups or depthwise and groups > 1:
+        raise ValueError("groups")
     if not 0 <= input_zero_point <= 255 or any(p < 0 for p in padding):
         raise ValueError("zero point or padding")
     if depthwise:
@@ -88,7 +90,7 @@ def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
                                       padding[0], padding[0]),
               value=input_zero_point)
     y = F.conv2d(x, weight.double(), None, stride, 0, dilation,
-                 len(weight) if depthwise else 1)
+                 len(weight) if depthwise else groups)
     y = finished(y.movedim(1, -1), offset, scale, bias, min, max, zero_point)
     y = row_major(blocks(y.movedim(-1, 1), 1))
     if other is None:
@@ -169,6 +171,67 @@ def quantized_layer_norm(x, weight, bias, eps, zero_point, quant_min=0,
                              quant_min, quant_max))
 
 
+# ---------------------------------------------------------- recurrent layers
+
+
+def by_range(x):
+    """x, quantized to 0..127 and back by its range."""
+    ops = torch.ops.quantized_decomposed
+    scale, zero = ops.choose_qparams(x, 0, 127, torch.finfo(x.dtype).eps,
+                                     torch.uint8)
+    q = ops.quantize_per_tensor(x, scale, zero, 0, 127, torch.uint8)
+    return ops.dequantize_per_tensor(q, scale, zero, 0, 127, torch.uint8)
+
+
+def lstm_step(x, h, state):
+    i, f, g, o = (x + h).chunk(4, 1)
+    c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def gru_step(x, h, state):
+    (r, z, n), (hr, hz, hn) = x.chunk(3, 1), h.chunk(3, 1)
+    n = (n + (r + hr).sigmoid() * hn).tanh()
+    return (n + (z + hz).sigmoid() * (state[0] - n),)
+
+
+def recurrent(step, x, hx, params, has_biases, num_layers, dropout, train,
+              bidirectional, batch_first):
+    """Layers whose products are of quantized inputs."""
+    x = x.transpose(0, 1) if batch_first else x
+    each, directions = (4 if has_biases else 2), 1 + bidirectional
+    if len(params) != each * directions * num_layers:
+        raise RuntimeError("the weights do not make so many layers")
+    last = []
+    for layer in range(num_layers):
+        outs = []
+        for d in range(directions):
+            at = layer * directions + d
+            w_ih, w_hh, *b = params[at * each:(at + 1) * each]
+            b_ih, b_hh = b or (None, None)
+            gates = torch.nn.functional.linear(by_range(x), w_ih, b_ih)
+            state, out = tuple(h[at] for h in hx), [None] * len(x)
+            for t in range(len(x))[::-1 if d else 1]:
+                h = torch.nn.functional.linear(by_range(state[0]), w_hh, b_hh)
+                state = step(gates[t], h, state)
+                out[t] = state[0]
+            outs.append(torch.stack(out))
+            last.append(state)
+        x = torch.cat(outs, -1)
+    return (x.transpose(0, 1) if batch_first else x,
+            *(torch.stack(h) for h in zip(*last)))
+
+
+def dynamic_lstm(x, hx, *more):
+    return recurrent(lstm_step, x, hx, *more)
+
+
+def dynamic_gru(x, hx, *more):
+    return recurrent(gru_step, x, [hx], *more)
+
+
+LAYERS = ("Tensor[] params, bool has_biases, int num_layers, float dropout, "
+          "bool train, bool bidirectional, bool batch_first) -> ")
 RANGE = "int zero_point, int quant_min=0, int quant_max=255"
 END = "Scalar? min=None, Scalar? max=None, int? zero_point=None) -> Tensor"
 
@@ -181,7 +244,7 @@ for schema, function in (
          "padding=0, SymInt[2] dilation=1, int input_zero_point=0, " + END.replace(
              ") ->", ", Tensor? other=None, float sum_scale=1.0, float "
              "other_scale=1.0, float sum_bias=0.0, int sum_zero_point=0, int "
-             "sum_min=0, int sum_max=255) ->"),
+             "sum_min=0, int sum_max=255, int groups=1) ->"),
          quantized_conv2d),
         ("quantized_add(Tensor self, Tensor other, float scale, float "
          "other_scale, float bias, " + RANGE + ") -> Tensor", quantized_add),
@@ -191,6 +254,10 @@ for schema, function in (
          quantized_lookup),
         ("quantized_layer_norm(Tensor self, Tensor weight, Tensor bias, float "
          "eps, " + RANGE + ") -> Tensor", quantized_layer_norm),
+        ("dynamic_lstm(Tensor input, Tensor[] hx, " + LAYERS
+         + "(Tensor, Tensor, Tensor)", dynamic_lstm),
+        ("dynamic_gru(Tensor input, Tensor hx, " + LAYERS
+         + "(Tensor, Tensor)", dynamic_gru),
         ("quantize_to_blocked(Tensor self, float scale, " + RANGE
          + ", int block=16) -> Tensor", quantize_to_blocked)):
     LIBRARY.define(schema)

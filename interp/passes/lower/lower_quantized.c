@@ -18,6 +18,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "interp/passes/functionalize.h"
 #include "interp/split/extract.h"
 #include "op/op_impl.h"
 
@@ -155,6 +156,22 @@ static cfx_status use_numbers(cfx_lowering *l, cfx_node *n)
         st = cfx_node_update_arg(n, (size_t)i, args[i], l->p->err);
     return st;
 #undef DECOMPOSED
+}
+
+/* An activation may write to what dequantize returns; a chain has new tensors. */
+static cfx_status functionalize(cfx_pass_call *p)
+{
+    cfx_status st = CFX_OK;
+    for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
+         n = cfx_node_next(n)) {
+        const cfx_string *target = n->target;
+        const cfx_node *x = n->nargs ? node_of(n->args[0]) : NULL;
+        if (!x || !cfx_node_is(x, "dequantize_per_tensor"))
+            continue;
+        st = cfx_pass__functionalize(n, p->err);
+        p->changed += n->target != target;
+    }
+    return st;
 }
 
 /* ---- Images in blocks ---- */
@@ -311,6 +328,37 @@ cfx_result_range cfx_lower__range(const cfx_chain *c)
         most < 255 ? cfx_int((int64_t)most) : CFX_NOTHING};
 }
 
+static bool is_same_affine(const cfx_affine *a, const cfx_affine *b)
+{
+    return a->scale == b->scale && a->zero_point == b->zero_point &&
+           a->least == b->least && a->most == b->most;
+}
+
+/* Let an activation that clamps read x itself, not x quantized and back, where its
+ * result is quantized likewise: rounding is monotone, so that the integers are the
+ * same. */
+static cfx_status skip_rounding(cfx_lowering *l, cfx_node *n)
+{
+    cfx_affine from, before, to;
+    double lo, hi;
+    cfx_node *dq = n->nusers == 1 && read_clamp(l, n, &lo, &hi)
+                       ? only_read_by(l, n)
+                       : NULL;
+    cfx_node *q = dq ? cfx_lower__dequantized(l, dq, &from) : NULL;
+    if (!q || q->nusers != 1 || !is_quantize(l, q, &before) ||
+        !is_quantize(l, n->first_user->user, &to) ||
+        !is_same_affine(&from, &before) || !is_same_affine(&from, &to))
+        return CFX_OK;
+    cfx_node *x = node_of(cfx_lower__arg(l, q, "input"));
+    if (!x || !has_type(x, CFX_F32) || is_written(l, x))
+        return CFX_OK;
+    l->p->changed++;
+    cfx_status st = cfx_node_replace_input_with(n, dq, x, l->p->err);
+    if (!st)
+        st = cfx_graph_erase_node(l->p->graph, dq, l->p->err);
+    return st ? st : cfx_graph_erase_node(l->p->graph, q, l->p->err);
+}
+
 /* ---- The pass ---- */
 
 /* The rules, in the order in which they are tried. */
@@ -339,6 +387,9 @@ static cfx_status lower_all(cfx_lowering *l)
     for (cfx_node *n = cfx_graph_first(l->p->graph); n && !st;
          n = cfx_node_next(n))
         st = use_numbers(l, n);
+    for (cfx_node *n = cfx_graph_first(l->p->graph); n && !st;
+         n = cfx_node_next(n))
+        st = skip_rounding(l, n);
     for (cfx_node *n = cfx_graph_first(l->p->graph), *next; n && !st;
          n = next) {
         next = cfx_node_next(n);
@@ -354,6 +405,8 @@ static cfx_status lower_quantized_run(cfx_pass_call *p)
     cfx_lowering l = {.p = p, .uses = &uses, .retracer.p = p};
     cfx_node_map_init(&l.blocked, p->graph);
     cfx_status st = cfx_path_uses__init(&uses, p);
+    if (!st)
+        st = functionalize(p);
     if (!st)
         st = cfx_aliases__init(&l.aliases, p->graph, p->err);
     if (!st && !uses.unknown)

@@ -1,5 +1,6 @@
 /*
- * quantized_product -- convolutions and linear layers of uint8 by int8.
+ * quantized_product -- convolutions and linear layers of uint8 by int8; means over
+ * windows of images in blocks are depthwise convolutions by ones.
  *
  * x = sx (qx - zx), w = sw qw for each output channel, and the result is divided
  * by the scale s that it is quantized with, or s = 1: sx sw / s (sum of qx qw - zx
@@ -19,10 +20,14 @@ typedef struct product {
     cfx_node *n, *x; /* the product, its input of uint8 */
     bool conv, depthwise;
     int64_t groups;
+    /* Groups that are computed as one, so that it has whole blocks of channels: its
+     * weights are 0 between them. */
+    int64_t merged;
     cfx_affine from; /* of x */
     cfx_value stride, padding, dilation;
     cfx_tensor *weight, *scale, *bias; /* scale: NULL if it is one for all */
     double one_scale;
+    cfx_tensor *ones;  /* the weight of a mean, which it owns; or NULL */
     int64_t block;     /* channels of a block of x */
     cfx_node *made[4]; /* the get_attr nodes of what is packed */
 } product;
@@ -58,8 +63,8 @@ static bool find_settings(product *a)
     if (!a->conv)
         return x->rank > 0;
     a->groups = groups.kind == CFX_INT ? groups.u.i : 1;
-    a->depthwise = a->groups > 1;
-    return x->rank == 4 && (!groups.kind || groups.kind == CFX_INT) &&
+    return x->rank == 4 && a->groups > 0 &&
+           (!groups.kind || groups.kind == CFX_INT) &&
            read_pair(arg(a, "stride"), 1, &a->stride) &&
            read_pair(arg(a, "padding"), 0, &a->padding) &&
            read_pair(arg(a, "dilation"), 1, &a->dilation);
@@ -156,27 +161,54 @@ static int64_t inputs_of(const product *a)
     return cfx_tensor_size(a->weight, 1);
 }
 
-static bool can_pack(const product *a)
+/* Those that are multiplied, also by zeros of merged groups. */
+static int64_t width_of(const product *a)
+{
+    return inputs_of(a) * a->merged;
+}
+
+/* The output channels of a group. */
+static int64_t filters_of(const product *a)
+{
+    return cfx_tensor_size(a->weight, 0) / a->groups;
+}
+
+/* Merge as few groups as possible: by more than MOST, products with zeros would take
+ * longer than floats. 0: there is no such number. */
+static int64_t merged_groups(const product *a)
+{
+    enum { MOST = 8 };
+    for (int64_t n = 1; n <= MOST && n <= a->groups && a->groups > 1; n++)
+        if (a->groups % n == 0 &&
+            (n == a->groups || (inputs_of(a) * n % CFX_BLOCK == 0 &&
+                                filters_of(a) * n % CFX_BLOCK == 0)))
+            return n;
+    return a->groups == 1;
+}
+
+static bool can_pack(product *a)
 {
     const cfx_tensor *x = cfx_lower__tensor(a->x), *w = a->weight;
-    cfx_dim in = x->shape[a->conv ? 1 : x->rank - 1];
-    int64_t products = blocks_of(inputs_of(a), CFX_BLOCK) * CFX_BLOCK;
+    int64_t in = a->groups * inputs_of(a), out = cfx_tensor_size(w, 0);
+    if (in <= 0 || out % a->groups || !are_finite(a) ||
+        !cfx_dim_is(x->shape[a->conv ? 1 : x->rank - 1], in))
+        return false;
+    a->depthwise = a->groups > 1 && inputs_of(a) == 1 && a->groups == out;
+    a->merged = a->depthwise ? 1 : merged_groups(a);
+    int64_t products = a->depthwise
+                           ? 1
+                           : blocks_of(width_of(a), CFX_BLOCK) * CFX_BLOCK;
     for (int i = 2; i < w->rank && products <= CFX_QUANTIZED_DEPTH; i++)
         products *= cfx_tensor_size(w, i);
-    if (a->depthwise)
-        return inputs_of(a) == 1 && a->groups == cfx_tensor_size(w, 0) &&
-               cfx_dim_is(in, a->groups) &&
-               products / CFX_BLOCK <= CFX_QUANTIZED_TAPS && are_finite(a);
-    return a->groups == 1 && inputs_of(a) > 0 &&
-           cfx_dim_is(in, inputs_of(a)) && products <= CFX_QUANTIZED_DEPTH &&
-           (a->conv || inputs_of(a) % CFX_QUAD == 0) && are_finite(a);
+    return a->merged > 0 &&
+           products <= (a->depthwise ? (int64_t)CFX_QUANTIZED_TAPS
+                                     : (int64_t)CFX_QUANTIZED_DEPTH) &&
+           (a->conv || in % CFX_QUAD == 0);
 }
 
 static cfx_status find(product *a, bool *found)
 {
-    a->n = a->c->from;
     a->conv = cfx_node_is(a->n, "conv2d");
-    *found = false;
     if (!a->conv && !cfx_node_is(a->n, "linear"))
         return CFX_OK;
     cfx_value x = arg(a, "input"), bias = arg(a, "bias");
@@ -195,6 +227,96 @@ static cfx_status find(product *a, bool *found)
                cfx_dim_same(a->bias->shape[0], a->weight->shape[0]))) &&
              can_pack(a);
     return st;
+}
+
+/* ---- Means over windows ---- */
+
+/* Numbers for both axes; `init` if v is absent. */
+static bool read_ints(cfx_value v, const int64_t init[2], int64_t out[2])
+{
+    bool absent = !v.kind || v.kind == CFX_NONE ||
+                  (cfx_value_is_seq(v) && !v.u.seq->len);
+    if (!absent && !cfx_block__is_pair(v))
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        out[i] = absent                ? init[i]
+                 : cfx_value_is_seq(v) ? v.u.seq->item[i % v.u.seq->len].u.i
+                                       : v.u.i;
+    return true;
+}
+
+static bool is_false(cfx_value v)
+{
+    return !v.kind || (v.kind == CFX_BOOL_VALUE && !v.u.i);
+}
+
+/* avg_pool2d: each window has as many elements, with zeros in the padding. */
+static bool read_window(product *a, int64_t kernel[2])
+{
+    static const int64_t none[2] = {0, 0};
+    int64_t stride[2], padding[2];
+    cfx_value all = arg(a, "count_include_pad");
+    cfx_value divisor = arg(a, "divisor_override");
+    if (!read_ints(arg(a, "kernel_size"), none, kernel) ||
+        !read_ints(arg(a, "stride"), kernel, stride) ||
+        !read_ints(arg(a, "padding"), none, padding) ||
+        stride[0] != stride[1] || !is_false(arg(a, "ceil_mode")))
+        return false;
+    a->stride = cfx_int(stride[0]);
+    a->padding = padding[0] == padding[1] ? cfx_int(padding[0])
+                                          : arg(a, "padding");
+    return (!divisor.kind || divisor.kind == CFX_NONE) &&
+           (!all.kind || !is_false(all) || !(padding[0] || padding[1]));
+}
+
+/* adaptive_avg_pool2d, of equal windows side by side, to more than one pixel. */
+static bool read_adaptive(product *a, int64_t kernel[2])
+{
+    static const int64_t none[2] = {0, 0};
+    const cfx_tensor *x = cfx_lower__tensor(a->x);
+    int64_t out[2];
+    if (!read_ints(arg(a, "output_size"), none, out) || out[0] <= 0 ||
+        out[1] <= 0 || out[0] * out[1] == 1)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        int64_t in = cfx_dim_is_int(x->shape[2 + i])
+                         ? cfx_dim_value(x->shape[2 + i])
+                         : 0;
+        kernel[i] = in / out[i];
+        if (in <= 0 || in % out[i])
+            return false;
+    }
+    a->stride = cfx_int(kernel[0]);
+    a->padding = cfx_int(0);
+    return kernel[0] == kernel[1];
+}
+
+static cfx_status find_mean(product *a, bool *found)
+{
+    bool adaptive = cfx_node_is(a->n, "adaptive_avg_pool2d");
+    int64_t kernel[2];
+    cfx_pass_call *p = a->l->p;
+    if ((!adaptive && !cfx_node_is(a->n, "avg_pool2d")) || !a->n->nargs ||
+        a->n->args[0].kind != CFX_NODE)
+        return CFX_OK;
+    a->x = cfx_lower__dequantized(a->l, a->n->args[0].u.node, &a->from);
+    if (!a->x || !cfx_lower__form(a->x) ||
+        !(adaptive ? read_adaptive(a, kernel) : read_window(a, kernel)) ||
+        kernel[0] <= 0 || kernel[1] <= 0 || kernel[0] > CFX_QUANTIZED_TAPS ||
+        kernel[1] > CFX_QUANTIZED_TAPS)
+        return CFX_OK;
+    a->conv = true;
+    a->groups = cfx_lower__channels(a->x);
+    a->dilation = cfx_int(1);
+    a->one_scale = 1 / (double)(kernel[0] * kernel[1]);
+    const int64_t shape[] = {a->groups, 1, kernel[0], kernel[1]};
+    cfx_status st = cfx_tensor_new(&a->ones, p->ctx, CFX_I8, 4, shape, p->err);
+    if (st)
+        return st;
+    memset(a->ones->data, 1, (size_t)cfx_tensor_numel(a->ones));
+    a->weight = a->ones;
+    *found = a->groups > 0 && can_pack(a) && (a->depthwise || a->groups == 1);
+    return CFX_OK;
 }
 
 /* ---- What is packed ---- */
@@ -225,9 +347,10 @@ static void pack_weight(const product *a, int8_t *to)
     const cfx_tensor *w = a->weight;
     const int8_t *from = w->data;
     int64_t out = cfx_tensor_size(w, 0), in = inputs_of(a), taps = taps_of(a);
-    int64_t blocks = blocks_of(in, a->block);
-    for (int64_t o = 0; o < out; o++)
-        for (int64_t i = 0; i < in; i++)
+    int64_t blocks = blocks_of(width_of(a), a->block);
+    for (int64_t o = 0; o < out; o++) {
+        int64_t first = o / filters_of(a) % a->merged * in;
+        for (int64_t i = first; i < first + in; i++)
             for (int64_t t = 0; t < taps; t++) {
                 int64_t at = (o / CFX_BLOCK * blocks + i / a->block) * taps +
                              t;
@@ -235,6 +358,7 @@ static void pack_weight(const product *a, int8_t *to)
                 at = (at * CFX_BLOCK + o % CFX_BLOCK) * CFX_QUAD;
                 to[at + i % CFX_QUAD] = *from++;
             }
+    }
 }
 
 /* -zx times the sum of the weights of each output channel. */
@@ -280,7 +404,7 @@ static cfx_status make(const product *a, int what, cfx_tensor **out)
         return zeros(a, types[what], 1, &numbers, out);
     shape[rank++] = blocks;
     if (a->conv && !a->depthwise)
-        shape[rank++] = blocks_of(inputs_of(a), a->block);
+        shape[rank++] = blocks_of(width_of(a), a->block);
     if (a->conv) {
         shape[rank++] = cfx_tensor_size(w, 2);
         shape[rank++] = cfx_tensor_size(w, 3);
@@ -349,6 +473,8 @@ static cfx_value build(cfx_scope *s, const cfx_node *n, void *user)
     cfx_value min = bound(a, a->c->lo, to->least, true);
     cfx_value max = bound(a, a->c->hi, to->most, false);
     cfx_value zero = a->c->rounds ? cfx_int(to->zero_point) : CFX_NOTHING;
+    int64_t parts = a->depthwise ? 1 : a->groups / a->merged;
+    cfx_value groups = parts > 1 ? cfx_int(parts) : CFX_NOTHING;
     (void)n;
     for (int i = WEIGHT; i <= BIAS; i++)
         made[i] = a->made[i] ? cfx_value_of_node(a->made[i]) : CFX_NOTHING;
@@ -362,7 +488,8 @@ static cfx_value build(cfx_scope *s, const cfx_node *n, void *user)
                             .padding = cfx_block__pair_of(s, a->padding),
                             .dilation = cfx_block__pair_of(s, a->dilation),
                             .input_zero_point = cfx_int(a->from.zero_point),
-                            .min = min, .max = max, .zero_point = zero)
+                            .min = min, .max = max, .zero_point = zero,
+                            .groups = groups)
                       : cfx_quantized_linear(s, x, made[WEIGHT], out,
                                              made[OFFSET], made[SCALE],
                                              .bias = made[BIAS], .min = min,
@@ -371,18 +498,27 @@ static cfx_value build(cfx_scope *s, const cfx_node *n, void *user)
     return a->conv ? cfx_from_blocked(s, y, out) : y;
 }
 
+static cfx_status lower(product *a, cfx_node **next)
+{
+    int64_t in = width_of(a);
+    a->block = !a->conv ? in
+               : in < CFX_BLOCK && !a->depthwise && !cfx_lower__form(a->x)
+                   ? blocks_of(in, CFX_QUAD) * CFX_QUAD
+                   : CFX_BLOCK;
+    cfx_status st = put_all(a);
+    return st ? st : cfx_lower__replace(a->l, a->c, build, a, next);
+}
+
 cfx_status cfx_lower__product(cfx_lowering *l, const cfx_chain *c,
                               cfx_node **next, bool *done)
 {
-    product a = {.l = l, .c = c};
+    product a = {.l = l, .c = c, .n = c->from};
+    *done = false;
     cfx_status st = find(&a, done);
-    if (st || !*done)
-        return st;
-    int64_t in = inputs_of(&a);
-    a.block = !a.conv ? in
-              : in < CFX_BLOCK && !a.depthwise && !cfx_lower__form(a.x)
-                  ? blocks_of(in, CFX_QUAD) * CFX_QUAD
-                  : CFX_BLOCK;
-    st = put_all(&a);
-    return st ? st : cfx_lower__replace(l, c, build, &a, next);
+    if (!st && !*done)
+        st = find_mean(&a, done);
+    if (!st && *done)
+        st = lower(&a, next);
+    cfx_tensor_unref(a.ones);
+    return st;
 }

@@ -494,7 +494,7 @@ static cfx_status finish(file *f, cfx_module **out)
             *out = made;
     }
     if (!st)
-        st = cfx_read__quantized(*out, r->err);
+        st = cfx_read__quantized(*out, r->name, r->err);
     return st || !r->undecided ? st : cfx_graph__decide(*out, r->err);
 }
 

@@ -6,21 +6,16 @@
  *
  * cfx has no types of tensors with a scale. Where all users of such a tensor make
  * floats of it, the calls become those of torch.ops.quantized_decomposed, whose
- * integers are uint8 or int8; else the graph stays as it is.
+ * integers are uint8 or int8. raise_quantized.c does so for other users.
  */
-#include "format/text/reader.h"
+#include "format/text/quantized.h"
 
 #include <float.h>
 
-#define DECOMPOSED "torch.ops.quantized_decomposed."
+#include "format/text/reader.h"
 
-/* A type of quantized tensors, and the integers in it. */
-static const struct quantized_type {
-    const char *name;
-    cfx_dtype dtype;
-    int least, most;
-} types[] = {{"torch.quint8", CFX_U8, 0, 255},
-             {"torch.qint8", CFX_I8, -128, 127}};
+static const cfx_quantized_type types[] = {{"torch.quint8", CFX_U8, 0, 255},
+                                           {"torch.qint8", CFX_I8, -128, 127}};
 
 /* Calls that make one: their arguments, of which the last is the type, are those
  * of the other operators, which take the range before it. */
@@ -45,7 +40,7 @@ enum { MAX_ARGS = 7 };
 
 /* ---- Scales that the model has ---- */
 
-static const struct quantized_type *find_type(cfx_value v)
+const cfx_quantized_type *cfx_quantized__find_type(cfx_value v)
 {
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         if (v.kind == CFX_NAME && !strcmp(v.u.str->text, types[i].name))
@@ -63,8 +58,7 @@ static const struct quantizer *find_quantizer(const cfx_node *n)
     return NULL;
 }
 
-/* Does a node make floats of the quantized tensor that is its only input? */
-static bool is_dequantize(const cfx_node *n)
+bool cfx_quantized__is_dequantize(const cfx_node *n)
 {
     bool method = n->op == CFX_CALL_METHOD &&
                   !strcmp(n->target->text, "dequantize");
@@ -77,13 +71,14 @@ static bool is_dequantize(const cfx_node *n)
 static bool is_only_dequantized(const cfx_node *n)
 {
     const cfx_use *u = n->first_user;
-    while (u && is_dequantize(u->user))
+    while (u && cfx_quantized__is_dequantize(u->user))
         u = u->next;
     return !u && n->first_user;
 }
 
-static cfx_status set_call(cfx_node *n, const char *target,
-                           const cfx_value *args, size_t nargs, cfx_error *err)
+cfx_status cfx_quantized__set_call(cfx_node *n, const char *target,
+                                   const cfx_value *args, size_t nargs,
+                                   cfx_error *err)
 {
     cfx_status st = cfx_node_set_op(n, CFX_CALL_FUNCTION, target, err);
     return st ? st : cfx_node_set_args(n, args, nargs, err);
@@ -91,7 +86,7 @@ static cfx_status set_call(cfx_node *n, const char *target,
 
 /* Rewrite a call, and those that use it. */
 static cfx_status rewrite(cfx_node *n, const struct quantizer *q,
-                          const struct quantized_type *type, cfx_error *err)
+                          const cfx_quantized_type *type, cfx_error *err)
 {
     bool tensor = n->args[1].kind == CFX_NODE;
     size_t k = q->nargs - 1;
@@ -100,25 +95,23 @@ static cfx_status rewrite(cfx_node *n, const struct quantizer *q,
     args[k] = cfx_int(type->least);
     args[k + 1] = cfx_int(type->most);
     args[k + 2] = cfx_value_of_dtype(type->dtype);
-    cfx_status st = set_call(n, tensor ? q->tensor_quantize : q->quantize,
-                             args, k + 3, err);
+    cfx_status st = cfx_quantized__set_call(
+        n, tensor ? q->tensor_quantize : q->quantize, args, k + 3, err);
     args[0] = cfx_value_of_node(n);
     memcpy(args + 1, n->args + 1, (k - 1) * sizeof(*args));
     /* One whose arguments are set becomes the last user. */
     for (uint32_t i = n->nusers; i > 0 && !st; i--)
-        st = set_call(n->first_user->user,
-                      tensor ? q->tensor_dequantize : q->dequantize, args,
-                      k + 3, err);
+        st = cfx_quantized__set_call(
+            n->first_user->user, tensor ? q->tensor_dequantize : q->dequantize,
+            args, k + 3, err);
     return st;
 }
 
 /* ---- Scales that the data decide ---- */
 
-/* The nodes that choose a scale and a zero point, for at most `most` as the
- * largest integer, before n. */
-static cfx_status choose(cfx_value out[2], cfx_node *n,
-                         const struct quantized_type *type, int most,
-                         cfx_error *err)
+cfx_status cfx_quantized__choose(cfx_value out[2], cfx_node *n,
+                                 const cfx_quantized_type *type, int most,
+                                 cfx_error *err)
 {
     cfx_graph *g = n->graph;
     cfx_insert_point at = cfx_graph_inserting_before(g, n);
@@ -146,17 +139,17 @@ static cfx_status make_static(cfx_node *n, cfx_error *err)
     if (n->op != CFX_CALL_FUNCTION || n->nargs != 3 || n->nkwargs ||
         strcmp(n->target->text, "torch.quantize_per_tensor_dynamic") != 0)
         return CFX_OK;
-    const struct quantized_type *type = find_type(n->args[1]);
+    const cfx_quantized_type *type = cfx_quantized__find_type(n->args[1]);
     if (!type || type->least || n->args[2].kind != CFX_BOOL_VALUE ||
         !is_only_dequantized(n))
         return CFX_OK;
     cfx_value name = cfx_value_ref(n->args[1]);
     cfx_value chosen[2] = {CFX_NOTHING, CFX_NOTHING};
-    cfx_status st = choose(chosen, n, type,
-                           n->args[2].u.i ? type->most / 2 : type->most, err);
+    cfx_status st = cfx_quantized__choose(
+        chosen, n, type, n->args[2].u.i ? type->most / 2 : type->most, err);
     const cfx_value args[] = {n->args[0], chosen[0], chosen[1], name};
     if (!st)
-        st = set_call(n, quantizers[0].name, args, 4, err);
+        st = cfx_quantized__set_call(n, quantizers[0].name, args, 4, err);
     cfx_value_unref(name);
     return st;
 }
@@ -171,21 +164,26 @@ static cfx_status lower(cfx_graph *g, cfx_error *err)
         if (st)
             break;
         const struct quantizer *q = find_quantizer(n);
-        const struct quantized_type *type = q ? find_type(
-                                                    n->args[q->nargs - 1])
-                                              : NULL;
+        const cfx_quantized_type *type = q ? cfx_quantized__find_type(
+                                                 n->args[q->nargs - 1])
+                                           : NULL;
         if (type && is_only_dequantized(n))
             st = rewrite(n, q, type, err);
     }
     return st;
 }
 
-cfx_status cfx_read__quantized(cfx_module *gm, cfx_error *err)
+cfx_status cfx_read__quantized(cfx_module *gm, const char *name,
+                               cfx_error *err)
 {
     cfx_status st = CFX_OK;
     for (cfx_module *m = gm; m && !st; m = cfx_module_next(m, gm)) {
         cfx_graph *g = cfx_graph_module_graph(m);
         st = g ? lower(g, err) : CFX_OK;
+        if (g && !st)
+            st = cfx_quantized__raise(g, m, err);
     }
+    if (st && name)
+        cfx_fail_at(err, "%s", name);
     return st;
 }

@@ -267,7 +267,7 @@ static cfx_status read_graphs(cfx_reader *r, const char **at,
     while (!st && *at < r->end)
         st = read_inner(r, at, *out);
     if (!st)
-        st = cfx_read__quantized(*out, r->err);
+        st = cfx_read__quantized(*out, r->name, r->err);
     return st || !r->undecided ? st : cfx_graph__decide(*out, r->err);
 }
 

@@ -332,7 +332,7 @@ static cfx_status take_training(tree_reader *t, frame *f,
 enum { MAX_SHOWN = 4 };
 typedef struct shown_state {
     char name[32];
-    float value;
+    double value;
 } shown_state;
 
 /* Take such state out of the arguments; returns how much there is. */
@@ -349,7 +349,7 @@ static size_t take_state(tree_reader *t, const frame *f,
             continue;
         memcpy(state[n].name, item.name, item.len);
         state[n].name[item.len] = '\0';
-        state[n++].value = (float)cfx_value_number(*v);
+        state[n++].value = cfx_value_number(*v);
         take_out(t, v);
     }
     return n;
@@ -360,11 +360,15 @@ static cfx_status set_state(cfx_reader *r, cfx_module *m,
 {
     cfx_status st = CFX_OK;
     for (size_t i = 0; i < n && !st; i++) {
+        const cfx_state *declared = cfx_module_state(m, state[i].name);
+        cfx_dtype type = declared && declared->tensor
+                             ? (cfx_dtype)declared->tensor->dtype
+                             : CFX_F32;
         cfx_tensor *t;
-        st = cfx_tensor_new(&t, r->ctx, CFX_F32, 0, NULL, r->err);
+        st = cfx_tensor_new(&t, r->ctx, type, 0, NULL, r->err);
         if (st)
             break;
-        *(float *)t->data = state[i].value;
+        cfx_element_set_double(type, t->data, state[i].value);
         st = cfx_module_set(m, state[i].name, t, r->err);
         cfx_tensor_unref(t);
     }

@@ -132,9 +132,11 @@ cfx_status cfx_read__tree(cfx_reader *r, const char **at, bool typed,
  * the header of the superset, empty for the root. */
 cfx_status cfx_read__graph(cfx_reader *r, const char **at, cfx_line *path,
                            cfx_graph **out);
-/* Replace quantized tensors in all graphs of a tree by tensors of integers, where
- * that can be. */
-cfx_status cfx_read__quantized(cfx_module *gm, cfx_error *err);
+/* Replace quantized tensors in all graphs of a tree by tensors of integers and of
+ * floats. Fails with CFX_EUNSUPPORTED for a call whose result has no known scale,
+ * behind the file's name (may be NULL), CFX_ENOMEM. */
+cfx_status cfx_read__quantized(cfx_module *gm, const char *name,
+                               cfx_error *err);
 /* Does a graph begin with that line? */
 bool cfx_read__is_graph(const cfx_line *line);
 

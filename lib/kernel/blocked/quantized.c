@@ -30,8 +30,9 @@ typedef struct work {
     const cfx_context *ctx;
     const int *most; /* pixels of tiles, by blocks */
     void (*tile)(const cfx_quantized_tile *t);
-    cfx_quantized_tile first;  /* of the first row of the first image */
-    int64_t batch, blocks;     /* images, and blocks of y of each */
+    cfx_quantized_tile first; /* of the first row of the first image */
+    int64_t batch, blocks;    /* images, and blocks of y of each */
+    int64_t parts; /* images that have weights of their own, by turns */
     int64_t rows, row, pixels; /* rows of so many pixels, and all pixels */
     int64_t x_image, x_row, y_image, y_row;
     int64_t steps;         /* of the sums of a tile */
@@ -47,12 +48,13 @@ static cfx_quantized_tile tile_at(const work *v, int64_t n, int64_t block,
                                   int64_t blocks)
 {
     cfx_quantized_tile t = v->first;
-    int64_t at = block * CFX_BLOCK;
+    int64_t filter = n % v->parts * v->blocks + block;
+    int64_t at = filter * CFX_BLOCK;
 
     t.blocks = blocks;
-    t.columns -= at;
+    t.columns -= block * CFX_BLOCK;
     t.x += n * v->x_image;
-    t.w += block * t.w_block;
+    t.w += filter * t.w_block;
     t.y += n * v->y_image + block * t.y_block;
     t.end.offset += at;
     t.end.scale += at;
@@ -264,8 +266,11 @@ static bool is_flat(const cfx_quantized_conv *c)
            c->in[1] == c->out[1];
 }
 
+/* Each group of an image is an image of its own. */
 static work work_of(const cfx_quantized_conv *c)
 {
+    int64_t parts = cfx_max64(c->groups, 1);
+    int64_t in = c->in_blocks / parts, out = c->out_blocks / parts;
     int64_t pixel = CFX_BLOCK * result_bytes(&c->end), unit = c->channels;
     int64_t width = c->in[1] * unit, plane = c->in[0] * width;
     int64_t taps = c->kernel[0] * c->kernel[1];
@@ -273,24 +278,25 @@ static work work_of(const cfx_quantized_conv *c)
     bool flat = is_flat(c);
     int64_t row = flat ? cfx_min64(WHOLE, pixels) : c->out[1];
     work v = {
-        .batch = c->batch,
-        .blocks = c->out_blocks,
+        .batch = c->batch * parts,
+        .parts = parts,
+        .blocks = out,
         .rows = cfx_ceil_div(pixels, row),
         .row = row,
         .pixels = pixels,
-        .x_image = c->in_blocks * plane,
+        .x_image = in * plane,
         .x_row = flat ? row * unit : c->stride[0] * width,
-        .y_image = c->out_blocks * pixels * pixel,
+        .y_image = out * pixels * pixel,
         .y_row = row * pixel,
-        .first = {.columns = c->out_blocks * CFX_BLOCK,
-                  .n = {c->in_blocks, c->kernel[0], c->kernel[1]},
+        .first = {.columns = out * CFX_BLOCK,
+                  .n = {in, c->kernel[0], c->kernel[1]},
                   .quads = c->channels / CFX_QUAD,
                   .x = c->x,
                   .w = c->w,
                   .x_pixel = c->stride[1] * unit,
                   .x_at = {plane, c->dilation[0] * width,
                            c->dilation[1] * unit},
-                  .w_block = c->in_blocks * taps * c->channels * CFX_BLOCK,
+                  .w_block = in * taps * c->channels * CFX_BLOCK,
                   .end = c->end,
                   .y = c->y,
                   .y_pixel = pixel,
@@ -341,6 +347,7 @@ void cfx_quantized_product_run(cfx_context *ctx,
     int64_t step = p->depth % CFX_BLOCK ? p->depth : CFX_BLOCK;
     work v = {
         .batch = 1,
+        .parts = 1,
         .blocks = cfx_ceil_div(p->columns, CFX_BLOCK),
         .row = row,
         .pixels = p->rows,

@@ -44,9 +44,12 @@ typedef struct cfx_quantized_end {
     const cfx_quantized_sum *sum;
 } cfx_quantized_end;
 
-/* Outside of x is x_zero_point. A result is (batch, out_blocks, out..., 16). */
+/* Outside of x is x_zero_point. A result is (batch, out_blocks, out..., 16). With
+ * groups, each has as many blocks of x and of y, and its weights sum over its own
+ * blocks of x. */
 typedef struct cfx_quantized_conv {
-    int64_t batch, in_blocks, out_blocks;
+    int64_t batch, in_blocks, out_blocks; /* of all groups */
+    int64_t groups;   /* 0: one; of convolutions of all channels */
     int64_t channels; /* of a block of x */
     int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2];
     uint8_t x_zero_point;

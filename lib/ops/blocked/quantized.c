@@ -6,7 +6,8 @@
  *         out_features). Input (N, I, H, W, B), where B is a multiple of 4, weight
  *         (O, I, kh, kw, B / 4, 16, 4): (N, O, out, out, 16), out = (in + 2 pad -
  *         dilation (k - 1) - 1) // stride + 1; with one filter a channel, B is 16
- *         and the weight (I, kh, kw, 16). offset, scale and bias have an
+ *         and the weight (I, kh, kw, 16); with groups, O is a multiple of them, and
+ *         the input has I blocks for each. offset, scale and bias have an
  *         element for each channel of the weight's blocks. The result is float32,
  *         or with a zero point uint8. `other` has its shape.
  * cost    multiply-adds: elements of the result times channels of the input times
@@ -24,7 +25,8 @@
 
 CFX_PARAMS(params, INPUT, WEIGHT, OUT_FEATURES, OFFSET, SCALE, BIAS, STRIDE,
            PADDING, DILATION, INPUT_ZERO_POINT, MIN, MAX, ZERO_POINT, OTHER,
-           SUM_SCALE, OTHER_SCALE, SUM_BIAS, SUM_ZERO_POINT, SUM_MIN, SUM_MAX);
+           SUM_SCALE, OTHER_SCALE, SUM_BIAS, SUM_ZERO_POINT, SUM_MIN, SUM_MAX,
+           GROUPS);
 
 static bool equal(const cfx_call *call, cfx_dim a, cfx_dim b)
 {
@@ -248,7 +250,16 @@ static cfx_status read_forms(const cfx_call *call, struct conv *c)
             "H, W, 16) and a weight (I, kh, kw, 16), but got "
             "ranks %d and %d",
             c->x->rank, c->w->rank);
-    if (!equal(call, c->x->shape[1], c->w->shape[!c->depthwise]))
+    int64_t groups = cfx_call_int(call, GROUPS);
+    if (groups < 1 || (c->depthwise && groups > 1) ||
+        !is(call, cfx_dim_mod(call->env, c->w->shape[0], cfx_dim_int(groups)),
+            0))
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "the weight has no filters for %lld groups",
+                             (long long)groups);
+    if (!equal(call, c->x->shape[1],
+               cfx_dim_mul(call->env, cfx_dim_int(groups),
+                           c->w->shape[!c->depthwise])))
         return cfx_call_fail(call, CFX_ESHAPE,
                              "input and weight differ in their channels");
     for (int i = 0; i < 2; i++) {
@@ -262,7 +273,7 @@ static cfx_dim conv_depth(const cfx_call *call, const struct conv *c)
 {
     cfx_dim n = c->depthwise
                     ? cfx_dim_int(1)
-                    : cfx_dim_mul(call->env, c->x->shape[1], c->x->shape[4]);
+                    : cfx_dim_mul(call->env, c->w->shape[1], c->x->shape[4]);
     for (int i = 0; i < 2; i++)
         n = cfx_dim_mul(call->env, n, c->window.kernel[i]);
     return n;
@@ -359,6 +370,7 @@ static cfx_quantized_conv plan(const cfx_call *call)
         .batch = cfx_tensor_size(y, 0),
         .in_blocks = cfx_tensor_size(c->x, 1),
         .out_blocks = cfx_tensor_size(y, 1),
+        .groups = cfx_call_int(call, GROUPS),
         .channels = cfx_tensor_size(c->x, 4),
         .x_zero_point = (uint8_t)cfx_call_int(call, INPUT_ZERO_POINT),
     };
@@ -411,7 +423,7 @@ const cfx_op cfx_op__quantized_conv2d = {
         "Scalar? min=None, Scalar? max=None, int? zero_point=None, "
         "Tensor? other=None, float sum_scale=1.0, float other_scale=1.0, "
         "float sum_bias=0.0, int sum_zero_point=0, int sum_min=0, int "
-        "sum_max=255) -> Tensor",
+        "sum_max=255, int groups=1) -> Tensor",
     .params = params,
     .aliases = "torch.ops.cfx.quantized_conv2d.default "
                "torch.ops.cfx.quantized_conv2d",

@@ -15,6 +15,7 @@
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"
+#include "ops/quantize/quantize.h"
 
 CFX_PARAMS(params, SELF, SCALE, ZERO_POINT, FAKE_QUANT_ENABLED, AXIS,
            QUANT_MIN, QUANT_MAX);
@@ -101,28 +102,21 @@ static cfx_status per_channel_infer(cfx_call *call)
 
 /* ---- Numbers ---- */
 
-struct affine {
-    float scale, inverse, zero;
-    double least, most;
-    bool rounds_sum; /* the zero point is no integer: it is added first */
-    bool wraps;      /* what is beyond an int64 becomes the lower end */
-};
-
 /* The step that x is nearest to, x being in the type it is computed in. */
-static float step_f32(const struct affine *a, float x)
+static float step_f32(const cfx_fake_affine *a, float x)
 {
     return a->rounds_sum ? rintf(x * a->inverse + a->zero)
                          : a->zero + rintf(x * a->inverse);
 }
 
-static double step_f64(const struct affine *a, double x)
+static double step_f64(const cfx_fake_affine *a, double x)
 {
     return a->rounds_sum ? rint(x * (double)a->inverse + (double)a->zero)
                          : (double)a->zero + rint(x * (double)a->inverse);
 }
 
 /* NaN is the lower end of the range. */
-static float number_of(const struct affine *a, double step, bool *within)
+static float number_of(const cfx_fake_affine *a, double step, bool *within)
 {
     *within = a->least <= step && step <= a->most;
     if (a->wraps && step >= 0x1p63)
@@ -133,8 +127,8 @@ static float number_of(const struct affine *a, double step, bool *within)
            a->scale;
 }
 
-static void row(const struct affine *a, cfx_dtype type, const char *x, char *y,
-                uint8_t *mask, int64_t n)
+void cfx_fake_quantize_row(const cfx_fake_affine *a, cfx_dtype type,
+                           const char *x, char *y, uint8_t *mask, int64_t n)
 {
     size_t size = cfx_dtype_size(type);
     for (int64_t i = 0; i < n; i++, x += size, y += size) {
@@ -160,11 +154,11 @@ static double at(const cfx_call *call, int k, int64_t i)
              : cfx_call_double(call, k);
 }
 
-static struct affine affine_at(const cfx_call *call, int64_t i)
+static cfx_fake_affine affine_at(const cfx_call *call, int64_t i)
 {
     float scale = (float)at(call, SCALE, i);
     const cfx_tensor *zero = cfx_call_tensor(call, ZERO_POINT);
-    return (struct affine){
+    return (cfx_fake_affine){
         .scale = scale,
         .inverse = 1.0f / scale,
         .zero = (float)at(call, ZERO_POINT, i),
@@ -179,7 +173,7 @@ static cfx_status per_tensor_run(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_tensor *mask = call->nout > 1 ? call->out[1] : NULL;
     int64_t n = cfx_tensor_numel(x);
-    struct affine a = affine_at(call, 0);
+    cfx_fake_affine a = affine_at(call, 0);
     a.rounds_sum = false;
     a.zero = truncf(a.zero);
     if (cfx_call_has(call, FAKE_QUANT_ENABLED) &&
@@ -189,8 +183,8 @@ static cfx_status per_tensor_run(cfx_call *call)
         memset(mask->data, 1, (size_t)n);
         return CFX_OK;
     }
-    row(&a, (cfx_dtype)x->dtype, x->data, call->out[0]->data,
-        mask ? mask->data : NULL, n);
+    cfx_fake_quantize_row(&a, (cfx_dtype)x->dtype, x->data, call->out[0]->data,
+                          mask ? mask->data : NULL, n);
     return CFX_OK;
 }
 
@@ -207,12 +201,13 @@ static cfx_status per_channel_run(cfx_call *call)
         if (!in_range(call, at(call, ZERO_POINT, c)))
             return refuse_zero_point(call);
     for (int64_t c = 0; c < e.n; c++) {
-        struct affine a = affine_at(call, c);
+        cfx_fake_affine a = affine_at(call, c);
         a.wraps = true;
         for (int64_t o = 0; o < e.outer; o++) {
             size_t from = (size_t)((o * e.n + c) * e.inner);
             size_t byte = from * cfx_dtype_size(type);
-            row(&a, type, (const char *)x->data + byte, y + byte,
+            cfx_fake_quantize_row(
+                &a, type, (const char *)x->data + byte, y + byte,
                 mask ? (uint8_t *)mask + from : NULL, e.inner);
         }
     }

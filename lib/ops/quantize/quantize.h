@@ -20,4 +20,16 @@ cfx_value cfx_quantize_input(cfx_scope *s, cfx_value x);
 cfx_value cfx_quantize_along(cfx_scope *s, const cfx_tensor *x, int axis,
                              cfx_dim n);
 
+/* Numbers x become scale * (clamp(zero + x * inverse) - zero), rounded. */
+typedef struct cfx_fake_affine {
+    float scale, inverse, zero;
+    double least, most;
+    bool rounds_sum; /* the zero point is no integer: it is added first */
+    bool wraps;      /* what is beyond an int64 becomes the lower end */
+} cfx_fake_affine;
+
+/* n numbers of a floating type; mask (may be NULL): which were in range. */
+void cfx_fake_quantize_row(const cfx_fake_affine *a, cfx_dtype type,
+                           const char *x, char *y, uint8_t *mask, int64_t n);
+
 #endif

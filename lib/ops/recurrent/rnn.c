@@ -8,6 +8,10 @@
  * cost    multiply-adds: of each step and direction the gates times H, I + H
  *         times each; and the steps of its formula for each element of a state.
  *
+ * dynamic_lstm and dynamic_gru quantize a layer's input, and the state of each step,
+ * to 0..127 and back before they multiply them, as torch.quantized_lstm and
+ * quantized_gru do; their weights are floats.
+ *
  * The weights are one flat list: of each layer and direction w_ih, w_hh, then
  * b_ih, b_hh where there are biases, then w_hr where there are projections. A
  * layer's own result is the next one's input, and the only thing kept.
@@ -20,6 +24,19 @@
 /* hx is a list for an LSTM. */
 CFX_PARAMS(params, INPUT, HX, PARAMS, HAS_BIASES, NUM_LAYERS, DROPOUT, TRAIN,
            BIDIRECTIONAL, BATCH_FIRST);
+
+/* Of an operator's code, besides the mode. */
+enum { DYNAMIC = 1 << 8 };
+
+static cfx_rnn_mode mode_of(const cfx_call *call)
+{
+    return (cfx_rnn_mode)(call->op->code & ~DYNAMIC);
+}
+
+static bool is_dynamic(const cfx_call *call)
+{
+    return call->op->code & DYNAMIC;
+}
 
 /* The state of a call. */
 struct rnn {
@@ -45,7 +62,7 @@ static cfx_status read_rnn(const cfx_call *call, struct rnn *r)
 {
     int n = cfx_call_len(call, PARAMS);
     r->x = cfx_call_tensor(call, INPUT);
-    r->lstm = call->op->code == CFX_RNN_LSTM;
+    r->lstm = mode_of(call) == CFX_RNN_LSTM;
     r->batched = r->x->rank == 3;
     r->first = r->batched && cfx_call_bool(call, BATCH_FIRST);
     r->biases = cfx_call_bool(call, HAS_BIASES);
@@ -80,7 +97,7 @@ static cfx_status read_rnn(const cfx_call *call, struct rnn *r)
         return cfx_call_fail(call, CFX_ESHAPE, "a weight has rank %d, not 2",
                              w->rank);
     r->hidden = cfx_dim_floordiv(call->env, w->shape[0],
-                                 cfx_dim_int(gates_of(call->op->code)));
+                                 cfx_dim_int(gates_of(mode_of(call))));
     r->out = weight(call, r, 0, 0, 1)->shape[1];
     r->time = r->x->shape[r->first];
     r->batch = r->batched ? r->x->shape[!r->first] : cfx_dim_int(1);
@@ -106,7 +123,7 @@ static cfx_status check(cfx_call *call, const struct rnn *r,
 static cfx_status check_weights(cfx_call *call, const struct rnn *r)
 {
     cfx_dim rows = cfx_dim_mul(call->env, r->hidden,
-                               cfx_dim_int(gates_of(call->op->code)));
+                               cfx_dim_int(gates_of(mode_of(call))));
     cfx_dim in = r->x->shape[r->x->rank - 1];
     cfx_status st = CFX_OK;
     if (!r->proj && !cfx_dim_eq(call->env, r->hidden, r->out)) {
@@ -159,7 +176,8 @@ static cfx_status rnn_infer(cfx_call *call)
     struct rnn *r = call->state;
     cfx_dim shape[3];
     cfx_status st = read_rnn(call, r);
-    if (!st && r->x->dtype != CFX_F32 && r->x->dtype != CFX_F64)
+    if (!st && r->x->dtype != CFX_F32 &&
+        (r->x->dtype != CFX_F64 || is_dynamic(call)))
         st = cfx_infer_refuse(call, (cfx_dtype)r->x->dtype);
     if (!st && !cfx_dim_le(call->env, cfx_dim_int(1), r->time))
         st = cfx_call_fail(call, CFX_ESHAPE,
@@ -229,10 +247,19 @@ static void rnn_cost(const cfx_call *call, cfx_cost *cost)
     }
     cfx_dim states = cfx_dim_mul(env, cfx_dim_mul(env, steps, r->hidden),
                                  cfx_dim_int(r->layers * r->directions));
-    struct steps k = steps_of(call->op->code, r->biases);
+    struct steps k = steps_of(mode_of(call), r->biases);
     cost->ops = cfx_dim_mul(env, states, cfx_dim_int(k.ops));
     cost->transcendental = cfx_dim_mul(env, states,
                                        cfx_dim_int(k.transcendental));
+    /* Two products, rounding, a sum and a difference. */
+    for (int i = 0; i < n && is_dynamic(call); i++) {
+        const cfx_tensor *w = cfx_call_item(call, PARAMS, i).u.tensor;
+        if (w->rank == 2)
+            cost->ops = cfx_dim_add(
+                env, cost->ops,
+                cfx_dim_mul(env, cfx_dim_mul(env, steps, w->shape[1]),
+                            cfx_dim_int(5)));
+    }
 }
 
 /* ---- Running ---- */
@@ -243,7 +270,8 @@ static void plan(const cfx_call *call, const struct rnn *r, int layer,
 {
     *k = (cfx_rnn){
         .dtype = (cfx_dtype)r->x->dtype,
-        .mode = (cfx_rnn_mode)call->op->code,
+        .mode = mode_of(call),
+        .dynamic = is_dynamic(call),
         .time = cfx_dim_value(r->time),
         .batch = cfx_dim_value(r->batch),
         .input = layer ? cfx_dim_value(r->out) * r->directions
@@ -372,14 +400,14 @@ static cfx_status rnn_run(cfx_call *call)
 
 /* ---- Descriptors ---- */
 
-#define RNN(name, state_, mode, returns, doc_)                                \
+#define RNN(name, overload, space, state_, mode, returns, doc_)               \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name                                                       \
-        ".input(Tensor input, " state_ " hx, Tensor[] "                       \
-        "params, bool has_biases, int num_layers, float dropout, "            \
-        "bool train, bool bidirectional, bool batch_first) -> " returns,      \
+        .schema = #name overload                                              \
+        "(Tensor input, " state_ " hx, Tensor[] params, bool has_biases, "    \
+        "int num_layers, float dropout, bool train, bool bidirectional, "     \
+        "bool batch_first) -> " returns,                                      \
         .params = params,                                                     \
-        .aliases = "torch." #name " aten." #name ".input",                    \
+        .aliases = space #name overload,                                      \
         .doc = doc_,                                                          \
         .code = mode,                                                         \
         .state_size = sizeof(struct rnn),                                     \
@@ -389,11 +417,17 @@ static cfx_status rnn_run(cfx_call *call)
         .run = rnn_run,                                                       \
     };
 
-RNN(lstm, "Tensor[]", CFX_RNN_LSTM, "(Tensor, Tensor, Tensor)",
-    "Layers of long short-term memory.")
-RNN(gru, "Tensor", CFX_RNN_GRU, "(Tensor, Tensor)",
-    "Layers of gated recurrent units.")
-RNN(rnn_tanh, "Tensor", CFX_RNN_TANH, "(Tensor, Tensor)",
-    "Recurrent layers with tanh.")
-RNN(rnn_relu, "Tensor", CFX_RNN_RELU, "(Tensor, Tensor)",
-    "Recurrent layers with relu.")
+RNN(lstm, ".input", "torch.lstm aten.", "Tensor[]", CFX_RNN_LSTM,
+    "(Tensor, Tensor, Tensor)", "Layers of long short-term memory.")
+RNN(gru, ".input", "torch.gru aten.", "Tensor", CFX_RNN_GRU,
+    "(Tensor, Tensor)", "Layers of gated recurrent units.")
+RNN(rnn_tanh, ".input", "torch.rnn_tanh aten.", "Tensor", CFX_RNN_TANH,
+    "(Tensor, Tensor)", "Recurrent layers with tanh.")
+RNN(rnn_relu, ".input", "torch.rnn_relu aten.", "Tensor", CFX_RNN_RELU,
+    "(Tensor, Tensor)", "Recurrent layers with relu.")
+RNN(dynamic_lstm, "", "torch.ops.cfx.dynamic_lstm.default torch.ops.cfx.",
+    "Tensor[]", CFX_RNN_LSTM | DYNAMIC, "(Tensor, Tensor, Tensor)",
+    "Layers of long short-term memory, of inputs that are quantized and back.")
+RNN(dynamic_gru, "", "torch.ops.cfx.dynamic_gru.default torch.ops.cfx.",
+    "Tensor", CFX_RNN_GRU | DYNAMIC, "(Tensor, Tensor)",
+    "Layers of gated recurrent units, of inputs that are quantized and back.")

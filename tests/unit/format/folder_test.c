@@ -240,10 +240,11 @@ TEST_CASE(what_torch_fx_writes_has_its_modules_and_state)
     ck_assert_int_eq(cfx_module_state(gm, "shift")->tensor->dtype, CFX_I64);
 }
 
-/* A folder, and a text with quantized tensors. */
-static const char *const lacking[] = {net, "golden/quantize/reference.fx"};
+/* A folder, and texts with quantized tensors. */
+static const char *const lacking[] = {net, "golden/quantize/reference.fx",
+                                      "golden/quantize/lowered.fx"};
 
-TEST_EACH(reading_gives_all_back_where_memory_is_lacking, 2)
+TEST_EACH(reading_gives_all_back_where_memory_is_lacking, 3)
 {
     cfx_status st = CFX_ENOMEM;
     cfx_module *read;
