@@ -374,11 +374,11 @@ void onnx_lower_reverse_sequence(onnx_node *n)
 
 static cfx_value tensor_of(onnx_node *n, Onnx__TensorProto *p)
 {
-    cfx_tensor *t;
+    cfx_value v;
 
-    if (onnx_tensor_read(&t, n->s->ctx, p, n->lowering->dir, &n->s->error))
+    if (onnx_constant_read(&v, n->s->ctx, p, n->lowering->dir, &n->s->error))
         return cfx_none();
-    cfx_value v = cfx_scope_take(n->s, cfx_value_of_tensor(t));
+    v = cfx_scope_take(n->s, v);
     if (onnx_narrow_bits(p->data_type))
         onnx_mark_type(n->s, v, p->data_type);
     return v;
@@ -413,9 +413,13 @@ void onnx_lower_constant(onnx_node *n)
         n->out[0] = float_tensor(n, 0, 1, &a->f);
     } else if ((a = onnx_attr(n, "value_floats"))) {
         n->out[0] = float_tensor(n, 1, a->n_floats, a->floats);
+    } else if (onnx_attr(n, "value_strings")) {
+        n->out[0] = onnx_attr_texts(n, "value_strings");
+    } else if (onnx_attr(n, "value_string")) {
+        n->out[0] = cfx_str(n->s, onnx_attr_text(n, "value_string", ""));
     } else {
         onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it holds text or a sparse tensor, which cfx has not");
+                  "it holds a sparse tensor, which cfx has not");
     }
 }
 
