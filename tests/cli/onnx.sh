@@ -89,6 +89,11 @@ said 'lists of several lengths' 1 'lists of str differ in length: 2 and 1 items'
 LC_ALL=C sed 's/StringConcat/DepthToSpace/' $case/model.onnx >depth.onnx
 said 'strings that an operator does not take' 1 'node c \(DepthToSpace\): strings stand where a tensor of numbers should' \
     "$cfx" print depth.onnx
+cp -R $case wrong
+LC_ALL=C sed 's/-17/-18/' $case/test_data_set_0/output_5.pb \
+    >wrong/test_data_set_0/output_5.pb
+said 'strings that differ' 1 "output 5: '-18' and '-17'" \
+    "$cfx" onnx-test wrong
 for name in own_labels own_grams own_if_of_strings; do
     said "$name is converted" 0 '' "$cfx" convert cases/$name/model.onnx s.fx
     said "$name is read again" 0 'list.list.str' "$cfx" print s.fx

@@ -240,6 +240,26 @@ def own_string_models(x):
          for i, p in enumerate(patterns)],
         [("x", S, ["N", 2])],
         [(f"y{i}", B, None) for i in range(len(patterns))], opset=20), [words]
+    yield "own_constant_strings", model_of(
+        [node("RegexFullMatch", "x", "m", pattern=patterns[1]),
+         node("StringNormalizer", "row", "n", locale="C.UTF-8",
+              case_change_action="UPPER", is_case_sensitive=1,
+              stopwords=["sit"]),
+         node("StringSplit", "x", "parts counts", maxsplit=1),
+         node("StringConcat", "x row", "c"), node("Equal", "c x", "is"),
+         node("Cast", "shown", "i", to=I), node("Cast", "i", "t", to=S),
+         helper.make_node("LabelEncoder", ["x"], ["l"], domain=ML,
+                          keys_strings=["sit", "", "sit"],
+                          values_int64s=[3, 1, 2]),
+         node("TfIdfVectorizer", "row", "g", mode="IDF", min_gram_length=1,
+              max_gram_length=2, max_skip_count=1, ngram_counts=[0, 2],
+              ngram_indexes=[2, 0, 1],
+              pool_strings=["sit", "a", "dolor", "sit"])],
+        [], [("m", B, None), ("n", S, None), ("parts", S, None),
+             ("counts", I, None), ("is", B, None), ("t", S, None),
+             ("l", I, None), ("g", F, None)],
+        {"x": words, "row": words[1], "shown": texts("12", "-7")}, (), [ML],
+        opset=20), []
     branch = [helper.make_graph(
         [node("Equal", f"x word_{i}", f"is_{i}"),
          node("Cast", f"is_{i}", f"r_{i}", to=F)], f"branch_{i}", [],
