@@ -263,7 +263,7 @@ static bool read_tokens(onnx_node *n, grams *g)
     const Onnx__AttributeProto *ints = onnx_attr(n, "pool_int64s");
     cfx_value texts = onnx_attr_texts(n, "pool_strings");
 
-    if (texts.kind != CFX_ABSENT) {
+    if (texts.kind == CFX_LIST) {
         g->size = texts.u.seq->len;
         g->x = cfx_string_index(n->s, onnx_texts(n, 0), texts);
         g->pool = cfx_string_index(n->s, texts, texts);
