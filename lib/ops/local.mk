@@ -70,6 +70,7 @@ libcore_la_SOURCES += %reldir%/pool/fractional_pool.c \
 	%reldir%/pool/windows.c %reldir%/pool/windows.h
 libcore_la_SOURCES += %reldir%/python/asserts.c %reldir%/python/attr.c \
 	%reldir%/python/number.c %reldir%/python/number_unary.c \
+	%reldir%/python/numpy.c \
 	%reldir%/python/seq.c
 libcore_la_SOURCES += %reldir%/quantize/fake_quantize.c \
 	%reldir%/quantize/histogram.c \
