@@ -89,6 +89,8 @@ said 'lists of several lengths' 1 'lists of str differ in length: 2 and 1 items'
 LC_ALL=C sed 's/StringConcat/DepthToSpace/' $case/model.onnx >depth.onnx
 said 'strings that an operator does not take' 1 'node c \(DepthToSpace\): strings stand where a tensor of numbers should' \
     "$cfx" print depth.onnx
+said 'rules know the shape of strings' 0 '%y : .*torch.matmul' \
+    "$cfx" print cases/own_embedded_strings/model.onnx
 cp -R $case wrong
 LC_ALL=C sed 's/-17/-18/' $case/test_data_set_0/output_5.pb \
     >wrong/test_data_set_0/output_5.pb

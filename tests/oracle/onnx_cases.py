@@ -283,6 +283,20 @@ def own_string_models(x):
         [("x", S, ["N", 2]), ("n", I, [3]), ("a", F, [3, 4])],
         [("y", F, None), ("z", I, None), ("w", F, None)], {}, (), [ML]), [
             words, np.array([3, -17, 2**40]), x]
+    # What follows needs the shape of the strings.
+    yield "own_embedded_strings", model_of(
+        [node("StringConcat", "x end", "c"),
+         helper.make_node("LabelEncoder", ["c"], ["l"], domain=ML,
+                          keys_strings=["sit_", "lorem_", "_"],
+                          values_int64s=[1, 2, 3], default_int64=0),
+         node("Gather", "table l", "e"), node("Equal", "x one", "is"),
+         node("Cast", "is", "f", to=F), node("Unsqueeze", "f last", "u"),
+         node("Add", "e u", "a"), node("ReduceMean", "a axes", "m", keepdims=0),
+         node("MatMul", "m w", "y")],
+        [("x", S, ["N", 2])], [("y", F, None)],
+        {"end": texts("_"), "one": texts("lorem")[0], "last": np.array([-1]),
+         "table": np.arange(12, dtype=np.float32).reshape(4, 3),
+         "axes": np.array([1]), "w": x[:, :2]}, (), [ML], opset=20), [words]
     grams = dict(ngram_counts=[0, 2, 6], ngram_indexes=[0, 1, 2, 3, 4],
                  pool_strings=["sit", "lorem", "lorem", "ipsum", "dolor",
                                "sit", "ipsum", "dolor", "lorem"],

@@ -335,7 +335,7 @@ static cfx_dim extent_of(onnx_lowering *lo, const char *input, size_t axis,
 }
 
 /* The meta of an input by its declared type; absent where that is not a tensor
- * of numbers with a shape. */
+ * with a shape. */
 static cfx_value declared_meta(onnx_lowering *lo, const char *name,
                                const Onnx__TypeProto *type)
 {
@@ -345,9 +345,11 @@ static cfx_value declared_meta(onnx_lowering *lo, const char *name,
     cfx_dtype dtype;
     cfx_tensor *meta;
 
-    if (!t || t->elem_type == ONNX_STRING)
+    if (!t)
         return CFX_NOTHING;
-    if (!onnx_memory_type(&dtype, t->elem_type)) {
+    if (t->elem_type == ONNX_STRING) {
+        dtype = CFX_U8;
+    } else if (!onnx_memory_type(&dtype, t->elem_type)) {
         cfx_scope_fail(s, CFX_EUNSUPPORTED,
                        "the input '%s' is of type %s, which cfx has not", name,
                        onnx_type_name(t->elem_type));
@@ -459,23 +461,20 @@ static void texts_type(char *to, size_t size, const Onnx__TypeProto__Tensor *t)
         at += (size_t)snprintf(to + at, size - at, "]");
 }
 
-/* Keep the type of an input; strings have it in the graph, too. */
-static void declare_type(cfx_scope *s, cfx_value v,
-                         const Onnx__TypeProto__Tensor *t)
+/* An input of strings: its type is in the graph, the recorder has its shape. */
+static cfx_value texts_input(cfx_scope *s, const char *id, cfx_value shape,
+                             const Onnx__TypeProto__Tensor *t)
 {
+    cfx_value v = onnx_placeholder(s, id, CFX_NOTHING);
     char text[128];
 
-    keep_type(s, v, t->elem_type);
-    if (t->elem_type != ONNX_STRING || v.kind != CFX_NODE)
-        return;
-    if (t->shape && t->shape->n_dim > CFX_MAX_RANK) {
-        cfx_scope_fail(s, CFX_ESHAPE, "an input has more than %d axes",
-                       CFX_MAX_RANK);
-        return;
-    }
+    if (cfx_scope_failed(s))
+        return v;
     if (t->shape)
         texts_type(text, sizeof(text), t);
     cfx_node_set_type(v.u.node, t->shape ? text : "list", &s->error);
+    onnx_set_meta(s, v, shape);
+    return v;
 }
 
 static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
@@ -498,12 +497,15 @@ static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
         const Onnx__TypeProto *type = g->input[i]->type;
         bool is_tensor = !type ||
                          (!type->sequence_type && !type->optional_type);
-        cfx_value v = is_tensor ? onnx_placeholder(s, id, meta)
-                                : structured_input(lo, id, known);
+        bool texts = type && type->tensor_type &&
+                     type->tensor_type->elem_type == ONNX_STRING;
+        cfx_value v = texts       ? texts_input(s, id, meta, type->tensor_type)
+                      : is_tensor ? onnx_placeholder(s, id, meta)
+                                  : structured_input(lo, id, known);
         if (is_tensor && known.kind != CFX_ABSENT && !is_meta(known))
             v = known;
         if (type && type->tensor_type)
-            declare_type(s, v, type->tensor_type);
+            keep_type(s, v, type->tensor_type->elem_type);
         bind(lo, name, v);
     }
 }

@@ -120,8 +120,11 @@ cfx_status onnx_graph_init(onnx_graph *g, cfx_context *ctx, onnx_graph *outer,
                            cfx_error *err);
 void onnx_graph_release(onnx_graph *g);
 
-/* The meta of a value: of a node, what is known of its result, or absent. */
+/* The meta of a value: of a node, what is known of its result, or absent; of
+ * strings a tensor of uint8 of their shape. */
 cfx_value onnx_meta(cfx_scope *s, cfx_value v);
+/* Keep the meta of a node of the graph at hand; of other values nothing. */
+void onnx_set_meta(cfx_scope *s, cfx_value node, cfx_value meta);
 /* A placeholder of the graph that is made, with this meta (absent: unknown);
  * None after a failure. */
 cfx_value onnx_placeholder(cfx_scope *s, const char *name, cfx_value meta);
@@ -268,8 +271,15 @@ bool onnx_is_texts(cfx_scope *s, cfx_value v);
 /* Input i as strings: a str, nested lists of them or a node. None and failure
  * if it is none. */
 cfx_value onnx_texts(onnx_node *n, size_t i);
-/* Input 0 as strings that show its numbers becomes the result: strings.c. */
+
+/* ---- Rules of strings that others call: strings.c ---- */
+
+/* Input 0 as strings that show its numbers becomes the result. */
 void onnx_cast_to_texts(onnx_node *n);
+/* The numbers that the strings of input 0 show. */
+cfx_value onnx_cast_texts(onnx_node *n, cfx_dtype to);
+/* Are the strings of the two inputs equal? */
+cfx_value onnx_equal_texts(onnx_node *n);
 /* A result that a rule computed in the wider type, in the type of the input;
  * any other as it is. */
 cfx_value onnx_narrowed(onnx_node *n, cfx_value v);

@@ -257,7 +257,7 @@ void onnx_lower_equal(onnx_node *n)
     onnx_list a, b;
 
     if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0])) {
-        n->out[0] = cfx_string_equal(n->s, n->in[0], onnx_texts(n, 1));
+        n->out[0] = onnx_equal_texts(n);
         return;
     }
     if (both_known(n, &a, &b)) {
@@ -418,7 +418,7 @@ static void cast_texts(onnx_node *n, cfx_dtype to, int64_t code)
         onnx_fail(n, CFX_EUNSUPPORTED, "it casts strings to %s",
                   onnx_type_name(code));
     else
-        n->out[0] = cfx_string_to_tensor(n->s, n->in[0], TYPE(to));
+        n->out[0] = onnx_cast_texts(n, to);
 }
 
 void onnx_lower_cast(onnx_node *n)

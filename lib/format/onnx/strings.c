@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "format/onnx/onnx.h"
+#include "value/texts.h"
 
 #define TYPE(t) cfx_value_of_dtype(t)
 
@@ -17,6 +18,51 @@ static void give_texts(onnx_node *n, cfx_value v)
     n->out[0] = v;
     if (v.kind == CFX_NODE)
         onnx_mark_type(n->s, v, ONNX_STRING);
+}
+
+/* A tensor of uint8 of the shape of strings or numbers; absent if that is not
+ * known. */
+static cfx_value stand_in(onnx_node *n, cfx_value x)
+{
+    cfx_value known = onnx_meta(n->s, x);
+    cfx_dim shape[CFX_MAX_RANK];
+    cfx_tensor *meta;
+    cfx_texts t = {0};
+
+    if (cfx_scope_failed(n->s))
+        return CFX_NOTHING;
+    if (known.kind == CFX_TENSOR) {
+        t.rank = known.u.tensor->rank;
+        memcpy(shape, known.u.tensor->shape, sizeof(*shape) * (size_t)t.rank);
+    } else if (!cfx_texts_are(x) ||
+               cfx_texts_read(&t, &n->lowering->r.arena, x, &n->s->error)) {
+        return CFX_NOTHING;
+    }
+    for (int i = 0; i < t.rank && known.kind != CFX_TENSOR; i++)
+        shape[i] = cfx_dim_int(t.shape[i]);
+    return cfx_tensor_meta(&meta, n->s->ctx, CFX_U8, t.rank, shape, NULL,
+                           &n->s->error)
+               ? CFX_NOTHING
+               : cfx_scope_take(n->s, cfx_value_of_tensor(meta));
+}
+
+/* A node has the shape of x and y broadcast, and this type (uint8 for strings),
+ * as the comparison of tensors of their shapes. */
+static cfx_value shaped(onnx_node *n, cfx_value node, cfx_dtype type,
+                        cfx_value x, cfx_value y)
+{
+    cfx_scope *meta = &n->lowering->r.meta;
+    cfx_value a = stand_in(n, x), b = stand_in(n, y);
+    size_t frame = cfx_scope_enter(meta);
+
+    if (a.kind == CFX_TENSOR && b.kind == CFX_TENSOR &&
+        node.kind == CFX_NODE && !cfx_scope_failed(n->s)) {
+        cfx_value m = cfx_to(meta, cfx_eq(meta, a, b), TYPE(type));
+        if (!cfx_scope_status(meta, &n->s->error))
+            onnx_set_meta(n->s, node, m);
+    }
+    cfx_scope_leave(meta, frame, cfx_none());
+    return node;
 }
 
 /* A text attribute as a str; absent if there is none. */
@@ -38,13 +84,30 @@ void onnx_cast_to_texts(onnx_node *n)
         n->out[0] = n->in[0];
     else
         give_texts(n, cfx_string_from_tensor(n->s, onnx_stored_tensor(n, 0)));
+    if (onnx_has(n, 0))
+        shaped(n, n->out[0], CFX_U8, n->in[0], n->in[0]);
+}
+
+cfx_value onnx_cast_texts(onnx_node *n, cfx_dtype to)
+{
+    cfx_value x = onnx_texts(n, 0);
+
+    return shaped(n, cfx_string_to_tensor(n->s, x, TYPE(to)), to, x, x);
+}
+
+cfx_value onnx_equal_texts(onnx_node *n)
+{
+    cfx_value x = onnx_texts(n, 0), y = onnx_texts(n, 1);
+
+    return shaped(n, cfx_string_equal(n->s, x, y), CFX_BOOL, x, y);
 }
 
 void onnx_lower_string_concat(onnx_node *n)
 {
-    cfx_value x = onnx_texts(n, 0);
+    cfx_value x = onnx_texts(n, 0), y = onnx_texts(n, 1);
 
-    give_texts(n, cfx_string_concat(n->s, x, onnx_texts(n, 1)));
+    give_texts(n, cfx_string_concat(n->s, x, y));
+    shaped(n, n->out[0], CFX_U8, x, y);
 }
 
 void onnx_lower_string_split(onnx_node *n)
@@ -56,8 +119,10 @@ void onnx_lower_string_split(onnx_node *n)
     give_texts(n,
                cfx_string_split(n->s, x, .delimiter = by, .maxsplit = most));
     if (n->nout > 1)
-        n->out[1] = cfx_string_split_lengths(n->s, x, .delimiter = by,
-                                             .maxsplit = most);
+        n->out[1] = shaped(n,
+                           cfx_string_split_lengths(n->s, x, .delimiter = by,
+                                                    .maxsplit = most),
+                           CFX_I64, x, x);
 }
 
 /* Languages whose letters change case in a way of their own. */
@@ -91,7 +156,14 @@ void onnx_lower_regex_full_match(onnx_node *n)
     if (pattern.kind == CFX_ABSENT)
         onnx_fail(n, CFX_EGRAPH, "it has no pattern");
     else
-        n->out[0] = cfx_string_full_match(n->s, x, pattern);
+        n->out[0] = shaped(n, cfx_string_full_match(n->s, x, pattern),
+                           CFX_BOOL, x, x);
+}
+
+/* The places of strings among the keys, a list. */
+static cfx_value places(onnx_node *n, cfx_value x, cfx_value keys)
+{
+    return shaped(n, cfx_string_index(n->s, x, keys), CFX_I64, x, x);
 }
 
 /* ---- Labels ---- */
@@ -189,7 +261,7 @@ void onnx_lower_label_encoder(onnx_node *n)
     if (keys.kind == CFX_TENSOR)
         place = number_places(n, onnx_tensor(n, 0), keys);
     else
-        place = cfx_string_index(n->s, onnx_texts(n, 0), keys);
+        place = places(n, onnx_texts(n, 0), keys);
     cfx_value pair[] = {values,
                         default_label(n, (cfx_dtype)values.u.tensor->dtype)};
     cfx_value table = cfx_cat(n->s, onnx_arg(n->s, 2, pair));
@@ -265,8 +337,8 @@ static bool read_tokens(onnx_node *n, grams *g)
 
     if (texts.kind == CFX_LIST) {
         g->size = texts.u.seq->len;
-        g->x = cfx_string_index(n->s, onnx_texts(n, 0), texts);
-        g->pool = cfx_string_index(n->s, texts, texts);
+        g->x = places(n, onnx_texts(n, 0), texts);
+        g->pool = places(n, texts, texts);
     } else if (ints) {
         g->size = (int64_t)ints->n_ints;
         g->x = onnx_tensor(n, 0);
@@ -358,6 +430,8 @@ void onnx_lower_tf_idf_vectorizer(onnx_node *n)
     if (cfx_scope_failed(n->s) || !read_tokens(n, &g))
         return;
     cfx_value y = count_all(n, &g, &first, &last);
+    if (cfx_scope_failed(n->s))
+        return;
     y = placed(n, y, first, last, &in_order);
     if (onnx_attr_is(n, "mode", "IDF", ""))
         y = cfx_gt(n->s, y, cfx_int(0));
