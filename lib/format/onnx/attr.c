@@ -100,6 +100,18 @@ size_t onnx_attr_ints(const onnx_node *n, const char *name,
     return a ? a->n_ints : 0;
 }
 
+cfx_value onnx_attr_str(onnx_node *n, const char *name)
+{
+    const Onnx__AttributeProto *a = onnx_attr(n, name);
+
+    if (!a || !a->has_s)
+        return CFX_NOTHING;
+    cfx_value v = cfx_str_new(n->s->ctx, (const char *)a->s.data, a->s.len);
+    if (v.kind == CFX_ABSENT)
+        cfx_no_memory(&n->s->error);
+    return cfx_scope_take(n->s, v);
+}
+
 Onnx__TensorProto *onnx_attr_tensor(const onnx_node *n, const char *name)
 {
     const Onnx__AttributeProto *a = onnx_attr(n, name);

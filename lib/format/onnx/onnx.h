@@ -316,6 +316,8 @@ bool onnx_attr_is(const onnx_node *n, const char *name, const char *word,
 /* The text of an attribute, in the recorder's arena. */
 const char *onnx_attr_text(onnx_node *n, const char *name,
                            const char *otherwise);
+/* A text attribute as a str, in the scope; absent if there is none. */
+cfx_value onnx_attr_str(onnx_node *n, const char *name);
 /* A tensor attribute, or NULL. */
 Onnx__TensorProto *onnx_attr_tensor(const onnx_node *n, const char *name);
 /* A list of str of an attribute, in the scope; absent if there is none. */
@@ -356,6 +358,9 @@ bool onnx_is_symint(cfx_scope *s, cfx_value v);
 /* A tensor of one row of int64. */
 cfx_value onnx_int_tensor(cfx_scope *s, int rank, size_t n,
                           const int64_t *items);
+/* A tensor of one number or one row of float32. */
+cfx_value onnx_float_tensor(cfx_scope *s, int rank, size_t n,
+                            const float *items);
 /* A tensor of one number of a type. */
 cfx_value onnx_scalar_tensor(cfx_scope *s, double v, cfx_dtype dtype);
 /* Memory in the recorder's arena; the scope fails without. */

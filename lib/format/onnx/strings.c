@@ -65,19 +65,6 @@ static cfx_value shaped(onnx_node *n, cfx_value node, cfx_dtype type,
     return node;
 }
 
-/* A text attribute as a str; absent if there is none. */
-static cfx_value attr_str(onnx_node *n, const char *name)
-{
-    const Onnx__AttributeProto *a = onnx_attr(n, name);
-
-    if (!a || !a->has_s)
-        return CFX_NOTHING;
-    cfx_value v = cfx_str_new(n->s->ctx, (const char *)a->s.data, a->s.len);
-    if (v.kind == CFX_ABSENT)
-        cfx_no_memory(&n->s->error);
-    return cfx_scope_take(n->s, v);
-}
-
 void onnx_cast_to_texts(onnx_node *n)
 {
     if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0]))
@@ -112,7 +99,7 @@ void onnx_lower_string_concat(onnx_node *n)
 
 void onnx_lower_string_split(onnx_node *n)
 {
-    cfx_value x = onnx_texts(n, 0), by = attr_str(n, "delimiter");
+    cfx_value x = onnx_texts(n, 0), by = onnx_attr_str(n, "delimiter");
     const Onnx__AttributeProto *a = onnx_attr(n, "maxsplit");
     cfx_value most = a && a->has_i ? cfx_int(a->i) : CFX_NOTHING;
 
@@ -143,7 +130,7 @@ void onnx_lower_string_normalizer(onnx_node *n)
     check_locale(n);
     give_texts(n, cfx_string_normalize(
                       n->s, onnx_texts(n, 0),
-                      .case_change = attr_str(n, "case_change_action"),
+                      .case_change = onnx_attr_str(n, "case_change_action"),
                       .case_sensitive = cfx_bool(
                           onnx_attr_int(n, "is_case_sensitive", 0) != 0),
                       .stopwords = onnx_attr_texts(n, "stopwords")));
@@ -151,7 +138,7 @@ void onnx_lower_string_normalizer(onnx_node *n)
 
 void onnx_lower_regex_full_match(onnx_node *n)
 {
-    cfx_value x = onnx_texts(n, 0), pattern = attr_str(n, "pattern");
+    cfx_value x = onnx_texts(n, 0), pattern = onnx_attr_str(n, "pattern");
 
     if (pattern.kind == CFX_ABSENT)
         onnx_fail(n, CFX_EGRAPH, "it has no pattern");
@@ -168,18 +155,6 @@ static cfx_value places(onnx_node *n, cfx_value x, cfx_value keys)
 
 /* ---- Labels ---- */
 
-static cfx_value float_row(onnx_node *n, size_t count, const float *v)
-{
-    int64_t shape[] = {(int64_t)count};
-    cfx_tensor *t;
-
-    if (cfx_tensor_new(&t, n->s->ctx, CFX_F32, 1, shape, &n->s->error))
-        return cfx_none();
-    if (count)
-        memcpy(t->data, v, count * sizeof(*v));
-    return cfx_scope_take(n->s, cfx_value_of_tensor(t));
-}
-
 /* A list of keys or values, by whichever attribute has it: a tensor of one
  * axis, or a list of str. */
 static cfx_value row_of(onnx_node *n, const char *const name[4])
@@ -192,7 +167,7 @@ static cfx_value row_of(onnx_node *n, const char *const name[4])
     if (ints)
         return onnx_int_tensor(n->s, 1, ints->n_ints, ints->ints);
     if (floats)
-        return float_row(n, floats->n_floats, floats->floats);
+        return onnx_float_tensor(n->s, 1, floats->n_floats, floats->floats);
     if (texts.kind != CFX_ABSENT)
         return texts;
     if (!t)
@@ -231,7 +206,7 @@ static cfx_value default_label(onnx_node *n, cfx_dtype type)
     cfx_value v;
 
     if (!t)
-        return cfx_dtype_is_float(type) ? float_row(n, 1, &f)
+        return cfx_dtype_is_float(type) ? onnx_float_tensor(n->s, 1, 1, &f)
                                         : onnx_int_tensor(n->s, 1, 1, &i);
     if (onnx_constant_read(&v, n->s->ctx, t, n->lowering->dir, &n->s->error))
         return cfx_none();
@@ -440,6 +415,7 @@ void onnx_lower_tf_idf_vectorizer(onnx_node *n)
         onnx_fail(n, CFX_EUNSUPPORTED,
                   "it has weights, and ngram_indexes in another order");
     if (w && !onnx_attr_is(n, "mode", "TF", ""))
-        y = cfx_mul(n->s, y, float_row(n, w->n_floats, w->floats));
+        y = cfx_mul(n->s, y,
+                    onnx_float_tensor(n->s, 1, w->n_floats, w->floats));
     n->out[0] = y;
 }
