@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "base/stop.h"
 #include "base/unicode.h"
 
 /* Steps of an expression, levels of groups, rounds of a repetition (as in RE2),
@@ -24,6 +25,9 @@ enum {
 };
 
 enum { NO_LIMIT = -1, LAST_CHAR = 0x10ffff };
+
+/* Characters between two looks whether to stop. */
+enum { CHECK = 1024 };
 
 typedef enum step_kind {
     MATCH,
@@ -569,38 +573,41 @@ static size_t char_at(const cfx_string *text, size_t at, uint32_t *c)
     return n ? n : 1;
 }
 
+/* From the steps in front of a character to those behind it. */
+static void follow(matcher *m, const state *from, state *to, uint32_t c)
+{
+    for (uint32_t i = 0; i < from->n; i++) {
+        const step *s = &m->re->step[from->step[i]];
+        if (s->kind == ONE_OF && accepts(m->re, s, c))
+            add_step(m, to, from->step[i] + 1);
+    }
+}
+
 bool cfx_regex_match(cfx_regex *re, const cfx_string *text)
 {
-    size_t size = re->nsteps, at = 0;
-    state now = {re->work, 0}, next = {re->work + size, 0};
+    size_t size = re->nsteps, at = 0, n;
+    state now = {re->work, 0}, next = {re->work + size, 0}, swap;
     matcher m = {
         .re = re, .stack = re->work + 2 * size, .seen = re->work + 3 * size};
     uint32_t before = 0, c = 0;
 
     memset(m.seen, 0, size * sizeof(*m.seen));
-    for (bool first = true;; first = false) {
-        size_t n = at < text->len ? char_at(text, at, &c) : 0;
-        uint32_t last = before;
-        m.round++;
-        m.begin = first;
+    do {
+        n = at < text->len ? char_at(text, at, &c) : 0;
+        m.begin = !m.round++;
         m.end = !n;
-        m.edge = (!first && is_word(before)) != (n && is_word(c));
+        m.edge = (!m.begin && is_word(before)) != (n && is_word(c));
         next.n = 0;
-        if (first)
+        if (m.begin)
             add_step(&m, &next, 0);
-        for (uint32_t i = 0; i < now.n; i++) {
-            const step *s = &re->step[now.step[i]];
-            if (s->kind == ONE_OF && accepts(re, s, last))
-                add_step(&m, &next, now.step[i] + 1);
-        }
-        state swap = now;
+        else
+            follow(&m, &now, &next, before);
+        swap = now;
         now = next;
         next = swap;
-        if (!n)
-            break;
         before = c;
         at += n;
-    }
+    } while (n && now.n && (m.round % CHECK || !cfx_context_stops(re->ctx)));
     for (uint32_t i = 0; i < now.n; i++)
         if (re->step[now.step[i]].kind == MATCH)
             return true;

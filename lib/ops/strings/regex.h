@@ -27,7 +27,8 @@ cfx_status cfx_regex_compile(cfx_regex *out, cfx_context *ctx,
                              const cfx_string *pattern, cfx_error *err);
 void cfx_regex_release(cfx_regex *re);
 
-/* Does it match the whole text? In time proportional to the lengths of both. */
+/* Does it match the whole text? In time proportional to the product of their
+ * lengths; ends early, with any result, where the context stops. */
 bool cfx_regex_match(cfx_regex *re, const cfx_string *text);
 
 #endif
