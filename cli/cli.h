@@ -135,7 +135,7 @@ cfx_status cli_load(cli *c, cfx_module **out, const char *path,
 
 /* Like cli_load, with weights. A model that is read for certain inputs (ONNX)
  * is read for `texts`, if it cannot be for any: their shapes, and with `numbers`
- * few integers, too, are then constants of the graph. Random numbers are those
+ * few integers and strings, too, are then constants of the graph. Random numbers are those
  * of `seed`. */
 cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
                         const cli_list *texts, bool numbers, uint64_t seed,
@@ -166,8 +166,12 @@ void cli_inputs_release(cli_inputs *in);
  * annotation in code, borrowed; absent if it does not. */
 cfx_value cli_known_shape(const cfx_node *n);
 
+/* Is it a str, or a nested list of str, as a tensor of strings of ONNX? */
+bool cli_is_texts(cfx_value v);
+
 /* Read an input before its model is read: its name ("": it has none) and its meta,
- * or with `numbers` a tensor of few integers as it is. Release it. */
+ * or with `numbers` a tensor of few integers or strings as they are. Release
+ * it. */
 cfx_status cli_known_input(cfx_named_value *out, const cli *c,
                            const char *text, bool numbers, uint64_t seed,
                            cfx_error *err);

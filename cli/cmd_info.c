@@ -28,14 +28,15 @@ static cfx_status print_title(FILE *to, cfx_context *ctx, const char *path,
 
 /* ---- Inputs and outputs ---- */
 
-static cfx_status print_known(FILE *to, const char *name, cfx_value shape,
-                              cfx_error *err)
+/* Print the shape of a node, or the type that it is declared with. */
+static cfx_status print_known(FILE *to, const char *name, const cfx_node *n,
+                              cfx_value shape, cfx_error *err)
 {
     cfx_status st = CFX_OK;
 
     fprintf(to, "%*s%-*s ", INDENT, "", NAME_WIDTH, name);
     if (cfx_value_is_absent(shape))
-        fputs("not known", to);
+        fputs(n->type ? n->type->text : "not known", to);
     else
         st = cfx_print_shape(cfx_sink_file(to), shape, false, err);
     return cli_printed(st);
@@ -53,7 +54,7 @@ static cfx_status print_inputs(FILE *to, const cfx_graph *g, cfx_error *err)
          n = cfx_node_next(n)) {
         if (n->op != CFX_PLACEHOLDER)
             continue;
-        st = print_known(to, n->target->text, cli_known_shape(n), err);
+        st = print_known(to, n->target->text, n, cli_known_shape(n), err);
         if (!st && n->nargs) {
             fputs(", by default ", to);
             st = cli_printed(cfx_print_value(cfx_sink_file(to), n->args[0],
@@ -74,7 +75,7 @@ static cfx_status print_outputs(FILE *to, cfx_value v, cfx_value known,
     if (v.kind == CFX_NODE) {
         const cfx_node *n = v.u.node;
         st = print_known(
-            to, n->name,
+            to, n->name, n,
             cfx_value_is_absent(known) ? cli_known_shape(n) : known, err);
         fputc('\n', to);
     }

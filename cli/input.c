@@ -246,15 +246,31 @@ static cfx_status add_known(cli_inputs *in, const cfx_node **list,
 /* Integers of at most so many elements may decide shapes. */
 enum { KNOWN_NUMBERS = 64 };
 
-/* A tensor as it is, if it is few integers, else its meta. */
+static bool is_no_text(void *user, cfx_value v)
+{
+    (void)user;
+    return v.kind != CFX_STR;
+}
+
+bool cli_is_texts(cfx_value v)
+{
+    return (v.kind == CFX_STR || (v.kind == CFX_LIST && v.u.seq->len)) &&
+           !cfx_value_any(v, is_no_text, NULL);
+}
+
+/* Strings as they are; a tensor as it is, if it is few integers, else its
+ * meta. */
 static cfx_status known_value(cfx_value *out, const cli *c, cfx_value v,
                               bool numbers, cfx_error *err)
 {
     const cfx_tensor *t = v.u.tensor;
     cfx_tensor *meta;
 
-    if (v.kind != CFX_TENSOR)
+    if (v.kind != CFX_TENSOR) {
+        if (numbers && cli_is_texts(v))
+            *out = cfx_value_ref(v);
         return CFX_OK;
+    }
     if (numbers && t->rank < 2 && cfx_tensor_numel(t) <= KNOWN_NUMBERS &&
         !cfx_dtype_is_float((cfx_dtype)t->dtype)) {
         *out = cfx_value_ref(v);

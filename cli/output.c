@@ -45,7 +45,7 @@ static cfx_status visit(cfx_value v, char *name, part_fn *fn, void *user,
     size_t len = strlen(name);
     cfx_status st = CFX_OK;
 
-    if (!dict && !cfx_value_is_seq(v))
+    if (!dict && (!cfx_value_is_seq(v) || cli_is_texts(v)))
         return fn(user, name, v, err);
     for (uint32_t i = 0; i < v.u.seq->len && !st; i++) {
         const cfx_value *item =

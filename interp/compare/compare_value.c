@@ -226,6 +226,11 @@ static void compare_leaves(cfx_difference *d, cfx_value a, cfx_value b,
         snprintf(y, sizeof(y), "%lld", (long long)b.u.i);
         if (a.u.i != b.u.i)
             differ(d, x, y);
+    } else if (a.kind == CFX_STR && b.kind == CFX_STR) {
+        snprintf(x, sizeof(x), "'%.28s'", a.u.str->text);
+        snprintf(y, sizeof(y), "'%.28s'", b.u.str->text);
+        if (!cfx_value_equal(a, b))
+            differ(d, x, y);
     } else if (a.kind != b.kind ||
                (a.kind != CFX_MODULE && !cfx_value_equal(a, b))) {
         differ(d, cfx_kind_name((cfx_kind)a.kind),

@@ -20,6 +20,8 @@ libcore_la_SOURCES += \
 	%reldir%/spans.h \
 	%reldir%/stop.c \
 	%reldir%/stop.h \
+	%reldir%/unicode.c \
+	%reldir%/unicode.h \
 	%reldir%/util.c \
 	%reldir%/util.h \
 	%reldir%/version.c

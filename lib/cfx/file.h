@@ -140,9 +140,10 @@ CFX_API cfx_status cfx_tensors_write(const char *path, cfx_context *ctx,
 
 /*
  * Read input or output i of a case of ONNX's test data, one file, as a value of
- * the type that the model declares: a tensor, a list for a sequence, None for an
- * optional value without an element. Fails with CFX_EIO, CFX_EPARSE,
- * CFX_EUNSUPPORTED (also where cfx is built without ONNX), CFX_ENOMEM.
+ * the type that the model declares: a tensor, a str or nested lists of str for a
+ * tensor of strings, a list for a sequence, None for an optional value without an
+ * element. Fails with CFX_EIO, CFX_EPARSE, CFX_EUNSUPPORTED (also where cfx is
+ * built without ONNX), CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
                                        const char *model, bool output,

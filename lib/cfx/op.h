@@ -177,7 +177,8 @@ enum {
         2048, /* calls only one of its graphs; if it is not known
                                 which, the most expensive is counted */
     CFX_OP_STORED_TYPES = 4096, /* takes types without arithmetic (CFX_STORED),
-                                   as operators that only make views do */
+                                   as operators do that make
+                                   views or move elements */
     /* The result is a copy of the first argument, made by cfx_tensor_copy, of
      * which `run` then writes elements: the result may be that argument. */
     CFX_OP_EDITS = 8192,

@@ -87,8 +87,6 @@ libcfx_all_la_SOURCES += \
 	%reldir%/tensors/tensor_formats.c \
 	%reldir%/tensors/tensor_formats.def \
 	%reldir%/text/text_file.c \
-	%reldir%/text/unicode.c \
-	%reldir%/text/unicode.h \
 	%reldir%/zip.c \
 	%reldir%/zip.h \
 	%reldir%/zip_place.c \
@@ -122,6 +120,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/sequence.c \
 	%reldir%/onnx/shape.c \
 	%reldir%/onnx/signal.c \
+	%reldir%/onnx/strings.c \
 	%reldir%/onnx/tensor.c \
 	%reldir%/onnx/unknown.c \
 	%reldir%/onnx/values.c \

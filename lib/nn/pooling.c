@@ -205,3 +205,38 @@ ADAPTIVE_MAX_POOL(3)
 LP_POOL(1)
 LP_POOL(2)
 LP_POOL(3)
+
+/* ---- Windows at pseudorandom places ---- */
+
+static cfx_status fractional_init(cfx_module *self, cfx_error *err)
+{
+    if (cfx_value_is_none(A("output_size")) ||
+        cfx_value_is_none(A("output_ratio")))
+        return CFX_OK;
+    return cfx_fail(err, CFX_EINVAL,
+                    "only one of output_size and output_ratio may be given");
+}
+
+#define FRACTIONAL_POOL(n)                                                    \
+    static cfx_value FractionalMaxPool##n##d_forward(                         \
+        cfx_scope *s, cfx_module *self, const cfx_value *in)                  \
+    {                                                                         \
+        return cfx_call_function(                                             \
+            s, "torch.nn.functional.fractional_max_pool" #n "d",              \
+            CFX_ARGS(in[0], A("kernel_size"), A("output_size"),               \
+                     A("output_ratio"), A("return_indices")));                \
+    }                                                                         \
+    const cfx_module_type cfx_module__FractionalMaxPool##n##d = {             \
+        .schema = "FractionalMaxPool" #n "d(any kernel_size, any "            \
+                  "output_size=None, any output_ratio=None, bool "            \
+                  "return_indices=False)",                                    \
+        .repr = "",                                                           \
+        .tuple_flag = "return_indices",                                       \
+        .doc = "The largest element of windows at pseudorandom places.",      \
+        .init = fractional_init,                                              \
+        .forward_schema = "forward(Tensor input) -> any",                     \
+        .forward = FractionalMaxPool##n##d_forward,                           \
+    };
+
+FRACTIONAL_POOL(2)
+FRACTIONAL_POOL(3)

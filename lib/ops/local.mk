@@ -71,6 +71,7 @@ libcore_la_SOURCES += %reldir%/pool/fractional_pool.c \
 	%reldir%/pool/windows.c %reldir%/pool/windows.h
 libcore_la_SOURCES += %reldir%/python/asserts.c %reldir%/python/attr.c \
 	%reldir%/python/number.c %reldir%/python/number_unary.c \
+	%reldir%/python/numpy.c \
 	%reldir%/python/seq.c
 libcore_la_SOURCES += %reldir%/quantize/fake_quantize.c %reldir%/quantize/observed.c \
 	%reldir%/quantize/histogram.c \
@@ -92,6 +93,10 @@ libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
 	%reldir%/shape/permute.c %reldir%/shape/repeat.c \
 	%reldir%/shape/shape.c %reldir%/shape/split.c %reldir%/shape/view.c \
 	%reldir%/shape/view.h %reldir%/shape/view_copy.c %reldir%/shape/vmap.c
+libcore_la_SOURCES += %reldir%/strings/normalize.c %reldir%/strings/numbers.c \
+	%reldir%/strings/regex.c %reldir%/strings/regex.h \
+	%reldir%/strings/split_text.c %reldir%/strings/strings.c \
+	%reldir%/strings/strings.h
 
 # The C functions of all operators, made from their schemas.
 noinst_PROGRAMS += gen-ops

@@ -1,2 +1,4 @@
 libcore_la_SOURCES += \
+	%reldir%/texts.c \
+	%reldir%/texts.h \
 	%reldir%/value.c

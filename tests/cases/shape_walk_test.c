@@ -72,6 +72,7 @@ static const struct {
     {"invoke_subgraph", "takes graphs"},
     {"py_assert_none", "takes None only"},
     {"py_log_usage", "a string"},
+    {"string_concat", "lists of str of two shapes"},
     {"_enter_autocast", "a string"},
     {"_exit_autocast", "takes what _enter_autocast gave"},
     {"_set_grad_enabled", "a bool"},

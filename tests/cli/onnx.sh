@@ -67,6 +67,43 @@ said 'a shape that does not fit' 1 'x' \
 said 'an input that decides shapes' 1 'decides shapes' \
     "$cfx" run cases/test_reshape_extended_dims/model.onnx
 
+# ---- Strings ----
+
+case=cases/own_strings
+said 'an input of strings has its type' 0 '^  x +list\[list\[str\]\]$' \
+    "$cfx" info $case/model.onnx
+said 'strings are given as a list' 0 "\[\['lorem_a', 'bé'\]\]" \
+    "$cfx" run $case/model.onnx -i 'x=[["lorem", "b"]]' -i 'n=i64[3]'
+said 'a result of strings is one list' 0 '^output_0 list$' \
+    "$cfx" run $case/model.onnx -i 'x=[["lorem", "b"]]' -i 'n=i64[3]'
+said 'shapes follow from the strings' 0 '^y0 +call_function +torch.ops.cfx.string_full_match +b8\[1, 2\]' \
+    "$cfx" shapes cases/own_regex/model.onnx -i 'x=[["lorem", "b"]]'
+said 'strings that show numbers have no shape' 1 'str depend on numbers that are not known' \
+    "$cfx" shapes $case/model.onnx -i 'x=[["lorem", "b"]]' -i 'n=i64[3]'
+said 'a file of strings' 1 "has strings, not numbers: write them as a list \['a', 'b'\]$" \
+    "$cfx" run $case/model.onnx -i x=$case/test_data_set_0/input_0.pb
+said 'numbers where strings are needed' 1 'a Tensor stands where a str or a list of str should' \
+    "$cfx" run $case/model.onnx -i 'x=f32[1,2]' -i 'n=i64[3]'
+said 'lists of several lengths' 1 'lists of str differ in length: 2 and 1 items' \
+    "$cfx" run $case/model.onnx -i 'x=[["a", "b"], ["c"]]' -i 'n=i64[3]'
+LC_ALL=C sed 's/StringConcat/DepthToSpace/' $case/model.onnx >depth.onnx
+said 'strings that an operator does not take' 1 'node c \(DepthToSpace\): strings stand where a tensor of numbers should' \
+    "$cfx" print depth.onnx
+said 'rules know the shape of strings' 0 '%y : .*torch.matmul' \
+    "$cfx" print cases/own_embedded_strings/model.onnx
+cp -R $case wrong
+LC_ALL=C sed 's/-17/-18/' $case/test_data_set_0/output_5.pb \
+    >wrong/test_data_set_0/output_5.pb
+said 'strings that differ' 1 "output 5: '-18' and '-17'" \
+    "$cfx" onnx-test wrong
+for name in own_labels own_grams own_if_of_strings; do
+    said "$name is converted" 0 '' "$cfx" convert cases/$name/model.onnx s.fx
+    said "$name is read again" 0 'list.list.str' "$cfx" print s.fx
+done
+said 'and computes the same' 0 '^0 of [1-9]' \
+    "$cfx" diff cases/own_if_of_strings/model.onnx s.fx -i 'a=f32[3,4]' \
+    -i 'x=[["sit", "lorem"]]'
+
 # ---- Models that are written ----
 
 cp "$src"/models/digits.fx "$src"/models/digits.safetensors .

@@ -254,6 +254,10 @@ def resolve(target):
     space, _, name = target.rpartition(".")
     if space == "builtins" and name in BUILTINS:
         return getattr(builtins, name)
+    if target.startswith("torch._dynamo.utils.wrapped_"):
+        from torch._dynamo import utils    # it takes a while
+        return utils.numpy_to_tensor_wrapper(
+            getattr(torch._numpy, target.rpartition("wrapped_")[2]))
     if target.startswith("torchvision.models."):
         import vision    # it takes a while
         return vision.function(target)

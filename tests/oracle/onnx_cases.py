@@ -64,17 +64,24 @@ def write_case(folder, case):
 # ---- Cases of our own ----
 
 F, I, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+S = TensorProto.STRING
+ML = "ai.onnx.ml"
 
 
-def model_of(nodes, inputs, outputs, constants=(), functions=(), domains=()):
+def texts(*items):
+    return np.array(items, object)
+
+
+def model_of(nodes, inputs, outputs, constants=(), functions=(), domains=(),
+             opset=18):
     graph = helper.make_graph(
         nodes, "own",
         [helper.make_tensor_value_info(*i) for i in inputs],
         [helper.make_tensor_value_info(*o) for o in outputs],
         [numpy_helper.from_array(np.asarray(v), k)
          for k, v in dict(constants).items()])
-    opsets = [helper.make_opsetid("", 18)]
-    opsets += [helper.make_opsetid(d, 1) for d in domains]
+    opsets = [helper.make_opsetid("", opset)]
+    opsets += [helper.make_opsetid(d, 4 if d == ML else 1) for d in domains]
     return helper.make_model(graph, functions=list(functions), ir_version=9,
                              opset_imports=opsets)
 
@@ -208,6 +215,103 @@ def own_models():
          node("Concat", "q q", "y", axis=0)],
         [("x", F, ["N", "M"])], [("y", F, None)],
         {"axis": np.array([1]), "one": np.array([1])}), [x]
+    yield from own_string_models(x)
+
+
+def own_string_models(x):
+    words = texts(["lorem", "ipsum"], ["dolor", "sit"], ["", "lorem"])
+    yield "own_strings", model_of(
+        [node("StringConcat", "x ends", "c"), node("Equal", "c one", "is"),
+         node("StringSplit", "c", "parts counts", delimiter="o"),
+         node("Constant", "", "shown", value_strings=["1.5", "-2e3", "INF"]),
+         node("Cast", "shown", "numbers", to=F),
+         node("Cast", "n", "texts", to=S), node("Cast", "texts", "m", to=I),
+         node("Identity", "texts", "same")],
+        [("x", S, ["N", 2]), ("n", I, [3])],
+        [("c", S, None), ("is", B, None), ("parts", S, None),
+         ("counts", I, None), ("numbers", F, None), ("same", S, None),
+         ("m", I, None)],
+        {"ends": texts("_a", "\u00e9"), "one": texts("lorem_a")},
+        opset=20), [words, np.array([3, -17, 2**40])]
+    patterns = [r"\w*[a-d]?or.*", r"(?:[^\W\d]{2}){1,3}\B.?", r"\x6c.+|^$",
+                r"(lo|do)\D+?", r".{5}\b", r"[[-\]l-s]+"]
+    yield "own_regex", model_of(
+        [node("RegexFullMatch", "x", f"y{i}", pattern=p)
+         for i, p in enumerate(patterns)],
+        [("x", S, ["N", 2])],
+        [(f"y{i}", B, None) for i in range(len(patterns))], opset=20), [words]
+    yield "own_constant_strings", model_of(
+        [node("RegexFullMatch", "x", "m", pattern=patterns[1]),
+         node("StringNormalizer", "row", "n", locale="C.UTF-8",
+              case_change_action="UPPER", is_case_sensitive=1,
+              stopwords=["sit"]),
+         node("StringSplit", "x", "parts counts", maxsplit=1),
+         node("StringConcat", "x row", "c"), node("Equal", "c x", "is"),
+         node("Cast", "shown", "i", to=I), node("Cast", "i", "t", to=S),
+         helper.make_node("LabelEncoder", ["x"], ["l"], domain=ML,
+                          keys_strings=["sit", "", "sit"],
+                          values_int64s=[3, 1, 2]),
+         node("TfIdfVectorizer", "row", "g", mode="IDF", min_gram_length=1,
+              max_gram_length=2, max_skip_count=1, ngram_counts=[0, 2],
+              ngram_indexes=[2, 0, 1],
+              pool_strings=["sit", "a", "dolor", "sit"])],
+        [], [("m", B, None), ("n", S, None), ("parts", S, None),
+             ("counts", I, None), ("is", B, None), ("t", S, None),
+             ("l", I, None), ("g", F, None)],
+        {"x": words, "row": words[1], "shown": texts("12", "-7")}, (), [ML],
+        opset=20), []
+    branch = [helper.make_graph(
+        [node("Equal", f"x word_{i}", f"is_{i}"),
+         node("Cast", f"is_{i}", f"r_{i}", to=F)], f"branch_{i}", [],
+        [helper.make_tensor_value_info(f"r_{i}", F, None)]) for i in (0, 1)]
+    yield "own_if_of_strings", model_of(
+        [node("ReduceSum", "a", "sum", keepdims=0),
+         node("Greater", "sum zero", "is"),
+         node("If", "is", "y", then_branch=branch[0], else_branch=branch[1])],
+        [("a", F, [3, 4]), ("x", S, ["N", 2])], [("y", F, None)],
+        {"zero": np.float32(0), "word_0": texts("lorem"),
+         "word_1": texts("lorem", "sit")}, opset=20), [x, words]
+    yield "own_labels", model_of(
+        [helper.make_node("LabelEncoder", ["x"], ["y"], domain=ML,
+                          keys_strings=["sit", "lorem", ""],
+                          values_floats=[1.5, 2.5, -1.0], default_float=9.0),
+         helper.make_node("LabelEncoder", ["n"], ["z"], domain=ML,
+                          keys_int64s=[-17, 5, 3], values_int64s=[1, 2, 7]),
+         helper.make_node("LabelEncoder", ["a"], ["w"], domain=ML,
+                          keys_floats=[-5.0, 2.0, 0.0],
+                          values_floats=[0.5, 0.25, 0.125])],
+        [("x", S, ["N", 2]), ("n", I, [3]), ("a", F, [3, 4])],
+        [("y", F, None), ("z", I, None), ("w", F, None)], {}, (), [ML]), [
+            words, np.array([3, -17, 2**40]), x]
+    # What follows needs the shape of the strings.
+    yield "own_embedded_strings", model_of(
+        [node("StringConcat", "x end", "c"),
+         helper.make_node("LabelEncoder", ["c"], ["l"], domain=ML,
+                          keys_strings=["sit_", "lorem_", "_"],
+                          values_int64s=[1, 2, 3], default_int64=0),
+         node("Gather", "table l", "e"), node("Equal", "x one", "is"),
+         node("Cast", "is", "f", to=F), node("Unsqueeze", "f last", "u"),
+         node("Add", "e u", "a"), node("ReduceMean", "a axes", "m", keepdims=0),
+         node("MatMul", "m w", "y")],
+        [("x", S, ["N", 2])], [("y", F, None)],
+        {"end": texts("_"), "one": texts("lorem")[0], "last": np.array([-1]),
+         "table": np.arange(12, dtype=np.float32).reshape(4, 3),
+         "axes": np.array([1]), "w": x[:, :2]}, (), [ML], opset=20), [words]
+    grams = dict(ngram_counts=[0, 2, 6], ngram_indexes=[0, 1, 2, 3, 4],
+                 pool_strings=["sit", "lorem", "lorem", "ipsum", "dolor",
+                               "sit", "ipsum", "dolor", "lorem"],
+                 weights=[1.0, 2.0, 0.5, 3.0, 0.25])
+    row = texts(["lorem", "ipsum", "dolor", "sit", "lorem"],
+                ["sit", "lorem", "dolor", "ipsum", "x"])
+    yield "own_grams", model_of(
+        [node("TfIdfVectorizer", "x", "y", mode="TFIDF", min_gram_length=1,
+              max_gram_length=3, max_skip_count=1, **grams),
+         node("TfIdfVectorizer", "x", "z", mode="IDF", min_gram_length=2,
+              max_gram_length=2, max_skip_count=2, **grams),
+         node("TfIdfVectorizer", "x", "w", mode="TF", min_gram_length=1,
+              max_gram_length=1, max_skip_count=0, **grams)],
+        [("x", S, ["N", 5])], [("y", F, None), ("z", F, None), ("w", F, None)],
+        {}), [row]
 
 
 def external(folder):
@@ -250,6 +354,7 @@ OLD = ("pytorch-operator/test_operator_add_size1_broadcast",
        "pytorch-operator/test_operator_add_size1_right_broadcast",
        "pytorch-converted/test_PReLU_2d_multiparam")
 
+
 def is_packed(folder):
     """Small, and not written as a function: those have as many nodes again."""
     size = sum(os.path.getsize(os.path.join(d, f))
@@ -260,6 +365,10 @@ def is_packed(folder):
 def pack(to):
     with tempfile.TemporaryDirectory() as where:
         write_cases(where, ["*"])
+        simple = os.path.join(DATA, "simple")
+        for name in os.listdir(simple):
+            shutil.copytree(os.path.join(simple, name),
+                            os.path.join(where, name))
         for name in sorted(os.listdir(where)):
             if not is_packed(os.path.join(where, name)):
                 subprocess.run(["rm", "-r", os.path.join(where, name)],

@@ -24,6 +24,7 @@ import torch
 from torch import nn
 
 import blocked  # noqa: F401: registers torch.ops.cfx
+import strings  # noqa: F401: registers more of it
 import torch.ao.quantization.fx._decomposed  # noqa: F401: its operators
 import fxtext
 import golden

@@ -6,7 +6,7 @@
  * would contain no other node.
  */
 #include "format/drawing/drawing.h"
-#include "format/text/unicode.h"
+#include "base/unicode.h"
 
 enum { MAX_TEXT = 40, MAX_LINES = 3 };
 static const double char_width = 6.8, line_height = 15, pad = 9;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 
 #include "format/onnx/onnx.h"
+#include "value/texts.h"
 
 cfx_value onnx_fail(onnx_node *n, cfx_status code, const char *fmt, ...)
 {
@@ -99,6 +100,60 @@ size_t onnx_attr_ints(const onnx_node *n, const char *name,
     return a ? a->n_ints : 0;
 }
 
+cfx_value onnx_attr_str(onnx_node *n, const char *name)
+{
+    const Onnx__AttributeProto *a = onnx_attr(n, name);
+
+    if (!a || !a->has_s)
+        return CFX_NOTHING;
+    cfx_value v = cfx_str_new(n->s->ctx, (const char *)a->s.data, a->s.len);
+    if (v.kind == CFX_ABSENT)
+        cfx_no_memory(&n->s->error);
+    return cfx_scope_take(n->s, v);
+}
+
+Onnx__TensorProto *onnx_attr_tensor(const onnx_node *n, const char *name)
+{
+    const Onnx__AttributeProto *a = onnx_attr(n, name);
+
+    return a ? a->t : NULL;
+}
+
+cfx_value onnx_attr_texts(onnx_node *n, const char *name)
+{
+    const Onnx__AttributeProto *a = onnx_attr(n, name);
+    cfx_value *item = a ? onnx_alloc(n->s, a->n_strings + 1, sizeof(*item))
+                        : NULL;
+
+    if (!item)
+        return CFX_NOTHING;
+    for (size_t i = 0; i < a->n_strings; i++) {
+        const ProtobufCBinaryData *text = &a->strings[i];
+        item[i] = cfx_str_new(n->s->ctx, (const char *)text->data, text->len);
+        if (item[i].kind == CFX_ABSENT) {
+            cfx_no_memory(&n->s->error);
+            return CFX_NOTHING;
+        }
+        cfx_scope_take(n->s, item[i]);
+    }
+    return onnx_arg(n->s, a->n_strings, item);
+}
+
+/* ---- Strings ---- */
+
+bool onnx_is_texts(cfx_scope *s, cfx_value v)
+{
+    return cfx_texts_are(v) || onnx_marked_type(s, v) == ONNX_STRING;
+}
+
+cfx_value onnx_texts(onnx_node *n, size_t i)
+{
+    if (onnx_has(n, i) && onnx_is_texts(n->s, n->in[i]))
+        return n->in[i];
+    return onnx_fail(n, CFX_EGRAPH, "its input %zu is %s", i,
+                     onnx_has(n, i) ? "no strings" : "missing");
+}
+
 /* ---- Tensors ---- */
 
 /* An int or a symbolic int as a tensor of no axis. */
@@ -132,10 +187,14 @@ cfx_value onnx_as_tensor(cfx_scope *s, cfx_value v)
         return of_tuple(s, v.u.seq);
     if (v.kind == CFX_INT || onnx_is_symint(s, v))
         return of_item(s, v);
-    if (v.kind == CFX_TENSOR || v.kind == CFX_NODE)
+    bool texts = onnx_is_texts(s, v);
+    if ((v.kind == CFX_TENSOR || v.kind == CFX_NODE) && !texts)
         return v;
-    return cfx_scope_fail(s, CFX_EGRAPH, "a %s stands where a tensor should",
-                          v.kind == CFX_LIST ? "sequence" : "value left out");
+    return cfx_scope_fail(s, texts ? CFX_EUNSUPPORTED : CFX_EGRAPH,
+                          "%s where a tensor of numbers should",
+                          texts                ? "strings stand"
+                          : v.kind == CFX_LIST ? "a sequence stands"
+                                               : "a value left out stands");
 }
 
 cfx_value onnx_stored_tensor(onnx_node *n, size_t i)

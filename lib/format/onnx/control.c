@@ -23,7 +23,7 @@ static void as_operands(onnx_node *n, cfx_value *v, cfx_value *metas,
                         size_t count)
 {
     for (size_t i = 0; i < count && !cfx_scope_failed(n->s); i++) {
-        if (!onnx_is_symint(n->s, v[i]))
+        if (!onnx_is_symint(n->s, v[i]) && !onnx_is_texts(n->s, v[i]))
             v[i] = onnx_output_value(n->s, onnx_as_tensor(n->s, v[i]));
         metas[i] = onnx_meta(n->s, v[i]);
     }

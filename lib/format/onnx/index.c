@@ -374,27 +374,14 @@ void onnx_lower_reverse_sequence(onnx_node *n)
 
 static cfx_value tensor_of(onnx_node *n, Onnx__TensorProto *p)
 {
-    cfx_tensor *t;
+    cfx_value v;
 
-    if (onnx_tensor_read(&t, n->s->ctx, p, n->lowering->dir, &n->s->error))
+    if (onnx_constant_read(&v, n->s->ctx, p, n->lowering->dir, &n->s->error))
         return cfx_none();
-    cfx_value v = cfx_scope_take(n->s, cfx_value_of_tensor(t));
+    v = cfx_scope_take(n->s, v);
     if (onnx_narrow_bits(p->data_type))
         onnx_mark_type(n->s, v, p->data_type);
     return v;
-}
-
-static cfx_value float_tensor(onnx_node *n, int rank, size_t count,
-                              const float *v)
-{
-    int64_t shape[] = {(int64_t)count};
-    cfx_tensor *t;
-
-    if (cfx_tensor_new(&t, n->s->ctx, CFX_F32, rank, shape, &n->s->error))
-        return cfx_none();
-    if (count)
-        memcpy(t->data, v, count * sizeof(*v));
-    return cfx_scope_take(n->s, cfx_value_of_tensor(t));
 }
 
 void onnx_lower_constant(onnx_node *n)
@@ -410,12 +397,16 @@ void onnx_lower_constant(onnx_node *n)
     } else if ((a = onnx_attr(n, "value_ints"))) {
         n->out[0] = onnx_int_tensor(n->s, 1, a->n_ints, a->ints);
     } else if ((a = onnx_attr(n, "value_float"))) {
-        n->out[0] = float_tensor(n, 0, 1, &a->f);
+        n->out[0] = onnx_float_tensor(n->s, 0, 1, &a->f);
     } else if ((a = onnx_attr(n, "value_floats"))) {
-        n->out[0] = float_tensor(n, 1, a->n_floats, a->floats);
+        n->out[0] = onnx_float_tensor(n->s, 1, a->n_floats, a->floats);
+    } else if (onnx_attr(n, "value_strings")) {
+        n->out[0] = onnx_attr_texts(n, "value_strings");
+    } else if (onnx_attr(n, "value_string")) {
+        n->out[0] = onnx_attr_str(n, "value_string");
     } else {
         onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it holds text or a sparse tensor, which cfx has not");
+                  "it holds a sparse tensor, which cfx has not");
     }
 }
 

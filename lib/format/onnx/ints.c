@@ -53,18 +53,31 @@ cfx_value onnx_int_arg(cfx_scope *s, size_t n, const int64_t *items)
     return v ? onnx_arg(s, n, v) : cfx_none();
 }
 
-cfx_value onnx_int_tensor(cfx_scope *s, int rank, size_t n,
-                          const int64_t *items)
+/* A tensor of one element or one row. */
+static cfx_value row_tensor(cfx_scope *s, cfx_dtype dtype, int rank, size_t n,
+                            const void *items)
 {
     int64_t shape[] = {(int64_t)n};
     cfx_tensor *t;
 
     if (cfx_scope_failed(s) ||
-        cfx_tensor_new(&t, s->ctx, CFX_I64, rank, shape, &s->error))
+        cfx_tensor_new(&t, s->ctx, dtype, rank, shape, &s->error))
         return cfx_none();
     if (n)
-        memcpy(t->data, items, n * sizeof(*items));
+        memcpy(t->data, items, n * cfx_dtype_size(dtype));
     return cfx_scope_take(s, cfx_value_of_tensor(t));
+}
+
+cfx_value onnx_int_tensor(cfx_scope *s, int rank, size_t n,
+                          const int64_t *items)
+{
+    return row_tensor(s, CFX_I64, rank, n, items);
+}
+
+cfx_value onnx_float_tensor(cfx_scope *s, int rank, size_t n,
+                            const float *items)
+{
+    return row_tensor(s, CFX_F32, rank, n, items);
 }
 
 cfx_value onnx_scalar_tensor(cfx_scope *s, double v, cfx_dtype dtype)

@@ -290,25 +290,31 @@ static bool lower_nodes(onnx_lowering *lo, Onnx__NodeProto **node, size_t n)
 
 /* ---- Graphs ---- */
 
+/* Keep a type that the dtype does not tell. */
+static void keep_type(cfx_scope *s, cfx_value v, int64_t code)
+{
+    if (onnx_narrow_bits(code) || code == ONNX_STRING)
+        onnx_mark_type(s, v, code);
+}
+
 static void bind_initializers(onnx_lowering *lo, const Onnx__GraphProto *g)
 {
     cfx_scope *s = &lo->r.base;
-    cfx_tensor *t;
+    cfx_value v;
 
     if (g->n_sparse_initializer)
         cfx_scope_fail(s, CFX_EUNSUPPORTED, "it has sparse initializers");
     for (size_t i = 0; i < g->n_initializer && !cfx_scope_failed(s); i++) {
         const char *name = onnx_text(g->initializer[i]->name);
-        if (onnx_tensor_read(&t, s->ctx, g->initializer[i], lo->dir,
-                             &s->error)) {
+        if (onnx_constant_read(&v, s->ctx, g->initializer[i], lo->dir,
+                               &s->error)) {
             cfx_fail_at(&s->error, "initializer %.100s", name);
             return;
         }
-        bind(lo, name, cfx_scope_take(s, cfx_value_of_tensor(t)));
-        onnx_name_tensor(s, t, name);
-        if (onnx_narrow_bits(g->initializer[i]->data_type))
-            onnx_mark_type(s, cfx_value_of_tensor(t),
-                           g->initializer[i]->data_type);
+        bind(lo, name, cfx_scope_take(s, v));
+        if (v.kind == CFX_TENSOR)
+            onnx_name_tensor(s, v.u.tensor, name);
+        keep_type(s, v, g->initializer[i]->data_type);
     }
 }
 
@@ -341,7 +347,9 @@ static cfx_value declared_meta(onnx_lowering *lo, const char *name,
 
     if (!t)
         return CFX_NOTHING;
-    if (!onnx_memory_type(&dtype, t->elem_type)) {
+    if (t->elem_type == ONNX_STRING) {
+        dtype = CFX_U8;
+    } else if (!onnx_memory_type(&dtype, t->elem_type)) {
         cfx_scope_fail(s, CFX_EUNSUPPORTED,
                        "the input '%s' is of type %s, which cfx has not", name,
                        onnx_type_name(t->elem_type));
@@ -421,12 +429,6 @@ static cfx_value structured_input(onnx_lowering *lo, const char *id,
     return item ? onnx_arg(s, n, item) : v;
 }
 
-static void mark_narrow(cfx_scope *s, cfx_value v, int64_t code)
-{
-    if (onnx_narrow_bits(code))
-        onnx_mark_type(s, v, code);
-}
-
 static bool is_meta(cfx_value v)
 {
     return v.kind == CFX_TENSOR && cfx_tensor_is_meta(v.u.tensor);
@@ -444,6 +446,35 @@ static bool may_have(cfx_value declared, cfx_value meta)
         same = !cfx_dim_is_int(d->shape[i]) ||
                cfx_dim_same(d->shape[i], k->shape[i]);
     return same;
+}
+
+/* "list[list[str]]" for strings of two axes. */
+static void texts_type(char *to, size_t size, const Onnx__TypeProto__Tensor *t)
+{
+    size_t rank = t->shape->n_dim, at = 0;
+
+    for (size_t i = 0; i < rank && at < size; i++)
+        at += (size_t)snprintf(to + at, size - at, "list[");
+    if (at < size)
+        at += (size_t)snprintf(to + at, size - at, "str");
+    for (size_t i = 0; i < rank && at < size; i++)
+        at += (size_t)snprintf(to + at, size - at, "]");
+}
+
+/* An input of strings: its type is in the graph, the recorder has its shape. */
+static cfx_value texts_input(cfx_scope *s, const char *id, cfx_value shape,
+                             const Onnx__TypeProto__Tensor *t)
+{
+    cfx_value v = onnx_placeholder(s, id, CFX_NOTHING);
+    char text[128];
+
+    if (cfx_scope_failed(s))
+        return v;
+    if (t->shape)
+        texts_type(text, sizeof(text), t);
+    cfx_node_set_type(v.u.node, t->shape ? text : "list", &s->error);
+    onnx_set_meta(s, v, shape);
+    return v;
 }
 
 static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
@@ -466,12 +497,15 @@ static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
         const Onnx__TypeProto *type = g->input[i]->type;
         bool is_tensor = !type ||
                          (!type->sequence_type && !type->optional_type);
-        cfx_value v = is_tensor ? onnx_placeholder(s, id, meta)
-                                : structured_input(lo, id, known);
+        bool texts = type && type->tensor_type &&
+                     type->tensor_type->elem_type == ONNX_STRING;
+        cfx_value v = texts       ? texts_input(s, id, meta, type->tensor_type)
+                      : is_tensor ? onnx_placeholder(s, id, meta)
+                                  : structured_input(lo, id, known);
         if (is_tensor && known.kind != CFX_ABSENT && !is_meta(known))
             v = known;
         if (type && type->tensor_type)
-            mark_narrow(s, v, type->tensor_type->elem_type);
+            keep_type(s, v, type->tensor_type->elem_type);
         bind(lo, name, v);
     }
 }
@@ -490,16 +524,18 @@ static bool take_outputs(onnx_lowering *lo, const Onnx__GraphProto *g,
     return !cfx_scope_failed(s);
 }
 
-/* An output: sequences and None only of the model itself. */
+/* An output: strings, sequences and None only of the model itself. */
 static cfx_value as_output(cfx_scope *s, cfx_value v, bool in_branch)
 {
-    bool structured = v.kind == CFX_LIST || v.kind == CFX_NONE;
+    bool texts = onnx_is_texts(s, v);
+    bool structured = texts || v.kind == CFX_LIST || v.kind == CFX_NONE;
 
     if (structured && in_branch)
-        return cfx_scope_fail(s, CFX_EUNDECIDED,
-                              "a graph that gives a sequence or an optional "
-                              "value is chosen by numbers that are not known "
-                              "when the model is read");
+        return cfx_scope_fail(
+            s, CFX_EUNDECIDED,
+            "a graph that gives %s is chosen by numbers that "
+            "are not known when the model is read",
+            texts ? "strings" : "a sequence or an optional value");
     return structured ? v : onnx_as_tensor(s, v);
 }
 
@@ -567,7 +603,7 @@ cfx_value onnx_branch(onnx_node *n, const Onnx__GraphProto *g,
         char *id = onnx_identifier(&lo->r, input, false);
         cfx_value v = onnx_placeholder(s, id ? id : "x", metas[i]);
         if (i >= nin)
-            mark_narrow(s, v, onnx_marked_type(s, value_of(lo, input)));
+            keep_type(s, v, onnx_marked_type(s, value_of(lo, input)));
         bind(lo, input, v);
     }
     bind_initializers(lo, g);

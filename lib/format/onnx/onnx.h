@@ -14,11 +14,13 @@
  *                  or nodes of symbolic ints. Shapes are such values, so that
  *                  they stay symbolic
  *     an int, or a node of a symbolic int: such an item alone, of no axis
+ *     a str, or a nested list of str, or a node that is marked with the type
+ *     ONNX_STRING  a tensor of strings
  *     a list       a sequence of tensors
  *     None         an input or output that is left out, or an optional value
  *                  without an element
  *
- * A rule asks for the form that it needs: onnx_tensor, onnx_ints.
+ * A rule asks for the form that it needs: onnx_tensor, onnx_ints, onnx_texts.
  */
 #ifndef CFX_FORMAT_ONNX_H
 #define CFX_FORMAT_ONNX_H
@@ -47,6 +49,8 @@ void onnx_message_release(onnx_message *m);
 /* Free a block of a decoded message, which was taken from it. */
 void onnx_block_free(void *block);
 
+/* ONNX's code of strings, which are no data type of cfx. */
+enum { ONNX_STRING = 8 };
 /* The data type of ONNX's code; false if cfx has none. */
 bool onnx_dtype(cfx_dtype *out, int64_t code);
 /* The bits of an integer of less than 8; 0 of other types. Such integers are
@@ -61,6 +65,11 @@ const char *onnx_type_name(int64_t code);
 cfx_status onnx_tensor_read(cfx_tensor **out, cfx_context *ctx,
                             Onnx__TensorProto *p, const char *dir,
                             cfx_error *err);
+
+/* Like onnx_tensor_read; strings become a nested list of str. */
+cfx_status onnx_constant_read(cfx_value *out, cfx_context *ctx,
+                              Onnx__TensorProto *p, const char *dir,
+                              cfx_error *err);
 
 /* The bytes of a value of that type (NULL: a tensor): values.c. */
 cfx_status onnx_value_read(cfx_value *out, cfx_context *ctx,
@@ -84,8 +93,8 @@ typedef struct onnx_recorder {
     cfx_shape_env *env;
     cfx_scope meta, eager; /* infer results; fold constants */
     cfx_map tensor_names;  /* from addresses of initializers to their names */
-    cfx_map types; /* ONNX's types by the addresses of tensors and nodes, where
-                      integers of less than 8 bits come in */
+    cfx_map types;   /* ONNX's types by the addresses of tensors and nodes: of
+                      integers of less than 8 bits, and of strings */
     cfx_map results; /* metas of what branches give, by module */
     cfx_arena arena;
 } onnx_recorder;
@@ -111,8 +120,11 @@ cfx_status onnx_graph_init(onnx_graph *g, cfx_context *ctx, onnx_graph *outer,
                            cfx_error *err);
 void onnx_graph_release(onnx_graph *g);
 
-/* The meta of a value: of a node, what is known of its result, or absent. */
+/* The meta of a value: of a node, what is known of its result, or absent; of
+ * strings a tensor of uint8 of their shape. */
 cfx_value onnx_meta(cfx_scope *s, cfx_value v);
+/* Keep the meta of a node of the graph at hand; of other values nothing. */
+void onnx_set_meta(cfx_scope *s, cfx_value node, cfx_value meta);
 /* A placeholder of the graph that is made, with this meta (absent: unknown);
  * None after a failure. */
 cfx_value onnx_placeholder(cfx_scope *s, const char *name, cfx_value meta);
@@ -254,6 +266,20 @@ cfx_value onnx_tensor(onnx_node *n, size_t i);
 /* Like onnx_tensor, but in its own type, for rules that make views or
  * convert. */
 cfx_value onnx_stored_tensor(onnx_node *n, size_t i);
+/* Is a value strings? */
+bool onnx_is_texts(cfx_scope *s, cfx_value v);
+/* Input i as strings: a str, nested lists of them or a node. None and failure
+ * if it is none. */
+cfx_value onnx_texts(onnx_node *n, size_t i);
+
+/* ---- Rules of strings that others call: strings.c ---- */
+
+/* Input 0 as strings that show its numbers becomes the result. */
+void onnx_cast_to_texts(onnx_node *n);
+/* The numbers that the strings of input 0 show. */
+cfx_value onnx_cast_texts(onnx_node *n, cfx_dtype to);
+/* Are the strings of the two inputs equal? */
+cfx_value onnx_equal_texts(onnx_node *n);
 /* A result that a rule computed in the wider type, in the type of the input;
  * any other as it is. */
 cfx_value onnx_narrowed(onnx_node *n, cfx_value v);
@@ -290,6 +316,12 @@ bool onnx_attr_is(const onnx_node *n, const char *name, const char *word,
 /* The text of an attribute, in the recorder's arena. */
 const char *onnx_attr_text(onnx_node *n, const char *name,
                            const char *otherwise);
+/* A text attribute as a str, in the scope; absent if there is none. */
+cfx_value onnx_attr_str(onnx_node *n, const char *name);
+/* A tensor attribute, or NULL. */
+Onnx__TensorProto *onnx_attr_tensor(const onnx_node *n, const char *name);
+/* A list of str of an attribute, in the scope; absent if there is none. */
+cfx_value onnx_attr_texts(onnx_node *n, const char *name);
 /* A list of ints: count and items; 0 if there is none. */
 size_t onnx_attr_ints(const onnx_node *n, const char *name,
                       const int64_t **out);
@@ -326,6 +358,9 @@ bool onnx_is_symint(cfx_scope *s, cfx_value v);
 /* A tensor of one row of int64. */
 cfx_value onnx_int_tensor(cfx_scope *s, int rank, size_t n,
                           const int64_t *items);
+/* A tensor of one number or one row of float32. */
+cfx_value onnx_float_tensor(cfx_scope *s, int rank, size_t n,
+                            const float *items);
 /* A tensor of one number of a type. */
 cfx_value onnx_scalar_tensor(cfx_scope *s, double v, cfx_dtype dtype);
 /* Memory in the recorder's arena; the scope fails without. */

@@ -256,6 +256,10 @@ void onnx_lower_equal(onnx_node *n)
 {
     onnx_list a, b;
 
+    if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0])) {
+        n->out[0] = onnx_equal_texts(n);
+        return;
+    }
     if (both_known(n, &a, &b)) {
         size_t count = a.n == 1 ? b.n : a.n;
         uint8_t *items = onnx_alloc(n->s, count + 1, 1);
@@ -408,6 +412,15 @@ static void cast_to(onnx_node *n, cfx_value x, cfx_dtype to, int64_t code)
     onnx_mark_type(n->s, n->out[0], code ? code : NOT_NARROW);
 }
 
+static void cast_texts(onnx_node *n, cfx_dtype to, int64_t code)
+{
+    if (onnx_narrow_bits(code))
+        onnx_fail(n, CFX_EUNSUPPORTED, "it casts strings to %s",
+                  onnx_type_name(code));
+    else
+        n->out[0] = onnx_cast_texts(n, to);
+}
+
 void onnx_lower_cast(onnx_node *n)
 {
     int64_t code = onnx_attr_int(n, "to", 0);
@@ -416,9 +429,13 @@ void onnx_lower_cast(onnx_node *n)
     /* They are of types that cfx has not. */
     onnx_ignore(n, "saturate");
     onnx_ignore(n, "round_mode");
-    if (!onnx_memory_type(&to, code))
+    if (code == ONNX_STRING)
+        onnx_cast_to_texts(n);
+    else if (!onnx_memory_type(&to, code))
         onnx_fail(n, CFX_EUNSUPPORTED, "it casts to %s, which cfx has not",
                   onnx_type_name(code));
+    else if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0]))
+        cast_texts(n, to, code);
     else if (onnx_has(n, 0) && onnx_is_known(n->s, n->in[0]) &&
              (to == CFX_I64 || to == CFX_I32))
         n->out[0] = n->in[0];
@@ -446,11 +463,19 @@ void onnx_lower_bit_cast(onnx_node *n)
 
 void onnx_lower_cast_like(onnx_node *n)
 {
-    cfx_value x = onnx_stored_tensor(n, 0), like = onnx_stored_tensor(n, 1);
-
     onnx_ignore(n, "saturate");
     onnx_ignore(n, "round_mode");
-    cast_to(n, x, onnx_type_of(n, like), onnx_marked_type(n->s, like));
+    if (onnx_has(n, 1) && onnx_is_texts(n->s, n->in[1])) {
+        onnx_cast_to_texts(n);
+        return;
+    }
+    cfx_value like = onnx_stored_tensor(n, 1);
+    cfx_dtype to = onnx_type_of(n, like);
+    int64_t code = onnx_marked_type(n->s, like);
+    if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0]))
+        cast_texts(n, to, code);
+    else
+        cast_to(n, onnx_stored_tensor(n, 0), to, code);
 }
 
 /* ---- Activations ---- */

@@ -145,6 +145,12 @@ cfx_value onnx_meta(cfx_scope *s, cfx_value v)
     return CFX_NOTHING;
 }
 
+void onnx_set_meta(cfx_scope *s, cfx_value node, cfx_value meta)
+{
+    if (node.kind == CFX_NODE && node.u.node->graph == downcast(s)->at->graph)
+        keep_meta_take(downcast(s), node.u.node, cfx_value_ref(meta));
+}
+
 cfx_value onnx_placeholder(cfx_scope *s, const char *name, cfx_value meta)
 {
     onnx_recorder *r = downcast(s);
@@ -322,12 +328,13 @@ static cfx_status move_error(onnx_recorder *r, cfx_scope *from, cfx_status st)
 }
 
 /* The meta of an argument. Fails with CFX_EUSER where one is unknown, which
- * never leaves this file. */
+ * never leaves this file: also for strings, of which there are shapes only. */
 static cfx_status to_meta(void *user, cfx_value v, cfx_value *out)
 {
     onnx_recorder *r = user;
+    bool texts = onnx_marked_type(&r->base, v) == ONNX_STRING;
 
-    *out = cfx_value_ref(onnx_meta(&r->base, v));
+    *out = texts ? CFX_NOTHING : cfx_value_ref(onnx_meta(&r->base, v));
     return out->kind == CFX_ABSENT ? CFX_EUSER : CFX_OK;
 }
 

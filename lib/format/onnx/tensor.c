@@ -4,7 +4,8 @@
  *
  * The bytes of raw_data become the tensor's memory where they can be used as
  * they are. A file of numbers must lie in the
- * model's folder: no component of its path is a link, "..", or absolute.
+ * model's folder: no component of its path is a link, "..", or absolute. A tensor
+ * of strings becomes a nested list of str.
  */
 #define _XOPEN_SOURCE 700
 
@@ -16,6 +17,7 @@
 #include "base/convert.h"
 #include "format/io.h"
 #include "format/onnx/onnx.h"
+#include "value/texts.h"
 
 /* ---- Types ---- */
 
@@ -342,25 +344,39 @@ static bool take_raw(cfx_tensor **out, cfx_context *ctx, size_t n,
     return true;
 }
 
+/* How many elements the shape has. */
+static cfx_status count_elements(size_t *n, const Onnx__TensorProto *p,
+                                 cfx_error *err)
+{
+    *n = 1;
+    if (p->n_dims > CFX_MAX_RANK)
+        return cfx_fail(err, CFX_ESHAPE, "has %zu axes, more than %d",
+                        p->n_dims, CFX_MAX_RANK);
+    for (size_t i = 0; i < p->n_dims; i++)
+        if (p->dims[i] < 0 || !cfx_mul_size(n, *n, (size_t)p->dims[i]) ||
+            *n > SIZE_MAX / 64)
+            return cfx_fail(err, CFX_ESHAPE, "has a shape that cannot be");
+    return CFX_OK;
+}
+
 cfx_status onnx_tensor_read(cfx_tensor **out, cfx_context *ctx,
                             Onnx__TensorProto *p, const char *dir,
                             cfx_error *err)
 {
     const type_row *row = find_type(p->data_type);
-    size_t n = 1;
+    size_t n;
 
     *out = NULL;
+    if (p->data_type == ONNX_STRING)
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "has strings, not numbers: write them as a list "
+                        "['a', 'b']");
     if (!row)
         return cfx_fail(err, CFX_EUNSUPPORTED,
                         "has numbers of type %s, which cfx has not",
                         onnx_type_name(p->data_type));
-    if (p->n_dims > CFX_MAX_RANK)
-        return cfx_fail(err, CFX_ESHAPE, "has %zu axes, more than %d",
-                        p->n_dims, CFX_MAX_RANK);
-    for (size_t i = 0; i < p->n_dims; i++)
-        if (p->dims[i] < 0 || !cfx_mul_size(&n, n, (size_t)p->dims[i]) ||
-            n > SIZE_MAX / 64)
-            return cfx_fail(err, CFX_ESHAPE, "has a shape that cannot be");
+    if (count_elements(&n, p, err))
+        return err->code;
     if (!has_enough(p, n))
         return wrong_count(err, p->has_raw_data ? p->raw_data.len : 0, n);
     cfx_status st = CFX_OK;
@@ -373,5 +389,66 @@ cfx_status onnx_tensor_read(cfx_tensor **out, cfx_context *ctx,
         cfx_tensor_unref(*out);
         *out = NULL;
     }
+    return st;
+}
+
+/* ---- Strings ---- */
+
+/* Lists within lists of no item: a few are enough. */
+enum { MAX_EMPTY = 4096 };
+
+/* May a list of that shape be made? An empty one may have many empty items. */
+static bool is_small(const Onnx__TensorProto *p)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; i < p->n_dims && p->dims[i]; i++)
+        if (!cfx_mul_size(&n, n, (size_t)p->dims[i]))
+            return false;
+    return n <= MAX_EMPTY;
+}
+
+static cfx_status texts_read(cfx_value *out, cfx_context *ctx,
+                             const Onnx__TensorProto *p, cfx_error *err)
+{
+    size_t n, made = 0;
+    cfx_status st = count_elements(&n, p, err);
+
+    *out = CFX_NOTHING;
+    if (st)
+        return st;
+    if (p->n_string_data != n)
+        return cfx_fail(err, CFX_EPARSE,
+                        "has %zu strings, where its shape takes %zu",
+                        p->n_string_data, n);
+    if (!n && !is_small(p))
+        return cfx_fail(err, CFX_ESHAPE, "has a shape that cannot be");
+    cfx_value *item = cfx_calloc(ctx, n + 1, sizeof(*item));
+    for (bool ok = item; ok && made < n; made += ok) {
+        const ProtobufCBinaryData *text = &p->string_data[made];
+        item[made] = cfx_str_new(ctx, (const char *)text->data, text->len);
+        ok = item[made].kind == CFX_STR;
+    }
+    if (item && made == n)
+        *out = cfx_texts_value(ctx, (int)p->n_dims, p->dims, item);
+    for (size_t i = 0; i < made; i++)
+        cfx_value_unref(item[i]);
+    if (item)
+        cfx_free(ctx, item, (n + 1) * sizeof(*item));
+    return out->kind == CFX_ABSENT ? cfx_no_memory(err) : CFX_OK;
+}
+
+cfx_status onnx_constant_read(cfx_value *out, cfx_context *ctx,
+                              Onnx__TensorProto *p, const char *dir,
+                              cfx_error *err)
+{
+    cfx_tensor *t;
+
+    *out = CFX_NOTHING;
+    if (p->data_type == ONNX_STRING)
+        return texts_read(out, ctx, p, err);
+    cfx_status st = onnx_tensor_read(&t, ctx, p, dir, err);
+    if (!st)
+        *out = cfx_value_of_tensor(t);
     return st;
 }

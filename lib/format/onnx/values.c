@@ -20,12 +20,7 @@ static cfx_status read_optional(cfx_value *out, reader *r,
 
 static cfx_status read_tensor(cfx_value *out, reader *r, Onnx__TensorProto *p)
 {
-    cfx_tensor *t;
-    cfx_status st = onnx_tensor_read(&t, r->ctx, p, NULL, r->err);
-
-    if (!st)
-        *out = cfx_value_of_tensor(t);
-    return st;
+    return onnx_constant_read(out, r->ctx, p, NULL, r->err);
 }
 
 /* The decoder has bounded how deeply they nest. */

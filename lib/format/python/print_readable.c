@@ -7,7 +7,7 @@
  */
 #include "format/drawing/drawing.h"
 #include "format/print.h"
-#include "format/text/unicode.h"
+#include "base/unicode.h"
 
 /* ---- Comments ---- */
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "format/text/unicode.h"
+#include "base/unicode.h"
 
 /* ---- Numbers ---- */
 

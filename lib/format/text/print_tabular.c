@@ -7,7 +7,7 @@
  * has a memory address.
  */
 #include "format/print.h"
-#include "format/text/unicode.h"
+#include "base/unicode.h"
 
 enum { NCOLUMNS = 5, TARGET = 2 };
 

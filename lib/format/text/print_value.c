@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "format/print.h"
-#include "format/text/unicode.h"
+#include "base/unicode.h"
 
 static const char *const format_names[] = {
     "torch.contiguous_format", "torch.preserve_format", "torch.channels_last",

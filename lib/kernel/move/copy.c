@@ -108,6 +108,16 @@ static int log2_of(size_t size)
     return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : size == 8 ? 3 : 4;
 }
 
+/* The type as which elements are moved: of stored types that of an integer of
+ * their size. */
+static cfx_dtype moved_as(cfx_dtype t)
+{
+    static const cfx_dtype of_size[] = {CFX_I8, CFX_I16, CFX_I32, CFX_I64};
+
+    return 1 << t & CFX_STORED_TYPES ? of_size[log2_of(cfx_dtype_size(t))] : t;
+}
+
+/* Stored types are not converted here (cfx_tensor_copy does that). */
 void cfx_copy(cfx_context *ctx, cfx_iter *it)
 {
     const struct cfx_pointwise_kernels *kernels =
@@ -117,7 +127,7 @@ void cfx_copy(cfx_context *ctx, cfx_iter *it)
     job j = {
         .it = it,
         .kernels = kernels,
-        .convert = kernels->convert[to][from],
+        .convert = kernels->convert[moved_as(to)][moved_as(from)],
         .size = cfx_dtype_size(to),
     };
 

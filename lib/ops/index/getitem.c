@@ -219,7 +219,7 @@ const cfx_op cfx_op__getitem = {
     .params = params,
     .aliases = "operator.getitem Tensor.__getitem__",
     .doc = "Items of a sequence, a view or elements of a tensor.",
-    .flags = CFX_OP_ANY_DEVICES | CFX_OP_COMPLEX | CFX_OP_INDEXES,
+    .flags = CFX_OP_ANY_DEVICES | CFX_OP_STORED_TYPES | CFX_OP_INDEXES,
     .infer = getitem_infer,
     .cost = copy_cost,
     .run = getitem_run,
@@ -260,7 +260,7 @@ const cfx_op cfx_op__index = {
     .aliases = "aten.index.Tensor aten._unsafe_index.Tensor torch.ops.aten."
                "index aten.index",
     .doc = "Elements at the places that index tensors name.",
-    .flags = CFX_OP_ANY_DEVICES | CFX_OP_COMPLEX | CFX_OP_INDEXES,
+    .flags = CFX_OP_ANY_DEVICES | CFX_OP_STORED_TYPES | CFX_OP_INDEXES,
     .infer = index_infer,
     .cost = copy_cost,
     .run = index_run,

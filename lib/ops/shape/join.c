@@ -181,6 +181,10 @@ static cfx_status join_infer(cfx_call *call)
     for (int i = 0, n = cfx_call_len(call, TENSORS); !st && i < n; i++) {
         cfx_dtype t = (cfx_dtype)tensor_at(call, i)->dtype;
         st = part_of(call, i, dim, &v);
+        if (i && t != type && (1 << t | 1 << type) & CFX_STORED_TYPES)
+            return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                                 "Promotion for uint16, uint32, uint64 types "
+                                 "is not supported");
         type = i ? cfx_dtype_promote(type, t) : t;
         own = st ? format : format_of(call, i, dim, &v);
         mixed |= i && own != format;
@@ -227,7 +231,7 @@ static cfx_status join_run(cfx_call *call)
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
-        .flags = CFX_OP_COMPLEX,                                              \
+        .flags = CFX_OP_STORED_TYPES,                                         \
         .infer = join_infer,                                                  \
         .run = join_run,                                                      \
     };

@@ -289,7 +289,7 @@ const cfx_op cfx_op__roll = {
     .params = params,
     .aliases = "torch.roll Tensor.roll aten.roll.default",
     .doc = "The elements of some axes moved on, around the end.",
-    .flags = CFX_OP_COMPLEX,
+    .flags = CFX_OP_STORED_TYPES,
     .infer = roll_infer,
     .run = roll_run,
 };

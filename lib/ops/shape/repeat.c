@@ -107,7 +107,7 @@ const cfx_op cfx_op__repeat = {
     .schema = "repeat(Tensor self, SymInt[] repeats) -> Tensor",
     .aliases = "Tensor.repeat aten.repeat.default",
     .doc = "The tensor several times along each axis.",
-    .flags = CFX_OP_COMPLEX,
+    .flags = CFX_OP_STORED_TYPES,
     .infer = repeat_infer,
     .run = repeat_run,
 };
@@ -117,7 +117,7 @@ const cfx_op cfx_op__tile = {
     .aliases = "torch.tile Tensor.tile aten.tile.default",
     .doc = "The tensor several times along the last axes.",
     .code = 1,
-    .flags = CFX_OP_COMPLEX,
+    .flags = CFX_OP_STORED_TYPES,
     .infer = repeat_infer,
     .run = repeat_run,
 };

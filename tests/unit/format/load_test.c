@@ -675,8 +675,13 @@ TEST_CASE(loading_gives_back_all_when_memory_is_lacking)
 /* Models with functions, branches, loops and symbolic shapes. */
 TEST_CASE(reading_onnx_gives_back_all_when_memory_is_lacking)
 {
-    static const char *const seeds[] = {"own_if", "own_loop", "own_function",
+    static const char *const seeds[] = {"own_if",
+                                        "own_loop",
+                                        "own_function",
                                         "own_symbolic_reshape",
+                                        "own_constant_strings",
+                                        "own_labels",
+                                        "own_if_of_strings",
                                         "test_lstm_defaults"};
     const char *src = getenv("srcdir");
     char path[1024];

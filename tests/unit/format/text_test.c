@@ -16,7 +16,7 @@
 
 #include "base/util.h"
 #include "format/print.h"
-#include "format/text/unicode.h"
+#include "base/unicode.h"
 #include "tests/unit/failing_alloc.h"
 #include "tests/unit/sections.h"
 #include "tests/unit/unit.h"

@@ -1,7 +1,7 @@
 /*
  * unicode -- UTF-8, and which characters are printable.
  */
-#include "format/text/unicode.h"
+#include "base/unicode.h"
 
 static bool follows(unsigned char c)
 {
