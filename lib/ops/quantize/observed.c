@@ -195,9 +195,15 @@ static cfx_status observed_run(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_axis_split e = split(call);
     int64_t n = cfx_tensor_numel(x);
-    if (cfx_call_int(call, QUANT_MIN) >= cfx_call_int(call, QUANT_MAX))
+    int64_t least = cfx_call_int(call, QUANT_MIN);
+    int64_t most = cfx_call_int(call, QUANT_MAX);
+    if (least >= most)
         return cfx_call_fail(call, CFX_EINVAL,
                              "quant_min must be below quant_max");
+    if (least < INT32_MIN || most > INT32_MAX)
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "quant_min and quant_max must be int32, as the "
+                             "zero point is");
     for (int64_t c = 0; c < e.n && n && is_on(call, OBSERVER_ON); c++)
         observe(call, &e, c);
     if (!is_on(call, FAKE_QUANT_ON)) {

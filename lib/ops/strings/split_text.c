@@ -68,7 +68,8 @@ static bool next_piece(splitter *s, const char **text, size_t *len)
     *len = (size_t)(end - s->at);
     s->ended = end == s->end;
     s->at = s->ended ? end : end + s->len;
-    s->left--;
+    if (s->left > 0) /* negative: no limit */
+        s->left--;
     return true;
 }
 
