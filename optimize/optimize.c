@@ -36,7 +36,7 @@ static cfx_status report_pass(void *user, cfx_module *gm,
     return h->after ? h->after(h->z->o->user, gm, report, err) : CFX_OK;
 }
 
-/* Append those that narrow weights. */
+/* Append the passes that narrow weights. */
 static cfx_status add_narrowing(const cfx_optimizer *z, cfx_pass_manager *pm,
                                 const cfx_context *ctx, cfx_error *err)
 {

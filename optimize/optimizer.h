@@ -23,8 +23,8 @@ typedef struct cfx_optimizer {
     const cfx_optimize_options *o;
 } cfx_optimizer;
 
-/* Apply passes, those that narrow weights, and the last ones if it is not NULL, with
- * shapes known to each. `after` may be NULL. */
+/* Apply `passes`, then those that narrow weights, then `last` unless it is NULL. Each
+ * knows the shapes. `after` may be NULL. */
 cfx_status cfx_optimizer__apply(const cfx_optimizer *z, cfx_module *gm,
                                 const char *passes, const char *last,
                                 cfx_pass_hook *after, cfx_error *err);

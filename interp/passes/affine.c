@@ -133,16 +133,21 @@ const cfx_schema *cfx_pass__signature(const cfx_pass_call *p,
     return !t ? NULL : t->variant ? t->variant : t->schema;
 }
 
+cfx_value cfx_pass__kwarg(const cfx_node *n, const char *name)
+{
+    for (uint32_t i = 0; i < n->nkwargs; i++)
+        if (!strcmp(n->kwargs[2 * i].u.str->text, name))
+            return n->kwargs[2 * i + 1];
+    return CFX_NOTHING;
+}
+
 cfx_value cfx_pass__arg(const cfx_node *n, const cfx_schema *schema,
                         const char *name)
 {
     int k = cfx_param_find(schema, name, strlen(name));
     if (k >= 0 && k < schema->npositional && (uint32_t)k < n->nargs)
         return n->args[k];
-    for (uint32_t i = 0; i < n->nkwargs; i++)
-        if (!strcmp(n->kwargs[2 * i].u.str->text, name))
-            return n->kwargs[2 * i + 1];
-    return CFX_NOTHING;
+    return cfx_pass__kwarg(n, name);
 }
 
 static cfx_status remove_kwarg(cfx_pass_call *p, cfx_node *n, const char *name)

@@ -65,6 +65,9 @@ const cfx_target *cfx_pass__target(const cfx_pass_call *p, const cfx_node *n);
 /* Return the signature of the call, or NULL. */
 const cfx_schema *cfx_pass__signature(const cfx_pass_call *p,
                                       const cfx_node *n);
+/* The value of a keyword argument; absent if there is none. */
+cfx_value cfx_pass__kwarg(const cfx_node *n, const char *name);
+
 /* Return the argument of a parameter; absent if not given. */
 cfx_value cfx_pass__arg(const cfx_node *n, const cfx_schema *schema,
                         const char *name);

@@ -164,7 +164,7 @@ CONV(1)
 CONV(2)
 CONV(3)
 
-/* What the reprs show of packed weights has no effect. */
+/* dtype and qscheme are printed for the packed weight, and have no effect. */
 #define LINEAR(class_, init_, in_, out_, ...)                                 \
     QUANTIZED(class_, Linear, ReferenceLinear,                                \
               "SymInt in_features, SymInt out_features, bool bias=True, any " \

@@ -43,14 +43,6 @@ cfx_node *cfx_block__node_arg(const cfx_node *n, uint32_t i)
                                                        : NULL;
 }
 
-bool cfx_block__has_kwarg(const cfx_node *n, const char *name)
-{
-    for (uint32_t i = 0; i < n->nkwargs; i++)
-        if (!strcmp(n->kwargs[2 * i].u.str->text, name))
-            return true;
-    return false;
-}
-
 cfx_node *cfx_block__form(const cfx_node *n)
 {
     return cfx_node_is(n, "from_blocked") ? cfx_block__node_arg(n, 0) : NULL;
@@ -66,9 +58,9 @@ cfx_node *cfx_block__open_conv(const cfx_node *x)
 {
     cfx_node *y = cfx_block__form(x);
     bool open = y && is_conv(y) && y->nusers == 1 && x->nusers == 1 &&
-                !cfx_block__has_kwarg(y, "min") &&
-                !cfx_block__has_kwarg(y, "max") &&
-                !cfx_block__has_kwarg(y, "activation");
+                !cfx_pass__kwarg(y, "min").kind &&
+                !cfx_pass__kwarg(y, "max").kind &&
+                !cfx_pass__kwarg(y, "activation").kind;
     return open ? y : NULL;
 }
 

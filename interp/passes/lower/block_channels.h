@@ -38,7 +38,6 @@ bool cfx_block__is_image(const cfx_node *n);
 int64_t cfx_block__channels(const cfx_node *n);
 /* Argument i if it is a node; else NULL. */
 cfx_node *cfx_block__node_arg(const cfx_node *n, uint32_t i);
-bool cfx_block__has_kwarg(const cfx_node *n, const char *name);
 /* Does n call the module type, or the operator? */
 bool cfx_block__calls(const cfx_pass_call *p, const cfx_node *n,
                       const char *type, const char *op);

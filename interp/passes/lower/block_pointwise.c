@@ -158,7 +158,7 @@ static cfx_value build_pair(cfx_scope *s, const cfx_node *n, void *user)
 static cfx_node *adding_conv(const pair *a, int i)
 {
     cfx_node *y = cfx_block__open_conv(a->in[i]);
-    return y && !cfx_block__has_kwarg(y, "add") && a->in[0] != a->in[1] &&
+    return y && !cfx_pass__kwarg(y, "add").kind && a->in[0] != a->in[1] &&
                    a->pixel < 0 && cfx_node_before(a->blocked[1 - i], y)
                ? y
                : NULL;

@@ -112,7 +112,7 @@ static bool is_mean(const cfx_pass_call *p, const cfx_node *n)
 {
     if (cfx_block__calls(p, n, "AdaptiveAvgPool2d", "adaptive_avg_pool2d"))
         return has_both(cfx_block__setting(p, n, "output_size"), 1, 1);
-    if (!cfx_node_is(n, "mean") || cfx_block__has_kwarg(n, "dtype"))
+    if (!cfx_node_is(n, "mean") || cfx_pass__kwarg(n, "dtype").kind)
         return false;
     cfx_value axes = n->nargs > 1 ? n->args[1]
                                   : cfx_block__setting(p, n, "dim");

@@ -19,29 +19,29 @@ typedef struct pair {
     cfx_node *first, *second;
 } pair;
 
-/* The weight of a convolution in blocks; or NULL. */
-static const cfx_tensor *weight_of(const cfx_node *n)
+/* Tensor `i` of a convolution in blocks, its input or weight; or NULL. */
+static const cfx_tensor *operand(const cfx_node *n, uint32_t i)
 {
     if (!cfx_node_is(n, "blocked_conv2d") || n->nargs != 2 ||
         n->args[0].kind != CFX_NODE || n->args[1].kind != CFX_NODE)
         return NULL;
-    cfx_value w = cfx_extract__known(n->args[1].u.node);
-    return w.kind == CFX_TENSOR ? w.u.tensor : NULL;
+    cfx_value v = cfx_extract__known(n->args[i].u.node);
+    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
 }
 
-static cfx_value kwarg(const cfx_node *n, const char *name)
+/* Does a filter go over several channels? Blocked images have such a weight of six axes
+ * at least, row-major ones of five. */
+static bool is_dense(const cfx_node *n)
 {
-    for (uint32_t i = 0; i < n->nkwargs; i++)
-        if (!strcmp(n->kwargs[2 * i].u.str->text, name))
-            return n->kwargs[2 * i + 1];
-    return CFX_NOTHING;
+    const cfx_tensor *x = operand(n, 0), *w = operand(n, 1);
+    return x && w && (w->rank >= 6 || (w->rank == 5 && x->rank == 4));
 }
 
 /* Is a setting of both axes a number from `least` to `most`? */
 static bool is_within(const cfx_node *n, const char *name, int64_t least,
                       int64_t most)
 {
-    cfx_value v = kwarg(n, name);
+    cfx_value v = cfx_pass__kwarg(n, name);
     if (!v.kind)
         return least <= 1;
     for (uint32_t i = 0; cfx_value_is_seq(v) && i < v.u.seq->len; i++) {
@@ -62,14 +62,13 @@ static bool has_kernel(const cfx_node *n, const cfx_tensor *w)
 
 static bool find_pair(pair *p, cfx_node *n)
 {
-    const cfx_tensor *w = weight_of(n);
-    if (!w || !has_kernel(n, w) || kwarg(n, "add").kind)
+    const cfx_tensor *w = operand(n, 1);
+    if (!w || !has_kernel(n, w) || cfx_pass__kwarg(n, "add").kind)
         return false;
     p->second = n;
     p->first = n->args[0].u.node;
-    w = weight_of(p->first);
-    return w && w->rank > 4 && p->first->nusers == 1 &&
-           !kwarg(p->first, "add").kind;
+    return is_dense(p->first) && p->first->nusers == 1 &&
+           !cfx_pass__kwarg(p->first, "add").kind;
 }
 
 /* Give y the keyword arguments of n, with a prefix. */
@@ -133,7 +132,7 @@ const cfx_pass cfx_pass__fuse_depthwise = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "fuse_depthwise()",
     .doc = "Compute a convolution in blocks of channels together with that of "
-           "each channel which reads it, where meta tensor_meta shows the "
-           "weights.",
+           "each channel which reads it, where meta tensor_meta shows their "
+           "shapes.",
     .run = fuse_depthwise_run,
 };

@@ -49,14 +49,6 @@ static bool is_conv(const cfx_node *n)
            cfx_node_is(n, "blocked_winograd_conv2d");
 }
 
-static bool has_kwarg(const cfx_node *n, const char *name)
-{
-    for (uint32_t i = 0; i < n->nkwargs; i++)
-        if (!strcmp(n->kwargs[2 * i].u.str->text, name))
-            return true;
-    return false;
-}
-
 /* Does n join images? */
 static bool is_cat(const cfx_node *n)
 {
@@ -74,7 +66,7 @@ static role role_of(const cfx_node *n)
     if (!is_image(n))
         return NEITHER;
     if (is_conv(n))
-        return has_kwarg(n, "dtype") ? NEITHER : WRITES;
+        return cfx_pass__kwarg(n, "dtype").kind ? NEITHER : WRITES;
     return cfx_node_is(n, "blocked_max_pool2d") ||
                    cfx_node_is(n, "blocked_avg_pool2d") || is_cat(n)
                ? PASSES

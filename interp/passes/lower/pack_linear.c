@@ -227,21 +227,14 @@ static cfx_status pack_product(packer *k, product *a)
 
 /* ---- What follows a product ---- */
 
-static bool has_kwarg(const cfx_node *n, const char *name)
-{
-    for (uint32_t i = 0; i < n->nkwargs; i++)
-        if (!strcmp(n->kwargs[2 * i].u.str->text, name))
-            return true;
-    return false;
-}
-
 /* x is a packed product that only one node reads, and whose result is the sum
  * yet. */
 static bool is_open(const cfx_node *x)
 {
     return x && cfx_node_is(x, "packed_linear") && x->nusers == 1 &&
-           !has_kwarg(x, "min") && !has_kwarg(x, "max") &&
-           !has_kwarg(x, "activation");
+           !cfx_pass__kwarg(x, "min").kind &&
+           !cfx_pass__kwarg(x, "max").kind &&
+           !cfx_pass__kwarg(x, "activation").kind;
 }
 
 /* The product y computes the value of n now. */
@@ -314,7 +307,7 @@ static cfx_node *product_of_sum(packer *k, const cfx_node *n)
         return NULL;
     for (uint32_t i = 0; i < 2; i++) {
         cfx_node *y = node_arg(n, i), *other = node_arg(n, 1 - i);
-        if (is_open(y) && other && !has_kwarg(y, "add") &&
+        if (is_open(y) && other && !cfx_pass__kwarg(y, "add").kind &&
             cfx_node_before(other, y) &&
             have_same_rows(tensor_of(y), tensor_of(other)) &&
             have_same_last(tensor_of(y), tensor_of(other)) &&

@@ -35,34 +35,39 @@ typedef struct raiser {
 /* ---- Rules ---- */
 
 /* Functions of torch.ops.quantized, and those that compute in float. */
+enum {
+    RELU = 1,    /* follows */
+    PACKED = 2,  /* the second argument is a weight with a bias */
+    DYNAMIC = 4, /* the range of the input gives its scale */
+    SCALES = 8   /* with a number, it multiplies the scale */
+};
+
 static const struct quantized_op {
     const char *name, *target;
-    bool relu;    /* follows */
-    bool packed;  /* the second argument is a weight with a bias */
-    bool dynamic; /* the range of the input gives its scale */
+    unsigned is;
 } quantized_ops[] = {
-    {"add", "torch.add", false, false, false},
-    {"add_relu", "torch.add", true, false, false},
-    {"mul", "torch.mul", false, false, false},
-    {"mul_relu", "torch.mul", true, false, false},
-    {"matmul", "torch.matmul", false, false, false},
-    {"linear", "torch.nn.functional.linear", false, true, false},
-    {"linear_relu", "torch.nn.functional.linear", true, true, false},
-    {"linear_dynamic", "torch.nn.functional.linear", false, true, true},
-    {"linear_relu_dynamic", "torch.nn.functional.linear", true, true, true},
-    {"conv1d", "torch.nn.functional.conv1d", false, true, false},
-    {"conv1d_relu", "torch.nn.functional.conv1d", true, true, false},
-    {"conv2d", "torch.nn.functional.conv2d", false, true, false},
-    {"conv2d_relu", "torch.nn.functional.conv2d", true, true, false},
-    {"conv3d", "torch.nn.functional.conv3d", false, true, false},
-    {"conv3d_relu", "torch.nn.functional.conv3d", true, true, false},
-    {"dropout", "torch.nn.functional.dropout", false, false, false},
-    {"elu", "torch.nn.functional.elu", false, false, false},
-    {"hardswish", "torch.nn.functional.hardswish", false, false, false},
-    {"instance_norm", "torch.nn.functional.instance_norm", false, false,
-     false},
-    {"layer_norm", "torch.nn.functional.layer_norm", false, false, false},
-    {"leaky_relu", "torch.nn.functional.leaky_relu", false, false, false},
+    {"add", "torch.add", 0},
+    {"add_relu", "torch.add", RELU},
+    {"mul", "torch.mul", SCALES},
+    {"mul_relu", "torch.mul", RELU | SCALES},
+    {"matmul", "torch.matmul", 0},
+    {"linear", "torch.nn.functional.linear", PACKED},
+    {"linear_relu", "torch.nn.functional.linear", RELU | PACKED},
+    {"linear_dynamic", "torch.nn.functional.linear", PACKED | DYNAMIC},
+    {"linear_relu_dynamic", "torch.nn.functional.linear",
+     RELU | PACKED | DYNAMIC},
+    {"conv1d", "torch.nn.functional.conv1d", PACKED},
+    {"conv1d_relu", "torch.nn.functional.conv1d", RELU | PACKED},
+    {"conv2d", "torch.nn.functional.conv2d", PACKED},
+    {"conv2d_relu", "torch.nn.functional.conv2d", RELU | PACKED},
+    {"conv3d", "torch.nn.functional.conv3d", PACKED},
+    {"conv3d_relu", "torch.nn.functional.conv3d", RELU | PACKED},
+    {"dropout", "torch.nn.functional.dropout", 0},
+    {"elu", "torch.nn.functional.elu", 0},
+    {"hardswish", "torch.nn.functional.hardswish", 0},
+    {"instance_norm", "torch.nn.functional.instance_norm", 0},
+    {"layer_norm", "torch.nn.functional.layer_norm", 0},
+    {"leaky_relu", "torch.nn.functional.leaky_relu", 0},
 };
 
 /* Operators and modules that take quantized tensors themselves. The result has the
@@ -421,20 +426,20 @@ static cfx_status raise_op(raiser *r, cfx_node *n,
     cfx_value params[NPARAMS];
     const cfx_node *source = source_of(r, n);
     call c;
-    if (!source && !op->dynamic)
+    if (!source && !(op->is & DYNAMIC))
         return fail(r, n, "has no quantized input");
-    cfx_status st = read_call(r, n, !op->dynamic, &c);
-    if (!st && op->packed)
-        st = place_weight(r, n, &c, op->dynamic);
-    if (!st && op->dynamic)
+    cfx_status st = read_call(r, n, !(op->is & DYNAMIC), &c);
+    if (!st && (op->is & PACKED))
+        st = place_weight(r, n, &c, op->is & DYNAMIC);
+    if (!st && (op->is & DYNAMIC))
         st = round_input(r, n, &c.args[0]);
     if (!st)
         st = cfx_quantized__set_call(n, op->target, c.args, c.nargs, r->err);
     if (!st)
         st = cfx_node_set_kwargs(n, c.kwargs, c.nkwargs, r->err);
-    if (!st && op->relu)
+    if (!st && (op->is & RELU))
         st = follow(r, &n, "torch.relu", NULL, 0);
-    if (st || op->dynamic)
+    if (st || (op->is & DYNAMIC))
         return st;
     if (source->op == CFX_CALL_MODULE)
         set_range(params, NULL);
@@ -478,7 +483,7 @@ static cfx_status raise_scaled(raiser *r, cfx_node *n,
     }
     if (!st)
         st = cfx_node_set_op(n, CFX_CALL_FUNCTION, op->target, r->err);
-    if (!st && op->relu)
+    if (!st && (op->is & RELU))
         st = follow(r, &n, "torch.relu", NULL, 0);
     return st ? st : requantize(r, n, params);
 }
@@ -517,7 +522,7 @@ static cfx_status visit(raiser *r, cfx_node *n)
     if (type)
         return raise_quantize(r, n, type);
     const struct quantized_op *op = find_op(n);
-    if (op && !strncmp(op->name, "mul", 3) && factor_of(n) > 0)
+    if (op && (op->is & SCALES) && factor_of(n) > 0)
         return raise_scaled(r, n, op, factor_of(n));
     if (op)
         return raise_op(r, n, op);

@@ -1,6 +1,5 @@
 /*
- * pair.c -- a convolution, and one with a filter for each channel that
- * reads it.
+ * pair.c -- a convolution, and the depthwise one that reads its result.
  *
  * A piece of work is some rows of y of a few blocks. Rows of the image between the
  * convolutions stay in the second cache: a band of them is computed, and then the
@@ -51,7 +50,7 @@ static int64_t reach_of(const cfx_blocked_conv *second)
     return (second->kernel[0] - 1) * second->dilation[0] + 1;
 }
 
-/* Rows of a band: those of a window at least, and of all of y at most. */
+/* Rows of a band: those of a window at least, and those of all of x at most. */
 static int64_t band_rows(const cfx_blocked_conv *first,
                          const cfx_blocked_conv *second, int64_t blocks)
 {
@@ -182,8 +181,8 @@ static void pair_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Cut y so that each thread has some pieces. A cut between rows computes those
- * again that both pieces read. */
+/* Cut y so that each thread has some pieces. The rows of x that two pieces read are
+ * computed by both. */
 static void cut(pair *p)
 {
     const cfx_blocked_conv *first = p->first, *second = p->second;
@@ -196,7 +195,7 @@ static void cut(pair *p)
 
     p->units = cfx_ceil_div(p->conv.c.out_blocks, p->unit);
     p->chunks = cfx_ceil_div(wanted, p->units * p->conv.c.batch);
-    /* As many for each thread. */
+    /* All threads should get as many pieces. */
     if (p->units * p->conv.c.batch * p->chunks % threads)
         p->chunks = cfx_round_up(p->chunks, threads);
     p->chunks = cfx_min64(p->chunks, (int64_t)(cost / PIECE_MIN));

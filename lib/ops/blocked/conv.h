@@ -19,7 +19,7 @@ CFX_PARAMS(cfx_blocked_conv_params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING,
            DEPTHWISE_ACTIVATION, DEPTHWISE_SCALARS, DEPTHWISE_ALGORITHM,
            DEPTHWISE_DTYPE);
 
-/* What a call's arguments say of the convolution. */
+/* The convolution that the arguments of a call describe. */
 typedef struct cfx_blocked_conv_call {
     const cfx_tensor *x, *w;
     cfx_epilogue end;

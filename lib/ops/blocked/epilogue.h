@@ -39,7 +39,7 @@ cfx_status cfx_epilogue_check_image(const cfx_call *call,
 void cfx_epilogue_cost(const cfx_call *call, const cfx_epilogue *e,
                        cfx_dim sums, cfx_cost *cost);
 
-/* What the kernel does with each sum; results are of `type`. */
+/* The kernel's description of an epilogue whose results are of `type`. */
 cfx_blocked_epilogue cfx_epilogue_kernel(const cfx_call *call,
                                          const cfx_epilogue *e,
                                          cfx_dtype type);

@@ -25,7 +25,7 @@
 CFX_PARAMS(params, INPUT, HX, PARAMS, HAS_BIASES, NUM_LAYERS, DROPOUT, TRAIN,
            BIDIRECTIONAL, BATCH_FIRST);
 
-/* Of an operator's code, besides the mode. */
+/* A bit of an operator's code, whose other bits are the mode. */
 enum { DYNAMIC = 1 << 8 };
 
 static cfx_rnn_mode mode_of(const cfx_call *call)
