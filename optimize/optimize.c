@@ -117,7 +117,8 @@ cfx_status cfx_optimize(cfx_module *gm, const cfx_value *inputs,
                                                z.o->after, err);
     if (!st)
         st = cfx_graph_module_delete_all_unused_state(gm, NULL, err);
-    return st || shaped
-               ? st
-               : cfx_graph_remove_shapes(cfx_graph_module_graph(gm), err);
+    if (st)
+        return st;
+    return shaped ? propagate(&(hooks){&z, NULL}, gm, NULL, err)
+                  : cfx_graph_remove_shapes(cfx_graph_module_graph(gm), err);
 }

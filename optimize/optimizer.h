@@ -15,7 +15,7 @@
     "remove_dropout, fuse_conv_bn, fuse_linear_bn, fuse_gelu, "               \
     "lower_quantized, pack_quantized, "
 #define CFX_PASSES_AFTER_BLOCKS ", pack_linear, fuse_pointwise, dead_code"
-#define CFX_PASSES_LAST "fuse_depthwise"
+#define CFX_PASSES_LAST "fuse_depthwise, inplace_cat"
 
 typedef struct cfx_optimizer {
     const cfx_value *inputs;

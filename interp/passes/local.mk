@@ -35,4 +35,5 @@ libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h
 libcfx_all_la_SOURCES += %reldir%/affine.c %reldir%/affine.h \
 	%reldir%/fuse_bn.c %reldir%/remove_noops.c \
 	%reldir%/merge_linears.c %reldir%/merge_matmul.c \
-	%reldir%/fuse_bias.c %reldir%/fuse_gelu.c %reldir%/div_to_mul.c %reldir%/split.c
+	%reldir%/fuse_bias.c %reldir%/fuse_gelu.c %reldir%/div_to_mul.c \
+	%reldir%/inplace_cat.c %reldir%/split.c

@@ -54,11 +54,21 @@ static cfx_status check_tensor(void *user, cfx_value v)
     return CFX_OK;
 }
 
+/* The value of such a call is written later, by others. */
+static bool is_unwritten(const cfx_node *n)
+{
+    const cfx_target *t = n->op == CFX_CALL_FUNCTION
+                              ? cfx_find_function(cfx_graph_context(n->graph),
+                                                  n->target->text)
+                              : NULL;
+    return t && t->op->flags & CFX_OP_UNWRITTEN;
+}
+
 static cfx_status check_finite_run_node(cfx_interp *it, const cfx_node *n,
                                         cfx_value *out)
 {
     cfx_status st = CFX_SUPER(&cfx_check_finite_class, run_node)(it, n, out);
-    if (st)
+    if (st || is_unwritten(n))
         return st;
     st = cfx_value_visit(*out, check_tensor, it);
     if (st) {

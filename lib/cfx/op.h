@@ -195,7 +195,9 @@ enum {
      * take such tensors as they are. Others are called for each slice. */
     CFX_OP_BROADCASTS = 65536,
     CFX_OP_INDEXES = 131072,
-    CFX_OP_SEES_BATCHES = 262144
+    CFX_OP_SEES_BATCHES = 262144,
+    CFX_OP_UNWRITTEN = 524288 /* its result has no numbers until another call
+                                 writes them */
 };
 
 /*

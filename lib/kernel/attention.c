@@ -27,6 +27,12 @@ enum { ROWS = 128, ALL_ROWS = 256 };
  * multiple of UNIT, which all levels cut into whole tiles. */
 enum { SCORES = 64 << 10, UNIT = 42 };
 
+/* What a thread's memory has of the block before. */
+typedef struct have {
+    int64_t from, rows; /* rows of the mask, from an element on; 0: none */
+    int64_t keys;       /* the head whose keys are packed; -1: none */
+} have;
+
 typedef struct attention {
     const cfx_attention *a;
     const cfx_context *ctx;
@@ -36,12 +42,17 @@ typedef struct attention {
     int64_t rows, blocks; /* of one head */
     /* Parts of a thread's scratch memory, in bytes from its beginning: q, k, v
      * and y where they are converted, the scores, a row of the mask. */
-    size_t q, k, v, y, scores, mask, factors, gemm, packed, priv;
+    size_t q, k, v, y, scores, mask, factors, gemm, packed, have, priv;
     int64_t row; /* elements from row to row of the scores */
     bool is_packed;
     cfx_attention_packing packing;
     char *work;
 } attention;
+
+static have *have_of(const attention *s, char *work)
+{
+    return (have *)(void *)(work + s->have);
+}
 
 static const char *at(const void *p, int64_t i, size_t size)
 {
@@ -52,6 +63,13 @@ static const char *at(const void *p, int64_t i, size_t size)
 static int64_t columns_seen(const cfx_attention *a, int64_t end)
 {
     return a->causal ? cfx_min64(a->s, end) : a->s;
+}
+
+/* Are the weights divided by their sums after the product with the values, which
+ * has fewer columns? */
+static bool divides_last(const attention *s)
+{
+    return s->is_packed && !s->a->weights && s->a->s <= CFX_STOP_BLOCK;
 }
 
 /* ---- The two products ---- */
@@ -113,6 +131,17 @@ static int64_t packed_rows(const attention *s)
     return s->a->l * s->row <= SCORES ? s->a->l : cfx_max64(fit, UNIT);
 }
 
+/* Rows of the mask that are read at a time. */
+static int64_t mask_rows(const attention *s)
+{
+    return divides_last(s) && s->a->mask_stride[2] ? s->rows : 1;
+}
+
+static size_t mask_size(const attention *s)
+{
+    return s->a->mask ? (size_t)(mask_rows(s) * s->row) * s->size : 0;
+}
+
 static attention make_attention(const cfx_context *ctx, const cfx_attention *a)
 {
     attention s = {.a = a, .ctx = ctx, .kernels = cfx_context_kernels(ctx)};
@@ -131,11 +160,14 @@ static attention make_attention(const cfx_context *ctx, const cfx_attention *a)
     s.scores = s.y +
                (narrow ? cfx_gemm_align((size_t)(s.rows * a->ev) * 4) : 0);
     s.mask = s.scores + cfx_gemm_align((size_t)(s.rows * s.row) * s.size);
-    s.factors = s.mask + cfx_gemm_align((size_t)a->s * s.size);
-    s.gemm = s.factors + cfx_gemm_align((size_t)s.rows * sizeof(double));
+    s.factors = s.mask + cfx_gemm_align(mask_size(&s));
+    s.gemm = s.factors + cfx_gemm_align((size_t)s.rows * sizeof(float));
     s.packed = s.gemm + (s.is_packed ? 0 : products_size(&s));
-    s.priv = s.packed +
-             (s.is_packed ? cfx_attention_packed_size(&s.packing) : 0) + 64;
+    s.have = s.packed +
+             (s.is_packed
+                  ? cfx_gemm_align(cfx_attention_packed_size(&s.packing))
+                  : 0);
+    s.priv = s.have + cfx_gemm_align(sizeof(have)) + 64;
     return s;
 }
 
@@ -146,48 +178,84 @@ size_t cfx_attention_workspace(const cfx_context *ctx, const cfx_attention *a)
 
 /* ---- The mask ---- */
 
+/* Is a row of the mask what is added to scores? */
+static bool is_added(const attention *s)
+{
+    return !s->a->mask_bool && s->a->mask_stride[3] == 1 &&
+           s->a->dtype == s->dtype;
+}
+
+static const char *mask_at(const attention *s, int64_t i)
+{
+    size_t size = s->a->mask_bool ? 1 : cfx_dtype_size(s->a->dtype);
+    return at(s->a->mask, i, size);
+}
+
+/* Write what a row of the mask adds. */
+static void read_mask(const attention *s, void *to, const char *row)
+{
+    const cfx_attention *a = s->a;
+    const uint8_t *see = (const uint8_t *)row;
+    int64_t step = a->mask_stride[3];
+
+    if (!a->mask_bool)
+        s->kernels->pointwise->convert[s->dtype][a->dtype](to, 1, row, step,
+                                                           a->s);
+    else if (s->size == 4)
+        for (int64_t j = 0; j < a->s; j++)
+            ((float *)to)[j] = see[j * step] ? 0 : -INFINITY;
+    else
+        for (int64_t j = 0; j < a->s; j++)
+            ((double *)to)[j] = see[j * step] ? 0 : -(double)INFINITY;
+}
+
+/* The first element of a row of the mask. */
+static int64_t mask_place(const attention *s, int64_t n, int64_t h, int64_t i)
+{
+    const int64_t *t = s->a->mask_stride;
+    return n * t[0] + h * t[1] + i * t[2];
+}
+
 /* The mask added to row i of the scores; NULL: none. */
 static const void *mask_row(const attention *s, char *work, int64_t n,
                             int64_t h, int64_t i)
 {
-    const cfx_attention *a = s->a;
-    const int64_t *t = a->mask_stride;
-    int64_t from = n * t[0] + h * t[1] + i * t[2];
-    const uint8_t *see = a->mask;
-
-    if (a->mask == NULL)
+    if (!s->a->mask)
         return NULL;
-    if (!a->mask_bool) {
-        cfx_convert_fn *convert =
-            s->kernels->pointwise->convert[s->dtype][a->dtype];
-        const char *row = at(a->mask, from, cfx_dtype_size(a->dtype));
-
-        if (t[3] == 1 && a->dtype == s->dtype)
-            return row;
-        convert(work + s->mask, 1, row, t[3], a->s);
-        return work + s->mask;
-    }
-    see += from;
-    if (s->size == 4)
-        for (int64_t j = 0; j < a->s; j++)
-            ((float *)(void *)(work + s->mask))[j] = see[j * t[3]] ? 0
-                                                                   : -INFINITY;
-    else
-        for (int64_t j = 0; j < a->s; j++)
-            ((double *)(void *)(work + s->mask))[j] = see[j * t[3]]
-                                                          ? 0
-                                                          : -(double)INFINITY;
+    const char *row = mask_at(s, mask_place(s, n, h, i));
+    if (is_added(s))
+        return row;
+    read_mask(s, work + s->mask, row);
     return work + s->mask;
+}
+
+/* Rows of the mask as numbers that are added. */
+static cfx_attention_mask mask_of(const attention *s, char *work, int64_t from,
+                                  int64_t rows)
+{
+    have *last = have_of(s, work);
+    int64_t step = s->a->mask_stride[2];
+    float *to = (float *)(void *)(work + s->mask);
+
+    if (!s->a->mask)
+        return (cfx_attention_mask){NULL, 0};
+    /* Tiles read whole blocks. */
+    if (is_added(s) && s->a->s % CFX_EXP_LANES == 0)
+        return (cfx_attention_mask){
+            (const float *)(const void *)mask_at(s, from), step};
+    rows = step ? rows : 1;
+    if (last->from != from || last->rows < rows) {
+        for (int64_t i = 0; i < rows; i++)
+            read_mask(s, to + i * s->row, mask_at(s, from + i * step));
+        last->from = from;
+        last->rows = rows;
+    }
+    return (cfx_attention_mask){to, step ? s->row : 0};
 }
 
 static const cfx_norm_rows *norm_of(const attention *s)
 {
     return s->size == 4 ? &s->kernels->norm->f32 : &s->kernels->norm->f64;
-}
-
-static char *score_row(const attention *s, char *work, int64_t i)
-{
-    return work + s->scores + (size_t)(i * s->row) * s->size;
 }
 
 static void softmax_rows(const attention *s, char *work, int64_t n, int64_t h,
@@ -216,42 +284,29 @@ static void softmax_rows(const attention *s, char *work, int64_t n, int64_t h,
     }
 }
 
-/* Are the weights divided by their sums after the product with the values, which
- * has fewer columns? */
-static bool divides_last(const attention *s)
+static float *factors_of(const attention *s, char *work)
 {
-    return s->is_packed && !s->a->mask && !s->a->weights &&
-           s->a->s <= CFX_STOP_BLOCK;
+    return (float *)(void *)(work + s->factors);
 }
 
 /* The exponentials of rows of scores, and 1 / their sums. */
 static void exp_rows(const attention *s, char *work, int64_t i0, int64_t rows)
 {
-    const cfx_norm_rows *k = norm_of(s);
-    double *factor = (double *)(void *)(work + s->factors);
-
-    for (int64_t i = 0; i < rows; i++)
-        factor[i] = k->max(score_row(s, work, i),
-                           columns_seen(s->a, i0 + i + 1));
-    for (int64_t i = 0; i < rows; i++) {
-        char *row = score_row(s, work, i);
-        int64_t seen = columns_seen(s->a, i0 + i + 1);
-        int64_t all = columns_seen(s->a, i0 + rows);
-
-        factor[i] = 1 / k->exp_sum(row, row, seen, factor[i]);
-        memset(row + (size_t)seen * s->size, 0,
-               (size_t)(all - seen) * s->size);
-    }
+    s->kernels->norm->exp_rows((float *)(void *)(work + s->scores), s->row,
+                               rows, columns_seen(s->a, i0 + 1),
+                               columns_seen(s->a, i0 + rows),
+                               factors_of(s, work));
 }
 
 static void scale_rows(const attention *s, char *work, float *y, int64_t y_row,
                        int64_t rows)
 {
     const cfx_norm_rows *k = norm_of(s);
-    const double *factor = (const double *)(void *)(work + s->factors);
+    const float *factor = factors_of(s, work);
 
     for (int64_t i = 0; i < rows; i++)
-        k->linear(y + i * y_row, y + i * y_row, s->a->ev, factor[i], 0);
+        k->linear(y + i * y_row, y + i * y_row, s->a->ev, (double)factor[i],
+                  0);
 }
 
 /* ---- Blocks ---- */
@@ -281,11 +336,12 @@ typedef struct block {
     void *y;
 } block;
 
-static void score_rows(const attention *s, char *work, const block *b)
+static void score_rows(const attention *s, char *work, const block *b,
+                       cfx_attention_mask mask)
 {
     if (s->is_packed) {
         cfx_attention_scores(&s->packing, (float *)(void *)(work + s->packed),
-                             b->rows, b->seen, b->q, b->q_row,
+                             b->rows, b->seen, b->q, b->q_row, mask,
                              (float *)(void *)(work + s->scores));
         return;
     }
@@ -311,17 +367,20 @@ static void value_rows(const attention *s, char *work, const block *b)
     cfx_gemm_run_serial(s->ctx, &g, work + s->gemm);
 }
 
-/* Compute the block of rows from i0 on. With `fresh` the keys and values are
- * packed; else they are the head's before, of which all has been packed. */
+/* Compute the block of rows from i0 on. The keys and values are packed unless they are
+ * those of the last block, of which all has been packed. */
 static void run_block(const attention *s, char *work, int64_t n, int64_t h,
-                      int64_t i0, bool fresh)
+                      int64_t i0)
 {
     const cfx_attention *a = s->a;
+    have *last = have_of(s, work);
+    int64_t keys = n * a->heads + key_head(a, h);
+    bool fresh = !s->is_packed || keys != last->keys;
     size_t size = cfx_dtype_size(a->dtype);
     bool narrow = cfx_dtype_is_reduced(a->dtype);
     int64_t rows = cfx_min64(s->rows, a->l - i0), kh = key_head(a, h);
     int64_t seen = columns_seen(a, i0 + rows);
-    int64_t have = s->is_packed ? a->s : seen; /* keys that are read */
+    int64_t nkeys = s->is_packed ? a->s : seen; /* keys that are read */
     const char *q = at(
         a->q, n * a->q_stride[0] + h * a->q_stride[1] + i0 * a->q_stride[2],
         size);
@@ -344,22 +403,25 @@ static void run_block(const attention *s, char *work, int64_t n, int64_t h,
     if (narrow) {
         b.q = widen(s, work, q, rows, a->e, a->q_stride[2]);
         if (fresh) {
-            b.k = widen(s, work + s->k, k, have, a->e, a->k_stride[2]);
-            b.v = widen(s, work + s->v, v, have, a->ev, a->v_stride[2]);
+            b.k = widen(s, work + s->k, k, nkeys, a->e, a->k_stride[2]);
+            b.v = widen(s, work + s->v, v, nkeys, a->ev, a->v_stride[2]);
         }
         b.q_row = b.k_row = a->e;
         b.v_row = b.y_row = a->ev;
         b.y = work + s->y;
     }
+    last->keys = keys;
     if (s->is_packed && fresh)
         cfx_attention_pack(&s->packing, (float *)(void *)(work + s->packed),
                            b.k, b.k_row, b.v, b.v_row);
-    score_rows(s, work, &b);
     if (divides_last(s)) {
+        score_rows(s, work, &b,
+                   mask_of(s, work, mask_place(s, n, h, i0), rows));
         exp_rows(s, work, i0, rows);
         value_rows(s, work, &b);
         scale_rows(s, work, b.y, b.y_row, rows);
     } else {
+        score_rows(s, work, &b, (cfx_attention_mask){NULL, 0});
         softmax_rows(s, work, n, h, i0, rows);
         value_rows(s, work, &b);
     }
@@ -372,15 +434,11 @@ static void run_block(const attention *s, char *work, int64_t n, int64_t h,
 static void blocks_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const attention *s = arg;
-    int64_t keys = -1; /* the head whose keys are packed */
+    char *work = s->work + s->priv * (size_t)worker;
 
     for (int64_t i = begin; i < end && !cfx_context_stops(s->ctx); i++) {
         int64_t head = i / s->blocks, n = head / s->a->heads;
-        int64_t h = head % s->a->heads;
-        int64_t last = keys;
-        keys = n * s->a->heads + key_head(s->a, h);
-        run_block(s, s->work + s->priv * (size_t)worker, n, h,
-                  i % s->blocks * s->rows, !s->is_packed || keys != last);
+        run_block(s, work, n, head % s->a->heads, i % s->blocks * s->rows);
     }
 }
 
@@ -390,6 +448,8 @@ void cfx_attention_run(cfx_context *ctx, const cfx_attention *a,
     attention s = make_attention(ctx, a);
 
     s.work = workspace;
+    for (int i = 0; i < cfx_context_threads(ctx); i++)
+        *have_of(&s, s.work + s.priv * (size_t)i) = (have){.keys = -1};
     /* Pieces are whole heads, unless there are too few. */
     int64_t heads = a->batch * a->heads;
     int64_t grain = heads >= 4 * cfx_context_threads(ctx) ? s.blocks : 1;

@@ -115,10 +115,14 @@ static cfx_blocked_tile product(const float *x, int64_t x_row, const float *w,
 
 void cfx_attention_scores(const cfx_attention_packing *p, const float *packed,
                           int64_t rows, int64_t seen, const float *q,
-                          int64_t q_row, float *scores)
+                          int64_t q_row, cfx_attention_mask mask,
+                          float *scores)
 {
     cfx_blocked_tile t = product(q, q_row, packed, p->e, p->e, scores, p->row);
 
+    t.end.add = mask.data;
+    t.add_pixel = mask.row;
+    t.add_block = CFX_BLOCK;
     cfx_blocked_run_tiles(p->kernels->blocked, t, rows, blocks_of(seen));
 }
 

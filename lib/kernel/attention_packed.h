@@ -30,11 +30,18 @@ void cfx_attention_pack(const cfx_attention_packing *p, float *packed,
                         const float *k, int64_t k_row, const float *v,
                         int64_t v_row);
 
-/* scores(rows, seen) = q(rows, e) k^T * scale; more columns may be written, up to whole
- * blocks. */
+/* Numbers that are added to scores, with whole blocks in each row; NULL: none. */
+typedef struct cfx_attention_mask {
+    const float *data;
+    int64_t row; /* elements from row to row; 0: all are one */
+} cfx_attention_mask;
+
+/* scores(rows, seen) = q(rows, e) k^T * scale + mask; more columns may be written, up
+ * to whole blocks. */
 void cfx_attention_scores(const cfx_attention_packing *p, const float *packed,
                           int64_t rows, int64_t seen, const float *q,
-                          int64_t q_row, float *scores);
+                          int64_t q_row, cfx_attention_mask mask,
+                          float *scores);
 
 /* y(rows, ev) = weights(rows, seen) v. Uses the tile behind the packed values. */
 void cfx_attention_values(const cfx_attention_packing *p, float *packed,

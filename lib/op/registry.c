@@ -337,15 +337,26 @@ static cfx_status add_outs(registry *r, const cfx_op *op, const char *name,
     return st;
 }
 
+/* The length of a namespace whose operators have overloads for `out`; or 0. */
+static size_t namespace_of(const char *name)
+{
+    static const char *const known[] = {"aten.", "torch.ops.cfx."};
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (!strncmp(name, known[i], strlen(known[i])))
+            return strlen(known[i]);
+    return 0;
+}
+
 /* "aten.add.out", "aten.eq.Scalar_out": all overloads of add, of eq. */
-static cfx_status find_aten_out(registry *r, const char *name, size_t len,
-                                cfx_target **out, cfx_error *err)
+static cfx_status find_out(registry *r, const char *name, size_t len,
+                           cfx_target **out, cfx_error *err)
 {
     const char *dot = strrchr(name, '.');
+    size_t space = namespace_of(name);
     cfx_status st = CFX_OK;
     *out = NULL;
-    if (strncmp(name, "aten.", 5) || dot < name + 5 || len < 4 ||
-        strcmp(name + len - 3, "out") || !strchr("._", name[len - 4]))
+    if (!space || dot < name + space || strcmp(name + len - 3, "out") ||
+        !strchr("._", name[len - 4]))
         return CFX_OK;
     for (size_t i = 0; i < r->nops && !st; i++)
         for (const cfx_op *op = r->ops[i]; op && !st; op = op->next)
@@ -425,7 +436,7 @@ static cfx_status find(const cfx_target **out, cfx_context *ctx,
     memcpy(buf + a, name, b + 1);
     cfx_mutex_lock(&r->lock);
     cfx_target *t = chain_of(r, buf, a + b);
-    cfx_status st = t ? CFX_OK : find_aten_out(r, buf, a + b, &t, err);
+    cfx_status st = t ? CFX_OK : find_out(r, buf, a + b, &t, err);
     if (!st && !t)
         st = find_aten_packet(r, buf, a + b, &t, err);
     if (!st && t)

@@ -66,12 +66,14 @@ static bool same_shape(cfx_shape_env *env, const cfx_tensor *a,
     return true;
 }
 
+/* Two tensors of one shape; an axis of one element has no stride to compare. */
 static bool same_layout(const cfx_tensor *a, const cfx_tensor *b)
 {
     if (a->dtype != b->dtype)
         return false;
     for (int i = 0; i < a->rank; i++)
-        if (!cfx_dim_same(a->stride[i], b->stride[i]))
+        if (!cfx_dim_is(a->shape[i], 1) &&
+            !cfx_dim_same(a->stride[i], b->stride[i]))
             return false;
     return true;
 }
@@ -190,9 +192,37 @@ cfx_status cfx_call__check_targets(cfx_call *call)
  * offset. */
 static bool same_view(const cfx_tensor *x, const cfx_tensor *t)
 {
-    return x == t ||
-           (x->data == t->data && cfx_dim_same(x->offset, t->offset) &&
-            x->rank == t->rank && same_layout(x, t));
+    if (x == t)
+        return true;
+    if (x->data != t->data || !cfx_dim_same(x->offset, t->offset) ||
+        x->rank != t->rank)
+        return false;
+    for (int i = 0; i < t->rank; i++)
+        if (!cfx_dim_same(x->shape[i], t->shape[i]))
+            return false;
+    return same_layout(x, t);
+}
+
+/* The bytes of its storage that a contiguous tensor takes; false if that is no
+ * number. */
+static bool find_bytes(const cfx_tensor *t, int64_t *from, int64_t *to)
+{
+    int64_t size = (int64_t)cfx_dtype_size((cfx_dtype)t->dtype);
+    bool known = cfx_tensor_is_contiguous(t) && cfx_dim_is_int(t->offset);
+    for (int i = 0; i < t->rank; i++)
+        known = known && cfx_dim_is_int(t->shape[i]);
+    *from = known ? size * cfx_dim_value(t->offset) : 0;
+    *to = known ? *from + size * cfx_tensor_numel(t) : 0;
+    return known;
+}
+
+/* Two views of one storage that surely have no element in common. */
+static bool lie_apart(const cfx_tensor *a, const cfx_tensor *b)
+{
+    int64_t from[2], to[2];
+    return find_bytes(a, &from[0], &to[0]) &&
+           find_bytes(b, &from[1], &to[1]) &&
+           (to[0] <= from[1] || to[1] <= from[0]);
 }
 
 typedef struct written {
@@ -205,24 +235,24 @@ static cfx_status keep_apart(void *user, cfx_value v)
 {
     const written *w = user;
     const cfx_tensor *x = v.kind == CFX_TENSOR ? v.u.tensor : NULL;
-    return x && cfx_tensor_shares(x, w->t) && (w->apart || !same_view(x, w->t))
+    return x && cfx_tensor_shares(x, w->t) && !lie_apart(x, w->t) &&
+                   (w->apart || !same_view(x, w->t))
                ? CFX_EUNSUPPORTED
                : CFX_OK;
 }
 
 /* May the result be computed into t? Not where an argument is another view of the
- * same memory. */
+ * same memory, and only element by element where it is the same view. */
 static bool writes_straight(const cfx_call *call, const cfx_tensor *t)
 {
     const uint32_t flags = call->op->flags;
-    written w = {t, false};
-    if (!(flags & (CFX_OP_POINTWISE | CFX_OP_EDITS)) || call->nout != 1 ||
-        !same_layout(call->out[0], t))
+    written w = {t, !(flags & (CFX_OP_POINTWISE | CFX_OP_EDITS))};
+    if (!call->op->run || call->nout != 1 || !same_layout(call->out[0], t))
         return false;
     for (int k = 0; k < call->schema->nparams; k++) {
         if (cfx_value_visit(call->in[k], keep_apart, &w))
             return false;
-        w.apart = flags & CFX_OP_EDITS;
+        w.apart |= flags & CFX_OP_EDITS;
     }
     return true;
 }

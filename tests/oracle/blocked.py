@@ -26,6 +26,10 @@ def row_major(x):
     return x.clone(memory_format=torch.contiguous_format)
 
 
+def uninitialized(size, dtype=None):
+    return torch.empty(size, dtype=dtype)
+
+
 def to_blocked(x, block=BLOCK):
     if x.dim() != 4:
         raise ValueError("(N, C, H, W)")
@@ -360,6 +364,8 @@ fused_pointwise.default = fused_pointwise
 torch.ops.cfx.fused_pointwise = fused_pointwise
 
 for schema, function in (
+        ("uninitialized(SymInt[] size, *, ScalarType? dtype=None) -> Tensor",
+         uninitialized),
         ("to_blocked(Tensor self, int block=16) -> Tensor", to_blocked),
         ("from_blocked(Tensor self, SymInt channels) -> Tensor",
          from_blocked),

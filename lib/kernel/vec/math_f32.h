@@ -161,6 +161,15 @@ CFX_INLINE float exp_f32(float x)
     return x != x ? x : y;
 }
 
+/* e^x for x <= 0; 0 below -87, where it is less than 2^-125. */
+CFX_INLINE float exp_negative_f32(float x)
+{
+    float power, r = exp_split(x, &power);
+    float y = (exp_rest(r) + r + 1) * power;
+
+    return x < -87 ? 0 : y;
+}
+
 CFX_INLINE float exp2_f32(float x)
 {
     float c = limit_f32(x, 151);

@@ -106,6 +106,16 @@ CFX_FORCE_INLINE float vf_sum(vf x)
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
+/* The largest element; there is no NaN. */
+CFX_FORCE_INLINE float vf_largest(vf x)
+{
+    __m128 m = _mm_max_ps(_mm256_castps256_ps128(x),
+                          _mm256_extractf128_ps(x, 1));
+
+    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+    return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+}
+
 CFX_FORCE_INLINE double vd_sum(vd x)
 {
     __m128d s = _mm_add_pd(_mm256_castpd256_pd128(x),

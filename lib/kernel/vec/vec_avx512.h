@@ -77,6 +77,12 @@ VEC_FUNCTIONS(vf, VF, float, __mmask16, ps)
 VEC_FUNCTIONS(vd, VD, double, __mmask8, pd)
 #undef VEC_FUNCTIONS
 
+/* The largest element; there is no NaN. */
+CFX_FORCE_INLINE float vf_largest(vf x)
+{
+    return _mm512_reduce_max_ps(x);
+}
+
 /* The greater; b if a is NaN. */
 CFX_FORCE_INLINE vf vf_max_number(vf a, vf b)
 {

@@ -80,6 +80,12 @@ VEC_FUNCTIONS(vf, VF, float, f32)
 VEC_FUNCTIONS(vd, VD, double, f64)
 #undef VEC_FUNCTIONS
 
+/* The largest element; there is no NaN. */
+CFX_FORCE_INLINE float vf_largest(vf x)
+{
+    return vmaxvq_f32(x);
+}
+
 /* p[0], p[step], p[2 * step], ... */
 CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
 {

@@ -72,6 +72,12 @@ VEC_FUNCTIONS(vf, float)
 VEC_FUNCTIONS(vd, double)
 #undef VEC_FUNCTIONS
 
+/* The largest element. */
+CFX_FORCE_INLINE float vf_largest(vf x)
+{
+    return x;
+}
+
 CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
 {
     (void)step;

@@ -4,7 +4,8 @@
  * shape   the given extents, or those of another tensor.
  * cost    no arithmetic; writes the result.
  *
- * `empty` fills with zeros, so that runs can be repeated.
+ * `empty` fills with zeros, so that runs can be repeated; `uninitialized` is for
+ * results that all other calls of a graph write.
  */
 #include "ops/create/create.h"
 
@@ -132,6 +133,32 @@ SIZED(zeros, 0, "", "default", "Zeros of the given extents.")
 SIZED(ones, 1, "", "default", "Ones of the given extents.")
 SIZED(empty, 0, ", MemoryFormat? memory_format=None", "memory_format",
       "A new tensor of the given extents; zeros here.")
+
+static void uninitialized_cost(const cfx_call *call, cfx_cost *cost)
+{
+    (void)call;
+    cost->bytes_read = cost->bytes_written = cfx_dim_int(0);
+}
+
+static cfx_status uninitialized_run(cfx_call *call)
+{
+    (void)call;
+    return CFX_OK;
+}
+
+const cfx_op cfx_op__uninitialized = {
+    .schema = "uninitialized(SymInt[] size, *, ScalarType? dtype=None) -> "
+              "Tensor",
+    .params = params,
+    .aliases = "torch.ops.cfx.uninitialized.default "
+               "torch.ops.cfx.uninitialized",
+    .doc = "A new tensor whose elements other calls write, each before it is "
+           "read.",
+    .flags = CFX_OP_COMPLEX | CFX_OP_UNWRITTEN,
+    .infer = sized_infer,
+    .cost = uninitialized_cost,
+    .run = uninitialized_run,
+};
 
 static cfx_status full_infer(cfx_call *call)
 {

@@ -1,0 +1,300 @@
+/*
+ * inplace_cat -- compute the parts of a concatenation where they stand in it.
+ *
+ * cat([a, b], 1) becomes a view of a tensor that `uninitialized` makes, and the
+ * calls that compute a and b write to views of it, by the `out` form of their operators. A
+ * concatenation of some parts of a longer one, side by side, is a view, too: that of
+ * the dense blocks of DenseNet.
+ *
+ * Parts are contiguous if no axis before that of the concatenation has several
+ * elements, as for one image. Others stay, since calls whose results are not
+ * contiguous would be computed apart and copied.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/aliases.h"
+#include "interp/passes/affine.h"
+#include "interp/passes/retrace.h"
+#include "interp/split/extract.h"
+
+/* Where the value of a node stands: in a tensor, from an index on. */
+typedef struct place {
+    cfx_node *whole; /* NULL: in a tensor of its own */
+    int axis;
+    int64_t from;
+} place;
+
+typedef struct joiner {
+    cfx_pass_call *p;
+    cfx_aliases aliases;
+    place *place; /* by id; nodes that the pass makes have none */
+} joiner;
+
+/* A concatenation; its parts lie in `list`. */
+typedef struct joined {
+    cfx_node *n;
+    cfx_value list;
+    const cfx_tensor *t;
+    int axis;
+} joined;
+
+/* ---- Concatenations ---- */
+
+static const cfx_tensor *known_tensor(const cfx_node *n)
+{
+    cfx_value v = cfx_extract__known(n);
+    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
+}
+
+/* Are all extents numbers, the elements contiguous, and those of one index of
+ * `axis` side by side? */
+static bool has_parts(const cfx_tensor *t, int axis)
+{
+    for (int i = 0; i < t->rank; i++)
+        if (!cfx_dim_is_int(t->shape[i]) || cfx_dim_is(t->shape[i], 0) ||
+            (i < axis && !cfx_dim_is(t->shape[i], 1)))
+            return false;
+    return cfx_tensor_is_contiguous(t) && !t->device;
+}
+
+/* Does the value have memory that only the graph knows, and that nothing writes
+ * to after it has been computed? */
+static bool is_apart(joiner *j, const cfx_node *n)
+{
+    return n->id < j->aliases.life.ids &&
+           !cfx_aliases__is(&j->aliases, cfx_aliases__set(&j->aliases, n),
+                            CFX_ALIAS_WRITTEN | CFX_ALIAS_RETURNED |
+                                CFX_ALIAS_OUTLIVES);
+}
+
+static bool find_joined(joiner *j, joined *c, cfx_node *n)
+{
+    const cfx_schema *schema = cfx_node_is(n, "cat")
+                                   ? cfx_pass__signature(j->p, n)
+                                   : NULL;
+    if (!schema || !is_apart(j, n) || cfx_pass__kwarg(n, "out").kind)
+        return false;
+    cfx_value dim = cfx_pass__arg(n, schema, "dim");
+    *c = (joined){.n = n,
+                  .list = cfx_pass__arg(n, schema, "tensors"),
+                  .t = known_tensor(n)};
+    if (!c->t || !cfx_value_is_seq(c->list) || !c->list.u.seq->len ||
+        (dim.kind && dim.kind != CFX_INT))
+        return false;
+    int64_t axis = dim.kind ? dim.u.i : 0;
+    c->axis = (int)(axis < 0 ? axis + c->t->rank : axis);
+    return has_parts(c->t, c->axis);
+}
+
+static cfx_node *part_at(const joined *c, uint32_t i)
+{
+    cfx_value v = c->list.u.seq->item[i];
+    return v.kind == CFX_NODE ? v.u.node : NULL;
+}
+
+static int64_t extent(const joined *c, const cfx_node *part)
+{
+    return cfx_dim_value(known_tensor(part)->shape[c->axis]);
+}
+
+/* ---- Calls that can write to a part ---- */
+
+/* The name of the `out` form of an operator's default overload. */
+static const cfx_target *out_form(const joiner *j, const cfx_node *n,
+                                  char *name, size_t size)
+{
+    static const char plain[] = ".default";
+    const char *target = n->target ? n->target->text : "";
+    size_t len = strlen(target), end = strlen(plain);
+    if (n->op != CFX_CALL_FUNCTION || len < end ||
+        strcmp(target + len - end, plain) || len >= size)
+        return NULL;
+    snprintf(name, size, "%.*s.out", (int)(len - end), target);
+    return cfx_find_function(j->p->ctx, name);
+}
+
+/* Can the i-th part be computed where it stands? */
+static bool is_movable(joiner *j, const joined *c, uint32_t i)
+{
+    char name[256];
+    const cfx_node *n = part_at(c, i);
+    const cfx_tensor *t = n ? known_tensor(n) : NULL;
+    return t && t->dtype == c->t->dtype && t->rank == c->t->rank &&
+           has_parts(t, c->axis) && is_apart(j, n) &&
+           !cfx_effects_any(&j->aliases.effects[n->id]) &&
+           out_form(j, n, name, sizeof(name));
+}
+
+/* Can all parts be moved, each to one place? They are marked meanwhile. */
+static bool are_movable(joiner *j, const joined *c)
+{
+    uint32_t n = c->list.u.seq->len, i = 0;
+    while (i < n && is_movable(j, c, i) && !j->place[part_at(c, i)->id].whole)
+        j->place[part_at(c, i++)->id].whole = c->n;
+    for (uint32_t k = 0; k < i; k++)
+        j->place[part_at(c, k)->id].whole = NULL;
+    return i == n;
+}
+
+/* Do the parts follow each other in another concatenation? */
+static bool are_joined(const joiner *j, const joined *c)
+{
+    const cfx_node *first = part_at(c, 0);
+    if (!first || first->id >= j->aliases.life.ids)
+        return false;
+    place next = j->place[first->id];
+    for (uint32_t i = 0; i < c->list.u.seq->len; i++) {
+        const cfx_node *n = part_at(c, i);
+        if (!next.whole || !n || n->id >= j->aliases.life.ids)
+            return false;
+        const place *at = &j->place[n->id];
+        if (at->whole != next.whole || at->axis != c->axis ||
+            at->from != next.from)
+            return false;
+        next.from += extent(c, n);
+    }
+    return true;
+}
+
+/* ---- Rewriting ---- */
+
+/* uninitialized(shape, dtype=dtype), before all parts. */
+static cfx_node *add_whole(const joiner *j, const joined *c)
+{
+    cfx_pass_call *p = j->p;
+    cfx_value shape[CFX_MAX_RANK];
+    cfx_node *before = part_at(c, 0);
+    for (uint32_t i = 1; i < c->list.u.seq->len; i++)
+        if (part_at(c, i)->order < before->order)
+            before = part_at(c, i);
+    for (int i = 0; i < c->t->rank; i++)
+        shape[i] = cfx_int(cfx_dim_value(c->t->shape[i]));
+    cfx_value size = cfx_list_new(p->ctx, (size_t)c->t->rank, shape);
+    if (!size.kind) {
+        cfx_no_memory(p->err);
+        return NULL;
+    }
+    cfx_insert_point at = cfx_graph_inserting_before(p->graph, before);
+    cfx_node *whole = cfx_graph_call_function(
+        p->graph, "torch.ops.cfx.uninitialized.default", cfx_args_of(&size, 1),
+        p->err);
+    cfx_graph_restore(p->graph, at);
+    cfx_value_unref(size);
+    return whole && !cfx_node_update_kwarg(
+                        whole, "dtype",
+                        cfx_value_of_dtype((cfx_dtype)c->t->dtype), p->err)
+               ? whole
+               : NULL;
+}
+
+/* narrow(whole, axis, from, extent), before a node. */
+static cfx_node *add_view(const joiner *j, place of, int64_t extent,
+                          cfx_node *before)
+{
+    const cfx_value args[] = {cfx_value_of_node(of.whole), cfx_int(of.axis),
+                              cfx_int(of.from), cfx_int(extent)};
+    cfx_graph *g = j->p->graph;
+    cfx_insert_point at = cfx_graph_inserting_before(g, before);
+    cfx_node *view = cfx_graph_call_function(g, "torch.narrow",
+                                             cfx_args_of(args, 4), j->p->err);
+    cfx_graph_restore(g, at);
+    return view;
+}
+
+static cfx_status move_part(joiner *j, const joined *c, cfx_node *n, place to)
+{
+    char name[256];
+    cfx_error *err = j->p->err;
+    cfx_node *view = add_view(j, to, extent(c, n), n);
+    cfx_status st = view ? CFX_OK : err->code;
+    j->place[n->id] = to;
+    out_form(j, n, name, sizeof(name));
+    if (!st)
+        st = cfx_node_set_target(n, name, err);
+    return st ? st
+              : cfx_node_update_kwarg(n, "out", cfx_value_of_node(view), err);
+}
+
+static cfx_status move_parts(joiner *j, const joined *c)
+{
+    place to = {add_whole(j, c), c->axis, 0};
+    cfx_status st = to.whole ? CFX_OK : j->p->err->code;
+    for (uint32_t i = 0; i < c->list.u.seq->len && !st; i++) {
+        cfx_node *n = part_at(c, i);
+        int64_t next = to.from + extent(c, n);
+        st = move_part(j, c, n, to);
+        to.from = next;
+    }
+    return st;
+}
+
+/* The parts stand side by side: read them there. */
+static cfx_status replace(joiner *j, const joined *c)
+{
+    cfx_pass_call *p = j->p;
+    int64_t all = cfx_dim_value(c->t->shape[c->axis]);
+    cfx_node *y = add_view(j, j->place[part_at(c, 0)->id], all, c->n);
+    cfx_status st = y ? cfx_node_inherit(y, c->n, p->err) : p->err->code;
+    if (!st)
+        st = cfx_node_replace_all_uses_with(c->n, y, NULL, NULL, p->err);
+    p->changed += c->list.u.seq->len + 1;
+    return st ? st : cfx_graph_erase_node(p->graph, c->n, p->err);
+}
+
+/* From the end, so that a longer concatenation comes before those of its parts. */
+static cfx_status join_all(joiner *j)
+{
+    joined c;
+    cfx_status st = CFX_OK;
+    for (cfx_node *n = cfx_graph_last(j->p->graph), *prev; n && !st;
+         n = prev) {
+        prev = cfx_node_prev(n);
+        if (!find_joined(j, &c, n))
+            continue;
+        bool joins = are_joined(j, &c);
+        if (!joins && !are_movable(j, &c))
+            continue;
+        if (!joins)
+            st = move_parts(j, &c);
+        if (!st)
+            st = replace(j, &c);
+    }
+    return st;
+}
+
+/* The strides of moved parts are those of the whole. */
+static cfx_status forget_strides(const joiner *j)
+{
+    cfx_status st = CFX_OK;
+    for (cfx_node *n = cfx_graph_first(j->p->graph); n && !st;
+         n = cfx_node_next(n))
+        if (n->id < j->aliases.life.ids && j->place[n->id].whole)
+            st = cfx_extract__forget(n, j->p->err);
+    return st;
+}
+
+static cfx_status inplace_cat_run(cfx_pass_call *p)
+{
+    joiner j = {.p = p};
+    cfx_status st = cfx_aliases__init(&j.aliases, p->graph, p->err);
+    size_t ids = j.aliases.life.ids;
+    if (!st && !(j.place = cfx_calloc(p->ctx, ids + 1, sizeof(*j.place))))
+        st = cfx_no_memory(p->err);
+    if (!st)
+        st = join_all(&j);
+    if (!st)
+        st = forget_strides(&j);
+    cfx_free(p->ctx, j.place, (ids + 1) * sizeof(*j.place));
+    cfx_aliases__release(&j.aliases);
+    return st;
+}
+
+const cfx_pass cfx_pass__inplace_cat = {
+    .abi = CFX_ABI(cfx_pass),
+    .schema = "inplace_cat()",
+    .doc =
+        "Compute the parts of a concatenation where they stand in it, where "
+        "meta tensor_meta shows that they are contiguous.",
+    .run = inplace_cat_run,
+};
