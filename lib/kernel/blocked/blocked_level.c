@@ -317,21 +317,25 @@ ALL_TILES(pairs_tile, CFX_BLOCKED_PAIRS)
 #define pairs_tile mixed_tile
 #endif
 
-/* ---- A window of 3x3 that moves by 2 ---- */
+/* ---- A window of 3x3 ---- */
 
 #if CFX_LEVEL_IS(avx512)
 /* Most first convolutions. A window has few steps in each row: those of all rows are
- * written out, and a number that two pixels share is read once. With two blocks there
- * are no registers left for that. */
-static void window_tile(const cfx_blocked_tile *t)
+ * written out. With one block, a number that two pixels share is read once; with more,
+ * no register is left for it, and the compiler must not know that it is the same. */
+CFX_FORCE_INLINE void window_tile(const int pixels, const int blocks,
+                                  const int stride, const cfx_blocked_tile *t)
 {
-    enum { KERNEL = 3, STRIDE = 2 };
+    enum { KERNEL = 3 };
     float sums[MOST_BLOCKS * CFX_BLOCK];
     vf s[P1][4 * BV];
 
     CFX_UNROLL
-    for (int p = 0; p < P1; p++)
-        s[p][0] = addend(t, p, 0);
+    for (int p = 0; p < pixels; p++) {
+        CFX_UNROLL
+        for (int v = 0; v < blocks; v++)
+            s[p][v] = addend(t, p, v);
+    }
     for (int64_t i = 0; i < t->n[0]; i++) {
         CFX_UNROLL
         for (int j = 0; j < KERNEL; j++) {
@@ -339,23 +343,51 @@ static void window_tile(const cfx_blocked_tile *t)
             const float *w = t->w + i * t->w_at[0] + j * t->w_at[1];
             CFX_UNROLL
             for (int k = 0; k < KERNEL; k++) {
-                vf f = vf_load(w + k * CFX_BLOCK);
+                vf f[4];
                 CFX_UNROLL
-                for (int p = 0; p < P1; p++)
-                    s[p][0] = vf_fma(vf_set1(x[p * STRIDE + k]), f, s[p][0]);
+                for (int v = 0; v < blocks; v++)
+                    f[v] = vf_load(w + v * t->w_block + k * CFX_BLOCK);
+                if (blocks > 1)
+                    __asm__("" : "+r"(x));
+                CFX_UNROLL
+                for (int p = 0; p < pixels; p++) {
+                    vf xv = vf_set1(x[p * stride + k]);
+                    CFX_UNROLL
+                    for (int v = 0; v < blocks; v++)
+                        s[p][v] = vf_fma(xv, f[v], s[p][v]);
+                }
             }
         }
     }
-    store(P1, 1, s, false, sums, t);
+    store(pixels, blocks, s, false, sums, t);
 }
+
+#define WINDOW_TILE(blocks, stride)                                           \
+    static void window_tile_##blocks##_##stride(const cfx_blocked_tile *t)    \
+    {                                                                         \
+        window_tile(P##blocks, blocks, stride, t);                            \
+    }
+
+WINDOW_TILE(1, 1)
+WINDOW_TILE(1, 2)
+WINDOW_TILE(2, 1)
+WINDOW_TILE(2, 2)
+WINDOW_TILE(4, 1)
+WINDOW_TILE(4, 2)
 
 static void rows_tile(const cfx_blocked_tile *t)
 {
-    bool is_window = t->x_pixel == 2 && t->x_step == 1 && t->steps == 3 &&
-                     t->n[1] == 3 && t->n[2] == 1;
+    /* by blocks and stride */
+    static void (*const whole[][3])(const cfx_blocked_tile *) = {
+        [1] = {NULL, window_tile_1_1, window_tile_1_2},
+        [2] = {NULL, window_tile_2_1, window_tile_2_2},
+        [4] = {NULL, window_tile_4_1, window_tile_4_2}};
+    static const int most[] = {[1] = P1, [2] = P2, [4] = P4};
+    bool is_window = (t->x_pixel == 1 || t->x_pixel == 2) && t->x_step == 1 &&
+                     t->steps == 3 && t->n[1] == 3 && t->n[2] == 1;
 
-    if (is_window && t->pixels == P1 && t->blocks == 1)
-        window_tile(t);
+    if (is_window && t->pixels == most[t->blocks])
+        whole[t->blocks][t->x_pixel](t);
     else
         float_tile(t);
 }

@@ -307,10 +307,10 @@ CFX_FORCE_INLINE void span(const kind what, const bool narrow,
 #define SPANS(F)                                                              \
     F(PRODUCTS, 3, 1, false) F(PRODUCTS, 3, 2, false)                         \
     F(PRODUCTS, 5, 1, false) F(PRODUCTS, 5, 2, false)                         \
-    F(MAXIMUM, 3, 2, false)                                                   \
+    F(MAXIMUM, 2, 2, false) F(MAXIMUM, 3, 2, false)                           \
     F(PRODUCTS, 3, 1, true) F(PRODUCTS, 3, 2, true)                           \
     F(PRODUCTS, 5, 1, true) F(PRODUCTS, 5, 2, true)                           \
-    F(MAXIMUM, 3, 2, true)
+    F(MAXIMUM, 2, 2, true) F(MAXIMUM, 3, 2, true)
 /* clang-format on */
 
 #define DEFINE(what, columns, stride, narrow)                                 \
