@@ -118,6 +118,16 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
+void cfx_quantized__set_fits(const cfx_context *ctx, cfx_quantized_end *end,
+                             int64_t blocks)
+{
+    const struct cfx_quantized_elements *k =
+        cfx_context_kernels(ctx)->quantized->elements;
+
+    end->fits = end->rounds &&
+                k->fits(end->scale, end->bias, blocks * CFX_BLOCK);
+}
+
 /* Cut y into groups of units and chunks of rows. */
 static void cut(work *v)
 {
@@ -146,6 +156,7 @@ static void run(cfx_context *ctx, work *v)
     const struct cfx_quantized_kernels *k =
         cfx_context_kernels(ctx)->quantized;
 
+    cfx_quantized__set_fits(ctx, &v->first.end, v->parts * v->blocks);
     v->ctx = ctx;
     v->most = k->pixels;
     v->tile = k->tile[k->has_dots()];

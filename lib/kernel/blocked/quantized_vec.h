@@ -10,9 +10,8 @@
  *                                 a_byte_later
  *     vf_of_bytes(p)              VF bytes as floats
  *     store_bytes(p, v)           the lowest byte of each lane
- *     group_of(n, x, zero_point, lo)
- *                                 n <= GROUP pixels of a block as bytes: x[n][BV] plus
- *                                 the zero point, in lo..255
+ *     group_of(n, x, r)           n <= GROUP pixels of a block as bytes: x[n][BV] plus
+ *                                 the zero point, in the range r
  *     store_group(p, n, g), store_pixel(p, g, i)      all of them, or one
  *     nearest(x, z)               x rounded, halves to even, plus z
  *     vi_of_vf(x)                 the same without z, the least number if it is less
@@ -27,6 +26,11 @@
 
 #include "kernel/blocked/quantized.h"
 #include "kernel/vec/vec.h"
+
+/* A zero point, and the bytes of the least and the largest result. */
+typedef struct byte_range {
+    int zero_point, lo, hi;
+} byte_range;
 
 /* Fours of bytes: as they are, or as 16 bits of the even and of the odd ones. */
 #if CFX_LEVEL_IS(avx512)
@@ -105,9 +109,9 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 4 };
 typedef __m512i vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, byte_range r)
 {
-    const vi zero = _mm512_set1_epi16((short)zero_point);
+    const vi zero = _mm512_set1_epi16((short)r.zero_point);
     const vi order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1,
                                       12, 8, 4, 0);
     vi a = _mm512_packs_epi32(x[0], x[n > 1 ? 1 : 0]);
@@ -115,9 +119,9 @@ CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
 
     a = _mm512_packus_epi16(_mm512_adds_epi16(a, zero),
                             _mm512_adds_epi16(b, zero));
-    a = _mm512_max_epu8(a, _mm512_set1_epi8((char)lo));
-    a = _mm512_permutexvar_epi32(order, a);
-    return a;
+    a = _mm512_max_epu8(a, _mm512_set1_epi8((char)r.lo));
+    a = _mm512_min_epu8(a, _mm512_set1_epi8((char)r.hi));
+    return _mm512_permutexvar_epi32(order, a);
 }
 
 CFX_FORCE_INLINE void store_group(uint8_t *y, const int n, vg x)
@@ -191,6 +195,15 @@ CFX_FORCE_INLINE fours fours_of_pixels(const void *p, int64_t n, vi order)
 {
     const __mmask64 there = n < 4 ? (1ULL << n * CFX_BLOCK) - 1 : ~0ULL;
     const vi x = reorder(_mm512_maskz_loadu_epi8(there, p), order);
+
+    return (fours){x, x};
+}
+
+/* The same of the pixels whose bits are set in `there`; others are `outside`. */
+CFX_FORCE_INLINE fours fours_within(const void *p, uint64_t there, vi outside,
+                                    vi order)
+{
+    const vi x = reorder(_mm512_mask_loadu_epi8(outside, there, p), order);
 
     return (fours){x, x};
 }
@@ -290,14 +303,16 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 2 };
 typedef __m256i vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, byte_range r)
 {
-    const vi zero = _mm256_set1_epi16((short)zero_point);
+    const vi zero = _mm256_set1_epi16((short)r.zero_point);
     const vi order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     vi a = _mm256_adds_epi16(_mm256_packs_epi32(x[0], x[1]), zero);
     vi b = n > 1 ? _mm256_adds_epi16(_mm256_packs_epi32(x[2], x[3]), zero) : a;
 
-    a = _mm256_max_epu8(_mm256_packus_epi16(a, b), _mm256_set1_epi8((char)lo));
+    a = _mm256_packus_epi16(a, b);
+    a = _mm256_max_epu8(a, _mm256_set1_epi8((char)r.lo));
+    a = _mm256_min_epu8(a, _mm256_set1_epi8((char)r.hi));
     return _mm256_permutevar8x32_epi32(a, order);
 }
 
@@ -408,16 +423,17 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 1 };
 typedef uint8x16_t vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, byte_range r)
 {
-    const int16x8_t zero = vdupq_n_s16((int16_t)zero_point);
+    const int16x8_t zero = vdupq_n_s16((int16_t)r.zero_point);
     int16x8_t a = vcombine_s16(vqmovn_s32(x[0]), vqmovn_s32(x[1]));
     int16x8_t b = vcombine_s16(vqmovn_s32(x[2]), vqmovn_s32(x[3]));
     uint8x16_t c = vcombine_u8(vqmovun_s16(vqaddq_s16(a, zero)),
                                vqmovun_s16(vqaddq_s16(b, zero)));
 
     (void)n;
-    return vmaxq_u8(c, vdupq_n_u8((uint8_t)lo));
+    return vminq_u8(vmaxq_u8(c, vdupq_n_u8((uint8_t)r.lo)),
+                    vdupq_n_u8((uint8_t)r.hi));
 }
 
 CFX_FORCE_INLINE void store_pixel(uint8_t *y, vg x, const int i)
@@ -513,14 +529,17 @@ typedef struct vg {
     uint8_t byte[CFX_BLOCK];
 } vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, byte_range r)
 {
     vg y;
 
     (void)n;
     for (int c = 0; c < CFX_BLOCK; c++) {
-        const vi at = x[c] < -zero_point ? 0 : x[c] + zero_point;
-        y.byte[c] = (uint8_t)(at < lo ? lo : at > 255 ? 255 : at);
+        const int most = r.hi - r.zero_point;
+        const int at = (x[c] < most ? x[c] : most) < r.lo - r.zero_point
+                           ? r.lo
+                           : (x[c] < most ? x[c] : most) + r.zero_point;
+        y.byte[c] = (uint8_t)(at > r.hi ? r.hi : at);
     }
     return y;
 }
@@ -658,16 +677,19 @@ CFX_FORCE_INLINE vi sum_of(const cfx_quantized_sum *s, vf a, vf b)
 
 /* Vectors in a block. */
 enum { BV = CFX_BLOCK / VF };
+/* Pixels that are rounded together, at most. */
+enum { MOST = 14 };
 
 /* The scale, bias and range of a vector of channels. */
 typedef struct scaling {
     vf scale, bias, lo, hi;
 } scaling;
 
-/* The least result with its zero point: hi, if that is less than lo. */
-CFX_FORCE_INLINE int least_byte(float lo, float hi, int zero_point)
+/* Of results in lo..hi before the zero point is added. */
+CFX_FORCE_INLINE byte_range byte_range_of(float lo, float hi, int zero_point)
 {
-    return (int)rintf(lo < hi ? lo : hi) + zero_point;
+    return (byte_range){zero_point, (int)rintf(lo) + zero_point,
+                        (int)rintf(hi) + zero_point};
 }
 
 /* Of the vector that begins with channel `at`. */
@@ -690,19 +712,39 @@ CFX_FORCE_INLINE vf scaled(const scaling *k, vi s)
     return vf_min(vf_max(scale_sums(k, s), k->lo), k->hi);
 }
 
-/* The result clamped at hi, rounded, and not clamped at lo, which group_of does. */
-CFX_FORCE_INLINE vi rounded(const scaling *k, vi s)
-{
-    return vi_of_vf(vf_min(k->hi, scale_sums(k, s)));
-}
-
-/* The vectors of n pixels of a block of sums, rounded; they lie `step` apart. */
-CFX_FORCE_INLINE void round_pixels(const scaling *k, const int n, const vi *s,
-                                   const int step, vi *x)
+/* The vectors of n pixels of a block of sums, scaled; they lie `step` apart. Each
+ * step is done for all of them, since its result is ready some cycles later. */
+CFX_FORCE_INLINE void scale_pixels(const scaling *k, const int n, const vi *s,
+                                   const int step, vf *y)
 {
     CFX_UNROLL
     for (int i = 0; i < n * BV; i++)
-        x[i] = rounded(&k[i % BV], s[i / BV * step + i % BV]);
+        y[i] = vf_of_vi(s[i / BV * step + i % BV]);
+    CFX_UNROLL
+    for (int i = 0; i < n * BV; i++)
+        y[i] = multiply_add(y[i], k[i % BV].scale, k[i % BV].bias);
+}
+
+CFX_FORCE_INLINE void clamp_pixels(const scaling *k, const int n, vf *y)
+{
+    CFX_UNROLL
+    for (int i = 0; i < n * BV; i++)
+        y[i] = vf_min(vf_max(y[i], k->lo), k->hi);
+}
+
+/* The same rounded. What fits into int32 is clamped by group_of. */
+CFX_FORCE_INLINE void round_pixels(const scaling *k, const bool fits,
+                                   const int n, const vi *s, const int step,
+                                   vi *x)
+{
+    vf y[MOST * BV];
+
+    scale_pixels(k, n, s, step, y);
+    if (!fits)
+        clamp_pixels(k, n, y);
+    CFX_UNROLL
+    for (int i = 0; i < n * BV; i++)
+        x[i] = vi_of_vf(y[i]);
 }
 
 #endif
