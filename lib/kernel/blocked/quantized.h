@@ -30,6 +30,11 @@ typedef struct cfx_quantized_sum {
     uint8_t *y; /* may be a or b */
 } cfx_quantized_sum;
 
+/* Integers that a result is clamped to when it has been rounded. */
+typedef struct cfx_quantized_range {
+    int lo, hi;
+} cfx_quantized_range;
+
 /* Numbers for each output channel are there in whole blocks. */
 typedef struct cfx_quantized_end {
     const int32_t *offset;
@@ -38,12 +43,14 @@ typedef struct cfx_quantized_end {
     float lo,
         hi;      /* lo - zero_point, hi - zero_point: in 0..255 if it rounds */
     bool rounds; /* y is uint8, else float32 */
-    bool
-        fits; /* any sum that is scaled fits into int32: the kernels find out */
     int zero_point;
     /* The result, rounded, is a of a sum; NULL: it is y. Only of convolutions of all
      * channels. */
     const cfx_quantized_sum *sum;
+    /* What the kernels find out: no number that is rounded is too large for int32;
+     * the range of the bytes of y, and of what is a of a sum. */
+    bool fits;
+    cfx_quantized_range y_range, a_range;
 } cfx_quantized_end;
 
 /* Outside of x is x_zero_point. A result is (batch, out_blocks, out..., 16). With
@@ -168,9 +175,9 @@ typedef struct cfx_quantized_norm {
 /* Never fails. */
 void cfx_quantized_norm_run(cfx_context *ctx, const cfx_quantized_norm *m);
 
-/* Find out whether the sums of so many blocks fit. Never fails. */
-void cfx_quantized__set_fits(const cfx_context *ctx, cfx_quantized_end *end,
-                             int64_t blocks);
+/* Fill the last fields of the end of so many blocks. Never fails. */
+void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
+                                int64_t blocks);
 
 /* ---- Levels ---- */
 

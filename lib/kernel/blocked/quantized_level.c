@@ -23,7 +23,8 @@ enum { P1 = 6, P2 = 0, P4 = 0 };
 /* ---- The end of a tile ---- */
 
 /* Like round_pixels, with the pixels of `other` added, which lie `gap` bytes apart. */
-CFX_FORCE_INLINE void add_pixels(const cfx_quantized_sum *sum, int zero_point,
+CFX_FORCE_INLINE void add_pixels(const cfx_quantized_end *e,
+                                 const cfx_quantized_sum *sum,
                                  const scaling *k, const int n, const vi *s,
                                  const int step, const uint8_t *other,
                                  int64_t gap, vi *x)
@@ -31,14 +32,18 @@ CFX_FORCE_INLINE void add_pixels(const cfx_quantized_sum *sum, int zero_point,
     vf y[MOST * BV];
 
     scale_pixels(k, n, s, step, y);
-    clamp_pixels(k, n, y);
-    CFX_UNROLL
-    for (int i = 0; i < n * BV; i++)
-        y[i] = vf_nearest(y[i], zero_point);
+    if (!e->fits)
+        clamp_pixels(k, n, y);
     CFX_UNROLL
     for (int i = 0; i < n * BV; i++) {
+        const vf a = vf_nearest(y[i], e->zero_point, e->a_range);
         const vf b = vf_of_bytes(other + i / BV * gap + i % BV * VF);
-        y[i] = sum_up_to_hi(sum, y[i], b);
+        y[i] = add_terms(sum, a, b);
+    }
+    if (!e->fits) {
+        CFX_UNROLL
+        for (int i = 0; i < n * BV; i++)
+            y[i] = in_range(y[i], sum->lo, sum->hi);
     }
     CFX_UNROLL
     for (int i = 0; i < n * BV; i++)
@@ -55,9 +60,8 @@ CFX_FORCE_INLINE void finish_bytes(const cfx_quantized_tile *t,
     const cfx_quantized_end *e = &t->end;
     const cfx_quantized_sum sum = e->sum ? *e->sum : (cfx_quantized_sum){0};
     const bool adds = e->sum; /* y might be all this, to the compiler */
-    const byte_range range = adds ? byte_range_of(sum.lo, sum.hi,
-                                                  sum.zero_point)
-                                  : byte_range_of(e->lo, e->hi, e->zero_point);
+    const int zero_point = adds ? sum.zero_point : e->zero_point;
+    const cfx_quantized_range range = e->y_range;
     uint8_t *y = (uint8_t *)t->y + block * t->y_block;
     scaling k[BV];
     vi x[MOST * BV];
@@ -65,14 +69,13 @@ CFX_FORCE_INLINE void finish_bytes(const cfx_quantized_tile *t,
     for (int v = 0; v < BV; v++)
         k[v] = scaling_at(e, block * CFX_BLOCK + v * VF);
     if (adds)
-        add_pixels(&sum, e->zero_point, k, pixels, s, step,
-                   sum.b + (y - sum.y), gap, x);
+        add_pixels(e, &sum, k, pixels, s, step, sum.b + (y - sum.y), gap, x);
     else
         round_pixels(k, e->fits, pixels, s, step, x);
     CFX_UNROLL
     for (int p = 0; p < pixels; p += GROUP) {
         const int n = pixels - p < GROUP ? pixels - p : GROUP;
-        const vg g = group_of(n, x + p * BV, range);
+        const vg g = group_of(n, x + p * BV, zero_point, range);
         uint8_t *at = y + p * gap;
         if (gap == CFX_BLOCK) {
             store_group(at, n, g);
@@ -92,9 +95,6 @@ static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
     const int64_t n = cfx_min64(t->columns - block * CFX_BLOCK, CFX_BLOCK);
     const int64_t pixels = t->pixels, y_pixel = t->y_pixel;
     const bool rounds = e->rounds;
-    const byte_range range = rounds
-                                 ? byte_range_of(e->lo, e->hi, e->zero_point)
-                                 : (byte_range){0};
     char *y = t->y + block * t->y_block;
     scaling k[BV];
 
@@ -105,7 +105,8 @@ static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
         vi x[BV];
         if (rounds) {
             round_pixels(k, false, 1, s, BV, x);
-            store_pixel((uint8_t *)one, group_of(1, x, range), 0);
+            store_pixel((uint8_t *)one,
+                        group_of(1, x, e->zero_point, e->y_range), 0);
             memcpy(y, one, (size_t)n);
             continue;
         }

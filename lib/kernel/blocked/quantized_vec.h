@@ -10,7 +10,8 @@
  *                                 a_byte_later
  *     vf_of_bytes(p)              VF bytes as floats
  *     store_bytes(p, v)           the lowest byte of each lane
- *     group_of(n, x, r)           n <= GROUP pixels of a block as bytes: x[n][BV] plus
+ *     group_of(n, x, zero_point, r)
+ *                                 n <= GROUP pixels of a block as bytes: x[n][BV] plus
  *                                 the zero point, in the range r
  *     store_group(p, n, g), store_pixel(p, g, i)      all of them, or one
  *     nearest(x, z)               x rounded, halves to even, plus z
@@ -26,11 +27,6 @@
 
 #include "kernel/blocked/quantized.h"
 #include "kernel/vec/vec.h"
-
-/* A zero point, and the bytes of the least and the largest result. */
-typedef struct byte_range {
-    int zero_point, lo, hi;
-} byte_range;
 
 /* Fours of bytes: as they are, or as 16 bits of the even and of the odd ones. */
 #if CFX_LEVEL_IS(avx512)
@@ -96,9 +92,20 @@ CFX_FORCE_INLINE vi vi_bits(vf x)
     return _mm512_castps_si512(x);
 }
 
+CFX_FORCE_INLINE vf vf_of_bits(vi x)
+{
+    return _mm512_castsi512_ps(x);
+}
+
 CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
 {
     return _mm512_add_epi32(x, _mm512_set1_epi32(n));
+}
+
+CFX_FORCE_INLINE vi vi_within(vi x, int32_t lo, int32_t hi)
+{
+    return _mm512_min_epi32(_mm512_max_epi32(x, _mm512_set1_epi32(lo)),
+                            _mm512_set1_epi32(hi));
 }
 
 CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
@@ -109,9 +116,10 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 4 };
 typedef __m512i vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, byte_range r)
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
+                             cfx_quantized_range r)
 {
-    const vi zero = _mm512_set1_epi16((short)r.zero_point);
+    const vi zero = _mm512_set1_epi16((short)zero_point);
     const vi order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1,
                                       12, 8, 4, 0);
     vi a = _mm512_packs_epi32(x[0], x[n > 1 ? 1 : 0]);
@@ -287,9 +295,20 @@ CFX_FORCE_INLINE vi vi_bits(vf x)
     return _mm256_castps_si256(x);
 }
 
+CFX_FORCE_INLINE vf vf_of_bits(vi x)
+{
+    return _mm256_castsi256_ps(x);
+}
+
 CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
 {
     return _mm256_add_epi32(x, _mm256_set1_epi32(n));
+}
+
+CFX_FORCE_INLINE vi vi_within(vi x, int32_t lo, int32_t hi)
+{
+    return _mm256_min_epi32(_mm256_max_epi32(x, _mm256_set1_epi32(lo)),
+                            _mm256_set1_epi32(hi));
 }
 
 CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
@@ -303,9 +322,10 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 2 };
 typedef __m256i vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, byte_range r)
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
+                             cfx_quantized_range r)
 {
-    const vi zero = _mm256_set1_epi16((short)r.zero_point);
+    const vi zero = _mm256_set1_epi16((short)zero_point);
     const vi order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     vi a = _mm256_adds_epi16(_mm256_packs_epi32(x[0], x[1]), zero);
     vi b = n > 1 ? _mm256_adds_epi16(_mm256_packs_epi32(x[2], x[3]), zero) : a;
@@ -406,9 +426,19 @@ CFX_FORCE_INLINE vi vi_bits(vf x)
     return vreinterpretq_s32_f32(x);
 }
 
+CFX_FORCE_INLINE vf vf_of_bits(vi x)
+{
+    return vreinterpretq_f32_s32(x);
+}
+
 CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
 {
     return vaddq_s32(x, vdupq_n_s32(n));
+}
+
+CFX_FORCE_INLINE vi vi_within(vi x, int32_t lo, int32_t hi)
+{
+    return vminq_s32(vmaxq_s32(x, vdupq_n_s32(lo)), vdupq_n_s32(hi));
 }
 
 CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
@@ -423,9 +453,10 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 1 };
 typedef uint8x16_t vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, byte_range r)
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
+                             cfx_quantized_range r)
 {
-    const int16x8_t zero = vdupq_n_s16((int16_t)r.zero_point);
+    const int16x8_t zero = vdupq_n_s16((int16_t)zero_point);
     int16x8_t a = vcombine_s16(vqmovn_s32(x[0]), vqmovn_s32(x[1]));
     int16x8_t b = vcombine_s16(vqmovn_s32(x[2]), vqmovn_s32(x[3]));
     uint8x16_t c = vcombine_u8(vqmovun_s16(vqaddq_s16(a, zero)),
@@ -514,9 +545,19 @@ CFX_FORCE_INLINE vi vi_bits(vf x)
     return vi_load(&x);
 }
 
+CFX_FORCE_INLINE vf vf_of_bits(vi x)
+{
+    return vf_load((const float *)&x);
+}
+
 CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
 {
     return (vi)((uint32_t)x + (uint32_t)n);
+}
+
+CFX_FORCE_INLINE vi vi_within(vi x, int32_t lo, int32_t hi)
+{
+    return (x > lo ? x : lo) < hi ? (x > lo ? x : lo) : hi;
 }
 
 CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
@@ -529,16 +570,17 @@ typedef struct vg {
     uint8_t byte[CFX_BLOCK];
 } vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, byte_range r)
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
+                             cfx_quantized_range r)
 {
     vg y;
 
     (void)n;
     for (int c = 0; c < CFX_BLOCK; c++) {
-        const int most = r.hi - r.zero_point;
-        const int at = (x[c] < most ? x[c] : most) < r.lo - r.zero_point
+        const int most = r.hi - zero_point;
+        const int at = (x[c] < most ? x[c] : most) < r.lo - zero_point
                            ? r.lo
-                           : (x[c] < most ? x[c] : most) + r.zero_point;
+                           : (x[c] < most ? x[c] : most) + zero_point;
         y.byte[c] = (uint8_t)(at > r.hi ? r.hi : at);
     }
     return y;
@@ -635,18 +677,23 @@ CFX_FORCE_INLINE vf multiply_add(vf a, vf b, vf c)
 
 /* The integer that is nearest to x, halves to even, in int32: that of -2^22..2^22
  * is the fraction of x + 1.5 * 2^23. */
+enum { NEAREST_BITS = 0x4b400000 };
 CFX_FORCE_INLINE vi nearest(vf x, int zero_point)
 {
-    const int32_t bits = 0x4b400000;
-
-    return vi_add(vi_bits(vf_add(x, vf_set1(0x1.8p23F))), zero_point - bits);
+    return vi_add(vi_bits(vf_add(x, vf_set1(0x1.8p23F))),
+                  zero_point - NEAREST_BITS);
 }
 
-/* nearest(x, zero_point) as a float. */
-CFX_FORCE_INLINE vf vf_nearest(vf x, int zero_point)
+/* nearest(x, zero_point) in a range, as a float. It takes the units of products and
+ * of integers, since others are busy with conversions. */
+CFX_FORCE_INLINE vf vf_nearest(vf x, int zero_point, cfx_quantized_range r)
 {
-    return vf_add(vf_add(x, vf_set1(0x1.8p23F)),
-                  vf_set1((float)zero_point - 0x1.8p23F));
+    const int32_t to_bits = NEAREST_BITS - zero_point;
+    const vi y = vi_within(vi_bits(vf_add(x, vf_set1(0x1.8p23F))),
+                           r.lo + to_bits, r.hi + to_bits);
+
+    return multiply_add(vf_of_bits(y), vf_set1(1),
+                        vf_set1((float)zero_point - 0x1.8p23F));
 }
 
 /* NaN becomes lo. */
@@ -661,12 +708,6 @@ CFX_FORCE_INLINE vf add_terms(const cfx_quantized_sum *s, vf a, vf b)
     vf v = multiply_add(b, vf_set1(s->scale[1]), vf_set1(s->bias));
 
     return multiply_add(a, vf_set1(s->scale[0]), v);
-}
-
-/* A sum clamped at `hi` and not at `lo`, which group_of does. */
-CFX_FORCE_INLINE vf sum_up_to_hi(const cfx_quantized_sum *s, vf a, vf b)
-{
-    return vf_min(vf_set1(s->hi), add_terms(s, a, b));
 }
 
 /* A sum as integers, with its zero point. */
@@ -684,13 +725,6 @@ enum { MOST = 14 };
 typedef struct scaling {
     vf scale, bias, lo, hi;
 } scaling;
-
-/* Of results in lo..hi before the zero point is added. */
-CFX_FORCE_INLINE byte_range byte_range_of(float lo, float hi, int zero_point)
-{
-    return (byte_range){zero_point, (int)rintf(lo) + zero_point,
-                        (int)rintf(hi) + zero_point};
-}
 
 /* Of the vector that begins with channel `at`. */
 CFX_FORCE_INLINE scaling scaling_at(const cfx_quantized_end *e, int64_t at)

@@ -250,7 +250,7 @@ void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c,
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
-    cfx_quantized__set_fits(ctx, &inner.end, c->out_blocks);
+    cfx_quantized__prepare_end(ctx, &inner.end, c->out_blocks);
     if (three) {
         v.outside = workspace;
         memset(v.outside, c->x_zero_point, (size_t)outside_row(c));

@@ -54,14 +54,13 @@ CFX_FORCE_INLINE void finish(const cfx_quantized_rows *r, vi s[][BV], char *y,
                      scaled(&k[i % BV], s[i / BV][i % BV]));
         return;
     }
-    const byte_range range = byte_range_of(e->lo, e->hi, e->zero_point);
     vi x[PIXELS * BV];
     round_pixels(k, e->fits, pixels, s[0], BV, x);
     CFX_UNROLL
     for (int p = 0; p < pixels; p += GROUP) {
         const int n = pixels - p < GROUP ? pixels - p : GROUP;
         store_group((uint8_t *)y + p * CFX_BLOCK, n,
-                    group_of(n, x + p * BV, range));
+                    group_of(n, x + p * BV, e->zero_point, e->y_range));
     }
 }
 
