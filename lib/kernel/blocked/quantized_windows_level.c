@@ -21,19 +21,31 @@ enum { PIXELS = 4 };
 
 /* ---- Maxima ---- */
 
+CFX_FORCE_INLINE void max_of(const cfx_quantized_rows *rows, const int64_t n,
+                             const int64_t m)
+{
+    const cfx_quantized_rows r = *rows; /* which y is not */
+
+    for (int64_t p = 0; p < r.pixels; p++) {
+        const uint8_t *x = r.x + p * r.x_pixel;
+        vb most = vb_zero();
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t k = 0; k < m; k++)
+                most = vb_max(most,
+                              vb_load(x + i * r.x_at[0] + k * r.x_at[1]));
+        }
+        vb_store(r.y + p * r.y_pixel, most);
+    }
+}
+
 static void max(const cfx_quantized_rows *r)
 {
-    for (int64_t p = 0; p < r->pixels; p++) {
-        const uint8_t *x = r->x + p * r->x_pixel;
-        vb most = vb_zero();
-        for (int64_t i = 0; i < r->n[0]; i++) {
-            for (int64_t k = 0; k < r->n[1]; k++) {
-                const uint8_t *at = x + i * r->x_at[0] + k * r->x_at[1];
-                most = vb_max(most, vb_load(at));
-            }
-        }
-        vb_store(r->y + p * r->y_pixel, most);
-    }
+    if (r->n[0] == 3 && r->n[1] == 3)
+        max_of(r, 3, 3);
+    else if (r->n[0] == 2 && r->n[1] == 2)
+        max_of(r, 2, 2);
+    else
+        max_of(r, r->n[0], r->n[1]);
 }
 
 /* ---- Products ---- */
