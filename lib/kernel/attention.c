@@ -7,7 +7,8 @@
  * converted on the way in and out.
  *
  * For many rows of floats, keys and values are packed as weights are, once for
- * all blocks of a head that a thread computes in turn (attention_packed.h).
+ * all blocks of a head that a thread computes in turn (attention_packed.h). A mask
+ * that hides nothing, as that of a batch without padding, is not read again.
  */
 #include "kernel/attention_packed.h"
 
@@ -442,11 +443,43 @@ static void blocks_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
+/* Are all of n bytes, which lie `stride` apart, nonzero? */
+static bool all_set(const uint8_t *p, int64_t n, int64_t stride)
+{
+    if (stride == 1)
+        return memchr(p, 0, (size_t)n) == NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (p[i * stride] == 0)
+            return false;
+    return true;
+}
+
+/* Does the mask hide nothing? An axis of stride 0 is looked at once. */
+static bool sees_all(const cfx_attention *a)
+{
+    const int64_t *t = a->mask_stride;
+    const int64_t extents[] = {a->batch, a->heads, a->l, a->s};
+    int64_t n[4];
+
+    for (int i = 0; i < 4; i++)
+        n[i] = t[i] == 0 ? cfx_min64(extents[i], 1) : extents[i];
+    for (int64_t i = 0; i < n[0] * n[1] * n[2]; i++) {
+        int64_t at = i / n[2] / n[1] * t[0] + i / n[2] % n[1] * t[1] +
+                     i % n[2] * t[2];
+        if (!all_set((const uint8_t *)a->mask + at, n[3], t[3]))
+            return false;
+    }
+    return true;
+}
+
 void cfx_attention_run(cfx_context *ctx, const cfx_attention *a,
                        void *workspace)
 {
-    attention s = make_attention(ctx, a);
+    cfx_attention seen = *a;
 
+    if (a->mask && a->mask_bool && sees_all(a))
+        seen.mask = NULL;
+    attention s = make_attention(ctx, &seen);
     s.work = workspace;
     for (int i = 0; i < cfx_context_threads(ctx); i++)
         *have_of(&s, s.work + s.priv * (size_t)i) = (have){.keys = -1};

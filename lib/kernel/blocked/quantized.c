@@ -118,6 +118,31 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
+static cfx_quantized_range range_of(float lo, float hi, int zero_point)
+{
+    return (cfx_quantized_range){(int)rintf(lo) + zero_point,
+                                 (int)rintf(hi) + zero_point};
+}
+
+void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
+                                int64_t blocks)
+{
+    const struct cfx_quantized_elements *k =
+        cfx_context_kernels(ctx)->quantized->elements;
+    const cfx_quantized_sum *s = end->sum;
+
+    if (!end->rounds)
+        return;
+    end->fits = k->fits(end->scale, end->bias, blocks * CFX_BLOCK);
+    end->y_range = range_of(end->lo, end->hi, end->zero_point);
+    if (s) {
+        float most = UINT8_MAX * (fabsf(s->scale[0]) + fabsf(s->scale[1]));
+        end->fits = end->fits && most + fabsf(s->bias) < 0x1p30F;
+        end->a_range = end->y_range;
+        end->y_range = range_of(s->lo, s->hi, s->zero_point);
+    }
+}
+
 /* Cut y into groups of units and chunks of rows. */
 static void cut(work *v)
 {
@@ -146,6 +171,7 @@ static void run(cfx_context *ctx, work *v)
     const struct cfx_quantized_kernels *k =
         cfx_context_kernels(ctx)->quantized;
 
+    cfx_quantized__prepare_end(ctx, &v->first.end, v->parts * v->blocks);
     v->ctx = ctx;
     v->most = k->pixels;
     v->tile = k->tile[k->has_dots()];

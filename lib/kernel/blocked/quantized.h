@@ -30,6 +30,11 @@ typedef struct cfx_quantized_sum {
     uint8_t *y; /* may be a or b */
 } cfx_quantized_sum;
 
+/* Integers that a result is clamped to when it has been rounded. */
+typedef struct cfx_quantized_range {
+    int lo, hi;
+} cfx_quantized_range;
+
 /* Numbers for each output channel are there in whole blocks. */
 typedef struct cfx_quantized_end {
     const int32_t *offset;
@@ -42,6 +47,10 @@ typedef struct cfx_quantized_end {
     /* The result, rounded, is a of a sum; NULL: it is y. Only of convolutions of all
      * channels. */
     const cfx_quantized_sum *sum;
+    /* What the kernels find out: no number that is rounded is too large for int32;
+     * the range of the bytes of y, and of what is a of a sum. */
+    bool fits;
+    cfx_quantized_range y_range, a_range;
 } cfx_quantized_end;
 
 /* Outside of x is x_zero_point. A result is (batch, out_blocks, out..., 16). With
@@ -166,6 +175,10 @@ typedef struct cfx_quantized_norm {
 /* Never fails. */
 void cfx_quantized_norm_run(cfx_context *ctx, const cfx_quantized_norm *m);
 
+/* Fill the last fields of the end of so many blocks. Never fails. */
+void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
+                                int64_t blocks);
+
 /* ---- Levels ---- */
 
 /* Some pixels of some blocks of y. Distances are in bytes. A sum goes over n[0]
@@ -192,6 +205,12 @@ typedef struct cfx_quantized_tile {
 typedef struct cfx_quantized_rows {
     int64_t rows, pixels, n[2], x_row, x_pixel, x_at[2];
     const uint8_t *x;
+    /* Of depthwise_three, where x is a plane of so many bytes: the first window begins
+     * with the row at `top`. Instead of rows that are not in the plane `outside` is
+     * read. `left` columns of the first pixel of a row are outside, and `right` of the
+     * last, each 0 or 1. */
+    int64_t plane, top, left, right;
+    const uint8_t *outside;
     const int8_t *w; /* without gaps in a row */
     const float *w_float;
     int64_t w_row;         /* elements of both */
@@ -214,6 +233,9 @@ struct cfx_quantized_elements {
     void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y,
                    int64_t n);
     void (*norm)(const cfx_quantized_norm *m, int64_t row);
+    /* Is any int32 in int32 when it is scaled and biased? n is a multiple of
+     * CFX_BLOCK, bias may be NULL. */
+    bool (*fits)(const float *scale, const float *bias, int64_t n);
 };
 
 struct cfx_quantized_windows {
@@ -222,6 +244,8 @@ struct cfx_quantized_windows {
     /* With instructions for products of four bytes and for moves of bytes, where the
      * columns of a window are neighbours; or NULL. */
     void (*depthwise_dots)(const cfx_quantized_rows *r);
+    /* Likewise windows of three rows and columns that may reach outside of x. */
+    void (*depthwise_three)(const cfx_quantized_rows *r);
     bool (*has_depthwise_dots)(void);
 };
 

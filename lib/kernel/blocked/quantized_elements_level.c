@@ -176,6 +176,21 @@ static void norm(const cfx_quantized_norm *m, int64_t row)
     }
 }
 
+static bool fits(const float *scale, const float *bias, int64_t n)
+{
+    int large = 0;
+
+    CFX_SIMD
+    for (int64_t i = 0; i < n; i++)
+        large |= !(fabsf(scale[i]) < 0.5F);
+    if (!bias)
+        return !large;
+    CFX_SIMD
+    for (int64_t i = 0; i < n; i++)
+        large |= !(fabsf(bias[i]) < 0x1p29F);
+    return !large;
+}
+
 extern const struct cfx_quantized_elements CFX_LEVEL_NAME(
     cfx_quantized_elements);
 
@@ -187,4 +202,5 @@ const struct cfx_quantized_elements CFX_LEVEL_NAME(cfx_quantized_elements) = {
     .mean = mean,
     .lookup = lookup_all,
     .norm = norm,
+    .fits = fits,
 };

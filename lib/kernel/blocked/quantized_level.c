@@ -22,19 +22,32 @@ enum { P1 = 6, P2 = 0, P4 = 0 };
 
 /* ---- The end of a tile ---- */
 
-/* The vectors of n pixels as round_pixels has them, with the pixels of `other` added,
- * which lie `gap` bytes apart. */
-CFX_FORCE_INLINE void add_pixels(const cfx_quantized_sum *sum, int zero_point,
+/* Like round_pixels, with the pixels of `other` added, which lie `gap` bytes apart. */
+CFX_FORCE_INLINE void add_pixels(const cfx_quantized_end *e,
+                                 const cfx_quantized_sum *sum,
                                  const scaling *k, const int n, const vi *s,
                                  const int step, const uint8_t *other,
                                  int64_t gap, vi *x)
 {
+    vf y[MOST * BV];
+
+    scale_pixels(k, n, s, step, y);
+    if (!e->fits)
+        clamp_pixels(k, n, y);
     CFX_UNROLL
     for (int i = 0; i < n * BV; i++) {
-        const vf a = scaled(&k[i % BV], s[i / BV * step + i % BV]);
+        const vf a = vf_nearest(y[i], e->zero_point, e->a_range);
         const vf b = vf_of_bytes(other + i / BV * gap + i % BV * VF);
-        x[i] = vi_of_vf(sum_up_to_hi(sum, vf_nearest(a, zero_point), b));
+        y[i] = add_terms(sum, a, b);
     }
+    if (!e->fits) {
+        CFX_UNROLL
+        for (int i = 0; i < n * BV; i++)
+            y[i] = in_range(y[i], sum->lo, sum->hi);
+    }
+    CFX_UNROLL
+    for (int i = 0; i < n * BV; i++)
+        x[i] = vi_of_vf(y[i]);
 }
 
 /* Bytes of all channels of a block, whose pixels in y lie `gap` apart, and those of
@@ -47,26 +60,23 @@ CFX_FORCE_INLINE void finish_bytes(const cfx_quantized_tile *t,
     const cfx_quantized_end *e = &t->end;
     const cfx_quantized_sum sum = e->sum ? *e->sum : (cfx_quantized_sum){0};
     const bool adds = e->sum; /* y might be all this, to the compiler */
-    const int zero_point = e->zero_point;
-    const int to_zero = adds ? sum.zero_point : zero_point;
-    const int lo = least_byte(adds ? sum.lo : e->lo, adds ? sum.hi : e->hi,
-                              to_zero);
+    const int zero_point = adds ? sum.zero_point : e->zero_point;
+    const cfx_quantized_range range = e->y_range;
     uint8_t *y = (uint8_t *)t->y + block * t->y_block;
     scaling k[BV];
+    vi x[MOST * BV];
 
     for (int v = 0; v < BV; v++)
         k[v] = scaling_at(e, block * CFX_BLOCK + v * VF);
+    if (adds)
+        add_pixels(e, &sum, k, pixels, s, step, sum.b + (y - sum.y), gap, x);
+    else
+        round_pixels(k, e->fits, pixels, s, step, x);
     CFX_UNROLL
     for (int p = 0; p < pixels; p += GROUP) {
         const int n = pixels - p < GROUP ? pixels - p : GROUP;
+        const vg g = group_of(n, x + p * BV, zero_point, range);
         uint8_t *at = y + p * gap;
-        vi x[GROUP * BV];
-        if (adds)
-            add_pixels(&sum, zero_point, k, n, s + p * step, step,
-                       sum.b + (at - sum.y), gap, x);
-        else
-            round_pixels(k, n, s + p * step, step, x);
-        const vg g = group_of(n, x, to_zero, lo);
         if (gap == CFX_BLOCK) {
             store_group(at, n, g);
             continue;
@@ -84,9 +94,7 @@ static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
     const cfx_quantized_end *e = &t->end;
     const int64_t n = cfx_min64(t->columns - block * CFX_BLOCK, CFX_BLOCK);
     const int64_t pixels = t->pixels, y_pixel = t->y_pixel;
-    const int zero_point = e->zero_point;
     const bool rounds = e->rounds;
-    const int lo = rounds ? least_byte(e->lo, e->hi, zero_point) : 0;
     char *y = t->y + block * t->y_block;
     scaling k[BV];
 
@@ -96,8 +104,9 @@ static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
         float one[CFX_BLOCK];
         vi x[BV];
         if (rounds) {
-            round_pixels(k, 1, s, BV, x);
-            store_pixel((uint8_t *)one, group_of(1, x, zero_point, lo), 0);
+            round_pixels(k, false, 1, s, BV, x);
+            store_pixel((uint8_t *)one,
+                        group_of(1, x, e->zero_point, e->y_range), 0);
             memcpy(y, one, (size_t)n);
             continue;
         }

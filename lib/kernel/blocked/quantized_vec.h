@@ -10,9 +10,9 @@
  *                                 a_byte_later
  *     vf_of_bytes(p)              VF bytes as floats
  *     store_bytes(p, v)           the lowest byte of each lane
- *     group_of(n, x, zero_point, lo)
+ *     group_of(n, x, zero_point, r)
  *                                 n <= GROUP pixels of a block as bytes: x[n][BV] plus
- *                                 the zero point, in lo..255
+ *                                 the zero point, in the range r
  *     store_group(p, n, g), store_pixel(p, g, i)      all of them, or one
  *     nearest(x, z)               x rounded, halves to even, plus z
  *     vi_of_vf(x)                 the same without z, the least number if it is less
@@ -92,9 +92,20 @@ CFX_FORCE_INLINE vi vi_bits(vf x)
     return _mm512_castps_si512(x);
 }
 
+CFX_FORCE_INLINE vf vf_of_bits(vi x)
+{
+    return _mm512_castsi512_ps(x);
+}
+
 CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
 {
     return _mm512_add_epi32(x, _mm512_set1_epi32(n));
+}
+
+CFX_FORCE_INLINE vi vi_within(vi x, int32_t lo, int32_t hi)
+{
+    return _mm512_min_epi32(_mm512_max_epi32(x, _mm512_set1_epi32(lo)),
+                            _mm512_set1_epi32(hi));
 }
 
 CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
@@ -105,7 +116,8 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 4 };
 typedef __m512i vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
+                             cfx_quantized_range r)
 {
     const vi zero = _mm512_set1_epi16((short)zero_point);
     const vi order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1,
@@ -115,9 +127,9 @@ CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
 
     a = _mm512_packus_epi16(_mm512_adds_epi16(a, zero),
                             _mm512_adds_epi16(b, zero));
-    a = _mm512_max_epu8(a, _mm512_set1_epi8((char)lo));
-    a = _mm512_permutexvar_epi32(order, a);
-    return a;
+    a = _mm512_max_epu8(a, _mm512_set1_epi8((char)r.lo));
+    a = _mm512_min_epu8(a, _mm512_set1_epi8((char)r.hi));
+    return _mm512_permutexvar_epi32(order, a);
 }
 
 CFX_FORCE_INLINE void store_group(uint8_t *y, const int n, vg x)
@@ -191,6 +203,15 @@ CFX_FORCE_INLINE fours fours_of_pixels(const void *p, int64_t n, vi order)
 {
     const __mmask64 there = n < 4 ? (1ULL << n * CFX_BLOCK) - 1 : ~0ULL;
     const vi x = reorder(_mm512_maskz_loadu_epi8(there, p), order);
+
+    return (fours){x, x};
+}
+
+/* The same of the pixels whose bits are set in `there`; others are `outside`. */
+CFX_FORCE_INLINE fours fours_within(const void *p, uint64_t there, vi outside,
+                                    vi order)
+{
+    const vi x = reorder(_mm512_mask_loadu_epi8(outside, there, p), order);
 
     return (fours){x, x};
 }
@@ -274,9 +295,20 @@ CFX_FORCE_INLINE vi vi_bits(vf x)
     return _mm256_castps_si256(x);
 }
 
+CFX_FORCE_INLINE vf vf_of_bits(vi x)
+{
+    return _mm256_castsi256_ps(x);
+}
+
 CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
 {
     return _mm256_add_epi32(x, _mm256_set1_epi32(n));
+}
+
+CFX_FORCE_INLINE vi vi_within(vi x, int32_t lo, int32_t hi)
+{
+    return _mm256_min_epi32(_mm256_max_epi32(x, _mm256_set1_epi32(lo)),
+                            _mm256_set1_epi32(hi));
 }
 
 CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
@@ -290,14 +322,17 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 2 };
 typedef __m256i vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
+                             cfx_quantized_range r)
 {
     const vi zero = _mm256_set1_epi16((short)zero_point);
     const vi order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     vi a = _mm256_adds_epi16(_mm256_packs_epi32(x[0], x[1]), zero);
     vi b = n > 1 ? _mm256_adds_epi16(_mm256_packs_epi32(x[2], x[3]), zero) : a;
 
-    a = _mm256_max_epu8(_mm256_packus_epi16(a, b), _mm256_set1_epi8((char)lo));
+    a = _mm256_packus_epi16(a, b);
+    a = _mm256_max_epu8(a, _mm256_set1_epi8((char)r.lo));
+    a = _mm256_min_epu8(a, _mm256_set1_epi8((char)r.hi));
     return _mm256_permutevar8x32_epi32(a, order);
 }
 
@@ -391,9 +426,19 @@ CFX_FORCE_INLINE vi vi_bits(vf x)
     return vreinterpretq_s32_f32(x);
 }
 
+CFX_FORCE_INLINE vf vf_of_bits(vi x)
+{
+    return vreinterpretq_f32_s32(x);
+}
+
 CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
 {
     return vaddq_s32(x, vdupq_n_s32(n));
+}
+
+CFX_FORCE_INLINE vi vi_within(vi x, int32_t lo, int32_t hi)
+{
+    return vminq_s32(vmaxq_s32(x, vdupq_n_s32(lo)), vdupq_n_s32(hi));
 }
 
 CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
@@ -408,7 +453,8 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 1 };
 typedef uint8x16_t vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
+                             cfx_quantized_range r)
 {
     const int16x8_t zero = vdupq_n_s16((int16_t)zero_point);
     int16x8_t a = vcombine_s16(vqmovn_s32(x[0]), vqmovn_s32(x[1]));
@@ -417,7 +463,8 @@ CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
                                vqmovun_s16(vqaddq_s16(b, zero)));
 
     (void)n;
-    return vmaxq_u8(c, vdupq_n_u8((uint8_t)lo));
+    return vminq_u8(vmaxq_u8(c, vdupq_n_u8((uint8_t)r.lo)),
+                    vdupq_n_u8((uint8_t)r.hi));
 }
 
 CFX_FORCE_INLINE void store_pixel(uint8_t *y, vg x, const int i)
@@ -498,9 +545,19 @@ CFX_FORCE_INLINE vi vi_bits(vf x)
     return vi_load(&x);
 }
 
+CFX_FORCE_INLINE vf vf_of_bits(vi x)
+{
+    return vf_load((const float *)&x);
+}
+
 CFX_FORCE_INLINE vi vi_add(vi x, int32_t n)
 {
     return (vi)((uint32_t)x + (uint32_t)n);
+}
+
+CFX_FORCE_INLINE vi vi_within(vi x, int32_t lo, int32_t hi)
+{
+    return (x > lo ? x : lo) < hi ? (x > lo ? x : lo) : hi;
 }
 
 CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
@@ -513,14 +570,18 @@ typedef struct vg {
     uint8_t byte[CFX_BLOCK];
 } vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point, int lo)
+CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
+                             cfx_quantized_range r)
 {
     vg y;
 
     (void)n;
     for (int c = 0; c < CFX_BLOCK; c++) {
-        const vi at = x[c] < -zero_point ? 0 : x[c] + zero_point;
-        y.byte[c] = (uint8_t)(at < lo ? lo : at > 255 ? 255 : at);
+        const int most = r.hi - zero_point;
+        const int at = (x[c] < most ? x[c] : most) < r.lo - zero_point
+                           ? r.lo
+                           : (x[c] < most ? x[c] : most) + zero_point;
+        y.byte[c] = (uint8_t)(at > r.hi ? r.hi : at);
     }
     return y;
 }
@@ -616,18 +677,23 @@ CFX_FORCE_INLINE vf multiply_add(vf a, vf b, vf c)
 
 /* The integer that is nearest to x, halves to even, in int32: that of -2^22..2^22
  * is the fraction of x + 1.5 * 2^23. */
+enum { NEAREST_BITS = 0x4b400000 };
 CFX_FORCE_INLINE vi nearest(vf x, int zero_point)
 {
-    const int32_t bits = 0x4b400000;
-
-    return vi_add(vi_bits(vf_add(x, vf_set1(0x1.8p23F))), zero_point - bits);
+    return vi_add(vi_bits(vf_add(x, vf_set1(0x1.8p23F))),
+                  zero_point - NEAREST_BITS);
 }
 
-/* nearest(x, zero_point) as a float. */
-CFX_FORCE_INLINE vf vf_nearest(vf x, int zero_point)
+/* nearest(x, zero_point) in a range, as a float. It takes the units of products and
+ * of integers, since others are busy with conversions. */
+CFX_FORCE_INLINE vf vf_nearest(vf x, int zero_point, cfx_quantized_range r)
 {
-    return vf_add(vf_add(x, vf_set1(0x1.8p23F)),
-                  vf_set1((float)zero_point - 0x1.8p23F));
+    const int32_t to_bits = NEAREST_BITS - zero_point;
+    const vi y = vi_within(vi_bits(vf_add(x, vf_set1(0x1.8p23F))),
+                           r.lo + to_bits, r.hi + to_bits);
+
+    return multiply_add(vf_of_bits(y), vf_set1(1),
+                        vf_set1((float)zero_point - 0x1.8p23F));
 }
 
 /* NaN becomes lo. */
@@ -644,12 +710,6 @@ CFX_FORCE_INLINE vf add_terms(const cfx_quantized_sum *s, vf a, vf b)
     return multiply_add(a, vf_set1(s->scale[0]), v);
 }
 
-/* A sum clamped at `hi` and not at `lo`, which group_of does. */
-CFX_FORCE_INLINE vf sum_up_to_hi(const cfx_quantized_sum *s, vf a, vf b)
-{
-    return vf_min(vf_set1(s->hi), add_terms(s, a, b));
-}
-
 /* A sum as integers, with its zero point. */
 CFX_FORCE_INLINE vi sum_of(const cfx_quantized_sum *s, vf a, vf b)
 {
@@ -658,17 +718,13 @@ CFX_FORCE_INLINE vi sum_of(const cfx_quantized_sum *s, vf a, vf b)
 
 /* Vectors in a block. */
 enum { BV = CFX_BLOCK / VF };
+/* Pixels that are rounded together, at most. */
+enum { MOST = 14 };
 
 /* The scale, bias and range of a vector of channels. */
 typedef struct scaling {
     vf scale, bias, lo, hi;
 } scaling;
-
-/* The least result with its zero point: hi, if that is less than lo. */
-CFX_FORCE_INLINE int least_byte(float lo, float hi, int zero_point)
-{
-    return (int)rintf(lo < hi ? lo : hi) + zero_point;
-}
 
 /* Of the vector that begins with channel `at`. */
 CFX_FORCE_INLINE scaling scaling_at(const cfx_quantized_end *e, int64_t at)
@@ -690,19 +746,39 @@ CFX_FORCE_INLINE vf scaled(const scaling *k, vi s)
     return vf_min(vf_max(scale_sums(k, s), k->lo), k->hi);
 }
 
-/* The result clamped at hi, rounded, and not clamped at lo, which group_of does. */
-CFX_FORCE_INLINE vi rounded(const scaling *k, vi s)
-{
-    return vi_of_vf(vf_min(k->hi, scale_sums(k, s)));
-}
-
-/* The vectors of n pixels of a block of sums, rounded; they lie `step` apart. */
-CFX_FORCE_INLINE void round_pixels(const scaling *k, const int n, const vi *s,
-                                   const int step, vi *x)
+/* The vectors of n pixels of a block of sums, scaled; they lie `step` apart. Each
+ * step is done for all of them, since its result is ready some cycles later. */
+CFX_FORCE_INLINE void scale_pixels(const scaling *k, const int n, const vi *s,
+                                   const int step, vf *y)
 {
     CFX_UNROLL
     for (int i = 0; i < n * BV; i++)
-        x[i] = rounded(&k[i % BV], s[i / BV * step + i % BV]);
+        y[i] = vf_of_vi(s[i / BV * step + i % BV]);
+    CFX_UNROLL
+    for (int i = 0; i < n * BV; i++)
+        y[i] = multiply_add(y[i], k[i % BV].scale, k[i % BV].bias);
+}
+
+CFX_FORCE_INLINE void clamp_pixels(const scaling *k, const int n, vf *y)
+{
+    CFX_UNROLL
+    for (int i = 0; i < n * BV; i++)
+        y[i] = vf_min(vf_max(y[i], k->lo), k->hi);
+}
+
+/* The same rounded. What fits into int32 is clamped by group_of. */
+CFX_FORCE_INLINE void round_pixels(const scaling *k, const bool fits,
+                                   const int n, const vi *s, const int step,
+                                   vi *x)
+{
+    vf y[MOST * BV];
+
+    scale_pixels(k, n, s, step, y);
+    if (!fits)
+        clamp_pixels(k, n, y);
+    CFX_UNROLL
+    for (int i = 0; i < n * BV; i++)
+        x[i] = vi_of_vf(y[i]);
 }
 
 #endif

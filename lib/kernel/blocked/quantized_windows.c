@@ -4,10 +4,14 @@
  *
  * A piece of work is some rows of y. Maxima leave out what is outside of x: in a row
  * the pixels whose windows lie inside of x are computed together, the others alone.
- * Products read copies of a few rows with a border, which stay in the first cache.
+ * Products read copies of a few rows with a border, which stay in the first cache,
+ * unless the kernel puts the border in itself.
  */
-#include "kernel/blocked/geometry.h"
 #include "kernel/blocked/quantized.h"
+
+#include <string.h>
+
+#include "kernel/blocked/geometry.h"
 #include "kernel/int64.h"
 
 /* Products of a piece, at least: 5 to 10 us. */
@@ -107,7 +111,30 @@ typedef struct filters {
     int64_t width;        /* bytes of a row of x, as it is read */
     int64_t rows, x_rows; /* of y at a time, and of x that they need */
     uint8_t *copies;      /* of each thread; NULL: x is read */
+    uint8_t *outside;     /* a row of x that is outside; NULL: in the copies */
 } filters;
+
+/* Columns outside of x on the right of the last window. */
+static int64_t right_border(const cfx_quantized_conv *c)
+{
+    return cfx_max64(cfx_quantized_reach(c, 1) - c->pad[1] - c->in[1], 0);
+}
+
+/* Does the kernel for three rows and columns compute this? */
+static bool has_three(const cfx_context *ctx, const cfx_quantized_conv *c)
+{
+    const struct cfx_quantized_windows *k = kernels_of(ctx)->windows;
+
+    return c->kernel[0] == 3 && c->kernel[1] == 3 && c->dilation[1] == 1 &&
+           c->pad[1] <= 1 && right_border(c) <= 1 && k->depthwise_three &&
+           k->has_depthwise_dots();
+}
+
+/* Bytes of a row that is outside. Four pixels are read in any case. */
+static int64_t outside_row(const cfx_quantized_conv *c)
+{
+    return cfx_max64(c->in[1], CFX_QUAD) * CFX_BLOCK;
+}
 
 /* The rows of a copy: those that fit, but at least those of a window. */
 static int64_t copied_rows(const cfx_quantized_conv *c)
@@ -125,6 +152,8 @@ size_t cfx_quantized_depthwise_workspace(const cfx_context *ctx,
     const int64_t bytes[] = {cfx_context_threads(ctx), copied_rows(c),
                              cfx_quantized_reach(c, 1), CFX_BLOCK};
 
+    if (has_three(ctx, c))
+        return (size_t)outside_row(c);
     return cfx_quantized_needs_border(c) ? (size_t)cfx_product64(4, bytes) : 0;
 }
 
@@ -146,6 +175,10 @@ static cfx_quantized_rows first_row(const filters *v, int64_t plane,
         .y = (char *)c->y + plane * c->out[0] * c->out[1] * pixel,
         .y_row = c->out[1] * pixel,
         .y_pixel = pixel,
+        .plane = c->in[0] * v->width,
+        .left = c->pad[1],
+        .right = right_border(c),
+        .outside = v->outside,
     };
 
     r.end.offset += block * CFX_BLOCK;
@@ -163,6 +196,8 @@ static const uint8_t *rows_of_x(const filters *v, int64_t plane, int64_t o,
     int64_t first = o * c->stride[0];
     int64_t window = (c->kernel[0] - 1) * c->dilation[0] + 1;
 
+    if (v->outside)
+        return c->x + plane * c->in[0] * v->width;
     if (!v->copies)
         return c->x + (plane * c->in[0] + first) * v->width;
     uint8_t *to = v->copies + worker * v->x_rows * v->width;
@@ -188,6 +223,7 @@ static void filters_piece(void *arg, int64_t begin, int64_t end, int worker)
         filter = plane;
         r.w_float = w;
         r.x = rows_of_x(v, plane, o, to - i, worker);
+        r.top = (o * c->stride[0] - c->pad[0]) * v->width;
         r.y += o * r.y_row;
         r.rows = to - i;
         v->multiply(&r);
@@ -197,13 +233,16 @@ static void filters_piece(void *arg, int64_t begin, int64_t end, int worker)
 void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c,
                              void *workspace)
 {
-    const struct cfx_quantized_kernels *k = kernels_of(ctx);
-    bool dots = c->dilation[1] == 1 && k->windows->depthwise_dots &&
-                k->windows->has_depthwise_dots();
-    bool copied = cfx_quantized_needs_border(c);
+    const struct cfx_quantized_windows *k = kernels_of(ctx)->windows;
+    bool dots = c->dilation[1] == 1 && k->depthwise_dots &&
+                k->has_depthwise_dots();
+    bool three = has_three(ctx, c);
+    cfx_quantized_conv inner = *c;
     filters v = {
-        .c = c,
-        .multiply = dots ? k->windows->depthwise_dots : k->windows->depthwise,
+        .c = &inner,
+        .multiply = three  ? k->depthwise_three
+                    : dots ? k->depthwise_dots
+                           : k->depthwise,
         .floats = !dots,
         .width = c->in[1] * CFX_BLOCK,
         .rows = c->out[0],
@@ -211,7 +250,11 @@ void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c,
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
-    if (copied) {
+    cfx_quantized__prepare_end(ctx, &inner.end, c->out_blocks);
+    if (three) {
+        v.outside = workspace;
+        memset(v.outside, c->x_zero_point, (size_t)outside_row(c));
+    } else if (cfx_quantized_needs_border(c)) {
         v.copies = workspace;
         v.width = cfx_quantized_reach(c, 1) * CFX_BLOCK;
         v.x_rows = copied_rows(c);

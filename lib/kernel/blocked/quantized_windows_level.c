@@ -21,19 +21,31 @@ enum { PIXELS = 4 };
 
 /* ---- Maxima ---- */
 
+CFX_FORCE_INLINE void max_of(const cfx_quantized_rows *rows, const int64_t n,
+                             const int64_t m)
+{
+    const cfx_quantized_rows r = *rows; /* which y is not */
+
+    for (int64_t p = 0; p < r.pixels; p++) {
+        const uint8_t *x = r.x + p * r.x_pixel;
+        vb most = vb_zero();
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t k = 0; k < m; k++)
+                most = vb_max(most,
+                              vb_load(x + i * r.x_at[0] + k * r.x_at[1]));
+        }
+        vb_store(r.y + p * r.y_pixel, most);
+    }
+}
+
 static void max(const cfx_quantized_rows *r)
 {
-    for (int64_t p = 0; p < r->pixels; p++) {
-        const uint8_t *x = r->x + p * r->x_pixel;
-        vb most = vb_zero();
-        for (int64_t i = 0; i < r->n[0]; i++) {
-            for (int64_t k = 0; k < r->n[1]; k++) {
-                const uint8_t *at = x + i * r->x_at[0] + k * r->x_at[1];
-                most = vb_max(most, vb_load(at));
-            }
-        }
-        vb_store(r->y + p * r->y_pixel, most);
-    }
+    if (r->n[0] == 3 && r->n[1] == 3)
+        max_of(r, 3, 3);
+    else if (r->n[0] == 2 && r->n[1] == 2)
+        max_of(r, 2, 2);
+    else
+        max_of(r, r->n[0], r->n[1]);
 }
 
 /* ---- Products ---- */
@@ -54,14 +66,13 @@ CFX_FORCE_INLINE void finish(const cfx_quantized_rows *r, vi s[][BV], char *y,
                      scaled(&k[i % BV], s[i / BV][i % BV]));
         return;
     }
-    const int lo = least_byte(e->lo, e->hi, e->zero_point);
+    vi x[PIXELS * BV];
+    round_pixels(k, e->fits, pixels, s[0], BV, x);
     CFX_UNROLL
     for (int p = 0; p < pixels; p += GROUP) {
         const int n = pixels - p < GROUP ? pixels - p : GROUP;
-        vi x[GROUP * BV];
-        round_pixels(k, n, s[p], BV, x);
         store_group((uint8_t *)y + p * CFX_BLOCK, n,
-                    group_of(n, x, e->zero_point, lo));
+                    group_of(n, x + p * BV, e->zero_point, e->y_range));
     }
 }
 
@@ -142,11 +153,17 @@ static three three_of(const cfx_quantized_rows *r)
     return f;
 }
 
+/* Pixels from `first` on of a row whose windows have the rows x. */
 CFX_FORCE_INLINE void dots_of_three(const cfx_quantized_rows *r,
-                                    const three *f, const bool neighbours,
+                                    const three *f, const uint8_t *const *x,
+                                    const vi outside, const bool neighbours,
                                     int64_t first, const int pixels)
 {
     const vi order = order_of_pixels();
+    const int64_t left = first == 0 ? r->left * CFX_BLOCK : 0;
+    const int64_t right = first + pixels == r->pixels ? r->right * CFX_BLOCK
+                                                      : 0;
+    const int step = neighbours ? 2 : 1;
     vi s[PIXELS][BV];
 
     CFX_UNROLL
@@ -154,14 +171,21 @@ CFX_FORCE_INLINE void dots_of_three(const cfx_quantized_rows *r,
         s[p][0] = vi_load(r->end.offset);
     CFX_UNROLL
     for (int i = 0; i < 3; i++) {
-        const uint8_t *x = r->x + first * r->x_pixel + i * r->x_at[0];
-        fours xv;
         CFX_UNROLL
-        for (int p = 0; p < pixels; p++) {
+        for (int p = 0; p < pixels; p += step) {
+            const uint8_t *at = x[i] + (first + p) * r->x_pixel;
             const int n = neighbours && p + 1 < pixels ? 4 : 3;
-            if (!neighbours || p % 2 == 0)
-                xv = fours_of_pixels(x + p * r->x_pixel, n, order);
-            s[p][0] = dot(true, s[p][0], xv, f->w[i][neighbours ? p % 2 : 0]);
+            uint64_t there = ~0ULL >> (4 - n) * CFX_BLOCK;
+            if (p == 0)
+                there &= ~0ULL << left;
+            if (p + step >= pixels)
+                there &= ~0ULL >> ((4 - n) * CFX_BLOCK + right);
+            const fours xv = p == 0 || p + step >= pixels
+                                 ? fours_within(at, there, outside, order)
+                                 : fours_of_pixels(at, n, order);
+            s[p][0] = dot(true, s[p][0], xv, f->w[i][0]);
+            if (n == 4)
+                s[p + 1][0] = dot(true, s[p + 1][0], xv, f->w[i][1]);
         }
     }
     finish(r, s, r->y + first * r->y_pixel, pixels);
@@ -181,7 +205,7 @@ CFX_FORCE_INLINE void dots_of_three(const cfx_quantized_rows *r,
 /* clang-format on */
 
 /* The copy is no memory that a result may change. */
-#define ROWS(name, some, prepare)                                             \
+#define ROWS(name, some, prepare, each, advance)                              \
     static void name(const cfx_quantized_rows *row)                           \
     {                                                                         \
         cfx_quantized_rows copy = *row;                                       \
@@ -189,30 +213,50 @@ CFX_FORCE_INLINE void dots_of_three(const cfx_quantized_rows *r,
         prepare;                                                              \
                                                                               \
         for (int64_t i = 0; i < r->rows; i++) {                               \
+            each;                                                             \
             int64_t p = 0;                                                    \
             for (; p + PIXELS <= r->pixels; p += PIXELS)                      \
                 some(r, p, PIXELS);                                           \
             switch (r->pixels - p) {                                          \
                 CASES(some) default : break;                                  \
             }                                                                 \
-            copy.x += r->x_row;                                               \
+            advance;                                                          \
             copy.y += r->y_row;                                               \
         }                                                                     \
     }
 
-ROWS(depthwise, products, (void)0)
+ROWS(depthwise, products, (void)0, (void)0, copy.x += r->x_row)
 #if defined(HAVE_BYTE_MOVES)
-#define NEIGHBOURS(r, first, pixels) dots_of_three(r, &f, true, first, pixels)
-#define STRIDED(r, first, pixels) dots_of_three(r, &f, false, first, pixels)
-ROWS(any_dots, dots, (void)0)
-ROWS(neighbours, NEIGHBOURS, const three f = three_of(r))
-ROWS(strided, STRIDED, const three f = three_of(r))
+ROWS(rows_of_dots, dots, (void)0, (void)0, copy.x += r->x_row)
 
-static void rows_of_dots(const cfx_quantized_rows *r)
+/* The rows of the windows of a row of y, from the first column on, which may be
+ * outside. */
+CFX_FORCE_INLINE void rows_of_windows(const cfx_quantized_rows *r,
+                                      const uint8_t **x)
 {
-    if (r->n[0] != 3 || r->n[1] != 3)
-        any_dots(r);
-    else if (r->x_pixel == CFX_BLOCK)
+    for (int i = 0; i < 3; i++) {
+        const int64_t at = r->top + i * r->x_at[0];
+        x[i] = at >= 0 && at < r->plane ? r->x + at : r->outside;
+        x[i] -= r->left * CFX_BLOCK;
+    }
+}
+
+#define NEIGHBOURS(r, first, pixels)                                          \
+    dots_of_three(r, &f, x, outside, true, first, pixels)
+#define STRIDED(r, first, pixels)                                             \
+    dots_of_three(r, &f, x, outside, false, first, pixels)
+#define PREPARE                                                               \
+    const three f = three_of(r);                                              \
+    const vi outside = vi_load(r->outside)
+#define ROWS_OF_X                                                             \
+    const uint8_t *x[3];                                                      \
+    rows_of_windows(r, x)
+ROWS(neighbours, NEIGHBOURS, PREPARE, ROWS_OF_X, copy.top += r->x_row)
+ROWS(strided, STRIDED, PREPARE, ROWS_OF_X, copy.top += r->x_row)
+
+static void rows_of_three(const cfx_quantized_rows *r)
+{
+    if (r->x_pixel == CFX_BLOCK)
         neighbours(r);
     else
         strided(r);
@@ -224,6 +268,7 @@ static bool has_dots_of_pixels(void)
 }
 #else
 #define rows_of_dots NULL
+#define rows_of_three NULL
 #define has_dots_of_pixels NULL
 #endif
 
@@ -234,5 +279,6 @@ const struct cfx_quantized_windows CFX_LEVEL_NAME(cfx_quantized_windows) = {
     .max = max,
     .depthwise = depthwise,
     .depthwise_dots = rows_of_dots,
+    .depthwise_three = rows_of_three,
     .has_depthwise_dots = has_dots_of_pixels,
 };

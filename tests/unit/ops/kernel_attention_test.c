@@ -147,8 +147,11 @@ static void check_attention(cfx_dtype t, int count, int64_t most)
         a.causal = kind == 1;
         a.mask = kind >= 2 ? mask : NULL;
         a.mask_bool = kind == 2;
+        int64_t hides = dice_throw(&d, 0, 3); /* nothing, the last, or any */
         for (int64_t j = 0; j < masks && kind == 2; j++)
-            ((uint8_t *)mask)[j] = dice_throw(&d, 0, 2) > 0;
+            ((uint8_t *)mask)[j] = hides == 0   ? 1
+                                   : hides == 1 ? j + 1 < masks
+                                                : dice_throw(&d, 0, 2) > 0;
         if (kind == 4) { /* one row for all */
             a.mask_stride[3] = 1;
         } else if (kind >= 2) {

@@ -50,6 +50,12 @@ static cfx_quantized_end random_end(dice *d, int64_t blocks, int64_t depth)
     }
     if (dice_throw(d, 0, 1))
         e.lo = 0;
+    if (dice_throw(d, 0, 3) == 0)
+        e.hi = e.rounds ? (float)dice_throw(d, 0, 255) - (float)e.zero_point
+                        : 1;
+    /* Results that do not fit into int32 are clamped, too. */
+    if (dice_throw(d, 0, 5) == 0)
+        scale[dice_throw(d, 0, n - 1)] = 0x1p20F;
     return e;
 }
 
