@@ -3,6 +3,7 @@
  */
 #include <math.h>
 #include <pthread.h>
+#include <stdlib.h>
 
 #include <cfx/check_finite.h>
 #include <cfx/trace.h>
@@ -582,6 +583,46 @@ TEST_CASE(check_finite_names_the_first_that_is_not)
     cfx_value_unref(good);
     cfx_value_unref(bad);
     cfx_interp_release(&c.base);
+}
+
+static void *filled(void *user, size_t size, size_t align)
+{
+    void *p = aligned_alloc(align, (size + align - 1) / align * align);
+    (void)user;
+    return p ? memset(p, 0xFF, size) : NULL;
+}
+
+static void freed(void *user, void *p, size_t size)
+{
+    (void)user;
+    (void)size;
+    free(p);
+}
+
+/* All bits of new memory are set: as floats they are NaN. */
+TEST_CASE(check_finite_passes_over_what_is_written_later)
+{
+    cfx_options o = {.size = sizeof(o), .allocator = {filled, freed, NULL}};
+    cfx_context *before = ctx;
+    cfx_check_finite c = {0};
+    ck_assert_int_eq(cfx_context_new(&ctx, &o, &err), CFX_OK);
+    model("graph():\n"
+          "    %x : [num_users=1] = placeholder[target=x]\n"
+          "    %u : [num_users=1] = call_function[target=torch.ops.cfx."
+          "uninitialized.default](args = ([3],), kwargs = {})\n"
+          "    %y : [num_users=1] = call_function[target=torch.ops.aten.exp."
+          "out](args = (%x,), kwargs = {out: %u})\n"
+          "    return y");
+    ck_assert_int_eq(cfx_check_finite_init(&c, gm, &err), CFX_OK);
+    cfx_value x = floats(3, 0), y = run(&c.base, &x, 1);
+    ck_assert_float_eq(first(y), 1);
+    cfx_value_unref(x);
+    cfx_value_unref(y);
+    cfx_interp_release(&c.base);
+    cfx_module_unref(gm);
+    gm = NULL;
+    cfx_context_free(ctx);
+    ctx = before;
 }
 
 TEST_CASE(trace_tells_a_line_a_node)
