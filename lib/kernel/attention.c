@@ -42,7 +42,7 @@ typedef struct attention {
     size_t size;          /* of its elements */
     int64_t rows, blocks; /* of one head */
     /* Parts of a thread's scratch memory, in bytes from its beginning: q, k, v
-     * and y where they are converted, the scores, a row of the mask. */
+     * and y where they are converted, the scores, rows of the mask. */
     size_t q, k, v, y, scores, mask, factors, gemm, packed, have, priv;
     int64_t row; /* elements from row to row of the scores */
     bool is_packed;
@@ -132,15 +132,13 @@ static int64_t packed_rows(const attention *s)
     return s->a->l * s->row <= SCORES ? s->a->l : cfx_max64(fit, UNIT);
 }
 
-/* Rows of the mask that are read at a time. */
-static int64_t mask_rows(const attention *s)
-{
-    return divides_last(s) && s->a->mask_stride[2] ? s->rows : 1;
-}
-
+/* The rows of the mask that are read at a time: those of a block, if the products are
+ * packed, or one. */
 static size_t mask_size(const attention *s)
 {
-    return s->a->mask ? (size_t)(mask_rows(s) * s->row) * s->size : 0;
+    int64_t rows = s->is_packed && s->a->mask_stride[2] ? s->rows : 1;
+
+    return s->a->has_mask ? (size_t)(rows * s->row) * s->size : 0;
 }
 
 static attention make_attention(const cfx_context *ctx, const cfx_attention *a)

@@ -26,6 +26,7 @@ typedef struct cfx_attention {
     /* (batch, heads, l, s) with four strides, or NULL: added, or, where
      * mask_bool, bytes that are nonzero for what may be seen. */
     const void *mask;
+    bool has_mask; /* the same before the pointers are known */
     bool mask_bool;
     int64_t mask_stride[4];
     /* The weights after softmax, (batch, heads, l, s) row-major, of `dtype`;

@@ -209,6 +209,7 @@ static void plan(const cfx_call *call, cfx_tensor *const in[3],
     if (!mask)
         return;
     a->mask = mask->data;
+    a->has_mask = true;
     a->mask_bool = mask->dtype == CFX_BOOL;
     strides_of(mask, a->mask_stride);
     a->mask_stride[3] = extent(mask, 1) == 1

@@ -146,6 +146,7 @@ static void check_attention(cfx_dtype t, int count, int64_t most)
         a.v = v;
         a.causal = kind == 1;
         a.mask = kind >= 2 ? mask : NULL;
+        a.has_mask = a.mask != NULL;
         a.mask_bool = kind == 2;
         int64_t hides = dice_throw(&d, 0, 3); /* nothing, the last, or any */
         for (int64_t j = 0; j < masks && kind == 2; j++)

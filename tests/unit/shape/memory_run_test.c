@@ -164,6 +164,10 @@ TEST_CASE(all_that_is_planned_is_taken)
         METHOD("v", "view", "(%y, 1, 30, 10, 3)")
         METHOD("t", "permute", "(%v, 0, 3, 1, 2)")
         CALL("a", "torch.nn.functional.group_norm", "(%t, 3)"),
+        METHOD("v", "view", "(%y, 1, 30, 30)")
+        CALL("m", "torch.gt", "(%x, 3)")
+        CALL("a", "torch.nn.functional.scaled_dot_product_attention",
+             "(%v, %v, %v, %m)"),
     };
     /* clang-format on */
     cfx_value x = floats(30, 30);
