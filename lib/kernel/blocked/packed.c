@@ -17,9 +17,9 @@
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
-/* The most of the depth in a slice, and rows in a chunk: with the weights of a
- * tile, their part of x takes half a second cache of 1 MiB. */
-enum { SLICE = 768, CHUNK = 140 };
+/* The most of the depth in a slice, and rows in a chunk: their part of x leaves room
+ * for the weights of tiles in a second cache of 1 MiB. Each chunk reads all weights. */
+enum { SLICE = 768, CHUNK = 200 };
 /* Multiply-adds in a piece, at least and at most: 30 to 300 us. */
 enum { PIECE_MIN = 2 << 20, PIECE_MAX = 24 << 20 };
 /* A product takes as long as with these many rows, at least: it waits for its
