@@ -21,6 +21,9 @@
 enum { PIECES = 8, PIECE_MIN = 64 << 10, PIECE_MAX = 16 << 20 };
 /* Weights of a group, in elements: they leave room for x in the second cache. */
 enum { GROUP = 128 << 10 };
+/* All weights of a convolution, in elements, which stay in the second cache with parts
+ * of images. */
+enum { NEAR_WEIGHTS = 96 << 10 };
 /* Pixels of an endless row that every level cuts into whole tiles. */
 enum { WHOLE = 84 };
 
@@ -412,6 +415,19 @@ typedef struct pieces {
     int64_t chunk, chunks; /* pixels in a piece, pieces of an image's group */
 } pieces;
 
+cfx_blocked_spot cfx_blocked_spot_of(const cfx_blocked_work *v, int64_t i,
+                                     int64_t chunks, int64_t groups)
+{
+    int64_t weights = cfx_blocked_depth(v) * v->c.out_blocks;
+    int64_t batch = v->c.batch;
+
+    if (weights <= NEAR_WEIGHTS)
+        return (cfx_blocked_spot){i / groups % chunks, i / groups / chunks,
+                                  i % groups};
+    return (cfx_blocked_spot){i % chunks, i / chunks % batch,
+                              i / chunks / batch};
+}
+
 static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const pieces *p = arg;
@@ -421,9 +437,10 @@ static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (int64_t i = begin; i < end && !cfx_context_stops(p->v->ctx); i++) {
-        int64_t from = i % p->chunks * p->chunk;
-        int64_t image = i / p->chunks % c->batch;
-        int64_t block = i / p->chunks / c->batch * p->group;
+        cfx_blocked_spot s = cfx_blocked_spot_of(p->v, i, p->chunks,
+                                                 p->groups);
+        int64_t from = s.chunk * p->chunk, image = s.image;
+        int64_t block = s.group * p->group;
         int64_t y = (image * c->out_blocks + block) * pixels + from;
         cfx_blocked_part part = {image,
                                  block,
@@ -548,7 +565,7 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
                           void *workspace)
 {
     work v;
-    pieces p = {&v, 0, 0, 0, 0};
+    pieces p = {.v = &v};
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;

@@ -165,15 +165,15 @@ static void run_rows(const pair *p, cfx_blocked_part *part, float *memory,
 static void pair_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const pair *p = arg;
-    int64_t images = p->conv.c.batch;
     float *memory = (float *)((char *)p->bands +
                               p->band_bytes * (size_t)worker);
 
     for (int64_t i = begin; i < end; i++) {
-        int64_t o = i % p->chunks * p->chunk;
-        int64_t block = i / p->chunks / images * p->unit;
+        cfx_blocked_spot s = cfx_blocked_spot_of(&p->conv, i, p->chunks,
+                                                 p->units);
+        int64_t o = s.chunk * p->chunk, block = s.group * p->unit;
         cfx_blocked_part part = {
-            .image = i / p->chunks % images,
+            .image = s.image,
             .block = block,
             .blocks = cfx_min64(p->unit, p->conv.c.out_blocks - block)};
         run_rows(p, &part, memory, o,
