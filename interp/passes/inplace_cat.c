@@ -6,6 +6,9 @@
  * concatenation of some parts of a longer one, side by side, is a view, too: that of
  * the dense blocks of DenseNet.
  *
+ * The extents of that tensor are numbers, which follow from the graph's inputs: their
+ * sizes are asserted.
+ *
  * Parts are contiguous if no axis before that of the concatenation has several
  * elements, as for one image. Others stay, since calls whose results are not
  * contiguous would be computed apart and copied.
@@ -159,31 +162,45 @@ static bool are_joined(const joiner *j, const joined *c)
 
 /* ---- Rewriting ---- */
 
-/* uninitialized(shape, dtype=dtype), before all parts. */
-static cfx_node *add_whole(const joiner *j, const joined *c)
+/* Call a function of a tensor's extents, behind `first` unless it is absent, before a
+ * node. */
+static cfx_node *call_with_size(const joiner *j, const char *target,
+                                cfx_value first, const cfx_tensor *t,
+                                cfx_node *before)
 {
     cfx_pass_call *p = j->p;
-    cfx_value shape[CFX_MAX_RANK];
-    cfx_node *before = part_at(c, 0);
-    for (uint32_t i = 1; i < c->list.u.seq->len; i++)
-        if (part_at(c, i)->order < before->order)
-            before = part_at(c, i);
-    for (int i = 0; i < c->t->rank; i++)
-        shape[i] = cfx_int(cfx_dim_value(c->t->shape[i]));
-    cfx_value size = cfx_list_new(p->ctx, (size_t)c->t->rank, shape);
+    cfx_value shape[CFX_MAX_RANK], args[2];
+    for (int i = 0; i < t->rank; i++)
+        shape[i] = cfx_int(cfx_dim_value(t->shape[i]));
+    cfx_value size = cfx_list_new(p->ctx, (size_t)t->rank, shape);
     if (!size.kind) {
         cfx_no_memory(p->err);
         return NULL;
     }
+    uint32_t n = 0;
+    if (first.kind)
+        args[n++] = first;
+    args[n++] = size;
     cfx_insert_point at = cfx_graph_inserting_before(p->graph, before);
-    cfx_node *whole = cfx_graph_call_function(
-        p->graph, "torch.ops.cfx.uninitialized.default", cfx_args_of(&size, 1),
-        p->err);
+    cfx_node *y = cfx_graph_call_function(p->graph, target,
+                                          cfx_args_of(args, n), p->err);
     cfx_graph_restore(p->graph, at);
     cfx_value_unref(size);
+    return y;
+}
+
+/* uninitialized(shape, dtype=dtype), before all parts. */
+static cfx_node *add_whole(const joiner *j, const joined *c)
+{
+    cfx_node *before = part_at(c, 0);
+    for (uint32_t i = 1; i < c->list.u.seq->len; i++)
+        if (part_at(c, i)->order < before->order)
+            before = part_at(c, i);
+    cfx_node *whole = call_with_size(j, "torch.ops.cfx.uninitialized.default",
+                                     CFX_NOTHING, c->t, before);
     return whole && !cfx_node_update_kwarg(
                         whole, "dtype",
-                        cfx_value_of_dtype((cfx_dtype)c->t->dtype), p->err)
+                        cfx_value_of_dtype((cfx_dtype)c->t->dtype), j->p->err)
                ? whole
                : NULL;
 }
@@ -263,6 +280,29 @@ static cfx_status join_all(joiner *j)
     return st;
 }
 
+static bool is_sized(const cfx_tensor *t)
+{
+    for (int i = 0; t && i < t->rank; i++)
+        if (!cfx_dim_is_int(t->shape[i]))
+            return false;
+    return t != NULL;
+}
+
+/* Assert the sizes of the inputs, behind the last of them. */
+static cfx_status assert_sizes(const joiner *j)
+{
+    cfx_node *first = cfx_graph_first(j->p->graph), *body = first;
+    while (body && body->op == CFX_PLACEHOLDER)
+        body = cfx_node_next(body);
+    for (cfx_node *n = first; n != body; n = cfx_node_next(n))
+        if (is_sized(known_tensor(n)) &&
+            !call_with_size(j,
+                            "torch.ops.aten._assert_tensor_metadata.default",
+                            cfx_value_of_node(n), known_tensor(n), body))
+            return j->p->err->code;
+    return CFX_OK;
+}
+
 /* The strides of moved parts are those of the whole. */
 static cfx_status forget_strides(const joiner *j)
 {
@@ -283,6 +323,8 @@ static cfx_status inplace_cat_run(cfx_pass_call *p)
         st = cfx_no_memory(p->err);
     if (!st)
         st = join_all(&j);
+    if (!st && p->changed)
+        st = assert_sizes(&j);
     if (!st)
         st = forget_strides(&j);
     cfx_free(p->ctx, j.place, (ids + 1) * sizeof(*j.place));

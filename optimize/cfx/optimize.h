@@ -54,7 +54,9 @@ CFX_API extern const char *const cfx_optimize_passes;
  * read, in the order of the placeholders. Shapes are propagated before each
  * pass; those that the graph did not have before are removed at the end, and so
  * are parameters and buffers that nothing reads any more. The
- * result may be run with other shapes; it then computes the same, perhaps
+ * result may be run with other shapes, unless it asserts those of its inputs, as it
+ * does where it computes parts of a concatenation in their place (give such extents
+ * symbols, and they are computed apart); it then computes the same, perhaps
  * slower than it could. Needs weights. Fails as shape propagation and passes
  * do; the graph is then well-formed, but may be partly rewritten.
  */
