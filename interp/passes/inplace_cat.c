@@ -2,12 +2,12 @@
  * inplace_cat -- compute the parts of a concatenation where they stand in it.
  *
  * cat([a, b], 1) becomes a view of a tensor that `uninitialized` makes, and the
- * calls that compute a and b write to views of it, by the `out` form of their operators. A
- * concatenation of some parts of a longer one, side by side, is a view, too: that of
- * the dense blocks of DenseNet.
+ * calls that compute a and b write to views of it, by the `out` form of their
+ * operators. A concatenation of some parts of a longer one, side by side, is a view,
+ * too, as in the dense blocks of DenseNet.
  *
- * The extents of that tensor are numbers, which follow from the graph's inputs: their
- * sizes are asserted.
+ * The type and the extents of that tensor follow from the graph's inputs: theirs are
+ * asserted.
  *
  * Parts are contiguous if no axis before that of the concatenation has several
  * elements, as for one image. Others stay, since calls whose results are not
@@ -32,6 +32,7 @@ typedef struct joiner {
     cfx_pass_call *p;
     cfx_aliases aliases;
     place *place; /* by id; nodes that the pass makes have none */
+    bool *exact;  /* by alias set: something reads its strides or offset */
 } joiner;
 
 /* A concatenation; its parts lie in `list`. */
@@ -61,12 +62,37 @@ static bool has_parts(const cfx_tensor *t, int axis)
     return cfx_tensor_is_contiguous(t) && !t->device;
 }
 
-/* Does the value have memory that only the graph knows, and that nothing writes
- * to after it has been computed? */
+/* Does the result depend on the strides of a tensor, or on its place in memory? */
+static bool reads_layout(const cfx_node *n)
+{
+    static const char *const names[] = {
+        "as_strided",         "as_strided_",     "as_strided_copy",
+        "as_strided_scatter", "storage_offset",  "stride",
+        "data_ptr",           "untyped_storage", "storage"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (cfx_node_is(n, names[i]))
+            return true;
+    return false;
+}
+
+static void find_exact(joiner *j)
+{
+    for (const cfx_node *n = cfx_graph_first(j->p->graph); n;
+         n = cfx_node_next(n))
+        for (uint32_t i = 0; i < n->ninputs && reads_layout(n); i++)
+            j->exact[cfx_aliases__set(&j->aliases, cfx_node_input(n, i))] =
+                true;
+}
+
+/* Does the value have memory that only the graph knows, that nothing writes to after
+ * it has been computed, and that may lie anywhere? */
 static bool is_apart(joiner *j, const cfx_node *n)
 {
-    return n->id < j->aliases.life.ids &&
-           !cfx_aliases__is(&j->aliases, cfx_aliases__set(&j->aliases, n),
+    if (n->id >= j->aliases.life.ids)
+        return false;
+    uint32_t set = cfx_aliases__set(&j->aliases, n);
+    return !j->exact[set] &&
+           !cfx_aliases__is(&j->aliases, set,
                             CFX_ALIAS_WRITTEN | CFX_ALIAS_RETURNED |
                                 CFX_ALIAS_OUTLIVES);
 }
@@ -76,7 +102,8 @@ static bool find_joined(joiner *j, joined *c, cfx_node *n)
     const cfx_schema *schema = cfx_node_is(n, "cat")
                                    ? cfx_pass__signature(j->p, n)
                                    : NULL;
-    if (!schema || !is_apart(j, n) || cfx_pass__kwarg(n, "out").kind)
+    if (!schema || !is_apart(j, n) || cfx_pass__kwarg(n, "out").kind ||
+        cfx_pass__kwarg(n, "axis").kind)
         return false;
     cfx_value dim = cfx_pass__arg(n, schema, "dim");
     *c = (joined){.n = n,
@@ -103,7 +130,8 @@ static int64_t extent(const joined *c, const cfx_node *part)
 
 /* ---- Calls that can write to a part ---- */
 
-/* The name of the `out` form of an operator's default overload. */
+/* Find the `out` form of an operator's default overload, and write its name; NULL if
+ * there is none. */
 static const cfx_target *out_form(const joiner *j, const cfx_node *n,
                                   char *name, size_t size)
 {
@@ -226,6 +254,7 @@ static cfx_status move_part(joiner *j, const joined *c, cfx_node *n, place to)
     cfx_node *view = add_view(j, to, extent(c, n), n);
     cfx_status st = view ? CFX_OK : err->code;
     j->place[n->id] = to;
+    j->p->changed++;
     out_form(j, n, name, sizeof(name));
     if (!st)
         st = cfx_node_set_target(n, name, err);
@@ -255,7 +284,7 @@ static cfx_status replace(joiner *j, const joined *c)
     cfx_status st = y ? cfx_node_inherit(y, c->n, p->err) : p->err->code;
     if (!st)
         st = cfx_node_replace_all_uses_with(c->n, y, NULL, NULL, p->err);
-    p->changed += c->list.u.seq->len + 1;
+    p->changed++;
     return st ? st : cfx_graph_erase_node(p->graph, c->n, p->err);
 }
 
@@ -280,27 +309,49 @@ static cfx_status join_all(joiner *j)
     return st;
 }
 
-static bool is_sized(const cfx_tensor *t)
+static bool has_numbers(const cfx_tensor *t)
 {
-    for (int i = 0; t && i < t->rank; i++)
+    for (int i = 0; i < t->rank; i++)
         if (!cfx_dim_is_int(t->shape[i]))
             return false;
-    return t != NULL;
+    return true;
 }
 
-/* Assert the sizes of the inputs, behind the last of them. */
-static cfx_status assert_sizes(const joiner *j)
+/* Are all inputs tensors, whose sizes and types can be asserted? */
+static bool takes_tensors(const cfx_graph *g)
 {
-    cfx_node *first = cfx_graph_first(j->p->graph), *body = first;
-    while (body && body->op == CFX_PLACEHOLDER)
-        body = cfx_node_next(body);
-    for (cfx_node *n = first; n != body; n = cfx_node_next(n))
-        if (is_sized(known_tensor(n)) &&
-            !call_with_size(j,
-                            "torch.ops.aten._assert_tensor_metadata.default",
-                            cfx_value_of_node(n), known_tensor(n), body))
-            return j->p->err->code;
-    return CFX_OK;
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+        if (n->op == CFX_PLACEHOLDER && !known_tensor(n))
+            return false;
+    return true;
+}
+
+static cfx_status assert_input(const joiner *j, cfx_node *n, cfx_node *before)
+{
+    const cfx_tensor *t = known_tensor(n);
+    cfx_node *y = call_with_size(
+        j, "torch.ops.aten._assert_tensor_metadata.default",
+        cfx_value_of_node(n), t, before);
+    return y ? cfx_node_update_kwarg(y, "dtype",
+                                     cfx_value_of_dtype((cfx_dtype)t->dtype),
+                                     j->p->err)
+             : j->p->err->code;
+}
+
+/* Assert the sizes and types of the inputs, behind the last of them. What is joined
+ * does not depend on an extent that is a symbol. */
+static cfx_status assert_inputs(const joiner *j)
+{
+    cfx_node *body = NULL;
+    cfx_status st = CFX_OK;
+    for (cfx_node *n = cfx_graph_first(j->p->graph); n; n = cfx_node_next(n))
+        if (n->op == CFX_PLACEHOLDER)
+            body = cfx_node_next(n);
+    for (cfx_node *n = cfx_graph_first(j->p->graph); n && !st;
+         n = cfx_node_next(n))
+        if (n->op == CFX_PLACEHOLDER && has_numbers(known_tensor(n)))
+            st = assert_input(j, n, body);
+    return st;
 }
 
 /* The strides of moved parts are those of the whole. */
@@ -314,21 +365,42 @@ static cfx_status forget_strides(const joiner *j)
     return st;
 }
 
+static cfx_status init(joiner *j)
+{
+    cfx_pass_call *p = j->p;
+    cfx_status st = cfx_aliases__init(&j->aliases, p->graph, p->err);
+    size_t n = j->aliases.life.ids + 1;
+    if (st)
+        return st;
+    j->place = cfx_calloc(p->ctx, n, sizeof(*j->place));
+    j->exact = cfx_calloc(p->ctx, n, sizeof(*j->exact));
+    if (!j->place || !j->exact)
+        return cfx_no_memory(p->err);
+    find_exact(j);
+    return CFX_OK;
+}
+
+static void release(joiner *j)
+{
+    size_t n = j->aliases.life.ids + 1;
+    cfx_free(j->p->ctx, j->place, n * sizeof(*j->place));
+    cfx_free(j->p->ctx, j->exact, n * sizeof(*j->exact));
+    cfx_aliases__release(&j->aliases);
+}
+
 static cfx_status inplace_cat_run(cfx_pass_call *p)
 {
     joiner j = {.p = p};
-    cfx_status st = cfx_aliases__init(&j.aliases, p->graph, p->err);
-    size_t ids = j.aliases.life.ids;
-    if (!st && !(j.place = cfx_calloc(p->ctx, ids + 1, sizeof(*j.place))))
-        st = cfx_no_memory(p->err);
+    if (!takes_tensors(p->graph))
+        return CFX_OK;
+    cfx_status st = init(&j);
     if (!st)
         st = join_all(&j);
     if (!st && p->changed)
-        st = assert_sizes(&j);
+        st = assert_inputs(&j);
     if (!st)
         st = forget_strides(&j);
-    cfx_free(p->ctx, j.place, (ids + 1) * sizeof(*j.place));
-    cfx_aliases__release(&j.aliases);
+    release(&j);
     return st;
 }
 

@@ -28,11 +28,12 @@ enum { ROWS = 128, ALL_ROWS = 256 };
  * multiple of UNIT, which all levels cut into whole tiles. */
 enum { SCORES = 64 << 10, UNIT = 42 };
 
-/* What a thread's memory has of the block before. */
-typedef struct have {
+/* The rows of the mask and the keys that a thread's memory holds from its last
+ * block. */
+typedef struct cache {
     int64_t from, rows; /* rows of the mask, from an element on; 0: none */
-    int64_t keys;       /* the head whose keys are packed; -1: none */
-} have;
+    int64_t head;       /* whose keys are packed; -1: none */
+} cache;
 
 typedef struct attention {
     const cfx_attention *a;
@@ -43,16 +44,16 @@ typedef struct attention {
     int64_t rows, blocks; /* of one head */
     /* Parts of a thread's scratch memory, in bytes from its beginning: q, k, v
      * and y where they are converted, the scores, rows of the mask. */
-    size_t q, k, v, y, scores, mask, factors, gemm, packed, have, priv;
+    size_t q, k, v, y, scores, mask, factors, gemm, packed, cached, priv;
     int64_t row; /* elements from row to row of the scores */
     bool is_packed;
     cfx_attention_packing packing;
     char *work;
 } attention;
 
-static have *have_of(const attention *s, char *work)
+static cache *cache_of(const attention *s, char *work)
 {
-    return (have *)(void *)(work + s->have);
+    return (cache *)(void *)(work + s->cached);
 }
 
 static const char *at(const void *p, int64_t i, size_t size)
@@ -162,11 +163,11 @@ static attention make_attention(const cfx_context *ctx, const cfx_attention *a)
     s.factors = s.mask + cfx_gemm_align(mask_size(&s));
     s.gemm = s.factors + cfx_gemm_align((size_t)s.rows * sizeof(float));
     s.packed = s.gemm + (s.is_packed ? 0 : products_size(&s));
-    s.have = s.packed +
-             (s.is_packed
-                  ? cfx_gemm_align(cfx_attention_packed_size(&s.packing))
-                  : 0);
-    s.priv = s.have + cfx_gemm_align(sizeof(have)) + 64;
+    s.cached = s.packed +
+               (s.is_packed
+                    ? cfx_gemm_align(cfx_attention_packed_size(&s.packing))
+                    : 0);
+    s.priv = s.cached + cfx_gemm_align(sizeof(cache)) + 64;
     return s;
 }
 
@@ -232,7 +233,7 @@ static const void *mask_row(const attention *s, char *work, int64_t n,
 static cfx_attention_mask mask_of(const attention *s, char *work, int64_t from,
                                   int64_t rows)
 {
-    have *last = have_of(s, work);
+    cache *last = cache_of(s, work);
     int64_t step = s->a->mask_stride[2];
     float *to = (float *)(void *)(work + s->mask);
 
@@ -372,9 +373,9 @@ static void run_block(const attention *s, char *work, int64_t n, int64_t h,
                       int64_t i0)
 {
     const cfx_attention *a = s->a;
-    have *last = have_of(s, work);
+    cache *last = cache_of(s, work);
     int64_t keys = n * a->heads + key_head(a, h);
-    bool fresh = !s->is_packed || keys != last->keys;
+    bool fresh = !s->is_packed || keys != last->head;
     size_t size = cfx_dtype_size(a->dtype);
     bool narrow = cfx_dtype_is_reduced(a->dtype);
     int64_t rows = cfx_min64(s->rows, a->l - i0), kh = key_head(a, h);
@@ -409,7 +410,7 @@ static void run_block(const attention *s, char *work, int64_t n, int64_t h,
         b.v_row = b.y_row = a->ev;
         b.y = work + s->y;
     }
-    last->keys = keys;
+    last->head = keys;
     if (s->is_packed && fresh)
         cfx_attention_pack(&s->packing, (float *)(void *)(work + s->packed),
                            b.k, b.k_row, b.v, b.v_row);
@@ -480,7 +481,7 @@ void cfx_attention_run(cfx_context *ctx, const cfx_attention *a,
     attention s = make_attention(ctx, &seen);
     s.work = workspace;
     for (int i = 0; i < cfx_context_threads(ctx); i++)
-        *have_of(&s, s.work + s.priv * (size_t)i) = (have){.keys = -1};
+        *cache_of(&s, s.work + s.priv * (size_t)i) = (cache){.head = -1};
     /* Pieces are whole heads, unless there are too few. */
     int64_t heads = a->batch * a->heads;
     int64_t grain = heads >= 4 * cfx_context_threads(ctx) ? s.blocks : 1;

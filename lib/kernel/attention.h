@@ -26,7 +26,8 @@ typedef struct cfx_attention {
     /* (batch, heads, l, s) with four strides, or NULL: added, or, where
      * mask_bool, bytes that are nonzero for what may be seen. */
     const void *mask;
-    bool has_mask; /* the same before the pointers are known */
+    bool has_mask; /* the workspace follows from this, since metas have no
+                      pointer */
     bool mask_bool;
     int64_t mask_stride[4];
     /* The weights after softmax, (batch, heads, l, s) row-major, of `dtype`;

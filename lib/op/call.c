@@ -160,12 +160,11 @@ static cfx_status run_written(cfx_call *call)
                                "numbers");
     if (st)
         return st;
-    if (cfx_call__writes_straight(call)) {
-        cfx_call__replace_outs(call);
-        return run_op(call);
-    }
+    bool straight = cfx_call__writes_straight(call);
+    if (straight)
+        cfx_call__aim_outs(call);
     st = run_op(call);
-    if (!st)
+    if (!st && !straight)
         st = cfx_call__copy_outs(call);
     if (!st)
         cfx_call__replace_outs(call);

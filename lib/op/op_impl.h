@@ -226,7 +226,10 @@ bool cfx_call__writes_straight(const cfx_call *call);
 /* Copy results that were computed apart to their targets. */
 cfx_status cfx_call__copy_outs(cfx_call *call);
 
-/* Replace the results by the tensors that they were written to. */
+/* Let `run` write the results to their targets. */
+void cfx_call__aim_outs(cfx_call *call);
+/* Replace the results by the tensors that they were written to, of which they are
+ * aliases. */
 void cfx_call__replace_outs(cfx_call *call);
 
 #endif

@@ -247,7 +247,8 @@ static bool writes_straight(const cfx_call *call, const cfx_tensor *t)
 {
     const uint32_t flags = call->op->flags;
     written w = {t, !(flags & (CFX_OP_POINTWISE | CFX_OP_EDITS))};
-    if (!call->op->run || call->nout != 1 || !same_layout(call->out[0], t))
+    if (!call->op->run || call->nout != 1 || call->alias[0] ||
+        !same_layout(call->out[0], t))
         return false;
     for (int k = 0; k < call->schema->nparams; k++) {
         if (cfx_value_visit(call->in[k], keep_apart, &w))
@@ -263,7 +264,7 @@ bool cfx_call__writes_straight(const cfx_call *call)
     return t && writes_straight(call, t);
 }
 
-void cfx_call__replace_outs(cfx_call *call)
+void cfx_call__aim_outs(cfx_call *call)
 {
     for (int i = 0; i < call->nout; i++) {
         cfx_tensor *t = cfx_call__target(call, i);
@@ -271,8 +272,16 @@ void cfx_call__replace_outs(cfx_call *call)
             continue;
         cfx_tensor_unref(call->out[i]);
         call->out[i] = cfx_tensor_ref(t);
-        call->alias[i] = call->into ? (uint8_t)(call->schema->nparams + 1) : 1;
     }
+}
+
+void cfx_call__replace_outs(cfx_call *call)
+{
+    cfx_call__aim_outs(call);
+    for (int i = 0; i < call->nout; i++)
+        if (cfx_call__target(call, i))
+            call->alias[i] = call->into ? (uint8_t)(call->schema->nparams + 1)
+                                        : 1;
 }
 
 cfx_status cfx_call__copy_outs(cfx_call *call)

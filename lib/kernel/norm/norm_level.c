@@ -36,7 +36,7 @@ CFX_INLINE bool stops(const cfx_softmax_row *row, int64_t i)
 
 /* ---- Rows of exponentials ---- */
 
-/* The largest of n numbers, whole lanes, but NaN. */
+/* The largest of n numbers, a multiple of VF; NaN is passed over. */
 CFX_INLINE float largest(const float *x, int64_t n)
 {
     vf most = vf_set1(-INFINITY);
