@@ -21,7 +21,8 @@
 #include "interp/passes/retrace.h"
 #include "interp/split/extract.h"
 
-/* Where the value of a node stands: in a tensor, from an index on. */
+/* The tensor that a node's value is a part of, and the index along an axis at which
+ * the part begins. */
 typedef struct place {
     cfx_node *whole; /* NULL: in a tensor of its own */
     int axis;
@@ -51,15 +52,23 @@ static const cfx_tensor *known_tensor(const cfx_node *n)
     return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
 }
 
+static bool has_numbers(const cfx_tensor *t)
+{
+    for (int i = 0; i < t->rank; i++)
+        if (!cfx_dim_is_int(t->shape[i]))
+            return false;
+    return true;
+}
+
 /* Are all extents numbers, the elements contiguous, and those of one index of
  * `axis` side by side? */
 static bool has_parts(const cfx_tensor *t, int axis)
 {
     for (int i = 0; i < t->rank; i++)
-        if (!cfx_dim_is_int(t->shape[i]) || cfx_dim_is(t->shape[i], 0) ||
+        if (cfx_dim_is(t->shape[i], 0) ||
             (i < axis && !cfx_dim_is(t->shape[i], 1)))
             return false;
-    return cfx_tensor_is_contiguous(t) && !t->device;
+    return has_numbers(t) && cfx_tensor_is_contiguous(t) && !t->device;
 }
 
 /* Does the result depend on the strides of a tensor, or on its place in memory? */
@@ -75,13 +84,16 @@ static bool reads_layout(const cfx_node *n)
     return false;
 }
 
+/* Mark the alias sets of which a value's strides or place are read. */
 static void find_exact(joiner *j)
 {
     for (const cfx_node *n = cfx_graph_first(j->p->graph); n;
-         n = cfx_node_next(n))
-        for (uint32_t i = 0; i < n->ninputs && reads_layout(n); i++)
+         n = cfx_node_next(n)) {
+        uint32_t inputs = reads_layout(n) ? n->ninputs : 0;
+        for (uint32_t i = 0; i < inputs; i++)
             j->exact[cfx_aliases__set(&j->aliases, cfx_node_input(n, i))] =
                 true;
+    }
 }
 
 /* Does the value have memory that only the graph knows, that nothing writes to after
@@ -307,14 +319,6 @@ static cfx_status join_all(joiner *j)
             st = replace(j, &c);
     }
     return st;
-}
-
-static bool has_numbers(const cfx_tensor *t)
-{
-    for (int i = 0; i < t->rank; i++)
-        if (!cfx_dim_is_int(t->shape[i]))
-            return false;
-    return true;
 }
 
 /* Are all inputs tensors, whose sizes and types can be asserted? */

@@ -40,10 +40,10 @@ void cfx_blocked_compute(const cfx_blocked_work *work,
 int64_t cfx_blocked_unit(const cfx_blocked_work *work);
 int64_t cfx_blocked_depth(const cfx_blocked_work *work);
 
-/* Where piece i of y lies, which is cut into chunks of an image's rows and groups of
- * blocks. If all weights stay in the second cache, the groups of a chunk follow each
- * other: so a thread reads the rows that it wrote in the operator before, which
- * matters where threads exchange data slowly. */
+/* The chunk, the image and the group of a piece of y, which is cut into chunks of an
+ * image's rows and groups of blocks. If all weights stay in the second cache, the
+ * groups of a chunk follow each other: a thread then reads the rows that it wrote in
+ * the operator before, which matters where threads exchange data slowly. */
 typedef struct cfx_blocked_spot {
     int64_t chunk, image, group;
 } cfx_blocked_spot;

@@ -47,8 +47,8 @@ typedef struct cfx_quantized_end {
     /* The result, rounded, is a of a sum; NULL: it is y. Only of convolutions of all
      * channels. */
     const cfx_quantized_sum *sum;
-    /* What the kernels find out: no number that is rounded is too large for int32;
-     * the range of the bytes of y, and of what is a of a sum. */
+    /* Set by cfx_quantized__prepare_end. `fits`: every number that is rounded fits
+     * into int32. The ranges are those of the bytes of y, and of the sum's a. */
     bool fits;
     cfx_quantized_range y_range, a_range;
 } cfx_quantized_end;
@@ -205,10 +205,10 @@ typedef struct cfx_quantized_tile {
 typedef struct cfx_quantized_rows {
     int64_t rows, pixels, n[2], x_row, x_pixel, x_at[2];
     const uint8_t *x;
-    /* Of depthwise_three, where x is a plane of so many bytes: the first window begins
-     * with the row at `top`. Instead of rows that are not in the plane `outside` is
-     * read. `left` columns of the first pixel of a row are outside, and `right` of the
-     * last, each 0 or 1. */
+    /* For depthwise_three only. x is a plane of `plane` bytes. The first row of the
+     * first window is at byte `top` of it; `outside` is read in place of a row that
+     * lies before or behind the plane. The first window of a row has `left` columns
+     * outside of x, and the last has `right`, each 0 or 1. */
     int64_t plane, top, left, right;
     const uint8_t *outside;
     const int8_t *w; /* without gaps in a row */

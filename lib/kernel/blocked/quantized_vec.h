@@ -207,7 +207,8 @@ CFX_FORCE_INLINE fours fours_of_pixels(const void *p, int64_t n, vi order)
     return (fours){x, x};
 }
 
-/* The same of the pixels whose bits are set in `there`; others are `outside`. */
+/* Like fours_of_pixels, but only bytes whose bits are set in `there` are read; the
+ * others are those of `outside`. */
 CFX_FORCE_INLINE fours fours_within(const void *p, uint64_t there, vi outside,
                                     vi order)
 {
@@ -766,7 +767,8 @@ CFX_FORCE_INLINE void clamp_pixels(const scaling *k, const int n, vf *y)
         y[i] = vf_min(vf_max(y[i], k->lo), k->hi);
 }
 
-/* The same rounded. What fits into int32 is clamped by group_of. */
+/* Scale the sums of n pixels and round them to x. They are clamped here unless they
+ * fit into int32: then group_of clamps them as bytes. */
 CFX_FORCE_INLINE void round_pixels(const scaling *k, const bool fits,
                                    const int n, const vi *s, const int step,
                                    vi *x)

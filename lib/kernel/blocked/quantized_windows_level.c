@@ -24,7 +24,7 @@ enum { PIXELS = 4 };
 CFX_FORCE_INLINE void max_of(const cfx_quantized_rows *rows, const int64_t n,
                              const int64_t m)
 {
-    const cfx_quantized_rows r = *rows; /* which y is not */
+    const cfx_quantized_rows r = *rows; /* that writing y cannot change */
 
     for (int64_t p = 0; p < r.pixels; p++) {
         const uint8_t *x = r.x + p * r.x_pixel;
