@@ -237,7 +237,7 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                     CFX_PREFETCH_FAR(next);
                     next += CFX_LINE / sizeof(float);
                 }
-                if (fetches_x && k == 0)
+                if (fetches_x && k == 0 && t->x_pixel >= CFX_BLOCK / 2)
                     fetch_pixels(pixels, x + t->x_at[0], t->x_pixel);
                 for (int64_t n = t->steps - skip; n > 0; n--) {
                     vf wv[4 * BV];
