@@ -365,36 +365,59 @@ void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
 
 /* ---- Products of matrices ---- */
 
-void cfx_quantized_product_run(cfx_context *ctx,
-                               const cfx_quantized_product *p)
+/* The depth is cut into steps; rows of x and y lie x_row and y_row bytes apart. */
+static work product_work(const cfx_quantized_product *p, int64_t step,
+                         int64_t x_row, int64_t y_row)
 {
     int64_t bytes = result_bytes(&p->end);
     int64_t row = cfx_min64(WHOLE, p->rows);
-    int64_t step = p->depth % CFX_BLOCK ? p->depth : CFX_BLOCK;
-    work v = {
+
+    return (work){
         .batch = 1,
         .parts = 1,
         .blocks = cfx_ceil_div(p->columns, CFX_BLOCK),
         .row = row,
+        .rows = cfx_ceil_div(p->rows, row),
         .pixels = p->rows,
-        .x_row = row * p->depth,
-        .y_row = row * p->columns * bytes,
+        .x_row = row * x_row,
+        .y_row = row * y_row,
         .first = {.columns = p->columns,
-                  .n = {p->depth / step, 1, 1},
+                  .n = {step ? p->depth / step : 0, 1, 1},
                   .quads = step / CFX_QUAD,
                   .x_at = {step},
                   .x = p->x,
                   .w = p->w,
-                  .x_pixel = p->depth,
+                  .x_pixel = x_row,
                   .w_block = p->depth * CFX_BLOCK,
                   .end = p->end,
                   .y = p->y,
-                  .y_pixel = p->columns * bytes,
+                  .y_pixel = y_row,
                   .y_block = CFX_BLOCK * bytes},
     };
+}
 
+void cfx_quantized_product_run(cfx_context *ctx,
+                               const cfx_quantized_product *p)
+{
     if (p->rows == 0 || p->columns == 0)
         return;
-    v.rows = cfx_ceil_div(p->rows, row);
+    work v = product_work(p, p->depth % CFX_BLOCK ? p->depth : CFX_BLOCK,
+                          p->depth, p->columns * result_bytes(&p->end));
     run(ctx, &v);
+}
+
+void cfx_quantized_product_run_serial(const struct cfx_quantized_kernels *k,
+                                      const cfx_quantized_product *p,
+                                      int64_t x_row, int64_t y_row)
+{
+    if (p->rows == 0 || p->columns == 0)
+        return;
+    work v = product_work(p, p->depth, x_row, y_row);
+    v.steps = 1;
+    v.most = k->pixels;
+    v.tile = k->tile[k->has_dots()];
+    for (int64_t block = 0, n; block < v.blocks; block += n) {
+        n = cfx_blocked_tile_blocks(v.most, v.row, v.blocks - block);
+        run_unit(&v, 0, block, n, 0, v.rows, 0);
+    }
 }

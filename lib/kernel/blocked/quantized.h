@@ -102,6 +102,11 @@ typedef struct cfx_quantized_product {
 /* Compute it on the threads of the context. Never fails. */
 void cfx_quantized_product_run(cfx_context *ctx,
                                const cfx_quantized_product *p);
+/* Compute one that is not rounded on this thread; rows of x and of y lie x_row and y_row
+ * bytes apart. Never fails. */
+void cfx_quantized_product_run_serial(const struct cfx_quantized_kernels *k,
+                                      const cfx_quantized_product *p,
+                                      int64_t x_row, int64_t y_row);
 
 /* ---- Elements ---- */
 
@@ -225,6 +230,10 @@ struct cfx_quantized_elements {
                      int64_t n);
     void (*dequantize)(const cfx_quantized_floats *f, const uint8_t *y,
                        float *x, int64_t n);
+    /* Rows of n <= 16 bytes, which lie `row` apart, to rows of 16 floats without gaps,
+     * zeros past n. */
+    void (*dequantize_block)(const cfx_quantized_floats *f, const uint8_t *y,
+                             int64_t row, float *x, int64_t rows, int64_t n);
     /* Four rows of n bytes, which lie `row` apart, side by side: the four of an
      * element are `step` apart. */
     void (*interleave)(const uint8_t *x, int64_t row, uint8_t *y, int64_t step,
@@ -233,6 +242,9 @@ struct cfx_quantized_elements {
     void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y,
                    int64_t n);
     void (*norm)(const cfx_quantized_norm *m, int64_t row);
+    /* A block of 16 columns of packed bytes becomes int8, each 128 less; offset[i] =
+     * factor * the sum of column i. */
+    void (*center)(uint8_t *w, int64_t quads, int factor, int32_t *offset);
     /* Is any int32 in int32 when it is scaled and biased? n is a multiple of
      * CFX_BLOCK, bias may be NULL. */
     bool (*fits)(const float *scale, const float *bias, int64_t n);

@@ -76,6 +76,22 @@ static void dequantize(const cfx_quantized_floats *f, const uint8_t *y,
     }
 }
 
+static void dequantize_block(const cfx_quantized_floats *f, const uint8_t *y,
+                             int64_t row, float *x, int64_t rows, int64_t n)
+{
+    const cfx_quantized_floats m = *f;
+    uint8_t last[CFX_BLOCK];
+
+    memset(last, m.zero_point, sizeof(last));
+    for (int64_t i = 0; i < rows; i++, y += row, x += CFX_BLOCK) {
+        const uint8_t *from = y;
+        if (n < CFX_BLOCK)
+            from = memcpy(last, y, (size_t)n);
+        for (int v = 0; v < CFX_BLOCK; v += VF)
+            vf_store(x + v, dequantize_vector(&m, from + v));
+    }
+}
+
 CFX_FORCE_INLINE void fours_side_by_side(const uint8_t *x, int64_t row,
                                          uint8_t *y, const int64_t step,
                                          int64_t n)
@@ -176,6 +192,33 @@ static void norm(const cfx_quantized_norm *m, int64_t row)
     }
 }
 
+/* ---- Columns ---- */
+
+static void center(uint8_t *w, int64_t quads, int factor, int32_t *offset)
+{
+    enum { STEP = CFX_BLOCK * CFX_QUAD };
+    static const uint8_t ones[CFX_QUAD] = {1, 1, 1, 1};
+    const fours one = fours_of(false, ones);
+    int32_t sum[CFX_BLOCK] = {0};
+    vi s[BV];
+
+    for (int v = 0; v < BV; v++)
+        s[v] = vi_load(sum + v * VF);
+    CFX_SIMD
+    for (int64_t i = 0; i < quads * STEP; i++)
+        w[i] ^= 0x80;
+    for (int64_t i = 0; i < quads; i++, w += STEP) {
+        for (int v = 0; v < BV; v++)
+            s[v] = dot(
+                false, s[v], one,
+                weights_of(false, (const int8_t *)w + v * VF * CFX_QUAD));
+    }
+    for (int v = 0; v < BV; v++)
+        memcpy(sum + v * VF, &s[v], sizeof(s[v]));
+    for (int i = 0; i < CFX_BLOCK; i++)
+        offset[i] = factor * sum[i];
+}
+
 static bool fits(const float *scale, const float *bias, int64_t n)
 {
     int large = 0;
@@ -199,8 +242,10 @@ const struct cfx_quantized_elements CFX_LEVEL_NAME(cfx_quantized_elements) = {
     .quantize = quantize,
     .interleave = interleave,
     .dequantize = dequantize,
+    .dequantize_block = dequantize_block,
     .mean = mean,
     .lookup = lookup_all,
     .norm = norm,
+    .center = center,
     .fits = fits,
 };

@@ -87,6 +87,26 @@ CFX_FORCE_INLINE void finish_bytes(const cfx_quantized_tile *t,
     }
 }
 
+/* Floats of all channels of the blocks. */
+CFX_FORCE_INLINE void finish_floats(const cfx_quantized_tile *t,
+                                    const int block, const int pixels,
+                                    const vi *s, const int step)
+{
+    const int64_t gap = t->y_pixel;
+    char *y = t->y + block * t->y_block;
+    scaling k[BV];
+
+    for (int v = 0; v < BV; v++)
+        k[v] = scaling_at(&t->end, block * CFX_BLOCK + v * VF);
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++) {
+        CFX_UNROLL
+        for (int v = 0; v < BV; v++)
+            vf_store((float *)(void *)(y + p * gap) + v * VF,
+                     scaled(&k[v], s[p * step + v]));
+    }
+}
+
 /* Floats, or the first n channels of a block. */
 static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
                         int step)
@@ -167,7 +187,14 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
             }
         }
     }
-    if (t->end.rounds && t->columns >= blocks * CFX_BLOCK) {
+    const bool whole = t->columns >= blocks * CFX_BLOCK;
+    if (whole && !t->end.rounds) {
+        CFX_UNROLL
+        for (int b = 0; b < blocks; b++)
+            finish_floats(t, b, pixels, s[0] + b * BV, 4 * BV);
+        return;
+    }
+    if (whole) {
         const int64_t gap = t->y_pixel;
         CFX_UNROLL
         for (int b = 0; b < blocks; b++)
