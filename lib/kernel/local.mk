@@ -39,6 +39,7 @@ libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/blocked/blocked.c %reldir%/blocked/blocked.h \
     %reldir%/blocked/pair.c %reldir%/blocked/parts.h \
     %reldir%/blocked/tiles.c %reldir%/blocked/tiles.h \
+    %reldir%/blocked/rows.c %reldir%/blocked/rows.h \
     %reldir%/blocked/winograd.c %reldir%/blocked/winograd.h \
     %reldir%/conv/winograd_1d.h \
     %reldir%/blocked/packed.c %reldir%/blocked/packed.h \

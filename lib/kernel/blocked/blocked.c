@@ -13,6 +13,7 @@
 #include "base/stop.h"
 #include "kernel/blocked/geometry.h"
 #include "kernel/blocked/parts.h"
+#include "kernel/blocked/rows.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
@@ -24,7 +25,10 @@ enum { GROUP = 128 << 10 };
 /* All weights of a convolution, in elements, which stay in the second cache with parts
  * of images. */
 enum { NEAR_WEIGHTS = 96 << 10 };
-/* Pixels of an endless row that every level cuts into whole tiles. */
+/* Floats of a piece that is copied, at least. */
+enum { COPIED = 32 << 10 };
+/* Pixels of an endless row that every level cuts into whole tiles, and that are in a
+ * piece at least, since it reads the weights of its blocks. */
 enum { WHOLE = 84 };
 
 static const struct cfx_blocked_kernels *kernels_of(const cfx_context *ctx)
@@ -210,16 +214,17 @@ static void pair_pixels(const padding *p, float *to, int64_t i, int64_t n)
     }
 }
 
-static void pad_rows(void *arg, int64_t begin, int64_t end, int worker)
+static void pad_rows(void *arg, int64_t plane, int64_t begin, int64_t end,
+                     int worker)
 {
     const padding *p = arg;
     const cfx_blocked_conv *c = p->c;
     int64_t lanes = lanes_of(c), reach = row_reach(c);
     int64_t front = cfx_min64(c->pad[1], reach);
-    int64_t n = cfx_min64(c->in[1], reach - front);
+    int64_t n = cfx_min64(c->in[1], reach - front), first = plane * c->in[0];
 
     (void)worker;
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = first + begin; i < first + end; i++) {
         float *to = p->to + i * reach * lanes, *inner = to + front * lanes;
         size_t unit = (size_t)lanes * sizeof(float);
 
@@ -229,14 +234,15 @@ static void pad_rows(void *arg, int64_t begin, int64_t end, int worker)
         else
             copy_pixels(p, inner, c->x + i * c->in[1] * given_lanes_of(c), n,
                         c->scale && !scales_weights(c)
-                            ? c->scale + i / c->in[0] * CFX_BLOCK
+                            ? c->scale + plane * CFX_BLOCK
                             : NULL);
         memset(inner + n * lanes, 0, (size_t)(reach - front - n) * unit);
     }
 }
 
 /* The pixels of rows of y, of an x that leaves_out. */
-static void used_rows(void *arg, int64_t begin, int64_t end, int worker)
+static void used_rows(void *arg, int64_t plane, int64_t begin, int64_t end,
+                      int worker)
 {
     const padding *p = arg;
     const cfx_blocked_conv *c = p->c;
@@ -244,8 +250,8 @@ static void used_rows(void *arg, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
-        int64_t row = i / c->out[0] * c->in[0] + i % c->out[0] * c->stride[0];
-        cfx_blocked__pick(p->to + i * c->out[1] * lanes,
+        int64_t row = plane * c->in[0] + i * c->stride[0];
+        cfx_blocked__pick(p->to + (plane * c->out[0] + i) * c->out[1] * lanes,
                           c->x + row * c->in[1] * lanes, c->out[1],
                           lanes * (int64_t)sizeof(float),
                           c->stride[1] * lanes * (int64_t)sizeof(float));
@@ -408,24 +414,29 @@ void cfx_blocked_compute(const cfx_blocked_work *v,
 
 /* ---- Pieces ---- */
 
-/* y cut into groups of blocks, and their pixels into chunks. */
+/* y cut into groups of blocks, and their rows into chunks. */
 typedef struct pieces {
     const work *v;
     int64_t group, groups; /* blocks of y in a group, groups */
-    int64_t chunk, chunks; /* pixels in a piece, pieces of an image's group */
+    int64_t row, rows;     /* pixels of a row, rows */
+    int64_t chunks;        /* pieces of an image's group */
 } pieces;
 
 cfx_blocked_spot cfx_blocked_spot_of(const cfx_blocked_work *v, int64_t i,
                                      int64_t chunks, int64_t groups)
 {
     int64_t weights = cfx_blocked_depth(v) * v->c.out_blocks;
-    int64_t batch = v->c.batch;
 
-    if (weights <= NEAR_WEIGHTS)
-        return (cfx_blocked_spot){i / groups % chunks, i / groups / chunks,
-                                  i % groups};
-    return (cfx_blocked_spot){i % chunks, i / chunks % batch,
-                              i / chunks / batch};
+    return cfx_blocked_spot_at(i, weights <= NEAR_WEIGHTS, v->c.batch, chunks,
+                               groups);
+}
+
+/* The first pixel of chunk i. */
+static int64_t chunk_at(const pieces *p, int64_t i)
+{
+    int64_t row = cfx_blocked_chunk_at(i, p->rows, p->chunks);
+
+    return cfx_min64(row * p->row, p->v->c.out[0] * p->v->c.out[1]);
 }
 
 static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
@@ -439,14 +450,14 @@ static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
     for (int64_t i = begin; i < end && !cfx_context_stops(p->v->ctx); i++) {
         cfx_blocked_spot s = cfx_blocked_spot_of(p->v, i, p->chunks,
                                                  p->groups);
-        int64_t from = s.chunk * p->chunk, image = s.image;
+        int64_t from = chunk_at(p, s.chunk), image = s.image;
         int64_t block = s.group * p->group;
         int64_t y = (image * c->out_blocks + block) * pixels + from;
         cfx_blocked_part part = {image,
                                  block,
                                  cfx_min64(p->group, c->out_blocks - block),
                                  from,
-                                 cfx_min64(from + p->chunk, pixels),
+                                 chunk_at(p, s.chunk + 1),
                                  c->y + y * y_pixel,
                                  pixels * y_pixel};
         cfx_blocked_compute(p->v, &part);
@@ -484,9 +495,12 @@ static void cut(pieces *p)
 {
     const work *v = p->v;
     const cfx_blocked_conv *c = &v->c;
-    int64_t pixels = c->out[0] * c->out[1], row = row_of(c);
-    int64_t rows = cfx_ceil_div(pixels, row);
-    int64_t unit = cfx_blocked_unit(v);
+    int64_t pixels = c->out[0] * c->out[1], unit = cfx_blocked_unit(v);
+    bool endless = c->out[0] == 1;
+    int64_t row = cfx_min64(c->out[1],
+                            endless ? v->k->pixels[unit] : c->out[1]);
+    int64_t rows = cfx_ceil_div(pixels, row),
+            least = endless ? WHOLE / row : 1;
     int64_t units = cfx_ceil_div(c->out_blocks, unit);
     int64_t weights = cfx_blocked_depth(v) * unit;
     double image = (double)depth_of(c) * (double)c->in[0] * (double)v->width;
@@ -494,7 +508,7 @@ static void cut(pieces *p)
     double all = cost * (double)(units * rows) * (double)c->batch;
     int wanted = PIECES * cfx_context_threads(v->ctx);
     double most = fmin(fmax(all / wanted, PIECE_MIN), PIECE_MAX);
-    int64_t n = cfx_max64((int64_t)(most / cost), 1);
+    int64_t n = cfx_max64((int64_t)(most / cost), least);
     int64_t group = 1, chunk;
 
     if (image > GROUP)
@@ -503,11 +517,13 @@ static void cut(pieces *p)
     group = cfx_min64(cfx_min64(group, n), cfx_min64(units, GROUP / weights));
     chunk = cfx_min64(n / cfx_max64(group, 1), rows);
     group = cfx_min64(n / chunk, cfx_max64(GROUP / weights, 1));
-    chunk = cfx_ceil_div(rows, cfx_ceil_div(rows, chunk));
     p->group = cfx_min64(unit * group, c->out_blocks);
     p->groups = cfx_ceil_div(c->out_blocks, p->group);
-    p->chunk = row * chunk;
-    p->chunks = cfx_ceil_div(pixels, p->chunk);
+    p->row = row;
+    p->rows = rows;
+    p->chunks = cfx_blocked_even_chunks(cfx_ceil_div(rows, chunk), rows,
+                                        p->groups * c->batch,
+                                        cfx_context_threads(v->ctx));
 }
 
 /* Each group of an image is an image of its own, with the group's weights. */
@@ -535,9 +551,10 @@ static void copy_x(cfx_context *ctx, work *v, const cfx_blocked_conv *c,
     }
     v->c.x = workspace;
     v->width = less ? c->out[1] : row_reach(c);
-    cfx_parallel_for(ctx, c->batch * planes_of(c) * v->c.in[0],
-                     65536 / (v->width * lanes_of(c)) + 1,
-                     less ? used_rows : pad_rows, &p);
+    cfx_blocked_for_rows(
+        ctx, (cfx_blocked_planes){c->batch, planes_of(c), v->c.in[0]},
+        COPIED / (v->width * lanes_of(c)) + 1, less ? used_rows : pad_rows,
+        &p);
 }
 
 void cfx_blocked_begin(cfx_context *ctx, const cfx_blocked_conv *c,

@@ -189,6 +189,15 @@ CFX_FORCE_INLINE vf scale_of(const cfx_blocked_tile *t, int64_t k, int v)
                    v % BV * VF);
 }
 
+/* Bring the pixels of the next plane near. */
+CFX_FORCE_INLINE void fetch_pixels(const int pixels, const float *x,
+                                   int64_t x_pixel)
+{
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++)
+        CFX_PREFETCH(x + p * x_pixel);
+}
+
 CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                            const int blocks, const cfx_blocked_tile *t)
 {
@@ -196,6 +205,8 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                          numbers == CFX_BLOCKED_INT4;
     const int nv = blocks * BV;
     const int parts = parts_of(numbers);
+    /* Planes lie too far apart for the processor to fetch the next one by itself. */
+    const bool fetches_x = nv > 1 && !grouped;
     /* The sums of few pixels would wait for the one before. */
     const int chains = grouped && pixels * blocks <= 4 ? 2 : 1;
     float sums[MOST_BLOCKS * CFX_BLOCK];
@@ -222,6 +233,8 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                     CFX_PREFETCH_FAR(next);
                     next += CFX_LINE / sizeof(float);
                 }
+                if (fetches_x && k == 0)
+                    fetch_pixels(pixels, x + t->x_at[0], t->x_pixel);
                 for (int64_t n = t->steps - skip; n > 0; n--) {
                     vf wv[4 * BV];
                     CFX_UNROLL

@@ -22,11 +22,11 @@ typedef struct pair {
     const cfx_blocked_conv *first, *second;
     cfx_blocked_work conv;
     cfx_windows_work window;
-    int64_t unit, units;   /* blocks of a piece, pieces of all blocks */
-    int64_t chunk, chunks; /* rows of y in a piece, pieces of them */
-    int64_t rows;          /* of a band */
-    int64_t row;           /* elements in a row of a block */
-    float *bands;          /* of each thread */
+    int64_t unit, units; /* blocks of a piece, pieces of all blocks */
+    int64_t chunks;      /* of the rows of y */
+    int64_t rows;        /* of a band */
+    int64_t row;         /* elements in a row of a block */
+    float *bands;        /* of each thread */
     size_t band_bytes;
 } pair;
 
@@ -165,19 +165,21 @@ static void run_rows(const pair *p, cfx_blocked_part *part, float *memory,
 static void pair_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const pair *p = arg;
+    int64_t rows = p->second->out[0];
     float *memory = (float *)((char *)p->bands +
                               p->band_bytes * (size_t)worker);
 
     for (int64_t i = begin; i < end; i++) {
         cfx_blocked_spot s = cfx_blocked_spot_of(&p->conv, i, p->chunks,
                                                  p->units);
-        int64_t o = s.chunk * p->chunk, block = s.group * p->unit;
+        int64_t o = cfx_blocked_chunk_at(s.chunk, rows, p->chunks);
+        int64_t block = s.group * p->unit;
         cfx_blocked_part part = {
             .image = s.image,
             .block = block,
             .blocks = cfx_min64(p->unit, p->conv.c.out_blocks - block)};
         run_rows(p, &part, memory, o,
-                 cfx_min64(o + p->chunk, p->second->out[0]));
+                 cfx_blocked_chunk_at(s.chunk + 1, rows, p->chunks));
     }
 }
 
@@ -192,16 +194,13 @@ static void cut(pair *p)
     int threads = cfx_context_threads(p->conv.ctx);
     int64_t wanted = threads > 1 ? PIECES * threads : 1;
     int64_t least = 4 * cfx_ceil_div(reach_of(second), second->stride[0]);
+    int64_t most = cfx_min64((int64_t)(cost / PIECE_MIN),
+                             second->out[0] / least);
 
     p->units = cfx_ceil_div(p->conv.c.out_blocks, p->unit);
     p->chunks = cfx_ceil_div(wanted, p->units * p->conv.c.batch);
-    /* All threads should get as many pieces. */
-    if (p->units * p->conv.c.batch * p->chunks % threads)
-        p->chunks = cfx_round_up(p->chunks, threads);
-    p->chunks = cfx_min64(p->chunks, (int64_t)(cost / PIECE_MIN));
-    p->chunks = cfx_min64(p->chunks, second->out[0] / least);
-    p->chunk = cfx_ceil_div(second->out[0], cfx_max64(p->chunks, 1));
-    p->chunks = cfx_ceil_div(second->out[0], p->chunk);
+    p->chunks = cfx_blocked_even_chunks(p->chunks, cfx_max64(most, 1),
+                                        p->units * p->conv.c.batch, threads);
 }
 
 void cfx_blocked_pair(cfx_context *ctx, const cfx_blocked_conv *first,

@@ -6,6 +6,7 @@
 #define CFX_BLOCKED_PARTS_H
 
 #include "kernel/blocked/blocked.h"
+#include "kernel/blocked/rows.h"
 
 /* ---- A convolution of all channels ---- */
 
@@ -40,14 +41,7 @@ void cfx_blocked_compute(const cfx_blocked_work *work,
 int64_t cfx_blocked_unit(const cfx_blocked_work *work);
 int64_t cfx_blocked_depth(const cfx_blocked_work *work);
 
-/* The chunk, the image and the group of a piece of y, which is cut into chunks of an
- * image's rows and groups of blocks. If all weights stay in the second cache, the
- * groups of a chunk follow each other: a thread then reads the rows that it wrote in
- * the operator before, which matters where threads exchange data slowly. */
-typedef struct cfx_blocked_spot {
-    int64_t chunk, image, group;
-} cfx_blocked_spot;
-
+/* If all weights stay in the second cache, pieces are counted by rows. */
 cfx_blocked_spot cfx_blocked_spot_of(const cfx_blocked_work *work, int64_t i,
                                      int64_t chunks, int64_t groups);
 

@@ -14,6 +14,7 @@
 #include "base/stop.h"
 #include "base/util.h"
 #include "kernel/blocked/geometry.h"
+#include "kernel/blocked/rows.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
@@ -23,6 +24,10 @@
 enum { PIECES = 8, PIECE_MIN = 512 << 10, PIECE_MAX = 128 << 20 };
 /* Bytes that a step of a sum fetches ahead, at most: two lines. */
 enum { AHEAD = 2 * CFX_LINE };
+/* Bytes of a piece that is copied, at least. */
+enum { COPIED = 32 << 10 };
+/* Bytes of all weights that stay in the second cache with parts of images. */
+enum { NEAR_WEIGHTS = 384 << 10 };
 /* Pixels of an endless row that every level cuts into whole tiles. */
 enum { WHOLE = 84 };
 
@@ -34,11 +39,13 @@ typedef struct work {
     int64_t batch, blocks;    /* images, and blocks of y of each */
     int64_t parts; /* images that have weights of their own, by turns */
     int64_t rows, row, pixels; /* rows of so many pixels, and all pixels */
+    bool flat;                 /* rows follow each other without an end */
     int64_t x_image, x_row, y_image, y_row;
     int64_t steps;         /* of the sums of a tile */
     int64_t unit;          /* blocks of a tile */
     int64_t group, groups; /* units in a piece, groups of an image */
-    int64_t chunk, chunks; /* rows in a piece, chunks of an image */
+    int64_t chunks;        /* of the rows of an image */
+    bool by_rows; /* the groups of a chunk follow each other, see rows.h */
 } work;
 
 /* ---- Tiles ---- */
@@ -85,16 +92,19 @@ static void run_unit(const work *v, int64_t n, int64_t block, int64_t blocks,
                      int64_t from, int64_t to, int64_t next)
 {
     cfx_quantized_tile first = tile_at(v, n, block, blocks);
-    int64_t tiles = cfx_ceil_div(v->row, v->most[blocks]) * (to - from);
+    int64_t rows = v->flat ? to - from : 1; /* at a time */
+    int64_t tiles = cfx_ceil_div(v->row * rows, v->most[blocks]) *
+                    ((to - from) / rows);
 
     first.next = first.w + blocks * first.w_block;
     int64_t each = cfx_ceil_div(next * first.w_block, tiles * v->steps);
     first.next_step = cfx_min64(cfx_round_up(each, CFX_LINE), AHEAD);
-    for (int64_t i = from; i < to; i++) {
+    for (int64_t i = from; i < to; i += rows) {
         cfx_quantized_tile t = first;
         t.x += i * v->x_row;
         t.y += i * v->y_row;
-        first.next = run_row(v, t, cfx_min64(v->row, v->pixels - i * v->row));
+        first.next = run_row(v, t,
+                             cfx_min64(v->row * rows, v->pixels - i * v->row));
     }
 }
 
@@ -104,15 +114,16 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
-        int64_t from = i % v->chunks * v->chunk;
-        int64_t to = cfx_min64(from + v->chunk, v->rows);
-        int64_t n = i / v->chunks % v->batch;
-        int64_t block = i / v->chunks / v->batch * v->group * v->unit;
+        cfx_blocked_spot s = cfx_blocked_spot_at(i, v->by_rows, v->batch,
+                                                 v->chunks, v->groups);
+        int64_t from = cfx_blocked_chunk_at(s.chunk, v->rows, v->chunks);
+        int64_t to = cfx_blocked_chunk_at(s.chunk + 1, v->rows, v->chunks);
+        int64_t block = s.group * v->group * v->unit;
         int64_t last = cfx_min64(block + v->group * v->unit, v->blocks);
         for (int64_t unit = v->unit; block < last; block += unit) {
             while (unit > last - block)
                 unit /= 2;
-            run_unit(v, n, block, unit, from, to,
+            run_unit(v, s.image, block, unit, from, to,
                      cfx_min64(unit, v->blocks - block - unit));
         }
     }
@@ -143,6 +154,15 @@ void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
     }
 }
 
+/* Let the pixels of an endless row be rows of a tile. */
+static void cut_rows(work *v)
+{
+    v->row = v->most[v->unit];
+    v->rows = cfx_ceil_div(v->pixels, v->row);
+    v->x_row = v->row * v->first.x_pixel;
+    v->y_row = v->row * v->first.y_pixel;
+}
+
 /* Cut y into groups of units and chunks of rows. */
 static void cut(work *v)
 {
@@ -152,18 +172,23 @@ static void cut(work *v)
     int pieces = PIECES * cfx_context_threads(v->ctx);
 
     v->steps = cfx_max64(t->n[0] * t->n[1] * t->n[2], 1);
-    v->unit = cfx_blocked_tile_blocks(v->most, v->row, v->blocks);
+    v->unit = cfx_blocked_tile_blocks(
+        v->most, v->flat ? cfx_min64(WHOLE, v->pixels) : v->row, v->blocks);
+    if (v->flat)
+        cut_rows(v);
     int64_t units = cfx_ceil_div(v->blocks, v->unit);
     double cost = fmax(depth, 1) * (double)(v->row * v->unit * CFX_BLOCK);
     double all = cost * (double)(units * v->rows) * (double)v->batch;
     double most = fmin(fmax(all / pieces, PIECE_MIN), PIECE_MAX);
     int64_t n = cfx_max64((int64_t)(most / cost), 1);
 
-    v->chunk = cfx_min64(n, v->rows);
-    v->chunk = cfx_ceil_div(v->rows, cfx_ceil_div(v->rows, v->chunk));
-    v->chunks = cfx_ceil_div(v->rows, v->chunk);
-    v->group = cfx_min64(cfx_max64(n / v->chunk, 1), units);
+    int64_t chunk = cfx_min64(n, v->rows);
+    v->group = cfx_min64(cfx_max64(n / chunk, 1), units);
     v->groups = cfx_ceil_div(units, v->group);
+    v->chunks = cfx_blocked_even_chunks(cfx_ceil_div(v->rows, chunk), v->rows,
+                                        v->groups * v->batch,
+                                        cfx_context_threads(v->ctx));
+    v->by_rows = depth * (double)(v->blocks * CFX_BLOCK) <= NEAR_WEIGHTS;
 }
 
 static void run(cfx_context *ctx, work *v)
@@ -255,21 +280,22 @@ typedef struct copy {
     uint8_t *to;
 } copy;
 
-/* Rows begin..end of the planes with their border. */
-static void border_rows(void *arg, int64_t begin, int64_t end, int worker)
+/* Rows begin..end of a plane with its border. */
+static void border_rows(void *arg, int64_t plane, int64_t begin, int64_t end,
+                        int worker)
 {
     const copy *b = arg;
-    int64_t height = cfx_quantized_reach(b->c, 0);
     int64_t row = cfx_quantized_reach(b->c, 1) * b->c->channels;
+    uint8_t *to = b->to + plane * cfx_quantized_reach(b->c, 0) * row;
 
     (void)worker;
     for (int64_t i = begin; i < end; i++)
-        cfx_quantized_border_row(b->c, i / height, i % height,
-                                 b->to + i * row);
+        cfx_quantized_border_row(b->c, plane, i, to + i * row);
 }
 
-/* Rows begin..end of the pixels that are used. */
-static void used_rows(void *arg, int64_t begin, int64_t end, int worker)
+/* Rows begin..end of the pixels of a plane that are used. */
+static void used_rows(void *arg, int64_t plane, int64_t begin, int64_t end,
+                      int worker)
 {
     const copy *b = arg;
     const cfx_quantized_conv *c = b->c;
@@ -277,8 +303,8 @@ static void used_rows(void *arg, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
-        int64_t row = i / c->out[0] * c->in[0] + i % c->out[0] * c->stride[0];
-        cfx_blocked__pick(b->to + i * c->out[1] * unit,
+        int64_t row = plane * c->in[0] + i * c->stride[0];
+        cfx_blocked__pick(b->to + (plane * c->out[0] + i) * c->out[1] * unit,
                           c->x + row * c->in[1] * unit, c->out[1], unit,
                           c->stride[1] * unit);
     }
@@ -302,18 +328,18 @@ static work work_of(const cfx_quantized_conv *c)
     int64_t taps = c->kernel[0] * c->kernel[1];
     int64_t pixels = c->out[0] * c->out[1];
     bool flat = is_flat(c);
-    int64_t row = flat ? cfx_min64(WHOLE, pixels) : c->out[1];
     work v = {
+        .flat = flat,
         .batch = c->batch * parts,
         .parts = parts,
         .blocks = out,
-        .rows = cfx_ceil_div(pixels, row),
-        .row = row,
+        .rows = c->out[0],
+        .row = c->out[1],
         .pixels = pixels,
         .x_image = in * plane,
-        .x_row = flat ? row * unit : c->stride[0] * width,
+        .x_row = c->stride[0] * width,
         .y_image = out * pixels * pixel,
-        .y_row = row * pixel,
+        .y_row = c->out[1] * pixel,
         .first = {.columns = out * CFX_BLOCK,
                   .n = {in, c->kernel[0], c->kernel[1]},
                   .quads = c->channels / CFX_QUAD,
@@ -347,9 +373,10 @@ static cfx_quantized_conv with_copy(cfx_context *ctx,
         inner.pad[i] = 0;
         inner.stride[i] = leaves_out(c) ? 1 : c->stride[i];
     }
-    cfx_parallel_for(ctx, c->batch * c->in_blocks * inner.in[0],
-                     65536 / cfx_max64(inner.in[1] * c->channels, 1) + 1,
-                     leaves_out(c) ? used_rows : border_rows, &b);
+    cfx_blocked_for_rows(
+        ctx, (cfx_blocked_planes){c->batch, c->in_blocks, inner.in[0]},
+        COPIED / cfx_max64(inner.in[1] * c->channels, 1) + 1,
+        leaves_out(c) ? used_rows : border_rows, &b);
     return inner;
 }
 
@@ -370,17 +397,13 @@ static work product_work(const cfx_quantized_product *p, int64_t step,
                          int64_t x_row, int64_t y_row)
 {
     int64_t bytes = result_bytes(&p->end);
-    int64_t row = cfx_min64(WHOLE, p->rows);
 
     return (work){
         .batch = 1,
         .parts = 1,
         .blocks = cfx_ceil_div(p->columns, CFX_BLOCK),
-        .row = row,
-        .rows = cfx_ceil_div(p->rows, row),
+        .flat = true,
         .pixels = p->rows,
-        .x_row = row * x_row,
-        .y_row = row * y_row,
         .first = {.columns = p->columns,
                   .n = {step ? p->depth / step : 0, 1, 1},
                   .quads = step / CFX_QUAD,
@@ -413,11 +436,12 @@ void cfx_quantized_product_run_serial(const struct cfx_quantized_kernels *k,
     if (p->rows == 0 || p->columns == 0)
         return;
     work v = product_work(p, p->depth, x_row, y_row);
-    v.steps = 1;
+    v.steps = v.rows = 1;
+    v.row = p->rows;
     v.most = k->pixels;
     v.tile = k->tile[k->has_dots()];
     for (int64_t block = 0, n; block < v.blocks; block += n) {
         n = cfx_blocked_tile_blocks(v.most, v.row, v.blocks - block);
-        run_unit(&v, 0, block, n, 0, v.rows, 0);
+        run_unit(&v, 0, block, n, 0, 1, 0);
     }
 }

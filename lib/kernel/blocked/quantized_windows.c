@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "kernel/blocked/geometry.h"
+#include "kernel/blocked/rows.h"
 #include "kernel/int64.h"
 
 /* Products of a piece, at least: 5 to 10 us. */
@@ -80,13 +81,12 @@ static void max_row(const maxima *v, int64_t plane, int64_t o)
     }
 }
 
-static void max_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void max_piece(void *arg, int64_t plane, int64_t from, int64_t to,
+                      int worker)
 {
-    const maxima *v = arg;
-
     (void)worker;
-    for (int64_t i = begin; i < end; i++)
-        max_row(v, i / v->c->out[0], i % v->c->out[0]);
+    for (int64_t i = from; i < to; i++)
+        max_row(arg, plane, i);
 }
 
 void cfx_quantized_max_pool(cfx_context *ctx, const cfx_blocked_conv *c,
@@ -95,8 +95,9 @@ void cfx_quantized_max_pool(cfx_context *ctx, const cfx_blocked_conv *c,
     maxima v = {kernels_of(ctx)->windows, c, x, y};
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] > 0)
-        cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
-                         rows_of_piece(c->out[1], c->kernel), max_piece, &v);
+        cfx_blocked_for_rows(
+            ctx, (cfx_blocked_planes){c->batch, c->out_blocks, c->out[0]},
+            rows_of_piece(c->out[1], c->kernel), max_piece, &v);
 }
 
 /* ---- Products ---- */
@@ -206,26 +207,23 @@ static const uint8_t *rows_of_x(const filters *v, int64_t plane, int64_t o,
     return to;
 }
 
-static void filters_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void filters_piece(void *arg, int64_t plane, int64_t from, int64_t to,
+                          int worker)
 {
     const filters *v = arg;
     const cfx_quantized_conv *c = v->c;
     float w[CFX_QUANTIZED_TAPS * CFX_BLOCK];
-    int64_t filter = -1; /* the plane whose filter is in w */
+    cfx_quantized_rows r = first_row(v, plane, plane % c->out_blocks);
+    char *y = r.y;
 
-    for (int64_t i = begin, to; i < end; i = to) {
-        int64_t plane = i / c->out[0], o = i % c->out[0];
-        cfx_quantized_rows r = first_row(v, plane, plane % c->out_blocks);
-        to = cfx_min64(cfx_min64(i + v->rows, (plane + 1) * c->out[0]), end);
-        for (int64_t k = 0;
-             v->floats && filter != plane && k < r.n[0] * r.w_row; k++)
-            w[k] = r.w[k];
-        filter = plane;
-        r.w_float = w;
-        r.x = rows_of_x(v, plane, o, to - i, worker);
+    for (int64_t k = 0; v->floats && k < r.n[0] * r.w_row; k++)
+        w[k] = r.w[k];
+    r.w_float = w;
+    for (int64_t o = from; o < to; o += r.rows) {
+        r.rows = cfx_min64(v->rows, to - o);
+        r.x = rows_of_x(v, plane, o, r.rows, worker);
         r.top = (o * c->stride[0] - c->pad[0]) * v->width;
-        r.y += o * r.y_row;
-        r.rows = to - i;
+        r.y = y + o * r.y_row;
         v->multiply(&r);
     }
 }
@@ -262,6 +260,7 @@ void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c,
                      c->stride[0] +
                  1;
     }
-    cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
-                     rows_of_piece(c->out[1], c->kernel), filters_piece, &v);
+    cfx_blocked_for_rows(
+        ctx, (cfx_blocked_planes){c->batch, c->out_blocks, c->out[0]},
+        rows_of_piece(c->out[1], c->kernel), filters_piece, &v);
 }

@@ -4,7 +4,6 @@
  */
 #include <string.h>
 
-#include "base/stop.h"
 #include "kernel/blocked/geometry.h"
 #include "kernel/blocked/parts.h"
 
@@ -134,22 +133,18 @@ static void copy_padded(const cfx_windows_work *v, float *to, const float *x)
     }
 }
 
-static void copied_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void copied_piece(void *arg, int64_t plane, int64_t from, int64_t to,
+                         int worker)
 {
     const cfx_windows_work *v = arg;
     const cfx_blocked_conv *c = &v->c;
     float copy[COPIED * CFX_BLOCK];
-    cfx_windows_plane in = {copy, -1, v->width, c->pad[1], 0};
+    cfx_windows_plane in = {copy, plane, v->width, c->pad[1], 0};
 
     (void)worker;
-    for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
-        int64_t plane = i / c->out[0];
-        if (plane != in.plane)
-            copy_padded(v, copy,
-                        c->x + plane * c->in[0] * c->in[1] * v->x_lanes);
-        in.plane = plane;
-        part(v, &in, i % c->out[0], 0, c->out[1], 0, c->kernel[1]);
-    }
+    copy_padded(v, copy, c->x + plane * c->in[0] * c->in[1] * v->x_lanes);
+    for (int64_t i = from; i < to; i++)
+        part(v, &in, i, 0, c->out[1], 0, c->kernel[1]);
 }
 
 static void rows(const cfx_windows_work *v, const cfx_windows_plane *in,
@@ -178,19 +173,16 @@ void cfx_windows_compute(const cfx_windows_work *v,
         rows(v, in, o, end);
 }
 
-static void rows_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void rows_piece(void *arg, int64_t plane, int64_t from, int64_t to,
+                       int worker)
 {
     const cfx_windows_work *v = arg;
     const cfx_blocked_conv *c = &v->c;
     int64_t size = c->in[0] * c->in[1] * v->x_lanes;
+    cfx_windows_plane in = {c->x + plane * size, plane, c->in[1], 0, 0};
 
     (void)worker;
-    for (int64_t i = begin, n; i < end && !cfx_context_stops(v->ctx); i += n) {
-        int64_t plane = i / c->out[0], o = i % c->out[0];
-        cfx_windows_plane in = {c->x + plane * size, plane, c->in[1], 0, 0};
-        n = cfx_min64(end - i, c->out[0] - o);
-        cfx_windows_compute(v, &in, o, o + n);
-    }
+    cfx_windows_compute(v, &in, from, to);
 }
 
 static const struct cfx_windows_kernels *kernels_of(const cfx_context *ctx)
@@ -220,9 +212,10 @@ static void run(cfx_context *ctx, cfx_windows_work *v)
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
     begin(ctx, v);
-    cfx_parallel_for(ctx, c->batch * c->out_blocks * c->out[0],
-                     (int64_t)(65536 / (8 * cost)) + 1,
-                     v->width && !v->span ? copied_piece : rows_piece, v);
+    cfx_blocked_for_rows(
+        ctx, (cfx_blocked_planes){c->batch, c->out_blocks, c->out[0]},
+        (int64_t)(65536 / (8 * cost)) + 1,
+        v->width && !v->span ? copied_piece : rows_piece, v);
 }
 
 void cfx_depthwise_begin(const cfx_context *ctx, const cfx_blocked_conv *c,

@@ -1,0 +1,50 @@
+/*
+ * rows.c -- cuts images into chunks of rows. A piece is a chunk of some blocks; all
+ * blocks of a chunk follow each other.
+ */
+#include "kernel/blocked/rows.h"
+
+#include "kernel/int64.h"
+
+/* Pieces of each thread, at least, and rows of a chunk: neighbours read some of the
+ * same rows. */
+enum { PIECES = 8, ROWS = 7 };
+
+typedef struct job {
+    const cfx_context *ctx;
+    cfx_blocked_planes p;
+    int64_t chunks; /* of an image */
+    cfx_blocked_rows_fn *fn;
+    void *arg;
+} job;
+
+static void run_chunks(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+
+    for (int64_t i = begin; i < end && !cfx_context_stops(j->ctx); i++) {
+        cfx_blocked_spot s = cfx_blocked_spot_at(i, true, j->p.images,
+                                                 j->chunks, j->p.blocks);
+        j->fn(j->arg, s.image * j->p.blocks + s.group,
+              cfx_blocked_chunk_at(s.chunk, j->p.rows, j->chunks),
+              cfx_blocked_chunk_at(s.chunk + 1, j->p.rows, j->chunks), worker);
+    }
+}
+
+void cfx_blocked_for_rows(cfx_context *ctx, cfx_blocked_planes p,
+                          int64_t least, cfx_blocked_rows_fn *fn, void *arg)
+{
+    int64_t planes = p.images * p.blocks, threads = cfx_context_threads(ctx);
+    job j = {ctx, p, 1, fn, arg};
+
+    if (planes <= 0 || p.rows <= 0)
+        return;
+    if (threads > 1) {
+        int64_t wanted = cfx_ceil_div(PIECES * threads, planes);
+        j.chunks = cfx_min64(cfx_round_up(wanted, threads), p.rows / ROWS);
+        if (j.chunks < threads)
+            j.chunks = planes < threads ? cfx_min64(threads, p.rows) : 1;
+    }
+    cfx_parallel_for(ctx, planes * j.chunks,
+                     cfx_ceil_div(least * j.chunks, p.rows), run_chunks, &j);
+}
