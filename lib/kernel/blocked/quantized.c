@@ -70,41 +70,40 @@ static cfx_quantized_tile tile_at(const work *v, int64_t n, int64_t block,
     return t;
 }
 
-/* Returns what is to be fetched next. */
-static const int8_t *run_row(const work *v, cfx_quantized_tile t,
-                             int64_t pixels)
+/* Compute a row that begins where t does, and move t to its end. */
+static void run_row(const work *v, cfx_quantized_tile *t, int64_t pixels)
 {
-    int64_t n = cfx_ceil_div(pixels, v->most[t.blocks]);
+    int64_t n = cfx_ceil_div(pixels, v->most[t->blocks]);
     int64_t least = pixels / n, more = pixels % n;
 
     for (int64_t i = 0; i < n; i++) {
-        t.pixels = least + (i < more);
-        v->tile(&t);
-        t.x += t.pixels * t.x_pixel;
-        t.y += t.pixels * t.y_pixel;
-        t.next += v->steps * t.next_step;
+        t->pixels = least + (i < more);
+        v->tile(t);
+        t->x += t->pixels * t->x_pixel;
+        t->y += t->pixels * t->y_pixel;
+        t->next += v->steps * t->next_step;
     }
-    return t.next;
 }
 
-/* The weights of `next` blocks behind these are fetched meanwhile. */
+/* The weights of `next` blocks behind these are fetched meanwhile. A copy of the tile
+ * for each row would wait for the numbers that have just been written to it. */
 static void run_unit(const work *v, int64_t n, int64_t block, int64_t blocks,
                      int64_t from, int64_t to, int64_t next)
 {
-    cfx_quantized_tile first = tile_at(v, n, block, blocks);
+    cfx_quantized_tile t = tile_at(v, n, block, blocks);
+    const uint8_t *x = t.x;
+    char *y = t.y;
     int64_t rows = v->flat ? to - from : 1; /* at a time */
     int64_t tiles = cfx_ceil_div(v->row * rows, v->most[blocks]) *
                     ((to - from) / rows);
 
-    first.next = first.w + blocks * first.w_block;
-    int64_t each = cfx_ceil_div(next * first.w_block, tiles * v->steps);
-    first.next_step = cfx_min64(cfx_round_up(each, CFX_LINE), AHEAD);
+    t.next = t.w + blocks * t.w_block;
+    int64_t each = cfx_ceil_div(next * t.w_block, tiles * v->steps);
+    t.next_step = cfx_min64(cfx_round_up(each, CFX_LINE), AHEAD);
     for (int64_t i = from; i < to; i += rows) {
-        cfx_quantized_tile t = first;
-        t.x += i * v->x_row;
-        t.y += i * v->y_row;
-        first.next = run_row(v, t,
-                             cfx_min64(v->row * rows, v->pixels - i * v->row));
+        t.x = x + i * v->x_row;
+        t.y = y + i * v->y_row;
+        run_row(v, &t, cfx_min64(v->row * rows, v->pixels - i * v->row));
     }
 }
 
