@@ -151,6 +151,8 @@ void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
         end->a_range = end->y_range;
         end->y_range = range_of(s->lo, s->hi, s->zero_point);
     }
+    end->full = (s ? s->zero_point : end->zero_point) == 0 &&
+                end->y_range.lo == 0 && end->y_range.hi == UINT8_MAX;
 }
 
 /* Let the pixels of an endless row be rows of a tile. */

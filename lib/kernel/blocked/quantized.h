@@ -48,8 +48,9 @@ typedef struct cfx_quantized_end {
      * channels. */
     const cfx_quantized_sum *sum;
     /* Set by cfx_quantized__prepare_end. `fits`: every number that is rounded fits
-     * into int32. The ranges are those of the bytes of y, and of the sum's a. */
-    bool fits;
+     * into int32. The ranges are those of the bytes of y, and of the sum's a. `full`:
+     * y has all bytes, and 0 for its zero point. */
+    bool fits, full;
     cfx_quantized_range y_range, a_range;
 } cfx_quantized_end;
 

@@ -72,18 +72,21 @@ CFX_FORCE_INLINE void finish_bytes(const cfx_quantized_tile *t,
         add_pixels(e, &sum, k, pixels, s, step, sum.b + (y - sum.y), gap, x);
     else
         round_pixels(k, e->fits, pixels, s, step, x);
+    if (gap == CFX_BLOCK && e->full) {
+        store_pixels(true, pixels, x, zero_point, range, y);
+        return;
+    }
+    if (gap == CFX_BLOCK) {
+        store_pixels(false, pixels, x, zero_point, range, y);
+        return;
+    }
     CFX_UNROLL
     for (int p = 0; p < pixels; p += GROUP) {
         const int n = pixels - p < GROUP ? pixels - p : GROUP;
-        const vg g = group_of(n, x + p * BV, zero_point, range);
-        uint8_t *at = y + p * gap;
-        if (gap == CFX_BLOCK) {
-            store_group(at, n, g);
-            continue;
-        }
+        const vg g = group_of(false, n, x + p * BV, zero_point, range);
         CFX_UNROLL
         for (int i = 0; i < n; i++)
-            store_pixel(at + i * gap, g, i);
+            store_pixel(y + (p + i) * gap, g, i);
     }
 }
 
@@ -126,7 +129,7 @@ static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
         if (rounds) {
             round_pixels(k, false, 1, s, BV, x);
             store_pixel((uint8_t *)one,
-                        group_of(1, x, e->zero_point, e->y_range), 0);
+                        group_of(false, 1, x, e->zero_point, e->y_range), 0);
             memcpy(y, one, (size_t)n);
             continue;
         }

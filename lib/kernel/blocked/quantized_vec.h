@@ -10,9 +10,10 @@
  *                                 a_byte_later
  *     vf_of_bytes(p)              VF bytes as floats
  *     store_bytes(p, v)           the lowest byte of each lane
- *     group_of(n, x, zero_point, r)
+ *     group_of(full, n, x, zero_point, r)
  *                                 n <= GROUP pixels of a block as bytes: x[n][BV] plus
- *                                 the zero point, in the range r
+ *                                 the zero point, in the range r; `full`: that is 0,
+ *                                 and the range is that of bytes
  *     store_group(p, n, g), store_pixel(p, g, i)      all of them, or one
  *     nearest(x, z)               x rounded, halves to even, plus z
  *     vi_of_vf(x)                 the same without z, the least number if it is less
@@ -116,8 +117,8 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 4 };
 typedef __m512i vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
-                             cfx_quantized_range r)
+CFX_FORCE_INLINE vg group_of(const bool full, const int n, const vi *x,
+                             int zero_point, cfx_quantized_range r)
 {
     const vi zero = _mm512_set1_epi16((short)zero_point);
     const vi order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1,
@@ -125,6 +126,8 @@ CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
     vi a = _mm512_packs_epi32(x[0], x[n > 1 ? 1 : 0]);
     vi b = _mm512_packs_epi32(x[n > 2 ? 2 : 0], x[n > 3 ? 3 : 0]);
 
+    if (full)
+        return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(a, b));
     a = _mm512_packus_epi16(_mm512_adds_epi16(a, zero),
                             _mm512_adds_epi16(b, zero));
     a = _mm512_max_epu8(a, _mm512_set1_epi8((char)r.lo));
@@ -323,15 +326,18 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 2 };
 typedef __m256i vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
-                             cfx_quantized_range r)
+CFX_FORCE_INLINE vg group_of(const bool full, const int n, const vi *x,
+                             int zero_point, cfx_quantized_range r)
 {
     const vi zero = _mm256_set1_epi16((short)zero_point);
     const vi order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    vi a = _mm256_adds_epi16(_mm256_packs_epi32(x[0], x[1]), zero);
-    vi b = n > 1 ? _mm256_adds_epi16(_mm256_packs_epi32(x[2], x[3]), zero) : a;
+    vi a = _mm256_packs_epi32(x[0], x[1]);
+    vi b = n > 1 ? _mm256_packs_epi32(x[2], x[3]) : a;
 
-    a = _mm256_packus_epi16(a, b);
+    if (full)
+        return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), order);
+    a = _mm256_packus_epi16(_mm256_adds_epi16(a, zero),
+                            _mm256_adds_epi16(b, zero));
     a = _mm256_max_epu8(a, _mm256_set1_epi8((char)r.lo));
     a = _mm256_min_epu8(a, _mm256_set1_epi8((char)r.hi));
     return _mm256_permutevar8x32_epi32(a, order);
@@ -454,8 +460,8 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 1 };
 typedef uint8x16_t vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
-                             cfx_quantized_range r)
+CFX_FORCE_INLINE vg group_of(const bool full, const int n, const vi *x,
+                             int zero_point, cfx_quantized_range r)
 {
     const int16x8_t zero = vdupq_n_s16((int16_t)zero_point);
     int16x8_t a = vcombine_s16(vqmovn_s32(x[0]), vqmovn_s32(x[1]));
@@ -464,6 +470,8 @@ CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
                                vqmovun_s16(vqaddq_s16(b, zero)));
 
     (void)n;
+    if (full)
+        return c;
     return vminq_u8(vmaxq_u8(c, vdupq_n_u8((uint8_t)r.lo)),
                     vdupq_n_u8((uint8_t)r.hi));
 }
@@ -571,11 +579,12 @@ typedef struct vg {
     uint8_t byte[CFX_BLOCK];
 } vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
-                             cfx_quantized_range r)
+CFX_FORCE_INLINE vg group_of(const bool full, const int n, const vi *x,
+                             int zero_point, cfx_quantized_range r)
 {
     vg y;
 
+    (void)full;
     (void)n;
     for (int c = 0; c < CFX_BLOCK; c++) {
         const int most = r.hi - zero_point;
@@ -781,6 +790,19 @@ CFX_FORCE_INLINE void round_pixels(const scaling *k, const bool fits,
     CFX_UNROLL
     for (int i = 0; i < n * BV; i++)
         x[i] = vi_of_vf(y[i]);
+}
+
+/* Store the pixels of a block, x[pixels][BV], side by side. */
+CFX_FORCE_INLINE void store_pixels(const bool full, const int pixels,
+                                   const vi *x, int zero_point,
+                                   cfx_quantized_range r, uint8_t *y)
+{
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p += GROUP) {
+        const int n = pixels - p < GROUP ? pixels - p : GROUP;
+        store_group(y + p * CFX_BLOCK, n,
+                    group_of(full, n, x + p * BV, zero_point, r));
+    }
 }
 
 #endif
