@@ -128,7 +128,7 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-static cfx_quantized_range range_of(float lo, float hi, int zero_point)
+cfx_quantized_range cfx_quantized__range_of(float lo, float hi, int zero_point)
 {
     return (cfx_quantized_range){(int)rintf(lo) + zero_point,
                                  (int)rintf(hi) + zero_point};
@@ -140,16 +140,19 @@ void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
     const struct cfx_quantized_elements *k =
         cfx_context_kernels(ctx)->quantized->elements;
     const cfx_quantized_sum *s = end->sum;
+    int64_t n = blocks * CFX_BLOCK;
 
     if (!end->rounds)
         return;
-    end->fits = k->fits(end->scale, end->bias, blocks * CFX_BLOCK);
-    end->y_range = range_of(end->lo, end->hi, end->zero_point);
+    /* Any int32 is scaled to half of the largest. */
+    end->fits = k->are_below(end->scale, 0.5F, n) &&
+                (!end->bias || k->are_below(end->bias, 0x1p29F, n));
+    end->y_range = cfx_quantized__range_of(end->lo, end->hi, end->zero_point);
     if (s) {
         float most = UINT8_MAX * (fabsf(s->scale[0]) + fabsf(s->scale[1]));
         end->fits = end->fits && most + fabsf(s->bias) < 0x1p30F;
         end->a_range = end->y_range;
-        end->y_range = range_of(s->lo, s->hi, s->zero_point);
+        end->y_range = cfx_quantized__range_of(s->lo, s->hi, s->zero_point);
     }
     end->full = (s ? s->zero_point : end->zero_point) == 0 &&
                 end->y_range.lo == 0 && end->y_range.hi == UINT8_MAX;

@@ -176,11 +176,17 @@ typedef struct cfx_quantized_norm {
     int zero_point;
     const uint8_t *x;
     uint8_t *y;
+    /* Set by cfx_quantized_norm_run, as in cfx_quantized_end. */
+    bool fits;
+    cfx_quantized_range range;
 } cfx_quantized_norm;
 
 /* Never fails. */
 void cfx_quantized_norm_run(cfx_context *ctx, const cfx_quantized_norm *m);
 
+/* The integers of a range of floats, with the zero point. Never fails. */
+cfx_quantized_range cfx_quantized__range_of(float lo, float hi,
+                                            int zero_point);
 /* Fill the last fields of the end of so many blocks. Never fails. */
 void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
                                 int64_t blocks);
@@ -246,9 +252,8 @@ struct cfx_quantized_elements {
     /* A block of 16 columns of packed bytes becomes int8, each 128 less; offset[i] =
      * factor * the sum of column i. */
     void (*center)(uint8_t *w, int64_t quads, int factor, int32_t *offset);
-    /* Is any int32 in int32 when it is scaled and biased? n is a multiple of
-     * CFX_BLOCK, bias may be NULL. */
-    bool (*fits)(const float *scale, const float *bias, int64_t n);
+    /* Are all of n numbers less than the limit, and none NaN? */
+    bool (*are_below)(const float *x, float limit, int64_t n);
 };
 
 struct cfx_quantized_windows {

@@ -162,6 +162,52 @@ CFX_FORCE_INLINE void norm_vector(const cfx_quantized_norm *m, vf k, vf c,
     store_bytes(y, nearest(v, m->zero_point));
 }
 
+/* The same of as many elements as are rounded together, where all fit into int32. */
+enum { MANY = GROUP * CFX_BLOCK };
+CFX_FORCE_INLINE void norm_many(const cfx_quantized_norm *m, vf k, vf c,
+                                const uint8_t *x, const float *weight,
+                                const float *bias, uint8_t *y)
+{
+    vi v[MANY / VF];
+
+    CFX_UNROLL
+    for (int i = 0; i < MANY / VF; i++) {
+        const vf a = multiply_add(vf_of_bytes(x + i * VF), k, c);
+        v[i] = vi_of_vf(
+            multiply_add(a, vf_load(weight + i * VF), vf_load(bias + i * VF)));
+    }
+    store_pixels(false, GROUP, v, m->zero_point, m->range, y);
+}
+
+/* The sum of n bytes, and that of their squares. */
+CFX_FORCE_INLINE void sums_of(const uint8_t *x, int64_t n, int32_t *sum,
+                              int32_t *squares)
+{
+    enum { STEP = VF * CFX_QUAD };
+    static const uint8_t ones[CFX_QUAD] = {1, 1, 1, 1};
+    const fours one = fours_of(false, ones);
+    int32_t each[2][VF] = {{0}};
+    vi s = vi_load(each[0]), q = vi_load(each[1]);
+    int64_t i = 0;
+
+    for (; i + STEP <= n; i += STEP) {
+        const fours v = numbers_of(x + i);
+        s = dot(false, s, v, one);
+        q = dot(false, q, v, v);
+    }
+    memcpy(each[0], &s, sizeof(s));
+    memcpy(each[1], &q, sizeof(q));
+    *sum = *squares = 0;
+    for (int j = 0; j < VF; j++) {
+        *sum += each[0][j];
+        *squares += each[1][j];
+    }
+    for (; i < n; i++) {
+        *sum += x[i];
+        *squares += x[i] * x[i];
+    }
+}
+
 /* Sums of integers are exact, so that all levels round the same numbers. */
 static void norm(const cfx_quantized_norm *m, int64_t row)
 {
@@ -169,17 +215,15 @@ static void norm(const cfx_quantized_norm *m, int64_t row)
     const float *weight = m->weight, *bias = m->bias;
     uint8_t *y = m->y + row * m->columns, last[VF] = {0};
     const double n = (double)m->columns;
-    int32_t sum = 0, squares = 0;
+    int32_t sum, squares;
     int64_t i = 0;
 
-    CFX_SIMD
-    for (int64_t j = 0; j < m->columns; j++) {
-        sum += x[j];
-        squares += x[j] * x[j];
-    }
+    sums_of(x, m->columns, &sum, &squares);
     const double mean = sum / n, variance = n * squares - (double)sum * sum;
     const double scale = 1 / sqrt(variance / (n * n) + m->eps);
     const vf k = vf_set1((float)scale), c = vf_set1((float)(-mean * scale));
+    for (; m->fits && i + MANY <= m->columns; i += MANY)
+        norm_many(m, k, c, x + i, weight + i, bias + i, y + i);
     for (; i + VF <= m->columns; i += VF)
         norm_vector(m, k, c, x + i, vf_load(weight + i), vf_load(bias + i),
                     y + i);
@@ -219,18 +263,13 @@ static void center(uint8_t *w, int64_t quads, int factor, int32_t *offset)
         offset[i] = factor * sum[i];
 }
 
-static bool fits(const float *scale, const float *bias, int64_t n)
+static bool are_below(const float *x, float limit, int64_t n)
 {
     int large = 0;
 
     CFX_SIMD
     for (int64_t i = 0; i < n; i++)
-        large |= !(fabsf(scale[i]) < 0.5F);
-    if (!bias)
-        return !large;
-    CFX_SIMD
-    for (int64_t i = 0; i < n; i++)
-        large |= !(fabsf(bias[i]) < 0x1p29F);
+        large |= !(fabsf(x[i]) < limit);
     return !large;
 }
 
@@ -247,5 +286,5 @@ const struct cfx_quantized_elements CFX_LEVEL_NAME(cfx_quantized_elements) = {
     .lookup = lookup_all,
     .norm = norm,
     .center = center,
-    .fits = fits,
+    .are_below = are_below,
 };

@@ -4,6 +4,8 @@
  *
  *     fours_of(p), weights_of(p)  four bytes for all lanes, and fours for each
  *     dot(s, x, w)                s + the products of the bytes of each lane
+ *     numbers_of(p)               bytes for all lanes as both factors of dot without
+ *                                 `dots`
  *     fours_of_pixels(p, n, order_of_pixels())
  *                                 the bytes of each channel of n <= 4 pixels, 0 past
  *                                 n; only with has_byte_moves(), as lookup and
@@ -59,6 +61,14 @@ CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
     return dots ? (fours){w, w}
                 : (fours){_mm512_srai_epi16(_mm512_slli_epi16(w, 8), 8),
                           _mm512_srai_epi16(w, 8)};
+}
+
+CFX_FORCE_INLINE fours numbers_of(const uint8_t *p)
+{
+    vi x = vi_load(p);
+
+    return (fours){_mm512_and_si512(x, _mm512_set1_epi16(0xff)),
+                   _mm512_srli_epi16(x, 8)};
 }
 
 CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
@@ -262,6 +272,14 @@ CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
                           _mm256_srai_epi16(w, 8)};
 }
 
+CFX_FORCE_INLINE fours numbers_of(const uint8_t *p)
+{
+    vi x = vi_load(p);
+
+    return (fours){_mm256_and_si256(x, _mm256_set1_epi16(0xff)),
+                   _mm256_srli_epi16(x, 8)};
+}
+
 CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
 {
 #if defined(HAVE_VEX_DOTS)
@@ -402,6 +420,14 @@ CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
     return (fours){vshrq_n_s16(vshlq_n_s16(w, 8), 8), vshrq_n_s16(w, 8)};
 }
 
+CFX_FORCE_INLINE fours numbers_of(const uint8_t *p)
+{
+    uint16x8_t x = vreinterpretq_u16_u8(vld1q_u8(p));
+
+    return (fours){vreinterpretq_s16_u16(vandq_u16(x, vdupq_n_u16(0xff))),
+                   vreinterpretq_s16_u16(vshrq_n_u16(x, 8))};
+}
+
 CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
 {
     vi low = vmull_s16(vget_low_s16(x.all), vget_low_s16(w.all));
@@ -524,6 +550,11 @@ CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
 {
     (void)dots;
     return (fours){{p[0], p[1], p[2], p[3]}};
+}
+
+CFX_FORCE_INLINE fours numbers_of(const uint8_t *p)
+{
+    return fours_of(false, p);
 }
 
 CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
