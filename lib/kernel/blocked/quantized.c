@@ -134,6 +134,13 @@ cfx_quantized_range cfx_quantized__range_of(float lo, float hi, int zero_point)
                                  (int)rintf(hi) + zero_point};
 }
 
+bool cfx_quantized__sum_fits(const cfx_quantized_sum *s)
+{
+    float most = UINT8_MAX * (fabsf(s->scale[0]) + fabsf(s->scale[1]));
+
+    return most + fabsf(s->bias) < 0x1p30F;
+}
+
 void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
                                 int64_t blocks)
 {
@@ -149,8 +156,7 @@ void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
                 (!end->bias || k->are_below(end->bias, 0x1p29F, n));
     end->y_range = cfx_quantized__range_of(end->lo, end->hi, end->zero_point);
     if (s) {
-        float most = UINT8_MAX * (fabsf(s->scale[0]) + fabsf(s->scale[1]));
-        end->fits = end->fits && most + fabsf(s->bias) < 0x1p30F;
+        end->fits = end->fits && cfx_quantized__sum_fits(s);
         end->a_range = end->y_range;
         end->y_range = cfx_quantized__range_of(s->lo, s->hi, s->zero_point);
     }

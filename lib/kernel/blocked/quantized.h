@@ -187,6 +187,8 @@ void cfx_quantized_norm_run(cfx_context *ctx, const cfx_quantized_norm *m);
 /* The integers of a range of floats, with the zero point. Never fails. */
 cfx_quantized_range cfx_quantized__range_of(float lo, float hi,
                                             int zero_point);
+/* Do all sums fit into int32? Never fails. */
+bool cfx_quantized__sum_fits(const cfx_quantized_sum *s);
 /* Fill the last fields of the end of so many blocks. Never fails. */
 void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
                                 int64_t blocks);

@@ -6,6 +6,9 @@
 #include "kernel/int64.h"
 #include "kernel/vec/simd.h"
 
+/* Elements that are rounded together, where all fit into int32. */
+enum { MANY = GROUP * CFX_BLOCK };
+
 /* ---- Sums ---- */
 
 CFX_FORCE_INLINE void add_vector(const cfx_quantized_sum *s, const uint8_t *a,
@@ -14,11 +17,30 @@ CFX_FORCE_INLINE void add_vector(const cfx_quantized_sum *s, const uint8_t *a,
     store_bytes(y, sum_of(s, vf_of_bytes(a), vf_of_bytes(b)));
 }
 
-static void add(const cfx_quantized_sum *s, int64_t from, int64_t to)
+CFX_FORCE_INLINE void add_many(const cfx_quantized_sum *s,
+                               cfx_quantized_range r, const uint8_t *a,
+                               const uint8_t *b, uint8_t *y)
 {
+    vi v[MANY / VF];
+
+    CFX_UNROLL
+    for (int i = 0; i < MANY / VF; i++)
+        v[i] = vi_of_vf(
+            add_terms(s, vf_of_bytes(a + i * VF), vf_of_bytes(b + i * VF)));
+    store_pixels(false, GROUP, v, s->zero_point, r, y);
+}
+
+static void add(const cfx_quantized_sum *sum, int64_t from, int64_t to)
+{
+    const cfx_quantized_sum copy = *sum, *s = &copy; /* which y is not */
+    const cfx_quantized_range r = cfx_quantized__range_of(s->lo, s->hi,
+                                                          s->zero_point);
+    const bool fits = cfx_quantized__sum_fits(s);
     uint8_t a[VF] = {0}, b[VF] = {0}, y[VF];
     int64_t i = from;
 
+    for (; fits && i + MANY <= to; i += MANY)
+        add_many(s, r, s->a + i, s->b + i, s->y + i);
     for (; i + VF <= to; i += VF)
         add_vector(s, s->a + i, s->b + i, s->y + i);
     if (i < to) {
@@ -162,8 +184,7 @@ CFX_FORCE_INLINE void norm_vector(const cfx_quantized_norm *m, vf k, vf c,
     store_bytes(y, nearest(v, m->zero_point));
 }
 
-/* The same of as many elements as are rounded together, where all fit into int32. */
-enum { MANY = GROUP * CFX_BLOCK };
+/* The same of MANY elements, which fit into int32. */
 CFX_FORCE_INLINE void norm_many(const cfx_quantized_norm *m, vf k, vf c,
                                 const uint8_t *x, const float *weight,
                                 const float *bias, uint8_t *y)
