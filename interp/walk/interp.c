@@ -200,12 +200,6 @@ static cfx_status base_fetch_attr(cfx_interp *it, const char *path,
     return st;
 }
 
-static cfx_status base_get_attr(cfx_interp *it, const cfx_call *call,
-                                cfx_value *out)
-{
-    return cfx_interp_fetch_attr(it, call->target.u.str->text, out);
-}
-
 /* Called when no prepared signature accepts the values. */
 CFX_NOINLINE
 static cfx_status bind_and_call(cfx_interp *it, const step *s,
@@ -250,6 +244,30 @@ static const step *prepared(const cfx_interp *it, const cfx_call *call,
                    call->target.u.str == n->target
                ? step_of(it->self, n)
                : NULL;
+}
+
+/* Return the state that a step fetches, or NULL if it has to be searched. */
+static const cfx_state *prepared_state(const cfx_interp *it, const step *s)
+{
+    if (!s || !s->module || s->state >= s->module->nstate ||
+        it->self->hook.fetch_attr != base_fetch_attr ||
+        it->scope->hook.get_attr != cfx_module__get_attr)
+        return NULL;
+    const cfx_state *state = &s->module->state[s->state];
+    return strcmp(state->name, s->name) ? NULL : state;
+}
+
+static cfx_status base_get_attr(cfx_interp *it, const cfx_call *call,
+                                cfx_value *out)
+{
+    const step *s = prepared(it, call, CFX_GET_ATTR);
+    const cfx_state *state = prepared_state(it, s);
+    if (!state)
+        return cfx_interp_fetch_attr(it, call->target.u.str->text, out);
+    cfx_status st = cfx_module__fetch_state(it->scope, s->module, state, out);
+    if (!st)
+        *out = cfx_value_ref(*out);
+    return move_error(it, st);
 }
 
 /* True if the arguments are the ones that were bound. */

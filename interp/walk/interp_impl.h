@@ -47,7 +47,9 @@ typedef struct step {
     uint32_t ndrop;
     original_call original;
     const cfx_target *target; /* of functions and methods */
-    cfx_module *module;       /* of call_module */
+    cfx_module *module;       /* of call_module; of get_attr, the state's */
+    size_t state;             /* of get_attr: its number in the module, */
+    const char *name;         /* and its name there */
 } step;
 
 /* The placeholders of a graph, in order. */

@@ -252,6 +252,17 @@ static cfx_module *find_module(struct last_parent *last,
     return last->module ? cfx_module_child(last->module, dot + 1) : NULL;
 }
 
+/* Find the state that a get_attr node fetches; a module is searched at run time. */
+static void find_state(step *s, const cfx_module *root, const char *path)
+{
+    cfx_module *owner = cfx_module__owner(root, path, &s->name);
+    const cfx_state *state = owner ? cfx_module_state(owner, s->name) : NULL;
+    if (!state)
+        return;
+    s->module = owner;
+    s->state = (size_t)(state - owner->state);
+}
+
 /* Targets of earlier nodes. A graph's strings are interned, so that equal ones
  * have one address. */
 enum { RECENT = 32 };
@@ -339,6 +350,8 @@ static cfx_status prepare_node(cfx_interp *it, step *s, struct recent *recent,
     const char *target = n->target->text;
     if (n->op == CFX_PLACEHOLDER && target[0] == '*' && target[1] == '*')
         self->has_kwargs = true;
+    if (n->op == CFX_GET_ATTR)
+        find_state(s, it->module, target);
     if (n->op == CFX_CALL_MODULE) {
         s->module = find_module(&recent->parent, it->module, target);
         if (!s->module)

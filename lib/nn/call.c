@@ -158,18 +158,25 @@ static cfx_status missing(cfx_scope *s, const cfx_module *m, const char *name)
                     n ? "." : "", name);
 }
 
+cfx_status cfx_module__fetch_state(cfx_scope *s, const cfx_module *m,
+                                   const cfx_state *state, cfx_value *out)
+{
+    *out = cfx_none();
+    if (!state->tensor)
+        return CFX_OK;
+    if (s->hook.computes && cfx_tensor_is_meta(state->tensor))
+        return missing(s, m, state->name);
+    *out = cfx_value_of_tensor(state->tensor);
+    return CFX_OK;
+}
+
 cfx_status cfx_module__get_attr(cfx_scope *s, cfx_module *m, const char *name,
                                 cfx_value *out)
 {
     const cfx_state *state = cfx_module_state(m, name);
+    if (state)
+        return cfx_module__fetch_state(s, m, state, out);
     *out = cfx_none();
-    if (!state)
-        return cfx_fail(&s->error, CFX_ENAME, "%s has no parameter '%s'",
-                        m->class_name, name);
-    if (!state->tensor)
-        return CFX_OK;
-    if (s->hook.computes && cfx_tensor_is_meta(state->tensor))
-        return missing(s, m, name);
-    *out = cfx_value_of_tensor(state->tensor);
-    return CFX_OK;
+    return cfx_fail(&s->error, CFX_ENAME, "%s has no parameter '%s'",
+                    m->class_name, name);
 }

@@ -79,6 +79,9 @@ cfx_status cfx_module__base_call(cfx_scope *s, cfx_module *m, const char *path,
                                  const cfx_value *in, cfx_value *out);
 cfx_status cfx_module__get_attr(cfx_scope *s, cfx_module *m, const char *name,
                                 cfx_value *out);
+/* get_attr of a state of m. */
+cfx_status cfx_module__fetch_state(cfx_scope *s, const cfx_module *m,
+                                   const cfx_state *state, cfx_value *out);
 
 /* Fail the scope if an undecided argument matters that the forward does not
  * check itself. */

@@ -25,6 +25,8 @@ enum { GROUP = 128 << 10 };
 /* All weights of a convolution, in elements, which stay in the second cache with parts
  * of images. */
 enum { NEAR_WEIGHTS = 96 << 10 };
+/* So many pixels take as long as their weights come from the third cache. */
+enum { WAIT = 4 };
 /* Floats of a piece that is copied, at least. */
 enum { COPIED = 32 << 10 };
 /* Pixels of an endless row that every level cuts into whole tiles, and that are in a
@@ -504,7 +506,8 @@ static void cut(pieces *p)
     int64_t units = cfx_ceil_div(c->out_blocks, unit);
     int64_t weights = cfx_blocked_depth(v) * unit;
     double image = (double)depth_of(c) * (double)c->in[0] * (double)v->width;
-    double cost = (double)weights * (double)row; /* of a row of a unit */
+    /* Of a row of a unit: few pixels wait for the weights. */
+    double cost = (double)weights * (double)cfx_max64(row, WAIT);
     double all = cost * (double)(units * rows) * (double)c->batch;
     int wanted = PIECES * cfx_context_threads(v->ctx);
     double most = fmin(fmax(all / wanted, PIECE_MIN), PIECE_MAX);

@@ -127,12 +127,14 @@ CFX_FORCE_INLINE void store_tile(bool converts, const int pixels,
                                  const int blocks, vf (*s)[4 * BV],
                                  const cfx_blocked_tile *t)
 {
+    const bounds b = bounds_of(&t->end);
+
     CFX_UNROLL
     for (int p = 0; p < pixels; p++) {
         CFX_UNROLL
         for (int v = 0; v < blocks * BV; v++)
             store_narrow(converts, t->y + p * t->y_pixel + v / BV * t->y_block,
-                         v % BV, finish(s[p][v], &t->end));
+                         v % BV, finish(s[p][v], b));
     }
 }
 
@@ -140,17 +142,18 @@ CFX_FORCE_INLINE void store_tile(bool converts, const int pixels,
 CFX_FORCE_INLINE void store_rows(const int pixels, const int blocks,
                                  vf (*s)[4 * BV], const cfx_blocked_tile *t)
 {
+    const bounds b = bounds_of(&t->end);
+
     CFX_UNROLL
-    for (int b = 0; b < blocks; b++) {
-        float *y = t->y + b * t->y_block;
+    for (int n = 0; n < blocks; n++) {
+        float *y = t->y + n * t->y_block;
         CFX_UNROLL
         for (int p = 0; p + 1 < pixels; p += 2)
             convert_store_two((void *)(y + p * (CFX_BLOCK / 2)),
-                              finish(s[p][b], &t->end),
-                              finish(s[p + 1][b], &t->end));
+                              finish(s[p][n], b), finish(s[p + 1][n], b));
         if (pixels % 2)
             store_narrow(true, y + (pixels - 1) * (CFX_BLOCK / 2), 0,
-                         finish(s[pixels - 1][b], &t->end));
+                         finish(s[pixels - 1][n], b));
     }
 }
 
@@ -160,6 +163,7 @@ CFX_FORCE_INLINE void store(const int pixels, const int blocks,
                             const cfx_blocked_tile *t)
 {
     const target to = target_of(t, sums, pixels, blocks);
+    const bounds b = bounds_of(&t->end);
 
     if (!integers && t->end.narrow && !t->end.activation) {
         if (t->end.converts && BV == 1 && has_rows(t))
@@ -175,7 +179,7 @@ CFX_FORCE_INLINE void store(const int pixels, const int blocks,
         CFX_UNROLL
         for (int v = 0; v < blocks * BV; v++) {
             vf_store(to.y + p * to.pixel + v / BV * to.block + v % BV * VF,
-                     finish(s[p][v], &t->end));
+                     finish(s[p][v], b));
         }
     }
     if (t->end.activation)

@@ -7,10 +7,21 @@
 #include "kernel/blocked/blocked.h"
 #include "kernel/vec/vec.h"
 
-CFX_FORCE_INLINE vf finish(vf s, const cfx_blocked_epilogue *e)
+/* The bounds of an epilogue, in registers: stores of results might change them in
+ * memory, as far as the compiler knows. */
+typedef struct bounds {
+    vf lo, hi;
+} bounds;
+
+CFX_FORCE_INLINE bounds bounds_of(const cfx_blocked_epilogue *e)
+{
+    return (bounds){vf_set1(e->lo), vf_set1(e->hi)};
+}
+
+CFX_FORCE_INLINE vf finish(vf s, bounds b)
 {
     /* As in PyTorch, NaN passes: max and min give their second argument. */
-    return vf_min(vf_set1(e->hi), vf_max(vf_set1(e->lo), s));
+    return vf_min(b.hi, vf_max(b.lo, s));
 }
 
 /* ---- Blocks of either type ---- */
@@ -57,16 +68,6 @@ CFX_FORCE_INLINE void store_narrow(bool converts, float *p, int v, vf x)
         convert_store(to, x);
     else
         vf_store_bf16(to, x);
-}
-
-/* Store the block's vector v at p in the type of y. */
-CFX_FORCE_INLINE void store_block(const cfx_blocked_epilogue *e, float *p,
-                                  int v, vf x)
-{
-    if (e->narrow)
-        store_narrow(e->converts, p, v, x);
-    else
-        vf_store(p + v * VF, x);
 }
 
 /* Results of the n sums, whole blocks, which may be y's and are overwritten. */

@@ -70,7 +70,7 @@ static cfx_quantized_tile tile_at(const work *v, int64_t n, int64_t block,
     return t;
 }
 
-/* Compute a row that begins where t does, and move t to its end. */
+/* Compute the tiles of a row, which begins with t. */
 static void run_row(const work *v, cfx_quantized_tile *t, int64_t pixels)
 {
     int64_t n = cfx_ceil_div(pixels, v->most[t->blocks]);
@@ -96,9 +96,9 @@ static void run_unit(const work *v, int64_t n, int64_t block, int64_t blocks,
     int64_t rows = v->flat ? to - from : 1; /* at a time */
     int64_t tiles = cfx_ceil_div(v->row * rows, v->most[blocks]) *
                     ((to - from) / rows);
+    int64_t each = cfx_ceil_div(next * t.w_block, tiles * v->steps);
 
     t.next = t.w + blocks * t.w_block;
-    int64_t each = cfx_ceil_div(next * t.w_block, tiles * v->steps);
     t.next_step = cfx_min64(cfx_round_up(each, CFX_LINE), AHEAD);
     for (int64_t i = from; i < to; i += rows) {
         t.x = x + i * v->x_row;

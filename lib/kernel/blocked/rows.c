@@ -45,6 +45,7 @@ void cfx_blocked_for_rows(cfx_context *ctx, cfx_blocked_planes p,
         if (j.chunks < threads)
             j.chunks = planes < threads ? cfx_min64(threads, p.rows) : 1;
     }
-    cfx_parallel_for(ctx, planes * j.chunks,
-                     cfx_ceil_div(least * j.chunks, p.rows), run_chunks, &j);
+    int64_t n = planes * j.chunks;
+    int64_t pieces = cfx_ceil_div(planes * p.rows, least);
+    cfx_parallel_for(ctx, n, cfx_ceil_div(n, pieces), run_chunks, &j);
 }

@@ -54,7 +54,7 @@ typedef void cfx_blocked_rows_fn(void *arg, int64_t plane, int64_t from,
                                  int64_t to, int worker);
 
 /* Call `fn` for all rows of all planes, by rows if these are not too few. A piece has
- * `least` rows or more. */
+ * about `least` rows or more. */
 void cfx_blocked_for_rows(cfx_context *ctx, cfx_blocked_planes planes,
                           int64_t least, cfx_blocked_rows_fn *fn, void *arg);
 

@@ -22,6 +22,8 @@ enum { MOST_BLOCKS = 4 };
 
 static int64_t tiles_of(const int *most, int64_t pixels, int blocks)
 {
+    if (pixels <= most[blocks]) /* as often with few pixels: no division */
+        return 1;
     return cfx_ceil_div(pixels, most[blocks]);
 }
 
@@ -204,14 +206,13 @@ static bool needs_slices(const struct cfx_blocked_kernels *k,
                          const cfx_blocked_rows *rows, int64_t pixels,
                          int64_t blocks)
 {
-    int b = cfx_blocked_tile_blocks(k->pixels, pixels, blocks);
-    int64_t tiles = tiles_of(k->pixels, pixels, b);
+    int64_t tiles = tiles_of(k->pixels, pixels, (int)blocks);
 
-    return rows->n * tiles >= 3 && 3 * pixels <= 2 * tiles * k->pixels[b];
+    return rows->n * tiles >= 3 && 3 * pixels <= 2 * tiles * k->pixels[blocks];
 }
 
-/* Compute rows s->row to s->row + s->rows of all blocks; t is a copy of their
- * tile. */
+/* Compute rows s->row to s->row + s->rows of all blocks, s->blocks at a time; t is a
+ * copy of their tile. */
 static void run_blocks(const struct cfx_blocked_kernels *k,
                        const cfx_blocked_rows *rows, int64_t blocks,
                        bool sliced, slice s, cfx_blocked_tile *t)
@@ -221,7 +222,7 @@ static void run_blocks(const struct cfx_blocked_kernels *k,
 
     rows->at(rows->arg, s.row, &p);
     for (s.block = 0; s.block < blocks; s.block += s.blocks) {
-        if (s.block == 0 || blocks - s.block < MOST_BLOCKS)
+        if (blocks - s.block < s.blocks)
             s.blocks = cfx_blocked_tile_blocks(k->pixels, p.pixels,
                                                blocks - s.block);
         s.tiles = s.rows * tiles_of(k->pixels, p.pixels, (int)s.blocks);
@@ -239,14 +240,17 @@ void cfx_blocked_run_rows(const struct cfx_blocked_kernels *k,
 {
     cfx_blocked_tile t = rows->tile;
     cfx_blocked_place p;
+    slice s = {0};
 
     rows->at(rows->arg, 0, &p);
-    if (!t.end.narrow && needs_slices(k, rows, p.pixels, blocks)) {
-        run_blocks(k, rows, blocks, true, (slice){.rows = rows->n}, &t);
+    s.blocks = cfx_blocked_tile_blocks(k->pixels, p.pixels, blocks);
+    if (!t.end.narrow && needs_slices(k, rows, p.pixels, s.blocks)) {
+        s.rows = rows->n;
+        run_blocks(k, rows, blocks, true, s, &t);
         return;
     }
-    for (int64_t i = 0; i < rows->n; i++)
-        run_blocks(k, rows, blocks, false, (slice){.row = i, .rows = 1}, &t);
+    for (s.rows = 1; s.row < rows->n; s.row++)
+        run_blocks(k, rows, blocks, false, s, &t);
 }
 
 static void the_place(const void *arg, int64_t i, cfx_blocked_place *place)

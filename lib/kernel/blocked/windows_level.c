@@ -31,50 +31,69 @@ CFX_FORCE_INLINE vf first_value(const kind what, const cfx_blocked_row *r,
                                            : vf_zero();
 }
 
-/* Vector v of pixel p. */
-CFX_FORCE_INLINE vf last_value(const kind what, const cfx_blocked_row *r, vf s,
-                               int64_t p, int v)
+/* Vector v of pixels from `first` on. */
+CFX_FORCE_INLINE void last_values(const kind what, const cfx_blocked_row *r,
+                                  const int pixels, int64_t first, int v,
+                                  vf *s)
 {
-    bool narrow = r->end.add_narrow;
+    const bool narrow = r->end.add_narrow;
+    const bounds b = bounds_of(&r->end);
+    const float *add = r->end.add;
 
-    if (what == MEAN)
-        return vf_mul(s, vf_set1(r->scale));
-    if (what == PRODUCTS && r->end.add)
-        s = vf_add(
-            s,
-            load_block(narrow, r->end.add + p * cfx_blocked_lanes(narrow), v));
-    return what == PRODUCTS ? finish(s, &r->end) : s;
+    if (what == MAXIMUM)
+        return;
+    if (what == PRODUCTS && add) {
+        add += first * cfx_blocked_lanes(narrow);
+        CFX_UNROLL
+        for (int p = 0; p < pixels; p++)
+            s[p] = vf_add(
+                s[p],
+                load_block(narrow, add + p * cfx_blocked_lanes(narrow), v));
+    }
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++)
+        s[p] = what == MEAN ? vf_mul(s[p], vf_set1(r->scale))
+                            : finish(s[p], b);
 }
 
 /* Pixels of a row whose sums an activation reads from the first cache, where y may
  * not be. */
 enum { BUFFERED = 112 };
 
-/* Store vector v of pixel p: in `sums`, if an activation follows, or in y. */
-CFX_FORCE_INLINE void put(const cfx_blocked_row *r, float *sums, int64_t p,
-                          int v, vf s)
+/* Store vector v of pixels from `first` on: in `sums`, if an activation follows, or
+ * in y. */
+CFX_FORCE_INLINE void put(const cfx_blocked_row *r, float *sums,
+                          const int pixels, int64_t first, int v, const vf *s)
 {
-    if (sums)
-        vf_store(sums + p * CFX_BLOCK + v * VF, s);
-    else
-        store_block(&r->end, r->y + p * cfx_blocked_lanes(r->end.narrow), v,
-                    s);
+    const bool converts = r->end.converts;
+    float *y = sums ? sums : r->y;
+
+    if (sums || !r->end.narrow) {
+        y += first * CFX_BLOCK + v * VF;
+        CFX_UNROLL
+        for (int p = 0; p < pixels; p++)
+            vf_store(y + p * CFX_BLOCK, s[p]);
+        return;
+    }
+    y += first * cfx_blocked_lanes(true);
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++)
+        store_narrow(converts, y + p * cfx_blocked_lanes(true), v, s[p]);
 }
 
-/* Compute a row with `cut`, which writes sums; those of BUFFERED pixels at a time are
- * activated. The windows of pixels lie `step` apart in x, or in a span, where step
- * is 0, `stride` columns. */
-CFX_FORCE_INLINE void run_row(const cfx_blocked_row *r,
-                              void (*cut)(const cfx_blocked_row *, float *),
-                              int64_t step, int stride)
+/* Compute a part of a row; `sums` as in put(). */
+typedef void cut_fn(const cfx_blocked_row *r, float *sums);
+
+/* Compute a row with `cut`; the sums of BUFFERED pixels at a time are activated. The
+ * windows of pixels lie `step` apart in x, or in a span, where step is 0, `stride`
+ * columns. */
+CFX_NOINLINE
+static void run_activated(const cfx_blocked_row *r, cut_fn *cut, int64_t step,
+                          int stride)
 {
     float sums[BUFFERED * CFX_BLOCK];
     cfx_blocked_row part = *r;
 
-    if (!r->end.activation) {
-        cut(r, NULL);
-        return;
-    }
     for (int64_t left = r->pixels; left > 0; left -= part.pixels) {
         part.pixels = left < BUFFERED ? left : BUFFERED;
         cut(&part, sums);
@@ -87,20 +106,29 @@ CFX_FORCE_INLINE void run_row(const cfx_blocked_row *r,
     }
 }
 
+CFX_FORCE_INLINE void run_row(const cfx_blocked_row *r, cut_fn *cut,
+                              int64_t step, int stride)
+{
+    if (r->end.activation)
+        run_activated(r, cut, step, stride);
+    else
+        cut(r, NULL);
+}
+
 /* `what`, `narrow` (of x) and `pixels` are constants where this is called. */
 CFX_FORCE_INLINE void window(const kind what, const bool narrow,
                              const int pixels, const cfx_blocked_row *r,
                              float *sums, int64_t first)
 {
     const float *from = r->x + first * r->x_pixel;
-    vf s[PIXELS][BV];
+    vf s[BV][PIXELS];
 
     CFX_UNROLL
     for (int v = 0; v < BV; v++) {
         vf b = first_value(what, r, v);
         CFX_UNROLL
         for (int p = 0; p < pixels; p++)
-            s[p][v] = b;
+            s[v][p] = b;
     }
     for (int64_t i = 0; i < r->n[0]; i++) {
         const float *x = from + i * r->x_at[0];
@@ -113,21 +141,18 @@ CFX_FORCE_INLINE void window(const kind what, const bool narrow,
                 CFX_UNROLL
                 for (int p = 0; p < pixels; p++) {
                     vf xv = load_block(narrow, x + p * r->x_pixel, v);
-                    s[p][v] = what == PRODUCTS  ? vf_fma(xv, wv, s[p][v])
-                              : what == MAXIMUM ? vf_max_nan(s[p][v], xv)
-                                                : vf_add(s[p][v], xv);
+                    s[v][p] = what == PRODUCTS  ? vf_fma(xv, wv, s[v][p])
+                              : what == MAXIMUM ? vf_max_nan(s[v][p], xv)
+                                                : vf_add(s[v][p], xv);
                 }
             }
             x += r->x_at[1];
         }
     }
     CFX_UNROLL
-    for (int p = 0; p < pixels; p++) {
-        CFX_UNROLL
-        for (int v = 0; v < BV; v++) {
-            put(r, sums, first + p, v,
-                last_value(what, r, s[p][v], first + p, v));
-        }
+    for (int v = 0; v < BV; v++) {
+        last_values(what, r, pixels, first, v, s[v]);
+        put(r, sums, pixels, first, v, s[v]);
     }
 }
 
@@ -235,9 +260,8 @@ CFX_FORCE_INLINE void stretch(const kind what, const bool narrow,
             }
         }
     }
-    CFX_UNROLL
-    for (int p = 0; p < pixels; p++)
-        put(r, sums, at + p, v, last_value(what, r, s[p], at + p, v));
+    last_values(what, r, pixels, at, v, s);
+    put(r, sums, pixels, at, v, s);
 }
 
 CFX_FORCE_INLINE void block_stretch(const kind what, const bool narrow,

@@ -90,14 +90,27 @@ INPUTS(f2_narrow_pairs, CFX_F2_EDGE, true, true)
 
 /* ---- Outputs ---- */
 
+/* Store vectors of the first `cols` pixels of a tile's row. */
+CFX_FORCE_INLINE void put_row(const int tile, int cols, float *to, const vf *r)
+{
+    CFX_UNROLL
+    for (int j = 0; j < tile; j++)
+        if (j < cols)
+            vf_store(to + j * CFX_BLOCK, r[j]);
+}
+
 /* Vector v of tile k's channels; to `sums`, (4, 4, 16), if it is not NULL. */
 CFX_FORCE_INLINE void outputs_vector(const int edge,
                                      const cfx_winograd_outputs *t,
                                      float *sums, int64_t k, int cols, int v)
 {
     const int tile = edge - 2;
-    const int64_t y = cfx_blocked_lanes(t->end.narrow);
-    const int64_t add = cfx_blocked_lanes(t->end.add_narrow);
+    const bool narrow = t->end.narrow, converts = t->end.converts;
+    const bool more_narrow = t->end.add_narrow;
+    const int64_t y = cfx_blocked_lanes(narrow);
+    const int64_t add = cfx_blocked_lanes(more_narrow);
+    const bounds limits = bounds_of(&t->end);
+    const float *more = t->end.add;
     int64_t at = (int64_t)v * VF, first = k * tile;
     const float *m = t->m + k * CFX_BLOCK + at;
     vf s[TILE][EDGE], b = t->end.bias ? vf_load(t->end.bias + at) : vf_zero();
@@ -113,26 +126,31 @@ CFX_FORCE_INLINE void outputs_vector(const int edge,
         for (int i = 0; i < tile; i++)
             s[i][j] = r[i];
     }
-    for (int i = 0; i < t->rows; i++) {
+    CFX_UNROLL
+    for (int i = 0; i < tile; i++) {
         vf r[TILE];
+        if (i >= t->rows)
+            break;
         outputs_1d(edge, r, s[i]);
         CFX_UNROLL
         for (int j = 0; j < tile; j++) {
-            if (j >= cols)
-                break;
             r[j] = vf_add(r[j], b);
-            if (t->end.add)
-                r[j] = vf_add(r[j], load_block(t->end.add_narrow,
-                                               t->end.add + i * t->add_row +
-                                                   (first + j) * add,
-                                               v));
-            r[j] = finish(r[j], &t->end);
-            if (sums)
-                vf_store(sums + (i * TILE + j) * CFX_BLOCK + at, r[j]);
-            else
-                store_block(&t->end, t->y + i * t->row + (first + j) * y, v,
-                            r[j]);
+            if (more && j < cols)
+                r[j] = vf_add(
+                    r[j],
+                    load_block(more_narrow,
+                               more + i * t->add_row + (first + j) * add, v));
+            r[j] = finish(r[j], limits);
         }
+        if (sums)
+            put_row(tile, tile, sums + i * TILE * CFX_BLOCK + at, r);
+        else if (!narrow)
+            put_row(tile, cols, t->y + i * t->row + first * CFX_BLOCK + at, r);
+        CFX_UNROLL
+        for (int j = 0; j < tile; j++)
+            if (j < cols && !sums && narrow)
+                store_narrow(converts, t->y + i * t->row + (first + j) * y, v,
+                             r[j]);
     }
 }
 

@@ -21,10 +21,11 @@
 
 enum {
     LANES = CFX_ACC_LANES,
-    FLAT = 256,    /* lanes that rows without gaps are read as */
-    BUFFER = 2048, /* elements gathered at a time */
-    BLOCK = 8192,  /* elements read twice, from the cache */
-    GRAIN = 32768, /* elements that are worth another thread */
+    FLAT = 256,         /* lanes that rows without gaps are read as */
+    BUFFER = 2048,      /* elements gathered at a time */
+    BLOCK = 8192,       /* elements read twice, from the cache */
+    GRAIN = 32768,      /* elements of a unit that are worth another thread */
+    UNITS_GRAIN = 8192, /* elements of whole units that are */
     FEW_UNITS = 8,
     PARTIALS = 8192, /* numbers kept by all pieces together */
     SHORT = 16,      /* rows so short that another axis gives the lanes */
@@ -586,7 +587,7 @@ static void reduce(cfx_context *ctx, job *j)
         merge_pieces(j);
         return;
     }
-    grain = work < GRAIN ? GRAIN / (work ? work : 1) : 1;
+    grain = work < UNITS_GRAIN ? UNITS_GRAIN / (work ? work : 1) : 1;
     cfx_parallel_for(ctx, j->units, grain,
                      are_short_rows(j) ? run_rows : run_units, j);
 }
