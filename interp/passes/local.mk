@@ -23,7 +23,7 @@ libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h
 	%reldir%/lower/narrow_activations.c \
 	%reldir%/lower/lower_quantized.c %reldir%/lower/lower_quantized.h \
 	%reldir%/lower/quantized_product.c %reldir%/lower/quantized_elements.c \
-	%reldir%/lower/quantized_functions.c \
+	%reldir%/lower/quantized_functions.c %reldir%/lower/quantized_attention.c \
 	%reldir%/lower/pack_linear.c %reldir%/lower/pack_quantized.c \
 	%reldir%/lower/fuse_pointwise.c \
 	%reldir%/lower/block_channels.c %reldir%/lower/block_channels.h \

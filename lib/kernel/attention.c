@@ -9,6 +9,9 @@
  * For many rows of floats, keys and values are packed as weights are, once for
  * all blocks of a head that a thread computes in turn (attention_packed.h). A mask
  * that hides nothing, as that of a batch without padding, is not read again.
+ *
+ * Queries and keys of uint8 are multiplied as integers; values of uint8 become floats,
+ * since the weights are.
  */
 #include "kernel/attention_packed.h"
 
@@ -16,6 +19,7 @@
 #include <string.h>
 
 #include "base/stop.h"
+#include "kernel/blocked/quantized.h"
 #include "kernel/gemm/gemm.h"
 #include "kernel/gemm/gemm_core.h"
 #include "kernel/int64.h"
@@ -41,6 +45,7 @@ typedef struct attention {
     const cfx_kernels *kernels;
     cfx_dtype dtype;      /* that is computed in */
     size_t size;          /* of its elements */
+    size_t in_size;       /* of an element of q, k and v */
     int64_t rows, blocks; /* of one head */
     /* Parts of a thread's scratch memory, in bytes from its beginning: q, k, v
      * and y where they are converted, the scores, rows of the mask. */
@@ -68,10 +73,11 @@ static int64_t columns_seen(const cfx_attention *a, int64_t end)
 }
 
 /* Are the weights divided by their sums after the product with the values, which
- * has fewer columns? */
+ * has fewer columns? The product of bytes adds no mask, as the other way does. */
 static bool divides_last(const attention *s)
 {
-    return s->is_packed && !s->a->weights && s->a->s <= CFX_STOP_BLOCK;
+    return s->is_packed && !s->a->weights && s->a->s <= CFX_STOP_BLOCK &&
+           !(s->a->bytes && s->a->mask);
 }
 
 /* ---- The two products ---- */
@@ -149,6 +155,7 @@ static attention make_attention(const cfx_context *ctx, const cfx_attention *a)
 
     s.dtype = narrow ? CFX_F32 : a->dtype;
     s.size = cfx_dtype_size(s.dtype);
+    s.in_size = a->bytes ? 1 : cfx_dtype_size(a->dtype);
     s.packing = cfx_attention_packing_of(s.kernels, a);
     s.is_packed = cfx_attention_packs(a);
     s.row = s.is_packed ? s.packing.row : a->s;
@@ -383,9 +390,11 @@ static void run_block(const attention *s, char *work, int64_t n, int64_t h,
     int64_t nkeys = s->is_packed ? a->s : seen; /* keys that are read */
     const char *q = at(
         a->q, n * a->q_stride[0] + h * a->q_stride[1] + i0 * a->q_stride[2],
-        size);
-    const char *k = at(a->k, n * a->k_stride[0] + kh * a->k_stride[1], size);
-    const char *v = at(a->v, n * a->v_stride[0] + kh * a->v_stride[1], size);
+        s->in_size);
+    const char *k = at(a->k, n * a->k_stride[0] + kh * a->k_stride[1],
+                       s->in_size);
+    const char *v = at(a->v, n * a->v_stride[0] + kh * a->v_stride[1],
+                       s->in_size);
     char *y = (char *)a->y +
               (n * a->y_stride[0] + h * a->y_stride[1] + i0 * a->y_stride[2]) *
                   (int64_t)size;

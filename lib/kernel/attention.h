@@ -5,6 +5,9 @@
  * y (batch, heads, l, ev). The last axis of each is contiguous, the others
  * have strides (0 broadcasts; kv_group shares a key head among query heads). A
  * fully masked row is 0.
+ *
+ * q, k and v may be uint8 that stand for numbers. The zero point of k is not asked
+ * for: it adds the same to all scores of a row, which softmax takes out again.
  */
 #ifndef CFX_KERNEL_ATTENTION_H
 #define CFX_KERNEL_ATTENTION_H
@@ -13,6 +16,12 @@
 
 typedef struct cfx_attention {
     cfx_dtype dtype; /* of q, k, v, y and an additive mask; floats */
+    /* q, k and v are uint8: dtype is float32, e a multiple of 4 up to
+     * CFX_QUANTIZED_DEPTH, k's address and strides are multiples of 4. The scales of q
+     * and k are in `scale`. */
+    bool bytes;
+    int q_zero, v_zero; /* zero points */
+    float v_scale;
     int64_t batch, heads;
     int64_t kv_group; /* query head h uses key head h / kv_group; 0 means 1 */
     int64_t l, s, e, ev;

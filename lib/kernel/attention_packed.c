@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernel/blocked/quantized.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 #include "kernel/norm/norm.h"
@@ -23,25 +24,36 @@ static int64_t blocks_of(int64_t n)
 
 bool cfx_attention_packs(const cfx_attention *a)
 {
-    return a->dtype != CFX_F64 && a->l >= ROWS_LEAST && a->e > 0 && a->s > 0 &&
-           a->ev > 0;
+    return a->bytes || (a->dtype != CFX_F64 && a->l >= ROWS_LEAST &&
+                        a->e > 0 && a->s > 0 && a->ev > 0);
 }
 
 cfx_attention_packing cfx_attention_packing_of(const cfx_kernels *kernels,
                                                const cfx_attention *a)
 {
-    int64_t row = blocks_of(a->s) * CFX_BLOCK;
+    int64_t row = cfx_max64(blocks_of(a->s), 1) * CFX_BLOCK;
 
     /* Rows that lie a multiple of 4096 bytes apart share a few lines of the first
      * cache. */
     if (row % 1024 == 0)
         row += CFX_BLOCK;
-    return (cfx_attention_packing){kernels, a->s, a->e, a->ev, row, a->scale};
+    return (cfx_attention_packing){.kernels = kernels,
+                                   .s = a->s,
+                                   .e = a->e,
+                                   .ev = a->ev,
+                                   .row = row,
+                                   .scale = a->scale,
+                                   .bytes = a->bytes,
+                                   .q_zero = a->q_zero,
+                                   .v_zero = a->v_zero,
+                                   .v_scale = a->v_scale};
 }
 
+/* In floats; bytes are followed by an offset and a scale for each column. */
 static int64_t keys_len(const cfx_attention_packing *p)
 {
-    return blocks_of(p->s) * CFX_BLOCK * p->e;
+    return blocks_of(p->s) * CFX_BLOCK *
+           (p->bytes ? p->e / CFX_QUAD + 2 : p->e);
 }
 
 static int64_t values_len(const cfx_attention_packing *p)
@@ -56,20 +68,58 @@ size_t cfx_attention_packed_size(const cfx_attention_packing *p)
     return (size_t)n * sizeof(float);
 }
 
-static void pack_keys(const cfx_attention_packing *p, float *to,
-                      const float *k, int64_t k_row)
+/* (s, n) of elements of 4 bytes to (s / 16, n, 16). */
+static void interleave_keys(const cfx_attention_packing *p, float *to,
+                            const float *k, int64_t k_row, int64_t n)
 {
     cfx_transpose_fn *transpose = p->kernels->pointwise->transpose[2];
 
     for (int64_t i = 0; i < p->s; i += CFX_BLOCK) {
-        int64_t n = cfx_min64(p->s - i, CFX_BLOCK);
-        if (n < CFX_BLOCK)
-            memset(to + i * p->e, 0,
-                   (size_t)(CFX_BLOCK * p->e) * sizeof(float));
-        transpose(to + i * p->e, CFX_BLOCK, k + i * k_row, k_row, n, p->e);
+        int64_t columns = cfx_min64(p->s - i, CFX_BLOCK);
+        if (columns < CFX_BLOCK)
+            memset(to + i * n, 0, (size_t)(CFX_BLOCK * n) * sizeof(float));
+        transpose(to + i * n, CFX_BLOCK, k + i * k_row, k_row, columns, n);
     }
+}
+
+static void pack_keys(const cfx_attention_packing *p, float *to,
+                      const float *k, int64_t k_row)
+{
+    interleave_keys(p, to, k, k_row, p->e);
     if (p->scale != 1)
         p->kernels->norm->f32.linear(to, to, keys_len(p), p->scale, 0);
+}
+
+/* The packed bytes of all keys, their offsets and their scales. */
+typedef struct key_bytes {
+    uint8_t *w;
+    int32_t *offset;
+    float *scale;
+} key_bytes;
+
+static key_bytes key_bytes_of(const cfx_attention_packing *p, float *packed)
+{
+    int64_t columns = blocks_of(p->s) * CFX_BLOCK;
+    float *offset = packed + columns * (p->e / CFX_QUAD);
+
+    return (key_bytes){(uint8_t *)packed, (int32_t *)(void *)offset,
+                       offset + columns};
+}
+
+/* Fours of bytes are moved as floats are. */
+static void pack_key_bytes(const cfx_attention_packing *p, float *packed,
+                           const uint8_t *k, int64_t k_row)
+{
+    int64_t quads = p->e / CFX_QUAD, columns = blocks_of(p->s) * CFX_BLOCK;
+    key_bytes to = key_bytes_of(p, packed);
+
+    interleave_keys(p, packed, (const float *)(const void *)k,
+                    k_row / CFX_QUAD, quads);
+    for (int64_t i = 0; i < columns; i += CFX_BLOCK)
+        p->kernels->quantized->elements->center(to.w + i * p->e, quads,
+                                                -p->q_zero, to.offset + i);
+    for (int64_t i = 0; i < columns; i++)
+        to.scale[i] = (float)p->scale;
 }
 
 static void pack_values(const cfx_attention_packing *p, float *to,
@@ -87,12 +137,30 @@ static void pack_values(const cfx_attention_packing *p, float *to,
     }
 }
 
+static void pack_value_bytes(const cfx_attention_packing *p, float *to,
+                             const uint8_t *v, int64_t v_row)
+{
+    const cfx_quantized_floats f = {.scale = p->v_scale,
+                                    .zero_point = p->v_zero};
+
+    for (int64_t i = 0; i < p->ev; i += CFX_BLOCK, to += p->s * CFX_BLOCK)
+        p->kernels->quantized->elements->dequantize_block(
+            &f, v + i, v_row, to, p->s, cfx_min64(p->ev - i, CFX_BLOCK));
+}
+
 void cfx_attention_pack(const cfx_attention_packing *p, float *packed,
-                        const float *k, int64_t k_row, const float *v,
+                        const void *k, int64_t k_row, const void *v,
                         int64_t v_row)
 {
-    pack_keys(p, packed, k, k_row);
-    pack_values(p, packed + keys_len(p), v, v_row);
+    float *values = packed + keys_len(p);
+
+    if (p->bytes) {
+        pack_key_bytes(p, packed, k, k_row);
+        pack_value_bytes(p, values, v, v_row);
+    } else {
+        pack_keys(p, packed, k, k_row);
+        pack_values(p, values, v, v_row);
+    }
 }
 
 /* A product of rows with a packed matrix of `depth` rows, up to `steps`. */
@@ -113,11 +181,37 @@ static cfx_blocked_tile product(const float *x, int64_t x_row, const float *w,
                               .y_block = CFX_BLOCK};
 }
 
-void cfx_attention_scores(const cfx_attention_packing *p, const float *packed,
-                          int64_t rows, int64_t seen, const float *q,
+static void byte_scores(const cfx_attention_packing *p, float *packed,
+                        int64_t rows, int64_t seen, const uint8_t *q,
+                        int64_t q_row, float *scores)
+{
+    const key_bytes k = key_bytes_of(p, packed);
+    const cfx_quantized_product g = {
+        .rows = rows,
+        .columns = blocks_of(seen) * CFX_BLOCK,
+        .depth = p->e,
+        .x = q,
+        .w = (const int8_t *)k.w,
+        .end = {.offset = k.offset,
+                .scale = k.scale,
+                .lo = -INFINITY,
+                .hi = INFINITY},
+        .y = scores,
+    };
+
+    cfx_quantized_product_run_serial(p->kernels->quantized, &g, q_row,
+                                     p->row * (int64_t)sizeof(float));
+}
+
+void cfx_attention_scores(const cfx_attention_packing *p, float *packed,
+                          int64_t rows, int64_t seen, const void *q,
                           int64_t q_row, cfx_attention_mask mask,
                           float *scores)
 {
+    if (p->bytes) {
+        byte_scores(p, packed, rows, seen, q, q_row, scores);
+        return;
+    }
     cfx_blocked_tile t = product(q, q_row, packed, p->e, p->e, scores, p->row);
 
     t.end.add = mask.data;

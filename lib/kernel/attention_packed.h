@@ -3,7 +3,8 @@
  *
  * The keys of a head are (s / 16, e, 16), the values (ev / 16, s, 16), zeros past
  * the last: so each product is one of rows with packed weights, whose tiles are
- * those of kernel/blocked. All are float.
+ * those of kernel/blocked. All are float. Keys of uint8 become int8, (s / 16, e / 4,
+ * 16, 4), with an offset and a scale for each.
  */
 #ifndef CFX_KERNEL_ATTENTION_PACKED_H
 #define CFX_KERNEL_ATTENTION_PACKED_H
@@ -15,6 +16,9 @@ typedef struct cfx_attention_packing {
     int64_t s, e, ev;
     int64_t row; /* elements from row to row of the scores */
     double scale;
+    bool bytes; /* q, k and v are uint8 */
+    int q_zero, v_zero;
+    float v_scale;
 } cfx_attention_packing;
 
 /* Is packing worth while? It takes some rows, and floats. */
@@ -27,7 +31,7 @@ size_t cfx_attention_packed_size(const cfx_attention_packing *p);
 
 /* Pack k (s, e) times the scale, and v (s, ev), whose rows lie k_row and v_row elements apart. */
 void cfx_attention_pack(const cfx_attention_packing *p, float *packed,
-                        const float *k, int64_t k_row, const float *v,
+                        const void *k, int64_t k_row, const void *v,
                         int64_t v_row);
 
 /* Numbers that are added to scores, with whole blocks in each row; NULL: none. */
@@ -37,9 +41,10 @@ typedef struct cfx_attention_mask {
 } cfx_attention_mask;
 
 /* scores(rows, seen) = q(rows, e) k^T * scale + mask; more columns may be written, up
- * to whole blocks. */
-void cfx_attention_scores(const cfx_attention_packing *p, const float *packed,
-                          int64_t rows, int64_t seen, const float *q,
+ * to whole blocks. With bytes there is no mask, and each row of scores lacks a number
+ * of its own. */
+void cfx_attention_scores(const cfx_attention_packing *p, float *packed,
+                          int64_t rows, int64_t seen, const void *q,
                           int64_t q_row, cfx_attention_mask mask,
                           float *scores);
 

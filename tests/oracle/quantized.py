@@ -171,6 +171,25 @@ def quantized_layer_norm(x, weight, bias, eps, zero_point, quant_min=0,
                              quant_min, quant_max))
 
 
+def quantized_attention(query, key, value, attn_mask=None, is_causal=False, *,
+                        scale, query_zero_point, value_scale,
+                        value_zero_point, enable_gqa=False):
+    """Keys have a zero point too, which takes no part: see attention.c."""
+    check_bytes(query, key, value)
+    if query.shape[-1] % QUAD:
+        raise ValueError("fours")
+    if not 0 <= query_zero_point <= 255 or not 0 <= value_zero_point <= 255:
+        raise ValueError("zero point")
+    if attn_mask is not None and attn_mask.dtype != torch.bool:
+        if attn_mask.dtype != torch.float32:
+            raise TypeError("mask")
+        attn_mask = attn_mask.double()
+    return F.scaled_dot_product_attention(
+        query.double() - query_zero_point, key.double() - 128,
+        (value.double() - value_zero_point) * value_scale, attn_mask,
+        is_causal=is_causal, scale=scale, enable_gqa=enable_gqa).float()
+
+
 # ---------------------------------------------------------- recurrent layers
 
 
@@ -254,6 +273,11 @@ for schema, function in (
          quantized_lookup),
         ("quantized_layer_norm(Tensor self, Tensor weight, Tensor bias, float "
          "eps, " + RANGE + ") -> Tensor", quantized_layer_norm),
+        ("quantized_scaled_dot_product_attention(Tensor query, Tensor key, "
+         "Tensor value, Tensor? attn_mask=None, bool is_causal=False, *, "
+         "float scale, int query_zero_point, float value_scale, int "
+         "value_zero_point, bool enable_gqa=False) -> Tensor",
+         quantized_attention),
         ("dynamic_lstm(Tensor input, Tensor[] hx, " + LAYERS
          + "(Tensor, Tensor, Tensor)", dynamic_lstm),
         ("dynamic_gru(Tensor input, Tensor hx, " + LAYERS

@@ -8,6 +8,8 @@
  * becomes one operator on uint8. Its result differs from the reference by one
  * quantum at most: the reference rounds each product and sum of floats.
  *
+ * Attention computes its scores with integers, whatever follows it.
+ *
  * Images stay in blocks of 16 channels: a convolution becomes to_blocked, the
  * convolution, from_blocked, and what follows reads the argument of from_blocked.
  * This file walks over the graph and finds the chains.
@@ -373,9 +375,12 @@ static cfx_status lower_node(cfx_lowering *l, cfx_node *n, cfx_node **next)
 {
     cfx_chain c;
     bool done = false;
-    cfx_status st = CFX_OK;
-    if (!find_chain(l, n, &c))
-        return CFX_OK;
+    const cfx_chain alone = {.n = n, .from = n};
+    cfx_status st = n->op == CFX_CALL_FUNCTION && !is_written(l, n)
+                        ? cfx_lower__attention(l, &alone, next, &done)
+                        : CFX_OK;
+    if (st || done || !find_chain(l, n, &c))
+        return st;
     for (int i = 0; i < RULES && !st && !done; i++)
         st = rules[i](l, &c, next, &done);
     return st;

@@ -85,7 +85,8 @@ static void run_row(const work *v, cfx_quantized_tile *t, int64_t pixels)
     }
 }
 
-/* The weights of `next` blocks behind these are fetched meanwhile. */
+/* The weights of `next` blocks behind these are fetched meanwhile. A copy of the tile
+ * for each row would wait for the numbers that have just been written to it. */
 static void run_unit(const work *v, int64_t n, int64_t block, int64_t blocks,
                      int64_t from, int64_t to, int64_t next)
 {
@@ -127,10 +128,17 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-static cfx_quantized_range range_of(float lo, float hi, int zero_point)
+cfx_quantized_range cfx_quantized__range_of(float lo, float hi, int zero_point)
 {
     return (cfx_quantized_range){(int)rintf(lo) + zero_point,
                                  (int)rintf(hi) + zero_point};
+}
+
+bool cfx_quantized__sum_fits(const cfx_quantized_sum *s)
+{
+    float most = UINT8_MAX * (fabsf(s->scale[0]) + fabsf(s->scale[1]));
+
+    return most + fabsf(s->bias) < 0x1p30F;
 }
 
 void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
@@ -139,17 +147,21 @@ void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
     const struct cfx_quantized_elements *k =
         cfx_context_kernels(ctx)->quantized->elements;
     const cfx_quantized_sum *s = end->sum;
+    int64_t n = blocks * CFX_BLOCK;
 
     if (!end->rounds)
         return;
-    end->fits = k->fits(end->scale, end->bias, blocks * CFX_BLOCK);
-    end->y_range = range_of(end->lo, end->hi, end->zero_point);
+    /* Any int32 is scaled to half of the largest. */
+    end->fits = k->are_below(end->scale, 0.5F, n) &&
+                (!end->bias || k->are_below(end->bias, 0x1p29F, n));
+    end->y_range = cfx_quantized__range_of(end->lo, end->hi, end->zero_point);
     if (s) {
-        float most = UINT8_MAX * (fabsf(s->scale[0]) + fabsf(s->scale[1]));
-        end->fits = end->fits && most + fabsf(s->bias) < 0x1p30F;
+        end->fits = end->fits && cfx_quantized__sum_fits(s);
         end->a_range = end->y_range;
-        end->y_range = range_of(s->lo, s->hi, s->zero_point);
+        end->y_range = cfx_quantized__range_of(s->lo, s->hi, s->zero_point);
     }
+    end->full = (s ? s->zero_point : end->zero_point) == 0 &&
+                end->y_range.lo == 0 && end->y_range.hi == UINT8_MAX;
 }
 
 /* Let the pixels of an endless row be rows of a tile. */
@@ -390,32 +402,56 @@ void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
 
 /* ---- Products of matrices ---- */
 
-void cfx_quantized_product_run(cfx_context *ctx,
-                               const cfx_quantized_product *p)
+/* The depth is cut into steps; rows of x and y lie x_row and y_row bytes apart. */
+static work product_work(const cfx_quantized_product *p, int64_t step,
+                         int64_t x_row, int64_t y_row)
 {
     int64_t bytes = result_bytes(&p->end);
-    int64_t step = p->depth % CFX_BLOCK ? p->depth : CFX_BLOCK;
-    work v = {
+
+    return (work){
         .batch = 1,
         .parts = 1,
         .blocks = cfx_ceil_div(p->columns, CFX_BLOCK),
         .flat = true,
         .pixels = p->rows,
         .first = {.columns = p->columns,
-                  .n = {p->depth / step, 1, 1},
+                  .n = {step ? p->depth / step : 0, 1, 1},
                   .quads = step / CFX_QUAD,
                   .x_at = {step},
                   .x = p->x,
                   .w = p->w,
-                  .x_pixel = p->depth,
+                  .x_pixel = x_row,
                   .w_block = p->depth * CFX_BLOCK,
                   .end = p->end,
                   .y = p->y,
-                  .y_pixel = p->columns * bytes,
+                  .y_pixel = y_row,
                   .y_block = CFX_BLOCK * bytes},
     };
+}
 
+void cfx_quantized_product_run(cfx_context *ctx,
+                               const cfx_quantized_product *p)
+{
     if (p->rows == 0 || p->columns == 0)
         return;
+    work v = product_work(p, p->depth % CFX_BLOCK ? p->depth : CFX_BLOCK,
+                          p->depth, p->columns * result_bytes(&p->end));
     run(ctx, &v);
+}
+
+void cfx_quantized_product_run_serial(const struct cfx_quantized_kernels *k,
+                                      const cfx_quantized_product *p,
+                                      int64_t x_row, int64_t y_row)
+{
+    if (p->rows == 0 || p->columns == 0)
+        return;
+    work v = product_work(p, p->depth, x_row, y_row);
+    v.steps = v.rows = 1;
+    v.row = p->rows;
+    v.most = k->pixels;
+    v.tile = k->tile[k->has_dots()];
+    for (int64_t block = 0, n; block < v.blocks; block += n) {
+        n = cfx_blocked_tile_blocks(v.most, v.row, v.blocks - block);
+        run_unit(&v, 0, block, n, 0, 1, 0);
+    }
 }

@@ -48,8 +48,9 @@ typedef struct cfx_quantized_end {
      * channels. */
     const cfx_quantized_sum *sum;
     /* Set by cfx_quantized__prepare_end. `fits`: every number that is rounded fits
-     * into int32. The ranges are those of the bytes of y, and of the sum's a. */
-    bool fits;
+     * into int32. The ranges are those of the bytes of y, and of the sum's a. `full`:
+     * y has all bytes, and 0 for its zero point. */
+    bool fits, full;
     cfx_quantized_range y_range, a_range;
 } cfx_quantized_end;
 
@@ -102,6 +103,11 @@ typedef struct cfx_quantized_product {
 /* Compute it on the threads of the context. Never fails. */
 void cfx_quantized_product_run(cfx_context *ctx,
                                const cfx_quantized_product *p);
+/* Compute one that is not rounded on this thread; rows of x and of y lie x_row and y_row
+ * bytes apart. Never fails. */
+void cfx_quantized_product_run_serial(const struct cfx_quantized_kernels *k,
+                                      const cfx_quantized_product *p,
+                                      int64_t x_row, int64_t y_row);
 
 /* ---- Elements ---- */
 
@@ -170,11 +176,19 @@ typedef struct cfx_quantized_norm {
     int zero_point;
     const uint8_t *x;
     uint8_t *y;
+    /* Set by cfx_quantized_norm_run, as in cfx_quantized_end. */
+    bool fits;
+    cfx_quantized_range range;
 } cfx_quantized_norm;
 
 /* Never fails. */
 void cfx_quantized_norm_run(cfx_context *ctx, const cfx_quantized_norm *m);
 
+/* The integers of a range of floats, with the zero point. Never fails. */
+cfx_quantized_range cfx_quantized__range_of(float lo, float hi,
+                                            int zero_point);
+/* Do all sums fit into int32? Never fails. */
+bool cfx_quantized__sum_fits(const cfx_quantized_sum *s);
 /* Fill the last fields of the end of so many blocks. Never fails. */
 void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
                                 int64_t blocks);
@@ -225,6 +239,10 @@ struct cfx_quantized_elements {
                      int64_t n);
     void (*dequantize)(const cfx_quantized_floats *f, const uint8_t *y,
                        float *x, int64_t n);
+    /* Rows of n <= 16 bytes, which lie `row` apart, to rows of 16 floats without gaps,
+     * zeros past n. */
+    void (*dequantize_block)(const cfx_quantized_floats *f, const uint8_t *y,
+                             int64_t row, float *x, int64_t rows, int64_t n);
     /* Four rows of n bytes, which lie `row` apart, side by side: the four of an
      * element are `step` apart. */
     void (*interleave)(const uint8_t *x, int64_t row, uint8_t *y, int64_t step,
@@ -233,9 +251,11 @@ struct cfx_quantized_elements {
     void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y,
                    int64_t n);
     void (*norm)(const cfx_quantized_norm *m, int64_t row);
-    /* Is any int32 in int32 when it is scaled and biased? n is a multiple of
-     * CFX_BLOCK, bias may be NULL. */
-    bool (*fits)(const float *scale, const float *bias, int64_t n);
+    /* A block of 16 columns of packed bytes becomes int8, each 128 less; offset[i] =
+     * factor * the sum of column i. */
+    void (*center)(uint8_t *w, int64_t quads, int factor, int32_t *offset);
+    /* Are all of n numbers less than the limit, and none NaN? */
+    bool (*are_below)(const float *x, float limit, int64_t n);
 };
 
 struct cfx_quantized_windows {

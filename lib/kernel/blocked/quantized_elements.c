@@ -192,8 +192,15 @@ static void norm_piece(void *arg, int64_t begin, int64_t end, int worker)
 
 void cfx_quantized_norm_run(cfx_context *ctx, const cfx_quantized_norm *m)
 {
-    norms v = {kernels_of(ctx), m};
+    const struct cfx_quantized_elements *k = kernels_of(ctx);
+    cfx_quantized_norm prepared = *m;
+    norms v = {k, &prepared};
 
-    if (m->rows > 0 && m->columns > 0)
-        cfx_parallel_for(ctx, m->rows, PIECE / m->columns + 1, norm_piece, &v);
+    if (m->rows == 0 || m->columns == 0)
+        return;
+    /* A number is at most the root of the columns, so many deviations. */
+    prepared.fits = k->are_below(m->weight, 0x1p20F, m->columns) &&
+                    k->are_below(m->bias, 0x1p29F, m->columns);
+    prepared.range = cfx_quantized__range_of(m->lo, m->hi, m->zero_point);
+    cfx_parallel_for(ctx, m->rows, PIECE / m->columns + 1, norm_piece, &v);
 }

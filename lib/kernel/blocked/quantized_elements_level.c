@@ -6,6 +6,9 @@
 #include "kernel/int64.h"
 #include "kernel/vec/simd.h"
 
+/* Elements that are rounded together, where all fit into int32. */
+enum { MANY = GROUP * CFX_BLOCK };
+
 /* ---- Sums ---- */
 
 CFX_FORCE_INLINE void add_vector(const cfx_quantized_sum *s, const uint8_t *a,
@@ -14,11 +17,30 @@ CFX_FORCE_INLINE void add_vector(const cfx_quantized_sum *s, const uint8_t *a,
     store_bytes(y, sum_of(s, vf_of_bytes(a), vf_of_bytes(b)));
 }
 
-static void add(const cfx_quantized_sum *s, int64_t from, int64_t to)
+CFX_FORCE_INLINE void add_many(const cfx_quantized_sum *s,
+                               cfx_quantized_range r, const uint8_t *a,
+                               const uint8_t *b, uint8_t *y)
 {
+    vi v[MANY / VF];
+
+    CFX_UNROLL
+    for (int i = 0; i < MANY / VF; i++)
+        v[i] = vi_of_vf(
+            add_terms(s, vf_of_bytes(a + i * VF), vf_of_bytes(b + i * VF)));
+    store_pixels(false, GROUP, v, s->zero_point, r, y);
+}
+
+static void add(const cfx_quantized_sum *sum, int64_t from, int64_t to)
+{
+    const cfx_quantized_sum copy = *sum, *s = &copy; /* which y is not */
+    const cfx_quantized_range r = cfx_quantized__range_of(s->lo, s->hi,
+                                                          s->zero_point);
+    const bool fits = cfx_quantized__sum_fits(s);
     uint8_t a[VF] = {0}, b[VF] = {0}, y[VF];
     int64_t i = from;
 
+    for (; fits && i + MANY <= to; i += MANY)
+        add_many(s, r, s->a + i, s->b + i, s->y + i);
     for (; i + VF <= to; i += VF)
         add_vector(s, s->a + i, s->b + i, s->y + i);
     if (i < to) {
@@ -73,6 +95,22 @@ static void dequantize(const cfx_quantized_floats *f, const uint8_t *y,
     if (i < n) {
         memcpy(last, y + i, (size_t)(n - i));
         vf_store_n(x + i, n - i, dequantize_vector(&m, last));
+    }
+}
+
+static void dequantize_block(const cfx_quantized_floats *f, const uint8_t *y,
+                             int64_t row, float *x, int64_t rows, int64_t n)
+{
+    const cfx_quantized_floats m = *f;
+    uint8_t last[CFX_BLOCK];
+
+    memset(last, m.zero_point, sizeof(last));
+    for (int64_t i = 0; i < rows; i++, y += row, x += CFX_BLOCK) {
+        const uint8_t *from = y;
+        if (n < CFX_BLOCK)
+            from = memcpy(last, y, (size_t)n);
+        for (int v = 0; v < CFX_BLOCK; v += VF)
+            vf_store(x + v, dequantize_vector(&m, from + v));
     }
 }
 
@@ -146,6 +184,51 @@ CFX_FORCE_INLINE void norm_vector(const cfx_quantized_norm *m, vf k, vf c,
     store_bytes(y, nearest(v, m->zero_point));
 }
 
+/* The same of MANY elements, which fit into int32. */
+CFX_FORCE_INLINE void norm_many(const cfx_quantized_norm *m, vf k, vf c,
+                                const uint8_t *x, const float *weight,
+                                const float *bias, uint8_t *y)
+{
+    vi v[MANY / VF];
+
+    CFX_UNROLL
+    for (int i = 0; i < MANY / VF; i++) {
+        const vf a = multiply_add(vf_of_bytes(x + i * VF), k, c);
+        v[i] = vi_of_vf(
+            multiply_add(a, vf_load(weight + i * VF), vf_load(bias + i * VF)));
+    }
+    store_pixels(false, GROUP, v, m->zero_point, m->range, y);
+}
+
+/* The sum of n bytes, and that of their squares. */
+CFX_FORCE_INLINE void sums_of(const uint8_t *x, int64_t n, int32_t *sum,
+                              int32_t *squares)
+{
+    enum { STEP = VF * CFX_QUAD };
+    static const uint8_t ones[CFX_QUAD] = {1, 1, 1, 1};
+    const fours one = fours_of(false, ones);
+    int32_t each[2][VF] = {{0}};
+    vi s = vi_load(each[0]), q = vi_load(each[1]);
+    int64_t i = 0;
+
+    for (; i + STEP <= n; i += STEP) {
+        const fours v = numbers_of(x + i);
+        s = dot(false, s, v, one);
+        q = dot(false, q, v, v);
+    }
+    memcpy(each[0], &s, sizeof(s));
+    memcpy(each[1], &q, sizeof(q));
+    *sum = *squares = 0;
+    for (int j = 0; j < VF; j++) {
+        *sum += each[0][j];
+        *squares += each[1][j];
+    }
+    for (; i < n; i++) {
+        *sum += x[i];
+        *squares += x[i] * x[i];
+    }
+}
+
 /* Sums of integers are exact, so that all levels round the same numbers. */
 static void norm(const cfx_quantized_norm *m, int64_t row)
 {
@@ -153,17 +236,15 @@ static void norm(const cfx_quantized_norm *m, int64_t row)
     const float *weight = m->weight, *bias = m->bias;
     uint8_t *y = m->y + row * m->columns, last[VF] = {0};
     const double n = (double)m->columns;
-    int32_t sum = 0, squares = 0;
+    int32_t sum, squares;
     int64_t i = 0;
 
-    CFX_SIMD
-    for (int64_t j = 0; j < m->columns; j++) {
-        sum += x[j];
-        squares += x[j] * x[j];
-    }
+    sums_of(x, m->columns, &sum, &squares);
     const double mean = sum / n, variance = n * squares - (double)sum * sum;
     const double scale = 1 / sqrt(variance / (n * n) + m->eps);
     const vf k = vf_set1((float)scale), c = vf_set1((float)(-mean * scale));
+    for (; m->fits && i + MANY <= m->columns; i += MANY)
+        norm_many(m, k, c, x + i, weight + i, bias + i, y + i);
     for (; i + VF <= m->columns; i += VF)
         norm_vector(m, k, c, x + i, vf_load(weight + i), vf_load(bias + i),
                     y + i);
@@ -176,18 +257,40 @@ static void norm(const cfx_quantized_norm *m, int64_t row)
     }
 }
 
-static bool fits(const float *scale, const float *bias, int64_t n)
+/* ---- Columns ---- */
+
+static void center(uint8_t *w, int64_t quads, int factor, int32_t *offset)
+{
+    enum { STEP = CFX_BLOCK * CFX_QUAD };
+    static const uint8_t ones[CFX_QUAD] = {1, 1, 1, 1};
+    const fours one = fours_of(false, ones);
+    int32_t sum[CFX_BLOCK] = {0};
+    vi s[BV];
+
+    for (int v = 0; v < BV; v++)
+        s[v] = vi_load(sum + v * VF);
+    CFX_SIMD
+    for (int64_t i = 0; i < quads * STEP; i++)
+        w[i] ^= 0x80;
+    for (int64_t i = 0; i < quads; i++, w += STEP) {
+        for (int v = 0; v < BV; v++)
+            s[v] = dot(
+                false, s[v], one,
+                weights_of(false, (const int8_t *)w + v * VF * CFX_QUAD));
+    }
+    for (int v = 0; v < BV; v++)
+        memcpy(sum + v * VF, &s[v], sizeof(s[v]));
+    for (int i = 0; i < CFX_BLOCK; i++)
+        offset[i] = factor * sum[i];
+}
+
+static bool are_below(const float *x, float limit, int64_t n)
 {
     int large = 0;
 
     CFX_SIMD
     for (int64_t i = 0; i < n; i++)
-        large |= !(fabsf(scale[i]) < 0.5F);
-    if (!bias)
-        return !large;
-    CFX_SIMD
-    for (int64_t i = 0; i < n; i++)
-        large |= !(fabsf(bias[i]) < 0x1p29F);
+        large |= !(fabsf(x[i]) < limit);
     return !large;
 }
 
@@ -199,8 +302,10 @@ const struct cfx_quantized_elements CFX_LEVEL_NAME(cfx_quantized_elements) = {
     .quantize = quantize,
     .interleave = interleave,
     .dequantize = dequantize,
+    .dequantize_block = dequantize_block,
     .mean = mean,
     .lookup = lookup_all,
     .norm = norm,
-    .fits = fits,
+    .center = center,
+    .are_below = are_below,
 };

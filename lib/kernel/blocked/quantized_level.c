@@ -72,18 +72,41 @@ CFX_FORCE_INLINE void finish_bytes(const cfx_quantized_tile *t,
         add_pixels(e, &sum, k, pixels, s, step, sum.b + (y - sum.y), gap, x);
     else
         round_pixels(k, e->fits, pixels, s, step, x);
+    if (gap == CFX_BLOCK && e->full) {
+        store_pixels(true, pixels, x, zero_point, range, y);
+        return;
+    }
+    if (gap == CFX_BLOCK) {
+        store_pixels(false, pixels, x, zero_point, range, y);
+        return;
+    }
     CFX_UNROLL
     for (int p = 0; p < pixels; p += GROUP) {
         const int n = pixels - p < GROUP ? pixels - p : GROUP;
-        const vg g = group_of(n, x + p * BV, zero_point, range);
-        uint8_t *at = y + p * gap;
-        if (gap == CFX_BLOCK) {
-            store_group(at, n, g);
-            continue;
-        }
+        const vg g = group_of(false, n, x + p * BV, zero_point, range);
         CFX_UNROLL
         for (int i = 0; i < n; i++)
-            store_pixel(at + i * gap, g, i);
+            store_pixel(y + (p + i) * gap, g, i);
+    }
+}
+
+/* Floats of all channels of the blocks. */
+CFX_FORCE_INLINE void finish_floats(const cfx_quantized_tile *t,
+                                    const int block, const int pixels,
+                                    const vi *s, const int step)
+{
+    const int64_t gap = t->y_pixel;
+    char *y = t->y + block * t->y_block;
+    scaling k[BV];
+
+    for (int v = 0; v < BV; v++)
+        k[v] = scaling_at(&t->end, block * CFX_BLOCK + v * VF);
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++) {
+        CFX_UNROLL
+        for (int v = 0; v < BV; v++)
+            vf_store((float *)(void *)(y + p * gap) + v * VF,
+                     scaled(&k[v], s[p * step + v]));
     }
 }
 
@@ -106,7 +129,7 @@ static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
         if (rounds) {
             round_pixels(k, false, 1, s, BV, x);
             store_pixel((uint8_t *)one,
-                        group_of(1, x, e->zero_point, e->y_range), 0);
+                        group_of(false, 1, x, e->zero_point, e->y_range), 0);
             memcpy(y, one, (size_t)n);
             continue;
         }
@@ -167,7 +190,14 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
             }
         }
     }
-    if (t->end.rounds && t->columns >= blocks * CFX_BLOCK) {
+    const bool whole = t->columns >= blocks * CFX_BLOCK;
+    if (whole && !t->end.rounds) {
+        CFX_UNROLL
+        for (int b = 0; b < blocks; b++)
+            finish_floats(t, b, pixels, s[0] + b * BV, 4 * BV);
+        return;
+    }
+    if (whole) {
         const int64_t gap = t->y_pixel;
         CFX_UNROLL
         for (int b = 0; b < blocks; b++)

@@ -4,15 +4,18 @@
  *
  *     fours_of(p), weights_of(p)  four bytes for all lanes, and fours for each
  *     dot(s, x, w)                s + the products of the bytes of each lane
+ *     numbers_of(p)               bytes for all lanes as both factors of dot without
+ *                                 `dots`
  *     fours_of_pixels(p, n, order_of_pixels())
  *                                 the bytes of each channel of n <= 4 pixels, 0 past
  *                                 n; only with has_byte_moves(), as lookup and
  *                                 a_byte_later
  *     vf_of_bytes(p)              VF bytes as floats
  *     store_bytes(p, v)           the lowest byte of each lane
- *     group_of(n, x, zero_point, r)
+ *     group_of(full, n, x, zero_point, r)
  *                                 n <= GROUP pixels of a block as bytes: x[n][BV] plus
- *                                 the zero point, in the range r
+ *                                 the zero point, in the range r; `full`: that is 0,
+ *                                 and the range is that of bytes
  *     store_group(p, n, g), store_pixel(p, g, i)      all of them, or one
  *     nearest(x, z)               x rounded, halves to even, plus z
  *     vi_of_vf(x)                 the same without z, the least number if it is less
@@ -58,6 +61,14 @@ CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
     return dots ? (fours){w, w}
                 : (fours){_mm512_srai_epi16(_mm512_slli_epi16(w, 8), 8),
                           _mm512_srai_epi16(w, 8)};
+}
+
+CFX_FORCE_INLINE fours numbers_of(const uint8_t *p)
+{
+    vi x = vi_load(p);
+
+    return (fours){_mm512_and_si512(x, _mm512_set1_epi16(0xff)),
+                   _mm512_srli_epi16(x, 8)};
 }
 
 CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
@@ -116,8 +127,8 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 4 };
 typedef __m512i vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
-                             cfx_quantized_range r)
+CFX_FORCE_INLINE vg group_of(const bool full, const int n, const vi *x,
+                             int zero_point, cfx_quantized_range r)
 {
     const vi zero = _mm512_set1_epi16((short)zero_point);
     const vi order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1,
@@ -125,6 +136,8 @@ CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
     vi a = _mm512_packs_epi32(x[0], x[n > 1 ? 1 : 0]);
     vi b = _mm512_packs_epi32(x[n > 2 ? 2 : 0], x[n > 3 ? 3 : 0]);
 
+    if (full)
+        return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(a, b));
     a = _mm512_packus_epi16(_mm512_adds_epi16(a, zero),
                             _mm512_adds_epi16(b, zero));
     a = _mm512_max_epu8(a, _mm512_set1_epi8((char)r.lo));
@@ -259,6 +272,14 @@ CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
                           _mm256_srai_epi16(w, 8)};
 }
 
+CFX_FORCE_INLINE fours numbers_of(const uint8_t *p)
+{
+    vi x = vi_load(p);
+
+    return (fours){_mm256_and_si256(x, _mm256_set1_epi16(0xff)),
+                   _mm256_srli_epi16(x, 8)};
+}
+
 CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
 {
 #if defined(HAVE_VEX_DOTS)
@@ -323,15 +344,18 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 2 };
 typedef __m256i vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
-                             cfx_quantized_range r)
+CFX_FORCE_INLINE vg group_of(const bool full, const int n, const vi *x,
+                             int zero_point, cfx_quantized_range r)
 {
     const vi zero = _mm256_set1_epi16((short)zero_point);
     const vi order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    vi a = _mm256_adds_epi16(_mm256_packs_epi32(x[0], x[1]), zero);
-    vi b = n > 1 ? _mm256_adds_epi16(_mm256_packs_epi32(x[2], x[3]), zero) : a;
+    vi a = _mm256_packs_epi32(x[0], x[1]);
+    vi b = n > 1 ? _mm256_packs_epi32(x[2], x[3]) : a;
 
-    a = _mm256_packus_epi16(a, b);
+    if (full)
+        return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), order);
+    a = _mm256_packus_epi16(_mm256_adds_epi16(a, zero),
+                            _mm256_adds_epi16(b, zero));
     a = _mm256_max_epu8(a, _mm256_set1_epi8((char)r.lo));
     a = _mm256_min_epu8(a, _mm256_set1_epi8((char)r.hi));
     return _mm256_permutevar8x32_epi32(a, order);
@@ -396,6 +420,14 @@ CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
     return (fours){vshrq_n_s16(vshlq_n_s16(w, 8), 8), vshrq_n_s16(w, 8)};
 }
 
+CFX_FORCE_INLINE fours numbers_of(const uint8_t *p)
+{
+    uint16x8_t x = vreinterpretq_u16_u8(vld1q_u8(p));
+
+    return (fours){vreinterpretq_s16_u16(vandq_u16(x, vdupq_n_u16(0xff))),
+                   vreinterpretq_s16_u16(vshrq_n_u16(x, 8))};
+}
+
 CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
 {
     vi low = vmull_s16(vget_low_s16(x.all), vget_low_s16(w.all));
@@ -454,8 +486,8 @@ CFX_FORCE_INLINE void store_bytes(uint8_t *p, vi x)
 enum { GROUP = 1 };
 typedef uint8x16_t vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
-                             cfx_quantized_range r)
+CFX_FORCE_INLINE vg group_of(const bool full, const int n, const vi *x,
+                             int zero_point, cfx_quantized_range r)
 {
     const int16x8_t zero = vdupq_n_s16((int16_t)zero_point);
     int16x8_t a = vcombine_s16(vqmovn_s32(x[0]), vqmovn_s32(x[1]));
@@ -464,6 +496,8 @@ CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
                                vqmovun_s16(vqaddq_s16(b, zero)));
 
     (void)n;
+    if (full)
+        return c;
     return vminq_u8(vmaxq_u8(c, vdupq_n_u8((uint8_t)r.lo)),
                     vdupq_n_u8((uint8_t)r.hi));
 }
@@ -516,6 +550,11 @@ CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
 {
     (void)dots;
     return (fours){{p[0], p[1], p[2], p[3]}};
+}
+
+CFX_FORCE_INLINE fours numbers_of(const uint8_t *p)
+{
+    return fours_of(false, p);
 }
 
 CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
@@ -571,11 +610,12 @@ typedef struct vg {
     uint8_t byte[CFX_BLOCK];
 } vg;
 
-CFX_FORCE_INLINE vg group_of(const int n, const vi *x, int zero_point,
-                             cfx_quantized_range r)
+CFX_FORCE_INLINE vg group_of(const bool full, const int n, const vi *x,
+                             int zero_point, cfx_quantized_range r)
 {
     vg y;
 
+    (void)full;
     (void)n;
     for (int c = 0; c < CFX_BLOCK; c++) {
         const int most = r.hi - zero_point;
@@ -781,6 +821,19 @@ CFX_FORCE_INLINE void round_pixels(const scaling *k, const bool fits,
     CFX_UNROLL
     for (int i = 0; i < n * BV; i++)
         x[i] = vi_of_vf(y[i]);
+}
+
+/* Store the pixels of a block, x[pixels][BV], side by side. */
+CFX_FORCE_INLINE void store_pixels(const bool full, const int pixels,
+                                   const vi *x, int zero_point,
+                                   cfx_quantized_range r, uint8_t *y)
+{
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p += GROUP) {
+        const int n = pixels - p < GROUP ? pixels - p : GROUP;
+        store_group(y + p * CFX_BLOCK, n,
+                    group_of(full, n, x + p * BV, zero_point, r));
+    }
 }
 
 #endif

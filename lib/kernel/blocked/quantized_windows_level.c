@@ -68,12 +68,11 @@ CFX_FORCE_INLINE void finish(const cfx_quantized_rows *r, vi s[][BV], char *y,
     }
     vi x[PIXELS * BV];
     round_pixels(k, e->fits, pixels, s[0], BV, x);
-    CFX_UNROLL
-    for (int p = 0; p < pixels; p += GROUP) {
-        const int n = pixels - p < GROUP ? pixels - p : GROUP;
-        store_group((uint8_t *)y + p * CFX_BLOCK, n,
-                    group_of(n, x + p * BV, e->zero_point, e->y_range));
-    }
+    if (e->full)
+        store_pixels(true, pixels, x, e->zero_point, e->y_range, (uint8_t *)y);
+    else
+        store_pixels(false, pixels, x, e->zero_point, e->y_range,
+                     (uint8_t *)y);
 }
 
 CFX_FORCE_INLINE void products(const cfx_quantized_rows *r, int64_t first,

@@ -6,21 +6,84 @@
  *         value serves several of query.
  * cost    L * S * (E + Ev) multiply-adds for each batch and head; a weight is
  *         scaled, its mask added where that is no bool, and softmax.
+ *
+ * quantized_scaled_dot_product_attention takes uint8, which stand for numbers; its
+ * result is float32. `scale` has the scales of query and key in it. The zero point of
+ * key makes no difference: it adds the same to all scores of a row.
  */
 #include <math.h>
 
 #include "kernel/attention.h"
+#include "kernel/blocked/quantized.h"
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
 CFX_PARAMS(params, QUERY, KEY, VALUE, ATTN_MASK, DROPOUT_P, IS_CAUSAL, SCALE,
-           ENABLE_GQA);
+           ENABLE_GQA, QUERY_ZERO_POINT, VALUE_SCALE, VALUE_ZERO_POINT);
+
+/* Are query, key and value uint8? */
+static bool takes_bytes(const cfx_call *call)
+{
+    return cfx_call_has(call, VALUE_SCALE);
+}
+
+static bool is_zero_point(const cfx_call *call, int param)
+{
+    int64_t z = cfx_call_int(call, param);
+    return z >= 0 && z <= UINT8_MAX;
+}
+
+static cfx_status check_bytes(cfx_call *call, const cfx_tensor *const in[3])
+{
+    cfx_dim e = in[0]->shape[in[0]->rank - 1];
+    for (int i = 0; i < 3; i++)
+        if (in[i]->dtype != CFX_U8)
+            return cfx_call_fail(call, CFX_EDTYPE, "expected uint8, got %s",
+                                 cfx_dtypes[in[i]->dtype].name);
+    if (!is_zero_point(call, QUERY_ZERO_POINT) ||
+        !is_zero_point(call, VALUE_ZERO_POINT))
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "a zero point of uint8 is in 0..255");
+    if (!cfx_dim_eq(call->env,
+                    cfx_dim_mod(call->env, e, cfx_dim_int(CFX_QUAD)),
+                    cfx_dim_int(0)) ||
+        !cfx_dim_le(call->env, e, cfx_dim_int(CFX_QUANTIZED_DEPTH)))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "the last axis of query is no multiple of %d up "
+                             "to %d",
+                             CFX_QUAD, CFX_QUANTIZED_DEPTH);
+    return CFX_OK;
+}
+
+static cfx_status check_floats(cfx_call *call, const cfx_tensor *const in[3])
+{
+    const cfx_tensor *q = in[0], *k = in[1], *v = in[2];
+    if (q->dtype != k->dtype || q->dtype != v->dtype ||
+        !cfx_dtype_is_float((cfx_dtype)q->dtype))
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "query, key and value must be "
+                             "of one float type, but are %s, %s and %s",
+                             cfx_dtypes[q->dtype].name,
+                             cfx_dtypes[k->dtype].name,
+                             cfx_dtypes[v->dtype].name);
+    if (cfx_call_double(call, DROPOUT_P) != 0)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "dropout_p other than 0 is not supported");
+    return CFX_OK;
+}
+
+static cfx_dtype result_type(const cfx_call *call)
+{
+    return takes_bytes(call) ? CFX_F32
+                             : (cfx_dtype)cfx_call_tensor(call, QUERY)->dtype;
+}
 
 static cfx_status check(cfx_call *call, const cfx_tensor *q,
                         const cfx_tensor *k, const cfx_tensor *v)
 {
     const cfx_tensor *mask = cfx_call_tensor(call, ATTN_MASK);
+    const cfx_tensor *const in[] = {q, k, v};
     if (q->rank < 2 || k->rank != q->rank || v->rank != q->rank)
         return cfx_call_fail(call, CFX_ESHAPE,
                              "query, key and value must "
@@ -30,30 +93,24 @@ static cfx_status check(cfx_call *call, const cfx_tensor *q,
     if (q->rank > 4)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "more than 4 axes are not supported");
-    if (q->dtype != k->dtype || q->dtype != v->dtype ||
-        !cfx_dtype_is_float((cfx_dtype)q->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "query, key and value must be "
-                             "of one float type, but are %s, %s and %s",
-                             cfx_dtypes[q->dtype].name,
-                             cfx_dtypes[k->dtype].name,
-                             cfx_dtypes[v->dtype].name);
+    cfx_status st = takes_bytes(call) ? check_bytes(call, in)
+                                      : check_floats(call, in);
+    if (st)
+        return st;
     if (!cfx_dim_eq(call->env, q->shape[q->rank - 1], k->shape[k->rank - 1]) ||
         !cfx_dim_eq(call->env, k->shape[k->rank - 2], v->shape[v->rank - 2]))
         return cfx_call_fail(call, CFX_ESHAPE,
                              "the last axes of query and "
                              "key, or the rows of key and value, differ");
-    if (cfx_call_double(call, DROPOUT_P) != 0)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "dropout_p other than 0 is not supported");
     if (mask && cfx_call_bool(call, IS_CAUSAL))
         return cfx_call_fail(call, CFX_EINVAL,
                              "Explicit attn_mask should not "
                              "be set when is_causal=True");
-    if (mask && mask->dtype != CFX_BOOL && mask->dtype != q->dtype)
+    if (mask && mask->dtype != CFX_BOOL && mask->dtype != result_type(call))
         return cfx_call_fail(call, CFX_EDTYPE,
                              "Expected attn_mask dtype to "
-                             "be bool or to match query dtype, but got %s",
+                             "be bool or to match %s, but got %s",
+                             takes_bytes(call) ? "the result" : "query dtype",
                              cfx_dtypes[mask->dtype].name);
     return CFX_OK;
 }
@@ -93,7 +150,7 @@ static bool is_flash(const cfx_call *call, const cfx_tensor *q,
 static cfx_status out_flash(cfx_call *call, const cfx_tensor *q,
                             const cfx_tensor *v, const cfx_dim *shape)
 {
-    cfx_dtype type = (cfx_dtype)q->dtype;
+    cfx_dtype type = result_type(call);
     cfx_dim e = q->shape[3], ev = v->shape[3];
     if (cfx_dim_known_eq(call->env, e, ev))
         return cfx_infer_like(call, q, type);
@@ -140,7 +197,7 @@ static cfx_status attention_infer(cfx_call *call)
     shape[rank + 1] = v->shape[rank + 1];
     if (!st && is_flash(call, q, k, v))
         return out_flash(call, q, v, shape);
-    return st ? st : cfx_call_out(call, (cfx_dtype)q->dtype, rank + 2, shape);
+    return st ? st : cfx_call_out(call, result_type(call), rank + 2, shape);
 }
 
 static void attention_cost(const cfx_call *call, cfx_cost *cost)
@@ -157,6 +214,8 @@ static void attention_cost(const cfx_call *call, cfx_cost *cost)
     bool sum = mask && mask->dtype != CFX_BOOL;
     cost->ops = cfx_cost_linear(call, 5 + sum, weights, -1, rows);
     cost->transcendental = cfx_dim_mul(call->env, weights, cfx_dim_int(2));
+    if (takes_bytes(call))
+        cost->dtype = CFX_I8;
 }
 
 /* ---- Running ---- */
@@ -202,6 +261,12 @@ static void plan(const cfx_call *call, cfx_tensor *const in[3],
     strides_of(k, a->k_stride);
     strides_of(v, a->v_stride);
     strides_of(y, a->y_stride);
+    if (takes_bytes(call)) {
+        a->bytes = true;
+        a->q_zero = (int)cfx_call_int(call, QUERY_ZERO_POINT);
+        a->v_zero = (int)cfx_call_int(call, VALUE_ZERO_POINT);
+        a->v_scale = (float)cfx_call_double(call, VALUE_SCALE);
+    }
     if (cfx_call_bool(call, ENABLE_GQA)) {
         int64_t heads = extent(k, 3);
         a->kv_group = heads ? a->heads / heads : 0;
@@ -217,10 +282,35 @@ static void plan(const cfx_call *call, cfx_tensor *const in[3],
                             : cfx_tensor_stride(mask, mask->rank - 1);
 }
 
-/* The kernel wants the last axis to lie side by side. */
-static bool is_ready(const cfx_tensor *t)
+/* Do rows of bytes begin where numbers of four bytes may? */
+static bool has_fours(const cfx_tensor *t)
 {
-    return cfx_tensor_stride(t, t->rank - 1) == 1 || extent(t, 1) == 1;
+    bool all = (uintptr_t)t->data % CFX_QUAD == 0;
+    for (int i = 0; i < t->rank - 1; i++)
+        all = all && cfx_tensor_stride(t, i) % CFX_QUAD == 0;
+    return all;
+}
+
+/* The kernel wants the last axis of query, key and value to lie side by side, and reads
+ * keys of bytes by fours. */
+static bool is_ready(const cfx_tensor *t, int param)
+{
+    return (cfx_tensor_stride(t, t->rank - 1) == 1 || extent(t, 1) == 1) &&
+           (param != KEY || t->dtype != CFX_U8 || has_fours(t));
+}
+
+/* The argument, or a copy as the kernel wants it; NULL: no memory. */
+static cfx_tensor *make_ready(cfx_call *call, int param)
+{
+    cfx_tensor *t = cfx_call_tensor(call, param), *copy;
+    if (is_ready(t, param))
+        return cfx_tensor_ref(t);
+    if (cfx_loop_like(call, t, &copy))
+        return NULL;
+    if (!cfx_tensor_copy(copy, t, call->err))
+        return copy;
+    cfx_tensor_unref(copy);
+    return NULL;
 }
 
 /* The strides that a row-major copy of t would have. */
@@ -244,7 +334,7 @@ static size_t attention_workspace(const cfx_call *call)
     plan(call, in, &a);
     int64_t *const stride[] = {a.q_stride, a.k_stride, a.v_stride};
     for (int i = 0; i < 3; i++)
-        if (!is_ready(in[i]))
+        if (!is_ready(in[i], i))
             copied_strides(in[i], stride[i]);
     return cfx_attention_workspace(call->ctx, &a);
 }
@@ -254,8 +344,7 @@ static cfx_status attention_run(cfx_call *call)
     cfx_tensor *in[3] = {NULL};
     cfx_status st = CFX_OK;
     for (int i = 0; i < 3 && !st; i++) {
-        cfx_tensor *t = cfx_call_tensor(call, i);
-        in[i] = is_ready(t) ? cfx_tensor_ref(t) : cfx_loop_contiguous(call, t);
+        in[i] = make_ready(call, i);
         if (!in[i])
             st = CFX_ENOMEM;
     }
@@ -278,6 +367,23 @@ const cfx_op cfx_op__scaled_dot_product_attention = {
     .aliases = "torch.nn.functional.scaled_dot_product_attention "
                "aten.scaled_dot_product_attention.default",
     .doc = "Attention of query over key and value.",
+    .infer = attention_infer,
+    .cost = attention_cost,
+    .workspace = attention_workspace,
+    .run = attention_run,
+};
+
+const cfx_op cfx_op__quantized_scaled_dot_product_attention = {
+    .schema = "quantized_scaled_dot_product_attention(Tensor query, Tensor "
+              "key, Tensor value, Tensor? attn_mask=None, bool "
+              "is_causal=False, *, float scale, int query_zero_point, float "
+              "value_scale, int value_zero_point, bool enable_gqa=False) -> "
+              "Tensor",
+    .params = params,
+    .aliases = "torch.ops.cfx.quantized_scaled_dot_product_attention.default "
+               "torch.ops.cfx.quantized_scaled_dot_product_attention",
+    .doc = "Attention of query over key and value of uint8, less a zero point "
+           "each.",
     .infer = attention_infer,
     .cost = attention_cost,
     .workspace = attention_workspace,

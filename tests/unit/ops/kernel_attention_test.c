@@ -20,6 +20,12 @@ static double tolerance(cfx_dtype t)
 
 /* ---- Attention ---- */
 
+/* Element i of q, k or v, as it is. */
+static double number(const cfx_attention *a, const void *x, int64_t i)
+{
+    return array_at(a->bytes ? CFX_U8 : a->dtype, x, i);
+}
+
 static double score(const cfx_attention *a, int64_t n, int64_t h, int64_t i,
                     int64_t j)
 {
@@ -36,12 +42,13 @@ static double score(const cfx_attention *a, int64_t n, int64_t h, int64_t i,
                                                : -INFINITY;
     }
     for (int64_t e = 0; e < a->e; e++)
-        sum += array_at(a->dtype, a->q,
-                        n * a->q_stride[0] + h * a->q_stride[1] +
-                            i * a->q_stride[2] + e) *
-               array_at(a->dtype, a->k,
-                        n * a->k_stride[0] + kh * a->k_stride[1] +
-                            j * a->k_stride[2] + e);
+        sum += (number(a, a->q,
+                       n * a->q_stride[0] + h * a->q_stride[1] +
+                           i * a->q_stride[2] + e) -
+                a->q_zero) *
+               number(a, a->k,
+                      n * a->k_stride[0] + kh * a->k_stride[1] +
+                          j * a->k_stride[2] + e);
     return sum * a->scale + mask;
 }
 
@@ -64,10 +71,11 @@ static void attention_reference(const cfx_attention *a, double *y, double *w)
         for (int64_t e = 0; e < a->ev; e++, y++) {
             *y = 0;
             for (int64_t j = 0; j < a->s; j++)
-                *y += w[j] *
-                      array_at(a->dtype, a->v,
-                               n * a->v_stride[0] + kh * a->v_stride[1] +
-                                   j * a->v_stride[2] + e);
+                *y += w[j] * (number(a, a->v,
+                                     n * a->v_stride[0] + kh * a->v_stride[1] +
+                                         j * a->v_stride[2] + e) -
+                              a->v_zero);
+            *y *= a->bytes ? (double)a->v_scale : 1;
         }
     }
 }
@@ -115,7 +123,18 @@ static void run_attention(cfx_attention *a, const char *what)
     free(weights);
 }
 
-static void check_attention(cfx_dtype t, int count, int64_t most)
+static void set_bytes(dice *d, cfx_attention *a)
+{
+    a->bytes = true;
+    a->e = 4 * dice_throw(d, 0, 8);
+    a->scale = 3e-5;
+    a->q_zero = (int)dice_throw(d, 0, 255);
+    a->v_zero = (int)dice_throw(d, 0, 255);
+    a->v_scale = 0x1p-6F;
+}
+
+/* in: the type of q, k and v. */
+static void check_attention(cfx_dtype t, cfx_dtype in, int count, int64_t most)
 {
     for (int i = 0; i < count; i++) {
         dice d = {.key = 40 + (uint64_t)i * 16 + t};
@@ -133,12 +152,14 @@ static void check_attention(cfx_dtype t, int count, int64_t most)
         a.s = dice_throw(&d, 1, most);
         a.e = dice_throw(&d, 1, 20);
         a.ev = dice_throw(&d, 1, 20);
+        if (in == CFX_U8)
+            set_bytes(&d, &a);
         strides(a.q_stride, a.heads, a.l, a.e, dice_throw(&d, 0, 1));
         strides(a.k_stride, kv, a.s, a.e, dice_throw(&d, 0, 1));
         strides(a.v_stride, kv, a.s, a.ev, dice_throw(&d, 0, 1));
-        q = array_random(&d, t, a.batch * a.heads * a.l * a.e);
-        k = array_random(&d, t, a.batch * kv * a.s * a.e);
-        v = array_random(&d, t, a.batch * kv * a.s * a.ev);
+        q = array_random(&d, in, a.batch * a.heads * a.l * a.e);
+        k = array_random(&d, in, a.batch * kv * a.s * a.e);
+        v = array_random(&d, in, a.batch * kv * a.s * a.ev);
         masks = a.batch * a.heads * a.l * a.s;
         mask = array_random(&d, kind == 2 ? CFX_U8 : t, masks);
         a.q = q;
@@ -176,15 +197,21 @@ static void check_attention(cfx_dtype t, int count, int64_t most)
 
 TEST_CASE(attention_agrees_with_its_formula)
 {
-    check_attention(CFX_F32, 60, 40);
-    check_attention(CFX_F64, 30, 40);
-    check_attention(CFX_F16, 20, 20);
-    check_attention(CFX_BF16, 20, 20);
+    check_attention(CFX_F32, CFX_F32, 60, 40);
+    check_attention(CFX_F64, CFX_F64, 30, 40);
+    check_attention(CFX_F16, CFX_F16, 20, 20);
+    check_attention(CFX_BF16, CFX_BF16, 20, 20);
 }
 
 TEST_CASE(attention_of_many_blocks_agrees_with_its_formula)
 {
-    check_attention(CFX_F32, 8, 400);
+    check_attention(CFX_F32, CFX_F32, 8, 400);
+}
+
+TEST_CASE(attention_of_bytes_agrees_with_its_formula)
+{
+    check_attention(CFX_F32, CFX_U8, 60, 40);
+    check_attention(CFX_F32, CFX_U8, 8, 400);
 }
 
 /* ---- Recurrent layers ---- */
