@@ -20,10 +20,28 @@ static cfx_value item_of(const cfx_node *user, const cfx_node *n, cfx_value v)
     return i >= 0 && i < len ? v.u.seq->item[i] : CFX_NOTHING;
 }
 
+/* Copy the type and the facts about the value. */
+static cfx_status keep_facts(cfx_node *to, const cfx_node *from,
+                             cfx_error *err)
+{
+    static const char *const keys[] = {"tensor_meta", "val", "example_value"};
+    cfx_status st = CFX_OK;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !st; i++) {
+        cfx_value v = cfx_node_meta(from, keys[i]);
+        if (v.kind)
+            st = cfx_node_set_meta(to, keys[i], v, err);
+    }
+    if (!st && from->type && !to->type)
+        st = cfx_node_set_type(to, from->type->text, err);
+    return st;
+}
+
+/* Let an item stand for the getitem node that takes it. */
 static cfx_status take_item(cfx_pass_call *p, cfx_node *user, cfx_node *with)
 {
-    cfx_status st = cfx_node_replace_all_uses_with(user, with, NULL, NULL,
-                                                   p->err);
+    cfx_status st = keep_facts(with, user, p->err);
+    if (!st)
+        st = cfx_node_replace_all_uses_with(user, with, NULL, NULL, p->err);
     return st ? st : cfx_graph_erase_node(p->graph, user, p->err);
 }
 
@@ -85,16 +103,8 @@ cfx_status cfx_node__substitute(cfx_pass_call *p, cfx_node *n, cfx_value v)
 cfx_status cfx_node__keep_meta(cfx_node *to, const cfx_node *from,
                                cfx_error *err)
 {
-    static const char *const keys[] = {"tensor_meta", "val", "example_value"};
     cfx_status st = cfx_node_inherit(to, from, err);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !st; i++) {
-        cfx_value v = cfx_node_meta(from, keys[i]);
-        if (v.kind)
-            st = cfx_node_set_meta(to, keys[i], v, err);
-    }
-    if (!st && from->type && !to->type)
-        st = cfx_node_set_type(to, from->type->text, err);
-    return st;
+    return st ? st : keep_facts(to, from, err);
 }
 
 /* ---- Code in place of nodes ---- */
