@@ -127,6 +127,7 @@ static cfx_blocked_tile tile_at(const sequence *s, const direction *d,
 
     return (cfx_blocked_tile){
         .numbers = s->p->state,
+        .pixels = r->batch,
         .n = {1, 1, 1},
         .steps = depth,
         .x = pairs ? d->pairs[s->i % 2] : d->h[s->i % 2],
@@ -146,12 +147,23 @@ static cfx_blocked_tile tile_at(const sequence *s, const direction *d,
     };
 }
 
-static void move(cfx_blocked_tile *t, int64_t blocks)
+/* Let t begin so many blocks behind the first tile. */
+static void place(cfx_blocked_tile *t, const cfx_blocked_tile *first,
+                  int64_t blocks)
 {
-    t->w += blocks * t->w_block;
-    t->y += blocks * CFX_BLOCK;
+    t->w = first->w + blocks * first->w_block;
+    t->y = first->y + blocks * CFX_BLOCK;
     if (t->end.bias)
-        t->end.bias += blocks * CFX_BLOCK;
+        t->end.bias = first->end.bias + blocks * CFX_BLOCK;
+}
+
+/* Tiles of few rows are not copied, which would take 5 % of a step of 256 units. */
+static void run_tile(const sequence *s, const cfx_blocked_tile *t)
+{
+    if (t->pixels <= s->k->pixels[t->blocks])
+        s->k->tile(t);
+    else
+        cfx_blocked_run_row(s->k, *t, t->pixels, t->w, 0);
 }
 
 /* Multiply for some blocks of all gates, in each second step in the reverse order:
@@ -162,17 +174,16 @@ static void multiply(const sequence *s, const direction *d, int64_t block,
     const cfx_blocked_tile first = tile_at(s, d, block);
     int64_t unit = s->unit, tiles = cfx_ceil_div(blocks, unit);
     int64_t n = tiles * cfx_rnn_gates(d->r->mode);
+    cfx_blocked_tile t = first;
 
     for (int64_t i = 0; i < n; i++) {
-        int64_t at = s->i % 2 ? n - 1 - i : i;
-        int64_t left = cfx_min64(unit, blocks - at % tiles * unit);
-        cfx_blocked_tile t = first;
-        move(&t, at / tiles * s->blocks + at % tiles * unit);
-        for (t.blocks = unit; left > 0; left -= t.blocks) {
-            while (t.blocks > left)
+        int64_t tile = s->i % 2 ? n - 1 - i : i, from = tile % tiles * unit;
+        int64_t to = cfx_min64(from + unit, blocks);
+        for (t.blocks = unit; from < to; from += t.blocks) {
+            while (t.blocks > to - from)
                 t.blocks /= 2;
-            cfx_blocked_run_row(s->k, t, d->r->batch, t.w, 0);
-            move(&t, t.blocks);
+            place(&t, &first, tile / tiles * s->blocks + from);
+            run_tile(s, &t);
         }
     }
 }
