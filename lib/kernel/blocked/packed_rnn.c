@@ -45,15 +45,18 @@ typedef struct sequence {
     int64_t i;             /* the step */
     direction of[2];
     void *work; /* of the products of the inputs */
+    char *memory;
+    int64_t taken; /* bytes of it */
 } sequence;
 
 /* ---- Memory ---- */
 
-static void *take(char **at, int64_t n, size_t size)
+/* The next n elements; NULL while only their bytes are counted. */
+static void *take(sequence *s, int64_t n, size_t size)
 {
-    void *p = *at;
+    void *p = s->memory ? s->memory + s->taken : NULL;
 
-    *at += cfx_round_up(n * (int64_t)size, CFX_LINE);
+    s->taken += cfx_round_up(n * (int64_t)size, CFX_LINE);
     return p;
 }
 
@@ -73,44 +76,41 @@ static cfx_packed_product input_product(const sequence *s, int i)
         .y = s->of[i].x};
 }
 
-/* Lay out the memory from `at` on. Returns its end. */
-static char *lay_out(sequence *s, const cfx_packed_rnn *p, char *at)
+/* Set all but what a run needs besides, with the memory; NULL: count its bytes. */
+static void lay_out(sequence *s, const cfx_packed_rnn *p, char *memory)
 {
     const cfx_rnn *r = p->of;
-    int64_t state = r->batch * s->units;
+    int64_t state;
     cfx_packed_product product;
 
+    *s = (sequence){.p = p,
+                    .memory = memory,
+                    .blocks = cfx_ceil_div(r->hidden, CFX_BLOCK)};
+    s->units = s->blocks * CFX_BLOCK;
+    s->width = cfx_rnn_gates(r->mode) * s->units;
+    state = r->batch * s->units;
     for (int i = 0; i < p->directions; i++) {
         direction *d = &s->of[i];
         d->r = &p->of[i];
-        d->x = take(&at, r->time * r->batch * s->width, sizeof(float));
-        d->u = take(&at, r->batch * s->width, sizeof(float));
-        d->c = take(&at, r->mode == CFX_RNN_LSTM ? state : 0, sizeof(float));
+        d->x = take(s, r->time * r->batch * s->width, sizeof(float));
+        d->u = take(s, r->batch * s->width, sizeof(float));
+        d->c = take(s, state, sizeof(float));
         for (int j = 0; j < 2; j++) {
-            d->h[j] = take(&at, state, sizeof(float));
-            d->pairs[j] = take(&at, p->state == CFX_BLOCKED_PAIRS ? state : 0,
+            d->h[j] = take(s, state, sizeof(float));
+            d->pairs[j] = take(s, p->state == CFX_BLOCKED_PAIRS ? state : 0,
                                sizeof(uint16_t));
         }
     }
     product = input_product(s, 0);
-    s->work = at;
-    return at + cfx_packed_workspace(&product);
-}
-
-static void measure(sequence *s, const cfx_packed_rnn *p)
-{
-    *s = (sequence){.p = p, .blocks = cfx_ceil_div(p->of->hidden, CFX_BLOCK)};
-    s->units = s->blocks * CFX_BLOCK;
-    s->width = cfx_rnn_gates(p->of->mode) * s->units;
+    s->work = take(s, (int64_t)cfx_packed_workspace(&product), 1);
 }
 
 size_t cfx_packed_rnn_workspace(const cfx_packed_rnn *p)
 {
     sequence s;
-    char *none = NULL;
 
-    measure(&s, p);
-    return (size_t)(lay_out(&s, p, none) - none);
+    lay_out(&s, p, NULL);
+    return (size_t)s.taken;
 }
 
 /* ---- A piece ---- */
@@ -304,11 +304,10 @@ void cfx_packed_rnn_run(cfx_context *ctx, const cfx_packed_rnn *p,
 
     if (p->of->batch == 0 || p->of->hidden == 0)
         return;
-    measure(&s, p);
+    lay_out(&s, p, workspace);
     s.k = k->blocked;
     s.cell = k->rnn->f32[p->of->mode];
     s.to_bfloat16 = k->pointwise->convert[CFX_BF16][CFX_F32];
-    lay_out(&s, p, workspace);
     cut(&s, directions, threads);
     for (int i = 0; i < p->directions; i++) {
         cfx_packed_product product = input_product(&s, i);
