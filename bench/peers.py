@@ -9,7 +9,7 @@ own, which waits while the others run.  Before they are timed, each must give
 PyTorch's output, to 1e-3 of its largest element, in bfloat16 to 0.2, in int8 to
 0.3.
 
-    --models NAME,...   default: all
+    --models NAME,...   default: all but recurrent layers, as lstm_256
     --engines NAME,...  of cfx, plain (cfx without -o), onnxruntime, openvino,
                         torch, compiled; in bfloat16 cfx_bf16, openvino_bf16; in
                         int8 cfx_int8, which runs what cfx quantized, and

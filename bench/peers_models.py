@@ -4,8 +4,10 @@
     peers_models.py [--batch N] [--int8] FOLDER [NAME...]
 
 Writes NAME.fx with NAME.safetensors, NAME.onnx and NAME.npy, the input, with
-seeded weights.  The models are torchvision's, and BERT-base and GPT-2 at 128
-tokens by transformers' configurations.
+seeded weights.  The models are torchvision's, BERT-base and GPT-2 at 128 tokens by
+transformers' configurations, and two layers of an LSTM or GRU over 64 steps:
+lstm_256 has 256 units, bilstm_256 in both directions, gru_256 is a GRU.  Without
+names, it writes all but the last.
 
 With --int8 it writes NAME.int8.onnx instead, which onnxruntime makes of NAME.onnx
 (static, QDQ, weights by channel, activations in uint8), and NAME.calibration.npy,
@@ -14,6 +16,7 @@ the inputs that it is calibrated with.
 
 import argparse
 import os
+import re
 import sys
 
 import numpy as np
@@ -32,8 +35,21 @@ IMAGES = ("resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small",
           "squeezenet1_1", "densenet121", "vgg11", "efficientnet_b0",
           "vit_b_16")
 TEXTS = ("bert_base", "gpt2")
+RECURRENT = re.compile(r"(bi)?(lstm|gru)_(\d+)")
 TOKENS = 128
+STEPS = 64
 CALIBRATION = 4  # batches
+
+
+class First(nn.Module):
+    """A recurrent layer whose only output is its first."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)[0]
 
 
 class Logits(nn.Module):
@@ -58,6 +74,13 @@ def transformer(name):
     return Logits(model)
 
 
+def recurrent(name):
+    both, kind, units = RECURRENT.fullmatch(name).groups()
+    layer = nn.LSTM if kind == "lstm" else nn.GRU
+    return First(layer(int(units), int(units), num_layers=2, batch_first=True,
+                       bidirectional=bool(both)))
+
+
 def spread_out(model, x):
     """Take the statistics of batch norms from the input, so that values neither
     vanish nor explode."""
@@ -73,6 +96,9 @@ def spread_out(model, x):
 def input_of(name, batch):
     if name in TEXTS:
         return torch.randint(0, 30000, (batch, TOKENS))
+    if name not in IMAGES:
+        units = int(RECURRENT.fullmatch(name)[3])
+        return torch.randn(batch, STEPS, units)
     return torch.randn(batch, 3, 224, 224)
 
 
@@ -81,6 +107,8 @@ def build(name, batch):
     if name in TEXTS:
         model = transformer(name).eval()
         return model, input_of(name, batch)
+    if name not in IMAGES:
+        return recurrent(name).eval(), input_of(name, batch)
     model = getattr(torchvision.models, name)(weights=None).eval()
     x = input_of(name, batch)
     if name == "vit_b_16":  # whose head begins with zeros
@@ -91,7 +119,7 @@ def build(name, batch):
 
 def graph_of(name, model, x):
     """The model as a GraphModule."""
-    if name in IMAGES and name != "vit_b_16":
+    if name not in TEXTS and name != "vit_b_16":
         return fx.symbolic_trace(model)
     return torch.export.export(model, (x,)).module()
 

@@ -14,7 +14,8 @@
 #define CFX_PASSES_BEFORE_BLOCKS                                              \
     "remove_dropout, fuse_conv_bn, fuse_linear_bn, fuse_gelu, "               \
     "lower_quantized, pack_quantized, "
-#define CFX_PASSES_AFTER_BLOCKS ", pack_linear, fuse_pointwise, dead_code"
+#define CFX_PASSES_AFTER_BLOCKS                                               \
+    ", pack_recurrent, pack_linear, fuse_pointwise, dead_code"
 #define CFX_PASSES_LAST "fuse_depthwise, inplace_cat"
 
 typedef struct cfx_optimizer {

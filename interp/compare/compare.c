@@ -145,7 +145,7 @@ static cfx_status compare_node(pair *p, const cfx_node *n, cfx_value va)
 {
     cfx_comparison *c = p->c;
     cfx_node *m = partner(&p->to_b, n);
-    cfx_value vb = CFX_NOTHING, row_major = CFX_NOTHING;
+    cfx_value vb = CFX_NOTHING, like_a = CFX_NOTHING;
     cfx_difference d;
     if (!m)
         return CFX_OK;
@@ -153,9 +153,9 @@ static cfx_status compare_node(pair *p, const cfx_node *n, cfx_value va)
     cfx_status st = run_b_to(p, m, &vb);
     if (st || !vb.kind)
         return st;
-    st = cfx_compare__rows(&row_major, p->b->scope->ctx, va, vb, p->err);
-    if (row_major.kind)
-        vb = row_major;
+    st = cfx_compare__like(&like_a, p->b->scope->ctx, va, vb, p->err);
+    if (like_a.kind)
+        vb = like_a;
     if (!st)
         st = cfx_value_compare(&d, va, vb, &c->tolerance, p->err);
     c->ncompared += !st;
@@ -168,7 +168,7 @@ static cfx_status compare_node(pair *p, const cfx_node *n, cfx_value va)
         if (c->differs)
             st = c->differs(c->user, n, m, va, vb, &d);
     }
-    cfx_value_unref(row_major);
+    cfx_value_unref(like_a);
     cfx_node_map_set(&p->kept, m, CFX_NOTHING, NULL);
     return st;
 }

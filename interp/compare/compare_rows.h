@@ -8,8 +8,9 @@
 #include <cfx/interp.h>
 
 /* If b is image a in blocks of channels, set *out to the rows of b, a new
- * reference, of a's type if b is bfloat16. Fails with CFX_ENOMEM. */
-cfx_status cfx_compare__rows(cfx_value *out, cfx_context *ctx, cfx_value a,
+ * reference, of a's type if b is bfloat16; if b is a tuple of what a nests, as the
+ * tuple of a module may, to b so nested. Fails with CFX_ENOMEM. */
+cfx_status cfx_compare__like(cfx_value *out, cfx_context *ctx, cfx_value a,
                              cfx_value b, cfx_error *err);
 
 #endif

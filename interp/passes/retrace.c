@@ -20,10 +20,12 @@ static cfx_value item_of(const cfx_node *user, const cfx_node *n, cfx_value v)
     return i >= 0 && i < len ? v.u.seq->item[i] : CFX_NOTHING;
 }
 
+/* Let an item stand for the getitem node that takes it. */
 static cfx_status take_item(cfx_pass_call *p, cfx_node *user, cfx_node *with)
 {
-    cfx_status st = cfx_node_replace_all_uses_with(user, with, NULL, NULL,
-                                                   p->err);
+    cfx_status st = cfx_node__keep_meta(with, user, p->err);
+    if (!st)
+        st = cfx_node_replace_all_uses_with(user, with, NULL, NULL, p->err);
     return st ? st : cfx_graph_erase_node(p->graph, user, p->err);
 }
 
@@ -69,14 +71,23 @@ static cfx_status rewrite_user(cfx_pass_call *p, cfx_node *user, cfx_node *n,
     return st;
 }
 
+/* An item that is a tuple goes to the users of the node that takes it. */
+static cfx_status take_tuple(cfx_pass_call *p, cfx_node *user, cfx_value item)
+{
+    cfx_status st = cfx_node__substitute(p, user, item);
+    return st ? st : cfx_graph_erase_node(p->graph, user, p->err);
+}
+
+/* Recurses as deep as tuples nest in v. */
 cfx_status cfx_node__substitute(cfx_pass_call *p, cfx_node *n, cfx_value v)
 {
     cfx_status st = CFX_OK;
     while (n->first_user && !st) {
         cfx_node *user = n->first_user->user;
         cfx_value item = item_of(user, n, v);
-        st = item.kind == CFX_NODE ? take_item(p, user, item.u.node)
-                                   : rewrite_user(p, user, n, v);
+        st = item.kind == CFX_NODE    ? take_item(p, user, item.u.node)
+             : item.kind == CFX_TUPLE ? take_tuple(p, user, item)
+                                      : rewrite_user(p, user, n, v);
         p->changed += !st;
     }
     return st;
@@ -142,6 +153,24 @@ static cfx_status undo(cfx_pass_call *p, cfx_node *before, cfx_node *n)
     return st;
 }
 
+static bool is_node(void *user, cfx_value v)
+{
+    return v.kind == CFX_NODE && v.u.node == user;
+}
+
+/* Let a new node come from n. An item of the value v of n comes from what takes
+ * it. */
+static cfx_status inherit(cfx_pass_call *p, cfx_node *at, const cfx_node *n,
+                          cfx_value v)
+{
+    if (v.kind == CFX_NODE && v.u.node == at)
+        return cfx_node__keep_meta(at, n, p->err);
+    cfx_status st = cfx_node_inherit(at, n, p->err);
+    return st || v.kind == CFX_NODE || !cfx_value_any(v, is_node, at)
+               ? st
+               : cfx_node_set_meta(at, "from_node", CFX_NOTHING, p->err);
+}
+
 /* Replace n by the value v, which is owned. */
 static cfx_status replace_node(cfx_pass_call *p, cfx_node *before, cfx_node *n,
                                cfx_value v)
@@ -149,10 +178,7 @@ static cfx_status replace_node(cfx_pass_call *p, cfx_node *before, cfx_node *n,
     cfx_status st = CFX_OK;
     for (cfx_node *at = first_after(p, before); at != n && !st;
          at = cfx_node_next(at)) {
-        if (v.kind == CFX_NODE && v.u.node == at)
-            st = cfx_node__keep_meta(at, n, p->err);
-        else
-            st = cfx_node_inherit(at, n, p->err);
+        st = inherit(p, at, n, v);
         p->changed++;
     }
     if (!st && v.kind == CFX_NODE)

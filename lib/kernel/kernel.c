@@ -13,7 +13,8 @@
 #define DECLARE_LEVEL(level) \
     DECLARE(pointwise, level) DECLARE(reduce, level) DECLARE(norm, level) \
     DECLARE(gemm, level) DECLARE(conv, level) DECLARE(pool, level) \
-    DECLARE(blocked, level) DECLARE(windows, level) DECLARE(quantized, level)
+    DECLARE(blocked, level) DECLARE(windows, level) DECLARE(quantized, level) \
+    DECLARE(rnn, level)
 /* clang-format on */
 
 #define TABLE(level_, cpu)                                                    \
@@ -28,6 +29,7 @@
         .blocked = &cfx_blocked_kernels_##level_,                             \
         .windows = &cfx_windows_kernels_##level_,                             \
         .quantized = &cfx_quantized_kernels_##level_,                         \
+        .rnn = &cfx_rnn_kernels_##level_,                                     \
     };
 
 DECLARE_LEVEL(plain)

@@ -22,6 +22,7 @@ struct cfx_pool_kernels;      /* kernel/pool/pool.h */
 struct cfx_blocked_kernels;   /* kernel/blocked/blocked.h */
 struct cfx_windows_kernels;   /* kernel/blocked/blocked.h */
 struct cfx_quantized_kernels; /* kernel/blocked/quantized.h */
+struct cfx_rnn_kernels;       /* kernel/rnn.h */
 
 typedef struct cfx_kernels {
     cfx_cpu level;
@@ -34,6 +35,7 @@ typedef struct cfx_kernels {
     const struct cfx_blocked_kernels *blocked;
     const struct cfx_windows_kernels *windows;
     const struct cfx_quantized_kernels *quantized;
+    const struct cfx_rnn_kernels *rnn;
 } cfx_kernels;
 
 /* The kernels of the context's level. Never fails. */

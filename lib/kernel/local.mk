@@ -43,6 +43,7 @@ libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/blocked/winograd.c %reldir%/blocked/winograd.h \
     %reldir%/conv/winograd_1d.h \
     %reldir%/blocked/packed.c %reldir%/blocked/packed.h \
+    %reldir%/blocked/packed_rnn.c %reldir%/blocked/packed_rnn.h \
     %reldir%/blocked/quantized.c %reldir%/blocked/quantized.h \
     %reldir%/blocked/quantized_elements.c %reldir%/blocked/quantized_windows.c \
     %reldir%/blocked/windows.c %reldir%/blocked/geometry.h \
@@ -60,6 +61,7 @@ KERNEL_LEVEL += %reldir%/gemm/gemm_level.c %reldir%/gemm/gemm_level.h \
     %reldir%/blocked/quantized_level.c %reldir%/blocked/quantized_vec.h \
     %reldir%/blocked/quantized_elements_level.c \
     %reldir%/blocked/quantized_windows_level.c \
+    %reldir%/rnn_level.c \
     %reldir%/vec/vec.h \
     %reldir%/vec/vec_plain.h %reldir%/vec/vec_avx2.h %reldir%/vec/vec_avx512.h \
     %reldir%/vec/vec_neon.h

@@ -14,22 +14,16 @@
 
 #include "kernel/gemm/gemm.h"
 #include "kernel/gemm/gemm_core.h"
-#include "kernel/pointwise/pointwise.h"
 
 typedef struct recurrence {
     const cfx_rnn *r;
     size_t size;
     int64_t width, out; /* gates * hidden; of h */
-    cfx_loop_fn *sigmoid, *tanh_, *relu;
+    cfx_rnn_cell_fn *cell_fn;
     char *gates, *step, *cell, *packed, *gemm;
     const void *x, *h; /* what is multiplied */
     char *at;          /* the gates of this step */
 } recurrence;
-
-static int64_t gates_of(cfx_rnn_mode mode)
-{
-    return mode == CFX_RNN_LSTM ? 4 : mode == CFX_RNN_GRU ? 3 : 1;
-}
 
 /* ---- The products ---- */
 
@@ -120,17 +114,13 @@ static cfx_gemm projection(const recurrence *s)
 
 static recurrence make_recurrence(const cfx_context *ctx, const cfx_rnn *r)
 {
-    const struct cfx_pointwise_kernels *k =
-        cfx_context_kernels(ctx)->pointwise;
-    cfx_compute c = r->dtype == CFX_F64 ? CFX_C_F64 : CFX_C_F32;
+    const struct cfx_rnn_kernels *k = cfx_context_kernels(ctx)->rnn;
     recurrence s = {
         .r = r, .size = cfx_dtype_size(r->dtype), .x = r->x, .h = r->h};
 
-    s.width = gates_of(r->mode) * r->hidden;
+    s.width = cfx_rnn_gates(r->mode) * r->hidden;
     s.out = r->proj ? r->proj : r->hidden;
-    s.sigmoid = k->loop[c][CFX_PW_SIGMOID];
-    s.tanh_ = k->loop[c][CFX_PW_TANH];
-    s.relu = k->loop[c][CFX_PW_RELU];
+    s.cell_fn = r->dtype == CFX_F64 ? k->f64[r->mode] : k->f32[r->mode];
     return s;
 }
 
@@ -174,84 +164,28 @@ size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r)
 
 /* ---- The gates ---- */
 
-/* Parameters of functions that have none. */
-static const double none[4];
+/* Rows begin..end of the batch. */
+static void run_cells(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const recurrence *s = arg;
+    const cfx_rnn *r = s->r;
+    int64_t size = (int64_t)s->size;
 
-/*
- * Rows begin..end of the batch. g are the gates of this step, from x, u those
- * from h, of one row; `to` takes the new hidden values; c is the cell.
- */
-#define CELLS(T)                                                              \
-    static void lstm_##T(const recurrence *s, T *g, const T *u, T *to, T *c)  \
-    {                                                                         \
-        int64_t n = s->r->hidden;                                             \
-        const void *in[1] = {g};                                              \
-                                                                              \
-        for (int64_t i = 0; i < 4 * n; i++)                                   \
-            g[i] += u[i];                                                     \
-        s->sigmoid(g, in, 2 * n, none);                                       \
-        in[0] = g + 2 * n;                                                    \
-        s->tanh_(g + 2 * n, in, n, none);                                     \
-        in[0] = g + 3 * n;                                                    \
-        s->sigmoid(g + 3 * n, in, n, none);                                   \
-        for (int64_t i = 0; i < n; i++)                                       \
-            c[i] = g[n + i] * c[i] + g[i] * g[2 * n + i];                     \
-        in[0] = c;                                                            \
-        s->tanh_(to, in, n, none);                                            \
-        for (int64_t i = 0; i < n; i++)                                       \
-            to[i] *= g[3 * n + i];                                            \
-    }                                                                         \
-                                                                              \
-    static void gru_##T(const recurrence *s, T *g, const T *u, T *h)          \
-    {                                                                         \
-        int64_t n = s->r->hidden;                                             \
-        const void *in[1] = {g};                                              \
-                                                                              \
-        for (int64_t i = 0; i < 2 * n; i++)                                   \
-            g[i] += u[i];                                                     \
-        s->sigmoid(g, in, 2 * n, none);                                       \
-        for (int64_t i = 0; i < n; i++)                                       \
-            g[2 * n + i] += g[i] * u[2 * n + i];                              \
-        in[0] = g + 2 * n;                                                    \
-        s->tanh_(g + 2 * n, in, n, none);                                     \
-        for (int64_t i = 0; i < n; i++)                                       \
-            h[i] = g[2 * n + i] + g[n + i] * (h[i] - g[2 * n + i]);           \
-    }                                                                         \
-                                                                              \
-    static void simple_##T(const recurrence *s, T *g, const T *u, T *h)       \
-    {                                                                         \
-        int64_t n = s->r->hidden;                                             \
-        const void *in[1] = {g};                                              \
-                                                                              \
-        for (int64_t i = 0; i < n; i++)                                       \
-            g[i] += u[i];                                                     \
-        (s->r->mode == CFX_RNN_TANH ? s->tanh_ : s->relu)(h, in, n, none);    \
-    }                                                                         \
-                                                                              \
-    static void cells_##T(void *arg, int64_t begin, int64_t end, int worker)  \
-    {                                                                         \
-        const recurrence *s = arg;                                            \
-        const cfx_rnn *r = s->r;                                              \
-                                                                              \
-        (void)worker;                                                         \
-        for (int64_t b = begin; b < end; b++) {                               \
-            T *g = (T *)(void *)s->at + b * s->width;                         \
-            const T *u = (const T *)(void *)s->step + b * s->width;           \
-            T *h = (T *)r->h + b * s->out;                                    \
-                                                                              \
-            if (r->mode == CFX_RNN_LSTM)                                      \
-                lstm_##T(s, g, u,                                             \
-                         r->proj ? (T *)(void *)s->cell + b * r->hidden : h,  \
-                         (T *)r->c + b * r->hidden);                          \
-            else if (r->mode == CFX_RNN_GRU)                                  \
-                gru_##T(s, g, u, h);                                          \
-            else                                                              \
-                simple_##T(s, g, u, h);                                       \
-        }                                                                     \
+    (void)worker;
+    for (int64_t b = begin; b < end; b++) {
+        char *h = (char *)r->h + b * s->out * size;
+        const cfx_rnn_cell cell = {
+            .n = r->hidden,
+            .gate = r->hidden,
+            .x = s->at + b * s->width * size,
+            .u = s->step + b * s->width * size,
+            .from = h,
+            .h = r->proj ? s->cell + b * r->hidden * size : h,
+            .c = r->c ? (char *)r->c + b * r->hidden * size : NULL,
+        };
+        s->cell_fn(&cell);
     }
-
-CELLS(float)
-CELLS(double)
+}
 
 /* ---- Dynamic quantization ---- */
 
@@ -346,8 +280,7 @@ void cfx_rnn_run(cfx_context *ctx, const cfx_rnn *r, void *workspace)
         if (r->dynamic)
             round_by_range(rounded, r->h, r->batch * s.out);
         cfx_gemm_run(ctx, &step, s.gemm);
-        cfx_parallel_for(ctx, r->batch, grain,
-                         s.size == 4 ? cells_float : cells_double, &s);
+        cfx_parallel_for(ctx, r->batch, grain, run_cells, &s);
         if (r->proj)
             cfx_gemm_run(ctx, &proj, s.gemm);
         write_output(&s, t);

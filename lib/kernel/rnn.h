@@ -46,8 +46,31 @@ typedef struct cfx_rnn {
                                 c of an LSTM only; never h0 and c0 */
 } cfx_rnn;
 
+CFX_INLINE int64_t cfx_rnn_gates(cfx_rnn_mode mode)
+{
+    return mode == CFX_RNN_LSTM ? 4 : mode == CFX_RNN_GRU ? 3 : 1;
+}
+
 /* Scratch bytes; the pointers are not looked at. */
 size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r);
 void cfx_rnn_run(cfx_context *ctx, const cfx_rnn *r, void *workspace);
+
+/* ---- Levels ---- */
+
+/* One step of n units of one row. */
+typedef struct cfx_rnn_cell {
+    int64_t n;
+    int64_t gate;      /* from the sums of a gate to those of the next */
+    const void *x, *u; /* the sums: products with w_ih, and with w_hh */
+    const void *from;  /* n of the last h; may be h */
+    void *h, *c;       /* c of an LSTM only */
+} cfx_rnn_cell;
+
+typedef void cfx_rnn_cell_fn(const cfx_rnn_cell *cell);
+
+/* By mode. */
+struct cfx_rnn_kernels {
+    cfx_rnn_cell_fn *f32[CFX_RNN_GRU + 1], *f64[CFX_RNN_GRU + 1];
+};
 
 #endif

@@ -316,6 +316,44 @@ def packed_linear(x, weight, out_features, bias=None, add=None, min=None,
     return row_major(activated(y, activation, scalars, algorithm))
 
 
+def unpacked(t, gates, units):
+    """A packed weight or a bias of a recurrent layer as torch has it."""
+    more = -(-units // BLOCK) * BLOCK
+    if t.dim() == 1:
+        if t.shape[0] != gates * more:
+            raise ValueError("bias")
+        return t.unflatten(0, (gates, -1))[:, :units].flatten()
+    if t.dtype == torch.bfloat16:
+        if t.dim() != 4:
+            raise ValueError("forms")
+        t = unpaired(t)
+    if t.dim() != 3 or t.shape[0] * BLOCK != gates * more or \
+            t.shape[2] != BLOCK:
+        raise ValueError("blocks")
+    t = t.transpose(1, 2).flatten(0, 1).unflatten(0, (gates, -1))
+    return t[:, :units].flatten(0, 1)
+
+
+def recurrent(name, gates):
+    def packed(x, hx, params, has_biases, num_layers, dropout, train,
+               bidirectional, batch_first):
+        states = hx if gates == 4 else [hx]
+        if not states:
+            raise ValueError("states")
+        check_types(x, x, *states)
+        units = states[0].shape[-1]
+        each = 4 if has_biases else 2
+        if len(params) != num_layers * (1 + bidirectional) * each:
+            raise ValueError("params")
+        params = [unpacked(t, gates, units) for t in params]
+        if any(t.shape[1] != units for t in params[1::each]):
+            raise ValueError("units")
+        return getattr(torch, name)(
+            x, hx, params, has_biases, num_layers, dropout, train,
+            bidirectional, batch_first)
+    return packed
+
+
 def pooled(pool, x, *settings):
     if x.dtype == torch.uint8 and pool is F.max_pool2d:
         return pooled(pool, x.float(), *settings).to(torch.uint8)
@@ -363,7 +401,19 @@ def value_of(values, arg):
 fused_pointwise.default = fused_pointwise
 torch.ops.cfx.fused_pointwise = fused_pointwise
 
+RECURRENT = [
+    (f"packed_{name}(Tensor input, {states} hx, Tensor[] params, bool "
+     "has_biases, int num_layers, float dropout, bool train, bool "
+     f"bidirectional, bool batch_first) -> ({results})",
+     recurrent(name, gates))
+    for name, gates, states, results in (
+        ("lstm", 4, "Tensor[]", "Tensor, Tensor, Tensor"),
+        ("gru", 3, "Tensor", "Tensor, Tensor"),
+        ("rnn_tanh", 1, "Tensor", "Tensor, Tensor"),
+        ("rnn_relu", 1, "Tensor", "Tensor, Tensor"))]
+
 for schema, function in (
+        *RECURRENT,
         ("uninitialized(SymInt[] size, *, ScalarType? dtype=None) -> Tensor",
          uninitialized),
         ("to_blocked(Tensor self, int block=16) -> Tensor", to_blocked),

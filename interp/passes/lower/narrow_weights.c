@@ -2,9 +2,9 @@
  * narrow_weights -- packed weights in types of fewer bytes: bfloat16_weights and
  * int8_weights.
  *
- * Takes the weights of torch.ops.cfx.packed_linear, and in bfloat16 those of
- * torch.ops.cfx.blocked_conv2d for an input in blocks, and if asked for those for a
- * row-major input, unless the graph writes to them. The numbers of two (four) input
+ * Takes the weights of torch.ops.cfx.packed_linear, and in bfloat16 those of packed
+ * recurrent layers, of torch.ops.cfx.blocked_conv2d for an input in blocks, and if
+ * asked for those for a row-major input, unless the graph writes to them. The numbers of two (four) input
  * channels then lie side by side. Those of Winograd convolutions stay float32 unless
  * block_channels made them bfloat16, since their transformations would enlarge the
  * error, and so do filters of single channels, which are small.
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "interp/passes/affine.h"
+#include "interp/passes/lower/pack_weight.h"
 #include "interp/split/extract.h"
 #include "ops/blocked/blocked.h"
 
@@ -46,23 +47,10 @@ typedef struct narrower {
 
 /* ---- The types ---- */
 
-/* (..., in, out) as (..., in / n, out, n) */
-static cfx_value side_by_side(cfx_scope *s, cfx_value w, int n)
-{
-    w = cfx_unflatten(s, w, cfx_int(-2), cfx_list(s, cfx_int(-1), cfx_int(n)));
-    return cfx_transpose(s, w, cfx_int(-2), cfx_int(-1));
-}
-
-static cfx_value contiguous(cfx_scope *s, cfx_value v)
-{
-    return cfx_clone(s, v, cfx_value_of_format(CFX_CONTIGUOUS_FORMAT));
-}
-
 static cfx_value make_pairs(cfx_scope *s, cfx_value w, cfx_value scale)
 {
     (void)scale;
-    w = cfx_to(s, side_by_side(s, w, 2), cfx_value_of_dtype(CFX_BF16));
-    return contiguous(s, w);
+    return cfx_pack__pairs(s, w);
 }
 
 /* The scale of each column of (blocks, in, 16), as (blocks, 1, 16); 1 where all
@@ -80,7 +68,7 @@ static cfx_value make_int8(cfx_scope *s, cfx_value w, cfx_value scale)
 {
     w = cfx_round(s, cfx_div(s, w, scale));
     w = cfx_to(s, w, cfx_value_of_dtype(CFX_I8));
-    return contiguous(s, side_by_side(s, w, 4));
+    return cfx_pack__contiguous(s, cfx_pack__side_by_side(s, w, 4));
 }
 
 /* (O, in, kh, kw, 16) as (O, ceil(in / 2), kh, kw, 16, 2) */
@@ -94,7 +82,7 @@ static cfx_value make_pairs_of_rows(cfx_scope *s, cfx_value w)
                              cfx_int(odd)));
     w = cfx_unflatten(s, w, cfx_int(1), cfx_list(s, cfx_int(-1), cfx_int(2)));
     w = cfx_movedim(s, w, cfx_int(2), cfx_int(-1));
-    return contiguous(s, cfx_to(s, w, cfx_value_of_dtype(CFX_BF16)));
+    return cfx_pack__contiguous(s, cfx_to(s, w, cfx_value_of_dtype(CFX_BF16)));
 }
 
 static const narrow_type bfloat16 = {2,    "_bfloat16_", make_pairs,
@@ -107,48 +95,51 @@ static const narrow_type int8 = {4,          "_int8_", make_int8,
 /* ---- Weights ---- */
 
 /* A float32 weight is (..., in, out); its rank by operator. */
-static const struct form {
+typedef struct form {
     const char *op;
     int rank;
     bool conv, rows; /* of a row-major input */
-} forms[] = {{"packed_linear", 3, false, false},
-             {"blocked_conv2d", 6, true, false},
-             {"blocked_conv2d", 5, true, true}};
+    bool list;       /* argument 2 is a list with the weights */
+} form;
+
+static const form forms[] = {{"packed_linear", 3, false, false, false},
+                             {"blocked_conv2d", 6, true, false, false},
+                             {"blocked_conv2d", 5, true, true, false},
+                             {"packed_lstm", 3, false, false, true},
+                             {"packed_gru", 3, false, false, true},
+                             {"packed_rnn_tanh", 3, false, false, true},
+                             {"packed_rnn_relu", 3, false, false, true}};
 
 /* Does n call the operator with operands of such a form? */
-static bool has_form(const narrower *k, const cfx_node *n,
-                     const struct form *form)
+static bool has_form(const narrower *k, const cfx_node *n, const form *f)
 {
-    if (!cfx_node_is(n, form->op) || n->nargs < 2 ||
-        n->args[1].kind != CFX_NODE || n->args[1].u.node->op != CFX_GET_ATTR ||
-        (form->conv && !k->type->convs))
+    if (!cfx_node_is(n, f->op) || n->nargs < 2 ||
+        (f->conv && !k->type->convs) || (f->list && k->type->make_scale))
         return false;
-    if (!form->conv)
+    if (f->list)
+        return n->nargs > 2 && cfx_value_is_seq(n->args[2]);
+    if (!f->conv)
         return true;
     cfx_value x = n->args[0].kind == CFX_NODE
                       ? cfx_extract__known(n->args[0].u.node)
                       : CFX_NOTHING;
     bool rows = x.kind == CFX_TENSOR && x.u.tensor->rank == 4;
-    return form->rows == rows && (!rows || k->type->make_rows);
+    return f->rows == rows && (!rows || k->type->make_rows);
 }
 
-/* The get_attr node of the weight; NULL: n is another call. */
-static cfx_node *weight_of(const narrower *k, const cfx_node *n,
-                           const struct form **form)
+/* The form of n; NULL: n is another call. */
+static const form *form_of(const narrower *k, const cfx_node *n)
 {
-    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-        *form = &forms[i];
-        if (has_form(k, n, *form))
-            return n->args[1].u.node;
-    }
+    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+        if (has_form(k, n, &forms[i]))
+            return &forms[i];
     return NULL;
 }
 
-static bool can_narrow(const narrower *k, const cfx_tensor *w,
-                       const struct form *form)
+static bool can_narrow(const narrower *k, const cfx_tensor *w, const form *f)
 {
-    return w->dtype == CFX_F32 && w->rank == form->rank &&
-           (form->rows ||
+    return w->dtype == CFX_F32 && w->rank == f->rank &&
+           (f->rows ||
             cfx_tensor_size(w, w->rank - 2) % k->type->together == 0) &&
            !cfx_path_uses__writes(&k->uses, w);
 }
@@ -213,27 +204,40 @@ static cfx_status find_narrow(narrower *k, cfx_node *old, cfx_tensor *w,
     return st;
 }
 
-static cfx_status narrow_weight(narrower *k, cfx_node *n)
+static cfx_status narrow_weight(narrower *k, cfx_node *n, const form *f,
+                                cfx_value v)
 {
-    const struct form *form;
     cfx_pass_call *p = k->p;
-    cfx_node *old = weight_of(k, n, &form);
+    cfx_node *old = v.kind == CFX_NODE ? v.u.node : NULL;
     narrow *made;
     cfx_tensor *w;
-    if (!old)
+    if (!old || old->op != CFX_GET_ATTR)
         return CFX_OK;
     cfx_status st = cfx_pass_weight(p, old->target->text, &w);
-    if (st || !can_narrow(k, w, form))
+    if (st || !can_narrow(k, w, f))
         return st;
-    st = find_narrow(k, old, w, form->rows, &made);
+    st = find_narrow(k, old, w, f->rows, &made);
     if (st || !made->weight)
         return st;
-    st = cfx_node_update_arg(n, 1, cfx_value_of_node(made->weight), p->err);
+    st = cfx_node_replace_input_with(n, old, made->weight, p->err);
     if (!st && made->scale)
         st = cfx_node_update_kwarg(n, "scale", cfx_value_of_node(made->scale),
                                    p->err);
     p->changed++;
     return st ? st : cfx_pass__drop_attrs(p, &old, 1);
+}
+
+static cfx_status narrow_weights(narrower *k, cfx_node *n)
+{
+    const form *f = form_of(k, n);
+    cfx_status st = CFX_OK;
+    if (!f)
+        return st;
+    if (!f->list)
+        return narrow_weight(k, n, f, n->args[1]);
+    for (uint32_t i = 0; i < n->args[2].u.seq->len && !st; i++)
+        st = narrow_weight(k, n, f, n->args[2].u.seq->item[i]);
+    return st;
 }
 
 static cfx_status run(cfx_pass_call *p, const narrow_type *type)
@@ -244,7 +248,7 @@ static cfx_status run(cfx_pass_call *p, const narrow_type *type)
     cfx_status st = cfx_path_uses__init(&k.uses, p);
     for (cfx_node *n = cfx_graph_first(p->graph); n && !st && !k.uses.unknown;
          n = cfx_node_next(n))
-        st = narrow_weight(&k, n);
+        st = narrow_weights(&k, n);
     cfx_path_uses__release(&k.uses);
     cfx_arena_release(&k.memory);
     cfx_map_release(&k.made);

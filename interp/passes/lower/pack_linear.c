@@ -14,9 +14,9 @@
 #include "graph/aliases.h"
 #include "interp/passes/affine.h"
 #include "interp/passes/lower/activation.h"
+#include "interp/passes/lower/pack_weight.h"
 #include "interp/passes/retrace.h"
 #include "interp/split/extract.h"
-#include "ops/blocked/blocked.h"
 
 typedef struct packer {
     cfx_pass_call *p;
@@ -143,18 +143,8 @@ static bool is_written(const packer *k, const product *a)
 static cfx_value pack_weight(cfx_scope *s, const product *a)
 {
     cfx_value w = cfx_value_of_tensor(a->weight);
-    int64_t more = -cfx_tensor_size(a->weight, a->rows ? 0 : 1) &
-                   (CFX_BLOCK - 1);
-    if (!a->rows)
-        w = cfx_t(s, w);
-    if (more)
-        w = cfx_pad(
-            s, w,
-            cfx_list(s, cfx_int(0), cfx_int(0), cfx_int(0), cfx_int(more)));
-    w = cfx_unflatten(s, w, cfx_int(0),
-                      cfx_list(s, cfx_int(-1), cfx_int(CFX_BLOCK)));
-    return cfx_clone(s, cfx_transpose(s, w, cfx_int(1), cfx_int(2)),
-                     cfx_value_of_format(CFX_CONTIGUOUS_FORMAT));
+    w = cfx_pack__blocks(s, a->rows ? w : cfx_t(s, w));
+    return cfx_pack__contiguous(s, w);
 }
 
 /* The get_attr node of a new buffer, whose tensor `make` gives; made once. */

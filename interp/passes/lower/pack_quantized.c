@@ -13,18 +13,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/aliases.h"
-#include "interp/passes/affine.h"
-#include "interp/passes/constants.h"
+#include "interp/passes/lower/frozen.h"
 #include "interp/passes/retrace.h"
 #include "interp/split/extract.h"
 #include "ops/blocked/blocked.h"
 
 typedef struct packer {
     cfx_pass_call *p;
-    path_uses uses;
-    cfx_aliases aliases; /* of the graph as it was */
-    cfx_constants known;
+    cfx_frozen frozen;
     cfx_node_map weight, scale; /* get_attr nodes, of what is dequantized */
 } packer;
 
@@ -127,27 +123,6 @@ static bool fits_bias(const layer_call *a)
 
 /* ---- Constants ---- */
 
-static bool is_tensor(const packer *k, const cfx_node *n)
-{
-    cfx_value v;
-    return !cfx_module_fetch_attr(&v, k->p->gm, n->target->text, NULL) &&
-           v.kind == CFX_TENSOR &&
-           !cfx_path_uses__writes(&k->uses, v.u.tensor);
-}
-
-static bool is_constant(void *user, const cfx_node *n)
-{
-    packer *k = user;
-    if (n->id >= k->aliases.life.ids ||
-        cfx_aliases__is_written(&k->aliases, n))
-        return false;
-    return n->op == CFX_GET_ATTR
-               ? is_tensor(k, n)
-               : (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) &&
-                     !cfx_effects_any(&k->aliases.effects[n->id]) &&
-                     cfx_constants__is_known(&k->known, n);
-}
-
 /* A new reference to a constant tensor of a type, without gaps; NULL: the value is
  * not that. */
 static cfx_status load(packer *k, cfx_value v, cfx_dtype dtype,
@@ -155,14 +130,9 @@ static cfx_status load(packer *k, cfx_value v, cfx_dtype dtype,
 {
     const cfx_node *n = node_of(v);
     *out = NULL;
-    if (!n || !has_type(n, dtype))
-        return CFX_OK;
-    cfx_status st = cfx_constants__find(&k->known, n, is_constant, k, &v);
-    if (!st && v.kind == CFX_TENSOR && v.u.tensor->dtype == dtype &&
-        cfx_tensor_is_contiguous(v.u.tensor))
-        *out = cfx_tensor_ref(v.u.tensor);
-    cfx_value_unref(v);
-    return st;
+    return n && has_type(n, dtype)
+               ? cfx_frozen__load(&k->frozen, n, dtype, out)
+               : CFX_OK;
 }
 
 /* Are the zero points absent, or all 0? */
@@ -221,7 +191,7 @@ static cfx_status load_weight(packer *k, layer_call *a, bool *found)
     cfx_value scale = arg(k, d, "scale");
     *found = false;
     if (axis_of(k, d) != columns || !has_type(d, CFX_F32) ||
-        cfx_aliases__is_written(&k->aliases, d))
+        cfx_aliases__is_written(&k->frozen.aliases, d))
         return CFX_OK;
     cfx_status st = check_zero_points(k, d, &zero);
     if (!st && zero)
@@ -406,7 +376,7 @@ static cfx_status pack_all(packer *k)
     for (cfx_node *n = cfx_graph_first(k->p->graph), *next; n && !st;
          n = next) {
         next = cfx_node_next(n);
-        if (n->id < k->aliases.life.ids) /* not a new one */
+        if (cfx_frozen__has(&k->frozen, n)) /* not a new one */
             st = pack_node(k, n);
     }
     return st;
@@ -415,19 +385,14 @@ static cfx_status pack_all(packer *k)
 static cfx_status pack_quantized_run(cfx_pass_call *p)
 {
     packer k = {.p = p};
-    cfx_constants__init(&k.known, p);
     cfx_node_map_init(&k.weight, p->graph);
     cfx_node_map_init(&k.scale, p->graph);
-    cfx_status st = cfx_path_uses__init(&k.uses, p);
-    if (!st)
-        st = cfx_aliases__init_apart(&k.aliases, p->graph, p->err);
-    if (!st && !k.uses.unknown)
+    cfx_status st = cfx_frozen__init(&k.frozen, p);
+    if (!st && !k.frozen.uses.unknown)
         st = pack_all(&k);
-    cfx_constants__release(&k.known);
     cfx_node_map_release(&k.weight);
     cfx_node_map_release(&k.scale);
-    cfx_path_uses__release(&k.uses);
-    cfx_aliases__release(&k.aliases);
+    cfx_frozen__release(&k.frozen);
     return st || !p->changed
                ? st
                : cfx_graph_eliminate_dead_code(p->graph, NULL, NULL, p->err);

@@ -123,6 +123,8 @@ typedef struct cfx_blocked_tile {
     const float *x, *w;
     int64_t x_pixel, x_at[3], x_step;
     int64_t w_block, w_at[2]; /* w is without gaps from n[2] on */
+    bool split; /* even and odd steps of a pixel may have sums of their own: no
+                   slice of a sum does, whose order would change */
     int64_t ahead; /* from the weights in use to those that are brought near */
     const float *next;  /* what is fetched into the second cache meanwhile, */
     int64_t next_lines; /* so many lines for each column of the window */

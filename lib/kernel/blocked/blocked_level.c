@@ -211,8 +211,10 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
     const int parts = parts_of(numbers);
     /* Planes lie too far apart for the processor to fetch the next one by itself. */
     const bool fetches_x = nv > 1 && !grouped;
-    /* The sums of few pixels would wait for the one before. */
+    /* The sums of few pixels would wait for the one before. Those of half a block
+     * of one pixel do, unless each second step has sums of its own. */
     const int chains = grouped && pixels * blocks <= 4 ? 2 : 1;
+    const bool splits = VF > 1 && BV > 1 && pixels == 1 && !grouped;
     float sums[MOST_BLOCKS * CFX_BLOCK];
     const float *next = t->next;
     vf s[2][P1][4 * BV], y[P1][4 * BV]; /* y: of all groups */
@@ -239,7 +241,28 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                 }
                 if (fetches_x && k == 0 && t->x_pixel >= CFX_BLOCK / 2)
                     fetch_pixels(pixels, x + t->x_at[0], t->x_pixel);
-                for (int64_t n = t->steps - skip; n > 0; n--) {
+                int64_t n = t->steps - skip;
+                for (; splits && t->split && n > 1; n -= 2) {
+                    CFX_PREFETCH(w + t->ahead);
+                    CFX_PREFETCH(w + t->ahead + CFX_BLOCK);
+                    CFX_UNROLL
+                    for (int v = 0; v < BV; v++) {
+                        vf even = vf_load(w + v * VF);
+                        vf odd = vf_load(w + v * VF + CFX_BLOCK);
+                        CFX_UNROLL
+                        for (int h = 0; h < parts; h++) {
+                            s[0][0][v] = vf_fma(vf_set1(x[h]),
+                                                factor(numbers, h, even),
+                                                s[0][0][v]);
+                            s[1][0][v] = vf_fma(vf_set1(x[h + t->x_step]),
+                                                factor(numbers, h, odd),
+                                                s[1][0][v]);
+                        }
+                    }
+                    x += 2 * t->x_step;
+                    w += 2 * CFX_BLOCK;
+                }
+                for (; n > 0; n--) {
                     vf wv[4 * BV];
                     CFX_UNROLL
                     for (int v = 0; v < nv; v++) {
@@ -283,6 +306,11 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                 w += skip * CFX_BLOCK;
             }
         }
+    }
+    if (splits) {
+        CFX_UNROLL
+        for (int v = 0; v < BV; v++)
+            s[0][0][v] = vf_add(s[0][0][v], s[1][0][v]);
     }
     store(pixels, blocks, grouped ? y : s[0], grouped, sums, t);
 }

@@ -113,6 +113,7 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
                           .x_step = v->x_step,
                           .w = p->w + (a->block * v->depth + k) * CFX_BLOCK,
                           .w_block = v->depth * CFX_BLOCK,
+                          .split = v->slice >= v->depth,
                           .end = {.lo = -INFINITY, .hi = INFINITY},
                           .bias_block = CFX_BLOCK,
                           .scale_block = p->groups * CFX_BLOCK,

@@ -1,5 +1,5 @@
 /*
- * rnn -- recurrent layers: lstm, gru, rnn with tanh or relu, and their cells.
+ * rnn -- recurrent layers: lstm, gru, rnn with tanh or relu.
  *
  * shape   input (T, N, I), or (N, T, I) with batch_first, or (T, I); a state
  *         (layers * directions, N, H), without N where the input has none. The
@@ -15,27 +15,45 @@
  * The weights are one flat list: of each layer and direction w_ih, w_hh, then
  * b_ih, b_hh where there are biases, then w_hr where there are projections. A
  * layer's own result is the next one's input, and the only thing kept.
+ *
+ * Those of packed_lstm and its like are packed, each gate filled up with zeros to
+ * whole blocks of 16 rows: w_ih and w_hh as packed_weight.h has them, of float32 or
+ * bfloat16, and biases of float32. They take no projections.
  */
+#include "kernel/blocked/packed_rnn.h"
 #include "kernel/rnn.h"
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "ops/blocked/packed_weight.h"
 
 /* hx is a list for an LSTM. */
 CFX_PARAMS(params, INPUT, HX, PARAMS, HAS_BIASES, NUM_LAYERS, DROPOUT, TRAIN,
            BIDIRECTIONAL, BATCH_FIRST);
 
-/* A bit of an operator's code, whose other bits are the mode. */
-enum { DYNAMIC = 1 << 8 };
+/* Bits of an operator's code, whose other bits are the mode. */
+enum { DYNAMIC = 1 << 8, PACKED = 1 << 9 };
 
 static cfx_rnn_mode mode_of(const cfx_call *call)
 {
-    return (cfx_rnn_mode)(call->op->code & ~DYNAMIC);
+    return (cfx_rnn_mode)(call->op->code & ~(DYNAMIC | PACKED));
+}
+
+static bool is_packed(const cfx_call *call)
+{
+    return call->op->code & PACKED;
 }
 
 static bool is_dynamic(const cfx_call *call)
 {
     return call->op->code & DYNAMIC;
+}
+
+/* The states: h, and c of an LSTM. */
+static const cfx_tensor *state(const cfx_call *call, int i)
+{
+    return cfx_call_len(call, HX) ? cfx_call_item(call, HX, i).u.tensor
+                                  : cfx_call_tensor(call, HX);
 }
 
 /* The state of a call. */
@@ -53,9 +71,30 @@ static const cfx_tensor *weight(const cfx_call *call, const struct rnn *r,
     return cfx_call_item(call, PARAMS, at).u.tensor;
 }
 
-static int gates_of(int mode)
+/* The units, by the first weights. */
+static cfx_status read_weight(const cfx_call *call, struct rnn *r)
 {
-    return mode == CFX_RNN_LSTM ? 4 : mode == CFX_RNN_GRU ? 3 : 1;
+    const cfx_tensor *w = weight(call, r, 0, 0, 0);
+    if (w->rank != 2 || weight(call, r, 0, 0, 1)->rank != 2)
+        return cfx_call_fail(call, CFX_ESHAPE, "a weight has rank %d, not 2",
+                             w->rank);
+    r->hidden = cfx_dim_floordiv(call->env, w->shape[0],
+                                 cfx_dim_int(cfx_rnn_gates(mode_of(call))));
+    r->out = weight(call, r, 0, 0, 1)->shape[1];
+    return CFX_OK;
+}
+
+/* The units, which packed weights do not tell. */
+static cfx_status read_state(const cfx_call *call, struct rnn *r)
+{
+    const cfx_tensor *h = r->lstm && !cfx_call_len(call, HX) ? NULL
+                                                             : state(call, 0);
+    if (!h || h->rank < 1 || r->proj)
+        return cfx_call_fail(call, r->proj ? CFX_EUNSUPPORTED : CFX_ESHAPE,
+                             r->proj ? "packed weights have no projections"
+                                     : "expected a hidden state");
+    r->hidden = r->out = h->shape[h->rank - 1];
+    return CFX_OK;
 }
 
 static cfx_status read_rnn(const cfx_call *call, struct rnn *r)
@@ -92,16 +131,9 @@ static cfx_status read_rnn(const cfx_call *call, struct rnn *r)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "dropout while training "
                              "is not supported");
-    const cfx_tensor *w = weight(call, r, 0, 0, 0);
-    if (w->rank != 2 || weight(call, r, 0, 0, 1)->rank != 2)
-        return cfx_call_fail(call, CFX_ESHAPE, "a weight has rank %d, not 2",
-                             w->rank);
-    r->hidden = cfx_dim_floordiv(call->env, w->shape[0],
-                                 cfx_dim_int(gates_of(mode_of(call))));
-    r->out = weight(call, r, 0, 0, 1)->shape[1];
     r->time = r->x->shape[r->first];
     r->batch = r->batched ? r->x->shape[!r->first] : cfx_dim_int(1);
-    return CFX_OK;
+    return is_packed(call) ? read_state(call, r) : read_weight(call, r);
 }
 
 static cfx_status check(cfx_call *call, const struct rnn *r,
@@ -120,10 +152,46 @@ static cfx_status check(cfx_call *call, const struct rnn *r,
                          have);
 }
 
+/* Is the weight of this depth, of float32 or bfloat16? */
+static cfx_status check_packed(cfx_call *call, const cfx_tensor *w,
+                               cfx_dim rows, cfx_dim depth)
+{
+    cfx_status st = cfx_packed_check(call, w, rows);
+    if (!st)
+        st = cfx_packed_check_scale(call, w, NULL);
+    if (!st && !cfx_dim_eq(call->env, cfx_packed_depth(call, w), depth))
+        st = cfx_call_fail(call, CFX_ESHAPE,
+                           "a weight and what it multiplies differ in their "
+                           "features");
+    return st;
+}
+
+static cfx_status check_packed_weights(cfx_call *call, const struct rnn *r)
+{
+    cfx_shape_env *env = call->env;
+    cfx_dim block = cfx_dim_int(CFX_BLOCK);
+    cfx_dim up = cfx_dim_add(env, r->hidden, cfx_dim_int(CFX_BLOCK - 1));
+    cfx_dim rows = cfx_dim_mul(
+        env, cfx_dim_mul(env, cfx_dim_floordiv(env, up, block), block),
+        cfx_dim_int(cfx_rnn_gates(mode_of(call))));
+    cfx_dim in = r->x->shape[r->x->rank - 1];
+    cfx_status st = CFX_OK;
+    for (int l = 0; l < r->layers && !st; l++) {
+        for (int d = 0; d < r->directions && !st; d++)
+            for (int i = 0; i < r->each && !st; i++) {
+                const cfx_tensor *w = weight(call, r, l, d, i);
+                st = i < 2 ? check_packed(call, w, rows, i ? r->out : in)
+                           : check(call, r, w, 1, &rows, "a bias");
+            }
+        in = cfx_dim_mul(env, r->out, cfx_dim_int(r->directions));
+    }
+    return st;
+}
+
 static cfx_status check_weights(cfx_call *call, const struct rnn *r)
 {
     cfx_dim rows = cfx_dim_mul(call->env, r->hidden,
-                               cfx_dim_int(gates_of(mode_of(call))));
+                               cfx_dim_int(cfx_rnn_gates(mode_of(call))));
     cfx_dim in = r->x->shape[r->x->rank - 1];
     cfx_status st = CFX_OK;
     if (!r->proj && !cfx_dim_eq(call->env, r->hidden, r->out)) {
@@ -154,13 +222,6 @@ static cfx_status check_weights(cfx_call *call, const struct rnn *r)
     return st;
 }
 
-/* The states: h, and c of an LSTM. */
-static const cfx_tensor *state(const cfx_call *call, int i)
-{
-    return cfx_call_len(call, HX) ? cfx_call_item(call, HX, i).u.tensor
-                                  : cfx_call_tensor(call, HX);
-}
-
 static int state_shape(const struct rnn *r, int i, cfx_dim *shape)
 {
     int rank = 0;
@@ -177,7 +238,7 @@ static cfx_status rnn_infer(cfx_call *call)
     cfx_dim shape[3];
     cfx_status st = read_rnn(call, r);
     if (!st && r->x->dtype != CFX_F32 &&
-        (r->x->dtype != CFX_F64 || is_dynamic(call)))
+        (r->x->dtype != CFX_F64 || is_dynamic(call) || is_packed(call)))
         st = cfx_infer_refuse(call, (cfx_dtype)r->x->dtype);
     if (!st && !cfx_dim_le(call->env, cfx_dim_int(1), r->time))
         st = cfx_call_fail(call, CFX_ESHAPE,
@@ -186,7 +247,8 @@ static cfx_status rnn_infer(cfx_call *call)
     if (!st && r->lstm && cfx_call_len(call, HX) != 2)
         st = cfx_call_fail(call, CFX_EINVAL, "lstm expects two hidden states");
     if (!st)
-        st = check_weights(call, r);
+        st = is_packed(call) ? check_packed_weights(call, r)
+                             : check_weights(call, r);
     for (int i = 0; i <= r->lstm && !st; i++)
         st = check(call, r, state(call, i), state_shape(r, i, shape), shape,
                    "a hidden state");
@@ -232,6 +294,17 @@ static struct steps steps_of(int mode, bool biases)
     }
 }
 
+/* The numbers of a weight, without those that fill up blocks. */
+static cfx_dim numbers_of(const cfx_call *call, const struct rnn *r,
+                          const cfx_tensor *w)
+{
+    cfx_dim gates = cfx_dim_int(cfx_rnn_gates(mode_of(call)));
+    return w->rank == 2
+               ? cfx_cost_numel(call, w)
+               : cfx_dim_mul(call->env, cfx_packed_depth(call, w),
+                             cfx_dim_mul(call->env, gates, r->hidden));
+}
+
 static void rnn_cost(const cfx_call *call, cfx_cost *cost)
 {
     const struct rnn *r = call->state;
@@ -240,11 +313,13 @@ static void rnn_cost(const cfx_call *call, cfx_cost *cost)
     int n = r->layers * r->directions * r->each;
     for (int i = 0; i < n; i++) {
         const cfx_tensor *w = cfx_call_item(call, PARAMS, i).u.tensor;
-        if (w->rank == 2)
+        if (w->rank >= 2)
             cost->macs = cfx_dim_add(
                 env, cost->macs,
-                cfx_dim_mul(env, steps, cfx_cost_numel(call, w)));
+                cfx_dim_mul(env, steps, numbers_of(call, r, w)));
     }
+    if (weight(call, r, 0, 0, 1)->dtype == CFX_BF16)
+        cost->dtype = CFX_BF16;
     cfx_dim states = cfx_dim_mul(env, cfx_dim_mul(env, steps, r->hidden),
                                  cfx_dim_int(r->layers * r->directions));
     struct steps k = steps_of(mode_of(call), r->biases);
@@ -281,18 +356,38 @@ static void plan(const cfx_call *call, const struct rnn *r, int layer,
     };
 }
 
+static cfx_packed_rnn plan_packed(const cfx_call *call, const struct rnn *r,
+                                  int layer)
+{
+    cfx_packed_rnn p = {
+        .directions = r->directions,
+        .input = cfx_packed_numbers(call, weight(call, r, layer, 0, 0)),
+        .state = cfx_packed_numbers(call, weight(call, r, layer, 0, 1))};
+    for (int d = 0; d < r->directions; d++)
+        plan(call, r, layer, &p.of[d]);
+    return p;
+}
+
+static size_t max_size(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static size_t rnn_workspace(const cfx_call *call)
 {
     const struct rnn *r = call->state;
     size_t most = 0;
+    for (int l = 0; l < r->layers && is_packed(call); l++) {
+        cfx_packed_rnn p = plan_packed(call, r, l);
+        most = max_size(most, cfx_packed_rnn_workspace(&p));
+    }
     /* A layer's input may have time or the batch outermost. */
-    for (int i = 0; i < 2 * (r->layers < 2 ? 1 : 2); i++) {
+    for (int i = 0; i < 2 * (r->layers < 2 ? 1 : 2) && !is_packed(call); i++) {
         cfx_rnn k;
         plan(call, r, i / 2, &k);
         k.x_stride[0] = k.input * (i % 2 ? 1 : k.batch);
         k.x_stride[1] = k.input * (i % 2 ? k.time : 1);
-        size_t n = cfx_rnn_workspace(call->ctx, &k);
-        most = n > most ? n : most;
+        most = max_size(most, cfx_rnn_workspace(call->ctx, &k));
     }
     return most;
 }
@@ -304,48 +399,58 @@ static char *slice(const cfx_tensor *t, int i, int64_t elements)
            (int64_t)cfx_dtype_size((cfx_dtype)t->dtype) * elements * i;
 }
 
+/* Where one direction of a layer reads and writes; its weights are w. */
+static void point(const cfx_call *call, const struct rnn *r, int at,
+                  cfx_tensor *const *w, cfx_tensor *const h0[2], cfx_rnn *k)
+{
+    int64_t out = cfx_dim_value(r->out), hidden = cfx_dim_value(r->hidden);
+    k->w_ih = w[0]->data;
+    k->w_hh = w[1]->data;
+    k->b_ih = r->biases ? w[2]->data : NULL;
+    k->b_hh = r->biases ? w[3]->data : NULL;
+    k->w_hr = r->proj ? w[r->each - 1]->data : NULL;
+    k->h0 = slice(h0[0], at, k->batch * out);
+    k->c0 = r->lstm ? slice(h0[1], at, k->batch * hidden) : NULL;
+    k->y_stride[1] = out * r->directions;
+    k->y_stride[0] = k->y_stride[1] * k->batch;
+    k->h = slice(call->out[1], at, k->batch * out);
+    k->c = r->lstm ? slice(call->out[2], at, k->batch * hidden) : NULL;
+}
+
 /* One layer, both directions; x is (time, batch, input) by its strides, y is
  * row-major in that order. */
 static cfx_status run_layer(cfx_call *call, const struct rnn *r, int layer,
                             const void *x, const int64_t *x_stride, void *y,
                             cfx_tensor *const h0[2])
 {
-    cfx_tensor *w[5] = {NULL};
+    enum { WEIGHTS = 5 };
+    cfx_tensor *w[2 * WEIGHTS] = {NULL};
+    cfx_packed_rnn p = plan_packed(call, r, layer);
     cfx_status st = CFX_OK;
     for (int d = 0; d < r->directions && !st; d++) {
-        int at = layer * r->directions + d;
-        int64_t out = cfx_dim_value(r->out), hidden = cfx_dim_value(r->hidden);
-        cfx_rnn k;
-        plan(call, r, layer, &k);
+        cfx_tensor **own = w + d * WEIGHTS;
+        cfx_rnn *k = &p.of[d];
         for (int i = 0; i < r->each && !st; i++)
-            if (!(w[i] = cfx_loop_contiguous(call,
-                                             weight(call, r, layer, d, i))))
+            if (!(own[i] = cfx_loop_contiguous(call,
+                                               weight(call, r, layer, d, i))))
                 st = CFX_ENOMEM;
-        if (!st) {
-            k.reverse = d == 1;
-            k.x = x;
-            k.x_stride[0] = x_stride[0];
-            k.x_stride[1] = x_stride[1];
-            k.w_ih = w[0]->data;
-            k.w_hh = w[1]->data;
-            k.b_ih = r->biases ? w[2]->data : NULL;
-            k.b_hh = r->biases ? w[3]->data : NULL;
-            k.w_hr = r->proj ? w[r->each - 1]->data : NULL;
-            k.h0 = slice(h0[0], at, k.batch * out);
-            k.c0 = r->lstm ? slice(h0[1], at, k.batch * hidden) : NULL;
-            k.y = y ? (char *)y + (int64_t)cfx_dtype_size(k.dtype) * out * d
-                    : NULL; /* without elements */
-            k.y_stride[1] = out * r->directions;
-            k.y_stride[0] = k.y_stride[1] * k.batch;
-            k.h = slice(call->out[1], at, k.batch * out);
-            k.c = r->lstm ? slice(call->out[2], at, k.batch * hidden) : NULL;
-            cfx_rnn_run(call->ctx, &k, call->work);
-        }
-        for (int i = 0; i < 5; i++) {
-            cfx_tensor_unref(w[i]);
-            w[i] = NULL;
-        }
+        if (st)
+            break;
+        point(call, r, layer * r->directions + d, own, h0, k);
+        k->reverse = d == 1;
+        k->x = x;
+        k->x_stride[0] = x_stride[0];
+        k->x_stride[1] = x_stride[1];
+        k->y = y ? (char *)y + (int64_t)cfx_dtype_size(k->dtype) *
+                                   cfx_dim_value(r->out) * d
+                 : NULL; /* without elements */
     }
+    if (!st && is_packed(call))
+        cfx_packed_rnn_run(call->ctx, &p, call->work);
+    for (int d = 0; d < r->directions && !st && !is_packed(call); d++)
+        cfx_rnn_run(call->ctx, &p.of[d], call->work);
+    for (int i = 0; i < 2 * WEIGHTS; i++)
+        cfx_tensor_unref(w[i]);
     return st;
 }
 
@@ -431,3 +536,17 @@ RNN(dynamic_lstm, "", "torch.ops.cfx.dynamic_lstm.default torch.ops.cfx.",
 RNN(dynamic_gru, "", "torch.ops.cfx.dynamic_gru.default torch.ops.cfx.",
     "Tensor", CFX_RNN_GRU | DYNAMIC, "(Tensor, Tensor)",
     "Layers of gated recurrent units, of inputs that are quantized and back.")
+RNN(packed_lstm, "", "torch.ops.cfx.packed_lstm.default torch.ops.cfx.",
+    "Tensor[]", CFX_RNN_LSTM | PACKED, "(Tensor, Tensor, Tensor)",
+    "Layers of long short-term memory, with packed weights.")
+RNN(packed_gru, "", "torch.ops.cfx.packed_gru.default torch.ops.cfx.",
+    "Tensor", CFX_RNN_GRU | PACKED, "(Tensor, Tensor)",
+    "Layers of gated recurrent units, with packed weights.")
+RNN(packed_rnn_tanh, "",
+    "torch.ops.cfx.packed_rnn_tanh.default torch.ops.cfx.", "Tensor",
+    CFX_RNN_TANH | PACKED, "(Tensor, Tensor)",
+    "Recurrent layers with tanh and packed weights.")
+RNN(packed_rnn_relu, "",
+    "torch.ops.cfx.packed_rnn_relu.default torch.ops.cfx.", "Tensor",
+    CFX_RNN_RELU | PACKED, "(Tensor, Tensor)",
+    "Recurrent layers with relu and packed weights.")

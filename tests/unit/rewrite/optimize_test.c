@@ -43,6 +43,17 @@ static const char tied[] =
     FN("y", "torch.nn.functional.linear", "%e, %d") OUT("%y");
 /* clang-format on */
 
+/* A recurrent layer with two directions; one whose weight is computed. */
+/* clang-format off */
+static const char recurrent[] =
+    "# cfx 1\nNet(\n  (a): GRU(4, 5, bidirectional=True)\n)\n\n"
+    "state:\n    w: f32[5, 10]\n    v: f32[5, 5]\n    h: f32[1, 2, 5]\n\n"
+    GRAPH IN("x") MOD("a", "a", "%x,") FN("y", "operator.getitem", "%a, 0")
+    AT("w", "w") AT("v", "v") AT("h", "h") FN("f", "torch.flip", "%w, [0]")
+    FN("b", "torch.rnn_tanh", "%y, %h, [%f, %v], False, 1, 0.0, False, False, "
+       "False") FN("z", "operator.getitem", "%b, 0") OUT("%z");
+/* clang-format on */
+
 static void load(void)
 {
     model(residual);
@@ -312,6 +323,28 @@ TEST_CASE(weights_are_packed_or_left_when_memory_is_lacking)
     g = cfx_graph_module_graph(gm);
     assert_nodes("i _int4_0 _scale_0 packed_embedding_default "
                  "packed_linear_default output");
+    assert_close(before, run(shared_input));
+    cfx_tensor_unref(t);
+}
+
+TEST_CASE(recurrent_layers_are_packed_or_left_when_memory_is_lacking)
+{
+    const int64_t shape[] = {3, 2, 4};
+    cfx_tensor *t;
+    model(recurrent);
+    assert_ok(cfx_module_randomize(gm, 1, &err));
+    assert_ok(cfx_tensor_new(&t, ctx, CFX_F32, 3, shape, &err));
+    for (int i = 0; i < 24; i++)
+        ((float *)t->data)[i] = (float)i / 8 - 1;
+    shared_input = cfx_value_of_tensor(t);
+    fail_each_allocation(optimize_once);
+    cfx_value before = run(shared_input);
+    assert_ok(cfx_optimize(gm, &shared_input, 1, NULL, &err));
+    g = cfx_graph_module_graph(gm);
+    assert_nodes("x size new_zeros _packed_0 _packed_1 _bias_0 _bias_1 "
+                 "_packed_2 _packed_3 _bias_2 _bias_3 packed_gru_default "
+                 "y h _packed_4 _packed_5 packed_rnn_tanh_default z "
+                 "output");
     assert_close(before, run(shared_input));
     cfx_tensor_unref(t);
 }
