@@ -27,8 +27,7 @@
  *     cfx_interp_release(&c.base);
  *
  * An interpreter resolves operators, binds arguments and computes last uses
- * once, when it is created, so a graph must not be edited while one is in use, nor
- * may modules that it names be removed.
+ * once, when it is created, so a graph must not be edited while one is in use.
  * It borrows graph and module and only reads them: two threads may run two
  * interpreters over one graph, unless a class writes to the graph, as ShapeProp
  * does (cfx/shape_prop.h).

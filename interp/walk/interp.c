@@ -184,6 +184,14 @@ static cfx_status move_error(cfx_interp *it, cfx_status st)
     return st;
 }
 
+/* Take a reference of what a scope fetched. */
+static cfx_status take_fetched(cfx_interp *it, cfx_status st, cfx_value *out)
+{
+    if (!st)
+        *out = cfx_value_ref(*out);
+    return move_error(it, st);
+}
+
 /* The scope fetches parameters and buffers; a module is a value itself. */
 static cfx_status base_fetch_attr(cfx_interp *it, const char *path,
                                   cfx_value *out)
@@ -191,13 +199,10 @@ static cfx_status base_fetch_attr(cfx_interp *it, const char *path,
     const char *name;
     cfx_module *m = cfx_module__owner(it->module, path, &name);
     cfx_status st = m && cfx_module_state(m, name)
-                        ? move_error(it, it->scope->hook.get_attr(it->scope, m,
-                                                                  name, out))
+                        ? it->scope->hook.get_attr(it->scope, m, name, out)
                         : cfx_module_fetch_attr(out, it->module, path,
                                                 it->err);
-    if (!st)
-        *out = cfx_value_ref(*out);
-    return st;
+    return take_fetched(it, st, out);
 }
 
 /* Called when no prepared signature accepts the values. */
@@ -246,28 +251,28 @@ static const step *prepared(const cfx_interp *it, const cfx_call *call,
                : NULL;
 }
 
-/* Return the state that a step fetches, or NULL if it has to be searched. */
+/* Return the state that a step fetches, or NULL if it has to be searched: states may
+ * be added and removed between runs. */
 static const cfx_state *prepared_state(const cfx_interp *it, const step *s)
 {
-    if (!s || !s->module || s->state >= s->module->nstate ||
+    const cfx_module *root = it->module;
+    if (!s || s->state >= root->nstate ||
         it->self->hook.fetch_attr != base_fetch_attr ||
         it->scope->hook.get_attr != cfx_module__get_attr)
         return NULL;
-    const cfx_state *state = &s->module->state[s->state];
-    return strcmp(state->name, s->name) ? NULL : state;
+    const cfx_state *state = &root->state[s->state];
+    return strcmp(state->name, s->node->target->text) ? NULL : state;
 }
 
 static cfx_status base_get_attr(cfx_interp *it, const cfx_call *call,
                                 cfx_value *out)
 {
-    const step *s = prepared(it, call, CFX_GET_ATTR);
-    const cfx_state *state = prepared_state(it, s);
+    const cfx_state *state = prepared_state(it,
+                                            prepared(it, call, CFX_GET_ATTR));
     if (!state)
         return cfx_interp_fetch_attr(it, call->target.u.str->text, out);
-    cfx_status st = cfx_module__fetch_state(it->scope, s->module, state, out);
-    if (!st)
-        *out = cfx_value_ref(*out);
-    return move_error(it, st);
+    return take_fetched(
+        it, cfx_module__fetch_state(it->scope, it->module, state, out), out);
 }
 
 /* True if the arguments are the ones that were bound. */

@@ -47,9 +47,9 @@ typedef struct step {
     uint32_t ndrop;
     original_call original;
     const cfx_target *target; /* of functions and methods */
-    cfx_module *module;       /* of call_module; of get_attr, the state's */
-    size_t state;             /* of get_attr: its number in the module, */
-    const char *name;         /* and its name there */
+    cfx_module *module;       /* of call_module */
+    size_t
+        state; /* of get_attr: the index in the root's states, or SIZE_MAX */
 } step;
 
 /* The placeholders of a graph, in order. */

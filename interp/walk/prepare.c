@@ -252,15 +252,12 @@ static cfx_module *find_module(struct last_parent *last,
     return last->module ? cfx_module_child(last->module, dot + 1) : NULL;
 }
 
-/* Find the state that a get_attr node fetches; a module is searched at run time. */
+/* Find the state of the root that a get_attr node fetches. Other modules may be
+ * replaced between two runs, so that their states are searched in each run. */
 static void find_state(step *s, const cfx_module *root, const char *path)
 {
-    cfx_module *owner = cfx_module__owner(root, path, &s->name);
-    const cfx_state *state = owner ? cfx_module_state(owner, s->name) : NULL;
-    if (!state)
-        return;
-    s->module = owner;
-    s->state = (size_t)(state - owner->state);
+    const cfx_state *state = cfx_module_state(root, path);
+    s->state = state ? (size_t)(state - root->state) : SIZE_MAX;
 }
 
 /* Targets of earlier nodes. A graph's strings are interned, so that equal ones

@@ -43,7 +43,7 @@ typedef cfx_status cfx_lower_rule(cfx_lowering *l, const cfx_chain *c,
 cfx_lower_rule cfx_lower__product, cfx_lower__add, cfx_lower__window;
 cfx_lower_rule cfx_lower__mean, cfx_lower__cat, cfx_lower__move;
 cfx_lower_rule cfx_lower__layer_norm, cfx_lower__function;
-/* Of a node alone, whatever it is followed by. */
+/* This rule matches a single node, whatever its users are. */
 cfx_lower_rule cfx_lower__attention;
 
 /* ---- Facts about nodes ---- */

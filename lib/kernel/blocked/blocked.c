@@ -13,7 +13,6 @@
 #include "base/stop.h"
 #include "kernel/blocked/geometry.h"
 #include "kernel/blocked/parts.h"
-#include "kernel/blocked/rows.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
@@ -25,12 +24,12 @@ enum { GROUP = 128 << 10 };
 /* All weights of a convolution, in elements, which stay in the second cache with parts
  * of images. */
 enum { NEAR_WEIGHTS = 96 << 10 };
-/* So many pixels take as long as their weights come from the third cache. */
-enum { WAIT = 4 };
+/* Loading weights from the third cache takes as long as computing so many pixels. */
+enum { LOAD_PIXELS = 4 };
 /* Floats of a piece that is copied, at least. */
-enum { COPIED = 32 << 10 };
-/* Pixels of an endless row that every level cuts into whole tiles, and that are in a
- * piece at least, since it reads the weights of its blocks. */
+enum { COPIED_FLOATS = 32 << 10 };
+/* Pixels of an endless row that every level cuts into whole tiles. A piece has as many,
+ * since it reads the weights of its blocks, unless threads had less to do. */
 enum { WHOLE = 84 };
 
 static const struct cfx_blocked_kernels *kernels_of(const cfx_context *ctx)
@@ -506,8 +505,8 @@ static void cut(pieces *p)
     int64_t units = cfx_ceil_div(c->out_blocks, unit);
     int64_t weights = cfx_blocked_depth(v) * unit;
     double image = (double)depth_of(c) * (double)c->in[0] * (double)v->width;
-    /* Of a row of a unit: few pixels wait for the weights. */
-    double cost = (double)weights * (double)cfx_max64(row, WAIT);
+    /* Multiply-adds of a row of a unit; few pixels take as long as LOAD_PIXELS. */
+    double cost = (double)weights * (double)cfx_max64(row, LOAD_PIXELS);
     double all = cost * (double)(units * rows) * (double)c->batch;
     int wanted = PIECES * cfx_context_threads(v->ctx);
     double most = fmin(fmax(all / wanted, PIECE_MIN), PIECE_MAX);
@@ -556,8 +555,8 @@ static void copy_x(cfx_context *ctx, work *v, const cfx_blocked_conv *c,
     v->width = less ? c->out[1] : row_reach(c);
     cfx_blocked_for_rows(
         ctx, (cfx_blocked_planes){c->batch, planes_of(c), v->c.in[0]},
-        COPIED / (v->width * lanes_of(c)) + 1, less ? used_rows : pad_rows,
-        &p);
+        COPIED_FLOATS / (v->width * lanes_of(c)) + 1,
+        less ? used_rows : pad_rows, &p);
 }
 
 void cfx_blocked_begin(cfx_context *ctx, const cfx_blocked_conv *c,

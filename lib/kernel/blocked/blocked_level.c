@@ -209,8 +209,10 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                          numbers == CFX_BLOCKED_INT4;
     const int nv = blocks * BV;
     const int parts = parts_of(numbers);
-    /* Planes lie too far apart for the processor to fetch the next one by itself. */
-    const bool fetches_x = nv > 1 && !grouped;
+    /* Planes lie too far apart for the processor to fetch the next one by itself.
+     * Pixels of row-major images share lines, so that it does; of half a block, it
+     * takes as long as computing. */
+    const bool fetches_x = nv > 1 && !grouped && t->x_pixel >= CFX_BLOCK / 2;
     /* The sums of few pixels would wait for the one before. Those of half a block
      * of one pixel do, unless each second step has sums of its own. */
     const int chains = grouped && pixels * blocks <= 4 ? 2 : 1;
@@ -239,7 +241,7 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                     CFX_PREFETCH_FAR(next);
                     next += CFX_LINE / sizeof(float);
                 }
-                if (fetches_x && k == 0 && t->x_pixel >= CFX_BLOCK / 2)
+                if (fetches_x && k == 0 && i + 1 < t->n[0])
                     fetch_pixels(pixels, x + t->x_at[0], t->x_pixel);
                 int64_t n = t->steps - skip;
                 for (; splits && t->split && n > 1; n -= 2) {

@@ -25,9 +25,9 @@ enum { PIECES = 8, PIECE_MIN = 512 << 10, PIECE_MAX = 128 << 20 };
 /* Bytes that a step of a sum fetches ahead, at most: two lines. */
 enum { AHEAD = 2 * CFX_LINE };
 /* Bytes of a piece that is copied, at least. */
-enum { COPIED = 32 << 10 };
+enum { COPIED_BYTES = 32 << 10 };
 /* Bytes of all weights that stay in the second cache with parts of images. */
-enum { NEAR_WEIGHTS = 384 << 10 };
+enum { NEAR_BYTES = 384 << 10 };
 /* Pixels of an endless row that every level cuts into whole tiles. */
 enum { WHOLE = 84 };
 
@@ -164,7 +164,7 @@ void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
                 end->y_range.lo == 0 && end->y_range.hi == UINT8_MAX;
 }
 
-/* Let the pixels of an endless row be rows of a tile. */
+/* Treat the pixels of a tile as a row, so that chunks are made of whole tiles. */
 static void cut_rows(work *v)
 {
     v->row = v->most[v->unit];
@@ -198,7 +198,7 @@ static void cut(work *v)
     v->chunks = cfx_blocked_even_chunks(cfx_ceil_div(v->rows, chunk), v->rows,
                                         v->groups * v->batch,
                                         cfx_context_threads(v->ctx));
-    v->by_rows = depth * (double)(v->blocks * CFX_BLOCK) <= NEAR_WEIGHTS;
+    v->by_rows = depth * (double)(v->blocks * CFX_BLOCK) <= NEAR_BYTES;
 }
 
 static void run(cfx_context *ctx, work *v)
@@ -385,7 +385,7 @@ static cfx_quantized_conv with_copy(cfx_context *ctx,
     }
     cfx_blocked_for_rows(
         ctx, (cfx_blocked_planes){c->batch, c->in_blocks, inner.in[0]},
-        COPIED / cfx_max64(inner.in[1] * c->channels, 1) + 1,
+        COPIED_BYTES / cfx_max64(inner.in[1] * c->channels, 1) + 1,
         leaves_out(c) ? used_rows : border_rows, &b);
     return inner;
 }

@@ -184,7 +184,7 @@ CFX_FORCE_INLINE void norm_vector(const cfx_quantized_norm *m, vf k, vf c,
     store_bytes(y, nearest(v, m->zero_point));
 }
 
-/* The same of MANY elements, which fit into int32. */
+/* Like norm_vector, for MANY elements; all results fit into int32. */
 CFX_FORCE_INLINE void norm_many(const cfx_quantized_norm *m, vf k, vf c,
                                 const uint8_t *x, const float *weight,
                                 const float *bias, uint8_t *y)

@@ -4,11 +4,13 @@
  */
 #include "kernel/blocked/rows.h"
 
+#include "base/stop.h"
 #include "kernel/int64.h"
 
-/* Pieces of each thread, at least, and rows of a chunk: neighbours read some of the
- * same rows. */
-enum { PIECES = 8, ROWS = 7 };
+/* Each thread gets so many pieces or more. */
+enum { PIECES = 8 };
+/* The least rows of a chunk: chunks side by side read some of the same rows. */
+enum { ROWS = 7 };
 
 typedef struct job {
     const cfx_context *ctx;

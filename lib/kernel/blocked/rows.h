@@ -26,21 +26,23 @@ CFX_INLINE cfx_blocked_spot cfx_blocked_spot_at(int64_t i, bool by_rows,
                               i / chunks / images};
 }
 
-/* Where chunk i of rows begins. Each has as many rows as the others, or one more. */
+/* The first row of chunk i. Chunks differ by one row at most. */
 CFX_INLINE int64_t cfx_blocked_chunk_at(int64_t i, int64_t rows,
                                         int64_t chunks)
 {
     return rows / chunks * i + rows % chunks * i / chunks;
 }
 
-/* `chunks` or more, so that all threads get as many pieces of `groups`; at most
- * `most`. */
+/* Returns `chunks`, or a larger number so that all threads get as many pieces, which
+ * are `groups` times as many as chunks; at most `most`. Of many pieces, one more is no
+ * great loss. */
 CFX_INLINE int64_t cfx_blocked_even_chunks(int64_t chunks, int64_t most,
                                            int64_t groups, int64_t threads)
 {
-    if (chunks * groups % threads)
-        chunks = (chunks / threads + 1) * threads;
-    return chunks < most ? chunks : most;
+    while (chunks < most && chunks * groups % threads &&
+           chunks * groups < 8 * threads)
+        chunks++;
+    return chunks;
 }
 
 /* Images of blocks, and the rows of each. Planes are counted block after block,
@@ -53,8 +55,9 @@ typedef struct cfx_blocked_planes {
 typedef void cfx_blocked_rows_fn(void *arg, int64_t plane, int64_t from,
                                  int64_t to, int worker);
 
-/* Call `fn` for all rows of all planes, by rows if these are not too few. A piece has
- * about `least` rows or more. */
+/* Call `fn` for all rows of all planes. A piece has about `least` rows or more. Planes
+ * are cut into chunks of rows, which are counted by rows, if there is one of 7 rows for
+ * each thread, or fewer planes than threads. */
 void cfx_blocked_for_rows(cfx_context *ctx, cfx_blocked_planes planes,
                           int64_t least, cfx_blocked_rows_fn *fn, void *arg);
 

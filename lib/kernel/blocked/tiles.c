@@ -22,7 +22,7 @@ enum { MOST_BLOCKS = 4 };
 
 static int64_t tiles_of(const int *most, int64_t pixels, int blocks)
 {
-    if (pixels <= most[blocks]) /* as often with few pixels: no division */
+    if (pixels <= most[blocks]) /* a row of one tile needs no division */
         return 1;
     return cfx_ceil_div(pixels, most[blocks]);
 }
@@ -200,8 +200,9 @@ static void run_slice(const struct cfx_blocked_kernels *k,
     }
 }
 
-/* Full tiles have time to read weights from the second cache, and one or two do
- * not use them again. Sums do not fit into y if it is bfloat16. */
+/* Are rows of tiles of `blocks` blocks cut into slices? Full tiles have time to read
+ * weights from the second cache, and one or two do not use them again. Sums do not fit
+ * into y if it is bfloat16. */
 static bool needs_slices(const struct cfx_blocked_kernels *k,
                          const cfx_blocked_rows *rows, int64_t pixels,
                          int64_t blocks)

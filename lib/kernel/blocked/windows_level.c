@@ -31,10 +31,10 @@ CFX_FORCE_INLINE vf first_value(const kind what, const cfx_blocked_row *r,
                                            : vf_zero();
 }
 
-/* Vector v of pixels from `first` on. */
-CFX_FORCE_INLINE void last_values(const kind what, const cfx_blocked_row *r,
-                                  const int pixels, int64_t first, int v,
-                                  vf *s)
+/* Add to vector v of pixels from `first` on, scale and bound it. */
+CFX_FORCE_INLINE void finish_values(const kind what, const cfx_blocked_row *r,
+                                    const int pixels, int64_t first, int v,
+                                    vf *s)
 {
     const bool narrow = r->end.add_narrow;
     const bounds b = bounds_of(&r->end);
@@ -151,7 +151,7 @@ CFX_FORCE_INLINE void window(const kind what, const bool narrow,
     }
     CFX_UNROLL
     for (int v = 0; v < BV; v++) {
-        last_values(what, r, pixels, first, v, s[v]);
+        finish_values(what, r, pixels, first, v, s[v]);
         put(r, sums, pixels, first, v, s[v]);
     }
 }
@@ -260,7 +260,7 @@ CFX_FORCE_INLINE void stretch(const kind what, const bool narrow,
             }
         }
     }
-    last_values(what, r, pixels, at, v, s);
+    finish_values(what, r, pixels, at, v, s);
     put(r, sums, pixels, at, v, s);
 }
 

@@ -106,11 +106,11 @@ CFX_FORCE_INLINE void outputs_vector(const int edge,
 {
     const int tile = edge - 2;
     const bool narrow = t->end.narrow, converts = t->end.converts;
-    const bool more_narrow = t->end.add_narrow;
+    const bool add_narrow = t->end.add_narrow;
     const int64_t y = cfx_blocked_lanes(narrow);
-    const int64_t add = cfx_blocked_lanes(more_narrow);
+    const int64_t add = cfx_blocked_lanes(add_narrow);
     const bounds limits = bounds_of(&t->end);
-    const float *more = t->end.add;
+    const float *addends = t->end.add;
     int64_t at = (int64_t)v * VF, first = k * tile;
     const float *m = t->m + k * CFX_BLOCK + at;
     vf s[TILE][EDGE], b = t->end.bias ? vf_load(t->end.bias + at) : vf_zero();
@@ -135,11 +135,11 @@ CFX_FORCE_INLINE void outputs_vector(const int edge,
         CFX_UNROLL
         for (int j = 0; j < tile; j++) {
             r[j] = vf_add(r[j], b);
-            if (more && j < cols)
-                r[j] = vf_add(
-                    r[j],
-                    load_block(more_narrow,
-                               more + i * t->add_row + (first + j) * add, v));
+            if (addends && j < cols)
+                r[j] = vf_add(r[j], load_block(add_narrow,
+                                               addends + i * t->add_row +
+                                                   (first + j) * add,
+                                               v));
             r[j] = finish(r[j], limits);
         }
         if (sums)

@@ -21,11 +21,11 @@
 
 enum {
     LANES = CFX_ACC_LANES,
-    FLAT = 256,         /* lanes that rows without gaps are read as */
-    BUFFER = 2048,      /* elements gathered at a time */
-    BLOCK = 8192,       /* elements read twice, from the cache */
-    GRAIN = 32768,      /* elements of a unit that are worth another thread */
-    UNITS_GRAIN = 8192, /* elements of whole units that are */
+    FLAT = 256,          /* lanes that rows without gaps are read as */
+    BUFFER = 2048,       /* elements gathered at a time */
+    BLOCK = 8192,        /* elements read twice, from the cache */
+    SPLIT_GRAIN = 32768, /* least elements of a piece of a unit */
+    UNITS_GRAIN = 8192,  /* least elements of a piece of whole units */
     FEW_UNITS = 8,
     PARTIALS = 8192, /* numbers kept by all pieces together */
     SHORT = 16,      /* rows so short that another axis gives the lanes */
@@ -576,10 +576,10 @@ static void reduce(cfx_context *ctx, job *j)
     if (j->units == 0)
         return;
     if (j->units * j->width * j->parts <= PARTIALS / 2 &&
-        j->units < FEW_UNITS && work > 2 * GRAIN) {
+        j->units < FEW_UNITS && work > 2 * SPLIT_GRAIN) {
         int64_t most = PARTIALS / (j->units * j->width * j->parts);
 
-        j->pieces = cfx_min64(work / GRAIN, most);
+        j->pieces = cfx_min64(work / SPLIT_GRAIN, most);
         j->piece = (j->rows + j->pieces - 1) / j->pieces;
         j->pieces = (j->rows + j->piece - 1) / j->piece;
         j->partial = partial;

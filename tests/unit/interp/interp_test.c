@@ -646,4 +646,99 @@ TEST_CASE(trace_tells_a_line_a_node)
     cfx_interp_release(&t.base);
 }
 
+/* ---- States ---- */
+
+static const char stateful[] =
+    "# cfx 1\n"
+    "Net(\n"
+    "  (a): Module()\n"
+    ")\n"
+    "\n"
+    "state:\n"
+    "    w: f32[1] buffer\n"
+    "    a.v: f32[1] buffer\n"
+    "\n"
+    "graph():\n"
+    "    %w : [num_users=1] = get_attr[target=w]\n"
+    "    %v : [num_users=1] = get_attr[target=a.v]\n"
+    "    %add : [num_users=1] = call_function[target=operator.add](args = "
+    "(%w, %v), kwargs = {})\n"
+    "    return %add";
+
+static void set_state(cfx_module *m, const char *name, float x)
+{
+    cfx_value v = floats(1, x);
+    ck_assert_msg(!cfx_module_set(m, name, v.u.tensor, &err), "%s", err.text);
+    cfx_value_unref(v);
+}
+
+static void gives(cfx_interp *it, float want)
+{
+    cfx_value out = run(it, NULL, 0);
+    ck_assert_float_eq(first(out), want);
+    cfx_value_unref(out);
+}
+
+TEST_CASE(states_and_modules_may_change_between_runs)
+{
+    cfx_interp it;
+    cfx_module *a, *b;
+    size_t removed;
+    char name[8];
+    model(stateful);
+    ready(&it, &cfx_interp_base);
+    fails(&it, NULL, 0, CFX_EWEIGHT, "missing weight: w");
+    a = cfx_module_at(gm, "a");
+    set_state(gm, "w", 1);
+    set_state(a, "v", 2);
+    gives(&it, 3);
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "z%d", i);
+        set_state(gm, name, 0);
+        set_state(a, name, 0);
+    }
+    set_state(gm, "w", 10);
+    gives(&it, 12);
+    ck_assert(!cfx_graph_module_delete_all_unused_state(gm, &removed, &err));
+    ck_assert_uint_eq(removed, 80);
+    gives(&it, 12);
+    ck_assert(!cfx_module_new_container(&b, ctx, "Module", &err));
+    set_state(b, "v", 100);
+    ck_assert(!cfx_module_add_take(gm, "a", b, &err));
+    gives(&it, 110);
+    cfx_interp_release(&it);
+}
+
+struct fetches {
+    cfx_interp base;
+    int n;
+};
+
+static const cfx_interp_class fetches_class;
+
+static cfx_status count_fetch(cfx_interp *it, const char *path, cfx_value *out)
+{
+    ((struct fetches *)it)->n++;
+    return CFX_SUPER(&fetches_class, fetch_attr)(it, path, out);
+}
+
+static const cfx_interp_class fetches_class = {
+    .size = sizeof(cfx_interp_class),
+    .name = "fetches",
+    .super = &cfx_interp_base,
+    .fetch_attr = count_fetch,
+};
+
+TEST_CASE(a_class_fetches_each_get_attr_node)
+{
+    struct fetches f = {0};
+    model(stateful);
+    set_state(gm, "w", 1);
+    set_state(cfx_module_at(gm, "a"), "v", 2);
+    ready(&f.base, &fetches_class);
+    gives(&f.base, 3);
+    ck_assert_int_eq(f.n, 2);
+    cfx_interp_release(&f.base);
+}
+
 TEST_SUITE(interp, .setup = setup, .teardown = teardown, .timeout = 60)

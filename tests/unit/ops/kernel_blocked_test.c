@@ -5,8 +5,10 @@
 #include "kernel/blocked/packed.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 #include "base/convert.h"
+#include "kernel/blocked/rows.h"
 #include "kernel/blocked/winograd.h"
 #include "kernel/conv/conv.h"
 #include "kernel/gemm/gemm.h"
@@ -717,6 +719,66 @@ TEST_CASE(blocked_winograd_convolutions_agree_with_row_major_ones)
                  (long long)c.out[1]);
         check_winograd(&d, &c, what);
     }
+}
+
+/* ---- Rows over threads ---- */
+
+/* How often each row of `planes` was computed. */
+typedef struct rows_seen {
+    cfx_blocked_planes planes;
+    _Atomic(int) times[4 * 5 * 64];
+} rows_seen;
+
+static void see_rows(void *arg, int64_t plane, int64_t from, int64_t to,
+                     int worker)
+{
+    rows_seen *s = arg;
+
+    (void)worker;
+    ck_assert_int_lt(from, to);
+    for (int64_t i = from; i < to; i++)
+        s->times[plane * s->planes.rows + i]++;
+}
+
+TEST_CASE(each_row_of_each_plane_is_computed_once)
+{
+    static rows_seen s;
+
+    for (int threads = 1; threads <= 9; threads += 1 + threads / 3) {
+        const cfx_options o = {.size = sizeof(o), .threads = threads};
+        cfx_context *ctx;
+        cfx_error err = {0};
+        ck_assert(!cfx_context_new(&ctx, &o, &err));
+        for (int i = 0; i < 4 * 5 * 64; i++) {
+            cfx_blocked_planes p = {i % 4, i / 4 % 5, i / 20};
+            memset(&s, 0, sizeof(s));
+            s.planes = p;
+            cfx_blocked_for_rows(ctx, p, 1 + i % 90, see_rows, &s);
+            for (int64_t k = 0; k < 4 * 5 * 64; k++)
+                ck_assert_int_eq(s.times[k], k < p.images * p.blocks * p.rows);
+        }
+        cfx_context_free(ctx);
+    }
+}
+
+TEST_CASE(chunks_are_even)
+{
+    for (int64_t rows = 1; rows < 80; rows++) {
+        for (int64_t n = 1; n <= rows; n++) {
+            ck_assert_int_eq(cfx_blocked_chunk_at(0, rows, n), 0);
+            ck_assert_int_eq(cfx_blocked_chunk_at(n, rows, n), rows);
+            for (int64_t i = 0; i < n; i++) {
+                int64_t len = cfx_blocked_chunk_at(i + 1, rows, n) -
+                              cfx_blocked_chunk_at(i, rows, n);
+                ck_assert(len == rows / n || len == rows / n + 1);
+            }
+        }
+    }
+    ck_assert_int_eq(cfx_blocked_even_chunks(3, 14, 3, 2), 4);
+    ck_assert_int_eq(cfx_blocked_even_chunks(3, 14, 4, 2), 3);
+    ck_assert_int_eq(cfx_blocked_even_chunks(3, 14, 4, 16), 4);
+    ck_assert_int_eq(cfx_blocked_even_chunks(1, 1, 5, 2), 1);
+    ck_assert_int_eq(cfx_blocked_even_chunks(1, 7, 101, 7), 1);
 }
 
 static void setup(void)
