@@ -18,7 +18,7 @@ struct diff_options {
     cli_seed seed;
     const char *rtol, *atol, *rmax, *min_snr, *format, *cpu_b, *weights_b;
     int threads_b;
-    bool all, graph, snr;
+    bool all, graph, snr, same_inputs;
     cli_optimizing how;
 };
 
@@ -39,6 +39,10 @@ static const cli_option options[] = {
      offsetof(struct diff_options, rmax)},
     {CLI_FLAG, 0, "all", NULL, "continue after the first difference",
      offsetof(struct diff_options, all)},
+    {CLI_FLAG, 0, "same-inputs", NULL,
+     "after a node is compared, give its value in A to the nodes of B that read "
+     "it, so that differences do not add up",
+     offsetof(struct diff_options, same_inputs)},
     {CLI_FLAG, 0, "graph", NULL,
      "do not run: print the lines that differ between the two graphs",
      offsetof(struct diff_options, graph)},
@@ -474,6 +478,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
 
     d.cmp.size = sizeof(d.cmp);
     d.cmp.all = o->all || d.snr;
+    d.cmp.same_inputs = o->same_inputs;
     d.cmp.differs = on_difference;
     d.cmp.unmatched = on_unmatched;
     d.cmp.user = &d;

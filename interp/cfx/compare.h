@@ -15,8 +15,9 @@
  *     if (c.ndiffer)
  *         puts(c.first_a->name);
  *
- * Each run continues with its own values, so that errors accumulate;
- * cfx/minimize.h instead runs parts on the same inputs.
+ * Each run continues with its own values, so that errors accumulate, unless
+ * `same_inputs` is set: then each node shows the error that it makes itself.
+ * cfx/minimize.h runs parts on the same inputs, too.
  */
 #ifndef CFX_COMPARE_H
 #define CFX_COMPARE_H
@@ -60,6 +61,11 @@ typedef struct cfx_comparison {
     const cfx_node *first_a, *first_b; /* first difference, or NULL */
     cfx_difference first;
     const cfx_interp *failed; /* the run that failed, or NULL */
+
+    /* After a tensor is compared, the second run gets the elements of the first
+     * one's, as if its nodes had computed them. Values that the second run computed
+     * before the first, and lists, stay as they are. */
+    bool same_inputs;
 } cfx_comparison;
 
 CFX_BEGIN_DECLS

@@ -141,6 +141,11 @@ static cfx_status run_b_to(pair *p, const cfx_node *n, cfx_value *v)
 
 /* ---- Comparing ---- */
 
+static bool has_same_inputs(const cfx_comparison *c)
+{
+    return c->size > offsetof(cfx_comparison, same_inputs) && c->same_inputs;
+}
+
 static cfx_status compare_node(pair *p, const cfx_node *n, cfx_value va)
 {
     cfx_comparison *c = p->c;
@@ -154,6 +159,7 @@ static cfx_status compare_node(pair *p, const cfx_node *n, cfx_value va)
     if (st || !vb.kind)
         return st;
     st = cfx_compare__like(&like_a, p->b->scope->ctx, va, vb, p->err);
+    cfx_value own = vb;
     if (like_a.kind)
         vb = like_a;
     if (!st)
@@ -168,6 +174,8 @@ static cfx_status compare_node(pair *p, const cfx_node *n, cfx_value va)
         if (c->differs)
             st = c->differs(c->user, n, m, va, vb, &d);
     }
+    if (!st && d.noise > 0 && has_same_inputs(c))
+        st = cfx_compare__overwrite(p->b->scope->ctx, va, own, p->err);
     cfx_value_unref(like_a);
     cfx_node_map_set(&p->kept, m, CFX_NOTHING, NULL);
     return st;

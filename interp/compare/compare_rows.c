@@ -32,6 +32,34 @@ static cfx_status undo_blocks(cfx_value *out, cfx_context *ctx,
     return st;
 }
 
+static bool has_rows_of(const cfx_tensor *b, const cfx_tensor *a)
+{
+    bool same = a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = cfx_dim_same(a->shape[i], b->shape[i]);
+    return same;
+}
+
+cfx_status cfx_compare__overwrite(cfx_context *ctx, cfx_value a, cfx_value b,
+                                  cfx_error *err)
+{
+    bool blocked;
+    cfx_scope s;
+    if (a.kind != CFX_TENSOR || b.kind != CFX_TENSOR)
+        return CFX_OK;
+    blocked = is_blocked(b.u.tensor, a.u.tensor);
+    if (!blocked && !has_rows_of(b.u.tensor, a.u.tensor))
+        return CFX_OK;
+    cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
+    if (blocked)
+        a = cfx_to_blocked(&s, a);
+    cfx_status st = cfx_scope_status(&s, err);
+    if (!st)
+        st = cfx_tensor_copy(b.u.tensor, a.u.tensor, err);
+    cfx_scope_release(&s);
+    return st;
+}
+
 /* The items of a flat sequence, taken one after the other. */
 typedef struct items {
     const cfx_seq *of;

@@ -13,4 +13,9 @@
 cfx_status cfx_compare__like(cfx_value *out, cfx_context *ctx, cfx_value a,
                              cfx_value b, cfx_error *err);
 
+/* Overwrite tensor b with the elements of a, in b's layout and type, if it has as many
+ * rows, or has them in blocks of channels. Fails with CFX_ENOMEM. */
+cfx_status cfx_compare__overwrite(cfx_context *ctx, cfx_value a, cfx_value b,
+                                  cfx_error *err);
+
 #endif

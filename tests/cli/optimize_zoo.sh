@@ -17,6 +17,10 @@ for model in $models; do
     said "$model: its nodes are those of the original" 0 \
         '^0 of [1-9][0-9]+ nodes compared differ' "$cfx" diff \
         "$zoo/$model.fx" --random-weights 1 -i "$x" --optimize
+    said "$model: in bfloat16, too, each on the same inputs" 0 \
+        '^0 of [1-9][0-9]+ nodes compared differ' "$cfx" diff \
+        "$zoo/$model.fx" --random-weights 1 -i "$x" --optimize --bfloat16 \
+        --same-inputs
     said "$model is written" 0 'verified' "$cfx" optimize "$zoo/$model.fx" \
         --random-weights 1 -i "$x" --verify -o fast.fx
     said "$model is read and written" 0 '' "$cfx" convert fast.fx again.fx

@@ -4,10 +4,11 @@
  *
  * Takes the weights of torch.ops.cfx.packed_linear, and in bfloat16 those of packed
  * recurrent layers, of torch.ops.cfx.blocked_conv2d for an input in blocks, and if
- * asked for those for a row-major input, unless the graph writes to them. The numbers of two (four) input
- * channels then lie side by side. Those of Winograd convolutions stay float32 unless
- * block_channels made them bfloat16, since their transformations would enlarge the
- * error, and so do filters of single channels, which are small.
+ * asked for those for a row-major input, unless the graph writes to them. The numbers
+ * of two (four) input channels then lie side by side. Those of Winograd convolutions
+ * stay float32 unless block_channels made them bfloat16, since their transformations
+ * would enlarge the error, and so do filters of single channels, which are small, and
+ * the weights of gates.
  *
  * A weight of int8 is symmetric, with a scale for each column: the largest
  * magnitude of the column becomes 127.
@@ -110,6 +111,14 @@ static const form forms[] = {{"packed_linear", 3, false, false, false},
                              {"packed_rnn_tanh", 3, false, false, true},
                              {"packed_rnn_relu", 3, false, false, true}};
 
+/* Does n compute gates between 0 and 1? Sums are large numbers where bfloat16 rounds
+ * them by more than 1, which turns a gate from 0 to 1. */
+static bool computes_gates(const cfx_node *n)
+{
+    cfx_value f = cfx_pass__kwarg(n, "activation");
+    return f.kind == CFX_STR && !strcmp(f.u.str->text, "sigmoid");
+}
+
 /* Does n call the operator with operands of such a form? */
 static bool has_form(const narrower *k, const cfx_node *n, const form *f)
 {
@@ -120,6 +129,8 @@ static bool has_form(const narrower *k, const cfx_node *n, const form *f)
         return n->nargs > 2 && cfx_value_is_seq(n->args[2]);
     if (!f->conv)
         return true;
+    if (computes_gates(n))
+        return false;
     cfx_value x = n->args[0].kind == CFX_NODE
                       ? cfx_extract__known(n->args[0].u.node)
                       : CFX_NOTHING;

@@ -171,6 +171,45 @@ TEST_CASE(runs_are_compared_up_to_the_first_difference)
     ck_assert(c.ncompared == 8 && !c.ndiffer && !c.first_a);
 }
 
+static const char three_steps[] =
+    "graph():\n"
+    "    %%x : [num_users=1] = placeholder[target=x]\n"
+    "    %%a : [num_users=1] = call_function[target=operator.add](args = "
+    "(%%x, %s), kwargs = {})\n"
+    "    %%b : [num_users=1] = call_function[target=operator.mul](args = "
+    "(%%a, 2), kwargs = {})\n"
+    "    %%c : [num_users=1] = call_function[target=operator.sub](args = "
+    "(%%b, %s), kwargs = {})\n"
+    "    return c\n";
+
+TEST_CASE(on_the_same_inputs_each_node_differs_by_itself)
+{
+    char first[1024], second[1024];
+    cfx_interp a = {0}, b = {0};
+    cfx_module *gm_b;
+    cfx_value x = floats(3, 1);
+    snprintf(first, sizeof(first), three_steps, "1.0", "1.0");
+    snprintf(second, sizeof(second), three_steps, "1.5", "1.0");
+    model(second);
+    gm_b = gm;
+    gm = NULL;
+    model(first);
+    ck_assert_int_eq(cfx_interp_init(&a, &cfx_interp_base, gm, &err), 0);
+    ck_assert_int_eq(cfx_interp_init(&b, &cfx_interp_base, gm_b, &err), 0);
+    for (int same = 0; same < 2; same++) {
+        cfx_comparison c = {.size = sizeof(c), .all = true};
+        c.same_inputs = same;
+        ck_assert_int_eq(cfx_compare_runs(&a, &b, &x, 1, &x, 1, &c, &err), 0);
+        ck_assert_uint_eq(c.ncompared, 5);
+        ck_assert_uint_eq(c.ndiffer, same ? 1 : 4);
+        ck_assert_str_eq(c.first_a->name, "a");
+    }
+    cfx_interp_release(&a);
+    cfx_interp_release(&b);
+    cfx_module_unref(gm_b);
+    cfx_value_unref(x);
+}
+
 TEST_CASE(runs_do_not_share_what_they_write_to)
 {
     cfx_interp a = {0}, b = {0};
