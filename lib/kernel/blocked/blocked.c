@@ -28,8 +28,9 @@ enum { NEAR_WEIGHTS = 96 << 10 };
 enum { LOAD_PIXELS = 4 };
 /* Floats of a piece that is copied, at least. */
 enum { COPIED_FLOATS = 32 << 10 };
-/* Pixels of an endless row that every level cuts into whole tiles. A piece has as many,
- * since it reads the weights of its blocks, unless threads had less to do. */
+/* A number of pixels that every level cuts into whole tiles. Of an image whose pixels
+ * are one row, a piece has so many or more, because it reads all weights of its blocks;
+ * it has fewer only so that all threads get as many pieces. */
 enum { WHOLE = 84 };
 
 static const struct cfx_blocked_kernels *kernels_of(const cfx_context *ctx)
@@ -465,10 +466,10 @@ static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Pixels of a row that is cut into tiles. */
-static int64_t row_of(const cfx_blocked_conv *c)
+/* Are all pixels of an image one row, which may be cut anywhere? */
+static bool is_one_row(const cfx_blocked_conv *c)
 {
-    return c->out[0] == 1 ? cfx_min64(WHOLE, c->out[1]) : c->out[1];
+    return c->out[0] == 1;
 }
 
 static int64_t depth_of(const cfx_blocked_conv *c)
@@ -478,8 +479,11 @@ static int64_t depth_of(const cfx_blocked_conv *c)
 
 int64_t cfx_blocked_unit(const cfx_blocked_work *v)
 {
-    return cfx_blocked_tile_blocks(v->k->pixels, row_of(&v->c),
-                                   v->c.out_blocks);
+    const cfx_blocked_conv *c = &v->c;
+    int64_t most = is_one_row(c) ? WHOLE : c->out[1];
+
+    return cfx_blocked_tile_blocks(v->k->pixels, cfx_min64(c->out[1], most),
+                                   c->out_blocks);
 }
 
 int64_t cfx_blocked_depth(const cfx_blocked_work *v)
@@ -497,11 +501,10 @@ static void cut(pieces *p)
     const work *v = p->v;
     const cfx_blocked_conv *c = &v->c;
     int64_t pixels = c->out[0] * c->out[1], unit = cfx_blocked_unit(v);
-    bool endless = c->out[0] == 1;
-    int64_t row = cfx_min64(c->out[1],
-                            endless ? v->k->pixels[unit] : c->out[1]);
-    int64_t rows = cfx_ceil_div(pixels, row),
-            least = endless ? WHOLE / row : 1;
+    int64_t most_pixels = is_one_row(c) ? v->k->pixels[unit] : c->out[1];
+    int64_t row = cfx_min64(c->out[1], most_pixels);
+    int64_t least = is_one_row(c) ? WHOLE / row : 1;
+    int64_t rows = cfx_ceil_div(pixels, row);
     int64_t units = cfx_ceil_div(c->out_blocks, unit);
     int64_t weights = cfx_blocked_depth(v) * unit;
     double image = (double)depth_of(c) * (double)c->in[0] * (double)v->width;

@@ -209,9 +209,10 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                          numbers == CFX_BLOCKED_INT4;
     const int nv = blocks * BV;
     const int parts = parts_of(numbers);
-    /* Planes lie too far apart for the processor to fetch the next one by itself.
-     * Pixels of row-major images share lines, so that it does; of half a block, it
-     * takes as long as computing. */
+    /* Pixels of the next plane are prefetched: planes lie too far apart for the
+     * processor to do it by itself. It does for row-major images, whose pixels lie
+     * side by side. Where a tile has one vector for each pixel, prefetching costs more
+     * than it saves. */
     const bool fetches_x = nv > 1 && !grouped && t->x_pixel >= CFX_BLOCK / 2;
     /* The sums of few pixels would wait for the one before. Those of half a block
      * of one pixel do, unless each second step has sums of its own. */

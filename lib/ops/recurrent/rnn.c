@@ -399,7 +399,8 @@ static char *slice(const cfx_tensor *t, int i, int64_t elements)
            (int64_t)cfx_dtype_size((cfx_dtype)t->dtype) * elements * i;
 }
 
-/* Where one direction of a layer reads and writes; its weights are w. */
+/* Point k to the weights w, the states and the results of direction `at`, which are
+ * counted layer after layer. */
 static void point(const cfx_call *call, const struct rnn *r, int at,
                   cfx_tensor *const *w, cfx_tensor *const h0[2], cfx_rnn *k)
 {
