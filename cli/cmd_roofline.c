@@ -65,7 +65,8 @@ static const cli_option options[] = {
      AT(by)},
     {CLI_COUNT, 0, "depth", "N",
      "print a row for each module down to depth N of the tree", AT(depth)},
-    {CLI_TEXT, 0, "sort", "COLUMN", "sort by a column, the largest first",
+    {CLI_TEXT, 0, "sort", "COLUMN",
+     "sort by a column, the largest first (default: the order of the walk; with --measure, by seconds)",
      AT(sort)},
     {CLI_COUNT, 0, "top", "N", "print at most N rows", AT(top)},
     {CLI_TEXT, 0, "columns", "NAME,...",
@@ -134,18 +135,20 @@ static bool make_view(cfx_roofline_view *v, const cli *c,
 {
     static const char *const names[] = {"node", "module", "operator", "bound"};
 
-    *v = (cfx_roofline_view){.size = sizeof(*v),
-                             .depth = o->depth,
-                             .parts = !o->by && !o->depth && !o->columns &&
-                                      !o->sweep,
-                             .by = o->sweep   ? CFX_BY_POINT
-                                   : o->depth ? CFX_BY_MODULE
-                                              : CFX_BY_NODE,
-                             .columns = o->columns,
-                             .sort = o->sort,
-                             .top = (size_t)o->top,
-                             .width = terminal_width(c->out),
-                             .model = model};
+    *v = (cfx_roofline_view){
+        .size = sizeof(*v),
+        .depth = o->depth,
+        .parts = !o->by && !o->depth && !o->columns && !o->sweep,
+        .by = o->sweep   ? CFX_BY_POINT
+              : o->depth ? CFX_BY_MODULE
+                         : CFX_BY_NODE,
+        .columns = o->columns,
+        .sort = o->sort                                          ? o->sort
+                : o->measure && !o->depth && !o->sweep && !o->by ? "seconds"
+                                                                 : NULL,
+        .top = (size_t)o->top,
+        .width = terminal_width(c->out),
+        .model = model};
     for (int i = 0; o->by && i < 4; i++) {
         if (!strcmp(o->by, names[i])) {
             v->by = (cfx_roofline_by)i;

@@ -98,3 +98,23 @@ const cfx_string *cfx_node__innermost_module(const cfx_node *n)
         last = last.u.seq->item[0];
     return last.kind == CFX_STR ? last.u.str : NULL;
 }
+
+const char *cfx_node__module_class(const cfx_node *n, const char *path,
+                                   size_t len)
+{
+    cfx_value stack = cfx_node_meta(n, "nn_module_stack");
+    uint32_t items = stack.kind == CFX_DICT ? stack.u.seq->len : 0;
+    for (uint32_t i = 1; i < items; i += 2) {
+        cfx_value pair = stack.u.seq->item[i];
+        if (!cfx_value_is_seq(pair) || pair.u.seq->len != 2 ||
+            pair.u.seq->item[0].kind != CFX_STR ||
+            pair.u.seq->item[1].kind != CFX_STR)
+            continue;
+        const cfx_string *at = pair.u.seq->item[0].u.str;
+        const char *class_name = pair.u.seq->item[1].u.str->text;
+        const char *dot = strrchr(class_name, '.');
+        if (at->len == len && !memcmp(at->text, path, len))
+            return dot ? dot + 1 : class_name;
+    }
+    return NULL;
+}

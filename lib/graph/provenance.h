@@ -11,6 +11,11 @@
  * NULL without that meta. */
 const cfx_string *cfx_node__innermost_module(const cfx_node *n);
 
+/* The class that nn_module_stack names for the module at a path, without its
+ * package: "Conv2d". Borrowed; NULL if the node is not known to be within it. */
+const char *cfx_node__module_class(const cfx_node *n, const char *path,
+                                   size_t len);
+
 /* Does a key of meta describe the origin of a node? */
 bool cfx_meta__is_provenance(const char *key);
 

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "graph/provenance.h"
 #include "shapeprop/cost/cost_impl.h"
 
 /* Inputs of group keys. */
@@ -276,6 +277,17 @@ static int64_t group_of_path(cfx_cost_groups *g, const cfx_module *root,
     return at;
 }
 
+/* An exported program has no modules: the tree holds containers for its state.
+ * Their types stand in the nodes' meta. */
+static void name_types(cfx_cost_groups *g, int64_t at, const cfx_node *n)
+{
+    for (cfx_cost_group *k = around(g, at); k; k = around(g, k->parent)) {
+        const char *type = cfx_node__module_class(n, k->key, strlen(k->key));
+        if (type)
+            k->type = type;
+    }
+}
+
 static cfx_status group_modules(cfx_cost_groups *g, const cfx_cost_prop *p,
                                 cfx_error *err)
 {
@@ -290,6 +302,8 @@ static cfx_status group_modules(cfx_cost_groups *g, const cfx_cost_prop *p,
                                  &path[p->node[i].node->id]);
         if (g->of[i] < 0)
             st = cfx_no_memory(err);
+        else
+            name_types(g, g->of[i], p->node[i].node);
     }
     cfx_free(g->ctx, path, size);
     return st;

@@ -46,6 +46,18 @@ const pen = document.createElement("canvas").getContext("2d");
 pen.font = "12px " + getComputedStyle(document.body).fontFamily;
 const textWidth = s => pen.measureText(s).width;
 
+/* Names of neighbours begin alike, so their middle is cut out. */
+function shorten(name, room) {
+  const cut = n => name.slice(0, Math.ceil(n / 2)) + "…" +
+    name.slice(name.length - Math.floor(n / 2));
+  let n = name.length;
+  if (textWidth(name) <= room)
+    return name;
+  while (n > 2 && textWidth(cut(n)) > room)
+    n--;
+  return cut(n);
+}
+
 /* ---- Icons: the marks of the legend ---- */
 
 const legend = [...picture.querySelectorAll(".legend .mark")];

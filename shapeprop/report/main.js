@@ -22,7 +22,8 @@ function drawTheme() {
 
 let drawnWidth = 0;
 
-function drawPictures(modules, memory) {
+function drawPictures(roofline, modules, memory) {
+  fitRoofline(roofline);
   modulesWidth = modules;
   drawSweep(modules);
   drawModules();
@@ -32,7 +33,8 @@ function drawPictures(modules, memory) {
 /* Read all widths before drawing: reading one triggers layout. */
 function drawToFit() {
   drawnWidth = byId("page").clientWidth;
-  drawPictures(...["modules", "memory"].map(id => byId(id).clientWidth));
+  drawPictures(...["roofline", "modules", "memory"]
+    .map(id => byId(id).clientWidth));
 }
 
 /* Pictures are as wide as their container, which may have no width at first. */
@@ -47,7 +49,7 @@ function followPrinting() {
   addEventListener("beforeprint", () => {
     makeRows(2000);
     byId("machine").open = true;
-    drawPictures(paper, paper);
+    drawPictures(paper, paper, paper);
   });
   addEventListener("afterprint", drawToFit);
 }

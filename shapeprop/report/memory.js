@@ -1,6 +1,8 @@
 /* memory.js -- bytes of results that are live while each node runs. */
 
-const alive = nodes.filter(n => isNumber(n.live));
+/* Exported programs begin with reads of all weights, while nothing is alive. */
+const withLive = nodes.filter(n => isNumber(n.live));
+const alive = withLive.slice(Math.max(0, withLive.findIndex(n => n.live) - 1));
 let memoryAt = 0; /* index under the pointer or keyboard cursor */
 
 function peakNode() {
@@ -53,13 +55,13 @@ function drawPeak(box, x, y) {
   const n = peakNode(), at = (x(n.index) + x(n.index + 1)) / 2;
   /* Put the text on the side with more room. */
   const after = at < (box.left + box.right) / 2;
-  const room = (after ? box.right - at : at) / textWidth("n") - 24;
-  const name = n.name.length < room ? n.name
-    : n.name.slice(0, Math.max(1, room)) + "…";
+  const label = `peak ${bytes(n.live)}, `;
+  const room = (after ? box.right - at : at - box.left) - 16;
+  const name = shorten(n.name, room - textWidth(label));
   return [svg("circle", { class: "peak", cx: at, cy: y(n.live), r: 3.5 }),
     svg("text", { class: "halo", x: after ? at + 8 : at - 8,
       y: y(n.live) - 7, "text-anchor": after ? "start" : "end" },
-      `peak ${bytes(n.live)}, ${name}`)];
+      label + name)];
 }
 
 function tellMemory(index, x, y, box, picture) {

@@ -105,7 +105,7 @@ function makeBox({ m, left, width, depth }, current, pixels) {
     "aria-label": [m.name, m.type, value].filter(Boolean).join(", "),
     style: `left: ${left * 100}%; width: ${width * 100}%; ` +
       `top: ${depth * ROW}px` },
-    fits ? m.name : "",
+    fits ? shorten(m.name, room * 12 / 13) : "",
     name + textWidth(value) + 6 < room ? html("small", {}, value) : "");
   box.module = m;
   return box;

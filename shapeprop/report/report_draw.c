@@ -253,8 +253,9 @@ static void put_nodes(cfx_plot *p)
         return;
     cfx_plot__begin_text(p->out, "halo", (left + right) / 2,
                          (top + bottom) / 2, "middle");
-    cfx_out_puts(p->out, r->symbolic ? "Costs are expressions: set the "
-                                       "symbols to see the nodes here."
+    cfx_out_puts(p->out, r->symbolic ? "Costs are expressions: give the "
+                                       "symbols numbers (--set SYMBOL=N) to "
+                                       "see the nodes here."
                                      : "No node has both arithmetic and "
                                        "bytes.");
     cfx_out_puts(p->out, "</text>\n");
@@ -356,7 +357,8 @@ static void put_about(cfx_plot *p)
 }
 
 /* `data-plot` is the viewBox of the plot alone, without title and legend, which
- * the page shows elsewhere. */
+ * the page shows elsewhere; it makes the plot between `data-left` and
+ * `data-right` narrower on narrow screens. */
 static void put_frame(cfx_plot *p, double height)
 {
     cfx_out_puts(p->out, "<svg class=\"roofline\" role=\"img\" "
@@ -367,7 +369,10 @@ static void put_frame(cfx_plot *p, double height)
     cfx_plot__point(p->out, "\" data-plot=\"0 ", top - 14, width);
     cfx_out_putc(p->out, ' ');
     cfx_plot__decimals(p->out, bottom + 48 - (top - 14), 1);
-    cfx_out_puts(p->out, "\">\n<title>");
+    cfx_out_putc(p->out, '"');
+    cfx_plot__attr(p->out, "data-left", left);
+    cfx_plot__attr(p->out, "data-right", right);
+    cfx_out_puts(p->out, ">\n<title>");
     cfx_plot__string(p->out, title_of(p));
     cfx_out_puts(p->out, "</title>\n");
     cfx_out_puts(p->out, style);

@@ -100,6 +100,52 @@ function followPointer() {
   };
 }
 
+/* ---- Narrow screens: the same height, nearer decades ---- */
+
+const WIDE = 720;
+const plotLeft = Number(picture.dataset.left);
+const stretchers = []; /* each places an element, given its x and the scale */
+
+/* Read where the elements of the picture are, once. */
+function readPlaces() {
+  for (const e of picture.querySelectorAll("text[x]")) {
+    const x = Number(e.getAttribute("x"));
+    stretchers.push(at => e.setAttribute("x", at(x)));
+  }
+  for (const e of picture.querySelectorAll("[transform]")) {
+    const text = e.getAttribute("transform");
+    const [x, , turn = 0] = text.match(/-?[\d.]+/g).map(Number);
+    stretchers.push((at, scale, right) => {
+      const angle = Math.atan(Math.tan(turn * Math.PI / 180) / scale);
+      const room = e.getComputedTextLength?.() ?? 0;
+      const most = right - room * Math.cos(angle);
+      e.setAttribute("transform", text
+        .replace(/-?[\d.]+/, room
+          ? Math.min(at(x) - 8 * Math.sin(angle), most) : at(x))
+        .replace(/rotate\([^)]*/, "rotate(" + angle * 180 / Math.PI));
+    });
+  }
+  for (const e of picture.querySelectorAll(".grid, .roof")) {
+    const text = e.getAttribute("d");
+    stretchers.push((at, scale) => e.setAttribute("d",
+      text.replace(/([MLl])(-?[\d.]+)/g, (_, letter, x) =>
+        letter + (letter === "l" ? x * scale : at(Number(x))))));
+  }
+}
+
+/* Pixels are units of the picture where it is narrow. */
+function fitRoofline(room) {
+  const [, top, full, height] = picture.dataset.plot.split(" ").map(Number);
+  const width = room < WIDE ? Math.max(room, 280) : full;
+  const margin = full - picture.dataset.right, right = width - margin;
+  const scale = (right - plotLeft) / (full - margin - plotLeft);
+  const at = x => x < plotLeft ? x : plotLeft + (x - plotLeft) * scale;
+  picture.setAttribute("viewBox", `0 ${top} ${width} ${height}`);
+  stretchers.forEach(place => place(at, scale, right));
+  spots = marked.map(spotOf);
+  showRing();
+}
+
 /* ---- Filter and selection ---- */
 
 function showMatching() {
@@ -124,7 +170,7 @@ function drawRoofline() {
     .forEach(part => part.remove());
   picture.removeAttribute("width");
   picture.removeAttribute("height");
-  fill(picture, { viewBox: picture.dataset.plot, role: "group",
+  fill(picture, { role: "group",
     "aria-labelledby": "roofline-title roofline-note" }, [ring]);
   fill(list, { role: "listbox", tabindex: 0, id: "marks",
     "aria-label": "Nodes; use the arrow keys to step through them" }, []);
@@ -132,19 +178,20 @@ function drawRoofline() {
   list.onfocus = () => { if (current) tellMark(current); };
   list.onblur = leaveMarks;
   marked.forEach(nameMark);
-  spots = marked.map(spotOf);
+  readPlaces();
   followPointer();
-  showRing();
 }
 
 /* ---- Nodes that are not in the plot ---- */
+
+const firstSymbol = Object.keys(report.symbols ?? {})[0] ?? "N";
 
 function drawApart() {
   const why = [...groups(nodes.filter(n => !n.mark), n => n.why)];
   const box = byId("apart");
   byId("roofline-note").textContent = !marked.length
-    ? symbolic ? "Costs are expressions: set the symbols to see the nodes " +
-      "here."
+    ? symbolic ? "Costs are expressions: give the symbols numbers to see the " +
+      `nodes here, as in cfx roofline --set ${firstSymbol}=8.`
       : "No node has both arithmetic and bytes."
     : measured ? "A mark is a node, its area is its time. Nodes far below " +
       "their ceiling could be faster."

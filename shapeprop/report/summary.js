@@ -77,7 +77,9 @@ function cards(t) {
       number(t.macs, v => quantity(v, "MAC"))],
     ["Moved", number(sum(orNull(t.bytes_read), orNull(t.bytes_written)),
       bytes), `${bytes(t.bytes_read)} read, ${bytes(t.bytes_written)} written`],
-    ["Parameters", number(t.parameters, count), bytes(t.parameter_bytes)],
+    t.parameters === 0 && t.buffer_bytes > 0
+      ? ["Buffers", bytes(t.buffer_bytes), "packed weights are buffers"]
+      : ["Parameters", number(t.parameters, count), bytes(t.parameter_bytes)],
     ["Peak memory", number(t.peak_memory_bytes, bytes),
       "of live results"],
     ["Nodes", integer(nodes.length), countOf(operators.length, "operator")],

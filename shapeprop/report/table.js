@@ -43,7 +43,9 @@ const COLUMNS = [
 const mostShare = nodes.reduce((most, n) => Math.max(most, n.share ?? 0), 0);
 const columnOf = new Map(COLUMNS.map(c => [c.key, c]));
 
-const order = { key: "index", down: false };
+/* Times are read from the largest down. */
+const order = { key: measured ? "took" : "index", down: measured };
+let stateShown = false; /* rows for get_attr nodes, which are free */
 let rows = [];    /* nodes in the order shown */
 let made = 0;     /* how many of them have a table row */
 const rowOf = new Map();
@@ -70,11 +72,13 @@ function sortBy(key) {
 
 /* ---- Rows ---- */
 
+const nameRoom = () => innerWidth <= 600 ? 118 : 230;
+
 function makeCell(c, n) {
   const text = c.text(n), v = n[c.key];
   if (c.key === "name")
-    return html("th", { scope: "row" }, html("button", { type: "button",
-      class: "link" }, text));
+    return html("th", { scope: "row", title: text }, html("button",
+      { type: "button", class: "link" }, shorten(text, nameRoom())));
   const cell = html("td", { class: c.words ? null : "number" });
   if (c.key === "operator")
     cell.append(markIcon(lookOfNode(n)));
@@ -124,18 +128,42 @@ function makeHead(columns) {
       html("button", { type: "button", "data-key": c.key }, c.title)))));
 }
 
+/* A button for the rows that are left out, and a note on the numbers. */
+function belowTable(state) {
+  const parts = [];
+  if (!rows.length)
+    parts.push(html("p", { class: "note" }, nodes.length
+      ? "No node matches the filter." : "The graph has no nodes."));
+  if (rows.some(n => n.efficiency > 1))
+    parts.push(html("p", { class: "note" }, "Efficiency above 100 %: fewer " +
+      "operations than the floor counts, as in Winograd's algorithm, or data " +
+      "in a nearer cache."));
+  if (state) {
+    const more = html("button", { type: "button", id: "state" },
+      (stateShown ? "Hide " : "Show ") + countOf(state, "get_attr node"));
+    more.onclick = () => {
+      stateShown = !stateShown;
+      showTable();
+    };
+    parts.push(more);
+  }
+  return parts;
+}
+
 function showTable() {
   const columns = COLUMNS.filter(c => c.shown);
-  rows = nodes.filter(n => matching.has(n)).sort(compare);
+  const found = nodes.filter(n => matching.has(n));
+  const isState = n => n.op === "get_attr" && n.bound === "free";
+  const state = isFiltered() ? 0 : found.filter(isState).length;
+  rows = found.filter(n => !state || stateShown || !isState(n) ||
+    n === selected).sort(compare);
   made = 0;
   rowOf.clear();
   byId("nodes").replaceChildren(html("table", { "aria-rowcount":
     rows.length + 1 }, html("caption", { class: "unseen" },
     "Nodes in the order of the walk, unless sorted"),
     makeHead(columns), html("tbody")));
-  if (!rows.length)
-    byId("nodes").append(html("p", { class: "note" }, nodes.length
-      ? "No node matches the filter." : "The graph has no nodes."));
+  byId("more").replaceChildren(...belowTable(state));
   byId("nodes").scrollTop = 0;
   makeRows(CHUNK);
 }

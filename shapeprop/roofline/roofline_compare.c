@@ -147,12 +147,20 @@ static bool pair_differs(const pair *p, quantity q, bool total)
     return now || was || differs(q, p->now.x[q], p->was.x[q]);
 }
 
+/* The time in which state is read says nothing about a model. */
+static bool reads_state(const json_t *node)
+{
+    const char *op = json_string_value(json_object_get(node, "op"));
+    return op && !strcmp(op, cfx_opcode_names[CFX_GET_ATTR]);
+}
+
 static bool changed(const pair *p)
 {
     if (!p->now.json || !p->was.json)
         return true;
     for (int q = 0; q < QUANTITIES; q++)
-        if (pair_differs(p, (quantity)q, false))
+        if ((q != SECONDS || !reads_state(p->now.json)) &&
+            pair_differs(p, (quantity)q, false))
             return true;
     return !json_equal((json_t *)json_object_get(p->now.json, "value"),
                        (json_t *)json_object_get(p->was.json, "value"));

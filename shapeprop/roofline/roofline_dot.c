@@ -89,7 +89,7 @@ cfx_status cfx_roofline_print_dot(cfx_sink to, const cfx_roofline *r,
     cfx_buf b;
     double most = 0;
     (void)view;
-    cfx_status st = cfx_table__make(&t, r, &plain, "name", err);
+    cfx_status st = cfx_table__make(&t, r, &plain, "name", true, err);
     cfx_buf_init(&b, r->ctx);
     for (size_t i = 0; i < r->nnodes; i++) {
         double share = cfx_roofline_share(r, &r->node[i]);

@@ -69,12 +69,29 @@ static void add_row(cfx_table *t, cfx_table_row row)
     t->row[t->all++] = row;
 }
 
-static void add_modules(cfx_table *t)
+/* Mark the modules with other nodes than reads of their state. */
+static void mark_working(const cfx_roofline *r, bool *working)
+{
+    for (size_t i = 0; i < r->nnodes; i++) {
+        if (r->node[i].cost->node->op == CFX_GET_ATTR)
+            continue;
+        for (int64_t k = r->modules.of[i]; k >= 0 && !working[k];
+             k = r->modules.group[k].parent)
+            working[k] = true;
+    }
+}
+
+static bool add_modules(cfx_table *t)
 {
     const cfx_roofline *r = t->r;
+    bool *working = cfx_arena_alloc(&t->arena, r->modules.n + 1);
+    if (!working)
+        return false;
+    memset(working, 0, r->modules.n + 1);
+    mark_working(r, working);
     for (size_t i = 0; i < r->modules.n; i++) {
         const cfx_cost_group *g = &r->modules.group[i];
-        if (t->view->depth && g->depth > t->view->depth)
+        if ((t->view->depth && g->depth > t->view->depth) || !working[i])
             continue;
         cfx_table_row row = sum_row(r, &r->module_sum[i],
                                     *g->key ? g->key : "(model)");
@@ -82,6 +99,7 @@ static void add_modules(cfx_table *t)
         row.depth = t->view->sort ? 0 : g->depth;
         add_row(t, row);
     }
+    return true;
 }
 
 /* Counts are whole numbers stored as doubles; unknown ones become bad. */
@@ -130,15 +148,22 @@ static bool add_points(cfx_table *t)
     return true;
 }
 
+/* Reads of state cost nothing, and exported programs begin with all of them. */
+static void add_nodes(cfx_table *t)
+{
+    for (size_t i = 0; i < t->r->nnodes; i++)
+        if (t->has_state || t->r->node[i].cost->node->op != CFX_GET_ATTR)
+            add_row(t, node_row(t->r, i));
+        else
+            t->left_out++;
+}
+
 static bool add_rows(cfx_table *t)
 {
     const cfx_roofline *r = t->r;
     switch (t->view->by) {
-    case CFX_BY_NODE:
-        for (size_t i = 0; i < r->nnodes; i++)
-            add_row(t, node_row(r, i));
-        break;
-    case CFX_BY_MODULE: add_modules(t); break;
+    case CFX_BY_NODE: add_nodes(t); break;
+    case CFX_BY_MODULE: return add_modules(t);
     case CFX_BY_OPERATOR:
         for (size_t i = 0; i < r->operators.n; i++)
             add_row(
@@ -228,9 +253,9 @@ static cfx_status choose_columns(cfx_table *t, const char *names,
 
 cfx_status cfx_table__make(cfx_table *t, const cfx_roofline *r,
                            const cfx_roofline_view *view, const char *columns,
-                           cfx_error *err)
+                           bool has_state, cfx_error *err)
 {
-    *t = (cfx_table){.r = r, .view = view};
+    *t = (cfx_table){.r = r, .view = view, .has_state = has_state};
     cfx_arena_init(&t->arena, r->ctx);
     cfx_status st = choose_columns(t, columns, err);
     if (st)

@@ -69,7 +69,9 @@ void cfx_human(char *buf, size_t size, double x, const char *unit);
 typedef struct cfx_table {
     const cfx_roofline *r;
     const cfx_roofline_view *view;
+    bool has_state;         /* nodes that read state have rows */
     size_t nrows, all, cap; /* shown, existing, allocated */
+    size_t left_out;        /* nodes that read state, without has_state */
     cfx_table_row *row;
     size_t ncolumns;
     const cfx_column *column[64];
@@ -78,7 +80,7 @@ typedef struct cfx_table {
 
 cfx_status cfx_table__make(cfx_table *t, const cfx_roofline *r,
                            const cfx_roofline_view *view, const char *columns,
-                           cfx_error *err);
+                           bool has_state, cfx_error *err);
 void cfx_table__release(cfx_table *t);
 
 /* Write the buffer to the sink, unless something failed, and release it. */

@@ -35,22 +35,51 @@ static bool make_grid(cfx_grid *g, const cfx_table *t, bool plain)
     return !g->failed;
 }
 
+/* A kernel that needs fewer operations than its floor counts, or finds its data
+ * nearer, is faster than the floor. */
+static bool beats_floor(const cfx_table *t)
+{
+    bool shown = false;
+    for (size_t i = 0; i < t->ncolumns; i++)
+        shown |= !strcmp(t->column[i]->name, "efficiency");
+    for (size_t i = 0; shown && t->r->runs && i < t->nrows; i++)
+        if (t->row[i].floor > t->row[i].seconds)
+            return true;
+    return false;
+}
+
+/* Put what the rows do not tell, below them. */
+static void put_notes(cfx_buf *b, const cfx_table *t, bool markdown)
+{
+    const char *before = markdown ? "\n" : "";
+    if (t->nrows < t->all)
+        cfx_buf_printf(b, "%s(%zu of %zu)\n", before, t->nrows, t->all);
+    if (t->left_out)
+        cfx_buf_printf(b, "%s(without %zu get_attr nodes, which are free)\n",
+                       before, t->left_out);
+    if (beats_floor(t))
+        cfx_buf_printf(
+            b,
+            "%s(efficiency above 100%%: fewer operations than the floor "
+            "counts, as in Winograd's algorithm, or data in a nearer cache)\n",
+            before);
+}
+
 static cfx_status put(cfx_buf *b, const cfx_roofline *r,
                       const cfx_roofline_view *view, const char *columns,
                       put_fn *fn, cfx_error *err)
 {
     cfx_table t;
     cfx_grid g;
-    cfx_status st = cfx_table__make(&t, r, view, columns, err);
+    bool csv = fn == cfx_grid_put_csv;
+    cfx_status st = cfx_table__make(&t, r, view, columns, csv, err);
     cfx_grid_init(&g, r->ctx);
-    if (!st && !make_grid(&g, &t, fn == cfx_grid_put_csv))
+    if (!st && !make_grid(&g, &t, csv))
         st = cfx_no_memory(err);
     if (!st)
         fn(b, &g, view->width);
-    if (!st && t.nrows < t.all && fn != cfx_grid_put_csv)
-        cfx_buf_printf(b, "%s(%zu of %zu)\n",
-                       fn == cfx_grid_put_markdown ? "\n" : "", t.nrows,
-                       t.all);
+    if (!st && !csv)
+        put_notes(b, &t, fn == cfx_grid_put_markdown);
     cfx_grid_release(&g);
     cfx_table__release(&t);
     return st;

@@ -214,7 +214,9 @@ void cfx_roofline__put_totals(cfx_buf *b, const cfx_roofline *r)
     put_count(b, "parameters", s->parameters, "", "");
     put_count(b, "  their bytes", s->parameter_bytes, "B", "");
     if (!cfx_dim_is(s->buffer_bytes, 0))
-        put_count(b, "  buffers' bytes", s->buffer_bytes, "B", "");
+        put_count(b, "  buffers' bytes", s->buffer_bytes, "B",
+                  cfx_dim_is(s->parameters, 0) ? "packed weights are buffers"
+                                               : "");
     put_count(b, "peak live memory", r->peak_bytes, "B",
               cfx_dim_is_int(r->peak_bytes) ? ""
                                             : "and operators' scratch memory");

@@ -56,6 +56,18 @@ same 'a trace' digits.trace digits.fx -i 'x=f32[4,1,8,8]' $round -f trace
 is 'the multiply-adds of resnet18' 0 '^MACs +1,814,073,344 ' resnet18.fx \
     -i "$x" $round
 also 'and FLOPs by name' '^FLOPs +3,6[0-9,]+ .* 2 \* MACs \+ other operations$'
+mlp=$src/tests/golden/pt2/mlp.pt2
+is 'reads of weights have no rows' 0 '^\(without 4 get_attr nodes' "$mlp" $round
+also 'so that the table begins with the input' '^input_1 +placeholder '
+grep -q '^_0_weight' out && not_ok 'a read of a weight has a row'
+is 'modules of an exported program have types' 0 '^  0 +Linear ' "$mlp" \
+    $round --depth 1
+is 'all nodes are in CSV' 0 '^_0_weight,' "$mlp" $round -f csv
+is 'with times' 0 '^op +time$' resnet18.fx --random-weights 1 -i "$x" $round \
+    --measure --columns op,seconds
+cp out table
+said 'the slowest node comes first' 0 '^call_module ' sed -n '/^op /{n;p;}' \
+    table
 is 'sorted' 0 '^layer' resnet18.fx -i "$x" $round --sort floor --top 3 \
     --columns name,floor
 also 'and cut' '^\(3 of 71\)$'
