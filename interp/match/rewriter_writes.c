@@ -21,12 +21,13 @@ struct cfx_rewrite_writes {
 
 static bool writes(const cfx_aliases *a, const cfx_node *n)
 {
-    return a->effects[n->id].input_writes || a->effects[n->id].state_writes;
+    const cfx_effects *e = cfx_aliases__effects(a, n);
+    return e->input_writes || e->state_writes;
 }
 
 static cfx_status list_writers(cfx_rewrite *r, cfx_rewrite_writes *w)
 {
-    size_t n = (size_t)w->aliases.life.ids + 1;
+    size_t n = cfx_aliases__len(&w->aliases);
     w->cap = (uint32_t)n;
     w->writer = cfx_calloc(r->ctx, n, sizeof(cfx_node *));
     w->upto = cfx_calloc(r->ctx, n, sizeof(*w->upto));
@@ -89,7 +90,7 @@ void cfx_rewriter__forget_writes(cfx_rewrite *r)
 
 static void mark(cfx_rewrite_writes *w, const cfx_node *n)
 {
-    if (n->id < w->aliases.life.ids)
+    if (!cfx_aliases__is_later(&w->aliases, n))
         w->set[cfx_aliases__set(&w->aliases, n)] = w->current;
 }
 
@@ -113,14 +114,14 @@ static void mark_match(cfx_rewrite_writes *w, const cfx_match *m)
 
 static bool touches(cfx_rewrite_writes *w, const cfx_node *n)
 {
-    const cfx_effects *e = &w->aliases.effects[n->id];
+    const cfx_effects *e = cfx_aliases__effects(&w->aliases, n);
     if (e->state_writes &&
         w->set[cfx_aliases__state(&w->aliases)] == w->current)
         return true;
     for (uint32_t i = 0; i < n->ninputs; i++) {
         const cfx_node *in = cfx_node_input(n, i);
         if (cfx_effects__writes(e, i) &&
-            (in->id >= w->aliases.life.ids ||
+            (cfx_aliases__is_later(&w->aliases, in) ||
              w->set[cfx_aliases__set(&w->aliases, in)] == w->current))
             return true;
     }
@@ -130,7 +131,7 @@ static bool touches(cfx_rewrite_writes *w, const cfx_node *n)
 /* Return the first writer that does not come before n. */
 static uint32_t first_writer(const cfx_rewrite_writes *w, const cfx_node *n)
 {
-    while (n && n->id >= w->aliases.life.ids)
+    while (n && cfx_aliases__is_later(&w->aliases, n))
         n = cfx_node_next(n);
     if (!n)
         return w->n;

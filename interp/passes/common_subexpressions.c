@@ -141,7 +141,7 @@ static cfx_status merger_init(merger *m, cfx_pass_call *p)
         return st;
     for (m->size = 16; m->size < 2 * n;)
         m->size *= 2;
-    m->last_write = cfx_calloc(p->ctx, (size_t)m->aliases.life.ids + 1,
+    m->last_write = cfx_calloc(p->ctx, cfx_aliases__len(&m->aliases),
                                sizeof(*m->last_write));
     m->table = cfx_calloc(p->ctx, m->size, sizeof(*m->table));
     return m->last_write && m->table ? CFX_OK : cfx_no_memory(p->err);
@@ -150,7 +150,7 @@ static cfx_status merger_init(merger *m, cfx_pass_call *p)
 static void merger_release(merger *m)
 {
     cfx_free(m->p->ctx, m->last_write,
-             ((size_t)m->aliases.life.ids + 1) * sizeof(*m->last_write));
+             cfx_aliases__len(&m->aliases) * sizeof(*m->last_write));
     cfx_free(m->p->ctx, m->table, m->size * sizeof(*m->table));
     cfx_aliases__release(&m->aliases);
 }
@@ -173,7 +173,7 @@ static entry *look_up(merger *m, const cfx_node *n, uint64_t hash,
 static void note_writes(merger *m, const cfx_node *n)
 {
     cfx_aliases *a = &m->aliases;
-    const cfx_effects *e = &a->effects[n->id];
+    const cfx_effects *e = cfx_aliases__effects(a, n);
     uint32_t place = a->life.place[n->id];
     for (uint32_t i = 0; i < n->ninputs; i++)
         if (cfx_effects__writes(e, i))
@@ -188,7 +188,7 @@ static bool may_merge(merger *m, const cfx_node *n)
         return false;
     if (n->op == CFX_GET_ATTR)
         return true;
-    return !cfx_effects_any(&m->aliases.effects[n->id]) &&
+    return !cfx_effects_any(cfx_aliases__effects(&m->aliases, n)) &&
            !cfx_aliases__is_written(&m->aliases, n);
 }
 

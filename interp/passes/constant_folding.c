@@ -72,7 +72,7 @@ static bool is_dequantized(const cfx_node *n)
 
 static bool is_constant(folder *f, const cfx_node *n)
 {
-    const cfx_effects *e = &f->aliases.effects[n->id];
+    const cfx_effects *e = cfx_aliases__effects(&f->aliases, n);
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
         cfx_effects_any(e) || cfx_aliases__is_written(&f->aliases, n) ||
         !cfx_constants__is_known(&f->known, n) || is_dequantized(n) ||
@@ -196,7 +196,7 @@ static cfx_status rewrite_all(folder *f)
     cfx_status st = CFX_OK;
     for (cfx_node *n = cfx_graph_last(f->p->graph); n && !st; n = before) {
         before = cfx_node_prev(n);
-        if (n->id < f->aliases.life.ids && f->constant[n->id] &&
+        if (!cfx_aliases__is_later(&f->aliases, n) && f->constant[n->id] &&
             (n->op != CFX_GET_ATTR || f->p->changed))
             st = rewrite_node(f, n);
     }

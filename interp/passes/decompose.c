@@ -70,7 +70,7 @@ static cfx_decompose_fn *rule_for(const decomposer *d, const cfx_op *op)
 
 static bool is_new(const decomposer *d, const cfx_node *n)
 {
-    return n->id >= d->aliases.life.ids;
+    return cfx_aliases__is_later(&d->aliases, n);
 }
 
 /* Record that the walk has visited n or its replacements. */
@@ -136,8 +136,8 @@ static bool is_excluded(decomposer *d, const cfx_node *n)
 {
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
         return true;
-    if (!is_new(d, n) && d->aliases.effects[n->id].input_views &&
-        !d->aliases.effects[n->id].input_writes &&
+    if (!is_new(d, n) && cfx_aliases__effects(&d->aliases, n)->input_views &&
+        !cfx_aliases__effects(&d->aliases, n)->input_writes &&
         cfx_aliases__is_written(&d->aliases, n))
         return true;
     return d->o->skip && d->o->skip(d->o->user, n);
@@ -200,18 +200,19 @@ static cfx_status walk(decomposer *d)
 static cfx_status decompose(cfx_pass_call *p, const cfx_decompose_options *o)
 {
     decomposer d = {.p = p, .o = o, .retracer.p = p};
-    size_t ids = cfx_graph_ids(p->graph);
     cfx_status st = make_rules(&d);
     if (!st)
         st = cfx_graph_kinds__init(&d.kinds, p->graph, false, p->err);
     if (!st)
         st = cfx_aliases__init(&d.aliases, p->graph, p->err);
-    d.needed = cfx_calloc(p->ctx, ids + 1, sizeof(*d.needed));
+    d.needed = cfx_calloc(p->ctx, cfx_aliases__len(&d.aliases),
+                          sizeof(*d.needed));
     if (!st && !d.needed)
         st = cfx_no_memory(p->err);
     if (!st)
         st = walk(&d);
-    cfx_free(p->ctx, d.needed, (ids + 1) * sizeof(*d.needed));
+    cfx_free(p->ctx, d.needed,
+             cfx_aliases__len(&d.aliases) * sizeof(*d.needed));
     cfx_retracer__release(&d.retracer);
     cfx_aliases__release(&d.aliases);
     cfx_graph_kinds__release(&d.kinds);

@@ -138,18 +138,17 @@ static cfx_status fuse(cfx_pass_call *p, const formula *f)
     return st;
 }
 
+/* Goes backward, so that the analysis has seen what a formula reads. */
 static cfx_status fuse_gelu_run(cfx_pass_call *p)
 {
     cfx_aliases aliases = {0};
     formula f;
     cfx_status st = cfx_aliases__init(&aliases, p->graph, p->err);
-    for (cfx_node *n = cfx_graph_first(p->graph), *next; n && !st; n = next) {
-        next = cfx_node_next(n);
+    for (cfx_node *n = cfx_graph_last(p->graph); n && !st;
+         n = cfx_node_prev(n))
         if (find_formula(&f, n) && is_float(f.x) &&
-            f.x->id < aliases.life.ids &&
             !cfx_aliases__is_written(&aliases, f.x))
             st = fuse(p, &f);
-    }
     cfx_aliases__release(&aliases);
     return st;
 }

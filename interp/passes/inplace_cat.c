@@ -100,8 +100,6 @@ static void find_exact(joiner *j)
  * it has been computed, and that may lie anywhere? */
 static bool is_apart(joiner *j, const cfx_node *n)
 {
-    if (n->id >= j->aliases.life.ids)
-        return false;
     uint32_t set = cfx_aliases__set(&j->aliases, n);
     return !j->exact[set] &&
            !cfx_aliases__is(&j->aliases, set,
@@ -165,7 +163,7 @@ static bool is_movable(joiner *j, const joined *c, uint32_t i)
     const cfx_tensor *t = n ? known_tensor(n) : NULL;
     return t && t->dtype == c->t->dtype && t->rank == c->t->rank &&
            has_parts(t, c->axis) && is_apart(j, n) &&
-           !cfx_effects_any(&j->aliases.effects[n->id]) &&
+           !cfx_effects_any(cfx_aliases__effects(&j->aliases, n)) &&
            out_form(j, n, name, sizeof(name));
 }
 
@@ -184,12 +182,12 @@ static bool are_movable(joiner *j, const joined *c)
 static bool are_joined(const joiner *j, const joined *c)
 {
     const cfx_node *first = part_at(c, 0);
-    if (!first || first->id >= j->aliases.life.ids)
+    if (!first || cfx_aliases__is_later(&j->aliases, first))
         return false;
     place next = j->place[first->id];
     for (uint32_t i = 0; i < c->list.u.seq->len; i++) {
         const cfx_node *n = part_at(c, i);
-        if (!next.whole || !n || n->id >= j->aliases.life.ids)
+        if (!next.whole || !n || cfx_aliases__is_later(&j->aliases, n))
             return false;
         const place *at = &j->place[n->id];
         if (at->whole != next.whole || at->axis != c->axis ||
@@ -364,7 +362,7 @@ static cfx_status forget_strides(const joiner *j)
     cfx_status st = CFX_OK;
     for (cfx_node *n = cfx_graph_first(j->p->graph); n && !st;
          n = cfx_node_next(n))
-        if (n->id < j->aliases.life.ids && j->place[n->id].whole)
+        if (!cfx_aliases__is_later(&j->aliases, n) && j->place[n->id].whole)
             st = cfx_extract__forget(n, j->p->err);
     return st;
 }
@@ -373,7 +371,7 @@ static cfx_status init(joiner *j)
 {
     cfx_pass_call *p = j->p;
     cfx_status st = cfx_aliases__init(&j->aliases, p->graph, p->err);
-    size_t n = j->aliases.life.ids + 1;
+    size_t n = cfx_aliases__len(&j->aliases);
     if (st)
         return st;
     j->place = cfx_calloc(p->ctx, n, sizeof(*j->place));
@@ -386,7 +384,7 @@ static cfx_status init(joiner *j)
 
 static void release(joiner *j)
 {
-    size_t n = j->aliases.life.ids + 1;
+    size_t n = cfx_aliases__len(&j->aliases);
     cfx_free(j->p->ctx, j->place, n * sizeof(*j->place));
     cfx_free(j->p->ctx, j->exact, n * sizeof(*j->exact));
     cfx_aliases__release(&j->aliases);

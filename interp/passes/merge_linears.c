@@ -102,7 +102,7 @@ static cfx_status find_looks(merger *m)
     cfx_status st = cfx_aliases__init(&m->aliases, m->p->graph, m->p->err);
     if (st)
         return st;
-    size_t n = (size_t)m->aliases.life.ids + 1;
+    size_t n = cfx_aliases__len(&m->aliases);
     m->writes = cfx_arena_alloc(&m->arena, n * sizeof(*m->writes));
     m->looked_at = cfx_arena_alloc(&m->arena, n * sizeof(*m->looked_at));
     if (!m->writes || !m->looked_at)
@@ -119,7 +119,7 @@ static cfx_status find_looks(merger *m)
 
 static void note_writes(merger *m, const cfx_node *n)
 {
-    const cfx_effects *e = &m->aliases.effects[n->id];
+    const cfx_effects *e = cfx_aliases__effects(&m->aliases, n);
     for (uint32_t i = 0; i < n->ninputs; i++)
         if (cfx_effects__writes(e, i))
             m->writes[cfx_aliases__set(&m->aliases, cfx_node_input(n, i))]++;

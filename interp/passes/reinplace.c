@@ -115,7 +115,7 @@ static cfx_node *reusable_argument(reinplacer *r, const cfx_node *n)
     if (cfx_aliases__is(a, set, CFX_ALIAS_OUTLIVES) ||
         a->last_use[set] > a->life.place[n->id] ||
         !same_layout(meta_of(x), meta_of(n)) || !stands_alone(r, n, x) ||
-        cfx_effects_any(&a->effects[n->id]))
+        cfx_effects_any(cfx_aliases__effects(a, n)))
         return NULL;
     return x;
 }

@@ -60,7 +60,7 @@ static cfx_status note_write(ordering *o, cfx_node *n, uint32_t set)
 static cfx_status visit(ordering *o, cfx_node *n)
 {
     cfx_aliases *a = &o->aliases;
-    const cfx_effects *e = &a->effects[n->id];
+    const cfx_effects *e = cfx_aliases__effects(a, n);
     uint32_t state = cfx_aliases__state(a);
     cfx_status st = CFX_OK;
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR)

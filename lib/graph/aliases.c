@@ -122,13 +122,24 @@ static void find_last_uses(cfx_aliases *a)
     }
 }
 
+static void assume_worst_of_later(cfx_aliases *a)
+{
+    uint32_t later = a->life.ids + 1;
+    a->sets.item[later].flags = CFX_ALIAS_WRITTEN | CFX_ALIAS_RETURNED |
+                                CFX_ALIAS_OUTLIVES;
+    a->last_use[later] = UINT32_MAX;
+    a->effects[later] = (cfx_effects){UINT32_MAX, UINT32_MAX, UINT32_MAX,
+                                      UINT32_MAX, true,       true,
+                                      true,       true};
+}
+
 static cfx_status init(cfx_aliases *a, const cfx_graph *g, int depth,
                        bool apart, cfx_error *err)
 {
-    size_t n = (size_t)cfx_graph_ids(g) + 1;
     cfx_context *ctx = cfx_graph_context(g);
     *a = (cfx_aliases){.ctx = ctx, .sets.ctx = ctx, .apart = apart};
     cfx_status st = cfx_lifetimes__init(&a->life, g, err);
+    size_t n = cfx_aliases__len(a);
     if (!st)
         st = cfx_alias_sets__add(&a->sets, n, err);
     a->effects = cfx_calloc(ctx, n, sizeof(*a->effects));
@@ -136,6 +147,7 @@ static cfx_status init(cfx_aliases *a, const cfx_graph *g, int depth,
     if (st || !a->effects || !a->last_use)
         return cfx_no_memory(err);
     *cfx_alias_sets__flags(&a->sets, a->life.ids) |= CFX_ALIAS_OUTLIVES;
+    assume_worst_of_later(a);
     st = add_nodes(a, g, depth, err);
     if (!st)
         find_last_uses(a);
@@ -164,7 +176,7 @@ void cfx_aliases__release(cfx_aliases *a)
 {
     if (!a->ctx)
         return;
-    size_t n = (size_t)a->life.ids + 1;
+    size_t n = cfx_aliases__len(a);
     cfx_free(a->ctx, a->effects, n * sizeof(*a->effects));
     cfx_free(a->ctx, a->last_use, n * sizeof(*a->last_use));
     cfx_alias_sets__release(&a->sets);

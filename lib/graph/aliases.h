@@ -9,6 +9,10 @@
  * plan (cfx/memory_plan.h) computes the sharing for given shapes, in blocks of
  * known size.
  *
+ * A pass edits the graph while it asks. Nodes that were made after the analysis
+ * share one set, of which the worst is assumed: it is written to, returned, and
+ * belongs to the caller.
+ *
  * Time is the position of a node in the graph, from 1.
  */
 #ifndef CFX_ALIASES_H
@@ -68,14 +72,14 @@ CFX_INLINE uint32_t *cfx_alias_sets__flags(cfx_alias_sets *s, uint32_t i)
 typedef struct cfx_aliases {
     cfx_context *ctx;
     cfx_lifetimes life;
-    cfx_alias_sets sets;  /* of ids; number life.ids is the state */
-    cfx_effects *effects; /* by id */
+    cfx_alias_sets sets;  /* of ids, the state and all later nodes */
+    cfx_effects *effects; /* by id; of later nodes: every effect */
     uint32_t *last_use;   /* by set: last use of any value in it */
     bool apart;           /* cfx_aliases__init_apart */
 } cfx_aliases;
 
-/* Compute the effects and sets of all nodes; later nodes have no entry.
- * Release it also on failure; a zeroed one is allowed. */
+/* Compute the effects and sets of all nodes. Release it also on failure; a zeroed one
+ * is allowed. */
 cfx_status cfx_aliases__init(cfx_aliases *a, const cfx_graph *g,
                              cfx_error *err);
 void cfx_aliases__release(cfx_aliases *a);
@@ -89,10 +93,34 @@ cfx_status cfx_aliases__init_apart(cfx_aliases *a, const cfx_graph *g,
 cfx_status cfx_aliases__init_at(cfx_aliases *a, const cfx_graph *g, int depth,
                                 cfx_error *err);
 
-/* The set of a node's value, or of the state. */
+/* Was n made after the analysis? */
+CFX_INLINE bool cfx_aliases__is_later(const cfx_aliases *a, const cfx_node *n)
+{
+    return n->id >= a->life.ids;
+}
+
+/* The number of a node in the tables: its id, those of later nodes are one. */
+CFX_INLINE uint32_t cfx_aliases__number(const cfx_aliases *a,
+                                        const cfx_node *n)
+{
+    return cfx_aliases__is_later(a, n) ? a->life.ids + 1 : n->id;
+}
+
+CFX_INLINE const cfx_effects *cfx_aliases__effects(const cfx_aliases *a,
+                                                   const cfx_node *n)
+{
+    return &a->effects[cfx_aliases__number(a, n)];
+}
+
+/* The set of a node's value, or of the state. Tables by set have cfx_aliases__len
+ * entries. */
 CFX_INLINE uint32_t cfx_aliases__set(cfx_aliases *a, const cfx_node *n)
 {
-    return cfx_alias_sets__find(&a->sets, n->id);
+    return cfx_alias_sets__find(&a->sets, cfx_aliases__number(a, n));
+}
+CFX_INLINE size_t cfx_aliases__len(const cfx_aliases *a)
+{
+    return (size_t)a->life.ids + 2;
 }
 CFX_INLINE uint32_t cfx_aliases__state(cfx_aliases *a)
 {

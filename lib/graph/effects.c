@@ -82,7 +82,7 @@ static void sum_graph(cfx_aliases *a, const cfx_graph *g, cfx_effects *out)
     uint32_t state = cfx_aliases__state(a);
     size_t k = 0;
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        const cfx_effects *e = &a->effects[n->id];
+        const cfx_effects *e = cfx_aliases__effects(a, n);
         out->random |= e->random;
         out->effect |= e->effect;
         if (n->op != CFX_PLACEHOLDER)

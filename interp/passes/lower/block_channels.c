@@ -142,8 +142,9 @@ bool cfx_block__is_elementwise(const cfx_pass_call *p, const cfx_node *n)
 /* The effects of a node that the graph had at first; the new ones have none. */
 static cfx_effects effects_of(const cfx_blocker *b, const cfx_node *n)
 {
-    return n->id < b->aliases.life.ids ? b->aliases.effects[n->id]
-                                       : (cfx_effects){0};
+    return cfx_aliases__is_later(&b->aliases, n)
+               ? (cfx_effects){0}
+               : *cfx_aliases__effects(&b->aliases, n);
 }
 
 /* May n be a view? Lists that operator.add and operator.mul compute have their
@@ -166,7 +167,7 @@ static bool is_last_reader(const cfx_blocker *b, const cfx_node *n)
 /* Does each read of n find the value that n computes? */
 static bool is_never_written(cfx_blocker *b, const cfx_node *n)
 {
-    if (n->id >= b->aliases.life.ids ||
+    if (cfx_aliases__is_later(&b->aliases, n) ||
         !cfx_aliases__is_written(&b->aliases, n))
         return true;
     if (may_view(b, n) && !is_last_reader(b, n))
@@ -244,7 +245,7 @@ static cfx_status block_channels_run(cfx_pass_call *p)
     for (cfx_node *n = cfx_graph_first(p->graph), *next;
          n && !st && !uses.unknown; n = next) {
         next = cfx_node_next(n);
-        if (n->id < b.aliases.life.ids) /* not a new one */
+        if (!cfx_aliases__is_later(&b.aliases, n))
             st = block_node(&b, n, &next);
     }
     cfx_retracer__release(&b.retracer);

@@ -127,10 +127,10 @@ static cfx_node *scaled_input(const conv *c)
 {
     const cfx_tensor *x = cfx_block__tensor(c->x), *w = c->l.weight;
     cfx_node *y = cfx_block__form(c->x);
-    if (!y || y->id < c->b->aliases.life.ids || !cfx_block__is_scaled(y) ||
-        y->nusers != 1 || c->x->nusers != 1 || c->depthwise || c->winograd ||
-        c->l.groups != 1 || !cfx_dim_is_int(x->shape[2]) ||
-        !cfx_dim_is_int(x->shape[3]))
+    if (!y || !cfx_aliases__is_later(&c->b->aliases, y) ||
+        !cfx_block__is_scaled(y) || y->nusers != 1 || c->x->nusers != 1 ||
+        c->depthwise || c->winograd || c->l.groups != 1 ||
+        !cfx_dim_is_int(x->shape[2]) || !cfx_dim_is_int(x->shape[3]))
         return NULL;
     int64_t filters = cfx_tensor_size(w, 0) * cfx_tensor_size(w, 2) *
                       cfx_tensor_size(w, 3);

@@ -35,7 +35,7 @@ static bool is_constant(void *user, const cfx_node *n)
     return n->op == CFX_GET_ATTR
                ? is_tensor(f, n)
                : (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) &&
-                     !cfx_effects_any(&f->aliases.effects[n->id]) &&
+                     !cfx_effects_any(cfx_aliases__effects(&f->aliases, n)) &&
                      cfx_constants__is_known(&f->known, n);
 }
 

@@ -23,7 +23,7 @@ void cfx_frozen__release(cfx_frozen *f);
 /* Was n in the graph when cfx_frozen__init saw it? */
 CFX_INLINE bool cfx_frozen__has(const cfx_frozen *f, const cfx_node *n)
 {
-    return n->id < f->aliases.life.ids;
+    return !cfx_aliases__is_later(&f->aliases, n);
 }
 
 /* A new reference to the value of a node, if it is a tensor of this type without

@@ -113,17 +113,18 @@ static cfx_status fuse(cfx_pass_call *p, const pair *both)
     return st;
 }
 
+/* Goes backward, so that a pair reads nodes that the analysis has seen, and not the
+ * pair before it as one. */
 static cfx_status fuse_depthwise_run(cfx_pass_call *p)
 {
     cfx_aliases aliases = {0};
     pair both;
     cfx_status st = cfx_aliases__init(&aliases, p->graph, p->err);
-    for (cfx_node *n = cfx_graph_first(p->graph), *next; n && !st; n = next) {
-        next = cfx_node_next(n);
-        if (find_pair(&both, n) && both.first->id < aliases.life.ids &&
+    for (cfx_node *n = cfx_graph_last(p->graph); n && !st;
+         n = cfx_node_prev(n))
+        if (find_pair(&both, n) &&
             !cfx_aliases__is_written(&aliases, both.first->args[0].u.node))
             st = fuse(p, &both);
-    }
     cfx_aliases__release(&aliases);
     return st;
 }

@@ -74,7 +74,7 @@ int64_t cfx_lower__channels(const cfx_node *n)
 
 static bool is_written(cfx_lowering *l, const cfx_node *n)
 {
-    return n->id < l->aliases.life.ids &&
+    return !cfx_aliases__is_later(&l->aliases, n) &&
            cfx_aliases__is_written(&l->aliases, n);
 }
 
@@ -398,7 +398,7 @@ static cfx_status lower_all(cfx_lowering *l)
     for (cfx_node *n = cfx_graph_first(l->p->graph), *next; n && !st;
          n = next) {
         next = cfx_node_next(n);
-        if (n->id < l->aliases.life.ids) /* not a new one */
+        if (!cfx_aliases__is_later(&l->aliases, n))
             st = lower_node(l, n, &next);
     }
     return st;

@@ -589,6 +589,32 @@ TEST_CASE(values_that_may_share_memory_are_in_one_set)
     cfx_aliases__release(&a);
 }
 
+/* A pass asks about nodes that it has just made, and about what reads them. */
+TEST_CASE(the_worst_is_assumed_of_nodes_made_after_the_analysis)
+{
+    enum { LATER = 2000 };
+    cfx_aliases a;
+    cfx_node *x = input("x"), *r = call("torch.relu", x, NULL), *y = r;
+    cfx_graph_output(g, node(r), &err);
+    assert_ok(cfx_aliases__init(&a, g, &err));
+    for (int i = 0; i < LATER; i++) {
+        y = call("torch.neg", y, NULL);
+        uint32_t set = cfx_aliases__set(&a, y);
+        ck_assert(cfx_aliases__is_later(&a, y));
+        ck_assert_uint_lt(set, cfx_aliases__len(&a));
+        ck_assert(cfx_aliases__is_written(&a, y));
+        ck_assert(cfx_aliases__is(&a, set, CFX_ALIAS_RETURNED));
+        ck_assert(cfx_aliases__is(&a, set, CFX_ALIAS_OUTLIVES));
+        ck_assert(cfx_effects_any(cfx_aliases__effects(&a, y)));
+    }
+    ck_assert(!cfx_aliases__is_later(&a, r));
+    ck_assert(!cfx_aliases__is_written(&a, r));
+    ck_assert(!cfx_effects_any(cfx_aliases__effects(&a, r)));
+    cfx_aliases__join(&a, r, y);
+    ck_assert(cfx_aliases__is_written(&a, r));
+    cfx_aliases__release(&a);
+}
+
 /* Each level calls the next twice: without a memory that is 2^40 walks. */
 TEST_CASE(effects_of_nested_graphs_are_found_once)
 {
