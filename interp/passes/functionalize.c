@@ -5,6 +5,7 @@
 #include "interp/passes/functionalize.h"
 
 #include "interp/passes/binding.h"
+#include "interp/split/extract.h"
 
 /* Does a node give a view of some input or state? */
 static cfx_status gives_view(const cfx_node *n, bool *yes, cfx_error *err)
@@ -36,15 +37,30 @@ static cfx_status is_consumed(const cfx_node *n, bool *yes, cfx_error *err)
     return st;
 }
 
+/* A call in place keeps the type of x. Else an operand that is known to have another
+ * one may change it. */
+static bool keeps_type(const cfx_node *n)
+{
+    cfx_value x = cfx_extract__known(n->args[0].u.node);
+    for (uint32_t i = 0; i < n->ninputs; i++) {
+        cfx_value y = cfx_extract__known(cfx_node_input(n, i));
+        if (x.kind == CFX_TENSOR && y.kind == CFX_TENSOR &&
+            x.u.tensor->dtype != y.u.tensor->dtype)
+            return false;
+    }
+    return true;
+}
+
 cfx_status cfx_pass__functionalize(cfx_node *n, cfx_error *err)
 {
     char name[128];
     bool method, consumed = false;
     const cfx_target *t = cfx_node__target(n);
     cfx_status st = t && t->inplace ? is_consumed(n, &consumed, err) : CFX_OK;
-    size_t len = consumed ? cfx_op_call_name(t->op, false, &method, name,
-                                             sizeof(name))
-                          : 0;
+    size_t len = consumed && keeps_type(n)
+                     ? cfx_op_call_name(t->op, false, &method, name,
+                                        sizeof(name))
+                     : 0;
     if (st || !len || len >= sizeof(name))
         return st;
     return cfx_node_set_op(n, method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION,

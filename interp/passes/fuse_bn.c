@@ -12,9 +12,10 @@
  * results are converted to the layer's type. Unlike torch's, it is right for
  * grouped transposed convolutions.
  *
- * The graph alone does not show whether the norm's channels are the linear
- * layer's last axis. As in torch, equal extents are taken as proof, unless a
- * node's meta says that the norm's input has more than two axes.
+ * A norm's channels are axis 1, those of a linear layer its last axis, and those of a
+ * convolution the one before its N spatial axes: torch's norms and layers take images
+ * without a batch, too, and rows of tokens. So the rank must be known, from meta or
+ * from the type of the norm. Equal extents are no proof.
  */
 #include "interp/passes/affine.h"
 
@@ -133,10 +134,10 @@ static int64_t channels_of(const layer *l, const cfx_tensor *weight)
                : cfx_tensor_size(weight, 0);
 }
 
-static bool more_than_rows(const cfx_node *n)
+static int known_rank(const cfx_node *n)
 {
-    cfx_value v = cfx_extract__known(n);
-    return v.kind == CFX_TENSOR && v.u.tensor->rank > 2;
+    cfx_value v = n ? cfx_extract__known(n) : CFX_NOTHING;
+    return v.kind == CFX_TENSOR ? v.u.tensor->rank : 0;
 }
 
 static cfx_status check_eval(cfx_pass_call *p, const layer *l, const norm *b)
@@ -159,11 +160,19 @@ static cfx_node *input_of(const cfx_node *n)
     return v.kind == CFX_NODE ? v.u.node : NULL;
 }
 
-/* BatchNormNd and ConvNd must have the same N. Norm functions and linear layers
- * accept any. */
-static bool same_space(const layer *l, const norm *b)
+/* The rank of what the norm reads and gives; 0: not known. BatchNorm1d takes rows and
+ * sequences, BatchNorm2d and BatchNorm3d one rank only. */
+static int rank_at(const norm *b)
 {
-    return !l->module || !l->axes || !b->axes || l->axes == b->axes;
+    int rank = b->axes > 1 ? b->axes + 2 : known_rank(b->n);
+    return rank ? rank : known_rank(input_of(b->n));
+}
+
+/* Are the layer's channels on axis 1, as the norm's are? */
+static bool shares_channels(const layer *l, const norm *b)
+{
+    int spatial = l->kind == LAYER_LINEAR ? 0 : l->weight->rank - 2;
+    return rank_at(b) == spatial + 2;
 }
 
 /* ---- The passes ---- */
@@ -187,7 +196,7 @@ static cfx_status fold(folding *f, layer *l, norm *b)
     st = cfx_layer__load(l, p);
     if (!st)
         st = cfx_norm__load(b, p);
-    if (st)
+    if (st || !shares_channels(l, b))
         return st;
     channels = f->in_front ? cfx_tensor_size(l->weight, 1)
                            : channels_of(l, l->weight);
@@ -219,14 +228,13 @@ static cfx_status fold_at(folding *f, cfx_node *n, bool linear)
     if (cfx_norm__find(&b, f->p, n) && (before = input_of(n)) != NULL &&
         before->nusers == 1 && b.running &&
         cfx_layer__find(&l, f->p, before) &&
-        (l.kind == LAYER_LINEAR) == linear && same_space(&l, &b) &&
-        !(linear && more_than_rows(before)))
+        (l.kind == LAYER_LINEAR) == linear)
         return fold(f, &l, &b);
     if (!linear || !cfx_layer__find(&l, f->p, n) || l.kind != LAYER_LINEAR)
         return CFX_OK;
     before = input_of(n);
     if (!before || before->nusers != 1 || !cfx_norm__find(&b, f->p, before) ||
-        !b.running || !input_of(before) || more_than_rows(input_of(before)))
+        !b.running || !input_of(before))
         return CFX_OK;
     f->in_front = true;
     return fold(f, &l, &b);
@@ -257,7 +265,8 @@ static cfx_status fuse_linear_bn_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__fuse_conv_bn = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "fuse_conv_bn()",
-    .doc = "Fold batch norms into the convolutions before them.",
+    .doc = "Fold batch norms into the convolutions before them; those of "
+           "sequences where meta tensor_meta shows that they have a batch.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
     .run = fuse_conv_bn_run,
 };
@@ -265,7 +274,8 @@ const cfx_pass cfx_pass__fuse_conv_bn = {
 const cfx_pass cfx_pass__fuse_linear_bn = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "fuse_linear_bn()",
-    .doc = "Fold batch norms into the linear layers before or after them.",
+    .doc = "Fold batch norms into the linear layers before or after them, "
+           "where meta tensor_meta shows that they are of rows.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
     .run = fuse_linear_bn_run,
 };

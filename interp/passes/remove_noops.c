@@ -16,8 +16,8 @@
 #include "interp/split/extract.h"
 #include "op/op_impl.h"
 
-/* One sample of rank 0; for ranks 1 to 5 one for each axis that is long. */
-enum { NSAMPLES = 1 + 1 + 2 + 3 + 4 + 5 };
+/* One sample of rank 0; for other ranks one for each axis that is long. */
+enum { NSAMPLES = 1 + CFX_MAX_RANK * (CFX_MAX_RANK + 1) / 2 };
 
 typedef struct trial {
     cfx_pass_call *p;
@@ -30,9 +30,9 @@ typedef struct trial {
 static cfx_status make_sample(trial *t, int i, int rank, int axis)
 {
     static const cfx_dtype types[] = {CFX_F32, CFX_F16,  CFX_I64, CFX_U8,
-                                      CFX_F64, CFX_BOOL, CFX_BF16};
-    cfx_dim shape[5], stride[5];
-    for (int k = 0; k < 5; k++) {
+                                      CFX_F64, CFX_BOOL, CFX_C64};
+    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
+    for (int k = 0; k < CFX_MAX_RANK; k++) {
         shape[k] = cfx_dim_int(k == axis ? (int64_t)1 << 40 : 1);
         stride[k] = cfx_dim_int(3);
     }
@@ -45,7 +45,7 @@ static cfx_status make_samples(trial *t)
 {
     int i = 0;
     cfx_status st = make_sample(t, i++, 0, 0);
-    for (int rank = 1; rank <= 5; rank++)
+    for (int rank = 1; rank <= CFX_MAX_RANK; rank++)
         for (int axis = 0; axis < rank && !st; axis++)
             st = make_sample(t, i++, rank, axis);
     return st;

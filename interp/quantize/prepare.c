@@ -396,7 +396,7 @@ cfx_status cfx_quantize_prepare(cfx_module *gm, cfx_quantizer *q,
     if (!cfx_graph_module_graph(gm))
         return cfx_fail(p.err, CFX_EINVAL, "%s has no graph",
                         cfx_module_class_name(gm));
-    cfx_status st = cfx_quantize__lower(gm, p.err);
+    cfx_status st = cfx_quantize__lower(gm, inputs, ninputs, p.err);
     if (st)
         return st;
     p.graph = cfx_graph_module_graph(gm);

@@ -26,8 +26,10 @@ double cfx_quantize__error(const cfx_tensor *a, const cfx_tensor *b);
 
 /* Fold batch norms, remove dropout, inline modules, let in-place calls return
  * new tensors where that is the same, and move the parameters that the graph
- * reads to gm itself. */
-cfx_status cfx_quantize__lower(cfx_module *gm, cfx_error *err);
+ * reads to gm itself. Shapes are those of the inputs; without any, norms whose channels
+ * depend on the rank stay. */
+cfx_status cfx_quantize__lower(cfx_module *gm, const cfx_value *inputs,
+                               size_t ninputs, cfx_error *err);
 
 /* The tensor that a get_attr node reads, or NULL. */
 cfx_tensor *cfx_quantize__parameter(const cfx_module *gm, const cfx_node *n);

@@ -425,4 +425,28 @@ said 'nothing finite' 0 '^mul +float +its elements go beyond 1e30' "$cfx" \
     quantize inf.fx --calibrate 'x=f32[6,3]' -o t.fx
 also 'its activation stays with it' '^relu +float +its elements go beyond'
 
+# ---- Norms behind linear layers ----
+
+cat >norm.fx <<'END'
+Net(
+  (fc): Linear(in_features=3, out_features=3, bias=True)
+  (bn): BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %fc : [num_users=1] = call_module[target=fc](args = (%x,), kwargs = {})
+    %bn : [num_users=1] = call_module[target=bn](args = (%fc,), kwargs = {})
+    return bn
+END
+said 'a norm of rows' 0 '^linear +value' "$cfx" quantize norm.fx \
+    --random-weights 1 --calibrate 'x=f32[4,3]' -o t.fx
+also 'it is folded' '^3 tensors quantized'
+said 'a norm of as many tokens as features' 0 '^batch_norm +value' "$cfx" \
+    quantize norm.fx --random-weights 1 --calibrate 'x=f32[2,3,3]' -o t.fx
+also 'it stays' '^4 tensors quantized'
+said 'a norm of what is not known stays' 0 '' "$cfx" quantize norm.fx \
+    --random-weights 1 --weights-only int8 -o t.fx
+said 'it is in the result' 0 'batch_norm' cat t.fx
+
 tell

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include <cfx/partition.h>
+#include <cfx/shape_prop.h>
 
 #include "tests/unit/unit.h"
 #include "tests/zoo/zoo.h"
@@ -233,6 +234,9 @@ TEST_EACH(conv_bn_fusion_of_functions, 6)
     for (int i = 0; i < 4; i++)
         ((float *)var.u.tensor->data)[i] = 0.5F + (float)i;
     FEED(CFX_F32, 2, 3, 6, 6);
+    apply_same("fuse_conv_bn", 1e-5);
+    ck_assert_ptr_nonnull(cfx_graph_find(g, "bn"));
+    assert_ok(cfx_propagate_shapes(gm, NULL, in, nin, NULL, &err));
     apply_same("fuse_conv_bn", 1e-5);
     ck_assert_ptr_null(cfx_graph_find(g, "bn"));
     ck_assert_ptr_null(cfx_graph_find(g, "mean"));
