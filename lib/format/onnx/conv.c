@@ -215,7 +215,9 @@ void onnx_lower_causal_conv_with_state(onnx_node *n)
                               cfx_int(1));
 }
 
-/* Pads that give the asked extents, or those of auto_pad. */
+/* Pads that give the asked extents, or, of auto_pad, the input's by the stride,
+ * or the full result where that is less. What lies beyond the full result is
+ * behind it. */
 static void transposed_pads(onnx_node *n, cfx_value x, windows *w,
                             const int64_t *extra, const int64_t *shape,
                             size_t given)
@@ -226,10 +228,30 @@ static void transposed_pads(onnx_node *n, cfx_value x, windows *w,
                              : size * w->stride[i];
         int64_t all = w->stride[i] * (size - 1) + extra[i] +
                       (w->kernel[i] - 1) * w->dilation[i] + 1 - want;
-        int64_t half = (all - (all & 1)) / 2; /* rounded down */
-        w->before[i] = w->same_upper ? half : all - half;
-        w->after[i] = all - w->before[i];
+        int64_t cut = all < 0 ? 0 : all;
+        w->before[i] = w->same_upper ? cut / 2 : cut - cut / 2;
+        w->after[i] = (given ? all : cut) - w->before[i];
     }
+}
+
+/* Does torch have these pads and this output_padding? */
+static bool torch_transposes(const windows *w, const int64_t *extra)
+{
+    for (int i = 0; i < w->nd; i++)
+        if (w->before[i] != w->after[i] ||
+            (extra[i] >= w->stride[i] && extra[i] >= w->dilation[i]))
+            return false;
+    return true;
+}
+
+/* A bias of each channel, shaped to broadcast. */
+static cfx_value add_bias(onnx_node *n, cfx_value y, cfx_value bias, int nd)
+{
+    int64_t shape[1 + MAX_SPATIAL] = {-1, 1, 1, 1};
+
+    return cfx_add(
+        n->s, y,
+        cfx_reshape(n->s, bias, onnx_int_arg(n->s, 1 + (size_t)nd, shape)));
 }
 
 void onnx_lower_conv_transpose(onnx_node *n)
@@ -249,23 +271,23 @@ void onnx_lower_conv_transpose(onnx_node *n)
         return;
     }
     transposed_pads(n, x, &w, extra, shape, given);
-    bool symmetric = is_symmetric(&w) && w.before[0] >= 0;
-    for (int i = 0; i < w.nd; i++)
-        symmetric = symmetric && w.before[i] >= 0;
+    bool direct = torch_transposes(&w, extra);
     cfx_value args[] = {x,
                         weight,
-                        bias.kind ? bias : cfx_none(),
+                        direct && bias.kind ? bias : cfx_none(),
                         list_of(n, &w, w.stride),
-                        list_of(n, &w, symmetric ? w.before : no_pads),
-                        list_of(n, &w, extra),
+                        list_of(n, &w, direct ? w.before : no_pads),
+                        list_of(n, &w, direct ? extra : no_pads),
                         cfx_int(onnx_attr_int(n, "group", 1)),
                         list_of(n, &w, w.dilation)};
     cfx_value y = call_nd(n, "torch.conv_transpose", w.nd, "", args, 8);
-    for (int i = 0; i < w.nd && !symmetric; i++) {
+    for (int i = 0; i < w.nd && !direct; i++) {
         w.before[i] = -w.before[i];
-        w.after[i] = -w.after[i];
+        w.after[i] = extra[i] - w.after[i];
     }
-    n->out[0] = symmetric ? y : padded(n, y, &w, cfx_int(0));
+    if (!direct)
+        y = padded(n, y, &w, cfx_int(0));
+    n->out[0] = direct || !bias.kind ? y : add_bias(n, y, bias, w.nd);
 }
 
 /* ---- Pooling ---- */

@@ -372,24 +372,12 @@ void onnx_lower_reverse_sequence(onnx_node *n)
 
 /* ---- Making tensors ---- */
 
-static cfx_value tensor_of(onnx_node *n, Onnx__TensorProto *p)
-{
-    cfx_value v;
-
-    if (onnx_constant_read(&v, n->s->ctx, p, n->lowering->dir, &n->s->error))
-        return cfx_none();
-    v = cfx_scope_take(n->s, v);
-    if (onnx_narrow_bits(p->data_type))
-        onnx_mark_type(n->s, v, p->data_type);
-    return v;
-}
-
 void onnx_lower_constant(onnx_node *n)
 {
     const Onnx__AttributeProto *a;
 
     if ((a = onnx_attr(n, "value")) && a->t) {
-        n->out[0] = tensor_of(n, a->t);
+        n->out[0] = onnx_constant(n->lowering, a->t);
         if (n->out[0].kind == CFX_TENSOR && n->proto->n_output)
             onnx_name_tensor(n->s, n->out[0].u.tensor, n->proto->output[0]);
     } else if ((a = onnx_attr(n, "value_int"))) {
@@ -420,7 +408,7 @@ void onnx_lower_constant_of_shape(onnx_node *n)
     if (!onnx_ints(n, 0, &shape))
         return;
     if (a && a->t) {
-        t = tensor_of(n, a->t);
+        t = onnx_constant(n->lowering, a->t);
         if (t.kind != CFX_TENSOR || cfx_tensor_numel(t.u.tensor) != 1) {
             onnx_fail(n, CFX_EINVAL, "its value is not one number");
             return;

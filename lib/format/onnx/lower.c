@@ -297,24 +297,44 @@ static void keep_type(cfx_scope *s, cfx_value v, int64_t code)
         onnx_mark_type(s, v, code);
 }
 
+cfx_value onnx_constant(onnx_lowering *lo, Onnx__TensorProto *p)
+{
+    cfx_scope *s = &lo->r.base;
+    char *key = cfx_arena_strdup(&lo->r.arena, (const char *)&p, sizeof(p));
+    cfx_map_entry *e = key ? cfx_map_put(&lo->constants, key, sizeof(p), NULL)
+                           : NULL;
+    cfx_value *kept = e ? e->v.p : NULL;
+
+    if (kept)
+        return *kept;
+    kept = onnx_alloc(s, 1, sizeof(*kept));
+    if (!e)
+        cfx_no_memory(&s->error);
+    if (cfx_scope_failed(s) ||
+        onnx_constant_read(kept, s->ctx, p, lo->dir, &s->error))
+        return cfx_none();
+    e->v.p = kept;
+    cfx_scope_take(s, *kept);
+    keep_type(s, *kept, p->data_type);
+    return *kept;
+}
+
 static void bind_initializers(onnx_lowering *lo, const Onnx__GraphProto *g)
 {
     cfx_scope *s = &lo->r.base;
-    cfx_value v;
 
     if (g->n_sparse_initializer)
         cfx_scope_fail(s, CFX_EUNSUPPORTED, "it has sparse initializers");
     for (size_t i = 0; i < g->n_initializer && !cfx_scope_failed(s); i++) {
         const char *name = onnx_text(g->initializer[i]->name);
-        if (onnx_constant_read(&v, s->ctx, g->initializer[i], lo->dir,
-                               &s->error)) {
+        cfx_value v = onnx_constant(lo, g->initializer[i]);
+        if (cfx_scope_failed(s)) {
             cfx_fail_at(&s->error, "initializer %.100s", name);
             return;
         }
-        bind(lo, name, cfx_scope_take(s, v));
+        bind(lo, name, v);
         if (v.kind == CFX_TENSOR)
             onnx_name_tensor(s, v.u.tensor, name);
-        keep_type(s, v, g->initializer[i]->data_type);
     }
 }
 
@@ -736,6 +756,7 @@ cfx_status onnx_lower(cfx_module **out, cfx_context *ctx,
     if (!model->graph || !model->n_opset_import)
         return cfx_fail(err, CFX_EPARSE, "is not an ONNX model: it has no %s",
                         model->graph ? "operator set" : "graph");
+    cfx_map_init(&lo.constants, ctx);
     cfx_status st = onnx_recorder_init(&lo.r, ctx, err);
     if (!st)
         st = onnx_graph_init(&graph, ctx, NULL, err);
@@ -766,6 +787,7 @@ cfx_status onnx_lower(cfx_module **out, cfx_context *ctx,
         *out = NULL;
     }
     onnx_graph_release(&graph);
+    cfx_map_release(&lo.constants);
     onnx_recorder_release(&lo.r);
     return st;
 }

@@ -166,8 +166,9 @@ typedef struct onnx_lowering {
     const char *dir;
     const cfx_load_options *options;
     onnx_frame *frame;
-    int depth;       /* of graphs and functions */
-    size_t nlowered; /* nodes */
+    cfx_map constants; /* cfx_values by the addresses of their messages */
+    int depth;         /* of graphs and functions */
+    size_t nlowered;   /* nodes */
     int nbranches;
 } onnx_lowering;
 
@@ -369,6 +370,11 @@ void *onnx_alloc(cfx_scope *s, size_t n, size_t size);
 /* Rounds or steps that stand one after the other in the graph, where torch has
  * no operator for them. */
 enum { ONNX_MAX_UNROLLED = 256 };
+
+/* A tensor or strings of a message, marked with a type that its dtype does not
+ * tell. They are read once: graphs that are lowered several times share them.
+ * None after a failure. */
+cfx_value onnx_constant(onnx_lowering *lo, Onnx__TensorProto *p);
 
 /* ---- Graphs within nodes: lower.c ---- */
 

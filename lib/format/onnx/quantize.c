@@ -17,6 +17,9 @@ static cfx_value along(onnx_node *n, cfx_value v, cfx_value x, int64_t axis)
 
     if (cfx_scope_failed(n->s) || own == 0)
         return v;
+    /* One scale is for the whole tensor, whatever the axis. */
+    if (own == 1 && cfx_dim_is(onnx_meta_tensor(n, v)->shape[0], 1))
+        return cfx_reshape(n->s, v, onnx_arg(n->s, 0, NULL));
     int at = rank ? onnx_axis(n, axis, rank) : 0;
     if (own == rank && block > 0)
         return cfx_repeat_interleave(n->s, v, cfx_int(block),
@@ -139,6 +142,16 @@ void onnx_lower_dynamic_quantize_linear(onnx_node *n)
 
 /* ---- Products of integers: exact in float64, whose sums have 53 bits ---- */
 
+/* A scale or zero point of the rows of a matrix, as a column of it. */
+static cfx_value of_rows(onnx_node *n, cfx_value v, cfx_value matrix)
+{
+    bool column = onnx_rank(n, v) == 1 && onnx_rank(n, matrix) > 1;
+
+    return column && !cfx_scope_failed(n->s)
+               ? cfx_unsqueeze(n->s, v, cfx_int(-1))
+               : v;
+}
+
 static cfx_value centered(onnx_node *n, size_t x, size_t zero, bool rows)
 {
     cfx_value v = to(n, onnx_tensor(n, x), CFX_F64), z;
@@ -146,10 +159,7 @@ static cfx_value centered(onnx_node *n, size_t x, size_t zero, bool rows)
     if (!onnx_has(n, zero))
         return v;
     z = to(n, onnx_tensor(n, zero), CFX_F64);
-    if (rows && onnx_rank(n, z) == 1 && !cfx_scope_failed(n->s) &&
-        onnx_rank(n, v) > 1)
-        z = cfx_unsqueeze(n->s, z, cfx_int(-1));
-    return cfx_sub(n->s, v, z);
+    return cfx_sub(n->s, v, rows ? of_rows(n, z, v) : z);
 }
 
 void onnx_lower_mat_mul_integer(onnx_node *n)
@@ -162,12 +172,20 @@ void onnx_lower_mat_mul_integer(onnx_node *n)
 void onnx_lower_q_linear_mat_mul(onnx_node *n)
 {
     cfx_scope *s = n->s;
-    cfx_value a = cfx_mul(s, centered(n, 0, 2, true), onnx_tensor(n, 1));
-    cfx_value b = cfx_mul(s, centered(n, 3, 5, false), onnx_tensor(n, 4));
-    cfx_value y = cfx_matmul(s, a, b), zero = onnx_tensor(n, 7);
+    cfx_value a = centered(n, 0, 2, true), b = centered(n, 3, 5, false);
+    cfx_value y, zero = onnx_tensor(n, 7), scale = onnx_tensor(n, 6);
+    const cfx_tensor *t = onnx_meta_tensor(n, scale);
 
-    n->out[0] = quantize(n, y, onnx_tensor(n, 6), zero, onnx_type_of(n, zero),
-                         0);
+    if (t && t->rank == 1 && !cfx_dim_is(t->shape[0], 1)) {
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "ONNX does not say whether a list of scales of the result "
+                  "is of rows or of columns");
+        return;
+    }
+    a = cfx_mul(s, a, of_rows(n, onnx_tensor(n, 1), a));
+    b = cfx_mul(s, b, onnx_tensor(n, 4));
+    y = cfx_matmul(s, a, b);
+    n->out[0] = quantize(n, y, scale, zero, onnx_type_of(n, zero), 0);
 }
 
 /* Lower a Conv of these inputs, with the attributes of the node. */

@@ -162,7 +162,7 @@ static cfx_value row_of(onnx_node *n, const char *const name[4])
     const Onnx__AttributeProto *ints = onnx_attr(n, name[0]);
     const Onnx__AttributeProto *floats = onnx_attr(n, name[1]);
     Onnx__TensorProto *t = onnx_attr_tensor(n, name[3]);
-    cfx_value texts = onnx_attr_texts(n, name[2]), v;
+    cfx_value texts = onnx_attr_texts(n, name[2]);
 
     if (ints)
         return onnx_int_tensor(n->s, 1, ints->n_ints, ints->ints);
@@ -172,9 +172,7 @@ static cfx_value row_of(onnx_node *n, const char *const name[4])
         return texts;
     if (!t)
         return onnx_fail(n, CFX_EGRAPH, "it lacks %s", name[3]);
-    if (onnx_constant_read(&v, n->s->ctx, t, n->lowering->dir, &n->s->error))
-        return cfx_none();
-    return cfx_scope_take(n->s, v);
+    return onnx_constant(n->lowering, t);
 }
 
 /* The place of each number among the keys, their number where it is none. */
@@ -203,14 +201,11 @@ static cfx_value default_label(onnx_node *n, cfx_dtype type)
     Onnx__TensorProto *t = onnx_attr_tensor(n, "default_tensor");
     int64_t i = onnx_attr_int(n, "default_int64", -1);
     float f = (float)onnx_attr_float(n, "default_float", -0.0);
-    cfx_value v;
 
     if (!t)
         return cfx_dtype_is_float(type) ? onnx_float_tensor(n->s, 1, 1, &f)
                                         : onnx_int_tensor(n->s, 1, 1, &i);
-    if (onnx_constant_read(&v, n->s->ctx, t, n->lowering->dir, &n->s->error))
-        return cfx_none();
-    v = cfx_scope_take(n->s, v);
+    cfx_value v = onnx_constant(n->lowering, t);
     if (v.kind != CFX_TENSOR || cfx_tensor_numel(v.u.tensor) != 1)
         return onnx_fail(n, CFX_EINVAL, "its default is not one number");
     int64_t one[] = {1};

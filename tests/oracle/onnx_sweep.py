@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""onnx_sweep.py KIND DIR [COUNT [SEED]] -- random ONNX models of one kind as folders.
+
+KIND is resize, conv_transpose, quantize, or recurrent. Each model that ONNX Runtime
+runs becomes DIR/NUMBER, whose results are ONNX Runtime's; `cfx onnx-test DIR/*`
+compares. COUNT is 500 if it is not given.
+"""
+import os
+import random
+import sys
+
+import numpy as np
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+from onnx_cases import message_of, write
+
+F, I = TensorProto.FLOAT, TensorProto.INT64
+
+
+def model_of(nodes, inputs, outputs, constants, opset=20):
+    kinds = {np.dtype(np.float32): F, np.dtype(np.int64): I,
+             np.dtype(np.int32): TensorProto.INT32,
+             np.dtype(np.uint8): TensorProto.UINT8,
+             np.dtype(np.int8): TensorProto.INT8}
+    graph = helper.make_graph(
+        nodes, "sweep",
+        [helper.make_tensor_value_info(k, kinds[v.dtype], v.shape)
+         for k, v in inputs.items()],
+        [helper.make_tensor_value_info(*o) for o in outputs],
+        [numpy_helper.from_array(np.asarray(v), k)
+         for k, v in constants.items()])
+    return helper.make_model(graph, ir_version=9,
+                             opset_imports=[helper.make_opsetid("", opset)])
+
+
+def floats(r, shape):
+    return np.random.default_rng(r.randrange(1 << 30)).standard_normal(
+        shape).astype(np.float32)
+
+
+def resize(r):
+    rank = r.choice([1, 2, 3, 4, 4, 4, 5])
+    shape = [r.randint(1, 7) for _ in range(rank)]
+    mode = r.choice(["nearest", "linear", "cubic"])
+    own = {"mode": mode}
+    own["coordinate_transformation_mode"] = coordinates = r.choice(
+        ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+         "align_corners", "asymmetric", "tf_crop_and_resize"])
+    if mode == "nearest":
+        own["nearest_mode"] = r.choice(
+            ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+    if mode == "cubic" and r.random() < 0.5:
+        own["cubic_coeff_a"] = -0.5
+    if mode == "cubic" and r.random() < 0.3:
+        own["exclude_outside"] = 1
+    if mode != "nearest" and r.random() < 0.3 and not coordinates.startswith(
+            "tf"):
+        own["antialias"] = 1
+    axes = list(range(rank))
+    free = axes if rank < 3 else axes[2:] if r.random() < 0.8 else axes
+    if r.random() < 0.4:
+        axes = r.sample(free, r.randint(1, len(free)))
+        own["axes"] = axes
+    constants, inputs = {}, ["x", "", ""]
+    if coordinates.startswith("tf"):
+        constants["roi"] = np.array(
+            [r.choice([0, 0.1, -0.2, 0.25]) for _ in axes] +
+            [r.choice([1, 0.9, 1.3, 0.75]) for _ in axes], np.float32)
+        inputs[1] = "roi"
+        own["extrapolation_value"] = 2.5
+    if r.random() < 0.5:
+        constants["s"] = np.array(
+            [r.choice([0.5, 0.6, 0.75, 1, 1.3, 1.5, 2, 2.4, 3])
+             if a in free else 1 for a in axes], np.float32)
+        inputs[2] = "s"
+    else:
+        constants["s"] = np.array(
+            [r.randint(1, 12) if a in free else shape[a] for a in axes])
+        inputs.append("s")
+        if r.random() < 0.3 and axes == free:
+            own["keep_aspect_ratio_policy"] = r.choice(
+                ["not_larger", "not_smaller"])
+    x = floats(r, shape)
+    return model_of([helper.make_node("Resize", inputs, ["y"], **own)],
+                    {"x": x}, [("y", F, None)], constants), [x]
+
+
+def conv_transpose(r):
+    nd = r.randint(1, 3)
+    group = r.choice([1, 1, 2])
+    own = {"group": group}
+    kernel = [r.randint(1, 4) for _ in range(nd)]
+    strides = [r.randint(1, 3) for _ in range(nd)]
+    if r.random() < 0.6:
+        own["strides"] = strides
+    else:
+        strides = [1] * nd
+    if r.random() < 0.3:
+        own["dilations"] = [r.randint(1, 3) for _ in range(nd)]
+    if r.random() < 0.3:
+        own["output_padding"] = [r.randint(0, 2) for _ in range(nd)]
+    size = [r.randint(1, 5) for _ in range(nd)]
+    how = r.random()
+    if how < 0.4:
+        own["pads"] = [r.randint(0, 2) for _ in range(2 * nd)]
+    elif how < 0.6:
+        own["auto_pad"] = r.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
+    if r.random() < 0.4:
+        own["output_shape"] = [
+            max(1, s * t + r.randint(-2, 6)) for s, t in zip(size, strides)]
+        if r.random() < 0.5:
+            own["auto_pad"] = r.choice(["SAME_UPPER", "SAME_LOWER", "NOTSET"])
+    x = floats(r, [2, 2 * group] + size)
+    w = floats(r, [2 * group, 3] + kernel)
+    inputs, constants = ["x", "w"], {"w": w}
+    if r.random() < 0.5:
+        inputs.append("b")
+        constants["b"] = floats(r, [3 * group])
+    return model_of(
+        [helper.make_node("ConvTranspose", inputs, ["y"], **own)], {"x": x},
+        [("y", F, None)], constants), [x]
+
+
+def quantize(r):
+    kind = r.choice(["dequantize", "quantize", "matmul", "integer"])
+    t = r.choice([np.uint8, np.int8])
+    low, high = np.iinfo(t).min, np.iinfo(t).max
+    g = np.random.default_rng(r.randrange(1 << 30))
+
+    def ints(shape):
+        return g.integers(low, high, shape, endpoint=True).astype(t)
+
+    def scales(shape):
+        return g.uniform(0.01, 0.1, shape).astype(np.float32)
+    if kind in ("dequantize", "quantize"):
+        shape = [r.randint(1, 4) for _ in range(r.randint(1, 4))]
+        own, per = {}, r.choice([[], [1], None])
+        axis = r.randrange(-len(shape), len(shape))
+        if per is None or r.random() < 0.5:
+            own["axis"] = axis
+        per = [shape[axis]] if per is None else per
+        constants = {"s": scales(per), "z": ints(per)}
+        zero = ["z"] if kind == "quantize" or r.random() < 0.7 else []
+        x = ints(shape) if kind == "dequantize" else floats(r, shape)
+        op = "DequantizeLinear" if kind == "dequantize" else "QuantizeLinear"
+        out = F if kind == "dequantize" else helper.np_dtype_to_tensor_dtype(
+            np.dtype(t))
+        return model_of([helper.make_node(op, ["x", "s"] + zero, ["y"],
+                                          **own)],
+                        {"x": x}, [("y", out, None)], constants), [x]
+    m, k, n = (r.randint(1, 4) for _ in range(3))
+    batch = r.choice([[], [2]])
+    x, w = ints(batch + [m, k]), ints(r.choice([[], batch]) + [k, n])
+    rows, columns = r.choice([[], [1], [m]]), r.choice([[], [1], [n]])
+    if kind == "integer":
+        return model_of(
+            [helper.make_node("MatMulInteger", ["x", "w", "xz", "wz"],
+                              ["y"])], {"x": x},
+            [("y", TensorProto.INT32, None)],
+            {"w": w, "xz": ints(rows), "wz": ints(columns)}), [x]
+    out = helper.np_dtype_to_tensor_dtype(np.dtype(t))
+    return model_of(
+        [helper.make_node("QLinearMatMul", ["x", "xs", "xz", "w", "ws", "wz",
+                                            "ys", "yz"], ["y"])], {"x": x},
+        [("y", out, None)],
+        {"w": w, "xs": scales(rows), "xz": ints(rows), "ws": scales(columns),
+         "wz": ints(columns), "ys": np.float32(0.2), "yz": ints([])}), [x]
+
+
+def recurrent(r):
+    op = r.choice(["LSTM", "GRU", "RNN"])
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op]
+    time, batch, size, hidden = (r.randint(1, 4) for _ in range(4))
+    direction = r.choice(["forward", "reverse", "bidirectional"])
+    d = 2 if direction == "bidirectional" else 1
+    own = {"hidden_size": hidden, "direction": direction}
+    if op == "GRU":
+        own["linear_before_reset"] = r.randint(0, 1)
+    x = floats(r, [time, batch, size])
+    lens = np.array([r.randint(1, time) for _ in range(batch)], np.int32)
+    inputs, feeds = {"x": x}, [x]
+    constants = {"w": floats(r, [d, gates * hidden, size]),
+                 "r": floats(r, [d, gates * hidden, hidden])}
+    names = ["x", "w", "r", "", "", "", ""]
+    if r.random() < 0.7:
+        names[3] = "b"
+        constants["b"] = floats(r, [d, 2 * gates * hidden])
+    how = r.random()
+    if how < 0.8:
+        names[4] = "l"
+        if how < 0.4:
+            inputs["l"] = lens
+            feeds.append(lens)
+        else:
+            constants["l"] = lens
+    for i in (5, 6)[:1 + (op == "LSTM")]:
+        if r.random() < 0.5:
+            names[i] = f"h{i}"
+            constants[names[i]] = floats(r, [d, batch, hidden])
+    names = names[:5 + (names[5] != "") + (op == "LSTM")]
+    outputs = [("y", F, None), ("yh", F, None)]
+    if op == "LSTM":
+        outputs.append(("yc", F, None))
+        if len(names) == 6 and names[5] == "":
+            names.append("")
+        if r.random() < 0.4:
+            names += [""] * (7 - len(names)) + ["p"]
+            constants["p"] = floats(r, [d, 3 * hidden])
+    if r.random() < 0.2:
+        own["clip"] = 0.5
+    if r.random() < 0.2:
+        one = {"LSTM": ["HardSigmoid", "Relu", "Tanh"],
+               "GRU": ["Sigmoid", "Softsign"], "RNN": ["Relu"]}[op]
+        own["activations"] = one * d
+    return model_of(
+        [helper.make_node(op, names, [o[0] for o in outputs], **own)], inputs,
+        outputs, constants), feeds
+
+
+def main():
+    kind, where = sys.argv[1:3]
+    count = int(sys.argv[3]) if len(sys.argv) > 3 else 500
+    r = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 0)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    refused = 0
+    for i in range(count):
+        model, inputs = globals()[kind](r)
+        try:
+            session = onnxruntime.InferenceSession(model.SerializeToString(),
+                                                   options)
+            names = [one.name for one in session.get_inputs()]
+            outputs = session.run(None, dict(zip(names, inputs)))
+        except Exception:
+            refused += 1
+            continue
+        folder = os.path.join(where, f"{kind}_{i}")
+        data = os.path.join(folder, "test_data_set_0")
+        os.makedirs(data, exist_ok=True)
+        write(os.path.join(folder, "model.onnx"), model)
+        with open(os.path.join(folder, "tolerance"), "w") as f:
+            f.write("1e-3 1e-5\n")
+        for what, values in (("input", inputs), ("output", outputs)):
+            for k, v in enumerate(values):
+                write(os.path.join(data, f"{what}_{k}.pb"),
+                      message_of(v, None))
+    print(f"{count - refused} models, {refused} that ONNX Runtime refuses")
+
+
+if __name__ == "__main__":
+    main()
