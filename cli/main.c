@@ -63,10 +63,11 @@ const cli_option cli_global_options[] = {
 
 void cli_print_line(const char *text)
 {
-    fputs("cfx: ", stderr);
-    for (; *text; text++)
-        putc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, stderr);
-    putc('\n', stderr);
+    cfx_error line = {0};
+
+    /* The text of an error is one line, with controls escaped. */
+    cfx_fail(&line, CFX_EUSER, "%s", text);
+    fprintf(stderr, "cfx: %s\n", line.text);
 }
 
 /* Return the option that would help. */

@@ -19,22 +19,35 @@ enum { NAME_MAX_ = 256 };
 typedef cfx_status part_fn(void *user, const char *name, cfx_value v,
                            cfx_error *err);
 
-/* Append "_KEY" to a name. */
-static cfx_status extend(char *name, size_t len, cfx_value key, cfx_error *err)
+/* Append text to a name of NAME_MAX_ bytes. */
+static cfx_status append(void *user, const char *text, size_t len)
 {
-    size_t room = NAME_MAX_ - len;
-    int n = key.kind == CFX_STR
-                ? snprintf(name + len, room, "_%s", key.u.str->text)
-            : key.kind == CFX_INT
-                ? snprintf(name + len, room, "_%lld", (long long)key.u.i)
-                : -1;
+    char *name = user;
+    size_t at = strlen(name);
 
-    if (n < 0 || (size_t)n >= room)
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "%s has a key that cannot name "
-                        "an output",
-                        name);
+    if (len >= NAME_MAX_ - at)
+        return CFX_ELIMIT;
+    memcpy(name + at, text, len);
+    name[at + len] = '\0';
     return CFX_OK;
+}
+
+/* Append "_KEY" to a name; controls in the key are escaped. */
+static cfx_status extend(char *name, cfx_value key, cfx_error *err)
+{
+    const cfx_sink to = {append, name};
+    const size_t len = strlen(name);
+    cfx_status st = CFX_EUNSUPPORTED;
+
+    if (key.kind == CFX_STR || key.kind == CFX_INT)
+        st = append(name, "_", 1);
+    if (!st)
+        st = cfx_print_value(to, key, CFX_STYLE_ARGUMENT, NULL);
+    if (!st)
+        return CFX_OK;
+    name[len] = '\0';
+    return cfx_fail(err, CFX_EUNSUPPORTED,
+                    "%s has a key that cannot name an output", name);
 }
 
 /* Call fn for each part of a value; the depth is that of nested values. */
@@ -50,7 +63,7 @@ static cfx_status visit(cfx_value v, char *name, part_fn *fn, void *user,
     for (uint32_t i = 0; i < v.u.seq->len && !st; i++) {
         const cfx_value *item =
             v.u.seq->item; /* for a dict: key, value, ... */
-        st = extend(name, len, dict ? item[i++] : cfx_int(i), err);
+        st = extend(name, dict ? item[i++] : cfx_int(i), err);
         if (!st)
             st = visit(item[i], name, fn, user, err);
         name[len] = '\0';

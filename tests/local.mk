@@ -138,7 +138,7 @@ SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/quantize.sh \
 	%reldir%/cli/registry.sh %reldir%/cli/zoo.sh %reldir%/cli/same.sh \
 	%reldir%/cli/levels.sh %reldir%/cli/headers.sh %reldir%/cli/bad_inputs.sh \
 	%reldir%/cli/demo.sh %reldir%/cli/examples.sh %reldir%/cli/cli_test.sh \
-	%reldir%/cli/stop.sh \
+	%reldir%/cli/stop.sh %reldir%/cli/foreign.sh \
 	%reldir%/cli/readme.sh %reldir%/cli/picture.sh \
 	%reldir%/cli/blocked_zoo.sh %reldir%/cli/packed_zoo.sh %reldir%/cli/optimize.sh \
 	%reldir%/cli/optimize_zoo.sh \

@@ -1,25 +1,37 @@
 /*
  * error -- error messages of one line.
  */
+#include "base/unicode.h"
 #include "base/util.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Replace newlines and terminal control characters, which names from a file
- * may contain, and do not cut a UTF-8 character. */
-static void tidy(char *text, size_t len)
+/* Write the text, which ends at `end`, so that it is one line, and a terminal
+ * acts on none of it, whatever names and strings of a file it holds. What does
+ * not fit ends in "...". */
+static void write_line(char to[CFX_ERROR_TEXT], const char *s, const char *end)
 {
-    for (char *p = text; *p; p++)
-        if ((unsigned char)*p < ' ' || *p == '\x7f')
-            *p = *p == '\n' || *p == '\t' ? ' ' : '?';
-    if (len < CFX_ERROR_TEXT)
-        return;
-    char *end = text + CFX_ERROR_TEXT - 4;
-    while (end > text && ((unsigned char)*end & 0xC0) == 0x80)
-        end--;
-    memcpy(end, "...", 4);
+    size_t n = 0, cut = 0;
+    while (s < end) {
+        char one[CFX_ESCAPE];
+        size_t used, len = cfx_utf8_visible(one, s, (size_t)(end - s), &used);
+        if (*s == '\n' || *s == '\t') {
+            *one = ' ';
+            len = 1;
+        }
+        if (n + len >= CFX_ERROR_TEXT) {
+            memcpy(to + cut, "...", 4);
+            return;
+        }
+        memcpy(to + n, one, len);
+        n += len;
+        s += used;
+        if (n <= CFX_ERROR_TEXT - 4)
+            cut = n;
+    }
+    to[n] = '\0';
 }
 
 cfx_status cfx_vfail(cfx_error *err, cfx_status code, const char *fmt,
@@ -28,11 +40,10 @@ cfx_status cfx_vfail(cfx_error *err, cfx_status code, const char *fmt,
     assert(code < 0);
     if (!err || err->code)
         return code;
-    int len = vsnprintf(err->text, sizeof(err->text), fmt, ap);
-    if (len < 0)
-        snprintf(err->text, sizeof(err->text), "%s", cfx_status_name(code));
-    else
-        tidy(err->text, (size_t)len);
+    char text[CFX_ERROR_TEXT + 1];
+    int len = vsnprintf(text, sizeof(text), fmt, ap);
+    const char *s = len < 0 ? cfx_status_name(code) : text;
+    write_line(err->text, s, s + strlen(s));
     err->code = code;
     err->located = false;
     return code;
@@ -67,21 +78,16 @@ cfx_status cfx_fail_at(cfx_error *err, const char *fmt, ...)
 {
     if (!err || !err->code)
         return CFX_EINVAL;
-    char place[CFX_ERROR_TEXT / 2];
+    enum { PLACE = CFX_ERROR_TEXT / 2 };
+    char text[PLACE + sizeof(": ") + CFX_ERROR_TEXT];
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(place, sizeof(place), fmt, ap);
+    int n = vsnprintf(text, PLACE, fmt, ap);
     va_end(ap);
     if (n <= 0)
         return err->code;
-    size_t at = strlen(place), len = strlen(err->text);
-    size_t room = sizeof(err->text) - at - 3;
-    size_t keep = len < room ? len : room;
-    memmove(err->text + at + 2, err->text, keep);
-    memcpy(err->text, place, at);
-    memcpy(err->text + at, ": ", 2);
-    err->text[at + 2 + keep] = '\0';
-    tidy(err->text, at + 2 + len);
+    strcat(strcat(text, ": "), err->text);
+    write_line(err->text, text, text + strlen(text));
     return err->code;
 }
 

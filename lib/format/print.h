@@ -86,8 +86,12 @@ void cfx_print__items(const cfx_values *p, const cfx_value *item, size_t n);
 
 /* A string in Python quotes. */
 void cfx_print__quoted(cfx_out *o, const char *s, size_t len);
-/* A target, key or type: bare, or in the superset quoted where one of `stop`,
- * a quote or a control character stands in it. */
+/* A string of a model or a file without quotes, so that a terminal shows it and
+ * does nothing else: controls are escaped (cfx_utf8_visible). Names have none
+ * (cfx_check_name). */
+void cfx_out__visible(cfx_out *o, const char *s, size_t len);
+/* A target, key or type: bare, or in the superset quoted where one of `stop`
+ * or a quote stands in it. */
 void cfx_print__word(cfx_out *o, const char *s, const char *stop,
                      bool lossless);
 

@@ -3,6 +3,8 @@
  */
 #include "graph/graph_impl.h"
 
+#include "base/unicode.h"
+
 cfx_status cfx_graph__check_input(const cfx_graph *g, const cfx_node *n,
                                   const char *of, cfx_error *err)
 {
@@ -172,9 +174,10 @@ cfx_status cfx_graph__copy_kwargs(cfx_args_copy *to, cfx_value **out,
         return CFX_OK;
     }
     for (size_t i = 0; i < n && !st; i++)
-        if (v[2 * i].kind != CFX_STR)
-            st = cfx_fail(err, CFX_EINVAL, "a keyword of Node '%s' is a %s",
-                          to->of, cfx_kind_name((cfx_kind)v[2 * i].kind));
+        st = v[2 * i].kind == CFX_STR
+                 ? cfx_check_name(v[2 * i].u.str->text, err)
+                 : cfx_fail(err, CFX_EINVAL, "a keyword of Node '%s' is a %s",
+                            to->of, cfx_kind_name((cfx_kind)v[2 * i].kind));
     cfx_value *copy = NULL;
     if (!st)
         st = cfx_store_copy_array(&to->g->store, &copy, v, 2 * n, &nodes, err);

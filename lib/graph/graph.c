@@ -7,6 +7,8 @@
 
 #include <cfx/graph_module.h>
 
+#include "base/unicode.h"
+
 /* ---- Nodes lie in blocks, each twice as long as the last ---- */
 
 enum {
@@ -197,7 +199,10 @@ static cfx_status check_spec(const cfx_graph *g, const cfx_node_spec *spec,
     if (g->ids == UINT32_MAX)
         return cfx_fail(err, CFX_EINVAL, "a graph has at most %u nodes",
                         UINT32_MAX);
-    return CFX_OK;
+    cfx_status st = cfx_check_name(spec->target, err);
+    if (!st && spec->type)
+        st = cfx_check_name(spec->type, err);
+    return st;
 }
 
 static const char *make_name(cfx_graph *g, const cfx_node *n,

@@ -148,6 +148,34 @@ static bool is_upper(char c)
     return c >= 'A' && c <= 'Z';
 }
 
+bool cfx_name_is_identifier(const char *s, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!cfx_name_has(s[i]))
+            return false;
+    return len && !is_digit(s[0]);
+}
+
+bool cfx_name_is_path(const char *s)
+{
+    for (;;) {
+        size_t n = strcspn(s, ".");
+        if (!cfx_name_is_identifier(s, n))
+            return false;
+        if (!s[n])
+            return true;
+        s += n + 1;
+    }
+}
+
+bool cfx_name_is_parameter(const char *s, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!cfx_name_has(s[i]) && !strchr(".:/- ", s[i]))
+            return false;
+    return len != 0;
+}
+
 /* Letters, digits and the underscore, as 128 bits. */
 static bool is_word(char c)
 {

@@ -70,6 +70,20 @@ CFX_INLINE void **cfx_names_user(const char *name)
 /* The candidate for a node without a name of its own, into buf (cleared). */
 void cfx_names_candidate(cfx_buf *buf, cfx_opcode op, const char *target);
 
+/* May the character stand in an identifier of Python's? */
+CFX_INLINE bool cfx_name_has(char c)
+{
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+           (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
+}
+/* Is it an identifier? Of characters beyond ASCII this is not checked. */
+bool cfx_name_is_identifier(const char *s, size_t len);
+/* Is it one or more identifiers with dots between them? */
+bool cfx_name_is_path(const char *s);
+/* May it name a placeholder: as a parameter in Python, or as a value in ONNX,
+ * `x.1` and `x:0`, whose other characters code replaces? */
+bool cfx_name_is_parameter(const char *s, size_t len);
+
 /* Is it a keyword, a builtin, or a global of generated code? */
 bool cfx_name_is_illegal(const char *name);
 

@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+#include "base/unicode.h"
+
 /* ---- Helpers ---- */
 
 static cfx_status check_live(const cfx_node *n, cfx_error *err)
@@ -228,6 +230,8 @@ cfx_status cfx_node_update_kwarg(cfx_node *n, const char *key, cfx_value v,
     cfx_value fresh, name;
     cfx_status st = check_live(n, err);
     if (!st)
+        st = cfx_check_name(key, err);
+    if (!st)
         st = copy_arg(n, &fresh, v, err);
     if (st)
         return st;
@@ -247,6 +251,8 @@ static cfx_status text_for(cfx_node *n, cfx_string **out, const char *text,
                            cfx_error *err)
 {
     cfx_status st = check_live(n, err);
+    if (!st)
+        st = cfx_check_name(text, err);
     return st ? st
               : cfx_store_string(store_of(n), out, text, strlen(text), err);
 }

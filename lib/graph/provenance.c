@@ -3,6 +3,7 @@
  */
 #include "graph/provenance.h"
 
+#include "base/unicode.h"
 #include "graph/graph_impl.h"
 
 static const char *const inherited[] = {
@@ -96,7 +97,10 @@ const cfx_string *cfx_node__innermost_module(const cfx_node *n)
     cfx_value last = stack.u.seq->item[stack.u.seq->len - 1];
     if (cfx_value_is_seq(last) && last.u.seq->len)
         last = last.u.seq->item[0];
-    return last.kind == CFX_STR ? last.u.str : NULL;
+    return last.kind == CFX_STR &&
+                   cfx_utf8_is_visible(last.u.str->text, last.u.str->len)
+               ? last.u.str
+               : NULL;
 }
 
 const char *cfx_node__module_class(const cfx_node *n, const char *path,
@@ -113,7 +117,8 @@ const char *cfx_node__module_class(const cfx_node *n, const char *path,
         const cfx_string *at = pair.u.seq->item[0].u.str;
         const char *class_name = pair.u.seq->item[1].u.str->text;
         const char *dot = strrchr(class_name, '.');
-        if (at->len == len && !memcmp(at->text, path, len))
+        if (at->len == len && !memcmp(at->text, path, len) &&
+            cfx_utf8_is_visible(class_name, strlen(class_name)))
             return dot ? dot + 1 : class_name;
     }
     return NULL;

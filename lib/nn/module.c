@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/atomic.h"
+#include "base/unicode.h"
 #include "op/op_impl.h"
 
 /* ---- Creation ---- */
@@ -82,6 +83,9 @@ static cfx_status make(cfx_module **out, cfx_context *ctx,
                        const cfx_module_type *type, const char *class_name,
                        cfx_error *err)
 {
+    cfx_status st = cfx_check_name(class_name, err);
+    if (st)
+        return st;
     cfx_module *m = cfx_calloc(ctx, 1, sizeof(*m));
     if (!m)
         return cfx_no_memory(err);
@@ -213,7 +217,9 @@ static cfx_status attach(cfx_module *m, const char *name, cfx_module *child,
         return cfx_fail(
             err, CFX_EINVAL, "'%s' cannot be a module that %s", name,
             child->parent ? "has a parent already" : "it would be part of");
-    cfx_status st = set_name(child, name, err);
+    cfx_status st = cfx_check_name(name, err);
+    if (!st)
+        st = set_name(child, name, err);
     if (st)
         return st;
     cfx_map_entry *e = cfx_map_get(&m->children, name, strlen(name));
@@ -490,9 +496,12 @@ static cfx_status declare(cfx_module *m, const char *name, cfx_tensor *t,
         s->tensor = t;
         return CFX_OK;
     }
-    if (cfx_grow(m->ctx, m->state, m->state_cap, m->nstate + 1, err)) {
+    cfx_status st = cfx_check_name(name, err);
+    if (!st)
+        st = cfx_grow(m->ctx, m->state, m->state_cap, m->nstate + 1, err);
+    if (st) {
         cfx_tensor_unref(t);
-        return CFX_ENOMEM;
+        return st;
     }
     size_t size;
     char *copy = copy_text(m->ctx, name, &size);

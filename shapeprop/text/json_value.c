@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/unicode.h"
+
 /* Append to an array; a missing value means lack of memory. */
 static bool append(json_t *to, json_t *v)
 {
@@ -28,16 +30,22 @@ static json_t *whole(json_t *v, bool ok)
     return NULL;
 }
 
+/* JSON escapes the controls of ASCII but DEL. What else a terminal acts on, and
+ * stray bytes, become the text of their escapes. */
 json_t *cfx_json_text(const char *s, size_t len)
 {
-    json_t *j = json_stringn(s, len);
-    char *plain = j ? NULL : malloc(len + 1);
-    if (!plain)
-        return j;
-    for (size_t i = 0; i < len; i++)
-        plain[i] = (unsigned char)s[i] < 0x80 ? s[i] : '?';
-    j = json_stringn(plain, len);
-    free(plain);
+    char *text = malloc(len * CFX_ESCAPE + 1);
+    size_t n = 0;
+    if (!text)
+        return NULL;
+    for (size_t i = 0, used; i < len; i += used) {
+        size_t more = cfx_utf8_visible(text + n, s + i, len - i, &used);
+        if ((unsigned char)s[i] < ' ')
+            text[n] = s[i];
+        n += (unsigned char)s[i] < ' ' ? 1 : more;
+    }
+    json_t *j = json_stringn(text, n);
+    free(text);
     return j;
 }
 
@@ -109,8 +117,12 @@ static cfx_status add_to_key(void *user, const char *text, size_t len)
 static bool set_item(json_t *to, cfx_value key, cfx_value v)
 {
     struct key k = {.len = 0};
-    if (key.kind == CFX_STR)
-        return set(to, key.u.str->text, cfx_json_value(v));
+    if (key.kind == CFX_STR) {
+        json_t *text = cfx_json_text(key.u.str->text, key.u.str->len);
+        bool ok = text && set(to, json_string_value(text), cfx_json_value(v));
+        json_decref(text);
+        return ok;
+    }
     return !cfx_print_shape((cfx_sink){add_to_key, &k}, key, false, NULL) &&
            set(to, k.text, cfx_json_value(v));
 }

@@ -181,11 +181,17 @@ def adjust(gm):
     gm.recompile()
 
 
+def visible(text):
+    """cfx escapes what a terminal acts on, where torch.fx prints it as it is."""
+    controls = "[\x01-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+    return re.sub(controls, lambda found: repr(found.group())[1:-1], text)
+
+
 def sections(gm, hidden, state):
     parts = {
         "lossless": Superset(hidden, state).model(gm),
-        "model": f"{gm!r}\n\n{gm.graph}\n",
-        "graph": with_metadata(gm.graph),
+        "model": visible(f"{gm!r}\n\n{gm.graph}\n"),
+        "graph": visible(with_metadata(gm.graph)),
         "tabular": tabular(gm.graph) + "\n",
     }
     adjust(gm)

@@ -2,6 +2,7 @@
  * file -- an ONNX file as a GraphModule.
  */
 #include "format/io.h"
+#include "format/print.h"
 #include "format/onnx/write.h"
 
 /* protobuf's own limit. */
@@ -68,6 +69,7 @@ static cfx_status print_versions(cfx_sink to, const Onnx__ModelProto *m,
                                  cfx_context *ctx, cfx_error *err)
 {
     cfx_buf text;
+    cfx_out out;
 
     cfx_buf_init(&text, ctx);
     cfx_buf_printf(&text, "IR %lld", (long long)m->ir_version);
@@ -77,8 +79,12 @@ static cfx_status print_versions(cfx_sink to, const Onnx__ModelProto *m,
                        domain && *domain ? domain : "operator set",
                        (long long)m->opset_import[i]->version);
     }
-    cfx_status st = text.failed ? cfx_no_memory(err)
-                                : to.write(to.user, text.s, text.len);
+    cfx_status st = text.failed ? cfx_no_memory(err) : CFX_OK;
+    if (!st) {
+        cfx_out_init(&out, to);
+        cfx_out__visible(&out, text.s, text.len);
+        st = cfx_out_finish(&out, err);
+    }
     cfx_buf_release(&text);
     return st;
 }

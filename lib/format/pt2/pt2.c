@@ -9,6 +9,7 @@
 #include "format/pt2/pt2.h"
 
 #include "format/io.h"
+#include "format/print.h"
 #include "format/pt2/write.h"
 
 #ifdef HAVE_LIBZIP
@@ -191,6 +192,7 @@ static cfx_status print_versions(cfx_sink to, const cfx_pt2_archive *a,
     const json_t *schema = json_object_get(program, "schema_version");
     const json_t *torch = json_object_get(program, "torch_version");
     cfx_buf text;
+    cfx_out out;
 
     cfx_buf_init(&text, ctx);
     cfx_buf_printf(
@@ -202,8 +204,12 @@ static cfx_status print_versions(cfx_sink to, const cfx_pt2_archive *a,
         cfx_buf_printf(&text, ", %s%.60s",
                        strncmp(version, "cfx ", 4) ? "torch " : "", version);
     add_unread(&text, a);
-    cfx_status st = text.failed ? cfx_no_memory(err)
-                                : to.write(to.user, text.s, text.len);
+    cfx_status st = text.failed ? cfx_no_memory(err) : CFX_OK;
+    if (!st) {
+        cfx_out_init(&out, to);
+        cfx_out__visible(&out, text.s, text.len);
+        st = cfx_out_finish(&out, err);
+    }
     cfx_buf_release(&text);
     return st;
 }

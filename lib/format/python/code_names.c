@@ -28,7 +28,7 @@ static bool is_of_torch(const char *qualified)
 {
     const char *dot = strrchr(qualified, '.');
     if (!dot || !cfx_starts(qualified, "torch.") ||
-        !strcmp(qualified, "torch.device"))
+        !cfx_name_is_path(qualified) || !strcmp(qualified, "torch.device"))
         return false;
     if (cfx_starts(qualified, "torch.Tensor.") && dot == qualified + 12)
         return false;
@@ -94,17 +94,33 @@ const char *cfx_coder__function(cfx_coder *c, const char *target)
 
 static bool is_name_char(char ch)
 {
-    return ch == '_' || ch == '.' || (ch >= '0' && ch <= '9') ||
-           (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
-           (unsigned char)ch >= 0x80;
+    return ch == '.' || cfx_name_has(ch);
 }
 
-bool cfx_coder__is_identifier(const char *s, size_t len)
+/* Is it a type, of names, lists in brackets, alternatives, and what Literal
+ * and Tuple have in brackets: strings, numbers, `()`? */
+static bool is_type(const char *s)
 {
-    for (size_t i = 0; i < len; i++)
-        if (!is_name_char(s[i]) || s[i] == '.')
+    int depth = 0;
+    for (const char *t = s; *t; t++) {
+        if (*t == '\'' || *t == '"') {
+            const char *close = strchr(t + 1, *t);
+            if (!close || memchr(t, '\\', (size_t)(close - t)))
+                return false;
+            t = close;
+        } else if (*t == '[' || *t == ']') {
+            depth += *t == '[' ? 1 : -1;
+            if (depth < 0)
+                return false;
+        } else if (*t == '(') {
+            if (t == s || t[-1] != '[' || *++t != ')')
+                return false;
+        } else if (*t == ',' ? !depth
+                             : !is_name_char(*t) && !strchr(" |-", *t)) {
             return false;
-    return len && !(s[0] >= '0' && s[0] <= '9');
+        }
+    }
+    return !depth;
 }
 
 /* A bare typing.List means list. */
@@ -125,6 +141,10 @@ static void put_type_name(cfx_coder *c, const char *s, size_t len)
 {
     char name[256];
     const char *plain = plain_generic(s, len);
+    if (*s >= '0' && *s <= '9') {
+        cfx_out_add(c->out, s, len);
+        return;
+    }
     if (plain) {
         cfx_out_puts(c->out, global_name(c, plain, true));
         return;
@@ -144,6 +164,10 @@ void cfx_coder__type(cfx_coder *c, const char *t)
 {
     uint64_t optional = 0; /* bit d: bracket d closes an Optional */
     int depth = 0;
+    if (!is_type(t)) {
+        cfx_print__quoted(c->out, t, strlen(t));
+        return;
+    }
     while (*t) {
         size_t n = 0;
         while (is_name_char(t[n]))
@@ -157,6 +181,12 @@ void cfx_coder__type(cfx_coder *c, const char *t)
         t += n;
         if (n || !*t)
             continue;
+        if (*t == '\'' || *t == '"') {
+            n = (size_t)(strchr(t + 1, *t) + 1 - t);
+            cfx_out_add(c->out, t, n);
+            t += n;
+            continue;
+        }
         depth += *t == '[';
         if (*t == ']' && depth < 64 && optional >> depth & 1) {
             cfx_out_puts(c->out, ",NoneType");

@@ -200,7 +200,8 @@ void cfx_coder__assemble(cfx_out *o, cfx_coder *c, cfx_code_frame *f)
     if (f->class_name) {
         cfx_out_repeat(o, ' ', f->indent - 4);
         cfx_out_puts(o, "class ");
-        cfx_out_puts(o, f->class_name);
+        for (const char *p = f->class_name; *p; p++)
+            cfx_out_putc(o, cfx_name_has(*p) || strchr(".<>-", *p) ? *p : '_');
         cfx_out_puts(o, "(torch.nn.Module):");
     }
     end_line(o, f);

@@ -51,11 +51,10 @@ const char *cfx_coder__name(void *user, const cfx_node *n);
 /* The name of the function that a target spells as torch.fx prints it. */
 const char *cfx_coder__function(cfx_coder *c, const char *target);
 /* Print a type: `typing.List[int]` becomes `typing_List[int]`, and Optional
- * becomes Union. */
+ * becomes Union. A text that is no type is quoted. */
 void cfx_coder__type(cfx_coder *c, const char *type);
 /* Enter the globals that all code has. */
 void cfx_coder__add_globals(cfx_coder *c);
-bool cfx_coder__is_identifier(const char *s, size_t len);
 
 /* ---- code_text.c ---- */
 

@@ -88,8 +88,7 @@ static void put_odd_part(cfx_coder *c, const char *part, size_t n)
 {
     bool plain = true;
     for (size_t i = 0; i < n; i++)
-        plain = plain && (unsigned char)part[i] >= ' ' && part[i] != '"' &&
-                part[i] != '\\';
+        plain = plain && part[i] != '"' && part[i] != '\\';
     cfx_out_puts(c->out, plain ? ", \"" : ", ");
     if (plain)
         cfx_out_add(c->out, part, n);
@@ -103,7 +102,7 @@ static void put_odd_part(cfx_coder *c, const char *part, size_t n)
 static void put_path(cfx_coder *c, cfx_value base, const char *path)
 {
     for (const char *p = path; p; p = next_part(p))
-        if (!cfx_coder__is_identifier(p, strcspn(p, ".")))
+        if (!cfx_name_is_identifier(p, strcspn(p, ".")))
             cfx_out_puts(c->out, "getattr(");
     if (base.kind == CFX_ABSENT)
         cfx_out_puts(c->out, "self");
@@ -111,13 +110,20 @@ static void put_path(cfx_coder *c, cfx_value base, const char *path)
         put_value(c, base);
     for (const char *p = path; p; p = next_part(p)) {
         size_t n = strcspn(p, ".");
-        if (cfx_coder__is_identifier(p, n)) {
+        if (cfx_name_is_identifier(p, n)) {
             cfx_out_putc(c->out, '.');
             cfx_out_add(c->out, p, n);
         } else {
             put_odd_part(c, p, n);
         }
     }
+}
+
+static void refuse_name(cfx_coder *c, const cfx_node *n, const char *name)
+{
+    cfx_out_fail(c->out,
+                 cfx_fail(c->err, CFX_EUNSUPPORTED,
+                          "%s: '%s' is no name in Python", n->name, name));
 }
 
 static void put_call(cfx_coder *c, const cfx_node *n, uint32_t first)
@@ -130,7 +136,10 @@ static void put_call(cfx_coder *c, const cfx_node *n, uint32_t first)
         if (any)
             cfx_out_puts(c->out, ", ");
         any = true;
-        cfx_out_puts(c->out, n->kwargs[2 * i].u.str->text);
+        const cfx_string *key = n->kwargs[2 * i].u.str;
+        if (!cfx_name_is_identifier(key->text, key->len))
+            refuse_name(c, n, key->text);
+        cfx_out_add(c->out, key->text, key->len);
         cfx_out_puts(c->out, " = ");
         put_value(c, n->kwargs[2 * i + 1]);
     }
@@ -194,7 +203,7 @@ static bool put_getattr(cfx_coder *c, const cfx_node *n, const char *global)
                                  ? n->args[1].u.str
                                  : NULL;
     if (strcmp(global, "getattr") || !name ||
-        !cfx_coder__is_identifier(name->text, name->len))
+        !cfx_name_is_identifier(name->text, name->len))
         return false;
     put_assignment(c, n);
     put_path(c, n->args[0], n->args[1].u.str->text);
@@ -267,8 +276,14 @@ static void put_desc(cfx_coder *c, const cfx_node *n)
 
 static void put_parameter(cfx_coder *c, const cfx_node *n)
 {
-    const char *target = n->target->text;
-    const char *raw = target + strspn(target, "*");
+    const char *target = n->target->text, *raw = target;
+    while (*raw == '*' && raw - target < 2)
+        raw++;
+    if (!cfx_name_is_identifier(raw, strlen(raw))) {
+        if (!cfx_name_is_parameter(raw, strlen(raw)))
+            refuse_name(c, n, target);
+        target = raw = cfx_coder__name(c, n);
+    }
     cfx_out out, *body = write_to(c, &out, &c->params);
     cfx_out_puts(&out, target);
     put_annotation(c, n);

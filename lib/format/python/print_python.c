@@ -108,6 +108,9 @@ static void put_owner(writer *w, const cfx_module *m, const cfx_module *gm)
 static cfx_status import(writer *w, const char *name, const char *qualified)
 {
     const char *dot = strrchr(qualified, '.');
+    if (!cfx_name_is_path(qualified))
+        return cfx_fail(w->err, CFX_EUNSUPPORTED,
+                        "the function %s has no name in Python", qualified);
     if (!strncmp(qualified, "torch.", 6) || !dot) {
         if (!dot && !cfx_name_is_illegal(qualified))
             return cfx_fail(w->err, CFX_EUNSUPPORTED,

@@ -89,7 +89,7 @@ static void put_place(cfx_out *o, const cfx_node *n)
     static const char *const before[] = {"File: ", ":", " in ", ", code: "};
     for (int i = 0; i < 4; i++) {
         cfx_out_puts(o, before[i]);
-        cfx_out_add(o, part[i].s, part[i].len);
+        cfx_out__visible(o, part[i].s, part[i].len);
     }
 }
 
@@ -104,11 +104,11 @@ bool cfx_print__source(cfx_out *o, const cfx_node *n)
     size_t i = part[0].len;
     while (i && (slashes += part[0].s[i - 1] == '/') < 2)
         i--;
-    cfx_out_add(o, part[0].s + i, part[0].len - i);
+    cfx_out__visible(o, part[0].s + i, part[0].len - i);
     cfx_out_putc(o, ':');
-    cfx_out_add(o, part[1].s, part[1].len);
+    cfx_out__visible(o, part[1].s, part[1].len);
     cfx_out_putc(o, ' ');
-    cfx_out_add(o, part[3].s, part[3].len);
+    cfx_out__visible(o, part[3].s, part[3].len);
     return true;
 }
 

@@ -27,12 +27,8 @@ static void refuse(const cfx_values *p, cfx_value v)
 
 static void escape(cfx_out *o, uint32_t c)
 {
-    static const char hex[] = "0123456789abcdef";
-    int digits = c < 0x100 ? 2 : c < 0x10000 ? 4 : 8;
-    cfx_out_putc(o, '\\');
-    cfx_out_putc(o, digits == 2 ? 'x' : digits == 4 ? 'u' : 'U');
-    for (int i = digits - 1; i >= 0; i--)
-        cfx_out_putc(o, hex[c >> 4 * i & 15]);
+    char text[CFX_ESCAPE];
+    cfx_out_add(o, text, cfx_unicode_escape(text, c));
 }
 
 static void print_char(cfx_out *o, uint32_t c, const char *s, size_t n,
@@ -41,14 +37,18 @@ static void print_char(cfx_out *o, uint32_t c, const char *s, size_t n,
     if (c == (unsigned char)quote || c == '\\') {
         cfx_out_putc(o, '\\');
         cfx_out_putc(o, (char)c);
-    } else if (c == '\n' || c == '\r' || c == '\t') {
-        cfx_out_putc(o, '\\');
-        cfx_out_putc(o, c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
     } else if (cfx_unicode_printable(c)) {
         cfx_out_add(o, s, n);
     } else {
         escape(o, c);
     }
+}
+
+void cfx_out__visible(cfx_out *o, const char *s, size_t len)
+{
+    char text[CFX_ESCAPE];
+    for (size_t i = 0, used; i < len; i += used)
+        cfx_out_add(o, text, cfx_utf8_visible(text, s + i, len - i, &used));
 }
 
 /* Bytes that are no UTF-8 become the surrogates by which Python, too, keeps
@@ -74,8 +74,8 @@ void cfx_print__word(cfx_out *o, const char *s, const char *stop,
 {
     bool plain = *s != '\0';
     for (const char *c = s; lossless && *c; c++)
-        plain = plain && (unsigned char)*c >= ' ' && *c != 127 && *c != '\'' &&
-                *c != '"' && *c != '\\' && !strchr(stop, *c);
+        plain = plain && *c != '\'' && *c != '"' && *c != '\\' &&
+                !strchr(stop, *c);
     if (plain || !lossless)
         cfx_out_puts(o, s);
     else
@@ -88,9 +88,11 @@ static void print_device(cfx_out *o, const cfx_string *s, int style)
 {
     const char *colon = strchr(s->text, ':');
     if (style == CFX_STYLE_ARGUMENT || style == CFX_STYLE_STR) {
-        cfx_out_puts(o, s->text);
+        cfx_out__visible(o, s->text, s->len);
         return;
     }
+    if (colon && (!colon[1] || colon[1 + strspn(colon + 1, "0123456789")]))
+        colon = NULL;
     if (style == CFX_STYLE_LOSSLESS) {
         cfx_out_puts(o, "device(");
         cfx_print__quoted(o, s->text, s->len);
@@ -220,7 +222,7 @@ static void print_str(const cfx_values *p, cfx_value v, int style)
     const cfx_string *s = v.u.str;
     if (style == CFX_STYLE_ARGUMENT || style == CFX_STYLE_STR ||
         v.kind != CFX_STR)
-        cfx_out_add(p->out, s->text, s->len);
+        cfx_out__visible(p->out, s->text, s->len);
     else
         cfx_print__quoted(p->out, s->text, s->len);
 }

@@ -394,6 +394,20 @@ static cfx_status push_default(graph_reader *gr, const char *s,
     return cfx_reader_push_str(r, CFX_STR, s, (size_t)(end - s));
 }
 
+/* The target of a placeholder is a parameter in Python. */
+static cfx_status check_parameter(graph_reader *gr, const char *s,
+                                  const char *end)
+{
+    const char *name = s;
+    while (name < end && name - s < 2 && *name == '*')
+        name++;
+    return cfx_name_is_parameter(name, (size_t)(end - name))
+               ? CFX_OK
+               : cfx_reader_fail(gr->r, s, CFX_EPARSE,
+                                 "'%s' cannot name a parameter",
+                                 cfx_buf_str(&gr->target));
+}
+
 static cfx_status torch_leaf(graph_reader *gr, const char *s)
 {
     cfx_reader *r = gr->r;
@@ -412,6 +426,8 @@ static cfx_status torch_leaf(graph_reader *gr, const char *s)
         st = push_default(gr, value + strlen("](default="), end);
     if (!st)
         st = set_text(gr, &gr->target, s, (size_t)(stop - s));
+    if (!st && gr->op == CFX_PLACEHOLDER)
+        st = check_parameter(gr, s, stop);
     return st ? st : make_node(gr, args, r->n, NULL);
 }
 

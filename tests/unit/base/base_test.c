@@ -122,9 +122,25 @@ TEST_CASE(error_is_cut_between_characters)
 
 TEST_CASE(error_is_one_harmless_line)
 {
-    cfx_error e = {0};
-    cfx_fail(&e, CFX_EINVAL, "name 'a\nb\x1B[31m'");
-    ck_assert_str_eq(e.text, "name 'a b?[31m'");
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {{"name 'a\nb\x1B[31m'", "name 'a b\\x1b[31m'"},
+                 {"\x7F \xC2\x9B", "\\x7f \\x9b"},
+                 {"a\xE2\x80\xAE"
+                  "b",
+                  "a\\u202eb"},
+                 {"\xE2\x80\xA8\xE2\x81\xA6", "\\u2028\\u2066"},
+                 {"\xFF\x9B", "\\xff\\x9b"},
+                 {"\xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80",
+                  "\xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        cfx_error e = {0};
+        cfx_fail(&e, CFX_EINVAL, "%s", cases[i].text);
+        ck_assert_str_eq(e.text, cases[i].shown);
+        cfx_fail_at(&e, "%s", cases[i].text);
+        ck_assert_int_eq(
+            strncmp(e.text, cases[i].shown, strlen(cases[i].shown)), 0);
+    }
 }
 
 TEST_CASE(status_has_a_name)

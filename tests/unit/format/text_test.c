@@ -444,7 +444,7 @@ static const char *const sound[] = {
     "    %x : 'a type' [num_users=2] = placeholder[target=x](default='d')\n"
     "    %y : [num_users=1] = call_function[target=my.f](args = (%x, tensor("
     "'%tensor0', f32[2]), [1, {'k': complex(1.0, nan)}], device('cuda:1')), "
-    "kwargs = {a: 'it\\'s', 'b c': ...}) meta = {'m': [1, ('s',)]}\n"
+    "kwargs = {a: 'it\\'s', 'b\\xe9': ...}) meta = {'m': [1, ('s',)]}\n"
     "    return (%y, {'x': %x}) -> 'T' as %end\n\n"
     "graph sub():\n"
     "    return None\n"};

@@ -534,13 +534,14 @@ TEST_CASE(pickle_graphmodule)
     cfx_graph *h = cfx_graph_module_graph(gm);
     cfx_node *sub = cfx_graph_find(h, "mid_gm");
     cfx_value three = cfx_int(3), odd = str("a, b)'\"\n%x");
+    cfx_value key = str("a, b)'\"%x");
     cfx_graph_inserting_before(h, sub);
     cfx_node *y = cfx_graph_create_node(h, CFX_PLACEHOLDER, "y",
                                         CFX_ARGS(three), NULL,
                                         "typing.List[int]", &err);
     cfx_value args[] = {node(y), odd, cfx_float(-0.0), cfx_none()};
     cfx_value list = cfx_list_new(ctx, 4, args);
-    cfx_value kwargs[] = {odd, list};
+    cfx_value kwargs[] = {key, list};
     cfx_node *f = cfx_graph_create_node(h, CFX_CALL_FUNCTION, "my.odd",
                                         (cfx_args){args, 4, kwargs, 1},
                                         "odd_7", NULL, &err);
@@ -550,6 +551,7 @@ TEST_CASE(pickle_graphmodule)
     cfx_module_train(cfx_module_at(gm, "sub"), true);
     cfx_value_unref(list);
     cfx_value_unref(odd);
+    cfx_value_unref(key);
     back = through_text(gm);
     assert_same(gm, back);
     cfx_module_unref(back);
