@@ -101,6 +101,8 @@ void cli_catch_signals(const cli *c);
 void cli_release_signals(void);
 /* Return the signal that was received, or 0. */
 int cli_signalled(void);
+/* End silently, as programs do whose output nobody reads. */
+void cli_end_of_pipe(void);
 
 /* ---- session.c: context and output ---- */
 
@@ -110,6 +112,10 @@ int cli_open(cli *c);
  * Returns the exit status, which differs from `status` after a signal or if the
  * output could not be written. */
 int cli_close(cli *c, int status);
+
+/* Write what is left of stdout. Fails with CFX_EIO; does not return if stdout is
+ * a pipe that nobody reads. */
+cfx_status cli_flush(cfx_error *err);
 
 /* Return the status of printing to c->out. Write errors are reported when the
  * output is closed. */

@@ -157,16 +157,15 @@ static void print_command_help(FILE *to, const cli_command *cmd)
 /* Print --help or --version; fails if the output cannot be written. */
 static int print_about(const cli *c)
 {
+    cfx_error err = {0};
+
     if (c->g.version && !c->g.help)
         printf("cfx %s\n", cfx_version());
     else if (c->command)
         print_command_help(stdout, c->command);
     else
         print_help(stdout);
-    if (!fflush(stdout) && !ferror(stdout))
-        return CLI_OK;
-    cli_print_line("stdout: write error");
-    return CLI_FAILED;
+    return cli_flush(&err) ? cli_fail(&err) : CLI_OK;
 }
 
 /* ---- Running ---- */

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -185,17 +186,27 @@ int cli_open(cli *c)
 
 /* ---- Closing ---- */
 
+cfx_status cli_flush(cfx_error *err)
+{
+    struct pollfd pipe = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    bool bad = ferror(stdout);
+
+    errno = 0;
+    if (!fflush(stdout) && !bad)
+        return CFX_OK;
+    int why = errno;
+    if (poll(&pipe, 1, 0) == 1 && pipe.revents & POLLERR)
+        cli_end_of_pipe();
+    return cfx_fail(err, CFX_EIO, "stdout: %s",
+                    why ? strerror(why) : "write error");
+}
+
 static cfx_status finish_output(cli *c, bool complete, cfx_error *err)
 {
     if (c->file.stream && complete)
         return cfx_outfile_commit(&c->file, err);
     cfx_outfile_discard(&c->file);
-    errno = 0;
-    bool bad = ferror(stdout);
-    if (fflush(stdout) || bad)
-        return cfx_fail(err, CFX_EIO, "stdout: %s",
-                        errno ? strerror(errno) : "write error");
-    return CFX_OK;
+    return cli_flush(err);
 }
 
 int cli_close(cli *c, int status)

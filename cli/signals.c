@@ -7,6 +7,8 @@
  * that parses text, freeing a large block) has GRACE milliseconds before the
  * program ends anyway.
  *
+ * SIGPIPE is ignored while there is work, so that other outputs become whole;
+ * then it ends the program if nobody reads stdout, as it ends other tools.
  * SIGXFSZ is ignored, so that a file that exceeds the size limit is a failed
  * write. SIGBUS is sent when a mapped file has become shorter.
  */
@@ -125,6 +127,12 @@ void cli_catch_signals(const cli *c)
     set_stopping(on_signal);
     if (c->g.timeout > 0 && c->g.timeout < 1e6)
         watch(c->g.timeout + GRACE / 1e3);
+}
+
+void cli_end_of_pipe(void)
+{
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
 }
 
 int cli_signalled(void)

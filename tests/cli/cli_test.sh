@@ -351,10 +351,13 @@ if [ -w /dev/full ]; then
     gives 1 'a full disk and -o' ops -o /dev/full
     says '^cfx: /dev/full: No space left'
 fi
-name='a closed pipe'
-{ sleep 0.2; "$cfx" ops 2>err; echo $? >status; } | :
-yes "$name" test "$(cat status)" = 1
-says '^cfx: stdout: Broken pipe'
+for arguments in 'ops' '--help' 'print fc.fx'; do
+    name="a closed pipe: $arguments"
+    # shellcheck disable=SC2086
+    { sleep 0.2; "$cfx" $arguments 2>err; echo $? >status; } | :
+    yes "$name" test "$(cat status)" = 141
+    no "$name: says nothing" test -s err
+done
 gives 1 'no such directory' ops -o no/such/file
 says '^cfx: no/such/file: No such file'
 echo old >kept
