@@ -46,18 +46,6 @@ static void print_field(FILE *to, const char *label, const char *text)
     cli_wrap(to, text, n, 2 * INDENT);
 }
 
-/* True if `name` is a word of the text. */
-static bool has_word(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-
-    for (; text && *text; text += strcspn(text, " "), text += *text == ' ') {
-        if (strcspn(text, " ") == n && !memcmp(text, name, n))
-            return true;
-    }
-    return false;
-}
-
 /* True if the schema, "name.overload(...)", has that name. */
 static bool is_named(const char *schema, const char *name)
 {
@@ -79,7 +67,6 @@ static void describe_flags(FILE *to, uint32_t flags)
         {CFX_OP_RANDOM, "is random"},
         {CFX_OP_EFFECT, "has an effect besides its result"},
         {CFX_OP_OWN_RESULT, "has a shape or value that depends on data"},
-        {CFX_OP_INPLACE, "has an in-place form with _"},
         {CFX_OP_COMMUTES, "commutes"},
     };
 
@@ -89,13 +76,43 @@ static void describe_flags(FILE *to, uint32_t flags)
     }
 }
 
+/* Names of an overload, without those of its variants. */
+struct names {
+    bool inplace;
+    char text[2048];
+    size_t len;
+};
+
+static cfx_status add_word(void *user, const char *name, size_t len,
+                           bool inplace, const cfx_variant *how)
+{
+    struct names *all = user;
+
+    if (how || inplace != all->inplace ||
+        len + 2 > sizeof(all->text) - all->len)
+        return CFX_OK;
+    all->len += (size_t)snprintf(all->text + all->len,
+                                 sizeof(all->text) - all->len, "%s%.*s",
+                                 all->len ? " " : "", (int)len, name);
+    return CFX_OK;
+}
+
+static void print_names(FILE *to, const char *label, const cfx_op *op,
+                        bool inplace)
+{
+    struct names all = {.inplace = inplace};
+
+    (void)cfx_op_names(op, add_word, &all);
+    print_field(to, label, all.text);
+}
+
 static void print_op(FILE *to, const cfx_op *op)
 {
     for (; op; op = op->next) {
         cli_wrap(to, op->schema, 0, INDENT);
         print_doc(to, op->doc);
-        print_field(to, "called", op->aliases);
-        print_field(to, "called, in place", op->inplace_aliases);
+        print_names(to, "called", op, false);
+        print_names(to, "called, in place", op, true);
         for (const cfx_variant *v = op->variants; v && v->schema; v++)
             print_field(to, "also", v->schema);
         describe_flags(to, op->flags);
@@ -106,12 +123,9 @@ static void print_op(FILE *to, const cfx_op *op)
 
 static bool op_has_name(const cfx_op *op, const char *name)
 {
-    for (; op; op = op->next) {
-        if (is_named(op->schema, name) || has_word(op->aliases, name) ||
-            has_word(op->inplace_aliases, name))
-            return true;
-    }
-    return false;
+    while (op && !is_named(op->schema, name))
+        op = op->next;
+    return op;
 }
 
 /* Find the first overload of an operator by the name of its schema or a
@@ -166,15 +180,18 @@ static void list_types(FILE *to, cfx_context *ctx)
 
 /* ---- The command ---- */
 
-/* Suggest words of a list, up to the first of `stop` in each. */
-static void try_words(cfx_nearest *near, const char *words, const char *stop)
+static void try_schema(cfx_nearest *near, const char *schema, const char *stop)
 {
-    for (; words && *words; words += strspn(words, " ")) {
-        size_t n = strcspn(words, " ");
-        size_t len = strcspn(words, stop);
-        cfx_nearest_try(near, words, len < n ? len : n);
-        words = *stop == '(' ? "" : words + n;
-    }
+    cfx_nearest_try(near, schema, strcspn(schema, stop));
+}
+
+static cfx_status try_name(void *user, const char *name, size_t len,
+                           bool inplace, const cfx_variant *how)
+{
+    (void)inplace;
+    (void)how;
+    cfx_nearest_try(user, name, len);
+    return CFX_OK;
 }
 
 static int unknown(const cli *c, bool modules, const char *name)
@@ -184,11 +201,11 @@ static int unknown(const cli *c, bool modules, const char *name)
 
     cfx_nearest_init(&near, name, strlen(name));
     for (size_t i = 0; modules && cfx_module_type_at(c->ctx, i); i++)
-        try_words(&near, cfx_module_type_at(c->ctx, i)->schema, "(");
+        try_schema(&near, cfx_module_type_at(c->ctx, i)->schema, "(");
     for (size_t i = 0; !modules && cfx_op_at(c->ctx, i); i++) {
         for (const cfx_op *op = cfx_op_at(c->ctx, i); op; op = op->next) {
-            try_words(&near, op->schema, "(.");
-            try_words(&near, op->aliases, " ");
+            try_schema(&near, op->schema, "(.");
+            (void)cfx_op_names(op, try_name, &near);
         }
     }
     cfx_fail(&err, CFX_ENAME, "there is no %s '%s'%s",

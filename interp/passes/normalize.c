@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "interp/passes/binding.h"
+#include "op/op_names.h"
 
 /* The new form of a call. */
 typedef struct normal_form {
@@ -41,18 +42,6 @@ static void normal_form_release(normal_form *s)
 }
 
 /* ---- Names ---- */
-
-/* Format "aten.add.Tensor" as graphs write it; in place "aten.add_.Tensor". */
-static bool aten_name(const cfx_op *op, bool inplace, char *buf, size_t size)
-{
-    const char *at = op->aliases ? strstr(op->aliases, "aten.") : NULL;
-    if (!at || (at != op->aliases && at[-1] != ' '))
-        return false;
-    size_t len = strcspn(at, " "), dot = 5 + strcspn(at + 5, ". ");
-    int n = snprintf(buf, size, "torch.ops.%.*s%s%.*s", (int)dot, at,
-                     inplace ? "_" : "", (int)(len - dot), at + dot);
-    return n > 0 && (size_t)n < size;
-}
 
 static bool torch_name(const cfx_op *op, bool inplace, char *buf, size_t size)
 {
@@ -180,7 +169,8 @@ static cfx_status spell(const normalizer *z, const cfx_target *t,
 {
     *s = (normal_form){.ctx = z->p->ctx, .op = t->op, .inplace = b->inplace};
     *ok = z->aten
-              ? aten_name(t->op, b->inplace, s->target, sizeof(s->target))
+              ? cfx_op__aten_name(t->op, b->inplace, NULL, s->target,
+                                  sizeof(s->target))
               : torch_name(t->op, b->inplace, s->target, sizeof(s->target));
     cfx_status st = *ok ? spell_args(z, t->schema, b, s) : CFX_OK;
     if (!st && *ok)

@@ -224,8 +224,8 @@ struct cfx_op {
     /* The parameters by name (CFX_PARAMS). NULL: rules read them by
      * position. */
     const char *params;
-    /* Full names, separated by spaces: "torch.cat", "Tensor.relu" (a method),
-     * "operator.add", "aten.cat.default". */
+    /* Names, separated by spaces: full ones, "torch.cat", "Tensor.relu" (a
+     * method), or "torch. Tensor. aten. .Scalar": the schema's name there. */
     const char *aliases;
     /* Aliases of the in-place operator, besides those that CFX_OP_INPLACE
      * derives from `aliases` ("torch.x_ Tensor.x_ aten.x_.o"). */

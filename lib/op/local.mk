@@ -1,6 +1,6 @@
 # Signatures, the registry, binding, and running a call.
 libcore_la_SOURCES += %reldir%/op_impl.h %reldir%/schema.c %reldir%/bind.c \
-	%reldir%/batches.c %reldir%/op_names.c %reldir%/registry.c %reldir%/call.c %reldir%/results.c \
+	%reldir%/batches.c %reldir%/op_names.c %reldir%/op_names.h %reldir%/registry.c %reldir%/call.c %reldir%/results.c \
 	%reldir%/memory.c %reldir%/out.c %reldir%/writes.c %reldir%/device.c \
 	%reldir%/effects.c %reldir%/record.c %reldir%/query.c \
 	%reldir%/overload.c %reldir%/overload.h %reldir%/scope.c \

@@ -9,78 +9,44 @@
 
 /* ---- The name of a call ---- */
 
-/* The first name in a list with this prefix, or NULL. The list may be one
- * signature. */
-static const char *first_name(const char *list, const char *prefix,
-                              size_t *len)
-{
-    size_t n = strlen(prefix);
-    for (const char *p = list; p && *p && *p != '('; p += strspn(p, " ")) {
-        size_t at = strcspn(p, " (");
-        if (!strncmp(p, prefix, n)) {
-            *len = at;
-            return p;
-        }
-        p += at;
-    }
-    return NULL;
-}
+/* A search for the first name with a prefix among the aliases, or, if there are
+ * none, among the variants. */
+struct search {
+    const cfx_op *op;
+    const char *prefix;
+    bool inplace;
+    char *buf;
+    size_t size, len; /* `len` is 0 until it is found */
+};
 
-/* The first name among the aliases, or else among the variants' signatures. */
-static const char *find_name(const cfx_op *op, const char *prefix, size_t *len)
+static cfx_status try_name(void *user, const char *name, size_t len,
+                           bool inplace, const cfx_variant *how)
 {
-    const char *name = first_name(op->aliases, prefix, len);
-    bool none = !op->aliases || !*op->aliases;
-    for (const cfx_variant *v = op->variants; none && !name && v && v->schema;
-         v++)
-        name = first_name(v->schema, prefix, len);
-    return name;
-}
-
-static size_t format(char *buf, size_t size, const char *name, size_t len,
-                     const char *suffix)
-{
-    int n = snprintf(buf, size, "%.*s%s", (int)len, name, suffix);
-    return n < 0 ? 0 : (size_t)n;
-}
-
-/* Print a name without "Tensor.". */
-static size_t format_any(char *buf, size_t size, const char *name, size_t len,
-                         const char *suffix, bool *method)
-{
-    *method = !strncmp(name, "Tensor.", 7);
-    return *method ? format(buf, size, name + 7, len - 7, suffix)
-                   : format(buf, size, name, len, suffix);
-}
-
-static size_t inplace_name(const cfx_op *op, bool *method, char *buf,
-                           size_t size)
-{
-    size_t n;
-    bool derived = op->flags & CFX_OP_INPLACE;
-    const char *name = derived ? first_name(op->aliases, "Tensor.", &n) : NULL;
-    if (name)
-        return format_any(buf, size, name, n, "_", method);
-    name = first_name(op->inplace_aliases, "torch.", &n);
-    if (!name)
-        name = first_name(op->inplace_aliases, "", &n);
-    if (name)
-        return format_any(buf, size, name, n, "", method);
-    name = derived ? first_name(op->aliases, "torch.", &n) : NULL;
-    return name ? format_any(buf, size, name, n, "_", method) : 0;
+    struct search *s = user;
+    if ((how && s->op->aliases && *s->op->aliases) || s->len ||
+        inplace != s->inplace || strncmp(name, s->prefix, strlen(s->prefix)))
+        return CFX_OK;
+    int n = snprintf(s->buf, s->size, "%.*s", (int)len, name);
+    s->len = n < 0 ? 0 : (size_t)n;
+    return CFX_OK;
 }
 
 size_t cfx_op_call_name(const cfx_op *op, bool inplace, bool *method,
                         char *buf, size_t size)
 {
-    size_t n;
-    *method = false;
-    if (inplace)
-        return inplace_name(op, method, buf, size);
-    const char *name = find_name(op, "torch.", &n);
-    if (!name)
-        name = find_name(op, "", &n);
-    return name ? format_any(buf, size, name, n, "", method) : 0;
+    static const char *const plain[] = {"torch.", "", NULL};
+    static const char *const writing[] = {"Tensor.", "torch.", "", NULL};
+    struct search s = {op, .inplace = inplace, .buf = buf, .size = size};
+    for (const char *const *p = inplace ? writing : plain; *p && !s.len; p++) {
+        s.prefix = *p;
+        (void)cfx_op_names(op, try_name, &s);
+    }
+    *method = s.len && !strncmp(buf, "Tensor.", 7);
+    if (*method) {
+        s.len -= 7;
+        memmove(buf, buf + 7, strlen(buf + 7) + 1);
+    }
+    return s.len;
 }
 
 /* ---- Recording ---- */

@@ -299,41 +299,57 @@ static cfx_status resolve(registry *r, cfx_target *t, cfx_error *err)
     return CFX_OK;
 }
 
-/* Does an item of a list of names, or a signature, have this prefix? */
-static bool names_begin(const char *list, const char *prefix, size_t n)
-{
-    for (const char *p = list; p && *p; p += strspn(p, " ")) {
-        if (!strncmp(p, prefix, n))
-            return true;
-        p += strcspn(p, " ");
-    }
-    return false;
-}
+/* The overloads that a name stands for: those of operators whose names have a
+ * prefix, each once; or their `out` overloads. */
+struct gathering {
+    registry *r;
+    const cfx_op *op;
+    const char *name;
+    size_t len, prefix;
+    bool out;
+    bool plain, inplace; /* was the operator's own added? */
+    cfx_error *err;
+};
 
-static cfx_status add_out(registry *r, const char *name, size_t len,
-                          cfx_target t, cfx_error *err)
+static cfx_status add_out(const struct gathering *g, cfx_target t)
 {
     const cfx_schema *variant;
     cfx_target *out = NULL;
-    cfx_status st = read_signatures(r, &t, &variant, err);
+    cfx_status st = read_signatures(g->r, &t, &variant, g->err);
     if (!st)
-        st = make_out(r, &t, variant, &out, err);
-    return st || !out ? st : add_target(r, name, len, *out, err);
+        st = make_out(g->r, &t, variant, &out, g->err);
+    return st || !out ? st : add_target(g->r, g->name, g->len, *out, g->err);
 }
 
-/* Add the `out` overloads of an ATen operator. */
-static cfx_status add_outs(registry *r, const cfx_op *op, const char *name,
-                           size_t len, size_t prefix, cfx_error *err)
+static cfx_status gather_name(void *user, const char *name, size_t len,
+                              bool inplace, const cfx_variant *how)
 {
-    cfx_target t = {.name = name, .op = op};
+    struct gathering *g = user;
+    cfx_target t = {
+        .name = g->name, .op = g->op, .inplace = inplace, .how = how};
+    bool *added = inplace ? &g->inplace : &g->plain;
+    if (len < g->prefix || memcmp(name, g->name, g->prefix) ||
+        (!how && *added) || (g->out && inplace))
+        return CFX_OK;
+    *added = *added || !how;
+    return g->out ? add_out(g, t)
+                  : add_target(g->r, g->name, g->len, t, g->err);
+}
+
+/* *out is the chain of `len` bytes of g->name, or NULL. */
+static cfx_status gather(struct gathering *g, size_t len, cfx_target **out)
+{
     cfx_status st = CFX_OK;
-    if (names_begin(op->aliases, name, prefix))
-        st = add_out(r, name, len, t, err);
-    for (const cfx_variant *v = op->variants; !st && v && v->schema; v++)
-        if (!strncmp(v->schema, name, prefix)) {
-            t.how = v;
-            st = add_out(r, name, len, t, err);
+    g->len = len;
+    for (size_t i = 0; i < g->r->nops && !st; i++)
+        for (g->op = g->r->ops[i]; g->op && !st; g->op = g->op->next) {
+            g->plain = g->inplace = false;
+            st = cfx_op_names(g->op, gather_name, g);
         }
+    if (st)
+        cfx_map_remove(&g->r->names, g->name, len);
+    else
+        *out = chain_of(g->r, g->name, len);
     return st;
 }
 
@@ -353,47 +369,13 @@ static cfx_status find_out(registry *r, const char *name, size_t len,
 {
     const char *dot = strrchr(name, '.');
     size_t space = namespace_of(name);
-    cfx_status st = CFX_OK;
     *out = NULL;
     if (!space || dot < name + space || strcmp(name + len - 3, "out") ||
         !strchr("._", name[len - 4]))
         return CFX_OK;
-    for (size_t i = 0; i < r->nops && !st; i++)
-        for (const cfx_op *op = r->ops[i]; op && !st; op = op->next)
-            st = add_outs(r, op, name, len, (size_t)(dot + 1 - name), err);
-    if (st)
-        cfx_map_remove(&r->names, name, len);
-    else
-        *out = chain_of(r, name, len);
-    return st;
-}
-
-/* Add the overloads of an operator whose names begin with "aten.add.", or for
- * "aten.add_." those that write. */
-static cfx_status add_overloads(registry *r, const cfx_op *op,
-                                const char *prefix, size_t len, size_t name,
-                                cfx_error *err)
-{
-    char base[256];
-    cfx_target t = {.op = op};
-    cfx_status st = CFX_OK;
-    if (names_begin(op->aliases, prefix, len))
-        st = add_target(r, prefix, name, t, err);
-    for (const cfx_variant *v = op->variants; !st && v && v->schema; v++)
-        if (!strncmp(v->schema, prefix, len)) {
-            t.how = v;
-            st = add_target(r, prefix, name, t, err);
-        }
-    t = (cfx_target){.op = op, .inplace = true};
-    if (!st && names_begin(op->inplace_aliases, prefix, len))
-        return add_target(r, prefix, name, t, err);
-    if (st || prefix[name - 1] != '_' || !(op->flags & CFX_OP_INPLACE))
-        return st;
-    memcpy(base, prefix, name - 1);
-    base[name - 1] = '.';
-    return names_begin(op->aliases, base, len - 1)
-               ? add_target(r, prefix, name, t, err)
-               : CFX_OK;
+    struct gathering g = {.r = r, .name = name, .out = true, .err = err};
+    g.prefix = (size_t)(dot + 1 - name);
+    return gather(&g, len, out);
 }
 
 /* "aten.slice": all overloads of slice, as torch.ops.aten.slice in Dynamo's
@@ -402,7 +384,6 @@ static cfx_status find_aten_packet(registry *r, const char *name, size_t len,
                                    cfx_target **out, cfx_error *err)
 {
     char prefix[256];
-    cfx_status st = CFX_OK;
     *out = NULL;
     if (strncmp(name, "aten.", 5) || strchr(name + 5, '.') ||
         len + 2 > sizeof(prefix))
@@ -410,14 +391,9 @@ static cfx_status find_aten_packet(registry *r, const char *name, size_t len,
     memcpy(prefix, name, len);
     prefix[len] = '.';
     prefix[len + 1] = 0;
-    for (size_t i = 0; i < r->nops && !st; i++)
-        for (const cfx_op *op = r->ops[i]; op && !st; op = op->next)
-            st = add_overloads(r, op, prefix, len + 1, len, err);
-    if (st)
-        cfx_map_remove(&r->names, name, len);
-    else
-        *out = chain_of(r, name, len);
-    return st;
+    struct gathering g = {
+        .r = r, .name = prefix, .prefix = len + 1, .err = err};
+    return gather(&g, len, out);
 }
 
 /* *out is NULL if there is no such name. */

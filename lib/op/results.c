@@ -8,26 +8,40 @@
 #include "op/op_impl.h"
 #include "tensor/storage.h"
 
-/* Is it the last word of a name that calls have, or of one without overload? */
-static bool is_called(const char *aliases, const char *name)
+/* A search for a name whose last word, or the one before an overload, is that of
+ * the schema. */
+struct shown {
+    const char *name;
+    bool found;
+    char *first; /* the first of all names */
+    size_t size;
+};
+
+static cfx_status look_at(void *user, const char *name, size_t len,
+                          bool inplace, const cfx_variant *how)
 {
-    size_t n = strlen(name);
-    for (const char *at = aliases; at && (at = strstr(at, name)); at += n)
-        if (at > aliases && at[-1] == '.' && strchr(" .", at[n]))
-            return true;
-    return false;
+    struct shown *s = user;
+    size_t n = strlen(s->name);
+    (void)how;
+    if (!*s->first)
+        snprintf(s->first, s->size, "%.*s", (int)len, name);
+    for (size_t i = 1; !s->found && i + n <= len; i++)
+        s->found = name[i - 1] == '.' && !memcmp(name + i, s->name, n) &&
+                   (i + n == len || name[i + n] == '.' || inplace);
+    return CFX_OK;
 }
 
 const char *cfx_op__shown_name(const cfx_op *op, const cfx_schema *schema,
                                char *buf, size_t size)
 {
-    const char *name = schema ? schema->name : "call";
-    if (!op || !schema || !op->aliases || is_called(op->aliases, name) ||
-        (op->inplace_aliases && strstr(op->inplace_aliases, name)))
-        return name;
-    snprintf(buf, size, "%.*s", (int)strcspn(op->aliases, " "), op->aliases);
-    return buf;
+    struct shown s = {schema ? schema->name : "call", false, buf, size};
+    *buf = 0;
+    if (!op || !schema || !op->aliases)
+        return s.name;
+    (void)cfx_op_names(op, look_at, &s);
+    return s.found || !*buf ? s.name : buf;
 }
+
 cfx_status cfx_call_fail(const cfx_call *call, cfx_status code,
                          const char *fmt, ...)
 {

@@ -1,16 +1,17 @@
 /*
  * spell -- a bound call as a call of an overload of ATen.
  *
- * An operator's aliases name its overloads. Where there are several, they
+ * An operator's names tell its overloads. Where there are several, they
  * differ in which tensors are numbers, and the call tells. All arguments are
  * written, since ATen requires some that have a default here; None only where
  * a tensor may be None, since ATen's lists have other defaults.
  */
 #include "shapeprop/aten/aten.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #include "op/op_impl.h"
+#include "op/op_names.h"
 
 /* ---- The overload ---- */
 
@@ -47,43 +48,6 @@ static const struct {
     {6, "Scalar", "ScalarSelf"},
 };
 
-struct alias {
-    const char *at;
-    size_t len;
-};
-
-static struct alias next_alias(const char **list)
-{
-    struct alias a = {*list + strspn(*list, " "), 0};
-
-    a.len = strcspn(a.at, " ");
-    *list = a.at + a.len;
-    return a;
-}
-
-/* "aten.NAME.OVERLOAD": the length of "aten.NAME." , or 0. */
-static size_t overload_at(const struct alias *a)
-{
-    size_t dot = 5 + strcspn(a->at + 5, ". ");
-
-    return !strncmp(a->at, "aten.", 5) && dot < a->len && a->at[dot] == '.'
-               ? dot + 1
-               : 0;
-}
-
-/* The first alias with that overload; any for NULL. */
-static struct alias find_alias(const char *aliases, const char *overload)
-{
-    for (const char *rest = aliases; rest && *rest;) {
-        struct alias a = next_alias(&rest);
-        size_t at = overload_at(&a);
-        if (at && (!overload || (strlen(overload) == a.len - at &&
-                                 !memcmp(a.at + at, overload, a.len - at))))
-            return a;
-    }
-    return (struct alias){NULL, 0};
-}
-
 /* Parameters of Python's functions that ATen's overloads lack. */
 static const char *const extras[] = {"requires_grad", "as_tuple", "indexing",
                                      "implicit"};
@@ -107,23 +71,27 @@ static bool lacks_extras(const cfx_call *call)
     return true;
 }
 
-static struct alias pick(const cfx_call *call)
+/* Format the overload's name into the target. */
+static bool pick(cfx_aten_spelling *out, const cfx_call *call)
 {
-    const char *aliases = call->op->aliases;
+    const size_t size = sizeof(out->target);
+    const cfx_op *op = call->op;
     unsigned numbers = numbers_of(call);
     int mode = cfx_param_find(call->schema, "rounding_mode", 13);
-    bool rounds = mode >= 0 && !cfx_value_is_none(call->in[mode]);
-    struct alias a = {NULL, 0};
 
-    if (rounds)
-        return find_alias(aliases, numbers ? "Scalar_mode" : "Tensor_mode");
-    for (size_t i = 0; !a.at && i < sizeof(by_numbers) / sizeof(*by_numbers);
-         i++)
+    if (mode >= 0 && !cfx_value_is_none(call->in[mode]))
+        return cfx_op__aten_name(op, call->inplace,
+                                 numbers ? "Scalar_mode" : "Tensor_mode",
+                                 out->target, size);
+    for (size_t i = 0; i < sizeof(by_numbers) / sizeof(*by_numbers); i++)
         if (by_numbers[i].numbers == numbers &&
             (!by_numbers[i].needs ||
-             find_alias(aliases, by_numbers[i].needs).at))
-            a = find_alias(aliases, by_numbers[i].overload);
-    return a.at ? a : find_alias(aliases, NULL);
+             cfx_op__aten_name(op, call->inplace, by_numbers[i].needs,
+                               out->target, size)) &&
+            cfx_op__aten_name(op, call->inplace, by_numbers[i].overload,
+                              out->target, size))
+            return true;
+    return cfx_op__aten_name(op, call->inplace, NULL, out->target, size);
 }
 
 /* ---- Arguments ---- */
@@ -170,21 +138,10 @@ static cfx_status add_args(cfx_aten_spelling *out, const cfx_call *call)
 cfx_status cfx_aten__spell(cfx_aten_spelling *out, const cfx_call *call,
                            bool *found)
 {
-    struct alias a = {NULL, 0};
-
     out->nargs = out->nkwargs = 0;
-    if (!call->into && lacks_extras(call))
-        a = pick(call);
-    *found = a.at != NULL;
-    if (!a.at)
-        return CFX_OK;
-    size_t at = overload_at(&a);
-    int n = snprintf(out->target, sizeof(out->target), "torch.ops.%.*s%s.%.*s",
-                     (int)at - 1, a.at, call->inplace ? "_" : "",
-                     (int)(a.len - at), a.at + at);
-    const cfx_target *t = n > 0 && (size_t)n < sizeof(out->target)
-                              ? cfx_find_function(call->ctx, out->target)
-                              : NULL;
+    *found = !call->into && lacks_extras(call) && pick(out, call);
+    const cfx_target *t = *found ? cfx_find_function(call->ctx, out->target)
+                                 : NULL;
     *found = t && t->op == call->op && !t->how;
     return *found ? add_args(out, call) : CFX_OK;
 }

@@ -364,8 +364,7 @@ const cfx_op cfx_op__scaled_dot_product_attention = {
               "is_causal=False, *, float? scale=None, bool enable_gqa=False) "
               "-> Tensor",
     .params = params,
-    .aliases = "torch.nn.functional.scaled_dot_product_attention "
-               "aten.scaled_dot_product_attention.default",
+    .aliases = "torch.nn.functional. aten.",
     .doc = "Attention of query over key and value.",
     .infer = attention_infer,
     .cost = attention_cost,

@@ -67,7 +67,7 @@ const cfx_op cfx_op___scaled_dot_product_flash_attention_for_cpu = {
               "is_causal=False, *, Tensor? attn_mask=None, float? scale=None) "
               "-> (Tensor output, Tensor logsumexp)",
     .params = params,
-    .aliases = "aten._scaled_dot_product_flash_attention_for_cpu.default",
+    .aliases = "aten.",
     .doc = "Attention, and the logarithms of the sums of its weights.",
     .infer = flash_infer,
     .cost = flash_cost,

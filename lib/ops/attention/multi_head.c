@@ -318,7 +318,7 @@ const cfx_op cfx_op__multi_head_attention_forward = {
               "v_proj_weight=None, Tensor? static_k=None, Tensor? "
               "static_v=None, bool average_attn_weights=True, bool "
               "is_causal=False) -> (Tensor, Tensor)",
-    .aliases = "torch.nn.functional.multi_head_attention_forward",
+    .aliases = "torch.nn.functional.",
     .doc = "Attention with several heads, and its projections.",
     .flags = CFX_OP_RANDOM,
     .infer = multi_head_infer,
@@ -424,8 +424,7 @@ const cfx_op cfx_op___native_multi_head_attention = {
               "mask=None, bool need_weights=True, bool "
               "average_attn_weights=True, int? mask_type=None) -> (Tensor, "
               "Tensor)",
-    .aliases = "torch._native_multi_head_attention "
-               "aten._native_multi_head_attention.default",
+    .aliases = "torch. aten.",
     .doc = "Attention with several heads over a batch that comes first.",
     .infer = native_infer,
     .cost = native_cost,

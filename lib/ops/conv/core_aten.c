@@ -45,7 +45,7 @@ const cfx_op cfx_op__convolution = {
     .schema = "convolution(Tensor input, Tensor weight, Tensor? bias, "
               "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool "
               "transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
-    .aliases = "torch.convolution aten.convolution.default",
+    .aliases = "torch. aten.",
     .doc = "A convolution of one to three axes, transposed or not.",
     .infer = convolution_infer,
     .cost = convolution_cost,
@@ -98,7 +98,7 @@ const cfx_op cfx_op__native_group_norm = {
     .schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, "
               "SymInt N, SymInt C, SymInt HxW, SymInt group, float eps) -> "
               "(Tensor, Tensor, Tensor)",
-    .aliases = "torch.native_group_norm aten.native_group_norm.default",
+    .aliases = "torch. aten.",
     .doc = "group_norm, with the means and reciprocal deviations of groups.",
     .infer = native_group_norm_infer,
     .cost = native_group_norm_cost,

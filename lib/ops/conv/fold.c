@@ -173,7 +173,7 @@ static const cfx_variant unfold_variants[] = {
 const cfx_op cfx_op__unfold = {
     .schema = "unfold(Tensor input, SymInt[2] kernel_size, SymInt[2] "
               "dilation=1, SymInt[2] padding=0, SymInt[2] stride=1) -> Tensor",
-    .aliases = "torch.nn.functional.unfold",
+    .aliases = "torch.nn.functional.",
     .variants = unfold_variants,
     .doc = "The windows of an image as columns.",
     .flags = CFX_OP_COMPLEX,
@@ -192,7 +192,7 @@ const cfx_op cfx_op__fold = {
     .schema = "fold(Tensor input, SymInt[2] output_size, SymInt[2] "
               "kernel_size, SymInt[2] dilation=1, SymInt[2] padding=0, "
               "SymInt[2] stride=1) -> Tensor",
-    .aliases = "torch.nn.functional.fold",
+    .aliases = "torch.nn.functional.",
     .variants = fold_variants,
     .doc = "Columns added up to an image where their windows overlap.",
     .flags = CFX_OP_COMPLEX,

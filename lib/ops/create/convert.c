@@ -103,7 +103,7 @@ static cfx_status to_infer(cfx_call *call)
 
 static const cfx_op to_other = {
     .schema = "to.other(Tensor(a) self, Tensor other, " REST,
-    .aliases = "Tensor.to aten.to.other",
+    .aliases = "Tensor. aten.",
     .doc = "The numbers in the type of another tensor.",
     .code = OTHER,
     .flags = CFX_OP_ANY_DEVICES | CFX_OP_STORED_TYPES,
@@ -126,7 +126,7 @@ static const cfx_variant to_device_variants[] = {
 static const cfx_op to_device = {
     .schema = "to.device(Tensor(a) self, Device? device=None, ScalarType? "
               "dtype=None, " REST,
-    .aliases = "Tensor.to aten.to.device",
+    .aliases = "Tensor. aten.",
     .variants = to_device_variants,
     .doc = "The numbers on a device and in a type.",
     .code = DEVICE,
@@ -140,7 +140,7 @@ static const cfx_op to_device = {
 
 const cfx_op cfx_op__to = {
     .schema = "to.dtype(Tensor(a) self, ScalarType dtype, " REST,
-    .aliases = "Tensor.to aten.to.dtype",
+    .aliases = "Tensor. aten.",
     .doc = "The numbers in another type.",
     .code = DTYPE,
     .flags = CFX_OP_STORED_TYPES,
@@ -158,7 +158,7 @@ static cfx_status type_as_infer(cfx_call *call)
 
 const cfx_op cfx_op__type_as = {
     .schema = "type_as(Tensor(a) self, Tensor other) -> Tensor(a)",
-    .aliases = "Tensor.type_as aten.type_as.default",
+    .aliases = "Tensor. aten.",
     .doc = "The numbers in the type of another tensor.",
     .flags = CFX_OP_ANY_DEVICES | CFX_OP_STORED_TYPES,
     .infer = type_as_infer,
@@ -176,7 +176,7 @@ static cfx_status type_infer(cfx_call *call)
 const cfx_op cfx_op__type = {
     .schema = "type(Tensor(a) self, ScalarType dtype, bool "
               "non_blocking=False) -> Tensor(a)",
-    .aliases = "Tensor.type",
+    .aliases = "Tensor.",
     .doc = "The numbers in another type.",
     .flags = CFX_OP_STORED_TYPES,
     .infer = type_infer,
@@ -323,7 +323,7 @@ static cfx_status contiguous_infer(cfx_call *call)
 const cfx_op cfx_op__contiguous = {
     .schema = "contiguous(Tensor(a) self, *, MemoryFormat "
               "memory_format=contiguous_format) -> Tensor(a)",
-    .aliases = "Tensor.contiguous aten.contiguous.default",
+    .aliases = "Tensor. aten.",
     .variants =
         (const cfx_variant[]){
             {"Tensor.contiguous(Tensor self, MemoryFormat memory_format) "
@@ -348,9 +348,8 @@ static cfx_status clone_infer(cfx_call *call)
 const cfx_op cfx_op__clone = {
     .schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) "
               "-> Tensor",
-    .aliases = "torch.clone Tensor.clone aten.clone.default "
-               "aten.lift_fresh_copy.default "
-               "copy.copy copy.deepcopy",
+    .aliases = "torch. Tensor. aten. aten.lift_fresh_copy.default copy.copy "
+               "copy.deepcopy",
     .doc = "A copy.",
     .flags = CFX_OP_STORED_TYPES,
     .infer = clone_infer,
@@ -370,8 +369,8 @@ static cfx_status alias_infer(cfx_call *call)
 
 const cfx_op cfx_op__detach = {
     .schema = "detach(Tensor(a) self) -> Tensor(a)",
-    .aliases = "torch.detach Tensor.detach aten.detach.default "
-               "aten.alias.default torch._C._autograd._get_data_attr",
+    .aliases = "torch. Tensor. aten. aten.alias.default "
+               "torch._C._autograd._get_data_attr",
     .doc = "The same tensor under another name.",
     .infer = alias_infer,
 };
@@ -383,11 +382,10 @@ static cfx_status same_infer(cfx_call *call)
 
 const cfx_op cfx_op__lift_fresh = {
     .schema = "lift_fresh(Tensor(a) self) -> Tensor(a)",
-    .aliases = "aten.lift_fresh.default aten.lift.default Tensor.resolve_conj "
+    .aliases = "aten. aten.lift.default Tensor.resolve_conj "
                "Tensor.resolve_neg torch.resolve_conj torch.resolve_neg "
-               "Tensor.positive "
-               "torch.positive Tensor.__pos__ operator.pos "
-               "Tensor.detach_ torch.detach_ aten.detach_.default",
+               "Tensor.positive torch.positive Tensor.__pos__ operator.pos "
+               "Tensor.detach_ torch.detach_",
     .doc = "The tensor itself.",
     .infer = same_infer,
 };

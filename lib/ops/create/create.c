@@ -120,7 +120,7 @@ static cfx_status sized_infer(cfx_call *call)
         .schema = #name "(SymInt[] size, *, " CFX_CREATE_OPTIONS more         \
                         ") -> Tensor",                                        \
         .params = params,                                                     \
-        .aliases = "torch." #name " aten." #name "." overload,                \
+        .aliases = "torch. " overload,                                        \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .flags = CFX_OP_COMPLEX,                                              \
@@ -129,9 +129,9 @@ static cfx_status sized_infer(cfx_call *call)
         .run = constant_run,                                                  \
     };
 
-SIZED(zeros, 0, "", "default", "Zeros of the given extents.")
-SIZED(ones, 1, "", "default", "Ones of the given extents.")
-SIZED(empty, 0, ", MemoryFormat? memory_format=None", "memory_format",
+SIZED(zeros, 0, "", "aten.", "Zeros of the given extents.")
+SIZED(ones, 1, "", "aten.", "Ones of the given extents.")
+SIZED(empty, 0, ", MemoryFormat? memory_format=None", ".memory_format",
       "A new tensor of the given extents; zeros here.")
 
 static void uninitialized_cost(const cfx_call *call, cfx_cost *cost)
@@ -180,7 +180,7 @@ const cfx_op cfx_op__full = {
     .schema = "full(SymInt[] size, Scalar fill_value, *, " CFX_CREATE_OPTIONS
               ") -> Tensor",
     .params = params,
-    .aliases = "torch.full aten.full.default",
+    .aliases = "torch. aten.",
     .doc = "One number, with the given extents.",
     .flags = CFX_OP_COMPLEX,
     .infer = full_infer,
@@ -224,7 +224,7 @@ const cfx_op cfx_op__new_empty_strided = {
     .schema = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, "
               "*, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "Tensor.new_empty_strided aten.new_empty_strided.default",
+    .aliases = "Tensor. aten.",
     .doc = "A new tensor of the type of another and of the given strides; "
            "zeros here.",
     .flags = CFX_OP_COMPLEX,
@@ -238,7 +238,7 @@ const cfx_op cfx_op__empty_strided = {
         "empty_strided(SymInt[] size, SymInt[] stride, *, " CFX_CREATE_OPTIONS
         ") -> Tensor",
     .params = params,
-    .aliases = "torch.empty_strided aten.empty_strided.default",
+    .aliases = "torch. aten.",
     .doc = "A new tensor of the given extents and strides; zeros here.",
     .flags = CFX_OP_COMPLEX,
     .infer = strided_infer,
@@ -285,7 +285,7 @@ const cfx_op cfx_op__empty_permuted = {
     .schema = "empty_permuted(SymInt[] size, int[] physical_layout, "
               "*, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "torch.empty_permuted aten.empty_permuted.default",
+    .aliases = "torch. aten.",
     .doc = "A new tensor with its axes in that order in memory; zeros here.",
     .flags = CFX_OP_COMPLEX,
     .infer = permuted_infer,
@@ -310,7 +310,7 @@ static cfx_status like_infer(cfx_call *call)
                         ", MemoryFormat? "                                    \
                         "memory_format=None) -> Tensor",                      \
         .params = params,                                                     \
-        .aliases = "torch." #name " aten." #name ".default",                  \
+        .aliases = "torch. aten.",                                            \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .flags = CFX_OP_COMPLEX,                                              \
@@ -339,7 +339,7 @@ const cfx_op cfx_op__full_like = {
         "full_like(Tensor self, Scalar fill_value, *, " CFX_CREATE_OPTIONS
         ", MemoryFormat? memory_format=None) -> Tensor",
     .params = params,
-    .aliases = "torch.full_like aten.full_like.default",
+    .aliases = "torch. aten.",
     .doc = "One number, with the extents of another tensor.",
     .flags = CFX_OP_COMPLEX,
     .infer = full_like_infer,
@@ -363,7 +363,7 @@ static cfx_status new_infer(cfx_call *call)
         .schema = #name "(Tensor self, SymInt[] size, *, " CFX_CREATE_OPTIONS \
                         ") -> Tensor",                                        \
         .params = params,                                                     \
-        .aliases = "Tensor." #name " aten." #name ".default",                 \
+        .aliases = "Tensor. aten.",                                           \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .flags = CFX_OP_COMPLEX | CFX_OP_SEES_BATCHES,                        \
@@ -396,7 +396,7 @@ const cfx_op cfx_op__new_full = {
     .schema = "new_full(Tensor self, SymInt[] size, Scalar fill_value, "
               "*, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "Tensor.new_full aten.new_full.default",
+    .aliases = "Tensor. aten.",
     .doc = "One number of the type of another tensor.",
     .flags = CFX_OP_COMPLEX,
     .infer = new_full_infer,
@@ -442,7 +442,7 @@ static cfx_status eye_run(cfx_call *call)
 static const cfx_op eye_m = {
     .schema = "eye.m(SymInt n, SymInt m, *, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "torch.eye aten.eye.m",
+    .aliases = "torch. aten.",
     .doc = "Ones on the diagonal of n rows and m columns, 0 elsewhere.",
     .code = 1,
     .flags = CFX_OP_COMPLEX,
@@ -453,7 +453,7 @@ static const cfx_op eye_m = {
 const cfx_op cfx_op__eye = {
     .schema = "eye(SymInt n, *, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "torch.eye aten.eye.default",
+    .aliases = "torch. aten.",
     .doc = "Ones on the diagonal, 0 elsewhere.",
     .flags = CFX_OP_COMPLEX,
     .infer = eye_infer,
@@ -480,7 +480,7 @@ static cfx_status scalar_run(cfx_call *call)
 const cfx_op cfx_op__scalar_tensor = {
     .schema = "scalar_tensor(Scalar s, *, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "torch.scalar_tensor aten.scalar_tensor.default",
+    .aliases = "torch. aten.",
     .doc = "A tensor of one number, a float unless another type is given.",
     .flags = CFX_OP_COMPLEX,
     .infer = scalar_infer,
@@ -531,7 +531,7 @@ const cfx_op cfx_op__as_tensor = {
     .schema = "as_tensor(any(a) data, ScalarType? dtype=None, Device? "
               "device=None) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.as_tensor torch.asarray torch.from_numpy",
+    .aliases = "torch. torch.asarray torch.from_numpy",
     .doc = "A tensor of numbers, or a tensor itself.",
     .code = 1,
     .flags = CFX_OP_COMPLEX,

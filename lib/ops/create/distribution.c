@@ -108,8 +108,8 @@ static cfx_status like_infer(cfx_call *call, bool floats)
         .schema = #name "(Tensor self, " list ", *, Generator? "              \
                         "generator=None) -> Tensor",                          \
         .params = params,                                                     \
-        .aliases = "aten." #name ".default",                                  \
-        .inplace_aliases = "Tensor." #name "_ aten." #name "_.default",       \
+        .aliases = "aten.",                                                   \
+        .inplace_aliases = "Tensor. aten.",                                   \
         .doc = doc_,                                                          \
         .flags = CFX_OP_RANDOM | CFX_OP_INPLACE,                              \
         .infer = name##_infer,                                                \
@@ -212,7 +212,7 @@ const cfx_op cfx_op__multinomial = {
     .schema = "multinomial(Tensor self, SymInt num_samples, bool "
               "replacement=False, *, Generator? generator=None) -> Tensor",
     .params = params,
-    .aliases = "torch.multinomial Tensor.multinomial aten.multinomial.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Places in each row, with the probabilities that are there.",
     .flags = CFX_OP_RANDOM,
     .infer = multinomial_infer,

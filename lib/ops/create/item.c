@@ -58,10 +58,9 @@ static cfx_status item_run(cfx_call *call)
 const cfx_op cfx_op__item = {
     .schema = "item(Tensor self) -> Scalar",
     .params = params,
-    .aliases =
-        "Tensor.item aten._local_scalar_dense.default aten.item.default "
-        "Tensor.__int__ Tensor.__float__ torch._local_scalar_dense "
-        "aten._local_scalar_dense",
+    .aliases = "Tensor. aten._local_scalar_dense.default aten. "
+               "Tensor.__int__ Tensor.__float__ torch._local_scalar_dense "
+               "aten._local_scalar_dense",
     .doc = "The number that a tensor of one element holds.",
     .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = item_infer,
@@ -132,7 +131,7 @@ static cfx_status tolist_run(cfx_call *call)
 const cfx_op cfx_op__tolist = {
     .schema = "tolist(Tensor self) -> any",
     .params = params,
-    .aliases = "Tensor.tolist",
+    .aliases = "Tensor.",
     .doc = "The numbers in lists, one for each axis.",
     .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = tolist_infer,

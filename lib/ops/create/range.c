@@ -179,7 +179,7 @@ static const cfx_op arange_step = {
     .schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, "
               "*, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "torch.arange aten.arange.start_step",
+    .aliases = "torch. aten.",
     .doc = "Numbers from start to end, step apart.",
     .code = 3,
     .state_size = sizeof(struct range),
@@ -191,7 +191,7 @@ static const cfx_op arange_start = {
     .schema = "arange.start(Scalar start, Scalar end, *, " CFX_CREATE_OPTIONS
               ") -> Tensor",
     .params = params,
-    .aliases = "torch.arange aten.arange.start",
+    .aliases = "torch. aten.",
     .doc = "Numbers from start to end.",
     .code = 2,
     .state_size = sizeof(struct range),
@@ -203,7 +203,7 @@ static const cfx_op arange_start = {
 const cfx_op cfx_op__arange = {
     .schema = "arange(Scalar end, *, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "torch.arange aten.arange.default",
+    .aliases = "torch. aten.",
     .doc = "Numbers from 0 to end.",
     .code = 1,
     .state_size = sizeof(struct range),
@@ -379,9 +379,7 @@ const cfx_op cfx_op__linspace = {
     .schema = "linspace(Tensor start, Tensor end, SymInt steps, "
               "*, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "torch.linspace aten.linspace.default "
-               "aten.linspace.Tensor_Tensor aten.linspace.Tensor_Scalar "
-               "aten.linspace.Scalar_Tensor",
+    .aliases = "torch. aten. .Tensor_Tensor .Tensor_Scalar .Scalar_Tensor",
     .doc = "So many numbers from start to end, both of them among these.",
     .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = space_infer,
@@ -392,9 +390,7 @@ const cfx_op cfx_op__logspace = {
     .schema = "logspace(Tensor start, Tensor end, SymInt steps, float "
               "base=10.0, *, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "torch.logspace aten.logspace.default "
-               "aten.logspace.Tensor_Tensor aten.logspace.Tensor_Scalar "
-               "aten.logspace.Scalar_Tensor",
+    .aliases = "torch. aten. .Tensor_Tensor .Tensor_Scalar .Scalar_Tensor",
     .doc = "The powers of a base whose exponents linspace gives.",
     .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .code = 1,

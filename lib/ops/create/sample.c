@@ -75,8 +75,7 @@ static cfx_status standard_run(cfx_call *call)
 #define SAMPLE(name, code_, doc_)                                             \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(SymInt[] size, *, " OPTIONS ") -> Tensor",          \
-        .aliases = "torch." #name " aten." #name ".default aten." #name       \
-                   ".generator",                                              \
+        .aliases = "torch. aten. .generator",                                 \
         .doc = doc_,                                                          \
         .flags = CFX_OP_RANDOM | CFX_OP_COMPLEX,                              \
         .code = code_,                                                        \
@@ -86,7 +85,7 @@ static cfx_status standard_run(cfx_call *call)
     };                                                                        \
     const cfx_op cfx_op__##name##_like = {                                    \
         .schema = #name "_like(Tensor self, *, " LIKE_OPTIONS ") -> Tensor",  \
-        .aliases = "torch." #name "_like aten." #name "_like.default",        \
+        .aliases = "torch. aten.",                                            \
         .doc = doc_,                                                          \
         .flags = CFX_OP_RANDOM | CFX_OP_COMPLEX,                              \
         .code = code_,                                                        \
@@ -232,8 +231,7 @@ static const cfx_op normals = {
     .schema =
         "normal.Tensor_Tensor(Tensor mean, Tensor std=1.0, *, Generator? "
         "generator=None) -> Tensor",
-    .aliases = "torch.normal aten.normal.Tensor_Tensor "
-               "aten.normal.Tensor_float aten.normal.float_Tensor",
+    .aliases = "torch. aten. .Tensor_float .float_Tensor",
     .doc = "Normally distributed numbers, each of its own mean and deviation.",
     .flags = CFX_OP_RANDOM | CFX_OP_NUMBERS,
     .infer = normals_infer,
@@ -245,7 +243,7 @@ const cfx_op cfx_op__normal = {
     .schema =
         "normal.float_float(float mean, float std, SymInt[] size, *, " OPTIONS
         ") -> Tensor",
-    .aliases = "torch.normal aten.normal.float_float",
+    .aliases = "torch. aten.",
     .doc = "Normally distributed numbers of a mean and deviation.",
     .flags = CFX_OP_RANDOM | CFX_OP_COMPLEX,
     .infer = normal_infer,
@@ -321,19 +319,18 @@ static cfx_status randint_run(cfx_call *call)
 RANDINT(static const cfx_op randint_low,
         "randint.low(SymInt low, SymInt high, "
         "SymInt[] size, *, " OPTIONS ") -> Tensor",
-        "torch.randint aten.randint.low", SIZED_LOW, NULL)
+        "torch. .low", SIZED_LOW, NULL)
 RANDINT(const cfx_op cfx_op__randint,
         "randint(SymInt high, SymInt[] size, *, " OPTIONS ") -> Tensor",
-        "torch.randint aten.randint.default", SIZED_HIGH, &randint_low)
+        "torch. aten.", SIZED_HIGH, &randint_low)
 RANDINT(static const cfx_op randint_like_low,
         "randint_like.low_dtype(Tensor "
         "self, SymInt low, SymInt high, *, " LIKE_OPTIONS ") -> Tensor",
-        "torch.randint_like aten.randint_like.low_dtype", LIKE_LOW, NULL)
+        "torch. .low_dtype", LIKE_LOW, NULL)
 RANDINT(const cfx_op cfx_op__randint_like,
         "randint_like(Tensor self, SymInt "
         "high, *, " LIKE_OPTIONS ") -> Tensor",
-        "torch.randint_like aten.randint_like.default", LIKE_HIGH,
-        &randint_like_low)
+        "torch. aten.", LIKE_HIGH, &randint_like_low)
 
 /* ---- randperm ---- */
 
@@ -369,7 +366,7 @@ static cfx_status randperm_run(cfx_call *call)
 
 const cfx_op cfx_op__randperm = {
     .schema = "randperm(SymInt n, *, " OPTIONS ") -> Tensor",
-    .aliases = "torch.randperm aten.randperm.default aten.randperm.generator",
+    .aliases = "torch. aten. .generator",
     .doc = "0 to n - 1 in a random order.",
     .flags = CFX_OP_RANDOM,
     .infer = randperm_infer,
@@ -424,8 +421,8 @@ static cfx_status bernoulli_run(cfx_call *call)
 static const cfx_op bernoulli_p = {
     .schema = "bernoulli.p(Tensor self, float p=0.5, *, Generator? "
               "generator=None) -> Tensor",
-    .aliases = "torch.bernoulli Tensor.bernoulli aten.bernoulli.p",
-    .inplace_aliases = "Tensor.bernoulli_ aten.bernoulli_.float",
+    .aliases = "torch. Tensor. aten.",
+    .inplace_aliases = "Tensor. .float",
     .doc = "1 with one probability, else 0.",
     .flags = CFX_OP_RANDOM,
     .code = 1,
@@ -436,7 +433,7 @@ static const cfx_op bernoulli_p = {
 
 const cfx_op cfx_op__bernoulli = {
     .schema = "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
-    .aliases = "torch.bernoulli Tensor.bernoulli aten.bernoulli.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "1 with the probability that each element is, else 0.",
     .flags = CFX_OP_RANDOM,
     .infer = bernoulli_infer,

@@ -330,7 +330,7 @@ static cfx_status transform_run(cfx_call *call)
         .schema = #name "(Tensor self, int[] dim, int normalization, " rest   \
                         ") -> Tensor",                                        \
         .params = params,                                                     \
-        .aliases = "torch." #name " aten." #name ".default",                  \
+        .aliases = "torch. aten.",                                            \
         .doc = doc_,                                                          \
         .flags = CFX_OP_COMPLEX,                                              \
         .code = code_,                                                        \

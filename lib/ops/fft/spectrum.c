@@ -249,8 +249,7 @@ CFX_COMPOSITE(spectrum)
         .schema = "fft_" #name "(Tensor self, " rest                          \
                   ", str? norm=None) -> Tensor",                              \
         .params = params,                                                     \
-        .aliases = "torch.fft." #name " torch._C._fft.fft_" #name             \
-                   " aten.fft_" #name ".default",                             \
+        .aliases = "torch.fft. torch._C._fft.fft_" #name " aten.",            \
         .doc = doc_,                                                          \
         .flags = CFX_OP_COMPLEX,                                              \
         .code = code_,                                                        \
@@ -314,8 +313,7 @@ CFX_COMPOSITE(frequencies)
         .schema = "fft_" #name "(int n, float d=1.0, *, " CFX_CREATE_OPTIONS  \
                   ") -> Tensor",                                              \
         .params = params,                                                     \
-        .aliases = "torch.fft." #name " torch._C._fft.fft_" #name             \
-                   " aten.fft_" #name ".default",                             \
+        .aliases = "torch.fft. torch._C._fft.fft_" #name " aten.",            \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .infer = frequencies_infer,                                           \

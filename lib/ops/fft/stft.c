@@ -291,7 +291,7 @@ CFX_COMPOSITE(istft)
 static const cfx_op stft_plain = {
     .schema = "stft(" HEAD TAIL ") -> Tensor",
     .params = params,
-    .aliases = "aten.stft.default",
+    .aliases = "aten.",
     .doc = "Fourier transforms of overlapping windows.",
     .flags = CFX_OP_COMPLEX,
     .infer = stft_infer,
@@ -304,7 +304,7 @@ const cfx_op cfx_op__stft = {
               "bool center=True, str pad_mode='reflect', " TAIL
               ", bool? align_to_window=None) -> Tensor",
     .params = params,
-    .aliases = "torch.stft torch.functional.stft Tensor.stft aten.stft.center",
+    .aliases = "torch. torch.functional.stft Tensor. aten.",
     .doc = "Fourier transforms of overlapping windows.",
     .flags = CFX_OP_COMPLEX,
     .infer = stft_infer,
@@ -318,8 +318,7 @@ const cfx_op cfx_op__istft = {
               "onesided=None, SymInt? length=None, bool return_complex=False) "
               "-> Tensor",
     .params = params,
-    .aliases = "torch.istft torch.functional.istft Tensor.istft "
-               "aten.istft.default",
+    .aliases = "torch. torch.functional.istft Tensor. aten.",
     .doc = "The signal whose stft is given.",
     .flags = CFX_OP_COMPLEX,
     .infer = istft_infer,

@@ -347,8 +347,7 @@ const cfx_op cfx_op__interpolate = {
               "scale_factor=None, str mode='nearest', bool? "
               "align_corners=None, bool? recompute_scale_factor=None, bool "
               "antialias=False) -> Tensor",
-    .aliases = "torch.nn.functional.interpolate "
-               "torch.nn.functional.upsample",
+    .aliases = "torch.nn.functional. torch.nn.functional.upsample",
     .doc = "An image of another size.",
     RULES,
 };
@@ -358,7 +357,7 @@ const cfx_op cfx_op__interpolate = {
     static const cfx_op name##_vec = {                                        \
         .schema = #name ".vec(Tensor input, SymInt[]? output_size" align      \
                         ", float[]? scale_factors) -> Tensor",                \
-        .aliases = "torch.nn.functional." #name " aten." #name ".vec",        \
+        .aliases = "torch.nn.functional. aten.",                              \
         .doc = "An image of another size, or scaled.",                        \
         .code = CODE(axes, mode) | (flags),                                   \
         RULES,                                                                \
@@ -366,7 +365,7 @@ const cfx_op cfx_op__interpolate = {
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, SymInt[" #axes                         \
                         "] output_size" align scales ") -> Tensor",           \
-        .aliases = "torch.nn.functional." #name " aten." #name ".default",    \
+        .aliases = "torch.nn.functional. aten.",                              \
         .doc = "An image of another size.",                                   \
         .code = CODE(axes, mode) | (flags),                                   \
         RULES,                                                                \

@@ -316,7 +316,7 @@ const cfx_op cfx_op__pad = {
     .schema = "pad(Tensor self, SymInt[] pad, str mode='constant', Scalar? "
               "value=None) -> Tensor",
     .params = params,
-    .aliases = "aten.pad.default",
+    .aliases = "aten.",
     .variants = pad_variants,
     .doc = "A tensor with a margin.",
     .code = ANY_MODE,
@@ -330,7 +330,7 @@ const cfx_op cfx_op__constant_pad_nd = {
     .schema = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> "
               "Tensor",
     .params = params,
-    .aliases = "torch.constant_pad_nd aten.constant_pad_nd.default",
+    .aliases = "torch. aten.",
     .doc = "A tensor with a margin of one number.",
     .code = CONSTANT,
     .state_size = sizeof(struct padding),

@@ -139,7 +139,7 @@ static cfx_value _chunk_cat_build(cfx_scope *s, const cfx_call *call)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(" list ") -> Tensor",                               \
         .params = params,                                                     \
-        .aliases = "torch." #name " aten." #name ".default" aliases_,         \
+        .aliases = "torch. aten." aliases_,                                   \
         .doc = doc_,                                                          \
         .flags = CFX_OP_COMPLEX,                                              \
         .infer = name##_infer,                                                \
@@ -202,8 +202,7 @@ const cfx_op cfx_op__nonzero_static = {
     .schema = "nonzero_static(Tensor self, *, SymInt size, int "
               "fill_value=-1) -> Tensor",
     .params = params,
-    .aliases = "torch.nonzero_static Tensor.nonzero_static "
-               "aten.nonzero_static.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "So many places of elements that are not 0, row by row.",
     .flags = CFX_OP_COMPLEX,
     .infer = nonzero_static_infer,

@@ -220,9 +220,8 @@ const cfx_op cfx_op__embedding_renorm = {
     .schema = "embedding_renorm(Tensor self, Tensor indices, float max_norm, "
               "float norm_type) -> Tensor",
     .params = params,
-    .aliases = "aten.embedding_renorm.default",
-    .inplace_aliases =
-        "torch.embedding_renorm_ aten.embedding_renorm_.default",
+    .aliases = "aten.",
+    .inplace_aliases = "torch. aten.",
     .doc = "A table, of which some rows are made no longer than a norm.",
     .infer = renorm_infer,
     .run = renorm_run,
@@ -280,7 +279,7 @@ const cfx_op cfx_op__embedding = {
               "padding_idx=-1, bool scale_grad_by_freq=False, bool "
               "sparse=False) -> Tensor",
     .params = params,
-    .aliases = "torch.embedding aten.embedding.default",
+    .aliases = "torch. aten.",
     .variants = (const cfx_variant[]){{EMBEDDING, functional_lower},
                                       {NULL, NULL}},
     .doc = "Rows of a table by their numbers.",

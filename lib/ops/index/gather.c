@@ -119,8 +119,7 @@ static cfx_status index_select_run(cfx_call *call)
 const cfx_op cfx_op__index_select = {
     .schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     .params = params,
-    .aliases = "torch.index_select Tensor.index_select "
-               "aten.index_select.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Elements of an axis at the places of an index.",
     .flags = CFX_OP_COMPLEX,
     .infer = index_select_infer,
@@ -219,7 +218,7 @@ const cfx_op cfx_op__gather = {
     .schema = "gather(Tensor self, int dim, Tensor index, *, bool "
               "sparse_grad=False) -> Tensor",
     .params = params,
-    .aliases = "torch.gather Tensor.gather aten.gather.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Elements along an axis at the places of an index.",
     .flags = CFX_OP_COMPLEX,
     .infer = gather_infer,
@@ -374,8 +373,7 @@ const cfx_op cfx_op__take_along_dim = {
     .schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) "
               "-> Tensor",
     .params = params,
-    .aliases = "torch.take_along_dim Tensor.take_along_dim "
-               "aten.take_along_dim.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Elements along an axis, or of all, at the places of an index.",
     .flags = CFX_OP_COMPLEX,
     .infer = take_along_infer,
@@ -432,7 +430,7 @@ static cfx_status take_run(cfx_call *call)
 const cfx_op cfx_op__take = {
     .schema = "take(Tensor self, Tensor index) -> Tensor",
     .params = params,
-    .aliases = "torch.take Tensor.take aten.take.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Elements at the places of an index, counted over all axes.",
     .flags = CFX_OP_COMPLEX,
     .infer = take_infer,
@@ -526,7 +524,7 @@ static cfx_status one_hot_run(cfx_call *call)
 const cfx_op cfx_op__one_hot = {
     .schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor",
     .params = params,
-    .aliases = "torch.nn.functional.one_hot aten.one_hot.default",
+    .aliases = "torch.nn.functional. aten.",
     .doc = "1 at the place of each number along a new last axis, else 0.",
     .infer = one_hot_infer,
     .run = one_hot_run,

@@ -257,8 +257,8 @@ static cfx_status index_run(cfx_call *call)
 const cfx_op cfx_op__index = {
     .schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     .params = params,
-    .aliases = "aten.index.Tensor aten._unsafe_index.Tensor torch.ops.aten."
-               "index aten.index",
+    .aliases = "aten. aten._unsafe_index.Tensor torch.ops.aten.index "
+               "aten.index",
     .doc = "Elements at the places that index tensors name.",
     .flags = CFX_OP_ANY_DEVICES | CFX_OP_STORED_TYPES | CFX_OP_INDEXES,
     .infer = index_infer,
@@ -554,8 +554,7 @@ const cfx_op cfx_op__index_put = {
     .schema = "index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
               "accumulate=False) -> Tensor",
     .params = params,
-    .aliases = "torch.index_put Tensor.index_put aten.index_put.default "
-               "aten._unsafe_index_put.default",
+    .aliases = "torch. Tensor. aten. aten._unsafe_index_put.default",
     .doc = "A copy with values written where index tensors say.",
     .flags = CFX_OP_ANY_DEVICES | CFX_OP_INPLACE | CFX_OP_EDITS |
              CFX_OP_COMPLEX,

@@ -174,7 +174,7 @@ static cfx_status nonzero_any_run(cfx_call *call)
 const cfx_op cfx_op__nonzero = {
     .schema = "nonzero(Tensor self, *, bool as_tuple=False) -> any",
     .params = params,
-    .aliases = "torch.nonzero Tensor.nonzero aten.nonzero.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The places of elements that are not 0, row by row or as columns.",
     .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = nonzero_any_infer,
@@ -184,7 +184,7 @@ const cfx_op cfx_op__nonzero = {
 const cfx_op cfx_op__argwhere = {
     .schema = "argwhere(Tensor self) -> Tensor",
     .params = params,
-    .aliases = "torch.argwhere Tensor.argwhere aten.argwhere.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The places of elements that are not 0, row by row.",
     .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = nonzero_infer,
@@ -194,7 +194,7 @@ const cfx_op cfx_op__argwhere = {
 const cfx_op cfx_op__nonzero_numpy = {
     .schema = "nonzero_numpy(Tensor self) -> Tensor[]",
     .params = params,
-    .aliases = "torch.where aten.where.default aten.nonzero_numpy.default",
+    .aliases = "torch.where aten.",
     .doc = "The places of elements that are not 0, a column for each axis.",
     .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = columns_infer,
@@ -216,8 +216,7 @@ const cfx_op cfx_op__where = {
     .schema = "where.self(Tensor condition, Tensor self, Tensor other) "
               "-> Tensor",
     .params = params,
-    .aliases = "torch.where aten.where.self aten.where.ScalarOther "
-               "aten.where.ScalarSelf aten.where.Scalar",
+    .aliases = "torch. aten. .ScalarOther .ScalarSelf .Scalar",
     .variants =
         (const cfx_variant[]){
             {"Tensor.where(Tensor self, Tensor condition, Tensor other) "
@@ -274,8 +273,7 @@ const cfx_op cfx_op__masked_fill = {
     .schema = "masked_fill.Scalar(Tensor self, Tensor mask, Tensor value) "
               "-> Tensor",
     .params = params,
-    .aliases = "torch.masked_fill Tensor.masked_fill aten.masked_fill.Scalar "
-               "aten.masked_fill.Tensor",
+    .aliases = "torch. Tensor. aten. .Tensor",
     .doc = "One number where a mask is true.",
     .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_NUMBERS |
              CFX_OP_COMPLEX,
@@ -364,8 +362,7 @@ static cfx_status masked_select_run(cfx_call *call)
 const cfx_op cfx_op__masked_select = {
     .schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
     .params = params,
-    .aliases = "torch.masked_select Tensor.masked_select "
-               "aten.masked_select.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The elements where a mask is true, as a vector.",
     .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = masked_select_infer,
@@ -417,8 +414,7 @@ const cfx_op cfx_op__masked_scatter = {
     .schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) "
               "-> Tensor",
     .params = params,
-    .aliases = "torch.masked_scatter Tensor.masked_scatter "
-               "aten.masked_scatter.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The elements of a source, in order, where a mask is true.",
     .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .infer = masked_scatter_infer,

@@ -394,14 +394,13 @@ SCATTER(const cfx_op cfx_op__scatter,
         "A copy with elements of another at the places of an index.",
         &scatter_value)
 SCATTER(const cfx_op cfx_op__scatter_add,
-        "scatter_add" HEAD "Tensor src) -> Tensor",
-        "torch.scatter_add Tensor.scatter_add aten.scatter_add.default", ADD,
-        "A copy to which elements are added at the places of an index.", NULL)
+        "scatter_add" HEAD "Tensor src) -> Tensor", "torch. Tensor. aten.",
+        ADD, "A copy to which elements are added at the places of an index.",
+        NULL)
 SCATTER(const cfx_op cfx_op__scatter_reduce,
         "scatter_reduce.two" HEAD "Tensor src, str reduce, *, bool "
         "include_self=True) -> Tensor",
-        "torch.scatter_reduce Tensor.scatter_reduce aten.scatter_reduce.two",
-        NAMED | WHOLE,
+        "torch. Tensor. .two", NAMED | WHOLE,
         "A copy with elements joined by a reduction at the "
         "places of an index.",
         NULL)
@@ -532,7 +531,7 @@ static void rows_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name HEAD "Tensor source" extra ") -> Tensor",             \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .flags = CFX_OP_INPLACE | CFX_OP_EDITS |                              \
                  ((code_) == SET || (code_) == ADD ? CFX_OP_COMPLEX : 0),     \
@@ -689,7 +688,7 @@ const cfx_op cfx_op__put = {
     .schema = "put(Tensor self, Tensor index, Tensor source, bool "
               "accumulate=False) -> Tensor",
     .params = params,
-    .aliases = "torch.put Tensor.put aten.put.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "A copy with elements of another tensor at places of all.",
     .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .infer = put_infer,

@@ -50,7 +50,7 @@ static cfx_status triangle_run(cfx_call *call)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, SymInt diagonal=0) -> Tensor",         \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,                             \
         .code = code_,                                                        \
@@ -150,7 +150,7 @@ static cfx_status indices_run(cfx_call *call)
         "dtype=None, Layout? layout=None, Device? device=None, "              \
         "bool? pin_memory=None) -> Tensor",                                   \
         .params = params,                                                     \
-        .aliases = "torch." #name " aten." #name ".default",                  \
+        .aliases = "torch. aten.",                                            \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .infer = indices_infer,                                               \
@@ -243,7 +243,7 @@ const cfx_op cfx_op__diag_embed = {
     .schema = "diag_embed(Tensor self, int offset=0, int dim1=-2, int "
               "dim2=-1) -> Tensor",
     .params = params,
-    .aliases = "torch.diag_embed Tensor.diag_embed aten.diag_embed.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Matrices with the last axis on a diagonal, 0 elsewhere.",
     .flags = CFX_OP_COMPLEX,
     .infer = diag_embed_infer,
@@ -294,7 +294,7 @@ static cfx_status diag_run(cfx_call *call)
 const cfx_op cfx_op__diag = {
     .schema = "diag(Tensor self, int diagonal=0) -> Tensor",
     .params = params,
-    .aliases = "torch.diag Tensor.diag aten.diag.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "A matrix with a vector on a diagonal, or the diagonal of one.",
     .flags = CFX_OP_COMPLEX,
     .infer = diag_infer,
@@ -331,7 +331,7 @@ static cfx_status diagflat_run(cfx_call *call)
 const cfx_op cfx_op__diagflat = {
     .schema = "diagflat(Tensor self, int offset=0) -> Tensor",
     .params = params,
-    .aliases = "torch.diagflat Tensor.diagflat aten.diagflat.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "A matrix with all elements on a diagonal.",
     .flags = CFX_OP_COMPLEX,
     .infer = diagflat_infer,

@@ -283,12 +283,12 @@ UNIQUE(unique_consecutive,
 UNIQUE(_unique,
        "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> "
        "(Tensor, Tensor)",
-       "torch._unique aten._unique.default", TWO)
+       "torch. aten.", TWO)
 UNIQUE(_unique2, "_unique2(Tensor self, bool sorted=True, " BOTH ")" TENSORS,
-       "torch._unique2 aten._unique2.default", THREE)
+       "torch. aten.", THREE)
 UNIQUE(unique_dim,
        "unique_dim(Tensor self, int dim, bool sorted=True, " BOTH ")" TENSORS,
-       "torch.unique_dim aten.unique_dim.default", THREE | ALWAYS)
+       "torch. aten.", THREE | ALWAYS)
 UNIQUE(_unique_consecutive,
        "_unique_consecutive(Tensor self, " BOTH ", int? dim=None)" TENSORS,
        "aten.unique_consecutive.default", RUNS | THREE)

@@ -90,7 +90,7 @@ static cfx_status unravel_run(cfx_call *call)
 const cfx_op cfx_op__unravel_index = {
     .schema = "unravel_index(Tensor indices, SymInt[1] shape) -> Tensor[]",
     .params = params,
-    .aliases = "torch.unravel_index torch.functional.unravel_index",
+    .aliases = "torch. torch.functional.unravel_index",
     .doc = "Places in a row of elements as coordinates.",
     .flags = CFX_OP_OWN_RESULT,
     .infer = unravel_infer,

@@ -47,7 +47,7 @@ static cfx_status zero_run(cfx_call *call)
 
 const cfx_op cfx_op__fill = {
     .schema = "fill.Scalar(Tensor self, Tensor value) -> Tensor",
-    .aliases = "torch.fill Tensor.fill aten.fill.Scalar aten.fill.Tensor",
+    .aliases = "torch. Tensor. aten. .Tensor",
     .doc = "Every element replaced by one number.",
     .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_NUMBERS |
              CFX_OP_COMPLEX,
@@ -58,7 +58,7 @@ const cfx_op cfx_op__fill = {
 
 const cfx_op cfx_op__zero = {
     .schema = "zero(Tensor self) -> Tensor",
-    .aliases = "torch.zero Tensor.zero aten.zero.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Every element replaced by 0.",
     .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .infer = zero_infer,
@@ -182,7 +182,7 @@ static cfx_status part_run(cfx_call *call)
 #define PART(name, code_, params, doc_)                                       \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor src, " params ") -> Tensor",    \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .flags = CFX_OP_COMPLEX,                                              \

@@ -50,7 +50,7 @@ const cfx_op cfx_op___linalg_check_errors = {
     .schema = "_linalg_check_errors(Tensor info, str api_name, *, bool "
               "is_matrix) -> any",
     .params = params,
-    .aliases = "torch._linalg_check_errors aten._linalg_check_errors.default",
+    .aliases = "torch. aten.",
     .doc = "Fail if an info is not 0.",
     .flags = CFX_OP_EFFECT | CFX_OP_COPIES_TO_CONTIGUOUS,
     .infer = check_errors_infer,

@@ -183,7 +183,7 @@ static cfx_status det_run(cfx_call *call)
 const cfx_op cfx_op___linalg_det = {
     .schema = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor "
               "pivots)",
-    .aliases = "torch._linalg_det aten._linalg_det.default",
+    .aliases = "torch. aten.",
     .doc = "The determinants of matrices, with the factors that led to them.",
     .code = 1,
     DET,
@@ -192,7 +192,7 @@ const cfx_op cfx_op___linalg_det = {
 const cfx_op cfx_op___linalg_slogdet = {
     .schema = "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, "
               "Tensor LU, Tensor pivots)",
-    .aliases = "torch._linalg_slogdet aten._linalg_slogdet.default",
+    .aliases = "torch. aten.",
     .doc = "The signs and logarithms of determinants, with the factors that "
            "led to them.",
     .code = 2,
@@ -248,21 +248,18 @@ CFX_COMPOSITE(logdet)
         .run = rule##_run,                                                    \
     };
 
-PART(linalg_det, "linalg_det(Tensor A) -> Tensor",
-     "torch.linalg.det aten.linalg_det.default",
+PART(linalg_det, "linalg_det(Tensor A) -> Tensor", "torch.linalg. aten.",
      "The determinants of matrices.", det_only)
-PART(det, "det(Tensor self) -> Tensor",
-     "torch.det Tensor.det aten.det.default", "The determinants of matrices.",
-     det_only)
+PART(det, "det(Tensor self) -> Tensor", "torch. Tensor. aten.",
+     "The determinants of matrices.", det_only)
 PART(linalg_slogdet,
      "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
-     "torch.linalg.slogdet aten.linalg_slogdet.default",
+     "torch.linalg. aten.",
      "The signs of determinants and the logarithms of their absolute values.",
      slogdet)
 PART(slogdet, "slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)",
-     "torch.slogdet Tensor.slogdet aten.slogdet.default",
+     "torch. Tensor. aten.",
      "The signs of determinants and the logarithms of their absolute values.",
      slogdet)
-PART(logdet, "logdet(Tensor self) -> Tensor",
-     "torch.logdet Tensor.logdet aten.logdet.default",
+PART(logdet, "logdet(Tensor self) -> Tensor", "torch. Tensor. aten.",
      "The logarithms of determinants.", logdet)

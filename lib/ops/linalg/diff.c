@@ -85,7 +85,7 @@ const cfx_op cfx_op__diff = {
     .schema = "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, "
               "Tensor? append=None) -> Tensor",
     .params = params,
-    .aliases = "torch.diff Tensor.diff aten.diff.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The n-th differences of neighbours along an axis.",
     .flags = CFX_OP_COMPLEX,
     .infer = diff_infer,

@@ -155,7 +155,7 @@ const cfx_op cfx_op__cdist = {
     .schema = "cdist(Tensor x1, Tensor x2, float p=2.0, any "
               "compute_mode=None) -> Tensor",
     .params = params,
-    .aliases = "torch.cdist aten.cdist.default aten._cdist_forward.default",
+    .aliases = "torch. aten. aten._cdist_forward.default",
     .doc = "How far rows of two matrices are from each other.",
     .infer = cdist_infer,
     .cost = distance_cost,
@@ -206,8 +206,7 @@ static cfx_status pdist_run(cfx_call *call)
 const cfx_op cfx_op__pdist = {
     .schema = "pdist(Tensor self, float p=2.0) -> Tensor",
     .params = params,
-    .aliases = "torch.pdist torch.nn.functional.pdist aten.pdist.default "
-               "aten._pdist_forward.default",
+    .aliases = "torch. torch.nn.functional. aten. aten._pdist_forward.default",
     .doc = "How far the rows of a matrix are from each other.",
     .infer = pdist_infer,
     .cost = distance_cost,

@@ -167,16 +167,15 @@ static cfx_status eig_run(cfx_call *call)
 const cfx_op cfx_op__linalg_eig = {
     .schema = "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor "
               "eigenvectors)",
-    .aliases = "torch.linalg.eig torch._C._linalg.linalg_eig "
-               "aten.linalg_eig.default",
+    .aliases = "torch.linalg. torch._C._linalg.linalg_eig aten.",
     .doc = "Eigenvalues and eigenvectors of square matrices.",
     EIG,
 };
 
 const cfx_op cfx_op__linalg_eigvals = {
     .schema = "linalg_eigvals(Tensor self) -> Tensor",
-    .aliases = "torch.linalg.eigvals torch._C._linalg.linalg_eigvals "
-               "aten.linalg_eigvals.default aten._linalg_eigvals.default",
+    .aliases = "torch.linalg. torch._C._linalg.linalg_eigvals aten. "
+               "aten._linalg_eigvals.default",
     .doc = "Eigenvalues of square matrices.",
     .code = VALUES,
     EIG,

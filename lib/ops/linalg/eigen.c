@@ -130,7 +130,7 @@ static cfx_status eigen_run(cfx_call *call)
 const cfx_op cfx_op___linalg_eigh = {
     .schema = "_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> "
               "(Tensor eigenvalues, Tensor eigenvectors)",
-    .aliases = "torch._linalg_eigh aten._linalg_eigh.default",
+    .aliases = "torch. aten.",
     .doc = "Eigenvalues of symmetric matrices, and if asked for eigenvectors.",
     EIGEN,
 };
@@ -138,7 +138,7 @@ const cfx_op cfx_op___linalg_eigh = {
 const cfx_op cfx_op__linalg_eigh = {
     .schema = "linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, "
               "Tensor eigenvectors)",
-    .aliases = "torch.linalg.eigh aten.linalg_eigh.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "Eigenvalues, in rising order, and eigenvectors of symmetric "
            "matrices.",
     EIGEN,
@@ -146,7 +146,7 @@ const cfx_op cfx_op__linalg_eigh = {
 
 const cfx_op cfx_op__linalg_eigvalsh = {
     .schema = "linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor",
-    .aliases = "torch.linalg.eigvalsh aten.linalg_eigvalsh.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "Eigenvalues of symmetric matrices, in rising order.",
     .code = VALUES,
     EIGEN,

@@ -91,7 +91,7 @@ static cfx_status cholesky_run(cfx_call *call)
 const cfx_op cfx_op__linalg_cholesky_ex = {
     .schema = "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool "
               "check_errors=False) -> (Tensor L, Tensor info)",
-    .aliases = "torch.linalg.cholesky_ex aten.linalg_cholesky_ex.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "Cholesky's factor of matrices, and the order of the minor that is "
            "not positive.",
     .code = GIVES_INFO,
@@ -100,14 +100,14 @@ const cfx_op cfx_op__linalg_cholesky_ex = {
 
 const cfx_op cfx_op__linalg_cholesky = {
     .schema = "linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
-    .aliases = "torch.linalg.cholesky aten.linalg_cholesky.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "Cholesky's factor of positive-definite matrices.",
     CHOLESKY,
 };
 
 const cfx_op cfx_op__cholesky = {
     .schema = "cholesky(Tensor self, bool upper=False) -> Tensor",
-    .aliases = "torch.cholesky Tensor.cholesky aten.cholesky.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Cholesky's factor of positive-definite matrices.",
     CHOLESKY,
 };
@@ -168,7 +168,7 @@ static cfx_status lu_run(cfx_call *call)
 const cfx_op cfx_op__linalg_lu_factor_ex = {
     .schema = "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool "
               "check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
-    .aliases = "torch.linalg.lu_factor_ex aten.linalg_lu_factor_ex.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "L and U of matrices in one, the rows that were exchanged, and the "
            "first pivot that is 0.",
     .code = GIVES_INFO,
@@ -178,7 +178,7 @@ const cfx_op cfx_op__linalg_lu_factor_ex = {
 const cfx_op cfx_op__linalg_lu_factor = {
     .schema = "linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, "
               "Tensor pivots)",
-    .aliases = "torch.linalg.lu_factor aten.linalg_lu_factor.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "L and U of matrices in one, and the rows that were exchanged.",
     LU,
 };
@@ -186,7 +186,7 @@ const cfx_op cfx_op__linalg_lu_factor = {
 const cfx_op cfx_op___lu_with_info = {
     .schema = "_lu_with_info(Tensor self, bool pivot=True, bool "
               "check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
-    .aliases = "torch._lu_with_info aten._lu_with_info.default",
+    .aliases = "torch. aten.",
     .doc = "L and U of matrices in one, the rows that were exchanged, and the "
            "first pivot that is 0.",
     .code = GIVES_INFO | NEVER_FAILS,
@@ -196,7 +196,7 @@ const cfx_op cfx_op___lu_with_info = {
 const cfx_op cfx_op__lu = {
     .schema = "lu(Tensor self, bool pivot=True, bool get_infos=False) -> "
               "(Tensor, Tensor, Tensor)",
-    .aliases = "torch.functional.lu torch.lu Tensor.lu",
+    .aliases = "torch.functional.lu torch. Tensor.",
     .doc = "L and U of matrices in one, the rows that were exchanged, and if "
            "asked for the first pivot that is 0.",
     .code = NEVER_FAILS,
@@ -272,7 +272,7 @@ const cfx_op cfx_op__linalg_ldl_factor_ex = {
     .schema = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, "
               "bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor "
               "info)",
-    .aliases = "torch.linalg.ldl_factor_ex aten.linalg_ldl_factor_ex.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "L and D of symmetric matrices in one, the rows that were "
            "exchanged, and the first pivot that is 0.",
     .code = GIVES_INFO,
@@ -282,7 +282,7 @@ const cfx_op cfx_op__linalg_ldl_factor_ex = {
 const cfx_op cfx_op__linalg_ldl_factor = {
     .schema = "linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> "
               "(Tensor LD, Tensor pivots)",
-    .aliases = "torch.linalg.ldl_factor aten.linalg_ldl_factor.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "L and D of symmetric matrices in one, and the rows that were "
            "exchanged.",
     LDL,

@@ -216,7 +216,7 @@ const cfx_op cfx_op__gradient = {
     .schema = "gradient(Tensor self, *, any spacing=None, any dim=None, int "
               "edge_order=1) -> Tensor[]",
     .params = params,
-    .aliases = "torch.gradient",
+    .aliases = "torch.",
     .doc = "The slopes along axes, by central differences.",
     .flags = CFX_OP_COMPLEX,
     .infer = gradient_infer,

@@ -147,8 +147,7 @@ const cfx_op cfx_op__linear = {
     .schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) "
               "-> Tensor",
     .params = params,
-    .aliases = "torch.nn.functional.linear torch._C._nn.linear "
-               "aten.linear.default",
+    .aliases = "torch.nn.functional. torch._C._nn.linear aten.",
     .doc = "input times the transposed weight, plus bias.",
     .infer = any_linear_infer,
     .cost = any_linear_cost,

@@ -175,7 +175,7 @@ const cfx_op cfx_op__svd_lowrank = {
     .schema = "svd_lowrank(Tensor A, SymInt? q=6, int? niter=2, Tensor? "
               "M=None) -> (Tensor, Tensor, Tensor)",
     .params = params,
-    .aliases = "torch.svd_lowrank torch._lowrank.svd_lowrank",
+    .aliases = "torch. torch._lowrank.svd_lowrank",
     .doc = "The greatest singular values of matrices, and their vectors.",
     .flags = CFX_OP_COMPLEX | CFX_OP_RANDOM,
     .infer = svd_lowrank_infer,
@@ -187,7 +187,7 @@ const cfx_op cfx_op__pca_lowrank = {
     .schema = "pca_lowrank(Tensor A, SymInt? q=None, bool center=True, int "
               "niter=2) -> (Tensor, Tensor, Tensor)",
     .params = params,
-    .aliases = "torch.pca_lowrank torch._lowrank.pca_lowrank",
+    .aliases = "torch. torch._lowrank.pca_lowrank",
     .doc = "svd_lowrank of matrices whose columns are centered.",
     .flags = CFX_OP_COMPLEX | CFX_OP_RANDOM,
     .infer = pca_lowrank_infer,

@@ -329,7 +329,7 @@ const cfx_op cfx_op__linalg_lstsq = {
               "driver=None) -> (Tensor solution, Tensor residuals, Tensor "
               "rank, Tensor singular_values)",
     .params = params,
-    .aliases = "torch.linalg.lstsq aten.linalg_lstsq.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The solutions of systems by least squares.",
     .flags = CFX_OP_COMPLEX,
     .state_size = sizeof(struct lstsq),

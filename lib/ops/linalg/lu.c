@@ -150,7 +150,7 @@ const cfx_op cfx_op__lu_unpack = {
               "unpack_data=True, bool unpack_pivots=True) -> (Tensor P, "
               "Tensor L, Tensor U)",
     .params = params,
-    .aliases = "torch.lu_unpack aten.lu_unpack.default",
+    .aliases = "torch. aten.",
     .doc = "P, L and U from the factors and pivots of lu_factor.",
     .flags = CFX_OP_COMPLEX,
     .infer = lu_unpack_infer,
@@ -174,7 +174,7 @@ const cfx_op cfx_op__linalg_lu = {
     .schema = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor "
               "L, Tensor U)",
     .params = params,
-    .aliases = "torch.linalg.lu aten.linalg_lu.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "Matrices as products of a permutation, a lower and an upper "
            "triangle.",
     .flags = CFX_OP_COMPLEX,

@@ -235,19 +235,17 @@ static cfx_status matmul_run(cfx_call *call)
     };
 
 MATMUL(matmul, "Tensor self, Tensor other", 0,
-       "torch.matmul torch.linalg.matmul Tensor.matmul Tensor.__matmul__ "
-       "operator.matmul aten.matmul.default",
+       "torch. torch.linalg. Tensor. Tensor.__matmul__ operator.matmul "
+       "aten.",
        "The product of matrices, vectors, or batches of them.")
-MATMUL(mm, "Tensor self, Tensor mat2", RANKS(2, 2),
-       "torch.mm Tensor.mm aten.mm.default", "The product of two matrices.")
-MATMUL(bmm, "Tensor self, Tensor mat2", RANKS(3, 3),
-       "torch.bmm Tensor.bmm aten.bmm.default",
+MATMUL(mm, "Tensor self, Tensor mat2", RANKS(2, 2), "torch. Tensor. aten.",
+       "The product of two matrices.")
+MATMUL(bmm, "Tensor self, Tensor mat2", RANKS(3, 3), "torch. Tensor. aten.",
        "The products of two batches of matrices.")
-MATMUL(mv, "Tensor self, Tensor vec", RANKS(2, 1),
-       "torch.mv Tensor.mv aten.mv.default",
+MATMUL(mv, "Tensor self, Tensor vec", RANKS(2, 1), "torch. Tensor. aten.",
        "The product of a matrix and a vector.")
-MATMUL(dot, "Tensor self, Tensor tensor", RANKS(1, 1),
-       "torch.dot Tensor.dot aten.dot.default", "The product of two vectors.")
+MATMUL(dot, "Tensor self, Tensor tensor", RANKS(1, 1), "torch. Tensor. aten.",
+       "The product of two vectors.")
 
 static cfx_value vdot_build(cfx_scope *s, const cfx_call *call)
 {
@@ -260,7 +258,7 @@ CFX_COMPOSITE(vdot)
 const cfx_op cfx_op__vdot = {
     .schema = "vdot(Tensor self, Tensor other) -> Tensor",
     .params = params,
-    .aliases = "torch.vdot Tensor.vdot aten.vdot.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The product of the conjugate of one vector and another.",
     .flags = CFX_OP_COMPLEX,
     .infer = vdot_infer,
@@ -365,7 +363,7 @@ static cfx_status addmm_run(cfx_call *call)
         .schema = #name "(Tensor self, Tensor " one ", Tensor " two ", *, "   \
                         "Scalar beta=1, Scalar alpha=1) -> Tensor",           \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,                             \
         .code = ranks,                                                        \

@@ -345,8 +345,7 @@ static cfx_status matrix_exp_run(cfx_call *call)
 const cfx_op cfx_op__linalg_matrix_exp = {
     .schema = "linalg_matrix_exp(Tensor self) -> Tensor",
     .params = params,
-    .aliases = "torch.linalg.matrix_exp torch.matrix_exp Tensor.matrix_exp "
-               "aten.linalg_matrix_exp.default aten.matrix_exp.default",
+    .aliases = "torch.linalg. torch.matrix_exp Tensor.matrix_exp aten.",
     .doc = "The exponentials of matrices.",
     .flags = CFX_OP_COMPLEX,
     .infer = matrix_exp_infer,

@@ -165,7 +165,7 @@ CFX_COMPOSITE(nuclear_norm)
 const cfx_op cfx_op__linalg_norm = {
     .schema = "linalg_norm(Tensor self, any ord=None, int[1]? dim=None, " TAIL,
     .params = params,
-    .aliases = "torch.linalg.norm",
+    .aliases = "torch.linalg.",
     .variants =
         (const cfx_variant[]){
             {"aten.linalg_norm.default(Tensor self, Scalar? ord=None, int[1]? "
@@ -186,7 +186,7 @@ const cfx_op cfx_op__linalg_matrix_norm = {
     .schema = "linalg_matrix_norm(Tensor self, any ord='fro', int[2] dim="
               "[-2, -1], " TAIL,
     .params = params,
-    .aliases = "torch.linalg.matrix_norm",
+    .aliases = "torch.linalg.",
     .variants =
         (const cfx_variant[]){
             {"aten.linalg_matrix_norm.default(Tensor self, Scalar ord, int[2] "
@@ -208,7 +208,7 @@ const cfx_op cfx_op__nuclear_norm = {
     .schema = "nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False) "
               "-> Tensor",
     .params = params,
-    .aliases = "aten.nuclear_norm.dim",
+    .aliases = ".dim",
     .variants =
         (const cfx_variant[]){
             {"torch.nuclear_norm(Tensor self, int[] dim, bool "

@@ -156,9 +156,7 @@ CFX_COMPOSITE(multi_dot)
 
 const cfx_op cfx_op__linalg_matrix_power = {
     .schema = "linalg_matrix_power(Tensor self, int n) -> Tensor",
-    .aliases = "torch.linalg.matrix_power torch.matrix_power "
-               "Tensor.matrix_power aten.linalg_matrix_power.default "
-               "aten.matrix_power.default",
+    .aliases = "torch.linalg. torch.matrix_power Tensor.matrix_power aten.",
     .doc = "A square matrix times itself, n times.",
     .flags = CFX_OP_COMPLEX,
     .infer = matrix_power_infer,
@@ -168,7 +166,7 @@ const cfx_op cfx_op__linalg_matrix_power = {
 
 const cfx_op cfx_op__linalg_multi_dot = {
     .schema = "linalg_multi_dot(Tensor[] tensors) -> Tensor",
-    .aliases = "torch.linalg.multi_dot aten.linalg_multi_dot.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The product of matrices, in the order that takes least.",
     .flags = CFX_OP_COMPLEX,
     .infer = multi_dot_infer,

@@ -156,8 +156,7 @@ static const cfx_op rcond_pinv = {
     .schema = "linalg_pinv.rcond(Tensor self, Tensor rcond, bool "
               "hermitian=False) -> Tensor",
     .params = params,
-    .aliases = "torch.linalg.pinv aten.linalg_pinv.rcond_tensor "
-               "aten.linalg_pinv.default",
+    .aliases = "torch.linalg. .rcond_tensor .default",
     .doc = "The pseudo-inverses of matrices.",
     .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = rcond_pinv_infer,
@@ -169,8 +168,7 @@ const cfx_op cfx_op__linalg_pinv = {
     .schema = "linalg_pinv(Tensor self, *, Tensor? atol=None, Tensor? "
               "rtol=None, bool hermitian=False) -> Tensor",
     .params = params,
-    .aliases = "torch.linalg.pinv aten.linalg_pinv.atol_rtol_tensor "
-               "aten.linalg_pinv.atol_rtol_float",
+    .aliases = "torch.linalg. .atol_rtol_tensor .atol_rtol_float",
     .doc = "The pseudo-inverses of matrices.",
     .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = linalg_pinv_infer,
@@ -182,7 +180,7 @@ const cfx_op cfx_op__linalg_pinv = {
 const cfx_op cfx_op__pinverse = {
     .schema = "pinverse(Tensor self, float rcond=1e-15) -> Tensor",
     .params = params,
-    .aliases = "torch.pinverse Tensor.pinverse aten.pinverse.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The pseudo-inverses of matrices.",
     .flags = CFX_OP_COMPLEX,
     .infer = pinverse_infer,
@@ -229,8 +227,7 @@ static const cfx_op tol_rank = {
     .schema = "linalg_matrix_rank.tol(Tensor input, Tensor tol, bool "
               "hermitian=False) -> Tensor",
     .params = params,
-    .aliases = "torch.linalg.matrix_rank aten.linalg_matrix_rank.tol_tensor "
-               "aten.linalg_matrix_rank.default",
+    .aliases = "torch.linalg. .tol_tensor .default",
     .doc = "The ranks of matrices.",
     .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = tol_rank_infer,
@@ -242,9 +239,7 @@ const cfx_op cfx_op__linalg_matrix_rank = {
     .schema = "linalg_matrix_rank(Tensor input, *, Tensor? atol=None, Tensor? "
               "rtol=None, bool hermitian=False) -> Tensor",
     .params = params,
-    .aliases = "torch.linalg.matrix_rank "
-               "aten.linalg_matrix_rank.atol_rtol_tensor "
-               "aten.linalg_matrix_rank.atol_rtol_float",
+    .aliases = "torch.linalg. .atol_rtol_tensor .atol_rtol_float",
     .doc = "The ranks of matrices.",
     .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
     .infer = linalg_matrix_rank_infer,
@@ -323,7 +318,7 @@ CFX_COMPOSITE(linalg_cond)
 const cfx_op cfx_op__linalg_cond = {
     .schema = "linalg_cond(Tensor self, any p=None) -> Tensor",
     .params = params,
-    .aliases = "torch.linalg.cond",
+    .aliases = "torch.linalg.",
     .variants = (const cfx_variant[]){{"aten.linalg_cond.default(Tensor self, "
                                        "Scalar? p=None) -> Tensor",
                                        NULL},

@@ -447,21 +447,20 @@ static cfx_value linalg_trace_build(cfx_scope *s, const cfx_call *call)
         .run = name##_run,                                                    \
     };
 
-#define ALIASES(name) "torch." name " Tensor." name " aten." name ".default"
 
 PRODUCT(outer, "Tensor self, Tensor vec2",
-        "torch.outer torch.ger Tensor.outer Tensor.ger aten.outer.default "
-        "aten.ger.default",
-        CFX_OP_COMPLEX, "Each element of a vector times each of another.")
-PRODUCT(inner, "Tensor self, Tensor other", ALIASES("inner"), CFX_OP_COMPLEX,
-        "Sums of products along the last axes.")
-PRODUCT(kron, "Tensor self, Tensor other", ALIASES("kron"), CFX_OP_COMPLEX,
+        "torch. torch.ger Tensor. Tensor.ger aten.", CFX_OP_COMPLEX,
+        "Each element of a vector times each of another.")
+PRODUCT(inner, "Tensor self, Tensor other", "torch. Tensor. aten.",
+        CFX_OP_COMPLEX, "Sums of products along the last axes.")
+PRODUCT(kron, "Tensor self, Tensor other", "torch. Tensor. aten.",
+        CFX_OP_COMPLEX,
         "Each element of a tensor times the whole of another, in blocks.")
 PRODUCT(linalg_cross, "Tensor self, Tensor other, *, int dim=-1",
-        "torch.linalg.cross aten.linalg_cross.default", CFX_OP_COMPLEX,
+        "torch.linalg. aten.", CFX_OP_COMPLEX,
         "The vector product along an axis of three.")
-PRODUCT(cross, "Tensor self, Tensor other, int? dim=None", ALIASES("cross"),
-        CFX_OP_COMPLEX,
+PRODUCT(cross, "Tensor self, Tensor other, int? dim=None",
+        "torch. Tensor. aten.", CFX_OP_COMPLEX,
         "The vector product along an axis of three, the first such one.")
 PRODUCT(linalg_trace, "Tensor self",
         "torch.trace Tensor.trace aten.trace.default", CFX_OP_COMPLEX,
@@ -469,23 +468,22 @@ PRODUCT(linalg_trace, "Tensor self",
 PRODUCT(addr,
         "Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, "
         "Scalar alpha=1",
-        ALIASES("addr"), CFX_OP_INPLACE | CFX_OP_COMPLEX,
+        "torch. Tensor. aten.", CFX_OP_INPLACE | CFX_OP_COMPLEX,
         "beta * self + alpha * the outer product of two vectors.")
 PRODUCT(addbmm,
         "Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
         "Scalar alpha=1",
-        ALIASES("addbmm"), CFX_OP_INPLACE | CFX_OP_COMPLEX,
+        "torch. Tensor. aten.", CFX_OP_INPLACE | CFX_OP_COMPLEX,
         "beta * self + alpha * the sum of a batch of products.")
 PRODUCT(bilinear,
         "Tensor input1, Tensor input2, Tensor weight, Tensor? "
         "bias=None",
-        "torch.bilinear torch.nn.functional.bilinear "
-        "aten.bilinear.default",
-        CFX_OP_COMPLEX, "A form that is linear in either of two inputs.")
+        "torch. torch.nn.functional. aten.", CFX_OP_COMPLEX,
+        "A form that is linear in either of two inputs.")
 PRODUCT(_trilinear,
         "Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, "
         "int[] expand3, int[] sumdim, int unroll_dim=1",
-        "torch._trilinear aten._trilinear.default", 0,
+        "torch. aten.", 0,
         "The product of three tensors, summed over some axes.")
 
 CFX_COMPOSITE(tensordot)
@@ -493,7 +491,7 @@ CFX_COMPOSITE(tensordot)
 static const cfx_op tensordot_lists = {
     .schema = "tensordot.lists(Tensor self, Tensor other, int[] dims_self, "
               "int[] dims_other) -> Tensor",
-    .aliases = "aten.tensordot.default",
+    .aliases = ".default",
     .doc = "Sums of products over pairs of axes.",
     .flags = CFX_OP_COMPLEX,
     .infer = tensordot_infer,

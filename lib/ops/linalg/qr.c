@@ -105,7 +105,7 @@ static cfx_status geqrf_run(cfx_call *call)
 const cfx_op cfx_op__geqrf = {
     .schema = "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
     .params = params,
-    .aliases = "torch.geqrf Tensor.geqrf aten.geqrf.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "R of matrices, and below it the reflectors whose product is Q.",
     .flags = CFX_OP_COMPLEX,
     .infer = geqrf_infer,
@@ -249,14 +249,14 @@ static cfx_status qr_run(cfx_call *call)
 const cfx_op cfx_op__linalg_qr = {
     .schema =
         "linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)",
-    .aliases = "torch.linalg.qr aten.linalg_qr.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "Matrices as the products of orthogonal and triangular ones.",
     QR,
 };
 
 const cfx_op cfx_op__qr = {
     .schema = "qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
-    .aliases = "torch.qr Tensor.qr aten.qr.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Matrices as the products of orthogonal and triangular ones.",
     QR,
 };
@@ -375,15 +375,14 @@ static cfx_status product_run(cfx_call *call)
 
 const cfx_op cfx_op__linalg_householder_product = {
     .schema = "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
-    .aliases = "torch.linalg.householder_product "
-               "aten.linalg_householder_product.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The first columns of products of reflectors.",
     PRODUCT,
 };
 
 const cfx_op cfx_op__orgqr = {
     .schema = "orgqr(Tensor self, Tensor input2) -> Tensor",
-    .aliases = "torch.orgqr Tensor.orgqr aten.orgqr.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The first columns of products of reflectors.",
     PRODUCT,
 };
@@ -499,7 +498,7 @@ const cfx_op cfx_op__ormqr = {
     .schema = "ormqr(Tensor self, Tensor input2, Tensor input3, bool "
               "left=True, bool transpose=False) -> Tensor",
     .params = params,
-    .aliases = "torch.ormqr Tensor.ormqr aten.ormqr.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Matrices times products of reflectors.",
     .flags = CFX_OP_COMPLEX,
     .infer = ormqr_infer,

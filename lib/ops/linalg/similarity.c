@@ -56,7 +56,7 @@ const cfx_op cfx_op__normalize = {
     .schema = "normalize(Tensor input, float p=2.0, any dim=1, float "
               "eps=1e-12) -> Tensor",
     .params = params,
-    .aliases = "torch.nn.functional.normalize",
+    .aliases = "torch.nn.functional.",
     .doc = "Vectors along an axis, divided by their length.",
     .flags = CFX_OP_COMPLEX,
     .infer = normalize_infer,
@@ -68,9 +68,7 @@ const cfx_op cfx_op__cosine_similarity = {
     .schema = "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float "
               "eps=1e-08) -> Tensor",
     .params = params,
-    .aliases = "torch.cosine_similarity "
-               "torch.nn.functional.cosine_similarity "
-               "aten.cosine_similarity.default",
+    .aliases = "torch. torch.nn.functional. aten.",
     .doc = "The cosine of the angle between vectors.",
     .infer = cosine_similarity_infer,
     .cost = cosine_similarity_cost,
@@ -81,9 +79,7 @@ const cfx_op cfx_op__pairwise_distance = {
     .schema = "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float "
               "eps=1e-06, bool keepdim=False) -> Tensor",
     .params = params,
-    .aliases = "torch.pairwise_distance "
-               "torch.nn.functional.pairwise_distance "
-               "aten.pairwise_distance.default",
+    .aliases = "torch. torch.nn.functional. aten.",
     .doc = "The length of the difference of vectors.",
     .flags = CFX_OP_COMPLEX,
     .infer = pairwise_distance_infer,

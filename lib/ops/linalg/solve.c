@@ -94,7 +94,7 @@ static cfx_status inv_run(cfx_call *call)
 const cfx_op cfx_op__linalg_inv_ex = {
     .schema = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor "
               "inverse, Tensor info)",
-    .aliases = "torch.linalg.inv_ex aten.linalg_inv_ex.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The inverses of matrices, and the first pivot that is 0.",
     .code = 1,
     INV,
@@ -102,14 +102,14 @@ const cfx_op cfx_op__linalg_inv_ex = {
 
 const cfx_op cfx_op__linalg_inv = {
     .schema = "linalg_inv(Tensor A) -> Tensor",
-    .aliases = "torch.linalg.inv aten.linalg_inv.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The inverses of matrices.",
     INV,
 };
 
 const cfx_op cfx_op__inverse = {
     .schema = "inverse(Tensor self) -> Tensor",
-    .aliases = "torch.inverse Tensor.inverse aten.inverse.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The inverses of matrices.",
     INV,
 };
@@ -386,7 +386,7 @@ const cfx_op cfx_op___linalg_solve_ex = {
               "check_errors=False) -> (Tensor result, Tensor LU, Tensor "
               "pivots, Tensor info)",
     .params = params,
-    .aliases = "torch._linalg_solve_ex aten._linalg_solve_ex.default",
+    .aliases = "torch. aten.",
     .doc = "The solutions of systems, with the factors that led to them.",
     .state_size = sizeof(struct sides),
     .flags = CFX_OP_COMPLEX,
@@ -422,7 +422,7 @@ CFX_COMPOSITE(linalg_solve_ex)
 const cfx_op cfx_op__linalg_solve = {
     .schema = "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
     .params = params,
-    .aliases = "torch.linalg.solve aten.linalg_solve.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The solutions of systems.",
     .flags = CFX_OP_COMPLEX,
     .infer = linalg_solve_infer,
@@ -434,7 +434,7 @@ const cfx_op cfx_op__linalg_solve_ex = {
     .schema = "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
               "check_errors=False) -> (Tensor result, Tensor info)",
     .params = params,
-    .aliases = "torch.linalg.solve_ex aten.linalg_solve_ex.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The solutions of systems, and the first pivots that are 0.",
     .flags = CFX_OP_COMPLEX,
     .infer = linalg_solve_ex_infer,
@@ -515,7 +515,7 @@ const cfx_op cfx_op__linalg_lu_solve = {
     .schema = "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool "
               "left=True, bool adjoint=False) -> Tensor",
     .params = params,
-    .aliases = "torch.linalg.lu_solve aten.linalg_lu_solve.default",
+    .aliases = "torch.linalg. aten.",
     .variants =
         (const cfx_variant[]){
             {"torch.lu_solve" OLD_LU_SOLVE, lower_lu_solve},

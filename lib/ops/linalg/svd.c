@@ -188,7 +188,7 @@ const cfx_op cfx_op___linalg_svd = {
     .schema = "_linalg_svd(Tensor A, bool full_matrices=False, bool "
               "compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, "
               "Tensor Vh)",
-    .aliases = "torch._linalg_svd aten._linalg_svd.default",
+    .aliases = "torch. aten.",
     .doc = "Singular values of matrices, and if asked for their vectors.",
     SVD,
 };
@@ -196,14 +196,14 @@ const cfx_op cfx_op___linalg_svd = {
 const cfx_op cfx_op__linalg_svd = {
     .schema = "linalg_svd(Tensor A, bool full_matrices=True, *, str? "
               "driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
-    .aliases = "torch.linalg.svd aten.linalg_svd.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "Singular values of matrices, in falling order, and their vectors.",
     SVD,
 };
 
 const cfx_op cfx_op__linalg_svdvals = {
     .schema = "linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
-    .aliases = "torch.linalg.svdvals aten.linalg_svdvals.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The singular values of matrices, in falling order.",
     .code = VALUES,
     SVD,
@@ -251,7 +251,7 @@ const cfx_op cfx_op__svd = {
     .schema = "svd(Tensor self, bool some=True, bool compute_uv=True) -> "
               "(Tensor U, Tensor S, Tensor V)",
     .params = params,
-    .aliases = "torch.svd Tensor.svd aten.svd.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Singular values of matrices, in falling order, and their vectors.",
     .flags = CFX_OP_COMPLEX,
     .infer = old_svd_infer,

@@ -99,7 +99,7 @@ CFX_COMPOSITE(linalg_tensorsolve)
 const cfx_op cfx_op__linalg_tensorinv = {
     .schema = "linalg_tensorinv(Tensor self, int ind=2) -> Tensor",
     .params = params,
-    .aliases = "torch.linalg.tensorinv aten.linalg_tensorinv.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The inverse of a tensor that stands for a matrix.",
     .flags = CFX_OP_COMPLEX,
     .infer = linalg_tensorinv_infer,
@@ -111,7 +111,7 @@ const cfx_op cfx_op__linalg_tensorsolve = {
     .schema = "linalg_tensorsolve(Tensor self, Tensor other, int[]? "
               "dims=None) -> Tensor",
     .params = params,
-    .aliases = "torch.linalg.tensorsolve aten.linalg_tensorsolve.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The solution of a system with a tensor that stands for a matrix.",
     .flags = CFX_OP_COMPLEX,
     .infer = linalg_tensorsolve_infer,

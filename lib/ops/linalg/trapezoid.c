@@ -128,7 +128,7 @@ CFX_COMPOSITE(cumulative_trapezoid)
 static const cfx_op trapezoid_x = {
     .schema = "trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
     .params = params,
-    .aliases = "torch.trapezoid torch.trapz aten.trapezoid.x aten.trapz.x",
+    .aliases = "torch. torch.trapz aten.",
     .doc = "The integral of y over the points x.",
     .flags = CFX_OP_COMPLEX,
     .infer = trapezoid_infer,
@@ -139,7 +139,7 @@ static const cfx_op trapezoid_x = {
 const cfx_op cfx_op__trapezoid = {
     .schema = "trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
     .params = params,
-    .aliases = "torch.trapezoid torch.trapz aten.trapezoid.dx aten.trapz.dx",
+    .aliases = "torch. torch.trapz aten.",
     .doc = "The integral of y over points at one distance.",
     .flags = CFX_OP_COMPLEX,
     .infer = trapezoid_infer,
@@ -152,7 +152,7 @@ static const cfx_op cumulative_trapezoid_x = {
     .schema = "cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> "
               "Tensor",
     .params = params,
-    .aliases = "torch.cumulative_trapezoid aten.cumulative_trapezoid.x",
+    .aliases = "torch. aten.",
     .doc = "The integral of y from the first of the points x to each other.",
     .flags = CFX_OP_COMPLEX,
     .infer = cumulative_trapezoid_infer,
@@ -164,7 +164,7 @@ const cfx_op cfx_op__cumulative_trapezoid = {
     .schema = "cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) "
               "-> Tensor",
     .params = params,
-    .aliases = "torch.cumulative_trapezoid aten.cumulative_trapezoid.dx",
+    .aliases = "torch. aten.",
     .doc = "The integral of y from the first point to each other.",
     .flags = CFX_OP_COMPLEX,
     .infer = cumulative_trapezoid_infer,

@@ -154,8 +154,7 @@ const cfx_op cfx_op__linalg_solve_triangular = {
     .schema = "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, "
               "bool left=True, bool unitriangular=False) -> Tensor",
     .params = params,
-    .aliases =
-        "torch.linalg.solve_triangular aten.linalg_solve_triangular.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The solutions of systems with triangular matrices.",
     .data = &triangular_roles,
     .flags = CFX_OP_COMPLEX,
@@ -172,8 +171,7 @@ const cfx_op cfx_op__triangular_solve = {
               "transpose=False, bool unitriangular=False) -> (Tensor "
               "solution, Tensor cloned_coefficient)",
     .params = params,
-    .aliases = "torch.triangular_solve Tensor.triangular_solve "
-               "aten.triangular_solve.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The solutions of systems with triangular matrices, and a copy of "
            "these.",
     .data = &triangular_solve_roles,
@@ -216,8 +214,7 @@ const cfx_op cfx_op__cholesky_solve = {
     .schema = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) "
               "-> Tensor",
     .params = params,
-    .aliases = "torch.cholesky_solve Tensor.cholesky_solve "
-               "aten.cholesky_solve.default",
+    .aliases = "torch. Tensor. aten.",
     .variants =
         (const cfx_variant[]){{"aten._cholesky_solve_helper.default(Tensor "
                                "self, Tensor A, bool upper) -> Tensor",
@@ -321,8 +318,7 @@ static cfx_status inverse_run(cfx_call *call)
 const cfx_op cfx_op__cholesky_inverse = {
     .schema = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
     .params = params,
-    .aliases = "torch.cholesky_inverse Tensor.cholesky_inverse "
-               "aten.cholesky_inverse.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The inverses of matrices from Cholesky's factors.",
     .flags = CFX_OP_COMPLEX,
     .infer = inverse_infer,
@@ -412,7 +408,7 @@ const cfx_op cfx_op__linalg_ldl_solve = {
     .schema = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool "
               "hermitian=False) -> Tensor",
     .params = params,
-    .aliases = "torch.linalg.ldl_solve aten.linalg_ldl_solve.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The solutions of systems from the factors of ldl_factor.",
     .data = &ldl_roles,
     .flags = CFX_OP_COMPLEX,

@@ -132,7 +132,7 @@ const cfx_op cfx_op__nll_loss_forward = {
     .schema = "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, "
               "int reduction, SymInt ignore_index) -> (Tensor, Tensor)",
     .params = cfx_loss_params,
-    .aliases = "aten.nll_loss_forward.default aten.nll_loss2d_forward.default",
+    .aliases = "aten. aten.nll_loss2d_forward.default",
     .doc = "nll_loss, and the sum of the weights.",
     .infer = nll_loss_forward_infer,
     .cost = nll_loss_forward_cost,
@@ -237,7 +237,7 @@ const cfx_op cfx_op__cross_entropy = {
     .schema = "cross_entropy(" OLD_PAIR ", float label_smoothing=0.0) -> "
               "Tensor",
     .params = cfx_loss_params,
-    .aliases = "torch.nn.functional.cross_entropy",
+    .aliases = "torch.nn.functional.",
     .variants =
         (const cfx_variant[]){{"aten.cross_entropy_loss.default(" SELF
                                "int reduction=1, " IGNORE
@@ -340,7 +340,7 @@ const cfx_op cfx_op__linear_cross_entropy = {
               "weight=None, str reduction='mean', int? ignore_index=None, "
               "float label_smoothing=0.0, any options=None) -> Tensor",
     .params = cfx_loss_params,
-    .aliases = "torch.nn.functional.linear_cross_entropy",
+    .aliases = "torch.nn.functional.",
     .doc = "cross_entropy of what a linear layer gives.",
     .infer = linear_cross_entropy_infer,
     .cost = linear_cross_entropy_cost,

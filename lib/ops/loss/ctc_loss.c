@@ -385,7 +385,7 @@ const cfx_op cfx_op__ctc_loss = {
     ", bool "
     "zero_infinity=False) -> Tensor",
     .params = cfx_loss_params,
-    .aliases = "torch.nn.functional.ctc_loss",
+    .aliases = "torch.nn.functional.",
     .variants =
         (const cfx_variant[]){{"aten.ctc_loss.IntList(" LENGTHS(
                                    "int[]") "int reduction=1, bool "

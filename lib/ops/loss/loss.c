@@ -281,7 +281,7 @@ const cfx_op cfx_op__binary_cross_entropy = {
               "Tensor? weight=None, " CFX_LOSS_OLD CFX_LOSS_REDUCTION
               ") -> Tensor",
     .params = cfx_loss_params,
-    .aliases = "torch.nn.functional.binary_cross_entropy",
+    .aliases = "torch.nn.functional.",
     .variants = CFX_LOSS_ATEN(binary_cross_entropy,
                               SELF "Tensor? weight=None, int reduction=1"),
     .doc = "The cross entropy of probabilities and targets.",
@@ -439,7 +439,7 @@ const cfx_op cfx_op__gaussian_nll_loss = {
     .schema = "gaussian_nll_loss(" PAIR "any var, bool full=False, float "
               "eps=1e-06, " CFX_LOSS_REDUCTION ") -> Tensor",
     .params = cfx_loss_params,
-    .aliases = "torch.nn.functional.gaussian_nll_loss",
+    .aliases = "torch.nn.functional.",
     .doc = "The negative log likelihood of a normal distribution.",
     .infer = gaussian_nll_loss_infer,
     .cost = gaussian_nll_loss_cost,

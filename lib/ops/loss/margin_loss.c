@@ -295,7 +295,7 @@ const cfx_op cfx_op__multilabel_margin_loss = {
     .schema = "multilabel_margin_loss(" PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION
               ") -> Tensor",
     .params = cfx_loss_params,
-    .aliases = "torch.nn.functional.multilabel_margin_loss",
+    .aliases = "torch.nn.functional.",
     .variants = CFX_LOSS_ATEN(multilabel_margin_loss, SELF "int reduction=1"),
     .doc = "What each right class lacks of 1 over each wrong one.",
     .infer = multilabel_margin_loss_infer,
@@ -333,7 +333,7 @@ const cfx_op cfx_op__multilabel_margin_loss_forward = {
     .schema = "multilabel_margin_loss_forward(Tensor input, Tensor target, "
               "int reduction) -> (Tensor output, Tensor is_target)",
     .params = cfx_loss_params,
-    .aliases = "aten.multilabel_margin_loss_forward.default",
+    .aliases = "aten.",
     .doc = "multilabel_margin_loss, and which classes are right.",
     .infer = multilabel_margin_loss_forward_infer,
     .cost = multilabel_margin_loss_forward_cost,

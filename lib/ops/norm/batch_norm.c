@@ -217,7 +217,7 @@ const cfx_op cfx_op__batch_norm = {
               "running_var=None, bool training=False, float momentum=0.1, "
               "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
     .params = params,
-    .aliases = "torch.batch_norm aten.batch_norm.default",
+    .aliases = "torch. aten.",
     .variants = batch_norm_variants,
     .doc = "Normalize each channel by its statistics.",
     .infer = batch_norm_infer,

@@ -97,7 +97,7 @@ const cfx_op cfx_op__instance_norm = {
               "running_var=None, bool use_input_stats=True, float "
               "momentum=0.1, float eps=1e-05, bool cudnn_enabled=True) -> "
               "Tensor",
-    .aliases = "torch.instance_norm aten.instance_norm.default",
+    .aliases = "torch. aten.",
     .variants = instance_norm_variants,
     .doc = "Normalize each channel of each sample by its own statistics.",
     .infer = instance_norm_infer,

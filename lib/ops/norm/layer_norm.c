@@ -169,8 +169,7 @@ const cfx_op cfx_op__layer_norm = {
               "weight=None, Tensor? bias=None, float eps=1e-05, bool "
               "cudnn_enable=True) -> Tensor",
     .params = params,
-    .aliases = "torch.layer_norm torch.nn.functional.layer_norm "
-               "aten.layer_norm.default",
+    .aliases = "torch. torch.nn.functional. aten.",
     .doc = "Normalize over the last axes.",
     .infer = layer_norm_infer,
     .cost = norm_cost,
@@ -202,7 +201,7 @@ const cfx_op cfx_op__native_layer_norm = {
               "Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "
               "Tensor)",
     .params = params,
-    .aliases = "torch.native_layer_norm aten.native_layer_norm.default",
+    .aliases = "torch. aten.",
     .doc = "layer_norm, with the means and reciprocal deviations of rows.",
     .infer = native_layer_norm_infer,
     .cost = norm_cost,
@@ -309,8 +308,7 @@ const cfx_op cfx_op__rms_norm = {
     .schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
               "weight=None, float? eps=None) -> Tensor",
     .params = params,
-    .aliases = "torch.rms_norm torch.nn.functional.rms_norm "
-               "aten.rms_norm.default",
+    .aliases = "torch. torch.nn.functional. aten.",
     .doc = "Divide by the root of the mean square over the last axes.",
     .infer = rms_norm_infer,
     .cost = any_rms_norm_cost,
@@ -394,8 +392,7 @@ const cfx_op cfx_op__group_norm = {
               "weight=None, Tensor? bias=None, float eps=1e-05, bool "
               "cudnn_enabled=True) -> Tensor",
     .params = params,
-    .aliases = "torch.group_norm torch.nn.functional.group_norm "
-               "aten.group_norm.default",
+    .aliases = "torch. torch.nn.functional. aten.",
     .doc = "Normalize over groups of channels.",
     .infer = group_norm_infer,
     .cost = group_cost,

@@ -54,7 +54,7 @@ CFX_COMPOSITE(local_response_norm)
 const cfx_op cfx_op__local_response_norm = {
     .schema = "local_response_norm(Tensor input, int size, float "
               "alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor",
-    .aliases = "torch.nn.functional.local_response_norm",
+    .aliases = "torch.nn.functional.",
     .doc = "Divide by a power of the mean square of near channels.",
     .infer = local_response_norm_infer,
     .cost = local_response_norm_cost,

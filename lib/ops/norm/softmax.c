@@ -88,7 +88,7 @@ static cfx_status lower_functional(cfx_call *call, const cfx_value *in,
         .schema = #name ".int(Tensor self, int dim, ScalarType? dtype=None) " \
                         "-> Tensor",                                          \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".int "     \
+        .aliases = "torch. Tensor. .int "                                     \
                    "aten.special_" #name ".default",                          \
         .variants = name##_variants,                                          \
         .doc = doc_,                                                          \
@@ -118,7 +118,7 @@ static cfx_status aten_infer(cfx_call *call)
         .schema = #name "(Tensor self, int dim, bool half_to_float) -> "      \
                         "Tensor",                                             \
         .params = params,                                                     \
-        .aliases = "torch." #name " aten." #name ".default",                  \
+        .aliases = "torch. aten.",                                            \
         .doc = "ATen's own " public_ ".",                                     \
         .code = code_,                                                        \
         .state_size = sizeof(struct softmax),                                 \

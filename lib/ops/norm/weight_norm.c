@@ -31,7 +31,7 @@ CFX_COMPOSITE(weight_norm)
 const cfx_op cfx_op___weight_norm = {
     .schema = "_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor",
     .params = params,
-    .aliases = "torch._weight_norm aten._weight_norm.default",
+    .aliases = "torch. aten.",
     .doc = "The directions of one tensor with the lengths of another.",
     .infer = weight_norm_infer,
     .cost = weight_norm_cost,

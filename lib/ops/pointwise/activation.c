@@ -33,8 +33,7 @@ static bool activation_loop(const cfx_call *call, cfx_loop *out)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self" extra ") -> Tensor",                   \
         .params = params,                                                     \
-        .aliases = names_ "torch." #name " Tensor." #name " aten." #name      \
-                          ".default",                                         \
+        .aliases = names_ "torch. Tensor. aten.",                             \
         .variants = variants_,                                                \
         .doc = doc_,                                                          \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE |                          \
@@ -252,7 +251,7 @@ const cfx_op cfx_op__elu = {
     .schema = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar "
               "input_scale=1) -> Tensor",
     .params = params,
-    .aliases = "torch._C._nn.elu torch.elu aten.elu.default",
+    .aliases = "torch._C._nn.elu torch. aten.",
     .variants = elu_variants,
     .doc = "x, or alpha * (exp(x) - 1) where x is negative.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
@@ -299,7 +298,7 @@ static bool gelu_loop(const cfx_call *call, cfx_loop *out)
 const cfx_op cfx_op__gelu = {
     .schema = "gelu(Tensor self, *, str approximate='none') -> Tensor",
     .params = params,
-    .aliases = "torch.nn.functional.gelu aten.gelu.default",
+    .aliases = "torch.nn.functional. aten.",
     .doc = "x times the normal distribution's cumulative probability at x.",
     .flags = CFX_OP_POINTWISE,
     .state_size = sizeof(struct gelu),

@@ -53,7 +53,7 @@ static cfx_status heaviside_infer(cfx_call *call)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor other) -> Tensor",              \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " " aliases_,              \
+        .aliases = "torch. Tensor. " aliases_,                                \
         .inplace_aliases = inplace_,                                          \
         .doc = doc_,                                                          \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS | more_,  \
@@ -68,72 +68,64 @@ static cfx_status heaviside_infer(cfx_call *call)
     TWO_(name, code_, CFX_OP_COMMUTES, __VA_ARGS__)
 
 TWO(remainder, REMAINDER, cfx_binary_same, cfx_cost_1_1,
-    "operator.mod Tensor.__mod__ aten.remainder.Tensor aten.remainder.Scalar "
-    "aten.remainder.Scalar_Tensor",
+    "operator.mod Tensor.__mod__ .Tensor .Scalar .Scalar_Tensor",
     "operator.imod", "What is left of a division, with the divisor's sign.")
-TWO(fmod, FMOD, cfx_binary_same, cfx_cost_1_1,
-    "aten.fmod.Tensor aten.fmod.Scalar", NULL,
+TWO(fmod, FMOD, cfx_binary_same, cfx_cost_1_1, ".Tensor .Scalar", NULL,
     "What is left of a division, with the dividend's sign.")
 TWO(floor_divide, DIV_FLOOR, cfx_binary_same, cfx_cost_1_1,
-    "operator.floordiv Tensor.__floordiv__ aten.floor_divide.default "
-    "aten.floor_divide.Scalar",
+    "operator.floordiv Tensor.__floordiv__ aten. .Scalar",
     "operator.ifloordiv", "The quotient, rounded down.")
 TWO(atan2, ATAN2, cfx_binary_float, cfx_cost_1_1,
-    "torch.arctan2 Tensor.arctan2 aten.atan2.default", NULL,
+    "torch.arctan2 Tensor.arctan2 aten.", NULL,
     "The angle of a point given as (y, x).")
-COMMUTING(fmax, FMAX, cfx_binary_same, cfx_cost_0_0, "aten.fmax.default", NULL,
+COMMUTING(fmax, FMAX, cfx_binary_same, cfx_cost_0_0, "aten.", NULL,
           "The greater of two, passing over NaN.")
-COMMUTING(fmin, FMIN, cfx_binary_same, cfx_cost_0_0, "aten.fmin.default", NULL,
+COMMUTING(fmin, FMIN, cfx_binary_same, cfx_cost_0_0, "aten.", NULL,
           "The lesser of two, passing over NaN.")
-TWO(hypot, HYPOT, cfx_binary_only_float, cfx_cost_1_1, "aten.hypot.default",
-    NULL, "The length of (x, y).")
-TWO(copysign, COPYSIGN, cfx_binary_float, cfx_cost_0_0,
-    "aten.copysign.Tensor aten.copysign.Scalar", NULL,
-    "The magnitude of one with the sign of another.")
-TWO(heaviside, HEAVISIDE, heaviside_infer, cfx_cost_0_0,
-    "aten.heaviside.default", NULL,
+TWO(hypot, HYPOT, cfx_binary_only_float, cfx_cost_1_1, "aten.", NULL,
+    "The length of (x, y).")
+TWO(copysign, COPYSIGN, cfx_binary_float, cfx_cost_0_0, ".Tensor .Scalar",
+    NULL, "The magnitude of one with the sign of another.")
+TWO(heaviside, HEAVISIDE, heaviside_infer, cfx_cost_0_0, "aten.", NULL,
     "0 or 1, as the element's sign, and of 0 another's element.")
 TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_2_1,
-    "aten.xlogy.Tensor aten.xlogy.Scalar_Other aten.xlogy.Scalar_Self "
-    "aten.special_xlogy.default aten.special_xlogy.other_scalar "
-    "aten.special_xlogy.self_scalar",
+    ".Tensor .Scalar_Other .Scalar_Self aten.special_xlogy.default "
+    "aten.special_xlogy.other_scalar aten.special_xlogy.self_scalar",
     NULL, "x * log(y), and 0 where x is 0.")
 TWO_(logaddexp, LOGADDEXP, CFX_OP_COMPLEX, cfx_binary_same, cfx_cost_4_3,
-     "aten.logaddexp.default", NULL, "log(exp(x) + exp(y)).")
-COMMUTING(bitwise_and, BITWISE_AND, cfx_binary_same, cfx_cost_1_0,
-          "operator.and_ Tensor.__and__ aten.bitwise_and.Tensor "
-          "aten.bitwise_and.Scalar aten.__and__.Tensor aten.__and__.Scalar",
-          "operator.iand Tensor.__iand__ aten.__iand__.Tensor "
-          "aten.__iand__.Scalar",
-          "The bits that both have.")
-COMMUTING(bitwise_or, BITWISE_OR, cfx_binary_same, cfx_cost_1_0,
-          "operator.or_ Tensor.__or__ aten.bitwise_or.Tensor "
-          "aten.bitwise_or.Scalar aten.__or__.Tensor aten.__or__.Scalar",
-          "operator.ior Tensor.__ior__ aten.__ior__.Tensor "
-          "aten.__ior__.Scalar",
-          "The bits that either has.")
-COMMUTING(bitwise_xor, BITWISE_XOR, cfx_binary_same, cfx_cost_1_0,
-          "operator.xor Tensor.__xor__ aten.bitwise_xor.Tensor "
-          "aten.bitwise_xor.Scalar aten.__xor__.Tensor aten.__xor__.Scalar",
-          "operator.ixor Tensor.__ixor__ aten.__ixor__.Tensor "
-          "aten.__ixor__.Scalar",
-          "The bits that just one has.")
+     "aten.", NULL, "log(exp(x) + exp(y)).")
+COMMUTING(
+    bitwise_and, BITWISE_AND, cfx_binary_same, cfx_cost_1_0,
+    "operator.and_ Tensor.__and__ .Tensor .Scalar .Scalar_Tensor aten.__and__.Tensor "
+    "aten.__and__.Scalar",
+    "operator.iand Tensor.__iand__ aten.__iand__.Tensor aten.__iand__.Scalar",
+    "The bits that both have.")
+COMMUTING(
+    bitwise_or, BITWISE_OR, cfx_binary_same, cfx_cost_1_0,
+    "operator.or_ Tensor.__or__ .Tensor .Scalar .Scalar_Tensor aten.__or__.Tensor "
+    "aten.__or__.Scalar",
+    "operator.ior Tensor.__ior__ aten.__ior__.Tensor aten.__ior__.Scalar",
+    "The bits that either has.")
+COMMUTING(
+    bitwise_xor, BITWISE_XOR, cfx_binary_same, cfx_cost_1_0,
+    "operator.xor Tensor.__xor__ .Tensor .Scalar .Scalar_Tensor aten.__xor__.Tensor "
+    "aten.__xor__.Scalar",
+    "operator.ixor Tensor.__ixor__ aten.__ixor__.Tensor aten.__ixor__.Scalar",
+    "The bits that just one has.")
 TWO(bitwise_left_shift, SHIFT_LEFT, cfx_binary_same, cfx_cost_1_0,
-    "operator.lshift aten.bitwise_left_shift.Tensor "
-    "aten.__lshift__.Tensor aten.__lshift__.Scalar",
-    "operator.ilshift", "The bits, moved to the left.")
+    "operator.lshift .Tensor .Tensor_Scalar .Scalar_Tensor aten.__lshift__.Tensor aten.__lshift__.Scalar",
+    "operator.ilshift aten.__ilshift__.Tensor aten.__ilshift__.Scalar",
+    "The bits, moved to the left.")
 TWO(bitwise_right_shift, SHIFT_RIGHT, cfx_binary_same, cfx_cost_1_0,
-    "operator.rshift aten.bitwise_right_shift.Tensor "
-    "aten.__rshift__.Tensor aten.__rshift__.Scalar",
-    "operator.irshift", "The bits, moved to the right; the sign stays.")
+    "operator.rshift .Tensor .Tensor_Scalar .Scalar_Tensor aten.__rshift__.Tensor aten.__rshift__.Scalar",
+    "operator.irshift aten.__irshift__.Tensor aten.__irshift__.Scalar",
+    "The bits, moved to the right; the sign stays.")
 TWO_(logical_and, LOGICAL_AND, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
-     cfx_binary_bool, cfx_cost_0_0, "aten.logical_and.default", NULL,
-     "Are both nonzero?")
+     cfx_binary_bool, cfx_cost_0_0, "aten.", NULL, "Are both nonzero?")
 TWO_(logical_or, LOGICAL_OR, CFX_OP_COMMUTES | CFX_OP_COMPLEX, cfx_binary_bool,
-     cfx_cost_0_0, "aten.logical_or.default", NULL, "Is either nonzero?")
+     cfx_cost_0_0, "aten.", NULL, "Is either nonzero?")
 TWO_(logical_xor, LOGICAL_XOR, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
-     cfx_binary_bool, cfx_cost_0_0, "aten.logical_xor.default", NULL,
-     "Is just one nonzero?")
+     cfx_binary_bool, cfx_cost_0_0, "aten.", NULL, "Is just one nonzero?")
 
 /* ---- div, with its rounding ---- */
 
@@ -182,9 +174,8 @@ const cfx_op cfx_op__div = {
     .schema = "div.Tensor_mode(Tensor self, Tensor other, *, str? "
               "rounding_mode=None) -> Tensor",
     .params = params,
-    .aliases = "torch.div torch.divide Tensor.div Tensor.divide "
-               "aten.div.Tensor aten.div.Scalar aten.div.Tensor_mode "
-               "aten.div.Scalar_mode",
+    .aliases = "torch. torch.divide Tensor. Tensor.divide .Tensor .Scalar "
+               "aten. .Scalar_mode",
     .doc = "The quotient, rounded as asked.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
              CFX_OP_COMPLEX,
@@ -234,7 +225,7 @@ const cfx_op cfx_op__rsub = {
     .schema = "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> "
               "Tensor",
     .params = params,
-    .aliases = "torch.rsub Tensor.__rsub__ aten.rsub.Tensor aten.rsub.Scalar",
+    .aliases = "torch. Tensor.__rsub__ aten. .Scalar",
     .variants = rsub_variants,
     .doc = "other - alpha * self.",
     .flags = CFX_OP_POINTWISE | CFX_OP_NUMBERS | CFX_OP_COMPLEX,
@@ -291,9 +282,8 @@ static void pow_cost(const cfx_call *call, cfx_cost *cost)
 const cfx_op cfx_op__pow = {
     .schema = "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     .params = params,
-    .aliases = "torch.pow Tensor.pow Tensor.__pow__ operator.pow "
-               "torch._tensor.pow aten.pow.Tensor_Tensor "
-               "aten.pow.Tensor_Scalar aten.pow.Scalar",
+    .aliases = "torch. Tensor. Tensor.__pow__ operator.pow torch._tensor.pow "
+               "aten. .Tensor_Scalar .Scalar",
     .inplace_aliases = "operator.ipow",
     .doc = "The first to the power of the second.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
@@ -354,10 +344,10 @@ static bool clamp_loop(const cfx_call *call, cfx_loop *out)
 /* clang-format off */
 static CLAMP(clamp_tensor,
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-    "torch.clamp torch.clip Tensor.clamp Tensor.clip aten.clamp.Tensor", NULL)
+    "torch. torch.clip Tensor. Tensor.clip .Tensor", NULL)
 CLAMP(cfx_op__clamp,
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-    "torch.clamp torch.clip Tensor.clamp Tensor.clip aten.clamp.default",
+    "torch. torch.clip Tensor. Tensor.clip aten.",
     &clamp_tensor)
     /* clang-format on */
 
@@ -377,8 +367,7 @@ CLAMP(cfx_op__clamp,
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor " bound ") -> Tensor",          \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default " \
-                   "aten." #name ".Tensor",                                   \
+        .aliases = "torch. Tensor. aten. .Tensor",                            \
         .doc = "Each element, kept from passing a bound.",                    \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,          \
         .code = code_,                                                        \
@@ -422,7 +411,7 @@ static void three_cost(const cfx_call *call, cfx_cost *cost)
         .schema = #name "(Tensor self, Tensor tensor1, Tensor tensor2, *, "   \
                         "Scalar value=1) -> Tensor",                          \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_COMPLEX,          \
         .code = code_,                                                        \
@@ -466,7 +455,7 @@ static bool lerp_loop(const cfx_call *call, cfx_loop *out)
 const cfx_op cfx_op__lerp = {
     .schema = "lerp(Tensor self, Tensor end, Tensor weight) -> Tensor",
     .params = params,
-    .aliases = "torch.lerp Tensor.lerp aten.lerp.Tensor aten.lerp.Scalar",
+    .aliases = "torch. Tensor. .Tensor .Scalar",
     .doc = "self + weight * (end - self).",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
              CFX_OP_COMPLEX,

@@ -80,8 +80,8 @@ const cfx_op cfx_op__add = {
     .schema = "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) "
               "-> Tensor",
     .params = params,
-    .aliases = "torch.add Tensor.add Tensor.__add__ Tensor.__radd__ "
-               "operator.add aten.add.Tensor aten.add.Scalar",
+    .aliases = "torch. Tensor. Tensor.__add__ Tensor.__radd__ operator.add "
+               "aten. .Scalar",
     .inplace_aliases = "operator.iadd Tensor.__iadd__",
     .variants = add_variants,
     .doc = "self + alpha * other.",
@@ -105,8 +105,8 @@ const cfx_op cfx_op__sub = {
     .schema = "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) "
               "-> Tensor",
     .params = params,
-    .aliases = "torch.sub torch.subtract Tensor.sub Tensor.subtract "
-               "Tensor.__sub__ operator.sub aten.sub.Tensor aten.sub.Scalar",
+    .aliases = "torch. torch.subtract Tensor. Tensor.subtract Tensor.__sub__ "
+               "operator.sub aten. .Scalar",
     .inplace_aliases = "operator.isub Tensor.__isub__",
     .variants = sub_variants,
     .doc = "self - alpha * other.",
@@ -173,29 +173,25 @@ static cfx_status number_first_run(cfx_call *call)
 
 BINARY_RUN(mul, ".Tensor", MUL, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
            cfx_binary_same, cfx_cost_1_0,
-           "torch.mul torch.multiply Tensor.mul Tensor.multiply "
-           "Tensor.__mul__ Tensor.__rmul__ operator.mul aten.mul.Tensor "
-           "aten.mul.Scalar",
+           "torch. torch.multiply Tensor. Tensor.multiply Tensor.__mul__ "
+           "Tensor.__rmul__ operator.mul .Tensor .Scalar",
            "operator.imul Tensor.__imul__", "The product.", number_first_loop,
            number_first_run)
 BINARY_RUN(true_divide, ".Tensor", DIV, CFX_OP_COMPLEX, cfx_binary_float,
            cfx_cost_1_1,
-           "torch.true_divide Tensor.true_divide Tensor.__truediv__ "
-           "Tensor.__div__ operator.truediv aten.true_divide.Tensor",
+           "torch. Tensor. Tensor.__truediv__ Tensor.__div__ "
+           "operator.truediv .Tensor",
            "operator.itruediv Tensor.__itruediv__", "The quotient, a float.",
            number_first_loop, number_first_run)
 COMMUTING(maximum, "", MAXIMUM, cfx_binary_same, cfx_cost_0_0,
-          "torch.maximum Tensor.maximum aten.maximum.default", NULL,
+          "torch. Tensor. aten.", NULL,
           "The greater of two; NaN if either is.")
 COMMUTING(minimum, "", MINIMUM, cfx_binary_same, cfx_cost_0_0,
-          "torch.minimum Tensor.minimum aten.minimum.default", NULL,
-          "The lesser of two; NaN if either is.")
+          "torch. Tensor. aten.", NULL, "The lesser of two; NaN if either is.")
 
 #define COMPARE(kind, name, code_, more_, doc_)                               \
     kind(name, ".Tensor", code_, cfx_binary_bool, cfx_cost_0_0,               \
-         "torch." #name " Tensor." #name " Tensor.__" #name "__ "             \
-         "operator." #name " aten." #name ".Tensor aten." #name               \
-         ".Scalar" more_,                                                     \
+         "torch. Tensor. Tensor.__" #name "__ operator. aten. .Scalar" more_, \
          NULL, doc_)
 
 COMPARE(EQUALITY, eq, EQ, "", "Are they equal?")

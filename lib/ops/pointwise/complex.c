@@ -51,7 +51,7 @@ static cfx_status conj_run(cfx_call *call)
 const cfx_op cfx_op__angle = {
     .schema = "angle(Tensor self) -> Tensor",
     .params = params,
-    .aliases = "torch.angle Tensor.angle aten.angle.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The angle to the positive real axis.",
     .flags = CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .code = CFX_PW_ANGLE,
@@ -64,9 +64,8 @@ const cfx_op cfx_op__angle = {
 const cfx_op cfx_op__conj = {
     .schema = "conj(Tensor(a) self) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.conj Tensor.conj aten.conj.default aten._conj.default "
-               "torch.conj_physical Tensor.conj_physical "
-               "aten.conj_physical.default aten._conj_physical.default",
+    .aliases = "torch. Tensor. aten. aten._conj.default torch.conj_physical "
+               "Tensor.conj_physical aten._conj_physical.default",
     .doc = "The complex conjugate; a real tensor itself.",
     .flags = CFX_OP_COMPLEX | CFX_OP_INPLACE,
     .code = CFX_PW_CONJ,
@@ -107,7 +106,7 @@ static bool parts_loop(const cfx_call *call, cfx_loop *out)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor " one ", Tensor " two ") -> Tensor",         \
         .params = params,                                                     \
-        .aliases = "torch." #name " aten." #name ".default",                  \
+        .aliases = "torch. aten.",                                            \
         .doc = doc_,                                                          \
         .flags = CFX_OP_COMPLEX,                                              \
         .code = code_,                                                        \

@@ -204,7 +204,7 @@ static cfx_status train_lower(cfx_call *call, const cfx_value *in,
         .run = dropout_run,                                                   \
     };
 
-DROPOUT(dropout, ELEMENT, "True", "torch.dropout_ aten.dropout_.default",
+DROPOUT(dropout, ELEMENT, "True", "torch. aten.",
         "Elements replaced by 0 at random.", FUNCTIONAL("dropout", "True"),
         ATEN("dropout"))
 DROPOUT(dropout1d, CHANNEL_1D, "True", "torch.nn.functional.dropout1d_",
@@ -217,12 +217,10 @@ DROPOUT(dropout2d, CHANNEL, "True",
 DROPOUT(dropout3d, CHANNEL_3D, "True", "torch.nn.functional.dropout3d_",
         "Channels of a volume replaced by 0 at random.",
         FUNCTIONAL("dropout3d", "True"))
-DROPOUT(alpha_dropout, ELEMENT | ALPHA, "False",
-        "torch.alpha_dropout_ aten.alpha_dropout_.default",
+DROPOUT(alpha_dropout, ELEMENT | ALPHA, "False", "torch. aten.",
         "Elements replaced by SELU's least value at random.",
         FUNCTIONAL("alpha_dropout", "False"), ATEN("alpha_dropout"))
-DROPOUT(feature_alpha_dropout, CHANNEL | ALPHA, "False",
-        "torch.feature_alpha_dropout_ aten.feature_alpha_dropout_.default",
+DROPOUT(feature_alpha_dropout, CHANNEL | ALPHA, "False", "torch. aten.",
         "Channels replaced by SELU's least value at random.",
         FUNCTIONAL("feature_alpha_dropout", "False"),
         ATEN("feature_alpha_dropout"))
@@ -333,7 +331,7 @@ const cfx_op cfx_op__native_dropout = {
     .schema = "native_dropout(Tensor input, float p, bool? train) "
               "-> (Tensor, Tensor)",
     .params = params,
-    .aliases = "torch.native_dropout aten.native_dropout.default",
+    .aliases = "torch. aten.",
     .doc = "Elements replaced by 0 at random, and which were kept.",
     .flags = CFX_OP_RANDOM,
     .infer = native_infer,

@@ -239,55 +239,46 @@ static cfx_value log_sigmoid_forward_build(cfx_scope *s, const cfx_call *call)
 
 #define TWO "Tensor self, Tensor other"
 
-ELEMENTARY(deg2rad, "Tensor self", CFX_OP_INPLACE,
-           "torch.deg2rad Tensor.deg2rad aten.deg2rad.default",
+ELEMENTARY(deg2rad, "Tensor self", CFX_OP_INPLACE, "torch. Tensor. aten.",
            "Degrees in radians.")
-ELEMENTARY(rad2deg, "Tensor self", CFX_OP_INPLACE,
-           "torch.rad2deg Tensor.rad2deg aten.rad2deg.default",
+ELEMENTARY(rad2deg, "Tensor self", CFX_OP_INPLACE, "torch. Tensor. aten.",
            "Radians in degrees.")
 ELEMENTARY(sinc, "Tensor self", CFX_OP_INPLACE | CFX_OP_COMPLEX,
-           "torch.sinc Tensor.sinc aten.sinc.default",
-           "sin(pi x) / (pi x), which of 0 is 1.")
+           "torch. Tensor. aten.", "sin(pi x) / (pi x), which of 0 is 1.")
 ELEMENTARY(entr, "Tensor self", 0,
            "torch.special.entr aten.special_entr.default",
            "-x log(x), which of 0 is 0.")
-ELEMENTARY(ndtr, "Tensor self", 0,
-           "torch.special.ndtr torch._C._special.special_ndtr "
-           "aten.special_ndtr.default",
-           "The normal distribution's cumulative probability.")
-ELEMENTARY(isreal, "Tensor self", CFX_OP_COMPLEX,
-           "torch.isreal Tensor.isreal aten.isreal.default",
+ELEMENTARY(
+    ndtr, "Tensor self", 0,
+    "torch.special.ndtr torch._C._special.special_ndtr aten.special_ndtr.default",
+    "The normal distribution's cumulative probability.")
+ELEMENTARY(isreal, "Tensor self", CFX_OP_COMPLEX, "torch. Tensor. aten.",
            "Has it no imaginary part?")
 ELEMENTARY(ldexp, TWO, CFX_OP_INPLACE | CFX_OP_COMPLEX,
-           "torch.ldexp Tensor.ldexp aten.ldexp.Tensor", "x times 2 to y.")
-ELEMENTARY(logaddexp2, TWO, 0,
-           "torch.logaddexp2 Tensor.logaddexp2 aten.logaddexp2.default",
+           "torch. Tensor. .Tensor", "x times 2 to y.")
+ELEMENTARY(logaddexp2, TWO, 0, "torch. Tensor. aten.",
            "The binary logarithm of 2 to x plus 2 to y.")
 ELEMENTARY(
     xlog1py, TWO, CFX_OP_NUMBERS,
-    "torch.special.xlog1py aten.special_xlog1py.default "
-    "aten.special_xlog1py.other_scalar aten.special_xlog1py.self_scalar",
+    "torch.special.xlog1py aten.special_xlog1py.default aten.special_xlog1py.other_scalar aten.special_xlog1py.self_scalar",
     "x log(1 + y), which is 0 where x is.")
 ELEMENTARY(float_power, "Tensor self, Tensor exponent",
            CFX_OP_NUMBERS | CFX_OP_COMPLEX,
-           "torch.float_power Tensor.float_power "
-           "aten.float_power.Tensor_Tensor "
-           "aten.float_power.Tensor_Scalar aten.float_power.Scalar",
+           "torch. Tensor. .Tensor_Tensor .Tensor_Scalar .Scalar",
            "A power, computed in float64.")
 ELEMENTARY(isclose,
            TWO ", float rtol=1e-05, float atol=1e-08, bool "
                "equal_nan=False",
-           CFX_OP_COMPLEX, "torch.isclose Tensor.isclose aten.isclose.default",
+           CFX_OP_COMPLEX, "torch. Tensor. aten.",
            "Do two tensors hold nearly the same?")
-ELEMENTARY(_prelu_kernel, "Tensor self, Tensor weight", 0,
-           "torch._prelu_kernel aten._prelu_kernel.default",
+ELEMENTARY(_prelu_kernel, "Tensor self, Tensor weight", 0, "torch. aten.",
            "x, or x * weight where x is not above 0.")
 
 CFX_COMPOSITE(log_sigmoid_forward)
 const cfx_op cfx_op__log_sigmoid_forward = {
     .schema = "log_sigmoid_forward(Tensor self) -> (Tensor, Tensor)",
     .params = params,
-    .aliases = "aten.log_sigmoid_forward.default",
+    .aliases = "aten.",
     .doc = "The logarithm of sigmoid(x), and exp(-|x|).",
     .infer = log_sigmoid_forward_infer,
     .cost = log_sigmoid_forward_cost,

@@ -64,8 +64,7 @@ static cfx_status prelu_run(cfx_call *call)
 const cfx_op cfx_op__prelu = {
     .schema = "prelu(Tensor self, Tensor weight) -> Tensor",
     .params = params,
-    .aliases = "torch.prelu torch.nn.functional.prelu Tensor.prelu "
-               "aten.prelu.default",
+    .aliases = "torch. torch.nn.functional. Tensor. aten.",
     .doc = "x, or x * weight where x is negative.",
     .infer = prelu_infer,
     .cost = prelu_cost,
@@ -155,7 +154,7 @@ static cfx_status glu_run(cfx_call *call)
 const cfx_op cfx_op__glu = {
     .schema = "glu(Tensor self, int dim=-1) -> Tensor",
     .params = params,
-    .aliases = "torch.nn.functional.glu aten.glu.default",
+    .aliases = "torch.nn.functional. aten.",
     .doc = "The first half along an axis times the sigmoid of the second.",
     .infer = glu_infer,
     .cost = glu_cost,

@@ -111,7 +111,7 @@ static const cfx_variant rrelu_variants[] = {
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor " self ", " BOUNDS returns,                  \
         .params = params,                                                     \
-        .aliases = names_ "aten." #name ".default",                           \
+        .aliases = names_ "aten.",                                            \
         .variants = variants_,                                                \
         .doc = doc_,                                                          \
         .flags = CFX_OP_RANDOM | ((code_) == GIVE ? 0 : CFX_OP_INPLACE),      \

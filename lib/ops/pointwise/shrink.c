@@ -38,8 +38,7 @@ static cfx_status softshrink_infer(cfx_call *call)
 
 const cfx_op cfx_op__hardshrink = {
     .schema = "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
-    .aliases = "torch.hardshrink torch.nn.functional.hardshrink "
-               "Tensor.hardshrink aten.hardshrink.default",
+    .aliases = "torch. torch.nn.functional. Tensor. aten.",
     .doc = "x, or 0 where it is between -lambd and lambd.",
     .flags = CFX_OP_POINTWISE,
     .code = CFX_PW_HARDSHRINK,
@@ -49,7 +48,7 @@ const cfx_op cfx_op__hardshrink = {
 
 const cfx_op cfx_op__softshrink = {
     .schema = "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
-    .aliases = "torch.nn.functional.softshrink aten.softshrink.default",
+    .aliases = "torch.nn.functional. aten.",
     .doc = "x moved towards 0 by lambd, at most to 0.",
     .flags = CFX_OP_POINTWISE,
     .code = CFX_PW_SOFTSHRINK,
@@ -60,7 +59,7 @@ const cfx_op cfx_op__softshrink = {
 
 const cfx_op cfx_op__tanhshrink = {
     .schema = "tanhshrink(Tensor input) -> Tensor",
-    .aliases = "torch.nn.functional.tanhshrink",
+    .aliases = "torch.nn.functional.",
     .doc = "x - tanh(x).",
     .flags = CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .code = CFX_PW_TANHSHRINK,
@@ -72,7 +71,7 @@ const cfx_op cfx_op__tanhshrink = {
 
 const cfx_op cfx_op__softsign = {
     .schema = "softsign(Tensor input) -> Tensor",
-    .aliases = "torch.nn.functional.softsign",
+    .aliases = "torch.nn.functional.",
     .doc = "x / (1 + abs(x)).",
     .flags = CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .code = CFX_PW_SOFTSIGN,
@@ -84,8 +83,7 @@ const cfx_op cfx_op__softsign = {
 
 const cfx_op cfx_op__log_sigmoid = {
     .schema = "log_sigmoid(Tensor self) -> Tensor",
-    .aliases = "torch.nn.functional.logsigmoid torch._C._nn.log_sigmoid "
-               "aten.log_sigmoid.default",
+    .aliases = "torch.nn.functional.logsigmoid torch._C._nn.log_sigmoid aten.",
     .doc = "The logarithm of sigmoid(x).",
     .flags = CFX_OP_POINTWISE,
     .code = CFX_PW_LOGSIGMOID,
@@ -105,7 +103,7 @@ static cfx_status logit_run(cfx_call *call)
 
 const cfx_op cfx_op__logit = {
     .schema = "logit(Tensor self, float? eps=None) -> Tensor",
-    .aliases = "torch.logit Tensor.logit aten.logit.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "log(x / (1 - x)), x first kept between eps and 1 - eps.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
     .code = CFX_PW_LOGIT,
@@ -132,7 +130,7 @@ static cfx_status nan_to_num_run(cfx_call *call)
 const cfx_op cfx_op__nan_to_num = {
     .schema = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, "
               "float? neginf=None) -> Tensor",
-    .aliases = "torch.nan_to_num Tensor.nan_to_num aten.nan_to_num.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Numbers in place of NaN and the infinities.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
     .code = CFX_PW_NAN_TO_NUM,

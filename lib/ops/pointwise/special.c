@@ -51,18 +51,14 @@ static cfx_status wide_binary(cfx_call *call)
     };
 /* Those that only torch.special has. */
 #define ONLY_SPECIAL(name, code_, infer_, doc_)                               \
-    SPECIAL(special_##name, code_, infer_, 0,                                 \
-            "torch.special." #name " aten.special_" #name ".default", doc_)
+    SPECIAL(special_##name, code_, infer_, 0, "torch.special. aten.", doc_)
 
 SPECIAL(digamma, DIGAMMA, cfx_unary_float, CFX_OP_INPLACE,
-        "torch.digamma torch.special.psi Tensor.digamma aten.digamma.default "
-        "aten.special_psi.default",
+        "torch. torch.special.psi Tensor. aten.",
         "The derivative of the gamma function's logarithm.")
 SPECIAL(erfinv, ERFINV, cfx_unary_float, CFX_OP_INPLACE,
-        "torch.erfinv Tensor.erfinv aten.erfinv.default",
-        "The inverse of the error function.")
-SPECIAL(i0, I0, cfx_unary_float, CFX_OP_INPLACE,
-        "torch.i0 Tensor.i0 aten.i0.default",
+        "torch. Tensor. aten.", "The inverse of the error function.")
+SPECIAL(i0, I0, cfx_unary_float, CFX_OP_INPLACE, "torch. Tensor. aten.",
         "The modified Bessel function of the first kind, of order 0.")
 ONLY_SPECIAL(i0e, I0E, cfx_unary_float, "i0(x) exp(-|x|).")
 ONLY_SPECIAL(i1, I1, cfx_unary_float,
@@ -96,7 +92,7 @@ ONLY_SPECIAL(spherical_bessel_j0, SPHERICAL_J0, wide_unary, "sin(x) / x.")
     const cfx_op cfx_op__special_##name = {                                   \
         .schema = "special_" #name "(Tensor x) -> Tensor",                    \
         .params = params,                                                     \
-        .aliases = "torch.special." #name " aten.special_" #name ".default",  \
+        .aliases = "torch.special. aten.",                                    \
         .doc = doc_,                                                          \
         .flags = CFX_OP_POINTWISE,                                            \
         .code = CFX_PW_##code_,                                               \
@@ -127,8 +123,8 @@ static cfx_status polygamma_run(cfx_call *call)
 const cfx_op cfx_op__polygamma = {
     .schema = "polygamma(Tensor self, int n) -> Tensor",
     .params = params,
-    .aliases = "Tensor.polygamma",
-    .inplace_aliases = "aten.polygamma_.default",
+    .aliases = "Tensor.",
+    .inplace_aliases = "aten.",
     .variants =
         (const cfx_variant[]){
             {"torch.polygamma(int n, Tensor self) -> Tensor", NULL},
@@ -170,8 +166,7 @@ CFX_COMPOSITE(mvlgamma)
 const cfx_op cfx_op__mvlgamma = {
     .schema = "mvlgamma(Tensor self, int p) -> Tensor",
     .params = params,
-    .aliases = "torch.mvlgamma torch.special.multigammaln Tensor.mvlgamma "
-               "aten.mvlgamma.default aten.special_multigammaln.default",
+    .aliases = "torch. torch.special.multigammaln Tensor. aten.",
     .doc = "The logarithm of the multivariate gamma function.",
     .flags = CFX_OP_INPLACE,
     .infer = mvlgamma_infer,
@@ -196,37 +191,28 @@ const cfx_op cfx_op__mvlgamma = {
 #define TWO "Tensor self, Tensor other"
 
 PAIRED(igamma, TWO, IGAMMA, cfx_binary_only_float, cfx_cost_1_1,
-       CFX_OP_INPLACE,
-       "torch.igamma torch.special.gammainc Tensor.igamma "
-       "aten.igamma.default aten.special_gammainc.default",
+       CFX_OP_INPLACE, "torch. torch.special.gammainc Tensor. aten.",
        "The regularized lower incomplete gamma function.")
 PAIRED(igammac, TWO, IGAMMAC, cfx_binary_only_float, cfx_cost_1_1,
-       CFX_OP_INPLACE,
-       "torch.igammac torch.special.gammaincc Tensor.igammac "
-       "aten.igammac.default aten.special_gammaincc.default",
+       CFX_OP_INPLACE, "torch. torch.special.gammaincc Tensor. aten.",
        "The regularized upper incomplete gamma function.")
 PAIRED(nextafter, TWO, NEXTAFTER, cfx_binary_only_float, cfx_cost_0_0,
-       CFX_OP_INPLACE,
-       "torch.nextafter Tensor.nextafter aten.nextafter.default",
+       CFX_OP_INPLACE, "torch. Tensor. aten.",
        "The next number that the type has, towards another.")
 PAIRED(gcd, TWO, GCD, cfx_binary_same, cfx_cost_1_0,
-       CFX_OP_INPLACE | CFX_OP_COMMUTES,
-       "torch.gcd Tensor.gcd aten.gcd.default", "The greatest common divisor.")
+       CFX_OP_INPLACE | CFX_OP_COMMUTES, "torch. Tensor. aten.",
+       "The greatest common divisor.")
 PAIRED(lcm, TWO, LCM, cfx_binary_same, cfx_cost_1_0,
-       CFX_OP_INPLACE | CFX_OP_COMMUTES,
-       "torch.lcm Tensor.lcm aten.lcm.default", "The least common multiple.")
+       CFX_OP_INPLACE | CFX_OP_COMMUTES, "torch. Tensor. aten.",
+       "The least common multiple.")
 PAIRED(special_zeta, TWO, ZETA, wide_binary, cfx_cost_1_1, CFX_OP_NUMBERS,
-       "torch.special.zeta aten.special_zeta.default "
-       "aten.special_zeta.other_scalar aten.special_zeta.self_scalar",
+       "torch.special. aten. .other_scalar .self_scalar",
        "Hurwitz's zeta function: the sum of (y + k) to -x.")
 
 #define POLYNOMIAL(name, code_, doc_)                                         \
     PAIRED(special_##name, "Tensor x, Tensor n", code_, wide_binary,          \
            cfx_cost_1_1, CFX_OP_NUMBERS,                                      \
-           "torch.special." #name " aten.special_" #name                      \
-           ".default aten.special_" #name ".n_scalar aten.special_" #name     \
-           ".x_scalar",                                                       \
-           doc_)
+           "torch.special. aten. .n_scalar .x_scalar", doc_)
 
 POLYNOMIAL(chebyshev_polynomial_t, CHEBYSHEV_T,
            "Chebyshev's polynomials of the first kind.")
@@ -276,7 +262,7 @@ const cfx_op cfx_op__frexp = {
     .schema = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor "
               "exponent)",
     .params = params,
-    .aliases = "torch.frexp Tensor.frexp aten.frexp.Tensor",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Each number as a fraction from 0.5 to 1 and a power of 2.",
     .infer = frexp_infer,
     .run = frexp_run,

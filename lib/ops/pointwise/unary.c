@@ -39,7 +39,7 @@ static bool unary_loop(const cfx_call *call, cfx_loop *out)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self) -> Tensor",                            \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | more_,                   \
         .code = CFX_PW_##code_,                                               \
@@ -122,8 +122,8 @@ static cfx_status abs_infer(cfx_call *call)
 }
 
 COMPLEX_ALSO(abs, ABS, abs_infer, cfx_cost_1_0,
-             "torch.abs torch.absolute Tensor.abs Tensor.absolute "
-             "Tensor.__abs__ operator.abs builtins.abs aten.abs.default",
+             "torch. torch.absolute Tensor. Tensor.absolute Tensor.__abs__ "
+             "operator.abs builtins.abs aten.",
              NULL, "The magnitude.")
 static cfx_status sign_infer(cfx_call *call)
 {
@@ -135,66 +135,54 @@ static cfx_status sign_infer(cfx_call *call)
                : cfx_unary_same(call);
 }
 
-UNARY_ALSO(sign, SIGN, sign_infer, cfx_cost_0_0,
-           "torch.sign Tensor.sign aten.sign.default", NULL,
+UNARY_ALSO(sign, SIGN, sign_infer, cfx_cost_0_0, "torch. Tensor. aten.", NULL,
            "-1, 0 or 1, as the element's sign.")
-COMPLEX_ALSO(sgn, SIGN, cfx_unary_same, cfx_cost_0_0,
-             "torch.sgn Tensor.sgn aten.sgn.default", NULL,
+COMPLEX_ALSO(sgn, SIGN, cfx_unary_same, cfx_cost_0_0, "torch. Tensor. aten.",
+             NULL,
              "The sign; of a complex number that of magnitude 1 with its "
              "angle.")
 COMPLEX_ALSO(neg, NEG, cfx_unary_no_bool, cfx_cost_1_0,
-             "torch.neg torch.negative Tensor.neg Tensor.negative "
-             "Tensor.__neg__ operator.neg aten.neg.default",
+             "torch. torch.negative Tensor. Tensor.negative Tensor.__neg__ "
+             "operator.neg aten.",
              NULL, "The negative.")
 UNARY_ALSO(trunc, TRUNC, cfx_unary_no_bool, cfx_cost_1_0,
-           "torch.trunc torch.fix Tensor.trunc Tensor.fix aten.trunc.default",
-           NULL, "Round towards zero.")
+           "torch. torch.fix Tensor. Tensor.fix aten.", NULL,
+           "Round towards zero.")
 UNARY_ALSO(bitwise_not, BITWISE_NOT, cfx_unary_whole, cfx_cost_1_0,
-           "torch.bitwise_not Tensor.bitwise_not Tensor.__invert__ "
-           "operator.invert operator.inv aten.bitwise_not.default",
+           "torch. Tensor. Tensor.__invert__ operator.invert operator.inv "
+           "aten.",
            NULL, "The complement of the bits; of a bool, its negation.")
 COMPLEX_ALSO(tanh, TANH, cfx_unary_float, cfx_cost_1_1,
-             "torch.tanh torch.nn.functional.tanh Tensor.tanh "
-             "aten.tanh.default",
-             NULL, "The hyperbolic tangent.")
+             "torch. torch.nn.functional. Tensor. aten.", NULL,
+             "The hyperbolic tangent.")
 COMPLEX_ALSO(sigmoid, SIGMOID, cfx_unary_float, cfx_cost_4_2,
-             "torch.sigmoid torch.nn.functional.sigmoid torch.expit "
-             "Tensor.sigmoid aten.sigmoid.default aten.special_expit.default",
+             "torch. torch.nn.functional. torch.special.expit Tensor. aten.",
              NULL, "1 / (1 + exp(-x)).")
 COMPLEX_ALSO(asin, ASIN, cfx_unary_float, cfx_cost_1_1,
-             "torch.asin torch.arcsin Tensor.asin Tensor.arcsin "
-             "aten.asin.default",
-             NULL, "The arc sine.")
+             "torch. torch.arcsin Tensor. Tensor.arcsin aten.", NULL,
+             "The arc sine.")
 COMPLEX_ALSO(acos, ACOS, cfx_unary_float, cfx_cost_1_1,
-             "torch.acos torch.arccos Tensor.acos Tensor.arccos "
-             "aten.acos.default",
-             NULL, "The arc cosine.")
+             "torch. torch.arccos Tensor. Tensor.arccos aten.", NULL,
+             "The arc cosine.")
 COMPLEX_ALSO(atan, ATAN, cfx_unary_float, cfx_cost_1_1,
-             "torch.atan torch.arctan Tensor.atan Tensor.arctan "
-             "aten.atan.default",
-             NULL, "The arc tangent.")
+             "torch. torch.arctan Tensor. Tensor.arctan aten.", NULL,
+             "The arc tangent.")
 COMPLEX_ALSO(asinh, ASINH, cfx_unary_float, cfx_cost_1_1,
-             "torch.asinh torch.arcsinh Tensor.asinh Tensor.arcsinh "
-             "aten.asinh.default",
-             NULL, "The area hyperbolic sine.")
+             "torch. torch.arcsinh Tensor. Tensor.arcsinh aten.", NULL,
+             "The area hyperbolic sine.")
 COMPLEX_ALSO(acosh, ACOSH, cfx_unary_float, cfx_cost_1_1,
-             "torch.acosh torch.arccosh Tensor.acosh Tensor.arccosh "
-             "aten.acosh.default",
-             NULL, "The area hyperbolic cosine.")
+             "torch. torch.arccosh Tensor. Tensor.arccosh aten.", NULL,
+             "The area hyperbolic cosine.")
 COMPLEX_ALSO(atanh, ATANH, cfx_unary_float, cfx_cost_1_1,
-             "torch.atanh torch.arctanh Tensor.atanh Tensor.arctanh "
-             "aten.atanh.default",
-             NULL, "The area hyperbolic tangent.")
-UNARY_ALSO(erf, ERF, cfx_unary_float, cfx_cost_1_1,
-           "torch.erf Tensor.erf aten.erf.default", NULL,
-           "The error function.")
+             "torch. torch.arctanh Tensor. Tensor.arctanh aten.", NULL,
+             "The area hyperbolic tangent.")
+UNARY_ALSO(erf, ERF, cfx_unary_float, cfx_cost_1_1, "torch. Tensor. aten.",
+           NULL, "The error function.")
 UNARY_ALSO(lgamma, LGAMMA, cfx_unary_float, cfx_cost_1_1,
-           "torch.lgamma torch.gammaln Tensor.lgamma aten.lgamma.default "
-           "aten.special_gammaln.default",
-           NULL, "The logarithm of the gamma function's magnitude.")
-UNARY_ALSO(erfc, ERFC, cfx_unary_float, cfx_cost_1_1,
-           "torch.erfc Tensor.erfc aten.erfc.default", NULL,
-           "One less the error function.")
+           "torch. torch.special.gammaln Tensor. aten.", NULL,
+           "The logarithm of the gamma function's magnitude.")
+UNARY_ALSO(erfc, ERFC, cfx_unary_float, cfx_cost_1_1, "torch. Tensor. aten.",
+           NULL, "One less the error function.")
 
 /* ---- round, perhaps to so many decimals ---- */
 
@@ -214,7 +202,7 @@ static cfx_status round_decimals_run(cfx_call *call)
 static const cfx_op round_decimals = {
     .schema = "round.decimals(Tensor self, *, int decimals) -> Tensor",
     .params = params,
-    .aliases = "torch.round Tensor.round aten.round.decimals",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Round to so many decimals, ties to even.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
     .infer = cfx_unary_only_float,
@@ -225,7 +213,7 @@ static const cfx_op round_decimals = {
 const cfx_op cfx_op__round = {
     .schema = "round(Tensor self) -> Tensor",
     .params = params,
-    .aliases = "torch.round Tensor.round aten.round.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Round to the nearest, ties to even.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
     .code = CFX_PW_ROUND,

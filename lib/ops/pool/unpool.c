@@ -168,13 +168,13 @@ static const cfx_op unpool2d_sized = DESCRIBE(
     2,
     "max_unpool2d.size(Tensor input, Tensor indices, SymInt[2] output_size) "
     "-> Tensor",
-    "aten.max_unpool2d.default torch._C._nn.max_unpool2d", NULL);
+    ".default torch._C._nn.max_unpool2d", NULL);
 
 static const cfx_op unpool3d_sized = DESCRIBE(
     3,
     "max_unpool3d.size(Tensor input, Tensor indices, SymInt[3] output_size, "
     "int[3] stride, int[3] padding) -> Tensor",
-    "aten.max_unpool3d.default torch._C._nn.max_unpool3d", NULL);
+    ".default torch._C._nn.max_unpool3d", NULL);
 
 const cfx_op cfx_op__max_unpool1d = DESCRIBE(
     1, "max_unpool1d(" WINDOWS(1) ") -> Tensor",

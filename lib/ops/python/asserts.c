@@ -44,8 +44,7 @@ const cfx_op cfx_op___assert_tensor_metadata = {
     .schema = "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, "
               "SymInt[]? stride=None, ScalarType? dtype=None, *, Device? "
               "device=None, Layout? layout=None) -> any",
-    .aliases = "torch._assert_tensor_metadata "
-               "aten._assert_tensor_metadata.default",
+    .aliases = "torch. aten.",
     .doc = "Fail unless a tensor has these extents, strides and dtype.",
     .flags = CFX_OP_EFFECT,
     .infer = tensor_metadata_infer,
@@ -114,7 +113,7 @@ const cfx_op cfx_op___check_is_size = {
     .schema =
         "_check_is_size(Scalar i, any message=None, *, int? max=None) -> "
         "any",
-    .aliases = "torch._check_is_size",
+    .aliases = "torch.",
     .doc = "Fail unless a number can be an extent.",
     .flags = CFX_OP_EFFECT,
     .infer = is_size_infer,

@@ -311,16 +311,14 @@ static cfx_status stride_infer(cfx_call *call)
 
 const cfx_op cfx_op__sym_size = {
     .schema = "sym_size(Tensor self, int? dim=None) -> any",
-    .aliases = "Tensor.size aten.sym_size.int aten.sym_size.default "
-               "aten.size.int aten.size.default",
+    .aliases = "Tensor.size .int aten.",
     .doc = "The extents, or that of one axis.",
     .infer = size_infer,
 };
 
 const cfx_op cfx_op__sym_stride = {
     .schema = "sym_stride(Tensor self, int? dim=None) -> any",
-    .aliases = "Tensor.stride aten.sym_stride.int aten.sym_stride.default "
-               "aten.stride.int aten.stride.default",
+    .aliases = "Tensor.stride .int aten.",
     .doc = "The strides in elements, or that of one axis.",
     .infer = stride_infer,
 };
@@ -360,13 +358,9 @@ TELLS(sym_numel, "SymInt",
       "torch.numel Tensor.numel Tensor.nelement "
       "aten.sym_numel.default aten.numel.default",
       numel_infer, "The number of elements.")
-TELLS(ndimension, "int",
-      "Tensor.dim Tensor.ndimension torch.ndim "
-      "aten.dim.default",
+TELLS(ndimension, "int", "Tensor.dim Tensor. torch.ndim aten.dim.default",
       dim_infer, "The number of axes.")
-TELLS(sym_storage_offset, "SymInt",
-      "Tensor.storage_offset "
-      "aten.sym_storage_offset.default aten.storage_offset.default",
+TELLS(sym_storage_offset, "SymInt", "Tensor.storage_offset aten.",
       offset_infer, "Elements before the first one in the storage.")
 TELLS(element_size, "int", "Tensor.element_size", element_size_infer,
       "Bytes of an element.")
@@ -386,7 +380,7 @@ static cfx_status is_contiguous_infer(cfx_call *call)
 const cfx_op cfx_op__is_contiguous = {
     .schema = "is_contiguous(Tensor self, *, MemoryFormat "
               "memory_format=contiguous_format) -> bool",
-    .aliases = "Tensor.is_contiguous aten.is_contiguous.default",
+    .aliases = "Tensor. aten.",
     .doc = "Are the elements in the order of a memory format, without gaps?",
     .infer = is_contiguous_infer,
 };
@@ -445,15 +439,14 @@ TELLS(is_conj, "bool",
 
 const cfx_op cfx_op__is_same_size = {
     .schema = "is_same_size(Tensor self, Tensor other) -> bool",
-    .aliases = "Tensor.is_same_size torch.is_same_size "
-               "aten.is_same_size.default",
+    .aliases = "Tensor. torch. aten.",
     .doc = "Have two tensors the same extents?",
     .infer = is_same_size_infer,
 };
 
 const cfx_op cfx_op__is_tensor = {
     .schema = "is_tensor(any obj) -> bool",
-    .aliases = "torch.is_tensor",
+    .aliases = "torch.",
     .doc = "Is it a tensor?",
     .infer = is_tensor_infer,
 };

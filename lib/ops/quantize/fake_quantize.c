@@ -269,9 +269,7 @@ const cfx_op cfx_op___fake_quantize_per_tensor_affine_cachemask_tensor = {
     .schema = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams("
               "Tensor self, Tensor scale, Tensor zero_point, Tensor "
               "fake_quant_enabled, int quant_min, int quant_max)" MASKED,
-    .aliases = "torch._fake_quantize_per_tensor_affine_cachemask_tensor_"
-               "qparams aten._fake_quantize_per_tensor_affine_cachemask_"
-               "tensor_qparams.default",
+    .aliases = "torch. aten.",
     .doc = "Numbers quantized and back, where that is enabled.",
     RULES(tensor_qparams),
     .run = per_tensor_run,

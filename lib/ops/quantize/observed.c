@@ -226,8 +226,7 @@ const cfx_op cfx_op__fused_moving_avg_obs_fake_quant = {
               "quant_max, int ch_axis, bool per_row_fake_quant=False, bool "
               "symmetric_quant=False) -> Tensor",
     .params = params,
-    .aliases = "torch.fused_moving_avg_obs_fake_quant "
-               "aten.fused_moving_avg_obs_fake_quant.default",
+    .aliases = "torch. aten.",
     .doc = "Numbers quantized and back, by the scale of what an observer has "
            "seen.",
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS,

@@ -64,7 +64,7 @@ CFX_COMPOSITE(cell)
         .schema = #name                                                       \
         "(Tensor input, " state " hx, Tensor w_ih, Tensor "                   \
         "w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> " returns,            \
-        .aliases = "torch." #name " aten." #name ".default",                  \
+        .aliases = "torch. aten.",                                            \
         .doc = doc_,                                                          \
         .code = mode,                                                         \
         .infer = cell_infer,                                                  \

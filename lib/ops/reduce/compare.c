@@ -82,7 +82,7 @@ static cfx_status allclose_run(cfx_call *call)
 const cfx_op cfx_op__equal = {
     .schema = "equal(Tensor self, Tensor other) -> bool",
     .params = params,
-    .aliases = "torch.equal Tensor.equal aten.equal.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Do two tensors have the same shape and elements?",
     .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = equal_infer,
@@ -93,7 +93,7 @@ const cfx_op cfx_op__allclose = {
     .schema = "allclose(Tensor self, Tensor other, float rtol=1e-05, float "
               "atol=1e-08, bool equal_nan=False) -> bool",
     .params = params,
-    .aliases = "torch.allclose Tensor.allclose aten.allclose.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Do two tensors hold nearly the same everywhere?",
     .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = allclose_infer,
@@ -172,7 +172,7 @@ const cfx_op cfx_op__isin = {
     .schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, "
               "bool assume_unique=False, bool invert=False) -> Tensor",
     .params = params,
-    .aliases = "torch.isin aten.isin.Tensor_Tensor",
+    .aliases = "torch. aten.",
     .variants =
         (const cfx_variant[]){
             {"torch.isin(Tensor elements, Scalar test_element, *, bool "

@@ -136,7 +136,7 @@ static cfx_status dim_run(cfx_call *call)
     static const cfx_op name##_other = {                                      \
         .schema = #name ".other(Tensor self, Tensor other) -> Tensor",        \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".other",   \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_ " of each pair.",                                         \
         .flags = CFX_OP_POINTWISE | CFX_OP_COMMUTES,                          \
         .infer = name##_other_infer,                                          \
@@ -146,7 +146,7 @@ static cfx_status dim_run(cfx_call *call)
         .schema = #name ".dim(Tensor self, int dim, bool keepdim=False) -> "  \
                         "(Tensor values, Tensor indices)",                    \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".dim",     \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_ " along an axis, and where it is.",                       \
         .code = code_,                                                        \
         .state_size = sizeof(struct along),                                   \
@@ -157,7 +157,7 @@ static cfx_status dim_run(cfx_call *call)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self) -> Tensor",                            \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_ " of all.",                                               \
         .code = code_,                                                        \
         .infer = all_infer,                                                   \
@@ -211,7 +211,7 @@ static cfx_status arg_run(cfx_call *call)
         .schema = #name "(Tensor self, int? dim=None, bool keepdim=False) "   \
                         "-> Tensor",                                          \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .code = code_ | ARG,                                                  \
         .state_size = sizeof(struct along),                                   \
@@ -270,7 +270,7 @@ static cfx_status scan_run(cfx_call *call)
         .schema = #name "(Tensor self, int dim, *, ScalarType? dtype=None) "  \
                         "-> Tensor",                                          \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,                             \
         .code = code_,                                                        \
@@ -302,8 +302,7 @@ static void logcumsumexp_cost(const cfx_call *call, cfx_cost *cost)
 const cfx_op cfx_op__logcumsumexp = {
     .schema = "logcumsumexp(Tensor self, int dim) -> Tensor",
     .params = params,
-    .aliases = "torch.logcumsumexp Tensor.logcumsumexp "
-               "aten.logcumsumexp.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Logarithms of running sums of exponentials along an axis.",
     .flags = CFX_OP_COMPLEX,
     .code = CFX_SCAN_LOGSUMEXP,
@@ -342,7 +341,7 @@ static cfx_status cummax_run(cfx_call *call)
         .schema = #name "(Tensor self, int dim) -> (Tensor values, Tensor "   \
                         "indices)",                                           \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .state_size = sizeof(struct along),                                   \
@@ -405,7 +404,7 @@ const cfx_op cfx_op__topk = {
     .schema = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, "
               "bool sorted=True) -> (Tensor values, Tensor indices)",
     .params = params,
-    .aliases = "torch.topk Tensor.topk aten.topk.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The k largest (or smallest) elements along an axis.",
     .state_size = sizeof(struct along),
     .infer = topk_infer,
@@ -471,7 +470,7 @@ static const cfx_op sort_stable = {
     .schema = "sort.stable(Tensor self, int dim=-1, bool descending=False, *, "
               "bool? stable=False) -> (Tensor values, Tensor indices)",
     .params = params,
-    .aliases = "torch.sort Tensor.sort aten.sort.stable",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The elements in order along an axis, and where they were.",
     .state_size = sizeof(struct along),
     .infer = sort_infer,
@@ -483,7 +482,7 @@ const cfx_op cfx_op__sort = {
     .schema = "sort(Tensor self, int dim=-1, bool descending=False) -> "
               "(Tensor values, Tensor indices)",
     .params = params,
-    .aliases = "torch.sort Tensor.sort aten.sort.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The elements in order along an axis, and where they were.",
     .state_size = sizeof(struct along),
     .infer = sort_infer,
@@ -496,7 +495,7 @@ const cfx_op cfx_op__argsort = {
     .schema = "argsort(Tensor self, int dim=-1, bool descending=False, bool "
               "stable=False) -> Tensor",
     .params = params,
-    .aliases = "torch.argsort Tensor.argsort aten.argsort.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Where the elements in order along an axis are.",
     .state_size = sizeof(struct along),
     .infer = sort_infer,

@@ -102,8 +102,7 @@ const cfx_op cfx_op__hash_tensor = {
     .schema = "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, "
               "int mode=0) -> Tensor",
     .params = params,
-    .aliases = "torch.hash_tensor Tensor.hash_tensor "
-               "aten.hash_tensor.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The exclusive or of the bits of elements, in 64 bits.",
     .flags = CFX_OP_STORED_TYPES,
     .state_size = sizeof(struct hashing),

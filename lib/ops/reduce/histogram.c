@@ -323,7 +323,7 @@ const cfx_op cfx_op__histc = {
     .schema = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) "
               "-> Tensor",
     .params = params,
-    .aliases = "torch.histc Tensor.histc aten.histc.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "How many elements fall in each of equal bins.",
     .code = HISTC,
     .infer = histogram_infer,
@@ -336,7 +336,7 @@ static const cfx_op histogram_bins = {
     .schema = "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? "
               "weight=None, bool density=False)" PAIR,
     .params = params,
-    .aliases = "torch.histogram Tensor.histogram aten.histogram.bins_tensor",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The elements, or weights, between the given edges.",
     .code = HISTOGRAM,
     .infer = histogram_infer,
@@ -347,7 +347,7 @@ const cfx_op cfx_op__histogram = {
     .schema = "histogram.bin_ct(Tensor self, int bins=100, *, float[]? "
               "range=None, Tensor? weight=None, bool density=False)" PAIR,
     .params = params,
-    .aliases = "torch.histogram Tensor.histogram aten.histogram.bin_ct",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The elements, or weights, in equal bins, and the bins' edges.",
     .code = HISTOGRAM,
     .infer = histogram_infer,
@@ -429,9 +429,7 @@ static cfx_status points_run(cfx_call *call)
         .infer = points_infer,                                                \
         .run = points_run,                                                    \
     };
-#define POINTS_histogramdd                                                    \
-    "torch.histogramdd aten.histogramdd.default aten.histogramdd.int_bins "   \
-    "aten.histogramdd.TensorList_bins"
+#define POINTS_histogramdd "torch. aten. .int_bins .TensorList_bins"
 #define POINTS__histogramdd_bin_edges "aten._histogramdd_bin_edges.default"
 #define POINTS__histogramdd_from_bin_cts                                      \
     "aten._histogramdd_from_bin_cts.default"

@@ -89,7 +89,7 @@ static cfx_status dim_lower(cfx_call *call, const cfx_value *in,
         .schema = #name ".correction(Tensor self, int[1]? dim=None, *, "      \
                         "Scalar? correction=None, bool keepdim=False)" PAIR,  \
         .params = params,                                                     \
-        .aliases = "torch." #name " aten." #name ".correction",               \
+        .aliases = "torch. aten.",                                            \
         .variants = name##_variants,                                          \
         .doc = doc_,                                                          \
         .flags = CFX_OP_COMPLEX,                                              \
@@ -118,7 +118,7 @@ const cfx_op cfx_op__aminmax = {
     .schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> "
               "(Tensor min, Tensor max)",
     .params = params,
-    .aliases = "torch.aminmax Tensor.aminmax aten.aminmax.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The least and the greatest element.",
     .infer = aminmax_infer,
     .cost = aminmax_cost,
@@ -157,7 +157,7 @@ static cfx_value nanmean_build(cfx_scope *s, const cfx_call *call)
         "(Tensor self, int[1]? dim=None, bool keepdim=False, "                \
         "*, ScalarType? dtype=None) -> Tensor",                               \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .infer = name##_infer,                                                \
         .cost = name##_cost,                                                  \
@@ -180,7 +180,7 @@ CFX_COMPOSITE(dist)
 const cfx_op cfx_op__dist = {
     .schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
     .params = params,
-    .aliases = "torch.dist Tensor.dist aten.dist.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The p-norm of the difference.",
     .flags = CFX_OP_COMPLEX,
     .infer = dist_infer,
@@ -202,7 +202,7 @@ CFX_COMPOSITE(linalg_vecdot)
 const cfx_op cfx_op__linalg_vecdot = {
     .schema = "linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
     .params = params,
-    .aliases = "torch.linalg.vecdot aten.linalg_vecdot.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The products of vectors along an axis.",
     .flags = CFX_OP_COMPLEX,
     .infer = linalg_vecdot_infer,
@@ -220,7 +220,7 @@ CFX_COMPOSITE(msort)
 const cfx_op cfx_op__msort = {
     .schema = "msort(Tensor self) -> Tensor",
     .params = params,
-    .aliases = "torch.msort Tensor.msort aten.msort.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The elements sorted along the first axis.",
     .infer = msort_infer,
     .cost = msort_cost,

@@ -170,7 +170,7 @@ const cfx_op cfx_op__kthvalue = {
     .schema = "kthvalue(Tensor self, SymInt k, int dim=-1, bool "
               "keepdim=False)" PAIR,
     .params = params,
-    .aliases = "torch.kthvalue Tensor.kthvalue aten.kthvalue.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The k-th smallest element along an axis, and where it is.",
     .infer = kthvalue_infer,
     .run = kthvalue_run,
@@ -248,7 +248,7 @@ static cfx_status median_run(cfx_call *call)
         .schema = #name                                                       \
         ".dim(Tensor self, int dim, bool keepdim=False)" PAIR,                \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".dim",     \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_ " along an axis, and where it is.",                       \
         .code = pass_nan,                                                     \
         .infer = median_dim_infer,                                            \
@@ -257,7 +257,7 @@ static cfx_status median_run(cfx_call *call)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self) -> Tensor",                            \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_ " of all.",                                               \
         .code = pass_nan,                                                     \
         .infer = median_infer,                                                \
@@ -319,7 +319,7 @@ static cfx_status mode_run(cfx_call *call)
 const cfx_op cfx_op__mode = {
     .schema = "mode(Tensor self, int dim=-1, bool keepdim=False)" PAIR,
     .params = params,
-    .aliases = "torch.mode Tensor.mode aten.mode.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The most frequent element along an axis, of several the least, "
            "and where it is last.",
     .infer = mode_infer,
@@ -501,8 +501,7 @@ static cfx_status quantile_run(cfx_call *call)
                         "keepdim=False, *, str interpolation='linear') -> "   \
                         "Tensor",                                             \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name             \
-                   ".default aten." #name ".scalar",                          \
+        .aliases = "torch. Tensor. .default .scalar",                         \
         .doc = doc_,                                                          \
         .flags = CFX_OP_NUMBERS,                                              \
         .code = pass_nan,                                                     \

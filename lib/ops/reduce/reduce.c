@@ -263,26 +263,26 @@ static cfx_status reduce_run(cfx_call *call)
 /* clang-format off */
 static REDUCE(sum_dim, "sum.dim_IntList(Tensor self, int[1]? dim, bool "
               "keepdim=False, *, ScalarType? dtype=None) -> Tensor", SUM, SUM,
-              "torch.sum Tensor.sum aten.sum.dim_IntList", sum_cost,
+              "torch. Tensor. .dim_IntList", sum_cost,
               "The sum along axes.", NULL)
 REDUCE(cfx_op__sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-       SUM, SUM, "torch.sum Tensor.sum aten.sum.default", sum_cost,
+       SUM, SUM, "torch. Tensor. aten.", sum_cost,
        "The sum of all elements.", &sum_dim)
 
 static REDUCE(mean_dim, "mean.dim(Tensor self, int[1]? dim, bool "
               "keepdim=False, *, ScalarType? dtype=None) -> Tensor", MEAN,
-              FLOAT, "torch.mean Tensor.mean aten.mean.dim", mean_cost,
+              FLOAT, "torch. Tensor. .dim", mean_cost,
               "The mean along axes.", NULL)
 REDUCE(cfx_op__mean, "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-       MEAN, FLOAT, "torch.mean Tensor.mean aten.mean.default", mean_cost,
+       MEAN, FLOAT, "torch. Tensor. aten.", mean_cost,
        "The mean of all elements.", &mean_dim)
 
 static REDUCE(prod_dim, "prod.dim_int(Tensor self, int dim, bool "
               "keepdim=False, *, ScalarType? dtype=None) -> Tensor", PROD, SUM,
-              "torch.prod Tensor.prod aten.prod.dim_int", sum_cost,
+              "torch. Tensor. .dim_int", sum_cost,
               "The product along an axis.", NULL)
 REDUCE(cfx_op__prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-       PROD, SUM, "torch.prod Tensor.prod aten.prod.default", sum_cost,
+       PROD, SUM, "torch. Tensor. aten.", sum_cost,
        "The product of all elements.", &prod_dim)
 
 /* ---- any, all, count_nonzero ---- */
@@ -290,14 +290,14 @@ REDUCE(cfx_op__prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
 #define LOGIC(name, red)                                                      \
     static REDUCE(name##_dims, #name ".dims(Tensor self, int[]? dim=None, "   \
                   "bool keepdim=False) -> Tensor", red, BOOL,                 \
-                  "torch." #name " Tensor." #name " aten." #name ".dims",     \
+                  "torch. Tensor. aten.",     \
                   NULL, "Along axes.", NULL)                                  \
     static REDUCE(name##_dim, #name ".dim(Tensor self, int dim, bool "        \
                   "keepdim=False) -> Tensor", red, BOOL,                      \
-                  "torch." #name " Tensor." #name " aten." #name ".dim",      \
+                  "torch. Tensor. aten.",      \
                   NULL, "Along an axis.", &name##_dims)                       \
     REDUCE(cfx_op__##name, #name "(Tensor self) -> Tensor", red, BOOL,        \
-           "torch." #name " Tensor." #name " aten." #name ".default", NULL,   \
+           "torch. Tensor. aten.", NULL,   \
            "Of the elements, is " #name " nonzero?", &name##_dim)
 
 LOGIC(any, ANY)
@@ -305,17 +305,16 @@ LOGIC(all, ALL)
 
 REDUCE(cfx_op__count_nonzero, "count_nonzero.dim_IntList(Tensor self, int[1]? "
        "dim=None) -> Tensor", COUNT_NONZERO, COUNT,
-       "torch.count_nonzero Tensor.count_nonzero aten.count_nonzero.default "
-       "aten.count_nonzero.dim_IntList", NULL,
+       "torch. Tensor. .default .dim_IntList", NULL,
        "How many elements are not zero.", NULL)
 
 /* ---- Extremes without their places ---- */
 
 REDUCE(cfx_op__amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> "
-       "Tensor", MAX, SAME, "torch.amax Tensor.amax aten.amax.default", NULL,
+       "Tensor", MAX, SAME, "torch. Tensor. aten.", NULL,
        "The largest element along axes.", NULL)
 REDUCE(cfx_op__amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> "
-       "Tensor", MIN, SAME, "torch.amin Tensor.amin aten.amin.default", NULL,
+       "Tensor", MIN, SAME, "torch. Tensor. aten.", NULL,
        "The smallest element along axes.", NULL)
     /* clang-format on */
 
@@ -364,7 +363,7 @@ const cfx_op cfx_op__logsumexp = {
     .schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> "
               "Tensor",
     .params = params,
-    .aliases = "torch.logsumexp Tensor.logsumexp aten.logsumexp.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The logarithm of the sum of exp along axes.",
     .flags = CFX_OP_COMPLEX,
     .code = CODE(CFX_RED_LOGSUMEXP, TO_FLOAT),
@@ -429,7 +428,7 @@ static cfx_status var_run(cfx_call *call)
         .schema = #name ".dim(Tensor self, int[1]? dim, bool unbiased=True, " \
                         "bool keepdim=False) -> Tensor",                      \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".dim",     \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .code = CODE(CFX_RED_##red, FLOAT),                                   \
         .state_size = sizeof(struct reduction),                               \
@@ -443,8 +442,7 @@ static cfx_status var_run(cfx_call *call)
         ".correction(Tensor self, int[1]? dim=None, *, "                      \
         "Scalar? correction=None, bool keepdim=False) -> Tensor",             \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name             \
-                   ".correction",                                             \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .code = CODE(CFX_RED_##red, FLOAT),                                   \
         .state_size = sizeof(struct reduction),                               \
@@ -457,7 +455,7 @@ static cfx_status var_run(cfx_call *call)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, bool unbiased=True) -> Tensor",        \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .code = CODE(CFX_RED_##red, FLOAT),                                   \
         .state_size = sizeof(struct reduction),                               \
@@ -565,8 +563,7 @@ const cfx_op cfx_op__linalg_vector_norm = {
               "dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
               "Tensor",
     .params = params,
-    .aliases = "torch.linalg.vector_norm torch._C._linalg.linalg_vector_norm "
-               "aten.linalg_vector_norm.default",
+    .aliases = "torch.linalg. torch._C._linalg.linalg_vector_norm aten.",
     .doc = "The p-norm of a tensor taken as a vector.",
     .code = CODE(CFX_RED_NORM, FLOAT),
     .state_size = sizeof(struct reduction),
@@ -623,8 +620,7 @@ const cfx_op cfx_op__norm = {
     .schema = "norm(Tensor self, any p='fro', int[1]? dim=None, bool "
               "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     .params = params,
-    .aliases = "torch.norm torch.functional.norm Tensor.norm "
-               "aten.norm.ScalarOpt_dim",
+    .aliases = "torch. torch.functional.norm Tensor. .ScalarOpt_dim",
     .doc = "The p-norm along axes; by default the Frobenius norm.",
     .code = CODE(CFX_RED_NORM, FLOAT),
     .state_size = sizeof(struct reduction),

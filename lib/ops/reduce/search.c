@@ -217,8 +217,7 @@ const cfx_op cfx_op__searchsorted = {
               "bool out_int32=False, bool right=False, str? side=None, "
               "Tensor? sorter=None) -> Tensor",
     .params = params,
-    .aliases = "torch.searchsorted aten.searchsorted.Tensor "
-               "aten.searchsorted.Scalar",
+    .aliases = "torch. aten. .Scalar",
     .doc = "The places where numbers would go among sorted ones.",
     .flags = CFX_OP_NUMBERS,
     .infer = search_infer,
@@ -230,7 +229,7 @@ const cfx_op cfx_op__bucketize = {
     .schema = "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool "
               "out_int32=False, bool right=False) -> Tensor",
     .params = params,
-    .aliases = "torch.bucketize aten.bucketize.Tensor aten.bucketize.Scalar",
+    .aliases = "torch. aten. .Scalar",
     .doc = "The intervals between boundaries that numbers fall in.",
     .flags = CFX_OP_NUMBERS,
     .code = 1,

@@ -207,8 +207,7 @@ const cfx_op cfx_op__segment_reduce = {
               "lengths=None, Tensor? indices=None, Tensor? offsets=None, int "
               "axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
     .params = params,
-    .aliases = "torch.segment_reduce torch._segment_reduce "
-               "aten.segment_reduce.default",
+    .aliases = "torch. torch._segment_reduce aten.",
     .doc = "Consecutive slices of an axis, each reduced to one.",
     .state_size = sizeof(struct segments),
     .infer = segment_infer,

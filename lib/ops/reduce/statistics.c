@@ -203,7 +203,7 @@ const cfx_op cfx_op__cov = {
     .schema = "cov(Tensor self, *, int correction=1, Tensor? fweights=None, "
               "Tensor? aweights=None) -> Tensor",
     .params = params,
-    .aliases = "torch.cov Tensor.cov aten.cov.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The covariances of rows.",
     .flags = CFX_OP_COMPLEX,
     .infer = cov_infer,
@@ -214,7 +214,7 @@ const cfx_op cfx_op__cov = {
 const cfx_op cfx_op__corrcoef = {
     .schema = "corrcoef(Tensor self) -> Tensor",
     .params = params,
-    .aliases = "torch.corrcoef Tensor.corrcoef aten.corrcoef.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The correlations of rows.",
     .flags = CFX_OP_COMPLEX,
     .infer = corrcoef_infer,
@@ -287,7 +287,7 @@ const cfx_op cfx_op__renorm = {
     .schema = "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> "
               "Tensor",
     .params = params,
-    .aliases = "torch.renorm Tensor.renorm aten.renorm.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The slices of an axis, scaled down to a norm where theirs is "
            "greater.",
     .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,
@@ -386,7 +386,7 @@ const cfx_op cfx_op__bincount = {
     .schema = "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0)"
               " -> Tensor",
     .params = params,
-    .aliases = "torch.bincount Tensor.bincount aten.bincount.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "How often each integer occurs.",
     .flags = CFX_OP_OWN_RESULT,
     .infer = bincount_infer,

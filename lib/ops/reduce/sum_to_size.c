@@ -54,7 +54,7 @@ CFX_COMPOSITE(sum_to_size)
 const cfx_op cfx_op__sum_to_size = {
     .schema = "sum_to_size(Tensor self, SymInt[] size) -> Tensor",
     .params = params,
-    .aliases = "Tensor.sum_to_size aten.sum_to_size.default",
+    .aliases = "Tensor. aten.",
     .doc = "The sum over the axes along which a shape was broadcast.",
     .flags = CFX_OP_COMPLEX,
     .infer = sum_to_size_infer,

@@ -56,7 +56,7 @@ static cfx_status squeeze_dims_infer(cfx_call *call)
 static const cfx_op squeeze_dims = {
     .schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.squeeze Tensor.squeeze aten.squeeze.dims",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Take away those axes that have extent 1.",
     .infer = squeeze_dims_infer,
 };
@@ -64,7 +64,7 @@ static const cfx_op squeeze_dims = {
 static const cfx_op squeeze_dim = {
     .schema = "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.squeeze Tensor.squeeze aten.squeeze.dim",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Take an axis away if it has extent 1.",
     .infer = squeeze_dim_infer,
     .next = &squeeze_dims,
@@ -97,7 +97,7 @@ const cfx_op cfx_op__squeeze_self = {
 const cfx_op cfx_op__squeeze = {
     .schema = "squeeze(Tensor(a) self) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.squeeze Tensor.squeeze aten.squeeze.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Take all axes of extent 1 away.",
     .infer = squeeze_infer,
     .next = &squeeze_dim,
@@ -118,7 +118,7 @@ static cfx_status unsqueeze_infer(cfx_call *call)
 const cfx_op cfx_op__unsqueeze = {
     .schema = "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.unsqueeze Tensor.unsqueeze aten.unsqueeze.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Put an axis of extent 1 in.",
     .infer = unsqueeze_infer,
 };
@@ -180,7 +180,7 @@ static cfx_status atleast_list_infer(cfx_call *call)
         .schema = "atleast_" #n "d.Sequence(Tensor(a)[*] tensors) "           \
                   "-> Tensor(a)[]",                                           \
         .params = params,                                                     \
-        .aliases = "torch.atleast_" #n "d aten.atleast_" #n "d.Sequence",     \
+        .aliases = "torch. aten.",                                            \
         .doc = "Give each tensor at least " #n " axes.",                      \
         .code = n,                                                            \
         .infer = atleast_list_infer,                                          \
@@ -188,7 +188,7 @@ static cfx_status atleast_list_infer(cfx_call *call)
     const cfx_op cfx_op__atleast_##n##d = {                                   \
         .schema = "atleast_" #n "d(Tensor(a) self) -> Tensor(a)",             \
         .params = params,                                                     \
-        .aliases = "torch.atleast_" #n "d aten.atleast_" #n "d.default",      \
+        .aliases = "torch. aten.",                                            \
         .doc = "Give a tensor at least " #n " axes.",                         \
         .code = n,                                                            \
         .infer = atleast_infer,                                               \
@@ -225,7 +225,7 @@ static cfx_status select_infer(cfx_call *call)
 const cfx_op cfx_op__select = {
     .schema = "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.select Tensor.select aten.select.int",
+    .aliases = "torch. Tensor. aten.",
     .doc = "One element of an axis, which goes.",
     .infer = select_infer,
 };
@@ -299,7 +299,7 @@ static const cfx_op narrow_tensor = {
     .schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt "
               "length) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.narrow Tensor.narrow aten.narrow.Tensor",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Part of an axis, from a place that a tensor tells.",
     .infer = narrow_tensor_infer,
 };
@@ -308,7 +308,7 @@ const cfx_op cfx_op__narrow = {
     .schema = "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) "
               "-> Tensor(a)",
     .params = params,
-    .aliases = "torch.narrow Tensor.narrow aten.narrow.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Part of an axis.",
     .infer = narrow_infer,
     .next = &narrow_tensor,
@@ -331,7 +331,7 @@ const cfx_op cfx_op__slice = {
     .schema = "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, "
               "SymInt? end=None, SymInt step=1) -> Tensor(a)",
     .params = params,
-    .aliases = "aten.slice.Tensor",
+    .aliases = "aten.",
     .doc = "Part of an axis, as Python cuts it.",
     .infer = slice_infer,
 };
@@ -353,7 +353,7 @@ const cfx_op cfx_op__diagonal = {
     .schema = "diagonal(Tensor(a) self, SymInt offset=0, int dim1=0, int "
               "dim2=1) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.diagonal Tensor.diagonal aten.diagonal.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Diagonals of the matrices that two axes span, as the last axis.",
     .infer = diagonal_infer,
 };
@@ -362,7 +362,7 @@ const cfx_op cfx_op__linalg_diagonal = {
     .schema = "linalg_diagonal(Tensor(a) A, *, SymInt offset=0, int dim1=-2, "
               "int dim2=-1) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.linalg.diagonal aten.linalg_diagonal.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "Diagonals of the matrices that two axes span, as the last axis.",
     .infer = diagonal_infer,
 };
@@ -445,8 +445,7 @@ const cfx_op cfx_op__as_strided = {
     .schema = "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, "
               "SymInt? storage_offset=None) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.as_strided Tensor.as_strided aten.as_strided.default "
-               "aten._reshape_alias.default",
+    .aliases = "torch. Tensor. aten. aten._reshape_alias.default",
     .doc = "The memory of a tensor with the given extents and strides.",
     .infer = as_strided_infer,
 };

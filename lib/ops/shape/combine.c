@@ -42,7 +42,7 @@ CFX_COMPOSITE(cartesian_prod)
 
 const cfx_op cfx_op__cartesian_prod = {
     .schema = "cartesian_prod(Tensor[*] tensors) -> Tensor",
-    .aliases = "torch.cartesian_prod aten.cartesian_prod.default",
+    .aliases = "torch. aten.",
     .doc = "All choices of one element of each vector.",
     .flags = CFX_OP_COMPLEX,
     .infer = cartesian_prod_infer,
@@ -96,7 +96,7 @@ CFX_COMPOSITE(block_diag)
 
 const cfx_op cfx_op__block_diag = {
     .schema = "block_diag(Tensor[*] tensors) -> Tensor",
-    .aliases = "torch.block_diag aten.block_diag.default",
+    .aliases = "torch. aten.",
     .doc = "Matrices along the diagonal of a large one.",
     .flags = CFX_OP_COMPLEX,
     .infer = block_diag_infer,
@@ -154,7 +154,7 @@ CFX_COMPOSITE(linalg_vander)
 const cfx_op cfx_op__vander = {
     .schema = "vander(Tensor x, SymInt? N=None, bool increasing=False) -> "
               "Tensor",
-    .aliases = "torch.vander aten.vander.default",
+    .aliases = "torch. aten.",
     .doc = "The powers of each element, falling.",
     .flags = CFX_OP_COMPLEX,
     .infer = vander_infer,
@@ -164,7 +164,7 @@ const cfx_op cfx_op__vander = {
 
 const cfx_op cfx_op__linalg_vander = {
     .schema = "linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor",
-    .aliases = "torch.linalg.vander aten.linalg_vander.default",
+    .aliases = "torch.linalg. aten.",
     .doc = "The powers of each element, rising.",
     .flags = CFX_OP_COMPLEX,
     .infer = linalg_vander_infer,
@@ -244,7 +244,7 @@ static cfx_status combinations_run(cfx_call *call)
 const cfx_op cfx_op__combinations = {
     .schema = "combinations(Tensor self, int r=2, bool "
               "with_replacement=False) -> Tensor",
-    .aliases = "torch.combinations aten.combinations.default",
+    .aliases = "torch. aten.",
     .doc = "All choices of so many elements of a vector.",
     .flags = CFX_OP_COMPLEX,
     .infer = combinations_infer,

@@ -66,7 +66,7 @@ static cfx_status part_infer(cfx_call *call)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor(a) self) -> Tensor(a)",                      \
         .params = params,                                                     \
-        .aliases = "torch." #name " aten." #name ".default",                  \
+        .aliases = "torch. aten.",                                            \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .infer = part_infer,                                                  \
@@ -92,8 +92,7 @@ static cfx_status as_real_infer(cfx_call *call)
 const cfx_op cfx_op__view_as_real = {
     .schema = "view_as_real(Tensor(a) self) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.view_as_real Tensor.view_as_real "
-               "aten.view_as_real.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Complex numbers as pairs of real ones.",
     .infer = as_real_infer,
 };
@@ -152,8 +151,7 @@ static cfx_status as_complex_infer(cfx_call *call)
 const cfx_op cfx_op__view_as_complex = {
     .schema = "view_as_complex(Tensor(a) self) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.view_as_complex Tensor.view_as_complex "
-               "aten.view_as_complex.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Pairs of real numbers as complex ones.",
     .infer = as_complex_infer,
 };

@@ -98,7 +98,7 @@ const cfx_op cfx_op__expand = {
     .schema = "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) "
               "-> Tensor(a)",
     .params = params,
-    .aliases = "Tensor.expand aten.expand.default",
+    .aliases = "Tensor. aten.",
     .doc = "Axes of extent 1 repeated without copying.",
     .infer = expand_infer,
 };
@@ -106,8 +106,7 @@ const cfx_op cfx_op__expand = {
 const cfx_op cfx_op__broadcast_to = {
     .schema = "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.broadcast_to Tensor.broadcast_to "
-               "aten.broadcast_to.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Axes of extent 1 repeated without copying.",
     .infer = expand_infer,
 };
@@ -121,7 +120,7 @@ static cfx_status expand_as_infer(cfx_call *call)
 const cfx_op cfx_op__expand_as = {
     .schema = "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     .params = params,
-    .aliases = "Tensor.expand_as aten.expand_as.default",
+    .aliases = "Tensor. aten.",
     .doc = "Axes of extent 1 repeated to the extents of another tensor.",
     .infer = expand_as_infer,
 };

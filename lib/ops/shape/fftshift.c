@@ -45,8 +45,7 @@ CFX_COMPOSITE(fftshift)
     const cfx_op cfx_op__fft_##name = {                                       \
         .schema = "fft_" #name "(Tensor self, int[1]? dim=None) -> Tensor",   \
         .params = params,                                                     \
-        .aliases = "torch.fft." #name " torch._C._fft.fft_" #name             \
-                   " aten.fft_" #name ".default",                             \
+        .aliases = "torch.fft. torch._C._fft.fft_" #name " aten.",            \
         .doc = doc_,                                                          \
         .code = more,                                                         \
         .flags = CFX_OP_COMPLEX,                                              \

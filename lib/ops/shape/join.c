@@ -236,23 +236,16 @@ static cfx_status join_run(cfx_call *call)
         .run = join_run,                                                      \
     };
 
-JOIN(cat, CAT, ", int dim=0",
-     "torch.cat torch.concat torch.concatenate "
-     "aten.cat.default aten.concat.default aten.concatenate.default",
+JOIN(cat, CAT, ", int dim=0", "torch. torch.concat torch.concatenate aten.",
      "Join tensors along one axis.")
-JOIN(stack, STACK, ", int dim=0", "torch.stack aten.stack.default",
+JOIN(stack, STACK, ", int dim=0", "torch. aten.",
      "Join tensors along a new axis.")
-JOIN(hstack, HSTACK, "", "torch.hstack aten.hstack.default",
+JOIN(hstack, HSTACK, "", "torch. aten.",
      "Join tensors along the second axis, vectors along the first.")
-JOIN(vstack, VSTACK, "",
-     "torch.vstack torch.row_stack aten.vstack.default "
-     "aten.row_stack.default",
+JOIN(vstack, VSTACK, "", "torch. torch.row_stack aten.",
      "Join tensors along the first axis, vectors as "
      "rows.")
-JOIN(dstack, DSTACK, "", "torch.dstack aten.dstack.default",
-     "Join tensors along the third axis.")
-JOIN(column_stack, COLUMN_STACK, "",
-     "torch.column_stack "
-     "aten.column_stack.default",
+JOIN(dstack, DSTACK, "", "torch. aten.", "Join tensors along the third axis.")
+JOIN(column_stack, COLUMN_STACK, "", "torch. aten.",
      "Join tensors along the second axis, vectors "
      "as columns.")

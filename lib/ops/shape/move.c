@@ -68,7 +68,7 @@ static cfx_status flip_run(cfx_call *call)
 const cfx_op cfx_op__flip = {
     .schema = "flip(Tensor self, int[] dims) -> Tensor",
     .params = params,
-    .aliases = "torch.flip Tensor.flip aten.flip.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The elements of some axes in reverse order.",
     .flags = CFX_OP_COMPLEX,
     .infer = flip_infer,
@@ -79,7 +79,7 @@ const cfx_op cfx_op__flip = {
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self) -> Tensor",                            \
         .params = params,                                                     \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .code = axis_ + 1,                                                    \
         .flags = CFX_OP_COMPLEX,                                              \
@@ -163,7 +163,7 @@ static cfx_status rot90_run(cfx_call *call)
 const cfx_op cfx_op__rot90 = {
     .schema = "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
     .params = params,
-    .aliases = "torch.rot90 Tensor.rot90 aten.rot90.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Turned by quarters in the plane of two axes.",
     .flags = CFX_OP_COMPLEX,
     .infer = rot90_infer,
@@ -287,7 +287,7 @@ static cfx_status roll_run(cfx_call *call)
 const cfx_op cfx_op__roll = {
     .schema = "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
     .params = params,
-    .aliases = "torch.roll Tensor.roll aten.roll.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The elements of some axes moved on, around the end.",
     .flags = CFX_OP_STORED_TYPES,
     .infer = roll_infer,
@@ -414,8 +414,7 @@ static cfx_status pixels_run(cfx_call *call)
 const cfx_op cfx_op__pixel_shuffle = {
     .schema = "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
     .params = params,
-    .aliases = "torch.pixel_shuffle torch.nn.functional.pixel_shuffle "
-               "aten.pixel_shuffle.default",
+    .aliases = "torch. torch.nn.functional. aten.",
     .doc = "Channels laid out as squares of pixels.",
     .code = SHUFFLE,
     .flags = CFX_OP_COMPLEX,
@@ -426,8 +425,7 @@ const cfx_op cfx_op__pixel_shuffle = {
 const cfx_op cfx_op__pixel_unshuffle = {
     .schema = "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
     .params = params,
-    .aliases = "torch.pixel_unshuffle torch.nn.functional.pixel_unshuffle "
-               "aten.pixel_unshuffle.default",
+    .aliases = "torch. torch.nn.functional. aten.",
     .doc = "Squares of pixels gathered in channels.",
     .code = UNSHUFFLE,
     .flags = CFX_OP_COMPLEX,
@@ -484,9 +482,8 @@ static cfx_status channel_shuffle_run(cfx_call *call)
 const cfx_op cfx_op__channel_shuffle = {
     .schema = "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
     .params = params,
-    .aliases = "torch.channel_shuffle torch.nn.functional.channel_shuffle "
-               "torch.native_channel_shuffle aten.channel_shuffle.default "
-               "aten.native_channel_shuffle.default",
+    .aliases = "torch. torch.nn.functional. torch.native_channel_shuffle "
+               "aten.",
     .doc = "The channels of all groups in turn.",
     .flags = CFX_OP_COMPLEX,
     .infer = channel_shuffle_infer,

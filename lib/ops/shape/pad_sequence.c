@@ -77,8 +77,7 @@ const cfx_op cfx_op__pad_sequence = {
     .schema = "pad_sequence(Tensor[] sequences, bool batch_first=False, float "
               "padding_value=0.0, str padding_side='right') -> Tensor",
     .params = params,
-    .aliases = "torch._C._nn.pad_sequence "
-               "aten.pad_sequence.default",
+    .aliases = "torch._C._nn.pad_sequence aten.",
     .doc = "Sequences of several lengths, padded to the longest.",
     .flags = CFX_OP_COMPLEX,
     .infer = pad_sequence_infer,

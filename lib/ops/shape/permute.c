@@ -43,7 +43,7 @@ static cfx_status permute_infer(cfx_call *call)
 const cfx_op cfx_op__permute = {
     .schema = "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.permute Tensor.permute aten.permute.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The axes in the given order.",
     .infer = permute_infer,
 };
@@ -81,17 +81,13 @@ static cfx_status transpose_infer(cfx_call *call)
 #define TRANSPOSE(name, ...) TRANSPOSE_FLAGS(name, 0, #name, __VA_ARGS__)
 
 TRANSPOSE(transpose, "dim0", "dim1",
-          "torch.transpose Tensor.transpose "
-          "torch.swapdims Tensor.swapdims aten.transpose.int "
-          "aten.swapdims.default")
-TRANSPOSE(swapaxes, "axis0", "axis1",
-          "torch.swapaxes Tensor.swapaxes "
-          "aten.swapaxes.default")
+          "torch. Tensor. torch.swapdims Tensor.swapdims "
+          "aten.transpose.int aten.swapdims.default")
+TRANSPOSE(swapaxes, "axis0", "axis1", "torch. Tensor. aten.")
 
-TRANSPOSE_FLAGS(transpose_self, CFX_OP_SHAPES_SELF, "transpose_self", "dim0",
-                "dim1",
-                "Tensor.transpose_ Tensor.swapdims_ aten.transpose_.default "
-                "aten.swapdims_.default")
+TRANSPOSE_FLAGS(
+    transpose_self, CFX_OP_SHAPES_SELF, "transpose_self", "dim0", "dim1",
+    "Tensor.transpose_ Tensor.swapdims_ aten.transpose_.default aten.swapdims_.default")
 TRANSPOSE_FLAGS(swapaxes_self, CFX_OP_SHAPES_SELF, "swapaxes_self", "axis0",
                 "axis1", "Tensor.swapaxes_ aten.swapaxes_.default")
 
@@ -136,8 +132,7 @@ static cfx_status t_infer(cfx_call *call)
 
 TURN_FLAGS(t_self, CFX_OP_SHAPES_SELF, "t_self", PLAIN,
            "Tensor.t_ aten.t_.default", "A matrix transposed; a vector stays.")
-TURN(t, PLAIN, "torch.t Tensor.t aten.t.default",
-     "A matrix transposed; a vector stays.")
+TURN(t, PLAIN, "torch. Tensor. aten.", "A matrix transposed; a vector stays.")
 TURN(matrix_T, MATRIX, "aten.mT.default", "Matrices transposed.")
 TURN(numpy_T, REVERSED, "aten.numpy_T.default", "The axes in reverse order.")
 
@@ -170,8 +165,7 @@ static cfx_status adjoint_run(cfx_call *call)
 const cfx_op cfx_op__adjoint = {
     .schema = "adjoint(Tensor(a) self) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.adjoint Tensor.adjoint aten.adjoint.default "
-               "aten.mH.default",
+    .aliases = "torch. Tensor. aten. aten.mH.default",
     .doc = "Matrices transposed, and their elements conjugated.",
     .flags = CFX_OP_COMPLEX,
     .code = MATRIX,
@@ -241,8 +235,7 @@ static const cfx_op movedim_intlist = {
     .schema = "movedim.intlist(Tensor(a) self, int[] source, int[] "
               "destination) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.movedim Tensor.movedim torch.moveaxis Tensor.moveaxis "
-               "aten.movedim.intlist aten.moveaxis.intlist",
+    .aliases = "torch. Tensor. torch.moveaxis Tensor.moveaxis aten.",
     .doc = "Axes move to other places.",
     .infer = movedim_infer,
 };
@@ -251,8 +244,7 @@ const cfx_op cfx_op__movedim = {
     .schema = "movedim.int(Tensor(a) self, int source, int destination) "
               "-> Tensor(a)",
     .params = params,
-    .aliases = "torch.movedim Tensor.movedim torch.moveaxis Tensor.moveaxis "
-               "aten.movedim.int aten.moveaxis.int",
+    .aliases = "torch. Tensor. torch.moveaxis Tensor.moveaxis aten.",
     .doc = "An axis moves to another place.",
     .infer = movedim_infer,
     .next = &movedim_intlist,

@@ -105,7 +105,7 @@ static cfx_status repeat_run(cfx_call *call)
 
 const cfx_op cfx_op__repeat = {
     .schema = "repeat(Tensor self, SymInt[] repeats) -> Tensor",
-    .aliases = "Tensor.repeat aten.repeat.default",
+    .aliases = "Tensor. aten.",
     .doc = "The tensor several times along each axis.",
     .flags = CFX_OP_STORED_TYPES,
     .infer = repeat_infer,
@@ -114,7 +114,7 @@ const cfx_op cfx_op__repeat = {
 
 const cfx_op cfx_op__tile = {
     .schema = "tile(Tensor self, SymInt[] dims) -> Tensor",
-    .aliases = "torch.tile Tensor.tile aten.tile.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The tensor several times along the last axes.",
     .code = 1,
     .flags = CFX_OP_STORED_TYPES,
@@ -351,7 +351,7 @@ static cfx_status interleave_tensor_run(cfx_call *call)
 static const cfx_op repeat_interleave_places = {
     .schema = "repeat_interleave.Tensor(Tensor repeats, *, SymInt? "
               "output_size=None) -> Tensor",
-    .aliases = "torch.repeat_interleave aten.repeat_interleave.Tensor",
+    .aliases = "torch. aten.",
     .doc = "Each place as many times as its number says.",
     .infer = places_infer,
     .run = places_run,
@@ -437,7 +437,7 @@ static cfx_status broadcast_tensors_infer(cfx_call *call)
 
 const cfx_op cfx_op__broadcast_tensors = {
     .schema = "broadcast_tensors(Tensor(a)[*] tensors) -> Tensor(a)[]",
-    .aliases = "torch.broadcast_tensors aten.broadcast_tensors.default",
+    .aliases = "torch. aten.",
     .doc = "All tensors expanded to the shape they have together.",
     .infer = broadcast_tensors_infer,
 };
@@ -506,7 +506,7 @@ static cfx_status meshgrid_infer(cfx_call *call)
 const cfx_op cfx_op__meshgrid = {
     .schema = "meshgrid.indexing(Tensor(a)[*] tensors, *, str? indexing=None) "
               "-> Tensor(a)[]",
-    .aliases = "torch.meshgrid aten.meshgrid.default aten.meshgrid.indexing",
+    .aliases = "torch. .default aten.",
     .doc = "Grids of the coordinates that vectors give.",
     .infer = meshgrid_infer,
 };

@@ -258,7 +258,7 @@ static cfx_status view_infer(cfx_call *call)
 const cfx_op cfx_op__view = {
     .schema = "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     .params = params,
-    .aliases = "Tensor.view aten.view.default aten._unsafe_view.default",
+    .aliases = "Tensor. aten. aten._unsafe_view.default",
     .doc = "The same memory in another shape.",
     .infer = view_infer,
 };
@@ -266,7 +266,7 @@ const cfx_op cfx_op__view = {
 const cfx_op cfx_op__reshape = {
     .schema = "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.reshape Tensor.reshape aten.reshape.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The same elements in another shape: a view, or a copy.",
     .flags = CFX_OP_STORED_TYPES,
     .infer = reshape_infer,
@@ -306,7 +306,7 @@ const cfx_op cfx_op__flatten = {
     .schema = "flatten.using_ints(Tensor(a) self, int start_dim=0, int "
               "end_dim=-1) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.flatten Tensor.flatten aten.flatten.using_ints",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Join axes start_dim to end_dim into one.",
     .flags = CFX_OP_STORED_TYPES,
     .infer = flatten_infer,
@@ -344,7 +344,7 @@ static cfx_status view_as_infer(cfx_call *call)
 const cfx_op cfx_op__reshape_as = {
     .schema = "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     .params = params,
-    .aliases = "Tensor.reshape_as aten.reshape_as.default",
+    .aliases = "Tensor. aten.",
     .doc = "The same elements in the shape of another tensor.",
     .flags = CFX_OP_STORED_TYPES,
     .infer = reshape_as_infer,
@@ -355,7 +355,7 @@ const cfx_op cfx_op__reshape_as = {
 const cfx_op cfx_op__view_as = {
     .schema = "view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     .params = params,
-    .aliases = "Tensor.view_as aten.view_as.default",
+    .aliases = "Tensor. aten.",
     .doc = "The same memory in the shape of another tensor.",
     .infer = view_as_infer,
 };
@@ -375,7 +375,7 @@ static cfx_status ravel_infer(cfx_call *call)
 const cfx_op cfx_op__ravel = {
     .schema = "ravel(Tensor(a) self) -> Tensor(a)",
     .params = params,
-    .aliases = "torch.ravel Tensor.ravel aten.ravel.default",
+    .aliases = "torch. Tensor. aten.",
     .doc = "All elements as one axis, contiguous.",
     .flags = CFX_OP_STORED_TYPES,
     .infer = ravel_infer,
@@ -437,7 +437,7 @@ const cfx_op cfx_op__unflatten = {
     .schema = "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) "
               "-> Tensor(a)",
     .params = params,
-    .aliases = "torch.unflatten Tensor.unflatten aten.unflatten.int",
+    .aliases = "torch. Tensor. aten.",
     .doc = "One axis as several.",
     .infer = unflatten_infer,
 };

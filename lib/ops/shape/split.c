@@ -211,10 +211,8 @@ const cfx_op cfx_op__split_with_sizes = {
     .schema = "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, "
               "int dim=0) -> Tensor(a)[]",
     .params = params,
-    .aliases = "torch.split_with_sizes Tensor.split_with_sizes "
-               "aten.split_with_sizes.default torch.unsafe_split_with_sizes "
-               "Tensor.unsafe_split_with_sizes "
-               "aten.unsafe_split_with_sizes.default",
+    .aliases = "torch. Tensor. aten. torch.unsafe_split_with_sizes "
+               "Tensor.unsafe_split_with_sizes",
     .doc = "Parts of the given extents.",
     .infer = split_sizes_infer,
 };
@@ -223,7 +221,7 @@ static const cfx_op split_sizes = {
     .schema = "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int "
               "dim=0) -> Tensor(a)[]",
     .params = params,
-    .aliases = "torch.split Tensor.split aten.split.sizes",
+    .aliases = "torch. Tensor. aten.",
     .doc = "Parts of the given extents.",
     .infer = split_sizes_infer,
 };
@@ -232,9 +230,7 @@ const cfx_op cfx_op__split = {
     .schema = "split.Tensor(Tensor(a -> *) self, SymInt split_size, int "
               "dim=0) -> Tensor(a)[]",
     .params = params,
-    .aliases = "torch.split Tensor.split aten.split.Tensor "
-               "torch.unsafe_split Tensor.unsafe_split "
-               "aten.unsafe_split.Tensor",
+    .aliases = "torch. Tensor. aten. torch.unsafe_split Tensor.unsafe_split",
     .doc = "Parts of one extent, the last one smaller.",
     .infer = split_infer,
     .next = &split_sizes,
@@ -327,9 +323,7 @@ const cfx_op cfx_op__chunk = {
     .schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) "
               "-> Tensor(a)[]",
     .params = params,
-    .aliases = "torch.chunk Tensor.chunk aten.chunk.default "
-               "torch.unsafe_chunk Tensor.unsafe_chunk "
-               "aten.unsafe_chunk.default",
+    .aliases = "torch. Tensor. aten. torch.unsafe_chunk Tensor.unsafe_chunk",
     .doc = "So many parts, or fewer, the last one smaller.",
     .infer = chunk_infer,
 };
@@ -537,8 +531,7 @@ static cfx_status nsplit_infer(cfx_call *call)
         .schema = #letter "split.array(Tensor(a -> *) self, int[] indices) "  \
                           "-> Tensor(a)[]",                                   \
         .params = params,                                                     \
-        .aliases = "torch." #letter "split Tensor." #letter                   \
-                   "split aten." #letter "split.array",                       \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .code = rank,                                                         \
         .infer = nsplit_infer,                                                \
@@ -547,8 +540,7 @@ static cfx_status nsplit_infer(cfx_call *call)
         .schema = #letter "split.int(Tensor(a -> *) self, int sections) "     \
                           "-> Tensor(a)[]",                                   \
         .params = params,                                                     \
-        .aliases = "torch." #letter "split Tensor." #letter                   \
-                   "split aten." #letter "split.int",                         \
+        .aliases = "torch. Tensor. aten.",                                    \
         .doc = doc_,                                                          \
         .code = rank,                                                         \
         .infer = nsplit_infer,                                                \
@@ -587,7 +579,7 @@ static cfx_status unbind_infer(cfx_call *call)
 const cfx_op cfx_op__unbind = {
     .schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
     .params = params,
-    .aliases = "torch.unbind Tensor.unbind aten.unbind.int",
+    .aliases = "torch. Tensor. aten.",
     .doc = "The elements of an axis, each by itself.",
     .infer = unbind_infer,
 };

@@ -76,19 +76,14 @@ COPY(detach, "", "default")
 COPY_NEXT(, narrow_copy,
           "narrow_copy(Tensor self, int dim, SymInt start, "
           "SymInt length)",
-          "narrow.default",
-          "torch.narrow_copy "
-          "Tensor.narrow_copy aten.narrow_copy.default",
-          NULL)
+          "narrow.default", "torch. Tensor. aten.", NULL)
 COPY_NEXT(static, squeeze_copy_dims,
           "squeeze_copy.dims(Tensor self, int[] dim)", "squeeze.dims",
-          "torch.squeeze_copy aten.squeeze_copy.dims", NULL)
+          "torch. .dims", NULL)
 COPY_NEXT(static, squeeze_copy_dim, "squeeze_copy.dim(Tensor self, int dim)",
-          "squeeze.dim", "torch.squeeze_copy aten.squeeze_copy.dim",
-          &cfx_op__squeeze_copy_dims)
+          "squeeze.dim", "torch. .dim", &cfx_op__squeeze_copy_dims)
 COPY_NEXT(, squeeze_copy, "squeeze_copy(Tensor self)", "squeeze.default",
-          "torch.squeeze_copy aten.squeeze_copy.default",
-          &cfx_op__squeeze_copy_dim)
+          "torch. aten.", &cfx_op__squeeze_copy_dim)
 
 /* ---- Several parts ---- */
 
