@@ -3,6 +3,7 @@
  */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cfx/operators.h>
 #include <cfx/shape_prop.h>
@@ -16,9 +17,11 @@ static cfx_status print_title(FILE *to, cfx_context *ctx, const char *path,
 {
     const cfx_model_format *f = cfx_model_format_of_file(ctx, path);
     cfx_status st = CFX_OK;
+    struct stat info;
 
     fprintf(to, "%s: %s", path, f->base.name);
-    if (f->print_version) {
+    /* A pipe can be read once, and was. */
+    if (f->print_version && !stat(path, &info) && S_ISREG(info.st_mode)) {
         fputs(", ", to);
         st = cli_printed(f->print_version(cfx_sink_file(to), ctx, path, err));
     }

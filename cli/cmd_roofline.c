@@ -436,23 +436,64 @@ static cfx_status check_amounts(const struct roofline_options *o,
 
 /* ---- Comparing with another report ---- */
 
-/* Read a file into a NUL-terminated string; free() it. */
-static cfx_status read_text(char **out, size_t *len, const char *path,
-                            cfx_error *err)
-{
-    FILE *f = fopen(path, "r"), *to = open_memstream(out, len);
-    char piece[4096];
-    size_t n;
-    bool ok = f && to;
+/* A text in memory of the context, which counts towards --max-mem. */
+struct text {
+    cfx_context *ctx;
+    char *s;
+    size_t len, cap;
+};
 
-    while (ok && (n = fread(piece, 1, sizeof(piece), f)))
-        ok = fwrite(piece, 1, n, to) == n;
-    ok = ok && !ferror(f);
-    if (to && fclose(to))
-        ok = false;
+static void text_release(struct text *t)
+{
+    if (t->s)
+        cfx_free(t->ctx, t->s, t->cap);
+}
+
+/* Read on to the end, or only the first piece. */
+static cfx_status text_read(struct text *t, FILE *f, bool all, cfx_error *err)
+{
+    enum { PIECE = 4096, MOST = 1 << 28 };
+    cfx_status st = CFX_OK;
+    size_t n;
+
+    do {
+        if (t->cap - t->len <= PIECE) {
+            size_t cap = t->cap ? 2 * t->cap : 2 * PIECE;
+            char *more = cap > MOST ? NULL : cfx_alloc(t->ctx, cap);
+            if (!more)
+                return cap > MOST
+                           ? cfx_fail(err, CFX_ELIMIT,
+                                      "has more than %d bytes", MOST / 2)
+                           : cfx_no_memory(err);
+            if (t->s)
+                memcpy(more, t->s, t->len);
+            text_release(t);
+            t->s = more;
+            t->cap = cap;
+        }
+        n = fread(t->s + t->len, 1, PIECE, f);
+        t->len += n;
+        t->s[t->len] = '\0';
+        st = ferror(f) ? cfx_fail(err, CFX_EIO, "cannot be read")
+                       : cfx_context_check(t->ctx, err);
+    } while (n && all && !st);
+    return st;
+}
+
+/* Read a document in JSON; of a file that is none only the beginning. */
+static cfx_status read_document(struct text *t, bool *is_document,
+                                const char *path, cfx_error *err)
+{
+    FILE *f = fopen(path, "r");
+    cfx_status st = f ? text_read(t, f, false, err)
+                      : cfx_fail(err, CFX_EIO, "cannot be read");
+
+    *is_document = !st && t->s[strspn(t->s, " \t\r\n")] == '{';
+    if (*is_document)
+        st = text_read(t, f, true, err);
     if (f)
         fclose(f);
-    return ok ? CFX_OK : cfx_fail(err, CFX_EIO, "%s: cannot be read", path);
+    return st ? cfx_fail_at(err, "%s", path) : CFX_OK;
 }
 
 /* A roofline and the other one to compare it with. */
@@ -530,20 +571,20 @@ static cfx_status against_document(const struct comparison *x,
 /* Compare with the argument of --against. */
 static cfx_status compare(const struct comparison *x, cfx_error *err)
 {
-    char *text = NULL;
-    size_t len = 0;
+    struct text text = {.ctx = x->c->ctx};
+    bool is_document;
     cfx_status st;
 
     if (access(x->o->against, F_OK))
         return against_machine(x, err);
-    st = read_text(&text, &len, x->o->against, err);
-    if (!st && text[strspn(text, " \t\r\n")] != '{')
+    st = read_document(&text, &is_document, x->o->against, err);
+    if (!st && !is_document)
         st = against_model(x, err);
-    else if (!st && cfx_machine_probe(x->c->ctx, text, len))
+    else if (!st && cfx_machine_probe(x->c->ctx, text.s, text.len))
         st = against_machine(x, err);
     else if (!st)
-        st = against_document(x, text, len, err);
-    free(text);
+        st = against_document(x, text.s, text.len, err);
+    text_release(&text);
     return st;
 }
 

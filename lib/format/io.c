@@ -42,19 +42,14 @@ cfx_status cfx_file_open(int *fd, size_t *size, const char *path,
 {
     struct stat info;
 
+    *fd = -1;
+    if (stat(path, &info))
+        return cfx_fail_errno(err, NULL);
+    if (!S_ISREG(info.st_mode))
+        return cfx_fail(err, CFX_EIO, "is not a regular file");
     *fd = open_to_read(path);
     if (*fd < 0)
         return cfx_fail_errno(err, NULL);
-    cfx_status st = CFX_OK;
-    if (fstat(*fd, &info))
-        st = cfx_fail_errno(err, NULL);
-    else if (!S_ISREG(info.st_mode))
-        st = cfx_fail(err, CFX_EIO, "is not a regular file");
-    if (st) {
-        close(*fd);
-        *fd = -1;
-        return st;
-    }
     *size = (size_t)info.st_size;
     return CFX_OK;
 }
@@ -126,65 +121,95 @@ void cfx_bytes_release(cfx_bytes *b)
     *b = (cfx_bytes){0};
 }
 
-static cfx_status bytes_grow(cfx_bytes *b, cfx_error *err)
+static cfx_status bytes_grow(cfx_bytes *b, size_t cap, cfx_error *err)
 {
-    size_t cap;
-    unsigned char *data = NULL;
+    unsigned char *data = cfx_block_alloc(b->ctx, cap);
 
-    if (cfx_mul_size(&cap, b->cap, 2))
-        data = cfx_block_alloc(b->ctx, cap);
     if (!data)
         return cfx_no_memory(err);
-    memcpy(data, b->data, b->len);
-    cfx_block_free(b->ctx, b->data, b->cap);
+    if (b->data) {
+        memcpy(data, b->data, b->len);
+        cfx_block_free(b->ctx, b->data, b->cap);
+    }
     b->data = data;
     b->cap = cap;
     return CFX_OK;
 }
 
-static cfx_status bytes_read_fd(cfx_bytes *b, int fd, size_t limit,
-                                cfx_error *err)
+cfx_status cfx_bytes_are_text(size_t *total, const unsigned char *head,
+                              size_t len, cfx_error *err)
 {
+    (void)total;
+    return memchr(head, '\0', len)
+               ? cfx_fail(err, CFX_EPARSE, "is not a file of text")
+               : CFX_OK;
+}
+
+/* Append once what a file gives, but no more than b has room for. */
+static cfx_status read_piece(cfx_bytes *b, int fd, bool *end, cfx_error *err)
+{
+    size_t room = b->cap - b->len;
+    ssize_t got = read(fd, b->data + b->len,
+                       room < most_at_once ? room : most_at_once);
+
+    if (got < 0 && errno != EINTR)
+        return cfx_fail_errno(err, NULL);
+    *end = got == 0;
+    b->len += got > 0 ? (size_t)got : 0;
+    return cfx_context_check(b->ctx, err);
+}
+
+static cfx_status check_size(size_t size, size_t total, size_t limit,
+                             cfx_error *err)
+{
+    if (total && size > total)
+        return cfx_fail(err, CFX_EPARSE, "has %zu bytes after its end",
+                        size - total);
+    return size > limit ? cfx_fail(err, CFX_ELIMIT,
+                                   "has %zu bytes, more than the %zu that are "
+                                   "read",
+                                   size, limit)
+                        : CFX_OK;
+}
+
+static cfx_status bytes_read_fd(cfx_bytes *b, int fd, size_t limit,
+                                cfx_bytes_check *check, cfx_error *err)
+{
+    const size_t head = CFX_NPY_HEADER_MAX + 4096;
     struct stat info;
-    size_t cap = 65536;
+    size_t size = 0, total = 0;
+    bool end = false;
+    cfx_status st = CFX_OK;
 
     /* st_size may be 0 or wrong: it is only a hint. */
     if (!fstat(fd, &info) && S_ISREG(info.st_mode) && info.st_size > 0)
-        cap = (size_t)info.st_size + 1;
-    if (cap > limit && cap - 1 > limit)
-        return cfx_fail(err, CFX_ELIMIT,
-                        "has %zu bytes, more than the %zu "
-                        "that are read",
-                        cap - 1, limit);
-    b->data = cfx_block_alloc(b->ctx, cap);
-    if (!b->data)
-        return cfx_no_memory(err);
-    b->cap = cap;
-    for (;;) {
-        if (b->len == b->cap && bytes_grow(b, err))
-            return CFX_ENOMEM;
-        size_t room = b->cap - b->len;
-        ssize_t got = read(fd, b->data + b->len,
-                           room < most_at_once ? room : most_at_once);
-        if (got < 0 && errno != EINTR)
-            return cfx_fail_errno(err, NULL);
-        if (got == 0)
-            return CFX_OK;
-        if (got > 0)
-            b->len += (size_t)got;
-        if (b->len > limit)
-            return cfx_fail(err, CFX_ELIMIT,
-                            "has more than the %zu bytes "
-                            "that are read",
-                            limit);
-        cfx_status st = cfx_context_check(b->ctx, err);
-        if (st)
-            return st;
+        size = (size_t)info.st_size;
+    st = check_size(size, 0, limit, err);
+    if (!st)
+        st = bytes_grow(b, size && size < head ? size + 1 : head, err);
+    while (!st && !end && b->len < b->cap)
+        st = read_piece(b, fd, &end, err);
+    if (!st && check)
+        st = check(&total, b->data, b->len, err);
+    if (!st)
+        st = check_size(size, total, limit, err);
+    if (!st && !end && size >= b->cap)
+        st = bytes_grow(b, size + 1, err);
+    while (!st && !end) {
+        size_t cap = b->cap;
+        if (b->len == cap)
+            st = cfx_mul_size(&cap, cap, 2) ? bytes_grow(b, cap, err)
+                                            : cfx_no_memory(err);
+        if (!st)
+            st = read_piece(b, fd, &end, err);
+        if (!st)
+            st = check_size(b->len, total, limit, err);
     }
+    return st;
 }
 
 cfx_status cfx_bytes_read(cfx_bytes *out, cfx_context *ctx, const char *path,
-                          size_t limit, cfx_error *err)
+                          size_t limit, cfx_bytes_check *check, cfx_error *err)
 {
     int fd;
     cfx_status st = CFX_OK;
@@ -198,7 +223,7 @@ cfx_status cfx_bytes_read(cfx_bytes *out, cfx_context *ctx, const char *path,
         if (st)
             return st;
     }
-    st = bytes_read_fd(out, fd, limit, err);
+    st = bytes_read_fd(out, fd, limit, check, err);
     close(fd);
     if (st)
         cfx_bytes_release(out);

@@ -15,14 +15,25 @@ typedef struct cfx_bytes {
     size_t len, cap;
 } cfx_bytes;
 
+/* Looks at the first bytes of a file, so that one of another kind, or without an
+ * end, is refused before it takes memory; these are all of it, or at least
+ * CFX_NPY_HEADER_MAX. May set *total to the size that all should have. */
+typedef cfx_status cfx_bytes_check(size_t *total, const unsigned char *head,
+                                   size_t len, cfx_error *err);
+/* A check of files of text: they have no NUL. */
+cfx_status cfx_bytes_are_text(size_t *total, const unsigned char *head,
+                              size_t len, cfx_error *err);
+
 /* Read a file or pipe to its end; at most `limit` bytes. Fails with CFX_EIO,
- * CFX_ELIMIT, CFX_ENOMEM. */
+ * CFX_EPARSE, CFX_ELIMIT, CFX_ENOMEM. */
 cfx_status cfx_bytes_read(cfx_bytes *out, cfx_context *ctx, const char *path,
-                          size_t limit, cfx_error *err);
+                          size_t limit, cfx_bytes_check *check,
+                          cfx_error *err);
 void cfx_bytes_release(cfx_bytes *b);
 
-/* Open a regular file for reading, and get its size. The caller closes *fd.
- * Fails with CFX_EIO. */
+/* Open a regular file for reading, and get its size. A pipe is not opened, which
+ * would wait for a writer, and lose what it writes. The caller closes *fd. Fails
+ * with CFX_EIO. */
 cfx_status cfx_file_open(int *fd, size_t *size, const char *path,
                          cfx_error *err);
 /* Read exactly `n` bytes from `offset`, through interruptions and short
@@ -105,8 +116,7 @@ cfx_status cfx_npy_decode_take(cfx_tensor **out, cfx_bytes *bytes,
 cfx_status cfx_npy_put(cfx_buf *out, const cfx_tensor *t, cfx_error *err);
 /* The size of an .npy file by its header, of which `len` bytes are given;
  * *total is 0 if these are too few. */
-cfx_status cfx_npy_total(size_t *total, const unsigned char *data, size_t len,
-                         cfx_error *err);
+cfx_bytes_check cfx_npy_total;
 
 /* The maximum length of an .npy header. */
 enum { CFX_NPY_HEADER_MAX = 65536 };

@@ -28,7 +28,7 @@ static void take_archive(cfx_zip *z, uint64_t size)
     zip_int64_t n = zip_get_num_entries(z->zip, 0);
 
     z->n = n > 0 ? (size_t)n : 0;
-    z->left = size;
+    z->left = z->size = size;
 }
 
 cfx_status cfx_zip_open(cfx_zip *z, cfx_context *ctx, const char *path,
@@ -38,6 +38,10 @@ cfx_status cfx_zip_open(cfx_zip *z, cfx_context *ctx, const char *path,
     struct stat info;
 
     *z = (cfx_zip){.ctx = ctx};
+    if (stat(path, &info))
+        return cfx_fail_errno(err, NULL);
+    if (!S_ISREG(info.st_mode))
+        return cfx_fail(err, CFX_EIO, "is not a regular file");
     z->zip = zip_open(path, ZIP_RDONLY | ZIP_CHECKCONS, &code);
     if (!z->zip) {
         zip_error_t why;
@@ -48,17 +52,12 @@ cfx_status cfx_zip_open(cfx_zip *z, cfx_context *ctx, const char *path,
         zip_error_fini(&why);
         return st;
     }
-    if (stat(path, &info)) {
-        cfx_status st = cfx_fail_errno(err, NULL);
-        cfx_zip_close(z);
-        return st;
-    }
     take_archive(z, (uint64_t)info.st_size);
     return CFX_OK;
 }
 
 cfx_status cfx_zip_open_memory(cfx_zip *z, cfx_context *ctx, const void *data,
-                               size_t size, cfx_error *err)
+                               size_t size, uint64_t whole, cfx_error *err)
 {
     zip_error_t why;
 
@@ -71,8 +70,10 @@ cfx_status cfx_zip_open_memory(cfx_zip *z, cfx_context *ctx, const void *data,
     if (source && !z->zip)
         zip_source_free(source);
     cfx_status st = z->zip ? CFX_OK : zip_fail(err, &why);
-    if (z->zip)
+    if (z->zip) {
         take_archive(z, size);
+        z->size = whole;
+    }
     zip_error_fini(&why);
     return st;
 }

@@ -14,15 +14,18 @@ typedef struct cfx_zip {
     cfx_context *ctx;
     zip_t *zip;
     size_t n;      /* entries */
-    uint64_t left; /* bytes of the file that no checked entry claims */
+    uint64_t left; /* bytes of the archive that no checked entry claims */
+    uint64_t size; /* bytes of the file; of one in memory, of the file around
+                      it */
 } cfx_zip;
 
 /* Open an archive. Fails with CFX_EIO, CFX_EPARSE, CFX_ENOMEM. */
 cfx_status cfx_zip_open(cfx_zip *z, cfx_context *ctx, const char *path,
                         cfx_error *err);
-/* Open one in memory, which must outlive it. */
+/* Open one in memory, which must outlive it; it stood in a file of `whole`
+ * bytes. */
 cfx_status cfx_zip_open_memory(cfx_zip *z, cfx_context *ctx, const void *data,
-                               size_t size, cfx_error *err);
+                               size_t size, uint64_t whole, cfx_error *err);
 /* A zeroed one is allowed. */
 void cfx_zip_close(cfx_zip *z);
 

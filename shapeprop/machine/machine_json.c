@@ -381,7 +381,8 @@ cfx_status cfx_machine_read(cfx_machine **out, cfx_context *ctx,
                             const char *path, cfx_error *err)
 {
     cfx_bytes text = {0};
-    cfx_status st = cfx_bytes_read(&text, ctx, path, FILE_MAX, err);
+    cfx_status st = cfx_bytes_read(&text, ctx, path, FILE_MAX,
+                                   cfx_bytes_are_text, err);
 
     *out = NULL;
     if (!st)

@@ -230,6 +230,56 @@ bad 'npy: a directory' 'm.fx: input x: directory.npy: Is a directory' \
 : >t.npz
 bad 'npz: an empty file' 'm.fx: input x: t.npz: .' run m.fx -i x=t.npz:a
 
+# Files without an end are refused by their beginning.
+for suffix in npy pb fx py onnx json safetensors npz pt pt2; do
+    ln -s /dev/zero "endless.$suffix"
+done
+for suffix in npy pb; do
+    bad "an endless .$suffix" "m.fx: input x: endless.$suffix: ." \
+        run m.fx -i x=endless.$suffix
+done
+for suffix in fx py onnx pt2; do
+    bad "an endless .$suffix" "endless.$suffix: ." run endless.$suffix
+done
+for suffix in safetensors npz pt; do
+    bad "endless weights .$suffix" "(m.fx: )?endless.$suffix: ." \
+        run m.fx -w endless.$suffix -i x=f32[2]
+done
+bad 'an endless machine' 'endless.json: .' \
+    roofline m.fx -i x=f32[2] --machine endless.json
+bad 'an endless report' 'endless.json: .' \
+    roofline m.fx -i x=f32[2] --machine epyc-9654 --against endless.json
+bad 'an endless configuration' 'endless.json: .' \
+    quantize m.fx --config endless.json --calibrate x=f32[2]
+{
+    printf '\223NUMPY\001\000v\000'
+    printf "%-117s\n" \
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"
+} >head
+mkfifo pipe.npy
+cat head /dev/zero >pipe.npy 2>/dev/null &
+bad 'npy: a pipe that goes on after the array' \
+    'm.fx: input x: pipe.npy: has [0-9]+ bytes after its end' \
+    run m.fx -i x=pipe.npy
+{ cat head; head -c 8 /dev/zero; } >pipe.npy &
+good 'npy: a pipe' run m.fx -i x=pipe.npy
+
+# A model is read once, so that it may come from a pipe.
+cp m.fx whole.fx
+mkfifo pipe.fx
+for command in 'run -i x=f32[2]' info print 'shapes -i x=f32[2]' \
+    'roofline -i x=f32[2] --machine epyc-9654' 'quantize --calibrate x=f32[2]'
+do
+    cat whole.fx >pipe.fx &
+    # shellcheck disable=SC2086
+    set -- $command
+    command=$1
+    shift
+    good "a pipe to $command" "$command" pipe.fx "$@"
+done
+cat whole.fx >pipe.fx &
+good 'a pipe to transform' transform pipe.fx dead_code
+
 # ---- Extents on the command line ----
 
 for shape in -1 9223372036854775807 9223372036854775808 \

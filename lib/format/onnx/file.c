@@ -17,6 +17,18 @@ static bool onnx_probe(const unsigned char *head, size_t n)
            head[2] < 0x48;
 }
 
+/* A message begins with the number of a field, from 1 on, and its type. */
+static cfx_status check_head(size_t *total, const unsigned char *head,
+                             size_t len, cfx_error *err)
+{
+    (void)total;
+    return len && head[0] < 8
+               ? cfx_fail(err, CFX_EPARSE,
+                          "is not an ONNX file: a field has a "
+                          "number that none can have, at byte 1")
+               : CFX_OK;
+}
+
 /* The folder of a path, as text in `out`. */
 static void folder_of(cfx_buf *out, const char *path)
 {
@@ -32,7 +44,8 @@ static cfx_status read_model(onnx_message *m, cfx_context *ctx,
                              const char *path, cfx_error *err)
 {
     cfx_bytes bytes = {0};
-    cfx_status st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, err);
+    cfx_status st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, check_head,
+                                   err);
 
     if (!st)
         st = onnx_decode(m, ctx, &onnx__model_proto__descriptor, bytes.data,
@@ -109,7 +122,8 @@ static cfx_status read_tensor(cfx_tensor **out, cfx_context *ctx,
 {
     cfx_bytes bytes = {0};
     onnx_message m = {0};
-    cfx_status st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, err);
+    cfx_status st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, check_head,
+                                   err);
 
     if (!st)
         st = onnx_decode(&m, ctx, &onnx__tensor_proto__descriptor, bytes.data,
@@ -156,7 +170,7 @@ cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
         cfx_fail_at(err, "%s", model);
     } else {
         const Onnx__GraphProto *g = ((Onnx__ModelProto *)m.base)->graph;
-        st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, err);
+        st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, check_head, err);
         if (!st)
             st = onnx_value_read(out, ctx, g ? type_of(g, output, i) : NULL,
                                  bytes.data, bytes.len, err);

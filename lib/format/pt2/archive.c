@@ -205,12 +205,15 @@ cfx_status cfx_pt2__open_torch(cfx_pt2_archive *a, cfx_context *ctx,
     return open_kind(a, ctx, find_pickle, st, err);
 }
 
-cfx_status cfx_pt2__open_torch_memory(cfx_pt2_archive *a, cfx_context *ctx,
+cfx_status cfx_pt2__open_torch_memory(cfx_pt2_archive *a,
+                                      const cfx_pt2_archive *outer,
                                       const cfx_bytes *bytes, cfx_error *err)
 {
+    cfx_context *ctx = outer->zip.ctx;
+
     *a = (cfx_pt2_archive){.model = NULL};
     cfx_status st = cfx_zip_open_memory(&a->zip, ctx, bytes->data, bytes->len,
-                                        err);
+                                        outer->zip.size, err);
     return open_kind(a, ctx, find_pickle, st, err);
 }
 
@@ -249,11 +252,26 @@ cfx_status cfx_pt2__read(cfx_bytes *out, cfx_pt2_archive *a, const char *name,
     return st;
 }
 
+cfx_status cfx_pt2__read_text(cfx_bytes *out, cfx_pt2_archive *a,
+                              const char *name, cfx_error *err)
+{
+    enum { RATIO = 16, SPARE = 65536 };
+    const cfx_pt2_file *file = cfx_pt2__find(a, name);
+
+    *out = (cfx_bytes){0};
+    if (file && file->size / RATIO > a->zip.size + SPARE / RATIO)
+        return cfx_fail(err, CFX_ELIMIT,
+                        "%s: inflates to %llu bytes, in a file of %llu", name,
+                        (unsigned long long)file->size,
+                        (unsigned long long)a->zip.size);
+    return cfx_pt2__read(out, a, name, err);
+}
+
 cfx_status cfx_pt2__read_json(cfx_json *out, cfx_pt2_archive *a,
                               const char *name, cfx_error *err)
 {
     cfx_bytes b;
-    cfx_status st = cfx_pt2__read(&b, a, name, err);
+    cfx_status st = cfx_pt2__read_text(&b, a, name, err);
 
     *out = (cfx_json){0};
     if (st)

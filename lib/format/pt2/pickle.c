@@ -20,6 +20,7 @@ typedef struct machine {
     size_t n, cap;
     item **memo;
     size_t nmemo, memo_cap;
+    size_t left; /* bytes that values may still take */
     cfx_error *err;
 } machine;
 
@@ -31,13 +32,28 @@ static cfx_status fail(machine *m, const char *what)
 
 /* ---- Values ---- */
 
-static item *make(machine *m, cfx_pickled_kind kind)
+/* Memory for a part of a value. */
+static cfx_status take_memory(machine *m, size_t size, void **out)
 {
-    item *v = cfx_arena_alloc(m->arena, sizeof(*v));
+    *out = NULL;
+    if (size > m->left)
+        return cfx_fail(m->err, CFX_ELIMIT,
+                        "the pickle makes values out of proportion to the "
+                        "bytes of its file");
+    m->left -= size;
+    *out = cfx_arena_alloc(m->arena, size);
+    return *out ? CFX_OK : cfx_no_memory(m->err);
+}
 
-    if (v)
-        *v = (item){.kind = kind};
-    return v;
+static cfx_status make(machine *m, cfx_pickled_kind kind, item **out)
+{
+    void *memory;
+    cfx_status st = take_memory(m, sizeof(item), &memory);
+
+    *out = memory;
+    if (!st)
+        **out = (item){.kind = kind};
+    return st;
 }
 
 static cfx_status push(machine *m, item *v)
@@ -51,10 +67,11 @@ static cfx_status push(machine *m, item *v)
 static cfx_status push_new(machine *m, cfx_pickled_kind kind, int64_t i,
                            double f)
 {
-    item *v = make(m, kind);
+    item *v;
+    cfx_status st = make(m, kind, &v);
 
-    if (!v)
-        return cfx_no_memory(m->err);
+    if (st)
+        return st;
     v->i = i;
     v->f = f;
     return push(m, v);
@@ -63,11 +80,16 @@ static cfx_status push_new(machine *m, cfx_pickled_kind kind, int64_t i,
 static cfx_status push_text(machine *m, cfx_pickled_kind kind, const char *s,
                             size_t len)
 {
-    item *v = make(m, kind);
-    char *text = v ? cfx_arena_strdup(m->arena, s, len) : NULL;
+    item *v;
+    void *text;
+    cfx_status st = make(m, kind, &v);
 
-    if (!text)
-        return cfx_no_memory(m->err);
+    if (!st)
+        st = take_memory(m, len + 1, &text);
+    if (st)
+        return st;
+    memcpy(text, s, len);
+    ((char *)text)[len] = '\0';
     v->text = text;
     v->len = len;
     return push(m, v);
@@ -77,9 +99,10 @@ static cfx_status append(machine *m, item *list, item *v)
 {
     if (list->n == list->cap) {
         size_t cap = list->cap ? 2 * list->cap : 4;
-        item **more = cfx_arena_alloc(m->arena, cap * sizeof(item *));
-        if (!more)
-            return cfx_no_memory(m->err);
+        void *more;
+        cfx_status st = take_memory(m, cap * sizeof(item *), &more);
+        if (st)
+            return st;
         if (list->n)
             memcpy(more, list->item, list->n * sizeof(item *));
         list->item = more;
@@ -114,8 +137,8 @@ static size_t find_mark(machine *m)
  * them, if any, goes as well. */
 static cfx_status make_tuple(machine *m, size_t from, bool marked)
 {
-    item *v = make(m, CFX_PICKLED_TUPLE);
-    cfx_status st = v ? CFX_OK : cfx_no_memory(m->err);
+    item *v;
+    cfx_status st = make(m, CFX_PICKLED_TUPLE, &v);
 
     for (size_t i = from; i < m->n && !st; i++)
         st = m->stack[i] ? append(m, v, m->stack[i])
@@ -199,9 +222,10 @@ static cfx_status push_storage(machine *m)
     for (size_t i = 0; i < sizeof(storages) / sizeof(*storages); i++) {
         if (strcmp(storages[i].name, id->item[1]->text) != 0)
             continue;
-        item *v = make(m, CFX_PICKLED_STORAGE);
-        if (!v)
-            return cfx_no_memory(m->err);
+        item *v;
+        cfx_status st = make(m, CFX_PICKLED_STORAGE, &v);
+        if (st)
+            return st;
         v->dtype = storages[i].dtype;
         v->text = id->item[2]->text;
         v->len = id->item[2]->len;
@@ -219,12 +243,12 @@ static cfx_status push_tensor(machine *m, const item *args)
                 args->item[2]->kind == CFX_PICKLED_TUPLE &&
                 args->item[3]->kind == CFX_PICKLED_TUPLE &&
                 args->item[2]->n == args->item[3]->n;
-    item *v = good ? make(m, CFX_PICKLED_TENSOR) : NULL;
+    item *v;
+    cfx_status st = good ? make(m, CFX_PICKLED_TENSOR, &v)
+                         : fail(m, "a tensor that is not one of torch.save");
 
-    if (!good)
-        return fail(m, "a tensor that is not one of torch.save");
-    if (!v)
-        return cfx_no_memory(m->err);
+    if (st)
+        return st;
     v->storage = args->item[0];
     v->i = args->item[1]->i;
     v->size = args->item[2];
@@ -481,7 +505,7 @@ static cfx_status step(machine *m, unsigned char op)
 }
 
 cfx_status cfx_pickle_read(cfx_pickled **out, cfx_arena *arena,
-                           const unsigned char *data, size_t len,
+                           const unsigned char *data, size_t len, size_t most,
                            cfx_error *err)
 {
     machine m = {.arena = arena,
@@ -489,6 +513,7 @@ cfx_status cfx_pickle_read(cfx_pickled **out, cfx_arena *arena,
                  .data = data,
                  .p = data,
                  .end = data + len,
+                 .left = most,
                  .err = err};
     cfx_status st = CFX_OK;
     bool stopped = false;

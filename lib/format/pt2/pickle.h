@@ -40,10 +40,11 @@ typedef struct cfx_pickled {
  * Read a pickle as torch.save writes it: None, numbers, strings, tuples, lists,
  * dicts, OrderedDict, tensors and parameters. Nothing is executed: any other
  * global is refused by its name, when it is called. Values live as long as the
- * arena. Fails with CFX_EPARSE, CFX_EUNSUPPORTED, CFX_ENOMEM.
+ * arena, and take at most `most` bytes. Fails with CFX_EPARSE,
+ * CFX_EUNSUPPORTED, CFX_ELIMIT, CFX_ENOMEM.
  */
 cfx_status cfx_pickle_read(cfx_pickled **out, cfx_arena *arena,
-                           const unsigned char *data, size_t len,
+                           const unsigned char *data, size_t len, size_t most,
                            cfx_error *err);
 
 #endif

@@ -40,18 +40,24 @@ typedef struct cfx_pt2_archive {
  * CFX_EUNSUPPORTED (another kind of archive), CFX_ENOMEM. */
 cfx_status cfx_pt2__open(cfx_pt2_archive *a, cfx_context *ctx,
                          const char *path, cfx_error *err);
-/* Open an archive of torch.save; one in memory must outlive it. */
+/* Open an archive of torch.save; one in memory, which was read of another,
+ * must outlive it. */
 cfx_status cfx_pt2__open_torch(cfx_pt2_archive *a, cfx_context *ctx,
                                const char *path, cfx_error *err);
-cfx_status cfx_pt2__open_torch_memory(cfx_pt2_archive *a, cfx_context *ctx,
+cfx_status cfx_pt2__open_torch_memory(cfx_pt2_archive *a,
+                                      const cfx_pt2_archive *outer,
                                       const cfx_bytes *bytes, cfx_error *err);
 /* A zeroed one is allowed. */
 void cfx_pt2__close(cfx_pt2_archive *a);
 /* A file by its name, or NULL. */
 const cfx_pt2_file *cfx_pt2__find(const cfx_pt2_archive *a, const char *name);
-/* Read a file, or parse one as JSON. Error texts begin with its name. */
+/* Read a file; one that becomes many values, for which it may not inflate out
+ * of proportion to the whole archive; or parse one as JSON. Error texts begin
+ * with its name. */
 cfx_status cfx_pt2__read(cfx_bytes *out, cfx_pt2_archive *a, const char *name,
                          cfx_error *err);
+cfx_status cfx_pt2__read_text(cfx_bytes *out, cfx_pt2_archive *a,
+                              const char *name, cfx_error *err);
 cfx_status cfx_pt2__read_json(cfx_json *out, cfx_pt2_archive *a,
                               const char *name, cfx_error *err);
 /* The description of the model. */

@@ -16,11 +16,17 @@ static void init(cfx_torch_file *f, cfx_context *ctx)
 
 static cfx_status unpickle(cfx_torch_file *f, cfx_error *err)
 {
+    /* A tensor takes some 100 bytes of a pickle, and ten times that here. */
+    enum { RATIO = 128, SPARE = 1 << 20 };
     cfx_bytes pickle = {0};
-    cfx_status st = cfx_pt2__read(&pickle, &f->archive, "data.pkl", err);
+    cfx_status st = cfx_pt2__read_text(&pickle, &f->archive, "data.pkl", err);
+    uint64_t size = f->archive.zip.size;
 
     if (!st)
         st = cfx_pickle_read(&f->value, &f->arena, pickle.data, pickle.len,
+                             size < SIZE_MAX / RATIO - SPARE
+                                 ? (size_t)size * RATIO + SPARE
+                                 : SIZE_MAX,
                              err);
     f->pickle_size = pickle.len;
     cfx_bytes_release(&pickle);
@@ -33,8 +39,7 @@ cfx_status cfx_torch_file_open(cfx_torch_file *f, cfx_pt2_archive *a,
     init(f, a->zip.ctx);
     cfx_status st = cfx_pt2__read(&f->bytes, a, name, err);
     if (!st)
-        st = cfx_pt2__open_torch_memory(&f->archive, a->zip.ctx, &f->bytes,
-                                        err);
+        st = cfx_pt2__open_torch_memory(&f->archive, a, &f->bytes, err);
     return st ? st : unpickle(f, err);
 }
 
@@ -121,14 +126,22 @@ struct naming {
     cfx_torch_file *file;
     cfx_tensors *out; /* NULL: they are counted */
     size_t n, visits;
+    size_t letters; /* of all names */
     cfx_buf name;
 };
 
 static cfx_status add_tensor(struct naming *a, const cfx_pickled *v,
                              cfx_error *err)
 {
+    enum { RATIO = 16 };
     size_t i = a->n++;
 
+    /* Nested dicts with long keys have names that are longer than the file. */
+    a->letters += a->name.len;
+    if (a->letters / RATIO > a->file->pickle_size)
+        return cfx_fail(err, CFX_ELIMIT,
+                        "its names are out of proportion to "
+                        "the bytes of the pickle");
     if (!a->out)
         return CFX_OK;
     if (a->name.failed)
@@ -176,7 +189,7 @@ static cfx_status read_all(cfx_tensors *out, cfx_torch_file *f, cfx_error *err)
     if (!st)
         st = cfx_tensors_init(out, ctx, a.n, err);
     a.out = out;
-    a.n = a.visits = 0;
+    a.n = a.visits = a.letters = 0;
     cfx_buf_clear(&a.name);
     if (!st)
         st = add_value(&a, f->value, 0, err);

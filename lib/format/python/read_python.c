@@ -590,7 +590,8 @@ static cfx_status python_read(cfx_module **out, cfx_context *ctx,
 {
     cfx_bytes text = {0};
     (void)o;
-    cfx_status st = cfx_bytes_read(&text, ctx, path, PYTHON_MAX, err);
+    cfx_status st = cfx_bytes_read(&text, ctx, path, PYTHON_MAX,
+                                   cfx_bytes_are_text, err);
     if (st)
         cfx_fail_at(err, "%s", path);
     else

@@ -339,7 +339,8 @@ cfx_status cfx_npy_read(cfx_tensor **out, cfx_context *ctx, const char *path,
                         cfx_error *err)
 {
     cfx_bytes bytes = {0};
-    cfx_status st = cfx_bytes_read(&bytes, ctx, path, SIZE_MAX - 1, err);
+    cfx_status st = cfx_bytes_read(&bytes, ctx, path, SIZE_MAX - 1,
+                                   cfx_npy_total, err);
 
     *out = NULL;
     if (!st)

@@ -102,7 +102,8 @@ static cfx_status parse_index(cfx_json *out, cfx_context *ctx,
                               const char *path, cfx_error *err)
 {
     cfx_bytes text = {0};
-    cfx_status st = cfx_bytes_read(&text, ctx, path, INDEX_MAX, err);
+    cfx_status st = cfx_bytes_read(&text, ctx, path, INDEX_MAX,
+                                   cfx_bytes_are_text, err);
 
     if (!st)
         st = cfx_json_check_bound((const char *)text.data, text.len, err);

@@ -34,12 +34,14 @@ static bool text_probe(const unsigned char *head, size_t n)
 }
 
 /* Other kinds of files are recognized by their first bytes. */
-static cfx_status check_kind(const cfx_bytes *text, cfx_error *err)
+static cfx_status check_kind(size_t *total, const unsigned char *head,
+                             size_t len, cfx_error *err)
 {
-    if (text->len >= 4 && !memcmp(text->data, "PK\3\4", 4))
+    (void)total;
+    if (len >= 4 && !memcmp(head, "PK\3\4", 4))
         return cfx_fail(err, CFX_EUNSUPPORTED,
                         "is a zip archive, not the text of a model");
-    if (memchr(text->data, '\0', text->len < 4096 ? text->len : 4096))
+    if (memchr(head, '\0', len))
         return cfx_fail(err, CFX_EPARSE, "is not the text of a model");
     return CFX_OK;
 }
@@ -50,10 +52,9 @@ static cfx_status text_read(cfx_module **out, cfx_context *ctx,
 {
     (void)o;
     cfx_bytes text = {0};
-    cfx_status st = cfx_bytes_read(&text, ctx, path, TEXT_MAX, err);
+    cfx_status st = cfx_bytes_read(&text, ctx, path, TEXT_MAX, check_kind,
+                                   err);
 
-    if (!st)
-        st = check_kind(&text, err);
     if (st)
         cfx_fail_at(err, "%s", path);
     else
@@ -66,7 +67,10 @@ static cfx_status text_read(cfx_module **out, cfx_context *ctx,
 bool cfx_model_is_lossless(const char *path)
 {
     char line[2][sizeof(only_where_needed) + 1] = {"", ""};
-    FILE *f = fopen(path, "rb");
+    struct stat info;
+    /* A pipe can be read once, for its model. */
+    bool regular = !stat(path, &info) && S_ISREG(info.st_mode);
+    FILE *f = regular ? fopen(path, "rb") : NULL;
     bool is = f && fgets(line[0], sizeof(line[0]), f) &&
               !strncmp(line[0], superset, sizeof(superset) - 1) &&
               !(fgets(line[1], sizeof(line[1]), f) &&

@@ -14,6 +14,8 @@
 
 #ifdef HAVE_LIBZIP
 
+#include <zip.h>
+
 /* ---- Running ---- */
 
 static const char *golden(const char *name, const char *suffix)
@@ -414,6 +416,105 @@ TEST_EACH(writing_pt2_gives_all_back_where_memory_is_lacking, COUNT(all))
     cfx_module_unref(gm);
     unlink(path);
     free_context(ctx);
+}
+
+/* ---- Bombs ---- */
+
+/* A file of torch.save with that pickle, and one storage of a float. */
+static const char *make_torch(const char *name, const void *pickle, size_t len,
+                              int method)
+{
+    const char *path = file(name);
+    zip_t *zip = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, NULL);
+    zip_source_t *p = zip_source_buffer(zip, pickle, len, 0);
+    zip_source_t *storage = zip_source_buffer(zip, "\0\0\0\0", 4, 0);
+
+    zip_int64_t at = zip_file_add(zip, "m/data.pkl", p, 0);
+    ck_assert_int_ge(at, 0);
+    zip_set_file_compression(zip, (zip_uint64_t)at, method, 9);
+    ck_assert_int_ge(zip_file_add(zip, "m/data/0", storage, 0), 0);
+    ck_assert_int_eq(zip_close(zip), 0);
+    return path;
+}
+
+static cfx_status keep_none(void *user, const cfx_tensors *tensors,
+                            const char *path, cfx_error *err)
+{
+    (void)user;
+    (void)tensors;
+    (void)path;
+    (void)err;
+    return CFX_OK;
+}
+
+static void assert_torch(const char *path, cfx_status want)
+{
+    cfx_context *ctx = make_context();
+    cfx_error err = {0};
+    cfx_status st = cfx_tensors_visit(ctx, path, false, keep_none, NULL, &err);
+
+    ck_assert_msg(st == want, "%s: %s", path, err.text);
+    ck_assert_uint_lt(cfx_context_peak_memory(ctx), 4u << 20);
+    free_context(ctx);
+}
+
+static char *put_bytes(char *to, const char *s, size_t len, int times)
+{
+    for (; times > 0; times--, to += len)
+        memcpy(to, s, len);
+    return to;
+}
+
+#define PUT(to, s, times) put_bytes(to, s, sizeof(s) - 1, times)
+
+/* A tensor of one number is in the memo at 1, a key of `len` letters at 0. */
+static char *put_tensor(char *to, unsigned char len)
+{
+    to = PUT(to, "\x80\2\x8c", 1);
+    *to++ = (char)len;
+    memset(to, 'k', len);
+    return PUT(to + len,
+               "q\0ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storage"
+               "ctorch\nFloatStorage\nX\1\0\0\0"
+               "0X\3\0\0\0cpuK\1tQK\0"
+               "K\1\x85K\1\x85\x89tRq\1",
+               1);
+}
+
+/* A few kilobytes that would become many values, or long names. */
+TEST_CASE(pt2_refuses_pickles_that_multiply)
+{
+    enum { MANY = 4000000 };
+    char *pickle = malloc(MANY + 1000), *to;
+
+    ck_assert_ptr_nonnull(pickle);
+    to = put_tensor(pickle, 3);
+    to = PUT(to, "}(h\0h\1u.", 1);
+    assert_torch(
+        make_torch("sound.pt", pickle, (size_t)(to - pickle), ZIP_CM_STORE),
+        CFX_OK);
+    to = PUT(pickle, "\x80\2(", 1);
+    to = PUT(PUT(to, "N", MANY), "t.", 1);
+    assert_torch(make_torch("inflated.pt", pickle, (size_t)(to - pickle),
+                            ZIP_CM_DEFLATE),
+                 CFX_ELIMIT);
+    /* Dicts of the same dict twice. */
+    to = put_tensor(pickle, 3);
+    to = PUT(to, "}h\0h\1sq\2", 1);
+    to = PUT(to, "}(h\0h\2X\1\0\0\0bh\2uq\2", 40);
+    to = PUT(to, ".", 1);
+    assert_torch(
+        make_torch("twice.pt", pickle, (size_t)(to - pickle), ZIP_CM_STORE),
+        CFX_ELIMIT);
+    /* Many tensors in nested dicts, whose names are much longer than the
+     * file. */
+    to = put_tensor(pickle, 255);
+    to = PUT(PUT(PUT(to, "}(", 1), "h\0h\1", 2000), "u", 1);
+    to = PUT(PUT(to, "q\2}h\0h\2s", 60), ".", 1);
+    assert_torch(
+        make_torch("long.pt", pickle, (size_t)(to - pickle), ZIP_CM_STORE),
+        CFX_ELIMIT);
+    free(pickle);
 }
 
 #endif
