@@ -139,10 +139,12 @@ void cli_fail_model(const cli *c, cfx_error *err, const char *path,
 cfx_status cli_load(cli *c, cfx_module **out, const char *path,
                     bool need_weights, cfx_error *err);
 
+/* May a model that was not read with this status be read for certain inputs? */
+bool cli_needs_inputs(cfx_status st);
 /* Like cli_load, with weights. A model that is read for certain inputs (ONNX)
- * is read for `texts`, if it cannot be for any: their shapes, and with `numbers`
- * few integers and strings, too, are then constants of the graph. Random numbers are those
- * of `seed`. */
+ * is read for `texts`, if it cannot be for any: their shapes are then constants
+ * of the graph, and with `numbers`, or where shapes do not suffice, few numbers
+ * and strings, too. Random numbers are those of `seed`. */
 cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
                         const cli_list *texts, bool numbers, uint64_t seed,
                         cfx_error *err);

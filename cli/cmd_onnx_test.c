@@ -171,7 +171,7 @@ static cfx_status load_for(cli *c, cfx_module **out, const char *dir,
     cfx_named_value constants[MAX_VALUES];
     cfx_status st = load(c, out, dir, NULL, 0, err);
 
-    if (st != CFX_EUNDECIDED)
+    if (!cli_needs_inputs(st))
         return st;
     find_constants(d, constants);
     cfx_error_clear(err);

@@ -243,7 +243,7 @@ static cfx_status add_known(cli_inputs *in, const cfx_node **list,
 
 /* ---- Before the model is read ---- */
 
-/* Integers of at most so many elements may decide shapes. */
+/* Numbers of at most so many elements may decide shapes. */
 enum { KNOWN_NUMBERS = 64 };
 
 static bool is_no_text(void *user, cfx_value v)
@@ -258,7 +258,7 @@ bool cli_is_texts(cfx_value v)
            !cfx_value_any(v, is_no_text, NULL);
 }
 
-/* Strings as they are; a tensor as it is, if it is few integers, else its
+/* Strings as they are; a tensor as it is, if it is few numbers, else its
  * meta. */
 static cfx_status known_value(cfx_value *out, const cli *c, cfx_value v,
                               bool numbers, cfx_error *err)
@@ -271,8 +271,7 @@ static cfx_status known_value(cfx_value *out, const cli *c, cfx_value v,
             *out = cfx_value_ref(v);
         return CFX_OK;
     }
-    if (numbers && t->rank < 2 && cfx_tensor_numel(t) <= KNOWN_NUMBERS &&
-        !cfx_dtype_is_float((cfx_dtype)t->dtype)) {
+    if (numbers && t->rank < 2 && cfx_tensor_numel(t) <= KNOWN_NUMBERS) {
         *out = cfx_value_ref(v);
         return CFX_OK;
     }

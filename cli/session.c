@@ -286,6 +286,11 @@ static cfx_status load_known(cli *c, cfx_module **out, const char *path,
     return st;
 }
 
+bool cli_needs_inputs(cfx_status st)
+{
+    return st == CFX_EUNDECIDED || st == CFX_ESHAPE || st == CFX_EUNSUPPORTED;
+}
+
 cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
                         const cli_list *texts, bool numbers, uint64_t seed,
                         cfx_error *err)
@@ -293,11 +298,12 @@ cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
     cfx_error why = {0};
     cfx_status st = cli_load(c, out, path, true, err);
 
-    if (!texts->n ||
-        (st != CFX_EUNDECIDED && st != CFX_ESHAPE && st != CFX_EUNSUPPORTED))
+    if (!texts->n || !cli_needs_inputs(st))
         return st;
-    if (load_known(c, out, path, texts, numbers, seed, &why))
-        return st;
-    cfx_error_clear(err);
-    return CFX_OK;
+    if ((!numbers && !load_known(c, out, path, texts, false, seed, &why)) ||
+        !load_known(c, out, path, texts, true, seed, &why)) {
+        cfx_error_clear(err);
+        return CFX_OK;
+    }
+    return st;
 }

@@ -111,6 +111,9 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/ints.c \
 	%reldir%/onnx/lower.c \
 	%reldir%/onnx/norm.c \
+	%reldir%/onnx/number_rules.c \
+	%reldir%/onnx/numbers.c \
+	%reldir%/onnx/numbers.h \
 	%reldir%/onnx/onnx.h \
 	%reldir%/onnx/pointwise.c \
 	%reldir%/onnx/recorder.c \

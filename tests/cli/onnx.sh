@@ -64,8 +64,19 @@ said 'the other branch' 0 'f32\[6, 4\]' \
     "$cfx" shapes cases/own_if_of_shape/model.onnx -i 'x=f32[3,4]'
 said 'a shape that does not fit' 1 'x' \
     "$cfx" run cases/own_if_of_shape/model.onnx -i 'x=f32[3]'
-said 'an input that decides shapes' 1 'decides shapes' \
-    "$cfx" run cases/test_reshape_extended_dims/model.onnx
+said 'sizes computed from extents' 0 'f32\[.*x0' \
+    "$cfx" shapes cases/own_sizes_0/model.onnx
+said 'an input that decides shapes' 0 'symbols: u0 >= 0, u1 >= 0' \
+    "$cfx" shapes cases/test_reshape_extended_dims/model.onnx
+slice=cases/test_slice/test_data_set_0
+said 'an input that decides the axes' 1 'axes are not known' \
+    "$cfx" info cases/test_slice/model.onnx
+for command in info shapes roofline run; do
+    said "its numbers are given to $command" 0 'f32\[3, 10, 5\]' \
+        "$cfx" $command cases/test_slice/model.onnx -i x=$slice/input_0.pb \
+        -i starts=$slice/input_1.pb -i ends=$slice/input_2.pb \
+        -i axes=$slice/input_3.pb -i steps=$slice/input_4.pb
+done
 
 # ---- Strings ----
 

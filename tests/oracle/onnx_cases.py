@@ -15,6 +15,7 @@ ONNX project, and some of our own, whose results are ONNX Runtime's.
 """
 import fnmatch
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -397,6 +398,15 @@ def own_string_models(x):
         {}), [row]
 
 
+def size_models():
+    """Random arithmetic on extents."""
+    from onnx_sweep import sizes
+
+    r = random.Random(20)
+    for i in range(24):
+        yield (f"own_sizes_{i}", *sizes(r))
+
+
 def external(folder):
     """The weights of own_data in a file of their own."""
     path = os.path.join(folder, "model.onnx")
@@ -413,7 +423,7 @@ def runtime_results(model, inputs):
 
 
 def write_own(where):
-    for name, model, inputs, *known in own_models():
+    for name, model, inputs, *known in (*own_models(), *size_models()):
         if name == "own_loop":
             body = model.graph.node[0].attribute[0].g
             order = ["Cast", "Add", "Mul", "Identity"]

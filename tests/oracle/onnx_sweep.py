@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """onnx_sweep.py KIND DIR [COUNT [SEED]] -- random ONNX models of one kind as folders.
 
-KIND is resize, conv_transpose, quantize, or recurrent. Each model that ONNX Runtime
+KIND is resize, conv_transpose, quantize, recurrent, or sizes. Each model that ONNX Runtime
 runs becomes DIR/NUMBER, whose results are ONNX Runtime's; `cfx onnx-test DIR/*`
 compares. COUNT is 500 if it is not given.
 """
@@ -18,15 +18,16 @@ from onnx_cases import message_of, write
 F, I = TensorProto.FLOAT, TensorProto.INT64
 
 
-def model_of(nodes, inputs, outputs, constants, opset=20):
+def model_of(nodes, inputs, outputs, constants, opset=20, symbols=False):
     kinds = {np.dtype(np.float32): F, np.dtype(np.int64): I,
              np.dtype(np.int32): TensorProto.INT32,
              np.dtype(np.uint8): TensorProto.UINT8,
              np.dtype(np.int8): TensorProto.INT8}
     graph = helper.make_graph(
         nodes, "sweep",
-        [helper.make_tensor_value_info(k, kinds[v.dtype], v.shape)
-         for k, v in inputs.items()],
+        [helper.make_tensor_value_info(
+            k, kinds[v.dtype], [f"{k}{i}" for i in range(v.ndim)] if symbols
+            else v.shape) for k, v in inputs.items()],
         [helper.make_tensor_value_info(*o) for o in outputs],
         [numpy_helper.from_array(np.asarray(v), k)
          for k, v in constants.items()])
@@ -216,6 +217,119 @@ def recurrent(r):
     return model_of(
         [helper.make_node(op, names, [o[0] for o in outputs], **own)], inputs,
         outputs, constants), feeds
+
+
+class Expression:
+    """Random arithmetic on the extents of x, by nodes."""
+
+    def __init__(self, r):
+        self.r, self.nodes, self.constants = r, [], {}
+
+    def add(self, op, *inputs, **attributes):
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, list(inputs), [name],
+                                           **attributes))
+        return name
+
+    def constant(self, value):
+        name = f"c{len(self.constants)}"
+        self.constants[name] = np.asarray(value)
+        return name
+
+    def ints(self, depth):
+        """A row of two ints."""
+        r = self.r
+        if depth == 0:
+            if r.random() < 0.3:
+                return self.constant(np.array([r.randint(1, 6),
+                                               r.randint(1, 6)]))
+            shape = self.add("Shape", "x")
+            if r.random() < 0.5:
+                return shape
+            one = self.add("Gather", shape, self.constant(
+                np.array(r.choice([[0, 0], [1, 0], [-1, 0]]))))
+            return one
+        op = r.choice(["Add", "Sub", "Mul", "Div", "Mod", "Min", "Max", "Neg",
+                       "Abs", "Pow", "Clip", "Where", "ReduceMax", "ReduceSum",
+                       "ReduceProd", "ReduceMin", "Half", "CumSum", "Scatter",
+                       "Tile", "Slice", "Concat", "Squeeze", "Cast"])
+        a = self.ints(depth - 1)
+        if op in ("Add", "Sub", "Min", "Max"):
+            return self.add(op, a, self.ints(depth - 1))
+        if op == "Mul":
+            return self.add(op, a, self.constant(np.array([r.randint(-2, 3)])))
+        if op in ("Div", "Mod"):
+            return self.add(op, a, self.constant(np.array([r.randint(1, 4)])))
+        if op in ("Neg", "Abs"):
+            return self.add(op, a)
+        if op == "Pow":
+            return self.add(op, a, self.constant(np.int64(2)))
+        if op == "Clip":
+            return self.add(op, a, self.constant(np.int64(r.randint(-3, 2))),
+                            *[self.constant(np.int64(9))] * r.randint(0, 1))
+        if op == "Where":
+            b = self.ints(depth - 1)
+            test = self.add(r.choice(["Greater", "Less", "Equal",
+                                      "GreaterOrEqual", "LessOrEqual"]), a, b)
+            if r.random() < 0.3:
+                test = self.add("Not", test)
+            return self.add(op, test, *r.choice([(a, b), (b, a),
+                                                 (self.ints(0), b)]))
+        if op.startswith("Reduce"):
+            one = self.add(op, a, keepdims=1)
+            return self.add("Concat", one, self.add(
+                "Gather", a, self.constant(np.array([1]))), axis=0)
+        if op == "Half":
+            half = self.add(r.choice(["Div", "Mul"]),
+                            self.add("Cast", a, to=F), self.constant(
+                                np.float32(r.choice([2, 0.5, 4, 0.25]))))
+            if r.random() < 0.7:
+                half = self.add(r.choice(["Ceil", "Floor"]), half)
+            return self.add("Cast", half, to=I)
+        if op == "CumSum":
+            return self.add(op, a, self.constant(np.int64(0)),
+                            exclusive=r.randint(0, 1), reverse=r.randint(0, 1))
+        if op == "Scatter":
+            return self.add("ScatterElements", a, self.constant(np.array([1])),
+                            self.add("Gather", self.ints(depth - 1),
+                                     self.constant(np.array([0]))))
+        if op == "Tile":
+            twice = self.add("Tile", a, self.constant(np.array([2])))
+            return self.add("Slice", twice, self.constant(np.array([1])),
+                            self.constant(np.array([3])))
+        if op == "Slice":
+            return self.add("Slice", a, self.constant(np.array([1])),
+                            self.constant(np.array([-9])),
+                            self.constant(np.array([0])),
+                            self.constant(np.array([-1])))
+        if op == "Concat":
+            parts = [self.add("Gather", self.ints(depth - 1),
+                              self.constant(np.array([k]))) for k in (0, 1)]
+            return self.add("Concat", *parts, axis=0)
+        if op == "Squeeze":
+            first = self.add("Squeeze", self.add("Gather", a, self.constant(
+                np.array([0]))))
+            return self.add("Expand", self.add("Unsqueeze", first,
+                                               self.constant(np.array([0]))),
+                            self.constant(np.array([2])))
+        some = self.add("Cast", self.add("Cast", a, to=TensorProto.BOOL), to=I)
+        return self.add("Add", some, self.ints(0))
+
+
+def sizes(r):
+    e = Expression(r)
+    row = e.ints(r.randint(1, 4))
+    bounded = e.add("Min", e.add("Max", row, e.constant(np.int64(1))),
+                    e.constant(np.int64(12)))
+    filled = e.add("ConstantOfShape", bounded)
+    end = e.add("Gather", bounded, e.constant(np.array([0])))
+    part = e.add("Slice", "x", e.constant(np.array([0])), end,
+                 e.constant(np.array([0])))
+    x = floats(r, [r.randint(1, 9), r.randint(1, 9)])
+    model = model_of(e.nodes, {"x": x},
+                     [(row, I, None), (filled, F, None), (part, F, None)],
+                     e.constants, symbols=True)
+    return model, [x]
 
 
 def main():

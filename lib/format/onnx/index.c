@@ -7,33 +7,6 @@
 
 /* ---- Gathering ---- */
 
-/* Items of a shape, by indices that are known. */
-static bool gather_ints(onnx_node *n)
-{
-    onnx_list index;
-    cfx_value *v;
-
-    if (n->nin != 2 || n->in[0].kind != CFX_TUPLE ||
-        !onnx_ints_known(n, n->in[1], &index))
-        return false;
-    const cfx_seq *seq = n->in[0].u.seq;
-    v = onnx_alloc(n->s, index.n + 1, sizeof(*v));
-    for (size_t i = 0; v && i < index.n; i++) {
-        cfx_value at = index.item[i];
-        if (at.kind != CFX_INT)
-            return false;
-        int64_t k = onnx_axis(n, at.u.i, (int)seq->len);
-        if (cfx_scope_failed(n->s))
-            return true;
-        v[i] = seq->item[k];
-    }
-    bool row = n->in[1].kind == CFX_TUPLE ||
-               (n->in[1].kind == CFX_TENSOR && n->in[1].u.tensor->rank == 1);
-    if (v)
-        n->out[0] = row ? onnx_tuple(n->s, index.n, v) : v[0];
-    return true;
-}
-
 /* x[:, ..., index, ...]: a list for torch's index, `axis` of it None. */
 static cfx_value index_at(onnx_node *n, int axis, cfx_value index)
 {
@@ -49,8 +22,6 @@ void onnx_lower_gather(onnx_node *n)
 {
     int64_t along = onnx_attr_int(n, "axis", 0);
 
-    if (gather_ints(n))
-        return;
     cfx_value x = onnx_tensor(n, 0), index = onnx_tensor(n, 1);
     int rank = onnx_rank(n, x);
     int axis = rank < 0 ? 0 : onnx_axis(n, along, rank);
@@ -297,14 +268,14 @@ void onnx_lower_one_hot(onnx_node *n)
     cfx_value index = onnx_tensor(n, 0), values;
     int rank = onnx_rank(n, index);
     cfx_value shape[CFX_MAX_RANK + 1];
-    double depth;
 
     n->widened = CFX_BOOL; /* the result is of the values' type */
     values = onnx_tensor(n, 2);
-    if (rank < 0 || rank >= CFX_MAX_RANK || !onnx_number(n, 1, &depth))
+    if (rank < 0 || rank >= CFX_MAX_RANK)
         return;
     int axis = onnx_axis(n, onnx_attr_int(n, "axis", -1), rank + 1);
-    cfx_value many = cfx_int((int64_t)depth);
+    cfx_value many = cfx_call_function(n->s, "builtins.int",
+                                       CFX_ARGS(onnx_scalar(n, 1)));
     for (int i = 0; i <= rank; i++)
         shape[i] = cfx_int(i == axis ? -1 : 1);
     index = from_zero(n, index, many);
@@ -426,7 +397,6 @@ void onnx_lower_constant_of_shape(onnx_node *n)
 static bool range_item(onnx_node *n, size_t i, bool is_int, cfx_value *out)
 {
     onnx_list list;
-    double v;
 
     if (is_int) {
         if (!onnx_ints(n, i, &list) || list.n != 1)
@@ -434,10 +404,8 @@ static bool range_item(onnx_node *n, size_t i, bool is_int, cfx_value *out)
         *out = list.item[0];
         return true;
     }
-    if (!onnx_number(n, i, &v))
-        return false;
-    *out = cfx_float(v);
-    return true;
+    *out = onnx_scalar(n, i);
+    return !cfx_scope_failed(n->s);
 }
 
 void onnx_lower_range(onnx_node *n)

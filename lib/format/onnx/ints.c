@@ -4,6 +4,9 @@
 #include "base/convert.h"
 #include "format/onnx/onnx.h"
 
+/* Numbers of data that may decide shapes. */
+enum { MAX_OF_DATA = 64 };
+
 void *onnx_alloc(cfx_scope *s, size_t n, size_t size)
 {
     size_t bytes = 0;
@@ -122,7 +125,7 @@ bool onnx_ints_known(onnx_node *n, cfx_value v, onnx_list *out)
         return true;
     }
     if (v.kind != CFX_INT && !onnx_is_symint(n->s, v))
-        return false;
+        return onnx_recorded_ints(n, v, out);
     out->item = onnx_alloc(n->s, 1, sizeof(v));
     if (!out->item)
         return false;
@@ -131,18 +134,74 @@ bool onnx_ints_known(onnx_node *n, cfx_value v, onnx_list *out)
     return true;
 }
 
+/* The numbers of a short row that are known only when the model runs: symbols
+ * of their own. */
+static bool of_data(onnx_node *n, cfx_value v, onnx_list *out)
+{
+    cfx_value meta = onnx_meta(n->s, v);
+    const cfx_tensor *t = meta.kind == CFX_TENSOR ? meta.u.tensor : NULL;
+
+    if (v.kind != CFX_NODE || onnx_is_texts(n->s, v) || !t || t->rank > 1 ||
+        (t->dtype != CFX_I64 && t->dtype != CFX_I32) ||
+        (t->rank && (!cfx_dim_is_int(t->shape[0]) ||
+                     cfx_tensor_size(t, 0) > MAX_OF_DATA)))
+        return false;
+    out->n = t->rank ? (size_t)cfx_tensor_size(t, 0) : 1;
+    out->item = onnx_alloc(n->s, out->n + 1, sizeof(*out->item));
+    for (size_t i = 0; out->item && i < out->n; i++) {
+        cfx_value at = t->rank ? cfx_select(n->s, v, cfx_int(0),
+                                            cfx_int((int64_t)i))
+                               : v;
+        out->item[i] = cfx_item(n->s, at);
+    }
+    return out->item && !cfx_scope_failed(n->s);
+}
+
 bool onnx_ints(onnx_node *n, size_t i, onnx_list *out)
 {
     *out = (onnx_list){0};
     if (!onnx_has(n, i))
         return onnx_fail(n, CFX_EGRAPH, "its input %zu is missing", i), false;
-    if (onnx_ints_known(n, n->in[i], out))
+    if (onnx_ints_known(n, n->in[i], out) || of_data(n, n->in[i], out))
         return true;
     onnx_fail(n, CFX_EUNDECIDED,
               "its input %zu, '%s', decides shapes, and is computed from "
               "numbers that are not known when the model is read",
               i, n->proto->input[i]);
     return false;
+}
+
+/* A row of the extents of x, as many as that; aligned with the last ones if
+ * `behind`. */
+static cfx_value extents_row(onnx_node *n, cfx_value x, size_t count,
+                             bool behind, cfx_value otherwise)
+{
+    cfx_value *v = onnx_alloc(n->s, count + 1, sizeof(*v));
+    int rank = onnx_rank(n, x), first = behind ? rank - (int)count : 0;
+
+    for (size_t i = 0; v && i < count; i++) {
+        int axis = first + (int)i;
+        v[i] = axis >= 0 && axis < rank ? onnx_size(n->s, x, axis) : otherwise;
+    }
+    return v ? onnx_as_tensor(n->s, onnx_tuple(n->s, count, v)) : cfx_none();
+}
+
+bool onnx_sizes(onnx_node *n, size_t i, cfx_value x, int64_t keeps,
+                bool behind, onnx_list *out)
+{
+    cfx_value v = onnx_has(n, i) ? n->in[i] : cfx_none();
+    const cfx_tensor *t = NULL;
+    cfx_value keep = cfx_int(keeps);
+
+    if (!cfx_scope_failed(n->s) && v.kind == CFX_NODE &&
+        !onnx_ints_known(n, v, out) && onnx_meta(n->s, v).kind == CFX_TENSOR)
+        t = onnx_meta(n->s, v).u.tensor;
+    if (!t || t->rank != 1 || !cfx_dim_is_int(t->shape[0]) ||
+        cfx_tensor_size(t, 0) > MAX_OF_DATA)
+        return onnx_ints(n, i, out);
+    cfx_value own = extents_row(n, x, (size_t)cfx_tensor_size(t, 0), behind,
+                                keep);
+    return of_data(n, cfx_where(n->s, cfx_eq(n->s, v, keep), own, v), out);
 }
 
 bool onnx_plain_ints(onnx_node *n, size_t i, const char *name, size_t *count,
@@ -161,7 +220,7 @@ bool onnx_plain_ints(onnx_node *n, size_t i, const char *name, size_t *count,
     *out = onnx_alloc(n->s, *count + 1, sizeof(**out));
     for (size_t k = 0; *out && k < *count; k++) {
         if (list.item && list.item[k].kind != CFX_INT)
-            return onnx_fail(n, CFX_EUNSUPPORTED,
+            return onnx_fail(n, CFX_EUNDECIDED,
                              "its input %zu must be plain ints, without "
                              "symbols",
                              i),
@@ -171,10 +230,28 @@ bool onnx_plain_ints(onnx_node *n, size_t i, const char *name, size_t *count,
     return *out != NULL;
 }
 
+cfx_value onnx_scalar(onnx_node *n, size_t i)
+{
+    cfx_value v = onnx_has(n, i) ? n->in[i] : cfx_none();
+    cfx_dtype type;
+    double f;
+
+    if (onnx_is_symint(n->s, v))
+        return v;
+    if (v.kind == CFX_NODE && !onnx_is_texts(n->s, v))
+        return cfx_item(n->s, v);
+    if (!onnx_number(n, i, &f))
+        return cfx_none();
+    type = v.kind == CFX_TENSOR ? (cfx_dtype)v.u.tensor->dtype : CFX_I64;
+    return cfx_dtype_is_float(type) ? cfx_float(f) : cfx_int((int64_t)f);
+}
+
 bool onnx_number(onnx_node *n, size_t i, double *out)
 {
     cfx_value v = onnx_has(n, i) ? n->in[i] : cfx_none();
 
+    if (v.kind == CFX_TUPLE && v.u.seq->len == 1)
+        v = v.u.seq->item[0];
     if (v.kind == CFX_INT) {
         *out = (double)v.u.i;
         return true;

@@ -16,8 +16,11 @@ enum { MAX_NODES = 4 << 20 };
 
 static const onnx_rule rules[] = {
 #define ONNX_RULE(domain, name, since, fn, target)                            \
-    {name, domain, since, onnx_lower_##fn, target},
+    {name, domain, since, onnx_lower_##fn, target, NULL},
+#define ONNX_KNOWN(domain, name, since, fn, target, known)                    \
+    {name, domain, since, onnx_lower_##fn, target, &onnx_known__##known},
 #include "format/onnx/rules.def"
+#undef ONNX_KNOWN
 #undef ONNX_RULE
 };
 
@@ -210,7 +213,7 @@ static void call_rule(onnx_lowering *lo, const Onnx__NodeProto *p,
         p->n_output, in,          out, &seen, ONNX_NO_UINT64, CFX_BOOL};
 
     if (rule) {
-        rule->lower(&n);
+        onnx_lower_node(&n);
         for (size_t i = 0; i < n.nout; i++)
             n.out[i] = onnx_narrowed(&n, n.out[i]);
         check_attributes(&n);

@@ -96,6 +96,7 @@ typedef struct onnx_recorder {
     cfx_map types;   /* ONNX's types by the addresses of tensors and nodes: of
                       integers of less than 8 bits, and of strings */
     cfx_map results; /* metas of what branches give, by module */
+    cfx_map numbers; /* onnx_numbers of nodes, by their addresses */
     cfx_arena arena;
 } onnx_recorder;
 
@@ -198,11 +199,17 @@ typedef struct onnx_node {
 
 typedef void onnx_rule_fn(onnx_node *n);
 
+struct onnx_list;
+
+/* How an operator works on numbers of shapes: numbers.c. */
+typedef struct onnx_known onnx_known;
+
 typedef struct onnx_rule {
     const char *name, *domain;
     int since; /* the first version of the operator set that it is for */
     onnx_rule_fn *lower;
     const char *target; /* of rules that call one operator */
+    const onnx_known *known;
 } onnx_rule;
 
 /* Functions within functions and graphs within graphs. */
@@ -247,8 +254,21 @@ void onnx_name_unknown(cfx_context *ctx, const Onnx__ModelProto *m,
 
 #define ONNX_RULE(domain, name, since, fn, target)                            \
     onnx_rule_fn onnx_lower_##fn;
+#define ONNX_KNOWN(domain, name, since, fn, target, known)                    \
+    onnx_rule_fn onnx_lower_##fn;                                             \
+    extern const onnx_known onnx_known__##known;
 #include "format/onnx/rules.def"
+#undef ONNX_KNOWN
 #undef ONNX_RULE
+
+/* ---- numbers.c ---- */
+
+/* Lower a node: as numbers, if those of its inputs are known, else by its
+ * rule. */
+void onnx_lower_node(onnx_node *n);
+/* The ints that are known of the tensor that a node makes, of at most one axis;
+ * false if there are none. */
+bool onnx_recorded_ints(onnx_node *n, cfx_value v, struct onnx_list *out);
 
 /* Make the scope fail: the operator's name is added. */
 cfx_value onnx_fail(onnx_node *n, cfx_status code, const char *fmt, ...)
@@ -342,10 +362,17 @@ typedef struct onnx_list {
 bool onnx_ints_known(onnx_node *n, cfx_value v, onnx_list *out);
 /* Like it, but fails with a line that tells which input should be constant. */
 bool onnx_ints(onnx_node *n, size_t i, onnx_list *out);
+/* Like onnx_ints, for extents of x where an item of `keeps` stands for x's own;
+ * the items are those of the first axes, or, if `behind`, of the last. Only
+ * items that are data are replaced. */
+bool onnx_sizes(onnx_node *n, size_t i, cfx_value x, int64_t keeps,
+                bool behind, onnx_list *out);
 /* Plain ints: input i, or, where it is left out, the attribute `name`, which may
  * be NULL. *given: is there any? False after failure. */
 bool onnx_plain_ints(onnx_node *n, size_t i, const char *name, size_t *count,
                      int64_t **out, bool *given);
+/* One number as an argument: of a constant, a symbolic int, or a node of it. */
+cfx_value onnx_scalar(onnx_node *n, size_t i);
 /* One number: of a constant of one element. */
 bool onnx_number(onnx_node *n, size_t i, double *out);
 /* A value of ints with one axis, or none. */

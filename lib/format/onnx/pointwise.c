@@ -1,7 +1,7 @@
 /*
  * pointwise -- rules of arithmetic, comparisons, activations and casts.
  *
- * Arithmetic on known ints stays arithmetic on ints, symbolic or not.
+ * Those on known ints are evaluated before: numbers.c.
  */
 #include "format/onnx/onnx.h"
 
@@ -60,97 +60,11 @@ void onnx_lower_identity(onnx_node *n)
     n->out[0] = n->in[0];
 }
 
-/* ---- Ints ---- */
-
-typedef cfx_value int_op(onnx_node *n, cfx_value a, cfx_value b);
-
-static cfx_value add_ints(onnx_node *n, cfx_value a, cfx_value b)
-{
-    return cfx_int_add(n->s, a, b);
-}
-
-static cfx_value sub_ints(onnx_node *n, cfx_value a, cfx_value b)
-{
-    return cfx_int_add(n->s, a, cfx_int_mul(n->s, b, cfx_int(-1)));
-}
-
-static cfx_value mul_ints(onnx_node *n, cfx_value a, cfx_value b)
-{
-    return cfx_int_mul(n->s, a, b);
-}
-
-/* Extents are not negative, so that rounding down is rounding to zero. */
-static cfx_value div_ints(onnx_node *n, cfx_value a, cfx_value b)
-{
-    if (b.kind == CFX_INT && b.u.i == 0)
-        return onnx_fail(n, CFX_EINVAL, "it divides by zero");
-    if (a.kind == CFX_INT && b.kind == CFX_INT)
-        return cfx_int(b.u.i == -1 ? -a.u.i : a.u.i / b.u.i);
-    return cfx_int_floordiv(n->s, a, b);
-}
-
-static bool is_axis(cfx_value v)
-{
-    return v.kind == CFX_TUPLE ||
-           (v.kind == CFX_TENSOR && v.u.tensor->rank == 1);
-}
-
-/* Both inputs as ints, one of them a shape; false if they are not. */
-static bool both_known(onnx_node *n, onnx_list *a, onnx_list *b)
-{
-    return n->nin == 2 &&
-           (onnx_is_known(n->s, n->in[0]) || onnx_is_known(n->s, n->in[1])) &&
-           onnx_ints_known(n, n->in[0], a) &&
-           onnx_ints_known(n, n->in[1], b) &&
-           (a->n == b->n || a->n == 1 || b->n == 1);
-}
-
-static bool on_ints(onnx_node *n, int_op *op)
-{
-    onnx_list a, b;
-    cfx_value *v;
-
-    if (!both_known(n, &a, &b))
-        return false;
-    size_t count = a.n == 1 ? b.n : a.n;
-    v = onnx_alloc(n->s, count + 1, sizeof(*v));
-    for (size_t i = 0; v && i < count; i++)
-        v[i] = op(n, a.item[a.n == 1 ? 0 : i], b.item[b.n == 1 ? 0 : i]);
-    if (v)
-        n->out[0] = is_axis(n->in[0]) || is_axis(n->in[1])
-                        ? onnx_tuple(n->s, count, v)
-                        : v[0];
-    return true;
-}
-
-static void arithmetic(onnx_node *n, int_op *op, const char *target)
-{
-    old_broadcast(n);
-    n->uint64 = ONNX_BITS;
-    if (!on_ints(n, op))
-        n->out[0] = call2(n, target, onnx_tensor(n, 0), onnx_tensor(n, 1));
-}
-
-void onnx_lower_add(onnx_node *n)
-{
-    arithmetic(n, add_ints, "torch.add");
-}
-
-void onnx_lower_sub(onnx_node *n)
-{
-    arithmetic(n, sub_ints, "torch.sub");
-}
-
-void onnx_lower_mul(onnx_node *n)
-{
-    arithmetic(n, mul_ints, "torch.mul");
-}
+/* ---- Arithmetic ---- */
 
 void onnx_lower_div(onnx_node *n)
 {
     old_broadcast(n);
-    if (on_ints(n, div_ints))
-        return;
     cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
     n->out[0] = onnx_is_int(n, a)
                     ? cfx_div(n->s, a, b,
@@ -225,90 +139,20 @@ void onnx_lower_bit_shift(onnx_node *n)
 
 /* ---- Comparisons and choices ---- */
 
-/* Are two ints equal? 1, 0, or -1 where a symbol may be either. */
-static int equal_ints(onnx_node *n, cfx_value a, cfx_value b)
-{
-    cfx_shape_env *env = n->lowering->r.env;
-    cfx_dim x = cfx_value_dim(onnx_meta(n->s, a));
-    cfx_dim y = cfx_value_dim(onnx_meta(n->s, b));
-    int64_t min[2], max[2];
-
-    if (cfx_dim_known_eq(env, x, y))
-        return 1;
-    cfx_dim_bounds(env, x, &min[0], &max[0]);
-    cfx_dim_bounds(env, y, &min[1], &max[1]);
-    return max[0] < min[1] || max[1] < min[0] ? 0 : -1;
-}
-
-static cfx_value bool_tensor(onnx_node *n, int rank, size_t count,
-                             const uint8_t *items)
-{
-    int64_t shape[] = {(int64_t)count};
-    cfx_tensor *t;
-
-    if (cfx_tensor_new(&t, n->s->ctx, CFX_BOOL, rank, shape, &n->s->error))
-        return cfx_none();
-    memcpy(t->data, items, count);
-    return cfx_scope_take(n->s, cfx_value_of_tensor(t));
-}
-
 void onnx_lower_equal(onnx_node *n)
 {
-    onnx_list a, b;
-
     if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0])) {
         n->out[0] = onnx_equal_texts(n);
         return;
     }
-    if (both_known(n, &a, &b)) {
-        size_t count = a.n == 1 ? b.n : a.n;
-        uint8_t *items = onnx_alloc(n->s, count + 1, 1);
-        bool known = items != NULL;
-        for (size_t i = 0; known && i < count; i++) {
-            int is = equal_ints(n, a.item[a.n == 1 ? 0 : i],
-                                b.item[b.n == 1 ? 0 : i]);
-            items[i] = is == 1;
-            known = is >= 0;
-        }
-        if (known) {
-            n->out[0] = bool_tensor(n, is_axis(n->in[0]) || is_axis(n->in[1]),
-                                    count, items);
-            return;
-        }
-    }
     onnx_lower_binary(n);
-}
-
-/* A choice between shapes by a condition that is known. */
-static bool where_ints(onnx_node *n)
-{
-    onnx_list cond, a, b;
-    cfx_value *v;
-
-    if (n->nin != 3 ||
-        !(onnx_is_known(n->s, n->in[1]) || onnx_is_known(n->s, n->in[2])) ||
-        n->in[0].kind != CFX_TENSOR || !onnx_ints_known(n, n->in[0], &cond) ||
-        !onnx_ints_known(n, n->in[1], &a) || !onnx_ints_known(n, n->in[2], &b))
-        return false;
-    size_t count = cond.n == 1 ? a.n == 1 ? b.n : a.n : cond.n;
-    if ((cond.n != 1 && cond.n != count) || (a.n != 1 && a.n != count) ||
-        (b.n != 1 && b.n != count) ||
-        !(v = onnx_alloc(n->s, count + 1, sizeof(*v))))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        const onnx_list *from = cond.item[cond.n == 1 ? 0 : i].u.i ? &a : &b;
-        v[i] = from->item[from->n == 1 ? 0 : i];
-    }
-    n->out[0] = onnx_tuple(n->s, count, v);
-    return true;
 }
 
 void onnx_lower_where(onnx_node *n)
 {
     n->uint64 = ONNX_BITS;
-    if (!where_ints(n))
-        n->out[0] = cfx_where(n->s, onnx_tensor(n, 0), onnx_tensor(n, 1),
-                              onnx_tensor(n, 2));
+    n->out[0] = cfx_where(n->s, onnx_tensor(n, 0), onnx_tensor(n, 1),
+                          onnx_tensor(n, 2));
 }
 
 static cfx_value number_of(onnx_node *n, bool is_int, double v)
@@ -436,9 +280,6 @@ void onnx_lower_cast(onnx_node *n)
                   onnx_type_name(code));
     else if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0]))
         cast_texts(n, to, code);
-    else if (onnx_has(n, 0) && onnx_is_known(n->s, n->in[0]) &&
-             (to == CFX_I64 || to == CFX_I32))
-        n->out[0] = n->in[0];
     else
         cast_to(n, onnx_stored_tensor(n, 0), to, code);
 }

@@ -541,6 +541,7 @@ cfx_status onnx_recorder_init(onnx_recorder *r, cfx_context *ctx,
     cfx_map_init(&r->tensor_names, ctx);
     cfx_map_init(&r->types, ctx);
     cfx_map_init(&r->results, ctx);
+    cfx_map_init(&r->numbers, ctx);
     cfx_status st = cfx_shape_env_new(&r->env, ctx, err);
     cfx_scope_init(&r->base, &recorder_class, ctx, r->env);
     cfx_scope_init(&r->meta, &metas_class, ctx, r->env);
@@ -555,6 +556,7 @@ void onnx_recorder_release(onnx_recorder *r)
     cfx_scope_release(&r->base);
     cfx_map_release(&r->tensor_names);
     cfx_map_release(&r->types);
+    cfx_map_release(&r->numbers);
     onnx_release_results(r);
     cfx_arena_release(&r->arena);
     cfx_shape_env_free(r->env);

@@ -164,29 +164,11 @@ void onnx_lower_reduce_extreme(onnx_node *n)
         n->out[0] = reduces(&r) ? plain(&r, n->rule->target, r.x) : r.x;
 }
 
-/* The product of a shape is an extent. */
-static bool product_of_shape(onnx_node *n)
-{
-    onnx_list list;
-    cfx_value all = cfx_int(1);
-
-    if (!onnx_has(n, 0) || n->in[0].kind != CFX_TUPLE ||
-        !onnx_ints_known(n, n->in[0], &list))
-        return false;
-    onnx_ignore(n, "axes");
-    onnx_ignore(n, "noop_with_empty_axes");
-    for (size_t i = 0; i < list.n; i++)
-        all = cfx_int_mul(n->s, all, list.item[i]);
-    n->out[0] = onnx_attr_int(n, "keepdims", 1) ? onnx_tuple(n->s, 1, &all)
-                                                : all;
-    return true;
-}
-
 void onnx_lower_reduce_prod(onnx_node *n)
 {
     reduction r;
 
-    if (!product_of_shape(n) && start(&r, n, 18))
+    if (start(&r, n, 18))
         n->out[0] = prod(&r, r.x);
 }
 
@@ -293,9 +275,13 @@ void onnx_lower_cumulate(onnx_node *n)
     int rank = onnx_rank(n, x);
     onnx_list list;
 
-    if (rank < 0 || !onnx_ints(n, 1, &list) || list.n != 1 ||
-        list.item[0].kind != CFX_INT)
+    if (rank < 0 || !onnx_ints(n, 1, &list))
         return;
+    if (list.n != 1 || list.item[0].kind != CFX_INT) {
+        onnx_fail(n, CFX_EUNDECIDED,
+                  "its axis is not known when the model is read");
+        return;
+    }
     int axis = onnx_axis(n, list.item[0].u.i, rank);
     cfx_value from = reverse ? flip_axis(n, x, axis) : x;
     if (exclusive) {

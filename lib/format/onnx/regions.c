@@ -13,10 +13,9 @@ enum { MAX_CLASSES = 4096 };
 
 typedef struct suppression {
     cfx_value boxes, scores; /* [images, n, 4], [images, classes, n] */
-    double iou;
-    bool has_least;
-    double least; /* scores must be greater */
-    int64_t most; /* boxes of a class */
+    cfx_value iou;
+    cfx_value least; /* scores must be greater; absent: none must */
+    cfx_value most;  /* boxes of a class */
 } suppression;
 
 static cfx_value half_of_box(onnx_node *n, cfx_value boxes, int64_t from)
@@ -55,15 +54,15 @@ static cfx_value class_rows(onnx_node *n, const suppression *p, int64_t image,
                                   cfx_int(class));
     int64_t place[] = {image, class, 0}, pads[] = {2, 0};
 
-    if (p->has_least) {
-        index = cfx_gt(s, scores, cfx_float(p->least));
+    if (p->least.kind) {
+        index = cfx_gt(s, scores, p->least);
         index = cfx_select(s, cfx_nonzero(s, index), cfx_int(1), zero);
         boxes = cfx_index_select(s, boxes, zero, index);
         scores = cfx_index_select(s, scores, zero, index);
     }
-    cfx_value kept = cfx_nms(s, boxes, scores, cfx_float(p->iou));
-    kept = cfx_slice(s, kept, zero, zero, cfx_int(p->most), cfx_int(1));
-    if (p->has_least)
+    cfx_value kept = cfx_nms(s, boxes, scores, p->iou);
+    kept = cfx_slice(s, kept, zero, zero, p->most, cfx_int(1));
+    if (p->least.kind)
         kept = cfx_index_select(s, index, zero, kept);
     kept = cfx_pad(s, cfx_unsqueeze(s, kept, cfx_int(1)),
                    onnx_int_arg(s, 2, pads));
@@ -75,22 +74,24 @@ static bool read_suppression(onnx_node *n, suppression *p)
     bool center = onnx_attr_int(n, "center_point_box", 0);
     onnx_list most;
 
-    *p = (suppression){.scores = onnx_tensor(n, 1)};
+    *p = (suppression){
+        .scores = onnx_tensor(n, 1), .iou = cfx_float(0), .most = cfx_int(0)};
     p->boxes = corners(n, onnx_tensor(n, 0), center);
     if (onnx_has(n, 2)) {
         if (!onnx_ints(n, 2, &most))
             return false;
-        bool known = most.n == 1 && most.item[0].kind == CFX_INT;
-        if (!known)
-            return onnx_fail(n, CFX_EUNSUPPORTED,
-                             "its number of boxes is not one number"),
+        if (most.n != 1)
+            return onnx_fail(n, CFX_EINVAL, "it has %zu numbers of boxes",
+                             most.n),
                    false;
-        p->most = most.item[0].u.i < 0 ? 0 : most.item[0].u.i;
+        p->most = cfx_call_function(n->s, "torch.sym_max",
+                                    CFX_ARGS(most.item[0], cfx_int(0)));
     }
-    p->has_least = onnx_has(n, 4);
-    return (!onnx_has(n, 3) || onnx_number(n, 3, &p->iou)) &&
-           (!p->has_least || onnx_number(n, 4, &p->least)) &&
-           !cfx_scope_failed(n->s);
+    if (onnx_has(n, 3))
+        p->iou = onnx_scalar(n, 3);
+    if (onnx_has(n, 4))
+        p->least = onnx_scalar(n, 4);
+    return !cfx_scope_failed(n->s);
 }
 
 void onnx_lower_non_max_suppression(onnx_node *n)

@@ -71,19 +71,9 @@ void onnx_lower_reshape(onnx_node *n)
                                 onnx_int_arg(n->s, count, attr));
         return;
     }
-    if (!onnx_ints(n, 1, &shape))
-        return;
-    /* A shape made a row, or an item, is a shape. */
-    if (onnx_is_known(n->s, n->in[0]) && shape.n <= 1) {
-        onnx_list self;
-        if (onnx_ints_known(n, n->in[0], &self) &&
-            (shape.n ? shape.item[0].kind == CFX_INT : self.n == 1)) {
-            n->out[0] = shape.n ? onnx_tuple(n->s, self.n, self.item)
-                                : self.item[0];
-            return;
-        }
-    }
     cfx_value x = onnx_stored_tensor(n, 0);
+    if (!onnx_sizes(n, 1, x, zero ? -2 : 0, false, &shape))
+        return;
     v = onnx_alloc(n->s, shape.n + 1, sizeof(*v));
     for (size_t i = 0; v && i < shape.n; i++) {
         v[i] = shape.item[i];
@@ -175,12 +165,6 @@ void onnx_lower_unsqueeze(onnx_node *n)
     if (!onnx_plain_ints(n, n->opset >= 13 ? 1 : 64, "axes", &count, &axes,
                          &given))
         return;
-    /* An item made a row stays a shape. */
-    if (count == 1 && n->in[0].kind != CFX_TUPLE &&
-        onnx_is_known(n->s, n->in[0])) {
-        n->out[0] = onnx_tuple(n->s, 1, n->in);
-        return;
-    }
     cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
     if (rank < 0 || !read_axes(n, rank + (int)count, &count, &axes))
@@ -196,11 +180,6 @@ void onnx_lower_squeeze(onnx_node *n)
     int64_t *axes = NULL;
 
     onnx_ignore(n, "axes");
-    if (onnx_has(n, 0) && n->in[0].kind == CFX_TUPLE &&
-        n->in[0].u.seq->len == 1) {
-        n->out[0] = n->in[0].u.seq->item[0];
-        return;
-    }
     cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
     if (rank < 0)
@@ -218,7 +197,7 @@ void onnx_lower_expand(onnx_node *n)
     cfx_value x = onnx_stored_tensor(n, 0), *v;
     int rank = onnx_rank(n, x);
 
-    if (rank < 0 || !onnx_ints(n, 1, &shape))
+    if (rank < 0 || !onnx_sizes(n, 1, x, 1, true, &shape))
         return;
     size_t count = shape.n > (size_t)rank ? shape.n : (size_t)rank;
     v = onnx_alloc(n->s, count + 1, sizeof(*v));
@@ -248,42 +227,10 @@ void onnx_lower_tile(onnx_node *n)
 
 /* ---- Joins and splits ---- */
 
-static bool concat_ints(onnx_node *n)
-{
-    cfx_value *v;
-    size_t count = 0;
-    bool symbolic = false;
-    onnx_list part;
-
-    for (size_t i = 0; i < n->nin; i++) {
-        bool row = n->in[i].kind == CFX_TUPLE ||
-                   (n->in[i].kind == CFX_TENSOR &&
-                    n->in[i].u.tensor->rank == 1 &&
-                    (n->in[i].u.tensor->dtype == CFX_I64 ||
-                     n->in[i].u.tensor->dtype == CFX_I32));
-        if (!row || !onnx_ints_known(n, n->in[i], &part))
-            return false;
-        symbolic = symbolic || n->in[i].kind == CFX_TUPLE;
-        count += part.n;
-    }
-    v = symbolic ? onnx_alloc(n->s, count + 1, sizeof(*v)) : NULL;
-    if (!v)
-        return false;
-    for (size_t i = count = 0; i < n->nin; i++) {
-        onnx_ints_known(n, n->in[i], &part);
-        memcpy(v + count, part.item, part.n * sizeof(*v));
-        count += part.n;
-    }
-    n->out[0] = onnx_tuple(n->s, count, v);
-    return true;
-}
-
 void onnx_lower_concat(onnx_node *n)
 {
     cfx_value *v, axis = cfx_int(onnx_attr_int(n, "axis", 1));
 
-    if (concat_ints(n))
-        return;
     v = onnx_alloc(n->s, n->nin + 1, sizeof(*v));
     for (size_t i = 0; v && i < n->nin; i++)
         v[i] = onnx_tensor(n, i);
@@ -377,26 +324,6 @@ static bool read_slice(onnx_node *n, slice_args *a)
     return !cfx_scope_failed(n->s);
 }
 
-/* A slice of a shape; false if its bounds are symbols. */
-static bool slice_ints(onnx_node *n, const slice_args *a)
-{
-    const cfx_seq *seq = n->in[0].u.seq;
-    int64_t size = (int64_t)seq->len, count = 0;
-    cfx_value *v = onnx_alloc(n->s, seq->len + 1, sizeof(*v));
-
-    if (!v || a->start.n != 1 || a->start.item[0].kind != CFX_INT ||
-        a->end.item[0].kind != CFX_INT ||
-        (a->step.n &&
-         (a->step.item[0].kind != CFX_INT || a->step.item[0].u.i != 1)))
-        return false;
-    int64_t at = clamp_axis(a->start.item[0].u.i, (int)size);
-    int64_t end = clamp_axis(a->end.item[0].u.i, (int)size);
-    for (; at < end; at++)
-        v[count++] = seq->item[at];
-    n->out[0] = onnx_tuple(n->s, (size_t)count, v);
-    return true;
-}
-
 /* Steps backwards are a slice of the flipped axis: index i of the axis is index
  * size - 1 - i of it. */
 static cfx_value slice_back(onnx_node *n, cfx_value x, int axis, int64_t start,
@@ -425,10 +352,12 @@ static cfx_value slice_axis(onnx_node *n, cfx_value x, int axis,
                             cfx_value start, cfx_value end, cfx_value step)
 {
     if (step.kind != CFX_INT || !step.u.i)
-        return onnx_fail(n, CFX_EINVAL, "its step is zero or a symbol");
+        return onnx_fail(n, step.kind == CFX_INT ? CFX_EINVAL : CFX_EUNDECIDED,
+                         "its step is zero, or not known when the model is "
+                         "read");
     if (step.u.i < 0) {
         if (start.kind != CFX_INT || end.kind != CFX_INT)
-            return onnx_fail(n, CFX_EUNSUPPORTED,
+            return onnx_fail(n, CFX_EUNDECIDED,
                              "it steps backwards between symbols");
         return slice_back(n, x, axis, start.u.i, end.u.i, step.u.i);
     }
@@ -439,15 +368,15 @@ void onnx_lower_slice(onnx_node *n)
 {
     slice_args a;
 
-    if (!read_slice(n, &a) ||
-        (n->in[0].kind == CFX_TUPLE && slice_ints(n, &a)))
+    if (!read_slice(n, &a))
         return;
     cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
     for (size_t i = 0; i < a.start.n && rank >= 0; i++) {
         cfx_value axis = a.axes.n ? a.axes.item[i] : cfx_int((int64_t)i);
         if (axis.kind != CFX_INT) {
-            onnx_fail(n, CFX_EUNSUPPORTED, "its axes are symbols");
+            onnx_fail(n, CFX_EUNDECIDED,
+                      "its axes are not known when the model is read");
             return;
         }
         int at = onnx_axis(n, axis.u.i, rank);

@@ -45,7 +45,7 @@ static void window(onnx_node *n, double a, double b, double c)
         return;
     if (size.n != 1 || size.item[0].kind != CFX_INT || size.item[0].u.i < 0 ||
         size.item[0].u.i > MAX_WINDOW || !onnx_dtype(&type, code)) {
-        onnx_fail(n, CFX_EUNSUPPORTED,
+        onnx_fail(n, CFX_EUNDECIDED,
                   "its size is not a number up to %d, or its type is %s",
                   MAX_WINDOW, onnx_type_name(code));
         return;
