@@ -38,7 +38,8 @@ libcore_la_SOURCES += %reldir%/linalg/diff.c %reldir%/linalg/distance.c \
 	%reldir%/linalg/gradient.c \
 	%reldir%/linalg/einsum.c %reldir%/linalg/linear.c \
 	%reldir%/linalg/matmul.c %reldir%/linalg/matrix_norm.c \
-	%reldir%/linalg/matrix_power.c %reldir%/linalg/trapezoid.c \
+	%reldir%/linalg/grouped_mm.c %reldir%/linalg/matrix_power.c \
+	%reldir%/linalg/trapezoid.c \
 	%reldir%/linalg/products.c %reldir%/linalg/similarity.c \
 	%reldir%/linalg/matrices.c %reldir%/linalg/matrices.h \
 	%reldir%/linalg/factor.c %reldir%/linalg/triangular.c \

@@ -157,6 +157,13 @@ static const struct {
     {"options", "torch.nn.functional.linear_cross_entropy(f32[5,3], "
                 "f32[4,3], i64[5]#0:4, options=1)"},
     {"mode", "torch.hash_tensor(f32[3], mode=1)"},
+    {"bias", "torch._grouped_mm(f32[2,4,8], f32[2,8,4], bias=f32[2,4])"},
+    {"bias", "torch.nn.functional.grouped_mm(f32[2,4,8], f32[2,8,4], "
+             "bias=f32[2,4])"},
+    {"out_dtype", "torch._grouped_mm(f32[2,4,8], f32[2,8,4], "
+                  "out_dtype=torch.bfloat16)"},
+    {"out_dtype", "torch.nn.functional.grouped_mm(f32[2,4,8], f32[2,8,4], "
+                  "out_dtype=torch.bfloat16)"},
     {"driver", "torch.linalg.svdvals(f32[2,2], driver='gesvd')"},
     {"driver", "torch.linalg.svd(f32[2,2], driver='gesvd')"},
     {"driver", "torch.ops.aten._linalg_svd.default(f32[2,2], "

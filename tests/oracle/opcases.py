@@ -31,6 +31,7 @@ import golden
 import quantized  # noqa: F401: registers torch.ops.cfx.quantized_*
 import observing  # noqa: F401: registers observe_histogram
 import regions  # noqa: F401: registers torch.ops.torchvision
+import transformers.integrations.moe  # noqa: F401: grouped_mm_fallback
 import seeded
 
 HERE = os.path.dirname(os.path.abspath(__file__))
