@@ -2,6 +2,7 @@
  * context -- creation from options and environment; messages, random numbers.
  */
 #include "base/context.h"
+#include "base/fork.h"
 
 #include <assert.h>
 #include <math.h>
@@ -122,6 +123,7 @@ cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
     ctx->parent = ctx;
     ctx->threads = threads;
     ctx->cpu = cpu;
+    cfx_fork_add(ctx);
     if (!cfx_pool_init(ctx)) {
         cfx_context_free(ctx);
         return cfx_fail(err, CFX_ENOMEM, "no memory for a thread pool");
@@ -143,6 +145,7 @@ void cfx_context_free(cfx_context *ctx)
 {
     if (!ctx)
         return;
+    cfx_fork_remove(ctx);
     for (int i = CFX_SLOTS; i-- > 0;) {
         const cfx_slot *slot = atomic_load(&ctx->slot[i].of);
         if (slot)
@@ -170,6 +173,7 @@ cfx_status cfx_context__child(cfx_context **out, cfx_context *of,
     ctx->parent = of->parent;
     ctx->threads = of->threads;
     ctx->cpu = of->cpu;
+    cfx_fork_add(ctx);
     return CFX_OK;
 }
 
@@ -177,6 +181,7 @@ void cfx_context__beside_free(cfx_context *ctx)
 {
     if (!ctx)
         return;
+    cfx_fork_remove(ctx);
     cfx_heap_release(&ctx->heap);
     cfx_aligned_free(ctx->parent, ctx, sizeof(*ctx), _Alignof(cfx_context));
 }

@@ -37,6 +37,8 @@ struct cfx_context {
     double timeout;   /* as requested; 0: none */
     int64_t deadline; /* in terms of cfx_clock_ns() */
 
+    cfx_context *fork_next, **fork_at; /* the list in fork.c */
+
     cfx_spin random_lock;
     uint64_t random_key, random_counter;
 

@@ -10,6 +10,8 @@ libcore_la_SOURCES += \
 	%reldir%/cpu.c \
 	%reldir%/dtype.c \
 	%reldir%/error.c \
+	%reldir%/fork.c \
+	%reldir%/fork.h \
 	%reldir%/heap.c \
 	%reldir%/heap.h \
 	%reldir%/mutex.h \

@@ -313,6 +313,21 @@ no_lock:
     return false;
 }
 
+/* Nothing is destroyed: what waits on it in the parent does not exist here. */
+void cfx_pool_forget_workers(cfx_context *ctx)
+{
+    cfx_thread_pool *p = &ctx->pool;
+    if (!p->worker)
+        return;
+    atomic_store(&p->state, 0);
+    atomic_store(&p->sleeping, 0);
+    atomic_store(&p->workers, 0);
+    atomic_store(&p->busy, false);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->wake, NULL);
+    pthread_cond_init(&p->done, NULL);
+}
+
 void cfx_pool_release(cfx_context *ctx)
 {
     cfx_thread_pool *p = &ctx->pool;

@@ -61,5 +61,7 @@ typedef struct cfx_thread_pool {
 bool cfx_pool_init(cfx_context *ctx);
 /* Stop the threads and free their memory. */
 void cfx_pool_release(cfx_context *ctx);
+/* Begin anew in the child of a fork, which has no other threads. */
+void cfx_pool_forget_workers(cfx_context *ctx);
 
 #endif

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/context.h"
 #include "base/util.h"
@@ -324,6 +326,60 @@ TEST_CASE(work_is_done_when_threads_cannot_be_made)
         run_jobs();
         ck_assert_int_eq(atomic_load(&ctx->pool.workers), limit + 1);
     }
+}
+
+/* ---- Forks ---- */
+
+static atomic_bool ending;
+
+static void count_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    (void)worker;
+    atomic_fetch_add((atomic_llong *)arg, end - begin);
+}
+
+/* Allocate, and share work out. */
+static bool work_some(void)
+{
+    atomic_llong sum = 0;
+    void *p = cfx_block_alloc(ctx, 5000), *q = cfx_alloc(ctx, 100);
+    cfx_parallel_for(ctx, 1000, 10, count_piece, &sum);
+    bool ok = p && q && atomic_load(&sum) == 1000;
+    cfx_block_free(ctx, p, 5000);
+    cfx_free(ctx, q, 100);
+    return ok;
+}
+
+static void *work_on(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&ending))
+        work_some();
+    return NULL;
+}
+
+/* The child of a fork has one thread; locks and pieces of others are gone. */
+TEST_CASE(the_child_of_a_fork_goes_on)
+{
+    enum { FORKS = 100, SECONDS = 30 };
+    pthread_t other;
+    atomic_store(&ending, false);
+    ck_assert_int_eq(pthread_create(&other, NULL, work_on, NULL), 0);
+    for (int i = 0; i < FORKS; i++) {
+        int status = -1;
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (!child) {
+            alarm(SECONDS);
+            bool ok = work_some();
+            cfx_context_free(ctx);
+            _exit(!ok);
+        }
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_int_eq(status, 0);
+    }
+    atomic_store(&ending, true);
+    pthread_join(other, NULL);
 }
 
 TEST_CASE(work_is_done_after_the_threads_went_to_sleep)
