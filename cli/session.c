@@ -195,6 +195,9 @@ cfx_status cli_flush(cfx_error *err)
     if (!fflush(stdout) && !bad)
         return CFX_OK;
     int why = errno;
+    /* The reason of an earlier failure is lost; a further write fails alike. */
+    if (!why && write(STDOUT_FILENO, "\n", 1) < 0)
+        why = errno;
     if (poll(&pipe, 1, 0) == 1 && pipe.revents & POLLERR)
         cli_end_of_pipe();
     return cfx_fail(err, CFX_EIO, "stdout: %s",

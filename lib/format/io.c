@@ -320,7 +320,7 @@ static char *path_copy(cfx_context *ctx, const char *path, size_t *size)
 
 /* Find a free temporary name beside f->path, and link `fd` to it; if that is
  * -1, create a file. Returns a file descriptor, or -1. */
-static int take_name(cfx_outfile *f, int fd)
+static int take_name(cfx_outfile *f, int fd, mode_t mode)
 {
     char self[48], name[PATH_MAX + 48];
 
@@ -333,7 +333,7 @@ static int take_name(cfx_outfile *f, int fd)
             break;
         }
         int got = fd < 0 ? open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                                0666)
+                                mode)
                   : linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW)
                       ? -1
                       : fd;
@@ -353,7 +353,7 @@ static int take_name(cfx_outfile *f, int fd)
 
 /* Open an unnamed file in the directory of f->path, which vanishes if the
  * program dies; -1 if the file system has none. */
-static int open_unnamed(cfx_outfile *f)
+static int open_unnamed(cfx_outfile *f, mode_t mode)
 {
 #ifdef O_TMPFILE
     char self[48], folder[PATH_MAX], *slash;
@@ -367,7 +367,7 @@ static int open_unnamed(cfx_outfile *f)
     slash = strrchr(folder, '/');
     if (slash)
         slash[slash == folder] = '\0';
-    fd = open(slash ? folder : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    fd = open(slash ? folder : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
     snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
     if (fd >= 0 && access(self, F_OK)) { /* it could not be linked later */
         close(fd);
@@ -376,6 +376,7 @@ static int open_unnamed(cfx_outfile *f)
     return fd;
 #else
     (void)f;
+    (void)mode;
     return -1;
 #endif
 }
@@ -391,21 +392,30 @@ static void forget_name(cfx_outfile *f)
         cfx_free(f->ctx, name, f->temporary_size);
 }
 
-/* Create a temporary file; f->temporary is its name, "" if unnamed. */
-static cfx_status open_temporary(cfx_outfile *f, int *fd, cfx_error *err)
+/* Create a temporary file; f->temporary is its name, "" if unnamed. It has the
+ * permissions and, if that can be, the owner of the file that it replaces, of
+ * which `old` tells; NULL: there is none. */
+static cfx_status open_temporary(cfx_outfile *f, int *fd,
+                                 const struct stat *old, cfx_error *err)
 {
+    const mode_t mode = old ? old->st_mode & 0777 : 0666;
+
     f->temporary_size = strlen(f->path) + 48;
     f->temporary = cfx_calloc(f->ctx, 1, f->temporary_size);
     if (!f->temporary)
         return cfx_no_memory(err);
-    *fd = open_unnamed(f);
+    *fd = open_unnamed(f, mode);
     if (*fd < 0)
-        *fd = take_name(f, -1);
-    if (*fd >= 0)
-        return CFX_OK;
-    cfx_status st = cfx_fail_errno(err, NULL);
-    forget_name(f);
-    return st;
+        *fd = take_name(f, -1, mode);
+    if (*fd < 0) {
+        cfx_status st = cfx_fail_errno(err, NULL);
+        forget_name(f);
+        return st;
+    }
+    /* The mask of the process took bits; changing the owner takes them, too. */
+    if (old && (fchown(*fd, old->st_uid, old->st_gid) || true))
+        (void)fchmod(*fd, mode);
+    return CFX_OK;
 }
 
 static cfx_status open_to_write(cfx_outfile *f, const char *path,
@@ -420,12 +430,13 @@ static cfx_status open_to_write(cfx_outfile *f, const char *path,
                         &f->path_size);
     if (!f->path)
         return cfx_no_memory(err);
-    if (!stat(f->path, &info) && !S_ISREG(info.st_mode)) {
+    const bool there = !stat(f->path, &info);
+    if (there && !S_ISREG(info.st_mode)) {
         fd = open(f->path, O_WRONLY | O_CLOEXEC);
         if (fd < 0)
             return cfx_fail_errno(err, NULL);
     } else {
-        cfx_status st = open_temporary(f, &fd, err);
+        cfx_status st = open_temporary(f, &fd, there ? &info : NULL, err);
         if (st)
             return st;
     }
@@ -450,6 +461,23 @@ cfx_status cfx_outfile_open(cfx_outfile *f, cfx_context *ctx, const char *path,
     return st;
 }
 
+void cfx_file_keep_mode(const char *path, const char *of)
+{
+    struct stat old;
+
+    if (!stat(of, &old) && (chown(path, old.st_uid, old.st_gid) || true))
+        (void)!chmod(path, old.st_mode & 0777);
+}
+
+/* A write failed before, and its errno is lost; one more fails alike. What it
+ * writes is discarded. */
+static void find_reason(FILE *stream)
+{
+    errno = 0;
+    if (!fflush(stream) && putc('\n', stream) != EOF)
+        fflush(stream);
+}
+
 void cfx_outfile_discard(cfx_outfile *f)
 {
     if (f->stream)
@@ -468,11 +496,14 @@ cfx_status cfx_outfile_commit(cfx_outfile *f, cfx_error *err)
     FILE *stream = f->stream;
 
     f->stream = NULL;
-    errno = 0;
-    if (fflush(stream) || ferror(stream))
+    if (ferror(stream))
+        find_reason(stream);
+    else
+        errno = 0;
+    if (ferror(stream) || fflush(stream))
         st = cfx_fail_errno(err, f->path);
     else if (f->temporary && !f->temporary[0] &&
-             take_name(f, fileno(stream)) < 0)
+             take_name(f, fileno(stream), 0) < 0)
         st = cfx_fail_errno(err, f->path);
     if (fclose(stream) && !st)
         st = cfx_fail_errno(err, f->path);

@@ -51,6 +51,10 @@ cfx_status cfx_file_head(cfx_context *ctx, const char *path,
 /* Do such bytes begin a zip archive whose first entry's name ends in `last`? */
 bool cfx_head_is_zip_of(const unsigned char *head, size_t n, const char *last);
 
+/* Give a file that is to replace `of`, if there is one, its permissions and, if
+ * that can be, its owner. */
+void cfx_file_keep_mode(const char *path, const char *of);
+
 /* Fail with errno's message. */
 cfx_status cfx_fail_errno(cfx_error *err, const char *what);
 
@@ -98,15 +102,38 @@ const cfx_format *cfx_format__of_file(const cfx_format *const *formats,
 #include "format/model_formats.def"
 #undef MODEL_FORMAT
 
+/*
+ * A text and its weights are renamed into place one after the other, weights
+ * first. So that a program that dies in between leaves no pair that loads and
+ * computes something else, weights that replace others tell the text that they
+ * do not belong to, by its checksum.
+ */
+typedef struct cfx_pair {
+    bool given;
+    uint64_t text; /* checksum of the text that is replaced */
+} cfx_pair;
+/* Write weights that tell a text of which they are no longer; `replaced` may be
+ * NULL. */
+cfx_status cfx_safetensors__write(const char *path, cfx_context *ctx,
+                                  const cfx_named_tensor *item, size_t n,
+                                  const cfx_pair *replaced, cfx_error *err);
+/* What weights tell of the text that they replaced. */
+cfx_pair cfx_safetensors__replaced(cfx_context *ctx, const char *path);
+/* Fails with CFX_EWEIGHT where the text is that which the weights beside it
+ * replaced. */
+cfx_status cfx_text__check_pair(cfx_context *ctx, const char *path,
+                                const char *weights, cfx_error *err);
+
 /* Count the tensors with data in a model: parameters, buffers, and arguments in
  * its graphs. */
 cfx_status cfx_model__count_weights(size_t *n, const cfx_module *gm,
                                     cfx_error *err);
 /* "m.fx" to "m.safetensors", which is added to `out`. */
 void cfx_weights_beside(cfx_buf *out, const char *path);
-/* Write them to a .safetensors file. */
+/* Write them to a .safetensors file; `replaced`: the text that they no longer
+ * belong to, or NULL. */
 cfx_status cfx_model__write_weights(const char *path, const cfx_module *gm,
-                                    cfx_error *err);
+                                    const cfx_pair *replaced, cfx_error *err);
 
 /* Decode an .npy file; takes the bytes, also on failure. */
 cfx_status cfx_npy_decode_take(cfx_tensor **out, cfx_bytes *bytes,

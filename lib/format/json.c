@@ -87,7 +87,8 @@ cfx_status cfx_json_parse(cfx_json *out, cfx_context *ctx, const char *text,
     if (out->root)
         return CFX_OK;
     cfx_json_release(out);
-    if (json_error_code(&why) == json_error_out_of_memory)
+    /* Jansson does not tell all of its failed allocations. */
+    if (json_error_code(&why) == json_error_out_of_memory || !*why.text)
         return cfx_no_memory(err);
     return prefix ? cfx_fail(err, CFX_EPARSE, "byte %zu: %s",
                              prefix + (size_t)why.position, why.text)

@@ -330,6 +330,8 @@ static cfx_status load_weights(cfx_module *gm, const char *path,
     if (beside.failed)
         st = cfx_no_memory(err);
     else if (found)
+        st = cfx_text__check_pair(cfx_module_context(gm), path, beside.s, err);
+    if (!st && found)
         st = cfx_module_load_weights(gm, beside.s, !o->no_map, err);
     cfx_buf_release(&beside);
     return st;

@@ -78,7 +78,7 @@ static cfx_status collect(weights *w, const cfx_module *gm, cfx_error *err)
 }
 
 cfx_status cfx_model__write_weights(const char *path, const cfx_module *gm,
-                                    cfx_error *err)
+                                    const cfx_pair *replaced, cfx_error *err)
 {
     cfx_context *ctx = cfx_module_context(gm);
     weights w = {0};
@@ -92,7 +92,7 @@ cfx_status cfx_model__write_weights(const char *path, const cfx_module *gm,
     cfx_arena_init(&w.names, ctx);
     st = collect(&w, gm, err);
     if (!st)
-        st = cfx_safetensors_write(path, ctx, w.item, w.n, err);
+        st = cfx_safetensors__write(path, ctx, w.item, w.n, replaced, err);
     cfx_arena_release(&w.names);
     cfx_free(ctx, w.item, (n + 1) * sizeof(*w.item));
     return st;

@@ -346,7 +346,7 @@ if [ -w /dev/full ]; then
         # shellcheck disable=SC2086
         "$cfx" $arguments >/dev/full 2>err
         yes "$name" test $? -eq 1
-        says '^cfx: stdout: '
+        says '^cfx: stdout: No space left'
     done
     gives 1 'a full disk and -o' ops -o /dev/full
     says '^cfx: /dev/full: No space left'
@@ -365,6 +365,46 @@ gives 1 'a failing command' run fc.fx -i 'f32[1,2]' -o kept
 yes 'keeps the older file' test "$(cat kept)" = old
 gives 1 'a failing command' run fc.fx -i 'f32[1,2]' -o fresh
 no 'leaves no file' test -e fresh
+
+# ---- Files that are rewritten ----
+
+cp fc.fx mode.fx
+chmod 600 mode.fx
+gives 0 'a file of mode 600 is rewritten' transform mode.fx dead_code -o mode.fx
+yes 'and keeps its mode' test "$(ls -l mode.fx | cut -c1-10)" = -rw-------
+gives 0 'a new file' transform fc.fx dead_code -o fresh.fx
+yes 'has that of others' test "$(ls -l fresh.fx | cut -c1-10)" = \
+    "$(touch other; ls -l other | cut -c1-10)"
+rm fresh.fx
+
+# A text and weights that a kill between the two renames would leave.
+cat >pair.fx <<'END'
+Net(
+  (fc): Linear(in_features=2, out_features=2, bias=True)
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %fc : [num_users=1] = call_module[target=fc](args = (%x,), kwargs = {})
+    %relu : [num_users=1] = call_function[target=torch.relu](args = (%fc,), kwargs = {})
+    return relu
+END
+gives 0 'a pair is written' transform pair.fx dead_code -o pair.fx \
+    --random-weights 1
+cp pair.fx before.fx
+sed 's/torch.relu/torch.tanh/' pair.fx >changed.fx
+gives 0 'and written again' transform changed.fx dead_code -o pair.fx \
+    --random-weights 2
+gives 0 'the pair fits' run pair.fx -i x='f32[1,2]'
+cp pair.fx after.fx
+cp before.fx pair.fx
+gives 1 'the older text with the newer weights is refused' \
+    run pair.fx -i x='f32[1,2]'
+says '^cfx: pair.fx: is the text before pair.safetensors was written.*-w'
+gives 0 'but for -w' run pair.fx -w pair.safetensors -i x='f32[1,2]'
+sed 's/torch.relu/torch.abs/' after.fx >pair.fx
+gives 0 'a text that was edited is taken' run pair.fx -i x='f32[1,2]'
+rm -f pair.* before.fx changed.fx after.fx mode.* other
 
 # ---- Signals ----
 

@@ -60,7 +60,8 @@ static cfx_status write_file(folder *f, int which)
     cfx_outfile file;
     cfx_status st = join(&f->from, &f->temporary, file_name[which], f->err);
     if (st || which == STATE)
-        return st ? st : cfx_model__write_weights(f->from.s, f->gm, f->err);
+        return st ? st
+                  : cfx_model__write_weights(f->from.s, f->gm, NULL, f->err);
     st = cfx_outfile_open(&file, f->ctx, f->from.s, f->err);
     if (st)
         return st;
@@ -107,6 +108,7 @@ static cfx_status install(folder *f)
         if (join(&f->from, &f->temporary, name, f->err) ||
             join(&f->to, &f->path, name, f->err))
             return CFX_ENOMEM;
+        cfx_file_keep_mode(f->from.s, f->to.s);
         if (rename(f->from.s, f->to.s))
             return cfx_fail_errno(f->err, f->to.s);
     }

@@ -15,6 +15,7 @@
 #include <cfx/file.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -464,12 +465,47 @@ static cfx_status write_header(FILE *to, const json_t *header, cfx_error *err)
     return st;
 }
 
+/* The beginning of a header with a cfx_pair. */
+#define REPLACED_KEY "replaced_text"
+static const char replaced_mark[] = "{\"__metadata__\":{\"" REPLACED_KEY
+                                    "\":\"";
+
+static cfx_status put_replaced(json_t *header, const cfx_pair *replaced,
+                               cfx_error *err)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%016" PRIx64, replaced->text);
+    return json_object_set_new(header, "__metadata__",
+                               json_pack("{s:s}", REPLACED_KEY, text))
+               ? cfx_no_memory(err)
+               : CFX_OK;
+}
+
+cfx_pair cfx_safetensors__replaced(cfx_context *ctx, const char *path)
+{
+    enum { MARK = sizeof(replaced_mark) - 1, DIGITS = 16 };
+    unsigned char head[CFX_HEAD];
+    char digits[DIGITS + 1] = "", *end;
+    size_t n;
+
+    if (cfx_file_head(ctx, path, head, &n) || n < PREFIX + MARK + DIGITS ||
+        memcmp(head + PREFIX, replaced_mark, MARK) != 0)
+        return (cfx_pair){.given = false};
+    memcpy(digits, head + PREFIX + MARK, DIGITS);
+    uint64_t text = strtoull(digits, &end, 16);
+    return (cfx_pair){.given = end == digits + DIGITS, .text = text};
+}
+
 static cfx_status write_all(FILE *to, const cfx_named_tensor **order, size_t n,
-                            cfx_error *err)
+                            const cfx_pair *replaced, cfx_error *err)
 {
     size_t at = 0;
     json_t *header = json_object();
     cfx_status st = header ? CFX_OK : cfx_no_memory(err);
+
+    if (!st && replaced && replaced->given)
+        st = put_replaced(header, replaced, err);
 
     for (size_t i = 0; i < n && !st; i++)
         st = describe(header, order[i], &at, err);
@@ -484,6 +520,13 @@ static cfx_status write_all(FILE *to, const cfx_named_tensor **order, size_t n,
 cfx_status cfx_safetensors_write(const char *path, cfx_context *ctx,
                                  const cfx_named_tensor *item, size_t n,
                                  cfx_error *err)
+{
+    return cfx_safetensors__write(path, ctx, item, n, NULL, err);
+}
+
+cfx_status cfx_safetensors__write(const char *path, cfx_context *ctx,
+                                  const cfx_named_tensor *item, size_t n,
+                                  const cfx_pair *replaced, cfx_error *err)
 {
     cfx_outfile file = {0};
     const cfx_named_tensor **order = cfx_calloc(ctx, n, sizeof(*order));
@@ -504,7 +547,7 @@ cfx_status cfx_safetensors_write(const char *path, cfx_context *ctx,
     st = cfx_outfile_open(&file, ctx, path, err);
     if (st)
         goto out;
-    st = write_all(file.stream, order, n, err);
+    st = write_all(file.stream, order, n, replaced, err);
     if (st)
         cfx_fail_at(err, "%s", path);
     else

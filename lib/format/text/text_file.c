@@ -238,13 +238,75 @@ static bool is_special(const char *path)
     return !stat(path, &st) && !S_ISREG(st.st_mode);
 }
 
+/* ---- Pairs of a text and its weights ---- */
+
+/* FNV-1a, of 64 bits. */
+static const uint64_t no_text = UINT64_C(0xcbf29ce484222325);
+
+static uint64_t add_text(uint64_t sum, const char *s, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        sum = (sum ^ (unsigned char)s[i]) * UINT64_C(0x100000001b3);
+    return sum;
+}
+
+/* The text in a file, if there is one. */
+static cfx_pair sum_file(cfx_context *ctx, const char *path)
+{
+    cfx_bytes text;
+    cfx_pair pair = {
+        .given = !cfx_bytes_read(&text, ctx, path, TEXT_MAX, NULL, NULL)};
+
+    if (pair.given)
+        pair.text = add_text(no_text, (const char *)text.data, text.len);
+    cfx_bytes_release(&text);
+    return pair;
+}
+
+cfx_status cfx_text__check_pair(cfx_context *ctx, const char *path,
+                                const char *weights, cfx_error *err)
+{
+    cfx_pair replaced = cfx_safetensors__replaced(ctx, weights);
+    cfx_pair text = replaced.given && !is_special(path)
+                        ? sum_file(ctx, path)
+                        : (cfx_pair){.given = false};
+
+    return text.given && text.text == replaced.text
+               ? cfx_fail(err, CFX_EWEIGHT,
+                          "%s: is the text before %s was written, which did "
+                          "not end: write both again (-w %s would take these "
+                          "weights)",
+                          path, weights, weights)
+               : CFX_OK;
+}
+
+/* A sink that sums what it passes on. */
+struct summed {
+    cfx_sink to;
+    uint64_t sum;
+};
+
+static cfx_status write_summed(void *user, const char *text, size_t len)
+{
+    struct summed *s = user;
+
+    s->sum = add_text(s->sum, text, len);
+    return s->to.write(s->to.user, text, len);
+}
+
+/* ---- Writing both ---- */
+
 /* The weights first, under their name; the text appears last. Weights are not
- * written to pipes and devices. */
+ * written to pipes and devices. A write error is reported when the file is
+ * closed. */
 static cfx_status write_both(const char *path, const char *beside,
                              const cfx_module *gm, bool lossless,
                              cfx_error *err)
 {
+    cfx_context *ctx = cfx_module_context(gm);
     cfx_outfile f = {0};
+    cfx_error why = {0};
+    cfx_pair old = {.given = false};
     size_t n = 0;
     cfx_status st = is_special(path) ? CFX_OK
                                      : cfx_model__count_weights(&n, gm, err);
@@ -252,14 +314,23 @@ static cfx_status write_both(const char *path, const char *beside,
     if (!st && n && !strcmp(beside, path))
         st = cfx_fail(err, CFX_EINVAL, "%s: is the name of its weights", path);
     if (!st)
-        st = cfx_outfile_open(&f, cfx_module_context(gm), path, err);
+        st = cfx_outfile_open(&f, ctx, path, err);
     if (!st) {
-        st = cfx_model_print(cfx_sink_file(f.stream), gm, lossless, err);
-        if (st)
+        struct summed sum = {cfx_sink_file(f.stream), no_text};
+        if (n)
+            old = sum_file(ctx, path);
+        st = cfx_model_print((cfx_sink){write_summed, &sum}, gm, lossless,
+                             &why);
+        old.given = old.given && old.text != sum.sum;
+        if (st == CFX_EIO)
+            return cfx_outfile_commit(&f, err);
+        if (st) {
+            cfx_fail_from(err, &why);
             cfx_fail_at(err, "%s", path);
+        }
     }
     if (!st && n)
-        st = cfx_model__write_weights(beside, gm, err);
+        st = cfx_model__write_weights(beside, gm, &old, err);
     if (!st)
         st = cfx_outfile_commit(&f, err);
     else
