@@ -117,7 +117,7 @@ check_PROGRAMS += tests/case_tests tests/zoo_tests
 tests_case_tests_SOURCES = $(PROGRAM_SOURCES) $(CASE_SOURCES) \
 	%reldir%/cases/opcases_test.c %reldir%/cases/opcases_memory_test.c \
 	%reldir%/cases/opcases_effects_test.c %reldir%/cases/registry_test.c \
-	%reldir%/cases/tested_test.c \
+	%reldir%/cases/tested_test.c %reldir%/cases/aten_names_test.c \
 	%reldir%/cases/observers_test.c \
 	%reldir%/cases/traced_test.c %reldir%/cases/cost_rules_test.c $(ZOO_SOURCES) \
 	%reldir%/cases/expect.c %reldir%/cases/expect.h \
@@ -135,7 +135,7 @@ TESTS += %reldir%/cli/opcases_effects.sh
 SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/quantize.sh \
 	%reldir%/cli/quantize_fx.sh \
 	%reldir%/cli/opcases.sh %reldir%/cli/opcases_memory.sh \
-	%reldir%/cli/registry.sh %reldir%/cli/zoo.sh %reldir%/cli/same.sh \
+	%reldir%/cli/registry.sh %reldir%/cli/aten_names.sh %reldir%/cli/zoo.sh %reldir%/cli/same.sh \
 	%reldir%/cli/levels.sh %reldir%/cli/headers.sh %reldir%/cli/bad_inputs.sh \
 	%reldir%/cli/demo.sh %reldir%/cli/examples.sh %reldir%/cli/cli_test.sh \
 	%reldir%/cli/stop.sh %reldir%/cli/foreign.sh \

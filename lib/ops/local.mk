@@ -20,10 +20,12 @@ libcore_la_SOURCES += %reldir%/conv/conv.c %reldir%/conv/core_aten.c \
 libcore_la_SOURCES += %reldir%/create/convert.c %reldir%/create/create.c \
 	%reldir%/create/create.h %reldir%/create/distribution.c \
 	%reldir%/create/item.c \
-	%reldir%/create/range.c %reldir%/create/sample.c
+	%reldir%/create/range.c %reldir%/create/sample.c \
+	%reldir%/create/windows.c
 libcore_la_SOURCES += %reldir%/fft/fft.c %reldir%/fft/spectrum.c \
 	%reldir%/fft/stft.c
-libcore_la_SOURCES += %reldir%/image/grid_sample.c \
+libcore_la_SOURCES += %reldir%/image/affine_grid.c \
+	%reldir%/image/grid_sample.c \
 	%reldir%/image/interpolate.c %reldir%/image/pad.c \
 	%reldir%/image/regions.c %reldir%/image/deform_conv.c \
 	%reldir%/image/torchvision.c %reldir%/image/torchvision_mvit.c

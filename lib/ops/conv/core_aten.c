@@ -41,15 +41,67 @@ static cfx_value convolution_build(cfx_scope *s, const cfx_call *call)
 
 CFX_COMPOSITE(convolution)
 
+/* What follows `groups` chooses a library. */
+static cfx_status convolution_lower(cfx_call *call, const cfx_value *in,
+                                    cfx_value *out)
+{
+    for (int k = 0; k < call->schema->nparams; k++)
+        out[k] = in[k];
+    return CFX_OK;
+}
+
+static const cfx_variant convolution_variants[] = {
+    {"aten._convolution.default(Tensor input, Tensor weight, Tensor? bias, "
+     "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+     "SymInt[] output_padding, SymInt groups, bool benchmark, bool "
+     "deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
+     convolution_lower},
+    {NULL, NULL},
+};
+
 const cfx_op cfx_op__convolution = {
     .schema = "convolution(Tensor input, Tensor weight, Tensor? bias, "
               "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool "
               "transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
     .aliases = "torch. aten.",
+    .variants = convolution_variants,
     .doc = "A convolution of one to three axes, transposed or not.",
     .infer = convolution_infer,
     .cost = convolution_cost,
     .run = convolution_run,
+};
+
+/* ---- conv_tbc: time, batch, channels ---- */
+
+static cfx_value permuted(cfx_scope *s, cfx_value x, int a, int b, int c)
+{
+    return CFX_CALL(s, "torch.permute", x,
+                    cfx_tuple(s, cfx_int(a), cfx_int(b), cfx_int(c)));
+}
+
+static cfx_value conv_tbc_build(cfx_scope *s, const cfx_call *call)
+{
+    enum { X, W, BIAS, PAD };
+    if (IN(X).u.tensor->rank != 3 || IN(W).u.tensor->rank != 3)
+        return cfx_scope_fail(s, CFX_ESHAPE,
+                              "conv_tbc: input and weight must have 3 "
+                              "dimensions: time, batch, channels");
+    cfx_value y = CFX_CALL(s, "torch.conv1d", permuted(s, IN(X), 1, 2, 0),
+                           permuted(s, IN(W), 2, 1, 0), IN(BIAS), cfx_int(1),
+                           IN(PAD));
+    return CFX_CALL(s, "Tensor.contiguous", permuted(s, y, 2, 0, 1));
+}
+
+CFX_COMPOSITE(conv_tbc)
+
+const cfx_op cfx_op__conv_tbc = {
+    .schema = "conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) "
+              "-> Tensor",
+    .aliases = "torch. Tensor. aten.",
+    .doc = "A convolution of one axis, which is the first.",
+    .infer = conv_tbc_infer,
+    .cost = conv_tbc_cost,
+    .run = conv_tbc_run,
 };
 
 /* ---- Statistics ---- */

@@ -98,7 +98,7 @@ static cfx_status to_infer(cfx_call *call)
 }
 
 #define REST                                                                  \
-    "bool non_blocking=False, bool copy=False, *, MemoryFormat? "             \
+    "bool non_blocking=False, bool copy=False, MemoryFormat? "                \
     "memory_format=None) -> Tensor(a)"
 
 static const cfx_op to_other = {

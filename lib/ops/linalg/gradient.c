@@ -216,7 +216,8 @@ const cfx_op cfx_op__gradient = {
     .schema = "gradient(Tensor self, *, any spacing=None, any dim=None, int "
               "edge_order=1) -> Tensor[]",
     .params = params,
-    .aliases = "torch.",
+    .aliases = "torch. .scalarint .scalararray .array .scalarrayint "
+               ".scalarrayarray .tensorarrayint .tensorarray",
     .doc = "The slopes along axes, by central differences.",
     .flags = CFX_OP_COMPLEX,
     .infer = gradient_infer,

@@ -235,7 +235,7 @@ static cfx_status matmul_run(cfx_call *call)
     };
 
 MATMUL(matmul, "Tensor self, Tensor other", 0,
-       "torch. torch.linalg. Tensor. Tensor.__matmul__ operator.matmul "
+       "torch. torch.linalg.matmul Tensor. Tensor.__matmul__ operator.matmul "
        "aten.",
        "The product of matrices, vectors, or batches of them.")
 MATMUL(mm, "Tensor self, Tensor mat2", RANKS(2, 2), "torch. Tensor. aten.",

@@ -164,6 +164,35 @@ const cfx_op cfx_op__linalg_matrix_power = {
     .run = matrix_power_run,
 };
 
+static cfx_value chain_matmul_build(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_seq *list = IN(0).u.seq;
+    for (uint32_t i = 0; i < list->len; i++)
+        if (list->item[i].u.tensor->rank != 2)
+            return cfx_scope_fail(s, CFX_ESHAPE,
+                                  "chain_matmul(): tensor %u must be 2D", i);
+    return list->len == 1 ? CFX_CALL(s, "torch.clone", list->item[0])
+                          : multi_dot_build(s, call);
+}
+
+CFX_COMPOSITE(chain_matmul)
+
+static const cfx_variant chain_matmul_variants[] = {
+    {"aten.chain_matmul.default(Tensor[] matrices) -> Tensor", NULL},
+    {NULL, NULL},
+};
+
+const cfx_op cfx_op__chain_matmul = {
+    .schema = "chain_matmul(Tensor[*] matrices) -> Tensor",
+    .aliases = "torch. torch.functional.chain_matmul",
+    .variants = chain_matmul_variants,
+    .doc = "The product of matrices, in the order that takes least.",
+    .flags = CFX_OP_COMPLEX,
+    .infer = chain_matmul_infer,
+    .cost = chain_matmul_cost,
+    .run = chain_matmul_run,
+};
+
 const cfx_op cfx_op__linalg_multi_dot = {
     .schema = "linalg_multi_dot(Tensor[] tensors) -> Tensor",
     .aliases = "torch.linalg. aten.",

@@ -1,6 +1,6 @@
 /*
  * products -- of vectors and matrices in other ways: outer, inner, tensordot,
- * kron, cross, bilinear, addr, addbmm, trace.
+ * kron, cross, bilinear, addr, addbmm, trace, _int_mm.
  *
  * shape   outer (n, m); inner and tensordot what is not contracted of either;
  *         kron the products of extents; cross the broadcast one; bilinear
@@ -521,4 +521,38 @@ const cfx_op cfx_op__tensordot = {
     .cost = tensordot_cost,
     .run = tensordot_run,
     .next = &tensordot_lists,
+};
+
+/* ---- _int_mm: bytes, summed in int32 ---- */
+
+static cfx_value int_mm_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value part[2];
+    for (int i = 0; i < 2; i++) {
+        const cfx_tensor *x = cfx_call_tensor(call, i);
+        if (x->rank != 2)
+            return cfx_scope_fail(s, CFX_ESHAPE,
+                                  "Expected factor %d to be of dimension 2 "
+                                  "but got %d",
+                                  i, x->rank);
+        if (x->dtype != CFX_I8 && x->dtype != CFX_U8)
+            return cfx_scope_fail(s, CFX_EDTYPE,
+                                  "Expected factor %d to be int8 or uint8 "
+                                  "but got %s",
+                                  i, cfx_dtypes[x->dtype].name);
+        part[i] = CFX_CALL(s, "Tensor.to", call->in[i],
+                           cfx_value_of_dtype(CFX_I32));
+    }
+    return CFX_CALL(s, "torch.mm", part[0], part[1]);
+}
+
+CFX_COMPOSITE(int_mm)
+
+const cfx_op cfx_op___int_mm = {
+    .schema = "_int_mm(Tensor self, Tensor mat2) -> Tensor",
+    .aliases = "torch. aten.",
+    .doc = "The product of matrices of bytes, in int32.",
+    .infer = int_mm_infer,
+    .cost = int_mm_cost,
+    .run = int_mm_run,
 };

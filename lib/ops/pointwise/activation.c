@@ -299,6 +299,7 @@ const cfx_op cfx_op__gelu = {
     .schema = "gelu(Tensor self, *, str approximate='none') -> Tensor",
     .params = params,
     .aliases = "torch.nn.functional. aten.",
+    .inplace_aliases = "aten.",
     .doc = "x times the normal distribution's cumulative probability at x.",
     .flags = CFX_OP_POINTWISE,
     .state_size = sizeof(struct gelu),

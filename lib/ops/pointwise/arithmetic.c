@@ -74,7 +74,8 @@ TWO(fmod, FMOD, cfx_binary_same, cfx_cost_1_1, ".Tensor .Scalar", NULL,
     "What is left of a division, with the dividend's sign.")
 TWO(floor_divide, DIV_FLOOR, cfx_binary_same, cfx_cost_1_1,
     "operator.floordiv Tensor.__floordiv__ aten. .Scalar",
-    "operator.ifloordiv", "The quotient, rounded down.")
+    "operator.ifloordiv aten.floor_divide_.Tensor",
+    "The quotient, rounded down.")
 TWO(atan2, ATAN2, cfx_binary_float, cfx_cost_1_1,
     "torch.arctan2 Tensor.arctan2 aten.", NULL,
     "The angle of a point given as (y, x).")
@@ -284,7 +285,7 @@ const cfx_op cfx_op__pow = {
     .params = params,
     .aliases = "torch. Tensor. Tensor.__pow__ operator.pow torch._tensor.pow "
                "aten. .Tensor_Scalar .Scalar",
-    .inplace_aliases = "operator.ipow",
+    .inplace_aliases = "operator.ipow aten.pow_.Tensor",
     .doc = "The first to the power of the second.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
              CFX_OP_COMPLEX,

@@ -180,7 +180,7 @@ BINARY_RUN(mul, ".Tensor", MUL, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
 BINARY_RUN(true_divide, ".Tensor", DIV, CFX_OP_COMPLEX, cfx_binary_float,
            cfx_cost_1_1,
            "torch. Tensor. Tensor.__truediv__ Tensor.__div__ "
-           "operator.truediv .Tensor",
+           "operator.truediv .Tensor .Scalar",
            "operator.itruediv Tensor.__itruediv__", "The quotient, a float.",
            number_first_loop, number_first_run)
 COMMUTING(maximum, "", MAXIMUM, cfx_binary_same, cfx_cost_0_0,

@@ -255,7 +255,7 @@ ELEMENTARY(
 ELEMENTARY(isreal, "Tensor self", CFX_OP_COMPLEX, "torch. Tensor. aten.",
            "Has it no imaginary part?")
 ELEMENTARY(ldexp, TWO, CFX_OP_INPLACE | CFX_OP_COMPLEX,
-           "torch. Tensor. .Tensor", "x times 2 to y.")
+           "torch. Tensor. .Tensor aten.", "x times 2 to y.")
 ELEMENTARY(logaddexp2, TWO, 0, "torch. Tensor. aten.",
            "The binary logarithm of 2 to x plus 2 to y.")
 ELEMENTARY(

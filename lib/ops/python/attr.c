@@ -424,17 +424,13 @@ static cfx_status is_tensor_infer(cfx_call *call)
                                 cfx_bool(call->in[0].kind == CFX_TENSOR));
 }
 
-TELLS(is_floating_point, "bool",
-      "torch.is_floating_point "
-      "Tensor.is_floating_point",
-      is_floating_infer, "Are the elements floats?")
-TELLS(is_signed, "bool", "torch.is_signed Tensor.is_signed", is_signed_infer,
+TELLS(is_floating_point, "bool", "torch. Tensor. aten.", is_floating_infer,
+      "Are the elements floats?")
+TELLS(is_signed, "bool", "torch. Tensor. aten.", is_signed_infer,
       "May the elements be negative?")
-TELLS(is_complex, "bool", "torch.is_complex Tensor.is_complex",
-      is_complex_infer, "Are the elements complex numbers?")
-TELLS(is_conj, "bool",
-      "torch.is_conj Tensor.is_conj torch.is_neg "
-      "Tensor.is_neg",
+TELLS(is_complex, "bool", "torch. Tensor. aten.", is_complex_infer,
+      "Are the elements complex numbers?")
+TELLS(is_conj, "bool", "torch. Tensor. torch.is_neg Tensor.is_neg aten.",
       never_infer, "Is a sign still to be applied?")
 
 const cfx_op cfx_op__is_same_size = {

@@ -491,11 +491,19 @@ const cfx_op cfx_op__sort = {
     .next = &sort_stable,
 };
 
+static const cfx_variant argsort_variants[] = {
+    {"aten.argsort.stable(Tensor self, *, bool stable, int dim=-1, bool "
+     "descending=False) -> Tensor",
+     NULL},
+    {NULL, NULL},
+};
+
 const cfx_op cfx_op__argsort = {
     .schema = "argsort(Tensor self, int dim=-1, bool descending=False, bool "
               "stable=False) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
+    .variants = argsort_variants,
     .doc = "Where the elements in order along an axis are.",
     .state_size = sizeof(struct along),
     .infer = sort_infer,

@@ -620,7 +620,8 @@ const cfx_op cfx_op__norm = {
     .schema = "norm(Tensor self, any p='fro', int[1]? dim=None, bool "
               "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     .params = params,
-    .aliases = "torch. torch.functional.norm Tensor. .ScalarOpt_dim",
+    .aliases = "torch. torch.functional.norm Tensor. .ScalarOpt_dim "
+               ".Scalar .ScalarOpt_dtype .ScalarOpt_dim_dtype",
     .doc = "The p-norm along axes; by default the Frobenius norm.",
     .code = CODE(CFX_RED_NORM, FLOAT),
     .state_size = sizeof(struct reduction),
