@@ -413,14 +413,14 @@ static cfx_status note_aliases(cfx_python *p)
 {
     cfx_python_line line;
     const char *at = p->at;
-    for (bool first = true; cfx_python__find_line(p, at, &line);
-         first = false) {
+    for (bool first = p->flattened; cfx_python__find_line(p, at, &line);) {
         cfx_lexer lx;
         cfx_lexer_init(&lx, line.s, line.end, &p->r.string);
-        bool flattened = first && p->flattened;
         at = line.next;
-        if (flattened)
+        if (first) {
+            first = cfx_python__declares(p, &line);
             continue;
+        }
         const char *name = lx.text;
         if (lx.token != CFX_TOKEN_NAME)
             break;
@@ -445,12 +445,15 @@ static cfx_status note_aliases(cfx_python *p)
     return CFX_OK;
 }
 
-/* Does the body begin with `... = fx_pytree.tree_flatten_spec(`? */
-static bool is_flattened(const cfx_python *p)
+/* Does the body begin with `... = fx_pytree.tree_flatten_spec(`, or with that
+ * behind a line that declares the names? */
+static bool is_flattened(cfx_python *p)
 {
     static const char mark[] = "fx_pytree.tree_flatten_spec(";
     cfx_python_line line;
-    if (!cfx_python__find_line(p, p->at, &line))
+    if (!cfx_python__find_line(p, p->at, &line) ||
+        (cfx_python__declares(p, &line) &&
+         !cfx_python__find_line(p, line.next, &line)))
         return false;
     const char *s = memchr(line.s, '=', (size_t)(line.end - line.s));
     for (s = s ? s + 1 : line.end; s < line.end && *s == ' ';)
@@ -498,9 +501,14 @@ static cfx_status read_method(cfx_python *p, size_t indent)
         st = cfx_read__punct(r, &p->lx, ':');
     if (!st && p->lx.token != CFX_TOKEN_END)
         st = cfx_python__unexpected(p, "the end of the line");
-    if (!st && p->flattened && cfx_python__find_line(p, p->at, &line)) {
+    p->declared.token = CFX_TOKEN_END;
+    while (!st && p->flattened && cfx_python__find_line(p, p->at, &line)) {
+        bool declares = cfx_python__declares(p, &line);
         cfx_python__enter(p, &line);
-        st = cfx_python__flattened(p);
+        p->declared = declares ? p->lx : p->declared;
+        st = declares ? CFX_OK : cfx_python__flattened(p);
+        if (!declares)
+            break;
     }
     return st ? st : read_body(p, indent);
 }

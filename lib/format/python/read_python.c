@@ -11,7 +11,8 @@
  *
  * A file is one class, or `def forward` by itself, as in gm.code. A class in a
  * class is a child that has a graph, and so is another one of the file, of which
- * __init__ makes a module. Nothing is evaluated: imports tell the names of
+ * __init__ makes a module. str() of an ExportedProgram is a class, too, and a
+ * signature, which tells the parameters that are state. Nothing is evaluated: imports tell the names of
  * functions, and other functions of the file are passed over.
  */
 #include <cfx/op.h>
@@ -228,6 +229,74 @@ const char *cfx_python__function(cfx_python *p, const char *s, size_t len)
     if (!e)
         cfx_no_memory(p->r.err);
     return e ? e->v.p : NULL;
+}
+
+/* ---- Exported programs ---- */
+
+/* The end of a word that begins at s. */
+static size_t word_length(const char *s)
+{
+    return strcspn(s, " :\n=");
+}
+
+/* `NAME: KIND target='PATH' ...`: note the path of state. */
+static cfx_status read_specification(cfx_python *p, const char *s, size_t len)
+{
+    static const char *const kinds[] = {"PARAMETER", "BUFFER",
+                                        "CONSTANT_TENSOR"};
+    static const char mark[] = "target='";
+    size_t name = word_length(s);
+    bool state = false;
+    if (name + 2 > len || s[name] != ':')
+        return CFX_OK;
+    const char *kind = s + name + 2, *end = s + len;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        state |= word_length(kind) == strlen(kinds[i]) &&
+                 cfx_starts(kind, end, kinds[i]);
+    const char *target = state ? strstr(kind, mark) : NULL;
+    if (!target || target >= end)
+        return CFX_OK;
+    target += sizeof(mark) - 1;
+    char *own = cfx_arena_strdup(&p->memory, target, strcspn(target, "'\n"));
+    char *key = cfx_arena_strdup(&p->memory, s, name);
+    cfx_map_entry *e = own && key ? cfx_map_put(&p->lifted, key, name, NULL)
+                                  : NULL;
+    if (!e)
+        return cfx_no_memory(p->r.err);
+    e->v.p = own;
+    return CFX_OK;
+}
+
+/* Read what str() of an ExportedProgram has around its class, and make blanks
+ * of it: a title, and the signature. */
+static cfx_status read_program(cfx_python *p, char *text, size_t len)
+{
+    static const char title[] = "ExportedProgram:",
+                      from[] = "\nGraph signature";
+    char *end = text + len, *at = text + strspn(text, " \r\n");
+    char *signature = strstr(at, from);
+    cfx_status st = CFX_OK;
+    if (!cfx_starts(at, end, title))
+        return CFX_OK;
+    blank(at, at + sizeof(title) - 1);
+    if (!signature)
+        return CFX_OK;
+    const char *write = strstr(signature, "_MUTATION");
+    if (write)
+        return cfx_reader_fail(
+            &p->r, write, CFX_EUNSUPPORTED,
+            "the program writes to its state or inputs, and "
+            "this text has them among its results: take "
+            "program.module().print_readable(), or save it "
+            "with torch.export.save");
+    for (const char *s = signature; *s && !st; s += *s == '\n') {
+        s += strspn(s, " ");
+        size_t n = strcspn(s, "\n");
+        st = read_specification(p, s, n);
+        s += n;
+    }
+    blank(signature, end);
+    return st;
 }
 
 /* ---- The file ---- */
@@ -471,6 +540,24 @@ static cfx_status use_classes(file *f)
     return st;
 }
 
+/* The modules of exported programs check their inputs in a child that their code
+ * calls but does not show. */
+static cfx_status add_guards(cfx_module *m, const cfx_graph *g, cfx_error *err)
+{
+    static const char name[] = "_guards_fn";
+    cfx_context *ctx = cfx_module_context(m);
+    const cfx_module_type *type = cfx_find_module_type(ctx, "GuardsFn");
+    cfx_module *guards;
+    const cfx_node *n = cfx_graph_first(g);
+    while (n && (n->op != CFX_CALL_MODULE || n->nusers ||
+                 strcmp(n->target->text, name) != 0))
+        n = cfx_node_next(n);
+    if (!n || !type || cfx_module_child(m, name))
+        return CFX_OK;
+    cfx_status st = cfx_module_new(&guards, ctx, type, NULL, CFX_NO_ARGS, err);
+    return st ? st : cfx_module_add_take(m, name, guards, err);
+}
+
 /* Make the root and its descendants of what was read. */
 static cfx_status finish(file *f, cfx_module **out)
 {
@@ -485,6 +572,9 @@ static cfx_status finish(file *f, cfx_module **out)
     for (size_t i = 0; i < f->n && !st; i++) {
         cfx_module *made, *m = f->item[i].m;
         cfx_graph *g = f->item[i].g;
+        st = add_guards(m, g, r->err);
+        if (st)
+            break;
         f->item[i].g = NULL;
         if (!i)
             f->root = NULL;
@@ -529,6 +619,7 @@ static void release(file *f)
     cfx_map_release(&p->variables);
     cfx_map_release(&p->aliases);
     cfx_map_release(&p->globals);
+    cfx_map_release(&p->lifted);
     cfx_arena_release(&p->memory);
     cfx_shape_env_free(p->env);
     cfx_reader_release(&p->r);
@@ -557,9 +648,12 @@ cfx_status cfx_parse_python(cfx_module **out, cfx_context *ctx,
     cfx_map_init(&p->variables, ctx);
     cfx_map_init(&p->aliases, ctx);
     cfx_map_init(&p->globals, ctx);
+    cfx_map_init(&p->lifted, ctx);
     cfx_map_init(&f.classes, ctx);
     cfx_arena_init(&p->memory, ctx);
-    cfx_status st = read_file(&f, out);
+    cfx_status st = read_program(p, own, len);
+    if (!st)
+        st = read_file(&f, out);
     if (st) {
         cfx_module_unref(*out);
         *out = NULL;
@@ -574,7 +668,8 @@ cfx_status cfx_parse_python(cfx_module **out, cfx_context *ctx,
 /* Does a file begin with a statement of Python, after blank lines? */
 static bool python_probe(const unsigned char *head, size_t n)
 {
-    static const char *const words[] = {"class ", "def ", "import ", "from "};
+    static const char *const words[] = {"class ", "def ", "import ", "from ",
+                                        "ExportedProgram:\n"};
     const char *s = (const char *)head, *end = s + n;
     while (s < end && (*s == '\n' || *s == '\r'))
         s++;

@@ -31,6 +31,8 @@ typedef struct cfx_python {
     cfx_arena memory;  /* of globals */
     cfx_buf type, target, spare;
     bool typed, flattened;   /* the parameters are those of a pytree */
+    cfx_lexer declared;      /* on the types of those that follow */
+    cfx_map lifted;          /* parameter -> target of state, of a program */
     const char *inplace;     /* the name that the next statement gives */
     const char *result_type; /* of forward, or NULL */
     cfx_shape_env *env;      /* of symbols in annotations */
@@ -82,8 +84,11 @@ cfx_status cfx_python__type(cfx_python *p, const char *stop, cfx_value *shape);
 void cfx_python__skip_type(cfx_python *p);
 /* Read the parameters from behind the bracket to the colon at the end. */
 cfx_status cfx_python__parameters(cfx_python *p);
+/* Is a line `x: "f32[3]"; y: "f32[2]"; `, which declares the parameters that the
+ * next line flattens? */
+bool cfx_python__declares(cfx_python *p, const cfx_python_line *line);
 /* Read `x, y, = fx_pytree.tree_flatten_spec(...)`: the parameters, flattened.
- */
+ * p->declared is on the line before, if that declares them. */
 cfx_status cfx_python__flattened(cfx_python *p);
 
 #endif

@@ -181,8 +181,10 @@ static cfx_status make_placeholder(cfx_python *p, const parameter *a,
     cfx_buf_add(&p->spare, s, len);
     if (p->target.failed || p->spare.failed)
         return cfx_no_memory(r->err);
+    const cfx_map_entry *state = cfx_map_get(&p->lifted, a->name, a->len);
     cfx_node *n = cfx_graph_create_node(
-        p->g, CFX_PLACEHOLDER, cfx_buf_str(&p->target),
+        p->g, state ? CFX_GET_ATTR : CFX_PLACEHOLDER,
+        state ? state->v.p : cfx_buf_str(&p->target),
         (cfx_args){cfx_reader_from(r, args), r->n - args, NULL, 0},
         cfx_buf_str(&p->spare), p->typed ? cfx_buf_str(&p->type) : NULL,
         r->err);
@@ -263,6 +265,42 @@ cfx_status cfx_python__parameters(cfx_python *p)
     return st;
 }
 
+bool cfx_python__declares(cfx_python *p, const cfx_python_line *line)
+{
+    cfx_lexer keep = p->lx;
+    bool declares = false;
+    cfx_lexer_init(&p->lx, line->s, line->end, &p->r.string);
+    if (p->lx.token == CFX_TOKEN_NAME && line->end[-1] == ';') {
+        cfx_lexer_next(&p->lx);
+        declares = cfx_lexer_is(&p->lx, ':') &&
+                   type_end(p, "=") == p->lx.end;
+    }
+    p->lx = keep;
+    return declares;
+}
+
+/* The shape that the line before declares of a parameter, if it does: it has
+ * them in their order. */
+static cfx_status read_declared(cfx_python *p, parameter *a)
+{
+    cfx_lexer keep = p->lx;
+    cfx_status st = CFX_OK;
+    p->lx = p->declared;
+    p->typed = false;
+    if (p->lx.token == CFX_TOKEN_NAME && p->lx.len == a->len &&
+        !memcmp(p->lx.text, a->name, a->len)) {
+        cfx_lexer_next(&p->lx);
+        st = cfx_read__punct(&p->r, &p->lx, ':');
+        if (!st)
+            st = cfx_python__type(p, ";", &a->shape);
+        if (!st)
+            st = cfx_python__skip(p, ';');
+        p->declared = p->lx;
+    }
+    p->lx = keep;
+    return st;
+}
+
 cfx_status cfx_python__flattened(cfx_python *p)
 {
     cfx_status st = CFX_OK;
@@ -275,9 +313,14 @@ cfx_status cfx_python__flattened(cfx_python *p)
         parameter a = {.shape = CFX_NOTHING};
         st = read_name(p, &a);
         if (!st)
+            st = read_declared(p, &a);
+        bool self = !st && a.len == 4 && !memcmp(a.name, "self", 4);
+        if (!st && !self)
             st = make_placeholder(p, &a, p->r.n);
         if (!st && !cfx_lexer_is(&p->lx, close))
             st = cfx_read__punct(&p->r, &p->lx, ',');
+        cfx_value_unref(a.shape);
     }
+    p->typed = false;
     return st;
 }

@@ -229,9 +229,68 @@ static cfx_status make_slice(cfx_reader *r, const char *at, size_t first,
     return st ? st : cfx_reader_gather(r, kind, first);
 }
 
+static cfx_status push_complex(cfx_reader *r, double re, double im)
+{
+    cfx_value half[2] = {cfx_float(re), cfx_float(im)};
+    return cfx_reader_push_take(
+        r, cfx_seq_new(r->ctx, CFX_COMPLEX, 2, half, NULL));
+}
+
+/* One half of a complex literal: a number, inf or nan. */
+static bool scan_half(const char **s, const char *end, double *f)
+{
+    size_t len = 0;
+    int64_t i;
+    const char *at = *s, *word = at + (at < end && (*at == '-' || *at == '+'));
+    bool inf = cfx_starts(word, end, "inf");
+    if (inf || cfx_starts(word, end, "nan")) {
+        *f = !inf ? NAN : *at == '-' ? -INFINITY : INFINITY;
+        *s = word + 3;
+        return true;
+    }
+    /* A sign follows the first half, a j the second. */
+    const char *stop = word;
+    while (stop < end && (cfx_is_digit(*stop) || *stop == '.' ||
+                          *stop == 'e' || *stop == 'E' ||
+                          ((*stop == '+' || *stop == '-') &&
+                           (stop[-1] == 'e' || stop[-1] == 'E'))))
+        stop++;
+    cfx_token t = cfx_scan_number(at, stop, &len, &i, f);
+    if (t == CFX_TOKEN_INT)
+        *f = i || *at != '-' ? (double)i : -0.0;
+    if ((t != CFX_TOKEN_INT && t != CFX_TOKEN_FLOAT) || at + len != stop)
+        return false;
+    *s = stop;
+    return true;
+}
+
+/* The text of complex('inf'), '1+2j', '-nanj'. */
+static bool parse_complex(const cfx_string *text, double half[2])
+{
+    const char *s = text->text, *end = s + text->len;
+    half[0] = half[1] = 0;
+    if (!scan_half(&s, end, &half[0]))
+        return false;
+    if (s == end)
+        return true;
+    if (end - s == 1 && *s == 'j') {
+        half[1] = half[0];
+        half[0] = 0;
+        return true;
+    }
+    return (*s == '+' || *s == '-') && scan_half(&s, end, &half[1]) &&
+           end - s == 1 && *s == 'j';
+}
+
 static cfx_status make_complex(cfx_reader *r, const char *at, size_t first)
 {
     cfx_status st = check_positional(r, at, first, 2);
+    double half[2];
+    if (!st && r->n - first == 1 && r->stack[first].kind == CFX_STR &&
+        parse_complex(r->stack[first].u.str, half)) {
+        cfx_reader_pop_to(r, first);
+        return push_complex(r, half[0], half[1]);
+    }
     if (!st && r->n - first == 1)
         st = cfx_reader_push_take(r, cfx_float(0));
     for (size_t i = first; !st && i < r->n; i++) {
@@ -350,34 +409,6 @@ static cfx_status read_call(cfx_reader *r, cfx_lexer *lx, const char *name,
 
 /* ---- Brackets ---- */
 
-/* One half of a complex literal: a number, inf or nan. */
-static bool scan_half(const char **s, const char *end, double *f)
-{
-    size_t len = 0;
-    int64_t i;
-    const char *at = *s, *word = at + (at < end && (*at == '-' || *at == '+'));
-    bool inf = cfx_starts(word, end, "inf");
-    if (inf || cfx_starts(word, end, "nan")) {
-        *f = !inf ? NAN : *at == '-' ? -INFINITY : INFINITY;
-        *s = word + 3;
-        return true;
-    }
-    /* A sign follows the first half, a j the second. */
-    const char *stop = word;
-    while (stop < end && (cfx_is_digit(*stop) || *stop == '.' ||
-                          *stop == 'e' || *stop == 'E' ||
-                          ((*stop == '+' || *stop == '-') &&
-                           (stop[-1] == 'e' || stop[-1] == 'E'))))
-        stop++;
-    cfx_token t = cfx_scan_number(at, stop, &len, &i, f);
-    if (t == CFX_TOKEN_INT)
-        *f = i || *at != '-' ? (double)i : -0.0;
-    if ((t != CFX_TOKEN_INT && t != CFX_TOKEN_FLOAT) || at + len != stop)
-        return false;
-    *s = stop;
-    return true;
-}
-
 /* `(1+2j)`, from behind the bracket. */
 static bool scan_complex(cfx_lexer *lx, double half[2])
 {
@@ -389,13 +420,6 @@ static bool scan_complex(cfx_lexer *lx, double half[2])
     lx->at = s + 2;
     cfx_lexer_next(lx);
     return true;
-}
-
-static cfx_status push_complex(cfx_reader *r, double re, double im)
-{
-    cfx_value half[2] = {cfx_float(re), cfx_float(im)};
-    return cfx_reader_push_take(
-        r, cfx_seq_new(r->ctx, CFX_COMPLEX, 2, half, NULL));
 }
 
 /* Items up to a closing bracket; *comma: did one follow the last? */

@@ -294,6 +294,85 @@ static const struct {
      "    %add : [num_users=1] = call_function[target=torch.ops.aten.add."
      "Tensor](args = (%x, %d_k), kwargs = {})\n"
      "    return (add,)"},
+    /* print_readable() of torch.export's modules declares them before. */
+    {"class GraphModule(torch.nn.Module):\n"
+     "    def forward(self, x, d):\n"
+     "        x: \"f32[s77, 3]\"; d_k: \"f32[s77, 3]\"; \n"
+     "\n"
+     "        x, d_k, = fx_pytree.tree_flatten_spec(([x, d], {}), "
+     "self._in_spec)\n"
+     "        # No stacktrace found for following nodes\n"
+     "        w: \"f32[3]\" = self.fc.w\n"
+     "        _guards_fn = self._guards_fn(x, d_k);  _guards_fn = None\n"
+     "        add: \"f32[s77, 3]\" = torch.ops.aten.add.Tensor(x, d_k);  "
+     "x = d_k = None\n"
+     "        mul = torch.ops.aten.mul.Tensor(add, w);  add = w = None\n"
+     "        return pytree.tree_unflatten((mul, 2.0), self._out_spec)\n",
+     "graph():\n"
+     "    %x : [num_users=2] = placeholder[target=x]\n"
+     "    %d_k : [num_users=2] = placeholder[target=d_k]\n"
+     "    %w : [num_users=1] = get_attr[target=fc.w]\n"
+     "    %_guards_fn : [num_users=0] = call_module[target=_guards_fn](args = "
+     "(%x, %d_k), kwargs = {})\n"
+     "    %add : [num_users=1] = call_function[target=torch.ops.aten.add."
+     "Tensor](args = (%x, %d_k), kwargs = {})\n"
+     "    %mul : [num_users=1] = call_function[target=torch.ops.aten.mul."
+     "Tensor](args = (%add, %w), kwargs = {})\n"
+     "    return (mul, 2.0)"},
+    /* Traces whose arguments are dicts and tuples flatten the module, too. */
+    {"def forward(self, d, k):\n"
+     "    self, d_1, d_2, k, = fx_pytree.tree_flatten_spec([self, d, k], "
+     "self._in_spec)\n"
+     "    mul = d_2 * complex('inf');  d_2 = None\n"
+     "    add = d_1 + mul;  d_1 = mul = None\n"
+     "    add_1 = add + complex('-1e3-nanj');  add = None\n"
+     "    sub = add_1 - k;  add_1 = k = None\n"
+     "    return pytree.tree_unflatten([sub], self._out_spec)\n",
+     "graph():\n"
+     "    %d_1 : [num_users=1] = placeholder[target=d_1]\n"
+     "    %d_2 : [num_users=1] = placeholder[target=d_2]\n"
+     "    %k : [num_users=1] = placeholder[target=k]\n"
+     "    %mul : [num_users=1] = call_function[target=operator.mul](args = "
+     "(%d_2, (inf+0j)), kwargs = {})\n"
+     "    %add : [num_users=1] = call_function[target=operator.add](args = "
+     "(%d_1, %mul), kwargs = {})\n"
+     "    %add_1 : [num_users=1] = call_function[target=operator.add](args = "
+     "(%add, (-1000+nanj)), kwargs = {})\n"
+     "    %sub : [num_users=1] = call_function[target=operator.sub](args = "
+     "(%add_1, %k), kwargs = {})\n"
+     "    return [sub]"},
+    /* print(program) has a signature of what is state. */
+    {"ExportedProgram:\n"
+     "    class GraphModule(torch.nn.Module):\n"
+     "        def forward(self, p_fc_weight: \"f32[2, 3]\", b_b: \"f32[2]\", "
+     "x: \"f32[s77, 3]\"):\n"
+     "            # File: m.py:1 in forward, code: return self.fc(x) * self.b\n"
+     "            linear: \"f32[s77, 2]\" = torch.ops.aten.linear.default(x, "
+     "p_fc_weight);  x = p_fc_weight = None\n"
+     "    \n"
+     "            mul = torch.ops.aten.mul.Tensor(linear, b_b);  linear = b_b "
+     "= None\n"
+     "            return (mul,)\n"
+     "    \n"
+     "Graph signature: \n"
+     "    # inputs\n"
+     "    p_fc_weight: PARAMETER target='fc.weight'\n"
+     "    b_b: BUFFER target='b' persistent=True\n"
+     "    x: USER_INPUT\n"
+     "    \n"
+     "    # outputs\n"
+     "    mul: USER_OUTPUT\n"
+     "    \n"
+     "Range constraints: {s77: VR[0, int_oo]}\n",
+     "graph():\n"
+     "    %p_fc_weight : [num_users=1] = get_attr[target=fc.weight]\n"
+     "    %b_b : [num_users=1] = get_attr[target=b]\n"
+     "    %x : [num_users=1] = placeholder[target=x]\n"
+     "    %linear : [num_users=1] = call_function[target=torch.ops.aten.linear."
+     "default](args = (%x, %p_fc_weight), kwargs = {})\n"
+     "    %mul : [num_users=1] = call_function[target=torch.ops.aten.mul."
+     "Tensor](args = (%linear, %b_b), kwargs = {})\n"
+     "    return (mul,)"},
     {"from my.ops import f as my_f\n" DEF
      "    a = -x;  b = 2 ** y;  c = x % y;  d = x @ y\n"
      "    e = my_f(a, [b, (c,)], k = 'x=1')\n    return d",
@@ -403,6 +482,18 @@ static const struct {
      "m.py:4:9: forward stands there twice"},
     {CLASS "    x = 1\n", "m.py:2:5: 'x' stands where a method or class "
                           "should"},
+    {"ExportedProgram:\n"
+     "    class GraphModule(torch.nn.Module):\n"
+     "        def forward(self, b_n: \"f32[3]\"):\n"
+     "            add = torch.ops.aten.add.Tensor(b_n, 1);  b_n = None\n"
+     "            return (add, add)\n"
+     "Graph signature: \n"
+     "    b_n: BUFFER target='n' persistent=True\n"
+     "    add: BUFFER_MUTATION target='n'\n"
+     "    add: USER_OUTPUT\n",
+     "m.py:8:16: the program writes to its state or inputs, and this text has "
+     "them among its results: take program.module().print_readable(), or save "
+     "it with torch.export.save"},
     {"class M\n    def forward(self): return\n",
      "m.py:1:7: ':' should end the line of a class"},
 };
