@@ -1,7 +1,7 @@
 """export -- write a model the way that cfx reads it: text and weights.
 
     export(model.eval(), "m")           m.fx and m.safetensors
-    export_quantized(convert_fx(...), "m")
+    export_quantized(convert_fx(...), "m")       also convert_to_reference_fx
 
 The text is cfx's superset of what PyTorch prints: nothing is hidden in it.
 Constructor arguments that a repr leaves out, training flags, strings in quotes,
@@ -138,6 +138,10 @@ def arguments(m):
     kind = type(m)
     if is_parametrized(m):
         kind = kind.__bases__[0]
+    if kind.__module__.startswith("torch.ao."):
+        raise TypeError(f"{kind.__module__}.{kind.__name__} belongs to a "
+                        "quantized model: export_quantized(model, path) "
+                        "writes those")
     if not kind.__module__.startswith("torch.nn."):
         return {}
     out = {}
