@@ -103,12 +103,14 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/rnn.c \
 	%reldir%/onnx/attention.c \
 	%reldir%/onnx/attr.c \
+	%reldir%/onnx/captures.c \
 	%reldir%/onnx/control.c \
 	%reldir%/onnx/conv.c \
 	%reldir%/onnx/decode.c \
 	%reldir%/onnx/file.c \
 	%reldir%/onnx/index.c \
 	%reldir%/onnx/ints.c \
+	%reldir%/onnx/loop.c \
 	%reldir%/onnx/lower.c \
 	%reldir%/onnx/norm.c \
 	%reldir%/onnx/number_rules.c \

@@ -398,13 +398,20 @@ def own_string_models(x):
         {}), [row]
 
 
-def size_models():
-    """Random arithmetic on extents."""
-    from onnx_sweep import sizes
+def random_models():
+    """Arithmetic on extents, and loops, that ONNX Runtime takes."""
+    from onnx_sweep import loops, sizes
 
-    r = random.Random(20)
-    for i in range(24):
-        yield (f"own_sizes_{i}", *sizes(r))
+    for kind in (sizes, loops):
+        r, i = random.Random(20), 0
+        while i < 24:
+            model, inputs = kind(r)
+            try:
+                results = runtime_results(model, inputs)
+            except Exception:
+                continue
+            yield f"own_{kind.__name__}_{i}", model, inputs, results
+            i += 1
 
 
 def external(folder):
@@ -423,7 +430,7 @@ def runtime_results(model, inputs):
 
 
 def write_own(where):
-    for name, model, inputs, *known in (*own_models(), *size_models()):
+    for name, model, inputs, *known in (*own_models(), *random_models()):
         if name == "own_loop":
             body = model.graph.node[0].attribute[0].g
             order = ["Cast", "Add", "Mul", "Identity"]

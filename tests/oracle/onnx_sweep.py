@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """onnx_sweep.py KIND DIR [COUNT [SEED]] -- random ONNX models of one kind as folders.
 
-KIND is resize, conv_transpose, quantize, recurrent, or sizes. Each model that ONNX Runtime
+KIND is resize, conv_transpose, quantize, recurrent, sizes, or loops. Each model that ONNX Runtime
 runs becomes DIR/NUMBER, whose results are ONNX Runtime's; `cfx onnx-test DIR/*`
 compares. COUNT is 500 if it is not given.
 """
@@ -22,7 +22,8 @@ def model_of(nodes, inputs, outputs, constants, opset=20, symbols=False):
     kinds = {np.dtype(np.float32): F, np.dtype(np.int64): I,
              np.dtype(np.int32): TensorProto.INT32,
              np.dtype(np.uint8): TensorProto.UINT8,
-             np.dtype(np.int8): TensorProto.INT8}
+             np.dtype(np.int8): TensorProto.INT8,
+             np.dtype(bool): TensorProto.BOOL}
     graph = helper.make_graph(
         nodes, "sweep",
         [helper.make_tensor_value_info(
@@ -330,6 +331,51 @@ def sizes(r):
                      [(row, I, None), (filled, F, None), (part, F, None)],
                      e.constants, symbols=True)
     return model, [x]
+
+
+def loops(r):
+    """Trip counts and conditions that are constants, inputs, or computed."""
+    x = floats(r, [r.randint(1, 3), 2])
+    inputs, constants, feeds = {"x": x}, {"w": np.float32(0.5)}, [x]
+    trips, go = "", ""
+    how = r.choice(["input", "constant", "large", "none"])
+    if how == "input":
+        trips, inputs["n"] = "n", np.int64(r.randint(0, 5))
+        feeds.append(inputs["n"])
+    elif how == "constant":
+        trips, constants["n"] = "n", np.int64(r.randint(0, 5))
+    elif how == "large":
+        trips, constants["n"] = "n", np.int64(r.choice([300, 2 ** 63 - 1]))
+    stops = how in ("large", "none") or r.random() < 0.4
+    if r.random() < 0.5:
+        go, constants["go"] = "go", np.array(r.random() < 0.9)
+    body = [helper.make_node("Mul", ["v", "w"], ["half"]),
+            helper.make_node("Cast", ["i"], ["f"], to=F),
+            helper.make_node("Add", ["half", "f"], ["v_out"])]
+    if stops:
+        constants["most"] = np.int64(r.randint(0, 6))
+        body.append(helper.make_node(
+            r.choice(["Less", "LessOrEqual"]), ["i", "most"], ["go_out"]))
+    else:
+        body.append(helper.make_node("Identity", ["go_in"], ["go_out"]))
+    outs = [("go_out", TensorProto.BOOL, []), ("v_out", F, None)]
+    results = [("y", F, None)]
+    if r.random() < 0.7:
+        body.append(helper.make_node("Mul", ["v_out", "x"], ["row"]))
+        outs.append(("row", F, list(x.shape)))
+        results.append(("rows", F, None))
+    if r.random() < 0.4:
+        body.append(helper.make_node("Neg", ["i"], ["back"]))
+        outs.append(("back", I, []))
+        results.append(("indices", I, None))
+    graph = helper.make_graph(
+        body, "body",
+        [helper.make_tensor_value_info(*o) for o in (
+            ("i", I, []), ("go_in", TensorProto.BOOL, []), ("v", F, None))],
+        [helper.make_tensor_value_info(*o) for o in outs])
+    nodes = [helper.make_node("Loop", [trips, go, "x"],
+                              [o[0] for o in results], body=graph)]
+    return model_of(nodes, inputs, results, constants, symbols=True), feeds
 
 
 def main():

@@ -1,15 +1,13 @@
 /*
- * control -- rules of graphs within nodes: If, Loop and Scan.
+ * control -- rules of graphs within nodes: If and Scan. Loop is in loop.c.
  *
- * A condition or a number of rounds that is known when the model is read is
- * followed at once. Otherwise they become cond and while_loop, whose graphs
- * take the values around them as operands.
+ * A condition that is known when the model is read is followed at once.
+ * Otherwise it becomes cond, whose graphs take the values around them as
+ * operands.
  */
 #include "format/onnx/onnx.h"
 
-enum { MAX_CAPTURED = 256 };
-
-static const Onnx__GraphProto *graph_of(onnx_node *n, const char *name)
+const Onnx__GraphProto *onnx_attr_graph(onnx_node *n, const char *name)
 {
     const Onnx__AttributeProto *a = onnx_attr(n, name);
 
@@ -19,8 +17,8 @@ static const Onnx__GraphProto *graph_of(onnx_node *n, const char *name)
 }
 
 /* Values as operands of a graph, and their metas. */
-static void as_operands(onnx_node *n, cfx_value *v, cfx_value *metas,
-                        size_t count)
+void onnx_as_operands(onnx_node *n, cfx_value *v, cfx_value *metas,
+                      size_t count)
 {
     for (size_t i = 0; i < count && !cfx_scope_failed(n->s); i++) {
         if (!onnx_is_symint(n->s, v[i]) && !onnx_is_texts(n->s, v[i]))
@@ -37,11 +35,27 @@ static void unpack(onnx_node *n, cfx_value all, size_t first, size_t count)
 
 /* ---- If ---- */
 
+/* A branch as a module: a get_attr node. */
+static cfx_value branch(onnx_node *n, const Onnx__GraphProto *g,
+                        const cfx_value *metas, const char *const *captured,
+                        size_t count, const char *name)
+{
+    cfx_value *out = onnx_alloc(n->s, g->n_output + 1, sizeof(*out));
+    onnx_branch b;
+
+    if (!out || !onnx_branch_open(n, &b))
+        return cfx_none();
+    onnx_branch_capture(n, count, captured, metas);
+    if (onnx_inline(n, g, NULL, 0, out, g->n_output))
+        onnx_branch_results(n, g->n_output, out, false);
+    return onnx_branch_close(n, &b, name);
+}
+
 void onnx_lower_if(onnx_node *n)
 {
-    const Onnx__GraphProto *yes = graph_of(n, "then_branch");
-    const Onnx__GraphProto *no = graph_of(n, "else_branch");
-    const char *name[MAX_CAPTURED];
+    const Onnx__GraphProto *yes = onnx_attr_graph(n, "then_branch");
+    const Onnx__GraphProto *no = onnx_attr_graph(n, "else_branch");
+    const char *name[ONNX_MAX_CAPTURED];
     cfx_value *v, *metas;
     size_t count = 0;
     double known;
@@ -53,111 +67,33 @@ void onnx_lower_if(onnx_node *n)
             onnx_inline(n, known != 0 ? yes : no, NULL, 0, n->out, n->nout);
         return;
     }
-    v = onnx_alloc(n->s, MAX_CAPTURED, sizeof(*v));
-    metas = onnx_alloc(n->s, MAX_CAPTURED, sizeof(*metas));
-    if (!v || !metas || !onnx_captures(n, yes, name, &count, MAX_CAPTURED) ||
-        !onnx_captures(n, no, name, &count, MAX_CAPTURED))
+    v = onnx_alloc(n->s, ONNX_MAX_CAPTURED, sizeof(*v));
+    metas = onnx_alloc(n->s, ONNX_MAX_CAPTURED, sizeof(*metas));
+    if (!v || !metas ||
+        !onnx_captures(n, yes, name, &count, ONNX_MAX_CAPTURED) ||
+        !onnx_captures(n, no, name, &count, ONNX_MAX_CAPTURED))
         return;
     for (size_t i = 0; i < count; i++)
         v[i] = onnx_value_of(n, name[i]);
-    as_operands(n, v, metas, count);
-    cfx_value t = onnx_branch(n, yes, metas, 0, name, count, "true_graph");
-    cfx_value f = onnx_branch(n, no, metas, 0, name, count, "false_graph");
+    onnx_as_operands(n, v, metas, count);
+    cfx_value t = branch(n, yes, metas, name, count, "true_graph");
+    cfx_value f = branch(n, no, metas, name, count, "false_graph");
     cfx_value all = cfx_call_function(
         n->s, "torch.ops.higher_order.cond",
         CFX_ARGS(onnx_tensor(n, 0), t, f, onnx_arg(n->s, count, v)));
     unpack(n, all, 0, n->nout);
 }
 
-/* ---- Loop ---- */
+/* ---- Scan ---- */
 
-/* The number of rounds, if it is known and small. */
-static bool known_rounds(onnx_node *n, int64_t *rounds)
+cfx_value onnx_stacked(onnx_node *n, const cfx_value *rows, size_t rounds,
+                       int64_t axis)
 {
-    onnx_list list;
-
-    if (!onnx_has(n, 0) || !onnx_ints_known(n, n->in[0], &list) ||
-        list.n != 1 || list.item[0].kind != CFX_INT)
-        return false;
-    *rounds = list.item[0].u.i < 0 ? 0 : list.item[0].u.i;
-    return *rounds <= ONNX_MAX_UNROLLED;
-}
-
-static bool is_true(cfx_value v)
-{
-    return v.kind == CFX_NONE ||
-           (v.kind == CFX_TENSOR && cfx_tensor_numel(v.u.tensor) == 1 &&
-            cfx_element_double((cfx_dtype)v.u.tensor->dtype,
-                               v.u.tensor->data) != 0);
-}
-
-/* Stack the results of the rounds along a new axis. */
-static cfx_value stacked(onnx_node *n, const cfx_value *rows, int64_t rounds,
-                         int64_t axis)
-{
-    return rounds ? cfx_stack(n->s, onnx_arg(n->s, (size_t)rounds, rows),
+    return rounds ? cfx_stack(n->s, onnx_arg(n->s, rounds, rows),
                               .dim = cfx_int(axis))
                   : onnx_fail(n, CFX_EUNSUPPORTED, "it scans no round");
 }
 
-/* The rounds stand one after the other in the graph; scanned results are
- * stacked. */
-static void unroll(onnx_node *n, const Onnx__GraphProto *body, int64_t rounds)
-{
-    size_t carried = n->nin > 2 ? n->nin - 2 : 0;
-    size_t scanned = n->nout - carried;
-    cfx_value *in = onnx_alloc(n->s, carried + 2, sizeof(*in));
-    cfx_value *out = onnx_alloc(n->s, n->nout + 2, sizeof(*out));
-    cfx_value *rows = onnx_alloc(n->s, scanned * (size_t)rounds + 1,
-                                 sizeof(*rows));
-
-    if (!in || !out || !rows)
-        return;
-    for (size_t i = 0; i < carried; i++)
-        in[2 + i] = n->in[2 + i];
-    in[1] = onnx_has(n, 1) ? n->in[1] : onnx_scalar_tensor(n->s, 1, CFX_BOOL);
-    for (int64_t k = 0; k < rounds && !cfx_scope_failed(n->s); k++) {
-        in[0] = onnx_int_tensor(n->s, 0, 1, &k);
-        if (!onnx_inline(n, body, in, carried + 2, out, n->nout + 1))
-            return;
-        if (!is_true(out[0])) {
-            onnx_fail(n, CFX_EUNSUPPORTED,
-                      "it stops by a condition that is computed, and scans");
-            return;
-        }
-        for (size_t i = 0; i < carried; i++)
-            in[2 + i] = out[1 + i];
-        for (size_t i = 0; i < scanned; i++)
-            rows[i * (size_t)rounds + (size_t)k] = onnx_as_tensor(
-                n->s, out[1 + carried + i]);
-    }
-    for (size_t i = 0; i < carried; i++)
-        n->out[i] = in[2 + i];
-    for (size_t i = 0; i < scanned; i++)
-        n->out[carried + i] = stacked(n, rows + i * (size_t)rounds, rounds, 0);
-}
-
-void onnx_lower_loop(onnx_node *n)
-{
-    const Onnx__GraphProto *body = graph_of(n, "body");
-    int64_t rounds = 0;
-
-    if (cfx_scope_failed(n->s))
-        return;
-    if (n->nout + 2 < n->nin) {
-        onnx_fail(n, CFX_EGRAPH, "it carries more values than it returns");
-        return;
-    }
-    if (known_rounds(n, &rounds) && is_true(n->in[1]))
-        unroll(n, body, rounds);
-    else
-        onnx_fail(n, CFX_EUNDECIDED,
-                  "its number of rounds is not known when the model is read, "
-                  "or more than %d",
-                  ONNX_MAX_UNROLLED);
-}
-
-/* ---- Scan ---- */
 
 typedef struct scan {
     const Onnx__GraphProto *body;
@@ -189,7 +125,7 @@ static bool read_scan(onnx_node *n, scan *c)
 {
     int64_t inputs = onnx_attr_int(n, "num_scan_inputs", 0);
 
-    *c = (scan){.body = graph_of(n, "body")};
+    *c = (scan){.body = onnx_attr_graph(n, "body")};
     if (cfx_scope_failed(n->s))
         return false;
     if (inputs < 1 || inputs > (int64_t)n->nin ||
@@ -238,6 +174,6 @@ void onnx_lower_scan(onnx_node *n)
     }
     memcpy(n->out, in, c.states * sizeof(*in));
     for (size_t i = 0; i < c.outputs; i++)
-        n->out[c.states + i] = stacked(n, rows + i * rounds, c.rounds,
-                                       item_of(n, "scan_output_axes", i));
+        n->out[c.states + i] = onnx_stacked(n, rows + i * rounds, rounds,
+                                            item_of(n, "scan_output_axes", i));
 }

@@ -48,7 +48,7 @@ static void bind(onnx_lowering *lo, const char *name, cfx_value v)
 }
 
 /* The value of a name, or NULL. */
-static const cfx_value *find(const onnx_lowering *lo, const char *name)
+const cfx_value *onnx_find_value(const onnx_lowering *lo, const char *name)
 {
     for (const onnx_frame *f = lo->frame; f; f = f->outer) {
         const cfx_map_entry *e = cfx_map_get(&f->names, name, strlen(name));
@@ -60,7 +60,7 @@ static const cfx_value *find(const onnx_lowering *lo, const char *name)
 
 static cfx_value value_of(onnx_lowering *lo, const char *name)
 {
-    const cfx_value *v = *name ? find(lo, name) : NULL;
+    const cfx_value *v = *name ? onnx_find_value(lo, name) : NULL;
 
     if (v)
         return *v;
@@ -562,22 +562,19 @@ static cfx_value as_output(cfx_scope *s, cfx_value v, bool in_branch)
     return structured ? v : onnx_as_tensor(s, v);
 }
 
-static void end_graph(onnx_lowering *lo, const Onnx__GraphProto *g,
-                      bool always_tuple)
+/* End the graph at hand with one value, or a tuple. */
+static void end_graph(cfx_scope *s, size_t n, const cfx_value *v,
+                      bool in_branch, bool single)
 {
-    cfx_scope *s = &lo->r.base;
-    size_t n = g->n_output;
     cfx_value *out = onnx_alloc(s, n + 1, sizeof(*out));
 
-    if (!out || !take_outputs(lo, g, out, n))
+    for (size_t i = 0; out && i < n && !cfx_scope_failed(s); i++)
+        out[i] = onnx_output_value(s, as_output(s, v[i], in_branch));
+    if (cfx_scope_failed(s))
         return;
-    for (size_t i = 0; i < n; i++)
-        out[i] = onnx_output_value(s, as_output(s, out[i], always_tuple));
-    cfx_value all = n == 1 && !always_tuple
-                        ? out[0]
-                        : cfx_list_of(s, CFX_TUPLE, n, out);
+    cfx_value all = single ? out[0] : cfx_list_of(s, CFX_TUPLE, n, out);
     if (!cfx_scope_failed(s))
-        cfx_graph_output(lo->r.at->graph, all, &s->error);
+        cfx_graph_output(onnx_recorder_of(s)->at->graph, all, &s->error);
 }
 
 bool onnx_inline(onnx_node *n, const Onnx__GraphProto *g, const cfx_value *in,
@@ -599,135 +596,80 @@ bool onnx_inline(onnx_node *n, const Onnx__GraphProto *g, const cfx_value *in,
     return ok;
 }
 
-cfx_value onnx_branch(onnx_node *n, const Onnx__GraphProto *g,
-                      const cfx_value *metas, size_t nin,
-                      const char *const *captured, size_t ncaptured,
-                      const char *name)
+bool onnx_branch_open(onnx_node *n, onnx_branch *b)
 {
     onnx_lowering *lo = n->lowering;
     cfx_scope *s = n->s;
-    onnx_frame frame, *before = lo->frame;
-    onnx_graph graph, *outer = lo->r.at;
-    cfx_module *m = NULL;
-    cfx_value result = CFX_NOTHING;
-    char unique[64];
 
     if (cfx_scope_failed(s) ||
-        onnx_graph_init(&graph, s->ctx, outer, &s->error))
-        return cfx_none();
-    lo->r.at = &graph;
-    enter(lo, &frame, before);
-    if (g->n_input < nin)
-        onnx_fail(n, CFX_EGRAPH, "a graph in it has %zu inputs, not %zu",
-                  g->n_input, nin);
-    for (size_t i = 0; i < nin + ncaptured && !cfx_scope_failed(s); i++) {
-        const char *input = i < nin ? onnx_text(g->input[i]->name)
-                                    : captured[i - nin];
-        char *id = onnx_identifier(&lo->r, input, false);
-        cfx_value v = onnx_placeholder(s, id ? id : "x", metas[i]);
-        if (i >= nin)
-            keep_type(s, v, onnx_marked_type(s, value_of(lo, input)));
-        bind(lo, input, v);
+        onnx_graph_init(&b->graph, s->ctx, lo->r.at, &s->error))
+        return false;
+    b->outer = lo->r.at;
+    b->before = lo->frame;
+    lo->r.at = &b->graph;
+    enter(lo, &b->frame, b->before);
+    return true;
+}
+
+cfx_value onnx_branch_input(onnx_node *n, const char *name, cfx_value meta)
+{
+    char *id = onnx_identifier(&n->lowering->r, name, false);
+
+    return onnx_placeholder(n->s, id ? id : "x", meta);
+}
+
+void onnx_branch_capture(onnx_node *n, size_t count, const char *const *name,
+                         const cfx_value *metas)
+{
+    for (size_t i = 0; i < count && !cfx_scope_failed(n->s); i++) {
+        cfx_value v = onnx_branch_input(n, name[i], metas[i]);
+        keep_type(n->s, v,
+                  onnx_marked_type(n->s, value_of(n->lowering, name[i])));
+        bind(n->lowering, name[i], v);
     }
-    bind_initializers(lo, g);
-    if (lower_nodes(lo, g->node, g->n_node))
-        end_graph(lo, g, true);
+}
+
+void onnx_branch_drop(onnx_node *n, onnx_branch *b)
+{
+    leave(n->lowering, &b->frame, b->before);
+    n->lowering->r.at = b->outer;
+    onnx_graph_release(&b->graph);
+}
+
+cfx_value onnx_branch_close(onnx_node *n, onnx_branch *b, const char *name)
+{
+    onnx_lowering *lo = n->lowering;
+    cfx_scope *s = n->s;
+    cfx_value result = CFX_NOTHING;
+    cfx_module *m = NULL;
+    char unique[64];
+
     if (!cfx_scope_failed(s))
         result = onnx_result_of(s);
-    leave(lo, &frame, before);
-    lo->r.at = outer;
+    leave(lo, &b->frame, b->before);
+    lo->r.at = b->outer;
     /* The metas look at their graph, which is taken, also on failure. */
-    cfx_node_map_release(&graph.metas);
+    cfx_node_map_release(&b->graph.metas);
     if (!cfx_scope_failed(s)) {
-        cfx_graph_module_new_take_both(&m, s->ctx, graph.module, graph.graph,
-                                       "GraphModule", &s->error);
-        graph.module = NULL;
-        graph.graph = NULL;
+        cfx_graph_module_new_take_both(&m, s->ctx, b->graph.module,
+                                       b->graph.graph, "GraphModule",
+                                       &s->error);
+        b->graph.module = NULL;
+        b->graph.graph = NULL;
     }
     if (m)
         onnx_set_result_take(s, m, result);
     else
         cfx_value_unref(result); /* Its parts may lie in the graph. */
-    onnx_graph_release(&graph);
+    onnx_graph_release(&b->graph);
     snprintf(unique, sizeof(unique), "%s_%d", name, lo->nbranches++);
     return m ? onnx_child_take(s, unique, m) : cfx_none();
 }
 
-/* ---- Captured values ---- */
-
-static bool contains_node(cfx_value v)
+void onnx_branch_results(onnx_node *n, size_t count, const cfx_value *v,
+                         bool single)
 {
-    if (v.kind != CFX_TUPLE && v.kind != CFX_LIST)
-        return v.kind == CFX_NODE;
-    for (size_t i = 0; i < v.u.seq->len; i++)
-        if (v.u.seq->item[i].kind == CFX_NODE)
-            return true;
-    return false;
-}
-
-/* Names that a graph or the graphs in it define hide those outside; that some
- * other graph in it uses the outer one is not worth a second table. */
-typedef struct capture {
-    onnx_node *n;
-    cfx_map seen;
-    const char **name;
-    size_t count, room;
-} capture;
-
-static void see_use(capture *c, const char *name)
-{
-    bool added = false;
-    const cfx_value *v;
-
-    if (!*name || !cfx_map_put(&c->seen, name, strlen(name), &added) || !added)
-        return;
-    v = find(c->n->lowering, name);
-    if (!v || !contains_node(*v))
-        return;
-    if (c->count == c->room)
-        onnx_fail(c->n, CFX_EUNSUPPORTED,
-                  "its graphs use more than %zu values around them", c->room);
-    else
-        c->name[c->count++] = name;
-}
-
-static void see_definition(capture *c, const char *name)
-{
-    cfx_map_put(&c->seen, name, strlen(name), NULL);
-}
-
-static void see_graph(capture *c, const Onnx__GraphProto *g, int depth)
-{
-    for (size_t i = 0; i < g->n_input; i++)
-        see_definition(c, onnx_text(g->input[i]->name));
-    for (size_t i = 0; i < g->n_initializer; i++)
-        see_definition(c, onnx_text(g->initializer[i]->name));
-    for (size_t i = 0; i < g->n_node && depth < ONNX_MAX_DEPTH; i++) {
-        const Onnx__NodeProto *p = g->node[i];
-        for (size_t k = 0; k < p->n_input; k++)
-            see_use(c, onnx_text(p->input[k]));
-        for (size_t k = 0; k < p->n_attribute; k++)
-            if (p->attribute[k]->g)
-                see_graph(c, p->attribute[k]->g, depth + 1);
-        for (size_t k = 0; k < p->n_output; k++)
-            see_definition(c, onnx_text(p->output[k]));
-    }
-    for (size_t i = 0; i < g->n_output; i++)
-        see_use(c, onnx_text(g->output[i]->name));
-}
-
-bool onnx_captures(onnx_node *n, const Onnx__GraphProto *g, const char **name,
-                   size_t *count, size_t room)
-{
-    capture c = {.n = n, .name = name, .count = *count, .room = room};
-
-    cfx_map_init(&c.seen, n->s->ctx);
-    for (size_t i = 0; i < c.count; i++)
-        see_definition(&c, name[i]);
-    see_graph(&c, g, 0);
-    *count = c.count;
-    cfx_map_release(&c.seen);
-    return !cfx_scope_failed(n->s);
+    end_graph(n->s, count, v, true, single);
 }
 
 /* ---- A model ---- */
@@ -742,8 +684,11 @@ static void lower_model(onnx_lowering *lo)
     frame.nopsets = m->n_opset_import;
     bind_initializers(lo, m->graph);
     bind_inputs(lo, m->graph);
-    if (lower_nodes(lo, m->graph->node, m->graph->n_node))
-        end_graph(lo, m->graph, false);
+    size_t n = m->graph->n_output;
+    cfx_value *out = onnx_alloc(&lo->r.base, n + 1, sizeof(*out));
+    if (out && lower_nodes(lo, m->graph->node, m->graph->n_node) &&
+        take_outputs(lo, m->graph, out, n))
+        end_graph(&lo->r.base, n, out, false, n == 1);
     leave(lo, &frame, NULL);
 }
 

@@ -408,15 +408,44 @@ cfx_value onnx_constant(onnx_lowering *lo, Onnx__TensorProto *p);
 /* Lower a graph in the place of the node, with values for its inputs. */
 bool onnx_inline(onnx_node *n, const Onnx__GraphProto *g, const cfx_value *in,
                  size_t nin, cfx_value *out, size_t nout);
+/* A graph of its own that is being made: a branch, or a round of a loop. Nodes
+ * go into it between its opening and its closing. */
+typedef struct onnx_branch {
+    onnx_graph graph, *outer;
+    onnx_frame frame, *before;
+} onnx_branch;
+
+bool onnx_branch_open(onnx_node *n, onnx_branch *b);
+/* A placeholder with this meta. */
+cfx_value onnx_branch_input(onnx_node *n, const char *name, cfx_value meta);
+/* Placeholders for values around the graph, under their names. */
+void onnx_branch_capture(onnx_node *n, size_t count, const char *const *name,
+                         const cfx_value *metas);
+/* What the graph gives: one value, or a tuple. */
+void onnx_branch_results(onnx_node *n, size_t count, const cfx_value *v,
+                         bool single);
+/* A get_attr node of the graph's module. */
+cfx_value onnx_branch_close(onnx_node *n, onnx_branch *b, const char *name);
+/* Forget the graph: it told what its values are like. */
+void onnx_branch_drop(onnx_node *n, onnx_branch *b);
+/* Make values operands of a graph, and tell their metas. */
+void onnx_as_operands(onnx_node *n, cfx_value *v, cfx_value *metas,
+                      size_t count);
+/* The graph of an attribute; NULL after failure. */
+const Onnx__GraphProto *onnx_attr_graph(onnx_node *n, const char *name);
+/* Results along a new axis. */
+cfx_value onnx_stacked(onnx_node *n, const cfx_value *rows, size_t rounds,
+                       int64_t axis);
+
+/* ---- captures.c ---- */
+
+enum { ONNX_MAX_CAPTURED = 256 };
+
 /* The values of outer graphs that a graph uses, at most `room` names. */
 bool onnx_captures(onnx_node *n, const Onnx__GraphProto *g, const char **name,
                    size_t *count, size_t room);
-/* A module of a graph whose placeholders are `nin` inputs, with metas, then the
- * captured values: a get_attr node. */
-cfx_value onnx_branch(onnx_node *n, const Onnx__GraphProto *g,
-                      const cfx_value *metas, size_t nin,
-                      const char *const *captured, size_t ncaptured,
-                      const char *name);
+/* The value of a name at this place; NULL if there is none. */
+const cfx_value *onnx_find_value(const onnx_lowering *lo, const char *name);
 cfx_value onnx_value_of(onnx_node *n, const char *name);
 
 /* ---- A model ---- */
