@@ -399,10 +399,10 @@ def own_string_models(x):
 
 
 def random_models():
-    """Arithmetic on extents, and loops, that ONNX Runtime takes."""
-    from onnx_sweep import loops, sizes
+    """Arithmetic on extents, loops and recurrent steps."""
+    from onnx_sweep import loops, recurrent, sizes
 
-    for kind in (sizes, loops):
+    for kind in (sizes, loops, recurrent):
         r, i = random.Random(20), 0
         while i < 24:
             model, inputs = kind(r)
