@@ -9,7 +9,8 @@ libcore_la_SOURCES += %reldir%/kernel.c %reldir%/kernel.h %reldir%/vec/simd.h \
     %reldir%/reduce/reduce.c %reldir%/reduce/reduce_complex.c %reldir%/reduce/reduce.h %reldir%/reduce/scan.c \
     %reldir%/norm/norm.c %reldir%/norm/norm.h \
     %reldir%/move/index.c %reldir%/move/index.h \
-    %reldir%/move/rearrange.c %reldir%/reduce/sort.c \
+    %reldir%/move/rearrange.c %reldir%/reduce/introsort.c \
+    %reldir%/reduce/introsort.h %reldir%/reduce/sort.c \
     %reldir%/lapack.c %reldir%/lapack.h
 
 KERNEL_LEVEL = \

@@ -126,20 +126,21 @@ void cfx_kernel_searchsorted(cfx_context *ctx, cfx_dtype dtype, int64_t *y,
 /* ---- Order ---- */
 
 /*
- * Sort along the middle axis of x(outer, n, inner), stably; NaN is larger than
- * all numbers. y receives the values, index (i64) their original positions;
+ * Sort along the middle axis of x(outer, n, inner); equal elements stay in
+ * order if `stable`, or have that of PyTorch's CPU. NaN is larger than all
+ * numbers. y receives the values, index (i64) their original positions;
  * either may be NULL; y may be x. `work` has the size of cfx_sort_work.
  */
 size_t cfx_sort_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
                      int64_t n, int64_t inner);
 void cfx_kernel_sort(cfx_context *ctx, cfx_dtype dtype, bool descending,
-                     void *y, int64_t *index, const void *x, int64_t outer,
-                     int64_t n, int64_t inner, void *work);
+                     bool stable, void *y, int64_t *index, const void *x,
+                     int64_t outer, int64_t n, int64_t inner, void *work);
 
 /*
  * The k largest (or smallest) along the middle axis of x(outer, n, inner), in
- * order, with their places; 0 <= k <= n. Outputs are (outer, k, inner). Of
- * equal elements the first are taken. `work` as above.
+ * order, with their places; 0 <= k <= n. Outputs are (outer, k, inner). Equal
+ * elements are taken, and ordered, as PyTorch's CPU does. `work` as above.
  */
 size_t cfx_topk_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
                      int64_t n, int64_t inner, int64_t k);

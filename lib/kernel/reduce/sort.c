@@ -7,6 +7,9 @@
  * of many, elements are first compared with the smallest that is still in,
  * block by block.
  *
+ * Rows with equal elements are done anew as PyTorch's CPU does them
+ * (introsort.h), unless a stable order is asked for.
+ *
  * Floats: the bits of a positive number are ordered as they are; those of a
  * negative one the other way round, below; both zeros are one key, and NaN has
  * the greatest.
@@ -19,6 +22,7 @@
 
 #include "base/convert.h"
 #include "kernel/int64.h"
+#include "kernel/reduce/introsort.h"
 #include "kernel/reduce/reduce.h"
 
 enum {
@@ -28,10 +32,7 @@ enum {
     PART = 32     /* and those where a block has one before the bound */
 };
 
-typedef struct pair {
-    uint64_t key;
-    int64_t index;
-} pair;
+typedef cfx_sort_pair pair;
 
 /* ---- Keys ---- */
 
@@ -183,7 +184,7 @@ typedef struct job {
     const cfx_context *ctx;
     cfx_dtype dtype;
     size_t size;
-    bool descending;
+    bool descending, stable;
     const char *x;
     char *y;
     int64_t *index;
@@ -255,22 +256,56 @@ static void put_row(const job *j, int64_t row, const pair *p, void *other)
     }
 }
 
-static void sort_row(const job *j, int64_t row, pair *p)
+/* The pairs of a row; false where the context stops. */
+static bool load_row(const job *j, int64_t row, pair *p)
 {
     int64_t outer = row / j->inner, column = row % j->inner;
     const char *x = j->x +
                     (size_t)(outer * j->n * j->inner + column) * j->size;
     uint64_t flip = !j->descending ? 0 : UINT64_MAX >> (64 - 8 * j->size);
-    pair *other = p + j->n, *sorted;
 
     for (int64_t i = 0; i < j->n; i += CFX_STOP_BLOCK) {
         if (cfx_context_stops(j->ctx))
-            return;
+            return false;
         load_pairs(j->dtype, p + i, x + (size_t)(i * j->inner) * j->size,
                    j->inner, i, cfx_min64(CFX_STOP_BLOCK, j->n - i), flip);
     }
+    return true;
+}
+
+/* Has one of the first n pairs the key of the next? */
+static bool has_ties(const pair *p, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (p[i].key == p[i + 1].key)
+            return true;
+    return false;
+}
+
+/* Order a row again, with its ties as PyTorch's: all of it, or the first k. */
+static void redo_row(const job *j, int64_t row, pair *p)
+{
+    if (!load_row(j, row, p))
+        return;
+    if (j->extreme)
+        cfx_introselect(p, j->k, j->n);
+    else
+        cfx_introsort(p, j->n);
+    put_row(j, row, p, p + j->n);
+}
+
+static void sort_row(const job *j, int64_t row, pair *p)
+{
+    pair *other = p + j->n, *sorted;
+
+    if (!load_row(j, row, p))
+        return;
     sorted = sort_pairs(j->ctx, p, other, j->n, (int)j->size);
-    if (sorted)
+    if (!sorted)
+        return;
+    if (!j->stable && has_ties(sorted, cfx_min64(j->k, j->n - 1)))
+        redo_row(j, row, p);
+    else
         put_row(j, row, sorted, sorted == p ? other : p);
 }
 
@@ -306,13 +341,13 @@ size_t cfx_sort_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
 }
 
 void cfx_kernel_sort(cfx_context *ctx, cfx_dtype dtype, bool descending,
-                     void *y, int64_t *index, const void *x, int64_t outer,
-                     int64_t n, int64_t inner, void *work)
+                     bool stable, void *y, int64_t *index, const void *x,
+                     int64_t outer, int64_t n, int64_t inner, void *work)
 {
     /* clang-format off */
     job j = {
         .ctx = ctx, .dtype = dtype, .size = cfx_dtype_size(dtype),
-        .descending = descending, .x = x, .y = y, .index = index, .n = n,
+        .descending = descending, .stable = stable, .x = x, .y = y, .index = index, .n = n,
         .inner = inner, .k = n, .rows = outer * inner,
         .slots = slots_of(ctx, outer * inner, n), .work = work,
         .slot = slot_size(2 * n),
@@ -386,41 +421,74 @@ static uint64_t first_key(const job *j, const void *block, int64_t n)
            j->flip;
 }
 
+/* Those of a row that are held so far, and the key of the first of those that
+ * were not taken, or had to leave. */
+struct held {
+    pair *p;
+    int64_t count;
+    uint64_t out;
+    bool any_out;
+};
+
+static void leave_out(struct held *h, uint64_t key)
+{
+    if (!h->any_out || key < h->out)
+        h->out = key;
+    h->any_out = true;
+}
+
+/* Is a block without an element that comes before those that are held? */
+static bool passes(const job *j, struct held *h, const void *block, int64_t n)
+{
+    if (h->count < j->k)
+        return false;
+    uint64_t key = first_key(j, block, n);
+    if (key < h->p[0].key)
+        return false;
+    leave_out(h, key);
+    return true;
+}
+
 /* Take n <= PART elements, the first of which has the index `first`. */
-static void take_part(const job *j, pair *p, int64_t *count, const char *part,
+static void take_part(const job *j, struct held *h, const char *part,
                       int64_t n, int64_t first)
 {
     pair all[PART];
 
-    if (*count == j->k && first_key(j, part, n) >= p[0].key)
+    if (passes(j, h, part, n))
         return;
     load_pairs(j->type, all, part, 1, first, n, j->flip);
     for (int64_t i = 0; i < n; i++) {
-        if (*count < j->k)
-            push(p, (*count)++, all[i]);
-        else if (all[i].key < p[0].key)
-            sift_down(p, j->k, all[i]);
+        if (h->count < j->k) {
+            push(h->p, h->count++, all[i]);
+        } else if (all[i].key < h->p[0].key) {
+            leave_out(h, h->p[0].key);
+            sift_down(h->p, j->k, all[i]);
+        } else {
+            leave_out(h, all[i].key);
+        }
     }
 }
 
 /* Most blocks have no element that comes before those that are held, and most
  * parts of the others. */
-static void take_block(const job *j, pair *p, int64_t *count,
-                       const char *block, int64_t n, int64_t first)
+static void take_block(const job *j, struct held *h, const char *block,
+                       int64_t n, int64_t first)
 {
     size_t size = cfx_dtype_size(j->type);
 
-    if (*count == j->k && first_key(j, block, n) >= p[0].key)
+    if (passes(j, h, block, n))
         return;
     for (int64_t i = 0; i < n; i += PART)
-        take_part(j, p, count, block + (size_t)i * size,
-                  cfx_min64(PART, n - i), first + i);
+        take_part(j, h, block + (size_t)i * size, cfx_min64(PART, n - i),
+                  first + i);
 }
 
 static void topk_row(const job *j, int64_t row, pair *p)
 {
     _Alignas(64) double buffer[BLOCK];
-    int64_t outer = row / j->inner, column = row % j->inner, count = 0;
+    int64_t outer = row / j->inner, column = row % j->inner;
+    struct held h = {.p = p};
     const char *x = j->x +
                     (size_t)(outer * j->n * j->inner + column) * j->size;
 
@@ -436,9 +504,14 @@ static void topk_row(const job *j, int64_t row, pair *p)
             j->load(buffer, 1, from, j->inner, n);
             block = (const char *)buffer;
         }
-        take_block(j, p, &count, block, n, i);
+        take_block(j, &h, block, n, i);
     }
-    if (sort_heap(j->ctx, p, j->k))
+    bool tied = h.any_out && h.out == p[0].key;
+    if (!sort_heap(j->ctx, p, j->k))
+        return;
+    if (tied || has_ties(p, j->k - 1))
+        redo_row(j, row, p);
+    else
         put_row(j, row, p, p + j->k);
 }
 
@@ -463,7 +536,7 @@ size_t cfx_topk_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
                      int64_t n, int64_t inner, int64_t k)
 {
     (void)dtype;
-    return slot_size(2 * (are_many(n, k) ? n : k)) *
+    return slot_size(are_many(n, k) ? 2 * n : n + k) *
            (size_t)slots_of(ctx, outer * inner, n);
 }
 
@@ -480,7 +553,7 @@ void cfx_kernel_topk(cfx_context *ctx, cfx_dtype dtype, bool largest, void *y,
         .descending = largest, .x = x, .y = y, .index = index, .n = n,
         .inner = inner, .k = k, .rows = outer * inner,
         .slots = slots_of(ctx, outer * inner, n), .work = work,
-        .slot = slot_size(2 * (are_many(n, k) ? n : k)),
+        .slot = slot_size(are_many(n, k) ? 2 * n : n + k),
         .type = !floats ? CFX_I64 : f64 ? CFX_F64 : CFX_F32,
         .flip = largest ? UINT64_MAX : 0,
     };

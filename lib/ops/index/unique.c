@@ -145,7 +145,7 @@ static bool are_equal(const struct rows *r, int64_t a, int64_t b)
 }
 
 /* Sorting by each column, from the last to the first, is sorting by all, since
- * sorts are stable. */
+ * these sorts are stable. */
 static void sort_rows(cfx_scope *s, struct rows *r)
 {
     for (int64_t j = r->m - 1; j >= 0 && !cfx_scope_failed(s); j--) {
@@ -153,7 +153,8 @@ static void sort_rows(cfx_scope *s, struct rows *r)
         cfx_value key = CFX_CALL(s, "torch.select", r->data, cfx_int(1),
                                  cfx_int(j));
         key = CFX_CALL(s, "torch.index_select", key, cfx_int(0), r->order);
-        cfx_value place = cfx_nth(s, CFX_CALL(s, "torch.sort", key), 1);
+        cfx_value place = CFX_CALL(s, "torch.argsort", key, cfx_int(-1),
+                                   cfx_bool(false), cfx_bool(true));
         r->order = cfx_scope_leave(
             s, frame,
             CFX_CALL(s, "torch.index_select", r->order, cfx_int(0), place));

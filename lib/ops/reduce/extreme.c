@@ -442,6 +442,11 @@ static cfx_status row_major_twin(cfx_call *call, cfx_tensor *y,
     return st ? st : cfx_tensor_alloc(*out, call->err);
 }
 
+static bool is_stable(const cfx_call *call)
+{
+    return cfx_call_has(call, STABLE) && cfx_call_bool(call, STABLE);
+}
+
 static cfx_status sort_run(cfx_call *call)
 {
     cfx_tensor *in = cfx_loop_contiguous(call, cfx_call_tensor(call, SELF));
@@ -451,10 +456,11 @@ static cfx_status sort_run(cfx_call *call)
         st = row_major_twin(call, call->out[i], &made[i]);
     if (!st) {
         cfx_axis_split s = split(call, in);
-        cfx_kernel_sort(
-            call->ctx, (cfx_dtype)in->dtype, cfx_call_bool(call, DESCENDING),
-            call->nout == 2 ? made[0]->data : NULL, made[call->nout - 1]->data,
-            in->data, s.outer, s.n, s.inner, call->work);
+        cfx_kernel_sort(call->ctx, (cfx_dtype)in->dtype,
+                        cfx_call_bool(call, DESCENDING), is_stable(call),
+                        call->nout == 2 ? made[0]->data : NULL,
+                        made[call->nout - 1]->data, in->data, s.outer, s.n,
+                        s.inner, call->work);
     }
     for (int i = 0; i < 2; i++) {
         if (!st && made[i] && made[i] != call->out[i])
@@ -465,7 +471,6 @@ static cfx_status sort_run(cfx_call *call)
     return st;
 }
 
-/* Every sort here is stable. */
 static const cfx_op sort_stable = {
     .schema = "sort.stable(Tensor self, int dim=-1, bool descending=False, *, "
               "bool? stable=False) -> (Tensor values, Tensor indices)",

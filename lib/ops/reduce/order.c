@@ -77,6 +77,14 @@ static cfx_value sorted_along(cfx_scope *s, const cfx_call *call)
     return CFX_CALL(s, "torch.sort", IN(SELF), cfx_int(axis_of(call)));
 }
 
+/* Medians are the first of equal elements. */
+static cfx_value sorted_stably(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value args[] = {IN(SELF), cfx_int(axis_of(call))};
+    cfx_value key[] = {cfx_str(s, "stable"), cfx_bool(true)};
+    return cfx_call_function(s, "torch.sort", (cfx_args){args, 2, key, 1});
+}
+
 /* A number is in place 0 of itself. */
 static cfx_value single(cfx_scope *s, const cfx_call *call)
 {
@@ -184,7 +192,7 @@ static cfx_value median_dim_build(cfx_scope *s, const cfx_call *call)
     if (!x->rank)
         return single(s, call);
     cfx_dim n = extent(call);
-    cfx_value sorted = sorted_along(s, call);
+    cfx_value sorted = sorted_stably(s, call);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
         return take_one(s, call, sorted, cfx_value_of_dim(middle(call, n)));
     return take(s, call, sorted,
