@@ -240,8 +240,11 @@ cfx_status cfx_control__wrap(control *c, cfx_value *out)
     bool autocast = cfx_call_place(c->call, DEVICE_TYPE) >= 0;
     bool wrapped = cfx_call_place(c->call, WRAPPED) >= 0;
     if (autocast && cfx_call_bool(c->call, ENABLED))
-        return cfx_call_fail(c->call, CFX_EUNSUPPORTED,
-                             "autocast is only supported where it is off");
+        return cfx_call_fail(
+            c->call, CFX_EUNSUPPORTED,
+            "autocast is only supported where it is off: save "
+            "ep.run_decompositions(), which has the casts in the "
+            "graph");
     for (int i = 0; i < 3; i++)
         if (cfx_call_value(c->call, graphs[i]).kind == CFX_MODULE)
             return cfx_control__call(c, graphs[i], operands->item,

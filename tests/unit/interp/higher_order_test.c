@@ -115,7 +115,9 @@ TEST_CASE(operators_of_graphs_refuse_other_arguments)
     program(
         first_of("wrap_with_autocast", "('cpu', None, True, False, %f, %x)"),
         body_of("operator.add", "(%x, 1)"), "    return None\n");
-    fails(CFX_EUNSUPPORTED, "autocast is only supported where it is off");
+    fails(CFX_EUNSUPPORTED,
+          "autocast is only supported where it is off: save "
+          "ep.run_decompositions(), which has the casts in the graph");
 }
 
 TEST_CASE(errors_in_branches_tell_their_graph)
