@@ -55,15 +55,16 @@ static cfx_status find_inputs(splitter *s, uint32_t p, uint32_t *seen,
                               uint32_t *nmodules)
 {
     size_t most = 0;
-    uint32_t n = 0, back;
+    uint32_t n = 0;
     bool module = false;
+    *nmodules = 0;
     for (uint32_t i = s->nodes.start[p]; i < s->nodes.start[p + 1]; i++)
         most += s->nodes.item[i]->ninputs;
-    cfx_node **list = cfx_extract__scratch(&s->arena, most, sizeof(*list),
+    cfx_node **list = cfx_extract__scratch(&s->arena, 2 * most, sizeof(*list),
                                            s->err);
     if (!list)
         return s->err->code;
-    back = (uint32_t)most;
+    cfx_node **modules = list + most;
     for (uint32_t i = s->nodes.start[p]; i < s->nodes.start[p + 1]; i++)
         for (uint32_t k = 0; k < s->nodes.item[i]->ninputs; k++) {
             cfx_node *from = cfx_node_input(s->nodes.item[i], k);
@@ -73,13 +74,14 @@ static cfx_status find_inputs(splitter *s, uint32_t p, uint32_t *seen,
             module = false;
             if (from->op == CFX_GET_ATTR && names_module(s, from, &module))
                 return s->err->code;
-            list[module ? --back : n++] = from;
+            if (module)
+                modules[(*nmodules)++] = from;
+            else
+                list[n++] = from;
         }
     s->inputs[p] = list;
     s->ninputs[p] = n;
-    *nmodules = (uint32_t)most - back;
-    for (uint32_t i = 0; i < *nmodules; i++)
-        list[n + i] = list[most - 1 - i];
+    memmove(list + n, modules, *nmodules * sizeof(*list));
     return CFX_OK;
 }
 
