@@ -1,9 +1,9 @@
 dist_cfxinclude_HEADERS += %reldir%/cfx/interp.h %reldir%/cfx/trace.h \
-	%reldir%/cfx/check_finite.h
+	%reldir%/cfx/check_finite.h %reldir%/cfx/input_check.h
 
 libcfx_all_la_SOURCES += %reldir%/walk/interp.c %reldir%/walk/interp_impl.h \
 	%reldir%/walk/run.c %reldir%/walk/prepare.c %reldir%/walk/nested.c %reldir%/walk/scopes.c \
-	%reldir%/walk/trace.c \
+	%reldir%/walk/trace.c %reldir%/walk/input_check.c \
 	%reldir%/walk/check_finite.c
 
 # Tracing, and rewriting by interpreting.

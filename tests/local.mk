@@ -48,7 +48,7 @@ tests_unit_interp_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/unit/interp/minimize_test.c %reldir%/unit/interp/tracer_test.c \
 	%reldir%/unit/interp/tracer_module_test.c %reldir%/unit/interp/tracer_proxy_test.c \
 	%reldir%/unit/interp/transformer_test.c %reldir%/unit/interp/memory_test.c \
-	%reldir%/unit/interp/peak_test.c
+	%reldir%/unit/interp/peak_test.c %reldir%/unit/interp/input_check_test.c
 tests_unit_rewrite_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/unit/rewrite/rewrite_graphs.c %reldir%/unit/rewrite/rewrite_test.h \
 	%reldir%/unit/rewrite/matcher_test.c %reldir%/unit/rewrite/matcher_beyond_test.c \
@@ -140,7 +140,7 @@ SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/quantize.sh \
 	%reldir%/cli/registry.sh %reldir%/cli/aten_names.sh %reldir%/cli/zoo.sh %reldir%/cli/same.sh \
 	%reldir%/cli/levels.sh %reldir%/cli/headers.sh %reldir%/cli/bad_inputs.sh \
 	%reldir%/cli/demo.sh %reldir%/cli/examples.sh %reldir%/cli/cli_test.sh \
-	%reldir%/cli/stop.sh %reldir%/cli/foreign.sh \
+	%reldir%/cli/stop.sh %reldir%/cli/foreign.sh %reldir%/cli/inputs.sh \
 	%reldir%/cli/readme.sh %reldir%/cli/picture.sh \
 	%reldir%/cli/blocked_zoo.sh %reldir%/cli/packed_zoo.sh %reldir%/cli/optimize.sh \
 	%reldir%/cli/optimize_zoo.sh \

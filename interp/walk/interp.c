@@ -483,6 +483,8 @@ cfx_status cfx_interp__init_nested(cfx_interp *it, const cfx_interp_class *cls,
     cfx_status st = cfx_interp__prepare(it, err);
     if (!st && nested)
         st = cfx_params__find(&it->self->params, it->graph, err);
+    if (!st && !nested && !cfx_context_any_shape(ctx))
+        st = cfx_input_check_new(&it->self->check, it->graph, err);
     if (st)
         cfx_interp_release(it);
     return st;
@@ -507,6 +509,8 @@ static void free_self(cfx_context *ctx, struct cfx_interp_self *self)
 {
     cfx_walks__release(&self->walks);
     cfx_params__release(&self->params, ctx);
+    if (!self->outer)
+        cfx_input_check_free(self->check);
     cfx_interp__forget(self);
     cfx_scope_release(&self->eager);
     cfx_free(ctx, self, sizeof(*self));
@@ -524,6 +528,7 @@ cfx_status cfx_interp__new_inner(cfx_interp *it, cfx_error *err)
     self->outer = outer;
     self->nested = outer->nested;
     self->hook = outer->hook;
+    self->check = outer->check;
     self->keep_values = outer->keep_values;
     self->progress = outer->progress;
     self->progress_user = outer->progress_user;

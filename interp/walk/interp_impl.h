@@ -5,6 +5,7 @@
 #ifndef CFX_INTERP_IMPL_H
 #define CFX_INTERP_IMPL_H
 
+#include <cfx/input_check.h>
 #include <cfx/interp.h>
 
 #include "base/util.h"
@@ -89,6 +90,8 @@ struct cfx_interp_self {
     void *progress_user;
     cfx_status (*wrapped_run_node)(cfx_interp *it, const cfx_node *n,
                                    cfx_value *out);
+    cfx_input_check *check; /* of the inputs; NULL: none is declared */
+    bool sets_inputs;  /* a placeholder has a value from cfx_interp_set_env */
     bool has_kwargs;   /* a placeholder is `**kwargs` */
     cfx_params params; /* of nested graphs */
     cfx_walks walks;   /* of this run, if it is the outermost */

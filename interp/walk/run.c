@@ -41,6 +41,7 @@ cfx_status cfx_interp_set_env(cfx_interp *it, const cfx_node *n, cfx_value v,
                         n->name);
     forget_last_run(it->self);
     set_env(it->self, n->id, cfx_value_ref(v));
+    it->self->sets_inputs |= n->op == CFX_PLACEHOLDER;
     return CFX_OK;
 }
 
@@ -194,6 +195,46 @@ static void end_run(struct cfx_interp_self *self, bool complete)
         set_env(self, self->step[self->nsteps - 1].id, CFX_NOTHING);
 }
 
+/* Placeholders that have a value take no input: one value for each. */
+static cfx_status gather_inputs(const struct cfx_interp_self *self,
+                                const cfx_value *inputs, size_t n,
+                                cfx_value **out, size_t *nout, cfx_error *err)
+{
+    *out = cfx_calloc(self->ctx, self->nsteps, sizeof(**out));
+    *nout = 0;
+    if (!*out)
+        return cfx_no_memory(err);
+    for (size_t i = 0, next = 0; i < self->nsteps; i++) {
+        if (self->step[i].op != CFX_PLACEHOLDER)
+            continue;
+        cfx_value v = self->env[self->step[i].id];
+        if (!v.kind && next < n)
+            v = inputs[next++];
+        (*out)[(*nout)++] = v;
+    }
+    return CFX_OK;
+}
+
+/* Compare the inputs with those that the file declares. `bound`: there is one
+ * for each placeholder. */
+static cfx_status check_inputs(cfx_interp *it, const cfx_value *inputs,
+                               size_t n, bool bound, cfx_error *err)
+{
+    struct cfx_interp_self *self = it->self;
+    cfx_value *all = NULL;
+    cfx_status st = CFX_OK;
+    if (CFX_LIKELY(!self->check))
+        return CFX_OK;
+    forget_last_run(self);
+    if (self->sets_inputs && !bound)
+        st = gather_inputs(self, inputs, n, &all, &n, err);
+    if (!st)
+        st = cfx_input_check_run(self->check, it->scope->env,
+                                 all ? all : inputs, n, err);
+    cfx_free(self->ctx, all, self->nsteps * sizeof(*all));
+    return st;
+}
+
 static void start(struct cfx_interp_self *self, const cfx_value *inputs,
                   size_t n, bool bound, bool boxed)
 {
@@ -241,6 +282,19 @@ cfx_status cfx_interp__run_bound(cfx_interp *it, const cfx_value *in,
     return st;
 }
 
+/* Run on inputs; with `take`, on all of them, which are dropped after their last
+ * use. */
+static cfx_status check_and_walk(cfx_interp *it, const cfx_value *inputs,
+                                 size_t n, bool take, cfx_value *result)
+{
+    *result = cfx_none();
+    cfx_status st = check_inputs(it, inputs, n, take, it->err);
+    if (st)
+        return st;
+    start(it->self, inputs, n, take, take);
+    return walk(it, result);
+}
+
 cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
                           size_t ninputs, cfx_value *result, cfx_error *err)
 {
@@ -250,8 +304,7 @@ cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
     cfx_status st = enter(it, &before, err ? err : &own);
     if (st)
         return st;
-    start(it->self, inputs, ninputs, false, false);
-    st = walk(it, result);
+    st = check_and_walk(it, inputs, ninputs, false, result);
     leave(it, &before, st);
     return st;
 }
@@ -277,8 +330,7 @@ cfx_status cfx_interp_run_take(cfx_interp *it, cfx_value *inputs,
     }
     cfx_status st = enter(it, &before, err ? err : &own);
     if (!st) {
-        start(it->self, inputs, ninputs, true, true);
-        st = walk(it, result);
+        st = check_and_walk(it, inputs, ninputs, true, result);
         leave(it, &before, st);
     }
     for (size_t i = 0; i < ninputs; i++) {
@@ -298,9 +350,10 @@ cfx_status cfx_interp_begin(cfx_interp *it, const cfx_value *inputs,
     if (st)
         return st;
     cfx_error_clear(&it->scope->error);
+    st = check_inputs(it, inputs, ninputs, false, err);
     start(it->self, inputs, ninputs, false, false);
     it->self->stepped = true;
-    return cfx_context_check(it->self->ctx, err);
+    return st ? st : cfx_context_check(it->self->ctx, err);
 }
 
 static cfx_status make_next(cfx_interp *it, const step *s, cfx_error *err)

@@ -263,6 +263,16 @@ void cfx_context_set_strict_devices(cfx_context *ctx, bool strict)
     ctx->parent->strict_devices = strict;
 }
 
+void cfx_context_set_any_shape(cfx_context *ctx, bool any)
+{
+    ctx->parent->any_shape = any;
+}
+
+bool cfx_context_any_shape(const cfx_context *ctx)
+{
+    return ctx->parent->any_shape;
+}
+
 /* ---- Random numbers ---- */
 
 void cfx_context_seed(cfx_context *ctx, uint64_t seed)

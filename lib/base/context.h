@@ -42,7 +42,7 @@ struct cfx_context {
     cfx_spin random_lock;
     uint64_t random_key, random_counter;
 
-    bool strict_devices;
+    bool strict_devices, any_shape;
     atomic_bool has_batches;  /* some tensor had batches of torch.vmap */
     atomic_bool device_noted; /* the note that other devices run on the CPU was
                                 sent */

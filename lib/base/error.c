@@ -98,7 +98,7 @@ const char *cfx_status_name(cfx_status code)
         "CFX_EDTYPE",   "CFX_ENAME",        "CFX_EPARSE",     "CFX_EIO",
         "CFX_EGRAPH",   "CFX_EUNSUPPORTED", "CFX_ELIMIT",     "CFX_ECANCEL",
         "CFX_ENUMERIC", "CFX_EUSER",        "CFX_EUNDECIDED", "CFX_EOPERATOR",
-        "CFX_EWEIGHT",  "CFX_EATTR",
+        "CFX_EWEIGHT",  "CFX_EATTR",        "CFX_EINPUT",
     };
     int i = -(int)code;
     return i >= 0 && i < (int)(sizeof(name) / sizeof(*name)) ? name[i]

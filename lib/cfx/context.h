@@ -95,6 +95,11 @@ CFX_API void cfx_message(cfx_context *ctx, cfx_level level, const char *fmt,
  * Without, which is the default, they compute on the CPU and say so once. */
 CFX_API void cfx_context_set_strict_devices(cfx_context *ctx, bool strict);
 
+/* With `any`, interpreters that are created do not compare their inputs with
+ * those that the model was exported for (cfx/input_check.h). */
+CFX_API void cfx_context_set_any_shape(cfx_context *ctx, bool any);
+CFX_API bool cfx_context_any_shape(const cfx_context *ctx);
+
 /* Bytes held now, and the most held since the context was made. */
 CFX_API size_t cfx_context_memory(const cfx_context *ctx);
 CFX_API size_t cfx_context_peak_memory(const cfx_context *ctx);

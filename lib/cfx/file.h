@@ -225,6 +225,12 @@ CFX_API cfx_status cfx_module_randomize(cfx_module *gm, uint64_t seed,
 /* Fill an input tensor from a seed and its name. */
 CFX_API cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed,
                                         const char *name, cfx_error *err);
+/* Like cfx_tensor_randomize, for a tensor of integers, which are at least 0 and
+ * less than `limit`. Fails with CFX_EINVAL for a limit that its type cannot
+ * hold. */
+CFX_API cfx_status cfx_tensor_randomize_below(cfx_tensor *t, uint64_t seed,
+                                              const char *name, int64_t limit,
+                                              cfx_error *err);
 
 /* ---- Saving models, in any format ---- */
 

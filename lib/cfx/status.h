@@ -38,7 +38,8 @@ typedef enum cfx_status {
     CFX_EUNDECIDED = -14,  /* the text of a module does not tell an argument */
     CFX_EOPERATOR = -15,   /* no registered operator has the name of a call */
     CFX_EWEIGHT = -16,     /* a parameter or buffer has no numbers */
-    CFX_EATTR = -17        /* a get_attr names nothing that the module has */
+    CFX_EATTR = -17,       /* a get_attr names nothing that the module has */
+    CFX_EINPUT = -18       /* an input is not as the model declares it */
 } cfx_status;
 
 enum { CFX_ERROR_TEXT = 2048 };

@@ -167,8 +167,8 @@ CFX_API cfx_status cfx_print_value(cfx_sink to, cfx_value v,
 CFX_API cfx_status cfx_print_model(cfx_sink to, const cfx_module *gm,
                                    bool lossless, cfx_error *err);
 
-/* Has a node meta other than shapes and provenance, which PyTorch's text
- * omits? Never fails. */
+/* Has a node meta other than shapes and provenance, or an input a declared type,
+ * which PyTorch's text omits? Never fails. */
 CFX_API bool cfx_graph_has_user_meta(const cfx_graph *g);
 
 /* The superset with the shapes in meta (val, tensor_meta, example_value), as

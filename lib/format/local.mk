@@ -36,7 +36,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/pt2/pt2.c \
 	%reldir%/pt2/pt2.h \
 	%reldir%/pt2/schema.c \
-	%reldir%/pt2/signature.c \
+	%reldir%/pt2/declared.c %reldir%/pt2/signature.c \
 	%reldir%/pt2/torch_file.c \
 	%reldir%/pt2/torch_file.h \
 	%reldir%/pt2/tree.c \

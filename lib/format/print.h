@@ -121,7 +121,7 @@ void cfx_out__graph(const cfx_values *v, const cfx_graph *g, bool meta);
 const char *cfx_print__target(const cfx_node *n);
 
 /* The words before a shape in a node's annotation, by the kind of its value. */
-enum { CFX_SHAPE_KINDS = 4 };
+enum { CFX_SHAPE_KINDS = 5 };
 extern const char *const cfx_print__shape_kinds[CFX_SHAPE_KINDS];
 
 /* ---- Code ---- */

@@ -24,7 +24,7 @@
  * M are the numbers of nodes that add and that multiply two nodes. It keeps
  * deep residual networks from growing without bound, and those that scale
  * their branches (squeeze and excitation) from fading away. An input has the
- * key of "input:" and its name; it is z, an integer r % 10, a bool
+ * key of "input:" and its name; it is z, an integer r % 10 or a given limit, a bool
  * r & 1. All is computed in double and rounded once, to nearest even.
  */
 #include <cfx/file.h>
@@ -40,7 +40,8 @@ typedef enum rule { ZERO, SCALED, UNIFORM, GAIN, DIGIT, BIT } rule;
 struct fill {
     uint64_t key;
     rule rule;
-    double scale; /* of SCALED and GAIN */
+    double scale;   /* of SCALED and GAIN */
+    uint64_t limit; /* of DIGIT */
     cfx_dtype dtype;
     unsigned char *data;
 };
@@ -100,7 +101,7 @@ static void chunk_of(const struct fill *f, uint64_t begin, int n, double *out)
     case DIGIT:
         for (int i = 0; i < n; i++)
             out[i] = (double)(cfx_random_bits(f->key, begin + (uint64_t)i) %
-                              10);
+                              f->limit);
         break;
     case BIT:
         for (int i = 0; i < n; i++)
@@ -176,10 +177,11 @@ static cfx_status fill(cfx_tensor *t, struct fill f, cfx_error *err)
 
 /* ---- Inputs ---- */
 
-cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed, const char *name,
-                                cfx_error *err)
+static cfx_status randomize(cfx_tensor *t, uint64_t seed, const char *name,
+                            uint64_t limit, cfx_error *err)
 {
-    struct fill f = {.key = key_of(seed, "input:", name), .scale = 1};
+    struct fill f = {
+        .key = key_of(seed, "input:", name), .scale = 1, .limit = limit};
     cfx_tensor *flat = t;
     int64_t shape[CFX_MAX_RANK];
 
@@ -203,6 +205,26 @@ cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed, const char *name,
         st = cfx_tensor_copy(t, flat, err);
     cfx_tensor_unref(flat);
     return st;
+}
+
+cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed, const char *name,
+                                cfx_error *err)
+{
+    return randomize(t, seed, name, 10, err);
+}
+
+cfx_status cfx_tensor_randomize_below(cfx_tensor *t, uint64_t seed,
+                                      const char *name, int64_t limit,
+                                      cfx_error *err)
+{
+    cfx_dtype type = (cfx_dtype)t->dtype;
+
+    if (cfx_dtypes[type].category != CFX_CAT_INT || limit < 1 ||
+        limit - 1 > cfx_dtype_most(type))
+        return cfx_fail(err, CFX_EINVAL,
+                        "%s does not hold integers of 0 to %lld",
+                        cfx_dtypes[type].name, (long long)limit - 1);
+    return randomize(t, seed, name, (uint64_t)limit, err);
 }
 
 /* ---- Weights ---- */

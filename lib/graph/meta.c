@@ -114,3 +114,8 @@ cfx_status cfx_node_set_meta(cfx_node *n, const char *key, cfx_value v,
         cfx_store_drop(store, fresh);
     return st;
 }
+
+cfx_value cfx_node_declared(const cfx_node *n)
+{
+    return n->op == CFX_PLACEHOLDER ? cfx_node_meta(n, "val") : CFX_NOTHING;
+}

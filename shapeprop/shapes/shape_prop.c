@@ -208,8 +208,8 @@ static cfx_status check(cfx_shape_prop *p, const cfx_node *n, cfx_value v)
     cfx_value want = cfx_node_meta(n, shape_keys[TENSOR_META]);
     if (!want.kind)
         return CFX_OK;
-    return cfx_shape_match_check(p->match, n->name, v, want, true,
-                                 p->base.err);
+    return cfx_shape_match_check(p->match, n->name, v, want,
+                                 n->op != CFX_PLACEHOLDER, p->base.err);
 }
 
 static cfx_status shape_prop_run_node(cfx_interp *it, const cfx_node *n,
@@ -305,7 +305,7 @@ cfx_status cfx_shape_prop_init(cfx_shape_prop *p, const cfx_interp_class *cls,
     if (!o.no_meta)
         st = find_nodes(p, o.graph ? o.graph : cfx_graph_module_graph(gm),
                         err);
-    if (!st && o.check)
+    if (!st && o.check && !cfx_context_any_shape(ctx))
         st = cfx_shape_match_new(&p->match, ctx, p->env, err);
     if (st)
         cfx_interp_release(&p->base);

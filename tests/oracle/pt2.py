@@ -281,6 +281,34 @@ def sizes():
             ({0: Dim("n", min=2, max=50)}, {0: Dim("m", min=2, max=70)}))
 
 
+class Guarded(nn.Module):
+    """Rows in a range, as many as the other input has, and an even extent."""
+
+    def forward(self, x, y):
+        return x.reshape(x.shape[0], 2, -1).sum(-1) + y.unsqueeze(1)
+
+
+def guarded():
+    n = Dim("n", min=8, max=64)
+    return (Guarded(), (torch.randn(8, 4), torch.randn(8)),
+            ({0: n, 1: Dim.AUTO}, {0: n}))
+
+
+class Baked(nn.Module):
+    """A size of the export is a constant of the graph."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.fc(x) * x.shape[0]
+
+
+def baked():
+    return Baked(), (torch.randn(2, 4),), None
+
+
 class Kinds(nn.Module):
     """Arguments that are types, devices, formats and special numbers."""
 
@@ -310,7 +338,8 @@ def of_exports(name, dynamic):
 
 
 OWN = (cnn, mlp, lstm, gru, encoder, cond, mutated, dicts, structure, twice,
-       tied, bfloat16, views, constants, several, sizes, kinds, whisper)
+       tied, bfloat16, views, constants, several, sizes, guarded, baked, kinds,
+       whisper)
 MODELS = {f.__name__: f for f in OWN}
 MODELS.update({name: of_exports(name, name not in ("t5", "swin"))
                for name in ("bert", "gpt2", "llama", "t5", "clip", "vit",
@@ -480,6 +509,10 @@ def golden():
             else "strict" if name in STRICT else "training")
         forget_places(program)
         write(str(GOLDEN / name), program, args, kwargs)
+    for name in ("guarded", "baked"):   # only their files, for cli/inputs.sh
+        program, _, _ = export(name, "training")
+        forget_places(program)
+        torch.export.save(program, str(GOLDEN / name) + ".pt2")
     program, args, kwargs = export("mlp", "training")
     forget_places(program)
     old_flat(GOLDEN / "mlp_flat.pt2", program)

@@ -72,7 +72,7 @@ static cfx_status add_leaf(struct sampling *s, const cfx_pickled *v,
     if (!s->at)
         return cfx_fail(err, CFX_EPARSE, "more of them than the model has");
     cfx_status st = make_leaf(&leaf, s, v, err);
-    if (!st && !fits(leaf, cfx_node_meta(s->at, "tensor_meta")))
+    if (!st && !fits(leaf, cfx_node_declared(s->at)))
         st = cfx_fail(err, CFX_EPARSE, "has another type or shape");
     if (st) {
         cfx_value_unref(leaf);

@@ -3,8 +3,9 @@
  *
  * archive finds the files; schema reads the plain parts of the JSON; graph,
  * argument and outputs make the nodes; signature makes of them a graph that
- * runs, and tree of its results what the program returns; weights loads its numbers. Nothing of Python is executed. Configured
- * without libzip, reading fails with CFX_EUNSUPPORTED.
+ * runs, declared gives its inputs their types, and tree makes of its results
+ * what the program returns; weights loads its numbers. Nothing of Python is
+ * executed. Configured without libzip, reading fails with CFX_EUNSUPPORTED.
  */
 #include "format/pt2/pt2.h"
 
@@ -66,9 +67,9 @@ static cfx_status read_program(cfx_module **out, cfx_context *ctx,
     if (!st)
         st = cfx_pt2__read_graph(&g, err);
     if (!st)
-        st = cfx_pt2__unlift(&g, gm, signature,
-                             json_object_get(program, "range_constraints"),
-                             err);
+        st = cfx_pt2__unlift(&g, gm, signature, err);
+    if (!st)
+        st = cfx_pt2__declare(&g, program, err);
     if (!st)
         st = cfx_pt2__shape_result(&g, module, err);
     if (!st) {

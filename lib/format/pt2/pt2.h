@@ -151,11 +151,16 @@ cfx_status cfx_pt2__outputs(cfx_pt2_graph *g, cfx_node *n, const json_t *node,
 /* ---- signature.c ---- */
 
 /* Replace the inputs that are parameters, buffers and constants by get_attr
- * nodes, declare that state in `gm`, and write mutated state back. `ranges`, which
- * may be NULL, are those of symbols. */
+ * nodes, declare that state in `gm`, and write mutated state back. */
 cfx_status cfx_pt2__unlift(cfx_pt2_graph *g, cfx_module *gm,
-                           const json_t *signature, const json_t *ranges,
-                           cfx_error *err);
+                           const json_t *signature, cfx_error *err);
+
+/* ---- declared.c ---- */
+
+/* Set what the program declares of its inputs: their types, the ranges of
+ * symbols, and guards (cfx/input_check.h). */
+cfx_status cfx_pt2__declare(const cfx_pt2_graph *g, const json_t *program,
+                            cfx_error *err);
 
 /* ---- tree.c ---- */
 

@@ -12,9 +12,7 @@
 struct unlifting {
     cfx_pt2_graph *g;
     cfx_module *gm;
-    const json_t *ranges; /* of the symbols in the shapes of inputs */
-    cfx_shape_env *env;   /* has these symbols */
-    cfx_map state;        /* full name -> its get_attr node */
+    cfx_map state; /* full name -> its get_attr node */
     cfx_buf path;
 };
 
@@ -122,80 +120,6 @@ static cfx_status unlift_state(struct unlifting *u, cfx_node *input,
     return st;
 }
 
-/* The symbols of a shape whose range the file tells: {name: (least, most)}, with
- * None where there is no most. */
-static cfx_status make_ranges(cfx_value *out, const struct unlifting *u,
-                              cfx_error *err)
-{
-    size_t room = 2 * json_object_size(u->ranges), n = 0;
-    cfx_value *item = cfx_calloc(u->g->ctx, room + 1, sizeof(*item));
-    const char *name;
-    json_t *range;
-    bool ok = item != NULL;
-
-    json_object_foreach((json_t *)(uintptr_t)u->ranges, name, range)
-    {
-        const json_t *min = json_object_get(range, "min_val");
-        const json_t *max = json_object_get(range, "max_val");
-        if (!ok || !json_is_integer(min) || json_integer_value(min) < 0)
-            continue;
-        cfx_value limits[] = {cfx_int(json_integer_value(min)), cfx_none()};
-        if (json_is_integer(max))
-            limits[1] = cfx_int(json_integer_value(max));
-        item[n] = cfx_str_new(u->g->ctx, name, strlen(name));
-        item[n + 1] = cfx_tuple_new(u->g->ctx, 2, limits);
-        ok = item[n].kind && item[n + 1].kind;
-        n += 2;
-    }
-    *out = ok ? cfx_dict_new(u->g->ctx, n / 2, item) : CFX_NOTHING;
-    while (n > 0)
-        cfx_value_unref(item[--n]);
-    if (item)
-        cfx_free(u->g->ctx, item, (room + 1) * sizeof(*item));
-    return out->kind ? CFX_OK : cfx_no_memory(err);
-}
-
-/* The first input with symbols tells the ranges of all. */
-static cfx_status set_ranges(struct unlifting *u, cfx_node *input,
-                             const cfx_tensor *meta, cfx_error *err)
-{
-    cfx_value ranges;
-    bool known = true;
-
-    for (int i = 0; i < meta->rank; i++)
-        known = known && cfx_dim_is_int(meta->shape[i]);
-    if (known || !json_object_size(u->ranges))
-        return CFX_OK;
-    cfx_status st = make_ranges(&ranges, u, err);
-    if (!st)
-        st = cfx_node_set_meta(input, "range_constraints", ranges, err);
-    cfx_value_unref(ranges);
-    u->ranges = NULL;
-    return st;
-}
-
-/* Annotate an input that is a tensor with the type that the file tells. */
-static cfx_status annotate(struct unlifting *u, cfx_node *input,
-                           const json_t *spec, cfx_error *err)
-{
-    const json_t *values = json_object_get(u->g->json, "tensor_values");
-    const char *name = json_string_value(json_object_get(
-        json_object_get(json_object_get(spec, "arg"), "as_tensor"), "name"));
-    const json_t *v = name ? json_object_get(values, name) : NULL;
-    cfx_tensor *meta;
-
-    if (!v)
-        return CFX_OK;
-    cfx_status st = cfx_pt2__meta(&meta, u->g->ctx, u->env, v, err);
-    if (!st)
-        st = cfx_node_set_meta(input, "tensor_meta", cfx_value_of_tensor(meta),
-                               err);
-    if (!st)
-        st = set_ranges(u, input, meta, err);
-    cfx_tensor_unref(meta);
-    return st;
-}
-
 static cfx_status unlift_input(struct unlifting *u, cfx_node *input,
                                const json_t *spec, cfx_error *err)
 {
@@ -206,7 +130,7 @@ static cfx_status unlift_input(struct unlifting *u, cfx_node *input,
     if (st)
         return st;
     if (!strcmp(in.key, "user_input"))
-        return annotate(u, input, in.value, err);
+        return CFX_OK;
     for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
         if (!strcmp(in.key, states[i].kind))
             return unlift_state(u, input, in.value, states[i].name,
@@ -347,10 +271,9 @@ static cfx_status unlift_outputs(struct unlifting *u, const json_t *specs,
 }
 
 cfx_status cfx_pt2__unlift(cfx_pt2_graph *g, cfx_module *gm,
-                           const json_t *signature, const json_t *ranges,
-                           cfx_error *err)
+                           const json_t *signature, cfx_error *err)
 {
-    struct unlifting u = {.g = g, .gm = gm, .ranges = ranges};
+    struct unlifting u = {.g = g, .gm = gm};
     const json_t *inputs, *outputs;
     cfx_status st = cfx_pt2__member(&inputs, signature, "input_specs",
                                     JSON_ARRAY, err);
@@ -362,12 +285,9 @@ cfx_status cfx_pt2__unlift(cfx_pt2_graph *g, cfx_module *gm,
         return st;
     cfx_map_init(&u.state, g->ctx);
     cfx_buf_init(&u.path, g->ctx);
-    st = cfx_shape_env_new(&u.env, g->ctx, err);
-    if (!st)
-        st = unlift_inputs(&u, inputs, err);
+    st = unlift_inputs(&u, inputs, err);
     if (!st)
         st = unlift_outputs(&u, outputs, err);
-    cfx_shape_env_free(u.env);
     cfx_buf_release(&u.path);
     cfx_map_release(&u.state);
     return st;

@@ -30,7 +30,7 @@ cfx_value cfx_print__meta_value(const cfx_node *n)
 }
 
 const char *const cfx_print__shape_kinds[] = {"Tensor", "tuple", "list",
-                                              "dict"};
+                                              "dict", "int"};
 
 static const char *kind_of_shape(cfx_value v)
 {
@@ -39,6 +39,7 @@ static const char *kind_of_shape(cfx_value v)
     case CFX_TUPLE: return cfx_print__shape_kinds[1];
     case CFX_LIST: return cfx_print__shape_kinds[2];
     case CFX_DICT: return cfx_print__shape_kinds[3];
+    case CFX_SYMINT: return cfx_print__shape_kinds[4];
     default: return NULL;
     }
 }
@@ -84,14 +85,17 @@ static void print_annotation(const cfx_values *v, const cfx_node *n,
     cfx_buf_release(&text);
 }
 
-/* The superset annotates every node of which something is known, and keeps its
- * type; PyTorch calls that give one tensor, and no type. */
+/* The superset annotates inputs as the file declares them, with `meta` every node
+ * of which something is known, and keeps types; PyTorch annotates calls that
+ * give one tensor, and has no type then. */
 static void print_type(const cfx_values *v, const cfx_node *n, bool meta)
 {
     cfx_out *o = v->out;
     bool lossless = v->style == CFX_STYLE_LOSSLESS;
     const cfx_string *type = type_of(n);
-    cfx_value shape = meta ? cfx_print__meta_value(n) : CFX_NOTHING;
+    cfx_value shape = meta       ? cfx_print__meta_value(n)
+                      : lossless ? cfx_node_declared(n)
+                                 : CFX_NOTHING;
     const char *kind = kind_of_shape(shape);
     bool call = cfx_node_is_call(n);
     if (kind && lossless) {
@@ -172,23 +176,25 @@ static void print_output(const cfx_values *v, const cfx_node *n)
     }
 }
 
-/* Shape propagation can restore "tensor_meta" and a tensor's "val", and ranges are
- * of no use without them: they are not user meta. With a shape in the text, `type` is
- * redundant. */
+/* Shape propagation can restore "tensor_meta" and the "val" of a call, and that of
+ * an input is its annotation: they are not user meta. With a shape in the text,
+ * `type` is redundant. */
 static bool is_derived(cfx_value key, cfx_value v, bool annotated)
 {
     return !strcmp(key.u.str->text, "tensor_meta") ||
-           !strcmp(key.u.str->text, "range_constraints") ||
-           (v.kind == CFX_TENSOR && !strcmp(key.u.str->text, "val")) ||
+           (!strcmp(key.u.str->text, "val") &&
+            (v.kind == CFX_TENSOR || v.kind == CFX_SYMINT)) ||
            (annotated && !strcmp(key.u.str->text, "type"));
 }
 
 bool cfx_graph_has_user_meta(const cfx_graph *g)
 {
     static const char *const shapes[] = {"val", "tensor_meta", "type",
-                                         "example_value", "range_constraints"};
+                                         "example_value"};
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         const cfx_seq *d = n->meta.kind == CFX_DICT ? n->meta.u.seq : NULL;
+        if (cfx_node_declared(n).kind)
+            return true;
         for (uint32_t i = 0; d && i + 1 < d->len; i += 2) {
             const char *key = d->item[i].u.str->text;
             bool known = cfx_meta__is_provenance(key);

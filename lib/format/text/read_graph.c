@@ -272,6 +272,8 @@ static cfx_status lossless_body(graph_reader *gr, const char *s)
         st = read_meta(gr, &lx, n);
     if (!st && gr->shape.kind)
         st = cfx_node_set_meta(n, "tensor_meta", gr->shape, r->err);
+    if (!st && gr->shape.kind && n->op == CFX_PLACEHOLDER)
+        st = cfx_node_set_meta(n, "val", gr->shape, r->err);
     return st;
 }
 

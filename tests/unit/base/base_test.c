@@ -148,8 +148,8 @@ TEST_CASE(status_has_a_name)
     ck_assert_str_eq(cfx_status_name(CFX_OK), "CFX_OK");
     ck_assert_str_eq(cfx_status_name(CFX_ESHAPE), "CFX_ESHAPE");
     ck_assert_str_eq(cfx_status_name(CFX_EUSER), "CFX_EUSER");
-    ck_assert_str_eq(cfx_status_name(CFX_EATTR), "CFX_EATTR");
-    ck_assert_str_eq(cfx_status_name((cfx_status)(CFX_EATTR - 1)), "CFX_E?");
+    ck_assert_str_eq(cfx_status_name(CFX_EINPUT), "CFX_EINPUT");
+    ck_assert_str_eq(cfx_status_name((cfx_status)(CFX_EINPUT - 1)), "CFX_E?");
     ck_assert_str_eq(cfx_status_name((cfx_status)-99), "CFX_E?");
     ck_assert_str_eq(cfx_status_name((cfx_status)99), "CFX_E?");
 }

@@ -362,7 +362,7 @@ static cfx_status retrace(cfx_module **out, cfx_module *gm, cfx_error *err)
 
     for (const cfx_node *p = cfx_graph_first(g); p; p = cfx_node_next(p))
         if (p->op == CFX_PLACEHOLDER)
-            in[n++] = p->nargs ? p->args[0] : cfx_node_meta(p, "tensor_meta");
+            in[n++] = p->nargs ? p->args[0] : cfx_node_declared(p);
     *out = NULL;
     cfx_status st = cfx_shape_env_new(&env, cfx_module_context(gm), err);
     if (!st)

@@ -143,9 +143,10 @@ TEST_CASE(annotations_are_checked)
         {"f32[N, 3, H]", NULL},
         {"f32[B, 3, 7]", NULL},
         {"f32[H, 3, N]", "x is f32[H, 3, N], not f32[N, 3, H] as asserted"},
-        {"f32[2, 4, 5]", "x is f32[2, 4, 5], not f32[N, 3, H] as asserted"},
+        {"f32[2, 4, 5]", "input x is f32[2, 4, 5]; the model was exported for "
+                         "f32[N, 3, H]: "},
         {"f32[2, 3, 5][15, 1, 3]",
-         "x is f32[2, 3, 5][15, 1, 3]cpu, not f32[N, 3, H][3*H, H, 1]cpu as "
+         "t is f32[2, 5, 3][15, 3, 1]cpu, not f32[N, H, 3][3*H, 1, H]cpu as "
          "asserted"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
