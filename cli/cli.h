@@ -24,6 +24,7 @@ typedef struct cli_globals {
     double timeout;
     bool no_mmap;
     bool assume_defaults;
+    bool any_shape;
     cli_list plugins;
     const char *cpu;
     const char *weights;
@@ -158,16 +159,12 @@ typedef struct cli_inputs {
 } cli_inputs;
 
 /* Make inputs from texts "NAME=VALUE" or "VALUE"; those without a name fill the
- * remaining placeholders in order. Missing inputs take the placeholder's
- * default. */
+ * remaining placeholders in order, and a file of several tensors those of their
+ * names. Missing inputs take the sample inputs of the file at `samples` (NULL:
+ * none), else the placeholder's default. */
 cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
-                           const cli_list *texts, uint64_t seed,
-                           cfx_error *err);
-/* Make the sample inputs that the model's file holds; without some, fail as
- * cli_inputs_make does without texts. */
-cfx_status cli_inputs_sample(cli_inputs *in, const cli *c,
-                             const cfx_module *gm, const char *path,
-                             cfx_error *err);
+                           const char *samples, const cli_list *texts,
+                           uint64_t seed, cfx_error *err);
 void cli_inputs_release(cli_inputs *in);
 
 /* The shape that the model's file tells of an input, as an export or an
@@ -185,19 +182,49 @@ cfx_status cli_known_input(cfx_named_value *out, const cli *c,
                            cfx_error *err);
 void cli_known_input_release(cfx_named_value *v);
 
+/* The texts, with one for each tensor of a file of inputs: "x=i.npz:x" and more
+ * for "i.npz". Release them, also on failure. */
+cfx_status cli_expand_inputs(cli_list *out, const cli *c,
+                             const cli_list *texts, cfx_error *err);
+void cli_expanded_release(cli_list *l);
+
+/* The length of a type and shape without the range of its integers: 9 of
+ * "i64[2,16]<30522". */
+size_t cli_shape_length(const char *text);
+
 /* Make a value, a new reference: a tensor of a file, a type and shape filled
  * from a seed and the input's name, or a Python literal. */
 cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
                           const char *name, uint64_t seed, cfx_error *err);
 
-/* Like cli_inputs_make, with a function that makes values from texts. With
- * `known`, missing inputs take the type and shape that the model's file tells,
- * if it does. */
-typedef cfx_status cli_make_fn(void *user, cfx_value *out, const char *text,
-                               const char *name, cfx_error *err);
-cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
-                              const cli_list *texts, bool known,
-                              cli_make_fn *make, void *user, cfx_error *err);
+/* Like cli_inputs_make, with functions that make values from texts, and of the
+ * inputs that are missing those that it knows. */
+typedef struct cli_input_maker {
+    cfx_status (*make)(void *user, cfx_value *out, const char *text,
+                       const char *name, cfx_error *err);
+    cfx_status (*fill)(void *user, cli_inputs *in, cfx_error *err);
+    void *user;
+} cli_input_maker;
+cfx_status cli_inputs_make_by(cli_inputs *in, const cli *c,
+                              const cfx_module *gm, const cli_list *texts,
+                              const cli_input_maker *how, cfx_error *err);
+
+/* ---- missing_input.c: inputs that the command line does not give ---- */
+
+/* Does the file's format have sample inputs? */
+bool cli_has_samples(const cli *c, const char *path);
+/* Give missing inputs the sample values of a file; NULL: of none. */
+cfx_status cli_add_samples(cli_inputs *in, const cli *c, const cfx_module *gm,
+                           const char *path, cfx_error *err);
+/* Fail with the options to type for the inputs that are missing. */
+cfx_status cli_fail_missing(const cli_inputs *in, const cfx_node **list,
+                            cfx_error *err);
+
+/* The value that a symbol gets in examples: at least 2, since torch takes 0 and
+ * 1 for special. */
+int64_t cli_example_extent(int64_t min, int64_t max);
+/* The name of an input on the command line, without the stars of *args. */
+const char *cli_input_name(const cfx_node *n);
 
 /* ---- shape_input.c: inputs without data ---- */
 
@@ -232,11 +259,11 @@ cfx_status cli_print_memory(cli *c, cfx_module *gm, const cli_inputs *in,
                             cfx_error *err);
 
 /* Like cli_inputs_make, but tensors are metas: of a file's type and shape, or
- * of a type and shape that may have symbols; missing ones are as the model's
- * file tells, if it does. Fails if no input has a symbol of
- * --set. */
+ * of a type and shape that may have symbols; missing ones that have no sample
+ * are as the model's file declares them, if it does. Fails if no input has a
+ * symbol of --set. */
 cfx_status cli_shapes_make(cli_inputs *in, const cli *c, const cfx_module *gm,
-                           const cli_list *texts, cli_symbols *s,
-                           cfx_error *err);
+                           const char *samples, const cli_list *texts,
+                           cli_symbols *s, cfx_error *err);
 
 #endif

@@ -63,8 +63,7 @@ static void describe(FILE *to)
 
 /* ---- Graphs of ATen's calls ---- */
 
-/* The value that a symbol of the file gets in the sample inputs: at least 2,
- * since torch takes 0 and 1 for special. */
+/* The value that a symbol of the file gets in the sample inputs. */
 static bool sample_extent(void *user, const char *name, int64_t *v)
 {
     const cfx_shape_env *env = user;
@@ -73,10 +72,8 @@ static bool sample_extent(void *user, const char *name, int64_t *v)
     *v = 2;
     for (size_t i = 0; i < cfx_shape_env_symbols(env); i++) {
         cfx_shape_env_symbol(env, i, &s);
-        if (!strcmp(s.name, name) && s.min > *v)
-            *v = s.min;
-        if (!strcmp(s.name, name) && s.max < *v)
-            *v = s.max;
+        if (!strcmp(s.name, name))
+            *v = cli_example_extent(s.min, s.max);
     }
     return true;
 }
@@ -114,10 +111,11 @@ static cfx_status make_samples(cli_inputs *samples, cli *c,
                                const cli_inputs *in, bool own,
                                cfx_shape_env *env, cfx_error *err)
 {
+    const cli_list none = {0};
     cfx_error ignored = {0};
     cfx_status st = CFX_OK;
 
-    if (!own && !cli_inputs_sample(samples, c, gm, path, &ignored) &&
+    if (!own && !cli_inputs_make(samples, c, gm, path, &none, 0, &ignored) &&
         samples->n == in->n)
         return CFX_OK;
     cli_inputs_release(samples);
@@ -198,7 +196,7 @@ static cfx_status save_shaped(cli *c, const struct convert_options *o,
     cfx_status st = cli_symbols_make(&symbols, c->ctx, &o->set, err);
 
     if (!st) {
-        st = cli_shapes_make(&in, c, gm, &o->inputs, &symbols, err);
+        st = cli_shapes_make(&in, c, gm, NULL, &o->inputs, &symbols, err);
         if (st == CFX_EINVAL)
             cfx_fail_at(err,
                         "%s has the shapes of all values, which follow from "

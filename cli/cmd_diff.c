@@ -150,7 +150,10 @@ static cfx_status side_open(struct side *s, struct diff *d,
 
     if (st || o->graph)
         return st;
-    st = cli_inputs_make(&s->in, &s->c, s->gm, &o->inputs, o->seed.value, err);
+    st = cli_inputs_make(&s->in, &s->c, s->gm,
+                         cli_has_samples(&d->a.c, d->a.path) ? d->a.path
+                                                             : d->b.path,
+                         &o->inputs, o->seed.value, err);
     if (!st && s == &d->b && o->how.optimize)
         st = optimize_side(s, d, o, err);
     if (!st)

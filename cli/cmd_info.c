@@ -58,7 +58,8 @@ static cfx_status print_inputs(FILE *to, const cfx_graph *g, cfx_error *err)
         if (n->op != CFX_PLACEHOLDER)
             continue;
         st = print_known(to, n->target->text, n, cli_known_shape(n), err);
-        if (!st && n->nargs) {
+        if (!st && n->nargs &&
+            !cfx_value_equal(n->args[0], cfx_node_declared(n))) {
             fputs(", by default ", to);
             st = cli_printed(cfx_print_value(cfx_sink_file(to), n->args[0],
                                              CFX_STYLE_REPR, err));
@@ -101,7 +102,7 @@ static cfx_value find_result(const cli *c, cfx_module *gm, cli_symbols *s)
     cfx_error why = {0};
     cli_inputs in = {0};
 
-    if (!cli_shapes_make(&in, c, gm, &none, s, &why))
+    if (!cli_shapes_make(&in, c, gm, NULL, &none, s, &why))
         cfx_propagate_shapes(gm, s->env, in.value, in.n, &result, &why);
     cli_inputs_release(&in);
     return result;

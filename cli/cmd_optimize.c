@@ -50,7 +50,7 @@ static cfx_status optimize(cli *c, const struct optimize_options *o,
 
     cfx_status st = cli_symbols_make(&symbols, c->ctx, &o->set, err);
     if (!st)
-        st = cli_shapes_make(&in, c, gm, &o->inputs, &symbols, err);
+        st = cli_shapes_make(&in, c, gm, NULL, &o->inputs, &symbols, err);
     if (!st)
         st = cli_optimize(gm, &in, &o->how, symbols.env, lines, err);
     cli_inputs_release(&in);
@@ -59,11 +59,15 @@ static cfx_status optimize(cli *c, const struct optimize_options *o,
 }
 
 static cfx_status rewrite(cli *c, const struct optimize_options *o,
-                          cfx_module *gm, FILE *to, cfx_error *err)
+                          cfx_module *gm, const char *path, FILE *to,
+                          cfx_error *err)
 {
     cli_pass_lines lines = {.to = o->quiet ? NULL : to};
-    cli_verifier v = {
-        .c = c, .inputs = &o->inputs, .seed = o->seed.value, .to = lines.to};
+    cli_verifier v = {.c = c,
+                      .path = path,
+                      .inputs = &o->inputs,
+                      .seed = o->seed.value,
+                      .to = lines.to};
     cfx_status st = o->verify ? cli_verify_begin(&v, gm, err) : CFX_OK;
 
     if (!st)
@@ -88,7 +92,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "--seed needs --verify");
     cfx_status st = cli_load(c, &gm, path, true, &err);
     if (!st) {
-        st = rewrite(c, o, gm, c->g.output ? stdout : stderr, &err);
+        st = rewrite(c, o, gm, path, c->g.output ? stdout : stderr, &err);
         if (st)
             cli_fail_model(c, &err, path, true);
     }

@@ -120,7 +120,8 @@ static cfx_status batches_make(struct batches *b, cli *c, cfx_module *gm,
 {
     b->rows = -1;
     b->batch = o->batch;
-    cfx_status st = cli_inputs_make(&b->all, c, gm, &o->calibrate, 0, err);
+    cfx_status st = cli_inputs_make(&b->all, c, gm, NULL, &o->calibrate, 0,
+                                    err);
     if (st)
         return st;
     b->is_cut = calloc(b->all.n + 1, sizeof(*b->is_cut));

@@ -22,6 +22,7 @@ struct roofline_options {
     const char *most_flops, *most_memory, *most_seconds;
     int depth, top, runs;
     bool measure;
+    bool sampled; /* the inputs are those of a measurement */
     cli_optimizing how;
     cli_seed seed;
 };
@@ -328,17 +329,25 @@ static int threads_of(const cli *c, const struct roofline_options *o)
     return o->machine && !o->measure && !c->g.threads ? INT_MAX : 0;
 }
 
+/* A measurement needs numbers: without -i and --set those of the file. */
+static const char *samples_of(const struct roofline_options *o,
+                              const char *model)
+{
+    return (o->measure || o->sampled) && !o->set.n ? model : NULL;
+}
+
 static cfx_status analyse(cfx_roofline **out, cli *c,
                           const struct roofline_options *o, cli_symbols *s,
-                          cfx_module *gm, const cfx_machine *machine,
-                          cfx_error *err)
+                          cfx_module *gm, const char *model,
+                          const cfx_machine *machine, cfx_error *err)
 {
     cfx_roofline_options how = {.size = sizeof(how),
                                 .machine = machine,
                                 .threads = threads_of(c, o),
                                 .env = s->env};
     cli_inputs in = {0};
-    cfx_status st = cli_shapes_make(&in, c, gm, &o->inputs, s, err);
+    cfx_status st = cli_shapes_make(&in, c, gm, samples_of(o, model),
+                                    &o->inputs, s, err);
 
     if (!st && o->how.optimize)
         st = cli_optimize(gm, &in, &o->how, s->env, NULL, err);
@@ -514,7 +523,7 @@ static cfx_status against_analysed(const struct comparison *x, cfx_module *gm,
     cfx_status st = cli_symbols_make(&symbols, x->c->ctx, &x->o->set, err);
 
     if (!st)
-        st = analyse(&other, x->c, x->o, &symbols, gm, machine, err);
+        st = analyse(&other, x->c, x->o, &symbols, gm, model, machine, err);
     if (st)
         cfx_fail_at(err, "%s", x->o->against);
     else
@@ -535,6 +544,7 @@ static cfx_status against_machine(const struct comparison *x, cfx_error *err)
     cfx_machine *machine = NULL;
     cfx_status st = cfx_machine_find(&machine, x->c->ctx, x->o->against, err);
 
+    plain.sampled = plain.measure;
     plain.measure = false;
     plain.machine = x->o->against;
     other.o = &plain;
@@ -602,7 +612,7 @@ static cfx_status report(cli *c, const struct roofline_options *o,
 
     other.how.optimize = false;
     if (!st)
-        st = analyse(&r, c, o, &symbols, gm, machine, err);
+        st = analyse(&r, c, o, &symbols, gm, view->model, machine, err);
     if (!st)
         st = check_amounts(o, r, err);
     if (st)

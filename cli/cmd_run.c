@@ -332,9 +332,8 @@ static cfx_status run_model(cli *c, const struct run_options *o,
     cli_inputs in = {0};
     cfx_value result = CFX_NOTHING;
 
-    cfx_status st = o->inputs.n ? cli_inputs_make(&in, c, gm, &o->inputs,
-                                                  o->seed.value, err)
-                                : cli_inputs_sample(&in, c, gm, path, err);
+    cfx_status st = cli_inputs_make(&in, c, gm, path, &o->inputs,
+                                    o->seed.value, err);
     if (!st && o->how.optimize)
         st = cli_optimize(gm, &in, &o->how, NULL, NULL, err);
     if (st) {

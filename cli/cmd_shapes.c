@@ -173,7 +173,7 @@ static cfx_status propagate(cli *c, cfx_module *gm,
     cfx_status st = cli_symbols_make(&symbols, c->ctx, &o->set, err);
 
     if (!st)
-        st = cli_shapes_make(&in, c, gm, &o->inputs, &symbols, err);
+        st = cli_shapes_make(&in, c, gm, NULL, &o->inputs, &symbols, err);
     if (!st && o->memory) {
         st = cli_print_memory(c, gm, &in, &symbols, o->format, err);
         cli_inputs_release(&in);

@@ -18,7 +18,7 @@ static bool parse_type(cfx_dtype *out, const char **shape, const char *text)
     size_t n = strcspn(text, "[");
 
     if (!text[n] || n == 0 || n >= sizeof(name) ||
-        text[strlen(text) - 1] != ']')
+        text[cli_shape_length(text) - 1] != ']')
         return false;
     memcpy(name, text, n);
     name[n] = '\0';
@@ -44,7 +44,18 @@ static bool parse_shape(const char *p, int *rank, int64_t *shape)
             return false;
         shape[(*rank)++] = v;
     }
-    return p[1] == '\0';
+    return p[1] == '\0' || p[1] == '<';
+}
+
+size_t cli_shape_length(const char *text)
+{
+    size_t len = strlen(text), at = len;
+
+    while (at && isdigit((unsigned char)text[at - 1]))
+        at--;
+    return at < len && at > 1 && text[at - 1] == '<' && text[at - 2] == ']'
+               ? at - 1
+               : len;
 }
 
 static cfx_status make_filled(cfx_value *out, cfx_context *ctx,
@@ -53,6 +64,7 @@ static cfx_status make_filled(cfx_value *out, cfx_context *ctx,
                               uint64_t seed, cfx_error *err)
 {
     int64_t shape[CFX_MAX_RANK];
+    const char *limit = text + cli_shape_length(text);
     int rank;
     cfx_tensor *t;
 
@@ -60,15 +72,17 @@ static cfx_status make_filled(cfx_value *out, cfx_context *ctx,
         return cfx_fail(err, CFX_EINVAL, "'%s' needs extents that are numbers",
                         text);
     cfx_status st = cfx_tensor_new(&t, ctx, dtype, rank, shape, err);
-    if (st) {
-        cfx_fail_at(err, "%s", text);
-        return st;
-    }
-    st = cfx_tensor_randomize(t, seed, name, err);
-    if (st)
-        cfx_tensor_unref(t);
-    else
+    if (!st) {
+        st = *limit ? cfx_tensor_randomize_below(
+                          t, seed, name, strtoll(limit + 1, NULL, 10), err)
+                    : cfx_tensor_randomize(t, seed, name, err);
         *out = cfx_value_of_tensor(t);
+    }
+    if (st) {
+        cfx_value_unref(*out);
+        *out = CFX_NOTHING;
+        cfx_fail_at(err, "%s", text);
+    }
     return st;
 }
 
@@ -120,23 +134,12 @@ cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
 
 /* ---- Placeholders ---- */
 
-/* Room for the text of a shape that the model tells. */
-enum { KNOWN_SHAPE = 4096 };
-
-static const char *name_of(const cfx_node *n)
-{
-    const char *target = n->target->text;
-
-    return target +
-           strspn(target, "*"); /* skip the stars of *args, **kwargs */
-}
-
 /* Return the index of a placeholder by name, or n. */
 static size_t find_placeholder(const cfx_node **list, size_t n,
                                const char *name, size_t len)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *target = name_of(list[i]);
+        const char *target = cli_input_name(list[i]);
         if (strlen(target) == len && !memcmp(target, name, len))
             return i;
     }
@@ -155,7 +158,7 @@ static void list_names(char *buf, size_t size, const cfx_node **list, size_t n)
     snprintf(buf, size, "none");
     for (size_t i = 0; i < n && at < size; i++)
         at += (size_t)snprintf(buf + at, size - at, "%s%s%s", i ? ", " : "",
-                               name_of(list[i]),
+                               cli_input_name(list[i]),
                                list[i]->nargs ? " (optional)" : "");
 }
 
@@ -169,7 +172,7 @@ static size_t name_length(const char *text)
 }
 
 static cfx_status take_input(cli_inputs *in, const cfx_node **list,
-                             const char *text, cli_make_fn *make, void *user,
+                             const char *text, const cli_input_maker *how,
                              cfx_error *err)
 {
     size_t len = name_length(text), i = 0;
@@ -195,23 +198,12 @@ static cfx_status take_input(cli_inputs *in, const cfx_node **list,
     }
     if (!cfx_value_is_absent(in->value[i]))
         return cfx_fail(err, CFX_EINVAL, "the input '%s' is given twice",
-                        name_of(list[i]));
-    cfx_status st = make(user, &in->value[i], text, name_of(list[i]), err);
+                        cli_input_name(list[i]));
+    cfx_status st = how->make(how->user, &in->value[i], text,
+                              cli_input_name(list[i]), err);
     if (st)
-        cfx_fail_at(err, "input %s", name_of(list[i]));
+        cfx_fail_at(err, "input %s", cli_input_name(list[i]));
     return st;
-}
-
-static cfx_status add_text(void *user, const char *text, size_t len)
-{
-    char *to = user;
-    size_t at = strlen(to);
-
-    if (len >= KNOWN_SHAPE - at)
-        return CFX_ELIMIT;
-    memcpy(to + at, text, len);
-    to[at + len] = '\0';
-    return CFX_OK;
 }
 
 cfx_value cli_known_shape(const cfx_node *n)
@@ -221,24 +213,69 @@ cfx_value cli_known_shape(const cfx_node *n)
     return v.kind == CFX_TENSOR ? v : cfx_node_meta(n, "val");
 }
 
-/* Make the inputs that are missing of the shapes that the file tells: by way of
- * the text, in which --set may replace symbols. */
-static cfx_status add_known(cli_inputs *in, const cfx_node **list,
-                            cli_make_fn *make, void *user, cfx_error *err)
+/* ---- Files of several inputs ---- */
+
+struct expansion {
+    cli_list *to;
+    const char *file;
+};
+
+static cfx_status add_text(cli_list *to, const char *name, const char *file,
+                           const char *key, cfx_error *err)
+{
+    size_t size = strlen(name) + strlen(file) + strlen(key) + 3;
+    const char **item = realloc(to->item, ((size_t)to->n + 1) * sizeof(*item));
+    char *text = malloc(size);
+
+    to->item = item ? item : to->item;
+    if (!item || !text) {
+        free(text);
+        return cfx_no_memory(err);
+    }
+    snprintf(text, size, "%s%s%s%s%s", name, *name ? "=" : "", file,
+             *key ? ":" : "", key);
+    to->item[to->n++] = text;
+    return CFX_OK;
+}
+
+static cfx_status add_tensors(void *user, const cfx_tensors *tensors,
+                              const char *path, cfx_error *err)
+{
+    const struct expansion *x = user;
+    cfx_status st = CFX_OK;
+
+    (void)path;
+    for (size_t i = 0; i < tensors->n && !st; i++)
+        st = add_text(x->to, tensors->item[i].name, x->file,
+                      tensors->item[i].name, err);
+    return st;
+}
+
+cfx_status cli_expand_inputs(cli_list *out, const cli *c,
+                             const cli_list *texts, cfx_error *err)
 {
     cfx_status st = CFX_OK;
 
-    for (size_t i = 0; i < in->n && !st; i++) {
-        cfx_value v = cli_known_shape(list[i]);
-        char text[KNOWN_SHAPE] = "";
-        if (!cfx_value_is_absent(in->value[i]) || cfx_value_is_absent(v) ||
-            cfx_print_shape((cfx_sink){add_text, text}, v, false, NULL))
-            continue;
-        st = make(user, &in->value[i], text, name_of(list[i]), err);
-        if (st)
-            cfx_fail_at(err, "input %s", name_of(list[i]));
+    *out = (cli_list){0};
+    for (int i = 0; i < texts->n && !st; i++) {
+        const char *text = texts->item[i];
+        const cfx_tensor_format *f = cfx_tensor_format_of_name(text);
+        struct expansion x = {out, text};
+        st = f && f->keyed && !name_length(text) &&
+                     !cfx_tensor_names_file(text)
+                 ? cfx_tensors_visit(c->ctx, text, !c->g.no_mmap, add_tensors,
+                                     &x, err)
+                 : add_text(out, "", text, "", err);
     }
     return st;
+}
+
+void cli_expanded_release(cli_list *l)
+{
+    for (int i = 0; i < l->n; i++)
+        free((char *)(uintptr_t)l->item[i]);
+    free(l->item);
+    *l = (cli_list){0};
 }
 
 /* ---- Before the model is read ---- */
@@ -313,31 +350,25 @@ void cli_known_input_release(cfx_named_value *v)
 static cfx_status add_defaults(cli_inputs *in, const cfx_node **list,
                                cfx_error *err)
 {
-    char names[512];
     size_t n = in->n;
 
     while (n && cfx_value_is_absent(in->value[n - 1]) &&
            list[n - 1]->target->text[0] == '*')
         n--;
+    in->n = n;
     for (size_t i = 0; i < n; i++) {
         if (!cfx_value_is_absent(in->value[i]))
             continue;
-        if (!list[i]->nargs) {
-            list_names(names, sizeof(names), list, in->n);
-            return cfx_fail(err, CFX_EINVAL,
-                            "the input '%s' is missing; the "
-                            "model has: %s",
-                            name_of(list[i]), names);
-        }
+        if (!list[i]->nargs)
+            return cli_fail_missing(in, list, err);
         in->value[i] = cfx_value_ref(list[i]->args[0]);
     }
-    in->n = n;
     return CFX_OK;
 }
 
-cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
-                              const cli_list *texts, bool known,
-                              cli_make_fn *make, void *user, cfx_error *err)
+cfx_status cli_inputs_make_by(cli_inputs *in, const cli *c,
+                              const cfx_module *gm, const cli_list *texts,
+                              const cli_input_maker *how, cfx_error *err)
 {
     const cfx_graph *g = cfx_graph_module_graph(gm);
     size_t n = 0, i = 0;
@@ -354,10 +385,14 @@ cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
             list[i++] = p;
     }
     in->n = i;
-    for (int k = 0; k < texts->n && !st; k++)
-        st = take_input(in, list, texts->item[k], make, user, err);
-    if (!st && known)
-        st = add_known(in, list, make, user, err);
+    cli_list all = {0};
+    if (!st)
+        st = cli_expand_inputs(&all, c, texts, err);
+    for (int k = 0; k < all.n && !st; k++)
+        st = take_input(in, list, all.item[k], how, err);
+    cli_expanded_release(&all);
+    if (!st)
+        st = how->fill(how->user, in, err);
     if (!st)
         st = add_defaults(in, list, err);
     free(list);
@@ -368,6 +403,8 @@ cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
 
 struct filling {
     const cli *c;
+    const cfx_module *gm;
+    const char *samples;
     uint64_t seed;
 };
 
@@ -379,37 +416,21 @@ static cfx_status make_value(void *user, cfx_value *out, const char *text,
     return cli_value_make(out, f->c, text, name, f->seed, err);
 }
 
-cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
-                           const cli_list *texts, uint64_t seed,
-                           cfx_error *err)
+static cfx_status fill_values(void *user, cli_inputs *in, cfx_error *err)
 {
-    struct filling f = {c, seed};
+    const struct filling *f = user;
 
-    return cli_inputs_make_by(in, gm, texts, false, make_value, &f, err);
+    return cli_add_samples(in, f->c, f->gm, f->samples, err);
 }
 
-cfx_status cli_inputs_sample(cli_inputs *in, const cli *c,
-                             const cfx_module *gm, const char *path,
-                             cfx_error *err)
+cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
+                           const char *samples, const cli_list *texts,
+                           uint64_t seed, cfx_error *err)
 {
-    const cfx_model_format *f = cfx_model_format_of_file(c->ctx, path);
-    const cli_list none = {0};
-    size_t n = 0;
+    struct filling f = {c, gm, samples, seed};
+    const cli_input_maker how = {make_value, fill_values, &f};
 
-    *in = (cli_inputs){0};
-    for (const cfx_node *p = cfx_graph_first(cfx_graph_module_graph(gm)); p;
-         p = cfx_node_next(p))
-        n += p->op == CFX_PLACEHOLDER;
-    if (!n || !f->read_inputs)
-        return cli_inputs_make(in, c, gm, &none, 0, err);
-    in->value = calloc(n, sizeof(*in->value));
-    in->n = in->value ? n : 0;
-    cfx_status st = in->value ? f->read_inputs(in->value, gm, path, err)
-                              : cfx_no_memory(err);
-    bool found = !st && !cfx_value_is_absent(in->value[0]);
-    if (!found)
-        cli_inputs_release(in);
-    return st || found ? st : cli_inputs_make(in, c, gm, &none, 0, err);
+    return cli_inputs_make_by(in, c, gm, texts, &how, err);
 }
 
 void cli_inputs_release(cli_inputs *in)

@@ -5,7 +5,7 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/options.c %reldir%/options.h %reldir%/session.c \
     %reldir%/complete.c %reldir%/progress.h \
     %reldir%/signals.c \
-    %reldir%/input.c %reldir%/output.c %reldir%/output.h \
+    %reldir%/input.c %reldir%/missing_input.c %reldir%/output.c %reldir%/output.h \
     %reldir%/cmd_run.c %reldir%/cmd_info.c %reldir%/cmd_print.c %reldir%/cmd_ops.c \
     %reldir%/ops_table.c %reldir%/ops_table.h \
     %reldir%/cmd_diff.c %reldir%/cmd_convert.c \

@@ -43,6 +43,10 @@ const cli_option cli_global_options[] = {
      "use the constructor's default for arguments that the text of a module "
      "does not have",
      offsetof(cli_globals, assume_defaults)},
+    {CLI_FLAG, 0, "any-shape", NULL,
+     "take inputs of other types and shapes than the model was exported for; "
+     "sizes that the export has made constants then give wrong results",
+     offsetof(cli_globals, any_shape)},
     {CLI_LIST, 0, "load", "FILE.so",
      "load operators, modules and passes from a shared object; may be "
      "repeated",
@@ -75,6 +79,7 @@ static const char *advice(cfx_status code)
 {
     return code == CFX_EUNDECIDED  ? " (--assume-defaults uses the defaults)"
            : code == CFX_EOPERATOR ? " (--load FILE.so registers operators)"
+           : code == CFX_EINPUT    ? ", or --any-shape"
                                    : "";
 }
 

@@ -120,6 +120,8 @@ int cli_second_context(cli *c, cfx_context **out, const char *option,
         o.threads = threads;
     cfx_status st = cfx_context_new(out, &o, err);
     if (!st)
+        cfx_context_set_any_shape(*out, c->g.any_shape);
+    if (!st)
         st = add_plugins(c, *out, err);
     return st ? cli_fail(err) : CLI_OK;
 }
@@ -176,6 +178,7 @@ int cli_open(cli *c)
     if (st)
         return cli_fail(&err);
     cli_catch_signals(c);
+    cfx_context_set_any_shape(c->ctx, c->g.any_shape);
     st = add_plugins(c, c->ctx, &err);
     if (!st && c->g.output && !c->command->own_output) {
         st = cfx_outfile_open(&c->file, c->ctx, c->g.output, &err);
@@ -274,18 +277,22 @@ static cfx_status load_known(cli *c, cfx_module **out, const char *path,
                              uint64_t seed, cfx_error *err)
 {
     cfx_load_options o = load_options(c);
-    cfx_named_value *known = calloc((size_t)texts->n, sizeof(*known));
-    cfx_status st = known ? CFX_OK : cfx_no_memory(err);
+    cfx_named_value *known = NULL;
+    cli_list all;
+    cfx_status st = cli_expand_inputs(&all, c, texts, err);
 
-    for (int i = 0; i < texts->n && !st; i++)
-        st = cli_known_input(&known[i], c, texts->item[i], numbers, seed, err);
+    if (!st && !(known = calloc((size_t)all.n + 1, sizeof(*known))))
+        st = cfx_no_memory(err);
+    for (int i = 0; i < all.n && !st; i++)
+        st = cli_known_input(&known[i], c, all.item[i], numbers, seed, err);
     o.constants = known;
-    o.nconstants = (size_t)texts->n;
+    o.nconstants = (size_t)all.n;
     if (!st)
         st = cfx_model_load(out, c->ctx, path, &o, err);
-    for (int i = 0; known && i < texts->n; i++)
+    for (int i = 0; known && i < all.n; i++)
         cli_known_input_release(&known[i]);
     free(known);
+    cli_expanded_release(&all);
     return st;
 }
 

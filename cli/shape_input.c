@@ -5,6 +5,8 @@
  */
 #include "cli.h"
 
+#include <cfx/input_check.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -167,6 +169,8 @@ cfx_status cli_shape_make(cfx_value *out, cfx_context *ctx, cli_symbols *s,
 
 struct making {
     const cli *c;
+    const cfx_module *gm;
+    const char *samples;
     cli_symbols *s;
     /* The ranges of symbols, a dict {name: (least, most)}; or absent. */
     cfx_value ranges;
@@ -217,22 +221,23 @@ static cfx_value known_ranges(const cfx_module *gm)
     return v.kind == CFX_DICT ? v : CFX_NOTHING;
 }
 
-/* Declare a symbol in the range that the file tells. --set goes before it. */
+/* Declare a symbol, of at least `min` unless the file tells its range. --set
+ * goes before it. */
 static cfx_status declare_known(const struct making *m, const char *name,
-                                size_t len, cfx_error *err)
+                                size_t len, int64_t min, cfx_error *err)
 {
-    cli_symbol symbol = {.max = CFX_DIM_NO_MAX};
+    cli_symbol symbol = {.min = min, .max = CFX_DIM_NO_MAX};
 
     if (len >= sizeof(symbol.name) || find_symbol(m->s, name, len))
         return CFX_OK;
     memcpy(symbol.name, name, len);
     cfx_value range = cfx_dict_get(m->ranges, symbol.name);
-    if (range.kind != CFX_TUPLE || range.u.seq->len != 2 ||
-        range.u.seq->item[0].kind != CFX_INT)
-        return CFX_OK;
-    symbol.min = range.u.seq->item[0].u.i;
-    if (range.u.seq->item[1].kind == CFX_INT)
-        symbol.max = range.u.seq->item[1].u.i;
+    if (range.kind == CFX_TUPLE && range.u.seq->len == 2) {
+        if (range.u.seq->item[0].kind == CFX_INT)
+            symbol.min = range.u.seq->item[0].u.i;
+        if (range.u.seq->item[1].kind == CFX_INT)
+            symbol.max = range.u.seq->item[1].u.i;
+    }
     return declare(m->s, &symbol, err);
 }
 
@@ -244,7 +249,7 @@ static cfx_status declare_all(const struct making *m, const char *text,
     for (size_t n; *text && m->ranges.kind == CFX_DICT && !st; text += n) {
         n = name_length(text);
         if (n && text[n] != '[')
-            st = declare_known(m, text, n, err);
+            st = declare_known(m, text, n, 1, err);
         n = n ? n : 1;
     }
     return st;
@@ -257,19 +262,131 @@ static cfx_status make_shape(void *user, cfx_value *out, const char *text,
 
     if (cfx_tensor_names_file(text))
         return cli_value_make(out, m->c, text, name, 0, err);
-    cfx_status st = check_words(text, err);
+    char *shape = strndup(text, cli_shape_length(text));
+    cfx_status st = shape ? check_words(shape, err) : cfx_no_memory(err);
     if (!st)
-        st = declare_all(m, text, err);
-    return st ? st : cli_shape_make(out, m->c->ctx, m->s, text, err);
+        st = declare_all(m, shape, err);
+    if (!st)
+        st = cli_shape_make(out, m->c->ctx, m->s, shape, err);
+    free(shape);
+    return st;
+}
+
+/* ---- Inputs as the file declares them ---- */
+
+/* The number that --set gives a symbol. */
+static bool number_of(void *user, const char *name, cfx_dim *v)
+{
+    const struct making *m = user;
+    const cli_symbol *symbol = find_symbol(m->s, name, strlen(name));
+
+    if (symbol && symbol->min == symbol->max)
+        *v = cfx_dim_int(symbol->min);
+    return symbol && symbol->min == symbol->max;
+}
+
+/* Declare the symbols of an extent, and put in the numbers of --set. */
+static cfx_status use_extent(struct making *m, cfx_dim *d, int64_t min,
+                             cfx_error *err)
+{
+    enum { MOST = 16 };
+    cfx_dim symbol[MOST];
+    size_t n = cfx_dim_free_symbols(*d, symbol, MOST);
+    cfx_status st = CFX_OK;
+
+    for (size_t i = 0; i < n && i < MOST && !st; i++) {
+        const char *name = cfx_dim_symbol_name(symbol[i]);
+        cli_symbol *set = find_symbol(m->s, name, strlen(name));
+        if (set)
+            set->used = true;
+        else
+            st = declare_known(m, name, strlen(name), min, err);
+    }
+    *d = cfx_dim_subst(m->s->env, *d, number_of, m);
+    return st;
+}
+
+struct declaring {
+    struct making *m;
+    cfx_error *err;
+};
+
+static cfx_status use_declared(void *user, cfx_value v, cfx_value *out)
+{
+    const struct declaring *d = user;
+    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
+    const cfx_tensor *t = v.u.tensor;
+    cfx_tensor *meta;
+    cfx_status st = CFX_OK;
+
+    *out = CFX_NOTHING;
+    if (v.kind == CFX_SYMINT) {
+        st = use_extent(d->m, &v.u.dim, CFX_DIM_NO_MIN, d->err);
+        *out = st ? CFX_NOTHING : cfx_value_of_dim(v.u.dim);
+        return st;
+    }
+    if (v.kind != CFX_TENSOR) {
+        *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    for (int i = 0; i < t->rank && !st; i++) {
+        shape[i] = t->shape[i];
+        stride[i] = t->stride[i];
+        st = use_extent(d->m, &shape[i], 1, d->err);
+        if (!st)
+            st = use_extent(d->m, &stride[i], 1, d->err);
+    }
+    if (!st)
+        st = cfx_tensor_meta(&meta, d->m->c->ctx, (cfx_dtype)t->dtype, t->rank,
+                             shape, stride, d->err);
+    if (!st)
+        *out = cfx_value_of_tensor(meta);
+    return st;
+}
+
+static cfx_status add_declared(struct making *m, cli_inputs *in,
+                               const cfx_input_check *check, cfx_error *err)
+{
+    struct declaring d = {m, err};
+    cfx_status st = CFX_OK;
+
+    for (size_t i = 0; i < in->n && !st; i++) {
+        cfx_value v = CFX_NOTHING;
+        if (cfx_value_is_absent(in->value[i]))
+            st = cfx_input_check_expected(&v, check, i, err);
+        if (!st && v.kind)
+            st = cfx_value_map(&in->value[i], m->c->ctx, v, use_declared, &d,
+                               err);
+        cfx_value_unref(v);
+    }
+    return st;
+}
+
+/* Symbols that the given inputs share with missing ones have their extents. */
+static cfx_status fill_shapes(void *user, cli_inputs *in, cfx_error *err)
+{
+    struct making *m = user;
+    cfx_input_check *check = NULL;
+    cfx_error misfit = {0}; /* the walk reports it */
+    cfx_status st = cli_add_samples(in, m->c, m->gm, m->samples, err);
+
+    if (!st)
+        st = cfx_input_check_new(&check, cfx_graph_module_graph(m->gm), err);
+    if (st || !check)
+        return st;
+    cfx_input_check_run(check, m->s->env, in->value, in->n, &misfit);
+    st = add_declared(m, in, check, err);
+    cfx_input_check_free(check);
+    return st;
 }
 
 cfx_status cli_shapes_make(cli_inputs *in, const cli *c, const cfx_module *gm,
-                           const cli_list *texts, cli_symbols *s,
-                           cfx_error *err)
+                           const char *samples, const cli_list *texts,
+                           cli_symbols *s, cfx_error *err)
 {
-    struct making m = {c, s, known_ranges(gm)};
-    cfx_status st = cli_inputs_make_by(in, gm, texts, true, make_shape, &m,
-                                       err);
+    struct making m = {c, gm, samples, s, known_ranges(gm)};
+    const cli_input_maker how = {make_shape, fill_shapes, &m};
+    cfx_status st = cli_inputs_make_by(in, c, gm, texts, &how, err);
 
     for (int i = 0; i < s->n && !st; i++) {
         if (!s->item[i].used)

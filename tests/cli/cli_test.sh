@@ -190,7 +190,7 @@ says '^cfx: bare.fx: the text lacks the shape'
 gives 1 'nor the roofline' roofline bare.fx --machine raspberry-pi-5
 says '^cfx: bare.fx: the text lacks the shape'
 gives 1 'missing input' run add.fx
-says "^cfx: add.fx: the input 'x' is missing; the model has: x, y .optional.$"
+says "^cfx: add.fx: the input 'x' is missing: add -i x=FILE.npy, or a type and shape as in -i 'x=f32.2,3.'$"
 gives 1 'unknown input' run add.fx -i z=1
 says "^cfx: add.fx: there is no input 'z'; the model has: x"
 gives 1 'input given twice' run add.fx -i x=1 -i x=2

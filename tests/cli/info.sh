@@ -22,7 +22,7 @@ if "$cfx" info "$golden/mlp.pt2" >/dev/null 2>&1; then
     said 'extents that are symbols' 0 \
         '^  mul_2 +f32\[2\*s[0-9]+ \+ 2\*s[0-9]+, 2\]$' \
         "$cfx" info "$golden/sizes.pt2"
-    said 'a default' 0 '^  flag +not known, by default False$' \
+    said 'the one value that is accepted' 0 '^  flag +False$' \
         "$cfx" info "$golden/dicts.pt2"
 fi
 said 'a text with modules' 0 'mymodule.fx: text$' \
