@@ -298,7 +298,8 @@ static cfx_status load_known(cli *c, cfx_module **out, const char *path,
 
 bool cli_needs_inputs(cfx_status st)
 {
-    return st == CFX_EUNDECIDED || st == CFX_ESHAPE || st == CFX_EUNSUPPORTED;
+    return st == CFX_EUNDECIDED || st == CFX_ESHAPE || st == CFX_EINVAL ||
+           st == CFX_EUNSUPPORTED;
 }
 
 cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
