@@ -126,7 +126,15 @@ wins() # wins COUNT CPU...: how many convolutions Winograd's algorithm computes
         test "$(grep -c cfx.blocked_winograd wide.out.fx)" = "$count"
 }
 said 'Winograd where nothing multiplies bfloat16' 0 '' wins 1 --cpu plain
-if grep -qs avx512_bf16 /proc/cpuinfo; then
+has_pairs() # do the best instructions that CFX_CPU allows multiply bfloat16?
+{
+    case ${CFX_CPU:-avx512} in
+    *-bf16* | *-fma*) return 1 ;;
+    avx512* | -*) grep -qs avx512_bf16 /proc/cpuinfo ;;
+    *) return 1 ;;
+    esac
+}
+if has_pairs; then
     said 'products of pairs win' 0 '' wins 0
     said 'Winograd in bfloat16' 0 '_packed_[0-9]*: bf16\[16, ' cat narrow.fx
     said 'images are of that type, too' 0 '' \
@@ -148,7 +156,7 @@ for threads in 1 2 3; do
     said "the same with $threads threads" 0 '' \
         cmp int8.1/output.npy "int8.$threads/output.npy"
 done
-for cpu in plain avx2 avx512; do
+for cpu in $(levels); do
     said "they are on every processor ($cpu)" 0 '^0 of 7 nodes compared differ' \
         "$cfx" --cpu $cpu diff "$models/digits.fx" -i 'x=f32[2,1,8,8]' \
         --optimize --int8-weights
@@ -169,8 +177,7 @@ said 'no float stands between' 1 '' grep -q \
     'torch.*\(relu\|max_pool2d\|\.linear\|quantize_per_tensor\)\.default\](args = (%[a-p]' quantized.fx
 said 'it is as the reference' 0 'verified' "$cfx" optimize reference.fx \
     -i "x=$models/digits_images.npy" --verify -o quantized.fx
-for cpu in plain avx2 avx512; do
-    "$cfx" --cpu $cpu ops relu >/dev/null 2>&1 || continue
+for cpu in $(levels); do
     for threads in 1 2 3; do
         "$cfx" --cpu $cpu run quantized.fx -i "x=$models/digits_images.npy" \
             -t $threads -O "out.$cpu.$threads" >/dev/null

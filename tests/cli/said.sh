@@ -45,6 +45,14 @@ also()
     fi
 }
 
+# The levels of instructions that the processor has and CFX_CPU allows.
+levels()
+{
+    for level in plain neon avx2 avx512; do
+        ! "$cfx" --cpu $level ops relu >/dev/null 2>&1 || echo $level
+    done
+}
+
 # What a test ends with.
 tell()
 {
