@@ -84,13 +84,15 @@ static cfx_status check(cfx_call *call, const cfx_tensor *q,
 {
     const cfx_tensor *mask = cfx_call_tensor(call, ATTN_MASK);
     const cfx_tensor *const in[] = {q, k, v};
-    if (q->rank < 2 || k->rank != q->rank || v->rank != q->rank)
+    bool same = k->rank == q->rank && v->rank == q->rank;
+    if (q->rank < 2 || k->rank < 2 || v->rank < 2 ||
+        (!same && cfx_call_bool(call, ENABLE_GQA)))
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "query, key and value must "
-                             "have the same rank of at least 2, but they have "
-                             "%d, %d and %d",
+                             "query, key and value must have a rank of at "
+                             "least 2, the same one for enable_gqa, but they "
+                             "have %d, %d and %d",
                              q->rank, k->rank, v->rank);
-    if (q->rank > 4)
+    if (q->rank > 4 || k->rank > 4 || v->rank > 4)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "more than 4 axes are not supported");
     cfx_status st = takes_bytes(call) ? check_bytes(call, in)
@@ -128,6 +130,11 @@ static cfx_status check_groups(cfx_call *call, const cfx_tensor *q,
                              "the heads of key and value "
                              "must divide the heads of query");
     return CFX_OK;
+}
+
+static bool fits_batch(const cfx_call *call, cfx_dim q, cfx_dim other)
+{
+    return cfx_dim_is(other, 1) || cfx_dim_eq(call->env, q, other);
 }
 
 /* PyTorch's fused kernel makes a result like the query. */
@@ -174,6 +181,11 @@ static cfx_status attention_infer(cfx_call *call)
     cfx_status st = check(call, q, k, v);
     if (!st && gqa)
         st = check_groups(call, q, k);
+    for (int i = 0; !st && gqa && i < q->rank - 3; i++)
+        if (!fits_batch(call, q->shape[i], k->shape[i]) ||
+            !fits_batch(call, q->shape[i], v->shape[i]))
+            st = cfx_call_fail(call, CFX_ESHAPE,
+                               "the batches of query, key and value differ");
     if (st)
         return st;
     int rank = q->rank - 2;
@@ -187,14 +199,14 @@ static cfx_status attention_infer(cfx_call *call)
     }
     if (st)
         return st;
-    shape[rank] = q->shape[rank];
+    shape[rank] = q->shape[q->rank - 2];
     for (int i = 0; i <= rank; i++)
         full[i] = shape[i];
-    full[rank + 1] = k->shape[rank];
+    full[rank + 1] = k->shape[k->rank - 2];
     int n = rank + 2;
     if (mask)
         st = cfx_infer_broadcast(call, &n, full, mask->rank, mask->shape);
-    shape[rank + 1] = v->shape[rank + 1];
+    shape[rank + 1] = v->shape[v->rank - 1];
     if (!st && is_flash(call, q, k, v))
         return out_flash(call, q, v, shape);
     return st ? st : cfx_call_out(call, result_type(call), rank + 2, shape);
