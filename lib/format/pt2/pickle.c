@@ -267,6 +267,26 @@ static cfx_status push_dict(machine *m, const item *args)
                    : push_new(m, CFX_PICKLED_DICT, 0, 0);
 }
 
+/* A set is the list that it is made of. */
+static cfx_status push_set(machine *m, const item *args)
+{
+    return args->n ? push(m, args->item[0])
+                   : push_new(m, CFX_PICKLED_TUPLE, 0, 0);
+}
+
+/* (function, type, arguments, attributes): a tensor whose attributes are
+ * dropped. */
+static cfx_status push_typed_tensor(machine *m, const item *args)
+{
+    bool good = args->n >= 3 && args->item[0]->kind == CFX_PICKLED_GLOBAL &&
+                !strcmp(args->item[0]->text,
+                        "torch._utils _rebuild_tensor_v2") &&
+                args->item[2]->kind == CFX_PICKLED_TUPLE;
+
+    return good ? push_tensor(m, args->item[2])
+                : fail(m, "a tensor of another type");
+}
+
 /* The functions that a pickle may call. */
 static const struct {
     const char *name;
@@ -275,7 +295,10 @@ static const struct {
     {"torch._utils _rebuild_tensor_v2", push_tensor},
     {"torch._utils _rebuild_parameter", push_first},
     {"collections OrderedDict", push_dict},
+    {"torch._tensor _rebuild_from_type_v2", push_typed_tensor},
     {"torch Size", push_first},
+    {"__builtin__ set", push_set},
+    {"builtins set", push_set},
 };
 
 /* An object of a class, such as a whole module. */
@@ -285,6 +308,10 @@ static cfx_status refuse_object(machine *m)
 
     if (!class)
         return CFX_EPARSE;
+    /* A mark of torch._dynamo.mark_dynamic: its state is dropped. */
+    if (class->kind == CFX_PICKLED_GLOBAL &&
+        !strcmp(class->text, "torch._dynamo.decorators _DimRange"))
+        return push_new(m, CFX_PICKLED_DICT, 0, 0);
     return class->kind == CFX_PICKLED_GLOBAL
                ? cfx_fail(m->err, CFX_EUNSUPPORTED,
                           "the pickle has an object of the class '%.200s', "
