@@ -43,6 +43,7 @@ tests_unit_format_SOURCES = $(UNIT_SOURCES) $(SECTION_SOURCES) \
 	%reldir%/unit/format/report_test.c %reldir%/unit/format/python_test.c
 tests_unit_interp_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/unit/interp/interp_test.c %reldir%/unit/interp/interp_nested_test.c \
+	%reldir%/unit/interp/call_test.c \
 	%reldir%/unit/interp/control_test.c %reldir%/unit/interp/control_golden_test.c \
 	%reldir%/unit/interp/higher_order_test.c %reldir%/unit/interp/scope_class_test.c \
 	%reldir%/unit/interp/minimize_test.c %reldir%/unit/interp/tracer_test.c \
@@ -101,7 +102,7 @@ tests_codegen_zoo_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 
 # Passes.
 EXTRA_DIST += %reldir%/unit/rewrite/pass_test.h %reldir%/behaviours %reldir%/cli/said.sh
-EXTRA_DIST += %reldir%/cli/small_build.sh
+EXTRA_DIST += %reldir%/cli/small_build.sh %reldir%/headers
 EXTRA_DIST += %reldir%/cases/onnx.tar.xz %reldir%/cases/onnx.failures
 SHELL_TESTS_OF_PASSES = %reldir%/cli/passes_zoo.sh %reldir%/cli/transform_test.sh \
 	%reldir%/cli/pass_cases.sh
@@ -138,12 +139,13 @@ SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/quantize.sh \
 	%reldir%/cli/quantize_fx.sh \
 	%reldir%/cli/opcases.sh %reldir%/cli/opcases_memory.sh \
 	%reldir%/cli/registry.sh %reldir%/cli/aten_names.sh %reldir%/cli/zoo.sh %reldir%/cli/same.sh \
-	%reldir%/cli/levels.sh %reldir%/cli/headers.sh %reldir%/cli/bad_inputs.sh \
+	%reldir%/cli/levels.sh %reldir%/cli/headers.sh \
+	%reldir%/cli/header_examples.sh %reldir%/cli/bad_inputs.sh \
 	%reldir%/cli/demo.sh %reldir%/cli/examples.sh %reldir%/cli/cli_test.sh \
 	%reldir%/cli/stop.sh %reldir%/cli/foreign.sh %reldir%/cli/inputs.sh \
 	%reldir%/cli/readme.sh %reldir%/cli/picture.sh \
 	%reldir%/cli/blocked_zoo.sh %reldir%/cli/packed_zoo.sh %reldir%/cli/optimize.sh \
-	%reldir%/cli/optimize_zoo.sh \
+	%reldir%/cli/optimize_zoo.sh %reldir%/cli/expect.sh \
 	%reldir%/cli/codegen_zoo.sh %reldir%/cli/codegen.sh %reldir%/cli/diff.sh \
 	%reldir%/cli/folder.sh %reldir%/cli/manual.sh %reldir%/cli/behaviours.sh \
 	%reldir%/cli/install.sh %reldir%/cli/limits.sh %reldir%/cli/docs.sh \

@@ -7,6 +7,13 @@
  * cfx_interp first; a hook chains up with CFX_SUPER, which names the class the
  * hook was written for.
  *
+ *     struct count {
+ *         cfx_interp base;
+ *         int n;
+ *     };
+ *
+ *     extern const cfx_interp_class count_class;
+ *
  *     static cfx_status count_function(cfx_interp *it, const cfx_call *call,
  *                                      cfx_value *out)
  *     {
@@ -166,6 +173,18 @@ CFX_API cfx_status cfx_interp_step(cfx_interp *it, const cfx_node **n,
                                    cfx_value *value, cfx_error *err);
 CFX_API void cfx_interp_end(cfx_interp *it, cfx_value *result);
 
+/*
+ * Call a GraphModule once, as `gm(x, y=2)` in Python: inputs by place, or by
+ * the names of its parameters. *result is a new reference.
+ *
+ *     cfx_graph_module_call(gm, CFX_ARGS(cfx_value_of_tensor(x)), &y, &err);
+ *
+ * It creates an interpreter for this one run; for several runs, keep one. Fails
+ * like cfx_interp_init and cfx_interp_run.
+ */
+CFX_API cfx_status cfx_graph_module_call(cfx_module *gm, cfx_args args,
+                                         cfx_value *result, cfx_error *err);
+
 /* Set a value for the next run. Nodes with a value are not run (partial
  * evaluation), and placeholders with one take no input. */
 CFX_API cfx_status cfx_interp_set_env(cfx_interp *it, const cfx_node *n,
@@ -178,6 +197,11 @@ CFX_API cfx_status cfx_interp_run_node(cfx_interp *it, const cfx_node *n,
                                        cfx_value *out);
 CFX_API cfx_status cfx_interp_fetch_attr(cfx_interp *it, const char *path,
                                          cfx_value *out);
+/* torch.fx's fetch_args_kwargs_from_env, for a run_node hook: args and kwargs
+ * of *call, which is overwritten, are those of the node, with values in place
+ * of nodes; they live until the node has run. */
+CFX_API cfx_status cfx_interp_fetch_args(cfx_interp *it, const cfx_node *n,
+                                         cfx_call *call);
 
 /* Fail with this message; the run appends the node and its module. */
 CFX_API cfx_status cfx_interp_fail(cfx_interp *it, cfx_status code,

@@ -158,6 +158,20 @@ CFX_API cfx_value cfx_match_of(const cfx_match *m, const cfx_node *pattern);
 /* Like cfx_match_of, by a name of the dict that the pattern returns; without
  * name_node_map by the name of the pattern's node. */
 CFX_API cfx_value cfx_match_named(const cfx_match *m, const char *name);
+/*
+ * Walk over a match (torch.fx's nodes_map): the bound node of the pattern after
+ * `after` (NULL: the first), in graph order, and its partner, borrowed; NULL
+ * after the last.
+ *
+ *     const cfx_node *p = NULL;
+ *     cfx_value v;
+ *     while ((p = cfx_match_next(match, p, &v)))
+ *         printf("%s: %s\n", p->name,
+ *                v.kind == CFX_NODE ? v.u.node->name : cfx_kind_name(v.kind));
+ */
+CFX_API const cfx_node *cfx_match_next(const cfx_match *m,
+                                       const cfx_node *after,
+                                       cfx_value *partner);
 
 CFX_END_DECLS
 

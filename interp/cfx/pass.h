@@ -20,14 +20,14 @@
  *         return CFX_OK;
  *     }
  *
- *     const cfx_pass rename = {
+ *     const cfx_pass rename_pass = {
  *         .abi = CFX_ABI(cfx_pass),
  *         .schema = "rename(str stem='node')",
  *         .doc = "Name all nodes alike.",
  *         .run = rename_run,
  *     };
  *     ...
- *     cfx_register_pass(ctx, &rename, &err);
+ *     cfx_register_pass(ctx, &rename_pass, &err);
  *     cfx_pass_apply(gm, "rename(stem=layer)", false, &changed, &err);
  *
  * A pass keeps the graph well-formed (cfx_graph_lint) and its meaning. It

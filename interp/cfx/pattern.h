@@ -28,7 +28,7 @@ CFX_BEGIN_DECLS
 
 /* Match any value, node or literal. */
 CFX_API cfx_value cfx_pattern_any(cfx_scope *s);
-/* Match the first fitting value of n. In C, cfx_pattern_one_of(s, a, ...). */
+/* Match the first fitting value of n: cfx_pattern_one_of(s, a, ...). */
 CFX_API cfx_value cfx_pattern_one_of_n(cfx_scope *s, size_t n,
                                        const cfx_value *v);
 /* Match v, or `without` if v is missing; absent: the first argument of v. */
@@ -41,11 +41,9 @@ CFX_API cfx_value cfx_pattern_where(cfx_scope *s, cfx_value v,
 CFX_API cfx_value cfx_pattern_module(cfx_scope *s, const char *type,
                                      const cfx_value *args, size_t nargs);
 
-#ifndef __cplusplus
 #define cfx_pattern_one_of(s, ...)                                            \
     cfx_pattern_one_of_n((s), CFX_COUNT_(__VA_ARGS__),                        \
-                         (cfx_value[]){__VA_ARGS__})
-#endif
+                         CFX_VALUES_(__VA_ARGS__))
 
 /*
  * Call cfx_replace_pattern with two traced functions of the same parameters (as

@@ -5,8 +5,8 @@
  *     struct cfx_quantizer q;
  *     cfx_quantizer_init(&q, &cfx_quantizer_x86);
  *     cfx_quantize_prepare(gm, &q, first, n, NULL, &err);
- *     for (...)
- *         run gm on a batch
+ *     for (size_t i = 0; i < nbatches; i++)
+ *         cfx_graph_module_call(gm, CFX_ARGS(batch[i]), &y, &err);
  *     cfx_quantize_convert(gm, NULL, &err);
  *
  * The result is a reference graph: float operators between

@@ -5,7 +5,7 @@
  * a copy of the replacement graph. Its placeholders and outputs correspond to
  * those of the pattern, in order.
  *
- *     # w1, w2 -> torch.cat([w1, w2])  becomes  torch.stack([w1, w2])
+ *     // w1, w2 -> torch.cat([w1, w2])  becomes  torch.stack([w1, w2])
  *     cfx_replace_pattern(gm, pattern, replacement, NULL, NULL, &err);
  *
  * Works as torch.fx's replace_pattern: of overlapping matches the first in

@@ -201,7 +201,8 @@ CFX_API cfx_value cfx_ph(void);
  * when a graph runs. In eager and meta scopes fn runs.
  *
  *     static cfx_wrapped gelu2 = {
- *         .op = {.schema = "gelu2(Tensor x) -> Tensor",
+ *         .op = {.abi = CFX_ABI(cfx_op),
+ *                .schema = "gelu2(Tensor x) -> Tensor",
  *                .aliases = "my.gelu2"},
  *         .fn = my_gelu2,
  *     };

@@ -5,6 +5,13 @@
  * hooks to record something else. cfx_transform returns a GraphModule with the
  * new graph.
  *
+ *     struct swap {
+ *         cfx_transformer base;
+ *         cfx_value mul;
+ *     };
+ *
+ *     extern const cfx_interp_class swap_class;
+ *
  *     static cfx_status swap_function(cfx_interp *it, const cfx_call *call,
  *                                     cfx_value *out)
  *     {
@@ -21,6 +28,7 @@
  *         .call_function = swap_function,
  *     };
  *     ...
+ *     struct swap t = {.mul = cfx_keyword(ctx, "operator.mul")};
  *     cfx_transformer_init(&t.base, &swap_class, gm, NULL, &err);
  *     cfx_transform(&t.base, &out, &err);
  *     cfx_transformer_release(&t.base);

@@ -254,6 +254,16 @@ cfx_value cfx_match_named(const cfx_match *m, const char *name)
     return n ? cfx_match_of(m, n) : CFX_NOTHING;
 }
 
+const cfx_node *cfx_match_next(const cfx_match *m, const cfx_node *after,
+                               cfx_value *partner)
+{
+    const cfx_node *p = after ? cfx_node_next(after)
+                              : cfx_graph_first(m->pattern);
+    while (p && cfx_value_is_absent(*partner = cfx_match_of(m, p)))
+        p = cfx_node_next(p);
+    return p;
+}
+
 /* ---- A search ---- */
 
 static bool is_candidate(cfx_matcher *m, const cfx_anchor *a,

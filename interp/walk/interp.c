@@ -375,18 +375,24 @@ static cfx_call_hook *hook_of(const cfx_interp_class *cls, uint8_t op)
     }
 }
 
+cfx_status cfx_interp_fetch_args(cfx_interp *it, const cfx_node *n,
+                                 cfx_call *call)
+{
+    *call = (cfx_call){.ctx = it->self->ctx,
+                       .env = it->scope->env,
+                       .err = it->err,
+                       .node = n,
+                       .target = {.kind = CFX_STR, .u.str = n->target}};
+    return it->self->hook.fetch_args(it, n, call);
+}
+
 /* By the hook of the node's opcode. */
 CFX_NOINLINE
 static cfx_status call_hook(cfx_interp *it, const cfx_node *n, cfx_value *out)
 {
-    struct cfx_interp_self *self = it->self;
-    cfx_call call = {.ctx = self->ctx,
-                     .env = it->scope->env,
-                     .err = it->err,
-                     .node = n,
-                     .target = {.kind = CFX_STR, .u.str = n->target}};
-    cfx_status st = self->hook.fetch_args(it, n, &call);
-    return st ? st : hook_of(&self->hook, n->op)(it, &call, out);
+    cfx_call call;
+    cfx_status st = cfx_interp_fetch_args(it, n, &call);
+    return st ? st : hook_of(&it->self->hook, n->op)(it, &call, out);
 }
 
 static cfx_status base_run_node(cfx_interp *it, const cfx_node *n,

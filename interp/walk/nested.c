@@ -167,6 +167,9 @@ static cfx_status bind_keywords(binder *b, cfx_value *other, size_t *left)
     size_t next = 0;
     *left = 0;
     for (size_t i = 0; i < b->nkwargs; i++) {
+        if (b->kwargs[2 * i].kind != CFX_STR)
+            return cfx_fail(&b->s->error, CFX_EINVAL,
+                            "forward() keywords must be strings");
         const char *name = b->kwargs[2 * i].u.str->text;
         size_t k = find_param(b, name, next);
         if (k < b->params->n && b->in[k].kind)
@@ -347,4 +350,41 @@ cfx_status cfx_walks__call_graph(const cfx_interp_class *cls, cfx_scope *s,
         return give_to_class(s, m, path, &b, out);
     return m->compiled ? run_compiled(s, m, &b, NULL, out)
                        : run_graph(cls, s, m, &b, NULL, out);
+}
+
+/* The interpreter takes one value for each placeholder. */
+static cfx_status run_taking(cfx_interp *it, const cfx_params *params,
+                             binder *b, cfx_value *result, cfx_error *err)
+{
+    cfx_status st = bind(b, params);
+    for (size_t k = 0; k < params->n && !st; k++)
+        cfx_value_ref(b->in[k]);
+    if (st)
+        cfx_fail_from(err, &b->s->error);
+    else
+        st = cfx_interp_run_take(it, b->in, params->n, result, err);
+    release(b);
+    return st;
+}
+
+cfx_status cfx_graph_module_call(cfx_module *gm, cfx_args a, cfx_value *result,
+                                 cfx_error *err)
+{
+    cfx_interp it = {0};
+    cfx_params params = {.n = 0};
+    *result = cfx_none();
+    cfx_error_clear(err);
+    cfx_status st = cfx_interp_init(&it, &cfx_interp_base, gm, err);
+    if (!st)
+        st = cfx_params__find(&params, gm->graph, err);
+    binder b = {.s = it.scope,
+                .args = a.args,
+                .nargs = a.nargs,
+                .kwargs = a.kwargs,
+                .nkwargs = a.nkwargs};
+    if (!st)
+        st = run_taking(&it, &params, &b, result, err);
+    cfx_params__release(&params, cfx_module_context(gm));
+    cfx_interp_release(&it);
+    return st;
 }

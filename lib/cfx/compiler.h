@@ -5,20 +5,22 @@
 #define CFX_COMPILER_H
 
 /*
- * The headers are C11 and also compile as C++17. C++ lacks the macros that use
- * compound literals: cfx_list, and those of cfx/ops.h with named arguments,
- * which the functions that end in `_with` replace. g++ -Wpedantic warns of
- * structs that end in flexible arrays.
+ * The headers are C11 and also compile as C++17. In C++ the values that
+ * CFX_ARGS and its like hold live until the end of the statement, and the
+ * functions of cfx/ops.h take optional arguments by position, or in a struct.
+ * g++ -Wpedantic warns of structs that end in flexible arrays.
  *
  * CFX_LITERAL(type){...} is a value of a struct, CFX_ZERO(type) the zeroed
- * one.
+ * one. CFX_C declares one name as C's.
  */
 #ifdef __cplusplus
+#define CFX_C extern "C"
 #define CFX_BEGIN_DECLS extern "C" {
 #define CFX_END_DECLS }
 #define CFX_LITERAL(type) type
 #define CFX_ZERO(type) (type{})
 #else
+#define CFX_C
 #define CFX_BEGIN_DECLS
 #define CFX_END_DECLS
 #define CFX_LITERAL(type) (type)
@@ -31,11 +33,13 @@
  *
  *     const cfx_op twice = {
  *         .abi = CFX_ABI(cfx_op),
+ *         .schema = "twice(Tensor self) -> Tensor",
+ *     };
  *
  * Registering a table of another ABI fails. Every incompatible change
  * increments the version.
  */
-#define CFX_ABI_VERSION 3
+#define CFX_ABI_VERSION 4
 #define CFX_ABI(type)                                                         \
     {                                                                         \
         sizeof(type), CFX_ABI_VERSION                                         \

@@ -152,9 +152,9 @@ CFX_API void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
  * with another ABI is refused before its entry point is called.
  */
 #define CFX_PLUGIN_INIT(ctx, err)                                             \
-    CFX_API extern const int cfx_plugin_abi;                                  \
+    CFX_C CFX_API const int cfx_plugin_abi;                                   \
     const int cfx_plugin_abi = CFX_ABI_VERSION;                               \
-    CFX_API cfx_status cfx_plugin_init(cfx_context *ctx, cfx_error *err);     \
+    CFX_C CFX_API cfx_status cfx_plugin_init(cfx_context *, cfx_error *);     \
     cfx_status cfx_plugin_init(cfx_context *ctx, cfx_error *err)
 
 /* The next 64 random bits of the context's generator, for random operators:

@@ -9,10 +9,10 @@
  *     cfx_dim h = cfx_dim_symbol(env, "H", 1);
  *     cfx_dim out = cfx_dim_floordiv(env, cfx_dim_add(env, h, cfx_dim_int(1)),
  *                                    cfx_dim_int(2));
- *     cfx_dim_format(out, text, sizeof(text));              (H + 1)//2
- *     cfx_dim_le(env, out, h);                               true: it follows
- *     cfx_dim_eq(env, h, cfx_dim_int(224));                  true: now a guard
- *     cfx_dim_lt(env, h, cfx_dim_int(224));                  false
+ *     cfx_dim_format(out, text, sizeof(text)); // "(H + 1)//2"
+ *     cfx_dim_le(env, out, h);                 // true: it follows
+ *     cfx_dim_eq(env, h, cfx_dim_int(224));    // true: now a guard
+ *     cfx_dim_lt(env, h, cfx_dim_int(224));    // false
  *
  * An expression is a sum of products with integer factors over one integer
  * denominator; floor division, remainders, minima and maxima are atoms, which

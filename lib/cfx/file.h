@@ -113,6 +113,11 @@ typedef struct cfx_tensor_format {
     cfx_status (*write)(const char *path, cfx_context *ctx,
                         const cfx_named_tensor *item, size_t n,
                         cfx_error *err);
+    /* For files that do not tell type and shape: `type` is the text after the
+     * colon in FILE:f32[2,3]. *out is a new reference. NULL: they do. */
+    cfx_status (*read_typed)(cfx_tensor **out, cfx_context *ctx,
+                             const char *path, const char *type,
+                             cfx_error *err);
 } cfx_tensor_format;
 
 /* The i-th format; NULL after the last. */
@@ -126,7 +131,8 @@ CFX_API const cfx_tensor_format *cfx_tensor_format_of_name(const char *path);
 CFX_API cfx_status cfx_tensors_visit(cfx_context *ctx, const char *path,
                                      bool map, cfx_tensors_fn *fn, void *user,
                                      cfx_error *err);
-/* Has a text the form FILE.npy or FILE.npz:KEY that cfx_tensor_read takes? */
+/* Has a text the form FILE.npy, FILE.npz:KEY or FILE.bin:f32[2,3] that
+ * cfx_tensor_read takes? */
 CFX_API bool cfx_tensor_names_file(const char *text);
 /* Read one tensor; a file given without a key must hold just one. Fails like
  * cfx_tensors_visit, and with CFX_ENAME, CFX_EINVAL. */
@@ -187,6 +193,41 @@ CFX_API cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx,
                                   const cfx_load_options *options,
                                   cfx_error *err);
 
+/* An input of a model: a placeholder of its graph. Values are absent where
+ * nothing tells them. */
+typedef struct cfx_model_input {
+    const char *name; /* without the stars of `*args` and `**kwargs` */
+    const cfx_node *node;
+    cfx_value type; /* a meta of the type and shape that the file declares */
+    cfx_value fallback; /* the value of an input that is not given */
+    cfx_value sample;   /* from the file */
+} cfx_model_input;
+
+typedef struct cfx_model_inputs {
+    cfx_context *ctx;
+    size_t n;
+    cfx_model_input *item; /* in the order of the placeholders */
+} cfx_model_inputs;
+
+/*
+ * List the inputs of a model. `path` is the file that it was loaded from, which
+ * may hold samples; NULL: none are read.
+ *
+ *     cfx_model_inputs in;
+ *     cfx_model_inputs_list(&in, gm, "m.pt2", &err);
+ *     for (size_t i = 0; i < in.n; i++)
+ *         puts(in.item[i].name);
+ *     cfx_model_inputs_release(&in);
+ *
+ * Release it, also on failure. Fails with CFX_EGRAPH for a module without a
+ * graph, CFX_EIO, CFX_EPARSE, CFX_EUNSUPPORTED, CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_model_inputs_list(cfx_model_inputs *out,
+                                         const cfx_module *gm,
+                                         const char *path, cfx_error *err);
+/* Release a list; a zeroed one is allowed. */
+CFX_API void cfx_model_inputs_release(cfx_model_inputs *in);
+
 /* Load weights by name into a module. Fails like cfx_model_load. */
 CFX_API cfx_status cfx_module_load_weights(cfx_module *m, const char *path,
                                            bool map, cfx_error *err);
@@ -196,8 +237,8 @@ CFX_API cfx_status cfx_module_load_weights(cfx_module *m, const char *path,
  * borrowed as by cfx_safetensors_parse. With cfx_parse_model a program loads a
  * model without files:
  *
- *     cfx_parse_model(&m, ctx, text, strlen(text), "net", &err) ||
- *         cfx_module_parse_weights(m, weights, sizeof(weights), true, &err)
+ *     failed = cfx_parse_model(&m, ctx, text, strlen(text), "net", &err) ||
+ *              cfx_module_parse_weights(m, weights, size, true, &err);
  *
  * Fails with CFX_EPARSE, CFX_EUNSUPPORTED, CFX_ENAME, CFX_ESHAPE, CFX_ENOMEM.
  */

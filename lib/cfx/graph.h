@@ -93,7 +93,8 @@ CFX_INLINE bool cfx_node_is_call(const cfx_node *n)
  * matches all of them. An unregistered target matches its own name only; a
  * module matches none.
  *
- *     if (cfx_node_is(n, "relu")) ...
+ *     if (cfx_node_is(n, "relu"))
+ *         puts(n->name);
  */
 CFX_API bool cfx_node_is(const cfx_node *n, const char *name);
 /* Like cfx_node_is, for the call that a hook receives: its target may differ
@@ -121,6 +122,7 @@ CFX_API uint32_t cfx_graph_ids(const cfx_graph *g);
  * neighbours.
  *
  *     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+ *         puts(n->name);
  */
 CFX_API cfx_node *cfx_graph_first(const cfx_graph *g);
 CFX_API cfx_node *cfx_graph_last(const cfx_graph *g);
@@ -241,6 +243,7 @@ CFX_API cfx_status cfx_graph_lint(const cfx_graph *g, cfx_error *err);
  *
  *     for (n = NULL; (n = cfx_graph_find_nodes(g, CFX_CALL_FUNCTION,
  *                                              "torch.relu", n));)
+ *         puts(n->name);
  */
 CFX_API cfx_node *cfx_graph_find_nodes(const cfx_graph *g, cfx_opcode op,
                                        const char *target,

@@ -19,6 +19,7 @@
  *     }
  *
  *     const cfx_module_type scale = {
+ *         .abi = CFX_ABI(cfx_module_type),
  *         .schema = "Scale(int features)",
  *         .repr = "features",
  *         .doc = "Multiply by a learned factor per feature.",
@@ -140,6 +141,19 @@ CFX_API void cfx_module_train(cfx_module *m, bool training);
 
 /* ---- The tree ---- */
 
+/*
+ * Create a child of a registered type from constructor arguments, and append it
+ * or replace the child of that name:
+ *
+ *     cfx_module_add(m, "fc", "Linear", CFX_ARGS(cfx_int(4), cfx_int(5)),
+ *                    &err);
+ *
+ * Fails with CFX_ENAME for an unknown type, else like cfx_module_new and
+ * cfx_module_add_take.
+ */
+CFX_API cfx_status cfx_module_add(cfx_module *m, const char *name,
+                                  const char *type, cfx_args args,
+                                  cfx_error *err);
 /* Append a child, or replace the child of that name. Takes the reference, also
  * on failure. Fails with CFX_EINVAL for a name that is empty or has a dot, for
  * a child that has a parent (unlike in torch.fx modules are not shared; use

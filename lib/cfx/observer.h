@@ -66,8 +66,8 @@ CFX_API cfx_status cfx_observer_qparams(cfx_module *observer,
 /* The range and type of the integers that an observer is for. Fails with
  * CFX_EINVAL for a module without these arguments, CFX_EUNDECIDED. */
 typedef struct cfx_quant_range {
-    cfx_dtype dtype;
     int64_t least, most;
+    cfx_dtype dtype;
 } cfx_quant_range;
 CFX_API cfx_status cfx_observer_range(const cfx_module *observer,
                                       cfx_quant_range *out, cfx_error *err);

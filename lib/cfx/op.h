@@ -119,10 +119,6 @@ typedef struct cfx_schema {
  *
  *     CFX_PARAMS(params, SELF, DIM, KEEPDIM);
  *     ...
- *         .schema = "sum(Tensor self, int[] dim, bool keepdim=False) "
- *                   "-> Tensor",
- *         .params = params,
- *     ...
  *     bool keep = cfx_call_bool(call, KEEPDIM);
  *
  * One list serves all operators and overloads of a file: parameters are

@@ -3,8 +3,8 @@
  *
  *     cfx_picture_options how = {.size = sizeof(how),
  *                                .ignore_parameters_and_buffers = true};
- *     cfx_print_dot(cfx_sink_file(f), gm, &how, &err);   dot -Tsvg
- *     cfx_print_svg(cfx_sink_file(f), gm, NULL, &err);   any browser
+ *     cfx_print_dot(cfx_sink_file(f), gm, &how, &err); // dot -Tsvg
+ *     cfx_print_svg(cfx_sink_file(f), gm, NULL, &err); // any browser
  *
  * Nodes form a cluster for each module that they belong to: by their target's
  * path, else by meta nn_module_stack, else by the nodes before and after them.

@@ -249,17 +249,15 @@ CFX_API cfx_status cfx_scope_call_graph(cfx_scope *s, cfx_call *call, int k,
                                         const cfx_value *args, size_t n,
                                         cfx_value *out);
 
-/* Lists and tuples owned by the scope. In C, cfx_list(s, a, b, c). */
+/* Lists and tuples owned by the scope: cfx_list(s, a, b, c). */
 CFX_API cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,
                               const cfx_value *items);
-#ifndef __cplusplus
 #define cfx_list(s, ...)                                                      \
     cfx_list_of((s), CFX_LIST, CFX_COUNT_(__VA_ARGS__),                       \
-                (cfx_value[]){__VA_ARGS__})
+                CFX_VALUES_(__VA_ARGS__))
 #define cfx_tuple(s, ...)                                                     \
     cfx_list_of((s), CFX_TUPLE, CFX_COUNT_(__VA_ARGS__),                      \
-                (cfx_value[]){__VA_ARGS__})
-#endif
+                CFX_VALUES_(__VA_ARGS__))
 CFX_API cfx_value cfx_str(cfx_scope *s, const char *text);
 
 /* Item i of a tuple or list (negative from its end); borrowed. In a tracing

@@ -44,9 +44,10 @@ typedef enum cfx_status {
 
 enum { CFX_ERROR_TEXT = 2048 };
 
+/* The first member is no enum, so that `= {0}` is C++, too. */
 typedef struct cfx_error {
-    cfx_status code;
     bool located; /* the text names the node: "While executing %x" */
+    cfx_status code;
     char text[CFX_ERROR_TEXT];
 } cfx_error;
 

@@ -162,6 +162,10 @@ typedef enum cfx_value_style {
 CFX_API cfx_status cfx_print_value(cfx_sink to, cfx_value v,
                                    cfx_value_style style, cfx_error *err);
 
+/* A tensor as PyTorch prints it, "tensor([[1., 2.], ...])". */
+CFX_API cfx_status cfx_print_tensor(cfx_sink to, const cfx_tensor *t,
+                                    cfx_error *err);
+
 /* The model file: tree, empty line, graph, newline. `lossless` writes the
  * superset. Fails with CFX_EUNSUPPORTED for meta without a text form. */
 CFX_API cfx_status cfx_print_model(cfx_sink to, const cfx_module *gm,

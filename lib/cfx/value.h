@@ -96,8 +96,14 @@ typedef struct cfx_seq {
 } cfx_seq;
 
 /*
- * The arguments of a call; borrowed. In C, CFX_ARGS(x, y) are positional ones,
- * and (cfx_args){CFX_ITEMS(x), CFX_PAIRS(name, v)} has keywords, too.
+ * The arguments of a call; borrowed. CFX_ARGS(x, y) are positional ones;
+ * keywords follow as names and values in turn:
+ *
+ *     y = cfx_call_function(s, "torch.add", CFX_ARGS(x, x));
+ *     cfx_value two = cfx_int(2), alpha = cfx_keyword(ctx, "alpha");
+ *     y = cfx_call_function(s, "torch.add",
+ *                           CFX_LITERAL(cfx_args){CFX_ITEMS(x, x),
+ *                                                 CFX_PAIRS(alpha, two)});
  */
 typedef struct cfx_args {
     const cfx_value *args; /* positional */
@@ -106,18 +112,30 @@ typedef struct cfx_args {
     size_t nkwargs;          /* a key and its value count as one */
 } cfx_args;
 
+/* An array of values, and their number, which evaluates none. */
+#ifdef __cplusplus
+#include <initializer_list>
+static inline const cfx_value *cfx_value_array(
+    std::initializer_list<cfx_value> values)
+{
+    return values.begin();
+}
+template <typename... T> char (&cfx_value_count(T...))[sizeof...(T)];
+#define CFX_VALUES_(...) cfx_value_array({__VA_ARGS__})
+#define CFX_COUNT_(...) sizeof(cfx_value_count(__VA_ARGS__))
+#else
+#define CFX_VALUES_(...) ((cfx_value[]){__VA_ARGS__})
+#define CFX_COUNT_(...)                                                       \
+    (sizeof((cfx_value[]){__VA_ARGS__}) / sizeof(cfx_value))
+#endif
+
 CFX_BEGIN_DECLS
 
 #define CFX_NO_ARGS CFX_ZERO(cfx_args)
-#ifndef __cplusplus
-#define CFX_COUNT_(...)                                                       \
-    (sizeof((cfx_value[]){__VA_ARGS__}) / sizeof(cfx_value))
 /* Values, or alternating names and values, and their number. */
-#define CFX_ITEMS(...) ((cfx_value[]){__VA_ARGS__}), CFX_COUNT_(__VA_ARGS__)
-#define CFX_PAIRS(...)                                                        \
-    ((cfx_value[]){__VA_ARGS__}), CFX_COUNT_(__VA_ARGS__) / 2
-#define CFX_ARGS(...) ((cfx_args){CFX_ITEMS(__VA_ARGS__), NULL, 0})
-#endif
+#define CFX_ITEMS(...) CFX_VALUES_(__VA_ARGS__), CFX_COUNT_(__VA_ARGS__)
+#define CFX_PAIRS(...) CFX_VALUES_(__VA_ARGS__), CFX_COUNT_(__VA_ARGS__) / 2
+#define CFX_ARGS(...) (CFX_LITERAL(cfx_args){CFX_ITEMS(__VA_ARGS__), NULL, 0})
 /* An array of positional arguments. */
 CFX_INLINE cfx_args cfx_args_of(const cfx_value *args, size_t nargs)
 {
@@ -248,6 +266,10 @@ CFX_API cfx_value cfx_dict_new(cfx_context *ctx, size_t n,
 CFX_API cfx_value cfx_seq_new(cfx_context *ctx, cfx_kind kind, size_t n_items,
                               const cfx_value *items,
                               const cfx_named_tuple *type);
+
+/* A str that names a keyword or the key of a dict: made once in a context, and
+ * borrowed from it until its end. Absent when out of memory. */
+CFX_API cfx_value cfx_keyword(cfx_context *ctx, const char *name);
 
 /* The value of a string key, or absent. */
 CFX_API cfx_value cfx_dict_get(cfx_value dict, const char *key);

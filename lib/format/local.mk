@@ -9,6 +9,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/drawing/drawing.h \
 	%reldir%/python/folder.c \
 	%reldir%/formats.c \
+	%reldir%/inputs.c \
 	%reldir%/io.c \
 	%reldir%/io.h \
 	%reldir%/json.c \
@@ -24,6 +25,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/model_formats.def \
 	%reldir%/tensors/npy.c \
 	%reldir%/tensors/npz.c \
+	%reldir%/tensors/raw.c \
 	%reldir%/pt2/archive.c \
 	%reldir%/pt2/argument.c \
 	%reldir%/pt2/flat.c \

@@ -253,6 +253,17 @@ cfx_status cfx_module_add_take(cfx_module *m, const char *name,
     return st;
 }
 
+cfx_status cfx_module_add(cfx_module *m, const char *name, const char *type,
+                          cfx_args args, cfx_error *err)
+{
+    const cfx_module_type *found;
+    cfx_module *child;
+    cfx_status st = cfx_module_type__find(&found, m->ctx, type, err);
+    if (!st)
+        st = cfx_module_new(&child, m->ctx, found, NULL, args, err);
+    return st ? st : cfx_module_add_take(m, name, child, err);
+}
+
 size_t cfx_module_nchildren(const cfx_module *m)
 {
     return m->nchildren;

@@ -15,18 +15,6 @@
 
 /* ---- One layer; an activation that is a module is a child ---- */
 
-static cfx_status add(cfx_module *self, const char *name, const char *class_,
-                      const cfx_value *args, size_t n, cfx_error *err)
-{
-    cfx_module *m;
-    const cfx_module_type *type;
-    cfx_context *ctx = cfx_module_context(self);
-    cfx_status st = cfx_module_type__find(&type, ctx, class_, err);
-    if (!st)
-        st = cfx_module_new(&m, ctx, type, NULL, cfx_args_of(args, n), err);
-    return st ? st : cfx_module_add_take(self, name, m, err);
-}
-
 static cfx_status Layer_init(cfx_module *self, cfx_error *err)
 {
     const char *act = cfx_attr_str(self, "activation");
@@ -40,20 +28,29 @@ static cfx_status Layer_init(cfx_module *self, cfx_error *err)
     if (strcmp(act, "relu") && strcmp(act, "gelu"))
         return cfx_fail(err, CFX_EINVAL,
                         "activation should be relu/gelu, not %s", act);
-    cfx_status st = add(self, "self_attn", "MultiheadAttention", attn, 9, err);
+    cfx_status st = cfx_module_add(self, "self_attn", "MultiheadAttention",
+                                   cfx_args_of(attn, 9), err);
     if (!st)
-        st = add(self, "linear1", "Linear", up, 3, err);
+        st = cfx_module_add(self, "linear1", "Linear", cfx_args_of(up, 3),
+                            err);
     if (!st)
-        st = add(self, "dropout", "Dropout", &p, 1, err);
+        st = cfx_module_add(self, "dropout", "Dropout", cfx_args_of(&p, 1),
+                            err);
     if (!st)
-        st = add(self, "linear2", "Linear", down, 3, err);
+        st = cfx_module_add(self, "linear2", "Linear", cfx_args_of(down, 3),
+                            err);
     if (!st)
-        st = add(self, "norm1", "LayerNorm", norm, 4, err);
+        st = cfx_module_add(self, "norm1", "LayerNorm", cfx_args_of(norm, 4),
+                            err);
     if (!st)
-        st = add(self, "norm2", "LayerNorm", norm, 4, err);
+        st = cfx_module_add(self, "norm2", "LayerNorm", cfx_args_of(norm, 4),
+                            err);
     if (!st)
-        st = add(self, "dropout1", "Dropout", &p, 1, err);
-    return st ? st : add(self, "dropout2", "Dropout", &p, 1, err);
+        st = cfx_module_add(self, "dropout1", "Dropout", cfx_args_of(&p, 1),
+                            err);
+    return st ? st
+              : cfx_module_add(self, "dropout2", "Dropout", cfx_args_of(&p, 1),
+                               err);
 }
 
 enum { SRC, MASK, PADDING_MASK, CAUSAL };

@@ -448,11 +448,24 @@ cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
     return st;
 }
 
+/* A keyword that no memory was left for is absent. */
+static bool keywords_are_strings(cfx_args a)
+{
+    for (size_t i = 0; i < a.nkwargs; i++)
+        if (a.kwargs[2 * i].kind != CFX_STR)
+            return false;
+    return true;
+}
+
 static cfx_value call_named(cfx_scope *s, const char *name, bool method,
                             cfx_args a)
 {
     cfx_value out;
     const cfx_target *t;
+    if (!keywords_are_strings(a)) {
+        cfx_scope_fail(s, CFX_EINVAL, "%s() keywords must be strings", name);
+        return cfx_none();
+    }
     if (!method && !strncmp(name, "Tensor.", 7)) {
         method = true;
         name += 7;

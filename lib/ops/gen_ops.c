@@ -43,6 +43,21 @@ static cfx_status describe(function *f, cfx_context *ctx, const cfx_op *op,
 
 /* ---- The header ---- */
 
+/* In C++, a function whose last arguments may be left out. */
+static void print_positional(const function *f, const char *name)
+{
+    printf("#ifdef __cplusplus\n"
+           "CFX_INLINE cfx_value %s(cfx_scope *scope",
+           name);
+    for (int k = 0; k < f->nparams; k++)
+        printf(", cfx_value %s = CFX_NOTHING",
+               cfx_c_param_name(f->param[k]->name));
+    printf(")\n{\n    return %s_with(scope, %s_args{", name, name);
+    for (int k = 0; k < f->nparams; k++)
+        printf("%s, ", cfx_c_param_name(f->param[k]->name));
+    printf("CFX_NOTHING});\n}\n");
+}
+
 static void print_struct(const function *f, const char *name)
 {
     printf("typedef struct %s_args {\n", name);
@@ -51,8 +66,8 @@ static void print_struct(const function *f, const char *name)
     printf("    cfx_value end_;\n} %s_args;\n", name);
     printf("CFX_API cfx_value %s_with(cfx_scope *s, %s_args args);\n", name,
            name);
-    printf("#ifndef __cplusplus\n"
-           "#define %s(scope, ...) \\\n    %s_with(CFX_AT(scope), "
+    print_positional(f, name);
+    printf("#else\n#define %s(scope, ...) \\\n    %s_with(CFX_AT(scope), "
            "(%s_args){__VA_ARGS__, .end_ = {0}})\n#endif\n\n",
            name, name, name);
 }
@@ -257,7 +272,8 @@ static const char about[] =
     " * differs from another in that alone is misread, so here they are\n"
     " * cfx_relu_inplace and cfx_aten_softmax.\n"
     " *\n"
-    " * Calls with named arguments are macros, in C only. C++ fills a struct:\n"
+    " * Calls with named arguments are macros, in C only. In C++ arguments are\n"
+    " * given by position, or in a struct:\n"
     " *\n"
     " *     cfx_clamp_args a = {};\n"
     " *     a.self = x;\n"

@@ -12,7 +12,7 @@
  *     cfx_cost_prop_init(&p, NULL, gm, NULL, &err);
  *     cfx_cost_prop_run(&p, inputs, 1, &err);
  *     cfx_cost_prop_total(&total, &p, &err);
- *     ... total.cost.macs ...
+ *     macs = total.cost.macs;
  *     cfx_cost_prop_release(&p);
  *
  * shapeprop/COSTS.md defines the counts. A count that would overflow is
@@ -27,7 +27,7 @@
  *         cfx_status st =
  *             CFX_COST_SUPER(&my_class, call_cost)(p, call, cost, out);
  *         if (cfx_call_is(call, "my_op"))
- *             cost->ops = ...;
+ *             cost->ops = cfx_dim_int(1);
  *         return st;
  *     }
  *

@@ -58,8 +58,8 @@ typedef enum cfx_block_kind {
 CFX_API extern const char *const cfx_block_kind_names[];
 
 typedef struct cfx_memory_block {
+    const cfx_node *node; /* the node of the planned graph that makes it */
     cfx_block_kind kind;
-    const cfx_node *node;     /* the node of the planned graph that makes it */
     const cfx_op *op;         /* that makes it; NULL for inputs and state */
     bool leaves;              /* it is part of the result of the run */
     bool from_data;           /* its size or its producer depends on data: not

@@ -19,7 +19,8 @@
  *     cfx_roofline_options how = {.size = sizeof(how), .machine = machine};
  *     cfx_roofline_new(&r, gm, inputs, 1, &how, &err);
  *     for (size_t i = 0; i < r->nnodes; i++)
- *         printf("%s %g\n", r->node[i].cost->node->name, r->node[i].floor);
+ *         printf("%s %g\n", r->node[i].cost->node->name,
+ *                r->node[i].floor.seconds);
  *     cfx_roofline_free(r);
  *
  * If extents are symbols, counts are expressions and times are not known;
@@ -44,8 +45,8 @@ CFX_API extern const char *const cfx_bound_names[CFX_NBOUNDS];
 
 /* The floor of one node. */
 typedef struct cfx_roofline_floor {
+    int level; /* the level whose ceiling applies; -1: none */
     cfx_bound_by bound;
-    int level;      /* the level whose ceiling applies; -1: none */
     double seconds; /* maximum of the next two */
     double compute, memory;
     double ridge; /* FLOPs per byte at which both are equal; 0: not

@@ -110,6 +110,21 @@ for cxx in g++ clang++; do
     claim "C++ calls C's names ($cxx)" "$work/out"
 done
 
+# `= {0}` zeroes every struct of the headers in C++, too: the first member is no
+# enum.
+# shellcheck disable=SC2086
+cat $headers | sed -n 's/^typedef struct \(cfx_[a-z0-9_]*\) {.*/\1/p
+                       s/^struct \(cfx_[a-z0-9_]*\) {.*/\1/p' | sort -u |
+    awk 'BEGIN { print "#include <cfx.h>" }
+        !/_args$/ || /^cfx_args$/ { print "void zero_" $0 "(void);\nvoid zero_" \
+            $0 "(void) { " $0 " x = {0}; (void)x; }" }' >"$work/x"
+for cxx in g++ clang++; do
+    command -v $cxx >/dev/null || continue
+    # shellcheck disable=SC2086
+    compiles "structs that are zeroed ($cxx)" $cxx -std=c++17 $warn \
+        -Wno-missing-field-initializers -Wno-missing-braces -x c++
+done
+
 # ---- Direction ----
 
 # Which parts a part may include, and to which a public header belongs. The

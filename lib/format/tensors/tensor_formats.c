@@ -84,15 +84,21 @@ cfx_status cfx_tensors_visit(cfx_context *ctx, const char *path, bool map,
     return st;
 }
 
+/* Does a text follow the name of a file, after a colon? */
+static bool takes_key(const cfx_tensor_format *f)
+{
+    return f->keyed || f->read_typed;
+}
+
 /* The place of the colon in FILE:KEY, where the name of FILE is that of a
- * format with keys; or NULL. */
+ * format that takes one; or NULL. */
 static const char *find_key(const char *text)
 {
     const char *first = NULL;
 
     for (size_t i = 0; i < NFORMATS; i++) {
         size_t k = strlen(formats[i]->suffix);
-        const char *p = cfx_tensor_format_at(i)->keyed ? text : NULL;
+        const char *p = takes_key(cfx_tensor_format_at(i)) ? text : NULL;
         while (p && (p = strstr(p, formats[i]->suffix)) && p[k] != ':')
             p++;
         if (p && (!first || p + k < first))
@@ -155,8 +161,12 @@ cfx_status cfx_tensor_read(cfx_tensor **out, cfx_context *ctx,
     *out = NULL;
     cfx_buf_init(&path, ctx);
     cfx_buf_add(&path, text, colon ? (size_t)(colon - text) : strlen(text));
-    cfx_status st = path.failed ? cfx_no_memory(err)
-                                : pick_one(&p, ctx, path.s, map, err);
+    cfx_status st = path.failed ? cfx_no_memory(err) : CFX_OK;
+    const cfx_tensor_format *f = st ? NULL : cfx_tensor_format_of_name(path.s);
+    if (f && colon && f->read_typed)
+        st = f->read_typed(&p.found, ctx, path.s, p.key, err);
+    else if (!st)
+        st = pick_one(&p, ctx, path.s, map, err);
     cfx_buf_release(&path);
     if (st)
         cfx_tensor_unref(p.found);

@@ -438,3 +438,9 @@ cfx_status cfx_print_value(cfx_sink to, cfx_value v, cfx_value_style style,
     cfx_out__value(&p, v);
     return cfx_out_finish(&out, err);
 }
+
+cfx_status cfx_print_tensor(cfx_sink to, const cfx_tensor *t, cfx_error *err)
+{
+    return cfx_print_value(to, cfx_value_of_tensor((cfx_tensor *)t),
+                           CFX_STYLE_REPR, err);
+}

@@ -258,6 +258,42 @@ TEST_CASE(pt2_loads_no_weights_when_told)
     free_context(ctx);
 }
 
+TEST_CASE(pt2_lists_its_inputs_with_their_types_and_samples)
+{
+    cfx_context *ctx = make_context();
+    cfx_module *gm = load(ctx, golden("dicts", ".pt2"));
+    cfx_model_inputs in = {0};
+    cfx_error err = {0};
+    size_t n = 0;
+
+    ck_assert_msg(
+        !cfx_model_inputs_list(&in, gm, golden("dicts", ".pt2"), &err), "%s",
+        err.text);
+    for (size_t i = 0; i < in.n; i++) {
+        ck_assert_int_eq(in.item[i].node->op, CFX_PLACEHOLDER);
+        ck_assert_int_ne(in.item[i].name[0], '*');
+        n += in.item[i].sample.kind == CFX_TENSOR;
+        if (in.item[i].sample.kind != CFX_TENSOR)
+            continue;
+        ck_assert_int_eq(in.item[i].type.kind, CFX_TENSOR);
+        ck_assert(cfx_tensor_is_meta(in.item[i].type.u.tensor));
+        ck_assert_int_eq(in.item[i].type.u.tensor->rank,
+                         in.item[i].sample.u.tensor->rank);
+    }
+    ck_assert_uint_gt(n, 0);
+    cfx_model_inputs_release(&in);
+    ck_assert(!cfx_model_inputs_list(&in, gm, NULL, &err));
+    ck_assert_uint_ge(in.n, n);
+    ck_assert_int_eq(in.item[0].sample.kind, CFX_ABSENT);
+    cfx_model_inputs_release(&in);
+    cfx_model_inputs_release(&in);
+    ck_assert_int_eq(cfx_model_inputs_list(&in, gm, "none.pt2", &err),
+                     CFX_EIO);
+    cfx_model_inputs_release(&in);
+    cfx_module_unref(gm);
+    free_context(ctx);
+}
+
 /* ---- Broken files ---- */
 
 static void assert_refused(cfx_context *ctx, const char *path,

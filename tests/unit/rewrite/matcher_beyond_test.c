@@ -117,6 +117,27 @@ TEST_CASE(commuting_arguments_match_in_either_order)
         1);
 }
 
+TEST_CASE(a_match_is_walked_in_the_order_of_its_pattern)
+{
+    char names[256] = "";
+    size_t len = 0;
+    const cfx_node *p = NULL;
+    cfx_value v;
+
+    ck_assert_uint_eq(count("a b | c = torch.add(a, 1) | d = torch.mul(c, b) |"
+                            " d",
+                            "x y z | s = torch.add(x, z) | m = torch.mul(s, y)"
+                            " | m",
+                            NULL),
+                      1);
+    while ((p = cfx_match_next(&found.item[0], p, &v)))
+        len += (size_t)snprintf(
+            names + len, sizeof(names) - len, "%s=%s ", p->name,
+            v.kind == CFX_NODE ? v.u.node->name
+                               : cfx_kind_name((cfx_kind)v.kind));
+    ck_assert_str_eq(names, "x=a y=b z=int s=c m=d ");
+}
+
 TEST_CASE(any_matches_whatever_there_is)
 {
     const char *what = "x | k = cfx.any() | a = torch.add(x, k) | a";
