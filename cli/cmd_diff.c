@@ -10,13 +10,15 @@
 #include <string.h>
 
 #include "cli.h"
+#include "expect.h"
 #include "progress.h"
 #include "rewrite.h"
 
 struct diff_options {
     cli_list inputs;
     cli_seed seed;
-    const char *rtol, *atol, *rmax, *min_snr, *format, *cpu_b, *weights_b;
+    cli_tolerance_options allowed;
+    const char *min_snr, *format, *cpu_b, *weights_b;
     int threads_b;
     bool all, graph, snr, same_inputs;
     cli_optimizing how;
@@ -28,15 +30,7 @@ static const cli_option options[] = {
      offsetof(struct diff_options, inputs)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct diff_options, seed)},
-    {CLI_TEXT, 0, "rtol", "R",
-     "allow elements to differ by R times the element of A, plus --atol "
-     "(default: by dtype, as torch.testing.assert_close)",
-     offsetof(struct diff_options, rtol)},
-    {CLI_TEXT, 0, "atol", "X", "allow elements to differ by X",
-     offsetof(struct diff_options, atol)},
-    {CLI_TEXT, 0, "rmax", "R",
-     "allow elements to differ by R times the largest element of A",
-     offsetof(struct diff_options, rmax)},
+    CLI_TOLERANCE_OPTIONS(struct diff_options, allowed, "A"),
     {CLI_FLAG, 0, "all", NULL, "continue after the first difference",
      offsetof(struct diff_options, all)},
     {CLI_FLAG, 0, "same-inputs", NULL,
@@ -78,6 +72,7 @@ static const cli_option options[] = {
 struct side {
     cli c; /* with the options of this side */
     const char *path;
+    char name[512]; /* in reports: the path, and what differs from A */
     cfx_module *gm;
     cfx_interp it;
     cli_inputs in;
@@ -280,14 +275,14 @@ static cfx_status check_noisy(const struct diff *d, cfx_error *err)
             return cfx_fail(err, CFX_ENUMERIC,
                             "%s: %%%s has no signal-to-noise ratio to %%%s of "
                             "%s: %s",
-                            d->b.path, row->b->name, row->a->name, d->a.path,
+                            d->b.name, row->b->name, row->a->name, d->a.name,
                             row->by.text);
         if (row->has_ratio && row->snr < d->min_snr)
             return cfx_fail(err, CFX_ENUMERIC,
                             "%s: %%%s has a signal-to-noise ratio of %.1f dB "
                             "to %%%s of %s, less than %g",
-                            d->b.path, row->b->name, row->snr, row->a->name,
-                            d->a.path, d->min_snr);
+                            d->b.name, row->b->name, row->snr, row->a->name,
+                            d->a.name, d->min_snr);
     }
     return CFX_OK;
 }
@@ -325,14 +320,14 @@ static cfx_status on_unmatched(void *user, const cfx_node *n, bool in_a)
                    : CFX_OK;
     if (d->all)
         fprintf(d->out, "%%%s is only in %s\n", n->name,
-                in_a ? d->a.path : d->b.path);
+                in_a ? d->a.name : d->b.name);
     return CFX_OK;
 }
 
 static cfx_status print_json(struct diff *d, cfx_error *err)
 {
     json_t *j = json_pack("{s:s, s:s, s:s, s:I, s:O, s:O, s:O}", "schema",
-                          "cfx-diff-1", "a", d->a.path, "b", d->b.path,
+                          "cfx-diff-1", "a", d->a.name, "b", d->b.name,
                           "nodes_compared", (json_int_t)d->cmp.ncompared,
                           "differences", d->differences, "only_a", d->only_a,
                           "only_b", d->only_b);
@@ -349,21 +344,10 @@ static void print_text(const struct diff *d)
 {
     if ((d->nonly_a || d->nonly_b) && !d->all)
         fprintf(d->out, "%zu nodes are only in %s, %zu only in %s\n",
-                d->nonly_a, d->a.path, d->nonly_b, d->b.path);
+                d->nonly_a, d->a.name, d->nonly_b, d->b.name);
     fprintf(d->out, "%zu of %zu nodes compared differ%s\n", d->cmp.ndiffer,
             d->cmp.ncompared,
             d->cmp.ndiffer && !d->cmp.all ? "; the rest was not run" : "");
-}
-
-/* Parse a number of at least 0. */
-static bool read_number(const char *text, double *out)
-{
-    char *end;
-
-    if (!text)
-        return true;
-    *out = strtod(text, &end);
-    return end != text && !*end && *out >= 0;
 }
 
 static bool read_decibels(const char *text, double *out)
@@ -386,7 +370,7 @@ static cfx_status compare_sides(struct diff *d, cfx_error *err)
         cfx_no_memory(err);
     if (st && d->cmp.failed)
         cfx_fail_at(err, "%s",
-                    d->cmp.failed == &d->a.it ? d->a.path : d->b.path);
+                    d->cmp.failed == &d->a.it ? d->a.name : d->b.name);
     if (st)
         return st;
     if (d->snr && report_noisy(d))
@@ -449,12 +433,12 @@ static int run_diff(struct diff *d, const struct diff_options *o)
         st = cfx_fail(&err, CFX_EGRAPH,
                       "%s: its graph differs from that of "
                       "%s in %zu lines",
-                      d->b.path, d->a.path, d->cmp.ndiffer);
+                      d->b.name, d->a.name, d->cmp.ndiffer);
     else if (!st && d->cmp.ndiffer)
         st = cfx_fail(&err, CFX_ENUMERIC,
                       "%s: %%%s differs from that of %s: "
                       "%s",
-                      d->b.path, d->cmp.first_b->name, d->a.path,
+                      d->b.name, d->cmp.first_b->name, d->a.name,
                       d->cmp.first.text);
     side_close(&d->a);
     side_close(&d->b);
@@ -463,6 +447,34 @@ static int run_diff(struct diff *d, const struct diff_options *o)
     json_decref(d->only_b);
     free(d->noisy);
     return st ? cli_fail(&err) : CLI_OK;
+}
+
+/* Name the sides in reports; of one model, B has the options that make it
+ * another: "m.fx with --optimize". */
+static void name_sides(struct diff *d, const struct diff_options *o)
+{
+    const struct {
+        bool given;
+        const char *option, *value;
+    } of[] = {{o->how.optimize, "--optimize", NULL},
+              {o->how.bfloat16, "--bfloat16", NULL},
+              {o->how.int8_weights, "--int8-weights", NULL},
+              {o->cpu_b, "--cpu-b", o->cpu_b},
+              {o->threads_b, "--threads-b", NULL},
+              {o->weights_b, "--weights-b", o->weights_b}};
+    char *name = d->b.name;
+    const size_t size = sizeof(d->b.name);
+
+    snprintf(d->a.name, sizeof(d->a.name), "%s", d->a.path);
+    snprintf(name, size, "%s", d->b.path);
+    for (size_t i = 0, n = 0; i < sizeof(of) / sizeof(*of); i++) {
+        const size_t len = strlen(name);
+        if (!of[i].given || strcmp(d->a.path, d->b.path))
+            continue;
+        snprintf(name + len, size - len, "%s%s%s%s", n++ ? " " : " with ",
+                 of[i].option, of[i].value ? " " : "",
+                 of[i].value ? of[i].value : "");
+    }
 }
 
 static int run(cli *c, const void *opts, int nargs, char **args)
@@ -488,7 +500,9 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     d.json = o->format && !strcmp(o->format, "json");
     if (o->format && !d.json && strcmp(o->format, "text"))
         return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
-    if (d.snr && (d.graph || o->rtol || o->atol || o->rmax))
+    if (cli_read_tolerance(c, &o->allowed, t))
+        return CLI_USAGE;
+    if (d.snr && (d.graph || t->given))
         return cli_usage(c, "--snr does not go with --graph, --rtol, --atol "
                             "and --rmax");
     if (o->min_snr && !read_decibels(o->min_snr, &d.min_snr))
@@ -497,11 +511,6 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "--graph prints lines, not json");
     if (cli_check_optimizing(c, &o->how))
         return CLI_USAGE;
-    t->given = o->rtol || o->atol || o->rmax;
-    if (!read_number(o->rtol, &t->rtol) || !read_number(o->atol, &t->atol) ||
-        !read_number(o->rmax, &t->rmax))
-        return cli_usage(c, "--rtol, --atol and --rmax take numbers of at "
-                            "least 0");
     t->given = t->given || d.snr;
     if (o->cpu_b || o->threads_b) {
         int status = cli_second_context(c, &second, "cpu-b", o->cpu_b,
@@ -514,6 +523,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     }
     if (o->weights_b)
         d.b.c.g.weights = o->weights_b;
+    name_sides(&d, o);
     int status = run_diff(&d, o);
     cfx_context_free(second);
     return status;

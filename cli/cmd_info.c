@@ -9,6 +9,7 @@
 #include <cfx/shape_prop.h>
 
 #include "cli.h"
+#include "output.h"
 
 enum { INDENT = 2, NAME_WIDTH = 16, COUNT_WIDTH = 6 };
 
@@ -69,27 +70,45 @@ static cfx_status print_inputs(FILE *to, const cfx_graph *g, cfx_error *err)
     return st;
 }
 
-/* Print the nodes of an output. `known` has their shapes where propagation
- * succeeded, and is absent otherwise. Values nest up to CFX_MAX_DEPTH deep. */
-static cfx_status print_outputs(FILE *to, cfx_value v, cfx_value known,
-                                cfx_error *err)
-{
-    cfx_status st = CFX_OK;
+/* The outputs, by the names that cfx run gives them. */
+struct outputs {
+    FILE *to;
+    cfx_value args; /* of the output node */
+};
 
-    if (v.kind == CFX_NODE) {
-        const cfx_node *n = v.u.node;
-        st = print_known(
-            to, n->name, n,
-            cfx_value_is_absent(known) ? cli_known_shape(n) : known, err);
-        fputc('\n', to);
-    }
-    if (v.kind != CFX_DICT && !cfx_value_is_seq(v))
+/* The node of the output that a name begins with: a node may have several
+ * results. */
+struct wanted {
+    const char *name;
+    const cfx_node *node;
+};
+
+static cfx_status find_node(void *user, const char *name, cfx_value v,
+                            cfx_error *err)
+{
+    struct wanted *w = user;
+    const size_t n = strlen(name);
+
+    (void)err;
+    if (v.kind == CFX_NODE && !strncmp(w->name, name, n) &&
+        (!w->name[n] || w->name[n] == '_'))
+        w->node = v.u.node;
+    return CFX_OK;
+}
+
+/* `v` is a result that propagation found, or a node. */
+static cfx_status print_output(void *user, const char *name, cfx_value v,
+                               cfx_error *err)
+{
+    const struct outputs *o = user;
+    struct wanted w = {name, NULL};
+    cfx_status st = cli_visit_result(o->args, find_node, &w, err);
+
+    if (st || !w.node)
         return st;
-    bool same = known.kind == v.kind && known.u.seq->len == v.u.seq->len;
-    const uint32_t step = v.kind == CFX_DICT ? 2 : 1;
-    for (uint32_t i = step - 1; i < v.u.seq->len && !st; i += step)
-        st = print_outputs(to, v.u.seq->item[i],
-                           same ? known.u.seq->item[i] : CFX_NOTHING, err);
+    st = print_known(o->to, name, w.node,
+                     v.kind == CFX_NODE ? cli_known_shape(v.u.node) : v, err);
+    fprintf(o->to, ", %%%s\n", w.node->name);
     return st;
 }
 
@@ -141,8 +160,12 @@ static cfx_status print_results(FILE *to, const cli *c, cfx_module *gm,
     if (!st)
         result = find_result(c, gm, &s);
     fputs("\noutputs:\n", to);
-    if (!st && n && n->nargs)
-        st = print_outputs(to, n->args[0], result, err);
+    if (!st && n && n->nargs) {
+        struct outputs all = {to, n->args[0]};
+        st = cli_visit_result(cfx_value_is_absent(result) ? n->args[0]
+                                                          : result,
+                              print_output, &all, err);
+    }
     if (!st)
         print_symbols(to, s.env);
     cfx_value_unref(result);
@@ -173,7 +196,7 @@ static void print_operators(FILE *to, const cfx_operators *ops, bool known)
 /* ---- Parameters and buffers ---- */
 
 struct state_sum {
-    size_t count, unknown, tied;
+    size_t count, tied;
     uint64_t elements, bytes;
 };
 
@@ -197,20 +220,19 @@ static bool is_tied(const cfx_module *gm, const cfx_state *s)
     return false;
 }
 
+/* A state that is None, as the bias of Conv2d(bias=False), does not count. */
 static void add_state(struct state_sum *sum, const cfx_module *gm,
                       const cfx_state *s)
 {
     const cfx_tensor *t = s->tensor;
 
+    if (!t)
+        return;
     if (is_tied(gm, s)) {
         sum->tied++;
         return;
     }
     sum->count++;
-    if (!t) {
-        sum->unknown++;
-        return;
-    }
     uint64_t n = (uint64_t)cfx_tensor_numel(t);
     sum->elements += n;
     sum->bytes += n * cfx_dtype_size((cfx_dtype)t->dtype);
@@ -219,11 +241,9 @@ static void add_state(struct state_sum *sum, const cfx_module *gm,
 static void print_sum(FILE *to, const char *name, const struct state_sum *sum)
 {
     fprintf(to, "%s: %zu", name, sum->count);
-    if (sum->count > sum->unknown)
+    if (sum->count)
         fprintf(to, ", %" PRIu64 " elements, %" PRIu64 " bytes", sum->elements,
                 sum->bytes);
-    if (sum->unknown)
-        fprintf(to, ", %zu of unknown shape", sum->unknown);
     if (sum->tied)
         fprintf(to, "; %zu more with the same memory", sum->tied);
     fputc('\n', to);

@@ -3,31 +3,35 @@
  */
 #include <cfx/check_finite.h>
 #include <cfx/memory_plan.h>
+#include <cfx/ops.h>
 #include <cfx/trace.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cli.h"
+#include "expect.h"
 #include "output.h"
 #include "progress.h"
 #include "rewrite.h"
 
 struct run_options {
     cli_list inputs, saves;
-    const char *directory;
-    int top, repeat;
+    const char *directory, *format, *labels, *expect;
+    cli_tolerance_options allowed;
+    int top, repeat, warmup;
     cli_seed seed;
-    bool trace, check_finite, arena, strict_devices;
+    bool softmax, trace, check_finite, arena, strict_devices;
     cli_optimizing how;
 };
 
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "set an input: FILE.npy, FILE.safetensors:KEY, a type and shape as in "
-     "f32[1,3,224,224] (filled from a seed), or a number; values without NAME= "
-     "are assigned in order",
+     "set an input: FILE.npy, FILE.safetensors:KEY, FILE.bin:f32[2,3], a type "
+     "and shape as in f32[1,3,224,224] (filled from a seed), or a number; values "
+     "without NAME= are assigned in order",
      offsetof(struct run_options, inputs)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct run_options, seed)},
@@ -41,6 +45,19 @@ static const cli_option options[] = {
     {CLI_COUNT, 0, "top", "K",
      "print index and value of the K largest elements of each row",
      offsetof(struct run_options, top)},
+    {CLI_TEXT, 0, "labels", "FILE",
+     "with --top: print the label of each index, a line of FILE",
+     offsetof(struct run_options, labels)},
+    {CLI_FLAG, 0, "softmax", NULL,
+     "take the softmax of each row of floating-point results",
+     offsetof(struct run_options, softmax)},
+    {CLI_TEXT, 'f', "format", "FORMAT", "text (default) or json",
+     offsetof(struct run_options, format)},
+    {CLI_TEXT, 0, "expect", "FILE",
+     "compare the results with those of FILE, or of a folder that -O wrote, "
+     "instead of printing them; status 1 if they differ",
+     offsetof(struct run_options, expect)},
+    CLI_TOLERANCE_OPTIONS(struct run_options, allowed, "FILE"),
     {CLI_FLAG, 0, "trace", NULL,
      "print each node as it runs on stderr: its value's type and its time",
      offsetof(struct run_options, trace)},
@@ -62,8 +79,13 @@ static const cli_option options[] = {
      "refuse a graph that uses another device than the CPU",
      offsetof(struct run_options, strict_devices)},
     {CLI_COUNT, 0, "repeat", "N",
-     "run N times, and print the fastest and the median time",
+     "run N times, and print the fastest and the median time, the 90th and the "
+     "99th percentile, and items per second: the first extent of the first "
+     "tensor, divided by the median time",
      offsetof(struct run_options, repeat)},
+    {CLI_COUNT, 0, "warmup", "N",
+     "with --repeat: run N times before (default: 1)",
+     offsetof(struct run_options, warmup)},
     {0},
 };
 
@@ -114,6 +136,38 @@ static cfx_status save_run_node(cfx_interp *it, const cfx_node *n,
     return st;
 }
 
+/* A node by its name, or by that of the output that it is. */
+struct named_node {
+    const char *name;
+    const cfx_node *node;
+};
+
+static cfx_status find_output(void *user, const char *name, cfx_value v,
+                              cfx_error *err)
+{
+    struct named_node *n = user;
+
+    (void)err;
+    if (v.kind == CFX_NODE && !strcmp(name, n->name))
+        n->node = v.u.node;
+    return CFX_OK;
+}
+
+static cfx_status find_named(const cfx_node **out, const cfx_graph *g,
+                             const char *name, cfx_error *err)
+{
+    const cfx_node *output = cfx_graph_output_node(g);
+    struct named_node n = {name, cfx_graph_find(g, name)};
+    cfx_status st = CFX_OK;
+
+    if (!n.node && output && output->nargs)
+        st = cli_visit_result(output->args[0], find_output, &n, err);
+    *out = n.node;
+    return st || n.node
+               ? st
+               : cfx_fail(err, CFX_ENAME, "there is no node '%s'", name);
+}
+
 static cfx_status find_saves(struct walk *w, const cli_list *texts,
                              cfx_error *err)
 {
@@ -129,10 +183,12 @@ static cfx_status find_saves(struct walk *w, const cli_list *texts,
                             text);
         memcpy(name, text, (size_t)n);
         name[n] = '\0';
-        const cfx_node *node = cfx_graph_find(w->u.base.graph, name);
-        if (!node)
-            return cfx_fail(err, CFX_ENAME, "--save %s: there is no node '%s'",
-                            text, name);
+        const cfx_node *node;
+        cfx_status st = find_named(&node, w->u.base.graph, name, err);
+        if (st) {
+            cfx_fail_at(err, "--save %s", text);
+            return st;
+        }
         w->save[w->nsaves++] = (struct save){node, equals + 1};
     }
     return CFX_OK;
@@ -292,37 +348,143 @@ static cfx_status make_room(double **seconds, int i, cfx_error *err)
     return CFX_OK;
 }
 
-static cfx_status run_often(struct walk *w, const cli_inputs *in, int n,
-                            cfx_value *result, FILE *to, cfx_error *err)
+/* The time in which a share of the sorted runs ended. */
+static double percentile(const double *seconds, int n, double share)
 {
-    double *seconds = NULL;
+    int i = (int)ceil(share * n) - 1;
+
+    return seconds[i < 0 ? 0 : i];
+}
+
+/* The first extent of the first tensor; 0 if there is none. */
+static int64_t batch_of(const cli_inputs *in)
+{
+    for (size_t i = 0; i < in->n; i++)
+        if (in->value[i].kind == CFX_TENSOR && in->value[i].u.tensor->rank)
+            return cfx_tensor_size(in->value[i].u.tensor, 0);
+    return 0;
+}
+
+/* Run o->repeat times, or once, after the runs of the warm-up. The times are
+ * those of repeated runs only. */
+static cfx_status run_often(struct walk *w, const cli_inputs *in,
+                            const struct run_options *o, cfx_value *result,
+                            cli_times *times, cfx_error *err)
+{
+    const int n = o->repeat ? o->repeat : 1;
+    const int before = n == 1 ? 0 : o->warmup ? o->warmup : 1;
+    double *seconds = NULL, unused;
     cfx_status st = CFX_OK;
 
-    for (int i = 0; i < n && !st; i++) {
+    for (int i = -before; i < n && !st; i++) {
         cfx_value_unref(*result);
         *result = CFX_NOTHING;
-        if (!(st = make_room(&seconds, i, err)))
-            st = run_once(w, in, result, &seconds[i], err);
+        if (i < 0 || !(st = make_room(&seconds, i, err)))
+            st = run_once(w, in, result, i < 0 ? &unused : &seconds[i], err);
     }
     if (!st && n > 1) {
         qsort(seconds, (size_t)n, sizeof(*seconds), by_time);
-        cli_progress_end(w->progress); /* both may use the same terminal */
-        w->progress = NULL;
-        fprintf(to, "%d runs: fastest %.3f ms, median %.3f ms\n", n,
-                1e3 * seconds[0], 1e3 * seconds[n / 2]);
+        *times = (cli_times){n,
+                             before,
+                             seconds[0],
+                             seconds[n / 2],
+                             percentile(seconds, n, 0.9),
+                             percentile(seconds, n, 0.99),
+                             batch_of(in)};
     }
     free(seconds);
     return st;
 }
 
+/* On the standard output, also where -o takes the results. */
+static void print_times(const cli_times *t)
+{
+    printf("%d runs: fastest %.3f ms, median %.3f ms, 90 %% in %.3f ms, 99 %% "
+           "in %.3f ms",
+           t->runs, 1e3 * t->fastest, 1e3 * t->median, 1e3 * t->p90,
+           1e3 * t->p99);
+    if (t->batch)
+        printf(", %.1f items/s in batches of %lld",
+               (double)t->batch / t->median, (long long)t->batch);
+    putchar('\n');
+}
+
 /* ---- The command ---- */
 
-static cfx_status finish(cli *c, const struct run_options *o, cfx_value result,
+/* The softmax of each row; what has none stays as it is. */
+static cfx_status softmax_of(void *user, cfx_value v, cfx_value *out)
+{
+    cfx_scope *s = user;
+
+    if (v.kind != CFX_TENSOR || !v.u.tensor->rank ||
+        !cfx_dtype_is_float((cfx_dtype)v.u.tensor->dtype)) {
+        *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    *out = cfx_keep(cfx_softmax(s, v, .dim = cfx_int(-1)));
+    return cfx_scope_status(s, NULL);
+}
+
+static cfx_status make_softmax(cfx_value *result, cfx_context *ctx,
+                               cfx_error *err)
+{
+    cfx_scope s;
+    cfx_value out = CFX_NOTHING;
+
+    cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
+    cfx_status st = cfx_value_map(&out, ctx, *result, softmax_of, &s, err);
+    if (st)
+        cfx_scope_status(&s, err);
+    cfx_scope_release(&s);
+    if (!st) {
+        cfx_value_unref(*result);
+        *result = out;
+    }
+    return st;
+}
+
+static bool is_json(const struct run_options *o)
+{
+    return o->format && !strcmp(o->format, "json");
+}
+
+static cfx_status print_result(cli *c, const struct run_options *o,
+                               cfx_value result, const cli_times *times,
+                               cfx_error *err)
+{
+    cli_printing p = {.to = c->out, .ctx = c->ctx, .top = o->top};
+    cfx_status st = CFX_OK;
+
+    if (o->labels)
+        st = cli_labels_read(&p.labels, o->labels, err);
+    if (!st)
+        st = is_json(o) ? cli_print_json(&p, result, times, err)
+                        : cli_print_result(&p, result, err);
+    cli_labels_release(&p.labels);
+    return st;
+}
+
+/* Write, compare or print the result. */
+static cfx_status finish(cli *c, const struct run_options *o,
+                         cfx_value *result, const cli_times *times,
                          cfx_error *err)
 {
-    if (o->directory)
-        return cli_write_result(o->directory, c->ctx, result, err);
-    return cli_print_result(c->out, c->ctx, result, o->top, err);
+    cfx_tolerance allowed = {0};
+    cfx_status st = CFX_OK;
+
+    if (times->runs && !is_json(o))
+        print_times(times);
+    cli_read_tolerance(c, &o->allowed, &allowed);
+    if (o->softmax)
+        st = make_softmax(result, c->ctx, err);
+    if (!st && o->directory)
+        st = cli_write_result(o->directory, c->ctx, *result, err);
+    if (!st && ((!o->directory && !o->expect) || is_json(o)))
+        st = print_result(c, o, *result, times, err);
+    if (!st && o->expect)
+        st = cli_expect(is_json(o) ? NULL : c->out, c->ctx, *result, o->expect,
+                        &allowed, err);
+    return st;
 }
 
 static cfx_status run_model(cli *c, const struct run_options *o,
@@ -330,6 +492,7 @@ static cfx_status run_model(cli *c, const struct run_options *o,
 {
     struct walk w = {.ctx = c->ctx};
     cli_inputs in = {0};
+    cli_times times = {0};
     cfx_value result = CFX_NOTHING;
 
     cfx_status st = cli_inputs_make(&in, c, gm, path, &o->inputs,
@@ -344,14 +507,13 @@ static cfx_status run_model(cli *c, const struct run_options *o,
     w.progress = o->trace ? NULL : cli_progress_begin("running");
     st = walk_init(&w, gm, &in, o, err);
     if (!st)
-        st = run_often(&w, &in, o->repeat ? o->repeat : 1, &result, c->out,
-                       err);
-    cli_progress_end(w.progress);
+        st = run_often(&w, &in, o, &result, &times, err);
+    cli_progress_end(w.progress); /* both may use the same terminal */
     report_misses(&w, c->ctx);
     if (st)
         cli_fail_model(c, err, path, true);
-    else
-        st = finish(c, o, result, err);
+    else if ((st = finish(c, o, &result, &times, err)) && o->expect)
+        cfx_fail_at(err, "%s", path);
     cfx_value_unref(result);
     walk_release(&w);
     cli_inputs_release(&in);
@@ -372,6 +534,22 @@ static void describe(FILE *to)
     }
 }
 
+/* Refuse options that would be ignored. */
+static int check_printing(const cli *c, const struct run_options *o)
+{
+    cfx_tolerance unused = {0};
+
+    if (o->labels && !o->top)
+        return cli_usage(c, "--labels goes with --top");
+    if (o->warmup && o->repeat < 2)
+        return cli_usage(c, "--warmup goes with --repeat");
+    if (cli_read_tolerance(c, &o->allowed, &unused))
+        return CLI_USAGE;
+    if (unused.given && !o->expect)
+        return cli_usage(c, "--rtol, --atol and --rmax go with --expect");
+    return CLI_OK;
+}
+
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct run_options *o = opts;
@@ -379,9 +557,11 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     cfx_module *gm = NULL;
 
     (void)nargs;
+    if (o->format && strcmp(o->format, "text") && strcmp(o->format, "json"))
+        return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
     if (o->trace && o->check_finite)
         return cli_usage(c, "--trace and --check-finite exclude each other");
-    if (cli_check_optimizing(c, &o->how))
+    if (cli_check_optimizing(c, &o->how) || check_printing(c, o))
         return CLI_USAGE;
     cfx_context_set_strict_devices(c->ctx, o->strict_devices);
     cfx_status st = cli_load_for(c, &gm, args[0], &o->inputs, true,

@@ -6,6 +6,7 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/complete.c %reldir%/progress.h \
     %reldir%/signals.c \
     %reldir%/input.c %reldir%/missing_input.c %reldir%/output.c %reldir%/output.h \
+    %reldir%/output_json.c %reldir%/expect.c %reldir%/expect.h \
     %reldir%/cmd_run.c %reldir%/cmd_info.c %reldir%/cmd_print.c %reldir%/cmd_ops.c \
     %reldir%/ops_table.c %reldir%/ops_table.h \
     %reldir%/cmd_diff.c %reldir%/cmd_convert.c \

@@ -16,9 +16,6 @@ enum { NAME_MAX_ = 256 };
 
 /* ---- Parts ---- */
 
-typedef cfx_status part_fn(void *user, const char *name, cfx_value v,
-                           cfx_error *err);
-
 /* Append text to a name of NAME_MAX_ bytes. */
 static cfx_status append(void *user, const char *text, size_t len)
 {
@@ -51,7 +48,7 @@ static cfx_status extend(char *name, cfx_value key, cfx_error *err)
 }
 
 /* Call fn for each part of a value; the depth is that of nested values. */
-static cfx_status visit(cfx_value v, char *name, part_fn *fn, void *user,
+static cfx_status visit(cfx_value v, char *name, cli_part_fn *fn, void *user,
                         cfx_error *err)
 {
     bool dict = v.kind == CFX_DICT;
@@ -71,31 +68,87 @@ static cfx_status visit(cfx_value v, char *name, part_fn *fn, void *user,
     return st;
 }
 
-static cfx_status visit_result(cfx_value v, part_fn *fn, void *user,
-                               cfx_error *err)
+cfx_status cli_visit_result(cfx_value v, cli_part_fn *fn, void *user,
+                            cfx_error *err)
 {
     char name[NAME_MAX_] = "output";
 
     return visit(v, name, fn, user, err);
 }
 
-/* ---- Printing ---- */
+/* ---- Labels ---- */
 
-struct printer {
-    FILE *to;
-    cfx_context *ctx;
-    int top;
-};
+/* Split the text into lines. */
+static cfx_status split_labels(cli_labels *l, cfx_error *err)
+{
+    size_t lines = 1;
 
-struct ranked {
-    double value;
-    int64_t index;
-};
+    for (const char *s = l->text; *s; s++)
+        lines += *s == '\n';
+    l->item = calloc(lines, sizeof(*l->item));
+    if (!l->item)
+        return cfx_no_memory(err);
+    for (char *s = l->text; *s;) {
+        size_t len = strcspn(s, "\n");
+        bool last = !s[len];
+        s[len] = '\0';
+        if (len && s[len - 1] == '\r')
+            s[len - 1] = '\0';
+        l->item[l->n++] = s;
+        s += len + !last;
+    }
+    return CFX_OK;
+}
+
+/* Would a terminal act on a byte of the text? */
+static bool has_controls(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (((unsigned char)text[i] < ' ' && !strchr("\n\r\t", text[i])) ||
+            !text[i] || text[i] == 0x7f)
+            return true;
+    return false;
+}
+
+cfx_status cli_labels_read(cli_labels *out, const char *path, cfx_error *err)
+{
+    enum { MOST = 1 << 24 };
+    FILE *f = fopen(path, "rb");
+    size_t n = 0;
+
+    *out = (cli_labels){.path = path};
+    if (!f)
+        return cfx_fail(err, CFX_EIO, "%s: %s", path, strerror(errno));
+    out->text = malloc(MOST + 1);
+    if (out->text)
+        n = fread(out->text, 1, MOST + 1, f);
+    cfx_status st = !out->text ? cfx_no_memory(err)
+                    : ferror(f) || n > MOST || has_controls(out->text, n)
+                        ? cfx_fail(err, CFX_EPARSE,
+                                   "%s: is no file of labels, one a line",
+                                   path)
+                        : CFX_OK;
+    fclose(f);
+    if (!st) {
+        out->text[n] = '\0';
+        st = split_labels(out, err);
+    }
+    return st;
+}
+
+void cli_labels_release(cli_labels *l)
+{
+    free(l->item);
+    free(l->text);
+    *l = (cli_labels){0};
+}
+
+/* ---- The largest elements of each row ---- */
 
 /* Sort descending with NaN first, as torch.topk; equal elements by position. */
 static int by_rank(const void *a, const void *b)
 {
-    const struct ranked *x = a, *y = b;
+    const cli_ranked *x = a, *y = b;
     bool nan_x = isnan(x->value), nan_y = isnan(y->value);
 
     if (nan_x != nan_y)
@@ -105,56 +158,47 @@ static int by_rank(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Print "[1, 0]" for the row that begins at element `at`. */
-static void print_place(FILE *to, const cfx_tensor *t, int64_t at)
-{
-    int64_t index[CFX_MAX_RANK];
-
-    if (t->rank < 2)
-        return;
-    for (int i = t->rank - 1; i >= 0; i--) {
-        index[i] = at % cfx_tensor_size(t, i);
-        at /= cfx_tensor_size(t, i);
-    }
-    for (int i = 0; i < t->rank - 1; i++)
-        fprintf(to, "%s%lld", i ? ", " : "[", (long long)index[i]);
-    fputs("]\n", to);
-}
-
-/* Print the `top` largest elements of each row of a row-major tensor. */
-static void print_rows(FILE *to, const cfx_tensor *t, int top,
-                       struct ranked *row)
+static void rank_rows(const cli_printing *p, const cfx_tensor *t,
+                      cli_ranked *row, cli_row_fn *fn, void *user)
 {
     int64_t n = cfx_tensor_size(t, t->rank - 1), all = cfx_tensor_numel(t);
     size_t size = cfx_dtype_size((cfx_dtype)t->dtype);
+    int64_t place[CFX_MAX_RANK];
 
     for (int64_t at = 0; at < all; at += n) {
-        const unsigned char *p = (const unsigned char *)t->data +
+        const unsigned char *e = (const unsigned char *)t->data +
                                  (size_t)at * size;
         for (int64_t i = 0; i < n; i++)
-            row[i] = (struct ranked){
-                cfx_element_double((cfx_dtype)t->dtype, p + (size_t)i * size),
+            row[i] = (cli_ranked){
+                cfx_element_double((cfx_dtype)t->dtype, e + (size_t)i * size),
                 i};
         qsort(row, (size_t)n, sizeof(*row), by_rank);
-        print_place(to, t, at);
-        for (int64_t i = 0; i < n && i < top; i++)
-            fprintf(to, "%8lld  %.7g\n", (long long)row[i].index,
-                    row[i].value);
+        int64_t rest = at;
+        for (int i = t->rank - 1; i >= 0; i--) {
+            place[i] = rest % cfx_tensor_size(t, i);
+            rest /= cfx_tensor_size(t, i);
+        }
+        fn(user, row, n < p->top ? n : p->top, place);
     }
 }
 
-static cfx_status print_top(const struct printer *p, const cfx_tensor *t,
-                            cfx_error *err)
+cfx_status cli_rank_rows(const cli_printing *p, const cfx_tensor *t,
+                         cli_row_fn *fn, void *user, cfx_error *err)
 {
+    int64_t n = cfx_tensor_size(t, t->rank - 1);
     cfx_tensor *flat;
-    cfx_status st = cfx_tensor_contiguous(&flat, t, err);
 
+    if (p->labels.n && p->labels.n != n)
+        return cfx_fail(err, CFX_EINVAL,
+                        "%s: has %lld labels, and the rows of the result have "
+                        "%lld elements",
+                        p->labels.path, (long long)p->labels.n, (long long)n);
+    cfx_status st = cfx_tensor_contiguous(&flat, t, err);
     if (st)
         return st;
-    struct ranked *row = malloc(
-        (size_t)cfx_tensor_size(t, t->rank - 1) * sizeof(*row) + 1);
+    cli_ranked *row = malloc((size_t)n * sizeof(*row) + 1);
     if (row)
-        print_rows(p->to, flat, p->top, row);
+        rank_rows(p, flat, row, fn, user);
     else
         st = cfx_no_memory(err);
     free(row);
@@ -162,30 +206,50 @@ static cfx_status print_top(const struct printer *p, const cfx_tensor *t,
     return st;
 }
 
-static cfx_status print_tensor(const struct printer *p, const char *name,
+/* ---- Printing ---- */
+
+struct row_printer {
+    const cli_printing *p;
+    int rank;
+};
+
+/* Print "[1, 0]" for the row, if there may be several, then its elements. */
+static void print_row(void *user, const cli_ranked *best, int64_t n,
+                      const int64_t *place)
+{
+    const struct row_printer *r = user;
+    const cli_labels *l = &r->p->labels;
+    FILE *to = r->p->to;
+
+    for (int i = 0; i < r->rank - 1; i++)
+        fprintf(to, "%s%lld%s", i ? ", " : "[", (long long)place[i],
+                i == r->rank - 2 ? "]\n" : "");
+    for (int64_t i = 0; i < n; i++)
+        fprintf(to, "%8lld  %.7g%s%s\n", (long long)best[i].index,
+                best[i].value, l->n ? "  " : "",
+                l->n ? l->item[best[i].index] : "");
+}
+
+static cfx_status print_tensor(const cli_printing *p, const char *name,
                                const cfx_tensor *t, cfx_error *err)
 {
     char type[256];
-    char *text;
-    size_t size;
 
     cfx_tensor_format_type(t, type, sizeof(type));
     fprintf(p->to, "%s %s\n", name, type);
-    if (p->top && t->rank)
-        return print_top(p, t, err);
-    cfx_status st = cfx_tensor_print(&text, &size, t, err);
-    if (st)
-        return st;
-    fwrite(text, 1, size - 1, p->to);
+    if (p->top && t->rank) {
+        struct row_printer r = {p, t->rank};
+        return cli_rank_rows(p, t, print_row, &r, err);
+    }
+    cfx_status st = cfx_print_tensor(cfx_sink_file(p->to), t, err);
     fputc('\n', p->to);
-    cfx_free(t->ctx, text, size);
-    return CFX_OK;
+    return cli_printed(st);
 }
 
 static cfx_status print_part(void *user, const char *name, cfx_value v,
                              cfx_error *err)
 {
-    const struct printer *p = user;
+    const cli_printing *p = user;
 
     if (v.kind == CFX_TENSOR)
         return print_tensor(p, name, v.u.tensor, err);
@@ -196,12 +260,9 @@ static cfx_status print_part(void *user, const char *name, cfx_value v,
     return st;
 }
 
-cfx_status cli_print_result(FILE *to, cfx_context *ctx, cfx_value v, int top,
-                            cfx_error *err)
+cfx_status cli_print_result(const cli_printing *p, cfx_value v, cfx_error *err)
 {
-    struct printer p = {to, ctx, top};
-
-    return visit_result(v, print_part, &p, err);
+    return cli_visit_result(v, print_part, (void *)(uintptr_t)p, err);
 }
 
 /* ---- Writing ---- */
@@ -238,19 +299,25 @@ static bool has_suffix(const char *path)
     return strchr(slash ? slash + 1 : path, '.');
 }
 
+cfx_status cli_part_tensor(cfx_tensor **out, cfx_context *ctx, cfx_value v,
+                           const char *path, cfx_error *err)
+{
+    if (v.kind == CFX_TENSOR) {
+        *out = cfx_tensor_ref(v.u.tensor);
+        return CFX_OK;
+    }
+    return is_number(v)
+               ? number_tensor(out, ctx, v, err)
+               : cfx_fail(err, CFX_EUNSUPPORTED, "%s: a %s is no tensor", path,
+                          cfx_kind_name((cfx_kind)v.kind));
+}
+
 cfx_status cli_write_value(const char *path, const char *key, cfx_context *ctx,
                            cfx_value v, cfx_error *err)
 {
-    cfx_tensor *t = v.kind == CFX_TENSOR ? cfx_tensor_ref(v.u.tensor) : NULL;
-    cfx_status st = CFX_OK;
+    cfx_tensor *t = NULL;
+    cfx_status st = cli_part_tensor(&t, ctx, v, path, err);
 
-    if (!t && !is_number(v))
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "%s: a %s cannot be written as "
-                        "a tensor",
-                        path, cfx_kind_name((cfx_kind)v.kind));
-    if (!t)
-        st = number_tensor(&t, ctx, v, err);
     const cfx_named_tensor item = {key, t};
     if (!st)
         st = has_suffix(path) ? cfx_tensors_write(path, ctx, &item, 1, err)
@@ -309,11 +376,11 @@ cfx_status cli_write_result(const char *dir, cfx_context *ctx, cfx_value v,
                             cfx_error *err)
 {
     struct writer w = {dir, ctx};
-    cfx_status st = visit_result(v, check_part, &w, err);
+    cfx_status st = cli_visit_result(v, check_part, &w, err);
 
     if (st)
         return st;
     if (mkdir(dir, 0777) && errno != EEXIST)
         return cfx_fail(err, CFX_EIO, "%s: %s", dir, strerror(errno));
-    return visit_result(v, write_part, &w, err);
+    return cli_visit_result(v, write_part, &w, err);
 }

@@ -285,7 +285,7 @@ cp n.safetensors misnamed.npy
 gives 0 'the content tells the format' run add.fx -i misnamed.npy -i 0 -O again
 yes 'not the suffix' cmp -s again/output.npy results/output_1_b.npy
 gives 1 'saving to no format' run pair.fx -i 'f32[2]' --save relu=r.txt
-says 'r.txt: tensors are not written .* known are .npy, .npz, .safetensors;'
+says 'r.txt: tensors are not written .* known are .npy, .npz, .safetensors, .bin;'
 no 'writes nothing' test -e r.txt
 gives 0 'a name without a suffix is npy' run pair.fx -i 'f32[2]' --save relu=r
 yes 'as before' cmp -s r r.npy

@@ -21,7 +21,7 @@ offers()
 offers 'commands' 'roofline run ' r
 offers 'the rest of a command' 'transform ' tr
 offers 'files' '' run m
-offers 'options of a command' '--random-weights --repeat ' run --re --r
+offers 'options of a command' '--random-weights --repeat --rmax --rtol ' run --re --r
 offers 'options of all' '--threads --timeout ' passes --t
 offers 'behind a global option' 'shapes ' -t 4 sh
 offers 'an option'\''s value' '' transform m.fx -o d

@@ -10,7 +10,7 @@ if "$cfx" info "$golden/mlp.pt2" >/dev/null 2>&1; then
     said 'a .pt2' 0 'mlp.pt2: pt2, schema 8\.[0-9]+, torch 2\.' \
         "$cfx" info "$golden/mlp.pt2"
     also 'its inputs' '^  input +f32\[4, 6\]$'
-    also 'its outputs' '^  relu_1 +f32\[4, 3\]$'
+    also 'its outputs' '^  output +f32\[4, 3\], %relu_1$'
     also 'its operators' '^ +2  torch.ops.aten.linear.default$'
     also 'its parameters' '^parameters: 4, 83 elements, 332 bytes$'
     also 'all is supported' '^not supported: 0$'
@@ -20,7 +20,7 @@ if "$cfx" info "$golden/mlp.pt2" >/dev/null 2>&1; then
     said 'graphs within graphs' 0 '^ +1  torch.ops.aten.cos.default$' \
         "$cfx" info "$golden/cond.pt2"
     said 'extents that are symbols' 0 \
-        '^  mul_2 +f32\[2\*s[0-9]+ \+ 2\*s[0-9]+, 2\]$' \
+        '^  output.* +f32\[2\*s[0-9]+ \+ 2\*s[0-9]+, 2\], %mul_2$' \
         "$cfx" info "$golden/sizes.pt2"
     said 'the one value that is accepted' 0 '^  flag +False$' \
         "$cfx" info "$golden/dicts.pt2"
@@ -29,6 +29,29 @@ said 'a text with modules' 0 'mymodule.fx: text$' \
     "$cfx" info "$src/models/mymodule.fx"
 also 'modules count by their class' '^ +1  Linear$'
 also 'methods' '^ +1  Tensor.clamp$'
+
+said 'parameters that are None do not count' 0 '^parameters: 62, 11689512 ' \
+    "$cfx" info "$src/models/resnet18.fx"
+also 'nor do buffers' '^buffers: 60, 9620 elements'
+cat >several.fx <<'END'
+graph():
+    %x : [num_users=2] = placeholder[target=x]
+    %relu : [num_users=1] = call_function[target=torch.relu](args = (%x,), kwargs = {})
+    %topk : [num_users=1] = call_function[target=torch.topk](args = (%x, 2), kwargs = {})
+    return {'logits': relu, 'best': topk}
+END
+# Outputs have one name, in info, run and --save.
+said 'outputs by their keys' 0 '^  output_logits +not known, %relu$' \
+    "$cfx" info several.fx
+also 'a node of several results' '^  output_best +not known, %topk$'
+said 'run names them alike' 0 '^output_best_1 i64\[2\]$' \
+    "$cfx" run several.fx -i 'f32[3]' --save output_logits=relu.npy
+also 'and all' '^output_logits f32\[3\]$'
+said 'a saved output' 0 '^output_logits is as expected' \
+    "$cfx" run several.fx -i 'f32[3]' -O saved --expect saved
+said 'by its name' 0 '' cmp relu.npy saved/output_logits.npy
+said 'no such output' 1 "--save output_x=a.npy: there is no node 'output_x'" \
+    "$cfx" run several.fx -i 'f32[3]' --save output_x=a.npy
 
 # ---- What it does not know ----
 
@@ -81,7 +104,7 @@ if "$cfx" --help | grep -q onnx-test; then
     said 'an ONNX model' 0 'onnx, IR [0-9]+, operator set [0-9]+$' \
         "$cfx" info cases/test_relu/model.onnx
     also 'its declared inputs' '^  x +f32\[3, 4, 5\]$'
-    also 'its outputs' ' f32\[3, 4, 5\]$'
+    also 'its outputs' '^  output +f32\[3, 4, 5\], %'
     # Nodes of ONNX: field 1 of the model's graph; x -> Foo -> Foo -> Abc.
     printf '\010\010\072\057\012\014\012\001x\022\001a\042\004Xyz1\012\014\012\001a\022\001b\042\004Xyz1\012\014\012\001b\022\001c\042\004Bar1\132\003\012\001x\102\004\012\002\020\021' >u.onnx
     said 'what ONNX lacks' 1 "u.onnx: 2 operators are unknown: 'Xyz1' \(2 \
