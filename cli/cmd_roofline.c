@@ -161,13 +161,6 @@ static bool make_view(cfx_roofline_view *v, const cli *c,
 
 /* ---- Reports ---- */
 
-static cfx_status find_machine(cfx_machine **out, cli *c, const char *name,
-                               cfx_error *err)
-{
-    return name ? cfx_machine_find(out, c->ctx, name, err)
-                : cfx_machine_cached(out, c->ctx, 0, 0, err);
-}
-
 struct sweep {
     char symbol[64];
     int64_t from, to, step, factor;
@@ -598,6 +591,52 @@ static cfx_status compare(const struct comparison *x, cfx_error *err)
     return st;
 }
 
+/* ---- The machine ---- */
+
+/* Would the report fail? A copy of the model, since symbols that the analysis
+ * leaves in its nodes end with it. */
+static cfx_status rehearse(cli *c, const struct roofline_options *o,
+                           const cfx_module *gm, const char *path,
+                           cfx_error *err)
+{
+    struct roofline_options plain = *o;
+    cfx_roofline *r = NULL;
+    cfx_module *copy = NULL;
+    cli_symbols symbols;
+    cfx_status st = cli_symbols_make(&symbols, c->ctx, &o->set, err);
+
+    plain.sampled = o->measure || o->sampled;
+    plain.measure = plain.how.optimize = false;
+    if (!st)
+        st = cfx_module_copy(&copy, gm, err);
+    if (!st)
+        st = analyse(&r, c, &plain, &symbols, copy, path, NULL, err);
+    if (st)
+        cli_fail_model(c, err, path, false);
+    cfx_roofline_free(r);
+    cfx_module_unref(copy);
+    cli_symbols_release(&symbols);
+    return st;
+}
+
+/* Find the machine. Measuring this one takes seconds, so it begins when the
+ * model and its inputs are known to be right. */
+static cfx_status find_machine(cfx_machine **out, cli *c,
+                               const struct roofline_options *o,
+                               const cfx_module *gm, const char *path,
+                               cfx_error *err)
+{
+    if (o->machine)
+        return cfx_machine_find(out, c->ctx, o->machine, err);
+    cfx_status st = cfx_machine_cached(out, c->ctx, CFX_MACHINE_STORED, 0,
+                                       err);
+    if (st != CFX_ENAME)
+        return st;
+    cfx_error_clear(err);
+    st = rehearse(c, o, gm, path, err);
+    return st ? st : cfx_machine_cached(out, c->ctx, 0, 0, err);
+}
+
 /* ---- The command ---- */
 
 static cfx_status report(cli *c, const struct roofline_options *o,
@@ -767,7 +806,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     /* Weights have shapes and types that the text lacks. */
     cfx_status st = cli_load_for(c, &gm, args[0], &o->inputs, false, 0, &err);
     if (!st)
-        st = find_machine(&machine, c, o->machine, &err);
+        st = find_machine(&machine, c, o, gm, args[0], &err);
     if (!st)
         st = report(c, o, format, &view, gm, machine, &err);
     cfx_machine_free(machine);

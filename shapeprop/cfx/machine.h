@@ -53,9 +53,9 @@
  *           {"level": "memory", "bytes": 8589934592,
  *            "read_bytes_per_second": 1.2e10}]}]}
  *
- * Optional keys are "comment" (the source of the numbers) and "instructions"
- * (what they were measured with) beside "name", "peak_spread" in the same form
- * as the peaks, and "threads_sharing" beside "bytes", where it is not 1. A rate
+ * Optional keys are "comment" (the source of the numbers), "instructions" (what
+ * they were measured with) and "doubt" (why they are doubtful) beside "name",
+ * "peak_spread" in the same form as the peaks, and "threads_sharing" beside "bytes", where it is not 1. A rate
  * that is null or absent is not known; float32 and one rate of each level are
  * required. Levels are listed from the fastest, each larger than the one
  * before; the last may have no size.
@@ -116,6 +116,7 @@ typedef struct cfx_machine {
     int cores;
     int nrates;
     cfx_machine_rates *rates; /* by rising number of threads; at least one */
+    const char *doubt;        /* why the rates are doubtful; or NULL */
 } cfx_machine;
 
 CFX_BEGIN_DECLS
@@ -163,9 +164,10 @@ CFX_API cfx_status cfx_machine_measure(cfx_machine **out, cfx_context *ctx,
 
 /* Flags of cfx_machine_cached. */
 enum {
-    CFX_MACHINE_AGAIN = 1,        /* measure even if there is a result */
-    CFX_MACHINE_KEEP_DOUBTFUL = 2 /* measure once, and keep the result even if
-                                     it contradicts itself */
+    CFX_MACHINE_AGAIN = 1,         /* measure even if there is a result */
+    CFX_MACHINE_KEEP_DOUBTFUL = 2, /* measure once, and keep the result even if
+                                      it contradicts itself */
+    CFX_MACHINE_STORED = 4         /* do not measure */
 };
 
 /*
@@ -179,8 +181,10 @@ enum {
  * A result is doubtful if a level is faster than the one before it, memory is
  * written faster than it is read or copied, repeats are far apart, or there was
  * too little time or memory to exceed all caches. It is then measured again,
- * three times in all; a result that is still doubtful is returned but not
- * stored, with a message (CFX_WARNING). Fails as cfx_machine_measure.
+ * three times in all; a result that is still doubtful has a `doubt`, and is
+ * stored for an hour only. Each time that it is returned, a message
+ * (CFX_WARNING) says so. Fails as cfx_machine_measure; with CFX_MACHINE_STORED,
+ * with CFX_ENAME if there is no measurement.
  */
 CFX_API cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx,
                                       unsigned how, double seconds,

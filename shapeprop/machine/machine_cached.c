@@ -1,7 +1,9 @@
 /*
  * machine_cached -- cached measurements, in the user's cache folder.
  *
- * A result that contradicts itself is measured again, and only kept on request.
+ * A result that contradicts itself is measured again; if it stays doubtful, it
+ * is kept for an hour, so that not every command measures a busy machine, or for
+ * good on request.
  * Both the file's name and its content identify processor, cores and
  * instruction set, since machines may share a folder. A file of another machine
  * or version, or one that cannot be read, is replaced by a new measurement.
@@ -12,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/context.h"
 
@@ -65,6 +68,18 @@ static bool same(const char *a, const char *b)
     return a && b && !strcmp(a, b);
 }
 
+enum { DOUBTFUL_SECONDS = 3600 };
+
+/* May a doubtful result still serve? */
+static bool is_fresh(const char *path)
+{
+    struct stat info;
+    time_t now = time(NULL);
+
+    return !stat(path, &info) && info.st_mtime <= now &&
+           now - info.st_mtime < DOUBTFUL_SECONDS;
+}
+
 /* Read the file; NULL unless it is of this machine and version. */
 static cfx_machine *read_kept(cfx_context *ctx, const char *path,
                               const cfx_machine_hardware *hw)
@@ -77,7 +92,8 @@ static cfx_machine *read_kept(cfx_context *ctx, const char *path,
     cfx_machine__instructions(instructions, cfx_machine__loops_of(ctx->cpu));
     if (same(m->name, hw->name) && m->cores == hw->cores &&
         same(m->instructions, instructions) &&
-        same(m->comment, cfx_machine__measured_by()))
+        same(m->comment, cfx_machine__measured_by()) &&
+        (!m->doubt || is_fresh(path)))
         return m;
     cfx_machine_free(m);
     return NULL;
@@ -113,18 +129,36 @@ static cfx_status measure_and_keep(cfx_machine **out, cfx_context *ctx,
         out, ctx, seconds, keep_doubtful ? 1 : TRIES, measure, why, err);
     if (st)
         return st;
+    if (why[0] && !keep_doubtful) {
+        cfx_machine_box *box = (cfx_machine_box *)*out;
+        (*out)->doubt = cfx_arena_strdup(&box->arena, why, strlen(why));
+    }
     if (why[0])
         cfx_message(ctx, CFX_WARNING,
-                    "the measurement is doubtful, and %s: "
-                    "%s",
-                    !path ? "not kept"
-                    : keep_doubtful
-                        ? "kept"
-                        : "not kept (run cfx machine --keep-doubtful once)",
+                    "the measurement is doubtful, and %s: %s",
+                    !path           ? "not kept"
+                    : keep_doubtful ? "kept"
+                                    : "kept for an hour (cfx machine "
+                                      "--keep-doubtful keeps it)",
                     why);
-    if (path && (!why[0] || keep_doubtful))
+    if (path)
         write_kept(*out, path);
     return CFX_OK;
+}
+
+/* Say what the caller should know of a result that was kept. */
+static void report_kept(const cfx_machine *m, const char *path, double seconds)
+{
+    if (m->doubt)
+        cfx_message(m->ctx, CFX_WARNING,
+                    "this machine's measurement of the last hour is doubtful "
+                    "(cfx machine --measure-again): %s",
+                    m->doubt);
+    else if (seconds > 0)
+        cfx_message(m->ctx, CFX_NOTE,
+                    "this machine was measured before, and is not measured "
+                    "again: %s",
+                    path);
 }
 
 cfx_status cfx_machine__cached_by(cfx_machine **out, cfx_context *ctx,
@@ -146,12 +180,11 @@ cfx_status cfx_machine__cached_by(cfx_machine **out, cfx_context *ctx,
         st = cfx_no_memory(err);
     else if (folder && !(how & CFX_MACHINE_AGAIN))
         *out = read_kept(ctx, path.s, &hw);
-    if (*out && seconds > 0)
-        cfx_message(ctx, CFX_NOTE,
-                    "this machine was measured before, and is "
-                    "not measured again: %s",
-                    path.s);
-    if (!st && !*out)
+    if (*out)
+        report_kept(*out, path.s, seconds);
+    else if (!st && (how & CFX_MACHINE_STORED))
+        st = cfx_fail(err, CFX_ENAME, "this machine is not measured yet");
+    else if (!st)
         st = measure_and_keep(out, ctx, folder ? path.s : NULL, how, seconds,
                               measure, err);
     cfx_buf_release(&path);

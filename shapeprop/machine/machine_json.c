@@ -309,6 +309,8 @@ static cfx_status read_head(cfx_machine_box *box, const json_t *o,
         st = read_text(&m->instructions, box, o, "instructions", TEXT_MAX,
                        err);
     if (!st)
+        st = read_text(&m->doubt, box, o, "doubt", TEXT_MAX, err);
+    if (!st)
         st = read_int(&cores, o, "cores", MAX_THREADS,
                       "an integer from 1 to 1048576", err);
     m->cores = (int)cores;
@@ -318,8 +320,9 @@ static cfx_status read_head(cfx_machine_box *box, const json_t *o,
 static cfx_status read_machine(cfx_machine **out, cfx_context *ctx,
                                const json_t *o, cfx_error *err)
 {
-    static const char *const keys[] = {
-        "schema", "name", "comment", "instructions", "cores", "threads", NULL};
+    static const char *const keys[] = {"schema",       "name",  "comment",
+                                       "instructions", "doubt", "cores",
+                                       "threads",      NULL};
     const char *schema = json_string_value(json_object_get(o, "schema"));
     const json_t *list = json_object_get(o, "threads");
 
@@ -480,6 +483,8 @@ static json_t *machine_json(const cfx_machine *m)
         set(o, "comment", json_string(m->comment), &ok);
     if (m->instructions)
         set(o, "instructions", json_string(m->instructions), &ok);
+    if (m->doubt)
+        set(o, "doubt", json_string(m->doubt), &ok);
     set(o, "cores", json_integer(m->cores), &ok);
     for (int i = 0; i < m->nrates; i++)
         ok &= !json_array_append_new(threads,

@@ -290,6 +290,8 @@ static json_t *machine(const cfx_roofline *r)
             put_real(&peak, cfx_machine_type_name((cfx_machine_type)t),
                      r->rates->peak[t]);
     put_text(&o, "name", r->machine->name);
+    if (r->machine->doubt)
+        put_text(&o, "doubt", r->machine->doubt);
     put(&o, "threads", json_integer(r->rates->threads));
     put(&o, "peak_flops_per_second", peak.json);
     put(&o, "levels", levels(r->rates));

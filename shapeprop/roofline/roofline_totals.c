@@ -67,6 +67,8 @@ void cfx_roofline__put_machine(cfx_buf *b, const cfx_roofline *r,
     if (r->rates) {
         cfx_buf_printf(b, "machine   %s, %d thread%s\n", r->machine->name,
                        r->rates->threads, plural(r->rates->threads));
+        if (r->machine->doubt)
+            cfx_buf_printf(b, "doubtful  %s\n", r->machine->doubt);
         put_peaks(b, r);
         put_levels(b, r->rates);
     }
