@@ -13,7 +13,7 @@
 #include <cfx/file.h>
 #include <cfx/interp.h>
 
-enum { SHOWN = 6, SIDE = 8 };
+enum { SHOWN = 4, SIDE = 8 }; /* 80 columns */
 
 /* Draw ink of 0 to 1 as characters, two per pixel, since they are narrow. */
 static void draw(const float *image, int row)
