@@ -31,11 +31,10 @@ CLEANFILES += %reldir%/tested.def
 %reldir%/tested.def: $(srcdir)/tests/golden/tested.def
 	$(AM_V_GEN)$(MKDIR_P) %reldir% && cp $(srcdir)/tests/golden/tested.def $@
 cfx_LDADD = libcfx.la $(JANSSON_LIBS)
-# Plugins use the program's copy of the library if it is linked statically.
-cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
-# With this, build/cfx is the program itself, not a libtool script.
-if STATIC_LIBRARY
-cfx_LDFLAGS += -static
+# Where there is no shared library, plugins use the program's copy.
+cfx_LDFLAGS = $(AM_LDFLAGS)
+if STATIC_ONLY
+cfx_LDFLAGS += -export-dynamic
 endif
 
 dist_man_MANS += doc/cfx.1

@@ -55,4 +55,10 @@ $(swap_by_pattern_OBJECTS) $(conv_bn_fusion_OBJECTS) \
 			echo '};'; \
 		done; } > $@.tmp && mv $@.tmp $@
 
-EXTRA_DIST += %reldir%/twice.c %reldir%/scale.c
+# Their texts are installed beside the documents.
+examplesdir = $(docdir)/examples
+dist_examples_DATA = %reldir%/digits.c %reldir%/run.c %reldir%/count_flops.c \
+	%reldir%/swap.c %reldir%/swap_by_pattern.c %reldir%/swap_by_edit.c \
+	%reldir%/swap_by_transformer.c %reldir%/conv_bn_fusion.c \
+	%reldir%/decompose_relu.c %reldir%/own_module.c %reldir%/own_cost.c \
+	%reldir%/shapes.c %reldir%/embed.c %reldir%/twice.c %reldir%/scale.c

@@ -110,10 +110,15 @@ BUILT_SOURCES += lib/cfx/ops.h
 CLEANFILES += lib/cfx/ops.h lib/ops/ops.c
 nodist_libcfx_all_la_SOURCES = lib/ops/ops.c
 
-lib/cfx/ops.h: gen-ops$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) lib/cfx && $(CFX_EMULATOR) ./gen-ops$(EXEEXT) \
-		header > $@.tmp && mv $@.tmp $@
-
-lib/ops/ops.c: gen-ops$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) lib/ops && $(CFX_EMULATOR) ./gen-ops$(EXEEXT) \
-		source > $@.tmp && mv $@.tmp $@
+# They are written anew only if they differ, so that an edit of an operator that
+# leaves its schema alone compiles its own file and no other.
+CLEANFILES += lib/ops/ops.stamp
+lib/cfx/ops.h lib/ops/ops.c: lib/ops/ops.stamp
+	@test -e $@ || { rm -f $< && $(MAKE) $(AM_MAKEFLAGS) $<; }
+lib/ops/ops.stamp: gen-ops$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) lib/cfx lib/ops && \
+		for made in header:lib/cfx/ops.h source:lib/ops/ops.c; do \
+			$(CFX_EMULATOR) ./gen-ops$(EXEEXT) $${made%:*} > $@.tmp && \
+			{ cmp -s $@.tmp $${made#*:} || mv $@.tmp $${made#*:}; } || \
+			exit 1; \
+		done; rm -f $@.tmp; touch $@

@@ -25,6 +25,14 @@ said 'pkg-config tells the version of the program' 0 \
     "^cfx $(pkg-config --modversion cfx)\$" "$prefix/bin/cfx" --version
 said 'the manual is installed' 0 '' test -f "$prefix/share/man/man1/cfx.1"
 said 'the licence is installed' 0 '' test -f "$prefix/share/doc/cfx/LICENSE"
+for f in "$src"/examples/*.c; do
+    said "the example ${f##*/} is installed" 0 '' \
+        cmp "$f" "$prefix/share/doc/cfx/examples/${f##*/}"
+done
+for f in "$prefix/bin/cfx" "$lib"/libcfx.*; do
+    said "${f##*/} does not name the place of the build" 1 '' \
+        grep -F -e "$build/" -e "$src/" "$f"
+done
 
 # ---- The README's lines ----
 

@@ -115,7 +115,8 @@ static cfx_tensor *spread(cfx_call *call, int k)
     for (int i = 0; i < y->rank; i++) {
         bool own = i >= more &&
                    !(i < y->rank - 2 && cfx_tensor_size(t, i - more) == 1);
-        shape[i] = i < y->rank - 2 ? y->shape[i] : t->shape[i - more];
+        shape[i] = i < y->rank - 2 || i < more ? y->shape[i]
+                                               : t->shape[i - more];
         stride[i] = own ? t->stride[i - more] : cfx_dim_int(0);
     }
     if (cfx_tensor_view(&view, t, y->rank, shape, stride, t->offset,
