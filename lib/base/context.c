@@ -68,25 +68,53 @@ static cfx_status choose_threads(int *threads, int asked, cfx_error *err)
     return CFX_OK;
 }
 
-static cfx_status choose_cpu(cfx_cpu *cpu, cfx_cpu asked, cfx_error *err)
+static bool is_cpu(cfx_cpu cpu, const char *name, size_t len)
 {
-    *cpu = asked;
-    const char *env = asked == CFX_CPU_BEST ? getenv("CFX_CPU") : NULL;
-    if (env && *env) {
-        int i = CFX_CPU_PLAIN;
-        while (i <= CFX_CPU_AVX512 && strcmp(cfx_cpu_name((cfx_cpu)i), env))
-            i++;
-        if (i > CFX_CPU_AVX512)
-            return cfx_fail(err, CFX_EINVAL,
-                            "CFX_CPU is '%s', not plain, neon, avx2 or avx512",
-                            env);
-        *cpu = (cfx_cpu)i;
+    return strlen(cfx_cpu_name(cpu)) == len &&
+           !memcmp(cfx_cpu_name(cpu), name, len);
+}
+
+/* Read a level, which may be empty, and "-FEATURE" for each that is switched off. */
+static bool read_cpu(const char *text, cfx_cpu *cpu, unsigned *features)
+{
+    size_t len = strcspn(text, "-");
+    int i = CFX_CPU_BEST;
+    while (len && i <= CFX_CPU_AVX512 && !is_cpu((cfx_cpu)i, text, len))
+        i++;
+    *cpu = (cfx_cpu)i;
+    for (text += len; *text; text += len) {
+        len = strcspn(++text, "-");
+        unsigned off = cfx_cpu_feature_named(text, len);
+        *features &= ~off;
+        if (!off)
+            return false;
     }
+    return i <= CFX_CPU_AVX512;
+}
+
+/* $CFX_CPU has the level of contexts that ask for none, and features that no context
+ * uses. */
+static cfx_status choose_cpu(cfx_cpu *cpu, unsigned *features, cfx_cpu asked,
+                             cfx_error *err)
+{
+    const char *env = getenv("CFX_CPU");
+    cfx_cpu level = CFX_CPU_BEST;
+    *features = cfx_cpu_features();
+    if (env && !read_cpu(env, &level, features))
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "CFX_CPU is '%s', not plain, neon, avx2 or avx512, then -fma, -avxvnni, -vnni, -vbmi, -bf16 or -dotprod to switch them off",
+            env);
+    *cpu = asked == CFX_CPU_BEST ? level : asked;
     if (*cpu == CFX_CPU_BEST)
-        *cpu = cfx_cpu_best();
-    if (!cfx_cpu_has(*cpu))
+        *cpu = cfx_cpu_best(*features);
+    if (!cfx_cpu_has(*cpu, cfx_cpu_features()))
         return cfx_fail(err, CFX_EINVAL, "this processor has no %s",
                         cfx_cpu_name(*cpu));
+    if (!cfx_cpu_has(*cpu, *features))
+        return cfx_fail(err, CFX_EINVAL,
+                        "CFX_CPU is '%s', without a feature that %s needs",
+                        env, cfx_cpu_name(*cpu));
     return CFX_OK;
 }
 
@@ -98,12 +126,13 @@ cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
     cfx_options o;
     int threads = 0;
     cfx_cpu cpu = CFX_CPU_PLAIN;
+    unsigned features = CFX_FEATURE_NONE;
     *out = NULL;
     cfx_status st = read_options(&o, opts, err);
     if (!st)
         st = choose_threads(&threads, o.threads, err);
     if (!st)
-        st = choose_cpu(&cpu, o.cpu, err);
+        st = choose_cpu(&cpu, &features, o.cpu, err);
     if (st)
         return st;
     if (!o.allocator.alloc != !o.allocator.free)
@@ -123,6 +152,7 @@ cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
     ctx->parent = ctx;
     ctx->threads = threads;
     ctx->cpu = cpu;
+    ctx->features = features;
     cfx_fork_add(ctx);
     if (!cfx_pool_init(ctx)) {
         cfx_context_free(ctx);
@@ -173,6 +203,7 @@ cfx_status cfx_context__child(cfx_context **out, cfx_context *of,
     ctx->parent = of->parent;
     ctx->threads = of->threads;
     ctx->cpu = of->cpu;
+    ctx->features = of->features;
     cfx_fork_add(ctx);
     return CFX_OK;
 }

@@ -32,6 +32,7 @@ struct cfx_context {
     cfx_thread_pool pool;
     int threads;
     cfx_cpu cpu;
+    unsigned features; /* cfx_cpu_features, without those switched off */
 
     atomic_int cancelled;
     double timeout;   /* as requested; 0: none */
@@ -82,9 +83,35 @@ cfx_status cfx_check_abi(const cfx_abi *abi, size_t size, const char *type,
 /* The number of processors that this thread may run on. */
 int cfx_cpu_count(void);
 
-/* Do the processor, the operating system and this build support it? */
-bool cfx_cpu_has(cfx_cpu cpu);
-cfx_cpu cfx_cpu_best(void);
+/* Instructions that a processor may have beyond those of the plain level, as bits. */
+enum {
+    CFX_FEATURE_NONE = 0,
+    CFX_FEATURE_FMA = 1,          /* a part of AVX2 and AVX-512 here */
+    CFX_FEATURE_AVX_VNNI = 2,     /* vpdpbusd of 32 bytes */
+    CFX_FEATURE_AVX512_VNNI = 4,  /* vpdpbusd of 64 bytes */
+    CFX_FEATURE_AVX512_VBMI = 8,  /* vpermb */
+    CFX_FEATURE_AVX512_BF16 = 16, /* vdpbf16ps */
+    CFX_FEATURE_DOTPROD = 32,     /* sdot */
+    CFX_FEATURE_BF16 = 64,        /* bfdot */
+    CFX_FEATURE_NEVER = 128       /* no processor has it */
+};
+
+/* Those of this processor. */
+unsigned cfx_cpu_features(void);
+
+/* The features that a name in $CFX_CPU stands for; 0: none has it. */
+unsigned cfx_cpu_feature_named(const char *name, size_t len);
+
+/* Do the processor with these features, the operating system and this build support
+ * it? */
+bool cfx_cpu_has(cfx_cpu cpu, unsigned features);
+cfx_cpu cfx_cpu_best(unsigned features);
+
+/* May kernels use all of these features? */
+CFX_INLINE bool cfx_context_has(const cfx_context *ctx, unsigned features)
+{
+    return (ctx->features & features) == features;
+}
 
 /* Set OpenBLAS, if it is the BLAS, to one thread. */
 void cfx_blas_one_thread(void);

@@ -36,9 +36,14 @@ typedef struct cfx_allocator {
     void *user;
 } cfx_allocator;
 
-/* The instructions that kernels may use, from the plain reference upwards. */
+/*
+ * The instructions that kernels may use, from the plain reference upwards. $CFX_CPU is
+ * a level, the default, followed by "-FEATURE" for each feature that no context uses,
+ * as if the processor had none: fma, avxvnni, vnni (of AVX-512), vbmi, bf16, dotprod.
+ * "avx512-vnni-vbmi-bf16" is AVX-512 alone, "-fma" the best level without FMA.
+ */
 typedef enum cfx_cpu {
-    CFX_CPU_BEST = 0, /* the best the processor has, or $CFX_CPU */
+    CFX_CPU_BEST = 0, /* $CFX_CPU, or the best that the processor has */
     CFX_CPU_PLAIN,
     CFX_CPU_NEON,
     CFX_CPU_AVX2,

@@ -156,7 +156,7 @@ static attention make_attention(const cfx_context *ctx, const cfx_attention *a)
     s.dtype = narrow ? CFX_F32 : a->dtype;
     s.size = cfx_dtype_size(s.dtype);
     s.in_size = a->bytes ? 1 : cfx_dtype_size(a->dtype);
-    s.packing = cfx_attention_packing_of(s.kernels, a);
+    s.packing = cfx_attention_packing_of(s.ctx, a);
     s.is_packed = cfx_attention_packs(a);
     s.row = s.is_packed ? s.packing.row : a->s;
     s.rows = s.is_packed ? packed_rows(&s) : a->l <= ALL_ROWS ? a->l : ROWS;

@@ -28,7 +28,7 @@ bool cfx_attention_packs(const cfx_attention *a)
                         a->e > 0 && a->s > 0 && a->ev > 0);
 }
 
-cfx_attention_packing cfx_attention_packing_of(const cfx_kernels *kernels,
+cfx_attention_packing cfx_attention_packing_of(const cfx_context *ctx,
                                                const cfx_attention *a)
 {
     int64_t row = cfx_max64(blocks_of(a->s), 1) * CFX_BLOCK;
@@ -37,7 +37,8 @@ cfx_attention_packing cfx_attention_packing_of(const cfx_kernels *kernels,
      * cache. */
     if (row % 1024 == 0)
         row += CFX_BLOCK;
-    return (cfx_attention_packing){.kernels = kernels,
+    return (cfx_attention_packing){.ctx = ctx,
+                                   .kernels = cfx_context_kernels(ctx),
                                    .s = a->s,
                                    .e = a->e,
                                    .ev = a->ev,
@@ -199,7 +200,7 @@ static void byte_scores(const cfx_attention_packing *p, float *packed,
         .y = scores,
     };
 
-    cfx_quantized_product_run_serial(p->kernels->quantized, &g, q_row,
+    cfx_quantized_product_run_serial(p->ctx, &g, q_row,
                                      p->row * (int64_t)sizeof(float));
 }
 

@@ -12,6 +12,7 @@
 #include "kernel/attention.h"
 
 typedef struct cfx_attention_packing {
+    const cfx_context *ctx;
     const cfx_kernels *kernels;
     int64_t s, e, ev;
     int64_t row; /* elements from row to row of the scores */
@@ -23,7 +24,7 @@ typedef struct cfx_attention_packing {
 
 /* Is packing worth while? It takes some rows, and floats. */
 bool cfx_attention_packs(const cfx_attention *a);
-cfx_attention_packing cfx_attention_packing_of(const cfx_kernels *kernels,
+cfx_attention_packing cfx_attention_packing_of(const cfx_context *ctx,
                                                const cfx_attention *a);
 
 /* Bytes of the packed keys, the packed values, and a tile of y. */

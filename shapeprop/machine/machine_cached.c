@@ -89,7 +89,7 @@ static cfx_machine *read_kept(cfx_context *ctx, const char *path,
 
     if (cfx_machine_read(&m, ctx, path, NULL))
         return NULL;
-    cfx_machine__instructions(instructions, cfx_machine__loops_of(ctx->cpu));
+    cfx_machine__instructions(instructions, ctx);
     if (same(m->name, hw->name) && m->cores == hw->cores &&
         same(m->instructions, instructions) &&
         same(m->comment, cfx_machine__measured_by()) &&

@@ -14,8 +14,6 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-#elif defined(__aarch64__) && defined(__linux__)
-#include <sys/auxv.h>
 #endif
 
 #include "base/context.h"
@@ -303,48 +301,3 @@ void cfx_machine__detect(cfx_machine_hardware *hw)
         hw->memory = (int64_t)pages * page;
     hw->available = available_memory(hw->memory);
 }
-
-/* ---- Instructions ---- */
-
-#if defined(__x86_64__)
-
-static unsigned cpuid_7(unsigned leaf, bool ecx)
-{
-    unsigned a = 0, b = 0, c = 0, d = 0;
-
-    __get_cpuid_count(7, leaf, &a, &b, &c, &d);
-    return ecx ? c : a;
-}
-
-bool cfx_machine__has(cfx_machine_feature feature)
-{
-    switch (feature) {
-    case CFX_FEATURE_NONE: return true;
-    case CFX_FEATURE_AVX512_VNNI: return cpuid_7(0, true) >> 11 & 1;
-    case CFX_FEATURE_AVX_VNNI: return cpuid_7(1, false) >> 4 & 1;
-    case CFX_FEATURE_AVX512_BF16: return cpuid_7(1, false) >> 5 & 1;
-    case CFX_FEATURE_DOTPROD:
-    case CFX_FEATURE_BF16: break;
-    }
-    return false;
-}
-
-#elif defined(__aarch64__) && defined(__linux__)
-
-bool cfx_machine__has(cfx_machine_feature feature)
-{
-    if (feature == CFX_FEATURE_DOTPROD)
-        return getauxval(AT_HWCAP) >> 20 & 1;
-    if (feature == CFX_FEATURE_BF16)
-        return getauxval(AT_HWCAP2) >> 14 & 1;
-    return feature == CFX_FEATURE_NONE;
-}
-
-#else
-
-bool cfx_machine__has(cfx_machine_feature feature)
-{
-    return feature == CFX_FEATURE_NONE;
-}
-
-#endif

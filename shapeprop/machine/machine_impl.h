@@ -62,9 +62,6 @@ typedef struct cfx_machine_hardware {
 /* Detect the hardware. Never fails: unknown properties are guessed. */
 void cfx_machine__detect(cfx_machine_hardware *hw);
 
-/* True if the processor has the feature, which is beyond its level. */
-bool cfx_machine__has(cfx_machine_feature feature);
-
 /* ---- machine_doubt.c: consistency of measurements ---- */
 
 /* Describe in one line why a machine is doubtful; false if it is not. */
@@ -94,9 +91,9 @@ cfx_status cfx_machine__cached_by(cfx_machine **out, cfx_context *ctx,
 /* Return the loops of an instruction level. */
 const cfx_machine_loops *cfx_machine__loops_of(cfx_cpu level);
 
-/* Describe the instructions that these loops use on this machine. */
+/* Describe the instructions that the loops of a context use. */
 void cfx_machine__instructions(char out[CFX_MACHINE_TEXT],
-                               const cfx_machine_loops *loops);
+                               const cfx_context *ctx);
 
 /* Return "measured by cfx VERSION"; results of different versions may not be
  * comparable. */

@@ -11,15 +11,7 @@
 
 #include <cfx/machine.h>
 
-/* Features that a processor may have beyond its level. */
-typedef enum cfx_machine_feature {
-    CFX_FEATURE_NONE,
-    CFX_FEATURE_AVX_VNNI,    /* vpdpbusd of 32 bytes */
-    CFX_FEATURE_AVX512_VNNI, /* vpdpbusd of 64 bytes */
-    CFX_FEATURE_AVX512_BF16, /* vdpbf16ps */
-    CFX_FEATURE_DOTPROD,     /* sdot */
-    CFX_FEATURE_BF16         /* bfdot */
-} cfx_machine_feature;
+#include "base/context.h"
 
 /* The buffer from which loops load operands and to which they store results. */
 enum { CFX_MACHINE_SINK = 4096 };
@@ -27,7 +19,7 @@ enum { CFX_MACHINE_SINK = 4096 };
 /* Arithmetic in registers; each round has `ops` operations. */
 typedef struct cfx_machine_arithmetic {
     cfx_machine_type type;
-    cfx_machine_feature needs;
+    unsigned needs;   /* features, base/context.h */
     const char *name; /* of the instructions, if not the level's */
     double ops;
     void (*run)(int64_t rounds, void *sink);

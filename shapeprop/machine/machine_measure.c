@@ -96,7 +96,7 @@ static bool measure_peaks(measuring *m)
     repeat_piece(m);
     for (; a->run; a++) {
         cfx_team_result got;
-        if (had[a->type] || !cfx_machine__has(a->needs))
+        if (had[a->type] || !cfx_context_has(m->team->ctx, a->needs))
             continue;
         m->team->arithmetic = a;
         m->team->work = a->ops;
@@ -415,7 +415,7 @@ static int64_t share_of_rest(const plan *p, int teams)
     double left = p->seconds * 1e9 - (double)(cfx_clock_ns() - p->began);
 
     for (const cfx_machine_arithmetic *a = p->loops->arithmetic; a->run; a++)
-        loops += cfx_machine__has(a->needs);
+        loops += cfx_context_has(p->ctx, a->needs);
     return (int64_t)(fmax(left, p->seconds * 1e8) / (loops * teams));
 }
 
@@ -424,7 +424,7 @@ static cfx_status name_all(cfx_machine_box *box, const plan *p, cfx_error *err)
     char text[CFX_MACHINE_TEXT];
     cfx_machine *m = &box->machine;
 
-    cfx_machine__instructions(text, p->loops);
+    cfx_machine__instructions(text, p->ctx);
     m->cores = p->hw.cores;
     m->name = cfx_arena_strdup(&box->arena, p->hw.name, strlen(p->hw.name));
     m->instructions = cfx_arena_strdup(&box->arena, text, strlen(text));
@@ -504,13 +504,14 @@ const cfx_machine_loops *cfx_machine__loops_of(cfx_cpu level)
 }
 
 void cfx_machine__instructions(char out[CFX_MACHINE_TEXT],
-                               const cfx_machine_loops *loops)
+                               const cfx_context *ctx)
 {
+    const cfx_machine_loops *loops = cfx_machine__loops_of(ctx->cpu);
     const cfx_machine_arithmetic *a = loops->arithmetic;
     int n = snprintf(out, CFX_MACHINE_TEXT, "%s", loops->name);
 
     for (; a->run; a++) {
-        if (a->name && cfx_machine__has(a->needs))
+        if (a->name && cfx_context_has(ctx, a->needs))
             n += snprintf(out + n, (size_t)(CFX_MACHINE_TEXT - n), ", %s",
                           a->name);
     }

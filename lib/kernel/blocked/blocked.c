@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/context.h"
 #include "base/stop.h"
 #include "kernel/blocked/geometry.h"
 #include "kernel/blocked/parts.h"
@@ -56,7 +57,7 @@ cfx_blocked_numbers cfx_blocked_bfloat16(const cfx_context *ctx)
 {
     const struct cfx_blocked_kernels *k = kernels_of(ctx);
 
-    return k->has_pairs && k->has_pairs() ? CFX_BLOCKED_PAIRS
+    return cfx_context_has(ctx, k->pairs) ? CFX_BLOCKED_PAIRS
                                           : CFX_BLOCKED_MIXED;
 }
 

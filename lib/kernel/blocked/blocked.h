@@ -155,7 +155,7 @@ struct cfx_blocked_winograd_kernels; /* winograd.h */
 /* The most pixels of a tile with 1, 2 and 4 blocks; 0: no such tile. */
 struct cfx_blocked_kernels {
     int pixels[5];
-    bool (*has_pairs)(void); /* CFX_BLOCKED_PAIRS; NULL: no */
+    unsigned pairs; /* features that CFX_BLOCKED_PAIRS needs */
     void (*tile)(const cfx_blocked_tile *t);
     /* y = each of n blocks of x times its own factor */
     void (*scale)(float *y, const float *x, const float *factor, int64_t n);

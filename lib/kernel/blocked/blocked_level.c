@@ -5,6 +5,7 @@
  * of each pixel and multiplies it by the vectors of all blocks.
  */
 #include "kernel/blocked/finish.h"
+#include "base/context.h"
 #include "base/util.h"
 #include "kernel/int64.h"
 #include "kernel/vec/vec.h"
@@ -66,20 +67,15 @@ static void activate_tile(const cfx_blocked_tile *t, float *sums)
 
 /* s + the products of the pairs x and w. */
 #if CFX_LEVEL_IS(avx512)
-#define HAS_PAIRS has_pairs
+#define PAIRS_NEED CFX_FEATURE_AVX512_BF16
 CFX_FORCE_INLINE vf pairs(vf x, vf w, vf s)
 {
     /* The compiler has a function for it only where all code may use it. */
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(s) : "v"(x), "v"(w));
     return s;
 }
-
-static bool has_pairs(void)
-{
-    return __builtin_cpu_supports("avx512bf16");
-}
 #else
-#define HAS_PAIRS NULL
+#define PAIRS_NEED CFX_FEATURE_NEVER
 CFX_FORCE_INLINE vf pairs(vf x, vf w, vf s)
 {
     (void)x, (void)w;
@@ -485,7 +481,7 @@ extern const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels);
 
 const struct cfx_blocked_kernels CFX_LEVEL_NAME(cfx_blocked_kernels) = {
     .pixels = {[1] = P1, [2] = P2, [4] = P4},
-    .has_pairs = HAS_PAIRS,
+    .pairs = PAIRS_NEED,
     .tile = any_tile,
     .scale = scale,
     .scale_channels = scale_channels,

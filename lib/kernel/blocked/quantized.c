@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/context.h"
 #include "base/stop.h"
 #include "base/util.h"
 #include "kernel/blocked/geometry.h"
@@ -209,7 +210,7 @@ static void run(cfx_context *ctx, work *v)
     cfx_quantized__prepare_end(ctx, &v->first.end, v->parts * v->blocks);
     v->ctx = ctx;
     v->most = k->pixels;
-    v->tile = k->tile[k->has_dots()];
+    v->tile = k->tile[cfx_context_has(ctx, k->dots)];
     cut(v);
     cfx_parallel_for(ctx, v->groups * v->batch * v->chunks, 1, run_piece, v);
 }
@@ -439,17 +440,20 @@ void cfx_quantized_product_run(cfx_context *ctx,
     run(ctx, &v);
 }
 
-void cfx_quantized_product_run_serial(const struct cfx_quantized_kernels *k,
+void cfx_quantized_product_run_serial(const cfx_context *ctx,
                                       const cfx_quantized_product *p,
                                       int64_t x_row, int64_t y_row)
 {
+    const struct cfx_quantized_kernels *k =
+        cfx_context_kernels(ctx)->quantized;
+
     if (p->rows == 0 || p->columns == 0)
         return;
     work v = product_work(p, p->depth, x_row, y_row);
     v.steps = v.rows = 1;
     v.row = p->rows;
     v.most = k->pixels;
-    v.tile = k->tile[k->has_dots()];
+    v.tile = k->tile[cfx_context_has(ctx, k->dots)];
     for (int64_t block = 0, n; block < v.blocks; block += n) {
         n = cfx_blocked_tile_blocks(v.most, v.row, v.blocks - block);
         run_unit(&v, 0, block, n, 0, 1, 0);

@@ -105,7 +105,7 @@ void cfx_quantized_product_run(cfx_context *ctx,
                                const cfx_quantized_product *p);
 /* Compute one that is not rounded on this thread; rows of x and of y lie x_row and y_row
  * bytes apart. Never fails. */
-void cfx_quantized_product_run_serial(const struct cfx_quantized_kernels *k,
+void cfx_quantized_product_run_serial(const cfx_context *ctx,
                                       const cfx_quantized_product *p,
                                       int64_t x_row, int64_t y_row);
 
@@ -248,8 +248,10 @@ struct cfx_quantized_elements {
     void (*interleave)(const uint8_t *x, int64_t row, uint8_t *y, int64_t step,
                        int64_t n);
     void (*mean)(const cfx_quantized_mean *m, int64_t plane);
-    void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y,
-                   int64_t n);
+    /* Without and with the features `moves`. */
+    void (*lookup[2])(const uint8_t *table, const uint8_t *x, uint8_t *y,
+                      int64_t n);
+    unsigned moves;
     void (*norm)(const cfx_quantized_norm *m, int64_t row);
     /* A block of 16 columns of packed bytes becomes int8, each 128 less; offset[i] =
      * factor * the sum of column i. */
@@ -266,13 +268,15 @@ struct cfx_quantized_windows {
     void (*depthwise_dots)(const cfx_quantized_rows *r);
     /* Likewise windows of three rows and columns that may reach outside of x. */
     void (*depthwise_three)(const cfx_quantized_rows *r);
-    bool (*has_depthwise_dots)(void);
+    unsigned dots; /* features that these two need */
 };
 
 struct cfx_quantized_kernels {
-    int pixels[5];          /* as in cfx_blocked_kernels */
-    bool (*has_dots)(void); /* an instruction for products of four bytes */
-    void (*tile[2])(const cfx_quantized_tile *t); /* without and with it */
+    int pixels[5]; /* as in cfx_blocked_kernels */
+    /* Features with instructions for products of four bytes; a tile without and with
+     * them. */
+    unsigned dots;
+    void (*tile[2])(const cfx_quantized_tile *t);
     const struct cfx_quantized_elements *elements;
     const struct cfx_quantized_windows *windows;
 };

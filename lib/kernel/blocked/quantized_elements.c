@@ -3,6 +3,8 @@
  * threads of a context.
  */
 #include "kernel/blocked/quantized.h"
+
+#include "base/context.h"
 #include "kernel/int64.h"
 
 /* Elements in a piece, 2 to 10 us. */
@@ -154,7 +156,8 @@ void cfx_quantized_mean_run(cfx_context *ctx, const cfx_quantized_mean *m)
 /* ---- Functions ---- */
 
 typedef struct table {
-    const struct cfx_quantized_elements *k;
+    void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y,
+                   int64_t n);
     const uint8_t *table, *x;
     uint8_t *y;
 } table;
@@ -164,13 +167,14 @@ static void lookup_piece(void *arg, int64_t begin, int64_t end, int worker)
     const table *v = arg;
 
     (void)worker;
-    v->k->lookup(v->table, v->x + begin, v->y + begin, end - begin);
+    v->lookup(v->table, v->x + begin, v->y + begin, end - begin);
 }
 
 void cfx_quantized_lookup_run(cfx_context *ctx, const uint8_t *from,
                               const uint8_t *x, uint8_t *y, int64_t n)
 {
-    table v = {kernels_of(ctx), from, x, y};
+    const struct cfx_quantized_elements *k = kernels_of(ctx);
+    table v = {k->lookup[cfx_context_has(ctx, k->moves)], from, x, y};
 
     if (n > 0)
         cfx_parallel_for(ctx, n, PIECE, lookup_piece, &v);

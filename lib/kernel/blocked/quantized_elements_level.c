@@ -158,20 +158,29 @@ static void mean(const cfx_quantized_mean *m, int64_t plane)
 
 /* ---- Functions ---- */
 
-static void lookup_all(const uint8_t *table, const uint8_t *x, uint8_t *y,
-                       int64_t n)
+static void lookup_each(const uint8_t *table, const uint8_t *x, uint8_t *y,
+                        int64_t n)
 {
-    int64_t i = 0;
-
-#if defined(HAVE_BYTE_MOVES)
-    const vi parts[] = {vi_load(table), vi_load(table + 64),
-                        vi_load(table + 128), vi_load(table + 192)};
-    for (; has_byte_moves() && i + 64 <= n; i += 64)
-        _mm512_storeu_si512(y + i, lookup(parts, vi_load(x + i)));
-#endif
-    for (; i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         y[i] = table[x[i]];
 }
+
+#if defined(MOVES_NEED)
+static void lookup_moving(const uint8_t *table, const uint8_t *x, uint8_t *y,
+                          int64_t n)
+{
+    const vi parts[] = {vi_load(table), vi_load(table + 64),
+                        vi_load(table + 128), vi_load(table + 192)};
+    int64_t i = 0;
+
+    for (; i + 64 <= n; i += 64)
+        _mm512_storeu_si512(y + i, lookup(parts, vi_load(x + i)));
+    lookup_each(table, x + i, y + i, n - i);
+}
+#else
+#define lookup_moving lookup_each
+#define MOVES_NEED CFX_FEATURE_NEVER
+#endif
 
 /* x times k plus c, times weight plus bias. */
 CFX_FORCE_INLINE void norm_vector(const cfx_quantized_norm *m, vf k, vf c,
@@ -304,7 +313,8 @@ const struct cfx_quantized_elements CFX_LEVEL_NAME(cfx_quantized_elements) = {
     .dequantize = dequantize,
     .dequantize_block = dequantize_block,
     .mean = mean,
-    .lookup = lookup_all,
+    .lookup = {lookup_each, lookup_moving},
+    .moves = MOVES_NEED,
     .norm = norm,
     .center = center,
     .are_below = are_below,

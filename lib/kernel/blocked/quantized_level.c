@@ -272,7 +272,7 @@ extern const struct cfx_quantized_kernels CFX_LEVEL_NAME(
 
 const struct cfx_quantized_kernels CFX_LEVEL_NAME(cfx_quantized_kernels) = {
     .pixels = {[1] = P1, [2] = P2, [4] = P4},
-    .has_dots = has_dots,
+    .dots = DOTS_NEED,
     .tile = {wide_tile, dots_tile},
     .elements = &CFX_LEVEL_NAME(cfx_quantized_elements),
     .windows = &CFX_LEVEL_NAME(cfx_quantized_windows),

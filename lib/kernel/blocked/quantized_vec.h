@@ -8,7 +8,7 @@
  *                                 `dots`
  *     fours_of_pixels(p, n, order_of_pixels())
  *                                 the bytes of each channel of n <= 4 pixels, 0 past
- *                                 n; only with has_byte_moves(), as lookup and
+ *                                 n; only with MOVES_NEED, as lookup and
  *                                 a_byte_later
  *     vf_of_bytes(p)              VF bytes as floats
  *     store_bytes(p, v)           the lowest byte of each lane
@@ -28,6 +28,7 @@
 
 #include <math.h>
 
+#include "base/context.h"
 #include "kernel/blocked/quantized.h"
 #include "kernel/vec/vec.h"
 
@@ -167,17 +168,10 @@ CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(x));
 }
 
-static inline bool has_dots(void)
-{
-    return __builtin_cpu_supports("avx512vnni");
-}
+#define DOTS_NEED CFX_FEATURE_AVX512_VNNI
 
 /* Bytes that other bytes choose, if the processor can. */
-#define HAVE_BYTE_MOVES
-static inline bool has_byte_moves(void)
-{
-    return __builtin_cpu_supports("avx512vbmi");
-}
+#define MOVES_NEED CFX_FEATURE_AVX512_VBMI
 
 /* Those of a table of 128. The compiler has a function for neither. */
 CFX_FORCE_INLINE vi choose(vi x, vi low, vi high)
@@ -382,14 +376,9 @@ CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(x));
 }
 
-static inline bool has_dots(void)
-{
 #if defined(HAVE_VEX_DOTS)
-    return __builtin_cpu_supports("avxvnni");
-#else
-    return false;
+#define DOTS_NEED CFX_FEATURE_AVX_VNNI
 #endif
-}
 #elif CFX_LEVEL_IS(neon)
 typedef int32x4_t vi;
 typedef struct fours {
@@ -521,11 +510,6 @@ CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
     uint8x8_t x = vreinterpret_u8_u32(vdup_n_u32(quad));
     return vcvtq_f32_u32(vmovl_u16(vget_low_u16(vmovl_u8(x))));
 }
-
-static inline bool has_dots(void)
-{
-    return false;
-}
 #else
 typedef int32_t vi;
 typedef struct fours {
@@ -642,11 +626,10 @@ CFX_FORCE_INLINE vf vf_of_bytes(const uint8_t *p)
 {
     return *p;
 }
+#endif
 
-static inline bool has_dots(void)
-{
-    return false;
-}
+#if !defined(DOTS_NEED)
+#define DOTS_NEED CFX_FEATURE_NEVER
 #endif
 
 /* ---- Blocks of bytes ---- */

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "base/context.h"
 #include "kernel/blocked/geometry.h"
 #include "kernel/blocked/rows.h"
 #include "kernel/int64.h"
@@ -128,7 +129,7 @@ static bool has_three(const cfx_context *ctx, const cfx_quantized_conv *c)
 
     return c->kernel[0] == 3 && c->kernel[1] == 3 && c->dilation[1] == 1 &&
            c->pad[1] <= 1 && right_border(c) <= 1 && k->depthwise_three &&
-           k->has_depthwise_dots();
+           cfx_context_has(ctx, k->dots);
 }
 
 /* Bytes of a row that is outside. Four pixels are read in any case. */
@@ -233,7 +234,7 @@ void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c,
 {
     const struct cfx_quantized_windows *k = kernels_of(ctx)->windows;
     bool dots = c->dilation[1] == 1 && k->depthwise_dots &&
-                k->has_depthwise_dots();
+                cfx_context_has(ctx, k->dots);
     bool three = has_three(ctx, c);
     cfx_quantized_conv inner = *c;
     filters v = {

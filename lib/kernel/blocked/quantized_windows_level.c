@@ -107,7 +107,7 @@ CFX_FORCE_INLINE void products(const cfx_quantized_rows *r, int64_t first,
     finish(r, sums, y, pixels);
 }
 
-#if defined(HAVE_BYTE_MOVES)
+#if defined(MOVES_NEED)
 CFX_FORCE_INLINE void dots(const cfx_quantized_rows *r, int64_t first,
                            const int pixels)
 {
@@ -225,7 +225,8 @@ CFX_FORCE_INLINE void dots_of_three(const cfx_quantized_rows *r,
     }
 
 ROWS(depthwise, products, (void)0, (void)0, copy.x += r->x_row)
-#if defined(HAVE_BYTE_MOVES)
+#if defined(MOVES_NEED)
+#define DOTS_OF_PIXELS_NEED (DOTS_NEED | MOVES_NEED)
 ROWS(rows_of_dots, dots, (void)0, (void)0, copy.x += r->x_row)
 
 /* The rows of the windows of a row of y, from the first column on, which may be
@@ -260,15 +261,10 @@ static void rows_of_three(const cfx_quantized_rows *r)
     else
         strided(r);
 }
-
-static bool has_dots_of_pixels(void)
-{
-    return has_dots() && has_byte_moves();
-}
 #else
 #define rows_of_dots NULL
 #define rows_of_three NULL
-#define has_dots_of_pixels NULL
+#define DOTS_OF_PIXELS_NEED CFX_FEATURE_NEVER
 #endif
 
 extern const struct cfx_quantized_windows CFX_LEVEL_NAME(
@@ -279,5 +275,5 @@ const struct cfx_quantized_windows CFX_LEVEL_NAME(cfx_quantized_windows) = {
     .depthwise = depthwise,
     .depthwise_dots = rows_of_dots,
     .depthwise_three = rows_of_three,
-    .has_depthwise_dots = has_dots_of_pixels,
+    .dots = DOTS_OF_PIXELS_NEED,
 };

@@ -236,11 +236,42 @@ TEST_CASE(context_listens_to_the_environment)
     ck_assert_int_eq(new_with_env("CFX_THREADS", "0", &c), CFX_EINVAL);
 }
 
+/* The environment switches features off, in all contexts. */
+TEST_CASE(context_does_without_features)
+{
+    static const char *const names[] = {"fma",  "avxvnni", "vnni",
+                                        "vbmi", "bf16",    "dotprod"};
+    char text[64];
+    cfx_context *c;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        unsigned off = cfx_cpu_feature_named(names[i], strlen(names[i]));
+        ck_assert_uint_ne(off, CFX_FEATURE_NONE);
+        snprintf(text, sizeof(text), "plain-%s", names[i]);
+        ck_assert_int_eq(new_with_env("CFX_CPU", text, &c), CFX_OK);
+        ck_assert_int_eq(cfx_context_cpu(c), CFX_CPU_PLAIN);
+        ck_assert_uint_eq(c->features, cfx_cpu_features() & ~off);
+        cfx_context_free(c);
+    }
+    ck_assert_int_eq(new_with_env("CFX_CPU", "-bf16-vnni-fma", &c), CFX_OK);
+    ck_assert(!cfx_context_has(c, CFX_FEATURE_AVX512_VNNI));
+    ck_assert(cfx_context_has(c, CFX_FEATURE_NONE));
+    ck_assert(!cfx_context_has(c, CFX_FEATURE_NEVER));
+    ck_assert_int_lt(cfx_context_cpu(c), CFX_CPU_AVX2);
+    cfx_context_free(c);
+    ck_assert_int_eq(new_with_env("CFX_CPU", "avx2-fma", &c), CFX_EINVAL);
+    ck_assert_int_eq(new_with_env("CFX_CPU", "plain-", &c), CFX_EINVAL);
+    ck_assert_int_eq(new_with_env("CFX_CPU", "plain-sse", &c), CFX_EINVAL);
+    ck_assert_int_eq(new_with_env("CFX_CPU", "pla", &c), CFX_EINVAL);
+}
+
 TEST_CASE(context_takes_the_best_processor_level)
 {
-    ck_assert(cfx_cpu_has(cfx_context_cpu(ctx)));
-    for (int i = (int)cfx_context_cpu(ctx) + 1; i <= CFX_CPU_AVX512; i++)
-        ck_assert(!cfx_cpu_has((cfx_cpu)i));
+    cfx_context *c;
+    ck_assert_int_eq(new_with_env("CFX_CPU", "", &c), CFX_OK);
+    ck_assert(cfx_cpu_has(cfx_context_cpu(c), c->features));
+    for (int i = (int)cfx_context_cpu(c) + 1; i <= CFX_CPU_AVX512; i++)
+        ck_assert(!cfx_cpu_has((cfx_cpu)i, c->features));
+    cfx_context_free(c);
     ck_assert_str_eq(cfx_cpu_name(CFX_CPU_AVX2), "avx2");
     ck_assert_str_eq(cfx_cpu_name((cfx_cpu)99), "?");
 }

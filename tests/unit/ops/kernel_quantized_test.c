@@ -2,6 +2,7 @@
  * kernel_quantized_test.c -- products of uint8 with int8 against plain sums: every
  * level, number of threads and kind of tile gives the same bits.
  */
+#include "base/context.h"
 #include "kernel/blocked/quantized.h"
 
 #include <math.h>
@@ -364,7 +365,7 @@ TEST_CASE(quantized_tiles_agree_without_dot_products)
                 k->quantized->tile[0](&t);
                 assert_same_bits(y, want, size, "without");
                 memset(y, 0xff, size);
-                if (k->quantized->has_dots())
+                if (cfx_context_has(all.ctx[i], k->quantized->dots))
                     k->quantized->tile[1](&t);
                 else
                     memcpy(y, want, size);
