@@ -112,15 +112,26 @@ cfx_status cfx_roofline_print_svg(cfx_sink to, const cfx_roofline *r,
     return st;
 }
 
+typedef struct document {
+    const cfx_roofline *from;
+    const char *model;
+} document;
+
+static void put_document(cfx_out *o, void *user)
+{
+    const document *d = user;
+    cfx_roofline__put_json(o, d->from, d->model, true);
+}
+
 cfx_status cfx_roofline_print_html(cfx_sink to, const cfx_roofline *r,
                                    const cfx_roofline_view *view,
                                    cfx_error *err)
 {
     drawing d;
+    document from = {r, view->model};
     cfx_status st = drawing_init(&d, r, view->model, err);
     if (!st)
-        st = cfx_report__print_html_take(
-            to, &d.report, cfx_roofline__json(r, view->model), err);
+        st = cfx_report__print_html(to, &d.report, put_document, &from, err);
     drawing_release(&d, r);
     return st;
 }

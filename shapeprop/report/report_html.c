@@ -9,7 +9,8 @@
  */
 #include "shapeprop/report/report_impl.h"
 
-static int put_json(const char *s, size_t len, void *user)
+/* A sink to the page in which `<` is an escape. */
+static cfx_status write_escaped(void *user, const char *s, size_t len)
 {
     cfx_out *o = user;
     size_t from = 0;
@@ -21,15 +22,15 @@ static int put_json(const char *s, size_t len, void *user)
         from = i + 1;
     }
     cfx_out_add(o, s + from, len - from);
-    return 0;
+    return o->status;
 }
 
-static void put_document(cfx_out *o, const json_t *document)
+static void put_document(cfx_out *o, cfx_report_document *document, void *user)
 {
-    if (json_dump_callback(document, put_json, o,
-                           JSON_COMPACT | JSON_REAL_PRECISION(9)))
-        cfx_out_fail(o, CFX_ENOMEM);
-    cfx_out_putc(o, '\n');
+    cfx_out escaped;
+    cfx_out_init(&escaped, (cfx_sink){write_escaped, o});
+    document(&escaped, user);
+    cfx_out_fail(o, cfx_out_finish(&escaped, NULL));
 }
 
 static void put_title(cfx_out *o, const char *model)
@@ -43,12 +44,11 @@ static void put_title(cfx_out *o, const char *model)
     }
 }
 
-cfx_status cfx_report__print_html_take(cfx_sink to, cfx_report *r,
-                                       json_t *document, cfx_error *err)
+cfx_status cfx_report__print_html(cfx_sink to, cfx_report *r,
+                                  cfx_report_document *document, void *user,
+                                  cfx_error *err)
 {
     cfx_out out;
-    if (!document)
-        return cfx_no_memory(err);
     cfx_out_init(&out, to);
     for (const char *const *line = cfx_report__page; *line; line++) {
         if (!strcmp(*line, "%%title\n"))
@@ -56,10 +56,9 @@ cfx_status cfx_report__print_html_take(cfx_sink to, cfx_report *r,
         else if (!strcmp(*line, "%%picture\n"))
             cfx_report__draw(&out, r);
         else if (!strcmp(*line, "%%document\n"))
-            put_document(&out, document);
+            put_document(&out, document, user);
         else
             cfx_out_puts(&out, *line);
     }
-    json_decref(document);
     return cfx_out_finish(&out, err);
 }

@@ -4,8 +4,6 @@
 #ifndef CFX_REPORT_IMPL_H
 #define CFX_REPORT_IMPL_H
 
-#include <jansson.h>
-
 #include <cfx/context.h>
 
 #include "base/util.h"
@@ -89,13 +87,16 @@ cfx_status cfx_report__init(cfx_report *report, cfx_context *ctx,
                             const cfx_report_source *from, cfx_error *err);
 void cfx_report__release(cfx_report *report);
 
-/* Print the report as an <svg> element, or as a page with that picture and the
- * "cfx.roofline/1" document. The page takes the document; NULL means lack of
- * memory. */
+/* Prints a document in JSON. */
+typedef void cfx_report_document(cfx_out *o, void *user);
+
+/* Print the report as an <svg> element, or as a page with that picture and a
+ * "cfx.roofline/1" document. */
 cfx_status cfx_report__print_svg(cfx_sink to, cfx_report *report,
                                  cfx_error *err);
-cfx_status cfx_report__print_html_take(cfx_sink to, cfx_report *report,
-                                       json_t *document, cfx_error *err);
+cfx_status cfx_report__print_html(cfx_sink to, cfx_report *report,
+                                  cfx_report_document *document, void *user,
+                                  cfx_error *err);
 
 /* ---- Helpers ---- */
 

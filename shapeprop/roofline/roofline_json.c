@@ -1,7 +1,8 @@
 /*
  * roofline_json -- a report as a document of the schema "cfx.roofline/1".
  *
- * Unknown numbers are null; expressions are strings.
+ * Unknown numbers are null; expressions are strings. A node takes some kilobytes
+ * as an object, so documents that are printed have them one at a time.
  */
 #include "shapeprop/roofline/roofline_json.h"
 
@@ -311,7 +312,8 @@ static json_t *inputs(const cfx_roofline *r)
     return o.json;
 }
 
-json_t *cfx_roofline__json(const cfx_roofline *r, const char *model)
+/* What stands before the nodes, and after them. */
+static json_t *begin(const cfx_roofline *r, const char *model)
 {
     cfx_json_object o = object();
     put_text(&o, "schema", "cfx.roofline/1");
@@ -321,7 +323,12 @@ json_t *cfx_roofline__json(const cfx_roofline *r, const char *model)
     put(&o, "guards", cfx_json_guards(r->env));
     put(&o, "machine", machine(r));
     put(&o, "runs", json_integer(r->runs));
-    put(&o, "nodes", nodes(r));
+    return o.json;
+}
+
+static json_t *end(const cfx_roofline *r)
+{
+    cfx_json_object o = object();
     put(&o, "modules", modules(r));
     put(&o, "operators", operators(r));
     put(&o, "bounds", bounds(r));
@@ -331,6 +338,70 @@ json_t *cfx_roofline__json(const cfx_roofline *r, const char *model)
     if (r->npoints)
         put(&o, "sweep", sweep(r));
     return o.json;
+}
+
+json_t *cfx_roofline__json(const cfx_roofline *r, const char *model)
+{
+    cfx_json_object o = {begin(r, model)};
+    json_t *rest = end(r);
+    put(&o, "nodes", nodes(r));
+    if (o.json && (!rest || json_object_update(o.json, rest))) {
+        json_decref(o.json);
+        o.json = NULL;
+    }
+    json_decref(rest);
+    return o.json;
+}
+
+/* ---- The document, printed piece by piece ---- */
+
+/* A line break and blanks, unless the document is compact. */
+static void put_line(cfx_out *o, size_t blanks, bool compact)
+{
+    if (compact)
+        return;
+    cfx_out_putc(o, '\n');
+    cfx_out_repeat(o, ' ', blanks);
+}
+
+/* Write an object that is `depth` deep and free it: whole, or without its first
+ * or last bracket. NULL is lack of memory. */
+static void put_object(cfx_out *o, json_t *j, size_t depth, bool first,
+                       bool last, bool compact)
+{
+    size_t flags = compact ? JSON_COMPACT : JSON_INDENT(1);
+    char *text = j ? json_dumps(j, flags | JSON_REAL_PRECISION(9)) : NULL;
+    size_t n = text ? strlen(text) : 0;
+    json_decref(j);
+    if (!text)
+        cfx_out_fail(o, CFX_ENOMEM);
+    if (n && !last)
+        n -= compact ? 1 : 2;
+    for (size_t i = !first; i < n; i++)
+        if (text[i] == '\n')
+            put_line(o, depth, compact);
+        else
+            cfx_out_putc(o, text[i]);
+    free(text);
+}
+
+void cfx_roofline__put_json(cfx_out *o, const cfx_roofline *r,
+                            const char *model, bool compact)
+{
+    put_object(o, begin(r, model), 0, true, false, compact);
+    cfx_out_putc(o, ',');
+    put_line(o, 1, compact);
+    cfx_out_puts(o, compact ? "\"nodes\":[" : "\"nodes\": [");
+    for (size_t i = 0; i < r->nnodes && !o->status; i++) {
+        cfx_out_puts(o, i ? "," : "");
+        put_line(o, 2, compact);
+        put_object(o, node(r, i).json, 2, true, true, compact);
+    }
+    if (r->nnodes)
+        put_line(o, 1, compact);
+    cfx_out_puts(o, "],");
+    put_object(o, end(r), 0, false, true, compact);
+    cfx_out_putc(o, '\n');
 }
 
 static int write_piece(const char *text, size_t len, void *user)
@@ -357,5 +428,8 @@ cfx_status cfx_roofline_print_json(cfx_sink to, const cfx_roofline *r,
                                    const cfx_roofline_view *view,
                                    cfx_error *err)
 {
-    return cfx_json__write(to, cfx_roofline__json(r, view->model), err);
+    cfx_out out;
+    cfx_out_init(&out, to);
+    cfx_roofline__put_json(&out, r, view->model, false);
+    return cfx_out_finish(&out, err);
 }

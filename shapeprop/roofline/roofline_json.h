@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "format/print.h"
 #include "shapeprop/text/json_value.h"
 #include "shapeprop/roofline/roofline_impl.h"
 
@@ -16,6 +17,10 @@ typedef struct cfx_json_object {
 
 /* Return the document of a report, a new reference; NULL on lack of memory. */
 json_t *cfx_roofline__json(const cfx_roofline *r, const char *model);
+
+/* Print the document, with line breaks or compact, and a final newline. */
+void cfx_roofline__put_json(cfx_out *o, const cfx_roofline *r,
+                            const char *model, bool compact);
 
 /* Write a document with a final newline and free it; NULL fails with
  * CFX_ENOMEM. */

@@ -150,14 +150,24 @@ cfx_status report_svg(cfx_sink to, cfx_context *ctx, const char *json,
     return st;
 }
 
+static void put_document(cfx_out *o, void *user)
+{
+    char *text = json_dumps(user, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    if (text)
+        cfx_out_puts(o, text);
+    else
+        cfx_out_fail(o, CFX_ENOMEM);
+    cfx_out_putc(o, '\n');
+    free(text);
+}
+
 cfx_status report_html(cfx_sink to, cfx_context *ctx, const char *json,
                        size_t len, cfx_error *err)
 {
     report_document d;
     cfx_status st = report_document_read(&d, ctx, json, len, err);
     if (!st)
-        st = cfx_report__print_html_take(to, &d.report, json_incref(d.json),
-                                         err);
+        st = cfx_report__print_html(to, &d.report, put_document, d.json, err);
     report_document_release(&d);
     return st;
 }

@@ -5,6 +5,8 @@
 #ifndef CFX_REPORT_DOCUMENT_H
 #define CFX_REPORT_DOCUMENT_H
 
+#include <jansson.h>
+
 #include "shapeprop/report/report_impl.h"
 
 typedef struct report_document {
