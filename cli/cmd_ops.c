@@ -63,7 +63,6 @@ static void describe_flags(FILE *to, uint32_t flags)
         const char *words;
     } all[] = {
         {CFX_OP_POINTWISE, "works elementwise"},
-        {CFX_OP_NUMBERS, "accepts numbers instead of tensors"},
         {CFX_OP_RANDOM, "is random"},
         {CFX_OP_EFFECT, "has an effect besides its result"},
         {CFX_OP_OWN_RESULT, "has a shape or value that depends on data"},

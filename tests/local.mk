@@ -125,7 +125,7 @@ tests_case_tests_SOURCES = $(PROGRAM_SOURCES) $(CASE_SOURCES) \
 	%reldir%/cases/pass_cases_test.c %reldir%/cases/shape_cases_test.c \
 	%reldir%/cases/shape_walk_test.c %reldir%/cases/walk.c %reldir%/cases/walk.h \
 	%reldir%/cases/walk_run.c %reldir%/cases/walk_run.h \
-	%reldir%/cases/walk_compare.c \
+	%reldir%/cases/walk_compare.c %reldir%/cases/walk_graph.c \
 	%reldir%/cases/mutant.c %reldir%/cases/mutant_text.c %reldir%/cases/mutant.h \
 	%reldir%/cases/random_models_test.c %reldir%/cases/random_model.c %reldir%/cases/random_model.h \
 	%reldir%/cases/random_cnn.c %reldir%/cases/random_transformer.c
@@ -272,6 +272,7 @@ EXTRA_DIST += %reldir%/unit/golden_text.h %reldir%/unit/interp/trace_test.h
 # Shapes without numbers: every operator on arguments by chance, costs, what
 # machines can do, memory.
 SHAPE_TESTS = %reldir%/cli/shape_cases.sh %reldir%/cli/shape_walk.sh %reldir%/cli/shape_wild.sh %reldir%/cli/random_models.sh \
+	%reldir%/cli/shape_kinds.sh \
 	%reldir%/cli/costs_zoo.sh %reldir%/cli/cost_rules.sh %reldir%/cli/tested.sh %reldir%/cli/machine.sh \
 	%reldir%/cli/memory.sh %reldir%/cli/undecided.sh
 dist_check_SCRIPTS += $(SHAPE_TESTS)

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "op/op_impl.h"
+
 #define NUMBERS                                                               \
     (1u << CFX_BOOL_VALUE | 1u << CFX_INT | 1u << CFX_SYMINT |                \
      1u << CFX_FLOAT | 1u << CFX_COMPLEX)
@@ -103,12 +105,14 @@ static enum fit fit_node(const cfx_graph_kinds *k, const cfx_node *n,
 }
 
 /* Check an argument with nodes; its literals were checked by the binder. */
-static enum fit fit_value(const cfx_graph_kinds *k, const cfx_param *p,
-                          cfx_value v)
+static enum fit fit_value(const cfx_graph_kinds *k, const cfx_target *t,
+                          int param, cfx_value v)
 {
+    const cfx_param *p = &t->schema->params[param];
     enum fit all = CERTAIN;
     if (v.kind == CFX_NODE)
-        return fit_node(k, v.u.node, p->kinds, p->list ? p->item_kinds : 0);
+        return fit_node(k, v.u.node, cfx_target__kinds(t, param),
+                        p->list ? p->item_kinds : 0);
     if (!p->list || !cfx_value_is_seq(v))
         return CERTAIN;
     for (uint32_t i = 0; i < v.u.seq->len; i++) {
@@ -121,12 +125,12 @@ static enum fit fit_value(const cfx_graph_kinds *k, const cfx_param *p,
     return all;
 }
 
-static enum fit fit_call(const cfx_graph_kinds *k, const cfx_schema *s,
+static enum fit fit_call(const cfx_graph_kinds *k, const cfx_target *t,
                          const cfx_value *in)
 {
     enum fit all = CERTAIN;
-    for (int i = 0; i < s->nparams && all != NEVER; i++) {
-        enum fit f = fit_value(k, &s->params[i], in[i]);
+    for (int i = 0; i < t->schema->nparams && all != NEVER; i++) {
+        enum fit f = fit_value(k, t, i, in[i]);
         all = f < all ? f : all;
     }
     return all;
@@ -167,7 +171,7 @@ cfx_status cfx_call__candidates(const cfx_graph_kinds *k,
             continue;
         f = for_tensors && takes_tensor(k, t->schema, b.in, CFX_T_ANY)
                 ? NEVER
-                : fit_call(k, t->schema, b.in);
+                : fit_call(k, t, b.in);
         if (f != NEVER)
             st = fn(user, t, &b);
         for_tensors |= f != NEVER &&

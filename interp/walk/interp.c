@@ -211,7 +211,6 @@ static cfx_status bind_and_call(cfx_interp *it, const step *s,
                                 const candidate *c, const patch *wrong,
                                 cfx_value *out)
 {
-    const cfx_schema *schema = c->target->schema;
     cfx_status st = CFX_OK;
     if (wrong->at->kind == CFX_ABSENT)
         return no_value(it, s->node, wrong->id);
@@ -222,7 +221,7 @@ static cfx_status bind_and_call(cfx_interp *it, const step *s,
         return move_error(it, st);
     while (wrong < c->patch + c->npatch)
         fill(it->self, wrong++, 1);
-    int k = cfx_bound__mismatch(schema, c->in);
+    int k = cfx_bound__mismatch(c->target, c->in);
     return move_error(
         it, cfx_scope__refuse(it->scope, c->target, c->in, k < 0 ? 0 : k));
 }

@@ -113,7 +113,7 @@ static cfx_status prepare_candidate(struct cfx_interp_self *self, candidate *c,
     for (int k = 0; k < s->nparams && !st; k++) {
         const cfx_param *p = &s->params[k];
         c->in[k] = b->in[k];
-        h.kinds = p->list ? p->item_kinds : p->kinds;
+        h.kinds = p->list ? p->item_kinds : cfx_target__kinds(c->target, k);
         st = open_value(&h, &c->in[k]);
     }
     if (!st && owned && !(c->owned = cfx_arena_alloc(&self->arena, owned)))
@@ -138,11 +138,16 @@ static void release_candidates(step *s)
     s->ncandidates = 0;
 }
 
+/* The failure to bind that is told if no signature fits. */
+typedef struct refusal {
+    const cfx_target *of;
+    cfx_error error;
+} refusal;
+
 /* Bind to the one signature t. A failure to bind is not an error yet. */
 static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
                                 const cfx_target *t, const cfx_args *args,
-                                bool *complete, cfx_error *first,
-                                cfx_error *err)
+                                bool *complete, refusal *no, cfx_error *err)
 {
     cfx_target one = *t;
     cfx_error e;
@@ -156,8 +161,9 @@ static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
     if (st == CFX_ENOMEM)
         return cfx_no_memory(err);
     if (st) {
-        if (!first->code || t->op->flags & CFX_OP__OUT)
-            *first = e;
+        if (!no->of || t->op->flags & CFX_OP__OUT ||
+            cfx_target__tells_more(t, no->of, args->nargs))
+            *no = (refusal){t, e};
         return CFX_OK;
     }
     *c = (candidate){.target = t};
@@ -199,20 +205,18 @@ static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
                                    count * sizeof(*s->candidate));
     if (!s->candidate)
         return cfx_no_memory(err);
-    cfx_error first;
+    refusal no;
     bool complete = true;
-    first.code = CFX_OK;
-    first.text[0] = '\0';
+    no.of = NULL; /* not {0}: clearing the text takes time */
     for (const cfx_target *t = chain; t && complete; t = t->next) {
-        if (cfx_target__misses_out(t, n->kwargs, n->nkwargs))
+        if (t != chain && cfx_target__misses_out(t, n->kwargs, n->nkwargs))
             continue;
-        cfx_status st = try_candidate(self, s, t, &args, &complete, &first,
-                                      err);
+        cfx_status st = try_candidate(self, s, t, &args, &complete, &no, err);
         if (st)
             return st;
     }
     if (!s->ncandidates)
-        return cfx_fail_from(err, &first);
+        return cfx_fail_from(err, &no.error);
     if (complete)
         return CFX_OK;
     release_candidates(s);

@@ -153,7 +153,6 @@ struct cfx_cost {
 enum {
     CFX_OP_POINTWISE = 1,   /* element i of the result needs only elements i of
                                the arguments: the result may be an argument */
-    CFX_OP_NUMBERS = 2,     /* a number may stand for a Tensor */
     CFX_OP_RANDOM = 4,      /* two equal calls may differ */
     CFX_OP_EFFECT = 8,      /* must not be dropped (assert) */
     CFX_OP_OWN_RESULT = 16, /* the result's shape or value depends on data:

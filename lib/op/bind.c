@@ -58,6 +58,29 @@ static bool accepts(uint32_t kinds, cfx_value v)
     return v.kind == CFX_NODE || kinds >> v.kind & 1;
 }
 
+/* Does parameter k accept a value, or one of the kinds `also`? */
+static bool fits(const cfx_target *t, int k, cfx_value v, uint32_t also)
+{
+    const cfx_param *p = &t->schema->params[k];
+    if (!((cfx_target__kinds(t, k) | also) >> v.kind & 1))
+        return false;
+    if (!p->list || !cfx_value_is_seq(v))
+        return true;
+    for (uint32_t i = 0; i < v.u.seq->len; i++)
+        if (!((p->item_kinds | also) >> v.u.seq->item[i].kind & 1))
+            return false;
+    return true;
+}
+
+static int first_misfit(const cfx_target *t, const cfx_value *in,
+                        uint32_t also)
+{
+    for (int k = 0; k < t->schema->nparams; k++)
+        if (!fits(t, k, in[k], also))
+            return k;
+    return -1;
+}
+
 typedef struct short_text {
     char text[64];
 } short_text;
@@ -282,6 +305,18 @@ static cfx_status lower_variant(cfx_bound *b, const cfx_target *t,
     return st;
 }
 
+/* Check what was not bound to the operator's own schema: the arguments of a
+ * variant, and the tensor that a call in place writes to. */
+static cfx_status check_lowered(const cfx_bound *b, const cfx_target *t,
+                                cfx_error *err)
+{
+    if (!t->how && !t->inplace)
+        return CFX_OK;
+    int k = first_misfit(t, b->in, 1u << CFX_NODE);
+    return k < 0 ? CFX_OK
+                 : wrong_type(t->schema, &t->schema->params[k], b->in[k], err);
+}
+
 static bool gives_out(const cfx_value *kwargs, size_t nkwargs)
 {
     for (size_t i = 0; i < nkwargs; i++)
@@ -329,6 +364,8 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
                                  a.nkwargs, said);
         if (!st)
             st = lower_variant(b, t, &inplace, said);
+        if (!st)
+            st = check_lowered(b, t, said);
         if (!st) {
             b->target = t;
             b->inplace = inplace;
@@ -337,6 +374,7 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
         cfx_bound_release(b);
         e.code = st;
         if (!first.code || st == CFX_ENOMEM ||
+            cfx_target__tells_more(t, of, a.nargs) ||
             (t->op->flags & ~of->op->flags & CFX_OP__OUT)) {
             first = e;
             of = t;
@@ -361,24 +399,9 @@ cfx_status cfx_bind_schema(cfx_bound *b, cfx_context *ctx,
     return st;
 }
 
-static bool fits(const cfx_param *p, cfx_value v)
+int cfx_bound__mismatch(const cfx_target *t, const cfx_value *in)
 {
-    if (!(p->kinds >> v.kind & 1))
-        return false;
-    if (!p->list || !cfx_value_is_seq(v))
-        return true;
-    for (uint32_t i = 0; i < v.u.seq->len; i++)
-        if (!(p->item_kinds >> v.u.seq->item[i].kind & 1))
-            return false;
-    return true;
-}
-
-int cfx_bound__mismatch(const cfx_schema *schema, const cfx_value *in)
-{
-    for (int k = 0; k < schema->nparams; k++)
-        if (!fits(&schema->params[k], in[k]))
-            return k;
-    return -1;
+    return first_misfit(t, in, 0);
 }
 
 /* Would `fit` make a list of this value: of one number, or of a list of one? */
@@ -389,9 +412,10 @@ static bool is_repeated(const cfx_param *p, cfx_value v)
     return v.kind != CFX_NONE && v.kind != CFX_STR;
 }
 
-bool cfx_bind__ordered(const cfx_schema *schema, const cfx_value *args,
-                       size_t n, cfx_value in[CFX_MAX_PARAMS])
+bool cfx_bind__ordered(const cfx_target *t, const cfx_value *args, size_t n,
+                       cfx_value in[CFX_MAX_PARAMS])
 {
+    const cfx_schema *schema = t->schema;
     if (n > (size_t)schema->nparams)
         return false;
     for (size_t k = 0; k < (size_t)schema->nparams; k++) {
@@ -401,7 +425,8 @@ bool cfx_bind__ordered(const cfx_schema *schema, const cfx_value *args,
             if (p->required)
                 return false;
             in[k] = p->init;
-        } else if (!fits(p, in[k]) || (p->list && is_repeated(p, in[k]))) {
+        } else if (!fits(t, (int)k, in[k], 0) ||
+                   (p->list && is_repeated(p, in[k]))) {
             return false;
         } else if (p->base == CFX_T_FLOAT && in[k].kind == CFX_INT) {
             in[k] = cfx_float((double)in[k].u.i);

@@ -11,11 +11,10 @@
 
 /* ---- Schemas ---- */
 
-/* Parse a schema into an arena. With `numbers`, Tensor parameters accept
- * numbers. Names end at the first '.' unless `full_name`. */
+/* Parse a schema into an arena. Names end at the first '.' unless
+ * `full_name`. */
 cfx_status cfx_schema__read(cfx_schema **out, cfx_arena *arena,
-                            const char *text, bool full_name, bool numbers,
-                            cfx_error *err);
+                            const char *text, bool full_name, cfx_error *err);
 
 /* The position of a parameter in a schema, or -1. */
 int cfx_param_find(const cfx_schema *schema, const char *name, size_t len);
@@ -54,15 +53,38 @@ bool cfx_op__has_overload(const cfx_op *op, const cfx_op *overload);
 
 /* ---- Binding ---- */
 
+/* The kinds of numbers, as 1 << cfx_kind. */
+enum {
+    CFX_NUMBER_KINDS = 1u << CFX_BOOL_VALUE | 1u << CFX_INT |
+                       1u << CFX_SYMINT | 1u << CFX_FLOAT | 1u << CFX_COMPLEX
+};
+
+/* The kinds that parameter k of the operator accepts. A call that writes in
+ * place does not write to a number. */
+CFX_INLINE uint32_t cfx_target__kinds(const cfx_target *t, int k)
+{
+    uint32_t kinds = t->schema->params[k].kinds;
+    return t->inplace && !k ? kinds & ~(uint32_t)CFX_NUMBER_KINDS : kinds;
+}
+
 /* Check the types of values that replaced nodes after binding. Returns the
  * first parameter with a mismatch, or -1. */
-int cfx_bound__mismatch(const cfx_schema *schema, const cfx_value *in);
+int cfx_bound__mismatch(const cfx_target *t, const cfx_value *in);
 
-/* Bind arguments in the schema's order that match it without conversion, except
- * of integers to floats; absent ones take their defaults. False if cfx_bind
- * must convert or refuse some. */
-bool cfx_bind__ordered(const cfx_schema *schema, const cfx_value *args,
-                       size_t n, cfx_value in[CFX_MAX_PARAMS]);
+/* Bind arguments in the order of t's schema that match it without conversion,
+ * except of integers to floats; absent ones take their defaults. False if
+ * cfx_bind must convert or refuse some. */
+bool cfx_bind__ordered(const cfx_target *t, const cfx_value *args, size_t n,
+                       cfx_value in[CFX_MAX_PARAMS]);
+
+/* Does t's refusal of a call tell more than that of `of`, which has too few
+ * parameters? */
+CFX_INLINE bool cfx_target__tells_more(const cfx_target *t,
+                                       const cfx_target *of, size_t nargs)
+{
+    return nargs > (size_t)of->variant->npositional &&
+           nargs <= (size_t)t->variant->npositional;
+}
 
 /* Does the target require `out`, which the call lacks? Then it does not
  * match. */

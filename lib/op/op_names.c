@@ -72,8 +72,11 @@ static cfx_status give(const struct names *all, const char *name, size_t len)
 {
     char buf[NAME_SIZE];
     cfx_status st = all->fn(all->user, name, len, *all->ending, NULL);
-    if (st || *all->ending || !(all->op->flags & CFX_OP_INPLACE) ||
-        begins(name, len, "operator."))
+    bool python = begins(name, len, "operator.");
+    /* Python's `a += b` makes a new value if a is a number. */
+    if (!st && *all->ending && python)
+        st = all->fn(all->user, name, len, false, NULL);
+    if (st || *all->ending || !(all->op->flags & CFX_OP_INPLACE) || python)
         return st;
     size_t n = inplace_name(buf, name, len);
     return n ? all->fn(all->user, buf, n, true, NULL) : CFX_OK;

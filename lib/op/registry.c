@@ -163,16 +163,14 @@ static registry *registry_of(cfx_context *ctx)
 }
 
 static cfx_status schema_of(registry *r, const char *text, bool full_name,
-                            bool numbers, const cfx_schema **out,
-                            cfx_error *err)
+                            const cfx_schema **out, cfx_error *err)
 {
     cfx_map_entry *e = cfx_map_put(&r->schemas, text, strlen(text), NULL);
     if (!e)
         return cfx_no_memory(err);
     if (!e->v.p) {
         cfx_schema *s;
-        cfx_status st = cfx_schema__read(&s, &r->arena, text, full_name,
-                                         numbers, err);
+        cfx_status st = cfx_schema__read(&s, &r->arena, text, full_name, err);
         if (st) {
             cfx_map_remove(&r->schemas, text, strlen(text));
             return st;
@@ -192,8 +190,7 @@ static cfx_status op_schema(registry *r, const cfx_op *op,
         *out = &((const placed *)e->v.p)->schema;
         return CFX_OK;
     }
-    cfx_status st = schema_of(r, op->schema, false, op->flags & CFX_OP_NUMBERS,
-                              out, err);
+    cfx_status st = schema_of(r, op->schema, false, out, err);
     if (st || !op->params)
         return st;
     placed *p = cfx_arena_alloc(&r->arena, sizeof(*p));
@@ -214,11 +211,10 @@ static cfx_status op_schema(registry *r, const cfx_op *op,
 static cfx_status read_signatures(registry *r, cfx_target *t,
                                   const cfx_schema **variant, cfx_error *err)
 {
-    bool numbers = t->op->flags & CFX_OP_NUMBERS;
     cfx_status st = op_schema(r, t->op, &t->schema, err);
     *variant = t->schema;
     if (!st && t->how)
-        st = schema_of(r, t->how->schema, true, numbers, variant, err);
+        st = schema_of(r, t->how->schema, true, variant, err);
     return st;
 }
 
@@ -541,8 +537,7 @@ static cfx_status add_user_op(registry *r, const cfx_op *op, cfx_error *err)
         if (!st)
             st = op_schema(r, o, &s, err);
         for (const cfx_variant *v = o->variants; !st && v && v->schema; v++)
-            st = schema_of(r, v->schema, true, o->flags & CFX_OP_NUMBERS, &s,
-                           err);
+            st = schema_of(r, v->schema, true, &s, err);
         if (st)
             return st;
     }
@@ -667,7 +662,7 @@ cfx_status cfx_schema_parse(const cfx_schema **out, cfx_context *ctx,
     if (!r)
         return cfx_no_memory(err);
     cfx_mutex_lock(&r->lock);
-    cfx_status st = schema_of(r, text, false, false, out, err);
+    cfx_status st = schema_of(r, text, false, out, err);
     cfx_mutex_unlock(&r->lock);
     return st;
 }

@@ -37,6 +37,9 @@ cfx_status cfx_binary_bool(cfx_call *call);
 cfx_status cfx_binary_alpha(cfx_call *call, int k, cfx_dtype type,
                             bool subtract);
 
+/* The parameters of operators that take a number for either tensor. */
+#define CFX_TWO_NUMBERS "Tensor|Scalar self, Tensor|Scalar other"
+
 /* ---- cost: cfx_cost_STEPS_TRANSCENDENTAL ---- */
 
 cfx_cost_rule cfx_cost_0_0, cfx_cost_1_0, cfx_cost_1_1, cfx_cost_2_1,

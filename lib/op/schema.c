@@ -11,8 +11,6 @@
 
 #include "op/op_impl.h"
 
-#define NUMBER_KINDS                                                          \
-    (1u << CFX_BOOL_VALUE | 1u << CFX_INT | 1u << CFX_SYMINT | 1u << CFX_FLOAT)
 #define SEQ_KINDS (1u << CFX_TUPLE | 1u << CFX_LIST)
 
 struct type_name {
@@ -28,7 +26,7 @@ static const struct type_name type_names[] = {
     {"float", CFX_T_FLOAT, 1u << CFX_FLOAT | 1u << CFX_INT},
     {"bool", CFX_T_BOOL, 1u << CFX_BOOL_VALUE},
     {"str", CFX_T_STR, 1u << CFX_STR},
-    {"Scalar", CFX_T_SCALAR, NUMBER_KINDS | 1u << CFX_COMPLEX},
+    {"Scalar", CFX_T_SCALAR, CFX_NUMBER_KINDS},
     {"ScalarType", CFX_T_DTYPE, 1u << CFX_DTYPE},
     {"Device", CFX_T_DEVICE, 1u << CFX_DEVICE | 1u << CFX_STR},
     {"Layout", CFX_T_LAYOUT, 1u << CFX_LAYOUT},
@@ -40,7 +38,6 @@ static const struct type_name type_names[] = {
 struct reader {
     const char *at, *text;
     cfx_arena *arena;
-    bool numbers;
     cfx_error *err;
 };
 
@@ -105,23 +102,27 @@ static cfx_status read_alias(struct reader *r, cfx_param *p)
     return take(r, ")") ? CFX_OK : bad(r, "')' is missing");
 }
 
-static cfx_status read_type(struct reader *r, cfx_param *p)
+static const struct type_name *read_type_name(struct reader *r)
 {
     size_t n = word_length(r);
-    const struct type_name *t = NULL;
     for (size_t i = 0; i < sizeof(type_names) / sizeof(*type_names); i++)
         if (strlen(type_names[i].name) == n &&
-            !memcmp(type_names[i].name, r->at, n))
-            t = &type_names[i];
+            !memcmp(type_names[i].name, r->at, n)) {
+            r->at += n;
+            return &type_names[i];
+        }
+    return NULL;
+}
+
+static cfx_status read_type(struct reader *r, cfx_param *p)
+{
+    const struct type_name *t = read_type_name(r);
     if (!t)
         return bad(r, "unknown type");
-    r->at += n;
     p->base = (uint8_t)t->base;
     p->kinds = t->kinds;
     if (read_alias(r, p))
         return CFX_EPARSE;
-    if (t->base == CFX_T_TENSOR && r->numbers && !p->writes)
-        p->kinds |= NUMBER_KINDS | 1u << CFX_COMPLEX;
     bool question = take(r, "?");
     if (take(r, "[")) {
         p->list = true;
@@ -137,9 +138,15 @@ static cfx_status read_type(struct reader *r, cfx_param *p)
         p->item_kinds = t->kinds | (p->item_optional ? 1u << CFX_NONE : 0);
         p->kinds = SEQ_KINDS | (p->list_size ? t->kinds : 0);
     }
-    /* An extension of ATen's syntax: numbers or a word, as padding="same". */
-    if (take(r, "|str"))
-        p->kinds |= 1u << CFX_STR;
+    /* An extension of ATen's syntax, for what Python takes: padding="same"
+     * instead of numbers, or a number instead of a tensor. */
+    if (take(r, "|")) {
+        const struct type_name *other = read_type_name(r);
+        if (!other)
+            return bad(r, "unknown type");
+        p->kinds |= other->kinds;
+        question = question || take(r, "?");
+    }
     p->optional = question;
     if (question || t->base == CFX_T_GENERATOR)
         p->kinds |= 1u << CFX_NONE;
@@ -390,10 +397,9 @@ static cfx_status read_returns(struct reader *r, cfx_schema *s)
 }
 
 cfx_status cfx_schema__read(cfx_schema **out, cfx_arena *arena,
-                            const char *text, bool full_name, bool numbers,
-                            cfx_error *err)
+                            const char *text, bool full_name, cfx_error *err)
 {
-    struct reader r = {text, text, arena, numbers, err};
+    struct reader r = {text, text, arena, err};
     cfx_schema *s = cfx_arena_alloc(arena, sizeof(*s));
     if (!s)
         return cfx_no_memory(err);

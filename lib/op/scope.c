@@ -260,9 +260,11 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
     cfx_status st = CFX_UNLIKELY(t->op->call_graphs)
                         ? s->hook.call_higher_order(s, &call, out)
                         : s->hook.call_op(s, &call, out);
-    if (CFX_UNLIKELY(st))
+    if (CFX_UNLIKELY(st)) {
+        *out = CFX_NOTHING;
         cfx_fail(&s->error, st, "%s returned %s without a message",
                  t->schema->name, cfx_status_name(st));
+    }
     return st;
 }
 
@@ -271,7 +273,7 @@ static cfx_status call_checked(cfx_scope *s, const cfx_target *t,
                                const cfx_bound *b, bool inplace,
                                cfx_value *out)
 {
-    int k = cfx_bound__mismatch(t->schema, b->in);
+    int k = cfx_bound__mismatch(t, b->in);
     return k < 0 ? cfx_scope__call_bound(s, t, b->in, inplace, out)
                  : cfx_scope__refuse(s, t, b->in, k);
 }
@@ -375,7 +377,7 @@ static bool bind_numbers(cfx_scope *s, cfx_bound *b, const cfx_target *target,
             cfx_status st = cfx_bind(
                 b, s->ctx, target,
                 (cfx_args){with.v, nargs, with.v + nargs, nkwargs}, &ignored);
-            if (!st && cfx_bound__mismatch(b->target->schema, b->in) < 0)
+            if (!st && cfx_bound__mismatch(b->target, b->in) < 0)
                 return true;
             if (!st)
                 cfx_bound_release(b);
@@ -528,11 +530,12 @@ static cfx_status call_ordered(cfx_scope *s, const cfx_op *op,
                                const cfx_schema *schema, const cfx_value *args,
                                size_t n, bool inplace, cfx_value *out)
 {
-    cfx_target t = {.op = op, .schema = schema, .variant = schema};
+    cfx_target t = {
+        .op = op, .schema = schema, .variant = schema, .inplace = inplace};
     cfx_value in[CFX_MAX_PARAMS];
     if (cfx_scope__records(s))
         return cfx_scope__record_op(s, op, schema, args, n, inplace, out);
-    return cfx_bind__ordered(schema, args, n, in)
+    return cfx_bind__ordered(&t, args, n, in)
                ? cfx_scope__call_bound(s, &t, in, inplace, out)
                : call_unbound(s, &t, args, n, inplace, out);
 }

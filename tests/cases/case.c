@@ -404,6 +404,12 @@ static bool read_named(struct reader *r, size_t n, cfx_value *out)
             *out = make_parts(r, call[i].kind, *out);
             return true;
         }
+    if (is(r, n, "device")) {
+        r->at += n + 1;
+        bool ok = read_items(r, ')', CFX_TUPLE, out, &comma);
+        out->kind = out->kind == CFX_STR ? CFX_DEVICE : out->kind;
+        return ok;
+    }
     if (cfx_dtype_parse(&type, name) && r->at + n < r->end &&
         r->at[n] == '[') {
         r->at += n;

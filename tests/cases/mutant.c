@@ -379,6 +379,67 @@ static void repeat_item(mutant *m, uint64_t *state)
     m->node[k].next = new;
 }
 
+/* ---- Kinds ---- */
+
+bool mutant_add_keyword(mutant *m, const char *name)
+{
+    int *link = &m->node[m->args].first;
+    if (m->n == MUTANT_NODES)
+        return false;
+    while (*link)
+        link = &m->node[*link].next;
+    *link = m->n;
+    mutant_node *v = &m->node[m->n++];
+    *v = (mutant_node){.kind = MUTANT_WORD, .text = "None"};
+    snprintf(v->key, sizeof(v->key), "%.30s=", name);
+    return true;
+}
+
+/* The place with that number among items and their items; counts down *at. */
+static mutant_node *find_place(mutant *m, const mutant_node *list, int *at)
+{
+    for (int k = list->first; k; k = m->node[k].next) {
+        mutant_node *v = &m->node[k];
+        if (!(*at)--)
+            return v;
+        mutant_node *item = v->kind == MUTANT_ITEMS && !v->text[0]
+                                ? find_place(m, v, at)
+                                : NULL;
+        if (item)
+            return item;
+    }
+    return NULL;
+}
+
+bool mutant_replace(mutant *m, int place, int kind)
+{
+    /* clang-format off */
+    static const char *const value[] = {
+        "3", "-1", "9223372036854775807", "-9223372036854775808", "2.5", "nan",
+        "complex(1.0, 2.0)", "True", "None", "'a'", "[1, 2]", "[2.5]",
+        "[True, None]", "['a']", "[]", "(1,)", "(1, [2.5])", "[[1, 2], [3]]",
+        "{'a': 1}", "{}", "slice(1, 2)", "range(3)", "...", "torch.float32",
+        "torch.contiguous_format", "device('cpu')", "f32[2,3]", "f32[]",
+        "i64[2]#0:2", "i64[]", "bool[2,3]", "bool[]", "f32[0]", "c64[2]",
+        "f16[3]", "[f32[2,3], f32[2,3]]", "[f32[2], None]", "(i64[1],)",
+    };
+    /* clang-format on */
+    char key[sizeof(m->node->key)];
+    if (kind == sizeof(value) / sizeof(*value))
+        return false;
+    mutant_node *v = m->made ? find_place(m, &m->node[m->made], &place) : NULL;
+    if (!v)
+        v = find_place(m, &m->node[m->args], &place);
+    if (!v)
+        return false;
+    int next = v->next;
+    memcpy(key, v->key, sizeof(key));
+    *v = (mutant_node){.kind = MUTANT_WORD, .next = next};
+    memcpy(v->key, key, sizeof(key));
+    snprintf(v->text, sizeof(v->text), "%s", value[kind]);
+    return true;
+}
+
 /* ---- Together ---- */
 
 typedef void change_fn(mutant *m, uint64_t *state);

@@ -71,4 +71,10 @@ void mutant_change_shapes(mutant *m, uint64_t *state);
 /* Put something degenerate into one of its integers. */
 void mutant_spoil(mutant *m, uint64_t *state);
 
+/* Add an argument None with a keyword; false if there is no room. */
+bool mutant_add_keyword(mutant *m, const char *name);
+/* Put value number `kind` of a list of all kinds into place number `place`: an
+ * argument, or an item of one. False if there is no such place or kind. */
+bool mutant_replace(mutant *m, int place, int kind);
+
 #endif

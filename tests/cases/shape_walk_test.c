@@ -7,6 +7,8 @@
  *
  *   -w       degenerate arguments instead, of which only is asked that each
  *            ends well: for builds with sanitizers
+ *   -x       a value of each kind in the place of each argument instead, of
+ *            which the same is asked
  *   -k NAME  only the operator or module type of that name ("add.Tensor")
  *   -p       print each case and what it gives, for oracle/walk.py
  *   -v       print each case to stderr before it is run
@@ -48,7 +50,7 @@ struct walk {
     struct subject *of;
     int n;
     cfx_context *ctx;
-    bool wild, print, tell;
+    bool wild, kinds, print, tell;
     int times;
     uint64_t start;       /* from CFX_WALK_SEED */
     uint64_t state;       /* of the random numbers of the subject at hand */
@@ -270,6 +272,56 @@ static void walk_subject(struct walk *w, struct subject *s)
     w->ctx = NULL;
 }
 
+/* ---- Each kind of value in each place ---- */
+
+static void try_kind(struct walk *w, struct subject *s, const mutant *m)
+{
+    char text[MUTANT_TEXT];
+    walk_case c;
+    if (!mutant_print(m, text, sizeof(text)) || !is_new(w, text))
+        return;
+    if (w->tell)
+        fprintf(stderr, "%s\n", text);
+    walk_try_kind(&c, w->ctx, text);
+    count(w, s, &c, text);
+}
+
+/* Put each kind of value in each place of a seed, of which the last is an
+ * argument of this name that the seed lacks, unless it is NULL. */
+static void try_kinds(struct walk *w, struct subject *s, const char *seed,
+                      const char *name)
+{
+    mutant m, whole;
+    int places = 0;
+    if (!mutant_read(&whole, seed, strlen(seed)) ||
+        (name && !mutant_add_keyword(&whole, name)))
+        return;
+    for (m = whole; mutant_replace(&m, places, 0); m = whole)
+        places++;
+    for (int place = name ? places - 1 : 0; place < places; place++) {
+        m = whole;
+        for (int kind = 0; mutant_replace(&m, place, kind); kind++)
+            try_kind(w, s, &m);
+    }
+}
+
+static void walk_kinds(struct walk *w, struct subject *s)
+{
+    cfx_options opts = {
+        .size = sizeof(opts), .threads = 1, .max_memory = (size_t)64 << 20};
+    memset(w->seen, 0, sizeof(w->seen));
+    if (cfx_context_new(&w->ctx, &opts, NULL))
+        abort();
+    const cfx_schema *schema = s->op ? cfx_op_schema(w->ctx, s->op) : NULL;
+    for (int i = 0; i < s->seeds && i < w->times; i++) {
+        try_kinds(w, s, s->seed[i], NULL);
+        for (int k = 0; schema && k < schema->nparams; k++)
+            try_kinds(w, s, s->seed[i], schema->params[k].name);
+    }
+    cfx_context_free(w->ctx);
+    w->ctx = NULL;
+}
+
 /* ---- What it comes to ---- */
 
 static const char *excuse(const struct subject *s)
@@ -286,14 +338,14 @@ static void judge(struct walk *w, struct subject *s)
                   s->accepted >= ACCEPTED * w->times;
     const char *why = excuse(s);
     /* Some have no integer that could be degenerate. */
-    if (w->wild)
+    if (w->wild || w->kinds)
         enough = s->cases > 0 && !why;
     w->cases += s->cases;
     w->accepted += s->accepted;
     w->failed += s->failed;
     if (s->failed > SHOWN)
         printf("%s: %d more\n", s->name, s->failed - SHOWN);
-    if (!enough != (why != NULL) && !(w->wild && why)) {
+    if (!enough != (why != NULL) && !((w->wild || w->kinds) && why)) {
         printf("%s: %d cases, %d accepted, %s\n", s->name, s->cases,
                s->accepted, why ? "and is excused" : "which is not enough");
         w->failed++;
@@ -306,7 +358,9 @@ static void judge(struct walk *w, struct subject *s)
 static int one_case(struct walk *w, const char *text)
 {
     walk_case c;
-    if (w->wild)
+    if (w->kinds)
+        walk_try_kind(&c, w->ctx, text);
+    else if (w->wild)
         walk_try(&c, w->ctx, text);
     else
         walk_check(&c, w->ctx, text);
@@ -330,6 +384,8 @@ TEST_PROGRAM(shape_walk)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-w"))
             w.wild = true;
+        else if (!strcmp(argv[i], "-x"))
+            w.kinds = true;
         else if (!strcmp(argv[i], "-p"))
             w.print = true;
         else if (!strcmp(argv[i], "-v"))
@@ -348,7 +404,7 @@ TEST_PROGRAM(shape_walk)
     cfx_context_free(w.ctx);
     for (int i = 0; i < w.n; i++)
         if (!only || !strcmp(only, w.of[i].name))
-            walk_subject(&w, &w.of[i]);
+            (w.kinds ? walk_kinds : walk_subject)(&w, &w.of[i]);
     for (int i = 0; i < w.n; i++) {
         if (!only || !strcmp(only, w.of[i].name))
             judge(&w, &w.of[i]);
@@ -359,7 +415,7 @@ TEST_PROGRAM(shape_walk)
     }
     printf("%d operators, %d module types: %lld cases, %lld accepted\n", ops,
            w.n - ops, (long long)w.cases, (long long)w.accepted);
-    if (!w.wild)
+    if (!w.wild && !w.kinds)
         printf("of ranks 0 to 5: %lld %lld %lld %lld %lld %lld; with extents "
                "of 0: %lld, of 1: %lld; not row-major: %lld\n",
                (long long)w.by_rank[0], (long long)w.by_rank[1],

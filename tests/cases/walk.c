@@ -183,20 +183,22 @@ static bool bind(walk_case *w, cfx_bound *b, cfx_context *ctx,
 }
 
 /* Read a case, bind what it calls, and do something with both: `b` is NULL
- * for a module. */
+ * for a module, and for what does not bind, which is left out if `bound`. */
 typedef void case_fn(walk_case *w, cfx_context *ctx, const op_case *c,
                      const cfx_bound *b, const char *text);
 
 static void with_case(walk_case *w, cfx_context *ctx, const char *text,
-                      case_fn *with)
+                      bool bound, case_fn *with)
 {
     op_case c;
     cfx_scope s;
     cfx_bound b = {0};
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
-    if (case_read(&c, &s, text, strlen(text), w->why, sizeof(w->why)) &&
-        bind(w, &b, ctx, &c))
-        with(w, ctx, &c, c.module ? NULL : &b, text);
+    if (case_read(&c, &s, text, strlen(text), w->why, sizeof(w->why))) {
+        bool takes = bind(w, &b, ctx, &c);
+        if (takes || !bound)
+            with(w, ctx, &c, takes && !c.module ? &b : NULL, text);
+    }
     cfx_bound_release(&b);
     case_release(&c);
     cfx_scope_release(&s);
@@ -218,7 +220,7 @@ static void forget_made(walk_case *w, cfx_context *ctx, const op_case *c,
 void walk_bind(walk_case *w, cfx_context *ctx, const char *text)
 {
     *w = (walk_case){.ok = true};
-    with_case(w, ctx, text, forget_made);
+    with_case(w, ctx, text, true, forget_made);
 }
 
 static uint64_t hash(const char *s)
@@ -294,7 +296,7 @@ static void look_and_check(walk_case *w, cfx_context *ctx, const op_case *c,
 void walk_check(walk_case *w, cfx_context *ctx, const char *text)
 {
     *w = (walk_case){.ok = true};
-    with_case(w, ctx, text, look_and_check);
+    with_case(w, ctx, text, true, look_and_check);
 }
 
 /* ---- What is degenerate ---- */
@@ -350,8 +352,31 @@ static void try_all(walk_case *w, cfx_context *ctx, const op_case *c,
     }
 }
 
+static void try_kind(walk_case *w, cfx_context *ctx, const op_case *c,
+                     const cfx_bound *b, const char *text)
+{
+    walk_run r;
+    if (c->only_made)
+        return;
+    try_once(w, ctx, c, b, text, SYMBOLS);
+    walk_run_begin(&r, w, c, META, &cfx_meta_class, ctx);
+    walk_run_go(&r, NULL);
+    bool small = r.status || is_small(r.out);
+    walk_run_end(&r);
+    if (!c->module)
+        walk_graph(w, ctx, c, small);
+    else if (small)
+        try_once(w, ctx, c, b, text, REAL);
+}
+
 void walk_try(walk_case *w, cfx_context *ctx, const char *text)
 {
     *w = (walk_case){.ok = true, .wild = true};
-    with_case(w, ctx, text, try_all);
+    with_case(w, ctx, text, true, try_all);
+}
+
+void walk_try_kind(walk_case *w, cfx_context *ctx, const char *text)
+{
+    *w = (walk_case){.ok = true, .wild = true};
+    with_case(w, ctx, text, false, try_kind);
 }

@@ -45,4 +45,10 @@ void walk_check(walk_case *w, cfx_context *ctx, const char *text);
  */
 void walk_try(walk_case *w, cfx_context *ctx, const char *text);
 
+/*
+ * Run a case with an argument of a kind that its operator may not take, as
+ * walk_try does, and as a graph: a result, or a sentence.
+ */
+void walk_try_kind(walk_case *w, cfx_context *ctx, const char *text);
+
 #endif

@@ -47,6 +47,10 @@ bool walk_value_of(void *user, const char *name, int64_t *v);
 /* Also on axes of extent 1, and where it is empty. */
 bool walk_is_row_major(const cfx_tensor *t);
 
+/* Run the call as a graph, with its arguments in the graph and then as inputs:
+ * every failure has one sentence. Count it only, unless it is small. */
+void walk_graph(walk_case *w, cfx_context *ctx, const op_case *c, bool small);
+
 /* ---- Comparing ---- */
 
 /* The case fails, with that text unless it has one already. */

@@ -84,7 +84,8 @@ static bool fits(const onnx_writer *w, const cfx_bound *b)
     const cfx_schema *s = b->target->schema;
 
     for (int k = 0; k < s->nparams; k++) {
-        cfx_schema one = {.nparams = 1, .params = &s->params[k]};
+        cfx_schema schema = {.nparams = 1, .params = &s->params[k]};
+        cfx_target one = {.schema = &schema};
         cfx_value v = b->in[k];
         if (v.kind == CFX_NODE) {
             const cfx_tensor *t = onnx_put_meta(w, v);

@@ -376,23 +376,23 @@ static cfx_status logspace_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__linspace = {
-    .schema = "linspace(Tensor start, Tensor end, SymInt steps, "
+    .schema = "linspace(Tensor|Scalar start, Tensor|Scalar end, SymInt steps, "
               "*, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
     .aliases = "torch. aten. .Tensor_Tensor .Tensor_Scalar .Scalar_Tensor",
     .doc = "So many numbers from start to end, both of them among these.",
-    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
+    .flags = CFX_OP_COMPLEX,
     .infer = space_infer,
     .run = linspace_run,
 };
 
 const cfx_op cfx_op__logspace = {
-    .schema = "logspace(Tensor start, Tensor end, SymInt steps, float "
-              "base=10.0, *, " CFX_CREATE_OPTIONS ") -> Tensor",
+    .schema = "logspace(Tensor|Scalar start, Tensor|Scalar end, SymInt steps, "
+              "float base=10.0, *, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
     .aliases = "torch. aten. .Tensor_Tensor .Tensor_Scalar .Scalar_Tensor",
     .doc = "The powers of a base whose exponents linspace gives.",
-    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
+    .flags = CFX_OP_COMPLEX,
     .code = 1,
     .infer = space_infer,
     .run = logspace_run,

@@ -229,11 +229,11 @@ static cfx_status normals_run(cfx_call *call)
 
 static const cfx_op normals = {
     .schema =
-        "normal.Tensor_Tensor(Tensor mean, Tensor std=1.0, *, Generator? "
-        "generator=None) -> Tensor",
+        "normal.Tensor_Tensor(Tensor|Scalar mean, Tensor|Scalar std=1.0, *, "
+        "Generator? generator=None) -> Tensor",
     .aliases = "torch. aten. .Tensor_float .float_Tensor",
     .doc = "Normally distributed numbers, each of its own mean and deviation.",
-    .flags = CFX_OP_RANDOM | CFX_OP_NUMBERS,
+    .flags = CFX_OP_RANDOM,
     .infer = normals_infer,
     .cost = normals_cost,
     .run = normals_run,

@@ -213,18 +213,18 @@ static cfx_status where_method_lower(cfx_call *call, const cfx_value *in,
 }
 
 const cfx_op cfx_op__where = {
-    .schema = "where.self(Tensor condition, Tensor self, Tensor other) "
-              "-> Tensor",
+    .schema = "where.self(Tensor condition, Tensor|Scalar self, "
+              "Tensor|Scalar other) -> Tensor",
     .params = params,
     .aliases = "torch. aten. .ScalarOther .ScalarSelf .Scalar",
     .variants =
         (const cfx_variant[]){
-            {"Tensor.where(Tensor self, Tensor condition, Tensor other) "
+            {"Tensor.where(Tensor self, Tensor condition, Tensor|Scalar other) "
              "-> Tensor",
              where_method_lower},
             {NULL, NULL}},
     .doc = "Elements of one tensor or another, by a condition.",
-    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
+    .flags = CFX_OP_COMPLEX,
     .infer = where_infer,
     .cost = cfx_cost_0_0,
     .loop = where_loop,
@@ -270,13 +270,13 @@ static cfx_status masked_fill_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__masked_fill = {
-    .schema = "masked_fill.Scalar(Tensor self, Tensor mask, Tensor value) "
-              "-> Tensor",
+    .schema =
+        "masked_fill.Scalar(Tensor self, Tensor mask, Tensor|Scalar value) "
+        "-> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten. .Tensor",
     .doc = "One number where a mask is true.",
-    .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_NUMBERS |
-             CFX_OP_COMPLEX,
+    .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .infer = masked_fill_infer,
     .cost = cfx_cost_0_0,
     .run = masked_fill_run,

@@ -632,12 +632,12 @@ static void index_fill_cost(const cfx_call *call, cfx_cost *cost)
 }
 
 const cfx_op cfx_op__index_fill = {
-    .schema = "index_fill.int_Scalar" HEAD "Tensor value) -> Tensor",
+    .schema = "index_fill.int_Scalar" HEAD "Tensor|Scalar value) -> Tensor",
     .params = params,
     .aliases = "torch.index_fill Tensor.index_fill aten.index_fill.int_Scalar "
                "aten.index_fill.int_Tensor",
     .doc = "A copy with one number in the rows that an index names.",
-    .flags = CFX_OP_INPLACE | CFX_OP_NUMBERS | CFX_OP_EDITS | CFX_OP_COMPLEX,
+    .flags = CFX_OP_INPLACE | CFX_OP_EDITS | CFX_OP_COMPLEX,
     .infer = index_fill_infer,
     .cost = index_fill_cost,
     .run = index_fill_run,

@@ -46,11 +46,10 @@ static cfx_status zero_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__fill = {
-    .schema = "fill.Scalar(Tensor self, Tensor value) -> Tensor",
+    .schema = "fill.Scalar(Tensor self, Tensor|Scalar value) -> Tensor",
     .aliases = "torch. Tensor. aten. .Tensor",
     .doc = "Every element replaced by one number.",
-    .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_NUMBERS |
-             CFX_OP_COMPLEX,
+    .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .infer = fill_infer,
     .cost = cfx_cost_created,
     .run = fill_run,
@@ -104,13 +103,13 @@ static void assign_cost(const cfx_call *call, cfx_cost *cost)
 }
 
 const cfx_op cfx_op__assign = {
-    .schema = "assign(Tensor self, Tensor src, bool non_blocking=False) "
-              "-> Tensor",
+    .schema = "assign(Tensor self, Tensor|Scalar src, bool "
+              "non_blocking=False) -> Tensor",
     .aliases = "aten.copy.default",
     .inplace_aliases = "Tensor.copy_ aten.copy_.default",
     .doc = "Every element replaced by that of another tensor.",
     .flags = CFX_OP_ANY_DEVICES | CFX_OP_INPLACE | CFX_OP_POINTWISE |
-             CFX_OP_NUMBERS | CFX_OP_COMPLEX,
+             CFX_OP_COMPLEX,
     .infer = assign_infer,
     .cost = assign_cost,
     .run = fill_run,

@@ -91,7 +91,7 @@ static cfx_status cdist_infer(cfx_call *call)
 
 static void distance_cost(const cfx_call *call, cfx_cost *cost)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, X1);
+    const cfx_tensor *x = call->in[0].u.tensor; /* x1, or pdist's self */
     double p = cfx_call_double(call, P);
     bool power = p != 0 && p != 1 && p != 2 && !isinf(p);
     bool root = power || p == 2;

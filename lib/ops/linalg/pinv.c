@@ -153,24 +153,24 @@ CFX_COMPOSITE(rcond_pinv)
 CFX_COMPOSITE(pinverse)
 
 static const cfx_op rcond_pinv = {
-    .schema = "linalg_pinv.rcond(Tensor self, Tensor rcond, bool "
-              "hermitian=False) -> Tensor",
+    .schema = "linalg_pinv.rcond(Tensor self, Tensor|Scalar rcond, "
+              "bool hermitian=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. .rcond_tensor .default",
     .doc = "The pseudo-inverses of matrices.",
-    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
+    .flags = CFX_OP_COMPLEX,
     .infer = rcond_pinv_infer,
     .cost = rcond_pinv_cost,
     .run = rcond_pinv_run,
 };
 
 const cfx_op cfx_op__linalg_pinv = {
-    .schema = "linalg_pinv(Tensor self, *, Tensor? atol=None, Tensor? "
-              "rtol=None, bool hermitian=False) -> Tensor",
+    .schema = "linalg_pinv(Tensor self, *, Tensor|Scalar? atol=None, "
+              "Tensor|Scalar? rtol=None, bool hermitian=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. .atol_rtol_tensor .atol_rtol_float",
     .doc = "The pseudo-inverses of matrices.",
-    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
+    .flags = CFX_OP_COMPLEX,
     .infer = linalg_pinv_infer,
     .cost = linalg_pinv_cost,
     .run = linalg_pinv_run,
@@ -224,24 +224,25 @@ CFX_COMPOSITE(linalg_matrix_rank)
 CFX_COMPOSITE(tol_rank)
 
 static const cfx_op tol_rank = {
-    .schema = "linalg_matrix_rank.tol(Tensor input, Tensor tol, bool "
-              "hermitian=False) -> Tensor",
+    .schema = "linalg_matrix_rank.tol(Tensor input, Tensor|Scalar tol, "
+              "bool hermitian=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. .tol_tensor .default",
     .doc = "The ranks of matrices.",
-    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
+    .flags = CFX_OP_COMPLEX,
     .infer = tol_rank_infer,
     .cost = tol_rank_cost,
     .run = tol_rank_run,
 };
 
 const cfx_op cfx_op__linalg_matrix_rank = {
-    .schema = "linalg_matrix_rank(Tensor input, *, Tensor? atol=None, Tensor? "
-              "rtol=None, bool hermitian=False) -> Tensor",
+    .schema =
+        "linalg_matrix_rank(Tensor input, *, Tensor|Scalar? "
+        "atol=None, Tensor|Scalar? rtol=None, bool hermitian=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. .atol_rtol_tensor .atol_rtol_float",
     .doc = "The ranks of matrices.",
-    .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,
+    .flags = CFX_OP_COMPLEX,
     .infer = linalg_matrix_rank_infer,
     .cost = linalg_matrix_rank_cost,
     .run = linalg_matrix_rank_run,

@@ -51,12 +51,12 @@ static cfx_status heaviside_infer(cfx_call *call)
 
 #define TWO_(name, code_, more_, infer_, cost_, aliases_, inplace_, doc_)     \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor self, Tensor other) -> Tensor",              \
+        .schema = #name "(" CFX_TWO_NUMBERS ") -> Tensor",                    \
         .params = params,                                                     \
         .aliases = "torch. Tensor. " aliases_,                                \
         .inplace_aliases = inplace_,                                          \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS | more_,  \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | more_,                   \
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
@@ -172,14 +172,13 @@ static bool div_loop(const cfx_call *call, cfx_loop *out)
 }
 
 const cfx_op cfx_op__div = {
-    .schema = "div.Tensor_mode(Tensor self, Tensor other, *, str? "
-              "rounding_mode=None) -> Tensor",
+    .schema = "div.Tensor_mode(" CFX_TWO_NUMBERS
+              ", *, str? rounding_mode=None) -> Tensor",
     .params = params,
     .aliases = "torch. torch.divide Tensor. Tensor.divide .Tensor .Scalar "
                "aten. .Scalar_mode",
     .doc = "The quotient, rounded as asked.",
-    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
-             CFX_OP_COMPLEX,
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .state_size = sizeof(struct div),
     .infer = div_infer,
     .cost = cfx_cost_1_1,
@@ -223,13 +222,12 @@ static const cfx_variant rsub_variants[] = {
 };
 
 const cfx_op cfx_op__rsub = {
-    .schema = "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> "
-              "Tensor",
+    .schema = "rsub.Tensor(" CFX_TWO_NUMBERS ", *, Scalar alpha=1) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor.__rsub__ aten. .Scalar",
     .variants = rsub_variants,
     .doc = "other - alpha * self.",
-    .flags = CFX_OP_POINTWISE | CFX_OP_NUMBERS | CFX_OP_COMPLEX,
+    .flags = CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .infer = rsub_infer,
     .cost = cfx_cost_1_0,
     .loop = rsub_loop,
@@ -281,14 +279,14 @@ static void pow_cost(const cfx_call *call, cfx_cost *cost)
 }
 
 const cfx_op cfx_op__pow = {
-    .schema = "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+    .schema = "pow.Tensor_Tensor(Tensor|Scalar self, Tensor|Scalar exponent) "
+              "-> Tensor",
     .params = params,
     .aliases = "torch. Tensor. Tensor.__pow__ operator.pow torch._tensor.pow "
                "aten. .Tensor_Scalar .Scalar",
     .inplace_aliases = "operator.ipow aten.pow_.Tensor",
     .doc = "The first to the power of the second.",
-    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
-             CFX_OP_COMPLEX,
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .infer = pow_infer,
     .cost = pow_cost,
     .loop = pow_loop,
@@ -366,11 +364,11 @@ CLAMP(cfx_op__clamp,
         return loop_code(call, out, code_, cfx_infer_type(call, 0, 2), 2);    \
     }                                                                         \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor self, Tensor " bound ") -> Tensor",          \
+        .schema = #name "(Tensor self, Tensor|Scalar " bound ") -> Tensor",   \
         .params = params,                                                     \
         .aliases = "torch. Tensor. aten. .Tensor",                            \
         .doc = "Each element, kept from passing a bound.",                    \
-        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,          \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
         .code = code_,                                                        \
         .infer = clamp_one_infer,                                             \
         .cost = cfx_cost_0_0,                                                 \
@@ -454,12 +452,11 @@ static bool lerp_loop(const cfx_call *call, cfx_loop *out)
 }
 
 const cfx_op cfx_op__lerp = {
-    .schema = "lerp(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    .schema = "lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. .Tensor .Scalar",
     .doc = "self + weight * (end - self).",
-    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
-             CFX_OP_COMPLEX,
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .code = CFX_PW_LERP,
     .infer = lerp_infer,
     .cost = three_cost,

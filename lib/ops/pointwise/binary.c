@@ -77,16 +77,15 @@ static const cfx_variant add_variants[] = {
 };
 
 const cfx_op cfx_op__add = {
-    .schema = "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) "
-              "-> Tensor",
+    .schema = "add.Tensor(" CFX_TWO_NUMBERS ", *, Scalar alpha=1) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. Tensor.__add__ Tensor.__radd__ operator.add "
                "aten. .Scalar",
     .inplace_aliases = "operator.iadd Tensor.__iadd__",
     .variants = add_variants,
     .doc = "self + alpha * other.",
-    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
-             CFX_OP_COMMUTES | CFX_OP_COMPLEX,
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_COMMUTES |
+             CFX_OP_COMPLEX,
     .code = CFX_PW_ADD,
     .infer = scaled_infer,
     .cost = scaled_cost,
@@ -102,16 +101,14 @@ static const cfx_variant sub_variants[] = {
 };
 
 const cfx_op cfx_op__sub = {
-    .schema = "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) "
-              "-> Tensor",
+    .schema = "sub.Tensor(" CFX_TWO_NUMBERS ", *, Scalar alpha=1) -> Tensor",
     .params = params,
     .aliases = "torch. torch.subtract Tensor. Tensor.subtract Tensor.__sub__ "
                "operator.sub aten. .Scalar",
     .inplace_aliases = "operator.isub Tensor.__isub__",
     .variants = sub_variants,
     .doc = "self - alpha * other.",
-    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
-             CFX_OP_COMPLEX,
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .code = CFX_PW_SUB,
     .infer = scaled_infer,
     .cost = scaled_cost,
@@ -124,12 +121,12 @@ const cfx_op cfx_op__sub = {
 #define BINARY_RUN(name, overload, code_, more_, infer_, cost_, aliases_,     \
                    inplace_, doc_, loop_, run_)                               \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name overload "(Tensor self, Tensor other) -> Tensor",     \
+        .schema = #name overload "(" CFX_TWO_NUMBERS ") -> Tensor",           \
         .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .inplace_aliases = inplace_,                                          \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS | more_,  \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | more_,                   \
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \

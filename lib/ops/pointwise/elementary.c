@@ -10,6 +10,7 @@
 
 #include "op/composite.h"
 #include "op/infer.h"
+#include "op/rules.h"
 
 CFX_PARAMS(params, SELF, OTHER, EXPONENT, RTOL, ATOL, EQUAL_NAN, WEIGHT);
 
@@ -259,11 +260,11 @@ ELEMENTARY(ldexp, TWO, CFX_OP_INPLACE | CFX_OP_COMPLEX,
 ELEMENTARY(logaddexp2, TWO, 0, "torch. Tensor. aten.",
            "The binary logarithm of 2 to x plus 2 to y.")
 ELEMENTARY(
-    xlog1py, TWO, CFX_OP_NUMBERS,
+    xlog1py, CFX_TWO_NUMBERS, 0,
     "torch.special.xlog1py aten.special_xlog1py.default aten.special_xlog1py.other_scalar aten.special_xlog1py.self_scalar",
     "x log(1 + y), which is 0 where x is.")
-ELEMENTARY(float_power, "Tensor self, Tensor exponent",
-           CFX_OP_NUMBERS | CFX_OP_COMPLEX,
+ELEMENTARY(float_power, "Tensor|Scalar self, Tensor|Scalar exponent",
+           CFX_OP_COMPLEX,
            "torch. Tensor. .Tensor_Tensor .Tensor_Scalar .Scalar",
            "A power, computed in float64.")
 ELEMENTARY(isclose,

@@ -15,10 +15,10 @@ CFX_COMPOSITE(reflected)
 
 #define REFLECTED(name, function, aliases_, doc_)                             \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor self, Tensor other) -> Tensor",              \
+        .schema = #name "(Tensor self, Tensor|Scalar other) -> Tensor",       \
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,                             \
+        .flags = CFX_OP_COMPLEX,                                              \
         .data = function,                                                     \
         .infer = reflected_infer,                                             \
         .cost = reflected_cost,                                               \

@@ -205,13 +205,13 @@ PAIRED(gcd, TWO, GCD, cfx_binary_same, cfx_cost_1_0,
 PAIRED(lcm, TWO, LCM, cfx_binary_same, cfx_cost_1_0,
        CFX_OP_INPLACE | CFX_OP_COMMUTES, "torch. Tensor. aten.",
        "The least common multiple.")
-PAIRED(special_zeta, TWO, ZETA, wide_binary, cfx_cost_1_1, CFX_OP_NUMBERS,
+PAIRED(special_zeta, CFX_TWO_NUMBERS, ZETA, wide_binary, cfx_cost_1_1, 0,
        "torch.special. aten. .other_scalar .self_scalar",
        "Hurwitz's zeta function: the sum of (y + k) to -x.")
 
 #define POLYNOMIAL(name, code_, doc_)                                         \
-    PAIRED(special_##name, "Tensor x, Tensor n", code_, wide_binary,          \
-           cfx_cost_1_1, CFX_OP_NUMBERS,                                      \
+    PAIRED(special_##name, "Tensor|Scalar x, Tensor|Scalar n", code_,         \
+           wide_binary, cfx_cost_1_1, 0,                                      \
            "torch.special. aten. .n_scalar .x_scalar", doc_)
 
 POLYNOMIAL(chebyshev_polynomial_t, CHEBYSHEV_T,

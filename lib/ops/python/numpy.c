@@ -25,10 +25,10 @@ CFX_COMPOSITE(numpy)
 
 #define NUMPY(name, torch_name, doc_)                                         \
     const cfx_op cfx_op__numpy_##name = {                                     \
-        .schema = "numpy_" #name "(Tensor x) -> Tensor",                      \
+        .schema = "numpy_" #name "(Tensor|Scalar x) -> Tensor",               \
         .aliases = "torch._dynamo.utils.wrapped_" #name,                      \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_NUMBERS | CFX_OP_COMPLEX,                             \
+        .flags = CFX_OP_COMPLEX,                                              \
         .data = "torch." #torch_name,                                         \
         .infer = numpy_infer,                                                 \
         .cost = numpy_cost,                                                   \

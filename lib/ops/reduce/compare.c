@@ -169,8 +169,9 @@ static cfx_status isin_lower(cfx_call *call, const cfx_value *in,
 }
 
 const cfx_op cfx_op__isin = {
-    .schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, "
-              "bool assume_unique=False, bool invert=False) -> Tensor",
+    .schema =
+        "isin.Tensor_Tensor(Tensor|Scalar elements, Tensor|Scalar "
+        "test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
     .params = params,
     .aliases = "torch. aten.",
     .variants =
@@ -189,7 +190,6 @@ const cfx_op cfx_op__isin = {
              isin_lower},
             {NULL, NULL}},
     .doc = "Is each element among others?",
-    .flags = CFX_OP_NUMBERS,
     .infer = isin_infer,
     .run = isin_run,
 };

@@ -505,13 +505,12 @@ static cfx_status quantile_run(cfx_call *call)
 
 #define QUANTILE(name, pass_nan, doc_)                                        \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor self, Tensor q, int? dim=None, bool "        \
+        .schema = #name "(Tensor self, Tensor|Scalar q, int? dim=None, bool " \
                         "keepdim=False, *, str interpolation='linear') -> "   \
                         "Tensor",                                             \
         .params = params,                                                     \
         .aliases = "torch. Tensor. .default .scalar",                         \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_NUMBERS,                                              \
         .code = pass_nan,                                                     \
         .infer = quantile_infer,                                              \
         .cost = quantile_cost,                                                \

@@ -213,25 +213,25 @@ static cfx_status search_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__searchsorted = {
-    .schema = "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, "
-              "bool out_int32=False, bool right=False, str? side=None, "
-              "Tensor? sorter=None) -> Tensor",
+    .schema =
+        "searchsorted.Tensor(Tensor sorted_sequence, Tensor|Scalar self, *, "
+        "bool out_int32=False, bool right=False, str? side=None, "
+        "Tensor? sorter=None) -> Tensor",
     .params = params,
     .aliases = "torch. aten. .Scalar",
     .doc = "The places where numbers would go among sorted ones.",
-    .flags = CFX_OP_NUMBERS,
     .infer = search_infer,
     .workspace = search_workspace,
     .run = search_run,
 };
 
 const cfx_op cfx_op__bucketize = {
-    .schema = "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool "
-              "out_int32=False, bool right=False) -> Tensor",
+    .schema =
+        "bucketize.Tensor(Tensor|Scalar self, Tensor boundaries, *, bool "
+        "out_int32=False, bool right=False) -> Tensor",
     .params = params,
     .aliases = "torch. aten. .Scalar",
     .doc = "The intervals between boundaries that numbers fall in.",
-    .flags = CFX_OP_NUMBERS,
     .code = 1,
     .infer = search_infer,
     .workspace = search_workspace,
