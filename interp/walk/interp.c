@@ -330,34 +330,13 @@ static cfx_status base_call_module(cfx_interp *it, const cfx_call *call,
                                   out));
 }
 
-/* Copy a value, with references of its own: the interpreter's aggregates change
- * in the next run. The depth is bounded by CFX_MAX_DEPTH. */
-static cfx_value own_copy(cfx_context *ctx, cfx_value v)
-{
-    if (v.kind < CFX_SLICE || v.kind > CFX_DICT || v.u.seq->refs)
-        return cfx_value_ref(v);
-    const cfx_seq *s = v.u.seq;
-    size_t n = s->len;
-    cfx_value copy = cfx_seq_new(ctx, (cfx_kind)v.kind, n, s->item, s->type);
-    for (size_t i = 0; copy.kind && i < n; i++) {
-        cfx_value item = own_copy(ctx, s->item[i]);
-        if (!item.kind) {
-            cfx_value_unref(copy);
-            return CFX_NOTHING;
-        }
-        cfx_value_unref(copy.u.seq->item[i]);
-        copy.u.seq->item[i] = item;
-    }
-    return copy;
-}
-
 static cfx_status base_output(cfx_interp *it, const cfx_call *call,
                               cfx_value *out)
 {
     if (!call->nargs)
         return cfx_interp_fail(it, CFX_EGRAPH, "an output without a value");
-    *out = own_copy(it->self->ctx, call->args[0]);
-    return out->kind ? CFX_OK : cfx_no_memory(it->err);
+    *out = cfx_value_ref(call->args[0]);
+    return CFX_OK;
 }
 
 /* ---- One node ---- */
@@ -394,12 +373,25 @@ static cfx_status call_hook(cfx_interp *it, const cfx_node *n, cfx_value *out)
     return st ? st : hook_of(&it->self->hook, n->op)(it, &call, out);
 }
 
+/* The value of a node may be a literal among its arguments, which belongs to
+ * the graph, or to the interpreter, which changes it in the next run. */
+static cfx_status own_value(cfx_interp *it, cfx_value *out)
+{
+    cfx_value own = cfx_value_own(it->self->ctx, *out);
+    cfx_value_unref(*out);
+    bool ok = own.kind || !out->kind;
+    *out = own;
+    return ok ? CFX_OK : cfx_no_memory(it->err);
+}
+
 static cfx_status base_run_node(cfx_interp *it, const cfx_node *n,
                                 cfx_value *out)
 {
     const step *s = step_of(it->self, n);
     it->scope->node = n;
-    return s->direct ? call_prepared(it, s, out) : call_hook(it, n, out);
+    cfx_status st = s->direct ? call_prepared(it, s, out)
+                              : call_hook(it, n, out);
+    return CFX_LIKELY(st || out->kind == CFX_TENSOR) ? st : own_value(it, out);
 }
 
 static void base_release(cfx_interp *it)

@@ -13,9 +13,15 @@
 
 #include <cfx/compiler.h>
 
+/* False for what belongs to an arena. */
+CFX_INLINE bool cfx_ref_counts(const int *refs)
+{
+    return __atomic_load_n(refs, __ATOMIC_RELAXED) > 0;
+}
+
 CFX_INLINE void cfx_ref_inc(int *refs)
 {
-    if (__atomic_load_n(refs, __ATOMIC_RELAXED) > 0)
+    if (cfx_ref_counts(refs))
         __atomic_fetch_add(refs, 1, __ATOMIC_RELAXED);
 }
 

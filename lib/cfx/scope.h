@@ -66,8 +66,8 @@ typedef enum cfx_question {
  * cfx_meta_class propagates their shapes. Every class derives from one of the
  * three.
  *
- * A hook sets *out to a new reference, unless noted. On failure it returns a
- * status and sets s->error, which is call->err.
+ * A hook sets *out to a new reference, unless noted. One that fails returns a
+ * status, sets s->error, which is call->err, and leaves *out without a value.
  */
 typedef struct cfx_scope_class cfx_scope_class;
 

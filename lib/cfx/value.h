@@ -248,11 +248,15 @@ CFX_INLINE void cfx_value_parts(cfx_value v, double part[2])
 
 CFX_API cfx_value cfx_value_ref(cfx_value v);
 CFX_API void cfx_value_unref(cfx_value v);
+/* Like cfx_value_ref, for a value that must outlive the graph whose object it
+ * may be: an object that is not counted is copied. Returns an absent value when
+ * out of memory. */
+CFX_API cfx_value cfx_value_own(cfx_context *ctx, cfx_value v);
 
 /*
- * New objects, with one reference. They take a reference to each item. Return
- * an absent value when out of memory, or if the object would nest deeper than
- * CFX_MAX_DEPTH.
+ * New objects, with one reference. They take a reference to each item, or copy
+ * an item that is not counted. Return an absent value when out of memory, or if
+ * the object would nest deeper than CFX_MAX_DEPTH.
  */
 CFX_API cfx_value cfx_str_new(cfx_context *ctx, const char *text, size_t len);
 CFX_API cfx_value cfx_tuple_new(cfx_context *ctx, size_t n,

@@ -392,6 +392,7 @@ cfx_status cfx_call__visit_outs(cfx_call *call, cfx_outs_visitor *at,
                                 void *user, cfx_value *out)
 {
     state_buffer buffer;
+    *out = CFX_NOTHING;
     if (CFX_UNLIKELY(cfx_call__is_batched(call)))
         return cfx_call__run_batched(
             call, &(cfx_batched){.at = at, .user = user}, out);
@@ -470,6 +471,7 @@ static cfx_status eager(cfx_call *call, cfx_value *out)
 cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
 {
     state_buffer buffer;
+    *out = CFX_NOTHING;
     if (CFX_UNLIKELY(cfx_call__is_batched(call)))
         return cfx_call__run_batched(call, &(cfx_batched){.eager = true}, out);
     call->meta = false;

@@ -141,6 +141,19 @@ cfx_value cfx_str_new(cfx_context *ctx, const char *text, size_t len)
     return (cfx_value){.kind = CFX_STR, .u.str = s};
 }
 
+cfx_value cfx_value_own(cfx_context *ctx, cfx_value v)
+{
+    if (is(v, IS_SEQ) && !cfx_ref_counts(&v.u.seq->refs))
+        return cfx_seq_new(ctx, (cfx_kind)v.kind, v.u.seq->len, v.u.seq->item,
+                           v.u.seq->type);
+    if (!is(v, IS_STR) || cfx_ref_counts(&v.u.str->refs))
+        return cfx_value_ref(v);
+    cfx_value copy = cfx_str_new(ctx, v.u.str->text, v.u.str->len);
+    if (copy.kind)
+        copy.kind = v.kind;
+    return copy;
+}
+
 /* The nesting depth of a sequence of these items. */
 static int depth_over(size_t n, const cfx_value *items)
 {
@@ -155,10 +168,8 @@ static int depth_over(size_t n, const cfx_value *items)
 cfx_value cfx_seq_new(cfx_context *ctx, cfx_kind kind, size_t n,
                       const cfx_value *items, const cfx_named_tuple *type)
 {
-    int depth = depth_over(n, items);
-
     assert(kinds[kind].is & IS_SEQ);
-    if (depth > CFX_MAX_DEPTH || n > UINT32_MAX / sizeof(cfx_value))
+    if (n > UINT32_MAX / sizeof(cfx_value))
         return CFX_NOTHING;
 
     cfx_seq *s = cfx_alloc(ctx, seq_size(n));
@@ -168,10 +179,18 @@ cfx_value cfx_seq_new(cfx_context *ctx, cfx_kind kind, size_t n,
     s->len = (uint32_t)n;
     s->ctx = ctx;
     s->type = type;
-    for (size_t i = 0; i < n; i++)
-        s->item[i] = cfx_value_ref(items[i]);
-    return (cfx_value){
-        .kind = (uint8_t)kind, .flags = (uint8_t)depth, .u.seq = s};
+    cfx_value v = {.kind = (uint8_t)kind, .u.seq = s};
+    bool complete = true;
+    for (size_t i = 0; i < n; i++) {
+        s->item[i] = complete ? cfx_value_own(ctx, items[i]) : CFX_NOTHING;
+        complete = complete && (s->item[i].kind || !items[i].kind);
+    }
+    int depth = depth_over(n, s->item);
+    v.flags = (uint8_t)depth;
+    if (complete && depth <= CFX_MAX_DEPTH)
+        return v;
+    cfx_value_unref(v);
+    return CFX_NOTHING;
 }
 
 cfx_value cfx_tuple_new(cfx_context *ctx, size_t n, const cfx_value *items)

@@ -169,18 +169,19 @@ static cfx_status cost_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
     struct cfx_cost_self *self = scope_downcast(s);
     cfx_cost cost = cfx_cost__none();
     cfx_call same = *call;
-    cfx_value meta = CFX_NOTHING;
+    cfx_value value = CFX_NOTHING;
     bool done;
-    cfx_status st = cfx_shape_scope_known(&self->scope, call, out, &done);
-    if (!done && !st)
-        st = self->call_cost(self->prop, call, &cost, out);
-    else if (!st) /* results with known values cost the same */
-        st = self->call_cost(self->prop, &same, &cost, &meta);
-    cfx_value_unref(meta);
+    cfx_status st = cfx_shape_scope_known(&self->scope, call, &value, &done);
+    if (!st) /* results with known values cost the same */
+        st = self->call_cost(self->prop, &same, &cost, out);
     if (!st)
         add_call(self, &cost);
-    else if (done)
+    if (!st && done) {
         cfx_value_unref(*out);
+        *out = value;
+    } else if (done) {
+        cfx_value_unref(value);
+    }
     return st;
 }
 

@@ -458,8 +458,10 @@ static cfx_status walk_run_node(cfx_interp *it, const cfx_node *n,
     if (n->op != CFX_OUTPUT)
         st = cfx_value_visit(*out, note_part, &g);
     p->value[n->id].count = p->nparts - p->value[n->id].first;
-    if (st)
+    if (st) {
         cfx_value_unref(*out);
+        *out = CFX_NOTHING;
+    }
     return st;
 }
 

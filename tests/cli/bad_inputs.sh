@@ -441,6 +441,48 @@ torch.full|(2,), 1e400||f32[4]|[inf, inf]
 torch.zeros|0, 5||f32[1]|f32[0, 5]
 END
 
+# A literal that becomes the result, which outlives the graph.
+while IFS='|' read -r call words; do
+    graph "%y : [num_users=1] = call_function[target=$call, kwargs = {})" \
+        'return y'
+    good "roofline of $call" roofline m.fx --machine raspberry-pi-5
+    good "run of $call" run m.fx
+    [ "$(tr '\n' ' ' <out)" = "$words " ] || {
+        failed=$((failed + 1))
+        echo "not ok: $call is not $words"
+        sed 's/^/    /;9q' out
+    }
+done <<'END'
+builtins.slice](args = ([2.5], 5)|output slice slice([2.5], 5, None)
+operator.getitem](args = ({'a': [1, (2,)]}, a)|output_0 int 1 output_1_0 int 2
+operator.getitem](args = (([1], 2.5), 0)|output_0 int 1
+operator.add](args = ([1, [2, (3,)]], [[4.5]])|output_0 int 1 output_1_0 int 2 output_1_1_0 int 3 output_2_0 float 4.5
+operator.mul](args = ([[1], 2], 2)|output_0_0 int 1 output_1 int 2 output_2_0 int 1 output_3 int 2
+END
+
+# All arguments of a call are known, and its computation fails.
+while IFS='|' read -r call words; do
+    graph '%a : [num_users=1] = call_function[target=torch.arange](args = (3,), kwargs = {})' \
+        '%i : [num_users=1] = call_function[target=torch.tensor](args = ([5],), kwargs = {})' \
+        '%z : [num_users=1] = call_function[target=torch.zeros_like](args = (%i,), kwargs = {})' \
+        "%y : [num_users=1] = call_function[target=$call, kwargs = {})" \
+        'return y'
+    bad "run of $call" "m.fx.*$words.*%y" run m.fx
+    bad "roofline of $call" "m.fx.*$words.*%y" roofline m.fx \
+        --machine raspberry-pi-5
+done <<'END'
+torch.index_select](args = (%a, 0, %i)|out of bounds
+torch.take](args = (%a, %i)|out of
+torch.gather](args = (%a, 0, %i)|out of bounds
+operator.getitem](args = (%a, (%i,))|out of bounds
+operator.floordiv](args = (%a, %z)|ZeroDivision
+operator.mod](args = (%a, %z)|ZeroDivision
+operator.floordiv](args = (7, 0)|ero
+torch.ops.aten.add.out](args = (%a, %i)|'out'
+torch.where](args = (2, %i, 0)|where.*'condition'
+torch.masked_fill](args = (%a, True, -1)|'mask'
+END
+
 # ---- Numbers of another place ----
 
 if LC_ALL=de_DE.UTF-8 locale 2>/dev/null | grep -q '^LC_NUMERIC="de_DE'; then
