@@ -6,7 +6,7 @@
 #include <cfx/ops.h>
 
 /* In place if the module says so: `write` is the in-place function. */
-#define ACTIVATION(type, signature, repr_, call, write, doc_)                 \
+#define ACTIVATION_INIT(type, init_, signature, repr_, call, write, doc_)     \
     static cfx_value type##_forward(cfx_scope *s, cfx_module *self,           \
                                     const cfx_value *in)                      \
     {                                                                         \
@@ -18,10 +18,13 @@
         .schema = #type signature,                                            \
         .repr = repr_,                                                        \
         .doc = doc_,                                                          \
+        .init = init_,                                                        \
         .inplace_flag = "inplace",                                            \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \
         .forward = type##_forward,                                            \
     };
+
+#define ACTIVATION(type, ...) ACTIVATION_INIT(type, NULL, __VA_ARGS__)
 
 #define A(name) cfx_attr(self, name)
 
@@ -62,15 +65,27 @@ ACTIVATION(CELU, "(Scalar alpha=1.0, bool inplace=False)", "alpha ?inplace",
            "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).")
 ACTIVATION(SELU, "(bool inplace=False)", "?inplace", cfx_selu(s, in[0]),
            cfx_selu_inplace(s, in[0]), "The scaled exponential linear unit.")
-ACTIVATION(Hardtanh,
-           "(Scalar min_val=-1.0, Scalar max_val=1.0, bool "
-           "inplace=False)",
-           "min_val max_val ?inplace",
-           cfx_hardtanh(s, in[0], .min_val = A("min_val"),
-                        .max_val = A("max_val")),
-           cfx_hardtanh_inplace(s, in[0], .min_val = A("min_val"),
-                                .max_val = A("max_val")),
-           "x, kept between two numbers.")
+static cfx_status Hardtanh_init(cfx_module *self, cfx_error *err)
+{
+    double least = cfx_value_number(A("min_val"));
+    double most = cfx_value_number(A("max_val"));
+    return most > least
+               ? CFX_OK
+               : cfx_fail(err, CFX_EINVAL,
+                          "Hardtanh: max_val (%g) must be greater than "
+                          "min_val (%g)",
+                          most, least);
+}
+
+ACTIVATION_INIT(Hardtanh, Hardtanh_init,
+                "(Scalar min_val=-1.0, Scalar max_val=1.0, bool "
+                "inplace=False)",
+                "min_val max_val ?inplace",
+                cfx_hardtanh(s, in[0], .min_val = A("min_val"),
+                             .max_val = A("max_val")),
+                cfx_hardtanh_inplace(s, in[0], .min_val = A("min_val"),
+                                     .max_val = A("max_val")),
+                "x, kept between two numbers.")
 ACTIVATION(Threshold, "(Scalar threshold, Scalar value, bool inplace=False)",
            "threshold value ?inplace",
            cfx_threshold(s, in[0], A("threshold"), A("value")),

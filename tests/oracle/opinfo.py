@@ -3,6 +3,7 @@
 
     opinfo.py CFX [--only NAME]... [--samples N] [--dtypes f32,i64,bool]
                   [--spellings torch,aten,method,inplace] [--keep DIR] [-v]
+                  [--errors]
 
 CFX is the program.  Each OpInfo of torch.testing gives samples of arguments.
 A sample is traced by symbolic_trace ("torch"; "method" and "inplace" are the
@@ -30,6 +31,16 @@ and is followed by the first sample of each kind but equal.  Places of equal ele
 the totals, and the percentage of the OpInfos that PyTorch traces of which all
 samples are equal, by type.  Status 1 if a sample is different.  --keep saves the
 models of samples that are not equal.  Needs the package expecttest.
+
+With --errors the samples are error_inputs: arguments that PyTorch refuses.  They
+are not traced but written as the text of one call, in the first spelling.
+
+    refused    cfx refuses them, in one line, in run and in shapes
+    accepted   it computes them; shapes may accept what data decide
+    different  a crash, or more than one line of an error
+    untraced   they are not written as text, or PyTorch takes them, too
+
+Status 1 if one is accepted or different.
 
 Lines of opinfo.tsv have an OpInfo (a pattern), spellings, types (* for all), and
 the reason.
@@ -63,7 +74,8 @@ TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16,
          "bf16": torch.bfloat16, "i8": torch.int8, "i16": torch.int16,
          "i32": torch.int32, "i64": torch.int64, "u8": torch.uint8,
          "bool": torch.bool, "c64": torch.complex64, "c128": torch.complex128}
-KINDS = ("equal", "excepted", "different", "unknown", "refused", "untraced")
+KINDS = ("equal", "excepted", "different", "unknown", "refused", "untraced",
+         "accepted")
 SPELLINGS = ("torch", "aten", "method", "inplace")
 SECONDS = 60
 
@@ -473,6 +485,96 @@ def outcome(cfx, call, name, spelling, where):
     return "equal", ""
 
 
+# ----------------------------------------------------------------- errors
+
+DTYPES = {v: str(v)[6:] for v in TYPES.values()}
+
+
+def literal(x, tensors):
+    """The text of an argument; tensors become inputs."""
+    if isinstance(x, torch.Tensor):
+        if x.layout != torch.strided or x.dtype not in DTYPES or x.is_meta:
+            raise Untraced(f"a tensor of {x.layout} {x.dtype}")
+        tensors.append(x)
+        return f"%a{len(tensors) - 1}"
+    if isinstance(x, (tuple, list)):
+        inner = ", ".join(literal(v, tensors) for v in x)
+        comma = "," if len(x) == 1 and isinstance(x, tuple) else ""
+        return f"({inner}{comma})" if isinstance(x, tuple) else f"[{inner}]"
+    if x is None or isinstance(x, (bool, int, float, complex, str,
+                                   torch.dtype, torch.memory_format)):
+        return repr(x)
+    raise Untraced(f"a {type(x).__name__}")
+
+
+def call_text(info, sample):
+    """The text of one call, and its tensors."""
+    tensors = []
+    name = getattr(torch.overrides, "resolve_name")(info.op) or \
+        f"torch.{info.name}"
+    args = ", ".join(literal(x, tensors) for x in (sample.input, *sample.args))
+    kwargs = ", ".join(f"{k}: {literal(v, tensors)}"
+                       for k, v in sample.kwargs.items())
+    lines = [f"    %a{i} : [num_users=1] = placeholder[target=a{i}]"
+             for i in range(len(tensors))]
+    lines += ["    %y : [num_users=1] = call_function[target=" + name +
+              f"](args = ({args},), kwargs = {{{kwargs}}})",
+              "    return y"]
+    return "graph():\n" + "\n".join(lines) + "\n", tensors
+
+
+def refuses(info, sample):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            info.op(sample.input, *sample.args, **sample.kwargs)
+    except Exception:  # pylint: disable=broad-except
+        return True
+    return False
+
+
+def refusal(cfx, info, sample, where):
+    try:
+        text, tensors = call_text(info, sample)
+        if not refuses(info, sample):
+            raise Untraced("PyTorch takes it")
+        given = [w for i, x in enumerate(tensors)
+                 for w in ("-i", f"a{i}={save(where, f'a{i}', dense(x))}")]
+    except (Untraced, RuntimeError) as e:
+        return "untraced", str(e)
+    with open(os.path.join(where, "m.fx"), "w", encoding="utf-8") as file:
+        file.write(text)
+    done = run([cfx, "run", "m.fx", "-t", "1", *given, "-o", "/dev/null"],
+               where)
+    if not done.returncode:
+        return "accepted", text.strip().split("\n")[-2]
+    kind, words = failed(done)
+    done = run([cfx, "roofline", "m.fx", *given, "-o", "/dev/null"], where)
+    if done.returncode < 0 or "\n" in done.stderr.strip():
+        return failed(done)
+    return kind, words
+
+
+def errors(options, info):
+    """Kinds of the error_inputs of an OpInfo."""
+    counts, first = collections.Counter(), {}
+    if not info.error_inputs_func:
+        return counts
+    torch.manual_seed(0)
+    for error in info.error_inputs("cpu"):
+        sample = error.sample_input
+        with tempfile.TemporaryDirectory() as where:
+            kind, words = refusal(options.cfx, info, sample, where)
+            if kind != "refused" and options.keep:
+                keep(options.keep, where, name_of(info), "error",
+                     sum(counts.values()))
+        counts[kind] += 1
+        if kind != "refused":
+            first.setdefault(kind, []).append(words)
+    report(name_of(info), "errors", {"all": counts}, first)
+    return counts
+
+
 # ---------------------------------------------------------------- reports
 
 def spelled_sample(call):
@@ -586,6 +688,7 @@ def main():
     parser.add_argument("--dtypes", default="f32,i64,bool")
     parser.add_argument("--spellings", default="torch,aten")
     parser.add_argument("--keep")
+    parser.add_argument("--errors", action="store_true")
     parser.add_argument("-v", "--verbose", action="store_true")
     options = parser.parse_args()
     options.cfx = os.path.abspath(options.cfx)
@@ -604,6 +707,12 @@ def main():
         for n in (name_of(i), i.name))]
     if not infos:
         parser.error("no OpInfo has such a name")
+    if options.errors:
+        found = sum((errors(options, info) for info in infos),
+                    collections.Counter())
+        print("errors:", ", ".join(f"{found[k]} {k}"
+                                   for k in KINDS if found[k]))
+        return 1 if found["accepted"] or found["different"] else 0
     different = 0
     for spelling in options.spellings.split(","):
         different += totals(spelling, [one(options, info, spelling)

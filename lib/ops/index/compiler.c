@@ -112,6 +112,10 @@ static cfx_value _chunk_cat_build(cfx_scope *s, const cfx_call *call)
             return cfx_scope_fail(s, CFX_EINVAL,
                                   "_chunk_cat: expects num_chunks >= 1 and an "
                                   "axis that all tensors have");
+        if (!cfx_dim_le(s->env, cfx_dim_int(1),
+                        cfx_infer_numel(s->env, t->rank, t->shape)))
+            return cfx_scope_fail(s, CFX_ESHAPE,
+                                  "_chunk_cat: expects non-empty tensor");
         cfx_dim size = cfx_dim_mul(
             call->env, cfx_dim_int(chunks),
             cfx_dim_ceildiv(call->env, t->shape[dim], cfx_dim_int(chunks)));

@@ -186,9 +186,16 @@ static cfx_value gradient_build(cfx_scope *s, const cfx_call *call)
         return cfx_scope_fail(s, CFX_EINVAL, "dim has too many axes");
     if (!check(s, call, n))
         return cfx_none();
+    uint32_t seen = 0;
     for (size_t i = 0; i < n; i++) {
         cfx_value spacing = each(IN(SPACING), i);
         int at = axis_at(s, call, i);
+        if (!cfx_scope_failed(s) && seen >> at & 1)
+            cfx_scope_fail(s, CFX_EINVAL,
+                           "dim %d appears multiple times in the list of dims",
+                           at);
+        if (!cfx_scope_failed(s))
+            seen |= 1u << at;
         const cfx_tensor *p = spacing.kind == CFX_TENSOR ? spacing.u.tensor
                                                          : NULL;
         if (!cfx_scope_failed(s) && p && p->rank &&

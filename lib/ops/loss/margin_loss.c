@@ -117,6 +117,13 @@ static cfx_value triplet_margin_loss_build(cfx_scope *s, const cfx_call *call)
                               "positive %dD, and negative %dD inputs",
                               rank, like.u.tensor->rank,
                               unlike.u.tensor->rank);
+    /* torch.nn.functional has a word for the reduction; ATen does not check
+     * the margin. */
+    if (ARG(REDUCTION).kind == CFX_STR && cfx_value_number(ARG(MARGIN)) <= 0)
+        return cfx_scope_fail(s, CFX_EINVAL,
+                              "triplet_margin_loss: margin must be greater "
+                              "than 0, got %g",
+                              cfx_value_number(ARG(MARGIN)));
     cfx_value near = TORCH("pairwise_distance", anchor, like, p, eps);
     cfx_value far = TORCH("pairwise_distance", anchor, unlike, p, eps);
     if (ARG(SWAP).u.i)
@@ -155,6 +162,17 @@ static cfx_value as_rows(cfx_scope *s, cfx_value v, int rank)
     return v;
 }
 
+/* Fail the scope unless there are classes. */
+static void need_classes(cfx_scope *s, cfx_value x, const char *name)
+{
+    const cfx_tensor *t = x.u.tensor;
+    if (t->rank && !cfx_dim_le(s->env, cfx_dim_int(1), t->shape[t->rank - 1]))
+        cfx_scope_fail(s, CFX_ESHAPE,
+                       "%s: Expected non-empty vector or matrix with optional "
+                       "0-dim batch size",
+                       name);
+}
+
 /* The means over classes; of a single sample a number. */
 static cfx_value per_sample(cfx_scope *s, const cfx_call *call, cfx_value loss,
                             cfx_value classes, bool single)
@@ -182,6 +200,7 @@ static cfx_value multi_margin_loss_build(cfx_scope *s, const cfx_call *call)
                               "multi_margin_loss: Expected "
                               "input of shape (N, C) or (C) and target of "
                               "shape (N) or ()");
+    need_classes(s, x, "multi_margin_loss");
     x = as_rows(s, x, 2);
     y = as_rows(s, y, 1);
     if (!cfx_scope_failed(s) &&
@@ -218,6 +237,7 @@ static cfx_value multilabel_margin_loss_build(cfx_scope *s,
         return cfx_scope_fail(s, CFX_ESHAPE,
                               "multilabel_margin_loss: "
                               "Expected input of shape (N, C) or (C)");
+    need_classes(s, x, "multilabel_margin_loss");
     cfx_loss_same_shape(s, x, y,
                         "multilabel_margin_loss: inconsistent target "
                         "size");

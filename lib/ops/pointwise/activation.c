@@ -128,9 +128,31 @@ static bool hardtanh_loop(const cfx_call *call, cfx_loop *out)
     return true;
 }
 
-ACTIVATION(hardtanh, HARDTANH, ", Scalar min_val=-1, Scalar max_val=1",
-           NN(hardtanh), cfx_cost_0_0, hardtanh_loop, hardtanh_infer,
-           "x, kept between two numbers.")
+/* Other than ATen, torch.nn.functional checks the order of the limits. */
+static cfx_status hardtanh_lower(cfx_call *call, const cfx_value *in,
+                                 cfx_value *out)
+{
+    enum { X, MIN, MAX, INPLACE };
+    if (cfx_value_number(in[MIN]) > cfx_value_number(in[MAX]))
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "min_val cannot be greater than max_val");
+    out[cfx_call_place(call, SELF)] = in[X];
+    out[cfx_call_place(call, MIN_VAL)] = in[MIN];
+    out[cfx_call_place(call, MAX_VAL)] = in[MAX];
+    call->inplace = in[INPLACE].u.i != 0;
+    return CFX_OK;
+}
+
+static const cfx_variant hardtanh_variants[] = {
+    {"torch.nn.functional.hardtanh(Tensor input, Scalar min_val=-1, Scalar "
+     "max_val=1, bool inplace=False) -> Tensor",
+     hardtanh_lower},
+    {NULL, NULL},
+};
+
+OP(hardtanh, HARDTANH, ", Scalar min_val=-1, Scalar max_val=1", NN(hardtanh),
+   cfx_cost_0_0, hardtanh_loop, hardtanh_infer, "x, kept between two numbers.",
+   hardtanh_variants, cfx_loop_call)
 OP(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
    NN(softplus) "torch.nn.functional.softplus ", cfx_cost_4_3, activation_loop,
    cfx_unary_only_float,
