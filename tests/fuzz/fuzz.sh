@@ -23,9 +23,11 @@ recover=-fno-sanitize-recover=all
 [ -e Makefile ] || "$src/configure" --quiet --disable-shared CC=clang \
     CFLAGS="-O1 -g1 $sanitize,fuzzer-no-link $recover"
 make -s -j"$(getconf _NPROCESSORS_ONLN)"
-make -s tests/fuzz/targets.o tests/fuzz/libfuzzer.o
-# shellcheck disable=SC2046
-clang -g1 $sanitize,fuzzer -o fuzz tests/fuzz/targets.o tests/fuzz/libfuzzer.o \
+objects="tests/fuzz/targets.o tests/fuzz/whole.o tests/fuzz/grammar.o"
+# shellcheck disable=SC2086
+make -s $objects tests/fuzz/libfuzzer.o
+# shellcheck disable=SC2046,SC2086
+clang -g1 $sanitize,fuzzer -o fuzz $objects tests/fuzz/libfuzzer.o \
     .libs/libcfx.a $(PKG_CONFIG_PATH=. pkg-config --libs --static cfx |
         sed 's/-lcfx //')
 targets=${*:-$(sed -n 's/^    {"\([a-z0-9]*\)", .*/\1/p' \
@@ -34,7 +36,7 @@ status=0
 for target in $targets; do
     mkdir -p "$target"
     echo "== $target"
-    ./fuzz "--target=$target" -max_total_time="$seconds" -timeout=30 \
+    ./fuzz "--target=$target" -dict="$src/tests/fuzz/model.dict" -max_total_time="$seconds" -timeout=30 \
         -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 "$target" \
         "$src/tests/fuzz/seeds/$target" >"$target.log" 2>&1 || status=1
     grep -E '^(stat::number_of_executed_units|SUMMARY|==[0-9]+==)' \

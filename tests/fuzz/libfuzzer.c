@@ -12,6 +12,9 @@ static const fuzz_target *chosen;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room,
+                               unsigned seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -24,6 +27,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
         exit(2);
     }
     return 0;
+}
+
+/* Most changes keep to the target's grammar, if it has one. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room,
+                               unsigned seed)
+{
+    uint64_t state = 2 * (uint64_t)seed + 1;
+
+    return chosen->change && seed % 8
+               ? chosen->change(data, size, room, &state)
+               : LLVMFuzzerMutate(data, size, room);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

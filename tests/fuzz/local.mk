@@ -3,11 +3,11 @@
 
 check_PROGRAMS += tests/fuzz/replay
 tests_fuzz_replay_SOURCES = %reldir%/replay.c %reldir%/targets.c \
-	%reldir%/targets.h
+	%reldir%/whole.c %reldir%/grammar.c %reldir%/targets.h
 dist_check_SCRIPTS += %reldir%/replay.sh
 TESTS += %reldir%/replay.sh
 EXTRA_DIST += %reldir%/fuzz.sh %reldir%/libfuzzer.c %reldir%/seeds \
-	%reldir%/seeds.py %reldir%/mutants.py %reldir%/README.md
+	%reldir%/seeds.py %reldir%/model.dict %reldir%/mutants.py %reldir%/README.md
 
 .PHONY: fuzz
 fuzz:

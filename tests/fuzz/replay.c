@@ -100,11 +100,17 @@ static size_t put_piece(uint8_t *to, size_t size, const seed *from)
     return size + n;
 }
 
-static size_t change(uint8_t *to, const seed *s)
+/* Most changes keep to the target's grammar, if it has one. */
+static size_t change(uint8_t *to, const seed *s, const fuzz_target *t)
 {
     size_t size = s->size;
 
     memcpy(to, s->data, size);
+    if (t->change && chance(8)) {
+        for (uint64_t k = chance(EDITS) + 1; k > 0; k--)
+            size = t->change(to, size, ROOM, &state);
+        return size;
+    }
     for (uint64_t k = chance(EDITS) + 1; k > 0; k--) {
         size_t at = size ? chance(size) : 0, n;
         switch (chance(4)) {
@@ -147,7 +153,7 @@ static long run_target(const fuzz_target *t, const char *folder, long times)
         t->read(seeds[i].data, seeds[i].size);
         n++;
         for (long k = 0; k < times; k++, n++) {
-            size_t size = change(input, &seeds[i]);
+            size_t size = change(input, &seeds[i], t);
             uint8_t *exact = malloc(size + !size); /* reads beyond are seen */
             if (!exact)
                 die("malloc");

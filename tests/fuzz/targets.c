@@ -368,8 +368,8 @@ static void read_archive(const uint8_t *data, size_t size)
             abort();
         cfx_print_model(sink_of(&t), gm, true, NULL);
         free(t.data);
+        fuzz_walk_take(ctx, gm, data, size);
     }
-    cfx_module_unref(gm);
     close(fd);
     cfx_context_free(ctx);
 }
@@ -412,10 +412,10 @@ static void read_onnx(const uint8_t *data, size_t size)
                                      &err)) {
         cfx_print_graph(sink_of(&t), cfx_graph_module_graph(gm), false, NULL);
         free(t.data);
+        fuzz_walk_take(ctx, gm, data, size);
     } else if (!*err.text) {
         abort();
     }
-    cfx_module_unref(gm);
     close(fd);
     cfx_context_free(ctx);
 #else
@@ -447,21 +447,22 @@ static void read_machine(const uint8_t *data, size_t size)
 }
 
 const fuzz_target fuzz_targets[] = {
-    {"model", read_model},
-    {"shapes", propagate},
-    {"value", read_value},
-    {"shape", read_shape},
-    {"extent", read_extent},
-    {"safetensors", read_safetensors},
-    {"npy", read_npy},
-    {"npz", read_npz},
-    {"machine", read_machine},
+    {"model", read_model, NULL},
+    {"shapes", propagate, NULL},
+    {"value", read_value, NULL},
+    {"shape", read_shape, NULL},
+    {"extent", read_extent, NULL},
+    {"safetensors", read_safetensors, NULL},
+    {"npy", read_npy, NULL},
+    {"npz", read_npz, NULL},
+    {"machine", read_machine, NULL},
 #ifdef HAVE_LIBZIP
-    {"pt2", read_pt2},
+    {"pt2", read_pt2, NULL},
 #endif
-    {"onnx", read_onnx},
-    {"python", read_python},
-    {NULL, NULL},
+    {"onnx", read_onnx, NULL},
+    {"python", read_python, NULL},
+    {"whole", fuzz_whole, fuzz_change_text},
+    {NULL, NULL, NULL},
 };
 
 const fuzz_target *fuzz_target_find(const char *name)

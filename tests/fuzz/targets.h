@@ -11,14 +11,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <cfx/module.h>
+
 typedef struct fuzz_target {
     const char *name; /* its seeds are in tests/fuzz/seeds/NAME */
     void (*read)(const uint8_t *data, size_t size);
+    /* Change a text of the target's language in place, to at most `room` bytes;
+     * returns its new size. NULL: bytes are changed only. */
+    size_t (*change)(uint8_t *data, size_t size, size_t room, uint64_t *state);
 } fuzz_target;
 
 extern const fuzz_target fuzz_targets[]; /* ends with a zeroed one */
 
 /* NULL: there is no such target. */
 const fuzz_target *fuzz_target_find(const char *name);
+
+/* Walk a model with inputs of the types that it declares, in each way that the
+ * program has; takes gm. `data` decides what is left out. */
+void fuzz_walk_take(cfx_context *ctx, cfx_module *gm, const uint8_t *data,
+                    size_t size);
+
+/* The target "whole", and changes of the text of its models (whole.c,
+ * grammar.c). */
+void fuzz_whole(const uint8_t *data, size_t size);
+size_t fuzz_change_text(uint8_t *data, size_t size, size_t room,
+                        uint64_t *state);
 
 #endif
