@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include <cfx/to_aten.h>
-#include <cfx/tracer.h>
+#include <cfx/to_onnx.h>
 
 #include "cli.h"
 
@@ -153,30 +153,14 @@ static cfx_status save_aten(cli *c, cfx_module *gm, const cli_inputs *in,
     return st;
 }
 
-/* ---- Graphs without modules ---- */
+/* ---- Graphs of calls that the format has ---- */
 
-static bool no_leaf(void *user, const cfx_module *m, const char *path)
-{
-    (void)user;
-    (void)m;
-    (void)path;
-    return false;
-}
-
-/* Save the calls that the model makes for inputs of these shapes. */
 static cfx_status save_calls(cfx_module *gm, const cli_inputs *in,
                              cfx_shape_env *env, const char *path,
                              cfx_error *err)
 {
-    const cfx_trace_options how = {.size = sizeof(how),
-                                   .is_leaf = no_leaf,
-                                   .metas = in->value,
-                                   .nmetas = in->n,
-                                   .env = env,
-                                   .known_sizes = true,
-                                   .no_places = true};
     cfx_module *calls = NULL;
-    cfx_status st = cfx_symbolic_trace(&calls, gm, &how, err);
+    cfx_status st = cfx_to_onnx(&calls, gm, env, in->value, in->n, err);
 
     if (!st)
         st = cfx_model_save(path, calls, NULL, err);

@@ -131,9 +131,13 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/tensor.c \
 	%reldir%/onnx/unknown.c \
 	%reldir%/onnx/values.c \
+	%reldir%/onnx/writable.h \
 	%reldir%/onnx/write.c \
+	%reldir%/onnx/write_dim.c \
 	%reldir%/onnx/write.h \
 	%reldir%/onnx/write_file.c \
+	%reldir%/onnx/write_image.c \
+	%reldir%/onnx/write_index.c \
 	%reldir%/onnx/write_layers.c \
 	%reldir%/onnx/write_pointwise.c \
 	%reldir%/onnx/write_put.c \

@@ -9,12 +9,26 @@
 
 #include "base/util.h"
 
+/* The call that made a view, to make it again after its memory was written. */
+typedef struct cfx_aten_view {
+    struct cfx_aten_view *next;
+    const cfx_tensor *of; /* the tensor that is viewed */
+    const char *target;
+    const cfx_value *args; /* nargs, then nkwargs pairs; owned, as is result */
+    size_t nargs, nkwargs;
+    cfx_value result;
+} cfx_aten_view;
+
 /* A tensor that a node of the new graph computes. */
 typedef struct cfx_aten_known {
     struct cfx_aten_known *next;
     const cfx_tensor *tensor; /* a reference; also the key in the map */
-    cfx_node *node;
+    cfx_node *node;           /* NULL: none yet */
     int item; /* of the node's results; -1: it is the node's value */
+    /* Of functional graphs. */
+    const cfx_aten_view *view; /* NULL: the tensor has its own memory */
+    unsigned version;          /* how often the memory was written when the
+                                  node read it */
 } cfx_aten_known;
 
 /* An extent that a node computes. */
@@ -32,9 +46,19 @@ typedef struct cfx_aten_frame {
     cfx_map extents; /* bits of a cfx_dim -> cfx_aten_extent */
 } cfx_aten_frame;
 
+/* A form of graphs. */
+typedef struct cfx_aten_form {
+    const cfx_scope_class *cls; /* a subclass of cfx_aten__class, or it */
+    const char *lacks;          /* begins the message on missing operators */
+    cfx_status lacks_code;      /* its code */
+    bool symbolic;   /* symbolic numbers stay arguments; no nodes make them */
+    bool functional; /* no call writes to memory */
+} cfx_aten_form;
+
 /* A scope that propagates shapes and records its calls. */
 typedef struct cfx_aten {
     cfx_shape_scope shapes;
+    const cfx_aten_form *form;
     cfx_module *root;   /* that is retraced */
     cfx_module *made;   /* gets state and nested graphs */
     cfx_aten_frame *at; /* the graph that gets the nodes */
@@ -51,9 +75,28 @@ typedef struct cfx_aten {
     cfx_map missing;         /* names of operators that ATen lacks */
     cfx_buf missing_text;
     cfx_aten_known *refs;
+    cfx_aten_view *views;
     size_t constants;
     cfx_arena arena;
 } cfx_aten;
+
+/* ---- to_aten.c ---- */
+
+extern const cfx_scope_class cfx_aten__class;
+
+/* cfx_to_aten of a form. */
+cfx_status cfx_aten__retrace(cfx_module **out, const cfx_aten_form *form,
+                             cfx_module *gm, cfx_shape_env *env,
+                             const cfx_value *inputs, size_t ninputs,
+                             cfx_error *err);
+/* The result of the class above cfx_aten__class: shapes, and numbers that are
+ * known. Nothing is recorded. */
+cfx_status cfx_aten__propagate(cfx_scope *s, cfx_call *call, cfx_value *out);
+/* Is it an extent that depends on data, and that no node gives yet? */
+bool cfx_aten__is_new_extent(cfx_aten *a, cfx_value v);
+/* Note an operator that the form lacks; its call is recorded as it is, so that
+ * others are found, too. */
+cfx_status cfx_aten__miss(cfx_aten *a, cfx_call *call, cfx_value result);
 
 /* ---- record.c ---- */
 
@@ -66,6 +109,8 @@ cfx_status cfx_aten__know(cfx_aten *a, cfx_value v, cfx_node *n, int item,
 /* Like cfx_aten__know for all tensors and extents that a result has. */
 cfx_status cfx_aten__know_all(cfx_aten *a, cfx_value v, cfx_node *n,
                               cfx_error *err);
+/* What is known of a tensor in this graph; NULL: nothing. */
+cfx_aten_known *cfx_aten__find(cfx_aten *a, const cfx_tensor *t);
 /* Say that an extent of a node's tensor is known. */
 cfx_status cfx_aten__know_extents(cfx_aten *a, const cfx_tensor *t,
                                   cfx_node *n, cfx_error *err);
@@ -97,8 +142,8 @@ typedef struct cfx_aten_spelling {
     cfx_value name[CFX_MAX_PARAMS]; /* keys of kwarg; owned */
 } cfx_aten_spelling;
 
-/* Spell a bound call. *found is false where ATen has no such overload. Release
- * it also on failure. */
+/* Spell a bound call. *found is false where ATen has no such overload; then the
+ * target is the operator's own name, or empty. Release it also on failure. */
 cfx_status cfx_aten__spell(cfx_aten_spelling *out, const cfx_call *call,
                            bool *found);
 void cfx_aten__spelling_release(cfx_aten_spelling *c);
@@ -110,6 +155,11 @@ void cfx_aten__spelling_release(cfx_aten_spelling *c);
 typedef cfx_value cfx_aten_lowering(cfx_scope *s, const cfx_call *call);
 /* That of an operator, or NULL. */
 cfx_aten_lowering *cfx_aten__find_lowering(const cfx_call *call);
+/* Is the operator, or an overload of it, called by this name? */
+bool cfx_aten__is_called(const cfx_call *call, const char *name);
+/* Call a lowering. *out stays absent where it has no form for this call. */
+cfx_status cfx_aten__lower(cfx_aten *a, const cfx_call *call,
+                           cfx_aten_lowering *fn, cfx_value *out);
 
 /* Call an overload of ATen by its name; it is recorded with these
  * arguments. */
@@ -128,6 +178,25 @@ const cfx_tensor *cfx_aten__result(cfx_scope *s, const cfx_call *call);
 
 /* x[index], and x[index] = value. */
 cfx_aten_lowering cfx_aten__getitem, cfx_aten__setitem;
+
+/* ---- views.c ---- */
+
+/* Say that the result of a call is a view of a tensor, of which it is made
+ * again if the tensor's memory is written. */
+cfx_status cfx_aten__know_view(cfx_aten *a, cfx_tensor *of, const char *target,
+                               cfx_args args, cfx_value result,
+                               cfx_error *err);
+void cfx_aten__views_release(cfx_aten *a);
+/* Make the node of a view again if its memory was written. */
+cfx_status cfx_aten__refresh(cfx_aten *a, cfx_aten_known *k, cfx_error *err);
+/* Record a call that writes to its first argument as one that does not: the
+ * tensor, and all that it is a view of, are known by new nodes then. */
+cfx_status cfx_aten__call_written(cfx_aten *a, cfx_call *call, cfx_value *out);
+
+/* ---- onnx_lowering.c ---- */
+
+/* The lowering of an operator for ONNX, or NULL. */
+cfx_aten_lowering *cfx_aten__find_onnx_lowering(const cfx_call *call);
 
 /* ---- image.c ---- */
 

@@ -298,8 +298,7 @@ static const struct {
     {"Tensor.requires_grad_", as_is},
 };
 
-/* Is the operator, or an overload of it, called by this name? */
-static bool is_called(const cfx_call *call, const char *name)
+bool cfx_aten__is_called(const cfx_call *call, const char *name)
 {
     bool method = !strncmp(name, "Tensor.", 7);
     const cfx_target *t = method ? cfx_find_method(call->ctx, name + 7)
@@ -311,7 +310,7 @@ static bool is_called(const cfx_call *call, const char *name)
 cfx_aten_lowering *cfx_aten__find_lowering(const cfx_call *call)
 {
     for (size_t i = 0; i < sizeof(lowerings) / sizeof(*lowerings); i++)
-        if (is_called(call, lowerings[i].op))
+        if (cfx_aten__is_called(call, lowerings[i].op))
             return lowerings[i].fn;
     return NULL;
 }

@@ -30,7 +30,7 @@ void cfx_aten__frame_release(cfx_aten_frame *f)
 
 /* ---- What is known ---- */
 
-static cfx_aten_known *find_tensor(cfx_aten *a, const cfx_tensor *t)
+cfx_aten_known *cfx_aten__find(cfx_aten *a, const cfx_tensor *t)
 {
     const cfx_map_entry *e = cfx_map_get(&a->at->tensors, (const char *)&t,
                                          sizeof(t));
@@ -40,7 +40,7 @@ static cfx_aten_known *find_tensor(cfx_aten *a, const cfx_tensor *t)
 static cfx_status know_tensor(cfx_aten *a, cfx_tensor *t, cfx_node *n,
                               int item, cfx_error *err)
 {
-    cfx_aten_known *k = find_tensor(a, t);
+    cfx_aten_known *k = cfx_aten__find(a, t);
 
     if (k) {
         k->node = n;
@@ -50,7 +50,8 @@ static cfx_status know_tensor(cfx_aten *a, cfx_tensor *t, cfx_node *n,
     k = cfx_arena_alloc(&a->arena, sizeof(*k));
     if (!k)
         return cfx_no_memory(err);
-    *k = (cfx_aten_known){a->refs, t, n, item};
+    *k = (cfx_aten_known){
+        .next = a->refs, .tensor = t, .node = n, .item = item};
     cfx_map_entry *e = cfx_map_put(&a->at->tensors, (const char *)&k->tensor,
                                    sizeof(t), NULL);
     if (!e)
@@ -121,7 +122,10 @@ cfx_status cfx_aten__know_extents(cfx_aten *a, const cfx_tensor *t,
 
 static bool is_unknown(void *user, cfx_value v)
 {
-    return v.kind == CFX_TENSOR && !find_tensor(user, v.u.tensor);
+    const cfx_aten_known *k = v.kind == CFX_TENSOR
+                                  ? cfx_aten__find(user, v.u.tensor)
+                                  : NULL;
+    return v.kind == CFX_TENSOR && !(k && k->node);
 }
 
 bool cfx_aten__knows(cfx_aten *a, cfx_value v)
@@ -468,7 +472,7 @@ static cfx_status constant_node(cfx_value *out, cfx_aten *a, cfx_tensor *t,
     while (cfx_module_state(a->root, name));
     cfx_status st = cfx_aten__state(a, name, &state, err);
     if (!st)
-        *out = cfx_value_of_node(find_tensor(a, t)->node);
+        *out = cfx_value_of_node(cfx_aten__find(a, t)->node);
     return st;
 }
 
@@ -478,13 +482,20 @@ static cfx_status to_node(void *user, cfx_value v, cfx_value *out)
     cfx_error *err = &a->shapes.base.error;
     const cfx_map_entry *e;
     cfx_aten_known *k;
+    cfx_status st;
 
     switch ((cfx_kind)v.kind) {
     case CFX_TENSOR:
-        k = find_tensor(a, v.u.tensor);
-        return k ? result_node(out, a, k, err)
-                 : constant_node(out, a, v.u.tensor, err);
-    case CFX_SYMINT: return extent_node(out, a, v.u.dim, 0, err);
+        k = cfx_aten__find(a, v.u.tensor);
+        st = k && a->form->functional ? cfx_aten__refresh(a, k, err) : CFX_OK;
+        return st             ? st
+               : k && k->node ? result_node(out, a, k, err)
+                              : constant_node(out, a, v.u.tensor, err);
+    case CFX_SYMINT:
+        if (!a->form->symbolic)
+            return extent_node(out, a, v.u.dim, 0, err);
+        *out = cfx_value_ref(v);
+        return CFX_OK;
     case CFX_MODULE:
         e = cfx_map_get(&a->graphs, (const char *)&v.u.module,
                         sizeof(v.u.module));

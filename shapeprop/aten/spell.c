@@ -135,6 +135,18 @@ static cfx_status add_args(cfx_aten_spelling *out, const cfx_call *call)
     return CFX_OK;
 }
 
+/* The operator's own name; none of methods. */
+static cfx_status spell_own(cfx_aten_spelling *out, const cfx_call *call)
+{
+    bool method;
+    size_t n = cfx_op_call_name(call->op, call->inplace, &method, out->target,
+                                sizeof(out->target));
+
+    if (!n || n >= sizeof(out->target) || method || call->into)
+        out->target[0] = '\0';
+    return add_args(out, call);
+}
+
 cfx_status cfx_aten__spell(cfx_aten_spelling *out, const cfx_call *call,
                            bool *found)
 {
@@ -143,7 +155,7 @@ cfx_status cfx_aten__spell(cfx_aten_spelling *out, const cfx_call *call,
     const cfx_target *t = *found ? cfx_find_function(call->ctx, out->target)
                                  : NULL;
     *found = t && t->op == call->op && !t->how;
-    return *found ? add_args(out, call) : CFX_OK;
+    return *found ? add_args(out, call) : spell_own(out, call);
 }
 
 void cfx_aten__spelling_release(cfx_aten_spelling *c)

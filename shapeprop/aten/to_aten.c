@@ -17,8 +17,6 @@
 #include "op/op_impl.h"
 #include "shapeprop/aten/aten.h"
 
-static const cfx_scope_class aten_class;
-
 static cfx_aten *downcast(cfx_scope *s)
 {
     return (cfx_aten *)s;
@@ -45,8 +43,7 @@ static bool has_effect(const cfx_call *call)
     return writes && any;
 }
 
-/* Is it an extent that depends on data? */
-static bool is_new_extent(cfx_aten *a, cfx_value v)
+bool cfx_aten__is_new_extent(cfx_aten *a, cfx_value v)
 {
     return v.kind == CFX_SYMINT && cfx_dim_symbol_name(v.u.dim) &&
            !cfx_map_get(&a->at->extents, (const char *)&v.u.dim.bits,
@@ -55,7 +52,7 @@ static bool is_new_extent(cfx_aten *a, cfx_value v)
 
 /* Note an operator that ATen lacks; its call is recorded as it is, so that
  * others are found, too. */
-static cfx_status miss(cfx_aten *a, cfx_call *call, cfx_value result)
+cfx_status cfx_aten__miss(cfx_aten *a, cfx_call *call, cfx_value result)
 {
     char room[128];
     const char *name = cfx_op__shown_name(call->op, call->schema, room,
@@ -70,19 +67,17 @@ static cfx_status miss(cfx_aten *a, cfx_call *call, cfx_value result)
     return cfx_aten__emit(a, name, CFX_NO_ARGS, result, call->err);
 }
 
-/* The result of the class above: shapes, and numbers that are known. */
-static cfx_status propagate(cfx_scope *s, cfx_call *call, cfx_value *out)
+cfx_status cfx_aten__propagate(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
-    cfx_status st = CFX_SCOPE_SUPER(&aten_class, call_op)(s, call, out);
+    cfx_status st = CFX_SCOPE_SUPER(&cfx_aten__class, call_op)(s, call, out);
 
     if (st)
         *out = CFX_NOTHING;
     return st;
 }
 
-/* *out stays absent where the lowering has no form for this call. */
-static cfx_status lower(cfx_aten *a, const cfx_call *call,
-                        cfx_aten_lowering *fn, cfx_value *out)
+cfx_status cfx_aten__lower(cfx_aten *a, const cfx_call *call,
+                           cfx_aten_lowering *fn, cfx_value *out)
 {
     cfx_scope *s = &a->shapes.base;
     size_t frame = cfx_scope_enter(s);
@@ -112,7 +107,8 @@ static bool is_wanted(cfx_aten *a, const cfx_call *call, bool exported,
                       cfx_value result)
 {
     return has_effect(call) || !cfx_aten__knows(a, result) ||
-           is_new_extent(a, result) || (exported && result.kind == CFX_TENSOR);
+           cfx_aten__is_new_extent(a, result) ||
+           (exported && result.kind == CFX_TENSOR);
 }
 
 static cfx_status record(cfx_aten *a, cfx_call *call, const cfx_call *unbound,
@@ -127,7 +123,7 @@ static cfx_status record(cfx_aten *a, cfx_call *call, const cfx_call *unbound,
                    a, c->target,
                    (cfx_args){c->arg, c->nargs, c->kwarg, c->nkwargs}, result,
                    call->err)
-             : miss(a, call, result);
+             : cfx_aten__miss(a, call, result);
 }
 
 /* Record a call that no lowering replaces. The calls of a composite that ATen
@@ -141,7 +137,7 @@ static cfx_status call_recorded(cfx_aten *a, cfx_call *call,
 
     if (!st) {
         call->inner = found ? NULL : &a->shapes.base;
-        st = propagate(&a->shapes.base, call, out);
+        st = cfx_aten__propagate(&a->shapes.base, call, out);
         call->inner = NULL;
     }
     if (!st && is_wanted(a, call, exported, *out))
@@ -160,11 +156,11 @@ static cfx_status aten_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
     a->unbound = NULL;
     *out = CFX_NOTHING;
     if (a->muted)
-        return propagate(s, call, out);
+        return cfx_aten__propagate(s, call, out);
     if (!is_spelled(unbound))
         fn = cfx_aten__find_lowering(call);
     if (fn)
-        st = lower(a, call, fn, out);
+        st = cfx_aten__lower(a, call, fn, out);
     if (!st && !out->kind)
         st = call_recorded(a, call, unbound, out);
     if (st) {
@@ -186,8 +182,8 @@ static cfx_status aten_call_higher_order(cfx_scope *s, cfx_call *call,
 
     a->unbound = NULL;
     a->higher = true;
-    cfx_status st = CFX_SCOPE_SUPER(&aten_class, call_higher_order)(s, call,
-                                                                    out);
+    cfx_status st = CFX_SCOPE_SUPER(&cfx_aten__class,
+                                    call_higher_order)(s, call, out);
     a->higher = outer;
     if (st || a->muted)
         return st;
@@ -204,7 +200,7 @@ static cfx_status aten_call_higher_order(cfx_scope *s, cfx_call *call,
                           unbound->nkwargs};
     }
     st = strncmp(c.target, "torch.ops.higher_order.", 23)
-             ? miss(a, call, *out)
+             ? cfx_aten__miss(a, call, *out)
              : cfx_aten__emit(a, c.target, args, *out, call->err);
     if (st) {
         cfx_value_unref(*out);
@@ -250,7 +246,7 @@ static cfx_status run_muted(cfx_aten *a, cfx_module *m, const char *path,
                             cfx_value *out)
 {
     a->muted++;
-    cfx_status st = CFX_SCOPE_SUPER(&aten_class, call_graph)(
+    cfx_status st = CFX_SCOPE_SUPER(&cfx_aten__class, call_graph)(
         &a->shapes.base, m, path, c, in, out);
     a->muted--;
     return st;
@@ -266,8 +262,8 @@ static cfx_status aten_call_graph(cfx_scope *s, cfx_module *m,
     cfx_aten_frame frame;
 
     if (!a->higher || !c)
-        return CFX_SCOPE_SUPER(&aten_class, call_graph)(s, m, path, c, in,
-                                                        out);
+        return CFX_SCOPE_SUPER(&cfx_aten__class, call_graph)(s, m, path, c, in,
+                                                             out);
     if (a->muted || cfx_map_get(&a->graphs, (const char *)&m, sizeof(m)))
         return run_muted(a, m, path, c, in, out);
     cfx_aten__frame_init(&frame, s->ctx);
@@ -281,7 +277,8 @@ static cfx_status aten_call_graph(cfx_scope *s, cfx_module *m,
     if (!st)
         st = add_inputs(a, c, err);
     if (!st)
-        st = CFX_SCOPE_SUPER(&aten_class, call_graph)(s, m, path, c, in, out);
+        st = CFX_SCOPE_SUPER(&cfx_aten__class, call_graph)(s, m, path, c, in,
+                                                           out);
     if (!st)
         st = add_output(a, *out, err);
     a->at = frame.outer;
@@ -306,7 +303,8 @@ static cfx_status aten_get_attr(cfx_scope *s, cfx_module *m, const char *name,
                                 cfx_value *out)
 {
     cfx_aten *a = downcast(s);
-    cfx_status st = CFX_SCOPE_SUPER(&aten_class, get_attr)(s, m, name, out);
+    cfx_status st = CFX_SCOPE_SUPER(&cfx_aten__class, get_attr)(s, m, name,
+                                                                out);
     const cfx_state *state = st ? NULL : cfx_module_state(m, name);
     size_t above = cfx_module_path(a->root, NULL, 0);
     cfx_buf path;
@@ -331,7 +329,7 @@ static cfx_status aten_get_attr(cfx_scope *s, cfx_module *m, const char *name,
     return st;
 }
 
-static const cfx_scope_class aten_class = {
+const cfx_scope_class cfx_aten__class = {
     .size = sizeof(cfx_scope_class),
     .name = "to_aten",
     .super = &cfx_shape_scope_class,
@@ -439,13 +437,15 @@ static const cfx_interp_class retrace_class = {
 
 /* ---- Begin and end ---- */
 
-static cfx_status aten_init(cfx_aten *a, cfx_module *gm, cfx_shape_env *env,
+static cfx_status aten_init(cfx_aten *a, const cfx_aten_form *form,
+                            cfx_module *gm, cfx_shape_env *env,
                             cfx_aten_frame *frame, cfx_error *err)
 {
     cfx_context *ctx = cfx_module_context(gm);
     const cfx_graph *g = cfx_graph_module_graph(gm);
 
-    cfx_shape_scope_init(&a->shapes, &aten_class, ctx, env);
+    cfx_shape_scope_init(&a->shapes, form->cls, ctx, env);
+    a->form = form;
     cfx_aten__frame_init(frame, ctx);
     cfx_map_init(&a->stacks, ctx);
     cfx_map_init(&a->state, ctx);
@@ -470,6 +470,7 @@ static void aten_release(cfx_aten *a, cfx_aten_frame *frame)
     const cfx_graph *g = cfx_graph_module_graph(a->root);
 
     cfx_module_unref(a->made);
+    cfx_aten__views_release(a);
     for (cfx_aten_known *k = a->refs; k; k = k->next)
         cfx_tensor_unref((cfx_tensor *)(uintptr_t)k->tensor);
     cfx_aten__frame_release(frame);
@@ -487,7 +488,7 @@ static cfx_status finish(cfx_module **out, cfx_aten *a, cfx_value result,
                          cfx_error *err)
 {
     if (a->missing_text.len)
-        return cfx_fail(err, CFX_EOPERATOR, "ATen has no overload of: %.600s",
+        return cfx_fail(err, a->form->lacks_code, "%s: %.600s", a->form->lacks,
                         a->missing_text.s);
     cfx_error *own = &a->shapes.base.error;
     cfx_error_clear(own);
@@ -504,8 +505,10 @@ static cfx_status finish(cfx_module **out, cfx_aten *a, cfx_value result,
                                           made, g, "GraphModule", err);
 }
 
-cfx_status cfx_to_aten(cfx_module **out, cfx_module *gm, cfx_shape_env *env,
-                       const cfx_value *inputs, size_t ninputs, cfx_error *err)
+cfx_status cfx_aten__retrace(cfx_module **out, const cfx_aten_form *form,
+                             cfx_module *gm, cfx_shape_env *env,
+                             const cfx_value *inputs, size_t ninputs,
+                             cfx_error *err)
 {
     struct retracing r = {.base = {.cls = NULL}};
     cfx_aten_frame frame;
@@ -517,7 +520,7 @@ cfx_status cfx_to_aten(cfx_module **out, cfx_module *gm, cfx_shape_env *env,
     cfx_error_clear(err);
     if (!cfx_graph_module_graph(gm))
         return cfx_fail(err, CFX_EGRAPH, "the module has no graph");
-    cfx_status st = aten_init(&r.aten, gm, env, &frame, err);
+    cfx_status st = aten_init(&r.aten, form, gm, env, &frame, err);
     const cfx_interp_options how = {.size = sizeof(how),
                                     .scope = &r.aten.shapes.base};
     if (!st)
@@ -530,4 +533,14 @@ cfx_status cfx_to_aten(cfx_module **out, cfx_module *gm, cfx_shape_env *env,
     cfx_interp_release(&r.base);
     aten_release(&r.aten, &frame);
     return st;
+}
+
+static const cfx_aten_form form = {.cls = &cfx_aten__class,
+                                   .lacks = "ATen has no overload of",
+                                   .lacks_code = CFX_EOPERATOR};
+
+cfx_status cfx_to_aten(cfx_module **out, cfx_module *gm, cfx_shape_env *env,
+                       const cfx_value *inputs, size_t ninputs, cfx_error *err)
+{
+    return cfx_aten__retrace(out, &form, gm, env, inputs, ninputs, err);
 }

@@ -8,6 +8,7 @@
  */
 #include <stdarg.h>
 
+#include "format/onnx/writable.h"
 #include "format/onnx/write.h"
 #include "op/op_impl.h"
 
@@ -36,6 +37,11 @@ static const rule *find_rule(const cfx_op *op)
     return NULL;
 }
 
+bool cfx_onnx__has_rule(const cfx_op *op)
+{
+    return find_rule(op) != NULL;
+}
+
 /* ---- Calls ---- */
 
 static bool is_written(const cfx_node *n)
@@ -44,6 +50,8 @@ static bool is_written(const cfx_node *n)
 
     if (meta.kind == CFX_TENSOR)
         return true;
+    if (meta.kind == CFX_SYMINT)
+        return cfx_dim_symbol_name(meta.u.dim) != NULL;
     if (meta.kind != CFX_TUPLE && meta.kind != CFX_LIST)
         return false;
     return meta.u.seq->len && meta.u.seq->item[0].kind == CFX_TENSOR;
@@ -253,6 +261,17 @@ static bool fold(onnx_writer *w, const cfx_node *n)
     return true;
 }
 
+/* Extents of a result that are new symbols, as they depend on data. */
+static void know_symbols(onnx_writer *w, const cfx_node *n)
+{
+    const cfx_value v = cfx_value_of_node((cfx_node *)(uintptr_t)n);
+    const cfx_tensor *t = onnx_put_meta(w, v);
+
+    for (int i = 0; t && i < t->rank && !w->st; i++)
+        if (!cfx_dim_is_int(t->shape[i]) && cfx_dim_symbol_name(t->shape[i]))
+            onnx_put_know_dim(w, t->shape[i], onnx_put_value(w, v), i);
+}
+
 static void write_call(onnx_writer *w, const cfx_node *n)
 {
     cfx_bound call = {0};
@@ -268,6 +287,7 @@ static void write_call(onnx_writer *w, const cfx_node *n)
         onnx_put_unused(w, "inplace"); /* as the call is bound */
         r->write(w);
         onnx_put_check_unasked(w);
+        know_symbols(w, n);
     } else if (!w->st) {
         refuse(w, n);
     }
@@ -340,17 +360,27 @@ static const char *input_name(onnx_writer *w, const cfx_node *n)
 
 static void write_placeholder(onnx_writer *w, const cfx_node *n)
 {
-    const cfx_tensor *t = onnx_put_meta(
-        w, cfx_value_of_node((cfx_node *)(uintptr_t)n));
+    cfx_value v = onnx_put_meta_value(n);
+    const cfx_tensor number = {.dtype = CFX_I64};
+    const cfx_tensor *t = v.kind == CFX_TENSOR   ? v.u.tensor
+                          : v.kind == CFX_SYMINT ? &number
+                                                 : NULL;
 
-    if (!t) {
+    if (v.kind == CFX_ABSENT) {
         w->st = cfx_fail(w->err, CFX_EUNSUPPORTED,
-                         "the input '%s' is not a tensor whose type and shape "
-                         "are known",
+                         "the type and shape of the input '%s' are not known",
                          n->name);
         return;
     }
-    w->graph.input[w->graph.n_input++] = info_of(w, input_name(w, n), t);
+    /* Another number, a flag or None is known where it is used. */
+    if (!t)
+        return;
+    const char *name = input_name(w, n);
+    w->graph.input[w->graph.n_input++] = info_of(w, name, t);
+    if (v.kind == CFX_TENSOR)
+        onnx_put_know_dims(w, t, name);
+    else
+        onnx_put_know_dim(w, v.u.dim, onnx_put_row(w, name), -1);
 }
 
 /* Outputs have names of their own: no input, parameter or other output. */

@@ -28,6 +28,8 @@ typedef struct onnx_writer {
                         values */
     cfx_map tensors; /* from addresses of tensors to names of initializers */
     cfx_map taken;   /* names of nodes and of values */
+    cfx_map dims;    /* from extents to values that have them: write_dim.c */
+    struct known *known_dims;
     Onnx__GraphProto graph;
     size_t node_cap, initializer_cap;
     cfx_buf refused; /* the operators that cannot be written */
@@ -40,6 +42,11 @@ typedef struct onnx_writer {
     const char *onnx; /* the operator of ONNX in its row, or NULL */
     int ntemps;
 } onnx_writer;
+
+CFX_INLINE bool onnx_put_is_none(cfx_value v)
+{
+    return v.kind == CFX_NONE || v.kind == CFX_ABSENT;
+}
 
 typedef void onnx_write_fn(onnx_writer *w);
 
@@ -106,8 +113,16 @@ const char *onnx_put_scalar(onnx_writer *w, double v, cfx_dtype type);
 const char *onnx_put_filled(onnx_writer *w, int64_t n, double v,
                             cfx_dtype type);
 
-/* A shape of n extents as a value: a constant, or joined from the shapes of
- * inputs, where an extent is a symbol of theirs. */
+/* Say that an axis of a value's shape, or (axis -1) the value itself, is an
+ * extent; and so for all axes. */
+void onnx_put_know_dim(onnx_writer *w, cfx_dim d, const char *name, int axis);
+void onnx_put_know_dims(onnx_writer *w, const cfx_tensor *t, const char *name);
+/* An extent as a tensor of one item. */
+const char *onnx_put_dim(onnx_writer *w, cfx_dim d);
+/* A number, known or symbolic, as a tensor of one item; `otherwise` where it is
+ * None. */
+const char *onnx_put_whole(onnx_writer *w, cfx_value v, int64_t otherwise);
+/* A shape of n extents as a value: a constant, or joined from them. */
 const char *onnx_put_shape(onnx_writer *w, size_t n, const cfx_dim *shape);
 
 /* ---- Nodes ---- */
@@ -125,6 +140,8 @@ const char *onnx_put_op(onnx_writer *w, const char *op, const char *out,
     onnx_put_op(w, op, out, (const char *const[ONNX_PUT_MAX]){__VA_ARGS__})
 #define ONNX_NODE(w, op, out, ...)                                            \
     onnx_put_node(w, op, out, (const char *const[ONNX_PUT_MAX]){__VA_ARGS__})
+/* Another output of a node: its name. */
+const char *onnx_put_more(onnx_writer *w, Onnx__NodeProto *n);
 /* The name of the node's result, for `out`. */
 const char *onnx_put_name(const onnx_writer *w);
 /* The result is another value, without a node. */
@@ -149,6 +166,14 @@ CFX_INLINE const char *onnx_put_out(const Onnx__NodeProto *n)
 
 const char *onnx_put_cast(onnx_writer *w, const char *x, const char *out,
                           cfx_dtype type);
+/* Tensors joined along an axis. */
+const char *onnx_put_concat(onnx_writer *w, const char *out, char **in,
+                            size_t n, int64_t axis);
+/* A value whose axes are permuted. */
+const char *onnx_put_permuted(onnx_writer *w, const char *out, const char *x,
+                              int rank, const int64_t *perm);
+/* A value as a row of its elements. */
+const char *onnx_put_row(onnx_writer *w, const char *x);
 /* ONNX's code of a type; fails where it has none. */
 int onnx_put_code(onnx_writer *w, cfx_dtype type);
 

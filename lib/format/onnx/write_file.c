@@ -173,6 +173,7 @@ cfx_status onnx_write(const char *path, const cfx_module *gm,
     cfx_map_init(&w.folded, w.ctx);
     cfx_map_init(&w.tensors, w.ctx);
     cfx_map_init(&w.taken, w.ctx);
+    cfx_map_init(&w.dims, w.ctx);
     cfx_buf_init(&w.refused, w.ctx);
     onnx__graph_proto__init(&w.graph);
     w.graph.name = onnx_put_text(&w, "main");
@@ -186,6 +187,7 @@ cfx_status onnx_write(const char *path, const cfx_module *gm,
     else
         write_files(&w, path);
     cfx_buf_release(&w.refused);
+    cfx_map_release(&w.dims);
     cfx_map_release(&w.taken);
     cfx_map_release(&w.tensors);
     cfx_map_release(&w.folded);

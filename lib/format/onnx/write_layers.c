@@ -10,17 +10,12 @@
 
 enum { MAX_SPATIAL = 3 };
 
-static bool is_none(cfx_value v)
-{
-    return v.kind == CFX_NONE || v.kind == CFX_ABSENT;
-}
-
 /* An argument, or "" where it is None. */
 static const char *optional(onnx_writer *w, const char *name)
 {
     cfx_value v = onnx_put_arg(w, name);
 
-    return is_none(v) ? "" : onnx_put_value(w, v);
+    return onnx_put_is_none(v) ? "" : onnx_put_value(w, v);
 }
 
 /* ---- Products ---- */
@@ -69,7 +64,7 @@ void onnx_write_matmul(onnx_writer *w)
     static const char *const second[] = {"other", "mat2", "vec", "tensor"};
     cfx_value b = cfx_none();
 
-    for (size_t i = 0; i < 4 && is_none(b); i++)
+    for (size_t i = 0; i < 4 && onnx_put_is_none(b); i++)
         b = onnx_put_arg(w, second[i]);
     ONNX_PUT(w, "MatMul", onnx_put_name(w), onnx_put_input(w, "self"),
              onnx_put_value(w, b));
@@ -82,10 +77,30 @@ static const char *put_scaled(onnx_writer *w, const char *x, double by)
                               onnx_put_scalar(w, by, onnx_put_result_type(w)));
 }
 
+/* The letters of torch are ONNX's. */
+void onnx_write_einsum(onnx_writer *w)
+{
+    cfx_value list = onnx_put_arg(w, "tensors");
+    cfx_value text = onnx_put_arg(w, "equation");
+    size_t n = cfx_value_is_seq(list) ? list.u.seq->len : 0;
+    char **in = onnx_put_alloc(w, n, sizeof(*in));
+    Onnx__NodeProto *node = ONNX_NODE(w, "Einsum", onnx_put_name(w), NULL);
+
+    onnx_put_unused(w, "path"); /* the order of the products */
+    for (size_t i = 0; i < n && in; i++)
+        in[i] = (char *)(uintptr_t)onnx_put_as(w, list.u.seq->item[i],
+                                               onnx_put_result_type(w));
+    if (w->st || text.kind != CFX_STR)
+        return;
+    node->input = in;
+    node->n_input = n;
+    onnx_put_attr_text(w, node, "equation", text.u.str->text);
+}
+
 /* beta self + alpha a b */
 void onnx_write_addmm(onnx_writer *w)
 {
-    bool batch = is_none(onnx_put_arg(w, "mat1"));
+    bool batch = onnx_put_is_none(onnx_put_arg(w, "mat1"));
     const char *a = onnx_put_input(w, batch ? "batch1" : "mat1");
     const char *b = onnx_put_input(w, batch ? "batch2" : "mat2");
     const char *y = ONNX_PUT(w, "MatMul", NULL, a, b);
@@ -176,7 +191,7 @@ void onnx_write_conv(onnx_writer *w)
         window(w, "padding", nd, list, 0);
         put_pads(w, n, nd, list);
     }
-    if (!is_none(onnx_put_arg(w, "output_padding"))) {
+    if (!onnx_put_is_none(onnx_put_arg(w, "output_padding"))) {
         window(w, "output_padding", nd, list, 0);
         onnx_put_attr_ints(w, n, "output_padding", (size_t)nd, list);
     }
@@ -187,13 +202,13 @@ void onnx_write_pool(onnx_writer *w)
 {
     const cfx_tensor *x = onnx_put_self(w, "self"), *y = onnx_put_result(w);
     int64_t kernel[MAX_SPATIAL], list[MAX_SPATIAL];
-    bool average = !is_none(onnx_put_arg(w, "count_include_pad"));
+    bool average = !onnx_put_is_none(onnx_put_arg(w, "count_include_pad"));
     int nd = window_axes(w, x, "kernel_size");
 
     if (!y || w->st)
         return;
     window(w, "kernel_size", nd, kernel, 1);
-    if (!is_none(onnx_put_arg(w, "divisor_override")))
+    if (!onnx_put_is_none(onnx_put_arg(w, "divisor_override")))
         onnx_put_fail(w, "ONNX has no divisor_override");
     /* torch drops a last window that begins in the padding. */
     if (average && onnx_put_int(w, "ceil_mode", 0))
@@ -260,7 +275,7 @@ static const char *affine(onnx_writer *w, const char *name, int64_t n,
 {
     cfx_value v = onnx_put_arg(w, name);
 
-    return is_none(v)
+    return onnx_put_is_none(v)
                ? onnx_put_filled(w, n, otherwise, onnx_put_result_type(w))
                : onnx_put_value(w, v);
 }
@@ -274,7 +289,7 @@ void onnx_write_batch_norm(onnx_writer *w)
     if (!x)
         return;
     if (onnx_put_int(w, "training", 0) ||
-        is_none(onnx_put_arg(w, "running_mean")) || x->rank < 2) {
+        onnx_put_is_none(onnx_put_arg(w, "running_mean")) || x->rank < 2) {
         onnx_put_fail(w, "it normalizes by its input; call eval() before");
         return;
     }
@@ -302,7 +317,7 @@ void onnx_write_layer_norm(onnx_writer *w)
     const char *scale = affine(w, "weight", product(shape, n), 1);
 
     onnx_put_unused(w, "cudnn_enable");
-    if (is_none(onnx_put_arg(w, "weight")) && n > 1)
+    if (onnx_put_is_none(onnx_put_arg(w, "weight")) && n > 1)
         scale = ONNX_PUT(w, "Reshape", NULL, scale,
                          onnx_put_ints(w, n, shape));
     Onnx__NodeProto *node = ONNX_NODE(
@@ -448,7 +463,7 @@ void onnx_write_attention(onnx_writer *w)
     const char *y = ONNX_PUT(w, "MatMul", NULL,
                              put_scaled(w, onnx_put_input(w, "query"), scale),
                              swapped(w, onnx_put_input(w, "key"), k->rank));
-    if (!is_none(onnx_put_arg(w, "attn_mask")))
+    if (!onnx_put_is_none(onnx_put_arg(w, "attn_mask")))
         y = ONNX_PUT(w, "Add", NULL, y, added_mask(w));
     if (onnx_put_int(w, "is_causal", 0))
         y = ONNX_PUT(w, "Add", NULL, y, causal_mask(w, q, k));
@@ -489,7 +504,7 @@ void onnx_write_reduce(onnx_writer *w)
 void onnx_write_arg_extreme(onnx_writer *w)
 {
     const cfx_tensor *x = onnx_put_self(w, "self");
-    bool all = is_none(onnx_put_arg(w, "dim"));
+    bool all = onnx_put_is_none(onnx_put_arg(w, "dim"));
     const char *in = onnx_put_input(w, "self");
     int64_t line[] = {-1};
 
@@ -502,6 +517,22 @@ void onnx_write_arg_extreme(onnx_writer *w)
     Onnx__NodeProto *n = ONNX_NODE(w, w->onnx, onnx_put_name(w), in);
     onnx_put_attr_int(w, n, "axis", onnx_put_int(w, "dim", 0));
     onnx_put_attr_int(w, n, "keepdims", onnx_put_int(w, "keepdim", 0));
+}
+
+/* any and all: the largest, or least, of 0 and 1. */
+void onnx_write_any_all(onnx_writer *w)
+{
+    int64_t axes[CFX_MAX_RANK];
+    size_t n = onnx_put_list(w, "dim", axes, CFX_MAX_RANK);
+    const char *x = onnx_put_as(w, onnx_put_arg(w, "self"), CFX_BOOL);
+    Onnx__NodeProto *node;
+
+    x = onnx_put_cast(w, x, NULL, CFX_I32);
+    node = n ? ONNX_NODE(w, w->onnx, NULL, x, onnx_put_ints(w, n, axes))
+             : ONNX_NODE(w, w->onnx, NULL, x);
+    onnx_put_attr_int(w, node, "keepdims", onnx_put_int(w, "keepdim", 0));
+    onnx_put_cast(w, onnx_put_out(node), onnx_put_name(w),
+                  onnx_put_result_type(w));
 }
 
 void onnx_write_cumsum(onnx_writer *w)

@@ -247,17 +247,77 @@ void onnx_write_div(onnx_writer *w)
 
     if (onnx_put_arg(w, "rounding_mode").kind == CFX_NONE) {
         put_promoted(w, w->onnx, "self", "other");
-    } else if (is_float && down) {
-        cfx_dtype type = onnx_put_result_type(w);
-        const char *q = ONNX_PUT(
-            w, "Div", NULL, self_as_result(w),
-            onnx_put_as(w, onnx_put_arg(w, "other"), type));
-        ONNX_PUT(w, "Floor", onnx_put_name(w), q);
     } else if (!is_float && !down) {
         put_promoted(w, w->onnx, "self", "other");
+    } else if (down) {
+        onnx_write_floor_divide(w);
     } else {
         onnx_put_fail(w, "ONNX has no such rounding of a division");
     }
+}
+
+/* The quotient rounded towards minus infinity, as torch's remainder has it. */
+static const char *put_floor_quotient(onnx_writer *w, const char *out,
+                                      const char *x, const char *y,
+                                      cfx_dtype type)
+{
+    if (cfx_dtype_is_float(type))
+        return ONNX_PUT(w, "Floor", out, ONNX_PUT(w, "Div", NULL, x, y));
+    x = ONNX_PUT(w, "Sub", NULL, x, ONNX_PUT(w, "Mod", NULL, x, y));
+    return ONNX_PUT(w, "Div", out, x, y);
+}
+
+void onnx_write_floor_divide(onnx_writer *w)
+{
+    cfx_dtype type = onnx_put_result_type(w);
+
+    put_floor_quotient(w, onnx_put_name(w), self_as_result(w),
+                       onnx_put_as(w, onnx_put_arg(w, "other"), type), type);
+}
+
+void onnx_write_remainder(onnx_writer *w)
+{
+    cfx_dtype type = onnx_put_result_type(w);
+    const char *x = self_as_result(w);
+    const char *y = onnx_put_as(w, onnx_put_arg(w, "other"), type);
+
+    if (!cfx_dtype_is_float(type)) {
+        ONNX_PUT(w, "Mod", onnx_put_name(w), x, y);
+        return;
+    }
+    /* x - floor(x / y) y, of the exact remainder: its sign is that of y. */
+    Onnx__NodeProto *n = ONNX_NODE(w, "Mod", NULL, x, y);
+    onnx_put_attr_int(w, n, "fmod", 1);
+    const char *rest = onnx_put_out(n), *zero = onnx_put_scalar(w, 0, type);
+    const char *turns = ONNX_PUT(w, "Xor", NULL,
+                                 ONNX_PUT(w, "Less", NULL, rest, zero),
+                                 ONNX_PUT(w, "Less", NULL, y, zero));
+    const char *none = ONNX_PUT(w, "Equal", NULL, rest, zero);
+    turns = ONNX_PUT(w, "And", NULL, turns, ONNX_PUT(w, "Not", NULL, none));
+    ONNX_PUT(w, "Where", onnx_put_name(w), turns,
+             ONNX_PUT(w, "Add", NULL, rest, y), rest);
+}
+
+void onnx_write_fmod(onnx_writer *w)
+{
+    cfx_dtype type = onnx_put_result_type(w);
+    Onnx__NodeProto *n = ONNX_NODE(
+        w, "Mod", onnx_put_name(w), self_as_result(w),
+        onnx_put_as(w, onnx_put_arg(w, "other"), type));
+
+    onnx_put_attr_int(w, n, "fmod", 1);
+}
+
+/* Towards zero. */
+void onnx_write_trunc(onnx_writer *w)
+{
+    if (!cfx_dtype_is_float(onnx_put_result_type(w))) {
+        onnx_write_identity(w);
+        return;
+    }
+    const char *x = self_as_result(w);
+    ONNX_PUT(w, "Mul", onnx_put_name(w), ONNX_PUT(w, "Sign", NULL, x),
+             ONNX_PUT(w, "Floor", NULL, ONNX_PUT(w, "Abs", NULL, x)));
 }
 
 void onnx_write_pow(onnx_writer *w)

@@ -469,12 +469,29 @@ const char *onnx_put_as(onnx_writer *w, cfx_value v, cfx_dtype type)
         return "";
     if (v.kind == CFX_INT || v.kind == CFX_FLOAT || v.kind == CFX_BOOL_VALUE)
         return onnx_put_constant(w, v, type);
+    if (v.kind == CFX_SYMINT) {
+        const char *x = ONNX_PUT(w, "Squeeze", NULL, onnx_put_dim(w, v.u.dim));
+        return type == CFX_I64 ? x : onnx_put_cast(w, x, NULL, type);
+    }
     const char *name = onnx_put_value(w, v);
     if (!t)
         onnx_put_fail(w, "it takes a number that is computed");
     return w->st                         ? NULL
            : (cfx_dtype)t->dtype == type ? name
                                          : onnx_put_cast(w, name, NULL, type);
+}
+
+const char *onnx_put_whole(onnx_writer *w, cfx_value v, int64_t otherwise)
+{
+    if (v.kind == CFX_NONE || v.kind == CFX_ABSENT)
+        v = cfx_int(otherwise);
+    if (v.kind == CFX_SYMINT)
+        return onnx_put_dim(w, v.u.dim);
+    if (v.kind == CFX_INT || v.kind == CFX_BOOL_VALUE)
+        return onnx_put_ints(w, 1, &v.u.i);
+    onnx_put_fail(w, "a %s stands where an integer should",
+                  cfx_kind_name((cfx_kind)v.kind));
+    return NULL;
 }
 
 const char *onnx_put_name(const onnx_writer *w)
@@ -540,6 +557,9 @@ static void add_node(onnx_writer *w, Onnx__NodeProto *n)
     w->graph.node[w->graph.n_node++] = n;
 }
 
+/* Of all operators that rules put. */
+enum { MAX_OUTPUTS = 4 };
+
 Onnx__NodeProto *onnx_put_node(onnx_writer *w, const char *op, const char *out,
                                const char *const in[ONNX_PUT_MAX])
 {
@@ -556,7 +576,7 @@ Onnx__NodeProto *onnx_put_node(onnx_writer *w, const char *op, const char *out,
     n->op_type = onnx_put_text(w, op);
     n->name = onnx_put_text(w, out ? out : temp_name(w));
     n->input = onnx_put_alloc(w, nin + 1, sizeof(*n->input));
-    n->output = onnx_put_alloc(w, 1, sizeof(*n->output));
+    n->output = onnx_put_alloc(w, MAX_OUTPUTS, sizeof(*n->output));
     for (size_t i = 0; i < nin && !w->st; i++)
         n->input[n->n_input++] = onnx_put_text(w, in[i]);
     if (w->st)
@@ -565,6 +585,18 @@ Onnx__NodeProto *onnx_put_node(onnx_writer *w, const char *op, const char *out,
     add_node(w, n);
     take_name(w, n->name);
     return w->st ? NULL : n;
+}
+
+const char *onnx_put_more(onnx_writer *w, Onnx__NodeProto *n)
+{
+    const char *name = n ? temp_name(w) : NULL;
+
+    if (!name)
+        return NULL;
+    assert(n->n_output < MAX_OUTPUTS);
+    n->output[n->n_output++] = (char *)(uintptr_t)name;
+    take_name(w, name);
+    return w->st ? NULL : name;
 }
 
 const char *onnx_put_op(onnx_writer *w, const char *op, const char *out,
@@ -651,4 +683,11 @@ const char *onnx_put_cast(onnx_writer *w, const char *x, const char *out,
 
     onnx_put_attr_int(w, n, "to", onnx_put_code(w, type));
     return onnx_put_out(n);
+}
+
+const char *onnx_put_row(onnx_writer *w, const char *x)
+{
+    int64_t line[] = {-1};
+
+    return ONNX_PUT(w, "Reshape", NULL, x, onnx_put_ints(w, 1, line));
 }

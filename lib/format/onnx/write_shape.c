@@ -8,38 +8,14 @@
 
 #include "format/onnx/write.h"
 
-/* One extent as a tensor of one item: of the input that has it as it is. */
-static const char *extent(onnx_writer *w, cfx_dim d)
+static cfx_value given_or(cfx_value v, int64_t otherwise)
 {
-    const cfx_node *n = cfx_graph_first(w->node->graph);
-    char text[128];
-    int64_t v[1];
-
-    if (cfx_dim_is_int(d)) {
-        v[0] = cfx_dim_value(d);
-        return onnx_put_ints(w, 1, v);
-    }
-    for (; n; n = cfx_node_next(n)) {
-        cfx_value meta = onnx_put_meta_value(n);
-        if (n->op != CFX_PLACEHOLDER || meta.kind != CFX_TENSOR)
-            continue;
-        for (int i = 0; i < meta.u.tensor->rank; i++) {
-            if (!cfx_dim_same(meta.u.tensor->shape[i], d))
-                continue;
-            Onnx__NodeProto *p = ONNX_NODE(w, "Shape", NULL, n->name);
-            onnx_put_attr_int(w, p, "start", i);
-            onnx_put_attr_int(w, p, "end", i + 1);
-            return onnx_put_out(p);
-        }
-    }
-    cfx_dim_format(d, text, sizeof(text));
-    onnx_put_fail(w, "its extent %s is that of no input", text);
-    return NULL;
+    return v.kind == CFX_NONE || v.kind == CFX_ABSENT ? cfx_int(otherwise) : v;
 }
 
 /* Tensors joined along an axis. */
-static const char *concat(onnx_writer *w, const char *out, char **in, size_t n,
-                          int64_t axis)
+const char *onnx_put_concat(onnx_writer *w, const char *out, char **in,
+                            size_t n, int64_t axis)
 {
     Onnx__NodeProto *node = ONNX_NODE(w, "Concat", out, NULL);
 
@@ -64,10 +40,10 @@ const char *onnx_put_shape(onnx_writer *w, size_t n, const cfx_dim *shape)
     if (all)
         return onnx_put_ints(w, n, known);
     for (size_t i = 0; i < n && in && !w->st; i++)
-        in[i] = (char *)(uintptr_t)extent(w, shape[i]);
+        in[i] = (char *)(uintptr_t)onnx_put_dim(w, shape[i]);
     if (w->st)
         return NULL;
-    return concat(w, NULL, in, n, 0);
+    return onnx_put_concat(w, NULL, in, n, 0);
 }
 
 static const char *input(onnx_writer *w)
@@ -107,11 +83,13 @@ void onnx_write_to_shape(onnx_writer *w)
              onnx_put_shape(w, (size_t)y->rank, shape));
 }
 
-static void permuted(onnx_writer *w, int rank, const int64_t *perm)
+const char *onnx_put_permuted(onnx_writer *w, const char *out, const char *x,
+                              int rank, const int64_t *perm)
 {
-    Onnx__NodeProto *n = ONNX_NODE(w, "Transpose", onnx_put_name(w), input(w));
+    Onnx__NodeProto *n = ONNX_NODE(w, "Transpose", out, x);
 
     onnx_put_attr_ints(w, n, "perm", (size_t)rank, perm);
+    return onnx_put_out(n);
 }
 
 void onnx_write_permute(onnx_writer *w)
@@ -123,7 +101,7 @@ void onnx_write_permute(onnx_writer *w)
     for (size_t i = 0; x && i < n; i++)
         perm[i] += perm[i] < 0 ? x->rank : 0;
     if (x)
-        permuted(w, x->rank, perm);
+        onnx_put_permuted(w, onnx_put_name(w), input(w), x->rank, perm);
 }
 
 /* Swap axes dim0 and dim1, axis0 and axis1, or the two of a matrix. */
@@ -140,7 +118,7 @@ void onnx_write_transpose(onnx_writer *w)
                               x->rank > 1);
     for (int i = 0; i < x->rank; i++)
         perm[i] = i == a ? b : i == b ? a : i;
-    permuted(w, x->rank, perm);
+    onnx_put_permuted(w, onnx_put_name(w), input(w), x->rank, perm);
 }
 
 /* An extent of the input that stays is 1 in the shape: the two broadcast. */
@@ -159,6 +137,20 @@ void onnx_write_expand(onnx_writer *w)
     }
     ONNX_PUT(w, "Expand", onnx_put_name(w), input(w),
              onnx_put_shape(w, (size_t)y->rank, shape));
+}
+
+/* A part of a result, or of a tensor by an index that is no tensor. */
+void onnx_write_getitem(onnx_writer *w)
+{
+    cfx_value x = onnx_put_arg(w, "self"), index = onnx_put_arg(w, "index");
+
+    if (!onnx_put_meta(w, x) && x.kind == CFX_NODE && index.kind == CFX_INT)
+        onnx_put_alias(w, onnx_put_part_of(w, x.u.node, index.u.i));
+    else
+        onnx_put_fail(w,
+                      "it is indexed by a %s: retrace the graph by "
+                      "cfx_to_onnx",
+                      cfx_kind_name((cfx_kind)index.kind));
 }
 
 /* ---- Equal numbers ---- */
@@ -189,45 +181,82 @@ void onnx_write_full(onnx_writer *w)
     filled(w, onnx_put_arg(w, "fill_value"));
 }
 
-/* As many integers, one apart, as there are items of a symbolic extent. */
 void onnx_write_arange(onnx_writer *w)
 {
-    const cfx_tensor *y = onnx_put_result(w);
+    cfx_dtype type = onnx_put_result_type(w);
+    cfx_value start = onnx_put_arg(w, "start"), step = onnx_put_arg(w, "step");
 
     onnx_put_settled(w);
-    if (!y)
-        return;
-    if (onnx_put_number(w, "step", 1) != 1 || (cfx_dtype)y->dtype != CFX_I64) {
-        onnx_put_fail(w, "it is of floats, or its step is not 1");
-        return;
+    ONNX_PUT(w, "Range", onnx_put_name(w),
+             onnx_put_as(w, given_or(start, 0), type),
+             onnx_put_as(w, onnx_put_arg(w, "end"), type),
+             onnx_put_as(w, given_or(step, 1), type));
+}
+
+/* Numbers of a list, some of which may be symbolic, as a tensor. */
+static const char *put_numbers(onnx_writer *w, const char *name)
+{
+    cfx_value list = onnx_put_arg(w, name);
+    cfx_dim d[CFX_MAX_RANK];
+    size_t n = cfx_value_is_seq(list) ? list.u.seq->len : 0;
+
+    for (size_t i = 0; i < n && i < CFX_MAX_RANK; i++) {
+        cfx_value v = list.u.seq->item[i];
+        if (v.kind != CFX_INT && v.kind != CFX_SYMINT)
+            onnx_put_fail(w, "%s has an item that is not a number", name);
+        d[i] = v.kind == CFX_INT ? cfx_dim_int(v.u.i) : v.u.dim;
     }
-    cfx_value start = cfx_int(onnx_put_int(w, "start", 0));
-    const char *first = onnx_put_constant(w, start, CFX_I64);
-    const char *end = ONNX_PUT(w, "Squeeze", NULL, extent(w, y->shape[0]));
-    end = ONNX_PUT(w, "Add", NULL, end, first);
-    ONNX_PUT(w, "Range", onnx_put_name(w), first, end,
-             onnx_put_scalar(w, 1, CFX_I64));
+    if (n > CFX_MAX_RANK)
+        onnx_put_fail(w, "%s has %zu items", name, n);
+    return w->st ? NULL : onnx_put_shape(w, n, d);
 }
 
 void onnx_write_repeat(onnx_writer *w)
 {
-    const cfx_tensor *x = self_meta(w);
-    int64_t times[CFX_MAX_RANK], shape[CFX_MAX_RANK];
-    size_t n = onnx_put_list(w, "repeats", times, CFX_MAX_RANK);
+    const cfx_tensor *x = self_meta(w), *y = onnx_put_result(w);
+    int64_t axis[CFX_MAX_RANK];
     const char *in = input(w);
 
-    if (!x || w->st)
+    if (!x || !y || w->st)
         return;
     /* New axes come first. */
-    size_t more = n - (size_t)x->rank;
+    size_t more = (size_t)(y->rank - x->rank);
     for (size_t i = 0; i < more; i++)
-        shape[i] = (int64_t)i;
+        axis[i] = (int64_t)i;
     if (more)
-        in = ONNX_PUT(w, "Unsqueeze", NULL, in, onnx_put_ints(w, more, shape));
-    ONNX_PUT(w, "Tile", onnx_put_name(w), in, onnx_put_ints(w, n, times));
+        in = ONNX_PUT(w, "Unsqueeze", NULL, in, onnx_put_ints(w, more, axis));
+    ONNX_PUT(w, "Tile", onnx_put_name(w), in, put_numbers(w, "repeats"));
+}
+
+void onnx_write_triangle(onnx_writer *w)
+{
+    Onnx__NodeProto *n = ONNX_NODE(
+        w, "Trilu", onnx_put_name(w), input(w),
+        onnx_put_as(w, given_or(onnx_put_arg(w, "diagonal"), 0), CFX_I64));
+
+    onnx_put_attr_int(w, n, "upper", !strcmp(w->onnx, "upper"));
+}
+
+/* A number of a tensor: an extent that depends on data. */
+void onnx_write_item(onnx_writer *w)
+{
+    cfx_value v = onnx_put_meta_value(w->node);
+    const char *x = onnx_put_as(w, onnx_put_self_arg(w), CFX_I64);
+
+    if (v.kind == CFX_SYMINT)
+        onnx_put_know_dim(w, v.u.dim, onnx_put_row(w, x), -1);
+    else
+        onnx_put_fail(w, "its number is no integer");
 }
 
 /* ---- Joins ---- */
+
+/* A tensor of the shape [0], which torch.cat skips whatever the ranks of the
+ * others are. */
+static bool is_nothing(const cfx_tensor *t)
+{
+    return t->rank == 1 && cfx_dim_is(t->shape[0], 0);
+}
 
 /* cat and stack, which adds an axis to each. */
 static void join(onnx_writer *w, bool stacks)
@@ -242,13 +271,19 @@ static void join(onnx_writer *w, bool stacks)
     char **in = onnx_put_alloc(w, n, sizeof(*in));
     size_t count = 0;
     for (size_t i = 0; i < n && in; i++) {
+        const cfx_tensor *t = onnx_put_meta(w, list.u.seq->item[i]);
+        if (!stacks && t && is_nothing(t) && y->rank != 1)
+            continue;
         const char *v = onnx_put_as(w, list.u.seq->item[i],
                                     (cfx_dtype)y->dtype);
         if (stacks)
             v = ONNX_PUT(w, "Unsqueeze", NULL, v, onnx_put_ints(w, 1, &axis));
         in[count++] = (char *)(uintptr_t)v;
     }
-    concat(w, onnx_put_name(w), in, count, axis);
+    if (count)
+        onnx_put_concat(w, onnx_put_name(w), in, count, axis);
+    else
+        onnx_put_fail(w, "it joins nothing");
 }
 
 void onnx_write_cat(onnx_writer *w)
@@ -264,12 +299,16 @@ void onnx_write_stack(onnx_writer *w)
 /* ---- Parts ---- */
 
 static const char *sliced(onnx_writer *w, const char *out, const char *x,
-                          int64_t axis, int64_t start, int64_t end,
+                          int64_t axis, const char *start, const char *end,
                           int64_t step)
 {
-    return ONNX_PUT(w, "Slice", out, x, onnx_put_ints(w, 1, &start),
-                    onnx_put_ints(w, 1, &end), onnx_put_ints(w, 1, &axis),
+    return ONNX_PUT(w, "Slice", out, x, start, end, onnx_put_ints(w, 1, &axis),
                     onnx_put_ints(w, 1, &step));
+}
+
+static const char *put_int(onnx_writer *w, int64_t v)
+{
+    return onnx_put_ints(w, 1, &v);
 }
 
 /* Neighbours: the numbers without the first less those without the last. */
@@ -293,11 +332,12 @@ void onnx_write_diff(onnx_writer *w)
         if (v && *v)
             in[n++] = (char *)(uintptr_t)v;
     }
-    const char *all = n > 1 ? concat(w, NULL, in, n, axis) : in[0];
+    const char *all = n > 1 ? onnx_put_concat(w, NULL, in, n, axis) : in[0];
     if (!w->st)
         ONNX_PUT(w, "Sub", onnx_put_name(w),
-                 sliced(w, NULL, all, axis, 1, INT64_MAX, 1),
-                 sliced(w, NULL, all, axis, 0, -1, 1));
+                 sliced(w, NULL, all, axis, put_int(w, 1),
+                        put_int(w, INT64_MAX), 1),
+                 sliced(w, NULL, all, axis, put_int(w, 0), put_int(w, -1), 1));
 }
 
 void onnx_write_slice(onnx_writer *w)
@@ -307,30 +347,35 @@ void onnx_write_slice(onnx_writer *w)
     if (x)
         sliced(w, onnx_put_name(w), input(w),
                onnx_put_axis(w, "dim", x->rank, 0),
-               onnx_put_int(w, "start", 0), onnx_put_int(w, "end", INT64_MAX),
+               onnx_put_whole(w, onnx_put_arg(w, "start"), 0),
+               onnx_put_whole(w, onnx_put_arg(w, "end"), INT64_MAX),
                onnx_put_int(w, "step", 1));
 }
 
 void onnx_write_narrow(onnx_writer *w)
 {
-    const cfx_tensor *x = self_meta(w);
-    int64_t start = onnx_put_int(w, "start", 0);
+    const cfx_tensor *x = self_meta(w), *y = onnx_put_result(w);
+    cfx_value start = onnx_put_arg(w, "start");
 
-    if (!x)
+    onnx_put_unused(w, "length");
+    if (!x || !y)
         return;
     int64_t axis = onnx_put_axis(w, "dim", x->rank, 0);
-    if (start < 0)
-        start += onnx_put_extent(w, x, (int)axis);
-    sliced(w, onnx_put_name(w), input(w), axis, start,
-           start + onnx_put_int(w, "length", 0), 1);
+    const char *from = start.kind == CFX_NODE
+                           ? onnx_put_row(w, onnx_put_as(w, start, CFX_I64))
+                           : onnx_put_whole(w, start, 0);
+    if (start.kind == CFX_INT && start.u.i < 0)
+        from = ONNX_PUT(w, "Add", NULL, from, onnx_put_dim(w, x->shape[axis]));
+    sliced(w, onnx_put_name(w), input(w), axis, from,
+           ONNX_PUT(w, "Add", NULL, from, onnx_put_dim(w, y->shape[axis])), 1);
 }
 
 /* An item of an axis, which goes. */
 static const char *picked(onnx_writer *w, const char *out, const char *x,
-                          int64_t axis, int64_t at)
+                          int64_t axis, cfx_value at)
 {
     Onnx__NodeProto *n = ONNX_NODE(w, "Gather", out, x,
-                                   onnx_put_constant(w, cfx_int(at), CFX_I64));
+                                   onnx_put_as(w, at, CFX_I64));
 
     onnx_put_attr_int(w, n, "axis", axis);
     return onnx_put_out(n);
@@ -342,25 +387,19 @@ void onnx_write_select(onnx_writer *w)
 
     if (x)
         picked(w, onnx_put_name(w), input(w),
-               onnx_put_axis(w, "dim", x->rank, 0),
-               onnx_put_int(w, "index", 0));
+               onnx_put_axis(w, "dim", x->rank, 0), onnx_put_arg(w, "index"));
 }
 
-void onnx_write_index_select(onnx_writer *w)
+/* Where a part ends; *known is that number while extents are numbers, then
+ * -1. */
+static const char *end_of(onnx_writer *w, const char *at, cfx_dim extent,
+                          int64_t *known)
 {
-    Onnx__NodeProto *n = ONNX_NODE(w, "Gather", onnx_put_name(w), input(w),
-                                   onnx_put_input(w, "index"));
-
-    onnx_put_attr_int(w, n, "axis", onnx_put_int(w, "dim", 0));
-}
-
-void onnx_write_gather(onnx_writer *w)
-{
-    Onnx__NodeProto *n = ONNX_NODE(w, "GatherElements", onnx_put_name(w),
-                                   input(w), onnx_put_input(w, "index"));
-
-    onnx_put_unused(w, "sparse_grad");
-    onnx_put_attr_int(w, n, "axis", onnx_put_int(w, "dim", 0));
+    *known = *known >= 0 && cfx_dim_is_int(extent)
+                 ? *known + cfx_dim_value(extent)
+                 : -1;
+    return *known >= 0 ? put_int(w, *known)
+                       : ONNX_PUT(w, "Add", NULL, at, onnx_put_dim(w, extent));
 }
 
 /* chunk, split and unbind: a slice for each part, of which those that nothing
@@ -369,8 +408,8 @@ void onnx_write_parts(onnx_writer *w)
 {
     cfx_value metas = onnx_put_meta_value(w->node);
     const cfx_tensor *x = self_meta(w);
-    const char *in = input(w);
-    int64_t at = 0;
+    const char *in = input(w), *at = put_int(w, 0), *end;
+    int64_t known = 0;
 
     onnx_put_settled(w);
     if (!x || !cfx_value_is_seq(metas)) {
@@ -386,213 +425,13 @@ void onnx_write_parts(onnx_writer *w)
             return;
         }
         if (t->rank < x->rank) {
-            onnx_put_part(w, i, picked(w, NULL, in, axis, i));
+            onnx_put_part(w, i, picked(w, NULL, in, axis, cfx_int(i)));
             continue;
         }
-        int64_t size = onnx_put_extent(w, t, (int)axis);
-        onnx_put_part(w, i, sliced(w, NULL, in, axis, at, at + size, 1));
-        at += size;
+        end = end_of(w, at, t->shape[axis], &known);
+        onnx_put_part(w, i, sliced(w, NULL, in, axis, at, end, 1));
+        at = end;
     }
-}
-
-/* ---- Indices ---- */
-
-static const char *by_slice(onnx_writer *w, const char *x, int64_t axis,
-                            const cfx_value item[3])
-{
-    int64_t v[] = {0, INT64_MAX, 1};
-
-    for (int i = 0; i < 3; i++) {
-        if (item[i].kind == CFX_INT)
-            v[i] = item[i].u.i;
-        else if (item[i].kind != CFX_NONE)
-            onnx_put_fail(w, "a slice has a bound that is computed");
-    }
-    return item[0].kind == CFX_NONE && item[1].kind == CFX_NONE && v[2] == 1
-               ? x
-               : sliced(w, NULL, x, axis, v[0], v[1], v[2]);
-}
-
-/* The axes that the indices of a tuple with an ellipsis are of. */
-static int indexed_axes(cfx_value index)
-{
-    int n = 0;
-
-    for (size_t i = 0; index.kind == CFX_TUPLE && i < index.u.seq->len; i++)
-        n += index.u.seq->item[i].kind == CFX_INT ||
-             index.u.seq->item[i].kind == CFX_SLICE;
-    return n;
-}
-
-/* x[i, a:b, None, ...]: one step for each index. */
-static void index_tensor(onnx_writer *w, cfx_value index)
-{
-    bool many = index.kind == CFX_TUPLE;
-    size_t n = many ? index.u.seq->len : 1;
-    const cfx_tensor *x = self_meta(w);
-    const char *v = input(w);
-    int64_t axis = 0;
-
-    for (size_t i = 0; i < n && x && !w->st; i++) {
-        cfx_value at = many ? index.u.seq->item[i] : index;
-        if (at.kind == CFX_INT) {
-            v = picked(w, NULL, v, axis, at.u.i);
-        } else if (at.kind == CFX_NONE) {
-            v = ONNX_PUT(w, "Unsqueeze", NULL, v, onnx_put_ints(w, 1, &axis));
-            axis++;
-        } else if (at.kind == CFX_ELLIPSIS) {
-            axis += x->rank - indexed_axes(index);
-        } else if (at.kind == CFX_SLICE) {
-            v = by_slice(w, v, axis++, at.u.seq->item);
-        } else {
-            onnx_put_fail(w, "it is indexed by a %s", cfx_kind_name(at.kind));
-        }
-    }
-    onnx_put_alias(w, v);
-}
-
-void onnx_write_getitem(onnx_writer *w)
-{
-    cfx_value x = onnx_put_arg(w, "self"), index = onnx_put_arg(w, "index");
-
-    if (onnx_put_meta(w, x))
-        index_tensor(w, index);
-    else if (x.kind == CFX_NODE && index.kind == CFX_INT)
-        onnx_put_alias(w, onnx_put_part_of(w, x.u.node, index.u.i));
-    else
-        onnx_put_fail(w, "its argument is not known");
-}
-
-/* Indices of the first n axes, together: rows of them. */
-static void index_rows(onnx_writer *w, const cfx_seq *list)
-{
-    const cfx_tensor *x = self_meta(w), *y = onnx_put_result(w);
-    size_t n = list->len, rank;
-    char **in = onnx_put_alloc(w, n, sizeof(*in));
-    int64_t last[] = {-1};
-
-    if (!x || !y || !in || (size_t)x->rank < n) {
-        onnx_put_fail(w, "its %zu indices are not of its axes", n);
-        return;
-    }
-    rank = (size_t)y->rank - ((size_t)x->rank - n);
-    for (size_t i = 0; i < n; i++) {
-        const cfx_tensor *t = onnx_put_meta(w, list->item[i]);
-        if (!t || (cfx_dtype)t->dtype == CFX_BOOL) {
-            onnx_put_fail(w, "an index is a mask");
-            return;
-        }
-        const char *v = ONNX_PUT(w, "Expand", NULL,
-                                 onnx_put_as(w, list->item[i], CFX_I64),
-                                 onnx_put_shape(w, rank, y->shape));
-        v = ONNX_PUT(w, "Unsqueeze", NULL, v, onnx_put_ints(w, 1, last));
-        in[i] = (char *)(uintptr_t)v;
-    }
-    if (!w->st)
-        ONNX_PUT(w, "GatherND", onnx_put_name(w), input(w),
-                 concat(w, NULL, in, n, -1));
-}
-
-/* Tensors of indices along one axis, or along all of the first ones. */
-void onnx_write_index(onnx_writer *w)
-{
-    cfx_value list = onnx_put_arg(w, "indices"), index = cfx_none();
-    size_t n = cfx_value_is_seq(list) ? list.u.seq->len : 0, axis = 0;
-    size_t given = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (list.u.seq->item[i].kind != CFX_NONE) {
-            index = list.u.seq->item[i];
-            axis = i;
-            given++;
-        }
-    const cfx_tensor *t = onnx_put_meta(w, index);
-    if (given > 1 && given == n) {
-        index_rows(w, list.u.seq);
-        return;
-    }
-    if (given != 1 || !t || (cfx_dtype)t->dtype == CFX_BOOL) {
-        onnx_put_fail(w, "it has %zu indices, or a mask", given);
-        return;
-    }
-    Onnx__NodeProto *node = ONNX_NODE(w, "Gather", onnx_put_name(w), input(w),
-                                      onnx_put_value(w, index));
-    onnx_put_attr_int(w, node, "axis", (int64_t)axis);
-}
-
-/* Is an argument a scale of axis i of the image, and another one? */
-static bool differs(cfx_value v, int i, float scale)
-{
-    if (cfx_value_is_seq(v))
-        v = (uint32_t)i < v.u.seq->len ? v.u.seq->item[i] : cfx_none();
-    if (v.kind == CFX_NONE || v.kind == CFX_ABSENT)
-        return false;
-    return (v.kind != CFX_FLOAT && v.kind != CFX_INT) ||
-           cfx_value_number(v) != (double)scale;
-}
-
-/* torch computes with the scale that it is given, though the extents of the
- * result are cut. */
-static void check_scales(onnx_writer *w, int nd, const float *scale,
-                         bool matters)
-{
-    static const struct {
-        const char *name;
-        int axis; /* -1: all */
-    } args[] = {{"scale_factor", -1},
-                {"scale_factors", -1},
-                {"scales_h", 0},
-                {"scales_w", 1}};
-
-    for (size_t k = 0; k < sizeof(args) / sizeof(*args); k++) {
-        cfx_value v = onnx_put_arg(w, args[k].name);
-        for (int i = 0; i < nd && matters; i++)
-            if ((args[k].axis < 0 || args[k].axis == i) &&
-                differs(v, i, scale[i]))
-                onnx_put_fail(w, "%s is not that of the result's extents",
-                              args[k].name);
-    }
-}
-
-/* Resize to the extents of the result. */
-void onnx_write_interpolate(onnx_writer *w)
-{
-    const cfx_tensor *x = self_meta(w), *y = onnx_put_result(w);
-    cfx_value mode = onnx_put_arg(w, "mode");
-    bool corners = onnx_put_int(w, "align_corners", 0);
-    bool nearest = mode.kind == CFX_STR
-                       ? onnx_put_is(w, "mode", "nearest")
-                       : onnx_put_arg(w, "align_corners").kind == CFX_NONE;
-    float *scale = onnx_put_alloc(w, CFX_MAX_RANK, sizeof(*scale));
-
-    if (!x || !y || !scale)
-        return;
-    if ((!nearest && mode.kind == CFX_STR &&
-         !onnx_put_is(w, "mode", "bilinear")) ||
-        onnx_put_int(w, "antialias", 0)) {
-        onnx_put_fail(w, "it is neither nearest nor bilinear");
-        return;
-    }
-    for (int i = 2; i < x->rank; i++) {
-        int64_t in = onnx_put_extent(w, x, i), out = onnx_put_extent(w, y, i);
-        if (!w->st && (in < 1 || out % in))
-            onnx_put_fail(w, "it resizes %lld to %lld, no multiple",
-                          (long long)in, (long long)out);
-        scale[i] = in > 0 ? (float)(out / in) : 1;
-    }
-    scale[0] = scale[1] = 1;
-    onnx_put_unused(w, "size");
-    onnx_put_unused(w, "output_size");
-    check_scales(w, x->rank - 2, scale + 2,
-                 !onnx_put_int(w, "recompute_scale_factor", 0) && !corners);
-    Onnx__NodeProto *n = ONNX_NODE(w, "Resize", onnx_put_name(w), input(w), "",
-                                   onnx_put_floats(w, (size_t)x->rank, scale));
-    onnx_put_attr_text(w, n, "mode", nearest ? "nearest" : "linear");
-    onnx_put_attr_text(w, n, "coordinate_transformation_mode",
-                       nearest   ? "asymmetric"
-                       : corners ? "align_corners"
-                                 : "half_pixel");
-    onnx_put_attr_text(w, n, "nearest_mode", "floor");
 }
 
 /* torch's pads begin with the last axis. */

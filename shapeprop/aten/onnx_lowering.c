@@ -1,0 +1,181 @@
+/*
+ * onnx_lowering -- calls that ONNX has under other arguments, or not at all,
+ * and that are neither composites nor decomposed into Core ATen.
+ */
+#include <math.h>
+
+#include <cfx/ops.h>
+
+#include "op/op_impl.h"
+#include "shapeprop/aten/aten.h"
+
+static cfx_value in(const cfx_call *call, const char *name)
+{
+    return cfx_aten__in(call, name);
+}
+
+static const cfx_tensor *self_of(const cfx_call *call)
+{
+    return call->in[0].kind == CFX_TENSOR ? call->in[0].u.tensor : NULL;
+}
+
+static cfx_value type_of(const cfx_tensor *t)
+{
+    return cfx_value_of_dtype((cfx_dtype)t->dtype);
+}
+
+static cfx_value shape_of(cfx_scope *s, const cfx_tensor *t)
+{
+    cfx_value item[CFX_MAX_RANK];
+
+    for (int i = 0; i < t->rank; i++)
+        item[i] = cfx_value_of_dim(t->shape[i]);
+    return cfx_list_of(s, CFX_LIST, (size_t)t->rank, item);
+}
+
+/* ---- Contents ---- */
+
+static cfx_value copy(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_tensor *x = self_of(call);
+    cfx_value y = CFX_ATEN(s, "to.dtype", in(call, "src"), type_of(x));
+
+    return CFX_ATEN(s, "expand.default", y, shape_of(s, x));
+}
+
+static cfx_value full(cfx_scope *s, const cfx_tensor *x, cfx_value number)
+{
+    return cfx_aten__call_overload(
+        s, "torch.ops.aten.full.default",
+        (cfx_args){CFX_ITEMS(shape_of(s, x), number),
+                   CFX_PAIRS(cfx_str(s, "dtype"), type_of(x))});
+}
+
+static cfx_value fill(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value v = in(call, "value");
+    const cfx_tensor *x = self_of(call);
+
+    return v.kind == CFX_TENSOR
+               ? CFX_ATEN(s, "expand.default",
+                          CFX_ATEN(s, "to.dtype", v, type_of(x)),
+                          shape_of(s, x))
+               : full(s, x, v);
+}
+
+static cfx_value zero(cfx_scope *s, const cfx_call *call)
+{
+    return full(s, self_of(call), cfx_int(0));
+}
+
+/* ---- Arithmetic ---- */
+
+static cfx_value log1p_of(cfx_scope *s, const cfx_call *call)
+{
+    return cfx_log(s, cfx_add(s, call->in[0], cfx_int(1)));
+}
+
+/* exp(x) - 1 loses the digits of a small x, whose hyperbolic tangent does not:
+ * exp(x) - 1 = tanh(x/2) (exp(x) + 1) */
+static cfx_value expm1_of(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value half = cfx_mul(s, call->in[0], cfx_float(0.5));
+    cfx_value sum = cfx_add(s, cfx_exp(s, call->in[0]), cfx_int(1));
+
+    return cfx_mul(s, cfx_tanh(s, half), sum);
+}
+
+static cfx_value log_of(cfx_scope *s, const cfx_call *call, double base)
+{
+    return cfx_mul(s, cfx_log(s, call->in[0]), cfx_float(1 / log(base)));
+}
+
+static cfx_value log2_of(cfx_scope *s, const cfx_call *call)
+{
+    return log_of(s, call, 2);
+}
+
+static cfx_value log10_of(cfx_scope *s, const cfx_call *call)
+{
+    return log_of(s, call, 10);
+}
+
+static cfx_value exp2_of(cfx_scope *s, const cfx_call *call)
+{
+    return cfx_exp(s, cfx_mul(s, call->in[0], cfx_float(log(2))));
+}
+
+/* ---- Shapes ---- */
+
+/* Each item `repeats` times in a row: a new axis behind that of the items. */
+static cfx_value repeat_interleave(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value dim = in(call, "dim"), times = in(call, "repeats");
+    cfx_value x = in(call, "self"), item[CFX_MAX_RANK + 1];
+    const cfx_tensor *t = self_of(call);
+
+    if (x.kind != CFX_TENSOR ||
+        (times.kind != CFX_INT && times.kind != CFX_SYMINT))
+        return cfx_none();
+    if (dim.kind == CFX_NONE) {
+        x = cfx_reshape(s, x, cfx_list(s, cfx_int(-1)));
+        dim = cfx_int(0);
+        t = cfx_meta_of(s, x);
+    }
+    if (!t || t->rank == CFX_MAX_RANK)
+        return cfx_none();
+    int64_t axis = dim.u.i + (dim.u.i < 0 ? t->rank : 0);
+    for (int i = 0; i <= t->rank; i++)
+        item[i] = i <= axis       ? cfx_value_of_dim(t->shape[i])
+                  : i == axis + 1 ? times
+                                  : cfx_value_of_dim(t->shape[i - 1]);
+    x = CFX_ATEN(s, "unsqueeze.default", x, cfx_int(axis + 1));
+    x = CFX_ATEN(s, "expand.default", x,
+                 cfx_list_of(s, CFX_LIST, (size_t)t->rank + 1, item));
+    return CFX_ATEN(s, "flatten.using_ints", x, cfx_int(axis),
+                    cfx_int(axis + 1));
+}
+
+/* Ones where the row is the column. */
+static cfx_value eye(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_tensor *y = cfx_aten__result(s, call);
+
+    if (!y)
+        return cfx_none();
+    cfx_value row = CFX_ATEN(s, "arange.default",
+                             cfx_value_of_dim(y->shape[0]));
+    cfx_value col = CFX_ATEN(s, "arange.default",
+                             cfx_value_of_dim(y->shape[1]));
+    row = CFX_ATEN(s, "unsqueeze.default", row, cfx_int(1));
+    return CFX_ATEN(s, "to.dtype", cfx_eq(s, row, col), type_of(y));
+}
+
+/* ---- The table ---- */
+
+static const struct {
+    const char *op; /* one of its names */
+    cfx_aten_lowering *fn;
+} lowerings[] = {
+    {"operator.getitem", cfx_aten__getitem},
+    {"operator.setitem", cfx_aten__setitem},
+    {"aten.copy.default", copy},
+    {"aten.fill.Scalar", fill},
+    {"aten.zero.default", zero},
+    {"aten.log1p.default", log1p_of},
+    {"aten.expm1.default", expm1_of},
+    {"aten.log2.default", log2_of},
+    {"aten.log10.default", log10_of},
+    {"aten.exp2.default", exp2_of},
+    {"aten.repeat_interleave.self_int", repeat_interleave},
+    {"aten.eye.default", eye},
+    {"torch.nn.functional.interpolate", cfx_aten__interpolate},
+};
+
+cfx_aten_lowering *cfx_aten__find_onnx_lowering(const cfx_call *call)
+{
+    for (size_t i = 0; i < sizeof(lowerings) / sizeof(*lowerings); i++)
+        if (cfx_aten__is_called(call, lowerings[i].op))
+            return lowerings[i].fn;
+    return NULL;
+}
