@@ -198,6 +198,10 @@ cfx_status cfx_aten__call_written(cfx_aten *a, cfx_call *call, cfx_value *out);
 /* The lowering of an operator for ONNX, or NULL. */
 cfx_aten_lowering *cfx_aten__find_onnx_lowering(const cfx_call *call);
 
+/* ---- onnx_windows.c ---- */
+
+cfx_aten_lowering cfx_aten__unfold_dim, cfx_aten__unfold, cfx_aten__roll;
+
 /* ---- image.c ---- */
 
 cfx_aten_lowering cfx_aten__interpolate, cfx_aten__grid_sample;

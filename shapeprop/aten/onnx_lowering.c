@@ -3,6 +3,7 @@
  * and that are neither composites nor decomposed into Core ATen.
  */
 #include <math.h>
+#include <string.h>
 
 #include <cfx/ops.h>
 
@@ -151,6 +152,106 @@ static cfx_value eye(cfx_scope *s, const cfx_call *call)
     return CFX_ATEN(s, "to.dtype", cfx_eq(s, row, col), type_of(y));
 }
 
+/* ---- Reductions ---- */
+
+static cfx_value of_dims(cfx_scope *s, const char *target, cfx_value x,
+                         cfx_value dims, cfx_value keep)
+{
+    if (dims.kind == CFX_NONE)
+        dims = cfx_list_of(s, CFX_LIST, 0, NULL);
+    return cfx_aten__call_overload(s, target, CFX_ARGS(x, dims, keep));
+}
+
+#define SUM "torch.ops.aten.sum.dim_IntList"
+
+static cfx_value power_sum(cfx_scope *s, cfx_value x, double p, cfx_value dims,
+                           cfx_value keep)
+{
+    if (isinf(p))
+        return of_dims(s,
+                       p > 0 ? "torch.ops.aten.amax.default"
+                             : "torch.ops.aten.amin.default",
+                       cfx_abs(s, x), dims, keep);
+    if (p == 2)
+        return cfx_sqrt(s, of_dims(s, SUM, cfx_mul(s, x, x), dims, keep));
+    if (p == 1)
+        return of_dims(s, SUM, cfx_abs(s, x), dims, keep);
+    x = cfx_pow(s, cfx_abs(s, x), cfx_float(p));
+    return cfx_pow(s, of_dims(s, SUM, x, dims, keep), cfx_float(1 / p));
+}
+
+static bool is_fro(cfx_value v)
+{
+    return v.kind == CFX_STR && !strcmp(v.u.str->text, "fro");
+}
+
+/* The norm of a vector; halves are added up in float32, as torch does. */
+static cfx_value norm(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_tensor *y = cfx_aten__result(s, call);
+    cfx_value p = in(call, "ord");
+
+    if (p.kind == CFX_NONE)
+        p = in(call, "p");
+    double order = p.kind == CFX_INT || p.kind == CFX_FLOAT
+                       ? cfx_value_number(p)
+                   : is_fro(p) || p.kind == CFX_NONE ? 2
+                                                     : 0;
+    if (!y || order == 0 || isnan(order))
+        return cfx_none();
+    cfx_dtype type = (cfx_dtype)y->dtype;
+    cfx_dtype wide = type == CFX_F16 || type == CFX_BF16 ? CFX_F32 : type;
+    cfx_value x = CFX_ATEN(s, "to.dtype", call->in[0],
+                           cfx_value_of_dtype(wide));
+    x = power_sum(s, x, order, in(call, "dim"), in(call, "keepdim"));
+    return CFX_ATEN(s, "to.dtype", x, cfx_value_of_dtype(type));
+}
+
+static cfx_value glu(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value v = CFX_ATEN(s, "chunk.default", call->in[0], cfx_int(2),
+                           in(call, "dim"));
+
+    return cfx_mul(s, cfx_nth(s, v, 0), cfx_sigmoid(s, cfx_nth(s, v, 1)));
+}
+
+/* A weight or bias of channels, as it broadcasts. */
+static cfx_value of_channels(cfx_scope *s, cfx_value v, int rank)
+{
+    cfx_value shape[CFX_MAX_RANK];
+
+    for (int i = 0; i < rank; i++)
+        shape[i] = cfx_int(i == 1 ? -1 : 1);
+    return cfx_reshape(s, v, cfx_list_of(s, CFX_LIST, (size_t)rank, shape));
+}
+
+/* By the mean and variance of the input, without running ones. */
+static cfx_value batch_norm(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_tensor *t = self_of(call);
+    cfx_value training = in(call, "training"), dims[CFX_MAX_RANK];
+    cfx_value weight = in(call, "weight"), bias = in(call, "bias");
+
+    if (!t || t->rank < 2 || !training.u.i ||
+        training.kind != CFX_BOOL_VALUE ||
+        in(call, "running_mean").kind != CFX_NONE ||
+        in(call, "running_var").kind != CFX_NONE)
+        return cfx_none();
+    for (int i = 0; i < t->rank - 1; i++)
+        dims[i] = cfx_int(i ? i + 1 : 0);
+    cfx_value all = cfx_list_of(s, CFX_LIST, (size_t)t->rank - 1, dims);
+    cfx_value keep = cfx_bool(true);
+    cfx_value x = cfx_sub(s, call->in[0],
+                          CFX_ATEN(s, "mean.dim", call->in[0], all, keep));
+    cfx_value var = CFX_ATEN(s, "mean.dim", cfx_mul(s, x, x), all, keep);
+    x = cfx_mul(s, x, cfx_rsqrt(s, cfx_add(s, var, in(call, "eps"))));
+    if (weight.kind != CFX_NONE)
+        x = cfx_mul(s, x, of_channels(s, weight, t->rank));
+    return bias.kind == CFX_NONE
+               ? x
+               : cfx_add(s, x, of_channels(s, bias, t->rank));
+}
+
 /* ---- The table ---- */
 
 static const struct {
@@ -169,6 +270,13 @@ static const struct {
     {"aten.exp2.default", exp2_of},
     {"aten.repeat_interleave.self_int", repeat_interleave},
     {"aten.eye.default", eye},
+    {"aten.linalg_vector_norm.default", norm},
+    {"aten.norm.ScalarOpt_dim", norm},
+    {"aten.glu.default", glu},
+    {"aten.batch_norm.default", batch_norm},
+    {"aten.unfold.default", cfx_aten__unfold_dim},
+    {"aten.im2col.default", cfx_aten__unfold},
+    {"aten.roll.default", cfx_aten__roll},
     {"torch.nn.functional.interpolate", cfx_aten__interpolate},
 };
 

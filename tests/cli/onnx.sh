@@ -137,7 +137,7 @@ printf '%s\n' 'graph():' '    %x : [num_users=3] = placeholder[target=x]' \
     '    %d : [num_users=1] = call_function[target=torch.linalg.det](args = (%x,), kwargs = {})' \
     '    return (y, i, d)' >det.fx
 said 'calls that cannot be written are all named' 1 \
-    'written as ONNX: torch.linalg.det, torch.linalg.inv$|written as ONNX: linalg_det, linalg_inv$' \
+    'written as ONNX: _linalg_det, linalg_inv$' \
     "$cfx" convert det.fx det.onnx -i 'x=f32[3,3]'
 if [ ! -e det.onnx ]; then ok; else not_ok 'and no file is left'; fi
 ln -s /dev/full full.onnx
@@ -231,8 +231,12 @@ graph() # graph NAME INPUT LINE...: the calls are written, and compute the same
         '    %x : [num_users=1] = placeholder[target=x]'
       for line; do echo "    $line"; done; } >graph.fx
     said "$name" 0 '' "$cfx" convert graph.fx graph.onnx -i "x=$input"
-    said "$name: the same" 0 '^0 of [1-9]' \
-        "$cfx" diff graph.fx graph.onnx -i "x=$input"
+    for form in fx onnx; do
+        "$cfx" run graph.$form -i "x=$input" | sed 's/^output[^ ]*//' >$form
+    done
+    if [ -s fx ] && cmp fx onnx >out; then ok; else
+        not_ok "$name: other numbers"
+    fi
 }
 
 one='[num_users=1] = call_function'
@@ -261,6 +265,23 @@ graph 'zeros that are written' 'f32[2,3]' \
     "%f : $one[target=torch.select](args = (%x, 1, 0), kwargs = {})" \
     "%w : $one[target=aten.copy_.default](args = (%v, %f), kwargs = {})" \
     'return z'
+writes 'a norm of halves' 'f16[3,400]' torch.linalg.vector_norm '' 'dim: 1'
+writes 'the norm of all' 'f32[3,4]' torch.norm '' ''
+writes 'a norm of 3' 'f32[3,4]' torch.linalg.vector_norm '3, 0, True' ''
+writes 'the largest as a norm' 'f32[3,4]' torch.linalg.vector_norm 'inf, 1' ''
+writes 'a gate' 'f32[2,6]' $f.glu '' ''
+writes 'windows of an axis' 'f32[2,9,3]' aten.unfold.default '1, 4, 2' ''
+writes 'windows of an image' 'f32[2,3,7,6]' $f.unfold '(3, 2)' \
+    'padding: (1, 0), stride: 2, dilation: (1, 2)'
+writes 'columns that become an image' 'f32[2,12,12]' $f.fold '(4, 5), (2, 2)' ''
+writes 'rolled axes' 'f32[3,4,5]' torch.roll '(1, -2), (0, 2)' ''
+writes 'pools of different windows' 'f32[2,3,7,5]' \
+    $f.adaptive_avg_pool2d '(3, 2)' ''
+writes 'pools of more windows than items' 'f32[2,3,1,2]' \
+    $f.adaptive_avg_pool2d '(6, 5)' ''
+writes 'a batch that normalizes itself' 'f32[4,3,5]' $f.batch_norm \
+    'None, None' 'training: True'
+
 # ---- Numbers in other files ----
 
 mkdir data

@@ -116,7 +116,8 @@ void onnx_write_upsample(onnx_writer *w)
         onnx_put_attr_float(w, n, "cubic_coeff_a", -0.75);
 }
 
-/* Where the items of an axis come from, as torch computes it in float32. */
+/* Where the items of an axis come from, as torch computes it in float32; the
+ * extents alone decide if they are equal, or one is twice the other. */
 static const char *put_places(onnx_writer *w, const resize *r, int i,
                               bool exact)
 {
@@ -127,8 +128,10 @@ static const char *put_places(onnx_writer *w, const resize *r, int i,
     int64_t *at = onnx_put_alloc(w, (size_t)out, sizeof(*at));
 
     for (int64_t k = 0; k < out && at && !w->st; k++) {
-        int64_t from = (int64_t)floorf(exact ? ((float)k + 0.5f) * scale
-                                             : (float)k * scale);
+        int64_t from = !exact && out % in == 0 && out / in <= 2
+                           ? k / (out / in)
+                           : (int64_t)floorf(exact ? ((float)k + 0.5f) * scale
+                                                   : (float)k * scale);
         at[k] = from < in - 1 ? from : in - 1;
     }
     return at ? onnx_put_ints(w, (size_t)out, at) : NULL;

@@ -231,12 +231,57 @@ void onnx_write_pool(onnx_writer *w)
     }
 }
 
+/* A matrix [in, out] that averages the windows of an axis. */
+static const char *put_averages(onnx_writer *w, int64_t in, int64_t out)
+{
+    const int64_t shape[] = {in, out};
+    float *m = in > 0 && out > 0 && in < (1 << 20) / out
+                   ? onnx_put_alloc(w, (size_t)(in * out), sizeof(*m))
+                   : NULL;
+
+    if (!m) {
+        onnx_put_fail(w, "its windows are too many: %lld of %lld",
+                      (long long)out, (long long)in);
+        return NULL;
+    }
+    for (int64_t k = 0; k < out; k++) {
+        int64_t from = k * in / out, to = ((k + 1) * in + out - 1) / out;
+        for (int64_t i = from; i < to; i++)
+            m[i * out + k] = 1 / (float)(to - from);
+    }
+    const char *x = onnx_put_floats(w, (size_t)(in * out), m);
+    x = ONNX_PUT(w, "Reshape", NULL, x, onnx_put_ints(w, 2, shape));
+    cfx_dtype type = onnx_put_result_type(w);
+    return type == CFX_F32 ? x : onnx_put_cast(w, x, NULL, type);
+}
+
+/* Averages of windows that have different extents: a product along each
+ * axis. */
+static void put_average_windows(onnx_writer *w, int nd, const cfx_tensor *x,
+                                const cfx_tensor *y)
+{
+    static const int64_t swap[] = {1, 0};
+    const char *v = onnx_put_input(w, "self");
+
+    for (int i = nd - 1; i >= 0 && !w->st; i--) {
+        bool last = i == nd - 1;
+        const char *out = i ? NULL : onnx_put_name(w);
+        const char *m = put_averages(w, onnx_put_extent(w, x, 2 + i),
+                                     onnx_put_extent(w, y, 2 + i));
+        if (!last)
+            m = onnx_put_permuted(w, NULL, m, 2, swap);
+        v = last ? ONNX_PUT(w, "MatMul", out, v, m)
+                 : ONNX_PUT(w, "MatMul", out, m, v);
+    }
+}
+
 /* Windows of equal extents; of one, all of the image, which may be of any. */
 void onnx_write_adaptive_pool(onnx_writer *w)
 {
     const cfx_tensor *x = onnx_put_self(w, "self"), *y = onnx_put_result(w);
     int64_t kernel[MAX_SPATIAL];
     bool whole = true, average = !strcmp(w->onnx, "AveragePool");
+    bool equal = true;
     int nd = window_axes(w, x, "output_size");
 
     onnx_put_unused(w, "output_size");
@@ -249,22 +294,49 @@ void onnx_write_adaptive_pool(onnx_writer *w)
                  onnx_put_name(w), onnx_put_input(w, "self"));
         return;
     }
-    for (int i = 0; i < nd; i++) {
+    for (int i = 0; i < nd && !w->st; i++) {
         int64_t in = onnx_put_extent(w, x, 2 + i);
         int64_t out = onnx_put_extent(w, y, 2 + i);
-        if (w->st)
-            return;
-        if (out < 1 || in % out)
-            onnx_put_fail(w,
-                          "its windows have different extents: %lld of "
-                          "%lld",
-                          (long long)out, (long long)in);
+        equal = equal && out > 0 && in % out == 0;
         kernel[i] = out > 0 ? in / out : 1;
     }
+    if (!equal && average && nd < 3) {
+        put_average_windows(w, nd, x, y);
+        return;
+    }
+    if (!equal)
+        onnx_put_fail(w, "its windows have different extents");
     Onnx__NodeProto *n = ONNX_NODE(w, w->onnx, onnx_put_name(w),
                                    onnx_put_input(w, "self"));
     onnx_put_attr_ints(w, n, "kernel_shape", (size_t)nd, kernel);
     onnx_put_attr_ints(w, n, "strides", (size_t)nd, kernel);
+}
+
+/* Columns added up to an image: the rank of torch's without a batch is 2. */
+void onnx_write_fold(onnx_writer *w)
+{
+    static const char *const names[] = {"stride", "dilation", "padding"};
+    static const char *const attrs[] = {"strides", "dilations", "pads"};
+    cfx_value self = onnx_put_self_arg(w);
+    const cfx_tensor *x = onnx_put_meta(w, self);
+    int64_t size[2], list[3][4];
+
+    if (!x || x->rank != 3) {
+        onnx_put_fail(w, "it has no batch");
+        return;
+    }
+    window(w, "output_size", 2, size, 1);
+    const char *image = onnx_put_ints(w, 2, size);
+    window(w, "kernel_size", 2, size, 1);
+    Onnx__NodeProto *n = ONNX_NODE(w, "Col2Im", onnx_put_name(w),
+                                   onnx_put_value(w, self), image,
+                                   onnx_put_ints(w, 2, size));
+    for (int i = 0; i < 3; i++) {
+        window(w, names[i], 2, list[i], i < 2);
+        list[i][2] = list[i][0];
+        list[i][3] = list[i][1];
+        onnx_put_attr_ints(w, n, attrs[i], i < 2 ? 2 : 4, list[i]);
+    }
 }
 
 /* ---- Normalization ---- */

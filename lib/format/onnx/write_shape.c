@@ -435,21 +435,39 @@ void onnx_write_parts(onnx_writer *w)
 }
 
 /* torch's pads begin with the last axis. */
+static const char *put_pads(onnx_writer *w, int rank)
+{
+    cfx_value list = onnx_put_arg(w, "pad");
+    cfx_dim pads[2][CFX_MAX_RANK];
+    uint32_t n = cfx_value_is_seq(list) ? list.u.seq->len : 0;
+    char **in = onnx_put_alloc(w, 2, sizeof(*in));
+
+    if (n > 2 * (uint32_t)rank)
+        onnx_put_fail(w, "pad has %u items", (unsigned)n);
+    for (int i = 0; i < rank; i++)
+        pads[0][i] = pads[1][i] = cfx_dim_int(0);
+    for (uint32_t i = 0; i < n && !w->st; i++) {
+        cfx_value v = list.u.seq->item[i];
+        if (v.kind != CFX_INT && v.kind != CFX_SYMINT)
+            onnx_put_fail(w, "pad has an item that is not a number");
+        else
+            pads[i % 2][rank - 1 - (int)(i / 2)] = v.kind == CFX_INT
+                                                       ? cfx_dim_int(v.u.i)
+                                                       : v.u.dim;
+    }
+    for (int i = 0; i < 2 && !w->st; i++)
+        in[i] = (char *)(uintptr_t)onnx_put_shape(w, (size_t)rank, pads[i]);
+    return w->st ? NULL : onnx_put_concat(w, NULL, in, 2, 0);
+}
+
 void onnx_write_pad(onnx_writer *w)
 {
     const cfx_tensor *x = self_meta(w);
-    int64_t pad[2 * CFX_MAX_RANK], pads[2 * CFX_MAX_RANK] = {0};
-    size_t n = onnx_put_list(w, "pad", pad, 2 * CFX_MAX_RANK);
     cfx_value mode = onnx_put_arg(w, "mode");
     const char *name = mode.kind == CFX_STR ? mode.u.str->text : "constant";
 
     if (!x || w->st)
         return;
-    for (size_t i = 0; i < n / 2; i++) {
-        size_t axis = (size_t)x->rank - 1 - i;
-        pads[axis] = pad[2 * i];
-        pads[(size_t)x->rank + axis] = pad[2 * i + 1];
-    }
     bool constant = !strcmp(name, "constant");
     if (!constant && strcmp(name, "reflect"))
         name = strcmp(name, "replicate") ? NULL : "edge";
@@ -462,8 +480,7 @@ void onnx_write_pad(onnx_writer *w)
         number = cfx_int(0);
     const char *value = constant ? onnx_put_as(w, number, (cfx_dtype)x->dtype)
                                  : NULL;
-    Onnx__NodeProto *node = ONNX_NODE(
-        w, "Pad", onnx_put_name(w), input(w),
-        onnx_put_ints(w, 2 * (size_t)x->rank, pads), value);
+    Onnx__NodeProto *node = ONNX_NODE(w, "Pad", onnx_put_name(w), input(w),
+                                      put_pads(w, x->rank), value);
     onnx_put_attr_text(w, node, "mode", name);
 }
