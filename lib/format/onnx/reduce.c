@@ -258,13 +258,16 @@ void onnx_lower_top_k(onnx_node *n)
             return;
         k = given.item[0];
     }
-    cfx_value both = cfx_topk(
-        n->s, x, k, .dim = cfx_int(onnx_attr_int(n, "axis", -1)),
-        .largest = cfx_bool(onnx_attr_int(n, "largest", 1)));
-    n->out[0] = onnx_narrowed(n, cfx_nth(n->s, both, 0));
+    /* ONNX takes the first of equal elements, which torch's topk need not. */
+    cfx_value axis = cfx_int(onnx_attr_int(n, "axis", -1));
+    cfx_value both = cfx_sort(
+        n->s, x, .dim = axis, .stable = cfx_bool(true),
+        .descending = cfx_bool(onnx_attr_int(n, "largest", 1)));
     n->widened = CFX_BOOL; /* the indices stay int64 */
-    if (n->nout > 1)
-        n->out[1] = cfx_nth(n->s, both, 1);
+    for (uint32_t i = 0; i < 2 && i < n->nout; i++)
+        n->out[i] = cfx_slice(n->s, cfx_nth(n->s, both, i), axis, cfx_int(0),
+                              k, cfx_int(1));
+    n->out[0] = onnx_narrowed(n, n->out[0]);
 }
 
 void onnx_lower_cumulate(onnx_node *n)
