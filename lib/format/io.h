@@ -114,9 +114,10 @@ typedef struct cfx_pair {
 } cfx_pair;
 /* Write weights that tell a text of which they are no longer; `replaced` may be
  * NULL. */
-cfx_status cfx_safetensors__write(const char *path, cfx_context *ctx,
-                                  const cfx_named_tensor *item, size_t n,
-                                  const cfx_pair *replaced, cfx_error *err);
+cfx_status cfx_safetensors__write_pair(const char *path, cfx_context *ctx,
+                                       const cfx_named_tensor *item, size_t n,
+                                       const cfx_pair *replaced,
+                                       cfx_error *err);
 /* What weights tell of the text that they replaced. */
 cfx_pair cfx_safetensors__replaced(cfx_context *ctx, const char *path);
 /* Fails with CFX_EWEIGHT where the text is that which the weights beside it

@@ -92,7 +92,8 @@ cfx_status cfx_model__write_weights(const char *path, const cfx_module *gm,
     cfx_arena_init(&w.names, ctx);
     st = collect(&w, gm, err);
     if (!st)
-        st = cfx_safetensors__write(path, ctx, w.item, w.n, replaced, err);
+        st = cfx_safetensors__write_pair(path, ctx, w.item, w.n, replaced,
+                                         err);
     cfx_arena_release(&w.names);
     cfx_free(ctx, w.item, (n + 1) * sizeof(*w.item));
     return st;

@@ -521,12 +521,13 @@ cfx_status cfx_safetensors_write(const char *path, cfx_context *ctx,
                                  const cfx_named_tensor *item, size_t n,
                                  cfx_error *err)
 {
-    return cfx_safetensors__write(path, ctx, item, n, NULL, err);
+    return cfx_safetensors__write_pair(path, ctx, item, n, NULL, err);
 }
 
-cfx_status cfx_safetensors__write(const char *path, cfx_context *ctx,
-                                  const cfx_named_tensor *item, size_t n,
-                                  const cfx_pair *replaced, cfx_error *err)
+cfx_status cfx_safetensors__write_pair(const char *path, cfx_context *ctx,
+                                       const cfx_named_tensor *item, size_t n,
+                                       const cfx_pair *replaced,
+                                       cfx_error *err)
 {
     cfx_outfile file = {0};
     const cfx_named_tensor **order = cfx_calloc(ctx, n, sizeof(*order));
