@@ -189,14 +189,14 @@ const firstSymbol = Object.keys(report.symbols ?? {})[0] ?? "N";
 function drawApart() {
   const why = [...groups(nodes.filter(n => !n.mark), n => n.why)];
   const box = byId("apart");
-  byId("roofline-note").textContent = !marked.length
-    ? symbolic ? "Costs are expressions: give the symbols numbers to see the " +
-      `nodes here, as in cfx roofline --set ${firstSymbol}=8.`
-      : "No node has both arithmetic and bytes."
-    : measured ? "A mark is a node, its area is its time. Nodes far below " +
+  byId("roofline-note").replaceChildren(...!marked.length
+    ? symbolic ? ["Costs are expressions: give the symbols numbers to see the " +
+      "nodes here, as in ", html("code", {}, `cfx roofline --set ${firstSymbol}=8`), "."]
+      : ["No node has both arithmetic and bytes."]
+    : [measured ? "A mark is a node, its area is its time. Nodes far below " +
       "their ceiling could be faster."
       : "A mark is a node at the machine's limits, its area is its least " +
-      "time. Nothing was measured.";
+      "time. Nothing was measured."]);
   box.replaceChildren(...why.map(([reason, list]) => html("details", {},
     html("summary", {}, `Not in the plot: ${countOf(list.length, "node")} ` +
       reason + (total("time", list) > 0
