@@ -98,17 +98,26 @@ static cfx_bound *bind_for(cfx_search *s, const cfx_node *gn,
     return NULL;
 }
 
+/* The first target of an operator in a chain, or NULL. */
+static const cfx_target *target_for(const cfx_target *chain, const cfx_op *op)
+{
+    while (chain && chain->op != op)
+        chain = chain->next;
+    return chain;
+}
+
 /* True if both may be calls of one operator. They are not if only one writes in
  * place: += of numbers is +, but the kind of a node's value is not known. */
 static bool may_resolve(const cfx_target *p, const cfx_target *g)
 {
     bool may = false;
-    for (; g; g = g->next)
-        for (const cfx_target *t = p; t; t = t->next) {
-            if (t->op == g->op && t->inplace != g->inplace)
-                return false;
-            may |= t->op == g->op;
-        }
+    for (const cfx_target *t = g; t; t = t->next) {
+        const cfx_target *of_g = target_for(g, t->op);
+        const cfx_target *of_p = target_for(p, t->op);
+        if (of_p && of_p->inplace != of_g->inplace)
+            return false;
+        may |= of_p != NULL;
+    }
     return may;
 }
 

@@ -90,11 +90,15 @@ cfx_symbol_facts *cfx_env_facts_mut(cfx_shape_env *env, cfx_dim symbol)
     int64_t number = cfx_expr_of(symbol)->c;
     if (!env->known_cap)
         env->known_from = number;
-    if (number < env->known_from && !know_before(env, number))
+    if (number < env->known_from && !know_before(env, number)) {
+        cfx_exprs_no_memory(env->table);
         return NULL;
+    }
     size_t i = (size_t)(number - env->known_from), old = env->known_cap;
-    if (cfx_grow(env->ctx, env->known, env->known_cap, i + 1, NULL))
+    if (cfx_grow(env->ctx, env->known, env->known_cap, i + 1, NULL)) {
+        cfx_exprs_no_memory(env->table);
         return NULL;
+    }
     know_nothing(env->known + old, env->known_cap - old);
     cfx_undo *u = env->undo;
     if (u && u->n < sizeof(u->known) / sizeof(*u->known)) {

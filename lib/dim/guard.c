@@ -493,11 +493,12 @@ bool cfx_env_record(cfx_shape_env *env, cfx_relation r, cfx_dim d)
     cfx_buf_init(&b, env->ctx);
     put_guard(env, &b, r, d);
     const char *text = keep_text(env, &b, &added);
-    bool ok = text != NULL;
+    bool ok = text && !cfx_grow(env->ctx, env->guard, env->guard_cap,
+                                env->guards + 1, NULL);
+    if (!ok)
+        cfx_exprs_no_memory(env->table);
     if (added) {
-        ok = !cfx_grow(env->ctx, env->guard, env->guard_cap, env->guards + 1,
-                       NULL) &&
-             assume_or_take_back(env, r, d);
+        ok = ok && assume_or_take_back(env, r, d);
         if (ok)
             env->guard[env->guards++] = text;
         else

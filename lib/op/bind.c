@@ -306,13 +306,18 @@ static cfx_status lower_variant(cfx_bound *b, const cfx_target *t,
 }
 
 /* Check what was not bound to the operator's own schema: the arguments of a
- * variant, and the tensor that a call in place writes to. */
+ * variant, and the tensor that a call in place writes to. An argument that a
+ * node's value decides, as softmax's axis, is None so far. */
 static cfx_status check_lowered(const cfx_bound *b, const cfx_target *t,
                                 cfx_error *err)
 {
     if (!t->how && !t->inplace)
         return CFX_OK;
-    int k = first_misfit(t, b->in, 1u << CFX_NODE);
+    uint32_t also = 1u << CFX_NODE;
+    for (int k = 0; k < t->schema->nparams; k++)
+        if (b->in[k].kind == CFX_NODE)
+            also |= 1u << CFX_NONE;
+    int k = first_misfit(t, b->in, also);
     return k < 0 ? CFX_OK
                  : wrong_type(t->schema, &t->schema->params[k], b->in[k], err);
 }

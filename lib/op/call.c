@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/stop.h"
+#include "dim/env.h"
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
@@ -334,13 +335,20 @@ static int survey(const cfx_call *call)
     return seen;
 }
 
+/* Call the rule. An extent that lacked memory looks like one that does not fit. */
 static cfx_status infer(cfx_call *call)
 {
-    return CFX_LIKELY(call->op->infer)
-               ? call->op->infer(call)
-               : cfx_call_fail(call, CFX_EUNSUPPORTED,
-                               "an operator of higher "
-                               "order is called in a scope");
+    const cfx_exprs *extents = call->env ? call->env->table : NULL;
+    uint64_t failures = extents ? cfx_exprs_failures(extents) : 0;
+    if (CFX_UNLIKELY(!call->op->infer))
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "an operator of higher order is called in a scope");
+    cfx_status st = call->op->infer(call);
+    if (CFX_LIKELY(!st || !extents) || cfx_exprs_failures(extents) == failures)
+        return st;
+    cfx_error_clear(call->err);
+    return cfx_no_memory(call->err);
 }
 
 static cfx_status check_seen(cfx_call *call, int seen)

@@ -91,7 +91,8 @@ static bool add_modules(cfx_table *t)
     mark_working(r, working);
     for (size_t i = 0; i < r->modules.n; i++) {
         const cfx_cost_group *g = &r->modules.group[i];
-        if ((t->view->depth && g->depth > t->view->depth) || !working[i])
+        if ((t->view->depth && g->depth > t->view->depth) ||
+            !(working[i] || t->has_state))
             continue;
         cfx_table_row row = sum_row(r, &r->module_sum[i],
                                     *g->key ? g->key : "(model)");

@@ -30,7 +30,7 @@ offers 'passes' 'dead_code decompose ' transform m.fx de
 offers 'more passes' 'dead_code,dead_code dead_code,decompose ' \
     transform m.fx -q dead_code,de
 offers 'a pass to be told of' 'div_to_mul ' passes div
-offers 'operators' 'conv_transpose1d conv_transpose2d conv_transpose3d ' \
+offers 'operators' 'conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d ' \
     ops conv_t
 offers 'nothing of what is unknown' '' lisp x
 

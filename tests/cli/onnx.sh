@@ -54,7 +54,7 @@ said 'an input is missing' 1 "input 'x' is missing" \
     "$cfx" run cases/test_relu/model.onnx
 said 'a shape that has to be known' 1 'extent 0 of its input as a number' \
     "$cfx" info cases/own_pad_row/model.onnx
-said 'it is given' 0 'y +f32\[18\]' \
+said 'it is given' 0 'f32\[18\], %y' \
     "$cfx" info cases/own_pad_row/model.onnx -i 'x=f32[9]'
 said 'a symbol is none' 1 'extent 0 of its input as a number' \
     "$cfx" shapes cases/own_pad_row/model.onnx -i 'x=f32[N]'

@@ -167,6 +167,7 @@ comes_back()
 {
     gives 0 "$1: $2" transform "$1.fx" "$2" -o there.fx --verify -i 'f32[2,4]'
     check 'it changed' not cmp -s "$1.fx" there.fx
+    rm -f back.fx back.safetensors
     gives 0 "$1: $2, back" transform there.fx "$2" --reverse -o back.fx
     check "the text ($1, $2)" cmp "$1.fx" back.fx
     check "the numbers ($1, $2)" cmp "$1.safetensors" back.safetensors

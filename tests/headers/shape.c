@@ -78,6 +78,18 @@ static void exported(cfx_module *gm)
     cfx_shape_env_free(env);
 }
 
+static void written_as_onnx(cfx_module *gm)
+{
+    cfx_shape_env *env = NULL;
+    require(!cfx_shape_env_new(&env, ctx, &err));
+    @to_onnx.h.1
+    require(!err.code || err.code == CFX_EUNSUPPORTED); /* built without ONNX */
+    cfx_error_clear(&err);
+    cfx_value_unref(x);
+    cfx_module_unref(lowered);
+    cfx_shape_env_free(env);
+}
+
 static void optimized(cfx_module *gm, const cfx_value *inputs, size_t ninputs)
 {
     @optimize.h.1
@@ -93,6 +105,7 @@ int main(void)
     require(!planned(gm, &x, 1));
     roofs(gm, &x);
     shapes(image);
+    written_as_onnx(image);
     exported(image);
     optimized(gm, &x, 1);
     cfx_value_unref(x);

@@ -263,11 +263,11 @@ void onnx_lower_top_k(onnx_node *n)
     cfx_value both = cfx_sort(
         n->s, x, .dim = axis, .stable = cfx_bool(true),
         .descending = cfx_bool(onnx_attr_int(n, "largest", 1)));
-    n->widened = CFX_BOOL; /* the indices stay int64 */
     for (size_t i = 0; i < 2 && i < n->nout; i++)
         n->out[i] = cfx_slice(n->s, cfx_nth(n->s, both, (int64_t)i), axis,
                               cfx_int(0), k, cfx_int(1));
     n->out[0] = onnx_narrowed(n, n->out[0]);
+    n->widened = CFX_BOOL; /* the indices stay int64 */
 }
 
 void onnx_lower_cumulate(onnx_node *n)

@@ -123,17 +123,18 @@ TEST_CASE(a_home_keeps_what_is_sure)
     ck_assert_ptr_null(strchr(said, '!'));
 }
 
-TEST_CASE(a_home_keeps_what_is_doubtful_where_that_is_asked_for)
+TEST_CASE(a_home_keeps_what_is_doubtful_for_an_hour)
 {
     is_doubtful = true;
     setenv("HOME", folder, 1);
     ask(0);
-    ck_assert_uint_eq(files(), 0);
-    ck_assert_msg(strstr(said, "!the measurement is doubtful, and not kept "
-                               "(run cfx machine --keep-doubtful once): " WHY),
+    ck_assert_uint_eq(files(), 1);
+    ck_assert_msg(strstr(said,
+                         "!the measurement is doubtful, and kept for an "
+                         "hour (cfx machine --keep-doubtful keeps it): " WHY),
                   "%s", said);
     said[0] = '\0';
-    ask(CFX_MACHINE_KEEP_DOUBTFUL);
+    ask(CFX_MACHINE_KEEP_DOUBTFUL | CFX_MACHINE_AGAIN);
     ck_assert_uint_eq(files(), 1);
     ck_assert_msg(strstr(said, "!the measurement is doubtful, and kept: " WHY),
                   "%s", said);
