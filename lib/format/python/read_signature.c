@@ -272,8 +272,7 @@ bool cfx_python__declares(cfx_python *p, const cfx_python_line *line)
     cfx_lexer_init(&p->lx, line->s, line->end, &p->r.string);
     if (p->lx.token == CFX_TOKEN_NAME && line->end[-1] == ';') {
         cfx_lexer_next(&p->lx);
-        declares = cfx_lexer_is(&p->lx, ':') &&
-                   type_end(p, "=") == p->lx.end;
+        declares = cfx_lexer_is(&p->lx, ':') && type_end(p, "=") == p->lx.end;
     }
     p->lx = keep;
     return declares;
