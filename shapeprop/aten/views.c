@@ -39,9 +39,17 @@ static cfx_status copy_args(cfx_aten *a, cfx_aten_view *v, cfx_args args,
 
     if (!copy)
         return cfx_no_memory(err);
-    for (size_t i = 0; i < n; i++)
-        copy[i] = cfx_value_ref(i < args.nargs ? args.args[i]
-                                               : args.kwargs[i - args.nargs]);
+    cfx_context *ctx = cfx_module_context(a->root);
+    for (size_t i = 0; i < n; i++) {
+        cfx_value from = i < args.nargs ? args.args[i]
+                                        : args.kwargs[i - args.nargs];
+        copy[i] = cfx_value_own(ctx, from);
+        if (from.kind && !copy[i].kind) {
+            while (i-- > 0)
+                cfx_value_unref(copy[i]);
+            return cfx_no_memory(err);
+        }
+    }
     v->args = copy;
     v->nargs = args.nargs;
     v->nkwargs = args.nkwargs;

@@ -139,13 +139,20 @@ static void write_to(const finding *g, traffic *t, int64_t bytes)
             t->written[i + 1] += (double)(bytes - capacity(g, i));
 }
 
+/* What a row reads; NULL: nothing. */
+static const cfx_memory_part *parts_of(const cfx_flow *f,
+                                       const cfx_flow_row *row)
+{
+    return row->count ? &f->reading[row->first] : NULL;
+}
+
 /* A row's cost gives the sum of its reads. If that is less than its blocks
  * hold, it reads a part of the largest one; if it is more, it reads the rest
  * from data that it wrote itself. */
 static void read_all(const finding *g, traffic *t, const cfx_flow_row *row,
                      int64_t total)
 {
-    const cfx_memory_part *r = &g->f->reading[row->first];
+    const cfx_memory_part *r = parts_of(g->f, row);
     int64_t sum = 0, most = 0, left;
     size_t largest = 0;
     for (size_t i = 0; i < row->count; i++) {
@@ -262,7 +269,7 @@ static void end_parts(finding *g, const cfx_memory_part *part, size_t n,
 static void use_row(finding *g, size_t i)
 {
     const cfx_flow_row *row = &g->f->row[i];
-    const cfx_memory_part *r = &g->f->reading[row->first];
+    const cfx_memory_part *r = parts_of(g->f, row);
     const cfx_cost *c = &g->f->costs->node[i].cost;
     bool touches = !cfx_dim_is(c->bytes_read, 0) ||
                    !cfx_dim_is(c->bytes_written, 0);

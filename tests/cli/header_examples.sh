@@ -23,17 +23,17 @@ include="-I$headers -I$build/lib -I$src/lib -I$src/interp -I$src/shapeprop
 # Examples are put within functions, whose variables they may have as well.
 warn="-Wall -Wextra -Wpedantic -Wconversion -Wno-missing-field-initializers
       -Wno-unused-parameter -Wno-misleading-indentation -Werror"
-# program FILE COMPILER...: FILE is compiled, and linked with the library by the
-# build's libtool.
+# program FILE LINKER COMPILER...: FILE is compiled, and linked with the library by
+# the build's libtool.
 program() {
-    source=$1
-    shift
+    source=$1 linker=$2
+    shift 2
     # shellcheck disable=SC2086
     said "$source compiles" 0 '' "$@" $include ${CFX_LDFLAGS-} -c "$source" \
         -o "$source.o"
     # shellcheck disable=SC2086
     said "$source is linked" 0 '' "$build/libtool" --quiet --tag=CC --mode=link \
-        ${CC:-cc} ${CFX_LDFLAGS-} "$source.o" "$build/libcfx.la" \
+        $linker ${CFX_LDFLAGS-} "$source.o" "$build/libcfx.la" \
         -o "${source%.*}"
     said "$source runs" 0 '' sh -c "${CFX_EMULATOR-} ./${source%.*}"
 }
@@ -48,14 +48,20 @@ for f in "$headers"/*.c; do
     }
     { print }' "$f" >"${f##*/}"
     # shellcheck disable=SC2086
-    program "${f##*/}" ${CC:-cc} -std=c11 $warn
+    program "${f##*/}" "${CC:-cc}" ${CC:-cc} -std=c11 $warn
 done
 
 cp "$headers/idioms.cc" .
-for cxx in g++ clang++; do
+# The sanitizers of two compilers don't go into one program.
+case ${CFX_LDFLAGS-}:${CC-} in
+:*) compilers="g++ clang++" ;;
+*clang*) compilers=clang++ ;;
+*) compilers=g++ ;;
+esac
+for cxx in $compilers; do
     command -v $cxx >/dev/null || continue
     # shellcheck disable=SC2086
-    program idioms.cc $cxx -std=c++17 $warn -Wno-pedantic
+    program idioms.cc $cxx $cxx -std=c++17 $warn -Wno-pedantic
 done
 
 tell
