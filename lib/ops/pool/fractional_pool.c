@@ -106,6 +106,15 @@ static cfx_status read_axis(cfx_call *call, struct fractional *p, int i)
     return CFX_OK;
 }
 
+/* A list of numbers has one for each axis. */
+static cfx_status check_list(cfx_call *call, int k, const char *name, int axes)
+{
+    return !cfx_call_has(call, k) || cfx_call_len(call, k) == axes
+               ? CFX_OK
+               : cfx_call_fail(call, CFX_EINVAL, "'%s' takes %d numbers", name,
+                               axes);
+}
+
 static cfx_status read_arguments(cfx_call *call)
 {
     struct fractional *p = call->state;
@@ -118,6 +127,12 @@ static cfx_status read_arguments(cfx_call *call)
         st = cfx_call_fail(call, CFX_EINVAL,
                            "requires specifying either an output_size or an "
                            "output_ratio");
+    if (!st)
+        st = check_list(call, KERNEL_SIZE, "kernel_size", p->axes);
+    if (!st)
+        st = check_list(call, OUTPUT_SIZE, "output_size", p->axes);
+    if (!st)
+        st = check_list(call, OUTPUT_RATIO, "output_ratio", p->axes);
     for (int i = 0; !st && i < p->axes; i++)
         st = read_axis(call, p, i);
     return st;
