@@ -42,9 +42,9 @@ CFX_API cfx_status cfx_input_check_run(cfx_input_check *c, cfx_shape_env *env,
                                        const cfx_value *inputs, size_t n,
                                        cfx_error *err);
 
-/* What placeholder i is declared as, absent if it is not, with the extents of
- * the inputs that were compared last in place of their symbols. A new
- * reference. Fails with CFX_ENOMEM. */
+/* Set *out to the declared type of placeholder i, in which the extents of the
+ * inputs compared last replace symbols; absent if it has none. A new reference.
+ * Fails with CFX_ENOMEM. */
 CFX_API cfx_status cfx_input_check_expected(cfx_value *out,
                                             const cfx_input_check *c, size_t i,
                                             cfx_error *err);

@@ -482,9 +482,9 @@ CFX_API cfx_value cfx_node_meta(const cfx_node *n, const char *key);
 CFX_API cfx_status cfx_node_set_meta(cfx_node *n, const char *key, cfx_value v,
                                      cfx_error *err);
 
-/* What the model's file declares a placeholder to be, borrowed: its meta "val",
- * a meta of a tensor, a symbolic int, or the one value that is accepted; absent
- * for other nodes, and if nothing is declared. */
+/* The declaration of a placeholder in the model's file, borrowed: its meta "val",
+ * which is a tensor without data, a symbolic int, or the only value that is
+ * accepted. Absent for other nodes and for undeclared placeholders. */
 CFX_API cfx_value cfx_node_declared(const cfx_node *n);
 
 CFX_END_DECLS

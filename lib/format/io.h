@@ -118,7 +118,7 @@ cfx_status cfx_safetensors__write_pair(const char *path, cfx_context *ctx,
                                        const cfx_named_tensor *item, size_t n,
                                        const cfx_pair *replaced,
                                        cfx_error *err);
-/* What weights tell of the text that they replaced. */
+/* Read the checksum that a weights file keeps of the text that it replaced. */
 cfx_pair cfx_safetensors__replaced(cfx_context *ctx, const char *path);
 /* Fails with CFX_EWEIGHT where the text is that which the weights beside it
  * replaced. */

@@ -17,7 +17,7 @@ column: ok, what was wrong, or - where there is no file.
 
     run       results of the sample inputs, to 1e-4 of the largest
     batch     results of other extents, of the dynamic file
-    shapes    `cfx shapes` gives each result's shape
+    shapes    `cfx shapes` ends with status 0; the shapes are not compared
     optimize  results of what `cfx optimize` wrote
     pt2       results of what `cfx convert` wrote as .pt2, by torch.export.load
     onnx      results of what `cfx convert` wrote as .onnx, by ONNX Runtime

@@ -82,8 +82,8 @@ static bool unroll(onnx_node *n, const loop *l, size_t rounds)
 
 /* ---- Rounds that the model decides ---- */
 
-/* What scanned results are like, and whether the condition stays, by lowering
- * a round into a graph that is dropped. */
+/* Lower one iteration into a graph that is dropped, to learn the types of the
+ * scanned results and whether the condition is constant. */
 static void try_round(onnx_node *n, loop *l)
 {
     cfx_value *in = onnx_alloc(n->s, l->carried + 2, sizeof(*in));
@@ -328,7 +328,7 @@ void onnx_lower_loop(onnx_node *n)
     }
     l.carried = n->nin > 2 ? n->nin - 2 : 0;
     l.scanned = n->nout - l.carried;
-    /* Where there is no round, a loop tells what scanned results are like. */
+    /* Without an iteration, only while_loop gives the types of scanned results. */
     bool known = known_rounds(n, &rounds) && truth(n->in[1]) == 1 &&
                  (rounds || !l.scanned);
     if (!known || !unroll(n, &l, (size_t)rounds))

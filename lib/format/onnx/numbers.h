@@ -30,7 +30,7 @@ typedef struct onnx_operands {
 /* One number of the result; false if it has no such form. */
 typedef bool onnx_each_fn(onnx_node *n, const onnx_operands *x,
                           onnx_fraction *out);
-/* Of two ints one, for operands with the same divisor, which the result has. */
+/* Combine two numerators with one divisor into the result's, with the same. */
 typedef cfx_value onnx_pair_fn(onnx_node *n, cfx_value a, cfx_value b);
 
 /* How an operator works on numbers: by one of `each`, `pair` and `data`; with

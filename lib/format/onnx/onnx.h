@@ -421,7 +421,7 @@ cfx_value onnx_branch_input(onnx_node *n, const char *name, cfx_value meta);
 /* Placeholders for values around the graph, under their names. */
 void onnx_branch_capture(onnx_node *n, size_t count, const char *const *name,
                          const cfx_value *metas);
-/* What the graph gives: one value, or a tuple. */
+/* Set the results of the branch's graph: one value, or a tuple. */
 void onnx_branch_results(onnx_node *n, size_t count, const cfx_value *v,
                          bool single);
 /* A get_attr node of the graph's module. */

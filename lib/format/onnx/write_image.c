@@ -116,8 +116,8 @@ void onnx_write_upsample(onnx_writer *w)
         onnx_put_attr_float(w, n, "cubic_coeff_a", -0.75);
 }
 
-/* Where the items of an axis come from, as torch computes it in float32; the
- * extents alone decide if they are equal, or one is twice the other. */
+/* Write the source index of each item of an axis, which torch computes in float32.
+ * If the extents are equal or one is twice the other, torch ignores the scale. */
 static const char *put_places(onnx_writer *w, const resize *r, int i,
                               bool exact)
 {

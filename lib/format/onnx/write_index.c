@@ -147,8 +147,7 @@ static void order_axes(plan *p, const bool *indexed, int first, bool together)
         p->to_front[indexed[i] ? k++ : at++] = i;
     for (int i = 0; i < p->rank; i++)
         p->moved = p->moved || p->to_front[i] != i;
-    /* Where the indexed axes are neighbours, their result stands in their
-     * place. */
+    /* The axes of the result replace adjacent indexed axes. */
     p->moves_back = together && first > 0 && p->index_rank > 0;
     for (int i = 0, next = 0; i < out && p->moves_back; i++) {
         if (i == first)

@@ -557,7 +557,7 @@ static void add_node(onnx_writer *w, Onnx__NodeProto *n)
     w->graph.node[w->graph.n_node++] = n;
 }
 
-/* Of all operators that rules put. */
+/* No operator that the rules write has more outputs. */
 enum { MAX_OUTPUTS = 4 };
 
 Onnx__NodeProto *onnx_put_node(onnx_writer *w, const char *op, const char *out,
