@@ -26,23 +26,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/tensors/npy.c \
 	%reldir%/tensors/npz.c \
 	%reldir%/tensors/raw.c \
-	%reldir%/pt2/archive.c \
-	%reldir%/pt2/argument.c \
-	%reldir%/pt2/flat.c \
-	%reldir%/pt2/graph.c \
-	%reldir%/pt2/inputs.c \
-	%reldir%/pt2/outputs.c \
-	%reldir%/pt2/pickle.c \
-	%reldir%/pt2/pickle.h \
-	%reldir%/pt2/provenance.c \
 	%reldir%/pt2/pt2.c \
-	%reldir%/pt2/pt2.h \
-	%reldir%/pt2/schema.c \
-	%reldir%/pt2/declared.c %reldir%/pt2/signature.c \
-	%reldir%/pt2/torch_file.c \
-	%reldir%/pt2/torch_file.h \
-	%reldir%/pt2/tree.c \
-	%reldir%/pt2/weights.c \
 	%reldir%/pt2/write.c \
 	%reldir%/pt2/write.h \
 	%reldir%/pt2/write_argument.c \
@@ -89,11 +73,33 @@ libcfx_all_la_SOURCES += \
 	%reldir%/tensors/tensor_formats.c \
 	%reldir%/tensors/tensor_formats.def \
 	%reldir%/text/text_file.c \
-	%reldir%/zip.c \
-	%reldir%/zip.h \
-	%reldir%/zip_place.c \
 	%reldir%/zip_write.c \
 	%reldir%/zip_write.h
+
+# Zip archives, and the .pt2 and .npz in them, which need libzip to be read.
+if HAVE_LIBZIP
+libcfx_all_la_SOURCES += \
+	%reldir%/pt2/archive.c \
+	%reldir%/pt2/argument.c \
+	%reldir%/pt2/declared.c \
+	%reldir%/pt2/flat.c \
+	%reldir%/pt2/graph.c \
+	%reldir%/pt2/inputs.c \
+	%reldir%/pt2/outputs.c \
+	%reldir%/pt2/pickle.c \
+	%reldir%/pt2/pickle.h \
+	%reldir%/pt2/provenance.c \
+	%reldir%/pt2/pt2.h \
+	%reldir%/pt2/schema.c \
+	%reldir%/pt2/signature.c \
+	%reldir%/pt2/torch_file.c \
+	%reldir%/pt2/torch_file.h \
+	%reldir%/pt2/tree.c \
+	%reldir%/pt2/weights.c \
+	%reldir%/zip.c \
+	%reldir%/zip.h \
+	%reldir%/zip_place.c
+endif
 
 # ONNX, which needs protobuf-c. The compiler of messages writes beside the
 # objects.

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "format/onnx/writable.h"
+
 static const cfx_format *const formats[] = {
 #define MODEL_FORMAT(name) &cfx_model_format__##name.base,
 #include "format/model_formats.def"
@@ -64,5 +66,11 @@ cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
     *out = CFX_NOTHING;
     return cfx_fail(err, CFX_EUNSUPPORTED, "%s: cfx is built without ONNX",
                     path);
+}
+
+bool cfx_onnx__has_rule(const cfx_op *op)
+{
+    (void)op;
+    return false;
 }
 #endif

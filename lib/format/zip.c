@@ -9,8 +9,6 @@
 
 #include "base/util.h"
 
-#ifdef HAVE_LIBZIP
-
 #include <sys/stat.h>
 
 /* An entry may inflate to RATIO times its bytes, and SPARE besides. */
@@ -202,5 +200,3 @@ cfx_status cfx_zip_read(cfx_bytes *out, cfx_zip *z, size_t i, uint64_t size,
         cfx_bytes_release(out);
     return st;
 }
-
-#endif

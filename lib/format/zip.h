@@ -4,8 +4,6 @@
 #ifndef CFX_FORMAT_ZIP_H
 #define CFX_FORMAT_ZIP_H
 
-#ifdef HAVE_LIBZIP
-
 #include <zip.h>
 
 #include "format/io.h"
@@ -64,7 +62,5 @@ void cfx_zip_places(uint64_t *place, size_t n, const unsigned char *file,
 cfx_status cfx_zip_is_at(bool *same, cfx_zip *z, size_t i,
                          const unsigned char *data, size_t size,
                          cfx_error *err);
-
-#endif
 
 #endif

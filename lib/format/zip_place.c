@@ -7,8 +7,6 @@
  */
 #include "format/zip.h"
 
-#ifdef HAVE_LIBZIP
-
 enum { END = 22, LOCATOR = 20, END64 = 56, ENTRY = 46, LOCAL = 30 };
 
 static uint64_t number(const unsigned char *p, int n)
@@ -124,5 +122,3 @@ cfx_status cfx_zip_is_at(bool *same, cfx_zip *z, size_t i,
     zip_fclose(file);
     return st;
 }
-
-#endif

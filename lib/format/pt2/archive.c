@@ -7,8 +7,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 #define FLAT_MODEL "serialized_exported_program.json"
 
 /* ---- Kinds of archives ---- */
@@ -301,5 +299,3 @@ cfx_status cfx_pt2__read_model(cfx_json *out, cfx_pt2_archive *a,
     cfx_buf_release(&name);
     return st;
 }
-
-#endif

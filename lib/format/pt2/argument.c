@@ -6,8 +6,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 typedef cfx_status read_fn(cfx_value *out, cfx_pt2_graph *g, const json_t *v,
                            cfx_error *err);
 
@@ -340,5 +338,3 @@ cfx_status cfx_pt2__argument(cfx_value *out, cfx_pt2_graph *g, const json_t *v,
     return cfx_fail(err, CFX_EUNSUPPORTED,
                     "an argument of the kind '%.64s' is not offered", u.key);
 }
-
-#endif

@@ -7,8 +7,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 #include <ctype.h>
 #include <strings.h>
 
@@ -265,5 +263,3 @@ cfx_status cfx_pt2__declare(const cfx_pt2_graph *g, const json_t *program,
     return st || !first ? st
                         : declare_conditions(g->graph, first, program, err);
 }
-
-#endif

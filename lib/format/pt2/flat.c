@@ -4,8 +4,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -109,5 +107,3 @@ cfx_status cfx_pt2__flat(cfx_tensor **out, cfx_pt2_archive *a,
         cfx_normalize_bools(b.data, b.len);
     return tensor_of_bytes(out, &b, dtype, err);
 }
-
-#endif

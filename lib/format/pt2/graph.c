@@ -6,8 +6,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 #include "op/op_impl.h"
 
 /* ---- Names ---- */
@@ -346,5 +344,3 @@ cfx_status cfx_pt2__nested(cfx_node **out, cfx_pt2_graph *g,
                                  name, NULL, err);
     return *out ? CFX_OK : err->code;
 }
-
-#endif

@@ -7,8 +7,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 #include "format/pt2/torch_file.h"
 
 struct sampling {
@@ -163,5 +161,3 @@ cfx_status cfx_pt2__inputs(cfx_value *out, const cfx_module *gm,
     cfx_buf_release(&name);
     return st;
 }
-
-#endif

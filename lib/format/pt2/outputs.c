@@ -7,8 +7,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 static bool is_one_of(const char *key, const char *const *keys)
 {
     while (*keys && strcmp(*keys, key) != 0)
@@ -182,5 +180,3 @@ cfx_status cfx_pt2__outputs(cfx_pt2_graph *g, cfx_node *n, const json_t *node,
         st = add_result(g, n, i, json_array_get(outputs, i), node, err);
     return st;
 }
-
-#endif

@@ -7,8 +7,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 /* torch writes this for nodes of which it does not know the modules. */
 static const char unknown[] = "_empty_nn_module_stack";
 
@@ -86,5 +84,3 @@ cfx_status cfx_pt2__metadata(cfx_node *n, const json_t *node, cfx_error *err)
     cfx_value_unref(text);
     return st;
 }
-
-#endif

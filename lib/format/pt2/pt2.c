@@ -7,13 +7,13 @@
  * what the program returns; weights loads its numbers. Nothing of Python is
  * executed. Configured without libzip, reading fails with CFX_EUNSUPPORTED.
  */
-#include "format/pt2/pt2.h"
 
 #include "format/io.h"
 #include "format/print.h"
 #include "format/pt2/write.h"
 
 #ifdef HAVE_LIBZIP
+#include "format/pt2/pt2.h"
 
 /* ---- Reading ---- */
 

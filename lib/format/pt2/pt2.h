@@ -7,8 +7,6 @@
 #ifndef CFX_PT2_H
 #define CFX_PT2_H
 
-#ifdef HAVE_LIBZIP
-
 #include <cfx/graph_module.h>
 
 #include "format/io.h"
@@ -185,7 +183,5 @@ cfx_status cfx_pt2__load(cfx_module *gm, cfx_pt2_archive *a, cfx_error *err);
  * absent where the archive has none. */
 cfx_status cfx_pt2__inputs(cfx_value *out, const cfx_module *gm,
                            cfx_pt2_archive *a, cfx_error *err);
-
-#endif
 
 #endif

@@ -7,8 +7,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 #include "format/pt2/write.h"
 
 /* ---- Objects and unions ---- */
@@ -205,5 +203,3 @@ cfx_status cfx_pt2__meta(cfx_tensor **out, cfx_context *ctx,
               : cfx_tensor_meta(out, ctx, dtype, (int)rank, shape, stride,
                                 err);
 }
-
-#endif

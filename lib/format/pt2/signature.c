@@ -5,8 +5,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 #include "graph/graph_impl.h"
 
 struct unlifting {
@@ -292,5 +290,3 @@ cfx_status cfx_pt2__unlift(cfx_pt2_graph *g, cfx_module *gm,
     cfx_map_release(&u.state);
     return st;
 }
-
-#endif

@@ -5,8 +5,6 @@
  */
 #include "format/pt2/torch_file.h"
 
-#ifdef HAVE_LIBZIP
-
 static void init(cfx_torch_file *f, cfx_context *ctx)
 {
     memset(f, 0, sizeof(*f));
@@ -234,5 +232,3 @@ const cfx_tensor_format cfx_tensor_format__torch = {
     .keyed = true,
     .read = torch_read,
 };
-
-#endif

@@ -7,8 +7,6 @@
 #include "format/pt2/pickle.h"
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 typedef struct cfx_torch_file {
     cfx_bytes bytes;
     cfx_pt2_archive archive; /* over the bytes */
@@ -26,7 +24,5 @@ void cfx_torch_file_close(cfx_torch_file *f);
  * memory. Fails with CFX_EPARSE for a value that is no tensor. */
 cfx_status cfx_torch_file_tensor(cfx_tensor **out, cfx_torch_file *f,
                                  const cfx_pickled *v, cfx_error *err);
-
-#endif
 
 #endif

@@ -9,8 +9,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 struct tree {
     cfx_context *ctx;
     const json_t *fields;  /* of namedtuples: {name: {"field_names": [...]}} */
@@ -205,5 +203,3 @@ cfx_status cfx_pt2__shape_result(cfx_pt2_graph *g, const json_t *module,
         cfx_fail_at(err, "out_spec");
     return st;
 }
-
-#endif

@@ -7,8 +7,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#ifdef HAVE_LIBZIP
-
 #include "base/util.h"
 #include "format/pt2/torch_file.h"
 #include "nn/module_impl.h"
@@ -288,5 +286,3 @@ cfx_status cfx_pt2__load(cfx_module *gm, cfx_pt2_archive *a, cfx_error *err)
         st = load_kind(gm, a, &payloads[i], err);
     return st;
 }
-
-#endif

@@ -6,12 +6,12 @@
  * without libzip, reading fails with CFX_EUNSUPPORTED.
  */
 #include "format/io.h"
-#include "format/zip.h"
 #include "format/zip_write.h"
 
 #include "base/util.h"
 
 #ifdef HAVE_LIBZIP
+#include "format/zip.h"
 
 /* The length of an entry's name without ".npy". */
 static cfx_status entry_name(const char *name, size_t *len, cfx_error *err)
