@@ -18,9 +18,9 @@ struct diff_options {
     cli_list inputs;
     cli_seed seed;
     cli_tolerance_options allowed;
-    const char *min_snr, *format, *cpu_b, *weights_b;
+    const char *min_snr, *cpu_b, *weights_b;
     int threads_b;
-    bool all, graph, snr, same_inputs;
+    bool json, all, graph, snr, same_inputs;
     cli_optimizing how;
 };
 
@@ -63,8 +63,8 @@ static const cli_option options[] = {
      offsetof(struct diff_options, threads_b)},
     {CLI_TEXT, 0, "weights-b", "FILE", "read the weights of B from this file",
      offsetof(struct diff_options, weights_b)},
-    {CLI_TEXT, 'f', "format", "FORMAT", "text (default) or json",
-     offsetof(struct diff_options, format)},
+    {CLI_JSON, 'f', "format", "FORMAT", "text (default) or json",
+     offsetof(struct diff_options, json)},
     {0},
 };
 
@@ -497,9 +497,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     d.cmp.differs = on_difference;
     d.cmp.unmatched = on_unmatched;
     d.cmp.user = &d;
-    d.json = o->format && !strcmp(o->format, "json");
-    if (o->format && !d.json && strcmp(o->format, "text"))
-        return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
+    d.json = o->json;
     if (cli_read_tolerance(c, &o->allowed, t))
         return CLI_USAGE;
     if (d.snr && (d.graph || t->given))

@@ -8,8 +8,8 @@
 #include "cli.h"
 
 struct machine_options {
-    const char *machine, *format;
-    bool again, keep;
+    const char *machine;
+    bool again, keep, json;
     double seconds;
 };
 
@@ -27,8 +27,8 @@ static const cli_option options[] = {
     {CLI_SECONDS, 0, "seconds", "SECONDS",
      "measure for about so long (default: 8)",
      offsetof(struct machine_options, seconds)},
-    {CLI_TEXT, 'f', "format", "FORMAT", "text (default) or json",
-     offsetof(struct machine_options, format)},
+    {CLI_JSON, 'f', "format", "FORMAT", "text (default) or json",
+     offsetof(struct machine_options, json)},
     {0},
 };
 
@@ -153,15 +153,12 @@ static void print_text(FILE *to, const cfx_machine *m)
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct machine_options *o = opts;
-    bool json = o->format && !strcmp(o->format, "json");
     cfx_error err = {0};
     cfx_machine *m;
     cfx_status st;
 
     (void)nargs;
     (void)args;
-    if (o->format && !json && strcmp(o->format, "text"))
-        return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
     unsigned how = (o->again ? CFX_MACHINE_AGAIN : 0) |
                    (o->keep ? CFX_MACHINE_KEEP_DOUBTFUL : 0);
     if (o->machine && (how || o->seconds > 0))
@@ -170,7 +167,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
                     : cfx_machine_cached(&m, c->ctx, how, o->seconds, &err);
     if (st)
         return cli_fail(&err);
-    if (json)
+    if (o->json)
         st = cfx_print_machine(cfx_sink_file(c->out), m, &err);
     else
         print_text(c->out, m);

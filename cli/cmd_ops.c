@@ -10,8 +10,7 @@
 #include "ops_table.h"
 
 struct ops_options {
-    bool modules, table;
-    const char *format;
+    bool modules, table, json;
 };
 
 static const cli_option options[] = {
@@ -21,9 +20,9 @@ static const cli_option options[] = {
      "print a line for each operator: what its results are compared with in "
      "the tests, in which types, and the names that code calls it by",
      offsetof(struct ops_options, table)},
-    {CLI_TEXT, 'f', "format", "FORMAT",
+    {CLI_JSON, 'f', "format", "FORMAT",
      "print the table as text (default) or json",
-     offsetof(struct ops_options, format)},
+     offsetof(struct ops_options, json)},
     {0},
 };
 
@@ -239,16 +238,13 @@ static int print_table(cli *c, const char *name, bool json)
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct ops_options *o = opts;
-    bool json = o->format && !strcmp(o->format, "json");
 
-    if (o->format && !json && strcmp(o->format, "text"))
-        return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
     if (o->table && o->modules)
         return cli_usage(c, "--table has operators, not modules");
-    if (o->format && !o->table)
+    if (o->json && !o->table)
         return cli_usage(c, "--format is for --table");
     if (o->table)
-        return print_table(c, nargs ? args[0] : NULL, json);
+        return print_table(c, nargs ? args[0] : NULL, o->json);
     if (nargs)
         return show_one(c, o->modules, args[0]);
     if (o->modules)

@@ -10,12 +10,12 @@
 #include "cli.h"
 
 struct passes_options {
-    const char *format;
+    bool json;
 };
 
 static const cli_option options[] = {
-    {CLI_TEXT, 'f', "format", "FORMAT", "text (default) or json",
-     offsetof(struct passes_options, format)},
+    {CLI_JSON, 'f', "format", "FORMAT", "text (default) or json",
+     offsetof(struct passes_options, json)},
     {0},
 };
 
@@ -142,10 +142,12 @@ static cfx_status print_json(FILE *to, cfx_context *ctx, const cfx_pass *only,
     if (!st)
         all = json_pack("{s:s, s:O}", "schema", "cfx-passes-1", "passes",
                         list);
-    if (!st && (!all || json_dumpf(all, to, JSON_INDENT(2))))
-        st = cfx_fail(err, CFX_EIO, "cannot write the list");
-    if (!st)
+    if (!st && !all)
+        st = cfx_no_memory(err);
+    if (!st) {
+        json_dumpf(all, to, JSON_INDENT(2));
         fputc('\n', to);
+    }
     json_decref(all);
     json_decref(list);
     return st;
@@ -174,11 +176,9 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     cfx_error err = {0};
     const cfx_pass *only = NULL;
 
-    if (o->format && strcmp(o->format, "text") && strcmp(o->format, "json"))
-        return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
     if (nargs && !(only = cfx_find_pass(c->ctx, args[0])))
         return unknown(c, args[0]);
-    if (o->format && !strcmp(o->format, "json"))
+    if (o->json)
         return print_json(c->out, c->ctx, only, &err) ? cli_fail(&err)
                                                       : CLI_OK;
     if (only)

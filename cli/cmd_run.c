@@ -19,11 +19,11 @@
 
 struct run_options {
     cli_list inputs, saves;
-    const char *directory, *format, *labels, *expect;
+    const char *directory, *labels, *expect;
     cli_tolerance_options allowed;
     int top, repeat, warmup;
     cli_seed seed;
-    bool softmax, trace, check_finite, arena, strict_devices;
+    bool json, softmax, trace, check_finite, arena, strict_devices;
     cli_optimizing how;
 };
 
@@ -51,8 +51,8 @@ static const cli_option options[] = {
     {CLI_FLAG, 0, "softmax", NULL,
      "take the softmax of each row of floating-point results",
      offsetof(struct run_options, softmax)},
-    {CLI_TEXT, 'f', "format", "FORMAT", "text (default) or json",
-     offsetof(struct run_options, format)},
+    {CLI_JSON, 'f', "format", "FORMAT", "text (default) or json",
+     offsetof(struct run_options, json)},
     {CLI_TEXT, 0, "expect", "FILE",
      "compare the results with those of FILE, or of a folder that -O wrote, "
      "instead of printing them; status 1 if they differ",
@@ -443,11 +443,6 @@ static cfx_status make_softmax(cfx_value *result, cfx_context *ctx,
     return st;
 }
 
-static bool is_json(const struct run_options *o)
-{
-    return o->format && !strcmp(o->format, "json");
-}
-
 static cfx_status print_result(cli *c, const struct run_options *o,
                                cfx_value result, const cli_times *times,
                                cfx_error *err)
@@ -458,8 +453,8 @@ static cfx_status print_result(cli *c, const struct run_options *o,
     if (o->labels)
         st = cli_labels_read(&p.labels, o->labels, err);
     if (!st)
-        st = is_json(o) ? cli_print_json(&p, result, times, err)
-                        : cli_print_result(&p, result, err);
+        st = o->json ? cli_print_json(&p, result, times, err)
+                     : cli_print_result(&p, result, err);
     cli_labels_release(&p.labels);
     return st;
 }
@@ -472,17 +467,17 @@ static cfx_status finish(cli *c, const struct run_options *o,
     cfx_tolerance allowed = {0};
     cfx_status st = CFX_OK;
 
-    if (times->runs && !is_json(o))
+    if (times->runs && !o->json)
         print_times(times);
     cli_read_tolerance(c, &o->allowed, &allowed);
     if (o->softmax)
         st = make_softmax(result, c->ctx, err);
     if (!st && o->directory)
         st = cli_write_result(o->directory, c->ctx, *result, err);
-    if (!st && ((!o->directory && !o->expect) || is_json(o)))
+    if (!st && ((!o->directory && !o->expect) || o->json))
         st = print_result(c, o, *result, times, err);
     if (!st && o->expect)
-        st = cli_expect(is_json(o) ? NULL : c->out, c->ctx, *result, o->expect,
+        st = cli_expect(o->json ? NULL : c->out, c->ctx, *result, o->expect,
                         &allowed, err);
     return st;
 }
@@ -557,8 +552,6 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     cfx_module *gm = NULL;
 
     (void)nargs;
-    if (o->format && strcmp(o->format, "text") && strcmp(o->format, "json"))
-        return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
     if (o->trace && o->check_finite)
         return cli_usage(c, "--trace and --check-finite exclude each other");
     if (cli_check_optimizing(c, &o->how) || check_printing(c, o))

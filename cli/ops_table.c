@@ -152,10 +152,12 @@ static cfx_status print_json(FILE *to, cfx_context *ctx, const cfx_op *only,
     if (!st)
         all = json_pack("{s:s, s:O}", "schema", "cfx-ops-1", "operators",
                         list);
-    if (!st && (!all || json_dumpf(all, to, JSON_INDENT(2))))
-        st = cfx_fail(err, CFX_EIO, "cannot write the table");
-    if (!st)
+    if (!st && !all)
+        st = cfx_no_memory(err);
+    if (!st) {
+        json_dumpf(all, to, JSON_INDENT(2));
         fputc('\n', to);
+    }
     json_decref(all);
     json_decref(list);
     return st;

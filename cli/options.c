@@ -85,6 +85,14 @@ static bool set_seed(void *at, const char *text)
     return seed->given;
 }
 
+static bool set_json(void *at, const char *text)
+{
+    bool json = !strcmp(text, "json");
+
+    *(bool *)at = json;
+    return json || !strcmp(text, "text");
+}
+
 static bool add_item(void *at, const char *text)
 {
     cli_list *list = at;
@@ -109,6 +117,7 @@ static bool set_value(const cli_option *o, void *into, const char *text)
     case CLI_SIZE: return set_size(at, text);
     case CLI_SECONDS: return set_seconds(at, text);
     case CLI_SEED: return set_seed(at, text);
+    case CLI_JSON: return set_json(at, text);
     case CLI_LIST: return add_item(at, text);
     case CLI_END: break;
     }

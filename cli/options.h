@@ -20,6 +20,7 @@ typedef enum cli_kind {
     CLI_SIZE,    /* size_t: bytes, with K, M or G */
     CLI_SECONDS, /* double, above 0 */
     CLI_SEED,    /* cli_seed */
+    CLI_JSON,    /* bool: is it "json"? or else "text" */
     CLI_LIST     /* cli_list: may be repeated */
 } cli_kind;
 

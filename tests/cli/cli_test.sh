@@ -148,6 +148,11 @@ gives 2 'cpu' run m.fx --cpu fast
 says "'fast' is not a valid LEVEL"
 gives 2 'format' print m.fx --format fancy
 says "'fancy' is not a valid FORMAT"
+for command in ops passes machine 'run m.fx' 'diff m.fx m.fx'; do
+    # shellcheck disable=SC2086
+    gives 2 "format of $command" $command -f xml
+    says "'xml' is not a valid FORMAT for --format"
+done
 gives 2 'two sources of weights' run m.fx -w a --random-weights 1
 says 'exclude each other'
 
@@ -351,7 +356,9 @@ if [ -w /dev/full ]; then
     gives 1 'a full disk and -o' ops -o /dev/full
     says '^cfx: /dev/full: No space left'
 fi
-for arguments in 'ops' '--help' 'print fc.fx'; do
+for arguments in 'ops' 'ops --table -f json' 'passes -f json' '--help' \
+    'print fc.fx'
+do
     name="a closed pipe: $arguments"
     # shellcheck disable=SC2086
     { sleep 0.2; "$cfx" $arguments 2>err; echo $? >status; } | :
