@@ -60,7 +60,7 @@ tests_unit_rewrite_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/unit/rewrite/passes_rewrite_test.c %reldir%/unit/rewrite/passes_meaning_test.c \
 	%reldir%/unit/rewrite/split_test.c %reldir%/unit/rewrite/partition_test.c \
 	%reldir%/unit/rewrite/fusion_test.c %reldir%/unit/rewrite/optimize_test.c \
-	%reldir%/unit/rewrite/quantize_test.c
+	%reldir%/unit/rewrite/quantize_test.c %reldir%/unit/rewrite/quantize_writes_test.c
 tests_unit_shape_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/shape/shape_prop_test.c %reldir%/unit/shape/shape_prop_test.h \
 	%reldir%/unit/shape/shape_text_test.c %reldir%/unit/shape/shape_types_test.c \

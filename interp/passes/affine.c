@@ -4,9 +4,9 @@
  */
 #include "interp/passes/affine.h"
 
+#include <cfx/observer.h>
 #include <stdio.h>
 
-#include "graph/aliases.h"
 #include "nn/module_impl.h"
 #include "op/op_impl.h"
 
@@ -40,16 +40,28 @@ static cfx_status add_target(path_uses *u, cfx_pass_call *p, const cfx_node *n)
     return CFX_OK;
 }
 
+/* Does n write to parameters that it does not name? Observers write to buffers of
+ * their own. */
+static bool writes_to_state(const cfx_aliases *a, const cfx_pass_call *p,
+                            const cfx_node *n)
+{
+    const cfx_module *m = n->op == CFX_CALL_MODULE
+                              ? cfx_module_at(p->gm, n->target->text)
+                              : NULL;
+    return cfx_aliases__effects(a, n)->state_writes &&
+           !(m && cfx_module_is_observer(m));
+}
+
 static cfx_status find_writes(path_uses *u, cfx_pass_call *p)
 {
     cfx_aliases a;
     cfx_status st = cfx_aliases__init_apart(&a, p->graph, p->err);
-    u->unknown = !st && cfx_aliases__is(&a, cfx_aliases__state(&a),
-                                        CFX_ALIAS_WRITTEN);
     for (const cfx_node *n = cfx_graph_first(p->graph); n && !st;
-         n = cfx_node_next(n))
+         n = cfx_node_next(n)) {
+        u->unknown = u->unknown || writes_to_state(&a, p, n);
         if (n->op == CFX_GET_ATTR && cfx_aliases__is_written(&a, n))
             st = add_target(u, p, n);
+    }
     u->written = u->unknown || u->ntargets;
     cfx_aliases__release(&a);
     return st;
@@ -71,7 +83,9 @@ static void find_span(const cfx_tensor *t, const char **from, const char **to)
 bool cfx_path_uses__writes(const path_uses *u, const cfx_tensor *t)
 {
     const char *from, *to, *begin, *end;
-    if (u->unknown)
+    if (u->unknown || !u->ntargets)
+        return u->unknown;
+    if (cfx_tensor_is_meta(t))
         return true;
     find_span(t, &from, &to);
     for (size_t i = 0; i < u->ntargets; i++) {
@@ -103,6 +117,31 @@ void cfx_path_uses__release(path_uses *u)
 {
     cfx_map_release(&u->count);
     cfx_free(u->ctx, u->target, u->cap * sizeof(*u->target));
+}
+
+static void mark_written(cfx_aliases *a, const path_uses *u,
+                         const cfx_pass_call *p)
+{
+    cfx_value v;
+    *cfx_alias_sets__flags(&a->sets, a->life.ids) |= CFX_ALIAS_WRITTEN;
+    for (const cfx_node *n = cfx_graph_first(p->graph); n;
+         n = cfx_node_next(n))
+        if (n->op == CFX_GET_ATTR &&
+            !cfx_module_fetch_attr(&v, p->gm, n->target->text, NULL) &&
+            v.kind == CFX_TENSOR && cfx_path_uses__writes(u, v.u.tensor))
+            *cfx_alias_sets__flags(&a->sets, n->id) |= CFX_ALIAS_WRITTEN;
+}
+
+cfx_status cfx_pass__aliases(cfx_aliases *a, cfx_pass_call *p)
+{
+    path_uses u;
+    cfx_status st = cfx_path_uses__init(&u, p);
+    if (!st)
+        st = cfx_aliases__init_apart(a, p->graph, p->err);
+    if (!st && u.written)
+        mark_written(a, &u, p);
+    cfx_path_uses__release(&u);
+    return st;
 }
 
 bool cfx_path_uses__once(const path_uses *u, const char *path)

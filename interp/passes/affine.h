@@ -9,6 +9,7 @@
 #include <cfx/scope.h>
 
 #include "base/util.h"
+#include "graph/aliases.h"
 
 typedef enum layer_kind {
     LAYER_NONE,
@@ -57,6 +58,9 @@ cfx_status cfx_path_uses__init(path_uses *u, cfx_pass_call *p);
 void cfx_path_uses__release(path_uses *u);
 /* True if some node may write to the memory of a parameter. */
 bool cfx_path_uses__writes(const path_uses *u, const cfx_tensor *t);
+/* cfx_aliases__init_apart, where a parameter counts as written if some node may
+ * write to its memory, by whatever name. */
+cfx_status cfx_pass__aliases(cfx_aliases *a, cfx_pass_call *p);
 /* True if a module is named once, and no module above or below it is named. */
 bool cfx_path_uses__once(const path_uses *u, const char *path);
 

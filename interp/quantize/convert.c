@@ -581,7 +581,7 @@ cfx_status cfx_quantize_convert(cfx_module *gm, cfx_quant_report *to,
         return st;
     cfx_map_init(&v.made, p.ctx);
     cfx_arena_init(&v.memory, p.ctx);
-    st = cfx_aliases__init_apart(&v.aliases, p.graph, p.err);
+    st = cfx_pass__aliases(&v.aliases, &p);
     for (cfx_node *n = cfx_graph_first(p.graph), *next; n && !st; n = next) {
         next = cfx_node_next(n);
         st = convert_at(&v, n);

@@ -162,6 +162,19 @@ static cfx_status forget_shapes(cfx_module *gm, cfx_error *err)
     return st;
 }
 
+/* Edit the graph while its nodes have the types for these inputs. The other passes must
+ * not see the shapes: they would become numbers in the graph. */
+static cfx_status with_shapes(
+    cfx_module *gm, const cfx_value *inputs, size_t n,
+    cfx_status (*edit)(cfx_module *gm, cfx_error *err), cfx_error *err)
+{
+    bool noted;
+    cfx_status st = note_shapes(gm, inputs, n, &noted, err);
+    if (!st)
+        st = edit(gm, err);
+    return st || !noted ? st : forget_shapes(gm, err);
+}
+
 /* ---- The whole ---- */
 
 /* Quantized values are other tensors than those that they are made from. */
@@ -183,16 +196,10 @@ static cfx_status apply(cfx_module *gm, const char *const *passes, size_t n,
     return st;
 }
 
-/* The other passes must not see the shapes: they would become numbers in the graph. */
-static cfx_status fold_norms(cfx_module *gm, const cfx_value *inputs,
-                             size_t ninputs, cfx_error *err)
+static cfx_status fold_norms(cfx_module *gm, cfx_error *err)
 {
     static const char *const passes[] = {"fuse_conv_bn", "fuse_linear_bn"};
-    bool noted;
-    cfx_status st = note_shapes(gm, inputs, ninputs, &noted, err);
-    if (!st)
-        st = apply(gm, passes, sizeof(passes) / sizeof(*passes), err);
-    return st || !noted ? st : forget_shapes(gm, err);
+    return apply(gm, passes, sizeof(passes) / sizeof(*passes), err);
 }
 
 cfx_status cfx_quantize__lower(cfx_module *gm, const cfx_value *inputs,
@@ -204,10 +211,10 @@ cfx_status cfx_quantize__lower(cfx_module *gm, const cfx_value *inputs,
         "remove_dropout", "inline_modules",
         "normalize(keywords=False, defaults=False, tensors=True)",
         "constant_folding"};
-    cfx_status st = fold_norms(gm, inputs, ninputs, err);
+    cfx_status st = with_shapes(gm, inputs, ninputs, fold_norms, err);
     if (!st)
         st = apply(gm, passes, sizeof(passes) / sizeof(*passes), err);
     if (!st)
-        st = functionalize(gm, err);
+        st = with_shapes(gm, inputs, ninputs, functionalize, err);
     return st ? st : lift_all(gm, err);
 }

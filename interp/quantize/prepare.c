@@ -15,6 +15,8 @@
 
 #include "base/util.h"
 #include "graph/aliases.h"
+#include "interp/passes/affine.h"
+#include "interp/passes/pass_impl.h"
 #include "interp/quantize/quantize_impl.h"
 
 typedef struct value {
@@ -29,6 +31,7 @@ typedef struct value {
 } value;
 
 typedef struct preparing {
+    cfx_pass_call pass;
     cfx_module *gm;
     cfx_graph *graph;
     cfx_context *ctx;
@@ -143,23 +146,25 @@ static cfx_status annotate(preparing *p, const cfx_node *n)
     const cfx_tensor *t = cfx_quantize__parameter(p->gm, n);
     v->set = n->id;
     v->observer = -1;
-    bool is_written = cfx_aliases__is_written(&p->aliases, n);
+    /* A quantized copy would miss what is written later. */
+    bool is_written = v->is_float && cfx_aliases__is_written(&p->aliases, n);
+    v->is_float = v->is_float && !is_written;
     v->is_parameter = t && t->rank >= 2 && !is_written;
+    if (is_written && n->op == CFX_PLACEHOLDER)
+        return add_float(p, n, "it is written to in place");
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
         return n->op == CFX_CALL_MODULE
                    ? add_float(p, n,
                                "it is a module that stays whole, as recurrent "
                                "ones do")
                    : CFX_OK;
+    if (is_written)
+        return add_float(p, n, "its result is written to in place");
     if (!v->is_float)
         return add_float(p, n, "its result is not a float32 tensor");
     if (v->is_huge) {
         v->is_float = false;
         return add_float(p, n, "its elements go beyond 1e30, as with a mask");
-    }
-    if (is_written) {
-        v->is_float = false;
-        return add_float(p, n, "its result is written to in place");
     }
     p->q->err = p->err;
     cfx_status st = cfx_quantizer_class_with(
@@ -399,12 +404,15 @@ cfx_status cfx_quantize_prepare(cfx_module *gm, cfx_quantizer *q,
     cfx_status st = cfx_quantize__lower(gm, inputs, ninputs, p.err);
     if (st)
         return st;
-    p.graph = cfx_graph_module_graph(gm);
+    st = cfx_pass__begin(&p.pass, gm, &own, err);
+    if (st)
+        return st;
+    p.graph = p.pass.graph;
     p.ids = cfx_graph_ids(p.graph);
     p.value = cfx_calloc(p.ctx, p.ids, sizeof(*p.value));
     if (!p.value)
         return cfx_no_memory(p.err);
-    st = cfx_aliases__init_apart(&p.aliases, p.graph, p.err);
+    st = cfx_pass__aliases(&p.aliases, &p.pass);
     if (!st)
         st = find_types(&p, inputs, ninputs);
     if (!st)

@@ -124,14 +124,39 @@ static cfx_status read_inputs(struct pass_case *c, const char *text, bool fill)
     return CFX_OK;
 }
 
+static cfx_status copy_tensor(void *user, cfx_value v, cfx_value *out)
+{
+    struct pass_case *c = user;
+    int64_t shape[CFX_MAX_RANK];
+    cfx_tensor *copy, *t = v.u.tensor;
+    if (v.kind != CFX_TENSOR) {
+        *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    for (int i = 0; i < t->rank; i++)
+        shape[i] = cfx_tensor_size(t, i);
+    cfx_status st = cfx_tensor_new(&copy, c->ctx, (cfx_dtype)t->dtype, t->rank,
+                                   shape, &c->err);
+    if (st)
+        return st;
+    *out = cfx_value_of_tensor(copy);
+    return cfx_tensor_copy(copy, t, &c->err);
+}
+
+/* The model may write to its inputs. */
 static cfx_status run_model(struct pass_case *c, cfx_value *out)
 {
+    cfx_value in[MAX_INPUTS] = {CFX_NOTHING};
     cfx_interp it = {0};
     *out = CFX_NOTHING;
     cfx_status st = cfx_interp_init(&it, &cfx_interp_base, c->gm, &c->err);
+    for (size_t i = 0; i < c->nin && !st; i++)
+        st = cfx_value_map(&in[i], c->ctx, c->in[i], copy_tensor, c, &c->err);
     if (!st)
-        st = cfx_interp_run(&it, c->in, c->nin, out, &c->err);
+        st = cfx_interp_run(&it, in, c->nin, out, &c->err);
     cfx_interp_release(&it);
+    for (size_t i = 0; i < c->nin; i++)
+        cfx_value_unref(in[i]);
     return st;
 }
 

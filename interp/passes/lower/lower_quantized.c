@@ -184,15 +184,16 @@ cfx_node *cfx_lower__form(const cfx_node *n)
                                                       : NULL;
 }
 
-/* to_blocked of n, which also takes over what quantize_per_tensor does. */
-static cfx_value to_blocked(const cfx_lowering *l, cfx_scope *s, cfx_node *n,
+/* to_blocked of n, which also takes over what quantize_per_tensor does, unless a node
+ * writes to the input of that. */
+static cfx_value to_blocked(cfx_lowering *l, cfx_scope *s, cfx_node *n,
                             int64_t block)
 {
     cfx_affine to;
     cfx_node *x = is_quantize(l, n, &to)
                       ? node_of(cfx_lower__arg(l, n, "input"))
                       : NULL;
-    if (x && has_type(x, CFX_F32))
+    if (x && has_type(x, CFX_F32) && !is_written(l, x))
         return cfx_quantize_to_blocked(
             s, cfx_value_of_node(x), cfx_float(to.scale),
             cfx_int(to.zero_point),
