@@ -32,6 +32,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/pt2/write_argument.c \
 	%reldir%/pt2/write_extent.c \
 	%reldir%/pt2/write_graph.c \
+	%reldir%/pt2/write_in_spec.c \
 	%reldir%/pt2/write_json.c \
 	%reldir%/pt2/write_pickle.c \
 	%reldir%/pt2/write_state.c \

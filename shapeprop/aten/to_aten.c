@@ -353,6 +353,21 @@ static struct retracing *walk_of(cfx_interp *it)
     return (struct retracing *)it;
 }
 
+/* Copy what a file of torch.export tells of the call. */
+static cfx_status copy_signature(cfx_node *to, const cfx_node *from,
+                                 cfx_error *err)
+{
+    static const char *const keys[] = {"in_spec", "forward_arg_names"};
+    cfx_status st = CFX_OK;
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !st; i++) {
+        cfx_value v = cfx_node_meta(from, keys[i]);
+        if (v.kind)
+            st = cfx_node_set_meta(to, keys[i], v, err);
+    }
+    return st;
+}
+
 /* Inputs keep their types, not their numbers. */
 static cfx_status retrace_placeholder(cfx_interp *it, const cfx_call *call,
                                       cfx_value *out)
@@ -387,6 +402,8 @@ static cfx_status retrace_placeholder(cfx_interp *it, const cfx_call *call,
                                              from->name, NULL, it->err);
     if (!st)
         st = n ? cfx_aten__annotate(a, n, *out, it->err) : it->err->code;
+    if (!st)
+        st = copy_signature(n, from, it->err);
     if (!st)
         st = cfx_aten__know(a, *out, n, -1, it->err);
     if (!st && out->kind == CFX_TENSOR)

@@ -90,6 +90,36 @@ if [ "$(grep -c 'again/data/weights/weight_1' again.pt2)" = 0 ]; then ok; else
     not_ok 'tied weights are written twice'
 fi
 
+# signature FILE: how the program is called, as the text has it.
+signature()
+{
+    "$cfx" convert "$1" signature.fx &&
+        grep -o "'in_spec': '[^']*', 'forward_arg_names': [^]]*" signature.fx
+}
+
+# Keywords and dicts stay what they are, while the tree fits the inputs.
+"$cfx" convert "$golden/dicts.pt2" again.pt2
+signature "$golden/dicts.pt2" >a
+signature again.pt2 >b
+if [ -s a ] && cmp a b >out 2>err; then ok; else
+    not_ok "another signature: $(cat b)"
+fi
+said 'keywords of forward' 0 "'pair', 'table', 'flag'" cat b
+said 'samples in tuples and dicts' 0 '' "$cfx" run again.pt2 -O sample
+said 'samples of the file that was read' 0 '' \
+    "$cfx" run "$golden/dicts.pt2" -O given
+if diff -r sample given >out 2>err; then ok; else
+    not_ok 'other samples'
+fi
+rm -rf sample given
+cp signature.fx whole.fx
+sed 's/"children_spec"/"other"/' whole.fx >broken.fx
+said 'a tree without children is not written' 0 '' \
+    "$cfx" convert broken.fx again.pt2
+if signature again.pt2 >b; then not_ok "it is: $(cat b)"; else ok; fi
+sed 's/"children_spec"/children/' whole.fx >broken.fx
+said 'text that is no tree' 1 'in_spec: ' "$cfx" convert broken.fx again.pt2
+
 # A traced model has modules and functions of torch, and no shapes.
 cat >traced.fx <<'EOF'
 M(

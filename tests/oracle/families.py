@@ -321,8 +321,7 @@ class Family:
         program = torch.export.load(made)
         inputs = load_file(self.path[dynamic] + ".inputs.safetensors")
         with torch.no_grad():
-            result = program.module()(
-                *(inputs[name] for name in program.graph_signature.user_inputs))
+            result = program.module()(**inputs)
         compare(tensors_of(result), self.wanted(dynamic))
 
     def onnx(self):

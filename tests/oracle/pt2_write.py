@@ -321,11 +321,6 @@ def distance(have, want):
     return worst
 
 
-def leaves(args, kwargs):
-    """Inputs as the written file takes them: by position, one by one."""
-    return pytree.tree_leaves((args, kwargs))
-
-
 def compare(before, after, args, kwargs):
     """Run both, and compare results, inputs and state."""
     first, second = before.module(check_guards=False), after.module(
@@ -333,13 +328,13 @@ def compare(before, after, args, kwargs):
     mine, theirs = copy((args, kwargs)), copy((args, kwargs))
     with torch.no_grad():
         want = first(*mine[0], **mine[1])
-        inputs = leaves(*theirs)
-        have = second(*inputs)
+        have = second(*theirs[0], **theirs[1])
     if pytree.tree_structure(pt2.plain(have)) != \
             pytree.tree_structure(pt2.plain(want)):
         raise pt2.Fails("the result has another structure")
     worst = distance(have, want)
-    worst = max(worst, distance(inputs, leaves(*mine)))
+    worst = max(worst, distance(pytree.tree_leaves(theirs),
+                                pytree.tree_leaves(mine)))
     state = first.state_dict()
     for name, have in second.state_dict().items():
         if name in state:

@@ -3,7 +3,8 @@
  *
  * Types are among the values of the graph. Guards are Python over the arguments
  * of forward, "L['x'].size()[0] % 2 == 0"; each becomes a relation over the
- * symbols in the shapes of inputs, "s77 % 2 == 0".
+ * symbols in the shapes of inputs, "s77 % 2 == 0". A signature with keywords,
+ * lists or dicts is kept, so that a file that is written again has it.
  */
 #include "format/pt2/pt2.h"
 
@@ -211,7 +212,7 @@ static cfx_status make_guards(cfx_value *out, const cfx_graph *g,
     return st;
 }
 
-/* ---- The program ---- */
+/* ---- Meta ---- */
 
 static cfx_status set_take(cfx_node *n, const char *key, cfx_value v,
                            cfx_error *err)
@@ -240,6 +241,76 @@ static cfx_status declare_conditions(cfx_graph *g, cfx_node *first,
     return st;
 }
 
+/* ---- The signature ---- */
+
+static cfx_status make_names(cfx_value *out, cfx_context *ctx,
+                             const json_t *names, cfx_error *err)
+{
+    size_t room = json_array_size(names), n = 0;
+    cfx_value *item = cfx_calloc(ctx, room + 1, sizeof(*item));
+    bool ok = item != NULL;
+
+    for (; ok && n < room; n += ok) {
+        const char *name = json_string_value(json_array_get(names, n));
+        item[n] = cfx_str_new(ctx, name ? name : "", name ? strlen(name) : 0);
+        ok = item[n].kind != CFX_ABSENT;
+    }
+    *out = ok ? cfx_list_new(ctx, n, item) : CFX_NOTHING;
+    while (n > 0)
+        cfx_value_unref(item[--n]);
+    cfx_free(ctx, item, (room + 1) * sizeof(*item));
+    return out->kind ? CFX_OK : cfx_no_memory(err);
+}
+
+/* Are all arguments positional, and leaves? Inputs without a signature are. */
+static bool is_plain(const json_t *spec)
+{
+    const json_t *pair = json_object_get(json_array_get(spec, 1),
+                                         "children_spec");
+    const json_t *args = json_object_get(json_array_get(pair, 0),
+                                         "children_spec");
+    const json_t *kwargs = json_object_get(json_array_get(pair, 1),
+                                           "children_spec");
+    size_t i = 0, n = json_array_size(args);
+
+    while (i < n &&
+           json_is_null(json_object_get(json_array_get(args, i), "type")))
+        i++;
+    return i == n && !json_array_size(kwargs);
+}
+
+static cfx_status declare_signature(cfx_node *first, const json_t *program,
+                                    cfx_error *err)
+{
+    cfx_context *ctx = cfx_graph_context(first->graph);
+    const json_t *module = json_object_get(program, "graph_module");
+    const json_t *calls = json_object_get(module, "module_call_graph");
+    const json_t *signature = json_object_get(json_array_get(calls, 0),
+                                              "signature");
+    const json_t *text = json_object_get(signature, "in_spec");
+    const json_t *names = json_object_get(signature, "forward_arg_names");
+    cfx_json spec = {0};
+    cfx_value v = CFX_NOTHING;
+
+    if (!json_is_string(text))
+        return CFX_OK;
+    cfx_status st = cfx_json_parse(&spec, ctx, json_string_value(text),
+                                   json_string_length(text), 0, 0, err);
+    if (st)
+        return st == CFX_ENOMEM ? st : cfx_fail_at(err, "in_spec");
+    bool plain = is_plain(spec.root);
+    cfx_json_release(&spec);
+    if (plain)
+        return CFX_OK;
+    v = cfx_str_new(ctx, json_string_value(text), json_string_length(text));
+    st = v.kind ? set_take(first, "in_spec", v, err) : cfx_no_memory(err);
+    if (!st && json_is_array(names) && !(st = make_names(&v, ctx, names, err)))
+        st = set_take(first, "forward_arg_names", v, err);
+    return st;
+}
+
+/* ---- The program ---- */
+
 cfx_status cfx_pt2__declare(const cfx_pt2_graph *g, const json_t *program,
                             cfx_error *err)
 {
@@ -260,6 +331,7 @@ cfx_status cfx_pt2__declare(const cfx_pt2_graph *g, const json_t *program,
             cfx_fail_at(err, "input %s", n->name);
     }
     cfx_shape_env_free(env);
-    return st || !first ? st
-                        : declare_conditions(g->graph, first, program, err);
+    if (!st && first)
+        st = declare_conditions(g->graph, first, program, err);
+    return st || !first ? st : declare_signature(first, program, err);
 }

@@ -156,7 +156,9 @@ cfx_status cfx_pt2__unlift(cfx_pt2_graph *g, cfx_module *gm,
 /* ---- declared.c ---- */
 
 /* Set what the program declares of its inputs: their types, the ranges of
- * symbols, and guards (cfx/input_check.h). */
+ * symbols, and guards (cfx/input_check.h); and, for the writer, as meta of the
+ * first one, "in_spec" and "forward_arg_names", if an argument is a keyword, or
+ * has more leaves than one. */
 cfx_status cfx_pt2__declare(const cfx_pt2_graph *g, const json_t *program,
                             cfx_error *err);
 

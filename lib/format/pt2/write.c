@@ -2,7 +2,7 @@
  * write -- models as torch.export.save of torch 2.13 writes them.
  *
  * The graph is one that cfx_to_aten makes: calls of ATen's overloads, with
- * metas. Inputs are positional in the file, in the order of the placeholders.
+ * metas. Inputs are passed as in the file that was read, or by position.
  */
 #include "format/pt2/write.h"
 
@@ -69,12 +69,13 @@ static cfx_status add_inputs(cfx_zip_writer *z, const char *root,
                              cfx_pt2_writer *w, const cfx_save_options *o,
                              cfx_error *err)
 {
+    const json_t *tree = w->in_spec.tree;
     cfx_buf b;
     cfx_status st = CFX_OK;
 
     cfx_buf_init(&b, w->ctx);
-    if (o->inputs)
-        st = cfx_pt2__put_inputs(&b, w->ctx, o->inputs, o->ninputs, err);
+    if (o->inputs && (!tree || cfx_pt2__can_pickle(tree)))
+        st = cfx_pt2__put_inputs(&b, w->ctx, tree, o->inputs, o->ninputs, err);
     if (!st && b.failed)
         st = cfx_no_memory(err);
     if (!st)
@@ -124,6 +125,8 @@ static cfx_status collect(cfx_pt2_writer *w, const cfx_save_options *o,
     if (!g)
         return cfx_fail(err, CFX_EGRAPH, "the model has no graph");
     cfx_status st = cfx_pt2__find_symbols(&w->symbols, g, o, err);
+    if (!st)
+        st = cfx_pt2__find_in_spec(&w->in_spec, g, err);
     return st ? st : cfx_pt2__find_states(&w->states, w->gm, err);
 }
 
@@ -165,6 +168,7 @@ cfx_status cfx_pt2__write(const char *path, const cfx_module *gm,
             st = cfx_outfile_commit(&file, err);
     }
     cfx_outfile_discard(&file);
+    cfx_pt2__in_spec_release(&w.in_spec);
     cfx_pt2__states_release(&w.states);
     cfx_pt2__symbols_release(&w.symbols);
     return st;

@@ -10,6 +10,7 @@
 #include <cfx/file.h>
 
 #include "format/io.h"
+#include "format/json.h"
 #include "format/zip_write.h"
 
 /* ---- write.c ---- */
@@ -96,13 +97,34 @@ const cfx_pt2_state *cfx_pt2__state_of(const cfx_pt2_states *s,
 cfx_status cfx_pt2__write_states(cfx_zip_writer *z, const char *root,
                                  const cfx_pt2_states *s, cfx_error *err);
 
+/* ---- write_in_spec.c ---- */
+
+/* The tree (args, kwargs) of the file that was read; zeroed if all inputs are
+ * positional. */
+typedef struct cfx_pt2_in_spec {
+    cfx_json parsed;
+    const cfx_string *text; /* borrowed from the graph, as `names` are */
+    const json_t *tree;     /* has a leaf for each placeholder */
+    cfx_value names;        /* of forward's arguments, a list; or absent */
+} cfx_pt2_in_spec;
+
+cfx_status cfx_pt2__find_in_spec(cfx_pt2_in_spec *s, const cfx_graph *g,
+                                 cfx_error *err);
+void cfx_pt2__in_spec_release(cfx_pt2_in_spec *s);
+void cfx_pt2__put_in_spec(cfx_buf *b, const cfx_pt2_in_spec *s,
+                          const cfx_graph *g);
+
 /* ---- write_graph.c ---- */
+
+/* A leaf of a tree of values. */
+extern const char cfx_pt2__leaf[];
 
 typedef struct cfx_pt2_writer {
     cfx_context *ctx;
     const cfx_module *gm; /* whose graph is written */
     cfx_pt2_symbols symbols;
     cfx_pt2_states states;
+    cfx_pt2_in_spec in_spec;
     cfx_buf *out;
     int depth; /* of graphs in graphs */
 } cfx_pt2_writer;
@@ -112,6 +134,9 @@ cfx_status cfx_pt2__put_graph(cfx_pt2_writer *w, const cfx_module *gm,
                               bool top, cfx_error *err);
 /* The signature, and the calls of modules. */
 cfx_status cfx_pt2__put_signature(cfx_pt2_writer *w, cfx_error *err);
+
+/* The names of forward's arguments (write_in_spec.c). */
+void cfx_pt2__put_forward_names(const cfx_pt2_writer *w);
 
 /* The result or constant of a node. */
 cfx_value cfx_pt2__val(const cfx_node *n);
@@ -134,9 +159,12 @@ cfx_status cfx_pt2__put_node(cfx_pt2_writer *w, const cfx_node *n,
 
 /* ---- write_pickle.c ---- */
 
-/* The pickled (inputs, {}) in an archive of torch.save, added to `out`. */
+/* Has a tree only tuples, lists and dicts? */
+bool cfx_pt2__can_pickle(const json_t *tree);
+/* The pickled inputs in an archive of torch.save, added to `out`: in the tree
+ * of in_spec, or, if that is NULL, as (inputs, {}). */
 cfx_status cfx_pt2__put_inputs(cfx_buf *out, cfx_context *ctx,
-                               const cfx_value *inputs, size_t n,
-                               cfx_error *err);
+                               const json_t *tree, const cfx_value *inputs,
+                               size_t n, cfx_error *err);
 
 #endif

@@ -592,8 +592,8 @@ static cfx_status put_specs(cfx_pt2_writer *w, cfx_error *err)
 
 /* ---- Trees of values ---- */
 
-static const char leaf[] = "{\"type\": null, \"context\": null, "
-                           "\"children_spec\": []}";
+const char cfx_pt2__leaf[] = "{\"type\": null, \"context\": null, "
+                             "\"children_spec\": []}";
 
 static void put_tree(cfx_buf *b, cfx_value v)
 {
@@ -601,7 +601,7 @@ static void put_tree(cfx_buf *b, cfx_value v)
     cfx_buf keys;
 
     if (!dict && !cfx_value_is_seq(v)) {
-        cfx_buf_puts(b, leaf);
+        cfx_buf_puts(b, cfx_pt2__leaf);
         return;
     }
     cfx_buf_init(&keys, b->ctx);
@@ -629,23 +629,6 @@ static void put_tree(cfx_buf *b, cfx_value v)
     cfx_buf_release(&keys);
 }
 
-/* ([inputs], {}), all positional. */
-static void put_in_spec(cfx_buf *b, const cfx_graph *g)
-{
-    cfx_buf_puts(b,
-                 "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", "
-                 "\"children_spec\": [{\"type\": \"builtins.tuple\", "
-                 "\"context\": \"null\", \"children_spec\": [");
-    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        if (n->op != CFX_PLACEHOLDER)
-            continue;
-        cfx_pt2__put_comma(b);
-        cfx_buf_puts(b, leaf);
-    }
-    cfx_buf_puts(b, "]}, {\"type\": \"builtins.dict\", \"context\": \"[]\", "
-                    "\"children_spec\": []}]}]");
-}
-
 static void put_spec(cfx_pt2_writer *w, const char *key, const cfx_buf *spec)
 {
     cfx_buf_printf(w->out, "\"%s\": ", key);
@@ -661,7 +644,7 @@ static void put_calls_of_modules(cfx_pt2_writer *w)
     cfx_buf_puts(w->out, "\"module_call_graph\": [{\"fqn\": \"\", "
                          "\"signature\": {\"inputs\": [], \"outputs\": [], ");
     cfx_buf_init(&spec, w->ctx);
-    put_in_spec(&spec, g);
+    cfx_pt2__put_in_spec(&spec, &w->in_spec, g);
     put_spec(w, "in_spec", &spec);
     cfx_buf_puts(w->out, ", ");
     cfx_buf_clear(&spec);
@@ -670,14 +653,9 @@ static void put_calls_of_modules(cfx_pt2_writer *w)
     cfx_buf_putc(&spec, ']');
     put_spec(w, "out_spec", &spec);
     cfx_buf_release(&spec);
-    cfx_buf_puts(w->out, ", \"forward_arg_names\": [");
-    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        if (n->op != CFX_PLACEHOLDER)
-            continue;
-        cfx_pt2__put_comma(w->out);
-        cfx_pt2__put_name(w->out, cfx_pt2__name_of(w, n));
-    }
-    cfx_buf_puts(w->out, "]}}]");
+    cfx_buf_puts(w->out, ", \"forward_arg_names\": ");
+    cfx_pt2__put_forward_names(w);
+    cfx_buf_puts(w->out, "}}]");
 }
 
 cfx_status cfx_pt2__put_signature(cfx_pt2_writer *w, cfx_error *err)

@@ -1,6 +1,6 @@
 /*
  * write_pickle -- sample inputs as torch.save writes them: tensors, numbers,
- * strings and None in a tuple, in protocol 2.
+ * strings and None in the tuples, lists and dicts of in_spec, in protocol 2.
  */
 #include <stdio.h>
 
@@ -11,6 +11,7 @@ struct pickler {
     cfx_context *ctx;
     cfx_buf *out;
     int storages;
+    const cfx_value *next, *end; /* of the inputs */
 };
 
 /* ---- Values ---- */
@@ -133,6 +134,91 @@ static cfx_status put_value(struct pickler *p, cfx_value v, cfx_error *err)
     }
 }
 
+/* ---- Trees ---- */
+
+bool cfx_pt2__can_pickle(const json_t *tree)
+{
+    const json_t *children = json_object_get(tree, "children_spec");
+    const char *type = json_string_value(json_object_get(tree, "type"));
+    bool ok = !type || !strcmp(type, "builtins.tuple") ||
+              !strcmp(type, "builtins.list") || !strcmp(type, "builtins.dict");
+
+    for (size_t i = 0; ok && i < json_array_size(children); i++)
+        ok = cfx_pt2__can_pickle(json_array_get(children, i));
+    return ok;
+}
+
+/* The keys of a dict are JSON in a text. */
+static cfx_status read_keys(cfx_json *out, cfx_context *ctx,
+                            const json_t *tree, cfx_error *err)
+{
+    const json_t *text = json_object_get(tree, "context");
+    const char *s = json_is_string(text) ? json_string_value(text) : "";
+
+    return cfx_json_parse(out, ctx, s, strlen(s), 0, 0, err);
+}
+
+static void put_key(cfx_buf *b, const json_t *key)
+{
+    if (json_is_integer(key))
+        put_int(b, json_integer_value(key));
+    else
+        put_str(b, json_string_value(key), json_string_length(key));
+}
+
+static cfx_status put_leaf(struct pickler *p, cfx_error *err)
+{
+    return p->next < p->end
+               ? put_value(p, *p->next++, err)
+               : cfx_fail(err, CFX_EINVAL,
+                          "there are fewer sample inputs than inputs");
+}
+
+/* Write a tree whose leaves are the next inputs. */
+static cfx_status put_tree(struct pickler *p, const json_t *tree,
+                           cfx_error *err)
+{
+    const json_t *children = json_object_get(tree, "children_spec");
+    const char *type = json_string_value(json_object_get(tree, "type"));
+    bool dict = type && !strcmp(type, "builtins.dict");
+    bool list = type && !strcmp(type, "builtins.list");
+    cfx_json keys = {0};
+    cfx_status st = CFX_OK;
+
+    if (!type)
+        return put_leaf(p, err);
+    if (dict)
+        st = read_keys(&keys, p->ctx, tree, err);
+    cfx_buf_puts(p->out, dict ? "}(" : list ? "](" : "(");
+    for (size_t i = 0; i < json_array_size(children) && !st; i++) {
+        if (dict)
+            put_key(p->out, json_array_get(keys.root, i));
+        st = put_tree(p, json_array_get(children, i), err);
+    }
+    cfx_buf_putc(p->out, dict ? 'u' : list ? 'e' : 't');
+    if (keys.root)
+        cfx_json_release(&keys);
+    return st;
+}
+
+static cfx_status put_inputs(struct pickler *p, const json_t *tree,
+                             cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+
+    cfx_buf_puts(p->out, "\x80\x02");
+    if (tree) {
+        st = put_tree(p, tree, err);
+        cfx_buf_putc(p->out, '.');
+        return st;
+    }
+    cfx_buf_puts(p->out, "((");
+    while (p->next < p->end && !st)
+        st = put_leaf(p, err);
+    cfx_buf_puts(p->out, "t}t.");
+    return st;
+}
+
 /* ---- The archive ---- */
 
 /* A tensor of zeros for one without numbers. */
@@ -185,20 +271,17 @@ static cfx_status add_files(cfx_zip_writer *z, const cfx_buf *pickle,
 }
 
 cfx_status cfx_pt2__put_inputs(cfx_buf *out, cfx_context *ctx,
-                               const cfx_value *inputs, size_t n,
-                               cfx_error *err)
+                               const json_t *tree, const cfx_value *inputs,
+                               size_t n, cfx_error *err)
 {
     cfx_buf pickle;
-    struct pickler p = {.ctx = ctx, .out = &pickle};
+    struct pickler p = {
+        .ctx = ctx, .out = &pickle, .next = inputs, .end = inputs + n};
     cfx_zip_writer z;
-    cfx_status st = CFX_OK;
 
     cfx_buf_init(&pickle, ctx);
     cfx_zip_writer_init(&z, ctx, cfx_sink_buf(out));
-    cfx_buf_puts(&pickle, "\x80\x02((");
-    for (size_t i = 0; i < n && !st; i++)
-        st = put_value(&p, inputs[i], err);
-    cfx_buf_puts(&pickle, "t}t.");
+    cfx_status st = put_inputs(&p, tree, err);
     if (!st && pickle.failed)
         st = cfx_no_memory(err);
     if (!st)
