@@ -17,7 +17,8 @@ column: ok, what was wrong, or - where there is no file.
 
     run       results of the sample inputs, to 1e-4 of the largest
     batch     results of other extents, of the dynamic file
-    shapes    `cfx shapes` ends with status 0; the shapes are not compared
+    shapes    types, shapes and strides of all nodes, as `cfx shapes` has them
+              and the file, in numbers for the inputs
     optimize  results of what `cfx optimize` wrote
     pt2       results of what `cfx convert` wrote as .pt2, by torch.export.load
     onnx      results of what `cfx convert` wrote as .onnx, by ONNX Runtime
@@ -26,6 +27,7 @@ COLUMNS, in the environment, names some of them. Then the counts.
 """
 
 import inspect
+import json
 import os
 import signal
 import subprocess
@@ -149,8 +151,7 @@ def make_inputs(model, batch, length):
             arguments["input_ids"], dims["input_ids"] = text(length), both
         return arguments, dims
     if main == "input_values":
-        return ({main: torch.randn(batch, 1600 + 160 * length, generator=g)},
-                {main: {0: "batch"}})
+        return {main: torch.randn(batch, 3040, generator=g)}, {main: {0: "batch"}}
     if main == "input_features":
         bins = getattr(config, "num_mel_bins", None) or 80
         frames = 2 * getattr(config, "max_source_positions", 50 * length)
@@ -272,6 +273,31 @@ def outputs_of(path):
     return [outputs[f"output_{i}"] for i in range(len(outputs))]
 
 
+def in_numbers(extents, numbers):
+    """Extents of torch, None for those that only data tell."""
+    values = []
+    for d in extents:
+        expr = d.node.expr.subs(numbers) if isinstance(d, torch.SymInt) else d
+        values.append(None if getattr(expr, "free_symbols", ()) else int(expr))
+    return values
+
+
+def compare_type(name, row, val, numbers):
+    if row is None or "dtype" not in row:
+        raise Failure(f"%{name} has the type {row}, not {val.dtype}")
+    words = {str(symbol): n for symbol, n in numbers.items()}
+    for key, wanted in (("shape", val.shape), ("stride", val.stride())):
+        wanted = in_numbers(wanted, numbers)
+        got = [d if w is None or isinstance(d, int) else
+               eval(d, {"min": min, "max": max}, words)
+               for d, w in zip(row[key], wanted)]
+        if len(row[key]) != len(wanted) or any(
+                w is not None and g != w for g, w in zip(got, wanted)):
+            raise Failure(f"%{name} has the {key} {got}, not {wanted}")
+    if "torch." + row["dtype"] != str(val.dtype):
+        raise Failure(f"%{name} is {row['dtype']}, not {val.dtype}")
+
+
 class Family:
     """The files of one family, and what the columns do with them."""
 
@@ -304,8 +330,29 @@ class Family:
         self.compare_run(self.path[".dynamic"] + ".pt2", ".dynamic")
 
     def shapes(self):
-        dynamic = ".dynamic" if self.has(".dynamic") else ""
-        cfx(self.program, "shapes", self.path[dynamic] + ".pt2")
+        for dynamic in self.path:
+            if self.has(dynamic):
+                self.compare_shapes(dynamic)
+
+    def compare_shapes(self, dynamic):
+        path = self.path[dynamic] + ".pt2"
+        said = json.loads(cfx(self.program, "shapes", path, "--format", "json"))
+        rows = {row["name"]: row["value"] for row in said["nodes"]}
+        program = torch.export.load(path)
+        inputs = load_file(self.path[dynamic] + ".inputs.safetensors")
+        metas = {n.name: n.meta["val"] for n in program.graph.nodes
+                 if n.op == "placeholder"}
+        numbers = {}
+        for name, value in inputs.items():
+            for have, d in zip(value.shape, metas[name].shape):
+                if isinstance(d, torch.SymInt) and d.node.expr.is_Symbol:
+                    numbers[d.node.expr] = have
+        levels = 0  # within vmap, cfx has all axes
+        for n in program.graph.nodes:
+            words, val = str(n.target), n.meta.get("val")
+            levels += ("_increment_" in words) - ("_decrement_" in words)
+            if isinstance(val, torch.Tensor) and not levels and n.op != "placeholder":
+                compare_type(n.name, rows.get(n.name), val, numbers)
 
     def optimize(self):
         dynamic = ".dynamic" if self.has(".dynamic") else ""
