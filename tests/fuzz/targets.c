@@ -18,23 +18,43 @@
 #include <cfx/shape_prop.h>
 #include <cfx/text.h>
 
+#include "base/context.h"
 #include "format/io.h"
 
-/* Beyond these a reader is to fail with CFX_ELIMIT or CFX_ENOMEM. */
-#define MOST_MEMORY ((size_t)256 << 20)
-#define MOST_SECONDS 20
+/* ---- Contexts ---- */
 
-static cfx_context *context(void)
+/* Beyond these a reader is to fail with CFX_ELIMIT or CFX_ENOMEM. */
+#define MOST_MEMORY ((size_t)128 << 20)
+#define MOST_SECONDS 5
+
+/* Filling the registries of a context takes longer than most inputs. */
+enum { INPUTS_OF_CONTEXT = 256 };
+
+static cfx_context *shared;
+static int ninputs; /* that the context served */
+
+cfx_context *fuzz_context(void)
 {
     const cfx_options o = {.size = sizeof(o),
                            .threads = 1,
                            .max_memory = MOST_MEMORY,
                            .timeout = MOST_SECONDS};
-    cfx_context *ctx;
 
-    if (cfx_context_new(&ctx, &o, NULL))
+    if (!shared && cfx_context_new(&shared, &o, NULL))
         abort();
-    return ctx;
+    shared->deadline = cfx_clock_ns() + (int64_t)MOST_SECONDS * 1000000000;
+    shared->has_batches = shared->device_noted = false;
+    cfx_context_seed(shared, 0);
+    return shared;
+}
+
+void fuzz_context_done(cfx_context *ctx)
+{
+    if (++ninputs < INPUTS_OF_CONTEXT)
+        return;
+    cfx_context_free(ctx);
+    shared = NULL;
+    ninputs = 0;
 }
 
 /* ---- What was printed ---- */
@@ -100,18 +120,18 @@ static void print_twice(cfx_context *ctx, const cfx_module *gm)
 
 static void read_model(const uint8_t *data, size_t size)
 {
-    cfx_context *ctx = context();
+    cfx_context *ctx = fuzz_context();
     cfx_module *gm = NULL;
 
     if (!cfx_parse_model(&gm, ctx, (const char *)data, size, "m", NULL))
         print_twice(ctx, gm);
     cfx_module_unref(gm);
-    cfx_context_free(ctx);
+    fuzz_context_done(ctx);
 }
 
 static void read_python(const uint8_t *data, size_t size)
 {
-    cfx_context *ctx = context();
+    cfx_context *ctx = fuzz_context();
     cfx_module *gm = NULL;
     text code;
 
@@ -121,7 +141,7 @@ static void read_python(const uint8_t *data, size_t size)
         free(code.data);
     }
     cfx_module_unref(gm);
-    cfx_context_free(ctx);
+    fuzz_context_done(ctx);
 }
 
 /* The first line tells the inputs, as cfx shapes -i takes them; the rest is a
@@ -130,7 +150,7 @@ static void propagate(const uint8_t *data, size_t size)
 {
     const uint8_t *end = memchr(data, '\n', size);
     size_t line = end ? (size_t)(end - data) : size;
-    cfx_context *ctx = context();
+    cfx_context *ctx = fuzz_context();
     cfx_shape_env *env = NULL;
     cfx_module *gm = NULL;
     cfx_value in = cfx_none(), out = cfx_none();
@@ -149,12 +169,12 @@ static void propagate(const uint8_t *data, size_t size)
     cfx_value_unref(out);
     cfx_module_unref(gm);
     cfx_shape_env_free(env);
-    cfx_context_free(ctx);
+    fuzz_context_done(ctx);
 }
 
 static void read_value(const uint8_t *data, size_t size)
 {
-    cfx_context *ctx = context();
+    cfx_context *ctx = fuzz_context();
     cfx_value v = cfx_none(), again = cfx_none();
     text a = {NULL}, b = {NULL};
 
@@ -169,12 +189,12 @@ static void read_value(const uint8_t *data, size_t size)
     free(b.data);
     cfx_value_unref(v);
     cfx_value_unref(again);
-    cfx_context_free(ctx);
+    fuzz_context_done(ctx);
 }
 
 static void read_shape(const uint8_t *data, size_t size)
 {
-    cfx_context *ctx = context();
+    cfx_context *ctx = fuzz_context();
     cfx_shape_env *env = NULL;
     cfx_value v = cfx_none();
     text t = {NULL};
@@ -185,7 +205,7 @@ static void read_shape(const uint8_t *data, size_t size)
     free(t.data);
     cfx_value_unref(v);
     cfx_shape_env_free(env);
-    cfx_context_free(ctx);
+    fuzz_context_done(ctx);
 }
 
 static bool is_known_less(cfx_shape_env *env, cfx_dim a, cfx_dim b)
@@ -197,7 +217,7 @@ static bool is_known_less(cfx_shape_env *env, cfx_dim a, cfx_dim b)
  * guards of the first parse may simplify the second. */
 static void read_extent(const uint8_t *data, size_t size)
 {
-    cfx_context *ctx = context();
+    cfx_context *ctx = fuzz_context();
     cfx_shape_env *env = NULL;
     char *s = malloc(size + 1), printed[4096];
     cfx_dim d, again;
@@ -216,7 +236,7 @@ static void read_extent(const uint8_t *data, size_t size)
     }
     free(s);
     cfx_shape_env_free(env);
-    cfx_context_free(ctx);
+    fuzz_context_done(ctx);
 }
 
 /* ---- Tensors ---- */
@@ -236,7 +256,7 @@ static void touch(const cfx_tensors *list)
 
 static void read_safetensors(const uint8_t *data, size_t size)
 {
-    cfx_context *ctx = context();
+    cfx_context *ctx = fuzz_context();
     cfx_tensors list = {0};
 
     for (int borrow = 0; borrow < 2; borrow++) {
@@ -245,7 +265,7 @@ static void read_safetensors(const uint8_t *data, size_t size)
             cfx_tensors_release(&list);
         }
     }
-    cfx_context_free(ctx);
+    fuzz_context_done(ctx);
 }
 
 /* A file that has the bytes: its path, and its descriptor to close. */
@@ -261,7 +281,7 @@ static int file_of(char path[64], const uint8_t *data, size_t size)
 
 static void read_npy(const uint8_t *data, size_t size)
 {
-    cfx_context *ctx = context();
+    cfx_context *ctx = fuzz_context();
     char path[64];
     int fd = file_of(path, data, size);
     cfx_tensor *t;
@@ -272,12 +292,12 @@ static void read_npy(const uint8_t *data, size_t size)
         cfx_tensor_unref(t);
     }
     close(fd);
-    cfx_context_free(ctx);
+    fuzz_context_done(ctx);
 }
 
 static void read_npz(const uint8_t *data, size_t size)
 {
-    cfx_context *ctx = context();
+    cfx_context *ctx = fuzz_context();
     char path[64];
     int fd = file_of(path, data, size);
     cfx_tensors list = {0};
@@ -287,7 +307,7 @@ static void read_npz(const uint8_t *data, size_t size)
         cfx_tensors_release(&list);
     }
     close(fd);
-    cfx_context_free(ctx);
+    fuzz_context_done(ctx);
 }
 
 /* ---- Models with weights ---- */
@@ -357,7 +377,7 @@ static uint8_t *pack_pickle(size_t *size, const uint8_t *data, size_t len)
 /* The graph that was read is well-formed, and can be printed. */
 static void read_archive(const uint8_t *data, size_t size)
 {
-    cfx_context *ctx = context();
+    cfx_context *ctx = fuzz_context();
     char path[64];
     int fd = file_of(path, data, size);
     cfx_module *gm = NULL;
@@ -371,7 +391,7 @@ static void read_archive(const uint8_t *data, size_t size)
         fuzz_walk_take(ctx, gm, data, size);
     }
     close(fd);
-    cfx_context_free(ctx);
+    fuzz_context_done(ctx);
 }
 
 /* An archive; or, since random changes of one fail its checksums, the JSON or
@@ -401,7 +421,7 @@ static void read_pt2(const uint8_t *data, size_t size)
 static void read_onnx(const uint8_t *data, size_t size)
 {
 #ifdef HAVE_ONNX
-    cfx_context *ctx = context();
+    cfx_context *ctx = fuzz_context();
     cfx_module *gm = NULL;
     char path[64];
     int fd = file_of(path, data, size);
@@ -417,7 +437,7 @@ static void read_onnx(const uint8_t *data, size_t size)
         abort();
     }
     close(fd);
-    cfx_context_free(ctx);
+    fuzz_context_done(ctx);
 #else
     (void)data;
     (void)size;
@@ -428,7 +448,7 @@ static void read_onnx(const uint8_t *data, size_t size)
 
 static void read_machine(const uint8_t *data, size_t size)
 {
-    cfx_context *ctx = context();
+    cfx_context *ctx = fuzz_context();
     cfx_machine *m = NULL, *again = NULL;
     text a = {NULL}, b = {NULL};
 
@@ -443,7 +463,7 @@ static void read_machine(const uint8_t *data, size_t size)
     free(b.data);
     cfx_machine_free(m);
     cfx_machine_free(again);
-    cfx_context_free(ctx);
+    fuzz_context_done(ctx);
 }
 
 const fuzz_target fuzz_targets[] = {

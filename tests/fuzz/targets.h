@@ -26,6 +26,11 @@ extern const fuzz_target fuzz_targets[]; /* ends with a zeroed one */
 /* NULL: there is no such target. */
 const fuzz_target *fuzz_target_find(const char *name);
 
+/* The context of one input, with limits of memory and time. Never fails. Give it back
+ * when all of the input's values are released. */
+cfx_context *fuzz_context(void);
+void fuzz_context_done(cfx_context *ctx);
+
 /* Walk a model with inputs of the types that it declares, in each way that the
  * program has; takes gm. `data` decides what is left out. */
 void fuzz_walk_take(cfx_context *ctx, cfx_module *gm, const uint8_t *data,

@@ -25,10 +25,6 @@
 #include <cfx/text.h>
 #include <cfx/to_aten.h>
 
-/* Work beyond these fails, with a message. */
-#define MOST_MEMORY ((size_t)128 << 20)
-#define MOST_SECONDS 5
-
 enum { INPUTS = 16, PASSES = 4, SYMBOL = 3 };
 
 typedef struct work {
@@ -89,7 +85,7 @@ static cfx_status with_data(void *user, cfx_value v, cfx_value *out)
         if (cfx_dim_eval(&shape[i], v.u.tensor->shape[i], three, NULL,
                          &w->err))
             return CFX_EINVAL;
-        if (shape[i] < 0 || shape[i] > 4096 || (n *= shape[i]) > 65536)
+        if (shape[i] < 0 || shape[i] > 4096 || (n *= shape[i]) > 16384)
             return cfx_fail(&w->err, CFX_ELIMIT, "the input is too large");
     }
     cfx_status st = cfx_tensor_new(&t, w->ctx, (cfx_dtype)v.u.tensor->dtype,
@@ -332,22 +328,17 @@ void fuzz_whole(const uint8_t *data, size_t size)
     const uint8_t *end = memchr(data, '\n', size);
     const char *text = (const char *)data;
     size_t line = end ? (size_t)(end - data) : size;
-    const cfx_options o = {.size = sizeof(o),
-                           .threads = 1,
-                           .max_memory = MOST_MEMORY,
-                           .timeout = MOST_SECONDS};
     work w = {.chance = hash(data, size)};
     if (!end)
         return;
-    if (cfx_context_new(&w.ctx, &o, NULL))
-        abort();
+    w.ctx = fuzz_context();
     if (!cfx_shape_env_new(&w.env, w.ctx, &w.err) &&
         read_inputs(&w, text, line) &&
         !cfx_parse_model(&w.gm, w.ctx, text + line + 1, size - line - 1, "m",
                          &w.err))
         do_all(&w);
     release(&w);
-    cfx_context_free(w.ctx);
+    fuzz_context_done(w.ctx);
 }
 
 void fuzz_walk_take(cfx_context *ctx, cfx_module *gm, const uint8_t *data,
