@@ -167,6 +167,14 @@ cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
                            uint64_t seed, cfx_error *err);
 void cli_inputs_release(cli_inputs *in);
 
+/* Make inputs with data for some that are only types and shapes: tensors are
+ * filled by the seed and the input's name, as cfx run does. Symbols take extents
+ * within the ranges that `env` has; without one they are refused. Release *to,
+ * also on failure. */
+cfx_status cli_fill_inputs(cli_inputs *to, const cli *c, const cfx_module *gm,
+                           const cli_inputs *from, uint64_t seed,
+                           cfx_shape_env *env, cfx_error *err);
+
 /* The shape that the model's file tells of an input, as an export or an
  * annotation in code, borrowed; absent if it does not. */
 cfx_value cli_known_shape(const cfx_node *n);

@@ -63,48 +63,6 @@ static void describe(FILE *to)
 
 /* ---- Graphs of ATen's calls ---- */
 
-/* The value that a symbol of the file gets in the sample inputs. */
-static bool sample_extent(void *user, const char *name, int64_t *v)
-{
-    const cfx_shape_env *env = user;
-    cfx_symbol s;
-
-    *v = 2;
-    for (size_t i = 0; i < cfx_shape_env_symbols(env); i++) {
-        cfx_shape_env_symbol(env, i, &s);
-        if (!strcmp(s.name, name))
-            *v = cli_example_extent(s.min, s.max);
-    }
-    return true;
-}
-
-static cfx_status sample_input(cfx_value *out, cli *c, cfx_value v,
-                               cfx_shape_env *env, cfx_error *err)
-{
-    int64_t shape[CFX_MAX_RANK];
-    cfx_tensor *t;
-    cfx_status st = CFX_OK;
-
-    if (v.kind == CFX_SYMINT)
-        return cfx_dim_eval(&out->u.i, v.u.dim, sample_extent, env, err)
-                   ? err->code
-                   : (*out = cfx_int(out->u.i), CFX_OK);
-    if (v.kind != CFX_TENSOR) {
-        *out = cfx_value_ref(v);
-        return CFX_OK;
-    }
-    for (int i = 0; i < v.u.tensor->rank && !st; i++)
-        st = cfx_dim_eval(&shape[i], v.u.tensor->shape[i], sample_extent, env,
-                          err);
-    if (!st)
-        st = cfx_tensor_new(&t, c->ctx, (cfx_dtype)v.u.tensor->dtype,
-                            v.u.tensor->rank, shape, err);
-    if (st)
-        return st;
-    *out = cfx_value_of_tensor(t);
-    return cfx_tensor_randomize(t, 0, "", err);
-}
-
 /* The sample inputs of the file, or some of the same types. */
 static cfx_status make_samples(cli_inputs *samples, cli *c,
                                const cfx_module *gm, const char *path,
@@ -113,19 +71,12 @@ static cfx_status make_samples(cli_inputs *samples, cli *c,
 {
     const cli_list none = {0};
     cfx_error ignored = {0};
-    cfx_status st = CFX_OK;
 
     if (!own && !cli_inputs_make(samples, c, gm, path, &none, 0, &ignored) &&
         samples->n == in->n)
         return CFX_OK;
     cli_inputs_release(samples);
-    samples->value = calloc(in->n + 1, sizeof(*samples->value));
-    if (!samples->value)
-        return cfx_no_memory(err);
-    for (; samples->n < in->n && !st; samples->n++)
-        st = sample_input(&samples->value[samples->n], c,
-                          in->value[samples->n], env, err);
-    return st;
+    return cli_fill_inputs(samples, c, gm, in, 0, env, err);
 }
 
 /* Replace a model by its graph of ATen's calls, and save it. */

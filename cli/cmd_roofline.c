@@ -227,83 +227,14 @@ static cfx_status follow(cfx_roofline *r, const struct roofline_options *o,
     return st;
 }
 
-/* ---- Inputs with data ---- */
-
-struct filling {
-    const cli *c;
-    const char *name;
-    uint64_t seed;
-    cfx_error *err;
-};
-
-static cfx_status needs_numbers(const struct filling *f)
-{
-    return cfx_fail(f->err, CFX_EINVAL,
-                    "input %s: --measure needs extents "
-                    "that are numbers (--set gives them)",
-                    f->name);
-}
-
-/* Make a tensor for a meta, filled as cfx run does. */
-static cfx_status fill_value(void *user, cfx_value v, cfx_value *out)
-{
-    const struct filling *f = user;
-    int64_t shape[CFX_MAX_RANK];
-    cfx_tensor *t;
-
-    *out = CFX_NOTHING;
-    if (v.kind == CFX_SYMINT)
-        return needs_numbers(f);
-    if (v.kind != CFX_TENSOR || !cfx_tensor_is_meta(v.u.tensor)) {
-        *out = cfx_value_ref(v);
-        return CFX_OK;
-    }
-    for (int i = 0; i < v.u.tensor->rank; i++) {
-        if (!cfx_dim_is_int(v.u.tensor->shape[i]))
-            return needs_numbers(f);
-        shape[i] = cfx_tensor_size(v.u.tensor, i);
-    }
-    cfx_status st = cfx_tensor_new(&t, f->c->ctx, (cfx_dtype)v.u.tensor->dtype,
-                                   v.u.tensor->rank, shape, f->err);
-    if (st)
-        return st;
-    st = cfx_tensor_randomize(t, f->seed, f->name, f->err);
-    if (st)
-        cfx_tensor_unref(t);
-    else
-        *out = cfx_value_of_tensor(t);
-    return st;
-}
-
-/* Make one input per placeholder, in their order. */
-static cfx_status fill_inputs(cli_inputs *to, const cli *c,
-                              const cfx_module *gm, const cli_inputs *from,
-                              uint64_t seed, cfx_error *err)
-{
-    struct filling f = {c, NULL, seed, err};
-    const cfx_graph *g = cfx_graph_module_graph(gm);
-    cfx_status st = CFX_OK;
-
-    to->value = calloc(from->n + 1, sizeof(*to->value));
-    if (!to->value)
-        return cfx_no_memory(err);
-    for (const cfx_node *n = cfx_graph_first(g); n && to->n < from->n && !st;
-         n = cfx_node_next(n)) {
-        if (n->op != CFX_PLACEHOLDER)
-            continue;
-        f.name = n->name;
-        st = cfx_value_map(&to->value[to->n], c->ctx, from->value[to->n],
-                           fill_value, &f, err);
-        to->n += !st;
-    }
-    return st;
-}
+/* ---- Measuring ---- */
 
 static cfx_status measure(cfx_roofline *r, cli *c, const cli_inputs *shapes,
                           const struct roofline_options *o, cfx_error *err)
 {
     cli_inputs in = {0};
-    cfx_status st = fill_inputs(&in, c, r->gm, shapes, o->seed.value, err);
+    cfx_status st = cli_fill_inputs(&in, c, r->gm, shapes, o->seed.value, NULL,
+                                    err);
 
     if (!st) {
         cli_progress *p = cli_progress_begin("measuring");

@@ -13,7 +13,7 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/cmd_roofline.c %reldir%/cmd_machine.c \
     %reldir%/cmd_transform.c %reldir%/cmd_passes.c \
     %reldir%/cmd_optimize.c %reldir%/cmd_quantize.c %reldir%/rewrite.c %reldir%/rewrite.h \
-    %reldir%/shape_input.c %reldir%/cmd_shapes.c \
+    %reldir%/fill_inputs.c %reldir%/shape_input.c %reldir%/cmd_shapes.c \
     %reldir%/shapes_memory.c
 if CFX_THREADS
 cfx_SOURCES += %reldir%/progress.c

@@ -167,7 +167,7 @@ is 'measured though only the data tell a size' 0 '^whole run ' nonzero.fx \
     -i 'f32[6]' $round --measure --runs 1
 is 'no weights' 1 '^cfx: resnet18.fx: .*missing weight' resnet18.fx -i "$x" \
     $round --measure
-is 'no numbers' 1 '^cfx: digits.fx: input x: --measure needs extents that are numbers' \
+is 'no numbers' 1 '^cfx: digits.fx: input x: needs extents that are numbers' \
     digits.fx -i 'x=f32[N,1,8,8]' $round --measure
 
 # ---- Against another ----
