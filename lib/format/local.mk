@@ -143,7 +143,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/write_dim.c \
 	%reldir%/onnx/write.h \
 	%reldir%/onnx/write_file.c \
-	%reldir%/onnx/write_image.c \
+	%reldir%/onnx/write_groups.c %reldir%/onnx/write_image.c \
 	%reldir%/onnx/write_index.c \
 	%reldir%/onnx/write_layers.c \
 	%reldir%/onnx/write_pointwise.c \

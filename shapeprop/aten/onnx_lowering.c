@@ -69,6 +69,14 @@ static cfx_value zero(cfx_scope *s, const cfx_call *call)
     return full(s, self_of(call), cfx_int(0));
 }
 
+/* Memory that nothing was written to. */
+static cfx_value empty(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_tensor *y = cfx_aten__result(s, call);
+
+    return y ? full(s, y, cfx_int(0)) : cfx_none();
+}
+
 /* ---- Arithmetic ---- */
 
 static cfx_value log1p_of(cfx_scope *s, const cfx_call *call)
@@ -207,6 +215,36 @@ static cfx_value norm(cfx_scope *s, const cfx_call *call)
     return CFX_ATEN(s, "to.dtype", x, cfx_value_of_dtype(type));
 }
 
+/* How many elements are in each of equal bins from min to max: sums of rows
+ * that have a 1 in the column of their bin. */
+static cfx_value histc(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_tensor *y = cfx_aten__result(s, call);
+    cfx_value bins = in(call, "bins"), least = in(call, "min");
+    double min = cfx_value_number(least);
+    double max = cfx_value_number(in(call, "max"));
+
+    if (!y || bins.kind != CFX_INT || !(min < max))
+        return cfx_none();
+    cfx_value x = cfx_reshape(s, call->in[0], cfx_list(s, cfx_int(-1)));
+    cfx_value inside = cfx_logical_and(s, cfx_ge(s, x, cfx_float(min)),
+                                       cfx_le(s, x, cfx_float(max)));
+    x = cfx_div(s, cfx_sub(s, x, cfx_float(min)), cfx_float(max - min));
+    x = cfx_floor(s, cfx_mul(s, x, bins));
+    /* max itself is in the last bin */
+    x = CFX_ATEN(s, "clamp.default", x, cfx_none(), cfx_int(bins.u.i - 1));
+    x = CFX_ATEN(s, "unsqueeze.default", x, cfx_int(1));
+    cfx_value found = cfx_eq(s, x,
+                             CFX_ATEN(s, "to.dtype",
+                                      CFX_ATEN(s, "arange.default", bins),
+                                      type_of(y)));
+    found = cfx_logical_and(
+        s, found, CFX_ATEN(s, "unsqueeze.default", inside, cfx_int(1)));
+    return CFX_ATEN(s, "sum.dim_IntList",
+                    CFX_ATEN(s, "to.dtype", found, type_of(y)),
+                    cfx_list(s, cfx_int(0)));
+}
+
 static cfx_value glu(cfx_scope *s, const cfx_call *call)
 {
     cfx_value v = CFX_ATEN(s, "chunk.default", call->in[0], cfx_int(2),
@@ -263,6 +301,10 @@ static const struct {
     {"aten.copy.default", copy},
     {"aten.fill.Scalar", fill},
     {"aten.zero.default", zero},
+    {"aten.empty_like.default", empty},
+    {"aten.new_empty.default", empty},
+    {"aten.empty.memory_format", empty},
+    {"aten.histc.default", histc},
     {"aten.log1p.default", log1p_of},
     {"aten.expm1.default", expm1_of},
     {"aten.log2.default", log2_of},

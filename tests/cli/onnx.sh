@@ -220,6 +220,11 @@ writes 'log1p' 'f32[4]' torch.log1p '' ''
 writes 'a triangle' 'f32[3,4]' torch.tril '1' ''
 writes 'differences' 'f32[3,4]' torch.diff '' ''
 writes 'any of an axis' 'i64[3,4]' torch.any '1' ''
+writes 'how many in each bin' 'f32[40]' torch.histc '4, -1, 1' ''
+writes 'what both integers have' 'i64[9]' torch.bitwise_and '6' ''
+writes 'what one of them has' 'i32[9]' torch.bitwise_xor '6' ''
+writes 'what an integer lacks' 'i64[9]' torch.bitwise_not '' ''
+writes 'not, of bools' 'b8[9]' torch.bitwise_not '' ''
 writes 'lines of another length' 'f32[1,2,5]' $f.interpolate '' \
     'size: 7, mode: linear'
 
@@ -247,6 +252,23 @@ graph 'a tensor of no extent in cat' 'f32[1,2,3]' \
 graph 'a product of letters' 'f32[2,3]' \
     "%y : $one[target=torch.einsum](args = (ij,kj->ik, %x, %x), kwargs = {})" \
     'return y'
+grouped="$one[target=torch._grouped_mm]"
+for n in 4 6; do
+    graph "rows in groups, $n of 6" 'f32[6,3]' \
+        "%m : $one[target=torch.reshape](args = (%x, [2, 3, 3]), kwargs = {})" \
+        "%e : $one[target=torch.arange](args = ($((n - 3)), $((n + 1)), 3), kwargs = {dtype: torch.int32})" \
+        "%y : $grouped(args = (%x, %m, %e), kwargs = {})" 'return y'
+done
+graph 'columns in groups' 'f32[3,6]' \
+    "%m : $one[target=torch.reshape](args = (%x, [2, 3, 3]), kwargs = {})" \
+    "%e : $one[target=torch.arange](args = (1, 6, 3), kwargs = {dtype: torch.int32})" \
+    "%y : $grouped(args = (%m, %x, %e), kwargs = {})" 'return y'
+graph 'a matrix for each group' 'f32[2,3,3]' \
+    "%y : $grouped(args = (%x, %x), kwargs = {})" 'return y'
+graph 'memory that is filled later' 'f32[6]' \
+    "%c : $one[target=torch.empty_like](args = (%x,), kwargs = {})" \
+    "%w : $one[target=aten.copy_.default](args = (%c, %x), kwargs = {})" \
+    'return w'
 graph 'a row that is written' 'f32[2,3,4]' \
     "%c : $one[target=torch.clone](args = (%x,), kwargs = {})" \
     "%v : $one[target=torch.select](args = (%c, 1, 0), kwargs = {})" \

@@ -378,17 +378,17 @@ void onnx_write_logical(onnx_writer *w)
              onnx_put_as(w, onnx_put_arg(w, "other"), CFX_BOOL));
 }
 
-/* Bitwise operators of bools. */
-void onnx_write_bools(onnx_writer *w)
+/* Bitwise operators, which are others of bools. */
+void onnx_write_bitwise(onnx_writer *w)
 {
-    cfx_value other = onnx_put_arg(w, "other");
+    cfx_value self = onnx_put_arg(w, "self"), other = onnx_put_arg(w, "other");
+    cfx_dtype type = onnx_put_result_type(w);
+    char op[16];
 
-    if (onnx_put_result_type(w) != CFX_BOOL)
-        onnx_put_fail(w, "it is of integers");
-    else if (other.kind == CFX_NONE)
-        ONNX_PUT(w, w->onnx, onnx_put_name(w), onnx_put_input(w, "self"));
-    else
-        onnx_write_logical(w);
+    snprintf(op, sizeof(op), "%s%s", type == CFX_BOOL ? "" : "Bitwise",
+             w->onnx);
+    ONNX_PUT(w, op, onnx_put_name(w), onnx_put_as(w, self, type),
+             other.kind == CFX_NONE ? NULL : onnx_put_as(w, other, type));
 }
 
 void onnx_write_where(onnx_writer *w)

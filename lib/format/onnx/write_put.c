@@ -557,8 +557,8 @@ static void add_node(onnx_writer *w, Onnx__NodeProto *n)
     w->graph.node[w->graph.n_node++] = n;
 }
 
-/* No operator that the rules write has more outputs. */
-enum { MAX_OUTPUTS = 4 };
+/* Outputs that a node has room for; with more the room is doubled. */
+enum { OUTPUTS = 4 };
 
 Onnx__NodeProto *onnx_put_node(onnx_writer *w, const char *op, const char *out,
                                const char *const in[ONNX_PUT_MAX])
@@ -576,7 +576,7 @@ Onnx__NodeProto *onnx_put_node(onnx_writer *w, const char *op, const char *out,
     n->op_type = onnx_put_text(w, op);
     n->name = onnx_put_text(w, out ? out : temp_name(w));
     n->input = onnx_put_alloc(w, nin + 1, sizeof(*n->input));
-    n->output = onnx_put_alloc(w, MAX_OUTPUTS, sizeof(*n->output));
+    n->output = onnx_put_alloc(w, OUTPUTS, sizeof(*n->output));
     for (size_t i = 0; i < nin && !w->st; i++)
         n->input[n->n_input++] = onnx_put_text(w, in[i]);
     if (w->st)
@@ -593,7 +593,13 @@ const char *onnx_put_more(onnx_writer *w, Onnx__NodeProto *n)
 
     if (!name)
         return NULL;
-    assert(n->n_output < MAX_OUTPUTS);
+    if (n->n_output >= OUTPUTS && !(n->n_output & (n->n_output - 1))) {
+        char **room = onnx_put_alloc(w, 2 * n->n_output, sizeof(*room));
+        if (!room)
+            return NULL;
+        memcpy(room, n->output, n->n_output * sizeof(*room));
+        n->output = room;
+    }
     n->output[n->n_output++] = (char *)(uintptr_t)name;
     take_name(w, name);
     return w->st ? NULL : name;
