@@ -34,14 +34,26 @@ static cfx_value shape_of(cfx_scope *s, const cfx_tensor *t)
     return cfx_list_of(s, CFX_LIST, (size_t)t->rank, item);
 }
 
+static bool has_shape(const cfx_tensor *t, const cfx_tensor *of)
+{
+    bool same = t->rank == of->rank;
+
+    for (int i = 0; same && i < t->rank; i++)
+        same = cfx_dim_same(t->shape[i], of->shape[i]);
+    return same;
+}
+
 /* ---- Contents ---- */
 
 static cfx_value copy(cfx_scope *s, const cfx_call *call)
 {
     const cfx_tensor *x = self_of(call);
     cfx_value y = CFX_ATEN(s, "to.dtype", in(call, "src"), type_of(x));
+    const cfx_tensor *t = cfx_meta_of(s, y);
 
-    return CFX_ATEN(s, "expand.default", y, shape_of(s, x));
+    return t && x && has_shape(t, x)
+               ? y
+               : CFX_ATEN(s, "expand.default", y, shape_of(s, x));
 }
 
 static cfx_value full(cfx_scope *s, const cfx_tensor *x, cfx_value number)

@@ -206,6 +206,21 @@ static cfx_status refuse_outside(cfx_aten *a, const cfx_aten_known *memory,
                    : CFX_OK;
 }
 
+/* Is a value the tensor itself, or all of it as a conversion that changes
+ * nothing returns it? No other view of memory has its type and extents. */
+static bool is_itself(cfx_aten *a, const cfx_aten_known *first, cfx_value v)
+{
+    const cfx_tensor *x = first->tensor, *t = v.u.tensor;
+    const cfx_aten_known *k = cfx_aten__find(a, t);
+    bool same = !first->view && k && k->view && k->view->of == x &&
+                t->dtype == x->dtype && t->rank == x->rank &&
+                cfx_tensor_is_contiguous(x) && cfx_tensor_is_contiguous(t);
+
+    for (int i = 0; same && i < x->rank; i++)
+        same = cfx_dim_same(t->shape[i], x->shape[i]);
+    return same || t == x;
+}
+
 /* The new contents of a tensor, and of all that it is a view of. */
 static cfx_status store(cfx_aten *a, const cfx_tensor *x, cfx_value contents)
 {
@@ -213,6 +228,8 @@ static cfx_status store(cfx_aten *a, const cfx_tensor *x, cfx_value contents)
     cfx_error *err = &s->error;
     cfx_aten_known *first = entry(a, x, err), *k = first;
     cfx_aten_known *memory = owner(a, first);
+    if (first && is_itself(a, first, contents))
+        return CFX_OK;
     cfx_status st = first ? refuse_outside(a, memory, err) : CFX_ENOMEM;
 
     while (!st) {

@@ -269,6 +269,16 @@ graph 'memory that is filled later' 'f32[6]' \
     "%c : $one[target=torch.empty_like](args = (%x,), kwargs = {})" \
     "%w : $one[target=aten.copy_.default](args = (%c, %x), kwargs = {})" \
     'return w'
+graph 'an input that is written to itself' 'f32[6]' \
+    "%t : $one[target=aten.to.dtype](args = (%x, torch.float32), kwargs = {})" \
+    "%w : $one[target=aten.copy_.default](args = (%x, %t), kwargs = {})" \
+    "%y : $one[target=torch.mul](args = (%w, %x), kwargs = {})" 'return y'
+graph 'a part that is written to another' 'f32[2,2]' \
+    "%c : $one[target=torch.clone](args = (%x,), kwargs = {})" \
+    "%t : $one[target=torch.t](args = (%c,), kwargs = {})" \
+    "%n : $one[target=torch.clone](args = (%t,), kwargs = {})" \
+    "%w : $one[target=aten.copy_.default](args = (%c, %n), kwargs = {})" \
+    'return (c, t)'
 graph 'a row that is written' 'f32[2,3,4]' \
     "%c : $one[target=torch.clone](args = (%x,), kwargs = {})" \
     "%v : $one[target=torch.select](args = (%c, 1, 0), kwargs = {})" \
