@@ -37,6 +37,7 @@ typedef struct cli {
     const struct cli_command *command; /* NULL until known */
     cli_globals g;
     cfx_context *ctx;
+    const char *onnx; /* the ONNX model that cli_load_for read; NULL: none */
     FILE *out;
     cfx_outfile file; /* of `out`, with -o */
     void **plugin;    /* handles of loaded plugins */

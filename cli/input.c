@@ -113,6 +113,13 @@ static cfx_status parse_literal(cfx_value *out, cfx_context *ctx,
     return CFX_OK;
 }
 
+static bool has_suffix(const char *text, const char *suffix)
+{
+    size_t len = strlen(text), n = strlen(suffix);
+
+    return len > n && !strcmp(text + len - n, suffix);
+}
+
 cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
                           const char *name, uint64_t seed, cfx_error *err)
 {
@@ -120,6 +127,8 @@ cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
     const char *extents;
 
     *out = CFX_NOTHING;
+    if (c->onnx && has_suffix(text, ".pb"))
+        return cfx_onnx_input_read(out, c->ctx, c->onnx, name, text, err);
     if (cfx_tensor_names_file(text)) {
         cfx_tensor *t;
         cfx_status st = cfx_tensor_read(&t, c->ctx, text, !c->g.no_mmap, err);
@@ -295,8 +304,8 @@ bool cli_is_texts(cfx_value v)
            !cfx_value_any(v, is_no_text, NULL);
 }
 
-/* Strings as they are; a tensor as it is, if it is few numbers, else its
- * meta. */
+/* Strings, sequences and None as they are; a tensor as it is, if it is few
+ * numbers, else its meta. */
 static cfx_status known_value(cfx_value *out, const cli *c, cfx_value v,
                               bool numbers, cfx_error *err)
 {
@@ -304,7 +313,8 @@ static cfx_status known_value(cfx_value *out, const cli *c, cfx_value v,
     cfx_tensor *meta;
 
     if (v.kind != CFX_TENSOR) {
-        if (numbers && cli_is_texts(v))
+        bool sequence = v.kind == CFX_NONE || v.kind == CFX_LIST;
+        if (cli_is_texts(v) ? numbers : sequence)
             *out = cfx_value_ref(v);
         return CFX_OK;
     }

@@ -309,6 +309,8 @@ cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
     cfx_error why = {0};
     cfx_status st = cli_load(c, out, path, true, err);
 
+    if (!strcmp(cfx_model_format_of_file(c->ctx, path)->base.name, "onnx"))
+        c->onnx = path;
     if (!texts->n || !cli_needs_inputs(st))
         return st;
     if ((!numbers && !load_known(c, out, path, texts, false, seed, &why)) ||

@@ -66,6 +66,100 @@ CFX_INLINE uint16_t cfx_float_to_bfloat(float f)
     return (uint16_t)(f != f ? 0x7fc0 : even);
 }
 
+/* ---- 8-bit floats ---- */
+
+/* Round to even, without the sign. `most` is the code of the largest number,
+ * `over` that of greater ones, `nan` that of NaN. */
+CFX_INLINE uint8_t cfx_float_to_float8(float f, int mantissa_bits, int bias,
+                                       uint32_t most, uint32_t over,
+                                       uint32_t nan)
+{
+    const int shift = 23 - mantissa_bits;
+    const uint32_t rebias = (uint32_t)(127 - bias) << 23;
+    /* A float whose ulp is that of subnormal numbers: the addition rounds. */
+    const uint32_t magic = (uint32_t)(128 - bias + shift) << 23;
+    uint32_t u = cfx_float_bits(f) & UINT32_C(0x7fffffff);
+    uint32_t even = (UINT32_C(1) << (shift - 1)) - 1 + (u >> shift & 1);
+    uint32_t normal = (u - rebias + even) >> shift;
+    uint32_t subnormal = cfx_float_bits(cfx_bits_float(u) +
+                                        cfx_bits_float(magic)) -
+                         magic;
+    uint32_t code = u < rebias + (UINT32_C(1) << 23) ? subnormal : normal;
+
+    code = code > most ? over : code;
+    code = u >= UINT32_C(0x7f800000) ? over : code;
+    return (uint8_t)(u > UINT32_C(0x7f800000) ? nan : code);
+}
+
+/* With a negative zero. PyTorch saturates float8_e4m3fn, infinity, too. */
+CFX_INLINE uint8_t cfx_float_to_signed8(float f, int mantissa_bits, int bias,
+                                        uint32_t most, uint32_t over)
+{
+    return (uint8_t)(cfx_float_to_float8(f, mantissa_bits, bias, most, over,
+                                         0x7f) |
+                     (cfx_float_bits(f) >> 24 & 0x80));
+}
+
+/* "fnuz": no infinity and no negative zero, whose code is that of NaN. */
+CFX_INLINE uint8_t cfx_float_to_fnuz8(float f, int mantissa_bits, int bias)
+{
+    uint8_t code = cfx_float_to_float8(f, mantissa_bits, bias, 0x7f, 0x80,
+                                       0x80);
+    uint32_t sign = code ? cfx_float_bits(f) >> 24 & 0x80 : 0;
+
+    return (uint8_t)(code | sign);
+}
+
+/* A number by cfx_half_to_float's method; codes of infinity and NaN are not
+ * told apart. */
+CFX_INLINE float cfx_float8_to_float(uint8_t code, int mantissa_bits, int bias)
+{
+    uint32_t magnitude = (uint32_t)(code & 0x7f) << (23 - mantissa_bits);
+    float scale = cfx_bits_float((uint32_t)(254 - bias) << 23);
+    float f = cfx_bits_float(magnitude) * scale;
+
+    return cfx_bits_float(cfx_float_bits(f) | (uint32_t)(code & 0x80) << 24);
+}
+
+CFX_INLINE float cfx_e4m3fn_to_float(uint8_t code)
+{
+    uint32_t nan = (code & 0x7f) == 0x7f ? UINT32_C(0x7fc00000) : 0;
+
+    return cfx_bits_float(cfx_float_bits(cfx_float8_to_float(code, 3, 7)) |
+                          nan);
+}
+
+CFX_INLINE float cfx_e5m2_to_float(uint8_t code)
+{
+    return cfx_half_to_float((uint16_t)(code << 8));
+}
+
+CFX_INLINE float cfx_fnuz8_to_float(uint8_t code, int mantissa_bits, int bias)
+{
+    float f = cfx_float8_to_float(code, mantissa_bits, bias);
+
+    return cfx_bits_float(code == 0x80 ? UINT32_C(0x7fc00000)
+                                       : cfx_float_bits(f));
+}
+
+/* A power of two, without a sign or zero. */
+CFX_INLINE float cfx_e8m0_to_float(uint8_t code)
+{
+    uint32_t bits = code ? (uint32_t)code << 23 : UINT32_C(0x400000);
+
+    return cfx_bits_float(code == 0xff ? UINT32_C(0x7fc00000) : bits);
+}
+
+/* Round to the nearer power of two; of two equally near ones, a subnormal number
+ * takes the lower. Infinity becomes NaN. */
+CFX_INLINE uint8_t cfx_float_to_e8m0(float f)
+{
+    uint32_t u = cfx_float_bits(f) & UINT32_C(0x7fffffff), code = u >> 23;
+    uint32_t half = UINT32_C(0x400000) + (code == 0);
+
+    return (uint8_t)(code + (code < 0xff && (u & UINT32_C(0x7fffff)) >= half));
+}
+
 /* ---- Integers ---- */
 
 /*
@@ -173,6 +267,11 @@ CFX_INLINE uint64_t cfx_unsigned_to_u64(uint64_t i)
 #define CFX_READ_U16(e) (e)
 #define CFX_READ_U32(e) ((int64_t)(e))
 #define CFX_READ_U64(e) (e)
+#define CFX_READ_F8E4M3FN(e) cfx_e4m3fn_to_float(e)
+#define CFX_READ_F8E4M3FNUZ(e) cfx_fnuz8_to_float(e, 3, 8)
+#define CFX_READ_F8E5M2(e) cfx_e5m2_to_float(e)
+#define CFX_READ_F8E5M2FNUZ(e) cfx_fnuz8_to_float(e, 2, 16)
+#define CFX_READ_F8E8M0FNU(e) cfx_e8m0_to_float(e)
 #define CFX_READ_F16(e) cfx_half_to_float(e)
 #define CFX_READ_BF16(e) cfx_bf16_to_f32(e)
 #define CFX_READ_F32(e) (e)
@@ -190,6 +289,12 @@ CFX_INLINE uint64_t cfx_unsigned_to_u64(uint64_t i)
 #define CFX_WRITE_U16(v) ((uint16_t)CFX_TO_I32(v))
 #define CFX_WRITE_U32(v) ((uint32_t)CFX_TO_I64(v))
 #define CFX_WRITE_U64(v) CFX_TO_U64(v)
+#define CFX_WRITE_F8E4M3FN(v)                                                 \
+    cfx_float_to_signed8((float)(v), 3, 7, 0x7e, 0x7e)
+#define CFX_WRITE_F8E4M3FNUZ(v) cfx_float_to_fnuz8((float)(v), 3, 8)
+#define CFX_WRITE_F8E5M2(v) cfx_float_to_signed8((float)(v), 2, 15, 0x7b, 0x7c)
+#define CFX_WRITE_F8E5M2FNUZ(v) cfx_float_to_fnuz8((float)(v), 2, 16)
+#define CFX_WRITE_F8E8M0FNU(v) cfx_float_to_e8m0((float)(v))
 #define CFX_WRITE_F16(v) cfx_float_to_half((float)(v))
 #define CFX_WRITE_BF16(v) cfx_float_to_bfloat((float)(v))
 #define CFX_WRITE_F32(v) ((float)(v))

@@ -156,6 +156,12 @@ CFX_API cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
                                        size_t i, const char *path,
                                        cfx_error *err);
 
+/* Like it, for the input of that name; if the model has none, the file is one
+ * tensor. */
+CFX_API cfx_status cfx_onnx_input_read(cfx_value *out, cfx_context *ctx,
+                                       const char *model, const char *name,
+                                       const char *path, cfx_error *err);
+
 /* ---- Models ---- */
 
 typedef struct cfx_named_value {

@@ -113,6 +113,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/attention.c \
 	%reldir%/onnx/attr.c \
 	%reldir%/onnx/captures.c \
+	%reldir%/onnx/cast.c \
 	%reldir%/onnx/control.c \
 	%reldir%/onnx/conv.c \
 	%reldir%/onnx/decode.c \
@@ -121,6 +122,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/ints.c \
 	%reldir%/onnx/loop.c \
 	%reldir%/onnx/lower.c \
+	%reldir%/onnx/ml.c \
 	%reldir%/onnx/norm.c \
 	%reldir%/onnx/number_rules.c \
 	%reldir%/onnx/numbers.c \
@@ -135,6 +137,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/shape.c \
 	%reldir%/onnx/signal.c \
 	%reldir%/onnx/strings.c \
+	%reldir%/onnx/uint64.c \
 	%reldir%/onnx/tensor.c \
 	%reldir%/onnx/unknown.c \
 	%reldir%/onnx/values.c \

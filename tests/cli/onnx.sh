@@ -50,6 +50,12 @@ said 'an input that is a sequence' 1 'the number of items of its sequence is not
 said 'inputs are read from .pb' 0 '^y f32\[3, 4, 5\]|^output f32\[3, 4, 5\]' \
     "$cfx" run cases/test_relu/model.onnx \
     -i x=cases/test_relu/test_data_set_0/input_0.pb
+said 'a sequence is read from .pb' 0 '^output_' \
+    "$cfx" run cases/test_identity_sequence/model.onnx \
+    -i x=cases/test_identity_sequence/test_data_set_0/input_0.pb
+said 'an optional value is read from .pb' 0 'False' \
+    "$cfx" run cases/test_optional_has_element_empty_optional_input/model.onnx \
+    -i optional_input=cases/test_optional_has_element_empty_optional_input/test_data_set_0/input_0.pb
 said 'an input is missing' 1 "input 'x' is missing" \
     "$cfx" run cases/test_relu/model.onnx
 said 'a shape that has to be known' 1 'extent 0 of its input as a number' \
@@ -91,7 +97,7 @@ said 'shapes follow from the strings' 0 '^y0 +call_function +torch.ops.cfx.strin
     "$cfx" shapes cases/own_regex/model.onnx -i 'x=[["lorem", "b"]]'
 said 'strings that show numbers have no shape' 1 'str depend on numbers that are not known' \
     "$cfx" shapes $case/model.onnx -i 'x=[["lorem", "b"]]' -i 'n=i64[3]'
-said 'a file of strings' 1 "has strings, not numbers: write them as a list \['a', 'b'\]$" \
+said 'a file of strings' 1 "the input 'n' is missing" \
     "$cfx" run $case/model.onnx -i x=$case/test_data_set_0/input_0.pb
 said 'numbers where strings are needed' 1 'a Tensor stands where a str or a list of str should' \
     "$cfx" run $case/model.onnx -i 'x=f32[1,2]' -i 'n=i64[3]'

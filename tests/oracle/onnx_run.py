@@ -7,16 +7,29 @@ expected ones as ONNX's own runner does. A line for each case that either fails,
 and the counts.
 """
 import glob
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import types
 
 import numpy as np
+import ml_dtypes
 import onnx
 import onnxruntime
 from onnx import numpy_helper
+
+# Types that .npy files have not, by their names in .safetensors files.
+SHORT = {
+    "BF16": ml_dtypes.bfloat16, "F8_E4M3": ml_dtypes.float8_e4m3fn,
+    "F8_E4M3FNUZ": ml_dtypes.float8_e4m3fnuz, "F8_E5M2": ml_dtypes.float8_e5m2,
+    "F8_E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+    "F8_E8M0": ml_dtypes.float8_e8m0fnu,
+}
+# cfx has its numbers as float8_e4m3fn.
+FLOAT4 = ml_dtypes.float4_e2m1fn
 
 
 def message(path, info):
@@ -60,8 +73,12 @@ def compare(got, want, rtol, atol):
             return
         if want.dtype.kind == "V" or want.dtype.name not in np.sctypeDict:
             if got.dtype != want.dtype and got.dtype.itemsize == \
-                    want.dtype.itemsize and got.dtype.kind in "uV":
+                    want.dtype.itemsize and \
+                    (got.dtype.kind == "u" or got.dtype.type is np.void):
                 got = got.view(want.dtype)
+            if want.dtype in SHORT.values():
+                assert got.dtype == want.dtype, \
+                    f"{got.dtype}, not {want.dtype}"
             got, want = got.astype(np.float32), want.astype(np.float32)
         assert got.dtype == want.dtype, f"{got.dtype}, not {want.dtype}"
         np.testing.assert_allclose(got, want, rtol=rtol, atol=atol)
@@ -89,11 +106,16 @@ def by_cfx(cfx, folder, graph, paths, inputs, want):
         args += ["-i", f"{info.name}={path}"]
     strings = any(np.asarray(w).dtype.kind in "OUS" for w in want
                   if isinstance(w, np.ndarray))
-    short = [w for w in want if isinstance(w, np.ndarray) and
-             w.dtype.name == "bfloat16"]
     how = [] if strings else ["-O", to.name]
-    if short and len(want) == 1:
-        how = ["--save", f"output={to.name}/output.safetensors"]
+    short = [isinstance(w, np.ndarray) and
+             w.dtype in [*SHORT.values(), FLOAT4] for w in want]
+    saves = [f"{to.name}/{i}.{'safetensors' if is_short else 'npy'}"
+             for i, is_short in enumerate(short)] if any(short) else []
+    if saves:
+        how = []
+        for i, path in enumerate(saves):
+            name = "output" if len(want) == 1 else f"output_{i}"
+            how += ["--save", f"{name}={path}"]
     with to:
         done = subprocess.run(
             [cfx, "run", os.path.join(folder, "model.onnx"), *args, *how],
@@ -101,17 +123,21 @@ def by_cfx(cfx, folder, graph, paths, inputs, want):
         assert not done.returncode, done.stderr.strip().split("\n")[-1]
         if strings:
             return printed(done.stdout)
-        if short and len(want) == 1:
-            return [np.frombuffer(saved(to.name), want[0].dtype).reshape(
-                want[0].shape)]
+        if saves:
+            return [saved(p) if p.endswith("s") else np.load(p)
+                    for p in saves]
         return results(to.name, len(want), want, done.stdout)
 
 
-def saved(folder):
-    """The bytes of the one tensor of a file of safetensors."""
-    with open(os.path.join(folder, "output.safetensors"), "rb") as f:
+def saved(path):
+    """The one tensor of a file of safetensors."""
+    with open(path, "rb") as f:
         data = f.read()
-    return data[8 + int.from_bytes(data[:8], "little"):]
+    start = 8 + int.from_bytes(data[:8], "little")
+    entry = next(v for k, v in json.loads(data[8:start]).items()
+                 if k != "__metadata__")
+    return np.frombuffer(data[start:], SHORT[entry["dtype"]]).reshape(
+        entry["shape"])
 
 
 def printed(text):
@@ -119,8 +145,11 @@ def printed(text):
     out = []
     for part in re.split(r"^output\S* .*\n", text, flags=re.M)[1:]:
         if part.startswith("tensor("):
-            out.append(np.array(eval(part, {"tensor": lambda v, **_: v}),
-                                np.int64))
+            names = {"tensor": lambda v, size=None, **_: (v, size),
+                     "torch": types.SimpleNamespace(int64=None)}
+            numbers, size = eval(part, names)
+            numbers = np.array(numbers, np.int64)
+            out.append(numbers if size is None else numbers.reshape(size))
         else:
             out.append(np.array(eval(part), object))
     return out

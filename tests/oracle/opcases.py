@@ -53,7 +53,7 @@ class Refused(Exception):
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_0-9]+)*")
 NUMBER = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?j?")
-SPEC = re.compile(r"(?P<dtype>[a-z]+[0-9]*)\[(?P<dims>[0-9, ]*)\]"
+SPEC = re.compile(r"(?P<dtype>[a-z][a-z0-9]*)\[(?P<dims>[0-9, ]*)\]"
                   r"(?:@\((?P<strides>[0-9, ]*)\))?"
                   r"(?:#(?P<lo>-?[0-9.]+):(?P<hi>-?[0-9.]+)"
                   r"|=\{(?P<values>[^}]*)\})?")
@@ -234,7 +234,8 @@ def typed(values, dtype, shape):
     if seeded.is_floating(dtype) and not dtype.is_complex:
         rounded = seeded.round_to(np.asarray(values, np.float64), dtype)
         tensor = torch.from_numpy(rounded.reshape(shape))
-        return tensor.view(dtype) if dtype == torch.bfloat16 else tensor
+        is_bits = dtype == torch.bfloat16 or dtype.itemsize == 1
+        return tensor.view(dtype) if is_bits else tensor
     wide = torch.complex128 if dtype.is_complex else None
     return torch.tensor(values, dtype=wide).to(dtype).reshape(shape)
 

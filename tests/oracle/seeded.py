@@ -66,10 +66,13 @@ DTYPES = {
     "f64": torch.float64, "i8": torch.int8, "i16": torch.int16,
     "i32": torch.int32, "i64": torch.int64, "u8": torch.uint8,
     "u16": torch.uint16, "u32": torch.uint32, "u64": torch.uint64,
+    "f8e4m3fn": torch.float8_e4m3fn, "f8e4m3fnuz": torch.float8_e4m3fnuz,
+    "f8e5m2": torch.float8_e5m2, "f8e5m2fnuz": torch.float8_e5m2fnuz,
+    "f8e8m0fnu": torch.float8_e8m0fnu,
     "bool": torch.bool, "c64": torch.complex64, "c128": torch.complex128,
 }
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
-SPEC = re.compile(r"\A([a-z]+[0-9]*)\[([0-9, ]*)\]\Z")
+SPEC = re.compile(r"\A([a-z][a-z0-9]*)\[([0-9, ]*)\]\Z")
 
 
 def parse_spec(text):
@@ -152,6 +155,9 @@ def round_to(x, dtype):
         return x.astype(np.float32)
     if dtype == torch.float16:
         return x.astype(np.float16)
+    if dtype.itemsize == 1:  # through float32, as PyTorch and cfx do
+        small = torch.from_numpy(x.astype(np.float32)).to(dtype)
+        return small.view(torch.int8).numpy()
     assert dtype == torch.bfloat16
     f = x.astype(np.float32)
     # Round to odd first: then the second rounding cannot meet a false tie.
@@ -173,6 +179,8 @@ def store(tensor, start, values):
     flat = tensor.detach().view(-1)
     if tensor.dtype == torch.bfloat16:
         flat = flat.view(torch.int16)
+    elif tensor.dtype.itemsize == 1:
+        flat = flat.view(torch.int8)
     flat[start:start + len(values)] = torch.from_numpy(values)
 
 

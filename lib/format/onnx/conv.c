@@ -320,6 +320,17 @@ static cfx_value whole_indices(onnx_node *n, cfx_value x, cfx_value index,
                    cfx_reshape(s, first, onnx_arg(s, 2 + (size_t)nd, shape)));
 }
 
+/* Indices within a plane that count by columns, from those by rows. */
+static cfx_value column_indices(onnx_node *n, cfx_value x, cfx_value index)
+{
+    cfx_scope *s = n->s;
+    cfx_value rows = onnx_size(s, x, 2), columns = onnx_size(s, x, 3);
+    cfx_value row = cfx_div(s, index, columns,
+                            .rounding_mode = cfx_str(s, "floor"));
+
+    return cfx_add(s, cfx_mul(s, cfx_remainder(s, index, columns), rows), row);
+}
+
 static cfx_value lowest(onnx_node *n, cfx_value x)
 {
     cfx_dtype t = onnx_type_of(n, x);
@@ -340,9 +351,11 @@ void onnx_lower_max_pool(onnx_node *n)
         same_pads(n, x, &w);
     bool fit = pool_pads_fit(&w), indices = n->nout > 1;
     bool by_columns = onnx_attr_int(n, "storage_order", 0);
-    if (indices && (!fit || by_columns)) {
+    by_columns = by_columns && w.nd > 1;
+    if (indices && (!fit || (by_columns && w.nd > 2))) {
         onnx_fail(n, CFX_EUNSUPPORTED,
-                  "its indices count by columns, or through uneven pads");
+                  "its indices count by columns of 3 axes, or through uneven "
+                  "pads");
         return;
     }
     if (!fit)
@@ -359,8 +372,11 @@ void onnx_lower_max_pool(onnx_node *n)
     }
     cfx_value both = call_nd(n, "torch.nn.functional.max_pool", w.nd,
                              "_with_indices", args, 6);
+    cfx_value index = cfx_nth(n->s, both, 1);
+    if (by_columns)
+        index = column_indices(n, from, index);
     n->out[0] = cfx_nth(n->s, both, 0);
-    n->out[1] = whole_indices(n, from, cfx_nth(n->s, both, 1), w.nd);
+    n->out[1] = whole_indices(n, from, index, w.nd);
 }
 
 static cfx_value average(onnx_node *n, cfx_value x, const windows *w,

@@ -157,9 +157,20 @@ static const Onnx__TypeProto *type_of(const Onnx__GraphProto *g, bool output,
     return NULL;
 }
 
-cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
-                               const char *model, bool output, size_t i,
-                               const char *path, cfx_error *err)
+/* The type of the input of that name; NULL if there is none. */
+static const Onnx__TypeProto *type_of_name(const Onnx__GraphProto *g,
+                                           const char *name)
+{
+    for (size_t i = 0; i < g->n_input; i++)
+        if (!strcmp(onnx_text(g->input[i]->name), name))
+            return g->input[i]->type;
+    return NULL;
+}
+
+/* A value of input or output i, or, with a name, of that input. */
+static cfx_status read_value(cfx_value *out, cfx_context *ctx,
+                             const char *model, const char *name, bool output,
+                             size_t i, const char *path, cfx_error *err)
 {
     cfx_bytes bytes = {0};
     onnx_message m = {0};
@@ -170,10 +181,12 @@ cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
         cfx_fail_at(err, "%s", model);
     } else {
         const Onnx__GraphProto *g = ((Onnx__ModelProto *)m.base)->graph;
+        const Onnx__TypeProto *type = !g     ? NULL
+                                      : name ? type_of_name(g, name)
+                                             : type_of(g, output, i);
         st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, check_head, err);
         if (!st)
-            st = onnx_value_read(out, ctx, g ? type_of(g, output, i) : NULL,
-                                 bytes.data, bytes.len, err);
+            st = onnx_value_read(out, ctx, type, bytes.data, bytes.len, err);
         if (st)
             cfx_fail_at(err, "%s", path);
     }
@@ -181,6 +194,20 @@ cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
     if (m.ctx)
         onnx_message_release(&m);
     return st;
+}
+
+cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
+                               const char *model, bool output, size_t i,
+                               const char *path, cfx_error *err)
+{
+    return read_value(out, ctx, model, NULL, output, i, path, err);
+}
+
+cfx_status cfx_onnx_input_read(cfx_value *out, cfx_context *ctx,
+                               const char *model, const char *name,
+                               const char *path, cfx_error *err)
+{
+    return read_value(out, ctx, model, name, false, 0, path, err);
 }
 
 /* One tensor, whose name is empty. */

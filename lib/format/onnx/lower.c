@@ -183,18 +183,18 @@ static void check_attributes(onnx_node *n)
                       onnx_text(n->proto->attribute[i]->name));
 }
 
-/* Operators that move integers of less than 8 bits keep their type. */
+/* Operators that move numbers of less than 8 bits keep their type. */
 static void keep_types(onnx_node *n)
 {
     int64_t code = 0;
+    cfx_dtype memory;
 
     for (size_t i = 0; i < n->nin && !onnx_narrow_bits(code); i++)
         code = onnx_marked_type(n->s, n->in[i]);
     for (size_t i = 0; i < n->nout && onnx_narrow_bits(code); i++) {
         cfx_value meta = onnx_meta(n->s, n->out[i]);
-        if (meta.kind == CFX_TENSOR &&
-            (meta.u.tensor->dtype == CFX_I8 ||
-             meta.u.tensor->dtype == CFX_U8) &&
+        if (meta.kind == CFX_TENSOR && onnx_memory_type(&memory, code) &&
+            meta.u.tensor->dtype == memory &&
             !onnx_marked_type(n->s, n->out[i]))
             onnx_mark_type(n->s, n->out[i], code);
     }

@@ -53,10 +53,10 @@ void onnx_block_free(void *block);
 enum { ONNX_STRING = 8 };
 /* The data type of ONNX's code; false if cfx has none. */
 bool onnx_dtype(cfx_dtype *out, int64_t code);
-/* The bits of an integer of less than 8; 0 of other types. Such integers are
- * int8 or uint8 in memory. */
+/* The bits of a number of less than 8; 0 of other types. Such integers are int8
+ * or uint8 in memory, such floats float8_e4m3fn. */
 int onnx_narrow_bits(int64_t code);
-/* The type in memory: onnx_dtype, and int8 or uint8 for narrow integers. */
+/* The type in memory: onnx_dtype, and a wider type for narrow numbers. */
 bool onnx_memory_type(cfx_dtype *out, int64_t code);
 const char *onnx_type_name(int64_t code);
 
@@ -94,7 +94,7 @@ typedef struct onnx_recorder {
     cfx_scope meta, eager; /* infer results; fold constants */
     cfx_map tensor_names;  /* from addresses of initializers to their names */
     cfx_map types;   /* ONNX's types by the addresses of tensors and nodes: of
-                      integers of less than 8 bits, and of strings */
+                      numbers of less than 8 bits, and of strings */
     cfx_map results; /* metas of what branches give, by module */
     cfx_map numbers; /* onnx_numbers of nodes, by their addresses */
     cfx_arena arena;
@@ -320,6 +320,22 @@ int onnx_axis(onnx_node *n, int64_t axis, int rank);
 cfx_value onnx_size(cfx_scope *s, cfx_value x, int axis);
 /* A known extent; fails for a symbol. */
 int64_t onnx_known_size(onnx_node *n, cfx_value x, int axis);
+
+/* ---- Types: cast.c ---- */
+
+/* Convert a tensor; itself if it has that type. */
+cfx_value onnx_in_type(onnx_node *n, cfx_value x, cfx_dtype to);
+/* Is it a float of 8 bits? */
+bool onnx_is_small_float(cfx_dtype t);
+/* Cast to a float of 8 or 4 bits, which is `to` in memory, as the attributes
+ * `saturate` and `round_mode` say. */
+cfx_value onnx_small_float(onnx_node *n, cfx_value x, cfx_dtype to, int bits);
+
+/* ---- uint64.c: of tensors of int64 that hold the bits of uint64 ---- */
+
+cfx_value onnx_uint64_shift_right(onnx_node *n, cfx_value a, cfx_value by);
+cfx_value onnx_uint64_div(onnx_node *n, cfx_value a, cfx_value b);
+cfx_value onnx_uint64_mod(onnx_node *n, cfx_value a, cfx_value b);
 
 /* ---- Attributes: attr.c ---- */
 

@@ -1,5 +1,5 @@
 /*
- * pointwise -- rules of arithmetic, comparisons, activations and casts.
+ * pointwise -- rules of arithmetic, comparisons and activations.
  *
  * Those on known ints are evaluated before: numbers.c.
  */
@@ -65,8 +65,10 @@ void onnx_lower_identity(onnx_node *n)
 void onnx_lower_div(onnx_node *n)
 {
     old_broadcast(n);
+    n->uint64 = ONNX_BITS;
     cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
-    n->out[0] = onnx_is_int(n, a)
+    n->out[0] = n->widened == CFX_U64 ? onnx_uint64_div(n, a, b)
+                : onnx_is_int(n, a)
                     ? cfx_div(n->s, a, b,
                               .rounding_mode = cfx_str(n->s, "trunc"))
                     : call2(n, "torch.div", a, b);
@@ -74,9 +76,13 @@ void onnx_lower_div(onnx_node *n)
 
 void onnx_lower_mod(onnx_node *n)
 {
-    n->out[0] = call2(
-        n, onnx_attr_int(n, "fmod", 0) ? "torch.fmod" : "torch.remainder",
-        onnx_tensor(n, 0), onnx_tensor(n, 1));
+    bool fmod = onnx_attr_int(n, "fmod", 0);
+
+    n->uint64 = ONNX_BITS;
+    cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
+    n->out[0] = n->widened == CFX_U64
+                    ? onnx_uint64_mod(n, a, b)
+                    : call2(n, fmod ? "torch.fmod" : "torch.remainder", a, b);
 }
 
 /* The result has the type of the base. */
@@ -131,10 +137,11 @@ void onnx_lower_bit_shift(onnx_node *n)
 {
     bool left = onnx_attr_is(n, "direction", "LEFT", "");
 
-    n->uint64 = left ? ONNX_BITS : ONNX_NO_UINT64;
-    n->out[0] = call2(
-        n, left ? "torch.bitwise_left_shift" : "torch.bitwise_right_shift",
-        onnx_tensor(n, 0), onnx_tensor(n, 1));
+    n->uint64 = ONNX_BITS;
+    cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
+    n->out[0] = left                    ? cfx_bitwise_left_shift(n->s, a, b)
+                : n->widened == CFX_U64 ? onnx_uint64_shift_right(n, a, b)
+                                        : cfx_bitwise_right_shift(n->s, a, b);
 }
 
 /* ---- Comparisons and choices ---- */
@@ -205,118 +212,6 @@ void onnx_lower_is_inf(onnx_node *n)
                                       : pos      ? "torch.isposinf"
                                                  : "torch.isneginf",
                                       CFX_ARGS(x));
-}
-
-/* ---- Types ---- */
-
-static void cast(onnx_node *n, cfx_value x, cfx_dtype to)
-{
-    bool same = !cfx_scope_failed(n->s) &&
-                onnx_meta(n->s, x).kind == CFX_TENSOR &&
-                onnx_type_of(n, x) == to;
-
-    n->out[0] = same ? x : cfx_to(n->s, x, TYPE(to));
-}
-
-/* The code of float: a mark that is none of a narrow type. */
-enum { NOT_NARROW = 1 };
-
-/* Keep the lowest bits of an int8 or uint8. */
-static cfx_value lowest_bits(onnx_node *n, cfx_value x, cfx_dtype type,
-                             int bits)
-{
-    cfx_value many = cfx_int(8 - bits);
-
-    if (type == CFX_U8)
-        return cfx_bitwise_and(n->s, x, cfx_int((1 << bits) - 1));
-    return cfx_bitwise_right_shift(n->s, cfx_bitwise_left_shift(n->s, x, many),
-                                   many);
-}
-
-/* A cast to a type of ONNX, which is `to` in memory. The result is a value of
- * its own where the types differ, so that it can be marked with its type. */
-static void cast_to(onnx_node *n, cfx_value x, cfx_dtype to, int64_t code)
-{
-    int bits = onnx_narrow_bits(code);
-    int64_t from = onnx_marked_type(n->s, x);
-
-    if (!bits && !onnx_narrow_bits(from)) {
-        cast(n, x, to);
-        return;
-    }
-    if (from == code) {
-        n->out[0] = x;
-        return;
-    }
-    cast(n, x, to);
-    if (bits)
-        n->out[0] = lowest_bits(n, n->out[0], to, bits);
-    else if (n->out[0].u.node == x.u.node)
-        n->out[0] = cfx_clone(n->s, x);
-    onnx_mark_type(n->s, n->out[0], code ? code : NOT_NARROW);
-}
-
-static void cast_texts(onnx_node *n, cfx_dtype to, int64_t code)
-{
-    if (onnx_narrow_bits(code))
-        onnx_fail(n, CFX_EUNSUPPORTED, "it casts strings to %s",
-                  onnx_type_name(code));
-    else
-        n->out[0] = onnx_cast_texts(n, to);
-}
-
-void onnx_lower_cast(onnx_node *n)
-{
-    int64_t code = onnx_attr_int(n, "to", 0);
-    cfx_dtype to;
-
-    /* They are of types that cfx has not. */
-    onnx_ignore(n, "saturate");
-    onnx_ignore(n, "round_mode");
-    if (code == ONNX_STRING)
-        onnx_cast_to_texts(n);
-    else if (!onnx_memory_type(&to, code))
-        onnx_fail(n, CFX_EUNSUPPORTED, "it casts to %s, which cfx has not",
-                  onnx_type_name(code));
-    else if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0]))
-        cast_texts(n, to, code);
-    else
-        cast_to(n, onnx_stored_tensor(n, 0), to, code);
-}
-
-/* The bits of an element as a number of another type of as many. */
-void onnx_lower_bit_cast(onnx_node *n)
-{
-    int64_t code = onnx_attr_int(n, "to", 0);
-    cfx_value x = onnx_stored_tensor(n, 0);
-    cfx_dtype to, from = onnx_type_of(n, x);
-
-    if (!onnx_dtype(&to, code) || onnx_narrow_bits(onnx_marked_type(n->s, x)))
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it casts to %s, or from a type of "
-                  "less than 8 bits",
-                  onnx_type_name(code));
-    else if (cfx_dtype_size(from) != cfx_dtype_size(to))
-        onnx_fail(n, CFX_EINVAL, "it casts between types of different sizes");
-    else
-        n->out[0] = cfx_view_dtype(n->s, x, TYPE(to));
-}
-
-void onnx_lower_cast_like(onnx_node *n)
-{
-    onnx_ignore(n, "saturate");
-    onnx_ignore(n, "round_mode");
-    if (onnx_has(n, 1) && onnx_is_texts(n->s, n->in[1])) {
-        onnx_cast_to_texts(n);
-        return;
-    }
-    cfx_value like = onnx_stored_tensor(n, 1);
-    cfx_dtype to = onnx_type_of(n, like);
-    int64_t code = onnx_marked_type(n->s, like);
-    if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0]))
-        cast_texts(n, to, code);
-    else
-        cast_to(n, onnx_stored_tensor(n, 0), to, code);
 }
 
 /* ---- Activations ---- */
@@ -423,7 +318,7 @@ void onnx_lower_shrink(onnx_node *n)
 
     high = cfx_where(n->s, cfx_gt(n->s, x, number(lambd)), high, zero);
     high = cfx_where(n->s, cfx_lt(n->s, x, number(-lambd)), low, high);
-    cast(n, high, onnx_type_of(n, x));
+    n->out[0] = onnx_in_type(n, high, onnx_type_of(n, x));
 }
 
 /* ---- Dropout: at inference it is the identity ---- */

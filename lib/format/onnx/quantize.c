@@ -50,7 +50,7 @@ static const range_row ranges[] = {{CFX_U8, 0, 255},
                                    {CFX_I32, INT32_MIN, INT32_MAX}};
 
 /* Round to nearest even, add the zero point, saturate. `bits` of less than 8
- * are those of a narrow integer, of others it is 0. */
+ * are those of a narrow number, of others it is 0. */
 static cfx_value quantize(onnx_node *n, cfx_value x, cfx_value scale,
                           cfx_value zero, cfx_dtype type, int bits)
 {
@@ -66,7 +66,13 @@ static cfx_value quantize(onnx_node *n, cfx_value x, cfx_value scale,
                       .max = cfx_float(floor(ranges[i].max / unused)));
         return to(n, x, type);
     }
-    return onnx_fail(n, CFX_EUNSUPPORTED, "it quantizes to floats");
+    if (!onnx_is_small_float(type))
+        return onnx_fail(n, CFX_EUNSUPPORTED, "it quantizes to %s",
+                         cfx_dtypes[type].name);
+    x = to(n, cfx_div(n->s, x, scale), CFX_F32);
+    if (zero.kind)
+        x = cfx_add(n->s, x, to(n, zero, CFX_F32));
+    return onnx_small_float(n, x, type, bits);
 }
 
 void onnx_lower_quantize_linear(onnx_node *n)

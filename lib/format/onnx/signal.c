@@ -73,6 +73,61 @@ void onnx_lower_blackman_window(onnx_node *n)
     window(n, 0.42, 0.5, 0.08);
 }
 
+/* ---- Mel filters ---- */
+
+enum { MAX_MEL = 1 << 14 };
+
+/* A triangle over the bins from `low` to `high`, with 1 at `top`. */
+static double triangle(double low, double top, double high, double at)
+{
+    return at == top               ? 1
+           : at > low && at < top  ? (at - low) / (top - low)
+           : at > top && at < high ? (high - at) / (high - top)
+                                   : 0;
+}
+
+/* Bins of the spectrum where the filters begin and end: evenly spaced on the mel
+ * scale. */
+static double mel_bin(double k, const double edge[2], double filters,
+                      double length, double rate)
+{
+    double low = log10(1 + edge[0] / 700), high = log10(1 + edge[1] / 700);
+    double mel = low + k * (high - low) / (filters + 2);
+
+    return floor((length + 1) * 700 * (pow(10, mel) - 1) / rate);
+}
+
+void onnx_lower_mel_weight_matrix(onnx_node *n)
+{
+    int64_t code = onnx_attr_int(n, "output_datatype", 1);
+    double filters, length, rate, edge[2];
+    cfx_dtype type;
+    cfx_value v;
+
+    if (!onnx_number(n, 0, &filters) || !onnx_number(n, 1, &length) ||
+        !onnx_number(n, 2, &rate) || !onnx_number(n, 3, &edge[0]) ||
+        !onnx_number(n, 4, &edge[1]))
+        return;
+    if (!(filters >= 0 && filters <= MAX_MEL && length >= 0 &&
+          length <= MAX_MEL && rate > 0) ||
+        !onnx_dtype(&type, code)) {
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "its sizes are not numbers up to %d, or its type is %s",
+                  MAX_MEL, onnx_type_name(code));
+        return;
+    }
+    int64_t columns = (int64_t)filters, rows = (int64_t)length / 2 + 1;
+    double *to = new_tensor(n, 2, (int64_t[]){rows, columns}, &v);
+    for (int64_t k = 0; to && k < columns; k++) {
+        double at[3];
+        for (int i = 0; i < 3; i++)
+            at[i] = mel_bin((double)(k + i), edge, filters, length, rate);
+        for (int64_t i = 0; i < rows; i++)
+            to[i * columns + k] = triangle(at[0], at[1], at[2], (double)i);
+    }
+    n->out[0] = cfx_to(n->s, v, cfx_value_of_dtype(type));
+}
+
 /* ---- Transforms ---- */
 
 typedef struct transform {

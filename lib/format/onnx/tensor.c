@@ -28,11 +28,14 @@ typedef struct type_row {
 } type_row;
 
 static const type_row types[] = {
-    {1, CFX_F32, 0},  {2, CFX_U8, 0},    {3, CFX_I8, 0},   {5, CFX_I16, 0},
-    {6, CFX_I32, 0},  {7, CFX_I64, 0},   {9, CFX_BOOL, 0}, {10, CFX_F16, 0},
-    {11, CFX_F64, 0}, {16, CFX_BF16, 0}, {21, CFX_U8, 4},  {22, CFX_I8, 4},
-    {25, CFX_U8, 2},  {26, CFX_I8, 2},   {4, CFX_U16, 0},  {12, CFX_U32, 0},
-    {13, CFX_U64, 0},
+    {1, CFX_F32, 0},         {2, CFX_U8, 0},         {3, CFX_I8, 0},
+    {5, CFX_I16, 0},         {6, CFX_I32, 0},        {7, CFX_I64, 0},
+    {9, CFX_BOOL, 0},        {10, CFX_F16, 0},       {11, CFX_F64, 0},
+    {16, CFX_BF16, 0},       {21, CFX_U8, 4},        {22, CFX_I8, 4},
+    {25, CFX_U8, 2},         {26, CFX_I8, 2},        {4, CFX_U16, 0},
+    {12, CFX_U32, 0},        {13, CFX_U64, 0},       {17, CFX_F8E4M3FN, 0},
+    {18, CFX_F8E4M3FNUZ, 0}, {19, CFX_F8E5M2, 0},    {20, CFX_F8E5M2FNUZ, 0},
+    {23, CFX_F8E4M3FN, 4},   {24, CFX_F8E8M0FNU, 0},
 };
 
 static const char *const type_names[] = {
@@ -88,17 +91,24 @@ bool onnx_memory_type(cfx_dtype *out, int64_t code)
 
 /* ---- Numbers in the message ---- */
 
+/* The codes of 0, 0.5, 1, 1.5, 2, 3, 4 and 6 in float8_e4m3fn. */
+static const uint8_t float4_codes[] = {0,    0x30, 0x38, 0x3c,
+                                       0x40, 0x44, 0x48, 0x4c};
+
 /* Elements of fewer than 8 bits, several in a byte, the lowest bits first. */
 static void unpack_bits(unsigned char *to, size_t n, const uint8_t *from,
                         const type_row *row)
 {
     int each = 8 / row->bits, top = 1 << (row->bits - 1);
     bool is_signed = row->dtype == CFX_I8;
+    bool is_float = row->dtype == CFX_F8E4M3FN;
 
     for (size_t i = 0; i < n; i++) {
         int v = from[i / (size_t)each] >>
                     ((int)(i % (size_t)each) * row->bits) &
                 ((1 << row->bits) - 1);
+        if (is_float)
+            v = float4_codes[v & 7] | (v & 8) << 4;
         to[i] = (unsigned char)(is_signed && v >= top ? v - 2 * top : v);
     }
 }

@@ -183,8 +183,8 @@ static cfx_status join_infer(cfx_call *call)
         st = part_of(call, i, dim, &v);
         if (i && t != type && (1 << t | 1 << type) & CFX_STORED_TYPES)
             return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                                 "Promotion for uint16, uint32, uint64 types "
-                                 "is not supported");
+                                 "%s and %s have no common type",
+                                 cfx_dtypes[type].name, cfx_dtypes[t].name);
         type = i ? cfx_dtype_promote(type, t) : t;
         own = st ? format : format_of(call, i, dim, &v);
         mixed |= i && own != format;
