@@ -172,6 +172,29 @@ static cfx_value eye(cfx_scope *s, const cfx_call *call)
     return CFX_ATEN(s, "to.dtype", cfx_eq(s, row, col), type_of(y));
 }
 
+/* Slices added where the index says: a scatter, with the index of a slice for
+ * each of its elements. */
+static cfx_value index_add(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_tensor *x = self_of(call);
+    cfx_value source = in(call, "source"), item[CFX_MAX_RANK];
+    const cfx_tensor *t = cfx_meta_of(s, source);
+
+    if (!x || !t || !x->rank || t->rank != x->rank)
+        return cfx_none();
+    int64_t axis = in(call, "dim").u.i;
+    axis += axis < 0 ? x->rank : 0;
+    for (int i = 0; i < x->rank; i++)
+        item[i] = cfx_int(i == axis ? -1 : 1);
+    cfx_value index = cfx_reshape(
+        s, in(call, "index"), cfx_list_of(s, CFX_LIST, (size_t)x->rank, item));
+    index = CFX_ATEN(s, "expand.default", index, shape_of(s, t));
+    source = CFX_ATEN(s, "to.dtype", cfx_mul(s, source, in(call, "alpha")),
+                      type_of(x));
+    return CFX_ATEN(s, "scatter_add.default", call->in[0], cfx_int(axis),
+                    index, source);
+}
+
 /* ---- Reductions ---- */
 
 static cfx_value of_dims(cfx_scope *s, const char *target, cfx_value x,
@@ -317,6 +340,7 @@ static const struct {
     {"aten.new_empty.default", empty},
     {"aten.empty.memory_format", empty},
     {"aten.histc.default", histc},
+    {"aten.index_add.default", index_add},
     {"aten.log1p.default", log1p_of},
     {"aten.expm1.default", expm1_of},
     {"aten.log2.default", log2_of},

@@ -275,6 +275,11 @@ graph 'memory that is filled later' 'f32[6]' \
     "%c : $one[target=torch.empty_like](args = (%x,), kwargs = {})" \
     "%w : $one[target=aten.copy_.default](args = (%c, %x), kwargs = {})" \
     'return w'
+graph 'rows that are added' 'f32[3,4]' \
+    "%i : $one[target=torch.arange](args = (2, -1, -2), kwargs = {})" \
+    "%s : $one[target=torch.narrow](args = (%x, 0, 1, 2), kwargs = {})" \
+    "%y : $one[target=torch.index_add](args = (%x, -2, %i, %s), kwargs = {alpha: 2})" \
+    'return y'
 graph 'an input that is written to itself' 'f32[6]' \
     "%t : $one[target=aten.to.dtype](args = (%x, torch.float32), kwargs = {})" \
     "%w : $one[target=aten.copy_.default](args = (%x, %t), kwargs = {})" \
