@@ -159,6 +159,8 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; \
 	builddir='$(builddir)'; export builddir; \
 	CFX_ZOO='$(builddir)/zoo'; export CFX_ZOO; \
 	CFX='$(builddir)/cfx'; export CFX; \
+	CFX_MACHINES=`cd '$(srcdir)' && pwd`/shapeprop/machines; \
+	export CFX_MACHINES; \
 	CC='$(CC)'; export CC; \
 	CFX_LDFLAGS='$(SANITIZE_FLAGS)'; export CFX_LDFLAGS; \
 	CFX_EMULATOR='$(CFX_EMULATOR)'; export CFX_EMULATOR; \

@@ -7,8 +7,6 @@ cfx=${CFX:-./cfx}
 src=${srcdir:-.}
 case $cfx in */*) cfx=$(cd "$(dirname "$cfx")" && pwd)/$(basename "$cfx") ;; esac
 src=$(cd "$src" && pwd)
-CFX_MACHINES=$src/shapeprop/machines
-export CFX_MACHINES
 dir=$(mktemp -d "${TMPDIR:-/tmp}/cfx-cli-test.XXXXXX") || exit 99
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 99

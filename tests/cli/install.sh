@@ -2,7 +2,7 @@
 # What `make install` leaves is enough: the README's compile lines work as they
 # stand, in C and C++, with the shared library and the static one, in a folder
 # that no one configured; and `make uninstall` leaves nothing.
-unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
+unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR CFX_MACHINES
 . "$srcdir/tests/cli/said.sh"
 
 root=$work/root

@@ -153,12 +153,11 @@ mkdir -p "$work/tree/build" "$work/tree/shapeprop"
 cp -R "$src/shapeprop/machines" "$work/tree/shapeprop/machines"
 cp "$CFX" "$work/tree/build/cfx"
 if [ -z "${CFX_EMULATOR:-}" ] && [ "$(head -c 2 "$CFX")" != '#!' ]; then
-    "$work/tree/build/cfx" machine -m raspberry-pi-5 >"$work/out" 2>"$work/err"
+    CFX_MACHINES= "$work/tree/build/cfx" machine -m raspberry-pi-5 \
+        >"$work/out" 2>"$work/err"
     claim 'names are known where it was built' [ $? = 0 ]
 fi
 
-CFX_MACHINES=$src/shapeprop/machines
-export CFX_MACHINES
 for m in "$CFX_MACHINES"/*.json; do
     name=$(basename "$m" .json)
     claim "$name is read" is 0 -m "$m"

@@ -3,8 +3,6 @@
 srcdir=${srcdir:-.} builddir=${builddir:-.} CFX=${CFX:-./cfx}
 zoo=$(cd "$CFX_ZOO" && pwd)
 models=$(cd "$srcdir/models" && pwd)
-CFX_MACHINES=$(cd "$srcdir/shapeprop/machines" && pwd)
-export CFX_MACHINES
 . "$srcdir/tests/cli/said.sh"
 
 input() # input MODEL [BATCH]: the argument of -i for a model of the zoo

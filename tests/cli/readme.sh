@@ -10,8 +10,6 @@ bin=$(cd "$builddir" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
-CFX_MACHINES=$top/shapeprop/machines
-export CFX_MACHINES
 awk -v dir="$work" '
     /^```console$/ { n++; inside = 1; next }
     /^```c$/ { n++; code = 1; next }

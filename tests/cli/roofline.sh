@@ -32,8 +32,6 @@ same()
 cp "$src/models/resnet18.fx" "$src/models/digits.fx" .
 cp "$src/models/digits.safetensors" .
 x='x=f32[1,3,224,224]'
-CFX_MACHINES=$src/shapeprop/machines
-export CFX_MACHINES
 # Scratch memory is that of a level of instructions, so the level is fixed.
 round="--machine $golden/machine.json -t 1 --cpu plain"
 

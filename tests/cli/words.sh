@@ -4,8 +4,6 @@
 # their users do.
 
 srcdir=${srcdir:-.} builddir=${builddir:-.} CFX=${CFX:-./cfx}
-CFX_MACHINES=$(cd "$srcdir/shapeprop/machines" && pwd)
-export CFX_MACHINES
 . "$srcdir/tests/cli/said.sh"
 
 # graph LINE: m.fx, of x and one call
