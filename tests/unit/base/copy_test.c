@@ -94,8 +94,11 @@ TEST_CASE(copy_reads_and_writes_unaligned_memory)
                                        from + 1, 640, NULL, NULL, &err));
             ck_assert(!cfx_tensor_from(&y, ctx, (cfx_dtype)b, 1, shape, NULL,
                                        to + 1, 640, NULL, NULL, &err));
+            /* Floats without a mantissa have no zero. */
+            bool zeros = a != CFX_F8E8M0FNU && b != CFX_F8E8M0FNU;
             for (int64_t i = 0; i < 40; i++)
-                cfx_element_set_int((cfx_dtype)a, cfx_tensor_at(x, &i), i & 1);
+                cfx_element_set_int((cfx_dtype)a, cfx_tensor_at(x, &i),
+                                    zeros ? i & 1 : 1);
             ck_assert_int_eq(cfx_tensor_copy(y, x, &err), CFX_OK);
             assert_same_numbers(x, y);
             cfx_tensor_unref(x);
