@@ -141,7 +141,9 @@ static cfx_status side_open(struct side *s, struct diff *d,
         .progress = s == &d->a ? report_progress : NULL,
         .progress_user = d,
     };
-    cfx_status st = cli_load(&s->c, &s->gm, s->path, !o->graph, err);
+    cfx_status st = o->graph ? cli_load(&s->c, &s->gm, s->path, false, err)
+                             : cli_load_for(&s->c, &s->gm, s->path, &o->inputs,
+                                            true, o->seed.value, err);
 
     if (st || o->graph)
         return st;

@@ -90,7 +90,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     (void)nargs;
     if (!o->verify && o->seed.given)
         return cli_usage(c, "--seed needs --verify");
-    cfx_status st = cli_load(c, &gm, path, true, &err);
+    cfx_status st = cli_load_for(c, &gm, path, &o->inputs, false, 0, &err);
     if (!st) {
         st = rewrite(c, o, gm, path, c->g.output ? stdout : stderr, &err);
         if (st)

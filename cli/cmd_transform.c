@@ -165,7 +165,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     if (!o->verify && o->seed.given)
         return cli_usage(c, "--seed needs --verify");
     char *passes = join(nargs - 1, args + 1);
-    cfx_status st = passes ? cli_load(c, &gm, path, true, &err)
+    cfx_status st = passes ? cli_load_for(c, &gm, path, &o->inputs, false, 0,
+                                          &err)
                            : cfx_no_memory(&err);
     if (!st) {
         st = transform(c, o, gm, path, passes, c->g.output ? stdout : stderr,

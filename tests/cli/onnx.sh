@@ -62,6 +62,14 @@ said 'a shape that has to be known' 1 'extent 0 of its input as a number' \
     "$cfx" info cases/own_pad_row/model.onnx
 said 'it is given' 0 'f32\[18\], %y' \
     "$cfx" info cases/own_pad_row/model.onnx -i 'x=f32[9]'
+said 'given to optimize' 0 '' "$cfx" optimize cases/own_pad_row/model.onnx \
+    -i 'x=f32[9]' -o row.fx
+said 'which declares it' 1 'exported for f32\[9\]' "$cfx" run row.fx -i 'x=f32[8]'
+said 'given to transform' 0 'f32\[9\]' \
+    "$cfx" transform cases/own_pad_row/model.onnx dead_code -i 'x=f32[9]'
+said 'given to diff' 0 '^0 of [0-9]+ nodes compared differ' \
+    "$cfx" diff cases/own_pad_row/model.onnx cases/own_pad_row/model.onnx \
+    -i 'x=f32[9]'
 said 'a symbol is none' 1 'extent 0 of its input as a number' \
     "$cfx" shapes cases/own_pad_row/model.onnx -i 'x=f32[N]'
 said 'a shape that decides a branch' 0 '^y f32\[6\]|^output f32\[6\]' \
