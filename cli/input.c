@@ -304,8 +304,8 @@ bool cli_is_texts(cfx_value v)
            !cfx_value_any(v, is_no_text, NULL);
 }
 
-/* Strings, sequences and None as they are; a tensor as it is, if it is few
- * numbers, else its meta. */
+/* Strings, numbers, sequences and None as they are; a tensor as it is, if it is
+ * few numbers, else its meta. */
 static cfx_status known_value(cfx_value *out, const cli *c, cfx_value v,
                               bool numbers, cfx_error *err)
 {
@@ -314,7 +314,8 @@ static cfx_status known_value(cfx_value *out, const cli *c, cfx_value v,
 
     if (v.kind != CFX_TENSOR) {
         bool sequence = v.kind == CFX_NONE || v.kind == CFX_LIST;
-        if (cli_is_texts(v) ? numbers : sequence)
+        bool number = v.kind == CFX_INT || v.kind == CFX_FLOAT;
+        if (cli_is_texts(v) || number ? numbers : sequence)
             *out = cfx_value_ref(v);
         return CFX_OK;
     }
@@ -344,6 +345,8 @@ cfx_status cli_known_input(cfx_named_value *out, const cli *c,
     if (!st)
         st = known_value(&out->value, c, v, numbers, err);
     cfx_value_unref(v);
+    if (st && len)
+        cfx_fail_at(err, "input %s", name);
     return st;
 }
 

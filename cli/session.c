@@ -285,6 +285,8 @@ static cfx_status load_known(cli *c, cfx_module **out, const char *path,
         st = cfx_no_memory(err);
     for (int i = 0; i < all.n && !st; i++)
         st = cli_known_input(&known[i], c, all.item[i], numbers, seed, err);
+    if (st)
+        cfx_fail_at(err, "%s", path);
     o.constants = known;
     o.nconstants = (size_t)all.n;
     if (!st)
@@ -302,6 +304,19 @@ bool cli_needs_inputs(cfx_status st)
            st == CFX_EUNSUPPORTED;
 }
 
+/* Say that inputs decide what an ONNX model leaves open. */
+static cfx_status decided_by_inputs(cfx_error *err)
+{
+    const cfx_error why = *err;
+
+    if (why.code != CFX_EUNDECIDED)
+        return why.code;
+    cfx_error_clear(err);
+    return cfx_fail(err, CFX_EUNSUPPORTED,
+                    "%.1900s (-i NAME=TYPE[SHAPE] or NAME=FILE tells it)",
+                    why.text);
+}
+
 cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
                         const cli_list *texts, bool numbers, uint64_t seed,
                         cfx_error *err)
@@ -311,12 +326,12 @@ cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
 
     if (!strcmp(cfx_model_format_of_file(c->ctx, path)->base.name, "onnx"))
         c->onnx = path;
-    if (!texts->n || !cli_needs_inputs(st))
-        return st;
-    if ((!numbers && !load_known(c, out, path, texts, false, seed, &why)) ||
-        !load_known(c, out, path, texts, true, seed, &why)) {
+    if (texts->n && cli_needs_inputs(st)) {
         cfx_error_clear(err);
-        return CFX_OK;
+        st = numbers ? CFX_EUNDECIDED
+                     : load_known(c, out, path, texts, false, seed, &why);
+        if (st)
+            st = load_known(c, out, path, texts, true, seed, err);
     }
-    return st;
+    return st && c->onnx ? decided_by_inputs(err) : st;
 }

@@ -60,8 +60,15 @@ said 'an input is missing' 1 "input 'x' is missing" \
     "$cfx" run cases/test_relu/model.onnx
 said 'a shape that has to be known' 1 'extent 0 of its input as a number' \
     "$cfx" info cases/own_pad_row/model.onnx
+also 'and how to tell it' '\(-i NAME=TYPE\[SHAPE\] or NAME=FILE tells it\)$'
 said 'it is given' 0 'f32\[18\], %y' \
     "$cfx" info cases/own_pad_row/model.onnx -i 'x=f32[9]'
+said 'a number' 0 '^output f64\[5\]' "$cfx" run cases/test_cumprod_1d/model.onnx \
+    -i 'x=f64[5]' -i axis=0
+said 'one that is no axis' 1 'there is no axis 7 of 1$' \
+    "$cfx" run cases/test_cumprod_1d/model.onnx -i 'x=f64[5]' -i axis=7
+said 'one that is no int' 1 'its axis is not known' \
+    "$cfx" run cases/test_cumprod_1d/model.onnx -i 'x=f64[5]' -i axis=0.5
 said 'given to optimize' 0 '' "$cfx" optimize cases/own_pad_row/model.onnx \
     -i 'x=f32[9]' -o row.fx
 said 'which declares it' 1 'exported for f32\[9\]' "$cfx" run row.fx -i 'x=f32[8]'
@@ -70,7 +77,7 @@ said 'given to transform' 0 'f32\[9\]' \
 said 'given to diff' 0 '^0 of [0-9]+ nodes compared differ' \
     "$cfx" diff cases/own_pad_row/model.onnx cases/own_pad_row/model.onnx \
     -i 'x=f32[9]'
-said 'a symbol is none' 1 'extent 0 of its input as a number' \
+said 'a symbol is none' 1 "input x: 'f32\[N\]' needs extents that are numbers" \
     "$cfx" shapes cases/own_pad_row/model.onnx -i 'x=f32[N]'
 said 'a shape that decides a branch' 0 '^y f32\[6\]|^output f32\[6\]' \
     "$cfx" run cases/own_if_of_shape/model.onnx -i 'f32[3,1]'

@@ -410,6 +410,30 @@ static cfx_value constant_input(const onnx_lowering *lo, const char *name,
     return CFX_NOTHING;
 }
 
+/* A number that is known, as the tensor that the input is declared to be; absent
+ * if it is none. */
+static cfx_value number_as_tensor(onnx_lowering *lo, cfx_value v,
+                                  cfx_value meta)
+{
+    cfx_scope *s = &lo->r.base;
+    cfx_tensor *t;
+
+    if (v.kind != CFX_INT && v.kind != CFX_FLOAT)
+        return v;
+    if (meta.kind != CFX_TENSOR || meta.u.tensor->rank)
+        return CFX_NOTHING;
+    cfx_dtype dtype = (cfx_dtype)meta.u.tensor->dtype;
+    if (v.kind == CFX_FLOAT && !cfx_dtype_is_float(dtype))
+        return CFX_NOTHING;
+    if (cfx_tensor_new(&t, s->ctx, dtype, 0, NULL, &s->error))
+        return CFX_NOTHING;
+    if (v.kind == CFX_INT)
+        cfx_element_set_int(dtype, t->data, v.u.i);
+    else
+        cfx_element_set_double(dtype, t->data, v.u.f);
+    return cfx_scope_take(s, cfx_value_of_tensor(t));
+}
+
 /* The meta of a value that an input will have: of a tensor or a list of them;
  * absent for any other. */
 static cfx_value meta_like(onnx_lowering *lo, cfx_value v)
@@ -515,6 +539,7 @@ static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
         cfx_value known = constant_input(lo, name, id ? id : "", place++);
         if (!id)
             cfx_no_memory(&s->error);
+        known = number_as_tensor(lo, known, meta);
         if (is_meta(known) && may_have(meta, known))
             meta = known;
         const Onnx__TypeProto *type = g->input[i]->type;
