@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "expect.h"
+#include "output.h"
 #include "progress.h"
 #include "rewrite.h"
 
@@ -334,12 +335,7 @@ static cfx_status print_json(struct diff *d, cfx_error *err)
                           "differences", d->differences, "only_a", d->only_a,
                           "only_b", d->only_b);
 
-    if (!j)
-        return cfx_no_memory(err);
-    json_dumpf(j, d->out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    fputc('\n', d->out);
-    json_decref(j);
-    return CFX_OK;
+    return cli_print_document(d->out, j, err);
 }
 
 static void print_text(const struct diff *d)

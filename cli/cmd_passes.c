@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "output.h"
 
 struct passes_options {
     bool json;
@@ -132,7 +133,7 @@ static cfx_status pass_json(json_t *list, cfx_context *ctx, const cfx_pass *p,
 static cfx_status print_json(FILE *to, cfx_context *ctx, const cfx_pass *only,
                              cfx_error *err)
 {
-    json_t *list = json_array(), *all = NULL;
+    json_t *list = json_array();
     cfx_status st = CFX_OK;
 
     for (size_t i = 0; !st && cfx_pass_at(ctx, i); i++) {
@@ -140,15 +141,10 @@ static cfx_status print_json(FILE *to, cfx_context *ctx, const cfx_pass *only,
             st = pass_json(list, ctx, cfx_pass_at(ctx, i), err);
     }
     if (!st)
-        all = json_pack("{s:s, s:O}", "schema", "cfx-passes-1", "passes",
-                        list);
-    if (!st && !all)
-        st = cfx_no_memory(err);
-    if (!st) {
-        json_dumpf(all, to, JSON_INDENT(2));
-        fputc('\n', to);
-    }
-    json_decref(all);
+        st = cli_print_document(
+            to,
+            json_pack("{s:s, s:O}", "schema", "cfx-passes-1", "passes", list),
+            err);
     json_decref(list);
     return st;
 }

@@ -14,19 +14,19 @@ struct filling {
     cfx_error *err;
 };
 
-/* The extent that a symbol gets. */
+/* The extent that a symbol gets, within its range. */
 static bool symbol_extent(void *user, const char *name, int64_t *v)
 {
     const cfx_shape_env *env = user;
     cfx_symbol s;
 
     *v = 2;
-    for (size_t i = 0; env && i < cfx_shape_env_symbols(env); i++) {
+    for (size_t i = 0; i < cfx_shape_env_symbols(env); i++) {
         cfx_shape_env_symbol(env, i, &s);
         if (!strcmp(s.name, name))
             *v = cli_example_extent(s.min, s.max);
     }
-    return env;
+    return true;
 }
 
 static cfx_status number(const struct filling *f, cfx_dim d, int64_t *out)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output.h"
+
 /* The build copies it from tests/golden, where the tests keep it. */
 static const struct tested {
     const char *name, *types;
@@ -141,7 +143,7 @@ static json_t *row_of(const cfx_op *op)
 static cfx_status print_json(FILE *to, cfx_context *ctx, const cfx_op *only,
                              cfx_error *err)
 {
-    json_t *list = json_array(), *all = NULL;
+    json_t *list = json_array();
     cfx_status st = CFX_OK;
 
     for (size_t i = 0; !st && cfx_op_at(ctx, i); i++) {
@@ -150,15 +152,10 @@ static cfx_status print_json(FILE *to, cfx_context *ctx, const cfx_op *only,
             st = cfx_no_memory(err);
     }
     if (!st)
-        all = json_pack("{s:s, s:O}", "schema", "cfx-ops-1", "operators",
-                        list);
-    if (!st && !all)
-        st = cfx_no_memory(err);
-    if (!st) {
-        json_dumpf(all, to, JSON_INDENT(2));
-        fputc('\n', to);
-    }
-    json_decref(all);
+        st = cli_print_document(
+            to,
+            json_pack("{s:s, s:O}", "schema", "cfx-ops-1", "operators", list),
+            err);
     json_decref(list);
     return st;
 }

@@ -55,6 +55,12 @@ typedef struct cli_times {
     int64_t batch; /* items of one run; 0: not known */
 } cli_times;
 
+/* Print a document of jansson (output_json.c) and release it; NULL: there was no
+ * memory for it. Write errors are reported when the output is closed. */
+struct json_t;
+cfx_status cli_print_document(FILE *to, struct json_t *document,
+                              cfx_error *err);
+
 /* Print a result as JSON (output_json.c), with times unless `runs` is 0. */
 cfx_status cli_print_json(const cli_printing *p, cfx_value v,
                           const cli_times *times, cfx_error *err);

@@ -63,6 +63,16 @@ static void print_element(FILE *to, cfx_dtype dtype, const void *at)
     }
 }
 
+cfx_status cli_print_document(FILE *to, json_t *document, cfx_error *err)
+{
+    if (!document)
+        return cfx_no_memory(err);
+    json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    fputc('\n', to);
+    json_decref(document);
+    return CFX_OK;
+}
+
 static cfx_status print_text(FILE *to, const char *text, size_t len,
                              cfx_error *err)
 {

@@ -328,10 +328,10 @@ cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
         c->onnx = path;
     if (texts->n && cli_needs_inputs(st)) {
         cfx_error_clear(err);
-        st = numbers ? CFX_EUNDECIDED
-                     : load_known(c, out, path, texts, false, seed, &why);
-        if (st)
+        if (numbers || load_known(c, out, path, texts, false, seed, &why))
             st = load_known(c, out, path, texts, true, seed, err);
+        else
+            st = CFX_OK;
     }
     return st && c->onnx ? decided_by_inputs(err) : st;
 }

@@ -68,17 +68,17 @@ cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
                     path);
 }
 
-bool cfx_onnx__has_rule(const cfx_op *op)
-{
-    (void)op;
-    return false;
-}
-
 cfx_status cfx_onnx_input_read(cfx_value *out, cfx_context *ctx,
                                const char *model, const char *name,
                                const char *path, cfx_error *err)
 {
     (void)name;
     return cfx_onnx_value_read(out, ctx, model, false, 0, path, err);
+}
+
+bool cfx_onnx__has_rule(const cfx_op *op)
+{
+    (void)op;
+    return false;
 }
 #endif

@@ -57,7 +57,7 @@ static cfx_value input(void)
     return cfx_value_of_tensor(t);
 }
 
-/* What a model gives for a new input, to which it may write. */
+/* The result of a model for an input of its own, which the model may overwrite. */
 static cfx_value result_of(cfx_module *m)
 {
     cfx_value x = input(), y = CFX_NOTHING;
