@@ -366,6 +366,23 @@ static bool belongs_to_text(const cfx_target *chain, size_t k, cfx_value v,
     return true;
 }
 
+/* The value of an item. A comma may follow the last one, as in Python; but at the end
+ * of a string without quotes it belongs to the string. */
+static cfx_status item_value(cfx_reader *r, const char *s, const char *end,
+                             bool last, int depth, bool *text)
+{
+    bool follows = *text;
+    size_t first = r->n;
+    if (!last || end - s < 2 || end[-1] != ',')
+        return loose_value(r, s, end, depth, text);
+    cfx_status st = loose_value(r, s, end - 1, depth, text);
+    if (st || !*text)
+        return st;
+    cfx_reader_pop_to(r, first);
+    *text = follows;
+    return loose_value(r, s, end, depth, text);
+}
+
 /* Items of a tuple or list; those of args with their target. */
 static cfx_status loose_items(cfx_reader *r, const char *s, const char *end,
                               const cfx_target *chain, int depth)
@@ -379,7 +396,7 @@ static cfx_status loose_items(cfx_reader *r, const char *s, const char *end,
         const char *stop = find_mark(r, s, end, ',');
         bool text = u.text;
         more = stop != end;
-        st = loose_value(r, s, stop, depth, &text);
+        st = item_value(r, s, stop, !more, depth, &text);
         if (!st && u.text &&
             belongs_to_text(chain, r->n - 1 - first, r->stack[r->n - 1],
                             text)) {
@@ -434,7 +451,7 @@ static cfx_status loose_pairs(cfx_reader *r, const char *s, const char *end,
             if (!st)
                 st = loose_key(r, s, colon, kwargs, depth);
             if (!st)
-                st = loose_value(r, colon + 2, stop, depth, &text);
+                st = item_value(r, colon + 2, stop, !more, depth, &text);
             u = (run){.s = colon + 2, .index = r->n - 1};
             any = true;
         } else {
