@@ -73,7 +73,6 @@ int main(int argc, char **argv)
     cfx_context *ctx = NULL;
     cfx_module *model = NULL;
     cfx_tensor *images = NULL, *labels = NULL;
-    cfx_interp it = {0};
     cfx_value y = CFX_NOTHING;
     bool shuffle = argc == 5 && !strcmp(argv[4], "--shuffle");
 
@@ -85,16 +84,13 @@ int main(int argc, char **argv)
                  cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
                  cfx_npy_read(&images, ctx, argv[2], &err) ||
                  cfx_npy_read(&labels, ctx, argv[3], &err) ||
-                 cfx_interp_init(&it, &cfx_interp_base, model, &err) ||
-                 cfx_interp_run(&it,
-                                (cfx_value[]){cfx_value_of_tensor(images)}, 1,
-                                &y, &err);
+                 cfx_graph_module_call(
+                     model, CFX_ARGS(cfx_value_of_tensor(images)), &y, &err);
     if (failed)
         fprintf(stderr, "digits: %s\n", err.text);
     else
         judge(y.u.tensor, labels, images->data, shuffle ? 7 : 0);
     cfx_value_unref(y);
-    cfx_interp_release(&it);
     cfx_tensor_unref(images);
     cfx_tensor_unref(labels);
     cfx_module_unref(model);

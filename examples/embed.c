@@ -24,7 +24,6 @@ int main(void)
     cfx_context *ctx = NULL;
     cfx_module *model = NULL;
     cfx_tensor *x = NULL;
-    cfx_interp it = {0};
     cfx_value y = CFX_NOTHING;
     float pixel[64];
 
@@ -38,9 +37,8 @@ int main(void)
                  cfx_tensor_from(&x, ctx, CFX_F32, 4, (int64_t[]){1, 1, 8, 8},
                                  NULL, pixel, sizeof(pixel), NULL, NULL,
                                  &err) ||
-                 cfx_interp_init(&it, &cfx_interp_base, model, &err) ||
-                 cfx_interp_run(&it, (cfx_value[]){cfx_value_of_tensor(x)}, 1,
-                                &y, &err);
+                 cfx_graph_module_call(model, CFX_ARGS(cfx_value_of_tensor(x)),
+                                       &y, &err);
     if (failed) {
         fprintf(stderr, "embed: %s\n", err.text);
     } else {
@@ -51,7 +49,6 @@ int main(void)
         printf("%d\n", best);
     }
     cfx_value_unref(y);
-    cfx_interp_release(&it);
     cfx_tensor_unref(x);
     cfx_module_unref(model);
     cfx_context_free(ctx);

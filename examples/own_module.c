@@ -14,15 +14,10 @@
 /* def __init__(self, n): self.scale = Parameter(n); self.fc = Linear(n, n) */
 static cfx_status mlp_init(cfx_module *self, cfx_error *err)
 {
-    cfx_context *ctx = cfx_module_context(self);
-    cfx_dim n = cfx_attr_dim(self, "n");
-    cfx_value args[] = {cfx_attr(self, "n"), cfx_attr(self, "n")};
-    const cfx_module_type *linear = cfx_find_module_type(ctx, "Linear");
-    cfx_module *fc;
-    cfx_status st = cfx_module_param(self, "scale", CFX_F32, 1, &n, err);
-    if (!st)
-        st = cfx_module_new(&fc, ctx, linear, NULL, cfx_args_of(args, 2), err);
-    return st ? st : cfx_module_add_take(self, "fc", fc, err);
+    cfx_dim extent = cfx_attr_dim(self, "n");
+    cfx_value n = cfx_attr(self, "n");
+    cfx_status st = cfx_module_param(self, "scale", CFX_F32, 1, &extent, err);
+    return st ? st : cfx_module_add(self, "fc", "Linear", CFX_ARGS(n, n), err);
 }
 
 static cfx_value mlp_forward(cfx_scope *s, cfx_module *self,

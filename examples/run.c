@@ -7,6 +7,7 @@
 
 #include <cfx/file.h>
 #include <cfx/interp.h>
+#include <cfx/text.h>
 
 int main(int argc, char **argv)
 {
@@ -14,31 +15,24 @@ int main(int argc, char **argv)
     cfx_context *ctx = NULL;
     cfx_module *model = NULL;
     cfx_tensor *x = NULL;
-    cfx_interp it = {0};
     cfx_value y = CFX_NOTHING;
-    char *text = NULL;
-    size_t size = 0;
 
     if (argc != 3)
         return 2;
     int failed = cfx_context_new(&ctx, NULL, &err) ||
                  cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
                  cfx_npy_read(&x, ctx, argv[2], &err) ||
-                 cfx_interp_init(&it, &cfx_interp_base, model, &err) ||
-                 cfx_interp_run(&it, (cfx_value[]){cfx_value_of_tensor(x)}, 1,
-                                &y, &err) ||
-                 (y.kind == CFX_TENSOR &&
-                  cfx_tensor_print(&text, &size, y.u.tensor, &err));
+                 cfx_graph_module_call(model, CFX_ARGS(cfx_value_of_tensor(x)),
+                                       &y, &err) ||
+                 cfx_print_value(cfx_sink_file(stdout), y, CFX_STYLE_REPR,
+                                 &err);
     if (failed)
         fprintf(stderr, "run: %s\n", err.text);
     else
-        puts(text ? text : "(no tensor)");
+        puts("");
     cfx_value_unref(y);
-    cfx_interp_release(&it);
     cfx_tensor_unref(x);
     cfx_module_unref(model);
-    if (ctx)
-        cfx_free(ctx, text, size);
     cfx_context_free(ctx);
-    return failed != 0;
+    return failed;
 }

@@ -8,10 +8,10 @@
  * The model has one input, a matrix of 3 by 4 ones.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include <cfx/file.h>
 #include <cfx/interp.h>
+#include <cfx/text.h>
 
 struct swap {
     cfx_interp base;
@@ -47,13 +47,11 @@ int main(int argc, char **argv)
     cfx_tensor *x = NULL;
     struct swap it = {0};
     cfx_value y = CFX_NOTHING;
-    char *text = NULL;
-    size_t size = 0;
 
     if (argc != 4 || cfx_context_new(&ctx, NULL, &err))
         return 2;
     it.from = argv[2];
-    it.to = cfx_str_new(ctx, argv[3], strlen(argv[3]));
+    it.to = cfx_keyword(ctx, argv[3]);
     int failed = cfx_model_load(&model, ctx, argv[1], NULL, &err) ||
                  cfx_tensor_new(&x, ctx, CFX_F32, 2, (int64_t[]){3, 4}, &err);
     for (int i = 0; i < 12 && !failed; i++)
@@ -61,14 +59,12 @@ int main(int argc, char **argv)
     failed = failed || cfx_interp_init(&it.base, &swap_class, model, &err) ||
              cfx_interp_run(&it.base, (cfx_value[]){cfx_value_of_tensor(x)}, 1,
                             &y, &err) ||
-             cfx_tensor_print(&text, &size, y.u.tensor, &err);
-    fprintf(failed ? stderr : stdout, "%s\n", failed ? err.text : text);
+             cfx_print_tensor(cfx_sink_file(stdout), y.u.tensor, &err);
+    fprintf(failed ? stderr : stdout, "%s\n", failed ? err.text : "");
     cfx_value_unref(y);
-    cfx_value_unref(it.to);
     cfx_interp_release(&it.base);
     cfx_tensor_unref(x);
     cfx_module_unref(model);
-    cfx_free(ctx, text, size);
     cfx_context_free(ctx);
-    return failed != 0;
+    return failed;
 }

@@ -7,7 +7,6 @@
  * that chains up with another target records that target.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include <cfx/file.h>
 #include <cfx/text.h>
@@ -42,11 +41,11 @@ int main(int argc, char **argv)
     cfx_context *ctx = NULL;
     cfx_module *model = NULL, *swapped = NULL;
     cfx_load_options load = {.size = sizeof(load), .no_weights = true};
-    struct swap t = {.mul = CFX_NOTHING};
+    struct swap t = {0};
 
     if (argc != 2 || cfx_context_new(&ctx, NULL, &err))
         return 2;
-    t.mul = cfx_str_new(ctx, "operator.mul", strlen("operator.mul"));
+    t.mul = cfx_keyword(ctx, "operator.mul");
     int failed = cfx_model_load(&model, ctx, argv[1], &load, &err) ||
                  cfx_transformer_init(&t.base, &swap_class, model, NULL,
                                       &err) ||
@@ -55,7 +54,6 @@ int main(int argc, char **argv)
     if (failed)
         fprintf(stderr, "swap_by_transformer: %s\n", err.text);
     cfx_transformer_release(&t.base);
-    cfx_value_unref(t.mul);
     cfx_module_unref(swapped);
     cfx_module_unref(model);
     cfx_context_free(ctx);
