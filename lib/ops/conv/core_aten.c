@@ -129,8 +129,17 @@ static cfx_value native_group_norm_build(cfx_scope *s, const cfx_call *call)
                               "elements");
     cfx_value y = CFX_CALL(s, "torch.group_norm", IN(X), IN(GROUP), IN(WEIGHT),
                            IN(BIAS), IN(EPS));
-    cfx_value x = CFX_CALL(s, "torch.reshape", IN(X),
-                           cfx_tuple(s, IN(BATCH), IN(GROUP), cfx_int(-1)));
+    /* group_norm has seen that the groups divide the channels. */
+    cfx_dim of_group = cfx_dim_mul(
+        s->env,
+        cfx_dim_floordiv(s->env, cfx_value_dim(IN(CHANNELS)),
+                         cfx_value_dim(IN(GROUP))),
+        cfx_value_dim(IN(INNER)));
+    if (s->error.code)
+        return CFX_NOTHING;
+    cfx_value x = CFX_CALL(
+        s, "torch.reshape", IN(X),
+        cfx_tuple(s, IN(BATCH), IN(GROUP), cfx_value_of_dim(of_group)));
     return cfx_tuple(s, y, CFX_CALL(s, "torch.mean", x, axes),
                      reciprocal_deviation(s, x, axes, IN(EPS)));
 }

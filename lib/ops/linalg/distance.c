@@ -156,7 +156,8 @@ const cfx_op cfx_op__cdist = {
     .schema = "cdist(Tensor x1, Tensor x2, float p=2.0, any "
               "compute_mode=None) -> Tensor",
     .params = params,
-    .aliases = "torch. aten. aten._cdist_forward.default",
+    .aliases = "torch. aten. aten._cdist_forward.default "
+               "aten._euclidean_dist.default",
     .doc = "How far rows of two matrices are from each other.",
     .infer = cdist_infer,
     .cost = distance_cost,
