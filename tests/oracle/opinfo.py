@@ -78,6 +78,8 @@ KINDS = ("equal", "excepted", "different", "unknown", "refused", "untraced",
          "accepted")
 SPELLINGS = ("torch", "aten", "method", "inplace")
 SECONDS = 60
+MACHINE = os.path.join(HERE, "..", "..", "shapeprop", "machines",
+                       "nvidia-a100.json")
 
 
 class Untraced(Exception):
@@ -507,27 +509,40 @@ def literal(x, tensors):
     raise Untraced(f"a {type(x).__name__}")
 
 
+def target_of(info):
+    """How a graph calls an OpInfo's function: the opcode, the target."""
+    name = getattr(torch.overrides, "resolve_name")(info.op)
+    if name or hasattr(torch, info.name):
+        return "call_function", name or f"torch.{info.name}"
+    if hasattr(torch.Tensor, info.name):
+        return "call_method", info.name
+    raise Untraced("no function and no method")
+
+
 def call_text(info, sample):
     """The text of one call, and its tensors."""
     tensors = []
-    name = getattr(torch.overrides, "resolve_name")(info.op) or \
-        f"torch.{info.name}"
+    opcode, name = target_of(info)
     args = ", ".join(literal(x, tensors) for x in (sample.input, *sample.args))
     kwargs = ", ".join(f"{k}: {literal(v, tensors)}"
                        for k, v in sample.kwargs.items())
     lines = [f"    %a{i} : [num_users=1] = placeholder[target=a{i}]"
              for i in range(len(tensors))]
-    lines += ["    %y : [num_users=1] = call_function[target=" + name +
-              f"](args = ({args},), kwargs = {{{kwargs}}})",
+    lines += [f"    %y : [num_users=1] = {opcode}[target={name}](args = "
+              f"({args},), kwargs = {{{kwargs}}})",
               "    return y"]
     return "graph():\n" + "\n".join(lines) + "\n", tensors
 
 
 def refuses(info, sample):
+    """Does PyTorch refuse the arguments as files have them: each a tensor of its
+    own?"""
+    args, kwargs = pytree.tree_map_only(
+        torch.Tensor, dense, ((sample.input, *sample.args), sample.kwargs))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            info.op(sample.input, *sample.args, **sample.kwargs)
+            info.op(*args, **kwargs)
     except Exception:  # pylint: disable=broad-except
         return True
     return False
@@ -549,7 +564,8 @@ def refusal(cfx, info, sample, where):
     if not done.returncode:
         return "accepted", text.strip().split("\n")[-2]
     kind, words = failed(done)
-    done = run([cfx, "roofline", "m.fx", *given, "-o", "/dev/null"], where)
+    done = run([cfx, "roofline", "m.fx", "--machine", MACHINE, *given, "-o",
+                "/dev/null"], where)
     if done.returncode < 0 or "\n" in done.stderr.strip():
         return failed(done)
     return kind, words
