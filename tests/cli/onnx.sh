@@ -206,6 +206,14 @@ writes 'another scale' 'f32[1,1,3,3]' $f.interpolate '' \
     'scale_factor: 2.15, mode: bilinear'
 writes 'another scale of aten' 'f32[1,1,3,3]' \
     aten.upsample_nearest2d.default '[6, 6], 2.15, 2.15' ''
+writes 'means whose last window hangs over' 'f32[1,2,5,6]' $f.avg_pool2d \
+    '3, 2, 1, True' ''
+writes 'means that count no padding' 'f32[1,2,6,8]' $f.avg_pool2d \
+    '(3, 2), (2, 3), (1, 1), True, False' ''
+writes 'means of an axis' 'f32[1,2,6]' $f.avg_pool1d '4, 3, 2, True' ''
+writes 'means of a volume' 'f32[1,2,5,4,6]' $f.avg_pool3d '3, 2, 1, True' ''
+writes 'means with another divisor' 'f32[1,2,5,6]' $f.avg_pool2d '3, 2, 1' \
+    'divisor_override: 5'
 for pool in "max_pool2d 2" "avg_pool2d 2" "adaptive_avg_pool2d 1"; do
     lacks "$pool without a batch" 'has 3 axes, not 4 with a batch' \
         'f32[3,8,8]' "$f.${pool% *}" "${pool#* }" ''

@@ -198,28 +198,105 @@ void onnx_write_conv(onnx_writer *w)
     onnx_put_attr_int(w, n, "group", onnx_put_int(w, "groups", 1));
 }
 
+/* How many elements window `at` of an axis has: torch's windows end with the
+ * padding, or, if it does not count, with the image. */
+static int64_t counted(int64_t at, int64_t extent, int64_t kernel, int64_t pad,
+                       bool count_pads)
+{
+    int64_t end = extent + (count_pads ? pad : 0);
+    int64_t to = at + kernel < end ? at + kernel : end;
+
+    return to - (count_pads || at > 0 ? at : 0);
+}
+
+/* Factors that make means of `kernel` elements those of the elements that
+ * count; for the last axis, along it. */
+static const char *put_factors(onnx_writer *w, int64_t extent, int64_t windows,
+                               int64_t kernel, int64_t stride, int64_t pad,
+                               bool count_pads)
+{
+    float *f = windows > 0 && windows < 1 << 20
+                   ? onnx_put_alloc(w, (size_t)windows, sizeof(*f))
+                   : NULL;
+
+    if (!f) {
+        onnx_put_fail(w, "its windows are too many: %lld", (long long)windows);
+        return NULL;
+    }
+    for (int64_t i = 0; i < windows; i++)
+        f[i] = (float)kernel / (float)counted(i * stride - pad, extent, kernel,
+                                              pad, count_pads);
+    const char *x = onnx_put_floats(w, (size_t)windows, f);
+    cfx_dtype type = onnx_put_result_type(w);
+    return type == CFX_F32 ? x : onnx_put_cast(w, x, NULL, type);
+}
+
+/* Averages of windows that ONNX would count otherwise: ceil_mode has windows
+ * that hang over, of which ONNX drops none, and divisor_override is no
+ * attribute. Means of windows padded with zeros, times a factor. */
+static void put_counted_averages(onnx_writer *w, int nd, const cfx_tensor *x,
+                                 const cfx_tensor *y, const int64_t *kernel,
+                                 const int64_t *stride, const int64_t *pad)
+{
+    cfx_value divisor = onnx_put_arg(w, "divisor_override");
+    bool count_pads = onnx_put_int(w, "count_include_pad", 1);
+    int64_t pads[2 * (2 + MAX_SPATIAL)] = {0}, area = 1;
+    const char *out = onnx_put_name(w);
+
+    for (int i = 0; i < nd && !w->st; i++) {
+        int64_t last = (onnx_put_extent(w, y, 2 + i) - 1) * stride[i];
+        int64_t after = last + kernel[i] - pad[i] -
+                        onnx_put_extent(w, x, 2 + i);
+        pads[2 + i] = pad[i];
+        pads[4 + nd + i] = after > 0 ? after : 0;
+        area *= kernel[i];
+    }
+    const char *v = ONNX_PUT(w, "Pad", NULL, onnx_put_input(w, "self"),
+                             onnx_put_ints(w, 4 + 2 * (size_t)nd, pads));
+    Onnx__NodeProto *n = ONNX_NODE(w, "AveragePool", NULL, v);
+    onnx_put_attr_ints(w, n, "kernel_shape", (size_t)nd, kernel);
+    onnx_put_attr_ints(w, n, "strides", (size_t)nd, stride);
+    v = onnx_put_out(n);
+    if (!onnx_put_is_none(divisor)) {
+        double by = (double)area / (double)divisor.u.i;
+        ONNX_PUT(w, "Mul", out, v,
+                 onnx_put_scalar(w, by, onnx_put_result_type(w)));
+        return;
+    }
+    for (int i = 0; i < nd && !w->st; i++) {
+        int64_t column[] = {-1, 1, 1};
+        const char *f = put_factors(w, onnx_put_extent(w, x, 2 + i),
+                                    onnx_put_extent(w, y, 2 + i), kernel[i],
+                                    stride[i], pad[i], count_pads);
+        if (i < nd - 1)
+            f = ONNX_PUT(w, "Reshape", NULL, f,
+                         onnx_put_ints(w, (size_t)(nd - i), column));
+        v = ONNX_PUT(w, "Mul", i < nd - 1 ? NULL : out, v, f);
+    }
+}
+
 void onnx_write_pool(onnx_writer *w)
 {
     const cfx_tensor *x = onnx_put_self(w, "self"), *y = onnx_put_result(w);
-    int64_t kernel[MAX_SPATIAL], list[MAX_SPATIAL];
+    int64_t kernel[MAX_SPATIAL], stride[MAX_SPATIAL], list[MAX_SPATIAL];
     bool average = !onnx_put_is_none(onnx_put_arg(w, "count_include_pad"));
     int nd = window_axes(w, x, "kernel_size");
 
     if (!y || w->st)
         return;
     window(w, "kernel_size", nd, kernel, 1);
-    if (!onnx_put_is_none(onnx_put_arg(w, "divisor_override")))
-        onnx_put_fail(w, "ONNX has no divisor_override");
-    /* torch drops a last window that begins in the padding. */
-    if (average && onnx_put_int(w, "ceil_mode", 0))
-        onnx_put_fail(w, "the means of ceil_mode differ from ONNX's");
+    if (!window(w, "stride", nd, stride, 1))
+        memcpy(stride, kernel, sizeof(stride));
+    window(w, "padding", nd, list, 0);
+    if (average && (onnx_put_int(w, "ceil_mode", 0) ||
+                    !onnx_put_is_none(onnx_put_arg(w, "divisor_override")))) {
+        put_counted_averages(w, nd, x, y, kernel, stride, list);
+        return;
+    }
     Onnx__NodeProto *n = ONNX_NODE(w, w->onnx, onnx_put_name(w),
                                    onnx_put_input(w, "self"));
     onnx_put_attr_ints(w, n, "kernel_shape", (size_t)nd, kernel);
-    if (!window(w, "stride", nd, list, 1))
-        memcpy(list, kernel, sizeof(list));
-    onnx_put_attr_ints(w, n, "strides", (size_t)nd, list);
-    window(w, "padding", nd, list, 0);
+    onnx_put_attr_ints(w, n, "strides", (size_t)nd, stride);
     put_pads(w, n, nd, list);
     onnx_put_attr_int(w, n, "ceil_mode", onnx_put_int(w, "ceil_mode", 0));
     if (average) {
