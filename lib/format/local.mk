@@ -109,7 +109,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/image.c \
 	%reldir%/onnx/loss.c \
 	%reldir%/onnx/quantize.c \
-	%reldir%/onnx/rnn.c \
+	%reldir%/onnx/rnn.c %reldir%/onnx/rnn.h \
 	%reldir%/onnx/attention.c \
 	%reldir%/onnx/attr.c \
 	%reldir%/onnx/captures.c \
@@ -151,6 +151,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/write_layers.c \
 	%reldir%/onnx/write_pointwise.c \
 	%reldir%/onnx/write_put.c \
+	%reldir%/onnx/write_rnn.c \
 	%reldir%/onnx/write_rules.def \
 	%reldir%/onnx/write_shape.c
 nodist_libcfx_all_la_SOURCES += lib/format/onnx/onnx.pb-c.c

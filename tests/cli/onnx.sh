@@ -294,6 +294,43 @@ graph 'columns in groups' 'f32[3,6]' \
     "%y : $grouped(args = (%m, %x, %e), kwargs = {})" 'return y'
 graph 'a matrix for each group' 'f32[2,3,3]' \
     "%y : $grouped(args = (%x, %x), kwargs = {})" 'return y'
+# Layers of 2 hidden elements that go both ways, of f32[3,2,4], whose parameters
+# are sines.
+steps() # steps NAME TARGET GATES STATES LAYERS BATCH_FIRST
+{
+    name=$1 target=$2 rows=$(($3 * 2)) states=$4 layers=$5 batch_first=$6
+    set -- "%z : $one[target=torch.zeros](args = ([$((2 * layers)), $(
+        [ "$batch_first" = True ] && echo 3 || echo 2), 2],), kwargs = {})"
+    list=
+    for layer in $(seq "$layers"); do
+        for k in 0 1 2 3 4 5 6 7; do
+            p=p${layer}_$k shape="[$rows]" n=$rows columns=2
+            [ "$layer" = 1 ] || columns=4
+            [ $((k % 4)) = 0 ] && [ "$layer" = 1 ] && columns=4
+            [ $((k % 4)) = 1 ] && columns=2
+            [ $((k % 4)) -gt 1 ] || shape="[$rows, $columns]" n=$((rows * columns))
+            set -- "$@" \
+                "%a$p : $one[target=torch.arange](args = ($((k + layer)), $((k + layer + n))), kwargs = {dtype: torch.float32})" \
+                "%s$p : $one[target=torch.sin](args = (%a$p,), kwargs = {})" \
+                "%$p : $one[target=torch.reshape](args = (%s$p, $shape), kwargs = {})"
+            list="$list${list:+, }%$p"
+        done
+    done
+    first=%z
+    [ "$states" = 1 ] || first='[%z, %z]'
+    graph "$name" 'f32[3,2,4]' "$@" \
+        "%y : $one[target=$target](args = (%x, $first, [$list], True, $layers, 0.0, False, True, $batch_first), kwargs = {})" \
+        "%o : $one[target=operator.getitem](args = (%y, 0), kwargs = {})" \
+        "%h : $one[target=operator.getitem](args = (%y, $states), kwargs = {})" \
+        'return (o, h)'
+}
+steps 'an LSTM' aten.lstm.input 4 2 2 False
+steps 'a GRU' aten.gru.input 3 1 2 True
+steps 'an RNN' aten.rnn_tanh.input 1 1 1 True
+steps 'an RNN of relu' aten.rnn_relu.input 1 1 1 False
+calls $f.unfold '(3, 2)' ''
+said 'windows of images, any number' 0 '' \
+    "$cfx" convert call.fx call.onnx -i 'x=f32[N,3,7,6]'
 graph 'memory that is filled later' 'f32[6]' \
     "%c : $one[target=torch.empty_like](args = (%x,), kwargs = {})" \
     "%w : $one[target=aten.copy_.default](args = (%c, %x), kwargs = {})" \

@@ -1,28 +1,24 @@
 /*
  * rnn -- rules of LSTM, GRU and RNN.
  *
- * ONNX orders the gates i, o, f, c and z, r, h, and stacks the weights of the
- * directions; torch orders them i, f, g, o and r, z, n, and takes a list. What
+ * ONNX orders the gates otherwise (rnn.h), and stacks the weights of the
+ * directions; torch takes a list. What
  * torch has no operator for, as peepholes, other activations and sequences of
  * different lengths, has its steps one after the other in the graph.
  */
 #include "format/onnx/onnx.h"
+#include "format/onnx/rnn.h"
 
-typedef struct cell {
-    int gates;
-    int order[4]; /* ONNX's gates in torch's order */
-} cell;
-
-static const cell lstm = {4, {0, 2, 3, 1}};
-static const cell gru = {3, {1, 0, 2}};
-static const cell rnn = {1, {0}};
+const onnx_cell onnx_lstm_cell = {4, {0, 2, 3, 1}};
+const onnx_cell onnx_gru_cell = {3, {1, 0, 2}};
+const onnx_cell onnx_rnn_cell = {1, {0}};
 
 /* Rows of a weight or bias in torch's order of the gates; `part` is of two, for
  * biases. */
-static cfx_value reorder(onnx_node *n, cfx_value w, const cell *c,
+static cfx_value reorder(onnx_node *n, cfx_value w, const onnx_cell *c,
                          int64_t hidden, int part)
 {
-    cfx_value rows[4];
+    cfx_value rows[ONNX_MAX_GATES];
 
     for (int g = 0; g < c->gates; g++) {
         int64_t from = (part * c->gates + c->order[g]) * hidden;
@@ -36,7 +32,7 @@ static cfx_value reorder(onnx_node *n, cfx_value w, const cell *c,
 }
 
 /* W, R and the two halves of B of each direction. */
-static cfx_value params_of(onnx_node *n, const cell *c, int directions,
+static cfx_value params_of(onnx_node *n, const onnx_cell *c, int directions,
                            int64_t hidden)
 {
     cfx_value v[8];
@@ -118,7 +114,7 @@ static cfx_value state(onnx_node *n, size_t i, const setup *p)
                      .dtype = cfx_value_of_dtype(onnx_type_of(n, p->x)));
 }
 
-static bool set_up(onnx_node *n, const cell *c, const char *const *usual,
+static bool set_up(onnx_node *n, const onnx_cell *c, const char *const *usual,
                    size_t count, setup *p)
 {
     *p = (setup){.x = onnx_tensor(n, 0), .steps = !are_usual(n, usual, count)};
@@ -136,7 +132,8 @@ static bool set_up(onnx_node *n, const cell *c, const char *const *usual,
     p->steps = p->steps || !are_whole(n, p->x, p->batch_first) ||
                onnx_attr(n, "clip") || onnx_attr_int(n, "input_forget", 0) ||
                onnx_has(n, 7) ||
-               (c == &gru && !onnx_attr_int(n, "linear_before_reset", 0));
+               (c == &onnx_gru_cell &&
+                !onnx_attr_int(n, "linear_before_reset", 0));
     if (p->batch_first)
         p->x = cfx_transpose(n->s, p->x, cfx_int(0), cfx_int(1));
     if (p->steps)
@@ -291,8 +288,9 @@ static void lstm_step(onnx_node *n, direction *d, cfx_value x)
     d->h = cfx_mul(s, o, activation(n, d, 2, 3, "Tanh", d->c));
 }
 
-static direction direction_of(onnx_node *n, const setup *p, const cell *kind,
-                              int which, cfx_value h, cfx_value c)
+static direction direction_of(onnx_node *n, const setup *p,
+                              const onnx_cell *kind, int which, cfx_value h,
+                              cfx_value c)
 {
     cfx_scope *s = n->s;
     cfx_value at = cfx_int(which), zero = cfx_int(0);
@@ -301,7 +299,8 @@ static direction direction_of(onnx_node *n, const setup *p, const cell *kind,
     direction d = {.p = p, .which = which, .x = cfx_matmul(s, p->x, w)};
 
     d.r = cfx_t(s, cfx_select(s, onnx_tensor(n, 2), zero, at));
-    bool after = kind == &gru && onnx_attr_int(n, "linear_before_reset", 0);
+    bool after = kind == &onnx_gru_cell &&
+                 onnx_attr_int(n, "linear_before_reset", 0);
     if (after)
         d.bias = cfx_float(0);
     if (onnx_has(n, 3)) {
@@ -344,7 +343,7 @@ static cfx_value masked_step(onnx_node *n, direction *d, step_fn *step,
     return y;
 }
 
-static void unroll(onnx_node *n, const setup *p, const cell *kind,
+static void unroll(onnx_node *n, const setup *p, const onnx_cell *kind,
                    step_fn *step)
 {
     cfx_scope *s = n->s;
@@ -353,7 +352,7 @@ static void unroll(onnx_node *n, const setup *p, const cell *kind,
     cfx_value *rows = onnx_alloc(s, ONNX_MAX_UNROLLED, sizeof(*rows));
     size_t count = (size_t)p->directions;
 
-    if (kind == &lstm)
+    if (kind == &onnx_lstm_cell)
         c = state(n, 6, p);
     if (steps < 1 || steps > ONNX_MAX_UNROLLED)
         onnx_fail(n, CFX_EUNSUPPORTED,
@@ -390,10 +389,10 @@ void onnx_lower_lstm(onnx_node *n)
     cfx_value no = cfx_bool(false), one = cfx_int(1);
     setup p;
 
-    if (!set_up(n, &lstm, usual, 3, &p))
+    if (!set_up(n, &onnx_lstm_cell, usual, 3, &p))
         return;
     if (p.steps) {
-        unroll(n, &p, &lstm, lstm_step);
+        unroll(n, &p, &onnx_lstm_cell, lstm_step);
         return;
     }
     cfx_value hx[] = {state(n, 5, &p), state(n, 6, &p)};
@@ -409,10 +408,10 @@ void onnx_lower_gru(onnx_node *n)
     cfx_value no = cfx_bool(false), one = cfx_int(1);
     setup p;
 
-    if (!set_up(n, &gru, usual, 2, &p))
+    if (!set_up(n, &onnx_gru_cell, usual, 2, &p))
         return;
     if (p.steps)
-        unroll(n, &p, &gru, gru_step);
+        unroll(n, &p, &onnx_gru_cell, gru_step);
     else
         results(n, &p,
                 cfx_gru(n->s, p.x, state(n, 5, &p), p.params,
@@ -426,10 +425,10 @@ void onnx_lower_rnn(onnx_node *n)
     cfx_value no = cfx_bool(false), one = cfx_int(1);
     setup p;
 
-    if (!set_up(n, &rnn, usual, 1, &p))
+    if (!set_up(n, &onnx_rnn_cell, usual, 1, &p))
         return;
     if (p.steps)
-        unroll(n, &p, &rnn, rnn_step);
+        unroll(n, &p, &onnx_rnn_cell, rnn_step);
     else
         results(n, &p,
                 cfx_rnn_tanh(n->s, p.x, state(n, 5, &p), p.params,

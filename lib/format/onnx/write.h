@@ -158,6 +158,9 @@ void onnx_put_attr_float(onnx_writer *w, Onnx__NodeProto *n, const char *name,
                          double v);
 void onnx_put_attr_text(onnx_writer *w, Onnx__NodeProto *n, const char *name,
                         const char *v);
+/* A list of n times the same text. */
+void onnx_put_attr_texts(onnx_writer *w, Onnx__NodeProto *n, const char *name,
+                         size_t count, const char *v);
 /* The output of a node that onnx_put_node gave. */
 CFX_INLINE const char *onnx_put_out(const Onnx__NodeProto *n)
 {

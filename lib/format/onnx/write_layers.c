@@ -416,6 +416,48 @@ void onnx_write_fold(onnx_writer *w)
     }
 }
 
+/* Windows as columns: a convolution of each channel with weights that each take
+ * one element of a window. */
+void onnx_write_unfold(onnx_writer *w)
+{
+    static const char *const names[] = {"dilation", "stride"};
+    const cfx_tensor *x = onnx_put_self(w, "input");
+    int64_t kernel[MAX_SPATIAL], list[MAX_SPATIAL];
+
+    if (!x || x->rank != 4 || !cfx_dtype_is_float((cfx_dtype)x->dtype)) {
+        onnx_put_fail(w, "its input is not floats with a batch");
+        return;
+    }
+    window(w, "kernel_size", 2, kernel, 1);
+    int64_t n = kernel[0] * kernel[1], channels = onnx_put_extent(w, x, 1);
+    int64_t filters = n * channels;
+    const int64_t shape[] = {filters, 1, kernel[0], kernel[1]};
+    const int64_t columns[] = {0, filters, -1};
+    float *one = n > 0 && n < 4096 && channels < (1 << 24) / (n * n)
+                     ? onnx_put_alloc(w, (size_t)(filters * n), sizeof(*one))
+                     : NULL;
+    if (!one) {
+        onnx_put_fail(w, "its windows are too large");
+        return;
+    }
+    for (int64_t i = 0; i < filters; i++)
+        one[i * n + i % n] = 1;
+    const char *weight = onnx_put_floats(w, (size_t)(filters * n), one);
+    weight = onnx_put_cast(w, weight, NULL, (cfx_dtype)x->dtype);
+    weight = ONNX_PUT(w, "Reshape", NULL, weight, onnx_put_ints(w, 4, shape));
+    Onnx__NodeProto *conv = ONNX_NODE(w, "Conv", NULL,
+                                      onnx_put_input(w, "input"), weight);
+    onnx_put_attr_int(w, conv, "group", channels);
+    for (int i = 0; i < 2; i++) {
+        window(w, names[i], 2, list, 1);
+        onnx_put_attr_ints(w, conv, i ? "strides" : "dilations", 2, list);
+    }
+    window(w, "padding", 2, list, 0);
+    put_pads(w, conv, 2, list);
+    ONNX_PUT(w, "Reshape", onnx_put_name(w), onnx_put_out(conv),
+             onnx_put_ints(w, 3, columns));
+}
+
 /* ---- Normalization ---- */
 
 /* A weight or bias, or, where it is None, as many equal numbers. */

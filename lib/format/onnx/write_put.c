@@ -633,7 +633,7 @@ static Onnx__AttributeProto *add_attribute(onnx_writer *w, Onnx__NodeProto *n,
 }
 
 /* ONNX's AttributeType. */
-enum { A_FLOAT = 1, A_INT = 2, A_STRING = 3, A_INTS = 7 };
+enum { A_FLOAT = 1, A_INT = 2, A_STRING = 3, A_INTS = 7, A_STRINGS = 8 };
 
 void onnx_put_attr_int(onnx_writer *w, Onnx__NodeProto *n, const char *name,
                        int64_t v)
@@ -680,6 +680,21 @@ void onnx_put_attr_text(onnx_writer *w, Onnx__NodeProto *n, const char *name,
         a->s.data = (uint8_t *)onnx_put_text(w, v);
         a->s.len = a->s.data ? strlen(v) : 0;
     }
+}
+
+void onnx_put_attr_texts(onnx_writer *w, Onnx__NodeProto *n, const char *name,
+                         size_t count, const char *v)
+{
+    ProtobufCBinaryData *list = onnx_put_alloc(w, count, sizeof(*list));
+    Onnx__AttributeProto *a = add_attribute(w, n, name, A_STRINGS);
+    char *text = onnx_put_text(w, v);
+
+    if (!a || !list || !text)
+        return;
+    for (size_t i = 0; i < count; i++)
+        list[i] = (ProtobufCBinaryData){strlen(text), (uint8_t *)text};
+    a->strings = list;
+    a->n_strings = count;
 }
 
 const char *onnx_put_cast(onnx_writer *w, const char *x, const char *out,
