@@ -44,6 +44,12 @@ typedef struct trial {
     bool loops; /* all are loops over elements */
 } trial;
 
+static bool is_complex(cfx_value v)
+{
+    return v.kind == CFX_TENSOR &&
+           cfx_dtype_is_complex((cfx_dtype)v.u.tensor->dtype);
+}
+
 static cfx_status look(cfx_call *call, void *user)
 {
     trial *t = user;
@@ -67,13 +73,15 @@ static const cfx_scope_class trial_class = {
 };
 
 /* Copy arguments with what is known of nodes in their place; false if nothing
- * is, or if nodes stand deeper. */
+ * is, if nodes stand deeper, or of complex numbers, which the fused operator
+ * does not have. */
 static bool put_metas(cfx_value *to, const cfx_value *from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         to[i] = from[i].kind == CFX_NODE ? cfx_extract__known(from[i].u.node)
                                          : from[i];
-        if (!to[i].kind || cfx_value_is_seq(to[i]) || to[i].kind == CFX_DICT)
+        if (!to[i].kind || cfx_value_is_seq(to[i]) || to[i].kind == CFX_DICT ||
+            is_complex(to[i]))
             return false;
     }
     return true;
@@ -102,7 +110,8 @@ static bool tries_as_loop(cfx_pass_call *p, const cfx_node *n)
     cfx_value args[CFX_FUSED_ARGS], kwargs[2 * CFX_FUSED_ARGS],
         out = CFX_NOTHING;
     trial t = {.loops = true};
-    if (!cfx_node_is_call(n) || !tensor_of(n) || n->nargs > CFX_FUSED_ARGS ||
+    if (!cfx_node_is_call(n) || !tensor_of(n) ||
+        is_complex(cfx_extract__known(n)) || n->nargs > CFX_FUSED_ARGS ||
         n->nkwargs > CFX_FUSED_ARGS || !put_metas(args, n->args, n->nargs) ||
         !put_metas(kwargs, n->kwargs, 2 * (size_t)n->nkwargs))
         return false;

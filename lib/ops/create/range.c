@@ -132,10 +132,24 @@ static cfx_status count_cut(cfx_call *call, double start, double end,
                            n);
 }
 
+/* A bound as an extent: integers, and floats that are whole. */
+static bool bound_dim(cfx_value v, cfx_dim *d)
+{
+    double number = cfx_value_number(v);
+
+    if (is_whole(v))
+        *d = cfx_value_dim(v);
+    else if (floor(number) == number && fabs(number) < 0x1p53)
+        *d = cfx_dim_int((int64_t)number);
+    else
+        return false;
+    return true;
+}
+
 static cfx_status arange_infer(cfx_call *call)
 {
     struct range *r = call->state;
-    cfx_dim n = cfx_dim_int(0);
+    cfx_dim n = cfx_dim_int(0), from, to, by;
     read_range(call, r);
     cfx_value start = r->start, end = r->end, step = r->step;
     bool whole = is_whole(start) && is_whole(end) && is_whole(step);
@@ -145,9 +159,12 @@ static cfx_status arange_infer(cfx_call *call)
     cfx_dtype dtype = cfx_call_dtype(call, DTYPE, whole ? CFX_I64 : CFX_F32);
     if (dtype == CFX_BOOL)
         return cfx_infer_refuse(call, dtype);
-    if (whole)
-        st = count_ints(call, cfx_value_dim(start), cfx_value_dim(end),
-                        cfx_value_dim(step), &n);
+    /* Floats that are whole count symbols, too: arange(n, -n, -1.0). */
+    bool symbols = has_unknown(call, cfx_value_number(start),
+                               cfx_value_number(end), cfx_value_number(step));
+    if ((whole || symbols) && bound_dim(start, &from) && bound_dim(end, &to) &&
+        bound_dim(step, &by))
+        st = count_ints(call, from, to, by, &n);
     else if (!(st = check_range(call, start, end, step_sign(call, step))))
         st = (dtype == CFX_I64 ? count_cut : count_floats)(
             call, cfx_value_number(start), cfx_value_number(end),
