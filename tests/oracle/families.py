@@ -29,14 +29,17 @@ column: ok, what was wrong, or - where there is no file.
 COLUMNS, in the environment, names some of them. Then the counts.
 """
 
+import importlib
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import warnings
+import zipfile
 
 import numpy
 import torch
@@ -75,13 +78,17 @@ def register_caches():
             None))
 
 
-def register_results(name):
-    """Makes the results of a family known to torch.export.load."""
-    import transformers
-    from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
-    model = MODEL_MAPPING_NAMES.get(name.partition("@")[0], ())
-    for one in model if isinstance(model, (list, tuple)) else [model]:
-        getattr(transformers, one)
+def register_results(path):
+    """Makes the types of results that a .pt2 file names known to
+    torch.export.load, as transformers does when it makes the first of a type."""
+    from transformers.utils.generic import _register_model_output_pytree_node
+    with zipfile.ZipFile(path) as archive:
+        text = "".join(archive.read(name).decode() for name in archive.namelist()
+                       if name.endswith("models/model.json"))
+    for module, name in set(re.findall(
+            r"(transformers\.(?:\w+\.)+modeling_\w+)\.(\w+Output\w*)", text)):
+        _register_model_output_pytree_node(
+            getattr(importlib.import_module(module), name))
 
 
 def save_tensors(path, tensors):
@@ -381,6 +388,8 @@ def main(arguments):
                 done = export(folder, name)
             except Exception as e:  # noqa: BLE001
                 done = f"not exported: {first_line(e)}"
+                if os.path.exists(f"{folder}/{name}.pt2"):  # not all of a file
+                    os.remove(f"{folder}/{name}.pt2")
             signal.alarm(0)
             torch._dynamo.reset()
             print(f"{name}: {done}", flush=True)
@@ -392,7 +401,7 @@ def main(arguments):
             if f.endswith(".pt2") and not f.endswith(".dynamic.pt2"))
         counts = {}
         for name in names:
-            register_results(name)
+            register_results(f"{folder}/{name}.pt2")
             line = check(program, folder, name)
             wrong = {c: w for c, w in line.items() if w not in ("ok", "-")}
             print(f"{name}: {'ok' if not wrong else ''}", flush=True)
