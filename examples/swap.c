@@ -60,7 +60,10 @@ int main(int argc, char **argv)
              cfx_interp_run(&it.base, (cfx_value[]){cfx_value_of_tensor(x)}, 1,
                             &y, &err) ||
              cfx_print_tensor(cfx_sink_file(stdout), y.u.tensor, &err);
-    fprintf(failed ? stderr : stdout, "%s\n", failed ? err.text : "");
+    if (failed)
+        fprintf(stderr, "swap: %s\n", err.text);
+    else
+        puts("");
     cfx_value_unref(y);
     cfx_interp_release(&it.base);
     cfx_tensor_unref(x);

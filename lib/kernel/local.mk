@@ -70,8 +70,8 @@ KERNEL_LEVEL += %reldir%/gemm/gemm_level.c %reldir%/gemm/gemm_level.h \
 # No fast math: NaN, infinities and signed zeros stay right. Contraction of
 # products and sums is wanted; integers wrap around as in PyTorch; elements are
 # moved by their size alone. (For an -O2 in CFLAGS, which comes behind these,
-# see simd.h.) clang would name each loop that is not vectorized; gcc takes half of
-# the time for where the variables of unrolled loops are.
+# see simd.h.) clang would name each loop that is not vectorized. gcc would spend up
+# to half of its time on noting for debuggers where variables of unrolled loops are.
 KERNEL_CFLAGS = $(AM_CFLAGS) $(KERNEL_OPT) -fno-math-errno -fno-trapping-math \
     -ffp-contract=fast -fwrapv -fno-strict-aliasing -falign-loops=32 \
     -Wno-pass-failed -fno-var-tracking

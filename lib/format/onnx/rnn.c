@@ -2,9 +2,9 @@
  * rnn -- rules of LSTM, GRU and RNN.
  *
  * ONNX orders the gates otherwise (rnn.h), and stacks the weights of the
- * directions; torch takes a list. What
- * torch has no operator for, as peepholes, other activations and sequences of
- * different lengths, has its steps one after the other in the graph.
+ * directions; torch takes a list. What torch has no operator for, as peepholes,
+ * other activations and sequences of different lengths, has its steps one after
+ * the other in the graph.
  */
 #include "format/onnx/onnx.h"
 #include "format/onnx/rnn.h"

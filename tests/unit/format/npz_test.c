@@ -180,25 +180,34 @@ static void tell(const char *path, const lie *l)
 static const struct {
     lie first, second; /* of size 0: none */
     const char *words;
+    int method;
 } lies[] = {
     /* An entry that begins behind the end, or where another one does. */
-    {{CENTRAL, 0, 42, 4, 0x7fffffff}, {0, 0, 0, 0, 0}, ""},
-    {{CENTRAL, 1, 42, 4, 0}, {0, 0, 0, 0, 0}, ""},
+    {{CENTRAL, 0, 42, 4, 0x7fffffff}, {0, 0, 0, 0, 0}, "", ZIP_CM_STORE},
+    {{CENTRAL, 1, 42, 4, 0}, {0, 0, 0, 0, 0}, "", ZIP_CM_STORE},
     /* Sizes that need a ZIP64 record, which there is none of. */
-    {{CENTRAL, 0, 24, 4, 0xffffffff}, {CENTRAL, 0, 20, 4, 0xffffffff}, ""},
-    {{CENTRAL, 0, 20, 4, 0x7fffffff}, {LOCAL, 0, 18, 4, 0x7fffffff}, ""},
-    {{CENTRAL, 0, 24, 4, 0x7fffffff}, {LOCAL, 0, 22, 4, 0x7fffffff}, ""},
-    /* An encrypted entry, one of an unknown method; libzip has words of its own for
-     * some of these. */
-    {{CENTRAL, 0, 8, 2, 1}, {LOCAL, 0, 6, 2, 1}, ""},
-    {{CENTRAL, 0, 10, 2, 99}, {LOCAL, 0, 8, 2, 99}, ""},
+    {{CENTRAL, 0, 24, 4, 0xffffffff},
+     {CENTRAL, 0, 20, 4, 0xffffffff},
+     "",
+     ZIP_CM_STORE},
+    {{CENTRAL, 0, 20, 4, 0x7fffffff},
+     {LOCAL, 0, 18, 4, 0x7fffffff},
+     "",
+     ZIP_CM_STORE},
+    {{CENTRAL, 0, 24, 4, 0x7fffffff},
+     {LOCAL, 0, 22, 4, 0x7fffffff},
+     "",
+     ZIP_CM_STORE},
+    /* An encrypted entry, one of an unknown method. */
+    {{CENTRAL, 0, 8, 2, 1}, {LOCAL, 0, 6, 2, 1}, "encrypted", ZIP_CM_DEFLATE},
+    {{CENTRAL, 0, 10, 2, 99}, {LOCAL, 0, 8, 2, 99}, "", ZIP_CM_STORE},
     /* More entries than there are, fewer, and a directory elsewhere. */
-    {{END_OF_ZIP, 0, 8, 4, 0xfffefffe}, {0, 0, 0, 0, 0}, ""},
-    {{END_OF_ZIP, 0, 8, 4, 0xffffffff}, {0, 0, 0, 0, 0}, ""},
-    {{END_OF_ZIP, 0, 8, 4, 0x00010001}, {0, 0, 0, 0, 0}, ""},
-    {{END_OF_ZIP, 0, 16, 4, 0x7fffffff}, {0, 0, 0, 0, 0}, ""},
-    {{END_OF_ZIP, 0, 12, 4, 0xfffffffe}, {0, 0, 0, 0, 0}, ""},
-    {{END_OF_ZIP, 0, 20, 2, 0xffff}, {0, 0, 0, 0, 0}, ""},
+    {{END_OF_ZIP, 0, 8, 4, 0xfffefffe}, {0, 0, 0, 0, 0}, "", ZIP_CM_STORE},
+    {{END_OF_ZIP, 0, 8, 4, 0xffffffff}, {0, 0, 0, 0, 0}, "", ZIP_CM_STORE},
+    {{END_OF_ZIP, 0, 8, 4, 0x00010001}, {0, 0, 0, 0, 0}, "", ZIP_CM_STORE},
+    {{END_OF_ZIP, 0, 16, 4, 0x7fffffff}, {0, 0, 0, 0, 0}, "", ZIP_CM_STORE},
+    {{END_OF_ZIP, 0, 12, 4, 0xfffffffe}, {0, 0, 0, 0, 0}, "", ZIP_CM_STORE},
+    {{END_OF_ZIP, 0, 20, 2, 0xffff}, {0, 0, 0, 0, 0}, "", ZIP_CM_STORE},
 };
 
 TEST_EACH(npz_refuses_directories_that_lie, COUNT(lies))
@@ -207,7 +216,7 @@ TEST_EACH(npz_refuses_directories_that_lie, COUNT(lies))
     unsigned char bytes[512];
     const char *path = file("lie.npz");
 
-    make_npz(path, two_names, 2, bytes, small_npy(bytes), ZIP_CM_STORE);
+    make_npz(path, two_names, 2, bytes, small_npy(bytes), lies[_i].method);
     tell(path, &lies[_i].first);
     if (lies[_i].second.size)
         tell(path, &lies[_i].second);
