@@ -2,6 +2,8 @@
  * matcher_beyond_test -- patterns that torch.fx does not have, what is no
  * pattern, large ones, and lack of memory.
  */
+#include <stdio.h>
+
 #include "tests/unit/failing_alloc.h"
 #include "tests/unit/rewrite/matcher_test.h"
 #include "tests/unit/unit.h"
