@@ -74,6 +74,11 @@ typedef struct cfx_scope_class cfx_scope_class;
 /* Execute the call of an operator, whose op, schema and in are bound. */
 typedef cfx_status cfx_op_hook(cfx_scope *s, cfx_call *call, cfx_value *out);
 
+/* Execute a call of a target with bound arguments. */
+typedef cfx_status cfx_bound_hook(cfx_scope *s, const cfx_target *t,
+                                  const cfx_value *in, bool inplace,
+                                  cfx_value *out);
+
 struct cfx_scope_class {
     size_t size; /* sizeof(cfx_scope_class) */
     const char *name;
@@ -138,6 +143,9 @@ struct cfx_scope {
      * scopes whose results do not depend on them. */
     bool any_arguments;
     struct cfx_walks *walks; /* private: graphs that were called here */
+    /* Private: what calls are passed to within autocast; NULL: it is off. */
+    cfx_bound_hook *autocast;
+    cfx_dtype autocast_type;
 };
 
 CFX_BEGIN_DECLS

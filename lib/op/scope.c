@@ -228,9 +228,9 @@ cfx_status cfx_scope__call_higher_order(cfx_scope *s, cfx_call *call,
     return CFX_OK;
 }
 
-cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
-                                 const cfx_value *in, bool inplace,
-                                 cfx_value *out)
+cfx_status cfx_scope__call_as_bound(cfx_scope *s, const cfx_target *t,
+                                    const cfx_value *in, bool inplace,
+                                    cfx_value *out)
 {
     cfx_call call;
     /* Set field by field: clearing `out` and `alias`, which are valid up to

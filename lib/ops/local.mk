@@ -13,7 +13,8 @@ libcore_la_SOURCES += %reldir%/blocked/epilogue.h \
 	%reldir%/blocked/quantized_functions.c %reldir%/blocked/range.h \
 	%reldir%/blocked/window.c %reldir%/blocked/window.h \
 	%reldir%/blocked/winograd.c
-libcore_la_SOURCES += %reldir%/control/control.c %reldir%/control/control.h \
+libcore_la_SOURCES += %reldir%/control/autocast.c \
+	%reldir%/control/control.c %reldir%/control/control.h \
 	%reldir%/control/control_loop.c
 libcore_la_SOURCES += %reldir%/conv/conv.c %reldir%/conv/core_aten.c \
 	%reldir%/conv/fold.c

@@ -18,16 +18,15 @@ shift $((OPTIND - 1))
 mkdir -p "$1"
 cd "$1"
 shift
-sanitize=-fsanitize=address,undefined,pointer-overflow
-recover=-fno-sanitize-recover=all
-[ -e Makefile ] || "$src/configure" --quiet --disable-shared CC=clang \
-    CFLAGS="-O1 -g1 $sanitize,fuzzer-no-link $recover"
+sanitize=address,undefined,pointer-overflow
+[ -e Makefile ] || CONFIG_SHELL=/bin/sh "$src/configure" --quiet --disable-shared \
+    --enable-sanitizers="$sanitize" CC=clang CFLAGS="-O1 -g1 -fsanitize=fuzzer-no-link"
 make -s -j"$(getconf _NPROCESSORS_ONLN)"
 objects="tests/fuzz/targets.o tests/fuzz/whole.o tests/fuzz/grammar.o"
 # shellcheck disable=SC2086
 make -s $objects tests/fuzz/libfuzzer.o
 # shellcheck disable=SC2046,SC2086
-clang -g1 $sanitize,fuzzer -o fuzz $objects tests/fuzz/libfuzzer.o \
+clang -g1 -fsanitize=$sanitize,fuzzer -o fuzz $objects tests/fuzz/libfuzzer.o \
     .libs/libcfx.a $(PKG_CONFIG_PATH=. pkg-config --libs --static cfx |
         sed 's/-lcfx //')
 targets=${*:-$(sed -n 's/^    {"\([a-z0-9]*\)", .*/\1/p' \

@@ -150,7 +150,9 @@ static long run_target(const fuzz_target *t, const char *folder, long times)
     read_seeds(path);
     for (int i = 0; i < nseeds; i++) {
         keep(seeds[i].data, seeds[i].size);
+        fuzz_each_step = true;
         t->read(seeds[i].data, seeds[i].size);
+        fuzz_each_step = false;
         n++;
         for (long k = 0; k < times; k++, n++) {
             size_t size = change(input, &seeds[i], t);

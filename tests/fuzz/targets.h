@@ -8,6 +8,7 @@
 #ifndef CFX_TESTS_FUZZ_TARGETS_H
 #define CFX_TESTS_FUZZ_TARGETS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,8 +32,12 @@ const fuzz_target *fuzz_target_find(const char *name);
 cfx_context *fuzz_context(void);
 void fuzz_context_done(cfx_context *ctx);
 
-/* Walk a model with inputs of the types that it declares, in each way that the
- * program has; takes gm. `data` decides what is left out. */
+/* Is a model walked in each way that the program has, or in one, which its bytes
+ * decide? */
+extern bool fuzz_each_step;
+
+/* Walk a model with inputs of the types that it declares; takes gm. `data` decides
+ * what is left out. */
 void fuzz_walk_take(cfx_context *ctx, cfx_module *gm, const uint8_t *data,
                     size_t size);
 

@@ -4,8 +4,9 @@
  * The targets pt2 and onnx do this with what they read, too.
  *
  * The first line has the inputs, as cfx shapes -i takes them (several in a
- * tuple); the rest is a model. Which passes and quantizer are tried follows from
- * the bytes, so that one input takes milliseconds.
+ * tuple); the rest is a model. A model is printed and run, and one more step is
+ * taken, which follows from the bytes: so an input takes a millisecond. Seeds
+ * take each step.
  */
 #include "tests/fuzz/targets.h"
 
@@ -54,6 +55,8 @@ static cfx_status forget(void *user, const char *text, size_t len)
     *(size_t *)user += len;
     return CFX_OK;
 }
+
+bool fuzz_each_step;
 
 static size_t printed;
 static const cfx_sink nowhere = {forget, &printed};
@@ -113,6 +116,12 @@ static bool read_inputs(work *w, const char *text, size_t len)
     }
     cfx_value_unref(all);
     return !st;
+}
+
+/* Give the parameters that have no data numbers. */
+static void randomize(work *w)
+{
+    judge(w, cfx_module_randomize(w->gm, 1, &w->err), "weights");
 }
 
 /* The types that a file declares; what has none takes its default, or None. */
@@ -240,10 +249,10 @@ static void pass(work *w, const cfx_pass *p)
 
 static void passes(work *w)
 {
-    size_t n = 0;
+    uint32_t n = 0, tries = fuzz_each_step ? PASSES : 1;
     while (cfx_pass_at(w->ctx, n))
         n++;
-    for (uint32_t i = 0; i < PASSES && n; i++)
+    for (uint32_t i = 0; i < tries && n; i++)
         pass(w, cfx_pass_at(w->ctx, (w->chance + i * 7919) % n));
 }
 
@@ -288,18 +297,45 @@ static void lower(work *w)
     run_take(w, aten);
 }
 
-static void do_all(work *w)
+static void shapes_of_symbols(work *w)
 {
-    print_all(w, w->gm);
     shapes(w, w->in);
+}
+
+static void shapes_of_numbers(work *w)
+{
     shapes(w, w->numbers);
+}
+
+static void roofline_of_symbols(work *w)
+{
     roofline(w, w->in);
+}
+
+static void roofline_of_numbers(work *w)
+{
     roofline(w, w->numbers);
-    judge(w, cfx_module_randomize(w->gm, 1, &w->err), "weights");
-    optimize(w);
-    passes(w);
-    quantize(w);
-    lower(w);
+}
+
+static void take_steps(work *w)
+{
+    typedef void step_fn(work * w);
+    static step_fn *const step[] = {shapes_of_symbols,
+                                    shapes_of_numbers,
+                                    roofline_of_symbols,
+                                    roofline_of_numbers,
+                                    optimize,
+                                    passes,
+                                    quantize,
+                                    lower};
+    const size_t n = sizeof(step) / sizeof(*step);
+    print_all(w, w->gm);
+    if (w->chance >> 12 & 1)
+        randomize(w);
+    for (size_t i = 0; i < n; i++)
+        if (fuzz_each_step || i == (w->chance >> 16) % n)
+            step[i](w);
+    randomize(w);
     cfx_module *gm = w->gm;
     w->gm = NULL;
     run_take(w, gm);
@@ -336,7 +372,7 @@ void fuzz_whole(const uint8_t *data, size_t size)
         read_inputs(&w, text, line) &&
         !cfx_parse_model(&w.gm, w.ctx, text + line + 1, size - line - 1, "m",
                          &w.err))
-        do_all(&w);
+        take_steps(&w);
     release(&w);
     fuzz_context_done(w.ctx);
 }
@@ -346,6 +382,6 @@ void fuzz_walk_take(cfx_context *ctx, cfx_module *gm, const uint8_t *data,
 {
     work w = {.ctx = ctx, .gm = gm, .chance = hash(data, size)};
     if (!cfx_shape_env_new(&w.env, ctx, &w.err) && declared_inputs(&w))
-        do_all(&w);
+        take_steps(&w);
     release(&w);
 }

@@ -24,7 +24,8 @@ import warnings
 import torch
 import torch._higher_order_ops as ho
 
-DTYPES = {torch.float32: "f32", torch.int64: "i64", torch.bool: "b8"}
+DTYPES = {torch.float32: "f32", torch.bfloat16: "bf16", torch.int64: "i64",
+          torch.bool: "b8"}
 
 
 def spec(t):
@@ -106,6 +107,18 @@ class NoGrad(torch.nn.Module):
         return w + 1
 
 
+class Autocast(torch.nn.Module):
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = x @ x.t()
+            both = torch.cat([y, x], 1)
+            product = torch.einsum("ij,kj->ik", x, y)
+            with torch.autocast("cpu", enabled=False):
+                off = x @ x
+            after = product.prod(1)
+        return y, both, product, off, after, x @ x
+
+
 T = torch.tensor
 PROGRAMS = [
     ("cond", Cond(), [(T([[1.0, 2, 3], [4, 5, 6]]),),
@@ -123,6 +136,7 @@ PROGRAMS = [
     ("scan_backwards", ScanBackwards(), [(T([0.0, 1]),
                                           T([[1.0, 2, 3], [4, 5, 6]]))]),
     ("no_grad", NoGrad(), [(T([[1.0, 2], [3, 4]]),)]),
+    ("autocast", Autocast(), [(T([[1.125, 2], [3, 4.375]]),)]),
 ]
 
 

@@ -237,14 +237,7 @@ cfx_status cfx_control__wrap(control *c, cfx_value *out)
 {
     static const int graphs[] = {WRAPPED, SUBGRAPH, IDENTIFIER};
     const cfx_seq *operands = list_of(c, OPERANDS);
-    bool autocast = cfx_call_place(c->call, DEVICE_TYPE) >= 0;
     bool wrapped = cfx_call_place(c->call, WRAPPED) >= 0;
-    if (autocast && cfx_call_bool(c->call, ENABLED))
-        return cfx_call_fail(
-            c->call, CFX_EUNSUPPORTED,
-            "autocast is only supported where it is off: save "
-            "ep.run_decompositions(), which has the casts in the "
-            "graph");
     for (int i = 0; i < 3; i++)
         if (cfx_call_value(c->call, graphs[i]).kind == CFX_MODULE)
             return cfx_control__call(c, graphs[i], operands->item,
@@ -307,11 +300,11 @@ CONTROL(wrap_with_set_grad_enabled, wrap,
         "any[*] operands=[]) -> any",
         "torch.ops.higher_order.wrap_with_set_grad_enabled",
         "Call a graph; there are no gradients to switch.", );
-CONTROL(wrap_with_autocast, wrap,
+CONTROL(wrap_with_autocast, autocast,
         "wrap_with_autocast(str device_type, ScalarType? dtype, bool enabled, "
         "bool? cache_enabled, any wrapped, any[*] operands=[]) -> any",
         "torch.ops.higher_order.wrap_with_autocast",
-        "Call a graph, autocast being off.", );
+        "Call a graph with autocast on or off.", );
 CONTROL(invoke_subgraph, wrap,
         "invoke_subgraph(any subgraph, any identifier, "
         "any[*] operands=[]) -> any",

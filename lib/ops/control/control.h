@@ -56,6 +56,7 @@ cfx_status cfx_control__row(control *c, control_row *row, size_t n);
 void cfx_control__row_release(control *c, control_row *row);
 
 control_run cfx_control__cond, cfx_control__while_loop, cfx_control__map,
-    cfx_control__scan, cfx_control__associative_scan, cfx_control__wrap;
+    cfx_control__scan, cfx_control__associative_scan, cfx_control__wrap,
+    cfx_control__autocast;
 
 #endif

@@ -99,16 +99,12 @@ static cfx_value read_value(const char *s)
     }
     ck_assert_int_eq(cfx_tensor_new(&t, ctx, type, rank, shape, &err), 0);
     s += strlen("] : ");
+    size_t size = cfx_dtype_size(type);
     for (int64_t i = 0, n = cfx_tensor_numel(t); i < n; i++) {
         double x = strtod(s, &end);
         ck_assert_ptr_ne(end, s);
         s = end;
-        if (type == CFX_F32)
-            ((float *)t->data)[i] = (float)x;
-        else if (type == CFX_I64)
-            ((int64_t *)t->data)[i] = (int64_t)x;
-        else
-            ((bool *)t->data)[i] = x != 0;
+        cfx_element_set_double(type, (char *)t->data + (size_t)i * size, x);
     }
     return cfx_value_of_tensor(t);
 }

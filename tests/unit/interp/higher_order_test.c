@@ -113,10 +113,10 @@ TEST_CASE(operators_of_graphs_refuse_other_arguments)
             body_of("operator.mul", "(%x, 10)"));
     fails(CFX_EINVAL, "map_impl: there are no mapped xs");
     program(
-        first_of("wrap_with_autocast", "('cpu', None, True, False, %f, %x)"),
+        first_of("wrap_with_autocast", "('cuda', None, True, False, %f, %x)"),
         body_of("operator.add", "(%x, 1)"), "    return None\n");
     fails(CFX_EUNSUPPORTED,
-          "autocast is only supported where it is off: save "
+          "autocast is only supported for the CPU, not for cuda: save "
           "ep.run_decompositions(), which has the casts in the graph");
 }
 
@@ -144,18 +144,22 @@ static const char *propagate(const char *x, const char *p)
     for (int i = 0; i < 2; i++) {
         cfx_dim shape[CFX_MAX_RANK];
         cfx_tensor *t;
+        cfx_dtype type;
+        char name[8] = "";
         int rank = 0;
-        for (const char *at = types[i] + 4; *at && *at != ']';) {
+        memcpy(name, types[i], strcspn(types[i], "["));
+        ck_assert(cfx_dtype_parse(&type, name));
+        for (const char *at = strchr(types[i], '[') + 1; *at != ']';) {
             char word[16] = "";
-            size_t n = strcspn(at, ",]");
+            size_t n = strcspn(at, ", ]");
             memcpy(word, at, n);
             shape[rank++] = word[0] >= '0' && word[0] <= '9'
                                 ? cfx_dim_int(atoi(word))
                                 : cfx_dim_symbol(env, word, 1);
-            at += n + (at[n] == ',');
+            at += n + strspn(at + n, ", ");
         }
         ck_assert_int_eq(
-            cfx_tensor_meta(&t, ctx, CFX_F32, rank, shape, NULL, &err), 0);
+            cfx_tensor_meta(&t, ctx, type, rank, shape, NULL, &err), 0);
         in[i] = cfx_value_of_tensor(t);
     }
     cfx_scope_init(&s, &cfx_meta_class, ctx, env);
@@ -179,6 +183,34 @@ static const char *propagate(const char *x, const char *p)
     if (end)
         *end = '\0';
     return text;
+}
+
+/* What PyTorch's lists say of an operator, in each type of its arguments. */
+TEST_CASE(autocast_casts_what_is_listed)
+{
+    const struct {
+        const char *op, *args, *in, *out;
+    } cases[] = {
+        {"torch.matmul", "(%x, %x)", "f32[2, 2]", "bf16[2, 2]"},
+        {"torch.matmul", "(%x, %x)", "f16[2, 2]", "bf16[2, 2]"},
+        {"torch.matmul", "(%x, %x)", "f64[2, 2]", "f64[2, 2]"},
+        {"torch.matmul", "(%x, %x)", "i64[2, 2]", "i64[2, 2]"},
+        {"torch.nn.functional.linear", "(%x, %x)", "f32[2, 2]", "bf16[2, 2]"},
+        {"torch.ops.aten.mm.default", "(%x, %x)", "f32[2, 2]", "bf16[2, 2]"},
+        {"torch.inner", "(%x, %x)", "f32[2, 2]", "bf16[2, 2]"},
+        {"torch.prod", "(%x,)", "bf16[2, 2]", "f32[]"},
+        {"torch.linalg.inv", "(%x,)", "bf16[2, 2]", "f32[2, 2]"},
+        {"torch.stack", "([%x, %x],)", "bf16[2, 2]", "bf16[2, 2, 2]"},
+        {"torch.stack", "([%x, %x],)", "f32[2, 2]", "f32[2, 2, 2]"},
+        {"torch.add", "(%x, %x)", "f32[2, 2]", "f32[2, 2]"},
+        {"torch.softmax", "(%x, -1)", "bf16[2, 2]", "bf16[2, 2]"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        program(first_of("wrap_with_autocast",
+                         "('cpu', torch.bfloat16, True, False, %f, %x)"),
+                body_of(cases[i].op, cases[i].args), "    return None\n");
+        ck_assert_str_eq(propagate(cases[i].in, "b8[]"), cases[i].out);
+    }
 }
 
 TEST_CASE(cond_has_the_type_of_both_branches)
