@@ -119,9 +119,11 @@ function readPlaces() {
       const angle = Math.atan(Math.tan(turn * Math.PI / 180) / scale);
       const room = e.getComputedTextLength?.() ?? 0;
       const most = right - room * Math.cos(angle);
+      /* On a steep line a name stands below it: above there is the axis. */
+      const aside = scale < 1 && angle ? -18 / Math.sin(angle)
+        : -8 * Math.sin(angle);
       e.setAttribute("transform", text
-        .replace(/-?[\d.]+/, room
-          ? Math.min(at(x) - 8 * Math.sin(angle), most) : at(x))
+        .replace(/-?[\d.]+/, room ? Math.min(at(x) + aside, most) : at(x))
         .replace(/rotate\([^)]*/, "rotate(" + angle * 180 / Math.PI));
     });
   }

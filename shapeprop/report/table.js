@@ -6,30 +6,33 @@ const CHUNK = 150;
 /* The unit is in the column's head. */
 const count = v => shown(v, x => quantity(x, ""));
 
+/* On a narrow screen the table begins with names and times. */
+const wide = innerWidth > 600;
+
 /* key, title, text of a cell, and whether it is shown by default, if some node
  * has it. */
 const COLUMNS = [
-  ["index", "#", n => String(n.index), true],
+  ["index", "#", n => String(n.index), wide],
   ["name", "Node", n => n.name, true],
   ["operator", "Operator", n => n.operator, true],
   ["op", "Opcode", n => n.op, false],
   ["target", "Target", n => n.target, false],
   ["path", "Module", n => n.path, false],
-  ["shape", "Shape", n => n.shape, true],
+  ["shape", "Shape", n => n.shape, wide],
   ["dtype", "Type", n => n.dtype, false],
   ["macs", "MACs", n => count(n.macs), false],
-  ["flops", "FLOPs", n => count(n.flops), true],
+  ["flops", "FLOPs", n => count(n.flops), wide],
   ["ops", "Other FLOPs", n => count(n.ops), false],
   ["transcendental", "Transcendental", n => count(n.transcendental), false],
-  ["moved", "Bytes", n => bytes(n.moved), true],
+  ["moved", "Bytes", n => bytes(n.moved), wide],
   ["read", "Read", n => bytes(n.read), false],
   ["written", "Written", n => bytes(n.written), false],
-  ["intensity", "FLOP/byte", n => plain(n.intensity), true],
+  ["intensity", "FLOP/byte", n => plain(n.intensity), wide],
   ["ridge", "Ridge", n => plain(n.ridge), false],
-  ["bound", "Bound", n => n.bound, true],
+  ["bound", "Bound", n => n.bound, wide],
   ["level", "Level", n => n.level, false],
   ["algorithm", "Algorithm", n => n.algorithm, false],
-  ["floor", "Floor", n => seconds(n.floor), true],
+  ["floor", "Floor", n => seconds(n.floor), wide || !measured],
   ["took", "Time", n => seconds(n.took), measured],
   ["rate", "FLOP/s", n => count(n.rate), measured],
   ["bandwidth", "B/s", n => count(n.bandwidth), false],
