@@ -413,8 +413,10 @@ static cfx_status open_temporary(cfx_outfile *f, int *fd,
         return st;
     }
     /* The mask of the process took bits; changing the owner takes them, too. */
-    if (old && (fchown(*fd, old->st_uid, old->st_gid) || true))
+    if (old) {
+        (void)!fchown(*fd, old->st_uid, old->st_gid);
         (void)fchmod(*fd, mode);
+    }
     return CFX_OK;
 }
 
@@ -465,8 +467,10 @@ void cfx_file_keep_mode(const char *path, const char *of)
 {
     struct stat old;
 
-    if (!stat(of, &old) && (chown(path, old.st_uid, old.st_gid) || true))
-        (void)!chmod(path, old.st_mode & 0777);
+    if (!stat(of, &old)) {
+        (void)!chown(path, old.st_uid, old.st_gid);
+        (void)chmod(path, old.st_mode & 0777);
+    }
 }
 
 /* A write failed before, and its errno is lost; one more fails alike. What it

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Files and folders that the documents for developers name exist.
+# Files and folders that the documents for developers name exist, and each README
+# of a folder is distributed.
 set -u
 cd "$srcdir" || exit 99
 passed=0 failed=0
@@ -14,6 +15,21 @@ for doc in doc/architecture.md CONTRIBUTING.md; do
             failed=$((failed + 1))
         fi
     done
+done
+# A makefile names it, or its folder.
+distributed=$({ cat Makefile.am
+    find . -name local.mk | sed 's|^\./||' | while read -r mk; do
+        sed "s|%reldir%|${mk%/*}|g" "$mk"
+    done; } | tr -s '[:space:]\\' '\n')
+for readme in $(find cli interp lib optimize shapeprop tests bench examples \
+    -name README.md); do
+    if printf '%s\n' "$distributed" |
+        grep -qxF -e "$readme" -e "${readme%/*}"; then
+        passed=$((passed + 1))
+    else
+        echo "not ok: $readme is not distributed"
+        failed=$((failed + 1))
+    fi
 done
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" != 0 ]
