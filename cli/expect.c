@@ -86,7 +86,11 @@ static cfx_status find_in_file(cfx_tensor **out, const struct expectation *e,
     if (!st && !p.found && e->nparts == 1 && p.n == 1)
         p.found = cfx_tensor_ref(p.last);
     cfx_tensor_unref(p.last);
-    if (!st && !p.found)
+    if (!st && !p.found && cfx_tensor_names_file(e->path))
+        st = cfx_fail(err, CFX_ENAME,
+                      "%s: one tensor for %zu results: use an npz or a folder",
+                      e->path, e->nparts);
+    else if (!st && !p.found)
         st = cfx_fail(err, CFX_ENAME, "%s: has no tensor '%s' to compare with",
                       e->path, name);
     if (st)

@@ -59,6 +59,9 @@ said 'a file of one tensor' 0 'as expected' \
     "$cfx" run one.fx -i "$x" --expect r.safetensors
 said 'which is not enough' 1 "r.safetensors: has no tensor 'output_0'" \
     "$cfx" run net.fx -i "$x" --expect r.safetensors
+said 'one array for two results' 1 \
+    'output_0.npy: one tensor for 2 results: use an npz or a folder$' \
+    "$cfx" run net.fx -i "$x" --expect results/output_0.npy
 said 'a missing result' 1 'results/output.npy: No such file' \
     "$cfx" run one.fx -i "$x" --expect results
 said 'no reference' 1 'none.npy' "$cfx" run one.fx -i "$x" --expect none.npy
