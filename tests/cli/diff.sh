@@ -153,6 +153,15 @@ gives 0 'two levels' diff "$d" -i 'f32[3,1,8,8]' --cpu-b plain \
 gives 0 'threads' diff "$d" -i 'f32[3,1,8,8]' --threads-b 3 --rtol 0
 gives 1 'other weights' diff "$d" -i 'f32[3,1,8,8]' --weights-b /dev/null
 
+# The sample inputs of one model are those of the other, which declares no types.
+mlp=$src/tests/golden/pt2/mlp.pt2
+"$cfx" convert "$mlp" mlp.fx
+sed 's/ : Tensor "[^"]*"/ : /' mlp.fx >untyped.fx
+mv mlp.safetensors untyped.safetensors
+gives 0 'samples' diff "$mlp" untyped.fx
+prints '^0 of [0-9]+ nodes compared differ$'
+gives 0 'samples of the second' diff untyped.fx "$mlp"
+
 # A loop that never ends, ends.
 cat >endless.fx <<'END'
 Net(

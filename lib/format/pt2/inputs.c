@@ -48,9 +48,11 @@ static cfx_status make_leaf(cfx_value *out, struct sampling *s,
     return st;
 }
 
-/* Has a leaf the type, rank and fixed extents of its placeholder? */
+/* Has a leaf the type, rank and fixed extents that its placeholder declares? */
 static bool fits(cfx_value v, cfx_value meta)
 {
+    if (meta.kind == CFX_ABSENT)
+        return true;
     if (meta.kind != CFX_TENSOR)
         return v.kind != CFX_TENSOR;
     const cfx_tensor *have = v.kind == CFX_TENSOR ? v.u.tensor : NULL;
