@@ -73,7 +73,7 @@ static cfx_status print_inputs(FILE *to, const cfx_graph *g, cfx_error *err)
 /* The outputs, by the names that cfx run gives them. */
 struct outputs {
     FILE *to;
-    cfx_value args; /* of the output node */
+    cfx_value args, names; /* of the output node */
 };
 
 /* The node of the output that a name begins with: a node may have several
@@ -102,7 +102,8 @@ static cfx_status print_output(void *user, const char *name, cfx_value v,
 {
     const struct outputs *o = user;
     struct wanted w = {name, NULL};
-    cfx_status st = cli_visit_result(o->args, find_node, &w, err);
+    const cli_result nodes = {o->args, o->names};
+    cfx_status st = cli_visit_result(&nodes, find_node, &w, err);
 
     if (st || !w.node)
         return st;
@@ -161,10 +162,10 @@ static cfx_status print_results(FILE *to, const cli *c, cfx_module *gm,
         result = find_result(c, gm, &s);
     fputs("\noutputs:\n", to);
     if (!st && n && n->nargs) {
-        struct outputs all = {to, n->args[0]};
-        st = cli_visit_result(cfx_value_is_absent(result) ? n->args[0]
-                                                          : result,
-                              print_output, &all, err);
+        struct outputs all = {to, n->args[0], cli_output_names(gm)};
+        const cli_result known = {
+            cfx_value_is_absent(result) ? n->args[0] : result, all.names};
+        st = cli_visit_result(&known, print_output, &all, err);
     }
     if (!st)
         print_symbols(to, s.env);

@@ -153,23 +153,26 @@ static cfx_status find_output(void *user, const char *name, cfx_value v,
     return CFX_OK;
 }
 
-static cfx_status find_named(const cfx_node **out, const cfx_graph *g,
+static cfx_status find_named(const cfx_node **out, const cfx_module *gm,
                              const char *name, cfx_error *err)
 {
+    const cfx_graph *g = cfx_graph_module_graph(gm);
     const cfx_node *output = cfx_graph_output_node(g);
     struct named_node n = {name, cfx_graph_find(g, name)};
     cfx_status st = CFX_OK;
 
-    if (!n.node && output && output->nargs)
-        st = cli_visit_result(output->args[0], find_output, &n, err);
+    if (!n.node && output && output->nargs) {
+        const cli_result r = {output->args[0], cli_output_names(gm)};
+        st = cli_visit_result(&r, find_output, &n, err);
+    }
     *out = n.node;
     return st || n.node
                ? st
                : cfx_fail(err, CFX_ENAME, "there is no node '%s'", name);
 }
 
-static cfx_status find_saves(struct walk *w, const cli_list *texts,
-                             cfx_error *err)
+static cfx_status find_saves(struct walk *w, const cfx_module *gm,
+                             const cli_list *texts, cfx_error *err)
 {
     w->save = calloc((size_t)texts->n + 1, sizeof(*w->save));
     if (!w->save)
@@ -184,7 +187,7 @@ static cfx_status find_saves(struct walk *w, const cli_list *texts,
         memcpy(name, text, (size_t)n);
         name[n] = '\0';
         const cfx_node *node;
-        cfx_status st = find_named(&node, w->u.base.graph, name, err);
+        cfx_status st = find_named(&node, gm, name, err);
         if (st) {
             cfx_fail_at(err, "--save %s", text);
             return st;
@@ -238,7 +241,7 @@ static cfx_status walk_init(struct walk *w, cfx_module *gm,
         how.scope = open_arena(w, gm, in);
     cfx_status st = cfx_interp_init_with(&w->u.base, &w->saving, gm, &how,
                                          err);
-    return st ? st : find_saves(w, &o->saves, err);
+    return st ? st : find_saves(w, gm, &o->saves, err);
 }
 
 static void walk_release(struct walk *w)
@@ -444,8 +447,8 @@ static cfx_status make_softmax(cfx_value *result, cfx_context *ctx,
 }
 
 static cfx_status print_result(cli *c, const struct run_options *o,
-                               cfx_value result, const cli_times *times,
-                               cfx_error *err)
+                               const cli_result *result,
+                               const cli_times *times, cfx_error *err)
 {
     cli_printing p = {.to = c->out, .ctx = c->ctx, .top = o->top};
     cfx_status st = CFX_OK;
@@ -461,7 +464,7 @@ static cfx_status print_result(cli *c, const struct run_options *o,
 
 /* Write, compare or print the result. */
 static cfx_status finish(cli *c, const struct run_options *o,
-                         cfx_value *result, const cli_times *times,
+                         cli_result *result, const cli_times *times,
                          cfx_error *err)
 {
     cfx_tolerance allowed = {0};
@@ -471,13 +474,13 @@ static cfx_status finish(cli *c, const struct run_options *o,
         print_times(times);
     cli_read_tolerance(c, &o->allowed, &allowed);
     if (o->softmax)
-        st = make_softmax(result, c->ctx, err);
+        st = make_softmax(&result->value, c->ctx, err);
     if (!st && o->directory)
-        st = cli_write_result(o->directory, c->ctx, *result, err);
+        st = cli_write_result(o->directory, c->ctx, result, err);
     if (!st && ((!o->directory && !o->expect) || o->json))
-        st = print_result(c, o, *result, times, err);
+        st = print_result(c, o, result, times, err);
     if (!st && o->expect)
-        st = cli_expect(o->json ? NULL : c->out, c->ctx, *result, o->expect,
+        st = cli_expect(o->json ? NULL : c->out, c->ctx, result, o->expect,
                         &allowed, err);
     return st;
 }
@@ -488,7 +491,7 @@ static cfx_status run_model(cli *c, const struct run_options *o,
     struct walk w = {.ctx = c->ctx};
     cli_inputs in = {0};
     cli_times times = {0};
-    cfx_value result = CFX_NOTHING;
+    cli_result result = {.value = CFX_NOTHING};
 
     cfx_status st = cli_inputs_make(&in, c, gm, path, &o->inputs,
                                     o->seed.value, err);
@@ -502,14 +505,15 @@ static cfx_status run_model(cli *c, const struct run_options *o,
     w.progress = o->trace ? NULL : cli_progress_begin("running");
     st = walk_init(&w, gm, &in, o, err);
     if (!st)
-        st = run_often(&w, &in, o, &result, &times, err);
+        st = run_often(&w, &in, o, &result.value, &times, err);
     cli_progress_end(w.progress); /* both may use the same terminal */
     report_misses(&w, c->ctx);
+    result.names = cli_output_names(gm);
     if (st)
         cli_fail_model(c, err, path, true);
     else if ((st = finish(c, o, &result, &times, err)) && o->expect)
         cfx_fail_at(err, "%s", path);
-    cfx_value_unref(result);
+    cfx_value_unref(result.value);
     walk_release(&w);
     cli_inputs_release(&in);
     return st;

@@ -142,7 +142,7 @@ static cfx_status compare_part(void *user, const char *name, cfx_value v,
     return st;
 }
 
-cfx_status cli_expect(FILE *to, cfx_context *ctx, cfx_value result,
+cfx_status cli_expect(FILE *to, cfx_context *ctx, const cli_result *result,
                       const char *path, const cfx_tolerance *t, cfx_error *err)
 {
     struct stat info;

@@ -6,7 +6,7 @@
 
 #include <cfx/compare.h>
 
-#include "cli.h"
+#include "output.h"
 
 /* The options of commands that compare. */
 typedef struct cli_tolerance_options {
@@ -39,13 +39,13 @@ int cli_read_tolerance(const cli *c, const cli_tolerance_options *o,
                        cfx_tolerance *t);
 
 /*
- * Compare each part of a result with the tensor of its name: DIR/output.npy,
- * DIR/output_0.npy, ... as `cfx run -O DIR` writes them, or the tensors of a
+ * Compare each part of a result with the tensor of its name: DIR/NAME.npy, as
+ * `cfx run -O DIR` writes them, or the tensors of a
  * FILE; a result of one part takes the only tensor of a FILE, whatever its
  * name. Prints a line for each part that is equal (`to` NULL: none). Fails with
  * CFX_ENUMERIC and the first difference.
  */
-cfx_status cli_expect(FILE *to, cfx_context *ctx, cfx_value result,
+cfx_status cli_expect(FILE *to, cfx_context *ctx, const cli_result *result,
                       const char *path, const cfx_tolerance *t,
                       cfx_error *err);
 

@@ -1,8 +1,9 @@
 /*
  * output -- name, print and write the results of a model.
  *
- * A result is a tensor, or a tuple, list or dict of results. Its parts are
- * named by their paths: output, output_0, output_1_KEY.
+ * A result is a tensor, or a tuple, list or dict of results. Its parts have the
+ * names of the model's file, if it has some, or are named by their paths: output,
+ * output_0, output_1_KEY.
  */
 #include "output.h"
 
@@ -47,6 +48,11 @@ static cfx_status extend(char *name, cfx_value key, cfx_error *err)
                     "%s has a key that cannot name an output", name);
 }
 
+static bool is_part(cfx_value v)
+{
+    return v.kind != CFX_DICT && (!cfx_value_is_seq(v) || cli_is_texts(v));
+}
+
 /* Call fn for each part of a value; the depth is that of nested values. */
 static cfx_status visit(cfx_value v, char *name, cli_part_fn *fn, void *user,
                         cfx_error *err)
@@ -55,7 +61,7 @@ static cfx_status visit(cfx_value v, char *name, cli_part_fn *fn, void *user,
     size_t len = strlen(name);
     cfx_status st = CFX_OK;
 
-    if (!dict && (!cfx_value_is_seq(v) || cli_is_texts(v)))
+    if (is_part(v))
         return fn(user, name, v, err);
     for (uint32_t i = 0; i < v.u.seq->len && !st; i++) {
         const cfx_value *item =
@@ -68,12 +74,50 @@ static cfx_status visit(cfx_value v, char *name, cli_part_fn *fn, void *user,
     return st;
 }
 
-cfx_status cli_visit_result(cfx_value v, cli_part_fn *fn, void *user,
+cfx_value cli_output_names(const cfx_module *gm)
+{
+    const cfx_node *n = cfx_graph_output_node(cfx_graph_module_graph(gm));
+    cfx_value names = n ? cfx_node_meta(n, "output_names") : CFX_NOTHING;
+
+    return names.kind == CFX_TUPLE ? names : CFX_NOTHING;
+}
+
+/* The name of part i of n; NULL: its path. A part that has parts has its path, too. */
+static const char *given_name(const cli_result *r, uint32_t i, uint32_t n)
+{
+    const cfx_seq *names = r->names.kind == CFX_TUPLE ? r->names.u.seq : NULL;
+
+    return names && names->len == n && names->item[i].kind == CFX_STR
+               ? names->item[i].u.str->text
+               : NULL;
+}
+
+cfx_status cli_visit_result(const cli_result *r, cli_part_fn *fn, void *user,
                             cfx_error *err)
 {
-    char name[NAME_MAX_] = "output";
+    cfx_value v = r->value;
+    bool one = is_part(v);
+    uint32_t n = one ? 1 : v.u.seq->len;
+    cfx_status st = CFX_OK;
 
-    return visit(v, name, fn, user, err);
+    if (v.kind == CFX_DICT || r->names.kind != CFX_TUPLE) {
+        char name[NAME_MAX_] = "output";
+        return visit(v, name, fn, user, err);
+    }
+    for (uint32_t i = 0; i < n && !st; i++) {
+        char path[NAME_MAX_] = "output";
+        const char *name = given_name(r, i, n);
+        cfx_value part = one ? v : v.u.seq->item[i];
+        if (name && is_part(part)) {
+            st = fn(user, name, part, err);
+            continue;
+        }
+        if (!one)
+            st = extend(path, cfx_int(i), err);
+        if (!st)
+            st = visit(part, path, fn, user, err);
+    }
+    return st;
 }
 
 /* ---- Labels ---- */
@@ -260,9 +304,10 @@ static cfx_status print_part(void *user, const char *name, cfx_value v,
     return st;
 }
 
-cfx_status cli_print_result(const cli_printing *p, cfx_value v, cfx_error *err)
+cfx_status cli_print_result(const cli_printing *p, const cli_result *r,
+                            cfx_error *err)
 {
-    return cli_visit_result(v, print_part, (void *)(uintptr_t)p, err);
+    return cli_visit_result(r, print_part, (void *)(uintptr_t)p, err);
 }
 
 /* ---- Writing ---- */
@@ -372,15 +417,15 @@ static cfx_status write_part(void *user, const char *name, cfx_value v,
     return st ? st : cli_write_value(path, name, w->ctx, v, err);
 }
 
-cfx_status cli_write_result(const char *dir, cfx_context *ctx, cfx_value v,
-                            cfx_error *err)
+cfx_status cli_write_result(const char *dir, cfx_context *ctx,
+                            const cli_result *r, cfx_error *err)
 {
     struct writer w = {dir, ctx};
-    cfx_status st = cli_visit_result(v, check_part, &w, err);
+    cfx_status st = cli_visit_result(r, check_part, &w, err);
 
     if (st)
         return st;
     if (mkdir(dir, 0777) && errno != EEXIST)
         return cfx_fail(err, CFX_EIO, "%s: %s", dir, strerror(errno));
-    return cli_visit_result(v, write_part, &w, err);
+    return cli_visit_result(r, write_part, &w, err);
 }

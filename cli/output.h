@@ -6,10 +6,19 @@
 
 #include "cli.h"
 
+/* A result, and what the model's file calls its parts: a tuple of strings and None,
+ * or absent. Both are borrowed. */
+typedef struct cli_result {
+    cfx_value value, names;
+} cli_result;
+
+/* The names of a model's outputs, which its output node has as `output_names`. */
+cfx_value cli_output_names(const cfx_module *gm);
+
 /* Call fn for each part of a result, with its name. */
 typedef cfx_status cli_part_fn(void *user, const char *name, cfx_value v,
                                cfx_error *err);
-cfx_status cli_visit_result(cfx_value v, cli_part_fn *fn, void *user,
+cfx_status cli_visit_result(const cli_result *r, cli_part_fn *fn, void *user,
                             cfx_error *err);
 
 /* The names of classes, one a line of a file. */
@@ -45,7 +54,7 @@ cfx_status cli_rank_rows(const cli_printing *p, const cfx_tensor *t,
                          cli_row_fn *fn, void *user, cfx_error *err);
 
 /* Print the name and type of each part of a result, then its content. */
-cfx_status cli_print_result(const cli_printing *p, cfx_value v,
+cfx_status cli_print_result(const cli_printing *p, const cli_result *r,
                             cfx_error *err);
 
 /* The times of repeated runs, in seconds. */
@@ -62,7 +71,7 @@ cfx_status cli_print_document(FILE *to, struct json_t *document,
                               cfx_error *err);
 
 /* Print a result as JSON (output_json.c), with times unless `runs` is 0. */
-cfx_status cli_print_json(const cli_printing *p, cfx_value v,
+cfx_status cli_print_json(const cli_printing *p, const cli_result *r,
                           const cli_times *times, cfx_error *err);
 
 /* A tensor, or a number as a tensor of rank 0: a new reference. Messages begin
@@ -70,10 +79,10 @@ cfx_status cli_print_json(const cli_printing *p, cfx_value v,
 cfx_status cli_part_tensor(cfx_tensor **out, cfx_context *ctx, cfx_value v,
                            const char *path, cfx_error *err);
 
-/* Write each part to DIR/output.npy, output_0.npy, output_KEY.npy, ...; creates
+/* Write each part to DIR/NAME.npy (output.npy, output_0.npy, output_KEY.npy); creates
  * the directory. Nothing is written unless every part can be. */
-cfx_status cli_write_result(const char *dir, cfx_context *ctx, cfx_value v,
-                            cfx_error *err);
+cfx_status cli_write_result(const char *dir, cfx_context *ctx,
+                            const cli_result *r, cfx_error *err);
 
 /* Write a tensor, or a number as a tensor of rank 0, to FILE.npy or, under the
  * name `key`, to FILE.safetensors. */

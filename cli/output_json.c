@@ -238,13 +238,13 @@ static void print_times(FILE *to, const cli_times *t)
     fputc('}', to);
 }
 
-cfx_status cli_print_json(const cli_printing *p, cfx_value v,
+cfx_status cli_print_json(const cli_printing *p, const cli_result *r,
                           const cli_times *times, cfx_error *err)
 {
     struct parts all = {p, false};
 
     fputs("{\n  \"schema\": \"cfx-run-1\",\n  \"outputs\": [", p->to);
-    cfx_status st = cli_visit_result(v, print_part, &all, err);
+    cfx_status st = cli_visit_result(r, print_part, &all, err);
     fputs("\n  ]", p->to);
     if (times->runs)
         print_times(p->to, times);

@@ -104,7 +104,12 @@ if "$cfx" --help | grep -q onnx-test; then
     said 'an ONNX model' 0 'onnx, IR [0-9]+, operator set [0-9]+$' \
         "$cfx" info cases/test_relu/model.onnx
     also 'its declared inputs' '^  x +f32\[3, 4, 5\]$'
-    also 'its outputs' '^  output +f32\[3, 4, 5\], %'
+    also 'its outputs have their own names' '^  y +f32\[3, 4, 5\], %'
+    said 'run prints them' 0 '^y f32\[3, 4, 5\]$' \
+        "$cfx" run cases/test_relu/model.onnx -i 'f32[3,4,5]'
+    said 'saves them' 0 '' "$cfx" run cases/test_relu/model.onnx -i 'f32[3,4,5]' -O names
+    said 'and compares with them' 0 '^y is as expected' \
+        "$cfx" run cases/test_relu/model.onnx -i 'f32[3,4,5]' --expect names
     # Nodes of ONNX: field 1 of the model's graph; x -> Foo -> Foo -> Abc.
     printf '\010\010\072\057\012\014\012\001x\022\001a\042\004Xyz1\012\014\012\001a\022\001b\042\004Xyz1\012\014\012\001b\022\001c\042\004Bar1\132\003\012\001x\102\004\012\002\020\021' >u.onnx
     said 'what ONNX lacks' 1 "u.onnx: 2 operators are unknown: 'Xyz1' \(2 \

@@ -699,6 +699,23 @@ void onnx_branch_results(onnx_node *n, size_t count, const cfx_value *v,
 
 /* ---- A model ---- */
 
+/* What the file calls its outputs is kept with the output node. A name with a slash
+ * is a path in the exporter's module tree, which names no file. */
+static void name_outputs(cfx_scope *s, const Onnx__GraphProto *g)
+{
+    cfx_node *n = cfx_graph_output_node(onnx_recorder_of(s)->at->graph);
+    cfx_value *name = onnx_alloc(s, g->n_output + 1, sizeof(*name));
+
+    for (size_t i = 0; name && i < g->n_output; i++) {
+        const char *text = onnx_text(g->output[i]->name);
+        name[i] = strchr(text, '/') ? cfx_none() : cfx_str(s, text);
+    }
+    if (name && !cfx_scope_failed(s))
+        cfx_node_set_meta(n, "output_names",
+                          cfx_list_of(s, CFX_TUPLE, g->n_output, name),
+                          &s->error);
+}
+
 static void lower_model(onnx_lowering *lo)
 {
     const Onnx__ModelProto *m = lo->model;
@@ -714,6 +731,8 @@ static void lower_model(onnx_lowering *lo)
     if (out && lower_nodes(lo, m->graph->node, m->graph->n_node) &&
         take_outputs(lo, m->graph, out, n))
         end_graph(&lo->r.base, n, out, false, n == 1);
+    if (!cfx_scope_failed(&lo->r.base))
+        name_outputs(&lo->r.base, m->graph);
     leave(lo, &frame, NULL);
 }
 
