@@ -192,9 +192,18 @@ static cfx_dim extremum(cfx_shape_env *env, cfx_expr_kind kind, cfx_dim a,
     return cfx_dim_over(o.n == 1 ? o.of[0] : atom_around(env, &o, table), den);
 }
 
+/* No extent exceeds CFX_DIM_MAX: x[:9223372036854775807], as exports write x[:], is
+ * all of x. */
+static bool is_no_bound(cfx_dim d)
+{
+    return cfx_dim_is(d, CFX_DIM_MAX);
+}
+
 cfx_dim cfx_dim_min(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
-    return extremum(env, CFX_EXPR_MIN, a, b);
+    if (is_no_bound(a))
+        return b;
+    return is_no_bound(b) ? a : extremum(env, CFX_EXPR_MIN, a, b);
 }
 
 cfx_dim cfx_dim_max(cfx_shape_env *env, cfx_dim a, cfx_dim b)

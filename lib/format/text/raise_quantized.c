@@ -186,6 +186,12 @@ static cfx_status fail(const raiser *r, const cfx_node *n, const char *why)
 
 /* ---- Scales ---- */
 
+/* Or a node that is one. Other values would be gone with the call's arguments. */
+static bool is_number(cfx_value v)
+{
+    return v.kind == CFX_NODE || v.kind == CFX_FLOAT || v.kind == CFX_INT;
+}
+
 /* The source of the first input that stands for a quantized tensor, or NULL. */
 static cfx_node *source_of(const raiser *r, const cfx_node *n)
 {
@@ -400,8 +406,7 @@ static cfx_status read_call(raiser *r, const cfx_node *n, bool scaled, call *c)
         c->scale = n->args[c->nargs];
         c->zero_point = n->args[c->nargs + 1];
     }
-    return !scaled || (c->scale.kind != CFX_ABSENT &&
-                       c->zero_point.kind != CFX_ABSENT)
+    return !scaled || (is_number(c->scale) && is_number(c->zero_point))
                ? CFX_OK
                : fail(r, n, "has no scale of its result");
 }
@@ -516,7 +521,8 @@ static cfx_status visit(raiser *r, cfx_node *n)
 {
     const cfx_quantized_type *type =
         n->op == CFX_CALL_FUNCTION && n->nargs == 4 && !n->nkwargs &&
-                !strcmp(n->target->text, "torch.quantize_per_tensor")
+                !strcmp(n->target->text, "torch.quantize_per_tensor") &&
+                is_number(n->args[1]) && is_number(n->args[2])
             ? cfx_quantized__find_type(n->args[3])
             : NULL;
     if (type)

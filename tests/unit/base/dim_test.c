@@ -102,6 +102,14 @@ TEST_CASE(integers_that_overflow_are_bad)
     ck_assert(cfx_dim_is(cfx_dim_neg(NULL, most), -CFX_DIM_MAX));
 }
 
+TEST_CASE(the_largest_integer_is_no_bound)
+{
+    cfx_dim most = cfx_dim_int(CFX_DIM_MAX), n = parse("N");
+    ck_assert(cfx_dim_same(cfx_dim_min(env, n, most), n));
+    ck_assert(cfx_dim_same(cfx_dim_min(env, most, n), n));
+    ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
+}
+
 TEST_CASE(bad_spreads_and_satisfies_nothing)
 {
     cfx_dim bad = CFX_DIM_BAD, n = parse("N");
