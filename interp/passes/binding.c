@@ -125,10 +125,23 @@ static enum fit fit_value(const cfx_graph_kinds *k, const cfx_target *t,
     return all;
 }
 
+/* Are all operands certainly numbers, where one must be a tensor? */
+static bool lack_tensor(const cfx_graph_kinds *k, const cfx_schema *s,
+                        const cfx_value *in)
+{
+    for (int i = 0; i < s->nparams; i++)
+        if (s->operands >> i & 1 &&
+            (in[i].kind == CFX_NODE
+                 ? fit_node(k, in[i].u.node, 1u << CFX_TENSOR, 0) != NEVER
+                 : in[i].kind == CFX_TENSOR))
+            return false;
+    return s->operands != 0;
+}
+
 static enum fit fit_call(const cfx_graph_kinds *k, const cfx_target *t,
                          const cfx_value *in)
 {
-    enum fit all = CERTAIN;
+    enum fit all = lack_tensor(k, t->schema, in) ? NEVER : CERTAIN;
     for (int i = 0; i < t->schema->nparams && all != NEVER; i++) {
         enum fit f = fit_value(k, t, i, in[i]);
         all = f < all ? f : all;

@@ -82,6 +82,17 @@ static const patch *fill(const struct cfx_interp_self *self, const patch *p,
     return NULL;
 }
 
+/* Fill the holes of a prepared signature. Returns one whose value it does not
+ * accept, or NULL. */
+static const patch *fill_candidate(const struct cfx_interp_self *self,
+                                   const candidate *c)
+{
+    const patch *wrong = fill(self, c->patch, c->npatch);
+    return wrong || !cfx_schema__lacks_tensor(c->target->schema, c->in)
+               ? wrong
+               : c->patch;
+}
+
 static cfx_status no_value(cfx_interp *it, const cfx_node *n, uint32_t id)
 {
     for (uint32_t i = 0; i < n->ninputs; i++)
@@ -231,7 +242,7 @@ static cfx_status call_prepared(cfx_interp *it, const step *s, cfx_value *out)
 {
     const candidate *c = s->candidate, *last = c + s->ncandidates - 1;
     const patch *wrong;
-    while ((wrong = fill(it->self, c->patch, c->npatch)) && c < last)
+    while ((wrong = fill_candidate(it->self, c)) && c < last)
         c++;
     if (CFX_UNLIKELY(wrong))
         return bind_and_call(it, s, c, wrong, out);

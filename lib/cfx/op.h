@@ -100,8 +100,10 @@ typedef struct cfx_schema {
     int nparams;
     int npositional; /* number of parameters before `*` */
     const cfx_param *params;
-    uint32_t tensors; /* the parameters that accept tensors, one bit each */
-    int nreturns;     /* -1: a list (Tensor[]) */
+    uint32_t tensors;  /* the parameters that accept tensors, one bit each */
+    uint32_t operands; /* those with the type Tensor/Scalar, likewise: one of
+                          them at least must be a tensor */
+    int nreturns;      /* -1: a list (Tensor[]) */
     bool returns_alias, returns_written;
     /* The positions of the parameters `training`, `train` or
      * `use_input_stats`, and of `dropout_p`, on which effects depend; or
@@ -220,7 +222,9 @@ struct cfx_op {
      * position. */
     const char *params;
     /* Names, separated by spaces: full ones, "torch.cat", "Tensor.relu" (a
-     * method), or "torch. Tensor. aten. .Scalar": the schema's name there. */
+     * method), or "torch. Tensor. aten. .Scalar": the schema's name there.
+     * ".Scalar(Tensor,Scalar)" accepts only these of the types that the first
+     * parameters have in the schema. */
     const char *aliases;
     /* Aliases of the in-place operator, besides those that CFX_OP_INPLACE
      * derives from `aliases` ("torch.x_ Tensor.x_ aten.x_.o"). */
@@ -434,9 +438,10 @@ CFX_API cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost,
 typedef struct cfx_target {
     const char *name;
     const cfx_op *op;
-    const cfx_schema *schema;  /* of the operator */
+    const cfx_schema *schema;  /* of the operator, limited to `types` */
     const cfx_schema *variant; /* the signature to bind to; may differ */
     const cfx_variant *how;    /* NULL unless it is a variant */
+    const char *types;         /* "(Tensor,Scalar)" after an alias; or NULL */
     bool inplace, method;
     const struct cfx_target *next; /* tried after this one */
 } cfx_target;

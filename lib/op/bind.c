@@ -72,13 +72,24 @@ static bool fits(const cfx_target *t, int k, cfx_value v, uint32_t also)
     return true;
 }
 
+/* The first of operands that are numbers only, or -1. */
+static int first_number(const cfx_schema *s, const cfx_value *in)
+{
+    int k = 0;
+    if (!cfx_schema__lacks_tensor(s, in))
+        return -1;
+    while (!(s->operands >> k & 1))
+        k++;
+    return k;
+}
+
 static int first_misfit(const cfx_target *t, const cfx_value *in,
                         uint32_t also)
 {
     for (int k = 0; k < t->schema->nparams; k++)
         if (!fits(t, k, in[k], also))
             return k;
-    return -1;
+    return first_number(t->schema, in);
 }
 
 typedef struct short_text {
@@ -306,12 +317,13 @@ static cfx_status lower_variant(cfx_bound *b, const cfx_target *t,
 }
 
 /* Check what was not bound to the operator's own schema: the arguments of a
- * variant, and the tensor that a call in place writes to. An argument that a
- * node's value decides, as softmax's axis, is None so far. */
+ * variant, the tensor of a method or of a call in place, and numbers without
+ * a tensor. An argument that a node's value decides, as softmax's axis, is None
+ * so far. */
 static cfx_status check_lowered(const cfx_bound *b, const cfx_target *t,
                                 cfx_error *err)
 {
-    if (!t->how && !t->inplace)
+    if (!t->how && !t->inplace && !t->method && !t->schema->operands)
         return CFX_OK;
     uint32_t also = 1u << CFX_NODE;
     for (int k = 0; k < t->schema->nparams; k++)
@@ -437,5 +449,5 @@ bool cfx_bind__ordered(const cfx_target *t, const cfx_value *args, size_t n,
             in[k] = cfx_float((double)in[k].u.i);
         }
     }
-    return true;
+    return !cfx_schema__lacks_tensor(schema, in);
 }

@@ -16,6 +16,20 @@
 cfx_status cfx_schema__read(cfx_schema **out, cfx_arena *arena,
                             const char *text, bool full_name, cfx_error *err);
 
+/* A copy of a schema whose first parameters accept only `types` of what they
+ * did, as "(Tensor,Scalar)". */
+cfx_status cfx_schema__limit(cfx_schema **out, cfx_arena *arena,
+                             const cfx_schema *of, const char *types,
+                             cfx_error *err);
+
+/* Does a variant, whose arguments are mapped by name, have tensors or numbers
+ * only where the operator takes both? */
+bool cfx_schema__is_limited(const cfx_schema *of, const cfx_schema *variant);
+/* A copy of the operator's schema that takes only these, too. */
+cfx_status cfx_schema__limit_to(cfx_schema **out, cfx_arena *arena,
+                                const cfx_schema *of,
+                                const cfx_schema *variant, cfx_error *err);
+
 /* The position of a parameter in a schema, or -1. */
 int cfx_param_find(const cfx_schema *schema, const char *name, size_t len);
 
@@ -59,12 +73,27 @@ enum {
                        1u << CFX_SYMINT | 1u << CFX_FLOAT | 1u << CFX_COMPLEX
 };
 
-/* The kinds that parameter k of the operator accepts. A call that writes in
- * place does not write to a number. */
+/* The kinds that parameter k of the operator accepts. Numbers have no methods
+ * of Tensor, and nothing is written to them in place. */
 CFX_INLINE uint32_t cfx_target__kinds(const cfx_target *t, int k)
 {
-    uint32_t kinds = t->schema->params[k].kinds;
-    return t->inplace && !k ? kinds & ~(uint32_t)CFX_NUMBER_KINDS : kinds;
+    const cfx_param *p = &t->schema->params[k];
+    bool self = !k && (t->inplace ||
+                       (t->method && !t->how && p->base == CFX_T_TENSOR));
+    return self ? p->kinds & ~(uint32_t)CFX_NUMBER_KINDS : p->kinds;
+}
+
+/* Are all operands numbers, where one must be a tensor? A node may be one. */
+CFX_INLINE bool cfx_schema__lacks_tensor(const cfx_schema *s,
+                                         const cfx_value *in)
+{
+    if (CFX_LIKELY(!s->operands))
+        return false;
+    for (int k = 0; k < s->nparams; k++)
+        if (s->operands >> k & 1 &&
+            (in[k].kind == CFX_TENSOR || in[k].kind == CFX_NODE))
+            return false;
+    return true;
 }
 
 /* Check the types of values that replaced nodes after binding. Returns the

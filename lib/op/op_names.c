@@ -6,7 +6,8 @@
  * "aten." is the schema's own overload. ATen has the functions and methods of
  * torch under the same names, so that "torch. torch.clip aten. .Scalar" of
  * clamp.Tensor are torch.clamp, torch.clip, and the overloads Tensor and Scalar
- * of both aten.clamp and aten.clip.
+ * of both aten.clamp and aten.clip. Types in parentheses may follow a word:
+ * those of the overload's first parameters (lib/op/schema.c).
  */
 #include "op/op_names.h"
 
@@ -32,7 +33,8 @@ struct names {
     const cfx_op *op;
     const char *list;
     const char *ending; /* "_" of names in place, or "" */
-    cfx_op_name_fn *fn;
+    const char *types;  /* of the word, or NULL */
+    cfx_op__typed_name_fn *fn;
     void *user;
 };
 
@@ -67,19 +69,33 @@ static size_t inplace_name(char *buf, const char *name, size_t len)
     return n > 0 && n < NAME_SIZE ? (size_t)n : 0;
 }
 
+/* Is the first parameter a number, to which nothing is written? */
+static bool is_of_number(const char *types)
+{
+    return types && begins(types, strlen(types), "(Scalar");
+}
+
+/* The length of a word without its types. */
+static size_t word_length(const char *word)
+{
+    return strcspn(word, "( ");
+}
+
 /* Give a name, and, if the operator has a form in place, the name of that. */
 static cfx_status give(const struct names *all, const char *name, size_t len)
 {
     char buf[NAME_SIZE];
-    cfx_status st = all->fn(all->user, name, len, *all->ending, NULL);
+    cfx_status st = all->fn(all->user, name, len, *all->ending, NULL,
+                            all->types);
     bool python = begins(name, len, "operator.");
     /* Python's `a += b` makes a new value if a is a number. */
     if (!st && *all->ending && python)
-        st = all->fn(all->user, name, len, false, NULL);
-    if (st || *all->ending || !(all->op->flags & CFX_OP_INPLACE) || python)
+        st = all->fn(all->user, name, len, false, NULL, all->types);
+    if (st || *all->ending || !(all->op->flags & CFX_OP_INPLACE) || python ||
+        is_of_number(all->types))
         return st;
     size_t n = inplace_name(buf, name, len);
-    return n ? all->fn(all->user, buf, n, true, NULL) : CFX_OK;
+    return n ? all->fn(all->user, buf, n, true, NULL, all->types) : CFX_OK;
 }
 
 /* Give a text of n bytes that was printed; one that does not fit is no name. */
@@ -138,13 +154,13 @@ static bool is_synonym(const struct names *all, const char *word, size_t len)
     if (!n || memchr(name, '.', n) || *name == '_')
         return false;
     for (const char *p = all->list; p < word; p += strspn(p, " ")) {
-        size_t k = strcspn(p, " ");
+        size_t k = word_length(p);
         int at = space_of(p, k);
         if (at >= 0 && k - strlen(spaces[at].space) == n &&
             !memcmp(p + k - n, name, n) &&
             !strcmp(spaces[at].prefix, spaces[row].prefix))
             return false;
-        p += k;
+        p += strcspn(p, " ");
     }
     return true;
 }
@@ -155,22 +171,23 @@ static cfx_status give_overload(const struct names *all, struct overload of)
     const char *name = all->op->schema;
     cfx_status st = give_aten(all, "", name, strcspn(name, ".("), of);
     for (const char *p = all->list; *p && !st; p += strspn(p, " ")) {
-        size_t n = strcspn(p, " ");
+        size_t n = word_length(p);
         if (is_synonym(all, p, n)) {
             int row = space_of(p, n);
             size_t skip = strlen(spaces[row].space);
             st = give_aten(all, spaces[row].prefix, p + skip, n - skip, of);
         }
-        p += n;
+        p += strcspn(p, " ");
     }
     return st;
 }
 
-static cfx_status give_list(const struct names *all)
+static cfx_status give_list(struct names *all)
 {
     cfx_status st = CFX_OK;
     for (const char *p = all->list; p && *p && !st; p += strspn(p, " ")) {
-        size_t n = strcspn(p, " ");
+        size_t n = word_length(p);
+        all->types = p[n] == '(' ? p + n : NULL;
         if (n == 5 && begins(p, n, "aten."))
             st = give_overload(all, own_overload(all->op));
         else if (*p == '.')
@@ -179,22 +196,44 @@ static cfx_status give_list(const struct names *all)
             st = give_in(all, p, n);
         else if (n)
             st = give(all, p, n);
-        p += n;
+        p += strcspn(p, " ");
     }
     return st;
 }
 
-cfx_status cfx_op_names(const cfx_op *op, cfx_op_name_fn *fn, void *user)
+cfx_status cfx_op__typed_names(const cfx_op *op, cfx_op__typed_name_fn *fn,
+                               void *user)
 {
-    struct names all = {op, op->aliases, "", fn, user};
+    struct names all = {op, op->aliases, "", NULL, fn, user};
     cfx_status st = give_list(&all);
     all.list = op->inplace_aliases;
     all.ending = "_";
     if (!st)
         st = give_list(&all);
     for (const cfx_variant *v = op->variants; v && v->schema && !st; v++)
-        st = fn(user, v->schema, strcspn(v->schema, "("), false, v);
+        st = fn(user, v->schema, strcspn(v->schema, "("), false, v, NULL);
     return st;
+}
+
+/* Who wants the names without types. */
+struct untyped {
+    cfx_op_name_fn *fn;
+    void *user;
+};
+
+static cfx_status give_untyped(void *user, const char *name, size_t len,
+                               bool inplace, const cfx_variant *how,
+                               const char *types)
+{
+    const struct untyped *u = user;
+    (void)types;
+    return u->fn(u->user, name, len, inplace, how);
+}
+
+cfx_status cfx_op_names(const cfx_op *op, cfx_op_name_fn *fn, void *user)
+{
+    struct untyped u = {fn, user};
+    return cfx_op__typed_names(op, give_untyped, &u);
 }
 
 /* ---- One name ---- */

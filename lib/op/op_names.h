@@ -1,10 +1,18 @@
 /*
- * op_names.h -- the name of an operator in ATen. Not installed.
+ * op_names.h -- the names of an operator. Not installed.
  */
 #ifndef CFX_OP_NAMES_H
 #define CFX_OP_NAMES_H
 
 #include <cfx/op.h>
+
+/* cfx_op_names with the types in parentheses that follow an alias, or NULL. */
+typedef cfx_status cfx_op__typed_name_fn(void *user, const char *name,
+                                         size_t len, bool inplace,
+                                         const cfx_variant *how,
+                                         const char *types);
+cfx_status cfx_op__typed_names(const cfx_op *op, cfx_op__typed_name_fn *fn,
+                               void *user);
 
 /*
  * Format the first of an operator's names that is that overload of ATen, any

@@ -11,6 +11,7 @@
 #include "base/context.h"
 #include "base/mutex.h"
 #include "op/op_impl.h"
+#include "op/op_names.h"
 
 extern const cfx_op *const cfx_ops__builtin[];
 
@@ -92,10 +93,12 @@ struct entering {
 };
 
 static cfx_status add_name(void *user, const char *name, size_t len,
-                           bool inplace, const cfx_variant *how)
+                           bool inplace, const cfx_variant *how,
+                           const char *types)
 {
     const struct entering *e = user;
-    cfx_target t = {.op = e->op, .inplace = inplace, .how = how};
+    cfx_target t = {
+        .op = e->op, .inplace = inplace, .how = how, .types = types};
     return add_target(e->r, name, len, t, e->err);
 }
 
@@ -113,7 +116,7 @@ static cfx_status add_op(registry *r, const cfx_op *op, cfx_error *err)
     struct entering e = {r, op, err};
     cfx_status st = CFX_OK;
     for (; e.op && !st; e.op = e.op->next)
-        st = cfx_op_names(e.op, add_name, &e);
+        st = cfx_op__typed_names(e.op, add_name, &e);
     return st;
 }
 
@@ -212,9 +215,20 @@ static cfx_status read_signatures(registry *r, cfx_target *t,
                                   const cfx_schema **variant, cfx_error *err)
 {
     cfx_status st = op_schema(r, t->op, &t->schema, err);
+    cfx_schema *limited;
+    if (!st && t->types) {
+        st = cfx_schema__limit(&limited, &r->arena, t->schema, t->types, err);
+        t->schema = st ? t->schema : limited;
+    }
     *variant = t->schema;
-    if (!st && t->how)
-        st = schema_of(r, t->how->schema, true, variant, err);
+    if (st || !t->how)
+        return st;
+    st = schema_of(r, t->how->schema, true, variant, err);
+    if (!st && !t->how->lower && cfx_schema__is_limited(t->schema, *variant)) {
+        st = cfx_schema__limit_to(&limited, &r->arena, t->schema, *variant,
+                                  err);
+        t->schema = st ? t->schema : limited;
+    }
     return st;
 }
 
@@ -246,13 +260,18 @@ static cfx_status make_out(registry *r, const cfx_target *t,
         variant->nparams == CFX_MAX_PARAMS ||
         t->schema->nparams == CFX_MAX_PARAMS)
         return CFX_OK;
-    const cfx_out_op *o = out_of(r, t->op, t->schema);
+    const cfx_schema *own;
+    cfx_status st = op_schema(r, t->op, &own, err);
+    if (st)
+        return st;
+    const cfx_out_op *o = out_of(r, t->op, own);
     cfx_target *new = cfx_arena_alloc(&r->arena, sizeof(*new));
     cfx_variant *how = t->how ? cfx_arena_alloc(&r->arena, sizeof(*how))
                               : NULL;
     if (!o || !new || (t->how && !how))
         return cfx_no_memory(err);
-    *new = (cfx_target){.name = t->name, .op = &o->op, .how = how};
+    *new = (cfx_target){
+        .name = t->name, .op = &o->op, .how = how, .types = t->types};
     if (how) {
         how->schema = cfx_out__signature(&r->arena, t->how->schema, variant,
                                          t->op);
@@ -318,16 +337,20 @@ static cfx_status add_out(const struct gathering *g, cfx_target t)
 }
 
 static cfx_status gather_name(void *user, const char *name, size_t len,
-                              bool inplace, const cfx_variant *how)
+                              bool inplace, const cfx_variant *how,
+                              const char *types)
 {
     struct gathering *g = user;
-    cfx_target t = {
-        .name = g->name, .op = g->op, .inplace = inplace, .how = how};
+    cfx_target t = {.name = g->name,
+                    .op = g->op,
+                    .inplace = inplace,
+                    .how = how,
+                    .types = types};
     bool *added = inplace ? &g->inplace : &g->plain;
     if (len < g->prefix || memcmp(name, g->name, g->prefix) ||
-        (!how && *added) || (g->out && inplace))
+        (!how && !types && *added) || (g->out && inplace))
         return CFX_OK;
-    *added = *added || !how;
+    *added = *added || (!how && !types);
     return g->out ? add_out(g, t)
                   : add_target(g->r, g->name, g->len, t, g->err);
 }
@@ -340,7 +363,7 @@ static cfx_status gather(struct gathering *g, size_t len, cfx_target **out)
     for (size_t i = 0; i < g->r->nops && !st; i++)
         for (g->op = g->r->ops[i]; g->op && !st; g->op = g->op->next) {
             g->plain = g->inplace = false;
-            st = cfx_op_names(g->op, gather_name, g);
+            st = cfx_op__typed_names(g->op, gather_name, g);
         }
     if (st)
         cfx_map_remove(&g->r->names, g->name, len);

@@ -37,8 +37,18 @@ cfx_status cfx_binary_bool(cfx_call *call);
 cfx_status cfx_binary_alpha(cfx_call *call, int k, cfx_dtype type,
                             bool subtract);
 
-/* The parameters of operators that take a number for either tensor. */
+/* The parameters of operators that take no numbers, one for the second tensor,
+ * one for either, or two. */
+#define CFX_TWO_TENSORS "Tensor self, Tensor other"
+#define CFX_NUMBER_SECOND "Tensor self, Tensor|Scalar other"
+#define CFX_ONE_NUMBER "Tensor/Scalar self, Tensor/Scalar other"
 #define CFX_TWO_NUMBERS "Tensor|Scalar self, Tensor|Scalar other"
+
+/* Overloads of ATen, in aliases: both are tensors; the second, or the first is a
+ * number. */
+#define CFX_TT "(Tensor,Tensor)"
+#define CFX_TS "(Tensor,Scalar)"
+#define CFX_ST "(Scalar,Tensor)"
 
 /* ---- cost: cfx_cost_STEPS_TRANSCENDENTAL ---- */
 

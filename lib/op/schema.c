@@ -114,7 +114,7 @@ static const struct type_name *read_type_name(struct reader *r)
     return NULL;
 }
 
-static cfx_status read_type(struct reader *r, cfx_param *p)
+static cfx_status read_type(struct reader *r, cfx_param *p, bool *operand)
 {
     const struct type_name *t = read_type_name(r);
     if (!t)
@@ -138,9 +138,11 @@ static cfx_status read_type(struct reader *r, cfx_param *p)
         p->item_kinds = t->kinds | (p->item_optional ? 1u << CFX_NONE : 0);
         p->kinds = SEQ_KINDS | (p->list_size ? t->kinds : 0);
     }
-    /* An extension of ATen's syntax, for what Python takes: padding="same"
-     * instead of numbers, or a number instead of a tensor. */
-    if (take(r, "|")) {
+    /* Extensions of ATen's syntax, for what Python takes: padding="same"
+     * instead of numbers, or a number instead of a tensor. `Tensor/Scalar`
+     * stands for overloads of which none has numbers only. */
+    *operand = take(r, "/");
+    if (*operand || take(r, "|")) {
         const struct type_name *other = read_type_name(r);
         if (!other)
             return bad(r, "unknown type");
@@ -268,9 +270,9 @@ static cfx_status spread_default(struct reader *r, cfx_param *p)
     return p->init.kind ? CFX_OK : cfx_no_memory(r->err);
 }
 
-static cfx_status read_param(struct reader *r, cfx_param *p)
+static cfx_status read_param(struct reader *r, cfx_param *p, bool *operand)
 {
-    if (read_type(r, p) || read_word(r, &p->name))
+    if (read_type(r, p, operand) || read_word(r, &p->name))
         return CFX_EPARSE;
     p->required = p->base != CFX_T_GENERATOR;
     p->init = cfx_none();
@@ -313,9 +315,11 @@ static cfx_status read_params(struct reader *r, cfx_schema *s)
             return bad(r, "too many parameters");
         } else {
             cfx_param *p = &list[s->nparams++];
+            bool operand;
             p->kwarg_only = keyword;
-            if (read_param(r, p))
+            if (read_param(r, p, &operand))
                 return CFX_EPARSE;
+            s->operands |= (uint32_t)operand << (s->nparams - 1);
         }
         skip_spaces(r);
         if (!take(r, ",") && *r->at != ')')
@@ -358,7 +362,8 @@ static cfx_status name_result(struct reader *r, cfx_schema *s, cfx_buf *fields)
 static cfx_status read_return(struct reader *r, cfx_schema *s, cfx_buf *fields)
 {
     cfx_param p = {0};
-    if (read_type(r, &p))
+    bool operand;
+    if (read_type(r, &p, &operand))
         return CFX_EPARSE;
     s->returns_alias |= p.alias;
     s->returns_written |= p.writes;
@@ -418,6 +423,86 @@ cfx_status cfx_schema__read(cfx_schema **out, cfx_arena *arena,
     if (st)
         return err && err->code ? err->code : CFX_EPARSE;
     *out = s;
+    return CFX_OK;
+}
+
+/* A copy of a schema with parameters of its own. */
+static cfx_schema *copy_schema(cfx_arena *arena, const cfx_schema *of,
+                               cfx_param **params)
+{
+    size_t bytes = (size_t)of->nparams * sizeof(**params);
+    cfx_schema *s = cfx_arena_alloc(arena, sizeof(*s));
+    *params = cfx_arena_alloc(arena, bytes + 1);
+    if (!s || !*params)
+        return NULL;
+    *s = *of;
+    s->params = memcpy(*params, of->params, bytes);
+    return s;
+}
+
+cfx_status cfx_schema__limit(cfx_schema **out, cfx_arena *arena,
+                             const cfx_schema *of, const char *types,
+                             cfx_error *err)
+{
+    struct reader r = {types, types, arena, err};
+    cfx_param *p;
+    cfx_schema *s = copy_schema(arena, of, &p);
+    if (!s)
+        return cfx_no_memory(err);
+    take(&r, "(");
+    for (int k = 0; k < s->nparams && !take(&r, ")"); k++) {
+        bool operand;
+        cfx_param only = {0};
+        if (read_type(&r, &only, &operand))
+            return CFX_EPARSE;
+        p[k].kinds &= only.kinds;
+        p[k].base = only.base;
+        take(&r, ",");
+    }
+    *out = s;
+    return CFX_OK;
+}
+
+/* The kinds, of tensors or of numbers, that a parameter lacks and the
+ * operator's has. */
+static uint32_t lacking(const cfx_param *own, const cfx_param *p)
+{
+    const uint32_t tensor = 1u << CFX_TENSOR;
+    if (own->list || !(own->kinds & tensor) ||
+        !(own->kinds & CFX_NUMBER_KINDS))
+        return 0;
+    return !(p->kinds & tensor)             ? tensor
+           : !(p->kinds & CFX_NUMBER_KINDS) ? CFX_NUMBER_KINDS
+                                            : 0;
+}
+
+bool cfx_schema__is_limited(const cfx_schema *of, const cfx_schema *variant)
+{
+    for (int k = 0; k < variant->nparams; k++) {
+        int at = cfx_param__named(of, variant->params[k].name);
+        if (at >= 0 && lacking(&of->params[at], &variant->params[k]))
+            return true;
+    }
+    return false;
+}
+
+cfx_status cfx_schema__limit_to(cfx_schema **out, cfx_arena *arena,
+                                const cfx_schema *of,
+                                const cfx_schema *variant, cfx_error *err)
+{
+    cfx_param *p;
+    cfx_schema *s = *out = copy_schema(arena, of, &p);
+    if (!s)
+        return cfx_no_memory(err);
+    for (int k = 0; k < variant->nparams; k++) {
+        const cfx_param *only = &variant->params[k];
+        int at = cfx_param__named(of, only->name);
+        uint32_t less = at < 0 ? 0 : lacking(&of->params[at], only);
+        if (less) {
+            p[at].kinds &= ~less;
+            p[at].base = only->base;
+        }
+    }
     return CFX_OK;
 }
 

@@ -26,9 +26,10 @@ static bool is_number(cfx_value v)
 static unsigned numbers_of(const cfx_call *call)
 {
     unsigned bits = 0;
+    const cfx_schema *own = cfx_op_schema(call->ctx, call->op);
 
-    for (int k = 0, at = 0; k < call->schema->nparams && at < 3; k++) {
-        const cfx_param *p = &call->schema->params[k];
+    for (int k = 0, at = 0; own && k < own->nparams && at < 3; k++) {
+        const cfx_param *p = &own->params[k];
         if (p->base == CFX_T_TENSOR && !p->list && p->required)
             bits |= (unsigned)is_number(call->in[k]) << at++;
     }

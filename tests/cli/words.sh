@@ -78,6 +78,26 @@ refuses torch.ops.aten.sum.default sum "$no_tensor"
 refuses torch.ops.aten.mean.dim mean "$no_tensor"
 refuses torch.ops.aten.add.Tensor add "$no_tensor"
 
+# numbers TARGET ARGUMENTS NAME WORDS: where x is a number.
+numbers()
+{
+    graph "call_function[target=$1](args = ($2), kwargs = {})"
+    said "numbers for $1" 1 "^cfx: m.fx: $3: argument $4; While executing %y : " \
+        "$cfx" run m.fx -i x=3
+}
+numbers torch.pow '%x, %x' pow "'self' must be Tensor, not int"
+numbers torch.bitwise_and '2, %x' bitwise_and "'self' must be Tensor, not int"
+numbers torch.maximum '%x, 2' 'maximum\(\)' "'other' must be Tensor, not int"
+numbers torch.lt '%x, %x' lt "'self' must be Tensor, not int"
+numbers torch.ops.aten.add.Scalar '%x, torch.float32' 'add\(\)' \
+    "'other' must be Scalar, not torch.dtype"
+graph 'call_function[target=torch.ops.aten.sub.Scalar](args = (%x, %x), kwargs = {})'
+said 'a tensor for a number' 1 \
+    "^cfx: m.fx: sub: argument 'other' must be Scalar, not Tensor; While " \
+    "$cfx" run m.fx -i 'f32[4]'
+graph 'call_function[target=operator.lt](args = (2, %x), kwargs = {})'
+said 'a number is compared' 0 '' "$cfx" run m.fx -i 'f32[4]'
+
 # Only a bare parameter is said to be one.
 graph 'call_module[target=nonexistent.target](args = (%x,), kwargs = {})'
 said 'a module that is not there' 1 \

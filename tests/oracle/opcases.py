@@ -302,13 +302,10 @@ def lay_out(tensor, strides, reader):
     return storage.as_strided(shape, strides)
 
 
-REFLECTED = ("__rpow__", "__rmod__", "__rdiv__", "__rtruediv__",
-             "__rfloordiv__", "__rlshift__", "__rrshift__", "__rmatmul__")
-
-
 def function(target):
     space, _, name = target.rpartition(".")
-    if space == "Tensor" and name in REFLECTED:
+    if space == "Tensor" and hasattr(torch.Tensor, name) and \
+            name.startswith("__"):
         return getattr(torch.Tensor, name)
     if space == "Tensor":
         target = "torch.Tensor." + name

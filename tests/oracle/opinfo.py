@@ -3,7 +3,7 @@
 
     opinfo.py CFX [--only NAME]... [--samples N] [--dtypes f32,i64,bool]
                   [--spellings torch,aten,method,inplace] [--keep DIR] [-v]
-                  [--errors]
+                  [--reference] [--errors]
 
 CFX is the program.  Each OpInfo of torch.testing gives samples of arguments.
 A sample is traced by symbolic_trace ("torch"; "method" and "inplace" are the
@@ -31,6 +31,9 @@ and is followed by the first sample of each kind but equal.  Places of equal ele
 the totals, and the percentage of the OpInfos that PyTorch traces of which all
 samples are equal, by type.  Status 1 if a sample is different.  --keep saves the
 models of samples that are not equal.  Needs the package expecttest.
+
+With --reference the samples are reference_inputs, which are more and larger, of
+the OpInfos that have such.
 
 With --errors the samples are error_inputs: arguments that PyTorch refuses.  They
 are not traced but written as the text of one call, in the first spelling.
@@ -100,10 +103,11 @@ def some(items, n):
     return [items[k * (len(items) - 1) // max(n - 1, 1)] for k in range(n)]
 
 
-def samples_of(info, dtype, n):
+def samples_of(info, dtype, n, reference):
     torch.manual_seed(0)
+    samples = info.reference_inputs if reference else info.sample_inputs
     try:
-        found = list(info.sample_inputs("cpu", dtype, requires_grad=False))
+        found = list(samples("cpu", dtype, requires_grad=False))
     except Exception:  # pylint: disable=broad-except
         return []
     return some(found, n)
@@ -630,7 +634,8 @@ def one(options, info, spelling):
         if TYPES[key] not in info.dtypes:
             continue
         counts[key] = collections.Counter()
-        for sample in samples_of(info, TYPES[key], options.samples):
+        for sample in samples_of(info, TYPES[key], options.samples,
+                                 options.reference):
             if spelling == "inplace" and sample.broadcasts_input:
                 continue
             call = Call(function, sample)
@@ -704,6 +709,7 @@ def main():
     parser.add_argument("--dtypes", default="f32,i64,bool")
     parser.add_argument("--spellings", default="torch,aten")
     parser.add_argument("--keep")
+    parser.add_argument("--reference", action="store_true")
     parser.add_argument("--errors", action="store_true")
     parser.add_argument("-v", "--verbose", action="store_true")
     options = parser.parse_args()
@@ -721,6 +727,8 @@ def main():
     infos = [i for i in op_db if not options.only or any(
         fnmatch.fnmatch(n, p) for p in options.only
         for n in (name_of(i), i.name))]
+    if options.reference:
+        infos = [i for i in infos if i.reference_inputs_func]
     if not infos:
         parser.error("no OpInfo has such a name")
     if options.errors:

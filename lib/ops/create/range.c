@@ -396,7 +396,8 @@ const cfx_op cfx_op__linspace = {
     .schema = "linspace(Tensor|Scalar start, Tensor|Scalar end, SymInt steps, "
               "*, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "torch. aten. .Tensor_Tensor .Tensor_Scalar .Scalar_Tensor",
+    .aliases = "torch. aten.(Scalar,Scalar) .Tensor_Tensor(Tensor,Tensor) "
+               ".Tensor_Scalar(Tensor,Scalar) .Scalar_Tensor(Scalar,Tensor)",
     .doc = "So many numbers from start to end, both of them among these.",
     .flags = CFX_OP_COMPLEX,
     .infer = space_infer,
@@ -407,7 +408,8 @@ const cfx_op cfx_op__logspace = {
     .schema = "logspace(Tensor|Scalar start, Tensor|Scalar end, SymInt steps, "
               "float base=10.0, *, " CFX_CREATE_OPTIONS ") -> Tensor",
     .params = params,
-    .aliases = "torch. aten. .Tensor_Tensor .Tensor_Scalar .Scalar_Tensor",
+    .aliases = "torch. aten.(Scalar,Scalar) .Tensor_Tensor(Tensor,Tensor) "
+               ".Tensor_Scalar(Tensor,Scalar) .Scalar_Tensor(Scalar,Tensor)",
     .doc = "The powers of a base whose exponents linspace gives.",
     .flags = CFX_OP_COMPLEX,
     .code = 1,

@@ -229,9 +229,10 @@ static cfx_status normals_run(cfx_call *call)
 
 static const cfx_op normals = {
     .schema =
-        "normal.Tensor_Tensor(Tensor|Scalar mean, Tensor|Scalar std=1.0, *, "
+        "normal.Tensor_Tensor(Tensor/Scalar mean, Tensor/Scalar std=1.0, *, "
         "Generator? generator=None) -> Tensor",
-    .aliases = "torch. aten. .Tensor_float .float_Tensor",
+    .aliases = "torch. aten.(Tensor,Tensor) .Tensor_float(Tensor,float) "
+               ".float_Tensor(float,Tensor)",
     .doc = "Normally distributed numbers, each of its own mean and deviation.",
     .flags = CFX_OP_RANDOM,
     .infer = normals_infer,

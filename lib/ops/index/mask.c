@@ -216,7 +216,10 @@ const cfx_op cfx_op__where = {
     .schema = "where.self(Tensor condition, Tensor|Scalar self, "
               "Tensor|Scalar other) -> Tensor",
     .params = params,
-    .aliases = "torch. aten. .ScalarOther .ScalarSelf .Scalar",
+    .aliases = "torch. aten.(Tensor,Tensor,Tensor) "
+               ".ScalarOther(Tensor,Tensor,Scalar) "
+               ".ScalarSelf(Tensor,Scalar,Tensor) "
+               ".Scalar(Tensor,Scalar,Scalar)",
     .variants =
         (const cfx_variant[]){
             {"Tensor.where(Tensor self, Tensor condition, Tensor|Scalar other) "
@@ -274,7 +277,8 @@ const cfx_op cfx_op__masked_fill = {
         "masked_fill.Scalar(Tensor self, Tensor mask, Tensor|Scalar value) "
         "-> Tensor",
     .params = params,
-    .aliases = "torch. Tensor. aten. .Tensor",
+    .aliases = "torch. Tensor. aten.(Tensor,Tensor,Scalar) "
+               ".Tensor(Tensor,Tensor,Tensor)",
     .doc = "One number where a mask is true.",
     .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .infer = masked_fill_infer,

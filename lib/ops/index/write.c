@@ -47,7 +47,7 @@ static cfx_status zero_run(cfx_call *call)
 
 const cfx_op cfx_op__fill = {
     .schema = "fill.Scalar(Tensor self, Tensor|Scalar value) -> Tensor",
-    .aliases = "torch. Tensor. aten. .Tensor",
+    .aliases = "torch. Tensor. aten.(Tensor,Scalar) .Tensor(Tensor,Tensor)",
     .doc = "Every element replaced by one number.",
     .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .infer = fill_infer,

@@ -40,8 +40,6 @@ static cfx_status heaviside_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *y = cfx_call_tensor(call, OTHER);
-    if (!x || !y)
-        return cfx_call_fail(call, CFX_EINVAL, "takes tensors only");
     if (x->dtype != y->dtype)
         return cfx_call_fail(call, CFX_EDTYPE,
                              "heaviside is not yet "
@@ -49,9 +47,10 @@ static cfx_status heaviside_infer(cfx_call *call)
     return cfx_binary_same(call);
 }
 
-#define TWO_(name, code_, more_, infer_, cost_, aliases_, inplace_, doc_)     \
+#define TWO(name, list, code_, more_, infer_, cost_, aliases_, inplace_,      \
+            doc_)                                                             \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(" CFX_TWO_NUMBERS ") -> Tensor",                    \
+        .schema = #name "(" list ") -> Tensor",                               \
         .params = params,                                                     \
         .aliases = "torch. Tensor. " aliases_,                                \
         .inplace_aliases = inplace_,                                          \
@@ -63,70 +62,79 @@ static cfx_status heaviside_infer(cfx_call *call)
         .loop = cfx_binary_loop,                                              \
         .run = cfx_binary_run,                                                \
     };
-#define TWO(name, code_, ...) TWO_(name, code_, 0, __VA_ARGS__)
-#define COMMUTING(name, code_, ...)                                           \
-    TWO_(name, code_, CFX_OP_COMMUTES, __VA_ARGS__)
 
-TWO(remainder, REMAINDER, cfx_binary_same, cfx_cost_1_1,
-    "operator.mod Tensor.__mod__ .Tensor .Scalar .Scalar_Tensor",
-    "operator.imod", "What is left of a division, with the divisor's sign.")
-TWO(fmod, FMOD, cfx_binary_same, cfx_cost_1_1, ".Tensor .Scalar", NULL,
+#define TENSORS(name, code_, more_, infer_, cost_, aliases_, doc_)            \
+    TWO(name, CFX_TWO_TENSORS, code_, more_, infer_, cost_, aliases_, NULL,   \
+        doc_)
+
+TENSORS(atan2, ATAN2, 0, cfx_binary_float, cfx_cost_1_1,
+        "torch.arctan2 Tensor.arctan2 aten.",
+        "The angle of a point given as (y, x).")
+TENSORS(fmax, FMAX, CFX_OP_COMMUTES, cfx_binary_same, cfx_cost_0_0, "aten.",
+        "The greater of two, passing over NaN.")
+TENSORS(fmin, FMIN, CFX_OP_COMMUTES, cfx_binary_same, cfx_cost_0_0, "aten.",
+        "The lesser of two, passing over NaN.")
+TENSORS(hypot, HYPOT, 0, cfx_binary_only_float, cfx_cost_1_1, "aten.",
+        "The length of (x, y).")
+TENSORS(heaviside, HEAVISIDE, 0, heaviside_infer, cfx_cost_0_0, "aten.",
+        "0 or 1, as the element's sign, and of 0 another's element.")
+TENSORS(logaddexp, LOGADDEXP, CFX_OP_COMPLEX, cfx_binary_same, cfx_cost_4_3,
+        "aten.", "log(exp(x) + exp(y)).")
+TENSORS(logical_and, LOGICAL_AND, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
+        cfx_binary_bool, cfx_cost_0_0, "aten.", "Are both nonzero?")
+TENSORS(logical_or, LOGICAL_OR, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
+        cfx_binary_bool, cfx_cost_0_0, "aten.", "Is either nonzero?")
+TENSORS(logical_xor, LOGICAL_XOR, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
+        cfx_binary_bool, cfx_cost_0_0, "aten.", "Is just one nonzero?")
+
+TWO(fmod, CFX_NUMBER_SECOND, FMOD, 0, cfx_binary_same, cfx_cost_1_1,
+    ".Tensor" CFX_TT " .Scalar" CFX_TS, NULL,
     "What is left of a division, with the dividend's sign.")
-TWO(floor_divide, DIV_FLOOR, cfx_binary_same, cfx_cost_1_1,
-    "operator.floordiv Tensor.__floordiv__ aten. .Scalar",
-    "operator.ifloordiv aten.floor_divide_.Tensor",
+TWO(copysign, CFX_NUMBER_SECOND, COPYSIGN, 0, cfx_binary_float, cfx_cost_0_0,
+    ".Tensor" CFX_TT " .Scalar" CFX_TS, NULL,
+    "The magnitude of one with the sign of another.")
+TWO(remainder, CFX_ONE_NUMBER, REMAINDER, 0, cfx_binary_same, cfx_cost_1_1,
+    "operator.mod Tensor.__mod__ .Tensor" CFX_TT " .Scalar" CFX_TS
+    " .Scalar_Tensor" CFX_ST,
+    "operator.imod Tensor.__imod__",
+    "What is left of a division, with the divisor's sign.")
+TWO(floor_divide, CFX_TWO_NUMBERS, DIV_FLOOR, 0, cfx_binary_same, cfx_cost_1_1,
+    "operator.floordiv Tensor.__floordiv__ aten. "
+    ".Scalar(Tensor|Scalar,Scalar)",
+    "operator.ifloordiv Tensor.__ifloordiv__ aten.floor_divide_.Tensor",
     "The quotient, rounded down.")
-TWO(atan2, ATAN2, cfx_binary_float, cfx_cost_1_1,
-    "torch.arctan2 Tensor.arctan2 aten.", NULL,
-    "The angle of a point given as (y, x).")
-COMMUTING(fmax, FMAX, cfx_binary_same, cfx_cost_0_0, "aten.", NULL,
-          "The greater of two, passing over NaN.")
-COMMUTING(fmin, FMIN, cfx_binary_same, cfx_cost_0_0, "aten.", NULL,
-          "The lesser of two, passing over NaN.")
-TWO(hypot, HYPOT, cfx_binary_only_float, cfx_cost_1_1, "aten.", NULL,
-    "The length of (x, y).")
-TWO(copysign, COPYSIGN, cfx_binary_float, cfx_cost_0_0, ".Tensor .Scalar",
-    NULL, "The magnitude of one with the sign of another.")
-TWO(heaviside, HEAVISIDE, heaviside_infer, cfx_cost_0_0, "aten.", NULL,
-    "0 or 1, as the element's sign, and of 0 another's element.")
-TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_2_1,
-    ".Tensor .Scalar_Other .Scalar_Self aten.special_xlogy.default "
-    "aten.special_xlogy.other_scalar aten.special_xlogy.self_scalar",
+TWO(xlogy, CFX_ONE_NUMBER, XLOGY, 0, cfx_binary_float, cfx_cost_2_1,
+    ".Tensor" CFX_TT " .Scalar_Other" CFX_TS " .Scalar_Self" CFX_ST
+    " aten.special_xlogy.default" CFX_TT
+    " aten.special_xlogy.other_scalar" CFX_TS
+    " aten.special_xlogy.self_scalar" CFX_ST,
     NULL, "x * log(y), and 0 where x is 0.")
-TWO_(logaddexp, LOGADDEXP, CFX_OP_COMPLEX, cfx_binary_same, cfx_cost_4_3,
-     "aten.", NULL, "log(exp(x) + exp(y)).")
-COMMUTING(
-    bitwise_and, BITWISE_AND, cfx_binary_same, cfx_cost_1_0,
-    "operator.and_ Tensor.__and__ .Tensor .Scalar .Scalar_Tensor aten.__and__.Tensor "
-    "aten.__and__.Scalar",
-    "operator.iand Tensor.__iand__ aten.__iand__.Tensor aten.__iand__.Scalar",
-    "The bits that both have.")
-COMMUTING(
-    bitwise_or, BITWISE_OR, cfx_binary_same, cfx_cost_1_0,
-    "operator.or_ Tensor.__or__ .Tensor .Scalar .Scalar_Tensor aten.__or__.Tensor "
-    "aten.__or__.Scalar",
-    "operator.ior Tensor.__ior__ aten.__ior__.Tensor aten.__ior__.Scalar",
-    "The bits that either has.")
-COMMUTING(
-    bitwise_xor, BITWISE_XOR, cfx_binary_same, cfx_cost_1_0,
-    "operator.xor Tensor.__xor__ .Tensor .Scalar .Scalar_Tensor aten.__xor__.Tensor "
-    "aten.__xor__.Scalar",
-    "operator.ixor Tensor.__ixor__ aten.__ixor__.Tensor aten.__ixor__.Scalar",
-    "The bits that just one has.")
-TWO(bitwise_left_shift, SHIFT_LEFT, cfx_binary_same, cfx_cost_1_0,
-    "operator.lshift .Tensor .Tensor_Scalar .Scalar_Tensor aten.__lshift__.Tensor aten.__lshift__.Scalar",
-    "operator.ilshift aten.__ilshift__.Tensor aten.__ilshift__.Scalar",
-    "The bits, moved to the left.")
-TWO(bitwise_right_shift, SHIFT_RIGHT, cfx_binary_same, cfx_cost_1_0,
-    "operator.rshift .Tensor .Tensor_Scalar .Scalar_Tensor aten.__rshift__.Tensor aten.__rshift__.Scalar",
-    "operator.irshift aten.__irshift__.Tensor aten.__irshift__.Scalar",
-    "The bits, moved to the right; the sign stays.")
-TWO_(logical_and, LOGICAL_AND, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
-     cfx_binary_bool, cfx_cost_0_0, "aten.", NULL, "Are both nonzero?")
-TWO_(logical_or, LOGICAL_OR, CFX_OP_COMMUTES | CFX_OP_COMPLEX, cfx_binary_bool,
-     cfx_cost_0_0, "aten.", NULL, "Is either nonzero?")
-TWO_(logical_xor, LOGICAL_XOR, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
-     cfx_binary_bool, cfx_cost_0_0, "aten.", NULL, "Is just one nonzero?")
+
+/* Python's `name` is __`name`__ and __i`name`__ in ATen, too. */
+#define BITWISE(name, python, code_, more_, aliases_, doc_)                   \
+    TWO(name, CFX_ONE_NUMBER, code_, more_, cfx_binary_same, cfx_cost_1_0,    \
+        "Tensor.__" python "__ .Tensor" CFX_TT " .Scalar_Tensor" CFX_ST       \
+        " aten.__" python "__.Tensor" CFX_TT " aten.__" python                \
+        "__.Scalar" CFX_TS " " aliases_,                                      \
+        "operator.i" python " Tensor.__i" python "__ aten.__i" python         \
+        "__.Tensor" CFX_TT " aten.__i" python "__.Scalar" CFX_TS,             \
+        doc_)
+
+BITWISE(bitwise_and, "and", BITWISE_AND, CFX_OP_COMMUTES,
+        "operator.and_ Tensor.__rand__ .Scalar" CFX_TS,
+        "The bits that both have.")
+BITWISE(bitwise_or, "or", BITWISE_OR, CFX_OP_COMMUTES,
+        "operator.or_ Tensor.__ror__ .Scalar" CFX_TS,
+        "The bits that either has.")
+BITWISE(bitwise_xor, "xor", BITWISE_XOR, CFX_OP_COMMUTES,
+        "operator.xor Tensor.__rxor__ .Scalar" CFX_TS,
+        "The bits that just one has.")
+BITWISE(bitwise_left_shift, "lshift", SHIFT_LEFT, 0,
+        "operator.lshift .Tensor_Scalar" CFX_TS,
+        "The bits, moved to the left.")
+BITWISE(bitwise_right_shift, "rshift", SHIFT_RIGHT, 0,
+        "operator.rshift .Tensor_Scalar" CFX_TS,
+        "The bits, moved to the right; the sign stays.")
 
 /* ---- div, with its rounding ---- */
 
@@ -175,8 +183,9 @@ const cfx_op cfx_op__div = {
     .schema = "div.Tensor_mode(" CFX_TWO_NUMBERS
               ", *, str? rounding_mode=None) -> Tensor",
     .params = params,
-    .aliases = "torch. torch.divide Tensor. Tensor.divide .Tensor .Scalar "
-               "aten. .Scalar_mode",
+    .aliases = "torch. torch.divide Tensor. Tensor.divide .Tensor "
+               ".Scalar(Tensor|Scalar,Scalar) aten. "
+               ".Scalar_mode(Tensor|Scalar,Scalar)",
     .doc = "The quotient, rounded as asked.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .state_size = sizeof(struct div),
@@ -222,9 +231,10 @@ static const cfx_variant rsub_variants[] = {
 };
 
 const cfx_op cfx_op__rsub = {
-    .schema = "rsub.Tensor(" CFX_TWO_NUMBERS ", *, Scalar alpha=1) -> Tensor",
+    .schema = "rsub.Tensor(" CFX_NUMBER_SECOND
+              ", *, Scalar alpha=1) -> Tensor",
     .params = params,
-    .aliases = "torch. Tensor.__rsub__ aten. .Scalar",
+    .aliases = "torch. Tensor.__rsub__ aten." CFX_TT " .Scalar" CFX_TS,
     .variants = rsub_variants,
     .doc = "other - alpha * self.",
     .flags = CFX_OP_POINTWISE | CFX_OP_COMPLEX,
@@ -279,12 +289,13 @@ static void pow_cost(const cfx_call *call, cfx_cost *cost)
 }
 
 const cfx_op cfx_op__pow = {
-    .schema = "pow.Tensor_Tensor(Tensor|Scalar self, Tensor|Scalar exponent) "
+    .schema = "pow.Tensor_Tensor(Tensor/Scalar self, Tensor/Scalar exponent) "
               "-> Tensor",
     .params = params,
     .aliases = "torch. Tensor. Tensor.__pow__ operator.pow torch._tensor.pow "
-               "aten. .Tensor_Scalar .Scalar",
-    .inplace_aliases = "operator.ipow aten.pow_.Tensor",
+               "aten." CFX_TT " .Tensor_Scalar" CFX_TS " .Scalar" CFX_ST,
+    .inplace_aliases = "operator.ipow Tensor.__ipow__ aten.pow_.Tensor" CFX_TT
+                       " aten.pow_.Scalar" CFX_TS,
     .doc = "The first to the power of the second.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .infer = pow_infer,
@@ -366,7 +377,7 @@ CLAMP(cfx_op__clamp,
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor|Scalar " bound ") -> Tensor",   \
         .params = params,                                                     \
-        .aliases = "torch. Tensor. aten. .Tensor",                            \
+        .aliases = "torch. Tensor. aten." CFX_TS " .Tensor" CFX_TT,           \
         .doc = "Each element, kept from passing a bound.",                    \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
         .code = code_,                                                        \
@@ -454,7 +465,8 @@ static bool lerp_loop(const cfx_call *call, cfx_loop *out)
 const cfx_op cfx_op__lerp = {
     .schema = "lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
     .params = params,
-    .aliases = "torch. Tensor. .Tensor .Scalar",
+    .aliases = "torch. Tensor. .Tensor(Tensor,Tensor,Tensor) "
+               ".Scalar(Tensor,Tensor,Scalar)",
     .doc = "self + weight * (end - self).",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .code = CFX_PW_LERP,

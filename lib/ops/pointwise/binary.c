@@ -6,7 +6,7 @@
  *         bool.
  * cost    the steps of the formula for each element of the result.
  *
- * A number may stand for either.
+ * A number may stand for either in arithmetic, for the second in comparisons.
  */
 #include "op/rules.h"
 
@@ -80,7 +80,7 @@ const cfx_op cfx_op__add = {
     .schema = "add.Tensor(" CFX_TWO_NUMBERS ", *, Scalar alpha=1) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. Tensor.__add__ Tensor.__radd__ operator.add "
-               "aten. .Scalar",
+               "aten. .Scalar(Tensor|Scalar,Scalar)",
     .inplace_aliases = "operator.iadd Tensor.__iadd__",
     .variants = add_variants,
     .doc = "self + alpha * other.",
@@ -104,7 +104,7 @@ const cfx_op cfx_op__sub = {
     .schema = "sub.Tensor(" CFX_TWO_NUMBERS ", *, Scalar alpha=1) -> Tensor",
     .params = params,
     .aliases = "torch. torch.subtract Tensor. Tensor.subtract Tensor.__sub__ "
-               "operator.sub aten. .Scalar",
+               "operator.sub aten. .Scalar(Tensor|Scalar,Scalar)",
     .inplace_aliases = "operator.isub Tensor.__isub__",
     .variants = sub_variants,
     .doc = "self - alpha * other.",
@@ -118,10 +118,10 @@ const cfx_op cfx_op__sub = {
 
 /* ---- The others ---- */
 
-#define BINARY_RUN(name, overload, code_, more_, infer_, cost_, aliases_,     \
-                   inplace_, doc_, loop_, run_)                               \
+#define BINARY_RUN(name, overload, list, code_, more_, infer_, cost_,         \
+                   aliases_, inplace_, doc_, loop_, run_)                     \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name overload "(" CFX_TWO_NUMBERS ") -> Tensor",           \
+        .schema = #name overload "(" list ") -> Tensor",                      \
         .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .inplace_aliases = inplace_,                                          \
@@ -133,16 +133,9 @@ const cfx_op cfx_op__sub = {
         .loop = loop_,                                                        \
         .run = run_,                                                          \
     };
-#define BINARY(name, overload, code_, ...)                                    \
-    BINARY_RUN(name, overload, code_, 0, __VA_ARGS__, cfx_binary_loop,        \
-               cfx_binary_run)
-#define COMMUTING(name, overload, code_, ...)                                 \
-    BINARY_RUN(name, overload, code_, CFX_OP_COMMUTES, __VA_ARGS__,           \
+#define BINARY(name, overload, list, code_, more_, ...)                       \
+    BINARY_RUN(name, overload, list, code_, more_, __VA_ARGS__,               \
                cfx_binary_loop, cfx_binary_run)
-
-#define EQUALITY(name, overload, code_, ...)                                  \
-    BINARY_RUN(name, overload, code_, CFX_OP_COMMUTES | CFX_OP_COMPLEX,       \
-               __VA_ARGS__, cfx_binary_loop, cfx_binary_run)
 
 /* Python multiplies a tensor by a number from either side, and divides a number
  * by a tensor as reciprocal() * number: both round a number in other places. */
@@ -168,35 +161,39 @@ static cfx_status number_first_run(cfx_call *call)
                : cfx_binary_run(call);
 }
 
-BINARY_RUN(mul, ".Tensor", MUL, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
-           cfx_binary_same, cfx_cost_1_0,
-           "torch. torch.multiply Tensor. Tensor.multiply Tensor.__mul__ "
-           "Tensor.__rmul__ operator.mul .Tensor .Scalar",
-           "operator.imul Tensor.__imul__", "The product.", number_first_loop,
-           number_first_run)
-BINARY_RUN(true_divide, ".Tensor", DIV, CFX_OP_COMPLEX, cfx_binary_float,
-           cfx_cost_1_1,
+BINARY_RUN(
+    mul, ".Tensor", CFX_TWO_NUMBERS, MUL, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
+    cfx_binary_same, cfx_cost_1_0,
+    "torch. torch.multiply Tensor. Tensor.multiply Tensor.__mul__ "
+    "Tensor.__rmul__ operator.mul .Tensor .Scalar(Tensor|Scalar,Scalar)",
+    "operator.imul Tensor.__imul__", "The product.", number_first_loop,
+    number_first_run)
+BINARY_RUN(true_divide, ".Tensor", CFX_TWO_NUMBERS, DIV, CFX_OP_COMPLEX,
+           cfx_binary_float, cfx_cost_1_1,
            "torch. Tensor. Tensor.__truediv__ Tensor.__div__ "
-           "operator.truediv .Tensor .Scalar",
+           "operator.truediv .Tensor .Scalar(Tensor|Scalar,Scalar)",
            "operator.itruediv Tensor.__itruediv__", "The quotient, a float.",
            number_first_loop, number_first_run)
-COMMUTING(maximum, "", MAXIMUM, cfx_binary_same, cfx_cost_0_0,
-          "torch. Tensor. aten.", NULL,
-          "The greater of two; NaN if either is.")
-COMMUTING(minimum, "", MINIMUM, cfx_binary_same, cfx_cost_0_0,
-          "torch. Tensor. aten.", NULL, "The lesser of two; NaN if either is.")
+BINARY(maximum, "", CFX_TWO_TENSORS, MAXIMUM, CFX_OP_COMMUTES, cfx_binary_same,
+       cfx_cost_0_0, "torch. Tensor. aten.", NULL,
+       "The greater of two; NaN if either is.")
+BINARY(minimum, "", CFX_TWO_TENSORS, MINIMUM, CFX_OP_COMMUTES, cfx_binary_same,
+       cfx_cost_0_0, "torch. Tensor. aten.", NULL,
+       "The lesser of two; NaN if either is.")
 
-#define COMPARE(kind, name, code_, more_, doc_)                               \
-    kind(name, ".Tensor", code_, cfx_binary_bool, cfx_cost_0_0,               \
-         "torch. Tensor. Tensor.__" #name "__ operator. aten. .Scalar" more_, \
-         NULL, doc_)
+#define COMPARE(name, code_, more_, aliases_, doc_)                           \
+    BINARY(name, ".Tensor", CFX_NUMBER_SECOND, code_, more_, cfx_binary_bool, \
+           cfx_cost_0_0,                                                      \
+           "torch. Tensor. Tensor.__" #name "__ operator. aten." CFX_TT       \
+           " .Scalar" CFX_TS aliases_,                                        \
+           NULL, doc_)
 
-COMPARE(EQUALITY, eq, EQ, "", "Are they equal?")
-COMPARE(EQUALITY, ne, NE, " torch.not_equal Tensor.not_equal",
-        "Are they not equal?")
-COMPARE(BINARY, lt, LT, " torch.less Tensor.less", "Is the first less?")
-COMPARE(BINARY, le, LE, " torch.less_equal Tensor.less_equal",
+COMPARE(eq, EQ, CFX_OP_COMMUTES | CFX_OP_COMPLEX, "", "Are they equal?")
+COMPARE(ne, NE, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
+        " torch.not_equal Tensor.not_equal", "Are they not equal?")
+COMPARE(lt, LT, 0, " torch.less Tensor.less", "Is the first less?")
+COMPARE(le, LE, 0, " torch.less_equal Tensor.less_equal",
         "Is the first not more?")
-COMPARE(BINARY, gt, GT, " torch.greater Tensor.greater", "Is the first more?")
-COMPARE(BINARY, ge, GE, " torch.greater_equal Tensor.greater_equal",
+COMPARE(gt, GT, 0, " torch.greater Tensor.greater", "Is the first more?")
+COMPARE(ge, GE, 0, " torch.greater_equal Tensor.greater_equal",
         "Is the first not less?")

@@ -238,8 +238,6 @@ static cfx_value log_sigmoid_forward_build(cfx_scope *s, const cfx_call *call)
         .run = name##_run,                                                    \
     };
 
-#define TWO "Tensor self, Tensor other"
-
 ELEMENTARY(deg2rad, "Tensor self", CFX_OP_INPLACE, "torch. Tensor. aten.",
            "Degrees in radians.")
 ELEMENTARY(rad2deg, "Tensor self", CFX_OP_INPLACE, "torch. Tensor. aten.",
@@ -255,21 +253,23 @@ ELEMENTARY(
     "The normal distribution's cumulative probability.")
 ELEMENTARY(isreal, "Tensor self", CFX_OP_COMPLEX, "torch. Tensor. aten.",
            "Has it no imaginary part?")
-ELEMENTARY(ldexp, TWO, CFX_OP_INPLACE | CFX_OP_COMPLEX,
+ELEMENTARY(ldexp, CFX_TWO_TENSORS, CFX_OP_INPLACE | CFX_OP_COMPLEX,
            "torch. Tensor. .Tensor aten.", "x times 2 to y.")
-ELEMENTARY(logaddexp2, TWO, 0, "torch. Tensor. aten.",
+ELEMENTARY(logaddexp2, CFX_TWO_TENSORS, 0, "torch. Tensor. aten.",
            "The binary logarithm of 2 to x plus 2 to y.")
-ELEMENTARY(
-    xlog1py, CFX_TWO_NUMBERS, 0,
-    "torch.special.xlog1py aten.special_xlog1py.default aten.special_xlog1py.other_scalar aten.special_xlog1py.self_scalar",
-    "x log(1 + y), which is 0 where x is.")
-ELEMENTARY(float_power, "Tensor|Scalar self, Tensor|Scalar exponent",
+ELEMENTARY(xlog1py, CFX_ONE_NUMBER, 0,
+           "torch.special.xlog1py aten.special_xlog1py.default" CFX_TT
+           " aten.special_xlog1py.other_scalar" CFX_TS
+           " aten.special_xlog1py.self_scalar" CFX_ST,
+           "x log(1 + y), which is 0 where x is.")
+ELEMENTARY(float_power, "Tensor/Scalar self, Tensor/Scalar exponent",
            CFX_OP_COMPLEX,
-           "torch. Tensor. .Tensor_Tensor .Tensor_Scalar .Scalar",
+           "torch. Tensor. .Tensor_Tensor" CFX_TT " .Tensor_Scalar" CFX_TS
+           " .Scalar" CFX_ST,
            "A power, computed in float64.")
 ELEMENTARY(isclose,
-           TWO ", float rtol=1e-05, float atol=1e-08, bool "
-               "equal_nan=False",
+           CFX_TWO_TENSORS ", float rtol=1e-05, float atol=1e-08, bool "
+                           "equal_nan=False",
            CFX_OP_COMPLEX, "torch. Tensor. aten.",
            "Do two tensors hold nearly the same?")
 ELEMENTARY(_prelu_kernel, "Tensor self, Tensor weight", 0, "torch. aten.",

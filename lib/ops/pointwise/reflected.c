@@ -1,6 +1,7 @@
 /*
  * reflected -- methods by which Python computes `other OP self`: __rpow__ and
- * its kin.
+ * its kin; comparisons of a number with a tensor, for which Python asks the
+ * tensor.
  *
  * shape, cost   those of the operator.
  */
@@ -24,6 +25,25 @@ CFX_COMPOSITE(reflected)
         .cost = reflected_cost,                                               \
         .run = reflected_run,                                                 \
     };
+
+#define COMPARED(name, word, function, doc_)                                  \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Scalar self, Tensor other) -> Tensor",              \
+        .aliases = "operator." word,                                          \
+        .doc = doc_,                                                          \
+        .flags = CFX_OP_COMPLEX,                                              \
+        .data = function,                                                     \
+        .infer = reflected_infer,                                             \
+        .cost = reflected_cost,                                               \
+        .run = reflected_run,                                                 \
+    };
+
+COMPARED(req, "eq", "torch.eq", "number == tensor.")
+COMPARED(rne, "ne", "torch.ne", "number != tensor.")
+COMPARED(rlt, "lt", "torch.gt", "number < tensor.")
+COMPARED(rle, "le", "torch.ge", "number <= tensor.")
+COMPARED(rgt, "gt", "torch.lt", "number > tensor.")
+COMPARED(rge, "ge", "torch.le", "number >= tensor.")
 
 REFLECTED(rpow, "torch.pow", "Tensor.__rpow__", "other ** self.")
 REFLECTED(rmod, "torch.remainder", "Tensor.__rmod__", "other % self.")

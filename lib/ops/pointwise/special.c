@@ -188,31 +188,32 @@ const cfx_op cfx_op__mvlgamma = {
         .cost = cost_,                                                        \
         .run = cfx_binary_run,                                                \
     };
-#define TWO "Tensor self, Tensor other"
-
-PAIRED(igamma, TWO, IGAMMA, cfx_binary_only_float, cfx_cost_1_1,
+PAIRED(igamma, CFX_TWO_TENSORS, IGAMMA, cfx_binary_only_float, cfx_cost_1_1,
        CFX_OP_INPLACE, "torch. torch.special.gammainc Tensor. aten.",
        "The regularized lower incomplete gamma function.")
-PAIRED(igammac, TWO, IGAMMAC, cfx_binary_only_float, cfx_cost_1_1,
+PAIRED(igammac, CFX_TWO_TENSORS, IGAMMAC, cfx_binary_only_float, cfx_cost_1_1,
        CFX_OP_INPLACE, "torch. torch.special.gammaincc Tensor. aten.",
        "The regularized upper incomplete gamma function.")
-PAIRED(nextafter, TWO, NEXTAFTER, cfx_binary_only_float, cfx_cost_0_0,
-       CFX_OP_INPLACE, "torch. Tensor. aten.",
+PAIRED(nextafter, CFX_TWO_TENSORS, NEXTAFTER, cfx_binary_only_float,
+       cfx_cost_0_0, CFX_OP_INPLACE, "torch. Tensor. aten.",
        "The next number that the type has, towards another.")
-PAIRED(gcd, TWO, GCD, cfx_binary_same, cfx_cost_1_0,
+PAIRED(gcd, CFX_TWO_TENSORS, GCD, cfx_binary_same, cfx_cost_1_0,
        CFX_OP_INPLACE | CFX_OP_COMMUTES, "torch. Tensor. aten.",
        "The greatest common divisor.")
-PAIRED(lcm, TWO, LCM, cfx_binary_same, cfx_cost_1_0,
+PAIRED(lcm, CFX_TWO_TENSORS, LCM, cfx_binary_same, cfx_cost_1_0,
        CFX_OP_INPLACE | CFX_OP_COMMUTES, "torch. Tensor. aten.",
        "The least common multiple.")
-PAIRED(special_zeta, CFX_TWO_NUMBERS, ZETA, wide_binary, cfx_cost_1_1, 0,
-       "torch.special. aten. .other_scalar .self_scalar",
+PAIRED(special_zeta, CFX_ONE_NUMBER, ZETA, wide_binary, cfx_cost_1_1, 0,
+       "torch.special. aten." CFX_TT " .other_scalar" CFX_TS
+       " .self_scalar" CFX_ST,
        "Hurwitz's zeta function: the sum of (y + k) to -x.")
 
 #define POLYNOMIAL(name, code_, doc_)                                         \
-    PAIRED(special_##name, "Tensor|Scalar x, Tensor|Scalar n", code_,         \
+    PAIRED(special_##name, "Tensor/Scalar x, Tensor/Scalar n", code_,         \
            wide_binary, cfx_cost_1_1, 0,                                      \
-           "torch.special. aten. .n_scalar .x_scalar", doc_)
+           "torch.special. aten." CFX_TT " .n_scalar" CFX_TS                  \
+           " .x_scalar" CFX_ST,                                               \
+           doc_)
 
 POLYNOMIAL(chebyshev_polynomial_t, CHEBYSHEV_T,
            "Chebyshev's polynomials of the first kind.")

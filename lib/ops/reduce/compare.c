@@ -170,10 +170,10 @@ static cfx_status isin_lower(cfx_call *call, const cfx_value *in,
 
 const cfx_op cfx_op__isin = {
     .schema =
-        "isin.Tensor_Tensor(Tensor|Scalar elements, Tensor|Scalar "
+        "isin.Tensor_Tensor(Tensor/Scalar elements, Tensor/Scalar "
         "test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
     .params = params,
-    .aliases = "torch. aten.",
+    .aliases = "torch. aten.(Tensor,Tensor)",
     .variants =
         (const cfx_variant[]){
             {"torch.isin(Tensor elements, Scalar test_element, *, bool "

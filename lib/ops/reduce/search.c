@@ -218,7 +218,7 @@ const cfx_op cfx_op__searchsorted = {
         "bool out_int32=False, bool right=False, str? side=None, "
         "Tensor? sorter=None) -> Tensor",
     .params = params,
-    .aliases = "torch. aten. .Scalar",
+    .aliases = "torch. aten.(Tensor,Tensor) .Scalar(Tensor,Scalar)",
     .doc = "The places where numbers would go among sorted ones.",
     .infer = search_infer,
     .workspace = search_workspace,
@@ -230,7 +230,7 @@ const cfx_op cfx_op__bucketize = {
         "bucketize.Tensor(Tensor|Scalar self, Tensor boundaries, *, bool "
         "out_int32=False, bool right=False) -> Tensor",
     .params = params,
-    .aliases = "torch. aten. .Scalar",
+    .aliases = "torch. aten.(Tensor,Tensor) .Scalar(Scalar,Tensor)",
     .doc = "The intervals between boundaries that numbers fall in.",
     .code = 1,
     .infer = search_infer,
