@@ -63,7 +63,10 @@ static double source_of(const cfx_resample *r, double step, int64_t i)
 
     if (r->align_corners)
         return as(r, step * (double)i);
-    at = as(r, as(r, step * ((double)i + 0.5)) - 0.5);
+    /* PyTorch's compiler fuses the two, which shows at places of some 100. */
+    at = r->mode >= CFX_RESAMPLE_LINEAR
+             ? as(r, fma(step, (double)i + 0.5, -0.5))
+             : as(r, as(r, step * ((double)i + 0.5)) - 0.5);
     return at < 0 && r->mode != CFX_RESAMPLE_CUBIC ? 0 : at;
 }
 
