@@ -193,8 +193,11 @@ enum {
     CFX_OP_BROADCASTS = 65536,
     CFX_OP_INDEXES = 131072,
     CFX_OP_SEES_BATCHES = 262144,
-    CFX_OP_UNWRITTEN = 524288 /* its result has no numbers until another call
-                                 writes them */
+    CFX_OP_UNWRITTEN = 524288, /* its result has no numbers until another call
+                                  writes them */
+    CFX_OP_WRAPS = 1048576     /* calls its graph once and returns what that
+                                  returns: the graph's nodes may stand in its
+                                  place */
 };
 
 /*

@@ -181,11 +181,12 @@ static cfx_status aten_call_higher_order(cfx_scope *s, cfx_call *call,
     cfx_aten_spelling c = {.nargs = 0};
 
     a->unbound = NULL;
-    a->higher = true;
+    a->higher = !(call->op->flags & CFX_OP_WRAPS);
     cfx_status st = CFX_SCOPE_SUPER(&cfx_aten__class,
                                     call_higher_order)(s, call, out);
+    bool inlined = !a->higher;
     a->higher = outer;
-    if (st || a->muted)
+    if (st || a->muted || inlined)
         return st;
     size_t n = 0;
     while (n < (size_t)call->schema->nparams && call->in[n].kind)

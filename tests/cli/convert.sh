@@ -101,6 +101,36 @@ want=' cond:fx:onnx cond:pt2:onnx'
 want="$want mutated:fx:onnx mutated:pt2:onnx"
 if [ "$refused" = "$want" ]; then ok; else not_ok "refused:$refused"; fi
 
+# A graph that is only wrapped, as by torch.no_grad(), is written in its place.
+cat >wrapped.fx <<'EOF'
+GraphModule(
+  (submod_1): GraphModule()
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %submod_1 : [num_users=1] = get_attr[target=submod_1]
+    %wrap : [num_users=2] = call_function[target=torch.ops.higher_order.wrap_with_set_grad_enabled](args = (False, %submod_1, %x), kwargs = {})
+    %a : [num_users=1] = call_function[target=operator.getitem](args = (%wrap, 0), kwargs = {})
+    %b : [num_users=1] = call_function[target=operator.getitem](args = (%wrap, 1), kwargs = {})
+    %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%a, %b), kwargs = {})
+    return add
+
+graph submod_1():
+    %y : [num_users=2] = placeholder[target=y]
+    %relu : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%y,), kwargs = {})
+    %neg : [num_users=1] = call_function[target=torch.ops.aten.neg.default](args = (%y,), kwargs = {})
+    return (relu, neg)
+EOF
+"$cfx" run wrapped.fx -i 'x=f32[3]' | sed 1d >want
+for to in pt2 onnx; do
+    if "$cfx" convert wrapped.fx "wrapped.$to" -i 'x=f32[3]' >out 2>err &&
+        "$cfx" run "wrapped.$to" -i 'f32[3]' >out 2>err &&
+        sed 1d out | cmp - want; then ok; else
+        not_ok "a wrapped graph as $to"
+    fi
+done
+
 # The parts of a nested result are outputs of ONNX, in order.
 cat >nested.fx <<'EOF'
 graph():

@@ -299,14 +299,15 @@ CONTROL(wrap_with_set_grad_enabled, wrap,
         "wrap_with_set_grad_enabled(bool enabled, any wrapped, "
         "any[*] operands=[]) -> any",
         "torch.ops.higher_order.wrap_with_set_grad_enabled",
-        "Call a graph; there are no gradients to switch.", );
+        "Call a graph; there are no gradients to switch.",
+        .flags = CFX_OP_WRAPS);
 CONTROL(wrap_with_autocast, autocast,
         "wrap_with_autocast(str device_type, ScalarType? dtype, bool enabled, "
         "bool? cache_enabled, any wrapped, any[*] operands=[]) -> any",
         "torch.ops.higher_order.wrap_with_autocast",
-        "Call a graph with autocast on or off.", );
+        "Call a graph with autocast on or off.", .flags = CFX_OP_WRAPS);
 CONTROL(invoke_subgraph, wrap,
         "invoke_subgraph(any subgraph, any identifier, "
         "any[*] operands=[]) -> any",
         "torch.ops.higher_order.invoke_subgraph",
-        "Call a graph that stands in several places.", );
+        "Call a graph that stands in several places.", .flags = CFX_OP_WRAPS);
