@@ -12,6 +12,7 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/annotate_getitem.c \
 	%reldir%/annotate_returns.c %reldir%/replace_targets.c \
 	%reldir%/retrace.h %reldir%/retrace.c %reldir%/inline_modules.c \
+	%reldir%/inline_subgraphs.c \
 	%reldir%/decompose.c %reldir%/decompositions.c \
 	%reldir%/canonicalize.c %reldir%/reinplace.c
 

@@ -15,6 +15,7 @@
 #include "ops/control/control.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "op/infer.h"
 #include "op/scope_impl.h"
@@ -311,3 +312,13 @@ CONTROL(invoke_subgraph, wrap,
         "any[*] operands=[]) -> any",
         "torch.ops.higher_order.invoke_subgraph",
         "Call a graph that stands in several places.", .flags = CFX_OP_WRAPS);
+
+bool cfx_control__may_inline(const cfx_target *t, const cfx_value *args,
+                             size_t nargs)
+{
+    int k = cfx_param_find(t->schema, "enabled", strlen("enabled"));
+    bool casts = t->op == &cfx_op__wrap_with_autocast &&
+                 ((size_t)k >= nargs || args[k].kind != CFX_BOOL_VALUE ||
+                  args[k].u.i);
+    return t->op->flags & CFX_OP_WRAPS && !casts;
+}

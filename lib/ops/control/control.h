@@ -55,6 +55,11 @@ typedef struct control_row {
 cfx_status cfx_control__row(control *c, control_row *row, size_t n);
 void cfx_control__row_release(control *c, control_row *row);
 
+/* Do the nodes of a called graph compute the same in place of the call? Not within
+ * autocast. */
+bool cfx_control__may_inline(const cfx_target *t, const cfx_value *args,
+                             size_t nargs);
+
 control_run cfx_control__cond, cfx_control__while_loop, cfx_control__map,
     cfx_control__scan, cfx_control__associative_scan, cfx_control__wrap,
     cfx_control__autocast;
