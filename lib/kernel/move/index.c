@@ -392,12 +392,12 @@ static void run_select(void *arg, int64_t begin, int64_t end, int worker)
     for (; begin < end; begin++) {
         int64_t k = begin % j->count, outer = begin / j->count;
         int64_t i = read_index(j->itype, j->index, k);
-        const char *x = j->x + (outer * j->n + i) * j->row;
 
         if (i < 0 || i >= j->n) {
             note_bad(&j->bad, k);
             return;
         }
+        const char *x = j->x + (outer * j->n + i) * j->row;
         if (j->row == j->size)
             copy_element((size_t)j->size, j->y + begin * j->row, x);
         else
