@@ -36,8 +36,8 @@ static const cli_option options[] = {
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct run_options, seed)},
     {CLI_TEXT, 'O', "output-dir", "DIR",
-     "write the results to DIR/output.npy, or output_0.npy, output_KEY.npy, "
-     "... instead of printing them",
+     "write each result to DIR/NAME.npy, by the names that cfx info shows, "
+     "instead of printing it",
      offsetof(struct run_options, directory)},
     {CLI_LIST, 0, "save", "NODE=FILE",
      "write the value of a node to a file; its suffix selects the format",

@@ -40,9 +40,8 @@ int cli_read_tolerance(const cli *c, const cli_tolerance_options *o,
 
 /*
  * Compare each part of a result with the tensor of its name: DIR/NAME.npy, as
- * `cfx run -O DIR` writes them, or the tensors of a
- * FILE; a result of one part takes the only tensor of a FILE, whatever its
- * name. Prints a line for each part that is equal (`to` NULL: none). Fails with
+ * `cfx run -O DIR` writes them, or the tensors of a FILE; a result of one part
+ * takes the only tensor of a FILE, whatever its name. Prints a line for each part that is equal (`to` NULL: none). Fails with
  * CFX_ENUMERIC and the first difference.
  */
 cfx_status cli_expect(FILE *to, cfx_context *ctx, const cli_result *result,

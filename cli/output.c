@@ -82,41 +82,42 @@ cfx_value cli_output_names(const cfx_module *gm)
     return names.kind == CFX_TUPLE ? names : CFX_NOTHING;
 }
 
-/* The name of part i of n; NULL: its path. A part that has parts has its path, too. */
+/* What the file calls part i of n; NULL: it has no name for it. */
 static const char *given_name(const cli_result *r, uint32_t i, uint32_t n)
 {
-    const cfx_seq *names = r->names.kind == CFX_TUPLE ? r->names.u.seq : NULL;
+    const cfx_seq *names = r->names.u.seq;
 
-    return names && names->len == n && names->item[i].kind == CFX_STR
+    return names->len == n && names->item[i].kind == CFX_STR
                ? names->item[i].u.str->text
                : NULL;
+}
+
+/* A part that has parts itself is named by its path. */
+static cfx_status visit_named(const cli_result *r, uint32_t i, uint32_t n,
+                              cli_part_fn *fn, void *user, cfx_error *err)
+{
+    char path[NAME_MAX_] = "output";
+    bool one = is_part(r->value);
+    cfx_value part = one ? r->value : r->value.u.seq->item[i];
+    const char *name = is_part(part) ? given_name(r, i, n) : NULL;
+
+    if (name)
+        return fn(user, name, part, err);
+    cfx_status st = one ? CFX_OK : extend(path, cfx_int(i), err);
+    return st ? st : visit(part, path, fn, user, err);
 }
 
 cfx_status cli_visit_result(const cli_result *r, cli_part_fn *fn, void *user,
                             cfx_error *err)
 {
-    cfx_value v = r->value;
-    bool one = is_part(v);
-    uint32_t n = one ? 1 : v.u.seq->len;
+    char path[NAME_MAX_] = "output";
     cfx_status st = CFX_OK;
 
-    if (v.kind == CFX_DICT || r->names.kind != CFX_TUPLE) {
-        char name[NAME_MAX_] = "output";
-        return visit(v, name, fn, user, err);
-    }
-    for (uint32_t i = 0; i < n && !st; i++) {
-        char path[NAME_MAX_] = "output";
-        const char *name = given_name(r, i, n);
-        cfx_value part = one ? v : v.u.seq->item[i];
-        if (name && is_part(part)) {
-            st = fn(user, name, part, err);
-            continue;
-        }
-        if (!one)
-            st = extend(path, cfx_int(i), err);
-        if (!st)
-            st = visit(part, path, fn, user, err);
-    }
+    if (r->value.kind == CFX_DICT || r->names.kind != CFX_TUPLE)
+        return visit(r->value, path, fn, user, err);
+    uint32_t n = is_part(r->value) ? 1 : r->value.u.seq->len;
+    for (uint32_t i = 0; i < n && !st; i++)
+        st = visit_named(r, i, n, fn, user, err);
     return st;
 }
 

@@ -177,14 +177,13 @@ static cfx_status aten_call_higher_order(cfx_scope *s, cfx_call *call,
 {
     cfx_aten *a = downcast(s);
     const cfx_call *unbound = a->unbound;
-    bool outer = a->higher;
+    bool outer = a->higher, inlined = call->op->flags & CFX_OP_WRAPS;
     cfx_aten_spelling c = {.nargs = 0};
 
     a->unbound = NULL;
-    a->higher = !(call->op->flags & CFX_OP_WRAPS);
+    a->higher = !inlined;
     cfx_status st = CFX_SCOPE_SUPER(&cfx_aten__class,
                                     call_higher_order)(s, call, out);
-    bool inlined = !a->higher;
     a->higher = outer;
     if (st || a->muted || inlined)
         return st;

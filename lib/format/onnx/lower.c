@@ -699,8 +699,8 @@ void onnx_branch_results(onnx_node *n, size_t count, const cfx_value *v,
 
 /* ---- A model ---- */
 
-/* What the file calls its outputs is kept with the output node. A name with a slash
- * is a path in the exporter's module tree, which names no file. */
+/* Keep the names of the graph's outputs as metadata of the output node. A name with
+ * a slash is left out, since `cfx run -O` makes file names of them. */
 static void name_outputs(cfx_scope *s, const Onnx__GraphProto *g)
 {
     cfx_node *n = cfx_graph_output_node(onnx_recorder_of(s)->at->graph);

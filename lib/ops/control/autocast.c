@@ -29,13 +29,15 @@ typedef struct row {
     policy (*decide)(const cfx_value *in); /* by the arguments; or NULL */
 } row;
 
-/* Of vectors it is dot, which is not listed. */
+/* PyTorch computes the inner product of two vectors by dot, which its lists lack,
+ * and others by a matrix product. */
 static policy decide_inner(const cfx_value *in)
 {
     return in[0].u.tensor->rank > 1 ? LOWER : UNLISTED;
 }
 
-/* The modes that PyTorch has operators for. */
+/* PyTorch calls reflection_pad and replication_pad for these modes; both are on its
+ * list for float32. */
 static policy decide_pad(const cfx_value *in)
 {
     const char *mode = in[2].u.str->text;
@@ -43,16 +45,36 @@ static policy decide_pad(const cfx_value *in)
                                                                   : UNLISTED;
 }
 
-/* Of two operands it is bmm if a letter of both is not in the result, else mul. */
+/* Is the axis of a letter in the subscripts of an operand known to have extent 1? */
+static bool has_extent_1(const char *s, const char *end, char letter,
+                         const cfx_tensor *t)
+{
+    int letters = 0, axis = 0;
+    for (const char *c = s; c < end; c++)
+        letters += *c != ' ' && *c != '.';
+    for (; s < end && *s != letter; s++)
+        if (*s == '.' && s[1] == '.' && s[2] == '.')
+            axis += t->rank - letters;
+        else
+            axis += *s != ' ' && *s != '.';
+    return axis >= 0 && axis < t->rank && cfx_dim_is(t->shape[axis], 1);
+}
+
+/* PyTorch calls bmm for two operands if a letter that both have, with other extents
+ * than 1, is summed over, and mul otherwise. Several operands are a chain of both. */
 static policy decide_einsum(const cfx_value *in)
 {
     const char *text = in[0].u.str->text, *comma = strchr(text, ',');
     const char *arrow = strstr(text, "->");
+    const char *end = arrow ? arrow : text + strlen(text);
+    const cfx_value *x = in[1].u.seq->item;
     if (in[1].u.seq->len != 2 || !comma)
         return in[1].u.seq->len < 2 ? UNLISTED : UNSUPPORTED;
     for (const char *c = text; c < comma; c++)
         if (*c != ' ' && *c != '.' && strchr(comma, *c) &&
-            (!arrow || (strchr(comma, *c) < arrow && !strchr(arrow, *c))))
+            (!arrow || (strchr(comma, *c) < arrow && !strchr(arrow, *c))) &&
+            !has_extent_1(text, comma, *c, x[0].u.tensor) &&
+            !has_extent_1(comma + 1, end, *c, x[1].u.tensor))
             return LOWER;
     return UNLISTED;
 }

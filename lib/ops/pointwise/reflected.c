@@ -6,6 +6,7 @@
  * shape, cost   those of the operator.
  */
 #include "op/composite.h"
+#include "op/rules.h"
 
 static cfx_value reflected_build(cfx_scope *s, const cfx_call *call)
 {
@@ -14,9 +15,9 @@ static cfx_value reflected_build(cfx_scope *s, const cfx_call *call)
 
 CFX_COMPOSITE(reflected)
 
-#define REFLECTED(name, function, aliases_, doc_)                             \
+#define SWAPPED(name, params_, function, aliases_, doc_)                      \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor self, Tensor|Scalar other) -> Tensor",       \
+        .schema = #name "(" params_ ") -> Tensor",                            \
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
         .flags = CFX_OP_COMPLEX,                                              \
@@ -25,18 +26,11 @@ CFX_COMPOSITE(reflected)
         .cost = reflected_cost,                                               \
         .run = reflected_run,                                                 \
     };
-
+#define REFLECTED(name, function, aliases_, doc_)                             \
+    SWAPPED(name, CFX_NUMBER_SECOND, function, aliases_, doc_)
 #define COMPARED(name, word, function, doc_)                                  \
-    const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Scalar self, Tensor other) -> Tensor",              \
-        .aliases = "operator." word,                                          \
-        .doc = doc_,                                                          \
-        .flags = CFX_OP_COMPLEX,                                              \
-        .data = function,                                                     \
-        .infer = reflected_infer,                                             \
-        .cost = reflected_cost,                                               \
-        .run = reflected_run,                                                 \
-    };
+    SWAPPED(name, "Scalar self, Tensor other", function, "operator." word,    \
+            doc_)
 
 COMPARED(req, "eq", "torch.eq", "number == tensor.")
 COMPARED(rne, "ne", "torch.ne", "number != tensor.")

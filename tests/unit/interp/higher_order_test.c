@@ -185,7 +185,7 @@ static const char *propagate(const char *x, const char *p)
     return text;
 }
 
-/* What PyTorch's lists say of an operator, in each type of its arguments. */
+/* Result types of operators on and off PyTorch's autocast lists, by input type. */
 TEST_CASE(autocast_casts_what_is_listed)
 {
     const struct {
@@ -198,6 +198,12 @@ TEST_CASE(autocast_casts_what_is_listed)
         {"torch.nn.functional.linear", "(%x, %x)", "f32[2, 2]", "bf16[2, 2]"},
         {"torch.ops.aten.mm.default", "(%x, %x)", "f32[2, 2]", "bf16[2, 2]"},
         {"torch.inner", "(%x, %x)", "f32[2, 2]", "bf16[2, 2]"},
+        {"torch.einsum", "('ij,kj->ik', [%x, %x])", "f32[2, 3]", "bf16[2, 2]"},
+        {"torch.einsum", "('i...,j...->ij', [%x, %x])", "f32[2, 1]",
+         "f32[2, 2]"},
+        {"torch.einsum", "('ij,kj->ik', [%x, %x])", "f32[2, 1]", "f32[2, 2]"},
+        {"torch.einsum", "('ij,ij->ij', [%x, %x])", "f32[2, 2]", "f32[2, 2]"},
+        {"torch.einsum", "('ij->ji', [%x])", "f32[2, 3]", "f32[3, 2]"},
         {"torch.prod", "(%x,)", "bf16[2, 2]", "f32[]"},
         {"torch.linalg.inv", "(%x,)", "bf16[2, 2]", "f32[2, 2]"},
         {"torch.stack", "([%x, %x],)", "bf16[2, 2]", "bf16[2, 2, 2]"},
