@@ -37,9 +37,6 @@ if STATIC_ONLY
 cfx_LDFLAGS += -export-dynamic
 endif
 
-dist_man_MANS += doc/cfx.1
-EXTRA_DIST += doc/roofline.svg
-
 # The shells call the program for completions.
 bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = %reldir%/completion/cfx

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Files and folders that the documents for developers name exist, and each README
-# of a folder is distributed.
+# Files and folders that the documents for developers name exist, each README of a
+# folder is distributed, and links of documents lead to what is installed with them.
 set -u
 cd "$srcdir" || exit 99
 passed=0 failed=0
@@ -21,6 +21,7 @@ distributed=$({ cat Makefile.am
     find . -name local.mk | sed 's|^\./||' | while read -r mk; do
         sed "s|%reldir%|${mk%/*}|g" "$mk"
     done; } | tr -s '[:space:]\\' '\n')
+installed=$(printf '%s\n' "$distributed" | grep -xE '[A-Z]+(\.md)?|doc/.*')
 for readme in $(find cli interp lib optimize shapeprop tests bench examples \
     -name README.md); do
     if printf '%s\n' "$distributed" |
@@ -28,6 +29,28 @@ for readme in $(find cli interp lib optimize shapeprop tests bench examples \
         passed=$((passed + 1))
     else
         echo "not ok: $readme is not distributed"
+        failed=$((failed + 1))
+    fi
+done
+# A link is right in the source and where the documents are installed: the folder doc
+# is there, too.
+for doc in *.md doc/*.md; do
+    for link in $(grep -oE '\]\([^) ]+\)' "$doc" | sed 's/^](//;s/)$//'); do
+        case $link in *://*) continue ;; esac
+        path=$(realpath -m --relative-to=. "$(dirname "$doc")/${link%%#*}")
+        if [ -e "$path" ] && printf '%s\n' "$installed" | grep -qxF "$path"; then
+            passed=$((passed + 1))
+        else
+            echo "not ok: $doc links to $link"
+            failed=$((failed + 1))
+        fi
+    done
+done
+for doc in *.md doc/*.md; do
+    if printf '%s\n' "$installed" | grep -qxF "$doc"; then
+        passed=$((passed + 1))
+    else
+        echo "not ok: $doc is not installed"
         failed=$((failed + 1))
     fi
 done

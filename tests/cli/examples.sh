@@ -219,7 +219,7 @@ if [ -f scale.so ]; then
         "$build/cfx" run scale.fx -i 'x=f32[2,3]'
 fi
 
-# ---- Short, as the README says ----
+# ---- Short ----
 
 for f in "$src"/examples/*.c; do
     case $f in */digits.c) continue ;; esac

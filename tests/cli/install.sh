@@ -1,6 +1,6 @@
 #!/bin/sh
-# What `make install` leaves is enough: the README's compile lines work as they
-# stand, in C and C++, with the shared library and the static one, in a folder
+# What `make install` leaves is enough: the compile lines of the README and of
+# doc/library.md work as they stand, in C and C++, with the shared library and the static one, in a folder
 # that no one configured; and `make uninstall` leaves nothing.
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR CFX_MACHINES
 . "$srcdir/tests/cli/said.sh"
@@ -25,6 +25,8 @@ said 'pkg-config tells the version of the program' 0 \
     "^cfx $(pkg-config --modversion cfx)\$" "$prefix/bin/cfx" --version
 said 'the manual is installed' 0 '' test -f "$prefix/share/man/man1/cfx.1"
 said 'the licence is installed' 0 '' test -f "$prefix/share/doc/cfx/LICENSE"
+said 'the chapters are installed' 0 '' \
+    test -f "$prefix/share/doc/cfx/doc/models.md"
 for f in "$src"/examples/*.c; do
     said "the example ${f##*/} is installed" 0 '' \
         cmp "$f" "$prefix/share/doc/cfx/examples/${f##*/}"
@@ -36,11 +38,15 @@ done
             grep -F -e "$build/" -e "$src/" "$f"
     done
 
-# ---- The README's lines ----
+# ---- Lines that compile ----
 
-cp "$src/examples/swap.c" "$src/examples/twice.c" .
-# lines PATTERN: the commands of the README that have it
-lines() { sed -n 's/^    \(cc .*\)/\1/p' "$src/README.md" | grep -e "$1"; }
+cp "$src/examples/run.c" "$src/examples/swap.c" "$src/examples/twice.c" .
+# lines PATTERN: the commands of the README and the chapter that have it
+lines()
+{
+    sed -n 's/^    \(cc .*\)/\1/p' "$src/README.md" "$src/doc/library.md" |
+        grep -e "$1"
+}
 
 # compiles NAME LINE
 compiles()
@@ -49,7 +55,7 @@ compiles()
     said "$1" 0 '' sh -c "$(echo "$2" | sed "s|^cc |$CC |")"
 }
 
-# runs NAME: a.out is the README's swap, as the one in the build
+# runs NAME: a.out is swap, as the one in the build
 runs()
 {
     said "$1 runs" 0 '^tensor\(\[\[0.0000, 0.0000, 0.0694' \
@@ -59,11 +65,13 @@ runs()
 shared=$(lines 'swap.c .*--cflags --libs cfx)$')
 static=$(lines 'swap.c .*--static')
 plugin=$(lines 'twice.c')
-said 'the README has a line for each' 0 '' \
-    test -n "$shared" -a -n "$static" -a -n "$plugin"
+example=$(lines 'run.c')
+said 'there is a line for each' 0 '' \
+    test -n "$shared" -a -n "$static" -a -n "$plugin" -a -n "$example"
 if [ -e "$lib/libcfx.so" ]; then
     compiles 'with the shared library' "$shared"
     runs 'the program with the shared library'
+    compiles "the README's line" "$example"
 fi
 if [ -e "$lib/libcfx.a" ]; then
     compiles 'with the static library' "$static"

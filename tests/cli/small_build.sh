@@ -1,8 +1,8 @@
 #!/bin/sh
-# small_build.sh BUILD -- the smallest program that runs a model, as the README
-# tells of it: its configure line, in the folder BUILD, gives a library without
+# small_build.sh BUILD -- the smallest program that runs a model, as doc/library.md
+# describes it: its configure line, in the folder BUILD, gives a library without
 # threads, of which examples/embed.c becomes one static program of about the
-# size that the README names. .ci/run runs it, since it builds the library anew.
+# size that the chapter names. .ci/run runs it, since it builds the library anew.
 src=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
 build=$(cd "$1" && pwd)
@@ -10,8 +10,8 @@ export srcdir="$src" builddir="$build" CFX="$build/embed"
 . "$src/tests/cli/said.sh"
 jobs=$(getconf _NPROCESSORS_ONLN)
 
-options=$(sed -n 's/^    \.\/configure //p' "$src/README.md")
-said 'the README has a line for configure' 0 '' test -n "$options"
+options=$(sed -n 's/^    \.\/configure //p' "$src/doc/library.md")
+said 'the chapter has a line for configure' 0 '' test -n "$options"
 # shellcheck disable=SC2086
 [ -e "$build/Makefile" ] || said 'it configures' 0 '' \
     sh -c "cd '$build' && '$src/configure' --quiet $options"
@@ -59,10 +59,10 @@ said 'more than one thread is refused' 0 'built without threads' ./threads
 links embed "$src/examples/embed.c"
 strip embed
 said 'it runs, where there is no file' 0 '^3$' env -i ./embed
-told=$(grep -oE 'stripped, the program has [0-9.]+ MB' "$src/README.md" |
+told=$(grep -oE 'stripped, the program has [0-9.]+ MB' "$src/doc/library.md" |
     grep -oE '[0-9.]+')
 size=$(wc -c <embed)
-echo "$size bytes, the README tells $told MB"
-said 'it has the size that the README tells' 0 '' awk -v size="$size" \
+echo "$size bytes, doc/library.md says $told MB"
+said 'it has the size that the chapter names' 0 '' awk -v size="$size" \
     -v told="$told" 'BEGIN { r = size / 1e6 / told; exit r < 0.9 || r > 1.1 }'
 tell

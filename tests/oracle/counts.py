@@ -2,7 +2,7 @@
 
     counts.py FOLDER
 
-writes small models to FOLDER as the README's recipe does (an export, one in
+writes small models to FOLDER by the recipe of doc/models.md (an export, one in
 Core ATen, a subclass of Conv3d, a bare parameter, bfloat16), and counts.txt: a
 line `MODEL INPUT MODULE PARAMETERS` for each module that has any, `(model)` the
 whole, and `MODEL INPUT (buffers) BYTES`. tests/cli/counts.sh holds cfx to them.

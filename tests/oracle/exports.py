@@ -5,9 +5,9 @@
     exports.py --save DIR [NAME...]     only write the files
 
 CFX is the program. Small models with random weights are exported with a
-dynamic batch, as training IR and as Core ATen, and saved twice: by the README's
-recipe, and in the superset by models/export.py; models of torchvision whose
-functions are wrapped are traced. Of each, `cfx run` must give PyTorch's results
+dynamic batch, as training IR and as Core ATen, and saved twice: by the recipe
+of doc/models.md, and in the superset by models/export.py; models of torchvision
+whose functions are wrapped are traced. Of each, `cfx run` must give PyTorch's results
 to 1e-4 of the largest, also for a batch that was not traced; `cfx shapes`, with
 a symbol for the batch, the type and shape of every tensor; and `cfx roofline` a
 report, by node and by module. Where the recipe leaves out something that the graph takes (lifted
@@ -290,7 +290,7 @@ def export(model, args, ir):
 
 
 def save_text(gm, path):
-    """As the README has it."""
+    """As doc/models.md has it."""
     with open(path + ".fx", "w", encoding="utf-8") as file:
         file.write(f"{gm!r}\n\n{gm.graph}\n")
     safetensors.torch.save_file(
@@ -304,7 +304,7 @@ SAVE = {"text": save_text, "superset": recipe.export}
 
 
 def lost(gm):
-    """What the graph takes and the README's recipe does not save."""
+    """What the graph takes and the recipe of doc/models.md does not save."""
     saved = {n for n, _ in [*gm.named_parameters(remove_duplicate=False),
                             *gm.named_buffers(remove_duplicate=False)]}
     return [n.target for n in gm.graph.nodes

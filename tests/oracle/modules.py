@@ -4,7 +4,7 @@
     modules.py CFX [TYPE...]
 
 CFX is the program.  Each type is made in configurations that together reach
-every argument of its constructor, saved by the recipe of the README (PyTorch's
+every argument of its constructor, saved by the recipe of doc/models.md (PyTorch's
 own text, eval) and by models/export.py (the superset, eval and training), and
 run.  A result is right to 1e-5 (of random ones shape and type are compared), or
 the program refuses the model: an argument that the text does not tell is named

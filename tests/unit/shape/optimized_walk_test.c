@@ -39,7 +39,7 @@ static void count_free(void *user, void *p, size_t size)
     free(p);
 }
 
-/* ---- The model of the README ---- */
+/* ---- The digits ---- */
 
 static void setup(void)
 {
