@@ -1,6 +1,18 @@
-# The manual page, the chapters, and the reference of the library.
+# The manual pages, the chapters, and the reference of the library.
 
-dist_man_MANS += %reldir%/cfx.1
+# cfx.1 describes all commands. It is installed as an overview and a page for each.
+EXTRA_DIST += %reldir%/cfx.1 %reldir%/man_pages.awk
+all-local: %reldir%/man/cfx.1
+%reldir%/man/cfx.1: %reldir%/cfx.1 %reldir%/man_pages.awk
+	$(AM_V_GEN)rm -rf %reldir%/man && $(MKDIR_P) %reldir%/man && \
+		{ awk -v dir=%reldir%/man -f $(srcdir)/%reldir%/man_pages.awk \
+		$(srcdir)/%reldir%/cfx.1 || { rm -rf %reldir%/man; exit 1; }; }
+install-data-local: %reldir%/man/cfx.1
+	$(MKDIR_P) '$(DESTDIR)$(mandir)/man1'
+	$(INSTALL_DATA) %reldir%/man/*.1 '$(DESTDIR)$(mandir)/man1'
+uninstall-local: %reldir%/man/cfx.1
+	cd %reldir%/man && for page in *.1; do \
+		rm -f '$(DESTDIR)$(mandir)/man1'/"$$page"; done
 
 # They are installed in a folder doc, so that their links are right there, too.
 chaptersdir = $(docdir)/doc
@@ -18,4 +30,4 @@ html-local: $(nodist_cfxinclude_HEADERS)
 	$(AM_V_GEN)SRCDIR='$(abs_srcdir)' BUILDDIR='$(abs_builddir)' \
 		VERSION='$(VERSION)' $(DOXYGEN) $(srcdir)/%reldir%/Doxyfile
 mostlyclean-local:
-	rm -rf html
+	rm -rf html %reldir%/man

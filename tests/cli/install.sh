@@ -23,7 +23,9 @@ said 'the program runs' 0 '^output f32\[3, 5\]$' "$prefix/bin/cfx" run \
     "$prefix/share/cfx/models/mymodule.fx" -i 'x=f32[3,4]'
 said 'pkg-config tells the version of the program' 0 \
     "^cfx $(pkg-config --modversion cfx)\$" "$prefix/bin/cfx" --version
-said 'the manual is installed' 0 '' test -f "$prefix/share/man/man1/cfx.1"
+for page in cfx cfx-run; do
+    said "$page(1) is installed" 0 '' test -f "$prefix/share/man/man1/$page.1"
+done
 said 'the licence is installed' 0 '' test -f "$prefix/share/doc/cfx/LICENSE"
 said 'the chapters are installed' 0 '' \
     test -f "$prefix/share/doc/cfx/doc/models.md"

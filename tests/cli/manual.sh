@@ -118,14 +118,28 @@ for command in "$work"/*.command; do
     fi
 done
 
-# What reads it has nothing to say about it.
+# Each command has a page, to which the overview refers, with its options.
+mkdir "$work/man"
+awk -v dir="$work/man" -f "$srcdir/doc/man_pages.awk" "$page"
+sed 's/^/cfx-/' "$work/commands" >"$work/program"
+sed -n 's/^\.It Xr \(cfx-[a-z-]*\) 1$/\1/p' "$work/man/cfx.1" >"$work/page"
+same 'commands of the overview'
+(cd "$work/man" && ls cfx-*.1) | sed 's/\.1$//' >"$work/page"
+same 'pages of commands'
+(cd "$work/man" && grep '^\.It Fl' -- *.1) | sed 's/.*://' >"$work/page"
+grep '^\.It Fl' "$page" >"$work/program"
+same 'options of the pages'
+
+# What reads them has nothing to say about them.
 if command -v groff >/dev/null; then
-    groff -mdoc -ww -z "$page" >"$work/said" 2>&1
+    for f in "$page" "$work"/man/*.1; do
+        groff -mdoc -ww -z "$f"
+    done >"$work/said" 2>&1
     if [ ! -s "$work/said" ]; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "not ok: the page is well-formed"
+        echo "not ok: the pages are well-formed"
         cat "$work/said"
     fi
 fi
