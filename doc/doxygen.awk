@@ -7,10 +7,10 @@
 # blanks are code.
 
 # The text of a comment line, with Doxygen's special characters quoted, and links to
-# what begins with cfx_, except in an expression.
+# functions, types and errors, except in an expression.
 function quoted(text,   out) {
     gsub(/[\\@<>#%&"]/, "\\\\&", text)
-    gsub(/cfx_[a-z0-9_]+/, "#&", text)
+    gsub(/cfx_[a-z0-9_]+|CFX_E[A-Z]+/, "#&", text)
     while (match(text, /#cfx_[a-z0-9_]+\([^)]/))
         text = substr(text, 1, RSTART - 1) substr(text, RSTART + 1)
     while (match(text, /`[^`]+`/)) {
@@ -58,7 +58,8 @@ function print_comment(next_line,   i, name) {
         name = line[2]
         sub(/^ \* /, "", name)
         sub(/ -- .*/, "", name)
-        sub(/^ \* .* -- /, " * ", line[2])
+        sub(/^ \* .* -- /, "", line[2])
+        line[2] = " * " toupper(substr(line[2], 1, 1)) substr(line[2], 2)
         print documentation("/** \\file " name "\n\\brief")
     } else if (is_section()) {
         name = line[1]

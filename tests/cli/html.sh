@@ -18,7 +18,7 @@ if [ -s err ]; then not_ok 'it has warnings'; else ok; fi
 words() { tr '\n' ' ' <"$build/html/$1" | sed 's/<[^>]*>/ /g' | tr -s ' '; }
 
 words interp_8h.html >page
-said 'a header has its text' 0 'an interpreter that walks a graph node by node' \
+said 'a header has its text' 0 'An interpreter that walks a graph node by node' \
     cat page
 also 'and its example' 'static cfx_status count_function'
 also 'a function has its comment' \
