@@ -6,7 +6,8 @@ all-local: %reldir%/man/cfx.1
 %reldir%/man/cfx.1: %reldir%/cfx.1 %reldir%/man_pages.awk
 	$(AM_V_GEN)rm -rf %reldir%/man && $(MKDIR_P) %reldir%/man && \
 		{ awk -v dir=%reldir%/man -f $(srcdir)/%reldir%/man_pages.awk \
-		$(srcdir)/%reldir%/cfx.1 || { rm -rf %reldir%/man; exit 1; }; }
+		$(srcdir)/%reldir%/cfx.1 $(srcdir)/%reldir%/cfx.1 || \
+		{ rm -rf %reldir%/man; exit 1; }; }
 install-data-local: %reldir%/man/cfx.1
 	$(MKDIR_P) '$(DESTDIR)$(mandir)/man1'
 	$(INSTALL_DATA) %reldir%/man/*.1 '$(DESTDIR)$(mandir)/man1'

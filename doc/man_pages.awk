@@ -1,10 +1,11 @@
 # man_pages.awk -- write DIR/cfx.1, an overview, and DIR/cfx-COMMAND.1 for each
 # command, from doc/cfx.1, which describes them all:
 #
-#     awk -v dir=DIR -f man_pages.awk doc/cfx.1
+#     awk -v dir=DIR -f man_pages.awk doc/cfx.1 doc/cfx.1
 #
 # The overview keeps the title of a command, the first words of its description. Its
-# synopsis and its description go to its own page.
+# synopsis, its description and its examples go to its own page. The examples, which
+# come last, are collected in a first reading.
 
 function begin_page() {
     page = dir "/cfx-" command ".1"
@@ -18,14 +19,39 @@ function begin_page() {
 function end_page() {
     if (page == "")
         return
+    if (command in examples)
+        printf ".Sh EXAMPLES\n%s", examples[command] >page
     print ".Sh SEE ALSO\n.Xr cfx 1 ,\nfor the options of all commands" >page
     close(page)
     page = ""
 }
 
+# An example is some text and commands; a paragraph begins the next one.
+function end_example() {
+    if (example_of != "")
+        examples[example_of] = examples[example_of] \
+            (example_of in examples ? ".Pp\n" : "") example
+    example = example_of = ""
+}
+
 BEGIN { overview = dir "/cfx.1" }
 /^\.Dd / { date = $0 }
-/^\.Sh / { in_synopsis = $2 == "SYNOPSIS" }
+/^\.Sh / {
+    in_synopsis = $2 == "SYNOPSIS"
+    in_examples = $2 == "EXAMPLES"
+}
+NR == FNR {
+    if (in_examples && /^\.Pp/ && example_of != "") {
+        end_example()
+    } else if (in_examples && !/^\.Sh/) {
+        example = example $0 "\n"
+        if (match($0, /\$ cfx [a-z-]+/))
+            example_of = substr($0, RSTART + 6, RLENGTH - 6)
+    }
+    next
+}
+FNR == 1 { end_example() }
+in_examples { next }
 
 # A paragraph of the synopsis begins with the program's name.
 in_synopsis && /^\.Nm/ { command = ""; next }

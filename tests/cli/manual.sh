@@ -120,7 +120,7 @@ done
 
 # Each command has a page, to which the overview refers, with its options.
 mkdir "$work/man"
-awk -v dir="$work/man" -f "$srcdir/doc/man_pages.awk" "$page"
+awk -v dir="$work/man" -f "$srcdir/doc/man_pages.awk" "$page" "$page"
 sed 's/^/cfx-/' "$work/commands" >"$work/program"
 sed -n 's/^\.It Xr \(cfx-[a-z-]*\) 1$/\1/p' "$work/man/cfx.1" >"$work/page"
 same 'commands of the overview'
@@ -129,6 +129,10 @@ same 'pages of commands'
 (cd "$work/man" && grep '^\.It Fl' -- *.1) | sed 's/.*://' >"$work/page"
 grep '^\.It Fl' "$page" >"$work/program"
 same 'options of the pages'
+examples() { sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$@" | grep '\$ cfx'; }
+for f in "$work"/man/*.1; do examples "$f"; done >"$work/page"
+examples "$page" >"$work/program"
+same 'examples of the pages'
 
 # What reads them has nothing to say about them.
 if command -v groff >/dev/null; then
