@@ -141,8 +141,6 @@ void cli_fail_model(const cli *c, cfx_error *err, const char *path,
 cfx_status cli_load(cli *c, cfx_module **out, const char *path,
                     bool need_weights, cfx_error *err);
 
-/* May a model that was not read with this status be read for certain inputs? */
-bool cli_needs_inputs(cfx_status st);
 /* Like cli_load, with weights. A model that is read for certain inputs (ONNX)
  * is read for `texts`, if it cannot be for any: their shapes are then constants
  * of the graph, and with `numbers`, or where shapes do not suffice, few numbers

@@ -20,9 +20,6 @@ cfx_SOURCES += %reldir%/progress.c
 else
 cfx_SOURCES += %reldir%/progress_none.c
 endif
-if HAVE_ONNX
-cfx_SOURCES += %reldir%/cmd_onnx_test.c
-endif
 # The types in which tests compare operators, for cfx ops --table.
 %reldir%/ops_table.$(OBJEXT): %reldir%/tested.def
 nodist_cfx_SOURCES = %reldir%/tested.def

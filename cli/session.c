@@ -298,7 +298,8 @@ static cfx_status load_known(cli *c, cfx_module **out, const char *path,
     return st;
 }
 
-bool cli_needs_inputs(cfx_status st)
+/* May a model that was not read with this status be read for certain inputs? */
+static bool needs_inputs(cfx_status st)
 {
     return st == CFX_EUNDECIDED || st == CFX_ESHAPE || st == CFX_EINVAL ||
            st == CFX_EUNSUPPORTED;
@@ -326,7 +327,7 @@ cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
 
     if (!strcmp(cfx_model_format_of_file(c->ctx, path)->base.name, "onnx"))
         c->onnx = path;
-    if (texts->n && cli_needs_inputs(st)) {
+    if (texts->n && needs_inputs(st)) {
         cfx_error_clear(err);
         if (numbers || load_known(c, out, path, texts, false, seed, &why))
             st = load_known(c, out, path, texts, true, seed, err);

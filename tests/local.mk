@@ -129,6 +129,9 @@ tests_case_tests_SOURCES = $(PROGRAM_SOURCES) $(CASE_SOURCES) \
 	%reldir%/cases/mutant.c %reldir%/cases/mutant_text.c %reldir%/cases/mutant.h \
 	%reldir%/cases/random_models_test.c %reldir%/cases/random_model.c %reldir%/cases/random_model.h \
 	%reldir%/cases/random_cnn.c %reldir%/cases/random_transformer.c
+if HAVE_ONNX
+tests_case_tests_SOURCES += %reldir%/cases/onnx_test.c
+endif
 tests_zoo_tests_SOURCES = $(PROGRAM_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/zoo/zoo_test.c %reldir%/zoo/same_test.c %reldir%/zoo/costs_zoo_test.c \
 	%reldir%/zoo/memory_zoo_test.c %reldir%/unit/shape/memory_check.h \

@@ -98,7 +98,7 @@ said 'info lists them' 0 '^ +1  my.operator499, first in y499' \
 
 # ---- ONNX and files that are no models ----
 
-if "$cfx" --help | grep -q onnx-test; then
+if "$cfx" convert --help | grep -q onnx; then
     mkdir cases
     xz -dc "$src/tests/cases/onnx.tar.xz" | tar -xf - -C cases
     said 'an ONNX model' 0 'onnx, IR [0-9]+, operator set [0-9]+$' \

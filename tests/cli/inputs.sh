@@ -4,7 +4,7 @@
 . "$srcdir/tests/cli/said.sh"
 golden=$src/tests/golden/pt2
 "$cfx" print "$golden/baked.pt2" >/dev/null 2>&1 || exit 77
-"$cfx" --help | grep -q onnx-test && formats='pt2 fx onnx' || formats='pt2 fx'
+"$cfx" convert --help | grep -q onnx && formats='pt2 fx onnx' || formats='pt2 fx'
 for model in baked guarded; do
     cp "$golden/$model.pt2" .
     for format in $formats; do

@@ -95,7 +95,7 @@ formats_of_help convert | sed 's/^OUT//' >"$work/program"
 awk '/^\.It Cm / { command = $3 }
     command == "convert" && /^\.It Pa out/ { print substr($3, 4) }' \
     "$page" >"$work/page"
-run --help | grep -q onnx-test || sed -i '/^\.onnx$/d' "$work/page"
+run convert --help | grep -q onnx || sed -i '/^\.onnx$/d' "$work/page"
 same 'formats of convert'
 
 # What the examples show is what happens: "$ ", a command that may go on over

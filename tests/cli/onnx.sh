@@ -5,14 +5,15 @@
 [ "${1-}" != --update ] || : "${srcdir:=.}" "${builddir:=build}" \
     "${CFX:=build/cfx}"
 . "$srcdir/tests/cli/said.sh"
-"$cfx" --help | grep -q onnx-test || exit 77
+"$cfx" convert --help | grep -q onnx || exit 77
+cases="${CFX_EMULATOR:-} $build/tests/case_tests onnx"
 mkdir cases
 xz -dc "$src/tests/cases/onnx.tar.xz" | tar -xf - -C cases
 
 # The reasons without the paths of this run.
 failures()
 {
-    (cd cases && "$cfx" onnx-test -- *) >told 2>err </dev/null
+    (cd cases && $cases *) >told 2>err </dev/null
     sed -n 's/^FAIL //p' told | sed 's,: [^ ]*/model.onnx: ,: ,
         s,: [^ ]*/test_data_set,: test_data_set,'
 }
@@ -127,7 +128,7 @@ cp -R $case wrong
 LC_ALL=C sed 's/-17/-18/' $case/test_data_set_0/output_5.pb \
     >wrong/test_data_set_0/output_5.pb
 said 'strings that differ' 1 "output 5: '-18' and '-17'" \
-    "$cfx" onnx-test wrong
+    $cases wrong
 for name in own_labels own_grams own_if_of_strings; do
     said "$name is converted" 0 '' "$cfx" convert cases/$name/model.onnx s.fx
     said "$name is read again" 0 'list.list.str' "$cfx" print s.fx
@@ -444,7 +445,7 @@ said 'many small messages' 1 'is not an ONNX file|no operator|out of proportion'
 broken() # broken NAME: the folders of broken/, each with a model
 {
     many=$(find broken -maxdepth 1 -mindepth 1 | wc -l)
-    (cd broken && "$cfx" onnx-test --timeout 60 -- *) >out 2>err </dev/null
+    (cd broken && $cases *) >out 2>err </dev/null
     got=$?
     sum=$(tail -n 1 out | awk '{ print $1 + $3 + $5 }')
     if [ "$got" -le 1 ] && [ "$sum" = "$many" ] && [ ! -s err ]; then ok

@@ -3,7 +3,7 @@
 
 Each case of onnx.backend.test becomes DIR/NAME: model.onnx, its data sets as
 test_data_set_0/input_0.pb, output_0.pb, ..., and `tolerance` where the case is
-compared less closely than others. `cfx onnx-test DIR/*` runs them. With NAMEs,
+compared less closely than others. `tests/case_tests onnx DIR/*` runs them. With NAMEs,
 only cases that match one of these patterns are written.
 
 onnx_cases.py DIR --light writes the project's `light` models in that form; its

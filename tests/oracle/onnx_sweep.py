@@ -2,8 +2,8 @@
 """onnx_sweep.py KIND DIR [COUNT [SEED]] -- random ONNX models of one kind as folders.
 
 KIND is resize, conv_transpose, quantize, recurrent, sizes, or loops. Each model that ONNX Runtime
-runs becomes DIR/NUMBER, whose results are ONNX Runtime's; `cfx onnx-test DIR/*`
-compares. COUNT is 500 if it is not given.
+runs becomes DIR/NUMBER, whose results are ONNX Runtime's;
+`tests/case_tests onnx DIR/*` compares. COUNT is 500 if it is not given.
 """
 import os
 import random

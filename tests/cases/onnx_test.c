@@ -1,30 +1,28 @@
 /*
- * cfx onnx-test -- run cases of ONNX's test data, and compare the results.
+ * onnx_test -- run cases of ONNX's test data, and compare the results.
+ *
+ *     onnx DIR...
  *
  * A case is a folder: model.onnx, and test_data_set_0, 1, ... with input_0.pb,
  * ..., output_0.pb, ... A file `tolerance` beside the model, two numbers, says
- * where a case is compared less closely than others.
+ * where a case is compared less closely than others. Inputs of few numbers that
+ * decide shapes are taken as constants. Prints a line for each case that
+ * failed, with the reason.
  */
-#include <cfx/compare.h>
-
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include <cfx/compare.h>
+#include <cfx/file.h>
+#include <cfx/interp.h>
 
-/* Integers of at most so many elements may be taken as constants. */
-enum { MAX_VALUES = 64, CONSTANT_MAX = 64 };
+#include "tests/cases/program.h"
 
-struct onnx_test_options {
-    bool verbose;
-};
-
-static const cli_option options[] = {
-    {CLI_FLAG, 'v', "verbose", NULL, "print the cases that pass, too",
-     offsetof(struct onnx_test_options, verbose)},
-    {0},
-};
+/* Integers of at most so many elements may be taken as constants. Seconds after
+ * which the program gives up. */
+enum { MAX_VALUES = 64, CONSTANT_MAX = 64, TIMEOUT = 600 };
 
 /* Those of the ONNX project. */
 static const cfx_tolerance usual = {.given = true, .rtol = 1e-3, .atol = 1e-7};
@@ -116,7 +114,7 @@ static cfx_status compare(const struct data *d, cfx_value result,
     return st;
 }
 
-static cfx_status run_set(cli *c, const char *dir, cfx_module *gm,
+static cfx_status run_set(const char *dir, cfx_module *gm,
                           const struct data *d, cfx_error *err)
 {
     const cfx_interp_options how = {.size = sizeof(how)};
@@ -124,7 +122,6 @@ static cfx_status run_set(cli *c, const char *dir, cfx_module *gm,
     cfx_value result = {0};
     cfx_interp it = {0};
 
-    (void)c;
     cfx_status st = cfx_interp_init_with(&it, &cfx_interp_base, gm, &how, err);
     if (!st)
         st = cfx_interp_run(&it, d->in, d->nin, &result, err);
@@ -151,7 +148,7 @@ static void find_constants(const struct data *d, cfx_named_value *out)
                                    has_few(d->in[i]) ? d->in[i] : CFX_NOTHING};
 }
 
-static cfx_status load(cli *c, cfx_module **out, const char *dir,
+static cfx_status load(cfx_context *ctx, cfx_module **out, const char *dir,
                        const cfx_named_value *constants, size_t n,
                        cfx_error *err)
 {
@@ -160,26 +157,34 @@ static cfx_status load(cli *c, cfx_module **out, const char *dir,
     char path[4096];
 
     snprintf(path, sizeof(path), "%s/model.onnx", dir);
-    return cfx_model_load(out, c->ctx, path, &o, err);
+    return cfx_model_load(out, ctx, path, &o, err);
+}
+
+/* May a model that was not read with this status be read for certain inputs? */
+static bool needs_inputs(cfx_status st)
+{
+    return st == CFX_EUNDECIDED || st == CFX_ESHAPE || st == CFX_EINVAL ||
+           st == CFX_EUNSUPPORTED;
 }
 
 /* Load the model; where an input decides shapes, once more with those that may
  * as constants. */
-static cfx_status load_for(cli *c, cfx_module **out, const char *dir,
+static cfx_status load_for(cfx_context *ctx, cfx_module **out, const char *dir,
                            const struct data *d, cfx_error *err)
 {
     cfx_named_value constants[MAX_VALUES];
-    cfx_status st = load(c, out, dir, NULL, 0, err);
+    cfx_status st = load(ctx, out, dir, NULL, 0, err);
 
-    if (!cli_needs_inputs(st))
+    if (!needs_inputs(st))
         return st;
     find_constants(d, constants);
     cfx_error_clear(err);
-    return load(c, out, dir, constants, d->nin, err);
+    return load(ctx, out, dir, constants, d->nin, err);
 }
 
 /* All data sets of a case; *nsets of them were found. */
-static cfx_status run_case(cli *c, const char *dir, int *nsets, cfx_error *err)
+static cfx_status run_case(cfx_context *ctx, const char *dir, int *nsets,
+                           cfx_error *err)
 {
     struct data d;
     cfx_status st = CFX_OK;
@@ -190,12 +195,12 @@ static cfx_status run_case(cli *c, const char *dir, int *nsets, cfx_error *err)
         snprintf(path, sizeof(path), "%s/test_data_set_%d", dir, *nsets);
         if (access(path, F_OK))
             return CFX_OK;
-        st = data_read(&d, c->ctx, dir, *nsets, err);
+        st = data_read(&d, ctx, dir, *nsets, err);
         if (st)
             break;
-        st = load_for(c, &gm, dir, &d, err);
+        st = load_for(ctx, &gm, dir, &d, err);
         if (!st)
-            st = run_set(c, dir, gm, &d, err);
+            st = run_set(dir, gm, &d, err);
         cfx_module_unref(gm);
         data_release(&d);
     }
@@ -209,45 +214,33 @@ static const char *name_of(const char *dir)
     return slash && slash[1] ? slash + 1 : dir;
 }
 
-static int run(cli *c, const void *opts, int nargs, char **args)
+TEST_PROGRAM(onnx)
 {
-    const struct onnx_test_options *o = opts;
+    const cfx_options how = {.size = sizeof(how), .timeout = TIMEOUT};
     int passed = 0, failed = 0, skipped = 0;
+    cfx_context *ctx;
 
-    for (int i = 0; i < nargs; i++) {
+    if (argc < 2 || cfx_context_new(&ctx, &how, NULL)) {
+        fprintf(stderr, "usage: onnx DIR...\n");
+        return 2;
+    }
+    for (int i = 1; i < argc; i++) {
         cfx_error err = {0};
         int nsets = 0;
-        cfx_status st = run_case(c, args[i], &nsets, &err);
-        if (st == CFX_ECANCEL || st == CFX_ELIMIT || st == CFX_ENOMEM)
-            return cli_fail(&err);
-        if (st) {
-            failed++;
-            fprintf(c->out, "FAIL %s: %s\n", name_of(args[i]), err.text);
-        } else if (!nsets) {
-            skipped++;
-            fprintf(c->out, "SKIP %s: no test_data_set_0\n", name_of(args[i]));
-        } else {
-            passed++;
-            if (o->verbose)
-                fprintf(c->out, "PASS %s\n", name_of(args[i]));
+        cfx_status st = run_case(ctx, argv[i], &nsets, &err);
+        if (st == CFX_ECANCEL || st == CFX_ELIMIT || st == CFX_ENOMEM) {
+            fprintf(stderr, "%s: %s\n", name_of(argv[i]), err.text);
+            return 2;
         }
+        passed += !st && nsets;
+        skipped += !st && !nsets;
+        failed += st != CFX_OK;
+        if (st)
+            printf("FAIL %s: %s\n", name_of(argv[i]), err.text);
+        else if (!nsets)
+            printf("SKIP %s: no test_data_set_0\n", name_of(argv[i]));
     }
-    fprintf(c->out, "%d passed, %d failed, %d skipped\n", passed, failed,
-            skipped);
-    return failed ? CLI_FAILED : CLI_OK;
+    cfx_context_free(ctx);
+    printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+    return failed > 0;
 }
-
-const cli_command cli_command_onnx_test = {
-    .name = "onnx-test",
-    .args = "DIR...",
-    .summary = "Run cases of ONNX's test data",
-    .details =
-        "A DIR holds model.onnx and test_data_set_0/input_0.pb, output_0.pb, "
-        "... Inputs of few numbers that decide shapes are taken as constants. "
-        "The status is 1 if a case failed.",
-    .options = options,
-    .size = sizeof(struct onnx_test_options),
-    .min_args = 1,
-    .max_args = 1 << 20,
-    .run = run,
-};
