@@ -57,4 +57,4 @@ libcfx_all_la_SOURCES += %reldir%/match/matcher_impl.h %reldir%/match/matcher.c 
 dist_cfxinclude_HEADERS += %reldir%/cfx/codegen.h
 libcfx_all_la_SOURCES += %reldir%/codegen/codegen.c %reldir%/codegen/codegen.h \
 	%reldir%/codegen/codegen_build.c %reldir%/codegen/codegen_call.c \
-	%reldir%/codegen/codegen_value.c %reldir%/codegen/compiled.c %reldir%/codegen/recompile.c
+	%reldir%/codegen/codegen_value.c %reldir%/codegen/compiled.c

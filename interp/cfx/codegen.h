@@ -1,5 +1,5 @@
 /*
- * cfx/codegen.h -- a GraphModule as C: written, compiled, loaded, run.
+ * cfx/codegen.h -- a GraphModule as C, and what the generated files call.
  *
  * cfx_print_c writes one C11 file with a function that does what the graph
  * says, a line a node:
@@ -22,10 +22,6 @@
  *     cfx print net.fx --format c -o net.c
  *     cc net.c $(pkg-config --cflags --libs cfx) -o net
  *     ./net -w net.safetensors x.npy
- *
- * cfx_graph_module_recompile compiles this code to a shared object with the
- * system's compiler and loads it; calls of the module then run it. As in
- * torch.fx, editing the graph does not recompile it.
  */
 #ifndef CFX_CODEGEN_H
 #define CFX_CODEGEN_H
@@ -84,33 +80,6 @@ typedef struct cfx_c_options {
  */
 CFX_API cfx_status cfx_print_c(cfx_sink to, const cfx_module *gm,
                                const cfx_c_options *options, cfx_error *err);
-
-/* ---- Compiling ---- */
-
-typedef struct cfx_compile_options {
-    size_t size;          /* sizeof(cfx_compile_options) */
-    const char *compiler; /* NULL: $CC, else cc. Words are separated by spaces;
-                             there is no quoting */
-    const char *flags;    /* added to its command line; NULL: $CFX_CFLAGS */
-    const char *keep;     /* also write the C code here; NULL: nowhere */
-} cfx_compile_options;
-
-/*
- * Compile a GraphModule's graph, so that calls of it (cfx_scope_call_module)
- * run the compiled function until it is compiled again or discarded. Its
- * children are called as before, and interpreters over it still walk the graph.
- * `options` may be NULL. The shared object needs this library's functions from
- * the running program: link the static library with -export-dynamic. Temporary
- * files are removed. Fails with CFX_EUNSUPPORTED (as cfx_print_c), CFX_EIO (no
- * compiler, the first line of its output, or the object cannot be loaded),
- * CFX_ENOMEM; the module is then unchanged.
- */
-CFX_API cfx_status cfx_graph_module_recompile(
-    cfx_module *gm, const cfx_compile_options *options, cfx_error *err);
-/* Return the compiled form, or NULL; borrowed until it is replaced. */
-CFX_API const cfx_compiled *cfx_graph_module_compiled(const cfx_module *gm);
-/* Discard the compiled form; calls walk the graph again. */
-CFX_API void cfx_graph_module_discard_compiled(cfx_module *gm);
 
 /* ---- For generated files: calls and values ---- */
 

@@ -132,7 +132,7 @@ void cfx_walks__init(cfx_walks *w, cfx_context *ctx);
 void cfx_walks__release(cfx_walks *w);
 
 /* For call_graph hooks of scopes: run the graph with an interpreter of that
- * class, or its compiled form. */
+ * class. */
 cfx_status cfx_walks__call_graph(const cfx_interp_class *cls, cfx_scope *s,
                                  cfx_module *m, const char *path,
                                  const cfx_unbound_call *c,

@@ -7,8 +7,6 @@
  */
 #include "interp/walk/interp_impl.h"
 
-#include <cfx/codegen.h>
-
 #include "graph/graph_impl.h"
 #include "nn/module_impl.h"
 #include "op/scope_impl.h"
@@ -283,34 +281,6 @@ static cfx_status run_graph(const cfx_interp_class *cls, cfx_scope *s,
     return st;
 }
 
-/* Run the compiled form of a graph. Takes `in`, or the arguments that `b`
- * binds. */
-static cfx_status run_compiled(cfx_scope *s, cfx_module *m, binder *b,
-                               const cfx_value *in, cfx_value *out)
-{
-    const cfx_compiled *c = m->compiled;
-    cfx_params params = {.n = 0};
-    cfx_value v = cfx_none();
-    size_t frame = cfx_scope_enter(s);
-    cfx_status st = cfx_params__find(&params, m->graph, &s->error);
-    if (!st && params.n != c->nparams)
-        st = cfx_fail(&s->error, CFX_EGRAPH,
-                      "%s was compiled with %zu "
-                      "inputs, not %zu",
-                      c->name, c->nparams, params.n);
-    if (!st && b)
-        st = bind(b, &params);
-    if (!st)
-        v = c->forward(s, b ? b->in : in, m);
-    if (!cfx_scope_failed(s))
-        *out = cfx_value_ref(v);
-    if (b && b->params)
-        release(b);
-    cfx_params__release(&params, s->ctx);
-    cfx_scope_leave(s, frame, cfx_none());
-    return s->error.code;
-}
-
 /* Let a scope class with a module hook handle the call. The graph is not
  * prepared, so it may be one that cannot be. */
 static cfx_status give_to_class(cfx_scope *s, cfx_module *m, const char *path,
@@ -335,8 +305,7 @@ cfx_status cfx_walks__call_graph(const cfx_interp_class *cls, cfx_scope *s,
                                  const cfx_value *in, cfx_value *out)
 {
     if (!c)
-        return m->compiled ? run_compiled(s, m, NULL, in, out)
-                           : run_graph(cls, s, m, NULL, in, out);
+        return run_graph(cls, s, m, NULL, in, out);
     binder b = {.s = s,
                 .args = c->args,
                 .nargs = c->nargs,
@@ -348,8 +317,7 @@ cfx_status cfx_walks__call_graph(const cfx_interp_class *cls, cfx_scope *s,
             out);
     if (s->hook.call_module != cfx_scope_base.call_module)
         return give_to_class(s, m, path, &b, out);
-    return m->compiled ? run_compiled(s, m, &b, NULL, out)
-                       : run_graph(cls, s, m, &b, NULL, out);
+    return run_graph(cls, s, m, &b, NULL, out);
 }
 
 /* The interpreter takes one value for each placeholder. */

@@ -24,8 +24,6 @@ static char *copy_text(cfx_context *ctx, const char *s, size_t *size)
 static void free_one(cfx_module *m)
 {
     cfx_context *ctx = m->ctx;
-    if (m->free_compiled)
-        m->free_compiled(m);
     if (m->graph && m->free_graph)
         m->free_graph(m->graph);
     for (size_t i = 0; i < m->nstate; i++) {

@@ -32,9 +32,6 @@ struct cfx_module {
     cfx_map states;          /* name -> index, once there are many */
     struct cfx_graph *graph; /* of a GraphModule */
     void (*free_graph)(struct cfx_graph *g);
-    const struct cfx_compiled *compiled; /* the compiled graph; or NULL */
-    void *compiled_object;               /* the shared object that has it */
-    void (*free_compiled)(struct cfx_module *m);
     uint64_t effects;    /* cached for lib/graph; or 0 */
     bool used, all_used; /* marks of a sweep */
 };

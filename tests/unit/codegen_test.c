@@ -302,32 +302,7 @@ TEST_CASE(graphs_within_modules_are_built_too)
     cfx_module_unref(gm);
 }
 
-/* ---- recompile ---- */
-
-static cfx_value call(cfx_module *gm, const cfx_value *in, size_t n)
-{
-    cfx_scope s;
-    cfx_value y;
-    cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
-    if (cfx_scope_call_module(&s, gm, "", cfx_args_of(in, n), &y))
-        ck_abort_msg("%s", s.error.text);
-    cfx_scope_release(&s);
-    return y;
-}
-
-static float first_float(cfx_value v)
-{
-    ck_assert_int_eq(v.kind, CFX_TENSOR);
-    return ((float *)v.u.tensor->data)[0];
-}
-
-static cfx_value one_float(float f)
-{
-    cfx_tensor *x;
-    ck_assert(!cfx_tensor_new(&x, ctx, CFX_F32, 1, (int64_t[]){1}, &err));
-    ((float *)x->data)[0] = f;
-    return cfx_value_of_tensor(x);
-}
+/* ---- Failures ---- */
 
 static const char twice[] =
     "# cfx 1\nNet()\n\ngraph():\n"
@@ -336,85 +311,20 @@ static const char twice[] =
     "(args = (%x, %x), kwargs = {})\n"
     "    return %add\n";
 
-TEST_CASE(recompiled_modules_run_what_was_compiled)
-{
-    cfx_module *gm = parsed(ctx, twice);
-    cfx_value x = one_float(3), y;
-    cfx_compile_options how = {.size = sizeof(how), .flags = compile_flags()};
-    ck_assert_ptr_null(cfx_graph_module_compiled(gm));
-    if (cfx_graph_module_recompile(gm, &how, &err))
-        ck_abort_msg("%s", err.text);
-    ck_assert_str_eq(cfx_graph_module_compiled(gm)->name, "Net");
-    /* As in torch.fx, an edit takes effect when the graph is recompiled. */
-    cfx_node *add = cfx_graph_find(cfx_graph_module_graph(gm), "add");
-    ck_assert(!cfx_node_set_target(add, "torch.mul", &err));
-    y = call(gm, &x, 1);
-    ck_assert_float_eq(first_float(y), 6);
-    cfx_value_unref(y);
-    ck_assert(!cfx_graph_module_recompile(gm, &how, &err));
-    y = call(gm, &x, 1);
-    ck_assert_float_eq(first_float(y), 9);
-    cfx_value_unref(y);
-    cfx_graph_module_discard_compiled(gm);
-    ck_assert_ptr_null(cfx_graph_module_compiled(gm));
-    y = call(gm, &x, 1);
-    ck_assert_float_eq(first_float(y), 9);
-    cfx_value_unref(y);
-    ck_assert(!cfx_graph_module_recompile(gm, &how, &err));
-    cfx_value_unref(x);
-    cfx_module_unref(gm);
-}
-
-TEST_CASE(a_missing_compiler_is_an_error)
-{
-    cfx_module *gm = parsed(ctx, twice);
-    cfx_compile_options how = {.size = sizeof(how),
-                               .compiler = "/nonexistent/cc -O2"};
-    ck_assert_int_eq(cfx_graph_module_recompile(gm, &how, &err), CFX_EIO);
-    ck_assert_str_eq(err.text, "there is no compiler '/nonexistent/cc'");
-    how.compiler = NULL;
-    how.flags = "-nonexistent-flag";
-    memset(&err, 0, sizeof(err));
-    ck_assert_int_eq(cfx_graph_module_recompile(gm, &how, &err), CFX_EIO);
-    ck_assert_ptr_nonnull(strstr(err.text, " failed: "));
-    ck_assert_ptr_null(cfx_graph_module_compiled(gm));
-    cfx_module_unref(gm);
-}
-
-TEST_CASE(temporary_files_are_removed)
-{
-    char dir[] = "/tmp/cfx-test-XXXXXX", keep[64];
-    cfx_module *gm = parsed(ctx, twice);
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    setenv("TMPDIR", dir, 1);
-    snprintf(keep, sizeof(keep), "%s/kept.c", dir);
-    cfx_compile_options how = {
-        .size = sizeof(how), .keep = keep, .flags = compile_flags()};
-    ck_assert(!cfx_graph_module_recompile(gm, &how, &err));
-    how.keep = NULL;
-    how.flags = "-nonexistent-flag";
-    ck_assert(cfx_graph_module_recompile(gm, &how, &err));
-    unsetenv("TMPDIR");
-    ck_assert_int_eq(unlink(keep), 0);
-    ck_assert_int_eq(rmdir(dir), 0);
-    cfx_module_unref(gm);
-}
-
-/* ---- Failures ---- */
-
 TEST_CASE(what_has_no_c_text_is_refused)
 {
     cfx_module *gm = parsed(ctx, twice);
     cfx_node *add = cfx_graph_find(cfx_graph_module_graph(gm), "add");
-    cfx_value x = one_float(1);
+    cfx_tensor *t;
     cfx_buf b;
     cfx_buf_init(&b, ctx);
-    ck_assert(!cfx_node_update_arg(add, 1, x, &err));
+    ck_assert(!cfx_tensor_new(&t, ctx, CFX_F32, 1, (int64_t[]){1}, &err));
+    ck_assert(!cfx_node_update_arg(add, 1, cfx_value_of_tensor(t), &err));
     ck_assert_int_eq(cfx_print_c(cfx_sink_buf(&b), gm, NULL, &err),
                      CFX_EUNSUPPORTED);
     ck_assert_str_eq(err.text, "a Tensor has no C text");
     cfx_buf_release(&b);
-    cfx_value_unref(x);
+    cfx_tensor_unref(t);
     cfx_module_unref(gm);
 }
 

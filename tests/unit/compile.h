@@ -14,8 +14,6 @@ typedef struct compiled_file {
     char why[1024]; /* of a failure: what the compiler said */
 } compiled_file;
 
-/* Flags that find the headers of this tree, from $srcdir and $builddir. */
-const char *compile_flags(void);
 /* Write, compile and load; the program's main is compiled, too, and dropped.
  * False with `why`. */
 bool compile_module(compiled_file *f, const cfx_module *gm, cfx_error *err);
