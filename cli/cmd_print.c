@@ -109,13 +109,6 @@ static cfx_status print_dot(cfx_sink to, const cfx_module *gm,
     return cfx_print_dot(to, gm, &how, err);
 }
 
-static cfx_status print_svg(cfx_sink to, const cfx_module *gm,
-                            const struct print_options *o, cfx_error *err)
-{
-    (void)o;
-    return cfx_print_svg(to, gm, NULL, err);
-}
-
 static cfx_status print_c(cfx_sink to, const cfx_module *gm,
                           const struct print_options *o, cfx_error *err)
 {
@@ -138,8 +131,7 @@ static const struct format {
     {"modules", print_modules, false, "As PyTorch prints gm."},
     {"model", print_model, false, "The whole model file."},
     {"cfx", print_lossless, true, "The lossless superset of the model file."},
-    {"dot", print_dot, false, "A picture for Graphviz."},
-    {"svg", print_svg, false, "A picture."},
+    {"dot", print_dot, false, "A picture for Graphviz (dot -Tsvg)."},
     {"c", print_c, true, "A program in C."},
 };
 

@@ -1,10 +1,9 @@
 /*
- * cfx/picture.h -- drawings of a graph, for Graphviz or as SVG.
+ * cfx/picture.h -- drawings of a graph for Graphviz.
  *
  *     cfx_picture_options how = {.size = sizeof(how),
  *                                .ignore_parameters_and_buffers = true};
  *     cfx_print_dot(cfx_sink_file(f), gm, &how, &err); // dot -Tsvg
- *     cfx_print_svg(cfx_sink_file(f), gm, NULL, &err); // any browser
  *
  * Nodes form a cluster for each module that they belong to: by their target's
  * path, else by meta nn_module_stack, else by the nodes before and after them.
@@ -17,13 +16,11 @@
 #include <cfx/graph_module.h>
 #include <cfx/text.h>
 
-/* The options of torch.fx's FxGraphDrawer; zeroed, or NULL, for its defaults.
- * The last two are for dot only. */
+/* The options of torch.fx's FxGraphDrawer; zeroed, or NULL, for its defaults. */
 typedef struct cfx_picture_options {
     size_t size; /* sizeof(cfx_picture_options) */
     bool ignore_getattr;
-    /* Omit the parameters and buffers of called modules. (SVG never does.) */
-    bool ignore_parameters_and_buffers;
+    bool ignore_parameters_and_buffers; /* of called modules */
     bool parse_stack_trace; /* show the source line of meta stack_trace */
     bool no_clusters;
     bool node_names_in_args; /* show arguments that are nodes, too */
@@ -39,15 +36,6 @@ CFX_BEGIN_DECLS
  * opcode and shape in separate fields.
  */
 CFX_API cfx_status cfx_print_dot(cfx_sink to, const cfx_module *gm,
-                                 const cfx_picture_options *options,
-                                 cfx_error *err);
-
-/*
- * An SVG drawing without Graphviz: layers from inputs to outputs, with
- * downward edges, in a light or dark theme by the viewer's preference. The
- * time is linear in nodes and edges.
- */
-CFX_API cfx_status cfx_print_svg(cfx_sink to, const cfx_module *gm,
                                  const cfx_picture_options *options,
                                  cfx_error *err);
 

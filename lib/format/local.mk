@@ -14,7 +14,6 @@ libcfx_all_la_SOURCES += \
 	%reldir%/io.h \
 	%reldir%/json.c \
 	%reldir%/json.h \
-	%reldir%/drawing/layout.c \
 	%reldir%/text/lexer.c \
 	%reldir%/text/lexer.h \
 	%reldir%/load.c \
@@ -44,7 +43,6 @@ libcfx_all_la_SOURCES += \
 	%reldir%/text/print_modules.c \
 	%reldir%/python/print_python.c \
 	%reldir%/python/print_readable.c \
-	%reldir%/drawing/print_svg.c \
 	%reldir%/text/print_tabular.c \
 	%reldir%/text/print_value.c \
 	%reldir%/random.c \

@@ -304,7 +304,7 @@ done
 
 # ---- Printing ----
 
-for format in graph tabular python readable modules model cfx c dot svg; do
+for format in graph tabular python readable modules model cfx c dot; do
     gives 0 "print --format $format" print fc.fx --format $format
     yes "$format is not empty" test -s out
 done

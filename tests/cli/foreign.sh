@@ -37,7 +37,7 @@ quiet()
 everywhere()
 {
     name=$1 model=$2 input=$3
-    for format in graph tabular python readable modules model cfx dot svg c; do
+    for format in graph tabular python readable modules model cfx dot c; do
         quiet "$name: print -f $format" "$cfx" print "$model" -f $format
     done
     quiet "$name: run" "$cfx" run "$model" -i "$input"

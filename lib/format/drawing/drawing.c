@@ -115,22 +115,17 @@ static void fill_clusters(cfx_drawing *d)
 
 static bool collect(cfx_drawing *d)
 {
-    size_t ids = cfx_graph_ids(d->graph), len = cfx_graph_len(d->graph);
+    size_t len = cfx_graph_len(d->graph);
     d->node = cfx_arena_alloc(&d->arena, (len + 1) * sizeof(*d->node));
     d->cluster = cfx_arena_alloc(&d->arena, (len + 1) * sizeof(*d->cluster));
-    d->index = cfx_arena_alloc(&d->arena, (ids + 1) * sizeof(*d->index));
-    if (!d->node || !d->cluster || !d->index ||
-        add_cluster(d, "", 0, 0) == CFX_NO_INDEX)
+    if (!d->node || !d->cluster || add_cluster(d, "", 0, 0) == CFX_NO_INDEX)
         return false;
-    for (size_t i = 0; i <= ids; i++)
-        d->index[i] = CFX_NO_INDEX;
     for (const cfx_node *n = cfx_graph_first(d->graph); n;
          n = cfx_node_next(n)) {
         if (d->how.ignore_getattr && n->op == CFX_GET_ATTR)
             continue;
         if (!own_cluster(d, n, &d->cluster[d->n]))
             return false;
-        d->index[n->id] = (uint32_t)d->n;
         d->node[d->n++] = n;
     }
     fill_clusters(d);

@@ -338,8 +338,6 @@ static void move_to(dot *p, uint32_t *at, uint32_t to)
 static void put_edges(dot *p, const cfx_node *n)
 {
     for (const cfx_use *u = n->first_user; u; u = u->next) {
-        if (p->d.index[u->user->id] == CFX_NO_INDEX)
-            continue;
         put_margin(p, 0);
         put_name(p, n->name);
         cfx_out_puts(p->out, " -> ");
