@@ -97,8 +97,8 @@ libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
 	%reldir%/shape/permute.c %reldir%/shape/repeat.c \
 	%reldir%/shape/shape.c %reldir%/shape/split.c %reldir%/shape/view.c \
 	%reldir%/shape/view.h %reldir%/shape/view_copy.c %reldir%/shape/vmap.c
-libcore_la_SOURCES += %reldir%/strings/normalize.c %reldir%/strings/numbers.c \
-	%reldir%/strings/regex.c %reldir%/strings/regex.h \
+libcore_la_SOURCES += %reldir%/strings/full_match.c %reldir%/strings/normalize.c \
+	%reldir%/strings/numbers.c \
 	%reldir%/strings/split_text.c %reldir%/strings/strings.c \
 	%reldir%/strings/strings.h
 

@@ -10,6 +10,12 @@ cases="${CFX_EMULATOR:-} $build/tests/case_tests onnx"
 mkdir cases
 xz -dc "$src/tests/cases/onnx.tar.xz" | tar -xf - -C cases
 
+# A build without PCRE2 refuses regular expressions.
+"$cfx" run cases/own_regex/model.onnx -i 'x=[["a", "b"]]' >out 2>&1
+if grep -q 'without PCRE2' out; then
+    grep -l RegexFullMatch cases/*/model.onnx | xargs -n 1 dirname | xargs rm -r
+fi
+
 # The reasons without the paths of this run.
 failures()
 {
@@ -109,8 +115,9 @@ said 'strings are given as a list' 0 "\[\['lorem_a', 'bé'\]\]" \
     "$cfx" run $case/model.onnx -i 'x=[["lorem", "b"]]' -i 'n=i64[3]'
 said 'a result of strings is one list' 0 '^c list$' \
     "$cfx" run $case/model.onnx -i 'x=[["lorem", "b"]]' -i 'n=i64[3]'
-said 'shapes follow from the strings' 0 '^y0 +call_function +torch.ops.cfx.string_full_match +b8\[1, 2\]' \
-    "$cfx" shapes cases/own_regex/model.onnx -i 'x=[["lorem", "b"]]'
+[ ! -e cases/own_regex ] ||
+    said 'shapes follow from the strings' 0 '^y0 +call_function +torch.ops.cfx.string_full_match +b8\[1, 2\]' \
+        "$cfx" shapes cases/own_regex/model.onnx -i 'x=[["lorem", "b"]]'
 said 'strings that show numbers have no shape' 1 'str depend on numbers that are not known' \
     "$cfx" shapes $case/model.onnx -i 'x=[["lorem", "b"]]' -i 'n=i64[3]'
 said 'a file of strings' 1 "the input 'n' is missing" \

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "ops/strings/regex.h"
 #include "ops/strings/strings.h"
 
 /* ---- Arrays of str ---- */
@@ -258,40 +257,4 @@ const cfx_op cfx_op__string_index = {
            "their number where it is none of them.",
     .infer = index_infer,
     .run = index_run,
-};
-
-/* ---- Matched ---- */
-
-static cfx_status full_match_infer(cfx_call *call)
-{
-    cfx_regex re;
-    cfx_status st = cfx_regex_compile(&re, call->ctx, call->in[1].u.str,
-                                      call->err);
-
-    cfx_regex_release(&re);
-    return st ? st : strings_out_like(call, CFX_BOOL);
-}
-
-static cfx_status full_match_run(cfx_call *call)
-{
-    bool *out = call->out[0]->data;
-    cfx_regex re = {0};
-    strings s;
-    cfx_status st = strings_read(&s, call);
-
-    if (!st)
-        st = cfx_regex_compile(&re, call->ctx, call->in[1].u.str, call->err);
-    for (size_t i = 0; i < s.self.n && !st; i++)
-        out[i] = cfx_regex_match(&re, s.self.item[i]);
-    cfx_regex_release(&re);
-    strings_release(&s);
-    return st;
-}
-
-const cfx_op cfx_op__string_full_match = {
-    .schema = "string_full_match(any self, str pattern) -> Tensor",
-    .aliases = "torch.ops.cfx.string_full_match",
-    .doc = "Does a regular expression in RE2's syntax match each whole str?",
-    .infer = full_match_infer,
-    .run = full_match_run,
 };
