@@ -66,14 +66,6 @@ CFX_API void cfx_pass_manager_free(cfx_pass_manager *pm);
 CFX_API cfx_status cfx_pass_manager_add(cfx_pass_manager *pm, const char *text,
                                         cfx_error *err);
 
-/* Remove all passes of a name; replace each by another text. Fail with
- * CFX_ENAME if there is none. */
-CFX_API cfx_status cfx_pass_manager_remove(cfx_pass_manager *pm,
-                                           const char *name, cfx_error *err);
-CFX_API cfx_status cfx_pass_manager_replace(cfx_pass_manager *pm,
-                                            const char *name, const char *with,
-                                            cfx_error *err);
-
 /* Require each pass of the first name to come before each of the second. */
 CFX_API cfx_status cfx_pass_manager_this_before_that(cfx_pass_manager *pm,
                                                      const char *this_pass,

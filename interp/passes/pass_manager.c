@@ -138,50 +138,6 @@ cfx_status cfx_pass_manager_add(cfx_pass_manager *pm, const char *text,
     return st;
 }
 
-static cfx_status missing(const char *name, cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENAME, "there is no pass '%s' in the list", name);
-}
-
-cfx_status cfx_pass_manager_remove(cfx_pass_manager *pm, const char *name,
-                                   cfx_error *err)
-{
-    const cfx_pass *pass = cfx_find_pass(pm->ctx, name);
-    size_t kept = 0, n = pm->entries.n;
-    for (size_t i = 0; i < n; i++) {
-        entry e = *entry_at(pm, i);
-        if (e.pass == pass)
-            cfx_free(pm->ctx, e.text, e.size);
-        else
-            *entry_at(pm, kept++) = e;
-    }
-    pm->entries.n = kept;
-    return kept < n ? CFX_OK : missing(name, err);
-}
-
-cfx_status cfx_pass_manager_replace(cfx_pass_manager *pm, const char *name,
-                                    const char *with, cfx_error *err)
-{
-    const cfx_pass *pass = cfx_find_pass(pm->ctx, name);
-    const char *rest;
-    bool found = false;
-    size_t len = cfx_pass_text_split(&with, &rest);
-    if (rest)
-        return cfx_fail(err, CFX_EPARSE, "'%s' is more than one pass", with);
-    for (size_t i = 0; i < pm->entries.n; i++) {
-        entry e = {0}, *old = entry_at(pm, i);
-        if (!pass || old->pass != pass)
-            continue;
-        cfx_status st = entry_make(&e, pm->ctx, with, len, err);
-        if (st)
-            return st;
-        cfx_free(pm->ctx, old->text, old->size);
-        *old = e;
-        found = true;
-    }
-    return found ? CFX_OK : missing(name, err);
-}
-
 const char *cfx_pass_manager_at(const cfx_pass_manager *pm, size_t i)
 {
     return i < pm->entries.n ? entry_at(pm, i)->text : NULL;
