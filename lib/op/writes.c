@@ -134,14 +134,6 @@ static cfx_status check_inplace(cfx_call *call, const cfx_tensor *self)
                          have, want);
 }
 
-static bool is_empty(const cfx_tensor *t)
-{
-    for (int i = 0; i < t->rank; i++)
-        if (cfx_dim_is(t->shape[i], 0))
-            return true;
-    return false;
-}
-
 /* Operators on PyTorch's TensorIterator convert the result; others need an
  * `out` of the result's type. PyTorch resizes `out`, with a warning unless it
  * is empty; here shapes are immutable. */
@@ -162,11 +154,12 @@ static cfx_status check_out(cfx_call *call, const cfx_tensor *r,
     cfx_tensor_format_type(r, want, sizeof(want));
     return cfx_call_fail(
         call, CFX_ESHAPE,
-        is_empty(t) ? "out is %s and would be resized to %s, which is not "
-                      "supported: give it that shape"
-                    : "an output with one or more elements would be "
-                      "resized since it is %s, which does not match the "
-                      "required output shape %s: give it that shape",
+        cfx_infer_is_empty(t)
+            ? "out is %s and would be resized to %s, which is not "
+              "supported: give it that shape"
+            : "an output with one or more elements would be "
+              "resized since it is %s, which does not match the "
+              "required output shape %s: give it that shape",
         have, want);
 }
 

@@ -526,42 +526,35 @@ static size_t any_conv_workspace(const cfx_call *call)
 
 /* ---- Descriptors ---- */
 
+#define CONV_RULES                                                            \
+    .params = params, .state_size = sizeof(struct conv),                      \
+    .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS |    \
+             CFX_OP_COMPLEX,                                                  \
+    .infer = any_conv_infer, .cost = any_conv_cost,                           \
+    .workspace = any_conv_workspace, .run = any_conv_run
+
 /* conv2d(..., str padding='valid'): the second overload. */
 #define CONV(n, transposed)                                                   \
     static const cfx_op conv##n##d_padding = {                                \
         .schema = "conv" #n "d.padding(Tensor input, Tensor weight, Tensor? " \
                   "bias=None, SymInt[" #n "] stride=1, str padding='valid', " \
                   "SymInt[" #n "] dilation=1, SymInt groups=1) -> Tensor",    \
-        .params = params,                                                     \
         .aliases = "torch.conv" #n "d torch.nn.functional.conv" #n "d "       \
                    "aten.conv" #n "d.padding",                                \
         .doc = "A convolution with padding given by a word.",                 \
         .code = n,                                                            \
-        .state_size = sizeof(struct conv),                                    \
-        .infer = any_conv_infer,                                              \
-        .cost = any_conv_cost,                                                \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
-                 CFX_OP_COPIES_FROM_CONTIGUOUS | CFX_OP_COMPLEX,              \
-        .workspace = any_conv_workspace,                                      \
-        .run = any_conv_run,                                                  \
+        CONV_RULES,                                                           \
     };                                                                        \
     const cfx_op cfx_op__conv##n##d = {                                       \
         .schema = "conv" #n "d(Tensor input, Tensor weight, Tensor? "         \
                   "bias=None, SymInt[" #n "] stride=1, SymInt[" #n "] "       \
                   "padding=0, SymInt[" #n "] dilation=1, SymInt groups=1) "   \
                   "-> Tensor",                                                \
-        .params = params,                                                     \
         .aliases = "torch.conv" #n "d torch.nn.functional.conv" #n "d "       \
                    "aten.conv" #n "d.default",                                \
         .doc = "A convolution over " #n " spatial axes.",                     \
         .code = n,                                                            \
-        .state_size = sizeof(struct conv),                                    \
-        .infer = any_conv_infer,                                              \
-        .cost = any_conv_cost,                                                \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
-                 CFX_OP_COPIES_FROM_CONTIGUOUS | CFX_OP_COMPLEX,              \
-        .workspace = any_conv_workspace,                                      \
-        .run = any_conv_run,                                                  \
+        CONV_RULES,                                                           \
         .next = &conv##n##d_padding,                                          \
     };                                                                        \
     const cfx_op cfx_op__conv_transpose##n##d = {                             \
@@ -569,19 +562,12 @@ static size_t any_conv_workspace(const cfx_call *call)
                   "Tensor? bias=None, SymInt[" #n "] stride=1, SymInt[" #n    \
                   "] padding=0, SymInt[" #n "] output_padding=0, SymInt "     \
                   "groups=1, SymInt[" #n "] dilation=1) -> Tensor",           \
-        .params = params,                                                     \
         .aliases = "torch.conv_transpose" #n "d "                             \
                    "torch.nn.functional.conv_transpose" #n "d "               \
                    "aten.conv_transpose" #n "d." transposed,                  \
         .doc = "The transpose of a convolution over " #n " axes.",            \
         .code = n | TRANSPOSED,                                               \
-        .state_size = sizeof(struct conv),                                    \
-        .infer = any_conv_infer,                                              \
-        .cost = any_conv_cost,                                                \
-        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
-                 CFX_OP_COPIES_FROM_CONTIGUOUS | CFX_OP_COMPLEX,              \
-        .workspace = any_conv_workspace,                                      \
-        .run = any_conv_run,                                                  \
+        CONV_RULES,                                                           \
     };
 
 CONV(1, "default")

@@ -323,14 +323,21 @@ LIKE(zeros_like, 0, "Zeros with the extents of another tensor.")
 LIKE(ones_like, 1, "Ones with the extents of another tensor.")
 LIKE(empty_like, 0, "A new tensor with the extents of another; zeros here.")
 
-static cfx_status full_like_infer(cfx_call *call)
+/* The dtype of a copy of `self` that is filled with one number. */
+static cfx_status fill_dtype(cfx_call *call, cfx_dtype *out)
 {
     cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
-    cfx_dtype dtype = cfx_call_dtype(call, DTYPE, own);
     cfx_status st = cfx_create_check(call, DTYPE);
-    if (!st)
-        st = cfx_list_check_number(call, cfx_call_value(call, FILL_VALUE),
-                                   dtype);
+    *out = cfx_call_dtype(call, DTYPE, own);
+    return st ? st
+              : cfx_list_check_number(call, cfx_call_value(call, FILL_VALUE),
+                                      *out);
+}
+
+static cfx_status full_like_infer(cfx_call *call)
+{
+    cfx_dtype dtype;
+    cfx_status st = fill_dtype(call, &dtype);
     return st ? st : cfx_create_like(call, dtype, MEMORY_FORMAT);
 }
 
@@ -378,18 +385,9 @@ NEW(new_empty, 0, "A new tensor of the type of another; zeros here.")
 
 static cfx_status new_full_infer(cfx_call *call)
 {
-    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
-    cfx_dtype dtype = cfx_call_dtype(call, DTYPE, own);
-    cfx_status st = cfx_create_check(call, DTYPE);
-    if (!st)
-        st = cfx_list_check_number(call, cfx_call_value(call, FILL_VALUE),
-                                   dtype);
+    cfx_dtype dtype;
+    cfx_status st = fill_dtype(call, &dtype);
     return st ? st : out_sized(call, dtype, CFX_CONTIGUOUS_FORMAT);
-}
-
-static cfx_status new_full_run(cfx_call *call)
-{
-    return cfx_loop_fill(call, cfx_call_value(call, FILL_VALUE));
 }
 
 const cfx_op cfx_op__new_full = {
@@ -401,7 +399,7 @@ const cfx_op cfx_op__new_full = {
     .flags = CFX_OP_COMPLEX,
     .infer = new_full_infer,
     .cost = cfx_cost_created,
-    .run = new_full_run,
+    .run = full_run,
 };
 
 /* ---- eye ---- */

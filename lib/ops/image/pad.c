@@ -305,6 +305,10 @@ static cfx_status pad_run(cfx_call *call)
 
 /* ---- Descriptors ---- */
 
+#define PAD_RULES                                                             \
+    .params = params, .state_size = sizeof(struct padding),                   \
+    .flags = CFX_OP_COMPLEX, .infer = pad_infer, .run = pad_run
+
 static const cfx_variant pad_variants[] = {
     {"torch.nn.functional.pad(Tensor input, SymInt[] pad, str "
      "mode='constant', Scalar? value=None) -> Tensor",
@@ -315,56 +319,40 @@ static const cfx_variant pad_variants[] = {
 const cfx_op cfx_op__pad = {
     .schema = "pad(Tensor self, SymInt[] pad, str mode='constant', Scalar? "
               "value=None) -> Tensor",
-    .params = params,
     .aliases = "aten.",
     .variants = pad_variants,
     .doc = "A tensor with a margin.",
     .code = ANY_MODE,
-    .state_size = sizeof(struct padding),
-    .flags = CFX_OP_COMPLEX,
-    .infer = pad_infer,
-    .run = pad_run,
+    PAD_RULES,
 };
 
 const cfx_op cfx_op__constant_pad_nd = {
     .schema = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> "
               "Tensor",
-    .params = params,
     .aliases = "torch. aten.",
     .doc = "A tensor with a margin of one number.",
     .code = CONSTANT,
-    .state_size = sizeof(struct padding),
-    .flags = CFX_OP_COMPLEX,
-    .infer = pad_infer,
-    .run = pad_run,
+    PAD_RULES,
 };
 
 #define PAD_ND(n, twice)                                                      \
     const cfx_op cfx_op__reflection_pad##n##d = {                             \
         .schema = "reflection_pad" #n "d(Tensor self, SymInt[" #twice         \
                   "] padding) -> Tensor",                                     \
-        .params = params,                                                     \
         .aliases = "torch.nn.functional.reflection_pad" #n "d "               \
                    "aten.reflection_pad" #n "d.default",                      \
         .doc = "A tensor with a margin that mirrors it.",                     \
         .code = REFLECT,                                                      \
-        .state_size = sizeof(struct padding),                                 \
-        .flags = CFX_OP_COMPLEX,                                              \
-        .infer = pad_infer,                                                   \
-        .run = pad_run,                                                       \
+        PAD_RULES,                                                            \
     };                                                                        \
     const cfx_op cfx_op__replication_pad##n##d = {                            \
         .schema = "replication_pad" #n "d(Tensor self, SymInt[" #twice        \
                   "] padding) -> Tensor",                                     \
-        .params = params,                                                     \
         .aliases = "torch.nn.functional.replication_pad" #n "d "              \
                    "aten.replication_pad" #n "d.default",                     \
         .doc = "A tensor with a margin of its outermost elements.",           \
         .code = REPLICATE,                                                    \
-        .state_size = sizeof(struct padding),                                 \
-        .flags = CFX_OP_COMPLEX,                                              \
-        .infer = pad_infer,                                                   \
-        .run = pad_run,                                                       \
+        PAD_RULES,                                                            \
     };
 
 PAD_ND(1, 2)

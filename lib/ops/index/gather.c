@@ -80,7 +80,8 @@ static cfx_status index_select_infer(cfx_call *call)
     return cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, shape);
 }
 
-static void index_select_cost(const cfx_call *call, cfx_cost *cost)
+/* The cost of copying the elements at the places of `index`. */
+static void index_cost(const cfx_call *call, cfx_cost *cost)
 {
     taken_cost(call, cfx_call_tensor(call, INDEX), cost);
 }
@@ -123,7 +124,7 @@ const cfx_op cfx_op__index_select = {
     .doc = "Elements of an axis at the places of an index.",
     .flags = CFX_OP_COMPLEX,
     .infer = index_select_infer,
-    .cost = index_select_cost,
+    .cost = index_cost,
     .run = index_select_run,
 };
 
@@ -167,11 +168,6 @@ static cfx_status gather_infer(cfx_call *call)
     return st ? st
               : cfx_call_out(call, (cfx_dtype)x->dtype, index->rank,
                              index->shape);
-}
-
-static void gather_cost(const cfx_call *call, cfx_cost *cost)
-{
-    taken_cost(call, cfx_call_tensor(call, INDEX), cost);
 }
 
 static void take_cost(const cfx_call *call, cfx_cost *cost)
@@ -222,7 +218,7 @@ const cfx_op cfx_op__gather = {
     .doc = "Elements along an axis at the places of an index.",
     .flags = CFX_OP_COMPLEX,
     .infer = gather_infer,
-    .cost = gather_cost,
+    .cost = index_cost,
     .run = gather_run,
 };
 

@@ -471,28 +471,23 @@ static cfx_status sort_run(cfx_call *call)
     return st;
 }
 
+#define SORT_RULES                                                            \
+    .params = params, .aliases = "torch. Tensor. aten.",                      \
+    .state_size = sizeof(struct along), .infer = sort_infer,                  \
+    .workspace = sort_workspace, .run = sort_run
+
 static const cfx_op sort_stable = {
     .schema = "sort.stable(Tensor self, int dim=-1, bool descending=False, *, "
               "bool? stable=False) -> (Tensor values, Tensor indices)",
-    .params = params,
-    .aliases = "torch. Tensor. aten.",
     .doc = "The elements in order along an axis, and where they were.",
-    .state_size = sizeof(struct along),
-    .infer = sort_infer,
-    .workspace = sort_workspace,
-    .run = sort_run,
+    SORT_RULES,
 };
 
 const cfx_op cfx_op__sort = {
     .schema = "sort(Tensor self, int dim=-1, bool descending=False) -> "
               "(Tensor values, Tensor indices)",
-    .params = params,
-    .aliases = "torch. Tensor. aten.",
     .doc = "The elements in order along an axis, and where they were.",
-    .state_size = sizeof(struct along),
-    .infer = sort_infer,
-    .workspace = sort_workspace,
-    .run = sort_run,
+    SORT_RULES,
     .next = &sort_stable,
 };
 
@@ -506,12 +501,7 @@ static const cfx_variant argsort_variants[] = {
 const cfx_op cfx_op__argsort = {
     .schema = "argsort(Tensor self, int dim=-1, bool descending=False, bool "
               "stable=False) -> Tensor",
-    .params = params,
-    .aliases = "torch. Tensor. aten.",
     .variants = argsort_variants,
     .doc = "Where the elements in order along an axis are.",
-    .state_size = sizeof(struct along),
-    .infer = sort_infer,
-    .workspace = sort_workspace,
-    .run = sort_run,
+    SORT_RULES,
 };

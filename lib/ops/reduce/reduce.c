@@ -423,46 +423,28 @@ static cfx_status var_run(cfx_call *call)
                : reduce_run(call);
 }
 
+#define VARIANCE_RULES(red, doc_)                                             \
+    .params = params, .aliases = "torch. Tensor. aten.", .doc = doc_,         \
+    .code = CODE(CFX_RED_##red, FLOAT),                                       \
+    .state_size = sizeof(struct reduction), .flags = CFX_OP_COMPLEX,          \
+    .infer = var_infer, .cost = any_var_cost, .run = var_run
+
 #define VARIANCE(name, red, doc_)                                             \
     static const cfx_op name##_dim = {                                        \
         .schema = #name ".dim(Tensor self, int[1]? dim, bool unbiased=True, " \
                         "bool keepdim=False) -> Tensor",                      \
-        .params = params,                                                     \
-        .aliases = "torch. Tensor. aten.",                                    \
-        .doc = doc_,                                                          \
-        .code = CODE(CFX_RED_##red, FLOAT),                                   \
-        .state_size = sizeof(struct reduction),                               \
-        .infer = var_infer,                                                   \
-        .flags = CFX_OP_COMPLEX,                                              \
-        .cost = any_var_cost,                                                 \
-        .run = var_run,                                                       \
+        VARIANCE_RULES(red, doc_),                                            \
     };                                                                        \
     static const cfx_op name##_correction = {                                 \
         .schema = #name                                                       \
         ".correction(Tensor self, int[1]? dim=None, *, "                      \
         "Scalar? correction=None, bool keepdim=False) -> Tensor",             \
-        .params = params,                                                     \
-        .aliases = "torch. Tensor. aten.",                                    \
-        .doc = doc_,                                                          \
-        .code = CODE(CFX_RED_##red, FLOAT),                                   \
-        .state_size = sizeof(struct reduction),                               \
-        .infer = var_infer,                                                   \
-        .flags = CFX_OP_COMPLEX,                                              \
-        .cost = any_var_cost,                                                 \
-        .run = var_run,                                                       \
+        VARIANCE_RULES(red, doc_),                                            \
         .next = &name##_dim,                                                  \
     };                                                                        \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, bool unbiased=True) -> Tensor",        \
-        .params = params,                                                     \
-        .aliases = "torch. Tensor. aten.",                                    \
-        .doc = doc_,                                                          \
-        .code = CODE(CFX_RED_##red, FLOAT),                                   \
-        .state_size = sizeof(struct reduction),                               \
-        .infer = var_infer,                                                   \
-        .flags = CFX_OP_COMPLEX,                                              \
-        .cost = any_var_cost,                                                 \
-        .run = var_run,                                                       \
+        VARIANCE_RULES(red, doc_),                                            \
         .next = &name##_correction,                                           \
     };
 
