@@ -83,6 +83,19 @@ done
 for name in $(named '\bcfx/[a-z_]+\.h'); do
     exists "$name" sh -c "ls */'$name' '$bin/lib/$name' 2>/dev/null | grep -q ."
 done
+# Lines "NAME HEADER..." of the table from torch.fx: one of the headers has it.
+awk -F'|' '/cfx_/ {
+    gsub(",", " ", $4)
+    gsub("cfx/", "*/cfx/", $4)
+    while (match($3, /cfx_[a-z_0-9]+/)) {
+        print substr($3, RSTART, RLENGTH), $4
+        $3 = substr($3, RSTART + RLENGTH)
+    }
+}' doc/torch_fx.md >"$work/table"
+while read -r name header; do
+    # shellcheck disable=SC2086
+    exists "$name in $header" grep -qw "$name" $header
+done <"$work/table"
 for name in $(named '\b(examples|models|tests|bench|doc)/[a-z_0-9./]+' |
     sed 's/\.$//'); do
     exists "$name" test -e "$name"
