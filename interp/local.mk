@@ -51,7 +51,15 @@ libcfx_all_la_SOURCES += %reldir%/match/matcher_impl.h %reldir%/match/matcher.c 
 	%reldir%/match/matcher_search.c %reldir%/match/matcher_call.c \
 	%reldir%/match/matcher_check.c %reldir%/match/rewriter_impl.h %reldir%/match/rewriter.c \
 	%reldir%/match/rewriter_place.c %reldir%/match/rewriter_adopt.c \
+	%reldir%/match/rewriter_build.c \
 	%reldir%/match/rewriter_writes.c %reldir%/match/pattern.c %reldir%/match/source_matcher.c
+
+# What passes are made of.
+libcfx_all_la_SOURCES += %reldir%/rewrite/rewrite.h %reldir%/rewrite/facts.h \
+	%reldir%/rewrite/facts.c %reldir%/rewrite/rules.c \
+	%reldir%/rewrite/affine.c %reldir%/rewrite/affine.h \
+	%reldir%/rewrite/attr.c %reldir%/rewrite/binding.c %reldir%/rewrite/binding.h \
+	%reldir%/rewrite/retrace.c %reldir%/rewrite/retrace.h
 
 # C code of graphs, and what compiles it.
 dist_cfxinclude_HEADERS += %reldir%/cfx/codegen.h

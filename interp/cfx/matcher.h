@@ -42,6 +42,10 @@
  *                              first argument if it is not given
  *     cfx.where(a, "name")     a, if the predicate of that name holds
  *     cfx.module("Type", ...)  the call of a module of that type
+ *     cfx.call("name", ...)    the call of a function, method or module for
+ *                              which the predicate of that name holds; of its
+ *                              arguments only the first ones are compared
+ *     cfx.number(c, rtol)      an int or float within rtol * abs(c) of c
  *
  * (cfx/pattern.h makes them in patterns that are written as functions.) Such a
  * node matches what its argument matches; skipped parts of the pattern are not
@@ -68,7 +72,7 @@
 
 typedef struct cfx_matcher cfx_matcher;
 
-/* The predicate of a cfx.where node. It must not edit the graph. */
+/* The predicate of a cfx.where or cfx.call node. It must not edit the graph. */
 typedef struct cfx_match_predicate {
     const char *name;
     bool (*holds)(void *user, cfx_value v);

@@ -38,7 +38,7 @@
 #ifndef CFX_PASS_H
 #define CFX_PASS_H
 
-#include <cfx/graph_module.h>
+#include <cfx/pattern.h>
 
 enum {
     CFX_PASS_ROUNDS = 1,     /* results may be rounded differently */
@@ -50,6 +50,50 @@ enum {
 typedef struct cfx_pass cfx_pass;
 typedef struct cfx_pass_call cfx_pass_call;
 
+/*
+ * A rule: each match of `pattern` for which `where` holds is replaced by what
+ * `build` records. Calls match by operator, as function, method or ATen
+ * overload, and operands that commute in either order (cfx/matcher.h).
+ *
+ *     // x - (-y)  becomes  x + y
+ *     static cfx_value of_neg(cfx_scope *s, const cfx_value *in, void *p)
+ *     {
+ *         return cfx_sub(s, in[0], cfx_neg(s, in[1]));
+ *     }
+ *
+ *     static cfx_value sum(cfx_scope *s, const cfx_value *in,
+ *                          const cfx_match *m, void *p)
+ *     {
+ *         return cfx_add(s, in[0], in[1]);
+ *     }
+ *
+ *     static const cfx_rewrite_rule rules[] = {
+ *         {.params = "x y", .pattern = of_neg, .build = sum},
+ *         {0},
+ *     };
+ *
+ *     static const cfx_pass sub_of_neg = {
+ *         .abi = CFX_ABI(cfx_pass),
+ *         .schema = "sub_of_neg()",
+ *         .doc = "Add what is negated and subtracted.",
+ *         .rules = rules,
+ *     };
+ */
+typedef struct cfx_rewrite_rule {
+    const char *params;    /* of the pattern: "x w b" */
+    cfx_trace_fn *pattern; /* its `user` is the cfx_pass_call */
+    /* NULL: every match. It must not edit the graph. */
+    bool (*where)(cfx_pass_call *p, const cfx_match *m);
+    /* As in cfx_rewrite_options; `p` is the cfx_pass_call. */
+    cfx_value (*build)(cfx_scope *s, const cfx_value *in, const cfx_match *m,
+                       void *p);
+    /* Those that the pattern names; `user` is the cfx_pass_call. */
+    const cfx_match_predicate *predicates;
+    size_t npredicates;
+    bool repeat; /* until nothing matches; what is built must not match */
+    bool undo;   /* the rule undoes the pass */
+} cfx_rewrite_rule;
+
 struct cfx_pass {
     cfx_abi abi; /* CFX_ABI(cfx_pass) */
     /* Name and options: "split(int parts=2, str by='flops')". */
@@ -60,18 +104,21 @@ struct cfx_pass {
      * provenance only if the pass sees to it). A pass that fails leaves the
      * graph well-formed, but it may be partly rewritten. */
     cfx_status (*run)(cfx_pass_call *p);
+    /* Instead of `run`: rules, applied in this order, up to a zeroed one. */
+    const cfx_rewrite_rule *rules;
 };
 
 /* One application of a pass. */
 struct cfx_pass_call {
     cfx_context *ctx;
     cfx_module *gm;
-    cfx_graph *graph;    /* of gm */
-    const cfx_value *in; /* the options, one per parameter of the schema */
-    bool reverse;        /* undo; only where CFX_PASS_REVERSIBLE */
-    size_t changed;      /* nodes made, removed or rewritten; 0 means that
+    cfx_graph *graph;        /* of gm */
+    const cfx_value *in;     /* the options, one per parameter of the schema */
+    bool reverse;            /* undo; only where CFX_PASS_REVERSIBLE */
+    size_t changed;          /* nodes made, removed or rewritten; 0 means that
                                the graph is unchanged */
-    cfx_error *err;      /* never NULL */
+    cfx_error *err;          /* never NULL */
+    struct cfx_facts *facts; /* private */
 };
 
 CFX_BEGIN_DECLS
@@ -85,7 +132,7 @@ CFX_API const cfx_pass *cfx_find_pass(cfx_context *ctx, const char *name);
 CFX_API const cfx_pass *cfx_pass_at(cfx_context *ctx, size_t i);
 
 /* Register a pass, which must outlive the context and hides one of the same
- * name. Fails with CFX_EINVAL for a pass of another ABI or without `run`,
+ * name. Fails with CFX_EINVAL for a pass of another ABI or that does nothing,
  * CFX_EPARSE for a malformed schema, CFX_ENOMEM. */
 CFX_API cfx_status cfx_register_pass(cfx_context *ctx, const cfx_pass *pass,
                                      cfx_error *err);

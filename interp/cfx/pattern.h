@@ -41,6 +41,13 @@ CFX_API cfx_value cfx_pattern_where(cfx_scope *s, cfx_value v,
 CFX_API cfx_value cfx_pattern_module(cfx_scope *s, const char *type,
                                      const cfx_value *args, size_t nargs);
 
+/* Match the call of a function, method or module for which the predicate of
+ * that name in cfx_match_options holds, by its first arguments. */
+CFX_API cfx_value cfx_pattern_call(cfx_scope *s, const char *predicate,
+                                   const cfx_value *args, size_t nargs);
+/* Match an int or float that differs from c by at most rtol * abs(c). */
+CFX_API cfx_value cfx_pattern_number(cfx_scope *s, double c, double rtol);
+
 #define cfx_pattern_one_of(s, ...)                                            \
     cfx_pattern_one_of_n((s), CFX_COUNT_(__VA_ARGS__),                        \
                          CFX_VALUES_(__VA_ARGS__))

@@ -23,7 +23,8 @@
  * that happens within the match, it is skipped (with across_writes both are as
  * in torch.fx). A pattern may return its placeholders, or a node twice; both
  * graphs may have unused placeholders. New nodes inherit the provenance of the
- * nodes they replace (cfx_node_inherit). No code is generated as a side effect.
+ * nodes they replace (cfx_node_inherit): first of a node that calls the same
+ * target, else of the anchor. No code is generated as a side effect.
  *
  * On failure each match is either replaced completely or untouched (except for
  * the order of the nodes around it), and the graph is well-formed. Errors in
@@ -34,6 +35,7 @@
 #define CFX_REWRITER_H
 
 #include <cfx/matcher.h>
+#include <cfx/scope.h>
 
 /* Matches are replaced if all filters return true. They must not edit. */
 typedef struct cfx_match_filter {
@@ -55,6 +57,19 @@ typedef struct cfx_rewrite_options {
     cfx_status (*make)(void *user, const cfx_match *m, const cfx_graph *graph,
                        const cfx_graph **out, cfx_error *err);
     void *make_user;
+    /* Used instead of both: records the replacement of a match just before it
+     * goes in. `in` has what each placeholder of the pattern is bound to: a
+     * proxy, or the literal itself. Paths are those of gm; tensors among
+     * arguments become attributes of it. Returns the outputs, or None to skip
+     * the match. */
+    cfx_value (*build)(cfx_scope *s, const cfx_value *in, const cfx_match *m,
+                       void *user);
+    void *build_user;
+    /* The replacement computes the values of the match and takes its place:
+     * outputs have the type and meta tensor_meta of what they replace, the copy
+     * is put directly after the match, and its nodes take names that become
+     * free. Parameters that it reads do not inherit provenance. */
+    bool same_values;
     /* Ignore writes to memory that a match reads, as torch.fx does; only for
      * callers who know that this is safe. */
     bool across_writes;

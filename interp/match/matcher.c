@@ -23,7 +23,8 @@ static uint8_t kind_of(const cfx_node *n)
     } special[] = {
         {"cfx.any", CFX_PAT_ANY},         {"cfx.one_of", CFX_PAT_ONE_OF},
         {"cfx.optional", CFX_PAT_ONE_OF}, {"cfx.where", CFX_PAT_WHERE},
-        {"cfx.module", CFX_PAT_MODULE},
+        {"cfx.module", CFX_PAT_MODULE},   {"cfx.call", CFX_PAT_CALL},
+        {"cfx.number", CFX_PAT_NUMBER},
     };
     if (n->op == CFX_PLACEHOLDER)
         return CFX_PAT_PLACEHOLDER;
@@ -80,15 +81,15 @@ bool cfx_pattern_has_nodes(cfx_value v)
     return cfx_value_any(v, is_node, NULL);
 }
 
-static cfx_status check_where(cfx_matcher *m, const cfx_node *n,
-                              cfx_error *err)
+/* Find the predicate that `v` names; absent: there is no such argument. */
+static cfx_status find_predicate(cfx_matcher *m, const cfx_node *n,
+                                 cfx_value v, cfx_error *err)
 {
-    if (n->nargs != 2 || n->args[1].kind != CFX_STR)
+    if (v.kind != CFX_STR)
         return cfx_fail(err, CFX_EINVAL,
-                        "%s: cfx.where takes a value and the"
-                        " name of a predicate",
-                        n->name);
-    const char *name = n->args[1].u.str->text;
+                        "%s: %s takes the name of a predicate", n->name,
+                        target_of(n));
+    const char *name = v.u.str->text;
     for (size_t i = 0; i < m->o.npredicates; i++)
         if (!strcmp(m->o.predicates[i].name, name)) {
             m->node[n->id].test = &m->o.predicates[i];
@@ -118,7 +119,19 @@ static cfx_status check_special(cfx_matcher *m, const cfx_node *n,
         return CFX_OK;
     arguments(n, &nargs);
     switch ((cfx_pattern_kind)m->node[n->id].kind) {
-    case CFX_PAT_WHERE: return check_where(m, n, err);
+    case CFX_PAT_WHERE:
+        return find_predicate(m, n, n->nargs == 2 ? n->args[1] : CFX_NOTHING,
+                              err);
+    case CFX_PAT_CALL:
+        return find_predicate(m, n, n->nargs ? n->args[0] : CFX_NOTHING, err);
+    case CFX_PAT_NUMBER:
+        return n->nargs == 2 && cfx_pattern_is_number(n->args[0]) &&
+                       cfx_pattern_is_number(n->args[1])
+                   ? CFX_OK
+                   : cfx_fail(err, CFX_EINVAL,
+                              "%s: cfx.number takes a number and a relative "
+                              "tolerance",
+                              n->name);
     case CFX_PAT_ONE_OF:
         if (is_optional(n))
             return check_optional(n, err);
@@ -412,7 +425,7 @@ cfx_status cfx_matcher_new(cfx_matcher **out, const cfx_graph *pattern,
 static void free_node(cfx_matcher *m, cfx_pattern_node *n)
 {
     while (n->calls) {
-        cfx_pattern_call *call = n->calls;
+        cfx_bound_pattern *call = n->calls;
         n->calls = call->next;
         cfx_bound_release(&call->bound);
         cfx_free(m->ctx, call, sizeof(*call));

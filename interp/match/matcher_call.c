@@ -62,7 +62,7 @@ static cfx_bound *bound_of(cfx_search *s, const cfx_node *pn,
 {
     cfx_context *ctx = s->m->ctx;
     cfx_pattern_node *p = &s->m->node[pn->id];
-    cfx_pattern_call *call = p->calls;
+    cfx_bound_pattern *call = p->calls;
     while (call && call->target != t)
         call = call->next;
     if (call)
@@ -196,6 +196,11 @@ bool cfx_match_head(cfx_matcher *m, const cfx_node *pn, const cfx_node *gn)
         return true;
     if (m->node[pn->id].kind == CFX_PAT_MODULE)
         return is_of_type(pn, gn);
+    if (m->node[pn->id].kind == CFX_PAT_CALL) {
+        const cfx_match_predicate *p = m->node[pn->id].test;
+        return (is_operator(gn) || gn->op == CFX_CALL_MODULE) &&
+               p->holds(p->user, cfx_value_of_node((cfx_node *)gn));
+    }
     if (pn->op == gn->op) {
         if (pn->op == CFX_OUTPUT || pn->op == CFX_PLACEHOLDER)
             return true;
@@ -294,8 +299,24 @@ static bool match_output(cfx_search *s, const cfx_node *gn)
     return true;
 }
 
+/* Match the first arguments of a call; the first one may be named "input". */
+static bool match_first(cfx_search *s, const cfx_node *pn, const cfx_node *gn)
+{
+    for (uint32_t i = 0; pn->nargs == 2 && !gn->nargs && i < gn->nkwargs; i++)
+        if (!strcmp(gn->kwargs[2 * i].u.str->text, "input"))
+            return push(s, pn->args[1], gn->kwargs[2 * i + 1]);
+    if (pn->nargs - 1 > gn->nargs)
+        return false;
+    for (uint32_t i = pn->nargs; i-- > 1;)
+        if (!push(s, pn->args[i], gn->args[i - 1]))
+            return false;
+    return true;
+}
+
 bool cfx_match_call(cfx_search *s, const cfx_node *pn, const cfx_node *gn)
 {
+    if (s->m->node[pn->id].kind == CFX_PAT_CALL)
+        return match_first(s, pn, gn);
     if (pn->op == CFX_OUTPUT && gn->op == CFX_OUTPUT)
         return match_output(s, gn);
     bool differ = pn->nargs != gn->nargs || !same_keys(pn, gn);

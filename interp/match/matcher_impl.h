@@ -24,6 +24,8 @@ typedef enum cfx_pattern_kind {
     CFX_PAT_PLACEHOLDER,
     CFX_PAT_NODE,   /* equal op and target */
     CFX_PAT_MODULE, /* cfx.module */
+    CFX_PAT_CALL,   /* cfx.call */
+    CFX_PAT_NUMBER, /* cfx.number */
     CFX_PAT_ANY,
     CFX_PAT_ONE_OF, /* and cfx.optional */
     CFX_PAT_WHERE
@@ -32,22 +34,28 @@ typedef enum cfx_pattern_kind {
 /* True if it stands for one node of the graph that no other stands for. */
 CFX_INLINE bool cfx_pattern_is_plain(uint8_t kind)
 {
-    return kind == CFX_PAT_NODE || kind == CFX_PAT_MODULE;
+    return kind == CFX_PAT_NODE || kind == CFX_PAT_MODULE ||
+           kind == CFX_PAT_CALL;
+}
+
+CFX_INLINE bool cfx_pattern_is_number(cfx_value v)
+{
+    return v.kind == CFX_INT || v.kind == CFX_FLOAT;
 }
 
 /* A call of the pattern, bound to one of its targets. */
-typedef struct cfx_pattern_call {
+typedef struct cfx_bound_pattern {
     const cfx_target *target;
     bool fits;
     cfx_bound bound;
-    struct cfx_pattern_call *next;
-} cfx_pattern_call;
+    struct cfx_bound_pattern *next;
+} cfx_bound_pattern;
 
 typedef struct cfx_pattern_node {
     uint8_t kind;
     bool early;                      /* an earlier anchor reaches it */
-    cfx_pattern_call *calls;         /* created on demand */
-    const cfx_match_predicate *test; /* of CFX_PAT_WHERE */
+    cfx_bound_pattern *calls;        /* created on demand */
+    const cfx_match_predicate *test; /* of CFX_PAT_WHERE, CFX_PAT_CALL */
 } cfx_pattern_node;
 
 typedef struct cfx_anchor {

@@ -10,6 +10,8 @@
  */
 #include "interp/match/matcher_impl.h"
 
+#include <math.h>
+
 void cfx_search__no_memory(cfx_search *s)
 {
     if (!s->status)
@@ -127,6 +129,14 @@ static bool match_where(cfx_search *s, const cfx_node *pn, cfx_value g)
            cfx_search_push(s, CFX_GOAL_MATCH, pn->args[0], g);
 }
 
+static bool match_number(cfx_search *s, const cfx_node *pn, cfx_value g)
+{
+    double c = cfx_value_number(pn->args[0]);
+    double rtol = cfx_value_number(pn->args[1]);
+    return cfx_pattern_is_number(g) &&
+           fabs(cfx_value_number(g) - c) <= rtol * fabs(c) && bind(s, pn, g);
+}
+
 static bool match_node(cfx_search *s, const cfx_node *pn, cfx_value g)
 {
     cfx_value bound = s->map[pn->id];
@@ -140,6 +150,7 @@ static bool match_node(cfx_search *s, const cfx_node *pn, cfx_value g)
     case CFX_PAT_ANY: return bind(s, pn, g);
     case CFX_PAT_ONE_OF: return match_alternative(s, pn, g, 0);
     case CFX_PAT_WHERE: return match_where(s, pn, g);
+    case CFX_PAT_NUMBER: return match_number(s, pn, g);
     default: return match_plain(s, pn, g);
     }
 }

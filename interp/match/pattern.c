@@ -39,8 +39,10 @@ cfx_value cfx_pattern_where(cfx_scope *s, cfx_value v, const char *predicate)
     return record(s, "cfx.where", args, 2);
 }
 
-cfx_value cfx_pattern_module(cfx_scope *s, const char *type,
-                             const cfx_value *args, size_t nargs)
+/* Record a special node whose first argument is a str. */
+static cfx_value record_named(cfx_scope *s, const char *target,
+                              const char *name, const cfx_value *args,
+                              size_t nargs)
 {
     size_t size = (nargs + 1) * sizeof(cfx_value);
     cfx_value *all = cfx_alloc(s->ctx, size);
@@ -48,12 +50,30 @@ cfx_value cfx_pattern_module(cfx_scope *s, const char *type,
         cfx_no_memory(&s->error);
         return cfx_none();
     }
-    all[0] = cfx_str(s, type);
+    all[0] = cfx_str(s, name);
     if (nargs)
         memcpy(all + 1, args, nargs * sizeof(*args));
-    cfx_value v = record(s, "cfx.module", all, nargs + 1);
+    cfx_value v = record(s, target, all, nargs + 1);
     cfx_free(s->ctx, all, size);
     return v;
+}
+
+cfx_value cfx_pattern_module(cfx_scope *s, const char *type,
+                             const cfx_value *args, size_t nargs)
+{
+    return record_named(s, "cfx.module", type, args, nargs);
+}
+
+cfx_value cfx_pattern_call(cfx_scope *s, const char *predicate,
+                           const cfx_value *args, size_t nargs)
+{
+    return record_named(s, "cfx.call", predicate, args, nargs);
+}
+
+cfx_value cfx_pattern_number(cfx_scope *s, double c, double rtol)
+{
+    cfx_value args[] = {cfx_float(c), cfx_float(rtol)};
+    return record(s, "cfx.number", args, 2);
 }
 
 /* Nodes have no stack_trace: that of the pattern would replace the model's. */

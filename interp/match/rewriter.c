@@ -90,22 +90,59 @@ static void erase_copy(cfx_rewrite_step *t)
             cfx_graph_erase_node(t->r->g, copy_of(t, n), NULL);
 }
 
-/* New nodes inherit provenance from all nodes of the match, the anchor first.
- * In a very large match they inherit from the anchor only. */
+/* The node of the match that a node of the pattern stands for; NULL if it
+ * computes nothing. */
+static cfx_node *matched(const cfx_match *m, const cfx_node *pn)
+{
+    cfx_value v = m->map[pn->id];
+    return cfx_pattern_computes(pn) && v.kind == CFX_NODE ? v.u.node : NULL;
+}
+
+/* The node of the match that calls what n calls, or the anchor. */
+static cfx_node *predecessor(const cfx_match *m, const cfx_node *n)
+{
+    for (const cfx_node *pn = cfx_graph_first(m->pattern); pn;
+         pn = cfx_node_next(pn)) {
+        cfx_node *old = matched(m, pn);
+        if (old && old->op == n->op &&
+            !strcmp(old->target->text, n->target->text))
+            return old;
+    }
+    return m->anchor;
+}
+
+/* A call of the same target, in the same place, keeps its meta. */
+static cfx_status copy_meta(cfx_node *to, const cfx_node *from, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+    const cfx_seq *meta = from->meta.kind == CFX_DICT ? from->meta.u.seq
+                                                      : NULL;
+    for (uint32_t i = 0; meta && i + 1 < meta->len && !st; i += 2)
+        st = cfx_node_set_meta(to, meta->item[i].u.str->text,
+                               meta->item[i + 1], err);
+    return st;
+}
+
+/* New nodes inherit provenance from all nodes of the match, one that is like
+ * them first. In a very large match they inherit from the anchor only. */
 enum { MANY_NODES = 256 };
 
 static cfx_status inherit(cfx_rewrite_step *t, cfx_node *copy)
 {
     const cfx_match *m = t->m;
-    cfx_status st = cfx_node_inherit(copy, m->anchor, t->r->err);
     if (cfx_graph_len(m->pattern) > MANY_NODES)
-        return st;
-    for (const cfx_node *n = cfx_graph_first(m->pattern); n && !st;
-         n = cfx_node_next(n)) {
-        cfx_value v = m->map[n->id];
-        if (cfx_pattern_computes(n) && v.kind == CFX_NODE &&
-            v.u.node != m->anchor)
-            st = cfx_node_inherit(copy, v.u.node, t->r->err);
+        return cfx_node_inherit(copy, m->anchor, t->r->err);
+    const cfx_node *first = predecessor(m, copy);
+    bool same = t->r->o.same_values && first->op == copy->op &&
+                !strcmp(first->target->text, copy->target->text);
+    cfx_status st = same ? copy_meta(copy, first, t->r->err) : CFX_OK;
+    if (!st)
+        st = cfx_node_inherit(copy, first, t->r->err);
+    for (const cfx_node *pn = cfx_graph_first(m->pattern); pn && !st;
+         pn = cfx_node_next(pn)) {
+        const cfx_node *old = matched(m, pn);
+        if (old && old != first)
+            st = cfx_node_inherit(copy, old, t->r->err);
     }
     return st;
 }
@@ -128,7 +165,8 @@ static cfx_status list_copies(cfx_rewrite_step *t)
         if (!copy)
             continue;
         m->replacements[i++] = copy;
-        st = inherit(t, copy);
+        if (copy->op != CFX_GET_ATTR || !t->r->o.same_values)
+            st = inherit(t, copy);
     }
     return st;
 }
@@ -270,6 +308,18 @@ static bool is_input(const cfx_match *m, size_t i)
     return false;
 }
 
+/* Names of erased nodes are free: copies get those that they have in the
+ * replacement. */
+static void take_names(const cfx_rewrite_step *t)
+{
+    for (const cfx_node *n = cfx_graph_first(t->from); n;
+         n = cfx_node_next(n)) {
+        cfx_node *copy = copy_of(t, n);
+        if (copy && strcmp(copy->name, n->name) != 0)
+            cfx_node__take_free_name(copy, n->name);
+    }
+}
+
 static void commit(cfx_rewrite_step *t)
 {
     cfx_match *m = t->m;
@@ -287,17 +337,22 @@ static void commit(cfx_rewrite_step *t)
         if (v.kind == CFX_NODE && cfx_pattern_computes(n) && !v.u.node->nusers)
             cfx_graph_erase_node(t->r->g, v.u.node, NULL);
     }
+    if (t->r->o.same_values)
+        take_names(t);
 }
 
 static cfx_status remember(cfx_rewrite_step *t)
 {
     cfx_status st = CFX_OK;
-    for (size_t i = 0; i < t->m->nreturning && !st; i++)
-        if (t->m->returning[i].kind == CFX_NODE &&
-            t->with[i].kind == CFX_NODE &&
-            t->with[i].u.node != t->m->returning[i].u.node)
-            st = cfx_node_map_set(&t->r->changed, t->m->returning[i].u.node,
-                                  t->with[i], t->r->err);
+    for (size_t i = 0; i < t->m->nreturning && !st; i++) {
+        cfx_value old = t->m->returning[i], now = t->with[i];
+        if (old.kind != CFX_NODE || now.kind != CFX_NODE ||
+            now.u.node == old.u.node)
+            continue;
+        st = cfx_node_map_set(&t->r->changed, old.u.node, now, t->r->err);
+        if (!st && t->r->o.same_values && now.u.node->id >= t->first_id)
+            st = cfx_node__keep_meta(now.u.node, old.u.node, t->r->err);
+    }
     return st;
 }
 
@@ -369,9 +424,13 @@ static cfx_status replace_if_kept(cfx_rewrite *r, cfx_match *m,
     const cfx_graph *from = replacement;
     cfx_status st = update_match(r, m);
     *done = false;
-    if (!st && r->o.make) {
+    if (st ||
+        cfx_rewriter__written_within(&(cfx_rewrite_step){.r = r, .m = m}))
+        return st;
+    if (r->o.make || r->o.build) {
         from = NULL;
-        st = r->o.make(r->o.make_user, m, r->g, &from, r->err);
+        st = r->o.build ? cfx_rewriter__build(r, m, &from)
+                        : r->o.make(r->o.make_user, m, r->g, &from, r->err);
         if (st || !from)
             return st;
         st = check_replacement(r, from, r->pattern);
@@ -436,7 +495,7 @@ static cfx_status check(const cfx_rewrite *r, const cfx_graph *replacement)
         return cfx_fail(r->err, CFX_EINVAL,
                         "matches to be replaced cannot"
                         " overlap, nor hold placeholders or the output");
-    if (!replacement && !r->o.make)
+    if (!replacement && !r->o.make && !r->o.build)
         return cfx_fail(r->err, CFX_EINVAL,
                         "Must provide either a replacement"
                         " GraphModule or a replacement callback");
@@ -456,7 +515,7 @@ static cfx_status rewrite(cfx_rewrite *r, const cfx_graph *replacement,
     if (st)
         return st;
     st = check(r, replacement);
-    if (!st && !r->o.make)
+    if (!st && !r->o.make && !r->o.build)
         st = check_replacement(r, replacement, r->pattern);
     if (!st)
         st = cfx_matcher_match(m, r->g, found, r->err);
@@ -468,7 +527,7 @@ static cfx_status rewrite(cfx_rewrite *r, const cfx_graph *replacement,
     filter(r, found);
     if (found->n && !r->o.across_writes)
         st = cfx_rewriter__find_writes(r);
-    if (!st && found->n && !r->o.make)
+    if (!st && found->n && !r->o.make && !r->o.build)
         st = cfx_rewriter__adopt(r, replacement);
     if (st)
         cfx_matches_release(found);
@@ -507,6 +566,7 @@ cfx_status cfx_replace_pattern(cfx_module *gm, const cfx_graph *pattern,
     cfx_node_map_release(&r.changed);
     cfx_rewriter__forget_writes(&r);
     cfx_graph_restore(r.g, point);
+    cfx_module_unref(r.built);
     cfx_free(r.ctx, r.seen, r.seen_cap * sizeof(*r.seen));
     cfx_free(r.ctx, r.stack, r.stack_cap * sizeof(*r.stack));
     if (replaced)

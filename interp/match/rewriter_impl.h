@@ -22,7 +22,8 @@ typedef struct cfx_rewrite {
     uint32_t seen_cap;
     cfx_node **stack;
     size_t nstack, stack_cap;
-    bool adopted; /* attributes were copied from replacements */
+    bool adopted;      /* attributes were copied from replacements */
+    cfx_module *built; /* the last replacement that `build` recorded */
     cfx_rewrite_writes *writes;
 } cfx_rewrite;
 
@@ -37,11 +38,13 @@ typedef struct cfx_rewrite_step {
     uint32_t first_id; /* nodes from this id on are copies */
 } cfx_rewrite_step;
 
+/* True if something writes within the match to memory that it reads. */
+bool cfx_rewriter__written_within(cfx_rewrite_step *t);
 /* Set the insert point for the copy: before the first user of the outputs. If
  * there are no users, or something writes to memory that the match reads before
- * the first user, it is after the last output. Users before the copy's inputs
- * are moved. *cycle is set if the copy depends on its own users, or if
- * something writes within the match to memory that it reads. */
+ * the first user, or with same_values, it is after the match. Users before the
+ * copy's inputs
+ * are moved. *cycle is set if the copy depends on its own users. */
 cfx_status cfx_rewriter__find_place(cfx_rewrite_step *t, bool *cycle);
 
 /* Record which nodes of the graph write to memory. */
@@ -54,6 +57,11 @@ bool cfx_rewriter__written(cfx_rewrite_step *t, const cfx_node *from,
 
 /* Count the items of a value that are not aggregates. */
 size_t cfx_rewriter__count_leaves(cfx_value v);
+
+/* Record the replacement of a match by the option `build`; *out is NULL if it
+ * returns None. Valid until the next call. */
+cfx_status cfx_rewriter__build(cfx_rewrite *r, const cfx_match *m,
+                               const cfx_graph **out);
 
 /* Copy in attributes that a replacement names and the module lacks. */
 cfx_status cfx_rewriter__adopt(cfx_rewrite *r, const cfx_graph *from);

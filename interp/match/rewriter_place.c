@@ -213,19 +213,25 @@ static void find_ends(const cfx_match *m, cfx_node **first, cfx_node **last)
     }
 }
 
+bool cfx_rewriter__written_within(cfx_rewrite_step *t)
+{
+    cfx_node *begin, *end;
+    find_ends(t->m, &begin, &end);
+    return cfx_rewriter__written(t, begin, end, false);
+}
+
 cfx_status cfx_rewriter__find_place(cfx_rewrite_step *t, bool *cycle)
 {
     cfx_node *user = first_user(t), *last = last_input(t), *at = NULL;
     cfx_node *begin, *end;
     find_ends(t->m, &begin, &end);
-    *cycle = cfx_rewriter__written(t, begin, end, false);
-    if (*cycle)
-        return CFX_OK;
+    *cycle = false;
     if (user && last && !cfx_node_before(last, user)) {
         *cycle = cfx_rewriter__written(t, user, last, true);
         return *cycle ? CFX_OK : move_dependents(t, last, cycle);
     }
-    if (user && !cfx_rewriter__written(t, end, user, false)) {
+    if (user && !t->r->o.same_values &&
+        !cfx_rewriter__written(t, end, user, false)) {
         cfx_graph_inserting_before(t->r->g, user);
         return CFX_OK;
     }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "interp/passes/binding.h"
+#include "interp/rewrite/binding.h"
 
 static const struct {
     const char *returns, *type;

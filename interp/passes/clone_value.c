@@ -1,7 +1,7 @@
 /*
  * clone_value -- copy a value of a graph, which outlives it.
  */
-#include "interp/passes/binding.h"
+#include "interp/rewrite/binding.h"
 
 static cfx_value clone_value(cfx_context *ctx, cfx_value v, int depth);
 

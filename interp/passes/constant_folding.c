@@ -15,7 +15,7 @@
 #include "graph/aliases.h"
 #include "interp/passes/constants.h"
 #include "interp/passes/pass_impl.h"
-#include "interp/passes/retrace.h"
+#include "interp/rewrite/retrace.h"
 
 typedef struct folder {
     cfx_pass_call *p;

@@ -7,8 +7,8 @@
 
 #include "graph/aliases.h"
 #include "interp/passes/pass_impl.h"
-#include "interp/passes/binding.h"
-#include "interp/passes/retrace.h"
+#include "interp/rewrite/binding.h"
+#include "interp/rewrite/retrace.h"
 
 typedef struct rule {
     const cfx_op *op;

@@ -4,7 +4,7 @@
  */
 #include "interp/passes/functionalize.h"
 
-#include "interp/passes/binding.h"
+#include "interp/rewrite/binding.h"
 #include "interp/split/extract.h"
 
 /* Does a node give a view of some input or state? */

@@ -17,10 +17,11 @@
  * without a batch, too, and rows of tokens. So the rank must be known, from meta or
  * from the type of the norm. Equal extents are no proof.
  */
-#include "interp/passes/affine.h"
+#include "interp/rewrite/affine.h"
 
 #include <cfx/ops.h>
 
+#include "interp/rewrite/rewrite.h"
 #include "interp/split/extract.h"
 
 static cfx_value tensor(cfx_tensor *t)
@@ -140,32 +141,12 @@ static int known_rank(const cfx_node *n)
     return v.kind == CFX_TENSOR ? v.u.tensor->rank : 0;
 }
 
-static cfx_status check_eval(cfx_pass_call *p, const layer *l, const norm *b)
-{
-    if (!l->training && !b->training)
-        return CFX_OK;
-    cfx_fail(p->err, CFX_EINVAL, "Fusion only for eval!");
-    return cfx_fail_at(p->err, "%s", b->n->name);
-}
-
-/* Return the input of a norm or linear layer, if it is a node. */
-static cfx_node *input_of(const cfx_node *n)
-{
-    if (n->nargs && n->args[0].kind == CFX_NODE)
-        return n->args[0].u.node;
-    cfx_value v = CFX_NOTHING;
-    for (uint32_t i = 0; i < n->nkwargs && !n->nargs; i++)
-        if (!strcmp(n->kwargs[2 * i].u.str->text, "input"))
-            v = n->kwargs[2 * i + 1];
-    return v.kind == CFX_NODE ? v.u.node : NULL;
-}
-
 /* The rank of what the norm reads and gives; 0: not known. BatchNorm1d takes rows and
  * sequences, BatchNorm2d and BatchNorm3d one rank only. */
 static int rank_at(const norm *b)
 {
     int rank = b->axes > 1 ? b->axes + 2 : known_rank(b->n);
-    return rank ? rank : known_rank(input_of(b->n));
+    return rank ? rank : known_rank(cfx_node_input(b->n, 0));
 }
 
 /* Are the layer's channels on axis 1, as the norm's are? */
@@ -175,92 +156,143 @@ static bool shares_channels(const layer *l, const norm *b)
     return rank_at(b) == spatial + 2;
 }
 
-/* ---- The passes ---- */
+/* ---- The rules ---- */
 
-typedef struct folding {
-    cfx_pass_call *p;
-    path_uses uses;
-    bool in_front;
-} folding;
-
-/* Fold the norm into the layer and let the layer replace it. */
-static cfx_status fold(folding *f, layer *l, norm *b)
+static bool is_norm(void *p, cfx_value v)
 {
-    cfx_pass_call *p = f->p;
-    cfx_scope s;
-    cfx_value weight = CFX_NOTHING, bias = CFX_NOTHING;
-    int64_t channels;
-    cfx_status st = check_eval(p, l, b);
-    if (st || f->uses.written)
-        return st;
-    st = cfx_layer__load(l, p);
-    if (!st)
-        st = cfx_norm__load(b, p);
-    if (st || !shares_channels(l, b))
-        return st;
-    channels = f->in_front ? cfx_tensor_size(l->weight, 1)
-                           : channels_of(l, l->weight);
-    if (cfx_tensor_numel(b->var) != channels ||
-        cfx_tensor_numel(b->mean) != channels)
-        return CFX_OK;
-    cfx_scope_init(&s, &cfx_eager_class, p->ctx, NULL);
-    if (f->in_front)
-        fold_in_front(&s, l, b, &weight, &bias);
-    else
-        fold_behind(&s, l, b, &weight, &bias);
-    st = cfx_scope_status(&s, p->err);
-    if (!st)
-        st = cfx_layer__store(l, p, &f->uses, weight, bias);
-    cfx_scope_release(&s);
-    if (st)
-        return st;
-    p->changed++;
-    return f->in_front ? cfx_pass__replace(p, b->n, input_of(b->n))
-                       : cfx_pass__fuse_into(p, b->n, l->n);
+    norm b;
+    return cfx_norm__find(&b, p, v.u.node) && b.running && v.u.node->ninputs;
 }
 
-static cfx_status fold_at(folding *f, cfx_node *n, bool linear)
+static bool is_conv(void *p, cfx_value v)
+{
+    layer l;
+    return cfx_layer__find(&l, p, v.u.node) && l.kind != LAYER_LINEAR &&
+           cfx_layer__is_plain(&l);
+}
+
+static bool is_linear(void *p, cfx_value v)
+{
+    layer l;
+    return cfx_layer__find(&l, p, v.u.node) && l.kind == LAYER_LINEAR &&
+           cfx_layer__is_plain(&l);
+}
+
+static const cfx_match_predicate predicates[] = {
+    {"norm", is_norm, NULL},
+    {"conv", is_conv, NULL},
+    {"linear", is_linear, NULL},
+};
+
+static cfx_value call(cfx_scope *s, const char *what, cfx_value x)
+{
+    return cfx_named(s, what, cfx_pattern_call(s, what, &x, 1));
+}
+
+static cfx_value norm_of_conv(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    return call(s, "norm", call(s, "conv", in[0]));
+}
+
+static cfx_value norm_of_linear(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    return call(s, "norm", call(s, "linear", in[0]));
+}
+
+static cfx_value linear_of_norm(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    return call(s, "linear", call(s, "norm", in[0]));
+}
+
+/* Read the layer and the norm. False: the norm cannot be folded. */
+static bool load(cfx_scope *s, const cfx_match *m, cfx_pass_call *p, layer *l,
+                 norm *b)
+{
+    const path_uses *uses = cfx_facts__paths(p);
+    cfx_node *conv = cfx_match__node(m, "conv");
+    if (!uses || !cfx_norm__find(b, p, cfx_match__node(m, "norm")) ||
+        !cfx_layer__find(l, p, conv ? conv : cfx_match__node(m, "linear")))
+        return false;
+    if (l->training || b->training) {
+        cfx_fail(p->err, CFX_EINVAL, "Fusion only for eval!");
+        cfx_fail_at(p->err, "%s", b->n->name);
+        cfx_scope__fail_from(s, p->err);
+        return false;
+    }
+    if (uses->written)
+        return false;
+    if (cfx_layer__load(l, p) || cfx_norm__load(b, p)) {
+        cfx_scope__fail_from(s, p->err);
+        return false;
+    }
+    return shares_channels(l, b);
+}
+
+static bool has_channels(const norm *b, int64_t n)
+{
+    return cfx_tensor_numel(b->var) == n && cfx_tensor_numel(b->mean) == n;
+}
+
+typedef void fold_fn(cfx_scope *s, const layer *l, const norm *b,
+                     cfx_value *weight, cfx_value *bias);
+
+/* Compute the parameters at once, and record the layer with them. */
+static cfx_value fold(cfx_scope *s, cfx_value x, layer *l, const norm *b,
+                      cfx_pass_call *p, fold_fn *fn)
+{
+    cfx_scope eager;
+    cfx_value weight = CFX_NOTHING, bias = CFX_NOTHING, y = cfx_none();
+    cfx_scope_init(&eager, &cfx_eager_class, p->ctx, NULL);
+    fn(&eager, l, b, &weight, &bias);
+    if (cfx_scope_status(&eager, p->err))
+        cfx_scope__fail_from(s, p->err);
+    else
+        y = cfx_layer__call(s, l, p, x, weight, bias);
+    cfx_scope_release(&eager);
+    return y;
+}
+
+static cfx_value build_behind(cfx_scope *s, const cfx_value *in,
+                              const cfx_match *m, void *p)
 {
     layer l;
     norm b;
-    cfx_node *before = NULL;
-    f->in_front = false;
-    if (cfx_norm__find(&b, f->p, n) && (before = input_of(n)) != NULL &&
-        before->nusers == 1 && b.running &&
-        cfx_layer__find(&l, f->p, before) &&
-        (l.kind == LAYER_LINEAR) == linear)
-        return fold(f, &l, &b);
-    if (!linear || !cfx_layer__find(&l, f->p, n) || l.kind != LAYER_LINEAR)
-        return CFX_OK;
-    before = input_of(n);
-    if (!before || before->nusers != 1 || !cfx_norm__find(&b, f->p, before) ||
-        !b.running || !input_of(before))
-        return CFX_OK;
-    f->in_front = true;
-    return fold(f, &l, &b);
+    return load(s, m, p, &l, &b) && has_channels(&b, channels_of(&l, l.weight))
+               ? fold(s, in[0], &l, &b, p, fold_behind)
+               : cfx_none();
 }
 
-static cfx_status run(cfx_pass_call *p, bool linear)
+static cfx_value build_in_front(cfx_scope *s, const cfx_value *in,
+                                const cfx_match *m, void *p)
 {
-    folding f = {.p = p};
-    cfx_status st = cfx_path_uses__init(&f.uses, p);
-    for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
-         n = cfx_node_next(n))
-        st = fold_at(&f, n, linear);
-    cfx_path_uses__release(&f.uses);
-    if (p->changed)
-        cfx_graph_module_delete_all_unused_submodules(p->gm);
-    return st;
+    layer l;
+    norm b;
+    return load(s, m, p, &l, &b) &&
+                   has_channels(&b, cfx_tensor_size(l.weight, 1))
+               ? fold(s, in[0], &l, &b, p, fold_in_front)
+               : cfx_none();
 }
 
-static cfx_status fuse_conv_bn_run(cfx_pass_call *p)
-{
-    return run(p, false);
-}
-static cfx_status fuse_linear_bn_run(cfx_pass_call *p)
-{
-    return run(p, true);
-}
+#define RULE(pattern_, build_)                                                \
+    {                                                                         \
+        .params = "x", .pattern = pattern_, .build = build_, .repeat = true,  \
+        .predicates = predicates,                                             \
+        .npredicates = sizeof(predicates) / sizeof(*predicates)               \
+    }
+
+static const cfx_rewrite_rule conv_rules[] = {
+    RULE(norm_of_conv, build_behind),
+    {0},
+};
+
+static const cfx_rewrite_rule linear_rules[] = {
+    RULE(norm_of_linear, build_behind),
+    RULE(linear_of_norm, build_in_front),
+    {0},
+};
 
 const cfx_pass cfx_pass__fuse_conv_bn = {
     .abi = CFX_ABI(cfx_pass),
@@ -268,7 +300,7 @@ const cfx_pass cfx_pass__fuse_conv_bn = {
     .doc = "Fold batch norms into the convolutions before them; those of "
            "sequences where meta tensor_meta shows that they have a batch.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
-    .run = fuse_conv_bn_run,
+    .rules = conv_rules,
 };
 
 const cfx_pass cfx_pass__fuse_linear_bn = {
@@ -277,5 +309,5 @@ const cfx_pass cfx_pass__fuse_linear_bn = {
     .doc = "Fold batch norms into the linear layers before or after them, "
            "where meta tensor_meta shows that they are of rows.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
-    .run = fuse_linear_bn_run,
+    .rules = linear_rules,
 };

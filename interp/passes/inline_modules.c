@@ -7,7 +7,7 @@
  * shape) stays.
  */
 #include "interp/passes/pass_impl.h"
-#include "interp/passes/retrace.h"
+#include "interp/rewrite/retrace.h"
 
 static cfx_value call_module(cfx_scope *s, const cfx_node *n, void *user)
 {

@@ -5,8 +5,8 @@
  * other passes do not look into. A graph within autocast stays, since its calls get
  * arguments of other types.
  */
-#include "interp/passes/binding.h"
-#include "interp/passes/retrace.h"
+#include "interp/rewrite/binding.h"
+#include "interp/rewrite/retrace.h"
 #include "ops/control/control.h"
 
 typedef struct wrapped {

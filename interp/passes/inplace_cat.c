@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "graph/aliases.h"
-#include "interp/passes/affine.h"
-#include "interp/passes/retrace.h"
+#include "interp/rewrite/affine.h"
+#include "interp/rewrite/retrace.h"
 #include "interp/split/extract.h"
 
 /* The tensor that a node's value is a part of, and the index along an axis at which

@@ -3,7 +3,7 @@
 dist_cfxinclude_HEADERS += interp/cfx/fold_constants.h \
 	interp/cfx/decompose.h
 libcfx_all_la_SOURCES += %reldir%/passes.def \
-	%reldir%/binding.h %reldir%/binding.c %reldir%/clone_value.c \
+	%reldir%/clone_value.c \
 	%reldir%/functionalize.c %reldir%/functionalize.h \
 	%reldir%/dead_code.c %reldir%/common_subexpressions.c \
 	%reldir%/constant_folding.c %reldir%/constants.c \
@@ -11,7 +11,7 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/legalize.c \
 	%reldir%/annotate_getitem.c \
 	%reldir%/annotate_returns.c %reldir%/replace_targets.c \
-	%reldir%/retrace.h %reldir%/retrace.c %reldir%/inline_modules.c \
+	%reldir%/inline_modules.c \
 	%reldir%/inline_subgraphs.c \
 	%reldir%/decompose.c %reldir%/decompositions.c \
 	%reldir%/canonicalize.c %reldir%/reinplace.c
@@ -36,8 +36,7 @@ libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h
 	%reldir%/lower/block_pool.c
 
 # Fusion.
-libcfx_all_la_SOURCES += %reldir%/affine.c %reldir%/affine.h \
-	%reldir%/fuse_bn.c %reldir%/remove_noops.c \
+libcfx_all_la_SOURCES += %reldir%/fuse_bn.c %reldir%/remove_noops.c \
 	%reldir%/merge_linears.c %reldir%/merge_matmul.c \
 	%reldir%/fuse_bias.c %reldir%/fuse_gelu.c %reldir%/div_to_mul.c \
 	%reldir%/inplace_cat.c %reldir%/split.c

@@ -19,7 +19,7 @@
  * result. If users depend on strides, the layer is not merged (except for a
  * view that splits the last axis, which slices support).
  */
-#include "interp/passes/affine.h"
+#include "interp/rewrite/affine.h"
 #include "graph/aliases.h"
 
 #include <cfx/ops.h>

@@ -11,7 +11,7 @@
  * then merges nothing). Nodes are moved, so nothing between the products may
  * have effects. Two get_attr nodes of one path are the same matrix.
  */
-#include "interp/passes/affine.h"
+#include "interp/rewrite/affine.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "interp/passes/binding.h"
+#include "interp/rewrite/binding.h"
 #include "op/op_names.h"
 
 /* The new form of a call. */

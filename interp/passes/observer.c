@@ -77,6 +77,7 @@ void cfx_graph_observer_release(cfx_graph_observer *o)
     memset(o, 0, sizeof(*o));
 }
 
+/* A node that took the name of the one that it replaces needs no origin. */
 cfx_status cfx_graph_observer_inherit(cfx_graph_observer *o, cfx_error *err)
 {
     uint32_t ids = cfx_graph_ids(o->graph);
@@ -89,7 +90,8 @@ cfx_status cfx_graph_observer_inherit(cfx_graph_observer *o, cfx_error *err)
             !cfx_node_meta(o->created[i], "from_node").kind;
     for (size_t i = 0; i < o->nreplaced && !st; i++) {
         struct cfx_replaced r = o->replaced[i];
-        if (is_new[r.with->id] && !r.with->erased)
+        if (is_new[r.with->id] && !r.with->erased &&
+            strcmp(r.with->name, r.old->name) != 0)
             st = cfx_node_inherit(r.with, r.old, err);
     }
     cfx_free(o->ctx, is_new, (size_t)ids + 1);

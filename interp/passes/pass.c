@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "base/util.h"
 #include "interp/passes/pass_impl.h"
+#include "interp/rewrite/facts.h"
 
 #include <cfx/nearest.h>
 
@@ -110,8 +111,9 @@ cfx_status cfx_register_pass(cfx_context *ctx, const cfx_pass *pass,
     cfx_status st = cfx_check_abi(&pass->abi, sizeof(*pass), "cfx_pass", err);
     if (st)
         return st;
-    if (!pass->schema || !pass->run)
-        return cfx_fail(err, CFX_EINVAL, "a pass needs a schema and run");
+    if (!pass->schema || (!pass->run && !pass->rules))
+        return cfx_fail(err, CFX_EINVAL,
+                        "a pass needs a schema, and run or rules");
     st = cfx_schema_parse(&schema, ctx, pass->schema, err);
     if (st)
         return st;
@@ -203,10 +205,12 @@ static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
                         schema->name);
     cfx_graph *before = call.graph;
     cfx_insert_point at = cfx_graph_inserting_after(before, NULL);
-    st = pass->run(&call);
+    st = pass->rules ? cfx_rules__apply(&call, pass->rules) : pass->run(&call);
     if (st)
         cfx_fail(call.err, st, "the pass '%s' returned %s without a message",
                  schema->name, cfx_status_name(st));
+    cfx_status found = cfx_facts__forget(&call);
+    st = st ? st : found;
     if (cfx_graph_module_graph(gm) == before)
         cfx_graph_restore(before, at);
     if (changed)
@@ -230,45 +234,4 @@ cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm, cfx_args a,
         st = run_bound(pass, schema, gm, b.in, reverse, changed, err);
     cfx_bound_release(&b);
     return st;
-}
-
-/* ---- For passes ---- */
-
-cfx_status cfx_pass_weight(cfx_pass_call *p, const char *path,
-                           cfx_tensor **out)
-{
-    cfx_value v;
-    *out = NULL;
-    cfx_status st = cfx_module_fetch_attr(&v, p->gm, path, p->err);
-    if (st)
-        return st;
-    if (v.kind != CFX_TENSOR)
-        return cfx_fail(p->err, CFX_ENAME, "%s is a %s, not a Tensor", path,
-                        cfx_kind_name((cfx_kind)v.kind));
-    if (cfx_tensor_is_meta(v.u.tensor))
-        return cfx_fail(p->err, CFX_EWEIGHT, "missing weight: %s", path);
-    *out = v.u.tensor;
-    return CFX_OK;
-}
-
-static bool is_free(const cfx_module *m, const char *name)
-{
-    return !cfx_module_state(m, name) && !cfx_module_child(m, name);
-}
-
-cfx_node *cfx_pass_add_tensor(cfx_pass_call *p, const char *prefix,
-                              cfx_tensor *t)
-{
-    char name[256];
-    size_t i = 0;
-    do {
-        int n = snprintf(name, sizeof(name), "%s%zu", prefix, i++);
-        if (n < 0 || (size_t)n >= sizeof(name)) {
-            cfx_fail(p->err, CFX_EINVAL, "the name '%s' is too long", prefix);
-            return NULL;
-        }
-    } while (!is_free(p->gm, name));
-    if (cfx_module_set(p->gm, name, t, p->err))
-        return NULL;
-    return cfx_graph_get_attr(p->graph, name, p->err);
 }

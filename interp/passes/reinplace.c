@@ -21,8 +21,8 @@
 
 #include "base/util.h"
 #include "graph/aliases.h"
-#include "interp/passes/affine.h"
-#include "interp/passes/binding.h"
+#include "interp/rewrite/affine.h"
+#include "interp/rewrite/binding.h"
 
 typedef struct reinplacer {
     cfx_pass_call *p;

@@ -10,9 +10,9 @@
  * calls that never change anything are removed: dropout in eval mode, Identity,
  * positive, alias.
  */
-#include "interp/passes/affine.h"
+#include "interp/rewrite/affine.h"
 
-#include "interp/passes/binding.h"
+#include "interp/rewrite/binding.h"
 #include "interp/split/extract.h"
 #include "op/op_impl.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/util.h"
 #include "graph/aliases.h"
-#include "interp/passes/affine.h"
+#include "interp/rewrite/affine.h"
 #include "interp/passes/pass_impl.h"
 #include "interp/quantize/quantize_impl.h"
 

@@ -196,4 +196,12 @@ void cfx_node__drop_args(cfx_node *n);
 cfx_status cfx_graph__rename_new(cfx_node *n, const char *candidate,
                                  cfx_error *err);
 
+/* Give n a name that an erased node had; does nothing if it is not free. */
+void cfx_node__take_free_name(cfx_node *n, const char *name);
+
+/* Copy provenance, type and facts about the value (tensor_meta, val) to the node that
+ * replaces `from`. */
+cfx_status cfx_node__keep_meta(cfx_node *to, const cfx_node *from,
+                               cfx_error *err);
+
 #endif

@@ -331,6 +331,15 @@ cfx_status cfx_graph__rename_new(cfx_node *n, const char *candidate,
     return CFX_OK;
 }
 
+void cfx_node__take_free_name(cfx_node *n, const char *name)
+{
+    const char *used = cfx_names_find(&n->graph->names, name);
+    if (!used || *cfx_names_user(used))
+        return;
+    *cfx_names_user(n->name) = NULL;
+    take_name(n, used);
+}
+
 /* ---- Inputs and users ---- */
 
 static cfx_status check_replacement(const cfx_node *n, const cfx_node *with,

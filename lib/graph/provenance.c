@@ -123,3 +123,18 @@ const char *cfx_node__module_class(const cfx_node *n, const char *path,
     }
     return NULL;
 }
+
+cfx_status cfx_node__keep_meta(cfx_node *to, const cfx_node *from,
+                               cfx_error *err)
+{
+    static const char *const keys[] = {"tensor_meta", "val", "example_value"};
+    cfx_status st = cfx_node_inherit(to, from, err);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !st; i++) {
+        cfx_value v = cfx_node_meta(from, keys[i]);
+        if (v.kind)
+            st = cfx_node_set_meta(to, keys[i], v, err);
+    }
+    if (!st && from->type && !to->type)
+        st = cfx_node_set_type(to, from->type->text, err);
+    return st;
+}

@@ -20,7 +20,7 @@ xargs nm -A -g <"$work/objects" 2>/dev/null |
     BEGIN {
         n = split("lib/base lib/kernel lib/dim lib/tensor lib/value lib/op " \
                   "lib/ops lib/nn lib/graph lib/format interp/walk interp/trace " \
-                  "interp/codegen interp/compare interp/match interp/split " \
+                  "interp/codegen interp/compare interp/match interp/split interp/rewrite " \
                   "interp/passes interp/quantize shapeprop/text shapeprop/shapes " \
                   "shapeprop/aten shapeprop/machine shapeprop/cost shapeprop/memory " \
                   "shapeprop/roofline shapeprop/report optimize cli",

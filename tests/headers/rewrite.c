@@ -62,6 +62,31 @@ static void fused(void)
 
 @pass.h.1
 @pass.h.2
+@pass.h.4
+@pass.h.5
+@pass.h.6
+@pass.h.7
+
+static void added(void)
+{
+    static const char text[] =
+        "graph():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %y : [num_users=1] = placeholder[target=y]\n"
+        "    %neg : [num_users=1] = call_method[target=neg](args = (%y,), "
+        "kwargs = {})\n"
+        "    %sub : [num_users=1] = call_function[target=operator.sub](args = "
+        "(%x, %neg), kwargs = {})\n"
+        "    return sub\n";
+    cfx_module *gm;
+    cfx_error err;
+    size_t changed = 0;
+    require(!cfx_parse_model(&gm, ctx, text, sizeof(text) - 1, "text", &err));
+    require(!cfx_register_pass(ctx, &sub_of_neg, &err));
+    require(!cfx_pass_apply(gm, "sub_of_neg", false, &changed, &err));
+    require(changed == 2 && cfx_graph_len(cfx_graph_module_graph(gm)) == 4);
+    cfx_module_unref(gm);
+}
 
 static void renamed(cfx_module *gm)
 {
@@ -135,6 +160,7 @@ int main(void)
     halved(gm);
     managed(gm);
     renamed(gm);
+    added();
     fused();
     seen_edits(g);
     quantized(net);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "interp/passes/affine.h"
+#include "interp/rewrite/affine.h"
 
 /* Where an activation has its settings: a module's attributes, or the
  * arguments of a function. */

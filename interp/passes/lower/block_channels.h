@@ -6,8 +6,8 @@
 #define CFX_PASSES_LOWER_BLOCK_CHANNELS_H
 
 #include "graph/aliases.h"
-#include "interp/passes/affine.h"
-#include "interp/passes/retrace.h"
+#include "interp/rewrite/affine.h"
+#include "interp/rewrite/retrace.h"
 #include "ops/blocked/blocked.h"
 
 typedef struct cfx_blocker {

@@ -6,7 +6,7 @@
 #define CFX_PASSES_FROZEN_H
 
 #include "graph/aliases.h"
-#include "interp/passes/affine.h"
+#include "interp/rewrite/affine.h"
 #include "interp/passes/constants.h"
 
 typedef struct cfx_frozen {

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "graph/aliases.h"
-#include "interp/passes/affine.h"
-#include "interp/passes/retrace.h"
+#include "interp/rewrite/affine.h"
+#include "interp/rewrite/retrace.h"
 #include "interp/split/extract.h"
 #include "ops/blocked/blocked.h"
 

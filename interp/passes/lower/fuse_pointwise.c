@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "graph/aliases.h"
-#include "interp/passes/affine.h"
-#include "interp/passes/retrace.h"
+#include "interp/rewrite/affine.h"
+#include "interp/rewrite/retrace.h"
 #include "interp/split/extract.h"
 #include "op/loop.h"
 #include "op/op_impl.h"

@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "interp/passes/affine.h"
+#include "interp/rewrite/affine.h"
 #include "interp/split/extract.h"
 #include "ops/blocked/blocked.h"
 

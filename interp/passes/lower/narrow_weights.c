@@ -16,7 +16,7 @@
 #include <cfx/ops.h>
 #include <string.h>
 
-#include "interp/passes/affine.h"
+#include "interp/rewrite/affine.h"
 #include "interp/passes/lower/pack_weight.h"
 #include "interp/split/extract.h"
 #include "ops/blocked/blocked.h"

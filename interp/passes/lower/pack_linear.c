@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "graph/aliases.h"
-#include "interp/passes/affine.h"
+#include "interp/rewrite/affine.h"
 #include "interp/passes/lower/activation.h"
 #include "interp/passes/lower/pack_weight.h"
-#include "interp/passes/retrace.h"
+#include "interp/rewrite/retrace.h"
 #include "interp/split/extract.h"
 
 typedef struct packer {

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "interp/passes/lower/frozen.h"
-#include "interp/passes/retrace.h"
+#include "interp/rewrite/retrace.h"
 #include "interp/split/extract.h"
 #include "ops/blocked/blocked.h"
 

@@ -12,7 +12,7 @@
 
 #include "interp/passes/lower/frozen.h"
 #include "interp/passes/lower/pack_weight.h"
-#include "interp/passes/retrace.h"
+#include "interp/rewrite/retrace.h"
 #include "ops/blocked/blocked.h"
 
 /* An operator, its packed one, and the gates of a unit. */

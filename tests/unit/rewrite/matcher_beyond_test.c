@@ -246,6 +246,53 @@ TEST_CASE(where_asks_a_predicate)
     ck_assert_str_eq(err.text, "s: there is no predicate 'single'");
 }
 
+static bool rectifies(void *user, cfx_value v)
+{
+    ++*(int *)user;
+    return strstr(v.u.node->target->text, "relu") != NULL;
+}
+
+/* Further arguments are not compared; the call is contained in the match. */
+TEST_CASE(calls_match_by_a_predicate)
+{
+    int calls = 0;
+    const cfx_match_predicate test = {"rectifies", rectifies, &calls};
+    const char *what = "x | a = cfx.call('rectifies', x) | b = torch.neg(a) |"
+                       " b";
+    const char *calls_of =
+        "x | a = torch.relu(x) | b = torch.neg(a) | c = b.relu_() |"
+        " d = torch.neg(c) | e = torch.nn.functional.leaky_relu(d, 0.5) |"
+        " f = torch.neg(e) | g = torch.nn.functional.relu(input=f) |"
+        " h = torch.neg(g) | h";
+    ck_assert_uint_eq(
+        COUNT(calls_of, what, .predicates = &test, .npredicates = 1), 4);
+    ck_assert_str_eq(name_of(1, "x"), "b");
+    ck_assert_str_eq(name_of(2, "a"), "e");
+    ck_assert_str_eq(name_of(3, "x"), "f");
+    ck_assert_int_ge(calls, 4);
+    ck_assert_uint_eq(COUNT("x | a = torch.relu(x) | b = torch.neg(a) |"
+                            " c = torch.add(a, b) | c",
+                            what, .predicates = &test, .npredicates = 1),
+                      0);
+}
+
+TEST_CASE(numbers_match_within_a_tolerance)
+{
+    const char *what = "x | c = cfx.number(0.1, 0.01) | a = torch.mul(x, c) |"
+                       " a";
+    ck_assert_uint_eq(count("x | a = torch.mul(x, 0.1005) |"
+                            " b = torch.mul(a, 0.1011) |"
+                            " c = torch.mul(b, x) | d = torch.mul(c, True) |"
+                            " d",
+                            what, NULL),
+                      1);
+    what = "x | c = cfx.number(3, 0) | a = torch.pow(x, c) | a";
+    ck_assert_uint_eq(count("x | a = torch.pow(x, 3) | b = torch.pow(a, 3.0) |"
+                            " c = torch.pow(b, 3.0000001) | c",
+                            what, NULL),
+                      2);
+}
+
 TEST_CASE(modules_match_by_their_type)
 {
     cfx_module *root, *relu;
@@ -291,6 +338,10 @@ TEST_CASE(patterns_must_make_sense)
     refuses("x | o = cfx.one_of() | o", "needs alternatives");
     refuses("x | o = cfx.where(x) | o", "cfx.where takes");
     refuses("x | o = cfx.module(x) | o", "cfx.module takes");
+    refuses("x | o = cfx.call(x) | o", "cfx.call takes");
+    refuses("x | o = cfx.call('f', x) | o", "there is no predicate 'f'");
+    refuses("x | n = cfx.number('1') | o = torch.mul(x, n) | o",
+            "cfx.number takes");
     clear();
     ck_assert_int_eq(cfx_graph_new(&pattern, ctx, &err), CFX_OK);
     ck_assert_int_eq(cfx_matcher_new(&matcher, pattern, NULL, &err),

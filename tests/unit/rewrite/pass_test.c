@@ -5,7 +5,81 @@
 #include "tests/unit/rewrite/pass_test.h"
 #include "tests/unit/unit.h"
 
+#include <cfx/ops.h>
+
 /* ---- A pass of our own ---- */
+
+/* x - (-y) becomes x + y; of numbers y only where told so. */
+static cfx_value sub_of_neg(cfx_scope *s, const cfx_value *in, void *p)
+{
+    (void)p;
+    return cfx_sub(s, in[0], cfx_neg(s, in[1]));
+}
+
+static cfx_value sum(cfx_scope *s, const cfx_value *in, const cfx_match *m,
+                     void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_add(s, in[0], in[1]);
+}
+
+static bool is_wanted(cfx_pass_call *p, const cfx_match *m)
+{
+    return p->in[0].u.i || m->placeholders[1].kind == CFX_NODE;
+}
+
+static cfx_value twice_neg(cfx_scope *s, const cfx_value *in, void *p)
+{
+    (void)p;
+    return cfx_neg(s, cfx_neg(s, in[0]));
+}
+
+static cfx_value itself(cfx_scope *s, const cfx_value *in, const cfx_match *m,
+                        void *p)
+{
+    (void)s;
+    (void)m;
+    (void)p;
+    return in[0];
+}
+
+/* It gives up, or fails, by its option. */
+static cfx_value moody(cfx_scope *s, const cfx_value *in, const cfx_match *m,
+                       void *p)
+{
+    cfx_value y = cfx_relu(s, in[0]);
+    (void)m;
+    return ((cfx_pass_call *)p)->in[0].u.i
+               ? cfx_scope_fail(s, CFX_EUSER, "not today")
+           : y.kind ? cfx_none()
+                    : y;
+}
+
+static const cfx_rewrite_rule signs_rules[] = {
+    {.params = "x y", .pattern = sub_of_neg, .where = is_wanted, .build = sum},
+    {.params = "x", .pattern = twice_neg, .build = itself, .repeat = true},
+    {0},
+};
+
+static const cfx_pass signs = {
+    .abi = CFX_ABI(cfx_pass),
+    .schema = "signs(bool numbers=False)",
+    .doc = "Drop signs that cancel.",
+    .rules = signs_rules,
+};
+
+static const cfx_rewrite_rule moody_rules[] = {
+    {.params = "x y", .pattern = sub_of_neg, .build = moody},
+    {0},
+};
+
+static const cfx_pass moods = {
+    .abi = CFX_ABI(cfx_pass),
+    .schema = "moods(bool fail=False)",
+    .doc = "Do nothing, or fail.",
+    .rules = moody_rules,
+};
 
 /* The options of the last run of the pass. */
 static struct {
@@ -120,13 +194,57 @@ TEST_CASE(passes_of_a_program_are_as_good_as_the_built_in_ones)
     ck_assert_ptr_null(cfx_find_pass(ctx, "listens"));
 }
 
+TEST_CASE(passes_may_be_lists_of_rules)
+{
+    assert_ok(cfx_register_pass(ctx, &signs, &err));
+    model(GRAPH IN("x") IN("y") ME("a", "neg", "%y")
+              FN("s", "operator.sub", "%x, %a") FN("b", "torch.neg", "3")
+                  FN("t", "torch.sub", "%s, %b") FN("c", "torch.neg", "%t")
+                      FN("d", "operator.neg", "%c") FN("e", "torch.neg", "%d")
+                          ME("f", "neg", "%e") FN("s_1", "torch.neg", "%f")
+                              OUT("s_1"));
+    size_t n;
+    assert_ok(cfx_pass_apply(gm, "signs", false, &n, &err));
+    ck_assert_uint_eq(n, 2 + 4);
+    assert_graph("graph():\n"
+                 "    %x : [num_users=1] = placeholder[target=x]\n"
+                 "    %y : [num_users=1] = placeholder[target=y]\n"
+                 "    %add : [num_users=1] = call_function[target=torch.add]"
+                 "(args = (%x, %y), kwargs = {})\n"
+                 "    %b : [num_users=1] = call_function[target=torch.neg]"
+                 "(args = (3,), kwargs = {})\n"
+                 "    %t : [num_users=1] = call_function[target=torch.sub]"
+                 "(args = (%add, %b), kwargs = {})\n"
+                 "    %s_1 : [num_users=1] = call_function[target=torch.neg]"
+                 "(args = (%t,), kwargs = {})\n"
+                 "    return s_1");
+    assert_ok(cfx_pass_apply(gm, "signs(numbers=True)", false, &n, &err));
+    assert_nodes("x y add add_1 s_1 output");
+    ck_assert_int_eq(node("add_1")->args[1].u.i, 3);
+}
+
+TEST_CASE(a_rule_that_builds_nothing_leaves_the_graph)
+{
+    assert_ok(cfx_register_pass(ctx, &moods, &err));
+    model(GRAPH IN("x") IN("y") ME("a", "neg", "%y")
+              FN("s", "operator.sub", "%x, %a") OUT("s"));
+    size_t n;
+    assert_ok(cfx_pass_apply(gm, "moods", false, &n, &err));
+    ck_assert_uint_eq(n, 0);
+    assert_nodes("x y a s output");
+    ck_assert_int_eq(cfx_pass_apply(gm, "moods(fail=True)", false, NULL, &err),
+                     CFX_EUSER);
+    assert_failed(CFX_EUSER, "not today");
+    assert_nodes("x y a s output");
+}
+
 TEST_CASE(passes_without_a_schema_are_refused)
 {
     static const cfx_pass none = {.abi = CFX_ABI(cfx_pass), .run = listen_run};
     static const cfx_pass bad = {
         .abi = CFX_ABI(cfx_pass), .schema = "bad(wrong x)", .run = listen_run};
     ck_assert_int_eq(cfx_register_pass(ctx, &none, &err), CFX_EINVAL);
-    assert_failed(CFX_EINVAL, "a pass needs a schema and run");
+    assert_failed(CFX_EINVAL, "a pass needs a schema, and run or rules");
     ck_assert_int_eq(cfx_register_pass(ctx, &bad, &err), CFX_EPARSE);
     assert_failed(CFX_EPARSE, "schema 'bad(wrong x)': unknown type");
 }

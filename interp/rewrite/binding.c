@@ -1,7 +1,7 @@
 /*
  * binding -- possible kinds of values, and possible signatures of calls.
  */
-#include "interp/passes/binding.h"
+#include "interp/rewrite/binding.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * retrace -- replace nodes by values or by traced code.
  */
-#include "interp/passes/retrace.h"
+#include "interp/rewrite/retrace.h"
 
 #include <string.h>
 
@@ -90,21 +90,6 @@ cfx_status cfx_node__substitute(cfx_pass_call *p, cfx_node *n, cfx_value v)
                                       : rewrite_user(p, user, n, v);
         p->changed += !st;
     }
-    return st;
-}
-
-cfx_status cfx_node__keep_meta(cfx_node *to, const cfx_node *from,
-                               cfx_error *err)
-{
-    static const char *const keys[] = {"tensor_meta", "val", "example_value"};
-    cfx_status st = cfx_node_inherit(to, from, err);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !st; i++) {
-        cfx_value v = cfx_node_meta(from, keys[i]);
-        if (v.kind)
-            st = cfx_node_set_meta(to, keys[i], v, err);
-    }
-    if (!st && from->type && !to->type)
-        st = cfx_node_set_type(to, from->type->text, err);
     return st;
 }
 

@@ -8,15 +8,12 @@
 #include <cfx/pass.h>
 #include <cfx/tracer.h>
 
+#include "graph/graph_impl.h"
+
 /* Replace n by a value (a literal, a tuple of nodes, ...) in all its users. For
  * a tuple or list, operator.getitem nodes are replaced by the item. Adds the
  * number of users to p->changed; n then has none. */
 cfx_status cfx_node__substitute(cfx_pass_call *p, cfx_node *n, cfx_value v);
-
-/* Copy provenance, type and facts about the value to the node that replaces
- * `from`. */
-cfx_status cfx_node__keep_meta(cfx_node *to, const cfx_node *from,
-                               cfx_error *err);
 
 /* Code that computes the value of n from its arguments. Returns None if it
  * cannot. */

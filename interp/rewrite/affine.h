@@ -89,16 +89,13 @@ bool cfx_norm__find(norm *b, cfx_pass_call *p, cfx_node *n);
 cfx_status cfx_layer__load(layer *l, cfx_pass_call *p);
 cfx_status cfx_norm__load(norm *b, cfx_pass_call *p);
 
-/* Give a layer another weight and bias, of any extents (`bias` absent: none).
- * If other nodes use the module too, the node gets a copy of its own. */
-cfx_status cfx_layer__store(layer *l, cfx_pass_call *p, path_uses *u,
-                            cfx_value weight, cfx_value bias);
-
-/* Store a module at `path`, or, unless `replace`, at a free path beside it, and
- * let n call it. Takes the module. */
-cfx_status cfx_pass__put_module_take(cfx_pass_call *p, cfx_node *n,
-                                     const char *path, bool replace,
-                                     cfx_module *m);
+/* True if all arguments of a layer but its input and parameters are literals. */
+bool cfx_layer__is_plain(const layer *l);
+/* Record the call of a plain layer with x and another weight and bias, of any
+ * extents (`bias` absent: none). The new node has the layer's name. If other nodes
+ * use the module too, it calls a copy of its own. For the `build` of a rule. */
+cfx_value cfx_layer__call(cfx_scope *s, layer *l, cfx_pass_call *p,
+                          cfx_value x, cfx_value weight, cfx_value bias);
 
 /* Make a module whose constructor arguments are those of `like`, except for
  * `kwargs`. Its state is not set. */

@@ -2,11 +2,12 @@
  * affine -- find layers with a weight and a bias and the norms beside them,
  * read their parameters, and replace them.
  */
-#include "interp/passes/affine.h"
+#include "interp/rewrite/affine.h"
 
 #include <cfx/observer.h>
 #include <stdio.h>
 
+#include "interp/rewrite/rewrite.h"
 #include "nn/module_impl.h"
 #include "op/op_impl.h"
 
@@ -439,9 +440,11 @@ cfx_status cfx_pass__module_like(cfx_module **out, const cfx_module *like,
     return st;
 }
 
-cfx_status cfx_pass__put_module_take(cfx_pass_call *p, cfx_node *n,
-                                     const char *path, bool replace,
-                                     cfx_module *m)
+/* Store a module at `path`, or, unless `replace`, at a free path beside it, and
+ * let n call it. Takes the module. */
+static cfx_status put_module_take(cfx_pass_call *p, cfx_node *n,
+                                  const char *path, bool replace,
+                                  cfx_module *m)
 {
     char text[600];
     int len = snprintf(text, sizeof(text), "%s", path);
@@ -482,6 +485,7 @@ static cfx_status layer_module(cfx_module **out, const layer *l,
     return st;
 }
 
+/* The module of a layer with another weight and bias, stored for this call. */
 static cfx_status store_module(layer *l, cfx_pass_call *p, path_uses *u,
                                cfx_value weight, cfx_value bias)
 {
@@ -501,49 +505,57 @@ static cfx_status store_module(layer *l, cfx_pass_call *p, path_uses *u,
     }
     if (!once)
         cfx_map_get(&u->count, path, strlen(path))->v.u--;
-    st = cfx_pass__put_module_take(p, l->n, path, once, m);
+    st = put_module_take(p, l->n, path, once, m);
     path = l->n->target->text;
-    l->module = cfx_module_at(p->gm, path);
     return st || once ? st : count_path(u, p, path, strlen(path));
 }
 
-/* Add a get_attr node of a new buffer before the layer. */
-static cfx_status store_attr(layer *l, cfx_pass_call *p, const char *name,
-                             const char *prefix, cfx_value t)
+bool cfx_layer__is_plain(const layer *l)
 {
-    cfx_value v = CFX_NOTHING;
-    if (t.kind == CFX_TENSOR) {
-        cfx_insert_point at = cfx_graph_inserting_before(p->graph, l->n);
-        cfx_node *attr = cfx_pass_add_tensor(p, prefix, t.u.tensor);
-        cfx_graph_restore(p->graph, at);
-        if (!attr)
-            return p->err->code;
-        v = cfx_value_of_node(attr);
+    const cfx_node *n = l->n;
+    uint32_t known = 1;
+    for (uint32_t i = 0; i < n->ninputs; i++)
+        known += l->schema && cfx_node_input(n, i)->op == CFX_GET_ATTR;
+    return n->ninputs <= known;
+}
+
+/* The get_attr of a new buffer of the module that is rewritten. */
+static cfx_value attr_of(cfx_scope *s, cfx_pass_call *p, const char *prefix,
+                         cfx_value t)
+{
+    char name[256];
+    if (t.kind != CFX_TENSOR)
+        return t;
+    if (cfx_pass__store_tensor(p, prefix, t.u.tensor, name, sizeof(name)))
+        return cfx_scope__fail_from(s, p->err);
+    return cfx_tracer_create((cfx_tracer *)s, CFX_GET_ATTR, name,
+                             (cfx_args){NULL, 0, NULL, 0});
+}
+
+cfx_value cfx_layer__call(cfx_scope *s, layer *l, cfx_pass_call *p,
+                          cfx_value x, cfx_value weight, cfx_value bias)
+{
+    cfx_call_copy c;
+    cfx_call_copy__init(&c, l->n);
+    cfx_call_copy__set(s, &c, 0, "input", x);
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    if (l->module) {
+        path_uses *u = cfx_facts__paths(p);
+        if (!u || store_module(l, p, u, weight, bias))
+            return cfx_scope__fail_from(s, p->err);
+    } else {
+        int w = cfx_param_find(l->schema, "weight", 6);
+        int b = cfx_param_find(l->schema, "bias", 4);
+        cfx_call_copy__set(s, &c, w, "weight",
+                           attr_of(s, p, "_fused_weight", weight));
+        cfx_call_copy__set(s, &c, b, "bias",
+                           attr_of(s, p, "_fused_bias", bias));
     }
-    return cfx_pass__set_arg(p, l->n, l->schema, name, v);
-}
-
-static cfx_status store_function(layer *l, cfx_pass_call *p, cfx_value weight,
-                                 cfx_value bias)
-{
-    cfx_value was[] = {cfx_pass__arg(l->n, l->schema, "weight"),
-                       cfx_pass__arg(l->n, l->schema, "bias")};
-    cfx_node *old[2];
-    size_t n = 0;
-    for (int i = 0; i < 2; i++)
-        if (was[i].kind == CFX_NODE)
-            old[n++] = was[i].u.node;
-    cfx_status st = store_attr(l, p, "weight", "_fused_weight", weight);
-    if (!st)
-        st = store_attr(l, p, "bias", "_fused_bias", bias);
-    return st ? st : cfx_pass__drop_attrs(p, old, n);
-}
-
-cfx_status cfx_layer__store(layer *l, cfx_pass_call *p, path_uses *u,
-                            cfx_value weight, cfx_value bias)
-{
-    return l->module ? store_module(l, p, u, weight, bias)
-                     : store_function(l, p, weight, bias);
+    cfx_value y = cfx_tracer_create(
+        (cfx_tracer *)s, (cfx_opcode)l->n->op, l->n->target->text,
+        (cfx_args){c.args, c.nargs, c.kwargs, c.nkwargs});
+    return cfx_named(s, l->n->name, y);
 }
 
 /* ---- Erasing nodes ---- */

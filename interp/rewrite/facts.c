@@ -1,0 +1,68 @@
+/*
+ * facts -- what rules ask about a graph.
+ */
+#include "interp/rewrite/facts.h"
+
+#include "interp/split/extract.h"
+
+static cfx_facts *facts_of(cfx_pass_call *p)
+{
+    if (!p->facts)
+        p->facts = cfx_calloc(p->ctx, 1, sizeof(*p->facts));
+    if (!p->facts)
+        cfx_no_memory(p->err);
+    return p->facts;
+}
+
+const cfx_graph_kinds *cfx_facts__kinds(cfx_pass_call *p)
+{
+    cfx_facts *f = facts_of(p);
+    if (!f || f->status)
+        return NULL;
+    if (!f->has_kinds)
+        f->status = cfx_graph_kinds__init(&f->kinds, p->graph, true, p->err);
+    f->has_kinds = true;
+    return f->status ? NULL : &f->kinds;
+}
+
+path_uses *cfx_facts__paths(cfx_pass_call *p)
+{
+    cfx_facts *f = facts_of(p);
+    if (!f || f->status)
+        return NULL;
+    if (!f->has_paths)
+        f->status = cfx_path_uses__init(&f->paths, p);
+    f->has_paths = true;
+    return f->status ? NULL : &f->paths;
+}
+
+cfx_status cfx_facts__forget(cfx_pass_call *p)
+{
+    cfx_facts *f = p->facts;
+    if (!f)
+        return CFX_OK;
+    cfx_status st = f->status;
+    if (f->has_kinds)
+        cfx_graph_kinds__release(&f->kinds);
+    if (f->has_paths)
+        cfx_path_uses__release(&f->paths);
+    cfx_free(p->ctx, f, sizeof(*f));
+    p->facts = NULL;
+    return st;
+}
+
+bool cfx_facts__is_tensor(cfx_pass_call *p, const cfx_node *n)
+{
+    cfx_value known = cfx_extract__known(n);
+    if (known.kind)
+        return known.kind == CFX_TENSOR;
+    const cfx_graph_kinds *k = cfx_facts__kinds(p);
+    return k && n->id < k->ids && k->of[n->id].self == 1u << CFX_TENSOR;
+}
+
+bool cfx_facts__is_float(const cfx_node *n)
+{
+    cfx_value v = cfx_extract__known(n);
+    return v.kind == CFX_TENSOR &&
+           cfx_dtype_is_float((cfx_dtype)v.u.tensor->dtype);
+}
