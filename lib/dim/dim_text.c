@@ -10,6 +10,7 @@
  * 1, and max(5 - N, 0) rather than max(N, 5) - N: terms that shorten the text
  * are moved back inside.
  */
+#include "dim/dim_text.h"
 #include "dim/env.h"
 
 #include <stdio.h>
@@ -19,6 +20,7 @@ enum { FLAT_MAX = 16 };
 typedef struct sink {
     char *buf;
     size_t size, len;
+    size_t skip; /* characters before those that are wanted */
 } sink;
 
 /* A sum in local memory. */
@@ -30,9 +32,15 @@ typedef struct flat {
 
 static void put(sink *o, const char *s)
 {
-    for (; *s; s++, o->len++)
+    for (; *s; s++) {
+        if (o->skip) {
+            o->skip--;
+            continue;
+        }
         if (o->len + 1 < o->size)
             o->buf[o->len] = *s;
+        o->len++;
+    }
 }
 
 static void put_int(sink *o, int64_t v)
@@ -315,9 +323,9 @@ static void put_sum(sink *o, cfx_dim d)
     }
 }
 
-size_t cfx_dim_format(cfx_dim d, char *buf, size_t size)
+size_t cfx_dim__format_from(cfx_dim d, size_t from, char *buf, size_t size)
 {
-    sink o = {buf, size, 0};
+    sink o = {.buf = buf, .size = size, .skip = from};
     if (cfx_dim_is_bad(d))
         put(&o, "?");
     else
@@ -325,6 +333,20 @@ size_t cfx_dim_format(cfx_dim d, char *buf, size_t size)
     if (size)
         buf[o.len < size ? o.len : size - 1] = '\0';
     return o.len;
+}
+
+size_t cfx_dim_format(cfx_dim d, char *buf, size_t size)
+{
+    return cfx_dim__format_from(d, 0, buf, size);
+}
+
+void cfx_buf_dim(cfx_buf *b, cfx_dim d)
+{
+    size_t n = cfx_dim_format(d, NULL, 0);
+    if (!cfx_buf_reserve(b, n))
+        return;
+    cfx_dim_format(d, b->s + b->len, n + 1);
+    b->len += n;
 }
 
 /* ---- Values ---- */

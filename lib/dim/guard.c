@@ -6,6 +6,7 @@
  * any other relation is kept as a fact. A guard that follows from others is
  * not recorded; one that contradicts them is undone and refused.
  */
+#include "dim/dim_text.h"
 #include "dim/env.h"
 
 static bool assume_ge0(cfx_shape_env *env, cfx_dim d);
@@ -362,15 +363,6 @@ static cfx_dim side(cfx_shape_env *env, cfx_dim d, int sign)
     return cfx_poly_finish(&p);
 }
 
-static void put_dim(cfx_buf *b, cfx_dim d)
-{
-    size_t n = cfx_dim_format(d, NULL, 0);
-    if (!cfx_buf_reserve(b, n))
-        return;
-    cfx_dim_format(d, b->s + b->len, n + 1);
-    b->len += n;
-}
-
 /* Turn a bound of a quotient by an integer into a bound of its dividend: (W +
  * 1)//3 >= 2 is W >= 5. */
 static cfx_dim without_quotient(cfx_dim d)
@@ -464,9 +456,9 @@ static void put_guard(cfx_shape_env *env, cfx_buf *b, cfx_relation r,
     static const char *const turned[] = {" == ", " != ", " >= ", " > "};
     cfx_dim left = side(env, d, 1), right = side(env, d, -1);
     bool turn = cfx_dim_is_int(left);
-    put_dim(b, turn ? right : left);
+    cfx_buf_dim(b, turn ? right : left);
     cfx_buf_puts(b, turn ? turned[r] : sign[r]);
-    put_dim(b, turn ? left : right);
+    cfx_buf_dim(b, turn ? left : right);
 }
 
 /* Store the text if it is new; NULL when out of memory. */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "base/util.h"
+#include "dim/dim_text.h"
 
 enum { DIGITS = 4, EDGE = 3, THRESHOLD = 1000, COLUMNS = 80 };
 
@@ -256,14 +257,11 @@ static void put_axis(printer *p, int axis, const char *at, int indent)
 
 static void put_size(cfx_buf *b, const cfx_tensor *t)
 {
-    char s[256];
-
     cfx_buf_puts(b, "size=(");
     for (int i = 0; i < t->rank; i++) {
         if (i)
             cfx_buf_puts(b, ", ");
-        cfx_dim_format(t->shape[i], s, sizeof s);
-        cfx_buf_puts(b, s);
+        cfx_buf_dim(b, t->shape[i]);
     }
     cfx_buf_puts(b, t->rank == 1 ? ",)" : ")");
 }

@@ -16,9 +16,24 @@ static const char *title_of(const cfx_table *t, const cfx_column *c)
     return strcmp(c->name, "name") ? c->title : titles[t->view->by];
 }
 
-static bool make_grid(cfx_grid *g, const cfx_table *t, bool plain)
+static void add_cell(cfx_grid *g, const cfx_cell *c, bool plain)
 {
     char text[512];
+    bool extent = c->kind == CFX_CELL_WHOLE || c->kind == CFX_CELL_COUNT ||
+                  c->kind == CFX_CELL_BYTES;
+    if (extent && !cfx_dim_is_int(c->dim)) {
+        cfx_grid_add_dim(g, c->dim);
+        return;
+    }
+    if (plain)
+        cfx_cell__plain(c, text, sizeof(text));
+    else
+        cfx_cell__human(c, text, sizeof(text));
+    cfx_grid_add(g, text);
+}
+
+static bool make_grid(cfx_grid *g, const cfx_table *t, bool plain)
+{
     for (size_t c = 0; c < t->ncolumns; c++)
         cfx_grid_add_column(
             g, (cfx_grid_column){title_of(t, t->column[c]), t->column[c]->key,
@@ -26,11 +41,7 @@ static bool make_grid(cfx_grid *g, const cfx_table *t, bool plain)
     for (size_t i = 0; i < t->nrows * t->ncolumns; i++) {
         cfx_cell cell = {.kind = CFX_CELL_NONE};
         t->column[i % t->ncolumns]->get(t->r, &t->row[i / t->ncolumns], &cell);
-        if (plain)
-            cfx_cell__plain(&cell, text, sizeof(text));
-        else
-            cfx_cell__human(&cell, text, sizeof(text));
-        cfx_grid_add(g, text);
+        add_cell(g, &cell, plain);
     }
     return !g->failed;
 }

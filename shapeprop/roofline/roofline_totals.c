@@ -1,6 +1,7 @@
 /*
  * roofline_totals -- print the lines above and below a table: machine and sums.
  */
+#include "dim/dim_text.h"
 #include "shapeprop/roofline/roofline_table.h"
 #include "shapeprop/shapes/symbols.h"
 
@@ -159,17 +160,20 @@ static void put_grouped(char *buf, size_t size, int64_t v)
 static void put_count(cfx_buf *b, const char *name, cfx_dim d,
                       const char *unit, const char *note)
 {
-    char exact[512] = "not known", human[32] = "";
     if (cfx_dim_is_int(d)) {
+        char exact[32], human[32];
         put_grouped(exact, sizeof(exact), cfx_dim_value(d));
         cfx_human(human, sizeof(human), (double)cfx_dim_value(d), unit);
         cfx_buf_printf(b, "%-18s%16s  %8s%s%s\n", name, exact, human,
                        *note ? "  " : "", note);
         return;
     }
-    if (!cfx_dim_is_bad(d))
-        cfx_dim_format(d, exact, sizeof(exact));
-    cfx_buf_printf(b, "%-18s%s%s%s\n", name, exact, *note ? "  " : "", note);
+    cfx_buf_printf(b, "%-18s", name);
+    if (cfx_dim_is_bad(d))
+        cfx_buf_puts(b, "not known");
+    else
+        cfx_buf_dim(b, d);
+    cfx_buf_printf(b, "%s%s\n", *note ? "  " : "", note);
 }
 
 static void put_seconds(cfx_buf *b, const char *name, double s)

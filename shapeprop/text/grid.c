@@ -25,14 +25,27 @@ void cfx_grid_add_column(cfx_grid *g, cfx_grid_column c)
         g->column[g->ncolumns++] = c;
 }
 
-void cfx_grid_add(cfx_grid *g, const char *text)
+/* Takes a text of the arena; NULL: memory was lacking. */
+static void add_take(cfx_grid *g, const char *kept)
 {
-    const char *kept = *text ? cfx_arena_strdup(&g->arena, text, strlen(text))
-                             : "";
     if (!kept || cfx_grow(g->arena.ctx, g->cell, g->cap, g->ncells + 1, NULL))
         g->failed = true;
     else
         g->cell[g->ncells++] = kept;
+}
+
+void cfx_grid_add(cfx_grid *g, const char *text)
+{
+    add_take(g, *text ? cfx_arena_strdup(&g->arena, text, strlen(text)) : "");
+}
+
+void cfx_grid_add_dim(cfx_grid *g, cfx_dim d)
+{
+    size_t size = cfx_dim_format(d, NULL, 0) + 1;
+    char *text = cfx_arena_alloc(&g->arena, size);
+    if (text)
+        cfx_dim_format(d, text, size);
+    add_take(g, text);
 }
 
 static size_t count_rows(const cfx_grid *g)

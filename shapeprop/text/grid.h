@@ -4,6 +4,8 @@
 #ifndef CFX_GRID_H
 #define CFX_GRID_H
 
+#include <cfx/dim.h>
+
 #include "base/util.h"
 
 enum { CFX_GRID_COLUMNS = 64 };
@@ -30,6 +32,9 @@ void cfx_grid_release(cfx_grid *g);
 void cfx_grid_add_column(cfx_grid *g, cfx_grid_column c);
 /* Add the next cell; the text is copied. */
 void cfx_grid_add(cfx_grid *g, const char *text);
+
+/* Add an extent of any length as the next cell. */
+void cfx_grid_add_dim(cfx_grid *g, cfx_dim d);
 
 /* Print without empty columns. Columns that are too wide for `width` (0: no
  * limit) are cut, then the least important ones dropped. */

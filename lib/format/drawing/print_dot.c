@@ -4,6 +4,7 @@
  * A label is built first: its own record syntax (`{`, `|` and `\n`) is printed
  * as it is, and text from the graph is escaped.
  */
+#include "dim/dim_text.h"
 #include "format/drawing/drawing.h"
 
 enum { MAX_ITEMS = 8 };
@@ -154,9 +155,12 @@ static void put_extents(dot *p, const char *name, int rank, const cfx_dim *d)
     cfx_out_puts(p->out, name);
     cfx_out_putc(p->out, '(');
     for (int i = 0; i < rank; i++) {
-        cfx_dim_format(d[i], text, sizeof(text));
+        size_t at = 0;
         cfx_out_puts(p->out, i ? ", " : "");
-        put_text(p, text, strlen(text));
+        while (cfx_dim__format_from(d[i], at, text, sizeof(text))) {
+            put_text(p, text, strlen(text));
+            at += strlen(text);
+        }
     }
     cfx_out_puts(p->out, rank == 1 ? ",)\\n" : ")\\n");
 }

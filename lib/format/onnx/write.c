@@ -297,13 +297,21 @@ static void write_call(onnx_writer *w, const cfx_node *n)
 
 /* ---- Inputs and outputs ---- */
 
+static char *put_dim_text(onnx_writer *w, cfx_dim d)
+{
+    size_t size = cfx_dim_format(d, NULL, 0) + 1;
+    char *text = onnx_put_alloc(w, size, 1);
+
+    if (text)
+        cfx_dim_format(d, text, size);
+    return text;
+}
+
 static Onnx__TypeProto__Shape *shape_of(onnx_writer *w, const cfx_tensor *t)
 {
     Onnx__TypeProto__Shape *s = onnx_put_alloc(w, 1, sizeof(*s));
     Onnx__TypeProto__Dimension *d = onnx_put_alloc(w, (size_t)t->rank + 1,
                                                    sizeof(*d));
-    char text[256];
-
     if (!s || !d)
         return NULL;
     onnx__type_proto__shape__init(s);
@@ -314,8 +322,7 @@ static Onnx__TypeProto__Shape *shape_of(onnx_writer *w, const cfx_tensor *t)
         if (d[i].has_dim_value) {
             d[i].dim_value = cfx_tensor_size(t, i);
         } else {
-            cfx_dim_format(t->shape[i], text, sizeof(text));
-            d[i].dim_param = onnx_put_text(w, text);
+            d[i].dim_param = put_dim_text(w, t->shape[i]);
         }
         s->dim[s->n_dim++] = &d[i];
     }

@@ -7,8 +7,9 @@
  */
 #include <math.h>
 
-#include "format/print.h"
 #include "base/unicode.h"
+#include "dim/dim_text.h"
+#include "format/print.h"
 
 static const char *const format_names[] = {
     "torch.contiguous_format", "torch.preserve_format", "torch.channels_last",
@@ -144,8 +145,13 @@ static void print_complex(cfx_out *o, double re, double im, int style)
 void cfx_print__dim(cfx_out *o, cfx_dim d)
 {
     char text[512];
-    size_t n = cfx_dim_format(d, text, sizeof(text));
-    cfx_out_add(o, text, n < sizeof(text) ? n : sizeof(text) - 1);
+    size_t at = 0, left;
+    do {
+        left = cfx_dim__format_from(d, at, text, sizeof(text));
+        size_t n = left < sizeof(text) ? left : sizeof(text) - 1;
+        cfx_out_add(o, text, n);
+        at += n;
+    } while (left >= sizeof(text));
 }
 
 void cfx_print__extents(cfx_out *o, int rank, const cfx_dim *d)

@@ -280,6 +280,28 @@ TEST_CASE(values_read_and_print_as_written)
     free(text);
 }
 
+/* Of whatever length: an extent that is cut would be another one. */
+TEST_CASE(long_extents_are_printed_whole)
+{
+    cfx_module *gm;
+    cfx_buf in, out;
+    cfx_buf_init(&in, ctx);
+    cfx_buf_init(&out, ctx);
+    cfx_buf_puts(&in, "# cfx 1\nM()\n\ngraph():\n    %x : Tensor \"f32[");
+    for (int i = 0; i < 300; i++)
+        cfx_buf_printf(&in, "%sS%03d*T", i ? " + " : "", i);
+    cfx_buf_puts(&in, "][1]cpu\"[num_users=1] = placeholder[target=x]\n"
+                      "    return %x\n");
+    ck_assert_uint_gt(in.len, 2500);
+    ck_assert_int_eq(parse(&gm, in.s, in.len), CFX_OK);
+    ck_assert_int_eq(cfx_print_model(cfx_sink_buf(&out), gm, true, &err),
+                     CFX_OK);
+    ck_assert_str_eq(cfx_buf_str(&out), cfx_buf_str(&in));
+    cfx_module_unref(gm);
+    cfx_buf_release(&in);
+    cfx_buf_release(&out);
+}
+
 TEST_CASE(lossless_values_read_back_equal)
 {
     static const char *const text[] = {
