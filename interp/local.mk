@@ -21,10 +21,10 @@ libcfx_all_la_SOURCES += %reldir%/compare/compare.c %reldir%/compare/compare_val
 # Splitting and partitioning.
 dist_cfxinclude_HEADERS += %reldir%/cfx/split.h %reldir%/cfx/partition.h
 libcfx_all_la_SOURCES += %reldir%/split/extract.c %reldir%/split/extract.h \
-	%reldir%/split/split.c %reldir%/split/split_impl.h %reldir%/split/split_parent.c \
+	%reldir%/split/split_module.c %reldir%/split/split_impl.h %reldir%/split/split_parent.c \
 	%reldir%/split/split_plan.c %reldir%/split/split_stages.c %reldir%/split/split_tags.c \
-	%reldir%/split/contract.c %reldir%/split/contract.h %reldir%/split/order.c \
-	%reldir%/split/order.h %reldir%/split/topological_sort.c \
+	%reldir%/split/contract.c %reldir%/split/contract.h %reldir%/split/split_order.c \
+	%reldir%/split/split_order.h %reldir%/split/topological_sort.c \
 	%reldir%/split/partition.c \
 	%reldir%/split/fuser.c %reldir%/split/support.c %reldir%/split/accelerate.c \
 	%reldir%/split/acc_group.h %reldir%/split/acc_group.c
@@ -32,16 +32,16 @@ libcfx_all_la_SOURCES += %reldir%/split/extract.c %reldir%/split/extract.h \
 # Passes, and what applies them.
 dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h %reldir%/cfx/pass_manager.h
 libcfx_all_la_SOURCES += %reldir%/passes/pass.c %reldir%/passes/pass_impl.h %reldir%/passes/pass_text.c \
-	%reldir%/passes/pass_manager.c %reldir%/passes/observer.c
+	%reldir%/passes/pass_manager.c %reldir%/passes/graph_observer.c
 
 include $(srcdir)/%reldir%/passes/local.mk
 
 # Quantization.
 dist_cfxinclude_HEADERS += %reldir%/cfx/quantize.h
-libcfx_all_la_SOURCES += %reldir%/quantize/config.c %reldir%/quantize/convert.c \
-	%reldir%/quantize/lower.c %reldir%/quantize/measure.c \
-	%reldir%/quantize/prepare.c %reldir%/quantize/quantizer.c \
-	%reldir%/quantize/report.c %reldir%/quantize/sensitivity.c \
+libcfx_all_la_SOURCES += %reldir%/quantize/config.c %reldir%/quantize/quantize_convert.c \
+	%reldir%/quantize/quantize_lower.c %reldir%/quantize/measure.c \
+	%reldir%/quantize/quantize_prepare.c %reldir%/quantize/quantizer.c \
+	%reldir%/quantize/quantize_report.c %reldir%/quantize/sensitivity.c \
 	%reldir%/quantize/quantize_impl.h
 
 # Patterns and rewriting.
@@ -55,14 +55,14 @@ libcfx_all_la_SOURCES += %reldir%/match/matcher_impl.h %reldir%/match/matcher.c 
 	%reldir%/match/rewriter_writes.c %reldir%/match/pattern.c %reldir%/match/source_matcher.c
 
 # What passes are made of.
-libcfx_all_la_SOURCES += %reldir%/rewrite/rewrite.h %reldir%/rewrite/facts.h \
-	%reldir%/rewrite/facts.c %reldir%/rewrite/rules.c \
+libcfx_all_la_SOURCES += %reldir%/rewrite/rewrite_rules.h %reldir%/rewrite/facts.h \
+	%reldir%/rewrite/facts.c %reldir%/rewrite/rewrite_rules.c \
 	%reldir%/rewrite/affine.c %reldir%/rewrite/affine.h \
-	%reldir%/rewrite/attr.c %reldir%/rewrite/binding.c %reldir%/rewrite/binding.h \
+	%reldir%/rewrite/pass_weights.c %reldir%/rewrite/binding.c %reldir%/rewrite/binding.h \
 	%reldir%/rewrite/retrace.c %reldir%/rewrite/retrace.h
 
 # C code of graphs, and what compiles it.
 dist_cfxinclude_HEADERS += %reldir%/cfx/codegen.h
-libcfx_all_la_SOURCES += %reldir%/codegen/codegen.c %reldir%/codegen/codegen.h \
+libcfx_all_la_SOURCES += %reldir%/codegen/codegen.c %reldir%/codegen/codegen_impl.h \
 	%reldir%/codegen/codegen_build.c %reldir%/codegen/codegen_call.c \
 	%reldir%/codegen/codegen_value.c %reldir%/codegen/compiled.c

@@ -5,7 +5,7 @@
 
 #include <cfx/shape_prop.h>
 
-#include "ops/blocked/blocked.h"
+#include "ops/blocked/blocked_ops.h"
 
 const char *const cfx_optimize_passes = CFX_PASSES_BEFORE_BLOCKS
     "block_channels" CFX_PASSES_AFTER_BLOCKS ", " CFX_PASSES_LAST;

@@ -10,10 +10,10 @@ libcfx_all_la_SOURCES += %reldir%/shapes/shape_prop.c %reldir%/shapes/shape_scop
 
 # Graphs as torch.export has them.
 dist_cfxinclude_HEADERS += %reldir%/cfx/to_aten.h %reldir%/cfx/to_onnx.h
-libcfx_all_la_SOURCES += %reldir%/aten/aten.h %reldir%/aten/image.c \
-	%reldir%/aten/index.c %reldir%/aten/lowering.c %reldir%/aten/onnx_lowering.c \
+libcfx_all_la_SOURCES += %reldir%/aten/aten.h %reldir%/aten/aten_image.c \
+	%reldir%/aten/aten_index.c %reldir%/aten/lowering.c %reldir%/aten/onnx_lowering.c \
 	%reldir%/aten/onnx_windows.c \
-	%reldir%/aten/record.c %reldir%/aten/spell.c %reldir%/aten/to_aten.c \
+	%reldir%/aten/aten_record.c %reldir%/aten/spell.c %reldir%/aten/to_aten.c \
 	%reldir%/aten/to_onnx.c %reldir%/aten/views.c
 
 # Cost.

@@ -6,7 +6,7 @@
  * generated code sets the name (cfx_named).
  */
 #define CFX_NO_PLACES
-#include "interp/codegen/codegen.h"
+#include "interp/codegen/codegen_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  */
 #define CFX_NO_PLACES
 #include "format/text/repr.h"
-#include "interp/codegen/codegen.h"
+#include "interp/codegen/codegen_impl.h"
 #include "nn/module_impl.h"
 #include "ops/c_names.h"
 

@@ -8,7 +8,7 @@
  * selects_overload. All other calls are made by name.
  */
 #define CFX_NO_PLACES
-#include "interp/codegen/codegen.h"
+#include "interp/codegen/codegen_impl.h"
 #include "ops/c_names.h"
 #include "op/op_impl.h"
 #include "op/overload.h"

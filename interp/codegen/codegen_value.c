@@ -7,7 +7,7 @@
 #define CFX_NO_PLACES
 #include <math.h>
 
-#include "interp/codegen/codegen.h"
+#include "interp/codegen/codegen_impl.h"
 
 /* C11 compilers must accept string literals of up to 4095 bytes only. */
 enum { MAX_LITERAL = 4000 };

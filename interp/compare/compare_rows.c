@@ -6,7 +6,7 @@
 
 #include <cfx/ops.h>
 
-#include "ops/blocked/blocked.h"
+#include "ops/blocked/blocked_ops.h"
 
 /* True if b may be image a in blocks of channels. */
 static bool is_blocked(const cfx_tensor *b, const cfx_tensor *a)

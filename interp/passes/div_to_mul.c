@@ -11,7 +11,7 @@
 #include <cfx/ops.h>
 #include <math.h>
 
-#include "interp/rewrite/rewrite.h"
+#include "interp/rewrite/rewrite_rules.h"
 
 static const char meta_key[] = "divided_by";
 

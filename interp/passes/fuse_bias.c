@@ -9,7 +9,7 @@
  */
 #include <cfx/ops.h>
 
-#include "interp/rewrite/rewrite.h"
+#include "interp/rewrite/rewrite_rules.h"
 
 static const char meta_key[] = "column_for_bias";
 

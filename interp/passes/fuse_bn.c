@@ -21,7 +21,7 @@
 
 #include <cfx/ops.h>
 
-#include "interp/rewrite/rewrite.h"
+#include "interp/rewrite/rewrite_rules.h"
 #include "interp/split/extract.h"
 
 static cfx_value tensor(cfx_tensor *t)

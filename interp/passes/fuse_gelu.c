@@ -8,7 +8,7 @@
  */
 #include <cfx/ops.h>
 
-#include "interp/rewrite/rewrite.h"
+#include "interp/rewrite/rewrite_rules.h"
 
 static cfx_value number(cfx_scope *s, double c)
 {

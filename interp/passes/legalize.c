@@ -3,7 +3,7 @@
  */
 #include <cfx/pass.h>
 
-#include "interp/split/order.h"
+#include "interp/split/split_order.h"
 
 static cfx_status legalize_run(cfx_pass_call *p)
 {

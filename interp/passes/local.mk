@@ -5,7 +5,7 @@ dist_cfxinclude_HEADERS += interp/cfx/fold_constants.h \
 libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/clone_value.c \
 	%reldir%/functionalize.c %reldir%/functionalize.h \
-	%reldir%/dead_code.c %reldir%/common_subexpressions.c \
+	%reldir%/dead_code_pass.c %reldir%/common_subexpressions.c \
 	%reldir%/constant_folding.c %reldir%/constants.c \
 	%reldir%/constants.h %reldir%/normalize.c \
 	%reldir%/legalize.c \
@@ -17,14 +17,14 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/canonicalize.c %reldir%/reinplace.c
 
 # Passes that use the operators of lib/ops/blocked.
-libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h \
+libcfx_all_la_SOURCES += %reldir%/lower/block_activation.c %reldir%/lower/block_activation.h \
 	%reldir%/lower/pack_winograd.c %reldir%/lower/pack_winograd.h \
 	%reldir%/lower/narrow_weights.c \
 	%reldir%/lower/fuse_depthwise.c \
 	%reldir%/lower/narrow_activations.c \
 	%reldir%/lower/lower_quantized.c %reldir%/lower/lower_quantized.h \
-	%reldir%/lower/quantized_product.c %reldir%/lower/quantized_elements.c \
-	%reldir%/lower/quantized_functions.c %reldir%/lower/quantized_attention.c \
+	%reldir%/lower/quantized_product.c %reldir%/lower/lower_quantized_elements.c \
+	%reldir%/lower/lower_quantized_functions.c %reldir%/lower/quantized_attention.c \
 	%reldir%/lower/frozen.c %reldir%/lower/frozen.h \
 	%reldir%/lower/pack_weight.c %reldir%/lower/pack_weight.h \
 	%reldir%/lower/pack_linear.c %reldir%/lower/pack_quantized.c \
@@ -39,4 +39,4 @@ libcfx_all_la_SOURCES += %reldir%/lower/activation.c %reldir%/lower/activation.h
 libcfx_all_la_SOURCES += %reldir%/fuse_bn.c %reldir%/remove_noops.c \
 	%reldir%/merge_linears.c %reldir%/merge_matmul.c \
 	%reldir%/fuse_bias.c %reldir%/fuse_gelu.c %reldir%/div_to_mul.c \
-	%reldir%/inplace_cat.c %reldir%/split.c
+	%reldir%/inplace_cat.c %reldir%/split_pass.c

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/mutex.h"
 #include "base/util.h"
 #include "interp/passes/pass_impl.h"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/util.h"
 #include "interp/passes/pass_impl.h"
 

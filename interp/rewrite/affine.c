@@ -7,7 +7,7 @@
 #include <cfx/observer.h>
 #include <stdio.h>
 
-#include "interp/rewrite/rewrite.h"
+#include "interp/rewrite/rewrite_rules.h"
 #include "nn/module_impl.h"
 #include "op/op_impl.h"
 

@@ -4,7 +4,7 @@
 #ifndef CFX_REWRITE_FACTS_H
 #define CFX_REWRITE_FACTS_H
 
-#include "interp/rewrite/rewrite.h"
+#include "interp/rewrite/rewrite_rules.h"
 
 typedef struct cfx_facts {
     cfx_status status; /* of the first fact that could not be found */

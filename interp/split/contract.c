@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "interp/split/order.h"
+#include "interp/split/split_order.h"
 
 enum { OUT, IN };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/util.h"
-#include "interp/split/order.h"
+#include "interp/split/split_order.h"
 #include "interp/split/extract.h"
 
 #define NONE UINT32_MAX

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "interp/split/order.h"
+#include "interp/split/split_order.h"
 
 /* ---- Parts by name ---- */
 

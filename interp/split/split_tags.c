@@ -6,7 +6,7 @@
  */
 #include "interp/split/split_impl.h"
 
-#include "interp/split/order.h"
+#include "interp/split/split_order.h"
 
 typedef struct tagged {
     splitter s;

@@ -4,7 +4,7 @@
  * Among the nodes whose inputs are all placed, the first in the graph comes
  * next, so a sorted graph stays as it is. The output comes last.
  */
-#include "interp/split/order.h"
+#include "interp/split/split_order.h"
 
 #include <stdio.h>
 

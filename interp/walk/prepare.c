@@ -13,7 +13,7 @@
 #include "interp/walk/interp_impl.h"
 
 #include "graph/aliases.h"
-#include "graph/operators.h"
+#include "graph/graph_operators.h"
 #include "nn/module_impl.h"
 #include "op/op_impl.h"
 #include "op/scope_impl.h"

@@ -6,7 +6,7 @@
  * if it is not 1. Other BLAS libraries lack these functions, hence the weak
  * references.
  */
-#include "base/context.h"
+#include "base/context_impl.h"
 
 #ifdef HAVE_CBLAS
 

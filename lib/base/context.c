@@ -1,7 +1,7 @@
 /*
  * context -- creation from options and environment; messages, random numbers.
  */
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/fork.h"
 
 #include <assert.h>

@@ -2,7 +2,7 @@
  * cpu -- what the processor offers.
  */
 #define _GNU_SOURCE 1
-#include "base/context.h"
+#include "base/context_impl.h"
 
 #include <sched.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 
 #include <pthread.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static cfx_context *first;

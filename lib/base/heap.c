@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/util.h"
 
 #ifdef __has_feature

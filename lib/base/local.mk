@@ -5,7 +5,7 @@ libcore_la_SOURCES += \
 	%reldir%/class.c \
 	%reldir%/class.h \
 	%reldir%/context.c \
-	%reldir%/context.h \
+	%reldir%/context_impl.h \
 	%reldir%/convert.h \
 	%reldir%/cpu.c \
 	%reldir%/dtype.c \
@@ -17,7 +17,7 @@ libcore_la_SOURCES += \
 	%reldir%/mutex.h \
 	%reldir%/nearest.c \
 	%reldir%/number.c \
-	%reldir%/pool.h \
+	%reldir%/thread_pool.h \
 	%reldir%/spans.c \
 	%reldir%/spans.h \
 	%reldir%/stop.c \
@@ -30,7 +30,7 @@ libcore_la_SOURCES += \
 
 # cfx_parallel_for, on threads or without.
 if CFX_THREADS
-libcore_la_SOURCES += %reldir%/pool.c
+libcore_la_SOURCES += %reldir%/thread_pool.c
 else
 libcore_la_SOURCES += %reldir%/pool_serial.c
 endif

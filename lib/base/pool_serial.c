@@ -1,7 +1,7 @@
 /*
  * pool_serial -- cfx_parallel_for in a build without threads.
  */
-#include "base/context.h"
+#include "base/context_impl.h"
 
 void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
                       cfx_parallel_fn *fn, void *arg)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 
 void cfx_context_cancel(cfx_context *ctx)
 {

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/mutex.h"
 
 /* A sum or product that was computed lately: shapes repeat from layer to layer. */

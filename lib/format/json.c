@@ -16,7 +16,7 @@
  */
 #include "format/json.h"
 
-#include "base/context.h"
+#include "base/context_impl.h"
 
 enum { NUMBER = 32, BUFFERS = 65536 };
 

@@ -19,7 +19,7 @@
 #include "base/util.h"
 #include "format/io.h"
 #include "format/print.h"
-#include "nn/norm_state.h"
+#include "nn/nn_norm_state.h"
 
 /* ---- Matching ---- */
 

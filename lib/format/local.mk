@@ -4,7 +4,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/python/code_names.c \
 	%reldir%/python/code_text.c \
 	%reldir%/python/coder.h \
-	%reldir%/text/diff.c \
+	%reldir%/text/text_diff.c \
 	%reldir%/drawing/drawing.c \
 	%reldir%/drawing/drawing.h \
 	%reldir%/python/folder.c \
@@ -26,15 +26,15 @@ libcfx_all_la_SOURCES += \
 	%reldir%/tensors/npz.c \
 	%reldir%/tensors/raw.c \
 	%reldir%/pt2/pt2.c \
-	%reldir%/pt2/write.c \
-	%reldir%/pt2/write.h \
-	%reldir%/pt2/write_argument.c \
-	%reldir%/pt2/write_extent.c \
-	%reldir%/pt2/write_graph.c \
-	%reldir%/pt2/write_in_spec.c \
-	%reldir%/pt2/write_json.c \
-	%reldir%/pt2/write_pickle.c \
-	%reldir%/pt2/write_state.c \
+	%reldir%/pt2/pt2_write.c \
+	%reldir%/pt2/pt2_write.h \
+	%reldir%/pt2/pt2_write_argument.c \
+	%reldir%/pt2/pt2_write_extent.c \
+	%reldir%/pt2/pt2_write_graph.c \
+	%reldir%/pt2/pt2_write_in_spec.c \
+	%reldir%/pt2/pt2_write_json.c \
+	%reldir%/pt2/pt2_write_pickle.c \
+	%reldir%/pt2/pt2_write_state.c \
 	%reldir%/print.h \
 	%reldir%/python/print_code.c \
 	%reldir%/drawing/print_dot.c \
@@ -52,8 +52,8 @@ libcfx_all_la_SOURCES += \
 	%reldir%/python/read_python.c \
 	%reldir%/python/read_python.h \
 	%reldir%/python/read_signature.c \
-	%reldir%/text/quantized.c \
-	%reldir%/text/quantized.h \
+	%reldir%/text/text_quantized.c \
+	%reldir%/text/text_quantized.h \
 	%reldir%/text/raise_quantized.c \
 	%reldir%/text/read_graph.c \
 	%reldir%/text/read_loose.c \
@@ -78,23 +78,23 @@ libcfx_all_la_SOURCES += \
 # Zip archives, and the .pt2 and .npz in them, which need libzip to be read.
 if HAVE_LIBZIP
 libcfx_all_la_SOURCES += \
-	%reldir%/pt2/archive.c \
-	%reldir%/pt2/argument.c \
-	%reldir%/pt2/declared.c \
-	%reldir%/pt2/flat.c \
-	%reldir%/pt2/graph.c \
-	%reldir%/pt2/inputs.c \
-	%reldir%/pt2/outputs.c \
-	%reldir%/pt2/pickle.c \
-	%reldir%/pt2/pickle.h \
-	%reldir%/pt2/provenance.c \
+	%reldir%/pt2/pt2_archive.c \
+	%reldir%/pt2/pt2_argument.c \
+	%reldir%/pt2/pt2_declared.c \
+	%reldir%/pt2/pt2_flat.c \
+	%reldir%/pt2/pt2_graph.c \
+	%reldir%/pt2/pt2_inputs.c \
+	%reldir%/pt2/pt2_outputs.c \
+	%reldir%/pt2/pt2_pickle.c \
+	%reldir%/pt2/pt2_pickle.h \
+	%reldir%/pt2/pt2_provenance.c \
 	%reldir%/pt2/pt2.h \
-	%reldir%/pt2/schema.c \
-	%reldir%/pt2/signature.c \
+	%reldir%/pt2/pt2_schema.c \
+	%reldir%/pt2/pt2_signature.c \
 	%reldir%/pt2/torch_file.c \
 	%reldir%/pt2/torch_file.h \
-	%reldir%/pt2/tree.c \
-	%reldir%/pt2/weights.c \
+	%reldir%/pt2/pt2_tree.c \
+	%reldir%/pt2/pt2_weights.c \
 	%reldir%/zip.c \
 	%reldir%/zip.h \
 	%reldir%/zip_place.c
@@ -104,54 +104,54 @@ endif
 # objects.
 if HAVE_ONNX
 libcfx_all_la_SOURCES += \
-	%reldir%/onnx/image.c \
-	%reldir%/onnx/loss.c \
-	%reldir%/onnx/quantize.c \
-	%reldir%/onnx/rnn.c %reldir%/onnx/rnn.h \
-	%reldir%/onnx/attention.c \
-	%reldir%/onnx/attr.c \
-	%reldir%/onnx/captures.c \
-	%reldir%/onnx/cast.c \
-	%reldir%/onnx/control.c \
-	%reldir%/onnx/conv.c \
-	%reldir%/onnx/decode.c \
-	%reldir%/onnx/file.c \
-	%reldir%/onnx/index.c \
-	%reldir%/onnx/ints.c \
-	%reldir%/onnx/loop.c \
-	%reldir%/onnx/lower.c \
-	%reldir%/onnx/ml.c \
-	%reldir%/onnx/norm.c \
-	%reldir%/onnx/number_rules.c \
-	%reldir%/onnx/numbers.c \
-	%reldir%/onnx/numbers.h \
+	%reldir%/onnx/onnx_image.c \
+	%reldir%/onnx/onnx_loss.c \
+	%reldir%/onnx/onnx_quantize.c \
+	%reldir%/onnx/onnx_rnn.c %reldir%/onnx/onnx_rnn.h \
+	%reldir%/onnx/onnx_attention.c \
+	%reldir%/onnx/onnx_attr.c \
+	%reldir%/onnx/onnx_captures.c \
+	%reldir%/onnx/onnx_cast.c \
+	%reldir%/onnx/onnx_control.c \
+	%reldir%/onnx/onnx_conv.c \
+	%reldir%/onnx/onnx_decode.c \
+	%reldir%/onnx/onnx_file.c \
+	%reldir%/onnx/onnx_index.c \
+	%reldir%/onnx/onnx_ints.c \
+	%reldir%/onnx/onnx_loop.c \
+	%reldir%/onnx/onnx_lower.c \
+	%reldir%/onnx/onnx_ml.c \
+	%reldir%/onnx/onnx_norm.c \
+	%reldir%/onnx/onnx_number_rules.c \
+	%reldir%/onnx/onnx_numbers.c \
+	%reldir%/onnx/onnx_numbers.h \
 	%reldir%/onnx/onnx.h \
-	%reldir%/onnx/pointwise.c \
-	%reldir%/onnx/recorder.c \
-	%reldir%/onnx/reduce.c \
-	%reldir%/onnx/regions.c \
-	%reldir%/onnx/rules.def \
-	%reldir%/onnx/sequence.c \
-	%reldir%/onnx/shape.c \
-	%reldir%/onnx/signal.c \
-	%reldir%/onnx/strings.c \
-	%reldir%/onnx/uint64.c \
-	%reldir%/onnx/tensor.c \
-	%reldir%/onnx/unknown.c \
-	%reldir%/onnx/values.c \
-	%reldir%/onnx/writable.h \
-	%reldir%/onnx/write.c \
-	%reldir%/onnx/write_dim.c \
-	%reldir%/onnx/write.h \
-	%reldir%/onnx/write_file.c \
-	%reldir%/onnx/write_groups.c %reldir%/onnx/write_image.c \
-	%reldir%/onnx/write_index.c \
-	%reldir%/onnx/write_layers.c \
-	%reldir%/onnx/write_pointwise.c \
-	%reldir%/onnx/write_put.c \
-	%reldir%/onnx/write_rnn.c \
-	%reldir%/onnx/write_rules.def \
-	%reldir%/onnx/write_shape.c
+	%reldir%/onnx/onnx_pointwise.c \
+	%reldir%/onnx/onnx_recorder.c \
+	%reldir%/onnx/onnx_reduce.c \
+	%reldir%/onnx/onnx_regions.c \
+	%reldir%/onnx/onnx_rules.def \
+	%reldir%/onnx/onnx_sequence.c \
+	%reldir%/onnx/onnx_shape.c \
+	%reldir%/onnx/onnx_signal.c \
+	%reldir%/onnx/onnx_strings.c \
+	%reldir%/onnx/onnx_uint64.c \
+	%reldir%/onnx/onnx_tensor.c \
+	%reldir%/onnx/onnx_unknown.c \
+	%reldir%/onnx/onnx_values.c \
+	%reldir%/onnx/onnx_writable.h \
+	%reldir%/onnx/onnx_write.c \
+	%reldir%/onnx/onnx_write_dim.c \
+	%reldir%/onnx/onnx_write.h \
+	%reldir%/onnx/onnx_write_file.c \
+	%reldir%/onnx/onnx_write_groups.c %reldir%/onnx/onnx_write_image.c \
+	%reldir%/onnx/onnx_write_index.c \
+	%reldir%/onnx/onnx_write_layers.c \
+	%reldir%/onnx/onnx_write_pointwise.c \
+	%reldir%/onnx/onnx_write_put.c \
+	%reldir%/onnx/onnx_write_rnn.c \
+	%reldir%/onnx/onnx_write_rules.def \
+	%reldir%/onnx/onnx_write_shape.c
 nodist_libcfx_all_la_SOURCES += lib/format/onnx/onnx.pb-c.c
 BUILT_SOURCES += lib/format/onnx/onnx.pb-c.h
 CLEANFILES += lib/format/onnx/onnx.pb-c.c lib/format/onnx/onnx.pb-c.h

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "format/onnx/writable.h"
+#include "format/onnx/onnx_writable.h"
 
 static const cfx_format *const formats[] = {
 #define MODEL_FORMAT(name) &cfx_model_format__##name.base,

@@ -3,7 +3,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/aliases.h \
 	%reldir%/args.c \
 	%reldir%/construct.c \
-	%reldir%/copy.c \
+	%reldir%/graph_copy.c \
 	%reldir%/dead_code.c \
 	%reldir%/decide.c \
 	%reldir%/decide.h \
@@ -24,7 +24,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/node.c \
 	%reldir%/node_map.c \
 	%reldir%/normalized.c \
-	%reldir%/opcode.c %reldir%/operators.c %reldir%/operators.h %reldir%/order.c \
+	%reldir%/opcode.c %reldir%/graph_operators.c %reldir%/graph_operators.h %reldir%/order.c \
 	%reldir%/provenance.c %reldir%/provenance.h \
 	%reldir%/same.c \
 	%reldir%/store.c \

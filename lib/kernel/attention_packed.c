@@ -9,8 +9,8 @@
 #include "kernel/blocked/quantized.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
-#include "kernel/norm/norm.h"
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/norm/norm_kernel.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 
 /* Fewer rows do not pay for packing. */
 enum { ROWS_LEAST = 16 };

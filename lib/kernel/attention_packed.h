@@ -9,7 +9,7 @@
 #ifndef CFX_KERNEL_ATTENTION_PACKED_H
 #define CFX_KERNEL_ATTENTION_PACKED_H
 
-#include "kernel/attention.h"
+#include "kernel/attention_kernel.h"
 
 typedef struct cfx_attention_packing {
     const cfx_context *ctx;

@@ -13,16 +13,16 @@
 #include <cfx/context.h>
 #include <cfx/dtype.h>
 
-struct cfx_pointwise_kernels; /* kernel/pointwise/pointwise.h */
-struct cfx_reduce_kernels;    /* kernel/reduce/reduce.h */
-struct cfx_norm_kernels;      /* kernel/norm/norm.h */
+struct cfx_pointwise_kernels; /* kernel/pointwise/pointwise_kernel.h */
+struct cfx_reduce_kernels;    /* kernel/reduce/reduce_kernel.h */
+struct cfx_norm_kernels;      /* kernel/norm/norm_kernel.h */
 struct cfx_gemm_kernels;      /* kernel/gemm/gemm.h */
-struct cfx_conv_kernels;      /* kernel/conv/conv.h */
-struct cfx_pool_kernels;      /* kernel/pool/pool.h */
+struct cfx_conv_kernels;      /* kernel/conv/conv_kernel.h */
+struct cfx_pool_kernels;      /* kernel/pool/pool_kernel.h */
 struct cfx_blocked_kernels;   /* kernel/blocked/blocked.h */
 struct cfx_windows_kernels;   /* kernel/blocked/blocked.h */
 struct cfx_quantized_kernels; /* kernel/blocked/quantized.h */
-struct cfx_rnn_kernels;       /* kernel/rnn.h */
+struct cfx_rnn_kernels;       /* kernel/rnn_kernel.h */
 
 typedef struct cfx_kernels {
     cfx_cpu level;

@@ -3,12 +3,12 @@
 
 libcore_la_SOURCES += %reldir%/kernel.c %reldir%/kernel.h %reldir%/vec/simd.h \
     %reldir%/iter.c %reldir%/iter.h \
-    %reldir%/pointwise/pointwise.c %reldir%/pointwise/pointwise.h %reldir%/pointwise/pointwise.def \
+    %reldir%/pointwise/pointwise_kernel.c %reldir%/pointwise/pointwise_kernel.h %reldir%/pointwise/pointwise.def \
     %reldir%/pointwise/program.c %reldir%/pointwise/program.h \
-    %reldir%/move/copy.c %reldir%/move/fill.c \
-    %reldir%/reduce/reduce.c %reldir%/reduce/reduce_complex.c %reldir%/reduce/reduce.h %reldir%/reduce/scan.c \
-    %reldir%/norm/norm.c %reldir%/norm/norm.h \
-    %reldir%/move/index.c %reldir%/move/index.h \
+    %reldir%/move/copy_kernel.c %reldir%/move/fill.c \
+    %reldir%/reduce/reduce_kernel.c %reldir%/reduce/reduce_complex.c %reldir%/reduce/reduce_kernel.h %reldir%/reduce/scan.c \
+    %reldir%/norm/norm_kernel.c %reldir%/norm/norm_kernel.h \
+    %reldir%/move/index_kernel.c %reldir%/move/index_kernel.h \
     %reldir%/move/rearrange.c %reldir%/reduce/introsort.c \
     %reldir%/reduce/introsort.h %reldir%/reduce/sort.c \
     %reldir%/lapack.c %reldir%/lapack.h
@@ -29,14 +29,14 @@ KERNEL_LEVEL = \
 libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/gemm/gemm_core.c %reldir%/gemm/gemm_core.h \
     %reldir%/gemm/gemm_int.c %reldir%/gemm/gemm_int.h \
-    %reldir%/conv/conv.c %reldir%/conv/conv.h %reldir%/conv/conv_core.h \
+    %reldir%/conv/conv_kernel.c %reldir%/conv/conv_kernel.h %reldir%/conv/conv_core.h \
     %reldir%/conv/conv_depthwise.c %reldir%/conv/conv_plain.c \
     %reldir%/conv/conv_product.c %reldir%/conv/conv_windows.c \
-    %reldir%/conv/conv_winograd.c %reldir%/conv/winograd.h \
-    %reldir%/pool/pool.c %reldir%/pool/pool.h %reldir%/pool/pool_core.h \
+    %reldir%/conv/conv_winograd.c %reldir%/conv/conv_winograd.h \
+    %reldir%/pool/pool_kernel.c %reldir%/pool/pool_kernel.h %reldir%/pool/pool_core.h \
     %reldir%/resample/resample.c %reldir%/resample/resample.h %reldir%/resample/resample_rows.h \
-    %reldir%/resample/regions.c %reldir%/resample/regions.h \
-    %reldir%/resample/grid_sample.c %reldir%/move/pad.c %reldir%/resample/columns.c \
+    %reldir%/resample/regions_kernel.c %reldir%/resample/regions_kernel.h \
+    %reldir%/resample/grid_sample_kernel.c %reldir%/move/pad_kernel.c %reldir%/resample/columns.c \
     %reldir%/blocked/blocked.c %reldir%/blocked/blocked.h \
     %reldir%/blocked/pair.c %reldir%/blocked/parts.h \
     %reldir%/blocked/tiles.c %reldir%/blocked/tiles.h \
@@ -48,13 +48,13 @@ libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/blocked/quantized.c %reldir%/blocked/quantized.h \
     %reldir%/blocked/quantized_elements.c %reldir%/blocked/quantized_windows.c \
     %reldir%/blocked/windows.c %reldir%/blocked/geometry.h \
-    %reldir%/attention.c %reldir%/attention.h \
+    %reldir%/attention_kernel.c %reldir%/attention_kernel.h \
     %reldir%/attention_packed.c %reldir%/attention_packed.h \
-    %reldir%/rnn.c %reldir%/rnn.h
+    %reldir%/rnn_kernel.c %reldir%/rnn_kernel.h
 
 KERNEL_LEVEL += %reldir%/gemm/gemm_level.c %reldir%/gemm/gemm_level.h \
     %reldir%/conv/conv_level.c %reldir%/conv/conv_level.h \
-    %reldir%/conv/winograd_level.c \
+    %reldir%/conv/conv_winograd_level.c \
     %reldir%/pool/pool_level.c %reldir%/pool/pool_level.h \
     %reldir%/blocked/blocked_level.c %reldir%/blocked/winograd_level.c \
     %reldir%/blocked/windows_level.c %reldir%/blocked/finish.h \
@@ -103,15 +103,15 @@ libcore_la_LIBADD += libkernel_neon.la
 endif
 
 # Fourier transforms.
-libcore_la_SOURCES += %reldir%/fft.c %reldir%/fft.h
+libcore_la_SOURCES += %reldir%/fft_kernel.c %reldir%/fft_kernel.h
 
 # Random numbers.
-libcore_la_SOURCES += %reldir%/random.c %reldir%/random.h
+libcore_la_SOURCES += %reldir%/random_kernel.c %reldir%/random_kernel.h
 
 # Distances of rows.
-libcore_la_SOURCES += %reldir%/distance.c %reldir%/distance.h
+libcore_la_SOURCES += %reldir%/distance_kernel.c %reldir%/distance_kernel.h
 
 # Special functions.
 libcore_la_SOURCES += %reldir%/special/special.h %reldir%/special/gamma.c \
-    %reldir%/special/error.c %reldir%/special/bessel.c \
+    %reldir%/special/error_kernel.c %reldir%/special/bessel.c \
     %reldir%/special/polynomial.c

@@ -4,7 +4,7 @@
  * A gate's sum is that of the input's product and the state's. The GRU keeps them
  * apart, since its reset gate is between them.
  */
-#include "kernel/rnn.h"
+#include "kernel/rnn_kernel.h"
 
 #include "kernel/vec/math_f32.h"
 #include "kernel/vec/math_f64.h"

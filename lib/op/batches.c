@@ -10,8 +10,8 @@
  */
 #include <string.h>
 
-#include "base/context.h"
-#include "op/cost.h"
+#include "base/context_impl.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/op_impl.h"
 #include "tensor/storage.h"

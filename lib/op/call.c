@@ -11,7 +11,7 @@
 
 #include "base/stop.h"
 #include "dim/env.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"

@@ -7,7 +7,7 @@
 
 #include <cfx/op.h>
 
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 
 /* Extents or strides of a tensor as integers. */
 void cfx_loop_shape(int64_t *out, const cfx_tensor *t);
@@ -30,7 +30,7 @@ typedef struct cfx_loop {
     cfx_dtype type;
     int n;
     cfx_value in[CFX_ITER_OPERANDS - 1];
-    double params[3]; /* kernel/pointwise/pointwise.h describes them */
+    double params[3]; /* kernel/pointwise/pointwise_kernel.h describes them */
 } cfx_loop;
 
 /* Set the code, the type and the first n arguments, and all parameters to 0. A
@@ -51,7 +51,7 @@ CFX_INLINE bool cfx_loop_of(const cfx_call *call, cfx_loop *out, int code,
 cfx_status cfx_loop_call(cfx_call *call);
 
 /* Compute `code` in `type` of the first n values of `in` (tensors or numbers)
- * into the call's result. kernel/pointwise/pointwise.h describes `params`.
+ * into the call's result. kernel/pointwise/pointwise_kernel.h describes `params`.
  * Fails for an integer division by 0. */
 cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
                         const cfx_value *in, int n, const double *params);

@@ -8,7 +8,7 @@
 
 #include <cfx/nearest.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/mutex.h"
 #include "op/op_impl.h"
 #include "op/op_names.h"

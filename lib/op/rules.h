@@ -2,12 +2,12 @@
  * rules.h -- rules for the descriptors of pointwise operators. Not installed.
  *
  * Each has the type of a descriptor's slot. `code` of the descriptor is the
- * operation, of kernel/pointwise/pointwise.h.
+ * operation, of kernel/pointwise/pointwise_kernel.h.
  */
 #ifndef CFX_RULES_H
 #define CFX_RULES_H
 
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

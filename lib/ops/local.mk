@@ -2,17 +2,17 @@
 libcore_la_SOURCES += %reldir%/all.c %reldir%/ops.def
 libcore_la_SOURCES += %reldir%/attention/attention.c %reldir%/attention/flash.c \
 	%reldir%/attention/multi_head.c %reldir%/attention/multi_head.h
-libcore_la_SOURCES += %reldir%/blocked/blocked.h %reldir%/blocked/conv.c \
-	%reldir%/blocked/conv.h %reldir%/blocked/conv_depthwise.c \
-	%reldir%/blocked/layout.c %reldir%/blocked/pool.c
-libcore_la_SOURCES += %reldir%/blocked/epilogue.h \
-	%reldir%/blocked/epilogue.c %reldir%/blocked/linear.c \
-	%reldir%/blocked/packed_weight.c %reldir%/blocked/packed_weight.h \
-	%reldir%/blocked/table.c \
-	%reldir%/blocked/quantized.c %reldir%/blocked/quantized_elements.c \
-	%reldir%/blocked/quantized_functions.c %reldir%/blocked/range.h \
-	%reldir%/blocked/window.c %reldir%/blocked/window.h \
-	%reldir%/blocked/winograd.c
+libcore_la_SOURCES += %reldir%/blocked/blocked_ops.h %reldir%/blocked/blocked_conv.c \
+	%reldir%/blocked/blocked_conv.h %reldir%/blocked/blocked_conv_depthwise.c \
+	%reldir%/blocked/blocked_layout.c %reldir%/blocked/blocked_pool.c
+libcore_la_SOURCES += %reldir%/blocked/blocked_epilogue.h \
+	%reldir%/blocked/blocked_epilogue.c %reldir%/blocked/blocked_linear.c \
+	%reldir%/blocked/blocked_packed_weight.c %reldir%/blocked/blocked_packed_weight.h \
+	%reldir%/blocked/blocked_table.c \
+	%reldir%/blocked/blocked_quantized.c %reldir%/blocked/blocked_quantized_elements.c \
+	%reldir%/blocked/blocked_quantized_functions.c %reldir%/blocked/blocked_range.h \
+	%reldir%/blocked/blocked_window.c %reldir%/blocked/blocked_window.h \
+	%reldir%/blocked/blocked_winograd.c
 libcore_la_SOURCES += %reldir%/control/autocast.c \
 	%reldir%/control/control.c %reldir%/control/control.h \
 	%reldir%/control/control_loop.c
@@ -22,7 +22,7 @@ libcore_la_SOURCES += %reldir%/create/convert.c %reldir%/create/create.c \
 	%reldir%/create/create.h %reldir%/create/distribution.c \
 	%reldir%/create/item.c \
 	%reldir%/create/range.c %reldir%/create/sample.c \
-	%reldir%/create/windows.c
+	%reldir%/create/window_functions.c
 libcore_la_SOURCES += %reldir%/fft/fft.c %reldir%/fft/spectrum.c \
 	%reldir%/fft/stft.c
 libcore_la_SOURCES += %reldir%/image/affine_grid.c \
@@ -72,21 +72,21 @@ libcore_la_SOURCES += %reldir%/pointwise/activation.c \
 libcore_la_SOURCES += %reldir%/pool/fractional_pool.c \
 	%reldir%/pool/lp_pool.c %reldir%/pool/pool.c \
 	%reldir%/pool/unpool.c \
-	%reldir%/pool/windows.c %reldir%/pool/windows.h
+	%reldir%/pool/pool_windows.c %reldir%/pool/pool_windows.h
 libcore_la_SOURCES += %reldir%/python/asserts.c %reldir%/python/attr.c \
-	%reldir%/python/number.c %reldir%/python/number_unary.c \
+	%reldir%/python/python_number.c %reldir%/python/number_unary.c \
 	%reldir%/python/numpy.c \
 	%reldir%/python/seq.c
 libcore_la_SOURCES += %reldir%/quantize/fake_quantize.c %reldir%/quantize/observed.c \
-	%reldir%/quantize/histogram.c \
+	%reldir%/quantize/quantize_histogram.c \
 	%reldir%/quantize/qparams.c %reldir%/quantize/quantize.c \
-	%reldir%/quantize/quantize.h
+	%reldir%/quantize/quantize_ops.h
 libcore_la_SOURCES += %reldir%/recurrent/rnn.c %reldir%/recurrent/rnn_cell.c
-libcore_la_SOURCES += %reldir%/reduce/compare.c \
+libcore_la_SOURCES += %reldir%/reduce/reduce_compare.c \
 	%reldir%/reduce/extreme.c %reldir%/reduce/hash.c \
 	%reldir%/reduce/empty.h \
 	%reldir%/reduce/histogram.c \
-	%reldir%/reduce/moments.c %reldir%/reduce/order.c \
+	%reldir%/reduce/moments.c %reldir%/reduce/reduce_order.c \
 	%reldir%/reduce/reduce.c %reldir%/reduce/search.c \
 	%reldir%/reduce/segment.c %reldir%/reduce/statistics.c \
 	%reldir%/reduce/sum_to_size.c
@@ -97,8 +97,8 @@ libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
 	%reldir%/shape/permute.c %reldir%/shape/repeat.c \
 	%reldir%/shape/shape.c %reldir%/shape/split.c %reldir%/shape/view.c \
 	%reldir%/shape/view.h %reldir%/shape/view_copy.c %reldir%/shape/vmap.c
-libcore_la_SOURCES += %reldir%/strings/full_match.c %reldir%/strings/normalize.c \
-	%reldir%/strings/numbers.c \
+libcore_la_SOURCES += %reldir%/strings/full_match.c %reldir%/strings/string_normalize.c \
+	%reldir%/strings/string_numbers.c \
 	%reldir%/strings/split_text.c %reldir%/strings/strings.c \
 	%reldir%/strings/strings.h
 

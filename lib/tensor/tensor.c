@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/atomic.h"
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/util.h"
 #include "tensor/storage.h"
 

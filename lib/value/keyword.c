@@ -8,7 +8,7 @@
 
 #include <cfx/value.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/mutex.h"
 #include "base/util.h"
 

@@ -9,7 +9,7 @@
 #include <cfx/decompose.h>
 #include <cfx/to_onnx.h>
 
-#include "format/onnx/writable.h"
+#include "format/onnx/onnx_writable.h"
 #include "op/op_impl.h"
 #include "shapeprop/aten/aten.h"
 

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 
 /* ---- File names ---- */
 

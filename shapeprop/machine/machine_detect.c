@@ -16,7 +16,7 @@
 #include <cpuid.h>
 #endif
 
-#include "base/context.h"
+#include "base/context_impl.h"
 
 /* ---- Small files ---- */
 

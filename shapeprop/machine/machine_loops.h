@@ -11,7 +11,7 @@
 
 #include <cfx/machine.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 
 /* The buffer from which loops load operands and to which they store results. */
 enum { CFX_MACHINE_SINK = 4096 };
@@ -19,7 +19,7 @@ enum { CFX_MACHINE_SINK = 4096 };
 /* Arithmetic in registers; each round has `ops` operations. */
 typedef struct cfx_machine_arithmetic {
     cfx_machine_type type;
-    unsigned needs;   /* features, base/context.h */
+    unsigned needs;   /* features, base/context_impl.h */
     const char *name; /* of the instructions, if not the level's */
     double ops;
     void (*run)(int64_t rounds, void *sink);

@@ -19,8 +19,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/context.h"
-#include "base/pool.h"
+#include "base/context_impl.h"
+#include "base/thread_pool.h"
 
 #include "shapeprop/machine/machine_team.h"
 

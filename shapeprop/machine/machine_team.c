@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/context.h"
-#include "base/pool.h"
+#include "base/context_impl.h"
+#include "base/thread_pool.h"
 
 enum { PIECE_NS = 100000, GIVE_UP_NS = 2000000000, SAMPLES_MIN = 3 };
 

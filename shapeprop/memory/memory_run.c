@@ -14,7 +14,7 @@
 #include "shapeprop/memory/memory_impl.h"
 
 #include "base/atomic.h"
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "op/op_impl.h"
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "shapeprop/roofline/roofline_impl.h"
 
 enum { WARM_UP = 2, LEAST_RUNS = 5, MOST_RUNS = 100 };

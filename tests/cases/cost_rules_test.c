@@ -19,7 +19,7 @@
 #include <cfx/op.h>
 
 #include "base/util.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/rules.h"
 #include "tests/cases/case.h"
 #include "tests/cases/program.h"

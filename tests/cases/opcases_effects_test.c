@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/util.h"
 #include "tensor/storage.h"
 #include "tests/cases/program.h"

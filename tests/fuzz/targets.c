@@ -18,7 +18,7 @@
 #include <cfx/shape_prop.h>
 #include <cfx/text.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "format/io.h"
 
 /* ---- Contexts ---- */

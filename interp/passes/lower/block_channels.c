@@ -14,7 +14,7 @@
 
 #include <cfx/ops.h>
 
-#include "interp/passes/lower/activation.h"
+#include "interp/passes/lower/block_activation.h"
 #include "interp/split/extract.h"
 
 /* ---- Facts about nodes ---- */

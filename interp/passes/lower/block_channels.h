@@ -8,7 +8,7 @@
 #include "graph/aliases.h"
 #include "interp/rewrite/affine.h"
 #include "interp/rewrite/retrace.h"
-#include "ops/blocked/blocked.h"
+#include "ops/blocked/blocked_ops.h"
 
 typedef struct cfx_blocker {
     cfx_pass_call *p;

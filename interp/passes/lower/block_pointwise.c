@@ -3,7 +3,7 @@
  */
 #include <cfx/ops.h>
 
-#include "interp/passes/lower/activation.h"
+#include "interp/passes/lower/block_activation.h"
 #include "interp/passes/lower/block_channels.h"
 #include "interp/split/extract.h"
 

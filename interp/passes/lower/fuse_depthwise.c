@@ -12,7 +12,7 @@
 #include "interp/rewrite/affine.h"
 #include "interp/rewrite/retrace.h"
 #include "interp/split/extract.h"
-#include "ops/blocked/blocked.h"
+#include "ops/blocked/blocked_ops.h"
 
 /* Two convolutions. */
 typedef struct pair {

@@ -13,7 +13,7 @@
 
 #include "interp/rewrite/affine.h"
 #include "interp/split/extract.h"
-#include "ops/blocked/blocked.h"
+#include "ops/blocked/blocked_ops.h"
 
 typedef enum role {
     NEITHER,

@@ -19,7 +19,7 @@
 #include "interp/rewrite/affine.h"
 #include "interp/passes/lower/pack_weight.h"
 #include "interp/split/extract.h"
-#include "ops/blocked/blocked.h"
+#include "ops/blocked/blocked_ops.h"
 
 /* Weights of a type: how many lie side by side, and how they are made. */
 typedef struct narrow_type {

@@ -13,7 +13,7 @@
 
 #include "graph/aliases.h"
 #include "interp/rewrite/affine.h"
-#include "interp/passes/lower/activation.h"
+#include "interp/passes/lower/block_activation.h"
 #include "interp/passes/lower/pack_weight.h"
 #include "interp/rewrite/retrace.h"
 #include "interp/split/extract.h"

@@ -16,7 +16,7 @@
 #include "interp/passes/lower/frozen.h"
 #include "interp/rewrite/retrace.h"
 #include "interp/split/extract.h"
-#include "ops/blocked/blocked.h"
+#include "ops/blocked/blocked_ops.h"
 
 typedef struct packer {
     cfx_pass_call *p;
@@ -228,7 +228,7 @@ static int64_t together(const layer_call *a)
     return half ? 8 : a->depth % (4 * a->groups) == 0 ? 4 : 0;
 }
 
-/* Write the weight in the form that ops/blocked/packed_weight.h describes, with zeros
+/* Write the weight in the form that ops/blocked/blocked_packed_weight.h describes, with zeros
  * for rows past the last. */
 static void fill_weight(const layer_call *a, int64_t n, uint8_t *to)
 {

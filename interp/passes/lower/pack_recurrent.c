@@ -13,7 +13,7 @@
 #include "interp/passes/lower/frozen.h"
 #include "interp/passes/lower/pack_weight.h"
 #include "interp/rewrite/retrace.h"
-#include "ops/blocked/blocked.h"
+#include "ops/blocked/blocked_ops.h"
 
 /* An operator, its packed one, and the gates of a unit. */
 typedef struct form {

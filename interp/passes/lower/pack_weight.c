@@ -5,7 +5,7 @@
 
 #include <cfx/ops.h>
 
-#include "ops/blocked/blocked.h"
+#include "ops/blocked/blocked_ops.h"
 
 cfx_value cfx_pack__blocks(cfx_scope *s, cfx_value w)
 {

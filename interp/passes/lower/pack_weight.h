@@ -1,5 +1,5 @@
 /*
- * pack_weight.h -- make packed weights of the forms of ops/blocked/packed_weight.h,
+ * pack_weight.h -- make packed weights of the forms of ops/blocked/blocked_packed_weight.h,
  * in the eager scope of a pass. Not installed.
  */
 #ifndef CFX_PASSES_PACK_WEIGHT_H

@@ -257,7 +257,7 @@ void onnx_name_unknown(cfx_context *ctx, const Onnx__ModelProto *m,
 #define ONNX_KNOWN(domain, name, since, fn, target, known)                    \
     onnx_rule_fn onnx_lower_##fn;                                             \
     extern const onnx_known onnx_known__##known;
-#include "format/onnx/rules.def"
+#include "format/onnx/onnx_rules.def"
 #undef ONNX_KNOWN
 #undef ONNX_RULE
 

@@ -10,7 +10,7 @@
 
 #include "format/io.h"
 #include "format/print.h"
-#include "format/pt2/write.h"
+#include "format/pt2/pt2_write.h"
 
 #ifdef HAVE_LIBZIP
 #include "format/pt2/pt2.h"

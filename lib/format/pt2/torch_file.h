@@ -4,7 +4,7 @@
 #ifndef CFX_PT2_TORCH_FILE_H
 #define CFX_PT2_TORCH_FILE_H
 
-#include "format/pt2/pickle.h"
+#include "format/pt2/pt2_pickle.h"
 #include "format/pt2/pt2.h"
 
 typedef struct cfx_torch_file {

@@ -8,14 +8,14 @@
  *
  * A node of floats stands for each quantized tensor: dequantize_per_tensor behind
  * quantize_per_tensor, which follow a call that computes in float, or a module of
- * lib/nn/quantized.c. The graph tells the scales of all of them: they are arguments,
+ * lib/nn/nn_quantized.c. The graph tells the scales of all of them: they are arguments,
  * or state of a module, or those of the input. Weights that torch.ao packs are
  * tensors of integers with _scale, _zero_point and _bias beside them, as
  * models/export.py writes them.
  */
 #include <string.h>
 
-#include "format/text/quantized.h"
+#include "format/text/text_quantized.h"
 #include "nn/module_impl.h"
 
 #define OPS "torch.ops.quantized."

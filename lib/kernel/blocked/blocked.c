@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/stop.h"
 #include "kernel/blocked/geometry.h"
 #include "kernel/blocked/parts.h"

@@ -25,7 +25,7 @@
 #define CFX_KERNEL_BLOCKED_H
 
 #include "kernel/kernel.h"
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 
 enum { CFX_BLOCK = 16 };
 

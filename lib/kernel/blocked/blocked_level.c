@@ -5,7 +5,7 @@
  * of each pixel and multiplies it by the vectors of all blocks.
  */
 #include "kernel/blocked/finish.h"
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/util.h"
 #include "kernel/int64.h"
 #include "kernel/vec/vec.h"

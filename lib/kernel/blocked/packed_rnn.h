@@ -1,14 +1,14 @@
 /*
  * packed_rnn.h -- one recurrent layer over a whole sequence, with packed weights.
  *
- * Weights are those of kernel/rnn.h, packed as packed.h has it, each gate filled up
+ * Weights are those of kernel/rnn_kernel.h, packed as packed.h has it, each gate filled up
  * with zeros to whole blocks of 16 units; so are the biases.
  */
 #ifndef CFX_KERNEL_PACKED_RNN_H
 #define CFX_KERNEL_PACKED_RNN_H
 
 #include "kernel/blocked/packed.h"
-#include "kernel/rnn.h"
+#include "kernel/rnn_kernel.h"
 
 /* Both directions read the same x, which is float32 without gaps, (time, batch,
  * input) or by its strides (batch, time, input). There are no projections. */

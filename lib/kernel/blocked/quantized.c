@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/stop.h"
 #include "base/util.h"
 #include "kernel/blocked/geometry.h"

@@ -4,7 +4,7 @@
  */
 #include "kernel/blocked/quantized.h"
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "kernel/int64.h"
 
 /* Elements in a piece, 2 to 10 us. */

@@ -28,7 +28,7 @@
 
 #include <math.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "kernel/blocked/quantized.h"
 #include "kernel/vec/vec.h"
 

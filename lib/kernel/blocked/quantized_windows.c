@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "kernel/blocked/geometry.h"
 #include "kernel/blocked/rows.h"
 #include "kernel/int64.h"

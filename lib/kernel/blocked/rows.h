@@ -4,7 +4,7 @@
 #ifndef CFX_BLOCKED_ROWS_H
 #define CFX_BLOCKED_ROWS_H
 
-#include "base/pool.h"
+#include "base/thread_pool.h"
 
 /* The chunk, the image and the group of piece i of images that are cut into chunks of
  * rows and groups of blocks. By rows, the groups of a chunk follow each other: a

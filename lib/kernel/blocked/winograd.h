@@ -1,7 +1,7 @@
 /*
  * winograd.h -- 3x3 convolutions of blocked images in fewer multiplications.
  *
- * As in kernel/conv/winograd.h, 36 numbers stand for a tile of 6x6 inputs, for 3x3
+ * As in kernel/conv/conv_winograd.h, 36 numbers stand for a tile of 6x6 inputs, for 3x3
  * weights, and for the 4x4 outputs. Here each is a vector of channels, so that
  * inputs and outputs are transformed where they lie. A weight is
  *

@@ -8,7 +8,7 @@
 #ifndef CFX_KERNEL_CONV_CORE_H
 #define CFX_KERNEL_CONV_CORE_H
 
-#include "kernel/conv/conv.h"
+#include "kernel/conv/conv_kernel.h"
 #include "kernel/gemm/gemm.h"
 #include "kernel/gemm/gemm_core.h"
 

@@ -12,7 +12,7 @@
  * NaN of a whole tile. When an output is not finite everything is done again
  * the plain way (conv_windows.c), which is rare and right.
  */
-#include "kernel/conv/winograd.h"
+#include "kernel/conv/conv_winograd.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -19,7 +19,7 @@
 #include "kernel/gemm/gemm_core.h"
 #include "kernel/gemm/gemm_int.h"
 #include "kernel/int64.h"
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 
 enum method { DOT, AXPY, PACKED, INTEGER };
 

@@ -4,7 +4,7 @@
 #ifndef CFX_CONVERT_LEVEL_H
 #define CFX_CONVERT_LEVEL_H
 
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 
 #define CFX_CONVERT_TABLE CFX_LEVEL_NAME(cfx_convert)
 extern cfx_convert_fn *const CFX_CONVERT_TABLE[CFX_NDTYPES][CFX_NDTYPES];

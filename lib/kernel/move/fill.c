@@ -1,7 +1,7 @@
 /*
  * fill.c -- arrays whose elements follow from their place.
  */
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 
 enum { GRAIN = 16384, BLOCK = 512 };
 

@@ -1,7 +1,7 @@
 /*
  * rearrange.c -- triangles, and what masks pick out.
  */
-#include "kernel/move/index.h"
+#include "kernel/move/index_kernel.h"
 
 #include <math.h>
 #include <string.h>

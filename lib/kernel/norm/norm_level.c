@@ -1,7 +1,7 @@
 /*
  * norm_level.c -- softmax and normalization of rows, at this level.
  */
-#include "kernel/norm/norm.h"
+#include "kernel/norm/norm_kernel.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #ifndef CFX_POINTWISE_TABLE_H
 #define CFX_POINTWISE_TABLE_H
 
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 
 #define CFX_PW_TABLE(type) CFX_LEVEL_NAME(cfx_pointwise_##type)
 

@@ -11,7 +11,7 @@
 #ifndef CFX_PROGRAM_H
 #define CFX_PROGRAM_H
 
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 
 enum {
     CFX_PROGRAM_STEPS = 16,

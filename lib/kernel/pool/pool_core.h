@@ -8,7 +8,7 @@
 #ifndef CFX_KERNEL_POOL_CORE_H
 #define CFX_KERNEL_POOL_CORE_H
 
-#include "kernel/pool/pool.h"
+#include "kernel/pool/pool_kernel.h"
 
 /* A pooling with three spatial axes, whatever it had. */
 typedef struct cfx_pool3 {

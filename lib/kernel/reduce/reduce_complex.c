@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/stop.h"
-#include "kernel/reduce/reduce.h"
+#include "kernel/reduce/reduce_kernel.h"
 
 /* <complex.h> would take the name of the unit. */
 #undef I

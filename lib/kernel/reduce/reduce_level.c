@@ -1,7 +1,7 @@
 /*
  * reduce_level.c -- the accumulation loops of this level.
  */
-#include "kernel/reduce/reduce.h"
+#include "kernel/reduce/reduce_kernel.h"
 
 #include "kernel/vec/math_f32.h"
 #include "kernel/vec/simd.h"

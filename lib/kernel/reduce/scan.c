@@ -4,7 +4,7 @@
  * Arrays are (outer, n, inner). A unit of work is up to LANES neighbours of the
  * inner axis, of one outer index, along all of n.
  */
-#include "kernel/reduce/reduce.h"
+#include "kernel/reduce/reduce_kernel.h"
 
 #include <math.h>
 

@@ -14,7 +14,7 @@
  * negative one the other way round, below; both zeros are one key, and NaN has
  * the greatest.
  */
-#include "kernel/move/index.h"
+#include "kernel/move/index_kernel.h"
 
 #include <string.h>
 
@@ -23,7 +23,7 @@
 #include "base/convert.h"
 #include "kernel/int64.h"
 #include "kernel/reduce/introsort.h"
-#include "kernel/reduce/reduce.h"
+#include "kernel/reduce/reduce_kernel.h"
 
 enum {
     GRAIN = 4096, /* elements that are worth another thread */

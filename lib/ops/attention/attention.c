@@ -13,9 +13,9 @@
  */
 #include <math.h>
 
-#include "kernel/attention.h"
+#include "kernel/attention_kernel.h"
 #include "kernel/blocked/quantized.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

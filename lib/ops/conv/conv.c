@@ -11,9 +11,9 @@
  */
 #include <string.h>
 
-#include "kernel/conv/conv.h"
+#include "kernel/conv/conv_kernel.h"
 #include "op/composite.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"

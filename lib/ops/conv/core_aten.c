@@ -7,7 +7,7 @@
  * cost    that of the operators they consist of.
  */
 #include "op/composite.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 
 #define IN(k) call->in[k]

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "kernel/pointwise/pointwise.h"
-#include "op/cost.h"
+#include "kernel/pointwise/pointwise_kernel.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"

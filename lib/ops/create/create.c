@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "op/composite.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 
 CFX_PARAMS(params, SELF, LAMBD, MEDIAN, SIGMA, P, MEAN, STD, GENERATOR,

@@ -9,11 +9,11 @@
  */
 #include <math.h>
 
-#include "kernel/pointwise/pointwise.h"
-#include "kernel/random.h"
+#include "kernel/pointwise/pointwise_kernel.h"
+#include "kernel/random_kernel.h"
 #include "op/composite.h"
 #include "ops/create/create.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

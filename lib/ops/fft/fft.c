@@ -12,8 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernel/fft.h"
-#include "op/cost.h"
+#include "kernel/fft_kernel.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"

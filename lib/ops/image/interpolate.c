@@ -12,9 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernel/pool/pool.h"
+#include "kernel/pool/pool_kernel.h"
 #include "kernel/resample/resample.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "ops/index/indexing.h"

@@ -8,9 +8,9 @@
  *         their weights; one sample where the data decide how many. The others
  *         compare: none.
  */
-#include "kernel/resample/regions.h"
+#include "kernel/resample/regions_kernel.h"
 #include "op/composite.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

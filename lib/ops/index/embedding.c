@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/stop.h"
-#include "kernel/move/index.h"
-#include "op/cost.h"
+#include "kernel/move/index_kernel.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

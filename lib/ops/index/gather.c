@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/stop.h"
-#include "kernel/move/index.h"
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/move/index_kernel.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 #include "ops/index/indexing.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

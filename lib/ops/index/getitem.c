@@ -8,9 +8,9 @@
  */
 #include <string.h>
 
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 #include "ops/index/indexing.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "kernel/move/index.h"
+#include "kernel/move/index_kernel.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"

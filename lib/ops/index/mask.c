@@ -6,7 +6,7 @@
  *         many rows as the mask has elements that are not 0.
  * cost    no arithmetic.
  */
-#include "kernel/move/index.h"
+#include "kernel/move/index_kernel.h"
 #include "op/list.h"
 #include "op/rules.h"
 #include "ops/index/indexing.h"

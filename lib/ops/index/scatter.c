@@ -9,10 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernel/move/index.h"
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/move/index_kernel.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 #include "op/composite.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"

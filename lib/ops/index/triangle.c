@@ -6,8 +6,8 @@
  * cost    no arithmetic.
  */
 #include "base/stop.h"
-#include "kernel/move/index.h"
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/move/index_kernel.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "ops/shape/view.h"

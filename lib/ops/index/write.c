@@ -4,8 +4,8 @@
  * shape   that of the argument.
  * cost    no arithmetic; a copy.
  */
-#include "kernel/pointwise/pointwise.h"
-#include "op/cost.h"
+#include "kernel/pointwise/pointwise_kernel.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"

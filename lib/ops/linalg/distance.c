@@ -14,8 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernel/distance.h"
-#include "op/cost.h"
+#include "kernel/distance_kernel.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

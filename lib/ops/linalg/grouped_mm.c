@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "op/composite.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

@@ -6,9 +6,9 @@
  *         times as many.
  */
 #include "kernel/gemm/gemm.h"
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 #include "op/composite.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"

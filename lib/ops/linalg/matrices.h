@@ -11,7 +11,7 @@
 #define CFX_MATRICES_H
 
 #include "kernel/lapack.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 
 /* ---- Shapes ---- */

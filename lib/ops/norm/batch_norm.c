@@ -10,8 +10,8 @@
  * ones, where given, are moved towards them by momentum.
  */
 #include "base/stop.h"
-#include "kernel/norm/norm.h"
-#include "op/cost.h"
+#include "kernel/norm/norm_kernel.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"

@@ -10,9 +10,9 @@
  */
 #include <float.h>
 
-#include "kernel/norm/norm.h"
+#include "kernel/norm/norm_kernel.h"
 #include "op/composite.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"

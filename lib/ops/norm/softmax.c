@@ -6,8 +6,8 @@
  *         of n elements n - 1; the logarithm subtracts that of the sum instead.
  *         Maxima are comparisons.
  */
-#include "kernel/norm/norm.h"
-#include "op/cost.h"
+#include "kernel/norm/norm_kernel.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

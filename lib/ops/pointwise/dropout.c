@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernel/pointwise/pointwise.h"
-#include "kernel/random.h"
+#include "kernel/pointwise/pointwise_kernel.h"
+#include "kernel/random_kernel.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

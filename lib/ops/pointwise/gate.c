@@ -6,7 +6,7 @@
  *         each channel (axis 1). glu: half of the extent along `dim`.
  * cost    prelu a product, glu four steps for each element, x / (1 + exp(-g)).
  */
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

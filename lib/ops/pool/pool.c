@@ -8,12 +8,12 @@
  * cost    averages: an addition less than the window for each output, and a
  *         division; maxima: none. What windows see is read.
  */
-#include "kernel/pool/pool.h"
-#include "op/cost.h"
+#include "kernel/pool/pool_kernel.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"
-#include "ops/pool/windows.h"
+#include "ops/pool/pool_windows.h"
 #include "ops/shape/view.h"
 
 /* Bits of cfx_op.code, beside the number of spatial axes. */

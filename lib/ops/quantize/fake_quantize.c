@@ -15,7 +15,7 @@
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"
-#include "ops/quantize/quantize.h"
+#include "ops/quantize/quantize_ops.h"
 
 CFX_PARAMS(params, SELF, SCALE, ZERO_POINT, FAKE_QUANT_ENABLED, AXIS,
            QUANT_MIN, QUANT_MAX);

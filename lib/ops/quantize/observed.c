@@ -17,7 +17,7 @@
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"
-#include "ops/quantize/quantize.h"
+#include "ops/quantize/quantize_ops.h"
 
 CFX_PARAMS(params, SELF, OBSERVER_ON, FAKE_QUANT_ON, RUNNING_MIN, RUNNING_MAX,
            SCALE, ZERO_POINT, AVERAGING_CONST, QUANT_MIN, QUANT_MAX, CH_AXIS,

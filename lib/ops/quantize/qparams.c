@@ -8,7 +8,7 @@
  *         element.
  */
 #include "op/infer.h"
-#include "ops/quantize/quantize.h"
+#include "ops/quantize/quantize_ops.h"
 
 CFX_PARAMS(params, INPUT, QUANT_MIN, QUANT_MAX, EPS, DTYPE);
 

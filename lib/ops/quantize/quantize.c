@@ -10,7 +10,7 @@
  * rounded before the zero point is added, per token and group after it. x is
  * multiplied by 1 / scale, not divided by the scale.
  */
-#include "ops/quantize/quantize.h"
+#include "ops/quantize/quantize_ops.h"
 
 #include "kernel/blocked/quantized.h"
 #include "op/infer.h"

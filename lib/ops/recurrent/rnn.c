@@ -21,11 +21,11 @@
  * bfloat16, and biases of float32. They take no projections.
  */
 #include "kernel/blocked/packed_rnn.h"
-#include "kernel/rnn.h"
-#include "op/cost.h"
+#include "kernel/rnn_kernel.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
-#include "ops/blocked/packed_weight.h"
+#include "ops/blocked/blocked_packed_weight.h"
 
 /* hx is a list for an LSTM. */
 CFX_PARAMS(params, INPUT, HX, PARAMS, HAS_BIASES, NUM_LAYERS, DROPOUT, TRAIN,

@@ -5,7 +5,7 @@
  * shape   input (N, I) and states (N, H); the new states have theirs.
  * cost    that of the layer over a sequence of one step, which it is.
  */
-#include "kernel/rnn.h"
+#include "kernel/rnn_kernel.h"
 #include "op/composite.h"
 #include "op/infer.h"
 

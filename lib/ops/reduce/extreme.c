@@ -6,9 +6,9 @@
  *
  * NaN is larger and smaller than all else; of equal elements the first counts.
  */
-#include "kernel/move/index.h"
-#include "kernel/reduce/reduce.h"
-#include "op/cost.h"
+#include "kernel/move/index_kernel.h"
+#include "kernel/reduce/reduce_kernel.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

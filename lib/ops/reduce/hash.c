@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "ops/reduce/empty.h"

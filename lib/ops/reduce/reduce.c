@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernel/reduce/reduce.h"
+#include "kernel/reduce/reduce_kernel.h"
 #include "op/composite.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "kernel/move/index.h"
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/move/index_kernel.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "op/cost.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/stop.h"
-#include "kernel/move/index.h"
+#include "kernel/move/index_kernel.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "ops/index/indexing.h"

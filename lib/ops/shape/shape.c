@@ -5,8 +5,8 @@
  * A result shares memory where its strides can say so; else reshape and flatten
  * copy, and view refuses.
  */
-#include "kernel/pointwise/pointwise.h"
-#include "op/cost.h"
+#include "kernel/pointwise/pointwise_kernel.h"
+#include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 #include "op/infer.h"
 #include "op/op_impl.h"
 

@@ -5,7 +5,7 @@
  * cost    no arithmetic; a copy.
  */
 #include "op/composite.h"
-#include "op/cost.h"
+#include "op/op_cost.h"
 
 static cfx_value viewed(cfx_scope *s, const cfx_call *call, const char *view)
 {

@@ -9,7 +9,7 @@
  *
  * Batches are the first axes (op/batches.c).
  */
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "op/infer.h"
 #include "ops/shape/view.h"
 

@@ -12,7 +12,7 @@
 
 #include <cfx/version.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/util.h"
 #include "tests/unit/unit.h"
 

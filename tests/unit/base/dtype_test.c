@@ -2,7 +2,7 @@
  * dtype_test -- data types: their names, how they mix, and what numbers become.
  */
 #include "kernel/kernel.h"
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 #include "tests/unit/base/tensor_test.h"
 #include "tests/unit/unit.h"
 

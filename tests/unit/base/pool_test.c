@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/util.h"
 #include "tests/unit/unit.h"
 

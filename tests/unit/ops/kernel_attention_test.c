@@ -2,8 +2,8 @@
  * kernel_attention_test.c -- attention and recurrent layers against their
  * formulas in double.
  */
-#include "kernel/attention.h"
-#include "kernel/rnn.h"
+#include "kernel/attention_kernel.h"
+#include "kernel/rnn_kernel.h"
 
 #include "tests/unit/ops/kernel_data.h"
 #include "tests/unit/unit.h"

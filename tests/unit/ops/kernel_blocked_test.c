@@ -10,9 +10,9 @@
 #include "base/convert.h"
 #include "kernel/blocked/rows.h"
 #include "kernel/blocked/winograd.h"
-#include "kernel/conv/conv.h"
+#include "kernel/conv/conv_kernel.h"
 #include "kernel/gemm/gemm.h"
-#include "kernel/pool/pool.h"
+#include "kernel/pool/pool_kernel.h"
 #include "tests/unit/ops/kernel_data.h"
 #include "tests/unit/unit.h"
 

@@ -1,7 +1,7 @@
 /*
  * kernel_conv_test.c -- convolutions against plain loops in double.
  */
-#include "kernel/conv/conv.h"
+#include "kernel/conv/conv_kernel.h"
 
 #include "tests/unit/ops/kernel_data.h"
 #include "tests/unit/unit.h"

@@ -2,7 +2,7 @@
  * kernel_index_test.c -- kernels that follow indices, pick out, and sort,
  * against plain loops.
  */
-#include "kernel/move/index.h"
+#include "kernel/move/index_kernel.h"
 
 #include "tests/unit/ops/kernel_data.h"
 #include "tests/unit/unit.h"

@@ -2,7 +2,7 @@
  * kernel_norm_test.c -- softmax and normalizations against plain loops in
  * double, for every float type and level.
  */
-#include "kernel/norm/norm.h"
+#include "kernel/norm/norm_kernel.h"
 
 #include "tests/unit/ops/kernel_data.h"
 #include "tests/unit/unit.h"

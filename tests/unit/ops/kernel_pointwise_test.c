@@ -2,7 +2,7 @@
  * kernel_pointwise_test.c -- pointwise operations, copies and fills: against
  * the C library, against the plain level, and over any strides and types.
  */
-#include "kernel/pointwise/pointwise.h"
+#include "kernel/pointwise/pointwise_kernel.h"
 
 #include <float.h>
 

@@ -1,7 +1,7 @@
 /*
  * kernel_pool_test.c -- pooling against plain loops in double.
  */
-#include "kernel/pool/pool.h"
+#include "kernel/pool/pool_kernel.h"
 
 #include "tests/unit/ops/kernel_data.h"
 #include "tests/unit/unit.h"

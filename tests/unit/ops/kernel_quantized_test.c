@@ -2,7 +2,7 @@
  * kernel_quantized_test.c -- products of uint8 with int8 against plain sums: every
  * level, number of threads and kind of tile gives the same bits.
  */
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "kernel/blocked/quantized.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * kernel_reduce_test.c -- reductions, places of extremes and scans against
  * plain loops in double.
  */
-#include "kernel/reduce/reduce.h"
+#include "kernel/reduce/reduce_kernel.h"
 
 #include "tests/unit/ops/kernel_data.h"
 #include "tests/unit/unit.h"

@@ -17,7 +17,7 @@
 #include <cfx/interp.h>
 #include <cfx/text.h>
 
-#include "base/context.h"
+#include "base/context_impl.h"
 #include "base/stop.h"
 #include "base/util.h"
 #include "tests/unit/unit.h"

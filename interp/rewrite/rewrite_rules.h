@@ -1,0 +1,65 @@
+/*
+ * rewrite_rules.h -- what rewrite rules are made of: facts about the graph, and calls
+ * recorded in the form of the node that they replace. Not installed.
+ *
+ * A pass that is a list of rules (cfx_rewrite_rule in cfx/pass.h) asks for facts
+ * in `where`. They are found at the first question, and again for each rule,
+ * since edits change them.
+ */
+#ifndef CFX_REWRITE_H
+#define CFX_REWRITE_H
+
+#include <cfx/pass.h>
+
+#include "interp/rewrite/affine.h"
+#include "interp/rewrite/binding.h"
+
+/* Apply the rules of a pass, or those that undo it. */
+cfx_status cfx_rules__apply(cfx_pass_call *p, const cfx_rewrite_rule *rules);
+
+/* ---- Facts; NULL for lack of memory, which then fails the pass ---- */
+
+/* The kinds that each node's value may have; inputs are tensors unless their
+ * type says otherwise. */
+const cfx_graph_kinds *cfx_facts__kinds(cfx_pass_call *p);
+/* The modules and parameters that the graph names, and those that it writes. */
+path_uses *cfx_facts__paths(cfx_pass_call *p);
+
+/* Is n a tensor, by its kind or its meta? */
+bool cfx_facts__is_tensor(cfx_pass_call *p, const cfx_node *n);
+/* Is n known to be a tensor of floating-point numbers? */
+bool cfx_facts__is_float(const cfx_node *n);
+
+/* ---- State ---- */
+
+/* Add a buffer to p->gm under the first free name of PREFIX0, PREFIX1, ... Fails
+ * with CFX_EINVAL for a name longer than `size`, CFX_ENOMEM. */
+cfx_status cfx_pass__store_tensor(cfx_pass_call *p, const char *prefix,
+                                  cfx_tensor *t, char *name, size_t size);
+
+/* ---- For `build` ---- */
+
+/* The nodes of the match, by the pattern's name of them; NULL if none. */
+cfx_node *cfx_match__node(const cfx_match *m, const char *name);
+
+/* Call the operator `name` ("mul") as `like` is written: as a method, a function
+ * of operator or torch, or an ATen overload. */
+cfx_value cfx_call__like(cfx_scope *s, const cfx_node *like, const char *name,
+                         cfx_args args);
+
+/* The arguments of a node, to be changed and recorded again. */
+typedef struct cfx_call_copy {
+    cfx_value args[CFX_MAX_PARAMS], kwargs[2 * CFX_MAX_PARAMS];
+    size_t nargs, nkwargs;
+} cfx_call_copy;
+
+void cfx_call_copy__init(cfx_call_copy *c, const cfx_node *n);
+/* Replace the argument of a parameter, given by position or by name; v absent:
+ * it is not given, or None where others follow. */
+void cfx_call_copy__set(cfx_scope *s, cfx_call_copy *c, int position,
+                        const char *name, cfx_value v);
+
+/* Fail the scope with p->err. */
+cfx_value cfx_scope__fail_from(cfx_scope *s, const cfx_error *err);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * onnx_loss -- rules of losses.
+ */
+#include "format/onnx/onnx.h"
+
+/* torch's nll_loss of class scores on axis 1. */
+static cfx_value nll(onnx_node *n, cfx_value logs)
+{
+    cfx_value target = onnx_tensor(n, 1);
+
+    if (onnx_type_of(n, target) != CFX_I64)
+        target = cfx_to(n->s, target, cfx_value_of_dtype(CFX_I64));
+    return cfx_nll_loss(
+        n->s, logs, target, .weight = onnx_optional(n, 2),
+        .ignore_index = cfx_int(onnx_attr_int(n, "ignore_index", -100)),
+        .reduction = cfx_str(n->s, onnx_attr_text(n, "reduction", "mean")));
+}
+
+void onnx_lower_negative_log_likelihood_loss(onnx_node *n)
+{
+    n->out[0] = nll(n, onnx_tensor(n, 0));
+}
+
+void onnx_lower_softmax_cross_entropy_loss(onnx_node *n)
+{
+    cfx_value logs = cfx_log_softmax(n->s, onnx_tensor(n, 0), cfx_int(1));
+
+    n->out[0] = nll(n, logs);
+    if (n->nout > 1)
+        n->out[1] = logs;
+}

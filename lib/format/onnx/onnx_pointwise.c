@@ -1,0 +1,347 @@
+/*
+ * onnx_pointwise -- rules of arithmetic, comparisons and activations.
+ *
+ * Those on known ints are evaluated before: numbers.c.
+ */
+#include "format/onnx/onnx.h"
+
+#define TYPE(t) cfx_value_of_dtype(t)
+
+/* ---- Operators of one call ---- */
+
+void onnx_lower_unary(onnx_node *n)
+{
+    n->out[0] = cfx_call_function(n->s, n->rule->target,
+                                  CFX_ARGS(onnx_tensor(n, 0)));
+}
+
+static cfx_value call2(onnx_node *n, const char *target, cfx_value a,
+                       cfx_value b)
+{
+    return cfx_call_function(n->s, target, CFX_ARGS(a, b));
+}
+
+/* Before operator set 7 an attribute asked for broadcasting, which, without an
+ * axis, is that of today. With one, the second operand begins at that axis of
+ * the first: it gets axes of one item behind its own. */
+static void old_broadcast(onnx_node *n)
+{
+    if (n->opset >= 7)
+        return;
+    onnx_ignore(n, "broadcast");
+    if (!onnx_attr(n, "axis"))
+        return;
+    cfx_value b = onnx_stored_tensor(n, 1);
+    int rank = onnx_rank(n, onnx_stored_tensor(n, 0)), own = onnx_rank(n, b);
+    int axis = rank < 0 ? 0 : onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
+    for (int i = axis + own; i < rank && !cfx_scope_failed(n->s); i++)
+        b = cfx_unsqueeze(n->s, b, cfx_int(-1));
+    n->in[1] = b;
+}
+
+void onnx_lower_binary(onnx_node *n)
+{
+    old_broadcast(n);
+    n->uint64 = ONNX_BITS;
+    n->out[0] = call2(n, n->rule->target, onnx_tensor(n, 0),
+                      onnx_tensor(n, 1));
+}
+
+void onnx_lower_compare(onnx_node *n)
+{
+    old_broadcast(n);
+    n->uint64 = ONNX_ORDER;
+    n->out[0] = call2(n, n->rule->target, onnx_tensor(n, 0),
+                      onnx_tensor(n, 1));
+}
+
+void onnx_lower_identity(onnx_node *n)
+{
+    n->out[0] = n->in[0];
+}
+
+/* ---- Arithmetic ---- */
+
+void onnx_lower_div(onnx_node *n)
+{
+    old_broadcast(n);
+    n->uint64 = ONNX_BITS;
+    cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
+    n->out[0] = n->widened == CFX_U64 ? onnx_uint64_div(n, a, b)
+                : onnx_is_int(n, a)
+                    ? cfx_div(n->s, a, b,
+                              .rounding_mode = cfx_str(n->s, "trunc"))
+                    : call2(n, "torch.div", a, b);
+}
+
+void onnx_lower_mod(onnx_node *n)
+{
+    bool fmod = onnx_attr_int(n, "fmod", 0);
+
+    n->uint64 = ONNX_BITS;
+    cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
+    n->out[0] = n->widened == CFX_U64
+                    ? onnx_uint64_mod(n, a, b)
+                    : call2(n, fmod ? "torch.fmod" : "torch.remainder", a, b);
+}
+
+/* The result has the type of the base. */
+void onnx_lower_pow(onnx_node *n)
+{
+    cfx_value a = onnx_stored_tensor(n, 0), b = onnx_stored_tensor(n, 1);
+    cfx_dtype type = onnx_type_of(n, a);
+    double number;
+
+    /* Powers of floats take exponents of uint64, too, as floats. */
+    b = cfx_dtype_is_float(type) && 1 << onnx_type_of(n, b) & CFX_STORED_TYPES
+            ? cfx_to(n->s, b, TYPE(type))
+            : onnx_tensor(n, 1);
+    n->widened = CFX_BOOL; /* the result is of the base's type */
+    a = onnx_tensor(n, 0);
+    bool differ = onnx_type_of(n, a) != onnx_type_of(n, b);
+    old_broadcast(n);
+    /* A number as the exponent needs no tensor. */
+    if (b.kind == CFX_TENSOR && !b.u.tensor->rank &&
+        onnx_number(n, 1, &number))
+        b = number == (double)(int64_t)number ? cfx_int((int64_t)number)
+                                              : cfx_float(number);
+    n->out[0] = call2(n, "torch.pow", a, b);
+    if (differ && !cfx_scope_failed(n->s) &&
+        onnx_type_of(n, n->out[0]) != type)
+        n->out[0] = cfx_to(n->s, n->out[0], TYPE(type));
+}
+
+static void fold_inputs(onnx_node *n, const char *target)
+{
+    cfx_value v = onnx_tensor(n, 0);
+
+    for (size_t i = 1; i < n->nin; i++)
+        v = call2(n, target, v, onnx_tensor(n, i));
+    n->out[0] = v;
+}
+
+void onnx_lower_fold(onnx_node *n)
+{
+    n->uint64 = ONNX_ORDER;
+    fold_inputs(n, n->rule->target);
+}
+
+void onnx_lower_mean(onnx_node *n)
+{
+    fold_inputs(n, "torch.add");
+    if (n->nin > 1)
+        n->out[0] = call2(n, "torch.div", n->out[0], cfx_int((int64_t)n->nin));
+}
+
+void onnx_lower_bit_shift(onnx_node *n)
+{
+    bool left = onnx_attr_is(n, "direction", "LEFT", "");
+
+    n->uint64 = ONNX_BITS;
+    cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
+    n->out[0] = left                    ? cfx_bitwise_left_shift(n->s, a, b)
+                : n->widened == CFX_U64 ? onnx_uint64_shift_right(n, a, b)
+                                        : cfx_bitwise_right_shift(n->s, a, b);
+}
+
+/* ---- Comparisons and choices ---- */
+
+void onnx_lower_equal(onnx_node *n)
+{
+    if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0])) {
+        n->out[0] = onnx_equal_texts(n);
+        return;
+    }
+    onnx_lower_binary(n);
+}
+
+void onnx_lower_where(onnx_node *n)
+{
+    n->uint64 = ONNX_BITS;
+    n->out[0] = cfx_where(n->s, onnx_tensor(n, 0), onnx_tensor(n, 1),
+                          onnx_tensor(n, 2));
+}
+
+static cfx_value number_of(onnx_node *n, bool is_int, double v)
+{
+    (void)n;
+    return is_int ? cfx_int((int64_t)v) : cfx_float(v);
+}
+
+void onnx_lower_clip(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0), bound[2] = {{0}, {0}};
+    bool is_int = onnx_is_int(n, x), numbers = true;
+    static const char *const names[] = {"min", "max"};
+    double v;
+
+    for (int i = 0; i < 2; i++) {
+        size_t k = (size_t)i + 1;
+        const Onnx__AttributeProto *a = onnx_attr(n, names[i]);
+        if (n->opset < 11 && a)
+            bound[i] = number_of(n, is_int, (double)a->f);
+        if (n->opset >= 11 && onnx_has(n, k))
+            numbers = numbers && n->in[k].kind == CFX_TENSOR &&
+                      cfx_tensor_numel(n->in[k].u.tensor) == 1;
+    }
+    for (size_t k = 1; n->opset >= 11 && k < 3; k++) {
+        if (!onnx_has(n, k))
+            continue;
+        if (!numbers)
+            bound[k - 1] = onnx_tensor(n, k);
+        else if (onnx_number(n, k, &v))
+            bound[k - 1] = number_of(n, is_int, v);
+    }
+    if (!bound[0].kind && !bound[1].kind)
+        n->out[0] = x;
+    else
+        n->out[0] = cfx_clamp(n->s, x, .min = bound[0], .max = bound[1]);
+}
+
+void onnx_lower_is_inf(onnx_node *n)
+{
+    bool pos = onnx_attr_int(n, "detect_positive", 1);
+    bool neg = onnx_attr_int(n, "detect_negative", 1);
+    cfx_value x = onnx_tensor(n, 0);
+
+    if (!pos && !neg)
+        n->out[0] = cfx_zeros_like(n->s, x, .dtype = TYPE(CFX_BOOL));
+    else
+        n->out[0] = cfx_call_function(n->s,
+                                      pos && neg ? "torch.isinf"
+                                      : pos      ? "torch.isposinf"
+                                                 : "torch.isneginf",
+                                      CFX_ARGS(x));
+}
+
+/* ---- Activations ---- */
+
+static cfx_value number(double v)
+{
+    return cfx_float(v);
+}
+
+void onnx_lower_leaky_relu(onnx_node *n)
+{
+    n->out[0] = cfx_leaky_relu(
+        n->s, onnx_tensor(n, 0),
+        .negative_slope = number(onnx_attr_float(n, "alpha", 0.01)));
+}
+
+void onnx_lower_elu(onnx_node *n)
+{
+    n->out[0] = cfx_elu(n->s, onnx_tensor(n, 0),
+                        .alpha = number(onnx_attr_float(n, "alpha", 1)));
+}
+
+void onnx_lower_selu(onnx_node *n)
+{
+    double alpha = onnx_attr_float(n, "alpha", 1.67326319217681884765625);
+    double gamma = onnx_attr_float(n, "gamma", 1.05070102214813232421875);
+
+    n->out[0] = cfx_elu(n->s, onnx_tensor(n, 0), .alpha = number(alpha),
+                        .scale = number(gamma));
+}
+
+void onnx_lower_celu(onnx_node *n)
+{
+    n->out[0] = cfx_celu(n->s, onnx_tensor(n, 0),
+                         .alpha = number(onnx_attr_float(n, "alpha", 1)));
+}
+
+void onnx_lower_hard_sigmoid(onnx_node *n)
+{
+    double alpha = onnx_attr_float(n, "alpha", 0.2);
+    double beta = onnx_attr_float(n, "beta", 0.5);
+    cfx_value x = onnx_tensor(n, 0);
+
+    if ((float)alpha == 1 / 6.0f && beta == 0.5) {
+        n->out[0] = cfx_hardsigmoid(n->s, x);
+        return;
+    }
+    x = cfx_add(n->s, cfx_mul(n->s, x, number(alpha)), number(beta));
+    n->out[0] = cfx_clamp(n->s, x, .min = cfx_float(0), .max = cfx_float(1));
+}
+
+void onnx_lower_gelu(onnx_node *n)
+{
+    n->out[0] = cfx_gelu(n->s, onnx_tensor(n, 0),
+                         .approximate = cfx_str(
+                             n->s, onnx_attr_text(n, "approximate", "none")));
+}
+
+void onnx_lower_swish(onnx_node *n)
+{
+    double alpha = onnx_attr_float(n, "alpha", 1);
+    cfx_value x = onnx_tensor(n, 0);
+
+    n->out[0] = alpha == 1
+                    ? cfx_silu(n->s, x)
+                    : cfx_mul(
+                          n->s, x,
+                          cfx_sigmoid(n->s, cfx_mul(n->s, x, number(alpha))));
+}
+
+void onnx_lower_swi_glu(onnx_node *n)
+{
+    onnx_lower_swish(n);
+    n->out[0] = cfx_mul(n->s, n->out[0], onnx_tensor(n, 1));
+}
+
+void onnx_lower_thresholded_relu(onnx_node *n)
+{
+    n->out[0] = cfx_threshold(n->s, onnx_tensor(n, 0),
+                              number(onnx_attr_float(n, "alpha", 1)),
+                              cfx_int(0));
+}
+
+void onnx_lower_prelu(onnx_node *n)
+{
+    cfx_value x = onnx_tensor(n, 0), slope = onnx_tensor(n, 1);
+
+    if (n->opset < 7) { /* a slope for each channel */
+        n->out[0] = cfx_prelu(n->s, x, slope);
+        return;
+    }
+    n->out[0] = cfx_where(n->s, cfx_lt(n->s, x, cfx_int(0)),
+                          cfx_mul(n->s, x, slope), x);
+}
+
+void onnx_lower_shrink(onnx_node *n)
+{
+    double bias = onnx_attr_float(n, "bias", 0);
+    double lambd = onnx_attr_float(n, "lambd", 0.5);
+    cfx_value x = onnx_tensor(n, 0);
+    cfx_value zero = cfx_zeros_like(n->s, x);
+    cfx_value low = cfx_add(n->s, x, number(bias));
+    cfx_value high = cfx_sub(n->s, x, number(bias));
+
+    high = cfx_where(n->s, cfx_gt(n->s, x, number(lambd)), high, zero);
+    high = cfx_where(n->s, cfx_lt(n->s, x, number(-lambd)), low, high);
+    n->out[0] = onnx_in_type(n, high, onnx_type_of(n, x));
+}
+
+/* ---- Dropout: at inference it is the identity ---- */
+
+void onnx_lower_dropout(onnx_node *n)
+{
+    const cfx_value *mode = onnx_has(n, 2) ? &n->in[2] : NULL;
+    double ratio = 0.5, training = 0;
+    bool live = mode && (!onnx_number(n, 2, &training) || training != 0);
+
+    if (n->opset < 7)
+        live = !onnx_attr_int(n, "is_test", 0);
+    onnx_ignore(n, "ratio");
+    onnx_ignore(n, "seed");
+    if (onnx_has(n, 1))
+        live = live && (!onnx_number(n, 1, &ratio) || ratio != 0);
+    if (live) {
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "it is in training mode, whose random numbers are ONNX's");
+        return;
+    }
+    n->out[0] = n->in[0];
+    if (n->nout > 1)
+        n->out[1] = cfx_ones_like(n->s, onnx_tensor(n, 0),
+                                  .dtype = TYPE(CFX_BOOL));
+}

@@ -1,0 +1,139 @@
+/*
+ * blocked_linear -- products of matrices with packed weights.
+ *
+ * shape   input (..., K), weight as packed_weight.h has it for N = out_features, with
+ *         its scale, bias (out_features), add as the result: (..., out_features).
+ * cost    K multiply-adds for each element of the result; bias, add, min, max and
+ *         the scale of each group an operation each, the activation those of its
+ *         operator. Columns that fill up the last block do not count. With weights
+ *         of bfloat16 the peak is that of bfloat16.
+ */
+#include "ops/blocked/blocked_epilogue.h"
+#include "ops/blocked/blocked_packed_weight.h"
+
+CFX_PARAMS(params, INPUT, WEIGHT, OUT_FEATURES, BIAS, ADD, MIN, MAX,
+           ACTIVATION, SCALARS, ALGORITHM, SCALE);
+
+static cfx_status check_weight(const cfx_call *call, const cfx_tensor *x,
+                               const cfx_tensor *w, cfx_dim columns)
+{
+    cfx_status st = x->rank < 1 ? cfx_call_fail(call, CFX_ESHAPE,
+                                                "expected an input (..., K)")
+                                : cfx_packed_check(call, w, columns);
+    if (!st && !cfx_dim_eq(call->env, x->shape[x->rank - 1],
+                           cfx_packed_depth(call, w)))
+        st = cfx_call_fail(call, CFX_ESHAPE,
+                           "input and weight differ in their features");
+    return st ? st
+              : cfx_packed_check_scale(call, w, cfx_call_tensor(call, SCALE));
+}
+
+static cfx_status check_added(const cfx_call *call, const cfx_tensor *bias,
+                              const cfx_tensor *add, const cfx_dim *shape,
+                              int rank)
+{
+    if (bias && (bias->rank != 1 ||
+                 !cfx_dim_eq(call->env, bias->shape[0], shape[rank - 1])))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "the bias does not have one element for each "
+                             "output feature");
+    bool same = !add || add->rank == rank;
+    for (int i = 0; add && same && i < rank; i++)
+        same = cfx_dim_eq(call->env, add->shape[i], shape[i]);
+    return same ? CFX_OK
+                : cfx_call_fail(call, CFX_ESHAPE,
+                                "'add' has not the shape of the result");
+}
+
+static cfx_status linear_infer(cfx_call *call)
+{
+    cfx_epilogue *e = call->state;
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
+    const cfx_tensor *bias = cfx_call_tensor(call, BIAS);
+    const cfx_tensor *add = cfx_call_tensor(call, ADD);
+    cfx_dim columns = cfx_value_dim(cfx_call_value(call, OUT_FEATURES));
+    cfx_dim shape[CFX_MAX_RANK];
+    *e = (cfx_epilogue){.bias = BIAS, .add = ADD, .min = MIN, .max = MAX};
+    cfx_status st = cfx_epilogue_check_types(call, e, INPUT, WEIGHT,
+                                             CFX_PACKED_TYPES);
+    if (!st)
+        st = check_weight(call, x, w, columns);
+    if (st)
+        return st;
+    for (int i = 0; i < x->rank - 1; i++)
+        shape[i] = x->shape[i];
+    shape[x->rank - 1] = columns;
+    st = cfx_infer_activation(call, ACTIVATION, SCALARS, ALGORITHM,
+                              &e->activation);
+    if (!st)
+        st = check_added(call, bias, add, shape, x->rank);
+    return st ? st : cfx_call_out(call, CFX_F32, x->rank, shape);
+}
+
+static void linear_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_dim y = cfx_cost_numel(call, call->out[0]);
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
+    const cfx_tensor *scale = cfx_call_tensor(call, SCALE);
+    cost->macs = cfx_dim_mul(call->env, y, cfx_packed_depth(call, w));
+    cost->dtype = w->dtype == CFX_BF16 ? CFX_BF16 : CFX_F32;
+    cfx_epilogue_cost(call, call->state, y, cost);
+    if (scale)
+        cost->ops = cfx_dim_add(
+            call->env, cost->ops,
+            cfx_dim_mul(call->env, y, cfx_packed_groups(scale)));
+}
+
+static cfx_packed_product plan(const cfx_call *call)
+{
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT), *y = call->out[0];
+    int64_t columns = cfx_tensor_size(y, y->rank - 1);
+    const cfx_tensor *scale = cfx_call_tensor(call, SCALE);
+    return (cfx_packed_product){
+        .rows = columns ? cfx_tensor_numel(y) / columns : 0,
+        .columns = columns,
+        .depth = cfx_dim_value(cfx_packed_depth(call, w)),
+        .groups = cfx_dim_value(cfx_packed_groups(scale)),
+        .numbers = cfx_packed_numbers(call, w),
+    };
+}
+
+static size_t linear_workspace(const cfx_call *call)
+{
+    const cfx_packed_product p = plan(call);
+    return cfx_packed_workspace(&p);
+}
+
+static cfx_status linear_run(cfx_call *call)
+{
+    cfx_packed_product p = plan(call);
+    p.x = cfx_call_tensor(call, INPUT)->data;
+    p.w = cfx_call_tensor(call, WEIGHT)->data;
+    p.end = cfx_epilogue_kernel(call, call->state,
+                                (cfx_dtype)call->out[0]->dtype);
+    if (cfx_call_has(call, SCALE))
+        p.end.scale = cfx_call_tensor(call, SCALE)->data;
+    p.y = call->out[0]->data;
+    cfx_packed_run(call->ctx, &p, call->work);
+    return CFX_OK;
+}
+
+const cfx_op cfx_op__packed_linear = {
+    .schema = "packed_linear(Tensor input, Tensor weight, SymInt "
+              "out_features, Tensor? bias=None, Tensor? add=None, Scalar? "
+              "min=None, Scalar? max=None, str? activation=None, float[] "
+              "scalars=[], str? algorithm=None, Tensor? scale=None) -> "
+              "Tensor",
+    .params = params,
+    .aliases =
+        "torch.ops.cfx.packed_linear.default torch.ops.cfx.packed_linear",
+    .doc = "input times a weight in blocks of 16 features, scaled, plus bias "
+           "and a tensor, clamped, with an activation.",
+    .state_size = sizeof(cfx_epilogue),
+    .infer = linear_infer,
+    .cost = linear_cost,
+    .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
+    .workspace = linear_workspace,
+    .run = linear_run,
+};

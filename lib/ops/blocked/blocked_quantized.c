@@ -1,0 +1,439 @@
+/*
+ * blocked_quantized -- products of uint8 with packed weights of int8: linear layers, and
+ * convolutions of images in blocks.
+ *
+ * shape   input (..., K), weight (ceil(out_features / 16), K / 4, 16, 4): (...,
+ *         out_features). Input (N, I, H, W, B), where B is a multiple of 4, weight
+ *         (O, I, kh, kw, B / 4, 16, 4): (N, O, out, out, 16), out = (in + 2 pad -
+ *         dilation (k - 1) - 1) // stride + 1; with one filter a channel, B is 16
+ *         and the weight (I, kh, kw, 16); with groups, O is a multiple of them, and
+ *         the input has I blocks for each. offset, scale and bias have an
+ *         element for each channel of the weight's blocks. The result is float32,
+ *         or with a zero point uint8. `other` has its shape.
+ * cost    multiply-adds: elements of the result times channels of the input times
+ *         the window, of int8; scale, bias, min and max an operation each, a zero
+ *         point two, `other` eight. Channels that fill up blocks count.
+ */
+#include "kernel/blocked/quantized.h"
+
+#include <math.h>
+
+#include "op/op_cost.h"
+#include "op/op_impl.h"
+#include "ops/blocked/blocked_range.h"
+#include "ops/blocked/blocked_window.h"
+
+CFX_PARAMS(params, INPUT, WEIGHT, OUT_FEATURES, OFFSET, SCALE, BIAS, STRIDE,
+           PADDING, DILATION, INPUT_ZERO_POINT, MIN, MAX, ZERO_POINT, OTHER,
+           SUM_SCALE, OTHER_SCALE, SUM_BIAS, SUM_ZERO_POINT, SUM_MIN, SUM_MAX,
+           GROUPS);
+
+static bool equal(const cfx_call *call, cfx_dim a, cfx_dim b)
+{
+    return cfx_dim_eq(call->env, a, b);
+}
+
+static bool is(const cfx_call *call, cfx_dim a, int64_t b)
+{
+    return equal(call, a, cfx_dim_int(b));
+}
+
+static cfx_dim fours(const cfx_call *call, cfx_dim n)
+{
+    return cfx_dim_mul(call->env, n, cfx_dim_int(CFX_QUAD));
+}
+
+/* ---- Checks ---- */
+
+static cfx_status check_types(const cfx_call *call)
+{
+    static const struct {
+        int param;
+        cfx_dtype dtype;
+    } types[] = {{INPUT, CFX_U8},
+                 {WEIGHT, CFX_I8},
+                 {OFFSET, CFX_I32},
+                 {SCALE, CFX_F32},
+                 {BIAS, CFX_F32}};
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+        const cfx_tensor *t = cfx_call_tensor(call, types[i].param);
+        if (t && t->dtype != types[i].dtype)
+            return cfx_call_fail(call, CFX_EDTYPE, "expected %s, got %s",
+                                 cfx_dtypes[types[i].dtype].name,
+                                 cfx_dtypes[t->dtype].name);
+    }
+    return CFX_OK;
+}
+
+static bool is_zero_point(const cfx_call *call, int param)
+{
+    int64_t z = cfx_call_has(call, param) ? cfx_call_int(call, param) : 0;
+    return z >= 0 && z <= 255;
+}
+
+/* Offset, scale and bias for `blocks` blocks, whose sums have `depth` products;
+ * zero points. */
+static cfx_status check_end(const cfx_call *call, cfx_dim blocks,
+                            cfx_dim depth)
+{
+    static const int each[] = {OFFSET, SCALE, BIAS};
+    cfx_dim channels = cfx_dim_mul(call->env, blocks, cfx_dim_int(CFX_BLOCK));
+    for (int i = 0; i < 3; i++) {
+        const cfx_tensor *t = cfx_call_tensor(call, each[i]);
+        if (t && (t->rank != 1 || !equal(call, t->shape[0], channels)))
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "offset, scale and bias must have an element "
+                                 "for each channel of the weight's blocks");
+    }
+    if (!cfx_dim_le(call->env, depth, cfx_dim_int(CFX_QUANTIZED_DEPTH)))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "a sum of more than %d products may not fit into "
+                             "32 bits",
+                             CFX_QUANTIZED_DEPTH);
+    if (!is_zero_point(call, INPUT_ZERO_POINT) ||
+        !is_zero_point(call, ZERO_POINT))
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "a zero point of uint8 is in 0..255");
+    return CFX_OK;
+}
+
+static cfx_dtype result_type(const cfx_call *call)
+{
+    return cfx_call_has(call, ZERO_POINT) ? CFX_U8 : CFX_F32;
+}
+
+static void end_cost(const cfx_call *call, cfx_dim depth, cfx_cost *cost)
+{
+    cfx_dim y = cfx_cost_numel(call, call->out[0]);
+    int64_t steps = 1 + cfx_call_has(call, BIAS) + cfx_call_has(call, MIN) +
+                    cfx_call_has(call, MAX) +
+                    2 * cfx_call_has(call, ZERO_POINT);
+    cost->macs = cfx_dim_mul(call->env, y, depth);
+    cost->ops = cfx_dim_mul(call->env, y, cfx_dim_int(steps));
+    cost->dtype = CFX_I8;
+}
+
+static cfx_quantized_end end_of(const cfx_call *call)
+{
+    const cfx_tensor *bias = cfx_call_tensor(call, BIAS);
+    cfx_quantized_end e = {
+        .offset = cfx_call_tensor(call, OFFSET)->data,
+        .scale = cfx_call_tensor(call, SCALE)->data,
+        .bias = bias ? bias->data : NULL,
+        .lo = -INFINITY,
+        .hi = INFINITY,
+        .rounds = cfx_call_has(call, ZERO_POINT),
+    };
+    if (cfx_call_has(call, MIN))
+        e.lo = (float)cfx_call_double(call, MIN);
+    if (cfx_call_has(call, MAX))
+        e.hi = (float)cfx_call_double(call, MAX);
+    if (e.rounds) {
+        e.zero_point = (int)cfx_call_int(call, ZERO_POINT);
+        e.lo = fminf(fmaxf(e.lo, (float)-e.zero_point),
+                     (float)(255 - e.zero_point));
+        e.hi = fmaxf(fminf(e.hi, (float)(255 - e.zero_point)),
+                     (float)-e.zero_point);
+    }
+    return e;
+}
+
+/* ---- Linear layers ---- */
+
+static cfx_dim linear_depth(const cfx_call *call)
+{
+    return fours(call, cfx_call_tensor(call, WEIGHT)->shape[1]);
+}
+
+static cfx_status linear_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
+    cfx_dim columns = cfx_value_dim(cfx_call_value(call, OUT_FEATURES));
+    cfx_dim shape[CFX_MAX_RANK];
+    cfx_status st = check_types(call);
+    if (st)
+        return st;
+    if (x->rank < 1 || w->rank != 4 || !is(call, w->shape[2], CFX_BLOCK) ||
+        !is(call, w->shape[3], CFX_QUAD))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "expected an input (..., K) and a weight "
+                             "(out_features / 16, K / 4, 16, 4), but got "
+                             "ranks %d and %d",
+                             x->rank, w->rank);
+    if (!equal(call, x->shape[x->rank - 1], linear_depth(call)))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "input and weight differ in their features");
+    cfx_dim up = cfx_dim_add(call->env, columns, cfx_dim_int(CFX_BLOCK - 1));
+    if (!cfx_dim_le(call->env, cfx_dim_int(0), columns) ||
+        !equal(call, w->shape[0],
+               cfx_dim_floordiv(call->env, up, cfx_dim_int(CFX_BLOCK))))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "out_features do not fill the weight's blocks");
+    st = check_end(call, w->shape[0], linear_depth(call));
+    for (int i = 0; i < x->rank - 1; i++)
+        shape[i] = x->shape[i];
+    shape[x->rank - 1] = columns;
+    return st ? st : cfx_call_out(call, result_type(call), x->rank, shape);
+}
+
+static void linear_cost(const cfx_call *call, cfx_cost *cost)
+{
+    end_cost(call, linear_depth(call), cost);
+}
+
+static cfx_status linear_run(cfx_call *call)
+{
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT), *y = call->out[0];
+    int64_t columns = cfx_tensor_size(y, y->rank - 1);
+    const cfx_quantized_product p = {
+        .rows = columns ? cfx_tensor_numel(y) / columns : 0,
+        .columns = columns,
+        .depth = cfx_tensor_size(w, 1) * CFX_QUAD,
+        .x = cfx_call_tensor(call, INPUT)->data,
+        .w = w->data,
+        .end = end_of(call),
+        .y = y->data,
+    };
+    cfx_quantized_product_run(call->ctx, &p);
+    return CFX_OK;
+}
+
+#define END                                                                   \
+    "Scalar? min=None, Scalar? max=None, int? zero_point=None) -> Tensor"
+
+const cfx_op cfx_op__quantized_linear = {
+    .schema = "quantized_linear(Tensor input, Tensor weight, SymInt "
+              "out_features, Tensor offset, Tensor scale, Tensor? bias=None, "
+              "" END,
+    .params = params,
+    .aliases = "torch.ops.cfx.quantized_linear.default "
+               "torch.ops.cfx.quantized_linear",
+    .doc = "uint8 times a weight of int8 in blocks of 16 features, plus an "
+           "offset, scaled, plus bias, clamped; with a zero point rounded.",
+    .infer = linear_infer,
+    .cost = linear_cost,
+    .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
+    .run = linear_run,
+};
+
+/* ---- Convolutions ---- */
+
+/* The state of a call. */
+struct conv {
+    const cfx_tensor *x, *w;
+    bool depthwise; /* one filter a channel */
+    cfx_blocked_window window;
+};
+
+static bool have_forms(const cfx_call *call, struct conv *c)
+{
+    const cfx_dim *w = c->w->shape;
+    c->depthwise = c->w->rank == 4;
+    if (c->x->rank != 5)
+        return false;
+    if (c->depthwise)
+        return is(call, w[3], CFX_BLOCK) &&
+               is(call, c->x->shape[4], CFX_BLOCK);
+    return c->w->rank == 7 && is(call, w[5], CFX_BLOCK) &&
+           is(call, w[6], CFX_QUAD) &&
+           equal(call, c->x->shape[4], fours(call, w[4]));
+}
+
+static cfx_status read_forms(const cfx_call *call, struct conv *c)
+{
+    if (!have_forms(call, c))
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected an input (N, I, H, W, B) and a weight "
+            "(O, I, kh, kw, B / 4, 16, 4), or an input (N, I, "
+            "H, W, 16) and a weight (I, kh, kw, 16), but got "
+            "ranks %d and %d",
+            c->x->rank, c->w->rank);
+    int64_t groups = cfx_call_int(call, GROUPS);
+    if (groups < 1 || (c->depthwise && groups > 1) ||
+        !is(call, cfx_dim_mod(call->env, c->w->shape[0], cfx_dim_int(groups)),
+            0))
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "the weight has no filters for %lld groups",
+                             (long long)groups);
+    if (!equal(call, c->x->shape[1],
+               cfx_dim_mul(call->env, cfx_dim_int(groups),
+                           c->w->shape[!c->depthwise])))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "input and weight differ in their channels");
+    for (int i = 0; i < 2; i++) {
+        c->window.in[i] = c->x->shape[2 + i];
+        c->window.kernel[i] = c->w->shape[(c->depthwise ? 1 : 2) + i];
+    }
+    return CFX_OK;
+}
+
+static cfx_dim conv_depth(const cfx_call *call, const struct conv *c)
+{
+    cfx_dim n = c->depthwise
+                    ? cfx_dim_int(1)
+                    : cfx_dim_mul(call->env, c->w->shape[1], c->x->shape[4]);
+    for (int i = 0; i < 2; i++)
+        n = cfx_dim_mul(call->env, n, c->window.kernel[i]);
+    return n;
+}
+
+/* The other term of a sum, which a convolution of all channels is rounded for. */
+static cfx_status check_other(const cfx_call *call, const struct conv *c,
+                              const cfx_dim *shape)
+{
+    const cfx_tensor *t = cfx_call_tensor(call, OTHER);
+    if (!t)
+        return CFX_OK;
+    if (c->depthwise || !cfx_call_has(call, ZERO_POINT))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "a sum takes a zero point, and a filter for all "
+                             "channels");
+    bool same = t->rank == 5;
+    for (int i = 0; same && i < 5; i++)
+        same = equal(call, t->shape[i], shape[i]);
+    if (!same)
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "other has not the shape of the result");
+    cfx_status st = cfx_blocked_check_type(call, OTHER, CFX_U8);
+    return st ? st
+              : cfx_blocked_check_range(call, SUM_ZERO_POINT, SUM_MIN,
+                                        SUM_MAX);
+}
+
+static cfx_status conv_infer(cfx_call *call)
+{
+    struct conv *c = call->state;
+    c->x = cfx_call_tensor(call, INPUT);
+    c->w = cfx_call_tensor(call, WEIGHT);
+    cfx_blocked_window_read(call, STRIDE, PADDING, DILATION, &c->window);
+    cfx_status st = check_types(call);
+    if (!st)
+        st = read_forms(call, c);
+    if (!st)
+        st = cfx_blocked_window_check(call, &c->window);
+    if (!st)
+        st = check_end(call, c->w->shape[0], conv_depth(call, c));
+    if (st)
+        return st;
+    if (c->depthwise && !cfx_dim_le(call->env, conv_depth(call, c),
+                                    cfx_dim_int(CFX_QUANTIZED_TAPS)))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "filters of one channel with more than %d "
+                             "weights are not supported",
+                             CFX_QUANTIZED_TAPS);
+    cfx_dim shape[] = {c->x->shape[0], c->w->shape[0],
+                       cfx_blocked_window_out(call->env, &c->window, 0),
+                       cfx_blocked_window_out(call->env, &c->window, 1),
+                       cfx_dim_int(CFX_BLOCK)};
+    for (int i = 2; i < 4; i++)
+        if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[i]))
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "the window is larger than the input");
+    st = check_other(call, c, shape);
+    if (st)
+        return st;
+    return cfx_call_out(call, result_type(call), 5, shape);
+}
+
+static void conv_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_dim y = cfx_cost_numel(call, call->out[0]);
+    end_cost(call, conv_depth(call, call->state), cost);
+    if (cfx_call_has(call, OTHER))
+        cost->ops = cfx_dim_add(call->env, cost->ops,
+                                cfx_dim_mul(call->env, y, cfx_dim_int(8)));
+}
+
+static cfx_quantized_sum sum_of(const cfx_call *call)
+{
+    const cfx_blocked_range r = cfx_blocked_range_of(call, SUM_ZERO_POINT,
+                                                     SUM_MIN, SUM_MAX);
+    return (cfx_quantized_sum){
+        .b = cfx_call_tensor(call, OTHER)->data,
+        .scale = {(float)cfx_call_double(call, SUM_SCALE),
+                  (float)cfx_call_double(call, OTHER_SCALE)},
+        .bias = (float)cfx_call_double(call, SUM_BIAS),
+        .lo = r.lo,
+        .hi = r.hi,
+        .zero_point = r.zero_point,
+        .y = call->out[0]->data,
+    };
+}
+
+static cfx_quantized_conv plan(const cfx_call *call)
+{
+    const struct conv *c = call->state;
+    const cfx_tensor *y = call->out[0];
+    cfx_quantized_conv k = {
+        .batch = cfx_tensor_size(y, 0),
+        .in_blocks = cfx_tensor_size(c->x, 1),
+        .out_blocks = cfx_tensor_size(y, 1),
+        .groups = cfx_call_int(call, GROUPS),
+        .channels = cfx_tensor_size(c->x, 4),
+        .x_zero_point = (uint8_t)cfx_call_int(call, INPUT_ZERO_POINT),
+    };
+    for (int i = 0; i < 2; i++) {
+        k.in[i] = cfx_dim_value(c->window.in[i]);
+        k.out[i] = cfx_tensor_size(y, 2 + i);
+        k.kernel[i] = cfx_dim_value(c->window.kernel[i]);
+        /* A distance that is not used may be too large to be multiplied. */
+        k.stride[i] = k.out[i] > 1 ? cfx_dim_value(c->window.stride[i]) : 1;
+        k.pad[i] = cfx_dim_value(c->window.pad[i]);
+        k.dilation[i] = k.kernel[i] > 1 ? cfx_dim_value(c->window.dilation[i])
+                                        : 1;
+    }
+    return k;
+}
+
+static size_t conv_workspace(const cfx_call *call)
+{
+    const struct conv *c = call->state;
+    const cfx_quantized_conv k = plan(call);
+    return c->depthwise ? cfx_quantized_depthwise_workspace(call->ctx, &k)
+                        : cfx_quantized_conv_workspace(&k);
+}
+
+static cfx_status conv_run(cfx_call *call)
+{
+    const struct conv *c = call->state;
+    cfx_quantized_conv k = plan(call);
+    k.x = cfx_call_tensor(call, INPUT)->data;
+    k.w = cfx_call_tensor(call, WEIGHT)->data;
+    k.end = end_of(call);
+    k.y = call->out[0]->data;
+    cfx_quantized_sum sum;
+    if (cfx_call_has(call, OTHER)) {
+        sum = sum_of(call);
+        k.end.sum = &sum;
+    }
+    if (c->depthwise)
+        cfx_quantized_depthwise(call->ctx, &k, call->work);
+    else
+        cfx_quantized_conv_run(call->ctx, &k, call->work);
+    return CFX_OK;
+}
+
+const cfx_op cfx_op__quantized_conv2d = {
+    .schema =
+        "quantized_conv2d(Tensor input, Tensor weight, Tensor offset, "
+        "Tensor scale, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
+        "padding=0, SymInt[2] dilation=1, int input_zero_point=0, "
+        "Scalar? min=None, Scalar? max=None, int? zero_point=None, "
+        "Tensor? other=None, float sum_scale=1.0, float other_scale=1.0, "
+        "float sum_bias=0.0, int sum_zero_point=0, int sum_min=0, int "
+        "sum_max=255, int groups=1) -> Tensor",
+    .params = params,
+    .aliases = "torch.ops.cfx.quantized_conv2d.default "
+               "torch.ops.cfx.quantized_conv2d",
+    .doc = "A convolution of uint8 in blocks of channels by int8, plus an "
+           "offset, scaled, plus bias, clamped; with a zero point rounded, "
+           "and with other then added as quantized_add does.",
+    .state_size = sizeof(struct conv),
+    .infer = conv_infer,
+    .cost = conv_cost,
+    .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
+    .workspace = conv_workspace,
+    .run = conv_run,
+};
