@@ -17,8 +17,7 @@ struct convert_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "OUT.onnx, OUT.pt2: the type and shape of an input, as for cfx shapes: "
-     "f32[N,3,224,224]; the default is what MODEL tells",
+     "OUT.onnx, OUT.pt2: the type and shape of an input, as for cfx shapes: f32[N,3,224,224]; the default is what MODEL tells",
      offsetof(struct convert_options, inputs)},
     {CLI_LIST, 0, "set", "NAME=N",
      "OUT.onnx, OUT.pt2: set a symbol to a value or a range: N=4, N=2..64",
@@ -133,10 +132,10 @@ static cfx_status save_shaped(cli *c, const struct convert_options *o,
     if (!st) {
         st = cli_shapes_make(&in, c, gm, NULL, &o->inputs, &symbols, err);
         if (st == CFX_EINVAL)
-            cfx_fail_at(err,
-                        "%s has the shapes of all values, which follow from "
-                        "-i NAME=f32[N,3,224,224]",
-                        args[1]);
+            cfx_fail_at(
+                err,
+                "%s has the shapes of all values, which follow from -i NAME=f32[N,3,224,224]",
+                args[1]);
         if (st && aten)
             cli_fail_model(c, err, args[0], false);
     }

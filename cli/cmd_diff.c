@@ -35,30 +35,26 @@ static const cli_option options[] = {
     {CLI_FLAG, 0, "all", NULL, "continue after the first difference",
      offsetof(struct diff_options, all)},
     {CLI_FLAG, 0, "same-inputs", NULL,
-     "after a node is compared, give its value in A to the nodes of B that read "
-     "it, so that differences do not add up",
+     "after a node is compared, give its value in A to the nodes of B that read it, so that differences do not add up",
      offsetof(struct diff_options, same_inputs)},
     {CLI_FLAG, 0, "graph", NULL,
      "do not run: print the lines that differ between the two graphs",
      offsetof(struct diff_options, graph)},
     {CLI_FLAG, 0, "snr", NULL,
-     "list all nodes that differ by their signal-to-noise ratio in dB, the "
-     "lowest first; this is no failure",
+     "list all nodes that differ by their signal-to-noise ratio in dB, the lowest first; this is no failure",
      offsetof(struct diff_options, snr)},
     {CLI_TEXT, 0, "min-snr", "DB",
      "as --snr, and fail if the ratio of a node is less than DB",
      offsetof(struct diff_options, min_snr)},
     {CLI_FLAG, 0, "optimize", NULL,
-     "optimize B before it runs; --rmax is then 1e-4, in narrower types 2e-2, "
-     "unless a tolerance is given",
+     "optimize B before it runs; --rmax is then 1e-4, in narrower types 2e-2, unless a tolerance is given",
      offsetof(struct diff_options, how.optimize)},
     {CLI_FLAG, 0, "bfloat16", NULL, "with --optimize: " CLI_BFLOAT16_HELP,
      offsetof(struct diff_options, how.bfloat16)},
     {CLI_FLAG, 0, "int8-weights", NULL, "with --optimize: " CLI_INT8_HELP,
      offsetof(struct diff_options, how.int8_weights)},
     {CLI_TEXT, 0, "cpu-b", "LEVEL",
-     "run B with these instructions: plain, neon, avx2 or avx512 (A uses "
-     "--cpu)",
+     "run B with these instructions: plain, neon, avx2 or avx512 (A uses --cpu)",
      offsetof(struct diff_options, cpu_b)},
     {CLI_COUNT, 0, "threads-b", "N", "run B on N threads",
      offsetof(struct diff_options, threads_b)},
@@ -275,17 +271,17 @@ static cfx_status check_noisy(const struct diff *d, cfx_error *err)
     for (size_t i = 0; i < d->nnoisy; i++) {
         const struct noisy *row = &d->noisy[i];
         if (!row->by.elements || isnan(row->snr))
-            return cfx_fail(err, CFX_ENUMERIC,
-                            "%s: %%%s has no signal-to-noise ratio to %%%s of "
-                            "%s: %s",
-                            d->b.name, row->b->name, row->a->name, d->a.name,
-                            row->by.text);
+            return cfx_fail(
+                err, CFX_ENUMERIC,
+                "%s: %%%s has no signal-to-noise ratio to %%%s of %s: %s",
+                d->b.name, row->b->name, row->a->name, d->a.name,
+                row->by.text);
         if (row->has_ratio && row->snr < d->min_snr)
-            return cfx_fail(err, CFX_ENUMERIC,
-                            "%s: %%%s has a signal-to-noise ratio of %.1f dB "
-                            "to %%%s of %s, less than %g",
-                            d->b.name, row->b->name, row->snr, row->a->name,
-                            d->a.name, d->min_snr);
+            return cfx_fail(
+                err, CFX_ENUMERIC,
+                "%s: %%%s has a signal-to-noise ratio of %.1f dB to %%%s of %s, less than %g",
+                d->b.name, row->b->name, row->snr, row->a->name, d->a.name,
+                d->min_snr);
     }
     return CFX_OK;
 }
@@ -429,15 +425,12 @@ static int run_diff(struct diff *d, const struct diff_options *o)
         st = check_noisy(d, &err);
     else if (!st && d->cmp.ndiffer && d->graph)
         st = cfx_fail(&err, CFX_EGRAPH,
-                      "%s: its graph differs from that of "
-                      "%s in %zu lines",
+                      "%s: its graph differs from that of %s in %zu lines",
                       d->b.name, d->a.name, d->cmp.ndiffer);
     else if (!st && d->cmp.ndiffer)
         st = cfx_fail(&err, CFX_ENUMERIC,
-                      "%s: %%%s differs from that of %s: "
-                      "%s",
-                      d->b.name, d->cmp.first_b->name, d->a.name,
-                      d->cmp.first.text);
+                      "%s: %%%s differs from that of %s: %s", d->b.name,
+                      d->cmp.first_b->name, d->a.name, d->cmp.first.text);
     side_close(&d->a);
     side_close(&d->b);
     json_decref(d->differences);
@@ -499,8 +492,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     if (cli_read_tolerance(c, &o->allowed, t))
         return CLI_USAGE;
     if (d.snr && (d.graph || t->given))
-        return cli_usage(c, "--snr does not go with --graph, --rtol, --atol "
-                            "and --rmax");
+        return cli_usage(
+            c, "--snr does not go with --graph, --rtol, --atol and --rmax");
     if (o->min_snr && !read_decibels(o->min_snr, &d.min_snr))
         return cli_usage(c, "--min-snr takes a number of decibels");
     if (d.json && d.graph)

@@ -292,8 +292,7 @@ struct info_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=SHAPE",
-     "read an ONNX model for an input of that type and shape, if it cannot be "
-     "read for any",
+     "read an ONNX model for an input of that type and shape, if it cannot be read for any",
      offsetof(struct info_options, inputs)},
     {0},
 };

@@ -15,8 +15,7 @@ struct machine_options {
 
 static const cli_option options[] = {
     {CLI_TEXT, 'm', "machine", "FILE",
-     "show the machine that this file describes, or one that comes with cfx "
-     "(raspberry-pi-5)",
+     "show the machine that this file describes, or one that comes with cfx (raspberry-pi-5)",
      offsetof(struct machine_options, machine)},
     {CLI_FLAG, 0, "measure-again", NULL,
      "measure even if there is a stored result",

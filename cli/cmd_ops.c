@@ -17,8 +17,7 @@ static const cli_option options[] = {
     {CLI_FLAG, 'm', "modules", NULL, "list module types instead of operators",
      offsetof(struct ops_options, modules)},
     {CLI_FLAG, 0, "table", NULL,
-     "print a line for each operator: what its results are compared with in "
-     "the tests, in which types, and the names that code calls it by",
+     "print a line for each operator: what its results are compared with in the tests, in which types, and the names that code calls it by",
      offsetof(struct ops_options, table)},
     {CLI_JSON, 'f', "format", "FORMAT",
      "print the table as text (default) or json",

@@ -15,8 +15,7 @@ struct optimize_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "set the type and shape of an input, as for cfx shapes; an extent may be "
-     "a symbol, as in f32[N,3,224,224]",
+     "set the type and shape of an input, as for cfx shapes; an extent may be a symbol, as in f32[N,3,224,224]",
      offsetof(struct optimize_options, inputs)},
     {CLI_LIST, 0, "set", "NAME=N",
      "set a symbol to a value or a range: N=4, N=2..64",
@@ -26,12 +25,10 @@ static const cli_option options[] = {
     {CLI_FLAG, 0, "int8-weights", NULL, CLI_INT8_HELP,
      offsetof(struct optimize_options, how.int8_weights)},
     {CLI_FLAG, 0, "tune", NULL,
-     "choose algorithms of convolutions by measuring the model for some "
-     "seconds, and print their times",
+     "choose algorithms of convolutions by measuring the model for some seconds, and print their times",
      offsetof(struct optimize_options, how.tune)},
     {CLI_FLAG, 0, "verify", NULL,
-     "run the model before and after, and fail if an output differs by more "
-     "than 1e-4 of the largest element (2e-2 with narrow weights)",
+     "run the model before and after, and fail if an output differs by more than 1e-4 of the largest element (2e-2 with narrow weights)",
      offsetof(struct optimize_options, verify)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct optimize_options, seed)},

@@ -20,36 +20,28 @@ struct quantize_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 0, "calibrate", "NAME=FILE",
-     "set an input to calibration data, whose first axis is cut into batches; "
-     "a number is the same for all",
+     "set an input to calibration data, whose first axis is cut into batches; a number is the same for all",
      offsetof(struct quantize_options, calibrate)},
     {CLI_COUNT, 0, "batch", "N",
-     "the extent of the first axis in a batch (default: that of the "
-     "placeholder, if the model tells it, else 32)",
+     "the extent of the first axis in a batch (default: that of the placeholder, if the model tells it, else 32)",
      offsetof(struct quantize_options, batch)},
     {CLI_TEXT, 0, "quantizer", "NAME",
-     "x86 (default): activations in uint8, weights in int8; weights, "
-     "weights_int4_g32, ..._g64, ..._g128: weights only; dynamic, "
-     "dynamic_per_token; embedding",
+     "x86 (default): activations in uint8, weights in int8; weights, weights_int4_g32, ..._g64, ..._g128: weights only; dynamic, dynamic_per_token; embedding",
      offsetof(struct quantize_options, quantizer)},
     {CLI_FLAG, 0, "dynamic", NULL,
-     "quantize the inputs of linear layers by the range that they have in "
-     "each run, without calibration data: --quantizer dynamic",
+     "quantize the inputs of linear layers by the range that they have in each run, without calibration data: --quantizer dynamic",
      offsetof(struct quantize_options, dynamic)},
     {CLI_TEXT, 0, "weights-only", "TYPE",
-     "quantize weights only, without calibration data: int8, by channel; "
-     "int4, those of linear layers, by groups",
+     "quantize weights only, without calibration data: int8, by channel; int4, those of linear layers, by groups",
      offsetof(struct quantize_options, weights_only)},
     {CLI_COUNT, 0, "group", "N",
      "the elements of an int4 weight with one scale: 32 (default), 64 or 128",
      offsetof(struct quantize_options, group)},
     {CLI_TEXT, 0, "config", "FILE",
-     "choose the quantizer of each node by JSON: global, object_type, "
-     "module_name_regex, module_name",
+     "choose the quantizer of each node by JSON: global, object_type, module_name_regex, module_name",
      offsetof(struct quantize_options, config)},
     {CLI_FLAG, 0, "sensitivity", NULL,
-     "quantize each pattern alone, and list the patterns by the "
-     "signal-to-noise ratio of the outputs, the lowest first",
+     "quantize each pattern alone, and list the patterns by the signal-to-noise ratio of the outputs, the lowest first",
      offsetof(struct quantize_options, sensitivity)},
     {CLI_COUNT, 0, "keep-float", "N",
      "keep the N patterns of the lowest ratios in float",
@@ -100,10 +92,10 @@ static cfx_status note_input(struct batches *b, const cfx_module *gm, size_t i,
         return CFX_OK;
     int64_t rows = cfx_tensor_size(v.u.tensor, 0);
     if (b->rows >= 0 && rows != b->rows)
-        return cfx_fail(err, CFX_ESHAPE,
-                        "%s has %lld rows of calibration data, an input "
-                        "before it has %lld",
-                        n->name, (long long)rows, (long long)b->rows);
+        return cfx_fail(
+            err, CFX_ESHAPE,
+            "%s has %lld rows of calibration data, an input before it has %lld",
+            n->name, (long long)rows, (long long)b->rows);
     if (!rows)
         return cfx_fail(err, CFX_EINVAL, "%s has no rows of calibration data",
                         n->name);
@@ -260,10 +252,10 @@ static cfx_status rank(cfx_quant_patterns *patterns, const cfx_module *gm,
     };
     cfx_status st = cfx_quantize_sensitivity(patterns, gm, q, &data, err);
     if (!st && (size_t)keep_float > patterns->n)
-        return cfx_fail(err, CFX_EINVAL,
-                        "--keep-float %d is more than the %zu patterns that "
-                        "are quantized",
-                        keep_float, patterns->n);
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "--keep-float %d is more than the %zu patterns that are quantized",
+            keep_float, patterns->n);
     for (size_t i = 0; i < (size_t)keep_float && !st; i++)
         patterns->row[i].keep_float = true;
     return st;
@@ -344,10 +336,10 @@ static void print_table(FILE *to, const cfx_quant_report *report)
             "type", "scale", "error", "bytes");
     for (size_t i = 0; i < report->n; i++)
         print_row(to, &report->row[i], width);
-    fprintf(to,
-            "%zu tensors quantized, %zu nodes stay float; quantized weights: "
-            "%lld bytes before, %lld after\n",
-            report->n - nfloat, nfloat, (long long)before, (long long)after);
+    fprintf(
+        to,
+        "%zu tensors quantized, %zu nodes stay float; quantized weights: %lld bytes before, %lld after\n",
+        report->n - nfloat, nfloat, (long long)before, (long long)after);
 }
 
 /* ---- The command ---- */
@@ -443,8 +435,7 @@ static const char *check_options(const struct quantize_options *o)
                   (o->weights_only != NULL) + o->dynamic;
     bool is_int4 = o->weights_only && !strcmp(o->weights_only, "int4");
     if (choices > 1)
-        return "--quantizer, --config, --dynamic and --weights-only choose "
-               "quantizers: give one of them";
+        return "--quantizer, --config, --dynamic and --weights-only choose quantizers: give one of them";
     if (o->weights_only && !is_int4 && strcmp(o->weights_only, "int8"))
         return "--weights-only has to be int8 or int4";
     if (o->group && !is_int4)

@@ -31,20 +31,16 @@ struct roofline_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "set an input: a type and shape as in f32[N,3,224,224] (N is a symbol), "
-     "FILE.npy, FILE.safetensors:KEY, or a number; values without NAME= are "
-     "assigned in order",
+     "set an input: a type and shape as in f32[N,3,224,224] (N is a symbol), FILE.npy, FILE.safetensors:KEY, or a number; values without NAME= are assigned in order",
      AT(inputs)},
     {CLI_LIST, 0, "set", "NAME=N",
      "set a symbol to a value or a range: N=4, N=2..64; symbols are at least 1",
      AT(set)},
     {CLI_TEXT, 0, "sweep", "NAME=RANGE",
-     "print a row for each value of a symbol: N=1..64, N=1..64:8 (steps of 8), "
-     "N=1..1024*2 (doubling)",
+     "print a row for each value of a symbol: N=1..64, N=1..64:8 (steps of 8), N=1..1024*2 (doubling)",
      AT(sweep)},
     {CLI_TEXT, 'm', "machine", "FILE",
-     "compute floors for this machine: a file that cfx machine wrote, or the "
-     "name of one that comes with cfx (default: this machine, measured once)",
+     "compute floors for this machine: a file that cfx machine wrote, or the name of one that comes with cfx (default: this machine, measured once)",
      AT(machine)},
     {CLI_FLAG, 0, "optimize", NULL,
      "optimize the model for these inputs first (see cfx optimize)",
@@ -61,9 +57,7 @@ static const cli_option options[] = {
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      AT(seed)},
     {CLI_TEXT, 0, "by", "WHAT",
-     "print a row for each node (default), "
-     "module, operator or bound",
-     AT(by)},
+     "print a row for each node (default), module, operator or bound", AT(by)},
     {CLI_COUNT, 0, "depth", "N",
      "print a row for each module down to depth N of the tree", AT(depth)},
     {CLI_TEXT, 0, "sort", "COLUMN",
@@ -77,16 +71,14 @@ static const cli_option options[] = {
      "seconds, gflops, bandwidth, efficiency, share, computing, live",
      AT(columns)},
     {CLI_TEXT, 0, "against", "OTHER",
-     "print the changes against another report (the JSON of an earlier one), "
-     "another model, or the same model on another machine",
+     "print the changes against another report (the JSON of an earlier one), another model, or the same model on another machine",
      AT(against)},
     {CLI_TEXT, 0, "assert-flops", "N", "fail if FLOPs exceed this: 8.3G",
      AT(most_flops)},
     {CLI_TEXT, 0, "assert-peak-memory", "N",
      "fail if peak live bytes exceed this: 64M", AT(most_memory)},
     {CLI_TEXT, 0, "assert-seconds", "S",
-     "fail if a run takes longer: with --measure the median of the runs, else "
-     "the floor",
+     "fail if a run takes longer: with --measure the median of the runs, else the floor",
      AT(most_seconds)},
     {CLI_TEXT, 'f', "format", "FORMAT",
      "text (default); markdown, csv; json; "
@@ -631,10 +623,9 @@ static int check_sweep(cli *c, const char *text)
     if (!text)
         return CLI_OK;
     if (!read_sweep(text, &s))
-        return cli_usage(c,
-                         "--sweep %s: should be N=1..64, N=1..64:8 or "
-                         "N=1..1024*2",
-                         text);
+        return cli_usage(
+            c, "--sweep %s: should be N=1..64, N=1..64:8 or N=1..1024*2",
+            text);
     if (s.from < 1)
         return cli_usage(c, "--sweep %s: symbols begin at 1", text);
     if (s.from > s.to)
@@ -686,8 +677,8 @@ static int check_effects(cli *c, const struct roofline_options *o,
         return cli_usage(c, "--against and --%s exclude each other",
                          shown ? shown : "sweep");
     if (o->against && format->only_one)
-        return cli_usage(c, "--against is printed as text, markdown, csv or "
-                            "json");
+        return cli_usage(
+            c, "--against is printed as text, markdown, csv or json");
     return CLI_OK;
 }
 

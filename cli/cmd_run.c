@@ -36,8 +36,7 @@ static const cli_option options[] = {
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct run_options, seed)},
     {CLI_TEXT, 'O', "output-dir", "DIR",
-     "write each result to DIR/NAME.npy, by the names that cfx info shows, "
-     "instead of printing it",
+     "write each result to DIR/NAME.npy, by the names that cfx info shows, instead of printing it",
      offsetof(struct run_options, directory)},
     {CLI_LIST, 0, "save", "NODE=FILE",
      "write the value of a node to a file; its suffix selects the format",
@@ -54,8 +53,7 @@ static const cli_option options[] = {
     {CLI_JSON, 'f', "format", "FORMAT", "text (default) or json",
      offsetof(struct run_options, json)},
     {CLI_TEXT, 0, "expect", "FILE",
-     "compare the results with those of FILE, or of a folder that -O wrote, "
-     "instead of printing them; status 1 if they differ",
+     "compare the results with those of FILE, or of a folder that -O wrote, instead of printing them; status 1 if they differ",
      offsetof(struct run_options, expect)},
     CLI_TOLERANCE_OPTIONS(struct run_options, allowed, "FILE"),
     {CLI_FLAG, 0, "trace", NULL,
@@ -72,8 +70,7 @@ static const cli_option options[] = {
     {CLI_FLAG, 0, "int8-weights", NULL, "with --optimize: " CLI_INT8_HELP,
      offsetof(struct run_options, how.int8_weights)},
     {CLI_FLAG, 0, "arena", NULL,
-     "allocate all values in one block of memory, at their planned places (see "
-     "cfx shapes --memory)",
+     "allocate all values in one block of memory, at their planned places (see cfx shapes --memory)",
      offsetof(struct run_options, arena)},
     {CLI_FLAG, 0, "strict-devices", NULL,
      "refuse a graph that uses another device than the CPU",
@@ -258,12 +255,12 @@ static void report_misses(const struct walk *w, cfx_context *ctx)
     cfx_planned_counts n = cfx_planned_scope_counts(&w->scope);
 
     if (n.missed)
-        cfx_message(ctx, CFX_NOTE,
-                    "--arena: %llu of %llu blocks (%llu bytes) "
-                    "are not in the arena",
-                    (unsigned long long)n.missed,
-                    (unsigned long long)(n.placed + n.missed),
-                    (unsigned long long)n.missed_bytes);
+        cfx_message(
+            ctx, CFX_NOTE,
+            "--arena: %llu of %llu blocks (%llu bytes) are not in the arena",
+            (unsigned long long)n.missed,
+            (unsigned long long)(n.placed + n.missed),
+            (unsigned long long)n.missed_bytes);
 }
 
 static double now(void)
@@ -402,10 +399,10 @@ static cfx_status run_often(struct walk *w, const cli_inputs *in,
 /* On the standard output, also where -o takes the results. */
 static void print_times(const cli_times *t)
 {
-    printf("%d runs: fastest %.3f ms, median %.3f ms, 90 %% in %.3f ms, 99 %% "
-           "in %.3f ms",
-           t->runs, 1e3 * t->fastest, 1e3 * t->median, 1e3 * t->p90,
-           1e3 * t->p99);
+    printf(
+        "%d runs: fastest %.3f ms, median %.3f ms, 90 %% in %.3f ms, 99 %% in %.3f ms",
+        t->runs, 1e3 * t->fastest, 1e3 * t->median, 1e3 * t->p90,
+        1e3 * t->p99);
     if (t->batch)
         printf(", %.1f items/s in batches of %lld",
                (double)t->batch / t->median, (long long)t->batch);

@@ -27,8 +27,7 @@ static const cli_option options[] = {
      "set a symbol to a value or a range: N=4, N=2..64; symbols are at least 1",
      offsetof(struct shapes_options, set)},
     {CLI_LIST, 0, "assert", "NODE=SHAPE",
-     "fail unless a node's value has this shape: f32[N,64,56,56], where _ "
-     "matches any extent; a list (f32[2],i64[2]); a number",
+     "fail unless a node's value has this shape: f32[N,64,56,56], where _ matches any extent; a list (f32[2],i64[2]); a number",
      offsetof(struct shapes_options, asserts)},
     {CLI_TEXT, 'f', "format", "FORMAT",
      "text (default): a table; json, csv; graph: the model with the shapes of "
@@ -39,8 +38,7 @@ static const cli_option options[] = {
      "text, json, csv: show modules at depth K instead of their nodes",
      offsetof(struct shapes_options, depth)},
     {CLI_FLAG, 0, "memory", NULL,
-     "text, json, csv: show the memory plan of a run instead: the lifetime of "
-     "each block, and its place in one arena",
+     "text, json, csv: show the memory plan of a run instead: the lifetime of each block, and its place in one arena",
      offsetof(struct shapes_options, memory)},
     {0},
 };
@@ -118,9 +116,7 @@ static cfx_status check_assert(const cfx_shape_prop *p, cfx_shape_match *match,
 
     if (!len)
         return cfx_fail(err, CFX_EINVAL,
-                        "--assert %s: should be "
-                        "NODE=f32[2,3]",
-                        text);
+                        "--assert %s: should be NODE=f32[2,3]", text);
     char *name = malloc(len + 1);
     if (!name)
         return cfx_no_memory(err);
@@ -129,9 +125,7 @@ static cfx_status check_assert(const cfx_shape_prop *p, cfx_shape_match *match,
     const cfx_node *n = cfx_graph_find(p->base.graph, name);
     cfx_status st = n ? cli_shape_make(&want, ctx, s, equals + 1, err)
                       : cfx_fail(err, CFX_ENAME,
-                                 "--assert: there is no node "
-                                 "'%s'",
-                                 name);
+                                 "--assert: there is no node '%s'", name);
     if (!st)
         st = cfx_shape_match_check(match, n->name, cfx_interp_env(&p->base, n),
                                    want, false, err);
@@ -214,8 +208,9 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "'%s' is not a valid FORMAT for --format",
                          o->format);
     if (o->memory && (format->meta || o->depth || o->asserts.n))
-        return cli_usage(c, "--memory goes with --format text, json or csv, "
-                            "and without --depth and --assert");
+        return cli_usage(
+            c,
+            "--memory goes with --format text, json or csv, and without --depth and --assert");
     /* Weights have shapes that the text lacks, and values of small tensors. */
     cfx_status st = cli_load_for(c, &gm, args[0], &o->inputs, false, 0, &err);
     if (!st) {

@@ -25,12 +25,10 @@ static const cli_option options[] = {
      "apply the list until it changes nothing, at most N times",
      offsetof(struct transform_options, steps)},
     {CLI_FLAG, 0, "verify", NULL,
-     "run the model before and after, and fail if the outputs differ by more "
-     "than 1e-5 (1e-4 if a pass may change the rounding)",
+     "run the model before and after, and fail if the outputs differ by more than 1e-5 (1e-4 if a pass may change the rounding)",
      offsetof(struct transform_options, verify)},
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "set an input, as for cfx run: passes then know the shapes of all nodes, "
-     "and --verify runs with it",
+     "set an input, as for cfx run: passes then know the shapes of all nodes, and --verify runs with it",
      offsetof(struct transform_options, inputs)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct transform_options, seed)},

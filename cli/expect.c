@@ -26,8 +26,8 @@ int cli_read_tolerance(const cli *c, const cli_tolerance_options *o,
     t->given = o->rtol || o->atol || o->rmax;
     if (!read_number(o->rtol, &t->rtol) || !read_number(o->atol, &t->atol) ||
         !read_number(o->rmax, &t->rmax))
-        return cli_usage(c, "--rtol, --atol and --rmax take numbers of at "
-                            "least 0");
+        return cli_usage(
+            c, "--rtol, --atol and --rmax take numbers of at least 0");
     return CLI_OK;
 }
 
@@ -133,10 +133,10 @@ static cfx_status compare_part(void *user, const char *name, cfx_value v,
         st = cfx_fail(err, CFX_ENUMERIC, "%s differs from %s: %s", name,
                       e->path, d.text);
     else if (!st && e->to)
-        fprintf(e->to,
-                "%s is as expected: largest difference %.3g of %lld "
-                "elements\n",
-                name, d.max_abs, (long long)d.elements);
+        fprintf(
+            e->to,
+            "%s is as expected: largest difference %.3g of %lld elements\n",
+            name, d.max_abs, (long long)d.elements);
     cfx_tensor_unref(have);
     cfx_tensor_unref(want);
     return st;

@@ -32,10 +32,10 @@ static bool symbol_extent(void *user, const char *name, int64_t *v)
 static cfx_status number(const struct filling *f, cfx_dim d, int64_t *out)
 {
     if (!f->env && !cfx_dim_is_int(d))
-        return cfx_fail(f->err, CFX_EINVAL,
-                        "input %s: needs extents that are numbers (--set "
-                        "gives them)",
-                        f->name);
+        return cfx_fail(
+            f->err, CFX_EINVAL,
+            "input %s: needs extents that are numbers (--set gives them)",
+            f->name);
     return cfx_dim_eval(out, d, symbol_extent, f->env, f->err);
 }
 

@@ -106,10 +106,10 @@ static cfx_status parse_literal(cfx_value *out, cfx_context *ctx,
         st = CFX_EINVAL;
     }
     if (st)
-        return cfx_fail(err, CFX_EINVAL,
-                        "'%s' is not a .npy file, type and "
-                        "shape as in f32[1,3,224,224], or number",
-                        text);
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "'%s' is not a .npy file, type and shape as in f32[1,3,224,224], or number",
+            text);
     return CFX_OK;
 }
 
@@ -197,12 +197,10 @@ static cfx_status take_input(cli_inputs *in, const cfx_node **list,
     if (i == in->n) {
         list_names(names, sizeof(names), list, in->n);
         return len ? cfx_fail(err, CFX_ENAME,
-                              "there is no input '%.*s'; the "
-                              "model has: %s",
+                              "there is no input '%.*s'; the model has: %s",
                               (int)len, text - len - 1, names)
                    : cfx_fail(err, CFX_EINVAL,
-                              "'%s' is one input too many; "
-                              "the model has: %s",
+                              "'%s' is one input too many; the model has: %s",
                               text, names);
     }
     if (!cfx_value_is_absent(in->value[i]))

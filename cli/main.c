@@ -31,8 +31,7 @@ const cli_option cli_global_options[] = {
     {CLI_SECONDS, 0, "timeout", "SECONDS", "fail after this time",
      offsetof(cli_globals, timeout)},
     {CLI_TEXT, 'w', "weights", "FILE",
-     "read weights from this file of tensors (default: those in the model's file, "
-     "or MODEL.safetensors beside it)",
+     "read weights from this file of tensors (default: those in the model's file, or MODEL.safetensors beside it)",
      offsetof(cli_globals, weights)},
     {CLI_SEED, 0, "random-weights", "SEED",
      "generate weights from a seed, the same on every machine",
@@ -40,16 +39,13 @@ const cli_option cli_global_options[] = {
     {CLI_FLAG, 0, "no-mmap", NULL, "read weights instead of mapping them",
      offsetof(cli_globals, no_mmap)},
     {CLI_FLAG, 0, "assume-defaults", NULL,
-     "use the constructor's default for arguments that the text of a module "
-     "does not have",
+     "use the constructor's default for arguments that the text of a module does not have",
      offsetof(cli_globals, assume_defaults)},
     {CLI_FLAG, 0, "any-shape", NULL,
-     "take inputs of other types and shapes than the model was exported for; "
-     "sizes that the export has made constants then give wrong results",
+     "take inputs of other types and shapes than the model was exported for; sizes that the export has made constants then give wrong results",
      offsetof(cli_globals, any_shape)},
     {CLI_LIST, 0, "load", "FILE.so",
-     "load operators, modules and passes from a shared object; may be "
-     "repeated",
+     "load operators, modules and passes from a shared object; may be repeated",
      offsetof(cli_globals, plugins)},
     {CLI_TEXT, 0, "cpu", "LEVEL",
      "use at most this instruction level: plain, neon, avx2 or avx512",
@@ -125,15 +121,14 @@ const void *cli_find(const void *table, size_t n, size_t row, const char *name)
 
 static void print_help(FILE *to)
 {
-    fputs("usage: cfx COMMAND [OPTION]... [ARGUMENT]...\n\n"
-          "Run, inspect and rewrite models captured by torch.fx.\n\n"
-          "A model is a file with the text that PyTorch prints for a "
-          "GraphModule,\n"
-          "f\"{gm!r}\\n\\n{gm.graph}\\n\", its weights in "
-          "MODEL.safetensors beside it;\n"
-          "or a .pt2 file of torch.export.save, which has its weights.\n\n"
-          "Commands:\n",
-          to);
+    fputs(
+        "usage: cfx COMMAND [OPTION]... [ARGUMENT]...\n\n"
+        "Run, inspect and rewrite models captured by torch.fx.\n\n"
+        "A model is a file with the text that PyTorch prints for a GraphModule,\n"
+        "f\"{gm!r}\\n\\n{gm.graph}\\n\", its weights in MODEL.safetensors beside it;\n"
+        "or a .pt2 file of torch.export.save, which has its weights.\n\n"
+        "Commands:\n",
+        to);
     for (int i = 0; i < NCOMMANDS; i++)
         fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\nOptions that all commands take:\n", to);

@@ -234,10 +234,10 @@ cfx_status cli_rank_rows(const cli_printing *p, const cfx_tensor *t,
     cfx_tensor *flat;
 
     if (p->labels.n && p->labels.n != n)
-        return cfx_fail(err, CFX_EINVAL,
-                        "%s: has %lld labels, and the rows of the result have "
-                        "%lld elements",
-                        p->labels.path, (long long)p->labels.n, (long long)n);
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "%s: has %lld labels, and the rows of the result have %lld elements",
+            p->labels.path, (long long)p->labels.n, (long long)n);
     cfx_status st = cfx_tensor_contiguous(&flat, t, err);
     if (st)
         return st;
@@ -395,14 +395,13 @@ static cfx_status check_part(void *user, const char *name, cfx_value v,
 
     if (strchr(name, '/'))
         return cfx_fail(err, CFX_EINVAL,
-                        "%s/%s.npy: a key with a slash cannot "
-                        "name a file",
+                        "%s/%s.npy: a key with a slash cannot name a file",
                         w->dir, name);
     if (v.kind == CFX_TENSOR && !cfx_dtypes[v.u.tensor->dtype].npy)
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "%s/%s.npy: NumPy has no %s; "
-                        "--save output=FILE.safetensors takes it",
-                        w->dir, name, cfx_dtypes[v.u.tensor->dtype].name);
+        return cfx_fail(
+            err, CFX_EUNSUPPORTED,
+            "%s/%s.npy: NumPy has no %s; --save output=FILE.safetensors takes it",
+            w->dir, name, cfx_dtypes[v.u.tensor->dtype].name);
     return CFX_OK;
 }
 

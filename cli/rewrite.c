@@ -18,11 +18,10 @@ cfx_status cli_print_pass_line(void *user, cfx_module *gm,
     if (r->changed && r->pass->flags & CFX_PASS_NARROWS)
         lines->narrows = true;
     if (lines->reverse && !r->step && !r->changed)
-        return cfx_fail(err, CFX_EINVAL,
-                        "nothing to undo: no node carries the "
-                        "traces of '%s' (leave it out if it changed nothing; "
-                        "else start from the file that cfx transform wrote)",
-                        r->text);
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "nothing to undo: no node carries the traces of '%s' (leave it out if it changed nothing; else start from the file that cfx transform wrote)",
+            r->text);
     if (!lines->to)
         return CFX_OK;
     fprintf(lines->to,

@@ -60,16 +60,15 @@ static cfx_status init_plugin(void *handle, const char *path, cfx_context *ctx,
     if (!init.object)
         return cfx_fail(err, CFX_ENAME, "%s: has no cfx_plugin_init", path);
     if (!abi)
-        return cfx_fail(err, CFX_EINVAL,
-                        "%s: does not say for which ABI it "
-                        "was compiled: begin its function with "
-                        "CFX_PLUGIN_INIT(ctx, err)",
-                        path);
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "%s: does not say for which ABI it was compiled: begin its function with CFX_PLUGIN_INIT(ctx, err)",
+            path);
     if (*abi != CFX_ABI_VERSION)
-        return cfx_fail(err, CFX_EINVAL,
-                        "%s: was compiled for ABI %d, this "
-                        "program has %d: compile it again",
-                        path, *abi, CFX_ABI_VERSION);
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "%s: was compiled for ABI %d, this program has %d: compile it again",
+            path, *abi, CFX_ABI_VERSION);
     cfx_status st = init.function(ctx, err);
     if (st) {
         cfx_fail(err, st, "cfx_plugin_init failed");
@@ -172,8 +171,8 @@ int cli_open(cli *c)
     if (c->g.cpu && !find_cpu(&o.cpu, c->g.cpu))
         return cli_usage(c, "'%s' is not a valid LEVEL for --cpu", c->g.cpu);
     if (c->g.weights && c->g.random_weights.given)
-        return cli_usage(c, "--weights and --random-weights exclude each "
-                            "other");
+        return cli_usage(c,
+                         "--weights and --random-weights exclude each other");
     cfx_status st = cfx_context_new(&c->ctx, &o, &err);
     if (st)
         return cli_fail(&err);
@@ -241,12 +240,12 @@ void cli_fail_model(const cli *c, cfx_error *err, const char *path,
 
     if (needs_weights && !c->g.random_weights.given &&
         (undescribed || err->code == CFX_EWEIGHT))
-        cfx_fail_at(err, "no weights (-w FILE or --random-weights SEED give "
-                         "them)");
+        cfx_fail_at(err,
+                    "no weights (-w FILE or --random-weights SEED give them)");
     else if (undescribed)
-        cfx_fail_at(err, "the text lacks the shape of a bare "
-                         "parameter (a line NAME: f32[2, 3] of a block "
-                         "state: before the graph would)");
+        cfx_fail_at(
+            err,
+            "the text lacks the shape of a bare parameter (a line NAME: f32[2, 3] of a block state: before the graph would)");
     cfx_fail_at(err, "%s", path);
 }
 

@@ -73,9 +73,7 @@ static cfx_status read_set(const cli_symbols *s, cli_symbol *out,
     if (!n || n >= sizeof(out->name) || text[n] != '=' ||
         !read_range(text + n + 1, out))
         return cfx_fail(err, CFX_EINVAL,
-                        "--set %s: should be NAME=4 or "
-                        "NAME=2..64",
-                        text);
+                        "--set %s: should be NAME=4 or NAME=2..64", text);
     if (find_symbol(s, text, n))
         return cfx_fail(err, CFX_EINVAL, "--set %s: it is set already", text);
     memcpy(out->name, text, n);

@@ -83,9 +83,9 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     (void)context;
     if (info->si_code == BUS_ADRERR)
-        end_at_once(CLI_FAILED,
-                    "cfx: a file that is mapped became shorter "
-                    "while it was read (--no-mmap reads it instead)\n");
+        end_at_once(
+            CLI_FAILED,
+            "cfx: a file that is mapped became shorter while it was read (--no-mmap reads it instead)\n");
     signal(number, SIG_DFL); /* the next one ends the program */
 }
 

@@ -84,9 +84,9 @@ static cfx_status apply_tuned(const cfx_optimizer *z, cfx_module *gm,
 {
     cfx_buf passes;
     if (z->o->passes)
-        return cfx_fail(err, CFX_EINVAL,
-                        "tuning chooses among cfx_optimize_passes: it takes "
-                        "no other passes");
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "tuning chooses among cfx_optimize_passes: it takes no other passes");
     cfx_buf_init(&passes, cfx_module_context(gm));
     cfx_status st = cfx_optimizer__tune(z, gm, &passes, err);
     if (!st)

@@ -60,9 +60,9 @@ static cfx_status zero_of(cfx_value *out, cfx_context *ctx, cfx_value like,
     }
     for (int i = 0; i < like.u.tensor->rank; i++) {
         if (!cfx_dim_is_int(like.u.tensor->shape[i]))
-            return cfx_fail(err, CFX_EINVAL,
-                            "symbols have no time that can be measured: give "
-                            "inputs with numbers");
+            return cfx_fail(
+                err, CFX_EINVAL,
+                "symbols have no time that can be measured: give inputs with numbers");
         shape[i] = cfx_dim_value(like.u.tensor->shape[i]);
     }
     cfx_status st = cfx_tensor_new(&t, ctx, like.u.tensor->dtype,

@@ -232,8 +232,9 @@ static void put_prototypes(cgen *c, const cgen_unit *u)
     if (!c->how->no_build) {
         cfx_out_puts(c->out, "cfx_status ");
         cfx_out_puts(c->out, u->prefix);
-        cfx_out_puts(c->out, "_build(cfx_module **out, cfx_context *ctx, "
-                             "cfx_error *err);\n");
+        cfx_out_puts(
+            c->out,
+            "_build(cfx_module **out, cfx_context *ctx, cfx_error *err);\n");
     }
     cfx_out_puts(c->out, "extern const cfx_compiled ");
     cfx_out_puts(c->out, u->prefix);
@@ -387,9 +388,9 @@ static void put_check(cgen *c, const cfx_node *n, size_t i)
         return;
     snprintf(text, sizeof(text), "    if (!in[%zu].kind)\n", i);
     cfx_out_puts(c->out, text);
-    cfx_out_puts(c->out, "        return cfx_scope_fail(s, CFX_EINVAL, \"%s\","
-                         "\n            \"Expected positional argument for "
-                         "parameter ");
+    cfx_out_puts(
+        c->out,
+        "        return cfx_scope_fail(s, CFX_EINVAL, \"%s\",\n            \"Expected positional argument for parameter ");
     cfx_out_puts(c->out, n->name);
     cfx_out_puts(c->out, ", but one was not passed in!\");\n");
 }
@@ -399,8 +400,8 @@ static void put_call(cgen *c, const cgen_unit *u)
     size_t i = 0, nparams = count_params(c->graph);
     cfx_out_puts(c->out, "static cfx_value ");
     cfx_out_puts(c->out, u->prefix);
-    cfx_out_puts(c->out, "_call(cfx_scope *s, const cfx_value *in, "
-                         "void *user)\n{\n");
+    cfx_out_puts(c->out,
+                 "_call(cfx_scope *s, const cfx_value *in, void *user)\n{\n");
     if (!nparams)
         cfx_out_puts(c->out, "    (void)in;\n");
     for (const cfx_node *n = first_param(c->graph); n;

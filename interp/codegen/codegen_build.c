@@ -204,9 +204,10 @@ void cgen_build(cgen *c, const cgen_unit *u)
     const char *name = cfx_module_class_name(root);
     cfx_out_puts(c->out, "cfx_status ");
     cfx_out_puts(c->out, u->prefix);
-    cfx_out_puts(c->out, "_build(cfx_module **out, cfx_context *ctx, "
-                         "cfx_error *err)\n{\n    cfx_builder b;\n"
-                         "    cfx_scope *s = cfx_build_begin(&b, ctx, ");
+    cfx_out_puts(
+        c->out,
+        "_build(cfx_module **out, cfx_context *ctx, cfx_error *err)\n{\n    cfx_builder b;\n"
+        "    cfx_scope *s = cfx_build_begin(&b, ctx, ");
     cgen_literal(c, name, strlen(name));
     cfx_out_puts(c->out, ");\n\n    (void)s;\n");
     for (m = cfx_module_next(root, root); m && !c->out->status;
@@ -235,12 +236,9 @@ static const char program[] =
     "static int usage(void)\n"
     "{\n"
     "    fprintf(stderr,\n"
-    "            \"usage: @ [-w WEIGHTS] [-s SEED] [-o FILE.npy] "
-    "INPUT...\\n\"\n"
-    "            \"An INPUT is a file x.npy, or a type and a shape to fill "
-    "from the seed:\\n\"\n"
-    "            \"f32[2,3]. So are the weights, where there is no "
-    "file.\\n\");\n"
+    "            \"usage: @ [-w WEIGHTS] [-s SEED] [-o FILE.npy] INPUT...\\n\"\n"
+    "            \"An INPUT is a file x.npy, or a type and a shape to fill from the seed:\\n\"\n"
+    "            \"f32[2,3]. So are the weights, where there is no file.\\n\");\n"
     "    return 2;\n"
     "}\n\n"
     "int main(int argc, char **argv)\n"
@@ -269,20 +267,17 @@ static const char program[] =
     "    if (!st)\n"
     "        st = @_build(&model, ctx, &err);\n"
     "    if (!st)\n"
-    "        st = weights ? cfx_module_load_weights(model, weights, true, "
-    "&err)\n"
+    "        st = weights ? cfx_module_load_weights(model, weights, true, &err)\n"
     "                     : cfx_module_randomize(model, seed, &err);\n"
     "    for (; i < argc && !st; i++, n++)\n"
-    "        st = cfx_compiled_input(n < # ? &in[n] : &y, &@_compiled, n, "
-    "ctx,\n"
+    "        st = cfx_compiled_input(n < # ? &in[n] : &y, &@_compiled, n, ctx,\n"
     "                                argv[i], seed, &err);\n"
     "    if (!st)\n"
     "        st = cfx_compiled_run(&@_compiled, model, in, n, &y, &err);\n"
     "    if (!st && output && y.kind == CFX_TENSOR)\n"
     "        st = cfx_npy_write(output, y.u.tensor, &err);\n"
     "    else if (!st)\n"
-    "        st = cfx_print_value(cfx_sink_file(stdout), y, CFX_STYLE_REPR, "
-    "&err);\n"
+    "        st = cfx_print_value(cfx_sink_file(stdout), y, CFX_STYLE_REPR, &err);\n"
     "    if (!st && !(output && y.kind == CFX_TENSOR))\n"
     "        putchar('\\n');\n"
     "    if (st)\n"

@@ -306,8 +306,7 @@ static cfx_status fill(cfx_value *out, cfx_context *ctx, const char *text,
     size_t n = p ? (size_t)(p - text) : 0;
     if (!n || n >= sizeof(word))
         return cfx_fail(err, CFX_EPARSE,
-                        "'%s' is neither a file nor a type "
-                        "with a shape",
+                        "'%s' is neither a file nor a type with a shape",
                         text);
     memcpy(word, text, n);
     word[n] = '\0';

@@ -147,8 +147,7 @@ static void compare_elements(cfx_difference *d, const elements *a,
         char place[128];
         format_place(a->flat, worst / a->parts, place, sizeof(place));
         snprintf(d->text, sizeof(d->text),
-                 "%lld of %lld elements differ, "
-                 "most %s: %.9g and %.9g",
+                 "%lld of %lld elements differ, most %s: %.9g and %.9g",
                  (long long)differing, (long long)a->n, place, at[0], at[1]);
     }
     d->differs = d->differs || differing;

@@ -87,10 +87,10 @@ static cfx_status halve(cfx_minimizer *m, size_t from, size_t to)
     if (!n)
         return CFX_OK;
     cfx_minimizer__say(m, "Binary search iteration %zu", ++m->iterations);
-    cfx_minimizer__say(m,
-                       "From node index %zu:%s to %zu:%s. Size of the "
-                       "interested node list is %zu",
-                       from, node[0]->name, to - 1, node[n - 1]->name, n);
+    cfx_minimizer__say(
+        m,
+        "From node index %zu:%s to %zu:%s. Size of the interested node list is %zu",
+        from, node[0]->name, to - 1, node[n - 1]->name, n);
     cfx_status st = cfx_minimizer__try(m, node, n, false, &v);
     if (st)
         return st;
@@ -99,26 +99,26 @@ static cfx_status halve(cfx_minimizer *m, size_t from, size_t to)
         return tell(m);
     }
     if (n == 1) {
-        cfx_minimizer__say(m,
-                           "This is the last node in the sub-module. Search"
-                           " in the current branch is successful with culprit "
-                           "= %s.",
-                           node[0]->name);
+        cfx_minimizer__say(
+            m,
+            "This is the last node in the sub-module. Search in the current branch is successful with culprit = %s.",
+            node[0]->name);
         st = tell(m);
         return st ? st : add_culprits(m, node, 1);
     }
-    cfx_minimizer__say(m, "Proceed to split and lower the halves of the "
-                          "current sub-module individually.");
+    cfx_minimizer__say(
+        m,
+        "Proceed to split and lower the halves of the current sub-module individually.");
     st = tell(m);
     if (!st)
         st = halve(m, from, from + n / 2);
     if (!st && (m->nculprits == before || m->find_all))
         st = halve(m, from + n / 2, to);
     if (!st && m->nculprits == before) {
-        cfx_minimizer__say(m,
-                           "Further split and lowering found no errors. "
-                           "Unable to minimize the submodule from %s to %s",
-                           node[0]->name, node[n - 1]->name);
+        cfx_minimizer__say(
+            m,
+            "Further split and lowering found no errors. Unable to minimize the submodule from %s to %s",
+            node[0]->name, node[n - 1]->name);
         st = tell(m);
     }
     return st;
@@ -154,11 +154,10 @@ static cfx_status try_block(cfx_minimizer *m, size_t from, size_t to,
     if (from == to)
         return CFX_OK;
     cfx_minimizer__say(m, "Nodes block %zu.", ++m->iterations);
-    cfx_minimizer__say(m,
-                       "From node index %zu:%s to %zu:%s. Size of the "
-                       "interested node list is %zu",
-                       from, node[0]->name, to - 1, node[to - from - 1]->name,
-                       to - from);
+    cfx_minimizer__say(
+        m,
+        "From node index %zu:%s to %zu:%s. Size of the interested node list is %zu",
+        from, node[0]->name, to - 1, node[to - from - 1]->name, to - from);
     cfx_status st = cfx_minimizer__try(m, node, to - from, whole, &v);
     if (!st && v) {
         cfx_minimizer__say(m, "Found culprit from %s error: %s to %s",
@@ -288,10 +287,10 @@ static cfx_status check(cfx_minimizer *m, size_t ninputs)
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
         want += n->op == CFX_PLACEHOLDER;
     if (want != ninputs)
-        return cfx_fail(m->self->err, CFX_EINVAL,
-                        "Placeholder count (%zu) "
-                        "does not match sample_input count (%zu)",
-                        want, ninputs);
+        return cfx_fail(
+            m->self->err, CFX_EINVAL,
+            "Placeholder count (%zu) does not match sample_input count (%zu)",
+            want, ninputs);
     cfx_status st = check_name(m, m->start);
     return st ? st : check_name(m, m->end);
 }

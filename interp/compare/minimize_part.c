@@ -229,9 +229,7 @@ static cfx_status store(cfx_minimizer *m, const part *p, cfx_node_map *map,
 {
     if (!cfx_value_is_seq(result) || result.u.seq->len != p->nout)
         return cfx_fail(m->self->err, CFX_EINVAL,
-                        "a part should give a tuple "
-                        "of %zu values",
-                        p->nout);
+                        "a part should give a tuple of %zu values", p->nout);
     for (size_t i = 0; i < p->nout; i++) {
         cfx_value copy;
         cfx_status st = cfx_value__copy(&copy, m->self->ctx,

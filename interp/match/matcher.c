@@ -105,10 +105,10 @@ static cfx_status check_optional(const cfx_node *n, cfx_error *err)
                  n->args[0].u.node->nargs > 0;
     return n->nargs == 2 || alone
                ? CFX_OK
-               : cfx_fail(err, CFX_EINVAL,
-                          "%s: cfx.optional takes a node, and"
-                          " what stands there without it",
-                          n->name);
+               : cfx_fail(
+                     err, CFX_EINVAL,
+                     "%s: cfx.optional takes a node, and what stands there without it",
+                     n->name);
 }
 
 static cfx_status check_special(cfx_matcher *m, const cfx_node *n,
@@ -128,24 +128,21 @@ static cfx_status check_special(cfx_matcher *m, const cfx_node *n,
         return n->nargs == 2 && cfx_pattern_is_number(n->args[0]) &&
                        cfx_pattern_is_number(n->args[1])
                    ? CFX_OK
-                   : cfx_fail(err, CFX_EINVAL,
-                              "%s: cfx.number takes a number and a relative "
-                              "tolerance",
-                              n->name);
+                   : cfx_fail(
+                         err, CFX_EINVAL,
+                         "%s: cfx.number takes a number and a relative tolerance",
+                         n->name);
     case CFX_PAT_ONE_OF:
         if (is_optional(n))
             return check_optional(n, err);
         return nargs ? CFX_OK
                      : cfx_fail(err, CFX_EINVAL,
-                                "%s: cfx.one_of needs"
-                                " alternatives",
-                                n->name);
+                                "%s: cfx.one_of needs alternatives", n->name);
     case CFX_PAT_MODULE:
         return n->nargs && n->args[0].kind == CFX_STR
                    ? CFX_OK
                    : cfx_fail(err, CFX_EINVAL,
-                              "%s: cfx.module takes the name"
-                              " of a type first",
+                              "%s: cfx.module takes the name of a type first",
                               n->name);
     default: return CFX_OK;
     }
@@ -187,9 +184,9 @@ static cfx_status split_names(cfx_matcher *m, cfx_error *err)
     cfx_value out = m->out_args;
     uint32_t n = cfx_value_is_seq(out) ? out.u.seq->len : 0;
     if (n < 2 || out.u.seq->item[n - 1].kind != CFX_DICT)
-        return cfx_fail(err, CFX_EINVAL,
-                        "the pattern must return a tuple"
-                        " that ends in a dict of names");
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "the pattern must return a tuple that ends in a dict of names");
     const cfx_seq *names = out.u.seq->item[n - 1].u.seq;
     for (uint32_t i = 0; i < names->len; i += 2)
         if (names->item[i].kind != CFX_STR ||
@@ -366,11 +363,10 @@ static cfx_status prepare_nodes(cfx_matcher *m, cfx_error *err)
         if (n->op == CFX_PLACEHOLDER)
             st = add_placeholder(m, n, err);
         else if (n->op != CFX_OUTPUT && !n->nusers)
-            return cfx_fail(err, CFX_EGRAPH,
-                            "SubgraphMatcher cannot be"
-                            " initialized with an pattern with dead code:"
-                            " nothing uses %s",
-                            n->name);
+            return cfx_fail(
+                err, CFX_EGRAPH,
+                "SubgraphMatcher cannot be initialized with an pattern with dead code: nothing uses %s",
+                n->name);
         else
             st = check_special(m, n, err);
     }
@@ -380,9 +376,9 @@ static cfx_status prepare_nodes(cfx_matcher *m, cfx_error *err)
 static cfx_status prepare(cfx_matcher *m, cfx_error *err)
 {
     if (!cfx_graph_len(m->pattern))
-        return cfx_fail(err, CFX_EGRAPH,
-                        "SubgraphMatcher cannot be"
-                        " initialized with an empty pattern");
+        return cfx_fail(
+            err, CFX_EGRAPH,
+            "SubgraphMatcher cannot be initialized with an empty pattern");
     m->output = cfx_graph_output_node(m->pattern);
     if (!m->output || !m->output->nargs)
         return cfx_fail(err, CFX_EGRAPH, "the pattern has no output");

@@ -66,10 +66,10 @@ static cfx_status bind_placeholders(cfx_rewrite_step *t)
             continue;
         cfx_value v = t->m->placeholders[k++];
         if (!v.kind && n->nusers)
-            return cfx_fail(t->r->err, CFX_EINVAL,
-                            "the replacement uses %s,"
-                            " which the pattern does not bind",
-                            n->name);
+            return cfx_fail(
+                t->r->err, CFX_EINVAL,
+                "the replacement uses %s, which the pattern does not bind",
+                n->name);
         st = cfx_node_map_set(&t->map, n, v.kind ? v : cfx_none(), t->r->err);
     }
     return st;
@@ -266,10 +266,10 @@ static cfx_status check_literals(const cfx_rewrite_step *t)
         cfx_value v = t->m->returning[i];
         if (v.kind == CFX_NODE && v.u.node->nusers &&
             t->with[i].kind != CFX_NODE)
-            return cfx_fail(t->r->err, CFX_EUNSUPPORTED,
-                            "the replacement has"
-                            " a literal in the place of %s, which has users",
-                            v.u.node->name);
+            return cfx_fail(
+                t->r->err, CFX_EUNSUPPORTED,
+                "the replacement has a literal in the place of %s, which has users",
+                v.u.node->name);
     }
     return CFX_OK;
 }
@@ -285,8 +285,7 @@ static cfx_status pair_outputs(cfx_rewrite_step *t)
             return st;
     } else {
         return cfx_fail(t->r->err, CFX_EINVAL,
-                        "Returning nodes count mismatch:"
-                        " %zu vs %zu",
+                        "Returning nodes count mismatch: %zu vs %zu",
                         t->m->nreturning, n);
     }
     return check_literals(t);
@@ -368,9 +367,7 @@ static cfx_status check_replacement(cfx_rewrite *r, const cfx_graph *from,
         have += n->op == CFX_PLACEHOLDER;
     if (want != have)
         return cfx_fail(r->err, CFX_EINVAL,
-                        "Placeholder count mismatch: %zu"
-                        " vs %zu",
-                        want, have);
+                        "Placeholder count mismatch: %zu vs %zu", want, have);
     const cfx_node *out = cfx_graph_output_node(from);
     if (!out || !out->nargs)
         return cfx_fail(r->err, CFX_EINVAL, "the replacement has no output");
@@ -492,13 +489,13 @@ static cfx_status check(const cfx_rewrite *r, const cfx_graph *replacement)
     const cfx_match_options *m = &r->o.match;
     bool computes = false;
     if (m->match_output || m->match_placeholder || m->keep_overlapping)
-        return cfx_fail(r->err, CFX_EINVAL,
-                        "matches to be replaced cannot"
-                        " overlap, nor hold placeholders or the output");
+        return cfx_fail(
+            r->err, CFX_EINVAL,
+            "matches to be replaced cannot overlap, nor hold placeholders or the output");
     if (!replacement && !r->o.make && !r->o.build)
-        return cfx_fail(r->err, CFX_EINVAL,
-                        "Must provide either a replacement"
-                        " GraphModule or a replacement callback");
+        return cfx_fail(
+            r->err, CFX_EINVAL,
+            "Must provide either a replacement GraphModule or a replacement callback");
     for (const cfx_node *n = cfx_graph_first(r->pattern); n;
          n = cfx_node_next(n))
         computes |= cfx_pattern_computes(n);

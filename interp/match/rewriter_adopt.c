@@ -56,12 +56,10 @@ static cfx_status adopt_path(cfx_rewrite *r, const cfx_module *owner,
     if (parent->failed)
         return cfx_no_memory(r->err);
     if (!state)
-        return cfx_fail(r->err, CFX_ENAME,
-                        "Attempted to create a \"%s\" node"
-                        " during subgraph rewriting with target %s, but the"
-                        " referenced attribute does not exist in the"
-                        " replacement GraphModule",
-                        cfx_opcode_names[n->op], path);
+        return cfx_fail(
+            r->err, CFX_ENAME,
+            "Attempted to create a \"%s\" node during subgraph rewriting with target %s, but the referenced attribute does not exist in the replacement GraphModule",
+            cfx_opcode_names[n->op], path);
     return copy_state(r, state, cfx_buf_str(parent), name);
 }
 

@@ -132,7 +132,7 @@ static cfx_status annotate_getitem_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__annotate_getitem = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "annotate_getitem()",
-    .doc = "Annotate each operator.getitem with the item type of its "
-           "container's type.",
+    .doc =
+        "Annotate each operator.getitem with the item type of its container's type.",
     .run = annotate_getitem_run,
 };

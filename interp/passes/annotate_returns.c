@@ -138,7 +138,7 @@ static cfx_status annotate_returns_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__annotate_returns = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "annotate_returns()",
-    .doc = "Annotate nodes without a type with the return type of their "
-           "operator's or module's schema.",
+    .doc =
+        "Annotate nodes without a type with the return type of their operator's or module's schema.",
     .run = annotate_returns_run,
 };

@@ -301,7 +301,7 @@ static cfx_status canonicalize_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__canonicalize = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "canonicalize()",
-    .doc = "Bring equivalent graphs into one order, with the names that a new "
-           "graph would give.",
+    .doc =
+        "Bring equivalent graphs into one order, with the names that a new graph would give.",
     .run = canonicalize_run,
 };

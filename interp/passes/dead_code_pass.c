@@ -16,7 +16,7 @@ static cfx_status dead_code_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__dead_code = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "dead_code(bool random=False, bool children=True)",
-    .doc = "Erase nodes without users and effects; random: also random ones; "
-           "children: also in nested graphs.",
+    .doc =
+        "Erase nodes without users and effects; random: also random ones; children: also in nested graphs.",
     .run = dead_code_run,
 };

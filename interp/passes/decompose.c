@@ -251,8 +251,8 @@ static cfx_status decompose_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__decompose = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "decompose(str[] skip=[])",
-    .doc = "Decompose calls into operators of the Core ATen set, as far as "
-           "known shapes allow; skip: names and targets of nodes to keep.",
+    .doc =
+        "Decompose calls into operators of the Core ATen set, as far as known shapes allow; skip: names and targets of nodes to keep.",
     .flags = CFX_PASS_ROUNDS,
     .run = decompose_run,
 };

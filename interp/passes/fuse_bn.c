@@ -297,8 +297,8 @@ static const cfx_rewrite_rule linear_rules[] = {
 const cfx_pass cfx_pass__fuse_conv_bn = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "fuse_conv_bn()",
-    .doc = "Fold batch norms into the convolutions before them; those of "
-           "sequences where meta tensor_meta shows that they have a batch.",
+    .doc =
+        "Fold batch norms into the convolutions before them; those of sequences where meta tensor_meta shows that they have a batch.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
     .rules = conv_rules,
 };
@@ -306,8 +306,8 @@ const cfx_pass cfx_pass__fuse_conv_bn = {
 const cfx_pass cfx_pass__fuse_linear_bn = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "fuse_linear_bn()",
-    .doc = "Fold batch norms into the linear layers before or after them, "
-           "where meta tensor_meta shows that they are of rows.",
+    .doc =
+        "Fold batch norms into the linear layers before or after them, where meta tensor_meta shows that they are of rows.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
     .rules = linear_rules,
 };

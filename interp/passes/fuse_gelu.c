@@ -50,8 +50,8 @@ static const cfx_rewrite_rule rules[] = {
 const cfx_pass cfx_pass__fuse_gelu = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "fuse_gelu()",
-    .doc = "Replace the formula of gelu by tanh with gelu, where meta "
-           "tensor_meta shows a floating-point type.",
+    .doc =
+        "Replace the formula of gelu by tanh with gelu, where meta tensor_meta shows a floating-point type.",
     .flags = CFX_PASS_ROUNDS,
     .rules = rules,
 };

@@ -64,7 +64,7 @@ static cfx_status inline_modules_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__inline_modules = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "inline_modules(str[] types=[], str[] paths=[])",
-    .doc = "Replace calls of modules by the nodes of their forward; types, "
-           "paths: only modules of these classes and at these paths.",
+    .doc =
+        "Replace calls of modules by the nodes of their forward; types, paths: only modules of these classes and at these paths.",
     .run = inline_modules_run,
 };

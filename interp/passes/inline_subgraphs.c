@@ -139,7 +139,7 @@ static cfx_status inline_subgraphs_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__inline_subgraphs = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "inline_subgraphs()",
-    .doc = "Replace calls of graphs that are only wrapped, as by "
-           "torch.no_grad(), by their nodes.",
+    .doc =
+        "Replace calls of graphs that are only wrapped, as by torch.no_grad(), by their nodes.",
     .run = inline_subgraphs_run,
 };

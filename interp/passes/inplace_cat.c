@@ -410,7 +410,6 @@ const cfx_pass cfx_pass__inplace_cat = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "inplace_cat()",
     .doc =
-        "Compute the parts of a concatenation where they stand in it, where "
-        "meta tensor_meta shows that they are contiguous.",
+        "Compute the parts of a concatenation where they stand in it, where meta tensor_meta shows that they are contiguous.",
     .run = inplace_cat_run,
 };

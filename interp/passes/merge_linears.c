@@ -623,8 +623,8 @@ static cfx_status merge_linears_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__merge_linears = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "merge_linears()",
-    .doc = "Merge linear layers of one input into one layer, and slice its "
-           "result.",
+    .doc =
+        "Merge linear layers of one input into one layer, and slice its result.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS | CFX_PASS_REVERSIBLE,
     .run = merge_linears_run,
 };

@@ -366,8 +366,8 @@ static cfx_status merge_matmul_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__merge_matmul = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "merge_matmul(bool assume=False)",
-    .doc = "Merge products with one matrix into one product of the joined "
-           "operands; assume: also if shapes are not known.",
+    .doc =
+        "Merge products with one matrix into one product of the joined operands; assume: also if shapes are not known.",
     .flags = CFX_PASS_ROUNDS,
     .run = merge_matmul_run,
 };

@@ -261,8 +261,8 @@ static cfx_status normalize_run(cfx_pass_call *p)
 
 const cfx_pass cfx_pass__normalize = {
     .abi = CFX_ABI(cfx_pass),
-    .schema = "normalize(bool keywords=True, bool defaults=True, "
-              "str to='torch', bool tensors=False)",
+    .schema =
+        "normalize(bool keywords=True, bool defaults=True, str to='torch', bool tensors=False)",
     .doc = "Write all calls of an operator in one form with all arguments; "
            "keywords: by keyword; defaults: include defaults; to: use names "
            "of 'torch' or 'aten'; tensors: assume that inputs without a type "

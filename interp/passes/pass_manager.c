@@ -203,10 +203,10 @@ static cfx_status circular(const cfx_pass_manager *pm, size_t from,
     cfx_buf text;
     cfx_buf_init(&text, pm->ctx);
     list_texts(pm, from, pm->entries.n, &text);
-    cfx_status st = cfx_fail(err, CFX_EINVAL,
-                             "Circular dependency detected within the "
-                             "following passes: %s",
-                             cfx_buf_str(&text));
+    cfx_status st = cfx_fail(
+        err, CFX_EINVAL,
+        "Circular dependency detected within the following passes: %s",
+        cfx_buf_str(&text));
     cfx_buf_release(&text);
     return st;
 }
@@ -284,10 +284,10 @@ static void explain(const cfx_pass_manager *pm, size_t done, const entry *e,
         list_texts(pm, pm->entries.n - done, pm->entries.n, &text);
     else
         list_texts(pm, 0, done, &text);
-    cfx_fail_at(err,
-                "An error occurred when running the '%s' pass after the "
-                "following passes: %s",
-                e->text, cfx_buf_str(&text));
+    cfx_fail_at(
+        err,
+        "An error occurred when running the '%s' pass after the following passes: %s",
+        e->text, cfx_buf_str(&text));
     cfx_buf_release(&text);
 }
 

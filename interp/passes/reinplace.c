@@ -205,7 +205,7 @@ static cfx_status reinplace_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__reinplace = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "reinplace()",
-    .doc = "Let calls write their result into an argument that is not used "
-           "later, where meta tensor_meta shows that it fits.",
+    .doc =
+        "Let calls write their result into an argument that is not used later, where meta tensor_meta shows that it fits.",
     .run = reinplace_run,
 };

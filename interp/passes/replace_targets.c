@@ -36,9 +36,9 @@ static cfx_status replace_targets_run(cfx_pass_call *p)
 
 const cfx_pass cfx_pass__replace_targets = {
     .abi = CFX_ABI(cfx_pass),
-    .schema = "replace_targets(str old_op, str old_target, str new_op, "
-              "str new_target)",
-    .doc = "Replace the opcode and target of nodes by others, with the same "
-           "arguments.",
+    .schema =
+        "replace_targets(str old_op, str old_target, str new_op, str new_target)",
+    .doc =
+        "Replace the opcode and target of nodes by others, with the same arguments.",
     .run = replace_targets_run,
 };

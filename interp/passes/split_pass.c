@@ -27,7 +27,7 @@ static cfx_status split_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__split = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "split(int parts=2, str by='size')",
-    .doc = "Split the graph into stages of about equal weight; parts: their "
-           "number; by: 'size' of parameters, or 'flops'.",
+    .doc =
+        "Split the graph into stages of about equal weight; parts: their number; by: 'size' of parameters, or 'flops'.",
     .run = split_run,
 };

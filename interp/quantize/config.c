@@ -153,10 +153,10 @@ static cfx_status check_regex(const char *key, cfx_error *err)
             continue;
         p++;
         if (!*p || !strchr(".[]{}()*+?^$|\\/-", *p))
-            return cfx_fail(err, CFX_EPARSE,
-                            "the expression '%.100s' has \\%.1s, which POSIX "
-                            "does not define: write a bracket expression",
-                            key, p);
+            return cfx_fail(
+                err, CFX_EPARSE,
+                "the expression '%.100s' has \\%.1s, which POSIX does not define: write a bracket expression",
+                key, p);
     }
     return CFX_OK;
 }
@@ -225,10 +225,10 @@ static cfx_status read_section(config *c, const char *key, json_t *value,
     while (in < NSECTIONS && strcmp(sections[in], key))
         in++;
     if (in == NSECTIONS)
-        return cfx_fail(err, CFX_EPARSE,
-                        "the key '%.100s' is unknown: global, object_type, "
-                        "module_name_regex or module_name",
-                        key);
+        return cfx_fail(
+            err, CFX_EPARSE,
+            "the key '%.100s' is unknown: global, object_type, module_name_regex or module_name",
+            key);
     if (in == GLOBAL)
         return add_rule(c, GLOBAL, key, value, err);
     if (!json_is_object(value))
@@ -294,10 +294,10 @@ cfx_status cfx_quantizer_config_check(const cfx_quantizer *q, cfx_error *err)
     const config *c = (const config *)q;
     for (size_t i = 0; i < c->n; i++)
         if (!c->rule[i].used && c->rule[i].in != GLOBAL)
-            return cfx_fail(err, CFX_EINVAL,
-                            "%s '%.100s' matches no call whose result is a "
-                            "float32 tensor",
-                            sections[c->rule[i].in], c->rule[i].key);
+            return cfx_fail(
+                err, CFX_EINVAL,
+                "%s '%.100s' matches no call whose result is a float32 tensor",
+                sections[c->rule[i].in], c->rule[i].key);
     return CFX_OK;
 }
 

@@ -86,9 +86,9 @@ static cfx_status choose(choice *c, cfx_error *err)
     if (!st && !seen && c->parameter)
         st = observe_parameter(c, err);
     else if (!st && !seen)
-        st = cfx_fail(err, CFX_EINVAL,
-                      "the observer has seen no data: run the prepared model "
-                      "on calibration data");
+        st = cfx_fail(
+            err, CFX_EINVAL,
+            "the observer has seen no data: run the prepared model on calibration data");
     if (!st)
         st = cfx_observer_qparams(c->observer, &c->scale, &c->zero_point, err);
     if (!st && is_by_channel(c) && !c->parameter)

@@ -154,9 +154,9 @@ static cfx_status annotate(preparing *p, const cfx_node *n)
         return add_float(p, n, "it is written to in place");
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
         return n->op == CFX_CALL_MODULE
-                   ? add_float(p, n,
-                               "it is a module that stays whole, as recurrent "
-                               "ones do")
+                   ? add_float(
+                         p, n,
+                         "it is a module that stays whole, as recurrent ones do")
                    : CFX_OK;
     if (is_written)
         return add_float(p, n, "its result is written to in place");

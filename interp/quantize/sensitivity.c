@@ -224,9 +224,9 @@ static cfx_status run_float(const ranking *r)
         st = cfx_value_compare(&d, r->expected[0], r->expected[0], NULL,
                                r->err);
     if (!st && !d.floats)
-        st = cfx_fail(r->err, CFX_EINVAL,
-                      "the outputs have no floating-point elements, so that "
-                      "patterns have no signal-to-noise ratio");
+        st = cfx_fail(
+            r->err, CFX_EINVAL,
+            "the outputs have no floating-point elements, so that patterns have no signal-to-noise ratio");
     cfx_module_unref(copy);
     return st;
 }

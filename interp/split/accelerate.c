@@ -193,10 +193,9 @@ static cfx_status split(splitting *s, cfx_module **out, const cfx_module *gm,
     fill_parts(s);
     st = drop_small(s);
     if (!st && s->o.max_parts && s->ntags > s->o.max_parts)
-        st = cfx_fail(s->err, CFX_EINVAL,
-                      "Cannot fulfill max_acc_splits limit"
-                      ". This may cause split fragmentation and result in "
-                      "performance issues.");
+        st = cfx_fail(
+            s->err, CFX_EINVAL,
+            "Cannot fulfill max_acc_splits limit. This may cause split fragmentation and result in performance issues.");
     return st ? st
               : cfx_split_by_tags(out, gm, s->tag, s->ntags, tag_of, s, &o,
                                   s->err);

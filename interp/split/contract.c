@@ -64,8 +64,7 @@ static cfx_status add_edges(contraction *c, const cfx_graph *g,
             uint32_t from = number[cfx_node_input(at, i)->id];
             if (from >= to)
                 return cfx_fail(err, CFX_EGRAPH,
-                                "'%s' is used by '%s' before "
-                                "it is defined",
+                                "'%s' is used by '%s' before it is defined",
                                 cfx_node_input(at, i)->name, at->name);
             add_edge(c, from, OUT, to, nedges++);
             add_edge(c, to, IN, from, nedges++);

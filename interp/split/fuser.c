@@ -162,10 +162,10 @@ static cfx_status extract_nodes(fusing *f, cfx_extraction *c,
             if (f->env[from->id])
                 continue;
             if (f->inside[from->id])
-                return cfx_fail(f->err, CFX_EGRAPH,
-                                "the nodes are not sorted:"
-                                " '%s' comes before '%s'",
-                                nodes[i]->name, from->name);
+                return cfx_fail(
+                    f->err, CFX_EGRAPH,
+                    "the nodes are not sorted: '%s' comes before '%s'",
+                    nodes[i]->name, from->name);
             st = cfx_extract__node(c, from,
                                    &(cfx_extract_options){
                                        .target = from->name,
@@ -251,8 +251,7 @@ cfx_status cfx_fuse_as_graph_module(cfx_fused *out, const cfx_module *gm,
         st = cfx_validate_partition(&valid, nodes, n, &why);
     if (!st && !valid)
         st = cfx_fail(&why, CFX_EGRAPH,
-                      "Invalid partition, found dependency "
-                      "cycles");
+                      "Invalid partition, found dependency cycles");
     if (!st)
         st = fuse(&f, out, gm, nodes, n, class_name, always_return_tuple);
     fusing_release(&f);
@@ -402,11 +401,11 @@ static cfx_status sort_partition(many *m, const cfx_partition *p, uint32_t id,
                 !--m->waits[m->place[u->user->id]])
                 push(m, &nheap, m->place[u->user->id]);
     }
-    return n == p->n ? CFX_OK
-                     : cfx_fail(m->f.err, CFX_EGRAPH,
-                                "topological sorted "
-                                "nodes doesn't have same length as input "
-                                "nodes");
+    return n == p->n
+               ? CFX_OK
+               : cfx_fail(
+                     m->f.err, CFX_EGRAPH,
+                     "topological sorted nodes doesn't have same length as input nodes");
 }
 
 /* Check that every partition can run as one call. Vertices are the partitions,
@@ -466,10 +465,10 @@ static cfx_status check_cycles(many *m, const cfx_partitions *p)
         }
     }
 #undef VERTEX
-    return done == total ? CFX_OK
-                         : cfx_fail(m->f.err, CFX_EGRAPH,
-                                    "Invalid partition, "
-                                    "found dependency cycles");
+    return done == total
+               ? CFX_OK
+               : cfx_fail(m->f.err, CFX_EGRAPH,
+                          "Invalid partition, found dependency cycles");
 }
 
 static cfx_status prepare(many *m, const cfx_partitions *p)

@@ -41,10 +41,10 @@ static cfx_status call_part(splitter *s, cfx_extraction *c, uint32_t p)
         if (in->op == CFX_GET_ATTR)
             st = copy_source(s, c, in);
         else if (!s->env[in->id])
-            st = cfx_fail(s->err, CFX_EGRAPH,
-                          "%s takes '%s' of %s, which "
-                          "comes after it in the original order",
-                          s->name[p], in->name, s->name[s->part_of[in->id]]);
+            st = cfx_fail(
+                s->err, CFX_EGRAPH,
+                "%s takes '%s' of %s, which comes after it in the original order",
+                s->name[p], in->name, s->name[s->part_of[in->id]]);
     }
     if (st)
         return st;

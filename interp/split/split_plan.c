@@ -205,10 +205,10 @@ static cfx_status find_writes(splitter *s, edges *e, const uint32_t *number)
         if (from == NO_PART || to == NO_PART || from == to)
             continue;
         if (s->o.keep_original_order && from > to)
-            st = cfx_fail(s->err, CFX_EGRAPH,
-                          "%s must not come before %s, "
-                          "which reads or writes the same memory as '%s'",
-                          s->name[to], s->name[from], n->name);
+            st = cfx_fail(
+                s->err, CFX_EGRAPH,
+                "%s must not come before %s, which reads or writes the same memory as '%s'",
+                s->name[to], s->name[from], n->name);
         else if (!add_edge(s, e, from, to, number[n->id]))
             st = cfx_no_memory(s->err);
     }

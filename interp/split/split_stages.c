@@ -163,8 +163,7 @@ static cfx_status inputs_in_meta(const cfx_graph *g, cfx_value *in, size_t *n,
         in[*n] = cfx_extract__known(at);
         if (!in[*n].kind)
             return cfx_fail(err, CFX_EINVAL,
-                            "the shape of the input '%s' is "
-                            "not known",
+                            "the shape of the input '%s' is not known",
                             at->name);
         ++*n;
     }

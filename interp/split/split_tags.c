@@ -55,11 +55,10 @@ static cfx_status check_pair(splitter *s, const cfx_node *before,
     uint32_t mine = s->part_of[n->id], part = s->part_of[before->id];
     if (part == NO_PART || mine == NO_PART || part <= mine)
         return CFX_OK;
-    return cfx_fail(s->err, CFX_EGRAPH,
-                    "Component %s order must be >="
-                    " max of its upstream components, order=%u and "
-                    "max=%u",
-                    s->name[mine], mine, part);
+    return cfx_fail(
+        s->err, CFX_EGRAPH,
+        "Component %s order must be >= max of its upstream components, order=%u and max=%u",
+        s->name[mine], mine, part);
 }
 
 static cfx_status check_order(splitter *s, const cfx_node *n)
@@ -97,8 +96,7 @@ static cfx_status place_nodes(tagged *t, cfx_tag_of_fn *tag_of, void *user)
                             n->name);
         if (!e)
             return cfx_fail(s->err, CFX_EINVAL,
-                            "%s has the tag '%s', which is"
-                            " not in the list",
+                            "%s has the tag '%s', which is not in the list",
                             n->name, tag);
         s->part_of[n->id] = (uint32_t)e->v.u;
         cfx_status st = check_order(s, n);

@@ -124,10 +124,9 @@ static const char control_flow[] =
 
 static cfx_status refuse_len(cfx_scope *s)
 {
-    return cfx_fail(&s->error, CFX_EUNSUPPORTED,
-                    "'len' is not supported in "
-                    "symbolic tracing by default. If you want this call to be "
-                    "recorded, please wrap it (cfx_wrap)");
+    return cfx_fail(
+        &s->error, CFX_EUNSUPPORTED,
+        "'len' is not supported in symbolic tracing by default. If you want this call to be recorded, please wrap it (cfx_wrap)");
 }
 
 static cfx_status refuse_iteration(cfx_scope *s)

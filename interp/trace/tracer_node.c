@@ -138,9 +138,9 @@ static cfx_status add_constant(cfx_tracer *t, cfx_tensor *tensor,
         return cfx_no_memory(&t->base.error);
     if (!self->exclusive) {
         if (!t->root)
-            return cfx_fail(&t->base.error, CFX_EUNSUPPORTED,
-                            "a tensor among the arguments needs a module that "
-                            "owns the graph and can keep it");
+            return cfx_fail(
+                &t->base.error, CFX_EUNSUPPORTED,
+                "a tensor among the arguments needs a module that owns the graph and can keep it");
         cfx_status st = cfx_module_set(t->root, text, tensor, &t->base.error);
         if (st)
             return st;
@@ -204,10 +204,10 @@ static cfx_status map_arg(void *user, cfx_value v, cfx_value *out)
     cfx_buf path;
     *out = v;
     if (v.kind == CFX_NODE && (!v.u.node || v.u.node->graph != t->graph))
-        return cfx_fail(&t->base.error, CFX_EGRAPH,
-                        "Found multiple different "
-                        "tracers: %s is a proxy of another one",
-                        v.u.node ? v.u.node->name : "a parameter");
+        return cfx_fail(
+            &t->base.error, CFX_EGRAPH,
+            "Found multiple different tracers: %s is a proxy of another one",
+            v.u.node ? v.u.node->name : "a parameter");
     if (v.kind != CFX_TENSOR && v.kind != CFX_MODULE) {
         *out = cfx_value_ref(v);
         return CFX_OK;

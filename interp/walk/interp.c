@@ -97,11 +97,10 @@ static cfx_status no_value(cfx_interp *it, const cfx_node *n, uint32_t id)
 {
     for (uint32_t i = 0; i < n->ninputs; i++)
         if (cfx_node_input(n, i)->id == id)
-            return cfx_interp_fail(it, CFX_EGRAPH,
-                                   "Node %s referenced "
-                                   "nonexistent value %s! Run Graph.lint() to "
-                                   "diagnose such issues",
-                                   n->name, cfx_node_input(n, i)->name);
+            return cfx_interp_fail(
+                it, CFX_EGRAPH,
+                "Node %s referenced nonexistent value %s! Run Graph.lint() to diagnose such issues",
+                n->name, cfx_node_input(n, i)->name);
     return cfx_interp_fail(it, CFX_EGRAPH, "Node %s lacks a value", n->name);
 }
 
@@ -174,10 +173,10 @@ static cfx_status base_placeholder(cfx_interp *it, const cfx_call *call,
     else if (call->nargs)
         *out = cfx_value_ref(call->args[0]);
     else
-        return cfx_interp_fail(it, CFX_EINVAL,
-                               "Expected positional argument "
-                               "for parameter %s, but one was not passed in!",
-                               target);
+        return cfx_interp_fail(
+            it, CFX_EINVAL,
+            "Expected positional argument for parameter %s, but one was not passed in!",
+            target);
     return CFX_OK;
 }
 

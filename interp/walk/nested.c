@@ -139,11 +139,12 @@ static cfx_status bind_positional(binder *b)
             b->in[k] = b->args[at++];
         }
     }
-    return at == b->nargs ? CFX_OK
-                          : cfx_fail(&b->s->error, CFX_EINVAL,
-                                     "forward() takes %zu "
-                                     "positional arguments but %zu were given",
-                                     at, b->nargs);
+    return at == b->nargs
+               ? CFX_OK
+               : cfx_fail(
+                     &b->s->error, CFX_EINVAL,
+                     "forward() takes %zu positional arguments but %zu were given",
+                     at, b->nargs);
 }
 
 /* Return the index of the placeholder of that name, or their number. Keywords
@@ -172,8 +173,7 @@ static cfx_status bind_keywords(binder *b, cfx_value *other, size_t *left)
         size_t k = find_param(b, name, next);
         if (k < b->params->n && b->in[k].kind)
             return cfx_fail(&b->s->error, CFX_EINVAL,
-                            "forward() got multiple "
-                            "values for argument '%s'",
+                            "forward() got multiple values for argument '%s'",
                             name);
         if (k < b->params->n) {
             b->in[k] = b->kwargs[2 * i + 1];
@@ -182,10 +182,9 @@ static cfx_status bind_keywords(binder *b, cfx_value *other, size_t *left)
             other[2 * *left] = b->kwargs[2 * i];
             other[2 * (*left)++ + 1] = b->kwargs[2 * i + 1];
         } else {
-            return cfx_fail(&b->s->error, CFX_EINVAL,
-                            "forward() got an "
-                            "unexpected keyword argument '%s'",
-                            name);
+            return cfx_fail(
+                &b->s->error, CFX_EINVAL,
+                "forward() got an unexpected keyword argument '%s'", name);
         }
     }
     return CFX_OK;
@@ -245,10 +244,10 @@ static cfx_status run_in(cfx_walks *w, const cfx_interp_class *cls,
     struct nested *n = NULL;
     bool own;
     if (w->depth >= CFX_MAX_NESTED_RUNS)
-        return cfx_fail(&s->error, CFX_EGRAPH,
-                        "GraphModules call each other "
-                        "to a depth of more than %d",
-                        CFX_MAX_NESTED_RUNS);
+        return cfx_fail(
+            &s->error, CFX_EGRAPH,
+            "GraphModules call each other to a depth of more than %d",
+            CFX_MAX_NESTED_RUNS);
     cfx_status st = find_nested(&n, &own, w, cls, s, m);
     if (st)
         return st;

@@ -183,10 +183,10 @@ static cfx_status check_reshaped(const cfx_node *n, cfx_error *err)
     const cfx_node *x = n->ninputs ? cfx_node_input(n, 0) : NULL;
     for (const cfx_use *u = x ? x->first_user : NULL; u; u = u->next)
         if (cfx_node_before(n, u->user))
-            return cfx_fail(err, CFX_EUNSUPPORTED,
-                            "%%%s changes the shape of %%%s, which %%%s uses "
-                            "after it; let it use %%%s instead",
-                            n->name, x->name, u->user->name, n->name);
+            return cfx_fail(
+                err, CFX_EUNSUPPORTED,
+                "%%%s changes the shape of %%%s, which %%%s uses after it; let it use %%%s instead",
+                n->name, x->name, u->user->name, n->name);
     return CFX_OK;
 }
 
@@ -311,12 +311,10 @@ static cfx_status fail_missing(const cfx_interp *it, const cfx_node *n,
     return count < 2
                ? cfx_fail(err, CFX_ENAME,
                           "Node referenced nonexistent target %s", target)
-               : cfx_fail(err, CFX_ENAME,
-                          "Node referenced nonexistent target %s: the "
-                          "model has a graph without the modules of %zu "
-                          "calls (%s%s); their types are in the text of "
-                          "the module, print(gm)",
-                          target, count, names, count > 3 ? ", ..." : "");
+               : cfx_fail(
+                     err, CFX_ENAME,
+                     "Node referenced nonexistent target %s: the model has a graph without the modules of %zu calls (%s%s); their types are in the text of the module, print(gm)",
+                     target, count, names, count > 3 ? ", ..." : "");
 }
 
 /* `err` names an operator that is unknown. If others are, too, name them

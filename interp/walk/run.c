@@ -86,8 +86,7 @@ static cfx_status enter(cfx_interp *it, surroundings *before, cfx_error *err)
     cfx_error_clear(err);
     if (depth >= CFX_MAX_NESTED_RUNS)
         return cfx_fail(err, CFX_EGRAPH,
-                        "runs are nested to a depth of "
-                        "more than %d",
+                        "runs are nested to a depth of more than %d",
                         CFX_MAX_NESTED_RUNS);
     cfx_status st = it->self->running ? begin_inner(it, err) : CFX_OK;
     if (st)
@@ -139,10 +138,10 @@ CFX_NOINLINE
 static cfx_status explain(cfx_interp *it, const cfx_node *n, cfx_status st)
 {
     if (it->err && !it->err->code)
-        cfx_interp_fail(it, st,
-                        "a hook of interpreter class '%s' returned %s "
-                        "without a message",
-                        it->cls->name, cfx_status_name(st));
+        cfx_interp_fail(
+            it, st,
+            "a hook of interpreter class '%s' returned %s without a message",
+            it->cls->name, cfx_status_name(st));
     cfx_interp__while_executing(it, it->err, n);
     return st;
 }
@@ -321,12 +320,11 @@ cfx_status cfx_interp_run_take(cfx_interp *it, cfx_value *inputs,
         want += it->self->step[i].op == CFX_PLACEHOLDER;
     if (ninputs != want) {
         cfx_error_clear(err);
-        return cfx_fail(err, CFX_EINVAL,
-                        "Interpreter.boxed_run expected %zu "
-                        "arguments for placeholders but received %zu (%s)",
-                        want, ninputs,
-                        ninputs > want ? "extra arguments"
-                                       : "missing arguments");
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "Interpreter.boxed_run expected %zu arguments for placeholders but received %zu (%s)",
+            want, ninputs,
+            ninputs > want ? "extra arguments" : "missing arguments");
     }
     cfx_status st = enter(it, &before, err ? err : &own);
     if (!st) {

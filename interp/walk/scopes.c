@@ -12,9 +12,7 @@ static cfx_status base_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
     (void)out;
     return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                         "scope class '%s' calls no "
-                         "operators",
-                         s->cls->name);
+                         "scope class '%s' calls no operators", s->cls->name);
 }
 
 static cfx_status base_call_graph(cfx_scope *s, cfx_module *m,

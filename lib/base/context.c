@@ -30,9 +30,9 @@ static cfx_status read_options(cfx_options *o, const cfx_options *from,
     memcpy(o, from, from->size < sizeof(*o) ? from->size : sizeof(*o));
     for (size_t i = sizeof(*o); i < from->size; i++)
         if (((const char *)from)[i])
-            return cfx_fail(err, CFX_EINVAL,
-                            "options has members that this library, which "
-                            "is older, does not know");
+            return cfx_fail(
+                err, CFX_EINVAL,
+                "options has members that this library, which is older, does not know");
     return CFX_OK;
 }
 
@@ -45,10 +45,10 @@ static cfx_status choose_threads(int *threads, int asked, cfx_error *err)
     *threads = asked;
 #ifdef CFX_NO_THREADS
     if (asked > 1)
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "%d threads are asked for, but this library was built "
-                        "without threads",
-                        asked);
+        return cfx_fail(
+            err, CFX_EUNSUPPORTED,
+            "%d threads are asked for, but this library was built without threads",
+            asked);
     *threads = 1;
 #endif
     if (*threads)
@@ -256,12 +256,10 @@ cfx_status cfx_check_abi(const cfx_abi *abi, size_t size, const char *type,
 {
     if (abi->size == size && abi->version == CFX_ABI_VERSION)
         return CFX_OK;
-    return cfx_fail(err, CFX_EINVAL,
-                    "a %s is of ABI %u with %u bytes, this "
-                    "library has ABI %d with %zu: compile it with this "
-                    "library's headers, and with .abi = CFX_ABI(%s)",
-                    type, abi->version, abi->size, CFX_ABI_VERSION, size,
-                    type);
+    return cfx_fail(
+        err, CFX_EINVAL,
+        "a %s is of ABI %u with %u bytes, this library has ABI %d with %zu: compile it with this library's headers, and with .abi = CFX_ABI(%s)",
+        type, abi->version, abi->size, CFX_ABI_VERSION, size, type);
 }
 
 int cfx_context_threads(const cfx_context *ctx)

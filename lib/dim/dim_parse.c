@@ -477,10 +477,10 @@ cfx_status cfx_dim_parse(cfx_dim *out, cfx_shape_env *env, const char *text,
     if (cfx_dim_is_bad(d)) {
         if (env && cfx_exprs_failures(env->table) != failures)
             return cfx_fail(err, CFX_ENOMEM, "no memory for an extent");
-        return cfx_fail(err, CFX_EPARSE,
-                        "extent '%.200s' is too large, "
-                        "divides by zero, or is not whole",
-                        text);
+        return cfx_fail(
+            err, CFX_EPARSE,
+            "extent '%.200s' is too large, divides by zero, or is not whole",
+            text);
     }
     *out = d;
     return CFX_OK;

@@ -78,8 +78,7 @@ cfx_status cfx_file_read_at(cfx_context *ctx, int fd, void *to, size_t n,
             return cfx_fail_errno(err, NULL);
         if (got == 0)
             return cfx_fail(err, CFX_EIO,
-                            "the file became shorter while it "
-                            "was read");
+                            "the file became shorter while it was read");
         p += got;
         n -= (size_t)got;
         offset += (size_t)got;
@@ -165,11 +164,11 @@ static cfx_status check_size(size_t size, size_t total, size_t limit,
     if (total && size > total)
         return cfx_fail(err, CFX_EPARSE, "has %zu bytes after its end",
                         size - total);
-    return size > limit ? cfx_fail(err, CFX_ELIMIT,
-                                   "has %zu bytes, more than the %zu that are "
-                                   "read",
-                                   size, limit)
-                        : CFX_OK;
+    return size > limit
+               ? cfx_fail(err, CFX_ELIMIT,
+                          "has %zu bytes, more than the %zu that are read",
+                          size, limit)
+               : CFX_OK;
 }
 
 static cfx_status bytes_read_fd(cfx_bytes *b, int fd, size_t limit,

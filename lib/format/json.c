@@ -62,11 +62,11 @@ cfx_status cfx_json_check_bound(const char *text, size_t len, cfx_error *err)
 
     return bound <= bound_max
                ? CFX_OK
-               : cfx_fail(err, CFX_ELIMIT,
-                          "%zu bytes of JSON may take %llu MB "
-                          "to parse, more than %llu",
-                          len, (unsigned long long)(bound >> 20),
-                          (unsigned long long)(bound_max >> 20));
+               : cfx_fail(
+                     err, CFX_ELIMIT,
+                     "%zu bytes of JSON may take %llu MB to parse, more than %llu",
+                     len, (unsigned long long)(bound >> 20),
+                     (unsigned long long)(bound_max >> 20));
 }
 
 cfx_status cfx_json_parse(cfx_json *out, cfx_context *ctx, const char *text,
@@ -78,10 +78,10 @@ cfx_status cfx_json_parse(cfx_json *out, cfx_context *ctx, const char *text,
 
     *out = (cfx_json){.ctx = ctx};
     if (bound > SIZE_MAX || !cfx_heap_charge(ctx, (size_t)bound))
-        return cfx_fail(err, CFX_ENOMEM,
-                        "out of memory: %zu bytes of JSON may "
-                        "take %llu MB to parse",
-                        len, (unsigned long long)(bound >> 20));
+        return cfx_fail(
+            err, CFX_ENOMEM,
+            "out of memory: %zu bytes of JSON may take %llu MB to parse", len,
+            (unsigned long long)(bound >> 20));
     out->charged = (size_t)bound;
     out->root = json_loadb(text, len, flags, &why);
     if (out->root)

@@ -224,11 +224,12 @@ static cfx_status place_all(void *user, const cfx_tensors *weights,
     cfx_status st = CFX_OK;
 
     for (size_t i = 0; i < weights->n && !st; i++)
-        st = weights->item[i].name[0]
-                 ? place(m, &weights->item[i], err)
-                 : cfx_fail(err, CFX_ENAME,
-                            "has a tensor without a name, "
-                            "where weights have names");
+        st =
+            weights->item[i].name[0]
+                ? place(m, &weights->item[i], err)
+                : cfx_fail(
+                      err, CFX_ENAME,
+                      "has a tensor without a name, where weights have names");
     if (st)
         cfx_fail_at(err, "%s", path);
     return st;

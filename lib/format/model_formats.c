@@ -47,11 +47,11 @@ cfx_status cfx_model_save(const char *path, const cfx_module *gm,
         memcpy(&o, options,
                options->size < sizeof(o) ? options->size : sizeof(o));
     format = format ? format : cfx_model_format_at(0);
-    return format->write ? format->write(path, gm, &o, err)
-                         : cfx_fail(err, CFX_EUNSUPPORTED,
-                                    "%s: models are "
-                                    "read from such a file, not written",
-                                    path);
+    return format->write
+               ? format->write(path, gm, &o, err)
+               : cfx_fail(err, CFX_EUNSUPPORTED,
+                          "%s: models are read from such a file, not written",
+                          path);
 }
 
 #ifndef HAVE_ONNX

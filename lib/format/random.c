@@ -187,8 +187,7 @@ static cfx_status randomize(cfx_tensor *t, uint64_t seed, const char *name,
 
     if (cfx_tensor_is_meta(t))
         return cfx_fail(err, CFX_EINVAL,
-                        "a tensor without memory cannot be "
-                        "filled");
+                        "a tensor without memory cannot be filled");
     f.rule = cfx_dtypes[t->dtype].category >= CFX_CAT_FLOAT ? SCALED
              : t->dtype == CFX_BOOL                         ? BIT
                                                             : DIGIT;

@@ -111,18 +111,15 @@ static cfx_status check_sizes(const zip_stat_t *info, uint64_t *left,
     if (info->comp_method != ZIP_CM_STORE &&
         info->comp_method != ZIP_CM_DEFLATE)
         return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "the entry '%s' is packed by "
-                        "method %d",
-                        info->name, info->comp_method);
+                        "the entry '%s' is packed by method %d", info->name,
+                        info->comp_method);
     if (info->comp_size > *left)
         return cfx_fail(err, CFX_EPARSE,
-                        "the entries have more bytes than the "
-                        "file");
+                        "the entries have more bytes than the file");
     *left -= info->comp_size;
     if (info->size > SPARE && (info->size - SPARE) / RATIO > info->comp_size)
         return cfx_fail(err, CFX_EPARSE,
-                        "the entry '%s' claims %llu bytes "
-                        "packed into %llu",
+                        "the entry '%s' claims %llu bytes packed into %llu",
                         info->name, (unsigned long long)info->size,
                         (unsigned long long)info->comp_size);
     return CFX_OK;

@@ -16,10 +16,10 @@ cfx_status cfx_graph__check_input(const cfx_graph *g, const cfx_node *n,
                         " ``arg_transform`` on node_copy() to remap values",
                         n->name, of);
     if (n->erased)
-        return cfx_fail(err, CFX_EGRAPH,
-                        "Argument '%s' of Node '%s' was erased from this"
-                        " Graph",
-                        n->name, of);
+        return cfx_fail(
+            err, CFX_EGRAPH,
+            "Argument '%s' of Node '%s' was erased from this Graph", n->name,
+            of);
     return CFX_OK;
 }
 
@@ -41,10 +41,10 @@ static cfx_status translate_arg(void *user, cfx_node *n, int depth,
         return keep_node(to, n, depth, out, err);
     cfx_value v = to->map(to->user, n);
     if (v.kind == CFX_ABSENT)
-        return cfx_fail(err, CFX_EGRAPH,
-                        "Argument '%s' of Node '%s' has no counterpart in the"
-                        " graph that is copied to",
-                        n->name, to->of);
+        return cfx_fail(
+            err, CFX_EGRAPH,
+            "Argument '%s' of Node '%s' has no counterpart in the graph that is copied to",
+            n->name, to->of);
     return cfx_store_copy_at(&to->g->store, out, v, depth, &own, err);
 }
 
@@ -120,8 +120,7 @@ static cfx_status twice(const cfx_args_copy *to, const cfx_value key,
                         cfx_error *err)
 {
     return cfx_fail(err, CFX_EINVAL,
-                    "keyword '%s' of Node '%s' is given"
-                    " twice",
+                    "keyword '%s' of Node '%s' is given twice",
                     key.u.str->text, to->of);
 }
 
@@ -157,11 +156,11 @@ enum { NKWARGS_MAX = UINT16_MAX };
 
 cfx_status cfx_graph__check_nkwargs(size_t n, cfx_error *err)
 {
-    return n > NKWARGS_MAX ? cfx_fail(err, CFX_EINVAL,
-                                      "a call has at most %d keywords, "
-                                      "not %zu",
-                                      NKWARGS_MAX, n)
-                           : CFX_OK;
+    return n > NKWARGS_MAX
+               ? cfx_fail(err, CFX_EINVAL,
+                          "a call has at most %d keywords, not %zu",
+                          NKWARGS_MAX, n)
+               : CFX_OK;
 }
 
 cfx_status cfx_graph__copy_kwargs(cfx_args_copy *to, cfx_value **out,

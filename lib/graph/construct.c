@@ -113,10 +113,10 @@ static cfx_status copy_item(construction *c, const cfx_node *n)
     const cfx_map_entry *e = cfx_map_get(&c->items, target, strlen(target));
     cfx_module *at;
     if (!e)
-        return cfx_fail(c->err, CFX_ENAME,
-                        "Node %s referenced target %s but that target was not"
-                        " provided in ``root``!",
-                        n->name, target);
+        return cfx_fail(
+            c->err, CFX_ENAME,
+            "Node %s referenced target %s but that target was not provided in ``root``!",
+            n->name, target);
     const cfx_module_item *item = e->v.p;
     if (cfx_value_is_absent(item->v))
         return CFX_OK;

@@ -358,11 +358,10 @@ static void warn_if_missing(const cfx_graph *g, cfx_opcode op,
         (!cfx_module_fetch_attr(&v, g->owner, path, NULL) &&
          (op == CFX_GET_ATTR || v.kind == CFX_MODULE)))
         return;
-    cfx_message(g->ctx, CFX_WARNING,
-                "Attempted to insert a %s Node with no"
-                " underlying reference in the owning GraphModule! '%s' has to"
-                " be added to it",
-                cfx_opcode_names[op], path);
+    cfx_message(
+        g->ctx, CFX_WARNING,
+        "Attempted to insert a %s Node with no underlying reference in the owning GraphModule! '%s' has to be added to it",
+        cfx_opcode_names[op], path);
 }
 
 cfx_node *cfx_graph_get_attr(cfx_graph *g, const char *path, cfx_error *err)

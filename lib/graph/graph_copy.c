@@ -75,11 +75,10 @@ cfx_node *cfx_graph_node_copy_mapped(cfx_graph *g, const cfx_node *n,
 
 static cfx_status used_too_early(const cfx_node *n, uint32_t i, cfx_error *err)
 {
-    return cfx_fail(err, CFX_EGRAPH,
-                    "Argument '%s' of Node '%s' was used"
-                    " before it has been defined! Please check that Nodes in"
-                    " the graph are topologically ordered",
-                    n->inputs[i].input->name, n->name);
+    return cfx_fail(
+        err, CFX_EGRAPH,
+        "Argument '%s' of Node '%s' was used before it has been defined! Please check that Nodes in the graph are topologically ordered",
+        n->inputs[i].input->name, n->name);
 }
 
 static cfx_value copy_of(void *user, cfx_node *n)

@@ -227,8 +227,9 @@ cfx_status cfx_operators__fail(const cfx_operators *ops, cfx_error *err)
     if (told < ops->nunknown)
         cfx_buf_printf(&list, " and %zu more", ops->nunknown - told);
     if (ops->quantized)
-        cfx_buf_puts(&list, "; quantized tensors can only be dequantized: "
-                            "convert with torch.ao's convert_to_reference_fx");
+        cfx_buf_puts(
+            &list,
+            "; quantized tensors can only be dequantized: convert with torch.ao's convert_to_reference_fx");
     cfx_status st = list.failed
                         ? cfx_no_memory(err)
                         : cfx_fail(err, CFX_EOPERATOR,

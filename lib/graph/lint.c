@@ -13,11 +13,10 @@ static cfx_status fail_input(const cfx_graph *g, const cfx_node *input,
     cfx_status st = cfx_graph__check_input(g, input, n->name, err);
 
     return st ? st
-              : cfx_fail(err, CFX_EGRAPH,
-                         "Argument '%s' of Node '%s' was used before it has"
-                         " been defined! Please check that Nodes in the"
-                         " graph are topologically ordered",
-                         input->name, n->name);
+              : cfx_fail(
+                    err, CFX_EGRAPH,
+                    "Argument '%s' of Node '%s' was used before it has been defined! Please check that Nodes in the graph are topologically ordered",
+                    input->name, n->name);
 }
 
 static cfx_status check_inputs(const cfx_graph *g, const cfx_node *n,
@@ -69,15 +68,15 @@ static cfx_status follow(lookup *l, const char *atom, cfx_error *err)
     if (l->module && !child)
         state = cfx_module_state(l->module, atom);
     if (!child && (!state || !state->tensor))
-        return cfx_fail(err, l->n->op == CFX_GET_ATTR ? CFX_EATTR : CFX_EGRAPH,
-                        "Node %s target %s references nonexistent attribute "
-                        "%s of %.*s",
-                        l->n->name, l->path, atom, seen_len(l), l->path);
+        return cfx_fail(
+            err, l->n->op == CFX_GET_ATTR ? CFX_EATTR : CFX_EGRAPH,
+            "Node %s target %s references nonexistent attribute %s of %.*s",
+            l->n->name, l->path, atom, seen_len(l), l->path);
     if (!child && l->n->op == CFX_CALL_MODULE)
-        return cfx_fail(err, CFX_EGRAPH,
-                        "Node %s target %s %s of %.*s does"
-                        " not reference an nn.Module",
-                        l->n->name, l->path, atom, seen_len(l), l->path);
+        return cfx_fail(
+            err, CFX_EGRAPH,
+            "Node %s target %s %s of %.*s does not reference an nn.Module",
+            l->n->name, l->path, atom, seen_len(l), l->path);
     l->module = child;
     return CFX_OK;
 }

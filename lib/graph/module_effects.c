@@ -200,8 +200,7 @@ static cfx_status record_call_graph(cfx_scope *s, cfx_module *m,
             out);
     if (c && c->nkwargs)
         return cfx_fail(&s->error, CFX_EUNSUPPORTED,
-                        "a graph is called with "
-                        "keywords");
+                        "a graph is called with keywords");
     cfx_status st = cfx_module__effects_at(m, &e, r->depth, &s->error);
     if (st)
         return st;

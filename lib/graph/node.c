@@ -132,8 +132,7 @@ cfx_status cfx_node_update_arg(cfx_node *n, size_t i, cfx_value v,
     cfx_status st = check_live(n, err);
     if (!st && i >= n->nargs)
         st = cfx_fail(err, CFX_EINVAL,
-                      "Node '%s' has %u arguments, there is"
-                      " no argument %zu",
+                      "Node '%s' has %u arguments, there is no argument %zu",
                       n->name, n->nargs, i);
     if (!st)
         st = copy_arg(n, &fresh, v, err);
@@ -160,10 +159,10 @@ cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v,
     cfx_value fresh;
     cfx_status st = check_live(n, err);
     if (!st && i > n->nargs)
-        st = cfx_fail(err, CFX_EINVAL,
-                      "insert_args index must be between 0"
-                      " and len(self.args), got %zu",
-                      i);
+        st = cfx_fail(
+            err, CFX_EINVAL,
+            "insert_args index must be between 0 and len(self.args), got %zu",
+            i);
     if (!st)
         st = copy_arg(n, &fresh, v, err);
     if (st)
@@ -366,10 +365,9 @@ static cfx_status copy_all_meta(cfx_node *with, const cfx_node *n,
 {
     cfx_args_copy to = copy_for(with);
     if (with->meta.kind == CFX_DICT)
-        return cfx_fail(err, CFX_EINVAL,
-                        "Called node.replace_all_uses_with("
-                        "replace_with, propagate_meta=True), but replace_with "
-                        "already has .meta keys");
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "Called node.replace_all_uses_with(replace_with, propagate_meta=True), but replace_with already has .meta keys");
     return n->meta.kind == CFX_DICT
                ? cfx_graph__copy_meta(&to, &with->meta, n->meta, err)
                : CFX_OK;
@@ -439,9 +437,9 @@ static cfx_status move(cfx_node *n, cfx_node *x, bool after, cfx_error *err)
 cfx_status cfx_node_prepend(cfx_node *n, cfx_node *x, cfx_error *err)
 {
     if (n == x)
-        cfx_message(n->graph->ctx, CFX_WARNING,
-                    "Trying to prepend a node to itself. This behavior has no"
-                    " effect on the graph.");
+        cfx_message(
+            n->graph->ctx, CFX_WARNING,
+            "Trying to prepend a node to itself. This behavior has no effect on the graph.");
     return move(n, x, false, err);
 }
 
@@ -465,10 +463,10 @@ static cfx_status refuse_to_erase(const cfx_node *n, cfx_error *err)
         len += (size_t)snprintf(users + len, size, "%s: None%s", u->user->name,
                                 u->next ? ", " : "");
     }
-    return cfx_fail(err, CFX_EGRAPH,
-                    "Tried to erase Node %s but it still had"
-                    " %u users in the graph: {%s}!",
-                    n->name, n->nusers, users);
+    return cfx_fail(
+        err, CFX_EGRAPH,
+        "Tried to erase Node %s but it still had %u users in the graph: {%s}!",
+        n->name, n->nusers, users);
 }
 
 cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n, cfx_error *err)

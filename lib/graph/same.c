@@ -30,11 +30,10 @@ static cfx_status undefined(const places *p, const cfx_node *n, cfx_error *err)
 {
     for (uint32_t i = 0; i < n->ninputs; i++)
         if (!p->of[cfx_node_input(n, i)->id])
-            return cfx_fail(err, CFX_EGRAPH,
-                            "Argument '%s' of Node '%s' was used before it"
-                            " has been defined! Please check that Nodes in the"
-                            " graph are topologically ordered",
-                            cfx_node_input(n, i)->name, n->name);
+            return cfx_fail(
+                err, CFX_EGRAPH,
+                "Argument '%s' of Node '%s' was used before it has been defined! Please check that Nodes in the graph are topologically ordered",
+                cfx_node_input(n, i)->name, n->name);
     return CFX_OK;
 }
 

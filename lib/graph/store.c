@@ -178,10 +178,10 @@ static cfx_status refuse_key(void *user, cfx_node *n, int depth,
     (void)user;
     (void)depth;
     (void)out;
-    return cfx_fail(err, CFX_EINVAL,
-                    "Keys for dictionaries used as an argument cannot contain"
-                    " a Node. Got key: %s",
-                    n->name);
+    return cfx_fail(
+        err, CFX_EINVAL,
+        "Keys for dictionaries used as an argument cannot contain a Node. Got key: %s",
+        n->name);
 }
 
 /* Copy n pairs of keys and values. */

@@ -71,21 +71,20 @@ static cfx_status Hardtanh_init(cfx_module *self, cfx_error *err)
     double most = cfx_value_number(A("max_val"));
     return most > least
                ? CFX_OK
-               : cfx_fail(err, CFX_EINVAL,
-                          "Hardtanh: max_val (%g) must be greater than "
-                          "min_val (%g)",
-                          most, least);
+               : cfx_fail(
+                     err, CFX_EINVAL,
+                     "Hardtanh: max_val (%g) must be greater than min_val (%g)",
+                     most, least);
 }
 
-ACTIVATION_INIT(Hardtanh, Hardtanh_init,
-                "(Scalar min_val=-1.0, Scalar max_val=1.0, bool "
-                "inplace=False)",
-                "min_val max_val ?inplace",
-                cfx_hardtanh(s, in[0], .min_val = A("min_val"),
-                             .max_val = A("max_val")),
-                cfx_hardtanh_inplace(s, in[0], .min_val = A("min_val"),
-                                     .max_val = A("max_val")),
-                "x, kept between two numbers.")
+ACTIVATION_INIT(
+    Hardtanh, Hardtanh_init,
+    "(Scalar min_val=-1.0, Scalar max_val=1.0, bool inplace=False)",
+    "min_val max_val ?inplace",
+    cfx_hardtanh(s, in[0], .min_val = A("min_val"), .max_val = A("max_val")),
+    cfx_hardtanh_inplace(s, in[0], .min_val = A("min_val"),
+                         .max_val = A("max_val")),
+    "x, kept between two numbers.")
 ACTIVATION(Threshold, "(Scalar threshold, Scalar value, bool inplace=False)",
            "threshold value ?inplace",
            cfx_threshold(s, in[0], A("threshold"), A("value")),
@@ -113,15 +112,15 @@ ACTIVATION(GLU, "(int dim=-1)", "dim", cfx_glu(s, in[0], .dim = A("dim")),
 
 #define TRAINING cfx_bool(cfx_module_training(self))
 
-ACTIVATION(RReLU,
-           "(Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
-           "inplace=False)",
-           "lower upper ?inplace",
-           cfx_rrelu(s, in[0], .lower = A("lower"), .upper = A("upper"),
-                     .training = TRAINING),
-           cfx_rrelu_inplace(s, in[0], .lower = A("lower"),
-                             .upper = A("upper"), .training = TRAINING),
-           "x, or x times the mean of lower and upper where it is negative.")
+ACTIVATION(
+    RReLU,
+    "(Scalar lower=0.125, Scalar upper=0.3333333333333333, bool inplace=False)",
+    "lower upper ?inplace",
+    cfx_rrelu(s, in[0], .lower = A("lower"), .upper = A("upper"),
+              .training = TRAINING),
+    cfx_rrelu_inplace(s, in[0], .lower = A("lower"), .upper = A("upper"),
+                      .training = TRAINING),
+    "x, or x times the mean of lower and upper where it is negative.")
 
 /* ---- With a parameter ---- */
 

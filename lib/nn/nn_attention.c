@@ -78,8 +78,7 @@ static cfx_status init(cfx_module *self, cfx_error *err)
     cfx_value kdim = cfx_attr(self, "kdim"), vdim = cfx_attr(self, "vdim");
     if (heads < 1 || !cfx_dim_is(cfx_dim_mod(NULL, e, cfx_dim_int(heads)), 0))
         return cfx_fail(err, CFX_EINVAL,
-                        "embed_dim must be divisible by "
-                        "num_heads, %lld",
+                        "embed_dim must be divisible by num_heads, %lld",
                         (long long)heads);
     cfx_status st = declare_weights(
         self, e, kdim.kind == CFX_NONE ? e : cfx_value_dim(kdim),

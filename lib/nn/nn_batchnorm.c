@@ -26,8 +26,7 @@ static bool check_values(cfx_scope *s, const cfx_tensor *x)
             n = cfx_dim_mul(s->env, n, x->shape[i]);
     if (x && !cfx_dim_ne(s->env, n, cfx_dim_int(1)))
         cfx_scope_fail(s, CFX_EINVAL,
-                       "Expected more than 1 value per channel "
-                       "when training");
+                       "Expected more than 1 value per channel when training");
     return !cfx_scope_failed(s);
 }
 
@@ -91,13 +90,10 @@ static void check_sync(cfx_scope *s, const cfx_module *self, cfx_value v)
     const cfx_tensor *x = cfx_meta_of(s, v);
     if (x && x->rank < 2)
         cfx_scope_fail(s, CFX_ESHAPE,
-                       "expected at least 2D input (got %dD "
-                       "input)",
-                       x->rank);
+                       "expected at least 2D input (got %dD input)", x->rank);
     if (cfx_module_training(self))
         cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                       "SyncBatchNorm in training is not "
-                       "supported");
+                       "SyncBatchNorm in training is not supported");
 }
 
 BATCH_NORM(SyncBatchNorm, check_sync(s, self, in[0]))

@@ -11,11 +11,10 @@
 /* PyTorch's text of a model has the graph of the root only. */
 static cfx_status lacks_graph(cfx_scope *s, const char *path)
 {
-    cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                   "%s: the text has no graph of this "
-                   "GraphModule: append str(gm.%s.graph).replace('graph(', "
-                   "'graph %s(', 1)",
-                   path, path, path);
+    cfx_scope_fail(
+        s, CFX_EUNSUPPORTED,
+        "%s: the text has no graph of this GraphModule: append str(gm.%s.graph).replace('graph(', 'graph %s(', 1)",
+        path, path, path);
     return CFX_EUNSUPPORTED;
 }
 

@@ -47,9 +47,7 @@ static bool read_rank(cfx_scope *s, cfx_value x, bool *vector)
     *vector = rank == 1;
     if (rank != 1 && rank != 2)
         cfx_scope_fail(s, CFX_ESHAPE,
-                       "Expected input to be 1D or 2D, got %dD "
-                       "instead",
-                       rank);
+                       "Expected input to be 1D or 2D, got %dD instead", rank);
     return !cfx_scope_failed(s);
 }
 

@@ -21,10 +21,10 @@ static cfx_status check_lists(const cfx_module *self, cfx_error *err)
         cfx_value v = cfx_attr(self, names[i]);
         uint32_t n = cfx_value_is_seq(v) ? v.u.seq->len : axes;
         if (!n || n > MAX_AXES || (n != 1 && n != axes))
-            return cfx_fail(err, CFX_EINVAL,
-                            "%s should have a number for each axis of "
-                            "kernel_size, 1 to %d, but it has %u",
-                            names[i], MAX_AXES, n);
+            return cfx_fail(
+                err, CFX_EINVAL,
+                "%s should have a number for each axis of kernel_size, 1 to %d, but it has %u",
+                names[i], MAX_AXES, n);
     }
     return CFX_OK;
 }
@@ -79,18 +79,18 @@ static cfx_status Conv_init(cfx_module *self, cfx_error *err)
     for (int i = 0; i < 4; i++)
         if (!strcmp(mode, modes[i]))
             return declare(self, false, err);
-    return cfx_fail(err, CFX_EINVAL,
-                    "padding_mode must be one of zeros, "
-                    "reflect, replicate, circular, but got padding_mode='%s'",
-                    mode);
+    return cfx_fail(
+        err, CFX_EINVAL,
+        "padding_mode must be one of zeros, reflect, replicate, circular, but got padding_mode='%s'",
+        mode);
 }
 
 static cfx_status ConvTranspose_init(cfx_module *self, cfx_error *err)
 {
     if (!pads_with_zeros(self))
-        return cfx_fail(err, CFX_EINVAL,
-                        "Only \"zeros\" padding mode is "
-                        "supported for ConvTranspose");
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "Only \"zeros\" padding mode is supported for ConvTranspose");
     return declare(self, true, err);
 }
 
@@ -210,11 +210,10 @@ static cfx_value padding_for(cfx_scope *s, const cfx_module *self, uint32_t i,
         return n;
     char text[200];
     cfx_dim_format(d, text, sizeof(text));
-    return cfx_scope_fail(s, CFX_ESHAPE,
-                          "the requested output_size would "
-                          "need an output_padding of %s on axis %u, and the "
-                          "stride is %lld",
-                          text, i, (long long)stride);
+    return cfx_scope_fail(
+        s, CFX_ESHAPE,
+        "the requested output_size would need an output_padding of %s on axis %u, and the stride is %lld",
+        text, i, (long long)stride);
 }
 
 /* The output_padding, given or derived from output_size: the extents of the
@@ -228,10 +227,9 @@ static cfx_value output_padding(cfx_scope *s, cfx_module *self, cfx_value x,
     uint32_t rank = (uint32_t)cfx_rank(s, x);
     uint32_t len = (uint32_t)cfx_len(s, size);
     if (rank < n || (len != n && len != rank))
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "output_size must have %u or %u "
-                              "elements (got %u)",
-                              n, rank, len);
+        return cfx_scope_fail(
+            s, CFX_EINVAL, "output_size must have %u or %u elements (got %u)",
+            n, rank, len);
     for (uint32_t i = 0; i < n; i++)
         pad[i] = padding_for(s, self, i,
                              cfx_size(s, x, (int64_t)i - (int64_t)n),

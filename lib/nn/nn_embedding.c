@@ -17,8 +17,7 @@ static cfx_status find_padding(cfx_module *self, cfx_dim rows, cfx_error *err)
     int64_t n = cfx_dim_value(rows);
     if (v.u.i < -n || v.u.i >= n)
         return cfx_fail(err, CFX_EINVAL,
-                        "padding_idx must be within "
-                        "num_embeddings");
+                        "padding_idx must be within num_embeddings");
     if (v.u.i < 0)
         cfx_module__set_attr_take(self, "padding_idx", cfx_int(v.u.i + n));
     return CFX_OK;
@@ -48,8 +47,8 @@ const cfx_module_type cfx_module__Embedding = {
     .schema = "Embedding(SymInt num_embeddings, SymInt embedding_dim, int? "
               "padding_idx=None, float? max_norm=None, float norm_type=2.0, "
               "bool scale_grad_by_freq=False, bool sparse=False)",
-    .repr = "$num_embeddings $embedding_dim ?padding_idx ?max_norm "
-            "?norm_type ?scale_grad_by_freq ?sparse",
+    .repr =
+        "$num_embeddings $embedding_dim ?padding_idx ?max_norm ?norm_type ?scale_grad_by_freq ?sparse",
     .doc = "Rows of a learned table.",
     .init = init,
     .forward_schema = "forward(Tensor input) -> Tensor",
@@ -95,13 +94,13 @@ const cfx_module_type cfx_module__EmbeddingBag = {
               "scale_grad_by_freq=False, str mode='mean', bool sparse=False, "
               "any _weight=None, bool include_last_offset=False, int? "
               "padding_idx=None)",
-    .repr = "$num_embeddings $embedding_dim ?max_norm ?norm_type "
-            "?scale_grad_by_freq mode ?padding_idx",
+    .repr =
+        "$num_embeddings $embedding_dim ?max_norm ?norm_type ?scale_grad_by_freq mode ?padding_idx",
     .implied = "sparse _weight",
     .lazy = "include_last_offset",
     .doc = "Sums, means or maxima of rows of a learned table.",
     .init = EmbeddingBag_init,
-    .forward_schema = "forward(Tensor input, Tensor? offsets=None, Tensor? "
-                      "per_sample_weights=None) -> Tensor",
+    .forward_schema =
+        "forward(Tensor input, Tensor? offsets=None, Tensor? per_sample_weights=None) -> Tensor",
     .forward = EmbeddingBag_forward,
 };

@@ -14,8 +14,8 @@ static cfx_value Unfold_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__Unfold = {
-    .schema = "Unfold(any kernel_size, any dilation=1, any padding=0, any "
-              "stride=1)",
+    .schema =
+        "Unfold(any kernel_size, any dilation=1, any padding=0, any stride=1)",
     .repr = "kernel_size dilation padding stride",
     .doc = "The windows of an image as columns.",
     .forward_schema = "forward(Tensor input) -> Tensor",
@@ -31,8 +31,8 @@ static cfx_value Fold_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__Fold = {
-    .schema = "Fold(any output_size, any kernel_size, any dilation=1, any "
-              "padding=0, any stride=1)",
+    .schema =
+        "Fold(any output_size, any kernel_size, any dilation=1, any padding=0, any stride=1)",
     .repr = "output_size kernel_size dilation padding stride",
     .doc = "Columns added up to an image where their windows overlap.",
     .forward_schema = "forward(Tensor input) -> Tensor",

@@ -18,8 +18,7 @@ static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x,
                !cfx_attr_bool(self, "track_running_stats");
     if (!batched && rank != space + 1)
         return cfx_scope_fail(s, CFX_ESHAPE,
-                              "expected %dD or %dD input (got "
-                              "%dD input)",
+                              "expected %dD or %dD input (got %dD input)",
                               space + 1, space + 2, rank);
     if (!batched)
         x = cfx_unsqueeze(s, x, cfx_int(0));

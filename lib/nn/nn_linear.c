@@ -26,8 +26,8 @@ static cfx_value Linear_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__Linear = {
-    .schema = "Linear(SymInt in_features, SymInt out_features, bool "
-              "bias=True)",
+    .schema =
+        "Linear(SymInt in_features, SymInt out_features, bool bias=True)",
     .aliases = "NonDynamicallyQuantizableLinear",
     .repr = "in_features out_features bias",
     .doc = "input times the transposed weight, plus bias.",
@@ -52,8 +52,9 @@ static cfx_value ReferenceLinear_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__ReferenceLinear = {
-    .schema = "ReferenceLinear(SymInt in_features, SymInt out_features, bool "
-              "bias=True" CFX_REFERENCE_ARGS ")",
+    .schema =
+        "ReferenceLinear(SymInt in_features, SymInt out_features, bool bias=True" CFX_REFERENCE_ARGS
+        ")",
     .aliases = "QuantizedLinear(Reference)",
     .repr = "in_features out_features bias",
     .doc = "As Linear, with a weight that is quantized and back.",
@@ -86,8 +87,8 @@ static cfx_value Bilinear_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__Bilinear = {
-    .schema = "Bilinear(SymInt in1_features, SymInt in2_features, SymInt "
-              "out_features, bool bias=True)",
+    .schema =
+        "Bilinear(SymInt in1_features, SymInt in2_features, SymInt out_features, bool bias=True)",
     .repr = "in1_features in2_features out_features bias",
     .doc = "A form that is linear in either of two inputs, plus b.",
     .init = Bilinear_init,

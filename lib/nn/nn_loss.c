@@ -14,9 +14,8 @@
 #include "nn/module_impl.h"
 
 /* Arguments that change only the value of a loss, not its shape. */
-static const char numeric[] = "beta delta eps full ignore_index "
-                              "label_smoothing log_input log_target margin p "
-                              "pos_weight swap weight";
+static const char numeric[] =
+    "beta delta eps full ignore_index label_smoothing log_input log_target margin p pos_weight swap weight";
 
 static cfx_value call(cfx_scope *s, cfx_module *self, const char *function,
                       const cfx_value *in)
@@ -61,9 +60,9 @@ LOSS(L1Loss, l1_loss, PAIR, "", NULL, "The absolute difference.")
 LOSS(MSELoss, mse_loss, PAIR, "", NULL, "The squared difference.")
 LOSS(SmoothL1Loss, smooth_l1_loss, PAIR, "float beta=1.0, ", NULL,
      "Squared where the difference is below beta, absolute beyond.")
-LOSS(HuberLoss, huber_loss, PAIR, "float delta=1.0, ", NULL,
-     "Squared where the difference is below delta, delta times the absolute "
-     "one beyond.")
+LOSS(
+    HuberLoss, huber_loss, PAIR, "float delta=1.0, ", NULL,
+    "Squared where the difference is below delta, delta times the absolute one beyond.")
 LOSS(BCELoss, binary_cross_entropy, PAIR, "any weight=None, ", NULL,
      "The cross entropy of probabilities and targets.")
 LOSS(BCEWithLogitsLoss, binary_cross_entropy_with_logits, PAIR,

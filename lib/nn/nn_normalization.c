@@ -62,8 +62,8 @@ static cfx_value LayerNorm_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__LayerNorm = {
-    .schema = "LayerNorm(SymInt[1] normalized_shape, Scalar eps=1e-05, bool "
-              "elementwise_affine=True, bool bias=True)",
+    .schema =
+        "LayerNorm(SymInt[1] normalized_shape, Scalar eps=1e-05, bool elementwise_affine=True, bool bias=True)",
     .repr = "$normalized_shape eps elementwise_affine bias",
     .doc = "Normalize over the last axes.",
     .init = LayerNorm_init,
@@ -87,8 +87,8 @@ static cfx_value RMSNorm_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__RMSNorm = {
-    .schema = "RMSNorm(SymInt[1] normalized_shape, Scalar? eps=None, bool "
-              "elementwise_affine=True)",
+    .schema =
+        "RMSNorm(SymInt[1] normalized_shape, Scalar? eps=None, bool elementwise_affine=True)",
     .repr = "$normalized_shape eps elementwise_affine",
     .doc = "Divide by the root of the mean square over the last axes.",
     .init = RMSNorm_init,
@@ -123,8 +123,8 @@ static cfx_value GroupNorm_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__GroupNorm = {
-    .schema = "GroupNorm(int num_groups, SymInt num_channels, Scalar "
-              "eps=1e-05, bool affine=True, *, bool bias=True)",
+    .schema =
+        "GroupNorm(int num_groups, SymInt num_channels, Scalar eps=1e-05, bool affine=True, *, bool bias=True)",
     .repr = "$num_groups $num_channels eps affine bias",
     .doc = "Normalize over groups of channels.",
     .init = GroupNorm_init,
@@ -140,8 +140,8 @@ static cfx_value LocalResponseNorm_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__LocalResponseNorm = {
-    .schema = "LocalResponseNorm(int size, Scalar alpha=0.0001, Scalar "
-              "beta=0.75, Scalar k=1.0)",
+    .schema =
+        "LocalResponseNorm(int size, Scalar alpha=0.0001, Scalar beta=0.75, Scalar k=1.0)",
     .repr = "$size alpha beta k",
     .doc = "Divide by a power of the mean square of near channels.",
     .forward_schema = "forward(Tensor input) -> Tensor",

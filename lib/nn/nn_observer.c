@@ -78,9 +78,9 @@ static cfx_status check_arguments(const cfx_module *self, bool channels,
         st = cfx_observer_range(self, &range, err);
     if (!st && !asymmetric && cfx_attr_bool(self, "reduce_range") &&
         range.dtype == CFX_U8)
-        st = cfx_fail(err, CFX_EUNSUPPORTED,
-                      "Cannot reduce range for symmetric quantization for "
-                      "quint8");
+        st = cfx_fail(
+            err, CFX_EUNSUPPORTED,
+            "Cannot reduce range for symmetric quantization for quint8");
     return st ? st
               : add_number((cfx_module *)self, "eps", 1,
                            cfx_attr_double(self, "eps"), err);
@@ -177,10 +177,10 @@ static cfx_value grouped(cfx_scope *s, const cfx_module *self, cfx_value x)
     if (group.kind != CFX_INT || !t || !t->data)
         return cfx_flatten(s, x, .start_dim = cfx_int(1));
     if (t->rank != 2 || cfx_tensor_size(t, 1) % group.u.i)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "the input has to be a matrix, and the extents "
-                              "of its channels multiples of group_size %lld",
-                              (long long)group.u.i);
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "the input has to be a matrix, and the extents of its channels multiples of group_size %lld",
+            (long long)group.u.i);
     return cfx_reshape(s, x, cfx_list(s, cfx_int(-1), group));
 }
 
@@ -193,10 +193,10 @@ static cfx_value channel_range(cfx_scope *s, cfx_module *self, cfx_value x)
         return cfx_none();
     int64_t k = axis.u.i < 0 ? axis.u.i + rank : axis.u.i;
     if (k < 0 || k >= rank)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "ch_axis %lld is out of range for an input of "
-                              "rank %d",
-                              (long long)axis.u.i, rank);
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "ch_axis %lld is out of range for an input of rank %d",
+            (long long)axis.u.i, rank);
     x = cfx_transpose(s, as_float(s, x), cfx_int(0), cfx_int(k));
     x = grouped(s, self, x);
     return cfx_aminmax(s, x, .dim = cfx_int(1));
@@ -255,10 +255,10 @@ static cfx_status group_init(cfx_module *self, cfx_error *err)
 {
     int64_t n = cfx_attr_int(self, "group_size");
     if (n < 2)
-        return cfx_fail(err, CFX_EINVAL,
-                        "PerGroupMinMaxObserver: group_size is %lld, which is "
-                        "not above 1",
-                        (long long)n);
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "PerGroupMinMaxObserver: group_size is %lld, which is not above 1",
+            (long long)n);
     return channel_init(self, err);
 }
 
@@ -281,10 +281,10 @@ static cfx_status histogram_init(cfx_module *self, cfx_error *err)
 {
     int64_t bins = cfx_attr_int(self, "bins");
     if (bins < 1 || bins > 1 << 24)
-        return cfx_fail(err, CFX_EINVAL,
-                        "HistogramObserver: bins is %lld, which is not from 1 "
-                        "to 2^24",
-                        (long long)bins);
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "HistogramObserver: bins is %lld, which is not from 1 to 2^24",
+            (long long)bins);
     cfx_status st = tensor_init(self, err);
     return st ? st : add_vector(self, "histogram", bins, err);
 }
@@ -384,8 +384,8 @@ const cfx_module_type cfx_module__PerGroupMinMaxObserver = {
         "PerGroupMinMaxObserver(int group_size, int ch_axis=0, " ARGUMENTS(
             "per_channel_affine") REST,
     .repr = "group_size",
-    .doc = "Record the least and the greatest element of each group of "
-           "elements of a channel.",
+    .doc =
+        "Record the least and the greatest element of each group of elements of a channel.",
     .lazy = "ch_axis " LAZY,
     .resized = "min_val max_val",
     .init = group_init,
@@ -395,9 +395,9 @@ const cfx_module_type cfx_module__PerGroupMinMaxObserver = {
 };
 
 const cfx_module_type cfx_module__MovingAveragePerChannelMinMaxObserver = {
-    .schema = "MovingAveragePerChannelMinMaxObserver(float "
-              "averaging_constant=0.01, int ch_axis=0, " ARGUMENTS(
-                  "per_channel_affine") REST,
+    .schema =
+        "MovingAveragePerChannelMinMaxObserver(float averaging_constant=0.01, int ch_axis=0, " ARGUMENTS(
+            "per_channel_affine") REST,
     .doc = "Record a moving average of the range of each channel.",
     .lazy = LAZY,
     .numeric = "averaging_constant",

@@ -33,10 +33,10 @@ static cfx_status range_of_type(cfx_quant_range *r, bool reduced,
         r->most = INT32_MAX;
         return CFX_OK;
     default:
-        return cfx_fail(err, CFX_EDTYPE,
-                        "an observer is for int8, uint8, int16 or int32, not "
-                        "%s",
-                        cfx_dtypes[r->dtype].name);
+        return cfx_fail(
+            err, CFX_EDTYPE,
+            "an observer is for int8, uint8, int16 or int32, not %s",
+            cfx_dtypes[r->dtype].name);
     }
 }
 
@@ -60,11 +60,10 @@ static cfx_status given_range(cfx_quant_range *r, int64_t least, int64_t most,
                         (long long)least, (long long)most);
     if (least < INT32_MIN || most > UINT32_MAX ||
         (narrow && most - least > 255))
-        return cfx_fail(err, CFX_EINVAL,
-                        "quant_min %lld and quant_max %lld are more than %s "
-                        "holds",
-                        (long long)least, (long long)most,
-                        cfx_dtypes[r->dtype].name);
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "quant_min %lld and quant_max %lld are more than %s holds",
+            (long long)least, (long long)most, cfx_dtypes[r->dtype].name);
     r->least = reduced ? halved(least) : least;
     r->most = reduced ? halved(most) : most;
     return CFX_OK;
@@ -82,10 +81,10 @@ static cfx_status check_decided(const cfx_module *m, cfx_error *err)
                                        "quant_min", "quant_max"};
     for (size_t i = 0; i < sizeof(read) / sizeof(*read); i++)
         if (cfx_attr_is_undecided(m, read[i]))
-            return cfx_fail(err, CFX_EUNDECIDED,
-                            "the text of %s does not tell %s: write it into "
-                            "its line",
-                            m->class_name, read[i]);
+            return cfx_fail(
+                err, CFX_EUNDECIDED,
+                "the text of %s does not tell %s: write it into its line",
+                m->class_name, read[i]);
     return CFX_OK;
 }
 

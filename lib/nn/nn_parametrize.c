@@ -64,10 +64,10 @@ cfx_status cfx_module__parametrize(cfx_module *m, cfx_error *err)
     if (m->schema && strcmp(m->schema->name, m->class_name) &&
         cfx_module__unparametrized(m->class_name) != m->class_name &&
         !cfx_module__is_parametrized(m))
-        return cfx_fail(err, CFX_ENAME,
-                        "the module type %s is unknown: it "
-                        "has no parametrizations",
-                        m->class_name);
+        return cfx_fail(
+            err, CFX_ENAME,
+            "the module type %s is unknown: it has no parametrizations",
+            m->class_name);
     for (size_t i = 0; i < m->nstate && !st; i++) {
         cfx_state *s = &m->state[i];
         cfx_module *list = cfx_module__parametrization(m, s->name);
@@ -131,8 +131,7 @@ static cfx_value WeightNorm_forward(cfx_scope *s, cfx_module *self,
     int64_t dim = g && g->rank ? 0 : -1;
     if (!g || !v)
         return cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                              "_WeightNorm needs the "
-                              "shape of its weight");
+                              "_WeightNorm needs the shape of its weight");
     (void)self;
     for (int i = 0; i < g->rank && g->rank == v->rank; i++)
         if (!cfx_dim_is(g->shape[i], 1) ||

@@ -185,11 +185,11 @@ QUANTIZED(QuantizedELU, ELU, ELU, "Scalar alpha=1.0", "alpha", init_static,
 QUANTIZED(QuantizedLeakyReLU, LeakyReLU, LeakyReLU,
           "Scalar negative_slope=0.01", "negative_slope", init_static, in[0],
           AS_IS, )
-QUANTIZED(QuantizedLayerNorm, LayerNorm, LayerNorm,
-          "SymInt[1] normalized_shape, Scalar eps=1e-05, bool "
-          "elementwise_affine=True, bool bias=True",
-          "$normalized_shape eps elementwise_affine bias", init_static, in[0],
-          AS_IS, )
+QUANTIZED(
+    QuantizedLayerNorm, LayerNorm, LayerNorm,
+    "SymInt[1] normalized_shape, Scalar eps=1e-05, bool elementwise_affine=True, bool bias=True",
+    "$normalized_shape eps elementwise_affine bias", init_static, in[0],
+    AS_IS, )
 
 #define NORM(class_, out_)                                                    \
     QUANTIZED(class_, BatchNorm2d, BatchNorm2d,                               \
@@ -216,8 +216,8 @@ static cfx_value QuantizedEmbedding_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__QuantizedEmbedding = {
-    .schema = "QuantizedEmbedding(SymInt num_embeddings, SymInt "
-              "embedding_dim, any dtype=None, any qscheme=None)",
+    .schema =
+        "QuantizedEmbedding(SymInt num_embeddings, SymInt embedding_dim, any dtype=None, any qscheme=None)",
     .repr = "num_embeddings embedding_dim ?dtype ?qscheme",
     .doc = "Rows of a table of integers, as numbers.",
     .init = QuantizedEmbedding_init,

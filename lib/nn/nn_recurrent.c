@@ -65,10 +65,9 @@ static cfx_status check(cfx_module *self, cfx_error *err)
     const char *kind = cfx_attr_str(self, "nonlinearity");
     int64_t proj = cfx_attr_int(self, "proj_size");
     if (kind && strcmp(kind, "tanh") && strcmp(kind, "relu"))
-        return cfx_fail(err, CFX_EINVAL,
-                        "Unknown nonlinearity '%s'. Select "
-                        "from 'tanh' or 'relu'.",
-                        kind);
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "Unknown nonlinearity '%s'. Select from 'tanh' or 'relu'.", kind);
     if (cfx_attr_int(self, "num_layers") < 1)
         return cfx_fail(err, CFX_EINVAL,
                         "num_layers must be greater than zero");

@@ -47,10 +47,9 @@ static bool find_type(cfx_scope *s, const cfx_module *self, cfx_dtype *type)
     const int64_t *zero = data_of(s, self, "weight_zero_point", CFX_I64);
     for (int64_t i = 0, n = zero ? cfx_tensor_numel(t) : 0; i < n; i++)
         if (zero[i]) {
-            cfx_scope_fail(s, CFX_EUNDECIDED,
-                           "the text does not tell weight_dtype, and zero "
-                           "points are not 0: write weight_dtype=torch.int8 "
-                           "or torch.uint8 into the line of the module");
+            cfx_scope_fail(
+                s, CFX_EUNDECIDED,
+                "the text does not tell weight_dtype, and zero points are not 0: write weight_dtype=torch.int8 or torch.uint8 into the line of the module");
             return false;
         }
     return zero;

@@ -30,8 +30,8 @@ static cfx_value PairwiseDistance_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__PairwiseDistance = {
-    .schema = "PairwiseDistance(float p=2.0, float eps=1e-06, bool "
-              "keepdim=False)",
+    .schema =
+        "PairwiseDistance(float p=2.0, float eps=1e-06, bool keepdim=False)",
     .repr = "",
     .numeric = "p eps",
     .doc = "The length of the difference of vectors.",

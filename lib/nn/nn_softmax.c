@@ -42,10 +42,10 @@ static cfx_value Softmax2d_forward(cfx_scope *s, cfx_module *self,
     const cfx_tensor *x = cfx_meta_of(s, in[0]);
     (void)self;
     if (x && x->rank != 3 && x->rank != 4)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "Softmax2d: expected input to be "
-                              "3D or 4D, got %dD instead",
-                              x->rank);
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "Softmax2d: expected input to be 3D or 4D, got %dD instead",
+            x->rank);
     return cfx_softmax(s, in[0], cfx_int(-3));
 }
 

@@ -136,9 +136,8 @@ const cfx_module_type cfx_module__TransformerEncoderLayer = {
     .numeric = "activation norm_first",
     .doc = "Self-attention and two linear layers, each with its residual.",
     .init = Layer_init,
-    .forward_schema = "forward(Tensor src, Tensor? src_mask=None, Tensor? "
-                      "src_key_padding_mask=None, bool is_causal=False) -> "
-                      "Tensor",
+    .forward_schema =
+        "forward(Tensor src, Tensor? src_mask=None, Tensor? src_key_padding_mask=None, bool is_causal=False) -> Tensor",
     .forward = Layer_forward,
 };
 
@@ -170,8 +169,7 @@ const cfx_module_type cfx_module__TransformerEncoder = {
     .schema = "TransformerEncoder()",
     .repr = "",
     .doc = "Encoder layers one after the other, and perhaps a norm.",
-    .forward_schema = "forward(Tensor src, Tensor? mask=None, Tensor? "
-                      "src_key_padding_mask=None, bool? is_causal=None) -> "
-                      "Tensor",
+    .forward_schema =
+        "forward(Tensor src, Tensor? mask=None, Tensor? src_key_padding_mask=None, bool? is_causal=None) -> Tensor",
     .forward = Encoder_forward,
 };

@@ -53,9 +53,9 @@ cfx_status cfx_infer_activation(const cfx_call *call, int activation,
     *out = (cfx_activation_call){0};
     if (!name)
         return given || how
-                   ? cfx_call_fail(call, CFX_EINVAL,
-                                   "'scalars' and 'algorithm' are those of "
-                                   "'activation', which is None")
+                   ? cfx_call_fail(
+                         call, CFX_EINVAL,
+                         "'scalars' and 'algorithm' are those of 'activation', which is None")
                    : CFX_OK;
     const cfx_activation *a = find(name, how);
     if (!a)

@@ -147,9 +147,9 @@ static cfx_status run_aligned(cfx_call *call, const cfx_batched *how, int from,
     cfx_status st = CFX_OK;
     /* Which of two types the result has may depend on axes. */
     if (f.empty && f.rank && f.types & (f.types - 1))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "within vmap, a tensor without axes has another "
-                             "type than one with axes: convert one of them");
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "within vmap, a tensor without axes has another type than one with axes: convert one of them");
     for (int k = 0; k < call->schema->nparams; k++) {
         if (st || k < from)
             in[k] = cfx_value_ref(call->in[k]);
@@ -357,9 +357,9 @@ cfx_status cfx_call__run_batched(cfx_call *call, const cfx_batched *how,
     call->meta = !how->eager;
     const uint32_t broadcasts = CFX_OP_POINTWISE | CFX_OP_BROADCASTS;
     if (call->inplace || call->into || call->op->flags & CFX_OP__OUT)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "within vmap, nothing can be written to: use the "
-                             "form that returns a new tensor");
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "within vmap, nothing can be written to: use the form that returns a new tensor");
     if (call->op->flags & broadcasts || call->op->loop)
         return run_aligned(call, how, 0, out);
     return is_indexed(call) ? run_aligned(call, how, 1, out)

@@ -186,10 +186,10 @@ static cfx_status bind_positional(cfx_bound *b, const cfx_schema *s,
             return fit(b, s, &s->params[k], rest, &b->in[k], err);
         }
         if (k >= s->npositional)
-            return cfx_fail(err, CFX_EINVAL,
-                            "%s() takes %d positional arguments but %zu were "
-                            "given",
-                            short_name(s).text, s->npositional, nargs);
+            return cfx_fail(
+                err, CFX_EINVAL,
+                "%s() takes %d positional arguments but %zu were given",
+                short_name(s).text, s->npositional, nargs);
         if (args[k].kind == CFX_ABSENT)
             continue;
         cfx_status st = fit(b, s, &s->params[k], args[k], &b->in[k], err);
@@ -283,10 +283,10 @@ static cfx_status map_variant(cfx_bound *b, const cfx_target *t, bool *inplace,
         } else if (!strcmp(p->name, "inplace")) {
             *inplace = in[k].u.i != 0;
         } else if (!cfx_value_equal(in[k], p->init)) {
-            return cfx_fail(err, CFX_EUNSUPPORTED,
-                            "%s(): argument '%s' is only supported at its "
-                            "default",
-                            short_name(from).text, p->name);
+            return cfx_fail(
+                err, CFX_EUNSUPPORTED,
+                "%s(): argument '%s' is only supported at its default",
+                short_name(from).text, p->name);
         }
     }
     return CFX_OK;

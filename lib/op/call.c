@@ -157,8 +157,7 @@ static cfx_status run_written(cfx_call *call)
     for (int i = 0; i < call->nout && !st && call->into; i++)
         if (cfx_tensor_is_meta(cfx_call__target(call, i)))
             st = cfx_call_fail(call, CFX_EINVAL,
-                               "argument 'out' has no "
-                               "numbers");
+                               "argument 'out' has no numbers");
     if (st)
         return st;
     bool straight = cfx_call__writes_straight(call);

@@ -98,9 +98,9 @@ static cfx_status check_complex_half(const cfx_call *call, int from, int to)
     bool whole = r.dim < 0 || cfx_dtypes[r.dim].category < CFX_CAT_FLOAT;
     return is_complex_half(r.dim, combine(r.zero, r.number)) ||
                    (whole && is_complex_half(r.zero, r.number))
-               ? cfx_call_fail(call, CFX_EDTYPE,
-                               "the result would be complex32, which is not "
-                               "implemented; convert float16 to float32 first")
+               ? cfx_call_fail(
+                     call, CFX_EDTYPE,
+                     "the result would be complex32, which is not implemented; convert float16 to float32 first")
                : CFX_OK;
 }
 
@@ -153,10 +153,10 @@ cfx_status cfx_infer_overflow(cfx_call *call)
 cfx_status cfx_infer_out_of_range(cfx_call *call, int64_t bad, int axis,
                                   int64_t n)
 {
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "index %lld is out of bounds for "
-                         "dimension %d with size %lld",
-                         (long long)bad, axis, (long long)n);
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "index %lld is out of bounds for dimension %d with size %lld",
+        (long long)bad, axis, (long long)n);
 }
 
 /* ---- Shapes ---- */
@@ -178,8 +178,7 @@ cfx_status cfx_infer_broadcast(const cfx_call *call, int *rank, cfx_dim *shape,
             if (!cfx_dim_eq(call->env, a, b))
                 return cfx_call_fail(
                     call, CFX_ESHAPE,
-                    "The size of tensor a (%s) must match the size of tensor "
-                    "b (%s) at non-singleton dimension %d",
+                    "The size of tensor a (%s) must match the size of tensor b (%s) at non-singleton dimension %d",
                     s, t, n - i);
             if (cfx_dim_is_int(b))
                 a = b;
@@ -461,10 +460,9 @@ cfx_status cfx_infer_axes(const cfx_call *call, int k, int rank,
         if (st)
             return st;
         if (*mask >> axis & 1 && rank)
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "dim %d appears multiple "
-                                 "times in the list of dims",
-                                 axis);
+            return cfx_call_fail(
+                call, CFX_EINVAL,
+                "dim %d appears multiple times in the list of dims", axis);
         *mask |= 1u << axis;
     }
     return CFX_OK;

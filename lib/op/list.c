@@ -24,10 +24,10 @@ cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type)
     bool fits = true;
     bool complex = cfx_dtype_is_complex(cfx_value_dtype(v));
     if (complex && !cfx_dtype_is_complex(type))
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "value cannot be converted to type %s without "
-                             "overflow",
-                             cfx_dtypes[type].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "value cannot be converted to type %s without overflow",
+            cfx_dtypes[type].name);
     if (complex || v.kind == CFX_TENSOR)
         return CFX_OK;
     if (v.kind == CFX_SYMINT || type == CFX_BOOL ||
@@ -44,10 +44,10 @@ cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type)
     }
     if (fits)
         return CFX_OK;
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "value cannot be converted to type "
-                         "%s without overflow",
-                         cfx_dtypes[type].name);
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "value cannot be converted to type %s without overflow",
+        cfx_dtypes[type].name);
 }
 
 cfx_status cfx_list_check_whole(cfx_call *call, int from, int to,
@@ -98,18 +98,17 @@ static cfx_status survey(struct nest *n, cfx_value v, int depth)
                                  cfx_kind_name(v.kind));
         if (depth != n->rank)
             return cfx_call_fail(n->call, CFX_EINVAL,
-                                 "expected sequence of "
-                                 "length %lld at dim %d",
+                                 "expected sequence of length %lld at dim %d",
                                  (long long)n->shape[depth], depth);
         n->unknown |= v.kind == CFX_SYMINT;
         return add_type(n, cfx_value_dtype(v));
     }
     if (depth == n->rank || v.u.seq->len != n->shape[depth])
-        return cfx_call_fail(n->call, CFX_EINVAL,
-                             "expected sequence of length "
-                             "%lld at dim %d (got %u)",
-                             depth < n->rank ? (long long)n->shape[depth] : 0,
-                             depth, v.u.seq->len);
+        return cfx_call_fail(
+            n->call, CFX_EINVAL,
+            "expected sequence of length %lld at dim %d (got %u)",
+            depth < n->rank ? (long long)n->shape[depth] : 0, depth,
+            v.u.seq->len);
     for (uint32_t i = 0; i < v.u.seq->len; i++) {
         cfx_status st = survey(n, v.u.seq->item[i], depth + 1);
         if (st)

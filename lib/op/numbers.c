@@ -11,8 +11,7 @@ cfx_status cfx_infer_unknown_extent(cfx_call *call, cfx_dim *out)
 {
     if (!call->env)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "the shape of the result "
-                             "depends on the numbers");
+                             "the shape of the result depends on the numbers");
     *out = cfx_dim_unbacked(call->env);
     return cfx_dim_is_bad(*out) ? cfx_no_memory(call->err) : CFX_OK;
 }
@@ -65,9 +64,9 @@ cfx_status cfx_infer_index(cfx_call *call, cfx_value v, cfx_value *out)
     const cfx_tensor *t = v.u.tensor;
     cfx_dim n = cfx_infer_numel(call->env, t->rank, t->shape);
     if (cfx_dtype_is_float((cfx_dtype)t->dtype) || !cfx_dim_is(n, 1))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "only integer tensors of a "
-                             "single element can be converted to an index");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "only integer tensors of a single element can be converted to an index");
     return cfx_infer_number(call, t, out);
 }
 
@@ -78,10 +77,10 @@ cfx_status cfx_infer_cut(cfx_call *call, double v, cfx_dtype type, double *out)
     if (cfx_infer_is_unknown(call, v) ||
         (*out < span && *out >= (cfx_dtypes[type].is_signed ? -span : 0)))
         return CFX_OK;
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "value cannot be converted to type "
-                         "%s without overflow",
-                         cfx_dtypes[type].name);
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "value cannot be converted to type %s without overflow",
+        cfx_dtypes[type].name);
 }
 
 cfx_status cfx_infer_scaled(cfx_call *call, cfx_dim in, cfx_value factor,

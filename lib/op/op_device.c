@@ -19,11 +19,10 @@ static cfx_status two_devices(cfx_call *call, cfx_device_label a,
     char x[32], y[32];
     cfx_device_format(a, x, sizeof(x));
     cfx_device_format(b, y, sizeof(y));
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "Expected all tensors to be on the "
-                         "same device, but found at least two devices, %s and "
-                         "%s!",
-                         x, y);
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "Expected all tensors to be on the same device, but found at least two devices, %s and %s!",
+        x, y);
 }
 
 /* Merge devices like PyTorch's fake tensors. */
@@ -79,14 +78,12 @@ static cfx_status map_to_cpu(cfx_call *call, const char *name)
     cfx_context *ctx = call->ctx->parent;
     if (ctx->strict_devices)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "there is no device '%s', "
-                             "only 'cpu'",
-                             name);
+                             "there is no device '%s', only 'cpu'", name);
     if (!atomic_exchange(&ctx->device_noted, true))
-        cfx_message(ctx, CFX_NOTE,
-                    "the graph asks for device '%s'; all is "
-                    "computed on the CPU",
-                    name);
+        cfx_message(
+            ctx, CFX_NOTE,
+            "the graph asks for device '%s'; all is computed on the CPU",
+            name);
     return CFX_OK;
 }
 
@@ -98,15 +95,13 @@ cfx_status cfx_call__take_device(cfx_call *call, int k)
         return CFX_OK;
     if (!cfx_device_parse(&device, v.u.str->text))
         return cfx_call_fail(call, CFX_EINVAL,
-                             "there is no device type '%s' "
-                             "in PyTorch",
+                             "there is no device type '%s' in PyTorch",
                              v.u.str->text);
     if (cfx_call__is_labelled(call))
         call->device = device;
     else if (cfx_device_is(device, "meta"))
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "tensors on device 'meta' "
-                             "have no numbers");
+                             "tensors on device 'meta' have no numbers");
     else if (device != CFX_DEVICE_CPU)
         return map_to_cpu(call, v.u.str->text);
     return CFX_OK;

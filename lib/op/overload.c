@@ -130,11 +130,9 @@ static cfx_value refuse(cfx_scope *s, const cfx_op *op, const cfx_value *args)
         cfx_no_memory(&s->error);
         return cfx_none();
     }
-    return cfx_scope_fail(s, CFX_EINVAL,
-                          "%s(): no signature takes the "
-                          "arguments %s together",
-                          cfx_op__shown_name(op, schema, shown, sizeof(shown)),
-                          names);
+    return cfx_scope_fail(
+        s, CFX_EINVAL, "%s(): no signature takes the arguments %s together",
+        cfx_op__shown_name(op, schema, shown, sizeof(shown)), names);
 }
 
 cfx_value cfx_scope__call_overload(cfx_scope *s, const cfx_op *op,

@@ -27,13 +27,12 @@ int cfx_rank(cfx_scope *s, cfx_value x)
     const cfx_tensor *t = cfx_meta_of(s, x);
     if (t)
         return t->rank;
-    cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                   x.kind == CFX_NODE
-                       ? "symbolically traced variables cannot be used as "
-                         "inputs to control flow: the rank of a %s is not "
-                         "known without a meta"
-                       : "the rank of a %s is not known here",
-                   x.kind == CFX_NODE ? "proxy" : cfx_kind_name(x.kind));
+    cfx_scope_fail(
+        s, CFX_EUNSUPPORTED,
+        x.kind == CFX_NODE
+            ? "symbolically traced variables cannot be used as inputs to control flow: the rank of a %s is not known without a meta"
+            : "the rank of a %s is not known here",
+        x.kind == CFX_NODE ? "proxy" : cfx_kind_name(x.kind));
     return 0;
 }
 

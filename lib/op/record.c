@@ -62,8 +62,7 @@ cfx_status cfx_scope__record_op(cfx_scope *s, const cfx_op *op,
     size_t len = cfx_op_call_name(op, inplace, &c.method, name, sizeof(name));
     if (!len || len >= sizeof(name))
         return cfx_fail(&s->error, CFX_EUNSUPPORTED,
-                        "%s has no name under "
-                        "which a graph could call it",
+                        "%s has no name under which a graph could call it",
                         schema->name);
     while (c.nargs < n && schema->params[c.nargs].required &&
            !schema->params[c.nargs].kwarg_only)

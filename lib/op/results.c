@@ -61,10 +61,10 @@ cfx_status cfx_call_axis(const cfx_call *call, int64_t axis, int rank,
 {
     int64_t n = rank ? rank : 1;
     if (axis < -n || axis >= n)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Dimension out of range (expected to be in range "
-                             "of [%lld, %lld], but got %lld)",
-                             (long long)-n, (long long)n - 1, (long long)axis);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
+            (long long)-n, (long long)n - 1, (long long)axis);
     *out = (int)(axis < 0 ? axis + n : axis);
     return CFX_OK;
 }

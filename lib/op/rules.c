@@ -89,16 +89,15 @@ cfx_status cfx_binary_alpha(cfx_call *call, int k, cfx_dtype type,
 {
     cfx_value alpha = cfx_call_value(call, k);
     if (alpha.kind == CFX_COMPLEX && !cfx_dtype_is_complex(type))
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "For non-complex input tensors, argument alpha "
-                             "must not be a complex number.");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "For non-complex input tensors, argument alpha must not be a complex number.");
     if (cfx_dtypes[type].category >= CFX_CAT_FLOAT)
         return CFX_OK;
     if (alpha.kind == CFX_FLOAT)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "For integral input tensors, "
-                             "argument alpha must not be a floating point "
-                             "number.");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "For integral input tensors, argument alpha must not be a floating point number.");
     if (subtract && alpha.kind == CFX_INT)
         alpha.u.i = (int64_t)(0 - (uint64_t)alpha.u.i);
     return cfx_list_check_number(call, alpha, type);

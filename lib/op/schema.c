@@ -328,8 +328,7 @@ static cfx_status read_params(struct reader *r, cfx_schema *s)
     if (s->npositional < 0)
         s->npositional = s->nparams;
     s->training = place_of_any(list, s->nparams,
-                               "training train "
-                               "use_input_stats");
+                               "training train use_input_stats");
     s->dropout_p = place_of_any(list, s->nparams, "dropout_p");
     for (int k = 0; k < s->nparams; k++)
         if ((list[k].kinds | list[k].item_kinds) >> CFX_TENSOR & 1)
@@ -589,10 +588,10 @@ cfx_status cfx_schema__place(cfx_schema *s, cfx_arena *arena,
     }
     for (int k = 0; k < s->nparams; k++)
         if (!(found >> k & 1))
-            return cfx_fail(err, CFX_EINVAL,
-                            "schema '%s': parameter '%s' is "
-                            "not in the operator's list of parameters (%s)",
-                            s->text, s->params[k].name, params);
+            return cfx_fail(
+                err, CFX_EINVAL,
+                "schema '%s': parameter '%s' is not in the operator's list of parameters (%s)",
+                s->text, s->params[k].name, params);
     s->place = place;
     return CFX_OK;
 }

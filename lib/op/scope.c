@@ -33,10 +33,10 @@ bool cfx_scope__is_a(const cfx_scope *s, const cfx_scope_class *cls)
 /* The default hooks of a class without a super. */
 static cfx_status refuse(cfx_scope *s, const char *hook)
 {
-    return cfx_fail(&s->error, CFX_EINVAL,
-                    "scope class '%s' has no hook %s: "
-                    "give it a super, such as cfx_eager_class",
-                    s->cls->name, hook);
+    return cfx_fail(
+        &s->error, CFX_EINVAL,
+        "scope class '%s' has no hook %s: give it a super, such as cfx_eager_class",
+        s->cls->name, hook);
 }
 
 static cfx_status no_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
@@ -617,10 +617,10 @@ cfx_value cfx_size(cfx_scope *s, cfx_value x, int64_t axis)
     }
     int rank = x.u.tensor->rank;
     if (axis < -rank || axis >= rank)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "Dimension out of range (expected"
-                              " to be in range of [%d, %d], but got %lld)",
-                              -rank, rank - 1, (long long)axis);
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+            -rank, rank - 1, (long long)axis);
     return cfx_value_of_dim(x.u.tensor->shape[axis < 0 ? axis + rank : axis]);
 }
 

@@ -37,8 +37,7 @@ cfx_status cfx_call__take_out(cfx_call *call, cfx_out_taken *taken)
         return CFX_OK;
     if (call->inplace)
         return cfx_call_fail(call, CFX_EINVAL,
-                             "takes out= or inplace=True, "
-                             "not both");
+                             "takes out= or inplace=True, not both");
     call->schema = o->schema;
     call->into = &taken->in[o->schema->nparams];
     memcpy(taken->own, taken->in,
@@ -109,10 +108,10 @@ static cfx_status check_cast(const cfx_call *call, const cfx_tensor *r,
     const cfx_dtype_info *from = &cfx_dtypes[r->dtype];
     const cfx_dtype_info *to = &cfx_dtypes[t->dtype];
     return from->category > to->category
-               ? cfx_call_fail(call, CFX_EDTYPE,
-                               "result type %s can't be cast "
-                               "to the desired output type %s",
-                               from->name, to->name)
+               ? cfx_call_fail(
+                     call, CFX_EDTYPE,
+                     "result type %s can't be cast to the desired output type %s",
+                     from->name, to->name)
                : CFX_OK;
 }
 
@@ -128,10 +127,10 @@ static cfx_status check_inplace(cfx_call *call, const cfx_tensor *self)
         return st ? st : cfx_infer_written(call, self);
     cfx_tensor_format_type(self, have, sizeof(have));
     cfx_tensor_format_type(r, want, sizeof(want));
-    return cfx_call_fail(call, CFX_ESHAPE,
-                         "output with shape %s doesn't "
-                         "match the broadcast shape %s",
-                         have, want);
+    return cfx_call_fail(
+        call, CFX_ESHAPE,
+        "output with shape %s doesn't match the broadcast shape %s", have,
+        want);
 }
 
 /* Operators on PyTorch's TensorIterator convert the result; others need an
@@ -143,11 +142,10 @@ static cfx_status check_out(cfx_call *call, const cfx_tensor *r,
     char want[128], have[128];
     cfx_status st = check_cast(call, r, t);
     if (!st && r->dtype != t->dtype && !(call->op->flags & CFX_OP_POINTWISE))
-        st = cfx_call_fail(call, CFX_EDTYPE,
-                           "expected out tensor to have "
-                           "dtype %s, but got %s instead",
-                           cfx_dtypes[r->dtype].name,
-                           cfx_dtypes[t->dtype].name);
+        st = cfx_call_fail(
+            call, CFX_EDTYPE,
+            "expected out tensor to have dtype %s, but got %s instead",
+            cfx_dtypes[r->dtype].name, cfx_dtypes[t->dtype].name);
     if (st || same_shape(call->env, r, t))
         return st ? st : cfx_infer_written(call, t);
     cfx_tensor_format_type(t, have, sizeof(have));
@@ -155,11 +153,8 @@ static cfx_status check_out(cfx_call *call, const cfx_tensor *r,
     return cfx_call_fail(
         call, CFX_ESHAPE,
         cfx_infer_is_empty(t)
-            ? "out is %s and would be resized to %s, which is not "
-              "supported: give it that shape"
-            : "an output with one or more elements would be "
-              "resized since it is %s, which does not match the "
-              "required output shape %s: give it that shape",
+            ? "out is %s and would be resized to %s, which is not supported: give it that shape"
+            : "an output with one or more elements would be resized since it is %s, which does not match the required output shape %s: give it that shape",
         have, want);
 }
 
@@ -173,8 +168,7 @@ cfx_status cfx_call__check_targets(cfx_call *call)
         return check_inplace(call, cfx_call__tensor_at(call, 0));
     if (!call->nout || n != call->nout)
         return cfx_call_fail(call, CFX_EINVAL,
-                             "gives %d tensors, but out has "
-                             "%u",
+                             "gives %d tensors, but out has %u",
                              (int)call->nout, n);
     for (int i = 0; i < call->nout && !st; i++)
         st = check_out(call, call->out[i], cfx_call__target(call, i));

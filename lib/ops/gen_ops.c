@@ -67,9 +67,9 @@ static void print_struct(const function *f, const char *name)
     printf("CFX_API cfx_value %s_with(cfx_scope *s, %s_args args);\n", name,
            name);
     print_positional(f, name);
-    printf("#else\n#define %s(scope, ...) \\\n    %s_with(CFX_AT(scope), "
-           "(%s_args){__VA_ARGS__, .end_ = {0}})\n#endif\n\n",
-           name, name, name);
+    printf(
+        "#else\n#define %s(scope, ...) \\\n    %s_with(CFX_AT(scope), (%s_args){__VA_ARGS__, .end_ = {0}})\n#endif\n\n",
+        name, name, name);
 }
 
 static void print_plain_head(const function *f, const char *name)
@@ -92,9 +92,9 @@ static void print_declaration(const function *f, const char *name)
     }
     printf("CFX_API ");
     print_plain_head(f, name);
-    printf(";\n#ifdef CFX_PLACES_\n#define %s(scope, ...) "
-           "%s(CFX_AT(scope), __VA_ARGS__)\n#endif\n\n",
-           name, name);
+    printf(
+        ";\n#ifdef CFX_PLACES_\n#define %s(scope, ...) %s(CFX_AT(scope), __VA_ARGS__)\n#endif\n\n",
+        name, name);
 }
 
 /* ---- The source ---- */
@@ -131,9 +131,9 @@ static void print_body(const function *f, const char *name, bool inplace)
     }
     const char *args = f->plain ? "args" : "(const cfx_value *)&args";
     if (f->op->next)
-        printf("    return cfx_scope__call_overload(s, &cfx_op__%s, %s_places,"
-               "\n        %s, %d, %s);\n}\n\n",
-               f->symbol, f->symbol, args, f->nparams, writes);
+        printf(
+            "    return cfx_scope__call_overload(s, &cfx_op__%s, %s_places,\n        %s, %d, %s);\n}\n\n",
+            f->symbol, f->symbol, args, f->nparams, writes);
     else
         printf("    return cfx_scope_call(s, &cfx_op__%s, %s, %d, %s);\n}\n\n",
                f->symbol, args, f->nparams, writes);

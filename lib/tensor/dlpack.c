@@ -92,10 +92,10 @@ static cfx_status find_dtype(cfx_dtype *out, DLDataType type, cfx_error *err)
             return CFX_OK;
         }
     }
-    return cfx_fail(err, CFX_EDTYPE,
-                    "DLPack type of code %d with %d bits and %d lanes is not "
-                    "offered",
-                    type.code, type.bits, type.lanes);
+    return cfx_fail(
+        err, CFX_EDTYPE,
+        "DLPack type of code %d with %d bits and %d lanes is not offered",
+        type.code, type.bits, type.lanes);
 }
 
 /*

@@ -86,11 +86,10 @@ static cfx_status fail_size(cfx_error *err, cfx_dtype dtype, int rank,
 {
     char text[512];
 
-    return cfx_fail(err, CFX_ESHAPE,
-                    "a tensor of type %s and shape [%s] is larger than 2^61 "
-                    "bytes",
-                    cfx_dtypes[dtype].name,
-                    show(text, sizeof text, rank, shape));
+    return cfx_fail(
+        err, CFX_ESHAPE,
+        "a tensor of type %s and shape [%s] is larger than 2^61 bytes",
+        cfx_dtypes[dtype].name, show(text, sizeof text, rank, shape));
 }
 
 static cfx_status check_rank(cfx_error *err, int rank)
@@ -215,10 +214,10 @@ static cfx_status survey_of(survey *out, cfx_dtype dtype, int rank,
         } else if (!times(&row, row, n) || row > MAX_BYTES) {
             return fail_size(err, dtype, rank, shape);
         } else if (!times(&far, n - 1, step) || reach > MAX_BYTES - far) {
-            return cfx_fail(err, CFX_ESHAPE,
-                            "stride %lld on axis %d of extent %lld reaches "
-                            "beyond 2^61",
-                            (long long)step, i, (long long)n);
+            return cfx_fail(
+                err, CFX_ESHAPE,
+                "stride %lld on axis %d of extent %lld reaches beyond 2^61",
+                (long long)step, i, (long long)n);
         } else {
             reach += far;
         }
@@ -630,10 +629,10 @@ cfx_status cfx_tensor_from(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
         (st = survey_of(&s, dtype, rank, dims, strides, err)))
         goto out;
     if ((size_t)s.reach > elements_in(bytes, cfx_dtype_size(dtype))) {
-        st = cfx_fail(err, CFX_ESHAPE,
-                      "extents and strides reach %lld elements of %s, but "
-                      "the memory has %zu bytes",
-                      (long long)s.reach, cfx_dtypes[dtype].name, bytes);
+        st = cfx_fail(
+            err, CFX_ESHAPE,
+            "extents and strides reach %lld elements of %s, but the memory has %zu bytes",
+            (long long)s.reach, cfx_dtypes[dtype].name, bytes);
         goto out;
     }
     t = make(ctx, dtype, rank, true, head_size(rank, true));
@@ -665,9 +664,9 @@ static cfx_status find_data(void **out, const cfx_storage *storage,
     if (!storage->data)
         return CFX_OK;
     if (!s->known || !cfx_dim_is_int(offset))
-        return cfx_fail(err, CFX_ESHAPE,
-                        "a view of memory needs extents, strides and an "
-                        "offset that are numbers");
+        return cfx_fail(
+            err, CFX_ESHAPE,
+            "a view of memory needs extents, strides and an offset that are numbers");
     size_t first = (size_t)cfx_dim_value(offset);
     if (s->empty) {
         *out = first <= room ? (char *)storage->data + first * size
@@ -675,10 +674,10 @@ static cfx_status find_data(void **out, const cfx_storage *storage,
         return CFX_OK;
     }
     if (first > room || (size_t)s->reach > room - first)
-        return cfx_fail(err, CFX_ESHAPE,
-                        "a view of %lld elements from element %lld leaves a "
-                        "storage of %zu",
-                        (long long)s->reach, (long long)first, room);
+        return cfx_fail(
+            err, CFX_ESHAPE,
+            "a view of %lld elements from element %lld leaves a storage of %zu",
+            (long long)s->reach, (long long)first, room);
     *out = (char *)storage->data + first * size;
     return CFX_OK;
 }

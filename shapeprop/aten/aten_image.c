@@ -54,9 +54,9 @@ static cfx_value factors_of(cfx_scope *s, cfx_value scale, int axes)
     for (int i = 0; i < axes; i++) {
         cfx_value v = cfx_value_is_seq(scale) ? scale.u.seq->item[i] : scale;
         if (v.kind == CFX_SYMINT || isnan(cfx_value_number(v)))
-            return cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                                  "interpolate(): ATen has only known numbers "
-                                  "as scale_factor: give size");
+            return cfx_scope_fail(
+                s, CFX_EUNSUPPORTED,
+                "interpolate(): ATen has only known numbers as scale_factor: give size");
         factor[i] = cfx_float(cfx_value_number(v));
     }
     return cfx_list_of(s, CFX_LIST, (size_t)axes, factor);

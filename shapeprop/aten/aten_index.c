@@ -14,10 +14,10 @@ struct plan {
 
 static cfx_value refuse(cfx_scope *s, cfx_value item)
 {
-    return cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                          "an index of the kind %s has no form in ATen: index "
-                          "by a tensor",
-                          cfx_kind_name((cfx_kind)item.kind));
+    return cfx_scope_fail(
+        s, CFX_EUNSUPPORTED,
+        "an index of the kind %s has no form in ATen: index by a tensor",
+        cfx_kind_name((cfx_kind)item.kind));
 }
 
 /* The number of axes that an item of an index takes. */

@@ -462,11 +462,11 @@ static cfx_status constant_node(cfx_value *out, cfx_aten *a, cfx_tensor *t,
     const cfx_state state = {name, t, true, false};
 
     if (cfx_tensor_is_meta(t) || a->at->outer)
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        a->at->outer
-                            ? "a nested graph uses a tensor that is not among "
-                              "its arguments: make it one"
-                            : "a constant has no numbers");
+        return cfx_fail(
+            err, CFX_EUNSUPPORTED,
+            a->at->outer
+                ? "a nested graph uses a tensor that is not among its arguments: make it one"
+                : "a constant has no numbers");
     do
         snprintf(name, sizeof(name), "_tensor_constant%zu", a->constants++);
     while (cfx_module_state(a->root, name));

@@ -389,10 +389,10 @@ static cfx_status retrace_placeholder(cfx_interp *it, const cfx_call *call,
         cfx_value_unref(given);
         *out = st ? CFX_NOTHING : cfx_value_of_tensor(t);
     } else if (cfx_value_is_seq(given) || given.kind == CFX_DICT) {
-        st = cfx_fail(it->err, CFX_EUNSUPPORTED,
-                      "the input is a %s: such a graph has an input for each "
-                      "tensor",
-                      cfx_kind_name((cfx_kind)given.kind));
+        st = cfx_fail(
+            it->err, CFX_EUNSUPPORTED,
+            "the input is a %s: such a graph has an input for each tensor",
+            cfx_kind_name((cfx_kind)given.kind));
     }
     bool constant = out->kind != CFX_TENSOR && out->kind != CFX_SYMINT;
     cfx_node *n = st ? NULL

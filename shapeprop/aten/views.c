@@ -199,11 +199,12 @@ static cfx_status refuse_outside(cfx_aten *a, const cfx_aten_known *memory,
                           !cfx_module_fetch_attr(&state, a->root,
                                                  n->target->text, &ignored)));
 
-    return outside ? cfx_fail(err, CFX_EUNSUPPORTED,
-                              "a call writes to %s, which keeps it: such a "
-                              "model cannot be written without state",
-                              n->target->text)
-                   : CFX_OK;
+    return outside
+               ? cfx_fail(
+                     err, CFX_EUNSUPPORTED,
+                     "a call writes to %s, which keeps it: such a model cannot be written without state",
+                     n->target->text)
+               : CFX_OK;
 }
 
 /* Is a value the tensor itself, or all of it as a conversion that changes

@@ -121,8 +121,7 @@ static cfx_status measure_and_keep(cfx_machine **out, cfx_context *ctx,
     bool keep_doubtful = how & CFX_MACHINE_KEEP_DOUBTFUL;
 
     cfx_message(ctx, CFX_NOTE,
-                "measuring this machine, which takes some %g "
-                "seconds%s%s",
+                "measuring this machine, which takes some %g seconds%s%s",
                 seconds > 0 ? seconds : CFX_MACHINE_SECONDS,
                 path ? " and is kept in " : "", path ? path : "");
     cfx_status st = cfx_machine__measure_surely(
@@ -134,13 +133,13 @@ static cfx_status measure_and_keep(cfx_machine **out, cfx_context *ctx,
         (*out)->doubt = cfx_arena_strdup(&box->arena, why, strlen(why));
     }
     if (why[0])
-        cfx_message(ctx, CFX_WARNING,
-                    "the measurement is doubtful, and %s: %s",
-                    !path           ? "not kept"
-                    : keep_doubtful ? "kept"
-                                    : "kept for an hour (cfx machine "
-                                      "--keep-doubtful keeps it)",
-                    why);
+        cfx_message(
+            ctx, CFX_WARNING, "the measurement is doubtful, and %s: %s",
+            !path ? "not kept"
+            : keep_doubtful
+                ? "kept"
+                : "kept for an hour (cfx machine --keep-doubtful keeps it)",
+            why);
     if (path)
         write_kept(*out, path);
     return CFX_OK;
@@ -150,15 +149,15 @@ static cfx_status measure_and_keep(cfx_machine **out, cfx_context *ctx,
 static void report_kept(const cfx_machine *m, const char *path, double seconds)
 {
     if (m->doubt)
-        cfx_message(m->ctx, CFX_WARNING,
-                    "this machine's measurement of the last hour is doubtful "
-                    "(cfx machine --measure-again): %s",
-                    m->doubt);
+        cfx_message(
+            m->ctx, CFX_WARNING,
+            "this machine's measurement of the last hour is doubtful (cfx machine --measure-again): %s",
+            m->doubt);
     else if (seconds > 0)
-        cfx_message(m->ctx, CFX_NOTE,
-                    "this machine was measured before, and is not measured "
-                    "again: %s",
-                    path);
+        cfx_message(
+            m->ctx, CFX_NOTE,
+            "this machine was measured before, and is not measured again: %s",
+            path);
 }
 
 cfx_status cfx_machine__cached_by(cfx_machine **out, cfx_context *ctx,

@@ -39,9 +39,8 @@ static void read_cache_file(char *to, size_t size, int cpu, int index,
     char path[128];
 
     snprintf(path, sizeof(path),
-             "/sys/devices/system/cpu/cpu%d/cache/index%d/"
-             "%s",
-             cpu, index, what);
+             "/sys/devices/system/cpu/cpu%d/cache/index%d/%s", cpu, index,
+             what);
     read_small(to, size, path);
 }
 
@@ -158,8 +157,7 @@ static bool leads_core(int cpu, const cpu_set_t *set)
     cpu_set_t before;
 
     snprintf(path, sizeof(path),
-             "/sys/devices/system/cpu/cpu%d/topology/"
-             "thread_siblings_list",
+             "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
              cpu);
     read_small(list, sizeof(list), path);
     CPU_ZERO(&before);

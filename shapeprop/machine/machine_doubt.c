@@ -31,12 +31,12 @@ static bool is_too_fast(char why[CFX_MACHINE_TEXT], const cfx_machine_rates *r,
         if (!(before->rate[k] > 0) ||
             !(l->rate[k] > level_excess * before->rate[k]))
             continue;
-        snprintf(why, CFX_MACHINE_TEXT,
-                 "at %d thread%s the %s of %s reaches "
-                 "%.4g GB/s, of %s only %.4g",
-                 r->threads, plural(r->threads),
-                 cfx_machine_kernel_name((cfx_machine_kernel)k), l->name,
-                 l->rate[k] / 1e9, before->name, before->rate[k] / 1e9);
+        snprintf(
+            why, CFX_MACHINE_TEXT,
+            "at %d thread%s the %s of %s reaches %.4g GB/s, of %s only %.4g",
+            r->threads, plural(r->threads),
+            cfx_machine_kernel_name((cfx_machine_kernel)k), l->name,
+            l->rate[k] / 1e9, before->name, before->rate[k] / 1e9);
         return true;
     }
     return false;
@@ -54,11 +54,11 @@ static bool is_written_too_fast(char why[CFX_MACHINE_TEXT],
     }
     if (!(others > 0) || !(l->rate[CFX_MACHINE_WRITE] > write_excess * others))
         return false;
-    snprintf(why, CFX_MACHINE_TEXT,
-             "at %d thread%s the write of %s reaches "
-             "%.4g GB/s, its reads only %.4g",
-             r->threads, plural(r->threads), l->name,
-             l->rate[CFX_MACHINE_WRITE] / 1e9, others / 1e9);
+    snprintf(
+        why, CFX_MACHINE_TEXT,
+        "at %d thread%s the write of %s reaches %.4g GB/s, its reads only %.4g",
+        r->threads, plural(r->threads), l->name,
+        l->rate[CFX_MACHINE_WRITE] / 1e9, others / 1e9);
     return true;
 }
 
@@ -68,9 +68,8 @@ static bool varies(char why[CFX_MACHINE_TEXT], const cfx_machine_rates *r,
     if (!(spread > spread_most))
         return false;
     snprintf(why, CFX_MACHINE_TEXT,
-             "at %d thread%s the repeats of %s are "
-             "%.0f %% apart",
-             r->threads, plural(r->threads), what, 100 * spread);
+             "at %d thread%s the repeats of %s are %.0f %% apart", r->threads,
+             plural(r->threads), what, 100 * spread);
     return true;
 }
 
@@ -101,8 +100,7 @@ bool cfx_machine__doubt(char why[CFX_MACHINE_TEXT], const cfx_machine *m)
     why[0] = '\0';
     if (is_busy(m))
         snprintf(why, CFX_MACHINE_TEXT,
-                 "other work used %.0f %% of the "
-                 "processors meanwhile",
+                 "other work used %.0f %% of the processors meanwhile",
                  100 * box->busy);
     for (int i = 0; i < m->nrates && !why[0]; i++)
         find_doubt(why, &m->rates[i]);

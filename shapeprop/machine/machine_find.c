@@ -50,10 +50,9 @@ static void add_names(cfx_buf *b, cfx_nearest *near)
     if (n > 0)
         cfx_buf_putc(b, ')');
     else
-        cfx_buf_printf(b,
-                       " (there are none in %s; CFX_MACHINES "
-                       "names another folder)",
-                       folder());
+        cfx_buf_printf(
+            b, " (there are none in %s; CFX_MACHINES names another folder)",
+            folder());
     if (n >= 0)
         free(list);
 }
@@ -66,11 +65,10 @@ static cfx_status unknown(cfx_context *ctx, const char *name, cfx_error *err)
     cfx_buf_init(&names, ctx);
     cfx_nearest_init(&near, name, strlen(name));
     add_names(&names, &near);
-    cfx_status st = cfx_fail(err, CFX_ENAME,
-                             "there is no machine '%s', nor "
-                             "a file of that name%s%s",
-                             name, cfx_buf_str(&names),
-                             cfx_nearest_text(&near));
+    cfx_status st = cfx_fail(
+        err, CFX_ENAME,
+        "there is no machine '%s', nor a file of that name%s%s", name,
+        cfx_buf_str(&names), cfx_nearest_text(&near));
     cfx_buf_release(&names);
     return st;
 }

@@ -130,8 +130,7 @@ static cfx_status read_text(const char **out, cfx_machine_box *box,
         good &= !is_control(s + i);
     if (!good)
         return cfx_fail(err, CFX_EPARSE,
-                        "%s has to be one line of text, of 1 "
-                        "to %zu bytes",
+                        "%s has to be one line of text, of 1 to %zu bytes",
                         key, max);
     *out = cfx_arena_strdup(&box->arena, s, n);
     return *out ? CFX_OK : cfx_no_memory(err);
@@ -144,8 +143,10 @@ static cfx_status read_level_name(cfx_machine_level *l, const json_t *o,
     size_t n = s ? strlen(s) : 0;
 
     if (!n || n >= sizeof(l->name) ||
-        strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                  "0123456789_.-") != n)
+        strspn(
+            s,
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") !=
+            n)
         return bad(err, "level", "a word of at most 15 letters and digits");
     memcpy(l->name, s, n + 1);
     return CFX_OK;
@@ -336,9 +337,7 @@ static cfx_status read_machine(cfx_machine **out, cfx_context *ctx,
     for (size_t i = 0; i < json_array_size(list); i++)
         if (!json_is_object(json_array_get(list, i)))
             return cfx_fail(err, CFX_EPARSE,
-                            "threads[%zu]: has to be an "
-                            "object",
-                            i);
+                            "threads[%zu]: has to be an object", i);
     cfx_machine_box *box = cfx_machine__new(ctx, (int)json_array_size(list));
     if (!box)
         return cfx_no_memory(err);

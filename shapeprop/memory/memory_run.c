@@ -339,8 +339,7 @@ static cfx_status take_arena(struct cfx_planned_self *self, cfx_error *err)
         self->arena = cfx_block_alloc(self->ctx, (size_t)plan->arena);
         if (!self->arena)
             return cfx_fail(err, CFX_ENOMEM,
-                            "no memory for an arena of %lld "
-                            "bytes",
+                            "no memory for an arena of %lld bytes",
                             (long long)plan->arena);
         self->size = (size_t)plan->arena;
         ASAN_POISON_MEMORY_REGION(self->arena, self->size);
@@ -354,14 +353,14 @@ cfx_status cfx_planned_scope_init(cfx_planned_scope *s,
 {
     *s = (cfx_planned_scope){.self = NULL};
     if (plan->symbolic)
-        return cfx_fail(err, CFX_ESHAPE,
-                        "an arena needs numbers for the "
-                        "symbols of the inputs");
+        return cfx_fail(
+            err, CFX_ESHAPE,
+            "an arena needs numbers for the symbols of the inputs");
     if (plan->arena < 0)
-        return cfx_fail(err, CFX_ESHAPE,
-                        "the blocks are too large for an "
-                        "arena: more than %lld bytes together",
-                        (long long)CFX_MEMORY_MOST);
+        return cfx_fail(
+            err, CFX_ESHAPE,
+            "the blocks are too large for an arena: more than %lld bytes together",
+            (long long)CFX_MEMORY_MOST);
     struct cfx_planned_self *self = cfx_calloc(plan->ctx, 1, sizeof(*self));
     if (!self)
         return cfx_no_memory(err);

@@ -188,8 +188,9 @@ static void put_field(cfx_out *o, const char *s)
 
 static void put_csv(cfx_out *o, const cfx_memory_plan *p)
 {
-    cfx_out_puts(o, "block,kind,alias_of,node,until,op,bytes,first_call,"
-                    "last_call,offset\n");
+    cfx_out_puts(
+        o,
+        "block,kind,alias_of,node,until,op,bytes,first_call,last_call,offset\n");
     for (size_t i = 0; i < p->nblocks && !o->status; i++) {
         const cfx_memory_block *b = &p->block[i];
         row r = row_of(p, i);

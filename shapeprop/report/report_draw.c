@@ -17,15 +17,13 @@ static const double width = 960, left = 92, right = 928, top = 76,
 
 static const char style[] =
     "<style>\n"
-    ".roofline { background: #fff; font: 11px system-ui, 'DejaVu Sans', "
-    "sans-serif; font-variant-numeric: tabular-nums }\n"
+    ".roofline { background: #fff; font: 11px system-ui, 'DejaVu Sans', sans-serif; font-variant-numeric: tabular-nums }\n"
     ".roofline text { fill: #1c2733 }\n"
     ".roofline .title { font-size: 16px; font-weight: 600 }\n"
     ".roofline .quiet { fill: #55606e }\n"
     ".roofline .grid { stroke: #e4e8ec; stroke-width: 1 }\n"
     ".roofline .roof { stroke: #5b6673; stroke-width: 1.5; fill: none }\n"
-    ".roofline .halo { paint-order: stroke; stroke: #fff; stroke-width: 4; "
-    "stroke-linejoin: round }\n"
+    ".roofline .halo { paint-order: stroke; stroke: #fff; stroke-width: 4; stroke-linejoin: round }\n"
     ".roofline .mark { stroke: #fff; stroke-width: .8; fill-opacity: .8 }\n"
     ".roofline .k0 { fill: #0072b2 } .roofline .k1 { fill: #d55e00 }\n"
     ".roofline .k2 { fill: #009e73 } .roofline .k3 { fill: #cc79a7 }\n"
@@ -253,11 +251,11 @@ static void put_nodes(cfx_plot *p)
         return;
     cfx_plot__begin_text(p->out, "halo", (left + right) / 2,
                          (top + bottom) / 2, "middle");
-    cfx_out_puts(p->out, r->symbolic ? "Costs are expressions: give the "
-                                       "symbols numbers (--set SYMBOL=N) to "
-                                       "see the nodes here."
-                                     : "No node has both arithmetic and "
-                                       "bytes.");
+    cfx_out_puts(
+        p->out,
+        r->symbolic
+            ? "Costs are expressions: give the symbols numbers (--set SYMBOL=N) to see the nodes here."
+            : "No node has both arithmetic and bytes.");
     cfx_out_puts(p->out, "</text>\n");
 }
 
@@ -348,11 +346,11 @@ static void put_about(cfx_plot *p)
         cfx_out_int(p->out, from->threads);
         cfx_out_puts(p->out, from->threads == 1 ? " thread" : " threads");
     }
-    cfx_out_puts(p->out, from->measured
-                             ? "; the area of a mark is its time"
-                             : "; not measured: marks are at the "
-                               "machine's limits, their area is the "
-                               "least time");
+    cfx_out_puts(
+        p->out,
+        from->measured
+            ? "; the area of a mark is its time"
+            : "; not measured: marks are at the machine's limits, their area is the least time");
     cfx_out_puts(p->out, "</text>\n</g>\n");
 }
 
@@ -361,8 +359,9 @@ static void put_about(cfx_plot *p)
  * `data-right` narrower on narrow screens. */
 static void put_frame(cfx_plot *p, double height)
 {
-    cfx_out_puts(p->out, "<svg class=\"roofline\" role=\"img\" "
-                         "xmlns=\"http://www.w3.org/2000/svg\"");
+    cfx_out_puts(
+        p->out,
+        "<svg class=\"roofline\" role=\"img\" xmlns=\"http://www.w3.org/2000/svg\"");
     cfx_plot__attr(p->out, "width", width);
     cfx_plot__attr(p->out, "height", height);
     cfx_plot__point(p->out, " viewBox=\"0 0 ", width, height);

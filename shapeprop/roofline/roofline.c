@@ -238,11 +238,11 @@ static cfx_status walk_again(cfx_roofline *r, cfx_value *to,
     for (size_t i = 0; i < n && !st; i++)
         st = cfx_value_map(&to[i], r->ctx, inputs[i], settle_value, r, err);
     if (st)
-        return st == CFX_ENOMEM ? cfx_no_memory(err)
-                                : cfx_fail(err, st,
-                                           "an input has no shape "
-                                           "with the values that guards give "
-                                           "to its symbols");
+        return st == CFX_ENOMEM
+                   ? cfx_no_memory(err)
+                   : cfx_fail(
+                         err, st,
+                         "an input has no shape with the values that guards give to its symbols");
     cfx_cost_prop_release(&r->self->costs);
     r->self->costs = (cfx_cost_prop){0};
     return walk(r, to, n, o, err);

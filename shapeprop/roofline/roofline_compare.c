@@ -499,9 +499,8 @@ static cfx_status check_quantities(const json_t *in, const char *name,
         if (v && !json_is_null(v) && !json_is_string(v) &&
             !(json_is_number(v) && json_number_value(v) >= 0))
             return cfx_fail(err, CFX_EINVAL,
-                            "%s: '%s' is not a number of at "
-                            "least 0",
-                            name, key);
+                            "%s: '%s' is not a number of at least 0", name,
+                            key);
     }
     return CFX_OK;
 }
@@ -524,9 +523,7 @@ static cfx_status check_nodes(const json_t *nodes, cfx_error *err)
         const json_t *n = json_array_get(nodes, i);
         if (!json_is_object(n))
             return cfx_fail(err, CFX_EINVAL,
-                            "item %zu of 'nodes' is not an "
-                            "object",
-                            i);
+                            "item %zu of 'nodes' is not an object", i);
         if (!*name_of(n))
             return cfx_fail(err, CFX_EINVAL, "item %zu of 'nodes' has no name",
                             i);
@@ -540,13 +537,11 @@ static cfx_status check_document(const json_t *was, cfx_error *err)
     const char *schema = json_string_value(json_object_get(was, "schema"));
     if (!schema)
         return cfx_fail(err, CFX_EINVAL,
-                        "not a document of the schema "
-                        "\"cfx.roofline/1\"");
+                        "not a document of the schema \"cfx.roofline/1\"");
     if (strcmp(schema, "cfx.roofline/1"))
-        return cfx_fail(err, CFX_EINVAL,
-                        "the document's schema is \"%s\", not "
-                        "\"cfx.roofline/1\"",
-                        schema);
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "the document's schema is \"%s\", not \"cfx.roofline/1\"", schema);
     cfx_status st = check_object(was, "machine", err);
     if (!st)
         st = check_object(was, "total", err);

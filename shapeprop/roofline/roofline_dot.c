@@ -95,9 +95,10 @@ cfx_status cfx_roofline_print_dot(cfx_sink to, const cfx_roofline *r,
         double share = cfx_roofline_share(r, &r->node[i]);
         most = share > most ? share : most;
     }
-    cfx_buf_puts(&b, "digraph roofline {\n"
-                     "    node [shape=box, style=\"filled,rounded\", "
-                     "fontname=\"sans-serif\"];\n");
+    cfx_buf_puts(
+        &b,
+        "digraph roofline {\n"
+        "    node [shape=box, style=\"filled,rounded\", fontname=\"sans-serif\"];\n");
     for (size_t i = 0; i < r->nnodes && !st; i++)
         put_node(&b, &t, i, most);
     for (size_t i = 0; i < r->nnodes && !st; i++)

@@ -45,11 +45,11 @@ static cfx_status find_symbol(cfx_symbol *out, const cfx_roofline *r,
     }
     if (symbol && !n)
         return cfx_fail(err, CFX_EINVAL, "there is no symbol '%s'", symbol);
-    return n == 1 ? CFX_OK
-                  : cfx_fail(err, CFX_EINVAL,
-                             "crossovers are along one "
-                             "symbol, and there are %zu",
-                             n);
+    return n == 1
+               ? CFX_OK
+               : cfx_fail(err, CFX_EINVAL,
+                          "crossovers are along one symbol, and there are %zu",
+                          n);
 }
 
 /* ---- Crossovers ---- */
@@ -411,15 +411,14 @@ static cfx_status sweep_all(sweeping *s, const guards *g, cfx_error *err)
     r->npoints = st ? 0 : n;
     if (!st && !n)
         return cfx_fail(err, CFX_EINVAL,
-                        "%s=%lld violates %s, and so do all "
-                        "others",
+                        "%s=%lld violates %s, and so do all others",
                         s->symbol.name, (long long)broken, first);
     if (!st && first)
-        cfx_message(r->ctx, CFX_NOTE,
-                    "%zu of %zu values of %s are left out: "
-                    "%s=%lld violates %s",
-                    s->all - n, s->all, s->symbol.name, s->symbol.name,
-                    (long long)broken, first);
+        cfx_message(
+            r->ctx, CFX_NOTE,
+            "%zu of %zu values of %s are left out: %s=%lld violates %s",
+            s->all - n, s->all, s->symbol.name, s->symbol.name,
+            (long long)broken, first);
     return st;
 }
 

@@ -71,8 +71,7 @@ static void put_notes(cfx_buf *b, const cfx_table *t, bool markdown)
     if (beats_floor(t))
         cfx_buf_printf(
             b,
-            "%s(efficiency above 100%%: fewer operations than the floor "
-            "counts, as in Winograd's algorithm, or data in a nearer cache)\n",
+            "%s(efficiency above 100%%: fewer operations than the floor counts, as in Winograd's algorithm, or data in a nearer cache)\n",
             before);
 }
 
@@ -106,18 +105,14 @@ static const char *usual_columns(const cfx_roofline *r,
     if (v->by == CFX_BY_NODE && !r->known)
         return "name,type,shape,macs,flops,bytes,bound";
     if (v->by == CFX_BY_NODE)
-        return r->runs ? "name,type,shape,macs,flops,bytes,intensity,bound,"
-                         "level,floor,seconds,gflops,bandwidth,efficiency,"
-                         "share"
-                       : "name,type,shape,macs,flops,bytes,intensity,bound,"
-                         "level,floor,share";
+        return r->runs
+                   ? "name,type,shape,macs,flops,bytes,intensity,bound,level,floor,seconds,gflops,bandwidth,efficiency,share"
+                   : "name,type,shape,macs,flops,bytes,intensity,bound,level,floor,share";
     if (!r->known)
         return "name,type,nodes,macs,flops,bytes";
     return v->by == CFX_BY_MODULE
-               ? "name,type,nodes,parameters,macs,flops,bytes,intensity,floor,"
-                 "seconds,gflops,efficiency,share"
-               : "name,nodes,macs,flops,bytes,intensity,floor,seconds,gflops,"
-                 "efficiency,share";
+               ? "name,type,nodes,parameters,macs,flops,bytes,intensity,floor,seconds,gflops,efficiency,share"
+               : "name,nodes,macs,flops,bytes,intensity,floor,seconds,gflops,efficiency,share";
 }
 
 cfx_status cfx_roofline__finish(cfx_buf *b, cfx_sink to, cfx_status st,
@@ -185,9 +180,7 @@ cfx_status cfx_roofline_print_csv(cfx_sink to, const cfx_roofline *r,
         "read,written,bytes,parameters,weights,intensity,ridge,bound,level,"
         "algorithm,floor,seconds,gflops,bandwidth,efficiency,share,live";
     static const char sums[] =
-        "name,type,nodes,macs,flops,ops,transcendental,read,written,bytes,"
-        "parameters,weights,intensity,floor,seconds,gflops,bandwidth,"
-        "efficiency,share";
+        "name,type,nodes,macs,flops,ops,transcendental,read,written,bytes,parameters,weights,intensity,floor,seconds,gflops,bandwidth,efficiency,share";
     const char *columns = view->by == CFX_BY_NODE    ? all
                           : view->by == CFX_BY_POINT ? usual_columns(r, view)
                                                      : sums;

@@ -147,9 +147,10 @@ cfx_status cfx_roofline_print_trace(cfx_sink to, const cfx_roofline *r,
     tracing t = {.r = r, .events = json_array()};
     (void)view;
     if (!r->known)
-        return json_decref(t.events), cfx_fail(err, CFX_EINVAL,
-                                               "a trace has times, which need "
-                                               "extents that are numbers");
+        return json_decref(t.events),
+               cfx_fail(
+                   err, CFX_EINVAL,
+                   "a trace has times, which need extents that are numbers");
     name_thread(&t, r->runs ? "measured" : "floors", NODES);
     if (r->runs && r->rates)
         name_thread(&t, "floors", FLOORS);

@@ -112,8 +112,7 @@ cfx_status cfx_shape_rows__make(cfx_shape_rows *r, const cfx_shape_prop *p,
     for (size_t i = 0; i < r->n; i++)
         if (!r->row[i].value.kind)
             return cfx_fail(err, CFX_EINVAL,
-                            "%.*s has no value: the walk must "
-                            "keep them",
+                            "%.*s has no value: the walk must keep them",
                             (int)r->row[i].name_len, r->row[i].name);
     return CFX_OK;
 }

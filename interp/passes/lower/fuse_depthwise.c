@@ -132,8 +132,7 @@ static cfx_status fuse_depthwise_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__fuse_depthwise = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "fuse_depthwise()",
-    .doc = "Compute a convolution in blocks of channels together with that of "
-           "each channel which reads it, where meta tensor_meta shows their "
-           "shapes.",
+    .doc =
+        "Compute a convolution in blocks of channels together with that of each channel which reads it, where meta tensor_meta shows their shapes.",
     .run = fuse_depthwise_run,
 };

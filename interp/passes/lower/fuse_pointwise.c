@@ -371,7 +371,7 @@ static cfx_status fuse_pointwise_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__fuse_pointwise = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "fuse_pointwise()",
-    .doc = "Compute chains of pointwise operators in one pass over memory, "
-           "where meta tensor_meta shows the shapes.",
+    .doc =
+        "Compute chains of pointwise operators in one pass over memory, where meta tensor_meta shows the shapes.",
     .run = fuse_pointwise_run,
 };

@@ -429,9 +429,8 @@ static cfx_status lower_quantized_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__lower_quantized = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "lower_quantized()",
-    .doc = "Compute convolutions, linear layers, sums and pooling between "
-           "dequantize and quantize with integers, where meta tensor_meta "
-           "shows the types.",
+    .doc =
+        "Compute convolutions, linear layers, sums and pooling between dequantize and quantize with integers, where meta tensor_meta shows the types.",
     .flags = CFX_PASS_NARROWS | CFX_PASS_WEIGHTS,
     .run = lower_quantized_run,
 };

@@ -185,8 +185,8 @@ static cfx_status bfloat16_activations_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__bfloat16_activations = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "bfloat16_activations()",
-    .doc = "Keep images in blocks of channels in bfloat16 where all that read "
-           "them take it, and meta tensor_meta shows the shapes.",
+    .doc =
+        "Keep images in blocks of channels in bfloat16 where all that read them take it, and meta tensor_meta shows the shapes.",
     .flags = CFX_PASS_NARROWS,
     .run = bfloat16_activations_run,
 };

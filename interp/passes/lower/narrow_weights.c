@@ -289,8 +289,8 @@ static cfx_status int8_weights_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__int8_weights = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "int8_weights()",
-    .doc = "Keep packed weights of linear layers and products in int8, with a "
-           "scale for each feature.",
+    .doc =
+        "Keep packed weights of linear layers and products in int8, with a scale for each feature.",
     .flags = CFX_PASS_NARROWS | CFX_PASS_WEIGHTS,
     .run = int8_weights_run,
 };

@@ -381,8 +381,7 @@ const cfx_pass cfx_pass__pack_linear = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "pack_linear()",
     .doc =
-        "Compute linear layers and products with constant weights by packed "
-        "weights, with the activations and sums that follow.",
+        "Compute linear layers and products with constant weights by packed weights, with the activations and sums that follow.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
     .run = pack_linear_run,
 };

@@ -401,9 +401,8 @@ static cfx_status pack_quantized_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__pack_quantized = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "pack_quantized()",
-    .doc = "Compute linear layers and embeddings of dequantized weights by "
-           "packed integers of 8 or 4 bits, where meta tensor_meta shows the "
-           "types.",
+    .doc =
+        "Compute linear layers and embeddings of dequantized weights by packed integers of 8 or 4 bits, where meta tensor_meta shows the types.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
     .run = pack_quantized_run,
 };

@@ -236,8 +236,8 @@ static void end_attributes(dot *p, const char *fill)
     cfx_out_puts(p->out, p->d.how.shape ? p->d.how.shape : "record");
     cfx_out_puts(p->out, ", fillcolor=");
     cfx_out_puts(p->out, fill);
-    cfx_out_puts(p->out, ", style=\"filled,rounded\", "
-                         "fontcolor=\"#000000\"];\n");
+    cfx_out_puts(p->out,
+                 ", style=\"filled,rounded\", fontcolor=\"#000000\"];\n");
 }
 
 static void put_node(dot *p, const cfx_node *n, uint32_t depth)
@@ -312,8 +312,7 @@ static void open_cluster(dot *p, uint32_t i)
                    strlen(cfx_module_class_name(c->module)));
         cfx_out_putc(p->out, ')');
     }
-    cfx_out_puts(p->out, "\"; labeljust=l; color=royalblue; "
-                         "style=rounded;\n");
+    cfx_out_puts(p->out, "\"; labeljust=l; color=royalblue; style=rounded;\n");
 }
 
 /* Leave clusters until `to` is in the open one, then enter down to it. Dot

@@ -311,10 +311,10 @@ static bool read_linear(onnx_node *n, linear *a, int64_t heads, int64_t kv)
     if ((!gated && !delta && strcmp(rule, "linear")) || heads < 1 || kv < 1 ||
         heads % kv || gated != onnx_has(n, DECAY) ||
         delta != onnx_has(n, BETA))
-        return onnx_fail(n, CFX_EINVAL,
-                         "its heads, decay or beta are not those of the rule "
-                         "'%.40s'",
-                         rule),
+        return onnx_fail(
+                   n, CFX_EINVAL,
+                   "its heads, decay or beta are not those of the rule '%.40s'",
+                   rule),
                false;
     *a = (linear){.q = linear_input(n, Q, heads),
                   .k = linear_input(n, K, kv),

@@ -177,8 +177,7 @@ void onnx_lower_bit_cast(onnx_node *n)
 
     if (!onnx_dtype(&to, code) || onnx_narrow_bits(onnx_marked_type(n->s, x)))
         onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it casts to %s, or from a type of "
-                  "less than 8 bits",
+                  "it casts to %s, or from a type of less than 8 bits",
                   onnx_type_name(code));
     else if (cfx_dtype_size(from) != cfx_dtype_size(to))
         onnx_fail(n, CFX_EINVAL, "it casts between types of different sizes");

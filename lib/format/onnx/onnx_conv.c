@@ -353,9 +353,9 @@ void onnx_lower_max_pool(onnx_node *n)
     bool by_columns = onnx_attr_int(n, "storage_order", 0);
     by_columns = by_columns && w.nd > 1;
     if (indices && (!fit || (by_columns && w.nd > 2))) {
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "its indices count by columns of 3 axes, or through uneven "
-                  "pads");
+        onnx_fail(
+            n, CFX_EUNSUPPORTED,
+            "its indices count by columns of 3 axes, or through uneven pads");
         return;
     }
     if (!fit)

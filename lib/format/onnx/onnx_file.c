@@ -23,9 +23,9 @@ static cfx_status check_head(size_t *total, const unsigned char *head,
 {
     (void)total;
     return len && head[0] < 8
-               ? cfx_fail(err, CFX_EPARSE,
-                          "is not an ONNX file: a field has a "
-                          "number that none can have, at byte 1")
+               ? cfx_fail(
+                     err, CFX_EPARSE,
+                     "is not an ONNX file: a field has a number that none can have, at byte 1")
                : CFX_OK;
 }
 

@@ -164,10 +164,10 @@ bool onnx_ints(onnx_node *n, size_t i, onnx_list *out)
         return onnx_fail(n, CFX_EGRAPH, "its input %zu is missing", i), false;
     if (onnx_ints_known(n, n->in[i], out) || of_data(n, n->in[i], out))
         return true;
-    onnx_fail(n, CFX_EUNDECIDED,
-              "its input %zu, '%s', decides shapes, and is computed from "
-              "numbers that are not known when the model is read",
-              i, n->proto->input[i]);
+    onnx_fail(
+        n, CFX_EUNDECIDED,
+        "its input %zu, '%s', decides shapes, and is computed from numbers that are not known when the model is read",
+        i, n->proto->input[i]);
     return false;
 }
 
@@ -220,10 +220,9 @@ bool onnx_plain_ints(onnx_node *n, size_t i, const char *name, size_t *count,
     *out = onnx_alloc(n->s, *count + 1, sizeof(**out));
     for (size_t k = 0; *out && k < *count; k++) {
         if (list.item && list.item[k].kind != CFX_INT)
-            return onnx_fail(n, CFX_EUNDECIDED,
-                             "its input %zu must be plain ints, without "
-                             "symbols",
-                             i),
+            return onnx_fail(
+                       n, CFX_EUNDECIDED,
+                       "its input %zu must be plain ints, without symbols", i),
                    false;
         (*out)[k] = list.item ? list.item[k].u.i : attr[k];
     }
@@ -261,9 +260,9 @@ bool onnx_number(onnx_node *n, size_t i, double *out)
                                   v.u.tensor->data);
         return true;
     }
-    onnx_fail(n, CFX_EUNDECIDED,
-              "its input %zu must be a number that is known when the model is "
-              "read",
-              i);
+    onnx_fail(
+        n, CFX_EUNDECIDED,
+        "its input %zu must be a number that is known when the model is read",
+        i);
     return false;
 }

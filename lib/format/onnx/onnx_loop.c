@@ -127,9 +127,9 @@ static cfx_value row_extent(onnx_node *n, const loop *l, cfx_dim d)
     }
     return cfx_dim_is_int(d)
                ? cfx_value_of_dim(d)
-               : onnx_fail(n, CFX_EUNDECIDED,
-                           "an extent of its scanned results is not known "
-                           "when the model is read");
+               : onnx_fail(
+                     n, CFX_EUNDECIDED,
+                     "an extent of its scanned results is not known when the model is read");
 }
 
 /* Room for the rows of scanned result i. */
@@ -321,9 +321,9 @@ void onnx_lower_loop(onnx_node *n)
     if (cfx_scope_failed(n->s) || !make_lists(n, &l))
         return;
     if (n->nout + 2 < n->nin || l.body->n_input < n->nin) {
-        onnx_fail(n, CFX_EGRAPH,
-                  "it carries more values than it returns, or "
-                  "than its graph takes");
+        onnx_fail(
+            n, CFX_EGRAPH,
+            "it carries more values than it returns, or than its graph takes");
         return;
     }
     l.carried = n->nin > 2 ? n->nin - 2 : 0;

@@ -219,10 +219,10 @@ static void call_rule(onnx_lowering *lo, const Onnx__NodeProto *p,
         check_attributes(&n);
         keep_types(&n);
     } else {
-        cfx_scope_fail(&lo->r.base, CFX_EOPERATOR,
-                       "cfx has no rule for the operator %s%s%s of operator "
-                       "set %lld",
-                       domain, *domain ? "." : "", op, (long long)opset);
+        cfx_scope_fail(
+            &lo->r.base, CFX_EOPERATOR,
+            "cfx has no rule for the operator %s%s%s of operator set %lld",
+            domain, *domain ? "." : "", op, (long long)opset);
     }
 }
 
@@ -581,8 +581,7 @@ static cfx_value as_output(cfx_scope *s, cfx_value v, bool in_branch)
     if (structured && in_branch)
         return cfx_scope_fail(
             s, CFX_EUNDECIDED,
-            "a graph that gives %s is chosen by numbers that "
-            "are not known when the model is read",
+            "a graph that gives %s is chosen by numbers that are not known when the model is read",
             texts ? "strings" : "a sequence or an optional value");
     return structured ? v : onnx_as_tensor(s, v);
 }

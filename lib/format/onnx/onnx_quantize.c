@@ -183,9 +183,9 @@ void onnx_lower_q_linear_mat_mul(onnx_node *n)
     const cfx_tensor *t = onnx_meta_tensor(n, scale);
 
     if (t && t->rank == 1 && !cfx_dim_is(t->shape[0], 1)) {
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "ONNX does not say whether a list of scales of the result "
-                  "is of rows or of columns");
+        onnx_fail(
+            n, CFX_EUNSUPPORTED,
+            "ONNX does not say whether a list of scales of the result is of rows or of columns");
         return;
     }
     a = cfx_mul(s, a, of_rows(n, onnx_tensor(n, 1), a));

@@ -109,10 +109,10 @@ void onnx_lower_non_max_suppression(onnx_node *n)
     if (cfx_scope_failed(n->s))
         return;
     if (images < 1 || classes < 1 || classes > MAX_CLASSES / images) {
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it has %lld images of %lld classes; it takes 1 to %d "
-                  "together",
-                  (long long)images, (long long)classes, MAX_CLASSES);
+        onnx_fail(
+            n, CFX_EUNSUPPORTED,
+            "it has %lld images of %lld classes; it takes 1 to %d together",
+            (long long)images, (long long)classes, MAX_CLASSES);
         return;
     }
     size_t count = (size_t)(images * classes);
@@ -137,9 +137,9 @@ void onnx_lower_roi_align(onnx_node *n)
     int64_t samples = onnx_attr_int(n, "sampling_ratio", 0);
 
     if (!onnx_attr_is(n, "mode", "avg", "avg")) {
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it takes maxima of samples, for which torch has no "
-                  "operator");
+        onnx_fail(
+            n, CFX_EUNSUPPORTED,
+            "it takes maxima of samples, for which torch has no operator");
         return;
     }
     image = cfx_to(s, cfx_unsqueeze(s, image, cfx_int(1)),

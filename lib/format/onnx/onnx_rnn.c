@@ -355,10 +355,10 @@ static void unroll(onnx_node *n, const setup *p, const onnx_cell *kind,
     if (kind == &onnx_lstm_cell)
         c = state(n, 6, p);
     if (steps < 1 || steps > ONNX_MAX_UNROLLED)
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "torch has no such operator, and it has %lld steps, not 1 "
-                  "to %d",
-                  (long long)steps, ONNX_MAX_UNROLLED);
+        onnx_fail(
+            n, CFX_EUNSUPPORTED,
+            "torch has no such operator, and it has %lld steps, not 1 to %d",
+            (long long)steps, ONNX_MAX_UNROLLED);
     for (int k = 0; rows && k < p->directions && !cfx_scope_failed(s); k++) {
         direction d = direction_of(n, p, kind, k, h, c);
         for (int64_t i = 0; i < steps && !cfx_scope_failed(s); i++) {

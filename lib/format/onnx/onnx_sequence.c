@@ -25,8 +25,7 @@ static const cfx_seq *sequence(onnx_node *n)
         return n->in[0].u.seq;
     onnx_fail(
         n, CFX_EUNDECIDED,
-        "the number of items of its sequence is not known when the model "
-        "is read");
+        "the number of items of its sequence is not known when the model is read");
     return NULL;
 }
 
@@ -225,9 +224,9 @@ void onnx_lower_optional_has_element(onnx_node *n)
 
     if (has && n->in[0].kind == CFX_NODE &&
         onnx_meta(n->s, n->in[0]).kind == CFX_ABSENT)
-        onnx_fail(n, CFX_EUNDECIDED,
-                  "its input may have an element or none, which is not known "
-                  "when the model is read");
+        onnx_fail(
+            n, CFX_EUNDECIDED,
+            "its input may have an element or none, which is not known when the model is read");
     else
         n->out[0] = onnx_scalar_tensor(n->s, has, CFX_BOOL);
 }

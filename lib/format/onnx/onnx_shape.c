@@ -352,9 +352,9 @@ static cfx_value slice_axis(onnx_node *n, cfx_value x, int axis,
                             cfx_value start, cfx_value end, cfx_value step)
 {
     if (step.kind != CFX_INT || !step.u.i)
-        return onnx_fail(n, step.kind == CFX_INT ? CFX_EINVAL : CFX_EUNDECIDED,
-                         "its step is zero, or not known when the model is "
-                         "read");
+        return onnx_fail(
+            n, step.kind == CFX_INT ? CFX_EINVAL : CFX_EUNDECIDED,
+            "its step is zero, or not known when the model is read");
     if (step.u.i < 0) {
         if (start.kind != CFX_INT || end.kind != CFX_INT)
             return onnx_fail(n, CFX_EUNDECIDED,

@@ -203,9 +203,9 @@ static bool take_parts(onnx_node *n, transform *t, cfx_value x)
     int64_t parts = rank < 2 ? 0 : onnx_known_size(n, x, rank - 1);
 
     if (parts != 1 && parts != 2)
-        return onnx_fail(n, CFX_ESHAPE,
-                         "the last axis of its input has neither 1 nor 2 "
-                         "items"),
+        return onnx_fail(
+                   n, CFX_ESHAPE,
+                   "the last axis of its input has neither 1 nor 2 items"),
                false;
     t->type = onnx_type_of(n, x);
     if (t->type != CFX_F64)
@@ -262,9 +262,9 @@ void onnx_lower_dft(onnx_node *n)
         !take_parts(n, &t, x))
         return;
     if (at == rank - 1 || (t.half && !t.im.kind)) {
-        onnx_fail(n, CFX_EINVAL,
-                  "its axis is that of pairs, or a spectrum "
-                  "has no imaginary part");
+        onnx_fail(
+            n, CFX_EINVAL,
+            "its axis is that of pairs, or a spectrum has no imaginary part");
         return;
     }
     t.in = t.half ? t.length / 2 + 1 : t.length;
@@ -294,10 +294,10 @@ void onnx_lower_stft(onnx_node *n)
         !check_length(n, t.length) || !take_parts(n, &t, x))
         return;
     if (step < 1 || (window.kind && usual != t.length)) {
-        onnx_fail(n, CFX_EINVAL,
-                  "its step is %lld, or its window is not as "
-                  "long as its frames",
-                  (long long)step);
+        onnx_fail(
+            n, CFX_EINVAL,
+            "its step is %lld, or its window is not as long as its frames",
+            (long long)step);
         return;
     }
     cfx_value *part[] = {&t.re, &t.im};

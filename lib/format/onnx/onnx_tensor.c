@@ -281,10 +281,10 @@ static cfx_status from_file(cfx_tensor *t, size_t n,
         return wrong_count(err, given, size);
     int fd = dir ? open_within(dir, location) : -1;
     if (fd < 0)
-        return cfx_fail(err, CFX_EIO,
-                        "has its numbers in '%s', which is not a file in the "
-                        "model's folder",
-                        location);
+        return cfx_fail(
+            err, CFX_EIO,
+            "has its numbers in '%s', which is not a file in the model's folder",
+            location);
     cfx_status st = CFX_OK;
     if (fstat(fd, &info) || !S_ISREG(info.st_mode) ||
         offset > (size_t)info.st_size || size > (size_t)info.st_size - offset)
@@ -378,9 +378,9 @@ cfx_status onnx_tensor_read(cfx_tensor **out, cfx_context *ctx,
 
     *out = NULL;
     if (p->data_type == ONNX_STRING)
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "has strings, not numbers: write them as a list "
-                        "['a', 'b']");
+        return cfx_fail(
+            err, CFX_EUNSUPPORTED,
+            "has strings, not numbers: write them as a list ['a', 'b']");
     if (!row)
         return cfx_fail(err, CFX_EUNSUPPORTED,
                         "has numbers of type %s, which cfx has not",

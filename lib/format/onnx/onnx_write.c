@@ -400,10 +400,10 @@ static void write_output(onnx_writer *w, cfx_value v, cfx_map *seen)
     if (w->st)
         return;
     if (!t) {
-        w->st = cfx_fail(w->err, CFX_EUNSUPPORTED,
-                         "output %zu is not a tensor whose type and shape are "
-                         "known",
-                         w->graph.n_output);
+        w->st = cfx_fail(
+            w->err, CFX_EUNSUPPORTED,
+            "output %zu is not a tensor whose type and shape are known",
+            w->graph.n_output);
         return;
     }
     bool made = v.kind == CFX_NODE && cfx_node_is_call(v.u.node) &&

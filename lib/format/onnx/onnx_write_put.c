@@ -269,10 +269,10 @@ static const char *add_initializer(onnx_writer *w, const char *name,
     if (!p || w->st)
         return NULL;
     if (cfx_tensor_is_meta(t)) {
-        w->st = cfx_fail(w->err, CFX_EWEIGHT,
-                         "'%s' has no numbers: give a file of weights with "
-                         "-w, or --random-weights 0",
-                         name);
+        w->st = cfx_fail(
+            w->err, CFX_EWEIGHT,
+            "'%s' has no numbers: give a file of weights with -w, or --random-weights 0",
+            name);
         return NULL;
     }
     w->st = cfx_tensor_contiguous(&row, t, w->err);

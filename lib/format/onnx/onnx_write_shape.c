@@ -147,10 +147,9 @@ void onnx_write_getitem(onnx_writer *w)
     if (!onnx_put_meta(w, x) && x.kind == CFX_NODE && index.kind == CFX_INT)
         onnx_put_alias(w, onnx_put_part_of(w, x.u.node, index.u.i));
     else
-        onnx_put_fail(w,
-                      "it is indexed by a %s: retrace the graph by "
-                      "cfx_to_onnx",
-                      cfx_kind_name((cfx_kind)index.kind));
+        onnx_put_fail(
+            w, "it is indexed by a %s: retrace the graph by cfx_to_onnx",
+            cfx_kind_name((cfx_kind)index.kind));
 }
 
 /* ---- Equal numbers ---- */

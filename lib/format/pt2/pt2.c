@@ -29,10 +29,10 @@ static cfx_status check_version(const json_t *program, cfx_error *err)
         json_integer_value(major) <= 8)
         return CFX_OK;
     return json_is_integer(major)
-               ? cfx_fail(err, CFX_EUNSUPPORTED,
-                          "has version %lld of the schema, where cfx reads 5 "
-                          "to 8 (torch 2.4 and later)",
-                          (long long)json_integer_value(major))
+               ? cfx_fail(
+                     err, CFX_EUNSUPPORTED,
+                     "has version %lld of the schema, where cfx reads 5 to 8 (torch 2.4 and later)",
+                     (long long)json_integer_value(major))
                : cfx_fail(err, CFX_EPARSE, "does not tell its version");
 }
 

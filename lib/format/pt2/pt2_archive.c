@@ -20,15 +20,13 @@ static bool has(const cfx_pt2_archive *a, const char *name)
 static cfx_status refuse(const cfx_pt2_archive *a, cfx_error *err)
 {
     if (has(a, "data.pkl") && has(a, "constants.pkl"))
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "is TorchScript (torch.jit.save): export the model "
-                        "in Python with torch.export.save(torch.export.export("
-                        "model, (x,)), \"m.pt2\")");
+        return cfx_fail(
+            err, CFX_EUNSUPPORTED,
+            "is TorchScript (torch.jit.save): export the model in Python with torch.export.save(torch.export.export(model, (x,)), \"m.pt2\")");
     if (has(a, "data.pkl"))
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "has tensors without a graph (torch.save): export the "
-                        "model in Python with torch.export.save("
-                        "torch.export.export(model, (x,)), \"m.pt2\")");
+        return cfx_fail(
+            err, CFX_EUNSUPPORTED,
+            "has tensors without a graph (torch.save): export the model in Python with torch.export.save(torch.export.export(model, (x,)), \"m.pt2\")");
     return cfx_fail(err, CFX_EUNSUPPORTED,
                     "is a zip archive, but not of torch.export.save");
 }
@@ -91,10 +89,9 @@ static cfx_status find_model(cfx_pt2_archive *a, cfx_error *err)
         }
     }
     if (!n)
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "has no models/*.json: archives of compiled code "
-                        "(AOTInductor) hold no graph; export the model with "
-                        "torch.export.save");
+        return cfx_fail(
+            err, CFX_EUNSUPPORTED,
+            "has no models/*.json: archives of compiled code (AOTInductor) hold no graph; export the model with torch.export.save");
     if (n > 1 && (a->model_len != 5 || memcmp(a->model, "model", 5) != 0))
         return cfx_fail(err, CFX_EUNSUPPORTED,
                         "has %zu models, and none is called 'model'", n);

@@ -166,11 +166,10 @@ static cfx_status read_sym(cfx_value *out, cfx_pt2_graph *g, const json_t *v,
         return read_node_of(out, g, v, "as_name", err);
     return !strcmp(u.key, "as_int")     ? read_int(out, g, u.value, err)
            : !strcmp(u.key, "as_float") ? read_float(out, g, u.value, err)
-           : !strcmp(u.key, "as_bool")  ? read_bool(out, g, u.value, err)
-                                        : cfx_fail(err, CFX_EPARSE,
-                                                   "'%.64s' is no symbolic "
-                                                    "number",
-                                                   u.key);
+           : !strcmp(u.key, "as_bool")
+               ? read_bool(out, g, u.value, err)
+               : cfx_fail(err, CFX_EPARSE, "'%.64s' is no symbolic number",
+                          u.key);
 }
 
 static cfx_status read_optional(cfx_value *out, cfx_pt2_graph *g,
@@ -182,11 +181,10 @@ static cfx_status read_optional(cfx_value *out, cfx_pt2_graph *g,
     if (st)
         return st;
     return !strcmp(u.key, "as_tensor") ? read_tensor(out, g, u.value, err)
-           : !strcmp(u.key, "as_none") ? read_none(out, g, u.value, err)
-                                       : cfx_fail(err, CFX_EPARSE,
-                                                  "'%.64s' is no optional "
-                                                  "tensor",
-                                                  u.key);
+           : !strcmp(u.key, "as_none")
+               ? read_none(out, g, u.value, err)
+               : cfx_fail(err, CFX_EPARSE, "'%.64s' is no optional tensor",
+                          u.key);
 }
 
 static cfx_status read_graph(cfx_value *out, cfx_pt2_graph *g, const json_t *v,

@@ -37,9 +37,9 @@ static cfx_status take_memory(machine *m, size_t size, void **out)
 {
     *out = NULL;
     if (size > m->left)
-        return cfx_fail(m->err, CFX_ELIMIT,
-                        "the pickle makes values out of proportion to the "
-                        "bytes of its file");
+        return cfx_fail(
+            m->err, CFX_ELIMIT,
+            "the pickle makes values out of proportion to the bytes of its file");
     m->left -= size;
     *out = cfx_arena_alloc(m->arena, size);
     return *out ? CFX_OK : cfx_no_memory(m->err);
@@ -313,11 +313,10 @@ static cfx_status refuse_object(machine *m)
         !strcmp(class->text, "torch._dynamo.decorators _DimRange"))
         return push_new(m, CFX_PICKLED_DICT, 0, 0);
     return class->kind == CFX_PICKLED_GLOBAL
-               ? cfx_fail(m->err, CFX_EUNSUPPORTED,
-                          "the pickle has an object of the class '%.200s', "
-                          "where tensors are read: save the state_dict() of a "
-                          "module",
-                          class->text)
+               ? cfx_fail(
+                     m->err, CFX_EUNSUPPORTED,
+                     "the pickle has an object of the class '%.200s', where tensors are read: save the state_dict() of a module",
+                     class->text)
                : fail(m, "an object of no class");
 }
 

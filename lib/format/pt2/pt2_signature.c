@@ -191,9 +191,7 @@ static cfx_status find_mutated(cfx_node **out, struct unlifting *u,
     const cfx_map_entry *e = cfx_map_get(&u->state, name, strlen(name));
     if (!e)
         return cfx_fail(err, CFX_EPARSE,
-                        "writes to '%.200s', which is no "
-                        "input",
-                        name);
+                        "writes to '%.200s', which is no input", name);
     *out = e->v.p;
     return CFX_OK;
 }

@@ -123,9 +123,7 @@ static cfx_status build(cfx_value *out, struct tree *t, const json_t *spec,
                         CFX_MAX_DEPTH);
     if (!type && t->at == t->n)
         return cfx_fail(err, CFX_EPARSE,
-                        "it has more leaves than the %zu "
-                        "results",
-                        t->n);
+                        "it has more leaves than the %zu results", t->n);
     if (!type) {
         *out = cfx_value_ref(t->leaf[t->at++]);
         return CFX_OK;

@@ -96,10 +96,9 @@ static cfx_status make_tensor(cfx_tensor **out, struct loader *l,
     cfx_status st = cfx_pt2__text(&path_name, payload, "path_name", err);
 
     if (!st && json_is_true(json_object_get(payload, "use_pickle")))
-        st = cfx_fail(err, CFX_EUNSUPPORTED,
-                      "is a pickled object of Python, not a tensor: save "
-                      "ep.run_decompositions(), which takes subclasses of "
-                      "tensors apart");
+        st = cfx_fail(
+            err, CFX_EUNSUPPORTED,
+            "is a pickled object of Python, not a tensor: save ep.run_decompositions(), which takes subclasses of tensors apart");
     if (!st)
         st = cfx_pt2__member(&type, payload, "tensor_meta", JSON_OBJECT, err);
     if (!st)

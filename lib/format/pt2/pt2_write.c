@@ -23,13 +23,14 @@ static cfx_status put_program(cfx_pt2_writer *w, cfx_error *err)
     cfx_buf_puts(b, ", ");
     if (!st)
         st = cfx_pt2__put_signature(w, err);
-    cfx_buf_puts(b, ", \"metadata\": {}, \"treespec_namedtuple_fields\": {}}, "
-                    "\"opset_version\": {\"aten\": 10}, ");
+    cfx_buf_puts(
+        b,
+        ", \"metadata\": {}, \"treespec_namedtuple_fields\": {}}, \"opset_version\": {\"aten\": 10}, ");
     cfx_pt2__put_ranges(b, &w->symbols);
-    cfx_buf_puts(b, ", \"schema_version\": {\"major\": 8, \"minor\": 20}, "
-                    "\"verifiers\": [\"TRAINING\"], "
-                    "\"torch_version\": \"cfx " CFX_VERSION "\", "
-                    "\"guards_code\": []}");
+    cfx_buf_puts(
+        b,
+        ", \"schema_version\": {\"major\": 8, \"minor\": 20}, \"verifiers\": [\"TRAINING\"], \"torch_version\": \"cfx " CFX_VERSION
+        "\", \"guards_code\": []}");
     return !st && b->failed ? cfx_no_memory(err) : st;
 }
 

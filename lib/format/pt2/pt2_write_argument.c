@@ -232,10 +232,10 @@ static cfx_status put_items(cfx_pt2_writer *w, const cfx_seq *seq,
         cfx_value v = seq->item[i];
         cfx_pt2__put_comma(w->out);
         if (!fits(form, v))
-            st = cfx_fail(err, CFX_EUNSUPPORTED,
-                          "an argument is a list with a %s, which has no form "
-                          "in .pt2",
-                          cfx_kind_name(kind_in(v)));
+            st = cfx_fail(
+                err, CFX_EUNSUPPORTED,
+                "an argument is a list with a %s, which has no form in .pt2",
+                cfx_kind_name(kind_in(v)));
         else if (!cfx_value_is_seq(v))
             put_item(w, v, form);
         else

@@ -305,10 +305,10 @@ static cfx_status put_calls(cfx_pt2_writer *w, const cfx_graph *g,
     for (const cfx_node *n = cfx_graph_first(g); n && !st;
          n = cfx_node_next(n)) {
         if (n->op == CFX_CALL_METHOD || n->op == CFX_CALL_MODULE)
-            st = cfx_fail(err, CFX_EUNSUPPORTED,
-                          "%%%s is a %s, and such files have calls of ATen's "
-                          "operators only: cfx_to_aten makes them",
-                          n->name, cfx_opcode_names[n->op]);
+            st = cfx_fail(
+                err, CFX_EUNSUPPORTED,
+                "%%%s is a %s, and such files have calls of ATen's operators only: cfx_to_aten makes them",
+                n->name, cfx_opcode_names[n->op]);
         if (n->op != CFX_CALL_FUNCTION || cfx_pt2__is_item(n) ||
             (!w->depth && cfx_pt2__writes_back(n)))
             continue;
@@ -592,8 +592,8 @@ static cfx_status put_specs(cfx_pt2_writer *w, cfx_error *err)
 
 /* ---- Trees of values ---- */
 
-const char cfx_pt2__leaf[] = "{\"type\": null, \"context\": null, "
-                             "\"children_spec\": []}";
+const char cfx_pt2__leaf[] =
+    "{\"type\": null, \"context\": null, \"children_spec\": []}";
 
 static void put_tree(cfx_buf *b, cfx_value v)
 {
@@ -641,8 +641,9 @@ static void put_calls_of_modules(cfx_pt2_writer *w)
     const cfx_graph *g = cfx_graph_module_graph(w->gm);
     cfx_buf spec;
 
-    cfx_buf_puts(w->out, "\"module_call_graph\": [{\"fqn\": \"\", "
-                         "\"signature\": {\"inputs\": [], \"outputs\": [], ");
+    cfx_buf_puts(
+        w->out,
+        "\"module_call_graph\": [{\"fqn\": \"\", \"signature\": {\"inputs\": [], \"outputs\": [], ");
     cfx_buf_init(&spec, w->ctx);
     cfx_pt2__put_in_spec(&spec, &w->in_spec, g);
     put_spec(w, "in_spec", &spec);

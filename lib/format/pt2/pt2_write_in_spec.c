@@ -91,16 +91,16 @@ void cfx_pt2__in_spec_release(cfx_pt2_in_spec *s)
 /* ([inputs], {}), all positional. */
 static void put_positional(cfx_buf *b, const cfx_graph *g)
 {
-    cfx_buf_puts(b,
-                 "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", "
-                 "\"children_spec\": [{\"type\": \"builtins.tuple\", "
-                 "\"context\": \"null\", \"children_spec\": [");
+    cfx_buf_puts(
+        b,
+        "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [{\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [");
     for (size_t i = count_inputs(g); i > 0; i--) {
         cfx_pt2__put_comma(b);
         cfx_buf_puts(b, cfx_pt2__leaf);
     }
-    cfx_buf_puts(b, "]}, {\"type\": \"builtins.dict\", \"context\": \"[]\", "
-                    "\"children_spec\": []}]}]");
+    cfx_buf_puts(
+        b,
+        "]}, {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]");
 }
 
 void cfx_pt2__put_in_spec(cfx_buf *b, const cfx_pt2_in_spec *s,

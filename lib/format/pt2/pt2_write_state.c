@@ -66,10 +66,10 @@ static cfx_status add_state(cfx_pt2_states *s, const cfx_module *gm,
     if (!state || !state->tensor)
         return cfx_fail(err, CFX_EATTR, "the model has no '%s'", path);
     if (cfx_tensor_is_meta(state->tensor))
-        return cfx_fail(err, CFX_EWEIGHT,
-                        "'%s' has no numbers: give a file of weights with -w, "
-                        "or --random-weights 0",
-                        path);
+        return cfx_fail(
+            err, CFX_EWEIGHT,
+            "'%s' has no numbers: give a file of weights with -w, or --random-weights 0",
+            path);
     if (!cfx_pt2__number_of_dtype((cfx_dtype)state->tensor->dtype))
         return cfx_fail(err, CFX_EUNSUPPORTED, "'%s' is %s, unknown to .pt2",
                         path, cfx_dtypes[state->tensor->dtype].name);
@@ -255,11 +255,11 @@ static void put_payload(cfx_buf *b, const struct extent *e)
 
     cfx_pt2__put_comma(b);
     cfx_pt2__put_name(b, e->of->path);
-    cfx_buf_printf(b,
-                   ": {\"path_name\": \"%s_%zu\", \"is_param\": %s, "
-                   "\"use_pickle\": false, \"tensor_meta\": ",
-                   is_weight(e->of) ? "weight" : "tensor", e->file,
-                   e->of->order == PARAMETER ? "true" : "false");
+    cfx_buf_printf(
+        b,
+        ": {\"path_name\": \"%s_%zu\", \"is_param\": %s, \"use_pickle\": false, \"tensor_meta\": ",
+        is_weight(e->of) ? "weight" : "tensor", e->file,
+        e->of->order == PARAMETER ? "true" : "false");
     cfx_pt2__put_meta(b, &none, state->tensor, "cpu",
                       (int64_t)((size_t)(e->begin - e->first->begin) / size),
                       e->of->order == PARAMETER && real);

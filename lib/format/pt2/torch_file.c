@@ -137,9 +137,9 @@ static cfx_status add_tensor(struct naming *a, const cfx_pickled *v,
     /* Nested dicts with long keys have names that are longer than the file. */
     a->letters += a->name.len;
     if (a->letters / RATIO > a->file->pickle_size)
-        return cfx_fail(err, CFX_ELIMIT,
-                        "its names are out of proportion to "
-                        "the bytes of the pickle");
+        return cfx_fail(
+            err, CFX_ELIMIT,
+            "its names are out of proportion to the bytes of the pickle");
     if (!a->out)
         return CFX_OK;
     if (a->name.failed)

@@ -216,8 +216,8 @@ static void put_constructor(writer *w, const cfx_module *m)
     cfx_out_add(w->out, schema, len);
     cfx_out_putc(w->out, '(');
     if (!strncmp(schema, "TransformerEncoder(", 19))
-        cfx_out_puts(w->out, "torch.nn.Identity(), 0, "
-                             "enable_nested_tensor=False");
+        cfx_out_puts(w->out,
+                     "torch.nn.Identity(), 0, enable_nested_tensor=False");
     put_arguments(w, m);
     cfx_out_putc(w->out, ')');
 }
@@ -235,9 +235,9 @@ static void put_state(writer *w, const cfx_module *m, const cfx_module *gm)
             cfx_out_puts(w->out, ", None)\n");
             continue;
         }
-        cfx_out_puts(w->out, s->is_buffer ? ", torch.zeros("
-                                          : ", torch.nn.Parameter("
-                                            "torch.zeros(");
+        cfx_out_puts(w->out, s->is_buffer
+                                 ? ", torch.zeros("
+                                 : ", torch.nn.Parameter(torch.zeros(");
         cfx_print__extents(w->out, t->rank, t->shape);
         cfx_out_puts(w->out, ", dtype=torch.");
         cfx_out_puts(w->out, cfx_dtypes[t->dtype].name);
@@ -333,8 +333,9 @@ static void put_class(writer *w, const cfx_module *gm, bool state)
                          "        super().__init__()\n");
     put_modules(w, gm);
     if (gm == w->root && state)
-        cfx_out_puts(w->out, "        _load(self, pathlib.Path(__file__)"
-                             ".with_name(\"state.safetensors\"))\n");
+        cfx_out_puts(
+            w->out,
+            "        _load(self, pathlib.Path(__file__).with_name(\"state.safetensors\"))\n");
     if (gm == w->root)
         put_training(w);
     cfx_out_putc(w->out, '\n');
@@ -354,8 +355,7 @@ static bool has_guards(const cfx_module *root)
 static const char guards_class[] =
     "\n\n"
     "class GuardsFn(torch.nn.Module):\n"
-    "    \"\"\"Checks of inputs, which the text of a program leaves out."
-    "\"\"\"\n"
+    "    \"\"\"Checks of inputs, which the text of a program leaves out.\"\"\"\n"
     "\n"
     "    def forward(self, *args):\n"
     "        return None\n";
@@ -389,12 +389,10 @@ static const char loader[] =
     "        if path == \"__metadata__\":\n"
     "            continue\n"
     "        begin, end = entry[\"data_offsets\"]\n"
-    "        value = torch.empty(entry[\"shape\"], "
-    "dtype=_DTYPES[entry[\"dtype\"]])\n"
+    "        value = torch.empty(entry[\"shape\"], dtype=_DTYPES[entry[\"dtype\"]])\n"
     "        if begin < end:\n"
     "            value = torch.frombuffer(bytearray(data[begin:end]),\n"
-    "                                     dtype=value.dtype)"
-    ".reshape(value.shape)\n"
+    "                                     dtype=value.dtype).reshape(value.shape)\n"
     "        owner, _, name = path.rpartition(\".\")\n"
     "        owner = root.get_submodule(owner)\n"
     "        if name in owner._parameters:\n"

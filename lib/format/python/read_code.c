@@ -111,10 +111,9 @@ static cfx_status read_alias(cfx_python *p, const cfx_operation *o,
         p->inplace = NULL;
     }
     if (!is_word(name, len, n->name))
-        return cfx_reader_fail(r, o->at, CFX_EPARSE,
-                               "an operation should stand here: %s has a name "
-                               "already",
-                               n->name);
+        return cfx_reader_fail(
+            r, o->at, CFX_EPARSE,
+            "an operation should stand here: %s has a name already", n->name);
     if (p->typed && cfx_node_set_type(n, cfx_buf_str(&p->type), r->err))
         return cfx_reader_fail_at(r, o->at);
     return define(p, name, len, n);
@@ -360,10 +359,10 @@ static cfx_status read_statement(cfx_python *p, bool *done)
                    : cfx_python__unexpected(p, "the end of the statement");
     }
     if (is_keyword(p))
-        return cfx_reader_fail(&p->r, p->lx.text, CFX_EPARSE,
-                               "'%.*s' stands where an assignment or 'return' "
-                               "should: forward is straight-line code",
-                               (int)p->lx.len, p->lx.text);
+        return cfx_reader_fail(
+            &p->r, p->lx.text, CFX_EPARSE,
+            "'%.*s' stands where an assignment or 'return' should: forward is straight-line code",
+            (int)p->lx.len, p->lx.text);
     if (cfx_lexer_is(&p->lx, '('))
         return read_unpacking(p, &first);
     if (!at_name(p))
@@ -470,9 +469,9 @@ static cfx_status read_body(cfx_python *p, size_t indent)
     while (!st && cfx_python__find_line(p, p->at, &line) &&
            line.indent > indent) {
         if (body && line.indent != body)
-            return cfx_reader_fail(&p->r, line.s, CFX_EPARSE,
-                                   "the indentation changes: forward is "
-                                   "straight-line code");
+            return cfx_reader_fail(
+                &p->r, line.s, CFX_EPARSE,
+                "the indentation changes: forward is straight-line code");
         body = line.indent;
         cfx_python__enter(p, &line);
         st = read_line(p, &done);

@@ -53,8 +53,7 @@ static cfx_status read_own_name(init *in)
     if (!st && (!*in->name || strchr(in->name, '.')))
         st = cfx_reader_fail(
             &in->p->r, in->at, CFX_EPARSE,
-            "the name of a module or tensor is not empty, and has "
-            "no dot");
+            "the name of a module or tensor is not empty, and has no dot");
     return st;
 }
 
@@ -108,11 +107,10 @@ static cfx_status put_comment(cfx_buf *b, init *in)
     while (s < end && (*s == ' ' || *s == '#'))
         s++;
     if (s == end)
-        return cfx_reader_fail(&p->r, in->at, CFX_EUNSUPPORTED,
-                               "'%s' is a pickled module, which is not "
-                               "unpickled: write its repr behind it, as in "
-                               "# GELU(approximate='none')",
-                               in->name);
+        return cfx_reader_fail(
+            &p->r, in->at, CFX_EUNSUPPORTED,
+            "'%s' is a pickled module, which is not unpickled: write its repr behind it, as in # GELU(approximate='none')",
+            in->name);
     unfold(b, s, end);
     return CFX_OK;
 }

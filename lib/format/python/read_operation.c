@@ -63,9 +63,9 @@ static cfx_status read_call(cfx_python *p, cfx_operation *o)
     o->kwargs = n;
     for (; i < r->n; i++) {
         if ((i - first) % 2 == 0 && r->stack[i].kind != CFX_STR) {
-            st = cfx_reader_fail(r, at, CFX_EPARSE,
-                                 "an argument without a name follows one that "
-                                 "has one");
+            st = cfx_reader_fail(
+                r, at, CFX_EPARSE,
+                "an argument without a name follows one that has one");
             break;
         }
         r->stack[n++] = r->stack[i];
@@ -153,9 +153,9 @@ static cfx_status add_parts(cfx_python *p, const char *s)
         while (s < p->lx.end && (cfx_is_name_char(*s) || *s & 0x80))
             s++;
         if (s == part || cfx_is_digit(*part))
-            return cfx_reader_fail(&p->r, part, CFX_EPARSE,
-                                   "the name of an attribute should stand "
-                                   "here");
+            return cfx_reader_fail(
+                &p->r, part, CFX_EPARSE,
+                "the name of an attribute should stand here");
         add_part(p, part, (size_t)(s - part));
     }
     p->lx.at = s;
@@ -217,10 +217,10 @@ static cfx_status read_member(cfx_python *p, cfx_operation *o, const char *s,
     cfx_reader *r = &p->r;
     const char *dot = memchr(s, '.', len);
     if (dot)
-        return cfx_reader_fail(r, dot, CFX_EPARSE,
-                               "a statement holds one operation: %.*s should "
-                               "have a statement of its own",
-                               dot - s > 100 ? 100 : (int)(dot - s), s);
+        return cfx_reader_fail(
+            r, dot, CFX_EPARSE,
+            "a statement holds one operation: %.*s should have a statement of its own",
+            dot - s > 100 ? 100 : (int)(dot - s), s);
     cfx_lexer_next(&p->lx);
     if (cfx_lexer_is(&p->lx, '(')) {
         o->op = CFX_CALL_METHOD;

@@ -285,10 +285,7 @@ static cfx_status read_program(cfx_python *p, char *text, size_t len)
     if (write)
         return cfx_reader_fail(
             &p->r, write, CFX_EUNSUPPORTED,
-            "the program writes to its state or inputs, and "
-            "this text has them among its results: take "
-            "program.module().print_readable(), or save it "
-            "with torch.export.save");
+            "the program writes to its state or inputs, and this text has them among its results: take program.module().print_readable(), or save it with torch.export.save");
     for (const char *s = signature; *s && !st; s += *s == '\n') {
         s += strspn(s, " ");
         size_t n = strcspn(s, "\n");
@@ -488,9 +485,9 @@ static cfx_status read_block(file *f, cfx_module *m, size_t indent, int depth)
     while (!st && cfx_python__find_line(p, p->at, &line) &&
            (!m || line.indent > indent)) {
         if (own && line.indent != own - 1)
-            return cfx_reader_fail(&p->r, line.s, CFX_EPARSE,
-                                   "the indentation is not that of the lines "
-                                   "before");
+            return cfx_reader_fail(
+                &p->r, line.s, CFX_EPARSE,
+                "the indentation is not that of the lines before");
         own = line.indent + 1;
         cfx_python__enter(p, &line);
         st = read_item(f, m, depth);

@@ -96,9 +96,9 @@ static cfx_status take_shape(struct npy *h, struct text *in, cfx_error *err)
     while (!take(in, ')')) {
         int64_t extent;
         if (!take_extent(in, &extent))
-            return cfx_fail(err, CFX_EPARSE,
-                            "an extent of the shape is no natural number, or "
-                            "too large");
+            return cfx_fail(
+                err, CFX_EPARSE,
+                "an extent of the shape is no natural number, or too large");
         if (h->rank == CFX_MAX_RANK)
             return cfx_fail(err, CFX_EUNSUPPORTED, "the rank is more than %d",
                             CFX_MAX_RANK);
@@ -187,8 +187,7 @@ static cfx_status parse_dict(struct npy *h, struct text in, cfx_error *err)
         return cfx_fail(err, CFX_EPARSE, "text follows the header's dict");
     if (seen != 7)
         return cfx_fail(err, CFX_EPARSE,
-                        "the header lacks descr, "
-                        "fortran_order or shape");
+                        "the header lacks descr, fortran_order or shape");
     return CFX_OK;
 }
 
@@ -206,9 +205,8 @@ static cfx_status data_start(size_t *dict, size_t *data,
         return CFX_OK;
     if (p[MAGIC] < 1 || p[MAGIC] > 3)
         return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "version %d.%d of .npy is not "
-                        "offered",
-                        p[MAGIC], p[MAGIC + 1]);
+                        "version %d.%d of .npy is not offered", p[MAGIC],
+                        p[MAGIC + 1]);
     size_t n = p[8] | (size_t)p[9] << 8;
     *dict = MAGIC + 4;
     if (p[MAGIC] > 1) {

@@ -85,10 +85,10 @@ static cfx_status raw_read(cfx_tensors *out, cfx_context *ctx,
 {
     (void)map;
     *out = (cfx_tensors){.ctx = ctx};
-    return cfx_fail(err, CFX_EINVAL,
-                    "%s: tells no type and shape; name them as in "
-                    "%s:f32[1,3,224,224]",
-                    path, path);
+    return cfx_fail(
+        err, CFX_EINVAL,
+        "%s: tells no type and shape; name them as in %s:f32[1,3,224,224]",
+        path, path);
 }
 
 static cfx_status raw_write(const char *path, cfx_context *ctx,
@@ -110,10 +110,11 @@ static cfx_status raw_write(const char *path, cfx_context *ctx,
 }
 
 const cfx_tensor_format cfx_tensor_format__raw = {
-    .base = {.name = "raw",
-             .suffix = ".bin",
-             .doc = "The numbers of one tensor, row-major and little-endian; "
-                    "FILE.bin:f32[1,3,224,224] names their type and shape."},
+    .base =
+        {.name = "raw",
+         .suffix = ".bin",
+         .doc =
+             "The numbers of one tensor, row-major and little-endian; FILE.bin:f32[1,3,224,224] names their type and shape."},
     .read = raw_read,
     .read_typed = raw_read_typed,
     .write = raw_write,

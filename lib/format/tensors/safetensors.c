@@ -66,10 +66,9 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
     uint64_t len = 0;
 
     if (r->size < PREFIX)
-        return cfx_fail(err, CFX_EPARSE,
-                        "has %zu bytes, fewer than the 8 of "
-                        "the header's length",
-                        r->size);
+        return cfx_fail(
+            err, CFX_EPARSE,
+            "has %zu bytes, fewer than the 8 of the header's length", r->size);
     cfx_status st = read_at(r, prefix, PREFIX, 0, err);
     if (st)
         return st;
@@ -80,8 +79,7 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
                         (unsigned long long)len);
     if (len > r->size - PREFIX)
         return cfx_fail(err, CFX_EPARSE,
-                        "a header of %llu bytes does not fit "
-                        "into %zu",
+                        "a header of %llu bytes does not fit into %zu",
                         (unsigned long long)len, r->size);
     r->data = PREFIX + (size_t)len;
 
@@ -110,8 +108,7 @@ static cfx_status find_dtype(struct entry *e, const char *name, cfx_error *err)
         }
     }
     return cfx_fail(err, CFX_EUNSUPPORTED,
-                    "tensor '%s' has the dtype '%s', "
-                    "which is not offered",
+                    "tensor '%s' has the dtype '%s', which is not offered",
                     e->name, name);
 }
 
@@ -124,20 +121,18 @@ static cfx_status entry_bytes(size_t *out, const struct entry *e,
 
     if (rank > CFX_MAX_RANK)
         return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "tensor '%s' has rank %zu, more "
-                        "than %d",
-                        e->name, rank, CFX_MAX_RANK);
+                        "tensor '%s' has rank %zu, more than %d", e->name,
+                        rank, CFX_MAX_RANK);
     for (size_t i = 0; i < rank; i++) {
         const json_t *extent = json_array_get(e->shape, i);
         if (!json_is_integer(extent) || json_integer_value(extent) < 0)
-            return cfx_fail(err, CFX_EPARSE,
-                            "tensor '%s' has an extent that "
-                            "is no natural number",
-                            e->name);
+            return cfx_fail(
+                err, CFX_EPARSE,
+                "tensor '%s' has an extent that is no natural number",
+                e->name);
         if (!cfx_mul_size(&bytes, bytes, (size_t)json_integer_value(extent)))
             return cfx_fail(err, CFX_EPARSE,
-                            "tensor '%s' has a shape that is "
-                            "too large",
+                            "tensor '%s' has a shape that is too large",
                             e->name);
     }
     *out = bytes;
@@ -156,10 +151,10 @@ static cfx_status parse_entry(struct entry *e, const json_t *info,
     e->shape = json_object_get(info, "shape");
     if (!dtype || !json_is_array(e->shape) || json_array_size(offsets) != 2 ||
         !json_is_integer(begin) || !json_is_integer(end))
-        return cfx_fail(err, CFX_EPARSE,
-                        "tensor '%s' needs a dtype, a shape "
-                        "and two data_offsets",
-                        e->name);
+        return cfx_fail(
+            err, CFX_EPARSE,
+            "tensor '%s' needs a dtype, a shape and two data_offsets",
+            e->name);
     cfx_status st = find_dtype(e, dtype, err);
     if (!st)
         st = entry_bytes(&bytes, e, err);
@@ -168,16 +163,15 @@ static cfx_status parse_entry(struct entry *e, const json_t *info,
     json_int_t from = json_integer_value(begin), to = json_integer_value(end);
     if (from < 0 || to < from)
         return cfx_fail(err, CFX_EPARSE,
-                        "tensor '%s' has data from %lld to "
-                        "%lld",
-                        e->name, (long long)from, (long long)to);
+                        "tensor '%s' has data from %lld to %lld", e->name,
+                        (long long)from, (long long)to);
     e->begin = (size_t)from;
     e->end = (size_t)to;
     if (e->end - e->begin != bytes)
-        return cfx_fail(err, CFX_EPARSE,
-                        "tensor '%s' has %zu bytes of data, "
-                        "but its shape needs %zu",
-                        e->name, e->end - e->begin, bytes);
+        return cfx_fail(
+            err, CFX_EPARSE,
+            "tensor '%s' has %zu bytes of data, but its shape needs %zu",
+            e->name, e->end - e->begin, bytes);
     return CFX_OK;
 }
 
@@ -192,9 +186,7 @@ static cfx_status check_metadata(const json_t *meta, cfx_error *err)
     {
         if (!json_is_string(value))
             return cfx_fail(err, CFX_EPARSE,
-                            "__metadata__ has '%s', which is "
-                            "no string",
-                            key);
+                            "__metadata__ has '%s', which is no string", key);
     }
     return CFX_OK;
 }
@@ -219,16 +211,14 @@ static cfx_status check_layout(struct reader *r, cfx_error *err)
         const struct entry *e = &r->entry[i];
         if (e->begin != at)
             return cfx_fail(err, CFX_EPARSE,
-                            "tensor '%s' begins at %zu, where "
-                            "%zu is expected",
+                            "tensor '%s' begins at %zu, where %zu is expected",
                             e->name, e->begin, at);
         at = e->end;
     }
     if (at != r->size - r->data)
         return cfx_fail(err, CFX_EPARSE,
-                        "the tensors have %zu bytes, the file "
-                        "has %zu",
-                        at, r->size - r->data);
+                        "the tensors have %zu bytes, the file has %zu", at,
+                        r->size - r->data);
     return CFX_OK;
 }
 

@@ -39,8 +39,7 @@ static cfx_status check_shard(struct shards *s, const cfx_tensors *t,
             json_object_get(s->map, t->item[i].name));
         if (!file || strcmp(file, shard))
             return cfx_fail(err, CFX_EPARSE,
-                            "%s: '%s' is in %s, which the "
-                            "index does not say",
+                            "%s: '%s' is in %s, which the index does not say",
                             s->index, t->item[i].name, shard);
     }
     s->seen += t->n;
@@ -92,9 +91,8 @@ static cfx_status read_shards(struct shards *s, json_t *done, cfx_error *err)
     }
     if (s->seen != json_object_size(s->map))
         return cfx_fail(err, CFX_EPARSE,
-                        "%s: names %zu tensors, the files "
-                        "have %zu",
-                        s->index, json_object_size(s->map), s->seen);
+                        "%s: names %zu tensors, the files have %zu", s->index,
+                        json_object_size(s->map), s->seen);
     return CFX_OK;
 }
 

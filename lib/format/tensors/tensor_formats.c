@@ -59,9 +59,8 @@ static cfx_status fail_unknown(const char *path, cfx_error *err)
     }
     close(fd);
     return cfx_fail(err, CFX_EPARSE,
-                    "%s: is in no known format of tensors; "
-                    "known are %s",
-                    path, suffixes(known, sizeof(known), false));
+                    "%s: is in no known format of tensors; known are %s", path,
+                    suffixes(known, sizeof(known), false));
 }
 
 /* ---- Reading ---- */
@@ -185,10 +184,10 @@ cfx_status cfx_tensors_write(const char *path, cfx_context *ctx,
     char known[256];
 
     if (!format || !format->write)
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "%s: tensors are not written to "
-                        "such a file; known are %s",
-                        path, suffixes(known, sizeof(known), true));
+        return cfx_fail(
+            err, CFX_EUNSUPPORTED,
+            "%s: tensors are not written to such a file; known are %s", path,
+            suffixes(known, sizeof(known), true));
     if (!format->keyed && n != 1)
         return cfx_fail(err, CFX_EINVAL, "%s: holds one tensor, not %zu", path,
                         n);

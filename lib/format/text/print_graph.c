@@ -119,10 +119,11 @@ static void print_key(const cfx_values *v, const cfx_string *key)
 {
     bool plain = key->len && !(key->text[0] >= '0' && key->text[0] <= '9');
     for (uint32_t i = 0; i < key->len; i++)
-        plain = plain && key->text[i] &&
-                strchr("_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR"
-                       "STUVWXYZ0123456789",
-                       key->text[i]);
+        plain =
+            plain && key->text[i] &&
+            strchr(
+                "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+                key->text[i]);
     if (plain || v->style != CFX_STYLE_LOSSLESS)
         cfx_out_add(v->out, key->text, key->len);
     else

@@ -178,10 +178,10 @@ static bool asks_shape(const cfx_node *n)
 
 static cfx_status fail(const raiser *r, const cfx_node *n, const char *why)
 {
-    return cfx_fail(r->err, CFX_EUNSUPPORTED,
-                    "%%%s: %s %s: convert with torch.ao's "
-                    "convert_to_reference_fx",
-                    n->name, n->target->text, why);
+    return cfx_fail(
+        r->err, CFX_EUNSUPPORTED,
+        "%%%s: %s %s: convert with torch.ao's convert_to_reference_fx",
+        n->name, n->target->text, why);
 }
 
 /* ---- Scales ---- */
@@ -501,9 +501,9 @@ static cfx_status raise_kept(raiser *r, cfx_node *n, const cfx_node *source)
     if (!k && n->op == CFX_OUTPUT)
         return fail(r, n, "is a quantized tensor");
     if (!k)
-        return fail(r, n,
-                    "takes a quantized tensor, and no rule tells the "
-                    "scale of its result");
+        return fail(
+            r, n,
+            "takes a quantized tensor, and no rule tells the scale of its result");
     cfx_status st = CFX_OK;
     if (k->scale > 0) {
         params[SCALE] = cfx_float(k->scale);

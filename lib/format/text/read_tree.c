@@ -193,12 +193,11 @@ static cfx_status fail_hidden(tree_reader *t, const frame *f, const known *of,
                              path_of(t), (int)f->name_len, f->name,
                              cfx_buf_str(&names));
     else
-        st = cfx_reader_fail(r, f->at, CFX_EINVAL,
-                             "%s: the text of %.*s does not tell %s: "
-                             "write it into this line, as in %.*s(%s",
-                             path_of(t), (int)f->name_len, f->name,
-                             cfx_buf_str(&names), (int)f->name_len, f->name,
-                             cfx_buf_str(&line));
+        st = cfx_reader_fail(
+            r, f->at, CFX_EINVAL,
+            "%s: the text of %.*s does not tell %s: write it into this line, as in %.*s(%s",
+            path_of(t), (int)f->name_len, f->name, cfx_buf_str(&names),
+            (int)f->name_len, f->name, cfx_buf_str(&line));
     cfx_buf_release(&names);
     cfx_buf_release(&line);
     return st;
@@ -247,9 +246,9 @@ static cfx_status take_undecided(tree_reader *t, const frame *f,
             *bits |= (uint32_t)1 << k;
     }
     if (!ok)
-        return cfx_reader_fail(t->r, f->at, CFX_EPARSE,
-                               "undecided should be a tuple of names of "
-                               "arguments that have a default");
+        return cfx_reader_fail(
+            t->r, f->at, CFX_EPARSE,
+            "undecided should be a tuple of names of arguments that have a default");
     take_out(t, v);
     return CFX_OK;
 }

@@ -272,11 +272,10 @@ cfx_status cfx_text__check_pair(cfx_context *ctx, const char *path,
                         : (cfx_pair){.given = false};
 
     return text.given && text.text == replaced.text
-               ? cfx_fail(err, CFX_EWEIGHT,
-                          "%s: is the text before %s was written, which did "
-                          "not end: write both again (-w %s would take these "
-                          "weights)",
-                          path, weights, weights)
+               ? cfx_fail(
+                     err, CFX_EWEIGHT,
+                     "%s: is the text before %s was written, which did not end: write both again (-w %s would take these weights)",
+                     path, weights, weights)
                : CFX_OK;
 }
 
@@ -357,8 +356,7 @@ const cfx_model_format cfx_model_format__text = {
         {.name = "text",
          .suffix = ".fx",
          .doc =
-             "A model file, in PyTorch's text if that is lossless, else in its "
-             "superset, with the weights in OUT.safetensors.",
+             "A model file, in PyTorch's text if that is lossless, else in its superset, with the weights in OUT.safetensors.",
          .probe = text_probe},
     .options = CFX_SAVE_LOSSLESS,
     .read = text_read,

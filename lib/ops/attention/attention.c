@@ -49,10 +49,10 @@ static cfx_status check_bytes(cfx_call *call, const cfx_tensor *const in[3])
                     cfx_dim_mod(call->env, e, cfx_dim_int(CFX_QUAD)),
                     cfx_dim_int(0)) ||
         !cfx_dim_le(call->env, e, cfx_dim_int(CFX_QUANTIZED_DEPTH)))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "the last axis of query is no multiple of %d up "
-                             "to %d",
-                             CFX_QUAD, CFX_QUANTIZED_DEPTH);
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "the last axis of query is no multiple of %d up to %d", CFX_QUAD,
+            CFX_QUANTIZED_DEPTH);
     return CFX_OK;
 }
 
@@ -61,12 +61,11 @@ static cfx_status check_floats(cfx_call *call, const cfx_tensor *const in[3])
     const cfx_tensor *q = in[0], *k = in[1], *v = in[2];
     if (q->dtype != k->dtype || q->dtype != v->dtype ||
         !cfx_dtype_is_float((cfx_dtype)q->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "query, key and value must be "
-                             "of one float type, but are %s, %s and %s",
-                             cfx_dtypes[q->dtype].name,
-                             cfx_dtypes[k->dtype].name,
-                             cfx_dtypes[v->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "query, key and value must be of one float type, but are %s, %s and %s",
+            cfx_dtypes[q->dtype].name, cfx_dtypes[k->dtype].name,
+            cfx_dtypes[v->dtype].name);
     if (cfx_call_double(call, DROPOUT_P) != 0)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "dropout_p other than 0 is not supported");
@@ -87,11 +86,10 @@ static cfx_status check(cfx_call *call, const cfx_tensor *q,
     bool same = k->rank == q->rank && v->rank == q->rank;
     if (q->rank < 2 || k->rank < 2 || v->rank < 2 ||
         (!same && cfx_call_bool(call, ENABLE_GQA)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "query, key and value must have a rank of at "
-                             "least 2, the same one for enable_gqa, but they "
-                             "have %d, %d and %d",
-                             q->rank, k->rank, v->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "query, key and value must have a rank of at least 2, the same one for enable_gqa, but they have %d, %d and %d",
+            q->rank, k->rank, v->rank);
     if (q->rank > 4 || k->rank > 4 || v->rank > 4)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "more than 4 axes are not supported");
@@ -101,19 +99,19 @@ static cfx_status check(cfx_call *call, const cfx_tensor *q,
         return st;
     if (!cfx_dim_eq(call->env, q->shape[q->rank - 1], k->shape[k->rank - 1]) ||
         !cfx_dim_eq(call->env, k->shape[k->rank - 2], v->shape[v->rank - 2]))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "the last axes of query and "
-                             "key, or the rows of key and value, differ");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "the last axes of query and key, or the rows of key and value, differ");
     if (mask && cfx_call_bool(call, IS_CAUSAL))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Explicit attn_mask should not "
-                             "be set when is_causal=True");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Explicit attn_mask should not be set when is_causal=True");
     if (mask && mask->dtype != CFX_BOOL && mask->dtype != result_type(call))
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "Expected attn_mask dtype to "
-                             "be bool or to match %s, but got %s",
-                             takes_bytes(call) ? "the result" : "query dtype",
-                             cfx_dtypes[mask->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "Expected attn_mask dtype to be bool or to match %s, but got %s",
+            takes_bytes(call) ? "the result" : "query dtype",
+            cfx_dtypes[mask->dtype].name);
     return CFX_OK;
 }
 
@@ -126,9 +124,9 @@ static cfx_status check_groups(cfx_call *call, const cfx_tensor *q,
         !cfx_dim_eq(call->env,
                     cfx_dim_mod(call->env, q->shape[at], k->shape[at]),
                     cfx_dim_int(0)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "the heads of key and value "
-                             "must divide the heads of query");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "the heads of key and value must divide the heads of query");
     return CFX_OK;
 }
 
@@ -164,10 +162,9 @@ static cfx_status out_flash(cfx_call *call, const cfx_tensor *q,
     if (cfx_tensor_is_contiguous(q) ||
         (cfx_dim_is_int(e) && cfx_dim_is_int(ev)))
         return cfx_call_out(call, type, 4, shape);
-    return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                         "the memory format depends "
-                         "on whether the last axes of query and value agree, "
-                         "give them one symbol or numbers");
+    return cfx_call_fail(
+        call, CFX_EUNSUPPORTED,
+        "the memory format depends on whether the last axes of query and value agree, give them one symbol or numbers");
 }
 
 static cfx_status attention_infer(cfx_call *call)
@@ -391,10 +388,10 @@ const cfx_op cfx_op__quantized_scaled_dot_product_attention = {
               "value_scale, int value_zero_point, bool enable_gqa=False) -> "
               "Tensor",
     .params = params,
-    .aliases = "torch.ops.cfx.quantized_scaled_dot_product_attention.default "
-               "torch.ops.cfx.quantized_scaled_dot_product_attention",
-    .doc = "Attention of query over key and value of uint8, less a zero point "
-           "each.",
+    .aliases =
+        "torch.ops.cfx.quantized_scaled_dot_product_attention.default torch.ops.cfx.quantized_scaled_dot_product_attention",
+    .doc =
+        "Attention of query over key and value of uint8, less a zero point each.",
     .infer = attention_infer,
     .cost = attention_cost,
     .workspace = attention_workspace,

@@ -46,9 +46,9 @@ static cfx_value flash_build(cfx_scope *s, const cfx_call *call)
                         IN(ATTN_MASK), IN(DROPOUT_P), IN(IS_CAUSAL)};
     cfx_value key[] = {cfx_str(s, "scale"), IN(SCALE)};
     if (args[0].u.tensor->rank != 4)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "expected a query of (batch, heads, length, "
-                              "features)");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "expected a query of (batch, heads, length, features)");
     cfx_value y = cfx_call_function(
         s, "torch.nn.functional.scaled_dot_product_attention",
         (cfx_args){args, 6, key, 1});

@@ -168,9 +168,8 @@ cfx_value cfx_multi_head_attend(cfx_scope *s, cfx_multi_head *m)
     m->batched = cfx_rank(s, x[0]) == 3;
     m->weights = cfx_none();
     if (m->causal && is_none(mask))
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "Need attn_mask if specifying "
-                              "the is_causal hint.");
+        return cfx_scope_fail(
+            s, CFX_EINVAL, "Need attn_mask if specifying the is_causal hint.");
     for (int i = 0; i < 3 && !m->batched; i++)
         x[i] = same[i] ? x[i - 1]
                        : CFX_CALL(s, "torch.unsqueeze", x[i], cfx_int(1));
@@ -257,28 +256,26 @@ static cfx_value multi_head_build(cfx_scope *s, const cfx_call *call)
     int64_t heads = in[HEADS].u.i;
     bool separate = in[SEPARATE].u.i;
     if (q->rank != 2 && q->rank != 3)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "query should be unbatched 2D or "
-                              "batched 3D tensor but received %d-D query "
-                              "tensor",
-                              q->rank);
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "query should be unbatched 2D or batched 3D tensor but received %d-D query tensor",
+            q->rank);
     if (!cfx_dim_eq(env, q->shape[q->rank - 1], e))
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "was expecting embedding "
-                              "dimension of embed_dim_to_check");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "was expecting embedding dimension of embed_dim_to_check");
     if (heads < 1 || !cfx_dim_eq(env, cfx_dim_mod(env, e, cfx_dim_int(heads)),
                                  cfx_dim_int(0)))
         return cfx_scope_fail(s, CFX_EINVAL,
-                              "embed_dim not divisible by "
-                              "num_heads %lld",
+                              "embed_dim not divisible by num_heads %lld",
                               (long long)heads);
     if (separate ? is_none(in[Q_WEIGHT]) || is_none(in[K_WEIGHT]) ||
                        is_none(in[V_WEIGHT])
                  : is_none(in[IN_WEIGHT]))
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "use_separate_proj_weight is %s "
-                              "but a weight is None",
-                              separate ? "True" : "False");
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "use_separate_proj_weight is %s but a weight is None",
+            separate ? "True" : "False");
     cfx_multi_head m = {
         .x = {in[QUERY], in[KEY], in[VALUE]},
         .embed_dim = in[EMBED_DIM],
@@ -350,9 +347,9 @@ static void take_mask(cfx_scope *s, const cfx_value *in, cfx_multi_head *m)
     if (is_none(mask))
         return;
     if (type < 0 || type > 2) {
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "Mask Type should be 0 (src_mask), 1 "
-                       "(src_key_padding_mask), or 2 (default_mask)");
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "Mask Type should be 0 (src_mask), 1 (src_key_padding_mask), or 2 (default_mask)");
         return;
     }
     if (mask.u.tensor->dtype != CFX_BOOL ||
@@ -388,13 +385,11 @@ static cfx_value native_build(cfx_scope *s, const cfx_call *call)
     };
     if (m.heads < 1 || m.embed_dim.u.i % m.heads)
         return cfx_scope_fail(s, CFX_EINVAL,
-                              "`embed_dim` must divide evenly "
-                              "by `num_heads`");
+                              "`embed_dim` must divide evenly by `num_heads`");
     for (int i = 0; i < 3; i++) {
         if (in[i].u.tensor->rank != 3)
             return cfx_scope_fail(s, CFX_ESHAPE,
-                                  "expected 3-D tensors, got "
-                                  "%d-D",
+                                  "expected 3-D tensors, got %d-D",
                                   in[i].u.tensor->rank);
         m.x[i] = i && cfx_multi_head_same(in[i], in[i - 1])
                      ? m.x[i - 1]

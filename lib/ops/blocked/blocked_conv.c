@@ -109,9 +109,9 @@ static cfx_status check_groups(const cfx_call *call, const conv *c)
     cfx_dim per = cfx_dim_floordiv(call->env, c->w->shape[0], c->groups);
     if (c->rows || c->depthwise ||
         !equal(call, cfx_dim_mul(call->env, per, c->groups), c->w->shape[0]))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "groups of a blocked input need a weight with "
-                             "whole blocks for each");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "groups of a blocked input need a weight with whole blocks for each");
     return CFX_OK;
 }
 
@@ -130,9 +130,9 @@ static cfx_status check_channels(const cfx_call *call, const conv *c)
     cfx_dim up = cfx_dim_add(call->env, n, cfx_dim_int(CFX_BLOCK - 1));
     cfx_dim blocks = cfx_dim_floordiv(call->env, up, cfx_dim_int(CFX_BLOCK));
     if (!is_dense(call, c) || !equal(call, blocks, c->w->shape[1]))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "in_channels must end in the last block of an "
-                             "input without groups");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "in_channels must end in the last block of an input without groups");
     return CFX_OK;
 }
 
@@ -151,9 +151,9 @@ static cfx_status check_scale(const cfx_call *call, conv *c)
         !equal(call, s->shape[1], x->shape[1]) ||
         !equal(call, s->shape[2], one) || !equal(call, s->shape[3], one) ||
         !equal(call, s->shape[4], x->shape[4]))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "input_scale must be (N, I, 1, 1, 16) for an "
-                             "input (N, I, H, W, 16) without groups");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "input_scale must be (N, I, 1, 1, 16) for an input (N, I, H, W, 16) without groups");
     return CFX_OK;
 }
 
@@ -302,8 +302,8 @@ const cfx_op cfx_op__blocked_conv2d = {
     .params = cfx_blocked_conv_params,
     .aliases =
         "torch.ops.cfx.blocked_conv2d.default torch.ops.cfx.blocked_conv2d",
-    .doc = "A convolution in blocks of 16 channels, plus bias and a tensor, "
-           "clamped, with an activation.",
+    .doc =
+        "A convolution in blocks of 16 channels, plus bias and a tensor, clamped, with an activation.",
     .state_size = sizeof(conv),
     .infer = conv_infer,
     .cost = conv_cost,

@@ -26,9 +26,9 @@ static cfx_status read_filters(const cfx_call *call, pair *p)
     if (w->rank != 4 ||
         !cfx_dim_eq(call->env, w->shape[3], cfx_dim_int(CFX_BLOCK)) ||
         !cfx_dim_eq(call->env, w->shape[0], p->conv.shape[1]))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected a depthwise_weight (O, kh, kw, 16) for "
-                             "a weight of O blocks");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected a depthwise_weight (O, kh, kw, 16) for a weight of O blocks");
     for (int i = 0; i < 2; i++) {
         p->window.in[i] = p->conv.shape[2 + i];
         p->window.kernel[i] = w->shape[1 + i];
@@ -62,9 +62,9 @@ static cfx_status pair_infer(cfx_call *call)
     cfx_dtype type;
     cfx_status st = cfx_blocked_conv_infer(call, &p->conv);
     if (!st && p->conv.depthwise)
-        st = cfx_call_fail(call, CFX_ESHAPE,
-                           "expected a weight of all input channels in front "
-                           "of depthwise_weight");
+        st = cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected a weight of all input channels in front of depthwise_weight");
     if (!st)
         st = read_second(call, p);
     if (!st)
@@ -139,10 +139,10 @@ const cfx_op cfx_op__blocked_conv2d_depthwise = {
         "depthwise_algorithm=None, ScalarType? depthwise_dtype=None) -> "
         "Tensor",
     .params = cfx_blocked_conv_params,
-    .aliases = "torch.ops.cfx.blocked_conv2d_depthwise.default "
-               "torch.ops.cfx.blocked_conv2d_depthwise",
-    .doc = "A convolution in blocks of 16 channels, and one of each channel "
-           "behind it.",
+    .aliases =
+        "torch.ops.cfx.blocked_conv2d_depthwise.default torch.ops.cfx.blocked_conv2d_depthwise",
+    .doc =
+        "A convolution in blocks of 16 channels, and one of each channel behind it.",
     .state_size = sizeof(pair),
     .infer = pair_infer,
     .cost = pair_cost,

@@ -51,8 +51,7 @@ cfx_status cfx_epilogue_check_image(const cfx_call *call,
         (bias->rank != 1 || !cfx_dim_eq(call->env, bias->shape[0], channels)))
         return cfx_call_fail(
             call, CFX_ESHAPE,
-            "expected a bias with an element for each channel "
-            "of the result's blocks");
+            "expected a bias with an element for each channel of the result's blocks");
     bool same = !add || add->rank == 5;
     for (int i = 0; add && same && i < 5; i++)
         same = cfx_dim_eq(call->env, add->shape[i], shape[i]);

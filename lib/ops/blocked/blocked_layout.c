@@ -131,10 +131,10 @@ static cfx_status from_infer(cfx_call *call)
     char s[64], t[64];
     if (x->rank != 5 ||
         !cfx_dim_eq(call->env, x->shape[4], cfx_dim_int(CFX_BLOCK)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected blocks of channels, (N, C / 16, H, W, "
-                             "16), got a tensor of rank %d",
-                             x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected blocks of channels, (N, C / 16, H, W, 16), got a tensor of rank %d",
+            x->rank);
     if (!cfx_dim_le(call->env, cfx_dim_int(0), channels) ||
         !cfx_dim_eq(call->env, blocks_of(call->env, channels, CFX_BLOCK),
                     x->shape[1])) {

@@ -34,9 +34,9 @@ static cfx_status check_added(const cfx_call *call, const cfx_tensor *bias,
 {
     if (bias && (bias->rank != 1 ||
                  !cfx_dim_eq(call->env, bias->shape[0], shape[rank - 1])))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "the bias does not have one element for each "
-                             "output feature");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "the bias does not have one element for each output feature");
     bool same = !add || add->rank == rank;
     for (int i = 0; add && same && i < rank; i++)
         same = cfx_dim_eq(call->env, add->shape[i], shape[i]);
@@ -128,8 +128,8 @@ const cfx_op cfx_op__packed_linear = {
     .params = params,
     .aliases =
         "torch.ops.cfx.packed_linear.default torch.ops.cfx.packed_linear",
-    .doc = "input times a weight in blocks of 16 features, scaled, plus bias "
-           "and a tensor, clamped, with an activation.",
+    .doc =
+        "input times a weight in blocks of 16 features, scaled, plus bias and a tensor, clamped, with an activation.",
     .state_size = sizeof(cfx_epilogue),
     .infer = linear_infer,
     .cost = linear_cost,

@@ -46,12 +46,10 @@ cfx_status cfx_packed_check(const cfx_call *call, const cfx_tensor *w,
 
     cfx_tensor_format_type(w, t, sizeof(t));
     if (!has_form(call, w))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected a weight (N / 16, K, 16), of bfloat16 "
-                             "(N / 16, K / 2, 16, 2), of int8 (N / 16, K / 4, "
-                             "16, 4), or of int4 in uint8 (N / 16, K / 8, 16, "
-                             "4), but got %s",
-                             t);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected a weight (N / 16, K, 16), of bfloat16 (N / 16, K / 2, 16, 2), of int8 (N / 16, K / 4, 16, 4), or of int4 in uint8 (N / 16, K / 8, 16, 4), but got %s",
+            t);
     cfx_dim up = cfx_dim_add(env, rows, cfx_dim_int(CFX_BLOCK - 1));
     cfx_dim blocks = cfx_dim_floordiv(env, up, cfx_dim_int(CFX_BLOCK));
     if (cfx_dim_le(env, cfx_dim_int(0), rows) &&
@@ -91,11 +89,9 @@ cfx_status cfx_packed_check_scale(const cfx_call *call, const cfx_tensor *w,
                              cfx_dtypes[scale->dtype].name);
     return !scale || fits(call, scale, w)
                ? CFX_OK
-               : cfx_call_fail(call, CFX_ESHAPE,
-                               "the scale has neither one element for each "
-                               "feature of the weight's blocks nor the shape "
-                               "(N / 16, groups, 16), where groups divide the "
-                               "weights");
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "the scale has neither one element for each feature of the weight's blocks nor the shape (N / 16, groups, 16), where groups divide the weights");
 }
 
 cfx_dim cfx_packed_groups(const cfx_tensor *scale)

@@ -16,10 +16,10 @@ static cfx_status infer(cfx_call *call, bool takes_bytes)
     cfx_dim shape[CFX_MAX_RANK];
     if (x->rank != 5 ||
         !cfx_dim_eq(call->env, x->shape[4], cfx_dim_int(CFX_BLOCK)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected blocks of channels, (N, C / 16, H, W, "
-                             "16), got a tensor of rank %d",
-                             x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected blocks of channels, (N, C / 16, H, W, 16), got a tensor of rank %d",
+            x->rank);
     if (x->dtype != CFX_F32 && x->dtype != CFX_BF16 &&
         !(takes_bytes && x->dtype == CFX_U8))
         return cfx_call_fail(
@@ -116,12 +116,11 @@ static cfx_status avg_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__blocked_max_pool2d = {
-    .schema = "blocked_max_pool2d(Tensor self, SymInt[2] kernel_size, "
-              "SymInt[2]? stride=None, SymInt[2] padding=0, SymInt[2] "
-              "dilation=1, bool ceil_mode=False) -> Tensor",
+    .schema =
+        "blocked_max_pool2d(Tensor self, SymInt[2] kernel_size, SymInt[2]? stride=None, SymInt[2] padding=0, SymInt[2] dilation=1, bool ceil_mode=False) -> Tensor",
     .params = cfx_pool_params,
-    .aliases = "torch.ops.cfx.blocked_max_pool2d.default "
-               "torch.ops.cfx.blocked_max_pool2d",
+    .aliases =
+        "torch.ops.cfx.blocked_max_pool2d.default torch.ops.cfx.blocked_max_pool2d",
     .doc = "The maximum of each window, in blocks of 16 channels.",
     .state_size = sizeof(cfx_pool_windows),
     .infer = max_infer,
@@ -136,8 +135,8 @@ const cfx_op cfx_op__blocked_avg_pool2d = {
               "ceil_mode=False, bool count_include_pad=True, int? "
               "divisor_override=None) -> Tensor",
     .params = cfx_pool_params,
-    .aliases = "torch.ops.cfx.blocked_avg_pool2d.default "
-               "torch.ops.cfx.blocked_avg_pool2d",
+    .aliases =
+        "torch.ops.cfx.blocked_avg_pool2d.default torch.ops.cfx.blocked_avg_pool2d",
     .doc = "The mean of each window, in blocks of 16 channels.",
     .state_size = sizeof(cfx_pool_windows),
     .infer = avg_infer,

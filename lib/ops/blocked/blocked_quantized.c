@@ -81,15 +81,15 @@ static cfx_status check_end(const cfx_call *call, cfx_dim blocks,
     for (int i = 0; i < 3; i++) {
         const cfx_tensor *t = cfx_call_tensor(call, each[i]);
         if (t && (t->rank != 1 || !equal(call, t->shape[0], channels)))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "offset, scale and bias must have an element "
-                                 "for each channel of the weight's blocks");
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "offset, scale and bias must have an element for each channel of the weight's blocks");
     }
     if (!cfx_dim_le(call->env, depth, cfx_dim_int(CFX_QUANTIZED_DEPTH)))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "a sum of more than %d products may not fit into "
-                             "32 bits",
-                             CFX_QUANTIZED_DEPTH);
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "a sum of more than %d products may not fit into 32 bits",
+            CFX_QUANTIZED_DEPTH);
     if (!is_zero_point(call, INPUT_ZERO_POINT) ||
         !is_zero_point(call, ZERO_POINT))
         return cfx_call_fail(call, CFX_EINVAL,
@@ -156,11 +156,10 @@ static cfx_status linear_infer(cfx_call *call)
         return st;
     if (x->rank < 1 || w->rank != 4 || !is(call, w->shape[2], CFX_BLOCK) ||
         !is(call, w->shape[3], CFX_QUAD))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected an input (..., K) and a weight "
-                             "(out_features / 16, K / 4, 16, 4), but got "
-                             "ranks %d and %d",
-                             x->rank, w->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected an input (..., K) and a weight (out_features / 16, K / 4, 16, 4), but got ranks %d and %d",
+            x->rank, w->rank);
     if (!equal(call, x->shape[x->rank - 1], linear_depth(call)))
         return cfx_call_fail(call, CFX_ESHAPE,
                              "input and weight differ in their features");
@@ -203,14 +202,13 @@ static cfx_status linear_run(cfx_call *call)
     "Scalar? min=None, Scalar? max=None, int? zero_point=None) -> Tensor"
 
 const cfx_op cfx_op__quantized_linear = {
-    .schema = "quantized_linear(Tensor input, Tensor weight, SymInt "
-              "out_features, Tensor offset, Tensor scale, Tensor? bias=None, "
-              "" END,
+    .schema =
+        "quantized_linear(Tensor input, Tensor weight, SymInt out_features, Tensor offset, Tensor scale, Tensor? bias=None, " END,
     .params = params,
-    .aliases = "torch.ops.cfx.quantized_linear.default "
-               "torch.ops.cfx.quantized_linear",
-    .doc = "uint8 times a weight of int8 in blocks of 16 features, plus an "
-           "offset, scaled, plus bias, clamped; with a zero point rounded.",
+    .aliases =
+        "torch.ops.cfx.quantized_linear.default torch.ops.cfx.quantized_linear",
+    .doc =
+        "uint8 times a weight of int8 in blocks of 16 features, plus an offset, scaled, plus bias, clamped; with a zero point rounded.",
     .infer = linear_infer,
     .cost = linear_cost,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
@@ -287,9 +285,9 @@ static cfx_status check_other(const cfx_call *call, const struct conv *c,
     if (!t)
         return CFX_OK;
     if (c->depthwise || !cfx_call_has(call, ZERO_POINT))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "a sum takes a zero point, and a filter for all "
-                             "channels");
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "a sum takes a zero point, and a filter for all channels");
     bool same = t->rank == 5;
     for (int i = 0; same && i < 5; i++)
         same = equal(call, t->shape[i], shape[i]);
@@ -319,10 +317,10 @@ static cfx_status conv_infer(cfx_call *call)
         return st;
     if (c->depthwise && !cfx_dim_le(call->env, conv_depth(call, c),
                                     cfx_dim_int(CFX_QUANTIZED_TAPS)))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "filters of one channel with more than %d "
-                             "weights are not supported",
-                             CFX_QUANTIZED_TAPS);
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "filters of one channel with more than %d weights are not supported",
+            CFX_QUANTIZED_TAPS);
     cfx_dim shape[] = {c->x->shape[0], c->w->shape[0],
                        cfx_blocked_window_out(call->env, &c->window, 0),
                        cfx_blocked_window_out(call->env, &c->window, 1),
@@ -425,8 +423,8 @@ const cfx_op cfx_op__quantized_conv2d = {
         "float sum_bias=0.0, int sum_zero_point=0, int sum_min=0, int "
         "sum_max=255, int groups=1) -> Tensor",
     .params = params,
-    .aliases = "torch.ops.cfx.quantized_conv2d.default "
-               "torch.ops.cfx.quantized_conv2d",
+    .aliases =
+        "torch.ops.cfx.quantized_conv2d.default torch.ops.cfx.quantized_conv2d",
     .doc = "A convolution of uint8 in blocks of channels by int8, plus an "
            "offset, scaled, plus bias, clamped; with a zero point rounded, "
            "and with other then added as quantized_add does.",

@@ -30,9 +30,9 @@ cfx_status cfx_blocked_check_range(const cfx_call *call, int zero_point,
     int64_t most = cfx_call_int(call, quant_max);
     if (zero >= 0 && zero <= 255 && least >= 0 && least <= most && most <= 255)
         return CFX_OK;
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "zero point, quant_min and quant_max of uint8 are in "
-                         "0..255, quant_min not above quant_max");
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "zero point, quant_min and quant_max of uint8 are in 0..255, quant_min not above quant_max");
 }
 
 cfx_blocked_range cfx_blocked_range_of(const cfx_call *call, int zero_point,
@@ -119,13 +119,14 @@ static cfx_status add_run(cfx_call *call)
 #define RANGE "int zero_point, int quant_min=0, int quant_max=255"
 
 const cfx_op cfx_op__quantized_add = {
-    .schema = "quantized_add(Tensor self, Tensor other, float scale, float "
-              "other_scale, float bias, " RANGE ") -> Tensor",
+    .schema =
+        "quantized_add(Tensor self, Tensor other, float scale, float other_scale, float bias, " RANGE
+        ") -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.quantized_add.default torch.ops.cfx.quantized_add",
-    .doc = "self times scale plus other times other_scale plus bias, rounded, "
-           "plus a zero point, clamped.",
+    .doc =
+        "self times scale plus other times other_scale plus bias, rounded, plus a zero point, clamped.",
     .infer = add_infer,
     .cost = add_cost,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
@@ -151,10 +152,10 @@ static cfx_status mean_infer(cfx_call *call)
         return st;
     if (x->rank != 5 ||
         !cfx_dim_eq(call->env, x->shape[4], cfx_dim_int(CFX_BLOCK)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected blocks of channels, (N, C / 16, H, W, "
-                             "16), got a tensor of rank %d",
-                             x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected blocks of channels, (N, C / 16, H, W, 16), got a tensor of rank %d",
+            x->rank);
     if (!cfx_dim_le(call->env, one, pixels_of(call)) ||
         !cfx_dim_le(call->env, pixels_of(call), most))
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
@@ -196,10 +197,10 @@ const cfx_op cfx_op__quantized_mean2d = {
     .schema = "quantized_mean2d(Tensor self, float scale, float bias, " RANGE
               ") -> Tensor",
     .params = params,
-    .aliases = "torch.ops.cfx.quantized_mean2d.default "
-               "torch.ops.cfx.quantized_mean2d",
-    .doc = "The mean of each channel of an image in blocks, times scale plus "
-           "bias, rounded, plus a zero point, clamped.",
+    .aliases =
+        "torch.ops.cfx.quantized_mean2d.default torch.ops.cfx.quantized_mean2d",
+    .doc =
+        "The mean of each channel of an image in blocks, times scale plus bias, rounded, plus a zero point, clamped.",
     .infer = mean_infer,
     .cost = mean_cost,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
@@ -263,8 +264,8 @@ const cfx_op cfx_op__quantize_to_blocked = {
     .schema = "quantize_to_blocked(Tensor self, float scale, " RANGE
               ", int block=16) -> Tensor",
     .params = params,
-    .aliases = "torch.ops.cfx.quantize_to_blocked.default "
-               "torch.ops.cfx.quantize_to_blocked",
+    .aliases =
+        "torch.ops.cfx.quantize_to_blocked.default torch.ops.cfx.quantize_to_blocked",
     .doc = "quantize_per_tensor of an image to uint8, in blocks of channels.",
     .infer = blocked_infer,
     .cost = blocked_cost,

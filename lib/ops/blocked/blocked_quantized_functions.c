@@ -54,8 +54,8 @@ static cfx_status lookup_run(cfx_call *call)
 const cfx_op cfx_op__quantized_lookup = {
     .schema = "quantized_lookup(Tensor self, Tensor table) -> Tensor",
     .params = params,
-    .aliases = "torch.ops.cfx.quantized_lookup.default "
-               "torch.ops.cfx.quantized_lookup",
+    .aliases =
+        "torch.ops.cfx.quantized_lookup.default torch.ops.cfx.quantized_lookup",
     .doc = "The element of a table of 256 bytes that each byte chooses.",
     .infer = lookup_infer,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
@@ -117,15 +117,13 @@ static cfx_status norm_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__quantized_layer_norm = {
-    .schema = "quantized_layer_norm(Tensor self, Tensor weight, Tensor bias, "
-              "float eps, int zero_point, int quant_min=0, int "
-              "quant_max=255) -> Tensor",
+    .schema =
+        "quantized_layer_norm(Tensor self, Tensor weight, Tensor bias, float eps, int zero_point, int quant_min=0, int quant_max=255) -> Tensor",
     .params = params,
-    .aliases = "torch.ops.cfx.quantized_layer_norm.default "
-               "torch.ops.cfx.quantized_layer_norm",
-    .doc = "self minus the mean of its row, divided by the root of its "
-           "variance plus eps, times weight plus bias, rounded, plus a zero "
-           "point, clamped.",
+    .aliases =
+        "torch.ops.cfx.quantized_layer_norm.default torch.ops.cfx.quantized_layer_norm",
+    .doc =
+        "self minus the mean of its row, divided by the root of its variance plus eps, times weight plus bias, rounded, plus a zero point, clamped.",
     .infer = norm_infer,
     .cost = norm_cost,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,

@@ -95,11 +95,11 @@ static cfx_status packed_embedding_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__packed_embedding = {
-    .schema = "packed_embedding(Tensor weight, Tensor indices, SymInt "
-              "num_embeddings, Tensor scale) -> Tensor",
+    .schema =
+        "packed_embedding(Tensor weight, Tensor indices, SymInt num_embeddings, Tensor scale) -> Tensor",
     .params = params,
-    .aliases = "torch.ops.cfx.packed_embedding.default "
-               "torch.ops.cfx.packed_embedding",
+    .aliases =
+        "torch.ops.cfx.packed_embedding.default torch.ops.cfx.packed_embedding",
     .doc = "Rows of a table of integers in blocks of 16 rows, scaled.",
     .infer = packed_embedding_infer,
     .cost = packed_embedding_cost,

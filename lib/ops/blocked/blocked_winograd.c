@@ -58,9 +58,7 @@ static cfx_status check_forms(const cfx_call *call, const struct winograd *c)
     if (!fits)
         return cfx_call_fail(
             call, CFX_ESHAPE,
-            "expected an input (N, I, H, W, 16) and a weight "
-            "(36, O, I, 16, 16), of bfloat16 (16, O, I, 8, 16, "
-            "2), but got ranks %d and %d",
+            "expected an input (N, I, H, W, 16) and a weight (36, O, I, 16, 16), of bfloat16 (16, O, I, 8, 16, 2), but got ranks %d and %d",
             x->rank, w->rank);
     return cfx_dim_eq(call->env, x->shape[1], w->shape[2])
                ? CFX_OK
@@ -177,10 +175,10 @@ const cfx_op cfx_op__blocked_winograd_conv2d = {
         "Scalar? max=None, str? activation=None, float[] scalars=[], str? "
         "algorithm=None, ScalarType? dtype=None) -> Tensor",
     .params = params,
-    .aliases = "torch.ops.cfx.blocked_winograd_conv2d.default "
-               "torch.ops.cfx.blocked_winograd_conv2d",
-    .doc = "A 3x3 convolution in blocks of 16 channels by Winograd's F(4x4, "
-           "3x3), plus bias and a tensor, clamped, with an activation.",
+    .aliases =
+        "torch.ops.cfx.blocked_winograd_conv2d.default torch.ops.cfx.blocked_winograd_conv2d",
+    .doc =
+        "A 3x3 convolution in blocks of 16 channels by Winograd's F(4x4, 3x3), plus bias and a tensor, clamped, with an activation.",
     .state_size = sizeof(struct winograd),
     .infer = winograd_infer,
     .cost = winograd_cost,

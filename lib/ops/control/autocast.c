@@ -268,8 +268,7 @@ static cfx_status call_cast(cfx_scope *s, const cfx_target *t,
     if (p == UNSUPPORTED)
         return cfx_fail(
             &s->error, CFX_EUNSUPPORTED,
-            "%s within autocast is not supported: save "
-            "ep.run_decompositions(), which has the casts in the graph",
+            "%s within autocast is not supported: save ep.run_decompositions(), which has the casts in the graph",
             t->schema->name);
     s->autocast = NULL;
     cfx_dtype type = type_for(s, p, t->schema, in);
@@ -293,8 +292,7 @@ cfx_status cfx_control__autocast(control *c, cfx_value *out)
     if (on && strcmp(device.u.str->text, "cpu"))
         return cfx_call_fail(
             c->call, CFX_EUNSUPPORTED,
-            "autocast is only supported for the CPU, not for %s: save "
-            "ep.run_decompositions(), which has the casts in the graph",
+            "autocast is only supported for the CPU, not for %s: save ep.run_decompositions(), which has the casts in the graph",
             device.u.str->text);
     c->s->autocast = on ? call_cast : NULL;
     c->s->autocast_type = cfx_call_dtype(c->call, DTYPE, CFX_BF16);

@@ -29,11 +29,9 @@ cfx_status cfx_scope_call_graph(cfx_scope *s, cfx_call *call, int k,
     const cfx_unbound_call c = {.args = args, .nargs = n};
     cfx_value f = cfx_call_value(call, k);
     if (f.kind != CFX_MODULE)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "argument '%s' must be a "
-                             "graph, not %s",
-                             cfx_call__param_name(call, k),
-                             cfx_kind_name((cfx_kind)f.kind));
+        return cfx_call_fail(
+            call, CFX_EINVAL, "argument '%s' must be a graph, not %s",
+            cfx_call__param_name(call, k), cfx_kind_name((cfx_kind)f.kind));
     return s->hook.call_graph(s, f.u.module, NULL, &c, NULL, out);
 }
 
@@ -53,18 +51,17 @@ cfx_status cfx_control__truth(control *c, cfx_value v, const char *what,
     }
     if (v.kind != CFX_TENSOR)
         return cfx_call_fail(c->call, CFX_EINVAL,
-                             "Expected %s to be bool or "
-                             "tensor, but got %s",
+                             "Expected %s to be bool or tensor, but got %s",
                              what, cfx_kind_name((cfx_kind)v.kind));
     const cfx_tensor *t = v.u.tensor;
     cfx_dim n = cfx_infer_numel(c->call->env, t->rank, t->shape);
     if (!cfx_dim_eq(c->call->env, n, cfx_dim_int(1))) {
         char type[128];
         cfx_tensor_format_type(t, type, sizeof(type));
-        return cfx_call_fail(c->call, CFX_EINVAL,
-                             "Expected %s to be bool or "
-                             "single-element tensor, but got %s",
-                             what, type);
+        return cfx_call_fail(
+            c->call, CFX_EINVAL,
+            "Expected %s to be bool or single-element tensor, but got %s",
+            what, type);
     }
     *known = !cfx_tensor_is_meta(t);
     if (*known)
@@ -166,9 +163,8 @@ static cfx_status merge_seqs(const control_merge *m, cfx_value a, cfx_value b,
     control_row row;
     if (x->len != y->len)
         return cfx_call_fail(m->c->call, CFX_EINVAL,
-                             "%s gives %u values, %s "
-                             "gives %u",
-                             m->a, x->len, m->b, y->len);
+                             "%s gives %u values, %s gives %u", m->a, x->len,
+                             m->b, y->len);
     cfx_status st = cfx_control__row(m->c, &row, x->len);
     for (uint32_t i = 0; !st && i < x->len; i++)
         st = cfx_control__merge(m, x->item[i], y->item[i], &row.v[i]);
@@ -275,43 +271,42 @@ CONTROL(cond, cond,
         "cond(any pred, any true_fn, any false_fn, any[] operands=[]) -> any",
         "torch.ops.higher_order.cond torch.cond",
         "What one of two graphs gives.", .flags = CFX_OP_ONE_GRAPH);
-CONTROL(while_loop, while_loop,
-        "while_loop(any cond_fn, any body_fn, any[] carried_inputs, "
-        "any[] additional_inputs=[]) -> any",
-        "torch.ops.higher_order.while_loop",
-        "Repeat a graph on what it gave, as long as another gives true.", );
+CONTROL(
+    while_loop, while_loop,
+    "while_loop(any cond_fn, any body_fn, any[] carried_inputs, any[] additional_inputs=[]) -> any",
+    "torch.ops.higher_order.while_loop",
+    "Repeat a graph on what it gave, as long as another gives true.", );
 CONTROL(map_impl, map, "map_impl(any f, any[] xs, any[] pos_args=[]) -> any",
         "torch.ops.higher_order.map_impl torch.ops.higher_order.map",
         "What a graph gives for each slice of tensors, stacked.",
         .rounds = slices);
-CONTROL(scan, scan,
-        "scan(any combine_fn, any[] init, any[] xs, "
-        "any[] additional_inputs=[]) -> any",
-        "torch.ops.higher_order.scan",
-        "A graph that goes over the slices of tensors and carries values.",
-        .rounds = slices);
-CONTROL(associative_scan, associative_scan,
-        "associative_scan(any combine_fn, any[] xs, "
-        "any[] additional_inputs=[]) -> any",
-        "torch.ops.higher_order.associative_scan",
-        "All results of combining slices of tensors from the first on.",
-        .rounds = slices);
-CONTROL(wrap_with_set_grad_enabled, wrap,
-        "wrap_with_set_grad_enabled(bool enabled, any wrapped, "
-        "any[*] operands=[]) -> any",
-        "torch.ops.higher_order.wrap_with_set_grad_enabled",
-        "Call a graph; there are no gradients to switch.",
-        .flags = CFX_OP_WRAPS);
-CONTROL(wrap_with_autocast, autocast,
-        "wrap_with_autocast(str device_type, ScalarType? dtype, bool enabled, "
-        "bool? cache_enabled, any wrapped, any[*] operands=[]) -> any",
-        "torch.ops.higher_order.wrap_with_autocast",
-        "Call a graph with autocast on or off.", .flags = CFX_OP_WRAPS);
-CONTROL(invoke_subgraph, wrap,
-        "invoke_subgraph(any subgraph, any identifier, "
-        "any[*] operands=[]) -> any",
-        "torch.ops.higher_order.invoke_subgraph",
-        "Call a graph that stands in several places.", .flags = CFX_OP_WRAPS);
+CONTROL(
+    scan, scan,
+    "scan(any combine_fn, any[] init, any[] xs, any[] additional_inputs=[]) -> any",
+    "torch.ops.higher_order.scan",
+    "A graph that goes over the slices of tensors and carries values.",
+    .rounds = slices);
+CONTROL(
+    associative_scan, associative_scan,
+    "associative_scan(any combine_fn, any[] xs, any[] additional_inputs=[]) -> any",
+    "torch.ops.higher_order.associative_scan",
+    "All results of combining slices of tensors from the first on.",
+    .rounds = slices);
+CONTROL(
+    wrap_with_set_grad_enabled, wrap,
+    "wrap_with_set_grad_enabled(bool enabled, any wrapped, any[*] operands=[]) -> any",
+    "torch.ops.higher_order.wrap_with_set_grad_enabled",
+    "Call a graph; there are no gradients to switch.", .flags = CFX_OP_WRAPS);
+CONTROL(
+    wrap_with_autocast, autocast,
+    "wrap_with_autocast(str device_type, ScalarType? dtype, bool enabled, bool? cache_enabled, any wrapped, any[*] operands=[]) -> any",
+    "torch.ops.higher_order.wrap_with_autocast",
+    "Call a graph with autocast on or off.", .flags = CFX_OP_WRAPS);
+CONTROL(
+    invoke_subgraph, wrap,
+    "invoke_subgraph(any subgraph, any identifier, any[*] operands=[]) -> any",
+    "torch.ops.higher_order.invoke_subgraph",
+    "Call a graph that stands in several places.", .flags = CFX_OP_WRAPS);
 
 bool cfx_control__may_inline(const cfx_target *t, const cfx_value *args,
                              size_t nargs)

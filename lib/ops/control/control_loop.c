@@ -12,10 +12,10 @@ static cfx_status items_of(control *c, int k, cfx_value v, uint32_t least,
                            const cfx_value **items, uint32_t *n)
 {
     if (!cfx_value_is_seq(v) || v.u.seq->len < least)
-        return cfx_call_fail(c->call, CFX_EINVAL,
-                             "%s should return a tuple of"
-                             " at least %u elements",
-                             cfx_call__param_name(c->call, k), least);
+        return cfx_call_fail(
+            c->call, CFX_EINVAL,
+            "%s should return a tuple of at least %u elements",
+            cfx_call__param_name(c->call, k), least);
     *items = v.u.seq->item;
     *n = v.u.seq->len;
     return CFX_OK;
@@ -83,11 +83,10 @@ static cfx_status check_count(control *c, uint32_t have, uint32_t want)
 {
     return have == want
                ? CFX_OK
-               : cfx_call_fail(c->call, CFX_EINVAL,
-                               "body_fn should return the"
-                               " same number of elements as carried_inputs, "
-                               "%u, not %u",
-                               want, have);
+               : cfx_call_fail(
+                     c->call, CFX_EINVAL,
+                     "body_fn should return the same number of elements as carried_inputs, %u, not %u",
+                     want, have);
 }
 
 /* Shapes and types of any round: the result must have those of the carried
@@ -202,19 +201,18 @@ static cfx_status check_slices(sweep *w, const char *what)
     for (uint32_t i = 0; i < w->xs->len; i++) {
         cfx_value v = w->xs->item[i];
         if (v.kind != CFX_TENSOR || !v.u.tensor->rank)
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "%s can only consist of "
-                                 "tensors that have an axis",
-                                 what);
+            return cfx_call_fail(
+                call, CFX_EINVAL,
+                "%s can only consist of tensors that have an axis", what);
         cfx_dim n = v.u.tensor->shape[0];
         if (i && !cfx_dim_eq(call->env, n, w->rounds)) {
             char a[128], b[128];
             cfx_tensor_format_type(w->xs->item[0].u.tensor, a, sizeof(a));
             cfx_tensor_format_type(v.u.tensor, b, sizeof(b));
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Leading dimensions of %s "
-                                 "must be consistent. Got %s and %s",
-                                 what, a, b);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Leading dimensions of %s must be consistent. Got %s and %s",
+                what, a, b);
         }
         w->rounds = i ? w->rounds : n;
     }
@@ -222,9 +220,7 @@ static cfx_status check_slices(sweep *w, const char *what)
         return cfx_call_fail(call, CFX_EINVAL, "there are no %s", what);
     if (cfx_dim_is(w->rounds, 0))
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "Leading dimensions of %s "
-                             "cannot be 0",
-                             what);
+                             "Leading dimensions of %s cannot be 0", what);
     return CFX_OK;
 }
 
@@ -261,9 +257,7 @@ static cfx_status new_stack(sweep *w, const cfx_tensor *one, cfx_value *out)
     cfx_tensor *t;
     if (one->rank == CFX_MAX_RANK)
         return cfx_call_fail(c->call, CFX_ESHAPE,
-                             "the result has more than "
-                             "%d axes",
-                             CFX_MAX_RANK);
+                             "the result has more than %d axes", CFX_MAX_RANK);
     shape[0] = w->rounds;
     for (int i = 0; i < one->rank; i++)
         shape[i + 1] = one->shape[i];
@@ -303,8 +297,7 @@ static cfx_status put(sweep *w, const cfx_tensor *all, const cfx_tensor *one,
         cfx_tensor_format_type(place, a, sizeof(a));
         cfx_tensor_format_type(one, b, sizeof(b));
         st = cfx_call_fail(c->call, CFX_ESHAPE,
-                           "round %lld gives %s, the "
-                           "rounds before it gave %s",
+                           "round %lld gives %s, the rounds before it gave %s",
                            (long long)i, b, a);
     }
     cfx_tensor_unref(place);
@@ -318,8 +311,7 @@ static cfx_status gather(sweep *w, int64_t i, const cfx_value *v, uint32_t n)
     cfx_status st = i ? CFX_OK : cfx_control__row(c, &w->stack, n);
     if (!st && n != w->stack.n)
         st = cfx_call_fail(c->call, CFX_EINVAL,
-                           "round %lld gives %u values, "
-                           "the first gave %zu",
+                           "round %lld gives %u values, the first gave %zu",
                            (long long)i, n, w->stack.n);
     for (uint32_t k = 0; !st && k < n; k++) {
         cfx_value *all = &w->stack.v[k];
@@ -329,8 +321,7 @@ static cfx_status gather(sweep *w, int64_t i, const cfx_value *v, uint32_t n)
             *all = cfx_none();
         if (!st && all->kind != v[k].kind)
             st = cfx_call_fail(c->call, CFX_EINVAL,
-                               "only tensors and None can"
-                               " be stacked, not %s",
+                               "only tensors and None can be stacked, not %s",
                                cfx_kind_name((cfx_kind)v[k].kind));
         if (!st && all->kind == CFX_TENSOR &&
             !cfx_tensor_is_meta(all->u.tensor))

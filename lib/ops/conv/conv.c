@@ -47,15 +47,14 @@ static cfx_status read_padding(const cfx_call *call, struct conv *c)
     }
     c->same = !strcmp(word, "same");
     if (!c->same && strcmp(word, "valid"))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "padding must be 'same', "
-                             "'valid' or numbers, not '%s'",
-                             word);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "padding must be 'same', 'valid' or numbers, not '%s'", word);
     for (int i = 0; c->same && i < c->spatial; i++) {
         if (!cfx_dim_eq(call->env, c->stride[i], cfx_dim_int(1)))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "padding='same' is not "
-                                 "supported for strided convolutions");
+            return cfx_call_fail(
+                call, CFX_EINVAL,
+                "padding='same' is not supported for strided convolutions");
         cfx_dim window = cfx_dim_sub(call->env, c->w->shape[i + 2],
                                      cfx_dim_int(1));
         c->pad[i] = cfx_dim_floordiv(
@@ -76,17 +75,15 @@ static cfx_status read_conv(const cfx_call *call, struct conv *c)
     c->batched = c->x->rank == c->spatial + 2;
     if (c->w->rank != c->spatial + 2 ||
         (!c->batched && c->x->rank != c->spatial + 1))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected %dD (unbatched) or "
-                             "%dD (batched) input and %dD weight, but got "
-                             "input of rank %d and weight of rank %d",
-                             c->spatial + 1, c->spatial + 2, c->spatial + 2,
-                             c->x->rank, c->w->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expected %dD (unbatched) or %dD (batched) input and %dD weight, but got input of rank %d and weight of rank %d",
+            c->spatial + 1, c->spatial + 2, c->spatial + 2, c->x->rank,
+            c->w->rank);
     for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
         if (cfx_call_len(call, lists[i]) > c->spatial)
             return cfx_call_fail(call, CFX_EINVAL,
-                                 "%s needs %d numbers, not "
-                                 "%d",
+                                 "%s needs %d numbers, not %d",
                                  cfx_call__param_name(call, lists[i]),
                                  c->spatial, cfx_call_len(call, lists[i]));
     cfx_infer_spatial(call, STRIDE, c->spatial, c->stride);
@@ -133,16 +130,15 @@ static cfx_status check_numbers(cfx_call *call, const struct conv *c)
             return cfx_call_fail(call, CFX_EINVAL,
                                  "dilation should be greater than zero");
         if (c->transposed && !fits_more(call, c, i))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "output padding must be "
-                                 "smaller than either stride or dilation");
+            return cfx_call_fail(
+                call, CFX_EINVAL,
+                "output padding must be smaller than either stride or dilation");
     }
     if (c->x->dtype != c->w->dtype || (c->b && c->b->dtype != c->x->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "Input type (%s) and weight "
-                             "type (%s) and bias should be the same",
-                             cfx_dtypes[c->x->dtype].name,
-                             cfx_dtypes[c->w->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "Input type (%s) and weight type (%s) and bias should be the same",
+            cfx_dtypes[c->x->dtype].name, cfx_dtypes[c->w->dtype].name);
     if (c->x->dtype == CFX_BOOL)
         return cfx_infer_refuse(call, CFX_BOOL);
     return CFX_OK;
@@ -168,30 +164,29 @@ static cfx_status check_channels(cfx_call *call, const struct conv *c)
     if (!cfx_dim_le(call->env, c->groups, c->w->shape[0])) {
         cfx_dim_format(c->groups, s, sizeof(s));
         cfx_dim_format(c->w->shape[0], t, sizeof(t));
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Given groups=%s, expected "
-                             "weight to be at least %s at dimension 0, but it "
-                             "has %s",
-                             s, s, t);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Given groups=%s, expected weight to be at least %s at dimension 0, but it has %s",
+            s, s, t);
     }
     cfx_dim grouped = cfx_dim_mod(call->env, c->w->shape[0], c->groups);
     if (!cfx_dim_eq(call->env, grouped, cfx_dim_int(0)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "the channels of the weight "
-                             "are not divisible by groups");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "the channels of the weight are not divisible by groups");
     if (!cfx_dim_eq(call->env, channels(c), want)) {
         cfx_dim_format(want, s, sizeof(s));
         cfx_dim_format(channels(c), t, sizeof(t));
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected input to have %s "
-                             "channels, but got %s channels instead",
-                             s, t);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected input to have %s channels, but got %s channels instead",
+            s, t);
     }
     if (c->b && (c->b->rank != 1 || !cfx_dim_eq(call->env, c->b->shape[0],
                                                 out_channels(call, c))))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected bias to have one "
-                             "element for each output channel");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected bias to have one element for each output channel");
     return CFX_OK;
 }
 
@@ -233,11 +228,10 @@ static cfx_status out_shape(cfx_call *call, const struct conv *c,
         if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[at + i])) {
             char s[64];
             cfx_dim_format(shape[at + i], s, sizeof(s));
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Kernel size can't be "
-                                 "greater than actual input size: axis %d "
-                                 "would have %s elements",
-                                 at + i, s);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Kernel size can't be greater than actual input size: axis %d would have %s elements",
+                at + i, s);
         }
     }
     return CFX_OK;
@@ -351,10 +345,9 @@ static cfx_status give(cfx_call *call, const struct conv *c,
     if (last == NO)
         return cfx_call_out(call, dtype, rank, shape);
     if (last == UNKNOWN)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "the memory format "
-                             "depends on symbols, give the batch a range from "
-                             "2 on, or make input and weight contiguous");
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "the memory format depends on symbols, give the batch a range from 2 on, or make input and weight contiguous");
     full[0] = cfx_dim_int(1);
     for (int i = 0; i < rank; i++)
         full[i + without] = shape[i];

@@ -23,15 +23,15 @@ static cfx_value convolution_build(cfx_scope *s, const cfx_call *call)
          "torch.conv_transpose3d"}};
     int n = IN(W).u.tensor->rank - 3;
     if (n < 0 || n > 2)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "convolution: weight should have "
-                              "3 to 5 dimensions, but got %d",
-                              n + 3);
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "convolution: weight should have 3 to 5 dimensions, but got %d",
+            n + 3);
     for (int i = 0; i < cfx_call_len(call, MORE); i++)
         if (!cfx_dim_le(s->env, cfx_dim_int(0), cfx_call_dim(call, MORE, i)))
-            return cfx_scope_fail(s, CFX_EINVAL,
-                                  "convolution: negative "
-                                  "output_padding is not supported");
+            return cfx_scope_fail(
+                s, CFX_EINVAL,
+                "convolution: negative output_padding is not supported");
     if (IN(TRANSPOSED).u.i)
         return CFX_CALL(s, name[1][n], IN(X), IN(W), IN(BIAS), IN(STRIDE),
                         IN(PADDING), IN(MORE), IN(GROUPS), IN(DILATION));
@@ -83,9 +83,9 @@ static cfx_value conv_tbc_build(cfx_scope *s, const cfx_call *call)
 {
     enum { X, W, BIAS, PAD };
     if (IN(X).u.tensor->rank != 3 || IN(W).u.tensor->rank != 3)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "conv_tbc: input and weight must have 3 "
-                              "dimensions: time, batch, channels");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "conv_tbc: input and weight must have 3 dimensions: time, batch, channels");
     cfx_value y = CFX_CALL(s, "torch.conv1d", permuted(s, IN(X), 1, 2, 0),
                            permuted(s, IN(W), 2, 1, 0), IN(BIAS), cfx_int(1),
                            IN(PAD));
@@ -95,8 +95,8 @@ static cfx_value conv_tbc_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(conv_tbc)
 
 const cfx_op cfx_op__conv_tbc = {
-    .schema = "conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) "
-              "-> Tensor",
+    .schema =
+        "conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
     .aliases = "torch. Tensor. aten.",
     .doc = "A convolution of one axis, which is the first.",
     .infer = conv_tbc_infer,
@@ -125,8 +125,7 @@ static cfx_value native_group_norm_build(cfx_scope *s, const cfx_call *call)
                                            cfx_value_dim(IN(INNER))));
     if (!cfx_dim_eq(s->env, n, told))
         return cfx_scope_fail(s, CFX_ESHAPE,
-                              "the input has not N * C * HxW "
-                              "elements");
+                              "the input has not N * C * HxW elements");
     cfx_value y = CFX_CALL(s, "torch.group_norm", IN(X), IN(GROUP), IN(WEIGHT),
                            IN(BIAS), IN(EPS));
     /* group_norm has seen that the groups divide the channels. */
@@ -156,9 +155,8 @@ static void native_group_norm_cost(const cfx_call *call, cfx_cost *cost)
 }
 
 const cfx_op cfx_op__native_group_norm = {
-    .schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, "
-              "SymInt N, SymInt C, SymInt HxW, SymInt group, float eps) -> "
-              "(Tensor, Tensor, Tensor)",
+    .schema =
+        "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, SymInt group, float eps) -> (Tensor, Tensor, Tensor)",
     .aliases = "torch. aten.",
     .doc = "group_norm, with the means and reciprocal deviations of groups.",
     .infer = native_group_norm_infer,
@@ -199,9 +197,9 @@ static cfx_value legit_build(cfx_scope *s, const cfx_call *call)
 static cfx_value no_stats_build(cfx_scope *s, const cfx_call *call)
 {
     if (!IN(3).u.i)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "Expected running_mean to be "
-                              "defined when training=False");
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "Expected running_mean to be defined when training=False");
     return batch_norm(s, call->in, NULL, true, IN(4), IN(5));
 }
 
@@ -259,8 +257,8 @@ static void legit_cost(const cfx_call *call, cfx_cost *cost)
 
 static const cfx_op no_stats = {
     .schema = "_native_batch_norm_legit.no_stats" HEAD "bool training, " TAIL,
-    .aliases = "torch._native_batch_norm_legit "
-               "aten._native_batch_norm_legit.no_stats",
+    .aliases =
+        "torch._native_batch_norm_legit aten._native_batch_norm_legit.no_stats",
     .doc = DOC,
     .infer = no_stats_infer,
     .cost = no_stats_cost,
@@ -268,11 +266,11 @@ static const cfx_op no_stats = {
 };
 
 const cfx_op cfx_op___native_batch_norm_legit = {
-    .schema = "_native_batch_norm_legit" HEAD "Tensor(a!)? running_mean, "
-              "Tensor(b!)? running_var, bool training, " TAIL,
-    .aliases = "torch._native_batch_norm_legit "
-               "aten._native_batch_norm_legit.default "
-               "torch.native_batch_norm aten.native_batch_norm.default",
+    .schema =
+        "_native_batch_norm_legit" HEAD
+        "Tensor(a!)? running_mean, Tensor(b!)? running_var, bool training, " TAIL,
+    .aliases =
+        "torch._native_batch_norm_legit aten._native_batch_norm_legit.default torch.native_batch_norm aten.native_batch_norm.default",
     .doc = DOC,
     .infer = legit_infer,
     .cost = legit_cost,
@@ -281,10 +279,10 @@ const cfx_op cfx_op___native_batch_norm_legit = {
 };
 
 const cfx_op cfx_op___native_batch_norm_legit_no_training = {
-    .schema = "_native_batch_norm_legit_no_training" HEAD "Tensor "
-              "running_mean, Tensor running_var, " TAIL,
-    .aliases = "torch._native_batch_norm_legit_no_training "
-               "aten._native_batch_norm_legit_no_training.default",
+    .schema = "_native_batch_norm_legit_no_training" HEAD
+              "Tensor running_mean, Tensor running_var, " TAIL,
+    .aliases =
+        "torch._native_batch_norm_legit_no_training aten._native_batch_norm_legit_no_training.default",
     .doc = DOC,
     .infer = no_training_infer,
     .cost = no_training_cost,
@@ -295,10 +293,10 @@ const cfx_op cfx_op___native_batch_norm_legit_no_training = {
     "float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)"
 
 const cfx_op cfx_op___batch_norm_with_update = {
-    .schema = "_batch_norm_with_update" HEAD "Tensor(a!) running_mean, "
-              "Tensor(b!) running_var, " RESERVE,
-    .aliases = "aten._batch_norm_with_update "
-               "aten._batch_norm_with_update.default",
+    .schema = "_batch_norm_with_update" HEAD
+              "Tensor(a!) running_mean, Tensor(b!) running_var, " RESERVE,
+    .aliases =
+        "aten._batch_norm_with_update aten._batch_norm_with_update.default",
     .doc = "batch_norm in training, with what is known of the batch.",
     .infer = with_update_infer,
     .cost = no_stats_cost,
@@ -306,10 +304,9 @@ const cfx_op cfx_op___batch_norm_with_update = {
 };
 
 const cfx_op cfx_op___batch_norm_no_update = {
-    .schema = "_batch_norm_no_update" HEAD "Tensor? running_mean, Tensor? "
-              "running_var, " RESERVE,
-    .aliases = "aten._batch_norm_no_update "
-               "aten._batch_norm_no_update.default",
+    .schema = "_batch_norm_no_update" HEAD
+              "Tensor? running_mean, Tensor? running_var, " RESERVE,
+    .aliases = "aten._batch_norm_no_update aten._batch_norm_no_update.default",
     .doc = "batch_norm in evaluation, with empty statistics.",
     .infer = no_update_infer,
     .cost = no_update_cost,

@@ -34,20 +34,18 @@ static cfx_status windows(cfx_call *call, int axis, cfx_dim in, cfx_dim *out)
     cfx_dim p = number(call, PADDING, axis), step = number(call, STRIDE, axis);
     if (!cfx_dim_le(env, one, k) || !cfx_dim_le(env, one, d) ||
         !cfx_dim_le(env, one, step) || !cfx_dim_le(env, zero, p))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "kernel_size, dilation and "
-                             "stride should be greater than zero, padding "
-                             "not negative");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "kernel_size, dilation and stride should be greater than zero, padding not negative");
     cfx_dim window = cfx_dim_add(
         env, cfx_dim_mul(env, d, cfx_dim_sub(env, k, one)), one);
     cfx_dim room = cfx_dim_sub(
         env, cfx_dim_add(env, in, cfx_dim_mul(env, p, cfx_dim_int(2))),
         window);
     if (!cfx_dim_le(env, zero, room))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "the window is larger than the "
-                             "image along axis %d",
-                             axis);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "the window is larger than the image along axis %d", axis);
     *out = cfx_dim_add(env, cfx_dim_floordiv(env, room, step), one);
     return CFX_OK;
 }
@@ -57,9 +55,8 @@ static cfx_status check_rank(cfx_call *call, int least)
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     if (x->rank != least && x->rank != least + 1)
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected %dD or %dD input, "
-                             "got rank %d",
-                             least, least + 1, x->rank);
+                             "Expected %dD or %dD input, got rank %d", least,
+                             least + 1, x->rank);
     if (cfx_dtypes[x->dtype].category < CFX_CAT_FLOAT && x->dtype != CFX_BOOL)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     for (int i = x->rank - least; i < x->rank; i++)
@@ -108,15 +105,14 @@ static cfx_status fold_infer(cfx_call *call)
                                  number(call, KERNEL, 1));
     cfx_dim rows = x->shape[x->rank - 2];
     if (!cfx_dim_eq(env, cfx_dim_mod(env, rows, window), cfx_dim_int(0)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected size of input's "
-                             "dimension %d to be divisible by the product of "
-                             "kernel_size",
-                             x->rank - 2);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expected size of input's dimension %d to be divisible by the product of kernel_size",
+            x->rank - 2);
     if (!cfx_dim_eq(env, x->shape[x->rank - 1], cfx_dim_mul(env, n[0], n[1])))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "the number of columns does "
-                             "not match that of the windows");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "the number of columns does not match that of the windows");
     shape[0] = x->shape[0];
     shape[x->rank - 2] = cfx_dim_floordiv(env, rows, window);
     for (int i = 0; i < 2; i++)
@@ -171,8 +167,8 @@ static const cfx_variant unfold_variants[] = {
 };
 
 const cfx_op cfx_op__unfold = {
-    .schema = "unfold(Tensor input, SymInt[2] kernel_size, SymInt[2] "
-              "dilation=1, SymInt[2] padding=0, SymInt[2] stride=1) -> Tensor",
+    .schema =
+        "unfold(Tensor input, SymInt[2] kernel_size, SymInt[2] dilation=1, SymInt[2] padding=0, SymInt[2] stride=1) -> Tensor",
     .aliases = "torch.nn.functional.",
     .variants = unfold_variants,
     .doc = "The windows of an image as columns.",
@@ -189,9 +185,8 @@ static const cfx_variant fold_variants[] = {
 };
 
 const cfx_op cfx_op__fold = {
-    .schema = "fold(Tensor input, SymInt[2] output_size, SymInt[2] "
-              "kernel_size, SymInt[2] dilation=1, SymInt[2] padding=0, "
-              "SymInt[2] stride=1) -> Tensor",
+    .schema =
+        "fold(Tensor input, SymInt[2] output_size, SymInt[2] kernel_size, SymInt[2] dilation=1, SymInt[2] padding=0, SymInt[2] stride=1) -> Tensor",
     .aliases = "torch.nn.functional.",
     .variants = fold_variants,
     .doc = "Columns added up to an image where their windows overlap.",

@@ -114,18 +114,16 @@ static const cfx_op to_other = {
 };
 
 static const cfx_variant to_device_variants[] = {
-    {"Tensor.cuda(Tensor self, Device? device='cuda', bool non_blocking=False, "
-     "MemoryFormat? memory_format=None) -> Tensor",
+    {"Tensor.cuda(Tensor self, Device? device='cuda', bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
      NULL},
-    {"Tensor.xpu(Tensor self, Device? device='xpu', bool non_blocking=False, "
-     "MemoryFormat? memory_format=None) -> Tensor",
+    {"Tensor.xpu(Tensor self, Device? device='xpu', bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
      NULL},
     {NULL, NULL},
 };
 
 static const cfx_op to_device = {
-    .schema = "to.device(Tensor(a) self, Device? device=None, ScalarType? "
-              "dtype=None, " REST,
+    .schema =
+        "to.device(Tensor(a) self, Device? device=None, ScalarType? dtype=None, " REST,
     .aliases = "Tensor. aten.",
     .variants = to_device_variants,
     .doc = "The numbers on a device and in a type.",
@@ -174,8 +172,8 @@ static cfx_status type_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__type = {
-    .schema = "type(Tensor(a) self, ScalarType dtype, bool "
-              "non_blocking=False) -> Tensor(a)",
+    .schema =
+        "type(Tensor(a) self, ScalarType dtype, bool non_blocking=False) -> Tensor(a)",
     .aliases = "Tensor.",
     .doc = "The numbers in another type.",
     .flags = CFX_OP_STORED_TYPES,
@@ -293,8 +291,8 @@ static cfx_status cpu_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__to_cpu = {
-    .schema = "to_cpu(Tensor(a) self, MemoryFormat "
-              "memory_format=preserve_format) -> Tensor(a)",
+    .schema =
+        "to_cpu(Tensor(a) self, MemoryFormat memory_format=preserve_format) -> Tensor(a)",
     .aliases = "Tensor.cpu",
     .doc = "The numbers on the CPU.",
     .flags = CFX_OP_STORED_TYPES,
@@ -314,20 +312,19 @@ static cfx_status contiguous_infer(cfx_call *call)
     if (cfx_view_is_dense(x, format))
         return cfx_call_out_same(call, 0);
     if (format == CFX_PRESERVE_FORMAT)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "preserve memory format is "
-                             "unsupported by the contiguous operator");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "preserve memory format is unsupported by the contiguous operator");
     return cfx_view_out_like(call, (cfx_dtype)x->dtype, format);
 }
 
 const cfx_op cfx_op__contiguous = {
-    .schema = "contiguous(Tensor(a) self, *, MemoryFormat "
-              "memory_format=contiguous_format) -> Tensor(a)",
+    .schema =
+        "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
     .aliases = "Tensor. aten.",
     .variants =
         (const cfx_variant[]){
-            {"Tensor.contiguous(Tensor self, MemoryFormat memory_format) "
-             "-> Tensor",
+            {"Tensor.contiguous(Tensor self, MemoryFormat memory_format) -> Tensor",
              NULL},
             {NULL, NULL}},
     .doc = "The elements without gaps in the order of a memory format.",
@@ -346,10 +343,10 @@ static cfx_status clone_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__clone = {
-    .schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) "
-              "-> Tensor",
-    .aliases = "torch. Tensor. aten. aten.lift_fresh_copy.default copy.copy "
-               "copy.deepcopy",
+    .schema =
+        "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    .aliases =
+        "torch. Tensor. aten. aten.lift_fresh_copy.default copy.copy copy.deepcopy",
     .doc = "A copy.",
     .flags = CFX_OP_STORED_TYPES,
     .infer = clone_infer,
@@ -369,8 +366,8 @@ static cfx_status alias_infer(cfx_call *call)
 
 const cfx_op cfx_op__detach = {
     .schema = "detach(Tensor(a) self) -> Tensor(a)",
-    .aliases = "torch. Tensor. aten. aten.alias.default "
-               "torch._C._autograd._get_data_attr",
+    .aliases =
+        "torch. Tensor. aten. aten.alias.default torch._C._autograd._get_data_attr",
     .doc = "The same tensor under another name.",
     .infer = alias_infer,
 };
@@ -392,8 +389,8 @@ const cfx_op cfx_op__lift_fresh = {
 
 /* Gradients are nobody's business here. */
 const cfx_op cfx_op__requires_grad = {
-    .schema = "requires_grad(Tensor(a) self, bool requires_grad=True) "
-              "-> Tensor(a)",
+    .schema =
+        "requires_grad(Tensor(a) self, bool requires_grad=True) -> Tensor(a)",
     .aliases = "Tensor.requires_grad_",
     .doc = "The tensor itself: gradients are not computed.",
     .infer = same_infer,
@@ -411,28 +408,26 @@ static cfx_status view_dtype_shape(cfx_call *call, const cfx_tensor *x,
     if (from == to)
         return CFX_OK;
     if (!x->rank)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "self.dim() cannot be 0 to view "
-                             "as a type of another element size");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "self.dim() cannot be 0 to view as a type of another element size");
     if (!cfx_dim_is(x->stride[last], 1))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "self.stride(-1) must be 1 to "
-                             "view as a type of another element size");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "self.stride(-1) must be 1 to view as a type of another element size");
     cfx_dim ratio = cfx_dim_int((int64_t)(from > to ? from / to : to / from));
     cfx_dim zero = cfx_dim_int(0);
     bool grows = from > to;
     if (!grows &&
         !cfx_dim_eq(env, cfx_dim_mod(env, v->shape[last], ratio), zero))
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "self.size(-1) must be "
-                             "divisible by %lld",
+                             "self.size(-1) must be divisible by %lld",
                              (long long)cfx_dim_value(ratio));
     for (int i = 0; i < last; i++) {
         if (!grows &&
             !cfx_dim_eq(env, cfx_dim_mod(env, v->stride[i], ratio), zero))
             return cfx_call_fail(call, CFX_ESHAPE,
-                                 "self.stride(%d) must be "
-                                 "divisible by %lld",
+                                 "self.stride(%d) must be divisible by %lld",
                                  i, (long long)cfx_dim_value(ratio));
         v->stride[i] = grows ? cfx_dim_mul(env, v->stride[i], ratio)
                              : cfx_dim_floordiv(env, v->stride[i], ratio);

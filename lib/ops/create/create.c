@@ -45,9 +45,7 @@ cfx_status cfx_create_check_layout(cfx_call *call, int k)
     cfx_value layout = cfx_call_value(call, k);
     if (layout.kind == CFX_LAYOUT && !strstr(layout.u.str->text, "strided"))
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "layout %s is not "
-                             "offered",
-                             layout.u.str->text);
+                             "layout %s is not offered", layout.u.str->text);
     return CFX_OK;
 }
 
@@ -70,14 +68,12 @@ cfx_status cfx_create_size(cfx_call *call, int k, int *rank, cfx_dim *shape)
             continue;
         if (cfx_dim_is_bad(shape[i]))
             return cfx_call_fail(call, CFX_EINVAL,
-                                 "extent %d of the size is "
-                                 "no int of 62 bits",
+                                 "extent %d of the size is no int of 62 bits",
                                  i);
         cfx_dim_format(shape[i], s, sizeof(s));
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Trying to create tensor with "
-                             "negative dimension %s",
-                             s);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Trying to create tensor with negative dimension %s", s);
     }
     return CFX_OK;
 }
@@ -147,13 +143,13 @@ static cfx_status uninitialized_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__uninitialized = {
-    .schema = "uninitialized(SymInt[] size, *, ScalarType? dtype=None) -> "
-              "Tensor",
+    .schema =
+        "uninitialized(SymInt[] size, *, ScalarType? dtype=None) -> Tensor",
     .params = params,
-    .aliases = "torch.ops.cfx.uninitialized.default "
-               "torch.ops.cfx.uninitialized",
-    .doc = "A new tensor whose elements other calls write, each before it is "
-           "read.",
+    .aliases =
+        "torch.ops.cfx.uninitialized.default torch.ops.cfx.uninitialized",
+    .doc =
+        "A new tensor whose elements other calls write, each before it is read.",
     .flags = CFX_OP_COMPLEX | CFX_OP_UNWRITTEN,
     .infer = sized_infer,
     .cost = uninitialized_cost,
@@ -202,10 +198,10 @@ static cfx_status out_strided(cfx_call *call, cfx_dtype own)
     if (st)
         return st;
     if (n != rank)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "dimensionality of sizes (%d) "
-                             "must match dimensionality of strides (%d)",
-                             rank, n);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "dimensionality of sizes (%d) must match dimensionality of strides (%d)",
+            rank, n);
     return cfx_call_out_strided(call, cfx_call_dtype(call, DTYPE, own), rank,
                                 shape, stride);
 }
@@ -221,12 +217,13 @@ static cfx_status new_strided_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__new_empty_strided = {
-    .schema = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, "
-              "*, " CFX_CREATE_OPTIONS ") -> Tensor",
+    .schema =
+        "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " CFX_CREATE_OPTIONS
+        ") -> Tensor",
     .params = params,
     .aliases = "Tensor. aten.",
-    .doc = "A new tensor of the type of another and of the given strides; "
-           "zeros here.",
+    .doc =
+        "A new tensor of the type of another and of the given strides; zeros here.",
     .flags = CFX_OP_COMPLEX,
     .infer = new_strided_infer,
     .cost = cfx_cost_created,
@@ -256,16 +253,16 @@ static cfx_status permuted_infer(cfx_call *call)
     if (!st)
         st = cfx_create_size(call, SIZE, &rank, shape);
     if (!st && cfx_call_len(call, PHYSICAL_LAYOUT) != rank)
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "Number of dimensions in size "
-                           "does not match the length of the physical_layout");
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "Number of dimensions in size does not match the length of the physical_layout");
     for (int i = st ? -1 : rank - 1; i >= 0; i--) {
         int64_t given = cfx_call_item(call, PHYSICAL_LAYOUT, i).u.i;
-        st = given < 0 ? cfx_call_fail(call, CFX_EINVAL,
-                                       "physical_layout has "
-                                       "the negative axis %lld",
-                                       (long long)given)
-                       : cfx_call_axis(call, given, rank, &axis);
+        st = given < 0
+                 ? cfx_call_fail(call, CFX_EINVAL,
+                                 "physical_layout has the negative axis %lld",
+                                 (long long)given)
+                 : cfx_call_axis(call, given, rank, &axis);
         if (!st && seen >> axis & 1)
             st = cfx_call_fail(call, CFX_EINVAL, "Duplicate dim not allowed");
         if (st)
@@ -282,8 +279,9 @@ static cfx_status permuted_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__empty_permuted = {
-    .schema = "empty_permuted(SymInt[] size, int[] physical_layout, "
-              "*, " CFX_CREATE_OPTIONS ") -> Tensor",
+    .schema =
+        "empty_permuted(SymInt[] size, int[] physical_layout, *, " CFX_CREATE_OPTIONS
+        ") -> Tensor",
     .params = params,
     .aliases = "torch. aten.",
     .doc = "A new tensor with its axes in that order in memory; zeros here.",
@@ -391,8 +389,9 @@ static cfx_status new_full_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__new_full = {
-    .schema = "new_full(Tensor self, SymInt[] size, Scalar fill_value, "
-              "*, " CFX_CREATE_OPTIONS ") -> Tensor",
+    .schema =
+        "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " CFX_CREATE_OPTIONS
+        ") -> Tensor",
     .params = params,
     .aliases = "Tensor. aten.",
     .doc = "One number of the type of another tensor.",
@@ -514,9 +513,8 @@ static cfx_status tensor_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__new_tensor = {
-    .schema = "new_tensor(any data, *, ScalarType? dtype=None, Device? "
-              "device=None, bool requires_grad=False, bool pin_memory=False) "
-              "-> Tensor",
+    .schema =
+        "new_tensor(any data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False, bool pin_memory=False) -> Tensor",
     .params = params,
     .aliases = "torch.tensor aten.tensor.default",
     .doc = "A tensor of numbers, or of lists of them.",
@@ -526,8 +524,8 @@ const cfx_op cfx_op__new_tensor = {
 };
 
 const cfx_op cfx_op__as_tensor = {
-    .schema = "as_tensor(any(a) data, ScalarType? dtype=None, Device? "
-              "device=None) -> Tensor(a)",
+    .schema =
+        "as_tensor(any(a) data, ScalarType? dtype=None, Device? device=None) -> Tensor(a)",
     .params = params,
     .aliases = "torch. torch.asarray torch.from_numpy",
     .doc = "A tensor of numbers, or a tensor itself.",
@@ -552,9 +550,8 @@ static cfx_status tensor_of_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__new_tensor_of = {
-    .schema = "new_tensor_of(Tensor self, any data, *, ScalarType? "
-              "dtype=None, Device? device=None, bool requires_grad=False) "
-              "-> Tensor",
+    .schema =
+        "new_tensor_of(Tensor self, any data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     .params = params,
     .aliases = "Tensor.new_tensor",
     .doc = "A tensor of numbers, of the type of another tensor.",

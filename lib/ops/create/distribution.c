@@ -121,13 +121,12 @@ DISTRIBUTION(exponential, "float lambd=1.0", LAMBD, INFINITY, true,
              "Every element replaced by an exponentially distributed number.")
 DISTRIBUTION(cauchy, "float median=0.0, float sigma=1.0", SIGMA, INFINITY,
              true,
-             "Every element replaced by a number of Cauchy's "
-             "distribution.")
+             "Every element replaced by a number of Cauchy's distribution.")
 DISTRIBUTION(geometric, "float p", P, 1, false,
              "Every element replaced by the number of trials until success.")
-DISTRIBUTION(log_normal, "float mean=1.0, float std=2.0", STD, INFINITY, true,
-             "Every element replaced by the exponential of a normally "
-             "distributed number.")
+DISTRIBUTION(
+    log_normal, "float mean=1.0, float std=2.0", STD, INFINITY, true,
+    "Every element replaced by the exponential of a normally distributed number.")
 
 /* ---- multinomial ---- */
 
@@ -143,9 +142,9 @@ static cfx_status multinomial_infer(cfx_call *call)
                            "cannot sample n_sample <= 0 samples");
     if (!st && !cfx_call_bool(call, REPLACEMENT) &&
         !cfx_dim_le(call->env, count, x->shape[x->rank - 1]))
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "cannot sample n_sample > prob_dist.size(-1) "
-                           "samples without replacement");
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
     if (st)
         return st;
     shape[0] = x->shape[0];
@@ -198,19 +197,19 @@ static cfx_status multinomial_run(cfx_call *call)
     cfx_status st = cfx_scope_status(&s, call->err);
     cfx_scope_release(&s);
     if (!st && !ok)
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "probability tensor contains either `inf`, `nan` "
-                           "or element < 0");
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "probability tensor contains either `inf`, `nan` or element < 0");
     if (!st && !sum)
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "invalid multinomial distribution (sum of "
-                           "probabilities <= 0)");
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "invalid multinomial distribution (sum of probabilities <= 0)");
     return st ? st : cfx_composite_run(call, multinomial_build);
 }
 
 const cfx_op cfx_op__multinomial = {
-    .schema = "multinomial(Tensor self, SymInt num_samples, bool "
-              "replacement=False, *, Generator? generator=None) -> Tensor",
+    .schema =
+        "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Places in each row, with the probabilities that are there.",

@@ -37,9 +37,9 @@ static cfx_status item_infer(cfx_call *call)
     cfx_dtype type = (cfx_dtype)x->dtype;
     cfx_dim n = cfx_infer_numel(call->env, x->rank, x->shape);
     if (!cfx_dim_eq(call->env, n, cfx_dim_int(1)))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "a Tensor that has not just one "
-                             "element cannot be converted to Scalar");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "a Tensor that has not just one element cannot be converted to Scalar");
     if (!call->meta)
         return CFX_OK;
     cfx_value v;
@@ -58,9 +58,8 @@ static cfx_status item_run(cfx_call *call)
 const cfx_op cfx_op__item = {
     .schema = "item(Tensor self) -> Scalar",
     .params = params,
-    .aliases = "Tensor. aten._local_scalar_dense.default aten. "
-               "Tensor.__int__ Tensor.__float__ torch._local_scalar_dense "
-               "aten._local_scalar_dense",
+    .aliases =
+        "Tensor. aten._local_scalar_dense.default aten. Tensor.__int__ Tensor.__float__ torch._local_scalar_dense aten._local_scalar_dense",
     .doc = "The number that a tensor of one element holds.",
     .flags = CFX_OP_OWN_RESULT | CFX_OP_COMPLEX,
     .infer = item_infer,

@@ -47,9 +47,9 @@ static cfx_status count_ints(cfx_call *call, cfx_dim start, cfx_dim end,
         return cfx_call_fail(call, CFX_EINVAL, "step must be nonzero");
     bool up = cfx_dim_lt(env, zero, step);
     if (up ? !cfx_dim_le(env, start, end) : !cfx_dim_le(env, end, start))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "upper bound and lower bound "
-                             "inconsistent with step sign");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "upper bound and lower bound inconsistent with step sign");
     *n = cfx_dim_ceildiv(env, cfx_dim_sub(env, end, start), step);
     return CFX_OK;
 }
@@ -92,10 +92,11 @@ static cfx_status check_range(cfx_call *call, cfx_value start, cfx_value end,
     } else {
         ordered = step > 0 ? a <= b : b <= a;
     }
-    return ordered ? CFX_OK
-                   : cfx_call_fail(call, CFX_EINVAL,
-                                   "upper bound and lower "
-                                   "bound inconsistent with step sign");
+    return ordered
+               ? CFX_OK
+               : cfx_call_fail(
+                     call, CFX_EINVAL,
+                     "upper bound and lower bound inconsistent with step sign");
 }
 
 static cfx_status count_floats(cfx_call *call, double start, double end,
@@ -106,8 +107,7 @@ static cfx_status count_floats(cfx_call *call, double start, double end,
     double count = ceil((end - start) / step);
     if (!(count < 0x1p60))
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "invalid size, possible "
-                             "overflow?");
+                             "invalid size, possible overflow?");
     *n = cfx_dim_int((int64_t)count);
     return CFX_OK;
 }
@@ -193,8 +193,9 @@ static cfx_status arange_run(cfx_call *call)
 }
 
 static const cfx_op arange_step = {
-    .schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, "
-              "*, " CFX_CREATE_OPTIONS ") -> Tensor",
+    .schema =
+        "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " CFX_CREATE_OPTIONS
+        ") -> Tensor",
     .params = params,
     .aliases = "torch. aten.",
     .doc = "Numbers from start to end, step apart.",
@@ -262,10 +263,10 @@ static cfx_status space_type(cfx_call *call, cfx_dtype *type)
                    is_complex(cfx_call_value(call, END));
     *type = cfx_call_dtype(call, DTYPE, complex ? CFX_C64 : CFX_F32);
     if (complex && !cfx_dtype_is_complex(*type))
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "inferred dtype complex64 can't be safely cast "
-                             "to passed dtype %s",
-                             cfx_dtypes[*type].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "inferred dtype complex64 can't be safely cast to passed dtype %s",
+            cfx_dtypes[*type].name);
     return *type == CFX_BOOL ? cfx_infer_refuse(call, *type) : CFX_OK;
 }
 
@@ -316,11 +317,10 @@ static cfx_status space_infer(cfx_call *call)
             !cfx_dtype_is_complex(type))
             st = bound(call, k, type, &number);
         else if (t && t->rank)
-            st = cfx_call_fail(call, CFX_ESHAPE,
-                               "only supports 0-dimensional "
-                               "start and end tensors, but got %s with %d "
-                               "dimensions",
-                               cfx_call__param_name(call, k), t->rank);
+            st = cfx_call_fail(
+                call, CFX_ESHAPE,
+                "only supports 0-dimensional start and end tensors, but got %s with %d dimensions",
+                cfx_call__param_name(call, k), t->rank);
     }
     if (!st && !cfx_dim_le(call->env, cfx_dim_int(0), n))
         st = cfx_call_fail(call, CFX_EINVAL,
@@ -393,11 +393,12 @@ static cfx_status logspace_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__linspace = {
-    .schema = "linspace(Tensor|Scalar start, Tensor|Scalar end, SymInt steps, "
-              "*, " CFX_CREATE_OPTIONS ") -> Tensor",
+    .schema =
+        "linspace(Tensor|Scalar start, Tensor|Scalar end, SymInt steps, *, " CFX_CREATE_OPTIONS
+        ") -> Tensor",
     .params = params,
-    .aliases = "torch. aten.(Scalar,Scalar) .Tensor_Tensor(Tensor,Tensor) "
-               ".Tensor_Scalar(Tensor,Scalar) .Scalar_Tensor(Scalar,Tensor)",
+    .aliases =
+        "torch. aten.(Scalar,Scalar) .Tensor_Tensor(Tensor,Tensor) .Tensor_Scalar(Tensor,Scalar) .Scalar_Tensor(Scalar,Tensor)",
     .doc = "So many numbers from start to end, both of them among these.",
     .flags = CFX_OP_COMPLEX,
     .infer = space_infer,
@@ -405,11 +406,12 @@ const cfx_op cfx_op__linspace = {
 };
 
 const cfx_op cfx_op__logspace = {
-    .schema = "logspace(Tensor|Scalar start, Tensor|Scalar end, SymInt steps, "
-              "float base=10.0, *, " CFX_CREATE_OPTIONS ") -> Tensor",
+    .schema =
+        "logspace(Tensor|Scalar start, Tensor|Scalar end, SymInt steps, float base=10.0, *, " CFX_CREATE_OPTIONS
+        ") -> Tensor",
     .params = params,
-    .aliases = "torch. aten.(Scalar,Scalar) .Tensor_Tensor(Tensor,Tensor) "
-               ".Tensor_Scalar(Tensor,Scalar) .Scalar_Tensor(Scalar,Tensor)",
+    .aliases =
+        "torch. aten.(Scalar,Scalar) .Tensor_Tensor(Tensor,Tensor) .Tensor_Scalar(Tensor,Scalar) .Scalar_Tensor(Scalar,Tensor)",
     .doc = "The powers of a base whose exponents linspace gives.",
     .flags = CFX_OP_COMPLEX,
     .code = 1,

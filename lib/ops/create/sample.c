@@ -152,9 +152,7 @@ static cfx_status normal_infer(cfx_call *call)
     double std = cfx_call_double(call, 1);
     if (!st && !(std >= 0) && !cfx_infer_is_unknown(call, std))
         st = cfx_call_fail(call, CFX_EINVAL,
-                           "expects std >= 0.0, but found "
-                           "std %g",
-                           std);
+                           "expects std >= 0.0, but found std %g", std);
     if (!st)
         st = cfx_create_size(call, 2, &rank, shape);
     return st ? st : cfx_call_out(call, dtype, rank, shape);
@@ -175,8 +173,7 @@ static cfx_value normals_build(cfx_scope *s, const cfx_call *call)
     cfx_value like = mean.kind == CFX_TENSOR ? mean : std;
     if (like.kind != CFX_TENSOR)
         return cfx_scope_fail(s, CFX_EINVAL,
-                              "normal: of two numbers needs a "
-                              "size");
+                              "normal: of two numbers needs a size");
     if (mean.kind == CFX_TENSOR && std.kind == CFX_TENSOR)
         like = cfx_nth(s, CFX_CALL(s, "torch.broadcast_tensors", mean, std),
                        0);
@@ -186,8 +183,7 @@ static cfx_value normals_build(cfx_scope *s, const cfx_call *call)
     if (std.kind != CFX_TENSOR && !(cfx_value_number(std) >= 0) &&
         !cfx_infer_is_unknown(call, cfx_value_number(std)))
         return cfx_scope_fail(s, CFX_EINVAL,
-                              "normal: expects std >= 0.0, but "
-                              "found std %g",
+                              "normal: expects std >= 0.0, but found std %g",
                               cfx_value_number(std));
     for (int i = 0; i < t->rank; i++)
         extents[i] = cfx_value_of_dim(t->shape[i]);
@@ -222,17 +218,15 @@ static cfx_status normals_run(cfx_call *call)
     cfx_scope_release(&s);
     if (!st && !ok)
         st = cfx_call_fail(call, CFX_EINVAL,
-                           "expects all elements of std >= "
-                           "0.0");
+                           "expects all elements of std >= 0.0");
     return st ? st : cfx_composite_run(call, normals_build);
 }
 
 static const cfx_op normals = {
     .schema =
-        "normal.Tensor_Tensor(Tensor/Scalar mean, Tensor/Scalar std=1.0, *, "
-        "Generator? generator=None) -> Tensor",
-    .aliases = "torch. aten.(Tensor,Tensor) .Tensor_float(Tensor,float) "
-               ".float_Tensor(float,Tensor)",
+        "normal.Tensor_Tensor(Tensor/Scalar mean, Tensor/Scalar std=1.0, *, Generator? generator=None) -> Tensor",
+    .aliases =
+        "torch. aten.(Tensor,Tensor) .Tensor_float(Tensor,float) .float_Tensor(float,Tensor)",
     .doc = "Normally distributed numbers, each of its own mean and deviation.",
     .flags = CFX_OP_RANDOM,
     .infer = normals_infer,
@@ -281,8 +275,7 @@ static cfx_status randint_infer(cfx_call *call)
     cfx_status st = cfx_create_check(call, options + 1);
     if (!st && !cfx_dim_lt(call->env, cfx_value_dim(low), cfx_value_dim(high)))
         st = cfx_call_fail(call, CFX_EINVAL,
-                           "random_ expects 'from' to be "
-                           "less than 'to'");
+                           "random_ expects 'from' to be less than 'to'");
     if (st)
         return st;
     if (like)
@@ -318,19 +311,20 @@ static cfx_status randint_run(cfx_call *call)
     };
 
 RANDINT(static const cfx_op randint_low,
-        "randint.low(SymInt low, SymInt high, "
-        "SymInt[] size, *, " OPTIONS ") -> Tensor",
+        "randint.low(SymInt low, SymInt high, SymInt[] size, *, " OPTIONS
+        ") -> Tensor",
         "torch. .low", SIZED_LOW, NULL)
 RANDINT(const cfx_op cfx_op__randint,
         "randint(SymInt high, SymInt[] size, *, " OPTIONS ") -> Tensor",
         "torch. aten.", SIZED_HIGH, &randint_low)
-RANDINT(static const cfx_op randint_like_low,
-        "randint_like.low_dtype(Tensor "
-        "self, SymInt low, SymInt high, *, " LIKE_OPTIONS ") -> Tensor",
-        "torch. .low_dtype", LIKE_LOW, NULL)
+RANDINT(
+    static const cfx_op randint_like_low,
+    "randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, " LIKE_OPTIONS
+    ") -> Tensor",
+    "torch. .low_dtype", LIKE_LOW, NULL)
 RANDINT(const cfx_op cfx_op__randint_like,
-        "randint_like(Tensor self, SymInt "
-        "high, *, " LIKE_OPTIONS ") -> Tensor",
+        "randint_like(Tensor self, SymInt high, *, " LIKE_OPTIONS
+        ") -> Tensor",
         "torch. aten.", LIKE_HIGH, &randint_like_low)
 
 /* ---- randperm ---- */
@@ -383,10 +377,9 @@ static cfx_status bernoulli_infer(cfx_call *call)
     cfx_status st = CFX_OK;
     double p = call->op->code ? cfx_call_double(call, 1) : 0;
     if (!(p >= 0 && p <= 1) && !cfx_infer_is_unknown(call, p))
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "bernoulli_ expects p to be in "
-                           "[0, 1], but got p=%g",
-                           p);
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
     else if (!call->op->code)
         st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     return st ? st
@@ -420,8 +413,8 @@ static cfx_status bernoulli_run(cfx_call *call)
 }
 
 static const cfx_op bernoulli_p = {
-    .schema = "bernoulli.p(Tensor self, float p=0.5, *, Generator? "
-              "generator=None) -> Tensor",
+    .schema =
+        "bernoulli.p(Tensor self, float p=0.5, *, Generator? generator=None) -> Tensor",
     .aliases = "torch. Tensor. aten.",
     .inplace_aliases = "Tensor. .float",
     .doc = "1 with one probability, else 0.",

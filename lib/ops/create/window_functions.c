@@ -52,10 +52,10 @@ static cfx_value window(cfx_scope *s, const cfx_call *call, weigh *fn)
     cfx_dim one = cfx_dim_int(1), n = given;
     cfx_dtype dtype = cfx_call_dtype(call, DTYPE, CFX_F32);
     if (!cfx_dtype_is_float(dtype))
-        return cfx_scope_fail(s, CFX_EDTYPE,
-                              "window functions need a floating point dtype, "
-                              "but got %s",
-                              cfx_dtypes[dtype].name);
+        return cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "window functions need a floating point dtype, but got %s",
+            cfx_dtypes[dtype].name);
     if (!cfx_dim_le(s->env, cfx_dim_int(0), given))
         return cfx_scope_fail(s, CFX_EINVAL,
                               "window_length must not be negative");

@@ -121,10 +121,10 @@ static cfx_status check_extents(cfx_call *call, const struct transform *f)
     for (int i = 0; i < f->n; i++)
         if (!cfx_dim_le(call->env, cfx_dim_int(1), f->shape[f->axis[i]]) ||
             !cfx_dim_le(call->env, cfx_dim_int(1), f->whole))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "axis %d has no number of data points that "
-                                 "can be transformed",
-                                 f->axis[i]);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "axis %d has no number of data points that can be transformed",
+                f->axis[i]);
     return CFX_OK;
 }
 

@@ -86,9 +86,9 @@ static bool read_plan(cfx_scope *s, const cfx_call *call, struct plan *p)
         return false;
     }
     if (p->n > rank || (axes && given && count_of(IN(lengths)) != p->n)) {
-        refuse(s, CFX_EINVAL,
-               "dim and shape arguments must have the same length, and no "
-               "more items than the tensor has dimensions");
+        refuse(
+            s, CFX_EINVAL,
+            "dim and shape arguments must have the same length, and no more items than the tensor has dimensions");
         return false;
     }
     for (int i = 0; i < p->n; i++) {
@@ -212,9 +212,9 @@ static cfx_value spectrum_build(cfx_scope *s, const cfx_call *call)
     struct plan p;
     cfx_dim two = cfx_dim_int(2), one = cfx_dim_int(1), n = one;
     if (mode_of(call) < 0)
-        return refuse(s, CFX_EINVAL,
-                      "Invalid normalization mode: it is 'forward', "
-                      "'backward' or 'ortho'");
+        return refuse(
+            s, CFX_EINVAL,
+            "Invalid normalization mode: it is 'forward', 'backward' or 'ortho'");
     if (!read_plan(s, call, &p))
         return cfx_none();
     if (!p.n && code & (FROM_REAL | TO_REAL))
@@ -295,8 +295,7 @@ static cfx_value frequencies_build(cfx_scope *s, const cfx_call *call)
     if (cfx_dtypes[type].category < CFX_CAT_FLOAT)
         return cfx_scope_fail(
             s, CFX_EDTYPE,
-            "frequencies are no whole numbers: dtype must be "
-            "a floating point type, not %s",
+            "frequencies are no whole numbers: dtype must be a floating point type, not %s",
             cfx_dtypes[type].name);
     cfx_value x = range(s, call, all ? -half : 0, all ? n - half : half + 1);
     if (all)

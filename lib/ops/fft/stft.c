@@ -61,18 +61,18 @@ static bool read_windows(cfx_scope *s, const cfx_call *call, struct windows *w)
                                                : w->n;
     const cfx_tensor *t = cfx_call_tensor(call, WINDOW);
     if (w->n < 1 || w->hop < 1)
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "expected n_fft and hop_length to be at least 1, but "
-                       "got %lld and %lld",
-                       (long long)w->n, (long long)w->hop);
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "expected n_fft and hop_length to be at least 1, but got %lld and %lld",
+            (long long)w->n, (long long)w->hop);
     else if (w->length < 1 || w->length > w->n)
         cfx_scope_fail(s, CFX_EINVAL, "expected 0 < win_length <= n_fft");
     else if (t && (t->rank != 1 ||
                    !cfx_dim_eq(s->env, t->shape[0], cfx_dim_int(w->length))))
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "expected a 1D window tensor of size equal to "
-                       "win_length=%lld",
-                       (long long)w->length);
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "expected a 1D window tensor of size equal to win_length=%lld",
+            (long long)w->length);
     return !cfx_scope_failed(s);
 }
 
@@ -101,9 +101,9 @@ static cfx_value transformed(cfx_scope *s, const cfx_call *call, cfx_value x)
     cfx_value mode = cfx_int(cfx_call_bool(call, NORMALIZED) ? BY_ROOT
                                                              : BY_NOTHING);
     if (whole && half)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "Cannot have onesided output if window or input "
-                              "is complex");
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "Cannot have onesided output if window or input is complex");
     return whole ? TORCH("_fft_c2c", x, axes, mode, cfx_bool(true))
                  : TORCH("_fft_r2c", x, axes, mode, cfx_bool(half));
 }
@@ -116,14 +116,14 @@ static bool check_signal(cfx_scope *s, const cfx_call *call)
     else if (!cfx_is_complex_tensor(IN(SELF)) &&
              !cfx_is_complex_tensor(IN(WINDOW)) &&
              !cfx_call_has(call, RETURN_COMPLEX))
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "stft requires the return_complex parameter be given "
-                       "for real inputs");
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "stft requires the return_complex parameter be given for real inputs");
     else if (cfx_call_has(call, ALIGN_TO_WINDOW) &&
              cfx_call_bool(call, CENTER))
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "stft align_to_window should only be set when center = "
-                       "false");
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "stft align_to_window should only be set when center = false");
     return !cfx_scope_failed(s);
 }
 
@@ -150,9 +150,8 @@ static cfx_value stft_build(cfx_scope *s, const cfx_call *call)
     if (cfx_scope_failed(s))
         return cfx_none();
     if (!cfx_dim_le(s->env, cfx_dim_int(w.n), cfx_meta_of(s, x)->shape[1]))
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "expected 0 < n_fft <= the length of the "
-                              "signal");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE, "expected 0 < n_fft <= the length of the signal");
     x = CFX_CALL(s, "Tensor.unfold", x, cfx_int(1), cfx_int(w.n),
                  cfx_int(w.hop));
     if (!cfx_value_is_none(w.window) || w.length < w.n)
@@ -215,27 +214,27 @@ static bool check_spectrum(cfx_scope *s, const cfx_call *call,
 {
     const cfx_tensor *x = IN(SELF).u.tensor;
     if (!cfx_is_complex_tensor(IN(SELF)))
-        cfx_scope_fail(s, CFX_EDTYPE,
-                       "istft requires a complex-valued input tensor matching "
-                       "the output from stft with return_complex=True");
+        cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True");
     else if (x->rank != 2 && x->rank != 3)
         cfx_scope_fail(s, CFX_ESHAPE,
                        "expected a tensor with 2 or 3 dimensions");
     else if (!cfx_call_has(call, ONESIDED) &&
              !cfx_dim_is_int(x->shape[x->rank - 2]))
-        cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                       "whether all frequencies are given depends on symbols; "
-                       "give onesided");
+        cfx_scope_fail(
+            s, CFX_EUNSUPPORTED,
+            "whether all frequencies are given depends on symbols; give onesided");
     else if (!cfx_dim_eq(s->env, x->shape[x->rank - 2],
                          cfx_dim_int(is_whole(call) ? w->n : w->n / 2 + 1)))
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "expected the frequencies of n_fft=%lld, that many or "
-                       "with onesided the first half of them and one",
-                       (long long)w->n);
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "expected the frequencies of n_fft=%lld, that many or with onesided the first half of them and one",
+            (long long)w->n);
     else if (cfx_call_bool(call, RETURN_COMPLEX) && !is_whole(call))
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "cannot have onesided output if window or input is "
-                       "complex");
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "cannot have onesided output if window or input is complex");
     return !cfx_scope_failed(s);
 }
 
@@ -267,10 +266,12 @@ static cfx_value istft_build(cfx_scope *s, const cfx_call *call)
                      : cfx_dim_sub(s->env, whole, from);
     y = slice(s, y, 1, cfx_value_of_dim(from), cfx_value_of_dim(to));
     square = slice(s, square, 1, cfx_value_of_dim(from), cfx_value_of_dim(to));
-    TORCH("_assert_async",
-          TORCH("all", TORCH("gt", TORCH("abs", square), cfx_float(1e-11))),
-          cfx_str(s, "window overlap add min: the squares of the windows add "
-                     "up to 0 at some element of the signal"));
+    TORCH(
+        "_assert_async",
+        TORCH("all", TORCH("gt", TORCH("abs", square), cfx_float(1e-11))),
+        cfx_str(
+            s,
+            "window overlap add min: the squares of the windows add up to 0 at some element of the signal"));
     y = TORCH("div", y, square);
     cfx_dim more = cfx_dim_max(s->env, cfx_dim_sub(s->env, to, whole),
                                cfx_dim_int(0));
@@ -314,9 +315,9 @@ const cfx_op cfx_op__stft = {
 };
 
 const cfx_op cfx_op__istft = {
-    .schema = "istft(" HEAD "bool center=True, bool normalized=False, bool? "
-              "onesided=None, SymInt? length=None, bool return_complex=False) "
-              "-> Tensor",
+    .schema =
+        "istft(" HEAD
+        "bool center=True, bool normalized=False, bool? onesided=None, SymInt? length=None, bool return_complex=False) -> Tensor",
     .params = params,
     .aliases = "torch. torch.functional.istft Tensor. aten.",
     .doc = "The signal whose stft is given.",

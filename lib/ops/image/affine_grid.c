@@ -62,14 +62,14 @@ static bool check(cfx_scope *s, const cfx_call *call, int n)
                 cfx_dim_eq(s->env, theta->shape[0],
                            cfx_call_dim(call, SIZE, 0));
     if (!cfx_dtype_is_float((cfx_dtype)theta->dtype))
-        cfx_scope_fail(s, CFX_EDTYPE,
-                       "Expected theta to have floating point type, but got "
-                       "%s",
-                       cfx_dtypes[theta->dtype].name);
+        cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "Expected theta to have floating point type, but got %s",
+            cfx_dtypes[theta->dtype].name);
     else if (!fits)
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "affine_grid needs theta (N, 2, 3) for a size of 4 "
-                       "extents, or (N, 3, 4) for one of 5");
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "affine_grid needs theta (N, 2, 3) for a size of 4 extents, or (N, 3, 4) for one of 5");
     for (int i = 0; i < n + 2 && !cfx_scope_failed(s); i++)
         if (!cfx_dim_le(s->env, cfx_dim_int(1), cfx_call_dim(call, SIZE, i)))
             cfx_scope_fail(s, CFX_EINVAL,
@@ -99,15 +99,14 @@ static cfx_value affine_grid_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(affine_grid)
 
 static const cfx_variant affine_grid_variants[] = {
-    {"torch.nn.functional.affine_grid(Tensor theta, SymInt[] size, bool? "
-     "align_corners=False) -> Tensor",
+    {"torch.nn.functional.affine_grid(Tensor theta, SymInt[] size, bool? align_corners=False) -> Tensor",
      NULL},
     {NULL, NULL},
 };
 
 const cfx_op cfx_op__affine_grid_generator = {
-    .schema = "affine_grid_generator(Tensor theta, SymInt[] size, bool "
-              "align_corners) -> Tensor",
+    .schema =
+        "affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
     .params = params,
     .aliases = "torch. aten.",
     .variants = affine_grid_variants,

@@ -51,9 +51,9 @@ static bool check_numbers(cfx_scope *s, const cfx_call *call)
     for (size_t i = 0; i < sizeof(positive) / sizeof(*positive); i++)
         if (!cfx_dim_lt(s->env, cfx_dim_int(0),
                         cfx_value_dim(IN(positive[i]))))
-            cfx_scope_fail(s, CFX_EINVAL,
-                           "strides, dilations and groups must be greater "
-                           "than 0");
+            cfx_scope_fail(
+                s, CFX_EINVAL,
+                "strides, dilations and groups must be greater than 0");
     for (int i = PAD_H; i <= PAD_W; i++)
         if (!cfx_dim_le(s->env, cfx_dim_int(0), cfx_value_dim(IN(i))))
             cfx_scope_fail(s, CFX_EINVAL, "paddings must not be negative");
@@ -65,9 +65,9 @@ static bool check_tensors(cfx_scope *s, const cfx_call *call)
     for (int i = INPUT; i <= (cfx_call_bool(call, USE_MASK) ? MASK : OFFSET);
          i++)
         if (cfx_call_tensor(call, i)->rank != 4)
-            cfx_scope_fail(s, CFX_ESHAPE,
-                           "input, weight, offset and mask must have 4 "
-                           "dimensions");
+            cfx_scope_fail(
+                s, CFX_ESHAPE,
+                "input, weight, offset and mask must have 4 dimensions");
     if (cfx_call_tensor(call, BIAS)->rank != 1)
         cfx_scope_fail(s, CFX_ESHAPE, "bias must have 1 dimension");
     for (int i = INPUT; i <= BIAS; i++)
@@ -111,11 +111,10 @@ static void check_map(cfx_scope *s, const struct sizes *z, cfx_value x,
         !is_one_of(s, cfx_size(s, x, 1), channels) ||
         !is_one_of(s, cfx_size(s, x, 2), z->out[0]) ||
         !is_one_of(s, cfx_size(s, x, 3), z->out[1]))
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "%s must have the batch of the input, %s numbers for "
-                       "each place of the kernel and group of offsets, and "
-                       "the extents of the result",
-                       name, name[0] == 'o' ? "2" : "1");
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "%s must have the batch of the input, %s numbers for each place of the kernel and group of offsets, and the extents of the result",
+            name, name[0] == 'o' ? "2" : "1");
 }
 
 static bool check_sizes(cfx_scope *s, const cfx_call *call,
@@ -130,9 +129,9 @@ static bool check_sizes(cfx_scope *s, const cfx_call *call,
         check_map(s, z, IN(MASK), masks, "mask");
     if (!is_one_of(s, of_weight, z->channels) ||
         !is_one_of(s, cfx_size(s, IN(BIAS), 0), z->outputs))
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "weight must have the channels of the input for each "
-                       "group, and bias those of the result");
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "weight must have the channels of the input for each group, and bias those of the result");
     return !cfx_scope_failed(s);
 }
 
@@ -232,8 +231,8 @@ const cfx_op cfx_op__deform_conv2d = {
               "dilation_w, SymInt groups, SymInt offset_groups, bool use_mask)"
               " -> Tensor",
     .params = params,
-    .aliases = "torch.ops.torchvision.deform_conv2d.default "
-               "torch.ops.torchvision.deform_conv2d",
+    .aliases =
+        "torch.ops.torchvision.deform_conv2d.default torch.ops.torchvision.deform_conv2d",
     .doc = "A convolution that reads each of its pixels at an offset.",
     .infer = deform_infer,
     .cost = deform_cost,

@@ -33,39 +33,34 @@ static cfx_status check(cfx_call *call, const cfx_tensor *x,
 {
     int64_t mode = choice(call, MODE, modes);
     if (mode < 0 || choice(call, PADDING_MODE, paddings) < 0)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "expected mode to be "
-                             "'bilinear', 'nearest' or 'bicubic' and "
-                             "padding_mode 'zeros', 'border' or "
-                             "'reflection'");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "expected mode to be 'bilinear', 'nearest' or 'bicubic' and padding_mode 'zeros', 'border' or 'reflection'");
     if ((x->rank != 4 && x->rank != 5) || g->rank != x->rank ||
         (mode == CFX_GRID_BICUBIC && x->rank != 4))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected 4D or 5D input and "
-                             "grid with same number of dimensions, but got "
-                             "ranks %d and %d",
-                             x->rank, g->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected 4D or 5D input and grid with same number of dimensions, but got ranks %d and %d",
+            x->rank, g->rank);
     if (x->dtype != g->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "expected input and grid to "
-                             "have same dtype, but got %s and %s",
-                             cfx_dtypes[x->dtype].name,
-                             cfx_dtypes[g->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "expected input and grid to have same dtype, but got %s and %s",
+            cfx_dtypes[x->dtype].name, cfx_dtypes[g->dtype].name);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     if (!cfx_dim_eq(call->env, x->shape[0], g->shape[0]) ||
         !cfx_dim_eq(call->env, g->shape[g->rank - 1],
                     cfx_dim_int(x->rank - 2)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected grid to have the "
-                             "batch of the input, and %d numbers for each "
-                             "place",
-                             x->rank - 2);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected grid to have the batch of the input, and %d numbers for each place",
+            x->rank - 2);
     for (int i = 2; i < x->rank; i++)
         if (cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "expected input to have "
-                                 "non-empty spatial dimensions");
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "expected input to have non-empty spatial dimensions");
     return CFX_OK;
 }
 
@@ -129,9 +124,7 @@ static const cfx_variant grid_sample_variants[] = {
              "align_corners) -> Tensor",                                      \
             NULL                                                              \
     }
-    {"torch.nn.functional.grid_sample(Tensor input, Tensor grid, str "
-     "mode='bilinear', str padding_mode='zeros', bool? align_corners=None) "
-     "-> Tensor",
+    {"torch.nn.functional.grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None) -> Tensor",
      NULL},
     GRID_SAMPLER("torch.grid_sampler"),
     GRID_SAMPLER("torch.grid_sampler_2d"),
@@ -143,9 +136,8 @@ static const cfx_variant grid_sample_variants[] = {
 };
 
 const cfx_op cfx_op__grid_sample = {
-    .schema = "grid_sample(Tensor input, Tensor grid, any "
-              "mode='bilinear', any padding_mode='zeros', bool? "
-              "align_corners=None) -> Tensor",
+    .schema =
+        "grid_sample(Tensor input, Tensor grid, any mode='bilinear', any padding_mode='zeros', bool? align_corners=None) -> Tensor",
     .params = params,
     .variants = grid_sample_variants,
     .aliases = "",

@@ -66,26 +66,22 @@ static cfx_status read_mode(const cfx_call *call, struct resize *r)
             m = &mode_names[i];
     if (!m)
         return cfx_call_fail(call, CFX_EINVAL,
-                             "Input Error: mode '%s' is "
-                             "not known",
-                             mode);
+                             "Input Error: mode '%s' is not known", mode);
     if (r->spatial < 1 || r->spatial > 3 ||
         (m->spatial && m->spatial != r->spatial))
         return cfx_call_fail(call, CFX_EINVAL,
-                             "mode '%s' does not take input "
-                             "of rank %d",
-                             mode, r->x->rank);
+                             "mode '%s' does not take input of rank %d", mode,
+                             r->x->rank);
     r->mode = m->mode;
     if (!m->spatial && cfx_call_has(call, ALIGN_CORNERS))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "align_corners option can only "
-                             "be set with the interpolating modes: linear | "
-                             "bilinear | bicubic | trilinear");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear");
     r->antialias = cfx_call_bool(call, ANTIALIAS);
     if (r->antialias && (r->spatial != 2 || !m->spatial))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Anti-alias option is only "
-                             "supported for bilinear and bicubic modes");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Anti-alias option is only supported for bilinear and bicubic modes");
     return CFX_OK;
 }
 
@@ -97,9 +93,9 @@ static cfx_status read_functional(const cfx_call *call, struct resize *r)
     r->scale = cfx_call_value(call, SCALE_FACTOR);
     r->keep_scale = !cfx_value_is_none(r->scale) && !recompute;
     if (recompute && !cfx_value_is_none(r->size))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "recompute_scale_factor is not "
-                             "meaningful with an explicit size.");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "recompute_scale_factor is not meaningful with an explicit size.");
     return read_mode(call, r);
 }
 
@@ -116,10 +112,10 @@ static cfx_status read_aten(const cfx_call *call, struct resize *r)
         r->one_scale[i] = cfx_call_value(
             call, r->spatial == 1 ? SCALES : SCALES_W - r->spatial + 1 + i);
     if (r->x->rank != r->spatial + 2)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "It is expected input_size "
-                             "equals to %d, but got size %d",
-                             r->spatial + 2, r->x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "It is expected input_size equals to %d, but got size %d",
+            r->spatial + 2, r->x->rank);
     return CFX_OK;
 }
 
@@ -128,11 +124,10 @@ static cfx_status check_list(const cfx_call *call, const struct resize *r,
 {
     if (!cfx_value_is_seq(v) || (int)v.u.seq->len == r->spatial)
         return CFX_OK;
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "Input and output must have the "
-                         "same number of spatial dimensions, but %s has %d "
-                         "numbers for %d axes",
-                         name, (int)v.u.seq->len, r->spatial);
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "Input and output must have the same number of spatial dimensions, but %s has %d numbers for %d axes",
+        name, (int)v.u.seq->len, r->spatial);
 }
 
 static cfx_status read_resize(const cfx_call *call, struct resize *r)
@@ -144,13 +139,12 @@ static cfx_status read_resize(const cfx_call *call, struct resize *r)
     bool size = !cfx_value_is_none(r->size);
     bool scale = !cfx_value_is_none(r->scale);
     if (!st && size && scale)
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "only one of size or "
-                           "scale_factor should be defined");
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "only one of size or scale_factor should be defined");
     if (!st && !size && !scale)
         st = cfx_call_fail(call, CFX_EINVAL,
-                           "either size or scale_factor "
-                           "should be defined");
+                           "either size or scale_factor should be defined");
     if (!st)
         st = check_list(call, r, r->size, "size");
     if (!st)
@@ -205,18 +199,15 @@ static cfx_status out_shape(cfx_call *call, const struct resize *r,
             char s[64], t[64];
             cfx_dim_format(in, s, sizeof(s));
             cfx_dim_format(*out, t, sizeof(t));
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Input and output sizes "
-                                 "should be greater than 0, but got %s and "
-                                 "%s on axis %d",
-                                 s, t, i + 2);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Input and output sizes should be greater than 0, but got %s and %s on axis %d",
+                s, t, i + 2);
         }
     }
     if (cfx_dim_is(shape[1], 0))
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "Non-empty %dD data tensor "
-                             "expected",
-                             r->x->rank);
+                             "Non-empty %dD data tensor expected", r->x->rank);
     return CFX_OK;
 }
 

@@ -63,24 +63,21 @@ static cfx_status check_counts(cfx_call *call, const cfx_tensor *x)
         return cfx_call_fail(call, CFX_EINVAL,
                              "Padding length must be divisible by 2");
     if (n / 2 > x->rank)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Padding length should be less "
-                             "than or equal to two times the input dimension "
-                             "but got padding length %d and input of "
-                             "dimension %d",
-                             n, x->rank);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Padding length should be less than or equal to two times the input dimension but got padding length %d and input of dimension %d",
+            n, x->rank);
     if (p->mode == CFX_PAD_CONSTANT)
         return CFX_OK;
     if (cfx_call_has(call, VALUE) && cfx_call_double(call, VALUE) != 0)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Padding mode \"%s\" doesn't "
-                             "take in value argument",
-                             mode_names[p->mode]);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Padding mode \"%s\" doesn't take in value argument",
+            mode_names[p->mode]);
     if (n < 2 || n > 6 || (x->rank != n / 2 + 1 && x->rank != n / 2 + 2))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "Only 2D, 3D, 4D, 5D "
-                             "padding with non-constant padding are supported "
-                             "for now");
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now");
     return CFX_OK;
 }
 
@@ -102,11 +99,8 @@ static cfx_status check_axis(cfx_call *call, cfx_pad_mode mode, int axis,
         return cfx_call_fail(
             call, CFX_ESHAPE,
             mode == CFX_PAD_REFLECT
-                ? "Padding size should be less than the corresponding input "
-                  "dimension, but got: padding %s at dimension %d of input "
-                  "of extent %s"
-                : "Padding value causes wrapping around more than once: %s "
-                  "at dimension %d of extent %s",
+                ? "Padding size should be less than the corresponding input dimension, but got: padding %s at dimension %d of input of extent %s"
+                : "Padding value causes wrapping around more than once: %s at dimension %d of extent %s",
             s, axis, t);
     }
     /* Circular padding uses the axis that negative paddings leave. */
@@ -117,8 +111,7 @@ static cfx_status check_axis(cfx_call *call, cfx_pad_mode mode, int axis,
                     cfx_dim_min(call->env, after, none)));
     if (mode == CFX_PAD_CIRCULAR && !cfx_dim_lt(call->env, none, left))
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "negative padding leaves "
-                             "nothing of dimension %d",
+                             "negative padding leaves nothing of dimension %d",
                              axis);
     return CFX_OK;
 }
@@ -143,10 +136,9 @@ static cfx_status check_cut(cfx_call *call, int axis, cfx_dim extent,
         if (cfx_dim_le(call->env, none, left))
             continue;
         cfx_dim_format(left, s, sizeof(s));
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "negative padding leaves %s "
-                             "elements of dimension %d",
-                             s, axis);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "negative padding leaves %s elements of dimension %d", s, axis);
     }
     return CFX_OK;
 }
@@ -158,9 +150,9 @@ static cfx_status pad_shape(cfx_call *call, const cfx_tensor *x,
     bool constant = p->mode == CFX_PAD_CONSTANT;
     int first = x->rank - (int)p->pad->len / 2;
     if (!constant && is_empty(x, first ? first - 1 : 0))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected input with possibly "
-                             "0 batch size and other non-zero dimensions");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expected input with possibly 0 batch size and other non-zero dimensions");
     for (int i = 0; i < x->rank; i++) {
         cfx_dim before, after;
         margins(call, x->rank, i, &before, &after);
@@ -177,11 +169,10 @@ static cfx_status pad_shape(cfx_call *call, const cfx_tensor *x,
                         shape[i])) {
             char s[64];
             cfx_dim_format(shape[i], s, sizeof(s));
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "the padding resulted in "
-                                 "an output size of %s at dimension %d, "
-                                 "which is too small",
-                                 s, i);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "the padding resulted in an output size of %s at dimension %d, which is too small",
+                s, i);
         }
     }
     return CFX_OK;
@@ -310,15 +301,14 @@ static cfx_status pad_run(cfx_call *call)
     .flags = CFX_OP_COMPLEX, .infer = pad_infer, .run = pad_run
 
 static const cfx_variant pad_variants[] = {
-    {"torch.nn.functional.pad(Tensor input, SymInt[] pad, str "
-     "mode='constant', Scalar? value=None) -> Tensor",
+    {"torch.nn.functional.pad(Tensor input, SymInt[] pad, str mode='constant', Scalar? value=None) -> Tensor",
      NULL},
     {NULL, NULL},
 };
 
 const cfx_op cfx_op__pad = {
-    .schema = "pad(Tensor self, SymInt[] pad, str mode='constant', Scalar? "
-              "value=None) -> Tensor",
+    .schema =
+        "pad(Tensor self, SymInt[] pad, str mode='constant', Scalar? value=None) -> Tensor",
     .aliases = "aten.",
     .variants = pad_variants,
     .doc = "A tensor with a margin.",
@@ -327,8 +317,8 @@ const cfx_op cfx_op__pad = {
 };
 
 const cfx_op cfx_op__constant_pad_nd = {
-    .schema = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> "
-              "Tensor",
+    .schema =
+        "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
     .aliases = "torch. aten.",
     .doc = "A tensor with a margin of one number.",
     .code = CONSTANT,

@@ -26,11 +26,11 @@ static cfx_status check_types(cfx_call *call, const cfx_tensor *x,
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     return x->dtype == other->dtype
                ? CFX_OK
-               : cfx_call_fail(call, CFX_EDTYPE,
-                               "%s should have the type of the first tensor, "
-                               "%s, but got %s",
-                               name, cfx_dtypes[x->dtype].name,
-                               cfx_dtypes[other->dtype].name);
+               : cfx_call_fail(
+                     call, CFX_EDTYPE,
+                     "%s should have the type of the first tensor, %s, but got %s",
+                     name, cfx_dtypes[x->dtype].name,
+                     cfx_dtypes[other->dtype].name);
 }
 
 /* ---- nms ---- */
@@ -42,14 +42,14 @@ static cfx_status nms_infer(cfx_call *call)
     cfx_dim n;
     if (boxes->rank != 2 ||
         !cfx_dim_eq(call->env, boxes->shape[1], cfx_dim_int(4)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "boxes should be a 2d tensor with 4 elements in "
-                             "dimension 1");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "boxes should be a 2d tensor with 4 elements in dimension 1");
     if (scores->rank != 1 ||
         !cfx_dim_eq(call->env, boxes->shape[0], scores->shape[0]))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "scores should be a 1d tensor with an element "
-                             "for each box");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "scores should be a 1d tensor with an element for each box");
     cfx_status st = check_types(call, boxes, scores, "scores");
     if (st || !call->meta)
         return st;
@@ -107,10 +107,9 @@ static cfx_status roi_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     const cfx_tensor *rois = cfx_call_tensor(call, ROIS);
     if (x->rank != 4)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected images (N, C, H, W), got a tensor of "
-                             "rank %d",
-                             x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected images (N, C, H, W), got a tensor of rank %d", x->rank);
     if (rois->rank != 2 ||
         !cfx_dim_eq(call->env, rois->shape[1], cfx_dim_int(5)))
         return cfx_call_fail(call, CFX_ESHAPE,
@@ -120,9 +119,9 @@ static cfx_status roi_infer(cfx_call *call)
                        cfx_value_dim(cfx_call_value(call, POOLED_WIDTH))};
     for (int i = 2; i < 4; i++)
         if (!cfx_dim_lt(call->env, cfx_dim_int(0), shape[i]))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "pooled_height and pooled_width must be "
-                                 "greater than 0");
+            return cfx_call_fail(
+                call, CFX_EINVAL,
+                "pooled_height and pooled_width must be greater than 0");
     cfx_status st = check_types(call, x, rois, "rois");
     if (!st)
         st = cfx_call_out(call, (cfx_dtype)x->dtype, 4, shape);
@@ -136,10 +135,10 @@ static cfx_status check_regions(const cfx_call *call, const cfx_regions *k)
     int64_t bad = cfx_regions_bad(k);
     if (bad < 0)
         return CFX_OK;
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "rois: row %lld must name one of %lld images, and a "
-                         "box of numbers below 2^30 pixels",
-                         (long long)bad, (long long)k->batch);
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "rois: row %lld must name one of %lld images, and a box of numbers below 2^30 pixels",
+        (long long)bad, (long long)k->batch);
 }
 
 static cfx_status roi_run(cfx_call *call)
@@ -202,17 +201,16 @@ const cfx_op cfx_op__nms = {
     .schema = "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     .params = params,
     .aliases = TORCHVISION("nms"),
-    .doc = "The boxes that are left when those that overlap a better one are "
-           "dropped.",
+    .doc =
+        "The boxes that are left when those that overlap a better one are dropped.",
     .flags = CFX_OP_OWN_RESULT,
     .infer = nms_infer,
     .run = nms_run,
 };
 
 const cfx_op cfx_op__roi_align = {
-    .schema = "roi_align(Tensor input, Tensor rois, float spatial_scale, "
-              "SymInt pooled_height, SymInt pooled_width, int sampling_ratio, "
-              "bool aligned) -> Tensor",
+    .schema =
+        "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor",
     .params = params,
     .aliases = TORCHVISION("roi_align"),
     .doc = "The means of bins of regions, from samples between pixels.",
@@ -223,9 +221,8 @@ const cfx_op cfx_op__roi_align = {
 };
 
 const cfx_op cfx_op__roi_pool = {
-    .schema = "roi_pool(Tensor input, Tensor rois, float spatial_scale, "
-              "SymInt pooled_height, SymInt pooled_width) -> "
-              "(Tensor, Tensor)",
+    .schema =
+        "roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> (Tensor, Tensor)",
     .params = params,
     .aliases = TORCHVISION("roi_pool"),
     .doc = "The maxima of bins of regions, and where they are.",

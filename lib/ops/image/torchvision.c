@@ -42,10 +42,9 @@ static cfx_value merging_build(cfx_scope *s, const cfx_call *call)
     cfx_value x = IN(0), zero = cfx_int(0), two = cfx_int(2), part[4];
     int rank = x.u.tensor->rank;
     if (rank < 3)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "expected (..., H, W, C), got a "
-                              "tensor of rank %d",
-                              rank);
+        return cfx_scope_fail(
+            s, CFX_ESHAPE, "expected (..., H, W, C), got a tensor of rank %d",
+            rank);
     cfx_value rows = mod(s, cfx_size(s, x, -3), two);
     cfx_value columns = mod(s, cfx_size(s, x, -2), two);
     x = CFX_CALL(s, "torch.nn.functional.pad", x,
@@ -92,9 +91,8 @@ static cfx_value bias_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(bias)
 
 const cfx_op cfx_op___get_relative_position_bias = {
-    .schema = "_get_relative_position_bias(Tensor "
-              "relative_position_bias_table, Tensor relative_position_index, "
-              "SymInt[] window_size) -> Tensor",
+    .schema =
+        "_get_relative_position_bias(Tensor relative_position_bias_table, Tensor relative_position_index, SymInt[] window_size) -> Tensor",
     .aliases = SWIN "_get_relative_position_bias",
     .doc = "What attention adds for two places of a window.",
     .infer = bias_infer,
@@ -135,9 +133,9 @@ static bool read_windows(cfx_scope *s, const cfx_call *call, struct windows *w)
     cfx_value x = IN(INPUT);
     if (x.u.tensor->rank != 4 || cfx_call_len(call, WINDOW) != 2 ||
         cfx_call_len(call, SHIFT) != 2) {
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "expected an input (N, H, W, C), and "
-                       "two numbers each for window_size and shift_size");
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "expected an input (N, H, W, C), and two numbers each for window_size and shift_size");
         return false;
     }
     w->batch = cfx_size(s, x, 0);
@@ -148,9 +146,9 @@ static bool read_windows(cfx_scope *s, const cfx_call *call, struct windows *w)
         cfx_value shift = cfx_call_item(call, SHIFT, i);
         if (shift.kind != CFX_INT || shift.u.i < 0 ||
             !cfx_dim_le(call->env, cfx_dim_int(shift.u.i), cfx_value_dim(n))) {
-            cfx_scope_fail(s, CFX_EINVAL,
-                           "shift_size must be two ints from 0 "
-                           "to those of window_size");
+            cfx_scope_fail(
+                s, CFX_EINVAL,
+                "shift_size must be two ints from 0 to those of window_size");
             return false;
         }
         w->size[i] = n;

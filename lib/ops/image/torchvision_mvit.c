@@ -36,10 +36,10 @@ static cfx_status mvit_unsqueeze_infer(cfx_call *call)
         item[0] = cfx_none();
         st = unsqueezed(call, &item[0]);
     } else if (x->rank != target) {
-        st = cfx_call_fail(call, CFX_ESHAPE,
-                           "expected a tensor of rank %lld "
-                           "or one less, got %d",
-                           (long long)target, x->rank);
+        st = cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected a tensor of rank %lld or one less, got %d",
+            (long long)target, x->rank);
     }
     if (!st)
         st = cfx_call_return_take(call, cfx_tuple_new(call->ctx, 2, item));
@@ -48,8 +48,8 @@ static cfx_status mvit_unsqueeze_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__mvit_unsqueeze = {
-    .schema = "mvit_unsqueeze(Tensor(a) x, int target_dim, int expand_dim) -> "
-              "any(a)",
+    .schema =
+        "mvit_unsqueeze(Tensor(a) x, int target_dim, int expand_dim) -> any(a)",
     .aliases = MVIT "_unsqueeze",
     .doc = "A tensor with the rank wanted, and the rank that it had.",
     .infer = mvit_unsqueeze_infer,
@@ -77,8 +77,8 @@ static cfx_status mvit_squeeze_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__mvit_squeeze = {
-    .schema = "mvit_squeeze(Tensor(a) x, int target_dim, int expand_dim, int "
-              "tensor_dim) -> Tensor(a)",
+    .schema =
+        "mvit_squeeze(Tensor(a) x, int target_dim, int expand_dim, int tensor_dim) -> Tensor(a)",
     .aliases = MVIT "_squeeze",
     .doc = "A tensor without the axis that mvit_unsqueeze put in.",
     .infer = mvit_squeeze_infer,

@@ -62,9 +62,9 @@ static cfx_value as_strided_scatter_build(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_value offset = IN(STORAGE_OFFSET);
     if (!(x->flags & CFX_TENSOR_DENSE) || !cfx_dim_is(x->offset, 0))
-        return cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                              "as_strided_scatter: self must not be a view of "
-                              "part of a tensor");
+        return cfx_scope_fail(
+            s, CFX_EUNSUPPORTED,
+            "as_strided_scatter: self must not be a view of part of a tensor");
     cfx_value y = CFX_CALL(s, "torch.clone", IN(SELF));
     if (cfx_value_is_none(offset))
         offset = cfx_int(0);
@@ -76,9 +76,9 @@ static cfx_value as_strided_scatter_build(cfx_scope *s, const cfx_call *call)
     for (int i = 0; same && i < t->rank; i++)
         same = cfx_dim_eq(call->env, t->shape[i], src->shape[i]);
     if (t && !same)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "as_strided_scatter: expected src to have a "
-                              "size equal to the slice of self");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "as_strided_scatter: expected src to have a size equal to the slice of self");
     CFX_CALL(s, "Tensor.copy_", part, IN(SRC));
     return y;
 }
@@ -109,9 +109,9 @@ static cfx_value _chunk_cat_build(cfx_scope *s, const cfx_call *call)
         int64_t dim = cfx_call_int(call, DIM);
         dim = dim < 0 ? dim + t->rank : dim;
         if (chunks < 1 || dim < 0 || dim >= t->rank)
-            return cfx_scope_fail(s, CFX_EINVAL,
-                                  "_chunk_cat: expects num_chunks >= 1 and an "
-                                  "axis that all tensors have");
+            return cfx_scope_fail(
+                s, CFX_EINVAL,
+                "_chunk_cat: expects num_chunks >= 1 and an axis that all tensors have");
         if (!cfx_dim_le(s->env, cfx_dim_int(1),
                         cfx_infer_numel(s->env, t->rank, t->shape)))
             return cfx_scope_fail(s, CFX_ESHAPE,
@@ -157,11 +157,11 @@ COMPILER(_unsafe_masked_index,
 COMPILER(_unsafe_masked_index_put_accumulate,
          "Tensor self, Tensor mask, Tensor?[] indices, Tensor values", "",
          "Values added at indices where a mask is true.")
-COMPILER(as_strided_scatter,
-         "Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
-         "storage_offset=None",
-         " Tensor.as_strided_scatter",
-         "A copy with the elements at extents and strides replaced.")
+COMPILER(
+    as_strided_scatter,
+    "Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None",
+    " Tensor.as_strided_scatter",
+    "A copy with the elements at extents and strides replaced.")
 COMPILER(_safe_softmax, "Tensor self, int dim, ScalarType? dtype=None", "",
          "softmax, and 0 where all along the axis is -inf.")
 COMPILER(_chunk_cat, "Tensor[] tensors, int dim, int num_chunks", "",
@@ -203,8 +203,8 @@ static cfx_status nonzero_static_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__nonzero_static = {
-    .schema = "nonzero_static(Tensor self, *, SymInt size, int "
-              "fill_value=-1) -> Tensor",
+    .schema =
+        "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "So many places of elements that are not 0, row by row.",

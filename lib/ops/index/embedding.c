@@ -30,11 +30,10 @@ static cfx_status check_table(cfx_call *call, const cfx_tensor *w,
     if (w->rank != 2)
         return cfx_call_fail(call, CFX_ESHAPE, "'weight' must be 2-D");
     if (index->dtype != CFX_I64 && index->dtype != CFX_I32)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "Expected tensor for argument "
-                             "'indices' to have one of the following scalar "
-                             "types: Long, Int; but got %s instead",
-                             cfx_dtypes[index->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "Expected tensor for argument 'indices' to have one of the following scalar types: Long, Int; but got %s instead",
+            cfx_dtypes[index->dtype].name);
     return CFX_OK;
 }
 
@@ -85,8 +84,7 @@ static cfx_status embedding_run(cfx_call *call)
             (cfx_dtype)index->dtype, index->data, 1, cfx_tensor_size(w, 0),
             cfx_tensor_size(w, 1), cfx_tensor_numel(index), &bad))
         st = cfx_call_fail(call, CFX_EINVAL,
-                           "index out of range in self: %lld "
-                           "of %lld rows",
+                           "index out of range in self: %lld of %lld rows",
                            (long long)bad, (long long)cfx_tensor_size(w, 0));
     cfx_tensor_unref(index);
     cfx_tensor_unref(w);
@@ -192,8 +190,7 @@ static cfx_status shorten_rows(cfx_call *call, const cfx_tensor *w,
             type, (char *)in_order->data + (size_t)i * cfx_dtype_size(type));
         if (row < 0 || row >= rows) {
             st = cfx_call_fail(call, CFX_EINVAL,
-                               "index out of range in self: "
-                               "%lld of %lld rows",
+                               "index out of range in self: %lld of %lld rows",
                                (long long)row, (long long)rows);
         } else if (!seen[row]) {
             shorten_row(w, row, most, p);
@@ -217,8 +214,8 @@ static cfx_status renorm_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__embedding_renorm = {
-    .schema = "embedding_renorm(Tensor self, Tensor indices, float max_norm, "
-              "float norm_type) -> Tensor",
+    .schema =
+        "embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor",
     .params = params,
     .aliases = "aten.",
     .inplace_aliases = "torch. aten.",
@@ -263,8 +260,8 @@ static cfx_status max_norm_lower(cfx_call *call, const cfx_value *in,
     "scale_grad_by_freq=False, bool sparse=False) -> Tensor"
 
 static const cfx_op embedding_max_norm = {
-    .schema = "embedding.max_norm(Tensor(a!) weight, Tensor indices, float "
-              "max_norm, float norm_type=2.0) -> Tensor",
+    .schema =
+        "embedding.max_norm(Tensor(a!) weight, Tensor indices, float max_norm, float norm_type=2.0) -> Tensor",
     .params = params,
     .variants = (const cfx_variant[]){{EMBEDDING, max_norm_lower},
                                       {NULL, NULL}},
@@ -275,9 +272,8 @@ static const cfx_op embedding_max_norm = {
 };
 
 const cfx_op cfx_op__embedding = {
-    .schema = "embedding(Tensor weight, Tensor indices, SymInt "
-              "padding_idx=-1, bool scale_grad_by_freq=False, bool "
-              "sparse=False) -> Tensor",
+    .schema =
+        "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     .params = params,
     .aliases = "torch. aten.",
     .variants = (const cfx_variant[]){{EMBEDDING, functional_lower},
@@ -339,20 +335,18 @@ static cfx_status check_index(cfx_call *call, const struct bags *b)
 {
     const cfx_tensor *offsets = b->offsets;
     if (b->index->rank == 2 && offsets && !b->more)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "if input is 2D, then offsets "
-                             "has to be None, as input is treated is a "
-                             "mini-batch of fixed length sequences");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences");
     if (b->index->rank == 1 && (!offsets || offsets->rank != 1))
         return cfx_call_fail(call, CFX_EINVAL,
-                             "offsets has to be a 1D Tensor "
-                             "but got %s",
+                             "offsets has to be a 1D Tensor but got %s",
                              offsets ? "another rank" : "None");
     if (b->index->rank != 1 && (b->index->rank != 2 || b->more))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "input has to be 1D or 2D "
-                             "Tensor, but got Tensor of dimension %d",
-                             b->index->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "input has to be 1D or 2D Tensor, but got Tensor of dimension %d",
+            b->index->rank);
     if (offsets && offsets->dtype != CFX_I64 && offsets->dtype != CFX_I32)
         return cfx_call_fail(call, CFX_EDTYPE, "offsets must be ints");
     return CFX_OK;
@@ -369,18 +363,18 @@ static cfx_status check_bags(cfx_call *call, const struct bags *b)
     if (st || !b->each)
         return st;
     if (b->mode != SUM)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "per_sample_weights was "
-                             "not None but is only supported for mode='sum'");
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "per_sample_weights was not None but is only supported for mode='sum'");
     bool same = b->each->rank == b->index->rank &&
                 b->each->dtype == b->w->dtype;
     for (int i = 0; same && i < b->each->rank; i++)
         same = cfx_dim_eq(call->env, b->each->shape[i], b->index->shape[i]);
-    return same ? CFX_OK
-                : cfx_call_fail(call, CFX_ESHAPE,
-                                "per_sample_weights must have the "
-                                "same shape as the input and the type of the "
-                                "weight");
+    return same
+               ? CFX_OK
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "per_sample_weights must have the same shape as the input and the type of the weight");
 }
 
 /*
@@ -415,9 +409,9 @@ static cfx_status bag_infer(cfx_call *call)
                        b->w->shape[1]};
     if (b->last) {
         if (cfx_dim_is(shape[0], 0))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "include_last_offset: "
-                                 "number of offsets should be at least 1");
+            return cfx_call_fail(
+                call, CFX_EINVAL,
+                "include_last_offset: number of offsets should be at least 1");
         shape[0] = cfx_dim_sub(call->env, shape[0], cfx_dim_int(1));
     }
     st = cfx_call_out(call, (cfx_dtype)b->w->dtype, 2, shape);
@@ -538,21 +532,19 @@ static cfx_status fill_bags(cfx_call *call, const struct filling *f)
     size_t row = (size_t)f->d * cfx_dtype_size(f->type);
     int64_t bad = 0, n = cfx_tensor_size(y, 0);
     if (f->b.offsets && n && bag_begin(&f->b, 0) != 0)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "offsets[0] has to be 0, i.e., "
-                             "the first sequence in the mini-batch has to "
-                             "start from position 0.");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0.");
     for (int64_t i = 0; i < n && !cfx_context_stops(call->ctx); i++) {
         int64_t from = bag_begin(&f->b, i), to = bag_begin(&f->b, i + 1);
         if (from < 0 || to > f->count || from > f->count)
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "offsets[-1] can not be "
-                                 "greater than input's length %lld",
-                                 (long long)f->count);
+            return cfx_call_fail(
+                call, CFX_EINVAL,
+                "offsets[-1] can not be greater than input's length %lld",
+                (long long)f->count);
         if (!fill_bag(f, i, from, to, (char *)y->data + (size_t)i * row, &bad))
             return cfx_call_fail(call, CFX_EINVAL,
-                                 "index out of range: %lld "
-                                 "of %lld rows",
+                                 "index out of range: %lld of %lld rows",
                                  (long long)bad, (long long)f->rows);
     }
     return CFX_OK;
@@ -658,8 +650,7 @@ static const cfx_op bag_max_norm = {
     .params = params,
     .variants = (const cfx_variant[]){{BAG, bag_max_norm_lower}, {NULL, NULL}},
     .doc =
-        "Rows of a table, which are made no longer than a norm first, added "
-        "up in bags.",
+        "Rows of a table, which are made no longer than a norm first, added up in bags.",
     .state_size = sizeof(struct bags),
     .infer = bag_max_norm_infer,
     .cost = bag_cost,
@@ -698,19 +689,17 @@ static cfx_status bags_lower(cfx_call *call, const cfx_value *in,
     }
     if (weight.kind != CFX_TENSOR || w->rank < 1 ||
         !cfx_dim_is_int(w->shape[0]))
-        return pad.u.i >= 0 ? CFX_OK
-                            : cfx_call_fail(
-                                  call, CFX_EUNSUPPORTED,
-                                  "a negative padding_idx "
-                                  "needs a table with a known number of rows");
+        return pad.u.i >= 0
+                   ? CFX_OK
+                   : cfx_call_fail(
+                         call, CFX_EUNSUPPORTED,
+                         "a negative padding_idx needs a table with a known number of rows");
     int64_t rows = cfx_dim_value(w->shape[0]);
     if (pad.u.i < -rows || pad.u.i >= rows)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "padding_idx must be within the "
-                             "number of embeddings, -%lld through %lld, but "
-                             "got %lld",
-                             (long long)rows, (long long)rows - 1,
-                             (long long)pad.u.i);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "padding_idx must be within the number of embeddings, -%lld through %lld, but got %lld",
+            (long long)rows, (long long)rows - 1, (long long)pad.u.i);
     out[at] = cfx_int(pad.u.i < 0 ? pad.u.i + rows : pad.u.i);
     return CFX_OK;
 }
@@ -728,10 +717,8 @@ const cfx_op cfx_op__embedding_bags = {
               "include_last_offset=False, int padding_idx=-1) "
               "-> (Tensor, Tensor, Tensor, Tensor)",
     .params = params,
-    .aliases = "torch.embedding_bag torch._embedding_bag "
-               "aten._embedding_bag.default "
-               "aten._embedding_bag_forward_only.default "
-               "aten.embedding_bag.default",
+    .aliases =
+        "torch.embedding_bag torch._embedding_bag aten._embedding_bag.default aten._embedding_bag_forward_only.default aten.embedding_bag.default",
     .variants =
         (const cfx_variant[]){
             {"aten.embedding_bag.padding_idx" BAGS_PADDED, bags_lower},

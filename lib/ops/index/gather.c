@@ -25,10 +25,10 @@ static bool is_index(const cfx_tensor *t)
 
 static cfx_status need_index(cfx_call *call, const cfx_tensor *t)
 {
-    return is_index(t) ? CFX_OK
-                       : cfx_call_fail(call, CFX_EDTYPE,
-                                       "Expected dtype int32 or int64 "
-                                       "for index");
+    return is_index(t)
+               ? CFX_OK
+               : cfx_call_fail(call, CFX_EDTYPE,
+                               "Expected dtype int32 or int64 for index");
 }
 
 static int64_t bytes_of(const cfx_tensor *t)
@@ -66,15 +66,13 @@ static cfx_status index_select_infer(cfx_call *call)
     if (st)
         return st;
     if (index->rank > 1)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Index is supposed to be a "
-                             "vector, but got dim: %d",
-                             index->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Index is supposed to be a vector, but got dim: %d", index->rank);
     cfx_dim n = index->rank ? index->shape[0] : one;
     if (!x->rank && !cfx_dim_eq(call->env, n, one))
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "Index to scalar can have only "
-                             "1 value");
+                             "Index to scalar can have only 1 value");
     for (int i = 0; i < x->rank; i++)
         shape[i] = i == axis ? n : x->shape[i];
     return cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, shape);
@@ -139,11 +137,10 @@ static cfx_status check_within(cfx_call *call, const cfx_tensor *x,
             continue;
         cfx_dim_format(index->shape[i], a, sizeof(a));
         cfx_dim_format(x->shape[i], b, sizeof(b));
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Size does not match at "
-                             "dimension %d expected index %s to be no larger "
-                             "than self %s apart from dimension %d",
-                             i, a, b, axis);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Size does not match at dimension %d expected index %s to be no larger than self %s apart from dimension %d",
+            i, a, b, axis);
     }
     return CFX_OK;
 }
@@ -159,9 +156,9 @@ static cfx_status gather_infer(cfx_call *call)
     if (!st && !cfx_infer_is_empty(index)) {
         st = need_index(call, index);
         if (!st && have != want)
-            st = cfx_call_fail(call, CFX_ESHAPE,
-                               "Index tensor must have the "
-                               "same number of dimensions as input tensor");
+            st = cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Index tensor must have the same number of dimensions as input tensor");
         if (!st)
             st = check_within(call, x, index, axis);
     }
@@ -211,8 +208,8 @@ static cfx_status gather_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__gather = {
-    .schema = "gather(Tensor self, int dim, Tensor index, *, bool "
-              "sparse_grad=False) -> Tensor",
+    .schema =
+        "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Elements along an axis at the places of an index.",
@@ -266,11 +263,9 @@ static cfx_status flat_view(cfx_call *call, const cfx_tensor *t,
 {
     cfx_dim n = cfx_infer_numel(call->env, t->rank, t->shape), step;
     if (cfx_infer_view(call->env, t, 1, &n, &step, true) != CFX_A_VIEW)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "view size is not compatible "
-                             "with input tensor's size and stride (at least "
-                             "one dimension spans across two contiguous "
-                             "subspaces)");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces)");
     return cfx_tensor_view(out, t, 1, &n, &step, t->offset, call->err);
 }
 
@@ -297,18 +292,15 @@ static cfx_status take_along_infer(cfx_call *call)
     int axis;
     if (!is_index(index) || index->dtype != CFX_I64)
         return cfx_call_fail(call, CFX_EDTYPE,
-                             "dtype of indices should be "
-                             "Long but got %s",
+                             "dtype of indices should be Long but got %s",
                              cfx_dtypes[index->dtype].name);
     if (!cfx_call_has(call, DIM))
         return take_all_infer(call, x, index);
     if (x->rank != index->rank)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "input and indices should have "
-                             "the same number of dimensions, but got %d "
-                             "dimensions for input, and %d dimensions for "
-                             "indices",
-                             x->rank, index->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "input and indices should have the same number of dimensions, but got %d dimensions for input, and %d dimensions for indices",
+            x->rank, index->rank);
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
                                   &axis);
     if (!st)
@@ -366,8 +358,8 @@ static cfx_status take_along_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__take_along_dim = {
-    .schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) "
-              "-> Tensor",
+    .schema =
+        "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Elements along an axis, or of all, at the places of an index.",
@@ -385,8 +377,7 @@ static cfx_status take_infer(cfx_call *call)
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
     if (index->dtype != CFX_I64)
         return cfx_call_fail(call, CFX_EDTYPE,
-                             "Expected a long tensor for "
-                             "index, but got %s",
+                             "Expected a long tensor for index, but got %s",
                              cfx_dtypes[index->dtype].name);
     if (cfx_infer_is_empty(x) && !cfx_infer_is_empty(index))
         return cfx_call_fail(call, CFX_EINVAL,
@@ -415,10 +406,10 @@ static cfx_status take_run(cfx_call *call)
     ix.index[0].base_stride = 1;
     ix.index[0].n = cfx_tensor_numel(x);
     if (!cfx_index_get(call->ctx, (size_t)bytes_of(y), &ix, &bad))
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "out of range: tried to access "
-                           "index %lld on a tensor of %lld elements.",
-                           (long long)bad, (long long)ix.index[0].n);
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "out of range: tried to access index %lld on a tensor of %lld elements.",
+            (long long)bad, (long long)ix.index[0].n);
     cfx_tensor_unref(x);
     return st;
 }
@@ -478,17 +469,16 @@ static cfx_status one_hot_infer(cfx_call *call)
     cfx_dim classes = cfx_dim_int(given);
     cfx_status st = CFX_OK;
     if (x->dtype != CFX_I64)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "one_hot is only applicable to "
-                             "index tensor of type LongTensor.");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "one_hot is only applicable to index tensor of type LongTensor.");
     if (cfx_infer_is_empty(x) && given <= 0)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Can not infer total number of "
-                             "classes from empty tensor.");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Can not infer total number of classes from empty tensor.");
     if (given < -1 || given == 0)
         return cfx_call_fail(call, CFX_EINVAL,
-                             "num_classes should be "
-                             "positive");
+                             "num_classes should be positive");
     if (given < 0 && (call->meta || !x->data)) {
         st = cfx_infer_unknown_extent(call, &classes);
     } else if (given < 0) {

@@ -32,8 +32,7 @@ static cfx_status slice_bounds(cfx_call *call, cfx_value slice, int64_t n,
             return st;
         if (!cfx_value_is_none(part[i]) && part[i].kind != CFX_INT)
             return cfx_call_fail(call, CFX_EINVAL,
-                                 "slice indices must be "
-                                 "integers or None");
+                                 "slice indices must be integers or None");
         v[i] = cfx_value_is_none(part[i]) ? 0 : part[i].u.i;
     }
     *by = cfx_value_is_none(part[2]) ? 1 : v[2];
@@ -82,11 +81,9 @@ static cfx_status index_seq(cfx_call *call, cfx_value v, int64_t i)
     bool text = v.kind == CFX_STR;
     int64_t n = text ? v.u.str->len : v.u.seq->len;
     if (i < -n || i >= n)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "%s index out of range: %lld of "
-                             "%lld",
-                             cfx_kind_name(v.kind), (long long)i,
-                             (long long)n);
+        return cfx_call_fail(
+            call, CFX_EINVAL, "%s index out of range: %lld of %lld",
+            cfx_kind_name(v.kind), (long long)i, (long long)n);
     i = i < 0 ? i + n : i;
     return cfx_call_return_take(
         call, text ? cfx_str_new(call->ctx, v.u.str->text + i, 1)
@@ -110,8 +107,7 @@ static cfx_status index_range(cfx_call *call, cfx_value v, int64_t i)
     for (int k = 0; k < 3; k++) {
         if (v.u.seq->item[k].kind != CFX_INT)
             return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                                 "the items of the "
-                                 "range are not known");
+                                 "the items of the range are not known");
         part[k] = v.u.seq->item[k].u.i;
         if (part[k] > CFX_DIM_MAX || part[k] < -CFX_DIM_MAX ||
             (k == 2 && !part[k]))
@@ -148,8 +144,7 @@ static cfx_status index_other(cfx_call *call, cfx_value v, cfx_value key)
         return index_range(call, v, key.u.i);
     if (sequence || v.kind == CFX_RANGE)
         return cfx_call_fail(call, CFX_EINVAL,
-                             "%s indices must be integers "
-                             "or slices, not %s",
+                             "%s indices must be integers or slices, not %s",
                              cfx_kind_name(v.kind), cfx_kind_name(key.kind));
     return cfx_call_fail(call, CFX_EINVAL, "'%s' object is not subscriptable",
                          cfx_kind_name(v.kind));
@@ -257,8 +252,8 @@ static cfx_status index_run(cfx_call *call)
 const cfx_op cfx_op__index = {
     .schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     .params = params,
-    .aliases = "aten. aten._unsafe_index.Tensor torch.ops.aten.index "
-               "aten.index",
+    .aliases =
+        "aten. aten._unsafe_index.Tensor torch.ops.aten.index aten.index",
     .doc = "Elements at the places that index tensors name.",
     .flags = CFX_OP_ANY_DEVICES | CFX_OP_STORED_TYPES | CFX_OP_INDEXES,
     .infer = index_infer,
@@ -290,10 +285,7 @@ static cfx_status strip(cfx_call *call, int rank, cfx_tensor **value)
         if (!cfx_dim_is(v->shape[i], 1))
             return cfx_call_fail(
                 call, CFX_ESHAPE,
-                "expand: the number of "
-                "sizes provided (%d) must be greater or equal "
-                "to the number of dimensions in the tensor "
-                "(%d)",
+                "expand: the number of sizes provided (%d) must be greater or equal to the number of dimensions in the tensor (%d)",
                 rank, v->rank);
     cfx_status st = cfx_tensor_view(&out, v, rank, v->shape + extra,
                                     v->stride + extra, v->offset, call->err);
@@ -315,11 +307,10 @@ static cfx_status check_value(cfx_call *call, const cfx_index_plan *p,
             continue;
         cfx_dim_format(have, a, sizeof(a));
         cfx_dim_format(want, b, sizeof(b));
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "shape mismatch: value of size "
-                             "%s cannot be broadcast to indexing result of "
-                             "size %s at dimension %d",
-                             a, b, p->rank - i);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "shape mismatch: value of size %s cannot be broadcast to indexing result of size %s at dimension %d",
+            a, b, p->rank - i);
     }
     return CFX_OK;
 }
@@ -331,9 +322,7 @@ static cfx_status check_type(cfx_call *call, const cfx_tensor *x,
         return CFX_OK;
     return cfx_call_fail(
         call, CFX_EDTYPE,
-        "Index put requires the source and "
-        "destination dtypes match, got %s for the destination "
-        "and %s for the source.",
+        "Index put requires the source and destination dtypes match, got %s for the destination and %s for the source.",
         cfx_dtypes[x->dtype].name, cfx_dtypes[v->dtype].name);
 }
 
@@ -356,8 +345,7 @@ static cfx_status plan_setitem(cfx_call *call, cfx_index_plan *p,
     *value = NULL;
     if (!st && v.kind != CFX_TENSOR && !cfx_infer_is_number(v))
         st = cfx_call_fail(call, CFX_EINVAL,
-                           "can't assign a %s to a "
-                           "torch tensor",
+                           "can't assign a %s to a torch tensor",
                            cfx_kind_name(v.kind));
     if (!st && v.kind != CFX_TENSOR)
         st = cfx_list_check_factor(call, v, (cfx_dtype)x->dtype);
@@ -499,11 +487,10 @@ static cfx_status index_put_infer(cfx_call *call)
         return st;
     st = cfx_index_plan_tensors(call, &p, cfx_call_value(call, INDICES));
     if (!st && v->rank > p.rank)
-        st = cfx_call_fail(call, CFX_ESHAPE,
-                           "shape mismatch: value tensor of "
-                           "rank %d cannot be broadcast to indexing result of "
-                           "rank %d",
-                           v->rank, p.rank);
+        st = cfx_call_fail(
+            call, CFX_ESHAPE,
+            "shape mismatch: value tensor of rank %d cannot be broadcast to indexing result of rank %d",
+            v->rank, p.rank);
     if (!st)
         st = check_value(call, &p, v);
     cfx_index_plan_release(&p);
@@ -551,8 +538,8 @@ static cfx_status index_put_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__index_put = {
-    .schema = "index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
-              "accumulate=False) -> Tensor",
+    .schema =
+        "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten. aten._unsafe_index_put.default",
     .doc = "A copy with values written where index tensors say.",

@@ -28,9 +28,9 @@ static void begin(const cfx_call *call, cfx_index_plan *p)
 
 static cfx_status wrong_type(cfx_call *call)
 {
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "tensors used as indices must be "
-                         "long, int, byte or bool tensors");
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "tensors used as indices must be long, int, byte or bool tensors");
 }
 
 static cfx_status too_many(cfx_call *call)
@@ -57,11 +57,10 @@ static cfx_status check_mask(cfx_call *call, const cfx_index_plan *p, int axis,
             continue;
         cfx_dim_format(mask->shape[i], a, sizeof(a));
         cfx_dim_format(p->base.shape[axis + i], b, sizeof(b));
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "The shape of the mask at index "
-                             "%d (%s) does not match the shape of the indexed "
-                             "tensor at index %d (%s)",
-                             i, a, axis + i, b);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "The shape of the mask at index %d (%s) does not match the shape of the indexed tensor at index %d (%s)",
+            i, a, axis + i, b);
     }
     return CFX_OK;
 }
@@ -184,9 +183,9 @@ static cfx_status add_number(cfx_call *call, cfx_index_plan *p, int *axis,
     if (is_mask(t))
         return known ? add_condition(call, p, (*axis)++,
                                      *(const uint8_t *)t->data != 0)
-                     : cfx_call_fail(call, CFX_EUNSUPPORTED,
-                                     "the shape "
-                                     "depends on the number of a tensor");
+                     : cfx_call_fail(
+                           call, CFX_EUNSUPPORTED,
+                           "the shape depends on the number of a tensor");
     if (*axis >= p->base.rank)
         return too_many(call);
     if (!known)
@@ -234,11 +233,10 @@ static cfx_status add_item(cfx_call *call, cfx_index_plan *p, int *axis,
     case CFX_LIST: return add_list(call, p, axis, v);
     case CFX_TENSOR: break;
     default:
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "only integers, slices (`:`), "
-                             "ellipsis (`...`), None and long or byte "
-                             "Variables are valid indices (got %s)",
-                             cfx_kind_name(v.kind));
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got %s)",
+            cfx_kind_name(v.kind));
     }
     if (cfx_dtype_is_float((cfx_dtype)v.u.tensor->dtype))
         return wrong_type(call);
@@ -280,10 +278,9 @@ cfx_status cfx_index_plan_python(cfx_call *call, cfx_index_plan *p,
     for (uint32_t i = 0; i < n; i++)
         used += axes_of(item[i]);
     if (!items && !p->base.rank && used && index.kind == CFX_INT)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "invalid index of a 0-dim "
-                             "tensor. Use `tensor.item()` to convert a 0-dim "
-                             "tensor to a number");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number");
     if (used > p->base.rank)
         return too_many(call);
     cfx_status st = CFX_OK;
@@ -536,10 +533,10 @@ static cfx_status out_of_bounds(cfx_call *call, const cfx_index_plan *p,
             break;
         }
     }
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "index %lld is out of bounds for "
-                         "dimension %d with size %lld",
-                         (long long)bad, axis, (long long)n);
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "index %lld is out of bounds for dimension %d with size %lld",
+        (long long)bad, axis, (long long)n);
 }
 
 cfx_status cfx_index_plan_get(cfx_call *call, const cfx_index_plan *p,

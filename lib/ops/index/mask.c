@@ -17,10 +17,10 @@ static cfx_status need_bool(cfx_call *call, const cfx_tensor *mask)
 {
     return mask->dtype == CFX_BOOL
                ? CFX_OK
-               : cfx_call_fail(call, CFX_EDTYPE,
-                               "only supports boolean masks, but "
-                               "got mask with dtype %s",
-                               cfx_dtypes[mask->dtype].name);
+               : cfx_call_fail(
+                     call, CFX_EDTYPE,
+                     "only supports boolean masks, but got mask with dtype %s",
+                     cfx_dtypes[mask->dtype].name);
 }
 
 /* ---- where ---- */
@@ -29,11 +29,10 @@ static cfx_status where_infer(cfx_call *call)
 {
     const cfx_tensor *mask = cfx_call_tensor(call, CONDITION);
     if (mask->dtype != CFX_BOOL && mask->dtype != CFX_U8)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "where expected condition to be "
-                             "a boolean tensor, but got a tensor with dtype "
-                             "%s",
-                             cfx_dtypes[mask->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
+            cfx_dtypes[mask->dtype].name);
     cfx_dtype type = cfx_infer_type(call, 1, 3);
     cfx_status st = cfx_list_check_whole(call, 1, 3, type);
     return st ? st : cfx_infer_converted(call, 0, 1, 3, type);
@@ -213,17 +212,14 @@ static cfx_status where_method_lower(cfx_call *call, const cfx_value *in,
 }
 
 const cfx_op cfx_op__where = {
-    .schema = "where.self(Tensor condition, Tensor|Scalar self, "
-              "Tensor|Scalar other) -> Tensor",
+    .schema =
+        "where.self(Tensor condition, Tensor|Scalar self, Tensor|Scalar other) -> Tensor",
     .params = params,
-    .aliases = "torch. aten.(Tensor,Tensor,Tensor) "
-               ".ScalarOther(Tensor,Tensor,Scalar) "
-               ".ScalarSelf(Tensor,Scalar,Tensor) "
-               ".Scalar(Tensor,Scalar,Scalar)",
+    .aliases =
+        "torch. aten.(Tensor,Tensor,Tensor) .ScalarOther(Tensor,Tensor,Scalar) .ScalarSelf(Tensor,Scalar,Tensor) .Scalar(Tensor,Scalar,Scalar)",
     .variants =
         (const cfx_variant[]){
-            {"Tensor.where(Tensor self, Tensor condition, Tensor|Scalar other) "
-             "-> Tensor",
+            {"Tensor.where(Tensor self, Tensor condition, Tensor|Scalar other) -> Tensor",
              where_method_lower},
             {NULL, NULL}},
     .doc = "Elements of one tensor or another, by a condition.",
@@ -245,11 +241,10 @@ static cfx_status masked_fill_infer(cfx_call *call)
     int rank = 0;
     cfx_status st = need_bool(call, mask);
     if (!st && v && v->rank)
-        st = cfx_call_fail(call, CFX_ESHAPE,
-                           "only supports a 0-dimensional "
-                           "value tensor, but got tensor with %d "
-                           "dimension(s).",
-                           v->rank);
+        st = cfx_call_fail(
+            call, CFX_ESHAPE,
+            "only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
+            v->rank);
     if (!st)
         st = cfx_list_check_number(call, cfx_call_value(call, VALUE),
                                    (cfx_dtype)x->dtype);
@@ -274,11 +269,10 @@ static cfx_status masked_fill_run(cfx_call *call)
 
 const cfx_op cfx_op__masked_fill = {
     .schema =
-        "masked_fill.Scalar(Tensor self, Tensor mask, Tensor|Scalar value) "
-        "-> Tensor",
+        "masked_fill.Scalar(Tensor self, Tensor mask, Tensor|Scalar value) -> Tensor",
     .params = params,
-    .aliases = "torch. Tensor. aten.(Tensor,Tensor,Scalar) "
-               ".Tensor(Tensor,Tensor,Tensor)",
+    .aliases =
+        "torch. Tensor. aten.(Tensor,Tensor,Scalar) .Tensor(Tensor,Tensor,Tensor)",
     .doc = "One number where a mask is true.",
     .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_COMPLEX,
     .infer = masked_fill_infer,
@@ -381,11 +375,10 @@ static cfx_status masked_scatter_infer(cfx_call *call)
     int rank;
     cfx_status st = common_shape(call, &rank, shape);
     if (!st && x->dtype != src->dtype)
-        st = cfx_call_fail(call, CFX_EDTYPE,
-                           "expected self and source to have "
-                           "same dtypes but got %s and %s",
-                           cfx_dtypes[x->dtype].name,
-                           cfx_dtypes[src->dtype].name);
+        st = cfx_call_fail(
+            call, CFX_EDTYPE,
+            "expected self and source to have same dtypes but got %s and %s",
+            cfx_dtypes[x->dtype].name, cfx_dtypes[src->dtype].name);
     return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, rank, shape);
 }
 
@@ -406,17 +399,17 @@ static cfx_status masked_scatter_run(cfx_call *call)
         !cfx_kernel_masked_scatter(
             call->ctx, cfx_dtype_size((cfx_dtype)y->dtype), y->data,
             mask->data, src->data, cfx_tensor_numel(src), cfx_tensor_numel(y)))
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "Number of elements of source < "
-                           "number of ones in mask");
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "Number of elements of source < number of ones in mask");
     cfx_tensor_unref(src);
     cfx_tensor_unref(mask);
     return st;
 }
 
 const cfx_op cfx_op__masked_scatter = {
-    .schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) "
-              "-> Tensor",
+    .schema =
+        "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The elements of a source, in order, where a mask is true.",

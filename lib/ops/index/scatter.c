@@ -190,11 +190,10 @@ static cfx_status check_type(cfx_call *call, const cfx_tensor *x,
 {
     return x->dtype == src->dtype
                ? CFX_OK
-               : cfx_call_fail(call, CFX_EDTYPE,
-                               "Expected self.dtype to be equal "
-                               "to src.dtype, but got %s and %s",
-                               cfx_dtypes[x->dtype].name,
-                               cfx_dtypes[src->dtype].name);
+               : cfx_call_fail(
+                     call, CFX_EDTYPE,
+                     "Expected self.dtype to be equal to src.dtype, but got %s and %s",
+                     cfx_dtypes[x->dtype].name, cfx_dtypes[src->dtype].name);
 }
 
 static int rank_of(const cfx_tensor *t)
@@ -220,22 +219,18 @@ static cfx_status check_index(cfx_call *call, const cfx_tensor *src)
         return st;
     if (index->dtype != CFX_I64 && index->dtype != CFX_I32)
         return cfx_call_fail(call, CFX_EDTYPE,
-                             "Expected dtype int32/int64 for "
-                             "index");
+                             "Expected dtype int32/int64 for index");
     if (rank_of(index) != rank_of(x) || (src && rank_of(src) != rank_of(x)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Index tensor must have the "
-                             "same number of dimensions as self and src "
-                             "tensor");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Index tensor must have the same number of dimensions as self and src tensor");
     for (int i = 0; i < rank_of(x); i++) {
         cfx_dim n = extent_of(index, i);
         bool fits = i == axis || cfx_dim_le(call->env, n, extent_of(x, i));
         if (!fits || (src && !cfx_dim_le(call->env, n, extent_of(src, i))))
             return cfx_call_fail(
                 call, CFX_ESHAPE,
-                "Expected index to be no "
-                "larger than self apart from dimension %d and "
-                "to be no larger than src; on axis %d it is",
+                "Expected index to be no larger than self apart from dimension %d and to be no larger than src; on axis %d it is",
                 axis, i);
     }
     return CFX_OK;
@@ -262,14 +257,12 @@ static void read_scatter(const cfx_call *call, struct scatter *s)
 
 static cfx_status unknown_reduction(cfx_call *call)
 {
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "reduce argument must be one of %s, "
-                         "got %s",
-                         call->op->code & BASIC ? "add, multiply"
-                         : call->op->code & WHOLE
-                             ? "sum, prod, mean, amax or amin"
-                             : "prod, mean, amax or amin",
-                         cfx_call_str(call, REDUCE));
+    return cfx_call_fail(
+        call, CFX_EINVAL, "reduce argument must be one of %s, got %s",
+        call->op->code & BASIC   ? "add, multiply"
+        : call->op->code & WHOLE ? "sum, prod, mean, amax or amin"
+                                 : "prod, mean, amax or amin",
+        cfx_call_str(call, REDUCE));
 }
 
 static cfx_status scatter_infer(cfx_call *call)
@@ -397,13 +390,13 @@ SCATTER(const cfx_op cfx_op__scatter_add,
         "scatter_add" HEAD "Tensor src) -> Tensor", "torch. Tensor. aten.",
         ADD, "A copy to which elements are added at the places of an index.",
         NULL)
-SCATTER(const cfx_op cfx_op__scatter_reduce,
-        "scatter_reduce.two" HEAD "Tensor src, str reduce, *, bool "
-        "include_self=True) -> Tensor",
-        "torch. Tensor. .two", NAMED | WHOLE,
-        "A copy with elements joined by a reduction at the "
-        "places of an index.",
-        NULL)
+SCATTER(
+    const cfx_op cfx_op__scatter_reduce,
+    "scatter_reduce.two" HEAD
+    "Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    "torch. Tensor. .two", NAMED | WHOLE,
+    "A copy with elements joined by a reduction at the places of an index.",
+    NULL)
 
 /* ---- index_add, index_copy, index_reduce ---- */
 
@@ -413,11 +406,11 @@ static cfx_status same_but_axis(cfx_call *call, const cfx_tensor *x,
     bool same = x->rank == src->rank;
     for (int i = 0; same && i < x->rank; i++)
         same = i == axis || cfx_dim_eq(call->env, x->shape[i], src->shape[i]);
-    return same ? CFX_OK
-                : cfx_call_fail(call, CFX_ESHAPE,
-                                "source tensor shape must match "
-                                "self tensor shape, excluding the specified "
-                                "dimension");
+    return same
+               ? CFX_OK
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "source tensor shape must match self tensor shape, excluding the specified dimension");
 }
 
 static cfx_status index_infer(cfx_call *call)
@@ -440,14 +433,12 @@ static cfx_status index_infer(cfx_call *call)
         return st;
     if (index->dtype != CFX_I64 && (!any_int || index->dtype != CFX_I32))
         return cfx_call_fail(call, CFX_EDTYPE,
-                             "Expected a long tensor for "
-                             "index, but got %s",
+                             "Expected a long tensor for index, but got %s",
                              cfx_dtypes[index->dtype].name);
     if (index->rank > 1)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Index is supposed to be a "
-                             "vector, but got dim: %d",
-                             index->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Index is supposed to be a vector, but got dim: %d", index->rank);
     if (s->what == UNKNOWN)
         return unknown_reduction(call);
     if (x->dtype == CFX_BOOL && call->op->code & NAMED &&
@@ -455,9 +446,9 @@ static cfx_status index_infer(cfx_call *call)
         return cfx_infer_refuse(call, CFX_BOOL);
     if (!cfx_dim_eq(call->env, extent_of(index, 0),
                     extent_of(src, axis < rank_of(src) ? axis : 0)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Number of indices should be "
-                             "equal to source.size(dim)");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Number of indices should be equal to source.size(dim)");
     st = same_but_axis(call, x, src, axis);
     return st ? st
               : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, x->shape);
@@ -567,16 +558,15 @@ static cfx_status index_fill_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_ESHAPE,
                              "Index has to be a vector/scalar");
     if (v && v->rank)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "only supports a 0-dimensional "
-                             "value tensor, but got tensor with %d "
-                             "dimension(s).",
-                             v->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "only supports a 0-dimensional value tensor, but got tensor with %d dimension(s).",
+            v->rank);
     if (cfx_dtype_is_complex(cfx_value_dtype(cfx_call_value(call, VALUE))) &&
         !cfx_dtype_is_complex((cfx_dtype)x->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "Converting complex Scalar to non-complex type "
-                             "is not supported");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "Converting complex Scalar to non-complex type is not supported");
     st = cfx_list_check_number(call, cfx_call_value(call, VALUE),
                                (cfx_dtype)x->dtype);
     return st ? st : cfx_infer_like(call, x, (cfx_dtype)x->dtype);
@@ -634,8 +624,8 @@ static void index_fill_cost(const cfx_call *call, cfx_cost *cost)
 const cfx_op cfx_op__index_fill = {
     .schema = "index_fill.int_Scalar" HEAD "Tensor|Scalar value) -> Tensor",
     .params = params,
-    .aliases = "torch.index_fill Tensor.index_fill aten.index_fill.int_Scalar "
-               "aten.index_fill.int_Tensor",
+    .aliases =
+        "torch.index_fill Tensor.index_fill aten.index_fill.int_Scalar aten.index_fill.int_Tensor",
     .doc = "A copy with one number in the rows that an index names.",
     .flags = CFX_OP_INPLACE | CFX_OP_EDITS | CFX_OP_COMPLEX,
     .infer = index_fill_infer,
@@ -654,22 +644,20 @@ static cfx_value put_build(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
     cfx_value shape[CFX_MAX_RANK], flat = cfx_tuple(s, cfx_int(-1));
     if (index->dtype != CFX_I64)
-        return cfx_scope_fail(s, CFX_EDTYPE,
-                              "put_(): Expected a long tensor "
-                              "for index, but got %s",
-                              cfx_dtypes[index->dtype].name);
+        return cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "put_(): Expected a long tensor for index, but got %s",
+            cfx_dtypes[index->dtype].name);
     if (x->dtype != v->dtype)
-        return cfx_scope_fail(s, CFX_EDTYPE,
-                              "put_(): self and source "
-                              "expected to have the same dtype, but got %s "
-                              "and %s",
-                              cfx_dtypes[x->dtype].name,
-                              cfx_dtypes[v->dtype].name);
+        return cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "put_(): self and source expected to have the same dtype, but got %s and %s",
+            cfx_dtypes[x->dtype].name, cfx_dtypes[v->dtype].name);
     if (!cfx_dim_eq(s->env, cfx_infer_numel(s->env, index->rank, index->shape),
                     cfx_infer_numel(s->env, v->rank, v->shape)))
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "put_(): Expected source and "
-                              "index to have the same number of elements");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "put_(): Expected source and index to have the same number of elements");
     for (int i = 0; i < x->rank; i++)
         shape[i] = cfx_value_of_dim(x->shape[i]);
     cfx_value places = cfx_list(
@@ -685,8 +673,8 @@ static cfx_value put_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(put)
 
 const cfx_op cfx_op__put = {
-    .schema = "put(Tensor self, Tensor index, Tensor source, bool "
-              "accumulate=False) -> Tensor",
+    .schema =
+        "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "A copy with elements of another tensor at places of all.",

@@ -22,8 +22,7 @@ static cfx_status triangle_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     if (x->rank < 2)
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "input tensor must have at "
-                             "least 2 dimensions");
+                             "input tensor must have at least 2 dimensions");
     return cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, x->shape);
 }
 
@@ -66,14 +65,13 @@ TRIANGLE(triu, 1, "What lies on and above a diagonal, 0 elsewhere.")
 static cfx_status check_area(cfx_call *call, int64_t rows, int64_t cols)
 {
     if (rows < 0 || cols < 0)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "row and col must be "
-                             "non-negative, got %lld and %lld",
-                             (long long)rows, (long long)cols);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "row and col must be non-negative, got %lld and %lld",
+            (long long)rows, (long long)cols);
     if (rows > INT32_MAX || cols > INT32_MAX)
         return cfx_call_fail(call, CFX_EINVAL,
-                             "%lld rows and %lld columns are "
-                             "too many",
+                             "%lld rows and %lld columns are too many",
                              (long long)rows, (long long)cols);
     return CFX_OK;
 }
@@ -192,8 +190,7 @@ static cfx_status diag_embed_infer(cfx_call *call)
     cfx_status st = check_offset(call, cfx_call_int(call, OFFSET));
     if (!st && (!x->rank || x->rank == CFX_MAX_RANK))
         st = cfx_call_fail(call, CFX_ESHAPE,
-                           "input must have 1 to %d "
-                           "dimensions",
+                           "input must have 1 to %d dimensions",
                            CFX_MAX_RANK - 1);
     if (!st)
         st = cfx_call_axis(call, cfx_call_int(call, DIM1), x->rank + 1, &a);
@@ -201,9 +198,8 @@ static cfx_status diag_embed_infer(cfx_call *call)
         st = cfx_call_axis(call, cfx_call_int(call, DIM2), x->rank + 1, &b);
     if (!st && a == b)
         st = cfx_call_fail(call, CFX_EINVAL,
-                           "diagonal dimensions cannot be "
-                           "identical %d, %d",
-                           a, b);
+                           "diagonal dimensions cannot be identical %d, %d", a,
+                           b);
     if (st)
         return st;
     cfx_view_begin(&v, x);
@@ -240,8 +236,8 @@ static cfx_status diag_embed_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__diag_embed = {
-    .schema = "diag_embed(Tensor self, int offset=0, int dim1=-2, int "
-              "dim2=-1) -> Tensor",
+    .schema =
+        "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Matrices with the last axis on a diagonal, 0 elsewhere.",
@@ -270,9 +266,7 @@ static cfx_status diag_infer(cfx_call *call)
                          0, 1);
     if (x->rank != 2)
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "Supports 1D or 2D tensors. Got "
-                             "%dD",
-                             x->rank);
+                             "Supports 1D or 2D tensors. Got %dD", x->rank);
     st = diag_view(call, &v);
     return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, 1, v.shape);
 }

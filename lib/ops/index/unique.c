@@ -281,10 +281,10 @@ UNIQUE(unique,
 UNIQUE(unique_consecutive,
        "unique_consecutive(Tensor input, " BOTH ", int? dim=None) -> any",
        "torch.unique_consecutive Tensor.unique_consecutive", RUNS)
-UNIQUE(_unique,
-       "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> "
-       "(Tensor, Tensor)",
-       "torch. aten.", TWO)
+UNIQUE(
+    _unique,
+    "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
+    "torch. aten.", TWO)
 UNIQUE(_unique2, "_unique2(Tensor self, bool sorted=True, " BOTH ")" TENSORS,
        "torch. aten.", THREE)
 UNIQUE(unique_dim,

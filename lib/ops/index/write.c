@@ -19,11 +19,10 @@ static cfx_status fill_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     const cfx_tensor *v = cfx_call_tensor(call, 1);
     if (v && v->rank)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "fill_ only supports "
-                             "0-dimension value tensor but got tensor with %d "
-                             "dimensions.",
-                             v->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.",
+            v->rank);
     cfx_status st = cfx_list_check_number(call, call->in[1],
                                           (cfx_dtype)x->dtype);
     return st ? st : cfx_infer_like(call, x, (cfx_dtype)x->dtype);
@@ -82,16 +81,14 @@ static cfx_status assign_infer(cfx_call *call)
         cfx_dim_format(have, b, sizeof(b));
         return cfx_call_fail(
             call, CFX_ESHAPE,
-            "The size of tensor a (%s) must "
-            "match the size of tensor b (%s) at non-singleton "
-            "dimension %d",
+            "The size of tensor a (%s) must match the size of tensor b (%s) at non-singleton dimension %d",
             a, b, x->rank - i);
     }
     if (src && src->rank > x->rank)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "output with rank %d doesn't "
-                             "match the broadcast rank %d",
-                             x->rank, src->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "output with rank %d doesn't match the broadcast rank %d", x->rank,
+            src->rank);
     return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
@@ -103,8 +100,8 @@ static void assign_cost(const cfx_call *call, cfx_cost *cost)
 }
 
 const cfx_op cfx_op__assign = {
-    .schema = "assign(Tensor self, Tensor|Scalar src, bool "
-              "non_blocking=False) -> Tensor",
+    .schema =
+        "assign(Tensor self, Tensor|Scalar src, bool non_blocking=False) -> Tensor",
     .aliases = "aten.copy.default",
     .inplace_aliases = "Tensor.copy_ aten.copy_.default",
     .doc = "Every element replaced by that of another tensor.",
@@ -157,9 +154,9 @@ static cfx_status part_infer(cfx_call *call)
     for (int i = 0; same && i < v.rank; i++)
         same = cfx_dim_eq(call->env, v.shape[i], src->shape[i]);
     if (!st && !same)
-        st = cfx_call_fail(call, CFX_ESHAPE,
-                           "expected src to have a size "
-                           "equal to the part of self that it replaces");
+        st = cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected src to have a size equal to the part of self that it replaces");
     return st ? st : cfx_view_out_strided_like(call, SELF);
 }
 
@@ -192,8 +189,7 @@ static cfx_status part_run(cfx_call *call)
 PART(select_scatter, SELECT, "int dim, SymInt index",
      "A copy with one element of an axis replaced.")
 PART(slice_scatter, SLICE,
-     "int dim=0, SymInt? start=None, SymInt? end=None, "
-     "SymInt step=1",
+     "int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1",
      "A copy with part of an axis replaced.")
 PART(diagonal_scatter, DIAGONAL, "SymInt offset=0, int dim1=0, int dim2=1",
      "A copy with diagonals replaced.")

@@ -47,8 +47,8 @@ static cfx_status check_errors_run(cfx_call *call)
 }
 
 const cfx_op cfx_op___linalg_check_errors = {
-    .schema = "_linalg_check_errors(Tensor info, str api_name, *, bool "
-              "is_matrix) -> any",
+    .schema =
+        "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> any",
     .params = params,
     .aliases = "torch. aten.",
     .doc = "Fail if an info is not 0.",

@@ -181,8 +181,8 @@ static cfx_status det_run(cfx_call *call)
     .cost = det_cost, .workspace = det_workspace, .run = det_run
 
 const cfx_op cfx_op___linalg_det = {
-    .schema = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor "
-              "pivots)",
+    .schema =
+        "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
     .aliases = "torch. aten.",
     .doc = "The determinants of matrices, with the factors that led to them.",
     .code = 1,
@@ -190,11 +190,11 @@ const cfx_op cfx_op___linalg_det = {
 };
 
 const cfx_op cfx_op___linalg_slogdet = {
-    .schema = "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, "
-              "Tensor LU, Tensor pivots)",
+    .schema =
+        "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
     .aliases = "torch. aten.",
-    .doc = "The signs and logarithms of determinants, with the factors that "
-           "led to them.",
+    .doc =
+        "The signs and logarithms of determinants, with the factors that led to them.",
     .code = 2,
     DET,
 };

@@ -53,13 +53,12 @@ static cfx_value diff_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value x = cfx_call_value(call, SELF);
     if (x.u.tensor->rank < 1)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "diff expects input to be at "
-                              "least one-dimensional");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "diff expects input to be at least one-dimensional");
     if (cfx_call_value(call, N).u.i < 0)
         return cfx_scope_fail(s, CFX_EINVAL,
-                              "order must be non-negative but "
-                              "got %lld",
+                              "order must be non-negative but got %lld",
                               (long long)cfx_call_int(call, N));
     int64_t n = cfx_call_value(call, N).u.i;
     if (n)
@@ -69,11 +68,10 @@ static cfx_value diff_build(cfx_scope *s, const cfx_call *call)
         if (cfx_dim_is(extent, 0))
             break;
         if (n > MOST_TIMES && !cfx_dim_is_int(extent))
-            return cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                                  "diff of order %lld "
-                                  "along an axis of unknown extent; at most "
-                                  "%d",
-                                  (long long)n, MOST_TIMES);
+            return cfx_scope_fail(
+                s, CFX_EUNSUPPORTED,
+                "diff of order %lld along an axis of unknown extent; at most %d",
+                (long long)n, MOST_TIMES);
         x = once(s, x, cfx_call_value(call, DIM));
     }
     return x;
@@ -82,8 +80,8 @@ static cfx_value diff_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(diff)
 
 const cfx_op cfx_op__diff = {
-    .schema = "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, "
-              "Tensor? append=None) -> Tensor",
+    .schema =
+        "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The n-th differences of neighbours along an axis.",

@@ -26,19 +26,17 @@ static cfx_status check_p(cfx_call *call, double p)
     return p >= 0 || cfx_infer_is_unknown(call, p)
                ? CFX_OK
                : cfx_call_fail(call, CFX_EINVAL,
-                               "only supports "
-                               "non-negative p values");
+                               "only supports non-negative p values");
 }
 
 static cfx_status check_type(cfx_call *call, const cfx_tensor *x,
                              const cfx_tensor *y)
 {
     if (x->dtype != y->dtype || (x->dtype != CFX_F32 && x->dtype != CFX_F64))
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "expected two tensors of "
-                             "float32 or float64, but got %s and %s",
-                             cfx_dtypes[x->dtype].name,
-                             cfx_dtypes[y->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "expected two tensors of float32 or float64, but got %s and %s",
+            cfx_dtypes[x->dtype].name, cfx_dtypes[y->dtype].name);
     return CFX_OK;
 }
 
@@ -54,8 +52,7 @@ static cfx_status check_mode(cfx_call *call)
         if (!strcmp(v.u.str->text, name[i]))
             return CFX_OK;
     return cfx_call_fail(call, CFX_EINVAL,
-                         "compute_mode is not a valid "
-                         "value");
+                         "compute_mode is not a valid value");
 }
 
 static cfx_status cdist_infer(cfx_call *call)
@@ -64,14 +61,13 @@ static cfx_status cdist_infer(cfx_call *call)
     const cfx_tensor *y = cfx_call_tensor(call, X2);
     cfx_dim shape[CFX_MAX_RANK];
     if (x->rank < 2 || y->rank < 2)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "only supports at least 2D "
-                             "tensors, but got %dD and %dD",
-                             x->rank, y->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "only supports at least 2D tensors, but got %dD and %dD", x->rank,
+            y->rank);
     if (!cfx_dim_eq(call->env, x->shape[x->rank - 1], y->shape[y->rank - 1]))
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "X1 and X2 must have the same "
-                             "number of columns");
+                             "X1 and X2 must have the same number of columns");
     cfx_status st = check_type(call, x, y);
     if (!st)
         st = check_p(call, cfx_call_double(call, P));
@@ -153,11 +149,11 @@ static cfx_status cdist_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__cdist = {
-    .schema = "cdist(Tensor x1, Tensor x2, float p=2.0, any "
-              "compute_mode=None) -> Tensor",
+    .schema =
+        "cdist(Tensor x1, Tensor x2, float p=2.0, any compute_mode=None) -> Tensor",
     .params = params,
-    .aliases = "torch. aten. aten._cdist_forward.default "
-               "aten._euclidean_dist.default",
+    .aliases =
+        "torch. aten. aten._cdist_forward.default aten._euclidean_dist.default",
     .doc = "How far rows of two matrices are from each other.",
     .infer = cdist_infer,
     .cost = distance_cost,
@@ -172,8 +168,7 @@ static cfx_status pdist_infer(cfx_call *call)
     cfx_shape_env *env = call->env;
     if (x->rank != 2)
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "pdist only supports 2D "
-                             "tensors, got: %dD",
+                             "pdist only supports 2D tensors, got: %dD",
                              x->rank);
     cfx_status st = check_type(call, x, x);
     if (!st)

@@ -165,8 +165,8 @@ static cfx_status eig_run(cfx_call *call)
     .cost = eig_cost, .workspace = eig_workspace, .run = eig_run
 
 const cfx_op cfx_op__linalg_eig = {
-    .schema = "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor "
-              "eigenvectors)",
+    .schema =
+        "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
     .aliases = "torch.linalg. torch._C._linalg.linalg_eig aten.",
     .doc = "Eigenvalues and eigenvectors of square matrices.",
     EIG,
@@ -174,8 +174,8 @@ const cfx_op cfx_op__linalg_eig = {
 
 const cfx_op cfx_op__linalg_eigvals = {
     .schema = "linalg_eigvals(Tensor self) -> Tensor",
-    .aliases = "torch.linalg. torch._C._linalg.linalg_eigvals aten. "
-               "aten._linalg_eigvals.default",
+    .aliases =
+        "torch.linalg. torch._C._linalg.linalg_eigvals aten. aten._linalg_eigvals.default",
     .doc = "Eigenvalues of square matrices.",
     .code = VALUES,
     EIG,

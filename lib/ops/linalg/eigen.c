@@ -32,10 +32,9 @@ static cfx_status eigen_infer(cfx_call *call)
     cfx_dtype type = (cfx_dtype)x->dtype;
     cfx_status st = cfx_matrices_check_square(call, matrices(call));
     if (!st && (strlen(uplo) != 1 || !strchr("LlUu", *uplo)))
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "Expected UPLO argument to be 'L' or 'U', but got "
-                           "%s",
-                           uplo);
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "Expected UPLO argument to be 'L' or 'U', but got %s", uplo);
     if (st)
         return st;
     e->upper = *uplo == 'U' || *uplo == 'u';
@@ -128,19 +127,19 @@ static cfx_status eigen_run(cfx_call *call)
     .cost = eigen_cost, .workspace = eigen_workspace, .run = eigen_run
 
 const cfx_op cfx_op___linalg_eigh = {
-    .schema = "_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> "
-              "(Tensor eigenvalues, Tensor eigenvectors)",
+    .schema =
+        "_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)",
     .aliases = "torch. aten.",
     .doc = "Eigenvalues of symmetric matrices, and if asked for eigenvectors.",
     EIGEN,
 };
 
 const cfx_op cfx_op__linalg_eigh = {
-    .schema = "linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, "
-              "Tensor eigenvectors)",
+    .schema =
+        "linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
     .aliases = "torch.linalg. aten.",
-    .doc = "Eigenvalues, in rising order, and eigenvectors of symmetric "
-           "matrices.",
+    .doc =
+        "Eigenvalues, in rising order, and eigenvectors of symmetric matrices.",
     EIGEN,
 };
 

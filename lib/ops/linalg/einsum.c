@@ -68,15 +68,14 @@ static bool read_operand(cfx_scope *s, struct equation *e, const char **at,
         }
     }
     if (label != END)
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "einsum(): subscripts must be letters, "
-                       "and one '...' at most");
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "einsum(): subscripts must be letters, and one '...' at most");
     else if (dots < 0 ? letters != rank : letters > rank)
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "einsum(): the number of subscripts in "
-                       "the equation (%d) does not match the number of "
-                       "dimensions (%d)",
-                       letters, rank);
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "einsum(): the number of subscripts in the equation (%d) does not match the number of dimensions (%d)",
+            letters, rank);
     if (dots >= 0 && rank - letters > e->dots)
         e->dots = rank - letters;
     return !cfx_scope_failed(s);
@@ -91,10 +90,10 @@ static bool read_left(cfx_scope *s, struct equation *e, const cfx_value *x,
             return false;
         bool more = at < e->arrow;
         if (more != (i + 1 < n)) {
-            cfx_scope_fail(s, CFX_EINVAL,
-                           "einsum(): %s operands were "
-                           "provided than specified in the equation",
-                           more ? "fewer" : "more");
+            cfx_scope_fail(
+                s, CFX_EINVAL,
+                "einsum(): %s operands were provided than specified in the equation",
+                more ? "fewer" : "more");
             return false;
         }
         at++;
@@ -123,9 +122,9 @@ static bool read_right(cfx_scope *s, struct equation *e)
         e->rank += dots ? e->dots : 1;
     }
     if (label != END || at < end)
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "einsum(): the output must name "
-                       "subscripts of the inputs, each once");
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "einsum(): the output must name subscripts of the inputs, each once");
     return !cfx_scope_failed(s);
 }
 
@@ -151,9 +150,8 @@ static bool read_equation(cfx_scope *s, struct equation *e, const char *text,
             e->place[i] = e->rank++;
     if (e->rank > CFX_MAX_RANK)
         cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                       "einsum(): %d axes are more than "
-                       "%d",
-                       e->rank, CFX_MAX_RANK);
+                       "einsum(): %d axes are more than %d", e->rank,
+                       CFX_MAX_RANK);
     for (int i = 0; i < CFX_MAX_RANK; i++)
         e->size[i] = cfx_dim_int(1);
     return !cfx_scope_failed(s);
@@ -182,9 +180,9 @@ static void place_axis(cfx_scope *s, struct equation *e, cfx_value x, int from,
     if (cfx_dim_is(e->size[to], 1))
         e->size[to] = n;
     else if (!cfx_dim_eq(s->env, e->size[to], n))
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "einsum(): operands do not broadcast: "
-                       "extents of one subscript differ");
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "einsum(): operands do not broadcast: extents of one subscript differ");
     e->holders[to]++;
 }
 
@@ -193,10 +191,9 @@ static cfx_value take_diagonal(cfx_scope *s, cfx_value x, int first, int axis)
 {
     cfx_value a = cfx_int(first), b = cfx_int(axis);
     if (!cfx_dim_eq(s->env, extent(x, first), extent(x, axis)))
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "einsum(): a subscript is "
-                              "repeated for an operand, but its extents do "
-                              "not match");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "einsum(): a subscript is repeated for an operand, but its extents do not match");
     x = CFX_CALL(s, "torch.diagonal", x, cfx_int(0), a, b);
     return CFX_CALL(s, "torch.movedim", x, cfx_int(-1), a);
 }
@@ -373,10 +370,9 @@ static cfx_value contract_along(cfx_scope *s, struct equation *e, cfx_value *x,
             j = t;
         }
         if (i < 0 || j >= n || i == j)
-            return cfx_scope_fail(s, CFX_EINVAL,
-                                  "einsum(): path has no "
-                                  "operands %lld and %lld",
-                                  (long long)i, (long long)j);
+            return cfx_scope_fail(
+                s, CFX_EINVAL, "einsum(): path has no operands %lld and %lld",
+                (long long)i, (long long)j);
         cfx_value y = contract(s, e, x[i], x[j]);
         remove_at(x, n, (int)j);
         remove_at(x, n - 1, (int)i);
@@ -409,15 +405,15 @@ static cfx_value einsum_build(cfx_scope *s, const cfx_call *call)
     cfx_value x[MAX_OPERANDS], path = cfx_call_value(call, PATH);
     int n = cfx_call_len(call, TENSORS);
     if (!n || n > MAX_OPERANDS)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "einsum(): must provide at least "
-                              "one operand, and %d at most",
-                              MAX_OPERANDS);
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "einsum(): must provide at least one operand, and %d at most",
+            MAX_OPERANDS);
     if (path.kind != CFX_NONE && cfx_call_len(call, PATH) != 2 * (n - 1))
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "einsum(): expected contraction "
-                              "path given in path parameter to have size %d",
-                              2 * (n - 1));
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "einsum(): expected contraction path given in path parameter to have size %d",
+            2 * (n - 1));
     for (int i = 0; i < n; i++)
         x[i] = cfx_call_item(call, TENSORS, i);
     if (!read_equation(s, &e, cfx_call_str(call, EQUATION), x, n))
@@ -467,8 +463,8 @@ static cfx_status einsum_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__einsum = {
-    .schema = "einsum(str equation, Tensor(a)[*] tensors, *, int[]? "
-              "path=None) -> Tensor(a)",
+    .schema =
+        "einsum(str equation, Tensor(a)[*] tensors, *, int[]? path=None) -> Tensor(a)",
     .params = params,
     .aliases = "torch. aten.",
     .doc = "Sums of products over axes that an equation names.",

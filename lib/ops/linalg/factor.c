@@ -89,11 +89,11 @@ static cfx_status cholesky_run(cfx_call *call)
     .cost = sixth_of_cube, .workspace = infos_workspace, .run = cholesky_run
 
 const cfx_op cfx_op__linalg_cholesky_ex = {
-    .schema = "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool "
-              "check_errors=False) -> (Tensor L, Tensor info)",
+    .schema =
+        "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
     .aliases = "torch.linalg. aten.",
-    .doc = "Cholesky's factor of matrices, and the order of the minor that is "
-           "not positive.",
+    .doc =
+        "Cholesky's factor of matrices, and the order of the minor that is not positive.",
     .code = GIVES_INFO,
     CHOLESKY,
 };
@@ -119,9 +119,9 @@ static cfx_status lu_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, matrices(call));
     cfx_status st = cfx_matrices_check(call, matrices(call));
     if (!st && !cfx_call_bool(call, PIVOT))
-        st = cfx_call_fail(call, CFX_EUNSUPPORTED,
-                           "LU without pivoting is not implemented on the "
-                           "CPU");
+        st = cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "LU without pivoting is not implemented on the CPU");
     if (st)
         return st;
     cfx_batch b = cfx_batch_of(x, 2);
@@ -166,39 +166,39 @@ static cfx_status lu_run(cfx_call *call)
     .cost = lu_cost, .workspace = infos_workspace, .run = lu_run
 
 const cfx_op cfx_op__linalg_lu_factor_ex = {
-    .schema = "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool "
-              "check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
+    .schema =
+        "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
     .aliases = "torch.linalg. aten.",
-    .doc = "L and U of matrices in one, the rows that were exchanged, and the "
-           "first pivot that is 0.",
+    .doc =
+        "L and U of matrices in one, the rows that were exchanged, and the first pivot that is 0.",
     .code = GIVES_INFO,
     LU,
 };
 
 const cfx_op cfx_op__linalg_lu_factor = {
-    .schema = "linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, "
-              "Tensor pivots)",
+    .schema =
+        "linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
     .aliases = "torch.linalg. aten.",
     .doc = "L and U of matrices in one, and the rows that were exchanged.",
     LU,
 };
 
 const cfx_op cfx_op___lu_with_info = {
-    .schema = "_lu_with_info(Tensor self, bool pivot=True, bool "
-              "check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
+    .schema =
+        "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
     .aliases = "torch. aten.",
-    .doc = "L and U of matrices in one, the rows that were exchanged, and the "
-           "first pivot that is 0.",
+    .doc =
+        "L and U of matrices in one, the rows that were exchanged, and the first pivot that is 0.",
     .code = GIVES_INFO | NEVER_FAILS,
     LU,
 };
 
 const cfx_op cfx_op__lu = {
-    .schema = "lu(Tensor self, bool pivot=True, bool get_infos=False) -> "
-              "(Tensor, Tensor, Tensor)",
+    .schema =
+        "lu(Tensor self, bool pivot=True, bool get_infos=False) -> (Tensor, Tensor, Tensor)",
     .aliases = "torch.functional.lu torch. Tensor.",
-    .doc = "L and U of matrices in one, the rows that were exchanged, and if "
-           "asked for the first pivot that is 0.",
+    .doc =
+        "L and U of matrices in one, the rows that were exchanged, and if asked for the first pivot that is 0.",
     .code = NEVER_FAILS,
     LU,
 };
@@ -269,21 +269,20 @@ static cfx_status ldl_run(cfx_call *call)
     .cost = sixth_of_cube, .workspace = ldl_workspace, .run = ldl_run
 
 const cfx_op cfx_op__linalg_ldl_factor_ex = {
-    .schema = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, "
-              "bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor "
-              "info)",
+    .schema =
+        "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
     .aliases = "torch.linalg. aten.",
-    .doc = "L and D of symmetric matrices in one, the rows that were "
-           "exchanged, and the first pivot that is 0.",
+    .doc =
+        "L and D of symmetric matrices in one, the rows that were exchanged, and the first pivot that is 0.",
     .code = GIVES_INFO,
     LDL,
 };
 
 const cfx_op cfx_op__linalg_ldl_factor = {
-    .schema = "linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> "
-              "(Tensor LD, Tensor pivots)",
+    .schema =
+        "linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
     .aliases = "torch.linalg. aten.",
-    .doc = "L and D of symmetric matrices in one, and the rows that were "
-           "exchanged.",
+    .doc =
+        "L and D of symmetric matrices in one, and the rows that were exchanged.",
     LDL,
 };

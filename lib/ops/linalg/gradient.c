@@ -145,13 +145,13 @@ static bool check(cfx_scope *s, const cfx_call *call, size_t n)
     cfx_value spacing = IN(SPACING);
     int64_t order = cfx_call_int(call, EDGE_ORDER);
     if (order != 1 && order != 2)
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "torch.gradient only supports edge_order=1 and "
-                       "edge_order=2");
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "torch.gradient only supports edge_order=1 and edge_order=2");
     else if (cfx_value_is_seq(spacing) && spacing.u.seq->len != n)
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "torch.gradient expected spacing to be unspecified, a "
-                       "scalar, or a list of length equal to 'dim'");
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'dim'");
     else if (x->dtype == CFX_U8)
         cfx_scope_fail(s, CFX_EDTYPE,
                        "torch.gradient does not support uint8 input");
@@ -169,9 +169,9 @@ static int axis_at(cfx_scope *s, const cfx_call *call, size_t i)
     if (at < 0 || at >= x->rank)
         cfx_scope_fail(s, CFX_EINVAL, "dimension out of range");
     else if (!cfx_dim_le(s->env, least, x->shape[at]))
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "torch.gradient expected each dimension size to be at "
-                       "least edge_order+1");
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "torch.gradient expected each dimension size to be at least edge_order+1");
     return (int)at;
 }
 
@@ -201,10 +201,10 @@ static cfx_value gradient_build(cfx_scope *s, const cfx_call *call)
         if (!cfx_scope_failed(s) && p && p->rank &&
             (p->rank != 1 ||
              !cfx_dim_eq(s->env, p->shape[0], x.u.tensor->shape[at])))
-            cfx_scope_fail(s, CFX_ESHAPE,
-                           "torch.gradient expected a coordinate for each "
-                           "point along axis %d",
-                           at);
+            cfx_scope_fail(
+                s, CFX_ESHAPE,
+                "torch.gradient expected a coordinate for each point along axis %d",
+                at);
         if (cfx_scope_failed(s))
             return cfx_none();
         if (spacing.kind == CFX_TENSOR && spacing.u.tensor->rank)
@@ -220,11 +220,11 @@ static cfx_value gradient_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(gradient)
 
 const cfx_op cfx_op__gradient = {
-    .schema = "gradient(Tensor self, *, any spacing=None, any dim=None, int "
-              "edge_order=1) -> Tensor[]",
+    .schema =
+        "gradient(Tensor self, *, any spacing=None, any dim=None, int edge_order=1) -> Tensor[]",
     .params = params,
-    .aliases = "torch. .scalarint .scalararray .array .scalarrayint "
-               ".scalarrayarray .tensorarrayint .tensorarray",
+    .aliases =
+        "torch. .scalarint .scalararray .array .scalarrayint .scalarrayarray .tensorarrayint .tensorarray",
     .doc = "The slopes along axes, by central differences.",
     .flags = CFX_OP_COMPLEX,
     .infer = gradient_infer,

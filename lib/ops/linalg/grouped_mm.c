@@ -31,20 +31,19 @@ static cfx_status read_factors(cfx_call *call)
     const cfx_tensor *a = g->a = cfx_call_tensor(call, SELF);
     const cfx_tensor *b = g->b = cfx_call_tensor(call, MAT2);
     if ((a->rank != 2 && a->rank != 3) || (b->rank != 2 && b->rank != 3))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "both factors must be 2D or 3D, but they are %dD "
-                             "and %dD",
-                             a->rank, b->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "both factors must be 2D or 3D, but they are %dD and %dD", a->rank,
+            b->rank);
     if (a->dtype != b->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "both factors must have the same dtype, but got "
-                             "%s and %s",
-                             cfx_dtypes[a->dtype].name,
-                             cfx_dtypes[b->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "both factors must have the same dtype, but got %s and %s",
+            cfx_dtypes[a->dtype].name, cfx_dtypes[b->dtype].name);
     if (!cfx_dim_eq(call->env, a->shape[a->rank - 1], b->shape[b->rank - 2]))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "contraction dimension of both factors must "
-                             "match");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "contraction dimension of both factors must match");
     if (cfx_call_has(call, BIAS))
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "bias is not supported yet");
@@ -65,9 +64,9 @@ static cfx_status read_offsets(cfx_call *call)
     g->terms = g->a->rank == 2 && g->b->rank == 2;
     g->size = g->a->rank == 2 ? g->a->shape[g->terms] : g->b->shape[1];
     if ((g->a->rank == 3 && g->b->rank == 3) != !offs)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Have to provide offsets if there is a 2d "
-                             "matrix, and only then");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Have to provide offsets if there is a 2d matrix, and only then");
     if (!offs)
         return CFX_OK;
     if (offs->rank != 1 || (offs->dtype != CFX_I32 && offs->dtype != CFX_I64))
@@ -145,9 +144,8 @@ static cfx_status run_groups(cfx_scope *s, const cfx_call *call)
         if (to < from || to > size)
             return cfx_call_fail(
                 call, CFX_EINVAL,
-                "offs[%zu] is %lld, which is not between %lld "
-                "and %lld",
-                i, (long long)to, (long long)from, (long long)size);
+                "offs[%zu] is %lld, which is not between %lld and %lld", i,
+                (long long)to, (long long)from, (long long)size);
         frame = cfx_scope_enter(s);
         if (to > from)
             multiply(s, call, (int64_t)i, from, to - from);
@@ -196,21 +194,18 @@ static cfx_status experts_lower(cfx_call *call, const cfx_value *in,
 }
 
 static const cfx_variant grouped_mm_variants[] = {
-    {"torch.nn.functional.grouped_mm(Tensor mat_a, Tensor mat_b, *, Tensor? "
-     "offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor",
+    {"torch.nn.functional.grouped_mm(Tensor mat_a, Tensor mat_b, *, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor",
      functional_lower},
-    {"transformers.grouped_mm_fallback.default(Tensor input, Tensor weight, "
-     "Tensor offs) -> Tensor",
+    {"transformers.grouped_mm_fallback.default(Tensor input, Tensor weight, Tensor offs) -> Tensor",
      experts_lower},
-    {"transformers.grouped_mm_fallback(Tensor input, Tensor weight, Tensor "
-     "offs) -> Tensor",
+    {"transformers.grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor",
      experts_lower},
     {NULL, NULL},
 };
 
 const cfx_op cfx_op___grouped_mm = {
-    .schema = "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, "
-              "Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor",
+    .schema =
+        "_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor",
     .params = params,
     .aliases = "torch. aten.",
     .variants = grouped_mm_variants,

@@ -17,34 +17,32 @@ static cfx_status check(cfx_call *call, const cfx_tensor *x,
 {
     char s[128], t[128];
     if (!x->rank || w->rank < 1 || w->rank > 2)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "input has rank %d and weight "
-                             "rank %d; at least 1 and 1 or 2 are needed",
-                             x->rank, w->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "input has rank %d and weight rank %d; at least 1 and 1 or 2 are needed",
+            x->rank, w->rank);
     if (x->dtype != w->dtype || (b && b->dtype != x->dtype))
         return cfx_call_fail(
             call, CFX_EDTYPE,
-            "expected input and weight to "
-            "have the same dtype, but got %s and %s",
+            "expected input and weight to have the same dtype, but got %s and %s",
             cfx_dtypes[x->dtype].name,
             cfx_dtypes[b && b->dtype != x->dtype ? b->dtype : w->dtype].name);
     if (!cfx_dim_eq(call->env, x->shape[x->rank - 1], w->shape[w->rank - 1])) {
         cfx_tensor_format_type(x, s, sizeof(s));
         cfx_tensor_format_type(w, t, sizeof(t));
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "mat1 and mat2 shapes cannot "
-                             "be multiplied (%s and %s transposed)",
-                             s, t);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "mat1 and mat2 shapes cannot be multiplied (%s and %s transposed)",
+            s, t);
     }
     if (b && w->rank == 1)
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "a weight of one axis takes no "
-                             "bias");
+                             "a weight of one axis takes no bias");
     if (b && (b->rank > 1 ||
               (b->rank && !cfx_dim_eq(call->env, b->shape[0], w->shape[0]))))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "the bias does not have one "
-                             "element for each output feature");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "the bias does not have one element for each output feature");
     return CFX_OK;
 }
 
@@ -144,8 +142,8 @@ static size_t any_linear_workspace(const cfx_call *call)
 }
 
 const cfx_op cfx_op__linear = {
-    .schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) "
-              "-> Tensor",
+    .schema =
+        "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     .params = params,
     .aliases = "torch.nn.functional. torch._C._nn.linear aten.",
     .doc = "input times the transposed weight, plus bias.",

@@ -104,10 +104,10 @@ static bool check_matrix(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *a = cfx_call_tensor(call, A);
     cfx_dtype type = cfx_dtype_real((cfx_dtype)a->dtype);
     if (a->rank < 2)
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "expects a matrix or a batch of matrices, got a "
-                       "tensor of rank %d",
-                       a->rank);
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "expects a matrix or a batch of matrices, got a tensor of rank %d",
+            a->rank);
     else if (type != CFX_F32 && type != CFX_F64)
         cfx_scope_fail(s, CFX_EDTYPE, "not implemented for %s",
                        cfx_dtypes[a->dtype].name);
@@ -151,9 +151,9 @@ static cfx_value pca_lowrank_build(cfx_scope *s, const cfx_call *call)
                     ? cfx_value_dim(IN(Q))
                     : cfx_dim_min(s->env, cfx_dim_int(6), most);
     if (!cfx_dim_le(s->env, cfx_dim_int(0), q) || !cfx_dim_le(s->env, q, most))
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "q must be non-negative integer and not greater "
-                              "than min(m, n)");
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "q must be non-negative integer and not greater than min(m, n)");
     int64_t rounds = rounds_of(s, call);
     if (cfx_call_bool(call, CENTER)) {
         cfx_value keys[] = {cfx_str(s, "keepdim"), cfx_bool(true)};
@@ -172,8 +172,8 @@ CFX_COMPOSITE(svd_lowrank)
 CFX_COMPOSITE(pca_lowrank)
 
 const cfx_op cfx_op__svd_lowrank = {
-    .schema = "svd_lowrank(Tensor A, SymInt? q=6, int? niter=2, Tensor? "
-              "M=None) -> (Tensor, Tensor, Tensor)",
+    .schema =
+        "svd_lowrank(Tensor A, SymInt? q=6, int? niter=2, Tensor? M=None) -> (Tensor, Tensor, Tensor)",
     .params = params,
     .aliases = "torch. torch._lowrank.svd_lowrank",
     .doc = "The greatest singular values of matrices, and their vectors.",
@@ -184,8 +184,8 @@ const cfx_op cfx_op__svd_lowrank = {
 };
 
 const cfx_op cfx_op__pca_lowrank = {
-    .schema = "pca_lowrank(Tensor A, SymInt? q=None, bool center=True, int "
-              "niter=2) -> (Tensor, Tensor, Tensor)",
+    .schema =
+        "pca_lowrank(Tensor A, SymInt? q=None, bool center=True, int niter=2) -> (Tensor, Tensor, Tensor)",
     .params = params,
     .aliases = "torch. torch._lowrank.pca_lowrank",
     .doc = "svd_lowrank of matrices whose columns are centered.",

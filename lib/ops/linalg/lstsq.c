@@ -39,10 +39,11 @@ static cfx_status read_driver(cfx_call *call)
             p->driver = (driver)i;
             return CFX_OK;
         }
-    return name ? cfx_call_fail(call, CFX_EINVAL,
-                                "parameter `driver` should be one of (gels, "
-                                "gelsy, gelsd, gelss)")
-                : CFX_OK;
+    return name
+               ? cfx_call_fail(
+                     call, CFX_EINVAL,
+                     "parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+               : CFX_OK;
 }
 
 static cfx_status check(cfx_call *call)
@@ -56,10 +57,9 @@ static cfx_status check(cfx_call *call)
     if (st)
         return st;
     if (!b->rank || (b->rank != a->rank && b->rank != a->rank - 1))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "input.dim() must be greater or equal to "
-                             "other.dim() and (input.dim() - other.dim()) <= "
-                             "1");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1");
     p->vector = b->rank == a->rank - 1;
     if (!cfx_dim_eq(call->env, cfx_rows(a),
                     b->shape[b->rank - (p->vector ? 1 : 2)]))
@@ -71,9 +71,9 @@ static cfx_status check(cfx_call *call)
     for (int i = 0; i < batch.rank && !st; i++)
         if (batch.rank != a->rank - 2 ||
             !cfx_dim_eq(call->env, batch.shape[i], a->shape[i]))
-            st = cfx_call_fail(call, CFX_EUNSUPPORTED,
-                               "input is broadcast to the batch of other: "
-                               "expand it");
+            st = cfx_call_fail(
+                call, CFX_EUNSUPPORTED,
+                "input is broadcast to the batch of other: expand it");
     return st;
 }
 
@@ -109,10 +109,9 @@ static cfx_status decide_residuals(cfx_call *call)
         call->env, cfx_dim_add(call->env, m, cfx_dim_int(1)), n);
     return p->residuals
                ? CFX_OK
-               : cfx_call_fail(call, CFX_EUNSUPPORTED,
-                               "whether there are residuals depends on "
-                               "symbols; take driver='gelsy', or fix the rows "
-                               "and columns of input");
+               : cfx_call_fail(
+                     call, CFX_EUNSUPPORTED,
+                     "whether there are residuals depends on symbols; take driver='gelsy', or fix the rows and columns of input");
 }
 
 static cfx_status lstsq_infer(cfx_call *call)
@@ -310,11 +309,9 @@ static cfx_status lstsq_run(cfx_call *call)
                                      sum(sizes_of(call)), lstsq_each);
     for (int64_t i = 0; i < m.n && !st; i++)
         if (m.info[i] == -1)
-            st = cfx_call_fail(call, CFX_EUNSUPPORTED,
-                               "a matrix of more rows than columns does not "
-                               "have full rank, and then residuals have no "
-                               "shape that is known before the run: take "
-                               "driver='gelsy'");
+            st = cfx_call_fail(
+                call, CFX_EUNSUPPORTED,
+                "a matrix of more rows than columns does not have full rank, and then residuals have no shape that is known before the run: take driver='gelsy'");
     for (int64_t i = 0; i < m.n && !st; i++)
         if (m.info[i] == -4)
             st = cfx_call_fail(call, CFX_ENUMERIC,
@@ -325,9 +322,8 @@ static cfx_status lstsq_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__linalg_lstsq = {
-    .schema = "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? "
-              "driver=None) -> (Tensor solution, Tensor residuals, Tensor "
-              "rank, Tensor singular_values)",
+    .schema =
+        "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     .params = params,
     .aliases = "torch.linalg. aten.",
     .doc = "The solutions of systems by least squares.",

@@ -16,9 +16,9 @@ static cfx_status check_pivots(cfx_call *call, const cfx_tensor *lu)
 {
     const cfx_tensor *p = cfx_call_tensor(call, LU_PIVOTS);
     if (p->dtype != CFX_I32 || !p->rank)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "LU_pivots is expected to be a contiguous tensor "
-                             "of torch.int32 dtype");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "LU_pivots is expected to be a contiguous tensor of torch.int32 dtype");
     for (int a = lu->rank - 3, b = p->rank - 2; a >= 0 && b >= 0; a--, b--)
         if (!cfx_dim_known_eq(call->env, p->shape[b], cfx_dim_int(1)) &&
             !cfx_dim_eq(call->env, p->shape[b], lu->shape[a]))
@@ -27,9 +27,9 @@ static cfx_status check_pivots(cfx_call *call, const cfx_tensor *lu)
     cfx_dim k = cfx_dim_min(call->env, cfx_rows(lu), cfx_columns(lu));
     return cfx_dim_eq(call->env, p->shape[p->rank - 1], k)
                ? CFX_OK
-               : cfx_call_fail(call, CFX_ESHAPE,
-                               "LU_pivots must have an element for each row "
-                               "or column of LU_data, whichever are fewer");
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "LU_pivots must have an element for each row or column of LU_data, whichever are fewer");
 }
 
 /* Row-major matrices. */
@@ -146,9 +146,8 @@ static cfx_status lu_unpack_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__lu_unpack = {
-    .schema = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool "
-              "unpack_data=True, bool unpack_pivots=True) -> (Tensor P, "
-              "Tensor L, Tensor U)",
+    .schema =
+        "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
     .params = params,
     .aliases = "torch. aten.",
     .doc = "P, L and U from the factors and pivots of lu_factor.",
@@ -171,12 +170,12 @@ static cfx_value linalg_lu_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(linalg_lu)
 
 const cfx_op cfx_op__linalg_lu = {
-    .schema = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor "
-              "L, Tensor U)",
+    .schema =
+        "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
     .params = params,
     .aliases = "torch.linalg. aten.",
-    .doc = "Matrices as products of a permutation, a lower and an upper "
-           "triangle.",
+    .doc =
+        "Matrices as products of a permutation, a lower and an upper triangle.",
     .flags = CFX_OP_COMPLEX,
     .infer = linalg_lu_infer,
     .cost = linalg_lu_cost,

@@ -33,10 +33,9 @@ static cfx_status mismatch(const cfx_call *call, const cfx_tensor *a,
     char s[128], t[128];
     cfx_tensor_format_type(a, s, sizeof(s));
     cfx_tensor_format_type(b, t, sizeof(t));
-    return cfx_call_fail(call, CFX_ESHAPE,
-                         "mat1 and mat2 shapes cannot be "
-                         "multiplied (%s and %s)",
-                         s, t);
+    return cfx_call_fail(
+        call, CFX_ESHAPE,
+        "mat1 and mat2 shapes cannot be multiplied (%s and %s)", s, t);
 }
 
 /* The factors are the arguments `at` and the next, in the schema's order. */
@@ -46,16 +45,15 @@ static cfx_status read_factors(const cfx_call *call, int at)
     const cfx_tensor *a = f->a = call->in[at].u.tensor;
     const cfx_tensor *b = f->b = call->in[at + 1].u.tensor;
     if (!a->rank || !b->rank)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "both arguments need to be at "
-                             "least 1D, but they are %dD and %dD",
-                             a->rank, b->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "both arguments need to be at least 1D, but they are %dD and %dD",
+            a->rank, b->rank);
     if (a->dtype != b->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "expected both to have the "
-                             "same dtype, but got %s and %s",
-                             cfx_dtypes[a->dtype].name,
-                             cfx_dtypes[b->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "expected both to have the same dtype, but got %s and %s",
+            cfx_dtypes[a->dtype].name, cfx_dtypes[b->dtype].name);
     if (a->dtype == CFX_BOOL)
         return cfx_infer_refuse(call, CFX_BOOL);
     f->row = a->rank == 1;
@@ -84,10 +82,10 @@ static cfx_status check_ranks(cfx_call *call, int at, int a, int b)
     const cfx_tensor *y = call->in[at + 1].u.tensor;
     if (x->rank == a && y->rank == b)
         return CFX_OK;
-    return cfx_call_fail(call, CFX_ESHAPE,
-                         "expected tensors of rank %d and "
-                         "%d, but got %d and %d",
-                         a, b, x->rank, y->rank);
+    return cfx_call_fail(
+        call, CFX_ESHAPE,
+        "expected tensors of rank %d and %d, but got %d and %d", a, b, x->rank,
+        y->rank);
 }
 
 /* ---- Complex numbers: four products of their parts ---- */
@@ -234,10 +232,10 @@ static cfx_status matmul_run(cfx_call *call)
         .run = matmul_run,                                                    \
     };
 
-MATMUL(matmul, "Tensor self, Tensor other", 0,
-       "torch. torch.linalg.matmul Tensor. Tensor.__matmul__ operator.matmul "
-       "aten.",
-       "The product of matrices, vectors, or batches of them.")
+MATMUL(
+    matmul, "Tensor self, Tensor other", 0,
+    "torch. torch.linalg.matmul Tensor. Tensor.__matmul__ operator.matmul aten.",
+    "The product of matrices, vectors, or batches of them.")
 MATMUL(mm, "Tensor self, Tensor mat2", RANKS(2, 2), "torch. Tensor. aten.",
        "The product of two matrices.")
 MATMUL(bmm, "Tensor self, Tensor mat2", RANKS(3, 3), "torch. Tensor. aten.",
@@ -279,15 +277,14 @@ static cfx_status addmm_infer(cfx_call *call)
     if (st)
         return st;
     if (a == 3 && !cfx_dim_eq(call->env, f->a->shape[0], f->b->shape[0]))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "the batches of batch1 and "
-                             "batch2 are not of one size");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "the batches of batch1 and batch2 are not of one size");
     if (c->dtype != f->a->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "self and mat2 must have the "
-                             "same dtype, but got %s and %s",
-                             cfx_dtypes[c->dtype].name,
-                             cfx_dtypes[f->a->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "self and mat2 must have the same dtype, but got %s and %s",
+            cfx_dtypes[c->dtype].name, cfx_dtypes[f->a->dtype].name);
     cfx_dim shape[CFX_MAX_RANK];
     int rank = f->rank;
     for (int i = 0; i < rank; i++)
@@ -296,8 +293,7 @@ static cfx_status addmm_infer(cfx_call *call)
     for (int i = 0; !st && i < f->rank; i++)
         if (rank != f->rank || !cfx_dim_eq(call->env, shape[i], f->shape[i]))
             return cfx_call_fail(call, CFX_ESHAPE,
-                                 "self does not broadcast "
-                                 "to the product");
+                                 "self does not broadcast to the product");
     if (!st)
         st = cfx_list_check_factor(call, cfx_call_value(call, BETA),
                                    (cfx_dtype)c->dtype);

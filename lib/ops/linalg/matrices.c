@@ -32,14 +32,12 @@ cfx_status cfx_matrices_check(const cfx_call *call, int k)
     if (x->rank < 2)
         return cfx_call_fail(
             call, CFX_ESHAPE,
-            "The input tensor %s must have at least 2 "
-            "dimensions.",
+            "The input tensor %s must have at least 2 dimensions.",
             call->schema->params[cfx_call_place(call, k)].name);
     if (!fits(cfx_rows(x)) || !fits(cfx_columns(x)))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "LAPACK takes matrices of at most %d rows and "
-                             "columns",
-                             INT_MAX);
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "LAPACK takes matrices of at most %d rows and columns", INT_MAX);
     return CFX_OK;
 }
 
@@ -52,11 +50,10 @@ cfx_status cfx_matrices_check_square(const cfx_call *call, int k)
         return st;
     cfx_dim_format(cfx_rows(x), rows, sizeof(rows));
     cfx_dim_format(cfx_columns(x), columns, sizeof(columns));
-    return cfx_call_fail(call, CFX_ESHAPE,
-                         "%s must be batches of square matrices, but they are "
-                         "%s by %s matrices",
-                         call->schema->params[cfx_call_place(call, k)].name,
-                         rows, columns);
+    return cfx_call_fail(
+        call, CFX_ESHAPE,
+        "%s must be batches of square matrices, but they are %s by %s matrices",
+        call->schema->params[cfx_call_place(call, k)].name, rows, columns);
 }
 
 cfx_status cfx_matrices_check_type(const cfx_call *call, int k,
@@ -233,13 +230,13 @@ cfx_status cfx_matrices_run(cfx_matrices *m, cfx_call *call,
                             cfx_matrix_fn *fn)
 {
     if (!cfx_have_lapack())
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "needs LAPACK, which this build lacks: configure "
-                             "cfx where OpenBLAS is installed");
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "needs LAPACK, which this build lacks: configure cfx where OpenBLAS is installed");
     if (bytes / sizeof(double) > INT_MAX)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "the matrices are too large for LAPACK's "
-                             "workspace");
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "the matrices are too large for LAPACK's workspace");
     return cfx_matrices_each(m, call, like, bytes, fn);
 }
 
@@ -403,23 +400,20 @@ static cfx_status fail(const cfx_call *call, const char *where, int info,
 {
     switch (failure) {
     case CFX_FAILS_CHOLESKY:
-        return cfx_call_fail(call, CFX_ENUMERIC,
-                             "%sThe factorization could not be completed "
-                             "because the input is not positive-definite (the "
-                             "leading minor of order %d is not "
-                             "positive-definite).",
-                             where, info);
+        return cfx_call_fail(
+            call, CFX_ENUMERIC,
+            "%sThe factorization could not be completed because the input is not positive-definite (the leading minor of order %d is not positive-definite).",
+            where, info);
     case CFX_FAILS_INVERSE:
-        return cfx_call_fail(call, CFX_ENUMERIC,
-                             "%sThe diagonal element %d is zero, the "
-                             "inversion could not be completed because the "
-                             "input matrix is singular.",
-                             where, info);
+        return cfx_call_fail(
+            call, CFX_ENUMERIC,
+            "%sThe diagonal element %d is zero, the inversion could not be completed because the input matrix is singular.",
+            where, info);
     case CFX_FAILS_SOLVE:
-        return cfx_call_fail(call, CFX_ENUMERIC,
-                             "%sThe solver failed because the input matrix is "
-                             "singular.",
-                             where);
+        return cfx_call_fail(
+            call, CFX_ENUMERIC,
+            "%sThe solver failed because the input matrix is singular.",
+            where);
     case CFX_FAILS_LU:
         return cfx_call_fail(call, CFX_ENUMERIC,
                              "%sU[%d,%d] is zero and using it on lu_solve "
@@ -429,37 +423,31 @@ static cfx_status fail(const cfx_call *call, const char *where, int info,
                              "linalg.lu_factor_ex(A, pivot)",
                              where, info, info);
     case CFX_FAILS_LDL:
-        return cfx_call_fail(call, CFX_ENUMERIC,
-                             "%sD[%d,%d] is zero and using it on ldl_solve "
-                             "would result in a division by zero",
-                             where, info, info);
+        return cfx_call_fail(
+            call, CFX_ENUMERIC,
+            "%sD[%d,%d] is zero and using it on ldl_solve would result in a division by zero",
+            where, info, info);
     case CFX_FAILS_EIGEN:
-        return cfx_call_fail(call, CFX_ENUMERIC,
-                             "%sThe algorithm failed to converge because the "
-                             "input matrix is ill-conditioned or has too many "
-                             "repeated eigenvalues (error code: %d).",
-                             where, info);
+        return cfx_call_fail(
+            call, CFX_ENUMERIC,
+            "%sThe algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: %d).",
+            where, info);
     case CFX_FAILS_SVD:
-        return cfx_call_fail(call, CFX_ENUMERIC,
-                             info == -4
-                                 ? "%sThe algorithm failed to converge "
-                                   "because the input matrix contained "
-                                   "non-finite values."
-                                 : "%sThe algorithm failed to converge "
-                                   "because the input matrix is "
-                                   "ill-conditioned or has too many repeated "
-                                   "singular values.",
-                             where);
+        return cfx_call_fail(
+            call, CFX_ENUMERIC,
+            info == -4
+                ? "%sThe algorithm failed to converge because the input matrix contained non-finite values."
+                : "%sThe algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values.",
+            where);
     case CFX_FAILS_PIVOTS:
         return cfx_call_fail(call, CFX_EINVAL,
                              "%spivots are not those of a factorization",
                              where);
     default:
-        return cfx_call_fail(call, CFX_ENUMERIC,
-                             "%sThe least squares problem could not be "
-                             "solved because the input matrix does not have "
-                             "full rank (error code: %d).",
-                             where, info);
+        return cfx_call_fail(
+            call, CFX_ENUMERIC,
+            "%sThe least squares problem could not be solved because the input matrix does not have full rank (error code: %d).",
+            where, info);
     }
 }
 

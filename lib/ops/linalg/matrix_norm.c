@@ -68,18 +68,17 @@ static bool read_axes(cfx_scope *s, const cfx_call *call, int axes[2])
     for (int i = 0; i < 2; i++) {
         int64_t axis = given ? cfx_call_item(call, DIM, i).u.i : i;
         if (axis < -rank || axis >= rank) {
-            cfx_scope_fail(s, CFX_EINVAL,
-                           "Dimension out of range (expected "
-                           "to be in range of [%d, %d], but got %lld)",
-                           -rank, rank - 1, (long long)axis);
+            cfx_scope_fail(
+                s, CFX_EINVAL,
+                "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+                -rank, rank - 1, (long long)axis);
             return false;
         }
         axes[i] = (int)(axis < 0 ? axis + rank : axis);
     }
     if (axes[0] == axes[1])
         cfx_scope_fail(s, CFX_EINVAL,
-                       "linalg.matrix_norm: dims must be "
-                       "different");
+                       "linalg.matrix_norm: dims must be different");
     return axes[0] != axes[1];
 }
 
@@ -93,8 +92,7 @@ static cfx_value matrix_norm(cfx_scope *s, const cfx_call *call)
                 : cfx_call_value(call, SELF).u.tensor->rank;
     if (n != 2)
         return cfx_scope_fail(s, CFX_EINVAL,
-                              "linalg.matrix_norm: dim must be "
-                              "a 2-tuple");
+                              "linalg.matrix_norm: dim must be a 2-tuple");
     if (!read_axes(s, call, axes))
         return cfx_none();
     if (word && !strcmp(word, "fro"))
@@ -106,24 +104,20 @@ static cfx_value matrix_norm(cfx_scope *s, const cfx_call *call)
     if (isinf(p))
         return of_sums(s, call, (int[]){axes[1], axes[0]}, p > 0);
     if (word && strcmp(word, "nuc"))
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "linalg.matrix_norm: Order %s not "
-                              "supported",
-                              word);
+        return cfx_scope_fail(
+            s, CFX_EINVAL, "linalg.matrix_norm: Order %s not supported", word);
     if (!word && fabs(p) != 2)
         return cfx_scope_fail(s, CFX_EINVAL,
-                              "linalg.matrix_norm: Order %g not "
-                              "supported",
-                              p);
+                              "linalg.matrix_norm: Order %g not supported", p);
     return of_singular_values(s, call, axes, p);
 }
 
 static cfx_value linalg_matrix_norm_build(cfx_scope *s, const cfx_call *call)
 {
     if (cfx_call_value(call, SELF).u.tensor->rank < 2)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "linalg.matrix_norm: The input "
-                              "tensor A must have at least 2 dimensions.");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
     return matrix_norm(s, call);
 }
 
@@ -134,14 +128,13 @@ static cfx_value linalg_norm_build(cfx_scope *s, const cfx_call *call)
     int axes = cfx_call_has(call, DIM) ? cfx_call_len(call, DIM) : rank;
     bool given = cfx_call_has(call, ORD);
     if (cfx_call_has(call, DIM) && axes != 1 && axes != 2)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "linalg.norm: If dim is "
-                              "specified, it must be of length 1 or 2.");
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "linalg.norm: If dim is specified, it must be of length 1 or 2.");
     if (!cfx_call_has(call, DIM) && given && rank != 1 && rank != 2)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "linalg.norm: If dim is not "
-                              "specified but ord is, the input must be 1D or "
-                              "2D.");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D.");
     if (ord.kind == CFX_STR || (given && axes == 2))
         return matrix_norm(s, call);
     return vector_norm(s, call, given ? ord : cfx_int(2), dim);
@@ -168,11 +161,9 @@ const cfx_op cfx_op__linalg_norm = {
     .aliases = "torch.linalg.",
     .variants =
         (const cfx_variant[]){
-            {"aten.linalg_norm.default(Tensor self, Scalar? ord=None, int[1]? "
-             "dim=None, " TAIL,
+            {"aten.linalg_norm.default(Tensor self, Scalar? ord=None, int[1]? dim=None, " TAIL,
              NULL},
-            {"aten.linalg_norm.ord_str(Tensor self, str ord, int[1]? "
-             "dim=None, " TAIL,
+            {"aten.linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, " TAIL,
              NULL},
             {NULL, NULL}},
     .doc = "A vector's norm, or a matrix's.",
@@ -183,18 +174,15 @@ const cfx_op cfx_op__linalg_norm = {
 };
 
 const cfx_op cfx_op__linalg_matrix_norm = {
-    .schema = "linalg_matrix_norm(Tensor self, any ord='fro', int[2] dim="
-              "[-2, -1], " TAIL,
+    .schema =
+        "linalg_matrix_norm(Tensor self, any ord='fro', int[2] dim=[-2, -1], " TAIL,
     .params = params,
     .aliases = "torch.linalg.",
     .variants =
         (const cfx_variant[]){
-            {"aten.linalg_matrix_norm.default(Tensor self, Scalar ord, int[2] "
-             "dim=[-2, -1], " TAIL,
+            {"aten.linalg_matrix_norm.default(Tensor self, Scalar ord, int[2] dim=[-2, -1], " TAIL,
              NULL},
-            {"aten.linalg_matrix_norm.str_ord(Tensor self, str ord='fro', "
-             "int[2] "
-             "dim=[-2, -1], " TAIL,
+            {"aten.linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[2] dim=[-2, -1], " TAIL,
              NULL},
             {NULL, NULL}},
     .doc = "The norms of matrices.",
@@ -205,20 +193,17 @@ const cfx_op cfx_op__linalg_matrix_norm = {
 };
 
 const cfx_op cfx_op__nuclear_norm = {
-    .schema = "nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False) "
-              "-> Tensor",
+    .schema =
+        "nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
     .params = params,
     .aliases = ".dim",
     .variants =
         (const cfx_variant[]){
-            {"torch.nuclear_norm(Tensor self, int[] dim, bool "
-             "keepdim=False) -> "
-             "Tensor",
+            {"torch.nuclear_norm(Tensor self, int[] dim, bool keepdim=False) -> Tensor",
              NULL},
             {"torch.nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
              NULL},
-            {"aten.nuclear_norm.default(Tensor self, bool keepdim=False) "
-             "-> Tensor",
+            {"aten.nuclear_norm.default(Tensor self, bool keepdim=False) -> Tensor",
              NULL},
             {NULL, NULL}},
     .doc = "The sum of the singular values of matrices.",

@@ -41,9 +41,9 @@ static cfx_value matrix_power_build(cfx_scope *s, const cfx_call *call)
     int64_t n = IN(1).u.i;
     if (t->rank < 2 ||
         !cfx_dim_eq(s->env, t->shape[t->rank - 1], t->shape[t->rank - 2]))
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "linalg.matrix_power: A must be batches of "
-                              "square matrices");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "linalg.matrix_power: A must be batches of square matrices");
     if (n < 0)
         x = CFX_CALL(s, "torch.linalg.inv", x);
     uint64_t power = n < 0 ? -(uint64_t)n : (uint64_t)n;
@@ -133,10 +133,10 @@ static cfx_value multi_dot_build(cfx_scope *s, const cfx_call *call)
     cfx_value m[MOST];
     struct chain c;
     if (n < 2 || n > MOST)
-        return cfx_scope_fail(s, n < 2 ? CFX_EINVAL : CFX_EUNSUPPORTED,
-                              "multi_dot(): expected 2 to %d tensors but got "
-                              "%u",
-                              MOST, list->len);
+        return cfx_scope_fail(
+            s, n < 2 ? CFX_EINVAL : CFX_EUNSUPPORTED,
+            "multi_dot(): expected 2 to %d tensors but got %u", MOST,
+            list->len);
     if (!as_matrices(s, list, m))
         return cfx_none();
     for (int i = 0; i < n; i++)

@@ -76,10 +76,10 @@ static bool check(cfx_scope *s, const cfx_call *call, const char *name)
     cfx_dtype real = cfx_dtype_real((cfx_dtype)x->dtype);
     if (x->rank >= 2 && (real == CFX_F32 || real == CFX_F64))
         return true;
-    cfx_scope_fail(s, CFX_EDTYPE,
-                   "%s: expected a tensor with 2 or more dimensions of float "
-                   "or double types",
-                   name);
+    cfx_scope_fail(
+        s, CFX_EDTYPE,
+        "%s: expected a tensor with 2 or more dimensions of float or double types",
+        name);
     return false;
 }
 
@@ -153,8 +153,8 @@ CFX_COMPOSITE(rcond_pinv)
 CFX_COMPOSITE(pinverse)
 
 static const cfx_op rcond_pinv = {
-    .schema = "linalg_pinv.rcond(Tensor self, Tensor|Scalar rcond, "
-              "bool hermitian=False) -> Tensor",
+    .schema =
+        "linalg_pinv.rcond(Tensor self, Tensor|Scalar rcond, bool hermitian=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. .rcond_tensor .default",
     .doc = "The pseudo-inverses of matrices.",
@@ -165,8 +165,8 @@ static const cfx_op rcond_pinv = {
 };
 
 const cfx_op cfx_op__linalg_pinv = {
-    .schema = "linalg_pinv(Tensor self, *, Tensor|Scalar? atol=None, "
-              "Tensor|Scalar? rtol=None, bool hermitian=False) -> Tensor",
+    .schema =
+        "linalg_pinv(Tensor self, *, Tensor|Scalar? atol=None, Tensor|Scalar? rtol=None, bool hermitian=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. .atol_rtol_tensor .atol_rtol_float",
     .doc = "The pseudo-inverses of matrices.",
@@ -224,8 +224,8 @@ CFX_COMPOSITE(linalg_matrix_rank)
 CFX_COMPOSITE(tol_rank)
 
 static const cfx_op tol_rank = {
-    .schema = "linalg_matrix_rank.tol(Tensor input, Tensor|Scalar tol, "
-              "bool hermitian=False) -> Tensor",
+    .schema =
+        "linalg_matrix_rank.tol(Tensor input, Tensor|Scalar tol, bool hermitian=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. .tol_tensor .default",
     .doc = "The ranks of matrices.",
@@ -237,8 +237,7 @@ static const cfx_op tol_rank = {
 
 const cfx_op cfx_op__linalg_matrix_rank = {
     .schema =
-        "linalg_matrix_rank(Tensor input, *, Tensor|Scalar? "
-        "atol=None, Tensor|Scalar? rtol=None, bool hermitian=False) -> Tensor",
+        "linalg_matrix_rank(Tensor input, *, Tensor|Scalar? atol=None, Tensor|Scalar? rtol=None, bool hermitian=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. .atol_rtol_tensor .atol_rtol_float",
     .doc = "The ranks of matrices.",
@@ -301,9 +300,9 @@ static cfx_value linalg_cond_build(cfx_scope *s, const cfx_call *call)
                               "linalg.cond got an invalid norm type");
     if (!two && !minus_two &&
         !cfx_dim_eq(s->env, cfx_rows(x.u.tensor), cfx_columns(x.u.tensor)))
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "linalg.cond: A must be batches of square "
-                              "matrices for this norm");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "linalg.cond: A must be batches of square matrices for this norm");
     if (empty) /* 0 */
         return CFX_CALL(s, "torch.sum", x,
                         cfx_tuple(s, cfx_int(-2), cfx_int(-1)));
@@ -320,13 +319,12 @@ const cfx_op cfx_op__linalg_cond = {
     .schema = "linalg_cond(Tensor self, any p=None) -> Tensor",
     .params = params,
     .aliases = "torch.linalg.",
-    .variants = (const cfx_variant[]){{"aten.linalg_cond.default(Tensor self, "
-                                       "Scalar? p=None) -> Tensor",
-                                       NULL},
-                                      {"aten.linalg_cond.p_str(Tensor self, "
-                                       "str p) -> Tensor",
-                                       NULL},
-                                      {NULL, NULL}},
+    .variants =
+        (const cfx_variant[]){
+            {"aten.linalg_cond.default(Tensor self, Scalar? p=None) -> Tensor",
+             NULL},
+            {"aten.linalg_cond.p_str(Tensor self, str p) -> Tensor", NULL},
+            {NULL, NULL}},
     .doc = "The condition numbers of matrices.",
     .flags = CFX_OP_COMPLEX,
     .infer = linalg_cond_infer,

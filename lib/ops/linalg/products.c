@@ -30,10 +30,10 @@ static cfx_value extent(cfx_value x, int axis)
 static cfx_value outer(cfx_scope *s, cfx_value x, cfx_value y)
 {
     if (rank_of(x) != 1 || rank_of(y) != 1)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "outer: Expected 1-D arguments, "
-                              "but got %d-D and %d-D",
-                              rank_of(x), rank_of(y));
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "outer: Expected 1-D arguments, but got %d-D and %d-D", rank_of(x),
+            rank_of(y));
     x = CFX_CALL(s, "torch.unsqueeze", x, cfx_int(1));
     return CFX_CALL(s, "torch.mul", x, y);
 }
@@ -85,11 +85,10 @@ static cfx_value addr_build(cfx_scope *s, const cfx_call *call)
     for (int k = 3; k < 5; k++)
         if (IN(k).kind == CFX_FLOAT &&
             cfx_dtypes[type].category < CFX_CAT_FLOAT)
-            return cfx_scope_fail(s, CFX_EDTYPE,
-                                  "addr: For integral input "
-                                  "tensors, argument %s must not be a "
-                                  "floating point number",
-                                  call->schema->params[k].name);
+            return cfx_scope_fail(
+                s, CFX_EDTYPE,
+                "addr: For integral input tensors, argument %s must not be a floating point number",
+                call->schema->params[k].name);
     return add_scaled(s, IN(0), factor(s, call, 3, type),
                       factor(s, call, 4, type), outer(s, IN(1), IN(2)));
 }
@@ -101,8 +100,7 @@ static cfx_value addbmm_build(cfx_scope *s, const cfx_call *call)
     if (cfx_call_tensor(call, 1)->dtype != x->dtype)
         return cfx_scope_fail(
             s, CFX_EDTYPE,
-            "addbmm: self and mat2 must have "
-            "the same dtype, but got %s and %s",
+            "addbmm: self and mat2 must have the same dtype, but got %s and %s",
             cfx_dtypes[x->dtype].name,
             cfx_dtypes[cfx_call_tensor(call, 1)->dtype].name);
     cfx_value each = CFX_CALL(s, "torch.bmm", IN(1), IN(2));
@@ -129,10 +127,9 @@ static bool read_axes(cfx_scope *s, struct axes *a, cfx_value list, int rank)
         int64_t at = v.kind == CFX_INT ? v.u.i : rank;
         at += at < 0 ? rank : 0;
         if (at < 0 || at >= rank || seen[at]) {
-            cfx_scope_fail(s, CFX_EINVAL,
-                           "dims must be axes of a tensor of "
-                           "rank %d, each once",
-                           rank);
+            cfx_scope_fail(
+                s, CFX_EINVAL,
+                "dims must be axes of a tensor of rank %d, each once", rank);
             return false;
         }
         seen[at] = true;
@@ -183,10 +180,10 @@ static bool match_axes(cfx_scope *s, cfx_value *x, cfx_value *y,
                 s, "torch.sum", *(one ? y : x),
                 cfx_tuple(s, cfx_int((one ? b : a)->axis[i])), cfx_bool(true));
         else if (!cfx_dim_eq(s->env, n, m))
-            cfx_scope_fail(s, CFX_ESHAPE,
-                           "contracted dimensions need to "
-                           "match, but those of pair %d differ",
-                           i);
+            cfx_scope_fail(
+                s, CFX_ESHAPE,
+                "contracted dimensions need to match, but those of pair %d differ",
+                i);
     }
     return !cfx_scope_failed(s);
 }
@@ -201,8 +198,7 @@ static cfx_value contract(cfx_scope *s, cfx_value x, cfx_value y,
         return cfx_none();
     if (dims_x.u.seq->len != dims_y.u.seq->len)
         return cfx_scope_fail(s, CFX_EINVAL,
-                              "both dimension lists should "
-                              "have same length");
+                              "both dimension lists should have same length");
     if (!read_axes(s, &a, dims_x, rank_of(x)) ||
         !read_axes(s, &b, dims_y, rank_of(y)) ||
         !match_axes(s, &x, &y, &a, &b))
@@ -210,9 +206,7 @@ static cfx_value contract(cfx_scope *s, cfx_value x, cfx_value y,
     x = as_matrix(s, x, &a, false, shape, &n);
     y = as_matrix(s, y, &b, true, shape, &n);
     if (n > CFX_MAX_RANK)
-        return cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                              "%zu axes are more than "
-                              "%d",
+        return cfx_scope_fail(s, CFX_EUNSUPPORTED, "%zu axes are more than %d",
                               n, CFX_MAX_RANK);
     return CFX_CALL(s, "torch.reshape", CFX_CALL(s, "torch.mm", x, y),
                     cfx_list_of(s, CFX_TUPLE, n, shape));
@@ -231,9 +225,9 @@ static cfx_value tensordot_build(cfx_scope *s, const cfx_call *call)
             return contract(s, IN(0), IN(1), pair->item[0], pair->item[1]);
     }
     if (dims.kind != CFX_INT || dims.u.i < 0 || dims.u.i > CFX_MAX_RANK)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "tensordot expects dims to be a "
-                              "number >= 0 or a pair of lists");
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "tensordot expects dims to be a number >= 0 or a pair of lists");
     for (int i = 0; i < dims.u.i; i++) {
         from[i] = cfx_int(i - dims.u.i);
         to[i] = cfx_int(i);
@@ -251,8 +245,7 @@ static cfx_value inner_build(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *x = IN(0).u.tensor, *y = IN(1).u.tensor;
     if (!cfx_dim_eq(s->env, x->shape[x->rank - 1], y->shape[y->rank - 1]))
         return cfx_scope_fail(s, CFX_ESHAPE,
-                              "the last dimensions of both "
-                              "must be equal");
+                              "the last dimensions of both must be equal");
     return contract(s, IN(0), IN(1), last, last);
 }
 
@@ -300,17 +293,15 @@ static cfx_value cross(cfx_scope *s, cfx_value a, cfx_value b, int64_t dim)
     int rank = rank_of(a);
     int64_t at = dim < 0 ? dim + rank : dim;
     if (rank != rank_of(b))
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "inputs must have the same "
-                              "number of dimensions");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE, "inputs must have the same number of dimensions");
     if (at < 0 || at >= rank)
         return cfx_scope_fail(s, CFX_EINVAL, "Dimension out of range");
     cfx_dim three = cfx_dim_int(3);
     if (!cfx_dim_eq(s->env, a.u.tensor->shape[at], three) ||
         !cfx_dim_eq(s->env, b.u.tensor->shape[at], three))
         return cfx_scope_fail(s, CFX_ESHAPE,
-                              "inputs dimension %lld must have "
-                              "length 3",
+                              "inputs dimension %lld must have length 3",
                               (long long)at);
     cfx_value axis = cfx_int(at);
     cfx_value x = CFX_CALL(s, "torch.mul", rolled(s, a, 1, axis),
@@ -342,9 +333,9 @@ static cfx_value cross_build(cfx_scope *s, const cfx_call *call)
     if (symbols == 1)
         return cross(s, IN(0), IN(1), last);
     if (symbols)
-        return cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                              "which dimension has size "
-                              "3 depends on symbols; give `dim`");
+        return cfx_scope_fail(
+            s, CFX_EUNSUPPORTED,
+            "which dimension has size 3 depends on symbols; give `dim`");
     return cfx_scope_fail(s, CFX_ESHAPE, "no dimension of size 3 in input");
 }
 
@@ -356,10 +347,10 @@ static cfx_value bilinear_build(cfx_scope *s, const cfx_call *call)
     cfx_value x = IN(0), y = IN(1), w = IN(2), shape[CFX_MAX_RANK];
     int rank = rank_of(x);
     if (rank != rank_of(y) || !rank || rank_of(w) != 3)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "expected inputs of one rank and "
-                              "a weight of rank 3, but got %d, %d and %d",
-                              rank, rank_of(y), rank_of(w));
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "expected inputs of one rank and a weight of rank 3, but got %d, %d and %d",
+            rank, rank_of(y), rank_of(w));
     cfx_value out = extent(w, 0), in = extent(w, 1), inner = extent(w, 2);
     for (int i = 0; i < rank; i++) {
         const cfx_dim d = x.u.tensor->shape[i], e = y.u.tensor->shape[i];
@@ -367,11 +358,10 @@ static cfx_value bilinear_build(cfx_scope *s, const cfx_call *call)
         if (last ? !cfx_dim_eq(s->env, d, cfx_value_dim(in)) ||
                        !cfx_dim_eq(s->env, e, cfx_value_dim(inner))
                  : !cfx_dim_eq(s->env, d, e))
-            return cfx_scope_fail(s, CFX_ESHAPE,
-                                  "axis %d of the inputs does "
-                                  "not agree with the other input or the "
-                                  "weight",
-                                  i);
+            return cfx_scope_fail(
+                s, CFX_ESHAPE,
+                "axis %d of the inputs does not agree with the other input or the weight",
+                i);
         shape[i] = last ? out : extent(x, i);
     }
     cfx_value minus = cfx_int(-1), one = cfx_int(1);
@@ -423,10 +413,10 @@ static cfx_value _trilinear_build(cfx_scope *s, const cfx_call *call)
 static cfx_value linalg_trace_build(cfx_scope *s, const cfx_call *call)
 {
     if (rank_of(IN(0)) != 2)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "trace: expected a matrix, but "
-                              "got tensor with dim %d",
-                              rank_of(IN(0)));
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "trace: expected a matrix, but got tensor with dim %d",
+            rank_of(IN(0)));
     if (IN(0).u.tensor->dtype == CFX_BOOL)
         return cfx_scope_fail(s, CFX_EDTYPE, "trace: not implemented for b8");
     cfx_value d = CFX_CALL(s, "torch.diagonal", IN(0));
@@ -465,32 +455,30 @@ PRODUCT(cross, "Tensor self, Tensor other, int? dim=None",
 PRODUCT(linalg_trace, "Tensor self",
         "torch.trace Tensor.trace aten.trace.default", CFX_OP_COMPLEX,
         "The sum of what is on the diagonal.")
-PRODUCT(addr,
-        "Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, "
-        "Scalar alpha=1",
-        "torch. Tensor. aten.", CFX_OP_INPLACE | CFX_OP_COMPLEX,
-        "beta * self + alpha * the outer product of two vectors.")
-PRODUCT(addbmm,
-        "Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, "
-        "Scalar alpha=1",
-        "torch. Tensor. aten.", CFX_OP_INPLACE | CFX_OP_COMPLEX,
-        "beta * self + alpha * the sum of a batch of products.")
+PRODUCT(
+    addr,
+    "Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1",
+    "torch. Tensor. aten.", CFX_OP_INPLACE | CFX_OP_COMPLEX,
+    "beta * self + alpha * the outer product of two vectors.")
+PRODUCT(
+    addbmm,
+    "Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1",
+    "torch. Tensor. aten.", CFX_OP_INPLACE | CFX_OP_COMPLEX,
+    "beta * self + alpha * the sum of a batch of products.")
 PRODUCT(bilinear,
-        "Tensor input1, Tensor input2, Tensor weight, Tensor? "
-        "bias=None",
+        "Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None",
         "torch. torch.nn.functional. aten.", CFX_OP_COMPLEX,
         "A form that is linear in either of two inputs.")
-PRODUCT(_trilinear,
-        "Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, "
-        "int[] expand3, int[] sumdim, int unroll_dim=1",
-        "torch. aten.", 0,
-        "The product of three tensors, summed over some axes.")
+PRODUCT(
+    _trilinear,
+    "Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1",
+    "torch. aten.", 0, "The product of three tensors, summed over some axes.")
 
 CFX_COMPOSITE(tensordot)
 
 static const cfx_op tensordot_lists = {
-    .schema = "tensordot.lists(Tensor self, Tensor other, int[] dims_self, "
-              "int[] dims_other) -> Tensor",
+    .schema =
+        "tensordot.lists(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
     .aliases = ".default",
     .doc = "Sums of products over pairs of axes.",
     .flags = CFX_OP_COMPLEX,
@@ -514,8 +502,8 @@ const cfx_op cfx_op__tensordot = {
             {"torch.tensordot(Tensor a, Tensor b, any dims=2) -> Tensor",
              tensordot_lower},
             {NULL, NULL}},
-    .doc = "Sums of products over the last axes of one and the first of the "
-           "other, or over pairs of axes.",
+    .doc =
+        "Sums of products over the last axes of one and the first of the other, or over pairs of axes.",
     .flags = CFX_OP_COMPLEX,
     .infer = tensordot_infer,
     .cost = tensordot_cost,
@@ -531,15 +519,15 @@ static cfx_value int_mm_build(cfx_scope *s, const cfx_call *call)
     for (int i = 0; i < 2; i++) {
         const cfx_tensor *x = cfx_call_tensor(call, i);
         if (x->rank != 2)
-            return cfx_scope_fail(s, CFX_ESHAPE,
-                                  "Expected factor %d to be of dimension 2 "
-                                  "but got %d",
-                                  i, x->rank);
+            return cfx_scope_fail(
+                s, CFX_ESHAPE,
+                "Expected factor %d to be of dimension 2 but got %d", i,
+                x->rank);
         if (x->dtype != CFX_I8 && x->dtype != CFX_U8)
-            return cfx_scope_fail(s, CFX_EDTYPE,
-                                  "Expected factor %d to be int8 or uint8 "
-                                  "but got %s",
-                                  i, cfx_dtypes[x->dtype].name);
+            return cfx_scope_fail(
+                s, CFX_EDTYPE,
+                "Expected factor %d to be int8 or uint8 but got %s", i,
+                cfx_dtypes[x->dtype].name);
         part[i] = CFX_CALL(s, "Tensor.to", call->in[i],
                            cfx_value_of_dtype(CFX_I32));
     }

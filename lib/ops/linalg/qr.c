@@ -132,10 +132,10 @@ static cfx_status read_mode(cfx_call *call)
     else if (!strcmp(mode, "r"))
         p->q = false;
     else if (strcmp(mode, "reduced"))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "received unrecognized mode '%s' but expected "
-                             "one of 'reduced', 'r', or 'complete'",
-                             mode);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "received unrecognized mode '%s' but expected one of 'reduced', 'r', or 'complete'",
+            mode);
     return CFX_OK;
 }
 
@@ -280,10 +280,11 @@ static cfx_status check_tau(const cfx_call *call, const cfx_tensor *x)
             cfx_dtypes[tau->dtype].name, cfx_dtypes[x->dtype].name);
     for (int i = 0; fits && i < x->rank - 2; i++)
         fits = cfx_dim_eq(call->env, tau->shape[i], x->shape[i]);
-    return fits ? CFX_OK
-                : cfx_call_fail(call, CFX_ESHAPE,
-                                "Expected tau to have the batch dimensions of "
-                                "input and one dimension more");
+    return fits
+               ? CFX_OK
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "Expected tau to have the batch dimensions of input and one dimension more");
 }
 
 static cfx_status product_infer(cfx_call *call)
@@ -296,13 +297,13 @@ static cfx_status product_infer(cfx_call *call)
         return st;
     cfx_dim k = tau_of(call)->shape[x->rank - 2];
     if (!cfx_dim_le(call->env, cfx_columns(x), cfx_rows(x)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "input.shape[-2] must be greater than or equal "
-                             "to input.shape[-1]");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "input.shape[-2] must be greater than or equal to input.shape[-1]");
     if (!cfx_dim_le(call->env, k, cfx_columns(x)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "input.shape[-1] must be greater than or equal "
-                             "to tau.shape[-1]");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "input.shape[-1] must be greater than or equal to tau.shape[-1]");
     cfx_batch b = cfx_batch_of(x, 2);
     return cfx_matrices_out(call, (cfx_dtype)x->dtype, &b, cfx_rows(x),
                             cfx_columns(x));
@@ -396,23 +397,23 @@ static cfx_status check_other(const cfx_call *call, const cfx_tensor *x,
     for (int i = 0; fits && i < x->rank - 2; i++)
         fits = cfx_dim_eq(call->env, c->shape[i], x->shape[i]);
     if (!fits)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected other to have the batch dimensions of "
-                             "input");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expected other to have the batch dimensions of input");
     if (!cfx_dim_eq(call->env, left ? cfx_rows(c) : cfx_columns(c),
                     cfx_rows(x)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "other.shape[%d] must be equal to "
-                             "input.shape[-2]",
-                             left ? -2 : -1);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "other.shape[%d] must be equal to input.shape[-2]",
+            left ? -2 : -1);
     cfx_dim k = tau_of(call)->shape[x->rank - 2];
     cfx_dim most = cfx_dim_min(call->env, cfx_rows(x), cfx_columns(x));
     return cfx_dim_eq(call->env, k, most)
                ? CFX_OK
-               : cfx_call_fail(call, CFX_ESHAPE,
-                               "tau.shape[-1] must be equal to "
-                               "min(other.shape[%d], input.shape[-1])",
-                               left ? -2 : -1);
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "tau.shape[-1] must be equal to min(other.shape[%d], input.shape[-1])",
+                     left ? -2 : -1);
 }
 
 static cfx_status ormqr_infer(cfx_call *call)
@@ -495,8 +496,8 @@ static cfx_status ormqr_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__ormqr = {
-    .schema = "ormqr(Tensor self, Tensor input2, Tensor input3, bool "
-              "left=True, bool transpose=False) -> Tensor",
+    .schema =
+        "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Matrices times products of reflectors.",

@@ -53,8 +53,8 @@ CFX_COMPOSITE(cosine_similarity)
 CFX_COMPOSITE(pairwise_distance)
 
 const cfx_op cfx_op__normalize = {
-    .schema = "normalize(Tensor input, float p=2.0, any dim=1, float "
-              "eps=1e-12) -> Tensor",
+    .schema =
+        "normalize(Tensor input, float p=2.0, any dim=1, float eps=1e-12) -> Tensor",
     .params = params,
     .aliases = "torch.nn.functional.",
     .doc = "Vectors along an axis, divided by their length.",
@@ -65,8 +65,8 @@ const cfx_op cfx_op__normalize = {
 };
 
 const cfx_op cfx_op__cosine_similarity = {
-    .schema = "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float "
-              "eps=1e-08) -> Tensor",
+    .schema =
+        "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
     .params = params,
     .aliases = "torch. torch.nn.functional. aten.",
     .doc = "The cosine of the angle between vectors.",
@@ -76,8 +76,8 @@ const cfx_op cfx_op__cosine_similarity = {
 };
 
 const cfx_op cfx_op__pairwise_distance = {
-    .schema = "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float "
-              "eps=1e-06, bool keepdim=False) -> Tensor",
+    .schema =
+        "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor",
     .params = params,
     .aliases = "torch. torch.nn.functional. aten.",
     .doc = "The length of the difference of vectors.",

@@ -92,8 +92,8 @@ static cfx_status inv_run(cfx_call *call)
     .cost = inv_cost, .workspace = inv_workspace, .run = inv_run
 
 const cfx_op cfx_op__linalg_inv_ex = {
-    .schema = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor "
-              "inverse, Tensor info)",
+    .schema =
+        "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
     .aliases = "torch.linalg. aten.",
     .doc = "The inverses of matrices, and the first pivot that is 0.",
     .code = 1,
@@ -143,9 +143,9 @@ static cfx_status decide_vectors(const cfx_call *call, struct sides *s,
     if (cfx_dim_known_eq(call->env, n, cfx_rows(a)) &&
         cfx_dim_ne(call->env, a->shape[open], b->shape[open]))
         return CFX_OK;
-    return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                         "whether B has vectors or matrices depends on "
-                         "symbols: give it the symbols of A");
+    return cfx_call_fail(
+        call, CFX_EUNSUPPORTED,
+        "whether B has vectors or matrices depends on symbols: give it the symbols of A");
 }
 
 static cfx_status check_sides(const cfx_call *call, const struct sides *s,
@@ -153,18 +153,18 @@ static cfx_status check_sides(const cfx_call *call, const struct sides *s,
 {
     char one[128], other[128];
     if (s->vector && s->right)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Vector broadcasting of the left hand side is "
-                             "not supported for left=False");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Vector broadcasting of the left hand side is not supported for left=False");
     cfx_dim n = s->vector || s->right ? b->shape[b->rank - 1] : cfx_rows(b);
     if (cfx_dim_eq(call->env, cfx_rows(a), n))
         return CFX_OK;
     cfx_tensor_format_type(a, one, sizeof(one));
     cfx_tensor_format_type(b, other, sizeof(other));
-    return cfx_call_fail(call, CFX_ESHAPE,
-                         "Incompatible shapes of A and B for the equation %s "
-                         "(%s and %s)",
-                         s->right ? "XA = B" : "AX = B", one, other);
+    return cfx_call_fail(
+        call, CFX_ESHAPE,
+        "Incompatible shapes of A and B for the equation %s (%s and %s)",
+        s->right ? "XA = B" : "AX = B", one, other);
 }
 
 /* PyTorch lays vectors out as if they were the columns of a matrix. */
@@ -382,9 +382,8 @@ static cfx_status solve_run(cfx_call *call)
 }
 
 const cfx_op cfx_op___linalg_solve_ex = {
-    .schema = "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
-              "check_errors=False) -> (Tensor result, Tensor LU, Tensor "
-              "pivots, Tensor info)",
+    .schema =
+        "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)",
     .params = params,
     .aliases = "torch. aten.",
     .doc = "The solutions of systems, with the factors that led to them.",
@@ -431,8 +430,8 @@ const cfx_op cfx_op__linalg_solve = {
 };
 
 const cfx_op cfx_op__linalg_solve_ex = {
-    .schema = "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
-              "check_errors=False) -> (Tensor result, Tensor info)",
+    .schema =
+        "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
     .params = params,
     .aliases = "torch.linalg. aten.",
     .doc = "The solutions of systems, and the first pivots that are 0.",
@@ -450,16 +449,17 @@ static cfx_status check_pivots(cfx_call *call)
     const cfx_tensor *p = cfx_call_tensor(call, PIVOTS);
     bool fits = p->rank == lu->rank - 1;
     if (p->dtype != CFX_I32)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "pivots should be a Tensor of scalar type "
-                             "int32. Got %s",
-                             cfx_dtypes[p->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "pivots should be a Tensor of scalar type int32. Got %s",
+            cfx_dtypes[p->dtype].name);
     for (int i = 0; fits && i < p->rank; i++)
         fits = cfx_dim_eq(call->env, p->shape[i], lu->shape[i]);
-    return fits ? CFX_OK
-                : cfx_call_fail(call, CFX_ESHAPE,
-                                "Number of pivots per batch should be same as "
-                                "the dimension of the matrix");
+    return fits
+               ? CFX_OK
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "Number of pivots per batch should be same as the dimension of the matrix");
 }
 
 /* lu_solve takes B first. */
@@ -512,8 +512,8 @@ static cfx_status lu_solve_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__linalg_lu_solve = {
-    .schema = "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool "
-              "left=True, bool adjoint=False) -> Tensor",
+    .schema =
+        "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. aten.",
     .variants =

@@ -30,9 +30,9 @@ static cfx_status svd_infer(cfx_call *call)
     cfx_dtype type = (cfx_dtype)x->dtype;
     cfx_status st = cfx_matrices_check(call, A);
     if (!st && cfx_call_has(call, DRIVER))
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "keyword argument `driver=` is only supported on "
-                           "CUDA inputs with cuSOLVER backend.");
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
     if (st)
         return st;
     bool full = cfx_call_has(call, FULL_MATRICES) &&
@@ -185,17 +185,16 @@ static cfx_status svd_run(cfx_call *call)
     .workspace = svd_workspace, .run = svd_run
 
 const cfx_op cfx_op___linalg_svd = {
-    .schema = "_linalg_svd(Tensor A, bool full_matrices=False, bool "
-              "compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, "
-              "Tensor Vh)",
+    .schema =
+        "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
     .aliases = "torch. aten.",
     .doc = "Singular values of matrices, and if asked for their vectors.",
     SVD,
 };
 
 const cfx_op cfx_op__linalg_svd = {
-    .schema = "linalg_svd(Tensor A, bool full_matrices=True, *, str? "
-              "driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+    .schema =
+        "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
     .aliases = "torch.linalg. aten.",
     .doc = "Singular values of matrices, in falling order, and their vectors.",
     SVD,
@@ -248,8 +247,8 @@ static cfx_value old_svd_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(old_svd)
 
 const cfx_op cfx_op__svd = {
-    .schema = "svd(Tensor self, bool some=True, bool compute_uv=True) -> "
-              "(Tensor U, Tensor S, Tensor V)",
+    .schema =
+        "svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Singular values of matrices, in falling order, and their vectors.",

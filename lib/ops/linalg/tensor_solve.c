@@ -37,18 +37,17 @@ static cfx_value linalg_tensorinv_build(cfx_scope *s, const cfx_call *call)
     int64_t ind = cfx_call_int(call, IND);
     cfx_value shape[CFX_MAX_RANK], order[CFX_MAX_RANK];
     if (ind <= 0)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "Expected a strictly positive integer for "
-                              "'ind', but got %lld",
-                              (long long)ind);
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "Expected a strictly positive integer for 'ind', but got %lld",
+            (long long)ind);
     int at = ind < x->rank ? (int)ind : x->rank;
     cfx_dim n = extents(s, x, 0, at, shape);
     cfx_dim m = extents(s, x, at, x->rank, shape + at);
     if (!cfx_dim_eq(s->env, n, m))
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "Expected self to satisfy the requirement "
-                              "prod(self.shape[ind:]) == "
-                              "prod(self.shape[:ind])");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind])");
     for (int i = 0; i < x->rank; i++)
         order[i] = cfx_int(i < x->rank - at ? at + i : i - (x->rank - at));
     cfx_value square[] = {cfx_value_of_dim(n), cfx_value_of_dim(m)};
@@ -67,10 +66,9 @@ static cfx_value linalg_tensorsolve_build(cfx_scope *s, const cfx_call *call)
     int rank = a.u.tensor->rank, n = cfx_call_len(call, DIMS);
     int from = b.u.tensor->rank;
     if (n > rank || from > rank)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "A of rank %d must have the axes of B and of "
-                              "`dims`",
-                              rank);
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "A of rank %d must have the axes of B and of `dims`", rank);
     for (int i = 0; i < n; i++)
         ends[i] = cfx_int(rank - n + i);
     if (n)
@@ -82,10 +80,9 @@ static cfx_value linalg_tensorsolve_build(cfx_scope *s, const cfx_call *call)
     cfx_dim m = extents(s, x, from, rank, shape);
     cfx_dim all = cfx_infer_numel(s->env, from, b.u.tensor->shape);
     if (!cfx_dim_eq(s->env, m, all))
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "Expected self to satisfy the requirement "
-                              "prod(self.shape[other.ndim:]) == "
-                              "prod(self.shape[:other.ndim])");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim])");
     cfx_value square[] = {cfx_value_of_dim(m), cfx_value_of_dim(m)};
     a = reshape(s, a, 2, square);
     b = reshape(s, b, 1, square);
@@ -108,8 +105,8 @@ const cfx_op cfx_op__linalg_tensorinv = {
 };
 
 const cfx_op cfx_op__linalg_tensorsolve = {
-    .schema = "linalg_tensorsolve(Tensor self, Tensor other, int[]? "
-              "dims=None) -> Tensor",
+    .schema =
+        "linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. aten.",
     .doc = "The solution of a system with a tensor that stands for a matrix.",

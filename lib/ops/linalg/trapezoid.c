@@ -34,10 +34,10 @@ static bool extent(cfx_scope *s, const cfx_call *call, int *axis, cfx_dim *n)
     int64_t at = IN(DIM).u.i;
     int rank = y->rank ? y->rank : 1;
     if (at < -rank || at >= rank)
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "Dimension out of range (expected to be in range of "
-                       "[%d, %d], but got %lld)",
-                       -rank, rank - 1, (long long)at);
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+            -rank, rank - 1, (long long)at);
     else if (!y->rank)
         cfx_scope_fail(s, CFX_ESHAPE,
                        "trapezoid: y has no axis to integrate along");
@@ -57,18 +57,18 @@ static cfx_value distances(cfx_scope *s, const cfx_call *call, int axis,
     const cfx_tensor *t = x.u.tensor, *y = IN(Y).u.tensor;
     int more = y->rank - t->rank, at = t->rank == 1 ? 0 : axis - more;
     if (t->dtype == CFX_BOOL || y->dtype == CFX_BOOL)
-        return cfx_scope_fail(s, CFX_EDTYPE,
-                              "trapezoid: received a bool input for `x` or "
-                              "`y`, but bool is not supported");
+        return cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "trapezoid: received a bool input for `x` or `y`, but bool is not supported");
     if (at < 0 || at >= t->rank || more < 0)
-        return cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                              "trapezoid: x of rank %d has no axis for axis "
-                              "%d of y",
-                              t->rank, axis);
+        return cfx_scope_fail(
+            s, CFX_EUNSUPPORTED,
+            "trapezoid: x of rank %d has no axis for axis %d of y", t->rank,
+            axis);
     if (!cfx_dim_eq(s->env, t->shape[at], n))
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "trapezoid: There must be one `x` value for "
-                              "each sample point");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "trapezoid: There must be one `x` value for each sample point");
     for (int i = 0; i < y->rank; i++) {
         shape[i] = cfx_int(1);
         if (t->rank == 1 ? i == axis : i >= more)
@@ -149,8 +149,8 @@ const cfx_op cfx_op__trapezoid = {
 };
 
 static const cfx_op cumulative_trapezoid_x = {
-    .schema = "cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> "
-              "Tensor",
+    .schema =
+        "cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
     .params = params,
     .aliases = "torch. aten.",
     .doc = "The integral of y from the first of the points x to each other.",
@@ -161,8 +161,8 @@ static const cfx_op cumulative_trapezoid_x = {
 };
 
 const cfx_op cfx_op__cumulative_trapezoid = {
-    .schema = "cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) "
-              "-> Tensor",
+    .schema =
+        "cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
     .params = params,
     .aliases = "torch. aten.",
     .doc = "The integral of y from the first point to each other.",

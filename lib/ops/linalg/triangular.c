@@ -49,10 +49,10 @@ static cfx_status check_sides(const cfx_call *call)
         return CFX_OK;
     cfx_tensor_format_type(a, s, sizeof(s));
     cfx_tensor_format_type(b, t, sizeof(t));
-    return cfx_call_fail(call, CFX_ESHAPE,
-                         "Incompatible shapes of A and B for the equation %s "
-                         "(%s and %s)",
-                         is_right(call) ? "XA = B" : "AX = B", s, t);
+    return cfx_call_fail(
+        call, CFX_ESHAPE,
+        "Incompatible shapes of A and B for the equation %s (%s and %s)",
+        is_right(call) ? "XA = B" : "AX = B", s, t);
 }
 
 static cfx_status sides_infer(cfx_call *call)
@@ -151,8 +151,8 @@ static cfx_status triangular_run(cfx_call *call)
 static const roles triangular_roles = {SELF, B, false};
 
 const cfx_op cfx_op__linalg_solve_triangular = {
-    .schema = "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, "
-              "bool left=True, bool unitriangular=False) -> Tensor",
+    .schema =
+        "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. aten.",
     .doc = "The solutions of systems with triangular matrices.",
@@ -167,13 +167,12 @@ const cfx_op cfx_op__linalg_solve_triangular = {
 static const roles triangular_solve_roles = {A, SELF, true};
 
 const cfx_op cfx_op__triangular_solve = {
-    .schema = "triangular_solve(Tensor self, Tensor A, bool upper=True, bool "
-              "transpose=False, bool unitriangular=False) -> (Tensor "
-              "solution, Tensor cloned_coefficient)",
+    .schema =
+        "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
     .params = params,
     .aliases = "torch. Tensor. aten.",
-    .doc = "The solutions of systems with triangular matrices, and a copy of "
-           "these.",
+    .doc =
+        "The solutions of systems with triangular matrices, and a copy of these.",
     .data = &triangular_solve_roles,
     .flags = CFX_OP_COMPLEX,
     .infer = sides_infer,
@@ -211,15 +210,15 @@ static cfx_status lower_helper(cfx_call *call, const cfx_value *in,
 static const roles cholesky_roles = {INPUT2, SELF, false};
 
 const cfx_op cfx_op__cholesky_solve = {
-    .schema = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) "
-              "-> Tensor",
+    .schema =
+        "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .variants =
-        (const cfx_variant[]){{"aten._cholesky_solve_helper.default(Tensor "
-                               "self, Tensor A, bool upper) -> Tensor",
-                               lower_helper},
-                              {NULL, NULL}},
+        (const cfx_variant[]){
+            {"aten._cholesky_solve_helper.default(Tensor self, Tensor A, bool upper) -> Tensor",
+             lower_helper},
+            {NULL, NULL}},
     .doc = "The solutions of systems from Cholesky's factors.",
     .data = &cholesky_roles,
     .flags = CFX_OP_COMPLEX,
@@ -339,10 +338,11 @@ static cfx_status check_pivots(cfx_call *call)
                              cfx_dtypes[p->dtype].name);
     for (int i = 0; fits && i < p->rank; i++)
         fits = cfx_dim_eq(call->env, p->shape[i], a->shape[i]);
-    return fits ? CFX_OK
-                : cfx_call_fail(call, CFX_ESHAPE,
-                                "Expected LD.shape[:-1] and pivots.shape to "
-                                "be the same");
+    return fits
+               ? CFX_OK
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "Expected LD.shape[:-1] and pivots.shape to be the same");
 }
 
 static cfx_status ldl_solve_infer(cfx_call *call)
@@ -405,8 +405,8 @@ static cfx_status ldl_run(cfx_call *call)
 static const roles ldl_roles = {LD, B, false};
 
 const cfx_op cfx_op__linalg_ldl_solve = {
-    .schema = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool "
-              "hermitian=False) -> Tensor",
+    .schema =
+        "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. aten.",
     .doc = "The solutions of systems from the factors of ldl_factor.",

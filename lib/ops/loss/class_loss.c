@@ -30,27 +30,27 @@ static void check_target(cfx_scope *s, cfx_value x, cfx_value y)
     const cfx_tensor *a = x.u.tensor, *b = y.u.tensor;
     int axis = class_axis(x);
     if (a->rank < 1 || a->rank != b->rank + 1) {
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "expected a target of rank %d for an "
-                       "input of rank %d, got %d",
-                       a->rank - 1, a->rank, b->rank);
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "expected a target of rank %d for an input of rank %d, got %d",
+            a->rank - 1, a->rank, b->rank);
         return;
     }
     for (int i = 0; i < b->rank; i++)
         if (!cfx_dim_eq(s->env, a->shape[i + (i >= axis)], b->shape[i]))
-            cfx_scope_fail(s, CFX_ESHAPE,
-                           "Expected target size to be that of "
-                           "the input without its classes; axis %d differs",
-                           i);
+            cfx_scope_fail(
+                s, CFX_ESHAPE,
+                "Expected target size to be that of the input without its classes; axis %d differs",
+                i);
 }
 
 static void check_weight(cfx_scope *s, cfx_value x, cfx_value weight)
 {
     if (cfx_scope_failed(s))
         return;
-    cfx_loss_check_weight(s, weight, x.u.tensor->shape[class_axis(x)],
-                          "weight tensor should be defined either for all "
-                          "classes or no classes");
+    cfx_loss_check_weight(
+        s, weight, x.u.tensor->shape[class_axis(x)],
+        "weight tensor should be defined either for all classes or no classes");
 }
 
 static void choose(cfx_scope *s, cfx_value x, cfx_value y, cfx_value weight,
@@ -129,8 +129,8 @@ CFX_LOSS(nll_loss, OLD_PAIR,
 CFX_COMPOSITE(nll_loss_forward)
 
 const cfx_op cfx_op__nll_loss_forward = {
-    .schema = "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, "
-              "int reduction, SymInt ignore_index) -> (Tensor, Tensor)",
+    .schema =
+        "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor, Tensor)",
     .params = cfx_loss_params,
     .aliases = "aten. aten.nll_loss2d_forward.default",
     .doc = "nll_loss, and the sum of the weights.",
@@ -165,10 +165,10 @@ static cfx_value of_probabilities(cfx_scope *s, const cfx_call *call,
     double share = cfx_value_number(smooth);
     cfx_value classes = cfx_size(s, x, class_axis(x));
     if (!cfx_dtype_is_float((cfx_dtype)y.u.tensor->dtype))
-        return cfx_scope_fail(s, CFX_EDTYPE,
-                              "Expected floating point type "
-                              "for target with class probabilities, got %s",
-                              cfx_dtypes[y.u.tensor->dtype].name);
+        return cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "Expected floating point type for target with class probabilities, got %s",
+            cfx_dtypes[y.u.tensor->dtype].name);
     check_weight(s, x, weight);
     if (share > 0) {
         cfx_value even = TORCH("div", TORCH("full_like", y, smooth), classes);
@@ -215,10 +215,9 @@ static cfx_value cross_entropy_build(cfx_scope *s, const cfx_call *call)
     cfx_value share = ARG(LABEL_SMOOTHING);
     double smooth = cfx_value_number(share);
     if (smooth < 0 || smooth > 1)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "label_smoothing must be between "
-                              "0.0 and 1.0. Got: %g",
-                              smooth);
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "label_smoothing must be between 0.0 and 1.0. Got: %g", smooth);
     if (x.u.tensor->rank < 1)
         return cfx_scope_fail(s, CFX_ESHAPE, "input has no axis of classes");
     cfx_value log = TORCH("log_softmax", x, cfx_int(class_axis(x)));
@@ -234,8 +233,8 @@ static cfx_value cross_entropy_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(cross_entropy)
 
 const cfx_op cfx_op__cross_entropy = {
-    .schema = "cross_entropy(" OLD_PAIR ", float label_smoothing=0.0) -> "
-              "Tensor",
+    .schema = "cross_entropy(" OLD_PAIR
+              ", float label_smoothing=0.0) -> Tensor",
     .params = cfx_loss_params,
     .aliases = "torch.nn.functional.",
     .variants =
@@ -271,24 +270,24 @@ static bool check_linear(cfx_scope *s, const cfx_call *call)
     bool same = cfx_value_is_none(bias) || bias.u.tensor->rank == w->rank - 1;
     if (x->rank < 1 || x->rank > 2 || w->rank < 2 ||
         x->rank - 1 + w->rank > CFX_MAX_RANK)
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "expected input with dimensionality 1 or 2, and "
-                       "linear_weight with at least 2, got %d and %d",
-                       x->rank, w->rank);
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "expected input with dimensionality 1 or 2, and linear_weight with at least 2, got %d and %d",
+            x->rank, w->rank);
     else if (!cfx_dim_eq(s->env, x->shape[x->rank - 1], w->shape[w->rank - 1]))
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "expected equal input and linear_weight last "
-                       "dimensions (in_features)");
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "expected equal input and linear_weight last dimensions (in_features)");
     else if (w->rank > 2 && x->rank == 1)
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "a loss of several positions requires batched input, "
-                       "got a vector");
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "a loss of several positions requires batched input, got a vector");
     for (int i = 0; same && bias.kind == CFX_TENSOR && i < w->rank - 1; i++)
         same = cfx_dim_eq(s->env, bias.u.tensor->shape[i], w->shape[i]);
     if (!same)
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "expected linear_bias of the shape of linear_weight "
-                       "without its last axis");
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "expected linear_bias of the shape of linear_weight without its last axis");
     return !cfx_scope_failed(s);
 }
 
@@ -313,18 +312,18 @@ static cfx_value linear_cross_entropy_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value ignored = ARG(IGNORE_INDEX);
     if (cfx_call_has(call, OPTIONS))
-        return cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                              "chunks, which `options` ask for, are only "
-                              "needed for training");
+        return cfx_scope_fail(
+            s, CFX_EUNSUPPORTED,
+            "chunks, which `options` ask for, are only needed for training");
     if (!check_linear(s, call))
         return cfx_none();
     cfx_value y = logits(s, call);
     if (cfx_scope_failed(s))
         return cfx_none();
     if (!cfx_value_is_none(ignored) && cfx_loss_is_shape(s, y, ARG(TARGET)))
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "ignore_index cannot be specified when target "
-                              "contains probabilities");
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "ignore_index cannot be specified when target contains probabilities");
     if (cfx_value_is_none(ignored))
         ignored = cfx_int(-100);
     return TORCH("nn.functional.cross_entropy", y, ARG(TARGET), ARG(WEIGHT),

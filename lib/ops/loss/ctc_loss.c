@@ -82,16 +82,14 @@ static cfx_status check_tensors(cfx_call *call)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     if (y->dtype != CFX_I64 && y->dtype != CFX_I32)
         return cfx_call_fail(call, CFX_EDTYPE,
-                             "targets must be int32 or "
-                             "int64");
+                             "targets must be int32 or int64");
     if ((x->rank != 2 && x->rank != 3) || (y->rank != 1 && y->rank != 2))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected log_probs of (T, N, "
-                             "C) or (T, C), and targets of (N, S) or (S)");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected log_probs of (T, N, C) or (T, C), and targets of (N, S) or (S)");
     if (y->rank == 2 && !cfx_dim_eq(call->env, y->shape[0], batch(call)))
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "targets are of another batch "
-                             "than log_probs");
+                             "targets are of another batch than log_probs");
     cfx_dim blank = cfx_dim_int(cfx_call_int(call, BLANK));
     if (cfx_call_int(call, BLANK) < 0 ||
         !cfx_dim_lt(call->env, blank, x->shape[x->rank - 1]))
@@ -149,10 +147,10 @@ static cfx_status alpha_infer(cfx_call *call)
     cfx_dim shape[3];
     cfx_status st = check_arguments(call);
     if (!st && x->rank != 3)
-        st = cfx_call_fail(call, CFX_ESHAPE,
-                           "Expected 3-dimensional tensor, but got "
-                           "%d-dimensional tensor for log_probs",
-                           x->rank);
+        st = cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expected 3-dimensional tensor, but got %d-dimensional tensor for log_probs",
+            x->rank);
     if (!st)
         st = most_states(call, &shape[2]);
     if (st)
@@ -293,20 +291,19 @@ static cfx_status check_sample(cfx_call *call, const struct sample *p)
     int64_t classes = cfx_dim_value(p->x->shape[p->x->rank - 1]);
     int64_t room = cfx_dim_value(p->y->shape[p->y->rank - 1]) - p->from;
     if (p->steps < 0 || p->steps > steps)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Expected input_lengths to have "
-                             "value at most %lld, but got value %lld",
-                             (long long)steps, (long long)p->steps);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Expected input_lengths to have value at most %lld, but got value %lld",
+            (long long)steps, (long long)p->steps);
     if (p->labels < 0 || p->labels > room)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Expected target_lengths to "
-                             "have value at most %lld, but got value %lld",
-                             (long long)room, (long long)p->labels);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Expected target_lengths to have value at most %lld, but got value %lld",
+            (long long)room, (long long)p->labels);
     for (int64_t i = 0; i < p->labels; i++)
         if (label(p, i) < 0 || label(p, i) >= classes)
             return cfx_call_fail(call, CFX_EINVAL,
-                                 "target %lld is no class of "
-                                 "%lld",
+                                 "target %lld is no class of %lld",
                                  (long long)label(p, i), (long long)classes);
     return CFX_OK;
 }
@@ -337,9 +334,9 @@ static cfx_status each_sample(cfx_call *call, struct sample *p,
     if (how != CFX_REDUCE_NONE)
         put(call->out[0], 0, how == CFX_REDUCE_MEAN ? sum / (double)n : sum);
     if (p->y->rank == 1 && p->from != cfx_dim_value(p->y->shape[0]))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "targets do not have as many "
-                             "elements as target_lengths add up to");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "targets do not have as many elements as target_lengths add up to");
     return CFX_OK;
 }
 
@@ -382,20 +379,18 @@ static cfx_status ctc_run(cfx_call *call)
 
 const cfx_op cfx_op__ctc_loss = {
     .schema = "ctc_loss(" LENGTHS("any") CFX_LOSS_REDUCTION
-    ", bool "
-    "zero_infinity=False) -> Tensor",
+    ", bool zero_infinity=False) -> Tensor",
     .params = cfx_loss_params,
     .aliases = "torch.nn.functional.",
     .variants =
-        (const cfx_variant[]){{"aten.ctc_loss.IntList(" LENGTHS(
-                                   "int[]") "int reduction=1, bool "
-                                            "zero_infinity=False) -> Tensor",
-                               NULL},
-                              {"aten.ctc_loss.Tensor(" LENGTHS(
-                                   "Tensor") "int reduction=1, bool "
-                                             "zero_infinity=False) -> Tensor",
-                               NULL},
-                              {NULL, NULL}},
+        (const cfx_variant[]){
+            {"aten.ctc_loss.IntList(" LENGTHS(
+                 "int[]") "int reduction=1, bool zero_infinity=False) -> Tensor",
+             NULL},
+            {"aten.ctc_loss.Tensor(" LENGTHS(
+                 "Tensor") "int reduction=1, bool zero_infinity=False) -> Tensor",
+             NULL},
+            {NULL, NULL}},
     .doc = "The negative log-probability of labels over all alignments.",
     .state_size = sizeof(struct ctc),
     .infer = ctc_infer,

@@ -169,9 +169,9 @@ static cfx_value smooth_l1_loss_build(cfx_scope *s, const cfx_call *call)
     cfx_value beta = ARG(BETA), d = wide_distance(s, call, CFX_BF16, &type);
     double b = cfx_value_number(beta);
     if (b < 0)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "smooth_l1_loss does not support "
-                              "negative values for beta.");
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "smooth_l1_loss does not support negative values for beta.");
     if (b == 0)
         return cfx_loss_reduced(s, call, rounded(s, d, CFX_BF16, type));
     cfx_value half = TORCH("mul", TORCH("mul", d, cfx_float(0.5)), d);
@@ -188,9 +188,9 @@ static cfx_value huber_loss_build(cfx_scope *s, const cfx_call *call)
     cfx_value d = wide_distance(s, call, CFX_F16, &type);
     double b = cfx_value_number(delta);
     if (!(b > 0))
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "huber_loss does not support "
-                              "non-positive values for delta.");
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "huber_loss does not support non-positive values for delta.");
     cfx_value half = TORCH("mul", TORCH("mul", d, cfx_float(0.5)), d);
     cfx_value far = TORCH("mul", TORCH("sub", d, cfx_float(0.5 * b)), delta);
     cfx_value loss = pieces(s, d, delta, true, half, far);
@@ -218,8 +218,7 @@ CFX_LOSS(smooth_l1_loss,
          CFX_LOSS_ATEN(smooth_l1_loss, SELF "int reduction=1, float beta=1.0"),
          "Half the squared difference over beta; linear from beta on.")
 CFX_LOSS(huber_loss,
-         PAIR CFX_LOSS_REDUCTION ", float delta=1.0, Tensor? "
-                                 "weight=None",
+         PAIR CFX_LOSS_REDUCTION ", float delta=1.0, Tensor? weight=None",
          CFX_LOSS_ATEN(huber_loss, SELF "int reduction=1, float delta=1.0"),
          "Half the squared difference; linear from delta on.")
 
@@ -236,9 +235,9 @@ static cfx_value times_weight(cfx_scope *s, const cfx_call *call,
 static cfx_value bce_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value x = ARG(INPUT), y = ARG(TARGET), floor = cfx_int(-100);
-    cfx_loss_same_shape(s, x, y,
-                        "the target size differs from the input "
-                        "size; they must be the same");
+    cfx_loss_same_shape(
+        s, x, y,
+        "the target size differs from the input size; they must be the same");
     cfx_value log0 = TORCH("clamp_min", TORCH("log1p", TORCH("neg", x)),
                            floor);
     cfx_value log1 = TORCH("clamp_min", TORCH("log", x), floor);
@@ -255,8 +254,7 @@ static cfx_status bce_checked_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     if (x->dtype != cfx_call_tensor(call, TARGET)->dtype)
         return cfx_call_fail(call, CFX_EDTYPE,
-                             "input and target must have "
-                             "the same dtype");
+                             "input and target must have the same dtype");
     return bce_infer(call);
 }
 
@@ -270,9 +268,8 @@ static cfx_value in_range(cfx_scope *s, const cfx_call *call)
 
 static cfx_status bce_checked_run(cfx_call *call)
 {
-    cfx_status st = cfx_loss_require(call, in_range,
-                                     "all elements of input "
-                                     "should be between 0 and 1");
+    cfx_status st = cfx_loss_require(
+        call, in_range, "all elements of input should be between 0 and 1");
     return st ? st : bce_run(call);
 }
 
@@ -295,8 +292,7 @@ static cfx_value binary_cross_entropy_with_logits_build(cfx_scope *s,
 {
     cfx_value x = ARG(INPUT), y = ARG(TARGET), pos = ARG(POS_WEIGHT);
     cfx_loss_same_shape(s, x, y,
-                        "the target size must be the same as the "
-                        "input size");
+                        "the target size must be the same as the input size");
     cfx_value log_p = CFX_CALL(s, "torch.nn.functional.logsigmoid", x);
     if (!cfx_value_is_none(pos)) {
         cfx_value w = TORCH("mul", TORCH("sub", pos, cfx_int(1)), y);
@@ -311,8 +307,7 @@ CFX_LOSS(binary_cross_entropy_with_logits,
          PAIR "Tensor? weight=None, " CFX_LOSS_OLD CFX_LOSS_REDUCTION
               ", Tensor? pos_weight=None",
          CFX_LOSS_TORCH(binary_cross_entropy_with_logits,
-                        SELF "Tensor? "
-                             "weight=None, Tensor? pos_weight=None, ",
+                        SELF "Tensor? weight=None, Tensor? pos_weight=None, ",
                         ""),
          "binary_cross_entropy of sigmoid(input).")
 
@@ -365,16 +360,14 @@ static cfx_value poisson_nll_loss_build(cfx_scope *s, const cfx_call *call)
     return cfx_loss_reduced(s, call, loss);
 }
 
-CFX_LOSS(poisson_nll_loss,
-         PAIR "bool log_input=True, bool full=False, bool? "
-              "size_average=None, float eps=1e-08, bool? reduce=None, "
-              "" CFX_LOSS_REDUCTION,
-         CFX_LOSS_FORMS("poisson_nll_loss",
-                        PAIR "bool log_input, bool full, "
-                             "float eps, int reduction",
-                        PAIR "bool log_input, "
-                             "bool full, float eps, int reduction"),
-         "The negative log likelihood of a Poisson distribution.")
+CFX_LOSS(
+    poisson_nll_loss,
+    PAIR
+    "bool log_input=True, bool full=False, bool? size_average=None, float eps=1e-08, bool? reduce=None, " CFX_LOSS_REDUCTION,
+    CFX_LOSS_FORMS("poisson_nll_loss",
+                   PAIR "bool log_input, bool full, float eps, int reduction",
+                   PAIR "bool log_input, bool full, float eps, int reduction"),
+    "The negative log likelihood of a Poisson distribution.")
 
 /* A variance for each element, for each but those of the last axis, or one
  * along one axis. */
@@ -383,8 +376,7 @@ static cfx_value variance(cfx_scope *s, cfx_value x, cfx_value var)
     if (var.kind != CFX_TENSOR) {
         if (cfx_value_number(var) < 0)
             return cfx_scope_fail(s, CFX_EINVAL,
-                                  "var has negative "
-                                  "entry/entries");
+                                  "var has negative entry/entries");
         return TORCH("full_like", x, var);
     }
     const cfx_tensor *a = x.u.tensor, *b = var.u.tensor;
@@ -430,14 +422,14 @@ static cfx_status gaussian_nll_loss_checked_run(cfx_call *call)
     cfx_status st = CFX_OK;
     if (ARG(VAR).kind == CFX_TENSOR)
         st = cfx_loss_require(call, no_variance_negative,
-                              "var has negative "
-                              "entry/entries");
+                              "var has negative entry/entries");
     return st ? st : gaussian_nll_loss_run(call);
 }
 
 const cfx_op cfx_op__gaussian_nll_loss = {
-    .schema = "gaussian_nll_loss(" PAIR "any var, bool full=False, float "
-              "eps=1e-06, " CFX_LOSS_REDUCTION ") -> Tensor",
+    .schema = "gaussian_nll_loss(" PAIR
+              "any var, bool full=False, float eps=1e-06, " CFX_LOSS_REDUCTION
+              ") -> Tensor",
     .params = cfx_loss_params,
     .aliases = "torch.nn.functional.",
     .doc = "The negative log likelihood of a normal distribution.",

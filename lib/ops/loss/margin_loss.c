@@ -43,9 +43,9 @@ static cfx_value margin_ranking_loss_build(cfx_scope *s, const cfx_call *call)
     cfx_value y = ARG(TARGET);
     int rank = ARG(INPUT1).u.tensor->rank;
     if (ARG(INPUT2).u.tensor->rank != rank || y.u.tensor->rank != rank)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "margin_ranking_loss: all input "
-                              "tensors should have the same dimension");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "margin_ranking_loss: all input tensors should have the same dimension");
     cfx_value d = TORCH("sub", ARG(INPUT1), ARG(INPUT2));
     d = TORCH("add", TORCH("mul", TORCH("neg", y), d), ARG(MARGIN));
     return cfx_loss_reduced(s, call, at_least_zero(s, d));
@@ -81,16 +81,14 @@ static cfx_value cosine_embedding_loss_build(cfx_scope *s,
     cfx_value a = ARG(INPUT1), b = ARG(INPUT2), y = ARG(TARGET);
     int rank = y.u.tensor->rank;
     if (rank > 1)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "0D or 1D target tensor "
-                              "expected, multi-target not supported");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "0D or 1D target tensor expected, multi-target not supported");
     if (a.u.tensor->rank != rank + 1 || b.u.tensor->rank != rank + 1)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "%dD target tensor expects %dD "
-                              "input tensors, but found inputs with %d and "
-                              "%d dimensions",
-                              rank, rank + 1, a.u.tensor->rank,
-                              b.u.tensor->rank);
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "%dD target tensor expects %dD input tensors, but found inputs with %d and %d dimensions",
+            rank, rank + 1, a.u.tensor->rank, b.u.tensor->rank);
     cfx_value axis = cfx_tuple(s, cfx_int(rank));
     cfx_value length = TORCH(
         "sqrt", TORCH("mul", squares(s, a, axis), squares(s, b, axis)));
@@ -110,20 +108,17 @@ static cfx_value triplet_margin_loss_build(cfx_scope *s, const cfx_call *call)
     cfx_value p = ARG(P), eps = ARG(EPS);
     int rank = anchor.u.tensor->rank;
     if (like.u.tensor->rank != rank || unlike.u.tensor->rank != rank)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "The anchor, positive, and "
-                              "negative tensors are expected to have the same "
-                              "number of dimensions, but got: anchor %dD, "
-                              "positive %dD, and negative %dD inputs",
-                              rank, like.u.tensor->rank,
-                              unlike.u.tensor->rank);
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor %dD, positive %dD, and negative %dD inputs",
+            rank, like.u.tensor->rank, unlike.u.tensor->rank);
     /* torch.nn.functional has a word for the reduction; ATen does not check
      * the margin. */
     if (ARG(REDUCTION).kind == CFX_STR && cfx_value_number(ARG(MARGIN)) <= 0)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "triplet_margin_loss: margin must be greater "
-                              "than 0, got %g",
-                              cfx_value_number(ARG(MARGIN)));
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "triplet_margin_loss: margin must be greater than 0, got %g",
+            cfx_value_number(ARG(MARGIN)));
     cfx_value near = TORCH("pairwise_distance", anchor, like, p, eps);
     cfx_value far = TORCH("pairwise_distance", anchor, unlike, p, eps);
     if (ARG(SWAP).u.i)
@@ -147,9 +142,7 @@ CFX_LOSS(
     OF_THREE
     ", float eps=1e-06, bool swap=False, " CFX_LOSS_OLD CFX_LOSS_REDUCTION,
     CFX_LOSS_TORCH(triplet_margin_loss,
-                   OF_THREE ".0, float eps=1e-06, "
-                            "bool swap=False, ",
-                   ""),
+                   OF_THREE ".0, float eps=1e-06, bool swap=False, ", ""),
     "How much nearer than the margin the unlike vector is.")
 
 /* ---- Classes ---- */
@@ -167,10 +160,10 @@ static void need_classes(cfx_scope *s, cfx_value x, const char *name)
 {
     const cfx_tensor *t = x.u.tensor;
     if (t->rank && !cfx_dim_le(s->env, cfx_dim_int(1), t->shape[t->rank - 1]))
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "%s: Expected non-empty vector or matrix with optional "
-                       "0-dim batch size",
-                       name);
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "%s: Expected non-empty vector or matrix with optional 0-dim batch size",
+            name);
 }
 
 /* The means over classes; of a single sample a number. */
@@ -190,28 +183,25 @@ static cfx_value multi_margin_loss_build(cfx_scope *s, const cfx_call *call)
     double p = cfx_value_number(ARG(P));
     int rank = x.u.tensor->rank;
     if (p != 1 && p != 2)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "multi_margin_loss: Invalid p, "
-                              "expected 1 or 2 but got %g",
-                              p);
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "multi_margin_loss: Invalid p, expected 1 or 2 but got %g", p);
     if (rank > 2 || y.u.tensor->rank > 1 ||
         (rank == 2 && y.u.tensor->rank != 1))
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "multi_margin_loss: Expected "
-                              "input of shape (N, C) or (C) and target of "
-                              "shape (N) or ()");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "multi_margin_loss: Expected input of shape (N, C) or (C) and target of shape (N) or ()");
     need_classes(s, x, "multi_margin_loss");
     x = as_rows(s, x, 2);
     y = as_rows(s, y, 1);
     if (!cfx_scope_failed(s) &&
         !cfx_dim_eq(s->env, x.u.tensor->shape[0], y.u.tensor->shape[0]))
         return cfx_scope_fail(s, CFX_ESHAPE,
-                              "multi_margin_loss: inconsistent "
-                              "target size");
+                              "multi_margin_loss: inconsistent target size");
     if (!cfx_scope_failed(s))
-        cfx_loss_check_weight(s, weight, x.u.tensor->shape[1],
-                              "multi_margin_loss: inconsistent weight size, "
-                              "expected a weight for each class");
+        cfx_loss_check_weight(
+            s, weight, x.u.tensor->shape[1],
+            "multi_margin_loss: inconsistent weight size, expected a weight for each class");
     cfx_value classes = cfx_size(s, x, 1);
     cfx_value column = TORCH("unsqueeze", y, cfx_int(1));
     cfx_value own = TORCH("gather", x, cfx_int(1), column);
@@ -234,13 +224,12 @@ static cfx_value multilabel_margin_loss_build(cfx_scope *s,
 {
     cfx_value x = ARG(INPUT), y = ARG(TARGET);
     if (x.u.tensor->rank > 2)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "multilabel_margin_loss: "
-                              "Expected input of shape (N, C) or (C)");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "multilabel_margin_loss: Expected input of shape (N, C) or (C)");
     need_classes(s, x, "multilabel_margin_loss");
     cfx_loss_same_shape(s, x, y,
-                        "multilabel_margin_loss: inconsistent target "
-                        "size");
+                        "multilabel_margin_loss: inconsistent target size");
     x = as_rows(s, x, 2);
     y = as_rows(s, y, 2);
     if (cfx_scope_failed(s))
@@ -277,21 +266,22 @@ static cfx_value multilabel_soft_margin_loss_build(cfx_scope *s,
     if (!cfx_value_is_none(weight))
         loss = TORCH("mul", loss, weight);
     if (x.u.tensor->rank < 1)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "multilabel_soft_margin_loss: "
-                              "input has no axis of classes");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "multilabel_soft_margin_loss: input has no axis of classes");
     loss = TORCH("sum", loss, cfx_tuple(s, cfx_int(x.u.tensor->rank - 1)));
     loss = TORCH("div", loss, cfx_size(s, x, -1));
     return cfx_loss_reduced(s, call, loss);
 }
 
-CFX_LOSS(multi_margin_loss,
-         PAIR "Scalar p=1, Scalar margin=1.0, Tensor? "
-              "weight=None, " CFX_LOSS_OLD CFX_LOSS_REDUCTION,
-         CFX_LOSS_ATEN(multi_margin_loss,
-                       SELF "Scalar p=1, Scalar margin=1, "
-                            "Tensor? weight=None, int reduction=1"),
-         "What the right class lacks of the margin over each other.")
+CFX_LOSS(
+    multi_margin_loss,
+    PAIR "Scalar p=1, Scalar margin=1.0, Tensor? weight=None, " CFX_LOSS_OLD
+        CFX_LOSS_REDUCTION,
+    CFX_LOSS_ATEN(
+        multi_margin_loss, SELF
+        "Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1"),
+    "What the right class lacks of the margin over each other.")
 CFX_COMPOSITE(multilabel_margin_loss)
 
 static cfx_value labels_in_range(cfx_scope *s, const cfx_call *call)
@@ -306,8 +296,7 @@ static cfx_value labels_in_range(cfx_scope *s, const cfx_call *call)
 static cfx_status multilabel_margin_loss_checked_run(cfx_call *call)
 {
     cfx_status st = cfx_loss_require(call, labels_in_range,
-                                     "argument #2 "
-                                     "'target' is out of range");
+                                     "argument #2 'target' is out of range");
     return st ? st : multilabel_margin_loss_run(call);
 }
 
@@ -350,8 +339,8 @@ static cfx_value multilabel_margin_loss_forward_build(cfx_scope *s,
 CFX_COMPOSITE(multilabel_margin_loss_forward)
 
 const cfx_op cfx_op__multilabel_margin_loss_forward = {
-    .schema = "multilabel_margin_loss_forward(Tensor input, Tensor target, "
-              "int reduction) -> (Tensor output, Tensor is_target)",
+    .schema =
+        "multilabel_margin_loss_forward(Tensor input, Tensor target, int reduction) -> (Tensor output, Tensor is_target)",
     .params = cfx_loss_params,
     .aliases = "aten.",
     .doc = "multilabel_margin_loss, and which classes are right.",

@@ -25,26 +25,24 @@ static cfx_status check(cfx_call *call, const cfx_tensor *x)
     bool training = cfx_call_bool(call, TRAINING);
     if (x->rank < 2)
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected at least 2D input "
-                             "(got %dD input)",
+                             "expected at least 2D input (got %dD input)",
                              x->rank);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     for (int k = WEIGHT; k <= RUNNING_VAR; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (!t && k >= RUNNING_MEAN && !training)
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "Expected %s to be "
-                                 "defined when training=False",
-                                 cfx_call__param_name(call, k));
+            return cfx_call_fail(
+                call, CFX_EINVAL,
+                "Expected %s to be defined when training=False",
+                cfx_call__param_name(call, k));
         if (t && (t->rank != 1 ||
                   !cfx_dim_eq(call->env, t->shape[0], x->shape[1]))) {
             char s[64], have[128];
             cfx_dim_format(x->shape[1], s, sizeof(s));
             cfx_tensor_format_type(t, have, sizeof(have));
             return cfx_call_fail(call, CFX_ESHAPE,
-                                 "%s should contain %s "
-                                 "elements, but it is %s",
+                                 "%s should contain %s elements, but it is %s",
                                  cfx_call__param_name(call, k), s, have);
         }
     }

@@ -58,9 +58,7 @@ static cfx_value instance_norm_build(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     if (x->rank < 2)
         return cfx_scope_fail(s, CFX_ESHAPE,
-                              "expected at least 2D input, got "
-                              "%dD",
-                              x->rank);
+                              "expected at least 2D input, got %dD", x->rank);
     if (!in[USE_INPUT].u.i)
         return CFX_CALL(s, "torch.nn.functional.batch_norm", in[INPUT],
                         in[MEAN], in[VAR], in[WEIGHT], in[BIAS],

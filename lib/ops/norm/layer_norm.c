@@ -62,18 +62,17 @@ static cfx_status check_shape(cfx_call *call, const cfx_tensor *x, int last)
     char have[128];
     cfx_tensor_format_type(x, have, sizeof(have));
     if (n < 1 || n > x->rank)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected normalized_shape to "
-                             "be at least 1-dimensional and at most the "
-                             "input's, but got %d for %s",
-                             n, have);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expected normalized_shape to be at least 1-dimensional and at most the input's, but got %d for %s",
+            n, have);
     for (int i = 0; i < n; i++)
         if (!cfx_dim_eq(call->env, cfx_call_dim(call, NORMALIZED_SHAPE, i),
                         x->shape[x->rank - n + i]))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "normalized_shape does not "
-                                 "end the shape of the input, %s",
-                                 have);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "normalized_shape does not end the shape of the input, %s",
+                have);
     for (int k = WEIGHT; k <= last; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         bool same = !t || t->rank == n;
@@ -81,10 +80,10 @@ static cfx_status check_shape(cfx_call *call, const cfx_tensor *x, int last)
             same = cfx_dim_eq(call->env, t->shape[i],
                               cfx_call_dim(call, NORMALIZED_SHAPE, i));
         if (!same)
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Expected %s to be of same "
-                                 "shape as normalized_shape",
-                                 cfx_call__param_name(call, k));
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Expected %s to be of same shape as normalized_shape",
+                cfx_call__param_name(call, k));
     }
     return CFX_OK;
 }
@@ -165,9 +164,8 @@ static cfx_status layer_norm_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__layer_norm = {
-    .schema = "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
-              "weight=None, Tensor? bias=None, float eps=1e-05, bool "
-              "cudnn_enable=True) -> Tensor",
+    .schema =
+        "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
     .params = params,
     .aliases = "torch. torch.nn.functional. aten.",
     .doc = "Normalize over the last axes.",
@@ -197,9 +195,8 @@ static cfx_status native_layer_norm_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__native_layer_norm = {
-    .schema = "native_layer_norm(Tensor input, SymInt[] normalized_shape, "
-              "Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "
-              "Tensor)",
+    .schema =
+        "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
     .params = params,
     .aliases = "torch. aten.",
     .doc = "layer_norm, with the means and reciprocal deviations of rows.",
@@ -305,8 +302,8 @@ static void any_rms_norm_cost(const cfx_call *call, cfx_cost *cost)
 }
 
 const cfx_op cfx_op__rms_norm = {
-    .schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
-              "weight=None, float? eps=None) -> Tensor",
+    .schema =
+        "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
     .params = params,
     .aliases = "torch. torch.nn.functional. aten.",
     .doc = "Divide by the root of the mean square over the last axes.",
@@ -325,11 +322,10 @@ static cfx_status check_channels(cfx_call *call, const cfx_tensor *x)
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (t &&
             (t->rank != 1 || !cfx_dim_eq(call->env, t->shape[0], x->shape[1])))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Expected %s to be a "
-                                 "vector of size equal to the number of "
-                                 "channels",
-                                 cfx_call__param_name(call, k));
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Expected %s to be a vector of size equal to the number of channels",
+                cfx_call__param_name(call, k));
     }
     return CFX_OK;
 }
@@ -343,19 +339,19 @@ static cfx_status group_norm_infer(cfx_call *call)
     if (st)
         return st;
     if (x->rank < 2)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected at least 2 "
-                             "dimensions for input tensor but received %d",
-                             x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expected at least 2 dimensions for input tensor but received %d",
+            x->rank);
     if (!cfx_dim_lt(call->env, cfx_dim_int(0), groups))
         return cfx_call_fail(call, CFX_EINVAL, "num_groups must be positive");
     cfx_dim_format(groups, text, sizeof(text));
     if (!cfx_dim_eq(call->env, cfx_dim_mod(call->env, x->shape[1], groups),
                     cfx_dim_int(0)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected number of channels "
-                             "in input to be divisible by num_groups, %s",
-                             text);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expected number of channels in input to be divisible by num_groups, %s",
+            text);
     st = check_channels(call, x);
     return st ? st
               : cfx_view_out_format(
@@ -388,9 +384,8 @@ static cfx_status group_norm_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__group_norm = {
-    .schema = "group_norm(Tensor input, SymInt num_groups, Tensor? "
-              "weight=None, Tensor? bias=None, float eps=1e-05, bool "
-              "cudnn_enabled=True) -> Tensor",
+    .schema =
+        "group_norm(Tensor input, SymInt num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
     .params = params,
     .aliases = "torch. torch.nn.functional. aten.",
     .doc = "Normalize over groups of channels.",

@@ -29,10 +29,10 @@ static cfx_value local_response_norm_build(cfx_scope *s, const cfx_call *call)
     const cfx_value *in = call->in;
     cfx_value shape[CFX_MAX_RANK];
     if (x->rank < 3)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "Expected 3D or higher "
-                              "dimensionality input (got %d dimensions)",
-                              x->rank);
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "Expected 3D or higher dimensionality input (got %d dimensions)",
+            x->rank);
     if (in[1].u.i < 1)
         return cfx_scope_fail(s, CFX_EINVAL, "size must be positive");
     for (int i = 0; i < x->rank; i++) {
@@ -52,8 +52,8 @@ static cfx_value local_response_norm_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(local_response_norm)
 
 const cfx_op cfx_op__local_response_norm = {
-    .schema = "local_response_norm(Tensor input, int size, float "
-              "alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor",
+    .schema =
+        "local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor",
     .aliases = "torch.nn.functional.",
     .doc = "Divide by a power of the mean square of near channels.",
     .infer = local_response_norm_infer,

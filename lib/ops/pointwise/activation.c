@@ -98,9 +98,9 @@ static cfx_status check_limit(cfx_call *call, cfx_value v, cfx_dtype type)
         v = cfx_int((int64_t)whole);
     }
     if (type == CFX_U8 && v.kind == CFX_INT && v.u.i < 0)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "cannot do hardtanh on an "
-                             "unsigned type with negative limits");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "cannot do hardtanh on an unsigned type with negative limits");
     return cfx_list_check_number(call, v, type);
 }
 
@@ -144,8 +144,7 @@ static cfx_status hardtanh_lower(cfx_call *call, const cfx_value *in,
 }
 
 static const cfx_variant hardtanh_variants[] = {
-    {"torch.nn.functional.hardtanh(Tensor input, Scalar min_val=-1, Scalar "
-     "max_val=1, bool inplace=False) -> Tensor",
+    {"torch.nn.functional.hardtanh(Tensor input, Scalar min_val=-1, Scalar max_val=1, bool inplace=False) -> Tensor",
      hardtanh_lower},
     {NULL, NULL},
 };
@@ -200,11 +199,9 @@ static cfx_status threshold_infer(cfx_call *call)
 
 /* Traces have either name of torch.nn.functional.threshold. */
 static const cfx_variant threshold_variants[] = {
-    {"torch.nn.functional.threshold(Tensor input, Scalar threshold, Scalar "
-     "value, bool inplace=False) -> Tensor",
+    {"torch.nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor",
      NULL},
-    {"torch.nn.functional._threshold(Tensor input, Scalar threshold, Scalar "
-     "value, bool inplace=False) -> Tensor",
+    {"torch.nn.functional._threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor",
      NULL},
     {NULL, NULL},
 };
@@ -263,15 +260,14 @@ ACTIVATION(celu, ELU, ", Scalar alpha=1.0", "", cfx_cost_3_2, celu_loop,
 
 /* elu's scales are ATen's only. */
 static const cfx_variant elu_variants[] = {
-    {"torch.nn.functional.elu(Tensor input, Scalar alpha=1.0, bool "
-     "inplace=False) -> Tensor",
+    {"torch.nn.functional.elu(Tensor input, Scalar alpha=1.0, bool inplace=False) -> Tensor",
      NULL},
     {NULL, NULL},
 };
 
 const cfx_op cfx_op__elu = {
-    .schema = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar "
-              "input_scale=1) -> Tensor",
+    .schema =
+        "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
     .params = params,
     .aliases = "torch._C._nn.elu torch. aten.",
     .variants = elu_variants,
@@ -296,9 +292,9 @@ static cfx_status gelu_infer(cfx_call *call)
     const char *how = cfx_call_str(call, APPROXIMATE);
     g->tanh = !strcmp(how, "tanh");
     if (!g->tanh && strcmp(how, "none"))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "approximate argument must be "
-                             "either none or tanh.");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "approximate argument must be either none or tanh.");
     return cfx_unary_only_float(call);
 }
 

@@ -41,9 +41,9 @@ static cfx_status heaviside_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *y = cfx_call_tensor(call, OTHER);
     if (x->dtype != y->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "heaviside is not yet "
-                             "implemented for tensors with different dtypes.");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "heaviside is not yet implemented for tensors with different dtypes.");
     return cfx_binary_same(call);
 }
 
@@ -99,8 +99,7 @@ TWO(remainder, CFX_ONE_NUMBER, REMAINDER, 0, cfx_binary_same, cfx_cost_1_1,
     "operator.imod Tensor.__imod__",
     "What is left of a division, with the divisor's sign.")
 TWO(floor_divide, CFX_TWO_NUMBERS, DIV_FLOOR, 0, cfx_binary_same, cfx_cost_1_1,
-    "operator.floordiv Tensor.__floordiv__ aten. "
-    ".Scalar(Tensor|Scalar,Scalar)",
+    "operator.floordiv Tensor.__floordiv__ aten. .Scalar(Tensor|Scalar,Scalar)",
     "operator.ifloordiv Tensor.__ifloordiv__ aten.floor_divide_.Tensor",
     "The quotient, rounded down.")
 TWO(xlogy, CFX_ONE_NUMBER, XLOGY, 0, cfx_binary_float, cfx_cost_2_1,
@@ -150,11 +149,10 @@ static cfx_status read_mode(cfx_call *call, cfx_pw *code)
             : !strcmp(mode, "trunc") ? CFX_PW_DIV_TRUNC
                                      : CFX_PW_DIV_FLOOR;
     if (mode && strcmp(mode, "trunc") && strcmp(mode, "floor"))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "div expected rounding_mode to "
-                             "be one of None, 'trunc', or 'floor' but found "
-                             "'%s'",
-                             mode);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'",
+            mode);
     return CFX_OK;
 }
 
@@ -183,9 +181,8 @@ const cfx_op cfx_op__div = {
     .schema = "div.Tensor_mode(" CFX_TWO_NUMBERS
               ", *, str? rounding_mode=None) -> Tensor",
     .params = params,
-    .aliases = "torch. torch.divide Tensor. Tensor.divide .Tensor "
-               ".Scalar(Tensor|Scalar,Scalar) aten. "
-               ".Scalar_mode(Tensor|Scalar,Scalar)",
+    .aliases =
+        "torch. torch.divide Tensor. Tensor.divide .Tensor .Scalar(Tensor|Scalar,Scalar) aten. .Scalar_mode(Tensor|Scalar,Scalar)",
     .doc = "The quotient, rounded as asked.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .state_size = sizeof(struct div),
@@ -253,15 +250,15 @@ static cfx_status pow_infer(cfx_call *call)
     cfx_value e = cfx_call_value(call, EXPONENT);
     if (cfx_dtypes[type].category < CFX_CAT_FLOAT && e.kind == CFX_INT &&
         e.u.i < 0)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Integers to negative integer "
-                             "powers are not allowed.");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Integers to negative integer powers are not allowed.");
     if (type == CFX_BOOL && e.kind != CFX_TENSOR)
         type = CFX_BOOL;
     if (e.kind == CFX_COMPLEX && cfx_infer_type(call, 0, 1) == CFX_F16)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "float16 has no complex powers; convert it to "
-                             "float32 first");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "float16 has no complex powers; convert it to float32 first");
     return cfx_infer_pointwise(call, 0, e.kind == CFX_TENSOR ? 2 : 1, type);
 }
 
@@ -289,11 +286,12 @@ static void pow_cost(const cfx_call *call, cfx_cost *cost)
 }
 
 const cfx_op cfx_op__pow = {
-    .schema = "pow.Tensor_Tensor(Tensor/Scalar self, Tensor/Scalar exponent) "
-              "-> Tensor",
+    .schema =
+        "pow.Tensor_Tensor(Tensor/Scalar self, Tensor/Scalar exponent) -> Tensor",
     .params = params,
-    .aliases = "torch. Tensor. Tensor.__pow__ operator.pow torch._tensor.pow "
-               "aten." CFX_TT " .Tensor_Scalar" CFX_TS " .Scalar" CFX_ST,
+    .aliases =
+        "torch. Tensor. Tensor.__pow__ operator.pow torch._tensor.pow aten." CFX_TT
+        " .Tensor_Scalar" CFX_TS " .Scalar" CFX_ST,
     .inplace_aliases = "operator.ipow Tensor.__ipow__ aten.pow_.Tensor" CFX_TT
                        " aten.pow_.Scalar" CFX_TS,
     .doc = "The first to the power of the second.",
@@ -312,9 +310,9 @@ static cfx_status clamp_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 3);
     if (!cfx_call_has(call, MIN) && !cfx_call_has(call, MAX))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "At least one of 'min' or "
-                             "'max' must not be None");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "At least one of 'min' or 'max' must not be None");
     if (type == CFX_BOOL)
         return cfx_infer_refuse(call, type);
     cfx_status st = cfx_list_check_whole(call, 1, 3, type);
@@ -442,8 +440,7 @@ static cfx_status lerp_infer(cfx_call *call)
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (t && t->dtype != x->dtype)
             return cfx_call_fail(call, CFX_EDTYPE,
-                                 "expected dtype %s for "
-                                 "'%s' but got dtype %s",
+                                 "expected dtype %s for '%s' but got dtype %s",
                                  cfx_dtypes[x->dtype].name,
                                  cfx_call__param_name(call, k),
                                  cfx_dtypes[t->dtype].name);
@@ -465,8 +462,8 @@ static bool lerp_loop(const cfx_call *call, cfx_loop *out)
 const cfx_op cfx_op__lerp = {
     .schema = "lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
     .params = params,
-    .aliases = "torch. Tensor. .Tensor(Tensor,Tensor,Tensor) "
-               ".Scalar(Tensor,Tensor,Scalar)",
+    .aliases =
+        "torch. Tensor. .Tensor(Tensor,Tensor,Tensor) .Scalar(Tensor,Tensor,Scalar)",
     .doc = "self + weight * (end - self).",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .code = CFX_PW_LERP,

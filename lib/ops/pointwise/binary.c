@@ -23,11 +23,9 @@ static cfx_status scaled_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 2);
     if (call->op->code == CFX_PW_SUB && type == CFX_BOOL)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "Subtraction, the `-` "
-                             "operator, with two bool tensors is not "
-                             "supported. Use the `^` or `logical_xor()` "
-                             "operator instead.");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.");
     cfx_status st = cfx_binary_alpha(call, ALPHA, type,
                                      call->op->code == CFX_PW_SUB);
     return st ? st : cfx_infer_pointwise(call, 0, 2, type);
@@ -79,8 +77,8 @@ static const cfx_variant add_variants[] = {
 const cfx_op cfx_op__add = {
     .schema = "add.Tensor(" CFX_TWO_NUMBERS ", *, Scalar alpha=1) -> Tensor",
     .params = params,
-    .aliases = "torch. Tensor. Tensor.__add__ Tensor.__radd__ operator.add "
-               "aten. .Scalar(Tensor|Scalar,Scalar)",
+    .aliases =
+        "torch. Tensor. Tensor.__add__ Tensor.__radd__ operator.add aten. .Scalar(Tensor|Scalar,Scalar)",
     .inplace_aliases = "operator.iadd Tensor.__iadd__",
     .variants = add_variants,
     .doc = "self + alpha * other.",
@@ -103,8 +101,8 @@ static const cfx_variant sub_variants[] = {
 const cfx_op cfx_op__sub = {
     .schema = "sub.Tensor(" CFX_TWO_NUMBERS ", *, Scalar alpha=1) -> Tensor",
     .params = params,
-    .aliases = "torch. torch.subtract Tensor. Tensor.subtract Tensor.__sub__ "
-               "operator.sub aten. .Scalar(Tensor|Scalar,Scalar)",
+    .aliases =
+        "torch. torch.subtract Tensor. Tensor.subtract Tensor.__sub__ operator.sub aten. .Scalar(Tensor|Scalar,Scalar)",
     .inplace_aliases = "operator.isub Tensor.__isub__",
     .variants = sub_variants,
     .doc = "self - alpha * other.",
@@ -164,16 +162,15 @@ static cfx_status number_first_run(cfx_call *call)
 BINARY_RUN(
     mul, ".Tensor", CFX_TWO_NUMBERS, MUL, CFX_OP_COMMUTES | CFX_OP_COMPLEX,
     cfx_binary_same, cfx_cost_1_0,
-    "torch. torch.multiply Tensor. Tensor.multiply Tensor.__mul__ "
-    "Tensor.__rmul__ operator.mul .Tensor .Scalar(Tensor|Scalar,Scalar)",
+    "torch. torch.multiply Tensor. Tensor.multiply Tensor.__mul__ Tensor.__rmul__ operator.mul .Tensor .Scalar(Tensor|Scalar,Scalar)",
     "operator.imul Tensor.__imul__", "The product.", number_first_loop,
     number_first_run)
-BINARY_RUN(true_divide, ".Tensor", CFX_TWO_NUMBERS, DIV, CFX_OP_COMPLEX,
-           cfx_binary_float, cfx_cost_1_1,
-           "torch. Tensor. Tensor.__truediv__ Tensor.__div__ "
-           "operator.truediv .Tensor .Scalar(Tensor|Scalar,Scalar)",
-           "operator.itruediv Tensor.__itruediv__", "The quotient, a float.",
-           number_first_loop, number_first_run)
+BINARY_RUN(
+    true_divide, ".Tensor", CFX_TWO_NUMBERS, DIV, CFX_OP_COMPLEX,
+    cfx_binary_float, cfx_cost_1_1,
+    "torch. Tensor. Tensor.__truediv__ Tensor.__div__ operator.truediv .Tensor .Scalar(Tensor|Scalar,Scalar)",
+    "operator.itruediv Tensor.__itruediv__", "The quotient, a float.",
+    number_first_loop, number_first_run)
 BINARY(maximum, "", CFX_TWO_TENSORS, MAXIMUM, CFX_OP_COMMUTES, cfx_binary_same,
        cfx_cost_0_0, "torch. Tensor. aten.", NULL,
        "The greater of two; NaN if either is.")

@@ -64,8 +64,8 @@ const cfx_op cfx_op__angle = {
 const cfx_op cfx_op__conj = {
     .schema = "conj(Tensor(a) self) -> Tensor(a)",
     .params = params,
-    .aliases = "torch. Tensor. aten. aten._conj.default torch.conj_physical "
-               "Tensor.conj_physical aten._conj_physical.default",
+    .aliases =
+        "torch. Tensor. aten. aten._conj.default torch.conj_physical Tensor.conj_physical aten._conj_physical.default",
     .doc = "The complex conjugate; a real tensor itself.",
     .flags = CFX_OP_COMPLEX | CFX_OP_INPLACE,
     .code = CFX_PW_CONJ,
@@ -81,17 +81,15 @@ static cfx_status parts_infer(cfx_call *call)
 {
     const cfx_tensor *a = call->in[0].u.tensor, *b = call->in[1].u.tensor;
     if (a->dtype != CFX_F32 && a->dtype != CFX_F64)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "Expected both inputs to be Half, Float or "
-                             "Double tensors but got %s and %s",
-                             cfx_dtypes[a->dtype].name,
-                             cfx_dtypes[b->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "Expected both inputs to be Half, Float or Double tensors but got %s and %s",
+            cfx_dtypes[a->dtype].name, cfx_dtypes[b->dtype].name);
     if (a->dtype != b->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "Expected object of scalar type %s but got "
-                             "scalar type %s for second argument",
-                             cfx_dtypes[a->dtype].name,
-                             cfx_dtypes[b->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "Expected object of scalar type %s but got scalar type %s for second argument",
+            cfx_dtypes[a->dtype].name, cfx_dtypes[b->dtype].name);
     return cfx_infer_pointwise(call, 0, 2,
                                a->dtype == CFX_F64 ? CFX_C128 : CFX_C64);
 }

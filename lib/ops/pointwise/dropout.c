@@ -39,26 +39,24 @@ static cfx_status check_p(cfx_call *call)
     double p = cfx_call_double(call, P);
     if ((p >= 0 && p <= 1) || cfx_infer_is_unknown(call, p))
         return CFX_OK;
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "dropout probability has to be "
-                         "between 0 and 1, but got %g",
-                         p);
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "dropout probability has to be between 0 and 1, but got %g", p);
 }
 
 static cfx_status check_rank(cfx_call *call, const cfx_tensor *x)
 {
     int kind = call->op->code & KIND;
     if (kind == CHANNEL_1D && x->rank != 2 && x->rank != 3)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected 2D or 3D input, but "
-                             "received a %dD input.",
-                             x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expected 2D or 3D input, but received a %dD input.", x->rank);
     if (x->rank < noise_axes(call) && cfx_call_bool(call, TRAINING) &&
         cfx_call_double(call, P) < 1)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Feature dropout requires at "
-                             "least %d dimensions in the input",
-                             noise_axes(call));
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Feature dropout requires at least %d dimensions in the input",
+            noise_axes(call));
     return CFX_OK;
 }
 
@@ -231,10 +229,9 @@ static cfx_status depth_infer(cfx_call *call)
 {
     const char *mode = cfx_call_str(call, MODE);
     if (strcmp(mode, "batch") && strcmp(mode, "row"))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "mode has to be either 'batch' "
-                             "or 'row', but got %s",
-                             mode);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "mode has to be either 'batch' or 'row', but got %s", mode);
     return dropout_infer(call);
 }
 
@@ -250,17 +247,14 @@ static cfx_status depth_lower(cfx_call *call, const cfx_value *in,
 }
 
 const cfx_op cfx_op__stochastic_depth = {
-    .schema = "stochastic_depth(Tensor(a) input, float p, bool training=True, "
-              "*, str mode) -> Tensor(a)",
+    .schema =
+        "stochastic_depth(Tensor(a) input, float p, bool training=True, *, str mode) -> Tensor(a)",
     .params = params,
     .variants =
         (const cfx_variant[]){
-            {"torchvision.ops.stochastic_depth.stochastic_depth(Tensor input, "
-             "float p, str mode, bool training=True) -> Tensor",
+            {"torchvision.ops.stochastic_depth.stochastic_depth(Tensor input, float p, str mode, bool training=True) -> Tensor",
              depth_lower},
-            {"torchvision.ops.stochastic_depth(Tensor input, float p, str "
-             "mode, "
-             "bool training=True) -> Tensor",
+            {"torchvision.ops.stochastic_depth(Tensor input, float p, str mode, bool training=True) -> Tensor",
              depth_lower},
             {NULL, NULL}},
     .doc = "A residual branch replaced by 0 at random, whole or by sample.",
@@ -328,8 +322,8 @@ static cfx_status native_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__native_dropout = {
-    .schema = "native_dropout(Tensor input, float p, bool? train) "
-              "-> (Tensor, Tensor)",
+    .schema =
+        "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
     .params = params,
     .aliases = "torch. aten.",
     .doc = "Elements replaced by 0 at random, and which were kept.",

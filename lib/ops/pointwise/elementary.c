@@ -117,8 +117,7 @@ static cfx_value logaddexp2_build(cfx_scope *s, const cfx_call *call)
     cfx_dtype type = cfx_infer_type(call, 0, 2);
     if (!cfx_dtype_is_float(type))
         return cfx_scope_fail(s, CFX_EDTYPE,
-                              "logaddexp2: not implemented for "
-                              "%s",
+                              "logaddexp2: not implemented for %s",
                               cfx_dtypes[type].name);
     cfx_value a = wide(s, call, 0, type), b = wide(s, call, 1, type);
     cfx_value most = CFX_CALL(s, "torch.maximum", a, b);
@@ -171,11 +170,11 @@ static cfx_value isclose_build(cfx_scope *s, const cfx_call *call)
                               cfx_dtypes[x->dtype].name,
                               cfx_dtypes[y->dtype].name);
     if (!(rtol.u.f >= 0) || !(atol.u.f >= 0))
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "isclose: %s must be greater than "
-                              "or equal to zero, but got %g",
-                              rtol.u.f >= 0 ? "atol" : "rtol",
-                              rtol.u.f >= 0 ? atol.u.f : rtol.u.f);
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "isclose: %s must be greater than or equal to zero, but got %g",
+            rtol.u.f >= 0 ? "atol" : "rtol",
+            rtol.u.f >= 0 ? atol.u.f : rtol.u.f);
     cfx_value close = CFX_CALL(s, "torch.eq", IN(SELF), IN(OTHER));
     if (cfx_call_bool(call, EQUAL_NAN) && !whole)
         close = CFX_CALL(s, "torch.logical_or", close,
@@ -202,11 +201,10 @@ static cfx_value _prelu_kernel_build(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
     if (x->dtype != w->dtype || !cfx_dtype_is_float((cfx_dtype)x->dtype))
-        return cfx_scope_fail(s, CFX_EDTYPE,
-                              "_prelu_kernel: expected two tensors of one "
-                              "floating type, but got %s and %s",
-                              cfx_dtypes[x->dtype].name,
-                              cfx_dtypes[w->dtype].name);
+        return cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "_prelu_kernel: expected two tensors of one floating type, but got %s and %s",
+            cfx_dtypes[x->dtype].name, cfx_dtypes[w->dtype].name);
     cfx_value low = CFX_CALL(s, "torch.mul", IN(SELF), IN(WEIGHT));
     return CFX_CALL(s, "torch.where",
                     CFX_CALL(s, "torch.gt", IN(SELF), cfx_int(0)), IN(SELF),
@@ -268,8 +266,8 @@ ELEMENTARY(float_power, "Tensor/Scalar self, Tensor/Scalar exponent",
            " .Scalar" CFX_ST,
            "A power, computed in float64.")
 ELEMENTARY(isclose,
-           CFX_TWO_TENSORS ", float rtol=1e-05, float atol=1e-08, bool "
-                           "equal_nan=False",
+           CFX_TWO_TENSORS
+           ", float rtol=1e-05, float atol=1e-08, bool equal_nan=False",
            CFX_OP_COMPLEX, "torch. Tensor. aten.",
            "Do two tensors hold nearly the same?")
 ELEMENTARY(_prelu_kernel, "Tensor self, Tensor weight", 0, "torch. aten.",

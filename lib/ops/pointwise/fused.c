@@ -292,8 +292,8 @@ static cfx_status fused_run(cfx_call *call)
 const cfx_op cfx_op__fused_pointwise = {
     .schema = "fused_pointwise(any[] operands, any[] steps) -> Tensor",
     .params = params,
-    .aliases = "torch.ops.cfx.fused_pointwise.default "
-               "torch.ops.cfx.fused_pointwise",
+    .aliases =
+        "torch.ops.cfx.fused_pointwise.default torch.ops.cfx.fused_pointwise",
     .doc = "Several pointwise operators in one pass over memory.",
     .flags = CFX_OP_BROADCASTS,
     .state_size = sizeof(struct program),

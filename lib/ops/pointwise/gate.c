@@ -17,26 +17,23 @@ static cfx_status prelu_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
     if (x->dtype != w->dtype || !cfx_dtype_is_float((cfx_dtype)x->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "Type promoting not supported. "
-                             "Got %s and %s",
-                             cfx_dtypes[x->dtype].name,
-                             cfx_dtypes[w->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE, "Type promoting not supported. Got %s and %s",
+            cfx_dtypes[x->dtype].name, cfx_dtypes[w->dtype].name);
     if (w->rank > 1)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected `weight` to be a "
-                             "scalar or 1D tensor, but got: ndim = %d",
-                             w->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expected `weight` to be a scalar or 1D tensor, but got: ndim = %d",
+            w->rank);
     if (w->rank && !cfx_dim_is(w->shape[0], 1)) {
         cfx_dim channels = x->rank > 1 ? x->shape[1] : cfx_dim_int(1);
         if (!x->rank)
             return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Not allow zero-dim input "
-                                 "tensor.");
+                                 "Not allow zero-dim input tensor.");
         if (!cfx_dim_eq(call->env, w->shape[0], channels))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Mismatch of parameter "
-                                 "numbers and input channel size.");
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Mismatch of parameter numbers and input channel size.");
     }
     return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
@@ -80,8 +77,7 @@ static cfx_status half_of(cfx_call *call, int *axis, cfx_dim *half)
     cfx_dim two = cfx_dim_int(2);
     if (!x->rank)
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "does not support "
-                             "0-dimensional tensors");
+                             "does not support 0-dimensional tensors");
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
                                   axis);
     if (st)
@@ -91,10 +87,10 @@ static cfx_status half_of(cfx_call *call, int *axis, cfx_dim *half)
                     cfx_dim_int(0))) {
         char s[64];
         cfx_dim_format(n, s, sizeof(s));
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Halving dimension must be "
-                             "even, but dimension %d is size %s",
-                             *axis, s);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Halving dimension must be even, but dimension %d is size %s",
+            *axis, s);
     }
     *half = cfx_dim_floordiv(call->env, n, two);
     return CFX_OK;

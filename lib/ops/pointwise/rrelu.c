@@ -25,9 +25,9 @@ static cfx_status check_bounds(cfx_call *call)
     if (unknown)
         return CFX_OK;
     if (lower > upper)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Lower bound should be less than or equal to the "
-                             "upper bound");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Lower bound should be less than or equal to the upper bound");
     if (!isfinite(lower) || !isfinite(upper))
         return cfx_call_fail(call, CFX_EINVAL,
                              "bounds must be finite, but they are %g and %g",
@@ -96,9 +96,7 @@ static cfx_status rrelu_run(cfx_call *call)
 }
 
 static const cfx_variant rrelu_variants[] = {
-    {"torch.nn.functional.rrelu(Tensor input, Scalar lower=0.125, Scalar "
-     "upper=0.3333333333333333, bool training=False, bool inplace=False) -> "
-     "Tensor",
+    {"torch.nn.functional.rrelu(Tensor input, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor",
      NULL},
     {NULL, NULL},
 };

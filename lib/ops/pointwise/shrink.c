@@ -29,10 +29,10 @@ static cfx_status softshrink_infer(cfx_call *call)
 {
     double lambda = cfx_call_double(call, 1);
     if (!(lambda >= 0) && !cfx_infer_is_unknown(call, lambda))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "lambda must be greater or "
-                             "equal to 0, but found to be %g.",
-                             lambda);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "lambda must be greater or equal to 0, but found to be %g.",
+            lambda);
     return cfx_unary_only_float(call);
 }
 
@@ -128,8 +128,8 @@ static cfx_status nan_to_num_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__nan_to_num = {
-    .schema = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, "
-              "float? neginf=None) -> Tensor",
+    .schema =
+        "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
     .aliases = "torch. Tensor. aten.",
     .doc = "Numbers in place of NaN and the infinities.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,

@@ -65,9 +65,9 @@ ONLY_SPECIAL(i1, I1, cfx_unary_float,
              "The modified Bessel function of the first kind, of order 1.")
 ONLY_SPECIAL(i1e, I1E, cfx_unary_float, "i1(x) exp(-|x|).")
 ONLY_SPECIAL(ndtri, NDTRI, wide_unary, "The normal distribution's quantiles.")
-ONLY_SPECIAL(log_ndtr, LOG_NDTR, wide_unary,
-             "The logarithm of the normal distribution's cumulative "
-             "probability.")
+ONLY_SPECIAL(
+    log_ndtr, LOG_NDTR, wide_unary,
+    "The logarithm of the normal distribution's cumulative probability.")
 ONLY_SPECIAL(erfcx, ERFCX, wide_unary, "exp(x^2) erfc(x).")
 ONLY_SPECIAL(airy_ai, AIRY_AI, wide_unary, "Airy's function Ai.")
 ONLY_SPECIAL(bessel_j0, J0, wide_unary,
@@ -144,9 +144,8 @@ static cfx_value mvlgamma_build(cfx_scope *s, const cfx_call *call)
 {
     int64_t p = cfx_call_int(call, P);
     if (p < 1)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "mvlgamma: p has to be greater than or equal "
-                              "to 1");
+        return cfx_scope_fail(
+            s, CFX_EINVAL, "mvlgamma: p has to be greater than or equal to 1");
     cfx_dtype type = cfx_infer_float_type(call, 0, 1);
     cfx_value key[] = {cfx_str(s, "dtype"), cfx_value_of_dtype(type)};
     cfx_value range[] = {cfx_float(0.5 - (double)p / 2), cfx_float(0.5),
@@ -260,8 +259,8 @@ static cfx_status frexp_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__frexp = {
-    .schema = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor "
-              "exponent)",
+    .schema =
+        "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Each number as a fraction from 0.5 to 1 and a power of 2.",

@@ -115,43 +115,42 @@ static cfx_status abs_infer(cfx_call *call)
     if (!cfx_dtype_is_complex(type))
         return cfx_unary_no_bool(call);
     return call->inplace
-               ? cfx_call_fail(call, CFX_EDTYPE,
-                               "In-place abs is not supported for "
-                               "complex tensors.")
+               ? cfx_call_fail(
+                     call, CFX_EDTYPE,
+                     "In-place abs is not supported for complex tensors.")
                : cfx_infer_pointwise(call, 0, 1, cfx_dtype_real(type));
 }
 
-COMPLEX_ALSO(abs, ABS, abs_infer, cfx_cost_1_0,
-             "torch. torch.absolute Tensor. Tensor.absolute Tensor.__abs__ "
-             "operator.abs builtins.abs aten.",
-             NULL, "The magnitude.")
+COMPLEX_ALSO(
+    abs, ABS, abs_infer, cfx_cost_1_0,
+    "torch. torch.absolute Tensor. Tensor.absolute Tensor.__abs__ operator.abs builtins.abs aten.",
+    NULL, "The magnitude.")
 static cfx_status sign_infer(cfx_call *call)
 {
     cfx_dtype type = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
     return cfx_dtype_is_complex(type)
-               ? cfx_call_fail(call, CFX_EDTYPE,
-                               "Unlike NumPy, torch.sign doesn't return the "
-                               "sign of complex tensors. Use torch.sgn.")
+               ? cfx_call_fail(
+                     call, CFX_EDTYPE,
+                     "Unlike NumPy, torch.sign doesn't return the sign of complex tensors. Use torch.sgn.")
                : cfx_unary_same(call);
 }
 
 UNARY_ALSO(sign, SIGN, sign_infer, cfx_cost_0_0, "torch. Tensor. aten.", NULL,
            "-1, 0 or 1, as the element's sign.")
-COMPLEX_ALSO(sgn, SIGN, cfx_unary_same, cfx_cost_0_0, "torch. Tensor. aten.",
-             NULL,
-             "The sign; of a complex number that of magnitude 1 with its "
-             "angle.")
-COMPLEX_ALSO(neg, NEG, cfx_unary_no_bool, cfx_cost_1_0,
-             "torch. torch.negative Tensor. Tensor.negative Tensor.__neg__ "
-             "operator.neg aten.",
-             NULL, "The negative.")
+COMPLEX_ALSO(
+    sgn, SIGN, cfx_unary_same, cfx_cost_0_0, "torch. Tensor. aten.", NULL,
+    "The sign; of a complex number that of magnitude 1 with its angle.")
+COMPLEX_ALSO(
+    neg, NEG, cfx_unary_no_bool, cfx_cost_1_0,
+    "torch. torch.negative Tensor. Tensor.negative Tensor.__neg__ operator.neg aten.",
+    NULL, "The negative.")
 UNARY_ALSO(trunc, TRUNC, cfx_unary_no_bool, cfx_cost_1_0,
            "torch. torch.fix Tensor. Tensor.fix aten.", NULL,
            "Round towards zero.")
-UNARY_ALSO(bitwise_not, BITWISE_NOT, cfx_unary_whole, cfx_cost_1_0,
-           "torch. Tensor. Tensor.__invert__ operator.invert operator.inv "
-           "aten.",
-           NULL, "The complement of the bits; of a bool, its negation.")
+UNARY_ALSO(
+    bitwise_not, BITWISE_NOT, cfx_unary_whole, cfx_cost_1_0,
+    "torch. Tensor. Tensor.__invert__ operator.invert operator.inv aten.",
+    NULL, "The complement of the bits; of a bool, its negation.")
 COMPLEX_ALSO(tanh, TANH, cfx_unary_float, cfx_cost_1_1,
              "torch. torch.nn.functional. Tensor. aten.", NULL,
              "The hyperbolic tangent.")

@@ -47,10 +47,10 @@ static cfx_status check_input(cfx_call *call, int axes)
                              axes + 1, axes + 2, x->rank);
     for (int i = x->rank - axes - 1; i < x->rank; i++)
         if (cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Expected input to have non-zero size for "
-                                 "non-batch dimensions, but axis %d has 0",
-                                 i);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Expected input to have non-zero size for non-batch dimensions, but axis %d has 0",
+                i);
     return cfx_infer_need_float(call, (cfx_dtype)x->dtype);
 }
 
@@ -64,16 +64,16 @@ static cfx_status check_samples(cfx_call *call, int axes)
     const cfx_tensor *u = v.u.tensor;
     cfx_dim n = x->rank == axes + 2 ? x->shape[0] : cfx_dim_int(1);
     if (u->dtype != x->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "Expect _random_samples to have the same dtype "
-                             "as input");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "Expect _random_samples to have the same dtype as input");
     if (u->rank != 3 || !cfx_dim_le(call->env, n, u->shape[0]) ||
         !cfx_dim_eq(call->env, u->shape[1], x->shape[x->rank - axes - 1]) ||
         !cfx_dim_eq(call->env, u->shape[2], cfx_dim_int(axes)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expect _random_samples of (N, C, %d), for an "
-                             "input of N images of C channels",
-                             axes);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expect _random_samples of (N, C, %d), for an input of N images of C channels",
+            axes);
     return CFX_OK;
 }
 
@@ -124,9 +124,9 @@ static cfx_status read_arguments(cfx_call *call)
         st = check_samples(call, p->axes);
     if (!st && !cfx_call_has(call, OUTPUT_SIZE) &&
         !cfx_call_has(call, OUTPUT_RATIO))
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "requires specifying either an output_size or an "
-                           "output_ratio");
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "requires specifying either an output_size or an output_ratio");
     if (!st)
         st = check_list(call, KERNEL_SIZE, "kernel_size", p->axes);
     if (!st)

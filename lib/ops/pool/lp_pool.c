@@ -21,12 +21,10 @@ static cfx_value lp_pool_build(cfx_scope *s, const cfx_call *call)
     cfx_value window = cfx_int(1);
     if (p == 0)
         return cfx_scope_fail(s, CFX_EINVAL,
-                              "the root of norm_type 0 is not "
-                              "defined");
+                              "the root of norm_type 0 is not defined");
     if (cfx_call_len(call, KERNEL) != spatial)
         return cfx_scope_fail(s, CFX_EINVAL,
-                              "kernel_size must be %d numbers, "
-                              "got %d",
+                              "kernel_size must be %d numbers, got %d",
                               spatial, cfx_call_len(call, KERNEL));
     for (int i = 0; i < spatial; i++)
         window = cfx_int_mul(s, window, in[KERNEL].u.seq->item[i]);

@@ -44,17 +44,15 @@ static cfx_status check_rank(cfx_call *call, const cfx_tensor *x, int spatial)
 {
     if (x->rank != spatial + 1 && x->rank != spatial + 2)
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected %dD or %dD input, "
-                             "but got rank %d",
+                             "Expected %dD or %dD input, but got rank %d",
                              spatial + 1, spatial + 2, x->rank);
     if (!has_type(call, (cfx_dtype)x->dtype, spatial))
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     for (int i = x->rank - spatial - 1; i < x->rank; i++)
         if (i >= 0 && cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Expected input with "
-                                 "non-zero size, but axis %d has 0",
-                                 i);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Expected input with non-zero size, but axis %d has 0", i);
     return CFX_OK;
 }
 
@@ -188,9 +186,8 @@ static cfx_status adaptive_infer(cfx_call *call)
     cfx_status st = check_rank(call, x, spatial);
     if (!st && len != spatial)
         st = cfx_call_fail(call, CFX_EINVAL,
-                           "output_size must be %d numbers, "
-                           "got %d",
-                           spatial, len);
+                           "output_size must be %d numbers, got %d", spatial,
+                           len);
     for (int i = 0; i < x->rank; i++)
         shape[i] = x->shape[i];
     for (int i = 0; i < spatial && !st; i++) {
@@ -200,8 +197,7 @@ static cfx_status adaptive_infer(cfx_call *call)
             shape[at] = cfx_value_dim(v);
         if (!cfx_dim_le(call->env, cfx_dim_int(0), shape[at]))
             st = cfx_call_fail(call, CFX_EINVAL,
-                               "output_size must not be "
-                               "negative");
+                               "output_size must not be negative");
     }
     return st ? st : give(call, x, shape);
 }

@@ -30,15 +30,13 @@ static cfx_status check_numbers(cfx_call *call, const cfx_pool_windows *p)
     for (int k = KERNEL_SIZE; k <= DILATION; k++)
         if (cfx_call_len(call, k) > p->spatial)
             return cfx_call_fail(call, CFX_EINVAL,
-                                 "%s needs %d numbers, not "
-                                 "%d",
+                                 "%s needs %d numbers, not %d",
                                  cfx_call__param_name(call, k), p->spatial,
                                  cfx_call_len(call, k));
     for (int i = 0; i < p->spatial; i++) {
         if (!cfx_dim_le(call->env, one, p->kernel[i]))
             return cfx_call_fail(call, CFX_EINVAL,
-                                 "kernel size should be "
-                                 "greater than zero");
+                                 "kernel size should be greater than zero");
         if (!cfx_dim_le(call->env, one, p->stride[i]))
             return cfx_call_fail(call, CFX_EINVAL,
                                  "stride should be greater than zero");
@@ -48,9 +46,9 @@ static cfx_status check_numbers(cfx_call *call, const cfx_pool_windows *p)
         cfx_dim twice = cfx_dim_mul(call->env, p->pad[i], cfx_dim_int(2));
         if (!cfx_dim_le(call->env, zero, p->pad[i]) ||
             !cfx_dim_le(call->env, twice, p->kernel[i]))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "pad should be at most "
-                                 "half of effective kernel size");
+            return cfx_call_fail(
+                call, CFX_EINVAL,
+                "pad should be at most half of effective kernel size");
     }
     return CFX_OK;
 }
@@ -94,10 +92,10 @@ cfx_status cfx_pool__infer(cfx_call *call, const cfx_pool_windows *p,
         if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[at])) {
             char s[64];
             cfx_dim_format(shape[at], s, sizeof(s));
-            st = cfx_call_fail(call, CFX_ESHAPE,
-                               "Output size is too small: "
-                               "axis %d would have %s elements",
-                               at, s);
+            st = cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Output size is too small: axis %d would have %s elements", at,
+                s);
         }
     }
     return st;

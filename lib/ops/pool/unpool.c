@@ -44,10 +44,10 @@ static void check_extent(cfx_scope *s, const cfx_call *call, int i,
     cfx_dim mid = cfx_value_dim(follows);
     if (!cfx_dim_lt(s->env, cfx_dim_sub(s->env, mid, by), d) ||
         !cfx_dim_lt(s->env, d, cfx_dim_add(s->env, mid, by)))
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "invalid output_size: dimension %d must be less than "
-                       "a stride from what the window gives",
-                       i);
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "invalid output_size: dimension %d must be less than a stride from what the window gives",
+            i);
 }
 
 /* The last axes of the result into shape[]. */
@@ -78,10 +78,10 @@ static void output_size(cfx_scope *s, const cfx_call *call, cfx_value *shape)
     for (int i = 0; i < axes; i++)
         if (!cfx_scope_failed(s) &&
             !cfx_dim_le(s->env, cfx_dim_int(0), cfx_value_dim(shape[i])))
-            cfx_scope_fail(s, CFX_ESHAPE,
-                           "output_size must be non-negative, but it is not "
-                           "for dimension %d",
-                           i);
+            cfx_scope_fail(
+                s, CFX_ESHAPE,
+                "output_size must be non-negative, but it is not for dimension %d",
+                i);
 }
 
 static bool check_tensors(cfx_scope *s, const cfx_call *call)
@@ -96,14 +96,14 @@ static bool check_tensors(cfx_scope *s, const cfx_call *call)
                        "elements in indices should be type int64 but got: %s",
                        cfx_dtypes[k->dtype].name);
     else if (x->rank != axes + 1 && x->rank != axes + 2)
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "Input to max_unpooling%dd should be a %dd or %dd "
-                       "Tensor, but got a tensor with dim %d",
-                       axes, axes + 1, axes + 2, x->rank);
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "Input to max_unpooling%dd should be a %dd or %dd Tensor, but got a tensor with dim %d",
+            axes, axes + 1, axes + 2, x->rank);
     else if (!same)
-        cfx_scope_fail(s, CFX_ESHAPE,
-                       "Expected shape of indices to be same as that of the "
-                       "input tensor");
+        cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "Expected shape of indices to be same as that of the input tensor");
     return !cfx_scope_failed(s);
 }
 
@@ -166,14 +166,12 @@ CFX_COMPOSITE(unpool)
 
 static const cfx_op unpool2d_sized = DESCRIBE(
     2,
-    "max_unpool2d.size(Tensor input, Tensor indices, SymInt[2] output_size) "
-    "-> Tensor",
+    "max_unpool2d.size(Tensor input, Tensor indices, SymInt[2] output_size) -> Tensor",
     ".default torch._C._nn.max_unpool2d", NULL);
 
 static const cfx_op unpool3d_sized = DESCRIBE(
     3,
-    "max_unpool3d.size(Tensor input, Tensor indices, SymInt[3] output_size, "
-    "int[3] stride, int[3] padding) -> Tensor",
+    "max_unpool3d.size(Tensor input, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor",
     ".default torch._C._nn.max_unpool3d", NULL);
 
 const cfx_op cfx_op__max_unpool1d = DESCRIBE(

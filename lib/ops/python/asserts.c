@@ -33,17 +33,15 @@ static cfx_status tensor_metadata_infer(cfx_call *call)
     if (!st && cfx_call_has(call, DTYPE) &&
         call->in[DTYPE].u.dtype != (cfx_dtype)t->dtype)
         st = cfx_call_fail(call, CFX_EDTYPE,
-                           "Tensor dtype mismatch! "
-                           "Expected: %s, Got: %s",
+                           "Tensor dtype mismatch! Expected: %s, Got: %s",
                            cfx_dtypes[call->in[DTYPE].u.dtype].name,
                            cfx_dtypes[t->dtype].name);
     return st ? st : cfx_infer_none(call);
 }
 
 const cfx_op cfx_op___assert_tensor_metadata = {
-    .schema = "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, "
-              "SymInt[]? stride=None, ScalarType? dtype=None, *, Device? "
-              "device=None, Layout? layout=None) -> any",
+    .schema =
+        "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> any",
     .aliases = "torch. aten.",
     .doc = "Fail unless a tensor has these extents, strides and dtype.",
     .flags = CFX_OP_EFFECT,
@@ -59,8 +57,7 @@ static cfx_status check_range(cfx_call *call, cfx_value least, cfx_value most)
     cfx_dim d;
     if (v.kind != CFX_INT && v.kind != CFX_SYMINT)
         return cfx_call_fail(call, CFX_EINVAL,
-                             "Constraining SymFloat or "
-                             "Symbool is nyi");
+                             "Constraining SymFloat or Symbool is nyi");
     d = cfx_value_dim(v);
     bool ok = (cfx_value_is_none(least) ||
                cfx_dim_le(call->env, cfx_value_dim(least), d)) &&
@@ -102,8 +99,8 @@ const cfx_op cfx_op__sym_constrain_range = {
 
 const cfx_op cfx_op__sym_constrain_range_for_size = {
     .schema = "sym_constrain_range_for_size" RANGE,
-    .aliases = "torch.sym_constrain_range_for_size "
-               "aten.sym_constrain_range_for_size.default",
+    .aliases =
+        "torch.sym_constrain_range_for_size aten.sym_constrain_range_for_size.default",
     .doc = "Fail unless a number is an extent in a range.",
     .flags = CFX_OP_EFFECT,
     .infer = range_of_size_infer,
@@ -111,8 +108,7 @@ const cfx_op cfx_op__sym_constrain_range_for_size = {
 
 const cfx_op cfx_op___check_is_size = {
     .schema =
-        "_check_is_size(Scalar i, any message=None, *, int? max=None) -> "
-        "any",
+        "_check_is_size(Scalar i, any message=None, *, int? max=None) -> any",
     .aliases = "torch.",
     .doc = "Fail unless a number can be an extent.",
     .flags = CFX_OP_EFFECT,
@@ -123,8 +119,8 @@ const cfx_op cfx_op___check_is_size = {
 
 const cfx_op cfx_op___set_grad_enabled = {
     .schema = "_set_grad_enabled(bool enabled) -> any",
-    .aliases = "torch._C._set_grad_enabled torch._C._set_fwd_grad_enabled "
-               "torch.autograd.grad_mode._enter_inference_mode",
+    .aliases =
+        "torch._C._set_grad_enabled torch._C._set_fwd_grad_enabled torch.autograd.grad_mode._enter_inference_mode",
     .doc = "Nothing: there are no gradients to switch.",
     .flags = CFX_OP_EFFECT,
     .infer = cfx_infer_none,
@@ -142,15 +138,14 @@ const cfx_op cfx_op___set_grad_enabled = {
 MODE(_exit_inference_mode, "any mode",
      "torch.autograd.grad_mode._exit_inference_mode",
      "Nothing: there are no gradients to switch.")
-MODE(_record_function_enter, "str name, str? args=None",
-     "profiler._record_function_enter_new "
-     "profiler._record_function_enter_new.default "
-     "profiler._record_function_enter profiler._record_function_enter.default",
-     "Nothing: marks are for PyTorch's profiler.")
-MODE(_record_function_exit, "any handle",
-     "profiler._record_function_exit profiler._record_function_exit.default "
-     "profiler._record_function_exit._RecordFunction",
-     "Nothing: marks are for PyTorch's profiler.")
+MODE(
+    _record_function_enter, "str name, str? args=None",
+    "profiler._record_function_enter_new profiler._record_function_enter_new.default profiler._record_function_enter profiler._record_function_enter.default",
+    "Nothing: marks are for PyTorch's profiler.")
+MODE(
+    _record_function_exit, "any handle",
+    "profiler._record_function_exit profiler._record_function_exit.default profiler._record_function_exit._RecordFunction",
+    "Nothing: marks are for PyTorch's profiler.")
 MODE(_backend_from_string, "str name",
      "torch.nn.attention._backend_from_string",
      "Nothing: an implementation of attention, of which there is one.")
@@ -161,16 +156,15 @@ MODE(_sdpa_kernel, "any backends, bool set_priority=False",
 static cfx_status enter_autocast_infer(cfx_call *call)
 {
     if (cfx_call_bool(call, 2))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "autocast is only "
-                             "supported where it is off: export the model "
-                             "without it, in the dtypes it is to run in");
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "autocast is only supported where it is off: export the model without it, in the dtypes it is to run in");
     return cfx_infer_none(call);
 }
 
 const cfx_op cfx_op___enter_autocast = {
-    .schema = "_enter_autocast(str device_type, ScalarType? dtype=None, bool "
-              "enabled=True, bool? cache_enabled=None) -> any",
+    .schema =
+        "_enter_autocast(str device_type, ScalarType? dtype=None, bool enabled=True, bool? cache_enabled=None) -> any",
     .aliases = "torch.amp.autocast_mode._enter_autocast",
     .doc = "Nothing, where autocast is switched off.",
     .flags = CFX_OP_EFFECT,

@@ -113,11 +113,10 @@ static cfx_status transposed(cfx_call *call, const char *name, bool matrix)
     cfx_view v;
     cfx_view_begin(&v, x);
     if ((matrix && x->rank == 1) || (!strcmp(name, "H") && x->rank > 2))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "tensor.%s is only supported "
-                             "on matrices or batches of matrices. Got %d-D "
-                             "tensor.",
-                             name, x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "tensor.%s is only supported on matrices or batches of matrices. Got %d-D tensor.",
+            name, x->rank);
     if (strchr(name, 'H') && cfx_call_is_complex(call))
         return cfx_composite_infer(call, adjoint_build);
     if (matrix && x->rank)
@@ -291,10 +290,10 @@ static cfx_status one_of(cfx_call *call, const cfx_dim *dims)
     if (!cfx_call_has(call, 1))
         return give_dims(call, x->rank, dims);
     if (!x->rank)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Dimension specified as %lld "
-                             "but tensor has no dimensions",
-                             (long long)cfx_call_int(call, 1));
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Dimension specified as %lld but tensor has no dimensions",
+            (long long)cfx_call_int(call, 1));
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
     return st ? st : cfx_call_return_take(call, cfx_value_of_dim(dims[axis]));
 }
@@ -354,10 +353,10 @@ static cfx_status element_size_infer(cfx_call *call)
         .infer = infer_,                                                      \
     };
 
-TELLS(sym_numel, "SymInt",
-      "torch.numel Tensor.numel Tensor.nelement "
-      "aten.sym_numel.default aten.numel.default",
-      numel_infer, "The number of elements.")
+TELLS(
+    sym_numel, "SymInt",
+    "torch.numel Tensor.numel Tensor.nelement aten.sym_numel.default aten.numel.default",
+    numel_infer, "The number of elements.")
 TELLS(ndimension, "int", "Tensor.dim Tensor. torch.ndim aten.dim.default",
       dim_infer, "The number of axes.")
 TELLS(sym_storage_offset, "SymInt", "Tensor.storage_offset aten.",
@@ -378,8 +377,8 @@ static cfx_status is_contiguous_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__is_contiguous = {
-    .schema = "is_contiguous(Tensor self, *, MemoryFormat "
-              "memory_format=contiguous_format) -> bool",
+    .schema =
+        "is_contiguous(Tensor self, *, MemoryFormat memory_format=contiguous_format) -> bool",
     .aliases = "Tensor. aten.",
     .doc = "Are the elements in the order of a memory format, without gaps?",
     .infer = is_contiguous_infer,

@@ -108,8 +108,7 @@ static cfx_status float_to_int(cfx_call *call, double f)
     }
     if (isnan(f) || isinf(f))
         return cfx_call_fail(call, CFX_EINVAL,
-                             "cannot convert float %s to "
-                             "integer",
+                             "cannot convert float %s to integer",
                              isnan(f) ? "NaN" : "infinity");
     if (!(f >= -0x1p63 && f < 0x1p63))
         return cfx_infer_overflow(call);

@@ -39,8 +39,7 @@ enum number_op {
 static cfx_status zero_division(cfx_call *call)
 {
     return cfx_call_fail(call, CFX_EINVAL,
-                         "ZeroDivisionError: division or "
-                         "modulo by zero");
+                         "ZeroDivisionError: division or modulo by zero");
 }
 
 static cfx_status unsupported(cfx_call *call, cfx_value a, cfx_value b)
@@ -223,8 +222,7 @@ static cfx_status float_op(cfx_call *call, enum number_op op, double a,
                                  "a complex result is not offered");
         if (isinf(r) && isfinite(a) && isfinite(b))
             return cfx_call_fail(call, CFX_EINVAL,
-                                 "OverflowError: the result "
-                                 "is too large");
+                                 "OverflowError: the result is too large");
         return cfx_call_return_take(call, cfx_float(r));
     case TRUEDIV:
         return b != 0 ? cfx_call_return_take(call, cfx_float(a / b))
@@ -445,8 +443,7 @@ COMMUTING(mul, MUL, "operator.mul operator.imul", arithmetic_infer,
 NUMBERS(truediv, TRUEDIV, "operator.truediv operator.itruediv",
         arithmetic_infer, "The quotient of two numbers, a float.")
 NUMBERS(floordiv, FLOORDIV,
-        "operator.floordiv operator.ifloordiv "
-        "torch.sym_floordiv",
+        "operator.floordiv operator.ifloordiv torch.sym_floordiv",
         arithmetic_infer, "The quotient of two numbers, rounded down.")
 NUMBERS(mod, MOD, "operator.mod operator.imod", arithmetic_infer,
         "What is left by number_floordiv; it has the sign of the divisor.")

@@ -12,8 +12,7 @@
 static cfx_status unsupported(cfx_call *call, const char *sign)
 {
     return cfx_call_fail(call, CFX_EINVAL,
-                         "unsupported operand type(s) for "
-                         "%s: '%s' and '%s'",
+                         "unsupported operand type(s) for %s: '%s' and '%s'",
                          sign, cfx_kind_name(call->in[0].kind),
                          cfx_kind_name(call->in[1].kind));
 }
@@ -39,8 +38,7 @@ static cfx_status join_items(cfx_call *call, cfx_value a, int64_t times,
         times = 0;
     if (na && (uint64_t)times > (UINT32_MAX / sizeof(cfx_value) - nb) / na)
         return cfx_call_fail(call, CFX_ENOMEM,
-                             "%lld times %zu items are too "
-                             "many",
+                             "%lld times %zu items are too many",
                              (long long)times, na);
     size_t n = na * (size_t)times + nb, at = 0;
     cfx_value *item = cfx_alloc(call->ctx, n * sizeof(*item));
@@ -63,8 +61,7 @@ static cfx_status join_texts(cfx_call *call, const cfx_string *a,
         times = 0;
     if (na && (uint64_t)times > (UINT32_MAX - nb) / na / 2)
         return cfx_call_fail(call, CFX_ENOMEM,
-                             "%lld times %zu bytes are too "
-                             "many",
+                             "%lld times %zu bytes are too many",
                              (long long)times, na);
     size_t n = na * (size_t)times + nb, at = 0;
     char *text = cfx_alloc(call->ctx, n + 1);
@@ -102,10 +99,10 @@ static cfx_status mul_infer(cfx_call *call)
     if (st)
         return st;
     if (n.kind == CFX_SYMINT)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "how often a %s is "
-                             "repeated depends on the numbers",
-                             cfx_kind_name(a.kind));
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "how often a %s is repeated depends on the numbers",
+            cfx_kind_name(a.kind));
     if (cfx_value_is_seq(a) && is_int(n))
         return join_items(call, a, n.u.i, NULL);
     if (a.kind == CFX_STR && is_int(n))
@@ -121,9 +118,7 @@ static cfx_status mul_infer(cfx_call *call)
         .infer = infer_,                                                      \
     };
 
-ANY_TWO(py_add,
-        "operator.add operator.iadd operator.concat "
-        "operator.iconcat",
+ANY_TWO(py_add, "operator.add operator.iadd operator.concat operator.iconcat",
         add_infer, "One tuple, list or str behind another.")
 ANY_TWO(py_mul, "operator.mul operator.imul", mul_infer,
         "A tuple, list or str several times over.")
@@ -271,14 +266,13 @@ static cfx_status truth_of_tensor(cfx_call *call, const cfx_tensor *t,
 {
     if (!t->data || call->meta)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "the truth of a tensor "
-                             "depends on its numbers");
+                             "the truth of a tensor depends on its numbers");
     if (cfx_tensor_numel(t) != 1)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Boolean value of Tensor with "
-                             "%s value%s is ambiguous",
-                             cfx_tensor_numel(t) ? "more than one" : "no",
-                             cfx_tensor_numel(t) ? "" : "s");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Boolean value of Tensor with %s value%s is ambiguous",
+            cfx_tensor_numel(t) ? "more than one" : "no",
+            cfx_tensor_numel(t) ? "" : "s");
     cfx_dtype type = (cfx_dtype)t->dtype;
     *out = cfx_dtype_is_float(type) ? cfx_element_double(type, t->data) != 0
                                     : cfx_element_int(type, t->data) != 0;
@@ -315,8 +309,8 @@ static cfx_status truth_infer(cfx_call *call)
 
 const cfx_op cfx_op__py_truth = {
     .schema = "py_truth(any self) -> bool",
-    .aliases = "operator.truth builtins.bool Tensor.__bool__ "
-               "Tensor.is_nonzero torch.is_nonzero",
+    .aliases =
+        "operator.truth builtins.bool Tensor.__bool__ Tensor.is_nonzero torch.is_nonzero",
     .doc = "Is a value true?",
     .infer = truth_infer,
 };
@@ -559,8 +553,8 @@ const cfx_op cfx_op__py_slice = {
 };
 
 static const cfx_op range_of_three = {
-    .schema = "py_range.three(SymInt start, SymInt stop, SymInt? "
-              "step=None) -> any",
+    .schema =
+        "py_range.three(SymInt start, SymInt stop, SymInt? step=None) -> any",
     .aliases = "builtins.range",
     .doc = "The ints from start to stop.",
     .infer = range_infer,

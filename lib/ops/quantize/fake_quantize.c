@@ -27,9 +27,9 @@ static cfx_status results(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     if (!st && cfx_call_int(call, QUANT_MIN) > cfx_call_int(call, QUANT_MAX))
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "`quant_min` should be less than or equal to "
-                           "`quant_max`.");
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "`quant_min` should be less than or equal to `quant_max`.");
     if (!st)
         st = cfx_infer_like(call, x, (cfx_dtype)x->dtype);
     return !st && call->schema->nreturns == 2
@@ -39,9 +39,9 @@ static cfx_status results(cfx_call *call)
 
 static cfx_status refuse_zero_point(const cfx_call *call)
 {
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "`zero_point` must be between `quant_min` and "
-                         "`quant_max`.");
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "`zero_point` must be between `quant_min` and `quant_max`.");
 }
 
 static bool in_range(const cfx_call *call, double zero)
@@ -88,9 +88,9 @@ static cfx_status check_channels(cfx_call *call)
     if (scale->rank != 1 || zero->rank != 1 || axis < 0 || axis >= x->rank ||
         !cfx_dim_eq(call->env, scale->shape[0], zero->shape[0]) ||
         !cfx_dim_eq(call->env, scale->shape[0], x->shape[axis]))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "dimensions of scale and zero-point are not "
-                             "consistent with input tensor");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "dimensions of scale and zero-point are not consistent with input tensor");
     return CFX_OK;
 }
 
@@ -240,8 +240,8 @@ static void fake_quantize_cost(const cfx_call *call, cfx_cost *cost)
 static const cfx_op per_tensor_qparams = {
     .schema = "fake_quantize_per_tensor_affine.tensor_qparams" TENSORS
               " -> Tensor",
-    .aliases = "torch.fake_quantize_per_tensor_affine "
-               "aten.fake_quantize_per_tensor_affine.tensor_qparams",
+    .aliases =
+        "torch.fake_quantize_per_tensor_affine aten.fake_quantize_per_tensor_affine.tensor_qparams",
     .doc = "Numbers quantized and back, by one scale.",
     RULES(tensor_qparams),
     .run = per_tensor_run,
@@ -249,8 +249,8 @@ static const cfx_op per_tensor_qparams = {
 
 const cfx_op cfx_op__fake_quantize_per_tensor_affine = {
     .schema = "fake_quantize_per_tensor_affine" NUMBERS " -> Tensor",
-    .aliases = "torch.fake_quantize_per_tensor_affine "
-               "aten.fake_quantize_per_tensor_affine.default",
+    .aliases =
+        "torch.fake_quantize_per_tensor_affine aten.fake_quantize_per_tensor_affine.default",
     .doc = "Numbers quantized and back, by one scale.",
     RULES(per_tensor),
     .run = per_tensor_run,
@@ -277,8 +277,8 @@ const cfx_op cfx_op___fake_quantize_per_tensor_affine_cachemask_tensor = {
 
 const cfx_op cfx_op__fake_quantize_per_channel_affine = {
     .schema = "fake_quantize_per_channel_affine" CHANNELS " -> Tensor",
-    .aliases = "torch.fake_quantize_per_channel_affine "
-               "aten.fake_quantize_per_channel_affine.default",
+    .aliases =
+        "torch.fake_quantize_per_channel_affine aten.fake_quantize_per_channel_affine.default",
     .doc = "Numbers quantized and back, by a scale for each channel.",
     RULES(per_channel),
     .run = per_channel_run,

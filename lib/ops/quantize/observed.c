@@ -201,9 +201,9 @@ static cfx_status observed_run(cfx_call *call)
         return cfx_call_fail(call, CFX_EINVAL,
                              "quant_min must be below quant_max");
     if (least < INT32_MIN || most > INT32_MAX)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "quant_min and quant_max must be int32, as the "
-                             "zero point is");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "quant_min and quant_max must be int32, as the zero point is");
     for (int64_t c = 0; c < e.n && n && is_on(call, OBSERVER_ON); c++)
         observe(call, &e, c);
     if (!is_on(call, FAKE_QUANT_ON)) {
@@ -227,8 +227,8 @@ const cfx_op cfx_op__fused_moving_avg_obs_fake_quant = {
               "symmetric_quant=False) -> Tensor",
     .params = params,
     .aliases = "torch. aten.",
-    .doc = "Numbers quantized and back, by the scale of what an observer has "
-           "seen.",
+    .doc =
+        "Numbers quantized and back, by the scale of what an observer has seen.",
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS,
     .infer = observed_infer,
     .cost = observed_cost,

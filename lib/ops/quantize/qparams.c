@@ -38,10 +38,10 @@ static bool check(cfx_scope *s, const cfx_call *call)
     int64_t most = cfx_call_int(call, QUANT_MAX);
     cfx_dtype x = (cfx_dtype)cfx_call_tensor(call, INPUT)->dtype;
     if (x != CFX_F32 && x != CFX_F16 && x != CFX_BF16)
-        cfx_scope_fail(s, CFX_EDTYPE,
-                       "Expecting input to have dtype "
-                       "torch.float32/16/b16, but got dtype: torch.%s",
-                       cfx_dtypes[x].name);
+        cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "Expecting input to have dtype torch.float32/16/b16, but got dtype: torch.%s",
+            cfx_dtypes[x].name);
     else if (least > 0 || most < 0)
         cfx_scope_fail(s, CFX_EINVAL, "the quantization range must include 0");
     else if (least >= most)
@@ -127,10 +127,10 @@ static cfx_value choose_qparams_per_token_build(cfx_scope *s,
     cfx_value scale = extreme(s, "torch.amax",
                               CFX_CALL(s, "torch.abs", IN(INPUT)));
     if (type != CFX_I8)
-        return cfx_scope_fail(s, CFX_EDTYPE,
-                              "unsupported dtype in "
-                              "choose_qparams_per_token: torch.%s",
-                              cfx_dtypes[type].name);
+        return cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "unsupported dtype in choose_qparams_per_token: torch.%s",
+            cfx_dtypes[type].name);
     if (cfx_scope_failed(s))
         return cfx_none();
     if (scale.u.tensor->dtype == CFX_F16)

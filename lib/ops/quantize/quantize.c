@@ -44,10 +44,10 @@ bool cfx_quantize_check_range(cfx_scope *s, cfx_dtype type, int64_t least,
     int64_t largest = (int64_t)info->largest;
     int64_t smallest = type == CFX_U8 ? 0 : -largest - 1;
     if (least < smallest || most > largest)
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "quant_min %lld and quant_max %lld are out of bounds "
-                       "for torch.%s",
-                       (long long)least, (long long)most, info->name);
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "quant_min %lld and quant_max %lld are out of bounds for torch.%s",
+            (long long)least, (long long)most, info->name);
     return !cfx_scope_failed(s);
 }
 
@@ -57,10 +57,10 @@ cfx_value cfx_quantize_input(cfx_scope *s, cfx_value x)
     if (type == CFX_F16 || type == CFX_BF16)
         return cfx_quantize_as(s, x, CFX_F32);
     if (type != CFX_F32)
-        return cfx_scope_fail(s, CFX_EDTYPE,
-                              "Expecting input to have dtype torch.float32, "
-                              "but got dtype: torch.%s",
-                              cfx_dtypes[type].name);
+        return cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "Expecting input to have dtype torch.float32, but got dtype: torch.%s",
+            cfx_dtypes[type].name);
     return x;
 }
 
@@ -129,10 +129,10 @@ static bool check_type(cfx_scope *s, const cfx_call *call)
     cfx_dtype type = cfx_call_dtype(call, DTYPE, CFX_U8);
     cfx_dtype have = type_of(IN(INPUT));
     if (have != type)
-        cfx_scope_fail(s, CFX_EDTYPE,
-                       "Expecting input to have dtype: torch.%s, but got "
-                       "dtype: torch.%s",
-                       cfx_dtypes[type].name, cfx_dtypes[have].name);
+        cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "Expecting input to have dtype: torch.%s, but got dtype: torch.%s",
+            cfx_dtypes[type].name, cfx_dtypes[have].name);
     return !cfx_scope_failed(s);
 }
 
@@ -287,15 +287,14 @@ static cfx_value grouped(cfx_scope *s, const cfx_call *call)
     if (cfx_call_int(call, GROUP_SIZE) <= 1)
         return cfx_scope_fail(s, CFX_EINVAL, "group_size must be > 1");
     if (x->rank != 2 || !cfx_call_tensor(call, SCALES)->rank)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "input must be 2-dimensional, and scales must "
-                              "have an axis");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "input must be 2-dimensional, and scales must have an axis");
     cfx_dim size = group_extent(s, call);
     if (!cfx_dim_eq(s->env, cfx_dim_mod(s->env, x->shape[1], size),
                     cfx_dim_int(0)))
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "input.shape[-1] must be divisible by "
-                              "group_size");
+        return cfx_scope_fail(
+            s, CFX_ESHAPE, "input.shape[-1] must be divisible by group_size");
     return CFX_CALL(s, "torch.reshape", IN(INPUT),
                     cfx_list(s, cfx_int(-1), cfx_value_of_dim(size)));
 }
@@ -509,16 +508,18 @@ static cfx_status quantize_per_channel_group_run(cfx_call *call)
 #define QUANTIZE_DOC "Integers for numbers, by one scale."
 
 static const cfx_op quantize_tensor2 = {
-    .schema = "quantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor "
-              "zero_point, " TENSOR_RANGE ") -> Tensor",
+    .schema =
+        "quantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, " TENSOR_RANGE
+        ") -> Tensor",
     .aliases = ALIAS("quantize_per_tensor.tensor2"),
     .doc = QUANTIZE_DOC,
     RULES(quantize_per_tensor),
 };
 
 static const cfx_op quantize_tensor = {
-    .schema = "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor "
-              "zero_point, " RANGE ") -> Tensor",
+    .schema =
+        "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, " RANGE
+        ") -> Tensor",
     .aliases = ALIAS("quantize_per_tensor.tensor"),
     .doc = QUANTIZE_DOC,
     RULES(quantize_per_tensor),
@@ -526,8 +527,9 @@ static const cfx_op quantize_tensor = {
 };
 
 const cfx_op cfx_op__quantize_per_tensor = {
-    .schema = "quantize_per_tensor(Tensor input, float scale, int "
-              "zero_point, " RANGE ") -> Tensor",
+    .schema =
+        "quantize_per_tensor(Tensor input, float scale, int zero_point, " RANGE
+        ") -> Tensor",
     .aliases = ALIAS("quantize_per_tensor.default"),
     .doc = QUANTIZE_DOC,
     RULES(quantize_per_tensor),
@@ -537,16 +539,18 @@ const cfx_op cfx_op__quantize_per_tensor = {
 #define DEQUANTIZE_DOC "Numbers for integers, by one scale."
 
 static const cfx_op dequantize_tensor2 = {
-    .schema = "dequantize_per_tensor.tensor2(Tensor input, Tensor scale, "
-              "Tensor zero_point, " TENSOR_RANGE OUT,
+    .schema =
+        "dequantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, " TENSOR_RANGE
+            OUT,
     .aliases = ALIAS("dequantize_per_tensor.tensor2"),
     .doc = DEQUANTIZE_DOC,
     RULES(dequantize_per_tensor),
 };
 
 static const cfx_op dequantize_tensor = {
-    .schema = "dequantize_per_tensor.tensor(Tensor input, Tensor scale, "
-              "Tensor zero_point, " RANGE OUT,
+    .schema =
+        "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, " RANGE
+            OUT,
     .aliases = ALIAS("dequantize_per_tensor.tensor"),
     .doc = DEQUANTIZE_DOC,
     RULES(dequantize_per_tensor),
@@ -554,8 +558,9 @@ static const cfx_op dequantize_tensor = {
 };
 
 const cfx_op cfx_op__dequantize_per_tensor = {
-    .schema = "dequantize_per_tensor(Tensor input, float scale, int "
-              "zero_point, " RANGE OUT,
+    .schema =
+        "dequantize_per_tensor(Tensor input, float scale, int zero_point, " RANGE
+            OUT,
     .aliases = ALIAS("dequantize_per_tensor.default"),
     .doc = DEQUANTIZE_DOC,
     RULES(dequantize_per_tensor),
@@ -563,65 +568,70 @@ const cfx_op cfx_op__dequantize_per_tensor = {
 };
 
 const cfx_op cfx_op__quantize_per_channel = {
-    .schema = "quantize_per_channel(Tensor input, Tensor scales, Tensor "
-              "zero_points, int axis, " RANGE ") -> Tensor",
+    .schema =
+        "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, " RANGE
+        ") -> Tensor",
     .aliases = ALIAS("quantize_per_channel.default"),
     .doc = "Integers for numbers, by a scale for each channel.",
     RULES(quantize_per_channel),
 };
 
 const cfx_op cfx_op__dequantize_per_channel = {
-    .schema = "dequantize_per_channel(Tensor input, Tensor scales, Tensor? "
-              "zero_points, int axis, " RANGE OUT,
+    .schema =
+        "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, " RANGE
+            OUT,
     .aliases = ALIAS("dequantize_per_channel.default"),
     .doc = "Numbers for integers, by a scale for each channel.",
     RULES(dequantize_per_channel),
 };
 
 const cfx_op cfx_op__quantize_per_token = {
-    .schema = "quantize_per_token(Tensor input, Tensor scales, Tensor "
-              "zero_points, " RANGE ") -> Tensor",
+    .schema =
+        "quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, " RANGE
+        ") -> Tensor",
     .aliases = ALIAS("quantize_per_token.default"),
     .doc = "Integers for numbers, by a scale for each row.",
     RULES(quantize_per_token),
 };
 
 const cfx_op cfx_op__dequantize_per_token = {
-    .schema = "dequantize_per_token(Tensor input, Tensor scales, Tensor "
-              "zero_points, " RANGE ", ScalarType output_dtype) -> Tensor",
+    .schema =
+        "dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, " RANGE
+        ", ScalarType output_dtype) -> Tensor",
     .aliases = ALIAS("dequantize_per_token.default"),
     .doc = "Numbers for integers, by a scale for each row.",
     RULES(dequantize_per_token),
 };
 
 const cfx_op cfx_op__quantize_per_channel_group = {
-    .schema = "quantize_per_channel_group(Tensor input, Tensor scales, Tensor "
-              "zero_points, " RANGE ", int group_size) -> Tensor",
+    .schema =
+        "quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, " RANGE
+        ", int group_size) -> Tensor",
     .aliases = ALIAS("quantize_per_channel_group.default"),
     .doc = "Integers for numbers, by a scale for each group of a row.",
     RULES(quantize_per_channel_group),
 };
 
 const cfx_op cfx_op__dequantize_per_channel_group = {
-    .schema = "dequantize_per_channel_group(Tensor input, Tensor scales, "
-              "Tensor? zero_points, " RANGE ", int group_size, ScalarType "
-              "output_dtype) -> Tensor",
+    .schema =
+        "dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, " RANGE
+        ", int group_size, ScalarType output_dtype) -> Tensor",
     .aliases = ALIAS("dequantize_per_channel_group.default"),
     .doc = "Numbers for integers, by a scale for each group of a row.",
     RULES(dequantize_per_channel_group),
 };
 
 const cfx_op cfx_op__fake_quant_per_channel = {
-    .schema = "fake_quant_per_channel(Tensor input, Tensor scales, Tensor "
-              "zero_points, int axis, int quant_min, int quant_max) -> Tensor",
+    .schema =
+        "fake_quant_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max) -> Tensor",
     .aliases = ALIAS("fake_quant_per_channel.default"),
     .doc = "Numbers quantized and back, by a scale for each channel.",
     RULES(fake_quant_per_channel),
 };
 
 const cfx_op cfx_op__convert_element_type = {
-    .schema = "convert_element_type.no_fuse(Tensor input, ScalarType dtype) "
-              "-> Tensor",
+    .schema =
+        "convert_element_type.no_fuse(Tensor input, ScalarType dtype) -> Tensor",
     .aliases = ALIAS("convert_element_type.no_fuse"),
     .doc = "A copy of another type, which no pass fuses.",
     RULES(convert_element_type),

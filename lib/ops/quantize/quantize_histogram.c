@@ -180,9 +180,9 @@ static cfx_status observe_histogram_run(cfx_call *call)
     if (!bins || !range_of(x->data, n, &seen))
         return CFX_OK;
     if (isnan(seen.min))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "the observed data has NaN, which no histogram "
-                             "has a bin for");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "the observed data has NaN, which no histogram has a bin for");
     add(call, x->data, n, seen, h->data, bins, &r);
     *min = r.min;
     *max = r.max;
@@ -190,11 +190,11 @@ static cfx_status observe_histogram_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__observe_histogram = {
-    .schema = "observe_histogram(Tensor input, Tensor(a!) histogram, "
-              "Tensor(b!) min_val, Tensor(c!) max_val) -> any",
+    .schema =
+        "observe_histogram(Tensor input, Tensor(a!) histogram, Tensor(b!) min_val, Tensor(c!) max_val) -> any",
     .params = params,
-    .aliases = "torch.ops.cfx.observe_histogram.default "
-               "torch.ops.cfx.observe_histogram",
+    .aliases =
+        "torch.ops.cfx.observe_histogram.default torch.ops.cfx.observe_histogram",
     .doc = "Add a tensor to a histogram whose range grows.",
     .flags = CFX_OP_COPIES_FIRST_TO_CONTIGUOUS | CFX_OP_EFFECT,
     .infer = observe_histogram_infer,

@@ -109,28 +109,22 @@ static cfx_status read_rnn(const cfx_call *call, struct rnn *r)
     r->layers = (int)cfx_call_int(call, NUM_LAYERS);
     if (r->x->rank != 2 && r->x->rank != 3)
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected input to be 2D or "
-                             "3D, got %dD instead",
+                             "Expected input to be 2D or 3D, got %dD instead",
                              r->x->rank);
     r->each = r->biases ? 4 : 2;
     if (r->layers < 1 || r->layers > 1 << 20 ||
         n % (r->layers * r->directions))
         return cfx_call_fail(call, CFX_EINVAL,
-                             "%d weights do not make %d "
-                             "layers",
-                             n, r->layers);
+                             "%d weights do not make %d layers", n, r->layers);
     r->proj = n == r->layers * r->directions * (r->each + 1);
     r->each += r->proj;
     if (n != r->layers * r->directions * r->each || (r->proj && !r->lstm))
         return cfx_call_fail(call, CFX_EINVAL,
-                             "%d weights do not make %d "
-                             "layers",
-                             n, r->layers);
+                             "%d weights do not make %d layers", n, r->layers);
     if (cfx_call_bool(call, TRAIN) && cfx_call_double(call, DROPOUT) > 0 &&
         r->layers > 1)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "dropout while training "
-                             "is not supported");
+                             "dropout while training is not supported");
     r->time = r->x->shape[r->first];
     r->batch = r->batched ? r->x->shape[!r->first] : cfx_dim_int(1);
     return is_packed(call) ? read_state(call, r) : read_weight(call, r);
@@ -160,9 +154,9 @@ static cfx_status check_packed(cfx_call *call, const cfx_tensor *w,
     if (!st)
         st = cfx_packed_check_scale(call, w, NULL);
     if (!st && !cfx_dim_eq(call->env, cfx_packed_depth(call, w), depth))
-        st = cfx_call_fail(call, CFX_ESHAPE,
-                           "a weight and what it multiplies differ in their "
-                           "features");
+        st = cfx_call_fail(
+            call, CFX_ESHAPE,
+            "a weight and what it multiplies differ in their features");
     return st;
 }
 
@@ -199,9 +193,8 @@ static cfx_status check_weights(cfx_call *call, const struct rnn *r)
         cfx_dim_format(r->hidden, h, sizeof(h));
         cfx_dim_format(r->out, w, sizeof(w));
         st = cfx_call_fail(call, CFX_ESHAPE,
-                           "w_ih has gates of %s rows, w_hh "
-                           "has %s columns",
-                           h, w);
+                           "w_ih has gates of %s rows, w_hh has %s columns", h,
+                           w);
     }
     for (int l = 0; l < r->layers && !st; l++) {
         cfx_dim ih[] = {rows, in}, hh[] = {rows, r->out};
@@ -241,9 +234,9 @@ static cfx_status rnn_infer(cfx_call *call)
         (r->x->dtype != CFX_F64 || is_dynamic(call) || is_packed(call)))
         st = cfx_infer_refuse(call, (cfx_dtype)r->x->dtype);
     if (!st && !cfx_dim_le(call->env, cfx_dim_int(1), r->time))
-        st = cfx_call_fail(call, CFX_ESHAPE,
-                           "Expected sequence length to be "
-                           "larger than 0 in RNN");
+        st = cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expected sequence length to be larger than 0 in RNN");
     if (!st && r->lstm && cfx_call_len(call, HX) != 2)
         st = cfx_call_fail(call, CFX_EINVAL, "lstm expects two hidden states");
     if (!st)

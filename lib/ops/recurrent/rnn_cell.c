@@ -37,8 +37,7 @@ static cfx_value cell_build(cfx_scope *s, const cfx_call *call)
     cfx_value hx = in[HX];
     if (in[INPUT].u.tensor->rank != 2)
         return cfx_scope_fail(s, CFX_ESHAPE,
-                              "expected input of rank 2, but "
-                              "got %d",
+                              "expected input of rank 2, but got %d",
                               in[INPUT].u.tensor->rank);
     if (biases != (in[B_HH].kind != CFX_NONE))
         return cfx_scope_fail(s, CFX_EINVAL, "expected two biases or none");

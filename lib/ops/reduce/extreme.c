@@ -39,10 +39,9 @@ static cfx_axis_split split(const cfx_call *call, const cfx_tensor *t)
 static cfx_status check_extent(cfx_call *call, const cfx_tensor *x, int axis)
 {
     if (x->rank && cfx_dim_is(x->shape[axis], 0))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expected reduction dim %d to "
-                             "have non-zero size.",
-                             axis);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Expected reduction dim %d to have non-zero size.", axis);
     return CFX_OK;
 }
 
@@ -53,9 +52,9 @@ static cfx_status all_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     for (int i = 0; i < x->rank; i++)
         if (cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Expected reduction dim to "
-                                 "be specified for input.numel() == 0.");
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Expected reduction dim to be specified for input.numel() == 0.");
     return cfx_call_out(call, (cfx_dtype)x->dtype, 0, NULL);
 }
 
@@ -184,9 +183,9 @@ static cfx_status arg_infer(cfx_call *call)
     }
     for (int i = 0; i < x->rank; i++)
         if (cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Expected reduction dim to "
-                                 "be specified for input.numel() == 0.");
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Expected reduction dim to be specified for input.numel() == 0.");
     for (int i = 0; cfx_call_bool(call, KEEPDIM) && i < x->rank; i++)
         shape[rank++] = cfx_dim_int(1);
     return cfx_call_out(call, CFX_I64, rank, shape);
@@ -401,8 +400,8 @@ static cfx_status topk_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__topk = {
-    .schema = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, "
-              "bool sorted=True) -> (Tensor values, Tensor indices)",
+    .schema =
+        "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The k largest (or smallest) elements along an axis.",
@@ -477,30 +476,29 @@ static cfx_status sort_run(cfx_call *call)
     .workspace = sort_workspace, .run = sort_run
 
 static const cfx_op sort_stable = {
-    .schema = "sort.stable(Tensor self, int dim=-1, bool descending=False, *, "
-              "bool? stable=False) -> (Tensor values, Tensor indices)",
+    .schema =
+        "sort.stable(Tensor self, int dim=-1, bool descending=False, *, bool? stable=False) -> (Tensor values, Tensor indices)",
     .doc = "The elements in order along an axis, and where they were.",
     SORT_RULES,
 };
 
 const cfx_op cfx_op__sort = {
-    .schema = "sort(Tensor self, int dim=-1, bool descending=False) -> "
-              "(Tensor values, Tensor indices)",
+    .schema =
+        "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     .doc = "The elements in order along an axis, and where they were.",
     SORT_RULES,
     .next = &sort_stable,
 };
 
 static const cfx_variant argsort_variants[] = {
-    {"aten.argsort.stable(Tensor self, *, bool stable, int dim=-1, bool "
-     "descending=False) -> Tensor",
+    {"aten.argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
      NULL},
     {NULL, NULL},
 };
 
 const cfx_op cfx_op__argsort = {
-    .schema = "argsort(Tensor self, int dim=-1, bool descending=False, bool "
-              "stable=False) -> Tensor",
+    .schema =
+        "argsort(Tensor self, int dim=-1, bool descending=False, bool stable=False) -> Tensor",
     .variants = argsort_variants,
     .doc = "Where the elements in order along an axis are.",
     SORT_RULES,

@@ -99,8 +99,8 @@ static cfx_status hash_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__hash_tensor = {
-    .schema = "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, "
-              "int mode=0) -> Tensor",
+    .schema =
+        "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The exclusive or of the bits of elements, in 64 bits.",

@@ -53,10 +53,10 @@ static cfx_status count_coordinates(cfx_call *call, int *rank)
     if (!is_of_points(call))
         return CFX_OK;
     if (x->rank < 2)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "input tensor should have at least 2 dimensions, "
-                             "but got %d",
-                             x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "input tensor should have at least 2 dimensions, but got %d",
+            x->rank);
     cfx_dim n = x->shape[x->rank - 1];
     if (!cfx_dim_is_int(n) || cfx_dim_value(n) > CFX_MAX_RANK)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
@@ -64,10 +64,10 @@ static cfx_status count_coordinates(cfx_call *call, int *rank)
                              CFX_MAX_RANK);
     *rank = (int)cfx_dim_value(n);
     if (cfx_value_is_seq(IN(BINS)) && cfx_call_len(call, BINS) != *rank)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "expected %d sequences of bin edges for a %d-"
-                             "dimensional histogram but got %d",
-                             *rank, *rank, cfx_call_len(call, BINS));
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "expected %d sequences of bin edges for a %d-dimensional histogram but got %d",
+            *rank, *rank, cfx_call_len(call, BINS));
     return CFX_OK;
 }
 
@@ -80,10 +80,11 @@ static cfx_status check_weight(cfx_call *call)
     bool same = !w || (w->rank == rank && w->dtype == x->dtype);
     for (int i = 0; w && same && i < rank; i++)
         same = cfx_dim_eq(call->env, x->shape[i], w->shape[i]);
-    return same ? CFX_OK
-                : cfx_call_fail(call, CFX_ESHAPE,
-                                "if weight tensor is provided, it should have "
-                                "the shape and dtype of the input tensor");
+    return same
+               ? CFX_OK
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "if weight tensor is provided, it should have the shape and dtype of the input tensor");
 }
 
 /* The number of bins of coordinate k. */
@@ -97,9 +98,9 @@ static cfx_status bins_of(cfx_call *call, int k, cfx_dim *out)
                              cfx_kind_name((cfx_kind)v.kind));
     t = v.kind == CFX_TENSOR ? v.u.tensor : NULL;
     if (t && (t->rank != 1 || t->dtype != x->dtype))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "bins tensor should have one dimension and the "
-                             "dtype of the input tensor");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "bins tensor should have one dimension and the dtype of the input tensor");
     *out = t ? cfx_dim_sub(call->env, t->shape[0], cfx_dim_int(1))
              : cfx_value_dim(v);
     return cfx_dim_le(call->env, cfx_dim_int(1), *out)
@@ -320,8 +321,8 @@ static cfx_status histogram_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__histc = {
-    .schema = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) "
-              "-> Tensor",
+    .schema =
+        "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "How many elements fall in each of equal bins.",
@@ -333,8 +334,8 @@ const cfx_op cfx_op__histc = {
 #define PAIR " -> (Tensor hist, Tensor bin_edges)"
 
 static const cfx_op histogram_bins = {
-    .schema = "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? "
-              "weight=None, bool density=False)" PAIR,
+    .schema =
+        "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False)" PAIR,
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The elements, or weights, between the given edges.",
@@ -344,8 +345,8 @@ static const cfx_op histogram_bins = {
 };
 
 const cfx_op cfx_op__histogram = {
-    .schema = "histogram.bin_ct(Tensor self, int bins=100, *, float[]? "
-              "range=None, Tensor? weight=None, bool density=False)" PAIR,
+    .schema =
+        "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False)" PAIR,
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The elements, or weights, in equal bins, and the bins' edges.",

@@ -115,8 +115,8 @@ static cfx_value aminmax_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(aminmax)
 
 const cfx_op cfx_op__aminmax = {
-    .schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> "
-              "(Tensor min, Tensor max)",
+    .schema =
+        "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The least and the greatest element.",
@@ -141,9 +141,9 @@ static cfx_value nansum_build(cfx_scope *s, const cfx_call *call)
 static cfx_value nanmean_build(cfx_scope *s, const cfx_call *call)
 {
     if (!cfx_dtype_is_float((cfx_dtype)IN(SELF).u.tensor->dtype))
-        return cfx_scope_fail(s, CFX_EDTYPE,
-                              "nanmean: expected input to have "
-                              "floating point dtype");
+        return cfx_scope_fail(
+            s, CFX_EDTYPE,
+            "nanmean: expected input to have floating point dtype");
     cfx_value some = CFX_CALL(s, "torch.logical_not",
                               CFX_CALL(s, "torch.isnan", IN(SELF)));
     return CFX_CALL(s, "torch.div", nansum_build(s, call),
@@ -239,13 +239,12 @@ static cfx_value softmin_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(softmin)
 
 const cfx_op cfx_op__softmin = {
-    .schema = "softmin(Tensor input, int dim, ScalarType? dtype=None) -> "
-              "Tensor",
+    .schema =
+        "softmin(Tensor input, int dim, ScalarType? dtype=None) -> Tensor",
     .params = params,
     .variants =
         (const cfx_variant[]){
-            {"torch.nn.functional.softmin(Tensor input, int dim, int "
-             "_stacklevel=3, ScalarType? dtype=None) -> Tensor",
+            {"torch.nn.functional.softmin(Tensor input, int dim, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
              NULL},
             {NULL, NULL}},
     .doc = "The softmax of the negative.",

@@ -48,11 +48,10 @@ static cfx_status type_of(cfx_call *call, cfx_dtype *type)
     else if (rule == TO_FLOAT && !cfx_dtype_is_float(*type))
         *type = CFX_F32;
     else if (rule == FLOAT && cfx_dtypes[*type].category < CFX_CAT_FLOAT)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "could not infer output dtype. "
-                             "Input dtype must be either a floating point or "
-                             "complex dtype. Got: %s",
-                             cfx_dtypes[*type].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: %s",
+            cfx_dtypes[*type].name);
     return CFX_OK;
 }
 
@@ -61,10 +60,9 @@ cfx_status cfx_reduce__check_axes(const cfx_call *call, const cfx_tensor *x,
 {
     for (int i = 0; i < x->rank; i++)
         if (mask >> i & 1 && cfx_dim_is(x->shape[i], 0))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Expected reduction dim %d to have non-zero "
-                                 "size.",
-                                 i);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Expected reduction dim %d to have non-zero size.", i);
     return CFX_OK;
 }
 
@@ -261,24 +259,21 @@ static cfx_status reduce_run(cfx_call *call)
 /* ---- sum, mean, prod ---- */
 
 /* clang-format off */
-static REDUCE(sum_dim, "sum.dim_IntList(Tensor self, int[1]? dim, bool "
-              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", SUM, SUM,
+static REDUCE(sum_dim, "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", SUM, SUM,
               "torch. Tensor. .dim_IntList", sum_cost,
               "The sum along axes.", NULL)
 REDUCE(cfx_op__sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
        SUM, SUM, "torch. Tensor. aten.", sum_cost,
        "The sum of all elements.", &sum_dim)
 
-static REDUCE(mean_dim, "mean.dim(Tensor self, int[1]? dim, bool "
-              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", MEAN,
+static REDUCE(mean_dim, "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", MEAN,
               FLOAT, "torch. Tensor. .dim", mean_cost,
               "The mean along axes.", NULL)
 REDUCE(cfx_op__mean, "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
        MEAN, FLOAT, "torch. Tensor. aten.", mean_cost,
        "The mean of all elements.", &mean_dim)
 
-static REDUCE(prod_dim, "prod.dim_int(Tensor self, int dim, bool "
-              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", PROD, SUM,
+static REDUCE(prod_dim, "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", PROD, SUM,
               "torch. Tensor. .dim_int", sum_cost,
               "The product along an axis.", NULL)
 REDUCE(cfx_op__prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -303,18 +298,15 @@ REDUCE(cfx_op__prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
 LOGIC(any, ANY)
 LOGIC(all, ALL)
 
-REDUCE(cfx_op__count_nonzero, "count_nonzero.dim_IntList(Tensor self, int[1]? "
-       "dim=None) -> Tensor", COUNT_NONZERO, COUNT,
+REDUCE(cfx_op__count_nonzero, "count_nonzero.dim_IntList(Tensor self, int[1]? dim=None) -> Tensor", COUNT_NONZERO, COUNT,
        "torch. Tensor. .default .dim_IntList", NULL,
        "How many elements are not zero.", NULL)
 
 /* ---- Extremes without their places ---- */
 
-REDUCE(cfx_op__amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> "
-       "Tensor", MAX, SAME, "torch. Tensor. aten.", NULL,
+REDUCE(cfx_op__amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", MAX, SAME, "torch. Tensor. aten.", NULL,
        "The largest element along axes.", NULL)
-REDUCE(cfx_op__amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> "
-       "Tensor", MIN, SAME, "torch. Tensor. aten.", NULL,
+REDUCE(cfx_op__amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", MIN, SAME, "torch. Tensor. aten.", NULL,
        "The smallest element along axes.", NULL)
     /* clang-format on */
 
@@ -360,8 +352,8 @@ static cfx_value complex_logsumexp_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPLEX_COMPOSITE(logsumexp)
 
 const cfx_op cfx_op__logsumexp = {
-    .schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> "
-              "Tensor",
+    .schema =
+        "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The logarithm of the sum of exp along axes.",
@@ -522,11 +514,10 @@ static cfx_status check_identity(cfx_call *call, double p)
     for (int i = 0; i < x->rank && !st; i++)
         if (mask >> i & 1 &&
             !cfx_dim_ne(call->env, x->shape[i], cfx_dim_int(0)))
-            st = cfx_call_fail(call, CFX_ESHAPE,
-                               "cannot compute the %g norm "
-                               "on dimension %d, which is empty: the "
-                               "operation does not have an identity",
-                               p, i);
+            st = cfx_call_fail(
+                call, CFX_ESHAPE,
+                "cannot compute the %g norm on dimension %d, which is empty: the operation does not have an identity",
+                p, i);
     return st;
 }
 
@@ -541,9 +532,8 @@ static cfx_status norm_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__linalg_vector_norm = {
-    .schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? "
-              "dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
-              "Tensor",
+    .schema =
+        "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     .params = params,
     .aliases = "torch.linalg. torch._C._linalg.linalg_vector_norm aten.",
     .doc = "The p-norm of a tensor taken as a vector.",
@@ -599,11 +589,11 @@ static cfx_status any_norm_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__norm = {
-    .schema = "norm(Tensor self, any p='fro', int[1]? dim=None, bool "
-              "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    .schema =
+        "norm(Tensor self, any p='fro', int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     .params = params,
-    .aliases = "torch. torch.functional.norm Tensor. .ScalarOpt_dim "
-               ".Scalar .ScalarOpt_dtype .ScalarOpt_dim_dtype",
+    .aliases =
+        "torch. torch.functional.norm Tensor. .ScalarOpt_dim .Scalar .ScalarOpt_dtype .ScalarOpt_dim_dtype",
     .doc = "The p-norm along axes; by default the Frobenius norm.",
     .code = CODE(CFX_RED_NORM, FLOAT),
     .state_size = sizeof(struct reduction),

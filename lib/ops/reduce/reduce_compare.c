@@ -90,8 +90,8 @@ const cfx_op cfx_op__equal = {
 };
 
 const cfx_op cfx_op__allclose = {
-    .schema = "allclose(Tensor self, Tensor other, float rtol=1e-05, float "
-              "atol=1e-08, bool equal_nan=False) -> bool",
+    .schema =
+        "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Do two tensors hold nearly the same everywhere?",
@@ -170,23 +170,18 @@ static cfx_status isin_lower(cfx_call *call, const cfx_value *in,
 
 const cfx_op cfx_op__isin = {
     .schema =
-        "isin.Tensor_Tensor(Tensor/Scalar elements, Tensor/Scalar "
-        "test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+        "isin.Tensor_Tensor(Tensor/Scalar elements, Tensor/Scalar test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
     .params = params,
     .aliases = "torch. aten.(Tensor,Tensor)",
     .variants =
         (const cfx_variant[]){
-            {"torch.isin(Tensor elements, Scalar test_element, *, bool "
-             "assume_unique=False, bool invert=False) -> Tensor",
+            {"torch.isin(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor",
              isin_lower},
-            {"aten.isin.Tensor_Scalar(Tensor elements, Scalar test_element, "
-             "*, bool assume_unique=False, bool invert=False) -> Tensor",
+            {"aten.isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor",
              isin_lower},
-            {"torch.isin(Scalar element, Tensor test_elements, *, bool "
-             "assume_unique=False, bool invert=False) -> Tensor",
+            {"torch.isin(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
              isin_lower},
-            {"aten.isin.Scalar_Tensor(Scalar element, Tensor test_elements, "
-             "*, bool assume_unique=False, bool invert=False) -> Tensor",
+            {"aten.isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
              isin_lower},
             {NULL, NULL}},
     .doc = "Is each element among others?",

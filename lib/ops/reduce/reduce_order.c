@@ -175,8 +175,8 @@ static cfx_status kthvalue_run(cfx_call *call)
 #define PAIR " -> (Tensor values, Tensor indices)"
 
 const cfx_op cfx_op__kthvalue = {
-    .schema = "kthvalue(Tensor self, SymInt k, int dim=-1, bool "
-              "keepdim=False)" PAIR,
+    .schema =
+        "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False)" PAIR,
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The k-th smallest element along an axis, and where it is.",
@@ -241,8 +241,7 @@ static cfx_status median_infer(cfx_call *call)
     cfx_status st = refuse_bool(call);
     if (!st && whole && cfx_infer_is_empty(x))
         st = cfx_call_fail(call, CFX_ESHAPE,
-                           "no integer is the median of "
-                           "nothing");
+                           "no integer is the median of nothing");
     return st ? st : cfx_composite_infer(call, median_build);
 }
 
@@ -328,8 +327,8 @@ const cfx_op cfx_op__mode = {
     .schema = "mode(Tensor self, int dim=-1, bool keepdim=False)" PAIR,
     .params = params,
     .aliases = "torch. Tensor. aten.",
-    .doc = "The most frequent element along an axis, of several the least, "
-           "and where it is last.",
+    .doc =
+        "The most frequent element along an axis, of several the least, and where it is last.",
     .infer = mode_infer,
     .run = mode_run,
 };
@@ -441,14 +440,14 @@ static cfx_status check_quantile(cfx_call *call)
     for (int i = 0; i < 5; i++)
         known = known || !strcmp(mode, modes[i]);
     if (!known)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "interpolation must be one of linear, lower, "
-                             "higher, midpoint or nearest, but got %s",
-                             mode);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "interpolation must be one of linear, lower, higher, midpoint or nearest, but got %s",
+            mode);
     if (!x || (x->dtype != CFX_F32 && x->dtype != CFX_F64))
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "input tensor must be either float or double "
-                             "dtype");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "input tensor must be either float or double dtype");
     if (cfx_infer_is_empty(x))
         return cfx_call_fail(call, CFX_ESHAPE,
                              "input tensor must be non-empty");
@@ -456,9 +455,9 @@ static cfx_status check_quantile(cfx_call *call)
         return cfx_call_fail(call, CFX_ESHAPE,
                              "q must be a scalar or 1D tensor");
     if (q && q->dtype != x->dtype)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "q tensor must be same dtype as the input "
-                             "tensor");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "q tensor must be same dtype as the input tensor");
     return cfx_call_has(call, DIM) ? check_axis(call) : CFX_OK;
 }
 

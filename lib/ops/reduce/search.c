@@ -44,14 +44,12 @@ static cfx_status wants_right(cfx_call *call, bool *right)
         return CFX_OK;
     if (strcmp(side, "left") && strcmp(side, "right"))
         return cfx_call_fail(call, CFX_EINVAL,
-                             "side can only be 'left' or "
-                             "'right' but got %s",
+                             "side can only be 'left' or 'right' but got %s",
                              side);
     if (*right && !strcmp(side, "left"))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "side and right can't be set to "
-                             "opposites, got side of left while right was "
-                             "True");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "side and right can't be set to opposites, got side of left while right was True");
     *right |= !strcmp(side, "right");
     return CFX_OK;
 }
@@ -60,14 +58,14 @@ static cfx_status check_shapes(cfx_call *call, const cfx_tensor *sorted,
                                const cfx_tensor *v)
 {
     if (is_bucketize(call) && sorted->rank != 1)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "boundaries tensor must be 1 "
-                             "dimension, but got dim(%d)",
-                             sorted->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "boundaries tensor must be 1 dimension, but got dim(%d)",
+            sorted->rank);
     if (!sorted->rank)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "boundaries tensor should have "
-                             "positive dimension, but got 0 dimension");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "boundaries tensor should have positive dimension, but got 0 dimension");
     if (sorted->rank == 1)
         return CFX_OK;
     bool same = v && v->rank == sorted->rank;
@@ -75,11 +73,9 @@ static cfx_status check_shapes(cfx_call *call, const cfx_tensor *sorted,
         same = cfx_dim_eq(call->env, sorted->shape[i], v->shape[i]);
     return same
                ? CFX_OK
-               : cfx_call_fail(call, CFX_ESHAPE,
-                               "boundaries tensor should be 1 "
-                               "dimension or the first N-1 dimensions of "
-                               "boundaries tensor and input value tensor must "
-                               "match");
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match");
 }
 
 static cfx_status check_sorter(cfx_call *call, const cfx_tensor *sorted)
@@ -90,10 +86,11 @@ static cfx_status check_sorter(cfx_call *call, const cfx_tensor *sorted)
     bool same = s->rank == sorted->rank && s->dtype == CFX_I64;
     for (int i = 0; same && i < s->rank; i++)
         same = cfx_dim_eq(call->env, s->shape[i], sorted->shape[i]);
-    return same ? CFX_OK
-                : cfx_call_fail(call, CFX_ESHAPE,
-                                "boundary and sorter must have "
-                                "the same size, and sorter must be long");
+    return same
+               ? CFX_OK
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "boundary and sorter must have the same size, and sorter must be long");
 }
 
 static cfx_status search_infer(cfx_call *call)
@@ -214,9 +211,7 @@ static cfx_status search_run(cfx_call *call)
 
 const cfx_op cfx_op__searchsorted = {
     .schema =
-        "searchsorted.Tensor(Tensor sorted_sequence, Tensor|Scalar self, *, "
-        "bool out_int32=False, bool right=False, str? side=None, "
-        "Tensor? sorter=None) -> Tensor",
+        "searchsorted.Tensor(Tensor sorted_sequence, Tensor|Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
     .params = params,
     .aliases = "torch. aten.(Tensor,Tensor) .Scalar(Tensor,Scalar)",
     .doc = "The places where numbers would go among sorted ones.",
@@ -227,8 +222,7 @@ const cfx_op cfx_op__searchsorted = {
 
 const cfx_op cfx_op__bucketize = {
     .schema =
-        "bucketize.Tensor(Tensor|Scalar self, Tensor boundaries, *, bool "
-        "out_int32=False, bool right=False) -> Tensor",
+        "bucketize.Tensor(Tensor|Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
     .params = params,
     .aliases = "torch. aten.(Tensor,Tensor) .Scalar(Scalar,Tensor)",
     .doc = "The intervals between boundaries that numbers fall in.",

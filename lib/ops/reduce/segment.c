@@ -58,25 +58,24 @@ static cfx_status segment_infer(cfx_call *call)
         st = cfx_call_fail(call, CFX_EUNSUPPORTED,
                            "indices based reduction is not supported");
     if (!st && (!t || !t->rank || t->rank > x->rank))
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "either lengths or offsets must be given, with as "
-                           "many axes as the data up to `axis`");
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "either lengths or offsets must be given, with as many axes as the data up to `axis`");
     if (!st && t->dtype != CFX_I64 && t->dtype != CFX_I32)
         st = cfx_call_fail(call, CFX_EDTYPE,
                            "lengths and offsets must be of int32 or int64");
     if (!st)
         st = cfx_call_axis(call, cfx_call_int(call, AXIS), x->rank, &s->axis);
     if (!st && s->axis != t->rank - 1)
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "axis %d is not the last axis of lengths or "
-                           "offsets",
-                           s->axis);
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "axis %d is not the last axis of lengths or offsets", s->axis);
     for (int i = 0; !st && i < s->axis; i++)
         if (!cfx_dim_eq(call->env, x->shape[i], t->shape[i]))
-            st = cfx_call_fail(call, CFX_ESHAPE,
-                               "lengths or offsets do not have the data's "
-                               "extent on axis %d",
-                               i);
+            st = cfx_call_fail(
+                call, CFX_ESHAPE,
+                "lengths or offsets do not have the data's extent on axis %d",
+                i);
     if (st)
         return st;
     memcpy(shape, x->shape, sizeof(*shape) * (size_t)x->rank);
@@ -172,10 +171,10 @@ static cfx_status run_all(cfx_call *call, const cfx_tensor *x,
         j.initial = cfx_call_double(call, INITIAL);
     for (int64_t i = 0; i < in.outer; i++)
         if (!run_outer(&j, i, all))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "the segments do not fit the axis of %lld "
-                                 "elements",
-                                 (long long)in.n);
+            return cfx_call_fail(
+                call, CFX_EINVAL,
+                "the segments do not fit the axis of %lld elements",
+                (long long)in.n);
     return CFX_OK;
 }
 

@@ -105,10 +105,10 @@ static cfx_status check_table(cfx_call *call)
     if (x->dtype == CFX_BOOL)
         return cfx_infer_refuse(call, CFX_BOOL);
     if (x->rank > 2)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected input to have two or fewer dimensions "
-                             "but got an input with %d dimensions",
-                             x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected input to have two or fewer dimensions but got an input with %d dimensions",
+            x->rank);
     return CFX_OK;
 }
 
@@ -120,11 +120,11 @@ static cfx_status check_weights(cfx_call *call, int k, bool whole)
     if (!w)
         return CFX_OK;
     if (w->rank > 1)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected %s to have one or fewer dimensions but "
-                             "got %s with %d dimensions",
-                             whole ? "fweights" : "aweights",
-                             whole ? "fweights" : "aweights", w->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected %s to have one or fewer dimensions but got %s with %d dimensions",
+            whole ? "fweights" : "aweights", whole ? "fweights" : "aweights",
+            w->rank);
     if (cfx_dtypes[w->dtype].category != (whole ? CFX_CAT_INT : CFX_CAT_FLOAT))
         return cfx_call_fail(call, CFX_EDTYPE, "expected %s dtype",
                              whole ? "fweights to have integral"
@@ -133,10 +133,10 @@ static cfx_status check_weights(cfx_call *call, int k, bool whole)
     cfx_dim want = x->rank ? x->shape[x->rank - 1] : cfx_dim_int(1);
     return cfx_dim_eq(call->env, have, want)
                ? CFX_OK
-               : cfx_call_fail(call, CFX_ESHAPE,
-                               "expected %s to have the same numel as there "
-                               "are observations in the input",
-                               whole ? "fweights" : "aweights");
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "expected %s to have the same numel as there are observations in the input",
+                     whole ? "fweights" : "aweights");
 }
 
 static cfx_status cov_infer(cfx_call *call)
@@ -200,8 +200,8 @@ static cfx_status corrcoef_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__cov = {
-    .schema = "cov(Tensor self, *, int correction=1, Tensor? fweights=None, "
-              "Tensor? aweights=None) -> Tensor",
+    .schema =
+        "cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The covariances of rows.",
@@ -264,10 +264,9 @@ static cfx_status renorm_infer(cfx_call *call)
         st = cfx_call_fail(call, CFX_EINVAL,
                            "expected maxnorm to be >= 0 but got %g", most);
     if (!st && x->rank < 2)
-        st = cfx_call_fail(call, CFX_ESHAPE,
-                           "input needs at least 2 dimensions, got %d "
-                           "dimensions",
-                           x->rank);
+        st = cfx_call_fail(
+            call, CFX_ESHAPE,
+            "input needs at least 2 dimensions, got %d dimensions", x->rank);
     if (!st)
         st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank, &axis);
     return st ? st : cfx_composite_infer(call, renorm_build);
@@ -284,12 +283,12 @@ static cfx_status renorm_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__renorm = {
-    .schema = "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> "
-              "Tensor",
+    .schema =
+        "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
-    .doc = "The slices of an axis, scaled down to a norm where theirs is "
-           "greater.",
+    .doc =
+        "The slices of an axis, scaled down to a norm where theirs is greater.",
     .flags = CFX_OP_INPLACE | CFX_OP_COMPLEX,
     .infer = renorm_infer,
     .cost = renorm_cost,
@@ -313,13 +312,12 @@ static cfx_status bincount_infer(cfx_call *call)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     if (x->rank != 1)
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "only supports 1-d non-negative integral "
-                             "inputs");
+                             "only supports 1-d non-negative integral inputs");
     if (w &&
         (w->rank != 1 || !cfx_dim_eq(call->env, w->shape[0], x->shape[0])))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "weights should be 1-d and have the same length "
-                             "as input");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "weights should be 1-d and have the same length as input");
     if (!cfx_dim_le(call->env, cfx_dim_int(0), cfx_value_dim(IN(MINLENGTH))))
         return cfx_call_fail(call, CFX_EINVAL, "minlength should be >= 0");
     if (!call->meta)
@@ -335,9 +333,9 @@ static cfx_status bins_of(cfx_call *call, const int64_t *x, int64_t n,
     *out = cfx_call_int(call, MINLENGTH);
     for (int64_t i = 0; i < n; i++) {
         if (x[i] < 0 || x[i] == INT64_MAX)
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "only supports 1-d non-negative integral "
-                                 "inputs");
+            return cfx_call_fail(
+                call, CFX_EINVAL,
+                "only supports 1-d non-negative integral inputs");
         if (x[i] >= *out)
             *out = x[i] + 1;
     }
@@ -383,8 +381,8 @@ static cfx_status bincount_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__bincount = {
-    .schema = "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0)"
-              " -> Tensor",
+    .schema =
+        "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "How often each integer occurs.",

@@ -237,10 +237,9 @@ static cfx_status out_of_range(cfx_call *call, cfx_dim start, cfx_dim length,
     cfx_dim_format(start, a, sizeof(a));
     cfx_dim_format(length, b, sizeof(b));
     cfx_dim_format(n, c, sizeof(c));
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "start (%s) + length (%s) exceeds "
-                         "dimension size (%s).",
-                         a, b, c);
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "start (%s) + length (%s) exceeds dimension size (%s).", a, b, c);
 }
 
 /* `unknown` is where it begins besides, of which nothing is asked. */
@@ -284,8 +283,7 @@ static cfx_status narrow_tensor_infer(cfx_call *call)
     cfx_dim zero = cfx_dim_int(0);
     if (t->rank || cfx_dtype_is_float(type) || type == CFX_BOOL)
         return cfx_call_fail(call, CFX_EINVAL,
-                             "start must be an 0-dim "
-                             "integral Tensor.");
+                             "start must be an 0-dim integral Tensor.");
     if (t->data && !call->meta)
         return narrow_to(call, cfx_dim_int(cfx_element_int(type, t->data)),
                          zero);
@@ -296,8 +294,8 @@ static cfx_status narrow_tensor_infer(cfx_call *call)
 }
 
 static const cfx_op narrow_tensor = {
-    .schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt "
-              "length) -> Tensor(a)",
+    .schema =
+        "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Part of an axis, from a place that a tensor tells.",
@@ -305,8 +303,8 @@ static const cfx_op narrow_tensor = {
 };
 
 const cfx_op cfx_op__narrow = {
-    .schema = "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) "
-              "-> Tensor(a)",
+    .schema =
+        "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Part of an axis.",
@@ -328,8 +326,8 @@ static cfx_status slice_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__slice = {
-    .schema = "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, "
-              "SymInt? end=None, SymInt step=1) -> Tensor(a)",
+    .schema =
+        "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
     .params = params,
     .aliases = "aten.",
     .doc = "Part of an axis, as Python cuts it.",
@@ -350,8 +348,8 @@ static cfx_status diagonal_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__diagonal = {
-    .schema = "diagonal(Tensor(a) self, SymInt offset=0, int dim1=0, int "
-              "dim2=1) -> Tensor(a)",
+    .schema =
+        "diagonal(Tensor(a) self, SymInt offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Diagonals of the matrices that two axes span, as the last axis.",
@@ -359,8 +357,8 @@ const cfx_op cfx_op__diagonal = {
 };
 
 const cfx_op cfx_op__linalg_diagonal = {
-    .schema = "linalg_diagonal(Tensor(a) A, *, SymInt offset=0, int dim1=-2, "
-              "int dim2=-1) -> Tensor(a)",
+    .schema =
+        "linalg_diagonal(Tensor(a) A, *, SymInt offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
     .params = params,
     .aliases = "torch.linalg. aten.",
     .doc = "Diagonals of the matrices that two axes span, as the last axis.",
@@ -391,10 +389,10 @@ static cfx_status unfold_infer(cfx_call *call)
         char a[64], b[64];
         cfx_dim_format(n, a, sizeof(a));
         cfx_dim_format(size, b, sizeof(b));
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "maximum size for tensor at "
-                             "dimension %d is %s but size is %s",
-                             axis, a, b);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "maximum size for tensor at dimension %d is %s but size is %s",
+            axis, a, b);
     }
     cfx_dim stride = v.rank ? v.stride[axis] : one;
     if (v.rank) {
@@ -409,8 +407,8 @@ static cfx_status unfold_infer(cfx_call *call)
 
 /* The name is that of the method; torch.nn.functional.unfold is another. */
 const cfx_op cfx_op__unfold_dim = {
-    .schema = "unfold_dim(Tensor(a) self, int dimension, SymInt size, SymInt "
-              "step) -> Tensor(a)",
+    .schema =
+        "unfold_dim(Tensor(a) self, int dimension, SymInt size, SymInt step) -> Tensor(a)",
     .params = params,
     .aliases = "Tensor.unfold aten.unfold.default",
     .doc = "Windows of an axis, as the last axis.",
@@ -426,8 +424,7 @@ static cfx_status as_strided_infer(cfx_call *call)
     int n = cfx_call_len(call, SIZE);
     if (n != cfx_call_len(call, STRIDE))
         return cfx_call_fail(call, CFX_EINVAL,
-                             "mismatch in length of strides "
-                             "and shape");
+                             "mismatch in length of strides and shape");
     if (n > CFX_MAX_RANK)
         return cfx_call_fail(call, CFX_ESHAPE, "rank %d is more than %d", n,
                              CFX_MAX_RANK);
@@ -442,8 +439,8 @@ static cfx_status as_strided_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__as_strided = {
-    .schema = "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, "
-              "SymInt? storage_offset=None) -> Tensor(a)",
+    .schema =
+        "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
     .params = params,
     .aliases = "torch. Tensor. aten. aten._reshape_alias.default",
     .doc = "The memory of a tensor with the given extents and strides.",
@@ -451,9 +448,9 @@ const cfx_op cfx_op__as_strided = {
 };
 
 const cfx_op cfx_op__as_strided_self = {
-    OF_SELF(as_strided,
-            "(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? "
-            "storage_offset=None)",
-            "default", "Give a tensor other extents and strides.",
-            .infer = as_strided_infer),
+    OF_SELF(
+        as_strided,
+        "(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None)",
+        "default", "Give a tensor other extents and strides.",
+        .infer = as_strided_infer),
 };

@@ -28,8 +28,7 @@ static cfx_value cartesian_prod_build(cfx_scope *s, const cfx_call *call)
     for (uint32_t i = 0; i < n; i++)
         if (list.u.seq->item[i].u.tensor->rank != 1)
             return cfx_scope_fail(s, CFX_ESHAPE,
-                                  "Expect a 1D vector, but got "
-                                  "rank %d",
+                                  "Expect a 1D vector, but got rank %d",
                                   list.u.seq->item[i].u.tensor->rank);
     cfx_value grids = CFX_CALL(s, "torch.meshgrid", list);
     for (uint32_t i = 0; i < n; i++)
@@ -55,10 +54,10 @@ const cfx_op cfx_op__cartesian_prod = {
 static cfx_value as_block(cfx_scope *s, cfx_value x)
 {
     if (x.u.tensor->rank > 2)
-        return cfx_scope_fail(s, CFX_ESHAPE,
-                              "Input tensors must have 2 or "
-                              "fewer dimensions, but got %d",
-                              x.u.tensor->rank);
+        return cfx_scope_fail(
+            s, CFX_ESHAPE,
+            "Input tensors must have 2 or fewer dimensions, but got %d",
+            x.u.tensor->rank);
     while (x.kind == CFX_TENSOR && x.u.tensor->rank < 2)
         x = CFX_CALL(s, "torch.unsqueeze", x, cfx_int(0));
     return x;
@@ -132,8 +131,7 @@ static cfx_value vander_build(cfx_scope *s, const cfx_call *call)
 {
     if (call->in[0].u.tensor->rank != 1)
         return cfx_scope_fail(s, CFX_ESHAPE,
-                              "x must be a one-dimensional "
-                              "tensor.");
+                              "x must be a one-dimensional tensor.");
     return powers(s, call->in[0], call->in[1], call->in[2].u.i);
 }
 
@@ -152,8 +150,8 @@ CFX_COMPOSITE(vander)
 CFX_COMPOSITE(linalg_vander)
 
 const cfx_op cfx_op__vander = {
-    .schema = "vander(Tensor x, SymInt? N=None, bool increasing=False) -> "
-              "Tensor",
+    .schema =
+        "vander(Tensor x, SymInt? N=None, bool increasing=False) -> Tensor",
     .aliases = "torch. aten.",
     .doc = "The powers of each element, falling.",
     .flags = CFX_OP_COMPLEX,
@@ -185,14 +183,11 @@ static cfx_status combinations_infer(cfx_call *call)
     cfx_shape_env *env = call->env;
     if (x->rank != 1)
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "Expect a 1D vector, but got "
-                             "rank %d",
-                             x->rank);
+                             "Expect a 1D vector, but got rank %d", x->rank);
     if (r < 0 || r > MAX_R)
         return cfx_call_fail(call, CFX_EINVAL,
-                             "Expect a number of 0 to %d, "
-                             "but got %lld",
-                             MAX_R, (long long)r);
+                             "Expect a number of 0 to %d, but got %lld", MAX_R,
+                             (long long)r);
     if (!r) {
         shape[0] = shape[1];
         return cfx_call_out(call, (cfx_dtype)x->dtype, 1, shape);
@@ -242,8 +237,8 @@ static cfx_status combinations_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__combinations = {
-    .schema = "combinations(Tensor self, int r=2, bool "
-              "with_replacement=False) -> Tensor",
+    .schema =
+        "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
     .aliases = "torch. aten.",
     .doc = "All choices of so many elements of a vector.",
     .flags = CFX_OP_COMPLEX,

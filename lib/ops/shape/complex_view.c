@@ -47,9 +47,9 @@ cfx_status cfx_view_part(cfx_call *call, int part)
     cfx_dtype type = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
     cfx_view v;
     if (!cfx_dtype_is_complex(type) && part)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "imag is not implemented for tensors with "
-                             "non-complex dtypes.");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "imag is not implemented for tensors with non-complex dtypes.");
     if (!cfx_dtype_is_complex(type))
         return cfx_call_out_same(call, SELF);
     begin_reals(call, &v);
@@ -80,9 +80,9 @@ static cfx_status as_real_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_view v;
     if (!cfx_dtype_is_complex((cfx_dtype)x->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "view_as_real is only supported for complex "
-                             "tensors");
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "view_as_real is only supported for complex tensors");
     begin_reals(call, &v);
     cfx_status st = cfx_view_insert(call, &v, v.rank, cfx_dim_int(2),
                                     cfx_dim_int(1));
@@ -105,11 +105,10 @@ static cfx_status check_pairs(cfx_call *call, const cfx_tensor *x)
     int last = x->rank - 1;
     bool whole = true;
     if (x->dtype != CFX_F32 && x->dtype != CFX_F64)
-        return cfx_call_fail(call, CFX_EDTYPE,
-                             "view_as_complex is only supported for half, "
-                             "float and double tensors, but got a tensor of "
-                             "scalar type: %s",
-                             cfx_dtypes[x->dtype].name);
+        return cfx_call_fail(
+            call, CFX_EDTYPE,
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: %s",
+            cfx_dtypes[x->dtype].name);
     if (!x->rank)
         return cfx_call_fail(call, CFX_ESHAPE,
                              "Input tensor must have one or more dimensions");
@@ -117,19 +116,19 @@ static cfx_status check_pairs(cfx_call *call, const cfx_tensor *x)
         return cfx_call_fail(call, CFX_ESHAPE,
                              "Tensor must have a last dimension of size 2");
     if (!cfx_dim_is(x->stride[last], 1))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Tensor must have a last dimension with stride "
-                             "1");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Tensor must have a last dimension with stride 1");
     if (!cfx_dim_eq(env, cfx_dim_mod(env, x->offset, two), zero))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Tensor must have a storage_offset divisible by "
-                             "2");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Tensor must have a storage_offset divisible by 2");
     for (int i = 0; i < last && whole; i++)
         whole = cfx_dim_eq(env, cfx_dim_mod(env, x->stride[i], two), zero);
     if (!whole)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Tensor must have a stride divisible by 2 for "
-                             "all but last dimension");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Tensor must have a stride divisible by 2 for all but last dimension");
     return CFX_OK;
 }
 

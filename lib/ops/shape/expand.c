@@ -15,11 +15,10 @@ static cfx_status mismatch(cfx_call *call, cfx_dim want, cfx_dim have, int i)
     char s[64], t[64];
     cfx_dim_format(want, s, sizeof(s));
     cfx_dim_format(have, t, sizeof(t));
-    return cfx_call_fail(call, CFX_ESHAPE,
-                         "The expanded size of the tensor "
-                         "(%s) must match the existing size (%s) at "
-                         "non-singleton dimension %d",
-                         s, t, i);
+    return cfx_call_fail(
+        call, CFX_ESHAPE,
+        "The expanded size of the tensor (%s) must match the existing size (%s) at non-singleton dimension %d",
+        s, t, i);
 }
 
 /* Fit axis `at` of the view to axis i of the result. */
@@ -52,11 +51,10 @@ static cfx_status add_axis(cfx_call *call, cfx_view *v, cfx_dim want, int i)
                          ? cfx_dim_mul(call->env, v->shape[0], v->stride[0])
                          : cfx_dim_int(0);
     if (cfx_dim_is(want, -1))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "The expanded size of the "
-                             "tensor (-1) isn't allowed in a leading, "
-                             "non-existing dimension %d",
-                             i);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension %d",
+            i);
     cfx_status st = cfx_view_insert(call, v, 0, one, stride);
     return st ? st : expand_axis(call, v, 0, want, i);
 }
@@ -68,11 +66,10 @@ static cfx_status expand_to(cfx_call *call, int rank, const cfx_dim *shape)
     cfx_status st = CFX_OK;
     cfx_view v;
     if (added < 0)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "the number of sizes provided "
-                             "(%d) must be greater or equal to the number of "
-                             "dimensions in the tensor (%d)",
-                             rank, x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "the number of sizes provided (%d) must be greater or equal to the number of dimensions in the tensor (%d)",
+            rank, x->rank);
     cfx_view_begin(&v, x);
     for (int i = rank - 1; !st && i >= added; i--)
         if (!cfx_dim_is(shape[i], -1))
@@ -95,8 +92,8 @@ static cfx_status expand_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__expand = {
-    .schema = "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) "
-              "-> Tensor(a)",
+    .schema =
+        "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
     .params = params,
     .aliases = "Tensor. aten.",
     .doc = "Axes of extent 1 repeated without copying.",

@@ -24,10 +24,10 @@ static cfx_value fftshift_build(cfx_scope *s, const cfx_call *call)
         dim[i] = given ? cfx_call_item(call, DIM, i) : cfx_int(i);
         int64_t axis = dim[i].u.i;
         if (axis < -t->rank || axis >= t->rank)
-            return cfx_scope_fail(s, CFX_EINVAL,
-                                  "Dimension out of range (expected to be in "
-                                  "range of [%d, %d], but got %lld)",
-                                  -t->rank, t->rank - 1, (long long)axis);
+            return cfx_scope_fail(
+                s, CFX_EINVAL,
+                "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+                -t->rank, t->rank - 1, (long long)axis);
         cfx_dim more = cfx_dim_int(call->op->code), two = cfx_dim_int(2);
         cfx_dim extent = t->shape[axis < 0 ? axis + t->rank : axis];
         extent = cfx_dim_add(s->env, extent, more);

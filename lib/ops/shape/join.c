@@ -37,11 +37,10 @@ static cfx_status part_of(cfx_call *call, int i, int dim, cfx_view *v)
     switch (call->op->code) {
     case STACK:
         if (v->rank != tensor_at(call, 0)->rank)
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "stack expects each tensor "
-                                 "to be equal size, but tensor 0 has rank %d, "
-                                 "tensor %d has %d",
-                                 tensor_at(call, 0)->rank, i, v->rank);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "stack expects each tensor to be equal size, but tensor 0 has rank %d, tensor %d has %d",
+                tensor_at(call, 0)->rank, i, v->rank);
         return cfx_view_unsqueeze(call, v, dim);
     case HSTACK: return at_least(call, v, 1);
     case VSTACK: return at_least(call, v, 2);
@@ -89,10 +88,10 @@ static cfx_status check_fit(cfx_call *call, const cfx_view *first,
 {
     char a[64], b[64];
     if (v->rank != first->rank)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Tensors must have same number "
-                             "of dimensions: got %d and %d",
-                             first->rank, v->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Tensors must have same number of dimensions: got %d and %d",
+            first->rank, v->rank);
     for (int k = 0; k < v->rank; k++) {
         if (k == dim || cfx_dim_eq(call->env, v->shape[k], first->shape[k]))
             continue;
@@ -100,9 +99,7 @@ static cfx_status check_fit(cfx_call *call, const cfx_view *first,
         cfx_dim_format(first->shape[k], b, sizeof(b));
         return cfx_call_fail(
             call, CFX_ESHAPE,
-            "Sizes of tensors must match "
-            "except in dimension %d. Expected %s in dimension "
-            "%d but got %s for tensor number %d in the list",
+            "Sizes of tensors must match except in dimension %d. Expected %s in dimension %d but got %s for tensor number %d in the list",
             dim, b, k, a, i);
     }
     return CFX_OK;
@@ -116,10 +113,10 @@ static cfx_status check_list(cfx_call *call)
                              "expected a non-empty list of Tensors");
     for (int i = 0; i < n && call->op->code == CAT; i++)
         if (!tensor_at(call, i)->rank)
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "zero-dimensional tensor "
-                                 "(at position %d) cannot be concatenated",
-                                 i);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "zero-dimensional tensor (at position %d) cannot be concatenated",
+                i);
     return CFX_OK;
 }
 
@@ -243,9 +240,7 @@ JOIN(stack, STACK, ", int dim=0", "torch. aten.",
 JOIN(hstack, HSTACK, "", "torch. aten.",
      "Join tensors along the second axis, vectors along the first.")
 JOIN(vstack, VSTACK, "", "torch. torch.row_stack aten.",
-     "Join tensors along the first axis, vectors as "
-     "rows.")
+     "Join tensors along the first axis, vectors as rows.")
 JOIN(dstack, DSTACK, "", "torch. aten.", "Join tensors along the third axis.")
 JOIN(column_stack, COLUMN_STACK, "", "torch. aten.",
-     "Join tensors along the second axis, vectors "
-     "as columns.")
+     "Join tensors along the second axis, vectors as columns.")

@@ -97,24 +97,23 @@ static cfx_status rot90_plan(cfx_call *call, int *turns, int *a, int *b)
     int rank = cfx_call_tensor(call, SELF)->rank;
     int64_t k = cfx_call_int(call, K);
     if (cfx_call_len(call, DIMS) != 2)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "expected total rotation dims "
-                             "== 2, but got dims = %d",
-                             cfx_call_len(call, DIMS));
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "expected total rotation dims == 2, but got dims = %d",
+            cfx_call_len(call, DIMS));
     if (rank < 2)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expected total dims >= 2, but "
-                             "got total dims = %d",
-                             rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected total dims >= 2, but got total dims = %d", rank);
     cfx_status st = cfx_call_axis(call, cfx_call_item(call, DIMS, 0).u.i, rank,
                                   a);
     if (!st)
         st = cfx_call_axis(call, cfx_call_item(call, DIMS, 1).u.i, rank, b);
     if (!st && *a == *b)
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "expected rotation dims to be "
-                           "different, but got dim0 = %d and dim1 = %d",
-                           *a, *b);
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "expected rotation dims to be different, but got dim0 = %d and dim1 = %d",
+            *a, *b);
     *turns = (int)((k % 4 + 4) % 4);
     return st;
 }
@@ -182,18 +181,19 @@ static cfx_status roll_infer(cfx_call *call)
     if (!shifts)
         return cfx_call_fail(call, CFX_EINVAL, "`shifts` required");
     if (shifts != dims && !(shifts == 1 && !dims))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "shifts and dimensions must "
-                             "align. shifts: %d, dims:%d",
-                             shifts, dims);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "shifts and dimensions must align. shifts: %d, dims:%d", shifts,
+            dims);
     for (int i = 0; !st && i < dims; i++)
-        st = x->rank
-                 ? cfx_call_axis(call, cfx_call_item(call, DIMS, i).u.i,
-                                 x->rank, &axis)
-                 : cfx_call_fail(call, CFX_EINVAL,
-                                 "Dimension specified as %lld "
-                                 "but tensor has no dimensions",
-                                 (long long)cfx_call_item(call, DIMS, i).u.i);
+        st =
+            x->rank
+                ? cfx_call_axis(call, cfx_call_item(call, DIMS, i).u.i,
+                                x->rank, &axis)
+                : cfx_call_fail(
+                      call, CFX_EINVAL,
+                      "Dimension specified as %lld but tensor has no dimensions",
+                      (long long)cfx_call_item(call, DIMS, i).u.i);
     if (st)
         return st;
     cfx_view_begin(&v, x);
@@ -301,9 +301,7 @@ enum { SHUFFLE, UNSHUFFLE };
 static cfx_status not_divisible(cfx_call *call, const char *what)
 {
     return cfx_call_fail(call, CFX_ESHAPE,
-                         "expects %s to be divisible by the "
-                         "factor",
-                         what);
+                         "expects %s to be divisible by the factor", what);
 }
 
 static bool divides(const cfx_call *call, cfx_dim by, cfx_dim n)
@@ -338,15 +336,13 @@ static cfx_status pixels_infer(cfx_call *call)
     int64_t factor = factor_of(call);
     cfx_dim shape[CFX_MAX_RANK];
     if (x->rank < 3)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expects input to have at least "
-                             "3 dimensions, but got input with %d "
-                             "dimension(s)",
-                             x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expects input to have at least 3 dimensions, but got input with %d dimension(s)",
+            x->rank);
     if (factor < 1 || factor > 1 << 20)
         return cfx_call_fail(call, CFX_EINVAL,
-                             "expects a positive factor, but "
-                             "got %lld",
+                             "expects a positive factor, but got %lld",
                              (long long)factor);
     cfx_dim r = cfx_dim_int(factor), rr = cfx_dim_int(factor * factor);
     for (int i = 0; i < x->rank; i++)
@@ -439,17 +435,17 @@ static cfx_status channel_shuffle_infer(cfx_call *call)
     cfx_dim groups = cfx_value_dim(cfx_call_value(call, GROUPS));
     char text[64];
     if (x->rank < 3)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expects input with > 2 dims, "
-                             "but got input with rank %d",
-                             x->rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expects input with > 2 dims, but got input with rank %d",
+            x->rank);
     if (!cfx_dim_lt(call->env, cfx_dim_int(0), groups) ||
         !divides(call, groups, x->shape[1])) {
         cfx_dim_format(groups, text, sizeof(text));
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Number of channels must be "
-                             "divisible by groups, which are %s",
-                             text);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Number of channels must be divisible by groups, which are %s",
+            text);
     }
     return pixels_out(call, x->shape);
 }
@@ -482,8 +478,8 @@ static cfx_status channel_shuffle_run(cfx_call *call)
 const cfx_op cfx_op__channel_shuffle = {
     .schema = "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
     .params = params,
-    .aliases = "torch. torch.nn.functional. torch.native_channel_shuffle "
-               "aten.",
+    .aliases =
+        "torch. torch.nn.functional. torch.native_channel_shuffle aten.",
     .doc = "The channels of all groups in turn.",
     .flags = CFX_OP_COMPLEX,
     .infer = channel_shuffle_infer,

@@ -22,10 +22,10 @@ static bool check(cfx_scope *s, const cfx_call *call)
         cfx_scope_fail(s, CFX_EINVAL, "expected 1 to %d sequences, got %d",
                        MAX_SEQUENCES, n);
     if (strcmp(side, "left") && strcmp(side, "right"))
-        cfx_scope_fail(s, CFX_EINVAL,
-                       "Expected padding_side to be one of left or right, but "
-                       "got %s.",
-                       side);
+        cfx_scope_fail(
+            s, CFX_EINVAL,
+            "Expected padding_side to be one of left or right, but got %s.",
+            side);
     for (int i = 0; i < n; i++)
         if (!cfx_call_item(call, SEQUENCES, i).u.tensor->rank)
             cfx_scope_fail(s, CFX_ESHAPE, "sequence %d has no dimensions", i);
@@ -74,8 +74,8 @@ static cfx_value pad_sequence_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(pad_sequence)
 
 const cfx_op cfx_op__pad_sequence = {
-    .schema = "pad_sequence(Tensor[] sequences, bool batch_first=False, float "
-              "padding_value=0.0, str padding_side='right') -> Tensor",
+    .schema =
+        "pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side='right') -> Tensor",
     .params = params,
     .aliases = "torch._C._nn.pad_sequence aten.",
     .doc = "Sequences of several lengths, padded to the longest.",

@@ -19,12 +19,10 @@ static cfx_status permute_infer(cfx_call *call)
     uint32_t seen = 0;
     cfx_view v;
     if (n != rank)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "number of dimensions in the "
-                             "tensor input does not match the length of the "
-                             "desired ordering of dimensions i.e. "
-                             "input.dim() = %d is not equal to len(dims) = %d",
-                             rank, n);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = %d is not equal to len(dims) = %d",
+            rank, n);
     for (int i = 0; i < n; i++) {
         cfx_status st = cfx_call_axis(call, cfx_call_item(call, DIMS, i).u.i,
                                       rank, &perm[i]);
@@ -80,9 +78,9 @@ static cfx_status transpose_infer(cfx_call *call)
     };
 #define TRANSPOSE(name, ...) TRANSPOSE_FLAGS(name, 0, #name, __VA_ARGS__)
 
-TRANSPOSE(transpose, "dim0", "dim1",
-          "torch. Tensor. torch.swapdims Tensor.swapdims "
-          "aten.transpose.int aten.swapdims.default")
+TRANSPOSE(
+    transpose, "dim0", "dim1",
+    "torch. Tensor. torch.swapdims Tensor.swapdims aten.transpose.int aten.swapdims.default")
 TRANSPOSE(swapaxes, "axis0", "axis1", "torch. Tensor. aten.")
 
 TRANSPOSE_FLAGS(
@@ -100,14 +98,13 @@ static cfx_status t_infer(cfx_call *call)
     int rank = cfx_call_tensor(call, SELF)->rank, code = call->op->code;
     cfx_view v;
     if (code == PLAIN && rank > 2)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expects a tensor with <= 2 "
-                             "dimensions, but self is %dD",
-                             rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expects a tensor with <= 2 dimensions, but self is %dD", rank);
     if (code == MATRIX && rank == 1)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "expects matrices or batches "
-                             "of matrices, but self is 1D");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expects matrices or batches of matrices, but self is 1D");
     cfx_view_begin(&v, cfx_call_tensor(call, SELF));
     if (code == REVERSED)
         for (int i = 0; i < rank / 2; i++)
@@ -205,11 +202,10 @@ static cfx_status movedim_infer(cfx_call *call)
     uint32_t source, destination;
     cfx_view v;
     if (listed && n != cfx_call_len(call, DESTINATION))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "Invalid source or destination "
-                             "dims: source (%d dims) should contain the same "
-                             "number of dims as destination (%d dims)",
-                             n, cfx_call_len(call, DESTINATION));
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "Invalid source or destination dims: source (%d dims) should contain the same number of dims as destination (%d dims)",
+            n, cfx_call_len(call, DESTINATION));
     if (n > CFX_MAX_RANK)
         return cfx_call_fail(call, CFX_EINVAL, "%d dims are too many", n);
     cfx_status st = axes_of(call, SOURCE, rank, from, &source);
@@ -232,8 +228,8 @@ static cfx_status movedim_infer(cfx_call *call)
 }
 
 static const cfx_op movedim_intlist = {
-    .schema = "movedim.intlist(Tensor(a) self, int[] source, int[] "
-              "destination) -> Tensor(a)",
+    .schema =
+        "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
     .params = params,
     .aliases = "torch. Tensor. torch.moveaxis Tensor.moveaxis aten.",
     .doc = "Axes move to other places.",
@@ -241,8 +237,8 @@ static const cfx_op movedim_intlist = {
 };
 
 const cfx_op cfx_op__movedim = {
-    .schema = "movedim.int(Tensor(a) self, int source, int destination) "
-              "-> Tensor(a)",
+    .schema =
+        "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
     .params = params,
     .aliases = "torch. Tensor. torch.moveaxis Tensor.moveaxis aten.",
     .doc = "An axis moves to another place.",

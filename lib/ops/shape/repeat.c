@@ -40,27 +40,24 @@ static cfx_status repeat_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_ESHAPE, "rank %d is more than %d", rank,
                              CFX_MAX_RANK);
     if (!call->op->code && cfx_call_len(call, 1) < x->rank)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "Number of dimensions of repeat "
-                             "dims can not be smaller than number of "
-                             "dimensions of tensor");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
     for (int i = 0; i < rank; i++) {
         int at = i - (rank - x->rank);
         shape[i] = factor_of(call, rank, i);
         if (at >= 0)
             shape[i] = cfx_dim_mul(call->env, shape[i], x->shape[at]);
         if (cfx_dim_is_bad(shape[i]))
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "extent %d of the result "
-                                 "is no int of 62 bits",
-                                 i);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "extent %d of the result is no int of 62 bits", i);
         if (!cfx_dim_le(call->env, cfx_dim_int(0), shape[i])) {
             char s[64];
             cfx_dim_format(shape[i], s, sizeof(s));
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Trying to create tensor "
-                                 "with negative dimension %s",
-                                 s);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Trying to create tensor with negative dimension %s", s);
         }
     }
     return cfx_call_out(call, (cfx_dtype)x->dtype, rank, shape);
@@ -95,8 +92,7 @@ static cfx_status repeat_run(cfx_call *call)
             !pair_axis(&to, &from, n, y->stride[i],
                        at < 0 ? zero : x->stride[at]))
             return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                                 "more than %d axes "
-                                 "that are repeated",
+                                 "more than %d axes that are repeated",
                                  CFX_MAX_RANK / 2);
     }
     cfx_view_assign(call->ctx, y, &to, x, &from);
@@ -129,8 +125,7 @@ static cfx_status check_output_size(cfx_call *call, int k, cfx_dim n)
     if (cfx_call_has(call, k) &&
         !cfx_dim_eq(call->env, cfx_value_dim(call->in[k]), n))
         return cfx_call_fail(call, CFX_EINVAL,
-                             "allocated size does not match "
-                             "required size");
+                             "allocated size does not match required size");
     return CFX_OK;
 }
 
@@ -227,12 +222,10 @@ static cfx_status total_of(cfx_call *call, const cfx_tensor *t, int k,
     int64_t sum;
     if (t->rank > 1)
         return cfx_call_fail(call, CFX_ESHAPE,
-                             "repeats must be 0-dim or "
-                             "1-dim tensor");
+                             "repeats must be 0-dim or 1-dim tensor");
     if (t->dtype != CFX_I64 && t->dtype != CFX_I32)
         return cfx_call_fail(call, CFX_EDTYPE,
-                             "repeats has to be Long or Int "
-                             "tensor");
+                             "repeats has to be Long or Int tensor");
     if (call->meta || !t->data) {
         if (!cfx_call_has(call, k))
             return cfx_infer_unknown_extent(call, out);
@@ -297,9 +290,9 @@ static cfx_status interleave_tensor_infer(cfx_call *call)
     bool single = !t->rank || cfx_dim_is(t->shape[0], 1);
     cfx_dim extent = v.rank ? v.shape[axis] : one;
     if (!single && !cfx_dim_eq(env, t->shape[0], extent))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "repeats must have the same "
-                             "size as input along dim");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "repeats must have the same size as input along dim");
     st = total_of(call, t, single && t->data && !call->meta ? 4 : 3, &n);
     if (st)
         return st;
@@ -349,8 +342,8 @@ static cfx_status interleave_tensor_run(cfx_call *call)
     "aten.repeat_interleave."
 
 static const cfx_op repeat_interleave_places = {
-    .schema = "repeat_interleave.Tensor(Tensor repeats, *, SymInt? "
-              "output_size=None) -> Tensor",
+    .schema =
+        "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
     .aliases = "torch. aten.",
     .doc = "Each place as many times as its number says.",
     .infer = places_infer,
@@ -359,8 +352,7 @@ static const cfx_op repeat_interleave_places = {
 
 static const cfx_op repeat_interleave_tensor = {
     .schema =
-        "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? "
-        "dim=None, *, SymInt? output_size=None) -> Tensor",
+        "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
     .aliases = INTERLEAVE "self_Tensor",
     .doc = "Each element as many times as its number says.",
     .flags = CFX_OP_COMPLEX,
@@ -371,8 +363,8 @@ static const cfx_op repeat_interleave_tensor = {
 };
 
 const cfx_op cfx_op__repeat_interleave = {
-    .schema = "repeat_interleave.self_int(Tensor self, SymInt repeats, int? "
-              "dim=None, *, SymInt? output_size=None) -> Tensor",
+    .schema =
+        "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
     .aliases = INTERLEAVE "self_int",
     .doc = "Each element so many times.",
     .flags = CFX_OP_COMPLEX,
@@ -478,21 +470,20 @@ static cfx_status meshgrid_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_ESHAPE, "rank %d is more than %d", n,
                              CFX_MAX_RANK);
     if (!xy && strcmp(indexing, "ij"))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "indexing must be one of \"xy\" "
-                             "or \"ij\", but received: %s",
-                             indexing);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "indexing must be one of \"xy\" or \"ij\", but received: %s",
+            indexing);
     for (int i = 0; i < n; i++) {
         const cfx_tensor *t = cfx_call_item(call, 0, i).u.tensor;
         if (t->rank > 1)
-            return cfx_call_fail(call, CFX_ESHAPE,
-                                 "Expected 0D or 1D tensor "
-                                 "in the tensor list but got rank %d",
-                                 t->rank);
+            return cfx_call_fail(
+                call, CFX_ESHAPE,
+                "Expected 0D or 1D tensor in the tensor list but got rank %d",
+                t->rank);
         if (t->dtype != cfx_call_item(call, 0, 0).u.tensor->dtype)
             return cfx_call_fail(call, CFX_EDTYPE,
-                                 "expects all tensors to "
-                                 "have the same dtype");
+                                 "expects all tensors to have the same dtype");
     }
     cfx_value *item = cfx_calloc(call->ctx, (size_t)n, sizeof(*item));
     cfx_status st = CFX_OK;
@@ -504,8 +495,8 @@ static cfx_status meshgrid_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__meshgrid = {
-    .schema = "meshgrid.indexing(Tensor(a)[*] tensors, *, str? indexing=None) "
-              "-> Tensor(a)[]",
+    .schema =
+        "meshgrid.indexing(Tensor(a)[*] tensors, *, str? indexing=None) -> Tensor(a)[]",
     .aliases = "torch. .default aten.",
     .doc = "Grids of the coordinates that vectors give.",
     .infer = meshgrid_infer,

@@ -137,9 +137,7 @@ static cfx_status invalid(cfx_call *call, cfx_dim numel)
     char s[64];
     cfx_dim_format(numel, s, sizeof(s));
     return cfx_call_fail(call, CFX_ESHAPE,
-                         "shape is invalid for input of "
-                         "size %s",
-                         s);
+                         "shape is invalid for input of size %s", s);
 }
 
 /* Read the list of parameter k; one -1 stands for what is left. */
@@ -172,10 +170,9 @@ cfx_status cfx_infer_size(cfx_call *call, int k, cfx_dim numel, int *rank,
         return cfx_dim_eq(call->env, known, numel) ? CFX_OK
                                                    : invalid(call, numel);
     if (cfx_dim_is(known, 0))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "cannot reshape tensor of 0 "
-                             "elements because the unspecified dimension size "
-                             "-1 can be any value and is ambiguous");
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "cannot reshape tensor of 0 elements because the unspecified dimension size -1 can be any value and is ambiguous");
     if (!cfx_dim_eq(call->env, cfx_dim_mod(call->env, numel, known),
                     cfx_dim_int(0)))
         return invalid(call, numel);
@@ -202,17 +199,14 @@ static cfx_status view_only(cfx_call *call, int rank, const cfx_dim *shape)
     case CFX_A_VIEW:
         return cfx_call_out_view(call, SELF, rank, shape, stride, x->offset);
     case CFX_VIEW_UNKNOWN:
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "whether the size is "
-                             "compatible with the strides depends on symbols; "
-                             "reshape copies where it is not");
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "whether the size is compatible with the strides depends on symbols; reshape copies where it is not");
     case CFX_NO_VIEW: break;
     }
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "view size is not compatible with "
-                         "input tensor's size and stride (at least one "
-                         "dimension spans across two contiguous subspaces). "
-                         "Use .reshape(...) instead.");
+    return cfx_call_fail(
+        call, CFX_EINVAL,
+        "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
 }
 
 /* Copy in the order of the elements, unless the result is a view. */
@@ -287,9 +281,9 @@ static cfx_status flatten_infer(cfx_call *call)
     if (st)
         return st;
     if (from > to)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "flatten() has invalid args: "
-                             "start_dim cannot come after end_dim");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "flatten() has invalid args: start_dim cannot come after end_dim");
     if (x->rank && from == to)
         return cfx_call_out_same(call, SELF);
     for (int i = 0; i < from; i++)
@@ -303,8 +297,8 @@ static cfx_status flatten_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__flatten = {
-    .schema = "flatten.using_ints(Tensor(a) self, int start_dim=0, int "
-              "end_dim=-1) -> Tensor(a)",
+    .schema =
+        "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Join axes start_dim to end_dim into one.",
@@ -434,8 +428,8 @@ static cfx_status unflatten_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__unflatten = {
-    .schema = "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) "
-              "-> Tensor(a)",
+    .schema =
+        "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "One axis as several.",

@@ -80,9 +80,7 @@ static cfx_status need_int(cfx_call *call, cfx_dim d, int64_t *out)
     }
     cfx_dim_format(d, s, sizeof(s));
     return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                         "the number of parts depends "
-                         "on the symbol %s",
-                         s);
+                         "the number of parts depends on the symbol %s", s);
 }
 
 /* ---- split ---- */
@@ -163,9 +161,9 @@ static cfx_status split_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EINVAL,
                              "expects split_size be non-negative");
     if (cfx_dim_is(size, 0) && !cfx_dim_eq(call->env, n, zero))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "split_size can only be 0 if "
-                             "dimension size is 0");
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "split_size can only be 0 if dimension size is 0");
     return split_evenly(call, axis, size);
 }
 
@@ -185,19 +183,18 @@ static cfx_status split_sizes_infer(cfx_call *call)
     for (int i = 0; !st && i < count; i++) {
         cfx_dim size = cfx_call_dim(call, sizes, i);
         if (!cfx_dim_le(env, cfx_dim_int(0), size)) {
-            st = cfx_call_fail(call, CFX_EINVAL,
-                               "split_with_sizes expects "
-                               "split_sizes have only non-negative entries");
+            st = cfx_call_fail(
+                call, CFX_EINVAL,
+                "split_with_sizes expects split_sizes have only non-negative entries");
             break;
         }
         from = cfx_dim_add(env, from, size);
     }
     cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis];
     if (!st && !cfx_dim_eq(env, from, n))
-        st = cfx_call_fail(call, CFX_EINVAL,
-                           "split_with_sizes expects "
-                           "split_sizes to sum exactly to the extent of the "
-                           "dimension");
+        st = cfx_call_fail(
+            call, CFX_EINVAL,
+            "split_with_sizes expects split_sizes to sum exactly to the extent of the dimension");
     from = cfx_dim_int(0);
     for (int i = 0; !st && i < count; i++) {
         cfx_dim size = cfx_call_dim(call, sizes, i);
@@ -208,18 +205,18 @@ static cfx_status split_sizes_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__split_with_sizes = {
-    .schema = "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, "
-              "int dim=0) -> Tensor(a)[]",
+    .schema =
+        "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
     .params = params,
-    .aliases = "torch. Tensor. aten. torch.unsafe_split_with_sizes "
-               "Tensor.unsafe_split_with_sizes",
+    .aliases =
+        "torch. Tensor. aten. torch.unsafe_split_with_sizes Tensor.unsafe_split_with_sizes",
     .doc = "Parts of the given extents.",
     .infer = split_sizes_infer,
 };
 
 static const cfx_op split_sizes = {
-    .schema = "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int "
-              "dim=0) -> Tensor(a)[]",
+    .schema =
+        "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Parts of the given extents.",
@@ -227,8 +224,8 @@ static const cfx_op split_sizes = {
 };
 
 const cfx_op cfx_op__split = {
-    .schema = "split.Tensor(Tensor(a -> *) self, SymInt split_size, int "
-              "dim=0) -> Tensor(a)[]",
+    .schema =
+        "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
     .params = params,
     .aliases = "torch. Tensor. aten. torch.unsafe_split Tensor.unsafe_split",
     .doc = "Parts of one extent, the last one smaller.",
@@ -301,10 +298,10 @@ static cfx_status chunk_infer(cfx_call *call)
     if (st)
         return st;
     if (chunks < 1)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "expects `chunks` to be greater "
-                             "than 0, got: %lld",
-                             (long long)chunks);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "expects `chunks` to be greater than 0, got: %lld",
+            (long long)chunks);
     cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis];
     cfx_dim size = cfx_dim_ceildiv(env, n, cfx_dim_int(chunks));
     if (!cfx_dim_is(n, 0)) {
@@ -320,8 +317,8 @@ static cfx_status chunk_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__chunk = {
-    .schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) "
-              "-> Tensor(a)[]",
+    .schema =
+        "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
     .params = params,
     .aliases = "torch. Tensor. aten. torch.unsafe_chunk Tensor.unsafe_chunk",
     .doc = "So many parts, or fewer, the last one smaller.",
@@ -336,10 +333,10 @@ static cfx_status split_sections(cfx_call *call, int axis, int64_t sections)
     cfx_shape_env *env = call->env;
     struct parts p;
     if (sections < 1)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "number of sections must be "
-                             "larger than 0, got %lld",
-                             (long long)sections);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "number of sections must be larger than 0, got %lld",
+            (long long)sections);
     cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis];
     cfx_dim by = cfx_dim_int(sections), one = cfx_dim_int(1);
     cfx_dim size = cfx_dim_floordiv(env, n, by),
@@ -431,15 +428,14 @@ static cfx_status split_by_tensor(cfx_call *call)
     if (t->dtype != CFX_I64 || t->rank > 1)
         return cfx_call_fail(
             call, CFX_EINVAL,
-            "tensor_split expected tensor_indices_or_sections "
-            "to be an int64 vector or number");
+            "tensor_split expected tensor_indices_or_sections to be an int64 vector or number");
     bool known = !cfx_tensor_is_meta(t) && (!call->meta || call->known);
     if (!known && t->rank && cfx_dim_is_int(t->shape[0]))
         return split_anywhere(call, axis, cfx_dim_value(t->shape[0]));
     if (!known)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "the number of parts is in a tensor whose "
-                             "numbers are not known");
+        return cfx_call_fail(
+            call, CFX_EUNSUPPORTED,
+            "the number of parts is in a tensor whose numbers are not known");
     if (!t->rank)
         return split_sections(call, axis, *(const int64_t *)t->data);
     size_t n = (size_t)cfx_tensor_size(t, 0),
@@ -457,8 +453,8 @@ static cfx_status split_by_tensor(cfx_call *call)
 #define TENSOR_SPLIT "torch.tensor_split Tensor.tensor_split "
 
 static const cfx_op tensor_split_tensor = {
-    .schema = "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, "
-              "Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+    .schema =
+        "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
     .params = params,
     .aliases = TENSOR_SPLIT "aten.tensor_split.tensor_indices_or_sections",
     .doc = "Parts that begin at the places in a tensor.",
@@ -466,8 +462,8 @@ static const cfx_op tensor_split_tensor = {
 };
 
 static const cfx_op tensor_split_indices = {
-    .schema = "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, "
-              "int dim=0) -> Tensor(a)[]",
+    .schema =
+        "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
     .params = params,
     .aliases = TENSOR_SPLIT "aten.tensor_split.indices",
     .doc = "Parts that begin at the given places.",
@@ -476,8 +472,8 @@ static const cfx_op tensor_split_indices = {
 };
 
 const cfx_op cfx_op__tensor_split = {
-    .schema = "tensor_split.sections(Tensor(a -> *) self, SymInt sections, "
-              "int dim=0) -> Tensor(a)[]",
+    .schema =
+        "tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
     .params = params,
     .aliases = TENSOR_SPLIT "aten.tensor_split.sections",
     .doc = "So many parts, the first ones larger.",
@@ -491,11 +487,10 @@ static cfx_status nsplit_axis(cfx_call *call, int *axis)
 {
     int rank = cfx_call_tensor(call, SELF)->rank, need = call->op->code;
     if (rank < (need == 1 ? 1 : need))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "requires a tensor with at "
-                             "least %d dimension%s, but got a tensor with %d "
-                             "dimensions!",
-                             need, need > 1 ? "s" : "", rank);
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "requires a tensor with at least %d dimension%s, but got a tensor with %d dimensions!",
+            need, need > 1 ? "s" : "", rank);
     *axis = need == 1 ? rank > 1 : need == 2 ? 0 : 2;
     return CFX_OK;
 }
@@ -518,11 +513,10 @@ static cfx_status nsplit_infer(cfx_call *call)
     if (sections < 1 ||
         !cfx_dim_eq(env, cfx_dim_mod(env, n, cfx_dim_int(sections)),
                     cfx_dim_int(0)))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "attempted to split along "
-                             "dimension %d, but the size of the dimension is "
-                             "not divisible by the split_size %lld!",
-                             axis, (long long)sections);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "attempted to split along dimension %d, but the size of the dimension is not divisible by the split_size %lld!",
+            axis, (long long)sections);
     return split_sections(call, axis, sections);
 }
 

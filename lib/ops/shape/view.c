@@ -98,10 +98,10 @@ cfx_status cfx_view_select(cfx_call *call, cfx_view *v, int axis,
         char i[64], s[64];
         cfx_dim_format(index, i, sizeof(i));
         cfx_dim_format(n, s, sizeof(s));
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "index %s is out of bounds for "
-                             "dimension %d with size %s",
-                             i, axis, s);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "index %s is out of bounds for dimension %d with size %s", i, axis,
+            s);
     }
     v->offset = cfx_dim_add(env, v->offset,
                             cfx_dim_mul(env, at, v->stride[axis]));
@@ -199,10 +199,10 @@ cfx_status cfx_view_diagonal(cfx_call *call, cfx_view *v, cfx_dim offset,
     if (st)
         return st;
     if (a == b || v->rank < 2)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "diagonal dimensions cannot be identical %lld, "
-                             "%lld",
-                             (long long)dim1, (long long)dim2);
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "diagonal dimensions cannot be identical %lld, %lld",
+            (long long)dim1, (long long)dim2);
     bool above = cfx_dim_le(env, zero, offset);
     cfx_dim shift = above ? offset : cfx_dim_neg(env, offset);
     int cut = above ? b : a;
@@ -387,10 +387,10 @@ cfx_status cfx_view_check_format(cfx_call *call, cfx_memory_format format,
                                                 : rank;
     if (want == rank)
         return CFX_OK;
-    return cfx_call_fail(call, CFX_ESHAPE,
-                         "required rank %d tensor to use "
-                         "channels_last%s format",
-                         want, want == 5 ? "_3d" : "");
+    return cfx_call_fail(
+        call, CFX_ESHAPE,
+        "required rank %d tensor to use channels_last%s format", want,
+        want == 5 ? "_3d" : "");
 }
 
 cfx_status cfx_view_out_in_format(cfx_call *call, cfx_dtype dtype,

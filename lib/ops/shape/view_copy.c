@@ -68,14 +68,12 @@ COPY(slice, ", int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1",
 COPY(diagonal, ", int offset=0, int dim1=0, int dim2=1", "default")
 COPY(unfold, ", int dimension, int size, int step", "default")
 COPY(as_strided,
-     ", SymInt[] size, SymInt[] stride, SymInt? "
-     "storage_offset=None",
+     ", SymInt[] size, SymInt[] stride, SymInt? storage_offset=None",
      "default")
 COPY(alias, "", "default")
 COPY(detach, "", "default")
 COPY_NEXT(, narrow_copy,
-          "narrow_copy(Tensor self, int dim, SymInt start, "
-          "SymInt length)",
+          "narrow_copy(Tensor self, int dim, SymInt start, SymInt length)",
           "narrow.default", "torch. Tensor. aten.", NULL)
 COPY_NEXT(static, squeeze_copy_dims,
           "squeeze_copy.dims(Tensor self, int[] dim)", "squeeze.dims",

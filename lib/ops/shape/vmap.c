@@ -111,8 +111,8 @@ static cfx_status remove_infer(cfx_call *call)
     "torch._functorch.predispatch." name " torch._C._functorch." name
 
 const cfx_op cfx_op___add_batch_dim = {
-    .schema = "_add_batch_dim(Tensor(a) self, int batch_dim, int level) -> "
-              "Tensor(a)",
+    .schema =
+        "_add_batch_dim(Tensor(a) self, int batch_dim, int level) -> Tensor(a)",
     .params = params,
     .aliases = NAMES("_add_batch_dim"),
     .doc = "Within vmap: a tensor whose axis is not seen.",
@@ -122,8 +122,7 @@ const cfx_op cfx_op___add_batch_dim = {
 
 const cfx_op cfx_op___remove_batch_dim = {
     .schema =
-        "_remove_batch_dim(Tensor(a) self, int level, SymInt batch_size, "
-        "int out_dim) -> Tensor(a)",
+        "_remove_batch_dim(Tensor(a) self, int level, SymInt batch_size, int out_dim) -> Tensor(a)",
     .params = params,
     .aliases = NAMES("_remove_batch_dim"),
     .doc = "After vmap: the tensor with the axis that was not seen.",

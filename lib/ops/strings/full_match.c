@@ -146,10 +146,10 @@ static cfx_status match(matcher *m, const cfx_string *text, bool *out)
         return CFX_OK;
     if (got == PCRE2_ERROR_NOMEMORY)
         return cfx_no_memory(m->call->err);
-    return cfx_call_fail(m->call, CFX_ELIMIT,
-                         "the regular expression backtracks too much on a str "
-                         "of %u bytes",
-                         text->len);
+    return cfx_call_fail(
+        m->call, CFX_ELIMIT,
+        "the regular expression backtracks too much on a str of %u bytes",
+        text->len);
 }
 
 static cfx_status full_match_infer(cfx_call *call)
@@ -188,9 +188,9 @@ static cfx_status full_match_infer(cfx_call *call)
 
 static cfx_status full_match_run(cfx_call *call)
 {
-    return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                         "cfx was built without PCRE2, which regular "
-                         "expressions need");
+    return cfx_call_fail(
+        call, CFX_EUNSUPPORTED,
+        "cfx was built without PCRE2, which regular expressions need");
 }
 
 #endif
@@ -198,8 +198,8 @@ static cfx_status full_match_run(cfx_call *call)
 const cfx_op cfx_op__string_full_match = {
     .schema = "string_full_match(any self, str pattern) -> Tensor",
     .aliases = "torch.ops.cfx.string_full_match",
-    .doc = "Does a regular expression in PCRE2's syntax, without captures, "
-           "match each whole str?",
+    .doc =
+        "Does a regular expression in PCRE2's syntax, without captures, match each whole str?",
     .infer = full_match_infer,
     .run = full_match_run,
 };

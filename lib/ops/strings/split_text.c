@@ -143,12 +143,12 @@ static cfx_status split_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__string_split = {
-    .schema = "string_split(any self, str? delimiter=None, "
-              "int? maxsplit=None) -> any",
+    .schema =
+        "string_split(any self, str? delimiter=None, int? maxsplit=None) -> any",
     .params = params,
     .aliases = "torch.ops.cfx.string_split",
-    .doc = "The pieces of each str of a nested list, one axis more: between "
-           "delimiters, or words. Empty str fill the end.",
+    .doc =
+        "The pieces of each str of a nested list, one axis more: between delimiters, or words. Empty str fill the end.",
     .infer = split_infer,
 };
 
@@ -170,8 +170,8 @@ static cfx_status lengths_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__string_split_lengths = {
-    .schema = "string_split_lengths(any self, str? delimiter=None, "
-              "int? maxsplit=None) -> Tensor",
+    .schema =
+        "string_split_lengths(any self, str? delimiter=None, int? maxsplit=None) -> Tensor",
     .params = params,
     .aliases = "torch.ops.cfx.string_split_lengths",
     .doc = "How many pieces string_split makes of each str.",

@@ -26,10 +26,9 @@ static cfx_status find_change(const cfx_call *call, change_fn **out)
                                     : NULL;
     return *out || !strcmp(name, "NONE")
                ? CFX_OK
-               : cfx_call_fail(call, CFX_EINVAL,
-                               "case_change is UPPER, LOWER or NONE, not "
-                               "'%.40s'",
-                               name);
+               : cfx_call_fail(
+                     call, CFX_EINVAL,
+                     "case_change is UPPER, LOWER or NONE, not '%.40s'", name);
 }
 
 /* A copy of a text with each character changed; bytes that are no UTF-8 stay.
@@ -171,11 +170,11 @@ static cfx_status normalize_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__string_normalize = {
-    .schema = "string_normalize(any self, str case_change='NONE', "
-              "bool case_sensitive=False, str[] stopwords=[]) -> any",
+    .schema =
+        "string_normalize(any self, str case_change='NONE', bool case_sensitive=False, str[] stopwords=[]) -> any",
     .params = params,
     .aliases = "torch.ops.cfx.string_normalize",
-    .doc = "The str that are no stop words, in upper or lower case; one empty "
-           "str if none is left.",
+    .doc =
+        "The str that are no stop words, in upper or lower case; one empty str if none is left.",
     .infer = normalize_infer,
 };

@@ -100,10 +100,10 @@ static cfx_status broadcast(pairs *p)
             int at = i - (p->rank - from[k]->rank);
             int64_t one = at < 0 ? 1 : from[k]->shape[at];
             if (one != 1 && size != 1 && one != size)
-                return cfx_call_fail(p->s.call, CFX_ESHAPE,
-                                     "lists of %lld and %lld items do not "
-                                     "broadcast",
-                                     (long long)size, (long long)one);
+                return cfx_call_fail(
+                    p->s.call, CFX_ESHAPE,
+                    "lists of %lld and %lld items do not broadcast",
+                    (long long)size, (long long)one);
             size = one != 1 ? one : size;
         }
         p->shape[i] = size;
@@ -210,8 +210,8 @@ static cfx_status equal_run(cfx_call *call)
 const cfx_op cfx_op__string_equal = {
     .schema = "string_equal(any self, any other) -> Tensor",
     .aliases = "torch.ops.cfx.string_equal",
-    .doc = "Are the str of two nested lists equal, one by one, with "
-           "broadcasting?",
+    .doc =
+        "Are the str of two nested lists equal, one by one, with broadcasting?",
     .infer = equal_infer,
     .run = equal_run,
 };
@@ -253,8 +253,8 @@ static cfx_status index_run(cfx_call *call)
 const cfx_op cfx_op__string_index = {
     .schema = "string_index(any self, str[] keys) -> Tensor",
     .aliases = "torch.ops.cfx.string_index",
-    .doc = "The place of each str among the keys, the first of equal ones; "
-           "their number where it is none of them.",
+    .doc =
+        "The place of each str among the keys, the first of equal ones; their number where it is none of them.",
     .infer = index_infer,
     .run = index_run,
 };
