@@ -48,11 +48,11 @@ static void *counted_alloc(size_t size, void *ctx)
 
 static void counted_free(void *p, void *ctx)
 {
-    char *block = (char *)p - HEADER;
     size_t n;
 
     if (!p)
         return;
+    char *block = (char *)p - HEADER;
     memcpy(&n, block, sizeof(n));
     cfx_free(ctx, block, n);
 }
