@@ -5,7 +5,7 @@
 #include "interp/passes/functionalize.h"
 
 #include "interp/rewrite/binding.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 
 /* Does a node give a view of some input or state? */
 static cfx_status gives_view(const cfx_node *n, bool *yes, cfx_error *err)
@@ -41,9 +41,9 @@ static cfx_status is_consumed(const cfx_node *n, bool *yes, cfx_error *err)
  * one may change it. */
 static bool keeps_type(const cfx_node *n)
 {
-    cfx_value x = cfx_extract__known(n->args[0].u.node);
+    cfx_value x = cfx_node__known(n->args[0].u.node);
     for (uint32_t i = 0; i < n->ninputs; i++) {
-        cfx_value y = cfx_extract__known(cfx_node_input(n, i));
+        cfx_value y = cfx_node__known(cfx_node_input(n, i));
         if (x.kind == CFX_TENSOR && y.kind == CFX_TENSOR &&
             x.u.tensor->dtype != y.u.tensor->dtype)
             return false;

@@ -22,7 +22,7 @@
 #include <cfx/ops.h>
 
 #include "interp/rewrite/rewrite_rules.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 
 static cfx_value tensor(cfx_tensor *t)
 {
@@ -137,8 +137,8 @@ static int64_t channels_of(const layer *l, const cfx_tensor *weight)
 
 static int known_rank(const cfx_node *n)
 {
-    cfx_value v = n ? cfx_extract__known(n) : CFX_NOTHING;
-    return v.kind == CFX_TENSOR ? v.u.tensor->rank : 0;
+    const cfx_tensor *t = cfx_node__known_tensor(n);
+    return t ? t->rank : 0;
 }
 
 /* The rank of what the norm reads and gives; 0: not known. BatchNorm1d takes rows and

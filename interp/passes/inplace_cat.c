@@ -19,7 +19,7 @@
 #include "graph/aliases.h"
 #include "interp/rewrite/affine.h"
 #include "interp/rewrite/retrace.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 
 /* The tensor that a node's value is a part of, and the index along an axis at which
  * the part begins. */
@@ -45,12 +45,6 @@ typedef struct joined {
 } joined;
 
 /* ---- Concatenations ---- */
-
-static const cfx_tensor *known_tensor(const cfx_node *n)
-{
-    cfx_value v = cfx_extract__known(n);
-    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
-}
 
 static bool has_numbers(const cfx_tensor *t)
 {
@@ -118,7 +112,7 @@ static bool find_joined(joiner *j, joined *c, cfx_node *n)
     cfx_value dim = cfx_pass__arg(n, schema, "dim");
     *c = (joined){.n = n,
                   .list = cfx_pass__arg(n, schema, "tensors"),
-                  .t = known_tensor(n)};
+                  .t = cfx_node__known_tensor(n)};
     if (!c->t || !cfx_value_is_seq(c->list) || !c->list.u.seq->len ||
         (dim.kind && dim.kind != CFX_INT))
         return false;
@@ -135,7 +129,7 @@ static cfx_node *part_at(const joined *c, uint32_t i)
 
 static int64_t extent(const joined *c, const cfx_node *part)
 {
-    return cfx_dim_value(known_tensor(part)->shape[c->axis]);
+    return cfx_dim_value(cfx_node__known_tensor(part)->shape[c->axis]);
 }
 
 /* ---- Calls that can write to a part ---- */
@@ -160,7 +154,7 @@ static bool is_movable(joiner *j, const joined *c, uint32_t i)
 {
     char name[256];
     const cfx_node *n = part_at(c, i);
-    const cfx_tensor *t = n ? known_tensor(n) : NULL;
+    const cfx_tensor *t = n ? cfx_node__known_tensor(n) : NULL;
     return t && t->dtype == c->t->dtype && t->rank == c->t->rank &&
            has_parts(t, c->axis) && is_apart(j, n) &&
            !cfx_effects_any(cfx_aliases__effects(&j->aliases, n)) &&
@@ -323,14 +317,14 @@ static cfx_status join_all(joiner *j)
 static bool takes_tensors(const cfx_graph *g)
 {
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        if (n->op == CFX_PLACEHOLDER && !known_tensor(n))
+        if (n->op == CFX_PLACEHOLDER && !cfx_node__known_tensor(n))
             return false;
     return true;
 }
 
 static cfx_status assert_input(const joiner *j, cfx_node *n, cfx_node *before)
 {
-    const cfx_tensor *t = known_tensor(n);
+    const cfx_tensor *t = cfx_node__known_tensor(n);
     cfx_node *y = call_with_size(
         j, "torch.ops.aten._assert_tensor_metadata.default",
         cfx_value_of_node(n), t, before);
@@ -351,7 +345,7 @@ static cfx_status assert_inputs(const joiner *j)
             body = cfx_node_next(n);
     for (cfx_node *n = cfx_graph_first(j->p->graph); n && !st;
          n = cfx_node_next(n))
-        if (n->op == CFX_PLACEHOLDER && has_numbers(known_tensor(n)))
+        if (n->op == CFX_PLACEHOLDER && has_numbers(cfx_node__known_tensor(n)))
             st = assert_input(j, n, body);
     return st;
 }
@@ -363,7 +357,7 @@ static cfx_status forget_strides(const joiner *j)
     for (cfx_node *n = cfx_graph_first(j->p->graph); n && !st;
          n = cfx_node_next(n))
         if (!cfx_aliases__is_later(&j->aliases, n) && j->place[n->id].whole)
-            st = cfx_extract__forget(n, j->p->err);
+            st = cfx_node__forget_known(n, j->p->err);
     return st;
 }
 

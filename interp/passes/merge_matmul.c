@@ -52,7 +52,7 @@ static bool is_product(const cfx_node *n)
 /* Return what is known of a node's value; NULL if nothing is. */
 static const cfx_tensor *known(merger *m, const cfx_node *n)
 {
-    cfx_value v = cfx_extract__known(n);
+    cfx_value v = cfx_node__known(n);
     if (v.kind != CFX_TENSOR && n->op == CFX_GET_ATTR &&
         cfx_module_fetch_attr(&v, m->p->gm, n->target->text, NULL))
         return NULL;
@@ -208,7 +208,7 @@ static cfx_status make_items(merger *m, const group *g, cfx_node *parts,
         st = item ? cfx_node_inherit(item, m->node[i], p->err) : p->err->code;
         if (!st)
             st = cfx_node_set_meta(item, "tensor_meta",
-                                   cfx_extract__known(m->node[i]), p->err);
+                                   cfx_node__known(m->node[i]), p->err);
         items[k] = cfx_value_of_node(item);
         p->changed++;
     }

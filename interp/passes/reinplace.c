@@ -21,6 +21,7 @@
 
 #include "base/util.h"
 #include "graph/aliases.h"
+#include "graph/graph_impl.h"
 #include "interp/rewrite/affine.h"
 #include "interp/rewrite/binding.h"
 
@@ -29,17 +30,6 @@ typedef struct reinplacer {
     cfx_graph_kinds kinds;
     cfx_aliases aliases;
 } reinplacer;
-
-static const cfx_tensor *meta_of(const cfx_node *n)
-{
-    static const char *const keys[] = {"tensor_meta", "val"};
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-        cfx_value v = cfx_node_meta(n, keys[i]);
-        if (v.kind == CFX_TENSOR)
-            return v.u.tensor;
-    }
-    return NULL;
-}
 
 /* ---- One call ---- */
 
@@ -114,8 +104,8 @@ static cfx_node *reusable_argument(reinplacer *r, const cfx_node *n)
     uint32_t set = cfx_aliases__set(a, x);
     if (cfx_aliases__is(a, set, CFX_ALIAS_OUTLIVES) ||
         a->last_use[set] > a->life.place[n->id] ||
-        !same_layout(meta_of(x), meta_of(n)) || !stands_alone(r, n, x) ||
-        cfx_effects_any(cfx_aliases__effects(a, n)))
+        !same_layout(cfx_node__known_tensor(x), cfx_node__known_tensor(n)) ||
+        !stands_alone(r, n, x) || cfx_effects_any(cfx_aliases__effects(a, n)))
         return NULL;
     return x;
 }

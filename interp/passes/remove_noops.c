@@ -13,7 +13,7 @@
 #include "interp/rewrite/affine.h"
 
 #include "interp/rewrite/binding.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 #include "op/op_impl.h"
 
 /* One sample of rank 0; for other ranks one for each axis that is long. */
@@ -184,7 +184,7 @@ static cfx_status try_on(trial *t, const cfx_node *n, cfx_tensor *x,
 
 static cfx_status is_noop(trial *t, const cfx_node *n, bool *yes)
 {
-    cfx_value known = cfx_extract__known(cfx_node_input(n, 0));
+    cfx_value known = cfx_node__known(cfx_node_input(n, 0));
     cfx_effects effects;
     bool fits, same;
     *yes = false;

@@ -11,7 +11,7 @@
 #include "base/util.h"
 #include "interp/passes/functionalize.h"
 #include "interp/quantize/quantize_impl.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 #include "nn/module_impl.h"
 #include "tensor/storage.h"
 
@@ -134,7 +134,7 @@ static cfx_status note_shapes(cfx_module *gm, const cfx_value *inputs,
     const cfx_node *at = cfx_graph_first(cfx_graph_module_graph(gm));
     cfx_value given, metas = CFX_NOTHING;
     cfx_scope s;
-    while (at && !cfx_extract__known(at).kind)
+    while (at && !cfx_node__known(at).kind)
         at = cfx_node_next(at);
     *noted = n && !at;
     if (!*noted)
@@ -158,7 +158,7 @@ static cfx_status forget_shapes(cfx_module *gm, cfx_error *err)
     cfx_status st = CFX_OK;
     for (cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm)); n && !st;
          n = cfx_node_next(n))
-        st = cfx_extract__forget(n, err);
+        st = cfx_node__forget_known(n, err);
     return st;
 }
 

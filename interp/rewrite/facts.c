@@ -3,7 +3,7 @@
  */
 #include "interp/rewrite/facts.h"
 
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 
 static cfx_facts *facts_of(cfx_pass_call *p)
 {
@@ -53,7 +53,7 @@ cfx_status cfx_facts__forget(cfx_pass_call *p)
 
 bool cfx_facts__is_tensor(cfx_pass_call *p, const cfx_node *n)
 {
-    cfx_value known = cfx_extract__known(n);
+    cfx_value known = cfx_node__known(n);
     if (known.kind)
         return known.kind == CFX_TENSOR;
     const cfx_graph_kinds *k = cfx_facts__kinds(p);
@@ -62,7 +62,6 @@ bool cfx_facts__is_tensor(cfx_pass_call *p, const cfx_node *n)
 
 bool cfx_facts__is_float(const cfx_node *n)
 {
-    cfx_value v = cfx_extract__known(n);
-    return v.kind == CFX_TENSOR &&
-           cfx_dtype_is_float((cfx_dtype)v.u.tensor->dtype);
+    const cfx_tensor *t = cfx_node__known_tensor(n);
+    return t && cfx_dtype_is_float((cfx_dtype)t->dtype);
 }

@@ -55,7 +55,7 @@ static bool is_tensor(void *user, cfx_value v)
 /* True if the node's value is known to contain no tensor. */
 static bool has_no_tensor(const cfx_node *n)
 {
-    cfx_value v = cfx_extract__known(n);
+    cfx_value v = cfx_node__known(n);
     return v.kind && !cfx_value_any(v, is_tensor, NULL);
 }
 

@@ -31,7 +31,7 @@ typedef struct splitting {
 
 static bool gives_tensor(const cfx_node *n)
 {
-    cfx_value v = cfx_extract__known(n);
+    cfx_value v = cfx_node__known(n);
     return !v.kind || v.kind == CFX_TENSOR;
 }
 

@@ -42,26 +42,6 @@ void cfx_extract__bucket(uint32_t n, const uint32_t *key, uint32_t nkeys,
 
 /* ---- Nodes ---- */
 
-/* The meta that tells a node's value. */
-static const char *const keys[] = {"val", "tensor_meta", "example_value"};
-enum { NKEYS = sizeof(keys) / sizeof(*keys) };
-
-cfx_value cfx_extract__known(const cfx_node *n)
-{
-    cfx_value v = CFX_NOTHING;
-    for (size_t i = 0; i < NKEYS && !v.kind; i++)
-        v = cfx_node_meta(n, keys[i]);
-    return v;
-}
-
-cfx_status cfx_extract__forget(cfx_node *n, cfx_error *err)
-{
-    cfx_status st = CFX_OK;
-    for (size_t i = 0; i < NKEYS && !st; i++)
-        st = cfx_node_set_meta(n, keys[i], CFX_NOTHING, err);
-    return st;
-}
-
 static cfx_value in_env(void *user, cfx_node *n)
 {
     cfx_node *const *env = user;

@@ -72,12 +72,6 @@ cfx_status cfx_extract__module_take(cfx_module **out, const cfx_module *like,
                                     cfx_graph *g, const char *class_name,
                                     cfx_error *err);
 
-/* Return what shape propagation or a tracer recorded about a node's value: meta
- * "val", "tensor_meta" or "example_value"; absent if there is none. */
-cfx_value cfx_extract__known(const cfx_node *n);
-/* Remove it, since the value is another one. Fails with CFX_ENOMEM. */
-cfx_status cfx_extract__forget(cfx_node *n, cfx_error *err);
-
 /* Allocate zeroed scratch memory. Returns NULL and sets err if it is
  * lacking. */
 void *cfx_extract__scratch(cfx_arena *a, size_t n, size_t size,

@@ -160,7 +160,7 @@ static cfx_status inputs_in_meta(const cfx_graph *g, cfx_value *in, size_t *n,
     for (const cfx_node *at = cfx_graph_first(g); at; at = cfx_node_next(at)) {
         if (at->op != CFX_PLACEHOLDER)
             continue;
-        in[*n] = cfx_extract__known(at);
+        in[*n] = cfx_node__known(at);
         if (!in[*n].kind)
             return cfx_fail(err, CFX_EINVAL,
                             "the shape of the input '%s' is not known",

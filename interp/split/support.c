@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 
 bool cfx_support_all(void *user, const cfx_node *n)
 {
@@ -35,7 +35,7 @@ bool cfx_support_not_named(void *user, const cfx_node *n)
 
 static int dtype_of(const cfx_node *n)
 {
-    cfx_value v = cfx_extract__known(n);
+    cfx_value v = cfx_node__known(n);
     return v.kind == CFX_TENSOR ? v.u.tensor->dtype : -1;
 }
 

@@ -199,6 +199,26 @@ cfx_status cfx_graph__rename_new(cfx_node *n, const char *candidate,
 /* Give n a name that an erased node had; does nothing if it is not free. */
 void cfx_node__take_free_name(cfx_node *n, const char *name);
 
+/* ---- What passes ask of nodes ---- */
+
+CFX_INLINE cfx_node *cfx_value__node(cfx_value v)
+{
+    return v.kind == CFX_NODE ? v.u.node : NULL;
+}
+
+/* Argument i, if it is a node. */
+CFX_INLINE cfx_node *cfx_node__arg(const cfx_node *n, uint32_t i)
+{
+    return i < n->nargs ? cfx_value__node(n->args[i]) : NULL;
+}
+
+/* What shape propagation or a tracer recorded of a node's value: meta "val",
+ * "tensor_meta" or "example_value"; absent or NULL if there is none. */
+cfx_value cfx_node__known(const cfx_node *n);
+const cfx_tensor *cfx_node__known_tensor(const cfx_node *n);
+/* Remove it, since the value is another one. Fails with CFX_ENOMEM. */
+cfx_status cfx_node__forget_known(cfx_node *n, cfx_error *err);
+
 /* Copy provenance, type and facts about the value (tensor_meta, val) to the node that
  * replaces `from`. */
 cfx_status cfx_node__keep_meta(cfx_node *to, const cfx_node *from,

@@ -124,15 +124,42 @@ const char *cfx_node__module_class(const cfx_node *n, const char *path,
     return NULL;
 }
 
+/* ---- What is known of values ---- */
+
+static const char *const value_keys[] = {"val", "tensor_meta",
+                                         "example_value"};
+enum { NVALUE_KEYS = sizeof(value_keys) / sizeof(*value_keys) };
+
+cfx_value cfx_node__known(const cfx_node *n)
+{
+    cfx_value v = CFX_NOTHING;
+    for (size_t i = 0; i < NVALUE_KEYS && !v.kind; i++)
+        v = cfx_node_meta(n, value_keys[i]);
+    return v;
+}
+
+const cfx_tensor *cfx_node__known_tensor(const cfx_node *n)
+{
+    cfx_value v = cfx_node__known(n);
+    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
+}
+
+cfx_status cfx_node__forget_known(cfx_node *n, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+    for (size_t i = 0; i < NVALUE_KEYS && !st; i++)
+        st = cfx_node_set_meta(n, value_keys[i], CFX_NOTHING, err);
+    return st;
+}
+
 cfx_status cfx_node__keep_meta(cfx_node *to, const cfx_node *from,
                                cfx_error *err)
 {
-    static const char *const keys[] = {"tensor_meta", "val", "example_value"};
     cfx_status st = cfx_node_inherit(to, from, err);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !st; i++) {
-        cfx_value v = cfx_node_meta(from, keys[i]);
+    for (size_t i = 0; i < NVALUE_KEYS && !st; i++) {
+        cfx_value v = cfx_node_meta(from, value_keys[i]);
         if (v.kind)
-            st = cfx_node_set_meta(to, keys[i], v, err);
+            st = cfx_node_set_meta(to, value_keys[i], v, err);
     }
     if (!st && from->type && !to->type)
         st = cfx_node_set_type(to, from->type->text, err);

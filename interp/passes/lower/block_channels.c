@@ -15,37 +15,25 @@
 #include <cfx/ops.h>
 
 #include "interp/passes/lower/block_activation.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 
 /* ---- Facts about nodes ---- */
 
-const cfx_tensor *cfx_block__tensor(const cfx_node *n)
-{
-    cfx_value v = cfx_extract__known(n);
-    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
-}
-
 bool cfx_block__is_image(const cfx_node *n)
 {
-    const cfx_tensor *t = cfx_block__tensor(n);
+    const cfx_tensor *t = cfx_node__known_tensor(n);
     return t && t->rank == 4 && t->dtype == CFX_F32;
 }
 
 int64_t cfx_block__channels(const cfx_node *n)
 {
-    cfx_dim c = cfx_block__tensor(n)->shape[1];
+    cfx_dim c = cfx_node__known_tensor(n)->shape[1];
     return cfx_dim_is_int(c) ? cfx_dim_value(c) : 0;
-}
-
-cfx_node *cfx_block__node_arg(const cfx_node *n, uint32_t i)
-{
-    return i < n->nargs && n->args[i].kind == CFX_NODE ? n->args[i].u.node
-                                                       : NULL;
 }
 
 cfx_node *cfx_block__form(const cfx_node *n)
 {
-    return cfx_node_is(n, "from_blocked") ? cfx_block__node_arg(n, 0) : NULL;
+    return cfx_node_is(n, "from_blocked") ? cfx_node__arg(n, 0) : NULL;
 }
 
 static bool is_conv(const cfx_node *n)
@@ -154,13 +142,14 @@ static bool may_view(const cfx_blocker *b, const cfx_node *n)
 {
     bool owns = cfx_node_is(n, "add") || cfx_node_is(n, "mul") ||
                 cfx_block__calls(b->p, n, "MaxPool2d", "max_pool2d");
-    return effects_of(b, n).input_views && !(owns && cfx_block__tensor(n));
+    return effects_of(b, n).input_views &&
+           !(owns && cfx_node__known_tensor(n));
 }
 
 /* An activation in place, of a value that nothing else reads. */
 static bool is_last_reader(const cfx_blocker *b, const cfx_node *n)
 {
-    const cfx_node *x = cfx_block__node_arg(n, 0);
+    const cfx_node *x = cfx_node__arg(n, 0);
     return x && x->nusers == 1 && cfx_block__is_elementwise(b->p, n);
 }
 

@@ -30,14 +30,10 @@ cfx_block_rule cfx_block__cat;
 
 /* ---- Facts about nodes ---- */
 
-/* The tensor that the meta of n shows; or NULL. */
-const cfx_tensor *cfx_block__tensor(const cfx_node *n);
 /* Is n a float32 tensor of four axes? */
 bool cfx_block__is_image(const cfx_node *n);
 /* The channels of an image; 0 if they are not known. */
 int64_t cfx_block__channels(const cfx_node *n);
-/* Argument i if it is a node; else NULL. */
-cfx_node *cfx_block__node_arg(const cfx_node *n, uint32_t i);
 /* Does n call the module type, or the operator? */
 bool cfx_block__calls(const cfx_pass_call *p, const cfx_node *n,
                       const char *type, const char *op);

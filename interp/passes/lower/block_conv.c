@@ -28,7 +28,7 @@ static cfx_value setting(const conv *c, const char *name, int64_t init)
 
 static bool find_conv(conv *c, cfx_node *n)
 {
-    c->x = cfx_block__node_arg(n, 0);
+    c->x = cfx_node__arg(n, 0);
     if (!cfx_layer__find(&c->l, c->b->p, n) || c->l.kind != LAYER_CONV ||
         (c->l.axes && c->l.axes != 2) || !c->x || !cfx_block__is_image(c->x) ||
         !cfx_block__is_image(n))
@@ -99,8 +99,8 @@ static bool takes_winograd(const conv *c)
     if (!can_take_winograd(c))
         return false;
     return cfx_value_is_none(list)
-               ? cfx_winograd__wins(c->l.weight, cfx_block__tensor(c->l.n),
-                                    has_pairs(p))
+               ? cfx_winograd__wins(
+                     c->l.weight, cfx_node__known_tensor(c->l.n), has_pairs(p))
                : cfx_pass__lists(list, "*") || lists(list, c->l.n);
 }
 
@@ -125,7 +125,7 @@ static bool can_pack(conv *c)
  * to multiply than numbers of x; or NULL. */
 static cfx_node *scaled_input(const conv *c)
 {
-    const cfx_tensor *x = cfx_block__tensor(c->x), *w = c->l.weight;
+    const cfx_tensor *x = cfx_node__known_tensor(c->x), *w = c->l.weight;
     cfx_node *y = cfx_block__form(c->x);
     if (!y || !cfx_aliases__is_later(&c->b->aliases, y) ||
         !cfx_block__is_scaled(y) || y->nusers != 1 || c->x->nusers != 1 ||

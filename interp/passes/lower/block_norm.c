@@ -65,7 +65,7 @@ static cfx_value build_norm(cfx_scope *s, const cfx_node *n, void *user)
 cfx_status cfx_block__norm(cfx_blocker *b, cfx_node *n, cfx_node **next,
                            bool *done)
 {
-    cfx_node *x = cfx_block__node_arg(n, 0);
+    cfx_node *x = cfx_node__arg(n, 0);
     norm from;
     if (!cfx_norm__find(&from, b->p, n) || !from.module || from.training ||
         !from.running || !x || !cfx_block__is_image(x) ||

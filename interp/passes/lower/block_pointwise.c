@@ -5,7 +5,7 @@
 
 #include "interp/passes/lower/block_activation.h"
 #include "interp/passes/lower/block_channels.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 
 /* ---- Activations ---- */
 
@@ -54,7 +54,7 @@ static cfx_status swap(cfx_blocker *b, cfx_node *n, cfx_node *x)
         st = cfx_node_update_arg(n, 0, cfx_value_of_node(cfx_block__form(x)),
                                  p->err);
     if (!st)
-        st = cfx_extract__forget(n, p->err);
+        st = cfx_node__forget_known(n, p->err);
     p->changed += 2;
     return st;
 }
@@ -62,7 +62,7 @@ static cfx_status swap(cfx_blocker *b, cfx_node *n, cfx_node *x)
 cfx_status cfx_block__activation(cfx_blocker *b, cfx_node *n, cfx_node **next,
                                  bool *done)
 {
-    cfx_node *x = cfx_block__node_arg(n, 0);
+    cfx_node *x = cfx_node__arg(n, 0);
     cfx_activation_call act;
     (void)next;
     if (!x || !cfx_block__form(x) || !cfx_block__is_elementwise(b->p, n))
@@ -89,14 +89,15 @@ typedef struct pair {
 
 static bool is_pixel(const cfx_node *n)
 {
-    const cfx_tensor *x = cfx_block__tensor(n);
+    const cfx_tensor *x = cfx_node__known_tensor(n);
     return cfx_dim_is(x->shape[2], 1) && cfx_dim_is(x->shape[3], 1);
 }
 
 static bool have_same_axes(const cfx_node *a, const cfx_node *b, int first,
                            int end)
 {
-    const cfx_tensor *x = cfx_block__tensor(a), *y = cfx_block__tensor(b);
+    const cfx_tensor *x = cfx_node__known_tensor(a),
+                     *y = cfx_node__known_tensor(b);
     for (int i = first; i < end; i++)
         if (!cfx_dim_same(x->shape[i], y->shape[i]))
             return false;
@@ -122,7 +123,7 @@ static bool find_pair(cfx_blocker *b, pair *a, const cfx_node *n)
         n->nkwargs || !cfx_block__is_image(n))
         return false;
     for (int i = 0; i < 2; i++) {
-        a->in[i] = cfx_block__node_arg(n, (uint32_t)i);
+        a->in[i] = cfx_node__arg(n, (uint32_t)i);
         if (!a->in[i] || !cfx_block__is_image(a->in[i]))
             return false;
         a->blocked[i] = cfx_block__known(b, a->in[i]);
@@ -136,7 +137,7 @@ static bool find_pair(cfx_blocker *b, pair *a, const cfx_node *n)
 
 bool cfx_block__is_scaled(const cfx_node *n)
 {
-    const cfx_node *pixel = cfx_block__node_arg(n, 1);
+    const cfx_node *pixel = cfx_node__arg(n, 1);
     return cfx_node_is(n, "blocked_conv2d") && n->nargs == 2 && !n->nkwargs &&
            pixel && pixel->op == CFX_CALL_FUNCTION;
 }

@@ -28,7 +28,7 @@ static bool is_literal(cfx_value v)
 static bool find_window(window *w, cfx_blocker *b, const cfx_node *n)
 {
     const cfx_pass_call *p = b->p;
-    cfx_node *x = cfx_block__node_arg(n, 0);
+    cfx_node *x = cfx_node__arg(n, 0);
     w->mean = cfx_block__calls(p, n, "AvgPool2d", "avg_pool2d");
     if ((!w->mean && !cfx_block__calls(p, n, "MaxPool2d", "max_pool2d")) ||
         !x || !cfx_block__is_image(x) || !cfx_block__is_image(n) ||
@@ -122,7 +122,7 @@ static bool is_mean(const cfx_pass_call *p, const cfx_node *n)
 static cfx_value build_mean(cfx_scope *s, const cfx_node *n, void *user)
 {
     const image *m = user;
-    bool keeps = cfx_block__tensor(n)->rank == 4;
+    bool keeps = cfx_node__known_tensor(n)->rank == 4;
     cfx_value axes = cfx_list(s, cfx_int(2), cfx_int(3));
     cfx_value y = cfx_mean(s, cfx_value_of_node(m->x), .dim = axes,
                            .keepdim = cfx_bool(true));
@@ -135,8 +135,8 @@ static cfx_value build_mean(cfx_scope *s, const cfx_node *n, void *user)
 cfx_status cfx_block__mean(cfx_blocker *b, cfx_node *n, cfx_node **next,
                            bool *done)
 {
-    cfx_node *x = cfx_block__node_arg(n, 0);
-    if (!x || !cfx_block__is_image(x) || !cfx_block__tensor(n) ||
+    cfx_node *x = cfx_node__arg(n, 0);
+    if (!x || !cfx_block__is_image(x) || !cfx_node__known_tensor(n) ||
         !is_mean(b->p, n))
         return CFX_OK;
     image m = {cfx_block__known(b, x), cfx_block__channels(x)};
@@ -152,7 +152,8 @@ cfx_status cfx_block__mean(cfx_blocker *b, cfx_node *n, cfx_node **next,
 static bool drops_pixel(const cfx_pass_call *p, const cfx_node *n,
                         const cfx_node *x)
 {
-    const cfx_tensor *from = cfx_block__tensor(x), *to = cfx_block__tensor(n);
+    const cfx_tensor *from = cfx_node__known_tensor(x),
+                     *to = cfx_node__known_tensor(n);
     if (!cfx_block__calls(p, n, "Flatten", "flatten") &&
         !cfx_node_is(n, "view") && !cfx_node_is(n, "reshape") &&
         !cfx_node_is(n, "squeeze"))
@@ -173,7 +174,7 @@ static cfx_value build_flatten(cfx_scope *s, const cfx_node *n, void *user)
 cfx_status cfx_block__flatten(cfx_blocker *b, cfx_node *n, cfx_node **next,
                               bool *done)
 {
-    cfx_node *x = cfx_block__node_arg(n, 0);
+    cfx_node *x = cfx_node__arg(n, 0);
     if (!x || !cfx_block__form(x) || !cfx_block__is_image(x) ||
         !drops_pixel(b->p, n, x))
         return CFX_OK;

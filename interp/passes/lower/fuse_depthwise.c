@@ -11,7 +11,7 @@
 #include "graph/aliases.h"
 #include "interp/rewrite/affine.h"
 #include "interp/rewrite/retrace.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 #include "ops/blocked/blocked_ops.h"
 
 /* Two convolutions. */
@@ -25,7 +25,7 @@ static const cfx_tensor *operand(const cfx_node *n, uint32_t i)
     if (!cfx_node_is(n, "blocked_conv2d") || n->nargs != 2 ||
         n->args[0].kind != CFX_NODE || n->args[1].kind != CFX_NODE)
         return NULL;
-    cfx_value v = cfx_extract__known(n->args[i].u.node);
+    cfx_value v = cfx_node__known(n->args[i].u.node);
     return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
 }
 

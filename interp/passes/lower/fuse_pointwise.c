@@ -29,12 +29,6 @@ typedef struct fuser {
     uint32_t ids;
 } fuser;
 
-static const cfx_tensor *tensor_of(const cfx_node *n)
-{
-    cfx_value v = cfx_extract__known(n);
-    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
-}
-
 /* ---- Which nodes are steps ---- */
 
 /* A scope of metas that looks at the operators that are called. */
@@ -78,7 +72,7 @@ static const cfx_scope_class trial_class = {
 static bool put_metas(cfx_value *to, const cfx_value *from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        to[i] = from[i].kind == CFX_NODE ? cfx_extract__known(from[i].u.node)
+        to[i] = from[i].kind == CFX_NODE ? cfx_node__known(from[i].u.node)
                                          : from[i];
         if (!to[i].kind || cfx_value_is_seq(to[i]) || to[i].kind == CFX_DICT ||
             is_complex(to[i]))
@@ -110,8 +104,8 @@ static bool tries_as_loop(cfx_pass_call *p, const cfx_node *n)
     cfx_value args[CFX_FUSED_ARGS], kwargs[2 * CFX_FUSED_ARGS],
         out = CFX_NOTHING;
     trial t = {.loops = true};
-    if (!cfx_node_is_call(n) || !tensor_of(n) ||
-        is_complex(cfx_extract__known(n)) || n->nargs > CFX_FUSED_ARGS ||
+    if (!cfx_node_is_call(n) || !cfx_node__known_tensor(n) ||
+        is_complex(cfx_node__known(n)) || n->nargs > CFX_FUSED_ARGS ||
         n->nkwargs > CFX_FUSED_ARGS || !put_metas(args, n->args, n->nargs) ||
         !put_metas(kwargs, n->kwargs, 2 * (size_t)n->nkwargs))
         return false;
@@ -194,7 +188,8 @@ static bool reads_written(fuser *f, const cfx_node *n)
 static bool joins(fuser *f, const group *g, const cfx_node *n)
 {
     if (!f->is_step[n->id] || has_step(g, n) || g->nsteps == CFX_FUSED_STEPS ||
-        !same_shape(tensor_of(n), tensor_of(g->step[0])) ||
+        !same_shape(cfx_node__known_tensor(n),
+                    cfx_node__known_tensor(g->step[0])) ||
         cfx_aliases__is_written(&f->aliases, n) || reads_written(f, n))
         return false;
     for (const cfx_use *u = n->first_user; u; u = u->next)
@@ -233,8 +228,8 @@ static bool is_large(const cfx_tensor *t)
 static bool find_group(fuser *f, group *g, cfx_node *n)
 {
     *g = (group){.step = {n}, .nsteps = 1};
-    if (n->id >= f->ids || !f->is_step[n->id] || !is_large(tensor_of(n)) ||
-        !find_inputs(g))
+    if (n->id >= f->ids || !f->is_step[n->id] ||
+        !is_large(cfx_node__known_tensor(n)) || !find_inputs(g))
         return false;
     while (add_one(f, g))
         continue;

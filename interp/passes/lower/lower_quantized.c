@@ -21,16 +21,10 @@
 #include <string.h>
 
 #include "interp/passes/functionalize.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 #include "op/op_impl.h"
 
 /* ---- Facts about nodes ---- */
-
-const cfx_tensor *cfx_lower__tensor(const cfx_node *n)
-{
-    cfx_value v = cfx_extract__known(n);
-    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
-}
 
 cfx_value cfx_lower__arg(const cfx_lowering *l, const cfx_node *n,
                          const char *name)
@@ -44,15 +38,10 @@ cfx_value cfx_lower__arg(const cfx_lowering *l, const cfx_node *n,
     return CFX_NOTHING;
 }
 
-static cfx_node *node_of(cfx_value v)
-{
-    return v.kind == CFX_NODE ? v.u.node : NULL;
-}
-
 cfx_status cfx_lower__constant(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
                                cfx_tensor **out)
 {
-    const cfx_node *attr = node_of(v);
+    const cfx_node *attr = cfx_value__node(v);
     cfx_tensor *t = NULL;
     cfx_status st = attr && attr->op == CFX_GET_ATTR
                         ? cfx_pass_weight(l->p, attr->target->text, &t)
@@ -66,7 +55,7 @@ cfx_status cfx_lower__constant(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
 
 int64_t cfx_lower__channels(const cfx_node *n)
 {
-    const cfx_tensor *t = cfx_lower__tensor(n);
+    const cfx_tensor *t = cfx_node__known_tensor(n);
     return t && t->rank == 4 && cfx_dim_is_int(t->shape[1])
                ? cfx_dim_value(t->shape[1])
                : 0;
@@ -80,7 +69,7 @@ static bool is_written(cfx_lowering *l, const cfx_node *n)
 
 static bool has_type(const cfx_node *n, cfx_dtype dtype)
 {
-    const cfx_tensor *t = cfx_lower__tensor(n);
+    const cfx_tensor *t = cfx_node__known_tensor(n);
     return t && t->dtype == dtype;
 }
 
@@ -109,7 +98,7 @@ cfx_node *cfx_lower__dequantized(cfx_lowering *l, const cfx_node *n,
     if (!n || !cfx_node_is(n, "dequantize_per_tensor") ||
         !has_type(n, CFX_F32) || is_written(l, n) || !read_affine(l, n, out))
         return NULL;
-    cfx_node *q = node_of(cfx_lower__arg(l, n, "input"));
+    cfx_node *q = cfx_value__node(cfx_lower__arg(l, n, "input"));
     return q && has_type(q, CFX_U8) && !is_written(l, q) ? q : NULL;
 }
 
@@ -167,7 +156,7 @@ static cfx_status functionalize(cfx_pass_call *p)
     for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
          n = cfx_node_next(n)) {
         const cfx_string *target = n->target;
-        const cfx_node *x = n->nargs ? node_of(n->args[0]) : NULL;
+        const cfx_node *x = n->nargs ? cfx_value__node(n->args[0]) : NULL;
         if (!x || !cfx_node_is(x, "dequantize_per_tensor"))
             continue;
         st = cfx_pass__functionalize(n, p->err);
@@ -180,8 +169,9 @@ static cfx_status functionalize(cfx_pass_call *p)
 
 cfx_node *cfx_lower__form(const cfx_node *n)
 {
-    return cfx_node_is(n, "from_blocked") && n->nargs ? node_of(n->args[0])
-                                                      : NULL;
+    return cfx_node_is(n, "from_blocked") && n->nargs
+               ? cfx_value__node(n->args[0])
+               : NULL;
 }
 
 /* to_blocked of n, which also takes over what quantize_per_tensor does, unless a node
@@ -191,7 +181,7 @@ static cfx_value to_blocked(cfx_lowering *l, cfx_scope *s, cfx_node *n,
 {
     cfx_affine to;
     cfx_node *x = is_quantize(l, n, &to)
-                      ? node_of(cfx_lower__arg(l, n, "input"))
+                      ? cfx_value__node(cfx_lower__arg(l, n, "input"))
                       : NULL;
     if (x && has_type(x, CFX_F32) && !is_written(l, x))
         return cfx_quantize_to_blocked(
@@ -277,7 +267,7 @@ static bool read_clamp(const cfx_lowering *l, const cfx_node *n, double *lo,
 /* The node that computes the first argument of n, and that only n reads. */
 static cfx_node *only_read_by(cfx_lowering *l, const cfx_node *n)
 {
-    cfx_node *x = n->nargs ? node_of(n->args[0]) : NULL;
+    cfx_node *x = n->nargs ? cfx_value__node(n->args[0]) : NULL;
     return x && x->nusers == 1 &&
                    (x->op == CFX_CALL_FUNCTION || x->op == CFX_CALL_METHOD) &&
                    has_type(x, CFX_F32) && !is_written(l, x)
@@ -352,7 +342,7 @@ static cfx_status skip_rounding(cfx_lowering *l, cfx_node *n)
         !is_quantize(l, n->first_user->user, &to) ||
         !is_same_affine(&from, &before) || !is_same_affine(&from, &to))
         return CFX_OK;
-    cfx_node *x = node_of(cfx_lower__arg(l, q, "input"));
+    cfx_node *x = cfx_value__node(cfx_lower__arg(l, q, "input"));
     if (!x || !has_type(x, CFX_F32) || is_written(l, x))
         return CFX_OK;
     l->p->changed++;

@@ -48,8 +48,6 @@ cfx_lower_rule cfx_lower__attention;
 
 /* ---- Facts about nodes ---- */
 
-/* The tensor that the meta of n shows; or NULL. */
-const cfx_tensor *cfx_lower__tensor(const cfx_node *n);
 /* The argument of a parameter, of the first overload that has one so called. */
 cfx_value cfx_lower__arg(const cfx_lowering *l, const cfx_node *n,
                          const char *name);

@@ -7,15 +7,10 @@
 #include "interp/passes/lower/block_channels.h"
 #include "interp/passes/lower/lower_quantized.h"
 
-static cfx_node *node_arg(const cfx_node *n, uint32_t i)
-{
-    return i < n->nargs && n->args[i].kind == CFX_NODE ? n->args[i].u.node
-                                                       : NULL;
-}
-
 static bool have_same_shape(const cfx_node *a, const cfx_node *b)
 {
-    const cfx_tensor *x = cfx_lower__tensor(a), *y = cfx_lower__tensor(b);
+    const cfx_tensor *x = cfx_node__known_tensor(a),
+                     *y = cfx_node__known_tensor(b);
     bool same = x->rank == y->rank;
     for (int i = 0; same && i < x->rank; i++)
         same = cfx_dim_same(x->shape[i], y->shape[i]);
@@ -51,7 +46,7 @@ enum { DENSE_RANK = 7 };
  * but this sum reads; else NULL. */
 static cfx_node *own_conv(const sum *a, int i)
 {
-    const cfx_node *d = node_arg(a->c->from, (uint32_t)i);
+    const cfx_node *d = cfx_node__arg(a->c->from, (uint32_t)i);
     cfx_node *y = a->channels ? cfx_lower__form(a->in[i]) : NULL;
     if (!y || !cfx_node_is(y, "quantized_conv2d") || y->nusers != 1 ||
         a->in[i]->nusers != 1 || d->nusers != 1 ||
@@ -128,7 +123,7 @@ cfx_status cfx_lower__add(cfx_lowering *l, const cfx_chain *c, cfx_node **next,
     if (!c->rounds || !cfx_node_is(n, "add") || n->nargs != 2 || n->nkwargs)
         return CFX_OK;
     for (uint32_t i = 0; i < 2; i++) {
-        a.in[i] = cfx_lower__dequantized(l, node_arg(n, i), &a.from[i]);
+        a.in[i] = cfx_lower__dequantized(l, cfx_node__arg(n, i), &a.from[i]);
         if (!a.in[i])
             return CFX_OK;
     }
@@ -178,7 +173,7 @@ cfx_status cfx_lower__window(cfx_lowering *l, const cfx_chain *c,
     cfx_affine from;
     if (!cfx_node_is(n, "max_pool2d") || !cfx_lower__channels(c->n))
         return CFX_OK;
-    w.x = cfx_lower__dequantized(l, node_arg(n, 0), &from);
+    w.x = cfx_lower__dequantized(l, cfx_node__arg(n, 0), &from);
     w.kernel = cfx_lower__arg(l, n, "kernel_size");
     w.stride = cfx_lower__arg(l, n, "stride");
     w.padding = cfx_lower__arg(l, n, "padding");
@@ -239,7 +234,9 @@ static cfx_value build_mean(cfx_scope *s, const cfx_node *n, void *user)
         .quant_min = e.least, .quant_max = e.most);
     cfx_lower__name_origin(s, m->c, y);
     y = cfx_from_blocked(s, y, cfx_int(cfx_lower__channels(m->x)));
-    return cfx_lower__tensor(n)->rank == 4 ? y : cfx_flatten(s, y, cfx_int(1));
+    return cfx_node__known_tensor(n)->rank == 4
+               ? y
+               : cfx_flatten(s, y, cfx_int(1));
 }
 
 /* Has each channel of an image so few that their sum is an int32? */
@@ -256,9 +253,9 @@ cfx_status cfx_lower__mean(cfx_lowering *l, const cfx_chain *c,
     mean m = {.c = c};
     if (!c->rounds || !is_mean(l, c->from))
         return CFX_OK;
-    m.x = cfx_lower__dequantized(l, node_arg(c->from, 0), &m.from);
+    m.x = cfx_lower__dequantized(l, cfx_node__arg(c->from, 0), &m.from);
     if (!m.x || !cfx_lower__form(m.x) || !cfx_lower__channels(m.x) ||
-        !has_few_pixels(cfx_lower__tensor(m.x)) ||
+        !has_few_pixels(cfx_node__known_tensor(m.x)) ||
         !(m.from.scale / c->to.scale < 0x1p100))
         return CFX_OK;
     *done = true;

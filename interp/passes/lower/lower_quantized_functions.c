@@ -8,11 +8,6 @@
 #include "interp/passes/constants.h"
 #include "interp/passes/lower/lower_quantized.h"
 
-static cfx_node *node_arg(const cfx_node *n)
-{
-    return n->nargs && n->args[0].kind == CFX_NODE ? n->args[0].u.node : NULL;
-}
-
 /* Add a tensor before the end of the chain, which it is for; takes t. */
 static cfx_node *put_take(const cfx_lowering *l, const cfx_chain *c,
                           const char *prefix, cfx_tensor *t)
@@ -40,7 +35,7 @@ typedef struct row_norm {
 /* Is normalized_shape the last axis? */
 static bool is_of_rows(row_norm *a)
 {
-    const cfx_tensor *x = cfx_lower__tensor(a->x);
+    const cfx_tensor *x = cfx_node__known_tensor(a->x);
     cfx_value v = cfx_lower__arg(a->l, a->c->from, "normalized_shape");
     cfx_value n = cfx_value_is_seq(v) && v.u.seq->len == 1 ? v.u.seq->item[0]
                                                            : v;
@@ -71,7 +66,7 @@ static cfx_status find_norm(row_norm *a, bool *found)
     *found = false;
     if (!a->c->rounds || !cfx_node_is(n, "layer_norm"))
         return CFX_OK;
-    a->x = cfx_lower__dequantized(a->l, node_arg(n), &a->from);
+    a->x = cfx_lower__dequantized(a->l, cfx_node__arg(n, 0), &a->from);
     cfx_value eps = cfx_lower__arg(a->l, n, "eps");
     a->eps = !eps.kind ? 1e-5 : eps.kind == CFX_FLOAT ? eps.u.f : 0;
     /* Numbers stand for scale times integers, whose variance has no scale. */
@@ -158,7 +153,8 @@ static cfx_status compute_table(cfx_lowering *l, const cfx_chain *c,
 {
     cfx_constants k;
     cfx_tensor *bytes;
-    cfx_node *const nodes[] = {node_arg(c->from), c->from, c->clamp, c->n};
+    cfx_node *const nodes[] = {cfx_node__arg(c->from, 0), c->from, c->clamp,
+                               c->n};
     cfx_status st = make_bytes(l->p, &bytes);
     if (st)
         return st;
@@ -192,7 +188,7 @@ cfx_status cfx_lower__function(cfx_lowering *l, const cfx_chain *c,
     function f = {.c = c};
     cfx_affine from;
     cfx_tensor *t = NULL;
-    cfx_node *d = node_arg(c->from);
+    cfx_node *d = cfx_node__arg(c->from, 0);
     f.x = c->rounds ? cfx_lower__dequantized(l, d, &from) : NULL;
     if (!f.x || !is_function(l, c->from, d))
         return CFX_OK;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "interp/rewrite/affine.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 #include "ops/blocked/blocked_ops.h"
 
 typedef enum role {
@@ -30,15 +30,9 @@ typedef struct narrower {
 
 /* ---- Facts about nodes ---- */
 
-static const cfx_tensor *tensor_of(const cfx_node *n)
-{
-    cfx_value v = cfx_extract__known(n);
-    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
-}
-
 static bool is_image(const cfx_node *n)
 {
-    const cfx_tensor *t = tensor_of(n);
+    const cfx_tensor *t = cfx_node__known_tensor(n);
     return t && t->rank == 5 && t->dtype == CFX_F32 &&
            cfx_dim_is(t->shape[4], CFX_BLOCK);
 }
@@ -84,7 +78,7 @@ static bool reads(cfx_value v, const cfx_node *n)
 static bool multiplies_floats(const cfx_node *conv)
 {
     const cfx_tensor *w = conv->nargs > 1 && conv->args[1].kind == CFX_NODE
-                              ? tensor_of(conv->args[1].u.node)
+                              ? cfx_node__known_tensor(conv->args[1].u.node)
                               : NULL;
     return cfx_node_is(conv, "blocked_conv2d") &&
            (!w || (w->dtype == CFX_F32 && w->rank == 6));
@@ -165,7 +159,7 @@ static cfx_status narrow_all(narrower *k)
             p->changed++;
         }
         if (k->role[n->id] != NEITHER && !st)
-            st = cfx_extract__forget(n, p->err);
+            st = cfx_node__forget_known(n, p->err);
     }
     return st;
 }

@@ -18,7 +18,7 @@
 
 #include "interp/rewrite/affine.h"
 #include "interp/passes/lower/pack_weight.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 #include "ops/blocked/blocked_ops.h"
 
 /* Weights of a type: how many lie side by side, and how they are made. */
@@ -132,7 +132,7 @@ static bool has_form(const narrower *k, const cfx_node *n, const form *f)
     if (computes_gates(n))
         return false;
     cfx_value x = n->args[0].kind == CFX_NODE
-                      ? cfx_extract__known(n->args[0].u.node)
+                      ? cfx_node__known(n->args[0].u.node)
                       : CFX_NOTHING;
     bool rows = x.kind == CFX_TENSOR && x.u.tensor->rank == 4;
     return f->rows == rows && (!rows || k->type->make_rows);

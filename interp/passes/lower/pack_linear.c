@@ -16,7 +16,7 @@
 #include "interp/passes/lower/block_activation.h"
 #include "interp/passes/lower/pack_weight.h"
 #include "interp/rewrite/retrace.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 
 typedef struct packer {
     cfx_pass_call *p;
@@ -30,16 +30,6 @@ typedef struct packer {
 /* Kinds of packer.made: packed weights that were (in, out) and (out, in), and
  * the biases of modules. */
 enum { FROM_COLUMNS, FROM_ROWS, BIAS };
-
-static cfx_node *node_of(cfx_value v)
-{
-    return v.kind == CFX_NODE ? v.u.node : NULL;
-}
-
-static cfx_node *node_arg(const cfx_node *n, uint32_t i)
-{
-    return i < n->nargs ? node_of(n->args[i]) : NULL;
-}
 
 /* ---- Products ---- */
 
@@ -59,12 +49,12 @@ static bool find_layer(cfx_pass_call *p, product *a)
     a->rows = true;
     a->path = a->n->target->text;
     if (l.module) {
-        a->x = node_arg(a->n, 0);
+        a->x = cfx_node__arg(a->n, 0);
         return true;
     }
-    a->x = node_of(cfx_pass__arg(a->n, l.schema, "input"));
-    a->w = node_of(cfx_pass__arg(a->n, l.schema, "weight"));
-    a->b = node_of(cfx_pass__arg(a->n, l.schema, "bias"));
+    a->x = cfx_value__node(cfx_pass__arg(a->n, l.schema, "input"));
+    a->w = cfx_value__node(cfx_pass__arg(a->n, l.schema, "weight"));
+    a->b = cfx_value__node(cfx_pass__arg(a->n, l.schema, "bias"));
     return true;
 }
 
@@ -82,14 +72,14 @@ static bool find_function(product *a)
         f++;
     if (f == end || a->n->nargs != f->w + 1 || a->n->nkwargs)
         return false;
-    a->x = node_arg(a->n, f->x);
-    a->w = node_arg(a->n, f->w);
-    if (f->bias >= 0 && !(a->b = node_arg(a->n, 0)))
+    a->x = cfx_node__arg(a->n, f->x);
+    a->w = cfx_node__arg(a->n, f->w);
+    if (f->bias >= 0 && !(a->b = cfx_node__arg(a->n, 0)))
         return false;
     if (a->w && cfx_node_is(a->w, "t") && a->w->nargs == 1 &&
-        node_arg(a->w, 0)) {
+        cfx_node__arg(a->w, 0)) {
         a->rows = true;
-        return node_arg(a->w, 0)->op == CFX_GET_ATTR;
+        return cfx_node__arg(a->w, 0)->op == CFX_GET_ATTR;
     }
     return a->w && a->w->op == CFX_GET_ATTR;
 }
@@ -106,7 +96,7 @@ static bool find_product(cfx_pass_call *p, product *a, cfx_node *n)
 /* The get_attr node of the weight; NULL: a module has it. */
 static cfx_node *weight_attr(const product *a)
 {
-    return a->w && a->w->op != CFX_GET_ATTR ? node_arg(a->w, 0) : a->w;
+    return a->w && a->w->op != CFX_GET_ATTR ? cfx_node__arg(a->w, 0) : a->w;
 }
 
 static cfx_status load(cfx_pass_call *p, product *a)
@@ -234,12 +224,6 @@ static cfx_status fuse(packer *k, cfx_node *n, cfx_node *y)
     return cfx_pass__fuse_into(k->p, n, y);
 }
 
-static const cfx_tensor *tensor_of(const cfx_node *n)
-{
-    cfx_value v = cfx_extract__known(n);
-    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
-}
-
 static bool is_view(const cfx_node *n)
 {
     return cfx_node_is(n, "view") || cfx_node_is(n, "reshape");
@@ -264,14 +248,18 @@ static bool have_same_last(const cfx_tensor *a, const cfx_tensor *b)
  * else NULL. */
 static cfx_node *viewed_input(packer *k, const cfx_node *n)
 {
-    cfx_node *y = is_view(n) ? node_arg(n, 0) : NULL;
-    if (!is_open(y) || node_arg(y, 4))
+    cfx_node *y = is_view(n) ? cfx_node__arg(n, 0) : NULL;
+    if (!is_open(y) || cfx_node__arg(y, 4))
         return NULL;
-    cfx_node *v = node_arg(y, 0);
-    cfx_node *x = is_view(v) ? node_arg(v, 0) : NULL;
-    return x && have_same_rows(tensor_of(x), tensor_of(n)) &&
-                   have_same_last(tensor_of(x), tensor_of(v)) &&
-                   have_same_last(tensor_of(y), tensor_of(n)) &&
+    cfx_node *v = cfx_node__arg(y, 0);
+    cfx_node *x = is_view(v) ? cfx_node__arg(v, 0) : NULL;
+    return x &&
+                   have_same_rows(cfx_node__known_tensor(x),
+                                  cfx_node__known_tensor(n)) &&
+                   have_same_last(cfx_node__known_tensor(x),
+                                  cfx_node__known_tensor(v)) &&
+                   have_same_last(cfx_node__known_tensor(y),
+                                  cfx_node__known_tensor(n)) &&
                    !cfx_aliases__is_written(&k->aliases, x)
                ? x
                : NULL;
@@ -281,7 +269,7 @@ static cfx_node *viewed_input(packer *k, const cfx_node *n)
 static cfx_status drop_views(packer *k, cfx_node *n, cfx_node *x)
 {
     cfx_pass_call *p = k->p;
-    cfx_node *y = node_arg(n, 0), *v = node_arg(y, 0);
+    cfx_node *y = cfx_node__arg(n, 0), *v = cfx_node__arg(y, 0);
     cfx_status st = cfx_node_update_arg(y, 0, cfx_value_of_node(x), p->err);
     if (!st)
         st = cfx_node__keep_meta(y, n, p->err);
@@ -296,12 +284,14 @@ static cfx_node *product_of_sum(packer *k, const cfx_node *n)
     if (!cfx_node_is(n, "add") || n->nargs != 2 || n->nkwargs)
         return NULL;
     for (uint32_t i = 0; i < 2; i++) {
-        cfx_node *y = node_arg(n, i), *other = node_arg(n, 1 - i);
+        cfx_node *y = cfx_node__arg(n, i), *other = cfx_node__arg(n, 1 - i);
         if (is_open(y) && other && !cfx_pass__kwarg(y, "add").kind &&
             cfx_node_before(other, y) &&
-            have_same_rows(tensor_of(y), tensor_of(other)) &&
-            have_same_last(tensor_of(y), tensor_of(other)) &&
-            tensor_of(other)->dtype == CFX_F32 &&
+            have_same_rows(cfx_node__known_tensor(y),
+                           cfx_node__known_tensor(other)) &&
+            have_same_last(cfx_node__known_tensor(y),
+                           cfx_node__known_tensor(other)) &&
+            cfx_node__known_tensor(other)->dtype == CFX_F32 &&
             !cfx_aliases__is_written(&k->aliases, other))
             return y;
     }
@@ -310,7 +300,7 @@ static cfx_node *product_of_sum(packer *k, const cfx_node *n)
 
 static cfx_status add(packer *k, cfx_node *n, cfx_node *y)
 {
-    cfx_node *other = node_arg(n, node_arg(n, 0) == y);
+    cfx_node *other = cfx_node__arg(n, cfx_node__arg(n, 0) == y);
     cfx_status st = cfx_node_update_kwarg(y, "add", cfx_value_of_node(other),
                                           k->p->err);
     return st ? st : fuse(k, n, y);
@@ -319,7 +309,7 @@ static cfx_status add(packer *k, cfx_node *n, cfx_node *y)
 static cfx_status follow(packer *k, cfx_node *n)
 {
     cfx_activation_call act;
-    cfx_node *x = viewed_input(k, n), *y = node_arg(n, 0);
+    cfx_node *x = viewed_input(k, n), *y = cfx_node__arg(n, 0);
     if (x)
         return drop_views(k, n, x);
     if (is_open(y) && cfx_activation__find(k->p, n, &act)) {

@@ -15,7 +15,7 @@
 
 #include "interp/passes/lower/frozen.h"
 #include "interp/rewrite/retrace.h"
-#include "interp/split/extract.h"
+#include "graph/graph_impl.h"
 #include "ops/blocked/blocked_ops.h"
 
 typedef struct packer {
@@ -51,20 +51,9 @@ typedef struct layer_call {
 
 /* ---- Calls ---- */
 
-static cfx_node *node_of(cfx_value v)
-{
-    return v.kind == CFX_NODE ? v.u.node : NULL;
-}
-
-static const cfx_tensor *tensor_of(const cfx_node *n)
-{
-    cfx_value v = cfx_extract__known(n);
-    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
-}
-
 static bool has_type(const cfx_node *n, cfx_dtype dtype)
 {
-    const cfx_tensor *t = tensor_of(n);
+    const cfx_tensor *t = cfx_node__known_tensor(n);
     return t && t->dtype == dtype;
 }
 
@@ -85,7 +74,7 @@ static bool is_transpose(const cfx_node *n)
     bool swaps = n->nargs == 3 && n->args[1].kind == CFX_INT &&
                  n->args[2].kind == CFX_INT &&
                  (n->args[1].u.i - n->args[2].u.i) % 2 != 0;
-    return n->nargs && node_of(n->args[0]) &&
+    return n->nargs && cfx_value__node(n->args[0]) &&
            (cfx_node_is(n, "t") || (cfx_node_is(n, "transpose") && swaps));
 }
 
@@ -105,9 +94,9 @@ static bool find_call(const packer *k, cfx_node *n, layer_call *a)
         return false;
     const form *f = &forms[i];
     cfx_value x = arg(k, n, f->input), bias = arg(k, n, f->bias);
-    *a = (layer_call){.form = f, .n = n, .bias = node_of(bias)};
-    a->x = node_of(x.kind ? x : arg(k, n, f->input_too));
-    a->dequantize = node_of(arg(k, n, f->weight));
+    *a = (layer_call){.form = f, .n = n, .bias = cfx_value__node(bias)};
+    a->x = cfx_value__node(x.kind ? x : arg(k, n, f->input_too));
+    a->dequantize = cfx_value__node(arg(k, n, f->weight));
     return a->x && a->dequantize && has_type(n, CFX_F32) &&
            (f->rows || has_type(a->x, CFX_F32)) &&
            is_given(bias) == (a->bias != NULL);
@@ -116,7 +105,7 @@ static bool find_call(const packer *k, cfx_node *n, layer_call *a)
 /* One number for each row of the weight. */
 static bool fits_bias(const layer_call *a)
 {
-    const cfx_tensor *t = a->bias ? tensor_of(a->bias) : NULL;
+    const cfx_tensor *t = a->bias ? cfx_node__known_tensor(a->bias) : NULL;
     return !a->bias || (t && t->dtype == CFX_F32 && t->rank == 1 &&
                         cfx_dim_is(t->shape[0], a->rows));
 }
@@ -128,7 +117,7 @@ static bool fits_bias(const layer_call *a)
 static cfx_status load(packer *k, cfx_value v, cfx_dtype dtype,
                        cfx_tensor **out)
 {
-    const cfx_node *n = node_of(v);
+    const cfx_node *n = cfx_value__node(v);
     *out = NULL;
     return n && has_type(n, dtype)
                ? cfx_frozen__load(&k->frozen, n, dtype, out)
@@ -185,7 +174,7 @@ static cfx_status load_weight(packer *k, layer_call *a, bool *found)
 {
     cfx_node *d = a->dequantize;
     bool zero, columns = a->form->columns;
-    for (; is_transpose(d); d = node_of(d->args[0]))
+    for (; is_transpose(d); d = cfx_value__node(d->args[0]))
         columns = !columns;
     a->dequantize = d;
     cfx_value scale = arg(k, d, "scale");

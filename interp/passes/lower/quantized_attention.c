@@ -39,7 +39,7 @@ static bool read_number(cfx_value v, double absent, double *out)
 /* Extent `from_end` of the query; 0: it is not known. */
 static int64_t extent(const attention *a, int from_end)
 {
-    const cfx_tensor *q = cfx_lower__tensor(a->in[QUERY]);
+    const cfx_tensor *q = cfx_node__known_tensor(a->in[QUERY]);
     return q->rank >= from_end && cfx_dim_is_int(q->shape[q->rank - from_end])
                ? cfx_dim_value(q->shape[q->rank - from_end])
                : 0;
@@ -60,7 +60,7 @@ static bool read_scale(attention *a, int64_t depth)
 static bool find(attention *a)
 {
     static const char *const names[] = {"query", "key", "value"};
-    const cfx_tensor *y = cfx_lower__tensor(a->n);
+    const cfx_tensor *y = cfx_node__known_tensor(a->n);
     if (!cfx_node_is(a->n, "scaled_dot_product_attention") || !y ||
         y->dtype != CFX_F32)
         return false;

@@ -58,7 +58,7 @@ static bool read_pair(cfx_value v, int64_t init, cfx_value *out)
 static bool find_settings(product *a)
 {
     cfx_value groups = arg(a, "groups");
-    const cfx_tensor *x = cfx_lower__tensor(a->x);
+    const cfx_tensor *x = cfx_node__known_tensor(a->x);
     a->groups = 1;
     if (!a->conv)
         return x->rank > 0;
@@ -188,7 +188,7 @@ static int64_t merged_groups(const product *a)
 
 static bool can_pack(product *a)
 {
-    const cfx_tensor *x = cfx_lower__tensor(a->x), *w = a->weight;
+    const cfx_tensor *x = cfx_node__known_tensor(a->x), *w = a->weight;
     int64_t in = a->groups * inputs_of(a), out = cfx_tensor_size(w, 0);
     if (in <= 0 || out % a->groups || !are_finite(a) ||
         !cfx_dim_is(x->shape[a->conv ? 1 : x->rank - 1], in))
@@ -273,7 +273,7 @@ static bool read_window(product *a, int64_t kernel[2])
 static bool read_adaptive(product *a, int64_t kernel[2])
 {
     static const int64_t none[2] = {0, 0};
-    const cfx_tensor *x = cfx_lower__tensor(a->x);
+    const cfx_tensor *x = cfx_node__known_tensor(a->x);
     int64_t out[2];
     if (!read_ints(arg(a, "output_size"), none, out) || out[0] <= 0 ||
         out[1] <= 0 || out[0] * out[1] == 1)
