@@ -82,11 +82,11 @@ double cfx_kernel_zeta(double x, double q)
 
     if (x == 1)
         return INFINITY;
-    if (!(x > 1) || q != q)
+    if (x < 1 || isnan(q))
         return NAN;
     if (q > 0)
-        return zeta_of_positive(x, q);
-    if (q == floor(q))
+        return isnan(x) ? NAN : zeta_of_positive(x, q);
+    if (q == floor(q) || isinf(x))
         return INFINITY;
     if (x != floor(x))
         return NAN;
@@ -190,12 +190,15 @@ static double uniform(double a, double x, double sign)
 
 static double incomplete(double a, double x, bool upper)
 {
-    if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (isinf(a) && isinf(x)))
+    /* As PyTorch, which asks for NaN last. */
+    if (a < 0 || x < 0 || (a == 0 && !(x > 0)) || (isinf(a) && isinf(x)))
         return NAN;
-    if (x == 0 || isinf(a))
+    if (a != 0 && (x == 0 || isinf(a)))
         return upper;
     if (a == 0 || isinf(x))
         return !upper;
+    if (isnan(a) || isnan(x))
+        return NAN;
     if (a > 1e5)
         return uniform(a, x, upper ? 1 : -1);
     if (x < a + 1)
