@@ -41,7 +41,7 @@ static const cli_option options[] = {
      "do not run: print the lines that differ between the two graphs",
      offsetof(struct diff_options, graph)},
     {CLI_FLAG, 0, "snr", NULL,
-     "list all nodes that differ by their signal-to-noise ratio in dB, the lowest first; this is no failure",
+     "list all nodes that differ by their signal-to-noise ratio in dB, the lowest first; this is not a failure",
      offsetof(struct diff_options, snr)},
     {CLI_TEXT, 0, "min-snr", "DB",
      "as --snr, and fail if the ratio of a node is less than DB",

@@ -170,7 +170,7 @@ cfx_status cli_labels_read(cli_labels *out, const char *path, cfx_error *err)
     cfx_status st = !out->text ? cfx_no_memory(err)
                     : ferror(f) || n > MOST || has_controls(out->text, n)
                         ? cfx_fail(err, CFX_EPARSE,
-                                   "%s: is no file of labels, one a line",
+                                   "%s: is not a file of labels, one a line",
                                    path)
                         : CFX_OK;
     fclose(f);
@@ -354,8 +354,8 @@ cfx_status cli_part_tensor(cfx_tensor **out, cfx_context *ctx, cfx_value v,
     }
     return is_number(v)
                ? number_tensor(out, ctx, v, err)
-               : cfx_fail(err, CFX_EUNSUPPORTED, "%s: a %s is no tensor", path,
-                          cfx_kind_name((cfx_kind)v.kind));
+               : cfx_fail(err, CFX_EUNSUPPORTED, "%s: a %s is not a tensor",
+                          path, cfx_kind_name((cfx_kind)v.kind));
 }
 
 cfx_status cli_write_value(const char *path, const char *key, cfx_context *ctx,

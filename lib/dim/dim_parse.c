@@ -254,7 +254,7 @@ static frac trunc_frac(parser *ps, frac f)
 static frac apply_power(parser *ps, frac base, cfx_dim k)
 {
     if (!cfx_dim_is_int(k))
-        return malformed(ps, "a power that is no number");
+        return malformed(ps, "a power that is not a number");
     if (cfx_dim_value(k) != -1)
         return power(ps, base, cfx_dim_value(k));
     return div_fracs(ps, whole_frac(cfx_dim_int(1)), base);
@@ -403,7 +403,7 @@ static frac parse_power(parser *ps)
         return malformed(ps, "no number");
     frac k = parse_number(ps);
     if (ps->st || !is_whole(k))
-        return malformed(ps, "a power that is no number");
+        return malformed(ps, "a power that is not a number");
     return power(ps, base, cfx_dim_value(k.n));
 }
 

@@ -192,7 +192,7 @@ static cfx_status check_spec(const cfx_graph *g, const cfx_node_spec *spec,
                              cfx_error *err)
 {
     if ((unsigned)spec->op >= CFX_NOPCODES)
-        return cfx_fail(err, CFX_EINVAL, "%d is no opcode", (int)spec->op);
+        return cfx_fail(err, CFX_EINVAL, "%d is not an opcode", (int)spec->op);
     if (!spec->target || !*spec->target)
         return cfx_fail(err, CFX_EINVAL, "a %s needs a target",
                         cfx_opcode_names[spec->op]);

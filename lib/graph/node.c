@@ -261,7 +261,7 @@ cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op, const char *target,
 {
     cfx_string *fresh;
     if ((unsigned)op >= CFX_NOPCODES)
-        return cfx_fail(err, CFX_EINVAL, "%d is no opcode", (int)op);
+        return cfx_fail(err, CFX_EINVAL, "%d is not an opcode", (int)op);
     if (!target || !*target)
         return cfx_fail(err, CFX_EINVAL, "a %s needs a target",
                         cfx_opcode_names[op]);

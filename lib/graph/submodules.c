@@ -80,7 +80,7 @@ static cfx_status enter(cfx_module **at, const char *name, cfx_error *err)
     cfx_module *m = *at, *child = cfx_module_child(m, name);
     cfx_status st = CFX_OK;
     if (!child && cfx_module_state(m, name))
-        return cfx_fail(err, CFX_ENAME, "%s of %s is no module", name,
+        return cfx_fail(err, CFX_ENAME, "%s of %s is not a module", name,
                         m->class_name);
     if (!child)
         st = cfx_module_new_container(&child, m->ctx, "Module", err);

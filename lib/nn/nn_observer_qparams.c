@@ -95,7 +95,8 @@ cfx_status cfx_observer_range(const cfx_module *m, cfx_quant_range *out,
     bool reduced = cfx_attr(m, "reduce_range").kind == CFX_BOOL_VALUE &&
                    cfx_attr_bool(m, "reduce_range");
     if (type.kind != CFX_DTYPE)
-        return cfx_fail(err, CFX_EINVAL, "%s is no observer", m->class_name);
+        return cfx_fail(err, CFX_EINVAL, "%s is not an observer",
+                        m->class_name);
     cfx_status st = check_decided(m, err);
     *out = (cfx_quant_range){.dtype = type.u.dtype};
     if (!st)
@@ -304,6 +305,7 @@ cfx_status cfx_observer_qparams(cfx_module *m, cfx_tensor **scale,
 {
     *scale = *zero_point = NULL;
     if (!cfx_module_is_observer(m))
-        return cfx_fail(err, CFX_EINVAL, "%s is no observer", m->class_name);
+        return cfx_fail(err, CFX_EINVAL, "%s is not an observer",
+                        m->class_name);
     return m->type->calculate_qparams(m, scale, zero_point, err);
 }

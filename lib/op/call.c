@@ -144,8 +144,7 @@ static cfx_status check_metas(const cfx_call *call)
 {
     for (int k = 0; k < call->schema->nparams; k++)
         if (CFX_UNLIKELY(holds_meta(call->in[k])))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "argument '%s' has no numbers",
+            return cfx_call_fail(call, CFX_EINVAL, "argument '%s' has no data",
                                  call->schema->params[k].name);
     return CFX_OK;
 }
@@ -156,8 +155,7 @@ static cfx_status run_written(cfx_call *call)
     cfx_status st = cfx_call__check_targets(call);
     for (int i = 0; i < call->nout && !st && call->into; i++)
         if (cfx_tensor_is_meta(cfx_call__target(call, i)))
-            st = cfx_call_fail(call, CFX_EINVAL,
-                               "argument 'out' has no numbers");
+            st = cfx_call_fail(call, CFX_EINVAL, "argument 'out' has no data");
     if (st)
         return st;
     bool straight = cfx_call__writes_straight(call);

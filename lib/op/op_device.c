@@ -101,7 +101,7 @@ cfx_status cfx_call__take_device(cfx_call *call, int k)
         call->device = device;
     else if (cfx_device_is(device, "meta"))
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "tensors on device 'meta' have no numbers");
+                             "tensors on device 'meta' have no data");
     else if (device != CFX_DEVICE_CPU)
         return map_to_cpu(call, v.u.str->text);
     return CFX_OK;

@@ -94,7 +94,7 @@ static cfx_status find_dtype(cfx_dtype *out, DLDataType type, cfx_error *err)
     }
     return cfx_fail(
         err, CFX_EDTYPE,
-        "DLPack type of code %d with %d bits and %d lanes is not offered",
+        "DLPack type of code %d with %d bits and %d lanes is not supported",
         type.code, type.bits, type.lanes);
 }
 
@@ -128,7 +128,7 @@ static cfx_status check(const DLTensor *d, cfx_error *err)
 {
     if (d->device.device_type != DL_CPU)
         return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "DLPack device %d is not offered, only %d (CPU)",
+                        "DLPack device %d is not supported, only %d (CPU)",
                         (int)d->device.device_type, DL_CPU);
     if (d->ndim < 0 || d->ndim > CFX_MAX_RANK)
         return cfx_fail(err, CFX_ESHAPE, "rank %d is not within 0 and %d",

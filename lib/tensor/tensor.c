@@ -780,7 +780,7 @@ cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *other,
     assert(!t->storage && other->storage);
     if (byte_offset % size)
         return cfx_fail(err, CFX_ESHAPE,
-                        "offset %zu is no multiple of the %zu bytes of %s",
+                        "offset %zu is not a multiple of the %zu bytes of %s",
                         byte_offset, size, cfx_dtypes[dtype].name);
     cfx_dim offset = cfx_dim_int((int64_t)(byte_offset / size));
     if ((st = survey_of(&s, dtype, t->rank, t->shape, t->stride, err)) ||

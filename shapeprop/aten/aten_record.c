@@ -466,7 +466,7 @@ static cfx_status constant_node(cfx_value *out, cfx_aten *a, cfx_tensor *t,
             err, CFX_EUNSUPPORTED,
             a->at->outer
                 ? "a nested graph uses a tensor that is not among its arguments: make it one"
-                : "a constant has no numbers");
+                : "a constant has no data");
     do
         snprintf(name, sizeof(name), "_tensor_constant%zu", a->constants++);
     while (cfx_module_state(a->root, name));
@@ -566,7 +566,8 @@ static cfx_status make_owner(cfx_module **out, const char **last, cfx_aten *a,
     cfx_buf_release(&above);
     if (!st)
         *out = cfx_module__owner(a->made, path, last);
-    return st || *out ? st : cfx_fail(err, CFX_ENAME, "'%s' is no name", path);
+    return st || *out ? st
+                      : cfx_fail(err, CFX_ENAME, "'%s' is not a name", path);
 }
 
 cfx_status cfx_aten__state(cfx_aten *a, const char *path,

@@ -89,7 +89,7 @@ said 'too few labels' 1 'labels: has 3 labels, and the rows of the result have 6
 said 'labels of all' 2 'goes with --top' \
     "$cfx" run one.fx -i "$x" --labels labels
 printf 'cat\nd\033[2Jg\nemu\n' >bad
-said 'labels that a terminal acts on' 1 'bad: is no file of labels' \
+said 'labels that a terminal acts on' 1 'bad: is not a file of labels' \
     "$cfx" run one.fx -i "$x" --top 1 --labels bad
 said 'no labels' 1 'none: No such file' \
     "$cfx" run one.fx -i "$x" --top 1 --labels none

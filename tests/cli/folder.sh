@@ -90,7 +90,7 @@ refuses '-o' 2 'OUT is the output' "$model" new/ -o new.fx
 sed 's/operator.add/my_own/' "$model" >own.fx
 refuses 'a function without a module' 1 'my_own has no module' own.fx new/
 touch file
-refuses 'a file in the way' 1 'file: is no folder' "$model" file/
+refuses 'a file in the way' 1 'file: is not a folder' "$model" file/
 refuses 'a path that leads nowhere' 1 'No such file' "$model" not/there/
 if [ -e /dev/full ] && [ "$(id -u)" != 0 ]; then
     mkdir shut

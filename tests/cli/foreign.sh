@@ -173,10 +173,10 @@ superset()
 }
 
 superset "%x : [num_users=1] = placeholder[target='x=$code']" 'return %x'
-no_code 'a quoted parameter' "x: '.*' is no name in Python"
+no_code 'a quoted parameter' "x: '.*' is not a name in Python"
 superset "$x" "%y : [num_users=1] = call_function[target=my.f]\
 (args = (%x,), kwargs = {'a=$code, b': 1})" 'return %y'
-no_code 'a quoted keyword' "y: '.*' is no name in Python"
+no_code 'a quoted keyword' "y: '.*' is not a name in Python"
 
 # What stands in quotes does no harm.
 graph m.fx "%x : int = $code [num_users=1] = placeholder[target=x]" \

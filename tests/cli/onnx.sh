@@ -158,7 +158,7 @@ said 'shapes are needed' 1 'digits.onnx has the shapes of all values' \
     "$cfx" convert digits.fx digits.onnx
 said 'and no use elsewhere' 2 'input needs .*OUT.onnx' \
     "$cfx" convert digits.fx digits2.fx -i 'x=f32[N,1,8,8]'
-said 'weights are needed' 1 "'conv1.weight' has no numbers: give a file .*-w" \
+said 'weights are needed' 1 "'conv1.weight' has no data: give a file .*-w" \
     "$cfx" convert "$src/models/resnet18.fx" r.onnx -i 'x=f32[1,3,64,64]'
 printf '%s\n' 'graph():' '    %x : [num_users=3] = placeholder[target=x]' \
     '    %y : [num_users=1] = call_function[target=torch.linalg.det](args = (%x,), kwargs = {})' \

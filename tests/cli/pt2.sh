@@ -142,7 +142,7 @@ EOF
 said 'shapes are missing' 1 \
     "traced.fx: traced.pt2 has the shapes of all values, .* the input 'x' is" \
     "$cfx" convert traced.fx traced.pt2
-said 'weights are missing' 1 "'conv.weight' has no numbers: give .* -w" \
+said 'weights are missing' 1 "'conv.weight' has no data: give .* -w" \
     "$cfx" convert traced.fx traced.pt2 -i 'x=f32[N,3,8,8]'
 said 'a traced model is written' 0 '' \
     "$cfx" convert traced.fx traced.pt2 -i 'x=f32[N,3,8,8]' --set N=2..64 \

@@ -124,8 +124,8 @@ sized()
         "$cfx" run m.fx -i 'f32[4]'
 }
 for size in 9223372036854775807 -9223372036854775808; do
-    sized $size 'extent 0 of the size is no int of 62 bits' \
-        'extent 0 of the result is no int of 62 bits'
+    sized $size 'extent 0 of the size is not an int of 62 bits' \
+        'extent 0 of the result is not an int of 62 bits'
 done
 sized -7 "$negative -7" "$negative -28"
 

@@ -160,7 +160,8 @@ void onnx_lower_cast(onnx_node *n)
     if (code == ONNX_STRING)
         onnx_cast_to_texts(n);
     else if (!onnx_memory_type(&to, code))
-        onnx_fail(n, CFX_EUNSUPPORTED, "it casts to %s, which cfx has not",
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "it casts to %s, which is not supported",
                   onnx_type_name(code));
     else if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0]))
         cast_texts(n, to, code);

@@ -112,7 +112,7 @@ static bool keeping_aspect(onnx_node *n, resize *r, cfx_value x, size_t i)
     if (!least &&
         !onnx_attr_is(n, "keep_aspect_ratio_policy", "not_smaller", "stretch"))
         return onnx_fail(n, CFX_EUNSUPPORTED,
-                         "its policy of aspect ratios is none that cfx knows"),
+                         "its policy of aspect ratios is not supported"),
                false;
     if (!onnx_plain_ints(n, i, NULL, &count, &sizes, &given))
         return false;

@@ -365,7 +365,7 @@ void onnx_lower_constant(onnx_node *n)
         n->out[0] = onnx_attr_str(n, "value_string");
     } else {
         onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it holds a sparse tensor, which cfx has not");
+                  "it holds a sparse tensor, which is not supported");
     }
 }
 
@@ -435,7 +435,8 @@ void onnx_lower_eye_like(onnx_node *n)
     cfx_scope *s = n->s;
 
     if (onnx_rank(n, x) != 2 || (code && !onnx_dtype(&type, code))) {
-        onnx_fail(n, CFX_EUNSUPPORTED, "it is no matrix, or of type %s",
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "it is not a matrix, or it is of type %s",
                   onnx_type_name(code));
         return;
     }

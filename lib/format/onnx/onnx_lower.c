@@ -179,7 +179,7 @@ static void check_attributes(onnx_node *n)
     for (size_t i = 0; i < n->proto->n_attribute; i++)
         if (i >= 64 || !(*n->seen >> i & 1))
             onnx_fail(n, CFX_EUNSUPPORTED,
-                      "its attribute '%.60s' is none that cfx knows",
+                      "its attribute '%.60s' is not supported",
                       onnx_text(n->proto->attribute[i]->name));
 }
 
@@ -236,7 +236,7 @@ static void bind_results(onnx_lowering *lo, const Onnx__NodeProto *p,
             continue;
         if (out[i].kind == CFX_ABSENT)
             cfx_scope_fail(&lo->r.base, CFX_EUNSUPPORTED,
-                           "output %zu of it is not offered", i);
+                           "its output %zu is not supported", i);
         name_result(lo, out[i], name, first_id);
         bind(lo, name, out[i]);
     }
@@ -374,8 +374,8 @@ static cfx_value declared_meta(onnx_lowering *lo, const char *name,
         dtype = CFX_U8;
     } else if (!onnx_memory_type(&dtype, t->elem_type)) {
         cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                       "the input '%s' is of type %s, which cfx has not", name,
-                       onnx_type_name(t->elem_type));
+                       "the input '%s' is of type %s, which is not supported",
+                       name, onnx_type_name(t->elem_type));
         return CFX_NOTHING;
     }
     if (!t->shape)

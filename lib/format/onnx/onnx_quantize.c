@@ -90,7 +90,8 @@ void onnx_lower_quantize_linear(onnx_node *n)
         zero = along(n, onnx_tensor(n, 2), x, axis);
         code = onnx_marked_type(n->s, n->in[2]);
     } else if (code && !onnx_memory_type(&type, code)) {
-        onnx_fail(n, CFX_EUNSUPPORTED, "it quantizes to %s, which cfx has not",
+        onnx_fail(n, CFX_EUNSUPPORTED,
+                  "it quantizes to %s, which is not supported",
                   onnx_type_name(code));
         return;
     }
@@ -125,7 +126,7 @@ void onnx_lower_dequantize_linear(onnx_node *n)
     if (code && onnx_dtype(&type, code))
         n->out[0] = to(n, n->out[0], type);
     else if (code)
-        onnx_fail(n, CFX_EUNSUPPORTED, "it makes %s, which cfx has not",
+        onnx_fail(n, CFX_EUNSUPPORTED, "it makes %s, which is not supported",
                   onnx_type_name(code));
 }
 

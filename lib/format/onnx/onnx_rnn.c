@@ -228,7 +228,7 @@ static cfx_value activation(onnx_node *n, const direction *d, size_t k,
             s, cfx_add(s, cfx_mul(s, x, cfx_float(0.2)), cfx_float(0.5)),
             .min = cfx_float(0), .max = cfx_float(1));
     return onnx_fail(n, CFX_EUNSUPPORTED,
-                     "its activation %zu is none that cfx knows", at);
+                     "its activation %zu is not supported", at);
 }
 
 static cfx_value recurrent(onnx_node *n, const direction *d, int from, int to)

@@ -383,7 +383,7 @@ cfx_status onnx_tensor_read(cfx_tensor **out, cfx_context *ctx,
             "has strings, not numbers: write them as a list ['a', 'b']");
     if (!row)
         return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "has numbers of type %s, which cfx has not",
+                        "has data of type %s, which is not supported",
                         onnx_type_name(p->data_type));
     if (count_elements(&n, p, err))
         return err->code;

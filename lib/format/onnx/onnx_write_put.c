@@ -271,7 +271,7 @@ static const char *add_initializer(onnx_writer *w, const char *name,
     if (cfx_tensor_is_meta(t)) {
         w->st = cfx_fail(
             w->err, CFX_EWEIGHT,
-            "'%s' has no numbers: give a file of weights with -w, or --random-weights 0",
+            "'%s' has no data: give a file of weights with -w, or --random-weights 0",
             name);
         return NULL;
     }

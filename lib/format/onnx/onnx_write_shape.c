@@ -245,7 +245,7 @@ void onnx_write_item(onnx_writer *w)
     if (v.kind == CFX_SYMINT)
         onnx_put_know_dim(w, v.u.dim, onnx_put_row(w, x), -1);
     else
-        onnx_put_fail(w, "its number is no integer");
+        onnx_put_fail(w, "its number is not an integer");
 }
 
 /* ---- Joins ---- */

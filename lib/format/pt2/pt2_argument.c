@@ -168,7 +168,7 @@ static cfx_status read_sym(cfx_value *out, cfx_pt2_graph *g, const json_t *v,
            : !strcmp(u.key, "as_float") ? read_float(out, g, u.value, err)
            : !strcmp(u.key, "as_bool")
                ? read_bool(out, g, u.value, err)
-               : cfx_fail(err, CFX_EPARSE, "'%.64s' is no symbolic number",
+               : cfx_fail(err, CFX_EPARSE, "'%.64s' is not a symbolic number",
                           u.key);
 }
 
@@ -183,7 +183,7 @@ static cfx_status read_optional(cfx_value *out, cfx_pt2_graph *g,
     return !strcmp(u.key, "as_tensor") ? read_tensor(out, g, u.value, err)
            : !strcmp(u.key, "as_none")
                ? read_none(out, g, u.value, err)
-               : cfx_fail(err, CFX_EPARSE, "'%.64s' is no optional tensor",
+               : cfx_fail(err, CFX_EPARSE, "'%.64s' is not an optional tensor",
                           u.key);
 }
 
@@ -334,5 +334,5 @@ cfx_status cfx_pt2__argument(cfx_value *out, cfx_pt2_graph *g, const json_t *v,
                    : kinds[i].read(out, g, u.value, err);
     }
     return cfx_fail(err, CFX_EUNSUPPORTED,
-                    "an argument of the kind '%.64s' is not offered", u.key);
+                    "an argument of the kind '%.64s' is not supported", u.key);
 }

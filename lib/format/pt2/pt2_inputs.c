@@ -40,7 +40,7 @@ static cfx_status make_leaf(cfx_value *out, struct sampling *s,
     case CFX_PICKLED_TENSOR: break;
     default:
         return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "is no tensor, number or string");
+                        "is not a tensor, number or string");
     }
     cfx_status st = cfx_torch_file_tensor(&t, &s->file, v, err);
     if (!st)

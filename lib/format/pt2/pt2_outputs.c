@@ -29,7 +29,7 @@ static cfx_status result_name(const char **out, const cfx_pt2_union *u,
     return is_one_of(u->key, symbols)
                ? cfx_pt2__text(out, u->value, "as_name", err)
                : cfx_fail(err, CFX_EUNSUPPORTED,
-                          "a result of the kind '%.64s' is not offered",
+                          "a result of the kind '%.64s' is not supported",
                           u->key);
 }
 

@@ -231,7 +231,7 @@ static cfx_status push_storage(machine *m)
         v->len = id->item[2]->len;
         return push(m, v);
     }
-    return cfx_fail(m->err, CFX_EUNSUPPORTED, "a %.100s is not offered",
+    return cfx_fail(m->err, CFX_EUNSUPPORTED, "a %.100s is not supported",
                     id->item[1]->text);
 }
 

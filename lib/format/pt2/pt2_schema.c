@@ -69,7 +69,7 @@ cfx_status cfx_pt2__dtype(cfx_dtype *out, const json_t *v, cfx_error *err)
     return cfx_dtype_parse(out, name)
                ? CFX_OK
                : cfx_fail(err, CFX_EUNSUPPORTED,
-                          "the dtype torch.%s is not offered", name);
+                          "the dtype torch.%s is not supported", name);
 }
 
 cfx_status cfx_pt2__layout(const char **out, const json_t *v, cfx_error *err)
@@ -150,9 +150,9 @@ cfx_status cfx_pt2__extent(cfx_dim *out, cfx_shape_env *env, const json_t *v,
                    : CFX_OK;
     }
     if (strcmp(u.key, "as_expr") != 0)
-        return cfx_fail(err, CFX_EPARSE, "'%.64s' is no extent", u.key);
+        return cfx_fail(err, CFX_EPARSE, "'%.64s' is not an extent", u.key);
     if (!env)
-        return cfx_fail(err, CFX_ESHAPE, "an extent is no number");
+        return cfx_fail(err, CFX_ESHAPE, "an extent is not a number");
     st = cfx_pt2__text(&text, u.value, "expr_str", err);
     return st ? st : cfx_dim_parse(out, env, text, err);
 }

@@ -39,7 +39,7 @@ static cfx_status find_owner(cfx_module **out, const char **last,
         return st;
     *out = cfx_module__owner(u->gm, path, last);
     return *out ? CFX_OK
-                : cfx_fail(err, CFX_EPARSE, "'%.200s' is no name", path);
+                : cfx_fail(err, CFX_EPARSE, "'%.200s' is not a name", path);
 }
 
 /* Declare a parameter or buffer of the type that the graph tells. */
@@ -135,7 +135,8 @@ static cfx_status unlift_input(struct unlifting *u, cfx_node *input,
                                 states[i].is_buffer, err);
     if (strcmp(in.key, "constant_input") != 0)
         return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "an input of the kind '%.64s' is not offered", in.key);
+                        "an input of the kind '%.64s' is not supported",
+                        in.key);
     st = cfx_pt2__text(&name, in.value, "name", err);
     if (!st)
         st = cfx_node_rename(input, name, err);
@@ -184,14 +185,15 @@ static cfx_status find_mutated(cfx_node **out, struct unlifting *u,
                                                  : NULL;
     if (!key)
         return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "an output of the kind '%.64s' is not offered", o.key);
+                        "an output of the kind '%.64s' is not supported",
+                        o.key);
     st = cfx_pt2__text(&name, o.value, key, err);
     if (st)
         return st;
     const cfx_map_entry *e = cfx_map_get(&u->state, name, strlen(name));
     if (!e)
         return cfx_fail(err, CFX_EPARSE,
-                        "writes to '%.200s', which is no input", name);
+                        "writes to '%.200s', which is not an input", name);
     *out = e->v.p;
     return CFX_OK;
 }

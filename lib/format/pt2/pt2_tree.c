@@ -168,8 +168,9 @@ static cfx_status find_spec(const json_t **out, cfx_json *parsed,
     if (st)
         return st;
     *out = json_array_get(parsed->root, 1);
-    return json_is_object(*out) ? CFX_OK
-                                : cfx_fail(err, CFX_EPARSE, "it is no tree");
+    return json_is_object(*out)
+               ? CFX_OK
+               : cfx_fail(err, CFX_EPARSE, "it is not a tree");
 }
 
 cfx_status cfx_pt2__shape_result(cfx_pt2_graph *g, const json_t *module,

@@ -218,12 +218,13 @@ static cfx_status load_items(cfx_module *gm, cfx_torch_file *f, cfx_error *err)
     const char *last;
 
     if (dict->kind != CFX_PICKLED_DICT)
-        return cfx_fail(err, CFX_EPARSE, "is no dict of tensors");
+        return cfx_fail(err, CFX_EPARSE, "is not a dict of tensors");
     for (size_t i = 0; i + 1 < dict->n && !st; i += 2) {
         const cfx_pickled *key = dict->item[i];
         cfx_tensor *t = NULL;
         if (key->kind != CFX_PICKLED_STR)
-            return cfx_fail(err, CFX_EPARSE, "has a name that is no string");
+            return cfx_fail(err, CFX_EPARSE,
+                            "has a name that is not a string");
         if (!find_state(&owner, &last, gm, key->text))
             continue;
         st = cfx_torch_file_tensor(&t, f, dict->item[i + 1], err);

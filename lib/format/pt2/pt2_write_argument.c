@@ -269,7 +269,7 @@ static cfx_status put_dict(cfx_pt2_writer *w, const cfx_seq *dict,
     for (uint32_t i = 0; i + 1 < dict->len && !st; i += 2) {
         if (dict->item[i].kind != CFX_STR)
             return cfx_fail(err, CFX_EUNSUPPORTED,
-                            "a dict has a key that is no string");
+                            "a dict has a key that is not a string");
         cfx_pt2__put_comma(w->out);
         cfx_pt2__put_name(w->out, dict->item[i].u.str->text);
         cfx_buf_puts(w->out, ": ");

@@ -68,7 +68,7 @@ static cfx_status add_state(cfx_pt2_states *s, const cfx_module *gm,
     if (cfx_tensor_is_meta(state->tensor))
         return cfx_fail(
             err, CFX_EWEIGHT,
-            "'%s' has no numbers: give a file of weights with -w, or --random-weights 0",
+            "'%s' has no data: give a file of weights with -w, or --random-weights 0",
             path);
     if (!cfx_pt2__number_of_dtype((cfx_dtype)state->tensor->dtype))
         return cfx_fail(err, CFX_EUNSUPPORTED, "'%s' is %s, unknown to .pt2",

@@ -84,7 +84,7 @@ static cfx_status read_extents(cfx_dim *out, const cfx_pickled *list,
         if (list->item[i]->kind != CFX_PICKLED_INT || list->item[i]->i < 0)
             return cfx_fail(
                 err, CFX_EPARSE,
-                "a tensor has an extent that is no natural number");
+                "a tensor has an extent that is not a natural number");
         out[i] = cfx_dim_int(list->item[i]->i);
         if (cfx_dim_is_bad(out[i]))
             return cfx_fail(err, CFX_ESHAPE, "an extent is too large");
@@ -100,7 +100,7 @@ cfx_status cfx_torch_file_tensor(cfx_tensor **out, cfx_torch_file *f,
 
     *out = NULL;
     if (v->kind != CFX_PICKLED_TENSOR)
-        return cfx_fail(err, CFX_EPARSE, "is no tensor");
+        return cfx_fail(err, CFX_EPARSE, "is not a tensor");
     if (v->size->n > CFX_MAX_RANK)
         return cfx_fail(err, CFX_EUNSUPPORTED, "has rank %zu, more than %d",
                         v->size->n, CFX_MAX_RANK);

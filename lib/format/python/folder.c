@@ -130,7 +130,7 @@ static cfx_status write_folder(folder *f)
     struct stat info;
     f->there = !stat(f->path.s, &info);
     if (f->there && !S_ISDIR(info.st_mode))
-        return cfx_fail(f->err, CFX_EIO, "%s: is no folder", f->path.s);
+        return cfx_fail(f->err, CFX_EIO, "%s: is not a folder", f->path.s);
     size_t n;
     cfx_status st = cfx_model__count_weights(&n, f->gm, f->err);
     f->state = n > 0;

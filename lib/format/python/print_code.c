@@ -123,7 +123,7 @@ static void refuse_name(cfx_coder *c, const cfx_node *n, const char *name)
 {
     cfx_out_fail(c->out,
                  cfx_fail(c->err, CFX_EUNSUPPORTED,
-                          "%s: '%s' is no name in Python", n->name, name));
+                          "%s: '%s' is not a name in Python", n->name, name));
 }
 
 static void put_call(cfx_coder *c, const cfx_node *n, uint32_t first)

@@ -92,13 +92,13 @@ static bool take_extent(struct text *in, int64_t *out)
 static cfx_status take_shape(struct npy *h, struct text *in, cfx_error *err)
 {
     if (!take(in, '('))
-        return cfx_fail(err, CFX_EPARSE, "the shape is no tuple");
+        return cfx_fail(err, CFX_EPARSE, "the shape is not a tuple");
     while (!take(in, ')')) {
         int64_t extent;
         if (!take_extent(in, &extent))
             return cfx_fail(
                 err, CFX_EPARSE,
-                "an extent of the shape is no natural number, or too large");
+                "an extent of the shape is not a natural number, or too large");
         if (h->rank == CFX_MAX_RANK)
             return cfx_fail(err, CFX_EUNSUPPORTED, "the rank is more than %d",
                             CFX_MAX_RANK);
@@ -107,7 +107,7 @@ static cfx_status take_shape(struct npy *h, struct text *in, cfx_error *err)
             continue;
         /* Python needs the comma of a tuple of one. */
         if (h->rank == 1 || !take(in, ')'))
-            return cfx_fail(err, CFX_EPARSE, "the shape is no tuple");
+            return cfx_fail(err, CFX_EPARSE, "the shape is not a tuple");
         break;
     }
     return CFX_OK;
@@ -129,7 +129,7 @@ static cfx_status find_dtype(struct npy *h, const char *descr, size_t len,
             return CFX_OK;
         }
     }
-    return cfx_fail(err, CFX_EUNSUPPORTED, "the dtype '%.*s' is not offered",
+    return cfx_fail(err, CFX_EUNSUPPORTED, "the dtype '%.*s' is not supported",
                     len > 40 ? 40 : (int)len, descr);
 }
 
@@ -143,7 +143,7 @@ static cfx_status take_item(struct npy *h, struct text *in, int *seen,
     int k = 0;
 
     if (!take_string(in, &s, &len) || !take(in, ':'))
-        return cfx_fail(err, CFX_EPARSE, "the header is no dict");
+        return cfx_fail(err, CFX_EPARSE, "the header is not a dict");
     while (k < 3 && (strlen(keys[k]) != len || memcmp(keys[k], s, len)))
         k++;
     if (k == 3)
@@ -157,7 +157,7 @@ static cfx_status take_item(struct npy *h, struct text *in, int *seen,
     if (k == 1) {
         h->fortran = take_word(in, "True");
         if (!h->fortran && !take_word(in, "False"))
-            return cfx_fail(err, CFX_EPARSE, "fortran_order is no bool");
+            return cfx_fail(err, CFX_EPARSE, "fortran_order is not a bool");
         return CFX_OK;
     }
     if (!take_string(in, &s, &len))
@@ -171,7 +171,7 @@ static cfx_status parse_dict(struct npy *h, struct text in, cfx_error *err)
     int seen = 0;
 
     if (!take(&in, '{'))
-        return cfx_fail(err, CFX_EPARSE, "the header is no dict");
+        return cfx_fail(err, CFX_EPARSE, "the header is not a dict");
     while (!take(&in, '}')) {
         cfx_status st = take_item(h, &in, &seen, err);
         if (st)
@@ -179,7 +179,7 @@ static cfx_status parse_dict(struct npy *h, struct text in, cfx_error *err)
         if (take(&in, ','))
             continue;
         if (!take(&in, '}'))
-            return cfx_fail(err, CFX_EPARSE, "the header is no dict");
+            return cfx_fail(err, CFX_EPARSE, "the header is not a dict");
         break;
     }
     skip_blanks(&in);
@@ -205,7 +205,7 @@ static cfx_status data_start(size_t *dict, size_t *data,
         return CFX_OK;
     if (p[MAGIC] < 1 || p[MAGIC] > 3)
         return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "version %d.%d of .npy is not offered", p[MAGIC],
+                        "version %d.%d of .npy is not supported", p[MAGIC],
                         p[MAGIC + 1]);
     size_t n = p[8] | (size_t)p[9] << 8;
     *dict = MAGIC + 4;
@@ -394,7 +394,7 @@ static cfx_status check_writable(const cfx_tensor *t, cfx_error *err)
                         "NumPy has no %s; a .safetensors file takes it",
                         cfx_dtypes[t->dtype].name);
     return cfx_tensor_is_meta(t)
-               ? cfx_fail(err, CFX_EINVAL, "the tensor has no numbers")
+               ? cfx_fail(err, CFX_EINVAL, "the tensor has no data")
                : CFX_OK;
 }
 

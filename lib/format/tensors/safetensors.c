@@ -108,7 +108,7 @@ static cfx_status find_dtype(struct entry *e, const char *name, cfx_error *err)
         }
     }
     return cfx_fail(err, CFX_EUNSUPPORTED,
-                    "tensor '%s' has the dtype '%s', which is not offered",
+                    "tensor '%s' has the dtype '%s', which is not supported",
                     e->name, name);
 }
 
@@ -128,7 +128,7 @@ static cfx_status entry_bytes(size_t *out, const struct entry *e,
         if (!json_is_integer(extent) || json_integer_value(extent) < 0)
             return cfx_fail(
                 err, CFX_EPARSE,
-                "tensor '%s' has an extent that is no natural number",
+                "tensor '%s' has an extent that is not a natural number",
                 e->name);
         if (!cfx_mul_size(&bytes, bytes, (size_t)json_integer_value(extent)))
             return cfx_fail(err, CFX_EPARSE,
@@ -181,12 +181,13 @@ static cfx_status check_metadata(const json_t *meta, cfx_error *err)
     json_t *value;
 
     if (!json_is_object(meta))
-        return cfx_fail(err, CFX_EPARSE, "__metadata__ is no object");
+        return cfx_fail(err, CFX_EPARSE, "__metadata__ is not an object");
     json_object_foreach((json_t *)(uintptr_t)meta, key, value)
     {
         if (!json_is_string(value))
             return cfx_fail(err, CFX_EPARSE,
-                            "__metadata__ has '%s', which is no string", key);
+                            "__metadata__ has '%s', which is not a string",
+                            key);
     }
     return CFX_OK;
 }
@@ -528,8 +529,8 @@ cfx_status cfx_safetensors__write_pair(const char *path, cfx_context *ctx,
     for (size_t i = 0; i < n && !st; i++) {
         order[i] = &item[i];
         if (cfx_tensor_is_meta(item[i].tensor))
-            st = cfx_fail(err, CFX_EINVAL, "%s: tensor '%s' has no numbers",
-                          path, item[i].name);
+            st = cfx_fail(err, CFX_EINVAL, "%s: tensor '%s' has no data", path,
+                          item[i].name);
     }
     if (st)
         goto out;

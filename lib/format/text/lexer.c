@@ -114,7 +114,7 @@ static const char *hex_escape(cfx_lexer *lx, const char *s, const char *end,
         c = c << 4 | (uint32_t)d;
     }
     if (c > 0x10ffff) {
-        lx->why = "an escape in the string is no character";
+        lx->why = "an escape in the string is not a character";
         return NULL;
     }
     if (c >= 0xdc80 && c <= 0xdcff)

@@ -301,7 +301,7 @@ static cfx_status lossless_return(graph_reader *gr, const char *s)
         if (!st && (!cfx_is_name(lx.text, lx.text + lx.len) ||
                     cfx_graph_find(gr->g, cfx_buf_str(&gr->name))))
             return cfx_reader_fail(r, lx.text, CFX_EGRAPH,
-                                   "%%%s is defined twice, or is no name",
+                                   "%%%s is defined twice, or is not a name",
                                    cfx_buf_str(&gr->name));
         cfx_lexer_next(&lx);
     }

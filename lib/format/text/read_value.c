@@ -545,7 +545,7 @@ cfx_status cfx_read__type(cfx_reader *r, cfx_lexer *lx, cfx_dtype *dtype,
     if (!name)
         return CFX_ENOMEM;
     if (!cfx_dtype_parse(dtype, name))
-        return cfx_reader_fail(r, at, CFX_EPARSE, "%.40s is no data type",
+        return cfx_reader_fail(r, at, CFX_EPARSE, "%.40s is not a data type",
                                name);
     cfx_lexer_next(lx);
     cfx_status st = cfx_read__punct(r, lx, '[');

@@ -103,7 +103,8 @@ static cfx_status refuse(const shape_reader *r, piece p)
 {
     int n = p.end - p.s > 200 ? 200 : (int)(p.end - p.s);
     return cfx_fail(r->err, CFX_EPARSE,
-                    "'%.*s' is no shape such as f32[N, 3, 224, 224]", n, p.s);
+                    "'%.*s' is not a shape such as f32[N, 3, 224, 224]", n,
+                    p.s);
 }
 
 /* The end of a quoted string that begins at s. */

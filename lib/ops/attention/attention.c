@@ -51,8 +51,8 @@ static cfx_status check_bytes(cfx_call *call, const cfx_tensor *const in[3])
         !cfx_dim_le(call->env, e, cfx_dim_int(CFX_QUANTIZED_DEPTH)))
         return cfx_call_fail(
             call, CFX_EUNSUPPORTED,
-            "the last axis of query is no multiple of %d up to %d", CFX_QUAD,
-            CFX_QUANTIZED_DEPTH);
+            "the last axis of query is not a multiple of %d up to %d",
+            CFX_QUAD, CFX_QUANTIZED_DEPTH);
     return CFX_OK;
 }
 

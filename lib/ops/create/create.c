@@ -45,7 +45,7 @@ cfx_status cfx_create_check_layout(cfx_call *call, int k)
     cfx_value layout = cfx_call_value(call, k);
     if (layout.kind == CFX_LAYOUT && !strstr(layout.u.str->text, "strided"))
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "layout %s is not offered", layout.u.str->text);
+                             "layout %s is not supported", layout.u.str->text);
     return CFX_OK;
 }
 
@@ -67,9 +67,9 @@ cfx_status cfx_create_size(cfx_call *call, int k, int *rank, cfx_dim *shape)
         if (cfx_dim_le(call->env, cfx_dim_int(0), shape[i]))
             continue;
         if (cfx_dim_is_bad(shape[i]))
-            return cfx_call_fail(call, CFX_EINVAL,
-                                 "extent %d of the size is no int of 62 bits",
-                                 i);
+            return cfx_call_fail(
+                call, CFX_EINVAL,
+                "extent %d of the size is not an int of 62 bits", i);
         cfx_dim_format(shape[i], s, sizeof(s));
         return cfx_call_fail(
             call, CFX_EINVAL,

@@ -479,7 +479,7 @@ static cfx_status own_indices(cfx_call *call, const cfx_index_plan *p,
         if (!t)
             continue;
         if (!t->data)
-            return cfx_call_fail(call, CFX_EINVAL, "an index has no numbers");
+            return cfx_call_fail(call, CFX_EINVAL, "an index has no data");
         int k = ix->count++;
         ix->index[k].data = t->data;
         ix->index[k].type = (cfx_dtype)t->dtype;

@@ -40,7 +40,7 @@ static cfx_status check_errors_run(cfx_call *call)
         i++;
     if (i == n)
         return cfx_call_fail(call, CFX_EINVAL,
-                             "'%s' is no operator that has infos", name);
+                             "'%s' is not an operator that has infos", name);
     return cfx_matrices_fail(call, info->data, cfx_tensor_numel(info),
                              cfx_call_bool(call, IS_MATRIX), name,
                              failures[i].failure);

@@ -303,7 +303,7 @@ static cfx_status check_sample(cfx_call *call, const struct sample *p)
     for (int64_t i = 0; i < p->labels; i++)
         if (label(p, i) < 0 || label(p, i) >= classes)
             return cfx_call_fail(call, CFX_EINVAL,
-                                 "target %lld is no class of %lld",
+                                 "target %lld is not a class of %lld",
                                  (long long)label(p, i), (long long)classes);
     return CFX_OK;
 }

@@ -219,7 +219,7 @@ static cfx_status float_op(cfx_call *call, enum number_op op, double a,
         r = pow(a, b);
         if (isnan(r) && !isnan(a) && !isnan(b))
             return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                                 "a complex result is not offered");
+                                 "a complex result is not supported");
         if (isinf(r) && isfinite(a) && isfinite(b))
             return cfx_call_fail(call, CFX_EINVAL,
                                  "OverflowError: the result is too large");

@@ -37,7 +37,8 @@ static cfx_status observed_infer(cfx_call *call)
     int64_t axis = cfx_call_int(call, CH_AXIS);
     bool rows = cfx_call_bool(call, PER_ROW_FAKE_QUANT);
     if (rows && (axis < 0 || axis >= x->rank))
-        return cfx_call_fail(call, CFX_EINVAL, "ch_axis %lld is no axis of it",
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "ch_axis %lld is not one of its axes",
                              (long long)axis);
     if (x->dtype != CFX_F32)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);

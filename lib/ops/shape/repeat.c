@@ -51,7 +51,7 @@ static cfx_status repeat_infer(cfx_call *call)
         if (cfx_dim_is_bad(shape[i]))
             return cfx_call_fail(
                 call, CFX_ESHAPE,
-                "extent %d of the result is no int of 62 bits", i);
+                "extent %d of the result is not an int of 62 bits", i);
         if (!cfx_dim_le(call->env, cfx_dim_int(0), shape[i])) {
             char s[64];
             cfx_dim_format(shape[i], s, sizeof(s));

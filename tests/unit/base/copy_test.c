@@ -345,9 +345,9 @@ TEST_CASE(dlpack_gives_back_what_it_rejects)
     };
     DLManagedTensor cases[6] = {good, good, good, good, good, good};
     static const char *const texts[] = {
-        "DLPack device 2 is not offered, only 1 (CPU)",
+        "DLPack device 2 is not supported, only 1 (CPU)",
         "rank 17 is not within 0 and 16",
-        "DLPack type of code 5 with 32 bits and 1 lanes is not offered",
+        "DLPack type of code 5 with 32 bits and 1 lanes is not supported",
         "the extent on axis 1 is not within 0 and 2^61: -2",
         "the stride on axis 0 is not within 0 and 2^61: -1",
         ("a tensor of type float32 and shape [1099511627776, 1099511627776] is "

@@ -423,7 +423,7 @@ TEST_CASE(place_puts_a_meta_into_the_storage_of_another)
     cfx_tensor *home = new_tensor(CFX_U8, "1000"), *t = new_meta("10", "1");
 
     assert_fails(cfx_tensor__place(t, home, 2, &err), CFX_ESHAPE,
-                 "offset 2 is no multiple of the 4 bytes of float32");
+                 "offset 2 is not a multiple of the 4 bytes of float32");
     assert_fails(cfx_tensor__place(t, home, 964, &err), CFX_ESHAPE,
                  "a view of 10 elements from element 241 leaves a storage of "
                  "250");

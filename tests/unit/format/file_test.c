@@ -215,14 +215,14 @@ static const struct {
     {"{\"a\":" T("\"F32\"", "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "[0,4]")
      "}", 4, "rank 17"},
     {"{\"a\":" T("\"F31\"", "[1]", "[0,4]") "}", 4, "'F31'"},
-    {"{\"a\":" T("\"F6_E2M3\"", "[4]", "[0,3]") "}", 4, "not offered"},
+    {"{\"a\":" T("\"F6_E2M3\"", "[4]", "[0,3]") "}", 4, "not supported"},
     {"{\"a\":" T("7", "[1]", "[0,4]") "}", 4, "needs a dtype"},
     {"{\"a\":" T("\"F32\"", "{}", "[0,4]") "}", 4, "needs a dtype"},
     {"{\"a\":" T("\"F32\"", "[1]", "[0]") "}", 4, "needs a dtype"},
     {"{\"a\":" T("\"F32\"", "[1]", "[0,4,8]") "}", 4, "needs a dtype"},
     {"{\"a\":" T("\"F32\"", "[1]", "[0,\"4\"]") "}", 4, "needs a dtype"},
-    {"{\"__metadata__\":[]}", 0, "no object"},
-    {"{\"__metadata__\":{\"a\":1}}", 0, "'a', which is no string"},
+    {"{\"__metadata__\":[]}", 0, "not an object"},
+    {"{\"__metadata__\":{\"a\":1}}", 0, "'a', which is not a string"},
 };
 /* clang-format on */
 
@@ -525,14 +525,14 @@ static const struct {
     {4, DICT("'|u1'", "False", "(2,)"), 2, "version 4"},
     {1, DICT("'|u1'", "False", "(2,)"), 1, "too early"},
     {1, DICT("'|u1'", "False", "(2,)"), 3, "1 bytes after"},
-    {1, DICT("'|O'", "False", "(2,)"), 2, "not offered"},
-    {1, DICT("'<U3'", "False", "(2,)"), 2, "not offered"},
-    {1, DICT("'<c4'", "False", "(2,)"), 8, "not offered"},
-    {1, DICT("'<f3'", "False", "(2,)"), 6, "not offered"},
+    {1, DICT("'|O'", "False", "(2,)"), 2, "not supported"},
+    {1, DICT("'<U3'", "False", "(2,)"), 2, "not supported"},
+    {1, DICT("'<c4'", "False", "(2,)"), 8, "not supported"},
+    {1, DICT("'<f3'", "False", "(2,)"), 6, "not supported"},
     {1, DICT("[('a', '<f4')]", "False", "(2,)"), 8, "structures"},
-    {1, DICT("'|u1'", "false", "(2,)"), 2, "no bool"},
-    {1, DICT("'|u1'", "False", "2"), 2, "no tuple"},
-    {1, DICT("'|u1'", "False", "(2)"), 2, "no tuple"},
+    {1, DICT("'|u1'", "false", "(2,)"), 2, "not a bool"},
+    {1, DICT("'|u1'", "False", "2"), 2, "not a tuple"},
+    {1, DICT("'|u1'", "False", "(2)"), 2, "not a tuple"},
     {1, DICT("'|u1'", "False", "(-2,)"), 2, "natural"},
     {1, DICT("'|u1'", "False", "(,)"), 2, "natural"},
     {1, DICT("'|u1'", "False", "(2,,)"), 2, "natural"},
@@ -545,9 +545,9 @@ static const struct {
     {1, "{'descr': '|u1', 'x': 1}", 2, "key 'x'"},
     {1, "{'descr': __import__('os')}", 2, "structures"},
     {1, DICT("'|u1'", "False", "(2,)") "x", 2, "follows"},
-    {1, "{'descr", 2, "no dict"},
-    {1, "", 2, "no dict"},
-    {1, "()", 2, "no dict"},
+    {1, "{'descr", 2, "not a dict"},
+    {1, "", 2, "not a dict"},
+    {1, "()", 2, "not a dict"},
 };
 
 TEST_EACH(npy_refuses_bad_headers, COUNT(bad_npys))

@@ -228,7 +228,7 @@ TEST_CASE(submodule_manipulation_API)
     ck_assert_int_eq(
         cfx_module_add_submodule_take(m, "w.x", plain("ReLU"), &err),
         CFX_ENAME);
-    assert_failed(CFX_ENAME, "w of Net is no module");
+    assert_failed(CFX_ENAME, "w of Net is not a module");
     ck_assert_int_eq(
         cfx_module_add_submodule_take(m, "w", plain("ReLU"), &err), CFX_ENAME);
     assert_failed(CFX_ENAME, "attribute 'w' already exists");

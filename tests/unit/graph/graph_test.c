@@ -83,7 +83,7 @@ TEST_CASE(nodes_refuse_what_has_no_meaning)
     }
     ck_assert_ptr_null(cfx_graph_create_node(g, (cfx_opcode)9, "x",
                                              CFX_NO_ARGS, NULL, NULL, &err));
-    assert_failed(CFX_EINVAL, "9 is no opcode");
+    assert_failed(CFX_EINVAL, "9 is not an opcode");
     ck_assert_ptr_null(cfx_graph_output(g, absent, &err));
     assert_failed(CFX_EINVAL, "an argument is absent");
     ck_assert_ptr_null(cfx_graph_output(g, dict, &err));
