@@ -536,10 +536,10 @@ cfx_value cfx_layer__call(cfx_scope *s, layer *l, cfx_pass_call *p,
                           cfx_value x, cfx_value weight, cfx_value bias)
 {
     cfx_call_copy c;
-    cfx_call_copy__init(&c, l->n);
-    cfx_call_copy__set(s, &c, 0, "input", x);
+    cfx_call_copy__init(s, &c, l->n);
     if (cfx_scope_failed(s))
         return cfx_none();
+    cfx_call_copy__set(s, &c, 0, "input", x);
     if (l->module) {
         path_uses *u = cfx_facts__paths(p);
         if (!u || store_module(l, p, u, weight, bias))

@@ -226,13 +226,17 @@ cfx_value cfx_call__like(cfx_scope *s, const cfx_node *like, const char *name,
     return cfx_call_function(s, text, args);
 }
 
-void cfx_call_copy__init(cfx_call_copy *c, const cfx_node *n)
+void cfx_call_copy__init(cfx_scope *s, cfx_call_copy *c, const cfx_node *n)
 {
     *c = (cfx_call_copy){.nargs = n->nargs, .nkwargs = n->nkwargs};
-    if (n->nargs > CFX_MAX_PARAMS || n->nkwargs > CFX_MAX_PARAMS)
-        c->nargs = c->nkwargs = 0;
-    memcpy(c->args, n->args, c->nargs * sizeof(*c->args));
-    memcpy(c->kwargs, n->kwargs, 2 * c->nkwargs * sizeof(*c->kwargs));
+    if (n->nargs > CFX_MAX_PARAMS || n->nkwargs > CFX_MAX_PARAMS) {
+        cfx_scope_fail(s, CFX_EINVAL, "%s has too many arguments", n->name);
+        return;
+    }
+    for (size_t i = 0; i < c->nargs; i++)
+        c->args[i] = n->args[i];
+    for (size_t i = 0; i < 2 * c->nkwargs; i++)
+        c->kwargs[i] = n->kwargs[i];
 }
 
 static void remove_kwarg(cfx_call_copy *c, size_t i)

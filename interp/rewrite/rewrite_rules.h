@@ -53,7 +53,8 @@ typedef struct cfx_call_copy {
     size_t nargs, nkwargs;
 } cfx_call_copy;
 
-void cfx_call_copy__init(cfx_call_copy *c, const cfx_node *n);
+/* Fails the scope for more arguments than a schema has parameters. */
+void cfx_call_copy__init(cfx_scope *s, cfx_call_copy *c, const cfx_node *n);
 /* Replace the argument of a parameter, given by position or by name; v absent:
  * it is not given, or None where others follow. */
 void cfx_call_copy__set(cfx_scope *s, cfx_call_copy *c, int position,
