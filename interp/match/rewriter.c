@@ -98,20 +98,25 @@ static cfx_node *matched(const cfx_match *m, const cfx_node *pn)
     return cfx_pattern_computes(pn) && v.kind == CFX_NODE ? v.u.node : NULL;
 }
 
+static bool calls_same(const cfx_node *a, const cfx_node *b)
+{
+    return a->op == b->op && !strcmp(a->target->text, b->target->text);
+}
+
 /* The node of the match that calls what n calls, or the anchor. */
 static cfx_node *predecessor(const cfx_match *m, const cfx_node *n)
 {
     for (const cfx_node *pn = cfx_graph_first(m->pattern); pn;
          pn = cfx_node_next(pn)) {
         cfx_node *old = matched(m, pn);
-        if (old && old->op == n->op &&
-            !strcmp(old->target->text, n->target->text))
+        if (old && calls_same(old, n))
             return old;
     }
     return m->anchor;
 }
 
-/* A call of the same target, in the same place, keeps its meta. */
+/* A call of the same target keeps its meta, but not what that says of the value:
+ * its arguments may be others. */
 static cfx_status copy_meta(cfx_node *to, const cfx_node *from, cfx_error *err)
 {
     cfx_status st = CFX_OK;
@@ -120,7 +125,7 @@ static cfx_status copy_meta(cfx_node *to, const cfx_node *from, cfx_error *err)
     for (uint32_t i = 0; meta && i + 1 < meta->len && !st; i += 2)
         st = cfx_node_set_meta(to, meta->item[i].u.str->text,
                                meta->item[i + 1], err);
-    return st;
+    return st ? st : cfx_node__forget_known(to, err);
 }
 
 /* New nodes inherit provenance from all nodes of the match, one that is like
@@ -133,8 +138,7 @@ static cfx_status inherit(cfx_rewrite_step *t, cfx_node *copy)
     if (cfx_graph_len(m->pattern) > MANY_NODES)
         return cfx_node_inherit(copy, m->anchor, t->r->err);
     const cfx_node *first = predecessor(m, copy);
-    bool same = t->r->o.same_values && first->op == copy->op &&
-                !strcmp(first->target->text, copy->target->text);
+    bool same = t->r->o.same_values && calls_same(first, copy);
     cfx_status st = same ? copy_meta(copy, first, t->r->err) : CFX_OK;
     if (!st)
         st = cfx_node_inherit(copy, first, t->r->err);
@@ -307,14 +311,19 @@ static bool is_input(const cfx_match *m, size_t i)
     return false;
 }
 
-/* Names of erased nodes are free: copies get those that they have in the
- * replacement. */
+/* Names of erased nodes are free: a copy gets that of the node that called the
+ * same, or that which it has in the replacement. */
 static void take_names(const cfx_rewrite_step *t)
 {
     for (const cfx_node *n = cfx_graph_first(t->from); n;
          n = cfx_node_next(n)) {
         cfx_node *copy = copy_of(t, n);
-        if (copy && strcmp(copy->name, n->name) != 0)
+        const cfx_node *old = copy ? predecessor(t->m, copy) : NULL;
+        if (!copy)
+            continue;
+        if (calls_same(old, copy))
+            cfx_node__take_free_name(copy, old->name);
+        else if (strcmp(copy->name, n->name) != 0)
             cfx_node__take_free_name(copy, n->name);
     }
 }

@@ -6,6 +6,7 @@
 #include "tests/unit/unit.h"
 
 #include <cfx/ops.h>
+#include <cfx/shape_prop.h>
 
 /* ---- A pass of our own ---- */
 
@@ -43,6 +44,32 @@ static cfx_value itself(cfx_scope *s, const cfx_value *in, const cfx_match *m,
     (void)p;
     return in[0];
 }
+
+static cfx_value neg_of_sum(cfx_scope *s, const cfx_value *in, void *p)
+{
+    (void)p;
+    return cfx_neg(s, cfx_sum(s, in[0], in[1]));
+}
+
+static cfx_value sum_of_neg(cfx_scope *s, const cfx_value *in,
+                            const cfx_match *m, void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_sum(s, cfx_neg(s, in[0]), in[1]);
+}
+
+static const cfx_rewrite_rule swap_rules[] = {
+    {.params = "x d", .pattern = neg_of_sum, .build = sum_of_neg},
+    {0},
+};
+
+static const cfx_pass swapped = {
+    .abi = CFX_ABI(cfx_pass),
+    .schema = "swapped()",
+    .doc = "Negate before the sum.",
+    .rules = swap_rules,
+};
 
 /* It gives up, or fails, by its option. */
 static cfx_value moody(cfx_scope *s, const cfx_value *in, const cfx_match *m,
@@ -221,6 +248,27 @@ TEST_CASE(passes_may_be_lists_of_rules)
     assert_ok(cfx_pass_apply(gm, "signs(numbers=True)", false, &n, &err));
     assert_nodes("x y add add_1 s_1 output");
     ck_assert_int_eq(node("add_1")->args[1].u.i, 3);
+}
+
+/* What is known of a value goes to the output, and not with a call. */
+TEST_CASE(rules_keep_what_is_known_of_the_output)
+{
+    assert_ok(cfx_register_pass(ctx, &swapped, &err));
+    model(GRAPH IN("x") FN("s", "torch.sum", "%x, 1")
+              FN("n", "torch.neg", "%s") OUT("n"));
+    cfx_dim shape[] = {cfx_dim_int(2), cfx_dim_int(3)};
+    cfx_tensor *x;
+    assert_ok(cfx_tensor_meta(&x, ctx, CFX_F32, 2, shape, NULL, &err));
+    cfx_value in[] = {cfx_value_of_tensor(x)};
+    assert_ok(cfx_propagate_shapes(gm, NULL, in, 1, NULL, &err));
+    cfx_tensor_unref(x);
+    assert_ok(cfx_node_set_meta(node("n"), "custom", cfx_int(7), &err));
+    apply("swapped");
+    assert_nodes("x n s output");
+    ck_assert_int_eq(cfx_node_meta(node("n"), "tensor_meta").kind, CFX_ABSENT);
+    ck_assert_int_eq(cfx_node_meta(node("n"), "custom").u.i, 7);
+    ck_assert_int_eq(cfx_node_meta(node("s"), "tensor_meta").u.tensor->rank,
+                     1);
 }
 
 TEST_CASE(a_rule_that_builds_nothing_leaves_the_graph)
