@@ -1,7 +1,7 @@
 # Programs that use the library; `make examples` builds only them.
 EXAMPLES = digits run-example count-flops swap swap-by-pattern \
 	conv-bn-fusion swap-by-edit swap-by-transformer decompose-relu \
-	own-module own-cost shapes-example embed
+	own-module own-pass own-cost shapes-example embed
 noinst_PROGRAMS += $(EXAMPLES)
 .PHONY: examples
 examples: $(EXAMPLES)
@@ -28,6 +28,9 @@ decompose_relu_LDADD = libcfx.la
 own_module_SOURCES = %reldir%/own_module.c
 own_module_LDADD = libcfx.la
 
+own_pass_SOURCES = %reldir%/own_pass.c
+own_pass_LDADD = libcfx.la
+
 own_cost_SOURCES = %reldir%/own_cost.c
 own_cost_LDADD = libcfx.la
 
@@ -42,7 +45,7 @@ embed_LDADD = libcfx.la
 BUILT_SOURCES += %reldir%/digits_model.h
 CLEANFILES += %reldir%/digits_model.h
 $(swap_by_pattern_OBJECTS) $(conv_bn_fusion_OBJECTS) \
-	$(decompose_relu_OBJECTS) $(own_module_OBJECTS) \
+	$(decompose_relu_OBJECTS) $(own_module_OBJECTS) $(own_pass_OBJECTS) \
 	$(embed_OBJECTS): | $(BUILT_SOURCES)
 
 %reldir%/digits_model.h: models/digits.fx models/digits.safetensors
@@ -60,5 +63,5 @@ examplesdir = $(docdir)/examples
 dist_examples_DATA = %reldir%/digits.c %reldir%/run.c %reldir%/count_flops.c \
 	%reldir%/swap.c %reldir%/swap_by_pattern.c %reldir%/swap_by_edit.c \
 	%reldir%/swap_by_transformer.c %reldir%/conv_bn_fusion.c \
-	%reldir%/decompose_relu.c %reldir%/own_module.c %reldir%/own_cost.c \
+	%reldir%/decompose_relu.c %reldir%/own_module.c %reldir%/own_pass.c %reldir%/own_cost.c \
 	%reldir%/shapes.c %reldir%/embed.c %reldir%/twice.c %reldir%/scale.c

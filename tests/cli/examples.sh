@@ -103,6 +103,15 @@ said 'decompose_relu changes no result' 0 '' sh -c "
     '$build/cfx' run decomposed.fx -i 'x=$m/digits_images.npy' -O a &&
     '$build/cfx' run '$m/digits.fx' -i 'x=$m/digits_images.npy' -O b &&
     cmp a/output.npy b/output.npy"
+said 'own_pass tells what it did' 0 '^2 nodes changed$' \
+    "$build/own-pass" "$m/digits.fx"
+"$build/own-pass" "$m/digits.fx" 2>errors >pooled.fx
+said 'own_pass pools first' 0 'module.target=pool.\(args = \(%bn2,\)' cat pooled.fx
+cp "$m/digits.safetensors" pooled.safetensors
+said 'own_pass changes no result' 0 '' sh -c "
+    '$build/cfx' run pooled.fx -i 'x=$m/digits_images.npy' -O a &&
+    '$build/cfx' run '$m/digits.fx' -i 'x=$m/digits_images.npy' -O b &&
+    cmp a/output.npy b/output.npy"
 said 'shapes adds up for any size' 0 \
     '\*H\*N\*W .* bytes$' \
     "$build/shapes-example" "$m/resnet18.fx" 'f32[N,3,H,W]'
