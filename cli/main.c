@@ -124,9 +124,10 @@ static void print_help(FILE *to)
     fputs(
         "usage: cfx COMMAND [OPTION]... [ARGUMENT]...\n\n"
         "Run, inspect and rewrite models captured by torch.fx.\n\n"
-        "A model is a file with the text that PyTorch prints for a GraphModule,\n"
-        "f\"{gm!r}\\n\\n{gm.graph}\\n\", its weights in MODEL.safetensors beside it;\n"
-        "or a .pt2 file of torch.export.save, which has its weights.\n\n"
+        "A model is a .pt2 file of torch.export.save, an .onnx file, a .py file or a\n"
+        "folder with the code of a GraphModule, or an .fx file with its text,\n"
+        "f\"{gm!r}\\n\\n{gm.graph}\\n\"; weights are in the file, or in\n"
+        "MODEL.safetensors beside it.\n\n"
         "Commands:\n",
         to);
     for (int i = 0; i < NCOMMANDS; i++)
@@ -134,6 +135,19 @@ static void print_help(FILE *to)
     fputs("\nOptions that all commands take:\n", to);
     cli_describe(to, cli_global_options);
     fputs("\ncfx COMMAND --help describes one command.\n", to);
+}
+
+/* The names of the options that all commands take, in a sentence. */
+static void name_globals(FILE *to)
+{
+    char text[512] = "All commands take ";
+    size_t len = strlen(text);
+    for (const cli_option *o = cli_global_options; o->name; o++)
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "--%s%s",
+                                o->name, o[1].name ? ", " : ": ");
+    snprintf(text + len, sizeof(text) - len, "see cfx --help.");
+    fputc('\n', to);
+    cli_wrap(to, text, 0, 0);
 }
 
 static void print_command_help(FILE *to, const cli_command *cmd)
@@ -150,8 +164,7 @@ static void print_command_help(FILE *to, const cli_command *cmd)
         fputs("\nOptions:\n", to);
         cli_describe(to, cmd->options);
     }
-    fputs("\nOptions that all commands take:\n", to);
-    cli_describe(to, cli_global_options);
+    name_globals(to);
 }
 
 /* Print --help or --version; fails if the output cannot be written. */

@@ -161,7 +161,7 @@ prints '^usage: cfx COMMAND'
 for command in $(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' out); do
     gives 0 "help of $command" "$command" --help
     prints "^usage: cfx $command"
-    prints '  -h, --help'
+    prints '--version'
     gives 0 "help $command" help "$command"
     prints "^usage: cfx $command"
     no "80 columns in the help of $command" grep -qE '.{81}' out

@@ -119,7 +119,8 @@ cat $chapters | tr '`' '\n' | awk '
             continued = $2
     }' | sort -u >"$work/options"
 while read -r command option; do
-    exists "cfx $command $option" sh -c "'$bin/cfx' $command --help |
+    exists "cfx $command $option" sh -c "
+        { '$bin/cfx' $command --help && '$bin/cfx' --help; } |
         grep -q -e '[ ,]$option\\([ ,]\\|\$\\)'"
 done <"$work/options"
 echo "$passed passed, $failed failed"
