@@ -142,10 +142,11 @@ static void name_globals(FILE *to)
 {
     char text[512] = "All commands take ";
     size_t len = strlen(text);
-    for (const cli_option *o = cli_global_options; o->name; o++)
+    for (const cli_option *o = cli_global_options;
+         o->name && len < sizeof(text); o++)
         len += (size_t)snprintf(text + len, sizeof(text) - len, "--%s%s",
-                                o->name, o[1].name ? ", " : ": ");
-    snprintf(text + len, sizeof(text) - len, "see cfx --help.");
+                                o->name,
+                                o[1].name ? ", " : ": see cfx --help.");
     fputc('\n', to);
     cli_wrap(to, text, 0, 0);
 }

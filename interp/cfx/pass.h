@@ -84,7 +84,8 @@ typedef struct cfx_rewrite_rule {
     cfx_trace_fn *pattern; /* its `user` is the cfx_pass_call */
     /* NULL: every match. It must not edit the graph. */
     bool (*where)(cfx_pass_call *p, const cfx_match *m);
-    /* As in cfx_rewrite_options; `p` is the cfx_pass_call. */
+    /* Records the replacement, as `build` in cfx_rewrite_options does; `p` is the
+     * cfx_pass_call. */
     cfx_value (*build)(cfx_scope *s, const cfx_value *in, const cfx_match *m,
                        void *p);
     /* Those that the pattern names; `user` is the cfx_pass_call. */

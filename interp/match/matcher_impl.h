@@ -156,6 +156,22 @@ typedef struct cfx_search {
 /* True if a node of the pattern is plain. */
 bool cfx_pattern_computes(const cfx_node *n);
 
+/* Walk over the nodes of the graph that plain nodes of the pattern matched: *at is
+ * the node of the pattern, first NULL. Returns NULL after the last. */
+CFX_INLINE cfx_node *cfx_match__next_node(const cfx_match *m,
+                                          const cfx_node **at)
+{
+    cfx_node *n = NULL;
+    while (!n) {
+        *at = *at ? cfx_node_next(*at) : cfx_graph_first(m->pattern);
+        if (!*at)
+            break;
+        if (cfx_pattern_computes(*at))
+            n = cfx_value__node(m->map[(*at)->id]);
+    }
+    return n;
+}
+
 /* Release the contents of a match. */
 void cfx_match__release(cfx_context *ctx, cfx_match *m);
 

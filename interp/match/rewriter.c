@@ -90,33 +90,29 @@ static void erase_copy(cfx_rewrite_step *t)
             cfx_graph_erase_node(t->r->g, copy_of(t, n), NULL);
 }
 
-/* The node of the match that a node of the pattern stands for; NULL if it
- * computes nothing. */
-static cfx_node *matched(const cfx_match *m, const cfx_node *pn)
-{
-    cfx_value v = m->map[pn->id];
-    return cfx_pattern_computes(pn) && v.kind == CFX_NODE ? v.u.node : NULL;
-}
-
 static bool calls_same(const cfx_node *a, const cfx_node *b)
 {
     return a->op == b->op && !strcmp(a->target->text, b->target->text);
 }
 
-/* The node of the match that calls what n calls, or the anchor. */
+enum { MANY_NODES = 256 };
+
+/* The node of the match that calls the same target as n, or the anchor. In a very
+ * large match it is always the anchor. */
 static cfx_node *predecessor(const cfx_match *m, const cfx_node *n)
 {
-    for (const cfx_node *pn = cfx_graph_first(m->pattern); pn;
-         pn = cfx_node_next(pn)) {
-        cfx_node *old = matched(m, pn);
-        if (old && calls_same(old, n))
+    if (cfx_graph_len(m->pattern) > MANY_NODES)
+        return m->anchor;
+    const cfx_node *at = NULL;
+    cfx_node *old;
+    while ((old = cfx_match__next_node(m, &at)) != NULL)
+        if (calls_same(old, n))
             return old;
-    }
     return m->anchor;
 }
 
-/* A call of the same target keeps its meta, but not what that says of the value:
- * its arguments may be others. */
+/* A call of the same target keeps its meta, except for facts about the value,
+ * since its arguments may differ. */
 static cfx_status copy_meta(cfx_node *to, const cfx_node *from, cfx_error *err)
 {
     cfx_status st = CFX_OK;
@@ -128,26 +124,21 @@ static cfx_status copy_meta(cfx_node *to, const cfx_node *from, cfx_error *err)
     return st ? st : cfx_node__forget_known(to, err);
 }
 
-/* New nodes inherit provenance from all nodes of the match, one that is like
- * them first. In a very large match they inherit from the anchor only. */
-enum { MANY_NODES = 256 };
-
+/* New nodes inherit provenance from all nodes of the match, first from their
+ * predecessor. In a very large match they inherit from the anchor only. */
 static cfx_status inherit(cfx_rewrite_step *t, cfx_node *copy)
 {
     const cfx_match *m = t->m;
     if (cfx_graph_len(m->pattern) > MANY_NODES)
         return cfx_node_inherit(copy, m->anchor, t->r->err);
-    const cfx_node *first = predecessor(m, copy);
+    const cfx_node *first = predecessor(m, copy), *at = NULL, *old;
     bool same = t->r->o.same_values && calls_same(first, copy);
     cfx_status st = same ? copy_meta(copy, first, t->r->err) : CFX_OK;
     if (!st)
         st = cfx_node_inherit(copy, first, t->r->err);
-    for (const cfx_node *pn = cfx_graph_first(m->pattern); pn && !st;
-         pn = cfx_node_next(pn)) {
-        const cfx_node *old = matched(m, pn);
-        if (old && old != first)
+    while (!st && (old = cfx_match__next_node(m, &at)) != NULL)
+        if (old != first)
             st = cfx_node_inherit(copy, old, t->r->err);
-    }
     return st;
 }
 
@@ -311,8 +302,8 @@ static bool is_input(const cfx_match *m, size_t i)
     return false;
 }
 
-/* Names of erased nodes are free: a copy gets that of the node that called the
- * same, or that which it has in the replacement. */
+/* Names of erased nodes are free: a copy gets the name of the node that called the
+ * same target, else the name that it has in the replacement. */
 static void take_names(const cfx_rewrite_step *t)
 {
     for (const cfx_node *n = cfx_graph_first(t->from); n;

@@ -201,15 +201,13 @@ static cfx_status move_dependents(cfx_rewrite_step *t, cfx_node *last,
 static void find_ends(const cfx_match *m, cfx_node **first, cfx_node **last)
 {
     *first = *last = NULL;
-    for (const cfx_node *p = cfx_graph_first(m->pattern); p;
-         p = cfx_node_next(p)) {
-        cfx_value v = m->map[p->id];
-        if (v.kind != CFX_NODE || !cfx_pattern_computes(p))
-            continue;
-        if (!*first || cfx_node_before(v.u.node, *first))
-            *first = v.u.node;
-        if (!*last || cfx_node_before(*last, v.u.node))
-            *last = v.u.node;
+    const cfx_node *at = NULL;
+    cfx_node *n;
+    while ((n = cfx_match__next_node(m, &at)) != NULL) {
+        if (!*first || cfx_node_before(n, *first))
+            *first = n;
+        if (!*last || cfx_node_before(*last, n))
+            *last = n;
     }
 }
 

@@ -96,13 +96,9 @@ static void mark(cfx_rewrite_writes *w, const cfx_node *n)
 
 static void mark_match(cfx_rewrite_writes *w, const cfx_match *m)
 {
+    const cfx_node *at = NULL, *n;
     w->current++;
-    for (const cfx_node *p = cfx_graph_first(m->pattern); p;
-         p = cfx_node_next(p)) {
-        cfx_value v = m->map[p->id];
-        if (v.kind != CFX_NODE || !cfx_pattern_computes(p))
-            continue;
-        const cfx_node *n = v.u.node;
+    while ((n = cfx_match__next_node(m, &at)) != NULL) {
         w->matched[n->id] = w->current;
         mark(w, n);
         for (uint32_t i = 0; i < n->ninputs; i++)

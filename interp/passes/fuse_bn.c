@@ -164,18 +164,21 @@ static bool is_norm(void *p, cfx_value v)
     return cfx_norm__find(&b, p, v.u.node) && b.running && v.u.node->ninputs;
 }
 
-static bool is_conv(void *p, cfx_value v)
+static bool is_layer(void *p, cfx_value v, bool linear)
 {
     layer l;
-    return cfx_layer__find(&l, p, v.u.node) && l.kind != LAYER_LINEAR &&
-           cfx_layer__is_plain(&l);
+    return cfx_layer__find(&l, p, v.u.node) && cfx_layer__is_plain(&l) &&
+           (l.kind == LAYER_LINEAR) == linear;
+}
+
+static bool is_conv(void *p, cfx_value v)
+{
+    return is_layer(p, v, false);
 }
 
 static bool is_linear(void *p, cfx_value v)
 {
-    layer l;
-    return cfx_layer__find(&l, p, v.u.node) && l.kind == LAYER_LINEAR &&
-           cfx_layer__is_plain(&l);
+    return is_layer(p, v, true);
 }
 
 static const cfx_match_predicate predicates[] = {

@@ -77,7 +77,7 @@ void cfx_graph_observer_release(cfx_graph_observer *o)
     memset(o, 0, sizeof(*o));
 }
 
-/* A node that took the name of the one that it replaces needs no origin. */
+/* A node that has the name of the one that it replaces needs no from_node. */
 cfx_status cfx_graph_observer_inherit(cfx_graph_observer *o, cfx_error *err)
 {
     uint32_t ids = cfx_graph_ids(o->graph);

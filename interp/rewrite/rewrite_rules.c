@@ -23,19 +23,11 @@ static bool holds(void *user, const cfx_match *m, const cfx_graph *graph)
     return r->rule->where(r->p, m);
 }
 
-/* The node of the graph that a computing node of the pattern stands for. */
-static cfx_node *matched(const cfx_node *pn, cfx_value v)
-{
-    return cfx_pattern_computes(pn) && v.kind == CFX_NODE ? v.u.node : NULL;
-}
-
 static cfx_status list_attrs(rule_run *r, const cfx_match *m)
 {
-    const cfx_node *pn = NULL;
-    cfx_value v;
-    while ((pn = cfx_match_next(m, pn, &v)) != NULL) {
-        const cfx_node *n = matched(pn, v);
-        for (uint32_t i = 0; n && i < n->ninputs; i++) {
+    const cfx_node *at = NULL, *n;
+    while ((n = cfx_match__next_node(m, &at)) != NULL) {
+        for (uint32_t i = 0; i < n->ninputs; i++) {
             if (cfx_node_input(n, i)->op != CFX_GET_ATTR)
                 continue;
             if (cfx_grow(r->p->ctx, r->attr, r->cap, r->nattrs + 1, r->p->err))
@@ -58,24 +50,17 @@ static cfx_value build(cfx_scope *s, const cfx_value *in, const cfx_match *m,
 /* Is one node exchanged for another? */
 static bool replaces_one(const cfx_match *m)
 {
-    const cfx_node *pn = NULL;
-    cfx_value v;
-    size_t removed = 0;
-    while ((pn = cfx_match_next(m, pn, &v)) != NULL)
-        removed += matched(pn, v) != NULL;
-    return removed == 1;
+    const cfx_node *at = NULL;
+    return cfx_match__next_node(m, &at) && !cfx_match__next_node(m, &at);
 }
 
 /* The larger of the numbers of nodes removed and made. */
 static size_t count_changes(const cfx_match *m)
 {
-    const cfx_node *pn = NULL;
-    cfx_value v;
+    const cfx_node *at = NULL, *n;
     size_t removed = 0, made = 0;
-    while ((pn = cfx_match_next(m, pn, &v)) != NULL) {
-        const cfx_node *n = matched(pn, v);
-        removed += n && n->erased;
-    }
+    while ((n = cfx_match__next_node(m, &at)) != NULL)
+        removed += n->erased;
     for (size_t i = 0; i < m->nreplacements; i++)
         made += m->replacements[i]->op != CFX_GET_ATTR;
     return removed > made ? removed : made;
@@ -88,15 +73,12 @@ static cfx_status restore_origins(const rule_run *r, const cfx_match *m)
     cfx_status st = CFX_OK;
     for (size_t i = 0; i < m->nreplacements && !st; i++) {
         cfx_node *now = m->replacements[i];
-        const cfx_node *pn = NULL;
-        cfx_value v;
-        while (!st && (pn = cfx_match_next(m, pn, &v)) != NULL) {
-            const cfx_node *old = matched(pn, v);
-            if (old && !strcmp(old->name, now->name))
+        const cfx_node *at = NULL, *old;
+        while (!st && (old = cfx_match__next_node(m, &at)) != NULL)
+            if (!strcmp(old->name, now->name))
                 st = cfx_node_set_meta(now, "from_node",
                                        cfx_node_meta(old, "from_node"),
                                        r->p->err);
-        }
     }
     return st;
 }

@@ -39,7 +39,7 @@ cfx_status cfx_pass__store_tensor(cfx_pass_call *p, const char *prefix,
 
 /* ---- For `build` ---- */
 
-/* The nodes of the match, by the pattern's name of them; NULL if none. */
+/* The partner of the pattern's node of that name; NULL if it is not a node. */
 cfx_node *cfx_match__node(const cfx_match *m, const char *name);
 
 /* Call the operator `name` ("mul") as `like` is written: as a method, a function

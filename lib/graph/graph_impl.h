@@ -212,8 +212,8 @@ CFX_INLINE cfx_node *cfx_node__arg(const cfx_node *n, uint32_t i)
     return i < n->nargs ? cfx_value__node(n->args[i]) : NULL;
 }
 
-/* What shape propagation or a tracer recorded of a node's value: meta "val",
- * "tensor_meta" or "example_value"; absent or NULL if there is none. */
+/* Return what shape propagation or a tracer recorded about a node's value: meta
+ * "val", "tensor_meta" or "example_value"; absent or NULL if there is none. */
 cfx_value cfx_node__known(const cfx_node *n);
 const cfx_tensor *cfx_node__known_tensor(const cfx_node *n);
 /* Remove it, since the value is another one. Fails with CFX_ENOMEM. */

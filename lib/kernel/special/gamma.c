@@ -190,7 +190,7 @@ static double uniform(double a, double x, double sign)
 
 static double incomplete(double a, double x, bool upper)
 {
-    /* As PyTorch, which asks for NaN last. */
+    /* PyTorch checks for NaN last, so that igamma(nan, 0) is 0. */
     if (a < 0 || x < 0 || (a == 0 && !(x > 0)) || (isinf(a) && isinf(x)))
         return NAN;
     if (a != 0 && (x == 0 || isinf(a)))

@@ -16,8 +16,8 @@
 
 #include "base/stop.h"
 
-/* Of the match of one str: how often it backtracks, the items it tries and the
- * characters it passes, the KiB that backtracking takes. */
+/* Limits for matching one str: backtracks; items tried and characters passed; KiB
+ * of memory for backtracking. */
 enum { MAX_BACKTRACKS = 10000000, MAX_WORK = 1 << 28, MAX_HEAP = 1 << 18 };
 
 typedef struct matcher {

@@ -280,7 +280,7 @@ TEST_CASE(values_read_and_print_as_written)
     free(text);
 }
 
-/* Of whatever length: an extent that is cut would be another one. */
+/* A truncated expression would have another value. */
 TEST_CASE(long_extents_are_printed_whole)
 {
     cfx_module *gm;

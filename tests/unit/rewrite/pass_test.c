@@ -250,7 +250,8 @@ TEST_CASE(passes_may_be_lists_of_rules)
     ck_assert_int_eq(node("add_1")->args[1].u.i, 3);
 }
 
-/* What is known of a value goes to the output, and not with a call. */
+/* The output gets the shape of what it replaces; an inner call does not keep the
+ * shape that it had. */
 TEST_CASE(rules_keep_what_is_known_of_the_output)
 {
     assert_ok(cfx_register_pass(ctx, &swapped, &err));
