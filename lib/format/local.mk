@@ -119,7 +119,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/onnx_index.c \
 	%reldir%/onnx/onnx_ints.c \
 	%reldir%/onnx/onnx_loop.c \
-	%reldir%/onnx/onnx_lower.c \
+	%reldir%/onnx/onnx_import.c \
 	%reldir%/onnx/onnx_ml.c \
 	%reldir%/onnx/onnx_norm.c \
 	%reldir%/onnx/onnx_number_rules.c \

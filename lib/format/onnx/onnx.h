@@ -2,7 +2,7 @@
  * onnx.h -- shared by the files that read ONNX. Not installed.
  *
  * decode.c and tensor.c read messages; recorder.c is the scope in which rules
- * call operators, which become nodes; lower.c walks the nodes of a model and
+ * call operators, which become nodes; import.c walks the nodes of a model and
  * calls the rule of each (rules.def); attr.c and ints.c are what rules are
  * written with.
  *
@@ -161,7 +161,7 @@ typedef struct onnx_frame {
     struct onnx_frame *caller;
 } onnx_frame;
 
-typedef struct onnx_lowering {
+typedef struct onnx_importer {
     onnx_recorder r;
     const Onnx__ModelProto *model;
     const char *dir;
@@ -169,9 +169,9 @@ typedef struct onnx_lowering {
     onnx_frame *frame;
     cfx_map constants; /* cfx_values by the addresses of their messages */
     int depth;         /* of graphs and functions */
-    size_t nlowered;   /* nodes */
+    size_t nimported;  /* nodes */
     int nbranches;
-} onnx_lowering;
+} onnx_importer;
 
 /* How a rule takes numbers of uint64 as int64. */
 typedef enum onnx_uint64 {
@@ -180,9 +180,9 @@ typedef enum onnx_uint64 {
     ONNX_ORDER      /* less 2^63, so that they keep their order */
 } onnx_uint64;
 
-/* The node that a rule lowers. */
+/* The node that a rule imports. */
 typedef struct onnx_node {
-    onnx_lowering *lowering;
+    onnx_importer *importer;
     cfx_scope *s;
     const Onnx__NodeProto *proto;
     const struct onnx_rule *rule;
@@ -207,7 +207,7 @@ typedef struct onnx_known onnx_known;
 typedef struct onnx_rule {
     const char *name, *domain;
     int since; /* the first version of the operator set that it is for */
-    onnx_rule_fn *lower;
+    onnx_rule_fn *import;
     const char *target; /* of rules that call one operator */
     const onnx_known *known;
 } onnx_rule;
@@ -253,9 +253,9 @@ void onnx_name_unknown(cfx_context *ctx, const Onnx__ModelProto *m,
                        cfx_error *err);
 
 #define ONNX_RULE(domain, name, since, fn, target)                            \
-    onnx_rule_fn onnx_lower_##fn;
+    onnx_rule_fn onnx_import_##fn;
 #define ONNX_KNOWN(domain, name, since, fn, target, known)                    \
-    onnx_rule_fn onnx_lower_##fn;                                             \
+    onnx_rule_fn onnx_import_##fn;                                            \
     extern const onnx_known onnx_known__##known;
 #include "format/onnx/onnx_rules.def"
 #undef ONNX_KNOWN
@@ -263,9 +263,9 @@ void onnx_name_unknown(cfx_context *ctx, const Onnx__ModelProto *m,
 
 /* ---- numbers.c ---- */
 
-/* Lower a node: as numbers, if those of its inputs are known, else by its
+/* Import a node: as numbers, if those of its inputs are known, else by its
  * rule. */
-void onnx_lower_node(onnx_node *n);
+void onnx_import_node(onnx_node *n);
 /* The ints that are known of the tensor that a node makes, of at most one axis;
  * false if there are none. */
 bool onnx_recorded_ints(onnx_node *n, cfx_value v, struct onnx_list *out);
@@ -415,13 +415,13 @@ void *onnx_alloc(cfx_scope *s, size_t n, size_t size);
 enum { ONNX_MAX_UNROLLED = 256 };
 
 /* A tensor or strings of a message, marked with a type that its dtype does not
- * tell. They are read once: graphs that are lowered several times share them.
+ * tell. They are read once: graphs that are imported several times share them.
  * None after a failure. */
-cfx_value onnx_constant(onnx_lowering *lo, Onnx__TensorProto *p);
+cfx_value onnx_constant(onnx_importer *im, Onnx__TensorProto *p);
 
-/* ---- Graphs within nodes: lower.c ---- */
+/* ---- Graphs within nodes: import.c ---- */
 
-/* Lower a graph in the place of the node, with values for its inputs. */
+/* Import a graph in the place of the node, with values for its inputs. */
 bool onnx_inline(onnx_node *n, const Onnx__GraphProto *g, const cfx_value *in,
                  size_t nin, cfx_value *out, size_t nout);
 /* A graph of its own that is being made: a branch, or a round of a loop. Nodes
@@ -461,13 +461,13 @@ enum { ONNX_MAX_CAPTURED = 256 };
 bool onnx_captures(onnx_node *n, const Onnx__GraphProto *g, const char **name,
                    size_t *count, size_t room);
 /* The value of a name at this place; NULL if there is none. */
-const cfx_value *onnx_find_value(const onnx_lowering *lo, const char *name);
+const cfx_value *onnx_find_value(const onnx_importer *im, const char *name);
 cfx_value onnx_value_of(onnx_node *n, const char *name);
 
 /* ---- A model ---- */
 
-cfx_status onnx_lower(cfx_module **out, cfx_context *ctx,
-                      const Onnx__ModelProto *model, const char *dir,
-                      const cfx_load_options *options, cfx_error *err);
+cfx_status onnx_import(cfx_module **out, cfx_context *ctx,
+                       const Onnx__ModelProto *model, const char *dir,
+                       const cfx_load_options *options, cfx_error *err);
 
 #endif

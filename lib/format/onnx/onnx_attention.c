@@ -168,7 +168,7 @@ static cfx_value by_steps(onnx_node *n, const attention *a, cfx_value mask,
     return cfx_matmul(s, y, v);
 }
 
-void onnx_lower_attention(onnx_node *n)
+void onnx_import_attention(onnx_node *n)
 {
     bool causal = onnx_attr_int(n, "is_causal", 0);
     double softcap = onnx_attr_float(n, "softcap", 0);
@@ -232,7 +232,7 @@ static cfx_value rotate(onnx_node *n, cfx_value x, cfx_value cos,
                        .start_dim = cfx_int(-2));
 }
 
-void onnx_lower_rotary_embedding(onnx_node *n)
+void onnx_import_rotary_embedding(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), cos = onnx_tensor(n, 1);
@@ -370,7 +370,7 @@ static cfx_value linear_step(onnx_node *n, linear *a, int64_t step)
                       repeat_heads(n, a->state, a->q));
 }
 
-void onnx_lower_linear_attention(onnx_node *n)
+void onnx_import_linear_attention(onnx_node *n)
 {
     cfx_scope *s = n->s;
     int64_t heads = onnx_attr_int(n, "q_num_heads", 0);

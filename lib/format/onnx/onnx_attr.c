@@ -34,7 +34,7 @@ const Onnx__AttributeProto *onnx_attr(const onnx_node *n, const char *name)
 {
     const Onnx__AttributeProto *a = among(n->proto->attribute,
                                           n->proto->n_attribute, name);
-    const onnx_frame *f = n->lowering->frame;
+    const onnx_frame *f = n->importer->frame;
 
     for (size_t i = 0; a && i < n->proto->n_attribute && i < 64; i++)
         if (n->proto->attribute[i] == a)
@@ -84,7 +84,7 @@ const char *onnx_attr_text(onnx_node *n, const char *name,
 
     if (!a || !a->has_s)
         return otherwise;
-    text = cfx_arena_strdup(&n->lowering->r.arena, (const char *)a->s.data,
+    text = cfx_arena_strdup(&n->importer->r.arena, (const char *)a->s.data,
                             a->s.len);
     if (!text)
         cfx_no_memory(&n->s->error);

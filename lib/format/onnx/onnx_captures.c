@@ -29,7 +29,7 @@ static void see_use(capture *c, const char *name)
 
     if (!*name || !cfx_map_put(&c->seen, name, strlen(name), &added) || !added)
         return;
-    v = onnx_find_value(c->n->lowering, name);
+    v = onnx_find_value(c->n->importer, name);
     if (!v || !contains_node(*v))
         return;
     if (c->count == c->room)

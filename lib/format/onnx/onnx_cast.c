@@ -151,7 +151,7 @@ static void ignore_rounding(onnx_node *n)
     onnx_ignore(n, "round_mode");
 }
 
-void onnx_lower_cast(onnx_node *n)
+void onnx_import_cast(onnx_node *n)
 {
     int64_t code = onnx_attr_int(n, "to", 0);
     cfx_dtype to;
@@ -170,7 +170,7 @@ void onnx_lower_cast(onnx_node *n)
 }
 
 /* The bits of an element as a number of another type of as many. */
-void onnx_lower_bit_cast(onnx_node *n)
+void onnx_import_bit_cast(onnx_node *n)
 {
     int64_t code = onnx_attr_int(n, "to", 0);
     cfx_value x = onnx_stored_tensor(n, 0);
@@ -186,7 +186,7 @@ void onnx_lower_bit_cast(onnx_node *n)
         n->out[0] = cfx_view_dtype(n->s, x, TYPE(to));
 }
 
-void onnx_lower_cast_like(onnx_node *n)
+void onnx_import_cast_like(onnx_node *n)
 {
     ignore_rounding(n);
     if (onnx_has(n, 1) && onnx_is_texts(n->s, n->in[1])) {

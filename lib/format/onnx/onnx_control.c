@@ -51,7 +51,7 @@ static cfx_value branch(onnx_node *n, const Onnx__GraphProto *g,
     return onnx_branch_close(n, &b, name);
 }
 
-void onnx_lower_if(onnx_node *n)
+void onnx_import_if(onnx_node *n)
 {
     const Onnx__GraphProto *yes = onnx_attr_graph(n, "then_branch");
     const Onnx__GraphProto *no = onnx_attr_graph(n, "else_branch");
@@ -148,7 +148,7 @@ static bool read_scan(onnx_node *n, scan *c)
 }
 
 /* Each round in turn, as those of a Loop. */
-void onnx_lower_scan(onnx_node *n)
+void onnx_import_scan(onnx_node *n)
 {
     scan c;
 

@@ -128,7 +128,7 @@ static bool kernel_of(onnx_node *n, cfx_value weight, windows *w)
     return !cfx_scope_failed(n->s);
 }
 
-void onnx_lower_conv(onnx_node *n)
+void onnx_import_conv(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), weight = onnx_tensor(n, 1);
     cfx_value bias = onnx_optional(n, 2);
@@ -152,7 +152,7 @@ void onnx_lower_conv(onnx_node *n)
 }
 
 /* Offsets and masks are torchvision's. */
-void onnx_lower_deform_conv(onnx_node *n)
+void onnx_import_deform_conv(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), weight = onnx_tensor(n, 1);
@@ -187,7 +187,7 @@ void onnx_lower_deform_conv(onnx_node *n)
 
 /* A depthwise convolution of sequences, before which the last columns of the
  * sequence before stand, or zeros. */
-void onnx_lower_causal_conv_with_state(onnx_node *n)
+void onnx_import_causal_conv_with_state(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), weight = onnx_tensor(n, 1);
@@ -254,7 +254,7 @@ static cfx_value add_bias(onnx_node *n, cfx_value y, cfx_value bias, int nd)
         cfx_reshape(n->s, bias, onnx_int_arg(n->s, 1 + (size_t)nd, shape)));
 }
 
-void onnx_lower_conv_transpose(onnx_node *n)
+void onnx_import_conv_transpose(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), weight = onnx_tensor(n, 1);
     cfx_value bias = onnx_optional(n, 2);
@@ -340,7 +340,7 @@ static cfx_value lowest(onnx_node *n, cfx_value x)
                          : cfx_float(-(double)INFINITY);
 }
 
-void onnx_lower_max_pool(onnx_node *n)
+void onnx_import_max_pool(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), from = x;
     windows w;
@@ -469,7 +469,7 @@ static cfx_value average_windows(onnx_node *n, cfx_value x, windows *w,
     return cfx_div(n->s, sum, average(n, ones, w, false, true));
 }
 
-void onnx_lower_average_pool(onnx_node *n)
+void onnx_import_average_pool(onnx_node *n)
 {
     bool count_pads = onnx_attr_int(n, "count_include_pad", 0);
     cfx_value x = onnx_tensor(n, 0);
@@ -480,7 +480,7 @@ void onnx_lower_average_pool(onnx_node *n)
 }
 
 /* The p-norm of each window, by the average of powers: pads count as zeros. */
-void onnx_lower_lp_pool(onnx_node *n)
+void onnx_import_lp_pool(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t p = onnx_attr_int(n, "p", 2);
@@ -507,7 +507,7 @@ static bool is_large(int64_t extent)
 }
 
 /* The indices of MaxUnpool count through the whole tensor that was pooled. */
-void onnx_lower_max_unpool(onnx_node *n)
+void onnx_import_max_unpool(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), index = onnx_tensor(n, 1), flat, y;
@@ -552,7 +552,7 @@ void onnx_lower_max_unpool(onnx_node *n)
 }
 
 /* Add columns up to an image: torch folds into images of two axes. */
-void onnx_lower_col2im(onnx_node *n)
+void onnx_import_col2im(onnx_node *n)
 {
     size_t nimage = 0, nblock = 0;
     int64_t *image, *block, pads[4];
@@ -598,7 +598,7 @@ static cfx_value spatial_axes(onnx_node *n, int rank)
     return onnx_int_arg(n->s, rank > 2 ? (size_t)rank - 2 : 0, axes);
 }
 
-void onnx_lower_global_average_pool(onnx_node *n)
+void onnx_import_global_average_pool(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int rank = onnx_rank(n, x);
@@ -612,7 +612,7 @@ void onnx_lower_global_average_pool(onnx_node *n)
         onnx_fail(n, CFX_ESHAPE, "its input has no spatial axes");
 }
 
-void onnx_lower_global_max_pool(onnx_node *n)
+void onnx_import_global_max_pool(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int rank = onnx_rank(n, x);
@@ -626,7 +626,7 @@ void onnx_lower_global_max_pool(onnx_node *n)
 
 /* ---- Products ---- */
 
-void onnx_lower_einsum(onnx_node *n)
+void onnx_import_einsum(onnx_node *n)
 {
     cfx_value *v = onnx_alloc(n->s, n->nin + 2, sizeof(*v));
 
@@ -639,7 +639,7 @@ void onnx_lower_einsum(onnx_node *n)
                                   cfx_args_of(v, 1 + n->nin));
 }
 
-void onnx_lower_gemm(onnx_node *n)
+void onnx_import_gemm(onnx_node *n)
 {
     cfx_scope *s = n->s;
     double alpha = onnx_attr_float(n, "alpha", 1);

@@ -68,7 +68,7 @@ static cfx_status onnx_read(cfx_module **out, cfx_context *ctx,
     if (!st)
         st = read_model(&m, ctx, path, err);
     if (!st)
-        st = onnx_lower(out, ctx, (Onnx__ModelProto *)m.base, dir.s, o, err);
+        st = onnx_import(out, ctx, (Onnx__ModelProto *)m.base, dir.s, o, err);
     if (st)
         cfx_fail_at(err, "%s", path);
     if (m.ctx)

@@ -166,7 +166,7 @@ static bool keeps(onnx_node *n, cfx_value x, const resize *r, int axis)
 
     if (r->scale[axis] != 0 || !meta)
         return r->scale[axis] == 1;
-    return cfx_dim_known_eq(n->lowering->r.env,
+    return cfx_dim_known_eq(n->importer->r.env,
                             cfx_value_dim(onnx_meta(n->s, r->size[axis])),
                             meta->shape[axis]);
 }
@@ -510,7 +510,7 @@ static bool by_torch(onnx_node *n, cfx_value x, const resize *r,
     return true;
 }
 
-void onnx_lower_resize(onnx_node *n)
+void onnx_import_resize(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     kernel k;
@@ -529,7 +529,7 @@ void onnx_lower_resize(onnx_node *n)
 }
 
 /* Upsample is Resize with asymmetric coordinates. */
-void onnx_lower_upsample(onnx_node *n)
+void onnx_import_upsample(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     kernel k;
@@ -542,7 +542,7 @@ void onnx_lower_upsample(onnx_node *n)
         resize_axes(n, x, &r, &k);
 }
 
-void onnx_lower_grid_sample(onnx_node *n)
+void onnx_import_grid_sample(onnx_node *n)
 {
     const char *mode = onnx_attr_text(n, "mode", "linear");
 
@@ -588,7 +588,7 @@ static cfx_value places(onnx_node *n, const int64_t *size, int nd,
 }
 
 /* Each place of an image, times theta [batch, nd, nd + 1]. */
-void onnx_lower_affine_grid(onnx_node *n)
+void onnx_import_affine_grid(onnx_node *n)
 {
     bool corners = onnx_attr_int(n, "align_corners", 0), given;
     cfx_value theta = onnx_tensor(n, 0), shape[2 + MAX_SPATIAL];

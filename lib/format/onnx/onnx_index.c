@@ -18,7 +18,7 @@ static cfx_value index_at(onnx_node *n, int axis, cfx_value index)
     return onnx_arg(n->s, (size_t)axis + 1, v);
 }
 
-void onnx_lower_gather(onnx_node *n)
+void onnx_import_gather(onnx_node *n)
 {
     int64_t along = onnx_attr_int(n, "axis", 0);
 
@@ -59,7 +59,7 @@ static bool element_args(onnx_node *n, cfx_value *x, int *axis,
     return !cfx_scope_failed(n->s);
 }
 
-void onnx_lower_gather_elements(onnx_node *n)
+void onnx_import_gather_elements(onnx_node *n)
 {
     cfx_value x, index;
     int axis;
@@ -93,7 +93,7 @@ static cfx_value columns(onnx_node *n, cfx_value x, cfx_value index, int batch)
     return onnx_arg(n->s, (size_t)(batch + many), v);
 }
 
-void onnx_lower_gather_nd(onnx_node *n)
+void onnx_import_gather_nd(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t batch = onnx_attr_int(n, "batch_dims", 0);
@@ -122,7 +122,7 @@ static const char *reduction_of(onnx_node *n)
     return NULL;
 }
 
-void onnx_lower_scatter_elements(onnx_node *n)
+void onnx_import_scatter_elements(onnx_node *n)
 {
     const char *reduce = reduction_of(n);
     cfx_value x, index, src = onnx_tensor(n, 2);
@@ -167,7 +167,7 @@ static cfx_value reduce_nd(onnx_node *n, cfx_value x, cfx_value list,
     return cfx_reshape(s, x, onnx_arg(s, (size_t)rank, shape));
 }
 
-void onnx_lower_scatter_nd(onnx_node *n)
+void onnx_import_scatter_nd(onnx_node *n)
 {
     const char *reduce = reduction_of(n);
     cfx_value x = onnx_tensor(n, 0), src = onnx_tensor(n, 2);
@@ -183,7 +183,7 @@ void onnx_lower_scatter_nd(onnx_node *n)
 }
 
 /* Rows of an update stand one after the other from an index of each batch. */
-void onnx_lower_tensor_scatter(onnx_node *n)
+void onnx_import_tensor_scatter(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), src = onnx_tensor(n, 1);
@@ -223,7 +223,7 @@ static cfx_value pick(onnx_node *n, cfx_value x, int axis, cfx_value index)
 
 /* The first place of each value is the least of those where it stands. Without
  * `sorted` values stand in the order of these places. */
-void onnx_lower_unique(onnx_node *n)
+void onnx_import_unique(onnx_node *n)
 {
     cfx_scope *s = n->s;
     bool flat = !onnx_attr(n, "axis"), sorted = onnx_attr_int(n, "sorted", 1);
@@ -263,7 +263,7 @@ void onnx_lower_unique(onnx_node *n)
         n->out[i] = v[i];
 }
 
-void onnx_lower_one_hot(onnx_node *n)
+void onnx_import_one_hot(onnx_node *n)
 {
     cfx_value index = onnx_tensor(n, 0), values;
     int rank = onnx_rank(n, index);
@@ -289,13 +289,13 @@ void onnx_lower_one_hot(onnx_node *n)
                           cfx_select(n->s, values, cfx_int(0), cfx_int(0)));
 }
 
-void onnx_lower_non_zero(onnx_node *n)
+void onnx_import_non_zero(onnx_node *n)
 {
     n->out[0] = cfx_t(n->s, cfx_nonzero(n->s, onnx_tensor(n, 0)));
     n->widened = CFX_BOOL;
 }
 
-void onnx_lower_compress(onnx_node *n)
+void onnx_import_compress(onnx_node *n)
 {
     bool flat = !onnx_attr(n, "axis");
     cfx_value x = onnx_tensor(n, 0);
@@ -311,7 +311,7 @@ void onnx_lower_compress(onnx_node *n)
     n->out[0] = cfx_index_select(n->s, x, cfx_int(axis), at);
 }
 
-void onnx_lower_reverse_sequence(onnx_node *n)
+void onnx_import_reverse_sequence(onnx_node *n)
 {
     int64_t time = onnx_attr_int(n, "time_axis", 0);
     int64_t batch = onnx_attr_int(n, "batch_axis", 1);
@@ -343,12 +343,12 @@ void onnx_lower_reverse_sequence(onnx_node *n)
 
 /* ---- Making tensors ---- */
 
-void onnx_lower_constant(onnx_node *n)
+void onnx_import_constant(onnx_node *n)
 {
     const Onnx__AttributeProto *a;
 
     if ((a = onnx_attr(n, "value")) && a->t) {
-        n->out[0] = onnx_constant(n->lowering, a->t);
+        n->out[0] = onnx_constant(n->importer, a->t);
         if (n->out[0].kind == CFX_TENSOR && n->proto->n_output)
             onnx_name_tensor(n->s, n->out[0].u.tensor, n->proto->output[0]);
     } else if ((a = onnx_attr(n, "value_int"))) {
@@ -369,7 +369,7 @@ void onnx_lower_constant(onnx_node *n)
     }
 }
 
-void onnx_lower_constant_of_shape(onnx_node *n)
+void onnx_import_constant_of_shape(onnx_node *n)
 {
     const Onnx__AttributeProto *a = onnx_attr(n, "value");
     cfx_dtype type = CFX_F32;
@@ -379,7 +379,7 @@ void onnx_lower_constant_of_shape(onnx_node *n)
     if (!onnx_ints(n, 0, &shape))
         return;
     if (a && a->t) {
-        t = onnx_constant(n->lowering, a->t);
+        t = onnx_constant(n->importer, a->t);
         if (t.kind != CFX_TENSOR || cfx_tensor_numel(t.u.tensor) != 1) {
             onnx_fail(n, CFX_EINVAL, "its value is not one number");
             return;
@@ -408,7 +408,7 @@ static bool range_item(onnx_node *n, size_t i, bool is_int, cfx_value *out)
     return !cfx_scope_failed(n->s);
 }
 
-void onnx_lower_range(onnx_node *n)
+void onnx_import_range(onnx_node *n)
 {
     cfx_value v[3];
     bool is_int = onnx_is_known(n->s, n->in[0]) ||
@@ -426,7 +426,7 @@ void onnx_lower_range(onnx_node *n)
                    CFX_PAIRS(cfx_str(n->s, "dtype"), TYPE(type))});
 }
 
-void onnx_lower_eye_like(onnx_node *n)
+void onnx_import_eye_like(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t code = onnx_attr_int(n, "dtype", 0);

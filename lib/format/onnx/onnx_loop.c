@@ -82,7 +82,7 @@ static bool unroll(onnx_node *n, const loop *l, size_t rounds)
 
 /* ---- Rounds that the model decides ---- */
 
-/* Lower one iteration into a graph that is dropped, to learn the types of the
+/* Import one iteration into a graph that is dropped, to learn the types of the
  * scanned results and whether the condition is constant. */
 static void try_round(onnx_node *n, loop *l)
 {
@@ -313,7 +313,7 @@ static bool make_lists(onnx_node *n, loop *l)
     return l->v && l->metas && l->type && l->rank && l->shape;
 }
 
-void onnx_lower_loop(onnx_node *n)
+void onnx_import_loop(onnx_node *n)
 {
     loop l = {.body = onnx_attr_graph(n, "body")};
     int64_t rounds = 0;

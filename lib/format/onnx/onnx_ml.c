@@ -5,7 +5,7 @@
 #include "format/onnx/onnx.h"
 
 /* Columns by their indices, a row even of one axis. */
-void onnx_lower_array_feature_extractor(onnx_node *n)
+void onnx_import_array_feature_extractor(onnx_node *n)
 {
     cfx_value x = onnx_stored_tensor(n, 0), at = onnx_tensor(n, 1);
     int rank = onnx_rank(n, x);
@@ -17,7 +17,7 @@ void onnx_lower_array_feature_extractor(onnx_node *n)
     n->out[0] = rank == 1 ? cfx_unsqueeze(n->s, x, cfx_int(0)) : x;
 }
 
-void onnx_lower_binarizer(onnx_node *n)
+void onnx_import_binarizer(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     cfx_value limit = cfx_float(onnx_attr_float(n, "threshold", 0));

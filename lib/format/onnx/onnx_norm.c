@@ -44,7 +44,7 @@ static void batch_norm_training(onnx_node *n, double eps)
                           momentum);
 }
 
-void onnx_lower_batch_norm(onnx_node *n)
+void onnx_import_batch_norm(onnx_node *n)
 {
     double eps = onnx_attr_float(n, "epsilon", 1e-5);
 
@@ -99,7 +99,7 @@ static void stash_type(onnx_node *n)
         onnx_fail(n, CFX_EUNSUPPORTED, "it computes in another type");
 }
 
-void onnx_lower_layer_norm(onnx_node *n)
+void onnx_import_layer_norm(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), scale = onnx_optional(n, 1);
     cfx_value bias = onnx_optional(n, 2);
@@ -128,7 +128,7 @@ void onnx_lower_layer_norm(onnx_node *n)
     n->out[0] = whole ? y : affine(n, y, scale, bias);
 }
 
-void onnx_lower_rms_norm(onnx_node *n)
+void onnx_import_rms_norm(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), scale = onnx_tensor(n, 1);
     int rank = onnx_rank(n, x);
@@ -145,7 +145,7 @@ void onnx_lower_rms_norm(onnx_node *n)
     n->out[0] = whole ? y : cfx_mul(n->s, y, scale);
 }
 
-void onnx_lower_instance_norm(onnx_node *n)
+void onnx_import_instance_norm(onnx_node *n)
 {
     n->out[0] = cfx_instance_norm(
         n->s, onnx_tensor(n, 0), .weight = onnx_tensor(n, 1),
@@ -165,7 +165,7 @@ static cfx_value of_channels(onnx_node *n, cfx_value scale, cfx_value x,
     return cfx_repeat_interleave(n->s, scale, cfx_int(channels / groups));
 }
 
-void onnx_lower_group_norm(onnx_node *n)
+void onnx_import_group_norm(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t groups = onnx_attr_int(n, "num_groups", 0);
@@ -178,7 +178,7 @@ void onnx_lower_group_norm(onnx_node *n)
         .eps = cfx_float(onnx_attr_float(n, "epsilon", 1e-5)));
 }
 
-void onnx_lower_lrn(onnx_node *n)
+void onnx_import_lrn(onnx_node *n)
 {
     int64_t size = onnx_attr_int(n, "size", 1);
 
@@ -193,7 +193,7 @@ void onnx_lower_lrn(onnx_node *n)
         .k = cfx_float(onnx_attr_float(n, "bias", 1)));
 }
 
-void onnx_lower_lp_norm(onnx_node *n)
+void onnx_import_lp_norm(onnx_node *n)
 {
     int64_t axis = onnx_attr_int(n, "axis", -1);
     cfx_value x = onnx_tensor(n, 0);
@@ -207,7 +207,7 @@ void onnx_lower_lp_norm(onnx_node *n)
     n->out[0] = cfx_div(n->s, x, norm);
 }
 
-void onnx_lower_mean_variance_norm(onnx_node *n)
+void onnx_import_mean_variance_norm(onnx_node *n)
 {
     static const int64_t usual[] = {0, 2, 3};
     const int64_t *attr;
@@ -273,17 +273,17 @@ static void over_axis(onnx_node *n, softmax_fn *fn)
     n->out[0] = cfx_reshape(n->s, x, onnx_arg(n->s, (size_t)rank, v));
 }
 
-void onnx_lower_softmax(onnx_node *n)
+void onnx_import_softmax(onnx_node *n)
 {
     over_axis(n, softmax);
 }
 
-void onnx_lower_log_softmax(onnx_node *n)
+void onnx_import_log_softmax(onnx_node *n)
 {
     over_axis(n, log_softmax);
 }
 
-void onnx_lower_hardmax(onnx_node *n)
+void onnx_import_hardmax(onnx_node *n)
 {
     over_axis(n, hardmax);
 }

@@ -47,7 +47,7 @@ static cfx_dim extent(onnx_node *n, cfx_value v)
 
 static void bounds(onnx_node *n, cfx_value v, int64_t *min, int64_t *max)
 {
-    cfx_dim_bounds(n->lowering->r.env, extent(n, v), min, max);
+    cfx_dim_bounds(n->importer->r.env, extent(n, v), min, max);
 }
 
 static bool is_at_least(onnx_node *n, cfx_value v, int64_t least)
@@ -60,7 +60,7 @@ static bool is_at_least(onnx_node *n, cfx_value v, int64_t least)
 
 static bool is_same(onnx_node *n, cfx_value a, cfx_value b)
 {
-    return cfx_dim_known_eq(n->lowering->r.env, extent(n, a), extent(n, b));
+    return cfx_dim_known_eq(n->importer->r.env, extent(n, a), extent(n, b));
 }
 
 /* The quotient rounded to zero; b >= 1. */

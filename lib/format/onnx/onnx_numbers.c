@@ -90,7 +90,7 @@ static bool of_tensor(onnx_node *n, const cfx_tensor *t, numbers *out)
 static const numbers *recorded(onnx_node *n, cfx_value v)
 {
     const cfx_map_entry *e = v.kind == CFX_NODE
-                                 ? cfx_map_get(&n->lowering->r.numbers,
+                                 ? cfx_map_get(&n->importer->r.numbers,
                                                (const char *)&v.u.node,
                                                sizeof(v.u.node))
                                  : NULL;
@@ -173,7 +173,7 @@ static cfx_value constant_of(onnx_node *n, const numbers *v)
 
 static void record(onnx_node *n, cfx_value v, const numbers *what)
 {
-    onnx_recorder *r = &n->lowering->r;
+    onnx_recorder *r = &n->importer->r;
     numbers *kept;
 
     if (v.kind != CFX_NODE || cfx_scope_failed(n->s) ||
@@ -324,7 +324,7 @@ static const cfx_tensor *call_rule(onnx_node *n, cfx_value *in, size_t k)
         return NULL;
     probe.in = in;
     probe.out = out;
-    n->rule->lower(&probe);
+    n->rule->import(&probe);
     cfx_value v = k < n->nout && !cfx_scope_failed(n->s)
                       ? onnx_as_tensor(n->s, out[k])
                       : cfx_none();
@@ -470,7 +470,7 @@ static bool evaluate(onnx_node *n, numbers *out)
     return ok && !cfx_scope_failed(n->s);
 }
 
-void onnx_lower_node(onnx_node *n)
+void onnx_import_node(onnx_node *n)
 {
     numbers *out = onnx_alloc(n->s, n->nout + 1, sizeof(*out));
     bool known = out && evaluate(n, out), as_tensor = !known;
@@ -482,7 +482,7 @@ void onnx_lower_node(onnx_node *n)
     if (cfx_scope_failed(n->s))
         return;
     if (as_tensor)
-        n->rule->lower(n);
+        n->rule->import(n);
     else
         *n->seen = UINT64_MAX;
     for (size_t k = 0; k < n->nout && known && as_tensor; k++)

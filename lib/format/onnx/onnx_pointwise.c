@@ -9,7 +9,7 @@
 
 /* ---- Operators of one call ---- */
 
-void onnx_lower_unary(onnx_node *n)
+void onnx_import_unary(onnx_node *n)
 {
     n->out[0] = cfx_call_function(n->s, n->rule->target,
                                   CFX_ARGS(onnx_tensor(n, 0)));
@@ -39,7 +39,7 @@ static void old_broadcast(onnx_node *n)
     n->in[1] = b;
 }
 
-void onnx_lower_binary(onnx_node *n)
+void onnx_import_binary(onnx_node *n)
 {
     old_broadcast(n);
     n->uint64 = ONNX_BITS;
@@ -47,7 +47,7 @@ void onnx_lower_binary(onnx_node *n)
                       onnx_tensor(n, 1));
 }
 
-void onnx_lower_compare(onnx_node *n)
+void onnx_import_compare(onnx_node *n)
 {
     old_broadcast(n);
     n->uint64 = ONNX_ORDER;
@@ -55,14 +55,14 @@ void onnx_lower_compare(onnx_node *n)
                       onnx_tensor(n, 1));
 }
 
-void onnx_lower_identity(onnx_node *n)
+void onnx_import_identity(onnx_node *n)
 {
     n->out[0] = n->in[0];
 }
 
 /* ---- Arithmetic ---- */
 
-void onnx_lower_div(onnx_node *n)
+void onnx_import_div(onnx_node *n)
 {
     old_broadcast(n);
     n->uint64 = ONNX_BITS;
@@ -74,7 +74,7 @@ void onnx_lower_div(onnx_node *n)
                     : call2(n, "torch.div", a, b);
 }
 
-void onnx_lower_mod(onnx_node *n)
+void onnx_import_mod(onnx_node *n)
 {
     bool fmod = onnx_attr_int(n, "fmod", 0);
 
@@ -86,7 +86,7 @@ void onnx_lower_mod(onnx_node *n)
 }
 
 /* The result has the type of the base. */
-void onnx_lower_pow(onnx_node *n)
+void onnx_import_pow(onnx_node *n)
 {
     cfx_value a = onnx_stored_tensor(n, 0), b = onnx_stored_tensor(n, 1);
     cfx_dtype type = onnx_type_of(n, a);
@@ -120,20 +120,20 @@ static void fold_inputs(onnx_node *n, const char *target)
     n->out[0] = v;
 }
 
-void onnx_lower_fold(onnx_node *n)
+void onnx_import_fold(onnx_node *n)
 {
     n->uint64 = ONNX_ORDER;
     fold_inputs(n, n->rule->target);
 }
 
-void onnx_lower_mean(onnx_node *n)
+void onnx_import_mean(onnx_node *n)
 {
     fold_inputs(n, "torch.add");
     if (n->nin > 1)
         n->out[0] = call2(n, "torch.div", n->out[0], cfx_int((int64_t)n->nin));
 }
 
-void onnx_lower_bit_shift(onnx_node *n)
+void onnx_import_bit_shift(onnx_node *n)
 {
     bool left = onnx_attr_is(n, "direction", "LEFT", "");
 
@@ -146,16 +146,16 @@ void onnx_lower_bit_shift(onnx_node *n)
 
 /* ---- Comparisons and choices ---- */
 
-void onnx_lower_equal(onnx_node *n)
+void onnx_import_equal(onnx_node *n)
 {
     if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0])) {
         n->out[0] = onnx_equal_texts(n);
         return;
     }
-    onnx_lower_binary(n);
+    onnx_import_binary(n);
 }
 
-void onnx_lower_where(onnx_node *n)
+void onnx_import_where(onnx_node *n)
 {
     n->uint64 = ONNX_BITS;
     n->out[0] = cfx_where(n->s, onnx_tensor(n, 0), onnx_tensor(n, 1),
@@ -168,7 +168,7 @@ static cfx_value number_of(onnx_node *n, bool is_int, double v)
     return is_int ? cfx_int((int64_t)v) : cfx_float(v);
 }
 
-void onnx_lower_clip(onnx_node *n)
+void onnx_import_clip(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), bound[2] = {{0}, {0}};
     bool is_int = onnx_is_int(n, x), numbers = true;
@@ -198,7 +198,7 @@ void onnx_lower_clip(onnx_node *n)
         n->out[0] = cfx_clamp(n->s, x, .min = bound[0], .max = bound[1]);
 }
 
-void onnx_lower_is_inf(onnx_node *n)
+void onnx_import_is_inf(onnx_node *n)
 {
     bool pos = onnx_attr_int(n, "detect_positive", 1);
     bool neg = onnx_attr_int(n, "detect_negative", 1);
@@ -221,20 +221,20 @@ static cfx_value number(double v)
     return cfx_float(v);
 }
 
-void onnx_lower_leaky_relu(onnx_node *n)
+void onnx_import_leaky_relu(onnx_node *n)
 {
     n->out[0] = cfx_leaky_relu(
         n->s, onnx_tensor(n, 0),
         .negative_slope = number(onnx_attr_float(n, "alpha", 0.01)));
 }
 
-void onnx_lower_elu(onnx_node *n)
+void onnx_import_elu(onnx_node *n)
 {
     n->out[0] = cfx_elu(n->s, onnx_tensor(n, 0),
                         .alpha = number(onnx_attr_float(n, "alpha", 1)));
 }
 
-void onnx_lower_selu(onnx_node *n)
+void onnx_import_selu(onnx_node *n)
 {
     double alpha = onnx_attr_float(n, "alpha", 1.67326319217681884765625);
     double gamma = onnx_attr_float(n, "gamma", 1.05070102214813232421875);
@@ -243,13 +243,13 @@ void onnx_lower_selu(onnx_node *n)
                         .scale = number(gamma));
 }
 
-void onnx_lower_celu(onnx_node *n)
+void onnx_import_celu(onnx_node *n)
 {
     n->out[0] = cfx_celu(n->s, onnx_tensor(n, 0),
                          .alpha = number(onnx_attr_float(n, "alpha", 1)));
 }
 
-void onnx_lower_hard_sigmoid(onnx_node *n)
+void onnx_import_hard_sigmoid(onnx_node *n)
 {
     double alpha = onnx_attr_float(n, "alpha", 0.2);
     double beta = onnx_attr_float(n, "beta", 0.5);
@@ -263,14 +263,14 @@ void onnx_lower_hard_sigmoid(onnx_node *n)
     n->out[0] = cfx_clamp(n->s, x, .min = cfx_float(0), .max = cfx_float(1));
 }
 
-void onnx_lower_gelu(onnx_node *n)
+void onnx_import_gelu(onnx_node *n)
 {
     n->out[0] = cfx_gelu(n->s, onnx_tensor(n, 0),
                          .approximate = cfx_str(
                              n->s, onnx_attr_text(n, "approximate", "none")));
 }
 
-void onnx_lower_swish(onnx_node *n)
+void onnx_import_swish(onnx_node *n)
 {
     double alpha = onnx_attr_float(n, "alpha", 1);
     cfx_value x = onnx_tensor(n, 0);
@@ -282,20 +282,20 @@ void onnx_lower_swish(onnx_node *n)
                           cfx_sigmoid(n->s, cfx_mul(n->s, x, number(alpha))));
 }
 
-void onnx_lower_swi_glu(onnx_node *n)
+void onnx_import_swi_glu(onnx_node *n)
 {
-    onnx_lower_swish(n);
+    onnx_import_swish(n);
     n->out[0] = cfx_mul(n->s, n->out[0], onnx_tensor(n, 1));
 }
 
-void onnx_lower_thresholded_relu(onnx_node *n)
+void onnx_import_thresholded_relu(onnx_node *n)
 {
     n->out[0] = cfx_threshold(n->s, onnx_tensor(n, 0),
                               number(onnx_attr_float(n, "alpha", 1)),
                               cfx_int(0));
 }
 
-void onnx_lower_prelu(onnx_node *n)
+void onnx_import_prelu(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), slope = onnx_tensor(n, 1);
 
@@ -307,7 +307,7 @@ void onnx_lower_prelu(onnx_node *n)
                           cfx_mul(n->s, x, slope), x);
 }
 
-void onnx_lower_shrink(onnx_node *n)
+void onnx_import_shrink(onnx_node *n)
 {
     double bias = onnx_attr_float(n, "bias", 0);
     double lambd = onnx_attr_float(n, "lambd", 0.5);
@@ -323,7 +323,7 @@ void onnx_lower_shrink(onnx_node *n)
 
 /* ---- Dropout: at inference it is the identity ---- */
 
-void onnx_lower_dropout(onnx_node *n)
+void onnx_import_dropout(onnx_node *n)
 {
     const cfx_value *mode = onnx_has(n, 2) ? &n->in[2] : NULL;
     double ratio = 0.5, training = 0;

@@ -75,7 +75,7 @@ static cfx_value quantize(onnx_node *n, cfx_value x, cfx_value scale,
     return onnx_small_float(n, x, type, bits);
 }
 
-void onnx_lower_quantize_linear(onnx_node *n)
+void onnx_import_quantize_linear(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t axis = onnx_attr_int(n, "axis", 1);
@@ -112,7 +112,7 @@ static cfx_value dequantize(onnx_node *n, cfx_value x, cfx_value scale,
     return cfx_mul(n->s, x, scale);
 }
 
-void onnx_lower_dequantize_linear(onnx_node *n)
+void onnx_import_dequantize_linear(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t axis = onnx_attr_int(n, "axis", 1);
@@ -130,7 +130,7 @@ void onnx_lower_dequantize_linear(onnx_node *n)
                   onnx_type_name(code));
 }
 
-void onnx_lower_dynamic_quantize_linear(onnx_node *n)
+void onnx_import_dynamic_quantize_linear(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), zero = cfx_float(0);
@@ -169,14 +169,14 @@ static cfx_value centered(onnx_node *n, size_t x, size_t zero, bool rows)
     return cfx_sub(n->s, v, rows ? of_rows(n, z, v) : z);
 }
 
-void onnx_lower_mat_mul_integer(onnx_node *n)
+void onnx_import_mat_mul_integer(onnx_node *n)
 {
     cfx_value a = centered(n, 0, 2, true), b = centered(n, 1, 3, false);
 
     n->out[0] = to(n, cfx_matmul(n->s, a, b), CFX_I32);
 }
 
-void onnx_lower_q_linear_mat_mul(onnx_node *n)
+void onnx_import_q_linear_mat_mul(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value a = centered(n, 0, 2, true), b = centered(n, 3, 5, false);
@@ -195,7 +195,7 @@ void onnx_lower_q_linear_mat_mul(onnx_node *n)
     n->out[0] = quantize(n, y, scale, zero, onnx_type_of(n, zero), 0);
 }
 
-/* Lower a Conv of these inputs, with the attributes of the node. */
+/* Import a Conv of these inputs, with the attributes of the node. */
 static cfx_value convolve(onnx_node *n, cfx_value x, cfx_value w, cfx_value b)
 {
     cfx_value in[] = {x, w, b}, out[1] = {CFX_NOTHING};
@@ -205,7 +205,7 @@ static cfx_value convolve(onnx_node *n, cfx_value x, cfx_value w, cfx_value b)
     conv.nin = b.kind ? 3 : 2;
     conv.out = out;
     conv.nout = 1;
-    onnx_lower_conv(&conv);
+    onnx_import_conv(&conv);
     return out[0].kind ? out[0] : cfx_none();
 }
 
@@ -225,14 +225,14 @@ static cfx_value centered_weight(onnx_node *n, size_t w, size_t zero)
                    by_channel(n, to(n, onnx_tensor(n, zero), CFX_F64), v));
 }
 
-void onnx_lower_conv_integer(onnx_node *n)
+void onnx_import_conv_integer(onnx_node *n)
 {
     cfx_value x = centered(n, 0, 2, false), w = centered_weight(n, 1, 3);
 
     n->out[0] = to(n, convolve(n, x, w, CFX_NOTHING), CFX_I32);
 }
 
-void onnx_lower_q_linear_conv(onnx_node *n)
+void onnx_import_q_linear_conv(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = centered(n, 0, 2, false), w = centered_weight(n, 3, 5);

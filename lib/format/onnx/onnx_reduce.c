@@ -98,7 +98,7 @@ static bool reduces(const reduction *r)
     return r->count != 0;
 }
 
-void onnx_lower_reduce_sum(onnx_node *n)
+void onnx_import_reduce_sum(onnx_node *n)
 {
     reduction r;
 
@@ -106,7 +106,7 @@ void onnx_lower_reduce_sum(onnx_node *n)
         n->out[0] = reduces(&r) ? sum(&r, r.x) : r.x;
 }
 
-void onnx_lower_reduce_mean(onnx_node *n)
+void onnx_import_reduce_mean(onnx_node *n)
 {
     reduction r;
 
@@ -156,7 +156,7 @@ static bool extreme_of_none(const reduction *r)
     return true;
 }
 
-void onnx_lower_reduce_extreme(onnx_node *n)
+void onnx_import_reduce_extreme(onnx_node *n)
 {
     reduction r;
 
@@ -164,7 +164,7 @@ void onnx_lower_reduce_extreme(onnx_node *n)
         n->out[0] = reduces(&r) ? plain(&r, n->rule->target, r.x) : r.x;
 }
 
-void onnx_lower_reduce_prod(onnx_node *n)
+void onnx_import_reduce_prod(onnx_node *n)
 {
     reduction r;
 
@@ -172,7 +172,7 @@ void onnx_lower_reduce_prod(onnx_node *n)
         n->out[0] = prod(&r, r.x);
 }
 
-void onnx_lower_reduce_l1(onnx_node *n)
+void onnx_import_reduce_l1(onnx_node *n)
 {
     reduction r;
 
@@ -182,7 +182,7 @@ void onnx_lower_reduce_l1(onnx_node *n)
     n->out[0] = reduces(&r) ? sum(&r, x) : x;
 }
 
-void onnx_lower_reduce_sum_square(onnx_node *n)
+void onnx_import_reduce_sum_square(onnx_node *n)
 {
     reduction r;
 
@@ -192,14 +192,14 @@ void onnx_lower_reduce_sum_square(onnx_node *n)
     n->out[0] = reduces(&r) ? sum(&r, x) : x;
 }
 
-void onnx_lower_reduce_l2(onnx_node *n)
+void onnx_import_reduce_l2(onnx_node *n)
 {
-    onnx_lower_reduce_sum_square(n);
+    onnx_import_reduce_sum_square(n);
     if (n->out[0].kind)
         n->out[0] = cfx_sqrt(n->s, n->out[0]);
 }
 
-void onnx_lower_reduce_log_sum(onnx_node *n)
+void onnx_import_reduce_log_sum(onnx_node *n)
 {
     reduction r;
 
@@ -207,7 +207,7 @@ void onnx_lower_reduce_log_sum(onnx_node *n)
         n->out[0] = cfx_log(n->s, reduces(&r) ? sum(&r, r.x) : r.x);
 }
 
-void onnx_lower_reduce_log_sum_exp(onnx_node *n)
+void onnx_import_reduce_log_sum_exp(onnx_node *n)
 {
     reduction r;
 
@@ -222,7 +222,7 @@ static cfx_value flip_axis(onnx_node *n, cfx_value x, int64_t axis)
     return cfx_flip(n->s, x, onnx_int_arg(n->s, 1, &axis));
 }
 
-void onnx_lower_arg_extreme(onnx_node *n)
+void onnx_import_arg_extreme(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     bool last = onnx_attr_int(n, "select_last_index", 0);
@@ -245,7 +245,7 @@ void onnx_lower_arg_extreme(onnx_node *n)
     n->out[0] = y;
 }
 
-void onnx_lower_top_k(onnx_node *n)
+void onnx_import_top_k(onnx_node *n)
 {
     cfx_value k = cfx_int(onnx_attr_int(n, "k", 0));
     onnx_list given;
@@ -270,7 +270,7 @@ void onnx_lower_top_k(onnx_node *n)
     n->widened = CFX_BOOL; /* the indices stay int64 */
 }
 
-void onnx_lower_cumulate(onnx_node *n)
+void onnx_import_cumulate(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), y;
     bool reverse = onnx_attr_int(n, "reverse", 0);

@@ -94,7 +94,7 @@ static bool read_suppression(onnx_node *n, suppression *p)
     return !cfx_scope_failed(n->s);
 }
 
-void onnx_lower_non_max_suppression(onnx_node *n)
+void onnx_import_non_max_suppression(onnx_node *n)
 {
     suppression p;
 
@@ -126,7 +126,7 @@ void onnx_lower_non_max_suppression(onnx_node *n)
 
 /* ---- RoiAlign ---- */
 
-void onnx_lower_roi_align(onnx_node *n)
+void onnx_import_roi_align(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), rois = onnx_tensor(n, 1);

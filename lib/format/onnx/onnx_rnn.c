@@ -383,7 +383,7 @@ static void unroll(onnx_node *n, const setup *p, const onnx_cell *kind,
 
 /* ---- Rules ---- */
 
-void onnx_lower_lstm(onnx_node *n)
+void onnx_import_lstm(onnx_node *n)
 {
     static const char *const usual[] = {"Sigmoid", "Tanh", "Tanh"};
     cfx_value no = cfx_bool(false), one = cfx_int(1);
@@ -402,7 +402,7 @@ void onnx_lower_lstm(onnx_node *n)
                      cfx_bool(p.directions == 2), no));
 }
 
-void onnx_lower_gru(onnx_node *n)
+void onnx_import_gru(onnx_node *n)
 {
     static const char *const usual[] = {"Sigmoid", "Tanh"};
     cfx_value no = cfx_bool(false), one = cfx_int(1);
@@ -419,7 +419,7 @@ void onnx_lower_gru(onnx_node *n)
                         cfx_bool(p.directions == 2), no));
 }
 
-void onnx_lower_rnn(onnx_node *n)
+void onnx_import_rnn(onnx_node *n)
 {
     static const char *const usual[] = {"Tanh"};
     cfx_value no = cfx_bool(false), one = cfx_int(1);

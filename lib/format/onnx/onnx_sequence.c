@@ -9,7 +9,7 @@
 /* Items of a sequence. */
 enum { MAX_ITEMS = 4096 };
 
-void onnx_lower_sequence_construct(onnx_node *n)
+void onnx_import_sequence_construct(onnx_node *n)
 {
     cfx_value *v = onnx_alloc(n->s, n->nin + 1, sizeof(*v));
 
@@ -44,7 +44,7 @@ static bool place_of(onnx_node *n, size_t input, size_t count, bool behind,
     return !cfx_scope_failed(n->s);
 }
 
-void onnx_lower_sequence_at(onnx_node *n)
+void onnx_import_sequence_at(onnx_node *n)
 {
     const cfx_seq *seq = sequence(n);
     double at;
@@ -56,7 +56,7 @@ void onnx_lower_sequence_at(onnx_node *n)
         n->out[0] = seq->item[k];
 }
 
-void onnx_lower_sequence_length(onnx_node *n)
+void onnx_import_sequence_length(onnx_node *n)
 {
     const cfx_seq *seq = sequence(n);
 
@@ -64,7 +64,7 @@ void onnx_lower_sequence_length(onnx_node *n)
         n->out[0] = cfx_int(seq->len);
 }
 
-void onnx_lower_concat_from_sequence(onnx_node *n)
+void onnx_import_concat_from_sequence(onnx_node *n)
 {
     cfx_value axis = cfx_int(onnx_attr_int(n, "axis", 0));
 
@@ -75,13 +75,13 @@ void onnx_lower_concat_from_sequence(onnx_node *n)
                     : cfx_cat(n->s, n->in[0], .dim = axis);
 }
 
-void onnx_lower_sequence_empty(onnx_node *n)
+void onnx_import_sequence_empty(onnx_node *n)
 {
     onnx_ignore(n, "dtype");
     n->out[0] = onnx_arg(n->s, 0, NULL);
 }
 
-void onnx_lower_sequence_insert(onnx_node *n)
+void onnx_import_sequence_insert(onnx_node *n)
 {
     const cfx_seq *seq = sequence(n);
     size_t count = seq ? seq->len : 0, at = count;
@@ -100,7 +100,7 @@ void onnx_lower_sequence_insert(onnx_node *n)
     n->out[0] = onnx_arg(n->s, count + 1, item);
 }
 
-void onnx_lower_sequence_erase(onnx_node *n)
+void onnx_import_sequence_erase(onnx_node *n)
 {
     const cfx_seq *seq = sequence(n);
     size_t count = seq ? seq->len : 0, at;
@@ -155,7 +155,7 @@ static bool pieces(onnx_node *n, int64_t size, size_t *count, int64_t **out)
     return *out != NULL;
 }
 
-void onnx_lower_split_to_sequence(onnx_node *n)
+void onnx_import_split_to_sequence(onnx_node *n)
 {
     cfx_value x = onnx_stored_tensor(n, 0), *item;
     bool keep = onnx_attr_int(n, "keepdims", 1) || onnx_has(n, 1);
@@ -179,7 +179,7 @@ void onnx_lower_split_to_sequence(onnx_node *n)
 
 /* The graph once for each item; other inputs are sequences as long, or the same
  * tensor each time. */
-void onnx_lower_sequence_map(onnx_node *n)
+void onnx_import_sequence_map(onnx_node *n)
 {
     const Onnx__AttributeProto *body = onnx_attr(n, "body");
     const cfx_seq *seq = sequence(n);
@@ -211,14 +211,14 @@ void onnx_lower_sequence_map(onnx_node *n)
 
 /* ---- Optional values ---- */
 
-void onnx_lower_optional(onnx_node *n)
+void onnx_import_optional(onnx_node *n)
 {
     onnx_ignore(n, "type");
     n->out[0] = onnx_has(n, 0) ? n->in[0] : cfx_none();
 }
 
 /* An input that the file declares as optional has no meta. */
-void onnx_lower_optional_has_element(onnx_node *n)
+void onnx_import_optional_has_element(onnx_node *n)
 {
     bool has = onnx_has(n, 0);
 
@@ -231,7 +231,7 @@ void onnx_lower_optional_has_element(onnx_node *n)
         n->out[0] = onnx_scalar_tensor(n->s, has, CFX_BOOL);
 }
 
-void onnx_lower_optional_get_element(onnx_node *n)
+void onnx_import_optional_get_element(onnx_node *n)
 {
     if (onnx_has(n, 0))
         n->out[0] = n->in[0];

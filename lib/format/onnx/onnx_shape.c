@@ -22,7 +22,7 @@ static int64_t clamp_axis(int64_t v, int rank)
     return v < 0 ? 0 : v > rank ? rank : v;
 }
 
-void onnx_lower_shape(onnx_node *n)
+void onnx_import_shape(onnx_node *n)
 {
     cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
@@ -45,7 +45,7 @@ static cfx_value product(cfx_scope *s, const cfx_value *v, size_t count)
     return all;
 }
 
-void onnx_lower_size(onnx_node *n)
+void onnx_import_size(onnx_node *n)
 {
     cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
@@ -58,7 +58,7 @@ void onnx_lower_size(onnx_node *n)
 /* ---- Views ---- */
 
 /* 0 stands for the extent of the input, unless allowzero. */
-void onnx_lower_reshape(onnx_node *n)
+void onnx_import_reshape(onnx_node *n)
 {
     bool zero = onnx_attr_int(n, "allowzero", 0);
     onnx_list shape;
@@ -88,7 +88,7 @@ void onnx_lower_reshape(onnx_node *n)
         n->out[0] = cfx_reshape(n->s, x, onnx_arg(n->s, shape.n, v));
 }
 
-void onnx_lower_flatten(onnx_node *n)
+void onnx_import_flatten(onnx_node *n)
 {
     cfx_value x = onnx_stored_tensor(n, 0), shape[2];
     int rank = onnx_rank(n, x);
@@ -114,7 +114,7 @@ void onnx_lower_flatten(onnx_node *n)
     n->out[0] = cfx_reshape(n->s, x, onnx_arg(n->s, 2, shape));
 }
 
-void onnx_lower_transpose(onnx_node *n)
+void onnx_import_transpose(onnx_node *n)
 {
     cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
@@ -156,7 +156,7 @@ static bool read_axes(onnx_node *n, int rank, size_t *count, int64_t **axes)
     return !cfx_scope_failed(n->s);
 }
 
-void onnx_lower_unsqueeze(onnx_node *n)
+void onnx_import_unsqueeze(onnx_node *n)
 {
     size_t count = 0;
     int64_t *axes;
@@ -174,7 +174,7 @@ void onnx_lower_unsqueeze(onnx_node *n)
     n->out[0] = x;
 }
 
-void onnx_lower_squeeze(onnx_node *n)
+void onnx_import_squeeze(onnx_node *n)
 {
     size_t count = 0;
     int64_t *axes = NULL;
@@ -191,7 +191,7 @@ void onnx_lower_squeeze(onnx_node *n)
                        : cfx_squeeze(n->s, x, onnx_int_arg(n->s, count, axes));
 }
 
-void onnx_lower_expand(onnx_node *n)
+void onnx_import_expand(onnx_node *n)
 {
     onnx_list shape;
     cfx_value x = onnx_stored_tensor(n, 0), *v;
@@ -216,7 +216,7 @@ void onnx_lower_expand(onnx_node *n)
         n->out[0] = cfx_expand(n->s, x, onnx_arg(n->s, count, v));
 }
 
-void onnx_lower_tile(onnx_node *n)
+void onnx_import_tile(onnx_node *n)
 {
     onnx_list repeats;
 
@@ -227,7 +227,7 @@ void onnx_lower_tile(onnx_node *n)
 
 /* ---- Joins and splits ---- */
 
-void onnx_lower_concat(onnx_node *n)
+void onnx_import_concat(onnx_node *n)
 {
     cfx_value *v, axis = cfx_int(onnx_attr_int(n, "axis", 1));
 
@@ -254,7 +254,7 @@ static bool equal_parts(onnx_node *n, cfx_value x, int axis, int64_t parts,
     return true;
 }
 
-void onnx_lower_split(onnx_node *n)
+void onnx_import_split(onnx_node *n)
 {
     cfx_value x = onnx_stored_tensor(n, 0), *v;
     int rank = onnx_rank(n, x);
@@ -364,7 +364,7 @@ static cfx_value slice_axis(onnx_node *n, cfx_value x, int axis,
     return cfx_slice(n->s, x, cfx_int(axis), start, end, step);
 }
 
-void onnx_lower_slice(onnx_node *n)
+void onnx_import_slice(onnx_node *n)
 {
     slice_args a;
 
@@ -396,7 +396,7 @@ static cfx_value reshape_to(onnx_node *n, cfx_value x, const cfx_value *shape,
     return cfx_reshape(n->s, x, onnx_arg(n->s, count, shape));
 }
 
-void onnx_lower_depth_to_space(onnx_node *n)
+void onnx_import_depth_to_space(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t b = onnx_attr_int(n, "blocksize", 0);
@@ -422,7 +422,7 @@ void onnx_lower_depth_to_space(onnx_node *n)
     n->out[0] = reshape_to(n, x, whole, 4);
 }
 
-void onnx_lower_space_to_depth(onnx_node *n)
+void onnx_import_space_to_depth(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0),
               b = cfx_int(onnx_attr_int(n, "blocksize", 0));
@@ -447,7 +447,7 @@ void onnx_lower_space_to_depth(onnx_node *n)
     n->out[0] = reshape_to(n, x, whole, 4);
 }
 
-void onnx_lower_trilu(onnx_node *n)
+void onnx_import_trilu(onnx_node *n)
 {
     onnx_list k = {0};
     cfx_value diagonal = cfx_int(0), x = onnx_tensor(n, 0);
@@ -513,7 +513,7 @@ static cfx_value torch_pads(onnx_node *n, int rank, const cfx_value *pads,
 
 /* Pads that are negative cut off. Of an odd difference, the larger half is
  * behind. */
-void onnx_lower_center_crop_pad(onnx_node *n)
+void onnx_import_center_crop_pad(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), pads[2 * CFX_MAX_RANK];
     int rank = onnx_rank(n, x), many;
@@ -594,7 +594,7 @@ static bool pad_by_torch(onnx_node *n, cfx_value x, int rank,
     return true;
 }
 
-void onnx_lower_pad(onnx_node *n)
+void onnx_import_pad(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), pads[2 * CFX_MAX_RANK];
     int rank = onnx_rank(n, x), count;

@@ -58,17 +58,17 @@ static void window(onnx_node *n, double a, double b, double c)
     n->out[0] = cfx_to(n->s, v, cfx_value_of_dtype(type));
 }
 
-void onnx_lower_hann_window(onnx_node *n)
+void onnx_import_hann_window(onnx_node *n)
 {
     window(n, 0.5, 0.5, 0);
 }
 
-void onnx_lower_hamming_window(onnx_node *n)
+void onnx_import_hamming_window(onnx_node *n)
 {
     window(n, 25 / 46.0, 21 / 46.0, 0);
 }
 
-void onnx_lower_blackman_window(onnx_node *n)
+void onnx_import_blackman_window(onnx_node *n)
 {
     window(n, 0.42, 0.5, 0.08);
 }
@@ -97,7 +97,7 @@ static double mel_bin(double k, const double edge[2], double filters,
     return floor((length + 1) * 700 * (pow(10, mel) - 1) / rate);
 }
 
-void onnx_lower_mel_weight_matrix(onnx_node *n)
+void onnx_import_mel_weight_matrix(onnx_node *n)
 {
     int64_t code = onnx_attr_int(n, "output_datatype", 1);
     double filters, length, rate, edge[2];
@@ -243,7 +243,7 @@ static bool known_int(onnx_node *n, size_t i, int64_t otherwise, int64_t *out)
     return true;
 }
 
-void onnx_lower_dft(onnx_node *n)
+void onnx_import_dft(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0);
@@ -277,7 +277,7 @@ void onnx_lower_dft(onnx_node *n)
 }
 
 /* Frames of the signal [batch, length, 1 or 2], times the window. */
-void onnx_lower_stft(onnx_node *n)
+void onnx_import_stft(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), window = onnx_optional(n, 2);

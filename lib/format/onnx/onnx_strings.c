@@ -35,7 +35,7 @@ static cfx_value stand_in(onnx_node *n, cfx_value x)
         t.rank = known.u.tensor->rank;
         memcpy(shape, known.u.tensor->shape, sizeof(*shape) * (size_t)t.rank);
     } else if (!cfx_texts_are(x) ||
-               cfx_texts_read(&t, &n->lowering->r.arena, x, &n->s->error)) {
+               cfx_texts_read(&t, &n->importer->r.arena, x, &n->s->error)) {
         return CFX_NOTHING;
     }
     for (int i = 0; i < t.rank && known.kind != CFX_TENSOR; i++)
@@ -51,7 +51,7 @@ static cfx_value stand_in(onnx_node *n, cfx_value x)
 static cfx_value shaped(onnx_node *n, cfx_value node, cfx_dtype type,
                         cfx_value x, cfx_value y)
 {
-    cfx_scope *meta = &n->lowering->r.meta;
+    cfx_scope *meta = &n->importer->r.meta;
     cfx_value a = stand_in(n, x), b = stand_in(n, y);
     size_t frame = cfx_scope_enter(meta);
 
@@ -89,7 +89,7 @@ cfx_value onnx_equal_texts(onnx_node *n)
     return shaped(n, cfx_string_equal(n->s, x, y), CFX_BOOL, x, y);
 }
 
-void onnx_lower_string_concat(onnx_node *n)
+void onnx_import_string_concat(onnx_node *n)
 {
     cfx_value x = onnx_texts(n, 0), y = onnx_texts(n, 1);
 
@@ -97,7 +97,7 @@ void onnx_lower_string_concat(onnx_node *n)
     shaped(n, n->out[0], CFX_U8, x, y);
 }
 
-void onnx_lower_string_split(onnx_node *n)
+void onnx_import_string_split(onnx_node *n)
 {
     cfx_value x = onnx_texts(n, 0), by = onnx_attr_str(n, "delimiter");
     const Onnx__AttributeProto *a = onnx_attr(n, "maxsplit");
@@ -125,7 +125,7 @@ static void check_locale(onnx_node *n)
                       locale);
 }
 
-void onnx_lower_string_normalizer(onnx_node *n)
+void onnx_import_string_normalizer(onnx_node *n)
 {
     check_locale(n);
     give_texts(n, cfx_string_normalize(
@@ -136,7 +136,7 @@ void onnx_lower_string_normalizer(onnx_node *n)
                       .stopwords = onnx_attr_texts(n, "stopwords")));
 }
 
-void onnx_lower_regex_full_match(onnx_node *n)
+void onnx_import_regex_full_match(onnx_node *n)
 {
     cfx_value x = onnx_texts(n, 0), pattern = onnx_attr_str(n, "pattern");
 
@@ -172,7 +172,7 @@ static cfx_value row_of(onnx_node *n, const char *const name[4])
         return texts;
     if (!t)
         return onnx_fail(n, CFX_EGRAPH, "it lacks %s", name[3]);
-    return onnx_constant(n->lowering, t);
+    return onnx_constant(n->importer, t);
 }
 
 /* The place of each number among the keys, their number where it is none. */
@@ -205,14 +205,14 @@ static cfx_value default_label(onnx_node *n, cfx_dtype type)
     if (!t)
         return cfx_dtype_is_float(type) ? onnx_float_tensor(n->s, 1, 1, &f)
                                         : onnx_int_tensor(n->s, 1, 1, &i);
-    cfx_value v = onnx_constant(n->lowering, t);
+    cfx_value v = onnx_constant(n->importer, t);
     if (v.kind != CFX_TENSOR || cfx_tensor_numel(v.u.tensor) != 1)
         return onnx_fail(n, CFX_EINVAL, "its default is not one number");
     int64_t one[] = {1};
     return cfx_reshape(n->s, v, onnx_int_arg(n->s, 1, one));
 }
 
-void onnx_lower_label_encoder(onnx_node *n)
+void onnx_import_label_encoder(onnx_node *n)
 {
     static const char *const key_names[] = {"keys_int64s", "keys_floats",
                                             "keys_strings", "keys_tensor"};
@@ -388,7 +388,7 @@ static cfx_value placed(onnx_node *n, cfx_value counts, int64_t first,
         onnx_int_tensor(n->s, 1, width, from));
 }
 
-void onnx_lower_tf_idf_vectorizer(onnx_node *n)
+void onnx_import_tf_idf_vectorizer(onnx_node *n)
 {
     const Onnx__AttributeProto *w = onnx_attr(n, "weights");
     grams g = {.most_skips = onnx_attr_int(n, "max_skip_count", 0)};

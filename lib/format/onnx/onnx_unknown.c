@@ -1,8 +1,8 @@
 /*
  * onnx_unknown -- all operators of an ONNX model that have no rule.
  *
- * Lowering stops at the first one. The message is more useful with the others,
- * which are found without lowering: in the graph, in the graphs of its nodes
+ * The import stops at the first one. The message is more useful with the others,
+ * which are found without importing: in the graph, in the graphs of its nodes
  * and in the model's functions.
  */
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * onnx_lower -- the nodes of an ONNX model as calls of operators.
+ * onnx_import -- the nodes of an ONNX model as calls of operators.
  *
- * Nodes are visited in order. Each is lowered by the rule of its operator that
+ * Nodes are visited in order. Each is imported by the rule of its operator that
  * is the newest of those not newer than the model's operator set; a call of a
  * function of the model is replaced by the function's nodes. The names of
  * values are looked up in frames: of a graph and the graphs around it, or of a
@@ -16,9 +16,9 @@ enum { MAX_NODES = 4 << 20 };
 
 static const onnx_rule rules[] = {
 #define ONNX_RULE(domain, name, since, fn, target)                            \
-    {name, domain, since, onnx_lower_##fn, target, NULL},
+    {name, domain, since, onnx_import_##fn, target, NULL},
 #define ONNX_KNOWN(domain, name, since, fn, target, known)                    \
-    {name, domain, since, onnx_lower_##fn, target, &onnx_known__##known},
+    {name, domain, since, onnx_import_##fn, target, &onnx_known__##known},
 #include "format/onnx/onnx_rules.def"
 #undef ONNX_KNOWN
 #undef ONNX_RULE
@@ -28,29 +28,29 @@ enum { NRULES = sizeof(rules) / sizeof(*rules) };
 
 /* ---- Frames ---- */
 
-static void bind(onnx_lowering *lo, const char *name, cfx_value v)
+static void bind(onnx_importer *im, const char *name, cfx_value v)
 {
-    cfx_value *kept = onnx_alloc(&lo->r.base, 1, sizeof(*kept));
+    cfx_value *kept = onnx_alloc(&im->r.base, 1, sizeof(*kept));
     bool added = true;
 
     if (!kept)
         return;
     *kept = v;
-    cfx_map_entry *e = cfx_map_put(&lo->frame->names, name, strlen(name),
+    cfx_map_entry *e = cfx_map_put(&im->frame->names, name, strlen(name),
                                    &added);
     if (!e)
-        cfx_no_memory(&lo->r.base.error);
+        cfx_no_memory(&im->r.base.error);
     else if (!added)
-        cfx_scope_fail(&lo->r.base, CFX_EGRAPH,
+        cfx_scope_fail(&im->r.base, CFX_EGRAPH,
                        "the value '%s' is defined twice", name);
     else
         e->v.p = kept;
 }
 
 /* The value of a name, or NULL. */
-const cfx_value *onnx_find_value(const onnx_lowering *lo, const char *name)
+const cfx_value *onnx_find_value(const onnx_importer *im, const char *name)
 {
-    for (const onnx_frame *f = lo->frame; f; f = f->outer) {
+    for (const onnx_frame *f = im->frame; f; f = f->outer) {
         const cfx_map_entry *e = cfx_map_get(&f->names, name, strlen(name));
         if (e)
             return e->v.p;
@@ -58,39 +58,39 @@ const cfx_value *onnx_find_value(const onnx_lowering *lo, const char *name)
     return NULL;
 }
 
-static cfx_value value_of(onnx_lowering *lo, const char *name)
+static cfx_value value_of(onnx_importer *im, const char *name)
 {
-    const cfx_value *v = *name ? onnx_find_value(lo, name) : NULL;
+    const cfx_value *v = *name ? onnx_find_value(im, name) : NULL;
 
     if (v)
         return *v;
-    return *name ? cfx_scope_fail(&lo->r.base, CFX_EGRAPH,
+    return *name ? cfx_scope_fail(&im->r.base, CFX_EGRAPH,
                                   "there is no value '%s' before it", name)
                  : cfx_none();
 }
 
 cfx_value onnx_value_of(onnx_node *n, const char *name)
 {
-    return value_of(n->lowering, name);
+    return value_of(n->importer, name);
 }
 
-static void enter(onnx_lowering *lo, onnx_frame *f, onnx_frame *outer)
+static void enter(onnx_importer *im, onnx_frame *f, onnx_frame *outer)
 {
     *f = outer ? *outer : (onnx_frame){0};
     f->outer = outer;
-    cfx_map_init(&f->names, lo->r.base.ctx);
-    lo->frame = f;
-    if (++lo->depth > ONNX_MAX_DEPTH)
-        cfx_scope_fail(&lo->r.base, CFX_EGRAPH,
+    cfx_map_init(&f->names, im->r.base.ctx);
+    im->frame = f;
+    if (++im->depth > ONNX_MAX_DEPTH)
+        cfx_scope_fail(&im->r.base, CFX_EGRAPH,
                        "graphs or functions nest more than %d deep",
                        ONNX_MAX_DEPTH);
 }
 
-static void leave(onnx_lowering *lo, onnx_frame *f, onnx_frame *before)
+static void leave(onnx_importer *im, onnx_frame *f, onnx_frame *before)
 {
     cfx_map_release(&f->names);
-    lo->frame = before;
-    lo->depth--;
+    im->frame = before;
+    im->depth--;
 }
 
 /* ---- Operator sets and rules ---- */
@@ -136,41 +136,41 @@ const Onnx__FunctionProto *onnx_find_function(const Onnx__ModelProto *m,
 
 /* ---- Nodes ---- */
 
-static bool lower_nodes(onnx_lowering *lo, Onnx__NodeProto **node, size_t n);
+static bool import_nodes(onnx_importer *im, Onnx__NodeProto **node, size_t n);
 
 /* A node that a rule made takes the name of the value. */
-static void name_result(onnx_lowering *lo, cfx_value v, const char *name,
+static void name_result(onnx_importer *im, cfx_value v, const char *name,
                         uint32_t first_id)
 {
     cfx_node *n = v.kind == CFX_NODE ? v.u.node : NULL;
     char *id;
 
-    if (!n || n->graph != lo->r.at->graph || n->id < first_id ||
-        !cfx_node_is_call(n) || !(id = onnx_identifier(&lo->r, name, false)))
+    if (!n || n->graph != im->r.at->graph || n->id < first_id ||
+        !cfx_node_is_call(n) || !(id = onnx_identifier(&im->r, name, false)))
         return;
-    cfx_node_rename(n, id, &lo->r.base.error);
+    cfx_node_rename(n, id, &im->r.base.error);
 }
 
-static bool call_function(onnx_lowering *lo, const Onnx__NodeProto *p,
+static bool call_function(onnx_importer *im, const Onnx__NodeProto *p,
                           const Onnx__FunctionProto *f, const cfx_value *in,
                           cfx_value *out)
 {
-    onnx_frame frame, *before = lo->frame;
+    onnx_frame frame, *before = im->frame;
 
-    enter(lo, &frame, NULL);
+    enter(im, &frame, NULL);
     frame.opset = f->opset_import;
     frame.nopsets = f->n_opset_import;
     frame.function = f;
     frame.call = p;
     frame.caller = before;
     for (size_t i = 0; i < f->n_input; i++)
-        bind(lo, onnx_text(f->input[i]), i < p->n_input ? in[i] : cfx_none());
-    bool ok = lower_nodes(lo, f->node, f->n_node);
+        bind(im, onnx_text(f->input[i]), i < p->n_input ? in[i] : cfx_none());
+    bool ok = import_nodes(im, f->node, f->n_node);
     for (size_t i = 0; i < p->n_output && ok; i++)
-        out[i] = i < f->n_output ? value_of(lo, onnx_text(f->output[i]))
+        out[i] = i < f->n_output ? value_of(im, onnx_text(f->output[i]))
                                  : cfx_none();
-    leave(lo, &frame, before);
-    return !cfx_scope_failed(&lo->r.base);
+    leave(im, &frame, before);
+    return !cfx_scope_failed(&im->r.base);
 }
 
 /* Fail where the node has an attribute that its rule did not ask for. */
@@ -200,93 +200,93 @@ static void keep_types(onnx_node *n)
     }
 }
 
-static void call_rule(onnx_lowering *lo, const Onnx__NodeProto *p,
+static void call_rule(onnx_importer *im, const Onnx__NodeProto *p,
                       cfx_value *in, cfx_value *out)
 {
     const char *domain = onnx_domain(p->domain), *op = onnx_text(p->op_type);
-    int64_t opset = onnx_opset_of(lo->frame->opset, lo->frame->nopsets,
+    int64_t opset = onnx_opset_of(im->frame->opset, im->frame->nopsets,
                                   domain);
     const onnx_rule *rule = onnx_find_rule(domain, op, opset);
     uint64_t seen = 0;
     onnx_node n = {
-        lo,          &lo->r.base, p,   rule,  opset,          p->n_input,
+        im,          &im->r.base, p,   rule,  opset,          p->n_input,
         p->n_output, in,          out, &seen, ONNX_NO_UINT64, CFX_BOOL};
 
     if (rule) {
-        onnx_lower_node(&n);
+        onnx_import_node(&n);
         for (size_t i = 0; i < n.nout; i++)
             n.out[i] = onnx_narrowed(&n, n.out[i]);
         check_attributes(&n);
         keep_types(&n);
     } else {
         cfx_scope_fail(
-            &lo->r.base, CFX_EOPERATOR,
+            &im->r.base, CFX_EOPERATOR,
             "cfx has no rule for the operator %s%s%s of operator set %lld",
             domain, *domain ? "." : "", op, (long long)opset);
     }
 }
 
-static void bind_results(onnx_lowering *lo, const Onnx__NodeProto *p,
+static void bind_results(onnx_importer *im, const Onnx__NodeProto *p,
                          const cfx_value *out, uint32_t first_id)
 {
-    for (size_t i = 0; i < p->n_output && !cfx_scope_failed(&lo->r.base);
+    for (size_t i = 0; i < p->n_output && !cfx_scope_failed(&im->r.base);
          i++) {
         const char *name = onnx_text(p->output[i]);
         if (!*name)
             continue;
         if (out[i].kind == CFX_ABSENT)
-            cfx_scope_fail(&lo->r.base, CFX_EUNSUPPORTED,
+            cfx_scope_fail(&im->r.base, CFX_EUNSUPPORTED,
                            "its output %zu is not supported", i);
-        name_result(lo, out[i], name, first_id);
-        bind(lo, name, out[i]);
+        name_result(im, out[i], name, first_id);
+        bind(im, name, out[i]);
     }
 }
 
 /* "node conv1 (Conv): " before the text of an error. */
-static void tell_place(onnx_lowering *lo, const Onnx__NodeProto *p)
+static void tell_place(onnx_importer *im, const Onnx__NodeProto *p)
 {
-    cfx_fail_at(&lo->r.base.error, "node %.100s (%.60s)", onnx_node_name(p),
+    cfx_fail_at(&im->r.base.error, "node %.100s (%.60s)", onnx_node_name(p),
                 onnx_text(p->op_type));
 }
 
-static bool lower_node(onnx_lowering *lo, const Onnx__NodeProto *p)
+static bool import_node(onnx_importer *im, const Onnx__NodeProto *p)
 {
-    cfx_scope *s = &lo->r.base;
-    uint32_t first_id = cfx_graph_ids(lo->r.at->graph);
+    cfx_scope *s = &im->r.base;
+    uint32_t first_id = cfx_graph_ids(im->r.at->graph);
     /* Rules may look at inputs that are not there: they are absent. */
     cfx_value *in = onnx_alloc(s, p->n_input + 8, sizeof(*in));
     cfx_value *out = onnx_alloc(s, p->n_output + 8, sizeof(*out));
 
     if (!in || !out)
         return false;
-    if (++lo->nlowered > MAX_NODES)
+    if (++im->nimported > MAX_NODES)
         cfx_scope_fail(s, CFX_ELIMIT, "the model has more than %d nodes",
                        MAX_NODES);
     for (size_t i = 0; i < p->n_input; i++)
-        in[i] = value_of(lo, onnx_text(p->input[i]));
-    const Onnx__FunctionProto *f = onnx_find_function(lo->model, p);
+        in[i] = value_of(im, onnx_text(p->input[i]));
+    const Onnx__FunctionProto *f = onnx_find_function(im->model, p);
     if (!cfx_scope_failed(s)) {
         if (f)
-            call_function(lo, p, f, in, out);
+            call_function(im, p, f, in, out);
         else
-            call_rule(lo, p, in, out);
+            call_rule(im, p, in, out);
     }
     if (!cfx_scope_failed(s))
-        bind_results(lo, p, out, first_id);
+        bind_results(im, p, out, first_id);
     if (cfx_scope_failed(s))
-        tell_place(lo, p);
+        tell_place(im, p);
     return !cfx_scope_failed(s);
 }
 
-static bool lower_nodes(onnx_lowering *lo, Onnx__NodeProto **node, size_t n)
+static bool import_nodes(onnx_importer *im, Onnx__NodeProto **node, size_t n)
 {
-    bool ok = !cfx_scope_failed(&lo->r.base);
+    bool ok = !cfx_scope_failed(&im->r.base);
 
     for (size_t i = 0; i < n && ok; i++) {
         cfx_status st = i % 64 ? CFX_OK
-                               : cfx_context_check(lo->r.base.ctx,
-                                                   &lo->r.base.error);
-        ok = !st && lower_node(lo, node[i]);
+                               : cfx_context_check(im->r.base.ctx,
+                                                   &im->r.base.error);
+        ok = !st && import_node(im, node[i]);
     }
     return ok;
 }
@@ -300,11 +300,11 @@ static void keep_type(cfx_scope *s, cfx_value v, int64_t code)
         onnx_mark_type(s, v, code);
 }
 
-cfx_value onnx_constant(onnx_lowering *lo, Onnx__TensorProto *p)
+cfx_value onnx_constant(onnx_importer *im, Onnx__TensorProto *p)
 {
-    cfx_scope *s = &lo->r.base;
-    char *key = cfx_arena_strdup(&lo->r.arena, (const char *)&p, sizeof(p));
-    cfx_map_entry *e = key ? cfx_map_put(&lo->constants, key, sizeof(p), NULL)
+    cfx_scope *s = &im->r.base;
+    char *key = cfx_arena_strdup(&im->r.arena, (const char *)&p, sizeof(p));
+    cfx_map_entry *e = key ? cfx_map_put(&im->constants, key, sizeof(p), NULL)
                            : NULL;
     cfx_value *kept = e ? e->v.p : NULL;
 
@@ -314,7 +314,7 @@ cfx_value onnx_constant(onnx_lowering *lo, Onnx__TensorProto *p)
     if (!e)
         cfx_no_memory(&s->error);
     if (cfx_scope_failed(s) ||
-        onnx_constant_read(kept, s->ctx, p, lo->dir, &s->error))
+        onnx_constant_read(kept, s->ctx, p, im->dir, &s->error))
         return cfx_none();
     e->v.p = kept;
     cfx_scope_take(s, *kept);
@@ -322,26 +322,26 @@ cfx_value onnx_constant(onnx_lowering *lo, Onnx__TensorProto *p)
     return *kept;
 }
 
-static void bind_initializers(onnx_lowering *lo, const Onnx__GraphProto *g)
+static void bind_initializers(onnx_importer *im, const Onnx__GraphProto *g)
 {
-    cfx_scope *s = &lo->r.base;
+    cfx_scope *s = &im->r.base;
 
     if (g->n_sparse_initializer)
         cfx_scope_fail(s, CFX_EUNSUPPORTED, "it has sparse initializers");
     for (size_t i = 0; i < g->n_initializer && !cfx_scope_failed(s); i++) {
         const char *name = onnx_text(g->initializer[i]->name);
-        cfx_value v = onnx_constant(lo, g->initializer[i]);
+        cfx_value v = onnx_constant(im, g->initializer[i]);
         if (cfx_scope_failed(s)) {
             cfx_fail_at(&s->error, "initializer %.100s", name);
             return;
         }
-        bind(lo, name, v);
+        bind(im, name, v);
         if (v.kind == CFX_TENSOR)
             onnx_name_tensor(s, v.u.tensor, name);
     }
 }
 
-static cfx_dim extent_of(onnx_lowering *lo, const char *input, size_t axis,
+static cfx_dim extent_of(onnx_importer *im, const char *input, size_t axis,
                          const Onnx__TypeProto__Dimension *d)
 {
     char unnamed[128];
@@ -350,20 +350,20 @@ static cfx_dim extent_of(onnx_lowering *lo, const char *input, size_t axis,
         return d->dim_value < 0 ? CFX_DIM_BAD : cfx_dim_int(d->dim_value);
     snprintf(unnamed, sizeof(unnamed), "%.100s_dim%zu", input, axis);
     const char *name = d->dim_param && *d->dim_param ? d->dim_param : unnamed;
-    const char *id = onnx_identifier(&lo->r, name, false);
-    cfx_dim symbol = id ? cfx_dim_symbol(lo->r.env, id, 1) : CFX_DIM_BAD;
+    const char *id = onnx_identifier(&im->r, name, false);
+    cfx_dim symbol = id ? cfx_dim_symbol(im->r.env, id, 1) : CFX_DIM_BAD;
     if (cfx_dim_is_bad(symbol))
-        cfx_no_memory(&lo->r.base.error);
+        cfx_no_memory(&im->r.base.error);
     return symbol;
 }
 
 /* The meta of an input by its declared type; absent where that is not a tensor
  * with a shape. */
-static cfx_value declared_meta(onnx_lowering *lo, const char *name,
+static cfx_value declared_meta(onnx_importer *im, const char *name,
                                const Onnx__TypeProto *type)
 {
     const Onnx__TypeProto__Tensor *t = type ? type->tensor_type : NULL;
-    cfx_scope *s = &lo->r.base;
+    cfx_scope *s = &im->r.base;
     cfx_dim shape[CFX_MAX_RANK];
     cfx_dtype dtype;
     cfx_tensor *meta;
@@ -386,7 +386,7 @@ static cfx_value declared_meta(onnx_lowering *lo, const char *name,
         return CFX_NOTHING;
     }
     for (size_t i = 0; i < t->shape->n_dim; i++)
-        shape[i] = extent_of(lo, name, i, t->shape->dim[i]);
+        shape[i] = extent_of(im, name, i, t->shape->dim[i]);
     if (cfx_scope_failed(s))
         return CFX_NOTHING;
     if (cfx_tensor_meta(&meta, s->ctx, dtype, (int)t->shape->n_dim, shape,
@@ -397,12 +397,12 @@ static cfx_value declared_meta(onnx_lowering *lo, const char *name,
     return cfx_scope_take(s, cfx_value_of_tensor(meta));
 }
 
-static cfx_value constant_input(const onnx_lowering *lo, const char *name,
+static cfx_value constant_input(const onnx_importer *im, const char *name,
                                 const char *id, size_t place)
 {
-    const cfx_named_value *c = lo->options->constants;
+    const cfx_named_value *c = im->options->constants;
 
-    for (size_t i = 0; i < lo->options->nconstants; i++)
+    for (size_t i = 0; i < im->options->nconstants; i++)
         if (c[i].value.kind != CFX_ABSENT &&
             (*c[i].name ? !strcmp(c[i].name, name) || !strcmp(c[i].name, id)
                         : i == place))
@@ -412,10 +412,10 @@ static cfx_value constant_input(const onnx_lowering *lo, const char *name,
 
 /* A number that is known, as the tensor that the input is declared to be; absent
  * if it is none. */
-static cfx_value number_as_tensor(onnx_lowering *lo, cfx_value v,
+static cfx_value number_as_tensor(onnx_importer *im, cfx_value v,
                                   cfx_value meta)
 {
-    cfx_scope *s = &lo->r.base;
+    cfx_scope *s = &im->r.base;
     cfx_tensor *t;
 
     if (v.kind != CFX_INT && v.kind != CFX_FLOAT)
@@ -436,9 +436,9 @@ static cfx_value number_as_tensor(onnx_lowering *lo, cfx_value v,
 
 /* The meta of a value that an input will have: of a tensor or a list of them;
  * absent for any other. */
-static cfx_value meta_like(onnx_lowering *lo, cfx_value v)
+static cfx_value meta_like(onnx_importer *im, cfx_value v)
 {
-    cfx_scope *s = &lo->r.base;
+    cfx_scope *s = &im->r.base;
     cfx_tensor *meta;
 
     if (v.kind == CFX_TENSOR) {
@@ -454,18 +454,18 @@ static cfx_value meta_like(onnx_lowering *lo, cfx_value v)
     for (uint32_t i = 0; item && i < v.u.seq->len; i++) {
         if (v.u.seq->item[i].kind != CFX_TENSOR)
             return CFX_NOTHING;
-        item[i] = meta_like(lo, v.u.seq->item[i]);
+        item[i] = meta_like(im, v.u.seq->item[i]);
     }
     return item ? onnx_arg(s, v.u.seq->len, item) : CFX_NOTHING;
 }
 
 /* The value of an input that is declared as a sequence or an optional value, of
  * which the options tell what it will be: its items, or None. */
-static cfx_value structured_input(onnx_lowering *lo, const char *id,
+static cfx_value structured_input(onnx_importer *im, const char *id,
                                   cfx_value known)
 {
-    cfx_scope *s = &lo->r.base;
-    cfx_value v = onnx_placeholder(s, id, meta_like(lo, known));
+    cfx_scope *s = &im->r.base;
+    cfx_value v = onnx_placeholder(s, id, meta_like(im, known));
     size_t n = known.kind == CFX_LIST ? known.u.seq->len : 0;
     cfx_value *item = onnx_alloc(s, n + 1, sizeof(*item));
 
@@ -524,22 +524,22 @@ static cfx_value texts_input(cfx_scope *s, const char *id, cfx_value shape,
     return v;
 }
 
-static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
+static void bind_inputs(onnx_importer *im, const Onnx__GraphProto *g)
 {
-    cfx_scope *s = &lo->r.base;
+    cfx_scope *s = &im->r.base;
     size_t place = 0;
 
     for (size_t i = 0; i < g->n_input && !cfx_scope_failed(s); i++) {
         const char *name = onnx_text(g->input[i]->name);
         /* Before IR version 4 initializers were inputs, too. */
-        if (cfx_map_get(&lo->frame->names, name, strlen(name)))
+        if (cfx_map_get(&im->frame->names, name, strlen(name)))
             continue;
-        const char *id = onnx_identifier(&lo->r, name, false);
-        cfx_value meta = declared_meta(lo, name, g->input[i]->type);
-        cfx_value known = constant_input(lo, name, id ? id : "", place++);
+        const char *id = onnx_identifier(&im->r, name, false);
+        cfx_value meta = declared_meta(im, name, g->input[i]->type);
+        cfx_value known = constant_input(im, name, id ? id : "", place++);
         if (!id)
             cfx_no_memory(&s->error);
-        known = number_as_tensor(lo, known, meta);
+        known = number_as_tensor(im, known, meta);
         if (is_meta(known) && may_have(meta, known))
             meta = known;
         const Onnx__TypeProto *type = g->input[i]->type;
@@ -549,26 +549,26 @@ static void bind_inputs(onnx_lowering *lo, const Onnx__GraphProto *g)
                      type->tensor_type->elem_type == ONNX_STRING;
         cfx_value v = texts       ? texts_input(s, id, meta, type->tensor_type)
                       : is_tensor ? onnx_placeholder(s, id, meta)
-                                  : structured_input(lo, id, known);
+                                  : structured_input(im, id, known);
         if (is_tensor && known.kind != CFX_ABSENT && !is_meta(known))
             v = known;
         if (type && type->tensor_type)
             keep_type(s, v, type->tensor_type->elem_type);
-        bind(lo, name, v);
+        bind(im, name, v);
     }
 }
 
 /* The outputs of a graph as tensors. */
-static bool take_outputs(onnx_lowering *lo, const Onnx__GraphProto *g,
+static bool take_outputs(onnx_importer *im, const Onnx__GraphProto *g,
                          cfx_value *out, size_t n)
 {
-    cfx_scope *s = &lo->r.base;
+    cfx_scope *s = &im->r.base;
 
     if (g->n_output < n)
         cfx_scope_fail(s, CFX_EGRAPH, "a graph has %zu outputs, not %zu",
                        g->n_output, n);
     for (size_t i = 0; i < n && !cfx_scope_failed(s); i++)
-        out[i] = value_of(lo, onnx_text(g->output[i]->name));
+        out[i] = value_of(im, onnx_text(g->output[i]->name));
     return !cfx_scope_failed(s);
 }
 
@@ -604,40 +604,40 @@ static void end_graph(cfx_scope *s, size_t n, const cfx_value *v,
 bool onnx_inline(onnx_node *n, const Onnx__GraphProto *g, const cfx_value *in,
                  size_t nin, cfx_value *out, size_t nout)
 {
-    onnx_lowering *lo = n->lowering;
-    onnx_frame frame, *before = lo->frame;
+    onnx_importer *im = n->importer;
+    onnx_frame frame, *before = im->frame;
 
-    enter(lo, &frame, before);
+    enter(im, &frame, before);
     if (g->n_input < nin)
         onnx_fail(n, CFX_EGRAPH, "a graph in it has %zu inputs, not %zu",
                   g->n_input, nin);
     for (size_t i = 0; i < nin && !cfx_scope_failed(n->s); i++)
-        bind(lo, onnx_text(g->input[i]->name), in[i]);
-    bind_initializers(lo, g);
-    bool ok = lower_nodes(lo, g->node, g->n_node) &&
-              take_outputs(lo, g, out, nout);
-    leave(lo, &frame, before);
+        bind(im, onnx_text(g->input[i]->name), in[i]);
+    bind_initializers(im, g);
+    bool ok = import_nodes(im, g->node, g->n_node) &&
+              take_outputs(im, g, out, nout);
+    leave(im, &frame, before);
     return ok;
 }
 
 bool onnx_branch_open(onnx_node *n, onnx_branch *b)
 {
-    onnx_lowering *lo = n->lowering;
+    onnx_importer *im = n->importer;
     cfx_scope *s = n->s;
 
     if (cfx_scope_failed(s) ||
-        onnx_graph_init(&b->graph, s->ctx, lo->r.at, &s->error))
+        onnx_graph_init(&b->graph, s->ctx, im->r.at, &s->error))
         return false;
-    b->outer = lo->r.at;
-    b->before = lo->frame;
-    lo->r.at = &b->graph;
-    enter(lo, &b->frame, b->before);
+    b->outer = im->r.at;
+    b->before = im->frame;
+    im->r.at = &b->graph;
+    enter(im, &b->frame, b->before);
     return true;
 }
 
 cfx_value onnx_branch_input(onnx_node *n, const char *name, cfx_value meta)
 {
-    char *id = onnx_identifier(&n->lowering->r, name, false);
+    char *id = onnx_identifier(&n->importer->r, name, false);
 
     return onnx_placeholder(n->s, id ? id : "x", meta);
 }
@@ -648,21 +648,21 @@ void onnx_branch_capture(onnx_node *n, size_t count, const char *const *name,
     for (size_t i = 0; i < count && !cfx_scope_failed(n->s); i++) {
         cfx_value v = onnx_branch_input(n, name[i], metas[i]);
         keep_type(n->s, v,
-                  onnx_marked_type(n->s, value_of(n->lowering, name[i])));
-        bind(n->lowering, name[i], v);
+                  onnx_marked_type(n->s, value_of(n->importer, name[i])));
+        bind(n->importer, name[i], v);
     }
 }
 
 void onnx_branch_drop(onnx_node *n, onnx_branch *b)
 {
-    leave(n->lowering, &b->frame, b->before);
-    n->lowering->r.at = b->outer;
+    leave(n->importer, &b->frame, b->before);
+    n->importer->r.at = b->outer;
     onnx_graph_release(&b->graph);
 }
 
 cfx_value onnx_branch_close(onnx_node *n, onnx_branch *b, const char *name)
 {
-    onnx_lowering *lo = n->lowering;
+    onnx_importer *im = n->importer;
     cfx_scope *s = n->s;
     cfx_value result = CFX_NOTHING;
     cfx_module *m = NULL;
@@ -670,8 +670,8 @@ cfx_value onnx_branch_close(onnx_node *n, onnx_branch *b, const char *name)
 
     if (!cfx_scope_failed(s))
         result = onnx_result_of(s);
-    leave(lo, &b->frame, b->before);
-    lo->r.at = b->outer;
+    leave(im, &b->frame, b->before);
+    im->r.at = b->outer;
     /* The metas look at their graph, which is taken, also on failure. */
     cfx_node_map_release(&b->graph.metas);
     if (!cfx_scope_failed(s)) {
@@ -686,7 +686,7 @@ cfx_value onnx_branch_close(onnx_node *n, onnx_branch *b, const char *name)
     else
         cfx_value_unref(result); /* Its parts may lie in the graph. */
     onnx_graph_release(&b->graph);
-    snprintf(unique, sizeof(unique), "%s_%d", name, lo->nbranches++);
+    snprintf(unique, sizeof(unique), "%s_%d", name, im->nbranches++);
     return m ? onnx_child_take(s, unique, m) : cfx_none();
 }
 
@@ -715,31 +715,31 @@ static void name_outputs(cfx_scope *s, const Onnx__GraphProto *g)
                           &s->error);
 }
 
-static void lower_model(onnx_lowering *lo)
+static void import_model(onnx_importer *im)
 {
-    const Onnx__ModelProto *m = lo->model;
+    const Onnx__ModelProto *m = im->model;
     onnx_frame frame;
 
-    enter(lo, &frame, NULL);
+    enter(im, &frame, NULL);
     frame.opset = m->opset_import;
     frame.nopsets = m->n_opset_import;
-    bind_initializers(lo, m->graph);
-    bind_inputs(lo, m->graph);
+    bind_initializers(im, m->graph);
+    bind_inputs(im, m->graph);
     size_t n = m->graph->n_output;
-    cfx_value *out = onnx_alloc(&lo->r.base, n + 1, sizeof(*out));
-    if (out && lower_nodes(lo, m->graph->node, m->graph->n_node) &&
-        take_outputs(lo, m->graph, out, n))
-        end_graph(&lo->r.base, n, out, false, n == 1);
-    if (!cfx_scope_failed(&lo->r.base))
-        name_outputs(&lo->r.base, m->graph);
-    leave(lo, &frame, NULL);
+    cfx_value *out = onnx_alloc(&im->r.base, n + 1, sizeof(*out));
+    if (out && import_nodes(im, m->graph->node, m->graph->n_node) &&
+        take_outputs(im, m->graph, out, n))
+        end_graph(&im->r.base, n, out, false, n == 1);
+    if (!cfx_scope_failed(&im->r.base))
+        name_outputs(&im->r.base, m->graph);
+    leave(im, &frame, NULL);
 }
 
-cfx_status onnx_lower(cfx_module **out, cfx_context *ctx,
-                      const Onnx__ModelProto *model, const char *dir,
-                      const cfx_load_options *options, cfx_error *err)
+cfx_status onnx_import(cfx_module **out, cfx_context *ctx,
+                       const Onnx__ModelProto *model, const char *dir,
+                       const cfx_load_options *options, cfx_error *err)
 {
-    onnx_lowering lo = {.model = model, .dir = dir, .options = options};
+    onnx_importer im = {.model = model, .dir = dir, .options = options};
     onnx_graph graph = {0};
     char *id = NULL;
 
@@ -747,19 +747,19 @@ cfx_status onnx_lower(cfx_module **out, cfx_context *ctx,
     if (!model->graph || !model->n_opset_import)
         return cfx_fail(err, CFX_EPARSE, "is not an ONNX model: it has no %s",
                         model->graph ? "operator set" : "graph");
-    cfx_map_init(&lo.constants, ctx);
-    cfx_status st = onnx_recorder_init(&lo.r, ctx, err);
+    cfx_map_init(&im.constants, ctx);
+    cfx_status st = onnx_recorder_init(&im.r, ctx, err);
     if (!st)
         st = onnx_graph_init(&graph, ctx, NULL, err);
     if (!st) {
-        lo.r.at = &graph;
-        lower_model(&lo);
-        id = onnx_identifier(&lo.r, onnx_text(model->graph->name), false);
-        st = cfx_scope_status(&lo.r.base, err);
+        im.r.at = &graph;
+        import_model(&im);
+        id = onnx_identifier(&im.r, onnx_text(model->graph->name), false);
+        st = cfx_scope_status(&im.r.base, err);
         if (st == CFX_EOPERATOR)
             onnx_name_unknown(ctx, model, err);
     }
-    onnx_release_results(&lo.r);
+    onnx_release_results(&im.r);
     cfx_node_map_release(&graph.metas);
     if (!st) {
         st = cfx_graph_module_new_take_both(
@@ -778,7 +778,7 @@ cfx_status onnx_lower(cfx_module **out, cfx_context *ctx,
         *out = NULL;
     }
     onnx_graph_release(&graph);
-    cfx_map_release(&lo.constants);
-    onnx_recorder_release(&lo.r);
+    cfx_map_release(&im.constants);
+    onnx_recorder_release(&im.r);
     return st;
 }
