@@ -354,15 +354,12 @@ static Onnx__ValueInfoProto *info_of(onnx_writer *w, const char *name,
 static const char *input_name(onnx_writer *w, const cfx_node *n)
 {
     const char *name = n->target->text;
-    bool added = false;
 
-    if (!strcmp(name, n->name) || *name == '*')
+    if (!strcmp(name, n->name) || *name == '*' ||
+        !onnx_put_add(w, &w->taken, name))
         return n->name;
-    if (!cfx_map_put(&w->taken, name, strlen(name), &added))
-        w->st = cfx_no_memory(w->err);
-    if (added)
-        onnx_put_alias(w, name);
-    return added ? name : n->name;
+    onnx_put_alias(w, name);
+    return name;
 }
 
 static void write_placeholder(onnx_writer *w, const cfx_node *n)
@@ -395,7 +392,6 @@ static void write_output(onnx_writer *w, cfx_value v, cfx_map *seen)
 {
     const cfx_tensor *t = onnx_put_meta(w, v);
     const char *name = onnx_put_value(w, v);
-    bool added = false;
 
     if (w->st)
         return;
@@ -407,14 +403,11 @@ static void write_output(onnx_writer *w, cfx_value v, cfx_map *seen)
         return;
     }
     bool made = v.kind == CFX_NODE && cfx_node_is_call(v.u.node) &&
-                !cfx_map_get(&w->names, v.u.node->name,
-                             strlen(v.u.node->name));
-    if (!cfx_map_put(seen, name, strlen(name), &added))
-        w->st = cfx_no_memory(w->err);
-    if (!made || !added) {
+                !onnx_put_has(&w->names, v.u.node->name);
+    if (!onnx_put_add(w, seen, name) || !made) {
         int64_t i = (int64_t)w->graph.n_output;
         char *own = onnx_put_numbered(w, "output", '/', i);
-        while (own && cfx_map_get(&w->taken, own, strlen(own)))
+        while (own && onnx_put_has(&w->taken, own))
             own = onnx_put_numbered(w, own, '/', i);
         name = own ? ONNX_PUT(w, "Identity", own, name) : NULL;
     }
@@ -483,18 +476,14 @@ static void drop_unused(onnx_writer *w)
 
     cfx_map_init(&used, w->ctx);
     for (size_t i = 0; i < g->n_output && !w->st; i++)
-        if (!cfx_map_put(&used, g->output[i]->name, strlen(g->output[i]->name),
-                         NULL))
-            w->st = cfx_no_memory(w->err);
+        onnx_put_add(w, &used, g->output[i]->name);
     for (size_t i = g->n_node; i-- > 0 && !w->st;) {
         Onnx__NodeProto *n = g->node[i];
         bool needed = false;
         for (size_t k = 0; k < n->n_output && !needed; k++)
-            needed = cfx_map_get(&used, n->output[k], strlen(n->output[k])) !=
-                     NULL;
+            needed = onnx_put_has(&used, n->output[k]);
         for (size_t k = 0; k < n->n_input && needed && !w->st; k++)
-            if (!cfx_map_put(&used, n->input[k], strlen(n->input[k]), NULL))
-                w->st = cfx_no_memory(w->err);
+            onnx_put_add(w, &used, n->input[k]);
         if (needed)
             g->node[--at] = n;
     }
@@ -503,8 +492,7 @@ static void drop_unused(onnx_writer *w)
         g->n_node -= at;
     }
     for (size_t i = 0; i < g->n_initializer; i++)
-        if (cfx_map_get(&used, g->initializer[i]->name,
-                        strlen(g->initializer[i]->name)))
+        if (onnx_put_has(&used, g->initializer[i]->name))
             g->initializer[kept++] = g->initializer[i];
     g->n_initializer = kept;
     cfx_map_release(&used);
@@ -516,8 +504,7 @@ cfx_status onnx_write_graph(onnx_writer *w, const cfx_graph *g)
 
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         inputs += n->op == CFX_PLACEHOLDER;
-        if (!cfx_map_put(&w->taken, n->name, strlen(n->name), NULL))
-            w->st = cfx_no_memory(w->err);
+        onnx_put_add(w, &w->taken, n->name);
     }
     w->graph.input = onnx_put_alloc(w, inputs + 1, sizeof(*w->graph.input));
     for (const cfx_node *n = cfx_graph_first(g); n && !w->st;

@@ -59,6 +59,14 @@ void *onnx_put_alloc(onnx_writer *w, size_t n, size_t size);
 /* Fail with a line that names the node. */
 void onnx_put_fail(onnx_writer *w, const char *fmt, ...) CFX_PRINTF(2, 3);
 
+/* Is a name in a set or map? */
+CFX_INLINE bool onnx_put_has(const cfx_map *m, const char *name)
+{
+    return cfx_map_get(m, name, strlen(name)) != NULL;
+}
+/* Add it; false if it was there, or after a failure. */
+bool onnx_put_add(onnx_writer *w, cfx_map *set, const char *name);
+
 /* ---- Arguments ---- */
 
 /* An argument by the parameter's name; None if the overload lacks it. Those
@@ -100,12 +108,14 @@ int64_t onnx_put_extent(onnx_writer *w, const cfx_tensor *t, int axis);
 /* The value of an argument or item that is a tensor. */
 const char *onnx_put_value(onnx_writer *w, cfx_value v);
 const char *onnx_put_input(onnx_writer *w, const char *name);
+const char *onnx_put_self_value(onnx_writer *w);
 /* The value of an argument, converted to a type; a number becomes a constant.
  * An argument that is missing or None: "". */
 const char *onnx_put_as(onnx_writer *w, cfx_value v, cfx_dtype type);
 /* A constant without axes: a number that the type holds, or failure. */
 const char *onnx_put_constant(onnx_writer *w, cfx_value v, cfx_dtype type);
 /* Constants. */
+const char *onnx_put_one(onnx_writer *w, int64_t v); /* of one axis and item */
 const char *onnx_put_ints(onnx_writer *w, size_t n, const int64_t *items);
 const char *onnx_put_floats(onnx_writer *w, size_t n, const float *items);
 const char *onnx_put_scalar(onnx_writer *w, double v, cfx_dtype type);
@@ -140,6 +150,8 @@ const char *onnx_put_op(onnx_writer *w, const char *op, const char *out,
     onnx_put_op(w, op, out, (const char *const[ONNX_PUT_MAX]){__VA_ARGS__})
 #define ONNX_NODE(w, op, out, ...)                                            \
     onnx_put_node(w, op, out, (const char *const[ONNX_PUT_MAX]){__VA_ARGS__})
+/* The node whose output is the call's result, of the inputs that follow. */
+#define ONNX_RESULT(w, op, ...) ONNX_NODE(w, op, onnx_put_name(w), __VA_ARGS__)
 /* Another output of a node: its name. */
 const char *onnx_put_more(onnx_writer *w, Onnx__NodeProto *n);
 /* The name of the node's result, for `out`. */

@@ -59,11 +59,6 @@ static const char *no_dim(onnx_writer *w, cfx_dim d)
     return NULL;
 }
 
-static const char *put_int(onnx_writer *w, int64_t v)
-{
-    return onnx_put_ints(w, 1, &v);
-}
-
 /* Rounded down, as ONNX's division is not. */
 static const char *floordiv(onnx_writer *w, const char *x, const char *y)
 {
@@ -101,16 +96,17 @@ static const char *product(onnx_writer *w, const cfx_expr *e, int depth)
 
 static const char *sum(onnx_writer *w, const cfx_expr *e, int depth)
 {
-    const char *v = e->c ? put_int(w, e->c) : NULL;
+    const char *v = e->c ? onnx_put_one(w, e->c) : NULL;
 
     for (uint32_t i = 0; i < e->n && !w->st; i++) {
         const char *x = dim(w, e->term[i].of, depth);
         if (e->term[i].k != 1)
-            x = ONNX_PUT(w, "Mul", NULL, x, put_int(w, e->term[i].k));
+            x = ONNX_PUT(w, "Mul", NULL, x, onnx_put_one(w, e->term[i].k));
         v = v ? ONNX_PUT(w, "Add", NULL, v, x) : x;
     }
     /* It divides. */
-    return e->den == 1 ? v : ONNX_PUT(w, "Div", NULL, v, put_int(w, e->den));
+    return e->den == 1 ? v
+                       : ONNX_PUT(w, "Div", NULL, v, onnx_put_one(w, e->den));
 }
 
 /* A symbol from an extent k * symbol + c that is known. */
@@ -122,9 +118,9 @@ static const char *solved(onnx_writer *w, cfx_dim symbol)
             !cfx_dim_same(e->term[0].of, symbol))
             continue;
         const char *v = dim(w, k->dim, 0);
-        v = ONNX_PUT(w, "Mul", NULL, v, put_int(w, e->den));
-        v = ONNX_PUT(w, "Sub", NULL, v, put_int(w, e->c));
-        return ONNX_PUT(w, "Div", NULL, v, put_int(w, e->term[0].k));
+        v = ONNX_PUT(w, "Mul", NULL, v, onnx_put_one(w, e->den));
+        v = ONNX_PUT(w, "Sub", NULL, v, onnx_put_one(w, e->c));
+        return ONNX_PUT(w, "Div", NULL, v, onnx_put_one(w, e->term[0].k));
     }
     return no_dim(w, symbol);
 }
@@ -156,7 +152,7 @@ static const char *dim(onnx_writer *w, cfx_dim d, int depth)
     if (w->st)
         return NULL;
     if (cfx_dim_is_int(d))
-        return put_int(w, cfx_dim_value(d));
+        return onnx_put_one(w, cfx_dim_value(d));
     if (k && k->axis < 0)
         return k->name;
     if (!k) {

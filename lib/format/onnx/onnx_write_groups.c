@@ -24,7 +24,7 @@ static const char *joined(onnx_writer *w, const char *a, const char *b,
 /* The sizes of the groups, and of what lies behind them. */
 static const char *sizes_of(onnx_writer *w, const char *ends, cfx_dim size)
 {
-    const char *zero = onnx_put_ints(w, 1, &(int64_t){0});
+    const char *zero = onnx_put_one(w, 0);
 
     return ONNX_PUT(w, "Sub", NULL,
                     joined(w, ends, onnx_put_shape(w, 1, &size), NULL),
@@ -80,11 +80,10 @@ static void put_groups(onnx_writer *w, const cfx_tensor *many, bool rows)
     }
     const char *y = onnx_put_concat(w, NULL, part, (size_t)n, axis);
     y = padded(w, y,
-               ONNX_PUT(w, "Slice", NULL, sizes, onnx_put_ints(w, 1, &n),
-                        onnx_put_ints(w, 1, &(int64_t){n + 1})),
+               ONNX_PUT(w, "Slice", NULL, sizes, onnx_put_one(w, n),
+                        onnx_put_one(w, n + 1)),
                axis);
-    ONNX_PUT(w, "Squeeze", onnx_put_name(w), y,
-             onnx_put_ints(w, 1, &(int64_t){0}));
+    ONNX_RESULT(w, "Squeeze", y, onnx_put_one(w, 0));
 }
 
 void onnx_write_grouped_mm(onnx_writer *w)
@@ -98,8 +97,8 @@ void onnx_write_grouped_mm(onnx_writer *w)
     if (a->rank == 2 && b->rank == 2)
         onnx_put_fail(w, "ONNX has no product of groups of terms");
     else if (a->rank == 3 && b->rank == 3)
-        ONNX_PUT(w, "MatMul", onnx_put_name(w), onnx_put_input(w, "self"),
-                 onnx_put_input(w, "mat2"));
+        ONNX_RESULT(w, "MatMul", onnx_put_input(w, "self"),
+                    onnx_put_input(w, "mat2"));
     else
         put_groups(w, a->rank == 3 ? a : b, a->rank == 2);
 }

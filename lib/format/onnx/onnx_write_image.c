@@ -85,16 +85,15 @@ static bool is_scaled(const resize *r)
 /* ONNX Runtime has no lines, but images of one row. */
 static void put_line(onnx_writer *w, const resize *r, const char *how)
 {
-    const int64_t two = 2;
-    const char *x = onnx_put_value(w, onnx_put_self_arg(w));
+    const char *x = onnx_put_self_value(w);
     const cfx_dim *y = r->y->shape;
     const cfx_dim shape[4] = {y[0], y[1], cfx_dim_int(1), y[2]};
     const double factor[2] = {1, r->factor[0]};
 
-    x = ONNX_PUT(w, "Unsqueeze", NULL, x, onnx_put_ints(w, 1, &two));
+    x = ONNX_PUT(w, "Unsqueeze", NULL, x, onnx_put_one(w, 2));
     x = onnx_put_out(put_resize(w, NULL, x, "linear", how,
                                 is_scaled(r) ? factor : NULL, 4, shape));
-    ONNX_PUT(w, "Squeeze", onnx_put_name(w), x, onnx_put_ints(w, 1, &two));
+    ONNX_RESULT(w, "Squeeze", x, onnx_put_one(w, 2));
 }
 
 void onnx_write_upsample(onnx_writer *w)
@@ -110,8 +109,8 @@ void onnx_write_upsample(onnx_writer *w)
         return;
     }
     Onnx__NodeProto *n = put_resize(
-        w, onnx_put_name(w), onnx_put_value(w, onnx_put_self_arg(w)), w->onnx,
-        how, is_scaled(&r) ? r.factor : NULL, r.y->rank, r.y->shape);
+        w, onnx_put_name(w), onnx_put_self_value(w), w->onnx, how,
+        is_scaled(&r) ? r.factor : NULL, r.y->rank, r.y->shape);
     if (cubic)
         onnx_put_attr_float(w, n, "cubic_coeff_a", -0.75);
 }
@@ -161,7 +160,7 @@ static bool has_whole_factors(const onnx_writer *w, resize *r)
 void onnx_write_upsample_nearest(onnx_writer *w)
 {
     bool exact = !strcmp(w->onnx, "exact");
-    const char *x = onnx_put_value(w, onnx_put_self_arg(w));
+    const char *x = onnx_put_self_value(w);
     resize r, whole;
 
     if (!begin(w, &r))
@@ -210,9 +209,8 @@ void onnx_write_grid_sample(onnx_writer *w)
         onnx_put_fail(w, "ONNX's samples are of images with a batch");
         return;
     }
-    Onnx__NodeProto *n = ONNX_NODE(w, "GridSample", onnx_put_name(w),
-                                   onnx_put_value(w, onnx_put_self_arg(w)),
-                                   onnx_put_input(w, "grid"));
+    Onnx__NodeProto *n = ONNX_RESULT(w, "GridSample", onnx_put_self_value(w),
+                                     onnx_put_input(w, "grid"));
     const char *how = cfx_param_find(w->call->target->schema, "mode", 4) >= 0
                           ? "mode"
                           : "interpolation_mode";

@@ -8,11 +8,6 @@
 #include "format/onnx/onnx_write.h"
 #include "op/op_impl.h"
 
-static const char *self(onnx_writer *w)
-{
-    return onnx_put_value(w, onnx_put_self_arg(w));
-}
-
 static const cfx_tensor *self_meta(onnx_writer *w)
 {
     return onnx_put_self(w, "self");
@@ -30,8 +25,8 @@ static int64_t axis_of(onnx_writer *w)
 void onnx_write_index_select(onnx_writer *w)
 {
     const char *index = onnx_put_row(w, onnx_put_input(w, "index"));
-    Onnx__NodeProto *n = ONNX_NODE(w, "Gather", onnx_put_name(w), self(w),
-                                   index);
+    Onnx__NodeProto *n = ONNX_RESULT(w, "Gather", onnx_put_self_value(w),
+                                     index);
 
     onnx_put_attr_int(w, n, "axis", axis_of(w));
 }
@@ -46,7 +41,7 @@ static const char *with_axis(onnx_writer *w, const char *x,
 void onnx_write_gather(onnx_writer *w)
 {
     const cfx_tensor *x = self_meta(w), *index = onnx_put_self(w, "index");
-    const char *in = with_axis(w, self(w), x);
+    const char *in = with_axis(w, onnx_put_self_value(w), x);
     const char *at = with_axis(w, onnx_put_input(w, "index"), index);
     bool scalar = index && !index->rank;
     Onnx__NodeProto *n = ONNX_NODE(w, "GatherElements",
@@ -55,7 +50,7 @@ void onnx_write_gather(onnx_writer *w)
     onnx_put_unused(w, "sparse_grad");
     onnx_put_attr_int(w, n, "axis", axis_of(w));
     if (scalar)
-        ONNX_PUT(w, "Squeeze", onnx_put_name(w), onnx_put_out(n));
+        ONNX_RESULT(w, "Squeeze", onnx_put_out(n));
 }
 
 /* torch takes the part of src that has the extents of the index. */
@@ -73,12 +68,11 @@ static const char *updates(onnx_writer *w, const cfx_tensor *index)
         return ONNX_PUT(w, "Expand", NULL, y, shape);
     for (int i = 0; i < index->rank; i++)
         same = same && cfx_dim_same(src->shape[i], index->shape[i]);
-    const int64_t n = index->rank;
     return same ? y
                 : ONNX_PUT(w, "Slice", NULL, y,
                            ONNX_PUT(w, "Expand", NULL,
                                     onnx_put_scalar(w, 0, CFX_I64),
-                                    onnx_put_ints(w, 1, &n)),
+                                    onnx_put_one(w, index->rank)),
                            shape);
 }
 
@@ -108,9 +102,9 @@ void onnx_write_scatter(onnx_writer *w)
         onnx_put_fail(w, "it is of tensors without axes, or without itself");
         return;
     }
-    Onnx__NodeProto *n = ONNX_NODE(w, "ScatterElements", onnx_put_name(w),
-                                   self(w), onnx_put_input(w, "index"),
-                                   updates(w, index));
+    Onnx__NodeProto *n = ONNX_RESULT(
+        w, "ScatterElements", onnx_put_self_value(w),
+        onnx_put_input(w, "index"), updates(w, index));
     onnx_put_attr_int(w, n, "axis", axis_of(w));
     if (how)
         onnx_put_attr_text(w, n, "reduction", how);
@@ -218,11 +212,10 @@ static bool has_mask(onnx_writer *w, const cfx_seq *list)
 static const char *index_row(onnx_writer *w, cfx_value v, int64_t rank,
                              const char *shape)
 {
-    const int64_t last = rank;
     const char *x = ONNX_PUT(w, "Expand", NULL, onnx_put_as(w, v, CFX_I64),
                              shape);
 
-    return ONNX_PUT(w, "Unsqueeze", NULL, x, onnx_put_ints(w, 1, &last));
+    return ONNX_PUT(w, "Unsqueeze", NULL, x, onnx_put_one(w, rank));
 }
 
 static bool make_plan(onnx_writer *w, plan *p)
@@ -281,8 +274,8 @@ static bool index_one(onnx_writer *w)
         }
     if (given != 1 || has_mask(w, list.u.seq))
         return false;
-    Onnx__NodeProto *n = ONNX_NODE(w, "Gather", onnx_put_name(w), self(w),
-                                   onnx_put_value(w, index));
+    Onnx__NodeProto *n = ONNX_RESULT(w, "Gather", onnx_put_self_value(w),
+                                     onnx_put_value(w, index));
     onnx_put_attr_int(w, n, "axis", axis);
     return true;
 }
@@ -295,7 +288,7 @@ void onnx_write_index(onnx_writer *w)
         return;
     const char *y = ONNX_PUT(w, "GatherND",
                              p.moves_back ? NULL : onnx_put_name(w),
-                             at_front(w, &p, self(w)), p.rows);
+                             at_front(w, &p, onnx_put_self_value(w)), p.rows);
     if (p.moves_back)
         onnx_put_permuted(w, onnx_put_name(w), y, p.index_rank + p.rank - p.n,
                           p.back);
@@ -307,7 +300,6 @@ static const char *put_values(onnx_writer *w, const plan *p)
     const cfx_tensor *x = self_meta(w);
     int rest = p->rank - p->n, all = p->index_rank + rest;
     int64_t axes[CFX_MAX_RANK], inverse[CFX_MAX_RANK];
-    const int64_t zero = 0, most = INT64_MAX, last = p->index_rank;
     const char *y = onnx_put_as(w, onnx_put_arg(w, "values"),
                                 (cfx_dtype)x->dtype);
     const cfx_tensor *t = onnx_put_meta(w, onnx_put_arg(w, "values"));
@@ -323,11 +315,12 @@ static const char *put_values(onnx_writer *w, const plan *p)
         inverse[p->moves_back ? p->back[i] : i] = i;
     if (p->moves_back)
         y = onnx_put_permuted(w, NULL, y, all, inverse);
-    part[0] = ONNX_PUT(w, "Slice", NULL, shape, onnx_put_ints(w, 1, &zero),
-                       onnx_put_ints(w, 1, &last));
+    part[0] = ONNX_PUT(w, "Slice", NULL, shape, onnx_put_one(w, 0),
+                       onnx_put_one(w, p->index_rank));
     part[1] = ONNX_PUT(
-        w, "Slice", NULL, ONNX_PUT(w, "Shape", NULL, at_front(w, p, self(w))),
-        onnx_put_ints(w, 1, (int64_t[]){p->n}), onnx_put_ints(w, 1, &most));
+        w, "Slice", NULL,
+        ONNX_PUT(w, "Shape", NULL, at_front(w, p, onnx_put_self_value(w))),
+        onnx_put_one(w, p->n), onnx_put_one(w, INT64_MAX));
     char **both = onnx_put_alloc(w, 2, sizeof(*both));
     if (w->st)
         return NULL;
@@ -344,7 +337,8 @@ void onnx_write_index_put(onnx_writer *w)
 
     if (!make_plan(w, &p))
         return;
-    const char *x = at_front(w, &p, self(w)), *values = put_values(w, &p);
+    const char *x = at_front(w, &p, onnx_put_self_value(w)),
+               *values = put_values(w, &p);
     Onnx__NodeProto *n = ONNX_NODE(
         w, "ScatterND", p.moved ? NULL : onnx_put_name(w), x, p.rows, values);
     if (onnx_put_int(w, "accumulate", 0))
@@ -367,7 +361,8 @@ void onnx_write_nonzero(onnx_writer *w)
         return;
     }
     onnx_put_permuted(w, onnx_put_name(w),
-                      ONNX_PUT(w, "NonZero", NULL, self(w)), 2, swap);
+                      ONNX_PUT(w, "NonZero", NULL, onnx_put_self_value(w)), 2,
+                      swap);
 }
 
 /* ---- Order ---- */
@@ -379,8 +374,8 @@ static void put_top(onnx_writer *w, const char *k, int64_t axis, bool largest,
 
     if (!x)
         return;
-    Onnx__NodeProto *n = ONNX_NODE(w, "TopK", NULL, with_axis(w, self(w), x),
-                                   k);
+    Onnx__NodeProto *n = ONNX_NODE(w, "TopK", NULL,
+                                   with_axis(w, onnx_put_self_value(w), x), k);
     onnx_put_attr_int(w, n, "axis", axis);
     onnx_put_attr_int(w, n, "largest", largest);
     onnx_put_attr_int(w, n, "sorted", sorted);
@@ -430,17 +425,18 @@ void onnx_write_extreme(onnx_writer *w)
         return;
     }
     if (onnx_put_is_none(onnx_put_arg(w, "dim"))) {
-        Onnx__NodeProto *n = ONNX_NODE(w, op, onnx_put_name(w), self(w));
+        Onnx__NodeProto *n = ONNX_RESULT(w, op, onnx_put_self_value(w));
         onnx_put_attr_int(w, n, "keepdims", 0);
         return;
     }
     int64_t keep = onnx_put_int(w, "keepdim", 0);
-    Onnx__NodeProto *n = ONNX_NODE(w, op, NULL, with_axis(w, self(w), x),
-                                   onnx_put_ints(w, 1, &axis));
+    Onnx__NodeProto *n = ONNX_NODE(w, op, NULL,
+                                   with_axis(w, onnx_put_self_value(w), x),
+                                   onnx_put_one(w, axis));
     onnx_put_attr_int(w, n, "keepdims", keep && x->rank);
     onnx_put_part(w, 0, onnx_put_out(n));
     n = ONNX_NODE(w, most ? "ArgMax" : "ArgMin", NULL,
-                  with_axis(w, self(w), x));
+                  with_axis(w, onnx_put_self_value(w), x));
     onnx_put_attr_int(w, n, "axis", axis);
     onnx_put_attr_int(w, n, "keepdims", keep && x->rank);
     onnx_put_part(w, 1, onnx_put_out(n));

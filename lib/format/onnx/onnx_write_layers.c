@@ -46,8 +46,7 @@ void onnx_write_linear(onnx_writer *w)
     const char *in = onnx_put_input(w, "input");
     const char *by = onnx_put_input(w, "weight");
     if (x->rank == 2) {
-        Onnx__NodeProto *n = ONNX_NODE(w, "Gemm", onnx_put_name(w), in, by,
-                                       bias);
+        Onnx__NodeProto *n = ONNX_RESULT(w, "Gemm", in, by, bias);
         onnx_put_attr_int(w, n, "transB", 1);
         return;
     }
@@ -56,7 +55,7 @@ void onnx_write_linear(onnx_writer *w)
     const char *y = ONNX_PUT(w, "MatMul", adds ? NULL : onnx_put_name(w), in,
                              by);
     if (adds)
-        ONNX_PUT(w, "Add", onnx_put_name(w), y, bias);
+        ONNX_RESULT(w, "Add", y, bias);
 }
 
 void onnx_write_matmul(onnx_writer *w)
@@ -84,7 +83,7 @@ void onnx_write_einsum(onnx_writer *w)
     cfx_value text = onnx_put_arg(w, "equation");
     size_t n = cfx_value_is_seq(list) ? list.u.seq->len : 0;
     char **in = onnx_put_alloc(w, n, sizeof(*in));
-    Onnx__NodeProto *node = ONNX_NODE(w, "Einsum", onnx_put_name(w), NULL);
+    Onnx__NodeProto *node = ONNX_RESULT(w, "Einsum", NULL);
 
     onnx_put_unused(w, "path"); /* the order of the products */
     for (size_t i = 0; i < n && in; i++)
@@ -105,10 +104,10 @@ void onnx_write_addmm(onnx_writer *w)
     const char *b = onnx_put_input(w, batch ? "batch2" : "mat2");
     const char *y = ONNX_PUT(w, "MatMul", NULL, a, b);
 
-    ONNX_PUT(w, "Add", onnx_put_name(w),
-             put_scaled(w, onnx_put_input(w, "self"),
-                        onnx_put_number(w, "beta", 1)),
-             put_scaled(w, y, onnx_put_number(w, "alpha", 1)));
+    ONNX_RESULT(w, "Add",
+                put_scaled(w, onnx_put_input(w, "self"),
+                           onnx_put_number(w, "beta", 1)),
+                put_scaled(w, y, onnx_put_number(w, "alpha", 1)));
 }
 
 /* ---- Windows ---- */
@@ -177,9 +176,9 @@ void onnx_write_conv(onnx_writer *w)
     const cfx_tensor *weight = onnx_put_self(w, "weight");
     int nd = weight ? spatial_axes(w, x, weight->rank - 2) : 1;
     int64_t list[MAX_SPATIAL];
-    Onnx__NodeProto *n = ONNX_NODE(
-        w, w->onnx, onnx_put_name(w), onnx_put_input(w, "input"),
-        onnx_put_input(w, "weight"), optional(w, "bias"));
+    Onnx__NodeProto *n = ONNX_RESULT(w, w->onnx, onnx_put_input(w, "input"),
+                                     onnx_put_input(w, "weight"),
+                                     optional(w, "bias"));
 
     window(w, "stride", nd, list, 1);
     onnx_put_attr_ints(w, n, "strides", (size_t)nd, list);
@@ -293,8 +292,7 @@ void onnx_write_pool(onnx_writer *w)
         put_counted_averages(w, nd, x, y, kernel, stride, list);
         return;
     }
-    Onnx__NodeProto *n = ONNX_NODE(w, w->onnx, onnx_put_name(w),
-                                   onnx_put_input(w, "self"));
+    Onnx__NodeProto *n = ONNX_RESULT(w, w->onnx, onnx_put_input(w, "self"));
     onnx_put_attr_ints(w, n, "kernel_shape", (size_t)nd, kernel);
     onnx_put_attr_ints(w, n, "strides", (size_t)nd, stride);
     put_pads(w, n, nd, list);
@@ -367,8 +365,8 @@ void onnx_write_adaptive_pool(onnx_writer *w)
     for (int i = 0; i < nd; i++)
         whole = whole && cfx_dim_is(y->shape[2 + i], 1);
     if (whole) {
-        ONNX_PUT(w, average ? "GlobalAveragePool" : "GlobalMaxPool",
-                 onnx_put_name(w), onnx_put_input(w, "self"));
+        ONNX_RESULT(w, average ? "GlobalAveragePool" : "GlobalMaxPool",
+                    onnx_put_input(w, "self"));
         return;
     }
     for (int i = 0; i < nd && !w->st; i++) {
@@ -383,8 +381,7 @@ void onnx_write_adaptive_pool(onnx_writer *w)
     }
     if (!equal)
         onnx_put_fail(w, "its windows have different extents");
-    Onnx__NodeProto *n = ONNX_NODE(w, w->onnx, onnx_put_name(w),
-                                   onnx_put_input(w, "self"));
+    Onnx__NodeProto *n = ONNX_RESULT(w, w->onnx, onnx_put_input(w, "self"));
     onnx_put_attr_ints(w, n, "kernel_shape", (size_t)nd, kernel);
     onnx_put_attr_ints(w, n, "strides", (size_t)nd, kernel);
 }
@@ -405,9 +402,8 @@ void onnx_write_fold(onnx_writer *w)
     window(w, "output_size", 2, size, 1);
     const char *image = onnx_put_ints(w, 2, size);
     window(w, "kernel_size", 2, size, 1);
-    Onnx__NodeProto *n = ONNX_NODE(w, "Col2Im", onnx_put_name(w),
-                                   onnx_put_value(w, self), image,
-                                   onnx_put_ints(w, 2, size));
+    Onnx__NodeProto *n = ONNX_RESULT(w, "Col2Im", onnx_put_value(w, self),
+                                     image, onnx_put_ints(w, 2, size));
     for (int i = 0; i < 3; i++) {
         window(w, names[i], 2, list[i], i < 2);
         list[i][2] = list[i][0];
@@ -454,8 +450,8 @@ void onnx_write_unfold(onnx_writer *w)
     }
     window(w, "padding", 2, list, 0);
     put_pads(w, conv, 2, list);
-    ONNX_PUT(w, "Reshape", onnx_put_name(w), onnx_put_out(conv),
-             onnx_put_ints(w, 3, columns));
+    ONNX_RESULT(w, "Reshape", onnx_put_out(conv),
+                onnx_put_ints(w, 3, columns));
 }
 
 /* ---- Normalization ---- */
@@ -485,8 +481,8 @@ void onnx_write_batch_norm(onnx_writer *w)
         return;
     }
     int64_t n = onnx_put_extent(w, x, 1);
-    Onnx__NodeProto *node = ONNX_NODE(
-        w, "BatchNormalization", onnx_put_name(w), onnx_put_input(w, "input"),
+    Onnx__NodeProto *node = ONNX_RESULT(
+        w, "BatchNormalization", onnx_put_input(w, "input"),
         affine(w, "weight", n, 1), affine(w, "bias", n, 0),
         onnx_put_input(w, "running_mean"), onnx_put_input(w, "running_var"));
     onnx_put_attr_float(w, node, "epsilon", onnx_put_number(w, "eps", 1e-5));
@@ -511,9 +507,9 @@ void onnx_write_layer_norm(onnx_writer *w)
     if (onnx_put_is_none(onnx_put_arg(w, "weight")) && n > 1)
         scale = ONNX_PUT(w, "Reshape", NULL, scale,
                          onnx_put_ints(w, n, shape));
-    Onnx__NodeProto *node = ONNX_NODE(
-        w, "LayerNormalization", onnx_put_name(w), onnx_put_input(w, "input"),
-        scale, optional(w, "bias"));
+    Onnx__NodeProto *node = ONNX_RESULT(w, "LayerNormalization",
+                                        onnx_put_input(w, "input"), scale,
+                                        optional(w, "bias"));
     onnx_put_attr_int(w, node, "axis", -(int64_t)n);
     onnx_put_attr_float(w, node, "epsilon", onnx_put_number(w, "eps", 1e-5));
 }
@@ -658,9 +654,8 @@ void onnx_write_attention(onnx_writer *w)
         y = ONNX_PUT(w, "Add", NULL, y, added_mask(w));
     if (onnx_put_int(w, "is_causal", 0))
         y = ONNX_PUT(w, "Add", NULL, y, causal_mask(w, q, k));
-    ONNX_PUT(w, "MatMul", onnx_put_name(w),
-             put_softmax(w, "Softmax", NULL, y, -1),
-             onnx_put_input(w, "value"));
+    ONNX_RESULT(w, "MatMul", put_softmax(w, "Softmax", NULL, y, -1),
+                onnx_put_input(w, "value"));
 }
 
 /* These are of gradients, or of max_norm. */
@@ -671,25 +666,30 @@ void onnx_write_embedding(onnx_writer *w)
 
     for (size_t i = 0; i < sizeof(unused) / sizeof(*unused); i++)
         onnx_put_unused(w, unused[i]);
-    ONNX_PUT(w, "Gather", onnx_put_name(w), onnx_put_input(w, "weight"),
-             onnx_put_input(w, "indices"));
+    ONNX_RESULT(w, "Gather", onnx_put_input(w, "weight"),
+                onnx_put_input(w, "indices"));
 }
 
 /* ---- Reductions ---- */
 
-void onnx_write_reduce(onnx_writer *w)
+/* x reduced by the operator of the row. */
+static const char *put_reduction(onnx_writer *w, const char *out,
+                                 const char *x)
 {
     int64_t axes[CFX_MAX_RANK];
     size_t n = onnx_put_list(w, "dim", axes, CFX_MAX_RANK);
-    const char *x = onnx_put_as(w, onnx_put_arg(w, "self"),
-                                onnx_put_result_type(w));
-    Onnx__NodeProto *node;
+    Onnx__NodeProto *node = ONNX_NODE(w, w->onnx, out, x,
+                                      n ? onnx_put_ints(w, n, axes) : NULL);
 
-    /* ReduceMax and ReduceMin have axes as an attribute until version 18. */
-    node = n ? ONNX_NODE(w, w->onnx, onnx_put_name(w), x,
-                         onnx_put_ints(w, n, axes))
-             : ONNX_NODE(w, w->onnx, onnx_put_name(w), x);
     onnx_put_attr_int(w, node, "keepdims", onnx_put_int(w, "keepdim", 0));
+    return onnx_put_out(node);
+}
+
+void onnx_write_reduce(onnx_writer *w)
+{
+    put_reduction(
+        w, onnx_put_name(w),
+        onnx_put_as(w, onnx_put_arg(w, "self"), onnx_put_result_type(w)));
 }
 
 void onnx_write_arg_extreme(onnx_writer *w)
@@ -697,15 +697,14 @@ void onnx_write_arg_extreme(onnx_writer *w)
     const cfx_tensor *x = onnx_put_self(w, "self");
     bool all = onnx_put_is_none(onnx_put_arg(w, "dim"));
     const char *in = onnx_put_input(w, "self");
-    int64_t line[] = {-1};
 
     if (!x)
         return;
     if (all && onnx_put_int(w, "keepdim", 0))
         onnx_put_fail(w, "it keeps all axes");
     if (all)
-        in = ONNX_PUT(w, "Reshape", NULL, in, onnx_put_ints(w, 1, line));
-    Onnx__NodeProto *n = ONNX_NODE(w, w->onnx, onnx_put_name(w), in);
+        in = onnx_put_row(w, in);
+    Onnx__NodeProto *n = ONNX_RESULT(w, w->onnx, in);
     onnx_put_attr_int(w, n, "axis", onnx_put_int(w, "dim", 0));
     onnx_put_attr_int(w, n, "keepdims", onnx_put_int(w, "keepdim", 0));
 }
@@ -713,25 +712,17 @@ void onnx_write_arg_extreme(onnx_writer *w)
 /* any and all: the largest, or least, of 0 and 1. */
 void onnx_write_any_all(onnx_writer *w)
 {
-    int64_t axes[CFX_MAX_RANK];
-    size_t n = onnx_put_list(w, "dim", axes, CFX_MAX_RANK);
     const char *x = onnx_put_as(w, onnx_put_arg(w, "self"), CFX_BOOL);
-    Onnx__NodeProto *node;
 
-    x = onnx_put_cast(w, x, NULL, CFX_I32);
-    node = n ? ONNX_NODE(w, w->onnx, NULL, x, onnx_put_ints(w, n, axes))
-             : ONNX_NODE(w, w->onnx, NULL, x);
-    onnx_put_attr_int(w, node, "keepdims", onnx_put_int(w, "keepdim", 0));
-    onnx_put_cast(w, onnx_put_out(node), onnx_put_name(w),
-                  onnx_put_result_type(w));
+    x = put_reduction(w, NULL, onnx_put_cast(w, x, NULL, CFX_I32));
+    onnx_put_cast(w, x, onnx_put_name(w), onnx_put_result_type(w));
 }
 
 void onnx_write_cumsum(onnx_writer *w)
 {
     cfx_value x = onnx_put_arg(w, "self");
 
-    ONNX_PUT(
-        w, "CumSum", onnx_put_name(w),
-        onnx_put_as(w, x, onnx_put_result_type(w)),
+    ONNX_RESULT(
+        w, "CumSum", onnx_put_as(w, x, onnx_put_result_type(w)),
         onnx_put_constant(w, cfx_int(onnx_put_int(w, "dim", 0)), CFX_I64));
 }

@@ -36,6 +36,15 @@ void onnx_put_fail(onnx_writer *w, const char *fmt, ...)
                      w->node->name, w->node->target->text, text);
 }
 
+bool onnx_put_add(onnx_writer *w, cfx_map *set, const char *name)
+{
+    bool added = false;
+
+    if (!cfx_map_put(set, name, strlen(name), &added) && !w->st)
+        w->st = cfx_no_memory(w->err);
+    return added;
+}
+
 char *onnx_put_text(onnx_writer *w, const char *text)
 {
     char *copy = cfx_arena_strdup(&w->arena, text, strlen(text));
@@ -254,8 +263,8 @@ int onnx_put_code(onnx_writer *w, cfx_dtype type)
 
 static void take_name(onnx_writer *w, const char *name)
 {
-    if (!w->st && !cfx_map_put(&w->taken, name, strlen(name), NULL))
-        w->st = cfx_no_memory(w->err);
+    if (!w->st)
+        onnx_put_add(w, &w->taken, name);
 }
 
 /* The numbers of a tensor as an initializer; its bytes are borrowed from the
@@ -342,7 +351,7 @@ static const char *temp_name(onnx_writer *w)
 
     do
         name = onnx_put_numbered(w, w->node->name, '/', ++w->ntemps);
-    while (name && cfx_map_get(&w->taken, name, strlen(name)));
+    while (name && onnx_put_has(&w->taken, name));
     return name;
 }
 
@@ -425,6 +434,11 @@ const char *onnx_put_ints(onnx_writer *w, size_t n, const int64_t *items)
     return row_of(w, CFX_I64, n, items);
 }
 
+const char *onnx_put_one(onnx_writer *w, int64_t v)
+{
+    return onnx_put_ints(w, 1, &v);
+}
+
 const char *onnx_put_floats(onnx_writer *w, size_t n, const float *items)
 {
     return row_of(w, CFX_F32, n, items);
@@ -452,6 +466,11 @@ const char *onnx_put_value(onnx_writer *w, cfx_value v)
         return parameter(w, n);
     e = cfx_map_get(&w->names, n->name, strlen(n->name));
     return e ? e->v.p : n->name;
+}
+
+const char *onnx_put_self_value(onnx_writer *w)
+{
+    return onnx_put_value(w, onnx_put_self_arg(w));
 }
 
 const char *onnx_put_input(onnx_writer *w, const char *name)
@@ -488,7 +507,7 @@ const char *onnx_put_whole(onnx_writer *w, cfx_value v, int64_t otherwise)
     if (v.kind == CFX_SYMINT)
         return onnx_put_dim(w, v.u.dim);
     if (v.kind == CFX_INT || v.kind == CFX_BOOL_VALUE)
-        return onnx_put_ints(w, 1, &v.u.i);
+        return onnx_put_one(w, v.u.i);
     onnx_put_fail(w, "a %s stands where an integer should",
                   cfx_kind_name((cfx_kind)v.kind));
     return NULL;
@@ -708,7 +727,5 @@ const char *onnx_put_cast(onnx_writer *w, const char *x, const char *out,
 
 const char *onnx_put_row(onnx_writer *w, const char *x)
 {
-    int64_t line[] = {-1};
-
-    return ONNX_PUT(w, "Reshape", NULL, x, onnx_put_ints(w, 1, line));
+    return ONNX_PUT(w, "Reshape", NULL, x, onnx_put_one(w, -1));
 }

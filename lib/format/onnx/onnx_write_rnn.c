@@ -57,7 +57,6 @@ static const char *put_joined(onnx_writer *w, size_t n, const char *const *x)
 static const char *put_params(onnx_writer *w, const stack *s, int64_t layer,
                               int k)
 {
-    static const int64_t zero[] = {0};
     const char *in[2] = {0};
 
     if (k >= s->each)
@@ -68,8 +67,7 @@ static const char *put_params(onnx_writer *w, const stack *s, int64_t layer,
             x[1] = put_param(w, s, layer, d, 3);
             x[0] = put_joined(w, 2, x);
         }
-        in[d] = ONNX_PUT(w, "Unsqueeze", NULL, x[0],
-                         onnx_put_ints(w, 1, zero));
+        in[d] = ONNX_PUT(w, "Unsqueeze", NULL, x[0], onnx_put_one(w, 0));
     }
     return put_joined(w, (size_t)s->directions, in);
 }
@@ -78,13 +76,12 @@ static const char *put_params(onnx_writer *w, const stack *s, int64_t layer,
 static const char *put_first(onnx_writer *w, const stack *s, int64_t layer,
                              int which)
 {
-    int64_t from = layer * s->directions, to = from + s->directions, axis = 0;
+    int64_t from = layer * s->directions;
 
     if (s->layers == 1 || which >= s->states)
         return which < s->states ? s->first[which] : NULL;
-    return ONNX_PUT(w, "Slice", NULL, s->first[which],
-                    onnx_put_ints(w, 1, &from), onnx_put_ints(w, 1, &to),
-                    onnx_put_ints(w, 1, &axis));
+    return ONNX_PUT(w, "Slice", NULL, s->first[which], onnx_put_one(w, from),
+                    onnx_put_one(w, from + s->directions), onnx_put_one(w, 0));
 }
 
 /* One layer of x; `last` gets its last states. */

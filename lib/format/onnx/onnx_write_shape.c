@@ -46,11 +46,6 @@ const char *onnx_put_shape(onnx_writer *w, size_t n, const cfx_dim *shape)
     return onnx_put_concat(w, NULL, in, n, 0);
 }
 
-static const char *input(onnx_writer *w)
-{
-    return onnx_put_value(w, onnx_put_self_arg(w));
-}
-
 static const cfx_tensor *self_meta(onnx_writer *w)
 {
     const cfx_tensor *t = onnx_put_meta(w, onnx_put_self_arg(w));
@@ -79,8 +74,8 @@ void onnx_write_to_shape(onnx_writer *w)
                                               : cfx_dim_int(-1);
         open = open || (!number && !stays);
     }
-    ONNX_PUT(w, "Reshape", onnx_put_name(w), input(w),
-             onnx_put_shape(w, (size_t)y->rank, shape));
+    ONNX_RESULT(w, "Reshape", onnx_put_self_value(w),
+                onnx_put_shape(w, (size_t)y->rank, shape));
 }
 
 const char *onnx_put_permuted(onnx_writer *w, const char *out, const char *x,
@@ -101,7 +96,8 @@ void onnx_write_permute(onnx_writer *w)
     for (size_t i = 0; x && i < n; i++)
         perm[i] += perm[i] < 0 ? x->rank : 0;
     if (x)
-        onnx_put_permuted(w, onnx_put_name(w), input(w), x->rank, perm);
+        onnx_put_permuted(w, onnx_put_name(w), onnx_put_self_value(w), x->rank,
+                          perm);
 }
 
 /* Swap axes dim0 and dim1, axis0 and axis1, or the two of a matrix. */
@@ -118,7 +114,8 @@ void onnx_write_transpose(onnx_writer *w)
                               x->rank > 1);
     for (int i = 0; i < x->rank; i++)
         perm[i] = i == a ? b : i == b ? a : i;
-    onnx_put_permuted(w, onnx_put_name(w), input(w), x->rank, perm);
+    onnx_put_permuted(w, onnx_put_name(w), onnx_put_self_value(w), x->rank,
+                      perm);
 }
 
 /* An extent of the input that stays is 1 in the shape: the two broadcast. */
@@ -135,8 +132,8 @@ void onnx_write_expand(onnx_writer *w)
         bool stays = at >= 0 && cfx_dim_same(x->shape[at], y->shape[i]);
         shape[i] = stays ? cfx_dim_int(1) : y->shape[i];
     }
-    ONNX_PUT(w, "Expand", onnx_put_name(w), input(w),
-             onnx_put_shape(w, (size_t)y->rank, shape));
+    ONNX_RESULT(w, "Expand", onnx_put_self_value(w),
+                onnx_put_shape(w, (size_t)y->rank, shape));
 }
 
 /* A part of a result, or of a tensor by an index that is no tensor. */
@@ -160,9 +157,8 @@ static void filled(onnx_writer *w, cfx_value v)
 
     onnx_put_settled(w);
     if (y)
-        ONNX_PUT(w, "Expand", onnx_put_name(w),
-                 onnx_put_as(w, v, (cfx_dtype)y->dtype),
-                 onnx_put_shape(w, (size_t)y->rank, y->shape));
+        ONNX_RESULT(w, "Expand", onnx_put_as(w, v, (cfx_dtype)y->dtype),
+                    onnx_put_shape(w, (size_t)y->rank, y->shape));
 }
 
 void onnx_write_zeros(onnx_writer *w)
@@ -186,10 +182,9 @@ void onnx_write_arange(onnx_writer *w)
     cfx_value start = onnx_put_arg(w, "start"), step = onnx_put_arg(w, "step");
 
     onnx_put_settled(w);
-    ONNX_PUT(w, "Range", onnx_put_name(w),
-             onnx_put_as(w, given_or(start, 0), type),
-             onnx_put_as(w, onnx_put_arg(w, "end"), type),
-             onnx_put_as(w, given_or(step, 1), type));
+    ONNX_RESULT(w, "Range", onnx_put_as(w, given_or(start, 0), type),
+                onnx_put_as(w, onnx_put_arg(w, "end"), type),
+                onnx_put_as(w, given_or(step, 1), type));
 }
 
 /* Numbers of a list, some of which may be symbolic, as a tensor. */
@@ -214,7 +209,7 @@ void onnx_write_repeat(onnx_writer *w)
 {
     const cfx_tensor *x = self_meta(w), *y = onnx_put_result(w);
     int64_t axis[CFX_MAX_RANK];
-    const char *in = input(w);
+    const char *in = onnx_put_self_value(w);
 
     if (!x || !y || w->st)
         return;
@@ -224,13 +219,13 @@ void onnx_write_repeat(onnx_writer *w)
         axis[i] = (int64_t)i;
     if (more)
         in = ONNX_PUT(w, "Unsqueeze", NULL, in, onnx_put_ints(w, more, axis));
-    ONNX_PUT(w, "Tile", onnx_put_name(w), in, put_numbers(w, "repeats"));
+    ONNX_RESULT(w, "Tile", in, put_numbers(w, "repeats"));
 }
 
 void onnx_write_triangle(onnx_writer *w)
 {
-    Onnx__NodeProto *n = ONNX_NODE(
-        w, "Trilu", onnx_put_name(w), input(w),
+    Onnx__NodeProto *n = ONNX_RESULT(
+        w, "Trilu", onnx_put_self_value(w),
         onnx_put_as(w, given_or(onnx_put_arg(w, "diagonal"), 0), CFX_I64));
 
     onnx_put_attr_int(w, n, "upper", !strcmp(w->onnx, "upper"));
@@ -276,7 +271,7 @@ static void join(onnx_writer *w, bool stacks)
         const char *v = onnx_put_as(w, list.u.seq->item[i],
                                     (cfx_dtype)y->dtype);
         if (stacks)
-            v = ONNX_PUT(w, "Unsqueeze", NULL, v, onnx_put_ints(w, 1, &axis));
+            v = ONNX_PUT(w, "Unsqueeze", NULL, v, onnx_put_one(w, axis));
         in[count++] = (char *)(uintptr_t)v;
     }
     if (count)
@@ -301,13 +296,8 @@ static const char *sliced(onnx_writer *w, const char *out, const char *x,
                           int64_t axis, const char *start, const char *end,
                           int64_t step)
 {
-    return ONNX_PUT(w, "Slice", out, x, start, end, onnx_put_ints(w, 1, &axis),
-                    onnx_put_ints(w, 1, &step));
-}
-
-static const char *put_int(onnx_writer *w, int64_t v)
-{
-    return onnx_put_ints(w, 1, &v);
+    return ONNX_PUT(w, "Slice", out, x, start, end, onnx_put_one(w, axis),
+                    onnx_put_one(w, step));
 }
 
 /* Neighbours: the numbers without the first less those without the last. */
@@ -333,10 +323,11 @@ void onnx_write_diff(onnx_writer *w)
     }
     const char *all = n > 1 ? onnx_put_concat(w, NULL, in, n, axis) : in[0];
     if (!w->st)
-        ONNX_PUT(w, "Sub", onnx_put_name(w),
-                 sliced(w, NULL, all, axis, put_int(w, 1),
-                        put_int(w, INT64_MAX), 1),
-                 sliced(w, NULL, all, axis, put_int(w, 0), put_int(w, -1), 1));
+        ONNX_RESULT(w, "Sub",
+                    sliced(w, NULL, all, axis, onnx_put_one(w, 1),
+                           onnx_put_one(w, INT64_MAX), 1),
+                    sliced(w, NULL, all, axis, onnx_put_one(w, 0),
+                           onnx_put_one(w, -1), 1));
 }
 
 void onnx_write_slice(onnx_writer *w)
@@ -344,7 +335,7 @@ void onnx_write_slice(onnx_writer *w)
     const cfx_tensor *x = self_meta(w);
 
     if (x)
-        sliced(w, onnx_put_name(w), input(w),
+        sliced(w, onnx_put_name(w), onnx_put_self_value(w),
                onnx_put_axis(w, "dim", x->rank, 0),
                onnx_put_whole(w, onnx_put_arg(w, "start"), 0),
                onnx_put_whole(w, onnx_put_arg(w, "end"), INT64_MAX),
@@ -365,7 +356,7 @@ void onnx_write_narrow(onnx_writer *w)
                            : onnx_put_whole(w, start, 0);
     if (start.kind == CFX_INT && start.u.i < 0)
         from = ONNX_PUT(w, "Add", NULL, from, onnx_put_dim(w, x->shape[axis]));
-    sliced(w, onnx_put_name(w), input(w), axis, from,
+    sliced(w, onnx_put_name(w), onnx_put_self_value(w), axis, from,
            ONNX_PUT(w, "Add", NULL, from, onnx_put_dim(w, y->shape[axis])), 1);
 }
 
@@ -385,7 +376,7 @@ void onnx_write_select(onnx_writer *w)
     const cfx_tensor *x = self_meta(w);
 
     if (x)
-        picked(w, onnx_put_name(w), input(w),
+        picked(w, onnx_put_name(w), onnx_put_self_value(w),
                onnx_put_axis(w, "dim", x->rank, 0), onnx_put_arg(w, "index"));
 }
 
@@ -397,7 +388,7 @@ static const char *end_of(onnx_writer *w, const char *at, cfx_dim extent,
     *known = *known >= 0 && cfx_dim_is_int(extent)
                  ? *known + cfx_dim_value(extent)
                  : -1;
-    return *known >= 0 ? put_int(w, *known)
+    return *known >= 0 ? onnx_put_one(w, *known)
                        : ONNX_PUT(w, "Add", NULL, at, onnx_put_dim(w, extent));
 }
 
@@ -407,7 +398,7 @@ void onnx_write_parts(onnx_writer *w)
 {
     cfx_value metas = onnx_put_meta_value(w->node);
     const cfx_tensor *x = self_meta(w);
-    const char *in = input(w), *at = put_int(w, 0), *end;
+    const char *in = onnx_put_self_value(w), *at = onnx_put_one(w, 0), *end;
     int64_t known = 0;
 
     onnx_put_settled(w);
@@ -479,7 +470,7 @@ void onnx_write_pad(onnx_writer *w)
         number = cfx_int(0);
     const char *value = constant ? onnx_put_as(w, number, (cfx_dtype)x->dtype)
                                  : NULL;
-    Onnx__NodeProto *node = ONNX_NODE(w, "Pad", onnx_put_name(w), input(w),
-                                      put_pads(w, x->rank), value);
+    Onnx__NodeProto *node = ONNX_RESULT(w, "Pad", onnx_put_self_value(w),
+                                        put_pads(w, x->rank), value);
     onnx_put_attr_text(w, node, "mode", name);
 }
