@@ -71,10 +71,12 @@ cfx_status onnx_constant_read(cfx_value *out, cfx_context *ctx,
                               Onnx__TensorProto *p, const char *dir,
                               cfx_error *err);
 
-/* The bytes of a value of that type (NULL: a tensor): values.c. */
+/* ---- values.c ---- */
+
+/* The kind of message that a value of that type is; NULL: a tensor. */
+const ProtobufCMessageDescriptor *onnx_value_kind(const Onnx__TypeProto *type);
 cfx_status onnx_value_read(cfx_value *out, cfx_context *ctx,
-                           const Onnx__TypeProto *type, const void *data,
-                           size_t size, cfx_error *err);
+                           ProtobufCMessage *m, cfx_error *err);
 
 /* ---- The scope of rules: recorder.c ---- */
 

@@ -40,18 +40,25 @@ static void folder_of(cfx_buf *out, const char *path)
                                 : (size_t)(slash - path));
 }
 
-static cfx_status read_model(onnx_message *m, cfx_context *ctx,
-                             const char *path, cfx_error *err)
+/* A message of that kind, the whole of a file. */
+static cfx_status read_message(onnx_message *m, cfx_context *ctx,
+                               const ProtobufCMessageDescriptor *kind,
+                               const char *path, cfx_error *err)
 {
     cfx_bytes bytes = {0};
     cfx_status st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, check_head,
                                    err);
 
     if (!st)
-        st = onnx_decode(m, ctx, &onnx__model_proto__descriptor, bytes.data,
-                         bytes.len, err);
+        st = onnx_decode(m, ctx, kind, bytes.data, bytes.len, err);
     cfx_bytes_release(&bytes);
     return st;
+}
+
+static cfx_status read_model(onnx_message *m, cfx_context *ctx,
+                             const char *path, cfx_error *err)
+{
+    return read_message(m, ctx, &onnx__model_proto__descriptor, path, err);
 }
 
 static cfx_status onnx_read(cfx_module **out, cfx_context *ctx,
@@ -71,8 +78,7 @@ static cfx_status onnx_read(cfx_module **out, cfx_context *ctx,
         st = onnx_import(out, ctx, (Onnx__ModelProto *)m.base, dir.s, o, err);
     if (st)
         cfx_fail_at(err, "%s", path);
-    if (m.ctx)
-        onnx_message_release(&m);
+    onnx_message_release(&m);
     cfx_buf_release(&dir);
     return st;
 }
@@ -110,8 +116,7 @@ static cfx_status onnx_print_version(cfx_sink to, cfx_context *ctx,
 
     if (!st)
         st = print_versions(to, (const Onnx__ModelProto *)m.base, ctx, err);
-    if (m.ctx)
-        onnx_message_release(&m);
+    onnx_message_release(&m);
     return st;
 }
 
@@ -120,22 +125,16 @@ static cfx_status onnx_print_version(cfx_sink to, cfx_context *ctx,
 static cfx_status read_tensor(cfx_tensor **out, cfx_context *ctx,
                               const char *path, cfx_error *err)
 {
-    cfx_bytes bytes = {0};
     onnx_message m = {0};
-    cfx_status st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, check_head,
-                                   err);
+    cfx_status st = read_message(&m, ctx, &onnx__tensor_proto__descriptor,
+                                 path, err);
 
-    if (!st)
-        st = onnx_decode(&m, ctx, &onnx__tensor_proto__descriptor, bytes.data,
-                         bytes.len, err);
-    cfx_bytes_release(&bytes);
     if (!st)
         st = onnx_tensor_read(out, ctx, (Onnx__TensorProto *)m.base, NULL,
                               err);
     if (st)
         cfx_fail_at(err, "%s", path);
-    if (m.ctx)
-        onnx_message_release(&m);
+    onnx_message_release(&m);
     return st;
 }
 
@@ -172,8 +171,7 @@ static cfx_status read_value(cfx_value *out, cfx_context *ctx,
                              const char *model, const char *name, bool output,
                              size_t i, const char *path, cfx_error *err)
 {
-    cfx_bytes bytes = {0};
-    onnx_message m = {0};
+    onnx_message m = {0}, value = {0};
     cfx_status st = read_model(&m, ctx, model, err);
 
     *out = CFX_NOTHING;
@@ -184,15 +182,14 @@ static cfx_status read_value(cfx_value *out, cfx_context *ctx,
         const Onnx__TypeProto *type = !g     ? NULL
                                       : name ? type_of_name(g, name)
                                              : type_of(g, output, i);
-        st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, check_head, err);
+        st = read_message(&value, ctx, onnx_value_kind(type), path, err);
         if (!st)
-            st = onnx_value_read(out, ctx, type, bytes.data, bytes.len, err);
+            st = onnx_value_read(out, ctx, value.base, err);
         if (st)
             cfx_fail_at(err, "%s", path);
     }
-    cfx_bytes_release(&bytes);
-    if (m.ctx)
-        onnx_message_release(&m);
+    onnx_message_release(&value);
+    onnx_message_release(&m);
     return st;
 }
 

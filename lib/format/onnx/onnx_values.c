@@ -70,28 +70,21 @@ static cfx_status read_optional(cfx_value *out, reader *r,
     return CFX_OK;
 }
 
-cfx_status onnx_value_read(cfx_value *out, cfx_context *ctx,
-                           const Onnx__TypeProto *type, const void *data,
-                           size_t size, cfx_error *err)
+const ProtobufCMessageDescriptor *onnx_value_kind(const Onnx__TypeProto *type)
 {
-    const ProtobufCMessageDescriptor *kind =
-        type && type->sequence_type   ? &onnx__sequence_proto__descriptor
-        : type && type->optional_type ? &onnx__optional_proto__descriptor
-                                      : &onnx__tensor_proto__descriptor;
-    reader r = {ctx, err};
-    onnx_message m = {0};
-    cfx_status st = onnx_decode(&m, ctx, kind, data, size, err);
+    return type && type->sequence_type   ? &onnx__sequence_proto__descriptor
+           : type && type->optional_type ? &onnx__optional_proto__descriptor
+                                         : &onnx__tensor_proto__descriptor;
+}
 
-    *out = CFX_NOTHING;
-    if (st)
-        ;
-    else if (kind == &onnx__sequence_proto__descriptor)
-        st = read_sequence(out, &r, (Onnx__SequenceProto *)m.base);
-    else if (kind == &onnx__optional_proto__descriptor)
-        st = read_optional(out, &r, (Onnx__OptionalProto *)m.base);
-    else
-        st = read_tensor(out, &r, (Onnx__TensorProto *)m.base);
-    if (m.ctx)
-        onnx_message_release(&m);
-    return st;
+cfx_status onnx_value_read(cfx_value *out, cfx_context *ctx,
+                           ProtobufCMessage *m, cfx_error *err)
+{
+    reader r = {ctx, err};
+
+    if (m->descriptor == &onnx__sequence_proto__descriptor)
+        return read_sequence(out, &r, (Onnx__SequenceProto *)m);
+    if (m->descriptor == &onnx__optional_proto__descriptor)
+        return read_optional(out, &r, (Onnx__OptionalProto *)m);
+    return read_tensor(out, &r, (Onnx__TensorProto *)m);
 }
