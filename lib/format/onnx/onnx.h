@@ -32,6 +32,7 @@
 
 #include "base/util.h"
 #include "format/onnx/onnx.pb-c.h"
+#include "op/composite.h"
 
 /* ---- Messages: decode.c, tensor.c ---- */
 
@@ -110,6 +111,11 @@ CFX_INLINE onnx_recorder *onnx_recorder_of(cfx_scope *s)
     return (onnx_recorder *)s;
 }
 
+/* Maps by addresses. The value of one, or NULL; and its entry, for a new value:
+ * NULL and failure without memory. */
+void *onnx_address_get(const cfx_map *m, const void *at);
+cfx_map_entry *onnx_address_put(onnx_recorder *r, cfx_map *m, const void *at);
+
 /* The meta of the result of the graph at hand, a new reference; absent if it is
  * not known. */
 cfx_value onnx_result_of(cfx_scope *s);
@@ -169,6 +175,7 @@ typedef struct onnx_importer {
     const char *dir;
     const cfx_load_options *options;
     onnx_frame *frame;
+    cfx_map rules;     /* by the names of operators */
     cfx_map constants; /* cfx_values by the addresses of their messages */
     int depth;         /* of graphs and functions */
     size_t nimported;  /* nodes */
@@ -192,14 +199,15 @@ typedef struct onnx_node {
     size_t nin, nout;
     cfx_value *in;  /* None where an input is left out */
     cfx_value *out; /* the results, to be set */
-    uint64_t *seen; /* a bit for each attribute that the rule asked for: others
-                       are refused */
+    bool *seen; /* which attributes the rule asked for: others are refused */
     onnx_uint64 uint64;
     cfx_dtype widened; /* uint16, uint32 or uint64 that onnx_tensor gave in a
                           wider type, to which results go back; else bool */
 } onnx_node;
 
-typedef void onnx_rule_fn(onnx_node *n);
+/* A rule returns the first result, or absent if it has failed; it sets the
+ * others, for which `out` has room, in any case. */
+typedef cfx_value onnx_rule_fn(onnx_node *n);
 
 struct onnx_list;
 
@@ -223,10 +231,9 @@ int64_t onnx_opset_of(Onnx__OperatorSetIdProto **opset, size_t n,
                       const char *domain);
 /* The i-th rule; NULL after the last. */
 const onnx_rule *onnx_rule_at(size_t i);
-/* The newest rule of an operator that is not newer than the operator set, or
- * NULL. */
-const onnx_rule *onnx_find_rule(const char *domain, const char *name,
-                                int64_t opset);
+/* The rule of an operator, if the operator set has it, or NULL. */
+const onnx_rule *onnx_find_rule(const onnx_importer *im, const char *domain,
+                                const char *name, int64_t opset);
 /* The function of the model that a node calls, or NULL. */
 const Onnx__FunctionProto *onnx_find_function(const Onnx__ModelProto *m,
                                               const Onnx__NodeProto *p);
@@ -251,8 +258,7 @@ CFX_INLINE const char *onnx_node_name(const Onnx__NodeProto *p)
 
 /* `err` names an operator that has no rule. If others have none, too, name them
  * all. */
-void onnx_name_unknown(cfx_context *ctx, const Onnx__ModelProto *m,
-                       cfx_error *err);
+void onnx_name_unknown(const onnx_importer *im, cfx_error *err);
 
 #define ONNX_RULE(domain, name, since, fn, target)                            \
     onnx_rule_fn onnx_import_##fn;
@@ -275,8 +281,14 @@ bool onnx_recorded_ints(onnx_node *n, cfx_value v, struct onnx_list *out);
 /* Make the scope fail: the operator's name is added. */
 cfx_value onnx_fail(onnx_node *n, cfx_status code, const char *fmt, ...)
     CFX_PRINTF(3, 4);
+/* Like onnx_fail, for functions that return a bool. */
+#define onnx_refuse(...) (onnx_fail(__VA_ARGS__), false)
 
 /* ---- Inputs ---- */
+
+/* The number of an input that this version of the operator has not; it has an
+ * attribute instead, or nothing. */
+#define ONNX_NO_INPUT SIZE_MAX
 
 CFX_INLINE bool onnx_has(const onnx_node *n, size_t i)
 {
@@ -298,7 +310,7 @@ cfx_value onnx_texts(onnx_node *n, size_t i);
 /* ---- Rules of strings that others call: strings.c ---- */
 
 /* Input 0 as strings that show its numbers becomes the result. */
-void onnx_cast_to_texts(onnx_node *n);
+cfx_value onnx_cast_to_texts(onnx_node *n);
 /* The numbers that the strings of input 0 show. */
 cfx_value onnx_cast_texts(onnx_node *n, cfx_dtype to);
 /* Are the strings of the two inputs equal? */
@@ -318,8 +330,14 @@ cfx_dtype onnx_type_of(onnx_node *n, cfx_value v);
 bool onnx_is_int(onnx_node *n, cfx_value v);
 /* An axis from 0; fails outside of the rank. */
 int onnx_axis(onnx_node *n, int64_t axis, int rank);
+/* The attribute `axis`, one of x, from 0; 0 after a failure. */
+int onnx_attr_axis(onnx_node *n, cfx_value x, int64_t otherwise);
 /* The extent of a tensor: an int, or a node. */
 cfx_value onnx_size(cfx_scope *s, cfx_value x, int axis);
+/* The extents of the axes from..to, as a list. */
+cfx_value onnx_extents(cfx_scope *s, cfx_value x, int from, int to);
+/* A row, shaped to broadcast along an axis of `rank`. */
+cfx_value onnx_along(cfx_scope *s, cfx_value row, int axis, int rank);
 /* A known extent; fails for a symbol. */
 int64_t onnx_known_size(onnx_node *n, cfx_value x, int axis);
 
@@ -385,10 +403,16 @@ bool onnx_ints(onnx_node *n, size_t i, onnx_list *out);
  * items that are data are replaced. */
 bool onnx_sizes(onnx_node *n, size_t i, cfx_value x, int64_t keeps,
                 bool behind, onnx_list *out);
+typedef struct onnx_int_list {
+    bool ok;    /* false after a failure */
+    bool given; /* is there an input or attribute? */
+    size_t n;
+    int64_t *item;
+} onnx_int_list;
+
 /* Plain ints: input i, or, where it is left out, the attribute `name`, which may
- * be NULL. *given: is there any? False after failure. */
-bool onnx_plain_ints(onnx_node *n, size_t i, const char *name, size_t *count,
-                     int64_t **out, bool *given);
+ * be NULL. */
+onnx_int_list onnx_plain_ints(onnx_node *n, size_t i, const char *name);
 /* One number as an argument: of a constant, a symbolic int, or a node of it. */
 cfx_value onnx_scalar(onnx_node *n, size_t i);
 /* One number: of a constant of one element. */

@@ -16,10 +16,11 @@ typedef struct attention {
 /* [batch, length, heads * size] as [batch, heads, length, size]. */
 static cfx_value split_heads(onnx_node *n, cfx_value x, int64_t heads)
 {
-    cfx_value shape[] = {onnx_size(n->s, x, 0), onnx_size(n->s, x, 1),
-                         cfx_int(heads), cfx_int(-1)};
-
-    return cfx_transpose(n->s, cfx_reshape(n->s, x, onnx_arg(n->s, 4, shape)),
+    return cfx_transpose(n->s,
+                         cfx_reshape(n->s, x,
+                                     cfx_list(n->s, onnx_size(n->s, x, 0),
+                                              onnx_size(n->s, x, 1),
+                                              cfx_int(heads), cfx_int(-1))),
                          cfx_int(1), cfx_int(2));
 }
 
@@ -34,17 +35,17 @@ static bool read_attention(onnx_node *n, attention *a)
     a->flat = onnx_rank(n, a->q) == 3;
     for (size_t i = 0; i < 3 && a->flat && !cfx_scope_failed(n->s); i++) {
         if (heads[i != 0] < 1)
-            return onnx_fail(n, CFX_EINVAL, "it has no number of heads"),
-                   false;
+            return onnx_refuse(n, CFX_EINVAL, "it has no number of heads");
         *x[i] = split_heads(n, *x[i], heads[i != 0]);
     }
     for (size_t i = 1; i < 3; i++)
         if (onnx_has(n, PAST_K + i - 1)) {
-            cfx_value both[] = {onnx_tensor(n, PAST_K + i - 1), *x[i]};
-            *x[i] = cfx_cat(n->s, onnx_arg(n->s, 2, both), .dim = cfx_int(2));
+            *x[i] = cfx_cat(
+                n->s, cfx_list(n->s, onnx_tensor(n, PAST_K + i - 1), *x[i]),
+                .dim = cfx_int(2));
         }
     if (cfx_scope_failed(n->s) || onnx_rank(n, a->q) != 4)
-        return onnx_fail(n, CFX_ESHAPE, "it takes 3 or 4 axes"), false;
+        return onnx_refuse(n, CFX_ESHAPE, "it takes 3 or 4 axes");
     int64_t size = onnx_known_size(n, a->q, 3);
     a->scale = onnx_attr_float(n, "scale", size ? 1 / sqrt((double)size) : 1);
     return !cfx_scope_failed(n->s);
@@ -66,9 +67,9 @@ static cfx_value hide_by_lengths(onnx_node *n, const attention *a,
     cfx_value rows = onnx_size(s, a->q, 2), columns = onnx_size(s, a->k, 2);
     cfx_value lens = cfx_reshape(s, onnx_tensor(n, LENGTHS),
                                  onnx_int_arg(s, 4, shape));
-    cfx_value key = cfx_call_function(s, "torch.arange", CFX_ARGS(columns));
-    cfx_value row = cfx_unsqueeze(
-        s, cfx_call_function(s, "torch.arange", CFX_ARGS(rows)), cfx_int(1));
+    cfx_value key = CFX_CALL(s, "torch.arange", columns);
+    cfx_value row = cfx_unsqueeze(s, CFX_CALL(s, "torch.arange", rows),
+                                  cfx_int(1));
     cfx_value at = cfx_add(s, row, cfx_sub(s, lens, rows));
     cfx_value hide = cfx_ge(s, key, lens);
 
@@ -90,8 +91,6 @@ static cfx_value mask_of(onnx_node *n, const attention *a, bool causal)
     cfx_value type = cfx_value_of_dtype(onnx_type_of(n, a->q));
     cfx_value mask = onnx_optional(n, MASK), low = cfx_float(-INFINITY);
     cfx_value rows = onnx_size(s, a->q, 2), columns = onnx_size(s, a->k, 2);
-    cfx_value shape[] = {rows, columns};
-
     if (mask.kind && onnx_type_of(n, mask) == CFX_BOOL) {
         cfx_value zero = cfx_to(s, cfx_zeros_like(s, mask), type);
         mask = cfx_masked_fill(s, zero, cfx_logical_not(s, mask), low);
@@ -108,7 +107,8 @@ static cfx_value mask_of(onnx_node *n, const attention *a, bool causal)
     cfx_value past = onnx_has(n, PAST_K)
                          ? onnx_size(s, onnx_tensor(n, PAST_K), 2)
                          : cfx_int(0);
-    cfx_value full = cfx_full(s, onnx_arg(s, 2, shape), low, .dtype = type);
+    cfx_value full = cfx_full(s, cfx_list(s, rows, columns), low,
+                              .dtype = type);
     int64_t left = onnx_attr_int(n, "left_window_size", -1);
     int64_t right = causal ? 0 : onnx_attr_int(n, "right_window_size", -1);
     if (onnx_has(n, LENGTHS))
@@ -168,18 +168,17 @@ static cfx_value by_steps(onnx_node *n, const attention *a, cfx_value mask,
     return cfx_matmul(s, y, v);
 }
 
-void onnx_import_attention(onnx_node *n)
+cfx_value onnx_import_attention(onnx_node *n)
 {
     bool causal = onnx_attr_int(n, "is_causal", 0);
     double softcap = onnx_attr_float(n, "softcap", 0);
     attention a;
 
-    if (onnx_has(n, LENGTHS) && onnx_has(n, PAST_K)) {
-        onnx_fail(n, CFX_EINVAL, "it has lengths of sequences and a past");
-        return;
-    }
+    if (onnx_has(n, LENGTHS) && onnx_has(n, PAST_K))
+        return onnx_fail(n, CFX_EINVAL,
+                         "it has lengths of sequences and a past");
     if (!read_attention(n, &a))
-        return;
+        return CFX_NOTHING;
     cfx_value mask = mask_of(n, &a, causal), y;
     onnx_ignore(n, "softmax_precision"); /* it is float32 at least */
     onnx_ignore(n, "qk_matmul_output_mode");
@@ -192,16 +191,14 @@ void onnx_import_attention(onnx_node *n)
             n->s, a.q, repeat_heads(n, a.k, a.q), repeat_heads(n, a.v, a.q),
             .attn_mask = mask, .scale = cfx_float(a.scale));
     if (a.flat) {
-        cfx_value shape[] = {onnx_size(n->s, a.q, 0), onnx_size(n->s, a.q, 2),
-                             cfx_int(-1)};
+        cfx_value shape = cfx_list(n->s, onnx_size(n->s, a.q, 0),
+                                   onnx_size(n->s, a.q, 2), cfx_int(-1));
         y = cfx_reshape(n->s, cfx_transpose(n->s, y, cfx_int(1), cfx_int(2)),
-                        onnx_arg(n->s, 3, shape));
+                        shape);
     }
-    n->out[0] = y;
-    if (n->nout > 1)
-        n->out[1] = a.k;
-    if (n->nout > 2)
-        n->out[2] = a.v;
+    n->out[1] = a.k;
+    n->out[2] = a.v;
+    return y;
 }
 
 /* ---- RotaryEmbedding ---- */
@@ -232,22 +229,19 @@ static cfx_value rotate(onnx_node *n, cfx_value x, cfx_value cos,
                        .start_dim = cfx_int(-2));
 }
 
-void onnx_import_rotary_embedding(onnx_node *n)
+cfx_value onnx_import_rotary_embedding(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), cos = onnx_tensor(n, 1);
-    cfx_value sin = onnx_tensor(n, 2), shape[4];
+    cfx_value sin = onnx_tensor(n, 2);
     bool flat = onnx_rank(n, x) == 3;
     int64_t heads = onnx_attr_int(n, "num_heads", 0);
 
     if (cfx_scope_failed(s))
-        return;
-    if (flat && heads < 1) {
-        onnx_fail(n, CFX_EINVAL, "it has no number of heads");
-        return;
-    }
-    for (int i = 0; i < 3; i++)
-        shape[i] = onnx_size(s, x, i);
+        return CFX_NOTHING;
+    if (flat && heads < 1)
+        return onnx_fail(n, CFX_EINVAL, "it has no number of heads");
+    cfx_value shape = onnx_extents(s, x, 0, 3);
     x = flat ? cfx_transpose(s, split_heads(n, x, heads), cfx_int(1),
                              cfx_int(2))
              : cfx_transpose(s, x, cfx_int(1), cfx_int(2));
@@ -255,7 +249,7 @@ void onnx_import_rotary_embedding(onnx_node *n)
     int64_t turned = onnx_attr_int(n, "rotary_embedding_dim", 0);
     turned = turned ? turned : size;
     if (onnx_has(n, 3)) {
-        cfx_value at = onnx_arg(s, 1, (cfx_value[]){onnx_tensor(n, 3)});
+        cfx_value at = cfx_list(s, onnx_tensor(n, 3));
         cos = cfx_index(s, cos, at);
         sin = cfx_index(s, sin, at);
     }
@@ -263,12 +257,11 @@ void onnx_import_rotary_embedding(onnx_node *n)
     sin = cfx_unsqueeze(s, part(n, sin, 0, turned / 2, 1), cfx_int(2));
     cfx_value y = rotate(n, part(n, x, 0, turned, 1), cos, sin, turned,
                          onnx_attr_int(n, "interleaved", 0));
-    if (turned < size) {
-        cfx_value both[] = {y, part(n, x, turned, size, 1)};
-        y = cfx_cat(s, onnx_arg(s, 2, both), .dim = cfx_int(-1));
-    }
-    n->out[0] = flat ? cfx_reshape(s, y, onnx_arg(s, 3, shape))
-                     : cfx_transpose(s, y, cfx_int(1), cfx_int(2));
+    if (turned < size)
+        y = cfx_cat(s, cfx_list(s, y, part(n, x, turned, size, 1)),
+                    .dim = cfx_int(-1));
+    return flat ? cfx_reshape(s, y, shape)
+                : cfx_transpose(s, y, cfx_int(1), cfx_int(2));
 }
 
 /* ---- LinearAttention ---- */
@@ -311,11 +304,10 @@ static bool read_linear(onnx_node *n, linear *a, int64_t heads, int64_t kv)
     if ((!gated && !delta && strcmp(rule, "linear")) || heads < 1 || kv < 1 ||
         heads % kv || gated != onnx_has(n, DECAY) ||
         delta != onnx_has(n, BETA))
-        return onnx_fail(
-                   n, CFX_EINVAL,
-                   "its heads, decay or beta are not those of the rule '%.40s'",
-                   rule),
-               false;
+        return onnx_refuse(
+            n, CFX_EINVAL,
+            "its heads, decay or beta are not those of the rule '%.40s'",
+            rule);
     *a = (linear){.q = linear_input(n, Q, heads),
                   .k = linear_input(n, K, kv),
                   .v = linear_input(n, V, kv)};
@@ -370,7 +362,7 @@ static cfx_value linear_step(onnx_node *n, linear *a, int64_t step)
                       repeat_heads(n, a->state, a->q));
 }
 
-void onnx_import_linear_attention(onnx_node *n)
+cfx_value onnx_import_linear_attention(onnx_node *n)
 {
     cfx_scope *s = n->s;
     int64_t heads = onnx_attr_int(n, "q_num_heads", 0);
@@ -381,7 +373,7 @@ void onnx_import_linear_attention(onnx_node *n)
     linear a;
 
     if (!rows || !read_linear(n, &a, heads, kv))
-        return;
+        return CFX_NOTHING;
     if (scale == 0)
         scale = 1 / sqrt((double)onnx_known_size(n, a.q, 3));
     a.q = cfx_mul(s, a.q, cfx_float(scale));
@@ -389,12 +381,13 @@ void onnx_import_linear_attention(onnx_node *n)
         rows[i] = linear_step(n, &a, i);
     cfx_value y = cfx_cat(s, onnx_arg(s, (size_t)a.steps, rows),
                           .dim = cfx_int(2));
-    cfx_value shape[] = {onnx_size(s, a.q, 0), cfx_int(a.steps), cfx_int(-1)};
-    y = cfx_reshape(s, cfx_transpose(s, y, cfx_int(1), cfx_int(2)),
-                    onnx_arg(s, 3, shape));
-    n->out[0] = cfx_to(s, y, cfx_value_of_dtype(type));
+    cfx_value shape = cfx_list(s, onnx_size(s, a.q, 0), cfx_int(a.steps),
+                               cfx_int(-1));
+    y = cfx_reshape(s, cfx_transpose(s, y, cfx_int(1), cfx_int(2)), shape);
+    y = cfx_to(s, y, cfx_value_of_dtype(type));
     if (onnx_has(n, STATE))
         type = onnx_type_of(n, onnx_tensor(n, STATE));
     if (n->nout > 1)
         n->out[1] = cfx_to(s, a.state, cfx_value_of_dtype(type));
+    return y;
 }

@@ -36,9 +36,8 @@ const Onnx__AttributeProto *onnx_attr(const onnx_node *n, const char *name)
                                           n->proto->n_attribute, name);
     const onnx_frame *f = n->importer->frame;
 
-    for (size_t i = 0; a && i < n->proto->n_attribute && i < 64; i++)
-        if (n->proto->attribute[i] == a)
-            *n->seen |= (uint64_t)1 << i;
+    for (size_t i = 0; a && i < n->proto->n_attribute; i++)
+        n->seen[i] = n->seen[i] || n->proto->attribute[i] == a;
     while (a && a->ref_attr_name && *a->ref_attr_name) {
         const char *ref = a->ref_attr_name;
         if (!f || !f->call)
@@ -298,6 +297,14 @@ int onnx_axis(onnx_node *n, int64_t axis, int rank)
     return (int)(axis < 0 ? axis + rank : axis);
 }
 
+int onnx_attr_axis(onnx_node *n, cfx_value x, int64_t otherwise)
+{
+    int rank = onnx_rank(n, x);
+
+    return rank < 0 ? 0
+                    : onnx_axis(n, onnx_attr_int(n, "axis", otherwise), rank);
+}
+
 cfx_value onnx_size(cfx_scope *s, cfx_value x, int axis)
 {
     cfx_value meta = onnx_meta(s, x);
@@ -306,6 +313,24 @@ cfx_value onnx_size(cfx_scope *s, cfx_value x, int axis)
         cfx_dim_is_int(meta.u.tensor->shape[axis]))
         return cfx_int(cfx_tensor_size(meta.u.tensor, axis));
     return cfx_sym_size(s, x, .dim = cfx_int(axis));
+}
+
+cfx_value onnx_extents(cfx_scope *s, cfx_value x, int from, int to)
+{
+    cfx_value v[CFX_MAX_RANK];
+
+    for (int i = from; i < to; i++)
+        v[i - from] = onnx_size(s, x, i);
+    return onnx_arg(s, (size_t)(to - from), v);
+}
+
+cfx_value onnx_along(cfx_scope *s, cfx_value row, int axis, int rank)
+{
+    cfx_value shape[CFX_MAX_RANK + 1];
+
+    for (int i = 0; i < rank; i++)
+        shape[i] = cfx_int(i == axis ? -1 : 1);
+    return cfx_reshape(s, row, onnx_arg(s, (size_t)rank, shape));
 }
 
 int64_t onnx_known_size(onnx_node *n, cfx_value x, int axis)

@@ -113,35 +113,38 @@ static cfx_value lowest_bits(onnx_node *n, cfx_value x, cfx_dtype type,
 
 /* A cast to a type of ONNX, which is `to` in memory. The result is a value of
  * its own where the types differ, so that it can be marked with its type. */
-static void cast_to(onnx_node *n, cfx_value x, cfx_dtype to, int64_t code)
+static cfx_value cast_to(onnx_node *n, cfx_value x, cfx_dtype to, int64_t code)
 {
     int bits = onnx_narrow_bits(code);
     int64_t from = onnx_marked_type(n->s, x);
     bool narrow = bits || onnx_narrow_bits(from);
 
     if (narrow && from == code)
-        n->out[0] = x;
-    else if (onnx_is_small_float(to) && (bits || onnx_type_of(n, x) != to))
-        n->out[0] = onnx_small_float(n, x, to, bits);
-    else
-        n->out[0] = onnx_in_type(n, x, to);
-    if (!narrow || from == code)
-        return;
+        return x;
+    bool rounds = onnx_is_small_float(to) &&
+                  (bits || onnx_type_of(n, x) != to);
+    cfx_value y = rounds ? onnx_small_float(n, x, to, bits)
+                         : onnx_in_type(n, x, to);
+    if (!narrow)
+        return y;
     if (bits && !onnx_is_small_float(to))
-        n->out[0] = lowest_bits(n, n->out[0], to, bits);
-    else if (n->out[0].u.node == x.u.node)
-        n->out[0] = cfx_clone(n->s, x);
-    onnx_mark_type(n->s, n->out[0], code ? code : NOT_NARROW);
+        y = lowest_bits(n, y, to, bits);
+    else if (y.u.node == x.u.node)
+        y = cfx_clone(n->s, x);
+    onnx_mark_type(n->s, y, code ? code : NOT_NARROW);
+    return y;
 }
 
-static void cast_texts(onnx_node *n, cfx_dtype to, int64_t code)
+/* Cast input 0 to a type of numbers. */
+static cfx_value cast_input(onnx_node *n, cfx_dtype to, int64_t code)
 {
+    if (!onnx_has(n, 0) || !onnx_is_texts(n->s, n->in[0]))
+        return cast_to(n, onnx_stored_tensor(n, 0), to, code);
     if (onnx_narrow_bits(code) || onnx_is_small_float(to))
-        onnx_fail(n, CFX_EUNSUPPORTED, "it casts strings to %s",
-                  onnx_narrow_bits(code) ? onnx_type_name(code)
-                                         : cfx_dtypes[to].name);
-    else
-        n->out[0] = onnx_cast_texts(n, to);
+        return onnx_fail(n, CFX_EUNSUPPORTED, "it casts strings to %s",
+                         onnx_narrow_bits(code) ? onnx_type_name(code)
+                                                : cfx_dtypes[to].name);
+    return onnx_cast_texts(n, to);
 }
 
 /* Attributes of casts to small floats, which others have, too. */
@@ -151,53 +154,43 @@ static void ignore_rounding(onnx_node *n)
     onnx_ignore(n, "round_mode");
 }
 
-void onnx_import_cast(onnx_node *n)
+cfx_value onnx_import_cast(onnx_node *n)
 {
     int64_t code = onnx_attr_int(n, "to", 0);
     cfx_dtype to;
 
     ignore_rounding(n);
     if (code == ONNX_STRING)
-        onnx_cast_to_texts(n);
-    else if (!onnx_memory_type(&to, code))
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it casts to %s, which is not supported",
-                  onnx_type_name(code));
-    else if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0]))
-        cast_texts(n, to, code);
-    else
-        cast_to(n, onnx_stored_tensor(n, 0), to, code);
+        return onnx_cast_to_texts(n);
+    if (!onnx_memory_type(&to, code))
+        return onnx_fail(n, CFX_EUNSUPPORTED,
+                         "it casts to %s, which is not supported",
+                         onnx_type_name(code));
+    return cast_input(n, to, code);
 }
 
 /* The bits of an element as a number of another type of as many. */
-void onnx_import_bit_cast(onnx_node *n)
+cfx_value onnx_import_bit_cast(onnx_node *n)
 {
     int64_t code = onnx_attr_int(n, "to", 0);
     cfx_value x = onnx_stored_tensor(n, 0);
     cfx_dtype to, from = onnx_type_of(n, x);
 
     if (!onnx_dtype(&to, code) || onnx_narrow_bits(onnx_marked_type(n->s, x)))
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it casts to %s, or from a type of less than 8 bits",
-                  onnx_type_name(code));
-    else if (cfx_dtype_size(from) != cfx_dtype_size(to))
-        onnx_fail(n, CFX_EINVAL, "it casts between types of different sizes");
-    else
-        n->out[0] = cfx_view_dtype(n->s, x, TYPE(to));
+        return onnx_fail(n, CFX_EUNSUPPORTED,
+                         "it casts to %s, or from a type of less than 8 bits",
+                         onnx_type_name(code));
+    if (cfx_dtype_size(from) != cfx_dtype_size(to))
+        return onnx_fail(n, CFX_EINVAL,
+                         "it casts between types of different sizes");
+    return cfx_view_dtype(n->s, x, TYPE(to));
 }
 
-void onnx_import_cast_like(onnx_node *n)
+cfx_value onnx_import_cast_like(onnx_node *n)
 {
     ignore_rounding(n);
-    if (onnx_has(n, 1) && onnx_is_texts(n->s, n->in[1])) {
-        onnx_cast_to_texts(n);
-        return;
-    }
+    if (onnx_has(n, 1) && onnx_is_texts(n->s, n->in[1]))
+        return onnx_cast_to_texts(n);
     cfx_value like = onnx_stored_tensor(n, 1);
-    cfx_dtype to = onnx_type_of(n, like);
-    int64_t code = onnx_marked_type(n->s, like);
-    if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0]))
-        cast_texts(n, to, code);
-    else
-        cast_to(n, onnx_stored_tensor(n, 0), to, code);
+    return cast_input(n, onnx_type_of(n, like), onnx_marked_type(n->s, like));
 }

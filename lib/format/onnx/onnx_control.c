@@ -51,7 +51,7 @@ static cfx_value branch(onnx_node *n, const Onnx__GraphProto *g,
     return onnx_branch_close(n, &b, name);
 }
 
-void onnx_import_if(onnx_node *n)
+cfx_value onnx_import_if(onnx_node *n)
 {
     const Onnx__GraphProto *yes = onnx_attr_graph(n, "then_branch");
     const Onnx__GraphProto *no = onnx_attr_graph(n, "else_branch");
@@ -61,27 +61,28 @@ void onnx_import_if(onnx_node *n)
     double known;
 
     if (cfx_scope_failed(n->s) || !onnx_has(n, 0))
-        return;
+        return CFX_NOTHING;
     if (n->in[0].kind == CFX_TENSOR) {
         if (onnx_number(n, 0, &known))
             onnx_inline(n, known != 0 ? yes : no, NULL, 0, n->out, n->nout);
-        return;
+        return n->out[0];
     }
     v = onnx_alloc(n->s, ONNX_MAX_CAPTURED, sizeof(*v));
     metas = onnx_alloc(n->s, ONNX_MAX_CAPTURED, sizeof(*metas));
     if (!v || !metas ||
         !onnx_captures(n, yes, name, &count, ONNX_MAX_CAPTURED) ||
         !onnx_captures(n, no, name, &count, ONNX_MAX_CAPTURED))
-        return;
+        return CFX_NOTHING;
     for (size_t i = 0; i < count; i++)
         v[i] = onnx_value_of(n, name[i]);
     onnx_as_operands(n, v, metas, count);
     cfx_value t = branch(n, yes, metas, name, count, "true_graph");
     cfx_value f = branch(n, no, metas, name, count, "false_graph");
-    cfx_value all = cfx_call_function(
-        n->s, "torch.ops.higher_order.cond",
-        CFX_ARGS(onnx_tensor(n, 0), t, f, onnx_arg(n->s, count, v)));
+    cfx_value all = CFX_CALL(n->s, "torch.ops.higher_order.cond",
+                             onnx_tensor(n, 0), t, f,
+                             onnx_arg(n->s, count, v));
     unpack(n, all, 0, n->nout);
+    return n->out[0];
 }
 
 /* ---- Scan ---- */
@@ -130,9 +131,8 @@ static bool read_scan(onnx_node *n, scan *c)
         return false;
     if (inputs < 1 || inputs > (int64_t)n->nin ||
         n->nin - (size_t)inputs > n->nout)
-        return onnx_fail(n, CFX_EGRAPH, "it has %zu inputs for %lld scans",
-                         n->nin, (long long)inputs),
-               false;
+        return onnx_refuse(n, CFX_EGRAPH, "it has %zu inputs for %lld scans",
+                           n->nin, (long long)inputs);
     c->inputs = (size_t)inputs;
     c->states = n->nin - c->inputs;
     c->outputs = n->nout - c->states;
@@ -148,23 +148,23 @@ static bool read_scan(onnx_node *n, scan *c)
 }
 
 /* Each round in turn, as those of a Loop. */
-void onnx_import_scan(onnx_node *n)
+cfx_value onnx_import_scan(onnx_node *n)
 {
     scan c;
 
     if (!read_scan(n, &c))
-        return;
+        return CFX_NOTHING;
     size_t rounds = (size_t)c.rounds;
     cfx_value *in = onnx_alloc(n->s, n->nin + 1, sizeof(*in));
     cfx_value *out = onnx_alloc(n->s, n->nout + 1, sizeof(*out));
     cfx_value *rows = onnx_alloc(n->s, c.outputs * rounds + 1, sizeof(*rows));
     if (!in || !out || !rows)
-        return;
+        return CFX_NOTHING;
     memcpy(in, n->in, c.states * sizeof(*in));
     for (size_t k = 0; k < rounds && !cfx_scope_failed(n->s); k++) {
         scan_items(n, &c, (int64_t)k, in + c.states);
         if (!onnx_inline(n, c.body, in, n->nin, out, n->nout))
-            return;
+            return CFX_NOTHING;
         memcpy(in, out, c.states * sizeof(*in));
         for (size_t i = 0; i < c.outputs; i++) {
             bool back = item_of(n, "scan_output_directions", i);
@@ -176,4 +176,5 @@ void onnx_import_scan(onnx_node *n)
     for (size_t i = 0; i < c.outputs; i++)
         n->out[c.states + i] = onnx_stacked(n, rows + i * rounds, rounds,
                                             item_of(n, "scan_output_axes", i));
+    return n->out[0];
 }

@@ -25,15 +25,13 @@ static bool read_list(onnx_node *n, const char *name, int64_t *to, int count,
     size_t given = onnx_attr_ints(n, name, &attr);
 
     if (given && given != (size_t)count)
-        return onnx_fail(n, CFX_ESHAPE, "%s has %zu items for %d axes", name,
-                         given, count),
-               false;
+        return onnx_refuse(n, CFX_ESHAPE, "%s has %zu items for %d axes", name,
+                           given, count);
     for (int i = 0; i < count; i++) {
         to[i] = given ? attr[i] : otherwise;
         if (to[i] < least || to[i] > INT32_MAX)
-            return onnx_fail(n, CFX_EINVAL, "%s is %lld", name,
-                             (long long)to[i]),
-                   false;
+            return onnx_refuse(n, CFX_EINVAL, "%s is %lld", name,
+                               (long long)to[i]);
     }
     return true;
 }
@@ -60,9 +58,9 @@ static bool read_windows(onnx_node *n, cfx_value x, windows *w)
     if (cfx_scope_failed(n->s))
         return false;
     if (w->nd < 1 || w->nd > MAX_SPATIAL)
-        return onnx_fail(n, CFX_EUNSUPPORTED,
-                         "its input has %d axes; it takes 3 to 5", w->nd + 2),
-               false;
+        return onnx_refuse(n, CFX_EUNSUPPORTED,
+                           "its input has %d axes; it takes 3 to 5",
+                           w->nd + 2);
     if (!read_list(n, "kernel_shape", w->kernel, w->nd, 1, 1) ||
         !read_list(n, "strides", w->stride, w->nd, 1, 1) ||
         !read_list(n, "dilations", w->dilation, w->nd, 1, 1) ||
@@ -120,22 +118,21 @@ static const int64_t no_pads[MAX_SPATIAL] = {0, 0, 0};
 static bool kernel_of(onnx_node *n, cfx_value weight, windows *w)
 {
     if (onnx_rank(n, weight) != w->nd + 2)
-        return onnx_fail(n, CFX_ESHAPE,
-                         "input and weights differ in their number of axes"),
-               false;
+        return onnx_refuse(n, CFX_ESHAPE,
+                           "input and weights differ in their number of axes");
     for (int i = 0; i < w->nd; i++)
         w->kernel[i] = onnx_known_size(n, weight, 2 + i);
     return !cfx_scope_failed(n->s);
 }
 
-void onnx_import_conv(onnx_node *n)
+cfx_value onnx_import_conv(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), weight = onnx_tensor(n, 1);
     cfx_value bias = onnx_optional(n, 2);
     windows w;
 
     if (!read_windows(n, x, &w) || !kernel_of(n, weight, &w))
-        return;
+        return CFX_NOTHING;
     if (w.same)
         same_pads(n, x, &w);
     bool symmetric = is_symmetric(&w);
@@ -148,11 +145,11 @@ void onnx_import_conv(onnx_node *n)
                         list_of(n, &w, symmetric ? w.before : no_pads),
                         list_of(n, &w, w.dilation),
                         cfx_int(onnx_attr_int(n, "group", 1))};
-    n->out[0] = call_nd(n, "torch.conv", w.nd, "", args, 7);
+    return call_nd(n, "torch.conv", w.nd, "", args, 7);
 }
 
 /* Offsets and masks are torchvision's. */
-void onnx_import_deform_conv(onnx_node *n)
+cfx_value onnx_import_deform_conv(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), weight = onnx_tensor(n, 1);
@@ -160,24 +157,22 @@ void onnx_import_deform_conv(onnx_node *n)
     windows w;
 
     if (!read_windows(n, x, &w) || !kernel_of(n, weight, &w))
-        return;
-    if (w.nd != 2) {
-        onnx_fail(n, CFX_EUNSUPPORTED, "its input has %d axes, not 4",
-                  w.nd + 2);
-        return;
-    }
+        return CFX_NOTHING;
+    if (w.nd != 2)
+        return onnx_fail(n, CFX_EUNSUPPORTED, "its input has %d axes, not 4",
+                         w.nd + 2);
     bool symmetric = is_symmetric(&w);
     if (!symmetric)
         x = padded(n, x, &w, cfx_int(0));
     const int64_t *pad = symmetric ? w.before : no_pads;
-    cfx_value none[] = {cfx_int(0)};
     cfx_value type = cfx_value_of_dtype(onnx_type_of(n, x));
-    cfx_value outs[] = {onnx_size(s, weight, 0)};
     if (!bias.kind)
-        bias = cfx_zeros(s, onnx_arg(s, 1, outs), .dtype = type);
-    n->out[0] = cfx_deform_conv2d(
+        bias = cfx_zeros(s, cfx_list(s, onnx_size(s, weight, 0)),
+                         .dtype = type);
+    return cfx_deform_conv2d(
         s, x, weight, onnx_tensor(n, 2),
-        mask.kind ? mask : cfx_zeros(s, onnx_arg(s, 1, none), .dtype = type),
+        mask.kind ? mask
+                  : cfx_zeros(s, cfx_list(s, cfx_int(0)), .dtype = type),
         bias, cfx_int(w.stride[0]), cfx_int(w.stride[1]), cfx_int(pad[0]),
         cfx_int(pad[1]), cfx_int(w.dilation[0]), cfx_int(w.dilation[1]),
         cfx_int(onnx_attr_int(n, "group", 1)),
@@ -187,7 +182,7 @@ void onnx_import_deform_conv(onnx_node *n)
 
 /* A depthwise convolution of sequences, before which the last columns of the
  * sequence before stand, or zeros. */
-void onnx_import_causal_conv_with_state(onnx_node *n)
+cfx_value onnx_import_causal_conv_with_state(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), weight = onnx_tensor(n, 1);
@@ -195,24 +190,22 @@ void onnx_import_causal_conv_with_state(onnx_node *n)
     const char *act = onnx_attr_text(n, "activation", "none");
     bool silu = !strcmp(act, "silu") || !strcmp(act, "swish");
 
-    if (onnx_rank(n, x) != 3 || onnx_rank(n, weight) != 3) {
-        onnx_fail(n, CFX_ESHAPE, "its input and weights have 3 axes");
-        return;
-    }
-    if (!silu && strcmp(act, "none")) {
-        onnx_fail(n, CFX_EUNSUPPORTED, "its activation is '%.40s'", act);
-        return;
-    }
+    if (onnx_rank(n, x) != 3 || onnx_rank(n, weight) != 3)
+        return onnx_fail(n, CFX_ESHAPE, "its input and weights have 3 axes");
+    if (!silu && strcmp(act, "none"))
+        return onnx_fail(n, CFX_EUNSUPPORTED, "its activation is '%.40s'",
+                         act);
     cfx_value length = onnx_size(s, x, 2), groups = onnx_size(s, x, 1);
     int64_t pads[] = {onnx_known_size(n, weight, 2) - 1, 0};
-    cfx_value both[] = {past, x};
-    x = past.kind ? cfx_cat(s, onnx_arg(s, 2, both), .dim = cfx_int(2))
+    x = past.kind ? cfx_cat(s, cfx_list(s, past, x), .dim = cfx_int(2))
                   : cfx_pad(s, x, onnx_int_arg(s, 2, pads));
     cfx_value y = cfx_conv1d(s, x, weight, .bias = bias, .groups = groups);
-    n->out[0] = silu ? cfx_silu(s, y) : y;
+    if (silu)
+        y = cfx_silu(s, y);
     if (n->nout > 1)
         n->out[1] = cfx_slice(s, x, cfx_int(2), length, cfx_int(INT64_MAX),
                               cfx_int(1));
+    return y;
 }
 
 /* Pads that give the asked extents, or, of auto_pad, the input's by the stride,
@@ -244,17 +237,7 @@ static bool torch_transposes(const windows *w, const int64_t *extra)
     return true;
 }
 
-/* A bias of each channel, shaped to broadcast. */
-static cfx_value add_bias(onnx_node *n, cfx_value y, cfx_value bias, int nd)
-{
-    int64_t shape[1 + MAX_SPATIAL] = {-1, 1, 1, 1};
-
-    return cfx_add(
-        n->s, y,
-        cfx_reshape(n->s, bias, onnx_int_arg(n->s, 1 + (size_t)nd, shape)));
-}
-
-void onnx_import_conv_transpose(onnx_node *n)
+cfx_value onnx_import_conv_transpose(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), weight = onnx_tensor(n, 1);
     cfx_value bias = onnx_optional(n, 2);
@@ -264,12 +247,10 @@ void onnx_import_conv_transpose(onnx_node *n)
 
     if (!read_windows(n, x, &w) || !kernel_of(n, weight, &w) ||
         !read_list(n, "output_padding", extra, w.nd, 0, 0))
-        return;
+        return CFX_NOTHING;
     size_t given = onnx_attr_ints(n, "output_shape", &shape);
-    if (given && given < (size_t)w.nd) {
-        onnx_fail(n, CFX_ESHAPE, "output_shape has %zu items", given);
-        return;
-    }
+    if (given && given < (size_t)w.nd)
+        return onnx_fail(n, CFX_ESHAPE, "output_shape has %zu items", given);
     transposed_pads(n, x, &w, extra, shape, given);
     bool direct = torch_transposes(&w, extra);
     cfx_value args[] = {x,
@@ -287,7 +268,9 @@ void onnx_import_conv_transpose(onnx_node *n)
     }
     if (!direct)
         y = padded(n, y, &w, cfx_int(0));
-    n->out[0] = direct || !bias.kind ? y : add_bias(n, y, bias, w.nd);
+    return direct || !bias.kind
+               ? y
+               : cfx_add(n->s, y, onnx_along(n->s, bias, 0, 1 + w.nd));
 }
 
 /* ---- Pooling ---- */
@@ -314,8 +297,7 @@ static cfx_value whole_indices(onnx_node *n, cfx_value x, cfx_value index,
 
     for (int i = 0; i < nd; i++)
         size = cfx_int_mul(s, size, onnx_size(s, x, 2 + i));
-    cfx_value first = cfx_mul(
-        s, cfx_call_function(s, "torch.arange", CFX_ARGS(planes)), size);
+    cfx_value first = cfx_mul(s, CFX_CALL(s, "torch.arange", planes), size);
     return cfx_add(s, index,
                    cfx_reshape(s, first, onnx_arg(s, 2 + (size_t)nd, shape)));
 }
@@ -340,24 +322,22 @@ static cfx_value lowest(onnx_node *n, cfx_value x)
                          : cfx_float(-(double)INFINITY);
 }
 
-void onnx_import_max_pool(onnx_node *n)
+cfx_value onnx_import_max_pool(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), from = x;
     windows w;
 
     if (!read_windows(n, x, &w))
-        return;
+        return CFX_NOTHING;
     if (w.same)
         same_pads(n, x, &w);
     bool fit = pool_pads_fit(&w), indices = n->nout > 1;
     bool by_columns = onnx_attr_int(n, "storage_order", 0);
     by_columns = by_columns && w.nd > 1;
-    if (indices && (!fit || (by_columns && w.nd > 2))) {
-        onnx_fail(
+    if (indices && (!fit || (by_columns && w.nd > 2)))
+        return onnx_fail(
             n, CFX_EUNSUPPORTED,
             "its indices count by columns of 3 axes, or through uneven pads");
-        return;
-    }
     if (!fit)
         x = padded(n, x, &w, lowest(n, x));
     cfx_value args[] = {x,
@@ -366,10 +346,8 @@ void onnx_import_max_pool(onnx_node *n)
                         list_of(n, &w, fit ? w.before : no_pads),
                         list_of(n, &w, w.dilation),
                         cfx_bool(onnx_attr_int(n, "ceil_mode", 0))};
-    if (!indices) {
-        n->out[0] = call_nd(n, "torch.max_pool", w.nd, "", args, 6);
-        return;
-    }
+    if (!indices)
+        return call_nd(n, "torch.max_pool", w.nd, "", args, 6);
     cfx_value both = call_nd(n, "torch.nn.functional.max_pool", w.nd,
                              "_with_indices", args, 6);
     cfx_value index = cfx_nth(n->s, both, 1);
@@ -377,6 +355,7 @@ void onnx_import_max_pool(onnx_node *n)
         index = column_indices(n, from, index);
     n->out[0] = cfx_nth(n->s, both, 0);
     n->out[1] = whole_indices(n, from, index, w.nd);
+    return n->out[0];
 }
 
 static cfx_value average(onnx_node *n, cfx_value x, const windows *w,
@@ -469,18 +448,18 @@ static cfx_value average_windows(onnx_node *n, cfx_value x, windows *w,
     return cfx_div(n->s, sum, average(n, ones, w, false, true));
 }
 
-void onnx_import_average_pool(onnx_node *n)
+cfx_value onnx_import_average_pool(onnx_node *n)
 {
     bool count_pads = onnx_attr_int(n, "count_include_pad", 0);
     cfx_value x = onnx_tensor(n, 0);
     windows w;
 
-    if (read_windows(n, x, &w))
-        n->out[0] = average_windows(n, x, &w, count_pads);
+    return read_windows(n, x, &w) ? average_windows(n, x, &w, count_pads)
+                                  : CFX_NOTHING;
 }
 
 /* The p-norm of each window, by the average of powers: pads count as zeros. */
-void onnx_import_lp_pool(onnx_node *n)
+cfx_value onnx_import_lp_pool(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t p = onnx_attr_int(n, "p", 2);
@@ -488,16 +467,15 @@ void onnx_import_lp_pool(onnx_node *n)
     windows w;
 
     if (!read_windows(n, x, &w))
-        return;
-    if (p < 1 || onnx_attr_int(n, "ceil_mode", 0)) {
-        onnx_fail(n, CFX_EUNSUPPORTED, "p is less than 1, or ceil_mode is 1");
-        return;
-    }
+        return CFX_NOTHING;
+    if (p < 1 || onnx_attr_int(n, "ceil_mode", 0))
+        return onnx_fail(n, CFX_EUNSUPPORTED,
+                         "p is less than 1, or ceil_mode is 1");
     for (int i = 0; i < w.nd; i++)
         many *= (double)w.kernel[i];
     x = cfx_pow(n->s, cfx_abs(n->s, x), cfx_int(p));
     x = cfx_mul(n->s, average_windows(n, x, &w, true), cfx_float(many));
-    n->out[0] = cfx_pow(n->s, x, cfx_float(1 / (double)p));
+    return cfx_pow(n->s, x, cfx_float(1 / (double)p));
 }
 
 /* Extents that sums and products of 64 bits may not hold, or no extents. */
@@ -507,139 +485,120 @@ static bool is_large(int64_t extent)
 }
 
 /* The indices of MaxUnpool count through the whole tensor that was pooled. */
-void onnx_import_max_unpool(onnx_node *n)
+cfx_value onnx_import_max_unpool(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), index = onnx_tensor(n, 1), flat, y;
     cfx_value shape[2 + MAX_SPATIAL], all = cfx_int(1);
-    int64_t zero = 0, line = -1, *want = NULL;
-    size_t count = 0;
-    bool given = false;
+    onnx_int_list want;
     windows w;
 
-    if (!read_windows(n, x, &w) ||
-        !onnx_plain_ints(n, 2, NULL, &count, &want, &given))
-        return;
+    if (!read_windows(n, x, &w) || !(want = onnx_plain_ints(n, 2, NULL)).ok)
+        return CFX_NOTHING;
     size_t rank = 2 + (size_t)w.nd;
     for (size_t i = 0; i < rank; i++) {
         int64_t size = onnx_known_size(n, x, (int)i);
         size_t k = i < 2 ? 0 : i - 2;
-        if (size > INT32_MAX || (given && i < count && is_large(want[i]))) {
-            onnx_fail(n, CFX_ESHAPE, "its extents are too large");
-            return;
-        }
+        if (size > INT32_MAX || (i < want.n && is_large(want.item[i])))
+            return onnx_fail(n, CFX_ESHAPE, "its extents are too large");
         if (i >= 2)
             size = (size - 1) * w.stride[k] - w.before[k] - w.after[k] +
                    w.kernel[k];
         shape[i] = cfx_int(size);
         all = cfx_int_mul(s, all, shape[i]);
-        if (i >= 2 && given && count == rank) {
+        if (i >= 2 && want.n == rank) {
             w.before[k] = 0;
-            w.after[k] = want[i] - size;
+            w.after[k] = want.item[i] - size;
         }
     }
-    if (given && count != rank) {
-        onnx_fail(n, CFX_ESHAPE, "output_shape has %zu items", count);
-        return;
-    }
-    flat = onnx_int_arg(s, 1, &line);
+    if (want.given && want.n != rank)
+        return onnx_fail(n, CFX_ESHAPE, "output_shape has %zu items", want.n);
+    flat = cfx_list(s, cfx_int(-1));
     y = cfx_zeros(s, onnx_arg(s, 1, &all),
                   .dtype = cfx_value_of_dtype(onnx_type_of(n, x)));
-    y = cfx_scatter(s, y, cfx_int(zero), cfx_reshape(s, index, flat),
+    y = cfx_scatter(s, y, cfx_int(0), cfx_reshape(s, index, flat),
                     cfx_reshape(s, x, flat));
     y = cfx_reshape(s, y, onnx_arg(s, rank, shape));
-    n->out[0] = given ? padded(n, y, &w, cfx_int(0)) : y;
+    return want.given ? padded(n, y, &w, cfx_int(0)) : y;
 }
 
 /* Add columns up to an image: torch folds into images of two axes. */
-void onnx_import_col2im(onnx_node *n)
+cfx_value onnx_import_col2im(onnx_node *n)
 {
-    size_t nimage = 0, nblock = 0;
-    int64_t *image, *block, pads[4];
-    bool given;
+    onnx_int_list image = onnx_plain_ints(n, 1, NULL);
+    onnx_int_list block = onnx_plain_ints(n, 2, NULL);
     windows w = {.nd = 2};
+    int64_t pads[4];
 
-    if (!onnx_plain_ints(n, 1, NULL, &nimage, &image, &given) ||
-        !onnx_plain_ints(n, 2, NULL, &nblock, &block, &given))
-        return;
-    if (nimage != 2 || nblock != 2) {
-        onnx_fail(n, CFX_EUNSUPPORTED, "its image has %zu axes, not 2",
-                  nimage);
-        return;
-    }
-    if (is_large(image[0]) || is_large(image[1])) {
-        onnx_fail(n, CFX_ESHAPE, "its extents are too large");
-        return;
-    }
+    if (!image.ok || !block.ok)
+        return CFX_NOTHING;
+    if (image.n != 2 || block.n != 2)
+        return onnx_fail(n, CFX_EUNSUPPORTED, "its image has %zu axes, not 2",
+                         image.n);
+    if (is_large(image.item[0]) || is_large(image.item[1]))
+        return onnx_fail(n, CFX_ESHAPE, "its extents are too large");
     if (!read_list(n, "strides", w.stride, 2, 1, 1) ||
         !read_list(n, "dilations", w.dilation, 2, 1, 1) ||
         !read_list(n, "pads", pads, 4, 0, 0))
-        return;
+        return CFX_NOTHING;
     /* The pads of the image are cut off again. */
     for (int i = 0; i < 2; i++) {
         w.before[i] = -pads[i];
         w.after[i] = -pads[2 + i];
-        image[i] += pads[i] + pads[2 + i];
+        image.item[i] += pads[i] + pads[2 + i];
     }
-    cfx_value y = cfx_fold(n->s, onnx_tensor(n, 0), list_of(n, &w, image),
-                           list_of(n, &w, block),
+    cfx_value y = cfx_fold(n->s, onnx_tensor(n, 0), list_of(n, &w, image.item),
+                           list_of(n, &w, block.item),
                            .dilation = list_of(n, &w, w.dilation),
                            .stride = list_of(n, &w, w.stride));
     bool cut = pads[0] || pads[1] || pads[2] || pads[3];
-    n->out[0] = cut ? padded(n, y, &w, cfx_int(0)) : y;
+    return cut ? padded(n, y, &w, cfx_int(0)) : y;
 }
 
 static cfx_value spatial_axes(onnx_node *n, int rank)
 {
     int64_t axes[CFX_MAX_RANK];
 
+    if (rank < 3)
+        return onnx_fail(n, CFX_ESHAPE, "its input has no spatial axes");
     for (int i = 2; i < rank; i++)
         axes[i - 2] = i;
-    return onnx_int_arg(n->s, rank > 2 ? (size_t)rank - 2 : 0, axes);
+    return onnx_int_arg(n->s, (size_t)rank - 2, axes);
 }
 
-void onnx_import_global_average_pool(onnx_node *n)
+cfx_value onnx_import_global_average_pool(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int rank = onnx_rank(n, x);
 
     if (rank == 4)
-        n->out[0] = cfx_adaptive_avg_pool2d(n->s, x, cfx_int(1));
-    else if (rank > 2)
-        n->out[0] = cfx_mean(n->s, x, .dim = spatial_axes(n, rank),
-                             .keepdim = cfx_bool(true));
-    else
-        onnx_fail(n, CFX_ESHAPE, "its input has no spatial axes");
+        return cfx_adaptive_avg_pool2d(n->s, x, cfx_int(1));
+    cfx_value axes = spatial_axes(n, rank);
+    return cfx_mean(n->s, x, .dim = axes, .keepdim = cfx_bool(true));
 }
 
-void onnx_import_global_max_pool(onnx_node *n)
+cfx_value onnx_import_global_max_pool(onnx_node *n)
 {
-    cfx_value x = onnx_tensor(n, 0);
-    int rank = onnx_rank(n, x);
+    cfx_value x = onnx_tensor(n, 0), axes = spatial_axes(n, onnx_rank(n, x));
 
-    if (rank > 2)
-        n->out[0] = cfx_amax(n->s, x, .dim = spatial_axes(n, rank),
-                             .keepdim = cfx_bool(true));
-    else
-        onnx_fail(n, CFX_ESHAPE, "its input has no spatial axes");
+    return cfx_amax(n->s, x, .dim = axes, .keepdim = cfx_bool(true));
 }
 
 /* ---- Products ---- */
 
-void onnx_import_einsum(onnx_node *n)
+cfx_value onnx_import_einsum(onnx_node *n)
 {
     cfx_value *v = onnx_alloc(n->s, n->nin + 2, sizeof(*v));
 
     if (!v)
-        return;
+        return CFX_NOTHING;
     v[0] = cfx_str(n->s, onnx_attr_text(n, "equation", ""));
     for (size_t i = 0; i < n->nin; i++)
         v[1 + i] = onnx_tensor(n, i);
-    n->out[0] = cfx_call_function(n->s, "torch.einsum",
-                                  cfx_args_of(v, 1 + n->nin));
+    return cfx_call_function(n->s, "torch.einsum", cfx_args_of(v, 1 + n->nin));
 }
 
-void onnx_import_gemm(onnx_node *n)
+cfx_value onnx_import_gemm(onnx_node *n)
 {
     cfx_scope *s = n->s;
     double alpha = onnx_attr_float(n, "alpha", 1);
@@ -654,14 +613,12 @@ void onnx_import_gemm(onnx_node *n)
     if (onnx_attr_int(n, "transA", 0))
         a = cfx_t(s, a);
     if (b_is_weight && alpha == 1 && c.kind && beta == 1 &&
-        onnx_rank(n, c) == 1) {
-        n->out[0] = cfx_linear(s, a, b, .bias = c);
-        return;
-    }
+        onnx_rank(n, c) == 1)
+        return cfx_linear(s, a, b, .bias = c);
     cfx_value y = cfx_matmul(s, a, b_is_weight ? cfx_t(s, b) : b);
     if (alpha != 1)
         y = cfx_mul(s, y, is_int ? cfx_int((int64_t)alpha) : cfx_float(alpha));
     if (c.kind && beta != 1)
         c = cfx_mul(s, c, is_int ? cfx_int((int64_t)beta) : cfx_float(beta));
-    n->out[0] = c.kind ? cfx_add(s, y, c) : y;
+    return c.kind ? cfx_add(s, y, c) : y;
 }

@@ -35,7 +35,7 @@ static const float *scales_of(onnx_node *n, size_t i, size_t *count)
     const Onnx__AttributeProto *a = onnx_attr(n, "scales");
 
     *count = 0;
-    if (i == 64 && a) {
+    if (i == ONNX_NO_INPUT && a) {
         *count = a->n_floats;
         return a->floats;
     }
@@ -55,9 +55,8 @@ static bool set_axis(onnx_node *n, resize *r, int axis, double scale,
                      cfx_value size)
 {
     if (axis >= r->rank)
-        return onnx_fail(n, CFX_ESHAPE,
-                         "it resizes an axis that is not there"),
-               false;
+        return onnx_refuse(n, CFX_ESHAPE,
+                           "it resizes an axis that is not there");
     r->scale[axis] = scale;
     r->size[axis] = size;
     return true;
@@ -68,7 +67,7 @@ static bool set_extent(onnx_node *n, resize *r, int axis, double scale,
                        double size)
 {
     if (!(size >= 0 && size < INT32_MAX))
-        return onnx_fail(n, CFX_ESHAPE, "its result has no extent"), false;
+        return onnx_refuse(n, CFX_ESHAPE, "its result has no extent");
     return set_axis(n, r, axis, scale, cfx_int((int64_t)size));
 }
 
@@ -105,25 +104,22 @@ static bool keeping_aspect(onnx_node *n, resize *r, cfx_value x, size_t i)
     bool least = onnx_attr_is(n, "keep_aspect_ratio_policy", "not_larger",
                               "stretch");
     double scale = least ? INFINITY : 0;
-    size_t count = 0;
-    int64_t *sizes;
-    bool given;
+    onnx_int_list sizes = onnx_plain_ints(n, i, NULL);
 
+    if (!sizes.ok)
+        return false;
     if (!least &&
         !onnx_attr_is(n, "keep_aspect_ratio_policy", "not_smaller", "stretch"))
-        return onnx_fail(n, CFX_EUNSUPPORTED,
-                         "its policy of aspect ratios is not supported"),
-               false;
-    if (!onnx_plain_ints(n, i, NULL, &count, &sizes, &given))
-        return false;
-    for (size_t k = 0; k < count; k++) {
+        return onnx_refuse(n, CFX_EUNSUPPORTED,
+                           "its policy of aspect ratios is not supported");
+    for (size_t k = 0; k < sizes.n; k++) {
         int64_t in = onnx_known_size(n, x, axis_of(n, k, r->rank));
-        double own = in > 0 ? (double)sizes[k] / (double)in : 0;
+        double own = in > 0 ? (double)sizes.item[k] / (double)in : 0;
         if (cfx_scope_failed(n->s) || !(own > 0))
-            return onnx_fail(n, CFX_ESHAPE, "its result has no extent"), false;
+            return onnx_refuse(n, CFX_ESHAPE, "its result has no extent");
         scale = least ? fmin(scale, own) : fmax(scale, own);
     }
-    for (size_t k = 0; k < count; k++) {
+    for (size_t k = 0; k < sizes.n; k++) {
         int axis = axis_of(n, k, r->rank);
         double in = (double)onnx_known_size(n, x, axis);
         if (!set_extent(n, r, axis, scale, floor(in * scale + 0.5)))
@@ -153,9 +149,8 @@ static bool read_resize(onnx_node *n, resize *r, cfx_value x, size_t scales,
     if (count)
         return scaled(n, r, x, scale, count);
     if (!onnx_has(n, sizes))
-        return onnx_fail(n, CFX_EUNDECIDED,
-                         "its scales are not known when the model is read"),
-               false;
+        return onnx_refuse(n, CFX_EUNDECIDED,
+                           "its scales are not known when the model is read");
     return stretches(n) ? sized(n, r, sizes) : keeping_aspect(n, r, x, sizes);
 }
 
@@ -388,9 +383,8 @@ static bool read_roi(onnx_node *n, kernel *k, int axis, int rank)
         return true;
     roi = floats_of(n, 1, &count);
     if (!roi || count % 2)
-        return onnx_fail(n, CFX_EUNDECIDED,
-                         "its roi is not known when the model is read"),
-               false;
+        return onnx_refuse(n, CFX_EUNDECIDED,
+                           "its roi is not known when the model is read");
     k->roi[0] = 0;
     k->roi[1] = 1;
     for (size_t i = 0; i < count / 2; i++)
@@ -409,14 +403,12 @@ static bool read_axis(onnx_node *n, kernel *k, cfx_value x, const resize *r,
     if (cfx_scope_failed(n->s) || !read_roi(n, k, axis, r->rank))
         return false;
     if (r->size[axis].kind != CFX_INT)
-        return onnx_fail(n, CFX_EUNDECIDED,
-                         "its coordinates need extents that are numbers"),
-               false;
+        return onnx_refuse(n, CFX_EUNDECIDED,
+                           "its coordinates need extents that are numbers");
     k->out = r->size[axis].u.i;
     if (k->out < 0 || (k->in ? k->out > INT32_MAX / k->in : k->out > 0))
-        return onnx_fail(n, CFX_ESHAPE, "it resizes %lld pixels to %lld",
-                         (long long)k->in, (long long)k->out),
-               false;
+        return onnx_refuse(n, CFX_ESHAPE, "it resizes %lld pixels to %lld",
+                           (long long)k->in, (long long)k->out);
     k->scale = r->scale[axis] != 0
                    ? (float)r->scale[axis]
                    : (float)k->out / (float)(k->in ? k->in : 1);
@@ -432,7 +424,8 @@ static bool skips(onnx_node *n, cfx_value x, const resize *r, const kernel *k,
             cfx_value_equal(r->size[axis], onnx_size(n->s, x, axis)));
 }
 
-static void resize_axes(onnx_node *n, cfx_value x, const resize *r, kernel *k)
+static cfx_value resize_axes(onnx_node *n, cfx_value x, const resize *r,
+                             kernel *k)
 {
     cfx_value y = x;
 
@@ -440,17 +433,17 @@ static void resize_axes(onnx_node *n, cfx_value x, const resize *r, kernel *k)
         if (skips(n, x, r, k, i))
             continue;
         if (!read_axis(n, k, x, r, i))
-            return;
+            return CFX_NOTHING;
         y = k->nearest ? by_index(n, y, i, k) : by_matrix(n, y, i, k);
     }
     for (int i = 0; i < r->rank && k->crops; i++) {
         if (skips(n, x, r, k, i))
             continue;
         if (!read_axis(n, k, x, r, i))
-            return;
+            return CFX_NOTHING;
         y = with_beyond(n, y, i, k);
     }
-    n->out[0] = y;
+    return y;
 }
 
 static bool is_known_extent(const cfx_tensor *meta, const resize *r, int axis)
@@ -482,67 +475,63 @@ static bool torch_rounds_alike(onnx_node *n, cfx_value x, const resize *r,
     return true;
 }
 
-/* torch's operator where it has these coordinates; it computes align_corners by
- * the sizes. */
-static bool by_torch(onnx_node *n, cfx_value x, const resize *r,
-                     const kernel *k)
+/* torch's operator where it has these coordinates, or absent; it computes
+ * align_corners by the sizes. */
+static cfx_value by_torch(onnx_node *n, cfx_value x, const resize *r,
+                          const kernel *k)
 {
     bool half = !strcmp(k->mode, "half_pixel");
     bool corners = !strcmp(k->mode, "align_corners");
     resize sizes = *r;
 
     if (!is_image(n, x, r) || !torch_rounds_alike(n, x, r, *k))
-        return false;
-    if (k->nearest) {
-        if (strcmp(k->mode, "asymmetric") || strcmp(k->rounds, "floor"))
-            return false;
-        n->out[0] = interpolate(n, x, r, "nearest", CFX_NOTHING);
-        return true;
-    }
+        return CFX_NOTHING;
+    if (k->nearest)
+        return strcmp(k->mode, "asymmetric") || strcmp(k->rounds, "floor")
+                   ? CFX_NOTHING
+                   : interpolate(n, x, r, "nearest", CFX_NOTHING);
     for (int i = 2; i < r->rank && corners; i++)
         sizes.scale[i] = 0;
     if (k->antialias || k->exclude || (!half && !corners) ||
         (k->cubic && (r->rank != 4 || k->a != -0.75)))
-        return false;
-    n->out[0] = interpolate(n, x, corners ? &sizes : r,
-                            k->cubic ? "bicubic" : linear_mode(r->rank - 2),
-                            cfx_bool(corners));
-    return true;
+        return CFX_NOTHING;
+    return interpolate(n, x, corners ? &sizes : r,
+                       k->cubic ? "bicubic" : linear_mode(r->rank - 2),
+                       cfx_bool(corners));
 }
 
-void onnx_import_resize(onnx_node *n)
+cfx_value onnx_import_resize(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     kernel k;
     resize r;
 
     if (!read_resize(n, &r, x, n->opset < 11 ? 1 : 2, 3))
-        return;
+        return CFX_NOTHING;
     read_kernel(n, &k);
-    if (keeps_extents(n, x, &r)) {
-        n->out[0] = x;
-        return;
-    }
+    if (keeps_extents(n, x, &r))
+        return x;
     /* torch would round the extents down where they keep the aspect. */
-    if (!stretches(n) || !by_torch(n, x, &r, &k))
-        resize_axes(n, x, &r, &k);
+    cfx_value y = stretches(n) ? by_torch(n, x, &r, &k) : CFX_NOTHING;
+    return y.kind ? y : resize_axes(n, x, &r, &k);
 }
 
 /* Upsample is Resize with asymmetric coordinates. */
-void onnx_import_upsample(onnx_node *n)
+cfx_value onnx_import_upsample(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     kernel k;
     resize r;
 
-    if (!read_resize(n, &r, x, n->opset < 9 ? 64 : 1, 64))
-        return;
+    if (!read_resize(n, &r, x, n->opset < 9 ? ONNX_NO_INPUT : 1,
+                     ONNX_NO_INPUT))
+        return CFX_NOTHING;
     read_kernel(n, &k);
-    if (!by_torch(n, x, &r, &k))
-        resize_axes(n, x, &r, &k);
+    cfx_value y = by_torch(n, x, &r, &k);
+    return y.kind ? y : resize_axes(n, x, &r, &k);
 }
 
-void onnx_import_grid_sample(onnx_node *n)
+cfx_value onnx_import_grid_sample(onnx_node *n)
 {
     const char *mode = onnx_attr_text(n, "mode", "linear");
 
@@ -550,7 +539,7 @@ void onnx_import_grid_sample(onnx_node *n)
         mode = "bilinear";
     else if (!strcmp(mode, "cubic"))
         mode = "bicubic";
-    n->out[0] = cfx_grid_sample(
+    return cfx_grid_sample(
         n->s, onnx_tensor(n, 0), onnx_tensor(n, 1),
         .mode = cfx_str(n->s, mode),
         .padding_mode = cfx_str(n->s,
@@ -588,37 +577,32 @@ static cfx_value places(onnx_node *n, const int64_t *size, int nd,
 }
 
 /* Each place of an image, times theta [batch, nd, nd + 1]. */
-void onnx_import_affine_grid(onnx_node *n)
+cfx_value onnx_import_affine_grid(onnx_node *n)
 {
-    bool corners = onnx_attr_int(n, "align_corners", 0), given;
+    bool corners = onnx_attr_int(n, "align_corners", 0);
     cfx_value theta = onnx_tensor(n, 0), shape[2 + MAX_SPATIAL];
-    int64_t *size, points = 1;
-    size_t count = 0;
+    onnx_int_list size = onnx_plain_ints(n, 1, NULL);
+    int64_t points = 1;
 
-    if (!onnx_plain_ints(n, 1, NULL, &count, &size, &given))
-        return;
-    if ((count != 4 && count != 5) || onnx_type_of(n, theta) != CFX_F32) {
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "its size has %zu items, or theta is not of float32", count);
-        return;
+    if (!size.ok)
+        return CFX_NOTHING;
+    if ((size.n != 4 && size.n != 5) || onnx_type_of(n, theta) != CFX_F32)
+        return onnx_fail(n, CFX_EUNSUPPORTED,
+                         "its size has %zu items, or theta is not of float32",
+                         size.n);
+    for (size_t i = 2; i < size.n; i++) {
+        if (size.item[i] < 1 || size.item[i] > MAX_POINTS / points)
+            return onnx_fail(n, CFX_ELIMIT,
+                             "its image has none, or more than %d points",
+                             MAX_POINTS);
+        points *= size.item[i];
+        shape[i - 1] = cfx_int(size.item[i]);
     }
-    for (size_t i = 2; i < count; i++) {
-        bool fits = size[i] > 0 && size[i] <= MAX_POINTS / points;
-        points = fits ? points * size[i] : MAX_POINTS + 1;
-        if (!fits)
-            break;
-        shape[i - 1] = cfx_int(size[i]);
-    }
-    if (points > MAX_POINTS) {
-        onnx_fail(n, CFX_ELIMIT, "its image has none, or more than %d points",
-                  MAX_POINTS);
-        return;
-    }
-    int nd = (int)count - 2;
+    int nd = (int)size.n - 2;
     cfx_value y = cfx_matmul(
-        n->s, places(n, size + 2, nd, corners),
+        n->s, places(n, size.item + 2, nd, corners),
         cfx_transpose(n->s, theta, cfx_int(1), cfx_int(2)));
     shape[0] = onnx_size(n->s, theta, 0);
     shape[nd + 1] = cfx_int(nd);
-    n->out[0] = cfx_reshape(n->s, y, onnx_arg(n->s, count, shape));
+    return cfx_reshape(n->s, y, onnx_arg(n->s, size.n, shape));
 }

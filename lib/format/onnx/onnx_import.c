@@ -1,11 +1,10 @@
 /*
  * onnx_import -- the nodes of an ONNX model as calls of operators.
  *
- * Nodes are visited in order. Each is imported by the rule of its operator that
- * is the newest of those not newer than the model's operator set; a call of a
- * function of the model is replaced by the function's nodes. The names of
- * values are looked up in frames: of a graph and the graphs around it, or of a
- * function's body alone.
+ * Nodes are visited in order. Each is imported by the rule of its operator; a
+ * call of a function of the model is replaced by the function's nodes. The names
+ * of values are looked up in frames: of a graph and the graphs around it, or of
+ * a function's body alone.
  */
 #include <stdio.h>
 
@@ -109,16 +108,25 @@ const onnx_rule *onnx_rule_at(size_t i)
     return i < NRULES ? &rules[i] : NULL;
 }
 
-const onnx_rule *onnx_find_rule(const char *domain, const char *name,
-                                int64_t opset)
+static void index_rules(onnx_importer *im)
 {
-    const onnx_rule *best = NULL;
+    for (size_t i = 0; i < NRULES; i++) {
+        const char *name = rules[i].name;
+        cfx_map_entry *e = cfx_map_put(&im->rules, name, strlen(name), NULL);
+        if (e)
+            e->v.p = (void *)(uintptr_t)&rules[i];
+        else
+            cfx_no_memory(&im->r.base.error);
+    }
+}
 
-    for (size_t i = 0; i < NRULES; i++)
-        if (!strcmp(rules[i].name, name) && !strcmp(rules[i].domain, domain) &&
-            rules[i].since <= opset && (!best || rules[i].since > best->since))
-            best = &rules[i];
-    return best;
+const onnx_rule *onnx_find_rule(const onnx_importer *im, const char *domain,
+                                const char *name, int64_t opset)
+{
+    const cfx_map_entry *e = cfx_map_get(&im->rules, name, strlen(name));
+    const onnx_rule *r = e ? e->v.p : NULL;
+
+    return r && !strcmp(r->domain, domain) && r->since <= opset ? r : NULL;
 }
 
 const Onnx__FunctionProto *onnx_find_function(const Onnx__ModelProto *m,
@@ -177,7 +185,7 @@ static bool call_function(onnx_importer *im, const Onnx__NodeProto *p,
 static void check_attributes(onnx_node *n)
 {
     for (size_t i = 0; i < n->proto->n_attribute; i++)
-        if (i >= 64 || !(*n->seen >> i & 1))
+        if (!n->seen[i])
             onnx_fail(n, CFX_EUNSUPPORTED,
                       "its attribute '%.60s' is not supported",
                       onnx_text(n->proto->attribute[i]->name));
@@ -206,12 +214,14 @@ static void call_rule(onnx_importer *im, const Onnx__NodeProto *p,
     const char *domain = onnx_domain(p->domain), *op = onnx_text(p->op_type);
     int64_t opset = onnx_opset_of(im->frame->opset, im->frame->nopsets,
                                   domain);
-    const onnx_rule *rule = onnx_find_rule(domain, op, opset);
-    uint64_t seen = 0;
+    const onnx_rule *rule = onnx_find_rule(im, domain, op, opset);
+    bool *seen = onnx_alloc(&im->r.base, p->n_attribute + 1, sizeof(*seen));
     onnx_node n = {
-        im,          &im->r.base, p,   rule,  opset,          p->n_input,
-        p->n_output, in,          out, &seen, ONNX_NO_UINT64, CFX_BOOL};
+        im,          &im->r.base, p,   rule, opset,          p->n_input,
+        p->n_output, in,          out, seen, ONNX_NO_UINT64, CFX_BOOL};
 
+    if (!seen)
+        return;
     if (rule) {
         onnx_import_node(&n);
         for (size_t i = 0; i < n.nout; i++)
@@ -303,16 +313,12 @@ static void keep_type(cfx_scope *s, cfx_value v, int64_t code)
 cfx_value onnx_constant(onnx_importer *im, Onnx__TensorProto *p)
 {
     cfx_scope *s = &im->r.base;
-    char *key = cfx_arena_strdup(&im->r.arena, (const char *)&p, sizeof(p));
-    cfx_map_entry *e = key ? cfx_map_put(&im->constants, key, sizeof(p), NULL)
-                           : NULL;
+    cfx_map_entry *e = onnx_address_put(&im->r, &im->constants, p);
     cfx_value *kept = e ? e->v.p : NULL;
 
     if (kept)
         return *kept;
     kept = onnx_alloc(s, 1, sizeof(*kept));
-    if (!e)
-        cfx_no_memory(&s->error);
     if (cfx_scope_failed(s) ||
         onnx_constant_read(kept, s->ctx, p, im->dir, &s->error))
         return cfx_none();
@@ -747,17 +753,19 @@ cfx_status onnx_import(cfx_module **out, cfx_context *ctx,
     if (!model->graph || !model->n_opset_import)
         return cfx_fail(err, CFX_EPARSE, "is not an ONNX model: it has no %s",
                         model->graph ? "operator set" : "graph");
+    cfx_map_init(&im.rules, ctx);
     cfx_map_init(&im.constants, ctx);
     cfx_status st = onnx_recorder_init(&im.r, ctx, err);
     if (!st)
         st = onnx_graph_init(&graph, ctx, NULL, err);
     if (!st) {
         im.r.at = &graph;
+        index_rules(&im);
         import_model(&im);
         id = onnx_identifier(&im.r, onnx_text(model->graph->name), false);
         st = cfx_scope_status(&im.r.base, err);
         if (st == CFX_EOPERATOR)
-            onnx_name_unknown(ctx, model, err);
+            onnx_name_unknown(&im, err);
     }
     onnx_release_results(&im.r);
     cfx_node_map_release(&graph.metas);
@@ -779,6 +787,7 @@ cfx_status onnx_import(cfx_module **out, cfx_context *ctx,
     }
     onnx_graph_release(&graph);
     cfx_map_release(&im.constants);
+    cfx_map_release(&im.rules);
     onnx_recorder_release(&im.r);
     return st;
 }

@@ -18,23 +18,19 @@ static cfx_value index_at(onnx_node *n, int axis, cfx_value index)
     return onnx_arg(n->s, (size_t)axis + 1, v);
 }
 
-void onnx_import_gather(onnx_node *n)
+cfx_value onnx_import_gather(onnx_node *n)
 {
-    int64_t along = onnx_attr_int(n, "axis", 0);
-
     cfx_value x = onnx_tensor(n, 0), index = onnx_tensor(n, 1);
-    int rank = onnx_rank(n, x);
-    int axis = rank < 0 ? 0 : onnx_axis(n, along, rank);
+    int axis = onnx_attr_axis(n, x, 0);
+
     if (cfx_scope_failed(n->s))
-        return;
+        return CFX_NOTHING;
     if (index.kind == CFX_TENSOR && !index.u.tensor->rank) {
         onnx_list one;
-        if (onnx_ints_known(n, index, &one)) {
-            n->out[0] = cfx_select(n->s, x, cfx_int(axis), one.item[0]);
-            return;
-        }
+        if (onnx_ints_known(n, index, &one))
+            return cfx_select(n->s, x, cfx_int(axis), one.item[0]);
     }
-    n->out[0] = cfx_index(n->s, x, index_at(n, axis, index));
+    return cfx_index(n->s, x, index_at(n, axis, index));
 }
 
 /* Indices as int64 from 0: ONNX counts negative ones from the end. */
@@ -50,22 +46,21 @@ static bool element_args(onnx_node *n, cfx_value *x, int *axis,
                          cfx_value *index)
 {
     *x = onnx_tensor(n, 0);
-    int rank = onnx_rank(n, *x);
-
-    *axis = rank < 0 ? 0 : onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
+    *axis = onnx_attr_axis(n, *x, 0);
     if (cfx_scope_failed(n->s))
         return false;
     *index = from_zero(n, onnx_tensor(n, 1), onnx_size(n->s, *x, *axis));
     return !cfx_scope_failed(n->s);
 }
 
-void onnx_import_gather_elements(onnx_node *n)
+cfx_value onnx_import_gather_elements(onnx_node *n)
 {
     cfx_value x, index;
     int axis;
 
-    if (element_args(n, &x, &axis, &index))
-        n->out[0] = cfx_gather(n->s, x, cfx_int(axis), index);
+    return element_args(n, &x, &axis, &index)
+               ? cfx_gather(n->s, x, cfx_int(axis), index)
+               : CFX_NOTHING;
 }
 
 /* The columns of the last axis of indices, after an arange for each batch
@@ -84,24 +79,22 @@ static cfx_value columns(onnx_node *n, cfx_value x, cfx_value index, int batch)
         cfx_value size = onnx_size(n->s, x, i);
         for (int k = 0; k < rank - 1; k++)
             shape[k] = k == i ? size : cfx_int(1);
-        v[i] = cfx_reshape(
-            n->s, cfx_call_function(n->s, "torch.arange", CFX_ARGS(size)),
-            onnx_arg(n->s, (size_t)rank - 1, shape));
+        v[i] = cfx_reshape(n->s, CFX_CALL(n->s, "torch.arange", size),
+                           onnx_arg(n->s, (size_t)rank - 1, shape));
     }
     for (int64_t i = 0; i < many; i++)
         v[batch + i] = cfx_select(n->s, index, cfx_int(-1), cfx_int(i));
     return onnx_arg(n->s, (size_t)(batch + many), v);
 }
 
-void onnx_import_gather_nd(onnx_node *n)
+cfx_value onnx_import_gather_nd(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t batch = onnx_attr_int(n, "batch_dims", 0);
     cfx_value list = columns(n, x, onnx_tensor(n, 1),
                              batch < CFX_MAX_RANK ? (int)batch : -1);
 
-    if (!cfx_scope_failed(n->s))
-        n->out[0] = cfx_index(n->s, x, list);
+    return !cfx_scope_failed(n->s) ? cfx_index(n->s, x, list) : CFX_NOTHING;
 }
 
 /* ---- Scattering ---- */
@@ -122,17 +115,17 @@ static const char *reduction_of(onnx_node *n)
     return NULL;
 }
 
-void onnx_import_scatter_elements(onnx_node *n)
+cfx_value onnx_import_scatter_elements(onnx_node *n)
 {
     const char *reduce = reduction_of(n);
     cfx_value x, index, src = onnx_tensor(n, 2);
     int axis;
 
     if (!element_args(n, &x, &axis, &index))
-        return;
-    n->out[0] = reduce ? cfx_scatter_reduce(n->s, x, cfx_int(axis), index, src,
-                                            cfx_str(n->s, reduce))
-                       : cfx_scatter(n->s, x, cfx_int(axis), index, src);
+        return CFX_NOTHING;
+    return reduce ? cfx_scatter_reduce(n->s, x, cfx_int(axis), index, src,
+                                       cfx_str(n->s, reduce))
+                  : cfx_scatter(n->s, x, cfx_int(axis), index, src);
 }
 
 /* Reduce rows of a matrix: the axes that the indices go through are its rows,
@@ -167,53 +160,42 @@ static cfx_value reduce_nd(onnx_node *n, cfx_value x, cfx_value list,
     return cfx_reshape(s, x, onnx_arg(s, (size_t)rank, shape));
 }
 
-void onnx_import_scatter_nd(onnx_node *n)
+cfx_value onnx_import_scatter_nd(onnx_node *n)
 {
     const char *reduce = reduction_of(n);
     cfx_value x = onnx_tensor(n, 0), src = onnx_tensor(n, 2);
     cfx_value list = columns(n, x, onnx_tensor(n, 1), 0);
 
     if (cfx_scope_failed(n->s))
-        return;
-    if (reduce && strcmp(reduce, "sum"))
-        n->out[0] = reduce_nd(n, x, list, src, reduce);
-    else
-        n->out[0] = cfx_index_put(n->s, x, list, src,
-                                  .accumulate = cfx_bool(reduce != NULL));
+        return CFX_NOTHING;
+    return reduce && strcmp(reduce, "sum")
+               ? reduce_nd(n, x, list, src, reduce)
+               : cfx_index_put(n->s, x, list, src,
+                               .accumulate = cfx_bool(reduce != NULL));
 }
 
 /* Rows of an update stand one after the other from an index of each batch. */
-void onnx_import_tensor_scatter(onnx_node *n)
+cfx_value onnx_import_tensor_scatter(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), src = onnx_tensor(n, 1);
-    cfx_value start = onnx_optional(n, 2), shape[CFX_MAX_RANK];
+    cfx_value start = onnx_optional(n, 2);
     bool circular = onnx_attr_is(n, "mode", "circular", "linear");
     int rank = onnx_rank(n, x);
 
     if (rank < 0 || onnx_rank(n, src) != rank)
-        return;
+        return CFX_NOTHING;
     int axis = onnx_axis(n, onnx_attr_int(n, "axis", -2), rank);
     if (cfx_scope_failed(s))
-        return;
-    for (int i = 0; i < rank; i++)
-        shape[i] = cfx_int(i == axis ? -1 : 1);
-    cfx_value index = cfx_reshape(
-        s,
-        cfx_call_function(s, "torch.arange",
-                          CFX_ARGS(onnx_size(s, src, axis))),
-        onnx_arg(s, (size_t)rank, shape));
-    for (int i = 0; i < rank; i++)
-        shape[i] = cfx_int(i == 0 ? -1 : 1);
+        return CFX_NOTHING;
+    cfx_value index = CFX_CALL(s, "torch.arange", onnx_size(s, src, axis));
+    index = onnx_along(s, index, axis, rank);
     if (start.kind)
-        index = cfx_add(
-            s, index, cfx_reshape(s, start, onnx_arg(s, (size_t)rank, shape)));
+        index = cfx_add(s, index, onnx_along(s, start, 0, rank));
     if (circular)
         index = cfx_remainder(s, index, onnx_size(s, x, axis));
-    for (int i = 0; i < rank; i++)
-        shape[i] = onnx_size(s, src, i);
-    index = cfx_expand(s, index, onnx_arg(s, (size_t)rank, shape));
-    n->out[0] = cfx_scatter(s, x, cfx_int(axis), index, src);
+    index = cfx_expand(s, index, onnx_extents(s, src, 0, rank));
+    return cfx_scatter(s, x, cfx_int(axis), index, src);
 }
 
 static cfx_value pick(onnx_node *n, cfx_value x, int axis, cfx_value index)
@@ -223,7 +205,7 @@ static cfx_value pick(onnx_node *n, cfx_value x, int axis, cfx_value index)
 
 /* The first place of each value is the least of those where it stands. Without
  * `sorted` values stand in the order of these places. */
-void onnx_import_unique(onnx_node *n)
+cfx_value onnx_import_unique(onnx_node *n)
 {
     cfx_scope *s = n->s;
     bool flat = !onnx_attr(n, "axis"), sorted = onnx_attr_int(n, "sorted", 1);
@@ -232,7 +214,7 @@ void onnx_import_unique(onnx_node *n)
     cfx_value line = onnx_int_arg(s, 1, (int64_t[]){-1});
 
     if (rank < 0)
-        return;
+        return CFX_NOTHING;
     if (flat)
         x = cfx_reshape(s, x, line);
     int axis = flat ? 0 : onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
@@ -248,8 +230,7 @@ void onnx_import_unique(onnx_node *n)
     cfx_value many = onnx_size(s, x, axis);
     v[1] = cfx_scatter_reduce(
         s, cfx_add(s, cfx_zeros_like(s, v[3]), many), cfx_int(0), v[2],
-        cfx_call_function(s, "torch.arange", CFX_ARGS(many)),
-        cfx_str(s, "amin"));
+        CFX_CALL(s, "torch.arange", many), cfx_str(s, "amin"));
     if (!sorted) {
         cfx_value order = cfx_argsort(s, v[1]);
         v[0] = pick(n, v[0], axis, order);
@@ -259,59 +240,56 @@ void onnx_import_unique(onnx_node *n)
     }
     v[0] = onnx_narrowed(n, v[0]);
     n->widened = CFX_BOOL; /* the indices stay int64 */
-    for (size_t i = 0; i < n->nout && i < 4; i++)
-        n->out[i] = v[i];
+    memcpy(n->out, v, sizeof(v));
+    return v[0];
 }
 
-void onnx_import_one_hot(onnx_node *n)
+cfx_value onnx_import_one_hot(onnx_node *n)
 {
     cfx_value index = onnx_tensor(n, 0), values;
     int rank = onnx_rank(n, index);
-    cfx_value shape[CFX_MAX_RANK + 1];
 
     n->widened = CFX_BOOL; /* the result is of the values' type */
     values = onnx_tensor(n, 2);
     if (rank < 0 || rank >= CFX_MAX_RANK)
-        return;
+        return CFX_NOTHING;
     int axis = onnx_axis(n, onnx_attr_int(n, "axis", -1), rank + 1);
-    cfx_value many = cfx_call_function(n->s, "builtins.int",
-                                       CFX_ARGS(onnx_scalar(n, 1)));
-    for (int i = 0; i <= rank; i++)
-        shape[i] = cfx_int(i == axis ? -1 : 1);
+    cfx_value many = CFX_CALL(n->s, "builtins.int", onnx_scalar(n, 1));
     index = from_zero(n, index, many);
-    cfx_value row = cfx_reshape(
-        n->s, cfx_call_function(n->s, "torch.arange", CFX_ARGS(many)),
-        onnx_arg(n->s, (size_t)rank + 1, shape));
+    cfx_value row = onnx_along(n->s, CFX_CALL(n->s, "torch.arange", many),
+                               axis, rank + 1);
     cfx_value is = cfx_eq(n->s, cfx_unsqueeze(n->s, index, cfx_int(axis)),
                           row);
-    n->out[0] = cfx_where(n->s, is,
-                          cfx_select(n->s, values, cfx_int(0), cfx_int(1)),
-                          cfx_select(n->s, values, cfx_int(0), cfx_int(0)));
+    return cfx_where(n->s, is,
+                     cfx_select(n->s, values, cfx_int(0), cfx_int(1)),
+                     cfx_select(n->s, values, cfx_int(0), cfx_int(0)));
 }
 
-void onnx_import_non_zero(onnx_node *n)
+cfx_value onnx_import_non_zero(onnx_node *n)
 {
-    n->out[0] = cfx_t(n->s, cfx_nonzero(n->s, onnx_tensor(n, 0)));
+    cfx_value x = onnx_tensor(n, 0);
+
     n->widened = CFX_BOOL;
+    return cfx_t(n->s, cfx_nonzero(n->s, x));
 }
 
-void onnx_import_compress(onnx_node *n)
+cfx_value onnx_import_compress(onnx_node *n)
 {
     bool flat = !onnx_attr(n, "axis");
     cfx_value x = onnx_tensor(n, 0);
     int rank = onnx_rank(n, x);
 
     if (rank < 0)
-        return;
+        return CFX_NOTHING;
     if (flat)
         x = cfx_reshape(n->s, x, onnx_int_arg(n->s, 1, (int64_t[]){-1}));
     int axis = flat ? 0 : onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
     cfx_value at = cfx_select(n->s, cfx_nonzero(n->s, onnx_tensor(n, 1)),
                               cfx_int(1), cfx_int(0));
-    n->out[0] = cfx_index_select(n->s, x, cfx_int(axis), at);
+    return cfx_index_select(n->s, x, cfx_int(axis), at);
 }
 
-void onnx_import_reverse_sequence(onnx_node *n)
+cfx_value onnx_import_reverse_sequence(onnx_node *n)
 {
     int64_t time = onnx_attr_int(n, "time_axis", 0);
     int64_t batch = onnx_attr_int(n, "batch_axis", 1);
@@ -320,56 +298,54 @@ void onnx_import_reverse_sequence(onnx_node *n)
     cfx_value v[CFX_MAX_RANK], shape[2];
 
     if (rank < 2 || time == batch || time < 0 || time > 1 || batch < 0 ||
-        batch > 1) {
-        onnx_fail(n, CFX_EINVAL, "its time and batch are not axes 0 and 1");
-        return;
-    }
+        batch > 1)
+        return onnx_fail(n, CFX_EINVAL,
+                         "its time and batch are not axes 0 and 1");
     /* Step t of a sequence of length l is l - 1 - t, or t behind its end. */
     shape[time] = onnx_size(n->s, x, (int)time);
     shape[batch] = cfx_int(1);
-    cfx_value t = cfx_reshape(
-        n->s, cfx_call_function(n->s, "torch.arange", CFX_ARGS(shape[time])),
-        onnx_arg(n->s, 2, shape));
+    cfx_value t = cfx_reshape(n->s,
+                              CFX_CALL(n->s, "torch.arange", shape[time]),
+                              onnx_arg(n->s, 2, shape));
     lens = cfx_unsqueeze(n->s, lens, cfx_int(time));
     cfx_value back = cfx_sub(n->s, cfx_sub(n->s, lens, cfx_int(1)), t);
     v[time] = cfx_where(n->s, cfx_lt(n->s, t, lens), back, t);
     shape[time] = cfx_int(1);
     shape[batch] = onnx_size(n->s, x, (int)batch);
-    v[batch] = cfx_reshape(
-        n->s, cfx_call_function(n->s, "torch.arange", CFX_ARGS(shape[batch])),
-        onnx_arg(n->s, 2, shape));
-    n->out[0] = cfx_index(n->s, x, onnx_arg(n->s, 2, v));
+    v[batch] = cfx_reshape(n->s, CFX_CALL(n->s, "torch.arange", shape[batch]),
+                           onnx_arg(n->s, 2, shape));
+    return cfx_index(n->s, x, onnx_arg(n->s, 2, v));
 }
 
 /* ---- Making tensors ---- */
 
-void onnx_import_constant(onnx_node *n)
+cfx_value onnx_import_constant(onnx_node *n)
 {
     const Onnx__AttributeProto *a;
 
     if ((a = onnx_attr(n, "value")) && a->t) {
-        n->out[0] = onnx_constant(n->importer, a->t);
-        if (n->out[0].kind == CFX_TENSOR && n->proto->n_output)
-            onnx_name_tensor(n->s, n->out[0].u.tensor, n->proto->output[0]);
-    } else if ((a = onnx_attr(n, "value_int"))) {
-        n->out[0] = onnx_int_tensor(n->s, 0, 1, &a->i);
-    } else if ((a = onnx_attr(n, "value_ints"))) {
-        n->out[0] = onnx_int_tensor(n->s, 1, a->n_ints, a->ints);
-    } else if ((a = onnx_attr(n, "value_float"))) {
-        n->out[0] = onnx_float_tensor(n->s, 0, 1, &a->f);
-    } else if ((a = onnx_attr(n, "value_floats"))) {
-        n->out[0] = onnx_float_tensor(n->s, 1, a->n_floats, a->floats);
-    } else if (onnx_attr(n, "value_strings")) {
-        n->out[0] = onnx_attr_texts(n, "value_strings");
-    } else if (onnx_attr(n, "value_string")) {
-        n->out[0] = onnx_attr_str(n, "value_string");
-    } else {
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it holds a sparse tensor, which is not supported");
+        cfx_value v = onnx_constant(n->importer, a->t);
+        if (v.kind == CFX_TENSOR && n->proto->n_output)
+            onnx_name_tensor(n->s, v.u.tensor, n->proto->output[0]);
+        return v;
     }
+    if ((a = onnx_attr(n, "value_int")))
+        return onnx_int_tensor(n->s, 0, 1, &a->i);
+    if ((a = onnx_attr(n, "value_ints")))
+        return onnx_int_tensor(n->s, 1, a->n_ints, a->ints);
+    if ((a = onnx_attr(n, "value_float")))
+        return onnx_float_tensor(n->s, 0, 1, &a->f);
+    if ((a = onnx_attr(n, "value_floats")))
+        return onnx_float_tensor(n->s, 1, a->n_floats, a->floats);
+    if (onnx_attr(n, "value_strings"))
+        return onnx_attr_texts(n, "value_strings");
+    if (onnx_attr(n, "value_string"))
+        return onnx_attr_str(n, "value_string");
+    return onnx_fail(n, CFX_EUNSUPPORTED,
+                     "it holds a sparse tensor, which is not supported");
 }
 
-void onnx_import_constant_of_shape(onnx_node *n)
+cfx_value onnx_import_constant_of_shape(onnx_node *n)
 {
     const Onnx__AttributeProto *a = onnx_attr(n, "value");
     cfx_dtype type = CFX_F32;
@@ -377,20 +353,18 @@ void onnx_import_constant_of_shape(onnx_node *n)
     onnx_list shape;
 
     if (!onnx_ints(n, 0, &shape))
-        return;
+        return CFX_NOTHING;
     if (a && a->t) {
         t = onnx_constant(n->importer, a->t);
-        if (t.kind != CFX_TENSOR || cfx_tensor_numel(t.u.tensor) != 1) {
-            onnx_fail(n, CFX_EINVAL, "its value is not one number");
-            return;
-        }
+        if (t.kind != CFX_TENSOR || cfx_tensor_numel(t.u.tensor) != 1)
+            return onnx_fail(n, CFX_EINVAL, "its value is not one number");
         type = (cfx_dtype)t.u.tensor->dtype;
         number = cfx_dtype_is_float(type)
                      ? cfx_float(cfx_element_double(type, t.u.tensor->data))
                      : cfx_int(cfx_element_int(type, t.u.tensor->data));
     }
-    n->out[0] = cfx_full(n->s, onnx_arg(n->s, shape.n, shape.item), number,
-                         .dtype = TYPE(type));
+    return cfx_full(n->s, onnx_arg(n->s, shape.n, shape.item), number,
+                    .dtype = TYPE(type));
 }
 
 /* A number for arange: an int, a symbolic one, or of a constant. */
@@ -408,7 +382,7 @@ static bool range_item(onnx_node *n, size_t i, bool is_int, cfx_value *out)
     return !cfx_scope_failed(n->s);
 }
 
-void onnx_import_range(onnx_node *n)
+cfx_value onnx_import_range(onnx_node *n)
 {
     cfx_value v[3];
     bool is_int = onnx_is_known(n->s, n->in[0]) ||
@@ -419,14 +393,14 @@ void onnx_import_range(onnx_node *n)
 
     for (size_t i = 0; i < 3; i++)
         if (!onnx_has(n, i) || !range_item(n, i, is_int, &v[i]))
-            return;
-    n->out[0] = cfx_call_function(
+            return CFX_NOTHING;
+    return cfx_call_function(
         n->s, "torch.arange",
         (cfx_args){CFX_ITEMS(v[0], v[1], v[2]),
                    CFX_PAIRS(cfx_str(n->s, "dtype"), TYPE(type))});
 }
 
-void onnx_import_eye_like(onnx_node *n)
+cfx_value onnx_import_eye_like(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t code = onnx_attr_int(n, "dtype", 0);
@@ -434,16 +408,12 @@ void onnx_import_eye_like(onnx_node *n)
     cfx_dtype type = onnx_type_of(n, x);
     cfx_scope *s = n->s;
 
-    if (onnx_rank(n, x) != 2 || (code && !onnx_dtype(&type, code))) {
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it is not a matrix, or it is of type %s",
-                  onnx_type_name(code));
-        return;
-    }
-    cfx_value row = cfx_call_function(s, "torch.arange",
-                                      CFX_ARGS(onnx_size(s, x, 0)));
-    cfx_value column = cfx_call_function(s, "torch.arange",
-                                         CFX_ARGS(onnx_size(s, x, 1)));
+    if (onnx_rank(n, x) != 2 || (code && !onnx_dtype(&type, code)))
+        return onnx_fail(n, CFX_EUNSUPPORTED,
+                         "it is not a matrix, or it is of type %s",
+                         onnx_type_name(code));
+    cfx_value row = CFX_CALL(s, "torch.arange", onnx_size(s, x, 0));
+    cfx_value column = CFX_CALL(s, "torch.arange", onnx_size(s, x, 1));
     row = cfx_unsqueeze(s, cfx_add(s, row, cfx_int(k)), cfx_int(1));
-    n->out[0] = cfx_to(s, cfx_eq(s, row, column), TYPE(type));
+    return cfx_to(s, cfx_eq(s, row, column), TYPE(type));
 }

@@ -161,7 +161,7 @@ bool onnx_ints(onnx_node *n, size_t i, onnx_list *out)
 {
     *out = (onnx_list){0};
     if (!onnx_has(n, i))
-        return onnx_fail(n, CFX_EGRAPH, "its input %zu is missing", i), false;
+        return onnx_refuse(n, CFX_EGRAPH, "its input %zu is missing", i);
     if (onnx_ints_known(n, n->in[i], out) || of_data(n, n->in[i], out))
         return true;
     onnx_fail(
@@ -204,29 +204,26 @@ bool onnx_sizes(onnx_node *n, size_t i, cfx_value x, int64_t keeps,
     return of_data(n, cfx_where(n->s, cfx_eq(n->s, v, keep), own, v), out);
 }
 
-bool onnx_plain_ints(onnx_node *n, size_t i, const char *name, size_t *count,
-                     int64_t **out, bool *given)
+onnx_int_list onnx_plain_ints(onnx_node *n, size_t i, const char *name)
 {
-    onnx_list list = {0};
+    onnx_int_list out = {.given = onnx_has(n, i)};
     const int64_t *attr = NULL;
+    onnx_list list = {0};
 
-    *given = onnx_has(n, i);
-    *count = 0;
-    *out = NULL;
-    if (*given && !onnx_ints(n, i, &list))
-        return false;
-    *count = *given ? list.n : name ? onnx_attr_ints(n, name, &attr) : 0;
-    *given = *given || (name && onnx_attr(n, name));
-    *out = onnx_alloc(n->s, *count + 1, sizeof(**out));
-    for (size_t k = 0; *out && k < *count; k++) {
-        if (list.item && list.item[k].kind != CFX_INT)
-            return onnx_fail(
-                       n, CFX_EUNDECIDED,
-                       "its input %zu must be plain ints, without symbols", i),
-                   false;
-        (*out)[k] = list.item ? list.item[k].u.i : attr[k];
+    if (out.given && !onnx_ints(n, i, &list))
+        return out;
+    out.n = out.given ? list.n : name ? onnx_attr_ints(n, name, &attr) : 0;
+    out.given = out.given || (name && onnx_attr(n, name));
+    out.item = onnx_alloc(n->s, out.n + 1, sizeof(*out.item));
+    out.ok = out.item != NULL;
+    for (size_t k = 0; out.ok && k < out.n; k++) {
+        out.ok = !list.item || list.item[k].kind == CFX_INT;
+        if (!out.ok)
+            onnx_fail(n, CFX_EUNDECIDED,
+                      "its input %zu must be plain ints, without symbols", i);
+        out.item[k] = list.item ? list.item[k].u.i : attr[k];
     }
-    return *out != NULL;
+    return out;
 }
 
 cfx_value onnx_scalar(onnx_node *n, size_t i)

@@ -227,8 +227,8 @@ static cfx_value while_loop(onnx_node *n, const loop *l, size_t rows,
     cfx_value others = onnx_arg(n->s, l->captured + limit,
                                 l->v + count + l->scanned);
 
-    return cfx_call_function(n->s, "torch.ops.higher_order.while_loop",
-                             CFX_ARGS(c, b, carried, others));
+    return CFX_CALL(n->s, "torch.ops.higher_order.while_loop", c, b, carried,
+                    others);
 }
 
 static void set_limit(onnx_node *n, loop *l, cfx_value limit)
@@ -242,7 +242,7 @@ static void set_limit(onnx_node *n, loop *l, cfx_value limit)
 /* An int that is not less than 0. */
 static cfx_value count_of(onnx_node *n, cfx_value v)
 {
-    return cfx_call_function(n->s, "torch.sym_max", CFX_ARGS(v, cfx_int(0)));
+    return CFX_CALL(n->s, "torch.sym_max", v, cfx_int(0));
 }
 
 /* Scanned results need the number of rounds, or more. Where there is no limit,
@@ -313,19 +313,17 @@ static bool make_lists(onnx_node *n, loop *l)
     return l->v && l->metas && l->type && l->rank && l->shape;
 }
 
-void onnx_import_loop(onnx_node *n)
+cfx_value onnx_import_loop(onnx_node *n)
 {
     loop l = {.body = onnx_attr_graph(n, "body")};
     int64_t rounds = 0;
 
     if (cfx_scope_failed(n->s) || !make_lists(n, &l))
-        return;
-    if (n->nout + 2 < n->nin || l.body->n_input < n->nin) {
-        onnx_fail(
+        return CFX_NOTHING;
+    if (n->nout + 2 < n->nin || l.body->n_input < n->nin)
+        return onnx_fail(
             n, CFX_EGRAPH,
             "it carries more values than it returns, or than its graph takes");
-        return;
-    }
     l.carried = n->nin > 2 ? n->nin - 2 : 0;
     l.scanned = n->nout - l.carried;
     /* Without an iteration, only while_loop gives the types of scanned results. */
@@ -333,4 +331,5 @@ void onnx_import_loop(onnx_node *n)
                  (rounds || !l.scanned);
     if (!known || !unroll(n, &l, (size_t)rounds))
         decided_by_model(n, &l);
+    return n->out[0];
 }

@@ -16,16 +16,13 @@ static cfx_value nll(onnx_node *n, cfx_value logs)
         .reduction = cfx_str(n->s, onnx_attr_text(n, "reduction", "mean")));
 }
 
-void onnx_import_negative_log_likelihood_loss(onnx_node *n)
+cfx_value onnx_import_negative_log_likelihood_loss(onnx_node *n)
 {
-    n->out[0] = nll(n, onnx_tensor(n, 0));
+    return nll(n, onnx_tensor(n, 0));
 }
 
-void onnx_import_softmax_cross_entropy_loss(onnx_node *n)
+cfx_value onnx_import_softmax_cross_entropy_loss(onnx_node *n)
 {
-    cfx_value logs = cfx_log_softmax(n->s, onnx_tensor(n, 0), cfx_int(1));
-
-    n->out[0] = nll(n, logs);
-    if (n->nout > 1)
-        n->out[1] = logs;
+    n->out[1] = cfx_log_softmax(n->s, onnx_tensor(n, 0), cfx_int(1));
+    return nll(n, n->out[1]);
 }

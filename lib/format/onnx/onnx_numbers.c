@@ -89,13 +89,9 @@ static bool of_tensor(onnx_node *n, const cfx_tensor *t, numbers *out)
 
 static const numbers *recorded(onnx_node *n, cfx_value v)
 {
-    const cfx_map_entry *e = v.kind == CFX_NODE
-                                 ? cfx_map_get(&n->importer->r.numbers,
-                                               (const char *)&v.u.node,
-                                               sizeof(v.u.node))
-                                 : NULL;
-
-    return e ? e->v.p : NULL;
+    return v.kind == CFX_NODE
+               ? onnx_address_get(&n->importer->r.numbers, v.u.node)
+               : NULL;
 }
 
 /* Is a value one of ints that may be symbols, and no tensor of constants? */
@@ -180,15 +176,9 @@ static void record(onnx_node *n, cfx_value v, const numbers *what)
         !(kept = onnx_alloc(n->s, 1, sizeof(*kept))))
         return;
     *kept = *what;
-    char *key = cfx_arena_strdup(&r->arena, (const char *)&v.u.node,
-                                 sizeof(v.u.node));
-    cfx_map_entry *e = key ? cfx_map_put(&r->numbers, key, sizeof(v.u.node),
-                                         NULL)
-                           : NULL;
+    cfx_map_entry *e = onnx_address_put(r, &r->numbers, v.u.node);
     if (e)
         e->v.p = kept;
-    else
-        cfx_no_memory(&n->s->error);
 }
 
 /* The value of numbers; absent if it takes a tensor. */
@@ -324,7 +314,7 @@ static const cfx_tensor *call_rule(onnx_node *n, cfx_value *in, size_t k)
         return NULL;
     probe.in = in;
     probe.out = out;
-    n->rule->import(&probe);
+    out[0] = n->rule->import(&probe);
     cfx_value v = k < n->nout && !cfx_scope_failed(n->s)
                       ? onnx_as_tensor(n->s, out[k])
                       : cfx_none();
@@ -482,9 +472,9 @@ void onnx_import_node(onnx_node *n)
     if (cfx_scope_failed(n->s))
         return;
     if (as_tensor)
-        n->rule->import(n);
+        n->out[0] = n->rule->import(n);
     else
-        *n->seen = UINT64_MAX;
+        memset(n->seen, true, n->proto->n_attribute);
     for (size_t k = 0; k < n->nout && known && as_tensor; k++)
         record(n, n->out[k], &out[k]);
 }

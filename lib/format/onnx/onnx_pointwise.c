@@ -9,16 +9,15 @@
 
 /* ---- Operators of one call ---- */
 
-void onnx_import_unary(onnx_node *n)
+cfx_value onnx_import_unary(onnx_node *n)
 {
-    n->out[0] = cfx_call_function(n->s, n->rule->target,
-                                  CFX_ARGS(onnx_tensor(n, 0)));
+    return CFX_CALL(n->s, n->rule->target, onnx_tensor(n, 0));
 }
 
 static cfx_value call2(onnx_node *n, const char *target, cfx_value a,
                        cfx_value b)
 {
-    return cfx_call_function(n->s, target, CFX_ARGS(a, b));
+    return CFX_CALL(n->s, target, a, b);
 }
 
 /* Before operator set 7 an attribute asked for broadcasting, which, without an
@@ -31,62 +30,59 @@ static void old_broadcast(onnx_node *n)
     onnx_ignore(n, "broadcast");
     if (!onnx_attr(n, "axis"))
         return;
-    cfx_value b = onnx_stored_tensor(n, 1);
-    int rank = onnx_rank(n, onnx_stored_tensor(n, 0)), own = onnx_rank(n, b);
-    int axis = rank < 0 ? 0 : onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
-    for (int i = axis + own; i < rank && !cfx_scope_failed(n->s); i++)
+    cfx_value a = onnx_stored_tensor(n, 0), b = onnx_stored_tensor(n, 1);
+    int rank = onnx_rank(n, a), own = onnx_rank(n, b);
+    for (int i = onnx_attr_axis(n, a, 0) + own;
+         i < rank && !cfx_scope_failed(n->s); i++)
         b = cfx_unsqueeze(n->s, b, cfx_int(-1));
     n->in[1] = b;
 }
 
-void onnx_import_binary(onnx_node *n)
+cfx_value onnx_import_binary(onnx_node *n)
 {
     old_broadcast(n);
     n->uint64 = ONNX_BITS;
-    n->out[0] = call2(n, n->rule->target, onnx_tensor(n, 0),
-                      onnx_tensor(n, 1));
+    return call2(n, n->rule->target, onnx_tensor(n, 0), onnx_tensor(n, 1));
 }
 
-void onnx_import_compare(onnx_node *n)
+cfx_value onnx_import_compare(onnx_node *n)
 {
     old_broadcast(n);
     n->uint64 = ONNX_ORDER;
-    n->out[0] = call2(n, n->rule->target, onnx_tensor(n, 0),
-                      onnx_tensor(n, 1));
+    return call2(n, n->rule->target, onnx_tensor(n, 0), onnx_tensor(n, 1));
 }
 
-void onnx_import_identity(onnx_node *n)
+cfx_value onnx_import_identity(onnx_node *n)
 {
-    n->out[0] = n->in[0];
+    return n->in[0];
 }
 
 /* ---- Arithmetic ---- */
 
-void onnx_import_div(onnx_node *n)
+cfx_value onnx_import_div(onnx_node *n)
 {
     old_broadcast(n);
     n->uint64 = ONNX_BITS;
     cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
-    n->out[0] = n->widened == CFX_U64 ? onnx_uint64_div(n, a, b)
-                : onnx_is_int(n, a)
-                    ? cfx_div(n->s, a, b,
-                              .rounding_mode = cfx_str(n->s, "trunc"))
-                    : call2(n, "torch.div", a, b);
+    return n->widened == CFX_U64 ? onnx_uint64_div(n, a, b)
+           : onnx_is_int(n, a)
+               ? cfx_div(n->s, a, b, .rounding_mode = cfx_str(n->s, "trunc"))
+               : call2(n, "torch.div", a, b);
 }
 
-void onnx_import_mod(onnx_node *n)
+cfx_value onnx_import_mod(onnx_node *n)
 {
     bool fmod = onnx_attr_int(n, "fmod", 0);
 
     n->uint64 = ONNX_BITS;
     cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
-    n->out[0] = n->widened == CFX_U64
-                    ? onnx_uint64_mod(n, a, b)
-                    : call2(n, fmod ? "torch.fmod" : "torch.remainder", a, b);
+    return n->widened == CFX_U64
+               ? onnx_uint64_mod(n, a, b)
+               : call2(n, fmod ? "torch.fmod" : "torch.remainder", a, b);
 }
 
 /* The result has the type of the base. */
-void onnx_import_pow(onnx_node *n)
+cfx_value onnx_import_pow(onnx_node *n)
 {
     cfx_value a = onnx_stored_tensor(n, 0), b = onnx_stored_tensor(n, 1);
     cfx_dtype type = onnx_type_of(n, a);
@@ -105,61 +101,58 @@ void onnx_import_pow(onnx_node *n)
         onnx_number(n, 1, &number))
         b = number == (double)(int64_t)number ? cfx_int((int64_t)number)
                                               : cfx_float(number);
-    n->out[0] = call2(n, "torch.pow", a, b);
-    if (differ && !cfx_scope_failed(n->s) &&
-        onnx_type_of(n, n->out[0]) != type)
-        n->out[0] = cfx_to(n->s, n->out[0], TYPE(type));
+    cfx_value y = call2(n, "torch.pow", a, b);
+    return differ ? onnx_in_type(n, y, type) : y;
 }
 
-static void fold_inputs(onnx_node *n, const char *target)
+static cfx_value fold_inputs(onnx_node *n, const char *target)
 {
     cfx_value v = onnx_tensor(n, 0);
 
     for (size_t i = 1; i < n->nin; i++)
         v = call2(n, target, v, onnx_tensor(n, i));
-    n->out[0] = v;
+    return v;
 }
 
-void onnx_import_fold(onnx_node *n)
+cfx_value onnx_import_fold(onnx_node *n)
 {
     n->uint64 = ONNX_ORDER;
-    fold_inputs(n, n->rule->target);
+    return fold_inputs(n, n->rule->target);
 }
 
-void onnx_import_mean(onnx_node *n)
+cfx_value onnx_import_mean(onnx_node *n)
 {
-    fold_inputs(n, "torch.add");
-    if (n->nin > 1)
-        n->out[0] = call2(n, "torch.div", n->out[0], cfx_int((int64_t)n->nin));
+    cfx_value sum = fold_inputs(n, "torch.add");
+
+    return n->nin > 1 ? call2(n, "torch.div", sum, cfx_int((int64_t)n->nin))
+                      : sum;
 }
 
-void onnx_import_bit_shift(onnx_node *n)
+cfx_value onnx_import_bit_shift(onnx_node *n)
 {
     bool left = onnx_attr_is(n, "direction", "LEFT", "");
 
     n->uint64 = ONNX_BITS;
     cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
-    n->out[0] = left                    ? cfx_bitwise_left_shift(n->s, a, b)
-                : n->widened == CFX_U64 ? onnx_uint64_shift_right(n, a, b)
-                                        : cfx_bitwise_right_shift(n->s, a, b);
+    return left                    ? cfx_bitwise_left_shift(n->s, a, b)
+           : n->widened == CFX_U64 ? onnx_uint64_shift_right(n, a, b)
+                                   : cfx_bitwise_right_shift(n->s, a, b);
 }
 
 /* ---- Comparisons and choices ---- */
 
-void onnx_import_equal(onnx_node *n)
+cfx_value onnx_import_equal(onnx_node *n)
 {
-    if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0])) {
-        n->out[0] = onnx_equal_texts(n);
-        return;
-    }
-    onnx_import_binary(n);
+    if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0]))
+        return onnx_equal_texts(n);
+    return onnx_import_binary(n);
 }
 
-void onnx_import_where(onnx_node *n)
+cfx_value onnx_import_where(onnx_node *n)
 {
     n->uint64 = ONNX_BITS;
-    n->out[0] = cfx_where(n->s, onnx_tensor(n, 0), onnx_tensor(n, 1),
-                          onnx_tensor(n, 2));
+    return cfx_where(n->s, onnx_tensor(n, 0), onnx_tensor(n, 1),
+                     onnx_tensor(n, 2));
 }
 
 static cfx_value number_of(onnx_node *n, bool is_int, double v)
@@ -168,7 +161,7 @@ static cfx_value number_of(onnx_node *n, bool is_int, double v)
     return is_int ? cfx_int((int64_t)v) : cfx_float(v);
 }
 
-void onnx_import_clip(onnx_node *n)
+cfx_value onnx_import_clip(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), bound[2] = {{0}, {0}};
     bool is_int = onnx_is_int(n, x), numbers = true;
@@ -192,26 +185,22 @@ void onnx_import_clip(onnx_node *n)
         else if (onnx_number(n, k, &v))
             bound[k - 1] = number_of(n, is_int, v);
     }
-    if (!bound[0].kind && !bound[1].kind)
-        n->out[0] = x;
-    else
-        n->out[0] = cfx_clamp(n->s, x, .min = bound[0], .max = bound[1]);
+    return bound[0].kind || bound[1].kind
+               ? cfx_clamp(n->s, x, .min = bound[0], .max = bound[1])
+               : x;
 }
 
-void onnx_import_is_inf(onnx_node *n)
+cfx_value onnx_import_is_inf(onnx_node *n)
 {
     bool pos = onnx_attr_int(n, "detect_positive", 1);
     bool neg = onnx_attr_int(n, "detect_negative", 1);
     cfx_value x = onnx_tensor(n, 0);
 
     if (!pos && !neg)
-        n->out[0] = cfx_zeros_like(n->s, x, .dtype = TYPE(CFX_BOOL));
-    else
-        n->out[0] = cfx_call_function(n->s,
-                                      pos && neg ? "torch.isinf"
-                                      : pos      ? "torch.isposinf"
-                                                 : "torch.isneginf",
-                                      CFX_ARGS(x));
+        return cfx_zeros_like(n->s, x, .dtype = TYPE(CFX_BOOL));
+    return !neg   ? cfx_isposinf(n->s, x)
+           : !pos ? cfx_isneginf(n->s, x)
+                  : cfx_isinf(n->s, x);
 }
 
 /* ---- Activations ---- */
@@ -221,93 +210,87 @@ static cfx_value number(double v)
     return cfx_float(v);
 }
 
-void onnx_import_leaky_relu(onnx_node *n)
+cfx_value onnx_import_leaky_relu(onnx_node *n)
 {
-    n->out[0] = cfx_leaky_relu(
+    return cfx_leaky_relu(
         n->s, onnx_tensor(n, 0),
         .negative_slope = number(onnx_attr_float(n, "alpha", 0.01)));
 }
 
-void onnx_import_elu(onnx_node *n)
+cfx_value onnx_import_elu(onnx_node *n)
 {
-    n->out[0] = cfx_elu(n->s, onnx_tensor(n, 0),
-                        .alpha = number(onnx_attr_float(n, "alpha", 1)));
+    return cfx_elu(n->s, onnx_tensor(n, 0),
+                   .alpha = number(onnx_attr_float(n, "alpha", 1)));
 }
 
-void onnx_import_selu(onnx_node *n)
+cfx_value onnx_import_selu(onnx_node *n)
 {
     double alpha = onnx_attr_float(n, "alpha", 1.67326319217681884765625);
     double gamma = onnx_attr_float(n, "gamma", 1.05070102214813232421875);
 
-    n->out[0] = cfx_elu(n->s, onnx_tensor(n, 0), .alpha = number(alpha),
-                        .scale = number(gamma));
+    return cfx_elu(n->s, onnx_tensor(n, 0), .alpha = number(alpha),
+                   .scale = number(gamma));
 }
 
-void onnx_import_celu(onnx_node *n)
+cfx_value onnx_import_celu(onnx_node *n)
 {
-    n->out[0] = cfx_celu(n->s, onnx_tensor(n, 0),
-                         .alpha = number(onnx_attr_float(n, "alpha", 1)));
+    return cfx_celu(n->s, onnx_tensor(n, 0),
+                    .alpha = number(onnx_attr_float(n, "alpha", 1)));
 }
 
-void onnx_import_hard_sigmoid(onnx_node *n)
+cfx_value onnx_import_hard_sigmoid(onnx_node *n)
 {
     double alpha = onnx_attr_float(n, "alpha", 0.2);
     double beta = onnx_attr_float(n, "beta", 0.5);
     cfx_value x = onnx_tensor(n, 0);
 
-    if ((float)alpha == 1 / 6.0f && beta == 0.5) {
-        n->out[0] = cfx_hardsigmoid(n->s, x);
-        return;
-    }
+    if ((float)alpha == 1 / 6.0f && beta == 0.5)
+        return cfx_hardsigmoid(n->s, x);
     x = cfx_add(n->s, cfx_mul(n->s, x, number(alpha)), number(beta));
-    n->out[0] = cfx_clamp(n->s, x, .min = cfx_float(0), .max = cfx_float(1));
+    return cfx_clamp(n->s, x, .min = cfx_float(0), .max = cfx_float(1));
 }
 
-void onnx_import_gelu(onnx_node *n)
+cfx_value onnx_import_gelu(onnx_node *n)
 {
-    n->out[0] = cfx_gelu(n->s, onnx_tensor(n, 0),
-                         .approximate = cfx_str(
-                             n->s, onnx_attr_text(n, "approximate", "none")));
+    return cfx_gelu(n->s, onnx_tensor(n, 0),
+                    .approximate = cfx_str(
+                        n->s, onnx_attr_text(n, "approximate", "none")));
 }
 
-void onnx_import_swish(onnx_node *n)
+cfx_value onnx_import_swish(onnx_node *n)
 {
     double alpha = onnx_attr_float(n, "alpha", 1);
     cfx_value x = onnx_tensor(n, 0);
 
-    n->out[0] = alpha == 1
-                    ? cfx_silu(n->s, x)
-                    : cfx_mul(
-                          n->s, x,
-                          cfx_sigmoid(n->s, cfx_mul(n->s, x, number(alpha))));
+    return alpha == 1
+               ? cfx_silu(n->s, x)
+               : cfx_mul(n->s, x,
+                         cfx_sigmoid(n->s, cfx_mul(n->s, x, number(alpha))));
 }
 
-void onnx_import_swi_glu(onnx_node *n)
+cfx_value onnx_import_swi_glu(onnx_node *n)
 {
-    onnx_import_swish(n);
-    n->out[0] = cfx_mul(n->s, n->out[0], onnx_tensor(n, 1));
+    return cfx_mul(n->s, onnx_import_swish(n), onnx_tensor(n, 1));
 }
 
-void onnx_import_thresholded_relu(onnx_node *n)
+cfx_value onnx_import_thresholded_relu(onnx_node *n)
 {
-    n->out[0] = cfx_threshold(n->s, onnx_tensor(n, 0),
-                              number(onnx_attr_float(n, "alpha", 1)),
-                              cfx_int(0));
+    return cfx_threshold(n->s, onnx_tensor(n, 0),
+                         number(onnx_attr_float(n, "alpha", 1)), cfx_int(0));
 }
 
-void onnx_import_prelu(onnx_node *n)
+cfx_value onnx_import_prelu(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), slope = onnx_tensor(n, 1);
 
     if (n->opset < 7) { /* a slope for each channel */
-        n->out[0] = cfx_prelu(n->s, x, slope);
-        return;
+        return cfx_prelu(n->s, x, slope);
     }
-    n->out[0] = cfx_where(n->s, cfx_lt(n->s, x, cfx_int(0)),
-                          cfx_mul(n->s, x, slope), x);
+    return cfx_where(n->s, cfx_lt(n->s, x, cfx_int(0)),
+                     cfx_mul(n->s, x, slope), x);
 }
 
-void onnx_import_shrink(onnx_node *n)
+cfx_value onnx_import_shrink(onnx_node *n)
 {
     double bias = onnx_attr_float(n, "bias", 0);
     double lambd = onnx_attr_float(n, "lambd", 0.5);
@@ -318,12 +301,12 @@ void onnx_import_shrink(onnx_node *n)
 
     high = cfx_where(n->s, cfx_gt(n->s, x, number(lambd)), high, zero);
     high = cfx_where(n->s, cfx_lt(n->s, x, number(-lambd)), low, high);
-    n->out[0] = onnx_in_type(n, high, onnx_type_of(n, x));
+    return onnx_in_type(n, high, onnx_type_of(n, x));
 }
 
 /* ---- Dropout: at inference it is the identity ---- */
 
-void onnx_import_dropout(onnx_node *n)
+cfx_value onnx_import_dropout(onnx_node *n)
 {
     const cfx_value *mode = onnx_has(n, 2) ? &n->in[2] : NULL;
     double ratio = 0.5, training = 0;
@@ -335,13 +318,12 @@ void onnx_import_dropout(onnx_node *n)
     onnx_ignore(n, "seed");
     if (onnx_has(n, 1))
         live = live && (!onnx_number(n, 1, &ratio) || ratio != 0);
-    if (live) {
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it is in training mode, whose random numbers are ONNX's");
-        return;
-    }
-    n->out[0] = n->in[0];
+    if (live)
+        return onnx_fail(
+            n, CFX_EUNSUPPORTED,
+            "it is in training mode, whose random numbers are ONNX's");
     if (n->nout > 1)
         n->out[1] = cfx_ones_like(n->s, onnx_tensor(n, 0),
                                   .dtype = TYPE(CFX_BOOL));
+    return n->in[0];
 }

@@ -13,7 +13,6 @@ static cfx_value along(onnx_node *n, cfx_value v, cfx_value x, int64_t axis)
 {
     int rank = onnx_rank(n, x), own = onnx_rank(n, v);
     int64_t block = onnx_attr_int(n, "block_size", 0);
-    cfx_value shape[CFX_MAX_RANK];
 
     if (cfx_scope_failed(n->s) || own == 0)
         return v;
@@ -28,9 +27,7 @@ static cfx_value along(onnx_node *n, cfx_value v, cfx_value x, int64_t axis)
         return own == rank
                    ? v
                    : onnx_fail(n, CFX_ESHAPE, "its scales have %d axes", own);
-    for (int i = 0; i < rank; i++)
-        shape[i] = cfx_int(i == at ? -1 : 1);
-    return cfx_reshape(n->s, v, onnx_arg(n->s, (size_t)rank, shape));
+    return onnx_along(n->s, v, at, rank);
 }
 
 static cfx_value to(onnx_node *n, cfx_value x, cfx_dtype type)
@@ -75,7 +72,7 @@ static cfx_value quantize(onnx_node *n, cfx_value x, cfx_value scale,
     return onnx_small_float(n, x, type, bits);
 }
 
-void onnx_import_quantize_linear(onnx_node *n)
+cfx_value onnx_import_quantize_linear(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t axis = onnx_attr_int(n, "axis", 1);
@@ -90,14 +87,14 @@ void onnx_import_quantize_linear(onnx_node *n)
         zero = along(n, onnx_tensor(n, 2), x, axis);
         code = onnx_marked_type(n->s, n->in[2]);
     } else if (code && !onnx_memory_type(&type, code)) {
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "it quantizes to %s, which is not supported",
-                  onnx_type_name(code));
-        return;
+        return onnx_fail(n, CFX_EUNSUPPORTED,
+                         "it quantizes to %s, which is not supported",
+                         onnx_type_name(code));
     }
-    n->out[0] = quantize(n, x, scale, zero, type, onnx_narrow_bits(code));
+    x = quantize(n, x, scale, zero, type, onnx_narrow_bits(code));
     if (onnx_narrow_bits(code))
-        onnx_mark_type(n->s, n->out[0], code);
+        onnx_mark_type(n->s, x, code);
+    return x;
 }
 
 /* (x - zero) * scale */
@@ -112,7 +109,7 @@ static cfx_value dequantize(onnx_node *n, cfx_value x, cfx_value scale,
     return cfx_mul(n->s, x, scale);
 }
 
-void onnx_import_dequantize_linear(onnx_node *n)
+cfx_value onnx_import_dequantize_linear(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t axis = onnx_attr_int(n, "axis", 1);
@@ -122,15 +119,15 @@ void onnx_import_dequantize_linear(onnx_node *n)
 
     int64_t code = onnx_attr_int(n, "output_dtype", 0);
     cfx_dtype type;
-    n->out[0] = dequantize(n, x, scale, zero);
-    if (code && onnx_dtype(&type, code))
-        n->out[0] = to(n, n->out[0], type);
-    else if (code)
-        onnx_fail(n, CFX_EUNSUPPORTED, "it makes %s, which is not supported",
-                  onnx_type_name(code));
+    x = dequantize(n, x, scale, zero);
+    if (code && !onnx_dtype(&type, code))
+        return onnx_fail(n, CFX_EUNSUPPORTED,
+                         "it makes %s, which is not supported",
+                         onnx_type_name(code));
+    return code ? to(n, x, type) : x;
 }
 
-void onnx_import_dynamic_quantize_linear(onnx_node *n)
+cfx_value onnx_import_dynamic_quantize_linear(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), zero = cfx_float(0);
@@ -140,11 +137,9 @@ void onnx_import_dynamic_quantize_linear(onnx_node *n)
     cfx_value at = cfx_round(s, cfx_div(s, cfx_neg(s, low), scale));
 
     at = to(n, cfx_clamp(s, at, .min = zero, .max = cfx_float(255)), CFX_U8);
-    n->out[0] = quantize(n, x, scale, at, CFX_U8, 0);
-    if (n->nout > 1)
-        n->out[1] = scale;
-    if (n->nout > 2)
-        n->out[2] = at;
+    n->out[1] = scale;
+    n->out[2] = at;
+    return quantize(n, x, scale, at, CFX_U8, 0);
 }
 
 /* ---- Products of integers: exact in float64, whose sums have 53 bits ---- */
@@ -169,44 +164,39 @@ static cfx_value centered(onnx_node *n, size_t x, size_t zero, bool rows)
     return cfx_sub(n->s, v, rows ? of_rows(n, z, v) : z);
 }
 
-void onnx_import_mat_mul_integer(onnx_node *n)
+cfx_value onnx_import_mat_mul_integer(onnx_node *n)
 {
     cfx_value a = centered(n, 0, 2, true), b = centered(n, 1, 3, false);
 
-    n->out[0] = to(n, cfx_matmul(n->s, a, b), CFX_I32);
+    return to(n, cfx_matmul(n->s, a, b), CFX_I32);
 }
 
-void onnx_import_q_linear_mat_mul(onnx_node *n)
+cfx_value onnx_import_q_linear_mat_mul(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value a = centered(n, 0, 2, true), b = centered(n, 3, 5, false);
     cfx_value y, zero = onnx_tensor(n, 7), scale = onnx_tensor(n, 6);
     const cfx_tensor *t = onnx_meta_tensor(n, scale);
 
-    if (t && t->rank == 1 && !cfx_dim_is(t->shape[0], 1)) {
-        onnx_fail(
+    if (t && t->rank == 1 && !cfx_dim_is(t->shape[0], 1))
+        return onnx_fail(
             n, CFX_EUNSUPPORTED,
             "ONNX does not say whether a list of scales of the result is of rows or of columns");
-        return;
-    }
     a = cfx_mul(s, a, of_rows(n, onnx_tensor(n, 1), a));
     b = cfx_mul(s, b, onnx_tensor(n, 4));
     y = cfx_matmul(s, a, b);
-    n->out[0] = quantize(n, y, scale, zero, onnx_type_of(n, zero), 0);
+    return quantize(n, y, scale, zero, onnx_type_of(n, zero), 0);
 }
 
 /* Import a Conv of these inputs, with the attributes of the node. */
 static cfx_value convolve(onnx_node *n, cfx_value x, cfx_value w, cfx_value b)
 {
-    cfx_value in[] = {x, w, b}, out[1] = {CFX_NOTHING};
+    cfx_value in[] = {x, w, b};
     onnx_node conv = *n;
 
     conv.in = in;
     conv.nin = b.kind ? 3 : 2;
-    conv.out = out;
-    conv.nout = 1;
-    onnx_import_conv(&conv);
-    return out[0].kind ? out[0] : cfx_none();
+    return onnx_import_conv(&conv);
 }
 
 /* A zero point of the weights for each output channel. */
@@ -225,14 +215,14 @@ static cfx_value centered_weight(onnx_node *n, size_t w, size_t zero)
                    by_channel(n, to(n, onnx_tensor(n, zero), CFX_F64), v));
 }
 
-void onnx_import_conv_integer(onnx_node *n)
+cfx_value onnx_import_conv_integer(onnx_node *n)
 {
     cfx_value x = centered(n, 0, 2, false), w = centered_weight(n, 1, 3);
 
-    n->out[0] = to(n, convolve(n, x, w, CFX_NOTHING), CFX_I32);
+    return to(n, convolve(n, x, w, CFX_NOTHING), CFX_I32);
 }
 
-void onnx_import_q_linear_conv(onnx_node *n)
+cfx_value onnx_import_q_linear_conv(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = centered(n, 0, 2, false), w = centered_weight(n, 3, 5);
@@ -242,6 +232,6 @@ void onnx_import_q_linear_conv(onnx_node *n)
         b = to(n, onnx_tensor(n, 8), CFX_F64);
     cfx_value y = convolve(n, x, w, b);
     scale = cfx_mul(s, along(n, scale, y, 1), onnx_tensor(n, 1));
-    n->out[0] = quantize(n, cfx_mul(s, y, scale), onnx_tensor(n, 6), zero,
-                         onnx_type_of(n, zero), 0);
+    return quantize(n, cfx_mul(s, y, scale), onnx_tensor(n, 6), zero,
+                    onnx_type_of(n, zero), 0);
 }

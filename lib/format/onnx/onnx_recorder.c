@@ -10,7 +10,6 @@
 
 #include "format/onnx/onnx.h"
 #include "nn/module_impl.h"
-#include "op/composite.h"
 
 /* Constants of more numbers are not computed when the model is read: the graph
  * shows what becomes of weights. */
@@ -46,23 +45,29 @@ char *onnx_identifier(onnx_recorder *r, const char *name, bool dots)
     return out;
 }
 
-/* A tensor's address as the key of a map. */
-static const char *key_of(onnx_recorder *r, const cfx_tensor *t)
+void *onnx_address_get(const cfx_map *m, const void *at)
 {
-    return cfx_arena_strdup(&r->arena, (const char *)&t, sizeof(t));
+    const cfx_map_entry *e = cfx_map_get(m, (const char *)&at, sizeof(at));
+
+    return e ? e->v.p : NULL;
+}
+
+cfx_map_entry *onnx_address_put(onnx_recorder *r, cfx_map *m, const void *at)
+{
+    char *key = cfx_arena_strdup(&r->arena, (const char *)&at, sizeof(at));
+    cfx_map_entry *e = key ? cfx_map_put(m, key, sizeof(at), NULL) : NULL;
+
+    if (!e)
+        cfx_no_memory(&r->base.error);
+    return e;
 }
 
 void onnx_name_tensor(cfx_scope *s, cfx_tensor *t, const char *name)
 {
     onnx_recorder *r = downcast(s);
-    const char *key = key_of(r, t);
-    cfx_map_entry *e = key ? cfx_map_put(&r->tensor_names, key, sizeof(t),
-                                         NULL)
-                           : NULL;
+    cfx_map_entry *e = onnx_address_put(r, &r->tensor_names, t);
 
-    if (!e)
-        cfx_no_memory(&s->error);
-    else
+    if (e)
         e->v.p = (void *)(uintptr_t)name;
 }
 
@@ -78,25 +83,18 @@ void onnx_mark_type(cfx_scope *s, cfx_value v, int64_t code)
 {
     onnx_recorder *r = downcast(s);
     const void *at = address_of(v);
-    char *key = at ? cfx_arena_strdup(&r->arena, (const char *)&at, sizeof(at))
-                   : NULL;
-    cfx_map_entry *e = key ? cfx_map_put(&r->types, key, sizeof(at), NULL)
-                           : NULL;
+    cfx_map_entry *e = at ? onnx_address_put(r, &r->types, at) : NULL;
 
     if (e)
         e->v.p = (void *)(uintptr_t)code;
-    else if (at)
-        cfx_no_memory(&s->error);
 }
 
 int64_t onnx_marked_type(cfx_scope *s, cfx_value v)
 {
     const void *at = address_of(v);
-    const cfx_map_entry *e = at ? cfx_map_get(&downcast(s)->types,
-                                              (const char *)&at, sizeof(at))
-                                : NULL;
 
-    return e ? (int64_t)(uintptr_t)e->v.p : 0;
+    return at ? (int64_t)(uintptr_t)onnx_address_get(&downcast(s)->types, at)
+              : 0;
 }
 
 /* ---- Graphs ---- */
@@ -245,23 +243,19 @@ static char *choose_path(onnx_recorder *r, const char *name, cfx_module **at,
 
 static cfx_value constant_node(onnx_recorder *r, cfx_tensor *t)
 {
-    cfx_map_entry *e = cfx_map_get(&r->at->constants, (const char *)&t,
-                                   sizeof(t));
-    const cfx_map_entry *known = cfx_map_get(&r->tensor_names,
-                                             (const char *)&t, sizeof(t));
+    cfx_node *known = onnx_address_get(&r->at->constants, t);
+    const char *name = onnx_address_get(&r->tensor_names, t);
     cfx_module *owner;
     const char *last;
 
-    if (e)
-        return cfx_value_of_node(e->v.p);
-    char *path = choose_path(r, known ? known->v.p : "constant", &owner,
-                             &last);
+    if (known)
+        return cfx_value_of_node(known);
+    char *path = choose_path(r, name ? name : "constant", &owner, &last);
     if (!path || cfx_scope_failed(&r->base))
         return cfx_none();
     const cfx_state state = {
-        last, t, !known || !cfx_dtype_is_float((cfx_dtype)t->dtype), true};
-    const char *key = key_of(r, t);
-    e = key ? cfx_map_put(&r->at->constants, key, sizeof(t), NULL) : NULL;
+        last, t, !name || !cfx_dtype_is_float((cfx_dtype)t->dtype), true};
+    cfx_map_entry *e = onnx_address_put(r, &r->at->constants, t);
     if (!e || cfx_module__add_state(owner, &state, &r->base.error)) {
         cfx_no_memory(&r->base.error);
         return cfx_none();
@@ -474,11 +468,7 @@ void onnx_set_result_take(cfx_scope *s, const cfx_module *branch,
 {
     onnx_recorder *r = downcast(s);
     cfx_value *kept = cfx_arena_alloc(&r->arena, sizeof(*kept));
-    const char *key = cfx_arena_strdup(&r->arena, (const char *)&branch,
-                                       sizeof(branch));
-    cfx_map_entry *e = kept && key ? cfx_map_put(&r->results, key,
-                                                 sizeof(branch), NULL)
-                                   : NULL;
+    cfx_map_entry *e = kept ? onnx_address_put(r, &r->results, branch) : NULL;
 
     if (!e) {
         cfx_value_unref(meta);
@@ -497,16 +487,15 @@ static cfx_status branch_result(cfx_scope *s, cfx_module *m, const char *path,
     const onnx_recorder *r = (const onnx_recorder *)((const char *)s -
                                                      offsetof(onnx_recorder,
                                                               meta));
-    const cfx_map_entry *e = cfx_map_get(&r->results, (const char *)&m,
-                                         sizeof(m));
+    const cfx_value *known = onnx_address_get(&r->results, m);
 
     (void)path;
     (void)c;
     (void)in;
-    if (!e || cfx_value_is_absent(*(const cfx_value *)e->v.p))
+    if (!known || cfx_value_is_absent(*known))
         return cfx_fail(&s->error, CFX_EUNSUPPORTED,
                         "the result of a branch is not known");
-    *out = cfx_value_ref(*(const cfx_value *)e->v.p);
+    *out = cfx_value_ref(*known);
     return CFX_OK;
 }
 

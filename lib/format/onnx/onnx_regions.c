@@ -81,11 +81,9 @@ static bool read_suppression(onnx_node *n, suppression *p)
         if (!onnx_ints(n, 2, &most))
             return false;
         if (most.n != 1)
-            return onnx_fail(n, CFX_EINVAL, "it has %zu numbers of boxes",
-                             most.n),
-                   false;
-        p->most = cfx_call_function(n->s, "torch.sym_max",
-                                    CFX_ARGS(most.item[0], cfx_int(0)));
+            return onnx_refuse(n, CFX_EINVAL, "it has %zu numbers of boxes",
+                               most.n);
+        p->most = CFX_CALL(n->s, "torch.sym_max", most.item[0], cfx_int(0));
     }
     if (onnx_has(n, 3))
         p->iou = onnx_scalar(n, 3);
@@ -94,39 +92,35 @@ static bool read_suppression(onnx_node *n, suppression *p)
     return !cfx_scope_failed(n->s);
 }
 
-void onnx_import_non_max_suppression(onnx_node *n)
+cfx_value onnx_import_non_max_suppression(onnx_node *n)
 {
     suppression p;
 
     if (!read_suppression(n, &p))
-        return;
-    if (onnx_rank(n, p.boxes) != 3 || onnx_rank(n, p.scores) != 3) {
-        onnx_fail(n, CFX_ESHAPE, "its boxes and scores have 3 axes");
-        return;
-    }
+        return CFX_NOTHING;
+    if (onnx_rank(n, p.boxes) != 3 || onnx_rank(n, p.scores) != 3)
+        return onnx_fail(n, CFX_ESHAPE, "its boxes and scores have 3 axes");
     int64_t images = onnx_known_size(n, p.scores, 0);
     int64_t classes = onnx_known_size(n, p.scores, 1);
     if (cfx_scope_failed(n->s))
-        return;
-    if (images < 1 || classes < 1 || classes > MAX_CLASSES / images) {
-        onnx_fail(
+        return CFX_NOTHING;
+    if (images < 1 || classes < 1 || classes > MAX_CLASSES / images)
+        return onnx_fail(
             n, CFX_EUNSUPPORTED,
             "it has %lld images of %lld classes; it takes 1 to %d together",
             (long long)images, (long long)classes, MAX_CLASSES);
-        return;
-    }
     size_t count = (size_t)(images * classes);
     cfx_value *row = onnx_alloc(n->s, count, sizeof(*row));
     for (size_t i = 0; row && i < count && !cfx_scope_failed(n->s); i++)
         row[i] = class_rows(n, &p, (int64_t)i / classes, (int64_t)i % classes);
-    if (row)
-        n->out[0] = count == 1 ? row[0]
-                               : cfx_cat(n->s, onnx_arg(n->s, count, row));
+    return row ? count == 1 ? row[0]
+                            : cfx_cat(n->s, onnx_arg(n->s, count, row))
+               : CFX_NOTHING;
 }
 
 /* ---- RoiAlign ---- */
 
-void onnx_import_roi_align(onnx_node *n)
+cfx_value onnx_import_roi_align(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), rois = onnx_tensor(n, 1);
@@ -136,18 +130,16 @@ void onnx_import_roi_align(onnx_node *n)
                                 "half_pixel", otherwise);
     int64_t samples = onnx_attr_int(n, "sampling_ratio", 0);
 
-    if (!onnx_attr_is(n, "mode", "avg", "avg")) {
-        onnx_fail(
+    if (!onnx_attr_is(n, "mode", "avg", "avg"))
+        return onnx_fail(
             n, CFX_EUNSUPPORTED,
             "it takes maxima of samples, for which torch has no operator");
-        return;
-    }
     image = cfx_to(s, cfx_unsqueeze(s, image, cfx_int(1)),
                    cfx_value_of_dtype(onnx_type_of(n, rois)));
     both[0] = image;
     both[1] = rois;
     rois = cfx_cat(s, onnx_arg(s, 2, both), .dim = cfx_int(1));
-    n->out[0] = cfx_roi_align(
+    return cfx_roi_align(
         s, x, rois, cfx_float(onnx_attr_float(n, "spatial_scale", 1)),
         cfx_int(onnx_attr_int(n, "output_height", 1)),
         cfx_int(onnx_attr_int(n, "output_width", 1)),

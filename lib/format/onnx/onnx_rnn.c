@@ -108,9 +108,9 @@ static cfx_value state(onnx_node *n, size_t i, const setup *p)
         return p->batch_first ? cfx_transpose(n->s, onnx_tensor(n, i),
                                               cfx_int(0), cfx_int(1))
                               : onnx_tensor(n, i);
-    cfx_value shape[] = {cfx_int(p->directions), onnx_size(n->s, p->x, 1),
-                         cfx_int(p->hidden)};
-    return cfx_zeros(n->s, onnx_arg(n->s, 3, shape),
+    return cfx_zeros(n->s,
+                     cfx_list(n->s, cfx_int(p->directions),
+                              onnx_size(n->s, p->x, 1), cfx_int(p->hidden)),
                      .dtype = cfx_value_of_dtype(onnx_type_of(n, p->x)));
 }
 
@@ -145,7 +145,7 @@ static bool set_up(onnx_node *n, const onnx_cell *c, const char *const *usual,
 }
 
 /* torch's [time, batch, directions * hidden] as ONNX has it. */
-static void give_output(onnx_node *n, const setup *p, cfx_value y)
+static cfx_value output(onnx_node *n, const setup *p, cfx_value y)
 {
     static const int64_t by_time[] = {0, 2, 1, 3}, by_batch[] = {1, 0, 2, 3};
     cfx_value shape[] = {onnx_size(n->s, p->x, 0), onnx_size(n->s, p->x, 1),
@@ -154,21 +154,22 @@ static void give_output(onnx_node *n, const setup *p, cfx_value y)
     if (p->reverse && !p->steps)
         y = flip_time(n, y);
     y = cfx_reshape(n->s, y, onnx_arg(n->s, 4, shape));
-    n->out[0] = cfx_permute(
+    return cfx_permute(
         n->s, y, onnx_int_arg(n->s, 4, p->batch_first ? by_batch : by_time));
 }
 
-static void give_state(onnx_node *n, const setup *p, size_t i, cfx_value h)
+static cfx_value last_state(onnx_node *n, const setup *p, cfx_value h)
 {
-    n->out[i] = p->batch_first ? cfx_transpose(n->s, h, cfx_int(0), cfx_int(1))
-                               : h;
+    return p->batch_first ? cfx_transpose(n->s, h, cfx_int(0), cfx_int(1)) : h;
 }
 
-static void results(onnx_node *n, const setup *p, cfx_value all)
+static cfx_value results(onnx_node *n, const setup *p, cfx_value all)
 {
-    give_output(n, p, cfx_nth(n->s, all, 0));
+    cfx_value y = output(n, p, cfx_nth(n->s, all, 0));
+
     for (size_t i = 1; i < n->nout; i++)
-        give_state(n, p, i, cfx_nth(n->s, all, (int64_t)i));
+        n->out[i] = last_state(n, p, cfx_nth(n->s, all, (int64_t)i));
+    return y;
 }
 
 /* ---- Steps ---- */
@@ -222,7 +223,7 @@ static cfx_value activation(onnx_node *n, const direction *d, size_t k,
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
         if (own ? is_text(a, at, known[i].name)
                 : !strcmp(known[i].name, usual))
-            return cfx_call_function(s, known[i].target, CFX_ARGS(x));
+            return CFX_CALL(s, known[i].target, x);
     if (is_text(a, at, "HardSigmoid"))
         return cfx_clamp(
             s, cfx_add(s, cfx_mul(s, x, cfx_float(0.2)), cfx_float(0.5)),
@@ -343,8 +344,8 @@ static cfx_value masked_step(onnx_node *n, direction *d, step_fn *step,
     return y;
 }
 
-static void unroll(onnx_node *n, const setup *p, const onnx_cell *kind,
-                   step_fn *step)
+static cfx_value unroll(onnx_node *n, const setup *p, const onnx_cell *kind,
+                        step_fn *step)
 {
     cfx_scope *s = n->s;
     cfx_value h = state(n, 5, p), c = {0}, y[2], last[2], cells[2];
@@ -370,68 +371,64 @@ static void unroll(onnx_node *n, const setup *p, const onnx_cell *kind,
         cells[k] = d.c;
     }
     if (cfx_scope_failed(s))
-        return;
-    give_output(n, p,
-                count == 1
-                    ? y[0]
-                    : cfx_cat(s, onnx_arg(s, count, y), .dim = cfx_int(-1)));
+        return CFX_NOTHING;
+    if (count > 1)
+        y[0] = cfx_cat(s, onnx_arg(s, count, y), .dim = cfx_int(-1));
+    y[0] = output(n, p, y[0]);
     if (n->nout > 1)
-        give_state(n, p, 1, cfx_stack(s, onnx_arg(s, count, last)));
+        n->out[1] = last_state(n, p, cfx_stack(s, onnx_arg(s, count, last)));
     if (n->nout > 2)
-        give_state(n, p, 2, cfx_stack(s, onnx_arg(s, count, cells)));
+        n->out[2] = last_state(n, p, cfx_stack(s, onnx_arg(s, count, cells)));
+    return y[0];
 }
 
 /* ---- Rules ---- */
 
-void onnx_import_lstm(onnx_node *n)
+cfx_value onnx_import_lstm(onnx_node *n)
 {
     static const char *const usual[] = {"Sigmoid", "Tanh", "Tanh"};
     cfx_value no = cfx_bool(false), one = cfx_int(1);
     setup p;
 
     if (!set_up(n, &onnx_lstm_cell, usual, 3, &p))
-        return;
-    if (p.steps) {
-        unroll(n, &p, &onnx_lstm_cell, lstm_step);
-        return;
-    }
-    cfx_value hx[] = {state(n, 5, &p), state(n, 6, &p)};
-    results(n, &p,
-            cfx_lstm(n->s, p.x, onnx_arg(n->s, 2, hx), p.params,
-                     cfx_bool(onnx_has(n, 3)), one, cfx_float(0), no,
-                     cfx_bool(p.directions == 2), no));
+        return CFX_NOTHING;
+    if (p.steps)
+        return unroll(n, &p, &onnx_lstm_cell, lstm_step);
+    return results(
+        n, &p,
+        cfx_lstm(n->s, p.x, cfx_list(n->s, state(n, 5, &p), state(n, 6, &p)),
+                 p.params, cfx_bool(onnx_has(n, 3)), one, cfx_float(0), no,
+                 cfx_bool(p.directions == 2), no));
 }
 
-void onnx_import_gru(onnx_node *n)
+cfx_value onnx_import_gru(onnx_node *n)
 {
     static const char *const usual[] = {"Sigmoid", "Tanh"};
     cfx_value no = cfx_bool(false), one = cfx_int(1);
     setup p;
 
     if (!set_up(n, &onnx_gru_cell, usual, 2, &p))
-        return;
+        return CFX_NOTHING;
     if (p.steps)
-        unroll(n, &p, &onnx_gru_cell, gru_step);
-    else
-        results(n, &p,
-                cfx_gru(n->s, p.x, state(n, 5, &p), p.params,
-                        cfx_bool(onnx_has(n, 3)), one, cfx_float(0), no,
-                        cfx_bool(p.directions == 2), no));
+        return unroll(n, &p, &onnx_gru_cell, gru_step);
+    return results(n, &p,
+                   cfx_gru(n->s, p.x, state(n, 5, &p), p.params,
+                           cfx_bool(onnx_has(n, 3)), one, cfx_float(0), no,
+                           cfx_bool(p.directions == 2), no));
 }
 
-void onnx_import_rnn(onnx_node *n)
+cfx_value onnx_import_rnn(onnx_node *n)
 {
     static const char *const usual[] = {"Tanh"};
     cfx_value no = cfx_bool(false), one = cfx_int(1);
     setup p;
 
     if (!set_up(n, &onnx_rnn_cell, usual, 1, &p))
-        return;
+        return CFX_NOTHING;
     if (p.steps)
-        unroll(n, &p, &onnx_rnn_cell, rnn_step);
-    else
-        results(n, &p,
-                cfx_rnn_tanh(n->s, p.x, state(n, 5, &p), p.params,
-                             cfx_bool(onnx_has(n, 3)), one, cfx_float(0), no,
-                             cfx_bool(p.directions == 2), no));
+        return unroll(n, &p, &onnx_rnn_cell, rnn_step);
+    return results(n, &p,
+                   cfx_rnn_tanh(n->s, p.x, state(n, 5, &p), p.params,
+                                cfx_bool(onnx_has(n, 3)), one, cfx_float(0),
+                                no, cfx_bool(p.directions == 2), no));
 }

@@ -22,18 +22,18 @@ static int64_t clamp_axis(int64_t v, int rank)
     return v < 0 ? 0 : v > rank ? rank : v;
 }
 
-void onnx_import_shape(onnx_node *n)
+cfx_value onnx_import_shape(onnx_node *n)
 {
     cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
     if (rank < 0)
-        return;
+        return CFX_NOTHING;
     int64_t start = clamp_axis(onnx_attr_int(n, "start", 0), rank);
     int64_t end = clamp_axis(onnx_attr_int(n, "end", rank), rank);
     cfx_value *v = shape_items(n, x, rank);
-    if (v)
-        n->out[0] = onnx_tuple(n->s, end > start ? (size_t)(end - start) : 0,
-                               v + (end > start ? start : 0));
+    return v ? onnx_tuple(n->s, end > start ? (size_t)(end - start) : 0,
+                          v + (end > start ? start : 0))
+             : CFX_NOTHING;
 }
 
 static cfx_value product(cfx_scope *s, const cfx_value *v, size_t count)
@@ -45,20 +45,19 @@ static cfx_value product(cfx_scope *s, const cfx_value *v, size_t count)
     return all;
 }
 
-void onnx_import_size(onnx_node *n)
+cfx_value onnx_import_size(onnx_node *n)
 {
     cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
     cfx_value *v = rank < 0 ? NULL : shape_items(n, x, rank);
 
-    if (v)
-        n->out[0] = product(n->s, v, (size_t)rank);
+    return v ? product(n->s, v, (size_t)rank) : CFX_NOTHING;
 }
 
 /* ---- Views ---- */
 
 /* 0 stands for the extent of the input, unless allowzero. */
-void onnx_import_reshape(onnx_node *n)
+cfx_value onnx_import_reshape(onnx_node *n)
 {
     bool zero = onnx_attr_int(n, "allowzero", 0);
     onnx_list shape;
@@ -67,54 +66,48 @@ void onnx_import_reshape(onnx_node *n)
     if (n->opset < 5) {
         const int64_t *attr;
         size_t count = onnx_attr_ints(n, "shape", &attr);
-        n->out[0] = cfx_reshape(n->s, onnx_tensor(n, 0),
-                                onnx_int_arg(n->s, count, attr));
-        return;
+        return cfx_reshape(n->s, onnx_tensor(n, 0),
+                           onnx_int_arg(n->s, count, attr));
     }
     cfx_value x = onnx_stored_tensor(n, 0);
     if (!onnx_sizes(n, 1, x, zero ? -2 : 0, false, &shape))
-        return;
+        return CFX_NOTHING;
     v = onnx_alloc(n->s, shape.n + 1, sizeof(*v));
     for (size_t i = 0; v && i < shape.n; i++) {
         v[i] = shape.item[i];
         if (!zero && v[i].kind == CFX_INT && v[i].u.i == 0) {
             if (onnx_axis(n, (int64_t)i, onnx_rank(n, x)) < 0 ||
                 cfx_scope_failed(n->s))
-                return;
+                return CFX_NOTHING;
             v[i] = onnx_size(n->s, x, (int)i);
         }
     }
-    if (v)
-        n->out[0] = cfx_reshape(n->s, x, onnx_arg(n->s, shape.n, v));
+    return v ? cfx_reshape(n->s, x, onnx_arg(n->s, shape.n, v)) : CFX_NOTHING;
 }
 
-void onnx_import_flatten(onnx_node *n)
+cfx_value onnx_import_flatten(onnx_node *n)
 {
     cfx_value x = onnx_stored_tensor(n, 0), shape[2];
     int rank = onnx_rank(n, x);
     int64_t axis = onnx_attr_int(n, "axis", 1);
 
     if (rank < 0)
-        return;
-    if (axis < -rank || axis > rank) {
-        onnx_fail(n, CFX_EINVAL, "there is no axis %lld of %d",
-                  (long long)axis, rank);
-        return;
-    }
+        return CFX_NOTHING;
+    if (axis < -rank || axis > rank)
+        return onnx_fail(n, CFX_EINVAL, "there is no axis %lld of %d",
+                         (long long)axis, rank);
     axis += axis < 0 ? rank : 0;
-    if (axis == 1 && rank > 1) {
-        n->out[0] = cfx_flatten(n->s, x, .start_dim = cfx_int(1));
-        return;
-    }
+    if (axis == 1 && rank > 1)
+        return cfx_flatten(n->s, x, .start_dim = cfx_int(1));
     cfx_value *v = shape_items(n, x, rank);
     if (!v)
-        return;
+        return CFX_NOTHING;
     shape[0] = product(n->s, v, (size_t)axis);
     shape[1] = product(n->s, v + axis, (size_t)(rank - axis));
-    n->out[0] = cfx_reshape(n->s, x, onnx_arg(n->s, 2, shape));
+    return cfx_reshape(n->s, x, onnx_arg(n->s, 2, shape));
 }
 
-void onnx_import_transpose(onnx_node *n)
+cfx_value onnx_import_transpose(onnx_node *n)
 {
     cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
@@ -124,11 +117,11 @@ void onnx_import_transpose(onnx_node *n)
 
     for (int i = 0; i < rank; i++)
         reversed[i] = rank - 1 - i;
-    if (rank >= 0)
-        n->out[0] = cfx_permute(n->s, x,
-                                onnx_int_arg(n->s,
-                                             count ? count : (size_t)rank,
-                                             count ? perm : reversed));
+    return rank >= 0
+               ? cfx_permute(n->s, x,
+                             onnx_int_arg(n->s, count ? count : (size_t)rank,
+                                          count ? perm : reversed))
+               : CFX_NOTHING;
 }
 
 static int compare_ints(const void *a, const void *b)
@@ -137,68 +130,58 @@ static int compare_ints(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The axes of Squeeze and Unsqueeze, sorted; false if they are not given. */
-static bool read_axes(onnx_node *n, int rank, size_t *count, int64_t **axes)
+static onnx_int_list read_axes(onnx_node *n)
 {
-    bool given;
+    return onnx_plain_ints(n, n->opset >= 13 ? 1 : ONNX_NO_INPUT, "axes");
+}
 
-    if (!onnx_plain_ints(n, n->opset >= 13 ? 1 : 64, "axes", count, axes,
-                         &given) ||
-        !given)
-        return false;
-    for (size_t i = 0; i < *count; i++)
-        (*axes)[i] = onnx_axis(n, (*axes)[i], rank);
-    qsort(*axes, *count, sizeof(**axes), compare_ints);
-    for (size_t i = 1; i < *count; i++)
-        if ((*axes)[i] == (*axes)[i - 1])
+/* The axes of Squeeze and Unsqueeze, from 0 and sorted; false after a failure. */
+static bool sort_axes(onnx_node *n, onnx_int_list *axes, int rank)
+{
+    for (size_t i = 0; i < axes->n; i++)
+        axes->item[i] = onnx_axis(n, axes->item[i], rank);
+    if (axes->n)
+        qsort(axes->item, axes->n, sizeof(*axes->item), compare_ints);
+    for (size_t i = 1; i < axes->n; i++)
+        if (axes->item[i] == axes->item[i - 1])
             onnx_fail(n, CFX_EINVAL, "the axis %lld is given twice",
-                      (long long)(*axes)[i]);
+                      (long long)axes->item[i]);
     return !cfx_scope_failed(n->s);
 }
 
-void onnx_import_unsqueeze(onnx_node *n)
+cfx_value onnx_import_unsqueeze(onnx_node *n)
 {
-    size_t count = 0;
-    int64_t *axes;
-    bool given;
-
-    if (!onnx_plain_ints(n, n->opset >= 13 ? 1 : 64, "axes", &count, &axes,
-                         &given))
-        return;
+    onnx_int_list axes = read_axes(n);
     cfx_value x = onnx_stored_tensor(n, 0);
-    int rank = onnx_rank(n, x);
-    if (rank < 0 || !read_axes(n, rank + (int)count, &count, &axes))
-        return;
-    for (size_t i = 0; i < count; i++)
-        x = cfx_unsqueeze(n->s, x, cfx_int(axes[i]));
-    n->out[0] = x;
+
+    if (!axes.given || !sort_axes(n, &axes, onnx_rank(n, x) + (int)axes.n))
+        return CFX_NOTHING;
+    for (size_t i = 0; i < axes.n; i++)
+        x = cfx_unsqueeze(n->s, x, cfx_int(axes.item[i]));
+    return x;
 }
 
-void onnx_import_squeeze(onnx_node *n)
+cfx_value onnx_import_squeeze(onnx_node *n)
 {
-    size_t count = 0;
-    int64_t *axes = NULL;
+    cfx_value x = onnx_stored_tensor(n, 0);
+    onnx_int_list axes = read_axes(n);
 
     onnx_ignore(n, "axes");
-    cfx_value x = onnx_stored_tensor(n, 0);
-    int rank = onnx_rank(n, x);
-    if (rank < 0)
-        return;
-    bool given = read_axes(n, rank, &count, &axes);
-    if (cfx_scope_failed(n->s))
-        return;
-    n->out[0] = !given ? cfx_squeeze(n->s, x)
-                       : cfx_squeeze(n->s, x, onnx_int_arg(n->s, count, axes));
+    if (!sort_axes(n, &axes, onnx_rank(n, x)))
+        return CFX_NOTHING;
+    return axes.given
+               ? cfx_squeeze(n->s, x, onnx_int_arg(n->s, axes.n, axes.item))
+               : cfx_squeeze(n->s, x);
 }
 
-void onnx_import_expand(onnx_node *n)
+cfx_value onnx_import_expand(onnx_node *n)
 {
     onnx_list shape;
     cfx_value x = onnx_stored_tensor(n, 0), *v;
     int rank = onnx_rank(n, x);
 
     if (rank < 0 || !onnx_sizes(n, 1, x, 1, true, &shape))
-        return;
+        return CFX_NOTHING;
     size_t count = shape.n > (size_t)rank ? shape.n : (size_t)rank;
     v = onnx_alloc(n->s, count + 1, sizeof(*v));
     /* Broadcasting goes both ways: 1 keeps the extent of the input. */
@@ -212,30 +195,30 @@ void onnx_import_expand(onnx_node *n)
                    ? onnx_size(n->s, x, (int)(i - (count - (size_t)rank)))
                    : want;
     }
-    if (v)
-        n->out[0] = cfx_expand(n->s, x, onnx_arg(n->s, count, v));
+    return v ? cfx_expand(n->s, x, onnx_arg(n->s, count, v)) : CFX_NOTHING;
 }
 
-void onnx_import_tile(onnx_node *n)
+cfx_value onnx_import_tile(onnx_node *n)
 {
     onnx_list repeats;
 
-    if (onnx_ints(n, 1, &repeats))
-        n->out[0] = cfx_tile(n->s, onnx_tensor(n, 0),
-                             onnx_arg(n->s, repeats.n, repeats.item));
+    return onnx_ints(n, 1, &repeats)
+               ? cfx_tile(n->s, onnx_tensor(n, 0),
+                          onnx_arg(n->s, repeats.n, repeats.item))
+               : CFX_NOTHING;
 }
 
 /* ---- Joins and splits ---- */
 
-void onnx_import_concat(onnx_node *n)
+cfx_value onnx_import_concat(onnx_node *n)
 {
     cfx_value *v, axis = cfx_int(onnx_attr_int(n, "axis", 1));
 
     v = onnx_alloc(n->s, n->nin + 1, sizeof(*v));
     for (size_t i = 0; v && i < n->nin; i++)
         v[i] = onnx_tensor(n, i);
-    if (v)
-        n->out[0] = cfx_cat(n->s, onnx_arg(n->s, n->nin, v), .dim = axis);
+    return v ? cfx_cat(n->s, onnx_arg(n->s, n->nin, v), .dim = axis)
+             : CFX_NOTHING;
 }
 
 /* The sizes of parts that are as equal as can be, all but the last. */
@@ -254,36 +237,30 @@ static bool equal_parts(onnx_node *n, cfx_value x, int axis, int64_t parts,
     return true;
 }
 
-void onnx_import_split(onnx_node *n)
+cfx_value onnx_import_split(onnx_node *n)
 {
     cfx_value x = onnx_stored_tensor(n, 0), *v;
-    int rank = onnx_rank(n, x);
-    int axis = rank < 0 ? 0 : onnx_axis(n, onnx_attr_int(n, "axis", 0), rank);
-    size_t count = 0;
-    int64_t *sizes;
-    bool given;
+    int axis = onnx_attr_axis(n, x, 0);
+    size_t count = n->nout;
 
     onnx_ignore(n, "num_outputs"); /* as many as there are */
-    if (rank < 0 || cfx_scope_failed(n->s) ||
-        !onnx_plain_ints(n, n->opset >= 13 || n->opset == 1 ? 1 : 64, "split",
-                         &count, &sizes, &given))
-        return;
-    if (!given)
-        count = n->nout;
-    if (count != n->nout) {
-        onnx_fail(n, CFX_EGRAPH, "it has %zu outputs for %zu parts", n->nout,
-                  count);
-        return;
-    }
+    onnx_int_list sizes = onnx_plain_ints(
+        n, n->opset >= 13 || n->opset == 1 ? 1 : ONNX_NO_INPUT, "split");
+    if (cfx_scope_failed(n->s))
+        return CFX_NOTHING;
+    if (sizes.given && sizes.n != count)
+        return onnx_fail(n, CFX_EGRAPH, "it has %zu outputs for %zu parts",
+                         count, sizes.n);
     v = onnx_alloc(n->s, count + 1, sizeof(*v));
-    if (!v || (!given && !equal_parts(n, x, axis, (int64_t)count, v)))
-        return;
-    for (size_t i = 0; given && i < count; i++)
-        v[i] = cfx_int(sizes[i]);
+    if (!v || (!sizes.given && !equal_parts(n, x, axis, (int64_t)count, v)))
+        return CFX_NOTHING;
+    for (size_t i = 0; i < sizes.n; i++)
+        v[i] = cfx_int(sizes.item[i]);
     cfx_value parts = cfx_split_with_sizes(n->s, x, onnx_arg(n->s, count, v),
                                            .dim = cfx_int(axis));
     for (size_t i = 0; i < count; i++)
         n->out[i] = cfx_nth(n->s, parts, (int64_t)i);
+    return n->out[0];
 }
 
 /* ---- Slices ---- */
@@ -318,9 +295,9 @@ static bool read_slice(onnx_node *n, slice_args *a)
     }
     if (a->start.n != a->end.n || (a->axes.n && a->axes.n != a->start.n) ||
         (a->step.n && a->step.n != a->start.n))
-        return onnx_fail(n, CFX_EINVAL,
-                         "its starts, ends, axes and steps differ in number"),
-               false;
+        return onnx_refuse(
+            n, CFX_EINVAL,
+            "its starts, ends, axes and steps differ in number");
     return !cfx_scope_failed(n->s);
 }
 
@@ -364,65 +341,61 @@ static cfx_value slice_axis(onnx_node *n, cfx_value x, int axis,
     return cfx_slice(n->s, x, cfx_int(axis), start, end, step);
 }
 
-void onnx_import_slice(onnx_node *n)
+cfx_value onnx_import_slice(onnx_node *n)
 {
     slice_args a;
 
     if (!read_slice(n, &a))
-        return;
+        return CFX_NOTHING;
     cfx_value x = onnx_stored_tensor(n, 0);
     int rank = onnx_rank(n, x);
     for (size_t i = 0; i < a.start.n && rank >= 0; i++) {
         cfx_value axis = a.axes.n ? a.axes.item[i] : cfx_int((int64_t)i);
-        if (axis.kind != CFX_INT) {
-            onnx_fail(n, CFX_EUNDECIDED,
-                      "its axes are not known when the model is read");
-            return;
-        }
+        if (axis.kind != CFX_INT)
+            return onnx_fail(n, CFX_EUNDECIDED,
+                             "its axes are not known when the model is read");
         int at = onnx_axis(n, axis.u.i, rank);
         if (cfx_scope_failed(n->s))
-            return;
+            return CFX_NOTHING;
         x = slice_axis(n, x, at, a.start.item[i], a.end.item[i],
                        a.step.n ? a.step.item[i] : cfx_int(1));
     }
-    n->out[0] = x;
+    return x;
 }
 
 /* ---- Rearranging ---- */
 
-static cfx_value reshape_to(onnx_node *n, cfx_value x, const cfx_value *shape,
-                            size_t count)
+/* Axes split into six parts, which are ordered and joined to the shape `to`. */
+static cfx_value rearranged(onnx_node *n, cfx_value x, cfx_value parts,
+                            const int64_t order[6], cfx_value to)
 {
-    return cfx_reshape(n->s, x, onnx_arg(n->s, count, shape));
+    x = cfx_permute(n->s, cfx_reshape(n->s, x, parts),
+                    onnx_int_arg(n->s, 6, order));
+    return cfx_reshape(n->s, x, to);
 }
 
-void onnx_import_depth_to_space(onnx_node *n)
+cfx_value onnx_import_depth_to_space(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
     int64_t b = onnx_attr_int(n, "blocksize", 0);
     static const int64_t order[] = {0, 3, 4, 1, 5, 2};
 
-    if (onnx_rank(n, x) != 4 || b < 1) {
-        onnx_fail(n, CFX_ESHAPE, "it takes 4 axes and a blocksize");
-        return;
-    }
-    if (onnx_attr_is(n, "mode", "CRD", "DCR")) {
-        n->out[0] = cfx_pixel_shuffle(n->s, x, cfx_int(b));
-        return;
-    }
+    if (onnx_rank(n, x) != 4 || b < 1)
+        return onnx_fail(n, CFX_ESHAPE, "it takes 4 axes and a blocksize");
+    if (onnx_attr_is(n, "mode", "CRD", "DCR"))
+        return cfx_pixel_shuffle(n->s, x, cfx_int(b));
     cfx_value *v = shape_items(n, x, 4);
     if (!v)
-        return;
+        return CFX_NOTHING;
     cfx_value c = cfx_int_floordiv(n->s, v[1], cfx_int(b * b));
-    cfx_value parts[] = {v[0], cfx_int(b), cfx_int(b), c, v[2], v[3]};
-    cfx_value whole[] = {v[0], c, cfx_int_mul(n->s, v[2], cfx_int(b)),
-                         cfx_int_mul(n->s, v[3], cfx_int(b))};
-    x = cfx_permute(n->s, reshape_to(n, x, parts, 6),
-                    onnx_int_arg(n->s, 6, order));
-    n->out[0] = reshape_to(n, x, whole, 4);
+    return rearranged(
+        n, x, cfx_list(n->s, v[0], cfx_int(b), cfx_int(b), c, v[2], v[3]),
+        order,
+        cfx_list(n->s, v[0], c, cfx_int_mul(n->s, v[2], cfx_int(b)),
+                 cfx_int_mul(n->s, v[3], cfx_int(b))));
 }
 
-void onnx_import_space_to_depth(onnx_node *n)
+cfx_value onnx_import_space_to_depth(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0),
               b = cfx_int(onnx_attr_int(n, "blocksize", 0));
@@ -430,36 +403,31 @@ void onnx_import_space_to_depth(onnx_node *n)
                          crd[] = {0, 1, 3, 5, 2, 4};
     bool columns = onnx_attr_is(n, "mode", "CRD", "DCR");
 
-    if (onnx_rank(n, x) != 4 || b.u.i < 1) {
-        onnx_fail(n, CFX_ESHAPE, "it takes 4 axes and a blocksize");
-        return;
-    }
+    if (onnx_rank(n, x) != 4 || b.u.i < 1)
+        return onnx_fail(n, CFX_ESHAPE, "it takes 4 axes and a blocksize");
     cfx_value *v = shape_items(n, x, 4);
     if (!v)
-        return;
+        return CFX_NOTHING;
     cfx_value h = cfx_int_floordiv(n->s, v[2], b);
     cfx_value w = cfx_int_floordiv(n->s, v[3], b);
-    cfx_value parts[] = {v[0], v[1], h, b, w, b};
-    cfx_value whole[] = {v[0], cfx_int_mul(n->s, v[1], cfx_int(b.u.i * b.u.i)),
-                         h, w};
-    x = cfx_permute(n->s, reshape_to(n, x, parts, 6),
-                    onnx_int_arg(n->s, 6, columns ? crd : dcr));
-    n->out[0] = reshape_to(n, x, whole, 4);
+    cfx_value c = cfx_int_mul(n->s, v[1], cfx_int(b.u.i * b.u.i));
+    return rearranged(n, x, cfx_list(n->s, v[0], v[1], h, b, w, b),
+                      columns ? crd : dcr, cfx_list(n->s, v[0], c, h, w));
 }
 
-void onnx_import_trilu(onnx_node *n)
+cfx_value onnx_import_trilu(onnx_node *n)
 {
     onnx_list k = {0};
     cfx_value diagonal = cfx_int(0), x = onnx_tensor(n, 0);
 
     if (onnx_has(n, 1)) {
         if (!onnx_ints(n, 1, &k) || k.n != 1)
-            return;
+            return CFX_NOTHING;
         diagonal = k.item[0];
     }
-    n->out[0] = onnx_attr_int(n, "upper", 1)
-                    ? cfx_triu(n->s, x, .diagonal = diagonal)
-                    : cfx_tril(n->s, x, .diagonal = diagonal);
+    return onnx_attr_int(n, "upper", 1)
+               ? cfx_triu(n->s, x, .diagonal = diagonal)
+               : cfx_tril(n->s, x, .diagonal = diagonal);
 }
 
 /* ---- Padding ---- */
@@ -468,24 +436,21 @@ void onnx_import_trilu(onnx_node *n)
 static bool read_pads(onnx_node *n, int rank, cfx_value *pads)
 {
     onnx_list given = {0};
-    size_t naxes = 0;
-    int64_t *axes = NULL;
-    bool some = false;
+    onnx_int_list axes = {0};
 
     if (n->opset < 11)
         given.item = int_values(n, "pads", &given.n);
     else if (!onnx_ints(n, 1, &given) ||
-             !onnx_plain_ints(n, 3, NULL, &naxes, &axes, &some))
+             !(axes = onnx_plain_ints(n, 3, NULL)).ok)
         return false;
-    size_t count = some ? naxes : (size_t)rank;
+    size_t count = axes.given ? axes.n : (size_t)rank;
     if (given.n != 2 * count || count > (size_t)rank)
-        return onnx_fail(n, CFX_EINVAL, "it has %zu pads for %zu axes",
-                         given.n, count),
-               false;
+        return onnx_refuse(n, CFX_EINVAL, "it has %zu pads for %zu axes",
+                           given.n, count);
     for (int i = 0; i < 2 * rank; i++)
         pads[i] = cfx_int(0);
     for (size_t i = 0; i < count; i++) {
-        int axis = onnx_axis(n, some ? axes[i] : (int64_t)i, rank);
+        int axis = onnx_axis(n, axes.given ? axes.item[i] : (int64_t)i, rank);
         pads[axis] = given.item[i];
         pads[axis + rank] = given.item[i + count];
     }
@@ -513,35 +478,30 @@ static cfx_value torch_pads(onnx_node *n, int rank, const cfx_value *pads,
 
 /* Pads that are negative cut off. Of an odd difference, the larger half is
  * behind. */
-void onnx_import_center_crop_pad(onnx_node *n)
+cfx_value onnx_import_center_crop_pad(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), pads[2 * CFX_MAX_RANK];
     int rank = onnx_rank(n, x), many;
     const int64_t *axes;
-    size_t naxes = onnx_attr_ints(n, "axes", &axes), count = 0;
-    int64_t *want;
-    bool given;
+    size_t naxes = onnx_attr_ints(n, "axes", &axes);
+    onnx_int_list want = onnx_plain_ints(n, 1, NULL);
 
-    if (rank < 0 || !onnx_plain_ints(n, 1, NULL, &count, &want, &given))
-        return;
-    if (count != (naxes ? naxes : (size_t)rank)) {
-        onnx_fail(n, CFX_ESHAPE, "its shape has %zu items", count);
-        return;
-    }
+    if (rank < 0 || !want.ok)
+        return CFX_NOTHING;
+    if (want.n != (naxes ? naxes : (size_t)rank))
+        return onnx_fail(n, CFX_ESHAPE, "its shape has %zu items", want.n);
     for (int i = 0; i < 2 * rank; i++)
         pads[i] = cfx_int(0);
-    for (size_t i = 0; i < count && !cfx_scope_failed(n->s); i++) {
+    for (size_t i = 0; i < want.n && !cfx_scope_failed(n->s); i++) {
         int axis = onnx_axis(n, naxes ? axes[i] : (int64_t)i, rank);
-        if (want[i] < 0) {
-            onnx_fail(n, CFX_ESHAPE, "its shape has a negative item");
-            return;
-        }
-        int64_t more = want[i] - onnx_known_size(n, x, axis);
+        if (want.item[i] < 0)
+            return onnx_fail(n, CFX_ESHAPE, "its shape has a negative item");
+        int64_t more = want.item[i] - onnx_known_size(n, x, axis);
         pads[axis] = cfx_int(more / 2);
         pads[axis + rank] = cfx_int(more - more / 2);
     }
     cfx_value list = torch_pads(n, rank, pads, &many);
-    n->out[0] = many ? cfx_pad(n->s, x, list) : x;
+    return many ? cfx_pad(n->s, x, list) : x;
 }
 
 /* reflect, edge and wrap, axis by axis, as indices of the axis. */
@@ -575,9 +535,9 @@ static cfx_value pad_by_index(onnx_node *n, cfx_value x, int axis,
 }
 
 /* reflect and edge of extents that are symbols: torch's own, which has them on
- * the last axes, and reflects no further than the other end. */
-static bool pad_by_torch(onnx_node *n, cfx_value x, int rank,
-                         const cfx_value *pads, const char *mode)
+ * the last axes, and reflects no further than the other end; else absent. */
+static cfx_value pad_by_torch(onnx_node *n, cfx_value x, int rank,
+                              const cfx_value *pads, const char *mode)
 {
     const cfx_tensor *t = onnx_meta_tensor(n, x);
     bool symbols = false;
@@ -588,13 +548,12 @@ static bool pad_by_torch(onnx_node *n, cfx_value x, int rank,
         symbols = symbols || !cfx_dim_is_int(t->shape[i]);
     if (!symbols || *mode == 'w' || count > 3 ||
         (rank != count + 1 && rank != count + 2))
-        return false;
+        return CFX_NOTHING;
     const char *name = *mode == 'e' ? "replicate" : mode;
-    n->out[0] = cfx_pad(n->s, x, list, .mode = cfx_str(n->s, name));
-    return true;
+    return cfx_pad(n->s, x, list, .mode = cfx_str(n->s, name));
 }
 
-void onnx_import_pad(onnx_node *n)
+cfx_value onnx_import_pad(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), pads[2 * CFX_MAX_RANK];
     int rank = onnx_rank(n, x), count;
@@ -603,24 +562,22 @@ void onnx_import_pad(onnx_node *n)
 
     if (rank < 0 || !read_pads(n, rank, pads) ||
         (n->opset >= 11 && onnx_has(n, 2) && !onnx_number(n, 2, &value)))
-        return;
+        return CFX_NOTHING;
     if (!strcmp(mode, "constant")) {
         cfx_value list = torch_pads(n, rank, pads, &count);
-        n->out[0] = !count ? x
-                           : cfx_pad(n->s, x, list,
-                                     .value = onnx_is_int(n, x)
-                                                  ? cfx_int((int64_t)value)
-                                                  : cfx_float(value));
-        return;
+        return !count ? x
+                      : cfx_pad(n->s, x, list,
+                                .value = onnx_is_int(n, x)
+                                             ? cfx_int((int64_t)value)
+                                             : cfx_float(value));
     }
-    if (pad_by_torch(n, x, rank, pads, mode))
-        return;
+    cfx_value y = pad_by_torch(n, x, rank, pads, mode);
+    if (y.kind)
+        return y;
     for (int i = 0; i < rank; i++) {
-        if (pads[i].kind != CFX_INT || pads[i + rank].kind != CFX_INT) {
-            onnx_fail(n, CFX_EUNDECIDED, "its pads are symbols");
-            return;
-        }
+        if (pads[i].kind != CFX_INT || pads[i + rank].kind != CFX_INT)
+            return onnx_fail(n, CFX_EUNDECIDED, "its pads are symbols");
         x = pad_by_index(n, x, i, pads[i].u.i, pads[i + rank].u.i, mode);
     }
-    n->out[0] = x;
+    return x;
 }

@@ -33,7 +33,7 @@ static double *new_tensor(onnx_node *n, int rank, const int64_t *shape,
 /* ---- Windows ---- */
 
 /* a - b cos(2 pi i / size) + c cos(4 pi i / size) */
-static void window(onnx_node *n, double a, double b, double c)
+static cfx_value window(onnx_node *n, double a, double b, double c)
 {
     int64_t code = onnx_attr_int(n, "output_datatype", 1), count;
     bool periodic = onnx_attr_int(n, "periodic", 1);
@@ -42,35 +42,34 @@ static void window(onnx_node *n, double a, double b, double c)
     cfx_value v;
 
     if (!onnx_ints(n, 0, &size))
-        return;
+        return CFX_NOTHING;
     if (size.n != 1 || size.item[0].kind != CFX_INT || size.item[0].u.i < 0 ||
-        size.item[0].u.i > MAX_WINDOW || !onnx_dtype(&type, code)) {
-        onnx_fail(n, CFX_EUNDECIDED,
-                  "its size is not a number up to %d, or its type is %s",
-                  MAX_WINDOW, onnx_type_name(code));
-        return;
-    }
+        size.item[0].u.i > MAX_WINDOW || !onnx_dtype(&type, code))
+        return onnx_fail(
+            n, CFX_EUNDECIDED,
+            "its size is not a number up to %d, or its type is %s", MAX_WINDOW,
+            onnx_type_name(code));
     count = size.item[0].u.i;
     double *to = new_tensor(n, 1, &count, &v);
     double turn = 2 * pi / (double)(periodic ? count : count - 1);
     for (int64_t i = 0; to && i < count; i++)
         to[i] = a - b * cos(turn * (double)i) + c * cos(2 * turn * (double)i);
-    n->out[0] = cfx_to(n->s, v, cfx_value_of_dtype(type));
+    return cfx_to(n->s, v, cfx_value_of_dtype(type));
 }
 
-void onnx_import_hann_window(onnx_node *n)
+cfx_value onnx_import_hann_window(onnx_node *n)
 {
-    window(n, 0.5, 0.5, 0);
+    return window(n, 0.5, 0.5, 0);
 }
 
-void onnx_import_hamming_window(onnx_node *n)
+cfx_value onnx_import_hamming_window(onnx_node *n)
 {
-    window(n, 25 / 46.0, 21 / 46.0, 0);
+    return window(n, 25 / 46.0, 21 / 46.0, 0);
 }
 
-void onnx_import_blackman_window(onnx_node *n)
+cfx_value onnx_import_blackman_window(onnx_node *n)
 {
-    window(n, 0.42, 0.5, 0.08);
+    return window(n, 0.42, 0.5, 0.08);
 }
 
 /* ---- Mel filters ---- */
@@ -97,7 +96,7 @@ static double mel_bin(double k, const double edge[2], double filters,
     return floor((length + 1) * 700 * (pow(10, mel) - 1) / rate);
 }
 
-void onnx_import_mel_weight_matrix(onnx_node *n)
+cfx_value onnx_import_mel_weight_matrix(onnx_node *n)
 {
     int64_t code = onnx_attr_int(n, "output_datatype", 1);
     double filters, length, rate, edge[2];
@@ -107,15 +106,14 @@ void onnx_import_mel_weight_matrix(onnx_node *n)
     if (!onnx_number(n, 0, &filters) || !onnx_number(n, 1, &length) ||
         !onnx_number(n, 2, &rate) || !onnx_number(n, 3, &edge[0]) ||
         !onnx_number(n, 4, &edge[1]))
-        return;
+        return CFX_NOTHING;
     if (!(filters >= 0 && filters <= MAX_MEL && length >= 0 &&
           length <= MAX_MEL && rate > 0) ||
-        !onnx_dtype(&type, code)) {
-        onnx_fail(n, CFX_EUNSUPPORTED,
-                  "its sizes are not numbers up to %d, or its type is %s",
-                  MAX_MEL, onnx_type_name(code));
-        return;
-    }
+        !onnx_dtype(&type, code))
+        return onnx_fail(
+            n, CFX_EUNSUPPORTED,
+            "its sizes are not numbers up to %d, or its type is %s", MAX_MEL,
+            onnx_type_name(code));
     int64_t columns = (int64_t)filters, rows = (int64_t)length / 2 + 1;
     double *to = new_tensor(n, 2, (int64_t[]){rows, columns}, &v);
     for (int64_t k = 0; to && k < columns; k++) {
@@ -125,7 +123,7 @@ void onnx_import_mel_weight_matrix(onnx_node *n)
         for (int64_t i = 0; i < rows; i++)
             to[i * columns + k] = triangle(at[0], at[1], at[2], (double)i);
     }
-    n->out[0] = cfx_to(n->s, v, cfx_value_of_dtype(type));
+    return cfx_to(n->s, v, cfx_value_of_dtype(type));
 }
 
 /* ---- Transforms ---- */
@@ -203,10 +201,9 @@ static bool take_parts(onnx_node *n, transform *t, cfx_value x)
     int64_t parts = rank < 2 ? 0 : onnx_known_size(n, x, rank - 1);
 
     if (parts != 1 && parts != 2)
-        return onnx_fail(
-                   n, CFX_ESHAPE,
-                   "the last axis of its input has neither 1 nor 2 items"),
-               false;
+        return onnx_refuse(
+            n, CFX_ESHAPE,
+            "the last axis of its input has neither 1 nor 2 items");
     t->type = onnx_type_of(n, x);
     if (t->type != CFX_F64)
         x = cfx_to(n->s, x, cfx_value_of_dtype(CFX_F64));
@@ -228,22 +225,16 @@ static bool check_length(onnx_node *n, int64_t length)
 /* A number of input i, which decides shapes; `otherwise` if it is left out. */
 static bool known_int(onnx_node *n, size_t i, int64_t otherwise, int64_t *out)
 {
-    size_t count = 0;
-    int64_t *v;
-    bool given;
+    onnx_int_list v = onnx_plain_ints(n, i, NULL);
 
-    *out = otherwise;
-    if (!onnx_plain_ints(n, i, NULL, &count, &v, &given))
-        return false;
-    if (given && count != 1)
-        return onnx_fail(n, CFX_EINVAL, "its input %zu is not one number", i),
-               false;
-    if (given)
-        *out = v[0];
-    return true;
+    if (v.given && v.ok && v.n != 1)
+        return onnx_refuse(n, CFX_EINVAL, "its input %zu is not one number",
+                           i);
+    *out = v.given && v.ok ? v.item[0] : otherwise;
+    return v.ok;
 }
 
-void onnx_import_dft(onnx_node *n)
+cfx_value onnx_import_dft(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0);
@@ -253,31 +244,29 @@ void onnx_import_dft(onnx_node *n)
     int64_t axis = n->opset < 20 ? onnx_attr_int(n, "axis", 1) : -2;
 
     if (rank < 2 || (n->opset >= 20 && !known_int(n, 2, -2, &axis)))
-        return;
+        return CFX_NOTHING;
     int at = onnx_axis(n, axis, rank);
     t.half = t.inverse && onesided;
     int64_t size = onnx_known_size(n, x, at);
     int64_t usual = t.half && size <= MAX_LENGTH ? 2 * (size - 1) : size;
     if (!known_int(n, 1, usual, &t.length) || !check_length(n, t.length) ||
         !take_parts(n, &t, x))
-        return;
-    if (at == rank - 1 || (t.half && !t.im.kind)) {
-        onnx_fail(
+        return CFX_NOTHING;
+    if (at == rank - 1 || (t.half && !t.im.kind))
+        return onnx_fail(
             n, CFX_EINVAL,
             "its axis is that of pairs, or a spectrum has no imaginary part");
-        return;
-    }
     t.in = t.half ? t.length / 2 + 1 : t.length;
     t.out = onesided && !t.inverse ? t.length / 2 + 1 : t.length;
     cfx_value from = cfx_int(at), last = cfx_int(-1);
     t.re = cfx_transpose(s, t.re, from, last);
     if (t.im.kind)
         t.im = cfx_transpose(s, t.im, from, last);
-    n->out[0] = cfx_transpose(s, apply(n, &t), from, cfx_int(-2));
+    return cfx_transpose(s, apply(n, &t), from, cfx_int(-2));
 }
 
 /* Frames of the signal [batch, length, 1 or 2], times the window. */
-void onnx_import_stft(onnx_node *n)
+cfx_value onnx_import_stft(onnx_node *n)
 {
     cfx_scope *s = n->s;
     cfx_value x = onnx_tensor(n, 0), window = onnx_optional(n, 2);
@@ -285,21 +274,17 @@ void onnx_import_stft(onnx_node *n)
     transform t = {0};
     int64_t step;
 
-    if (onnx_rank(n, x) != 3) {
-        onnx_fail(n, CFX_ESHAPE, "its signal has not 3 axes");
-        return;
-    }
+    if (onnx_rank(n, x) != 3)
+        return onnx_fail(n, CFX_ESHAPE, "its signal has not 3 axes");
     int64_t usual = window.kind ? onnx_known_size(n, window, 0) : 0;
     if (!known_int(n, 1, 0, &step) || !known_int(n, 3, usual, &t.length) ||
         !check_length(n, t.length) || !take_parts(n, &t, x))
-        return;
-    if (step < 1 || (window.kind && usual != t.length)) {
-        onnx_fail(
+        return CFX_NOTHING;
+    if (step < 1 || (window.kind && usual != t.length))
+        return onnx_fail(
             n, CFX_EINVAL,
             "its step is %lld, or its window is not as long as its frames",
             (long long)step);
-        return;
-    }
     cfx_value *part[] = {&t.re, &t.im};
     for (size_t i = 0; i < 2 && part[i]->kind; i++) {
         *part[i] = cfx_unfold_dim(s, *part[i], cfx_int(1), cfx_int(t.length),
@@ -309,5 +294,5 @@ void onnx_import_stft(onnx_node *n)
     }
     t.in = t.length;
     t.out = onesided ? t.length / 2 + 1 : t.length;
-    n->out[0] = apply(n, &t);
+    return apply(n, &t);
 }

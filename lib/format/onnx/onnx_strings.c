@@ -12,12 +12,12 @@
 
 #define TYPE(t) cfx_value_of_dtype(t)
 
-/* The result is strings. */
-static void give_texts(onnx_node *n, cfx_value v)
+/* A result of strings. */
+static cfx_value texts(onnx_node *n, cfx_value v)
 {
-    n->out[0] = v;
     if (v.kind == CFX_NODE)
         onnx_mark_type(n->s, v, ONNX_STRING);
+    return v;
 }
 
 /* A tensor of uint8 of the shape of strings or numbers; absent if that is not
@@ -65,14 +65,13 @@ static cfx_value shaped(onnx_node *n, cfx_value node, cfx_dtype type,
     return node;
 }
 
-void onnx_cast_to_texts(onnx_node *n)
+cfx_value onnx_cast_to_texts(onnx_node *n)
 {
-    if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0]))
-        n->out[0] = n->in[0];
-    else
-        give_texts(n, cfx_string_from_tensor(n->s, onnx_stored_tensor(n, 0)));
-    if (onnx_has(n, 0))
-        shaped(n, n->out[0], CFX_U8, n->in[0], n->in[0]);
+    cfx_value x = n->in[0];
+
+    if (!onnx_has(n, 0) || !onnx_is_texts(n->s, x))
+        x = texts(n, cfx_string_from_tensor(n->s, onnx_stored_tensor(n, 0)));
+    return onnx_has(n, 0) ? shaped(n, x, CFX_U8, n->in[0], n->in[0]) : x;
 }
 
 cfx_value onnx_cast_texts(onnx_node *n, cfx_dtype to)
@@ -89,27 +88,27 @@ cfx_value onnx_equal_texts(onnx_node *n)
     return shaped(n, cfx_string_equal(n->s, x, y), CFX_BOOL, x, y);
 }
 
-void onnx_import_string_concat(onnx_node *n)
+cfx_value onnx_import_string_concat(onnx_node *n)
 {
     cfx_value x = onnx_texts(n, 0), y = onnx_texts(n, 1);
 
-    give_texts(n, cfx_string_concat(n->s, x, y));
-    shaped(n, n->out[0], CFX_U8, x, y);
+    return shaped(n, texts(n, cfx_string_concat(n->s, x, y)), CFX_U8, x, y);
 }
 
-void onnx_import_string_split(onnx_node *n)
+cfx_value onnx_import_string_split(onnx_node *n)
 {
     cfx_value x = onnx_texts(n, 0), by = onnx_attr_str(n, "delimiter");
     const Onnx__AttributeProto *a = onnx_attr(n, "maxsplit");
     cfx_value most = a && a->has_i ? cfx_int(a->i) : CFX_NOTHING;
 
-    give_texts(n,
-               cfx_string_split(n->s, x, .delimiter = by, .maxsplit = most));
+    cfx_value y = texts(
+        n, cfx_string_split(n->s, x, .delimiter = by, .maxsplit = most));
     if (n->nout > 1)
         n->out[1] = shaped(n,
                            cfx_string_split_lengths(n->s, x, .delimiter = by,
                                                     .maxsplit = most),
                            CFX_I64, x, x);
+    return y;
 }
 
 /* Languages whose letters change case in a way of their own. */
@@ -125,26 +124,24 @@ static void check_locale(onnx_node *n)
                       locale);
 }
 
-void onnx_import_string_normalizer(onnx_node *n)
+cfx_value onnx_import_string_normalizer(onnx_node *n)
 {
     check_locale(n);
-    give_texts(n, cfx_string_normalize(
-                      n->s, onnx_texts(n, 0),
-                      .case_change = onnx_attr_str(n, "case_change_action"),
-                      .case_sensitive = cfx_bool(
-                          onnx_attr_int(n, "is_case_sensitive", 0) != 0),
-                      .stopwords = onnx_attr_texts(n, "stopwords")));
+    return texts(n, cfx_string_normalize(
+                        n->s, onnx_texts(n, 0),
+                        .case_change = onnx_attr_str(n, "case_change_action"),
+                        .case_sensitive = cfx_bool(
+                            onnx_attr_int(n, "is_case_sensitive", 0) != 0),
+                        .stopwords = onnx_attr_texts(n, "stopwords")));
 }
 
-void onnx_import_regex_full_match(onnx_node *n)
+cfx_value onnx_import_regex_full_match(onnx_node *n)
 {
     cfx_value x = onnx_texts(n, 0), pattern = onnx_attr_str(n, "pattern");
 
     if (pattern.kind == CFX_ABSENT)
-        onnx_fail(n, CFX_EGRAPH, "it has no pattern");
-    else
-        n->out[0] = shaped(n, cfx_string_full_match(n->s, x, pattern),
-                           CFX_BOOL, x, x);
+        return onnx_fail(n, CFX_EGRAPH, "it has no pattern");
+    return shaped(n, cfx_string_full_match(n->s, x, pattern), CFX_BOOL, x, x);
 }
 
 /* The places of strings among the keys, a list. */
@@ -190,8 +187,7 @@ static cfx_value number_places(onnx_node *n, cfx_value x, cfx_value keys)
     cfx_value is = cfx_eq(n->s, cfx_unsqueeze(n->s, x, last), keys);
     cfx_value none = cfx_logical_not(
         n->s, cfx_any(n->s, is, .dim = last, .keepdim = cfx_bool(true)));
-    cfx_value pair[] = {is, none};
-    is = cfx_cat(n->s, onnx_arg(n->s, 2, pair), .dim = last);
+    is = cfx_cat(n->s, cfx_list(n->s, is, none), .dim = last);
     return cfx_argmax(n->s, cfx_to(n->s, is, TYPE(CFX_U8)), .dim = last);
 }
 
@@ -212,7 +208,7 @@ static cfx_value default_label(onnx_node *n, cfx_dtype type)
     return cfx_reshape(n->s, v, onnx_int_arg(n->s, 1, one));
 }
 
-void onnx_import_label_encoder(onnx_node *n)
+cfx_value onnx_import_label_encoder(onnx_node *n)
 {
     static const char *const key_names[] = {"keys_int64s", "keys_floats",
                                             "keys_strings", "keys_tensor"};
@@ -223,19 +219,17 @@ void onnx_import_label_encoder(onnx_node *n)
 
     onnx_ignore(n, "default_string");
     if (cfx_scope_failed(n->s))
-        return;
-    if (values.kind != CFX_TENSOR) {
-        onnx_fail(n, CFX_EUNSUPPORTED, "its labels are strings");
-        return;
-    }
+        return CFX_NOTHING;
+    if (values.kind != CFX_TENSOR)
+        return onnx_fail(n, CFX_EUNSUPPORTED, "its labels are strings");
     if (keys.kind == CFX_TENSOR)
         place = number_places(n, onnx_tensor(n, 0), keys);
     else
         place = places(n, onnx_texts(n, 0), keys);
-    cfx_value pair[] = {values,
-                        default_label(n, (cfx_dtype)values.u.tensor->dtype)};
-    cfx_value table = cfx_cat(n->s, onnx_arg(n->s, 2, pair));
-    n->out[0] = cfx_index(n->s, table, onnx_arg(n->s, 1, &place));
+    cfx_value table = cfx_cat(
+        n->s, cfx_list(n->s, values,
+                       default_label(n, (cfx_dtype)values.u.tensor->dtype)));
+    return cfx_index(n->s, table, onnx_arg(n->s, 1, &place));
 }
 
 /* ---- n-grams ---- */
@@ -388,7 +382,7 @@ static cfx_value placed(onnx_node *n, cfx_value counts, int64_t first,
         onnx_int_tensor(n->s, 1, width, from));
 }
 
-void onnx_import_tf_idf_vectorizer(onnx_node *n)
+cfx_value onnx_import_tf_idf_vectorizer(onnx_node *n)
 {
     const Onnx__AttributeProto *w = onnx_attr(n, "weights");
     grams g = {.most_skips = onnx_attr_int(n, "max_skip_count", 0)};
@@ -398,10 +392,10 @@ void onnx_import_tf_idf_vectorizer(onnx_node *n)
     if (g.most_skips < 0 || g.most_skips >= ONNX_MAX_UNROLLED)
         onnx_fail(n, CFX_ELIMIT, "its n-grams are too far");
     if (cfx_scope_failed(n->s) || !read_tokens(n, &g))
-        return;
+        return CFX_NOTHING;
     cfx_value y = count_all(n, &g, &first, &last);
     if (cfx_scope_failed(n->s))
-        return;
+        return CFX_NOTHING;
     y = placed(n, y, first, last, &in_order);
     if (onnx_attr_is(n, "mode", "IDF", ""))
         y = cfx_gt(n->s, y, cfx_int(0));
@@ -412,5 +406,5 @@ void onnx_import_tf_idf_vectorizer(onnx_node *n)
     if (w && !onnx_attr_is(n, "mode", "TF", ""))
         y = cfx_mul(n->s, y,
                     onnx_float_tensor(n->s, 1, w->n_floats, w->floats));
-    n->out[0] = y;
+    return y;
 }

@@ -11,7 +11,7 @@
 #include "graph/graph_operators.h"
 
 typedef struct finder {
-    const Onnx__ModelProto *model;
+    const onnx_importer *im;
     Onnx__OperatorSetIdProto **opset; /* of the graph or function at hand */
     size_t nopsets;
     cfx_operators ops;
@@ -23,8 +23,8 @@ static cfx_status see_node(finder *f, const Onnx__NodeProto *p)
     const char *domain = onnx_domain(p->domain), *op = onnx_text(p->op_type);
     char full[128];
 
-    if (onnx_find_function(f->model, p) ||
-        onnx_find_rule(domain, op,
+    if (onnx_find_function(f->im->model, p) ||
+        onnx_find_rule(f->im, domain, op,
                        onnx_opset_of(f->opset, f->nopsets, domain)))
         return CFX_OK;
     snprintf(full, sizeof(full), "%.60s%s%.60s", domain, *domain ? "." : "",
@@ -52,7 +52,7 @@ static cfx_status see_nodes(finder *f, Onnx__NodeProto **node, size_t n,
 
 static cfx_status see_model(finder *f)
 {
-    const Onnx__ModelProto *m = f->model;
+    const Onnx__ModelProto *m = f->im->model;
 
     f->opset = m->opset_import;
     f->nopsets = m->n_opset_import;
@@ -76,11 +76,10 @@ static void try_rules(void *user, cfx_nearest *near,
         cfx_nearest_try(near, rule->name, strlen(rule->name));
 }
 
-void onnx_name_unknown(cfx_context *ctx, const Onnx__ModelProto *m,
-                       cfx_error *err)
+void onnx_name_unknown(const onnx_importer *im, cfx_error *err)
 {
-    finder f = {.model = m};
-    cfx_status st = cfx_operators__begin(&f.ops, ctx, NULL);
+    finder f = {.im = im};
+    cfx_status st = cfx_operators__begin(&f.ops, im->r.base.ctx, NULL);
 
     if (!st)
         st = see_model(&f);
