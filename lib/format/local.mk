@@ -124,7 +124,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/onnx_norm.c \
 	%reldir%/onnx/onnx_number_rules.c \
 	%reldir%/onnx/onnx_numbers.c \
-	%reldir%/onnx/onnx_numbers.h \
+	%reldir%/onnx/onnx_numbers.h %reldir%/onnx/onnx_pairs.def \
 	%reldir%/onnx/onnx.h \
 	%reldir%/onnx/onnx_pointwise.c \
 	%reldir%/onnx/onnx_recorder.c \

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Each patch beside this file adds one thing to cfx: an operator, a module type,
-# a pass, a command, a tensor format, a dtype. It applies to the tree by itself
-# and touches few files, tests apart. With all of them the tree builds, and what
-# they add works; results are PyTorch's.
+# a pass, a command, a tensor format, an operator of ONNX, a dtype. It applies to
+# the tree by itself and touches few files, tests apart. With all of them the tree
+# builds, and what they add works; results are PyTorch's.
 #
 #     check.sh SRCDIR [MAKE-ARGUMENT]...
 #     check.sh -n SRCDIR                   only whether they apply
@@ -84,6 +84,7 @@ module 4 a module type
 pass 4 a pass
 command 4 a command
 tensor_format 3 a tensor format
+onnx_operator 1 an operator of ONNX
 dtype 6 a dtype without arithmetic
 END
 [ "$failed" = 0 ] && ! $only_apply || finish
@@ -174,6 +175,16 @@ prints 'and read' '[0., 3., 1.]' run same.fx -i x=y.idx
 claim 'as MNIST has it' sh -c \
     'test "$(od -An -tx1 -N12 y.idx | tr -d " \n")" = 00000d020000000200000003'
 prints 'and is listed' 'the files of MNIST' run --help
+
+graph selu.fx <<'END'
+%x : [num_users=1] = placeholder[target=x]
+%y : [num_users=1] = call_function[target=torch.selu](args = (%x,), kwargs = {})
+return y
+END
+claim 'the operator of ONNX is written' \
+    ./cfx convert selu.fx selu.onnx -i 'x=f32[4]'
+claim 'by its name' grep -q Selu selu.onnx
+prints 'and computes the same' '0 of' diff selu.fx selu.onnx -i 'x=f32[4]'
 
 graph narrow.fx <<'END'
 %x : [num_users=1] = call_function[target=torch.tensor](args = ([0.1, 1.5, -15.5, 1000.0],), kwargs = {})

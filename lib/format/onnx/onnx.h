@@ -3,8 +3,8 @@
  *
  * decode.c and tensor.c read messages; recorder.c is the scope in which rules
  * call operators, which become nodes; import.c walks the nodes of a model and
- * calls the rule of each (rules.def); attr.c and ints.c are what rules are
- * written with.
+ * calls the rule of each (pairs.def, rules.def); attr.c and ints.c are what rules
+ * are written with.
  *
  * A value of ONNX is one of
  *
@@ -211,15 +211,30 @@ typedef cfx_value onnx_rule_fn(onnx_node *n);
 
 struct onnx_list;
 
-/* How an operator works on numbers of shapes: numbers.c. */
-typedef struct onnx_known onnx_known;
+enum { ONNX_MAX_INPUTS = 3, ONNX_PAIR_ATTRS = 2 };
+
+/* A row of onnx_pairs.def. */
+typedef struct onnx_pair {
+    const char *onnx;
+    const cfx_op *op; /* the first overload */
+    const char *inputs;
+    struct {
+        const char *name, *param; /* NULL after the last */
+        double usual;
+    } attr[ONNX_PAIR_ATTRS];
+    const char *target; /* NULL: the operator's first name */
+} onnx_pair;
+
+#define ONNX_ROW(name, op_, ...)                                              \
+    (&(const onnx_pair){                                                      \
+        .onnx = name, .op = &cfx_op__##op_, .inputs = __VA_ARGS__})
 
 typedef struct onnx_rule {
     const char *name, *domain;
     int since; /* the first version of the operator set that it is for */
     onnx_rule_fn *import;
-    const char *target; /* of rules that call one operator */
-    const onnx_known *known;
+    const char *target;    /* of rules that call one function */
+    const onnx_pair *pair; /* of onnx_import_pair */
 } onnx_rule;
 
 /* Functions within functions and graphs within graphs. */
@@ -260,14 +275,17 @@ CFX_INLINE const char *onnx_node_name(const Onnx__NodeProto *p)
  * all. */
 void onnx_name_unknown(const onnx_importer *im, cfx_error *err);
 
+/* Call the operator of the row. */
+onnx_rule_fn onnx_import_pair;
 #define ONNX_RULE(domain, name, since, fn, target)                            \
     onnx_rule_fn onnx_import_##fn;
-#define ONNX_KNOWN(domain, name, since, fn, target, known)                    \
-    onnx_rule_fn onnx_import_##fn;                                            \
-    extern const onnx_known onnx_known__##known;
 #include "format/onnx/onnx_rules.def"
-#undef ONNX_KNOWN
 #undef ONNX_RULE
+
+#define ONNX_PAIR(onnx, since, op, ...) extern const cfx_op cfx_op__##op;
+#define ONNX_IMPORTED ONNX_PAIR
+#define ONNX_WRITTEN ONNX_PAIR
+#include "format/onnx/onnx_pairs.def"
 
 /* ---- numbers.c ---- */
 

@@ -16,11 +16,12 @@ enum { MAX_NODES = 4 << 20 };
 static const onnx_rule rules[] = {
 #define ONNX_RULE(domain, name, since, fn, target)                            \
     {name, domain, since, onnx_import_##fn, target, NULL},
-#define ONNX_KNOWN(domain, name, since, fn, target, known)                    \
-    {name, domain, since, onnx_import_##fn, target, &onnx_known__##known},
 #include "format/onnx/onnx_rules.def"
-#undef ONNX_KNOWN
 #undef ONNX_RULE
+#define ONNX_PAIR(name, since, op, ...)                                       \
+    {name, "", since, onnx_import_pair, NULL, ONNX_ROW(name, op, __VA_ARGS__)},
+#define ONNX_IMPORTED ONNX_PAIR
+#include "format/onnx/onnx_pairs.def"
 };
 
 enum { NRULES = sizeof(rules) / sizeof(*rules) };

@@ -27,17 +27,17 @@ static cfx_value minus(onnx_node *n, cfx_value a, cfx_value b)
 
 static cfx_value larger(onnx_node *n, cfx_value a, cfx_value b)
 {
-    return cfx_call_function(n->s, "torch.sym_max", CFX_ARGS(a, b));
+    return CFX_CALL(n->s, "torch.sym_max", a, b);
 }
 
 static cfx_value smaller(onnx_node *n, cfx_value a, cfx_value b)
 {
-    return cfx_call_function(n->s, "torch.sym_min", CFX_ARGS(a, b));
+    return CFX_CALL(n->s, "torch.sym_min", a, b);
 }
 
 static cfx_value magnitude(onnx_node *n, cfx_value a)
 {
-    return cfx_call_function(n->s, "operator.abs", CFX_ARGS(a));
+    return CFX_CALL(n->s, "operator.abs", a);
 }
 
 static cfx_dim extent(onnx_node *n, cfx_value v)
@@ -163,7 +163,7 @@ static bool each_mod(onnx_node *n, const onnx_operands *x, onnx_fraction *out)
     if (cfx_dtype_is_float(x->type) || !is_at_least(n, b, 1) ||
         (fmod && !is_at_least(n, a, 0)))
         return false;
-    *out = onnx_whole(cfx_call_function(n->s, "operator.mod", CFX_ARGS(a, b)));
+    *out = onnx_whole(CFX_CALL(n->s, "operator.mod", a, b));
     return true;
 }
 
@@ -348,48 +348,64 @@ static bool each_clip(onnx_node *n, const onnx_operands *x, onnx_fraction *out)
 
 /* ---- The table ---- */
 
-#define EACH(name, result)                                                    \
-    const onnx_known onnx_known__##name = {.each = each_##name,               \
-                                           .type = result};
-#define ROUNDS(name, result)                                                  \
-    const onnx_known onnx_known__##name = {                                   \
-        .each = each_##name, .type = result, .rounds = true};
-#define PAIR(name, fn) const onnx_known onnx_known__##name = {.pair = fn};
-#define MOVES(name, inputs)                                                   \
-    const onnx_known onnx_known__##name = {.data = inputs};
-#define PROBES(name, fn, from, to)                                            \
-    const onnx_known onnx_known__##name = {                                   \
-        .pair = fn, .probes = true, .base = from, .changed = to};
+static const struct {
+    const char *op;
+    onnx_known how;
+} known[] = {
+    {"Add", {.pair = plus}},
+    {"Sum", {.pair = plus}},
+    {"Sub", {.pair = minus}},
+    {"Max", {.pair = larger}},
+    {"Min", {.pair = smaller}},
+    {"And", {.pair = smaller}},
+    {"Or", {.pair = larger}},
+    {"Mul", {.each = each_mul}},
+    {"Div", {.each = each_div}},
+    {"Mod", {.each = each_mod}},
+    {"Pow", {.each = each_pow}},
+    {"Neg", {.each = each_neg}},
+    {"Abs", {.each = each_abs}},
+    {"Sqrt", {.each = each_sqrt}},
+    {"Clip", {.each = each_clip}},
+    {"Floor", {.each = each_floor, .rounds = true}},
+    {"Ceil", {.each = each_ceil, .rounds = true}},
+    {"Cast", {.each = each_cast, .type = ONNX_CAST, .rounds = true}},
+    {"Greater", {.each = each_gt, .type = ONNX_BOOLEAN}},
+    {"GreaterOrEqual", {.each = each_ge, .type = ONNX_BOOLEAN}},
+    {"Less", {.each = each_lt, .type = ONNX_BOOLEAN}},
+    {"LessOrEqual", {.each = each_le, .type = ONNX_BOOLEAN}},
+    {"Equal", {.each = each_eq, .type = ONNX_BOOLEAN}},
+    {"Not", {.each = each_not, .type = ONNX_BOOLEAN}},
+    {"Where", {.each = each_where, .type = ONNX_OF_SECOND}},
+    {"Identity", {.data = 1}},
+    {"Reshape", {.data = 1}},
+    {"Flatten", {.data = 1}},
+    {"Transpose", {.data = 1}},
+    {"Unsqueeze", {.data = 1}},
+    {"Squeeze", {.data = 1}},
+    {"Expand", {.data = 1}},
+    {"Tile", {.data = 1}},
+    {"Split", {.data = 1}},
+    {"Slice", {.data = 1}},
+    {"Gather", {.data = 1}},
+    {"GatherElements", {.data = 1}},
+    {"GatherND", {.data = 1}},
+    {"Concat", {.data = 255}},
+    {"Scatter", {.data = 5}},
+    {"ScatterElements", {.data = 5}},
+    {"ScatterND", {.data = 5}},
+    {"ReduceSum", {.pair = plus, .probes = true, .changed = 1}},
+    {"CumSum", {.pair = plus, .probes = true, .changed = 1}},
+    {"ReduceMax", {.pair = larger, .probes = true, .changed = 1}},
+    {"ReduceMin", {.pair = smaller, .probes = true, .changed = -1}},
+    {"ReduceProd",
+     {.each = each_mul, .probes = true, .base = 1, .changed = 2}},
+};
 
-PAIR(add, plus)
-PAIR(sub, minus)
-PAIR(max, larger)
-PAIR(min, smaller)
-PAIR(and, smaller)
-PAIR(or, larger)
-EACH(mul, ONNX_SAME)
-EACH(div, ONNX_SAME)
-EACH(mod, ONNX_SAME)
-EACH(pow, ONNX_SAME)
-EACH(neg, ONNX_SAME)
-EACH(abs, ONNX_SAME)
-ROUNDS(floor, ONNX_SAME)
-ROUNDS(ceil, ONNX_SAME)
-EACH(sqrt, ONNX_SAME)
-EACH(clip, ONNX_SAME)
-ROUNDS(cast, ONNX_CAST)
-EACH(gt, ONNX_BOOLEAN)
-EACH(ge, ONNX_BOOLEAN)
-EACH(lt, ONNX_BOOLEAN)
-EACH(le, ONNX_BOOLEAN)
-EACH(eq, ONNX_BOOLEAN)
-EACH(not, ONNX_BOOLEAN)
-EACH(where, ONNX_OF_SECOND)
-MOVES(moves, 1)
-MOVES(moves_all, 255)
-MOVES(scatters, 5)
-PROBES(sums, plus, 0, 1)
-PROBES(largest, larger, 0, 1)
-PROBES(smallest, smaller, 0, -1)
-const onnx_known onnx_known__products = {
-    .each = each_mul, .probes = true, .base = 1, .changed = 2};
+const onnx_known *onnx_find_known(const char *op)
+{
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (!strcmp(known[i].op, op))
+            return &known[i].how;
+    return NULL;
+}

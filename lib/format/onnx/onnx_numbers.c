@@ -3,9 +3,8 @@
  *
  * The numbers of a small tensor are known if they are constants, or ints that
  * extents give: symbols, until the inputs are known. An operator on such
- * numbers gives numbers again, by the row of its rule (ONNX_KNOWN of
- * rules.def): number_rules.c computes them one by one. What has no such form is
- * computed as a tensor, by the rule.
+ * numbers gives numbers again, by its row in number_rules.c, which computes them
+ * one by one. What has no such form is computed as a tensor, by the rule.
  *
  * Operators that move elements, or add some of them, are not written anew: their
  * rules are called with places, or with ones, for the numbers.
@@ -450,8 +449,9 @@ static bool concerns(onnx_node *n)
 
 static bool evaluate(onnx_node *n, numbers *out)
 {
-    const onnx_known *how = n->rule->known;
-    bool ok = how && concerns(n) && (n->nout == 1 || how->data);
+    const onnx_known *how = concerns(n) ? onnx_find_known(n->rule->name)
+                                        : NULL;
+    bool ok = how && (n->nout == 1 || how->data);
 
     for (size_t k = 0; k < n->nout && ok; k++)
         ok = how->data     ? by_place(n, how, k, &out[k])

@@ -33,9 +33,9 @@ typedef bool onnx_each_fn(onnx_node *n, const onnx_operands *x,
 /* Combine two numerators with one divisor into the result's, with the same. */
 typedef cfx_value onnx_pair_fn(onnx_node *n, cfx_value a, cfx_value b);
 
-/* How an operator works on numbers: by one of `each`, `pair` and `data`; with
+/* How an operator works on the numbers of shapes: by one of `each`, `pair` and `data`; with
  * `base`, the numbers that it combines are found by changing each in turn. */
-struct onnx_known {
+typedef struct onnx_known {
     onnx_each_fn *each;
     onnx_pair_fn *pair;
     enum { ONNX_SAME, ONNX_BOOLEAN, ONNX_OF_SECOND, ONNX_CAST } type;
@@ -44,7 +44,10 @@ struct onnx_known {
     bool rounds;   /* it rounds quotients that floats have not exactly */
     bool probes;
     int64_t base, changed; /* what stands for the numbers of a probe */
-};
+} onnx_known;
+
+/* How an operator of ONNX does; NULL if it does not. */
+const onnx_known *onnx_find_known(const char *op);
 
 CFX_INLINE onnx_fraction onnx_whole(cfx_value v)
 {

@@ -9,17 +9,6 @@
 
 /* ---- Operators of one call ---- */
 
-cfx_value onnx_import_unary(onnx_node *n)
-{
-    return CFX_CALL(n->s, n->rule->target, onnx_tensor(n, 0));
-}
-
-static cfx_value call2(onnx_node *n, const char *target, cfx_value a,
-                       cfx_value b)
-{
-    return CFX_CALL(n->s, target, a, b);
-}
-
 /* Before operator set 7 an attribute asked for broadcasting, which, without an
  * axis, is that of today. With one, the second operand begins at that axis of
  * the first: it gets axes of one item behind its own. */
@@ -38,18 +27,29 @@ static void old_broadcast(onnx_node *n)
     n->in[1] = b;
 }
 
-cfx_value onnx_import_binary(onnx_node *n)
+cfx_value onnx_import_pair(onnx_node *n)
 {
-    old_broadcast(n);
-    n->uint64 = ONNX_BITS;
-    return call2(n, n->rule->target, onnx_tensor(n, 0), onnx_tensor(n, 1));
-}
+    const onnx_pair *p = n->rule->pair;
+    cfx_value in[ONNX_MAX_INPUTS], more[2 * ONNX_PAIR_ATTRS];
+    size_t nin = strlen(p->inputs), nmore = 0;
+    char name[128];
+    bool method;
 
-cfx_value onnx_import_compare(onnx_node *n)
-{
-    old_broadcast(n);
-    n->uint64 = ONNX_ORDER;
-    return call2(n, n->rule->target, onnx_tensor(n, 0), onnx_tensor(n, 1));
+    if (nin == 2)
+        old_broadcast(n);
+    n->uint64 = *p->inputs == 'c' ? ONNX_ORDER
+                : nin > 1         ? ONNX_BITS
+                                  : ONNX_NO_UINT64;
+    for (size_t i = 0; i < nin; i++)
+        in[i] = onnx_tensor(n, i);
+    for (; nmore < ONNX_PAIR_ATTRS && p->attr[nmore].name; nmore++) {
+        more[2 * nmore] = cfx_str(n->s, p->attr[nmore].param);
+        more[2 * nmore + 1] = cfx_float(
+            onnx_attr_float(n, p->attr[nmore].name, p->attr[nmore].usual));
+    }
+    cfx_op_call_name(p->op, false, &method, name, sizeof(name));
+    return cfx_call_function(n->s, p->target ? p->target : name,
+                             (cfx_args){in, nin, more, nmore});
 }
 
 cfx_value onnx_import_identity(onnx_node *n)
@@ -67,7 +67,7 @@ cfx_value onnx_import_div(onnx_node *n)
     return n->widened == CFX_U64 ? onnx_uint64_div(n, a, b)
            : onnx_is_int(n, a)
                ? cfx_div(n->s, a, b, .rounding_mode = cfx_str(n->s, "trunc"))
-               : call2(n, "torch.div", a, b);
+               : cfx_div(n->s, a, b);
 }
 
 cfx_value onnx_import_mod(onnx_node *n)
@@ -78,7 +78,7 @@ cfx_value onnx_import_mod(onnx_node *n)
     cfx_value a = onnx_tensor(n, 0), b = onnx_tensor(n, 1);
     return n->widened == CFX_U64
                ? onnx_uint64_mod(n, a, b)
-               : call2(n, fmod ? "torch.fmod" : "torch.remainder", a, b);
+               : CFX_CALL(n->s, fmod ? "torch.fmod" : "torch.remainder", a, b);
 }
 
 /* The result has the type of the base. */
@@ -101,7 +101,7 @@ cfx_value onnx_import_pow(onnx_node *n)
         onnx_number(n, 1, &number))
         b = number == (double)(int64_t)number ? cfx_int((int64_t)number)
                                               : cfx_float(number);
-    cfx_value y = call2(n, "torch.pow", a, b);
+    cfx_value y = cfx_pow(n->s, a, b);
     return differ ? onnx_in_type(n, y, type) : y;
 }
 
@@ -110,7 +110,7 @@ static cfx_value fold_inputs(onnx_node *n, const char *target)
     cfx_value v = onnx_tensor(n, 0);
 
     for (size_t i = 1; i < n->nin; i++)
-        v = call2(n, target, v, onnx_tensor(n, i));
+        v = CFX_CALL(n->s, target, v, onnx_tensor(n, i));
     return v;
 }
 
@@ -124,8 +124,7 @@ cfx_value onnx_import_mean(onnx_node *n)
 {
     cfx_value sum = fold_inputs(n, "torch.add");
 
-    return n->nin > 1 ? call2(n, "torch.div", sum, cfx_int((int64_t)n->nin))
-                      : sum;
+    return n->nin > 1 ? cfx_div(n->s, sum, cfx_int((int64_t)n->nin)) : sum;
 }
 
 cfx_value onnx_import_bit_shift(onnx_node *n)
@@ -145,14 +144,9 @@ cfx_value onnx_import_equal(onnx_node *n)
 {
     if (onnx_has(n, 0) && onnx_is_texts(n->s, n->in[0]))
         return onnx_equal_texts(n);
-    return onnx_import_binary(n);
-}
-
-cfx_value onnx_import_where(onnx_node *n)
-{
+    old_broadcast(n);
     n->uint64 = ONNX_BITS;
-    return cfx_where(n->s, onnx_tensor(n, 0), onnx_tensor(n, 1),
-                     onnx_tensor(n, 2));
+    return cfx_eq(n->s, onnx_tensor(n, 0), onnx_tensor(n, 1));
 }
 
 static cfx_value number_of(onnx_node *n, bool is_int, double v)
@@ -205,39 +199,6 @@ cfx_value onnx_import_is_inf(onnx_node *n)
 
 /* ---- Activations ---- */
 
-static cfx_value number(double v)
-{
-    return cfx_float(v);
-}
-
-cfx_value onnx_import_leaky_relu(onnx_node *n)
-{
-    return cfx_leaky_relu(
-        n->s, onnx_tensor(n, 0),
-        .negative_slope = number(onnx_attr_float(n, "alpha", 0.01)));
-}
-
-cfx_value onnx_import_elu(onnx_node *n)
-{
-    return cfx_elu(n->s, onnx_tensor(n, 0),
-                   .alpha = number(onnx_attr_float(n, "alpha", 1)));
-}
-
-cfx_value onnx_import_selu(onnx_node *n)
-{
-    double alpha = onnx_attr_float(n, "alpha", 1.67326319217681884765625);
-    double gamma = onnx_attr_float(n, "gamma", 1.05070102214813232421875);
-
-    return cfx_elu(n->s, onnx_tensor(n, 0), .alpha = number(alpha),
-                   .scale = number(gamma));
-}
-
-cfx_value onnx_import_celu(onnx_node *n)
-{
-    return cfx_celu(n->s, onnx_tensor(n, 0),
-                    .alpha = number(onnx_attr_float(n, "alpha", 1)));
-}
-
 cfx_value onnx_import_hard_sigmoid(onnx_node *n)
 {
     double alpha = onnx_attr_float(n, "alpha", 0.2);
@@ -246,7 +207,7 @@ cfx_value onnx_import_hard_sigmoid(onnx_node *n)
 
     if ((float)alpha == 1 / 6.0f && beta == 0.5)
         return cfx_hardsigmoid(n->s, x);
-    x = cfx_add(n->s, cfx_mul(n->s, x, number(alpha)), number(beta));
+    x = cfx_add(n->s, cfx_mul(n->s, x, cfx_float(alpha)), cfx_float(beta));
     return cfx_clamp(n->s, x, .min = cfx_float(0), .max = cfx_float(1));
 }
 
@@ -262,10 +223,10 @@ cfx_value onnx_import_swish(onnx_node *n)
     double alpha = onnx_attr_float(n, "alpha", 1);
     cfx_value x = onnx_tensor(n, 0);
 
-    return alpha == 1
-               ? cfx_silu(n->s, x)
-               : cfx_mul(n->s, x,
-                         cfx_sigmoid(n->s, cfx_mul(n->s, x, number(alpha))));
+    return alpha == 1 ? cfx_silu(n->s, x)
+                      : cfx_mul(n->s, x,
+                                cfx_sigmoid(
+                                    n->s, cfx_mul(n->s, x, cfx_float(alpha))));
 }
 
 cfx_value onnx_import_swi_glu(onnx_node *n)
@@ -276,7 +237,8 @@ cfx_value onnx_import_swi_glu(onnx_node *n)
 cfx_value onnx_import_thresholded_relu(onnx_node *n)
 {
     return cfx_threshold(n->s, onnx_tensor(n, 0),
-                         number(onnx_attr_float(n, "alpha", 1)), cfx_int(0));
+                         cfx_float(onnx_attr_float(n, "alpha", 1)),
+                         cfx_int(0));
 }
 
 cfx_value onnx_import_prelu(onnx_node *n)
@@ -296,11 +258,11 @@ cfx_value onnx_import_shrink(onnx_node *n)
     double lambd = onnx_attr_float(n, "lambd", 0.5);
     cfx_value x = onnx_tensor(n, 0);
     cfx_value zero = cfx_zeros_like(n->s, x);
-    cfx_value low = cfx_add(n->s, x, number(bias));
-    cfx_value high = cfx_sub(n->s, x, number(bias));
+    cfx_value low = cfx_add(n->s, x, cfx_float(bias));
+    cfx_value high = cfx_sub(n->s, x, cfx_float(bias));
 
-    high = cfx_where(n->s, cfx_gt(n->s, x, number(lambd)), high, zero);
-    high = cfx_where(n->s, cfx_lt(n->s, x, number(-lambd)), low, high);
+    high = cfx_where(n->s, cfx_gt(n->s, x, cfx_float(lambd)), high, zero);
+    high = cfx_where(n->s, cfx_lt(n->s, x, cfx_float(-lambd)), low, high);
     return onnx_in_type(n, high, onnx_type_of(n, x));
 }
 

@@ -16,6 +16,7 @@ typedef struct rule {
     const cfx_op *op; /* the first overload */
     onnx_write_fn *write;
     const char *onnx;
+    const onnx_pair *pair;
 } rule;
 
 #define ONNX_WRITE(op, fn, name) extern const cfx_op cfx_op__##op;
@@ -23,9 +24,13 @@ typedef struct rule {
 #undef ONNX_WRITE
 
 static const rule rules[] = {
-#define ONNX_WRITE(op, fn, name) {&cfx_op__##op, onnx_write_##fn, name},
+#define ONNX_WRITE(op, fn, name) {&cfx_op__##op, onnx_write_##fn, name, NULL},
 #include "format/onnx/onnx_write_rules.def"
 #undef ONNX_WRITE
+#define ONNX_PAIR(name, since, op, ...)                                       \
+    {&cfx_op__##op, onnx_write_pair, NULL, ONNX_ROW(name, op, __VA_ARGS__)},
+#define ONNX_WRITTEN ONNX_PAIR
+#include "format/onnx/onnx_pairs.def"
 };
 
 static const rule *find_rule(const cfx_op *op)
@@ -283,6 +288,7 @@ static void write_call(onnx_writer *w, const cfx_node *n)
     w->ntemps = 0;
     if (r && (!call.inplace || is_last_use(w, n))) {
         w->onnx = r->onnx;
+        w->pair = r->pair;
         w->asked = 0;
         onnx_put_unused(w, "inplace"); /* as the call is bound */
         r->write(w);

@@ -38,8 +38,9 @@ typedef struct onnx_writer {
     /* The call that is being written. */
     const cfx_node *node;
     const cfx_bound *call;
-    uint32_t asked;   /* the parameters that its rule asked for */
-    const char *onnx; /* the operator of ONNX in its row, or NULL */
+    uint32_t asked;        /* the parameters that its rule asked for */
+    const char *onnx;      /* the operator of ONNX in its row, or NULL */
+    const onnx_pair *pair; /* of onnx_write_pair */
     int ntemps;
 } onnx_writer;
 
@@ -50,6 +51,8 @@ CFX_INLINE bool onnx_put_is_none(cfx_value v)
 
 typedef void onnx_write_fn(onnx_writer *w);
 
+/* Write the operator of the row. */
+onnx_write_fn onnx_write_pair;
 #define ONNX_WRITE(op, fn, name) onnx_write_fn onnx_write_##fn;
 #include "format/onnx/onnx_write_rules.def"
 #undef ONNX_WRITE
@@ -150,6 +153,9 @@ const char *onnx_put_op(onnx_writer *w, const char *op, const char *out,
     onnx_put_op(w, op, out, (const char *const[ONNX_PUT_MAX]){__VA_ARGS__})
 #define ONNX_NODE(w, op, out, ...)                                            \
     onnx_put_node(w, op, out, (const char *const[ONNX_PUT_MAX]){__VA_ARGS__})
+/* A node of the call's first arguments, as the letters of onnx_pairs.def tell. */
+Onnx__NodeProto *onnx_put_pair(onnx_writer *w, const char *op, const char *out,
+                               const char *inputs);
 /* The node whose output is the call's result, of the inputs that follow. */
 #define ONNX_RESULT(w, op, ...) ONNX_NODE(w, op, onnx_put_name(w), __VA_ARGS__)
 /* Another output of a node: its name. */

@@ -417,7 +417,7 @@ void onnx_write_extreme(onnx_writer *w)
     const int64_t axis = x ? axis_of(w) : 0;
 
     if (!onnx_put_is_none(onnx_put_arg(w, "other"))) {
-        onnx_write_binary(w);
+        onnx_put_pair(w, w->onnx, onnx_put_name(w), "nn");
         return;
     }
     if (!x || (cfx_dtype)x->dtype == CFX_BOOL) {

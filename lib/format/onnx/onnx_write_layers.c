@@ -58,17 +58,6 @@ void onnx_write_linear(onnx_writer *w)
         ONNX_RESULT(w, "Add", y, bias);
 }
 
-void onnx_write_matmul(onnx_writer *w)
-{
-    static const char *const second[] = {"other", "mat2", "vec", "tensor"};
-    cfx_value b = cfx_none();
-
-    for (size_t i = 0; i < 4 && onnx_put_is_none(b); i++)
-        b = onnx_put_arg(w, second[i]);
-    ONNX_PUT(w, "MatMul", onnx_put_name(w), onnx_put_input(w, "self"),
-             onnx_put_value(w, b));
-}
-
 static const char *put_scaled(onnx_writer *w, const char *x, double by)
 {
     return by == 1 ? x

@@ -17,45 +17,82 @@ static const char *result_scalar(onnx_writer *w, double v)
     return onnx_put_scalar(w, v, onnx_put_result_type(w));
 }
 
-void onnx_write_unary(onnx_writer *w)
+/* ---- Operators that are one of ONNX ---- */
+
+/* The type in which two arguments are compared. */
+static cfx_dtype common_type(onnx_writer *w, cfx_value a, cfx_value b)
 {
-    ONNX_PUT(w, w->onnx, onnx_put_name(w),
-             onnx_put_value(w, onnx_put_self_arg(w)));
+    const cfx_tensor *x = onnx_put_meta(w, a), *y = onnx_put_meta(w, b);
+    cfx_dtype type = CFX_F32;
+
+    if (x && y) {
+        /* One without axes counts as a number. */
+        bool alike = cfx_dtypes[x->dtype].category ==
+                     cfx_dtypes[y->dtype].category;
+        type = alike && !x->rank != !y->rank
+                   ? (cfx_dtype)(x->rank ? x->dtype : y->dtype)
+                   : cfx_dtype_promote((cfx_dtype)x->dtype,
+                                       (cfx_dtype)y->dtype);
+    } else if (x || y) {
+        cfx_value number = x ? b : a;
+        type = (cfx_dtype)(x ? x->dtype : y->dtype);
+        if (number.kind == CFX_FLOAT && !cfx_dtype_is_float(type))
+            type = CFX_F32;
+        else if (number.kind == CFX_INT && type == CFX_BOOL)
+            type = CFX_I64;
+    }
+    return type;
 }
 
-void onnx_write_float_unary(onnx_writer *w)
+/* Argument i, as a letter of onnx_pairs.def tells. */
+static const char *operand(onnx_writer *w, int i, char type)
 {
-    ONNX_PUT(w, w->onnx, onnx_put_name(w), self_as_result(w));
+    const cfx_value *in = w->call->in;
+
+    w->asked |= (uint32_t)1 << i;
+    switch (type) {
+    case 'b': return onnx_put_as(w, in[i], CFX_BOOL);
+    case 'c': return onnx_put_as(w, in[i], common_type(w, in[0], in[1]));
+    case 'n':
+    case 'r': return onnx_put_as(w, in[i], onnx_put_result_type(w));
+    default: return onnx_put_value(w, in[i]);
+    }
 }
 
-/* ONNX has these of some types only. */
-void onnx_write_logical_not(onnx_writer *w)
+Onnx__NodeProto *onnx_put_pair(onnx_writer *w, const char *op, const char *out,
+                               const char *inputs)
 {
-    ONNX_PUT(w, "Not", onnx_put_name(w),
-             onnx_put_as(w, onnx_put_self_arg(w), CFX_BOOL));
+    const cfx_tensor *x = onnx_put_meta(w, w->call->in[0]);
+    const char *in[ONNX_PUT_MAX] = {0};
+
+    if (*inputs == 'f' && (!x || !cfx_dtype_is_float((cfx_dtype)x->dtype)))
+        onnx_put_fail(w, "ONNX's %s is of floats", op);
+    if (*inputs == 'n' && onnx_put_result_type(w) == CFX_BOOL)
+        onnx_put_fail(w, "ONNX has no arithmetic of bools");
+    for (int i = 0; inputs[i]; i++)
+        in[i] = operand(w, i, inputs[i]);
+    return onnx_put_node(w, op, out, in);
 }
 
-void onnx_write_isnan(onnx_writer *w)
+void onnx_write_pair(onnx_writer *w)
 {
-    const cfx_tensor *x = onnx_put_meta(w, onnx_put_self_arg(w));
+    const onnx_pair *p = w->pair;
 
-    if (!x || !cfx_dtype_is_float((cfx_dtype)x->dtype))
-        onnx_put_fail(w, "ONNX's IsNaN is of floats");
-    onnx_write_unary(w);
-}
-
-/* Integers are whole. */
-void onnx_write_whole(onnx_writer *w)
-{
-    if (cfx_dtype_is_float(onnx_put_result_type(w)))
-        onnx_write_unary(w);
-    else
+    if (*p->inputs == 'w' && !cfx_dtype_is_float(onnx_put_result_type(w))) {
         onnx_write_identity(w);
+        return;
+    }
+    Onnx__NodeProto *n = onnx_put_pair(w, p->onnx, onnx_put_name(w),
+                                       p->inputs);
+    for (int i = 0; i < ONNX_PAIR_ATTRS && p->attr[i].name; i++)
+        onnx_put_attr_float(
+            w, n, p->attr[i].name,
+            onnx_put_number(w, p->attr[i].param, p->attr[i].usual));
 }
 
 void onnx_write_identity(onnx_writer *w)
 {
-    onnx_put_alias(w, onnx_put_value(w, onnx_put_self_arg(w)));
+    onnx_put_alias(w, onnx_put_self_value(w));
 }
 
 /* At inference nothing is dropped. */
@@ -74,21 +111,21 @@ void onnx_write_rsqrt(onnx_writer *w)
 {
     const char *root = ONNX_PUT(w, "Sqrt", NULL, self_as_result(w));
 
-    ONNX_PUT(w, "Reciprocal", onnx_put_name(w), root);
+    ONNX_RESULT(w, "Reciprocal", root);
 }
 
 void onnx_write_square(onnx_writer *w)
 {
-    const char *x = onnx_put_value(w, onnx_put_self_arg(w));
+    const char *x = onnx_put_self_value(w);
 
-    ONNX_PUT(w, "Mul", onnx_put_name(w), x, x);
+    ONNX_RESULT(w, "Mul", x, x);
 }
 
 void onnx_write_silu(onnx_writer *w)
 {
     const char *x = self_as_result(w);
 
-    ONNX_PUT(w, "Mul", onnx_put_name(w), x, ONNX_PUT(w, "Sigmoid", NULL, x));
+    ONNX_RESULT(w, "Mul", x, ONNX_PUT(w, "Sigmoid", NULL, x));
 }
 
 /* x/2 (1 + erf(x / sqrt 2)), or x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
@@ -110,43 +147,16 @@ void onnx_write_gelu(onnx_writer *w)
     }
     y = ONNX_PUT(w, "Add", NULL, y, result_scalar(w, 1));
     x = ONNX_PUT(w, "Mul", NULL, x, result_scalar(w, 0.5));
-    ONNX_PUT(w, "Mul", onnx_put_name(w), x, y);
+    ONNX_RESULT(w, "Mul", x, y);
 }
 
 void onnx_write_hardsigmoid(onnx_writer *w)
 {
-    Onnx__NodeProto *n = ONNX_NODE(w, "HardSigmoid", onnx_put_name(w),
-                                   self_as_result(w));
+    Onnx__NodeProto *n = onnx_put_pair(w, "HardSigmoid", onnx_put_name(w),
+                                       "r");
 
     onnx_put_attr_float(w, n, "alpha", 1 / 6.0);
     onnx_put_attr_float(w, n, "beta", 0.5);
-}
-
-void onnx_write_leaky_relu(onnx_writer *w)
-{
-    Onnx__NodeProto *n = ONNX_NODE(w, "LeakyRelu", onnx_put_name(w),
-                                   self_as_result(w));
-
-    onnx_put_attr_float(w, n, "alpha",
-                        onnx_put_number(w, "negative_slope", 0.01));
-}
-
-void onnx_write_elu(onnx_writer *w)
-{
-    Onnx__NodeProto *n = ONNX_NODE(w, "Elu", onnx_put_name(w),
-                                   self_as_result(w));
-
-    onnx_put_attr_float(w, n, "alpha", onnx_put_number(w, "alpha", 1));
-    if (onnx_put_number(w, "scale", 1) != 1 ||
-        onnx_put_number(w, "input_scale", 1) != 1)
-        onnx_put_fail(w, "it scales, as ONNX's Elu does not");
-}
-
-void onnx_write_softplus(onnx_writer *w)
-{
-    if (onnx_put_number(w, "beta", 1) != 1)
-        onnx_put_fail(w, "its beta is not 1, as in ONNX's Softplus");
-    ONNX_PUT(w, "Softplus", onnx_put_name(w), self_as_result(w));
 }
 
 /* ONNX broadcasts the slopes along the last axes; torch's are of channels. */
@@ -163,7 +173,7 @@ void onnx_write_prelu(onnx_writer *w)
         s = ONNX_PUT(w, "Reshape", NULL, s,
                      onnx_put_ints(w, (size_t)x->rank - 1, shape));
     }
-    ONNX_PUT(w, "PRelu", onnx_put_name(w), onnx_put_input(w, "self"), s);
+    ONNX_RESULT(w, "PRelu", onnx_put_input(w, "self"), s);
 }
 
 /* relu6, hardtanh, clamp: bounds of several names, numbers or tensors. */
@@ -187,30 +197,10 @@ void onnx_write_clamp(onnx_writer *w)
         x = ONNX_PUT(w, "Max", most && *most ? NULL : onnx_put_name(w), x,
                      least);
     if (most && *most)
-        ONNX_PUT(w, "Min", onnx_put_name(w), x, most);
+        ONNX_RESULT(w, "Min", x, most);
 }
 
 /* ---- Arithmetic ---- */
-
-/* Both arguments in the type of the result, which ONNX computes in. */
-static void put_promoted(onnx_writer *w, const char *op, const char *first,
-                         const char *second)
-{
-    cfx_dtype type = onnx_put_result_type(w);
-
-    if (type == CFX_BOOL) {
-        onnx_put_fail(w, "ONNX has no arithmetic of bools");
-        return;
-    }
-    ONNX_PUT(w, op, onnx_put_name(w),
-             onnx_put_as(w, onnx_put_arg(w, first), type),
-             onnx_put_as(w, onnx_put_arg(w, second), type));
-}
-
-void onnx_write_binary(onnx_writer *w)
-{
-    put_promoted(w, w->onnx, "self", "other");
-}
 
 /* self + alpha * other */
 static const char *with_alpha(onnx_writer *w, const char *name)
@@ -228,8 +218,7 @@ void onnx_write_add(onnx_writer *w)
 {
     if (onnx_put_result_type(w) == CFX_BOOL)
         onnx_put_fail(w, "ONNX has no arithmetic of bools");
-    ONNX_PUT(w, w->onnx, onnx_put_name(w), self_as_result(w),
-             with_alpha(w, "other"));
+    ONNX_RESULT(w, w->onnx, self_as_result(w), with_alpha(w, "other"));
 }
 
 void onnx_write_rsub(onnx_writer *w)
@@ -237,23 +226,21 @@ void onnx_write_rsub(onnx_writer *w)
     const char *other = onnx_put_as(w, onnx_put_arg(w, "other"),
                                     onnx_put_result_type(w));
 
-    ONNX_PUT(w, "Sub", onnx_put_name(w), other, with_alpha(w, "self"));
+    ONNX_RESULT(w, "Sub", other, with_alpha(w, "self"));
 }
 
 void onnx_write_div(onnx_writer *w)
 {
     bool is_float = cfx_dtype_is_float(onnx_put_result_type(w));
     bool down = onnx_put_is(w, "rounding_mode", "floor");
+    bool none = onnx_put_arg(w, "rounding_mode").kind == CFX_NONE;
 
-    if (onnx_put_arg(w, "rounding_mode").kind == CFX_NONE) {
-        put_promoted(w, w->onnx, "self", "other");
-    } else if (!is_float && !down) {
-        put_promoted(w, w->onnx, "self", "other");
-    } else if (down) {
+    if (none || (!is_float && !down))
+        onnx_put_pair(w, "Div", onnx_put_name(w), "nn");
+    else if (down)
         onnx_write_floor_divide(w);
-    } else {
+    else
         onnx_put_fail(w, "ONNX has no such rounding of a division");
-    }
 }
 
 /* The quotient rounded towards minus infinity, as torch's remainder has it. */
@@ -282,7 +269,7 @@ void onnx_write_remainder(onnx_writer *w)
     const char *y = onnx_put_as(w, onnx_put_arg(w, "other"), type);
 
     if (!cfx_dtype_is_float(type)) {
-        ONNX_PUT(w, "Mod", onnx_put_name(w), x, y);
+        ONNX_RESULT(w, "Mod", x, y);
         return;
     }
     /* x - floor(x / y) y, of the exact remainder: its sign is that of y. */
@@ -294,16 +281,12 @@ void onnx_write_remainder(onnx_writer *w)
                                  ONNX_PUT(w, "Less", NULL, y, zero));
     const char *none = ONNX_PUT(w, "Equal", NULL, rest, zero);
     turns = ONNX_PUT(w, "And", NULL, turns, ONNX_PUT(w, "Not", NULL, none));
-    ONNX_PUT(w, "Where", onnx_put_name(w), turns,
-             ONNX_PUT(w, "Add", NULL, rest, y), rest);
+    ONNX_RESULT(w, "Where", turns, ONNX_PUT(w, "Add", NULL, rest, y), rest);
 }
 
 void onnx_write_fmod(onnx_writer *w)
 {
-    cfx_dtype type = onnx_put_result_type(w);
-    Onnx__NodeProto *n = ONNX_NODE(
-        w, "Mod", onnx_put_name(w), self_as_result(w),
-        onnx_put_as(w, onnx_put_arg(w, "other"), type));
+    Onnx__NodeProto *n = onnx_put_pair(w, "Mod", onnx_put_name(w), "rr");
 
     onnx_put_attr_int(w, n, "fmod", 1);
 }
@@ -316,66 +299,17 @@ void onnx_write_trunc(onnx_writer *w)
         return;
     }
     const char *x = self_as_result(w);
-    ONNX_PUT(w, "Mul", onnx_put_name(w), ONNX_PUT(w, "Sign", NULL, x),
-             ONNX_PUT(w, "Floor", NULL, ONNX_PUT(w, "Abs", NULL, x)));
-}
-
-void onnx_write_pow(onnx_writer *w)
-{
-    put_promoted(w, "Pow", "self", "exponent");
+    ONNX_RESULT(w, "Mul", ONNX_PUT(w, "Sign", NULL, x),
+                ONNX_PUT(w, "Floor", NULL, ONNX_PUT(w, "Abs", NULL, x)));
 }
 
 /* ---- Comparisons ---- */
 
-/* The type in which two arguments are compared. */
-static cfx_dtype common_type(onnx_writer *w, cfx_value a, cfx_value b)
-{
-    const cfx_tensor *x = onnx_put_meta(w, a), *y = onnx_put_meta(w, b);
-    cfx_dtype type = CFX_F32;
-
-    if (x && y) {
-        /* One without axes counts as a number. */
-        bool alike = cfx_dtypes[x->dtype].category ==
-                     cfx_dtypes[y->dtype].category;
-        type = alike && !x->rank != !y->rank
-                   ? (cfx_dtype)(x->rank ? x->dtype : y->dtype)
-                   : cfx_dtype_promote((cfx_dtype)x->dtype,
-                                       (cfx_dtype)y->dtype);
-    } else if (x || y) {
-        cfx_value number = x ? b : a;
-        type = (cfx_dtype)(x ? x->dtype : y->dtype);
-        if (number.kind == CFX_FLOAT && !cfx_dtype_is_float(type))
-            type = CFX_F32;
-        else if (number.kind == CFX_INT && type == CFX_BOOL)
-            type = CFX_I64;
-    }
-    return type;
-}
-
-static const char *compared(onnx_writer *w, const char *op, const char *out)
-{
-    cfx_value a = onnx_put_arg(w, "self"), b = onnx_put_arg(w, "other");
-    cfx_dtype type = common_type(w, a, b);
-
-    return ONNX_PUT(w, op, out, onnx_put_as(w, a, type),
-                    onnx_put_as(w, b, type));
-}
-
-void onnx_write_compare(onnx_writer *w)
-{
-    compared(w, w->onnx, onnx_put_name(w));
-}
-
 void onnx_write_ne(onnx_writer *w)
 {
-    ONNX_PUT(w, "Not", onnx_put_name(w), compared(w, "Equal", NULL));
-}
+    const char *same = onnx_put_out(onnx_put_pair(w, "Equal", NULL, "cc"));
 
-void onnx_write_logical(onnx_writer *w)
-{
-    ONNX_PUT(w, w->onnx, onnx_put_name(w),
-             onnx_put_as(w, onnx_put_arg(w, "self"), CFX_BOOL),
-             onnx_put_as(w, onnx_put_arg(w, "other"), CFX_BOOL));
+    ONNX_RESULT(w, "Not", same);
 }
 
 /* Bitwise operators, which are others of bools. */
@@ -387,27 +321,17 @@ void onnx_write_bitwise(onnx_writer *w)
 
     snprintf(op, sizeof(op), "%s%s", type == CFX_BOOL ? "" : "Bitwise",
              w->onnx);
-    ONNX_PUT(w, op, onnx_put_name(w), onnx_put_as(w, self, type),
-             other.kind == CFX_NONE ? NULL : onnx_put_as(w, other, type));
-}
-
-void onnx_write_where(onnx_writer *w)
-{
-    cfx_dtype type = onnx_put_result_type(w);
-
-    ONNX_PUT(w, "Where", onnx_put_name(w),
-             onnx_put_as(w, onnx_put_arg(w, "condition"), CFX_BOOL),
-             onnx_put_as(w, onnx_put_arg(w, "self"), type),
-             onnx_put_as(w, onnx_put_arg(w, "other"), type));
+    ONNX_RESULT(w, op, onnx_put_as(w, self, type),
+                other.kind == CFX_NONE ? NULL : onnx_put_as(w, other, type));
 }
 
 void onnx_write_masked_fill(onnx_writer *w)
 {
     cfx_dtype type = onnx_put_result_type(w);
 
-    ONNX_PUT(w, "Where", onnx_put_name(w), onnx_put_input(w, "mask"),
-             onnx_put_as(w, onnx_put_arg(w, "value"), type),
-             onnx_put_input(w, "self"));
+    ONNX_RESULT(w, "Where", onnx_put_input(w, "mask"),
+                onnx_put_as(w, onnx_put_arg(w, "value"), type),
+                onnx_put_input(w, "self"));
 }
 
 /* A conversion to the result's type, if it is another one. */
@@ -420,6 +344,5 @@ void onnx_write_to(onnx_writer *w)
     if (x && (cfx_dtype)x->dtype == type)
         onnx_write_identity(w);
     else
-        onnx_put_cast(w, onnx_put_value(w, onnx_put_self_arg(w)),
-                      onnx_put_name(w), type);
+        onnx_put_cast(w, onnx_put_self_value(w), onnx_put_name(w), type);
 }
