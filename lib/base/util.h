@@ -189,6 +189,18 @@ CFX_INLINE bool cfx_add_size(size_t *out, size_t a, size_t b)
 {
     return !__builtin_add_overflow(a, b, out);
 }
+CFX_INLINE bool cfx_add_int(int64_t *out, int64_t a, int64_t b)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+CFX_INLINE bool cfx_sub_int(int64_t *out, int64_t a, int64_t b)
+{
+    return !__builtin_sub_overflow(a, b, out);
+}
+CFX_INLINE bool cfx_mul_int(int64_t *out, int64_t a, int64_t b)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
 /* strtod in the C locale. */
 double cfx_strtod(const char *s, char **end);
 

@@ -278,90 +278,61 @@ const cfx_op cfx_op__number_round = {
 
 /* ---- math ---- */
 
-typedef double function(double x);
-
-static function *const functions[] = {
-    sqrt, exp,  log,  log2, log10, sin,  cos, tan,   asin,
-    acos, atan, sinh, cosh, tanh,  fabs, erf, expm1, log1p,
-};
-
-enum function_code {
-    SQRT,
-    EXP,
-    LOG,
-    LOG2,
-    LOG10,
-    SIN,
-    COS,
-    TAN,
-    ASIN,
-    ACOS,
-    ATAN,
-    SINH,
-    COSH,
-    TANH,
-    FABS,
-    ERF,
-    EXPM1,
-    LOG1P
-};
-
-/* Python raises for arguments outside of the domain. */
-static cfx_status checked(cfx_call *call, double x, double y)
-{
-    if (isnan(y) && !isnan(x))
-        return cfx_call_fail(call, CFX_EINVAL, "math domain error");
-    if (isinf(y) && isfinite(x))
-        return cfx_call_fail(call, CFX_EINVAL,
-                             call->op->code == LOG || call->op->code == LOG2 ||
-                                     call->op->code == LOG10
-                                 ? "math domain error"
-                                 : "math range error");
-    return cfx_call_return_take(call, cfx_float(y));
-}
-
-static cfx_status function_infer(cfx_call *call)
+/* Python raises for arguments outside of the domain, among them the poles of
+ * logarithms. */
+static cfx_status function_of(cfx_call *call, double (*f)(double x),
+                              bool has_pole)
 {
     cfx_value v = call->in[0];
     if (v.kind == CFX_COMPLEX)
         return unsupported(call);
     if (v.kind == CFX_SYMINT)
         return unknown_float(call);
-    double x = cfx_value_number(v);
-    return checked(call, x, functions[call->op->code](x));
+    double x = cfx_value_number(v), y = f(x);
+    if (isnan(y) && !isnan(x))
+        return cfx_call_fail(call, CFX_EINVAL, "math domain error");
+    if (isinf(y) && isfinite(x))
+        return cfx_call_fail(call, CFX_EINVAL,
+                             has_pole ? "math domain error"
+                                      : "math range error");
+    return cfx_call_return_take(call, cfx_float(y));
 }
 
-#define MATH(name, code_, more, doc_)                                         \
+#define MATH_(name, has_pole, more, doc_)                                     \
+    static cfx_status math_##name##_infer(cfx_call *call)                     \
+    {                                                                         \
+        return function_of(call, name, has_pole);                             \
+    }                                                                         \
     const cfx_op cfx_op__math_##name = {                                      \
         .schema = "math_" #name "(Scalar self) -> Scalar",                    \
         .aliases = "math." #name more,                                        \
         .doc = doc_,                                                          \
-        .code = code_,                                                        \
-        .infer = function_infer,                                              \
+        .infer = math_##name##_infer,                                         \
     };
+#define MATH(name, doc) MATH_(name, false, "", doc)
 
-MATH(sqrt, SQRT, " torch.sym_sqrt torch._sym_sqrt",
-     "The square root of a number.")
-MATH(exp, EXP, "", "e to a number.")
-MATH(log2, LOG2, "", "The binary logarithm of a number.")
-MATH(log10, LOG10, "", "The decimal logarithm of a number.")
-MATH(sin, SIN, "", "The sine of a number.")
-MATH(cos, COS, "", "The cosine of a number.")
-MATH(tan, TAN, "", "The tangent of a number.")
-MATH(asin, ASIN, "", "The arc sine of a number.")
-MATH(acos, ACOS, "", "The arc cosine of a number.")
-MATH(atan, ATAN, "", "The arc tangent of a number.")
-MATH(sinh, SINH, "", "The hyperbolic sine of a number.")
-MATH(cosh, COSH, "", "The hyperbolic cosine of a number.")
-MATH(tanh, TANH, "", "The hyperbolic tangent of a number.")
-MATH(fabs, FABS, "", "The magnitude of a number, as a float.")
-MATH(erf, ERF, "", "The error function of a number.")
-MATH(expm1, EXPM1, "", "e to a number, less 1.")
-MATH(log1p, LOG1P, "", "The logarithm of 1 and a number.")
+MATH_(sqrt, false, " torch.sym_sqrt torch._sym_sqrt",
+      "The square root of a number.")
+MATH(exp, "e to a number.")
+MATH_(log2, true, "", "The binary logarithm of a number.")
+MATH_(log10, true, "", "The decimal logarithm of a number.")
+MATH(sin, "The sine of a number.")
+MATH(cos, "The cosine of a number.")
+MATH(tan, "The tangent of a number.")
+MATH(asin, "The arc sine of a number.")
+MATH(acos, "The arc cosine of a number.")
+MATH(atan, "The arc tangent of a number.")
+MATH(sinh, "The hyperbolic sine of a number.")
+MATH(cosh, "The hyperbolic cosine of a number.")
+MATH(tanh, "The hyperbolic tangent of a number.")
+MATH(fabs, "The magnitude of a number, as a float.")
+MATH(erf, "The error function of a number.")
+MATH(expm1, "e to a number, less 1.")
+MATH(log1p, "The logarithm of 1 and a number.")
 
 static cfx_status log_infer(cfx_call *call)
 {
-    cfx_status st = function_infer(call);
+    cfx_status st = function_of(call, log, true);
     if (st || !cfx_call_has(call, 1))
         return st;
     if (call->in[1].kind == CFX_SYMINT)
@@ -376,7 +347,6 @@ const cfx_op cfx_op__math_log = {
     .schema = "math_log(Scalar self, Scalar? base=None) -> Scalar",
     .aliases = "math.log",
     .doc = "The logarithm of a number, natural or to a base.",
-    .code = LOG,
     .infer = log_infer,
 };
 

@@ -11,6 +11,7 @@
  */
 #include <math.h>
 
+#include "base/util.h"
 #include "op/infer.h"
 
 enum number_op {
@@ -51,40 +52,15 @@ static cfx_status unsupported(cfx_call *call, cfx_value a, cfx_value b)
 
 /* ---- Ints ---- */
 
-static bool add_ints(int64_t *out, int64_t a, int64_t b)
-{
-    bool over = b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b;
-    *out = over ? 0 : a + b;
-    return !over;
-}
-
-static bool sub_ints(int64_t *out, int64_t a, int64_t b)
-{
-    bool over = b < 0 ? a > INT64_MAX + b : a < INT64_MIN + b;
-    *out = over ? 0 : a - b;
-    return !over;
-}
-
-static bool mul_ints(int64_t *out, int64_t a, int64_t b)
-{
-    bool over = false;
-    if (a > 0)
-        over = b > 0 ? a > INT64_MAX / b : b < INT64_MIN / a;
-    else if (a < 0)
-        over = b > 0 ? a < INT64_MIN / b : b != 0 && a < INT64_MAX / b;
-    *out = over ? 0 : a * b;
-    return !over;
-}
-
 /* base ** exponent for an exponent of at least 0. */
 static bool pow_ints(int64_t *out, int64_t base, int64_t exponent)
 {
     int64_t result = 1;
     while (exponent > 0) {
-        if (exponent & 1 && !mul_ints(&result, result, base))
+        if (exponent & 1 && !cfx_mul_int(&result, result, base))
             return false;
         exponent >>= 1;
-        if (exponent && !mul_ints(&base, base, base))
+        if (exponent && !cfx_mul_int(&base, base, base))
             return false;
     }
     *out = result;
@@ -111,7 +87,7 @@ static bool shift_left(int64_t *out, int64_t a, int64_t n)
         *out = 0;
         return true;
     }
-    return n < 63 && mul_ints(out, a, (int64_t)1 << n);
+    return n < 63 && cfx_mul_int(out, a, (int64_t)1 << n);
 }
 
 /* The sign bit comes in from the left, whatever the compiler's >> does. */
@@ -166,9 +142,9 @@ static cfx_status int_op(cfx_call *call, enum number_op op, int64_t a,
     int64_t v = 0;
     bool fits = true;
     switch (op) {
-    case ADD: fits = add_ints(&v, a, b); break;
-    case SUB: fits = sub_ints(&v, a, b); break;
-    case MUL: fits = mul_ints(&v, a, b); break;
+    case ADD: fits = cfx_add_int(&v, a, b); break;
+    case SUB: fits = cfx_sub_int(&v, a, b); break;
+    case MUL: fits = cfx_mul_int(&v, a, b); break;
     case POW: return power_ints(call, a, b);
     case AND: v = a & b; break;
     case OR: v = a | b; break;
@@ -486,26 +462,24 @@ static cfx_status extreme(cfx_call *call, enum number_op op, cfx_value a,
     return st;
 }
 
-static cfx_status extreme_infer(cfx_call *call)
+/* An argument, or an item of the only one, a list. */
+static cfx_value candidate(const cfx_call *call, int i)
 {
-    enum number_op op = (enum number_op)call->op->code;
-    cfx_value best = call->in[0];
-    cfx_status st = CFX_OK;
-    for (int k = 1; !st && k < call->schema->nparams; k++)
-        st = extreme(call, op, best, call->in[k], &best);
-    return st ? st : cfx_call_return_take(call, best);
+    return call->schema->params[0].list ? cfx_call_item(call, 0, i)
+                                        : call->in[i];
 }
 
-static cfx_status extreme_of_list_infer(cfx_call *call)
+static cfx_status extreme_infer(cfx_call *call)
 {
-    enum number_op op = (enum number_op)call->op->code;
-    int n = cfx_call_len(call, 0);
+    int n = call->schema->params[0].list ? cfx_call_len(call, 0)
+                                         : call->schema->nparams;
     cfx_status st = CFX_OK;
     if (!n)
         return cfx_call_fail(call, CFX_EINVAL, "the list is empty");
-    cfx_value best = cfx_call_item(call, 0, 0);
+    cfx_value best = candidate(call, 0);
     for (int i = 1; !st && i < n; i++)
-        st = extreme(call, op, best, cfx_call_item(call, 0, i), &best);
+        st = extreme(call, (enum number_op)call->op->code, best,
+                     candidate(call, i), &best);
     return st ? st : cfx_call_return_take(call, best);
 }
 
@@ -515,7 +489,7 @@ static cfx_status extreme_of_list_infer(cfx_call *call)
         .aliases = "builtins." #name,                                         \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
-        .infer = extreme_of_list_infer,                                       \
+        .infer = extreme_infer,                                               \
     };                                                                        \
     static const cfx_op name##_of_3 = {                                       \
         .schema = "number_" #name ".three(Scalar self, Scalar other, "        \
