@@ -37,7 +37,7 @@ typedef struct cli {
     const struct cli_command *command; /* NULL until known */
     cli_globals g;
     cfx_context *ctx;
-    const char *onnx; /* the ONNX model that cli_load_for read; NULL: none */
+    cfx_model_file *model; /* that was loaded last; NULL: none */
     FILE *out;
     cfx_outfile file; /* of `out`, with -o */
     void **plugin;    /* handles of loaded plugins */
@@ -141,10 +141,9 @@ void cli_fail_model(const cli *c, cfx_error *err, const char *path,
 cfx_status cli_load(cli *c, cfx_module **out, const char *path,
                     bool need_weights, cfx_error *err);
 
-/* Like cli_load, with weights. A model that is read for certain inputs (ONNX)
- * is read for `texts`, if it cannot be for any: their shapes are then constants
- * of the graph, and with `numbers`, or where shapes do not suffice, few numbers
- * and strings, too. Random numbers are those of `seed`. */
+/* Like cli_load, with weights; a model that cannot be read for any inputs is read
+ * for `texts` (cfx/file.h: give_inputs, input_numbers). Random numbers are those
+ * of `seed`. */
 cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
                         const cli_list *texts, bool numbers, uint64_t seed,
                         cfx_error *err);
@@ -159,10 +158,10 @@ typedef struct cli_inputs {
 
 /* Make inputs from texts "NAME=VALUE" or "VALUE"; those without a name fill the
  * remaining placeholders in order, and a file of several tensors those of their
- * names. Missing inputs take the sample inputs of the file at `samples` (NULL:
- * none), else the placeholder's default. */
+ * names. Missing inputs take the sample inputs of `samples` (NULL: none), else
+ * the placeholder's default. */
 cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
-                           const char *samples, const cli_list *texts,
+                           cfx_model_file *samples, const cli_list *texts,
                            uint64_t seed, cfx_error *err);
 void cli_inputs_release(cli_inputs *in);
 
@@ -181,12 +180,10 @@ cfx_value cli_known_shape(const cfx_node *n);
 /* Is it a str, or a nested list of str, as a tensor of strings of ONNX? */
 bool cli_is_texts(cfx_value v);
 
-/* Read an input before its model is read: its name ("": it has none) and its meta,
- * or with `numbers` a tensor of few integers or strings as they are. Release
- * it. */
+/* Make an input before its model is read, with its name ("": it has none).
+ * Release it, also on failure. */
 cfx_status cli_known_input(cfx_named_value *out, const cli *c,
-                           const char *text, bool numbers, uint64_t seed,
-                           cfx_error *err);
+                           const char *text, uint64_t seed, cfx_error *err);
 void cli_known_input_release(cfx_named_value *v);
 
 /* The texts, with one for each tensor of a file of inputs: "x=i.npz:x" and more
@@ -218,11 +215,9 @@ cfx_status cli_inputs_make_by(cli_inputs *in, const cli *c,
 
 /* ---- missing_input.c: inputs that the command line does not give ---- */
 
-/* Does the file's format have sample inputs? */
-bool cli_has_samples(const cli *c, const char *path);
 /* Give missing inputs the sample values of a file; NULL: of none. */
-cfx_status cli_add_samples(cli_inputs *in, const cli *c, const cfx_module *gm,
-                           const char *path, cfx_error *err);
+cfx_status cli_add_samples(cli_inputs *in, const cfx_module *gm,
+                           cfx_model_file *file, cfx_error *err);
 /* Fail with the options to type for the inputs that are missing. */
 cfx_status cli_fail_missing(const cli_inputs *in, const cfx_node **list,
                             cfx_error *err);
@@ -270,7 +265,7 @@ cfx_status cli_print_memory(cli *c, cfx_module *gm, const cli_inputs *in,
  * are as the model's file declares them, if it does. Fails if no input has a
  * symbol of --set. */
 cfx_status cli_shapes_make(cli_inputs *in, const cli *c, const cfx_module *gm,
-                           const char *samples, const cli_list *texts,
+                           cfx_model_file *samples, const cli_list *texts,
                            cli_symbols *s, cfx_error *err);
 
 #endif

@@ -64,14 +64,14 @@ static void describe(FILE *to)
 
 /* The sample inputs of the file, or some of the same types. */
 static cfx_status make_samples(cli_inputs *samples, cli *c,
-                               const cfx_module *gm, const char *path,
-                               const cli_inputs *in, bool own,
-                               cfx_shape_env *env, cfx_error *err)
+                               const cfx_module *gm, const cli_inputs *in,
+                               bool own, cfx_shape_env *env, cfx_error *err)
 {
     const cli_list none = {0};
     cfx_error ignored = {0};
 
-    if (!own && !cli_inputs_make(samples, c, gm, path, &none, 0, &ignored) &&
+    if (!own &&
+        !cli_inputs_make(samples, c, gm, c->model, &none, 0, &ignored) &&
         samples->n == in->n)
         return CFX_OK;
     cli_inputs_release(samples);
@@ -88,7 +88,7 @@ static cfx_status save_aten(cli *c, cfx_module *gm, const cli_inputs *in,
     cfx_status st = cfx_to_aten(&lowered, gm, env, in->value, in->n, err);
 
     if (!st)
-        st = make_samples(&samples, c, gm, args[0], in, own, env, err);
+        st = make_samples(&samples, c, gm, in, own, env, err);
     if (!st) {
         const cfx_save_options how = {.size = sizeof(how),
                                       .inputs = samples.value,

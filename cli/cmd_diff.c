@@ -130,6 +130,25 @@ static cfx_status optimize_side(struct side *s, struct diff *d,
     return st;
 }
 
+/* The samples are those of A, or of B where A has none, read into this side's
+ * context. */
+static cfx_status make_inputs(struct side *s, const struct diff *d,
+                              const struct diff_options *o, cfx_error *err)
+{
+    cfx_model_file *f = NULL;
+    cfx_status st = cfx_model_file_open(&f, s->c.ctx, d->a.path, err);
+
+    if (!st && !cfx_model_file_format(f)->read_inputs) {
+        cfx_model_file_close(f);
+        st = cfx_model_file_open(&f, s->c.ctx, d->b.path, err);
+    }
+    if (!st)
+        st = cli_inputs_make(&s->in, &s->c, s->gm, f, &o->inputs,
+                             o->seed.value, err);
+    cfx_model_file_close(f);
+    return st;
+}
+
 static cfx_status side_open(struct side *s, struct diff *d,
                             const struct diff_options *o, cfx_error *err)
 {
@@ -144,10 +163,7 @@ static cfx_status side_open(struct side *s, struct diff *d,
 
     if (st || o->graph)
         return st;
-    st = cli_inputs_make(&s->in, &s->c, s->gm,
-                         cli_has_samples(&d->a.c, d->a.path) ? d->a.path
-                                                             : d->b.path,
-                         &o->inputs, o->seed.value, err);
+    st = make_inputs(s, d, o, err);
     if (!st && s == &d->b && o->how.optimize)
         st = optimize_side(s, d, o, err);
     if (!st)
@@ -162,6 +178,7 @@ static void side_close(struct side *s)
     cfx_interp_release(&s->it);
     cli_inputs_release(&s->in);
     cfx_module_unref(s->gm);
+    cfx_model_file_close(s->c.model);
 }
 
 /* ---- Rows ---- */

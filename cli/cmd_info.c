@@ -3,7 +3,6 @@
  */
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cfx/operators.h>
 #include <cfx/shape_prop.h>
@@ -13,21 +12,12 @@
 
 enum { INDENT = 2, NAME_WIDTH = 16, COUNT_WIDTH = 6 };
 
-static cfx_status print_title(FILE *to, cfx_context *ctx, const char *path,
-                              cfx_error *err)
+static void print_title(FILE *to, const cfx_model_file *f, const char *path)
 {
-    const cfx_model_format *f = cfx_model_format_of_file(ctx, path);
-    cfx_status st = CFX_OK;
-    struct stat info;
+    const char *version = cfx_model_file_version(f);
 
-    fprintf(to, "%s: %s", path, f->base.name);
-    /* A pipe can be read once, and was. */
-    if (f->print_version && !stat(path, &info) && S_ISREG(info.st_mode)) {
-        fputs(", ", to);
-        st = cli_printed(f->print_version(cfx_sink_file(to), ctx, path, err));
-    }
-    fputc('\n', to);
-    return st;
+    fprintf(to, "%s: %s%s%s\n", path, cfx_model_file_format(f)->base.name,
+            *version ? ", " : "", version);
 }
 
 /* ---- Inputs and outputs ---- */
@@ -305,7 +295,7 @@ static cfx_status print_info(cli *c, cfx_module *gm, const char *path,
     cfx_status st = cfx_operators_init(&ops, gm, err);
 
     if (!st)
-        st = print_title(to, c->ctx, path, err);
+        print_title(to, c->model, path);
     if (!st)
         st = print_inputs(to, cfx_graph_module_graph(gm), err);
     if (!st)

@@ -56,15 +56,11 @@ static cfx_status optimize(cli *c, const struct optimize_options *o,
 }
 
 static cfx_status rewrite(cli *c, const struct optimize_options *o,
-                          cfx_module *gm, const char *path, FILE *to,
-                          cfx_error *err)
+                          cfx_module *gm, FILE *to, cfx_error *err)
 {
     cli_pass_lines lines = {.to = o->quiet ? NULL : to};
-    cli_verifier v = {.c = c,
-                      .path = path,
-                      .inputs = &o->inputs,
-                      .seed = o->seed.value,
-                      .to = lines.to};
+    cli_verifier v = {
+        .c = c, .inputs = &o->inputs, .seed = o->seed.value, .to = lines.to};
     cfx_status st = o->verify ? cli_verify_begin(&v, gm, err) : CFX_OK;
 
     if (!st)
@@ -89,7 +85,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "--seed needs --verify");
     cfx_status st = cli_load_for(c, &gm, path, &o->inputs, false, 0, &err);
     if (!st) {
-        st = rewrite(c, o, gm, path, c->g.output ? stdout : stderr, &err);
+        st = rewrite(c, o, gm, c->g.output ? stdout : stderr, &err);
         if (st)
             cli_fail_model(c, &err, path, true);
     }

@@ -246,24 +246,24 @@ static int threads_of(const cli *c, const struct roofline_options *o)
 }
 
 /* A measurement needs numbers: without -i and --set those of the file. */
-static const char *samples_of(const struct roofline_options *o,
-                              const char *model)
+static cfx_model_file *samples_of(const cli *c,
+                                  const struct roofline_options *o)
 {
-    return (o->measure || o->sampled) && !o->set.n ? model : NULL;
+    return (o->measure || o->sampled) && !o->set.n ? c->model : NULL;
 }
 
 static cfx_status analyse(cfx_roofline **out, cli *c,
                           const struct roofline_options *o, cli_symbols *s,
-                          cfx_module *gm, const char *model,
-                          const cfx_machine *machine, cfx_error *err)
+                          cfx_module *gm, const cfx_machine *machine,
+                          cfx_error *err)
 {
     cfx_roofline_options how = {.size = sizeof(how),
                                 .machine = machine,
                                 .threads = threads_of(c, o),
                                 .env = s->env};
     cli_inputs in = {0};
-    cfx_status st = cli_shapes_make(&in, c, gm, samples_of(o, model),
-                                    &o->inputs, s, err);
+    cfx_status st = cli_shapes_make(&in, c, gm, samples_of(c, o), &o->inputs,
+                                    s, err);
 
     if (!st && o->how.optimize)
         st = cli_optimize(gm, &in, &o->how, s->env, NULL, err);
@@ -439,7 +439,7 @@ static cfx_status against_analysed(const struct comparison *x, cfx_module *gm,
     cfx_status st = cli_symbols_make(&symbols, x->c->ctx, &x->o->set, err);
 
     if (!st)
-        st = analyse(&other, x->c, x->o, &symbols, gm, model, machine, err);
+        st = analyse(&other, x->c, x->o, &symbols, gm, machine, err);
     if (st)
         cfx_fail_at(err, "%s", x->o->against);
     else
@@ -533,7 +533,7 @@ static cfx_status rehearse(cli *c, const struct roofline_options *o,
     if (!st)
         st = cfx_module_copy(&copy, gm, err);
     if (!st)
-        st = analyse(&r, c, &plain, &symbols, copy, path, NULL, err);
+        st = analyse(&r, c, &plain, &symbols, copy, NULL, err);
     if (st)
         cli_fail_model(c, err, path, false);
     cfx_roofline_free(r);
@@ -574,7 +574,7 @@ static cfx_status report(cli *c, const struct roofline_options *o,
 
     other.how.optimize = false;
     if (!st)
-        st = analyse(&r, c, o, &symbols, gm, view->model, machine, err);
+        st = analyse(&r, c, o, &symbols, gm, machine, err);
     if (!st)
         st = check_amounts(o, r, err);
     if (st)

@@ -490,7 +490,7 @@ static cfx_status run_model(cli *c, const struct run_options *o,
     cli_times times = {0};
     cli_result result = {.value = CFX_NOTHING};
 
-    cfx_status st = cli_inputs_make(&in, c, gm, path, &o->inputs,
+    cfx_status st = cli_inputs_make(&in, c, gm, c->model, &o->inputs,
                                     o->seed.value, err);
     if (!st && o->how.optimize)
         st = cli_optimize(gm, &in, &o->how, NULL, NULL, err);

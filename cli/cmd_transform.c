@@ -86,11 +86,11 @@ static cfx_status apply(cli *c, const struct transform_options *o,
 
 /* Set the shapes of all nodes for the inputs. */
 static cfx_status set_shapes(cli *c, const struct transform_options *o,
-                             cfx_module *gm, const char *path, cfx_error *err)
+                             cfx_module *gm, cfx_error *err)
 {
     cli_inputs in = {0};
 
-    cfx_status st = cli_inputs_make(&in, c, gm, path, &o->inputs,
+    cfx_status st = cli_inputs_make(&in, c, gm, c->model, &o->inputs,
                                     o->seed.value, err);
     if (!st)
         st = cfx_propagate_shapes(gm, NULL, in.value, in.n, NULL, err);
@@ -126,11 +126,10 @@ static cfx_tolerance tolerance_of(cfx_context *ctx, const char *passes)
 /* ---- The command ---- */
 
 static cfx_status transform(cli *c, const struct transform_options *o,
-                            cfx_module *gm, const char *path,
-                            const char *passes, FILE *to, cfx_error *err)
+                            cfx_module *gm, const char *passes, FILE *to,
+                            cfx_error *err)
 {
     cli_verifier v = {.c = c,
-                      .path = path,
                       .inputs = &o->inputs,
                       .seed = o->seed.value,
                       .tolerance = tolerance_of(c->ctx, passes),
@@ -140,7 +139,7 @@ static cfx_status transform(cli *c, const struct transform_options *o,
     cfx_status st = o->verify ? cli_verify_begin(&v, gm, err) : CFX_OK;
 
     if (!st && shaped)
-        st = set_shapes(c, o, gm, path, err);
+        st = set_shapes(c, o, gm, err);
     if (!st)
         st = apply(c, o, gm, passes, to, err);
     if (!st && shaped)
@@ -167,8 +166,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
                                           &err)
                            : cfx_no_memory(&err);
     if (!st) {
-        st = transform(c, o, gm, path, passes, c->g.output ? stdout : stderr,
-                       &err);
+        st = transform(c, o, gm, passes, c->g.output ? stdout : stderr, &err);
         if (st)
             cli_fail_model(c, &err, path, false);
     }

@@ -127,8 +127,9 @@ cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
     const char *extents;
 
     *out = CFX_NOTHING;
-    if (c->onnx && has_suffix(text, ".pb"))
-        return cfx_onnx_input_read(out, c->ctx, c->onnx, name, text, err);
+    if (c->model && cfx_model_file_format(c->model)->for_inputs &&
+        has_suffix(text, ".pb"))
+        return cfx_onnx_input_read(out, c->model, name, text, err);
     if (cfx_tensor_names_file(text)) {
         cfx_tensor *t;
         cfx_status st = cfx_tensor_read(&t, c->ctx, text, !c->g.no_mmap, err);
@@ -287,9 +288,6 @@ void cli_expanded_release(cli_list *l)
 
 /* ---- Before the model is read ---- */
 
-/* Numbers of at most so many elements may decide shapes. */
-enum { KNOWN_NUMBERS = 64 };
-
 static bool is_no_text(void *user, cfx_value v)
 {
     (void)user;
@@ -302,47 +300,16 @@ bool cli_is_texts(cfx_value v)
            !cfx_value_any(v, is_no_text, NULL);
 }
 
-/* Strings, numbers, sequences and None as they are; a tensor as it is, if it is
- * few numbers, else its meta. */
-static cfx_status known_value(cfx_value *out, const cli *c, cfx_value v,
-                              bool numbers, cfx_error *err)
-{
-    const cfx_tensor *t = v.u.tensor;
-    cfx_tensor *meta;
-
-    if (v.kind != CFX_TENSOR) {
-        bool sequence = v.kind == CFX_NONE || v.kind == CFX_LIST;
-        bool number = v.kind == CFX_INT || v.kind == CFX_FLOAT;
-        if (cli_is_texts(v) || number ? numbers : sequence)
-            *out = cfx_value_ref(v);
-        return CFX_OK;
-    }
-    if (numbers && t->rank < 2 && cfx_tensor_numel(t) <= KNOWN_NUMBERS) {
-        *out = cfx_value_ref(v);
-        return CFX_OK;
-    }
-    cfx_status st = cfx_tensor_meta(&meta, c->ctx, (cfx_dtype)t->dtype,
-                                    t->rank, t->shape, NULL, err);
-    if (!st)
-        *out = cfx_value_of_tensor(meta);
-    return st;
-}
-
 cfx_status cli_known_input(cfx_named_value *out, const cli *c,
-                           const char *text, bool numbers, uint64_t seed,
-                           cfx_error *err)
+                           const char *text, uint64_t seed, cfx_error *err)
 {
     size_t len = name_length(text);
     char *name = strndup(text, len);
-    cfx_value v = CFX_NOTHING;
 
     *out = (cfx_named_value){name, CFX_NOTHING};
-    cfx_status st = name ? cli_value_make(&v, c, text + len + !!len, name,
-                                          seed, err)
+    cfx_status st = name ? cli_value_make(&out->value, c, text + len + !!len,
+                                          name, seed, err)
                          : cfx_no_memory(err);
-    if (!st)
-        st = known_value(&out->value, c, v, numbers, err);
-    cfx_value_unref(v);
     if (st && len)
         cfx_fail_at(err, "input %s", name);
     return st;
@@ -415,7 +382,7 @@ cfx_status cli_inputs_make_by(cli_inputs *in, const cli *c,
 struct filling {
     const cli *c;
     const cfx_module *gm;
-    const char *samples;
+    cfx_model_file *samples;
     uint64_t seed;
 };
 
@@ -431,11 +398,11 @@ static cfx_status fill_values(void *user, cli_inputs *in, cfx_error *err)
 {
     const struct filling *f = user;
 
-    return cli_add_samples(in, f->c, f->gm, f->samples, err);
+    return cli_add_samples(in, f->gm, f->samples, err);
 }
 
 cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
-                           const char *samples, const cli_list *texts,
+                           cfx_model_file *samples, const cli_list *texts,
                            uint64_t seed, cfx_error *err)
 {
     struct filling f = {c, gm, samples, seed};

@@ -24,25 +24,19 @@ static bool is_missing(const cli_inputs *in, const cfx_module *gm, bool needed)
     return false;
 }
 
-bool cli_has_samples(const cli *c, const char *path)
-{
-    const cfx_model_format *f = cfx_model_format_of_file(c->ctx, path);
-
-    return f && f->read_inputs;
-}
-
-cfx_status cli_add_samples(cli_inputs *in, const cli *c, const cfx_module *gm,
-                           const char *path, cfx_error *err)
+cfx_status cli_add_samples(cli_inputs *in, const cfx_module *gm,
+                           cfx_model_file *file, cfx_error *err)
 {
     cfx_error why = {0};
 
-    if (!path || !is_missing(in, gm, false) || !cli_has_samples(c, path))
+    if (!file || !is_missing(in, gm, false))
         return CFX_OK;
+    const cfx_model_format *f = cfx_model_file_format(file);
     cfx_value *sample = calloc(in->n + 1, sizeof(*sample));
     if (!sample)
         return cfx_no_memory(err);
-    cfx_status st = cfx_model_format_of_file(c->ctx, path)
-                        ->read_inputs(sample, gm, path, &why);
+    cfx_status st = f->read_inputs ? f->read_inputs(sample, gm, file, &why)
+                                   : CFX_OK;
     for (size_t i = 0; i < in->n; i++) {
         if (cfx_value_is_absent(in->value[i]))
             in->value[i] = sample[i];

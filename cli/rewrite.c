@@ -41,8 +41,8 @@ static cfx_status run_model(cli_verifier *v, cfx_module *gm, cfx_value *out,
     cfx_interp it = {0};
 
     *out = CFX_NOTHING;
-    cfx_status st = cli_inputs_make(&in, v->c, gm, v->path, v->inputs, v->seed,
-                                    err);
+    cfx_status st = cli_inputs_make(&in, v->c, gm, v->c->model, v->inputs,
+                                    v->seed, err);
     cli_progress *p = st ? NULL : cli_progress_begin("verifying");
     const cfx_interp_options how = {
         .size = sizeof(how),

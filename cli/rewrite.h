@@ -27,7 +27,6 @@ cfx_status cli_print_pass_line(void *user, cfx_module *gm,
 /* A run before the rewrite, to be compared with one after it. */
 typedef struct cli_verifier {
     cli *c;
-    const char *path; /* of the model, which may have sample inputs */
     const cli_list *inputs;
     uint64_t seed;
     cfx_tolerance tolerance;

@@ -224,6 +224,7 @@ int cli_close(cli *c, int status)
     cli_release_signals();
     if (cli_signalled())
         status = 128 + cli_signalled();
+    cfx_model_file_close(c->model);
     cfx_context_free(c->ctx);
     for (int i = c->nplugins - 1; i >= 0; i--)
         dlclose(c->plugin[i]);
@@ -261,77 +262,71 @@ static cfx_load_options load_options(const cli *c)
     };
 }
 
+/* Load a model. Its file replaces that of an earlier one. */
+static cfx_status load(cli *c, cfx_module **out, const char *path,
+                       const cfx_load_options *o, cfx_error *err)
+{
+    cfx_model_file_close(c->model);
+    cfx_status st = cfx_model_file_open(&c->model, c->ctx, path, err);
+
+    return st ? st : cfx_model_file_load(out, c->model, o, err);
+}
+
 cfx_status cli_load(cli *c, cfx_module **out, const char *path,
                     bool need_weights, cfx_error *err)
 {
     cfx_load_options o = load_options(c);
 
     o.no_weights = !need_weights && !o.weights && !o.random_weights;
-    return cfx_model_load(out, c->ctx, path, &o, err);
+    return load(c, out, path, &o, err);
 }
 
-/* Read the model for known inputs. */
-static cfx_status load_known(cli *c, cfx_module **out, const char *path,
-                             const cli_list *texts, bool numbers,
-                             uint64_t seed, cfx_error *err)
-{
-    cfx_load_options o = load_options(c);
-    cfx_named_value *known = NULL;
-    cli_list all;
-    cfx_status st = cli_expand_inputs(&all, c, texts, err);
+/* The inputs that a model is read for. */
+struct known {
+    cli *c;
+    const cli_list *texts;
+    uint64_t seed;
+    cfx_named_value *item;
+    size_t n;
+};
 
-    if (!st && !(known = calloc((size_t)all.n + 1, sizeof(*known))))
+static cfx_status give_inputs(void *user, const cfx_named_value **out,
+                              size_t *n, cfx_error *err)
+{
+    struct known *k = user;
+    cli_list all;
+    cfx_status st = cli_expand_inputs(&all, k->c, k->texts, err);
+
+    if (!st && !(k->item = calloc((size_t)all.n + 1, sizeof(*k->item))))
         st = cfx_no_memory(err);
     for (int i = 0; i < all.n && !st; i++)
-        st = cli_known_input(&known[i], c, all.item[i], numbers, seed, err);
-    if (st)
-        cfx_fail_at(err, "%s", path);
-    o.constants = known;
-    o.nconstants = (size_t)all.n;
-    if (!st)
-        st = cfx_model_load(out, c->ctx, path, &o, err);
-    for (int i = 0; known && i < all.n; i++)
-        cli_known_input_release(&known[i]);
-    free(known);
+        st = cli_known_input(&k->item[k->n++], k->c, all.item[i], k->seed,
+                             err);
     cli_expanded_release(&all);
+    *out = k->item;
+    *n = k->n;
     return st;
-}
-
-/* May a model that was not read with this status be read for certain inputs? */
-static bool needs_inputs(cfx_status st)
-{
-    return st == CFX_EUNDECIDED || st == CFX_ESHAPE || st == CFX_EINVAL ||
-           st == CFX_EUNSUPPORTED;
-}
-
-/* Say that inputs decide what an ONNX model leaves open. */
-static cfx_status decided_by_inputs(cfx_error *err)
-{
-    const cfx_error why = *err;
-
-    if (why.code != CFX_EUNDECIDED)
-        return why.code;
-    cfx_error_clear(err);
-    return cfx_fail(err, CFX_EUNSUPPORTED,
-                    "%.1900s (-i NAME=TYPE[SHAPE] or NAME=FILE tells it)",
-                    why.text);
 }
 
 cfx_status cli_load_for(cli *c, cfx_module **out, const char *path,
                         const cli_list *texts, bool numbers, uint64_t seed,
                         cfx_error *err)
 {
-    cfx_error why = {0};
-    cfx_status st = cli_load(c, out, path, true, err);
+    cfx_load_options o = load_options(c);
+    struct known k = {.c = c, .texts = texts, .seed = seed};
 
-    if (!strcmp(cfx_model_format_of_file(c->ctx, path)->base.name, "onnx"))
-        c->onnx = path;
-    if (texts->n && needs_inputs(st)) {
-        cfx_error_clear(err);
-        if (numbers || load_known(c, out, path, texts, false, seed, &why))
-            st = load_known(c, out, path, texts, true, seed, err);
-        else
-            st = CFX_OK;
-    }
-    return st && c->onnx ? decided_by_inputs(err) : st;
+    o.give_inputs = texts->n ? give_inputs : NULL;
+    o.user = &k;
+    o.input_numbers = numbers;
+    cfx_status st = load(c, out, path, &o, err);
+    for (size_t i = 0; i < k.n; i++)
+        cli_known_input_release(&k.item[i]);
+    free(k.item);
+    if (st != CFX_EUNDECIDED || !cfx_model_file_format(c->model)->for_inputs)
+        return st;
+    const cfx_error why = *err;
+    cfx_error_clear(err);
+    return cfx_fail(err, CFX_EUNSUPPORTED,
+                    "%.1900s (-i NAME=TYPE[SHAPE] or NAME=FILE tells it)",
+                    why.text);
 }

@@ -168,7 +168,7 @@ cfx_status cli_shape_make(cfx_value *out, cfx_context *ctx, cli_symbols *s,
 struct making {
     const cli *c;
     const cfx_module *gm;
-    const char *samples;
+    cfx_model_file *samples;
     cli_symbols *s;
     /* The ranges of symbols, a dict {name: (least, most)}; or absent. */
     cfx_value ranges;
@@ -366,7 +366,7 @@ static cfx_status fill_shapes(void *user, cli_inputs *in, cfx_error *err)
     struct making *m = user;
     cfx_input_check *check = NULL;
     cfx_error misfit = {0}; /* the walk reports it */
-    cfx_status st = cli_add_samples(in, m->c, m->gm, m->samples, err);
+    cfx_status st = cli_add_samples(in, m->gm, m->samples, err);
 
     if (!st)
         st = cfx_input_check_new(&check, cfx_graph_module_graph(m->gm), err);
@@ -379,7 +379,7 @@ static cfx_status fill_shapes(void *user, cli_inputs *in, cfx_error *err)
 }
 
 cfx_status cli_shapes_make(cli_inputs *in, const cli *c, const cfx_module *gm,
-                           const char *samples, const cli_list *texts,
+                           cfx_model_file *samples, const cli_list *texts,
                            cli_symbols *s, cfx_error *err)
 {
     struct making m = {c, gm, samples, s, known_ranges(gm)};

@@ -72,6 +72,9 @@ CFX_API void cfx_tensors_release(cfx_tensors *t);
 
 /* ---- Formats ---- */
 
+struct cfx_file; /* a file that is open for reading, of the library's own */
+typedef struct cfx_model_file cfx_model_file; /* cfx_model_file_open */
+
 /* How files of a format are recognized. */
 typedef struct cfx_format {
     const char *name;   /* "npy" */
@@ -104,11 +107,11 @@ typedef struct cfx_tensor_format {
     cfx_format base;
     bool keyed; /* tensors have names; else it holds one */
     /* Read a file; map it if `map` is set and the format allows it. */
-    cfx_status (*read)(cfx_tensors *out, cfx_context *ctx, const char *path,
-                       bool map, cfx_error *err);
+    cfx_status (*read)(cfx_tensors *out, struct cfx_file *f, bool map,
+                       cfx_error *err);
     /* In place of `read`, for an index of several files. */
-    cfx_status (*visit)(cfx_context *ctx, const char *path, bool map,
-                        cfx_tensors_fn *fn, void *user, cfx_error *err);
+    cfx_status (*visit)(struct cfx_file *f, bool map, cfx_tensors_fn *fn,
+                        void *user, cfx_error *err);
     /* NULL: read-only. A format without keys gets one tensor. */
     cfx_status (*write)(const char *path, cfx_context *ctx,
                         const cfx_named_tensor *item, size_t n,
@@ -156,11 +159,12 @@ CFX_API cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
                                        size_t i, const char *path,
                                        cfx_error *err);
 
-/* Like it, for the input of that name; if the model has none, the file is one
- * tensor. */
-CFX_API cfx_status cfx_onnx_input_read(cfx_value *out, cfx_context *ctx,
-                                       const char *model, const char *name,
-                                       const char *path, cfx_error *err);
+/* Like it, for the input of that name of an open model; if that has none, the
+ * file is one tensor. */
+CFX_API cfx_status cfx_onnx_input_read(cfx_value *out,
+                                       const cfx_model_file *model,
+                                       const char *name, const char *path,
+                                       cfx_error *err);
 
 /* ---- Models ---- */
 
@@ -187,6 +191,14 @@ typedef struct cfx_load_options {
      * shape. */
     const cfx_named_value *constants;
     size_t nconstants;
+    /* Gives the inputs of a model that cannot be read for any: it is then read
+     * for their types and shapes and, with `input_numbers` or if these do not
+     * suffice, also for strings and short vectors of numbers. *inputs must last
+     * until the model is loaded. NULL: such a model fails. */
+    cfx_status (*give_inputs)(void *user, const cfx_named_value **inputs,
+                              size_t *n, cfx_error *err);
+    void *user;
+    bool input_numbers;
 } cfx_load_options;
 
 /*
@@ -198,6 +210,42 @@ CFX_API cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx,
                                   const char *path,
                                   const cfx_load_options *options,
                                   cfx_error *err);
+
+/*
+ * A model file can be kept open, to read more than its graph and weights:
+ *
+ *     cfx_model_file *f;
+ *     cfx_module *loaded = NULL;
+ *     cfx_model_inputs in = {0};
+ *     int failed = cfx_model_file_open(&f, ctx, "m.pt2", &err) ||
+ *                  cfx_model_file_load(&loaded, f, NULL, &err) ||
+ *                  cfx_model_inputs_list(&in, loaded, f, &err);
+ *     for (size_t i = 0; i < in.n; i++)
+ *         puts(in.item[i].name);
+ *     cfx_model_inputs_release(&in);
+ *     cfx_module_unref(loaded);
+ *     cfx_model_file_close(f);
+ *
+ * Models and inputs outlive it.
+ */
+
+/* Open a file and find its format. A file that cannot be opened fails when it is
+ * loaded. Fails with CFX_ENOMEM. */
+CFX_API cfx_status cfx_model_file_open(cfx_model_file **out, cfx_context *ctx,
+                                       const char *path, cfx_error *err);
+/* NULL is allowed. */
+CFX_API void cfx_model_file_close(cfx_model_file *f);
+/* Like cfx_model_load. */
+CFX_API cfx_status cfx_model_file_load(cfx_module **out, cfx_model_file *f,
+                                       const cfx_load_options *options,
+                                       cfx_error *err);
+/* The format: the one that the file's content tells, else its suffix, else the
+ * first of the table. Never NULL. */
+CFX_API const struct cfx_model_format *cfx_model_file_format(
+    const cfx_model_file *f);
+/* The versions that a file that was loaded tells, "schema 8.20, torch 2.13.0";
+ * "" if none. */
+CFX_API const char *cfx_model_file_version(const cfx_model_file *f);
 
 /* An input of a model: a placeholder of its graph. Values are absent where
  * nothing tells them. */
@@ -215,22 +263,13 @@ typedef struct cfx_model_inputs {
     cfx_model_input *item; /* in the order of the placeholders */
 } cfx_model_inputs;
 
-/*
- * List the inputs of a model. `path` is the file that it was loaded from, which
- * may hold samples; NULL: none are read.
- *
- *     cfx_model_inputs in;
- *     cfx_model_inputs_list(&in, gm, "m.pt2", &err);
- *     for (size_t i = 0; i < in.n; i++)
- *         puts(in.item[i].name);
- *     cfx_model_inputs_release(&in);
- *
- * Release it, also on failure. Fails with CFX_EGRAPH for a module without a
- * graph, CFX_EIO, CFX_EPARSE, CFX_EUNSUPPORTED, CFX_ENOMEM.
- */
+/* List the inputs of a model. `f` is the file that it was loaded from, which may
+ * hold samples; NULL: none are read. Release the list, also on failure. Fails
+ * with CFX_EGRAPH for a module without a graph, CFX_EIO, CFX_EPARSE,
+ * CFX_EUNSUPPORTED, CFX_ENOMEM. */
 CFX_API cfx_status cfx_model_inputs_list(cfx_model_inputs *out,
                                          const cfx_module *gm,
-                                         const char *path, cfx_error *err);
+                                         cfx_model_file *f, cfx_error *err);
 /* Release a list; a zeroed one is allowed. */
 CFX_API void cfx_model_inputs_release(cfx_model_inputs *in);
 
@@ -308,13 +347,16 @@ typedef struct cfx_save_options {
 typedef struct cfx_model_format {
     cfx_format base;  /* base.doc calls its files OUT */
     unsigned options; /* the save options that it takes, CFX_SAVE_... */
+    /* Some of its models are read for certain inputs only, which files of
+     * ONNX's test data may hold: reading fails with CFX_EUNDECIDED. */
+    bool for_inputs;
     /* Read a model without weights; NULL: cfx only writes it. Error texts
      * begin with the path, here and below. */
-    cfx_status (*read)(cfx_module **out, cfx_context *ctx, const char *path,
+    cfx_status (*read)(cfx_module **out, cfx_model_file *f,
                        const cfx_load_options *o, cfx_error *err);
     /* Load the weights that the model's file holds, mapped if `map` is set and
      * they can be. NULL: they are in a file beside it. */
-    cfx_status (*read_weights)(cfx_module *gm, const char *path, bool map,
+    cfx_status (*read_weights)(cfx_module *gm, cfx_model_file *f, bool map,
                                cfx_error *err);
     /* Write a model and its weights: both, or neither. NULL: cfx only reads
      * it. */
@@ -323,24 +365,16 @@ typedef struct cfx_model_format {
     /* The sample inputs that a file holds, new values in the order of the
      * placeholders of `gm`, which was read from it. `out` has an absent value
      * for each, and keeps them where the file has none, or after a failure.
-     * NULL: its files hold none. Error texts are without the path, here and
-     * below. */
+     * NULL: its files hold none. Error texts are without the path. */
     cfx_status (*read_inputs)(cfx_value *out, const cfx_module *gm,
-                              const char *path, cfx_error *err);
-    /* Print the versions that a file tells, "schema 8.20, torch 2.13.0". NULL:
-     * its files tell none. */
-    cfx_status (*print_version)(cfx_sink to, cfx_context *ctx,
-                                const char *path, cfx_error *err);
+                              cfx_model_file *f, cfx_error *err);
+    void (*close)(cfx_model_file *f); /* may be NULL */
 } cfx_model_format;
 
 /* The i-th format; NULL after the last. */
 CFX_API const cfx_model_format *cfx_model_format_at(size_t i);
 /* The format of files with such a name; NULL where none has its suffix. */
 CFX_API const cfx_model_format *cfx_model_format_of_name(const char *path);
-/* The format in which to read a model: the one that the file's content tells,
- * else its suffix, else the first. Never NULL. */
-CFX_API const cfx_model_format *cfx_model_format_of_file(cfx_context *ctx,
-                                                         const char *path);
 
 /* Save a model in the format that the suffix of the path tells, or else as a
  * model file, PyTorch's text. `options` may be NULL. Fails with CFX_EIO,

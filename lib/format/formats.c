@@ -18,30 +18,17 @@ const cfx_format *cfx_format__of_name(const cfx_format *const *formats,
     return NULL;
 }
 
-/* NULL where no probe knows the content, or it cannot be read. */
-static const cfx_format *probe_file(const cfx_format *const *formats, size_t n,
-                                    cfx_context *ctx, const char *path)
-{
-    unsigned char head[CFX_HEAD];
-    size_t len;
-
-    if (cfx_file_head(ctx, path, head, &len))
-        return NULL;
-    /* The first row may take what no other knows. */
-    for (size_t i = n; i-- > 0;)
-        if (formats[i]->probe && formats[i]->probe(head, len))
-            return formats[i];
-    return NULL;
-}
-
 const cfx_format *cfx_format__of_file(const cfx_format *const *formats,
-                                      size_t n, cfx_context *ctx,
-                                      const char *path)
+                                      size_t n, const cfx_file *f)
 {
-    const cfx_format *format = probe_file(formats, n, ctx, path);
+    const cfx_format *format = NULL;
     struct stat info;
 
-    if (!format && !stat(path, &info) && S_ISDIR(info.st_mode))
+    /* The first row may take what no other knows. */
+    for (size_t i = n; f->fd >= 0 && i-- > 0;)
+        if (formats[i]->probe && formats[i]->probe(f->head, f->nhead))
+            return formats[i];
+    if (f->fd < 0 && !stat(f->path, &info) && S_ISDIR(info.st_mode))
         format = cfx_format__of_name(formats, n, "x/");
-    return format ? format : cfx_format__of_name(formats, n, path);
+    return format ? format : cfx_format__of_name(formats, n, f->path);
 }

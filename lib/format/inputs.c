@@ -1,9 +1,7 @@
 /*
  * inputs -- the inputs of a model: names, types, samples.
  */
-#include <cfx/file.h>
-
-#include "base/util.h"
+#include "format/io.h"
 
 static cfx_value declared(const cfx_node *n)
 {
@@ -24,17 +22,18 @@ static cfx_model_input describe(const cfx_node *n)
 
 /* The samples of the file, if its format has some. */
 static cfx_status read_samples(cfx_model_inputs *to, const cfx_module *gm,
-                               const char *path, cfx_error *err)
+                               cfx_model_file *f, cfx_error *err)
 {
-    const cfx_model_format *f = cfx_model_format_of_file(to->ctx, path);
-    if (!f->read_inputs || !to->n)
+    if (!f->format->read_inputs || !to->n)
         return CFX_OK;
+    cfx_error own = {0};
+    err = err ? err : &own;
     cfx_value *sample = cfx_calloc(to->ctx, to->n, sizeof(*sample));
     if (!sample)
         return cfx_no_memory(err);
-    cfx_status st = f->read_inputs(sample, gm, path, err);
+    cfx_status st = f->format->read_inputs(sample, gm, f, err);
     if (st)
-        cfx_fail_at(err, "%s", path);
+        cfx_fail_at(err, "%s", f->path);
     for (size_t i = 0; i < to->n; i++)
         to->item[i].sample = sample[i];
     cfx_free(to->ctx, sample, to->n * sizeof(*sample));
@@ -42,7 +41,7 @@ static cfx_status read_samples(cfx_model_inputs *to, const cfx_module *gm,
 }
 
 cfx_status cfx_model_inputs_list(cfx_model_inputs *out, const cfx_module *gm,
-                                 const char *path, cfx_error *err)
+                                 cfx_model_file *f, cfx_error *err)
 {
     const cfx_graph *g = cfx_graph_module_graph(gm);
     const cfx_node *n = NULL;
@@ -58,7 +57,7 @@ cfx_status cfx_model_inputs_list(cfx_model_inputs *out, const cfx_module *gm,
         return cfx_no_memory(err);
     while ((n = cfx_graph_find_nodes(g, CFX_PLACEHOLDER, NULL, n)))
         out->item[out->n++] = describe(n);
-    return path ? read_samples(out, gm, path, err) : CFX_OK;
+    return f ? read_samples(out, gm, f, err) : CFX_OK;
 }
 
 void cfx_model_inputs_release(cfx_model_inputs *in)

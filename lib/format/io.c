@@ -37,21 +37,36 @@ static int open_to_read(const char *path)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-cfx_status cfx_file_open(int *fd, size_t *size, const char *path,
+cfx_status cfx_file_open(cfx_file *f, cfx_context *ctx, const char *path,
                          cfx_error *err)
 {
     struct stat info;
 
-    *fd = -1;
+    *f = (cfx_file){.ctx = ctx, .path = path, .fd = -1};
     if (stat(path, &info))
         return cfx_fail_errno(err, NULL);
     if (!S_ISREG(info.st_mode))
         return cfx_fail(err, CFX_EIO, "is not a regular file");
-    *fd = open_to_read(path);
-    if (*fd < 0)
+    f->fd = open_to_read(path);
+    if (f->fd < 0)
         return cfx_fail_errno(err, NULL);
-    *size = (size_t)info.st_size;
+    f->size = (size_t)info.st_size;
+    f->nhead = f->size < CFX_HEAD ? f->size : CFX_HEAD;
+    if (cfx_file_read_at(ctx, f->fd, f->head, f->nhead, 0, NULL))
+        f->nhead = 0; /* its reader says why */
     return CFX_OK;
+}
+
+void cfx_file_close(cfx_file *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+}
+
+cfx_status cfx_file_check(cfx_file *f, cfx_error *err)
+{
+    return f->fd >= 0 ? CFX_OK : cfx_file_open(f, f->ctx, f->path, err);
 }
 
 bool cfx_path_ends_in(const char *path, const char *suffix)
@@ -87,20 +102,6 @@ cfx_status cfx_file_read_at(cfx_context *ctx, int fd, void *to, size_t n,
             return st;
     }
     return CFX_OK;
-}
-
-cfx_status cfx_file_head(cfx_context *ctx, const char *path,
-                         unsigned char head[CFX_HEAD], size_t *n)
-{
-    int fd;
-    cfx_status st = cfx_file_open(&fd, n, path, NULL);
-
-    if (st)
-        return st;
-    *n = *n < CFX_HEAD ? *n : CFX_HEAD;
-    st = cfx_file_read_at(ctx, fd, head, *n, 0, NULL);
-    close(fd);
-    return st;
 }
 
 bool cfx_head_is_zip_of(const unsigned char *head, size_t n, const char *last)
@@ -207,26 +208,38 @@ static cfx_status bytes_read_fd(cfx_bytes *b, int fd, size_t limit,
     return st;
 }
 
-cfx_status cfx_bytes_read(cfx_bytes *out, cfx_context *ctx, const char *path,
-                          size_t limit, cfx_bytes_check *check, cfx_error *err)
+cfx_status cfx_file_read(cfx_bytes *out, const cfx_file *f, size_t limit,
+                         cfx_bytes_check *check, cfx_error *err)
 {
-    int fd;
+    int fd = f->fd;
     cfx_status st = CFX_OK;
 
-    *out = (cfx_bytes){.ctx = ctx};
+    *out = (cfx_bytes){.ctx = f->ctx};
     /* Opening a pipe without a writer blocks; a signal may cancel it. */
-    while ((fd = open_to_read(path)) < 0) {
+    while (fd < 0 && (fd = open_to_read(f->path)) < 0) {
         if (errno != EINTR)
             return cfx_fail_errno(err, NULL);
-        st = cfx_context_check(ctx, err);
+        st = cfx_context_check(f->ctx, err);
         if (st)
             return st;
     }
-    st = bytes_read_fd(out, fd, limit, check, err);
-    close(fd);
+    if (fd == f->fd && lseek(fd, 0, SEEK_SET))
+        st = cfx_fail_errno(err, NULL);
+    if (!st)
+        st = bytes_read_fd(out, fd, limit, check, err);
+    if (fd != f->fd)
+        close(fd);
     if (st)
         cfx_bytes_release(out);
     return st;
+}
+
+cfx_status cfx_bytes_read(cfx_bytes *out, cfx_context *ctx, const char *path,
+                          size_t limit, cfx_bytes_check *check, cfx_error *err)
+{
+    const cfx_file f = {.ctx = ctx, .path = path, .fd = -1};
+
+    return cfx_file_read(out, &f, limit, check, err);
 }
 
 /* ---- Bytes of elements ---- */

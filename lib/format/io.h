@@ -24,18 +24,38 @@ typedef cfx_status cfx_bytes_check(size_t *total, const unsigned char *head,
 cfx_status cfx_bytes_are_text(size_t *total, const unsigned char *head,
                               size_t len, cfx_error *err);
 
-/* Read a file or pipe to its end; at most `limit` bytes. Fails with CFX_EIO,
+/* The first bytes of a file, by which formats are told: an archive's first entry
+ * has its name there. */
+enum { CFX_HEAD = 320 };
+
+/* A file that is read. */
+typedef struct cfx_file {
+    cfx_context *ctx;
+    const char *path;
+    int fd; /* -1: it is a pipe, device or folder, or cannot be opened */
+    size_t size;
+    unsigned char head[CFX_HEAD];
+    size_t nhead;
+} cfx_file;
+
+/* Open a regular file, and read its head. A pipe is not opened, which would wait
+ * for a writer, and lose what it writes. Close it, also on failure. `path` is
+ * borrowed. Fails with CFX_EIO. */
+cfx_status cfx_file_open(cfx_file *f, cfx_context *ctx, const char *path,
+                         cfx_error *err);
+void cfx_file_close(cfx_file *f);
+/* Say why a file is not open. */
+cfx_status cfx_file_check(cfx_file *f, cfx_error *err);
+
+/* Read a file, or a pipe, to its end; at most `limit` bytes. Fails with CFX_EIO,
  * CFX_EPARSE, CFX_ELIMIT, CFX_ENOMEM. */
+cfx_status cfx_file_read(cfx_bytes *out, const cfx_file *f, size_t limit,
+                         cfx_bytes_check *check, cfx_error *err);
 cfx_status cfx_bytes_read(cfx_bytes *out, cfx_context *ctx, const char *path,
                           size_t limit, cfx_bytes_check *check,
                           cfx_error *err);
 void cfx_bytes_release(cfx_bytes *b);
 
-/* Open a regular file for reading, and get its size. A pipe is not opened, which
- * would wait for a writer, and lose what it writes. The caller closes *fd. Fails
- * with CFX_EIO. */
-cfx_status cfx_file_open(int *fd, size_t *size, const char *path,
-                         cfx_error *err);
 /* Read exactly `n` bytes from `offset`, through interruptions and short
  * reads; CFX_EIO where the file ends before. */
 cfx_status cfx_file_read_at(cfx_context *ctx, int fd, void *to, size_t n,
@@ -43,12 +63,7 @@ cfx_status cfx_file_read_at(cfx_context *ctx, int fd, void *to, size_t n,
 
 /* Does a path end in a suffix, and have more than that? */
 bool cfx_path_ends_in(const char *path, const char *suffix);
-/* The first bytes of a regular file, by which formats are told: an archive's first
- * entry has its name there. */
-enum { CFX_HEAD = 320 };
-cfx_status cfx_file_head(cfx_context *ctx, const char *path,
-                         unsigned char head[CFX_HEAD], size_t *n);
-/* Do such bytes begin a zip archive whose first entry's name ends in `last`? */
+/* Does a file's head begin a zip archive whose first entry's name ends in `last`? */
 bool cfx_head_is_zip_of(const unsigned char *head, size_t n, const char *last);
 
 /* Give a file that is to replace `of`, if there is one, its permissions and, if
@@ -79,18 +94,29 @@ cfx_status cfx_tensors_name(cfx_tensors *list, size_t i, const char *name,
 /* Sort a list by name; CFX_EPARSE for a duplicate name. */
 cfx_status cfx_tensors_sort(cfx_tensors *list, cfx_error *err);
 
-/* Read the files of an index: fn is called with the tensors of each file and
- * its path. Error messages begin with a path. */
-cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
-                           cfx_tensors_fn *fn, void *user, cfx_error *err);
+/* Like cfx_tensors_visit, for an open file. */
+cfx_status cfx_file_visit_tensors(cfx_file *f, bool map, cfx_tensors_fn *fn,
+                                  void *user, cfx_error *err);
 
 /* The format with the suffix of `path`, of n; or NULL. */
 const cfx_format *cfx_format__of_name(const cfx_format *const *formats,
                                       size_t n, const char *path);
 /* The format of a file by its content, else by its suffix; or NULL. */
 const cfx_format *cfx_format__of_file(const cfx_format *const *formats,
-                                      size_t n, cfx_context *ctx,
-                                      const char *path);
+                                      size_t n, const cfx_file *f);
+
+/* An open model file. `read` of its format sets the version. */
+struct cfx_model_file {
+    cfx_file file;
+    const cfx_model_format *format;
+    cfx_buf version;
+    void *opened; /* the format's own, which its `close` releases */
+    size_t size;  /* of `path` */
+    char path[];
+};
+/* Set the version, with what a terminal would not show escaped. */
+cfx_status cfx_model__set_version(cfx_model_file *f, const cfx_buf *text,
+                                  cfx_error *err);
 
 /* The rows of the tables of formats. */
 #define TENSOR_FORMAT(name)                                                   \
@@ -118,12 +144,12 @@ cfx_status cfx_safetensors__write_pair(const char *path, cfx_context *ctx,
                                        const cfx_named_tensor *item, size_t n,
                                        const cfx_pair *replaced,
                                        cfx_error *err);
-/* Read the checksum that a weights file keeps of the text that it replaced. */
-cfx_pair cfx_safetensors__replaced(cfx_context *ctx, const char *path);
+/* The checksum that a weights file keeps of the text that it replaced. */
+cfx_pair cfx_safetensors__replaced(const cfx_file *f);
 /* Fails with CFX_EWEIGHT where the text is that which the weights beside it
  * replaced. */
-cfx_status cfx_text__check_pair(cfx_context *ctx, const char *path,
-                                const char *weights, cfx_error *err);
+cfx_status cfx_text__check_pair(const cfx_file *of, const cfx_file *weights,
+                                cfx_error *err);
 
 /* Count the tensors with data in a model: parameters, buffers, and arguments in
  * its graphs. */

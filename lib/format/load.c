@@ -237,7 +237,7 @@ static cfx_status place_all(void *user, const cfx_tensors *weights,
 
 /* A source of weights: a file, or memory. */
 struct source {
-    const char *path; /* NULL: memory */
+    cfx_file *file; /* NULL: memory */
     const void *data;
     size_t size;
     bool in_place; /* mapped, or borrowed */
@@ -266,11 +266,11 @@ static cfx_status read_weights(cfx_module *gm, const struct source *from,
     match_init(&m, gm);
     cfx_status st = find_bare(&m, err);
     if (!st)
-        st = from->path ? cfx_tensors_visit(cfx_module_context(gm), from->path,
-                                            from->in_place, place_all, &m, err)
+        st = from->file ? cfx_file_visit_tensors(from->file, from->in_place,
+                                                 place_all, &m, err)
                         : place_memory(&m, from, err);
     if (!st && (st = cfx_model__fill_tensors(gm, &m.tensors, err)))
-        cfx_fail_at(err, "%s", from->path ? from->path : "weights");
+        cfx_fail_at(err, "%s", from->file ? from->file->path : "weights");
     for (cfx_module *at = gm; at && !st; at = cfx_module_next(at, gm))
         cfx_module__decide_by_state(at);
     match_release(&m);
@@ -280,8 +280,13 @@ static cfx_status read_weights(cfx_module *gm, const struct source *from,
 cfx_status cfx_module_load_weights(cfx_module *m, const char *path, bool map,
                                    cfx_error *err)
 {
-    return read_weights(m, &(struct source){.path = path, .in_place = map},
-                        err);
+    cfx_file f;
+
+    cfx_file_open(&f, cfx_module_context(m), path, NULL); /* as visiting */
+    cfx_status st = read_weights(
+        m, &(struct source){.file = &f, .in_place = map}, err);
+    cfx_file_close(&f);
+    return st;
 }
 
 cfx_status cfx_module_parse_weights(cfx_module *m, const void *data,
@@ -311,52 +316,77 @@ static bool find_beside(cfx_buf *beside, const char *path)
     return !beside->failed && !access(beside->s, F_OK);
 }
 
-static cfx_status load_weights(cfx_module *gm, const char *path,
-                               const cfx_model_format *format,
+/* Load the file beside a model's text, if there is one. */
+static cfx_status load_beside(cfx_module *gm, const cfx_model_file *f,
+                              bool map, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+    cfx_buf path;
+
+    cfx_buf_init(&path, f->file.ctx);
+    bool found = find_beside(&path, f->path);
+    if (path.failed)
+        st = cfx_no_memory(err);
+    if (found) {
+        cfx_file beside;
+        cfx_file_open(&beside, f->file.ctx, path.s, NULL);
+        st = cfx_text__check_pair(&f->file, &beside, err);
+        if (!st)
+            st = read_weights(
+                gm, &(struct source){.file = &beside, .in_place = map}, err);
+        cfx_file_close(&beside);
+    }
+    cfx_buf_release(&path);
+    return st;
+}
+
+static cfx_status load_weights(cfx_module *gm, cfx_model_file *f,
                                const cfx_load_options *o, cfx_error *err)
 {
-    cfx_buf beside;
-    cfx_status st = CFX_OK;
-
     if (o->no_weights)
         return CFX_OK;
     if (o->random_weights)
         return cfx_module_randomize(gm, o->seed, err);
     if (o->weights)
         return cfx_module_load_weights(gm, o->weights, !o->no_map, err);
-    if (format->read_weights)
-        return format->read_weights(gm, path, !o->no_map, err);
-    cfx_buf_init(&beside, cfx_module_context(gm));
-    bool found = find_beside(&beside, path);
-    if (beside.failed)
-        st = cfx_no_memory(err);
-    else if (found)
-        st = cfx_text__check_pair(cfx_module_context(gm), path, beside.s, err);
-    if (!st && found)
-        st = cfx_module_load_weights(gm, beside.s, !o->no_map, err);
-    cfx_buf_release(&beside);
-    return st;
+    return f->format->read_weights
+               ? f->format->read_weights(gm, f, !o->no_map, err)
+               : load_beside(gm, f, !o->no_map, err);
 }
 
-cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
-                          const cfx_load_options *options, cfx_error *err)
+cfx_status cfx_model_file_load(cfx_module **out, cfx_model_file *f,
+                               const cfx_load_options *options, cfx_error *err)
 {
     cfx_load_options o = {.size = sizeof(o)};
+    cfx_error own = {0};
 
     *out = NULL;
+    err = err ? err : &own;
     cfx_error_clear(err);
     if (options)
         memcpy(&o, options,
                options->size < sizeof(o) ? options->size : sizeof(o));
-    const cfx_model_format *format = cfx_model_format_of_file(ctx, path);
-    cfx_status st = format->read(out, ctx, path, &o, err);
+    cfx_status st = f->format->read(out, f, &o, err);
     if (!st)
-        st = load_weights(*out, path, format, &o, err);
+        st = load_weights(*out, f, &o, err);
     if (!st && o.assume_defaults)
         cfx_module_assume_defaults(*out);
     if (st) {
         cfx_module_unref(*out);
         *out = NULL;
     }
+    return st;
+}
+
+cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
+                          const cfx_load_options *options, cfx_error *err)
+{
+    cfx_model_file *f;
+    cfx_status st = cfx_model_file_open(&f, ctx, path, err);
+
+    *out = NULL;
+    if (!st)
+        st = cfx_model_file_load(out, f, options, err);
+    cfx_model_file_close(f);
     return st;
 }

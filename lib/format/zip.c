@@ -9,7 +9,8 @@
 
 #include "base/util.h"
 
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 /* An entry may inflate to RATIO times its bytes, and SPARE besides. */
 enum { RATIO = 256, SPARE = 16 << 20 };
@@ -21,37 +22,49 @@ static cfx_status zip_fail(cfx_error *err, zip_error_t *why)
     return cfx_fail(err, CFX_EPARSE, "%s", zip_error_strerror(why));
 }
 
-static void take_archive(cfx_zip *z, uint64_t size)
+/* Open the archive of a source; NULL: it could not be made, as `why` says. */
+static cfx_status open_source(cfx_zip *z, zip_source_t *source, size_t size,
+                              uint64_t whole, zip_error_t *why, cfx_error *err)
 {
-    zip_int64_t n = zip_get_num_entries(z->zip, 0);
+    cfx_status st = CFX_OK;
 
-    z->n = n > 0 ? (size_t)n : 0;
-    z->left = z->size = size;
+    if (source)
+        z->zip = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, why);
+    if (z->zip) {
+        zip_int64_t n = zip_get_num_entries(z->zip, 0);
+        z->n = n > 0 ? (size_t)n : 0;
+        z->left = size;
+        z->size = whole;
+    } else {
+        st = zip_fail(err, why);
+        if (source)
+            zip_source_free(source);
+    }
+    zip_error_fini(why);
+    return st;
 }
 
-cfx_status cfx_zip_open(cfx_zip *z, cfx_context *ctx, const char *path,
-                        cfx_error *err)
+cfx_status cfx_zip_open(cfx_zip *z, cfx_file *f, cfx_error *err)
 {
-    int code = 0;
-    struct stat info;
+    zip_error_t why;
 
-    *z = (cfx_zip){.ctx = ctx};
-    if (stat(path, &info))
-        return cfx_fail_errno(err, NULL);
-    if (!S_ISREG(info.st_mode))
-        return cfx_fail(err, CFX_EIO, "is not a regular file");
-    z->zip = zip_open(path, ZIP_RDONLY | ZIP_CHECKCONS, &code);
-    if (!z->zip) {
-        zip_error_t why;
-        zip_error_init_with_code(&why, code);
-        cfx_status st = code == ZIP_ER_OPEN || code == ZIP_ER_NOENT
-                            ? cfx_fail_errno(err, NULL)
-                            : zip_fail(err, &why);
-        zip_error_fini(&why);
+    *z = (cfx_zip){.ctx = f->ctx};
+    cfx_status st = cfx_file_check(f, err);
+    if (st)
+        return st;
+    int fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
+    if (!file) {
+        st = cfx_fail_errno(err, NULL);
+        if (fd >= 0)
+            close(fd);
         return st;
     }
-    take_archive(z, (uint64_t)info.st_size);
-    return CFX_OK;
+    zip_error_init(&why);
+    zip_source_t *source = zip_source_filep_create(file, 0, -1, &why);
+    if (!source)
+        fclose(file);
+    return open_source(z, source, f->size, f->size, &why, err);
 }
 
 cfx_status cfx_zip_open_memory(cfx_zip *z, cfx_context *ctx, const void *data,
@@ -62,18 +75,7 @@ cfx_status cfx_zip_open_memory(cfx_zip *z, cfx_context *ctx, const void *data,
     *z = (cfx_zip){.ctx = ctx};
     zip_error_init(&why);
     zip_source_t *source = zip_source_buffer_create(data, size, 0, &why);
-    if (source)
-        z->zip = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS,
-                                      &why);
-    if (source && !z->zip)
-        zip_source_free(source);
-    cfx_status st = z->zip ? CFX_OK : zip_fail(err, &why);
-    if (z->zip) {
-        take_archive(z, size);
-        z->size = whole;
-    }
-    zip_error_fini(&why);
-    return st;
+    return open_source(z, source, size, whole, &why, err);
 }
 
 void cfx_zip_close(cfx_zip *z)

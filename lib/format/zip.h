@@ -18,8 +18,7 @@ typedef struct cfx_zip {
 } cfx_zip;
 
 /* Open an archive. Fails with CFX_EIO, CFX_EPARSE, CFX_ENOMEM. */
-cfx_status cfx_zip_open(cfx_zip *z, cfx_context *ctx, const char *path,
-                        cfx_error *err);
+cfx_status cfx_zip_open(cfx_zip *z, cfx_file *f, cfx_error *err);
 /* Open one in memory, which must outlive it; it stood in a file of `whole`
  * bytes. */
 cfx_status cfx_zip_open_memory(cfx_zip *z, cfx_context *ctx, const void *data,

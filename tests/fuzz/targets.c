@@ -428,14 +428,17 @@ static void read_onnx(const uint8_t *data, size_t size)
     cfx_error err = {0};
     text t;
 
-    if (!cfx_model_format__onnx.read(&gm, ctx, path, &(cfx_load_options){0},
-                                     &err)) {
+    cfx_model_file *f;
+    if (cfx_model_file_open(&f, ctx, path, &err))
+        abort();
+    if (!cfx_model_format__onnx.read(&gm, f, &(cfx_load_options){0}, &err)) {
         cfx_print_graph(sink_of(&t), cfx_graph_module_graph(gm), false, NULL);
         free(t.data);
         fuzz_walk_take(ctx, gm, data, size);
     } else if (!*err.text) {
         abort();
     }
+    cfx_model_file_close(f);
     close(fd);
     fuzz_context_done(ctx);
 #else

@@ -71,6 +71,7 @@ static void exported(cfx_module *gm)
     gm = lowered;
     if (!err.code) {
         @file.h.1
+        require(!failed);
     }
     require(!err.code || err.code == CFX_EUNSUPPORTED); /* without libzip */
     cfx_error_clear(&err);

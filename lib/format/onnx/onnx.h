@@ -61,15 +61,22 @@ int onnx_narrow_bits(int64_t code);
 bool onnx_memory_type(cfx_dtype *out, int64_t code);
 const char *onnx_type_name(int64_t code);
 
+/* The folder of a model, in which other files may hold its numbers. */
+typedef struct onnx_folder {
+    const char *path;
+    const char *name; /* of the file that is open; a text of the message */
+    int fd;           /* -1: none is */
+} onnx_folder;
+
 /* A tensor of a message, from which it takes the bytes of raw_data. `dir` is
  * the model's folder, where files of numbers may lie; NULL: nowhere. */
 cfx_status onnx_tensor_read(cfx_tensor **out, cfx_context *ctx,
-                            Onnx__TensorProto *p, const char *dir,
+                            Onnx__TensorProto *p, onnx_folder *dir,
                             cfx_error *err);
 
 /* Like onnx_tensor_read; strings become a nested list of str. */
 cfx_status onnx_constant_read(cfx_value *out, cfx_context *ctx,
-                              Onnx__TensorProto *p, const char *dir,
+                              Onnx__TensorProto *p, onnx_folder *dir,
                               cfx_error *err);
 
 /* ---- values.c ---- */
@@ -172,7 +179,7 @@ typedef struct onnx_frame {
 typedef struct onnx_importer {
     onnx_recorder r;
     const Onnx__ModelProto *model;
-    const char *dir;
+    onnx_folder *dir;
     const cfx_load_options *options;
     onnx_frame *frame;
     cfx_map rules;     /* by the names of operators */
@@ -511,7 +518,7 @@ cfx_value onnx_value_of(onnx_node *n, const char *name);
 /* ---- A model ---- */
 
 cfx_status onnx_import(cfx_module **out, cfx_context *ctx,
-                       const Onnx__ModelProto *model, const char *dir,
+                       const Onnx__ModelProto *model, onnx_folder *dir,
                        const cfx_load_options *options, cfx_error *err);
 
 #endif

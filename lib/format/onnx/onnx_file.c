@@ -1,9 +1,12 @@
 /*
  * onnx_file -- an ONNX file as a GraphModule.
  */
+#include <unistd.h>
+
 #include "format/io.h"
 #include "format/print.h"
 #include "format/onnx/onnx_write.h"
+#include "value/texts.h"
 
 /* protobuf's own limit. */
 static const size_t FILE_MAX = (size_t)1 << 31;
@@ -41,56 +44,72 @@ static void folder_of(cfx_buf *out, const char *path)
 }
 
 /* A message of that kind, the whole of a file. */
-static cfx_status read_message(onnx_message *m, cfx_context *ctx,
+static cfx_status read_message(onnx_message *m,
                                const ProtobufCMessageDescriptor *kind,
-                               const char *path, cfx_error *err)
+                               const cfx_file *f, cfx_error *err)
 {
     cfx_bytes bytes = {0};
-    cfx_status st = cfx_bytes_read(&bytes, ctx, path, FILE_MAX, check_head,
-                                   err);
+    cfx_status st = cfx_file_read(&bytes, f, FILE_MAX, check_head, err);
 
     if (!st)
-        st = onnx_decode(m, ctx, kind, bytes.data, bytes.len, err);
+        st = onnx_decode(m, f->ctx, kind, bytes.data, bytes.len, err);
     cfx_bytes_release(&bytes);
     return st;
 }
 
-static cfx_status read_model(onnx_message *m, cfx_context *ctx,
-                             const char *path, cfx_error *err)
+static cfx_status read_model(onnx_message *m, const cfx_file *f,
+                             cfx_error *err)
 {
-    return read_message(m, ctx, &onnx__model_proto__descriptor, path, err);
+    return read_message(m, &onnx__model_proto__descriptor, f, err);
 }
 
-static cfx_status onnx_read(cfx_module **out, cfx_context *ctx,
-                            const char *path, const cfx_load_options *o,
-                            cfx_error *err)
-{
-    onnx_message m = {0};
-    cfx_buf dir;
+/* ---- Models that are read for certain inputs ---- */
 
-    *out = NULL;
-    cfx_buf_init(&dir, ctx);
-    folder_of(&dir, path);
-    cfx_status st = dir.failed ? cfx_no_memory(err) : CFX_OK;
+/* May a model that was not read with this status be read for certain inputs? */
+static bool needs_inputs(cfx_status st)
+{
+    return st == CFX_EUNDECIDED || st == CFX_ESHAPE || st == CFX_EINVAL ||
+           st == CFX_EUNSUPPORTED;
+}
+
+/* Vectors of at most so many numbers may decide shapes. */
+enum { KNOWN_NUMBERS = 64 };
+
+/* What is known of an input, a new value: of tensors their metas, unless they
+ * are few numbers; with `numbers` also strings and numbers. */
+static cfx_status known_value(cfx_value *out, cfx_context *ctx, cfx_value v,
+                              bool numbers, cfx_error *err)
+{
+    const cfx_tensor *t = v.u.tensor;
+    cfx_tensor *meta;
+
+    *out = CFX_NOTHING;
+    if (v.kind != CFX_TENSOR) {
+        bool texts = cfx_texts_are(v) && (v.kind == CFX_STR || v.u.seq->len);
+        bool sequence = v.kind == CFX_NONE || v.kind == CFX_LIST;
+        bool number = v.kind == CFX_INT || v.kind == CFX_FLOAT;
+        if (texts || number ? numbers : sequence)
+            *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    if (numbers && t->rank < 2 && cfx_tensor_numel(t) <= KNOWN_NUMBERS) {
+        *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    cfx_status st = cfx_tensor_meta(&meta, ctx, (cfx_dtype)t->dtype, t->rank,
+                                    t->shape, NULL, err);
     if (!st)
-        st = read_model(&m, ctx, path, err);
-    if (!st)
-        st = onnx_import(out, ctx, (Onnx__ModelProto *)m.base, dir.s, o, err);
-    if (st)
-        cfx_fail_at(err, "%s", path);
-    onnx_message_release(&m);
-    cfx_buf_release(&dir);
+        *out = cfx_value_of_tensor(meta);
     return st;
 }
 
 /* "IR 8, operator set 17, com.microsoft 1" */
-static cfx_status print_versions(cfx_sink to, const Onnx__ModelProto *m,
-                                 cfx_context *ctx, cfx_error *err)
+static cfx_status set_version(cfx_model_file *f, const Onnx__ModelProto *m,
+                              cfx_error *err)
 {
     cfx_buf text;
-    cfx_out out;
 
-    cfx_buf_init(&text, ctx);
+    cfx_buf_init(&text, f->file.ctx);
     cfx_buf_printf(&text, "IR %lld", (long long)m->ir_version);
     for (size_t i = 0; i < m->n_opset_import; i++) {
         const char *domain = m->opset_import[i]->domain;
@@ -98,42 +117,92 @@ static cfx_status print_versions(cfx_sink to, const Onnx__ModelProto *m,
                        domain && *domain ? domain : "operator set",
                        (long long)m->opset_import[i]->version);
     }
-    cfx_status st = text.failed ? cfx_no_memory(err) : CFX_OK;
-    if (!st) {
-        cfx_out_init(&out, to);
-        cfx_out__visible(&out, text.s, text.len);
-        st = cfx_out_finish(&out, err);
-    }
+    cfx_status st = cfx_model__set_version(f, &text, err);
     cfx_buf_release(&text);
     return st;
 }
 
-static cfx_status onnx_print_version(cfx_sink to, cfx_context *ctx,
-                                     const char *path, cfx_error *err)
+static cfx_status read_once(cfx_module **out, cfx_model_file *f,
+                            const cfx_load_options *o, cfx_error *err)
 {
     onnx_message m = {0};
-    cfx_status st = read_model(&m, ctx, path, err);
+    onnx_folder dir = {.fd = -1};
+    cfx_buf path;
 
+    cfx_buf_init(&path, f->file.ctx);
+    folder_of(&path, f->path);
+    dir.path = path.s;
+    cfx_status st = path.failed ? cfx_no_memory(err)
+                                : read_model(&m, &f->file, err);
     if (!st)
-        st = print_versions(to, (const Onnx__ModelProto *)m.base, ctx, err);
+        st = set_version(f, (Onnx__ModelProto *)m.base, err);
+    if (!st)
+        st = onnx_import(out, f->file.ctx, (Onnx__ModelProto *)m.base, &dir, o,
+                         err);
+    if (dir.fd >= 0)
+        close(dir.fd);
     onnx_message_release(&m);
+    cfx_buf_release(&path);
+    return st;
+}
+
+/* Read a model of which some inputs are known. */
+static cfx_status read_for(cfx_module **out, cfx_model_file *f,
+                           const cfx_named_value *inputs, size_t n,
+                           bool numbers, cfx_error *err)
+{
+    cfx_context *ctx = f->file.ctx;
+    cfx_named_value *known = cfx_calloc(ctx, n + 1, sizeof(*known));
+    const cfx_load_options o = {.constants = known, .nconstants = n};
+    cfx_status st = known ? CFX_OK : cfx_no_memory(err);
+
+    for (size_t i = 0; i < n && !st; i++) {
+        known[i].name = inputs[i].name;
+        st = known_value(&known[i].value, ctx, inputs[i].value, numbers, err);
+    }
+    if (!st)
+        st = read_once(out, f, &o, err);
+    for (size_t i = 0; known && i < n; i++)
+        cfx_value_unref(known[i].value);
+    if (known)
+        cfx_free(ctx, known, (n + 1) * sizeof(*known));
+    return st;
+}
+
+static cfx_status onnx_read(cfx_module **out, cfx_model_file *f,
+                            const cfx_load_options *o, cfx_error *err)
+{
+    const cfx_named_value *inputs;
+    size_t n;
+    cfx_error why = {0};
+
+    *out = NULL;
+    cfx_status st = read_once(out, f, o, err);
+    if (o->give_inputs && needs_inputs(st)) {
+        cfx_error_clear(err);
+        st = o->give_inputs(o->user, &inputs, &n, err);
+        if (!st &&
+            (o->input_numbers || read_for(out, f, inputs, n, false, &why)))
+            st = read_for(out, f, inputs, n, true, err);
+    }
+    if (st)
+        cfx_fail_at(err, "%s", f->path);
     return st;
 }
 
 /* ---- Files of one tensor, as test data has them ---- */
 
-static cfx_status read_tensor(cfx_tensor **out, cfx_context *ctx,
-                              const char *path, cfx_error *err)
+static cfx_status read_tensor(cfx_tensor **out, const cfx_file *f,
+                              cfx_error *err)
 {
     onnx_message m = {0};
-    cfx_status st = read_message(&m, ctx, &onnx__tensor_proto__descriptor,
-                                 path, err);
+    cfx_status st = read_message(&m, &onnx__tensor_proto__descriptor, f, err);
 
     if (!st)
-        st = onnx_tensor_read(out, ctx, (Onnx__TensorProto *)m.base, NULL,
+        st = onnx_tensor_read(out, f->ctx, (Onnx__TensorProto *)m.base, NULL,
                               err);
     if (st)
-        cfx_fail_at(err, "%s", path);
+        cfx_fail_at(err, "%s", f->path);
     onnx_message_release(&m);
     return st;
 }
@@ -167,24 +236,25 @@ static const Onnx__TypeProto *type_of_name(const Onnx__GraphProto *g,
 }
 
 /* A value of input or output i, or, with a name, of that input. */
-static cfx_status read_value(cfx_value *out, cfx_context *ctx,
-                             const char *model, const char *name, bool output,
-                             size_t i, const char *path, cfx_error *err)
+static cfx_status read_value(cfx_value *out, const cfx_file *model,
+                             const char *name, bool output, size_t i,
+                             const char *path, cfx_error *err)
 {
+    const cfx_file f = {.ctx = model->ctx, .path = path, .fd = -1};
     onnx_message m = {0}, value = {0};
-    cfx_status st = read_model(&m, ctx, model, err);
+    cfx_status st = read_model(&m, model, err);
 
     *out = CFX_NOTHING;
     if (st) {
-        cfx_fail_at(err, "%s", model);
+        cfx_fail_at(err, "%s", model->path);
     } else {
         const Onnx__GraphProto *g = ((Onnx__ModelProto *)m.base)->graph;
         const Onnx__TypeProto *type = !g     ? NULL
                                       : name ? type_of_name(g, name)
                                              : type_of(g, output, i);
-        st = read_message(&value, ctx, onnx_value_kind(type), path, err);
+        st = read_message(&value, onnx_value_kind(type), &f, err);
         if (!st)
-            st = onnx_value_read(out, ctx, value.base, err);
+            st = onnx_value_read(out, f.ctx, value.base, err);
         if (st)
             cfx_fail_at(err, "%s", path);
     }
@@ -197,26 +267,28 @@ cfx_status cfx_onnx_value_read(cfx_value *out, cfx_context *ctx,
                                const char *model, bool output, size_t i,
                                const char *path, cfx_error *err)
 {
-    return read_value(out, ctx, model, NULL, output, i, path, err);
+    const cfx_file f = {.ctx = ctx, .path = model, .fd = -1};
+
+    return read_value(out, &f, NULL, output, i, path, err);
 }
 
-cfx_status cfx_onnx_input_read(cfx_value *out, cfx_context *ctx,
-                               const char *model, const char *name,
-                               const char *path, cfx_error *err)
+cfx_status cfx_onnx_input_read(cfx_value *out, const cfx_model_file *model,
+                               const char *name, const char *path,
+                               cfx_error *err)
 {
-    return read_value(out, ctx, model, name, false, 0, path, err);
+    return read_value(out, &model->file, name, false, 0, path, err);
 }
 
 /* One tensor, whose name is empty. */
-static cfx_status tensor_file_read(cfx_tensors *out, cfx_context *ctx,
-                                   const char *path, bool map, cfx_error *err)
+static cfx_status tensor_file_read(cfx_tensors *out, cfx_file *f, bool map,
+                                   cfx_error *err)
 {
     (void)map;
-    cfx_status st = cfx_tensors_init(out, ctx, 1, err);
+    cfx_status st = cfx_tensors_init(out, f->ctx, 1, err);
     if (!st)
         st = cfx_tensors_name(out, 0, "", 0, err);
     if (!st)
-        st = read_tensor(&out->item[0].tensor, ctx, path, err);
+        st = read_tensor(&out->item[0].tensor, f, err);
     if (st)
         cfx_tensors_release(out);
     return st;
@@ -231,11 +303,11 @@ const cfx_tensor_format cfx_tensor_format__onnx_tensor = {
 
 /* They were read with the model, which cannot be read without: they decide
  * shapes. */
-static cfx_status onnx_read_weights(cfx_module *gm, const char *path, bool map,
-                                    cfx_error *err)
+static cfx_status onnx_read_weights(cfx_module *gm, cfx_model_file *f,
+                                    bool map, cfx_error *err)
 {
     (void)gm;
-    (void)path;
+    (void)f;
     (void)map;
     (void)err;
     return CFX_OK;
@@ -247,8 +319,8 @@ const cfx_model_format cfx_model_format__onnx = {
              .doc = "An ONNX model, with its weights.",
              .probe = onnx_probe},
     .options = CFX_SAVE_CALLS,
+    .for_inputs = true,
     .read = onnx_read,
     .read_weights = onnx_read_weights,
     .write = onnx_write,
-    .print_version = onnx_print_version,
 };

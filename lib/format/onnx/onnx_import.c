@@ -743,7 +743,7 @@ static void import_model(onnx_importer *im)
 }
 
 cfx_status onnx_import(cfx_module **out, cfx_context *ctx,
-                       const Onnx__ModelProto *model, const char *dir,
+                       const Onnx__ModelProto *model, onnx_folder *dir,
                        const cfx_load_options *options, cfx_error *err)
 {
     onnx_importer im = {.model = model, .dir = dir, .options = options};

@@ -260,7 +260,7 @@ static int open_within(const char *dir, const char *path)
 
 static cfx_status from_file(cfx_tensor *t, size_t n,
                             const Onnx__TensorProto *p, const type_row *row,
-                            const char *dir, cfx_error *err)
+                            onnx_folder *dir, cfx_error *err)
 {
     const char *location = external_value(p, "location");
     const char *length = external_value(p, "length");
@@ -279,20 +279,24 @@ static cfx_status from_file(cfx_tensor *t, size_t n,
                         "has an offset or length that is not a number");
     if (given != size)
         return wrong_count(err, given, size);
-    int fd = dir ? open_within(dir, location) : -1;
-    if (fd < 0)
+    if (dir && (dir->fd < 0 || strcmp(dir->name, location) != 0)) {
+        if (dir->fd >= 0)
+            close(dir->fd);
+        dir->fd = open_within(dir->path, location);
+        dir->name = location;
+    }
+    if (!dir || dir->fd < 0)
         return cfx_fail(
             err, CFX_EIO,
             "has its numbers in '%s', which is not a file in the model's folder",
             location);
     cfx_status st = CFX_OK;
-    if (fstat(fd, &info) || !S_ISREG(info.st_mode) ||
+    if (fstat(dir->fd, &info) || !S_ISREG(info.st_mode) ||
         offset > (size_t)info.st_size || size > (size_t)info.st_size - offset)
         st = cfx_fail(err, CFX_EIO,
                       "has its numbers in '%s', which is shorter", location);
     else if (size)
-        st = cfx_file_read_at(t->ctx, fd, t->data, size, offset, err);
-    close(fd);
+        st = cfx_file_read_at(t->ctx, dir->fd, t->data, size, offset, err);
     if (!st && !cfx_little_endian())
         cfx_swap_bytes(t->data, n, cfx_dtype_size(row->dtype));
     if (!st && row->dtype == CFX_BOOL)
@@ -322,7 +326,7 @@ static bool has_lists(const Onnx__TensorProto *p)
 
 static cfx_status read_numbers(cfx_tensor *t, size_t n,
                                const Onnx__TensorProto *p, const type_row *row,
-                               const char *dir, cfx_error *err)
+                               onnx_folder *dir, cfx_error *err)
 {
     bool lists = has_lists(p);
 
@@ -370,7 +374,7 @@ static cfx_status count_elements(size_t *n, const Onnx__TensorProto *p,
 }
 
 cfx_status onnx_tensor_read(cfx_tensor **out, cfx_context *ctx,
-                            Onnx__TensorProto *p, const char *dir,
+                            Onnx__TensorProto *p, onnx_folder *dir,
                             cfx_error *err)
 {
     const type_row *row = find_type(p->data_type);
@@ -449,7 +453,7 @@ static cfx_status texts_read(cfx_value *out, cfx_context *ctx,
 }
 
 cfx_status onnx_constant_read(cfx_value *out, cfx_context *ctx,
-                              Onnx__TensorProto *p, const char *dir,
+                              Onnx__TensorProto *p, onnx_folder *dir,
                               cfx_error *err)
 {
     cfx_tensor *t;

@@ -15,7 +15,7 @@
 #ifdef HAVE_LIBZIP
 #include "format/pt2/pt2.h"
 
-/* ---- Reading ---- */
+/* ---- The program ---- */
 
 static cfx_status check_version(const json_t *program, cfx_error *err)
 {
@@ -83,60 +83,33 @@ static cfx_status read_program(cfx_module **out, cfx_context *ctx,
     return st;
 }
 
-static cfx_status pt2_read(cfx_module **out, cfx_context *ctx,
-                           const char *path, const cfx_load_options *o,
-                           cfx_error *err)
-{
-    cfx_pt2_archive a;
-    cfx_json json = {0};
-    cfx_error own = {0};
+/* ---- The file ---- */
 
-    (void)o;
-    err = err ? err : &own;
-    *out = NULL;
-    cfx_status st = cfx_pt2__open(&a, ctx, path, err);
-    if (!st)
-        st = cfx_pt2__read_model(&json, &a, err);
-    if (!st)
-        st = read_program(out, ctx, json.root, err);
-    if (json.root)
-        cfx_json_release(&json);
-    cfx_pt2__close(&a);
+/* The archive of a file, opened at the first call. */
+static cfx_status open_archive(cfx_pt2_archive **out, cfx_model_file *f,
+                               cfx_error *err)
+{
+    cfx_pt2_archive *a = *out = f->opened;
+
+    if (a)
+        return CFX_OK;
+    a = cfx_alloc(f->file.ctx, sizeof(*a));
+    if (!a)
+        return cfx_no_memory(err);
+    cfx_status st = cfx_pt2__open(a, &f->file, err);
     if (st)
-        cfx_fail_at(err, "%s", path);
+        cfx_free(f->file.ctx, a, sizeof(*a));
+    else
+        *out = f->opened = a;
     return st;
 }
 
-static cfx_status pt2_read_weights(cfx_module *gm, const char *path, bool map,
-                                   cfx_error *err)
+static void pt2_close(cfx_model_file *f)
 {
-    cfx_pt2_archive a;
-    cfx_error own = {0};
-
-    err = err ? err : &own;
-    cfx_status st = cfx_pt2__open(&a, cfx_module_context(gm), path, err);
-    if (!st && map)
-        cfx_pt2__map(&a, path);
-    if (!st)
-        st = cfx_pt2__load(gm, &a, err);
-    cfx_pt2__close(&a);
-    if (st)
-        cfx_fail_at(err, "%s", path);
-    return st;
-}
-
-static cfx_status pt2_read_inputs(cfx_value *out, const cfx_module *gm,
-                                  const char *path, cfx_error *err)
-{
-    cfx_pt2_archive a;
-    cfx_error own = {0};
-
-    err = err ? err : &own;
-    cfx_status st = cfx_pt2__open(&a, cfx_module_context(gm), path, err);
-    if (!st)
-        st = cfx_pt2__inputs(out, gm, &a, err);
-    cfx_pt2__close(&a);
-    return st;
+    if (!f->opened)
+        return;
+    cfx_pt2__close(f->opened);
+    cfx_free(f->file.ctx, f->opened, sizeof(cfx_pt2_archive));
 }
 
 /* Does the reader use a file, or is it a note of the archive's writer? Others
@@ -186,71 +159,92 @@ static void add_unread(cfx_buf *text, const cfx_pt2_archive *a)
         cfx_buf_printf(text, " and %zu more files", n - 3);
 }
 
-static cfx_status print_versions(cfx_sink to, const cfx_pt2_archive *a,
-                                 const json_t *program, cfx_context *ctx,
-                                 cfx_error *err)
+/* "schema 8.20, torch 2.13.0" */
+static cfx_status set_version(cfx_model_file *f, const json_t *program,
+                              cfx_error *err)
 {
     const json_t *schema = json_object_get(program, "schema_version");
-    const json_t *torch = json_object_get(program, "torch_version");
+    const char *torch = json_string_value(
+        json_object_get(program, "torch_version"));
     cfx_buf text;
-    cfx_out out;
 
-    cfx_buf_init(&text, ctx);
+    cfx_buf_init(&text, f->file.ctx);
     cfx_buf_printf(
         &text, "schema %lld.%lld",
         (long long)json_integer_value(json_object_get(schema, "major")),
         (long long)json_integer_value(json_object_get(schema, "minor")));
-    const char *version = json_string_value(torch);
-    if (version)
+    if (torch)
         cfx_buf_printf(&text, ", %s%.60s",
-                       strncmp(version, "cfx ", 4) ? "torch " : "", version);
-    add_unread(&text, a);
-    cfx_status st = text.failed ? cfx_no_memory(err) : CFX_OK;
-    if (!st) {
-        cfx_out_init(&out, to);
-        cfx_out__visible(&out, text.s, text.len);
-        st = cfx_out_finish(&out, err);
-    }
+                       strncmp(torch, "cfx ", 4) ? "torch " : "", torch);
+    add_unread(&text, f->opened);
+    cfx_status st = cfx_model__set_version(f, &text, err);
     cfx_buf_release(&text);
     return st;
 }
 
-static cfx_status pt2_print_version(cfx_sink to, cfx_context *ctx,
-                                    const char *path, cfx_error *err)
-{
-    cfx_pt2_archive a;
-    cfx_json json = {0};
-    cfx_error own = {0};
+/* ---- The format ---- */
 
-    err = err ? err : &own;
-    cfx_status st = cfx_pt2__open(&a, ctx, path, err);
+static cfx_status pt2_read(cfx_module **out, cfx_model_file *f,
+                           const cfx_load_options *o, cfx_error *err)
+{
+    cfx_pt2_archive *a;
+    cfx_json json = {0};
+
+    (void)o;
+    *out = NULL;
+    cfx_status st = open_archive(&a, f, err);
     if (!st)
-        st = cfx_pt2__read_model(&json, &a, err);
+        st = cfx_pt2__read_model(&json, a, err);
     if (!st)
-        st = print_versions(to, &a, json.root, ctx, err);
+        st = read_program(out, f->file.ctx, json.root, err);
+    if (!st)
+        st = set_version(f, json.root, err);
     if (json.root)
         cfx_json_release(&json);
-    cfx_pt2__close(&a);
+    if (st)
+        cfx_fail_at(err, "%s", f->path);
     return st;
+}
+
+static cfx_status pt2_read_weights(cfx_module *gm, cfx_model_file *f, bool map,
+                                   cfx_error *err)
+{
+    cfx_pt2_archive *a;
+    cfx_status st = open_archive(&a, f, err);
+
+    if (!st && map)
+        cfx_pt2__map(a, &f->file);
+    if (!st)
+        st = cfx_pt2__load(gm, a, err);
+    if (st)
+        cfx_fail_at(err, "%s", f->path);
+    return st;
+}
+
+static cfx_status pt2_read_inputs(cfx_value *out, const cfx_module *gm,
+                                  cfx_model_file *f, cfx_error *err)
+{
+    cfx_pt2_archive *a;
+    cfx_status st = open_archive(&a, f, err);
+
+    return st ? st : cfx_pt2__inputs(out, gm, a, err);
 }
 
 #else
 
-static cfx_status pt2_read(cfx_module **out, cfx_context *ctx,
-                           const char *path, const cfx_load_options *o,
-                           cfx_error *err)
+static cfx_status pt2_read(cfx_module **out, cfx_model_file *f,
+                           const cfx_load_options *o, cfx_error *err)
 {
     (void)o;
-    (void)ctx;
     *out = NULL;
     return cfx_fail(err, CFX_EUNSUPPORTED,
                     "%s: cfx was built without libzip, which .pt2 needs",
-                    path);
+                    f->path);
 }
 
 #define pt2_read_weights NULL
 #define pt2_read_inputs NULL
-#define pt2_print_version NULL
+#define pt2_close NULL
 
 #endif
 
@@ -270,5 +264,5 @@ const cfx_model_format cfx_model_format__pt2 = {
     .read_weights = pt2_read_weights,
     .write = cfx_pt2__write,
     .read_inputs = pt2_read_inputs,
-    .print_version = pt2_print_version,
+    .close = pt2_close,
 };

@@ -36,12 +36,11 @@ typedef struct cfx_pt2_archive {
 
 /* Open a .pt2 archive and find its model. Fails with CFX_EIO, CFX_EPARSE,
  * CFX_EUNSUPPORTED (another kind of archive), CFX_ENOMEM. */
-cfx_status cfx_pt2__open(cfx_pt2_archive *a, cfx_context *ctx,
-                         const char *path, cfx_error *err);
+cfx_status cfx_pt2__open(cfx_pt2_archive *a, cfx_file *f, cfx_error *err);
 /* Open an archive of torch.save; one in memory, which was read of another,
  * must outlive it. */
-cfx_status cfx_pt2__open_torch(cfx_pt2_archive *a, cfx_context *ctx,
-                               const char *path, cfx_error *err);
+cfx_status cfx_pt2__open_torch(cfx_pt2_archive *a, cfx_file *f,
+                               cfx_error *err);
 cfx_status cfx_pt2__open_torch_memory(cfx_pt2_archive *a,
                                       const cfx_pt2_archive *outer,
                                       const cfx_bytes *bytes, cfx_error *err);
@@ -64,8 +63,9 @@ cfx_status cfx_pt2__read_model(cfx_json *out, cfx_pt2_archive *a,
 
 /* ---- flat.c ---- */
 
-/* Map the archive, for the tensors of cfx_pt2__flat, if that can be had. */
-void cfx_pt2__map(cfx_pt2_archive *a, const char *path);
+/* Map the archive of a file, for the tensors of cfx_pt2__flat, if that can be
+ * had. */
+void cfx_pt2__map(cfx_pt2_archive *a, const cfx_file *f);
 /* A file of numbers as a tensor of one axis: mapped, or else read. */
 cfx_status cfx_pt2__flat(cfx_tensor **out, cfx_pt2_archive *a,
                          const char *name, cfx_dtype dtype, cfx_error *err);

@@ -177,12 +177,11 @@ static cfx_status open_kind(cfx_pt2_archive *a, cfx_context *ctx,
     return st;
 }
 
-cfx_status cfx_pt2__open(cfx_pt2_archive *a, cfx_context *ctx,
-                         const char *path, cfx_error *err)
+cfx_status cfx_pt2__open(cfx_pt2_archive *a, cfx_file *f, cfx_error *err)
 {
     *a = (cfx_pt2_archive){.model = NULL};
-    cfx_status st = cfx_zip_open(&a->zip, ctx, path, err);
-    return open_kind(a, ctx, find_kind, st, err);
+    cfx_status st = cfx_zip_open(&a->zip, f, err);
+    return open_kind(a, f->ctx, find_kind, st, err);
 }
 
 static cfx_status find_pickle(cfx_pt2_archive *a, cfx_error *err)
@@ -192,12 +191,11 @@ static cfx_status find_pickle(cfx_pt2_archive *a, cfx_error *err)
                : check_byte_order(a, err);
 }
 
-cfx_status cfx_pt2__open_torch(cfx_pt2_archive *a, cfx_context *ctx,
-                               const char *path, cfx_error *err)
+cfx_status cfx_pt2__open_torch(cfx_pt2_archive *a, cfx_file *f, cfx_error *err)
 {
     *a = (cfx_pt2_archive){.model = NULL};
-    cfx_status st = cfx_zip_open(&a->zip, ctx, path, err);
-    return open_kind(a, ctx, find_pickle, st, err);
+    cfx_status st = cfx_zip_open(&a->zip, f, err);
+    return open_kind(a, f->ctx, find_pickle, st, err);
 }
 
 cfx_status cfx_pt2__open_torch_memory(cfx_pt2_archive *a,

@@ -4,8 +4,6 @@
  */
 #include "format/pt2/pt2.h"
 
-#include <unistd.h>
-
 #include "base/atomic.h"
 
 /* ---- Read ---- */
@@ -38,19 +36,14 @@ static cfx_status tensor_of_bytes(cfx_tensor **out, cfx_bytes *bytes,
 
 /* ---- Mapped ---- */
 
-void cfx_pt2__map(cfx_pt2_archive *a, const char *path)
+void cfx_pt2__map(cfx_pt2_archive *a, const cfx_file *f)
 {
-    cfx_context *ctx = a->zip.ctx;
-    size_t size;
-    int fd;
-
-    if (!a->zip.n || a->swapped || cfx_file_open(&fd, &size, path, NULL))
+    if (!a->zip.n || a->swapped || a->place)
         return;
-    a->place = cfx_calloc(ctx, a->zip.n, sizeof(*a->place));
-    a->map = a->place ? cfx_mapping_of_file(ctx, fd, size) : NULL;
-    close(fd);
+    a->place = cfx_calloc(f->ctx, a->zip.n, sizeof(*a->place));
+    a->map = a->place ? cfx_mapping_of_file(f->ctx, f->fd, f->size) : NULL;
     if (a->map)
-        cfx_zip_places(a->place, a->zip.n, a->map->base, size);
+        cfx_zip_places(a->place, a->zip.n, a->map->base, f->size);
 }
 
 /* A tensor over the mapped file; *out NULL: it is to be read. Booleans are,

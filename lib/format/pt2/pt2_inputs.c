@@ -148,9 +148,10 @@ cfx_status cfx_pt2__inputs(cfx_value *out, const cfx_module *gm,
     else
         cfx_buf_printf(&name, "data/sample_inputs/%.*s.pt", (int)a->model_len,
                        a->model);
+    const cfx_pt2_file *file = name.failed ? NULL : cfx_pt2__find(a, name.s);
     if (name.failed)
         st = cfx_no_memory(err);
-    else if (cfx_pt2__find(a, name.s)) {
+    else if (file && file->size) { /* an empty one stands for none */
         st = cfx_torch_file_open(&s.file, a, name.s, err);
         if (!st)
             st = add_all(&s, err);

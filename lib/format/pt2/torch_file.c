@@ -197,16 +197,16 @@ static cfx_status read_all(cfx_tensors *out, cfx_torch_file *f, cfx_error *err)
     return st;
 }
 
-static cfx_status torch_read(cfx_tensors *out, cfx_context *ctx,
-                             const char *path, bool map, cfx_error *err)
+static cfx_status torch_read(cfx_tensors *out, cfx_file *file, bool map,
+                             cfx_error *err)
 {
     cfx_torch_file f;
 
     *out = (cfx_tensors){0};
-    init(&f, ctx);
-    cfx_status st = cfx_pt2__open_torch(&f.archive, ctx, path, err);
+    init(&f, file->ctx);
+    cfx_status st = cfx_pt2__open_torch(&f.archive, file, err);
     if (!st && map)
-        cfx_pt2__map(&f.archive, path);
+        cfx_pt2__map(&f.archive, file);
     if (!st)
         st = unpickle(&f, err);
     if (!st)
@@ -214,7 +214,7 @@ static cfx_status torch_read(cfx_tensors *out, cfx_context *ctx,
     cfx_torch_file_close(&f);
     if (st) {
         cfx_tensors_release(out);
-        cfx_fail_at(err, "%s", path);
+        cfx_fail_at(err, "%s", file->path);
     }
     return st;
 }

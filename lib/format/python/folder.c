@@ -188,21 +188,25 @@ static cfx_status path_in(cfx_buf *out, const char *dir, const char *name,
     return out->failed ? out_of_memory(err) : CFX_OK;
 }
 
-static cfx_status folder_read(cfx_module **out, cfx_context *ctx,
-                              const char *path, const cfx_load_options *o,
-                              cfx_error *err)
+static cfx_status folder_read(cfx_module **out, cfx_model_file *f,
+                              const cfx_load_options *o, cfx_error *err)
 {
+    cfx_context *ctx = f->file.ctx;
+    cfx_model_file *code = NULL;
     cfx_buf file;
     *out = NULL;
     cfx_buf_init(&file, ctx);
-    cfx_status st = path_in(&file, path, file_name[MODULE], err);
+    cfx_status st = path_in(&file, f->path, file_name[MODULE], err);
     if (!st)
-        st = cfx_model_format__python.read(out, ctx, file.s, o, err);
+        st = cfx_model_file_open(&code, ctx, file.s, err);
+    if (!st)
+        st = cfx_model_format__python.read(out, code, o, err);
+    cfx_model_file_close(code);
     cfx_buf_release(&file);
     return st;
 }
 
-static cfx_status folder_read_weights(cfx_module *gm, const char *path,
+static cfx_status folder_read_weights(cfx_module *gm, cfx_model_file *f,
                                       bool map, cfx_error *err)
 {
     const char *const names[] = {TORCH_STATE, file_name[STATE]};
@@ -211,7 +215,7 @@ static cfx_status folder_read_weights(cfx_module *gm, const char *path,
     cfx_buf file;
     cfx_buf_init(&file, cfx_module_context(gm));
     for (size_t i = 0; i < 2 && !st && !found; i++) {
-        st = path_in(&file, path, names[i], err);
+        st = path_in(&file, f->path, names[i], err);
         found = !st && !access(file.s, F_OK);
     }
     if (found)

@@ -676,19 +676,18 @@ static bool python_probe(const unsigned char *head, size_t n)
     return cfx_starts(s, end, "torch.fx._symbolic_trace.wrap(");
 }
 
-static cfx_status python_read(cfx_module **out, cfx_context *ctx,
-                              const char *path, const cfx_load_options *o,
-                              cfx_error *err)
+static cfx_status python_read(cfx_module **out, cfx_model_file *f,
+                              const cfx_load_options *o, cfx_error *err)
 {
     cfx_bytes text = {0};
     (void)o;
-    cfx_status st = cfx_bytes_read(&text, ctx, path, PYTHON_MAX,
-                                   cfx_bytes_are_text, err);
+    cfx_status st = cfx_file_read(&text, &f->file, PYTHON_MAX,
+                                  cfx_bytes_are_text, err);
     if (st)
-        cfx_fail_at(err, "%s", path);
+        cfx_fail_at(err, "%s", f->path);
     else
-        st = cfx_parse_python(out, ctx, (const char *)text.data, text.len,
-                              path, err);
+        st = cfx_parse_python(out, f->file.ctx, (const char *)text.data,
+                              text.len, f->path, err);
     cfx_bytes_release(&text);
     return st;
 }

@@ -333,19 +333,25 @@ cfx_status cfx_npy_decode_take(cfx_tensor **out, cfx_bytes *bytes,
     return wrap_take(out, &h, bytes, h.data, err);
 }
 
-cfx_status cfx_npy_read(cfx_tensor **out, cfx_context *ctx, const char *path,
-                        cfx_error *err)
+static cfx_status read_file(cfx_tensor **out, const cfx_file *f,
+                            cfx_error *err)
 {
     cfx_bytes bytes = {0};
-    cfx_status st = cfx_bytes_read(&bytes, ctx, path, SIZE_MAX - 1,
-                                   cfx_npy_total, err);
+    cfx_status st = cfx_file_read(&bytes, f, SIZE_MAX - 1, cfx_npy_total, err);
 
     *out = NULL;
     if (!st)
         st = cfx_npy_decode_take(out, &bytes, err);
     if (st)
-        cfx_fail_at(err, "%s", path);
+        cfx_fail_at(err, "%s", f->path);
     return st;
+}
+
+cfx_status cfx_npy_read(cfx_tensor **out, cfx_context *ctx, const char *path,
+                        cfx_error *err)
+{
+    return read_file(out, &(cfx_file){.ctx = ctx, .path = path, .fd = -1},
+                     err);
 }
 
 /* ---- Writing ---- */
@@ -448,15 +454,15 @@ static bool npy_probe(const unsigned char *head, size_t n)
 }
 
 /* One tensor, whose name is empty. */
-static cfx_status npy_read(cfx_tensors *out, cfx_context *ctx,
-                           const char *path, bool map, cfx_error *err)
+static cfx_status npy_read(cfx_tensors *out, cfx_file *f, bool map,
+                           cfx_error *err)
 {
     (void)map;
-    cfx_status st = cfx_tensors_init(out, ctx, 1, err);
+    cfx_status st = cfx_tensors_init(out, f->ctx, 1, err);
     if (!st)
         st = cfx_tensors_name(out, 0, "", 0, err);
     if (!st)
-        st = cfx_npy_read(&out->item[0].tensor, ctx, path, err);
+        st = read_file(&out->item[0].tensor, f, err);
     if (st)
         cfx_tensors_release(out);
     return st;

@@ -83,15 +83,16 @@ static cfx_status read_entry(cfx_tensors *out, size_t i, cfx_zip *z,
     return st;
 }
 
-cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx, const char *path,
-                        cfx_error *err)
+static cfx_status npz_read(cfx_tensors *out, cfx_file *f, bool map,
+                           cfx_error *err)
 {
     cfx_zip z;
 
+    (void)map;
     *out = (cfx_tensors){0};
-    cfx_status st = cfx_zip_open(&z, ctx, path, err);
+    cfx_status st = cfx_zip_open(&z, f, err);
     if (!st)
-        st = cfx_tensors_init(out, ctx, z.n, err);
+        st = cfx_tensors_init(out, f->ctx, z.n, err);
     for (size_t i = 0; i < out->n && !st; i++)
         st = read_entry(out, i, &z, err);
     if (!st)
@@ -99,36 +100,40 @@ cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx, const char *path,
     cfx_zip_close(&z);
     if (st) {
         cfx_tensors_release(out);
-        cfx_fail_at(err, "%s", path);
+        cfx_fail_at(err, "%s", f->path);
     }
     return st;
 }
 
 #else
 
-cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx, const char *path,
-                        cfx_error *err)
+static cfx_status npz_read(cfx_tensors *out, cfx_file *f, bool map,
+                           cfx_error *err)
 {
-    *out = (cfx_tensors){.ctx = ctx};
+    (void)map;
+    *out = (cfx_tensors){.ctx = f->ctx};
     return cfx_fail(err, CFX_EUNSUPPORTED,
                     "%s: cfx was built without libzip, which .npz needs",
-                    path);
+                    f->path);
 }
 
 #endif
+
+cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx, const char *path,
+                        cfx_error *err)
+{
+    cfx_file f = {.ctx = ctx, .path = path, .fd = -1};
+    cfx_status st = npz_read(out, &f, false, err);
+
+    cfx_file_close(&f);
+    return st;
+}
 
 static bool npz_probe(const unsigned char *head, size_t n)
 {
     /* the first entry, or the end of an archive without any */
     return cfx_head_is_zip_of(head, n, ".npy") ||
            (n >= 4 && !memcmp(head, "PK\5\6", 4));
-}
-
-static cfx_status npz_read(cfx_tensors *out, cfx_context *ctx,
-                           const char *path, bool map, cfx_error *err)
-{
-    (void)map;
-    return cfx_npz_read(out, ctx, path, err);
 }
 
 /* ---- Writing ---- */

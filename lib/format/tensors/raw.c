@@ -6,8 +6,6 @@
  */
 #include "format/io.h"
 
-#include <unistd.h>
-
 #include "base/util.h"
 
 /* A meta of the type and shape that a text tells. */
@@ -31,7 +29,7 @@ static cfx_status parse_type(cfx_tensor **out, cfx_context *ctx,
 }
 
 /* Give a meta the numbers of the file, if that has as many. */
-static cfx_status read_numbers(cfx_tensor *t, int fd, size_t size,
+static cfx_status read_numbers(cfx_tensor *t, const cfx_file *f,
                                cfx_error *err)
 {
     size_t n = (size_t)cfx_tensor_numel(t);
@@ -39,14 +37,14 @@ static cfx_status read_numbers(cfx_tensor *t, int fd, size_t size,
     size_t part = cfx_dtype_size(cfx_dtype_real((cfx_dtype)t->dtype));
     char type[256];
 
-    if (size != bytes) {
+    if (f->size != bytes) {
         cfx_tensor_format_type(t, type, sizeof(type));
-        return cfx_fail(err, CFX_EPARSE, "has %zu bytes, %s takes %zu", size,
-                        type, bytes);
+        return cfx_fail(err, CFX_EPARSE, "has %zu bytes, %s takes %zu",
+                        f->size, type, bytes);
     }
     cfx_status st = cfx_tensor_alloc(t, err);
     if (!st)
-        st = cfx_file_read_at(t->ctx, fd, t->data, bytes, 0, err);
+        st = cfx_file_read_at(t->ctx, f->fd, t->data, bytes, 0, err);
     if (!st && !cfx_little_endian())
         cfx_swap_bytes(t->data, bytes / part, part);
     if (!st && t->dtype == CFX_BOOL)
@@ -59,18 +57,14 @@ static cfx_status raw_read_typed(cfx_tensor **out, cfx_context *ctx,
                                  cfx_error *err)
 {
     cfx_tensor *t = NULL;
-    size_t size;
-    int fd;
-    cfx_status st = cfx_file_open(&fd, &size, path, err);
+    cfx_file f;
+    cfx_status st = cfx_file_open(&f, ctx, path, err);
 
-    if (st) {
-        cfx_fail_at(err, "%s", path);
-        return st;
-    }
-    st = parse_type(&t, ctx, type, err);
     if (!st)
-        st = read_numbers(t, fd, size, err);
-    close(fd);
+        st = parse_type(&t, ctx, type, err);
+    if (!st)
+        st = read_numbers(t, &f, err);
+    cfx_file_close(&f);
     if (st) {
         cfx_tensor_unref(t);
         cfx_fail_at(err, "%s", path);
@@ -80,15 +74,15 @@ static cfx_status raw_read_typed(cfx_tensor **out, cfx_context *ctx,
     return CFX_OK;
 }
 
-static cfx_status raw_read(cfx_tensors *out, cfx_context *ctx,
-                           const char *path, bool map, cfx_error *err)
+static cfx_status raw_read(cfx_tensors *out, cfx_file *f, bool map,
+                           cfx_error *err)
 {
     (void)map;
-    *out = (cfx_tensors){.ctx = ctx};
+    *out = (cfx_tensors){.ctx = f->ctx};
     return cfx_fail(
         err, CFX_EINVAL,
         "%s: tells no type and shape; name them as in %s:f32[1,3,224,224]",
-        path, path);
+        f->path, f->path);
 }
 
 static cfx_status raw_write(const char *path, cfx_context *ctx,

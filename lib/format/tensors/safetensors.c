@@ -333,34 +333,38 @@ static void reader_release(struct reader *r)
         cfx_free(r->ctx, r->entry, r->n * sizeof(*r->entry));
     cfx_json_release(&r->header);
     cfx_mapping_unref(r->map);
-    if (r->fd >= 0)
-        close(r->fd);
 }
 
-cfx_status cfx_safetensors_read(cfx_tensors *out, cfx_context *ctx,
-                                const char *path, bool map, cfx_error *err)
+static cfx_status safetensors_read(cfx_tensors *out, cfx_file *f, bool map,
+                                   cfx_error *err)
 {
-    struct reader r = {.ctx = ctx};
-
     *out = (cfx_tensors){0};
-    cfx_status st = cfx_file_open(&r.fd, &r.size, path, err);
-    if (st) {
-        cfx_fail_at(err, "%s", path);
-        return st;
-    }
-    st = parse_header(&r, err);
+    cfx_status st = cfx_file_check(f, err);
+    struct reader r = {.ctx = f->ctx, .fd = f->fd, .size = f->size};
+    if (!st)
+        st = parse_header(&r, err);
     if (!st)
         st = read_entries(&r, err);
     if (!st) {
         if (map && cfx_little_endian())
-            r.map = cfx_mapping_of_file(ctx, r.fd, r.size);
+            r.map = cfx_mapping_of_file(r.ctx, r.fd, r.size);
         st = make_tensors(out, &r, err);
     }
     reader_release(&r);
     if (st) {
         cfx_tensors_release(out);
-        cfx_fail_at(err, "%s", path);
+        cfx_fail_at(err, "%s", f->path);
     }
+    return st;
+}
+
+cfx_status cfx_safetensors_read(cfx_tensors *out, cfx_context *ctx,
+                                const char *path, bool map, cfx_error *err)
+{
+    cfx_file f = {.ctx = ctx, .path = path, .fd = -1};
+    cfx_status st = safetensors_read(out, &f, map, err);
+
+    cfx_file_close(&f);
     return st;
 }
 
@@ -473,17 +477,15 @@ static cfx_status put_replaced(json_t *header, const cfx_pair *replaced,
                : CFX_OK;
 }
 
-cfx_pair cfx_safetensors__replaced(cfx_context *ctx, const char *path)
+cfx_pair cfx_safetensors__replaced(const cfx_file *f)
 {
     enum { MARK = sizeof(replaced_mark) - 1, DIGITS = 16 };
-    unsigned char head[CFX_HEAD];
     char digits[DIGITS + 1] = "", *end;
-    size_t n;
 
-    if (cfx_file_head(ctx, path, head, &n) || n < PREFIX + MARK + DIGITS ||
-        memcmp(head + PREFIX, replaced_mark, MARK) != 0)
+    if (f->nhead < PREFIX + MARK + DIGITS ||
+        memcmp(f->head + PREFIX, replaced_mark, MARK) != 0)
         return (cfx_pair){.given = false};
-    memcpy(digits, head + PREFIX + MARK, DIGITS);
+    memcpy(digits, f->head + PREFIX + MARK, DIGITS);
     uint64_t text = strtoull(digits, &end, 16);
     return (cfx_pair){.given = end == digits + DIGITS, .text = text};
 }
@@ -564,6 +566,6 @@ const cfx_tensor_format cfx_tensor_format__safetensors = {
              .doc = "Tensors by name.",
              .probe = safetensors_probe},
     .keyed = true,
-    .read = cfx_safetensors_read,
+    .read = safetensors_read,
     .write = cfx_safetensors_write,
 };

@@ -96,35 +96,33 @@ static cfx_status read_shards(struct shards *s, json_t *done, cfx_error *err)
     return CFX_OK;
 }
 
-static cfx_status parse_index(cfx_json *out, cfx_context *ctx,
-                              const char *path, cfx_error *err)
+static cfx_status parse_index(cfx_json *out, const cfx_file *f, cfx_error *err)
 {
     cfx_bytes text = {0};
-    cfx_status st = cfx_bytes_read(&text, ctx, path, INDEX_MAX,
-                                   cfx_bytes_are_text, err);
+    cfx_status st = cfx_file_read(&text, f, INDEX_MAX, cfx_bytes_are_text,
+                                  err);
 
     if (!st)
         st = cfx_json_check_bound((const char *)text.data, text.len, err);
     if (!st)
-        st = cfx_json_parse(out, ctx, (const char *)text.data, text.len,
+        st = cfx_json_parse(out, f->ctx, (const char *)text.data, text.len,
                             JSON_REJECT_DUPLICATES, 0, err);
     if (!st && !json_is_object(json_object_get(out->root, "weight_map")))
         st = cfx_fail(err, CFX_EPARSE, "has no weight_map");
     cfx_bytes_release(&text);
     if (st)
-        cfx_fail_at(err, "%s", path);
+        cfx_fail_at(err, "%s", f->path);
     return st;
 }
 
-cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
-                           cfx_tensors_fn *fn, void *user, cfx_error *err)
+static cfx_status sharded_visit(cfx_file *f, bool map, cfx_tensors_fn *fn,
+                                void *user, cfx_error *err)
 {
     cfx_json index = {0};
     json_t *done = json_object();
     struct shards s = {
-        .ctx = ctx, .index = path, .mmap = map, .fn = fn, .user = user};
-    cfx_status st = done ? parse_index(&index, ctx, path, err)
-                         : cfx_no_memory(err);
+        .ctx = f->ctx, .index = f->path, .mmap = map, .fn = fn, .user = user};
+    cfx_status st = done ? parse_index(&index, f, err) : cfx_no_memory(err);
 
     if (!st) {
         s.map = json_object_get(index.root, "weight_map");
@@ -148,5 +146,5 @@ const cfx_tensor_format cfx_tensor_format__sharded = {
              .doc = "The index of several .safetensors files.",
              .probe = sharded_probe},
     .keyed = true,
-    .visit = cfx_shards_read,
+    .visit = sharded_visit,
 };

@@ -4,8 +4,6 @@
  */
 #include "format/io.h"
 
-#include <unistd.h>
-
 #include "base/util.h"
 
 static const cfx_format *const formats[] = {
@@ -46,40 +44,47 @@ static const char *suffixes(char *text, size_t size, bool written)
 
 /* The format of no probe and no suffix: the file cannot be opened, or is
  * something else. */
-static cfx_status fail_unknown(const char *path, cfx_error *err)
+static cfx_status fail_unknown(cfx_file *f, cfx_error *err)
 {
     char known[256];
-    size_t size;
-    int fd;
-    cfx_status st = cfx_file_open(&fd, &size, path, err);
+    cfx_status st = cfx_file_check(f, err);
 
-    if (st) {
-        cfx_fail_at(err, "%s", path);
-        return st;
-    }
-    close(fd);
-    return cfx_fail(err, CFX_EPARSE,
-                    "%s: is in no known format of tensors; known are %s", path,
-                    suffixes(known, sizeof(known), false));
+    if (!st)
+        st = cfx_fail(err, CFX_EPARSE,
+                      "is in no known format of tensors; known are %s",
+                      suffixes(known, sizeof(known), false));
+    cfx_fail_at(err, "%s", f->path);
+    return st;
 }
 
 /* ---- Reading ---- */
 
-cfx_status cfx_tensors_visit(cfx_context *ctx, const char *path, bool map,
-                             cfx_tensors_fn *fn, void *user, cfx_error *err)
+cfx_status cfx_file_visit_tensors(cfx_file *f, bool map, cfx_tensors_fn *fn,
+                                  void *user, cfx_error *err)
 {
     cfx_tensors all = {0};
     const cfx_tensor_format *format = (const cfx_tensor_format *)
-        cfx_format__of_file(formats, NFORMATS, ctx, path);
+        cfx_format__of_file(formats, NFORMATS, f);
 
     if (!format)
-        return fail_unknown(path, err);
+        return fail_unknown(f, err);
     if (format->visit)
-        return format->visit(ctx, path, map, fn, user, err);
-    cfx_status st = format->read(&all, ctx, path, map, err);
+        return format->visit(f, map, fn, user, err);
+    cfx_status st = format->read(&all, f, map, err);
     if (!st)
-        st = fn(user, &all, path, err);
+        st = fn(user, &all, f->path, err);
     cfx_tensors_release(&all);
+    return st;
+}
+
+cfx_status cfx_tensors_visit(cfx_context *ctx, const char *path, bool map,
+                             cfx_tensors_fn *fn, void *user, cfx_error *err)
+{
+    cfx_file f;
+
+    cfx_file_open(&f, ctx, path, NULL); /* the reader says why it cannot */
+    cfx_status st = cfx_file_visit_tensors(&f, map, fn, user, err);
+    cfx_file_close(&f);
     return st;
 }
 

@@ -46,20 +46,18 @@ static cfx_status check_kind(size_t *total, const unsigned char *head,
     return CFX_OK;
 }
 
-static cfx_status text_read(cfx_module **out, cfx_context *ctx,
-                            const char *path, const cfx_load_options *o,
-                            cfx_error *err)
+static cfx_status text_read(cfx_module **out, cfx_model_file *f,
+                            const cfx_load_options *o, cfx_error *err)
 {
     (void)o;
     cfx_bytes text = {0};
-    cfx_status st = cfx_bytes_read(&text, ctx, path, TEXT_MAX, check_kind,
-                                   err);
+    cfx_status st = cfx_file_read(&text, &f->file, TEXT_MAX, check_kind, err);
 
     if (st)
-        cfx_fail_at(err, "%s", path);
+        cfx_fail_at(err, "%s", f->path);
     else
-        st = cfx_parse_model(out, ctx, (const char *)text.data, text.len, path,
-                             err);
+        st = cfx_parse_model(out, f->file.ctx, (const char *)text.data,
+                             text.len, f->path, err);
     cfx_bytes_release(&text);
     return st;
 }
@@ -251,11 +249,10 @@ static uint64_t add_text(uint64_t sum, const char *s, size_t len)
 }
 
 /* The text in a file, if there is one. */
-static cfx_pair sum_file(cfx_context *ctx, const char *path)
+static cfx_pair sum_file(const cfx_file *f)
 {
     cfx_bytes text;
-    cfx_pair pair = {
-        .given = !cfx_bytes_read(&text, ctx, path, TEXT_MAX, NULL, NULL)};
+    cfx_pair pair = {.given = !cfx_file_read(&text, f, TEXT_MAX, NULL, NULL)};
 
     if (pair.given)
         pair.text = add_text(no_text, (const char *)text.data, text.len);
@@ -263,19 +260,18 @@ static cfx_pair sum_file(cfx_context *ctx, const char *path)
     return pair;
 }
 
-cfx_status cfx_text__check_pair(cfx_context *ctx, const char *path,
-                                const char *weights, cfx_error *err)
+cfx_status cfx_text__check_pair(const cfx_file *of, const cfx_file *weights,
+                                cfx_error *err)
 {
-    cfx_pair replaced = cfx_safetensors__replaced(ctx, weights);
-    cfx_pair text = replaced.given && !is_special(path)
-                        ? sum_file(ctx, path)
-                        : (cfx_pair){.given = false};
+    cfx_pair replaced = cfx_safetensors__replaced(weights);
+    cfx_pair text = replaced.given && of->fd >= 0 ? sum_file(of)
+                                                  : (cfx_pair){.given = false};
 
     return text.given && text.text == replaced.text
                ? cfx_fail(
                      err, CFX_EWEIGHT,
                      "%s: is the text before %s was written, which did not end: write both again (-w %s would take these weights)",
-                     path, weights, weights)
+                     of->path, weights->path, weights->path)
                : CFX_OK;
 }
 
@@ -317,7 +313,7 @@ static cfx_status write_both(const char *path, const char *beside,
     if (!st) {
         struct summed sum = {cfx_sink_file(f.stream), no_text};
         if (n)
-            old = sum_file(ctx, path);
+            old = sum_file(&(cfx_file){.ctx = ctx, .path = path, .fd = -1});
         st = cfx_model_print((cfx_sink){write_summed, &sum}, gm, lossless,
                              &why);
         old.given = old.given && old.text != sum.sum;

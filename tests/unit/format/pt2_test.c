@@ -261,14 +261,19 @@ TEST_CASE(pt2_loads_no_weights_when_told)
 TEST_CASE(pt2_lists_its_inputs_with_their_types_and_samples)
 {
     cfx_context *ctx = make_context();
-    cfx_module *gm = load(ctx, golden("dicts", ".pt2"));
+    cfx_model_file *f, *none;
+    cfx_module *gm;
     cfx_model_inputs in = {0};
     cfx_error err = {0};
     size_t n = 0;
 
-    ck_assert_msg(
-        !cfx_model_inputs_list(&in, gm, golden("dicts", ".pt2"), &err), "%s",
-        err.text);
+    ck_assert(!cfx_model_file_open(&f, ctx, golden("dicts", ".pt2"), NULL));
+    ck_assert(!cfx_model_file_open(&none, ctx, "none.pt2", NULL));
+    ck_assert_str_eq(cfx_model_file_format(none)->base.name, "pt2");
+    ck_assert_str_eq(cfx_model_file_version(f), "");
+    ck_assert(!cfx_model_file_load(&gm, f, NULL, &err));
+    ck_assert_ptr_nonnull(strstr(cfx_model_file_version(f), "schema "));
+    ck_assert_msg(!cfx_model_inputs_list(&in, gm, f, &err), "%s", err.text);
     for (size_t i = 0; i < in.n; i++) {
         ck_assert_int_eq(in.item[i].node->op, CFX_PLACEHOLDER);
         ck_assert_int_ne(in.item[i].name[0], '*');
@@ -287,9 +292,10 @@ TEST_CASE(pt2_lists_its_inputs_with_their_types_and_samples)
     ck_assert_int_eq(in.item[0].sample.kind, CFX_ABSENT);
     cfx_model_inputs_release(&in);
     cfx_model_inputs_release(&in);
-    ck_assert_int_eq(cfx_model_inputs_list(&in, gm, "none.pt2", &err),
-                     CFX_EIO);
+    ck_assert_int_eq(cfx_model_inputs_list(&in, gm, none, &err), CFX_EIO);
     cfx_model_inputs_release(&in);
+    cfx_model_file_close(none);
+    cfx_model_file_close(f);
     cfx_module_unref(gm);
     free_context(ctx);
 }
