@@ -94,6 +94,23 @@ cfx_status cfx_pt2__format(cfx_memory_format *out, const json_t *v,
                            cfx_error *err);
 cfx_status cfx_pt2__device(char *out, size_t size, const json_t *v,
                            cfx_error *err);
+/* Values that become one: a list, a tuple, or, keys and values in turn, a dict. */
+typedef struct cfx_pt2_values {
+    cfx_context *ctx;
+    cfx_value *item;
+    size_t n, cap;
+} cfx_pt2_values;
+
+/* Add a value, which is taken, also on failure; an absent one is a lack of
+ * memory. */
+cfx_status cfx_pt2__add_take(cfx_pt2_values *l, cfx_value v, cfx_error *err);
+cfx_status cfx_pt2__add_str(cfx_pt2_values *l, const char *text, size_t len,
+                            cfx_error *err);
+void cfx_pt2__values_release(cfx_pt2_values *l);
+/* Release the values, and make one of them unless `st` is a failure. */
+cfx_status cfx_pt2__values_end(cfx_value *out, cfx_pt2_values *l,
+                               cfx_kind kind, cfx_status st, cfx_error *err);
+
 /* A float, which may be "Infinity", "-Infinity" or "NaN". */
 cfx_status cfx_pt2__float(double *out, const json_t *v, cfx_error *err);
 
@@ -133,9 +150,11 @@ cfx_status cfx_pt2__nested(cfx_node **out, cfx_pt2_graph *g,
 
 /* ---- argument.c ---- */
 
-/* An Argument as a new value. */
+/* An Argument as a new value, or a list of them as a tuple. */
 cfx_status cfx_pt2__argument(cfx_value *out, cfx_pt2_graph *g, const json_t *v,
                              cfx_error *err);
+cfx_status cfx_pt2__arguments(cfx_value *out, cfx_pt2_graph *g,
+                              const json_t *list, cfx_error *err);
 
 /* ---- outputs.c ---- */
 

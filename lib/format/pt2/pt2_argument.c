@@ -203,31 +203,18 @@ static cfx_status read_graph(cfx_value *out, cfx_pt2_graph *g, const json_t *v,
 static cfx_status read_list(cfx_value *out, cfx_pt2_graph *g, const json_t *v,
                             read_fn *item, cfx_kind kind, cfx_error *err)
 {
-    size_t n = json_array_size(v), k = 0;
-    cfx_value *items = NULL;
+    cfx_pt2_values l = {.ctx = g->ctx};
     cfx_status st = CFX_OK;
 
     if (!json_is_array(v))
         return cfx_fail(err, CFX_EPARSE, "a list should stand here");
-    if (n) {
-        items = cfx_calloc(g->ctx, n, sizeof(*items));
-        if (!items)
-            return cfx_no_memory(err);
+    for (size_t i = 0; i < json_array_size(v) && !st; i++) {
+        cfx_value one = CFX_NOTHING;
+        st = item(&one, g, json_array_get(v, i), err);
+        if (!st)
+            st = cfx_pt2__add_take(&l, one, err);
     }
-    while (k < n && !st) {
-        st = item(&items[k], g, json_array_get(v, k), err);
-        k += !st;
-    }
-    if (!st) {
-        *out = kind == CFX_TUPLE ? cfx_tuple_new(g->ctx, n, items)
-                                 : cfx_list_new(g->ctx, n, items);
-        st = out->kind ? CFX_OK : cfx_no_memory(err);
-    }
-    while (k > 0)
-        cfx_value_unref(items[--k]);
-    if (items)
-        cfx_free(g->ctx, items, n * sizeof(*items));
-    return st;
+    return cfx_pt2__values_end(out, &l, kind, st, err);
 }
 
 /* A list in a list. */
@@ -253,33 +240,31 @@ static cfx_status read_floats(cfx_value *out, cfx_pt2_graph *g,
 static cfx_status read_dict(cfx_value *out, cfx_pt2_graph *g, const json_t *v,
                             cfx_error *err)
 {
-    json_t *object = (json_t *)(uintptr_t)v;
-    size_t n = json_object_size(object), k = 0;
-    cfx_value *items = cfx_calloc(g->ctx, n, 2 * sizeof(*items));
-    cfx_status st = items || !n ? CFX_OK : cfx_no_memory(err);
+    cfx_pt2_values l = {.ctx = g->ctx};
+    cfx_status st = CFX_OK;
+    const char *key;
+    json_t *value;
 
-    for (void *at = json_object_iter(object); at && !st;
-         at = json_object_iter_next(object, at)) {
-        const char *key = json_object_iter_key(at);
-        st = make_text(&items[k], g, CFX_STR, key, strlen(key), err);
-        k += !st;
+    json_object_foreach((json_t *)(uintptr_t)v, key, value)
+    {
+        cfx_value one;
         if (!st)
-            st = cfx_pt2__argument(&items[k], g, json_object_iter_value(at),
-                                   err);
-        k += !st;
+            st = cfx_pt2__add_str(&l, key, strlen(key), err);
+        if (!st)
+            st = cfx_pt2__argument(&one, g, value, err);
+        if (!st)
+            st = cfx_pt2__add_take(&l, one, err);
     }
-    if (!st) {
-        *out = cfx_dict_new(g->ctx, n, items);
-        st = out->kind ? CFX_OK : cfx_no_memory(err);
-    }
-    while (k > 0)
-        cfx_value_unref(items[--k]);
-    if (items)
-        cfx_free(g->ctx, items, 2 * n * sizeof(*items));
-    return st;
+    return cfx_pt2__values_end(out, &l, CFX_DICT, st, err);
 }
 
 /* ---- The union ---- */
+
+cfx_status cfx_pt2__arguments(cfx_value *out, cfx_pt2_graph *g,
+                              const json_t *list, cfx_error *err)
+{
+    return read_list(out, g, list, cfx_pt2__argument, CFX_TUPLE, err);
+}
 
 static const struct {
     const char *key;

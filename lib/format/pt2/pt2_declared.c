@@ -46,28 +46,21 @@ static cfx_value limit(const json_t *v)
 static cfx_status make_ranges(cfx_value *out, cfx_context *ctx,
                               const json_t *ranges, cfx_error *err)
 {
-    size_t room = 2 * json_object_size(ranges), n = 0;
-    cfx_value *item = cfx_calloc(ctx, room + 1, sizeof(*item));
+    cfx_pt2_values l = {.ctx = ctx};
     const char *name;
     json_t *range;
-    bool ok = item != NULL;
+    cfx_status st = CFX_OK;
 
     json_object_foreach((json_t *)(uintptr_t)ranges, name, range)
     {
-        if (!ok)
-            break;
         cfx_value limits[] = {limit(json_object_get(range, "min_val")),
                               limit(json_object_get(range, "max_val"))};
-        item[n] = cfx_str_new(ctx, name, strlen(name));
-        item[n + 1] = cfx_tuple_new(ctx, 2, limits);
-        ok = item[n].kind && item[n + 1].kind;
-        n += 2;
+        if (!st)
+            st = cfx_pt2__add_str(&l, name, strlen(name), err);
+        if (!st)
+            st = cfx_pt2__add_take(&l, cfx_tuple_new(ctx, 2, limits), err);
     }
-    *out = ok ? cfx_dict_new(ctx, n / 2, item) : CFX_NOTHING;
-    while (n > 0)
-        cfx_value_unref(item[--n]);
-    cfx_free(ctx, item, (room + 1) * sizeof(*item));
-    return out->kind ? CFX_OK : cfx_no_memory(err);
+    return cfx_pt2__values_end(out, &l, CFX_DICT, st, err);
 }
 
 /* ---- Guards ---- */
@@ -155,61 +148,37 @@ static const char *end_of_operand(const char *s)
 }
 
 /* Add the relations of a guard, which may be joined by `and`. */
-static cfx_status add_guards(cfx_value *item, size_t *n, size_t room,
-                             const cfx_graph *g, const char *text,
-                             cfx_error *err)
+static cfx_status add_guards(cfx_pt2_values *to, const cfx_graph *g,
+                             const char *text, cfx_error *err)
 {
-    cfx_context *ctx = cfx_graph_context(g);
     cfx_status st = CFX_OK;
     cfx_buf b;
 
-    cfx_buf_init(&b, ctx);
-    for (const char *end; *text && *n < room && !st; text = end) {
+    cfx_buf_init(&b, to->ctx);
+    for (const char *end; *text && !st; text = end) {
         text += !strncmp(text, " and ", 5) ? 5 : 0;
         end = end_of_operand(text);
         cfx_buf_clear(&b);
-        if (put_guard(&b, g, text, end)) {
-            item[*n] = cfx_str_new(ctx, cfx_buf_str(&b), b.len);
-            st = b.failed || !item[*n].kind ? cfx_no_memory(err) : CFX_OK;
-            *n += item[*n].kind != CFX_ABSENT;
-        }
+        if (put_guard(&b, g, text, end))
+            st = b.failed ? cfx_no_memory(err)
+                          : cfx_pt2__add_str(to, cfx_buf_str(&b), b.len, err);
     }
     cfx_buf_release(&b);
     return st;
 }
 
-static size_t count_relations(const json_t *codes)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < json_array_size(codes); i++) {
-        const char *s = json_string_value(json_array_get(codes, i));
-        for (n++; s && (s = strstr(s, " and ")); s += 5)
-            n++;
-    }
-    return n;
-}
-
 static cfx_status make_guards(cfx_value *out, const cfx_graph *g,
                               const json_t *codes, cfx_error *err)
 {
-    cfx_context *ctx = cfx_graph_context(g);
-    size_t room = count_relations(codes), n = 0;
-    cfx_value *item = cfx_calloc(ctx, room + 1, sizeof(*item));
-    cfx_status st = item ? CFX_OK : cfx_no_memory(err);
+    cfx_pt2_values l = {.ctx = cfx_graph_context(g)};
+    cfx_status st = CFX_OK;
 
     for (size_t i = 0; i < json_array_size(codes) && !st; i++) {
         const char *code = json_string_value(json_array_get(codes, i));
         if (code)
-            st = add_guards(item, &n, room, g, code, err);
+            st = add_guards(&l, g, code, err);
     }
-    *out = st ? CFX_NOTHING : cfx_list_new(ctx, n, item);
-    if (!st && !out->kind)
-        st = cfx_no_memory(err);
-    while (n > 0)
-        cfx_value_unref(item[--n]);
-    cfx_free(ctx, item, (room + 1) * sizeof(*item));
-    return st;
+    return cfx_pt2__values_end(out, &l, CFX_LIST, st, err);
 }
 
 /* ---- Meta ---- */
@@ -246,20 +215,15 @@ static cfx_status declare_conditions(cfx_graph *g, cfx_node *first,
 static cfx_status make_names(cfx_value *out, cfx_context *ctx,
                              const json_t *names, cfx_error *err)
 {
-    size_t room = json_array_size(names), n = 0;
-    cfx_value *item = cfx_calloc(ctx, room + 1, sizeof(*item));
-    bool ok = item != NULL;
+    cfx_pt2_values l = {.ctx = ctx};
+    cfx_status st = CFX_OK;
 
-    for (; ok && n < room; n += ok) {
-        const char *name = json_string_value(json_array_get(names, n));
-        item[n] = cfx_str_new(ctx, name ? name : "", name ? strlen(name) : 0);
-        ok = item[n].kind != CFX_ABSENT;
+    for (size_t i = 0; i < json_array_size(names) && !st; i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        st = cfx_pt2__add_str(&l, name ? name : "", name ? strlen(name) : 0,
+                              err);
     }
-    *out = ok ? cfx_list_new(ctx, n, item) : CFX_NOTHING;
-    while (n > 0)
-        cfx_value_unref(item[--n]);
-    cfx_free(ctx, item, (room + 1) * sizeof(*item));
-    return out->kind ? CFX_OK : cfx_no_memory(err);
+    return cfx_pt2__values_end(out, &l, CFX_LIST, st, err);
 }
 
 /* Are all arguments positional, and leaves? Inputs without a signature are. */

@@ -93,22 +93,6 @@ static cfx_status read_target(cfx_buf *out, const json_t *node, cfx_error *err)
     return out->failed ? cfx_no_memory(err) : CFX_OK;
 }
 
-/* The arguments of a call while they are read. */
-struct call_args {
-    cfx_value *args, *kwargs;
-    size_t nargs, nkwargs, cap; /* room for cap of each */
-};
-
-static void release_args(cfx_pt2_graph *g, struct call_args *a)
-{
-    for (size_t i = 0; i < a->nargs; i++)
-        cfx_value_unref(a->args[i]);
-    for (size_t i = 0; i < 2 * a->nkwargs; i++)
-        cfx_value_unref(a->kwargs[i]);
-    if (a->args)
-        cfx_free(g->ctx, a->args, 3 * a->cap * sizeof(*a->args));
-}
-
 /*
  * Is an argument positional? Files of torch 2.8 and later say so; else those
  * are that the schema requires. Operators of Python and higher-order ones have
@@ -130,57 +114,29 @@ static bool is_positional(const cfx_target *target, const char *name,
            !target->variant->params[at].kwarg_only;
 }
 
-static cfx_status add_arg(cfx_pt2_graph *g, struct call_args *a,
-                          const json_t *input, bool positional,
-                          const char *name, cfx_error *err)
-{
-    cfx_value v = CFX_NOTHING;
-    cfx_status st = cfx_pt2__argument(&v, g, json_object_get(input, "arg"),
-                                      err);
-
-    if (st)
-        return st;
-    if (positional) {
-        a->args[a->nargs++] = v;
-        return CFX_OK;
-    }
-    cfx_value key = cfx_str_new(g->ctx, name, strlen(name));
-    if (!key.kind) {
-        cfx_value_unref(v);
-        return cfx_no_memory(err);
-    }
-    a->kwargs[2 * a->nkwargs] = key;
-    a->kwargs[2 * a->nkwargs++ + 1] = v;
-    return CFX_OK;
-}
-
-static cfx_status read_args(cfx_pt2_graph *g, struct call_args *a,
-                            const json_t *node, const char *target_name,
-                            cfx_error *err)
+static cfx_status read_args(cfx_pt2_values *args, cfx_pt2_values *kwargs,
+                            cfx_pt2_graph *g, const json_t *node,
+                            const char *target_name, cfx_error *err)
 {
     const cfx_target *target = NULL;
     const json_t *inputs;
     const char *name;
+    cfx_value v;
     cfx_status st = cfx_pt2__member(&inputs, node, "inputs", JSON_ARRAY, err);
 
     if (!strncmp(target_name, "torch.ops.", 10))
         cfx_target__find(&target, g->ctx, target_name, false, NULL);
-    if (st)
-        return st;
-    a->cap = json_array_size(inputs);
-    a->args = cfx_calloc(g->ctx, 3 * a->cap, sizeof(*a->args));
-    if (a->args)
-        a->kwargs = a->args + a->cap;
-    else if (a->cap)
-        return cfx_no_memory(err);
-    for (size_t i = 0; i < a->cap && !st; i++) {
+    for (size_t i = 0; !st && i < json_array_size(inputs); i++) {
         const json_t *input = json_array_get(inputs, i);
         st = cfx_pt2__text(&name, input, "name", err);
+        bool positional = !st && is_positional(target, name,
+                                               json_object_get(input, "kind"));
+        if (!st && !positional)
+            st = cfx_pt2__add_str(kwargs, name, strlen(name), err);
         if (!st)
-            st = add_arg(
-                g, a, input,
-                is_positional(target, name, json_object_get(input, "kind")),
-                name, err);
+            st = cfx_pt2__argument(&v, g, json_object_get(input, "arg"), err);
+        if (!st)
+            st = cfx_pt2__add_take(positional ? args : kwargs, v, err);
         if (st)
             cfx_fail_at(err, "argument %zu", i);
     }
@@ -191,20 +147,21 @@ static cfx_status read_args(cfx_pt2_graph *g, struct call_args *a,
 static cfx_status read_node(cfx_pt2_graph *g, const json_t *node,
                             cfx_buf *target, cfx_error *err)
 {
-    struct call_args a = {0};
+    cfx_pt2_values args = {.ctx = g->ctx}, kwargs = {.ctx = g->ctx};
     cfx_node *n = NULL;
     cfx_status st = read_target(target, node, err);
 
     if (!st)
-        st = read_args(g, &a, node, cfx_buf_str(target), err);
+        st = read_args(&args, &kwargs, g, node, cfx_buf_str(target), err);
     if (!st) {
         n = cfx_graph_create_node(
             g->graph, CFX_CALL_FUNCTION, cfx_buf_str(target),
-            (cfx_args){a.args, a.nargs, a.kwargs, a.nkwargs},
+            (cfx_args){args.item, args.n, kwargs.item, kwargs.n / 2},
             cfx_pt2__call_name(node), NULL, err);
         st = n ? CFX_OK : err->code;
     }
-    release_args(g, &a);
+    cfx_pt2__values_release(&args);
+    cfx_pt2__values_release(&kwargs);
     if (!st)
         st = cfx_pt2__outputs(g, n, node, err);
     if (!st)
@@ -221,30 +178,19 @@ static cfx_status read_output(cfx_pt2_graph *g, cfx_error *err)
     const json_t *list = json_object_get(g->json, "outputs");
     bool single = json_is_true(
         json_object_get(g->json, "is_single_tensor_return"));
-    size_t n = json_array_size(list), k = 0;
-    cfx_value *items = cfx_calloc(g->ctx, n, sizeof(*items));
     cfx_value result = CFX_NOTHING;
-    cfx_status st = items || !n ? CFX_OK : cfx_no_memory(err);
+    cfx_status st = CFX_OK;
 
-    if (!st && single && n != 1)
+    if (single && json_array_size(list) != 1)
         st = cfx_fail(err, CFX_EPARSE, "a single tensor is returned, and %zu",
-                      n);
-    while (k < n && !st) {
-        st = cfx_pt2__argument(&items[k], g, json_array_get(list, k), err);
-        k += !st;
-    }
-    if (!st) {
-        result = single ? cfx_value_ref(items[0])
-                        : cfx_tuple_new(g->ctx, n, items);
-        st = result.kind ? CFX_OK : cfx_no_memory(err);
-    }
+                      json_array_size(list));
+    else if (single)
+        st = cfx_pt2__argument(&result, g, json_array_get(list, 0), err);
+    else
+        st = cfx_pt2__arguments(&result, g, list, err);
     if (!st && !cfx_graph_output(g->graph, result, err))
         st = err->code;
     cfx_value_unref(result);
-    while (k > 0)
-        cfx_value_unref(items[--k]);
-    if (items)
-        cfx_free(g->ctx, items, n * sizeof(*items));
     if (st)
         cfx_fail_at(err, "output");
     return st;

@@ -9,6 +9,7 @@
 #include "format/pt2/pt2_pickle.h"
 
 #include "base/util.h"
+#include "format/pt2/pt2_write.h"
 
 typedef cfx_pickled item;
 
@@ -189,24 +190,6 @@ static cfx_status extend_last(machine *m, size_t n, cfx_pickled_kind kind)
 
 /* ---- Tensors ---- */
 
-static const struct {
-    const char *name;
-    cfx_dtype dtype;
-} storages[] = {
-    {"torch FloatStorage", CFX_F32},
-    {"torch DoubleStorage", CFX_F64},
-    {"torch HalfStorage", CFX_F16},
-    {"torch BFloat16Storage", CFX_BF16},
-    {"torch LongStorage", CFX_I64},
-    {"torch IntStorage", CFX_I32},
-    {"torch ShortStorage", CFX_I16},
-    {"torch CharStorage", CFX_I8},
-    {"torch ByteStorage", CFX_U8},
-    {"torch BoolStorage", CFX_BOOL},
-    {"torch ComplexFloatStorage", CFX_C64},
-    {"torch ComplexDoubleStorage", CFX_C128},
-};
-
 /* ('storage', torch.FloatStorage, key, device, numel) becomes a storage. */
 static cfx_status push_storage(machine *m)
 {
@@ -219,14 +202,15 @@ static cfx_status push_storage(machine *m)
                 id->item[2]->kind == CFX_PICKLED_STR;
     if (!good)
         return fail(m, "an unknown storage");
-    for (size_t i = 0; i < sizeof(storages) / sizeof(*storages); i++) {
-        if (strcmp(storages[i].name, id->item[1]->text) != 0)
+    for (int t = 0; t < CFX_NDTYPES; t++) {
+        const char *name = cfx_pt2__storages[t];
+        if (!name || strcmp(name, id->item[1]->text) != 0)
             continue;
         item *v;
         cfx_status st = make(m, CFX_PICKLED_STORAGE, &v);
         if (st)
             return st;
-        v->dtype = storages[i].dtype;
+        v->dtype = (cfx_dtype)t;
         v->text = id->item[2]->text;
         v->len = id->item[2]->len;
         return push(m, v);

@@ -20,49 +20,44 @@ static const char *field_end(const char *s, char stop)
     return s;
 }
 
-/* Push the entry "key,path,type", if it is one. */
-static cfx_status push_entry(cfx_context *ctx, cfx_value *items, size_t *n,
-                             const char *s, const char *end, cfx_error *err)
+/* Add the entry "key,path,type", if it is one. */
+static cfx_status add_entry(cfx_pt2_values *to, const char *s, const char *end,
+                            cfx_error *err)
 {
-    const char *key = field_end(s, ','), *path = NULL;
-    cfx_value pair[2] = {CFX_NOTHING, CFX_NOTHING};
+    const char *key = field_end(s, ',');
+    const char *path = key < end ? field_end(key + 1, ',') : NULL;
+    cfx_pt2_values pair = {.ctx = to->ctx};
+    cfx_value v;
 
-    if (key < end)
-        path = field_end(key + 1, ',');
     if (!path || path >= end || !strncmp(s, unknown, sizeof(unknown) - 1))
         return CFX_OK;
-    pair[0] = cfx_str_new(ctx, key + 1, (size_t)(path - key) - 1);
-    pair[1] = cfx_str_new(ctx, path + 1, (size_t)(end - path) - 1);
-    items[*n] = cfx_str_new(ctx, s, (size_t)(key - s));
-    if (pair[0].kind && pair[1].kind)
-        items[*n + 1] = cfx_tuple_new(ctx, 2, pair);
-    bool made = items[*n].kind && items[*n + 1].kind;
-    *n += 2;
-    cfx_value_unref(pair[0]);
-    cfx_value_unref(pair[1]);
-    return made ? CFX_OK : cfx_no_memory(err);
+    cfx_status st = cfx_pt2__add_str(to, s, (size_t)(key - s), err);
+    if (!st)
+        st = cfx_pt2__add_str(&pair, key + 1, (size_t)(path - key) - 1, err);
+    if (!st)
+        st = cfx_pt2__add_str(&pair, path + 1, (size_t)(end - path) - 1, err);
+    st = cfx_pt2__values_end(&v, &pair, CFX_TUPLE, st, err);
+    return st ? st : cfx_pt2__add_take(to, v, err);
 }
 
 static cfx_status set_stack(cfx_node *n, cfx_context *ctx, const char *text,
                             cfx_error *err)
 {
-    cfx_value items[2 * CFX_MAX_DEPTH] = {{0}}, stack = CFX_NOTHING;
-    size_t len = 0;
+    cfx_pt2_values l = {.ctx = ctx};
+    cfx_value stack;
     cfx_status st = CFX_OK;
 
-    for (const char *s = text; *s && !st && len < 2 * CFX_MAX_DEPTH;) {
+    for (const char *s = text; *s && !st && l.n < 2 * CFX_MAX_DEPTH;) {
         const char *end = field_end(s, ';');
-        st = push_entry(ctx, items, &len, s, end, err);
+        st = add_entry(&l, s, end, err);
         s = *end ? end + 1 : end;
     }
-    if (!st && len) {
-        stack = cfx_dict_new(ctx, len / 2, items);
-        st = stack.kind ? cfx_node_set_meta(n, "nn_module_stack", stack, err)
-                        : cfx_no_memory(err);
-    }
+    if (!l.n)
+        return st;
+    st = cfx_pt2__values_end(&stack, &l, CFX_DICT, st, err);
+    if (!st)
+        st = cfx_node_set_meta(n, "nn_module_stack", stack, err);
     cfx_value_unref(stack);
-    while (len > 0)
-        cfx_value_unref(items[--len]);
     return st;
 }
 

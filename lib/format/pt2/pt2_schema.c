@@ -57,6 +57,46 @@ cfx_status cfx_pt2__text(const char **out, const json_t *object,
     return st;
 }
 
+/* ---- Values ---- */
+
+cfx_status cfx_pt2__add_take(cfx_pt2_values *l, cfx_value v, cfx_error *err)
+{
+    if (v.kind && !cfx_grow(l->ctx, l->item, l->cap, l->n + 1, err)) {
+        l->item[l->n++] = v;
+        return CFX_OK;
+    }
+    cfx_value_unref(v);
+    return cfx_no_memory(err);
+}
+
+cfx_status cfx_pt2__add_str(cfx_pt2_values *l, const char *text, size_t len,
+                            cfx_error *err)
+{
+    return cfx_pt2__add_take(l, cfx_str_new(l->ctx, text, len), err);
+}
+
+void cfx_pt2__values_release(cfx_pt2_values *l)
+{
+    while (l->n > 0)
+        cfx_value_unref(l->item[--l->n]);
+    if (l->item)
+        cfx_free(l->ctx, l->item, l->cap * sizeof(*l->item));
+}
+
+cfx_status cfx_pt2__values_end(cfx_value *out, cfx_pt2_values *l,
+                               cfx_kind kind, cfx_status st, cfx_error *err)
+{
+    *out = CFX_NOTHING;
+    if (!st) {
+        *out = kind == CFX_DICT
+                   ? cfx_dict_new(l->ctx, l->n / 2, l->item)
+                   : cfx_seq_new(l->ctx, kind, l->n, l->item, NULL);
+        st = out->kind ? CFX_OK : cfx_no_memory(err);
+    }
+    cfx_pt2__values_release(l);
+    return st;
+}
+
 /* ---- Numbered types ---- */
 
 cfx_status cfx_pt2__dtype(cfx_dtype *out, const json_t *v, cfx_error *err)

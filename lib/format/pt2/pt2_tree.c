@@ -68,47 +68,28 @@ static cfx_value make_key(cfx_context *ctx, const json_t *key)
 
 /* ---- Nodes ---- */
 
-/* Build the children into `item`, each behind its key where `keys` are given;
- * *n counts the values. */
-static cfx_status build_children(cfx_value *item, size_t *n, struct tree *t,
-                                 const json_t *children, const json_t *keys,
-                                 int depth, cfx_error *err)
-{
-    cfx_status st = CFX_OK;
-
-    for (size_t i = 0; i < json_array_size(children) && !st; i++) {
-        if (keys) {
-            item[*n] = make_key(t->ctx, json_array_get(keys, i));
-            if (!item[(*n)++].kind)
-                return cfx_no_memory(err);
-        }
-        st = build(&item[*n], t, json_array_get(children, i), depth + 1, err);
-        *n += !st;
-    }
-    return st;
-}
-
+/* Build a node of its children, each behind its key where `keys` are given. */
 static cfx_status build_node(cfx_value *out, struct tree *t, const char *type,
                              const json_t *children, const json_t *keys,
                              int depth, cfx_error *err)
 {
-    size_t room = 2 * json_array_size(children) + 1, n = 0;
-    cfx_value *item = cfx_calloc(t->ctx, room, sizeof(*item));
+    cfx_pt2_values l = {.ctx = t->ctx};
+    cfx_kind kind = keys                             ? CFX_DICT
+                    : !strcmp(type, "builtins.list") ? CFX_LIST
+                                                     : CFX_TUPLE;
+    cfx_value v;
+    cfx_status st = CFX_OK;
 
-    if (!item)
-        return cfx_no_memory(err);
-    cfx_status st = build_children(item, &n, t, children, keys, depth, err);
-    if (!st) {
-        *out = keys ? cfx_dict_new(t->ctx, n / 2, item)
-               : !strcmp(type, "builtins.list")
-                   ? cfx_list_new(t->ctx, n, item)
-                   : cfx_tuple_new(t->ctx, n, item);
-        st = out->kind ? CFX_OK : cfx_no_memory(err);
+    for (size_t i = 0; i < json_array_size(children) && !st; i++) {
+        if (keys)
+            st = cfx_pt2__add_take(
+                &l, make_key(t->ctx, json_array_get(keys, i)), err);
+        if (!st)
+            st = build(&v, t, json_array_get(children, i), depth + 1, err);
+        if (!st)
+            st = cfx_pt2__add_take(&l, v, err);
     }
-    while (n > 0)
-        cfx_value_unref(item[--n]);
-    cfx_free(t->ctx, item, room * sizeof(*item));
-    return st;
+    return cfx_pt2__values_end(out, &l, kind, st, err);
 }
 
 static cfx_status build(cfx_value *out, struct tree *t, const json_t *spec,

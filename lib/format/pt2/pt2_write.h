@@ -33,6 +33,8 @@ void cfx_pt2__put_comma(cfx_buf *b);
 const char *cfx_pt2__dtype_name(int64_t number);
 int cfx_pt2__number_of_dtype(cfx_dtype t);
 int cfx_pt2__number_of_format(cfx_memory_format f);
+/* The global that names the storages of a type, "torch FloatStorage"; or NULL. */
+extern const char *const cfx_pt2__storages[CFX_NDTYPES];
 void cfx_pt2__put_device(cfx_buf *b, const char *name);
 
 /* ---- write_extent.c ---- */

@@ -12,13 +12,6 @@
 
 /* ---- The tree that was read ---- */
 
-static const cfx_node *next_input(const cfx_node *n)
-{
-    while (n && n->op != CFX_PLACEHOLDER)
-        n = cfx_node_next(n);
-    return n;
-}
-
 static const json_t *children_of(const json_t *spec)
 {
     return json_object_get(spec, "children_spec");
@@ -45,10 +38,10 @@ static bool count_leaves(size_t *n, const json_t *spec, int depth)
 
 static size_t count_inputs(const cfx_graph *g)
 {
+    const cfx_node *at = NULL;
     size_t n = 0;
 
-    for (const cfx_node *at = next_input(cfx_graph_first(g)); at;
-         at = next_input(cfx_node_next(at)))
+    while ((at = cfx_graph_find_nodes(g, CFX_PLACEHOLDER, NULL, at)))
         n++;
     return n;
 }
@@ -56,7 +49,8 @@ static size_t count_inputs(const cfx_graph *g)
 cfx_status cfx_pt2__find_in_spec(cfx_pt2_in_spec *s, const cfx_graph *g,
                                  cfx_error *err)
 {
-    const cfx_node *first = next_input(cfx_graph_first(g));
+    const cfx_node *first = cfx_graph_find_nodes(g, CFX_PLACEHOLDER, NULL,
+                                                 NULL);
     cfx_value text = first ? cfx_node_meta(first, "in_spec") : CFX_NOTHING;
     size_t n = 0;
 
@@ -130,8 +124,8 @@ void cfx_pt2__put_forward_names(const cfx_pt2_writer *w)
             cfx_pt2__put_name(b, name.kind == CFX_STR ? name.u.str->text : "");
         }
     } else {
-        for (const cfx_node *n = next_input(cfx_graph_first(g)); n;
-             n = next_input(cfx_node_next(n))) {
+        for (const cfx_node *n = NULL;
+             (n = cfx_graph_find_nodes(g, CFX_PLACEHOLDER, NULL, n));) {
             cfx_pt2__put_comma(b);
             cfx_pt2__put_name(b, cfx_pt2__name_of(w, n));
         }

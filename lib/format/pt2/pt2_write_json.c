@@ -97,6 +97,21 @@ int cfx_pt2__number_of_format(cfx_memory_format f)
     }
 }
 
+const char *const cfx_pt2__storages[CFX_NDTYPES] = {
+    [CFX_F32] = "torch FloatStorage",
+    [CFX_F64] = "torch DoubleStorage",
+    [CFX_F16] = "torch HalfStorage",
+    [CFX_BF16] = "torch BFloat16Storage",
+    [CFX_I64] = "torch LongStorage",
+    [CFX_I32] = "torch IntStorage",
+    [CFX_I16] = "torch ShortStorage",
+    [CFX_I8] = "torch CharStorage",
+    [CFX_U8] = "torch ByteStorage",
+    [CFX_BOOL] = "torch BoolStorage",
+    [CFX_C64] = "torch ComplexFloatStorage",
+    [CFX_C128] = "torch ComplexDoubleStorage",
+};
+
 /* "cuda:0" as {"type": "cuda", "index": 0}. */
 void cfx_pt2__put_device(cfx_buf *b, const char *name)
 {

@@ -57,37 +57,12 @@ static void put_extents(cfx_buf *b, const cfx_dim *d, int n)
 
 /* ---- Tensors ---- */
 
-static const struct {
-    const char *dtype, *name;
-} storages[] = {
-    {"float32", "Float"},
-    {"float64", "Double"},
-    {"float16", "Half"},
-    {"bfloat16", "BFloat16"},
-    {"int64", "Long"},
-    {"int32", "Int"},
-    {"int16", "Short"},
-    {"int8", "Char"},
-    {"uint8", "Byte"},
-    {"bool", "Bool"},
-    {"complex64", "ComplexFloat"},
-    {"complex128", "ComplexDouble"},
-};
-
-static const char *storage_name(cfx_dtype t)
-{
-    for (size_t i = 0; i < sizeof(storages) / sizeof(*storages); i++)
-        if (!strcmp(storages[i].dtype, cfx_dtypes[t].name))
-            return storages[i].name;
-    return NULL;
-}
-
 /* Row-major, over a storage of its own. */
 static cfx_status put_tensor(struct pickler *p, const cfx_tensor *t,
                              cfx_error *err)
 {
     cfx_buf *b = p->out;
-    const char *storage = storage_name((cfx_dtype)t->dtype);
+    const char *storage = cfx_pt2__storages[t->dtype];
     char key[16];
     int64_t step = 1;
 
@@ -98,7 +73,7 @@ static cfx_status put_tensor(struct pickler *p, const cfx_tensor *t,
     snprintf(key, sizeof(key), "%d", p->storages++);
     cfx_buf_puts(b, "ctorch._utils\n_rebuild_tensor_v2\n((");
     put_str(b, "storage", 7);
-    cfx_buf_printf(b, "ctorch\n%sStorage\n", storage);
+    cfx_buf_printf(b, "ctorch\n%s\n", strchr(storage, ' ') + 1);
     put_str(b, key, strlen(key));
     put_str(b, "cpu", 3);
     put_int(b, cfx_tensor_numel(t));
