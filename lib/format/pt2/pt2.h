@@ -81,6 +81,10 @@ typedef struct cfx_pt2_union {
 /* `what` names the thing in messages. Fail with CFX_EPARSE. */
 cfx_status cfx_pt2__read_union(cfx_pt2_union *out, const json_t *v,
                                const char *what, cfx_error *err);
+/* The name of a value that a node computes, a tensor or a symbol; NULL: it is of
+ * another kind. */
+cfx_status cfx_pt2__value_name(const char **out, const cfx_pt2_union *u,
+                               cfx_error *err);
 /* A member of an object, of a type of jansson's: else an error. */
 cfx_status cfx_pt2__member(const json_t **out, const json_t *object,
                            const char *key, json_type type, cfx_error *err);

@@ -37,19 +37,6 @@ cfx_status cfx_pt2__name(cfx_pt2_graph *g, cfx_node *n, const char *name,
 
 /* ---- Inputs ---- */
 
-/* The name of an input that is a tensor or a symbol; NULL: a constant. */
-static cfx_status input_name(const char **out, const cfx_pt2_union *u,
-                             cfx_error *err)
-{
-    *out = NULL;
-    if (!strcmp(u->key, "as_tensor") || !strcmp(u->key, "as_custom_obj"))
-        return cfx_pt2__text(out, u->value, "name", err);
-    if (!strcmp(u->key, "as_sym_int") || !strcmp(u->key, "as_sym_float") ||
-        !strcmp(u->key, "as_sym_bool"))
-        return cfx_pt2__text(out, u->value, "as_name", err);
-    return CFX_OK;
-}
-
 /* An input that is a constant gets it as its default; its name stands in the
  * signature, which renames it. */
 static cfx_status read_input(cfx_pt2_graph *g, size_t i, cfx_error *err)
@@ -62,7 +49,9 @@ static cfx_status read_input(cfx_pt2_graph *g, size_t i, cfx_error *err)
     cfx_status st = cfx_pt2__read_union(&u, v, "an input", err);
 
     if (!st)
-        st = input_name(&name, &u, err);
+        st = !strcmp(u.key, "as_custom_obj")
+                 ? cfx_pt2__text(&name, u.value, "name", err)
+                 : cfx_pt2__value_name(&name, &u, err);
     if (!st && !name)
         st = cfx_pt2__argument(&constant, g, v, err);
     if (st)

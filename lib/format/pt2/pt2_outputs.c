@@ -7,27 +7,14 @@
  */
 #include "format/pt2/pt2.h"
 
-static bool is_one_of(const char *key, const char *const *keys)
-{
-    while (*keys && strcmp(*keys, key) != 0)
-        keys++;
-    return *keys != NULL;
-}
-
 /* The name of one result; NULL: it is None. */
 static cfx_status result_name(const char **out, const cfx_pt2_union *u,
                               cfx_error *err)
 {
-    static const char *const symbols[] = {"as_sym_int", "as_sym_float",
-                                          "as_sym_bool", NULL};
+    cfx_status st = cfx_pt2__value_name(out, u, err);
 
-    *out = NULL;
-    if (!strcmp(u->key, "as_none"))
-        return CFX_OK;
-    if (!strcmp(u->key, "as_tensor"))
-        return cfx_pt2__text(out, u->value, "name", err);
-    return is_one_of(u->key, symbols)
-               ? cfx_pt2__text(out, u->value, "as_name", err)
+    return st || *out || !strcmp(u->key, "as_none")
+               ? st
                : cfx_fail(err, CFX_EUNSUPPORTED,
                           "a result of the kind '%.64s' is not supported",
                           u->key);

@@ -57,6 +57,16 @@ cfx_status cfx_pt2__text(const char **out, const json_t *object,
     return st;
 }
 
+cfx_status cfx_pt2__value_name(const char **out, const cfx_pt2_union *u,
+                               cfx_error *err)
+{
+    *out = NULL;
+    for (int i = 0; i < CFX_PT2_NNAMED; i++)
+        if (!strcmp(u->key, cfx_pt2__named[i].kind))
+            return cfx_pt2__text(out, u->value, cfx_pt2__named[i].name, err);
+    return CFX_OK;
+}
+
 /* ---- Values ---- */
 
 cfx_status cfx_pt2__add_take(cfx_pt2_values *l, cfx_value v, cfx_error *err)

@@ -28,6 +28,16 @@ void cfx_pt2__put_float(cfx_buf *b, double f);
 /* Add ", " unless this is the first item of a list or an object. */
 void cfx_pt2__put_comma(cfx_buf *b);
 
+/* The unions of a value that a node computes: of kinds of values, 1 << cfx_kind,
+ * the key, and that of the name in it. */
+typedef struct cfx_pt2_named {
+    uint32_t kinds;
+    const char *kind, *name;
+} cfx_pt2_named;
+
+enum { CFX_PT2_NNAMED = 4 };
+extern const cfx_pt2_named cfx_pt2__named[CFX_PT2_NNAMED];
+
 /* The types, formats and devices that the schema numbers: torch's name of a
  * type, or NULL; and the number of one, or 0. */
 const char *cfx_pt2__dtype_name(int64_t number);
@@ -142,8 +152,8 @@ void cfx_pt2__put_forward_names(const cfx_pt2_writer *w);
 
 /* The result or constant of a node. */
 cfx_value cfx_pt2__val(const cfx_node *n);
-/* Is a node read as a value of its own? Items of results are. */
-bool cfx_pt2__is_item(const cfx_node *n);
+/* The getitem node of a result, or NULL. */
+const cfx_node *cfx_pt2__item_of(const cfx_node *n, uint32_t i);
 /* The name of a value in the file: of a state's input, or the node's. */
 const char *cfx_pt2__name_of(const cfx_pt2_writer *w, const cfx_node *n);
 /* The copy_ nodes at the end that write state back: true of such a node, which

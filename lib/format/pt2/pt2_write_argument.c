@@ -55,20 +55,6 @@ static cfx_status put_nested(cfx_pt2_writer *w, const cfx_node *n,
     return st;
 }
 
-/* The key of a node's value, and that of its name. */
-static const char *kind_of(cfx_value val, const char **name)
-{
-    *name = "as_name";
-    switch ((cfx_kind)val.kind) {
-    case CFX_TENSOR: *name = "name"; return "as_tensor";
-    case CFX_INT:
-    case CFX_SYMINT: return "as_sym_int";
-    case CFX_FLOAT: return "as_sym_float";
-    case CFX_BOOL_VALUE: return "as_sym_bool";
-    default: return NULL;
-    }
-}
-
 static cfx_status no_value(const cfx_node *n, cfx_error *err)
 {
     return cfx_fail(err, CFX_EUNSUPPORTED,
@@ -78,16 +64,18 @@ static cfx_status no_value(const cfx_node *n, cfx_error *err)
 cfx_status cfx_pt2__put_node(cfx_pt2_writer *w, const cfx_node *n,
                              cfx_error *err)
 {
-    const char *name, *kind = kind_of(cfx_pt2__val(n), &name);
-
     if (nested(w, n))
         return put_nested(w, n, err);
-    if (!kind)
-        return no_value(n, err);
-    cfx_buf_printf(w->out, "{\"%s\": {\"%s\": ", kind, name);
-    cfx_pt2__put_name(w->out, cfx_pt2__name_of(w, n));
-    cfx_buf_puts(w->out, "}}");
-    return CFX_OK;
+    for (int i = 0; i < CFX_PT2_NNAMED; i++) {
+        const cfx_pt2_named *u = &cfx_pt2__named[i];
+        if (!(u->kinds >> cfx_pt2__val(n).kind & 1))
+            continue;
+        cfx_buf_printf(w->out, "{\"%s\": {\"%s\": ", u->kind, u->name);
+        cfx_pt2__put_name(w->out, cfx_pt2__name_of(w, n));
+        cfx_buf_puts(w->out, "}}");
+        return CFX_OK;
+    }
+    return no_value(n, err);
 }
 
 /* ---- Lists ---- */
@@ -107,17 +95,25 @@ enum form {
     INT_LISTS
 };
 
-static const char *const keys[] = {[INTS] = "as_ints",
-                                   [FLOATS] = "as_floats",
-                                   [BOOLS] = "as_bools",
-                                   [TEXTS] = "as_strings",
-                                   [SYM_INTS] = "as_sym_ints",
-                                   [SYM_FLOATS] = "as_sym_floats",
-                                   [NAMES] = "as_tensors",
-                                   [OPTIONAL] = "as_optional_tensors",
-                                   [NAME_LISTS] = "as_nested_tensors",
-                                   [FLOAT_LISTS] = "as_float_lists",
-                                   [INT_LISTS] = "as_int_lists"};
+#define KIND(k) (1u << CFX_##k)
+
+/* The key of a form, and the kinds of its items: literals, and values of nodes. */
+static const struct {
+    const char *key;
+    uint32_t literals, nodes;
+} forms[] = {
+    [INTS] = {"as_ints", KIND(INT), 0},
+    [FLOATS] = {"as_floats", KIND(FLOAT) | KIND(INT), 0},
+    [BOOLS] = {"as_bools", KIND(BOOL_VALUE), 0},
+    [TEXTS] = {"as_strings", KIND(STR), 0},
+    [SYM_INTS] = {"as_sym_ints", KIND(INT), KIND(INT) | KIND(SYMINT)},
+    [SYM_FLOATS] = {"as_sym_floats", KIND(FLOAT) | KIND(INT), KIND(FLOAT)},
+    [NAMES] = {"as_tensors", 0, ~0u},
+    [OPTIONAL] = {"as_optional_tensors", KIND(NONE), ~0u},
+    [NAME_LISTS] = {"as_nested_tensors", KIND(TUPLE) | KIND(LIST), 0},
+    [FLOAT_LISTS] = {"as_float_lists", KIND(TUPLE) | KIND(LIST), 0},
+    [INT_LISTS] = {"as_int_lists", KIND(TUPLE) | KIND(LIST), 0},
+};
 
 /* The kind of an item, or of the value that a node computes. */
 static cfx_kind kind_in(cfx_value v)
@@ -165,23 +161,9 @@ static enum form form_of(const cfx_seq *seq)
 /* Has an item a place in a list of this form? */
 static bool fits(enum form form, cfx_value v)
 {
-    cfx_kind kind = kind_in(v);
-    bool node = v.kind == CFX_NODE;
-
-    switch (form) {
-    case INTS: return v.kind == CFX_INT;
-    case FLOATS: return v.kind == CFX_FLOAT || v.kind == CFX_INT;
-    case BOOLS: return v.kind == CFX_BOOL_VALUE;
-    case TEXTS: return v.kind == CFX_STR;
-    case SYM_INTS: return kind == CFX_INT || (node && kind == CFX_SYMINT);
-    case SYM_FLOATS: return kind == CFX_FLOAT || v.kind == CFX_INT;
-    case NAMES: return node;
-    case OPTIONAL: return node || v.kind == CFX_NONE;
-    case NAME_LISTS:
-    case FLOAT_LISTS:
-    case INT_LISTS: break;
-    }
-    return cfx_value_is_seq(v);
+    return (v.kind == CFX_NODE ? forms[form].nodes : forms[form].literals) >>
+               kind_in(v) &
+           1;
 }
 
 static void put_literal(cfx_buf *b, cfx_value v)
@@ -254,7 +236,7 @@ static cfx_status put_list(cfx_pt2_writer *w, const cfx_seq *seq,
 {
     enum form form = form_of(seq);
 
-    cfx_buf_printf(w->out, "{\"%s\": ", keys[form]);
+    cfx_buf_printf(w->out, "{\"%s\": ", forms[form].key);
     cfx_status st = put_items(w, seq, form, err);
     cfx_buf_putc(w->out, '}');
     return st;
@@ -290,10 +272,7 @@ static cfx_status put_item_names(cfx_pt2_writer *w, const cfx_node *n,
 
     cfx_buf_puts(w->out, "{\"as_tensors\": [");
     for (uint32_t i = 0; i < val.u.seq->len && !st; i++) {
-        const cfx_node *item = NULL;
-        for (const cfx_use *u = n->first_user; u && !item; u = u->next)
-            if (cfx_pt2__is_item(u->user) && u->user->args[1].u.i == i)
-                item = u->user;
+        const cfx_node *item = cfx_pt2__item_of(n, i);
         cfx_pt2__put_comma(w->out);
         cfx_buf_puts(w->out, "{\"name\": ");
         if (!item)

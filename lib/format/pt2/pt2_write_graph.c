@@ -18,7 +18,7 @@ cfx_value cfx_pt2__val(const cfx_node *n)
     return cfx_node_meta(n, "val");
 }
 
-bool cfx_pt2__is_item(const cfx_node *n)
+static bool is_item(const cfx_node *n)
 {
     return n->op == CFX_CALL_FUNCTION && n->nargs == 2 &&
            !strcmp(n->target->text, "operator.getitem") &&
@@ -138,18 +138,17 @@ static cfx_status put_inputs(cfx_pt2_writer *w, const cfx_node *n,
 
 /* ---- Results of calls ---- */
 
-/* The getitem node of a result, or NULL. */
-static const cfx_node *item_of(const cfx_node *n, uint32_t i)
+const cfx_node *cfx_pt2__item_of(const cfx_node *n, uint32_t i)
 {
     for (const cfx_use *u = n->first_user; u; u = u->next)
-        if (cfx_pt2__is_item(u->user) && u->user->args[1].u.i == i)
+        if (is_item(u->user) && u->user->args[1].u.i == i)
             return u->user;
     return NULL;
 }
 
 static void put_item_name(cfx_buf *b, const cfx_node *n, uint32_t i)
 {
-    const cfx_node *item = item_of(n, i);
+    const cfx_node *item = cfx_pt2__item_of(n, i);
 
     if (item)
         cfx_pt2__put_name(b, item->name);
@@ -309,7 +308,7 @@ static cfx_status put_calls(cfx_pt2_writer *w, const cfx_graph *g,
                 err, CFX_EUNSUPPORTED,
                 "%%%s is a %s, and such files have calls of ATen's operators only: cfx_to_aten makes them",
                 n->name, cfx_opcode_names[n->op]);
-        if (n->op != CFX_CALL_FUNCTION || cfx_pt2__is_item(n) ||
+        if (n->op != CFX_CALL_FUNCTION || is_item(n) ||
             (!w->depth && cfx_pt2__writes_back(n)))
             continue;
         st = put_call(w, n, err);
@@ -445,7 +444,7 @@ static void put_tensor_values(cfx_pt2_writer *w, const cfx_graph *g, bool top)
         if (v.kind == CFX_TENSOR)
             put_tensor_value(w, cfx_pt2__name_of(w, n), 0, v, false);
         for (uint32_t i = 0; cfx_value_is_seq(v) && i < v.u.seq->len; i++)
-            if (v.u.seq->item[i].kind == CFX_TENSOR && !item_of(n, i))
+            if (v.u.seq->item[i].kind == CFX_TENSOR && !cfx_pt2__item_of(n, i))
                 put_tensor_value(w, n->name, i + 1, v.u.seq->item[i], false);
     }
     cfx_buf_puts(w->out, "}, ");

@@ -47,6 +47,15 @@ void cfx_pt2__put_comma(cfx_buf *b)
         cfx_buf_puts(b, ", ");
 }
 
+/* ---- Unions ---- */
+
+const cfx_pt2_named cfx_pt2__named[] = {
+    {1u << CFX_TENSOR, "as_tensor", "name"},
+    {1u << CFX_INT | 1u << CFX_SYMINT, "as_sym_int", "as_name"},
+    {1u << CFX_FLOAT, "as_sym_float", "as_name"},
+    {1u << CFX_BOOL_VALUE, "as_sym_bool", "as_name"},
+};
+
 /* ---- Numbered types ---- */
 
 /* The schema's own numbers, which are not those of torch's ScalarType. */
