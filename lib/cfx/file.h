@@ -109,6 +109,9 @@ typedef struct cfx_tensor_format {
     /* Read a file; map it if `map` is set and the format allows it. */
     cfx_status (*read)(cfx_tensors *out, struct cfx_file *f, bool map,
                        cfx_error *err);
+    /* In place of `read`, for a format without keys. */
+    cfx_status (*read_one)(cfx_tensor **out, struct cfx_file *f,
+                           cfx_error *err);
     /* In place of `read`, for an index of several files. */
     cfx_status (*visit)(struct cfx_file *f, bool map, cfx_tensors_fn *fn,
                         void *user, cfx_error *err);

@@ -192,8 +192,7 @@ static cfx_status onnx_read(cfx_module **out, cfx_model_file *f,
 
 /* ---- Files of one tensor, as test data has them ---- */
 
-static cfx_status read_tensor(cfx_tensor **out, const cfx_file *f,
-                              cfx_error *err)
+static cfx_status read_tensor(cfx_tensor **out, cfx_file *f, cfx_error *err)
 {
     onnx_message m = {0};
     cfx_status st = read_message(&m, &onnx__tensor_proto__descriptor, f, err);
@@ -279,26 +278,11 @@ cfx_status cfx_onnx_input_read(cfx_value *out, const cfx_model_file *model,
     return read_value(out, &model->file, name, false, 0, path, err);
 }
 
-/* One tensor, whose name is empty. */
-static cfx_status tensor_file_read(cfx_tensors *out, cfx_file *f, bool map,
-                                   cfx_error *err)
-{
-    (void)map;
-    cfx_status st = cfx_tensors_init(out, f->ctx, 1, err);
-    if (!st)
-        st = cfx_tensors_name(out, 0, "", 0, err);
-    if (!st)
-        st = read_tensor(&out->item[0].tensor, f, err);
-    if (st)
-        cfx_tensors_release(out);
-    return st;
-}
-
 const cfx_tensor_format cfx_tensor_format__onnx_tensor = {
     .base = {.name = "pb",
              .suffix = ".pb",
              .doc = "One tensor of ONNX, as its test data has them."},
-    .read = tensor_file_read,
+    .read_one = read_tensor,
 };
 
 /* They were read with the model, which cannot be read without: they decide

@@ -333,8 +333,7 @@ cfx_status cfx_npy_decode_take(cfx_tensor **out, cfx_bytes *bytes,
     return wrap_take(out, &h, bytes, h.data, err);
 }
 
-static cfx_status read_file(cfx_tensor **out, const cfx_file *f,
-                            cfx_error *err)
+static cfx_status npy_read_one(cfx_tensor **out, cfx_file *f, cfx_error *err)
 {
     cfx_bytes bytes = {0};
     cfx_status st = cfx_file_read(&bytes, f, SIZE_MAX - 1, cfx_npy_total, err);
@@ -350,8 +349,8 @@ static cfx_status read_file(cfx_tensor **out, const cfx_file *f,
 cfx_status cfx_npy_read(cfx_tensor **out, cfx_context *ctx, const char *path,
                         cfx_error *err)
 {
-    return read_file(out, &(cfx_file){.ctx = ctx, .path = path, .fd = -1},
-                     err);
+    return npy_read_one(out, &(cfx_file){.ctx = ctx, .path = path, .fd = -1},
+                        err);
 }
 
 /* ---- Writing ---- */
@@ -453,21 +452,6 @@ static bool npy_probe(const unsigned char *head, size_t n)
     return n >= MAGIC && !memcmp(head, magic, MAGIC);
 }
 
-/* One tensor, whose name is empty. */
-static cfx_status npy_read(cfx_tensors *out, cfx_file *f, bool map,
-                           cfx_error *err)
-{
-    (void)map;
-    cfx_status st = cfx_tensors_init(out, f->ctx, 1, err);
-    if (!st)
-        st = cfx_tensors_name(out, 0, "", 0, err);
-    if (!st)
-        st = read_file(&out->item[0].tensor, f, err);
-    if (st)
-        cfx_tensors_release(out);
-    return st;
-}
-
 static cfx_status npy_write(const char *path, cfx_context *ctx,
                             const cfx_named_tensor *item, size_t n,
                             cfx_error *err)
@@ -482,6 +466,6 @@ const cfx_tensor_format cfx_tensor_format__npy = {
              .suffix = ".npy",
              .doc = "One array, in NumPy's own format.",
              .probe = npy_probe},
-    .read = npy_read,
+    .read_one = npy_read_one,
     .write = npy_write,
 };

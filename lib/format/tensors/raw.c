@@ -74,11 +74,9 @@ static cfx_status raw_read_typed(cfx_tensor **out, cfx_context *ctx,
     return CFX_OK;
 }
 
-static cfx_status raw_read(cfx_tensors *out, cfx_file *f, bool map,
-                           cfx_error *err)
+static cfx_status raw_read_one(cfx_tensor **out, cfx_file *f, cfx_error *err)
 {
-    (void)map;
-    *out = (cfx_tensors){.ctx = f->ctx};
+    *out = NULL;
     return cfx_fail(
         err, CFX_EINVAL,
         "%s: tells no type and shape; name them as in %s:f32[1,3,224,224]",
@@ -109,7 +107,7 @@ const cfx_tensor_format cfx_tensor_format__raw = {
          .suffix = ".bin",
          .doc =
              "The numbers of one tensor, row-major and little-endian; FILE.bin:f32[1,3,224,224] names their type and shape."},
-    .read = raw_read,
+    .read_one = raw_read_one,
     .read_typed = raw_read_typed,
     .write = raw_write,
 };

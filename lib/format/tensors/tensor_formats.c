@@ -59,6 +59,17 @@ static cfx_status fail_unknown(cfx_file *f, cfx_error *err)
 
 /* ---- Reading ---- */
 
+/* One tensor, whose name is empty. */
+static cfx_status read_one(cfx_tensors *out, const cfx_tensor_format *format,
+                           cfx_file *f, cfx_error *err)
+{
+    cfx_status st = cfx_tensors_init(out, f->ctx, 1, err);
+
+    if (!st)
+        st = cfx_tensors_name(out, 0, "", 0, err);
+    return st ? st : format->read_one(&out->item[0].tensor, f, err);
+}
+
 cfx_status cfx_file_visit_tensors(cfx_file *f, bool map, cfx_tensors_fn *fn,
                                   void *user, cfx_error *err)
 {
@@ -70,7 +81,8 @@ cfx_status cfx_file_visit_tensors(cfx_file *f, bool map, cfx_tensors_fn *fn,
         return fail_unknown(f, err);
     if (format->visit)
         return format->visit(f, map, fn, user, err);
-    cfx_status st = format->read(&all, f, map, err);
+    cfx_status st = format->read_one ? read_one(&all, format, f, err)
+                                     : format->read(&all, f, map, err);
     if (!st)
         st = fn(user, &all, f->path, err);
     cfx_tensors_release(&all);

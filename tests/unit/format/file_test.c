@@ -641,7 +641,8 @@ TEST_CASE(formats_are_told_by_their_content)
         const char *path = file(name), *moved = file("any.unknown");
         ck_assert_ptr_eq(cfx_tensor_format_of_name(path), f);
         ck_assert_ptr_nonnull(f->base.doc);
-        ck_assert(!f->read != !f->visit);
+        ck_assert_int_eq(!!f->read + !!f->read_one + !!f->visit, 1);
+        ck_assert(!f->keyed == !!f->read_one);
         if (!f->write) {
             ck_assert_int_eq(cfx_tensors_write(path, ctx, &item, 1, NULL),
                              CFX_EUNSUPPORTED);
