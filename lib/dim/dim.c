@@ -330,7 +330,9 @@ static cfx_term divide_term(cfx_term t, cfx_term by)
 
 /*
  * Polynomial long division: a = b * *quotient + *rest, where the first term of
- * b divides no term of the rest. The first term of b has a positive factor.
+ * b divides no term of the rest. The first term of b has a positive factor. A
+ * division that takes too many steps is given up as a whole, *rest is
+ * CFX_DIM_BAD: what is left half done would be divided again when it is read.
  */
 static void long_division(cfx_shape_env *env, cfx_dim a, cfx_dim b,
                           cfx_dim *quotient, cfx_dim *rest)
@@ -339,8 +341,12 @@ static void long_division(cfx_shape_env *env, cfx_dim a, cfx_dim b,
     size_t at = 0;
     *quotient = cfx_dim_int(0);
     cfx_sum_view(&sb, b);
-    for (int i = 0; i < DIVISION_STEPS && cfx_dim_is_expr(a); i++) {
+    cfx_sum_view(&sa, a);
+    *rest = CFX_DIM_BAD;
+    for (size_t left = DIVISION_STEPS + sa.n; cfx_dim_is_expr(a); left--) {
         cfx_term t = {0, a};
+        if (!left)
+            return;
         cfx_sum_view(&sa, a);
         for (; at < sa.n && !t.k; at += !t.k)
             t = divide_term(sa.term[at], sb.term[0]);
@@ -350,7 +356,8 @@ static void long_division(cfx_shape_env *env, cfx_dim a, cfx_dim b,
         *quotient = cfx_dim_add(env, *quotient, part);
         a = cfx_dim_sub(env, a, cfx_dim_mul(env, part, b));
     }
-    *rest = cfx_dim_is_bad(*quotient) ? CFX_DIM_BAD : a;
+    if (!cfx_dim_is_bad(*quotient))
+        *rest = a;
 }
 
 /* Make the first term of b positive, by negating a and b. */

@@ -103,4 +103,20 @@ TEST_CASE(simplifying_may_ask_of_new_symbols)
     }
 }
 
+/* Of a sum of any length each term that is a multiple is divided. */
+TEST_CASE(a_long_sum_is_divided_term_by_term)
+{
+    cfx_dim d = sym("D"), rest = sym("Rest"), whole = num(0);
+    for (int i = 0; i < 100; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "S%d", i);
+        whole = cfx_dim_add(env, whole, sym(name));
+    }
+    cfx_dim a = cfx_dim_add(env, cfx_dim_mul(env, whole, d), rest);
+    cfx_dim q = cfx_dim_add(env, whole, cfx_dim_floordiv(env, rest, d));
+    ck_assert(cfx_dim_same(cfx_dim_floordiv(env, a, d), q));
+    ck_assert(cfx_dim_same(cfx_dim_mod(env, a, d),
+                           cfx_dim_mod(env, rest, d)));
+}
+
 TEST_SUITE(dim_limit, .setup = setup, .teardown = teardown)
