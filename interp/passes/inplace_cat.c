@@ -65,25 +65,13 @@ static bool has_parts(const cfx_tensor *t, int axis)
     return has_numbers(t) && cfx_tensor_is_contiguous(t) && !t->device;
 }
 
-/* Does the result depend on the strides of a tensor, or on its place in memory? */
-static bool reads_layout(const cfx_node *n)
-{
-    static const char *const names[] = {
-        "as_strided",         "as_strided_",     "as_strided_copy",
-        "as_strided_scatter", "storage_offset",  "stride",
-        "data_ptr",           "untyped_storage", "storage"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (cfx_node_is(n, names[i]))
-            return true;
-    return false;
-}
-
 /* Mark the alias sets of which a value's strides or place are read. */
 static void find_exact(joiner *j)
 {
     for (const cfx_node *n = cfx_graph_first(j->p->graph); n;
          n = cfx_node_next(n)) {
-        uint32_t inputs = reads_layout(n) ? n->ninputs : 0;
+        bool reads = cfx_node__has_flag(n, CFX_OP_READS_STRIDES);
+        uint32_t inputs = reads ? n->ninputs : 0;
         for (uint32_t i = 0; i < inputs; i++)
             j->exact[cfx_aliases__set(&j->aliases, cfx_node_input(n, i))] =
                 true;

@@ -21,6 +21,7 @@
  */
 #include "interp/rewrite/affine.h"
 #include "graph/aliases.h"
+#include "graph/graph_impl.h"
 
 #include <cfx/ops.h>
 
@@ -66,13 +67,8 @@ static const char *last_atom(const char *path)
 
 static bool looks_at_strides(const cfx_node *n)
 {
-    static const char *const names[] = {"view",       "view_as",
-                                        "view_dtype", "as_strided",
-                                        "sym_stride", "is_contiguous"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (cfx_node_is(n, names[i]))
-            return true;
-    return false;
+    return cfx_node__has_flag(n, CFX_OP_READS_STRIDES) ||
+           cfx_node_is(n, "view") || cfx_node_is(n, "view_as");
 }
 
 /* True if n is x.view(..., a, b) and a * b is the extent of x's last axis. */

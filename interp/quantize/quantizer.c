@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "graph/graph_impl.h"
+
 const cfx_quantizer_class *cfx_quantizer_class_with(
     const cfx_quantizer_class *cls, size_t offset)
 {
@@ -100,7 +102,7 @@ typedef enum role {
     COMPUTE,  /* integers in and out; an activation after it is fused */
     FUNCTION, /* integers in and out */
     ACTIVATE, /* of integers or float */
-    PASS,     /* elements move, are selected, averaged or limited */
+    PASS,     /* elements move, are averaged or limited */
     SHARE,    /* elements of several tensors in one result */
     PRODUCE   /* from float to a fixed range of integers */
 } role;
@@ -158,29 +160,6 @@ static const rule rules[] = {
     {"mean", PASS, NULL, NULL, NULL},
     {"clamp", PASS, NULL, NULL, NULL},
     {"interpolate", PASS, NULL, NULL, NULL},
-    {"pixel_shuffle", PASS, NULL, NULL, NULL},
-    {"pixel_unshuffle", PASS, NULL, NULL, NULL},
-    {"alias", PASS, NULL, NULL, NULL},
-    {"clone", PASS, NULL, NULL, NULL},
-    {"contiguous", PASS, NULL, NULL, NULL},
-    {"detach", PASS, NULL, NULL, NULL},
-    {"expand", PASS, NULL, NULL, NULL},
-    {"flatten", PASS, NULL, NULL, NULL},
-    {"getitem", PASS, NULL, NULL, NULL},
-    {"narrow", PASS, NULL, NULL, NULL},
-    {"permute", PASS, NULL, NULL, NULL},
-    {"repeat", PASS, NULL, NULL, NULL},
-    {"repeat_interleave", PASS, NULL, NULL, NULL},
-    {"reshape", PASS, NULL, NULL, NULL},
-    {"select", PASS, NULL, NULL, NULL},
-    {"slice", PASS, NULL, NULL, NULL},
-    {"squeeze", PASS, NULL, NULL, NULL},
-    {"t", PASS, NULL, NULL, NULL},
-    {"transpose", PASS, NULL, NULL, NULL},
-    {"unsqueeze", PASS, NULL, NULL, NULL},
-    {"view", PASS, NULL, NULL, NULL},
-    {"cat", SHARE, NULL, NULL, NULL},
-    {"stack", SHARE, NULL, NULL, NULL},
     {"embedding", TABLE, &table_rows, NULL,
      "it reads single rows: the quantizer embedding quantizes its table"},
     {"embedding_bag", TABLE, &table_rows, NULL,
@@ -195,12 +174,19 @@ static const rule rules[] = {
 static const rule *rule_of(const cfx_node *n)
 {
     static const rule none = {NULL, NO_RULE, NULL, NULL, NULL};
+    static const rule moved = {NULL, PASS, NULL, NULL, NULL};
+    static const rule joined = {NULL, SHARE, NULL, NULL, NULL};
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
         return &none;
     for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
         if (cfx_node_is(n, rules[i].name))
             return &rules[i];
-    return &none;
+    if (!cfx_node__has_flag(n, CFX_OP_MOVES))
+        return &none;
+    cfx_value first = n->nargs     ? n->args[0]
+                      : n->nkwargs ? n->kwargs[1]
+                                   : CFX_NOTHING;
+    return cfx_value_is_seq(first) ? &joined : &moved;
 }
 
 static bool is_compute(const rule *r)

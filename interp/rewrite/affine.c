@@ -190,6 +190,16 @@ cfx_value cfx_pass__arg(const cfx_node *n, const cfx_schema *schema,
     return cfx_pass__kwarg(n, name);
 }
 
+bool cfx_pass__calls(const cfx_pass_call *p, const cfx_node *n, const char *op)
+{
+    const cfx_module *m = n->op == CFX_CALL_MODULE
+                              ? cfx_module_at(p->gm, n->target->text)
+                              : NULL;
+    if (!m)
+        return cfx_node_is(n, op);
+    return m->op && !strcmp(cfx_op_schema(p->ctx, m->op)->name, op);
+}
+
 static cfx_status remove_kwarg(cfx_pass_call *p, cfx_node *n, const char *name)
 {
     size_t bytes = (2 * (size_t)n->nkwargs + 1) * sizeof(cfx_value), len = 0;

@@ -69,6 +69,10 @@ const cfx_target *cfx_pass__target(const cfx_pass_call *p, const cfx_node *n);
 /* Return the signature of the call, or NULL. */
 const cfx_schema *cfx_pass__signature(const cfx_pass_call *p,
                                       const cfx_node *n);
+/* Does n call the operator, as a function or a method, or a module that stands
+ * for it? */
+bool cfx_pass__calls(const cfx_pass_call *p, const cfx_node *n,
+                     const char *op);
 /* The value of a keyword argument; absent if there is none. */
 cfx_value cfx_pass__kwarg(const cfx_node *n, const char *name);
 

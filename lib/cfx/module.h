@@ -65,6 +65,10 @@ struct cfx_module_type {
     const char *forward_schema;
     /* `in` is bound by forward_schema. */
     cfx_value (*forward)(cfx_scope *s, cfx_module *self, const cfx_value *in);
+    /* The operator that the module stands for, "aten.relu.default", whose
+     * parameters have the names of the module's arguments; NULL: none.
+     * cfx_forward_operator calls it. */
+    const char *op;
     /* For containers: repr lists the children; there is no forward. */
     bool container;
 
@@ -240,6 +244,15 @@ CFX_API cfx_status cfx_module_set(cfx_module *m, const char *name,
  * the scope fails and the result is None. */
 CFX_API cfx_value cfx_attr_of(cfx_scope *s, const cfx_module *m,
                               const char *name);
+
+/*
+ * The `forward` of a type that calls one operator, its `op`. Each parameter of
+ * the operator takes the module's state or argument of that name, `training` its
+ * mode; the others take the inputs, in order, then their defaults. The call is in
+ * place if the argument `inplace_flag` is True.
+ */
+CFX_API cfx_value cfx_forward_operator(cfx_scope *s, cfx_module *self,
+                                       const cfx_value *in);
 
 /* A parameter or buffer as a value of the scope; may be None. */
 CFX_API cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name);

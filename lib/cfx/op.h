@@ -155,6 +155,8 @@ struct cfx_cost {
 enum {
     CFX_OP_POINTWISE = 1,   /* element i of the result needs only elements i of
                                the arguments: the result may be an argument */
+    CFX_OP_MOVES = 2,       /* each element of the result is one of the first
+                               argument's, or of its tensors', elsewhere */
     CFX_OP_RANDOM = 4,      /* two equal calls may differ */
     CFX_OP_EFFECT = 8,      /* must not be dropped (assert) */
     CFX_OP_OWN_RESULT = 16, /* the result's shape or value depends on data:
@@ -195,9 +197,14 @@ enum {
     CFX_OP_SEES_BATCHES = 262144,
     CFX_OP_UNWRITTEN = 524288, /* its result has no numbers until another call
                                   writes them */
-    CFX_OP_WRAPS = 1048576     /* calls its graph once and returns what that
+    CFX_OP_WRAPS = 1048576,    /* calls its graph once and returns what that
                                   returns: the graph's nodes may stand in its
                                   place */
+    /* The result depends on the strides or the address of an argument. */
+    CFX_OP_READS_STRIDES = 2097152,
+    /* A pointwise function of one tensor and up to three numbers, which other
+     * operators may apply to their results. */
+    CFX_OP_ACTIVATION = 4194304
 };
 
 /*

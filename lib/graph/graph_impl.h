@@ -212,6 +212,10 @@ CFX_INLINE cfx_node *cfx_node__arg(const cfx_node *n, uint32_t i)
     return i < n->nargs ? cfx_value__node(n->args[i]) : NULL;
 }
 
+/* Has an operator that a function's or method's call may have the flag, one of
+ * CFX_OP_*? */
+bool cfx_node__has_flag(const cfx_node *n, uint32_t flag);
+
 /* Return what shape propagation or a tracer recorded about a node's value: meta
  * "val", "tensor_meta" or "example_value"; absent or NULL if there is none. */
 cfx_value cfx_node__known(const cfx_node *n);

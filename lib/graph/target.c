@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cfx/graph.h>
-#include <cfx/op.h>
+#include "graph/graph_impl.h"
 
 /* Prefixes that are tried before a bare name. */
 static const char *const prefixes[] = {"torch.", "torch.nn.functional.",
@@ -47,17 +46,34 @@ static bool is_one(cfx_context *ctx, const cfx_target *targets,
     return false;
 }
 
+/* The targets of a call; NULL: it is unknown, or none of an operator. */
+static const cfx_target *find(cfx_context *ctx, cfx_opcode op,
+                              const char *target)
+{
+    return op == CFX_CALL_METHOD     ? cfx_find_method(ctx, target)
+           : op == CFX_CALL_FUNCTION ? cfx_find_function(ctx, target)
+                                     : NULL;
+}
+
 static bool is_target(cfx_context *ctx, cfx_opcode op, const char *target,
                       const char *name)
 {
-    const cfx_target *t;
     if (op != CFX_CALL_FUNCTION && op != CFX_CALL_METHOD)
         return false;
     if (!strcmp(target, name))
         return true;
-    t = op == CFX_CALL_METHOD ? cfx_find_method(ctx, target)
-                              : cfx_find_function(ctx, target);
+    const cfx_target *t = find(ctx, op, target);
     return t && is_one(ctx, t, name);
+}
+
+bool cfx_node__has_flag(const cfx_node *n, uint32_t flag)
+{
+    const cfx_target *t = find(n->graph->ctx, (cfx_opcode)n->op,
+                               n->target->text);
+    for (; t; t = t->next)
+        if (t->op->flags & flag)
+            return true;
+    return false;
 }
 
 bool cfx_node_is(const cfx_node *n, const char *name)

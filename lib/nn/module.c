@@ -109,6 +109,16 @@ cfx_status cfx_module_new_container(cfx_module **out, cfx_context *ctx,
     return make(out, ctx, &cfx_module__Module, class_name, err);
 }
 
+static cfx_status find_op(cfx_module *m, cfx_error *err)
+{
+    const cfx_target *t;
+    if (!m->type->op)
+        return CFX_OK;
+    cfx_status st = cfx_target__find(&t, m->ctx, m->type->op, false, err);
+    m->op = st ? NULL : t->op;
+    return st;
+}
+
 cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
                           const cfx_module_type *type, const char *class_name,
                           cfx_args a, cfx_error *err)
@@ -123,6 +133,9 @@ cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
     if (!st) {
         m->schema = schema;
         m->forward = forward;
+        st = find_op(m, err);
+    }
+    if (!st) {
         st = cfx_bind_schema(&m->attrs, ctx, schema, a, err);
     }
     for (int k = 0; !st && k < schema->nparams; k++)
@@ -151,6 +164,7 @@ cfx_status cfx_module__clone(cfx_module **out, const cfx_module *m,
         return st;
     to->schema = m->schema;
     to->forward = m->forward;
+    to->op = m->op;
     to->training = m->training;
     to->undecided = m->undecided;
     to->bound = m->bound;

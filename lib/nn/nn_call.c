@@ -140,6 +140,40 @@ cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name)
     return s->hook.get_attr(s, m, name, &out) ? cfx_none() : out;
 }
 
+/* What the module has for a parameter of its operator; absent: nothing. */
+static cfx_value own_argument(cfx_scope *s, cfx_module *m, const char *name)
+{
+    if (m->nstate && cfx_module_state(m, name))
+        return cfx_param_of(s, m, name);
+    return strcmp(name, "training") ? cfx_attr(m, name)
+                                    : cfx_bool(m->training);
+}
+
+cfx_value cfx_forward_operator(cfx_scope *s, cfx_module *self,
+                               const cfx_value *in)
+{
+    cfx_value args[CFX_MAX_PARAMS];
+    const char *flag = self->type->inplace_flag;
+    if (!self->op)
+        return cfx_scope_fail(s, CFX_EINVAL, "the module type %s has no op",
+                              self->class_name);
+    const cfx_schema *schema = cfx_op_schema(s->ctx, self->op);
+    int inputs = self->forward->nparams;
+    if (!schema) {
+        cfx_no_memory(&s->error);
+        return cfx_none();
+    }
+    for (int k = 0; k < schema->nparams; k++) {
+        args[k] = own_argument(s, self, schema->params[k].name);
+        if (!args[k].kind && inputs) {
+            args[k] = *in++;
+            inputs--;
+        }
+    }
+    return cfx_scope_call(s, self->op, args, (size_t)schema->nparams,
+                          flag && cfx_attr_bool(self, flag));
+}
+
 /* ---- Hooks of the base class of scopes ---- */
 
 cfx_status cfx_module__base_call(cfx_scope *s, cfx_module *m, const char *path,

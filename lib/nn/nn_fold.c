@@ -6,29 +6,15 @@
 
 #define A(name) cfx_attr(self, name)
 
-static cfx_value Unfold_forward(cfx_scope *s, cfx_module *self,
-                                const cfx_value *in)
-{
-    return cfx_unfold(s, in[0], A("kernel_size"), .dilation = A("dilation"),
-                      .padding = A("padding"), .stride = A("stride"));
-}
-
 const cfx_module_type cfx_module__Unfold = {
     .schema =
         "Unfold(any kernel_size, any dilation=1, any padding=0, any stride=1)",
     .repr = "kernel_size dilation padding stride",
     .doc = "The windows of an image as columns.",
     .forward_schema = "forward(Tensor input) -> Tensor",
-    .forward = Unfold_forward,
+    .forward = cfx_forward_operator,
+    .op = "torch.nn.functional.unfold",
 };
-
-static cfx_value Fold_forward(cfx_scope *s, cfx_module *self,
-                              const cfx_value *in)
-{
-    return cfx_fold(s, in[0], A("output_size"), A("kernel_size"),
-                    .dilation = A("dilation"), .padding = A("padding"),
-                    .stride = A("stride"));
-}
 
 const cfx_module_type cfx_module__Fold = {
     .schema =
@@ -36,5 +22,6 @@ const cfx_module_type cfx_module__Fold = {
     .repr = "output_size kernel_size dilation padding stride",
     .doc = "Columns added up to an image where their windows overlap.",
     .forward_schema = "forward(Tensor input) -> Tensor",
-    .forward = Fold_forward,
+    .forward = cfx_forward_operator,
+    .op = "torch.nn.functional.fold",
 };

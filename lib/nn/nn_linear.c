@@ -18,13 +18,6 @@ static cfx_status Linear_init(cfx_module *self, cfx_error *err)
                : cfx_module_no_param(self, "bias", err);
 }
 
-static cfx_value Linear_forward(cfx_scope *s, cfx_module *self,
-                                const cfx_value *in)
-{
-    return cfx_linear(s, in[0], cfx_param_of(s, self, "weight"),
-                      .bias = cfx_param_of(s, self, "bias"));
-}
-
 const cfx_module_type cfx_module__Linear = {
     .schema =
         "Linear(SymInt in_features, SymInt out_features, bool bias=True)",
@@ -33,7 +26,8 @@ const cfx_module_type cfx_module__Linear = {
     .doc = "input times the transposed weight, plus bias.",
     .init = Linear_init,
     .forward_schema = "forward(Tensor input) -> Tensor",
-    .forward = Linear_forward,
+    .forward = cfx_forward_operator,
+    .op = "aten.linear.default",
 };
 
 /* ---- The reference module of torch.ao ---- */
@@ -79,13 +73,6 @@ static cfx_status Bilinear_init(cfx_module *self, cfx_error *err)
                : cfx_module_no_param(self, "bias", err);
 }
 
-static cfx_value Bilinear_forward(cfx_scope *s, cfx_module *self,
-                                  const cfx_value *in)
-{
-    return cfx_bilinear(s, in[0], in[1], cfx_param_of(s, self, "weight"),
-                        .bias = cfx_param_of(s, self, "bias"));
-}
-
 const cfx_module_type cfx_module__Bilinear = {
     .schema =
         "Bilinear(SymInt in1_features, SymInt in2_features, SymInt out_features, bool bias=True)",
@@ -93,5 +80,6 @@ const cfx_module_type cfx_module__Bilinear = {
     .doc = "A form that is linear in either of two inputs, plus b.",
     .init = Bilinear_init,
     .forward_schema = "forward(Tensor input1, Tensor input2) -> Tensor",
-    .forward = Bilinear_forward,
+    .forward = cfx_forward_operator,
+    .op = "aten.bilinear.default",
 };

@@ -53,14 +53,6 @@ static cfx_status LayerNorm_init(cfx_module *self, cfx_error *err)
                         with_bias(self, affine), err);
 }
 
-static cfx_value LayerNorm_forward(cfx_scope *s, cfx_module *self,
-                                   const cfx_value *in)
-{
-    return cfx_layer_norm(s, in[0], A("normalized_shape"),
-                          .weight = P("weight"), .bias = P("bias"),
-                          .eps = A("eps"));
-}
-
 const cfx_module_type cfx_module__LayerNorm = {
     .schema =
         "LayerNorm(SymInt[1] normalized_shape, Scalar eps=1e-05, bool elementwise_affine=True, bool bias=True)",
@@ -68,7 +60,8 @@ const cfx_module_type cfx_module__LayerNorm = {
     .doc = "Normalize over the last axes.",
     .init = LayerNorm_init,
     .forward_schema = "forward(Tensor input) -> Tensor",
-    .forward = LayerNorm_forward,
+    .forward = cfx_forward_operator,
+    .op = "aten.layer_norm.default",
 };
 
 static cfx_status RMSNorm_init(cfx_module *self, cfx_error *err)
@@ -79,13 +72,6 @@ static cfx_status RMSNorm_init(cfx_module *self, cfx_error *err)
                         cfx_attr_bool(self, "elementwise_affine"), err);
 }
 
-static cfx_value RMSNorm_forward(cfx_scope *s, cfx_module *self,
-                                 const cfx_value *in)
-{
-    return cfx_rms_norm(s, in[0], A("normalized_shape"), .weight = P("weight"),
-                        .eps = A("eps"));
-}
-
 const cfx_module_type cfx_module__RMSNorm = {
     .schema =
         "RMSNorm(SymInt[1] normalized_shape, Scalar? eps=None, bool elementwise_affine=True)",
@@ -93,7 +79,8 @@ const cfx_module_type cfx_module__RMSNorm = {
     .doc = "Divide by the root of the mean square over the last axes.",
     .init = RMSNorm_init,
     .forward_schema = "forward(Tensor input) -> Tensor",
-    .forward = RMSNorm_forward,
+    .forward = cfx_forward_operator,
+    .op = "aten.rms_norm.default",
 };
 
 static cfx_status GroupNorm_init(cfx_module *self, cfx_error *err)
@@ -115,13 +102,6 @@ static cfx_status GroupNorm_init(cfx_module *self, cfx_error *err)
                : cfx_module_no_param(self, "bias", err);
 }
 
-static cfx_value GroupNorm_forward(cfx_scope *s, cfx_module *self,
-                                   const cfx_value *in)
-{
-    return cfx_group_norm(s, in[0], A("num_groups"), .weight = P("weight"),
-                          .bias = P("bias"), .eps = A("eps"));
-}
-
 const cfx_module_type cfx_module__GroupNorm = {
     .schema =
         "GroupNorm(int num_groups, SymInt num_channels, Scalar eps=1e-05, bool affine=True, *, bool bias=True)",
@@ -129,15 +109,9 @@ const cfx_module_type cfx_module__GroupNorm = {
     .doc = "Normalize over groups of channels.",
     .init = GroupNorm_init,
     .forward_schema = "forward(Tensor input) -> Tensor",
-    .forward = GroupNorm_forward,
+    .forward = cfx_forward_operator,
+    .op = "aten.group_norm.default",
 };
-
-static cfx_value LocalResponseNorm_forward(cfx_scope *s, cfx_module *self,
-                                           const cfx_value *in)
-{
-    return cfx_local_response_norm(s, in[0], A("size"), .alpha = A("alpha"),
-                                   .beta = A("beta"), .k = A("k"));
-}
 
 const cfx_module_type cfx_module__LocalResponseNorm = {
     .schema =
@@ -145,5 +119,6 @@ const cfx_module_type cfx_module__LocalResponseNorm = {
     .repr = "$size alpha beta k",
     .doc = "Divide by a power of the mean square of near channels.",
     .forward_schema = "forward(Tensor input) -> Tensor",
-    .forward = LocalResponseNorm_forward,
+    .forward = cfx_forward_operator,
+    .op = "torch.nn.functional.local_response_norm",
 };

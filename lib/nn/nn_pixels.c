@@ -111,23 +111,19 @@ UPSAMPLE(UpsamplingNearest2d, "nearest", "", cfx_none(),
 UPSAMPLE(UpsamplingBilinear2d, "bilinear", "", cfx_bool(true),
          "An image of another size, bilinear, its corners kept.")
 
-#define SHUFFLE(type, argument, call, doc_)                                   \
-    static cfx_value type##_forward(cfx_scope *s, cfx_module *self,           \
-                                    const cfx_value *in)                      \
-    {                                                                         \
-        return call(s, in[0], A(argument));                                   \
-    }                                                                         \
+#define SHUFFLE(type, argument, operator, doc_)                               \
     const cfx_module_type cfx_module__##type = {                              \
         .schema = #type "(int " argument ")",                                 \
         .repr = argument,                                                     \
         .doc = doc_,                                                          \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \
-        .forward = type##_forward,                                            \
+        .forward = cfx_forward_operator,                                      \
+        .op = "aten." operator".default",                                     \
     };
 
-SHUFFLE(PixelShuffle, "upscale_factor", cfx_pixel_shuffle,
+SHUFFLE(PixelShuffle, "upscale_factor", "pixel_shuffle",
         "Channels laid out as squares of pixels.")
-SHUFFLE(PixelUnshuffle, "downscale_factor", cfx_pixel_unshuffle,
+SHUFFLE(PixelUnshuffle, "downscale_factor", "pixel_unshuffle",
         "Squares of pixels gathered in channels.")
-SHUFFLE(ChannelShuffle, "groups", cfx_channel_shuffle,
+SHUFFLE(ChannelShuffle, "groups", "channel_shuffle",
         "The channels of all groups in turn.")

@@ -43,18 +43,15 @@ static cfx_status init(cfx_module *self, cfx_error *err)
         .init = init,                                                         \
         .forward_schema = "forward(Tensor input) -> any",                     \
         .forward = MaxPool##n##d_forward,                                     \
+        .op = "aten.max_pool" #n "d.default",                                 \
     };                                                                        \
-    static cfx_value AdaptiveAvgPool##n##d_forward(                           \
-        cfx_scope *s, cfx_module *self, const cfx_value *in)                  \
-    {                                                                         \
-        return cfx_adaptive_avg_pool##n##d(s, in[0], A("output_size"));       \
-    }                                                                         \
     const cfx_module_type cfx_module__AdaptiveAvgPool##n##d = {               \
         .schema = "AdaptiveAvgPool" #n "d(any output_size)",                  \
         .repr = "output_size",                                                \
         .doc = "Means of windows that cover the input evenly.",               \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \
-        .forward = AdaptiveAvgPool##n##d_forward,                             \
+        .forward = cfx_forward_operator,                                      \
+        .op = "aten.adaptive_avg_pool" #n "d.default",                        \
     };
 
 POOL(1)
@@ -150,6 +147,7 @@ static void AvgPool_decide(cfx_module *self)
         .init = init,                                                         \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \
         .forward = AvgPool##n##d_forward,                                     \
+        .op = "aten.avg_pool" #n "d.default",                                 \
     };
 
 #define DIVISOR , .divisor_override = A("divisor_override")

@@ -119,9 +119,9 @@ static cfx_value dynamic(cfx_scope *s, cfx_value x)
 #include "nn/modules.def"
 #undef MODULE
 
-/* of_ has the state, and forward_ computes in float what in_ gives it; out_ makes
- * the result of `y`. */
-#define QUANTIZED(class_, of_, forward_, params_, repr_, init_, in_, out_,    \
+/* of_ has the state, and compute_ computes y in float from x, which is in_; out_
+ * makes the result of `y`. */
+#define QUANTIZED(class_, of_, compute_, params_, repr_, init_, in_, out_,    \
                   ...)                                                        \
     static cfx_status class_##_init(cfx_module *self, cfx_error *err)         \
     {                                                                         \
@@ -131,7 +131,7 @@ static cfx_value dynamic(cfx_scope *s, cfx_value x)
                                       const cfx_value *in)                    \
     {                                                                         \
         const cfx_value x = in_;                                              \
-        const cfx_value y = cfx_module__##forward_.forward(s, self, &x);      \
+        const cfx_value y = compute_;                                         \
         return out_;                                                          \
     }                                                                         \
     const cfx_module_type cfx_module__##class_ = {                            \
@@ -145,19 +145,20 @@ static cfx_value dynamic(cfx_scope *s, cfx_value x)
 
 /* A result that is quantized; a repr shows by what, if the module has a weight
  * of integers. */
+#define AS(type) cfx_module__##type.forward(s, self, &x)
 #define AS_IS result(s, self, y)
 #define RELU result(s, self, cfx_relu(s, y))
 #define SHOWN .repr_state = "scale zero_point",
 
 #define CONV(n)                                                               \
-    QUANTIZED(QuantizedConv##n##d, Conv##n##d, ReferenceConv##n##d,           \
+    QUANTIZED(QuantizedConv##n##d, Conv##n##d, AS(ReferenceConv##n##d),       \
               CFX_CONV_PARAMS(n), CFX_CONV_REPR, init_weighted, in[0], AS_IS, \
               SHOWN)                                                          \
-    QUANTIZED(QuantizedConvReLU##n##d, Conv##n##d, ReferenceConv##n##d,       \
+    QUANTIZED(QuantizedConvReLU##n##d, Conv##n##d, AS(ReferenceConv##n##d),   \
               CFX_CONV_PARAMS(n), CFX_CONV_REPR, init_weighted, in[0], RELU,  \
               SHOWN)                                                          \
     QUANTIZED(QuantizedConvTranspose##n##d, ConvTranspose##n##d,              \
-              ReferenceConvTranspose##n##d, CFX_CONV_TRANSPOSE_PARAMS(n),     \
+              AS(ReferenceConvTranspose##n##d), CFX_CONV_TRANSPOSE_PARAMS(n), \
               CFX_CONV_TRANSPOSE_REPR, init_weighted, in[0], AS_IS, SHOWN)
 
 CONV(1)
@@ -166,7 +167,7 @@ CONV(3)
 
 /* dtype and qscheme are printed for the packed weight, and have no effect. */
 #define LINEAR(class_, init_, in_, out_, ...)                                 \
-    QUANTIZED(class_, Linear, ReferenceLinear,                                \
+    QUANTIZED(class_, Linear, AS(ReferenceLinear),                            \
               "SymInt in_features, SymInt out_features, bool bias=True, any " \
               "dtype=None, any qscheme=None",                                 \
               "in_features out_features ?bias ?dtype ?qscheme", init_, in_,   \
@@ -178,21 +179,27 @@ LINEAR(DynamicQuantizedLinear, init_dynamic, dynamic(s, in[0]), y, )
 LINEAR(DynamicQuantizedLinearReLU, init_dynamic, dynamic(s, in[0]),
        cfx_relu(s, y), )
 
-QUANTIZED(QuantizedHardswish, Hardswish, Hardswish, "", "", init_static, in[0],
-          AS_IS, )
-QUANTIZED(QuantizedELU, ELU, ELU, "Scalar alpha=1.0", "alpha", init_static,
-          in[0], AS_IS, )
-QUANTIZED(QuantizedLeakyReLU, LeakyReLU, LeakyReLU,
+QUANTIZED(QuantizedHardswish, Hardswish, cfx_hardswish(s, x), "", "",
+          init_static, in[0], AS_IS, )
+QUANTIZED(QuantizedELU, ELU, cfx_elu(s, x, .alpha = cfx_attr(self, "alpha")),
+          "Scalar alpha=1.0", "alpha", init_static, in[0], AS_IS, )
+QUANTIZED(QuantizedLeakyReLU, LeakyReLU,
+          cfx_leaky_relu(s, x,
+                         .negative_slope = cfx_attr(self, "negative_slope")),
           "Scalar negative_slope=0.01", "negative_slope", init_static, in[0],
           AS_IS, )
 QUANTIZED(
-    QuantizedLayerNorm, LayerNorm, LayerNorm,
+    QuantizedLayerNorm, LayerNorm,
+    cfx_layer_norm(s, x, cfx_attr(self, "normalized_shape"),
+                   .weight = cfx_param_of(s, self, "weight"),
+                   .bias = cfx_param_of(s, self, "bias"),
+                   .eps = cfx_attr(self, "eps")),
     "SymInt[1] normalized_shape, Scalar eps=1e-05, bool elementwise_affine=True, bool bias=True",
     "$normalized_shape eps elementwise_affine bias", init_static, in[0],
     AS_IS, )
 
 #define NORM(class_, out_)                                                    \
-    QUANTIZED(class_, BatchNorm2d, BatchNorm2d,                               \
+    QUANTIZED(class_, BatchNorm2d, AS(BatchNorm2d),                           \
               "SymInt num_features, Scalar eps=1e-05, Scalar? momentum=0.1, " \
               "bool affine=True, bool track_running_stats=True, *, bool "     \
               "bias=True",                                                    \

@@ -5,19 +5,13 @@
 #include <cfx/module.h>
 #include <cfx/ops.h>
 
-static cfx_value Flatten_forward(cfx_scope *s, cfx_module *self,
-                                 const cfx_value *in)
-{
-    return cfx_flatten(s, in[0], .start_dim = cfx_attr(self, "start_dim"),
-                       .end_dim = cfx_attr(self, "end_dim"));
-}
-
 const cfx_module_type cfx_module__Flatten = {
     .schema = "Flatten(int start_dim=1, int end_dim=-1)",
     .repr = "start_dim end_dim",
     .doc = "Join a range of axes.",
     .forward_schema = "forward(Tensor input) -> Tensor",
-    .forward = Flatten_forward,
+    .forward = cfx_forward_operator,
+    .op = "aten.flatten.using_ints",
 };
 
 static cfx_value Identity_forward(cfx_scope *s, cfx_module *self,

@@ -6,28 +6,15 @@
 
 #define A(name) cfx_attr(self, name)
 
-static cfx_value CosineSimilarity_forward(cfx_scope *s, cfx_module *self,
-                                          const cfx_value *in)
-{
-    return cfx_cosine_similarity(s, in[0], in[1], .dim = A("dim"),
-                                 .eps = A("eps"));
-}
-
 const cfx_module_type cfx_module__CosineSimilarity = {
     .schema = "CosineSimilarity(int dim=1, float eps=1e-08)",
     .repr = "",
     .numeric = "eps",
     .doc = "The cosine of the angle between vectors.",
     .forward_schema = "forward(Tensor x1, Tensor x2) -> Tensor",
-    .forward = CosineSimilarity_forward,
+    .forward = cfx_forward_operator,
+    .op = "aten.cosine_similarity.default",
 };
-
-static cfx_value PairwiseDistance_forward(cfx_scope *s, cfx_module *self,
-                                          const cfx_value *in)
-{
-    return cfx_pairwise_distance(s, in[0], in[1], .p = A("p"), .eps = A("eps"),
-                                 .keepdim = A("keepdim"));
-}
 
 const cfx_module_type cfx_module__PairwiseDistance = {
     .schema =
@@ -36,5 +23,6 @@ const cfx_module_type cfx_module__PairwiseDistance = {
     .numeric = "p eps",
     .doc = "The length of the difference of vectors.",
     .forward_schema = "forward(Tensor x1, Tensor x2) -> Tensor",
-    .forward = PairwiseDistance_forward,
+    .forward = cfx_forward_operator,
+    .op = "aten.pairwise_distance.default",
 };

@@ -11,4 +11,4 @@ libcore_la_SOURCES += %reldir%/infer.c %reldir%/infer.h %reldir%/rules.c \
 	%reldir%/rules.h %reldir%/loop.c %reldir%/loop.h %reldir%/list.c \
 	%reldir%/list.h %reldir%/numbers.c %reldir%/op_cost.c %reldir%/op_cost.h \
 	%reldir%/composite.c %reldir%/composite.h \
-	%reldir%/activation_table.c %reldir%/activation_table.h
+	%reldir%/fused_activation.c %reldir%/fused_activation.h

@@ -80,6 +80,7 @@ while read -r name most title; do
     done <"$work/touched"
 done <<END
 operator 4 an operator
+activation 5 an activation
 module 4 a module type
 pass 4 a pass
 command 4 a command
@@ -129,6 +130,28 @@ END
 prints 'the operator computes' 'tensor([0.0000, 0.5000, 1.0000, 0.5000])' \
     run window.fx
 prints 'and is listed' 'bartlett_window(SymInt window_length' ops bartlett_window
+
+{
+    printf 'Net(\n  (conv): Conv2d(16, 16, kernel_size=(1, 1), stride=(1, 1))\n'
+    printf '  (act): ReLUSquared()\n)\n\n'
+    graph act.graph <<'END'
+%x : [num_users=1] = placeholder[target=x]
+%conv : [num_users=1] = call_module[target=conv](args = (%x,), kwargs = {})
+%act : [num_users=1] = call_module[target=act](args = (%conv,), kwargs = {})
+return act
+END
+    cat act.graph
+} >act.fx
+graph squared.fx <<'END'
+%x : [num_users=1] = call_function[target=torch.tensor](args = ([-2.0, 0.5, 3.0],), kwargs = {})
+%y : [num_users=1] = call_method[target=relu_squared](args = (%x,), kwargs = {})
+return y
+END
+prints 'the activation computes' 'tensor([0.0000, 0.2500, 9.0000])' \
+    run squared.fx
+claim 'its module is optimized' ./cfx optimize act.fx -i 'x=f32[1,16,4,4]' \
+    --random-weights 1 -o fused.fx
+claim 'and fused' grep -q "activation: 'relu_squared'" fused.fx
 
 {
     printf 'Net(\n  (loss): CTCLoss()\n)\n\n'

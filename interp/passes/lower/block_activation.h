@@ -7,16 +7,25 @@
 
 #include <cfx/pass.h>
 
-#include "op/activation_table.h"
+#include "op/fused_activation.h"
 
-/* True if n calls an activation of cfx_activations, as a module or a function,
- * on one tensor, in place or not, and its numbers are literals. */
+/* A call of an operator with CFX_OP_ACTIVATION. */
+typedef struct activation {
+    const cfx_schema *schema;              /* the operator's */
+    double number[CFX_ACTIVATION_SCALARS]; /* its numbers, in order */
+    int n;                                 /* those up to the last that differs
+                                             from its default */
+    const char *algorithm;                 /* NULL: the default */
+} activation;
+
+/* True if n calls such an operator, as a module or a function, on one tensor, in
+ * place or not, and its other arguments are literals. */
 bool cfx_activation__find(const cfx_pass_call *p, const cfx_node *n,
-                          cfx_activation_call *out);
+                          activation *out);
 
 /* Set the keyword arguments `activation`, `scalars` and `algorithm` of a node,
  * without those that have their defaults. */
 cfx_status cfx_activation__set(cfx_pass_call *p, cfx_node *n,
-                               const cfx_activation_call *a);
+                               const activation *a);
 
 #endif

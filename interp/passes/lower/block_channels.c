@@ -111,20 +111,10 @@ cfx_value cfx_block__split(cfx_scope *s, cfx_value x, int axis)
 
 /* ---- Elementwise functions, and writes ---- */
 
-bool cfx_block__calls(const cfx_pass_call *p, const cfx_node *n,
-                      const char *type, const char *op)
-{
-    const cfx_module *m = n->op == CFX_CALL_MODULE
-                              ? cfx_module_at(p->gm, n->target->text)
-                              : NULL;
-    return m ? !strcmp(cfx_module_class_name(m), type) : cfx_node_is(n, op);
-}
-
 bool cfx_block__is_elementwise(const cfx_pass_call *p, const cfx_node *n)
 {
-    cfx_activation_call a;
-    return cfx_block__calls(p, n, "ReLU6", "relu6") ||
-           cfx_activation__find(p, n, &a);
+    activation a;
+    return cfx_pass__calls(p, n, "relu6") || cfx_activation__find(p, n, &a);
 }
 
 /* The effects of a node that the graph had at first; the new ones have none. */
@@ -141,7 +131,7 @@ static cfx_effects effects_of(const cfx_blocker *b, const cfx_node *n)
 static bool may_view(const cfx_blocker *b, const cfx_node *n)
 {
     bool owns = cfx_node_is(n, "add") || cfx_node_is(n, "mul") ||
-                cfx_block__calls(b->p, n, "MaxPool2d", "max_pool2d");
+                cfx_pass__calls(b->p, n, "max_pool2d");
     return effects_of(b, n).input_views &&
            !(owns && cfx_node__known_tensor(n));
 }

@@ -34,9 +34,6 @@ cfx_block_rule cfx_block__cat;
 bool cfx_block__is_image(const cfx_node *n);
 /* The channels of an image; 0 if they are not known. */
 int64_t cfx_block__channels(const cfx_node *n);
-/* Does n call the module type, or the operator? */
-bool cfx_block__calls(const cfx_pass_call *p, const cfx_node *n,
-                      const char *type, const char *op);
 /* A module's attribute, or the argument of a function; absent if neither. */
 cfx_value cfx_block__setting(const cfx_pass_call *p, const cfx_node *n,
                              const char *name);

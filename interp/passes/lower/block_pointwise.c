@@ -19,7 +19,7 @@ static cfx_status fuse(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
 /* Set min and max of the convolution before an activation. */
 static cfx_status clamp(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
 {
-    bool six = cfx_block__calls(b->p, n, "ReLU6", "relu6");
+    bool six = cfx_pass__calls(b->p, n, "relu6");
     cfx_status st = cfx_node_update_kwarg(y, "min", cfx_float(0), b->p->err);
     if (!st && six)
         st = cfx_node_update_kwarg(y, "max", cfx_float(6), b->p->err);
@@ -28,7 +28,7 @@ static cfx_status clamp(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
 
 /* Let the convolution before an activation apply it. */
 static cfx_status activate(cfx_blocker *b, cfx_node *n, cfx_node *x,
-                           cfx_node *y, const cfx_activation_call *a)
+                           cfx_node *y, const activation *a)
 {
     cfx_status st = cfx_activation__set(b->p, y, a);
     return st ? st : fuse(b, n, x, y);
@@ -63,14 +63,14 @@ cfx_status cfx_block__activation(cfx_blocker *b, cfx_node *n, cfx_node **next,
                                  bool *done)
 {
     cfx_node *x = cfx_node__arg(n, 0);
-    cfx_activation_call act;
+    activation act;
     (void)next;
     if (!x || !cfx_block__form(x) || !cfx_block__is_elementwise(b->p, n))
         return CFX_OK;
     *done = true;
     cfx_node *y = cfx_block__open_conv(x);
-    if (y && (cfx_block__calls(b->p, n, "ReLU", "relu") ||
-              cfx_block__calls(b->p, n, "ReLU6", "relu6")))
+    if (y && (cfx_pass__calls(b->p, n, "relu") ||
+              cfx_pass__calls(b->p, n, "relu6")))
         return clamp(b, n, x, y);
     if (y && cfx_activation__find(b->p, n, &act))
         return activate(b, n, x, y, &act);

@@ -29,9 +29,9 @@ static bool find_window(window *w, cfx_blocker *b, const cfx_node *n)
 {
     const cfx_pass_call *p = b->p;
     cfx_node *x = cfx_node__arg(n, 0);
-    w->mean = cfx_block__calls(p, n, "AvgPool2d", "avg_pool2d");
-    if ((!w->mean && !cfx_block__calls(p, n, "MaxPool2d", "max_pool2d")) ||
-        !x || !cfx_block__is_image(x) || !cfx_block__is_image(n) ||
+    w->mean = cfx_pass__calls(p, n, "avg_pool2d");
+    if ((!w->mean && !cfx_pass__calls(p, n, "max_pool2d")) || !x ||
+        !cfx_block__is_image(x) || !cfx_block__is_image(n) ||
         !cfx_block__channels(x) ||
         !is_false(cfx_block__setting(p, n, "return_indices")))
         return false;
@@ -110,7 +110,7 @@ static bool has_both(cfx_value v, int64_t a, int64_t b)
 /* Is n the mean over the last two of four axes? */
 static bool is_mean(const cfx_pass_call *p, const cfx_node *n)
 {
-    if (cfx_block__calls(p, n, "AdaptiveAvgPool2d", "adaptive_avg_pool2d"))
+    if (cfx_pass__calls(p, n, "adaptive_avg_pool2d"))
         return has_both(cfx_block__setting(p, n, "output_size"), 1, 1);
     if (!cfx_node_is(n, "mean") || cfx_pass__kwarg(n, "dtype").kind)
         return false;
@@ -154,9 +154,8 @@ static bool drops_pixel(const cfx_pass_call *p, const cfx_node *n,
 {
     const cfx_tensor *from = cfx_node__known_tensor(x),
                      *to = cfx_node__known_tensor(n);
-    if (!cfx_block__calls(p, n, "Flatten", "flatten") &&
-        !cfx_node_is(n, "view") && !cfx_node_is(n, "reshape") &&
-        !cfx_node_is(n, "squeeze"))
+    if (!cfx_pass__calls(p, n, "flatten") && !cfx_node_is(n, "view") &&
+        !cfx_node_is(n, "reshape") && !cfx_node_is(n, "squeeze"))
         return false;
     return to && to->rank == 2 && cfx_dim_is(from->shape[2], 1) &&
            cfx_dim_is(from->shape[3], 1) &&

@@ -6,6 +6,7 @@
 #define CFX_PASSES_LOWER_QUANTIZED_H
 
 #include "graph/aliases.h"
+#include "graph/graph_impl.h"
 #include "interp/rewrite/affine.h"
 #include "interp/rewrite/retrace.h"
 #include "ops/blocked/blocked_ops.h"

@@ -271,17 +271,6 @@ static bool is_reinterpreted(const cfx_lowering *l, const cfx_node *n)
            cfx_lower__arg(l, n, "dtype").kind == CFX_DTYPE;
 }
 
-static bool only_moves(const cfx_node *n)
-{
-    static const char *const names[] = {"flatten", "reshape",    "view",
-                                        "permute", "transpose",  "squeeze",
-                                        "cat",     "contiguous", "unsqueeze"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (cfx_node_is(n, names[i]))
-            return true;
-    return false;
-}
-
 /* The uint8 input that n reads in place of v, or a list of them. */
 static cfx_value quantized_of(cfx_lowering *l, cfx_scope *s,
                               const cfx_chain *c, cfx_value v)
@@ -377,7 +366,8 @@ cfx_status cfx_lower__move(cfx_lowering *l, const cfx_chain *c,
                            cfx_node **next, bool *done)
 {
     cfx_scope s;
-    if (!c->rounds || !c->from->nargs || !only_moves(c->from) ||
+    if (!c->rounds || !c->from->nargs ||
+        !cfx_node__has_flag(c->from, CFX_OP_MOVES) ||
         is_reinterpreted(l, c->from))
         return CFX_OK;
     cfx_scope_init(&s, &cfx_eager_class, l->p->ctx, NULL);

@@ -10,7 +10,7 @@ enum { KERNEL = 3, EDGE = 6 }; /* the largest edge */
 
 /* A tile of outputs, its inputs, and the points of the transformation but infinity. */
 typedef struct form {
-    int tile, edge, numbers;
+    int tile, edge, elements;
     double point[EDGE - 1];
 } form;
 
@@ -57,9 +57,9 @@ bool cfx_winograd__wins(const cfx_tensor *weight, const cfx_tensor *y,
     double direct = KERNEL * KERNEL * (tiles_of(y, 1) + read);
     double tiles = tiles_of(y, pairs ? F2.tile : F4.tile);
     if (!pairs)
-        return direct > transforms * F4.numbers * (tiles + read);
+        return direct > transforms * F4.elements * (tiles + read);
     return direct >
-           1.1 * F2.numbers * (tiles + read) + tiles * (200 / out + 300 / in);
+           1.1 * F2.elements * (tiles + read) + tiles * (200 / out + 300 / in);
 }
 
 /* ---- Weights ---- */
@@ -82,10 +82,10 @@ static void transformation(const form *f, double g[EDGE][KERNEL])
     g[last][2] = 1;
 }
 
-/* The matrix (numbers, 9) of the transformation of 3x3 weights. */
+/* The matrix (elements, 9) of the transformation of 3x3 weights. */
 static cfx_value make_matrix(cfx_scope *s, const form *f)
 {
-    const int64_t shape[] = {f->numbers, KERNEL * KERNEL};
+    const int64_t shape[] = {f->elements, KERNEL * KERNEL};
     double g[EDGE][KERNEL];
     cfx_tensor *t;
     cfx_error err = {0};
@@ -93,7 +93,7 @@ static cfx_value make_matrix(cfx_scope *s, const form *f)
         return cfx_scope_fail(s, err.code, "%s", err.text);
     transformation(f, g);
     float *m = t->data;
-    for (int e = 0; e < f->numbers; e++)
+    for (int e = 0; e < f->elements; e++)
         for (int k = 0; k < KERNEL * KERNEL; k++)
             *m++ = (float)(g[e / f->edge][k / KERNEL] *
                            g[e % f->edge][k % KERNEL]);
@@ -123,7 +123,7 @@ cfx_value cfx_winograd__pack(cfx_scope *s, cfx_value weight, bool pairs)
         s, taps, cfx_list(s, cfx_int(KERNEL * KERNEL), cfx_int(-1)));
     cfx_value w = cfx_reshape(
         s, cfx_matmul(s, make_matrix(s, f), rows),
-        cfx_list(s, cfx_int(f->numbers), cfx_value_of_dim(shape[0]),
+        cfx_list(s, cfx_int(f->elements), cfx_value_of_dim(shape[0]),
                  cfx_value_of_dim(shape[1]), cfx_value_of_dim(shape[4]),
                  cfx_value_of_dim(shape[5])));
     return pairs ? make_pairs(s, w) : w;

@@ -1,9 +1,9 @@
 /*
  * blocked.c -- convolutions of blocked images, cut into tiles.
  *
- * A piece of work is some rows of y of one group of blocks, so that the weights of
- * the group stay in the second cache while x passes by. The sum of each element
- * has one order, whatever the tiles.
+ * A piece of work is some rows of y of one group of blocks: the weights of the group
+ * stay in L2 while x streams through. The order of each sum does not depend on the
+ * tiles.
  */
 #include "kernel/blocked/blocked.h"
 
@@ -17,21 +17,21 @@
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
-/* A convolution is cut into this many pieces for each thread, unless they had less
- * than PIECE_MIN multiply-adds, 1 to 2 us, or more than PIECE_MAX, 0.5 ms. */
+/* Pieces for each thread, if they have between PIECE_MIN multiply-adds (1 to 2 us) and
+ * PIECE_MAX (0.5 ms). */
 enum { PIECES = 8, PIECE_MIN = 64 << 10, PIECE_MAX = 16 << 20 };
-/* Weights of a group, in elements: they leave room for x in the second cache. */
+/* The most weights of a group, in elements, which leaves room for x in L2. */
 enum { GROUP = 128 << 10 };
-/* All weights of a convolution, in elements, which stay in the second cache with parts
+/* The most weights of a convolution, in elements, that stay in L2 together with parts
  * of images. */
 enum { NEAR_WEIGHTS = 96 << 10 };
-/* Loading weights from the third cache takes as long as computing so many pixels. */
+/* The time to load weights from L3, in pixels computed with them. */
 enum { LOAD_PIXELS = 4 };
-/* Floats of a piece that is copied, at least. */
+/* The fewest floats that a piece of a copy has. */
 enum { COPIED_FLOATS = 32 << 10 };
-/* A number of pixels that every level cuts into whole tiles. Of an image whose pixels
- * are one row, a piece has so many or more, because it reads all weights of its blocks;
- * it has fewer only so that all threads get as many pieces. */
+/* A multiple of the pixels of a tile at every level. An image that is one long row is
+ * cut into pieces of at least so many pixels, as each piece reads all weights of its
+ * blocks, unless the threads would get uneven numbers of pieces. */
 enum { WHOLE = 84 };
 
 static const struct cfx_blocked_kernels *kernels_of(const cfx_context *ctx)
@@ -41,7 +41,7 @@ static const struct cfx_blocked_kernels *kernels_of(const cfx_context *ctx)
 
 /* ---- The geometry of a convolution ---- */
 
-/* Columns that the windows of a row of y reach over, with the padding. */
+/* Columns of x, with padding, that the windows of a row of y cover. */
 static int64_t row_reach(const cfx_blocked_conv *c)
 {
     return (c->out[1] - 1) * c->stride[1] +
@@ -53,7 +53,7 @@ static bool needs_padding(const cfx_blocked_conv *c)
     return c->pad[1] > 0 || row_reach(c) > c->in[1];
 }
 
-cfx_blocked_numbers cfx_blocked_bfloat16(const cfx_context *ctx)
+cfx_blocked_type cfx_blocked_bfloat16(const cfx_context *ctx)
 {
     const struct cfx_blocked_kernels *k = kernels_of(ctx);
 
@@ -61,21 +61,21 @@ cfx_blocked_numbers cfx_blocked_bfloat16(const cfx_context *ctx)
                                           : CFX_BLOCKED_MIXED;
 }
 
-/* Is x row-major, and are two of its channels multiplied by a pair? */
+/* Is x row-major and multiplied by pairs of bfloat16 weights? */
 static bool pairs_rows(const cfx_blocked_conv *c)
 {
-    return c->in_channels && c->numbers != CFX_BLOCKED_FLOAT;
+    return c->in_channels && c->type != CFX_BLOCKED_FLOAT;
 }
 
-/* Floats or pairs of a pixel in a plane of x, and those of a filter in w. */
+/* Units of 4 bytes in a pixel of a block of x, as the kernel reads it. */
 static int64_t lanes_of(const cfx_blocked_conv *c)
 {
     if (c->in_channels)
-        return c->numbers == CFX_BLOCKED_MIXED ? 2 : 1;
-    return c->numbers == CFX_BLOCKED_PAIRS ? CFX_BLOCK / 2 : CFX_BLOCK;
+        return c->type == CFX_BLOCKED_MIXED ? 2 : 1;
+    return c->type == CFX_BLOCKED_PAIRS ? CFX_BLOCK / 2 : CFX_BLOCK;
 }
 
-/* Those of a pixel in a plane of the x that is given. */
+/* The same of x as the caller passes it. */
 static int64_t given_lanes_of(const cfx_blocked_conv *c)
 {
     return c->in_channels ? 1 : cfx_blocked_lanes(c->narrow_x);
@@ -83,7 +83,7 @@ static int64_t given_lanes_of(const cfx_blocked_conv *c)
 
 static int64_t filter_lanes_of(const cfx_blocked_conv *c)
 {
-    return c->numbers == CFX_BLOCKED_MIXED ? lanes_of(c) / 2 : lanes_of(c);
+    return c->type == CFX_BLOCKED_MIXED ? lanes_of(c) / 2 : lanes_of(c);
 }
 
 static int64_t planes_of(const cfx_blocked_conv *c)
@@ -93,21 +93,22 @@ static int64_t planes_of(const cfx_blocked_conv *c)
     return c->in_channels ? c->in_channels : c->in_blocks;
 }
 
-/* Are the weights scaled, and not x? Those of bfloat16 would be rounded again. */
+/* Is `scale` multiplied into the weights, not into x? bfloat16 weights would be rounded
+ * a second time. */
 static bool scales_weights(const cfx_blocked_conv *c)
 {
-    return c->has_scale && c->numbers == CFX_BLOCKED_FLOAT;
+    return c->has_scale && c->type == CFX_BLOCKED_FLOAT;
 }
 
-/* Do pixels of x change on the way into a copy? */
+/* Does the copy of x have another type or scale? */
 static bool converts(const cfx_blocked_conv *c)
 {
     return pairs_rows(c) || given_lanes_of(c) != lanes_of(c) ||
            (c->has_scale && !scales_weights(c));
 }
 
-/* A window of one pixel that leaves out pixels of x: these are left out of a copy, so
- * that its rows follow each other without an end. */
+/* Is it a 1x1 convolution with a stride? A copy of x without the skipped pixels makes the
+ * image one long row. */
 static bool leaves_out(const cfx_blocked_conv *c)
 {
     return c->kernel[0] * c->kernel[1] == 1 &&
@@ -116,7 +117,7 @@ static bool leaves_out(const cfx_blocked_conv *c)
            !c->in_channels && !converts(c);
 }
 
-/* Is x read from a copy? */
+/* Is x copied? */
 static bool copies(const cfx_blocked_conv *c)
 {
     return needs_padding(c) || converts(c) || leaves_out(c);
@@ -135,7 +136,7 @@ static size_t copy_bytes(const cfx_blocked_conv *c)
     return copies(c) ? (size_t)cfx_product64(6, bytes) : 0;
 }
 
-/* Elements of w in a block of y. */
+/* Elements of w for one block of y. */
 static int64_t filters_of(const cfx_blocked_conv *c)
 {
     const int64_t n[] = {planes_of(c), c->kernel[0], c->kernel[1],
@@ -157,7 +158,7 @@ size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c)
     return copy_bytes(c) + scaled_bytes(c);
 }
 
-/* ---- Rows with their padding ---- */
+/* ---- Copies of x ---- */
 
 typedef struct padding {
     const cfx_blocked_conv *c;
@@ -172,8 +173,8 @@ static void copy_pixels(const padding *p, float *to, const float *x, int64_t n,
 {
     enum { PIECE = 32 };
     const cfx_blocked_conv *c = p->c;
-    int64_t numbers = c->in_channels ? 1 : CFX_BLOCK, m;
-    bool pairs = c->numbers == CFX_BLOCKED_PAIRS;
+    int64_t lanes = c->in_channels ? 1 : CFX_BLOCK, m;
+    bool pairs = c->type == CFX_BLOCKED_PAIRS;
     bool widens = c->narrow_x && (scale || !pairs);
     float floats[PIECE * CFX_BLOCK];
 
@@ -181,17 +182,17 @@ static void copy_pixels(const padding *p, float *to, const float *x, int64_t n,
         const float *from = scale || widens ? floats : x;
         m = scale || widens ? cfx_min64(n, PIECE) : n;
         if (widens)
-            p->widen(floats, 1, x, 1, m * numbers);
+            p->widen(floats, 1, x, 1, m * lanes);
         if (scale)
             p->k->scale_channels(floats, widens ? floats : x, scale, m);
         if (pairs && (widens || !c->narrow_x))
-            p->narrow(to, 1, from, 1, m * numbers);
+            p->narrow(to, 1, from, 1, m * lanes);
         else
             memcpy(to, from, (size_t)(m * lanes_of(c)) * sizeof(float));
     }
 }
 
-/* Write n pixels of row i of the planes of pairs of channels. */
+/* Write n pixels of row i, with pairs of row-major channels interleaved. */
 static void pair_pixels(const padding *p, float *to, int64_t i, int64_t n)
 {
     enum { PIECE = 512 };
@@ -206,7 +207,7 @@ static void pair_pixels(const padding *p, float *to, int64_t i, int64_t n)
     for (int64_t at = 0; at < n; at += m, to += m * lanes_of(c)) {
         const float *b = alone ? zeros : a + size + at;
         m = cfx_min64(n - at, PIECE);
-        if (c->numbers == CFX_BLOCKED_PAIRS) {
+        if (c->type == CFX_BLOCKED_PAIRS) {
             p->k->pair_rows(to, a + at, b, m);
             continue;
         }
@@ -243,7 +244,7 @@ static void pad_rows(void *arg, int64_t plane, int64_t begin, int64_t end,
     }
 }
 
-/* The pixels of rows of y, of an x that leaves_out. */
+/* Copy the pixels that rows of y read, where leaves_out. */
 static void used_rows(void *arg, int64_t plane, int64_t begin, int64_t end,
                       int worker)
 {
@@ -269,7 +270,7 @@ typedef struct scaling {
     float *to; /* (batch, out_blocks, filters) */
 } scaling;
 
-/* A piece is a block of y of an image. */
+/* A piece is one block of y of one image. */
 static void scale_weights(void *arg, int64_t begin, int64_t end, int worker)
 {
     const scaling *s = arg;
@@ -304,13 +305,13 @@ typedef struct part_rows {
     int64_t y_pixel, add_pixel, x_pixel;
 } part_rows;
 
-/* The first of the blocks, of all groups, whose bias and weights it has. */
+/* The first block of the part, counted over all groups: that of its bias and weights. */
 static int64_t filter_block(const work *v, const cfx_blocked_part *part)
 {
     return part->image % v->c.groups * v->c.out_blocks + part->block;
 }
 
-/* The place of the first pixel of the image and the blocks. */
+/* The fields of the tile at pixel 0 of the part's image and blocks. */
 static cfx_blocked_place corner_of(const part_rows *r)
 {
     const cfx_blocked_part *part = r->part;
@@ -345,7 +346,7 @@ static part_rows rows_of(const work *v, const cfx_blocked_part *part)
     return r;
 }
 
-/* Pixels of a part that lie in row i of it. */
+/* The first tile in row i of the part. */
 static void row_at(const void *arg, int64_t i, cfx_blocked_place *to)
 {
     const part_rows *r = arg;
@@ -368,7 +369,7 @@ static void row_at(const void *arg, int64_t i, cfx_blocked_place *to)
         to->add += pixel * r->add_pixel;
 }
 
-/* The tile of all rows. */
+/* The fields that all tiles of the part share. */
 static cfx_blocked_tile tile_of(const part_rows *r)
 {
     const work *v = r->v;
@@ -376,7 +377,7 @@ static cfx_blocked_tile tile_of(const part_rows *r)
     int64_t lanes = lanes_of(c), out = c->out[0] * c->out[1];
     int64_t filter = filter_lanes_of(c);
     int64_t plane = c->kernel[0] * r->w_row; /* of w */
-    cfx_blocked_tile t = {.numbers = c->numbers,
+    cfx_blocked_tile t = {.type = c->type,
                           .n = {planes_of(c), 0, c->kernel[1]},
                           .steps = filter,
                           .skip = c->filling * filter / CFX_BLOCK,
@@ -417,7 +418,7 @@ void cfx_blocked_compute(const cfx_blocked_work *v,
 
 /* ---- Pieces ---- */
 
-/* y cut into groups of blocks, and their rows into chunks. */
+/* y is cut into groups of blocks, and each image into chunks of rows. */
 typedef struct pieces {
     const work *v;
     int64_t group, groups; /* blocks of y in a group, groups */
@@ -467,7 +468,7 @@ static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Are all pixels of an image one row, which may be cut anywhere? */
+/* Is an image one long row, which may be cut anywhere? */
 static bool is_one_row(const cfx_blocked_conv *c)
 {
     return c->out[0] == 1;
@@ -494,9 +495,8 @@ int64_t cfx_blocked_depth(const cfx_blocked_work *v)
     return depth_of(c) * c->kernel[0] * c->kernel[1] * CFX_BLOCK;
 }
 
-/* Cut y into groups and pieces. Weights pass through the second cache once a
- * chunk, and the image once a group unless it stays there: of the cuts into pieces
- * of the size, that which moves the least. */
+/* Choose groups and chunks. Weights are loaded into L2 once for each chunk, and the image
+ * once for each group unless it stays there: take the cut that loads the least. */
 static void cut(pieces *p)
 {
     const work *v = p->v;
@@ -509,7 +509,7 @@ static void cut(pieces *p)
     int64_t units = cfx_ceil_div(c->out_blocks, unit);
     int64_t weights = cfx_blocked_depth(v) * unit;
     double image = (double)depth_of(c) * (double)c->in[0] * (double)v->width;
-    /* Multiply-adds of a row of a unit; few pixels take as long as LOAD_PIXELS. */
+    /* Multiply-adds of a row; fewer than LOAD_PIXELS pixels are bound by loads. */
     double cost = (double)weights * (double)cfx_max64(row, LOAD_PIXELS);
     double all = cost * (double)(units * rows) * (double)c->batch;
     int wanted = PIECES * cfx_context_threads(v->ctx);
@@ -532,7 +532,7 @@ static void cut(pieces *p)
                                         cfx_context_threads(v->ctx));
 }
 
-/* Each group of an image is an image of its own, with the group's weights. */
+/* Let each group of an image count as an image, with the group's weights. */
 static void separate_groups(cfx_blocked_conv *c)
 {
     c->groups = cfx_max64(c->groups, 1);
@@ -541,7 +541,7 @@ static void separate_groups(cfx_blocked_conv *c)
     c->out_blocks /= c->groups;
 }
 
-/* Let v read x from a copy in the workspace. */
+/* Copy x to the workspace. */
 static void copy_x(cfx_context *ctx, work *v, const cfx_blocked_conv *c,
                    void *workspace)
 {

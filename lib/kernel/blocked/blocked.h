@@ -1,25 +1,27 @@
 /*
- * blocked.h -- convolutions and pooling over channels in blocks of 16.
+ * blocked.h -- convolutions and pooling of images in the layout nChw16c.
  *
- * A blocked image is (batch, channels / 16, height, width, 16): the channels of a
- * block lie side by side, so that a vector of them is one load, whatever the
- * window. Channels past the last are zeros. A packed weight is
+ * A blocked image is (batch, channels / 16, height, width, 16): the 16 channels of
+ * a block are contiguous, so that one vector load reads them whatever the window.
+ * The last block is padded with zeros. Packed weights have one of these layouts:
  *
- *     (out / 16, in / 16, kernel..., 16 in, 16 out)   for a blocked x; in: of
- *                                                     a group
- *     (out / 16, in, kernel..., 16 out)               for a row-major x
- *     (channels / 16, kernel..., 16)                  one filter a channel
- *     (batch, channels / 16, kernel..., 16)           one a channel and image
+ *     (out / 16, in / 16, kernel..., 16 in, 16 out)   x is blocked; `in` counts
+ *                                                     the channels of a group
+ *     (out / 16, in, kernel..., 16 out)               x is row-major
+ *     (channels / 16, kernel..., 16)                  depthwise
+ *     (batch, channels / 16, kernel..., 16)           depthwise, a filter for each
+ *                                                     image
  *
- * It serves every level of instructions. All are float32, but the first two forms
- * may be bfloat16, with the weights of two input channels side by side: (..., 8 in,
- * 16 out, 2 in), and (out / 16, in / 2, kernel..., 16 out, 2 in), where those of a
- * channel past the last are zeros. A result is clamped to lo..hi behind bias and `add`, or an activation
- * is applied.
+ * The layouts are the same at every instruction level. Elements are float32. The
+ * first two layouts may be bfloat16, with the weights of two input channels
+ * interleaved, as dot-product instructions read them: (..., 8 in, 16 out, 2 in) and
+ * (out / 16, in / 2, kernel..., 16 out, 2 in), padded with zeros.
  *
- * A blocked image may be bfloat16 too: its pairs of channels are what pairs of
- * weights are multiplied by. The pointers are to floats anyway, and distances are in
- * units of their 4 bytes, of which a block then has 8.
+ * A blocked image may be bfloat16, too. Pointers are float * all the same, and
+ * strides count units of 4 bytes: a block of 16 bfloat16 channels is 8 units.
+ *
+ * Post-operations are applied to each result in this order: bias, addition of
+ * another image, then either clamping to lo..hi or an activation.
  */
 #ifndef CFX_KERNEL_BLOCKED_H
 #define CFX_KERNEL_BLOCKED_H
@@ -29,29 +31,30 @@
 
 enum { CFX_BLOCK = 16 };
 
-/* Added to each result, the range that it is then clamped to, and the function
- * that is applied last, while the result is in the first cache. */
+/* Post-operations, applied while the result is in the L1 cache. */
 typedef struct cfx_blocked_epilogue {
-    const float *bias;  /* one for each channel, in whole blocks; or NULL */
-    const float *scale; /* of integer weights: factors of the sums, in whole
-                           blocks for each group */
-    const float *add;   /* as y; or NULL */
+    const float *bias;  /* by channel, padded to whole blocks; or NULL */
+    const float *scale; /* of integer weights: factors of the sums by channel,
+                           padded to whole blocks, for each group */
+    const float *add;   /* an image like y; or NULL */
     bool add_narrow;    /* `add` is bfloat16 */
     bool narrow;        /* y is bfloat16 */
-    bool converts;      /* the processor has an instruction for that */
+    bool converts;      /* the processor has an instruction that converts to
+                           bfloat16 */
     float lo, hi;       /* -INFINITY, INFINITY: not clamped; NaN stays NaN */
-    cfx_loop_fn *activation; /* of the context's level, in place; or NULL */
+    cfx_loop_fn *activation; /* applied in place; or NULL */
     const double *params;    /* its 3 parameters */
 } cfx_blocked_epilogue;
 
-/* What is multiplied. A pair is two numbers of bfloat16 in 4 bytes. */
-typedef enum cfx_blocked_numbers {
-    CFX_BLOCKED_FLOAT, /* floats */
-    CFX_BLOCKED_MIXED, /* floats by weights in pairs */
-    CFX_BLOCKED_PAIRS, /* pairs, whose two products are added at once */
-    CFX_BLOCKED_INT8,  /* floats by int8, of which four are 4 bytes */
-    CFX_BLOCKED_INT4   /* floats by int4, of which eight are 4 bytes */
-} cfx_blocked_numbers;
+/* The types of x and w in a product. */
+typedef enum cfx_blocked_type {
+    CFX_BLOCKED_FLOAT, /* float32 by float32 */
+    CFX_BLOCKED_MIXED, /* float32 by bfloat16, two weights in 4 bytes */
+    CFX_BLOCKED_PAIRS, /* bfloat16 by bfloat16, two channels at a time
+                          (vdpbf16ps) */
+    CFX_BLOCKED_INT8,  /* float32 by int8, four weights in 4 bytes */
+    CFX_BLOCKED_INT4   /* float32 by int4, eight weights in 4 bytes */
+} cfx_blocked_type;
 
 /* Units of 4 bytes in a block. */
 CFX_INLINE int64_t cfx_blocked_lanes(bool narrow)
@@ -59,26 +62,26 @@ CFX_INLINE int64_t cfx_blocked_lanes(bool narrow)
     return narrow ? CFX_BLOCK / 2 : CFX_BLOCK;
 }
 
-/* How weights of bfloat16 are multiplied: by pairs where the processor has an
- * instruction for it. */
-cfx_blocked_numbers cfx_blocked_bfloat16(const cfx_context *ctx);
+/* CFX_BLOCKED_PAIRS if the processor has vdpbf16ps, else CFX_BLOCKED_MIXED. */
+cfx_blocked_type cfx_blocked_bfloat16(const cfx_context *ctx);
 
-/* Two spatial axes, the outer first. Outside of x are zeros; `pad` is the padding
- * in front, that behind follows from `out`. */
+/* Arrays of two are height and width. `pad` is the padding at the top and the
+ * left; that at the bottom and the right follows from `out`. */
 typedef struct cfx_blocked_conv {
     int64_t batch;
-    int64_t groups;                /* of whole blocks; 0: one */
-    int64_t in_channels;           /* of a row-major x; 0: x has in_blocks */
+    int64_t groups;                /* each of whole blocks; 0: one group */
+    int64_t in_channels;           /* of a row-major x; 0: x is blocked */
     int64_t in_blocks, out_blocks; /* of all groups */
-    int64_t filling; /* zeros among the channels of x's last block, left out */
+    int64_t
+        filling; /* padding channels of x's last block, which are skipped */
     int64_t in[2], out[2], kernel[2], stride[2], pad[2], dilation[2];
-    cfx_blocked_numbers numbers;
-    const float *x, *w;    /* w: or pairs */
-    bool narrow_x;         /* x is blocked, of bfloat16 */
-    bool filter_per_image; /* w has filters of one channel for each image */
-    const float *scale;    /* of each channel of an x in blocks, (batch,
-                              in_blocks, 16), for one group; or NULL */
-    bool has_scale;        /* the same before the pointers are known */
+    cfx_blocked_type type;
+    const float *x, *w;
+    bool narrow_x;         /* x is a blocked image of bfloat16 */
+    bool filter_per_image; /* depthwise, a filter for each image */
+    const float *scale; /* (batch, in_blocks, 16): factors of the channels of
+                              a blocked x, of one group; or NULL */
+    bool has_scale;     /* `scale` will be given: for workspaces */
     cfx_blocked_epilogue end;
     float *y; /* blocked; may be `end.add` */
 } cfx_blocked_conv;
@@ -88,55 +91,56 @@ size_t cfx_blocked_conv_workspace(const cfx_blocked_conv *c);
 /* y = clamp((x scale) * w + bias + add). Never fails. */
 void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
                           void *workspace);
-/* The same with a filter for each channel; in_blocks == out_blocks. */
+/* A depthwise convolution; in_blocks == out_blocks. */
 void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c);
 
-/* y = `second`, which has a filter for each channel, of the results of `first`, which
- * are not stored: first->y and second->x are not looked at, nor is `add` of either;
- * first->groups is at most 1. Never fails. */
+/* y = second(first(x)), where `second` is depthwise: rows of the intermediate image
+ * are consumed while they are in cache, and it is never stored. first->y, second->x
+ * and `add` of both are ignored; first->groups is at most 1. Never fails. */
 size_t cfx_blocked_pair_workspace(const cfx_context *ctx,
                                   const cfx_blocked_conv *first,
                                   const cfx_blocked_conv *second);
 void cfx_blocked_pair(cfx_context *ctx, const cfx_blocked_conv *first,
                       const cfx_blocked_conv *second, void *workspace);
 
-/* The maximum of each window, NaN if there is one, and the mean. `w` is not looked
- * at, nor `end` but for the type of y; in_blocks == out_blocks. A mean is the sum divided by
- * `divisor`, or, where that is 0, by the elements of the window, with those of
- * the padding if they count. Never fail. */
+/* The maximum of each window (NaN if it has one), and its mean: the sum divided by
+ * `divisor`, or, if that is 0, by the number of elements of the window, with those in
+ * the padding if count_include_pad. `w` and `end` are ignored, except the type of y;
+ * in_blocks == out_blocks. Never fail. */
 void cfx_blocked_max_pool(cfx_context *ctx, const cfx_blocked_conv *c);
 void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
                           bool count_include_pad, int64_t divisor);
 
 /* ---- Levels ---- */
 
-/* A tile of y: some pixels of some blocks. Distances are in elements of 4 bytes, a
- * float or a pair, and all point to either. The sum begins with bias + add and
- * goes over n[0] blocks or channels, n[1] rows and n[2] columns of the window, and
- * `steps` elements of w, without the last `skip` in the last block; those of x lie
- * x_step apart. With integer weights n[2] are groups, each of whose sums is
- * multiplied by its own scale. */
+/* A tile of y: some pixels of some blocks, whose sums are in registers. Strides are
+ * in units of 4 bytes. A sum starts from bias + add and runs over n[0] blocks (or
+ * channels, if x is row-major), n[1] rows and n[2] columns of the window, and `steps`
+ * elements of w, except the last `skip` in the last block; consecutive elements of x
+ * are x_step apart. With integer weights n[2] counts the groups, each of whose sums
+ * has its own scale. */
 typedef struct cfx_blocked_tile {
-    cfx_blocked_numbers numbers;
+    cfx_blocked_type type;
     int64_t pixels, blocks;
     int64_t n[3], steps, skip;
     const float *x, *w;
     int64_t x_pixel, x_at[3], x_step;
     int64_t w_block, w_at[2]; /* w is without gaps from n[2] on */
-    bool split; /* even and odd steps of a pixel may have sums of their own: no
-                   slice of a sum does, whose order would change */
-    int64_t ahead; /* from the weights in use to those that are brought near */
-    const float *next;  /* what is fetched into the second cache meanwhile, */
-    int64_t next_lines; /* so many lines for each column of the window */
-    cfx_blocked_epilogue end; /* pointers to what belongs to the tile */
+    bool
+        split; /* even and odd steps may have separate accumulators; false for a
+                   slice of a sum, so that slicing does not change the order */
+    int64_t ahead;      /* prefetch distance of the weights, into L1 */
+    const float *next;  /* prefetched into L2 meanwhile, */
+    int64_t next_lines; /* so many cache lines for each column of the window */
+    cfx_blocked_epilogue end; /* its pointers are those of this tile */
     int64_t bias_block, scale_block, add_pixel, add_block;
     float *y;
     int64_t y_pixel, y_block;
 } cfx_blocked_tile;
 
-/* A row of y of one block: `pixels` outputs whose windows lie inside of x from
- * column to column (rows outside are left out by the caller). Windows of a span may
- * reach over the edges of x. */
+/* `pixels` outputs of one block in a row of y. The caller leaves out the rows of the
+ * window that are outside of x; its columns are inside, except in a span, whose
+ * windows may extend past the left and right edges of x. */
 typedef struct cfx_blocked_row {
     int64_t pixels;
     int64_t left,
@@ -152,7 +156,8 @@ typedef struct cfx_blocked_row {
 
 struct cfx_blocked_winograd_kernels; /* winograd.h */
 
-/* The most pixels of a tile with 1, 2 and 4 blocks; 0: no such tile. */
+/* pixels[b]: the most pixels of a tile of b blocks, for b = 1, 2, 4; 0: there is no
+ * such tile. */
 struct cfx_blocked_kernels {
     int pixels[5];
     unsigned pairs; /* features that CFX_BLOCKED_PAIRS needs */
@@ -167,9 +172,9 @@ struct cfx_blocked_kernels {
     const struct cfx_blocked_winograd_kernels *winograd;
 };
 
-/* For each channel: the products of a window, its maximum, its scaled sum. `span`
- * gives the function for spans of windows of so many columns that lie `stride`
- * apart: products with `w`, or maxima; or NULL. */
+/* Kernels of one channel at a time: depthwise products, maximum, scaled sum. `span`
+ * returns the kernel for rows of windows of `columns` columns and the stride: of
+ * products if w, else of maxima; NULL: there is none. */
 typedef void cfx_blocked_row_fn(const cfx_blocked_row *r);
 struct cfx_windows_kernels {
     cfx_blocked_row_fn *(*span)(bool w, int64_t columns, int64_t stride,

@@ -84,22 +84,22 @@ CFX_FORCE_INLINE vf pairs(vf x, vf w, vf s)
 #endif
 
 /* How many factors a step has. */
-CFX_FORCE_INLINE int parts_of(const cfx_blocked_numbers numbers)
+CFX_FORCE_INLINE int parts_of(const cfx_blocked_type type)
 {
-    return numbers == CFX_BLOCKED_INT4    ? 8
-           : numbers == CFX_BLOCKED_INT8  ? 4
-           : numbers == CFX_BLOCKED_MIXED ? 2
-                                          : 1;
+    return type == CFX_BLOCKED_INT4    ? 8
+           : type == CFX_BLOCKED_INT8  ? 4
+           : type == CFX_BLOCKED_MIXED ? 2
+                                       : 1;
 }
 
 /* Part `part` of the factors w of a step. */
-CFX_FORCE_INLINE vf factor(const cfx_blocked_numbers numbers, int part, vf w)
+CFX_FORCE_INLINE vf factor(const cfx_blocked_type type, int part, vf w)
 {
-    if (numbers == CFX_BLOCKED_INT4)
+    if (type == CFX_BLOCKED_INT4)
         return vf_of_int4(w, part);
-    if (numbers == CFX_BLOCKED_INT8)
+    if (type == CFX_BLOCKED_INT8)
         return vf_of_int8(w, part);
-    if (numbers != CFX_BLOCKED_MIXED)
+    if (type != CFX_BLOCKED_MIXED)
         return w;
     return part ? vf_high_bf16(w) : vf_low_bf16(w);
 }
@@ -198,13 +198,12 @@ CFX_FORCE_INLINE void fetch_pixels(const int pixels, const float *x,
         CFX_PREFETCH(x + p * x_pixel);
 }
 
-CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
+CFX_FORCE_INLINE void tile(const cfx_blocked_type type, const int pixels,
                            const int blocks, const cfx_blocked_tile *t)
 {
-    const bool grouped = numbers == CFX_BLOCKED_INT8 ||
-                         numbers == CFX_BLOCKED_INT4;
+    const bool grouped = type == CFX_BLOCKED_INT8 || type == CFX_BLOCKED_INT4;
     const int nv = blocks * BV;
-    const int parts = parts_of(numbers);
+    const int parts = parts_of(type);
     /* Pixels of the next plane are prefetched: planes lie too far apart for the
      * processor to do it by itself. It does for row-major images, whose pixels lie
      * side by side. Where a tile has one vector for each pixel, prefetching costs more
@@ -251,10 +250,10 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                         CFX_UNROLL
                         for (int h = 0; h < parts; h++) {
                             s[0][0][v] = vf_fma(vf_set1(x[h]),
-                                                factor(numbers, h, even),
+                                                factor(type, h, even),
                                                 s[0][0][v]);
                             s[1][0][v] = vf_fma(vf_set1(x[h + t->x_step]),
-                                                factor(numbers, h, odd),
+                                                factor(type, h, odd),
                                                 s[1][0][v]);
                         }
                     }
@@ -276,14 +275,14 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
                         vf f[4 * BV];
                         CFX_UNROLL
                         for (int v = 0; v < nv; v++)
-                            f[v] = factor(numbers, h, wv[v]);
+                            f[v] = factor(type, h, wv[v]);
                         CFX_UNROLL
                         for (int p = 0; p < pixels; p++) {
                             vf xv = vf_set1(x[p * t->x_pixel + h]);
                             vf *sum = s[h % chains][p];
                             CFX_UNROLL
                             for (int v = 0; v < nv; v++)
-                                sum[v] = numbers == CFX_BLOCKED_PAIRS
+                                sum[v] = type == CFX_BLOCKED_PAIRS
                                              ? pairs(xv, f[v], sum[v])
                                              : vf_fma(xv, f[v], sum[v]);
                         }
@@ -315,7 +314,7 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
 }
 
 /* clang-format off */
-#define CASE(numbers, p, b) case p: tile(numbers, p, b, t); break;
+#define CASE(type, p, b) case p: tile(type, p, b, t); break;
 #define UP_TO_4(n, b) CASE(n, 1, b) CASE(n, 2, b) CASE(n, 3, b) CASE(n, 4, b)
 #define UP_TO_6(n, b) UP_TO_4(n, b) CASE(n, 5, b) CASE(n, 6, b)
 #define UP_TO_14(n, b) UP_TO_6(n, b) CASE(n, 7, b) CASE(n, 8, b) \
@@ -323,19 +322,19 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
     CASE(n, 12, b) CASE(n, 13, b) CASE(n, 14, b)
 /* clang-format on */
 
-#define TILES(name, numbers, cases, blocks)                                   \
+#define TILES(name, type, cases, blocks)                                      \
     static void name(const cfx_blocked_tile *t)                               \
     {                                                                         \
         switch (t->pixels) {                                                  \
-            cases(numbers, blocks) default : break;                           \
+            cases(type, blocks) default : break;                              \
         }                                                                     \
     }
 
 #if CFX_LEVEL_IS(avx512)
-#define ALL_TILES(name, numbers)                                              \
-    TILES(name##_1, numbers, UP_TO_14, 1)                                     \
-    TILES(name##_2, numbers, UP_TO_14, 2)                                     \
-    TILES(name##_4, numbers, UP_TO_6, 4)                                      \
+#define ALL_TILES(name, type)                                                 \
+    TILES(name##_1, type, UP_TO_14, 1)                                        \
+    TILES(name##_2, type, UP_TO_14, 2)                                        \
+    TILES(name##_4, type, UP_TO_6, 4)                                         \
     static void name(const cfx_blocked_tile *t)                               \
     {                                                                         \
         if (t->blocks == 4)                                                   \
@@ -346,9 +345,9 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_numbers numbers, const int pixels,
             name##_1(t);                                                      \
     }
 #elif CFX_LEVEL_IS(plain)
-#define ALL_TILES(name, numbers) TILES(name, numbers, UP_TO_4, 1)
+#define ALL_TILES(name, type) TILES(name, type, UP_TO_4, 1)
 #else
-#define ALL_TILES(name, numbers) TILES(name, numbers, UP_TO_6, 1)
+#define ALL_TILES(name, type) TILES(name, type, UP_TO_6, 1)
 #endif
 
 ALL_TILES(float_tile, CFX_BLOCKED_FLOAT)
@@ -441,7 +440,7 @@ static void rows_tile(const cfx_blocked_tile *t)
 
 static void any_tile(const cfx_blocked_tile *t)
 {
-    switch (t->numbers) {
+    switch (t->type) {
     case CFX_BLOCKED_FLOAT: rows_tile(t); break;
     case CFX_BLOCKED_MIXED: mixed_tile(t); break;
     case CFX_BLOCKED_PAIRS: pairs_tile(t); break;

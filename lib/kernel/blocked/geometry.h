@@ -25,7 +25,7 @@ CFX_INLINE int64_t cfx_blocked__taps(const cfx_blocked_conv *c, int axis,
     return cfx_max64(end - skip, 0);
 }
 
-/* A window of one pixel and stride 1: rows follow each other without an end. */
+/* Is it a 1x1 convolution of stride 1, so that an image is one long row? */
 CFX_INLINE bool cfx_blocked__is_flat(const cfx_blocked_conv *c)
 {
     return c->kernel[0] * c->kernel[1] == 1 &&
@@ -33,7 +33,7 @@ CFX_INLINE bool cfx_blocked__is_flat(const cfx_blocked_conv *c)
            c->pad[1] == 0 && c->in[0] == c->out[0] && c->in[1] == c->out[1];
 }
 
-/* Write n pixels of `unit` bytes, which lie `step` bytes apart, side by side. */
+/* Copy n pixels of `unit` bytes, `step` bytes apart, to contiguous memory. */
 CFX_INLINE void cfx_blocked__pick(void *to, const void *from, int64_t n,
                                   int64_t unit, int64_t step)
 {

@@ -2,10 +2,10 @@
  * packed.c -- products with packed weights, cut into the tiles of
  * kernel/blocked.
  *
- * A piece of work is a chunk of rows times a group of blocks of 16 columns. It
- * goes over the depth in slices, so that its part of x stays in the second cache
- * while the weights pass by; between slices the sums are in y, so that each sum has
- * one order, whatever the pieces.
+ * A piece of work is a chunk of rows times a group of blocks of 16 columns. The depth
+ * is cut into slices, so that the piece's part of x stays in L2 while the weights
+ * stream through; partial sums are kept in y. The order of a sum does not depend on
+ * the pieces.
  */
 #include "kernel/blocked/packed.h"
 
@@ -17,16 +17,14 @@
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
-/* The most of the depth in a slice, and rows in a chunk: their part of x leaves room
- * for the weights of tiles in a second cache of 1 MiB. Each chunk reads all weights. */
+/* The most rows of w in a slice, and rows of x in a chunk: 600 KiB of x, which leaves
+ * room for weights in an L2 of 1 MiB. Each chunk reads all weights. */
 enum { SLICE = 768, CHUNK = 200 };
 /* Multiply-adds in a piece, at least and at most: 30 to 300 us. */
 enum { PIECE_MIN = 2 << 20, PIECE_MAX = 24 << 20 };
-/* A product takes as long as with these many rows, at least: it waits for its
- * weights. */
+/* Products of at most so many rows are bound by weight bandwidth. */
 enum { FEW_ROWS = 16 };
-/* Steps ahead that weights are brought near: from the second cache, or with few
- * rows from memory. */
+/* Prefetch distances of the weights, in steps: from L2, and from memory for few rows. */
 enum { AHEAD = 8, FAR_AHEAD = 32 };
 
 typedef struct packed {
@@ -44,14 +42,14 @@ typedef struct packed {
 
 /* ---- Tiles ---- */
 
-/* The most blocks that a tile can have. Its few rows are apart even where the
- * columns of x lie 4096 bytes apart, and share lines of the first cache. */
+/* The most blocks that a tile can have. It then has few rows, so that rows of x that lie
+ * 4096 bytes apart, and alias in L1, do not evict each other. */
 static int tile_blocks(const struct cfx_blocked_kernels *k)
 {
     return k->pixels[4] ? 4 : k->pixels[2] ? 2 : 1;
 }
 
-/* A block with less than 16 columns is computed beside y. */
+/* Compute a last block of less than 16 columns in a buffer, and copy its columns. */
 static void run_last(const struct cfx_blocked_kernels *k, cfx_blocked_tile t,
                      int64_t rows, int64_t columns)
 {
@@ -86,8 +84,7 @@ typedef struct part {
     int64_t row, rows, block, blocks;
 } part;
 
-/* Into how many parts a sum is cut that is not scaled: between these, lines of the
- * next weights are fetched. */
+/* Into how many parts a sum is cut, between which the next weights are prefetched. */
 static int64_t cuts_of(int64_t steps)
 {
     enum { PART = 64 };
@@ -103,7 +100,7 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
     int64_t row = v->depth * v->x_step;
     int64_t steps = cfx_min64(v->slice, v->depth - k);
     int64_t groups = p->end.scale ? p->groups : cuts_of(steps);
-    cfx_blocked_tile t = {.numbers = p->numbers,
+    cfx_blocked_tile t = {.type = p->type,
                           .blocks = v->unit,
                           .n = {1, 1, groups},
                           .steps = steps / groups,
@@ -138,7 +135,7 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
     return t;
 }
 
-/* Go on by blocks that lie as far apart as those of `of`. */
+/* Advance t by blocks, with the strides of `of`. */
 static void move(cfx_blocked_tile *t, const cfx_blocked_tile *of,
                  int64_t blocks)
 {
@@ -152,9 +149,9 @@ static void move(cfx_blocked_tile *t, const cfx_blocked_tile *of,
         t->end.scale += blocks * of->scale_block;
 }
 
-/* Few rows wait for their weights. Let the blocks of a tile lie so far apart that
- * the next tile goes on where it ends: then the weights are read in a few long
- * streams. Returns the blocks that are done, whose columns are whole. */
+/* Small batches are bound by weight bandwidth. Give a tile blocks that are far apart, so
+ * that consecutive tiles read consecutive memory: a few long streams. Returns the number
+ * of blocks done; all have 16 columns. */
 static int64_t run_streams(const packed *v, const part *a,
                            const cfx_blocked_tile *first, int64_t blocks)
 {
@@ -174,7 +171,7 @@ static int64_t run_streams(const packed *v, const part *a,
     return n * t.blocks;
 }
 
-/* The weights that are needed after the slice of the depth that begins at k. */
+/* The weights that are read after the slice that begins at k. */
 static const float *behind(const packed *v, const part *a, int64_t k)
 {
     k += v->slice;
@@ -212,7 +209,7 @@ static void run_slice(const packed *v, const part *a, int64_t k)
     }
 }
 
-/* The activation is applied to whole rows of a part, while they are near. */
+/* Apply the activation to whole rows of a part, while they are in cache. */
 static void activate(const packed *v, const part *a)
 {
     const cfx_packed_product *p = &v->p;
@@ -245,8 +242,7 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Cut y into chunks and groups, and the depth into slices, unless the sum has to
- * be scaled. */
+/* Choose chunks, groups, and slices; sums with scales are not sliced. */
 static void cut(packed *v)
 {
     const cfx_packed_product *p = &v->p;
@@ -274,7 +270,7 @@ static void cut(packed *v)
 
 size_t cfx_packed_workspace(const cfx_packed_product *p)
 {
-    return p->numbers == CFX_BLOCKED_PAIRS
+    return p->type == CFX_BLOCKED_PAIRS
                ? (size_t)(p->rows * p->depth) * sizeof(uint16_t)
                : 0;
 }
@@ -292,20 +288,20 @@ static void to_bfloat16(cfx_context *ctx, void *y, const float *x, int64_t n)
     cfx_copy(ctx, &it);
 }
 
-/* The elements of x for 4 bytes of w; pairs of x are one element. */
-static int64_t step_of(cfx_blocked_numbers numbers)
+/* How many elements of x belong to 4 bytes of w; two bfloat16 of x count as one. */
+static int64_t step_of(cfx_blocked_type type)
 {
-    return numbers == CFX_BLOCKED_INT4    ? 8
-           : numbers == CFX_BLOCKED_INT8  ? 4
-           : numbers == CFX_BLOCKED_MIXED ? 2
-                                          : 1;
+    return type == CFX_BLOCKED_INT4    ? 8
+           : type == CFX_BLOCKED_INT8  ? 4
+           : type == CFX_BLOCKED_MIXED ? 2
+                                       : 1;
 }
 
 void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p,
                     void *workspace)
 {
     packed v = {.ctx = ctx, .k = cfx_context_kernels(ctx)->blocked, .p = *p};
-    bool copies = p->numbers == CFX_BLOCKED_PAIRS;
+    bool copies = p->type == CFX_BLOCKED_PAIRS;
 
     if (p->rows == 0 || p->columns == 0)
         return;
@@ -313,7 +309,7 @@ void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p,
         to_bfloat16(ctx, workspace, p->x, p->rows * p->depth);
         v.p.x = workspace;
     }
-    v.x_step = step_of(p->numbers);
+    v.x_step = step_of(p->type);
     v.depth = p->depth / (copies ? 2 : v.x_step);
     v.unit = tile_blocks(v.k);
     cut(&v);
@@ -322,8 +318,8 @@ void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p,
 
 /* ---- Rows of tables ---- */
 
-/* A row is one of 16 in each step of its block, so that its words come one from
- * each line of memory; their loads take longer than to unpack them. */
+/* A row of the table is one column of a block: each cache line has one word of it. So
+ * loads dominate, and words are unpacked without vectors. */
 typedef struct rows_job {
     const cfx_packed_table *t;
     float *y;
@@ -338,9 +334,9 @@ static int64_t index_at(cfx_dtype type, const void *index, int64_t i)
 }
 
 /* Number k of a word. */
-static float unpack(cfx_blocked_numbers numbers, const uint8_t *word, int k)
+static float unpack(cfx_blocked_type type, const uint8_t *word, int k)
 {
-    return numbers == CFX_BLOCKED_INT4
+    return type == CFX_BLOCKED_INT4
                ? (float)((word[k / 2] >> 4 * (k % 2) & 15) - 8)
                : (float)(int8_t)word[k];
 }
@@ -348,7 +344,7 @@ static float unpack(cfx_blocked_numbers numbers, const uint8_t *word, int k)
 static void unpack_row(const cfx_packed_table *t, int64_t row, float *y)
 {
     enum { WORD = 4 };
-    int64_t parts = step_of(t->numbers), words = t->depth / parts;
+    int64_t parts = step_of(t->type), words = t->depth / parts;
     int64_t each = t->depth / t->groups, block = row / CFX_BLOCK;
     const uint8_t *w = t->w;
     const float *scale = t->scale + block * t->groups * CFX_BLOCK +
@@ -357,7 +353,7 @@ static void unpack_row(const cfx_packed_table *t, int64_t row, float *y)
     w += (block * words * CFX_BLOCK + row % CFX_BLOCK) * WORD;
     for (int64_t k = 0; k < t->depth; k += parts, w += WORD * CFX_BLOCK)
         for (int i = 0; i < parts; i++)
-            y[k + i] = unpack(t->numbers, w, i) * scale[k / each * CFX_BLOCK];
+            y[k + i] = unpack(t->type, w, i) * scale[k / each * CFX_BLOCK];
 }
 
 static void run_rows(void *arg, int64_t begin, int64_t end, int worker)

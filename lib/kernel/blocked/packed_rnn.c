@@ -1,11 +1,11 @@
 /*
  * packed_rnn.c -- recurrent layers with packed weights.
  *
- * The products of the inputs of all steps are one product. In a step, a piece of work
- * is some blocks of units of one direction: it multiplies the last state by their
- * columns of w_hh, computes their gates, and writes their part of the next state, so
- * that a step has one barrier. A thread has the same piece in each step, and its
- * weights in its cache if they fit.
+ * The inputs of all steps are multiplied at once. Then, in each step, a piece of work is
+ * some blocks of units of one direction: multiply the previous state by their columns of
+ * w_hh, compute their gates, and write their part of the next state. So a step has one
+ * barrier, and a thread, which has the same piece in each step, finds its weights in its
+ * cache if they fit.
  */
 #include "kernel/blocked/packed_rnn.h"
 
@@ -17,17 +17,17 @@
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
-/* The least weights in a piece. */
+/* The fewest weights of a piece. */
 enum { PIECE_LEAST = 16 << 10 };
-/* Steps ahead that weights are brought near. */
+/* Prefetch distance of the weights, in steps. */
 enum { AHEAD = 8 };
 
-/* A direction. A row of a state has whole blocks. */
+/* One direction. Rows of states are padded to whole blocks. */
 typedef struct direction {
     const cfx_rnn *r;
     float *x;       /* products of the inputs: gates of all steps */
     float *u;       /* products of the last state */
-    float *h[2];    /* the state by turns */
+    float *h[2];    /* the previous and the next state, alternately */
     void *pairs[2]; /* the same in bfloat16, if its weights are pairs */
     float *c;
 } direction;
@@ -51,7 +51,7 @@ typedef struct sequence {
 
 /* ---- Memory ---- */
 
-/* The next n elements; NULL while only their bytes are counted. */
+/* Allocate n elements of s->memory; NULL while bytes are only counted. */
 static void *take(sequence *s, int64_t n, size_t size)
 {
     void *p = s->memory ? s->memory + s->taken : NULL;
@@ -69,7 +69,7 @@ static cfx_packed_product input_product(const sequence *s, int i)
         .columns = s->width,
         .depth = r->input,
         .groups = 1,
-        .numbers = s->p->input,
+        .type = s->p->input,
         .x = r->x,
         .w = r->w_ih,
         .end = {.bias = r->b_ih, .lo = -INFINITY, .hi = INFINITY},
@@ -126,7 +126,7 @@ static cfx_blocked_tile tile_at(const sequence *s, const direction *d,
     const float *b_hh = r->b_hh, *w_hh = r->w_hh;
 
     return (cfx_blocked_tile){
-        .numbers = s->p->state,
+        .type = s->p->state,
         .pixels = r->batch,
         .n = {1, 1, 1},
         .steps = depth,
@@ -147,7 +147,7 @@ static cfx_blocked_tile tile_at(const sequence *s, const direction *d,
     };
 }
 
-/* Let t begin so many blocks behind the first tile. */
+/* Advance t to so many blocks after the first tile. */
 static void place(cfx_blocked_tile *t, const cfx_blocked_tile *first,
                   int64_t blocks)
 {
@@ -157,7 +157,7 @@ static void place(cfx_blocked_tile *t, const cfx_blocked_tile *first,
         t->end.bias = first->end.bias + blocks * CFX_BLOCK;
 }
 
-/* Tiles of few rows are not copied, which would take 5 % of a step of 256 units. */
+/* Tiles of few rows run in place: a copy would cost 5 % of a step of 256 units. */
 static void run_tile(const sequence *s, const cfx_blocked_tile *t)
 {
     if (t->pixels <= s->k->pixels[t->blocks])
@@ -166,8 +166,8 @@ static void run_tile(const sequence *s, const cfx_blocked_tile *t)
         cfx_blocked_run_row(s->k, *t, t->pixels, t->w, 0);
 }
 
-/* Multiply for some blocks of all gates, in each second step in the reverse order:
- * it begins with the weights that are still in the cache. */
+/* Multiply for some blocks of all gates, in reverse order in every second step, which
+ * starts with the weights that are still in cache. */
 static void multiply(const sequence *s, const direction *d, int64_t block,
                      int64_t blocks)
 {

@@ -13,9 +13,9 @@
 /* Both directions read the same x, which is float32 without gaps, (time, batch,
  * input) or by its strides (batch, time, input). There are no projections. */
 typedef struct cfx_packed_rnn {
-    int directions;                   /* 1 or 2 */
-    cfx_rnn of[2];                    /* by direction */
-    cfx_blocked_numbers input, state; /* of w_ih, w_hh */
+    int directions;                /* 1 or 2 */
+    cfx_rnn of[2];                 /* by direction */
+    cfx_blocked_type input, state; /* of w_ih, w_hh */
 } cfx_packed_rnn;
 
 /* Scratch bytes; the pointers are not looked at. Never fails. */

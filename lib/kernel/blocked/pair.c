@@ -1,9 +1,9 @@
 /*
- * pair.c -- a convolution, and the depthwise one that reads its result.
+ * pair.c -- a convolution fused with the depthwise one that reads its result.
  *
- * A piece of work is some rows of y of a few blocks. Rows of the image between the
- * convolutions stay in the second cache: a band of them is computed, and then the
- * rows of y that read it. Rows that the next band reads too are kept.
+ * A piece of work is some rows of y of a few blocks. It alternates: compute a band of
+ * rows of the intermediate image, then the rows of y that read it, so that the band
+ * stays in L2. Rows that the next band needs, too, are kept.
  */
 #include <string.h>
 
@@ -12,10 +12,10 @@
 #include "kernel/blocked/parts.h"
 #include "kernel/int64.h"
 
-/* Bytes of a band that stay in the second cache with what else it needs. */
+/* The most bytes of a band, which share L2 with weights and x. */
 enum { BAND = 256 << 10 };
-/* Pieces for each thread of several, and the least multiply-adds of one, some
- * microseconds. */
+/* Pieces for each thread, if there are several threads, and the fewest multiply-adds of
+ * a piece, some microseconds. */
 enum { PIECES = 4, PIECE_MIN = 256 << 10 };
 
 typedef struct pair {
@@ -44,13 +44,13 @@ static int64_t row_bytes(const cfx_blocked_conv *first)
     return cfx_product64(3, bytes);
 }
 
-/* Rows of x that a window reaches over. */
+/* Rows of x that a window covers. */
 static int64_t reach_of(const cfx_blocked_conv *second)
 {
     return (second->kernel[0] - 1) * second->dilation[0] + 1;
 }
 
-/* Rows of a band: those of a window at least, and those of all of x at most. */
+/* Rows of a band: at least those of a window, at most those of x. */
 static int64_t band_rows(const cfx_blocked_conv *first,
                          const cfx_blocked_conv *second, int64_t blocks)
 {
@@ -75,7 +75,7 @@ static size_t band_bytes(const cfx_blocked_conv *first,
     return most;
 }
 
-/* Bytes of the first convolution's copies, in whole lines of the cache. */
+/* Bytes of the first convolution's copies, rounded up to whole cache lines. */
 static size_t copies_bytes(const cfx_blocked_conv *first)
 {
     return (cfx_blocked_conv_workspace(first) + CFX_LINE - 1) / CFX_LINE *
@@ -96,8 +96,7 @@ typedef struct band {
     int64_t from, to;
 } band;
 
-/* Move the rows of b from `from` on to its beginning, and compute those up to
- * `to`. */
+/* Move b to rows from..to: keep those that it has, compute the others. */
 static void move_band(const pair *p, band *b, cfx_blocked_part *part,
                       int64_t from, int64_t to)
 {
@@ -117,7 +116,7 @@ static void move_band(const pair *p, band *b, cfx_blocked_part *part,
     b->to = to;
 }
 
-/* The row of x where the windows of row o of y begin, and that behind them. */
+/* The first row of x that row o of y reads, and one past the last. */
 static int64_t first_row(const pair *p, int64_t o)
 {
     const cfx_blocked_conv *c = p->second;
@@ -133,7 +132,7 @@ static int64_t end_row(const pair *p, int64_t o)
     return cfx_min64(cfx_max64(end, 0), c->in[0]);
 }
 
-/* Rows of y from row o on whose windows lie in a band, 1 at least. */
+/* How many rows of y from row o on a band suffices for, at least 1. */
 static int64_t rows_of_band(const pair *p, int64_t o, int64_t end)
 {
     int64_t from = first_row(p, o), n = 1;
@@ -183,8 +182,8 @@ static void pair_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Cut y so that each thread has some pieces. The rows of x that two pieces read are
- * computed by both. */
+/* Cut y into some pieces for each thread. Rows that two pieces read are computed
+ * twice. */
 static void cut(pair *p)
 {
     const cfx_blocked_conv *first = p->first, *second = p->second;

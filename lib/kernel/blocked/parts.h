@@ -1,6 +1,5 @@
 /*
- * parts.h -- parts of convolutions, of which each is computed where its caller
- * wants it.
+ * parts.h -- convolutions computed part by part, for callers that fuse two of them.
  */
 #ifndef CFX_BLOCKED_PARTS_H
 #define CFX_BLOCKED_PARTS_H
@@ -8,19 +7,19 @@
 #include "kernel/blocked/blocked.h"
 #include "kernel/blocked/rows.h"
 
-/* ---- A convolution of all channels ---- */
+/* ---- Dense convolutions ---- */
 
-/* A convolution whose x and w are ready: their copies have been made. */
+/* A convolution after cfx_blocked_begin: copies of x and w that it needs exist. */
 typedef struct cfx_blocked_work {
     const cfx_context *ctx;
     const struct cfx_blocked_kernels *k;
     cfx_blocked_conv c;
-    int64_t width;   /* columns of a row of x, with the padding */
-    int64_t w_image; /* from the weights of an image to the next one's */
+    int64_t width;   /* of a row of x, with padding */
+    int64_t w_image; /* stride of the weights from image to image */
 } cfx_blocked_work;
 
-/* Pixels from..to of some blocks of an image. Pixel `from` of the first block is
- * written to y, and the blocks lie y_block apart. */
+/* Pixels from..to of `blocks` blocks of an image. y is where pixel `from` of the first
+ * block goes; y_block is the stride between blocks. */
 typedef struct cfx_blocked_part {
     int64_t image, block, blocks;
     int64_t from, to;
@@ -28,38 +27,38 @@ typedef struct cfx_blocked_part {
     int64_t y_block;
 } cfx_blocked_part;
 
-/* Make copies in the workspace, as large as cfx_blocked_conv_workspace says, on all
- * threads. A group of an image is an image of its own from here on, and the pixels
- * of an image may be one row. */
+/* Prepare the work on all threads, in a workspace of cfx_blocked_conv_workspace bytes.
+ * In work->c each group of an image counts as an image, and an image whose windows are
+ * single pixels may count as one long row. */
 void cfx_blocked_begin(cfx_context *ctx, const cfx_blocked_conv *c,
                        void *workspace, cfx_blocked_work *work);
 /* Compute a part on this thread. */
 void cfx_blocked_compute(const cfx_blocked_work *work,
                          const cfx_blocked_part *part);
-/* The blocks that a tile of such a convolution has, and the multiply-adds of a pixel
- * of one of them. */
+/* The blocks of a tile; the multiply-adds of one pixel of a block. */
 int64_t cfx_blocked_unit(const cfx_blocked_work *work);
 int64_t cfx_blocked_depth(const cfx_blocked_work *work);
 
-/* If all weights stay in the second cache, pieces are counted by rows. */
+/* Piece i of the work; pieces are ordered by rows if all weights fit in L2. */
 cfx_blocked_spot cfx_blocked_spot_of(const cfx_blocked_work *work, int64_t i,
                                      int64_t chunks, int64_t groups);
 
-/* ---- Windows of each channel ---- */
+/* ---- Depthwise convolutions and pooling ---- */
 
 typedef struct cfx_windows_work {
     const cfx_context *ctx;
-    cfx_blocked_row_fn *const *row; /* by whether x is bfloat16 */
-    cfx_blocked_row_fn *span;       /* for whole rows; or NULL */
+    cfx_blocked_row_fn *const *row; /* [x is bfloat16] */
+    cfx_blocked_row_fn *span;       /* of whole rows; or NULL */
     cfx_blocked_conv c;
-    int64_t x_lanes, y_lanes, add_lanes; /* of a pixel */
-    int64_t width; /* of a row that is copied with its padding; 0: none is */
+    int64_t x_lanes, y_lanes, add_lanes; /* units of 4 bytes in a pixel */
+    int64_t
+        width; /* of rows, which are copied with padding; 0: they are not */
     bool mean, count_padding;
     int64_t divisor; /* of a mean; 0: the elements of the window */
 } cfx_windows_work;
 
-/* A plane of an image in blocks, from row `top` on; `left` columns of padding are
- * part of its rows. */
+/* One block of a blocked image, from row `top` on. Its rows include `left` columns of
+ * padding. */
 typedef struct cfx_windows_plane {
     const float *x;
     int64_t plane, width, left, top;

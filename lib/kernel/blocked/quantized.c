@@ -1,10 +1,9 @@
 /*
  * quantized.c -- products of uint8 with int8, cut into tiles.
  *
- * A piece of work is some rows of y of some blocks of an image. Each unit of
- * blocks passes over all rows of the piece, so that its weights stay in the second
- * cache, and fetches those of the next unit meanwhile. A convolution that reaches
- * outside of x reads a copy with a border.
+ * A piece of work is some rows of y of some blocks of an image. It computes all rows
+ * for one unit of blocks, whose weights stay in L2, and meanwhile prefetches those of
+ * the next unit. A convolution with padding reads a copy of x with a border.
  */
 #include "kernel/blocked/quantized.h"
 
@@ -19,17 +18,16 @@
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
-/* Work is cut into this many pieces for each thread, unless they had less than
- * PIECE_MIN multiply-adds, 2 to 4 us with the instruction for it, or more than
- * PIECE_MAX, 1 ms. */
+/* Pieces for each thread, if they have between PIECE_MIN multiply-adds (2 to 4 us with
+ * dot-product instructions) and PIECE_MAX (1 ms). */
 enum { PIECES = 8, PIECE_MIN = 512 << 10, PIECE_MAX = 128 << 20 };
-/* Bytes that a step of a sum fetches ahead, at most: two lines. */
+/* The most bytes that a step of a sum prefetches. */
 enum { AHEAD = 2 * CFX_LINE };
-/* Bytes of a piece that is copied, at least. */
+/* The fewest bytes of a piece of a copy. */
 enum { COPIED_BYTES = 32 << 10 };
-/* Bytes of all weights that stay in the second cache with parts of images. */
+/* The most bytes of weights that stay in L2 together with parts of images. */
 enum { NEAR_BYTES = 384 << 10 };
-/* Pixels of an endless row that every level cuts into whole tiles. */
+/* A multiple of the pixels of a tile at every level. */
 enum { WHOLE = 84 };
 
 typedef struct work {
@@ -38,15 +36,15 @@ typedef struct work {
     void (*tile)(const cfx_quantized_tile *t);
     cfx_quantized_tile first; /* of the first row of the first image */
     int64_t batch, blocks;    /* images, and blocks of y of each */
-    int64_t parts; /* images that have weights of their own, by turns */
+    int64_t parts;            /* image i has the weights of number i % parts */
     int64_t rows, row, pixels; /* rows of so many pixels, and all pixels */
-    bool flat;                 /* rows follow each other without an end */
+    bool flat;                 /* an image is one long row */
     int64_t x_image, x_row, y_image, y_row;
     int64_t steps;         /* of the sums of a tile */
     int64_t unit;          /* blocks of a tile */
     int64_t group, groups; /* units in a piece, groups of an image */
     int64_t chunks;        /* of the rows of an image */
-    bool by_rows; /* the groups of a chunk follow each other, see rows.h */
+    bool by_rows; /* the groups of a chunk are consecutive, see rows.h */
 } work;
 
 /* ---- Tiles ---- */
@@ -86,8 +84,8 @@ static void run_row(const work *v, cfx_quantized_tile *t, int64_t pixels)
     }
 }
 
-/* The weights of `next` blocks behind these are fetched meanwhile. A copy of the tile
- * for each row would wait for the numbers that have just been written to it. */
+/* Meanwhile prefetch the weights of the following `next` blocks. The tile is updated in
+ * place: copying it for each row stalls on store forwarding. */
 static void run_unit(const work *v, int64_t n, int64_t block, int64_t blocks,
                      int64_t from, int64_t to, int64_t next)
 {
@@ -165,7 +163,7 @@ void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
                 end->y_range.lo == 0 && end->y_range.hi == UINT8_MAX;
 }
 
-/* Treat the pixels of a tile as a row, so that chunks are made of whole tiles. */
+/* Let a tile's pixels count as a row, so that chunks consist of whole tiles. */
 static void cut_rows(work *v)
 {
     v->row = v->most[v->unit];
@@ -235,7 +233,7 @@ bool cfx_quantized_needs_border(const cfx_quantized_conv *c)
            cfx_quantized_reach(c, 1) > c->in[1];
 }
 
-/* n pixels outside of x; mostly so few that a call would take longer. */
+/* Write n pixels of padding: mostly too few for memset to pay. */
 static void fill(const cfx_quantized_conv *c, uint8_t *to, int64_t n)
 {
     const uint32_t four = c->x_zero_point * 0x01010101U;
@@ -263,7 +261,7 @@ void cfx_quantized_border_row(const cfx_quantized_conv *c, int64_t plane,
     fill(c, to + (front + n) * unit, width - front - n);
 }
 
-/* A window of one pixel that leaves out pixels of x: these are left out of a copy. */
+/* Is it a 1x1 convolution with a stride? The skipped pixels are not copied. */
 static bool leaves_out(const cfx_quantized_conv *c)
 {
     return c->kernel[0] * c->kernel[1] == 1 &&
@@ -304,7 +302,7 @@ static void border_rows(void *arg, int64_t plane, int64_t begin, int64_t end,
         cfx_quantized_border_row(b->c, plane, i, to + i * row);
 }
 
-/* Rows begin..end of the pixels of a plane that are used. */
+/* Copy rows begin..end of the pixels of a plane that are read. */
 static void used_rows(void *arg, int64_t plane, int64_t begin, int64_t end,
                       int worker)
 {
@@ -321,7 +319,7 @@ static void used_rows(void *arg, int64_t plane, int64_t begin, int64_t end,
     }
 }
 
-/* A window of one pixel and stride 1: rows follow each other without an end. */
+/* Is it a 1x1 convolution of stride 1, so that an image is one long row? */
 static bool is_flat(const cfx_quantized_conv *c)
 {
     return c->kernel[0] * c->kernel[1] == 1 &&
@@ -329,7 +327,7 @@ static bool is_flat(const cfx_quantized_conv *c)
            c->in[1] == c->out[1];
 }
 
-/* Each group of an image is an image of its own. */
+/* Each group of an image counts as an image. */
 static work work_of(const cfx_quantized_conv *c)
 {
     int64_t parts = cfx_max64(c->groups, 1);

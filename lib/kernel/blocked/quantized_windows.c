@@ -1,11 +1,10 @@
 /*
- * quantized_windows.c -- windows of each channel of uint8: maxima, and products with
- * filters of one channel.
+ * quantized_windows.c -- maximum pooling and depthwise convolutions of uint8.
  *
- * A piece of work is some rows of y. Maxima leave out what is outside of x: in a row
- * the pixels whose windows lie inside of x are computed together, the others alone.
- * Products read copies of a few rows with a border, which stay in the first cache,
- * unless the kernel puts the border in itself.
+ * A piece of work is some rows of y. Maxima ignore the padding: the pixels of a row whose
+ * windows lie inside of x are computed together, the others one by one. Depthwise
+ * convolutions copy a few rows with a border to L1, unless the kernel handles padding
+ * itself.
  */
 #include "kernel/blocked/quantized.h"
 
@@ -16,7 +15,7 @@
 #include "kernel/blocked/rows.h"
 #include "kernel/int64.h"
 
-/* Products of a piece, at least: 5 to 10 us. */
+/* The fewest products of a piece, 5 to 10 us. */
 enum { PIECE = 128 << 10 };
 
 static const struct cfx_quantized_kernels *kernels_of(const cfx_context *ctx)
@@ -24,7 +23,7 @@ static const struct cfx_quantized_kernels *kernels_of(const cfx_context *ctx)
     return cfx_context_kernels(ctx)->quantized;
 }
 
-/* Rows of y with so many windows of a kernel in a piece. */
+/* How many rows of y a piece has. */
 static int64_t rows_of_piece(int64_t out, const int64_t *kernel)
 {
     const int64_t row[] = {out, kernel[0], kernel[1], CFX_BLOCK};
@@ -101,9 +100,9 @@ void cfx_quantized_max_pool(cfx_context *ctx, const cfx_blocked_conv *c,
             rows_of_piece(c->out[1], c->kernel), max_piece, &v);
 }
 
-/* ---- Products ---- */
+/* ---- Depthwise convolutions ---- */
 
-/* Bytes of the rows of x that are copied at a time, unless one window needs more. */
+/* The most bytes of rows copied at a time, unless one window needs more. */
 enum { ROWS = 16 << 10 };
 
 typedef struct filters {
@@ -116,7 +115,7 @@ typedef struct filters {
     uint8_t *outside;     /* a row of x that is outside; NULL: in the copies */
 } filters;
 
-/* Columns outside of x on the right of the last window. */
+/* Columns of the last window that are to the right of x. */
 static int64_t right_border(const cfx_quantized_conv *c)
 {
     return cfx_max64(cfx_quantized_reach(c, 1) - c->pad[1] - c->in[1], 0);
@@ -132,7 +131,7 @@ static bool has_three(const cfx_context *ctx, const cfx_quantized_conv *c)
            cfx_context_has(ctx, k->dots);
 }
 
-/* Bytes of a row that is outside. Four pixels are read in any case. */
+/* Bytes of a row of padding, at least the four pixels that are always read. */
 static int64_t outside_row(const cfx_quantized_conv *c)
 {
     return cfx_max64(c->in[1], CFX_QUAD) * CFX_BLOCK;

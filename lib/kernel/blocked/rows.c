@@ -1,15 +1,14 @@
 /*
- * rows.c -- cuts images into chunks of rows. A piece is a chunk of some blocks; all
- * blocks of a chunk follow each other.
+ * rows.c -- distributing the rows of blocked images over threads.
  */
 #include "kernel/blocked/rows.h"
 
 #include "base/stop.h"
 #include "kernel/int64.h"
 
-/* Each thread gets so many pieces or more. */
+/* The fewest pieces for each thread. */
 enum { PIECES = 8 };
-/* The least rows of a chunk: chunks side by side read some of the same rows. */
+/* The fewest rows of a chunk: neighbours read some of the same rows. */
 enum { ROWS = 7 };
 
 typedef struct job {

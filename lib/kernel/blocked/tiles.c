@@ -8,11 +8,11 @@
 #include "base/util.h"
 #include "kernel/int64.h"
 
-/* Weights of a slice, in elements: half of a first cache of 32 KiB, and a bit. */
+/* The most weights of a slice, in elements: 20 KiB of an L1 of 32 KiB or more. */
 enum { SLICE = 5 << 10 };
-/* Steps ahead that weights are brought near where few tiles share them. */
+/* Prefetch distances of weights that few tiles share, in steps. */
 enum { AHEAD = 8, FAR = 64 };
-/* Elements of a line of the cache. */
+/* Floats of a cache line. */
 enum { LINE = CFX_LINE / sizeof(float) };
 
 /* Blocks of a tile. */
@@ -27,10 +27,9 @@ static int64_t tiles_of(const int *most, int64_t pixels, int blocks)
     return cfx_ceil_div(pixels, most[blocks]);
 }
 
-/* How long a step of a row's tiles takes, for each block, times MOST_BLOCKS: a block
- * is a vector where there is a choice. Each sum is a product, each pixel and block a
- * load, and of either two can begin at once, but a sum waits for the one before
- * it. */
+/* Estimated half-cycles per block for a step of a row, times MOST_BLOCKS. A step has an
+ * FMA for each pixel and block, and a load for each pixel and each block, two of either
+ * per cycle; it takes at least the latency of an FMA. */
 static int64_t step_cost(const int *most, int64_t pixels, int blocks)
 {
     enum { WAIT = 8 };
@@ -52,13 +51,13 @@ int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks)
     return best;
 }
 
-/* Columns of windows that the sum of a tile goes over, at least 1. */
+/* Columns of the window times blocks and rows of a tile's sum, at least 1. */
 static int64_t columns_of(const cfx_blocked_tile *t)
 {
     return cfx_max64(t->n[0] * t->n[1] * t->n[2], 1);
 }
 
-/* Make t begin some pixels further on. */
+/* Advance t by some pixels. */
 static void move(cfx_blocked_tile *t, int64_t pixels)
 {
     t->x += pixels * t->x_pixel;
@@ -67,7 +66,7 @@ static void move(cfx_blocked_tile *t, int64_t pixels)
         t->end.add += pixels * t->add_pixel;
 }
 
-/* Let tile i of n fetch a part of block i % blocks of what is needed next. */
+/* Let tile i of n prefetch its share of block i % blocks of the next weights. */
 static void fetch_part(cfx_blocked_tile *t, int64_t i, int64_t n,
                        const float *next, int64_t lines)
 {
@@ -104,8 +103,8 @@ typedef struct slice {
     int64_t tiles; /* of all rows */
 } slice;
 
-/* Make t a tile of a slice of the rows, anywhere. Large structures are copied
- * slowly, and this is done for each row. */
+/* Set the fields of t that depend on the slice. Field by field: copying the structure for
+ * each row would be slower. */
 static void cut_slice(cfx_blocked_tile *t, const cfx_blocked_tile *whole,
                       const slice *s)
 {
@@ -120,7 +119,7 @@ static void cut_slice(cfx_blocked_tile *t, const cfx_blocked_tile *whole,
     t->end.lo = s->last ? whole->end.lo : -INFINITY;
     t->end.hi = s->last ? whole->end.hi : INFINITY;
     t->end.activation = s->last ? whole->end.activation : NULL;
-    /* Behind the first slice, the sums so far are in y. */
+    /* After the first slice, y has the partial sums. */
     t->end.add_narrow = first && whole->end.add_narrow;
     t->add_pixel = first ? whole->add_pixel : whole->y_pixel;
     t->add_block = first ? whole->add_block : whole->y_block;
@@ -200,9 +199,9 @@ static void run_slice(const struct cfx_blocked_kernels *k,
     }
 }
 
-/* Are rows of tiles of `blocks` blocks cut into slices? Full tiles have time to read
- * weights from the second cache, and one or two do not use them again. Sums do not fit
- * into y if it is bfloat16. */
+/* Are sums of rows with tiles of `blocks` blocks sliced? Full tiles hide the loads from
+ * L2, and with one or two tiles weights are not reused. A bfloat16 y cannot keep partial
+ * sums. */
 static bool needs_slices(const struct cfx_blocked_kernels *k,
                          const cfx_blocked_rows *rows, int64_t pixels,
                          int64_t blocks)
@@ -212,8 +211,8 @@ static bool needs_slices(const struct cfx_blocked_kernels *k,
     return rows->n * tiles >= 3 && 3 * pixels <= 2 * tiles * k->pixels[blocks];
 }
 
-/* Compute rows s->row to s->row + s->rows of all blocks, s->blocks at a time; t is a
- * copy of their tile. */
+/* Compute rows s->row to s->row + s->rows of all blocks, s->blocks at a time; t is
+ * scratch, a copy of their tile. */
 static void run_blocks(const struct cfx_blocked_kernels *k,
                        const cfx_blocked_rows *rows, int64_t blocks,
                        bool sliced, slice s, cfx_blocked_tile *t)

@@ -6,7 +6,7 @@
 
 #include "kernel/blocked/blocked.h"
 
-/* What the first tile of a row in the first block has of its own. */
+/* The fields of a row's first tile that change from row to row. */
 typedef struct cfx_blocked_place {
     const float *x, *w, *add;
     float *y;
@@ -14,8 +14,8 @@ typedef struct cfx_blocked_place {
     int64_t pixels;
 } cfx_blocked_place;
 
-/* Rows of pixels of the same blocks. The first tile of row i is `tile` at the place
- * that `at` gives. */
+/* Rows of pixels of the same blocks. The first tile of row i is `tile` with the fields
+ * that `at` sets. */
 typedef struct cfx_blocked_rows {
     int64_t n;
     cfx_blocked_tile tile;
@@ -23,20 +23,20 @@ typedef struct cfx_blocked_rows {
     const void *arg;
 } cfx_blocked_rows;
 
-/* The blocks of a tile in rows of `pixels` pixels of `blocks` blocks; `most` has
- * the most pixels of a tile, by its blocks. */
+/* How many blocks a tile should have for rows of `pixels` pixels and `blocks` blocks;
+ * most[b] is the most pixels of a tile of b blocks. */
 int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks);
 
-/* Compute the tiles of a row of `pixels` pixels of t->blocks blocks that begins
- * where t does. Meanwhile `lines` lines of the cache of each block of the weights
- * that are needed next are fetched into the second cache, t.w_block apart. */
+/* Compute a row of `pixels` pixels of t.blocks blocks, tile by tile, starting with t.
+ * Meanwhile prefetch into L2 the weights needed next: `lines` cache lines of each
+ * block from `next` on, blocks t.w_block apart. */
 void cfx_blocked_run_row(const struct cfx_blocked_kernels *k,
                          cfx_blocked_tile t, int64_t pixels, const float *next,
                          int64_t lines);
 
-/* Compute rows of `blocks` blocks on this thread. The sums of a tile are cut into
- * slices, between which they are in y, so that the weights of a slice stay in the
- * first cache for all rows. A sum has one order whatever the slices. */
+/* Compute rows of `blocks` blocks on this thread. Sums are cut into slices whose
+ * weights stay in L1 for all rows; partial sums are kept in y between slices. The
+ * order of a sum does not depend on the slices. */
 void cfx_blocked_run_rows(const struct cfx_blocked_kernels *k,
                           const cfx_blocked_rows *rows, int64_t blocks);
 /* The same for one row of `pixels` pixels, whose first tile is t. */

@@ -1,18 +1,18 @@
 /*
- * windows.c -- what blocked images have a window of each channel for: filters of
- * one channel, maxima and means. A piece of work is some rows of y.
+ * windows.c -- depthwise convolutions and pooling of blocked images. A piece of work is
+ * some rows of y.
  */
 #include <string.h>
 
 #include "kernel/blocked/geometry.h"
 #include "kernel/blocked/parts.h"
 
-/* Columns of a plane with its padding that are copied, so that no window reaches
- * over an edge: they fit into the first cache. */
+/* The most columns of a padded plane that is copied to L1, so that no window extends past
+ * an edge. */
 enum { COPIED = 512 };
 
-/* Elements along an axis that the mean of output `o` is divided by; `inside` of
- * them lie in x. Padding ends where the image with its padding does. */
+/* The extent along an axis of the divisor of output o; `inside` is the number of elements
+ * in x. A window that extends past the padding counts only up to its end. */
 static int64_t counted(const cfx_windows_work *v, int axis, int64_t o,
                        int64_t inside)
 {
@@ -73,7 +73,7 @@ static void part(const cfx_windows_work *v, const cfx_windows_plane *in,
     v->row[c->narrow_x](&r);
 }
 
-/* Rows o..end of a plane, whose windows may reach over the edges. */
+/* Rows o..end of a plane, by kernels whose windows may extend past the edges. */
 static void spans(const cfx_windows_work *v, const cfx_windows_plane *in,
                   int64_t o, int64_t end)
 {
@@ -107,7 +107,7 @@ static void spans(const cfx_windows_work *v, const cfx_windows_plane *in,
     }
 }
 
-/* Outputs p..end of a row one by one: their windows reach over the edges. */
+/* Outputs p..end of a row, one by one: their windows extend past the edges. */
 static void edge(const cfx_windows_work *v, const cfx_windows_plane *in,
                  int64_t o, int64_t p, int64_t end)
 {
@@ -241,7 +241,7 @@ void cfx_blocked_depthwise(cfx_context *ctx, const cfx_blocked_conv *c)
     run(ctx, &v);
 }
 
-/* Nothing but the type of y. */
+/* No post-operations: only the type of y. */
 static cfx_blocked_epilogue end_of_pool(const cfx_blocked_epilogue *e)
 {
     return (cfx_blocked_epilogue){.narrow = e->narrow,

@@ -1,12 +1,11 @@
 /*
  * winograd.c -- Winograd's F(4x4, 3x3) for blocked images.
  *
- * Tiles are computed in chunks. All threads transform the inputs of a chunk, then
- * multiply, one of the 36 numbers after the other, then transform the outputs.
- * The larger the weights, the more tiles are in a chunk, since each chunk reads
- * all weights; otherwise what lies between the steps stays in the second cache.
- * Where the weights stay there too, each thread has chunks of its own, and none waits
- * for another.
+ * Tiles are computed in chunks: transform the inputs of a chunk, multiply for each of
+ * the 36 elements, transform the outputs, each step on all threads. A chunk reads all
+ * weights, so larger weights need larger chunks; with small ones the intermediate
+ * results stay in L2. If the weights stay there too, each thread computes whole chunks
+ * alone, without barriers.
  */
 #include "kernel/blocked/winograd.h"
 
@@ -17,11 +16,11 @@
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
-/* Tiles in a chunk: at least these, and one for each CHANNELS channels. Small tiles
- * are SMALLER. */
+/* Tiles in a chunk: at least LEAST, at most MOST, and one for each CHANNELS channels;
+ * SMALLER times as many of F(2x2, 3x3). */
 enum { LEAST = 28, CHANNELS = 4, MOST = 256, SMALLER = 2 };
-/* Bytes of weights that stay in the second cache, and the least tiles of a chunk that
- * is cut for the sake of the threads. */
+/* The most bytes of weights that stay in L2, and the fewest tiles of a chunk that one
+ * thread computes. */
 enum { NEAR = 1 << 20, LEAST_CUT = 14 };
 /* Tiles of a piece of a transformation; multiply-adds of a piece of products. */
 enum { TRANSFORMS = 64, PIECE = 1 << 20 };
@@ -30,23 +29,22 @@ typedef struct winograd {
     const cfx_context *ctx;
     const struct cfx_blocked_kernels *k;
     const cfx_blocked_winograd *c;
-    int tile, edge, numbers; /* outputs, inputs, what stands for them */
-    int64_t lanes, filter;   /* of a block in v, and in w */
+    int tile, edge, elements; /* of outputs, of inputs, of a transform */
+    int64_t lanes, filter;    /* of a block in v, and in w */
     int64_t tiles_h, tiles_w, tiles; /* of an image; of all */
     int64_t chunk;                   /* tiles at a time */
     bool own;                        /* chunks belong to threads */
     int64_t at, len;                 /* the tiles that are being computed */
-    int64_t v_step, m_step;          /* from one of the numbers to the next */
+    int64_t v_step, m_step;          /* from element to element */
     int64_t group, groups;           /* blocks of y in a piece, pieces */
     float *v, *m;
 } winograd;
 
-/* Let chunks belong to the threads, if that does not cut them too small, and as many
- * to each. */
+/* Give each thread the same number of chunks, unless these become too small. */
 static void own_chunks(winograd *w, int64_t threads)
 {
     const cfx_blocked_winograd *c = w->c;
-    const int64_t bytes[] = {c->in_blocks, c->out_blocks, w->numbers,
+    const int64_t bytes[] = {c->in_blocks, c->out_blocks, w->elements,
                              CFX_BLOCK,    w->filter,     sizeof(float)};
     int64_t chunks = cfx_ceil_div(w->tiles, cfx_max64(w->chunk, 1));
 
@@ -60,12 +58,12 @@ static void own_chunks(winograd *w, int64_t threads)
 static winograd make_winograd(const cfx_context *ctx,
                               const cfx_blocked_winograd *c)
 {
-    bool large = c->numbers == CFX_BLOCKED_FLOAT;
+    bool large = c->type == CFX_BLOCKED_FLOAT;
     winograd w = {.c = c,
                   .tile = large ? CFX_F4_TILE : CFX_F2_TILE,
                   .edge = large ? CFX_F4_EDGE : CFX_F2_EDGE,
-                  .numbers = large ? CFX_F4_NUMBERS : CFX_F2_NUMBERS,
-                  .lanes = cfx_blocked_lanes(c->numbers == CFX_BLOCKED_PAIRS),
+                  .elements = large ? CFX_F4_ELEMENTS : CFX_F2_ELEMENTS,
+                  .lanes = cfx_blocked_lanes(c->type == CFX_BLOCKED_PAIRS),
                   .filter = cfx_blocked_lanes(!large)};
     int64_t channels = (c->in_blocks + c->out_blocks) * CFX_BLOCK;
 
@@ -78,16 +76,16 @@ static winograd make_winograd(const cfx_context *ctx,
     w.chunk = cfx_ceil_div(w.tiles,
                            cfx_max64(cfx_ceil_div(w.tiles, w.chunk), 1));
     own_chunks(&w, cfx_context_threads(ctx));
-    /* Off the multiples of a page, which would share sets of the caches. */
+    /* Not a multiple of the page size, which would alias in the caches. */
     w.v_step = c->in_blocks * w.chunk * w.lanes + CFX_BLOCK;
     w.m_step = c->out_blocks * w.chunk * CFX_BLOCK + CFX_BLOCK;
     return w;
 }
 
-/* Elements of what lies between the steps of a chunk. */
+/* Floats of the intermediate results of a chunk. */
 static int64_t between(const winograd *w)
 {
-    return w->numbers * (w->v_step + w->m_step);
+    return w->elements * (w->v_step + w->m_step);
 }
 
 size_t cfx_blocked_winograd_workspace(const cfx_context *ctx,
@@ -101,7 +99,7 @@ size_t cfx_blocked_winograd_workspace(const cfx_context *ctx,
 
 /* ---- Tiles ---- */
 
-/* Tiles of a block in the chunk that lie side by side. */
+/* Adjacent tiles of a block in the chunk. */
 typedef struct span {
     int64_t block, tile;     /* the first one */
     int64_t image, row, col; /* its first output */
@@ -125,7 +123,7 @@ static span span_at(const winograd *w, int64_t i, int64_t end)
 
 /* ---- Inputs ---- */
 
-/* The inputs of a tile that reaches over the edges, with zeros outside. */
+/* Copy the inputs of a tile at the edge, with zeros outside of x. */
 static void pad_tile(const winograd *w, const float *plane, int64_t top,
                      int64_t left, float *to)
 {
@@ -163,8 +161,7 @@ static void transform_span(const winograd *w, const span *s)
     const float *plane = c->x +
                          (s->image * c->in_blocks + s->block) * c->in[0] * row;
     float *v = w->v + (s->block * w->len + s->tile) * w->lanes;
-    cfx_winograd_inputs_fn *run =
-        w->k->winograd->inputs[c->numbers][c->narrow_x];
+    cfx_winograd_inputs_fn *run = w->k->winograd->inputs[c->type][c->narrow_x];
 
     for (int64_t n = s->n; n > 0; n -= m) {
         m = inner_tiles(w, top, left, n);
@@ -195,7 +192,7 @@ static void transform_inputs(void *arg, int64_t begin, int64_t end, int worker)
 
 /* ---- Products ---- */
 
-/* Group i % groups of the blocks of y, number i / groups. */
+/* Piece i: element i / groups, group i % groups of the blocks of y. */
 static void multiply(void *arg, int64_t begin, int64_t end, int worker)
 {
     const winograd *w = arg;
@@ -205,7 +202,7 @@ static void multiply(void *arg, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (int64_t i = begin; i < end && !cfx_context_stops(w->ctx); i++) {
         int64_t e = i / w->groups, b = i % w->groups * w->group;
-        cfx_blocked_tile t = {.numbers = c->numbers,
+        cfx_blocked_tile t = {.type = c->type,
                               .n = {c->in_blocks, 1, 1},
                               .steps = w->filter,
                               .x = w->v + e * w->v_step,
@@ -256,13 +253,13 @@ static void transform_outputs(void *arg, int64_t begin, int64_t end,
             t.end.bias = c->end.bias + s.block * CFX_BLOCK;
         if (c->end.add)
             t.end.add = c->end.add + at * add;
-        w->k->winograd->outputs[c->numbers](&t);
+        w->k->winograd->outputs[c->type](&t);
     }
 }
 
 /* ---- Chunks ---- */
 
-/* Let w be at chunk i. */
+/* Set w to chunk i. */
 static void go_to(winograd *w, int64_t i)
 {
     w->at = i * w->chunk;
@@ -279,7 +276,7 @@ static void run_own(void *arg, int64_t begin, int64_t end, int worker)
     for (int64_t i = begin; i < end && !cfx_context_stops(w.ctx); i++) {
         go_to(&w, i);
         transform_inputs(&w, 0, w.c->in_blocks * w.len, worker);
-        multiply(&w, 0, w.numbers * w.groups, worker);
+        multiply(&w, 0, w.elements * w.groups, worker);
         transform_outputs(&w, 0, w.c->out_blocks * w.len, worker);
     }
 }
@@ -291,7 +288,7 @@ static void run_together(cfx_context *ctx, winograd *w)
 
     cfx_parallel_for(ctx, c->in_blocks * w->len, TRANSFORMS, transform_inputs,
                      w);
-    cfx_parallel_for(ctx, w->numbers * w->groups, 1, multiply, w);
+    cfx_parallel_for(ctx, w->elements * w->groups, 1, multiply, w);
     cfx_parallel_for(ctx, c->out_blocks * w->len, TRANSFORMS,
                      transform_outputs, w);
 }
@@ -308,7 +305,7 @@ void cfx_blocked_winograd_run(cfx_context *ctx, const cfx_blocked_winograd *c,
     w.ctx = ctx;
     w.k = cfx_context_kernels(ctx)->blocked;
     w.v = workspace;
-    w.m = w.v + w.numbers * w.v_step;
+    w.m = w.v + w.elements * w.v_step;
     w.group = cfx_round_up(cfx_max64(PIECE / cfx_max64(cost, 1), 1), 4);
     w.group = cfx_min64(w.group, c->out_blocks);
     w.groups = cfx_ceil_div(c->out_blocks, w.group);

@@ -257,8 +257,7 @@ cfx_blocked_conv cfx_blocked_conv_plan(const cfx_call *call, const conv *c)
         .in_channels = c->rows ? cfx_tensor_size(c->x, 1) : 0,
         .in_blocks = c->rows ? 0 : cfx_tensor_size(c->x, 1),
         .out_blocks = size_of(c, 1),
-        .numbers = c->pairs ? cfx_blocked_bfloat16(call->ctx)
-                            : CFX_BLOCKED_FLOAT,
+        .type = c->pairs ? cfx_blocked_bfloat16(call->ctx) : CFX_BLOCKED_FLOAT,
         .filling = filling_of(call, c),
         .narrow_x = c->x->dtype == CFX_BF16,
         .filter_per_image = c->per_image,

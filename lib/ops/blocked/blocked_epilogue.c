@@ -72,12 +72,8 @@ void cfx_epilogue_cost(const cfx_call *call, const cfx_epilogue *e, cfx_dim y,
     int64_t steps = cfx_call_has(call, e->bias) + cfx_call_has(call, e->add) +
                     cfx_call_has(call, e->min) + cfx_call_has(call, e->max);
 
-    if (e->activation.kind) {
-        int64_t slow = e->activation.kind->transcendental;
-        steps += e->activation.kind->ops;
-        add(call, &cost->transcendental, y, slow);
-    }
-    add(call, &cost->ops, y, steps);
+    add(call, &cost->transcendental, y, e->activation.transcendental);
+    add(call, &cost->ops, y, steps + e->activation.ops);
 }
 
 static const float *data_of(const cfx_call *call, int param)
@@ -104,9 +100,9 @@ cfx_blocked_epilogue cfx_epilogue_kernel(const cfx_call *call,
         k.lo = (float)cfx_call_double(call, e->min);
     if (cfx_call_has(call, e->max))
         k.hi = (float)cfx_call_double(call, e->max);
-    if (e->activation.kind) {
+    if (e->activation.op) {
         k.activation = cfx_pointwise_loop(call->ctx, CFX_C_F32,
-                                          (cfx_pw)e->activation.kind->code);
+                                          (cfx_pw)e->activation.code);
         k.params = e->activation.params;
     }
     return k;

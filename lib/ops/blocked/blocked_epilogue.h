@@ -2,20 +2,20 @@
  * blocked_epilogue.h -- bias, sum, range and activation of operators with packed weights.
  *
  * Such an operator has the parameters `Tensor? bias, Tensor? add, Scalar? min,
- * Scalar? max` and those of op/activation_table.h. Not installed.
+ * Scalar? max` and those of op/fused_activation.h. Not installed.
  */
 #ifndef CFX_OPS_EPILOGUE_H
 #define CFX_OPS_EPILOGUE_H
 
 #include "kernel/blocked/blocked.h"
-#include "op/activation_table.h"
+#include "op/fused_activation.h"
 #include "op/op_cost.h"
 
 /* The enumerators of parameters, and the activation of the call. */
 typedef struct cfx_epilogue {
     int bias, add, min, max;
     bool images; /* input, `add` and the result may be bfloat16 */
-    cfx_activation_call activation;
+    cfx_fused_activation activation;
 } cfx_epilogue;
 
 /* Check that input, weight, bias and `add` are float32; images may also be

@@ -95,7 +95,7 @@ static cfx_packed_product plan(const cfx_call *call)
         .columns = columns,
         .depth = cfx_dim_value(cfx_packed_depth(call, w)),
         .groups = cfx_dim_value(cfx_packed_groups(scale)),
-        .numbers = cfx_packed_numbers(call, w),
+        .type = cfx_packed_type(call, w),
     };
 }
 

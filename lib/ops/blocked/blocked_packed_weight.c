@@ -8,7 +8,7 @@ static const struct form {
     cfx_dtype dtype;
     int weights,
         elements; /* elements: of the last axis; 0: no axis has them */
-    cfx_blocked_numbers numbers;
+    cfx_blocked_type type;
 } forms[] = {
     {CFX_F32, 1, 0, CFX_BLOCKED_FLOAT},
     {CFX_BF16, 2, 2, CFX_BLOCKED_MIXED},
@@ -99,9 +99,8 @@ cfx_dim cfx_packed_groups(const cfx_tensor *scale)
     return scale && scale->rank == 3 ? scale->shape[1] : cfx_dim_int(1);
 }
 
-cfx_blocked_numbers cfx_packed_numbers(const cfx_call *call,
-                                       const cfx_tensor *w)
+cfx_blocked_type cfx_packed_type(const cfx_call *call, const cfx_tensor *w)
 {
     return w->dtype == CFX_BF16 ? cfx_blocked_bfloat16(call->ctx)
-                                : form_of(w)->numbers;
+                                : form_of(w)->type;
 }

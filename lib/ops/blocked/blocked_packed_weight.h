@@ -32,7 +32,6 @@ cfx_status cfx_packed_check_scale(const cfx_call *call, const cfx_tensor *w,
 /* The groups of the K; 1 without a scale. */
 cfx_dim cfx_packed_groups(const cfx_tensor *scale);
 /* How kernels multiply a weight. */
-cfx_blocked_numbers cfx_packed_numbers(const cfx_call *call,
-                                       const cfx_tensor *w);
+cfx_blocked_type cfx_packed_type(const cfx_call *call, const cfx_tensor *w);
 
 #endif

@@ -80,7 +80,7 @@ static cfx_status packed_embedding_run(cfx_call *call)
         .rows = cfx_call_int(call, NUM_EMBEDDINGS),
         .depth = cfx_dim_value(cfx_packed_depth(call, w)),
         .groups = cfx_dim_value(cfx_packed_groups(scale)),
-        .numbers = cfx_packed_numbers(call, w),
+        .type = cfx_packed_type(call, w),
         .w = w->data,
         .scale = scale->data,
     };

@@ -30,9 +30,9 @@ CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, PADDING, MIN, MAX, ACTIVATION,
 /* Operations of the transformations of a tile: rows and columns of additions and
  * multiplications as in kernel/conv/winograd_1d.h. */
 static const struct form {
-    int tile, numbers, input_ops, output_ops;
-} f4 = {CFX_F4_TILE, CFX_F4_NUMBERS, 144, 80},
-  f2 = {CFX_F2_TILE, CFX_F2_NUMBERS, 32, 24};
+    int tile, elements, input_ops, output_ops;
+} f4 = {CFX_F4_TILE, CFX_F4_ELEMENTS, 144, 80},
+  f2 = {CFX_F2_TILE, CFX_F2_ELEMENTS, 32, 24};
 
 struct winograd {
     const cfx_tensor *x, *w;
@@ -50,7 +50,8 @@ static cfx_status check_forms(const cfx_call *call, const struct winograd *c)
     bool fits = x->rank == 5 && w->rank == 5 + pairs;
 
     fits = fits &&
-           cfx_dim_eq(call->env, w->shape[0], cfx_dim_int(c->form->numbers)) &&
+           cfx_dim_eq(call->env, w->shape[0],
+                      cfx_dim_int(c->form->elements)) &&
            cfx_dim_eq(call->env, w->shape[3], in) &&
            cfx_dim_eq(call->env, w->shape[4], block) &&
            (!pairs || cfx_dim_eq(call->env, w->shape[5], cfx_dim_int(2))) &&
@@ -125,7 +126,7 @@ static void winograd_cost(const cfx_call *call, cfx_cost *cost)
         cfx_dim_mul(env, out, cfx_dim_int(c->form->output_ops)));
     cfx_epilogue_cost(call, &c->end, cfx_cost_numel(call, call->out[0]), cost);
     cost->macs = cfx_dim_mul(env, cfx_dim_mul(env, tiles, pairs),
-                             cfx_dim_int(c->form->numbers));
+                             cfx_dim_int(c->form->elements));
     cost->dtype = (cfx_dtype)c->w->dtype;
     cost->ops = cfx_dim_add(env, cost->ops, cfx_dim_mul(env, tiles, ops));
 }
@@ -140,8 +141,8 @@ static cfx_blocked_winograd plan(const cfx_call *call)
         .batch = cfx_tensor_size(y, 0),
         .in_blocks = cfx_tensor_size(c->x, 1),
         .out_blocks = cfx_tensor_size(y, 1),
-        .numbers = c->form == &f2 ? cfx_blocked_bfloat16(call->ctx)
-                                  : CFX_BLOCKED_FLOAT,
+        .type = c->form == &f2 ? cfx_blocked_bfloat16(call->ctx)
+                               : CFX_BLOCKED_FLOAT,
         .narrow_x = c->x->dtype == CFX_BF16,
         .end = cfx_epilogue_kernel(call, &c->end, (cfx_dtype)y->dtype)};
     for (int i = 0; i < 2; i++) {

@@ -328,7 +328,7 @@ const cfx_op cfx_op__contiguous = {
              NULL},
             {NULL, NULL}},
     .doc = "The elements without gaps in the order of a memory format.",
-    .flags = CFX_OP_STORED_TYPES,
+    .flags = CFX_OP_MOVES | CFX_OP_STORED_TYPES,
     .infer = contiguous_infer,
     .cost = cfx_cost_first,
     .loop = copy_loop,
@@ -348,7 +348,7 @@ const cfx_op cfx_op__clone = {
     .aliases =
         "torch. Tensor. aten. aten.lift_fresh_copy.default copy.copy copy.deepcopy",
     .doc = "A copy.",
-    .flags = CFX_OP_STORED_TYPES,
+    .flags = CFX_OP_MOVES | CFX_OP_STORED_TYPES,
     .infer = clone_infer,
     .cost = cfx_cost_first,
     .loop = copy_loop,
@@ -369,6 +369,7 @@ const cfx_op cfx_op__detach = {
     .aliases =
         "torch. Tensor. aten. aten.alias.default torch._C._autograd._get_data_attr",
     .doc = "The same tensor under another name.",
+    .flags = CFX_OP_MOVES,
     .infer = alias_infer,
 };
 
@@ -461,5 +462,6 @@ const cfx_op cfx_op__view_dtype = {
     .schema = "view_dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
     .aliases = "Tensor.view aten.view.dtype",
     .doc = "The same memory as another type.",
+    .flags = CFX_OP_READS_STRIDES,
     .infer = view_dtype_infer,
 };

@@ -214,7 +214,8 @@ const cfx_op cfx_op__getitem = {
     .params = params,
     .aliases = "operator.getitem Tensor.__getitem__",
     .doc = "Items of a sequence, a view or elements of a tensor.",
-    .flags = CFX_OP_ANY_DEVICES | CFX_OP_STORED_TYPES | CFX_OP_INDEXES,
+    .flags = CFX_OP_MOVES | CFX_OP_ANY_DEVICES | CFX_OP_STORED_TYPES |
+             CFX_OP_INDEXES,
     .infer = getitem_infer,
     .cost = copy_cost,
     .run = getitem_run,

@@ -6,7 +6,7 @@
  *
  * Each is a formula of kernel/pointwise/pointwise.def with up to three
  * parameters, which are the numbers among the operator's arguments, in order,
- * unless `params` says otherwise.
+ * unless its loop says otherwise.
  */
 #include <string.h>
 
@@ -27,36 +27,37 @@ static bool activation_loop(const cfx_call *call, cfx_loop *out)
 /* PyTorch's own name for most of them, for graphs that record a call. */
 #define NN(name) "torch._C._nn." #name " "
 
-/* `extra` are the parameters behind self, in the schema's language. */
-#define OP(name, code_, extra, names_, cost_, loop_, infer_, doc_, variants_, \
-           run_)                                                              \
+/* `extra` are the parameters after self, in the schema's language; `...` are
+ * other members. */
+#define OP(name, code_, extra, names_, doc_, ...)                             \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self" extra ") -> Tensor",                   \
         .params = params,                                                     \
         .aliases = names_ "torch. Tensor. aten.",                             \
-        .variants = variants_,                                                \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE |                          \
-                 (CFX_PW_##code_ == CFX_PW_SILU ? CFX_OP_COMPLEX : 0),        \
         .code = CFX_PW_##code_,                                               \
-        .infer = infer_,                                                      \
-        .cost = cost_,                                                        \
-        .loop = loop_,                                                        \
-        .run = run_,                                                          \
+        __VA_ARGS__,                                                          \
     };
 
 /* With the argument `inplace` of torch.nn.functional. */
-#define ACTIVATION_RUN(name, code_, extra, names_, cost_, loop_, infer_,      \
-                       doc_, run_)                                            \
+#define ACTIVATION(name, code_, extra, names_, doc_, ...)                     \
     static const cfx_variant name##_variants[] = {                            \
         {"torch.nn.functional." #name "(Tensor input" extra                   \
          ", bool inplace=False) -> Tensor",                                   \
          NULL},                                                               \
         {NULL, NULL},                                                         \
     };                                                                        \
-    OP(name, code_, extra, names_, cost_, loop_, infer_, doc_,                \
-       name##_variants, run_)
-#define ACTIVATION(...) ACTIVATION_RUN(__VA_ARGS__, cfx_loop_call)
+    OP(name, code_, extra, names_, doc_, .variants = name##_variants,         \
+       .run = cfx_loop_call, __VA_ARGS__)
+
+enum {
+    ELEMENTWISE = CFX_OP_POINTWISE | CFX_OP_INPLACE,
+    FUSED = ELEMENTWISE | CFX_OP_ACTIVATION
+};
+
+ACTIVATION(relu, RELU, "", "", "max(x, 0).", .flags = FUSED,
+           .infer = cfx_unary_no_bool, .cost = cfx_cost_0_0,
+           .loop = activation_loop)
 
 /* Of the activations only silu has complex numbers. */
 static cfx_status silu_infer(cfx_call *call)
@@ -67,20 +68,28 @@ static cfx_status silu_infer(cfx_call *call)
                : cfx_unary_only_float(call);
 }
 
-ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_loop,
-           cfx_unary_no_bool, "max(x, 0).")
-ACTIVATION(silu, SILU, "", NN(silu), cfx_cost_4_2, activation_loop, silu_infer,
-           "x * sigmoid(x).")
-ACTIVATION(mish, MISH, "", NN(mish), cfx_cost_4_3, activation_loop,
-           cfx_unary_only_float, "x * tanh(softplus(x)).")
-ACTIVATION(hardsigmoid, HARDSIGMOID, "", NN(hardsigmoid), cfx_cost_2_1,
-           activation_loop, cfx_unary_only_float, "clamp(x + 3, 0, 6) / 6.")
-ACTIVATION(hardswish, HARDSWISH, "", NN(hardswish), cfx_cost_3_1,
-           activation_loop, cfx_unary_only_float,
-           "x * clamp(x + 3, 0, 6) / 6.")
+ACTIVATION(silu, SILU, "", NN(silu), "x * sigmoid(x).",
+           .flags = FUSED | CFX_OP_COMPLEX, .infer = silu_infer,
+           .cost = cfx_cost_4_2, .loop = activation_loop)
+
+ACTIVATION(mish, MISH, "", NN(mish), "x * tanh(softplus(x)).", .flags = FUSED,
+           .infer = cfx_unary_only_float, .cost = cfx_cost_4_3,
+           .loop = activation_loop)
+
+ACTIVATION(hardsigmoid, HARDSIGMOID, "", NN(hardsigmoid),
+           "clamp(x + 3, 0, 6) / 6.", .flags = FUSED,
+           .infer = cfx_unary_only_float, .cost = cfx_cost_2_1,
+           .loop = activation_loop)
+
+ACTIVATION(hardswish, HARDSWISH, "", NN(hardswish),
+           "x * clamp(x + 3, 0, 6) / 6.", .flags = FUSED,
+           .infer = cfx_unary_only_float, .cost = cfx_cost_3_1,
+           .loop = activation_loop)
 ACTIVATION(leaky_relu, LEAKY_RELU, ", Scalar negative_slope=0.01",
-           NN(leaky_relu), cfx_cost_1_0, activation_loop, cfx_unary_only_float,
-           "x, or x * negative_slope where x is negative.")
+           NN(leaky_relu), "x, or x * negative_slope where x is negative.",
+           .flags = FUSED, .infer = cfx_unary_only_float, .cost = cfx_cost_1_0,
+           .loop = activation_loop)
+
 /* Numbers for a tensor of integers, which cut their fractions. */
 static cfx_value cut(cfx_value v)
 {
@@ -150,13 +159,15 @@ static const cfx_variant hardtanh_variants[] = {
 };
 
 OP(hardtanh, HARDTANH, ", Scalar min_val=-1, Scalar max_val=1", NN(hardtanh),
-   cfx_cost_0_0, hardtanh_loop, hardtanh_infer, "x, kept between two numbers.",
-   hardtanh_variants, cfx_loop_call)
+   "x, kept between two numbers.", .variants = hardtanh_variants,
+   .flags = ELEMENTWISE, .infer = hardtanh_infer, .cost = cfx_cost_0_0,
+   .loop = hardtanh_loop, .run = cfx_loop_call)
+
 OP(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
-   NN(softplus) "torch.nn.functional.softplus ", cfx_cost_4_3, activation_loop,
-   cfx_unary_only_float,
-   "log(1 + exp(beta * x)) / beta; x itself above the threshold.", NULL,
-   cfx_loop_call)
+   NN(softplus) "torch.nn.functional.softplus ",
+   "log(1 + exp(beta * x)) / beta; x itself above the threshold.",
+   .flags = FUSED, .infer = cfx_unary_only_float, .cost = cfx_cost_4_3,
+   .loop = activation_loop, .run = cfx_loop_call)
 
 static bool threshold_loop(const cfx_call *call, cfx_loop *out)
 {
@@ -206,10 +217,11 @@ static const cfx_variant threshold_variants[] = {
     {NULL, NULL},
 };
 
-OP(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "", cfx_cost_0_0,
-   threshold_loop, threshold_infer,
-   "x where it is above the threshold, else the value.", threshold_variants,
-   threshold_run)
+OP(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",
+   "x where it is above the threshold, else the value.",
+   .variants = threshold_variants, .flags = ELEMENTWISE,
+   .infer = threshold_infer, .cost = cfx_cost_0_0, .loop = threshold_loop,
+   .run = threshold_run)
 
 /* ---- Those whose parameters are not in their arguments ---- */
 
@@ -222,8 +234,9 @@ static bool relu6_loop(const cfx_call *call, cfx_loop *out)
     return true;
 }
 
-ACTIVATION(relu6, CLAMP, "", NN(relu6), cfx_cost_0_0, relu6_loop,
-           cfx_unary_no_bool, "min(max(x, 0), 6).")
+ACTIVATION(relu6, CLAMP, "", NN(relu6), "min(max(x, 0), 6).",
+           .flags = ELEMENTWISE, .infer = cfx_unary_no_bool,
+           .cost = cfx_cost_0_0, .loop = relu6_loop)
 
 /* Klambauer et al. 2017: alpha and scale as PyTorch has them. */
 static bool selu_loop(const cfx_call *call, cfx_loop *out)
@@ -235,8 +248,9 @@ static bool selu_loop(const cfx_call *call, cfx_loop *out)
     return true;
 }
 
-ACTIVATION(selu, ELU, "", "", cfx_cost_3_1, selu_loop, cfx_unary_only_float,
-           "The scaled exponential linear unit.")
+ACTIVATION(selu, ELU, "", "", "The scaled exponential linear unit.",
+           .flags = FUSED, .infer = cfx_unary_only_float, .cost = cfx_cost_3_1,
+           .loop = selu_loop)
 
 static bool celu_loop(const cfx_call *call, cfx_loop *out)
 {
@@ -255,8 +269,9 @@ static cfx_status celu_infer(cfx_call *call)
     return cfx_unary_only_float(call);
 }
 
-ACTIVATION(celu, ELU, ", Scalar alpha=1.0", "", cfx_cost_3_2, celu_loop,
-           celu_infer, "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).")
+ACTIVATION(celu, ELU, ", Scalar alpha=1.0", "",
+           "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).", .flags = FUSED,
+           .infer = celu_infer, .cost = cfx_cost_3_2, .loop = celu_loop)
 
 /* elu's scales are ATen's only. */
 static const cfx_variant elu_variants[] = {
@@ -272,7 +287,7 @@ const cfx_op cfx_op__elu = {
     .aliases = "torch._C._nn.elu torch. aten.",
     .variants = elu_variants,
     .doc = "x, or alpha * (exp(x) - 1) where x is negative.",
-    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
+    .flags = FUSED,
     .code = CFX_PW_ELU,
     .infer = cfx_unary_only_float,
     .cost = cfx_cost_2_1,
@@ -319,7 +334,7 @@ const cfx_op cfx_op__gelu = {
     .aliases = "torch.nn.functional. aten.",
     .inplace_aliases = "aten.",
     .doc = "x times the normal distribution's cumulative probability at x.",
-    .flags = CFX_OP_POINTWISE,
+    .flags = CFX_OP_ACTIVATION | CFX_OP_POINTWISE,
     .state_size = sizeof(struct gelu),
     .infer = gelu_infer,
     .cost = gelu_cost,

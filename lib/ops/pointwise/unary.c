@@ -107,6 +107,8 @@ COMPLEX(logical_not, LOGICAL_NOT, cfx_unary_bool, cfx_cost_0_0, "Is it zero?")
 
 #define UNARY_ALSO(name, ...) UNARY_ALSO_(name, 0, __VA_ARGS__)
 #define COMPLEX_ALSO(name, ...) UNARY_ALSO_(name, CFX_OP_COMPLEX, __VA_ARGS__)
+#define ACTIVATION(name, ...)                                                 \
+    UNARY_ALSO_(name, CFX_OP_COMPLEX | CFX_OP_ACTIVATION, __VA_ARGS__)
 
 /* A complex number's is real. */
 static cfx_status abs_infer(cfx_call *call)
@@ -151,12 +153,12 @@ UNARY_ALSO(
     bitwise_not, BITWISE_NOT, cfx_unary_whole, cfx_cost_1_0,
     "torch. Tensor. Tensor.__invert__ operator.invert operator.inv aten.",
     NULL, "The complement of the bits; of a bool, its negation.")
-COMPLEX_ALSO(tanh, TANH, cfx_unary_float, cfx_cost_1_1,
-             "torch. torch.nn.functional. Tensor. aten.", NULL,
-             "The hyperbolic tangent.")
-COMPLEX_ALSO(sigmoid, SIGMOID, cfx_unary_float, cfx_cost_4_2,
-             "torch. torch.nn.functional. torch.special.expit Tensor. aten.",
-             NULL, "1 / (1 + exp(-x)).")
+ACTIVATION(tanh, TANH, cfx_unary_float, cfx_cost_1_1,
+           "torch. torch.nn.functional. Tensor. aten.", NULL,
+           "The hyperbolic tangent.")
+ACTIVATION(sigmoid, SIGMOID, cfx_unary_float, cfx_cost_4_2,
+           "torch. torch.nn.functional. torch.special.expit Tensor. aten.",
+           NULL, "1 / (1 + exp(-x)).")
 COMPLEX_ALSO(asin, ASIN, cfx_unary_float, cfx_cost_1_1,
              "torch. torch.arcsin Tensor. Tensor.arcsin aten.", NULL,
              "The arc sine.")

@@ -319,6 +319,7 @@ const cfx_op cfx_op__sym_stride = {
     .schema = "sym_stride(Tensor self, int? dim=None) -> any",
     .aliases = "Tensor.stride .int aten.",
     .doc = "The strides in elements, or that of one axis.",
+    .flags = CFX_OP_READS_STRIDES,
     .infer = stride_infer,
 };
 
@@ -359,8 +360,14 @@ TELLS(
     numel_infer, "The number of elements.")
 TELLS(ndimension, "int", "Tensor.dim Tensor. torch.ndim aten.dim.default",
       dim_infer, "The number of axes.")
-TELLS(sym_storage_offset, "SymInt", "Tensor.storage_offset aten.",
-      offset_infer, "Elements before the first one in the storage.")
+const cfx_op cfx_op__sym_storage_offset = {
+    .schema = "sym_storage_offset(Tensor self) -> SymInt",
+    .aliases = "Tensor.storage_offset aten.",
+    .doc = "Elements before the first one in the storage.",
+    .flags = CFX_OP_READS_STRIDES,
+    .infer = offset_infer,
+};
+
 TELLS(element_size, "int", "Tensor.element_size", element_size_infer,
       "Bytes of an element.")
 
@@ -381,6 +388,7 @@ const cfx_op cfx_op__is_contiguous = {
         "is_contiguous(Tensor self, *, MemoryFormat memory_format=contiguous_format) -> bool",
     .aliases = "Tensor. aten.",
     .doc = "Are the elements in the order of a memory format, without gaps?",
+    .flags = CFX_OP_READS_STRIDES,
     .infer = is_contiguous_infer,
 };
 

@@ -58,6 +58,7 @@ static const cfx_op squeeze_dims = {
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Take away those axes that have extent 1.",
+    .flags = CFX_OP_MOVES,
     .infer = squeeze_dims_infer,
 };
 
@@ -66,6 +67,7 @@ static const cfx_op squeeze_dim = {
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Take an axis away if it has extent 1.",
+    .flags = CFX_OP_MOVES,
     .infer = squeeze_dim_infer,
     .next = &squeeze_dims,
 };
@@ -99,6 +101,7 @@ const cfx_op cfx_op__squeeze = {
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Take all axes of extent 1 away.",
+    .flags = CFX_OP_MOVES,
     .infer = squeeze_infer,
     .next = &squeeze_dim,
 };
@@ -120,6 +123,7 @@ const cfx_op cfx_op__unsqueeze = {
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Put an axis of extent 1 in.",
+    .flags = CFX_OP_MOVES,
     .infer = unsqueeze_infer,
 };
 
@@ -227,6 +231,7 @@ const cfx_op cfx_op__select = {
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "One element of an axis, which goes.",
+    .flags = CFX_OP_MOVES,
     .infer = select_infer,
 };
 
@@ -308,6 +313,7 @@ const cfx_op cfx_op__narrow = {
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Part of an axis.",
+    .flags = CFX_OP_MOVES,
     .infer = narrow_infer,
     .next = &narrow_tensor,
 };
@@ -331,6 +337,7 @@ const cfx_op cfx_op__slice = {
     .params = params,
     .aliases = "aten.",
     .doc = "Part of an axis, as Python cuts it.",
+    .flags = CFX_OP_MOVES,
     .infer = slice_infer,
 };
 
@@ -444,6 +451,7 @@ const cfx_op cfx_op__as_strided = {
     .params = params,
     .aliases = "torch. Tensor. aten. aten._reshape_alias.default",
     .doc = "The memory of a tensor with the given extents and strides.",
+    .flags = CFX_OP_READS_STRIDES,
     .infer = as_strided_infer,
 };
 

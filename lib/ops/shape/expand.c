@@ -97,6 +97,7 @@ const cfx_op cfx_op__expand = {
     .params = params,
     .aliases = "Tensor. aten.",
     .doc = "Axes of extent 1 repeated without copying.",
+    .flags = CFX_OP_MOVES,
     .infer = expand_infer,
 };
 

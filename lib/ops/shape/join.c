@@ -228,7 +228,7 @@ static cfx_status join_run(cfx_call *call)
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
-        .flags = CFX_OP_STORED_TYPES,                                         \
+        .flags = CFX_OP_MOVES | CFX_OP_STORED_TYPES,                          \
         .infer = join_infer,                                                  \
         .run = join_run,                                                      \
     };

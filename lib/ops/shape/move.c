@@ -70,7 +70,7 @@ const cfx_op cfx_op__flip = {
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The elements of some axes in reverse order.",
-    .flags = CFX_OP_COMPLEX,
+    .flags = CFX_OP_MOVES | CFX_OP_COMPLEX,
     .infer = flip_infer,
     .run = flip_run,
 };
@@ -289,7 +289,7 @@ const cfx_op cfx_op__roll = {
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The elements of some axes moved on, around the end.",
-    .flags = CFX_OP_STORED_TYPES,
+    .flags = CFX_OP_MOVES | CFX_OP_STORED_TYPES,
     .infer = roll_infer,
     .run = roll_run,
 };
@@ -413,7 +413,7 @@ const cfx_op cfx_op__pixel_shuffle = {
     .aliases = "torch. torch.nn.functional. aten.",
     .doc = "Channels laid out as squares of pixels.",
     .code = SHUFFLE,
-    .flags = CFX_OP_COMPLEX,
+    .flags = CFX_OP_MOVES | CFX_OP_COMPLEX,
     .infer = pixels_infer,
     .run = pixels_run,
 };
@@ -424,7 +424,7 @@ const cfx_op cfx_op__pixel_unshuffle = {
     .aliases = "torch. torch.nn.functional. aten.",
     .doc = "Squares of pixels gathered in channels.",
     .code = UNSHUFFLE,
-    .flags = CFX_OP_COMPLEX,
+    .flags = CFX_OP_MOVES | CFX_OP_COMPLEX,
     .infer = pixels_infer,
     .run = pixels_run,
 };

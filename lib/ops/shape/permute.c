@@ -43,6 +43,7 @@ const cfx_op cfx_op__permute = {
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The axes in the given order.",
+    .flags = CFX_OP_MOVES,
     .infer = permute_infer,
 };
 
@@ -76,7 +77,8 @@ static cfx_status transpose_infer(cfx_call *call)
         .flags = flags_,                                                      \
         .infer = transpose_infer,                                             \
     };
-#define TRANSPOSE(name, ...) TRANSPOSE_FLAGS(name, 0, #name, __VA_ARGS__)
+#define TRANSPOSE(name, ...)                                                  \
+    TRANSPOSE_FLAGS(name, CFX_OP_MOVES, #name, __VA_ARGS__)
 
 TRANSPOSE(
     transpose, "dim0", "dim1",
@@ -125,7 +127,7 @@ static cfx_status t_infer(cfx_call *call)
         .infer = t_infer,                                                     \
     };
 
-#define TURN(name, ...) TURN_FLAGS(name, 0, #name, __VA_ARGS__)
+#define TURN(name, ...) TURN_FLAGS(name, CFX_OP_MOVES, #name, __VA_ARGS__)
 
 TURN_FLAGS(t_self, CFX_OP_SHAPES_SELF, "t_self", PLAIN,
            "Tensor.t_ aten.t_.default", "A matrix transposed; a vector stays.")

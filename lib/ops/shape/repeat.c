@@ -103,7 +103,7 @@ const cfx_op cfx_op__repeat = {
     .schema = "repeat(Tensor self, SymInt[] repeats) -> Tensor",
     .aliases = "Tensor. aten.",
     .doc = "The tensor several times along each axis.",
-    .flags = CFX_OP_STORED_TYPES,
+    .flags = CFX_OP_MOVES | CFX_OP_STORED_TYPES,
     .infer = repeat_infer,
     .run = repeat_run,
 };
@@ -113,7 +113,7 @@ const cfx_op cfx_op__tile = {
     .aliases = "torch. Tensor. aten.",
     .doc = "The tensor several times along the last axes.",
     .code = 1,
-    .flags = CFX_OP_STORED_TYPES,
+    .flags = CFX_OP_MOVES | CFX_OP_STORED_TYPES,
     .infer = repeat_infer,
     .run = repeat_run,
 };
@@ -367,7 +367,7 @@ const cfx_op cfx_op__repeat_interleave = {
         "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
     .aliases = INTERLEAVE "self_int",
     .doc = "Each element so many times.",
-    .flags = CFX_OP_COMPLEX,
+    .flags = CFX_OP_MOVES | CFX_OP_COMPLEX,
     .infer = interleave_int_infer,
     .run = interleave_int_run,
     .next = &repeat_interleave_tensor,

@@ -254,6 +254,7 @@ const cfx_op cfx_op__view = {
     .params = params,
     .aliases = "Tensor. aten. aten._unsafe_view.default",
     .doc = "The same memory in another shape.",
+    .flags = CFX_OP_MOVES,
     .infer = view_infer,
 };
 
@@ -262,7 +263,7 @@ const cfx_op cfx_op__reshape = {
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "The same elements in another shape: a view, or a copy.",
-    .flags = CFX_OP_STORED_TYPES,
+    .flags = CFX_OP_MOVES | CFX_OP_STORED_TYPES,
     .infer = reshape_infer,
     .run = reshape_run,
 };
@@ -302,7 +303,7 @@ const cfx_op cfx_op__flatten = {
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "Join axes start_dim to end_dim into one.",
-    .flags = CFX_OP_STORED_TYPES,
+    .flags = CFX_OP_MOVES | CFX_OP_STORED_TYPES,
     .infer = flatten_infer,
     .run = reshape_run,
 };
@@ -351,6 +352,7 @@ const cfx_op cfx_op__view_as = {
     .params = params,
     .aliases = "Tensor. aten.",
     .doc = "The same memory in the shape of another tensor.",
+    .flags = CFX_OP_MOVES,
     .infer = view_as_infer,
 };
 
@@ -433,5 +435,6 @@ const cfx_op cfx_op__unflatten = {
     .params = params,
     .aliases = "torch. Tensor. aten.",
     .doc = "One axis as several.",
+    .flags = CFX_OP_MOVES,
     .infer = unflatten_infer,
 };

@@ -73,8 +73,8 @@ static void round_to_bfloat16(float *x, int64_t n)
 }
 
 /* Mixed products are for processors without those of pairs; all have them. */
-static cfx_blocked_numbers numbers_of(const cfx_context *ctx, bool pairs,
-                                      bool mixed)
+static cfx_blocked_type numbers_of(const cfx_context *ctx, bool pairs,
+                                   bool mixed)
 {
     return !pairs  ? CFX_BLOCKED_FLOAT
            : mixed ? CFX_BLOCKED_MIXED
@@ -197,7 +197,7 @@ static void check(dice *d, cfx_conv *c, const char *what)
             b.end.activation = cfx_pointwise_loop(all.ctx[i], CFX_C_F32,
                                                   CFX_PW_TANH);
         b.end.params = params;
-        b.numbers = numbers_of(all.ctx[i], pairs, mixed);
+        b.type = numbers_of(all.ctx[i], pairs, mixed);
         memset(y, 0xff, size);
         if (depthwise)
             cfx_blocked_depthwise(all.ctx[i], &b);
@@ -454,7 +454,7 @@ static void check_product(dice *d, cfx_packed_product *p, const char *what)
             memcpy(y, add, size);
             p->end.add = y;
         }
-        p->numbers = numbers_of(all.ctx[i], pairs, mixed);
+        p->type = numbers_of(all.ctx[i], pairs, mixed);
         run_product(all.ctx[i], p);
         assert_array(CFX_F32, y, want, n, rounding(CFX_F32), what);
         if (same_level(&all, i))
@@ -497,7 +497,7 @@ TEST_CASE(packed_products_agree_with_row_major_ones)
 /* Integers w(columns, depth) in 4 or 8 bits, as packed.h tells. */
 static void *to_integers(const float *w, const cfx_packed_product *p)
 {
-    bool half = p->numbers == CFX_BLOCKED_INT4;
+    bool half = p->type == CFX_BLOCKED_INT4;
     int64_t together = half ? 8 : 4, words = p->depth / together;
     int64_t size = blocks_of(p->columns) * words * B * 4;
     uint8_t *to = array_new(CFX_U8, size);
@@ -536,7 +536,7 @@ static float *to_scaled(dice *d, float *w, const cfx_packed_product *p)
 static void check_integers(dice *d, cfx_packed_product *p, const char *what)
 {
     int64_t n = p->rows * p->columns;
-    int most = p->numbers == CFX_BLOCKED_INT4 ? 7 : 127;
+    int most = p->type == CFX_BLOCKED_INT4 ? 7 : 127;
     float *x = array_random(d, CFX_F32, p->rows * p->depth);
     float *w = array_new(CFX_F32, p->columns * p->depth);
     float *add = array_random(d, CFX_F32, n);
@@ -591,7 +591,7 @@ TEST_CASE(packed_integers_agree_with_the_products_that_they_stand_for)
             .columns = dice_throw(&d, 1, 150),
             .depth = groups * words * (half ? 8 : 4),
             .groups = groups,
-            .numbers = half ? CFX_BLOCKED_INT4 : CFX_BLOCKED_INT8};
+            .type = half ? CFX_BLOCKED_INT4 : CFX_BLOCKED_INT8};
         char what[100];
 
         snprintf(what, sizeof(what), "case %d: %lldx%lldx%lld, %lld groups", i,
