@@ -354,8 +354,8 @@ static cfx_packed_rnn plan_packed(const cfx_call *call, const struct rnn *r,
 {
     cfx_packed_rnn p = {
         .directions = r->directions,
-        .input = cfx_packed_numbers(call, weight(call, r, layer, 0, 0)),
-        .state = cfx_packed_numbers(call, weight(call, r, layer, 0, 1))};
+        .input = cfx_packed_type(call, weight(call, r, layer, 0, 0)),
+        .state = cfx_packed_type(call, weight(call, r, layer, 0, 1))};
     for (int d = 0; d < r->directions; d++)
         plan(call, r, layer, &p.of[d]);
     return p;
