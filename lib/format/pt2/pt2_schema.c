@@ -62,8 +62,9 @@ cfx_status cfx_pt2__value_name(const char **out, const cfx_pt2_union *u,
 {
     *out = NULL;
     for (int i = 0; i < CFX_PT2_NNAMED; i++)
-        if (!strcmp(u->key, cfx_pt2__named[i].kind))
-            return cfx_pt2__text(out, u->value, cfx_pt2__named[i].name, err);
+        if (!strcmp(u->key, cfx_pt2__value_unions[i].kind))
+            return cfx_pt2__text(out, u->value, cfx_pt2__value_unions[i].name,
+                                 err);
     return CFX_OK;
 }
 

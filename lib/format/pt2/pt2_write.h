@@ -36,7 +36,7 @@ typedef struct cfx_pt2_named {
 } cfx_pt2_named;
 
 enum { CFX_PT2_NNAMED = 4 };
-extern const cfx_pt2_named cfx_pt2__named[CFX_PT2_NNAMED];
+extern const cfx_pt2_named cfx_pt2__value_unions[CFX_PT2_NNAMED];
 
 /* The types, formats and devices that the schema numbers: torch's name of a
  * type, or NULL; and the number of one, or 0. */

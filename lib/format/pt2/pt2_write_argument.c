@@ -67,7 +67,7 @@ cfx_status cfx_pt2__put_node(cfx_pt2_writer *w, const cfx_node *n,
     if (nested(w, n))
         return put_nested(w, n, err);
     for (int i = 0; i < CFX_PT2_NNAMED; i++) {
-        const cfx_pt2_named *u = &cfx_pt2__named[i];
+        const cfx_pt2_named *u = &cfx_pt2__value_unions[i];
         if (!(u->kinds >> cfx_pt2__val(n).kind & 1))
             continue;
         cfx_buf_printf(w->out, "{\"%s\": {\"%s\": ", u->kind, u->name);

@@ -49,7 +49,7 @@ void cfx_pt2__put_comma(cfx_buf *b)
 
 /* ---- Unions ---- */
 
-const cfx_pt2_named cfx_pt2__named[] = {
+const cfx_pt2_named cfx_pt2__value_unions[] = {
     {1u << CFX_TENSOR, "as_tensor", "name"},
     {1u << CFX_INT | 1u << CFX_SYMINT, "as_sym_int", "as_name"},
     {1u << CFX_FLOAT, "as_sym_float", "as_name"},
