@@ -2,8 +2,8 @@
  * onnx_write.h -- shared by the files that write ONNX. Not installed.
  *
  * write.c walks a graph of calls of operators, whose nodes have their types and
- * shapes in meta, and calls the rule of each operator (write_rules.def), which
- * puts nodes of ONNX. A value of ONNX is its name: that of the graph's node, the
+ * shapes in meta, and calls the rule of each operator (pairs.def,
+ * write_rules.def), which puts nodes of ONNX. A value of ONNX is its name: that of the graph's node, the
  * path of a parameter, or NODE/1, NODE/2, ... for what rules need between.
  */
 #ifndef CFX_FORMAT_ONNX_WRITE_H
@@ -39,7 +39,7 @@ typedef struct onnx_writer {
     const cfx_node *node;
     const cfx_bound *call;
     uint32_t asked;        /* the parameters that its rule asked for */
-    const char *onnx;      /* the operator of ONNX in its row, or NULL */
+    const char *onnx;      /* the word of its row, or NULL */
     const onnx_pair *pair; /* of onnx_write_pair */
     int ntemps;
 } onnx_writer;

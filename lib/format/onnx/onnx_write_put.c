@@ -243,20 +243,17 @@ int64_t onnx_put_axis(onnx_writer *w, const char *name, int rank,
 
 /* ---- Constants ---- */
 
-static const struct {
-    cfx_dtype type;
-    int code;
-} codes[] = {
-    {CFX_F32, 1},  {CFX_U8, 2},   {CFX_I8, 3},    {CFX_U16, 4},  {CFX_I16, 5},
-    {CFX_I32, 6},  {CFX_I64, 7},  {CFX_BOOL, 9},  {CFX_F16, 10}, {CFX_F64, 11},
-    {CFX_U32, 12}, {CFX_U64, 13}, {CFX_BF16, 16},
-};
+/* The types of the operator set that is written; later ones are floats of 8
+ * bits. */
+enum { MAX_CODE = 16 };
 
 int onnx_put_code(onnx_writer *w, cfx_dtype type)
 {
-    for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
-        if (codes[i].type == type)
-            return codes[i].code;
+    cfx_dtype of;
+
+    for (int code = 1; code <= MAX_CODE; code++)
+        if (onnx_dtype(&of, code) && of == type)
+            return code;
     onnx_put_fail(w, "%s is not written as ONNX", cfx_dtypes[type].name);
     return 0;
 }

@@ -151,29 +151,17 @@ void onnx_write_getitem(onnx_writer *w)
 
 /* ---- Equal numbers ---- */
 
-static void filled(onnx_writer *w, cfx_value v)
+/* The number of the row, or the argument. */
+void onnx_write_full(onnx_writer *w)
 {
+    cfx_value v = w->onnx ? cfx_int(*w->onnx - '0')
+                          : onnx_put_arg(w, "fill_value");
     const cfx_tensor *y = onnx_put_result(w);
 
     onnx_put_settled(w);
     if (y)
         ONNX_RESULT(w, "Expand", onnx_put_as(w, v, (cfx_dtype)y->dtype),
                     onnx_put_shape(w, (size_t)y->rank, y->shape));
-}
-
-void onnx_write_zeros(onnx_writer *w)
-{
-    filled(w, cfx_int(0));
-}
-
-void onnx_write_ones(onnx_writer *w)
-{
-    filled(w, cfx_int(1));
-}
-
-void onnx_write_full(onnx_writer *w)
-{
-    filled(w, onnx_put_arg(w, "fill_value"));
 }
 
 void onnx_write_arange(onnx_writer *w)
@@ -253,8 +241,9 @@ static bool is_nothing(const cfx_tensor *t)
 }
 
 /* cat and stack, which adds an axis to each. */
-static void join(onnx_writer *w, bool stacks)
+void onnx_write_join(onnx_writer *w)
 {
+    bool stacks = w->onnx != NULL;
     cfx_value list = onnx_put_arg(w, "tensors");
     const cfx_tensor *y = onnx_put_result(w);
     size_t n = cfx_value_is_seq(list) ? list.u.seq->len : 0;
@@ -278,16 +267,6 @@ static void join(onnx_writer *w, bool stacks)
         onnx_put_concat(w, onnx_put_name(w), in, count, axis);
     else
         onnx_put_fail(w, "it joins nothing");
-}
-
-void onnx_write_cat(onnx_writer *w)
-{
-    join(w, false);
-}
-
-void onnx_write_stack(onnx_writer *w)
-{
-    join(w, true);
 }
 
 /* ---- Parts ---- */
