@@ -361,6 +361,9 @@ int onnx_attr_axis(onnx_node *n, cfx_value x, int64_t otherwise);
 cfx_value onnx_size(cfx_scope *s, cfx_value x, int axis);
 /* The extents of the axes from..to, as a list. */
 cfx_value onnx_extents(cfx_scope *s, cfx_value x, int from, int to);
+/* The items from..to of an axis. */
+cfx_value onnx_slice(cfx_scope *s, cfx_value x, int axis, int64_t from,
+                     int64_t to);
 /* A row, shaped to broadcast along an axis of `rank`. */
 cfx_value onnx_along(cfx_scope *s, cfx_value row, int axis, int rank);
 /* A known extent; fails for a symbol. */

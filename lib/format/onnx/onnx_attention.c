@@ -330,13 +330,7 @@ static bool read_linear(onnx_node *n, linear *a, int64_t heads, int64_t kv)
     return !cfx_scope_failed(s);
 }
 
-/* One step, as a row of its axis, or as a column. */
-static cfx_value row_of(onnx_node *n, cfx_value x, int64_t step)
-{
-    return cfx_slice(n->s, x, cfx_int(2), cfx_int(step), cfx_int(step + 1),
-                     cfx_int(1));
-}
-
+/* One step as a column. */
 static cfx_value column_of(onnx_node *n, cfx_value x, int64_t step)
 {
     return cfx_unsqueeze(n->s, cfx_select(n->s, x, cfx_int(2), cfx_int(step)),
@@ -349,16 +343,18 @@ static cfx_value column_of(onnx_node *n, cfx_value x, int64_t step)
 static cfx_value linear_step(onnx_node *n, linear *a, int64_t step)
 {
     cfx_scope *s = n->s;
-    cfx_value v = row_of(n, a->v, step);
+    cfx_value v = onnx_slice(s, a->v, 2, step, step + 1);
 
     if (a->decay.kind)
         a->state = cfx_mul(s, a->state, column_of(n, a->decay, step));
     if (a->beta.kind)
         v = cfx_mul(
-            s, row_of(n, a->beta, step),
-            cfx_sub(s, v, cfx_matmul(s, row_of(n, a->k, step), a->state)));
+            s, onnx_slice(s, a->beta, 2, step, step + 1),
+            cfx_sub(s, v,
+                    cfx_matmul(s, onnx_slice(s, a->k, 2, step, step + 1),
+                               a->state)));
     a->state = cfx_add(s, a->state, cfx_mul(s, column_of(n, a->k, step), v));
-    return cfx_matmul(s, row_of(n, a->q, step),
+    return cfx_matmul(s, onnx_slice(s, a->q, 2, step, step + 1),
                       repeat_heads(n, a->state, a->q));
 }
 

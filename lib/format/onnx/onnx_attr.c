@@ -324,6 +324,13 @@ cfx_value onnx_extents(cfx_scope *s, cfx_value x, int from, int to)
     return onnx_arg(s, (size_t)(to - from), v);
 }
 
+cfx_value onnx_slice(cfx_scope *s, cfx_value x, int axis, int64_t from,
+                     int64_t to)
+{
+    return cfx_slice(s, x, cfx_int(axis), cfx_int(from), cfx_int(to),
+                     cfx_int(1));
+}
+
 cfx_value onnx_along(cfx_scope *s, cfx_value row, int axis, int rank)
 {
     cfx_value shape[CFX_MAX_RANK + 1];

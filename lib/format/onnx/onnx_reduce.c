@@ -255,12 +255,10 @@ static cfx_value cumulate(onnx_node *n, const char *target, int64_t neutral)
     cfx_value from = reverse ? flip_axis(n, x, axis) : x;
     if (exclusive) {
         /* Shifted by one, with the neutral number first. */
-        cfx_value head = cfx_slice(n->s, from, cfx_int(axis), cfx_int(0),
-                                   cfx_int(1), cfx_int(1));
+        cfx_value head = onnx_slice(n->s, from, axis, 0, 1);
         head = neutral ? cfx_ones_like(n->s, head)
                        : cfx_zeros_like(n->s, head);
-        cfx_value rest = cfx_slice(n->s, from, cfx_int(axis), cfx_int(0),
-                                   cfx_int(-1), cfx_int(1));
+        cfx_value rest = onnx_slice(n->s, from, axis, 0, -1);
         from = cfx_cat(n->s, cfx_list(n->s, head, rest), .dim = cfx_int(axis));
     }
     y = cfx_call_function(

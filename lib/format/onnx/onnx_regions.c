@@ -18,18 +18,13 @@ typedef struct suppression {
     cfx_value most;  /* boxes of a class */
 } suppression;
 
-static cfx_value half_of_box(onnx_node *n, cfx_value boxes, int64_t from)
-{
-    return cfx_slice(n->s, boxes, cfx_int(-1), cfx_int(from),
-                     cfx_int(from + 2), cfx_int(1));
-}
-
 /* Boxes are a center and extents, or any two opposite corners; nms takes the
  * least corner, then the greatest. */
 static cfx_value corners(onnx_node *n, cfx_value boxes, bool center)
 {
     cfx_scope *s = n->s;
-    cfx_value a = half_of_box(n, boxes, 0), b = half_of_box(n, boxes, 2);
+    cfx_value a = onnx_slice(s, boxes, -1, 0, 2),
+              b = onnx_slice(s, boxes, -1, 2, 4);
     cfx_value both[2];
 
     if (center) {

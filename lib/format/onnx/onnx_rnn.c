@@ -9,9 +9,11 @@
 #include "format/onnx/onnx.h"
 #include "format/onnx/onnx_rnn.h"
 
-const onnx_cell onnx_lstm_cell = {4, {0, 2, 3, 1}};
-const onnx_cell onnx_gru_cell = {3, {1, 0, 2}};
-const onnx_cell onnx_rnn_cell = {1, {0}};
+const onnx_cell onnx_lstm_cell = {
+    4, {0, 2, 3, 1}, 2, "torch.lstm", 3, {"Sigmoid", "Tanh", "Tanh"}};
+const onnx_cell onnx_gru_cell = {3,           {1, 0, 2}, 1,
+                                 "torch.gru", 2,         {"Sigmoid", "Tanh"}};
+const onnx_cell onnx_rnn_cell = {1, {0}, 1, "torch.rnn_tanh", 1, {"Tanh"}};
 
 /* Rows of a weight or bias in torch's order of the gates; `part` is of two, for
  * biases. */
@@ -22,8 +24,7 @@ static cfx_value reorder(onnx_node *n, cfx_value w, const onnx_cell *c,
 
     for (int g = 0; g < c->gates; g++) {
         int64_t from = (part * c->gates + c->order[g]) * hidden;
-        rows[g] = cfx_slice(n->s, w, cfx_int(0), cfx_int(from),
-                            cfx_int(from + hidden), cfx_int(1));
+        rows[g] = onnx_slice(n->s, w, 0, from, from + hidden);
     }
     return c->gates == 1
                ? rows[0]
@@ -61,13 +62,13 @@ static bool is_text(const Onnx__AttributeProto *a, size_t i, const char *word)
 }
 
 /* Are the activations those of torch's operator? */
-static bool are_usual(onnx_node *n, const char *const *usual, size_t count)
+static bool are_usual(onnx_node *n, const onnx_cell *c)
 {
     const Onnx__AttributeProto *a = onnx_attr(n, "activations");
     bool same = true;
 
     for (size_t i = 0; a && i < a->n_strings && same; i++)
-        same = is_text(a, i, usual[i % count]);
+        same = is_text(a, i, c->usual[i % c->activations]);
     return same;
 }
 
@@ -114,10 +115,9 @@ static cfx_value state(onnx_node *n, size_t i, const setup *p)
                      .dtype = cfx_value_of_dtype(onnx_type_of(n, p->x)));
 }
 
-static bool set_up(onnx_node *n, const onnx_cell *c, const char *const *usual,
-                   size_t count, setup *p)
+static bool set_up(onnx_node *n, const onnx_cell *c, setup *p)
 {
-    *p = (setup){.x = onnx_tensor(n, 0), .steps = !are_usual(n, usual, count)};
+    *p = (setup){.x = onnx_tensor(n, 0), .steps = !are_usual(n, c)};
     onnx_ignore(n, "hidden_size"); /* that of the weights */
     if (n->opset < 7)
         onnx_ignore(n, "output_sequence");
@@ -187,16 +187,11 @@ typedef struct direction {
 
 typedef void step_fn(onnx_node *n, direction *d, cfx_value x);
 
-static cfx_value columns(onnx_node *n, cfx_value x, int64_t from, int64_t to)
-{
-    return cfx_slice(n->s, x, cfx_int(-1), cfx_int(from), cfx_int(to),
-                     cfx_int(1));
-}
-
 /* Columns of one gate. */
 static cfx_value gate(onnx_node *n, const direction *d, cfx_value x, int which)
 {
-    return columns(n, x, which * d->p->hidden, (which + 1) * d->p->hidden);
+    return onnx_slice(n->s, x, -1, which * d->p->hidden,
+                      (which + 1) * d->p->hidden);
 }
 
 /* Activation k of a direction, of `count`. Its input is clipped; as in ONNX
@@ -235,7 +230,8 @@ static cfx_value activation(onnx_node *n, const direction *d, size_t k,
 static cfx_value recurrent(onnx_node *n, const direction *d, int from, int to)
 {
     return cfx_matmul(
-        n->s, d->h, columns(n, d->r, from * d->p->hidden, to * d->p->hidden));
+        n->s, d->h,
+        onnx_slice(n->s, d->r, -1, from * d->p->hidden, to * d->p->hidden));
 }
 
 static void rnn_step(onnx_node *n, direction *d, cfx_value x)
@@ -248,7 +244,7 @@ static void rnn_step(onnx_node *n, direction *d, cfx_value x)
 static void gru_step(onnx_node *n, direction *d, cfx_value x)
 {
     cfx_scope *s = n->s;
-    cfx_value both = cfx_add(s, columns(n, x, 0, 2 * d->p->hidden),
+    cfx_value both = cfx_add(s, onnx_slice(n->s, x, -1, 0, 2 * d->p->hidden),
                              recurrent(n, d, 0, 2));
     both = activation(n, d, 0, 2, "Sigmoid", both);
     cfx_value z = gate(n, d, both, 0), r = gate(n, d, both, 1), h;
@@ -306,12 +302,12 @@ static direction direction_of(onnx_node *n, const setup *p,
         d.bias = cfx_float(0);
     if (onnx_has(n, 3)) {
         cfx_value b = cfx_select(s, onnx_tensor(n, 3), zero, at);
-        cfx_value own = columns(n, b, all, 2 * all);
-        b = columns(n, b, 0, all);
+        cfx_value own = onnx_slice(n->s, b, -1, all, 2 * all);
+        b = onnx_slice(n->s, b, -1, 0, all);
         if (after) {
             int64_t two = 2 * p->hidden;
-            d.bias = columns(n, own, two, all);
-            own = cfx_pad(s, columns(n, own, 0, two),
+            d.bias = onnx_slice(n->s, own, -1, two, all);
+            own = cfx_pad(s, onnx_slice(n->s, own, -1, 0, two),
                           onnx_int_arg(s, 2, (int64_t[]){0, p->hidden}));
         }
         d.x = cfx_add(s, d.x, cfx_add(s, b, own));
@@ -353,7 +349,7 @@ static cfx_value unroll(onnx_node *n, const setup *p, const onnx_cell *kind,
     cfx_value *rows = onnx_alloc(s, ONNX_MAX_UNROLLED, sizeof(*rows));
     size_t count = (size_t)p->directions;
 
-    if (kind == &onnx_lstm_cell)
+    if (kind->states == 2)
         c = state(n, 6, p);
     if (steps < 1 || steps > ONNX_MAX_UNROLLED)
         onnx_fail(
@@ -384,51 +380,35 @@ static cfx_value unroll(onnx_node *n, const setup *p, const onnx_cell *kind,
 
 /* ---- Rules ---- */
 
-cfx_value onnx_import_lstm(onnx_node *n)
+static cfx_value layer(onnx_node *n, const onnx_cell *c, step_fn *step)
 {
-    static const char *const usual[] = {"Sigmoid", "Tanh", "Tanh"};
-    cfx_value no = cfx_bool(false), one = cfx_int(1);
+    cfx_value no = cfx_bool(false);
     setup p;
 
-    if (!set_up(n, &onnx_lstm_cell, usual, 3, &p))
+    if (!set_up(n, c, &p))
         return CFX_NOTHING;
     if (p.steps)
-        return unroll(n, &p, &onnx_lstm_cell, lstm_step);
-    return results(
-        n, &p,
-        cfx_lstm(n->s, p.x, cfx_list(n->s, state(n, 5, &p), state(n, 6, &p)),
-                 p.params, cfx_bool(onnx_has(n, 3)), one, cfx_float(0), no,
-                 cfx_bool(p.directions == 2), no));
+        return unroll(n, &p, c, step);
+    cfx_value h = state(n, 5, &p);
+    if (c->states == 2)
+        h = cfx_list(n->s, h, state(n, 6, &p));
+    return results(n, &p,
+                   CFX_CALL(n->s, c->target, p.x, h, p.params,
+                            cfx_bool(onnx_has(n, 3)), cfx_int(1), cfx_float(0),
+                            no, cfx_bool(p.directions == 2), no));
+}
+
+cfx_value onnx_import_lstm(onnx_node *n)
+{
+    return layer(n, &onnx_lstm_cell, lstm_step);
 }
 
 cfx_value onnx_import_gru(onnx_node *n)
 {
-    static const char *const usual[] = {"Sigmoid", "Tanh"};
-    cfx_value no = cfx_bool(false), one = cfx_int(1);
-    setup p;
-
-    if (!set_up(n, &onnx_gru_cell, usual, 2, &p))
-        return CFX_NOTHING;
-    if (p.steps)
-        return unroll(n, &p, &onnx_gru_cell, gru_step);
-    return results(n, &p,
-                   cfx_gru(n->s, p.x, state(n, 5, &p), p.params,
-                           cfx_bool(onnx_has(n, 3)), one, cfx_float(0), no,
-                           cfx_bool(p.directions == 2), no));
+    return layer(n, &onnx_gru_cell, gru_step);
 }
 
 cfx_value onnx_import_rnn(onnx_node *n)
 {
-    static const char *const usual[] = {"Tanh"};
-    cfx_value no = cfx_bool(false), one = cfx_int(1);
-    setup p;
-
-    if (!set_up(n, &onnx_rnn_cell, usual, 1, &p))
-        return CFX_NOTHING;
-    if (p.steps)
-        return unroll(n, &p, &onnx_rnn_cell, rnn_step);
-    return results(n, &p,
-                   cfx_rnn_tanh(n->s, p.x, state(n, 5, &p), p.params,
-                                cfx_bool(onnx_has(n, 3)), one, cfx_float(0),
-                                no, cfx_bool(p.directions == 2), no));
+    return layer(n, &onnx_rnn_cell, rnn_step);
 }

@@ -7,13 +7,10 @@
 
 /* ---- Shapes as values ---- */
 
-static cfx_value *shape_items(onnx_node *n, cfx_value x, int rank)
+static void read_extents(onnx_node *n, cfx_value x, int rank, cfx_value *v)
 {
-    cfx_value *v = onnx_alloc(n->s, (size_t)rank + 1, sizeof(*v));
-
-    for (int i = 0; v && i < rank; i++)
+    for (int i = 0; i < rank; i++)
         v[i] = onnx_size(n->s, x, i);
-    return v;
 }
 
 static int64_t clamp_axis(int64_t v, int rank)
@@ -24,16 +21,16 @@ static int64_t clamp_axis(int64_t v, int rank)
 
 cfx_value onnx_import_shape(onnx_node *n)
 {
-    cfx_value x = onnx_stored_tensor(n, 0);
+    cfx_value x = onnx_stored_tensor(n, 0), v[CFX_MAX_RANK];
     int rank = onnx_rank(n, x);
+
     if (rank < 0)
         return CFX_NOTHING;
     int64_t start = clamp_axis(onnx_attr_int(n, "start", 0), rank);
     int64_t end = clamp_axis(onnx_attr_int(n, "end", rank), rank);
-    cfx_value *v = shape_items(n, x, rank);
-    return v ? onnx_tuple(n->s, end > start ? (size_t)(end - start) : 0,
-                          v + (end > start ? start : 0))
-             : CFX_NOTHING;
+    read_extents(n, x, rank, v);
+    return onnx_tuple(n->s, end > start ? (size_t)(end - start) : 0,
+                      v + (end > start ? start : 0));
 }
 
 static cfx_value product(cfx_scope *s, const cfx_value *v, size_t count)
@@ -47,11 +44,11 @@ static cfx_value product(cfx_scope *s, const cfx_value *v, size_t count)
 
 cfx_value onnx_import_size(onnx_node *n)
 {
-    cfx_value x = onnx_stored_tensor(n, 0);
+    cfx_value x = onnx_stored_tensor(n, 0), v[CFX_MAX_RANK];
     int rank = onnx_rank(n, x);
-    cfx_value *v = rank < 0 ? NULL : shape_items(n, x, rank);
 
-    return v ? product(n->s, v, (size_t)rank) : CFX_NOTHING;
+    read_extents(n, x, rank, v);
+    return rank < 0 ? CFX_NOTHING : product(n->s, v, (size_t)rank);
 }
 
 /* ---- Views ---- */
@@ -87,7 +84,7 @@ cfx_value onnx_import_reshape(onnx_node *n)
 
 cfx_value onnx_import_flatten(onnx_node *n)
 {
-    cfx_value x = onnx_stored_tensor(n, 0), shape[2];
+    cfx_value x = onnx_stored_tensor(n, 0), v[CFX_MAX_RANK], shape[2];
     int rank = onnx_rank(n, x);
     int64_t axis = onnx_attr_int(n, "axis", 1);
 
@@ -99,9 +96,7 @@ cfx_value onnx_import_flatten(onnx_node *n)
     axis += axis < 0 ? rank : 0;
     if (axis == 1 && rank > 1)
         return cfx_flatten(n->s, x, .start_dim = cfx_int(1));
-    cfx_value *v = shape_items(n, x, rank);
-    if (!v)
-        return CFX_NOTHING;
+    read_extents(n, x, rank, v);
     shape[0] = product(n->s, v, (size_t)axis);
     shape[1] = product(n->s, v + axis, (size_t)(rank - axis));
     return cfx_reshape(n->s, x, onnx_arg(n->s, 2, shape));
@@ -376,7 +371,7 @@ static cfx_value rearranged(onnx_node *n, cfx_value x, cfx_value parts,
 
 cfx_value onnx_import_depth_to_space(onnx_node *n)
 {
-    cfx_value x = onnx_tensor(n, 0);
+    cfx_value x = onnx_tensor(n, 0), v[4];
     int64_t b = onnx_attr_int(n, "blocksize", 0);
     static const int64_t order[] = {0, 3, 4, 1, 5, 2};
 
@@ -384,9 +379,7 @@ cfx_value onnx_import_depth_to_space(onnx_node *n)
         return onnx_fail(n, CFX_ESHAPE, "it takes 4 axes and a blocksize");
     if (onnx_attr_is(n, "mode", "CRD", "DCR"))
         return cfx_pixel_shuffle(n->s, x, cfx_int(b));
-    cfx_value *v = shape_items(n, x, 4);
-    if (!v)
-        return CFX_NOTHING;
+    read_extents(n, x, 4, v);
     cfx_value c = cfx_int_floordiv(n->s, v[1], cfx_int(b * b));
     return rearranged(
         n, x, cfx_list(n->s, v[0], cfx_int(b), cfx_int(b), c, v[2], v[3]),
@@ -397,17 +390,15 @@ cfx_value onnx_import_depth_to_space(onnx_node *n)
 
 cfx_value onnx_import_space_to_depth(onnx_node *n)
 {
-    cfx_value x = onnx_tensor(n, 0),
-              b = cfx_int(onnx_attr_int(n, "blocksize", 0));
+    cfx_value x = onnx_tensor(n, 0), v[4];
+    cfx_value b = cfx_int(onnx_attr_int(n, "blocksize", 0));
     static const int64_t dcr[] = {0, 3, 5, 1, 2, 4},
                          crd[] = {0, 1, 3, 5, 2, 4};
     bool columns = onnx_attr_is(n, "mode", "CRD", "DCR");
 
     if (onnx_rank(n, x) != 4 || b.u.i < 1)
         return onnx_fail(n, CFX_ESHAPE, "it takes 4 axes and a blocksize");
-    cfx_value *v = shape_items(n, x, 4);
-    if (!v)
-        return CFX_NOTHING;
+    read_extents(n, x, 4, v);
     cfx_value h = cfx_int_floordiv(n->s, v[2], b);
     cfx_value w = cfx_int_floordiv(n->s, v[3], b);
     cfx_value c = cfx_int_mul(n->s, v[1], cfx_int(b.u.i * b.u.i));

@@ -13,7 +13,7 @@ typedef struct stack {
     const char *op;
     const char *activation; /* NULL: the usual ones */
     int64_t layers, hidden;
-    int directions, states;
+    int directions;
     int each; /* parameters of a direction: 4 with biases, or 2 */
     cfx_value params;
     const char *first[2]; /* h and c before the first step, of all layers */
@@ -78,8 +78,8 @@ static const char *put_first(onnx_writer *w, const stack *s, int64_t layer,
 {
     int64_t from = layer * s->directions;
 
-    if (s->layers == 1 || which >= s->states)
-        return which < s->states ? s->first[which] : NULL;
+    if (s->layers == 1 || which >= s->cell->states)
+        return which < s->cell->states ? s->first[which] : NULL;
     return ONNX_PUT(w, "Slice", NULL, s->first[which], onnx_put_one(w, from),
                     onnx_put_one(w, from + s->directions), onnx_put_one(w, 0));
 }
@@ -102,7 +102,7 @@ static const char *put_layer(onnx_writer *w, const stack *s, int64_t layer,
     if (s->activation)
         onnx_put_attr_texts(w, n, "activations", (size_t)s->directions,
                             s->activation);
-    for (int i = 0; i < s->states; i++)
+    for (int i = 0; i < s->cell->states; i++)
         last[i] = onnx_put_more(w, n);
     x = onnx_put_permuted(w, NULL, onnx_put_out(n), 4, swap);
     return ONNX_PUT(w, "Reshape", NULL, x, onnx_put_ints(w, 3, joined));
@@ -134,7 +134,7 @@ static void set_up(onnx_writer *w, stack *s)
         onnx_put_fail(w, "its weights have no known shape");
     else
         s->hidden = onnx_put_extent(w, r, 1);
-    for (int i = 0; i < s->states && !w->st; i++)
+    for (int i = 0; i < s->cell->states && !w->st; i++)
         s->first[i] = onnx_put_value(
             w, cfx_value_is_seq(hx) ? hx.u.seq->item[i] : hx);
 }
@@ -149,39 +149,37 @@ static void put_stack(onnx_writer *w, stack *s)
     set_up(w, s);
     if (w->st)
         return;
-    for (int i = 0; i < s->states; i++)
+    for (int i = 0; i < s->cell->states; i++)
         last[i] = onnx_put_alloc(w, (size_t)s->layers, sizeof(**last));
     if (batch_first)
         x = onnx_put_permuted(w, NULL, x, 3, swap);
     for (int64_t k = 0; k < s->layers && !w->st; k++) {
         const char *states[2] = {0};
         x = put_layer(w, s, k, x, states);
-        for (int i = 0; i < s->states && !w->st; i++)
+        for (int i = 0; i < s->cell->states && !w->st; i++)
             last[i][k] = states[i];
     }
     if (batch_first)
         x = onnx_put_permuted(w, NULL, x, 3, swap);
     onnx_put_part(w, 0, x);
-    for (int i = 0; i < s->states && !w->st; i++)
+    for (int i = 0; i < s->cell->states && !w->st; i++)
         onnx_put_part(w, 1 + (uint32_t)i,
                       put_joined(w, (size_t)s->layers, last[i]));
 }
 
 void onnx_write_lstm(onnx_writer *w)
 {
-    put_stack(w,
-              &(stack){.cell = &onnx_lstm_cell, .op = w->onnx, .states = 2});
+    put_stack(w, &(stack){.cell = &onnx_lstm_cell, .op = w->onnx});
 }
 
 void onnx_write_gru(onnx_writer *w)
 {
-    put_stack(w, &(stack){.cell = &onnx_gru_cell, .op = w->onnx, .states = 1});
+    put_stack(w, &(stack){.cell = &onnx_gru_cell, .op = w->onnx});
 }
 
 void onnx_write_rnn(onnx_writer *w)
 {
-    put_stack(w, &(stack){.cell = &onnx_rnn_cell,
-                          .op = "RNN",
-                          .activation = w->onnx,
-                          .states = 1});
+    put_stack(
+        w,
+        &(stack){.cell = &onnx_rnn_cell, .op = "RNN", .activation = w->onnx});
 }
