@@ -30,11 +30,12 @@ static void old_broadcast(onnx_node *n)
 cfx_value onnx_import_pair(onnx_node *n)
 {
     const onnx_pair *p = n->rule->pair;
-    cfx_value in[ONNX_MAX_INPUTS], more[2 * ONNX_PAIR_ATTRS];
-    size_t nin = strlen(p->inputs), nmore = 0;
+    cfx_value in[ONNX_MAX_INPUTS], kwargs[2 * ONNX_PAIR_ATTRS];
+    size_t nin = strlen(p->inputs), nkwargs = 0;
     char name[128];
     bool method;
 
+    assert(nin <= ONNX_MAX_INPUTS);
     if (nin == 2)
         old_broadcast(n);
     n->uint64 = *p->inputs == 'c' ? ONNX_ORDER
@@ -42,14 +43,14 @@ cfx_value onnx_import_pair(onnx_node *n)
                                   : ONNX_NO_UINT64;
     for (size_t i = 0; i < nin; i++)
         in[i] = onnx_tensor(n, i);
-    for (; nmore < ONNX_PAIR_ATTRS && p->attr[nmore].name; nmore++) {
-        more[2 * nmore] = cfx_str(n->s, p->attr[nmore].param);
-        more[2 * nmore + 1] = cfx_float(
-            onnx_attr_float(n, p->attr[nmore].name, p->attr[nmore].usual));
+    for (; nkwargs < ONNX_PAIR_ATTRS && p->attr[nkwargs].name; nkwargs++) {
+        kwargs[2 * nkwargs] = cfx_str(n->s, p->attr[nkwargs].param);
+        kwargs[2 * nkwargs + 1] = cfx_float(
+            onnx_attr_float(n, p->attr[nkwargs].name, p->attr[nkwargs].usual));
     }
     cfx_op_call_name(p->op, false, &method, name, sizeof(name));
     return cfx_call_function(n->s, p->target ? p->target : name,
-                             (cfx_args){in, nin, more, nmore});
+                             (cfx_args){in, nin, kwargs, nkwargs});
 }
 
 cfx_value onnx_import_identity(onnx_node *n)
