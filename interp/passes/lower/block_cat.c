@@ -1,12 +1,12 @@
 /*
- * block_cat -- images in blocks, joined along their channels: all but the last
- * have whole blocks.
+ * block_cat -- blocked images concatenated along their channels: all but the last must
+ * consist of whole blocks.
  */
 #include <cfx/ops.h>
 
 #include "interp/passes/lower/block_channels.h"
 
-/* The list that n joins along axis 1; or NULL. */
+/* The list that n concatenates along axis 1; or NULL. */
 static const cfx_seq *joined(const cfx_pass_call *p, const cfx_node *n)
 {
     if (!cfx_node_is(n, "cat") || !cfx_block__is_image(n) || !n->nargs ||
@@ -18,7 +18,7 @@ static const cfx_seq *joined(const cfx_pass_call *p, const cfx_node *n)
                : NULL;
 }
 
-/* Image i of the list in blocks; NULL if it is not, or with gaps. */
+/* Image i of the list, if it is blocked, and whole blocks unless it is the last; or NULL. */
 static cfx_node *part(cfx_blocker *b, const cfx_seq *list, size_t i)
 {
     cfx_value v = list->item[i];

@@ -1,12 +1,12 @@
 /*
- * block_channels -- compute images in blocks of 16 channels, from convolution to
- * convolution, with packed weights: torch.ops.cfx.blocked_conv2d.
+ * block_channels -- keep images in the blocked layout from convolution to convolution,
+ * with packed weights: torch.ops.cfx.blocked_conv2d.
  *
  * A convolution becomes to_blocked, the blocked convolution, from_blocked. Then
- * from_blocked moves down: behind functions of single elements, sums, products,
- * pooling and concatenation, and away where to_blocked follows. Activations, and
- * sums, become part of the convolution before them. The nodes' meta must show
- * that images are float32 tensors of four axes.
+ * from_blocked is moved after the pointwise functions, sums, products, pooling and
+ * concatenation that follow it, and cancels with the next to_blocked. Activations and
+ * sums are fused into the convolution before them. Shapes must have been propagated:
+ * images are float32 tensors of four axes.
  *
  * This file walks over the graph. Each rule has a file block_*.c.
  */
@@ -117,7 +117,7 @@ bool cfx_block__is_elementwise(const cfx_pass_call *p, const cfx_node *n)
     return cfx_pass__calls(p, n, "relu6") || cfx_activation__find(p, n, &a);
 }
 
-/* The effects of a node that the graph had at first; the new ones have none. */
+/* The effects of a node of the original graph; new nodes have none. */
 static cfx_effects effects_of(const cfx_blocker *b, const cfx_node *n)
 {
     return cfx_aliases__is_later(&b->aliases, n)
@@ -125,9 +125,8 @@ static cfx_effects effects_of(const cfx_blocker *b, const cfx_node *n)
                : *cfx_aliases__effects(&b->aliases, n);
 }
 
-/* May n be a view? Lists that operator.add and operator.mul compute have their
- * operands' items, tensors have memory of their own; so have maxima, which are a
- * tuple with their indices. */
+/* May n be a view? operator.add and operator.mul of lists return their operands' items; of
+ * tensors they allocate, as max_pool2d does, with or without indices. */
 static bool may_view(const cfx_blocker *b, const cfx_node *n)
 {
     bool owns = cfx_node_is(n, "add") || cfx_node_is(n, "mul") ||
@@ -136,14 +135,14 @@ static bool may_view(const cfx_blocker *b, const cfx_node *n)
            !(owns && cfx_node__known_tensor(n));
 }
 
-/* An activation in place, of a value that nothing else reads. */
+/* Is n an activation in place, of a value that nothing else reads? */
 static bool is_last_reader(const cfx_blocker *b, const cfx_node *n)
 {
     const cfx_node *x = cfx_node__arg(n, 0);
     return x && x->nusers == 1 && cfx_block__is_elementwise(b->p, n);
 }
 
-/* Does each read of n find the value that n computes? */
+/* Do all users of n read the value that n computes, before anything writes to it? */
 static bool is_never_written(cfx_blocker *b, const cfx_node *n)
 {
     if (cfx_aliases__is_later(&b->aliases, n) ||
@@ -177,8 +176,8 @@ cfx_status cfx_block__replace(cfx_blocker *b, cfx_node *n, cfx_retrace_fn *fn,
 
 /* ---- The pass ---- */
 
-/* Erase images in either form that nothing reads, and products that became part of
- * the convolution behind them. */
+/* Erase conversions that nothing reads, and products that were fused into the convolution
+ * after them. */
 static cfx_status drop_unread(cfx_pass_call *p)
 {
     cfx_status st = CFX_OK;

@@ -1,6 +1,6 @@
 /*
- * block_channels.h -- the parts of pass block_channels: a rule rewrites one kind
- * of node in blocks of 16 channels. Not installed.
+ * block_channels.h -- the rules of pass block_channels: each rewrites one kind of node to
+ * work on blocked images. Not installed.
  */
 #ifndef CFX_PASSES_LOWER_BLOCK_CHANNELS_H
 #define CFX_PASSES_LOWER_BLOCK_CHANNELS_H
@@ -37,34 +37,31 @@ int64_t cfx_block__channels(const cfx_node *n);
 /* A module's attribute, or the argument of a function; absent if neither. */
 cfx_value cfx_block__setting(const cfx_pass_call *p, const cfx_node *n,
                              const char *name);
-/* Is v a number for both axes, or one for each? */
+/* Is v an integer for both axes, or a pair of them? */
 bool cfx_block__is_pair(cfx_value v);
-/* The two numbers as a list. */
+/* v as a list of two. */
 cfx_value cfx_block__pair_of(cfx_scope *s, cfx_value v);
 /* A pair, None or absent; the latter two stay absent. */
 bool cfx_block__is_optional_pair(cfx_value v);
 cfx_value cfx_block__optional_pair_of(cfx_scope *s, cfx_value v);
 
-/* Split an axis into whole blocks, which move to the end. */
+/* Split an axis of extent 16 * n into n blocks, whose 16 elements become the last axis. */
 cfx_value cfx_block__split(cfx_scope *s, cfx_value x, int axis);
 
-/* ---- Images in blocks ---- */
+/* ---- Blocked images ---- */
 
 /* The argument of from_blocked; NULL if n is another call. */
 cfx_node *cfx_block__form(const cfx_node *n);
-/* An image in blocks that there is already and that has the value of n; or
- * NULL. */
+/* An existing blocked image with the value of n; or NULL. */
 cfx_node *cfx_block__known(cfx_blocker *b, const cfx_node *n);
-/* x is a blocked convolution, behind which only one node reads, and whose result
- * is the sum yet: return it, else NULL. */
+/* The blocked convolution that computes x, if only one node reads x and no activation has
+ * been fused yet; else NULL. */
 cfx_node *cfx_block__open_conv(const cfx_node *x);
-/* Is n a product of an image with one pixel, in blocks, that cfx_block__pair
- * made? */
+/* Did cfx_block__pair make n, a product of a blocked image with one of a single pixel? */
 bool cfx_block__is_scaled(const cfx_node *n);
-/* Is n a function of single elements that is finite at 0, which blocks are filled
- * up with? */
+/* Is n a pointwise function that is finite at 0, the padding of blocks? */
 bool cfx_block__is_elementwise(const cfx_pass_call *p, const cfx_node *n);
-/* Trace code in place of n, which must succeed. */
+/* Replace n by what `build` traces; it must succeed. */
 cfx_status cfx_block__replace(cfx_blocker *b, cfx_node *n, cfx_retrace_fn *fn,
                               void *user, cfx_node **next);
 

@@ -1,5 +1,5 @@
 /*
- * block_conv -- convolutions in blocks of channels, with packed weights.
+ * block_conv -- convolutions of blocked images, with packed weights.
  */
 #include <cfx/ops.h>
 #include <string.h>
@@ -12,12 +12,12 @@ typedef struct conv {
     cfx_blocker *b;
     layer l;
     cfx_node *x, *weight, *bias;
-    cfx_node *scaled; /* a product in blocks that gives x; or NULL */
+    cfx_node *scaled; /* a blocked product that computes x; or NULL */
     cfx_value stride, padding, dilation;
-    bool rows;      /* a row-major input, of fewer channels than a block */
-    bool depthwise; /* one filter a channel */
+    bool rows; /* the input is row-major, with fewer channels than a block */
+    bool depthwise; /* a filter for each channel */
     bool winograd;
-    int64_t merge; /* groups that become one, in whole blocks */
+    int64_t merge; /* how many groups are merged to one of whole blocks */
 } conv;
 
 static cfx_value setting(const conv *c, const char *name, int64_t init)
@@ -43,10 +43,10 @@ static bool find_conv(conv *c, cfx_node *n)
            cfx_block__is_pair(c->dilation);
 }
 
-/* The most groups that become one: their products with zeros are computed. */
+/* The most groups that are merged: the zeros between them cost as much as weights. */
 enum { MOST_MERGED = 4 };
 
-/* The groups that together have whole blocks of `in` and `out` channels each; 0:
+/* The fewest groups, of `in` and `out` channels each, that together have whole blocks; 0:
  * too many. */
 static int64_t groups_in_blocks(int64_t groups, int64_t in, int64_t out)
 {
@@ -73,7 +73,7 @@ static bool can_take_winograd(const conv *c)
            is_pair_of(c->dilation, 1);
 }
 
-/* Does the list have the name of n, its target, or a node that n stands for? */
+/* Does the list name n, its target, or a node that n was made from? */
 static bool lists(cfx_value list, const cfx_node *n)
 {
     cfx_value from = cfx_node_meta(n, "from_node");
@@ -86,7 +86,7 @@ static bool lists(cfx_value list, const cfx_node *n)
     return false;
 }
 
-/* Will the weights be pairs of bfloat16, which the processor multiplies at once? */
+/* Will the weights be bfloat16, for vdpbf16ps? */
 static bool has_pairs(const cfx_pass_call *p)
 {
     return p->in[1].u.i && cfx_blocked_bfloat16(p->ctx) == CFX_BLOCKED_PAIRS;
@@ -121,8 +121,8 @@ static bool can_pack(conv *c)
     return c->merge > 0;
 }
 
-/* The product with a pixel of which x is the only reader, if there are fewer weights
- * to multiply than numbers of x; or NULL. */
+/* The product with a single pixel that only this convolution reads, if scaling the weights
+ * takes fewer multiplications than scaling x; or NULL. */
 static cfx_node *scaled_input(const conv *c)
 {
     const cfx_tensor *x = cfx_node__known_tensor(c->x), *w = c->l.weight;
@@ -145,7 +145,7 @@ static bool is_written(const conv *c)
            (c->l.bias && cfx_path_uses__writes(c->b->uses, c->l.bias));
 }
 
-/* A weight whose groups are merged, with zeros between their channels. */
+/* The weight with merged groups, zeros between them. */
 static cfx_value merge_groups(cfx_scope *s, const conv *c)
 {
     const cfx_tensor *w = c->l.weight;
@@ -165,7 +165,7 @@ static cfx_value merge_groups(cfx_scope *s, const conv *c)
                        cfx_list(s, out, cfx_int(-1), kh, kw));
 }
 
-/* The weight as blocked_conv2d takes it. */
+/* The packed weight of blocked_conv2d. */
 static cfx_value pack_weight(cfx_scope *s, const conv *c)
 {
     cfx_value w = c->depthwise
@@ -220,7 +220,7 @@ static cfx_value blocked_input(cfx_scope *s, conv *c)
                 : cfx_to_blocked(s, cfx_value_of_node(c->x));
 }
 
-/* The input channels where zeros fill up their last block; else absent. */
+/* The argument in_channels: given if the last block of x has padding. */
 static cfx_value in_channels(const conv *c)
 {
     int64_t in = cfx_tensor_size(c->l.weight, 1);
@@ -264,8 +264,8 @@ static cfx_node *attr_of(const layer *l, const char *name)
     return v.kind == CFX_NODE ? v.u.node : NULL;
 }
 
-/* A new to_blocked has the value of x, not of the node that it was made for. If x
- * is written to, that value is no node's at the end. */
+/* Record the origin of a new to_blocked: x, whose value it has, unless x is written to
+ * later. */
 static cfx_status name_origin(conv *c)
 {
     cfx_value made = cfx_node_map_get(&c->b->blocked, c->x);

@@ -1,14 +1,13 @@
 /*
- * block_norm -- batch norms of images in blocks that no convolution before them
- * takes in: a convolution with one number for each channel, which can apply the
- * activation that follows.
+ * block_norm -- batch norms of blocked images that could not be folded into a convolution:
+ * each becomes a depthwise 1x1 convolution, which can apply the activation that follows.
  */
 #include <cfx/ops.h>
 
 #include "interp/passes/lower/block_channels.h"
 
 typedef struct scaling {
-    cfx_node *x, *weight, *bias; /* x in blocks */
+    cfx_node *x, *weight, *bias; /* x is blocked */
     int64_t channels;
 } scaling;
 

@@ -1,5 +1,5 @@
 /*
- * block_pointwise -- activations, sums and products of images in blocks.
+ * block_pointwise -- activations, sums and products of blocked images.
  */
 #include <cfx/ops.h>
 
@@ -26,7 +26,7 @@ static cfx_status clamp(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
     return st ? st : fuse(b, n, x, y);
 }
 
-/* Let the convolution before an activation apply it. */
+/* Fuse an activation into the convolution before it. */
 static cfx_status activate(cfx_blocker *b, cfx_node *n, cfx_node *x,
                            cfx_node *y, const activation *a)
 {
@@ -79,12 +79,12 @@ cfx_status cfx_block__activation(cfx_blocker *b, cfx_node *n, cfx_node **next,
 
 /* ---- Sums and products ---- */
 
-/* A sum or product of images, in blocks. */
+/* A sum or product of blocked images. */
 typedef struct pair {
     cfx_node *in[2], *blocked[2];
     int64_t channels;
     bool product;
-    int pixel; /* the one that has a single pixel; -1: they have as many */
+    int pixel; /* the operand with a single pixel; -1: none, their extents are equal */
 } pair;
 
 static bool is_pixel(const cfx_node *n)
@@ -104,7 +104,7 @@ static bool have_same_axes(const cfx_node *a, const cfx_node *b, int first,
     return true;
 }
 
-/* Do two images have the same extents, or one of them a single pixel? */
+/* Do two images have equal extents, or has one a single pixel? */
 static bool fit(pair *a)
 {
     a->pixel = -1;
@@ -155,7 +155,7 @@ static cfx_value build_pair(cfx_scope *s, const cfx_node *n, void *user)
     return cfx_from_blocked(s, y, cfx_int(a->channels));
 }
 
-/* Can the convolution behind operand i of a sum add the other one? */
+/* Can the convolution that computes operand i of a sum add the other operand? */
 static cfx_node *adding_conv(const pair *a, int i)
 {
     cfx_node *y = cfx_block__open_conv(a->in[i]);
@@ -165,7 +165,7 @@ static cfx_node *adding_conv(const pair *a, int i)
                : NULL;
 }
 
-/* The other operand of a sum becomes part of the convolution that comes last. */
+/* Fuse a sum into the later of the convolutions that compute its operands. */
 cfx_status cfx_block__pair(cfx_blocker *b, cfx_node *n, cfx_node **next,
                            bool *done)
 {

@@ -1,6 +1,6 @@
 /*
- * block_pool -- pooling of images in blocks, means of whole images, and single
- * pixels that are flattened.
+ * block_pool -- pooling of blocked images, global means, and flattening of images of one
+ * pixel.
  */
 #include <cfx/ops.h>
 
@@ -88,7 +88,7 @@ cfx_status cfx_block__window(cfx_blocker *b, cfx_node *n, cfx_node **next,
 /* ---- The mean of an image ---- */
 
 typedef struct image {
-    cfx_node *x; /* in blocks */
+    cfx_node *x; /* blocked */
     int64_t channels;
 } image;
 
@@ -97,7 +97,7 @@ static bool is_int(cfx_value v, int64_t n)
     return v.kind == CFX_INT && v.u.i == n;
 }
 
-/* Are two numbers, or one for both, a and b in any order? */
+/* Is v a and b, in any order, or one integer that is both? */
 static bool has_both(cfx_value v, int64_t a, int64_t b)
 {
     if (!cfx_value_is_seq(v) || v.u.seq->len != 2)
@@ -107,7 +107,7 @@ static bool has_both(cfx_value v, int64_t a, int64_t b)
            (is_int(item[0], b) && is_int(item[1], a));
 }
 
-/* Is n the mean over the last two of four axes? */
+/* Is n the mean over height and width? */
 static bool is_mean(const cfx_pass_call *p, const cfx_node *n)
 {
     if (cfx_pass__calls(p, n, "adaptive_avg_pool2d"))
@@ -148,7 +148,7 @@ cfx_status cfx_block__mean(cfx_blocker *b, cfx_node *n, cfx_node **next,
 
 /* ---- Single pixels ---- */
 
-/* Does n give an image of one pixel the shape (batch, channels)? */
+/* Does n reshape an image of one pixel to (batch, channels)? */
 static bool drops_pixel(const cfx_pass_call *p, const cfx_node *n,
                         const cfx_node *x)
 {

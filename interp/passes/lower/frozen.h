@@ -26,9 +26,9 @@ CFX_INLINE bool cfx_frozen__has(const cfx_frozen *f, const cfx_node *n)
     return !cfx_aliases__is_later(&f->aliases, n);
 }
 
-/* A new reference to the value of a node, if it is a tensor of this type without
- * gaps and computed from few nodes that are constant; else NULL. Fails with
- * CFX_EWEIGHT, CFX_ENOMEM, and as a call does. */
+/* A new reference to the value of a node, if it is a contiguous tensor of this type and a
+ * few constant nodes compute it; else NULL. Fails with CFX_EWEIGHT, CFX_ENOMEM, and as a
+ * call does. */
 cfx_status cfx_frozen__load(cfx_frozen *f, const cfx_node *n, cfx_dtype dtype,
                             cfx_tensor **out);
 

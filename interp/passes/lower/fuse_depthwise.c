@@ -1,9 +1,8 @@
 /*
- * fuse_depthwise -- a convolution with a filter for each channel, and the one before
- * it, as one call.
+ * fuse_depthwise -- fuse a depthwise convolution with the one before it.
  *
- * The image between them is large, as the first convolution gives it more channels,
- * and is read once. Computed together, its rows stay in the cache.
+ * The image between them is large, since the first convolution adds channels, and it is
+ * read once. Fused, its rows stay in cache.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,25 +18,25 @@ typedef struct pair {
     cfx_node *first, *second;
 } pair;
 
-/* Tensor `i` of a convolution in blocks, its input or weight; or NULL. */
+/* Argument i of a blocked convolution, its input or weight, if its shape is known; or
+ * NULL. */
 static const cfx_tensor *operand(const cfx_node *n, uint32_t i)
 {
     if (!cfx_node_is(n, "blocked_conv2d") || n->nargs != 2 ||
         n->args[0].kind != CFX_NODE || n->args[1].kind != CFX_NODE)
         return NULL;
-    cfx_value v = cfx_node__known(n->args[i].u.node);
-    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
+    return cfx_node__known_tensor(n->args[i].u.node);
 }
 
-/* Does a filter go over several channels? Blocked images have such a weight of six axes
- * at least, row-major ones of five. */
+/* Is it a dense convolution? Its weight has at least six axes for a blocked image, five for
+ * a row-major one. */
 static bool is_dense(const cfx_node *n)
 {
     const cfx_tensor *x = operand(n, 0), *w = operand(n, 1);
     return x && w && (w->rank >= 6 || (w->rank == 5 && x->rank == 4));
 }
 
-/* Is a setting of both axes a number from `least` to `most`? */
+/* Are all elements of a setting, 1 by default, from `least` to `most`? */
 static bool is_within(const cfx_node *n, const char *name, int64_t least,
                       int64_t most)
 {
@@ -52,7 +51,7 @@ static bool is_within(const cfx_node *n, const char *name, int64_t least,
     return cfx_value_is_seq(v);
 }
 
-/* A window of 3x3 or 5x5 that moves by 1 or 2: there are kernels for its rows. */
+/* Is it 3x3 or 5x5 with stride 1 or 2, which have row kernels? */
 static bool has_kernel(const cfx_node *n, const cfx_tensor *w)
 {
     return w->rank == 4 &&
@@ -85,7 +84,7 @@ static cfx_status take_kwargs(cfx_node *y, const cfx_node *n,
     return st;
 }
 
-/* Replace the pair by one call in the place of the second. */
+/* Replace the second convolution by a call that computes both. */
 static cfx_status fuse(cfx_pass_call *p, const pair *both)
 {
     cfx_node *first = both->first, *n = both->second;
@@ -113,8 +112,7 @@ static cfx_status fuse(cfx_pass_call *p, const pair *both)
     return st;
 }
 
-/* Goes backward, so that a pair reads nodes that the analysis has seen, and not the
- * pair before it as one. */
+/* Walk backward, so that the input of a pair is a node that the alias analysis has seen. */
 static cfx_status fuse_depthwise_run(cfx_pass_call *p)
 {
     cfx_aliases aliases = {0};

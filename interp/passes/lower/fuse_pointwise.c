@@ -2,10 +2,10 @@
  * fuse_pointwise -- compute chains of pointwise operators in one pass over
  * memory: torch.ops.cfx.fused_pointwise.
  *
- * A group has one result, that of its last node; the values of the others are
- * read in the group alone, and have its shape. What a node is, one loop over
- * elements or not, is tried on the metas of its arguments. A node of the group
- * is computed later than it was, so nothing may write to what it reads.
+ * The result of a group is that of its last node; the other nodes are read only within the
+ * group, and have the same shape. Whether a node is one loop over elements is found by
+ * calling it on the metas of its arguments. A node of the group is computed later than
+ * before, so nothing may write to what it reads in between.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "op/op_impl.h"
 #include "ops/pointwise/fused.h"
 
-/* Elements below which calls cost more than passes over memory. */
+/* With fewer elements, calls cost more than passes over memory. */
 enum { LEAST = 8192 };
 
 typedef struct fuser {
@@ -31,7 +31,7 @@ typedef struct fuser {
 
 /* ---- Which nodes are steps ---- */
 
-/* A scope of metas that looks at the operators that are called. */
+/* A meta scope that inspects the operators that are called. */
 typedef struct trial {
     cfx_scope base;
     int calls;
@@ -66,9 +66,8 @@ static const cfx_scope_class trial_class = {
     .call_op = try_op,
 };
 
-/* Copy arguments with what is known of nodes in their place; false if nothing
- * is, if nodes stand deeper, or of complex numbers, which the fused operator
- * does not have. */
+/* Copy arguments, with metas for nodes. False if a node has none, if one is nested deeper,
+ * or for complex tensors, which the fused operator does not take. */
 static bool put_metas(cfx_value *to, const cfx_value *from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -133,7 +132,7 @@ static cfx_status find_steps(fuser *f)
 
 /* ---- Groups ---- */
 
-/* The nodes of a group, from the last on, and what they read from outside. */
+/* The nodes of a group, last first, and their inputs from outside. */
 typedef struct group {
     cfx_node *step[CFX_FUSED_STEPS];
     int nsteps;
@@ -149,7 +148,7 @@ static bool has_step(const group *g, const cfx_node *n)
     return false;
 }
 
-/* Find what the steps read from outside; false if it is too much. */
+/* Find the inputs of the group; false if there are too many. */
 static bool find_inputs(group *g)
 {
     g->ninputs = 0;
@@ -224,7 +223,7 @@ static bool is_large(const cfx_tensor *t)
     return n >= LEAST;
 }
 
-/* The group that ends with n; false if that is n alone. */
+/* Find the group that ends with n; false if it is n alone. */
 static bool find_group(fuser *f, group *g, cfx_node *n)
 {
     *g = (group){.step = {n}, .nsteps = 1};
@@ -240,7 +239,7 @@ static bool find_group(fuser *f, group *g, cfx_node *n)
 
 /* ---- The call ---- */
 
-/* The str that stands for a node, or the argument itself. */
+/* The reference to a step or input, a str; or the argument itself, if it is no node. */
 static cfx_value name_of(cfx_scope *s, const group *g, cfx_value arg)
 {
     char name[16];
@@ -302,7 +301,7 @@ static cfx_node *call_of(fuser *f, const group *g)
     return y;
 }
 
-/* Put functions in the place of modules. */
+/* Replace modules by functions. */
 static cfx_status inline_modules(fuser *f, group *g)
 {
     cfx_status st = CFX_OK;

@@ -1,18 +1,18 @@
 /*
- * lower_quantized -- compute with integers what stands between dequantize and
- * quantize: torch.ops.cfx.quantized_conv2d, quantized_linear, quantized_add, ...
+ * lower_quantized -- replace what is between dequantize and quantize by operators on
+ * integers: torch.ops.cfx.quantized_conv2d, quantized_linear, quantized_add, ...
  *
  * The reference graph of a quantized model has float operators whose inputs are
- * dequantize_per_tensor of uint8, and whose results, or those of a clamp behind
- * them, go to quantize_per_tensor. A chain from such an operator to its last node
- * becomes one operator on uint8. Its result differs from the reference by one
- * quantum at most: the reference rounds each product and sum of floats.
+ * dequantize_per_tensor of uint8. Their results, possibly clamped, are inputs of
+ * quantize_per_tensor. Such a chain becomes one operator on uint8. Its result differs
+ * from the reference by at most one quantization step, since the reference rounds each
+ * float product and sum.
  *
  * Attention computes its scores with integers, whatever follows it.
  *
- * Images stay in blocks of 16 channels: a convolution becomes to_blocked, the
- * convolution, from_blocked, and what follows reads the argument of from_blocked.
- * This file walks over the graph and finds the chains.
+ * Images stay in the blocked layout: a convolution becomes to_blocked, the convolution,
+ * from_blocked, and later nodes read the argument of from_blocked. This file walks over
+ * the graph and finds the chains.
  */
 #include "interp/passes/lower/lower_quantized.h"
 
@@ -73,8 +73,8 @@ static bool has_type(const cfx_node *n, cfx_dtype dtype)
     return t && t->dtype == dtype;
 }
 
-/* The arguments of a call that quantizes per tensor; false unless they are
- * numbers that uint8 can hold. */
+/* Read the parameters of a call that quantizes per tensor; false if they are not literals,
+ * or not in the range of uint8. */
 static bool read_affine(const cfx_lowering *l, const cfx_node *n,
                         cfx_affine *out)
 {
@@ -109,7 +109,8 @@ static bool is_quantize(const cfx_lowering *l, const cfx_node *n,
            read_affine(l, n, out);
 }
 
-/* The one element of state of a type; CFX_NOTHING: v reads something else. */
+/* The value of the parameter or buffer that v reads, if it has one element of this type;
+ * else CFX_NOTHING. */
 static cfx_status read_element(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
                                cfx_value *out)
 {
@@ -122,8 +123,8 @@ static cfx_status read_element(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
     return st;
 }
 
-/* A scale and a zero point that are state become numbers, in a call of the
- * overload that takes such. */
+/* Replace a scale and a zero point that are buffers by numbers, in a call of the overload
+ * that takes numbers. */
 static cfx_status use_numbers(cfx_lowering *l, cfx_node *n)
 {
 #define DECOMPOSED "torch.ops.quantized_decomposed."
@@ -149,7 +150,8 @@ static cfx_status use_numbers(cfx_lowering *l, cfx_node *n)
 #undef DECOMPOSED
 }
 
-/* An activation may write to what dequantize returns; a chain has new tensors. */
+/* An activation in place may write to the result of dequantize, which a chain does not
+ * have. */
 static cfx_status functionalize(cfx_pass_call *p)
 {
     cfx_status st = CFX_OK;
@@ -165,7 +167,7 @@ static cfx_status functionalize(cfx_pass_call *p)
     return st;
 }
 
-/* ---- Images in blocks ---- */
+/* ---- Blocked images ---- */
 
 cfx_node *cfx_lower__form(const cfx_node *n)
 {
@@ -174,8 +176,8 @@ cfx_node *cfx_lower__form(const cfx_node *n)
                : NULL;
 }
 
-/* to_blocked of n, which also takes over what quantize_per_tensor does, unless a node
- * writes to the input of that. */
+/* to_blocked of n. It also replaces a quantize_per_tensor before it, unless the input of
+ * that is written to. */
 static cfx_value to_blocked(cfx_lowering *l, cfx_scope *s, cfx_node *n,
                             int64_t block)
 {
@@ -245,7 +247,7 @@ static bool read_number(cfx_value v, double absent, double *out)
            v.kind == CFX_NONE;
 }
 
-/* Is n an activation that clamps to numbers? */
+/* Is n an activation that clamps to literal bounds? */
 static bool read_clamp(const cfx_lowering *l, const cfx_node *n, double *lo,
                        double *hi)
 {
@@ -264,7 +266,7 @@ static bool read_clamp(const cfx_lowering *l, const cfx_node *n, double *lo,
            *lo <= *hi;
 }
 
-/* The node that computes the first argument of n, and that only n reads. */
+/* The node that computes the first argument of n, if only n reads it. */
 static cfx_node *only_read_by(cfx_lowering *l, const cfx_node *n)
 {
     cfx_node *x = n->nargs ? cfx_value__node(n->args[0]) : NULL;
@@ -275,7 +277,7 @@ static cfx_node *only_read_by(cfx_lowering *l, const cfx_node *n)
                : NULL;
 }
 
-/* Will the chain from n end with a later node, in quantize? */
+/* Does a chain that begins at n go on to a later node, and end in quantize? */
 static bool goes_on(cfx_lowering *l, const cfx_node *n)
 {
     double lo, hi;
@@ -290,7 +292,7 @@ static bool goes_on(cfx_lowering *l, const cfx_node *n)
     return false;
 }
 
-/* The chain that ends with n: a single node, or one that is quantized. */
+/* The chain that ends with n: n alone, or up to quantize. */
 static bool find_chain(cfx_lowering *l, cfx_node *n, cfx_chain *c)
 {
     *c = (cfx_chain){.n = n, .from = n, .lo = -INFINITY, .hi = INFINITY};
@@ -327,9 +329,8 @@ static bool is_same_affine(const cfx_affine *a, const cfx_affine *b)
            a->least == b->least && a->most == b->most;
 }
 
-/* Let an activation that clamps read x itself, not x quantized and back, where its
- * result is quantized likewise: rounding is monotone, so that the integers are the
- * same. */
+/* Let an activation that clamps read x, not x quantized and dequantized, if its result is
+ * quantized with the same parameters: rounding is monotone, so the integers are equal. */
 static cfx_status skip_rounding(cfx_lowering *l, cfx_node *n)
 {
     cfx_affine from, before, to;

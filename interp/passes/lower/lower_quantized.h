@@ -1,6 +1,6 @@
 /*
- * lower_quantized.h -- the parts of pass lower_quantized: a rule lets one kind of
- * node between dequantize and quantize compute with integers. Not installed.
+ * lower_quantized.h -- the rules of pass lower_quantized: each replaces one kind of node
+ * between dequantize and quantize by an operator on integers. Not installed.
  */
 #ifndef CFX_PASSES_LOWER_QUANTIZED_H
 #define CFX_PASSES_LOWER_QUANTIZED_H
@@ -17,23 +17,24 @@ typedef struct cfx_lowering {
     cfx_retracer retracer;
     cfx_aliases aliases;  /* of the graph as it was */
     cfx_node_map blocked; /* to_blocked of a node of uint8 */
-    /* The last to_blocked, and the node that it has the value of. */
+    /* The to_blocked made last, and the node whose value it has. */
     cfx_node *made, *made_of;
 } cfx_lowering;
 
-/* Numbers q of uint8 in least..most stand for scale * (q - zero_point). */
+/* Quantization parameters: q, a uint8 in least..most, represents
+ * scale * (q - zero_point). */
 typedef struct cfx_affine {
     double scale;
     int64_t zero_point, least, most;
 } cfx_affine;
 
-/* n computes floats: x, an activation that clamps, and their end. */
+/* A chain of nodes: an operator on floats, an activation that clamps, quantize. */
 typedef struct cfx_chain {
     cfx_node *n;     /* the last node, which is replaced */
-    cfx_node *from;  /* the first one, whose rule it is */
+    cfx_node *from;  /* the first node, which decides the rule */
     cfx_node *clamp; /* the activation; NULL: none */
     double lo, hi;   /* its range; -INFINITY, INFINITY: any */
-    bool rounds;     /* the end is quantize_per_tensor to `to` */
+    bool rounds;     /* n is quantize_per_tensor, with the parameters `to` */
     cfx_affine to;
 } cfx_chain;
 
@@ -44,45 +45,44 @@ typedef cfx_status cfx_lower_rule(cfx_lowering *l, const cfx_chain *c,
 cfx_lower_rule cfx_lower__product, cfx_lower__add, cfx_lower__window;
 cfx_lower_rule cfx_lower__mean, cfx_lower__cat, cfx_lower__move;
 cfx_lower_rule cfx_lower__layer_norm, cfx_lower__function;
-/* This rule matches a single node, whatever its users are. */
+/* This rule matches a single node, whatever its users. */
 cfx_lower_rule cfx_lower__attention;
 
 /* ---- Facts about nodes ---- */
 
-/* The argument of a parameter, of the first overload that has one so called. */
+/* The argument of a parameter, by the first overload that has the parameter. */
 cfx_value cfx_lower__arg(const cfx_lowering *l, const cfx_node *n,
                          const char *name);
-/* n is dequantize_per_tensor of uint8 to float32, and never written to: return
- * its input and what that stands for; else NULL. */
+/* If n is dequantize_per_tensor of uint8 to float32, and never written to: its input and,
+ * in *out, its parameters; else NULL. */
 cfx_node *cfx_lower__dequantized(cfx_lowering *l, const cfx_node *n,
                                  cfx_affine *out);
-/* The tensor of state that v reads: NULL unless it is of that type, contiguous and
- * never written to. */
+/* The parameter or buffer that v reads, if it has that type, is contiguous and never
+ * written to; else NULL. */
 cfx_status cfx_lower__constant(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
                                cfx_tensor **out);
 /* The channels of an image (N, C, H, W); 0: they are not known. */
 int64_t cfx_lower__channels(const cfx_node *n);
 
-/* The end of a sum or a mean, as arguments, absent by default: rounding is monotone,
- * so that the bounds of the clamp may be rounded. */
+/* The bounds and the zero point of a result, as arguments, absent if they are the default.
+ * Rounding is monotone, so the bounds of the clamp may be rounded, too. */
 typedef struct cfx_result_range {
     cfx_value zero, least, most;
 } cfx_result_range;
 
 cfx_result_range cfx_lower__range(const cfx_chain *c);
 
-/* ---- Images in blocks ---- */
+/* ---- Blocked images ---- */
 
 /* The argument of from_blocked; NULL if n is another call. */
 cfx_node *cfx_lower__form(const cfx_node *n);
-/* The image n of uint8 in blocks of `block` channels, or of 16 if n is
- * from_blocked. */
+/* The uint8 image n in blocks of `block` channels; of 16 if n is from_blocked. */
 cfx_value cfx_lower__blocked(cfx_lowering *l, cfx_scope *s, cfx_node *n,
                              int64_t block);
 
-/* Name the origins of y, which computes the chain, besides those of c->n. */
+/* Add the nodes of the chain to the origins of y, which computes it. */
 void cfx_lower__name_origin(cfx_scope *s, const cfx_chain *c, cfx_value y);
-/* Trace code in place of c->n, which must succeed. */
+/* Replace c->n by what `build` traces; it must succeed. */
 cfx_status cfx_lower__replace(cfx_lowering *l, const cfx_chain *c,
                               cfx_retrace_fn *fn, void *user, cfx_node **next);
 
