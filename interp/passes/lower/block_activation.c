@@ -34,7 +34,8 @@ static const cfx_op *find_op(settings *s, const cfx_pass_call *p)
 }
 
 /* Read parameter k of the operator; false if it is no literal. */
-static bool read(activation *a, const cfx_param *k, cfx_value v, int at)
+static bool read(cfx_activation_call *a, const cfx_param *k, cfx_value v,
+                 int at)
 {
     bool text = k->base == CFX_T_STR;
     v = v.kind ? v : k->init;
@@ -54,12 +55,12 @@ static bool read(activation *a, const cfx_param *k, cfx_value v, int at)
 }
 
 bool cfx_activation__find(const cfx_pass_call *p, const cfx_node *n,
-                          activation *out)
+                          cfx_activation_call *out)
 {
     settings s = {.n = n};
     const cfx_op *op = find_op(&s, p);
     int numbers = 0;
-    *out = (activation){0};
+    *out = (cfx_activation_call){0};
     if (!op || !(op->flags & CFX_OP_ACTIVATION) || n->nargs < 1 ||
         n->args[0].kind != CFX_NODE)
         return false;
@@ -74,7 +75,7 @@ bool cfx_activation__find(const cfx_pass_call *p, const cfx_node *n,
 }
 
 cfx_status cfx_activation__set(cfx_pass_call *p, cfx_node *n,
-                               const activation *a)
+                               const cfx_activation_call *a)
 {
     cfx_scope s;
     cfx_value number[CFX_ACTIVATION_SCALARS];

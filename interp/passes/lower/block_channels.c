@@ -113,7 +113,7 @@ cfx_value cfx_block__split(cfx_scope *s, cfx_value x, int axis)
 
 bool cfx_block__is_elementwise(const cfx_pass_call *p, const cfx_node *n)
 {
-    activation a;
+    cfx_activation_call a;
     return cfx_pass__calls(p, n, "relu6") || cfx_activation__find(p, n, &a);
 }
 

@@ -28,7 +28,7 @@ static cfx_status clamp(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
 
 /* Fuse an activation into the convolution before it. */
 static cfx_status activate(cfx_blocker *b, cfx_node *n, cfx_node *x,
-                           cfx_node *y, const activation *a)
+                           cfx_node *y, const cfx_activation_call *a)
 {
     cfx_status st = cfx_activation__set(b->p, y, a);
     return st ? st : fuse(b, n, x, y);
@@ -63,7 +63,7 @@ cfx_status cfx_block__activation(cfx_blocker *b, cfx_node *n, cfx_node **next,
                                  bool *done)
 {
     cfx_node *x = cfx_node__arg(n, 0);
-    activation act;
+    cfx_activation_call act;
     (void)next;
     if (!x || !cfx_block__form(x) || !cfx_block__is_elementwise(b->p, n))
         return CFX_OK;

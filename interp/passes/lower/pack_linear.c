@@ -308,7 +308,7 @@ static cfx_status add(packer *k, cfx_node *n, cfx_node *y)
 
 static cfx_status follow(packer *k, cfx_node *n)
 {
-    activation act;
+    cfx_activation_call act;
     cfx_node *x = viewed_input(k, n), *y = cfx_node__arg(n, 0);
     if (x)
         return drop_views(k, n, x);
