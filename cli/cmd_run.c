@@ -525,7 +525,7 @@ static void describe(FILE *to)
     for (size_t i = 0; (f = cfx_tensor_format_at(i)); i++) {
         char doc[256];
         snprintf(doc, sizeof(doc), "%s%s", f->base.doc,
-                 f->write ? "" : " It is only read.");
+                 f->write ? "" : " Read-only.");
         cli_describe_row(to, f->base.suffix, doc);
     }
 }

@@ -227,7 +227,7 @@ static bool torch_probe(const unsigned char *head, size_t n)
 const cfx_tensor_format cfx_tensor_format__torch = {
     .base = {.name = "torch",
              .suffix = ".pt",
-             .doc = "Tensors by name that torch.save wrote: read only.",
+             .doc = "Tensors by name that torch.save wrote.",
              .probe = torch_probe},
     .keyed = true,
     .read = torch_read,

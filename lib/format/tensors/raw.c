@@ -106,7 +106,7 @@ const cfx_tensor_format cfx_tensor_format__raw = {
         {.name = "raw",
          .suffix = ".bin",
          .doc =
-             "The numbers of one tensor, row-major and little-endian; FILE.bin:f32[1,3,224,224] names their type and shape."},
+             "The data of one tensor, row-major and little-endian; FILE.bin:f32[1,3,224,224] names their type and shape."},
     .read_one = raw_read_one,
     .read_typed = raw_read_typed,
     .write = raw_write,
