@@ -182,7 +182,7 @@ static bool are_joined(const joiner *j, const joined *c)
 
 /* ---- Rewriting ---- */
 
-/* Call a function of a tensor's extents, behind `first` unless it is absent, before a
+/* Call a function of a tensor's extents, after `first` unless it is absent, before a
  * node. */
 static cfx_node *call_with_size(const joiner *j, const char *target,
                                 cfx_value first, const cfx_tensor *t,
@@ -322,7 +322,7 @@ static cfx_status assert_input(const joiner *j, cfx_node *n, cfx_node *before)
              : j->p->err->code;
 }
 
-/* Assert the sizes and types of the inputs, behind the last of them. What is joined
+/* Assert the sizes and types of the inputs, after the last of them. What is joined
  * does not depend on an extent that is a symbol. */
 static cfx_status assert_inputs(const joiner *j)
 {

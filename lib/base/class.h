@@ -3,7 +3,7 @@
  *
  * A class is a constant struct that begins with its size, its name and a
  * pointer to its super. Hooks, which are pointers to functions, follow. A hook
- * that is NULL, or lies behind the end of an older, smaller table, is
+ * that is NULL, or lies after the end of an older, smaller table, is
  * inherited.
  */
 #ifndef CFX_BASE_CLASS_H

@@ -2,7 +2,7 @@
  * spans.h -- free pieces of mapped memory. Not installed.
  *
  * A free piece lies in a list in the order of addresses, and joins the pieces
- * before and behind it. What is asked for is cut from the smallest piece that
+ * before and after it. What is asked for is cut from the smallest piece that
  * holds it, so that memory is filled again whatever the sizes were before. All
  * sizes are multiples of CFX_SPAN; nothing here locks.
  */

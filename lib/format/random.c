@@ -233,7 +233,7 @@ static bool is_node(cfx_value v)
     return v.kind == CFX_NODE;
 }
 
-/* The spellings of one operation; methods follow behind "Tensor.". */
+/* The spellings of one operation; methods follow after "Tensor.". */
 static const char *const sums[] = {
     "operator.add", "_operator.add", "operator.iadd", "_operator.iadd",
     "torch.add",    "Tensor.add",    "Tensor.add_",   NULL,

@@ -202,7 +202,7 @@ size_t cfx_graph_module_delete_all_unused_submodules(cfx_module *gm)
     return removed;
 }
 
-/* The paths of get_attr nodes, and that of a module with a dot behind it. */
+/* The paths of get_attr nodes, and that of a module with a dot after it. */
 typedef struct named {
     cfx_map paths;
     cfx_buf path;

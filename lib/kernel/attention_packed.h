@@ -49,7 +49,7 @@ void cfx_attention_scores(const cfx_attention_packing *p, float *packed,
                           int64_t q_row, cfx_attention_mask mask,
                           float *scores);
 
-/* y(rows, ev) = weights(rows, seen) v. Uses the tile behind the packed values. */
+/* y(rows, ev) = weights(rows, seen) v. Uses the tile after the packed values. */
 void cfx_attention_values(const cfx_attention_packing *p, float *packed,
                           int64_t rows, int64_t seen, const float *weights,
                           float *y, int64_t y_row);

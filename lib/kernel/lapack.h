@@ -48,7 +48,7 @@ int cfx_lapack_ormqr(cfx_dtype t, bool left, bool transpose, int m, int n,
 int cfx_lapack_syevd(cfx_dtype t, bool vectors, bool upper, int n, void *a,
                      void *w, void *work, int lwork, int *iwork, int liwork);
 /* Eigenvalues of any square matrix, which is overwritten: complex ones in w, or
- * of a real matrix the real parts and behind them the imaginary parts. With
+ * of a real matrix the real parts and after them the imaginary parts. With
  * `vectors` the eigenvectors are columns of v; of a real matrix, the real and
  * the imaginary part of the first of a conjugate pair are two columns. */
 int cfx_lapack_geev(cfx_dtype t, bool vectors, int n, void *a, void *w,

@@ -81,7 +81,7 @@ cfx_status cfx_texts_read(cfx_texts *out, cfx_arena *arena, cfx_value v,
     return gather(out, v, 0, err);
 }
 
-/* The value of the items from *item on, which is moved behind them. */
+/* The value of the items from *item on, which is moved after them. */
 static cfx_value nest(cfx_context *ctx, int rank, const int64_t *shape,
                       const cfx_value **item)
 {

@@ -128,7 +128,7 @@ static cfx_value exp2_of(cfx_scope *s, const cfx_call *call)
 
 /* ---- Shapes ---- */
 
-/* Each item `repeats` times in a row: a new axis behind that of the items. */
+/* Each item `repeats` times in a row: a new axis after that of the items. */
 static cfx_value repeat_interleave(cfx_scope *s, const cfx_call *call)
 {
     cfx_value dim = in(call, "dim"), times = in(call, "repeats");

@@ -56,7 +56,7 @@ static cfx_value plus(onnx_node *n, cfx_value a, cfx_value b)
     return a.kind ? cfx_add(n->s, a, b) : b;
 }
 
-/* Hide keys behind the lengths of a batch's sequences. The last row of the
+/* Hide keys after the lengths of a batch's sequences. The last row of the
  * queries stands at the last key that is not hidden. */
 static cfx_value hide_by_lengths(onnx_node *n, const attention *a,
                                  cfx_value mask, int64_t left, int64_t right)

@@ -210,7 +210,7 @@ cfx_value onnx_import_causal_conv_with_state(onnx_node *n)
 
 /* Pads that give the asked extents, or, of auto_pad, the input's by the stride,
  * or the full result where that is less. What lies beyond the full result is
- * behind it. */
+ * after it. */
 static void transposed_pads(onnx_node *n, cfx_value x, windows *w,
                             const int64_t *extra, const int64_t *shape,
                             size_t given)
@@ -399,7 +399,7 @@ static cfx_value sum_dilated(onnx_node *n, cfx_value x, const windows *w)
     return cfx_reshape(s, y, onnx_arg(s, rank, whole));
 }
 
-/* The columns that ceil_mode adds behind the pads of an axis: a last window
+/* The columns that ceil_mode adds after the pads of an axis: a last window
  * that begins in the image, or in the pads before it. */
 static int64_t ceil_pad(onnx_node *n, cfx_value x, const windows *w, int i)
 {

@@ -178,7 +178,7 @@ static bool keeps_extents(onnx_node *n, cfx_value x, const resize *r)
     return same;
 }
 
-/* torch resizes one to three axes behind batch and channels. */
+/* torch resizes one to three axes after batch and channels. */
 static bool is_image(onnx_node *n, cfx_value x, const resize *r)
 {
     return r->rank >= 3 && r->rank <= 5 && keeps(n, x, r, 0) &&

@@ -301,7 +301,7 @@ cfx_value onnx_import_reverse_sequence(onnx_node *n)
         batch > 1)
         return onnx_fail(n, CFX_EINVAL,
                          "its time and batch are not axes 0 and 1");
-    /* Step t of a sequence of length l is l - 1 - t, or t behind its end. */
+    /* Step t of a sequence of length l is l - 1 - t, or t after its end. */
     shape[time] = onnx_size(n->s, x, (int)time);
     shape[batch] = cfx_int(1);
     cfx_value t = cfx_reshape(n->s,

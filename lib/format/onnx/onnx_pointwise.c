@@ -11,7 +11,7 @@
 
 /* Before operator set 7 an attribute asked for broadcasting, which, without an
  * axis, is that of today. With one, the second operand begins at that axis of
- * the first: it gets axes of one item behind its own. */
+ * the first: it gets axes of one item after its own. */
 static void old_broadcast(onnx_node *n)
 {
     if (n->opset >= 7)

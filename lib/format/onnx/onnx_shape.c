@@ -468,7 +468,7 @@ static cfx_value torch_pads(onnx_node *n, int rank, const cfx_value *pads,
 }
 
 /* Pads that are negative cut off. Of an odd difference, the larger half is
- * behind. */
+ * after. */
 cfx_value onnx_import_center_crop_pad(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0), pads[2 * CFX_MAX_RANK];

@@ -239,7 +239,7 @@ enum { MAX_COLUMNS = 1 << 24 };
 
 typedef struct grams {
     cfx_value x;    /* tokens as numbers; positions are the last axis */
-    cfx_value pool; /* all n-grams, one behind the other: a row of numbers */
+    cfx_value pool; /* all n-grams, one after the other: a row of numbers */
     int64_t size;   /* of the pool */
     int64_t most_skips;
 } grams;
@@ -314,7 +314,7 @@ static bool read_tokens(onnx_node *n, grams *g)
 }
 
 /* The counts of all n-grams of the lengths that are asked for, and the number
- * of the first and of the one behind the last of them. */
+ * of the first and of the one after the last of them. */
 static cfx_value count_all(onnx_node *n, const grams *g, int64_t *first,
                            int64_t *last)
 {

@@ -2,12 +2,12 @@
  * onnx_write_groups -- products of groups of rows or columns with a matrix each.
  *
  * ONNX has no such product: the factor is split at the ends of the groups,
- * which are computed, and the products are joined. What lies behind the last
+ * which are computed, and the products are joined. What lies after the last
  * group is 0, by padding.
  */
 #include "format/onnx/onnx_write.h"
 
-/* Rows of ints, one behind the other; `c` may be NULL. */
+/* Rows of ints, one after the other; `c` may be NULL. */
 static const char *joined(onnx_writer *w, const char *a, const char *b,
                           const char *c)
 {
@@ -21,7 +21,7 @@ static const char *joined(onnx_writer *w, const char *a, const char *b,
     return onnx_put_concat(w, NULL, in, c ? 3 : 2, 0);
 }
 
-/* The sizes of the groups, and of what lies behind them. */
+/* The sizes of the groups, and of what lies after them. */
 static const char *sizes_of(onnx_writer *w, const char *ends, cfx_dim size)
 {
     const char *zero = onnx_put_one(w, 0);

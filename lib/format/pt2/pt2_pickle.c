@@ -122,7 +122,7 @@ static item *pop(machine *m)
     return NULL;
 }
 
-/* The index behind the last mark, or SIZE_MAX with an error. */
+/* The index after the last mark, or SIZE_MAX with an error. */
 static size_t find_mark(machine *m)
 {
     for (size_t i = m->n; i > 0; i--)

@@ -68,7 +68,7 @@ static cfx_value make_key(cfx_context *ctx, const json_t *key)
 
 /* ---- Nodes ---- */
 
-/* Build a node of its children, each behind its key where `keys` are given. */
+/* Build a node of its children, each after its key where `keys` are given. */
 static cfx_status build_node(cfx_value *out, struct tree *t, const char *type,
                              const json_t *children, const json_t *keys,
                              int depth, cfx_error *err)

@@ -48,7 +48,7 @@ const cfx_code_form cfx_code_inplace[] = {{"iadd", "@ += @"},
                                           {"setitem", "@[@] = @"},
                                           {0}};
 
-/* Does the sign of a form, from behind its first `@ `, stand at s? */
+/* Does the sign of a form, from after its first `@ `, stand at s? */
 static size_t sign_length(const char *form, const char *s, const char *end)
 {
     size_t n = 0;

@@ -111,7 +111,7 @@ static void put_prologue(cfx_out *o, const cfx_coder *c)
     cfx_out_putc(o, ':');
 }
 
-/* Pointers to the texts that stand one behind the other. */
+/* Pointers to the texts that stand one after the other. */
 static void cut_texts(const char **out, const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -251,7 +251,7 @@ static void put_state(writer *w, const cfx_module *m, const cfx_module *gm)
     }
 }
 
-/* The module behind m and all that is below it. */
+/* The module after m and all that is below it. */
 static const cfx_module *skip(const cfx_module *m, const cfx_module *root)
 {
     for (; m != root; m = m->parent)

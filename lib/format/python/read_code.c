@@ -64,7 +64,7 @@ static cfx_status make_node(cfx_python *p, const cfx_operation *o,
 
 /* ---- Statements ---- */
 
-/* `a = b = None`: are the next tokens that? *ends: behind it. */
+/* `a = b = None`: are the next tokens that? *ends: after it. */
 static bool is_free(const cfx_python *p, cfx_lexer *lx)
 {
     for (;;) {
@@ -119,7 +119,7 @@ static cfx_status read_alias(cfx_python *p, const cfx_operation *o,
     return define(p, name, len, n);
 }
 
-/* From behind the name: `: TYPE = operation`. */
+/* From after the name: `: TYPE = operation`. */
 static cfx_status read_assignment(cfx_python *p, const char *name, size_t len)
 {
     cfx_reader *r = &p->r;
@@ -199,7 +199,7 @@ static cfx_status make_inplace(cfx_python *p, cfx_operation *o,
     return st;
 }
 
-/* `x += value` and `x[i] = value`, from behind x. */
+/* `x += value` and `x[i] = value`, from after x. */
 static cfx_status read_inplace(cfx_python *p, const char *base, size_t len)
 {
     cfx_reader *r = &p->r;
@@ -271,7 +271,7 @@ static cfx_status unpack(cfx_python *p, const cfx_lexer *names, char close)
     return st;
 }
 
-/* Names and commas up to the `=`, from behind the first. */
+/* Names and commas up to the `=`, from after the first. */
 static cfx_status read_unpacking(cfx_python *p, const cfx_lexer *first)
 {
     cfx_lexer names = *first;
@@ -445,7 +445,7 @@ static cfx_status note_aliases(cfx_python *p)
 }
 
 /* Does the body begin with `... = fx_pytree.tree_flatten_spec(`, or with that
- * behind a line that declares the names? */
+ * after a line that declares the names? */
 static bool is_flattened(cfx_python *p)
 {
     static const char mark[] = "fx_pytree.tree_flatten_spec(";

@@ -8,7 +8,7 @@
  *     self.get_submodule('seq').add_module('0', torch.nn.ReLU())
  *
  * GraphModule.to_folder prints the first four, cfx the last ones. A pickled module is
- * not unpickled: the comment behind it is its repr, and its numbers are among the
+ * not unpickled: the comment after it is its repr, and its numbers are among the
  * weights of the whole. Calls of other functions are passed over.
  */
 #include "format/io.h"
@@ -24,14 +24,14 @@ typedef struct init {
 
 /* ---- Parts of a statement ---- */
 
-/* Go behind `word` and the bracket that opens its arguments. */
+/* Go past `word` and the bracket that opens its arguments. */
 static cfx_status enter_call(cfx_python *p)
 {
     cfx_lexer_next(&p->lx);
     return cfx_read__punct(&p->r, &p->lx, '(');
 }
 
-/* Take the string at the token as a name; go behind it. */
+/* Take the string at the token as a name; go past it. */
 static cfx_status read_string(init *in, const char **out)
 {
     cfx_python *p = in->p;
@@ -96,7 +96,7 @@ static void unfold(cfx_buf *b, const char *s, const char *end)
     }
 }
 
-/* The comment behind the line, which has been blanked in the text. */
+/* The comment after the line, which has been blanked in the text. */
 static cfx_status put_comment(cfx_buf *b, init *in)
 {
     cfx_python *p = in->p;
@@ -109,7 +109,7 @@ static cfx_status put_comment(cfx_buf *b, init *in)
     if (s == end)
         return cfx_reader_fail(
             &p->r, in->at, CFX_EUNSUPPORTED,
-            "'%s' is a pickled module, which is not unpickled: write its repr behind it, as in # GELU(approximate='none')",
+            "'%s' is a pickled module, which is not unpickled: write its repr after it, as in # GELU(approximate='none')",
             in->name);
     unfold(b, s, end);
     return CFX_OK;

@@ -23,7 +23,7 @@ typedef struct cfx_python {
     const char *source; /* the text with its comments */
     cfx_lexer lx;       /* on `line` */
     cfx_python_line line;
-    const char *at;    /* behind the line */
+    const char *at;    /* after the line */
     cfx_graph *g;      /* of the forward being read */
     cfx_map variables; /* name -> cfx_node; NULL: freed */
     cfx_map aliases;   /* parameter -> the text of its node's name */
@@ -46,7 +46,7 @@ void cfx_python__enter(cfx_python *p, const cfx_python_line *line);
 
 /* The character at which the token begins; '\0' at the end. */
 char cfx_python__char(const cfx_python *p);
-/* Go behind a character that is no token, or fail. */
+/* Go past a character that is no token, or fail. */
 cfx_status cfx_python__skip(cfx_python *p, char c);
 cfx_status cfx_python__unexpected(cfx_python *p, const char *wanted);
 /* Is the token that word, and does it end the statement? */
@@ -80,9 +80,9 @@ cfx_status cfx_python__init(cfx_python *p, size_t indent, cfx_module *m);
 /* Read a type that annotates, up to a character of `stop`: into p->type, or
  * into *shape if it is a shape in quotes. */
 cfx_status cfx_python__type(cfx_python *p, const char *stop, cfx_value *shape);
-/* Go to the `=` behind a type. */
+/* Go to the `=` after a type. */
 void cfx_python__skip_type(cfx_python *p);
-/* Read the parameters from behind the bracket to the colon at the end. */
+/* Read the parameters from after the bracket to the colon at the end. */
 cfx_status cfx_python__parameters(cfx_python *p);
 /* Is a line `x: "f32[3]"; y: "f32[2]"; `, which declares the parameters that the
  * next line flattens? */

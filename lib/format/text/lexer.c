@@ -134,7 +134,7 @@ static const char *octal_escape(cfx_lexer *lx, const char *s, const char *end)
     return s;
 }
 
-/* Read the escape sequence after a backslash; s is behind it. */
+/* Read the escape sequence after a backslash; s is after it. */
 static const char *escape(cfx_lexer *lx, const char *s, const char *end)
 {
     static const char letters[] = "abfnrtv\\'\"";

@@ -6,7 +6,7 @@
  *     y = torch.ops.quantized.add_relu(q, q, scale_1, zero_point_1)
  *     z = torch.flatten(y, 1).dequantize()
  *
- * A node of floats stands for each quantized tensor: dequantize_per_tensor behind
+ * A node of floats stands for each quantized tensor: dequantize_per_tensor after
  * quantize_per_tensor, which follow a call that computes in float, or a module of
  * lib/nn/nn_quantized.c. The graph tells the scales of all of them: they are arguments,
  * or state of a module, or those of the input. Weights that torch.ao packs are
@@ -203,7 +203,7 @@ static cfx_node *source_of(const raiser *r, const cfx_node *n)
     return NULL;
 }
 
-/* Node get_attr, before n, of a name behind a path and a separator. */
+/* Node get_attr, before n, of a name after a path and a separator. */
 static cfx_status read_state(raiser *r, cfx_node *n, const char *path,
                              const char *name, cfx_value *out)
 {
@@ -256,7 +256,7 @@ static bool is_other(void *data, cfx_node *user)
     return user != data;
 }
 
-/* A call behind n that takes n and more arguments, for all its users. */
+/* A call after n that takes n and more arguments, for all its users. */
 static cfx_status follow(raiser *r, cfx_node **n, const char *target,
                          const cfx_value *more, size_t nmore)
 {

@@ -240,7 +240,7 @@ static cfx_status push_call(graph_reader *gr, cfx_lexer *lx, size_t *kwargs)
     return st ? st : cfx_read__punct(r, lx, ')');
 }
 
-/* From behind `[target=`. */
+/* From after `[target=`. */
 static cfx_status lossless_body(graph_reader *gr, const char *s)
 {
     cfx_reader *r = gr->r;
@@ -572,7 +572,7 @@ static bool find_opcode(graph_reader *gr, const char **s)
     return false;
 }
 
-/* Everything before the equals sign; *s is left behind it. */
+/* Everything before the equals sign; *s is left after it. */
 static cfx_status read_left_side(graph_reader *gr, const char **s)
 {
     cfx_reader *r = gr->r;

@@ -127,7 +127,7 @@ static const char *partner(const cfx_reader *r, const char *s)
     return m ? r->body + m : NULL;
 }
 
-/* The first `mark` followed by a blank at or behind s and outside brackets,
+/* The first `mark` followed by a blank at or after s and outside brackets,
  * or the end. */
 static const char *find_mark(const cfx_reader *r, const char *s,
                              const char *end, char mark)

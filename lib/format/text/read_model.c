@@ -11,7 +11,7 @@
 /* ---- State ---- */
 
 /* The module that holds the state `path`, made where it is missing; *name is
- * behind its last dot. */
+ * after its last dot. */
 static cfx_status find_holder(cfx_reader *r, cfx_module *root, char *path,
                               cfx_module **holder, const char **name)
 {

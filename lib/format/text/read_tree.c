@@ -576,7 +576,7 @@ static cfx_status close_module(tree_reader *t)
 
 /* ---- Lines ---- */
 
-/* The arguments from behind the bracket; *closed: did another end them? */
+/* The arguments from after the bracket; *closed: did another end them? */
 static cfx_status read_arguments(tree_reader *t, const char *s,
                                  const char *end, bool *closed)
 {
@@ -603,7 +603,7 @@ static cfx_status find_type(cfx_reader *r, frame *f, const char *name)
     return st == CFX_ENOMEM ? cfx_no_memory(r->err) : CFX_OK;
 }
 
-/* The length of `(Reference)` behind the name of a class: torch.ao's reference
+/* The length of `(Reference)` after the name of a class: torch.ao's reference
  * modules have it. */
 static size_t reference_suffix(const char *s, const char *end)
 {
@@ -678,7 +678,7 @@ static bool parse_range(const char *s, const char *end, uint64_t *first,
     return to == last && digits && *first <= *last;
 }
 
-/* `12 x ` before the name: *s is left behind it. */
+/* `12 x ` before the name: *s is left after it. */
 static cfx_status read_times(tree_reader *t, frame *f, const char **s,
                              const char *end)
 {

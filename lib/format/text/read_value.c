@@ -409,7 +409,7 @@ static cfx_status read_call(cfx_reader *r, cfx_lexer *lx, const char *name,
 
 /* ---- Brackets ---- */
 
-/* `(1+2j)`, from behind the bracket. */
+/* `(1+2j)`, from after the bracket. */
 static bool scan_complex(cfx_lexer *lx, double half[2])
 {
     const char *s = lx->text + 1;

@@ -73,15 +73,15 @@ cfx_status cfx_read__keep_name(cfx_reader *r, cfx_node *n, const char *s,
 
 /* ---- Values in Python's notation: read_value.c ---- */
 
-/* Push the value that begins at the token, and go behind it. */
+/* Push the value that begins at the token, and go past it. */
 cfx_status cfx_read__value(cfx_reader *r, cfx_lexer *lx, int depth);
 /* Fail because of the token. */
 cfx_status cfx_read__unexpected(cfx_reader *r, const cfx_lexer *lx,
                                 const char *wanted);
-/* Go behind a bracket or sign, or fail. */
+/* Go past a bracket or sign, or fail. */
 cfx_status cfx_read__punct(cfx_reader *r, cfx_lexer *lx, char punct);
 /*
- * Push the arguments of a call, from behind its `(`: of each a key (a str, or
+ * Push the arguments of a call, from after its `(`: of each a key (a str, or
  * None where it is positional) and a value; stops at `)` or the end.
  */
 cfx_status cfx_read__arguments(cfx_reader *r, cfx_lexer *lx, int depth);
@@ -124,7 +124,7 @@ CFX_INLINE bool cfx_starts(const char *s, const char *end, const char *word)
     return *word == '\0';
 }
 
-/* The tree of modules at *at, and go behind it. `typed`: its root is of the type
+/* The tree of modules at *at, and go past it. `typed`: its root is of the type
  * that its line names, no container. */
 cfx_status cfx_read__tree(cfx_reader *r, const char **at, bool typed,
                           cfx_module **out);
@@ -134,7 +134,7 @@ cfx_status cfx_read__graph(cfx_reader *r, const char **at, cfx_line *path,
                            cfx_graph **out);
 /* Replace quantized tensors in all graphs of a tree by tensors of integers and of
  * floats. Fails with CFX_EUNSUPPORTED for a call whose result has no known scale,
- * behind the file's name (may be NULL), CFX_ENOMEM. */
+ * after the file's name (may be NULL), CFX_ENOMEM. */
 cfx_status cfx_read__quantized(cfx_module *gm, const char *name,
                                cfx_error *err);
 /* Does a graph begin with that line? */

@@ -154,7 +154,7 @@ static int64_t next_tile(const cfx_blocked_tile *t, const slice *s)
     return fits ? s->blocks * t->w_block : FAR * CFX_BLOCK;
 }
 
-/* While the tiles of a slice are computed, the weights that lie behind the blocks are
+/* While the tiles of a slice are computed, the weights that lie after the blocks are
  * fetched, by each slice a part: they are the next blocks', and come from memory.
  * Rows that follow have them in the second cache. */
 static void fetch_behind(cfx_blocked_tile *t, const slice *s, const float *w,

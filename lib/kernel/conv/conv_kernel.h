@@ -6,7 +6,7 @@
  * transposed convolution (in_channels, out_channels / groups, kernel...).
  * Arrays hold one number for each spatial axis, outermost first.
  *
- * Outside of x are zeros. `pad` is the padding in front; that behind follows from
+ * Outside of x are zeros. `pad` is the padding before; that after follows from
  * `out`, so that it may differ.
  */
 #ifndef CFX_KERNEL_CONV_H

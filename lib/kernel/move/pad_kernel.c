@@ -3,7 +3,7 @@
  *
  * Along each axis an output is either one of the inputs or, in the constant
  * mode, none. Rows of y along the last axis are moved in three parts: what is
- * before x, x itself, what is behind.
+ * before x, x itself, what is after it.
  */
 #include <string.h>
 

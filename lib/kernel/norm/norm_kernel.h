@@ -97,7 +97,7 @@ struct cfx_norm_kernels {
     cfx_norm_rows f32, f64;
     /* x = exp(x - the largest of its row), and factor = 1 / their sum, 0 where all
      * are -inf, of `rows` rows that lie `row` elements apart. Row i has first + i
-     * numbers, but at most `seen`; those behind them become 0, up to a multiple of
+     * numbers, but at most `seen`; those after them become 0, up to a multiple of
      * CFX_EXP_LANES. */
     void (*exp_rows)(float *x, int64_t row, int64_t rows, int64_t first,
                      int64_t seen, float *factor);

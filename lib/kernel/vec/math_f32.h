@@ -4,7 +4,7 @@
  * Functions up to gelu have no branches and call nothing, so that loops over them
  * become vectors. They are within about 2 units in the last place, and right
  * for NaN, infinities, signed zeros and subnormals. The rest is the C
- * library's. Names are as in math.h with _f32 behind.
+ * library's. Names are as in math.h with the suffix _f32.
  *
  * Polynomials were fitted to the smallest greatest error that their callers
  * see (relative, over the interval that the reduction leaves).
@@ -88,7 +88,7 @@ CFX_INLINE float trunc_f32(float x)
 /*
  * x with a magnitude of at most `most`; NaN too becomes a number. This is done
  * on the bits: comparisons of floats the compiler turns into branches, on which
- * it computes everything behind them twice.
+ * it computes everything after them twice.
  */
 CFX_INLINE float limit_f32(float x, float most)
 {

@@ -1,6 +1,6 @@
 /*
  * math_f64.h -- functions of double: the C library's, and what it lacks. The
- * same names as in math_f32.h, with _f64 behind.
+ * same names as in math_f32.h, with the suffix _f64.
  */
 #ifndef CFX_MATH_F64_H
 #define CFX_MATH_F64_H

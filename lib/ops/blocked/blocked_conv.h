@@ -2,7 +2,7 @@
  * blocked_conv.h -- a convolution in blocks of channels as a part of an operator. Not
  * installed.
  *
- * Its parameters are those of blocked_conv2d; other operators have more behind them,
+ * Its parameters are those of blocked_conv2d; other operators have more after them,
  * whose enumerators stand here too, so that both read theirs alike.
  */
 #ifndef CFX_OPS_BLOCKED_CONV_H

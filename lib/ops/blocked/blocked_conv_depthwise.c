@@ -141,8 +141,7 @@ const cfx_op cfx_op__blocked_conv2d_depthwise = {
     .params = cfx_blocked_conv_params,
     .aliases =
         "torch.ops.cfx.blocked_conv2d_depthwise.default torch.ops.cfx.blocked_conv2d_depthwise",
-    .doc =
-        "A convolution in blocks of 16 channels, and one of each channel behind it.",
+    .doc = "A convolution of a blocked image, and the depthwise one after it.",
     .state_size = sizeof(pair),
     .infer = pair_infer,
     .cost = pair_cost,

@@ -8,7 +8,7 @@
  * inputs are not all finite become NaN.
  *
  * A weight of bfloat16 is that of F(2x2, 3x3), with the points 0, 1, -1 and infinity:
- * rounding to bfloat16 behind its transformations changes results by 0.4 % of the
+ * rounding to bfloat16 after its transformations changes results by 0.4 % of the
  * largest, against 0.25 % by blocked_conv2d in bfloat16, and 1.7 % with F(4x4, 3x3).
  *
  * shape   input (N, I, H, W, 16), weight (36, O, I, 16 in, 16 out), or of bfloat16

@@ -35,7 +35,7 @@ struct conv {
 
 enum { TRANSPOSED = 8 };
 
-/* Padding "same" needs dilation * (k - 1) in all, the odd one behind. */
+/* Padding "same" needs dilation * (k - 1) in all, the odd one after. */
 static cfx_status read_padding(const cfx_call *call, struct conv *c)
 {
     const char *word = cfx_call_str(call, PADDING);

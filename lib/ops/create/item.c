@@ -68,7 +68,7 @@ const cfx_op cfx_op__item = {
 
 /* ---- tolist ---- */
 
-/* The list of what lies at `p` and behind, axis by axis, or without data of
+/* The list of what lies at `p` and after, axis by axis, or without data of
  * what stands for it; the depth is bounded by the rank. */
 static cfx_status list_of(cfx_call *call, const cfx_tensor *x, int axis,
                           const char *p, cfx_value *out)

@@ -284,7 +284,7 @@ static cfx_value range(cfx_scope *s, const cfx_call *call, int64_t from,
     return cfx_call_function(s, "torch.arange", (cfx_args){ends, 2, key, 1});
 }
 
-/* 0, 1, ..., and for fftfreq the negative ones behind, over n d. */
+/* 0, 1, ..., and for fftfreq then the negative ones, over n d. */
 static cfx_value frequencies_build(cfx_scope *s, const cfx_call *call)
 {
     int64_t n = cfx_call_int(call, N), half = n / 2;

@@ -78,7 +78,7 @@ static bool read_windows(cfx_scope *s, const cfx_call *call, struct windows *w)
 
 /* ---- stft ---- */
 
-/* n / 2 elements put in before and behind, by the mode. */
+/* n / 2 elements put in before and after, by the mode. */
 static cfx_value centered(cfx_scope *s, const cfx_call *call, cfx_value x)
 {
     const cfx_tensor *t = x.u.tensor;

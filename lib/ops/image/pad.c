@@ -1,8 +1,8 @@
 /*
  * pad -- a tensor with a margin: of a number, or mirrored, stretched, wrapped.
  *
- * shape   `pad` has two numbers for each axis, last axis first: what is put in
- *         front and behind; negative ones cut off.
+ * shape   `pad` has two numbers for each axis, last axis first: what is put
+ *         before and after; negative ones cut off.
  * cost    no arithmetic.
  */
 #include <string.h>
@@ -18,7 +18,7 @@ CFX_PARAMS(params, SELF, PAD, PADDING, MODE, VALUE);
 /* The state of a call. */
 struct padding {
     cfx_pad_mode mode;
-    const cfx_seq *pad; /* in front and behind, from the last axis on */
+    const cfx_seq *pad; /* before and after, from the last axis on */
 };
 
 /* cfx_op.code: the mode, where it is no argument. */
@@ -44,7 +44,7 @@ static cfx_status read_padding(cfx_call *call, struct padding *p)
                          cfx_call_str(call, MODE));
 }
 
-/* In front of and behind an axis. */
+/* Before and after an axis. */
 static void margins(const cfx_call *call, int rank, int axis, cfx_dim *before,
                     cfx_dim *after)
 {

@@ -1,7 +1,7 @@
 /*
  * diff -- differences of neighbours.
  *
- * shape   that of the tensor, joined with what is put before and behind it, n
+ * shape   that of the tensor, joined with what is put before and after it, n
  *         less along the axis.
  * cost    a difference for each element of each of the n results.
  */

@@ -1,7 +1,7 @@
 /*
  * einsum -- sums of products of tensors over axes that have names.
  *
- * shape   the axes that the equation names behind the arrow; without an arrow
+ * shape   the axes that the equation names after the arrow; without an arrow
  *         those of the ellipsis, then the letters that occur once, in order of
  *         the alphabet. Axes of one name agree, or have extent 1.
  * cost    that of the operators it consists of: two operands at a time, from
@@ -381,7 +381,7 @@ static cfx_value contract_along(cfx_scope *s, struct equation *e, cfx_value *x,
     return x[0];
 }
 
-/* Axes behind those of the result: summed, or of extent 1 by now. */
+/* Axes after those of the result: summed, or of extent 1 by now. */
 static cfx_value finish(cfx_scope *s, const struct equation *e, cfx_value y,
                         bool one)
 {

@@ -78,7 +78,7 @@ static cfx_value by_distance(cfx_scope *s, cfx_value x, int at, bool second,
 }
 
 /* Weights of the slope at the middle of points at distances d and e: those of
- * the point before, its own, the point behind. */
+ * the point before, its own, the point after. */
 static struct weights middle_weights(cfx_scope *s, cfx_value d, cfx_value e)
 {
     cfx_value sum = TORCH("add", d, e);

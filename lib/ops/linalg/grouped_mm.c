@@ -5,7 +5,7 @@
  * shape   (S, K) by (G, K, N) is (S, N): rows in groups; (G, M, K) by (K, S) is
  *         (M, S): columns in groups; (M, S) by (S, N) is (G, M, N): terms in
  *         groups. Without groups it is bmm. offs has the end of each group;
- *         what is behind the last one is 0.
+ *         what is after the last one is 0.
  * cost    a product of matrices for each row or column; of terms in groups one
  *         for all.
  */

@@ -3,7 +3,7 @@
  * linalg.multi_dot, chain_matmul.
  *
  * shape   matrix_power that of the tensor; multi_dot (rows of the first,
- *         columns of the last); a vector in front or behind has no such axis.
+ *         columns of the last); a vector before or after has no such axis.
  * cost    that of the products it consists of.
  */
 #include <math.h>
@@ -108,7 +108,7 @@ static cfx_value of_range(cfx_scope *s, const struct chain *c,
     return CFX_CALL(s, "torch.mm", left, of_range(s, c, m, k + 1, j));
 }
 
-/* A vector in front becomes a row, one behind a column. */
+/* A first vector becomes a row, a last one a column. */
 static bool as_matrices(cfx_scope *s, const cfx_seq *list, cfx_value *m)
 {
     int n = (int)list->len;

@@ -10,7 +10,7 @@
  *         probabilities: 3 differences, exponentials and additions, a
  *         logarithm.
  *
- * A state is a label or a blank before, between or behind labels. alpha[s] is
+ * A state is a label or a blank before, between or after labels. alpha[s] is
  * the log-probability of being in state s after so many steps.
  */
 #include <math.h>

@@ -56,8 +56,7 @@ COMPLEX(square, SQUARE, square_infer, cfx_cost_1_0,
         "The square of each element.")
 UNARY(floor, FLOOR, cfx_unary_no_bool, cfx_cost_1_0, "Round down.")
 UNARY(ceil, CEIL, cfx_unary_no_bool, cfx_cost_1_0, "Round up.")
-UNARY(frac, FRAC, cfx_unary_only_float, cfx_cost_1_0,
-      "What is behind the point.")
+UNARY(frac, FRAC, cfx_unary_only_float, cfx_cost_1_0, "The fractional part.")
 
 COMPLEX(exp, EXP, cfx_unary_float, cfx_cost_1_1, "e to each element.")
 COMPLEX(exp2, EXP2, cfx_unary_float, cfx_cost_1_1, "2 to each element.")

@@ -67,7 +67,7 @@ static cfx_dim out_extent(cfx_shape_env *env, const cfx_pool_windows *p, int i)
                            one);
     cfx_dim n = cfx_dim_add(env, cfx_dim_ceildiv(env, room, p->stride[i]),
                             one);
-    /* A last window that begins behind the input and its padding is left out:
+    /* A last window that begins after the input and its padding is left out:
      * never more windows than begin there. */
     cfx_dim most = cfx_dim_add(
         env,

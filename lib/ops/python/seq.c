@@ -119,7 +119,7 @@ static cfx_status mul_infer(cfx_call *call)
     };
 
 ANY_TWO(py_add, "operator.add operator.iadd operator.concat operator.iconcat",
-        add_infer, "One tuple, list or str behind another.")
+        add_infer, "One tuple, list or str after another.")
 ANY_TWO(py_mul, "operator.mul operator.imul", mul_infer,
         "A tuple, list or str several times over.")
 

@@ -109,7 +109,7 @@ static bool is_plain(const cfx_tensor *x)
 
 /*
  * Strides as at::detail::computeStride finds them: axes of x that lie without
- * gaps behind each other form a chunk, and the new axes must fill chunk by
+ * gaps one after the other form a chunk, and the new axes must fill chunk by
  * chunk.
  */
 cfx_viewable cfx_infer_view(cfx_shape_env *env, const cfx_tensor *x, int rank,

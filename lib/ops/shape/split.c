@@ -1,7 +1,7 @@
 /*
  * split -- one tensor to several views: split, chunk, tensor_split, unbind.
  *
- * shape   the parts lie behind each other along `dim`; unbind takes the axis
+ * shape   the parts lie one after the other along `dim`; unbind takes the axis
  *         away.
  * cost    nothing.
  */
