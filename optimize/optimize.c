@@ -102,10 +102,11 @@ cfx_status cfx_optimize(cfx_module *gm, const cfx_value *inputs,
 {
     static const cfx_optimize_options defaults = {.size = sizeof(defaults)};
     const cfx_optimizer z = {inputs, ninputs, options ? options : &defaults};
-    const char *passes = z.o->passes     ? z.o->passes
-                         : z.o->bfloat16 ? bfloat16_passes
-                                         : cfx_optimize_passes;
-    const char *last = passes == bfloat16_passes ? CFX_PASSES_LAST : NULL;
+    bool narrows = z.o->bfloat16 && !z.o->passes;
+    const char *passes = z.o->passes ? z.o->passes
+                         : narrows   ? bfloat16_passes
+                                     : cfx_optimize_passes;
+    const char *last = narrows ? CFX_PASSES_LAST : NULL;
     const cfx_graph *g = cfx_graph_module_graph(gm);
     if (!g)
         return cfx_fail(err, CFX_EINVAL, "a %s has no graph",

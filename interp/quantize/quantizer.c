@@ -5,18 +5,13 @@
 
 #include <string.h>
 
+#include "base/class.h"
 #include "graph/graph_impl.h"
 
 const cfx_quantizer_class *cfx_quantizer_class_with(
     const cfx_quantizer_class *cls, size_t offset)
 {
-    void (*hook)(void);
-    for (; cls->super; cls = cls->super) {
-        memcpy(&hook, (const char *)cls + offset, sizeof(hook));
-        if (hook)
-            break;
-    }
-    return cls;
+    return cfx_class__with(cls, offset);
 }
 
 void cfx_quantizer_init(cfx_quantizer *q, const cfx_quantizer_class *cls)

@@ -355,11 +355,15 @@ static bool find_numbers(cfx_scope *s, struct numbered *a, size_t nargs,
 
 static unsigned count_bits(unsigned set)
 {
-    return set ? (set & 1) + count_bits(set >> 1) : 0;
+    unsigned n = 0;
+    for (; set; set &= set - 1)
+        n++;
+    return n;
 }
 
 /* Replace as few tensors as possible by numbers, the last ones first, since
- * the first are mostly tensors. The scope fails when out of memory. */
+ * the first are mostly tensors. There are at most MOST_PLACES candidates, so at
+ * most 16 subsets of them. The scope fails when out of memory. */
 static bool bind_numbers(cfx_scope *s, cfx_bound *b, const cfx_target *target,
                          const struct numbered *a, size_t nargs,
                          size_t nkwargs)
