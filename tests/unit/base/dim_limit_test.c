@@ -115,8 +115,7 @@ TEST_CASE(a_long_sum_is_divided_term_by_term)
     cfx_dim a = cfx_dim_add(env, cfx_dim_mul(env, whole, d), rest);
     cfx_dim q = cfx_dim_add(env, whole, cfx_dim_floordiv(env, rest, d));
     ck_assert(cfx_dim_same(cfx_dim_floordiv(env, a, d), q));
-    ck_assert(cfx_dim_same(cfx_dim_mod(env, a, d),
-                           cfx_dim_mod(env, rest, d)));
+    ck_assert(cfx_dim_same(cfx_dim_mod(env, a, d), cfx_dim_mod(env, rest, d)));
 }
 
 TEST_SUITE(dim_limit, .setup = setup, .teardown = teardown)
