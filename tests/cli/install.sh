@@ -37,7 +37,8 @@ done
 [ -n "${CFX_LDFLAGS-}" ] ||
     for f in "$prefix/bin/cfx" "$lib"/libcfx.*; do
         said "${f##*/} does not name the place of the build" 1 '' \
-            grep -F -e "$build/" -e "$src/" "$f"
+            grep -F -e "$build/lib/" -e "$src/lib/" -e "$src/interp/" \
+            -e "$src/shapeprop/" -e "$src/optimize/" -e "$src/cli/" "$f"
     done
 
 # ---- Lines that compile ----
