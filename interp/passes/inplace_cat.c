@@ -91,9 +91,8 @@ static bool is_apart(joiner *j, const cfx_node *n)
 
 static bool find_joined(joiner *j, joined *c, cfx_node *n)
 {
-    const cfx_schema *schema = cfx_node_is(n, "cat")
-                                   ? cfx_pass__signature(j->p, n)
-                                   : NULL;
+    const cfx_schema *schema = cfx_node_is(n, "cat") ? cfx_pass__signature(n)
+                                                     : NULL;
     if (!schema || !is_apart(j, n) || cfx_pass__kwarg(n, "out").kind ||
         cfx_pass__kwarg(n, "axis").kind)
         return false;

@@ -232,7 +232,7 @@ static const struct dropout {
 static bool is_dropout(cfx_pass_call *p, const cfx_node *n)
 {
     const cfx_module *m = cfx_pass__module(p, n);
-    const cfx_target *t = cfx_pass__target(p, n);
+    const cfx_target *t = cfx_node__targets(n);
     for (size_t i = 0; i < sizeof(dropouts) / sizeof(*dropouts); i++)
         if ((m && cfx_module_type_of(m) == dropouts[i].type) ||
             (t && cfx_op__has_overload(dropouts[i].op, t->op)))

@@ -158,18 +158,9 @@ bool cfx_path_uses__once(const path_uses *u, const char *path)
 
 /* ---- Arguments ---- */
 
-const cfx_target *cfx_pass__target(const cfx_pass_call *p, const cfx_node *n)
+const cfx_schema *cfx_pass__signature(const cfx_node *n)
 {
-    const char *name = n->target->text;
-    return n->op == CFX_CALL_FUNCTION ? cfx_find_function(p->ctx, name)
-           : n->op == CFX_CALL_METHOD ? cfx_find_method(p->ctx, name)
-                                      : NULL;
-}
-
-const cfx_schema *cfx_pass__signature(const cfx_pass_call *p,
-                                      const cfx_node *n)
-{
-    const cfx_target *t = cfx_pass__target(p, n);
+    const cfx_target *t = cfx_node__targets(n);
     return !t ? NULL : t->variant ? t->variant : t->schema;
 }
 
@@ -197,7 +188,7 @@ bool cfx_pass__calls(const cfx_pass_call *p, const cfx_node *n, const char *op)
                               : NULL;
     if (!m)
         return cfx_node_is(n, op);
-    return m->op && !strcmp(cfx_op_schema(p->ctx, m->op)->name, op);
+    return m->op && !strcmp(m->op->schema->name, op);
 }
 
 static cfx_status remove_kwarg(cfx_pass_call *p, cfx_node *n, const char *name)
@@ -294,7 +285,7 @@ static const struct layer_type *type_of_call(cfx_pass_call *p,
                                              const cfx_node *n,
                                              const cfx_module **m)
 {
-    const cfx_target *t = n->op == CFX_CALL_FUNCTION ? cfx_pass__target(p, n)
+    const cfx_target *t = n->op == CFX_CALL_FUNCTION ? cfx_node__targets(n)
                                                      : NULL;
     *m = cfx_pass__module(p, n);
     return type_of(*m, t ? t->op : NULL);
@@ -327,7 +318,7 @@ bool cfx_layer__find(layer *l, cfx_pass_call *p, cfx_node *n)
     l->kind = type->kind;
     l->axes = type->axes;
     if (!l->module) {
-        l->schema = cfx_pass__signature(p, n);
+        l->schema = cfx_pass__signature(n);
         return find_function(l);
     }
     l->training = cfx_module_training(l->module);
@@ -394,7 +385,7 @@ bool cfx_norm__find(norm *b, cfx_pass_call *p, cfx_node *n)
         return false;
     b->axes = type->axes;
     if (!b->module) {
-        b->schema = cfx_pass__signature(p, n);
+        b->schema = cfx_pass__signature(n);
         return find_norm_function(b);
     }
     b->training = cfx_module_training(b->module);

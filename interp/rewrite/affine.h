@@ -10,6 +10,7 @@
 
 #include "base/util.h"
 #include "graph/aliases.h"
+#include "graph/graph_impl.h"
 
 typedef enum layer_kind {
     LAYER_NONE,
@@ -64,11 +65,8 @@ cfx_status cfx_pass__aliases(cfx_aliases *a, cfx_pass_call *p);
 /* True if a module is named once, and no module above or below it is named. */
 bool cfx_path_uses__once(const path_uses *u, const char *path);
 
-/* Return the registered target of a function or method, or NULL. */
-const cfx_target *cfx_pass__target(const cfx_pass_call *p, const cfx_node *n);
 /* Return the signature of the call, or NULL. */
-const cfx_schema *cfx_pass__signature(const cfx_pass_call *p,
-                                      const cfx_node *n);
+const cfx_schema *cfx_pass__signature(const cfx_node *n);
 /* Does n call the operator, as a function or a method, or a module that stands
  * for it? */
 bool cfx_pass__calls(const cfx_pass_call *p, const cfx_node *n,

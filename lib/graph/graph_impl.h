@@ -212,8 +212,10 @@ CFX_INLINE cfx_node *cfx_node__arg(const cfx_node *n, uint32_t i)
     return i < n->nargs ? cfx_value__node(n->args[i]) : NULL;
 }
 
-/* Has an operator that a function's or method's call may have the flag, one of
- * CFX_OP_*? */
+/* The registered overloads of a call of a function or method; NULL: there is none. */
+const cfx_target *cfx_node__targets(const cfx_node *n);
+
+/* Has one of these overloads a flag of CFX_OP_*? */
 bool cfx_node__has_flag(const cfx_node *n, uint32_t flag);
 
 /* Return what shape propagation or a tracer recorded about a node's value: meta

@@ -46,7 +46,6 @@ static bool is_one(cfx_context *ctx, const cfx_target *targets,
     return false;
 }
 
-/* The targets of a call; NULL: it is unknown, or none of an operator. */
 static const cfx_target *find(cfx_context *ctx, cfx_opcode op,
                               const char *target)
 {
@@ -66,11 +65,14 @@ static bool is_target(cfx_context *ctx, cfx_opcode op, const char *target,
     return t && is_one(ctx, t, name);
 }
 
+const cfx_target *cfx_node__targets(const cfx_node *n)
+{
+    return find(n->graph->ctx, (cfx_opcode)n->op, n->target->text);
+}
+
 bool cfx_node__has_flag(const cfx_node *n, uint32_t flag)
 {
-    const cfx_target *t = find(n->graph->ctx, (cfx_opcode)n->op,
-                               n->target->text);
-    for (; t; t = t->next)
+    for (const cfx_target *t = cfx_node__targets(n); t; t = t->next)
         if (t->op->flags & flag)
             return true;
     return false;

@@ -109,16 +109,6 @@ cfx_status cfx_module_new_container(cfx_module **out, cfx_context *ctx,
     return make(out, ctx, &cfx_module__Module, class_name, err);
 }
 
-static cfx_status find_op(cfx_module *m, cfx_error *err)
-{
-    const cfx_target *t;
-    if (!m->type->op)
-        return CFX_OK;
-    cfx_status st = cfx_target__find(&t, m->ctx, m->type->op, false, err);
-    m->op = st ? NULL : t->op;
-    return st;
-}
-
 cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
                           const cfx_module_type *type, const char *class_name,
                           cfx_args a, cfx_error *err)
@@ -133,7 +123,8 @@ cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
     if (!st) {
         m->schema = schema;
         m->forward = forward;
-        st = find_op(m, err);
+        if (type->op)
+            st = cfx_target__find(&m->op, ctx, type->op, false, err);
     }
     if (!st) {
         st = cfx_bind_schema(&m->attrs, ctx, schema, a, err);

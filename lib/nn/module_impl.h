@@ -19,8 +19,8 @@ struct cfx_module {
     const cfx_module_type *type;
     const cfx_schema *schema; /* of the constructor; NULL: a container */
     const cfx_schema *forward;
-    const cfx_op *op; /* type->op, or NULL */
-    cfx_bound attrs;  /* the constructor's arguments */
+    const cfx_target *op; /* the operator type->op; or NULL */
+    cfx_bound attrs;      /* the constructor's arguments */
     char *class_name, *name;
     size_t class_name_size, name_size;
     cfx_module *parent;

@@ -140,7 +140,7 @@ cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name)
     return s->hook.get_attr(s, m, name, &out) ? cfx_none() : out;
 }
 
-/* What the module has for a parameter of its operator; absent: nothing. */
+/* The module's state or argument of that name; absent if it has neither. */
 static cfx_value own_argument(cfx_scope *s, cfx_module *m, const char *name)
 {
     if (m->nstate && cfx_module_state(m, name))
@@ -157,12 +157,8 @@ cfx_value cfx_forward_operator(cfx_scope *s, cfx_module *self,
     if (!self->op)
         return cfx_scope_fail(s, CFX_EINVAL, "the module type %s has no op",
                               self->class_name);
-    const cfx_schema *schema = cfx_op_schema(s->ctx, self->op);
+    const cfx_schema *schema = self->op->schema;
     int inputs = self->forward->nparams;
-    if (!schema) {
-        cfx_no_memory(&s->error);
-        return cfx_none();
-    }
     for (int k = 0; k < schema->nparams; k++) {
         args[k] = own_argument(s, self, schema->params[k].name);
         if (!args[k].kind && inputs) {
@@ -170,7 +166,7 @@ cfx_value cfx_forward_operator(cfx_scope *s, cfx_module *self,
             inputs--;
         }
     }
-    return cfx_scope_call(s, self->op, args, (size_t)schema->nparams,
+    return cfx_scope_call(s, self->op->op, args, (size_t)schema->nparams,
                           flag && cfx_attr_bool(self, flag));
 }
 

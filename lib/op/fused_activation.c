@@ -9,14 +9,14 @@
 #include "op/op_cost.h"
 #include "op/op_impl.h"
 
-static const cfx_target *find(cfx_context *ctx, const char *name)
+const cfx_target *cfx_find_activation(cfx_context *ctx, const char *name)
 {
     char full[64];
     int n = snprintf(full, sizeof(full), "aten.%s.default", name);
     const cfx_target *t = n > 0 && (size_t)n < sizeof(full)
                               ? cfx_find_function(ctx, full)
                               : NULL;
-    return t && t->op->flags & CFX_OP_ACTIVATION ? t : NULL;
+    return t && t->op->flags & CFX_OP_ACTIVATION && t->op->loop ? t : NULL;
 }
 
 /* The loop and the cost of a call for one element. */
@@ -28,7 +28,8 @@ static cfx_status describe(cfx_call *call, void *user)
     if (!call->op->loop(call, &loop))
         return cfx_call_fail(call, CFX_EINVAL, "%s cannot be fused",
                              call->schema->name);
-    call->op->cost(call, &cost);
+    if (call->op->cost)
+        call->op->cost(call, &cost);
     a->code = loop.code;
     a->ops = cfx_dim_value(cost.ops);
     a->transcendental = cfx_dim_value(cost.transcendental);
@@ -75,7 +76,7 @@ cfx_status cfx_infer_activation(const cfx_call *call, int activation,
                          call, CFX_EINVAL,
                          "'scalars' and 'algorithm' are those of 'activation', which is None")
                    : CFX_OK;
-    const cfx_target *t = find(call->ctx, name);
+    const cfx_target *t = cfx_find_activation(call->ctx, name);
     for (int k = 1; t && k < t->schema->nparams; k++) {
         const cfx_param *p = &t->schema->params[k];
         in[k] = p->init;

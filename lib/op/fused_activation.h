@@ -20,6 +20,9 @@ typedef struct cfx_fused_activation {
     int64_t ops, transcendental; /* for each element, as the operator costs */
 } cfx_fused_activation;
 
+/* The operator with CFX_OP_ACTIVATION that has this name; NULL: there is none. */
+const cfx_target *cfx_find_activation(cfx_context *ctx, const char *name);
+
 /* Read the activation from the enumerators of the three parameters. Fails with
  * CFX_EINVAL for an operator without CFX_OP_ACTIVATION, too many numbers, or an
  * algorithm that it lacks. */

@@ -448,4 +448,25 @@ said 'a norm of what is not known stays' 0 '' "$cfx" quantize norm.fx \
     --random-weights 1 --weights-only int8 -o t.fx
 said 'it is in the result' 0 'batch_norm' cat t.fx
 
+{
+    printf 'Net(\n'
+    printf '  (a): Conv2d(3, 16, kernel_size=(3, 3), stride=(1, 1))\n'
+    printf '  (b): Conv2d(16, 8, kernel_size=(1, 1), stride=(1, 1))\n)\n\n'
+    cat <<'END'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %a : [num_users=1] = call_module[target=a](args = (%x,), kwargs = {})
+    %f : [num_users=1] = call_function[target=torch.flip](args = (%a, [3]), kwargs = {})
+    %r : [num_users=1] = call_function[target=torch.roll](args = (%f, 2, 2), kwargs = {})
+    %b : [num_users=1] = call_module[target=b](args = (%r,), kwargs = {})
+    return b
+END
+} >moved.fx
+said 'elements that move keep their scale' 0 '^r +shared' "$cfx" quantize \
+    moved.fx --random-weights 1 --calibrate 'x=f32[2,3,8,8]' -o moved8.fx
+also 'nothing stays float' ', 0 nodes stay float'
+said 'integers move' 0 '' "$cfx" optimize moved8.fx -i 'x=f32[1,3,8,8]' \
+    -o lowered.fx
+said 'as they are' 1 '' grep -E '(flip|roll).*dequantize' lowered.fx
+
 tell

@@ -22,15 +22,16 @@ static cfx_value setting(const settings *s, const char *name)
                      : cfx_pass__arg(s->n, s->schema, name);
 }
 
-/* The operator that n calls; NULL: it is not known. */
-static const cfx_op *find_op(settings *s, const cfx_pass_call *p)
+/* The schema of the activation that n calls; NULL: it is none, or its name finds another
+ * operator, which the program has registered. */
+static const cfx_schema *find_schema(settings *s, const cfx_pass_call *p)
 {
     s->module = cfx_pass__module(p, s->n);
-    if (s->module)
-        return s->module->op;
-    const cfx_target *t = cfx_pass__target(p, s->n);
-    s->schema = cfx_pass__signature(p, s->n);
-    return t ? t->op : NULL;
+    s->schema = s->module ? NULL : cfx_pass__signature(s->n);
+    const cfx_target *t = s->module ? s->module->op : cfx_node__targets(s->n);
+    const cfx_target *named = t ? cfx_find_activation(p->ctx, t->schema->name)
+                                : NULL;
+    return named && named->op == t->op ? t->schema : NULL;
 }
 
 /* Read parameter k of the operator; false if it is no literal. */
@@ -58,14 +59,9 @@ bool cfx_activation__find(const cfx_pass_call *p, const cfx_node *n,
                           cfx_activation_call *out)
 {
     settings s = {.n = n};
-    const cfx_op *op = find_op(&s, p);
     int numbers = 0;
-    *out = (cfx_activation_call){0};
-    if (!op || !(op->flags & CFX_OP_ACTIVATION) || n->nargs < 1 ||
-        n->args[0].kind != CFX_NODE)
-        return false;
-    out->schema = cfx_op_schema(p->ctx, op);
-    bool literal = out->schema != NULL;
+    *out = (cfx_activation_call){.schema = find_schema(&s, p)};
+    bool literal = out->schema && n->nargs && n->args[0].kind == CFX_NODE;
     for (int k = 1; literal && k < out->schema->nparams; k++) {
         const cfx_param *param = &out->schema->params[k];
         literal = read(out, param, setting(&s, param->name), numbers);

@@ -56,7 +56,7 @@ cfx_value cfx_block__setting(const cfx_pass_call *p, const cfx_node *n,
                              const char *name)
 {
     const cfx_module *m = cfx_pass__module(p, n);
-    const cfx_schema *schema = m ? NULL : cfx_pass__signature(p, n);
+    const cfx_schema *schema = m ? NULL : cfx_pass__signature(n);
     if (m)
         return cfx_attr(m, name);
     return schema ? cfx_pass__arg(n, schema, name) : CFX_NOTHING;

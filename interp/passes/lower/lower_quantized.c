@@ -26,10 +26,9 @@
 
 /* ---- Facts about nodes ---- */
 
-cfx_value cfx_lower__arg(const cfx_lowering *l, const cfx_node *n,
-                         const char *name)
+cfx_value cfx_lower__arg(const cfx_node *n, const char *name)
 {
-    const cfx_target *t = cfx_pass__target(l->p, n);
+    const cfx_target *t = cfx_node__targets(n);
     for (; t; t = t->next) {
         const cfx_schema *schema = t->variant ? t->variant : t->schema;
         if (cfx_param_find(schema, name, strlen(name)) >= 0)
@@ -75,13 +74,12 @@ static bool has_type(const cfx_node *n, cfx_dtype dtype)
 
 /* Read the parameters of a call that quantizes per tensor; false if they are not literals,
  * or not in the range of uint8. */
-static bool read_affine(const cfx_lowering *l, const cfx_node *n,
-                        cfx_affine *out)
+static bool read_affine(const cfx_node *n, cfx_affine *out)
 {
-    cfx_value scale = cfx_lower__arg(l, n, "scale");
-    cfx_value zero = cfx_lower__arg(l, n, "zero_point");
-    cfx_value least = cfx_lower__arg(l, n, "quant_min");
-    cfx_value most = cfx_lower__arg(l, n, "quant_max");
+    cfx_value scale = cfx_lower__arg(n, "scale");
+    cfx_value zero = cfx_lower__arg(n, "zero_point");
+    cfx_value least = cfx_lower__arg(n, "quant_min");
+    cfx_value most = cfx_lower__arg(n, "quant_max");
     if ((scale.kind != CFX_FLOAT && scale.kind != CFX_INT) ||
         zero.kind != CFX_INT || least.kind != CFX_INT || most.kind != CFX_INT)
         return false;
@@ -96,17 +94,16 @@ cfx_node *cfx_lower__dequantized(cfx_lowering *l, const cfx_node *n,
                                  cfx_affine *out)
 {
     if (!n || !cfx_node_is(n, "dequantize_per_tensor") ||
-        !has_type(n, CFX_F32) || is_written(l, n) || !read_affine(l, n, out))
+        !has_type(n, CFX_F32) || is_written(l, n) || !read_affine(n, out))
         return NULL;
-    cfx_node *q = cfx_value__node(cfx_lower__arg(l, n, "input"));
+    cfx_node *q = cfx_value__node(cfx_lower__arg(n, "input"));
     return q && has_type(q, CFX_U8) && !is_written(l, q) ? q : NULL;
 }
 
-static bool is_quantize(const cfx_lowering *l, const cfx_node *n,
-                        cfx_affine *out)
+static bool is_quantize(const cfx_node *n, cfx_affine *out)
 {
     return cfx_node_is(n, "quantize_per_tensor") && has_type(n, CFX_U8) &&
-           read_affine(l, n, out);
+           read_affine(n, out);
 }
 
 /* The value of the parameter or buffer that v reads, if it has one element of this type;
@@ -182,8 +179,8 @@ static cfx_value to_blocked(cfx_lowering *l, cfx_scope *s, cfx_node *n,
                             int64_t block)
 {
     cfx_affine to;
-    cfx_node *x = is_quantize(l, n, &to)
-                      ? cfx_value__node(cfx_lower__arg(l, n, "input"))
+    cfx_node *x = is_quantize(n, &to)
+                      ? cfx_value__node(cfx_lower__arg(n, "input"))
                       : NULL;
     if (x && has_type(x, CFX_F32) && !is_written(l, x))
         return cfx_quantize_to_blocked(
@@ -248,8 +245,7 @@ static bool read_number(cfx_value v, double absent, double *out)
 }
 
 /* Is n an activation that clamps to literal bounds? */
-static bool read_clamp(const cfx_lowering *l, const cfx_node *n, double *lo,
-                       double *hi)
+static bool read_clamp(const cfx_node *n, double *lo, double *hi)
 {
     bool hard = cfx_node_is(n, "hardtanh"), six = cfx_node_is(n, "relu6");
     if (six || cfx_node_is(n, "relu")) {
@@ -259,9 +255,9 @@ static bool read_clamp(const cfx_lowering *l, const cfx_node *n, double *lo,
     }
     if (!hard && !cfx_node_is(n, "clamp"))
         return false;
-    return read_number(cfx_lower__arg(l, n, hard ? "min_val" : "min"),
+    return read_number(cfx_lower__arg(n, hard ? "min_val" : "min"),
                        hard ? -1 : -INFINITY, lo) &&
-           read_number(cfx_lower__arg(l, n, hard ? "max_val" : "max"),
+           read_number(cfx_lower__arg(n, hard ? "max_val" : "max"),
                        hard ? 1 : INFINITY, hi) &&
            *lo <= *hi;
 }
@@ -278,15 +274,15 @@ static cfx_node *only_read_by(cfx_lowering *l, const cfx_node *n)
 }
 
 /* Does a chain that begins at n go on to a later node, and end in quantize? */
-static bool goes_on(cfx_lowering *l, const cfx_node *n)
+static bool goes_on(const cfx_node *n)
 {
     double lo, hi;
     cfx_affine to;
     for (int i = 0; i < 2 && n->nusers == 1; i++) {
         n = n->first_user->user;
-        if (is_quantize(l, n, &to))
+        if (is_quantize(n, &to))
             return true;
-        if (!read_clamp(l, n, &lo, &hi))
+        if (!read_clamp(n, &lo, &hi))
             return false;
     }
     return false;
@@ -298,11 +294,11 @@ static bool find_chain(cfx_lowering *l, cfx_node *n, cfx_chain *c)
     *c = (cfx_chain){.n = n, .from = n, .lo = -INFINITY, .hi = INFINITY};
     if (n->op != CFX_CALL_FUNCTION || is_written(l, n))
         return false;
-    c->rounds = is_quantize(l, n, &c->to);
+    c->rounds = is_quantize(n, &c->to);
     if (!c->rounds)
-        return has_type(n, CFX_F32) && !goes_on(l, n);
+        return has_type(n, CFX_F32) && !goes_on(n);
     c->from = only_read_by(l, n);
-    if (c->from && read_clamp(l, c->from, &c->lo, &c->hi)) {
+    if (c->from && read_clamp(c->from, &c->lo, &c->hi)) {
         c->clamp = c->from;
         c->from = only_read_by(l, c->from);
     }
@@ -335,15 +331,15 @@ static cfx_status skip_rounding(cfx_lowering *l, cfx_node *n)
 {
     cfx_affine from, before, to;
     double lo, hi;
-    cfx_node *dq = n->nusers == 1 && read_clamp(l, n, &lo, &hi)
+    cfx_node *dq = n->nusers == 1 && read_clamp(n, &lo, &hi)
                        ? only_read_by(l, n)
                        : NULL;
     cfx_node *q = dq ? cfx_lower__dequantized(l, dq, &from) : NULL;
-    if (!q || q->nusers != 1 || !is_quantize(l, q, &before) ||
-        !is_quantize(l, n->first_user->user, &to) ||
+    if (!q || q->nusers != 1 || !is_quantize(q, &before) ||
+        !is_quantize(n->first_user->user, &to) ||
         !is_same_affine(&from, &before) || !is_same_affine(&from, &to))
         return CFX_OK;
-    cfx_node *x = cfx_value__node(cfx_lower__arg(l, q, "input"));
+    cfx_node *x = cfx_value__node(cfx_lower__arg(q, "input"));
     if (!x || !has_type(x, CFX_F32) || is_written(l, x))
         return CFX_OK;
     l->p->changed++;

@@ -51,8 +51,7 @@ cfx_lower_rule cfx_lower__attention;
 /* ---- Facts about nodes ---- */
 
 /* The argument of a parameter, by the first overload that has the parameter. */
-cfx_value cfx_lower__arg(const cfx_lowering *l, const cfx_node *n,
-                         const char *name);
+cfx_value cfx_lower__arg(const cfx_node *n, const char *name);
 /* If n is dequantize_per_tensor of uint8 to float32, and never written to: its input and,
  * in *out, its parameters; else NULL. */
 cfx_node *cfx_lower__dequantized(cfx_lowering *l, const cfx_node *n,

@@ -50,10 +50,10 @@ static cfx_node *own_conv(const sum *a, int i)
     cfx_node *y = a->channels ? cfx_lower__form(a->in[i]) : NULL;
     if (!y || !cfx_node_is(y, "quantized_conv2d") || y->nusers != 1 ||
         a->in[i]->nusers != 1 || d->nusers != 1 ||
-        cfx_lower__arg(a->l, y, "other").kind ||
-        cfx_lower__arg(a->l, y, "zero_point").kind != CFX_INT)
+        cfx_lower__arg(y, "other").kind ||
+        cfx_lower__arg(y, "zero_point").kind != CFX_INT)
         return NULL;
-    cfx_value w = cfx_lower__arg(a->l, y, "weight");
+    cfx_value w = cfx_lower__arg(y, "weight");
     cfx_value t = CFX_NOTHING;
     return w.kind == CFX_NODE && w.u.node->op == CFX_GET_ATTR &&
                    !cfx_module_fetch_attr(&t, a->l->p->gm,
@@ -69,7 +69,7 @@ static cfx_value build_conv(cfx_scope *s, const sum *a, const double *k,
 {
     int i = a->conv_at;
     cfx_error err = {0};
-#define ARG(name) cfx_lower__arg(a->l, a->conv, #name)
+#define ARG(name) cfx_lower__arg(a->conv, #name)
     cfx_value y = cfx_quantized_conv2d(
         s, ARG(input), ARG(weight), ARG(offset), ARG(scale), .bias = ARG(bias),
         .stride = ARG(stride), .padding = ARG(padding),
@@ -174,11 +174,11 @@ cfx_status cfx_lower__window(cfx_lowering *l, const cfx_chain *c,
     if (!cfx_node_is(n, "max_pool2d") || !cfx_lower__channels(c->n))
         return CFX_OK;
     w.x = cfx_lower__dequantized(l, cfx_node__arg(n, 0), &from);
-    w.kernel = cfx_lower__arg(l, n, "kernel_size");
-    w.stride = cfx_lower__arg(l, n, "stride");
-    w.padding = cfx_lower__arg(l, n, "padding");
-    w.dilation = cfx_lower__arg(l, n, "dilation");
-    w.ceil = cfx_lower__arg(l, n, "ceil_mode");
+    w.kernel = cfx_lower__arg(n, "kernel_size");
+    w.stride = cfx_lower__arg(n, "stride");
+    w.padding = cfx_lower__arg(n, "padding");
+    w.dilation = cfx_lower__arg(n, "dilation");
+    w.ceil = cfx_lower__arg(n, "ceil_mode");
     bool literal = cfx_block__is_pair(w.kernel) &&
                    cfx_block__is_optional_pair(w.stride) &&
                    cfx_block__is_optional_pair(w.padding) &&
@@ -213,13 +213,13 @@ static bool has_both(cfx_value v, int64_t a, int64_t b)
 }
 
 /* Is n the mean over the last two of four axes? */
-static bool is_mean(const cfx_lowering *l, const cfx_node *n)
+static bool is_mean(const cfx_node *n)
 {
     if (cfx_node_is(n, "adaptive_avg_pool2d"))
-        return has_both(cfx_lower__arg(l, n, "output_size"), 1, 1);
-    if (!cfx_node_is(n, "mean") || !is_absent(cfx_lower__arg(l, n, "dtype")))
+        return has_both(cfx_lower__arg(n, "output_size"), 1, 1);
+    if (!cfx_node_is(n, "mean") || !is_absent(cfx_lower__arg(n, "dtype")))
         return false;
-    cfx_value axes = cfx_lower__arg(l, n, "dim");
+    cfx_value axes = cfx_lower__arg(n, "dim");
     return has_both(axes, 2, 3) || has_both(axes, -2, -1);
 }
 
@@ -251,7 +251,7 @@ cfx_status cfx_lower__mean(cfx_lowering *l, const cfx_chain *c,
                            cfx_node **next, bool *done)
 {
     mean m = {.c = c};
-    if (!c->rounds || !is_mean(l, c->from))
+    if (!c->rounds || !is_mean(c->from))
         return CFX_OK;
     m.x = cfx_lower__dequantized(l, cfx_node__arg(c->from, 0), &m.from);
     if (!m.x || !cfx_lower__form(m.x) || !cfx_lower__channels(m.x) ||
@@ -265,10 +265,10 @@ cfx_status cfx_lower__mean(cfx_lowering *l, const cfx_chain *c,
 /* ---- Moves ---- */
 
 /* view(dtype) looks at the bytes as numbers of another type. */
-static bool is_reinterpreted(const cfx_lowering *l, const cfx_node *n)
+static bool is_reinterpreted(const cfx_node *n)
 {
     return cfx_node_is(n, "view") &&
-           cfx_lower__arg(l, n, "dtype").kind == CFX_DTYPE;
+           cfx_lower__arg(n, "dtype").kind == CFX_DTYPE;
 }
 
 /* The uint8 input that n reads in place of v, or a list of them. */
@@ -351,7 +351,7 @@ cfx_status cfx_lower__cat(cfx_lowering *l, const cfx_chain *c, cfx_node **next,
         !cfx_value_is_seq(n->args[0]) || !n->args[0].u.seq->len ||
         !cfx_lower__channels(c->n))
         return CFX_OK;
-    cfx_value axis = cfx_lower__arg(l, n, "dim");
+    cfx_value axis = cfx_lower__arg(n, "dim");
     parts a = {l, c, n->args[0].u.seq};
     if (!is_int(axis, 1) && !is_int(axis, -3))
         return CFX_OK;
@@ -368,7 +368,7 @@ cfx_status cfx_lower__move(cfx_lowering *l, const cfx_chain *c,
     cfx_scope s;
     if (!c->rounds || !c->from->nargs ||
         !cfx_node__has_flag(c->from, CFX_OP_MOVES) ||
-        is_reinterpreted(l, c->from))
+        is_reinterpreted(c->from))
         return CFX_OK;
     cfx_scope_init(&s, &cfx_eager_class, l->p->ctx, NULL);
     cfx_value of = quantized_of(l, &s, c, c->from->args[0]);

@@ -36,7 +36,7 @@ typedef struct row_norm {
 static bool is_of_rows(row_norm *a)
 {
     const cfx_tensor *x = cfx_node__known_tensor(a->x);
-    cfx_value v = cfx_lower__arg(a->l, a->c->from, "normalized_shape");
+    cfx_value v = cfx_lower__arg(a->c->from, "normalized_shape");
     cfx_value n = cfx_value_is_seq(v) && v.u.seq->len == 1 ? v.u.seq->item[0]
                                                            : v;
     if (n.kind != CFX_INT || x->rank < 1 ||
@@ -50,7 +50,7 @@ static bool is_of_rows(row_norm *a)
 static cfx_status read_vector(row_norm *a, const char *name, cfx_tensor **out,
                               bool *known)
 {
-    cfx_value v = cfx_lower__arg(a->l, a->c->from, name);
+    cfx_value v = cfx_lower__arg(a->c->from, name);
     cfx_status st = CFX_OK;
     if (!v.kind || v.kind == CFX_NONE)
         return st;
@@ -67,7 +67,7 @@ static cfx_status find_norm(row_norm *a, bool *found)
     if (!a->c->rounds || !cfx_node_is(n, "layer_norm"))
         return CFX_OK;
     a->x = cfx_lower__dequantized(a->l, cfx_node__arg(n, 0), &a->from);
-    cfx_value eps = cfx_lower__arg(a->l, n, "eps");
+    cfx_value eps = cfx_lower__arg(n, "eps");
     a->eps = !eps.kind ? 1e-5 : eps.kind == CFX_FLOAT ? eps.u.f : 0;
     /* Numbers stand for scale times integers, whose variance has no scale. */
     a->eps /= a->from.scale * a->from.scale;
@@ -128,10 +128,9 @@ typedef struct function {
 } function;
 
 /* Is n a function of each element of x alone? */
-static bool is_function(const cfx_lowering *l, const cfx_node *n,
-                        const cfx_node *x)
+static bool is_function(const cfx_node *n, const cfx_node *x)
 {
-    const cfx_target *t = cfx_pass__target(l->p, n);
+    const cfx_target *t = cfx_node__targets(n);
     return t && t->op && (t->op->flags & CFX_OP_POINTWISE) &&
            !(t->op->flags & (CFX_OP_RANDOM | CFX_OP_EFFECT)) && !t->inplace &&
            n->ninputs == 1 && cfx_node_input(n, 0) == x;
@@ -190,7 +189,7 @@ cfx_status cfx_lower__function(cfx_lowering *l, const cfx_chain *c,
     cfx_tensor *t = NULL;
     cfx_node *d = cfx_node__arg(c->from, 0);
     f.x = c->rounds ? cfx_lower__dequantized(l, d, &from) : NULL;
-    if (!f.x || !is_function(l, c->from, d))
+    if (!f.x || !is_function(c->from, d))
         return CFX_OK;
     f.channels = cfx_lower__form(f.x) ? cfx_lower__channels(f.x) : 0;
     cfx_status st = compute_table(l, c, f.x, &t);

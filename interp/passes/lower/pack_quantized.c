@@ -57,9 +57,9 @@ static bool has_type(const cfx_node *n, cfx_dtype dtype)
     return t && t->dtype == dtype;
 }
 
-static cfx_value arg(const packer *k, const cfx_node *n, const char *name)
+static cfx_value arg(const cfx_node *n, const char *name)
 {
-    const cfx_schema *schema = name ? cfx_pass__signature(k->p, n) : NULL;
+    const cfx_schema *schema = name ? cfx_pass__signature(n) : NULL;
     return schema ? cfx_pass__arg(n, schema, name) : CFX_NOTHING;
 }
 
@@ -79,24 +79,24 @@ static bool is_transpose(const cfx_node *n)
 }
 
 /* Settings besides tensors that the packed operators do not have. */
-static bool is_plain(const packer *k, const cfx_node *n)
+static bool is_plain(const cfx_node *n)
 {
-    return !is_given(arg(k, n, "max_norm")) && !is_given(arg(k, n, "beta")) &&
-           !is_given(arg(k, n, "alpha"));
+    return !is_given(arg(n, "max_norm")) && !is_given(arg(n, "beta")) &&
+           !is_given(arg(n, "alpha"));
 }
 
-static bool find_call(const packer *k, cfx_node *n, layer_call *a)
+static bool find_call(cfx_node *n, layer_call *a)
 {
     size_t i = 0;
     while (i < sizeof(forms) / sizeof(*forms) && !cfx_node_is(n, forms[i].op))
         i++;
-    if (i == sizeof(forms) / sizeof(*forms) || !is_plain(k, n))
+    if (i == sizeof(forms) / sizeof(*forms) || !is_plain(n))
         return false;
     const form *f = &forms[i];
-    cfx_value x = arg(k, n, f->input), bias = arg(k, n, f->bias);
+    cfx_value x = arg(n, f->input), bias = arg(n, f->bias);
     *a = (layer_call){.form = f, .n = n, .bias = cfx_value__node(bias)};
-    a->x = cfx_value__node(x.kind ? x : arg(k, n, f->input_too));
-    a->dequantize = cfx_value__node(arg(k, n, f->weight));
+    a->x = cfx_value__node(x.kind ? x : arg(n, f->input_too));
+    a->dequantize = cfx_value__node(arg(n, f->weight));
     return a->x && a->dequantize && has_type(n, CFX_F32) &&
            (f->rows || has_type(a->x, CFX_F32)) &&
            is_given(bias) == (a->bias != NULL);
@@ -128,7 +128,7 @@ static cfx_status load(packer *k, cfx_value v, cfx_dtype dtype,
 static cfx_status check_zero_points(packer *k, const cfx_node *d, bool *zero)
 {
     cfx_tensor *t;
-    cfx_value one = arg(k, d, "zero_point"), all = arg(k, d, "zero_points");
+    cfx_value one = arg(d, "zero_point"), all = arg(d, "zero_points");
     *zero = !is_given(all) && (!one.kind || (one.kind == CFX_INT && !one.u.i));
     cfx_status st = load(k, all, CFX_I64, &t);
     if (t) {
@@ -141,9 +141,9 @@ static cfx_status check_zero_points(packer *k, const cfx_node *d, bool *zero)
 }
 
 /* The axis of the channels that have scales; -1: n is another call. */
-static int axis_of(const packer *k, const cfx_node *n)
+static int axis_of(const cfx_node *n)
 {
-    cfx_value axis = arg(k, n, "axis");
+    cfx_value axis = arg(n, "axis");
     if (cfx_node_is(n, "dequantize_per_channel"))
         return axis.kind == CFX_INT && (axis.u.i == 0 || axis.u.i == 1)
                    ? (int)axis.u.i
@@ -177,14 +177,14 @@ static cfx_status load_weight(packer *k, layer_call *a, bool *found)
     for (; is_transpose(d); d = cfx_value__node(d->args[0]))
         columns = !columns;
     a->dequantize = d;
-    cfx_value scale = arg(k, d, "scale");
+    cfx_value scale = arg(d, "scale");
     *found = false;
-    if (axis_of(k, d) != columns || !has_type(d, CFX_F32) ||
+    if (axis_of(d) != columns || !has_type(d, CFX_F32) ||
         cfx_aliases__is_written(&k->frozen.aliases, d))
         return CFX_OK;
     cfx_status st = check_zero_points(k, d, &zero);
     if (!st && zero)
-        st = load(k, arg(k, d, "input"), CFX_I8, &a->q);
+        st = load(k, arg(d, "input"), CFX_I8, &a->q);
     if (st || !a->q || a->q->rank != 2)
         return st;
     a->rows = cfx_tensor_size(a->q, columns);
@@ -194,7 +194,7 @@ static cfx_status load_weight(packer *k, layer_call *a, bool *found)
     a->groups = 1;
     a->one_scale = scale.kind == CFX_FLOAT ? scale.u.f : NAN;
     if (scale.kind != CFX_FLOAT)
-        st = load(k, arg(k, d, "scales"), CFX_F32, &a->scale);
+        st = load(k, arg(d, "scales"), CFX_F32, &a->scale);
     *found = !st && fits_scale(a) && fits_bias(a);
     return st;
 }
@@ -347,7 +347,7 @@ static cfx_status pack_node(packer *k, cfx_node *n)
 {
     layer_call a;
     bool found;
-    if (!find_call(k, n, &a))
+    if (!find_call(n, &a))
         return CFX_OK;
     cfx_status st = cfx_context_check(k->p->ctx, k->p->err);
     if (!st)

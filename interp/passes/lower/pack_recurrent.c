@@ -62,9 +62,9 @@ typedef struct layers {
 
 /* ---- Calls ---- */
 
-static bool find_layers(const packer *k, cfx_node *n, layers *a)
+static bool find_layers(cfx_node *n, layers *a)
 {
-    const cfx_schema *schema = cfx_pass__signature(k->p, n);
+    const cfx_schema *schema = cfx_pass__signature(n);
     *a = (layers){.n = n};
     while (a->form < FORMS && !cfx_node_is(n, forms[a->form].op))
         a->form++;
@@ -236,7 +236,7 @@ static cfx_status pack_all(packer *k)
     for (cfx_node *n = cfx_graph_first(k->p->graph), *next; n && !st;
          n = next) {
         next = cfx_node_next(n);
-        if (find_layers(k, n, &a))
+        if (find_layers(n, &a))
             st = pack_layers(k, &a);
     }
     return st;

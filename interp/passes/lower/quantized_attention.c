@@ -25,7 +25,7 @@ enum { QUERY, KEY, VALUE };
 
 static cfx_value arg(const attention *a, const char *name)
 {
-    return cfx_lower__arg(a->l, a->n, name);
+    return cfx_lower__arg(a->n, name);
 }
 
 /* A number, or `absent` if there is none; false: it is something else. */

@@ -43,7 +43,7 @@ static int64_t blocks_of(int64_t n, int64_t block)
 
 static cfx_value arg(const product *a, const char *name)
 {
-    return cfx_lower__arg(a->l, a->n, name);
+    return cfx_lower__arg(a->n, name);
 }
 
 /* ---- What is multiplied ---- */
@@ -100,23 +100,23 @@ static cfx_status load_weight(product *a)
     cfx_tensor *weight = NULL;
     if (!by_channel && !(d && cfx_node_is(d, "dequantize_per_tensor")))
         return CFX_OK;
-    cfx_status st = cfx_lower__constant(a->l, cfx_lower__arg(a->l, d, "input"),
+    cfx_status st = cfx_lower__constant(a->l, cfx_lower__arg(d, "input"),
                                         CFX_I8, &weight);
     if (st || !weight || weight->rank != (a->conv ? 4 : 2))
         return st;
     if (by_channel) {
-        st = cfx_lower__constant(a->l, cfx_lower__arg(a->l, d, "scales"),
-                                 CFX_F32, &a->scale);
+        st = cfx_lower__constant(a->l, cfx_lower__arg(d, "scales"), CFX_F32,
+                                 &a->scale);
         if (!st)
-            st = check_zero_points(a, cfx_lower__arg(a->l, d, "zero_points"),
+            st = check_zero_points(a, cfx_lower__arg(d, "zero_points"),
                                    &are_zero);
         are_zero = are_zero && a->scale && a->scale->rank == 1 &&
                    cfx_dim_same(a->scale->shape[0], weight->shape[0]) &&
-                   is_zero(cfx_lower__arg(a->l, d, "axis"));
+                   is_zero(cfx_lower__arg(d, "axis"));
     } else {
-        cfx_value scale = cfx_lower__arg(a->l, d, "scale");
+        cfx_value scale = cfx_lower__arg(d, "scale");
         are_zero = scale.kind == CFX_FLOAT &&
-                   is_zero(cfx_lower__arg(a->l, d, "zero_point"));
+                   is_zero(cfx_lower__arg(d, "zero_point"));
         a->one_scale = are_zero ? cfx_value_number(scale) : 0;
     }
     a->weight = are_zero ? weight : NULL;

@@ -75,8 +75,8 @@ static bool needs_inputs(cfx_status st)
 /* Vectors of at most so many numbers may decide shapes. */
 enum { KNOWN_NUMBERS = 64 };
 
-/* What is known of an input, a new value: of tensors their metas, unless they
- * are few numbers; with `numbers` also strings and numbers. */
+/* What the reader may know of an input, a new value: the meta of a tensor, None, a list.
+ * With `numbers` also numbers, strings and the elements of short vectors. */
 static cfx_status known_value(cfx_value *out, cfx_context *ctx, cfx_value v,
                               bool numbers, cfx_error *err)
 {

@@ -75,7 +75,7 @@ static int64_t lanes_of(const cfx_blocked_conv *c)
     return c->type == CFX_BLOCKED_PAIRS ? CFX_BLOCK / 2 : CFX_BLOCK;
 }
 
-/* The same of x as the caller passes it. */
+/* Units of 4 bytes in a pixel of the caller's x. */
 static int64_t given_lanes_of(const cfx_blocked_conv *c)
 {
     return c->in_channels ? 1 : cfx_blocked_lanes(c->narrow_x);

@@ -30,7 +30,7 @@ typedef struct cfx_quantized_sum {
     uint8_t *y; /* may be a or b */
 } cfx_quantized_sum;
 
-/* What a result is clamped to after rounding. */
+/* The bounds of a rounded result. */
 typedef struct cfx_quantized_range {
     int lo, hi;
 } cfx_quantized_range;
@@ -102,8 +102,8 @@ typedef struct cfx_quantized_product {
 /* Compute it on the threads of the context. Never fails. */
 void cfx_quantized_product_run(cfx_context *ctx,
                                const cfx_quantized_product *p);
-/* The same on this thread, without rounding; x_row and y_row are strides in bytes. Never
- * fails. */
+/* Compute a product on this thread, without rounding; x_row and y_row are strides in
+ * bytes. Never fails. */
 void cfx_quantized_product_run_serial(const cfx_context *ctx,
                                       const cfx_quantized_product *p,
                                       int64_t x_row, int64_t y_row);

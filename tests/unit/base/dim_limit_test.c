@@ -103,7 +103,7 @@ TEST_CASE(simplifying_may_ask_of_new_symbols)
     }
 }
 
-/* Of a sum of any length each term that is a multiple is divided. */
+/* A division takes out every multiple of the divisor, however long the sum is. */
 TEST_CASE(a_long_sum_is_divided_term_by_term)
 {
     cfx_dim d = sym("D"), rest = sym("Rest"), whole = num(0);

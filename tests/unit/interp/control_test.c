@@ -367,6 +367,63 @@ TEST_CASE(forwards_in_c_call_graphs)
     ck_assert_float_eq(run(&x, 1), 4);
 }
 
+/* A type that names its operator: state, arguments, `training` and inputs by the names
+ * of its parameters. */
+static cfx_status Slope_init(cfx_module *self, cfx_error *e)
+{
+    cfx_dim n = cfx_attr_dim(self, "n");
+    return cfx_module_param(self, "weight", CFX_F32, 1, &n, e);
+}
+
+static const cfx_module_type Slope = {
+    .abi = CFX_ABI(cfx_module_type),
+    .schema = "Slope(int n=1)",
+    .repr = "n",
+    .doc = "A learned slope.",
+    .init = Slope_init,
+    .forward_schema = "forward(Tensor input) -> Tensor",
+    .forward = cfx_forward_operator,
+    .op = "aten.prelu.default",
+};
+
+static const char slope[] =
+    "# cfx 1\n"
+    "Net(\n"
+    "  (s): Slope(n=1)\n"
+    ")\n"
+    "\n"
+    "graph():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %s : [num_users=1] = call_module[target=s](args = (%x,), kwargs = {})\n"
+    "    return %s\n";
+
+TEST_CASE(a_module_calls_the_operator_of_its_type)
+{
+    cfx_value x = floats(1, -2);
+    ck_assert_int_eq(cfx_register_module_type(ctx, &Slope, &err), 0);
+    model(slope);
+    cfx_tensor *w = floats(1, 3).u.tensor;
+    ck_assert_int_eq(cfx_module_set(cfx_module_at(gm, "s"), "weight", w, &err),
+                     0);
+    cfx_tensor_unref(w);
+    ck_assert_float_eq(run(&x, 1), -6);
+}
+
+TEST_CASE(a_type_without_an_operator_fails)
+{
+    static const cfx_module_type none = {
+        .abi = CFX_ABI(cfx_module_type),
+        .schema = "Slope(int n=1)",
+        .repr = "n",
+        .doc = "It names no operator.",
+        .forward_schema = "forward(Tensor input) -> Tensor",
+        .forward = cfx_forward_operator,
+    };
+    ck_assert_int_eq(cfx_register_module_type(ctx, &none, &err), 0);
+    model(slope);
+    fails(CFX_EINVAL, "the module type Slope has no op");
+}
+
 TEST_CASE(graphs_are_called_where_nothing_runs)
 {
     const cfx_scope_class *classes[] = {&cfx_eager_class, &cfx_meta_class};
