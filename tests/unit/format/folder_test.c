@@ -290,7 +290,7 @@ TEST_CASE(what_cannot_be_made_is_refused)
         {"setattr(self, 'b', 3)", "a module such as ReLU() should"},
         {"setattr(self, b, ReLU())", "a name in quotes should"},
         {"setattr(it, 'b', ReLU())", "'self' should"},
-        {"setattr(self, 'b', torch.load(r'b.pt'))", "write its repr behind"},
+        {"setattr(self, 'b', torch.load(r'b.pt'))", "write its repr after"},
         {"self.get_submodule('c').add_module('b', torch.nn.ReLU())",
          "no module 'c' yet"},
         {"self.register_buffer('b', torch.empty(3))", "a list of numbers"},
