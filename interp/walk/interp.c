@@ -374,15 +374,6 @@ cfx_status cfx_interp_fetch_args(cfx_interp *it, const cfx_node *n,
     return it->self->hook.fetch_args(it, n, call);
 }
 
-/* By the hook of the node's opcode. */
-CFX_NOINLINE
-static cfx_status call_hook(cfx_interp *it, const cfx_node *n, cfx_value *out)
-{
-    cfx_call call;
-    cfx_status st = cfx_interp_fetch_args(it, n, &call);
-    return st ? st : hook_of(&it->self->hook, n->op)(it, &call, out);
-}
-
 /* The value of a node may be a literal among its arguments, which belongs to
  * the graph, or to the interpreter, which changes it in the next run. */
 static cfx_status own_value(cfx_interp *it, cfx_value *out)
@@ -398,9 +389,16 @@ static cfx_status base_run_node(cfx_interp *it, const cfx_node *n,
                                 cfx_value *out)
 {
     const step *s = step_of(it->self, n);
+    cfx_status st;
     it->scope->node = n;
-    cfx_status st = s->direct ? call_prepared(it, s, out)
-                              : call_hook(it, n, out);
+    if (s->direct) {
+        st = call_prepared(it, s, out);
+    } else {
+        cfx_call call;
+        st = cfx_interp_fetch_args(it, n, &call);
+        if (!st)
+            st = hook_of(&it->self->hook, n->op)(it, &call, out);
+    }
     return CFX_LIKELY(st || out->kind == CFX_TENSOR) ? st : own_value(it, out);
 }
 

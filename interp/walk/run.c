@@ -154,15 +154,11 @@ cfx_status cfx_interp_run_node(cfx_interp *it, const cfx_node *n,
     return CFX_LIKELY(!st) ? CFX_OK : explain(it, n, st);
 }
 
-/* Run a node that has no value yet. */
-static cfx_status make_value(cfx_interp *it, const step *s)
+/* Keep the value that a step was run for. Runs that a hook began and did not end,
+ * end here. */
+static cfx_status keep_value(cfx_interp *it, struct cfx_interp_self *self,
+                             const step *s, cfx_status st, cfx_value v)
 {
-    struct cfx_interp_self *self = it->self;
-    cfx_value v;
-    self->walking = s;
-    cfx_status st = cfx_context_check(self->ctx, it->err);
-    if (!st)
-        st = cfx_interp_run_node(it, s->node, &v);
     while (CFX_UNLIKELY(it->self != self))
         end_inner(it);
     if (st)
@@ -256,8 +252,15 @@ static cfx_status walk(cfx_interp *it, cfx_value *result)
     *result = cfx_none();
     for (i = 0; i < self->nsteps; i++) {
         const step *s = &self->step[i];
-        if (self->env[s->id].kind == CFX_ABSENT && (st = make_value(it, s)))
-            break;
+        if (self->env[s->id].kind == CFX_ABSENT) {
+            cfx_value v = CFX_NOTHING;
+            self->walking = s;
+            st = cfx_context_check(self->ctx, it->err);
+            if (!st && (st = self->hook.run_node(it, s->node, &v)))
+                st = explain(it, s->node, st);
+            if ((st = keep_value(it, self, s, st, v)))
+                break;
+        }
         drop_ended(self, s);
         if (s->op == CFX_OUTPUT) {
             *result = cfx_value_ref(self->env[s->id]);
@@ -281,17 +284,21 @@ cfx_status cfx_interp__run_bound(cfx_interp *it, const cfx_value *in,
     return st;
 }
 
-/* Run on inputs; with `take`, on all of them, which are dropped after their last
- * use. */
-static cfx_status check_and_walk(cfx_interp *it, const cfx_value *inputs,
-                                 size_t n, bool take, cfx_value *result)
+/* Begin a run on inputs; with `take`, on all of them, which are dropped after
+ * their last use. */
+static cfx_status begin(cfx_interp *it, surroundings *before,
+                        const cfx_value *inputs, size_t n, bool take,
+                        cfx_error *err)
 {
-    *result = cfx_none();
-    cfx_status st = check_inputs(it, inputs, n, take, it->err);
+    cfx_status st = enter(it, before, err);
     if (st)
         return st;
-    start(it->self, inputs, n, take, take);
-    return walk(it, result);
+    st = check_inputs(it, inputs, n, take, err);
+    if (st)
+        leave(it, before, st);
+    else
+        start(it->self, inputs, n, take, take);
+    return st;
 }
 
 cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
@@ -300,10 +307,11 @@ cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
     cfx_error own;
     surroundings before;
     *result = cfx_none();
-    cfx_status st = enter(it, &before, err ? err : &own);
+    cfx_status st = begin(it, &before, inputs, ninputs, false,
+                          err ? err : &own);
     if (st)
         return st;
-    st = check_and_walk(it, inputs, ninputs, false, result);
+    st = walk(it, result);
     leave(it, &before, st);
     return st;
 }
@@ -326,9 +334,10 @@ cfx_status cfx_interp_run_take(cfx_interp *it, cfx_value *inputs,
             want, ninputs,
             ninputs > want ? "extra arguments" : "missing arguments");
     }
-    cfx_status st = enter(it, &before, err ? err : &own);
+    cfx_status st = begin(it, &before, inputs, ninputs, true,
+                          err ? err : &own);
     if (!st) {
-        st = check_and_walk(it, inputs, ninputs, true, result);
+        st = walk(it, result);
         leave(it, &before, st);
     }
     for (size_t i = 0; i < ninputs; i++) {
@@ -359,10 +368,15 @@ static cfx_status make_next(cfx_interp *it, const step *s, cfx_error *err)
     struct cfx_interp_self *self = it->self;
     const surroundings before = {it->scope->walks, it->err};
     const cfx_node *caller = it->scope->node;
+    cfx_value v = CFX_NOTHING;
     it->err = err;
     self->walks.depth = before.walks ? before.walks->depth + 1 : 0;
     it->scope->walks = &self->walks;
-    cfx_status st = make_value(it, s);
+    self->walking = s;
+    cfx_status st = cfx_context_check(self->ctx, err);
+    if (!st)
+        st = cfx_interp_run_node(it, s->node, &v);
+    st = keep_value(it, self, s, st, v);
     it->scope->walks = before.walks;
     it->scope->node = caller;
     it->err = before.err;

@@ -74,10 +74,11 @@ typedef struct cfx_scope_class cfx_scope_class;
 /* Execute the call of an operator, whose op, schema and in are bound. */
 typedef cfx_status cfx_op_hook(cfx_scope *s, cfx_call *call, cfx_value *out);
 
-/* Execute a call of a target with bound arguments. */
-typedef cfx_status cfx_bound_hook(cfx_scope *s, const cfx_target *t,
-                                  const cfx_value *in, bool inplace,
-                                  cfx_value *out);
+/* Execute a call of a target with bound arguments in the types of autocast. False,
+ * without effect, if autocast has none for this call. */
+typedef bool cfx_autocast_hook(cfx_scope *s, const cfx_target *t,
+                               const cfx_value *in, bool inplace,
+                               cfx_value *out, cfx_status *st);
 
 struct cfx_scope_class {
     size_t size; /* sizeof(cfx_scope_class) */
@@ -142,9 +143,8 @@ struct cfx_scope {
     /* Undecided arguments of modules (cfx/module.h) take their default: for
      * scopes whose results do not depend on them. */
     bool any_arguments;
-    struct cfx_walks *walks; /* private: graphs that were called here */
-    /* Private: what calls are passed to within autocast; NULL: it is off. */
-    cfx_bound_hook *autocast;
+    struct cfx_walks *walks;     /* private: graphs that were called here */
+    cfx_autocast_hook *autocast; /* private; NULL: it is off */
     cfx_dtype autocast_type;
 };
 

@@ -30,9 +30,10 @@ static cfx_status unrunnable(cfx_scope *s, const cfx_module *m)
     return CFX_EUNSUPPORTED;
 }
 
-cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m, const cfx_value *in,
-                              cfx_value *out)
+cfx_status cfx_module__base_call(cfx_scope *s, cfx_module *m, const char *path,
+                                 const cfx_value *in, cfx_value *out)
 {
+    (void)path;
     *out = cfx_none();
     if (cfx_scope_failed(s))
         return s->error.code;
@@ -48,6 +49,12 @@ cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m, const cfx_value *in,
         *out = cfx_value_ref(v);
     cfx_scope_leave(s, frame, cfx_none());
     return s->error.code;
+}
+
+cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m, const cfx_value *in,
+                              cfx_value *out)
+{
+    return cfx_module__base_call(s, m, NULL, in, out);
 }
 
 cfx_status cfx_module__forward_unbound(cfx_scope *s, cfx_module *m,
@@ -170,14 +177,7 @@ cfx_value cfx_forward_operator(cfx_scope *s, cfx_module *self,
                           flag && cfx_attr_bool(self, flag));
 }
 
-/* ---- Hooks of the base class of scopes ---- */
-
-cfx_status cfx_module__base_call(cfx_scope *s, cfx_module *m, const char *path,
-                                 const cfx_value *in, cfx_value *out)
-{
-    (void)path;
-    return cfx_module_forward(s, m, in, out);
-}
+/* ---- State ---- */
 
 static cfx_status missing(cfx_scope *s, const cfx_module *m, const char *name)
 {

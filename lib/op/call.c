@@ -464,15 +464,6 @@ static cfx_status run_with_out(cfx_call *call)
     return st;
 }
 
-static cfx_status eager(cfx_call *call, cfx_value *out)
-{
-    cfx_status st = call->known ? cfx_call__find_device(call) : CFX_OK;
-    if (!st)
-        st = CFX_LIKELY(!(call->op->flags & CFX_OP__OUT)) ? run_call(call)
-                                                          : run_with_out(call);
-    return finish(call, check_stop(call, st), out);
-}
-
 cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
 {
     state_buffer buffer;
@@ -482,8 +473,12 @@ cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
     call->meta = false;
     call->device = 0;
     cfx_status st = get_state(call, &buffer);
+    if (!st && call->known)
+        st = cfx_call__find_device(call);
     if (!st)
-        st = eager(call, out);
+        st = CFX_LIKELY(!(call->op->flags & CFX_OP__OUT)) ? run_call(call)
+                                                          : run_with_out(call);
+    st = finish(call, check_stop(call, st), out);
     release_state(call, &buffer);
     return st;
 }

@@ -228,11 +228,15 @@ cfx_status cfx_scope__call_higher_order(cfx_scope *s, cfx_call *call,
     return CFX_OK;
 }
 
-cfx_status cfx_scope__call_as_bound(cfx_scope *s, const cfx_target *t,
-                                    const cfx_value *in, bool inplace,
-                                    cfx_value *out)
+cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
+                                 const cfx_value *in, bool inplace,
+                                 cfx_value *out)
 {
     cfx_call call;
+    cfx_status st;
+    if (CFX_UNLIKELY(s->autocast != NULL) &&
+        s->autocast(s, t, in, inplace, out, &st))
+        return st;
     /* Set field by field: clearing `out` and `alias`, which are valid up to
      * nout, would cost as much as a small operator. */
     call.ctx = s->ctx;
@@ -257,9 +261,9 @@ cfx_status cfx_scope__call_as_bound(cfx_scope *s, const cfx_target *t,
     call.into = NULL;
     call.state = NULL;
     call.inner = NULL;
-    cfx_status st = CFX_UNLIKELY(t->op->call_graphs)
-                        ? s->hook.call_higher_order(s, &call, out)
-                        : s->hook.call_op(s, &call, out);
+    st = CFX_UNLIKELY(t->op->call_graphs)
+             ? s->hook.call_higher_order(s, &call, out)
+             : s->hook.call_op(s, &call, out);
     if (CFX_UNLIKELY(st)) {
         *out = CFX_NOTHING;
         cfx_fail(&s->error, st, "%s returned %s without a message",
@@ -530,27 +534,21 @@ static cfx_status call_unbound(cfx_scope *s, const cfx_target *t,
     return st;
 }
 
-static cfx_status call_ordered(cfx_scope *s, const cfx_op *op,
-                               const cfx_schema *schema, const cfx_value *args,
-                               size_t n, bool inplace, cfx_value *out)
-{
-    cfx_target t = {
-        .op = op, .schema = schema, .variant = schema, .inplace = inplace};
-    cfx_value in[CFX_MAX_PARAMS];
-    if (cfx_scope__records(s))
-        return cfx_scope__record_op(s, op, schema, args, n, inplace, out);
-    return cfx_bind__ordered(&t, args, n, in)
-               ? cfx_scope__call_bound(s, &t, in, inplace, out)
-               : call_unbound(s, &t, args, n, inplace, out);
-}
-
 cfx_value cfx_scope__call_ordered(cfx_scope *s, const cfx_op *op,
                                   const cfx_schema *schema,
                                   const cfx_value *args, size_t n,
                                   bool inplace)
 {
-    cfx_value out = cfx_none();
-    cfx_status st = call_ordered(s, op, schema, args, n, inplace, &out);
+    cfx_target t = {
+        .op = op, .schema = schema, .variant = schema, .inplace = inplace};
+    cfx_value in[CFX_MAX_PARAMS], out = cfx_none();
+    cfx_status st;
+    if (cfx_scope__records(s))
+        st = cfx_scope__record_op(s, op, schema, args, n, inplace, &out);
+    else if (cfx_bind__ordered(&t, args, n, in))
+        st = cfx_scope__call_bound(s, &t, in, inplace, &out);
+    else
+        st = call_unbound(s, &t, args, n, inplace, &out);
     if (!st)
         return cfx_scope_take(s, out);
     cfx_fail(&s->error, st, "%s", cfx_status_name(st));

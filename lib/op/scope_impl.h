@@ -15,17 +15,11 @@ cfx_op_hook cfx_scope__compute, cfx_scope__propagate,
     cfx_scope__call_higher_order;
 
 /* Execute a bound call, whose argument types are checked: values that replaced
- * nodes after binding need cfx_bound__mismatch first. The second casts what
- * autocast casts, where it is on. */
-cfx_bound_hook cfx_scope__call_as_bound;
-CFX_INLINE cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
-                                            const cfx_value *in, bool inplace,
-                                            cfx_value *out)
-{
-    return CFX_UNLIKELY(s->autocast != NULL)
-               ? s->autocast(s, t, in, inplace, out)
-               : cfx_scope__call_as_bound(s, t, in, inplace, out);
-}
+ * nodes after binding need cfx_bound__mismatch first. Autocast casts the arguments,
+ * where it is on. */
+cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
+                                 const cfx_value *in, bool inplace,
+                                 cfx_value *out);
 
 /* Like cfx_scope_call, in a scope that has not failed. */
 cfx_value cfx_scope__call_ordered(cfx_scope *s, const cfx_op *op,

@@ -152,34 +152,36 @@ static void split_piece(void *arg, int64_t begin, int64_t end, int worker)
 
 /* ---- Groups ---- */
 
-static void run_group(cfx_context *ctx, const windows *all, int64_t group,
-                      void *work)
+/* The product of one of the groups. */
+static void make_group(windows *s, const windows *all, int64_t group)
 {
-    windows s = *all;
-    const cfx_conv3 *c = s.c;
+    *s = *all;
+    const cfx_conv3 *c = s->c;
 
-    s.columns.x = cfx_conv_at(
-        s.columns.x, group * c->group_in * s.columns.channel, c->size);
-    s.w = cfx_conv_at(c->c.w, group * s.core.m * s.core.k, c->size);
-    s.y += (size_t)(group * s.core.m * c->out_len) * c->size;
-    s.core.row_bias = cfx_conv_at(c->c.bias, group * s.core.m, c->size);
-    s.core.c = s.y;
-    s.core.user = &s;
-    cfx_gemm_core_run(ctx, &s.core, work);
+    s->columns.x = cfx_conv_at(
+        s->columns.x, group * c->group_in * s->columns.channel, c->size);
+    s->w = cfx_conv_at(c->c.w, group * s->core.m * s->core.k, c->size);
+    s->y += (size_t)(group * s->core.m * c->out_len) * c->size;
+    s->core.row_bias = cfx_conv_at(c->c.bias, group * s->core.m, c->size);
+    s->core.c = s->y;
+    s->core.user = s;
 }
 
 static void groups_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const windows *s = arg;
+    char *work = s->work + s->table + s->split + s->each * (size_t)worker;
+    windows one;
 
-    for (int64_t i = begin; i < end; i++)
-        run_group(NULL, s, i,
-                  s->work + s->table + s->split + s->each * (size_t)worker);
+    for (int64_t i = begin; i < end; i++) {
+        make_group(&one, s, i);
+        cfx_gemm_core_run(NULL, &one.core, work);
+    }
 }
 
 void cfx_conv_windows(cfx_context *ctx, const cfx_conv3 *c, void *work)
 {
-    windows s = make_windows(ctx, c);
+    windows s = make_windows(ctx, c), one;
     const cfx_conv *v = &c->c;
 
     s.work = work;
@@ -197,6 +199,8 @@ void cfx_conv_windows(cfx_context *ctx, const cfx_conv3 *c, void *work)
         cfx_parallel_for(ctx, v->groups, 1, groups_piece, &s);
         return;
     }
-    for (int64_t i = 0; i < v->groups; i++)
-        run_group(ctx, &s, i, s.work + s.table + s.split);
+    for (int64_t i = 0; i < v->groups; i++) {
+        make_group(&one, &s, i);
+        cfx_gemm_core_run(ctx, &one.core, s.work + s.table + s.split);
+    }
 }

@@ -257,19 +257,11 @@ static cfx_value cast(cfx_scope *s, cfx_value v, cfx_dtype type)
                : v;
 }
 
-static cfx_status call_cast(cfx_scope *s, const cfx_target *t,
-                            const cfx_value *in, bool inplace, cfx_value *out)
+static cfx_status call_in(cfx_scope *s, const cfx_target *t,
+                          const cfx_value *in, policy p, cfx_value *out)
 {
-    policy p = inplace ? UNLISTED : policy_of(t->schema->name, in);
-    cfx_bound_hook *outer = s->autocast;
+    cfx_autocast_hook *outer = s->autocast;
     cfx_value with[CFX_MAX_PARAMS];
-    if (p == UNLISTED)
-        return cfx_scope__call_as_bound(s, t, in, inplace, out);
-    if (p == UNSUPPORTED)
-        return cfx_fail(
-            &s->error, CFX_EUNSUPPORTED,
-            "%s within autocast is not supported: save ep.run_decompositions(), which has the casts in the graph",
-            t->schema->name);
     s->autocast = NULL;
     cfx_dtype type = type_for(s, p, t->schema, in);
     size_t frame = cfx_scope_enter(s);
@@ -277,17 +269,31 @@ static cfx_status call_cast(cfx_scope *s, const cfx_target *t,
         with[k] = cast(s, in[k], type);
     cfx_status st = cfx_scope_failed(s)
                         ? s->error.code
-                        : cfx_scope__call_as_bound(s, t, with, false, out);
+                        : cfx_scope__call_bound(s, t, with, false, out);
     cfx_scope_leave(s, frame, cfx_none());
     s->autocast = outer;
     return st;
+}
+
+static bool call_cast(cfx_scope *s, const cfx_target *t, const cfx_value *in,
+                      bool inplace, cfx_value *out, cfx_status *st)
+{
+    policy p = inplace ? UNLISTED : policy_of(t->schema->name, in);
+    if (p == UNSUPPORTED)
+        *st = cfx_fail(
+            &s->error, CFX_EUNSUPPORTED,
+            "%s within autocast is not supported: save ep.run_decompositions(), which has the casts in the graph",
+            t->schema->name);
+    else if (p != UNLISTED)
+        *st = call_in(s, t, in, p, out);
+    return p != UNLISTED;
 }
 
 cfx_status cfx_control__autocast(control *c, cfx_value *out)
 {
     cfx_value device = cfx_call_value(c->call, DEVICE_TYPE);
     bool on = cfx_call_bool(c->call, ENABLED);
-    cfx_bound_hook *outer = c->s->autocast;
+    cfx_autocast_hook *outer = c->s->autocast;
     cfx_dtype outer_type = c->s->autocast_type;
     if (on && strcmp(device.u.str->text, "cpu"))
         return cfx_call_fail(

@@ -24,13 +24,15 @@ enum { MAX_SPATIAL = CFX_CONV_MAX_SPATIAL };
 CFX_PARAMS(params, INPUT, WEIGHT, BIAS, STRIDE, PADDING, OUTPUT_PADDING,
            GROUPS, DILATION);
 
-/* The state of a call: its arguments as they were read. */
+/* The state of a call: its arguments as they were read, and the kernel's problem,
+ * once it was asked for. */
 struct conv {
     const cfx_tensor *x, *w, *b;
     int spatial;
     bool transposed, batched, same;
     cfx_dim stride[MAX_SPATIAL], pad[MAX_SPATIAL], dilation[MAX_SPATIAL];
     cfx_dim more[MAX_SPATIAL], groups; /* more: output_padding */
+    cfx_conv kernel;
 };
 
 enum { TRANSPOSED = 8 };
@@ -355,128 +357,6 @@ static cfx_status give(cfx_call *call, const struct conv *c,
     return cfx_call_out_strided(call, dtype, rank, shape, stride + without);
 }
 
-static cfx_status conv_infer(cfx_call *call)
-{
-    struct conv *c = call->state;
-    cfx_dim shape[MAX_SPATIAL + 2];
-    cfx_status st = read_conv(call, c);
-    if (!st)
-        st = check_numbers(call, c);
-    if (!st)
-        st = check_channels(call, c);
-    if (!st)
-        st = out_shape(call, c, shape);
-    return st ? st : give(call, c, shape);
-}
-
-static void plan(const cfx_call *call, cfx_conv *k);
-
-static bool is_known(const cfx_tensor *t)
-{
-    bool known = true;
-    for (int i = 0; i < t->rank; i++)
-        known = known && cfx_dim_is_int(t->shape[i]);
-    return known;
-}
-
-/* The kernel's algorithm for shapes that are numbers. */
-static const char *algorithm(const cfx_call *call)
-{
-    const struct conv *c = call->state;
-    cfx_conv k;
-    if (!is_known(c->x) || !is_known(c->w) || !is_known(call->out[0]) ||
-        c->transposed || !cfx_dim_is_int(c->groups))
-        return NULL;
-    for (int i = 0; i < c->spatial; i++)
-        if (!cfx_dim_is_int(c->stride[i]) || !cfx_dim_is_int(c->pad[i]) ||
-            !cfx_dim_is_int(c->dilation[i]))
-            return NULL;
-    plan(call, &k);
-    return cfx_conv_algorithm(&k);
-}
-
-/* Bytes: the input covered by windows, weight and bias. */
-static cfx_dim bytes_read(const cfx_call *call)
-{
-    cfx_cost_axis axis[MAX_SPATIAL];
-    const struct conv *c = call->state;
-    for (int i = 0; i < c->spatial; i++) {
-        int at = c->x->rank - c->spatial + i;
-        axis[i] = (cfx_cost_axis){c->x->shape[at],    call->out[0]->shape[at],
-                                  c->w->shape[i + 2], c->stride[i],
-                                  c->pad[i],          c->dilation[i]};
-    }
-    cfx_dim n = cfx_cost_windows(call, c->x, axis, c->spatial);
-    n = cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c->w));
-    return c->b ? cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c->b)) : n;
-}
-
-static void conv_cost(const cfx_call *call, cfx_cost *cost)
-{
-    const struct conv *c = call->state;
-    cfx_dim y = cfx_cost_numel(call, call->out[0]);
-    cost->macs = c->transposed ? cfx_cost_numel(call, c->x) : y;
-    for (int i = 1; i < c->w->rank; i++)
-        cost->macs = cfx_dim_mul(call->env, cost->macs, c->w->shape[i]);
-    if (c->b)
-        cost->ops = y;
-    cost->algorithm = algorithm(call);
-    if (!c->transposed)
-        cost->bytes_read = bytes_read(call);
-}
-
-/* ---- Running ---- */
-
-static void plan(const cfx_call *call, cfx_conv *k)
-{
-    const struct conv *c = call->state;
-    const cfx_tensor *y = call->out[0];
-    *k = (cfx_conv){
-        .dtype = (cfx_dtype)c->x->dtype,
-        .spatial = c->spatial,
-        .batch = c->batched ? cfx_tensor_size(c->x, 0) : 1,
-        .in_channels = cfx_dim_value(channels(c)),
-        .out_channels = cfx_tensor_size(y, c->batched ? 1 : 0),
-        .groups = cfx_dim_value(c->groups),
-    };
-    for (int i = 0; i < c->spatial; i++) {
-        int at = c->x->rank - c->spatial + i;
-        k->in[i] = cfx_tensor_size(c->x, at);
-        k->out[i] = cfx_tensor_size(y, at);
-        k->kernel[i] = cfx_tensor_size(c->w, i + 2);
-        k->stride[i] = cfx_dim_value(c->stride[i]);
-        k->pad[i] = cfx_dim_value(c->pad[i]);
-        k->dilation[i] = cfx_dim_value(c->dilation[i]);
-    }
-}
-
-static size_t conv_workspace(const cfx_call *call)
-{
-    const struct conv *c = call->state;
-    cfx_conv k;
-    plan(call, &k);
-    return c->transposed ? cfx_conv_transpose_workspace(call->ctx, &k)
-                         : cfx_conv_workspace(call->ctx, &k);
-}
-
-/* The kernels are row-major: the call has copies of what is not. */
-static cfx_status conv_run(cfx_call *call)
-{
-    const struct conv *c = call->state;
-    const cfx_tensor *bias = cfx_call_tensor(call, BIAS);
-    cfx_conv k;
-    plan(call, &k);
-    k.x = cfx_call_tensor(call, INPUT)->data;
-    k.w = cfx_call_tensor(call, WEIGHT)->data;
-    k.bias = bias ? bias->data : NULL;
-    k.y = call->out[0]->data;
-    if (c->transposed)
-        cfx_conv_transpose_run(call->ctx, &k, call->work);
-    else
-        cfx_conv_run(call->ctx, &k, call->work);
-    return CFX_OK;
-}
-
 /* ---- Complex numbers ---- */
 
 /* PyTorch's way: with a and b the convolutions of the real and the imaginary
@@ -510,11 +390,137 @@ static cfx_value complex_conv_build(cfx_scope *s, const cfx_call *call)
                     CFX_CALL(s, "torch.sub", rest, y[IMAGINARY]));
 }
 
-CFX_COMPLEX_COMPOSITE(conv)
+/* ---- Other numbers ---- */
 
-static size_t any_conv_workspace(const cfx_call *call)
+static cfx_status conv_infer(cfx_call *call)
 {
-    return cfx_call_is_complex(call) ? 0 : conv_workspace(call);
+    struct conv *c = call->state;
+    cfx_dim shape[MAX_SPATIAL + 2];
+    if (cfx_call_is_complex(call))
+        return cfx_composite_infer(call, complex_conv_build);
+    cfx_status st = read_conv(call, c);
+    if (!st)
+        st = check_numbers(call, c);
+    if (!st)
+        st = check_channels(call, c);
+    if (!st)
+        st = out_shape(call, c, shape);
+    return st ? st : give(call, c, shape);
+}
+
+static bool is_known(const cfx_tensor *t)
+{
+    bool known = true;
+    for (int i = 0; i < t->rank; i++)
+        known = known && cfx_dim_is_int(t->shape[i]);
+    return known;
+}
+
+/* The kernel's problem, without the pointers, for shapes that are numbers. */
+static const cfx_conv *problem(const cfx_call *call)
+{
+    struct conv *c = call->state;
+    cfx_conv *k = &c->kernel;
+    const cfx_tensor *y = call->out[0];
+    if (k->spatial)
+        return k;
+    *k = (cfx_conv){
+        .dtype = (cfx_dtype)c->x->dtype,
+        .spatial = c->spatial,
+        .batch = c->batched ? cfx_tensor_size(c->x, 0) : 1,
+        .in_channels = cfx_dim_value(channels(c)),
+        .out_channels = cfx_tensor_size(y, c->batched ? 1 : 0),
+        .groups = cfx_dim_value(c->groups),
+    };
+    for (int i = 0; i < c->spatial; i++) {
+        int at = c->x->rank - c->spatial + i;
+        k->in[i] = cfx_tensor_size(c->x, at);
+        k->out[i] = cfx_tensor_size(y, at);
+        k->kernel[i] = cfx_tensor_size(c->w, i + 2);
+        k->stride[i] = cfx_dim_value(c->stride[i]);
+        k->pad[i] = cfx_dim_value(c->pad[i]);
+        k->dilation[i] = cfx_dim_value(c->dilation[i]);
+    }
+    return k;
+}
+
+/* The kernel's algorithm for shapes that are numbers. */
+static const char *algorithm(const cfx_call *call)
+{
+    const struct conv *c = call->state;
+    if (!is_known(c->x) || !is_known(c->w) || !is_known(call->out[0]) ||
+        c->transposed || !cfx_dim_is_int(c->groups))
+        return NULL;
+    for (int i = 0; i < c->spatial; i++)
+        if (!cfx_dim_is_int(c->stride[i]) || !cfx_dim_is_int(c->pad[i]) ||
+            !cfx_dim_is_int(c->dilation[i]))
+            return NULL;
+    return cfx_conv_algorithm(problem(call));
+}
+
+/* Bytes: the input covered by windows, weight and bias. */
+static cfx_dim bytes_read(const cfx_call *call)
+{
+    cfx_cost_axis axis[MAX_SPATIAL];
+    const struct conv *c = call->state;
+    for (int i = 0; i < c->spatial; i++) {
+        int at = c->x->rank - c->spatial + i;
+        axis[i] = (cfx_cost_axis){c->x->shape[at],    call->out[0]->shape[at],
+                                  c->w->shape[i + 2], c->stride[i],
+                                  c->pad[i],          c->dilation[i]};
+    }
+    cfx_dim n = cfx_cost_windows(call, c->x, axis, c->spatial);
+    n = cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c->w));
+    return c->b ? cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c->b)) : n;
+}
+
+static void conv_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const struct conv *c = call->state;
+    cfx_dim y = cfx_cost_numel(call, call->out[0]);
+    if (cfx_call_is_complex(call)) {
+        cfx_composite_cost(call, cost, complex_conv_build);
+        return;
+    }
+    cost->macs = c->transposed ? cfx_cost_numel(call, c->x) : y;
+    for (int i = 1; i < c->w->rank; i++)
+        cost->macs = cfx_dim_mul(call->env, cost->macs, c->w->shape[i]);
+    if (c->b)
+        cost->ops = y;
+    cost->algorithm = algorithm(call);
+    if (!c->transposed)
+        cost->bytes_read = bytes_read(call);
+}
+
+/* ---- Running ---- */
+
+static size_t conv_workspace(const cfx_call *call)
+{
+    const struct conv *c = call->state;
+    if (cfx_call_is_complex(call))
+        return 0;
+    const cfx_conv *k = problem(call);
+    return c->transposed ? cfx_conv_transpose_workspace(call->ctx, k)
+                         : cfx_conv_workspace(call->ctx, k);
+}
+
+/* The kernels are row-major: the call has copies of what is not. */
+static cfx_status conv_run(cfx_call *call)
+{
+    const struct conv *c = call->state;
+    const cfx_tensor *bias = cfx_call_tensor(call, BIAS);
+    if (cfx_call_is_complex(call))
+        return cfx_composite_run(call, complex_conv_build);
+    cfx_conv k = *problem(call);
+    k.x = cfx_call_tensor(call, INPUT)->data;
+    k.w = cfx_call_tensor(call, WEIGHT)->data;
+    k.bias = bias ? bias->data : NULL;
+    k.y = call->out[0]->data;
+    if (c->transposed)
+        cfx_conv_transpose_run(call->ctx, &k, call->work);
+    else
+        cfx_conv_run(call->ctx, &k, call->work);
+    return CFX_OK;
 }
 
 /* ---- Descriptors ---- */
@@ -523,8 +529,8 @@ static size_t any_conv_workspace(const cfx_call *call)
     .params = params, .state_size = sizeof(struct conv),                      \
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS |    \
              CFX_OP_COMPLEX,                                                  \
-    .infer = any_conv_infer, .cost = any_conv_cost,                           \
-    .workspace = any_conv_workspace, .run = any_conv_run
+    .infer = conv_infer, .cost = conv_cost, .workspace = conv_workspace,      \
+    .run = conv_run
 
 /* conv2d(..., str padding='valid'): the second overload. */
 #define CONV(n, transposed)                                                   \
