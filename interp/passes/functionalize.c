@@ -1,68 +1,185 @@
 /*
- * functionalize -- an in-place call becomes one that returns a new tensor, where
- * nothing else reads what it writes.
+ * functionalize -- let calls that write to their first argument return a new
+ * tensor, as torch.func.functionalize.
+ *
+ * y = f_(x) becomes y = f(x), and nodes after it that read x read y, if
+ *
+ * - x is neither an input of the graph nor a parameter or buffer, nor a view of
+ *   one;
+ * - no other value that may share x's memory is read after the call;
+ * - the other arguments have x's type, according to meta `tensor_meta` (run shape
+ *   propagation first), so that the result has it, too.
  */
-#include "interp/passes/functionalize.h"
+#include <cfx/pass.h>
 
-#include "interp/rewrite/binding.h"
+#include <stdio.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "graph/aliases.h"
 #include "graph/graph_impl.h"
+#include "interp/rewrite/affine.h"
+#include "interp/rewrite/binding.h"
 
-/* Does a node give a view of some input or state? */
-static cfx_status gives_view(const cfx_node *n, bool *yes, cfx_error *err)
+/* Of the values of an alias set that were made so far: the latest use, whose value it
+ * uses, and the latest use of all others. */
+typedef struct set_uses {
+    uint32_t latest, owner, others;
+} set_uses;
+
+typedef struct functionalizer {
+    cfx_pass_call *p;
+    cfx_aliases aliases;
+    set_uses *uses; /* by set */
+} functionalizer;
+
+static void note_value(functionalizer *f, const cfx_node *n)
 {
-    cfx_effects e;
-    cfx_status st = cfx_node_effects(n, &e, err);
-    *yes = !st && (e.input_views || e.state_views);
-    return st;
+    set_uses *s = &f->uses[cfx_aliases__set(&f->aliases, n)];
+    uint32_t last = f->aliases.life.last_use[n->id];
+    if (last > s->latest)
+        *s = (set_uses){last, n->id, s->latest};
+    else if (last > s->others)
+        s->others = last;
 }
 
-/* Is the first input of an in-place call read by nothing else afterwards? It
- * is a new tensor, and its other users are before n and give no view of it. */
-static cfx_status is_consumed(const cfx_node *n, bool *yes, cfx_error *err)
+/* The last use of a value that may share x's memory. */
+static uint32_t last_use_of_others(functionalizer *f, const cfx_node *x)
 {
-    const cfx_node *x = n->nargs && n->args[0].kind == CFX_NODE
-                            ? n->args[0].u.node
-                            : NULL;
-    bool view = !x || !cfx_node_is_call(x);
-    cfx_status st = view ? CFX_OK : gives_view(x, &view, err);
-    for (const cfx_use *u = x ? x->first_user : NULL; u && !st && !view;
-         u = u->next) {
-        if (u->user == n)
-            continue;
-        view = !cfx_node_before(u->user, n) || u->user->op == CFX_OUTPUT;
-        if (!view)
-            st = gives_view(u->user, &view, err);
-    }
-    *yes = !st && !view;
-    return st;
+    const set_uses *s = &f->uses[cfx_aliases__set(&f->aliases, x)];
+    return s->owner == x->id || s->others > s->latest ? s->others : s->latest;
 }
 
-/* A call in place keeps the type of x. Else an operand that is known to have another
- * one may change it. */
-static bool keeps_type(const cfx_node *n)
+static bool has_type_of(const cfx_node *x, const cfx_node *other)
 {
-    cfx_value x = cfx_node__known(n->args[0].u.node);
-    for (uint32_t i = 0; i < n->ninputs; i++) {
-        cfx_value y = cfx_node__known(cfx_node_input(n, i));
-        if (x.kind == CFX_TENSOR && y.kind == CFX_TENSOR &&
-            x.u.tensor->dtype != y.u.tensor->dtype)
-            return false;
-    }
-    return true;
+    const cfx_tensor *a = cfx_node__known_tensor(x);
+    const cfx_tensor *b = cfx_node__known_tensor(other);
+    return x == other || (a && b && a->dtype == b->dtype);
 }
 
-cfx_status cfx_pass__functionalize(cfx_node *n, cfx_error *err)
+/* The argument that n need not write to, or NULL. */
+static cfx_node *spared_argument(functionalizer *f, const cfx_node *n)
 {
-    char name[128];
-    bool method, consumed = false;
-    const cfx_target *t = cfx_node__target(n);
-    cfx_status st = t && t->inplace ? is_consumed(n, &consumed, err) : CFX_OK;
-    size_t len = consumed && keeps_type(n)
-                     ? cfx_op_call_name(t->op, false, &method, name,
-                                        sizeof(name))
-                     : 0;
-    if (st || !len || len >= sizeof(name))
+    cfx_aliases *a = &f->aliases;
+    cfx_node *x = n->nargs ? cfx_value__node(n->args[0]) : NULL;
+    if (!x || cfx_aliases__is(a, cfx_aliases__set(a, x), CFX_ALIAS_OUTLIVES) ||
+        last_use_of_others(f, x) > a->life.place[n->id])
+        return NULL;
+    for (uint32_t i = 0; i < n->ninputs; i++)
+        if (!has_type_of(x, cfx_node_input(n, i)))
+            return NULL;
+    return x;
+}
+
+enum { NAME_SIZE = 128 };
+
+/* Write the name of n's target without the `_` of names in place, if the same
+ * operator has it; else the name under which it is recorded. Returns the length; 0:
+ * there is none. */
+static size_t name_apart(const cfx_node *n, const cfx_target *t, bool *method,
+                         char name[NAME_SIZE])
+{
+    const char *text = n->target->text, *end = text + strlen(text);
+    if (!strncmp(text, "torch.ops.", 10))
+        end = strrchr(text, '.');
+    int len = end > text && end[-1] == '_'
+                  ? snprintf(name, NAME_SIZE, "%.*s%s", (int)(end - 1 - text),
+                             text, end)
+                  : 0;
+    cfx_context *ctx = cfx_graph_context(n->graph);
+    *method = n->op == CFX_CALL_METHOD;
+    const cfx_target *apart = len <= 0 || len >= NAME_SIZE ? NULL
+                              : *method ? cfx_find_method(ctx, name)
+                                        : cfx_find_function(ctx, name);
+    if (apart && apart->op == t->op)
+        return (size_t)len;
+    size_t other = cfx_op_call_name(t->op, false, method, name, NAME_SIZE);
+    return other < NAME_SIZE ? other : 0;
+}
+
+/* relu_(x) becomes relu(x); relu(x, inplace=True) gets inplace=False. */
+static cfx_status write_apart(functionalizer *f, cfx_node *n,
+                              const cfx_target *t, bool *done)
+{
+    char name[NAME_SIZE];
+    bool method;
+    const cfx_schema *schema = t->variant ? t->variant : t->schema;
+    *done = cfx_pass__arg(n, schema, "inplace").kind != CFX_ABSENT;
+    if (*done)
+        return cfx_pass__set_arg(f->p, n, schema, "inplace", cfx_bool(false));
+    *done = t->inplace && name_apart(n, t, &method, name);
+    return *done
+               ? cfx_node_set_op(n,
+                                 method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION,
+                                 name, f->p->err)
+               : CFX_OK;
+}
+
+static bool is_after(void *n, cfx_node *user)
+{
+    return cfx_node_before(n, user);
+}
+
+/* Nodes after n read its value instead of x. */
+static cfx_status read_result(functionalizer *f, cfx_node *x, cfx_node *n)
+{
+    cfx_lifetimes *life = &f->aliases.life;
+    uint32_t *last = &life->last_use[n->id], end = life->last_use[x->id];
+    if (end > *last)
+        *last = end;
+    life->last_use[x->id] = life->place[n->id];
+    return cfx_node_replace_all_uses_with(x, n, is_after, n, f->p->err);
+}
+
+/* What a call is that may write to a tensor in place: operator.iadd is first one of
+ * numbers. */
+static const cfx_target *writing_target(const cfx_node *n)
+{
+    const cfx_target *first = cfx_node__target(n), *t = first;
+    while (t && !t->inplace)
+        t = t->next;
+    return t ? t : first;
+}
+
+static cfx_status rewrite(functionalizer *f, cfx_node *n)
+{
+    bool done;
+    const cfx_target *t = writing_target(n);
+    cfx_node *x = t && cfx_effects__writes(
+                           cfx_aliases__effects(&f->aliases, n), 0)
+                      ? spared_argument(f, n)
+                      : NULL;
+    if (!x || (t != cfx_node__target(n) && !cfx_node__known_tensor(x)))
+        return CFX_OK;
+    cfx_status st = write_apart(f, n, t, &done);
+    if (st || !done)
         return st;
-    return cfx_node_set_op(n, method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION,
-                           name, err);
+    f->p->changed++;
+    return read_result(f, x, n);
 }
+
+static cfx_status functionalize_run(cfx_pass_call *p)
+{
+    functionalizer f = {.p = p};
+    cfx_status st = cfx_aliases__init(&f.aliases, p->graph, p->err);
+    size_t n = st ? 0 : cfx_aliases__len(&f.aliases);
+    f.uses = st ? NULL : cfx_calloc(p->ctx, n, sizeof(*f.uses));
+    if (!st && !f.uses)
+        st = cfx_no_memory(p->err);
+    for (cfx_node *at = st ? NULL : cfx_graph_first(p->graph); at && !st;
+         at = cfx_node_next(at)) {
+        st = rewrite(&f, at);
+        note_value(&f, at);
+    }
+    cfx_free(p->ctx, f.uses, n * sizeof(*f.uses));
+    cfx_aliases__release(&f.aliases);
+    return st;
+}
+
+const cfx_pass cfx_pass__functionalize = {
+    .abi = CFX_ABI(cfx_pass),
+    .schema = "functionalize()",
+    .doc =
+        "Let calls that write to their first argument return a new tensor, where nothing else reads that memory and meta tensor_meta shows that the type stays.",
+    .run = functionalize_run,
+};

@@ -4,7 +4,7 @@ dist_cfxinclude_HEADERS += interp/cfx/fold_constants.h \
 	interp/cfx/decompose.h
 libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/clone_value.c \
-	%reldir%/functionalize.c %reldir%/functionalize.h \
+	%reldir%/functionalize.c \
 	%reldir%/dead_code_pass.c %reldir%/common_subexpressions.c \
 	%reldir%/constant_folding.c %reldir%/constants.c \
 	%reldir%/constants.h %reldir%/normalize.c \

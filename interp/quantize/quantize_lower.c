@@ -9,7 +9,6 @@
 #include <cfx/interp.h>
 
 #include "base/util.h"
-#include "interp/passes/functionalize.h"
 #include "interp/quantize/quantize_impl.h"
 #include "graph/graph_impl.h"
 #include "nn/module_impl.h"
@@ -177,16 +176,6 @@ static cfx_status with_shapes(
 
 /* ---- The whole ---- */
 
-/* Quantized values are other tensors than those that they are made from. */
-static cfx_status functionalize(cfx_module *gm, cfx_error *err)
-{
-    cfx_status st = CFX_OK;
-    for (cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm)); n && !st;
-         n = cfx_node_next(n))
-        st = cfx_pass__functionalize(n, err);
-    return st;
-}
-
 static cfx_status apply(cfx_module *gm, const char *const *passes, size_t n,
                         cfx_error *err)
 {
@@ -194,6 +183,12 @@ static cfx_status apply(cfx_module *gm, const char *const *passes, size_t n,
     for (size_t i = 0; i < n && !st; i++)
         st = cfx_pass_apply(gm, passes[i], false, NULL, err);
     return st;
+}
+
+/* Quantized values are other tensors than those that they are made from. */
+static cfx_status functionalize(cfx_module *gm, cfx_error *err)
+{
+    return cfx_pass_apply(gm, "functionalize", false, NULL, err);
 }
 
 static cfx_status fold_norms(cfx_module *gm, cfx_error *err)

@@ -100,7 +100,7 @@ for name in $(named '\b(examples|models|tests|bench|doc)/[a-z_0-9./]+' |
     sed 's/\.$//'); do
     exists "$name" test -e "$name"
 done
-for name in common_subexpressions constant_folding reinplace normalize \
+for name in common_subexpressions constant_folding functionalize reinplace normalize \
     fuse_conv_bn; do
     exists "the pass $name" sh -c "'$bin/cfx' passes $name >/dev/null"
 done

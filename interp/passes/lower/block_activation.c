@@ -3,6 +3,7 @@
  */
 #include "interp/passes/lower/block_activation.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "interp/rewrite/affine.h"
@@ -68,6 +69,46 @@ bool cfx_activation__find(const cfx_pass_call *p, const cfx_node *n,
         numbers += param->base != CFX_T_STR;
     }
     return literal;
+}
+
+/* An operator that clamps: the names of its bounds, and those of which it has no
+ * parameter. */
+typedef struct clamp {
+    const char *op, *name[2];
+    double bound[2];
+} clamp;
+
+static bool read_bound(cfx_value v, double *out)
+{
+    bool number = v.kind == CFX_INT || v.kind == CFX_FLOAT;
+    if (number)
+        *out = cfx_value_number(v);
+    return number || v.kind == CFX_ABSENT || v.kind == CFX_NONE;
+}
+
+bool cfx_activation__clamps(const cfx_pass_call *p, const cfx_node *n,
+                            double *lo, double *hi)
+{
+    static const clamp clamps[] = {
+        {"relu", {NULL, NULL}, {0, INFINITY}},
+        {"relu6", {NULL, NULL}, {0, 6}},
+        {"hardtanh", {"min_val", "max_val"}, {-1, 1}},
+        {"clamp", {"min", "max"}, {-INFINITY, INFINITY}},
+    };
+    settings s = {.n = n, .module = cfx_pass__module(p, n)};
+    size_t i = 0, end = sizeof(clamps) / sizeof(*clamps);
+    while (i < end && !cfx_pass__calls(p, n, clamps[i].op))
+        i++;
+    if (i == end)
+        return false;
+    const clamp *c = &clamps[i];
+    s.schema = s.module ? NULL : cfx_pass__signature(n);
+    *lo = c->bound[0];
+    *hi = c->bound[1];
+    return !c->name[0] ||
+           ((s.module || s.schema) &&
+            read_bound(setting(&s, c->name[0]), lo) &&
+            read_bound(setting(&s, c->name[1]), hi) && *lo <= *hi);
 }
 
 cfx_status cfx_activation__set(cfx_pass_call *p, cfx_node *n,

@@ -23,6 +23,11 @@ typedef struct cfx_activation_call {
 bool cfx_activation__find(const cfx_pass_call *p, const cfx_node *n,
                           cfx_activation_call *out);
 
+/* True if n clamps a tensor to literal bounds, as a module or a function, in place or
+ * not: relu, relu6, hardtanh, clamp. One that it lacks is infinite. */
+bool cfx_activation__clamps(const cfx_pass_call *p, const cfx_node *n,
+                            double *lo, double *hi);
+
 /* Set the keyword arguments `activation`, `scalars` and `algorithm` of a node,
  * without those that have their defaults. */
 cfx_status cfx_activation__set(cfx_pass_call *p, cfx_node *n,

@@ -114,7 +114,9 @@ cfx_value cfx_block__split(cfx_scope *s, cfx_value x, int axis)
 bool cfx_block__is_elementwise(const cfx_pass_call *p, const cfx_node *n)
 {
     cfx_activation_call a;
-    return cfx_pass__calls(p, n, "relu6") || cfx_activation__find(p, n, &a);
+    double lo, hi;
+    return cfx_activation__clamps(p, n, &lo, &hi) ||
+           cfx_activation__find(p, n, &a);
 }
 
 /* The effects of a node of the original graph; new nodes have none. */

@@ -3,6 +3,8 @@
  */
 #include <cfx/ops.h>
 
+#include <math.h>
+
 #include "interp/passes/lower/block_activation.h"
 #include "interp/passes/lower/block_channels.h"
 #include "graph/graph_impl.h"
@@ -17,12 +19,14 @@ static cfx_status fuse(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
 }
 
 /* Set min and max of the convolution before an activation. */
-static cfx_status clamp(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
+static cfx_status clamp(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y,
+                        double lo, double hi)
 {
-    bool six = cfx_pass__calls(b->p, n, "relu6");
-    cfx_status st = cfx_node_update_kwarg(y, "min", cfx_float(0), b->p->err);
-    if (!st && six)
-        st = cfx_node_update_kwarg(y, "max", cfx_float(6), b->p->err);
+    cfx_status st = CFX_OK;
+    if (lo > -INFINITY)
+        st = cfx_node_update_kwarg(y, "min", cfx_float(lo), b->p->err);
+    if (!st && hi < INFINITY)
+        st = cfx_node_update_kwarg(y, "max", cfx_float(hi), b->p->err);
     return st ? st : fuse(b, n, x, y);
 }
 
@@ -69,9 +73,9 @@ cfx_status cfx_block__activation(cfx_blocker *b, cfx_node *n, cfx_node **next,
         return CFX_OK;
     *done = true;
     cfx_node *y = cfx_block__open_conv(x);
-    if (y && (cfx_pass__calls(b->p, n, "relu") ||
-              cfx_pass__calls(b->p, n, "relu6")))
-        return clamp(b, n, x, y);
+    double lo, hi;
+    if (y && cfx_activation__clamps(b->p, n, &lo, &hi))
+        return clamp(b, n, x, y, lo, hi);
     if (y && cfx_activation__find(b->p, n, &act))
         return activate(b, n, x, y, &act);
     return swap(b, n, x);

@@ -20,8 +20,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "interp/passes/functionalize.h"
 #include "graph/graph_impl.h"
+#include "interp/passes/lower/block_activation.h"
 #include "op/op_impl.h"
 
 /* ---- Facts about nodes ---- */
@@ -147,23 +147,6 @@ static cfx_status use_numbers(cfx_lowering *l, cfx_node *n)
 #undef DECOMPOSED
 }
 
-/* An activation in place may write to the result of dequantize, which a chain does not
- * have. */
-static cfx_status functionalize(cfx_pass_call *p)
-{
-    cfx_status st = CFX_OK;
-    for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
-         n = cfx_node_next(n)) {
-        const cfx_string *target = n->target;
-        const cfx_node *x = n->nargs ? cfx_value__node(n->args[0]) : NULL;
-        if (!x || !cfx_node_is(x, "dequantize_per_tensor"))
-            continue;
-        st = cfx_pass__functionalize(n, p->err);
-        p->changed += n->target != target;
-    }
-    return st;
-}
-
 /* ---- Blocked images ---- */
 
 cfx_node *cfx_lower__form(const cfx_node *n)
@@ -235,31 +218,11 @@ void cfx_lower__name_origin(cfx_scope *s, const cfx_chain *c, cfx_value y)
 
 /* ---- Chains ---- */
 
-static bool read_number(cfx_value v, double absent, double *out)
+/* Is n an activation that clamps to literal bounds? Chains have no modules. */
+static bool read_clamp(const cfx_lowering *l, const cfx_node *n, double *lo,
+                       double *hi)
 {
-    *out = absent;
-    if (v.kind == CFX_FLOAT || v.kind == CFX_INT)
-        *out = cfx_value_number(v);
-    return !v.kind || v.kind == CFX_FLOAT || v.kind == CFX_INT ||
-           v.kind == CFX_NONE;
-}
-
-/* Is n an activation that clamps to literal bounds? */
-static bool read_clamp(const cfx_node *n, double *lo, double *hi)
-{
-    bool hard = cfx_node_is(n, "hardtanh"), six = cfx_node_is(n, "relu6");
-    if (six || cfx_node_is(n, "relu")) {
-        *lo = 0;
-        *hi = six ? 6 : INFINITY;
-        return true;
-    }
-    if (!hard && !cfx_node_is(n, "clamp"))
-        return false;
-    return read_number(cfx_lower__arg(n, hard ? "min_val" : "min"),
-                       hard ? -1 : -INFINITY, lo) &&
-           read_number(cfx_lower__arg(n, hard ? "max_val" : "max"),
-                       hard ? 1 : INFINITY, hi) &&
-           *lo <= *hi;
+    return n->op != CFX_CALL_MODULE && cfx_activation__clamps(l->p, n, lo, hi);
 }
 
 /* The node that computes the first argument of n, if only n reads it. */
@@ -274,7 +237,7 @@ static cfx_node *only_read_by(cfx_lowering *l, const cfx_node *n)
 }
 
 /* Does a chain that begins at n go on to a later node, and end in quantize? */
-static bool goes_on(const cfx_node *n)
+static bool goes_on(const cfx_lowering *l, const cfx_node *n)
 {
     double lo, hi;
     cfx_affine to;
@@ -282,7 +245,7 @@ static bool goes_on(const cfx_node *n)
         n = n->first_user->user;
         if (is_quantize(n, &to))
             return true;
-        if (!read_clamp(n, &lo, &hi))
+        if (!read_clamp(l, n, &lo, &hi))
             return false;
     }
     return false;
@@ -296,9 +259,9 @@ static bool find_chain(cfx_lowering *l, cfx_node *n, cfx_chain *c)
         return false;
     c->rounds = is_quantize(n, &c->to);
     if (!c->rounds)
-        return has_type(n, CFX_F32) && !goes_on(n);
+        return has_type(n, CFX_F32) && !goes_on(l, n);
     c->from = only_read_by(l, n);
-    if (c->from && read_clamp(c->from, &c->lo, &c->hi)) {
+    if (c->from && read_clamp(l, c->from, &c->lo, &c->hi)) {
         c->clamp = c->from;
         c->from = only_read_by(l, c->from);
     }
@@ -331,7 +294,7 @@ static cfx_status skip_rounding(cfx_lowering *l, cfx_node *n)
 {
     cfx_affine from, before, to;
     double lo, hi;
-    cfx_node *dq = n->nusers == 1 && read_clamp(n, &lo, &hi)
+    cfx_node *dq = n->nusers == 1 && read_clamp(l, n, &lo, &hi)
                        ? only_read_by(l, n)
                        : NULL;
     cfx_node *q = dq ? cfx_lower__dequantized(l, dq, &from) : NULL;
@@ -398,8 +361,6 @@ static cfx_status lower_quantized_run(cfx_pass_call *p)
     cfx_lowering l = {.p = p, .uses = &uses, .retracer.p = p};
     cfx_node_map_init(&l.blocked, p->graph);
     cfx_status st = cfx_path_uses__init(&uses, p);
-    if (!st)
-        st = functionalize(p);
     if (!st)
         st = cfx_aliases__init(&l.aliases, p->graph, p->err);
     if (!st && !uses.unknown)

@@ -270,7 +270,9 @@ TEST_CASE(what_is_written_stays_float)
         "    %x : [num_users=2] = placeholder[target=x]\n"
         "    %relu : [num_users=2] = call_function[target=torch.relu](args = "
         "(%x,), kwargs = {})\n"
-        "    %add_ : [num_users=0] = call_method[target=add_](args = (%relu, "
+        "    %view : [num_users=1] = call_method[target=view](args = (%relu, "
+        "-1), kwargs = {})\n"
+        "    %add_ : [num_users=0] = call_method[target=add_](args = (%view, "
         "1), kwargs = {})\n"
         "    return relu\n";
     assert_ok(make());
