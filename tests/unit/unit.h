@@ -47,6 +47,18 @@ struct unit_suite {
 void unit_add_test(struct unit_suite *s, struct unit_test *t);
 void unit_add_suite(struct unit_suite *s);
 
+/* Assertions for loops over many elements: Check writes the place of each of its own
+ * to a file, which takes longer than the tests. */
+#define assert_each_msg(expr, ...)                                            \
+    do {                                                                      \
+        if (!(expr))                                                          \
+            ck_abort_msg(__VA_ARGS__);                                        \
+    } while (0)
+#define assert_each(expr) assert_each_msg(expr, "%s", #expr)
+#define assert_each_eq(a, b)                                                  \
+    assert_each_msg((a) == (b), "%s == %s: %g, %g", #a, #b, (double)(a),      \
+                    (double)(b))
+
 /* The suite of this file; TEST_SUITE defines it. */
 CFX_UNUSED static struct unit_suite unit_here;
 

@@ -362,7 +362,7 @@ TEST_CASE(random_uniform_is_uniform)
     int low = 0;
     for (uint64_t i = 0; i < 100000; i++) {
         double u = cfx_random_uniform(cfx_random_bits(7, i));
-        ck_assert(u >= 0 && u < 1);
+        assert_each(u >= 0 && u < 1);
         sum += u;
         low += u < 0.1;
     }
@@ -585,12 +585,12 @@ TEST_CASE(arrays_grow_in_few_steps_and_keep_their_elements)
     ck_assert_int_eq(cfx_context_new(&own, &o, &err), CFX_OK);
     long before = c.calls;
     for (uint32_t i = 0; i < 100000; i++) {
-        ck_assert_int_eq(cfx_grow(own, item, cap, i + 1, &err), CFX_OK);
+        assert_each_eq(cfx_grow(own, item, cap, i + 1, &err), CFX_OK);
         item[i] = 7 * i;
     }
     ck_assert_int_le(c.calls - before, 16);
     for (uint32_t i = 0; i < 100000; i++)
-        ck_assert_uint_eq(item[i], 7 * i);
+        assert_each_eq(item[i], 7 * i);
     size_t was = cap;
     ck_assert_int_eq(cfx_grow(own, item, cap, 50, &err), CFX_OK);
     ck_assert_uint_eq(cap, was);
@@ -752,7 +752,7 @@ TEST_CASE(arena_pieces_are_aligned_and_apart)
     }
     for (unsigned i = 0; i < 500; i++)
         for (size_t j = 0; j < size[i]; j++)
-            ck_assert_uint_eq(p[i][j], i & 0xFF);
+            assert_each_eq(p[i][j], i & 0xFF);
     ck_assert_str_eq(cfx_arena_strdup(&a, "hello", 4), "hell");
     ck_assert_str_eq(cfx_arena_strdup(&a, NULL, 0), "");
     ck_assert_ptr_null(cfx_arena_alloc(&a, SIZE_MAX - 3));

@@ -190,8 +190,8 @@ static int64_t eval(cfx_dim d, int64_t *at)
 {
     int64_t v;
     cfx_error err = {0};
-    ck_assert_msg(!cfx_dim_eval(&v, d, value_of, at, &err), "%s: %s",
-                  text_of(d), err.text);
+    assert_each_msg(!cfx_dim_eval(&v, d, value_of, at, &err), "%s: %s",
+                    text_of(d), err.text);
     return v;
 }
 
@@ -212,10 +212,10 @@ TEST_CASE(value_of_what_was_simplified_is_that_of_what_was_written)
             if (!compute(t, n, at, &want))
                 continue;
             int64_t got = eval(d, at);
-            ck_assert_msg(got == want, "%s is %lld, not %lld", text_of(d),
-                          (long long)got, (long long)want);
+            assert_each_msg(got == want, "%s is %lld, not %lld", text_of(d),
+                            (long long)got, (long long)want);
             cfx_dim_bounds(env, d, &lo, &hi);
-            ck_assert_msg(lo <= got && got <= hi, "%s", text_of(d));
+            assert_each_msg(lo <= got && got <= hi, "%s", text_of(d));
             compared++;
         }
     }

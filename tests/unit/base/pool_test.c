@@ -238,7 +238,7 @@ static void *churn(void *arg)
         uint64_t r = cfx_random_bits(key, i);
         unsigned k = r % 16;
         if (held[k])
-            ck_assert_uint_eq(*(unsigned char *)held[k], (key + k) & 0xFF);
+            assert_each_eq(*(unsigned char *)held[k], (key + k) & 0xFF);
         cfx_block_free(ctx, held[k], size[k]);
         size[k] = (r >> 8) % ((size_t)1 << ((r >> 4) % 18)) + 1;
         held[k] = cfx_block_alloc(ctx, size[k]);
@@ -289,7 +289,7 @@ static void run_job(int64_t n, int64_t grain)
     cfx_parallel_for(ctx, n, grain, visit, &j);
     ck_assert_int_eq(atomic_load(&j.wrong), 0);
     for (int64_t i = 0; i < pieces; i++)
-        ck_assert_int_eq(atomic_load(&j.seen[i]), 1);
+        assert_each_eq(atomic_load(&j.seen[i]), 1);
     free(j.seen);
 }
 

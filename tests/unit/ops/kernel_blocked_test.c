@@ -561,8 +561,8 @@ static void check_integers(dice *d, cfx_packed_product *p, const char *what)
         run_product(all.ctx[i], p);
         /* Sums of up to 1000 products of up to 128 by 1 by 1. */
         for (int64_t j = 0; j < n; j++)
-            ck_assert_msg(fabs((double)y[j] - want[j]) <= 1e-6 * most * 1000,
-                          "%s: %g, not %g", what, (double)y[j], want[j]);
+            assert_each_msg(fabs((double)y[j] - want[j]) <= 1e-6 * most * 1000,
+                            "%s: %g, not %g", what, (double)y[j], want[j]);
         if (same_level(&all, i))
             assert_same_bits(y, last, (size_t)n * sizeof(*y), what);
         memcpy(last, y, (size_t)n * sizeof(*y));
@@ -755,7 +755,7 @@ TEST_CASE(each_row_of_each_plane_is_computed_once)
             s.planes = p;
             cfx_blocked_for_rows(ctx, p, 1 + i % 90, see_rows, &s);
             for (int64_t k = 0; k < 4 * 5 * 64; k++)
-                ck_assert_int_eq(s.times[k], k < p.images * p.blocks * p.rows);
+                assert_each_eq(s.times[k], k < p.images * p.blocks * p.rows);
         }
         cfx_context_free(ctx);
     }
@@ -770,7 +770,7 @@ TEST_CASE(chunks_are_even)
             for (int64_t i = 0; i < n; i++) {
                 int64_t len = cfx_blocked_chunk_at(i + 1, rows, n) -
                               cfx_blocked_chunk_at(i, rows, n);
-                ck_assert(len == rows / n || len == rows / n + 1);
+                assert_each(len == rows / n || len == rows / n + 1);
             }
         }
     }

@@ -8,7 +8,6 @@
 #ifndef KERNEL_DATA_H
 #define KERNEL_DATA_H
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include <cfx/dtype.h>
 
 #include "base/util.h"
+#include "tests/unit/unit.h"
 
 /* The contexts that a case runs in; the first is the reference. */
 enum { MAX_CONTEXTS = 12 };
@@ -154,9 +154,9 @@ CFX_INLINE void assert_array(cfx_dtype t, const void *got, const double *want,
         double x = array_at(t, got, i);
         if (x == want[i] || (isnan(x) && isnan(want[i])))
             continue;
-        ck_assert_msg(fabs(x - want[i]) <= tol * most,
-                      "%s: element %lld of %lld is %.9g, not %.9g", what,
-                      (long long)i, (long long)n, x, want[i]);
+        assert_each_msg(fabs(x - want[i]) <= tol * most,
+                        "%s: element %lld of %lld is %.9g, not %.9g", what,
+                        (long long)i, (long long)n, x, want[i]);
     }
 }
 

@@ -20,8 +20,8 @@ static void assert_element(cfx_dtype t, const void *got, int64_t i,
 {
     size_t size = cfx_dtype_size(t);
 
-    ck_assert(memcmp((const char *)got + (size_t)i * size,
-                     (const char *)want + (size_t)k * size, size) == 0);
+    assert_each(memcmp((const char *)got + (size_t)i * size,
+                       (const char *)want + (size_t)k * size, size) == 0);
 }
 
 static void *random_indices(dice *d, cfx_dtype t, int64_t count, int64_t least,
@@ -355,14 +355,14 @@ static void assert_order(cfx_dtype t, bool descending, bool stable,
         int64_t at = index[i * step];
         double v;
 
-        ck_assert(at >= 0 && at < n && !seen[at]);
+        assert_each(at >= 0 && at < n && !seen[at]);
         seen[at] = 1;
         assert_element(t, y, i * step, x, at * step);
         if (i == 0)
             continue;
         v = array_at(t, x, at * step);
         double before = array_at(t, x, index[(i - 1) * step] * step);
-        ck_assert(descending ? !is_after(v, before) : !is_after(before, v));
+        assert_each(descending ? !is_after(v, before) : !is_after(before, v));
         if (stable && !is_after(v, before) && !is_after(before, v) &&
             t < CFX_I32)
             ck_assert_int_lt(index[(i - 1) * step], at);
@@ -371,7 +371,7 @@ static void assert_order(cfx_dtype t, bool descending, bool stable,
         if (!seen[i]) {
             double v = array_at(t, x, i * step);
             double last = array_at(t, x, index[(k - 1) * step] * step);
-            ck_assert(descending ? !is_after(v, last) : !is_after(last, v));
+            assert_each(descending ? !is_after(v, last) : !is_after(last, v));
         }
     free(seen);
 }

@@ -106,21 +106,21 @@ static void check_function(size_t k, float x, float y)
     const char *name = operations[functions[k].op].name;
 
     if (isnan(want)) {
-        ck_assert_msg(isnan(y), "%s(%a) is %a, not NaN", name, (double)x,
-                      (double)y);
+        assert_each_msg(isnan(y), "%s(%a) is %a, not NaN", name, (double)x,
+                        (double)y);
     } else if (fabs(want) > FLT_MAX) {
-        ck_assert_msg(fabsf(y) >= FLT_MAX && !signbit(y) == !signbit(want),
-                      "%s(%a) is %a, not %g", name, (double)x, (double)y,
-                      want);
+        assert_each_msg(fabsf(y) >= FLT_MAX && !signbit(y) == !signbit(want),
+                        "%s(%a) is %a, not %g", name, (double)x, (double)y,
+                        want);
     } else {
         double off = fabs((double)y - want);
-        ck_assert_msg(off <= functions[k].ulps * last_place(want) +
-                                 functions[k].small,
-                      "%s(%a) is %a, not %a (%g ulp)", name, (double)x,
-                      (double)y, want, off / last_place(want));
+        assert_each_msg(off <= functions[k].ulps * last_place(want) +
+                                   functions[k].small,
+                        "%s(%a) is %a, not %a (%g ulp)", name, (double)x,
+                        (double)y, want, off / last_place(want));
         if (want == 0 && functions[k].small == 0)
-            ck_assert_msg(!signbit(y) == !signbit(want),
-                          "%s(%a) has the wrong sign of 0", name, (double)x);
+            assert_each_msg(!signbit(y) == !signbit(want),
+                            "%s(%a) has the wrong sign of 0", name, (double)x);
     }
 }
 
@@ -475,7 +475,7 @@ TEST_CASE(operands_of_any_strides_and_types_are_added)
             double want = array_at(a.t, element(&a, rank, at), 0) +
                           array_at(b.t, element(&b, rank, at), 0);
             double got = array_at(y.t, element(&y, rank, at), 0);
-            ck_assert_double_eq(got, want);
+            assert_each_eq(got, want);
         } while (next_index(rank, shape, at));
         free(y.memory);
         free(a.memory);
@@ -516,8 +516,8 @@ TEST_CASE(copies_between_any_strides_and_types_are_exact)
             if (to == CFX_U8 && v < 0)
                 v += 256;
             cfx_element_set_double(to, want, v);
-            ck_assert_double_eq(array_at(to, element(&y, rank, at), 0),
-                                array_at(to, want, 0));
+            assert_each_eq(array_at(to, element(&y, rank, at), 0),
+                           array_at(to, want, 0));
         } while (next_index(rank, shape, at));
         free(y.memory);
         free(x.memory);
@@ -544,9 +544,8 @@ TEST_CASE(planes_of_any_size_are_transposed)
         cfx_copy(all.ctx[round % all.count], &it);
         for (int64_t b = 0; b < batch; b++)
             for (int64_t i = 0; i < r * c; i++)
-                ck_assert_double_eq(
-                    array_at(t, y, b * r * c + i),
-                    array_at(t, x, b * r * c + i % r * c + i / r));
+                assert_each_eq(array_at(t, y, b * r * c + i),
+                               array_at(t, x, b * r * c + i % r * c + i / r));
         free(x);
         free(y);
     }
@@ -563,7 +562,7 @@ TEST_CASE(an_output_may_be_one_of_the_inputs)
             x[i] = (float)(i % 1000);
         apply(all.ctx[c], CFX_PW_MUL, CFX_F32, x, CFX_F32, in, N, NULL);
         for (int i = 0; i < N; i++)
-            ck_assert_double_eq((double)x[i], (i % 1000) * (i % 1000));
+            assert_each_eq((double)x[i], (i % 1000) * (i % 1000));
         free(x);
     }
 }
@@ -583,7 +582,7 @@ TEST_CASE(arrays_larger_than_the_caches_are_stored_past_them)
         apply(all.ctx[c], CFX_PW_ADD, CFX_F32, y + c % 3, CFX_F32, in, N,
               NULL);
         for (int i = 0; i < N; i += 7)
-            ck_assert(y[i + c % 3] == 2 * x[i]);
+            assert_each(y[i + c % 3] == 2 * x[i]);
         cfx_iter_begin(&it, 1, &n);
         cfx_iter_out(&it, y + c % 3, CFX_F32, NULL);
         cfx_iter_in(&it, x, CFX_F32, 1, &n, NULL);
@@ -621,10 +620,10 @@ TEST_CASE(every_half_becomes_a_float_and_back)
                 float want = k ? cfx_bf16_to_f32(h[i]) : cfx_f16_to_f32(h[i]);
 
                 if (isnan(want)) {
-                    ck_assert(isnan(f[i]));
+                    assert_each(isnan(f[i]));
                     continue;
                 }
-                ck_assert(memcmp(&want, &f[i], 4) == 0);
+                assert_each(memcmp(&want, &f[i], 4) == 0);
                 ck_assert_int_eq(back[i], h[i]);
             }
         }
@@ -652,8 +651,8 @@ TEST_CASE(floats_are_rounded_to_halves_as_elsewhere)
                 cfx_copy(all.ctx[c], &it);
                 for (int i = 0; i < N; i++)
                     if (!isnan(f[i]))
-                        ck_assert_int_eq(h[i], k ? cfx_f32_to_bf16(f[i])
-                                                 : cfx_f32_to_f16(f[i]));
+                        assert_each_eq(h[i], k ? cfx_f32_to_bf16(f[i])
+                                               : cfx_f32_to_f16(f[i]));
             }
     }
 }

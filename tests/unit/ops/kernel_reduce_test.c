@@ -387,8 +387,8 @@ TEST_CASE(the_first_extreme_is_found_and_nan_wins)
                               array_at(t, x, at + best * inner), smallest))
                     best = r;
             want = array_at(t, x, at + best * inner);
-            ck_assert_int_eq(index[i], best);
-            ck_assert(got == want || (isnan(got) && isnan(want)));
+            assert_each_eq(index[i], best);
+            assert_each(got == want || (isnan(got) && isnan(want)));
         }
         free(index);
         free(value);
@@ -440,7 +440,7 @@ TEST_CASE(scans_agree_with_plain_loops)
                 ck_assert_double_eq_tol(array_at(t, y, at), acc,
                                         fabs(acc) * 4 * rounding(t) + 1e-6);
                 if (extreme)
-                    ck_assert_int_eq(index[at], place);
+                    assert_each_eq(index[at], place);
             }
         }
         free(x);

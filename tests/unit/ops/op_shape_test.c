@@ -124,8 +124,8 @@ static cfx_value slice(cfx_value from, cfx_value to)
 
 static const float *floats(cfx_value v)
 {
-    ck_assert_msg(!cfx_scope_failed(&scope), "%s", scope.error.text);
-    ck_assert_int_eq(v.u.tensor->dtype, CFX_F32);
+    assert_each_msg(!cfx_scope_failed(&scope), "%s", scope.error.text);
+    assert_each_eq(v.u.tensor->dtype, CFX_F32);
     return v.u.tensor->data;
 }
 
@@ -246,7 +246,7 @@ TEST_CASE(uniform_numbers_stay_below_their_end)
 {
     cfx_value y = CALL("torch.rand", cfx_int(MANY));
     for (int i = 0; i < MANY; i++)
-        ck_assert(floats(y)[i] >= 0 && floats(y)[i] < 1);
+        assert_each(floats(y)[i] >= 0 && floats(y)[i] < 1);
 }
 
 TEST_CASE(the_same_seed_gives_the_same_numbers)
@@ -281,7 +281,7 @@ TEST_CASE(dropout_drops_a_share_and_scales_the_rest)
     int dropped = 0;
     for (int i = 0; i < MANY; i++) {
         float f = floats(y)[i];
-        ck_assert(f == 0 || fabsf(f - 4.0f / 3) < 1e-6f);
+        assert_each(f == 0 || fabsf(f - 4.0f / 3) < 1e-6f);
         dropped += f == 0;
     }
     ck_assert(abs(dropped - MANY / 4) < 1000);

@@ -239,11 +239,11 @@ TEST_CASE(long_fills_are_whole_unless_a_context_stops)
     ck_assert_int_eq(cfx_context_new(&ctx, NULL, &err), CFX_OK);
     cfx_fill_bytes(ctx, a, 5, n);
     for (size_t i = 0; i < n; i++)
-        ck_assert_int_eq(a[i], 5);
+        assert_each_eq(a[i], 5);
     cfx_context_cancel(ctx);
     cfx_fill_bytes(ctx, a, 6, n);
     for (size_t i = 0; i < n; i++)
-        ck_assert_int_eq(a[i], 5);
+        assert_each_eq(a[i], 5);
     cfx_context_free(ctx);
     free(a);
 }

@@ -53,10 +53,10 @@ static void check_apart(const cfx_memory_span *s, size_t n, int64_t size)
         high = s[i].offset + s[i].bytes > high ? s[i].offset + s[i].bytes
                                                : high;
         for (size_t k = 0; k < i; k++)
-            ck_assert_msg(s[i].last < s[k].first || s[k].last < s[i].first ||
-                              s[i].offset + s[i].bytes <= s[k].offset ||
-                              s[k].offset + s[k].bytes <= s[i].offset,
-                          "%zu and %zu overlap", i, k);
+            assert_each_msg(s[i].last < s[k].first || s[k].last < s[i].first ||
+                                s[i].offset + s[i].bytes <= s[k].offset ||
+                                s[k].offset + s[k].bytes <= s[i].offset,
+                            "%zu and %zu overlap", i, k);
     }
     ck_assert_int_eq(high, size);
 }
