@@ -12,8 +12,9 @@
  * depend on the type of the weights and on what was measured. The last ones follow
  * when weights have been narrowed. */
 #define CFX_PASSES_BEFORE_BLOCKS                                              \
-    "inline_subgraphs, functionalize, remove_dropout, fuse_conv_bn, "         \
-    "fuse_linear_bn, fuse_gelu, lower_quantized, pack_quantized, "
+    "inline_subgraphs, functionalize, recompose, remove_dropout, "            \
+    "fuse_conv_bn, fuse_linear_bn, fuse_gelu, lower_quantized, "              \
+    "pack_quantized, "
 #define CFX_PASSES_AFTER_BLOCKS                                               \
     ", pack_recurrent, pack_linear, fuse_pointwise, dead_code"
 #define CFX_PASSES_LAST "fuse_depthwise, inplace_cat"

@@ -14,6 +14,7 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/inline_modules.c \
 	%reldir%/inline_subgraphs.c \
 	%reldir%/decompose.c %reldir%/decompositions.c \
+	%reldir%/recompose.c \
 	%reldir%/canonicalize.c %reldir%/reinplace.c
 
 # Passes that use the operators of lib/ops/blocked.

@@ -154,13 +154,14 @@ static cfx_status fit(cfx_bound *b, const cfx_schema *s, const cfx_param *p,
 }
 
 /* x.view(2, 3), meshgrid(x, y): the remaining arguments form the first int
- * list, or a `[*]` list. */
+ * list, or a `[*]` list, unless that leaves none for a parameter without default. */
 static bool takes_rest(const cfx_schema *s, int k, const cfx_value *args,
                        size_t nargs)
 {
     const cfx_param *p = &s->params[k];
     if ((k > 1 && !p->rest) || !p->list ||
-        (p->base != CFX_T_INT && !p->rest) || (size_t)k >= nargs)
+        (p->base != CFX_T_INT && !p->rest) || (size_t)k >= nargs ||
+        (k + 1 < s->npositional && s->params[k + 1].required))
         return false;
     if (nargs == (size_t)k + 1)
         return !p->list_size && args[k].kind != CFX_NODE &&

@@ -66,9 +66,8 @@ cfx_status cfx_block__norm(cfx_blocker *b, cfx_node *n, cfx_node **next,
 {
     cfx_node *x = cfx_node__arg(n, 0);
     norm from;
-    if (!cfx_norm__find(&from, b->p, n) || !from.module || from.training ||
-        !from.running || !x || !cfx_block__is_image(x) ||
-        !cfx_block__is_image(n))
+    if (!cfx_norm__find(&from, b->p, n) || from.training || !from.running ||
+        !x || !cfx_block__is_image(x) || !cfx_block__is_image(n))
         return CFX_OK;
     scaling to = {.x = cfx_block__known(b, x),
                   .channels = cfx_block__channels(x)};

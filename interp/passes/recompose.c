@@ -1,0 +1,234 @@
+/*
+ * recompose -- operators in place of what PyTorch's decompositions make of them.
+ *
+ * A graph of Core ATen (ExportedProgram.run_decompositions) has the first result of
+ * _native_batch_norm_legit_no_training for batch_norm, addmm with a transposed weight
+ * for linear, and formulas for some activations, which models also write out. Other
+ * passes know the operators.
+ */
+#include <cfx/ops.h>
+
+#include "interp/rewrite/rewrite_rules.h"
+
+/* ---- The first of several results ---- */
+
+static cfx_value first_of(cfx_scope *s, const char *name, const cfx_value *in,
+                          size_t n)
+{
+    return cfx_nth(s, cfx_call_function(s, name, cfx_args_of(in, n)), 0);
+}
+
+static cfx_value native_batch_norm(cfx_scope *s, const cfx_value *in,
+                                   void *user)
+{
+    (void)user;
+    return first_of(
+        s, "torch.ops.aten._native_batch_norm_legit_no_training.default", in,
+        7);
+}
+
+static cfx_value batch_norm(cfx_scope *s, const cfx_value *in,
+                            const cfx_match *m, void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_batch_norm(s, in[0], in[1], in[2], in[3], in[4],
+                          cfx_bool(false), in[5], in[6], cfx_bool(false));
+}
+
+static cfx_value native_layer_norm(cfx_scope *s, const cfx_value *in,
+                                   void *user)
+{
+    (void)user;
+    return first_of(s, "torch.ops.aten.native_layer_norm.default", in, 5);
+}
+
+static cfx_value layer_norm(cfx_scope *s, const cfx_value *in,
+                            const cfx_match *m, void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_layer_norm(s, in[0], in[1], in[2], in[3], in[4]);
+}
+
+static cfx_value native_group_norm(cfx_scope *s, const cfx_value *in,
+                                   void *user)
+{
+    (void)user;
+    return first_of(s, "torch.ops.aten.native_group_norm.default", in, 8);
+}
+
+static cfx_value group_norm(cfx_scope *s, const cfx_value *in,
+                            const cfx_match *m, void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_group_norm(s, in[0], in[6], in[1], in[2], in[7]);
+}
+
+static cfx_value pool_with_indices(cfx_scope *s, const cfx_value *in,
+                                   void *user)
+{
+    (void)user;
+    return first_of(s, "torch.ops.aten.max_pool2d_with_indices.default", in,
+                    6);
+}
+
+static cfx_value max_pool2d(cfx_scope *s, const cfx_value *in,
+                            const cfx_match *m, void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_max_pool2d(s, in[0], in[1], in[2], in[3], in[4], in[5]);
+}
+
+/* ---- Products ---- */
+
+static cfx_value transposed(cfx_scope *s, cfx_value w)
+{
+    cfx_value axes = cfx_list(s, cfx_int(1), cfx_int(0));
+    return cfx_pattern_one_of(s, cfx_permute(s, w, axes), cfx_t(s, w),
+                              cfx_transpose(s, w, cfx_int(0), cfx_int(1)));
+}
+
+static cfx_value addmm(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    return cfx_addmm(s, in[2], in[0], transposed(s, in[1]));
+}
+
+/* The bias of linear has no other axes. */
+static bool is_bias(cfx_pass_call *p, const cfx_match *m)
+{
+    cfx_value b = m->placeholders[2];
+    const cfx_tensor *t = b.kind == CFX_NODE ? cfx_node__known_tensor(b.u.node)
+                                             : NULL;
+    (void)p;
+    return t && t->rank == 1;
+}
+
+static cfx_value mm(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    return cfx_mm(s, in[0], transposed(s, in[1]));
+}
+
+static cfx_value linear(cfx_scope *s, const cfx_value *in, const cfx_match *m,
+                        void *p)
+{
+    (void)p;
+    return m->nplaceholders > 2 ? cfx_linear(s, in[0], in[1], in[2])
+                                : cfx_linear(s, in[0], in[1]);
+}
+
+/* ---- Activations ---- */
+
+static bool is_float(cfx_pass_call *p, const cfx_match *m)
+{
+    cfx_value x = m->placeholders[0];
+    (void)p;
+    return x.kind == CFX_NODE && cfx_facts__is_float(x.u.node);
+}
+
+static cfx_value x_sigmoid(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    return cfx_mul(s, in[0], cfx_sigmoid(s, in[0]));
+}
+
+static cfx_value silu(cfx_scope *s, const cfx_value *in, const cfx_match *m,
+                      void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_silu(s, in[0]);
+}
+
+/* x + 3 between 0 and 6. */
+static cfx_value gate(cfx_scope *s, cfx_value x)
+{
+    cfx_value zero = cfx_pattern_number(s, 0, 0);
+    cfx_value six = cfx_pattern_number(s, 6, 0);
+    cfx_value sum = cfx_add(s, x, cfx_pattern_number(s, 3, 0));
+    return cfx_pattern_one_of(
+        s, cfx_clamp(s, cfx_clamp(s, sum, zero), .max = six),
+        cfx_clamp(s, sum, zero, six), cfx_relu6(s, sum),
+        cfx_hardtanh(s, sum, zero, six));
+}
+
+static cfx_value sixth(cfx_scope *s, cfx_value x)
+{
+    return cfx_pattern_one_of(
+        s, cfx_div(s, x, cfx_pattern_number(s, 6, 0)),
+        cfx_mul(s, x, cfx_pattern_number(s, 1.0 / 6, 1e-6)));
+}
+
+static cfx_value hardswish_formula(cfx_scope *s, const cfx_value *in,
+                                   void *user)
+{
+    (void)user;
+    return cfx_pattern_one_of(s, sixth(s, cfx_mul(s, in[0], gate(s, in[0]))),
+                              cfx_mul(s, in[0], sixth(s, gate(s, in[0]))));
+}
+
+static cfx_value hardswish(cfx_scope *s, const cfx_value *in,
+                           const cfx_match *m, void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_hardswish(s, in[0]);
+}
+
+static cfx_value hardsigmoid_formula(cfx_scope *s, const cfx_value *in,
+                                     void *user)
+{
+    (void)user;
+    return sixth(s, gate(s, in[0]));
+}
+
+static cfx_value hardsigmoid(cfx_scope *s, const cfx_value *in,
+                             const cfx_match *m, void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_hardsigmoid(s, in[0]);
+}
+
+/* ---- The pass ---- */
+
+/* hardswish contains hardsigmoid's formula. */
+static const cfx_rewrite_rule rules[] = {
+    {.params = "x w b mean var momentum eps",
+     .pattern = native_batch_norm,
+     .build = batch_norm},
+    {.params = "x shape w b eps",
+     .pattern = native_layer_norm,
+     .build = layer_norm},
+    {.params = "x w b N C HxW groups eps",
+     .pattern = native_group_norm,
+     .build = group_norm},
+    {.params = "x kernel stride padding dilation ceil",
+     .pattern = pool_with_indices,
+     .build = max_pool2d},
+    {.params = "x w b", .pattern = addmm, .where = is_bias, .build = linear},
+    {.params = "x w", .pattern = mm, .build = linear},
+    {.params = "x", .pattern = x_sigmoid, .where = is_float, .build = silu},
+    {.params = "x",
+     .pattern = hardswish_formula,
+     .where = is_float,
+     .build = hardswish},
+    {.params = "x",
+     .pattern = hardsigmoid_formula,
+     .where = is_float,
+     .build = hardsigmoid},
+    {0},
+};
+
+const cfx_pass cfx_pass__recompose = {
+    .abi = CFX_ABI(cfx_pass),
+    .schema = "recompose()",
+    .doc =
+        "Replace what PyTorch's decompositions make of an operator, or its formula, with the operator, where meta tensor_meta shows that it applies.",
+    .flags = CFX_PASS_ROUNDS,
+    .rules = rules,
+};
