@@ -27,11 +27,29 @@ typedef struct copies {
     cfx_tensor *result[CFX_MAX_OUTS];
 } copies;
 
-static cfx_status copy_argument(cfx_call *call, int k, copies *c)
+static cfx_status make_contiguous(void *user, cfx_value v, cfx_value *out)
 {
-    cfx_tensor *t = cfx_loop_contiguous(call, cfx_call__tensor_at(call, k));
+    if (v.kind != CFX_TENSOR || cfx_tensor_is_contiguous(v.u.tensor)) {
+        *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    cfx_tensor *t = cfx_loop_contiguous(user, v.u.tensor);
     if (!t)
         return CFX_ENOMEM;
+    *out = cfx_value_of_tensor(t);
+    return CFX_OK;
+}
+
+/* Copy all tensors in argument k that are not contiguous. */
+static cfx_status copy_argument(cfx_call *call, int k, copies *c)
+{
+    cfx_value made;
+    if (c->in >> k & 1) /* with another tensor of its list */
+        return CFX_OK;
+    cfx_status st = cfx_value_map(&made, call->ctx, call->in[k],
+                                  make_contiguous, call, call->err);
+    if (st)
+        return st;
     if (!c->in) {
         c->given = call->in;
         memcpy(c->arg, call->in,
@@ -39,7 +57,7 @@ static cfx_status copy_argument(cfx_call *call, int k, copies *c)
         call->in = c->arg;
     }
     c->in |= (uint32_t)1 << k;
-    c->arg[k] = cfx_value_of_tensor(t);
+    c->arg[k] = made;
     return CFX_OK;
 }
 
@@ -125,25 +143,16 @@ static bool has_its_memory(const cfx_call *call)
            !(call->op->flags & CFX_OP_COPIES) && !call->op->workspace;
 }
 
-static bool is_meta(cfx_value v)
+static bool is_meta(void *user, cfx_value v)
 {
+    (void)user;
     return v.kind == CFX_TENSOR && cfx_tensor_is_meta(v.u.tensor);
-}
-
-static bool holds_meta(cfx_value v)
-{
-    if (!cfx_value_is_seq(v))
-        return is_meta(v);
-    for (uint32_t i = 0; i < v.u.seq->len; i++)
-        if (is_meta(v.u.seq->item[i]))
-            return true;
-    return false;
 }
 
 static cfx_status check_metas(const cfx_call *call)
 {
     for (int k = 0; k < call->schema->nparams; k++)
-        if (CFX_UNLIKELY(holds_meta(call->in[k])))
+        if (CFX_UNLIKELY(cfx_value_any(call->in[k], is_meta, NULL)))
             return cfx_call_fail(call, CFX_EINVAL, "argument '%s' has no data",
                                  call->schema->params[k].name);
     return CFX_OK;

@@ -33,69 +33,50 @@ static cfx_status describe(cfx_call *call, void *user)
     a->code = loop.code;
     a->ops = cfx_dim_value(cost.ops);
     a->transcendental = cfx_dim_value(cost.transcendental);
-    for (int i = 0; i < CFX_ACTIVATION_SCALARS; i++)
+    for (int i = 0; i < CFX_ACTIVATION_ARGS; i++)
         a->params[i] = loop.params[i];
     return CFX_OK;
 }
 
-/* Read the operator's rules, by a call on a float32 tensor of one element. */
+/* Read the operator's rules, by a call with the arguments `in`. */
 static cfx_status describe_call(const cfx_call *outer, const cfx_target *t,
-                                cfx_value *in, cfx_fused_activation *out)
+                                const cfx_value *in, cfx_fused_activation *out)
 {
     cfx_call call = {.ctx = outer->ctx,
                      .err = outer->err,
                      .op = t->op,
                      .schema = t->schema,
                      .in = in};
-    cfx_tensor *one;
     cfx_value result;
-    cfx_status st = cfx_tensor_meta(&one, outer->ctx, CFX_F32, 0, NULL, NULL,
-                                    outer->err);
-    if (st)
-        return st;
-    in[0] = cfx_value_of_tensor(one);
-    st = cfx_call__visit_outs(&call, describe, out, &result);
+    out->op = t->op;
+    cfx_status st = cfx_call__visit_outs(&call, describe, out, &result);
     cfx_value_unref(result);
-    cfx_tensor_unref(one);
     return st;
 }
 
-cfx_status cfx_infer_activation(const cfx_call *call, int activation,
-                                int scalars, int algorithm,
+cfx_status cfx_infer_activation(const cfx_call *call, const char *name,
+                                const cfx_value *args, int n,
                                 cfx_fused_activation *out)
 {
-    const char *name = cfx_call_str(call, activation);
-    cfx_value how = cfx_call_value(call, algorithm), in[CFX_MAX_PARAMS];
-    int given = cfx_call_len(call, scalars), used = 0;
-    bool told = !cfx_value_is_none(how);
-
-    *out = (cfx_fused_activation){0};
-    if (!name)
-        return given || told
-                   ? cfx_call_fail(
-                         call, CFX_EINVAL,
-                         "'scalars' and 'algorithm' are those of 'activation', which is None")
-                   : CFX_OK;
     const cfx_target *t = cfx_find_activation(call->ctx, name);
-    for (int k = 1; t && k < t->schema->nparams; k++) {
-        const cfx_param *p = &t->schema->params[k];
-        in[k] = p->init;
-        if (p->base == CFX_T_STR && told) {
-            in[k] = how;
-            told = false;
-        }
-        if (p->base != CFX_T_STR && used++ < given)
-            in[k] = cfx_call_item(call, scalars, used - 1);
-    }
+    cfx_value given[1 + CFX_ACTIVATION_ARGS], in[CFX_MAX_PARAMS];
+    cfx_tensor *one;
     if (!t)
         return cfx_call_fail(call, CFX_EINVAL,
                              "'%s' cannot be fused as an activation", name);
-    if (told)
-        return cfx_call_fail(call, CFX_EINVAL, "%s has no algorithms", name);
-    if (given > used)
-        return cfx_call_fail(call, CFX_EINVAL,
-                             "%s has %d numbers, 'scalars' has %d", name, used,
-                             given);
-    out->op = t->op;
-    return describe_call(call, t, in, out);
+    cfx_status st = cfx_tensor_meta(&one, call->ctx, CFX_F32, 0, NULL, NULL,
+                                    call->err);
+    if (st)
+        return st;
+    given[0] = cfx_value_of_tensor(one);
+    for (int i = 0; i < n && i < CFX_ACTIVATION_ARGS; i++)
+        given[1 + i] = args[i];
+    st = n <= CFX_ACTIVATION_ARGS &&
+                 cfx_bind__ordered(t, given, 1 + (size_t)n, in)
+             ? describe_call(call, t, in, out)
+             : cfx_call_fail(call, CFX_EINVAL,
+                             "the arguments of '%s' do not match %s", name,
+                             t->schema->text);
+    cfx_tensor_unref(one);
+    return st;
 }

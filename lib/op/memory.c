@@ -62,6 +62,23 @@ static cfx_status request_results(cfx_call *call, cfx_call_giver *give,
     return st;
 }
 
+/* Who is asked for a copy of an argument. */
+typedef struct copying {
+    cfx_call *call;
+    cfx_call_giver *give;
+    void *user;
+    int k; /* the argument */
+} copying;
+
+static cfx_status request_copy(void *user, cfx_value v)
+{
+    const copying *c = user;
+    const cfx_request r = {CFX_REQUEST_ARGUMENT, c->k, v.u.tensor, 0};
+    return v.kind == CFX_TENSOR && !cfx_tensor_is_contiguous(v.u.tensor)
+               ? c->give(c->call, &r, c->user)
+               : CFX_OK;
+}
+
 static cfx_status request_copies(cfx_call *call, cfx_call_giver *give,
                                  void *user)
 {
@@ -70,12 +87,9 @@ static cfx_status request_copies(cfx_call *call, cfx_call_giver *give,
             : flags & CFX_OP_COPIES_FIRST_TO_CONTIGUOUS ? 1
                                                         : 0;
     cfx_status st = CFX_OK;
-    for (int k = 0; k < n && !st; k++) {
-        cfx_tensor *t = cfx_call__tensor_at(call, k);
-        const cfx_request r = {CFX_REQUEST_ARGUMENT, k, t, 0};
-        if (t && !cfx_tensor_is_contiguous(t))
-            st = give(call, &r, user);
-    }
+    copying c = {call, give, user, 0};
+    for (; c.k < n && !st; c.k++)
+        st = cfx_value_visit(call->in[c.k], request_copy, &c);
     n = flags & CFX_OP_COPIES_FROM_CONTIGUOUS ? call->nout : 0;
     for (int i = 0; i < n && !st; i++) {
         const cfx_request r = {CFX_REQUEST_TEMP, i, call->out[i], 0};

@@ -47,8 +47,8 @@ cfx_dim cfx_cost_bytes_of(const cfx_call *call, const cfx_tensor *t)
     return cfx_cost_sized(call, n, t);
 }
 
-/* The distinct tensors among arguments and their lists; duplicates beyond the
- * first 64 are not detected. */
+/* The distinct tensors in arguments; duplicates beyond the first 64 are not
+ * detected. */
 enum { MAX_DISTINCT = 64 };
 
 typedef struct reading {
@@ -58,24 +58,26 @@ typedef struct reading {
     cfx_dim bytes;
 } reading;
 
-static void read_value(reading *r, cfx_value v)
+static cfx_status read_one(void *user, cfx_value v)
 {
-    if (cfx_value_is_seq(v)) {
-        for (uint32_t i = 0; i < v.u.seq->len; i++) {
-            if (v.u.seq->item[i].kind == CFX_TENSOR)
-                read_value(r, v.u.seq->item[i]);
-        }
-    }
+    reading *r = user;
+
     if (v.kind != CFX_TENSOR)
-        return;
+        return CFX_OK;
     for (int i = 0; i < r->n; i++) {
         if (r->seen[i] == v.u.tensor)
-            return;
+            return CFX_OK;
     }
     if (r->n < MAX_DISTINCT)
         r->seen[r->n++] = v.u.tensor;
     r->bytes = cfx_dim_add(r->call->env, r->bytes,
                            cfx_cost_bytes_of(r->call, v.u.tensor));
+    return CFX_OK;
+}
+
+static void read_value(reading *r, cfx_value v)
+{
+    cfx_value_visit(v, read_one, r);
 }
 
 static cfx_dim bytes_read(const cfx_call *call)

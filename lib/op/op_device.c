@@ -9,6 +9,7 @@
 #include "op/op_impl.h"
 
 struct found {
+    cfx_call *call;
     cfx_device_label device;
     bool is_weak; /* of a CPU tensor of rank 0 */
 };
@@ -26,42 +27,31 @@ static cfx_status two_devices(cfx_call *call, cfx_device_label a,
 }
 
 /* Merge devices like PyTorch's fake tensors. */
-static cfx_status merge(cfx_call *call, const cfx_tensor *t, struct found *f)
+static cfx_status merge(void *user, cfx_value v)
 {
-    bool weak = t->device == CFX_DEVICE_CPU && !t->rank;
-    if (!t->device || (f->device && f->device != t->device && weak))
+    struct found *f = user;
+    const cfx_tensor *t = v.kind == CFX_TENSOR ? v.u.tensor : NULL;
+    bool weak = t && t->device == CFX_DEVICE_CPU && !t->rank;
+    if (!t || !t->device || (f->device && f->device != t->device && weak))
         return CFX_OK;
     if (f->device && f->device != t->device && !f->is_weak)
-        return call->op->flags & CFX_OP_ANY_DEVICES
+        return f->call->op->flags & CFX_OP_ANY_DEVICES
                    ? CFX_OK
-                   : two_devices(call, f->device, t->device);
+                   : two_devices(f->call, f->device, t->device);
     f->is_weak = f->device == t->device ? f->is_weak && weak : weak;
     f->device = t->device;
     return CFX_OK;
 }
 
-static cfx_status look_at(cfx_call *call, cfx_value v, struct found *f)
-{
-    cfx_status st = CFX_OK;
-    if (v.kind == CFX_TENSOR)
-        return merge(call, v.u.tensor, f);
-    if (!cfx_value_is_seq(v))
-        return CFX_OK;
-    for (uint32_t i = 0; i < v.u.seq->len && !st; i++)
-        if (v.u.seq->item[i].kind == CFX_TENSOR)
-            st = merge(call, v.u.seq->item[i].u.tensor, f);
-    return st;
-}
-
 cfx_status cfx_call__find_device(cfx_call *call)
 {
-    struct found f = {0, false};
+    struct found f = {call, 0, false};
     cfx_status st = CFX_OK;
     const cfx_value *v = call->in;
     for (uint32_t left = call->schema->tensors; left && !st; left >>= 1, v++)
         if (left & 1 && v->kind != CFX_NONE &&
             (v->kind != CFX_TENSOR || v->u.tensor->device))
-            st = look_at(call, *v, &f);
+            st = cfx_value_visit(*v, merge, &f);
     call->device = f.device;
     return st;
 }

@@ -5,8 +5,8 @@ libcore_la_SOURCES += %reldir%/attention/attention.c %reldir%/attention/flash.c 
 libcore_la_SOURCES += %reldir%/blocked/blocked_ops.h %reldir%/blocked/blocked_conv.c \
 	%reldir%/blocked/blocked_conv.h %reldir%/blocked/blocked_conv_depthwise.c \
 	%reldir%/blocked/blocked_layout.c %reldir%/blocked/blocked_pool.c
-libcore_la_SOURCES += %reldir%/blocked/blocked_epilogue.h \
-	%reldir%/blocked/blocked_epilogue.c %reldir%/blocked/blocked_linear.c \
+libcore_la_SOURCES += %reldir%/blocked/blocked_post_ops.c \
+	%reldir%/blocked/blocked_post_ops.h %reldir%/blocked/blocked_linear.c \
 	%reldir%/blocked/blocked_packed_weight.c %reldir%/blocked/blocked_packed_weight.h \
 	%reldir%/blocked/blocked_table.c \
 	%reldir%/blocked/blocked_quantized.c %reldir%/blocked/blocked_quantized_elements.c \

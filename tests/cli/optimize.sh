@@ -167,7 +167,7 @@ if has_pairs; then
     said 'products of pairs win' 0 '' wins 0
     said 'Winograd in bfloat16' 0 '_packed_[0-9]*: bf16\[16, ' cat narrow.fx
     said 'images are of that type, too' 0 '' \
-        grep -q 'dtype: torch.bfloat16' narrow.fx
+        grep -q '(.to., torch.bfloat16)' narrow.fx
 fi
 for command in run roofline diff; do
     said "$command: bfloat16 without optimize" 2 '--bfloat16 needs --optimize' \

@@ -13,7 +13,7 @@ for model in alexnet mobilenet_v3_small; do
         transform "$zoo/$model.fx" remove_dropout,pack_linear \
         --random-weights 1 -i "x=f32[3, $size]" --verify -o "$model.fx"
     said "$model has its activations in the products" 0 \
-        'packed_linear.*activation' "$cfx" print "$model.fx"
+        'packed_linear.*post_ops' "$cfx" print "$model.fx"
 done
 
 said 'digits with packed weights' 0 'verified' "$cfx" transform \

@@ -46,33 +46,55 @@ def from_blocked(x, channels):
     return row_major(joined(x, 1)[:, :channels])
 
 
-def activated(y, activation, scalars, algorithm):
-    """y after an activation of torch.nn.functional, or y itself."""
-    if activation is None:
-        if scalars or algorithm is not None:
-            raise ValueError("activation")
-        return y
+def activated(y, name, args):
+    """y after an activation of torch.nn.functional with these arguments."""
     known = {"relu": 0, "sigmoid": 0, "tanh": 0, "silu": 0, "mish": 0,
-             "hardsigmoid": 0, "hardswish": 0, "gelu": 0, "leaky_relu": 1,
+             "hardsigmoid": 0, "hardswish": 0, "gelu": 1, "leaky_relu": 1,
              "elu": 3, "softplus": 2}
-    if len(scalars) > known[activation]:
-        raise ValueError("scalars")
-    if activation == "gelu":
-        return F.gelu(y, approximate=algorithm or "none")
-    if algorithm is not None:
-        raise ValueError("algorithm")
-    if activation == "elu":
-        return torch.ops.aten.elu(y, *scalars)
-    return getattr(F, activation)(y, *scalars)
+    if len(args) > known[name]:
+        raise ValueError("arguments")
+    if name == "gelu":
+        return F.gelu(y, approximate=args[0] if args else "none")
+    if name == "elu":
+        return torch.ops.aten.elu(y, *args)
+    return getattr(F, name)(y, *args)
 
 
-def each_image(x, weight, bias, add, *rest):
+def finished(y, post_ops, images=True):
+    """y after post-operations, which are in the order of the kernels."""
+    order, last = ("add", "clamp", None, "to"), -1
+    for name, *args in post_ops:
+        form = order.index(name if name in order else None)
+        if form <= last:
+            raise ValueError("order")
+        last = form
+        if name == "add":
+            add, = args
+            add = widened(add) if images else add
+            check_types(add, add)
+            if add.shape != y.shape:
+                raise ValueError("add")
+            y = y + add
+        elif name == "clamp":
+            low, high = args
+            y = y.clamp(low, high)
+        elif name == "to":
+            dtype, = args
+            if dtype != torch.float32 and not (
+                    images and dtype == torch.bfloat16):
+                raise TypeError("float32 or bfloat16")
+            y = y.to(dtype)
+        else:
+            y = activated(y, name, args)
+    return row_major(y)
+
+
+def each_image(x, weight, bias, *rest):
     """blocked_conv2d with filters of their own for each image."""
     if weight.shape[0] != x.shape[0]:
         raise ValueError("images")
-    return torch.cat([blocked_conv2d(
-        x[i:i + 1], weight[i], bias, None if add is None else add[i:i + 1],
-        *rest) for i in range(x.shape[0])])
+    return torch.cat([blocked_conv2d(x[i:i + 1], weight[i], bias, *rest)
+                      for i in range(x.shape[0])])
 
 
 def check_types(x, weight, *others):
@@ -91,13 +113,6 @@ def widened(image):
     return image.float() if narrow else image
 
 
-def stored(y, dtype):
-    """A result in the type that is asked for."""
-    if dtype not in (None, torch.float32, torch.bfloat16):
-        raise TypeError("float32 or bfloat16")
-    return row_major(y.to(dtype or torch.float32))
-
-
 def unpaired(weight):
     """(..., in / 2, out, 2) as (..., in, out) of float32."""
     if weight.shape[-1] != 2:
@@ -113,11 +128,10 @@ def unpaired_rows(weight, channels):
     return weight[:, :channels]
 
 
-def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
-                   padding=(0, 0), dilation=(1, 1), groups=1, min=None,
-                   max=None, activation=None, scalars=(), algorithm=None,
-                   in_channels=None, input_scale=None, dtype=None):
-    x, add = widened(x), widened(add)
+def blocked_conv2d(x, weight, bias=None, stride=(1, 1), padding=(0, 0),
+                   dilation=(1, 1), groups=1, post_ops=(), in_channels=None,
+                   input_scale=None):
+    x = widened(x)
     if in_channels is not None or input_scale is not None:
         if x.dim() != 5 or weight.dim() < 6 or groups != 1:
             raise ValueError("forms")
@@ -131,7 +145,7 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
                 raise ValueError("in_channels")
             kept = torch.arange(x.shape[1] * BLOCK) < in_channels
             x = torch.where(kept.reshape(-1, 1, 1, BLOCK), x, 0)
-    check_types(x, weight, bias, add)
+    check_types(x, weight, bias)
     if weight.dtype == torch.bfloat16:
         if (x.dim(), weight.dim()) == (4, 6):
             weight = unpaired_rows(weight, x.shape[1])
@@ -145,9 +159,8 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
     if groups != 1 and weight.dim() != 6:
         raise ValueError("groups")
     if weight.dim() == 5 and x.dim() == 5:
-        return each_image(x, weight, bias, add, stride, padding, dilation,
-                          groups, min, max, activation, scalars, algorithm,
-                          None, None, dtype)
+        return finished(each_image(x, weight, bias, stride, padding, dilation),
+                        post_ops)
     if weight.dim() == 6 and x.dim() == 5:
         if weight.shape[0] % groups:
             raise ValueError("blocks of a group")
@@ -162,35 +175,25 @@ def blocked_conv2d(x, weight, bias=None, add=None, stride=(1, 1),
     if x.dim() == 5:
         x = joined(x, 1)
     y = F.conv2d(x, weight, bias, stride, padding, dilation, groups)
-    y = blocks(y, 1)
-    if add is not None:
-        if add.shape != y.shape:
-            raise ValueError("add")
-        y = y + add
-    if min is not None or max is not None:
-        y = y.clamp(min, max)
-    return stored(activated(y, activation, scalars, algorithm), dtype)
+    return finished(blocks(y, 1), post_ops)
 
 
 def blocked_conv2d_depthwise(
         x, weight, bias=None, stride=(1, 1), padding=(0, 0), dilation=(1, 1),
-        groups=1, min=None, max=None, activation=None, scalars=(),
-        algorithm=None, in_channels=None, input_scale=None, dtype=None, *,
+        groups=1, post_ops=(), in_channels=None, input_scale=None, *,
         depthwise_weight, depthwise_bias=None, depthwise_stride=(1, 1),
         depthwise_padding=(0, 0), depthwise_dilation=(1, 1),
-        depthwise_min=None, depthwise_max=None, depthwise_activation=None,
-        depthwise_scalars=(), depthwise_algorithm=None, depthwise_dtype=None):
+        depthwise_post_ops=()):
     if weight.dim() == 4 or (weight.dim() == 5 and x.dim() == 5) or \
             depthwise_weight.dim() != 4:
         raise ValueError("forms")
-    x = blocked_conv2d(x, weight, bias, None, stride, padding, dilation,
-                       groups, min, max, activation, scalars, algorithm,
-                       in_channels, input_scale, dtype)
+    if any(op[0] == "add" for op in (*post_ops, *depthwise_post_ops)):
+        raise ValueError("add")
+    x = blocked_conv2d(x, weight, bias, stride, padding, dilation, groups,
+                       post_ops, in_channels, input_scale)
     return blocked_conv2d(
-        x, depthwise_weight, depthwise_bias, None, depthwise_stride,
-        depthwise_padding, depthwise_dilation, 1, depthwise_min,
-        depthwise_max, depthwise_activation, depthwise_scalars,
-        depthwise_algorithm, None, None, depthwise_dtype)
+        x, depthwise_weight, depthwise_bias, depthwise_stride,
+        depthwise_padding, depthwise_dilation, 1, depthwise_post_ops)
 
 
 def matrices(points):
@@ -214,11 +217,10 @@ def matrices(points):
             torch.tensor(out, dtype=torch.float64))
 
 
-def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
-                            min=None, max=None, activation=None, scalars=(),
-                            algorithm=None, dtype=None):
-    x, add = widened(x), widened(add)
-    check_types(x, weight, bias, add)
+def blocked_winograd_conv2d(x, weight, bias=None, padding=(0, 0),
+                            post_ops=()):
+    x = widened(x)
+    check_types(x, weight, bias)
     points = (0, 0.75, -0.75, 1.5, -1.5)
     if weight.dtype == torch.bfloat16:
         weight, points = unpaired(weight), (0, 1, -1)
@@ -248,13 +250,7 @@ def blocked_winograd_conv2d(x, weight, bias=None, add=None, padding=(0, 0),
     y = blocks(y.float(), 1)
     if bias is not None:
         y = y + blocks(bias[None, :, None, None], 1)
-    if add is not None:
-        if add.shape != y.shape:
-            raise ValueError("add")
-        y = y + add
-    if min is not None or max is not None:
-        y = y.clamp(min, max)
-    return stored(activated(y, activation, scalars, algorithm), dtype)
+    return finished(y, post_ops)
 
 
 def scaled(weight, scale):
@@ -286,15 +282,14 @@ def packed_embedding(weight, indices, num_embeddings, scale):
     return row_major(F.embedding(indices, table[:num_embeddings]))
 
 
-def packed_linear(x, weight, out_features, bias=None, add=None, min=None,
-                  max=None, activation=None, scalars=(), algorithm=None,
+def packed_linear(x, weight, out_features, bias=None, post_ops=(),
                   scale=None):
     if (weight.dtype in (torch.int8, torch.uint8)) != (scale is not None):
         raise ValueError("scale")
     if scale is not None:
-        check_types(x, x, bias, add, scale)
+        check_types(x, x, bias, scale)
         weight = scaled(weight, scale)
-    check_types(x, weight, bias, add)
+    check_types(x, weight, bias)
     if weight.dtype == torch.bfloat16:
         if weight.dim() != 4:
             raise ValueError("forms")
@@ -306,14 +301,7 @@ def packed_linear(x, weight, out_features, bias=None, add=None, min=None,
     if bias is not None and bias.shape != (out_features,):
         raise ValueError("bias")
     weight = weight.transpose(1, 2).flatten(0, 1)[:out_features]
-    y = F.linear(x, weight, bias)
-    if add is not None:
-        if add.shape != y.shape:
-            raise ValueError("add")
-        y = y + add
-    if min is not None or max is not None:
-        y = y.clamp(min, max)
-    return row_major(activated(y, activation, scalars, algorithm))
+    return finished(F.linear(x, weight, bias), post_ops, images=False)
 
 
 def unpacked(t, gates, units):
@@ -397,9 +385,15 @@ def value_of(values, arg):
     return values[int(arg[1:])] if named else arg
 
 
-# A schema of PyTorch's cannot say what steps are.
-fused_pointwise.default = fused_pointwise
-torch.ops.cfx.fused_pointwise = fused_pointwise
+def add_without_schema(*functions):
+    """Add operators with lists of tuples, which PyTorch's schemas cannot say."""
+    for function in functions:
+        function.default = function
+        setattr(torch.ops.cfx, function.__name__, function)
+
+
+add_without_schema(fused_pointwise, blocked_conv2d, blocked_conv2d_depthwise,
+                   blocked_winograd_conv2d, packed_linear)
 
 RECURRENT = [
     (f"packed_{name}(Tensor input, {states} hx, Tensor[] params, bool "
@@ -419,25 +413,6 @@ for schema, function in (
         ("to_blocked(Tensor self, int block=16) -> Tensor", to_blocked),
         ("from_blocked(Tensor self, SymInt channels) -> Tensor",
          from_blocked),
-        ("blocked_conv2d(Tensor input, Tensor weight, Tensor? bias=None, "
-         "Tensor? add=None, SymInt[2] stride=1, SymInt[2] padding=0, "
-         "SymInt[2] dilation=1, SymInt groups=1, Scalar? min=None, Scalar? "
-         "max=None, str? activation=None, float[] scalars=[], str? "
-         "algorithm=None, SymInt? in_channels=None, Tensor? "
-         "input_scale=None, ScalarType? dtype=None) -> Tensor",
-         blocked_conv2d),
-        ("blocked_conv2d_depthwise(Tensor input, Tensor weight, Tensor? "
-         "bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] "
-         "dilation=1, SymInt groups=1, Scalar? min=None, Scalar? max=None, "
-         "str? activation=None, float[] scalars=[], str? algorithm=None, "
-         "SymInt? in_channels=None, Tensor? input_scale=None, ScalarType? "
-         "dtype=None, *, Tensor depthwise_weight, Tensor? "
-         "depthwise_bias=None, SymInt[2] depthwise_stride=1, SymInt[2] "
-         "depthwise_padding=0, SymInt[2] depthwise_dilation=1, Scalar? "
-         "depthwise_min=None, Scalar? depthwise_max=None, str? "
-         "depthwise_activation=None, float[] depthwise_scalars=[], str? "
-         "depthwise_algorithm=None, ScalarType? depthwise_dtype=None) -> "
-         "Tensor", blocked_conv2d_depthwise),
         ("blocked_max_pool2d(Tensor self, SymInt[2] kernel_size, SymInt[2]? "
          "stride=None, SymInt[2] padding=0, SymInt[2] dilation=1, bool "
          "ceil_mode=False) -> Tensor", blocked_max_pool2d),
@@ -445,16 +420,7 @@ for schema, function in (
          "stride=None, SymInt[2] padding=0, bool ceil_mode=False, bool "
          "count_include_pad=True, int? divisor_override=None) -> Tensor",
          blocked_avg_pool2d),
-        ("packed_linear(Tensor input, Tensor weight, SymInt out_features, "
-         "Tensor? bias=None, Tensor? add=None, Scalar? min=None, Scalar? "
-         "max=None, str? activation=None, float[] scalars=[], str? "
-         "algorithm=None, Tensor? scale=None) -> Tensor", packed_linear),
         ("packed_embedding(Tensor weight, Tensor indices, SymInt "
-         "num_embeddings, Tensor scale) -> Tensor", packed_embedding),
-        ("blocked_winograd_conv2d(Tensor input, Tensor weight, Tensor? "
-         "bias=None, Tensor? add=None, SymInt[2] padding=0, Scalar? min=None, "
-         "Scalar? max=None, str? activation=None, float[] scalars=[], str? "
-         "algorithm=None, ScalarType? dtype=None) -> Tensor",
-         blocked_winograd_conv2d)):
+         "num_embeddings, Tensor scale) -> Tensor", packed_embedding)):
     LIBRARY.define(schema)
     LIBRARY.impl(schema.split("(")[0], function, "CompositeExplicitAutograd")

@@ -7,7 +7,8 @@ import torch
 import torch.ao.quantization.fx._decomposed  # noqa: F401: its operators
 import torch.nn.functional as F
 
-from blocked import BLOCK, LIBRARY, blocks, joined, row_major
+from blocked import (BLOCK, LIBRARY, add_without_schema, blocks, joined,
+                     row_major)
 
 QUAD = 4
 
@@ -33,19 +34,31 @@ def rounded(y, zero_point, min=None, max=None):
             + zero_point).to(torch.uint8)
 
 
-def finished(y, offset, scale, bias, min, max, zero_point):
+def post_ops_of(post_ops):
+    """Names and arguments, which are in the order of the kernels."""
+    order = ("clamp", "quantize", "quantized_add")
+    at = [order.index(name) for name, *_ in post_ops]
+    if at != sorted(set(at)) or at[-2:] in ([2], [0, 2]):
+        raise ValueError("order")
+    return [(name, args) for name, *args in post_ops]
+
+
+def finished(y, offset, scale, bias, post_ops):
     """The end of sums, whose last axis is that of all channels in blocks."""
+    known = dict(post_ops_of(post_ops))
+    low, high = known.get("clamp", (None, None))
+    zero_point, = known.get("quantize", (None,))
     for t in (offset, scale, bias):
         if t is not None and t.shape != y.shape[-1:]:
             raise ValueError("channels")
     y = (y + offset).float().double() * scale.double()
     if bias is not None:
         y = y + bias.double()
-    return rounded(y, zero_point, min, max)
+    return rounded(y, zero_point, low, high)
 
 
 def quantized_linear(x, weight, out_features, offset, scale, bias=None,
-                     min=None, max=None, zero_point=None):
+                     post_ops=()):
     check_types(x, weight, offset, scale, bias)
     if weight.dim() != 4 or weight.shape[2:] != (BLOCK, QUAD):
         raise ValueError("forms")
@@ -56,15 +69,15 @@ def quantized_linear(x, weight, out_features, offset, scale, bias=None,
     # (O, K / 4, 16, 4) as (O, 16, K / 4, 4)
     weight = weight.transpose(1, 2).flatten(2, 3).flatten(0, 1)
     y = F.linear(x.double(), weight.double())
-    y = finished(y, offset, scale, bias, min, max, zero_point)
+    if "quantized_add" in dict(post_ops_of(post_ops)):
+        raise ValueError("a sum")
+    y = finished(y, offset, scale, bias, post_ops)
     return row_major(y[..., :out_features])
 
 
 def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
                      padding=(0, 0), dilation=(1, 1), input_zero_point=0,
-                     min=None, max=None, zero_point=None, other=None,
-                     sum_scale=1.0, other_scale=1.0, sum_bias=0.0,
-                     sum_zero_point=0, sum_min=0, sum_max=255, groups=1):
+                     groups=1, post_ops=()):
     check_types(x, weight, offset, scale, bias)
     depthwise = weight.dim() == 4
     if depthwise:
@@ -91,14 +104,14 @@ def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
               value=input_zero_point)
     y = F.conv2d(x, weight.double(), None, stride, 0, dilation,
                  len(weight) if depthwise else groups)
-    y = finished(y.movedim(1, -1), offset, scale, bias, min, max, zero_point)
+    y = finished(y.movedim(1, -1), offset, scale, bias, post_ops)
     y = row_major(blocks(y.movedim(-1, 1), 1))
-    if other is None:
+    add = dict(post_ops_of(post_ops)).get("quantized_add")
+    if add is None:
         return y
     if depthwise:
         raise ValueError("a sum")
-    return quantized_add(y, other, sum_scale, other_scale, sum_bias,
-                         sum_zero_point, sum_min, sum_max)
+    return quantized_add(y, *add)
 
 
 def clamped(y, zero_point, quant_min, quant_max):
@@ -249,22 +262,13 @@ def dynamic_gru(x, hx, *more):
     return recurrent(gru_step, x, [hx], *more)
 
 
+add_without_schema(quantized_linear, quantized_conv2d)
+
 LAYERS = ("Tensor[] params, bool has_biases, int num_layers, float dropout, "
           "bool train, bool bidirectional, bool batch_first) -> ")
 RANGE = "int zero_point, int quant_min=0, int quant_max=255"
-END = "Scalar? min=None, Scalar? max=None, int? zero_point=None) -> Tensor"
 
 for schema, function in (
-        ("quantized_linear(Tensor input, Tensor weight, SymInt out_features, "
-         "Tensor offset, Tensor scale, Tensor? bias=None, " + END,
-         quantized_linear),
-        ("quantized_conv2d(Tensor input, Tensor weight, Tensor offset, "
-         "Tensor scale, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
-         "padding=0, SymInt[2] dilation=1, int input_zero_point=0, " + END.replace(
-             ") ->", ", Tensor? other=None, float sum_scale=1.0, float "
-             "other_scale=1.0, float sum_bias=0.0, int sum_zero_point=0, int "
-             "sum_min=0, int sum_max=255, int groups=1) ->"),
-         quantized_conv2d),
         ("quantized_add(Tensor self, Tensor other, float scale, float "
          "other_scale, float bias, " + RANGE + ") -> Tensor", quantized_add),
         ("quantized_mean2d(Tensor self, float scale, float bias, " + RANGE

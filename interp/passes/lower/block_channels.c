@@ -14,7 +14,7 @@
 
 #include <cfx/ops.h>
 
-#include "interp/passes/lower/block_activation.h"
+#include "interp/passes/lower/post_ops.h"
 #include "graph/graph_impl.h"
 
 /* ---- Facts about nodes ---- */
@@ -42,14 +42,13 @@ static bool is_conv(const cfx_node *n)
            cfx_node_is(n, "blocked_winograd_conv2d");
 }
 
-cfx_node *cfx_block__open_conv(const cfx_node *x)
+cfx_node *cfx_block__open_conv(const cfx_node *x, const char *post_op)
 {
     cfx_node *y = cfx_block__form(x);
-    bool open = y && is_conv(y) && y->nusers == 1 && x->nusers == 1 &&
-                !cfx_pass__kwarg(y, "min").kind &&
-                !cfx_pass__kwarg(y, "max").kind &&
-                !cfx_pass__kwarg(y, "activation").kind;
-    return open ? y : NULL;
+    return y && is_conv(y) && y->nusers == 1 && x->nusers == 1 &&
+                   cfx_post_op__fits(y, post_op)
+               ? y
+               : NULL;
 }
 
 cfx_value cfx_block__setting(const cfx_pass_call *p, const cfx_node *n,
@@ -113,10 +112,9 @@ cfx_value cfx_block__split(cfx_scope *s, cfx_value x, int axis)
 
 bool cfx_block__is_elementwise(const cfx_pass_call *p, const cfx_node *n)
 {
-    cfx_activation_call a;
+    cfx_post_op_call op;
     double lo, hi;
-    return cfx_activation__clamps(p, n, &lo, &hi) ||
-           cfx_activation__find(p, n, &a);
+    return cfx_post_op__clamps(p, n, &lo, &hi) || cfx_post_op__read(p, n, &op);
 }
 
 /* The effects of a node of the original graph; new nodes have none. */

@@ -54,9 +54,9 @@ cfx_value cfx_block__split(cfx_scope *s, cfx_value x, int axis);
 cfx_node *cfx_block__form(const cfx_node *n);
 /* An existing blocked image with the value of n; or NULL. */
 cfx_node *cfx_block__known(cfx_blocker *b, const cfx_node *n);
-/* The blocked convolution that computes x, if only one node reads x and no activation has
- * been fused yet; else NULL. */
-cfx_node *cfx_block__open_conv(const cfx_node *x);
+/* The blocked convolution that computes x, if only one node reads x and it can apply that
+ * post-operation; else NULL. */
+cfx_node *cfx_block__open_conv(const cfx_node *x, const char *post_op);
 /* Did cfx_block__pair make n, a product of a blocked image with one of a single pixel? */
 bool cfx_block__is_scaled(const cfx_node *n);
 /* Is n a pointwise function that is finite at 0, the padding of blocks? */

@@ -5,37 +5,35 @@
 
 #include <math.h>
 
-#include "interp/passes/lower/block_activation.h"
+#include "interp/passes/lower/post_ops.h"
 #include "interp/passes/lower/block_channels.h"
 #include "graph/graph_impl.h"
 
 /* ---- Activations ---- */
 
-/* The convolution y computes the value of n now, and x = from_blocked(y). */
-static cfx_status fuse(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y)
+/* The convolution y applies what n computes, and x = from_blocked(y). */
+static cfx_status fuse(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y,
+                       const cfx_post_op_call *op)
 {
-    cfx_status st = cfx_node_inherit(y, n, b->p->err);
+    cfx_status st = cfx_post_op__append(b->p, y, op);
+    if (!st)
+        st = cfx_node_inherit(y, n, b->p->err);
     return st ? st : cfx_pass__fuse_into(b->p, n, x);
 }
 
-/* Set min and max of the convolution before an activation. */
-static cfx_status clamp(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y,
-                        double lo, double hi)
+/* An activation as a post-operation: clamp, for which kernels call no function, or its
+ * operator. */
+static bool read_activation(cfx_blocker *b, const cfx_node *n,
+                            cfx_post_op_call *out)
 {
-    cfx_status st = CFX_OK;
-    if (lo > -INFINITY)
-        st = cfx_node_update_kwarg(y, "min", cfx_float(lo), b->p->err);
-    if (!st && hi < INFINITY)
-        st = cfx_node_update_kwarg(y, "max", cfx_float(hi), b->p->err);
-    return st ? st : fuse(b, n, x, y);
-}
-
-/* Fuse an activation into the convolution before it. */
-static cfx_status activate(cfx_blocker *b, cfx_node *n, cfx_node *x,
-                           cfx_node *y, const cfx_activation_call *a)
-{
-    cfx_status st = cfx_activation__set(b->p, y, a);
-    return st ? st : fuse(b, n, x, y);
+    double lo, hi;
+    if (!cfx_post_op__clamps(b->p, n, &lo, &hi))
+        return cfx_post_op__read(b->p, n, out);
+    *out = (cfx_post_op_call){"clamp",
+                              {lo > -INFINITY ? cfx_float(lo) : cfx_none(),
+                               hi < INFINITY ? cfx_float(hi) : cfx_none()},
+                              2};
+    return true;
 }
 
 /* f(from_blocked(y)) becomes from_blocked(f(y)). */
@@ -67,18 +65,14 @@ cfx_status cfx_block__activation(cfx_blocker *b, cfx_node *n, cfx_node **next,
                                  bool *done)
 {
     cfx_node *x = cfx_node__arg(n, 0);
-    cfx_activation_call act;
+    cfx_post_op_call op;
     (void)next;
     if (!x || !cfx_block__form(x) || !cfx_block__is_elementwise(b->p, n))
         return CFX_OK;
     *done = true;
-    cfx_node *y = cfx_block__open_conv(x);
-    double lo, hi;
-    if (y && cfx_activation__clamps(b->p, n, &lo, &hi))
-        return clamp(b, n, x, y, lo, hi);
-    if (y && cfx_activation__find(b->p, n, &act))
-        return activate(b, n, x, y, &act);
-    return swap(b, n, x);
+    cfx_node *y = read_activation(b, n, &op) ? cfx_block__open_conv(x, op.name)
+                                             : NULL;
+    return y ? fuse(b, n, x, y, &op) : swap(b, n, x);
 }
 
 /* ---- Sums and products ---- */
@@ -162,9 +156,9 @@ static cfx_value build_pair(cfx_scope *s, const cfx_node *n, void *user)
 /* Can the convolution that computes operand i of a sum add the other operand? */
 static cfx_node *adding_conv(const pair *a, int i)
 {
-    cfx_node *y = cfx_block__open_conv(a->in[i]);
-    return y && !cfx_pass__kwarg(y, "add").kind && a->in[0] != a->in[1] &&
-                   a->pixel < 0 && cfx_node_before(a->blocked[1 - i], y)
+    cfx_node *y = cfx_block__open_conv(a->in[i], "add");
+    return y && a->in[0] != a->in[1] && a->pixel < 0 &&
+                   cfx_node_before(a->blocked[1 - i], y)
                ? y
                : NULL;
 }
@@ -181,9 +175,9 @@ cfx_status cfx_block__pair(cfx_blocker *b, cfx_node *n, cfx_node **next,
         cfx_node *y = adding_conv(&a, i);
         if (!y)
             continue;
-        cfx_status st = cfx_node_update_kwarg(
-            y, "add", cfx_value_of_node(a.blocked[1 - i]), b->p->err);
-        return st ? st : fuse(b, n, a.in[i], y);
+        const cfx_post_op_call add = {
+            "add", {cfx_value_of_node(a.blocked[1 - i])}, 1};
+        return fuse(b, n, a.in[i], y, &add);
     }
     return cfx_block__replace(b, n, build_pair, &a, next);
 }

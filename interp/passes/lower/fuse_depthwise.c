@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph/aliases.h"
+#include "interp/passes/lower/post_ops.h"
 #include "interp/rewrite/affine.h"
 #include "interp/rewrite/retrace.h"
 #include "graph/graph_impl.h"
@@ -62,12 +63,12 @@ static bool has_kernel(const cfx_node *n, const cfx_tensor *w)
 static bool find_pair(pair *p, cfx_node *n)
 {
     const cfx_tensor *w = operand(n, 1);
-    if (!w || !has_kernel(n, w) || cfx_pass__kwarg(n, "add").kind)
+    if (!w || !has_kernel(n, w) || cfx_post_op__find(n, "add").kind)
         return false;
     p->second = n;
     p->first = n->args[0].u.node;
     return is_dense(p->first) && p->first->nusers == 1 &&
-           !cfx_pass__kwarg(p->first, "add").kind;
+           !cfx_post_op__find(p->first, "add").kind;
 }
 
 /* Give y the keyword arguments of n, with a prefix. */

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "graph/graph_impl.h"
-#include "interp/passes/lower/block_activation.h"
+#include "interp/passes/lower/post_ops.h"
 #include "op/op_impl.h"
 
 /* ---- Facts about nodes ---- */
@@ -222,7 +222,7 @@ void cfx_lower__name_origin(cfx_scope *s, const cfx_chain *c, cfx_value y)
 static bool read_clamp(const cfx_lowering *l, const cfx_node *n, double *lo,
                        double *hi)
 {
-    return n->op != CFX_CALL_MODULE && cfx_activation__clamps(l->p, n, lo, hi);
+    return n->op != CFX_CALL_MODULE && cfx_post_op__clamps(l->p, n, lo, hi);
 }
 
 /* The node that computes the first argument of n, if only n reads it. */

@@ -6,6 +6,7 @@
 
 #include "interp/passes/lower/block_channels.h"
 #include "interp/passes/lower/lower_quantized.h"
+#include "interp/passes/lower/post_ops.h"
 
 static bool have_same_shape(const cfx_node *a, const cfx_node *b)
 {
@@ -50,8 +51,8 @@ static cfx_node *own_conv(const sum *a, int i)
     cfx_node *y = a->channels ? cfx_lower__form(a->in[i]) : NULL;
     if (!y || !cfx_node_is(y, "quantized_conv2d") || y->nusers != 1 ||
         a->in[i]->nusers != 1 || d->nusers != 1 ||
-        cfx_lower__arg(y, "other").kind ||
-        cfx_lower__arg(y, "zero_point").kind != CFX_INT)
+        !cfx_post_op__fits(y, "quantized_add") ||
+        !cfx_post_op__find(y, "quantize").kind)
         return NULL;
     cfx_value w = cfx_lower__arg(y, "weight");
     cfx_value t = CFX_NOTHING;
@@ -68,21 +69,24 @@ static cfx_value build_conv(cfx_scope *s, const sum *a, const double *k,
                             double bias, const cfx_result_range *e)
 {
     int i = a->conv_at;
-    cfx_error err = {0};
+    cfx_error *err = a->l->p->err;
+    const cfx_post_op_call add = {
+        "quantized_add",
+        {cfx_value_of_node(cfx_lower__form(a->in[!i])), cfx_float(k[i]),
+         cfx_float(k[!i]), cfx_float(bias), e->zero,
+         e->least.kind ? e->least : cfx_int(0),
+         e->most.kind ? e->most : cfx_int(255)},
+        e->least.kind || e->most.kind ? 7 : 5};
 #define ARG(name) cfx_lower__arg(a->conv, #name)
     cfx_value y = cfx_quantized_conv2d(
         s, ARG(input), ARG(weight), ARG(offset), ARG(scale), .bias = ARG(bias),
         .stride = ARG(stride), .padding = ARG(padding),
         .dilation = ARG(dilation), .input_zero_point = ARG(input_zero_point),
-        .min = ARG(min), .max = ARG(max), .zero_point = ARG(zero_point),
-        .groups = ARG(groups),
-        .other = cfx_value_of_node(cfx_lower__form(a->in[!i])),
-        .sum_scale = cfx_float(k[i]), .other_scale = cfx_float(k[!i]),
-        .sum_bias = cfx_float(bias), .sum_zero_point = e->zero,
-        .sum_min = e->least, .sum_max = e->most);
+        .groups = ARG(groups), .post_ops = ARG(post_ops));
 #undef ARG
-    if (y.kind == CFX_NODE && cfx_node_inherit(y.u.node, a->conv, &err))
-        cfx_scope_fail(s, err.code, "%s", err.text);
+    if (y.kind == CFX_NODE && (cfx_post_op__append(a->l->p, y.u.node, &add) ||
+                               cfx_node_inherit(y.u.node, a->conv, err)))
+        cfx_scope_fail(s, err->code, "%s", err->text);
     return y;
 }
 

@@ -9,8 +9,7 @@
  * At first each image that can be bfloat16 is taken to be. Then those are removed
  * that a reader, or another input of a reader, needs as float32, until none is left.
  */
-#include <string.h>
-
+#include "interp/passes/lower/post_ops.h"
 #include "interp/rewrite/affine.h"
 #include "graph/graph_impl.h"
 #include "ops/blocked/blocked_ops.h"
@@ -60,7 +59,7 @@ static role role_of(const cfx_node *n)
     if (!is_image(n))
         return NEITHER;
     if (is_conv(n))
-        return cfx_pass__kwarg(n, "dtype").kind ? NEITHER : WRITES;
+        return cfx_post_op__fits(n, "to") ? WRITES : NEITHER;
     return cfx_node_is(n, "blocked_max_pool2d") ||
                    cfx_node_is(n, "blocked_avg_pool2d") || is_cat(n)
                ? PASSES
@@ -91,8 +90,7 @@ static bool conv_takes(const cfx_node *conv, const cfx_node *n)
         if (reads(conv->args[i], n))
             return false;
     for (uint32_t i = 0; i < conv->nkwargs; i++)
-        if (reads(conv->kwargs[2 * i + 1], n) &&
-            strcmp(conv->kwargs[2 * i].u.str->text, "add") != 0)
+        if (reads(conv->kwargs[2 * i + 1], n))
             return false;
     return !conv->nargs || !reads(conv->args[0], n) ||
            !multiplies_floats(conv);
@@ -150,12 +148,12 @@ static void find_narrow(narrower *k)
 static cfx_status narrow_all(narrower *k)
 {
     cfx_pass_call *p = k->p;
+    const cfx_post_op_call to = {"to", {cfx_value_of_dtype(CFX_BF16)}, 1};
     cfx_status st = CFX_OK;
     for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
          n = cfx_node_next(n)) {
         if (k->role[n->id] == WRITES) {
-            st = cfx_node_update_kwarg(n, "dtype",
-                                       cfx_value_of_dtype(CFX_BF16), p->err);
+            st = cfx_post_op__append(p, n, &to);
             p->changed++;
         }
         if (k->role[n->id] != NEITHER && !st)

@@ -16,6 +16,7 @@
 #include <cfx/ops.h>
 #include <string.h>
 
+#include "interp/passes/lower/post_ops.h"
 #include "interp/rewrite/affine.h"
 #include "interp/passes/lower/pack_weight.h"
 #include "graph/graph_impl.h"
@@ -115,8 +116,7 @@ static const form forms[] = {{"packed_linear", 3, false, false, false},
  * them by more than 1, which turns a gate from 0 to 1. */
 static bool computes_gates(const cfx_node *n)
 {
-    cfx_value f = cfx_pass__kwarg(n, "activation");
-    return f.kind == CFX_STR && !strcmp(f.u.str->text, "sigmoid");
+    return cfx_post_op__find(n, "sigmoid").kind;
 }
 
 /* Does n call the operator with operands of such a form? */

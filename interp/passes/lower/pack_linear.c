@@ -13,7 +13,7 @@
 
 #include "graph/aliases.h"
 #include "interp/rewrite/affine.h"
-#include "interp/passes/lower/block_activation.h"
+#include "interp/passes/lower/post_ops.h"
 #include "interp/passes/lower/pack_weight.h"
 #include "interp/rewrite/retrace.h"
 #include "graph/graph_impl.h"
@@ -207,21 +207,21 @@ static cfx_status pack_product(packer *k, product *a)
 
 /* ---- What follows a product ---- */
 
-/* x is a packed product that only one node reads, and whose result is the sum
- * yet. */
-static bool is_open(const cfx_node *x)
+/* x is a packed product that only one node reads, and that can apply the
+ * post-operation. */
+static bool is_open(const cfx_node *x, const char *post_op)
 {
     return x && cfx_node_is(x, "packed_linear") && x->nusers == 1 &&
-           !cfx_pass__kwarg(x, "min").kind &&
-           !cfx_pass__kwarg(x, "max").kind &&
-           !cfx_pass__kwarg(x, "activation").kind;
+           cfx_post_op__fits(x, post_op);
 }
 
-/* The product y computes the value of n now. */
-static cfx_status fuse(packer *k, cfx_node *n, cfx_node *y)
+/* The product y applies what n computes; NULL: n is a view of y. */
+static cfx_status fuse(packer *k, cfx_node *n, cfx_node *y,
+                       const cfx_post_op_call *op)
 {
+    cfx_status st = op ? cfx_post_op__append(k->p, y, op) : CFX_OK;
     cfx_aliases__join(&k->aliases, n, y);
-    return cfx_pass__fuse_into(k->p, n, y);
+    return st ? st : cfx_pass__fuse_into(k->p, n, y);
 }
 
 static bool is_view(const cfx_node *n)
@@ -249,7 +249,7 @@ static bool have_same_last(const cfx_tensor *a, const cfx_tensor *b)
 static cfx_node *viewed_input(packer *k, const cfx_node *n)
 {
     cfx_node *y = is_view(n) ? cfx_node__arg(n, 0) : NULL;
-    if (!is_open(y) || cfx_node__arg(y, 4))
+    if (!is_open(y, "add"))
         return NULL;
     cfx_node *v = cfx_node__arg(y, 0);
     cfx_node *x = is_view(v) ? cfx_node__arg(v, 0) : NULL;
@@ -274,7 +274,7 @@ static cfx_status drop_views(packer *k, cfx_node *n, cfx_node *x)
     if (!st)
         st = cfx_node__keep_meta(y, n, p->err);
     if (!st)
-        st = fuse(k, n, y);
+        st = fuse(k, n, y, NULL);
     return st || v->nusers ? st : cfx_graph_erase_node(p->graph, v, p->err);
 }
 
@@ -285,8 +285,7 @@ static cfx_node *product_of_sum(packer *k, const cfx_node *n)
         return NULL;
     for (uint32_t i = 0; i < 2; i++) {
         cfx_node *y = cfx_node__arg(n, i), *other = cfx_node__arg(n, 1 - i);
-        if (is_open(y) && other && !cfx_pass__kwarg(y, "add").kind &&
-            cfx_node_before(other, y) &&
+        if (is_open(y, "add") && other && cfx_node_before(other, y) &&
             have_same_rows(cfx_node__known_tensor(y),
                            cfx_node__known_tensor(other)) &&
             have_same_last(cfx_node__known_tensor(y),
@@ -301,21 +300,18 @@ static cfx_node *product_of_sum(packer *k, const cfx_node *n)
 static cfx_status add(packer *k, cfx_node *n, cfx_node *y)
 {
     cfx_node *other = cfx_node__arg(n, cfx_node__arg(n, 0) == y);
-    cfx_status st = cfx_node_update_kwarg(y, "add", cfx_value_of_node(other),
-                                          k->p->err);
-    return st ? st : fuse(k, n, y);
+    const cfx_post_op_call op = {"add", {cfx_value_of_node(other)}, 1};
+    return fuse(k, n, y, &op);
 }
 
 static cfx_status follow(packer *k, cfx_node *n)
 {
-    cfx_activation_call act;
+    cfx_post_op_call op;
     cfx_node *x = viewed_input(k, n), *y = cfx_node__arg(n, 0);
     if (x)
         return drop_views(k, n, x);
-    if (is_open(y) && cfx_activation__find(k->p, n, &act)) {
-        cfx_status st = cfx_activation__set(k->p, y, &act);
-        return st ? st : fuse(k, n, y);
-    }
+    if (cfx_post_op__read(k->p, n, &op) && is_open(y, op.name))
+        return fuse(k, n, y, &op);
     y = product_of_sum(k, n);
     return y ? add(k, n, y) : CFX_OK;
 }

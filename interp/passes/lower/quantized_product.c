@@ -453,26 +453,37 @@ static cfx_status put_all(product *a)
 
 /* ---- The call ---- */
 
-/* A bound of the result, absent where the type has it anyway. */
+/* A bound of the result; None where the type has it anyway. */
 static cfx_value bound(const product *a, double clamp, int64_t q, bool low)
 {
     const cfx_affine *to = &a->c->to;
     if (!a->c->rounds)
-        return isfinite(clamp) ? cfx_float(clamp) : CFX_NOTHING;
+        return isfinite(clamp) ? cfx_float(clamp) : cfx_none();
     double type = (double)((low ? 0 : 255) - to->zero_point);
     double b = (double)(q - to->zero_point), c = clamp / to->scale;
     b = low ? fmax(b, c) : fmin(b, c);
-    return (low ? b > type : b < type) ? cfx_float(b) : CFX_NOTHING;
+    return (low ? b > type : b < type) ? cfx_float(b) : cfx_none();
+}
+
+static cfx_value post_ops_of(cfx_scope *s, const product *a)
+{
+    const cfx_affine *to = &a->c->to;
+    cfx_value min = bound(a, a->c->lo, to->least, true), item[2];
+    cfx_value max = bound(a, a->c->hi, to->most, false);
+    size_t n = 0;
+    if (!cfx_value_is_none(min) || !cfx_value_is_none(max))
+        item[n++] = cfx_tuple(s, cfx_str(s, "clamp"), min, max);
+    if (a->c->rounds)
+        item[n++] = cfx_tuple(s, cfx_str(s, "quantize"),
+                              cfx_int(to->zero_point));
+    return n ? cfx_list_of(s, CFX_LIST, n, item) : CFX_NOTHING;
 }
 
 static cfx_value build(cfx_scope *s, const cfx_node *n, void *user)
 {
     product *a = user;
-    const cfx_affine *to = &a->c->to;
     cfx_value made[4], out = cfx_int(cfx_tensor_size(a->weight, 0));
-    cfx_value min = bound(a, a->c->lo, to->least, true);
-    cfx_value max = bound(a, a->c->hi, to->most, false);
-    cfx_value zero = a->c->rounds ? cfx_int(to->zero_point) : CFX_NOTHING;
+    cfx_value post_ops = post_ops_of(s, a);
     int64_t parts = a->depthwise ? 1 : a->groups / a->merged;
     cfx_value groups = parts > 1 ? cfx_int(parts) : CFX_NOTHING;
     (void)n;
@@ -488,12 +499,10 @@ static cfx_value build(cfx_scope *s, const cfx_node *n, void *user)
                             .padding = cfx_block__pair_of(s, a->padding),
                             .dilation = cfx_block__pair_of(s, a->dilation),
                             .input_zero_point = cfx_int(a->from.zero_point),
-                            .min = min, .max = max, .zero_point = zero,
-                            .groups = groups)
-                      : cfx_quantized_linear(s, x, made[WEIGHT], out,
-                                             made[OFFSET], made[SCALE],
-                                             .bias = made[BIAS], .min = min,
-                                             .max = max, .zero_point = zero);
+                            .groups = groups, .post_ops = post_ops)
+                      : cfx_quantized_linear(
+                            s, x, made[WEIGHT], out, made[OFFSET], made[SCALE],
+                            .bias = made[BIAS], .post_ops = post_ops);
     cfx_lower__name_origin(s, a->c, y);
     return a->conv ? cfx_from_blocked(s, y, out) : y;
 }

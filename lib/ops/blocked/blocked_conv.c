@@ -6,16 +6,16 @@
  *         channel, input (N, O, H, W, 16), weight (O, kh, kw, 16), or (N, O, kh,
  *         kw, 16) with filters of their own for each image. Result
  *         (N, O, out, out, 16), out = (in + 2 pad - dilation (k - 1) - 1) //
- *         stride + 1. bias (16 O), add as the result. With groups, the first
+ *         stride + 1. bias (16 O), a tensor that is added as the result. With groups, the first
  *         form's weight has I / groups blocks of input channels. Of bfloat16, the
  *         first two are (O, I, kh, kw, 8 in, 16 out, 2 in) and (O, ceil(C / 2), kh,
  *         kw, 16 out, 2 in).
  *         Channels of a blocked input past in_channels are zeros, which fill up the
  *         last block and may be left out. Images in blocks may be bfloat16; the
- *         result is float32, or `dtype`. With input_scale, (N, I, 1, 1, 16),
+ *         result is float32, or what 'to' names. With input_scale, (N, I, 1, 1, 16),
  *         each channel is multiplied by its element first.
  * cost    multiply-adds: elements of the result times input channels of a filter
- *         times the window; bias, add, min and max an operation each, the
+ *         times the window; bias, 'add' and each bound an operation, the
  *         activation those of its operator, input_scale one for each element of
  *         the input. Channels that fill up blocks count, but for in_channels.
  */
@@ -161,8 +161,6 @@ cfx_status cfx_blocked_conv_infer(const cfx_call *call, conv *c)
 {
     c->x = cfx_call_tensor(call, INPUT);
     c->w = cfx_call_tensor(call, WEIGHT);
-    c->end = (cfx_epilogue){
-        .bias = BIAS, .add = ADD, .min = MIN, .max = MAX, .images = true};
     cfx_blocked_window_read(call, STRIDE, PADDING, DILATION, &c->window);
     c->groups = cfx_value_dim(cfx_call_value(call, GROUPS));
     cfx_status st = read_forms(call, c);
@@ -173,32 +171,29 @@ cfx_status cfx_blocked_conv_infer(const cfx_call *call, conv *c)
     if (!st)
         st = check_scale(call, c);
     if (!st)
-        st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT,
+        st = cfx_post_ops_read(call, BIAS, POST_OPS, CFX_POST_IMAGES, &c->end);
+    if (!st)
+        st = cfx_post_ops_check_types(call, &c->end, INPUT, WEIGHT,
                                       1u << CFX_BF16);
     if (!st && c->rows && c->x->dtype != CFX_F32)
         st = cfx_call_fail(call, CFX_EDTYPE,
                            "a row-major input is float32, not %s",
                            cfx_dtypes[c->x->dtype].name);
     if (!st)
-        st = cfx_epilogue_result_type(call, DTYPE, &c->type);
-    if (!st)
         st = cfx_blocked_window_check(call, &c->window);
-    if (!st)
-        st = cfx_infer_activation(call, ACTIVATION, SCALARS, ALGORITHM,
-                                  &c->end.activation);
     if (st)
         return st;
     c->shape[0] = c->x->shape[0];
     c->shape[1] = c->w->shape[c->per_image];
     st = cfx_blocked_window_image(call, &c->window, c->shape);
-    return st ? st : cfx_epilogue_check_image(call, &c->end, c->shape);
+    return st ? st : cfx_post_ops_check_shapes(call, &c->end, 5, c->shape);
 }
 
 static cfx_status conv_infer(cfx_call *call)
 {
     conv *c = call->state;
     cfx_status st = cfx_blocked_conv_infer(call, c);
-    return st ? st : cfx_call_out(call, c->type, 5, c->shape);
+    return st ? st : cfx_call_out(call, c->end.type, 5, c->shape);
 }
 
 void cfx_blocked_conv_cost(const cfx_call *call, const conv *c, cfx_cost *cost)
@@ -216,7 +211,7 @@ void cfx_blocked_conv_cost(const cfx_call *call, const conv *c, cfx_cost *cost)
         depth = cfx_dim_mul(call->env, depth, c->window.kernel[i]);
     cost->macs = cfx_dim_mul(call->env, y, depth);
     cost->dtype = (cfx_dtype)c->w->dtype;
-    cfx_epilogue_cost(call, &c->end, y, cost);
+    cfx_post_ops_cost(call, &c->end, y, cost);
     if (c->scale)
         cost->ops = cfx_dim_add(call->env, cost->ops,
                                 cfx_cost_numel(call, c->x));
@@ -265,7 +260,7 @@ cfx_blocked_conv cfx_blocked_conv_plan(const cfx_call *call, const conv *c)
         .x = data_of(call, INPUT),
         .w = data_of(call, WEIGHT),
         .scale = data_of(call, INPUT_SCALE),
-        .end = cfx_epilogue_kernel(call, &c->end, c->type),
+        .end = cfx_post_ops_kernel(call, &c->end),
     };
     cfx_blocked_window_kernel(&c->window, c->shape, &k);
     return k;
@@ -292,17 +287,14 @@ static cfx_status conv_run(cfx_call *call)
 
 const cfx_op cfx_op__blocked_conv2d = {
     .schema = "blocked_conv2d(Tensor input, Tensor weight, Tensor? bias=None, "
-              "Tensor? add=None, SymInt[2] stride=1, SymInt[2] padding=0, "
-              "SymInt[2] dilation=1, SymInt groups=1, Scalar? min=None, "
-              "Scalar? max=None, "
-              "str? activation=None, float[] scalars=[], str? "
-              "algorithm=None, SymInt? in_channels=None, Tensor? "
-              "input_scale=None, ScalarType? dtype=None) -> Tensor",
+              "SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] dilation=1, "
+              "SymInt groups=1, any[] post_ops=[], SymInt? in_channels=None, "
+              "Tensor? input_scale=None) -> Tensor",
     .params = cfx_blocked_conv_params,
     .aliases =
         "torch.ops.cfx.blocked_conv2d.default torch.ops.cfx.blocked_conv2d",
     .doc =
-        "A convolution in blocks of 16 channels, plus bias and a tensor, clamped, with an activation.",
+        "A convolution in blocks of 16 channels, plus bias, and post-operations.",
     .state_size = sizeof(conv),
     .infer = conv_infer,
     .cost = conv_cost,

@@ -8,21 +8,18 @@
 #ifndef CFX_OPS_BLOCKED_CONV_H
 #define CFX_OPS_BLOCKED_CONV_H
 
-#include "ops/blocked/blocked_epilogue.h"
+#include "ops/blocked/blocked_post_ops.h"
 #include "ops/blocked/blocked_window.h"
 
-CFX_PARAMS(cfx_blocked_conv_params, INPUT, WEIGHT, BIAS, ADD, STRIDE, PADDING,
-           DILATION, GROUPS, MIN, MAX, ACTIVATION, SCALARS, ALGORITHM,
-           IN_CHANNELS, INPUT_SCALE, DTYPE, DEPTHWISE_WEIGHT, DEPTHWISE_BIAS,
-           DEPTHWISE_ADD, DEPTHWISE_STRIDE, DEPTHWISE_PADDING,
-           DEPTHWISE_DILATION, DEPTHWISE_MIN, DEPTHWISE_MAX,
-           DEPTHWISE_ACTIVATION, DEPTHWISE_SCALARS, DEPTHWISE_ALGORITHM,
-           DEPTHWISE_DTYPE);
+CFX_PARAMS(cfx_blocked_conv_params, INPUT, WEIGHT, BIAS, STRIDE, PADDING,
+           DILATION, GROUPS, POST_OPS, IN_CHANNELS, INPUT_SCALE,
+           DEPTHWISE_WEIGHT, DEPTHWISE_BIAS, DEPTHWISE_STRIDE,
+           DEPTHWISE_PADDING, DEPTHWISE_DILATION, DEPTHWISE_POST_OPS);
 
 /* The convolution that the arguments of a call describe. */
 typedef struct cfx_blocked_conv_call {
     const cfx_tensor *x, *w;
-    cfx_epilogue end;
+    cfx_post_ops end;
     bool rows;               /* a row-major input */
     bool depthwise;          /* one filter a channel */
     bool per_image;          /* filters of their own for each image */
@@ -31,7 +28,6 @@ typedef struct cfx_blocked_conv_call {
     const cfx_tensor *scale; /* of the input; or NULL */
     cfx_blocked_window window;
     cfx_dim shape[5]; /* of the result */
-    cfx_dtype type;
 } cfx_blocked_conv_call;
 
 /* Read and check the arguments. Fails as the operator does. */

@@ -14,7 +14,7 @@
 typedef struct pair {
     cfx_blocked_conv_call conv;
     const cfx_tensor *w;
-    cfx_epilogue end;
+    cfx_post_ops end;
     cfx_blocked_window window;
     cfx_dim shape[5]; /* of the result */
 } pair;
@@ -40,43 +40,35 @@ static cfx_status read_second(const cfx_call *call, pair *p)
 {
     cfx_blocked_window_read(call, DEPTHWISE_STRIDE, DEPTHWISE_PADDING,
                             DEPTHWISE_DILATION, &p->window);
-    p->end = (cfx_epilogue){.bias = DEPTHWISE_BIAS,
-                            .add = DEPTHWISE_ADD,
-                            .min = DEPTHWISE_MIN,
-                            .max = DEPTHWISE_MAX,
-                            .images = true};
     cfx_status st = read_filters(call, p);
     if (!st)
-        st = cfx_epilogue_check_types(call, &p->end, INPUT, DEPTHWISE_WEIGHT,
-                                      0);
-    if (!st)
-        st = cfx_infer_activation(call, DEPTHWISE_ACTIVATION,
-                                  DEPTHWISE_SCALARS, DEPTHWISE_ALGORITHM,
-                                  &p->end.activation);
-    return st;
+        st = cfx_post_ops_read(call, DEPTHWISE_BIAS, DEPTHWISE_POST_OPS,
+                               CFX_POST_IMAGES & ~CFX_POST_ADD, &p->end);
+    return st ? st
+              : cfx_post_ops_check_types(call, &p->end, INPUT,
+                                         DEPTHWISE_WEIGHT, 0);
 }
 
 static cfx_status pair_infer(cfx_call *call)
 {
     pair *p = call->state;
-    cfx_dtype type;
     cfx_status st = cfx_blocked_conv_infer(call, &p->conv);
     if (!st && p->conv.depthwise)
         st = cfx_call_fail(
             call, CFX_ESHAPE,
             "expected a weight of all input channels in front of depthwise_weight");
+    if (!st && p->conv.end.add >= 0)
+        st = cfx_call_fail(call, CFX_EINVAL, "post-op 'add' is not supported");
     if (!st)
         st = read_second(call, p);
-    if (!st)
-        st = cfx_epilogue_result_type(call, DEPTHWISE_DTYPE, &type);
     if (st)
         return st;
     p->shape[0] = p->conv.shape[0];
     p->shape[1] = p->conv.shape[1];
     st = cfx_blocked_window_image(call, &p->window, p->shape);
     if (!st)
-        st = cfx_epilogue_check_image(call, &p->end, p->shape);
-    return st ? st : cfx_call_out(call, type, 5, p->shape);
+        st = cfx_post_ops_check_shapes(call, &p->end, 5, p->shape);
+    return st ? st : cfx_call_out(call, p->end.type, 5, p->shape);
 }
 
 static void pair_cost(const cfx_call *call, cfx_cost *cost)
@@ -87,7 +79,7 @@ static void pair_cost(const cfx_call *call, cfx_cost *cost)
     for (int i = 0; i < 2; i++)
         macs = cfx_dim_mul(call->env, macs, p->window.kernel[i]);
     cost->macs = cfx_dim_add(call->env, cost->macs, macs);
-    cfx_epilogue_cost(call, &p->end, y, cost);
+    cfx_post_ops_cost(call, &p->end, y, cost);
 }
 
 static cfx_blocked_conv plan_second(const cfx_call *call, const pair *p)
@@ -98,8 +90,8 @@ static cfx_blocked_conv plan_second(const cfx_call *call, const pair *p)
         .in_blocks = cfx_tensor_size(y, 1),
         .out_blocks = cfx_tensor_size(y, 1),
         .w = p->w->data,
-        .narrow_x = p->conv.type == CFX_BF16,
-        .end = cfx_epilogue_kernel(call, &p->end, (cfx_dtype)y->dtype),
+        .narrow_x = p->conv.end.type == CFX_BF16,
+        .end = cfx_post_ops_kernel(call, &p->end),
         .y = y->data,
     };
     cfx_blocked_window_kernel(&p->window, p->shape, &k);
@@ -127,17 +119,11 @@ const cfx_op cfx_op__blocked_conv2d_depthwise = {
     .schema =
         "blocked_conv2d_depthwise(Tensor input, Tensor weight, Tensor? "
         "bias=None, SymInt[2] stride=1, SymInt[2] "
-        "padding=0, SymInt[2] dilation=1, SymInt groups=1, Scalar? min=None, "
-        "Scalar? max=None, str? activation=None, float[] scalars=[], str? "
-        "algorithm=None, SymInt? in_channels=None, Tensor? "
-        "input_scale=None, ScalarType? dtype=None, *, Tensor "
-        "depthwise_weight, Tensor? depthwise_bias=None, "
-        "SymInt[2] depthwise_stride=1, SymInt[2] "
-        "depthwise_padding=0, SymInt[2] depthwise_dilation=1, Scalar? "
-        "depthwise_min=None, Scalar? depthwise_max=None, str? "
-        "depthwise_activation=None, float[] depthwise_scalars=[], str? "
-        "depthwise_algorithm=None, ScalarType? depthwise_dtype=None) -> "
-        "Tensor",
+        "padding=0, SymInt[2] dilation=1, SymInt groups=1, any[] "
+        "post_ops=[], SymInt? in_channels=None, Tensor? input_scale=None, *, "
+        "Tensor depthwise_weight, Tensor? depthwise_bias=None, SymInt[2] "
+        "depthwise_stride=1, SymInt[2] depthwise_padding=0, SymInt[2] "
+        "depthwise_dilation=1, any[] depthwise_post_ops=[]) -> Tensor",
     .params = cfx_blocked_conv_params,
     .aliases =
         "torch.ops.cfx.blocked_conv2d_depthwise.default torch.ops.cfx.blocked_conv2d_depthwise",

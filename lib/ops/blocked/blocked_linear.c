@@ -2,17 +2,17 @@
  * blocked_linear -- products of matrices with packed weights.
  *
  * shape   input (..., K), weight as packed_weight.h has it for N = out_features, with
- *         its scale, bias (out_features), add as the result: (..., out_features).
- * cost    K multiply-adds for each element of the result; bias, add, min, max and
- *         the scale of each group an operation each, the activation those of its
+ *         its scale, bias (out_features), a tensor that is added as the result: (...,
+ *         out_features).
+ * cost    K multiply-adds for each element of the result; bias, 'add', each bound and
+ *         the scale of each group an operation, the activation those of its
  *         operator. Columns that fill up the last block do not count. With weights
  *         of bfloat16 the peak is that of bfloat16.
  */
-#include "ops/blocked/blocked_epilogue.h"
+#include "ops/blocked/blocked_post_ops.h"
 #include "ops/blocked/blocked_packed_weight.h"
 
-CFX_PARAMS(params, INPUT, WEIGHT, OUT_FEATURES, BIAS, ADD, MIN, MAX,
-           ACTIVATION, SCALARS, ALGORITHM, SCALE);
+CFX_PARAMS(params, INPUT, WEIGHT, OUT_FEATURES, BIAS, POST_OPS, SCALE);
 
 static cfx_status check_weight(const cfx_call *call, const cfx_tensor *x,
                                const cfx_tensor *w, cfx_dim columns)
@@ -28,35 +28,18 @@ static cfx_status check_weight(const cfx_call *call, const cfx_tensor *x,
               : cfx_packed_check_scale(call, w, cfx_call_tensor(call, SCALE));
 }
 
-static cfx_status check_added(const cfx_call *call, const cfx_tensor *bias,
-                              const cfx_tensor *add, const cfx_dim *shape,
-                              int rank)
-{
-    if (bias && (bias->rank != 1 ||
-                 !cfx_dim_eq(call->env, bias->shape[0], shape[rank - 1])))
-        return cfx_call_fail(
-            call, CFX_ESHAPE,
-            "the bias does not have one element for each output feature");
-    bool same = !add || add->rank == rank;
-    for (int i = 0; add && same && i < rank; i++)
-        same = cfx_dim_eq(call->env, add->shape[i], shape[i]);
-    return same ? CFX_OK
-                : cfx_call_fail(call, CFX_ESHAPE,
-                                "'add' has not the shape of the result");
-}
-
 static cfx_status linear_infer(cfx_call *call)
 {
-    cfx_epilogue *e = call->state;
+    cfx_post_ops *e = call->state;
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
-    const cfx_tensor *bias = cfx_call_tensor(call, BIAS);
-    const cfx_tensor *add = cfx_call_tensor(call, ADD);
     cfx_dim columns = cfx_value_dim(cfx_call_value(call, OUT_FEATURES));
     cfx_dim shape[CFX_MAX_RANK];
-    *e = (cfx_epilogue){.bias = BIAS, .add = ADD, .min = MIN, .max = MAX};
-    cfx_status st = cfx_epilogue_check_types(call, e, INPUT, WEIGHT,
-                                             CFX_PACKED_TYPES);
+    cfx_status st = cfx_post_ops_read(call, BIAS, POST_OPS, CFX_POST_FLOATS,
+                                      e);
+    if (!st)
+        st = cfx_post_ops_check_types(call, e, INPUT, WEIGHT,
+                                      CFX_PACKED_TYPES);
     if (!st)
         st = check_weight(call, x, w, columns);
     if (st)
@@ -64,10 +47,7 @@ static cfx_status linear_infer(cfx_call *call)
     for (int i = 0; i < x->rank - 1; i++)
         shape[i] = x->shape[i];
     shape[x->rank - 1] = columns;
-    st = cfx_infer_activation(call, ACTIVATION, SCALARS, ALGORITHM,
-                              &e->activation);
-    if (!st)
-        st = check_added(call, bias, add, shape, x->rank);
+    st = cfx_post_ops_check_shapes(call, e, x->rank, shape);
     return st ? st : cfx_call_out(call, CFX_F32, x->rank, shape);
 }
 
@@ -78,7 +58,7 @@ static void linear_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_tensor *scale = cfx_call_tensor(call, SCALE);
     cost->macs = cfx_dim_mul(call->env, y, cfx_packed_depth(call, w));
     cost->dtype = w->dtype == CFX_BF16 ? CFX_BF16 : CFX_F32;
-    cfx_epilogue_cost(call, call->state, y, cost);
+    cfx_post_ops_cost(call, call->state, y, cost);
     if (scale)
         cost->ops = cfx_dim_add(
             call->env, cost->ops,
@@ -110,8 +90,7 @@ static cfx_status linear_run(cfx_call *call)
     cfx_packed_product p = plan(call);
     p.x = cfx_call_tensor(call, INPUT)->data;
     p.w = cfx_call_tensor(call, WEIGHT)->data;
-    p.end = cfx_epilogue_kernel(call, call->state,
-                                (cfx_dtype)call->out[0]->dtype);
+    p.end = cfx_post_ops_kernel(call, call->state);
     if (cfx_call_has(call, SCALE))
         p.end.scale = cfx_call_tensor(call, SCALE)->data;
     p.y = call->out[0]->data;
@@ -121,16 +100,14 @@ static cfx_status linear_run(cfx_call *call)
 
 const cfx_op cfx_op__packed_linear = {
     .schema = "packed_linear(Tensor input, Tensor weight, SymInt "
-              "out_features, Tensor? bias=None, Tensor? add=None, Scalar? "
-              "min=None, Scalar? max=None, str? activation=None, float[] "
-              "scalars=[], str? algorithm=None, Tensor? scale=None) -> "
-              "Tensor",
+              "out_features, Tensor? bias=None, any[] post_ops=[], Tensor? "
+              "scale=None) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.packed_linear.default torch.ops.cfx.packed_linear",
     .doc =
-        "input times a weight in blocks of 16 features, scaled, plus bias and a tensor, clamped, with an activation.",
-    .state_size = sizeof(cfx_epilogue),
+        "input times a weight in blocks of 16 features, scaled, plus bias, and post-operations.",
+    .state_size = sizeof(cfx_post_ops),
     .infer = linear_infer,
     .cost = linear_cost,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,

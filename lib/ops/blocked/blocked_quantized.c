@@ -9,10 +9,14 @@
  *         and the weight (I, kh, kw, 16); with groups, O is a multiple of them, and
  *         the input has I blocks for each. offset, scale and bias have an
  *         element for each channel of the weight's blocks. The result is float32,
- *         or with a zero point uint8. `other` has its shape.
+ *         or with 'quantize' uint8.
  * cost    multiply-adds: elements of the result times channels of the input times
- *         the window, of int8; scale, bias, min and max an operation each, a zero
- *         point two, `other` eight. Channels that fill up blocks count.
+ *         the window, of int8; scale, bias and each bound an operation, 'quantize'
+ *         two, 'quantized_add' eight. Channels that fill up blocks count.
+ *
+ * In post_ops are, in this order: ('clamp', min, max), ('quantize', zero_point), which
+ * rounds and adds the zero point, and for a convolution of all channels
+ * ('quantized_add', other, scale, other_scale, bias, zero_point, quant_min, quant_max).
  */
 #include "kernel/blocked/quantized.h"
 
@@ -20,13 +24,12 @@
 
 #include "op/op_cost.h"
 #include "op/op_impl.h"
+#include "ops/blocked/blocked_post_ops.h"
 #include "ops/blocked/blocked_range.h"
 #include "ops/blocked/blocked_window.h"
 
 CFX_PARAMS(params, INPUT, WEIGHT, OUT_FEATURES, OFFSET, SCALE, BIAS, STRIDE,
-           PADDING, DILATION, INPUT_ZERO_POINT, MIN, MAX, ZERO_POINT, OTHER,
-           SUM_SCALE, OTHER_SCALE, SUM_BIAS, SUM_ZERO_POINT, SUM_MIN, SUM_MAX,
-           GROUPS);
+           PADDING, DILATION, INPUT_ZERO_POINT, GROUPS, POST_OPS);
 
 static bool equal(const cfx_call *call, cfx_dim a, cfx_dim b)
 {
@@ -41,6 +44,33 @@ static bool is(const cfx_call *call, cfx_dim a, int64_t b)
 static cfx_dim fours(const cfx_call *call, cfx_dim n)
 {
     return cfx_dim_mul(call->env, n, cfx_dim_int(CFX_QUAD));
+}
+
+/* ---- Post-operations ---- */
+
+/* The call of quantized_add on the result, with the arguments `in`. */
+static cfx_status bind_add(const cfx_call *call, const cfx_post_ops *p,
+                           cfx_call *out, cfx_value in[CFX_MAX_PARAMS])
+{
+    enum { MOST = 8 };
+    const cfx_seq *item = cfx_call_item(call, POST_OPS, p->sum).u.seq;
+    const cfx_target *t = cfx_find_function(
+        call->ctx, "torch.ops.cfx.quantized_add.default");
+    cfx_value given[MOST];
+    if (t && item->len <= MOST)
+        memcpy(given, item->item, item->len * sizeof(*given));
+    given[0] = cfx_value_of_tensor(call->out[0]);
+    if (!t || item->len > MOST || !cfx_bind__ordered(t, given, item->len, in))
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "post-op 'quantized_add' takes the arguments of that operator after the first");
+    *out = (cfx_call){.ctx = call->ctx,
+                      .env = call->env,
+                      .err = call->err,
+                      .op = t->op,
+                      .schema = t->schema,
+                      .in = in};
+    return CFX_OK;
 }
 
 /* ---- Checks ---- */
@@ -65,16 +95,15 @@ static cfx_status check_types(const cfx_call *call)
     return CFX_OK;
 }
 
-static bool is_zero_point(const cfx_call *call, int param)
+static bool is_zero_point(int64_t z)
 {
-    int64_t z = cfx_call_has(call, param) ? cfx_call_int(call, param) : 0;
     return z >= 0 && z <= 255;
 }
 
 /* Offset, scale and bias for `blocks` blocks, whose sums have `depth` products;
  * zero points. */
-static cfx_status check_end(const cfx_call *call, cfx_dim blocks,
-                            cfx_dim depth)
+static cfx_status check_end(const cfx_call *call, const cfx_post_ops *p,
+                            cfx_dim blocks, cfx_dim depth)
 {
     static const int each[] = {OFFSET, SCALE, BIAS};
     cfx_dim channels = cfx_dim_mul(call->env, blocks, cfx_dim_int(CFX_BLOCK));
@@ -90,46 +119,37 @@ static cfx_status check_end(const cfx_call *call, cfx_dim blocks,
             call, CFX_EUNSUPPORTED,
             "a sum of more than %d products may not fit into 32 bits",
             CFX_QUANTIZED_DEPTH);
-    if (!is_zero_point(call, INPUT_ZERO_POINT) ||
-        !is_zero_point(call, ZERO_POINT))
+    if (!is_zero_point(p->zero_point) ||
+        (cfx_call_has(call, INPUT_ZERO_POINT) &&
+         !is_zero_point(cfx_call_int(call, INPUT_ZERO_POINT))))
         return cfx_call_fail(call, CFX_EINVAL,
                              "a zero point of uint8 is in 0..255");
     return CFX_OK;
 }
 
-static cfx_dtype result_type(const cfx_call *call)
-{
-    return cfx_call_has(call, ZERO_POINT) ? CFX_U8 : CFX_F32;
-}
-
-static void end_cost(const cfx_call *call, cfx_dim depth, cfx_cost *cost)
+static void end_cost(const cfx_call *call, const cfx_post_ops *p,
+                     cfx_dim depth, cfx_cost *cost)
 {
     cfx_dim y = cfx_cost_numel(call, call->out[0]);
-    int64_t steps = 1 + cfx_call_has(call, BIAS) + cfx_call_has(call, MIN) +
-                    cfx_call_has(call, MAX) +
-                    2 * cfx_call_has(call, ZERO_POINT);
     cost->macs = cfx_dim_mul(call->env, y, depth);
-    cost->ops = cfx_dim_mul(call->env, y, cfx_dim_int(steps));
+    cost->ops = y; /* of scale */
     cost->dtype = CFX_I8;
+    cfx_post_ops_cost(call, p, y, cost);
 }
 
-static cfx_quantized_end end_of(const cfx_call *call)
+static cfx_quantized_end end_of(const cfx_call *call, const cfx_post_ops *p)
 {
     const cfx_tensor *bias = cfx_call_tensor(call, BIAS);
     cfx_quantized_end e = {
         .offset = cfx_call_tensor(call, OFFSET)->data,
         .scale = cfx_call_tensor(call, SCALE)->data,
         .bias = bias ? bias->data : NULL,
-        .lo = -INFINITY,
-        .hi = INFINITY,
-        .rounds = cfx_call_has(call, ZERO_POINT),
+        .lo = (float)p->bound[0],
+        .hi = (float)p->bound[1],
+        .rounds = p->type == CFX_U8,
+        .zero_point = (int)p->zero_point,
     };
-    if (cfx_call_has(call, MIN))
-        e.lo = (float)cfx_call_double(call, MIN);
-    if (cfx_call_has(call, MAX))
-        e.hi = (float)cfx_call_double(call, MAX);
     if (e.rounds) {
-        e.zero_point = (int)cfx_call_int(call, ZERO_POINT);
         e.lo = fminf(fmaxf(e.lo, (float)-e.zero_point),
                      (float)(255 - e.zero_point));
         e.hi = fmaxf(fminf(e.hi, (float)(255 - e.zero_point)),
@@ -147,11 +167,15 @@ static cfx_dim linear_depth(const cfx_call *call)
 
 static cfx_status linear_infer(cfx_call *call)
 {
+    cfx_post_ops *p = call->state;
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
     cfx_dim columns = cfx_value_dim(cfx_call_value(call, OUT_FEATURES));
     cfx_dim shape[CFX_MAX_RANK];
     cfx_status st = check_types(call);
+    if (!st)
+        st = cfx_post_ops_read(call, BIAS, POST_OPS,
+                               CFX_POST_CLAMP | CFX_POST_QUANTIZE, p);
     if (st)
         return st;
     if (x->rank < 1 || w->rank != 4 || !is(call, w->shape[2], CFX_BLOCK) ||
@@ -169,16 +193,16 @@ static cfx_status linear_infer(cfx_call *call)
                cfx_dim_floordiv(call->env, up, cfx_dim_int(CFX_BLOCK))))
         return cfx_call_fail(call, CFX_ESHAPE,
                              "out_features do not fill the weight's blocks");
-    st = check_end(call, w->shape[0], linear_depth(call));
+    st = check_end(call, p, w->shape[0], linear_depth(call));
     for (int i = 0; i < x->rank - 1; i++)
         shape[i] = x->shape[i];
     shape[x->rank - 1] = columns;
-    return st ? st : cfx_call_out(call, result_type(call), x->rank, shape);
+    return st ? st : cfx_call_out(call, p->type, x->rank, shape);
 }
 
 static void linear_cost(const cfx_call *call, cfx_cost *cost)
 {
-    end_cost(call, linear_depth(call), cost);
+    end_cost(call, call->state, linear_depth(call), cost);
 }
 
 static cfx_status linear_run(cfx_call *call)
@@ -191,24 +215,22 @@ static cfx_status linear_run(cfx_call *call)
         .depth = cfx_tensor_size(w, 1) * CFX_QUAD,
         .x = cfx_call_tensor(call, INPUT)->data,
         .w = w->data,
-        .end = end_of(call),
+        .end = end_of(call, call->state),
         .y = y->data,
     };
     cfx_quantized_product_run(call->ctx, &p);
     return CFX_OK;
 }
 
-#define END                                                                   \
-    "Scalar? min=None, Scalar? max=None, int? zero_point=None) -> Tensor"
-
 const cfx_op cfx_op__quantized_linear = {
     .schema =
-        "quantized_linear(Tensor input, Tensor weight, SymInt out_features, Tensor offset, Tensor scale, Tensor? bias=None, " END,
+        "quantized_linear(Tensor input, Tensor weight, SymInt out_features, Tensor offset, Tensor scale, Tensor? bias=None, any[] post_ops=[]) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.quantized_linear.default torch.ops.cfx.quantized_linear",
     .doc =
-        "uint8 times a weight of int8 in blocks of 16 features, plus an offset, scaled, plus bias, clamped; with a zero point rounded.",
+        "uint8 times a weight of int8 in blocks of 16 features, plus an offset, scaled, plus bias, and post-operations.",
+    .state_size = sizeof(cfx_post_ops),
     .infer = linear_infer,
     .cost = linear_cost,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
@@ -222,6 +244,7 @@ struct conv {
     const cfx_tensor *x, *w;
     bool depthwise; /* one filter a channel */
     cfx_blocked_window window;
+    cfx_post_ops end;
 };
 
 static bool have_forms(const cfx_call *call, struct conv *c)
@@ -277,27 +300,19 @@ static cfx_dim conv_depth(const cfx_call *call, const struct conv *c)
     return n;
 }
 
-/* The other term of a sum, which a convolution of all channels is rounded for. */
-static cfx_status check_other(const cfx_call *call, const struct conv *c,
-                              const cfx_dim *shape)
+/* Check the sum that a convolution of all channels takes. */
+static cfx_status check_add(const cfx_call *call, const struct conv *c)
 {
-    const cfx_tensor *t = cfx_call_tensor(call, OTHER);
-    if (!t)
+    cfx_value in[CFX_MAX_PARAMS], result;
+    cfx_call add;
+    if (c->end.sum < 0)
         return CFX_OK;
-    if (c->depthwise || !cfx_call_has(call, ZERO_POINT))
-        return cfx_call_fail(
-            call, CFX_EUNSUPPORTED,
-            "a sum takes a zero point, and a filter for all channels");
-    bool same = t->rank == 5;
-    for (int i = 0; same && i < 5; i++)
-        same = equal(call, t->shape[i], shape[i]);
-    if (!same)
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "other has not the shape of the result");
-    cfx_status st = cfx_blocked_check_type(call, OTHER, CFX_U8);
-    return st ? st
-              : cfx_blocked_check_range(call, SUM_ZERO_POINT, SUM_MIN,
-                                        SUM_MAX);
+    cfx_status st = bind_add(call, &c->end, &add, in);
+    if (!st)
+        st = cfx_call_meta(&add, &result);
+    if (!st)
+        cfx_value_unref(result);
+    return st;
 }
 
 static cfx_status conv_infer(cfx_call *call)
@@ -312,7 +327,12 @@ static cfx_status conv_infer(cfx_call *call)
     if (!st)
         st = cfx_blocked_window_check(call, &c->window);
     if (!st)
-        st = check_end(call, c->w->shape[0], conv_depth(call, c));
+        st = cfx_post_ops_read(call, BIAS, POST_OPS,
+                               CFX_POST_CLAMP | CFX_POST_QUANTIZE |
+                                   (c->depthwise ? 0 : CFX_POST_QUANTIZED_ADD),
+                               &c->end);
+    if (!st)
+        st = check_end(call, &c->end, c->w->shape[0], conv_depth(call, c));
     if (st)
         return st;
     if (c->depthwise && !cfx_dim_le(call->env, conv_depth(call, c),
@@ -329,35 +349,14 @@ static cfx_status conv_infer(cfx_call *call)
         if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[i]))
             return cfx_call_fail(call, CFX_ESHAPE,
                                  "the window is larger than the input");
-    st = check_other(call, c, shape);
-    if (st)
-        return st;
-    return cfx_call_out(call, result_type(call), 5, shape);
+    st = cfx_call_out(call, c->end.type, 5, shape);
+    return st ? st : check_add(call, c);
 }
 
 static void conv_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_dim y = cfx_cost_numel(call, call->out[0]);
-    end_cost(call, conv_depth(call, call->state), cost);
-    if (cfx_call_has(call, OTHER))
-        cost->ops = cfx_dim_add(call->env, cost->ops,
-                                cfx_dim_mul(call->env, y, cfx_dim_int(8)));
-}
-
-static cfx_quantized_sum sum_of(const cfx_call *call)
-{
-    const cfx_blocked_range r = cfx_blocked_range_of(call, SUM_ZERO_POINT,
-                                                     SUM_MIN, SUM_MAX);
-    return (cfx_quantized_sum){
-        .b = cfx_call_tensor(call, OTHER)->data,
-        .scale = {(float)cfx_call_double(call, SUM_SCALE),
-                  (float)cfx_call_double(call, OTHER_SCALE)},
-        .bias = (float)cfx_call_double(call, SUM_BIAS),
-        .lo = r.lo,
-        .hi = r.hi,
-        .zero_point = r.zero_point,
-        .y = call->out[0]->data,
-    };
+    const struct conv *c = call->state;
+    end_cost(call, &c->end, conv_depth(call, c), cost);
 }
 
 static cfx_quantized_conv plan(const cfx_call *call)
@@ -399,11 +398,18 @@ static cfx_status conv_run(cfx_call *call)
     cfx_quantized_conv k = plan(call);
     k.x = cfx_call_tensor(call, INPUT)->data;
     k.w = cfx_call_tensor(call, WEIGHT)->data;
-    k.end = end_of(call);
+    k.end = end_of(call, &c->end);
     k.y = call->out[0]->data;
+    cfx_value in[CFX_MAX_PARAMS];
     cfx_quantized_sum sum;
-    if (cfx_call_has(call, OTHER)) {
-        sum = sum_of(call);
+    cfx_call add;
+    cfx_status st = c->end.sum < 0 ? CFX_OK
+                                   : bind_add(call, &c->end, &add, in);
+    if (st)
+        return st;
+    if (c->end.sum >= 0) {
+        sum = cfx_quantized_sum_of(&add);
+        sum.y = k.y;
         k.end.sum = &sum;
     }
     if (c->depthwise)
@@ -414,20 +420,15 @@ static cfx_status conv_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__quantized_conv2d = {
-    .schema =
-        "quantized_conv2d(Tensor input, Tensor weight, Tensor offset, "
-        "Tensor scale, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
-        "padding=0, SymInt[2] dilation=1, int input_zero_point=0, "
-        "Scalar? min=None, Scalar? max=None, int? zero_point=None, "
-        "Tensor? other=None, float sum_scale=1.0, float other_scale=1.0, "
-        "float sum_bias=0.0, int sum_zero_point=0, int sum_min=0, int "
-        "sum_max=255, int groups=1) -> Tensor",
+    .schema = "quantized_conv2d(Tensor input, Tensor weight, Tensor offset, "
+              "Tensor scale, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
+              "padding=0, SymInt[2] dilation=1, int input_zero_point=0, "
+              "int groups=1, any[] post_ops=[]) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.quantized_conv2d.default torch.ops.cfx.quantized_conv2d",
     .doc = "A convolution of uint8 in blocks of channels by int8, plus an "
-           "offset, scaled, plus bias, clamped; with a zero point rounded, "
-           "and with other then added as quantized_add does.",
+           "offset, scaled, plus bias, and post-operations.",
     .state_size = sizeof(struct conv),
     .infer = conv_infer,
     .cost = conv_cost,

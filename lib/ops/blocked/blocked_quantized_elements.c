@@ -99,10 +99,10 @@ static void add_cost(const cfx_call *call, cfx_cost *cost)
     cost->dtype = CFX_F32;
 }
 
-static cfx_status add_run(cfx_call *call)
+cfx_quantized_sum cfx_quantized_sum_of(const cfx_call *call)
 {
     const cfx_blocked_range r = range_of(call);
-    const cfx_quantized_sum s = {
+    return (cfx_quantized_sum){
         .a = cfx_call_tensor(call, SELF)->data,
         .b = cfx_call_tensor(call, OTHER)->data,
         .scale = {number(call, SCALE), number(call, OTHER_SCALE)},
@@ -110,8 +110,13 @@ static cfx_status add_run(cfx_call *call)
         .lo = r.lo,
         .hi = r.hi,
         .zero_point = r.zero_point,
-        .y = call->out[0]->data,
     };
+}
+
+static cfx_status add_run(cfx_call *call)
+{
+    cfx_quantized_sum s = cfx_quantized_sum_of(call);
+    s.y = call->out[0]->data;
     cfx_quantized_add_run(call->ctx, &s, cfx_tensor_numel(call->out[0]));
     return CFX_OK;
 }

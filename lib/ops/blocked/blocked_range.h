@@ -5,6 +5,7 @@
 #ifndef CFX_BLOCKED_RANGE_H
 #define CFX_BLOCKED_RANGE_H
 
+#include "kernel/blocked/quantized.h"
 #include "op/op_impl.h"
 
 typedef struct cfx_blocked_range {
@@ -17,6 +18,8 @@ cfx_status cfx_blocked_check_range(const cfx_call *call, int zero_point,
                                    int quant_min, int quant_max);
 cfx_blocked_range cfx_blocked_range_of(const cfx_call *call, int zero_point,
                                        int quant_min, int quant_max);
+/* The sum that a call of quantized_add computes, without y. */
+cfx_quantized_sum cfx_quantized_sum_of(const cfx_call *call);
 /* Fails with CFX_EDTYPE unless a tensor has that type. */
 cfx_status cfx_blocked_check_type(const cfx_call *call, int param,
                                   cfx_dtype dtype);

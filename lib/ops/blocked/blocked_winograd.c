@@ -13,8 +13,8 @@
  *
  * shape   input (N, I, H, W, 16), weight (36, O, I, 16 in, 16 out), or of bfloat16
  *         (16, O, I, 8 in, 16 out, 2 in). Result (N, O,
- *         H + 2 pad - 2, W + 2 pad - 2, 16). bias (16 O), add as the result. Images
- *         may be bfloat16; the result is float32, or `dtype`.
+ *         H + 2 pad - 2, W + 2 pad - 2, 16). bias (16 O), a tensor that is added as the
+ *         result. Images may be bfloat16; the result is float32, or what 'to' names.
  * cost    multiply-adds: 36 for each tile of 4x4 outputs and pair of channels, or 16
  *         for each of 2x2. A transformation is 144 or 32 operations for each tile
  *         and input channel, 80 or 24 for each tile and output channel.
@@ -22,10 +22,9 @@
 #include "kernel/blocked/winograd.h"
 
 #include "op/op_impl.h"
-#include "ops/blocked/blocked_epilogue.h"
+#include "ops/blocked/blocked_post_ops.h"
 
-CFX_PARAMS(params, INPUT, WEIGHT, BIAS, ADD, PADDING, MIN, MAX, ACTIVATION,
-           SCALARS, ALGORITHM, DTYPE);
+CFX_PARAMS(params, INPUT, WEIGHT, BIAS, PADDING, POST_OPS);
 
 /* Operations of the transformations of a tile: rows and columns of additions and
  * multiplications as in kernel/conv/winograd_1d.h. */
@@ -37,7 +36,7 @@ static const struct form {
 struct winograd {
     const cfx_tensor *x, *w;
     const struct form *form;
-    cfx_epilogue end;
+    cfx_post_ops end;
     cfx_dim pad[2];
 };
 
@@ -74,19 +73,13 @@ static cfx_status winograd_infer(cfx_call *call)
     c->x = cfx_call_tensor(call, INPUT);
     c->w = cfx_call_tensor(call, WEIGHT);
     c->form = c->w->dtype == CFX_BF16 ? &f2 : &f4;
-    cfx_dtype type;
-    c->end = (cfx_epilogue){
-        .bias = BIAS, .add = ADD, .min = MIN, .max = MAX, .images = true};
     cfx_infer_spatial(call, PADDING, 2, c->pad);
     cfx_status st = check_forms(call, c);
     if (!st)
-        st = cfx_epilogue_check_types(call, &c->end, INPUT, WEIGHT,
+        st = cfx_post_ops_read(call, BIAS, POST_OPS, CFX_POST_IMAGES, &c->end);
+    if (!st)
+        st = cfx_post_ops_check_types(call, &c->end, INPUT, WEIGHT,
                                       1u << CFX_BF16);
-    if (!st)
-        st = cfx_epilogue_result_type(call, DTYPE, &type);
-    if (!st)
-        st = cfx_infer_activation(call, ACTIVATION, SCALARS, ALGORITHM,
-                                  &c->end.activation);
     if (st)
         return st;
     shape[0] = c->x->shape[0];
@@ -104,8 +97,8 @@ static cfx_status winograd_infer(cfx_call *call)
             return cfx_call_fail(call, CFX_ESHAPE,
                                  "the window is larger than the input");
     }
-    st = cfx_epilogue_check_image(call, &c->end, shape);
-    return st ? st : cfx_call_out(call, type, 5, shape);
+    st = cfx_post_ops_check_shapes(call, &c->end, 5, shape);
+    return st ? st : cfx_call_out(call, c->end.type, 5, shape);
 }
 
 static void winograd_cost(const cfx_call *call, cfx_cost *cost)
@@ -124,7 +117,7 @@ static void winograd_cost(const cfx_call *call, cfx_cost *cost)
     cfx_dim ops = cfx_dim_add(
         env, cfx_dim_mul(env, in, cfx_dim_int(c->form->input_ops)),
         cfx_dim_mul(env, out, cfx_dim_int(c->form->output_ops)));
-    cfx_epilogue_cost(call, &c->end, cfx_cost_numel(call, call->out[0]), cost);
+    cfx_post_ops_cost(call, &c->end, cfx_cost_numel(call, call->out[0]), cost);
     cost->macs = cfx_dim_mul(env, cfx_dim_mul(env, tiles, pairs),
                              cfx_dim_int(c->form->elements));
     cost->dtype = (cfx_dtype)c->w->dtype;
@@ -137,14 +130,14 @@ static cfx_blocked_winograd plan(const cfx_call *call)
 {
     const struct winograd *c = call->state;
     const cfx_tensor *y = call->out[0];
-    cfx_blocked_winograd k = {
-        .batch = cfx_tensor_size(y, 0),
-        .in_blocks = cfx_tensor_size(c->x, 1),
-        .out_blocks = cfx_tensor_size(y, 1),
-        .type = c->form == &f2 ? cfx_blocked_bfloat16(call->ctx)
-                               : CFX_BLOCKED_FLOAT,
-        .narrow_x = c->x->dtype == CFX_BF16,
-        .end = cfx_epilogue_kernel(call, &c->end, (cfx_dtype)y->dtype)};
+    cfx_blocked_winograd k = {.batch = cfx_tensor_size(y, 0),
+                              .in_blocks = cfx_tensor_size(c->x, 1),
+                              .out_blocks = cfx_tensor_size(y, 1),
+                              .type = c->form == &f2
+                                          ? cfx_blocked_bfloat16(call->ctx)
+                                          : CFX_BLOCKED_FLOAT,
+                              .narrow_x = c->x->dtype == CFX_BF16,
+                              .end = cfx_post_ops_kernel(call, &c->end)};
     for (int i = 0; i < 2; i++) {
         k.in[i] = cfx_tensor_size(c->x, 2 + i);
         k.out[i] = cfx_tensor_size(y, 2 + i);
@@ -170,16 +163,13 @@ static cfx_status winograd_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__blocked_winograd_conv2d = {
-    .schema =
-        "blocked_winograd_conv2d(Tensor input, Tensor weight, Tensor? "
-        "bias=None, Tensor? add=None, SymInt[2] padding=0, Scalar? min=None, "
-        "Scalar? max=None, str? activation=None, float[] scalars=[], str? "
-        "algorithm=None, ScalarType? dtype=None) -> Tensor",
+    .schema = "blocked_winograd_conv2d(Tensor input, Tensor weight, Tensor? "
+              "bias=None, SymInt[2] padding=0, any[] post_ops=[]) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.blocked_winograd_conv2d.default torch.ops.cfx.blocked_winograd_conv2d",
     .doc =
-        "A 3x3 convolution in blocks of 16 channels by Winograd's F(4x4, 3x3), plus bias and a tensor, clamped, with an activation.",
+        "A 3x3 convolution in blocks of 16 channels by Winograd's F(4x4, 3x3), plus bias, and post-operations.",
     .state_size = sizeof(struct winograd),
     .infer = winograd_infer,
     .cost = winograd_cost,
