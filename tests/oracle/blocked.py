@@ -89,14 +89,6 @@ def finished(y, post_ops, images=True):
     return row_major(y)
 
 
-def each_image(x, weight, bias, *rest):
-    """blocked_conv2d with filters of their own for each image."""
-    if weight.shape[0] != x.shape[0]:
-        raise ValueError("images")
-    return torch.cat([blocked_conv2d(x[i:i + 1], weight[i], bias, *rest)
-                      for i in range(x.shape[0])])
-
-
 def check_types(x, weight, *others):
     """All float32, but the weight may be bfloat16."""
     for t in (x, *others):
@@ -128,72 +120,86 @@ def unpaired_rows(weight, channels):
     return weight[:, :channels]
 
 
+def dense(x, weight, bias, *window, post_ops):
+    """A convolution of (N, C, H, W), in blocks, and what may follow it."""
+    y = blocks(F.conv2d(x, weight, bias, *window), 1)
+    if not post_ops or post_ops[-1][0] != "blocked_depthwise_conv2d":
+        return finished(y, post_ops)
+    weight, *rest = post_ops[-1][1:]
+    if weight.dim() != 4:
+        raise ValueError("forms")
+    for op in (*post_ops, *(rest[4] if len(rest) > 4 else ())):
+        if op[0] == "add":
+            raise ValueError("add")
+    return blocked_depthwise_conv2d(finished(y, post_ops[:-1]), weight, *rest)
+
+
 def blocked_conv2d(x, weight, bias=None, stride=(1, 1), padding=(0, 0),
                    dilation=(1, 1), groups=1, post_ops=(), in_channels=None,
                    input_scale=None):
     x = widened(x)
-    if in_channels is not None or input_scale is not None:
-        if x.dim() != 5 or weight.dim() < 6 or groups != 1:
-            raise ValueError("forms")
-        if input_scale is not None:
-            check_types(x, input_scale)
-            if input_scale.shape != x.shape[:2] + (1, 1, BLOCK):
-                raise ValueError("input_scale")
-            x = x * input_scale
-        if in_channels is not None:
-            if -(-in_channels // BLOCK) != x.shape[1]:
-                raise ValueError("in_channels")
-            kept = torch.arange(x.shape[1] * BLOCK) < in_channels
-            x = torch.where(kept.reshape(-1, 1, 1, BLOCK), x, 0)
+    if (x.dim(), x.shape[-1]) != (5, BLOCK):
+        raise ValueError("forms")
+    if groups != 1 and not (in_channels is None and input_scale is None):
+        raise ValueError("groups")
+    if input_scale is not None:
+        check_types(x, input_scale)
+        if input_scale.shape != x.shape[:2] + (1, 1, BLOCK):
+            raise ValueError("input_scale")
+        x = x * input_scale
+    if in_channels is not None:
+        if -(-in_channels // BLOCK) != x.shape[1]:
+            raise ValueError("in_channels")
+        kept = torch.arange(x.shape[1] * BLOCK) < in_channels
+        x = torch.where(kept.reshape(-1, 1, 1, BLOCK), x, 0)
     check_types(x, weight, bias)
     if weight.dtype == torch.bfloat16:
-        if (x.dim(), weight.dim()) == (4, 6):
-            weight = unpaired_rows(weight, x.shape[1])
-        elif weight.dim() == 7:
-            weight = unpaired(weight)
-        else:
+        if weight.dim() != 7:
             raise ValueError("forms")
-    whole = weight.shape[-2:] if weight.dim() == 6 else weight.shape[-1:]
-    if any(n != BLOCK for n in whole + x.shape[4:]):
-        raise ValueError("blocks")
-    if groups != 1 and weight.dim() != 6:
-        raise ValueError("groups")
-    if weight.dim() == 5 and x.dim() == 5:
-        return finished(each_image(x, weight, bias, stride, padding, dilation),
-                        post_ops)
-    if weight.dim() == 6 and x.dim() == 5:
-        if weight.shape[0] % groups:
-            raise ValueError("blocks of a group")
-        weight = joined(joined(weight, 0), 1, 4)
-    elif weight.dim() == 5 and x.dim() == 4:
-        weight = joined(weight, 0)
-    elif weight.dim() == 4 and x.dim() == 5:
-        weight = joined(weight, 0).unsqueeze(1)
-        groups = weight.shape[0]
-    else:
+        weight = unpaired(weight)
+    if weight.dim() != 6 or weight.shape[4:] != (BLOCK, BLOCK):
         raise ValueError("forms")
-    if x.dim() == 5:
-        x = joined(x, 1)
-    y = F.conv2d(x, weight, bias, stride, padding, dilation, groups)
+    if weight.shape[0] % groups:
+        raise ValueError("blocks of a group")
+    weight = joined(joined(weight, 0), 1, 4)
+    return dense(joined(x, 1), weight, bias, stride, padding, dilation,
+                 groups, post_ops=post_ops)
+
+
+def blocked_row_major_conv2d(x, weight, bias=None, stride=(1, 1),
+                             padding=(0, 0), dilation=(1, 1), post_ops=()):
+    check_types(x, weight, bias)
+    if x.dim() != 4:
+        raise ValueError("forms")
+    if weight.dtype == torch.bfloat16:
+        if weight.dim() != 6:
+            raise ValueError("forms")
+        weight = unpaired_rows(weight, x.shape[1])
+    if weight.dim() != 5 or weight.shape[4] != BLOCK:
+        raise ValueError("forms")
+    return dense(x, joined(weight, 0), bias, stride, padding, dilation,
+                 post_ops=post_ops)
+
+
+def blocked_depthwise_conv2d(x, weight, bias=None, stride=(1, 1),
+                             padding=(0, 0), dilation=(1, 1), post_ops=()):
+    x = widened(x)
+    check_types(x, weight, bias)
+    if weight.dtype != torch.float32:
+        raise TypeError("float32")
+    if x.dim() != 5 or (x.shape[4], weight.shape[-1]) != (BLOCK, BLOCK):
+        raise ValueError("forms")
+    if weight.dim() == 5:
+        if weight.shape[0] != x.shape[0]:
+            raise ValueError("images")
+        y = torch.cat([blocked_depthwise_conv2d(
+            x[i:i + 1], weight[i], bias, stride, padding, dilation)
+            for i in range(x.shape[0])])
+        return finished(y, post_ops)
+    weight = joined(weight, 0).unsqueeze(1)
+    y = F.conv2d(joined(x, 1), weight, bias, stride, padding, dilation,
+                 weight.shape[0])
     return finished(blocks(y, 1), post_ops)
-
-
-def blocked_conv2d_depthwise(
-        x, weight, bias=None, stride=(1, 1), padding=(0, 0), dilation=(1, 1),
-        groups=1, post_ops=(), in_channels=None, input_scale=None, *,
-        depthwise_weight, depthwise_bias=None, depthwise_stride=(1, 1),
-        depthwise_padding=(0, 0), depthwise_dilation=(1, 1),
-        depthwise_post_ops=()):
-    if weight.dim() == 4 or (weight.dim() == 5 and x.dim() == 5) or \
-            depthwise_weight.dim() != 4:
-        raise ValueError("forms")
-    if any(op[0] == "add" for op in (*post_ops, *depthwise_post_ops)):
-        raise ValueError("add")
-    x = blocked_conv2d(x, weight, bias, stride, padding, dilation, groups,
-                       post_ops, in_channels, input_scale)
-    return blocked_conv2d(
-        x, depthwise_weight, depthwise_bias, depthwise_stride,
-        depthwise_padding, depthwise_dilation, 1, depthwise_post_ops)
 
 
 def matrices(points):
@@ -392,8 +398,9 @@ def add_without_schema(*functions):
         setattr(torch.ops.cfx, function.__name__, function)
 
 
-add_without_schema(fused_pointwise, blocked_conv2d, blocked_conv2d_depthwise,
-                   blocked_winograd_conv2d, packed_linear)
+add_without_schema(fused_pointwise, blocked_conv2d, blocked_row_major_conv2d,
+                   blocked_depthwise_conv2d, blocked_winograd_conv2d,
+                   packed_linear)
 
 RECURRENT = [
     (f"packed_{name}(Tensor input, {states} hx, Tensor[] params, bool "

@@ -36,16 +36,18 @@ cfx_node *cfx_block__form(const cfx_node *n)
     return cfx_node_is(n, "from_blocked") ? cfx_node__arg(n, 0) : NULL;
 }
 
-static bool is_conv(const cfx_node *n)
+bool cfx_block__is_conv(const cfx_node *n)
 {
     return cfx_node_is(n, "blocked_conv2d") ||
+           cfx_node_is(n, "blocked_row_major_conv2d") ||
+           cfx_node_is(n, "blocked_depthwise_conv2d") ||
            cfx_node_is(n, "blocked_winograd_conv2d");
 }
 
 cfx_node *cfx_block__open_conv(const cfx_node *x, const char *post_op)
 {
     cfx_node *y = cfx_block__form(x);
-    return y && is_conv(y) && y->nusers == 1 && x->nusers == 1 &&
+    return y && cfx_block__is_conv(y) && y->nusers == 1 && x->nusers == 1 &&
                    cfx_post_op__fits(y, post_op)
                ? y
                : NULL;

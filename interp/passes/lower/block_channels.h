@@ -54,6 +54,8 @@ cfx_value cfx_block__split(cfx_scope *s, cfx_value x, int axis);
 cfx_node *cfx_block__form(const cfx_node *n);
 /* An existing blocked image with the value of n; or NULL. */
 cfx_node *cfx_block__known(cfx_blocker *b, const cfx_node *n);
+/* Does n compute a blocked image of floats by a packed weight? */
+bool cfx_block__is_conv(const cfx_node *n);
 /* The blocked convolution that computes x, if only one node reads x and it can apply that
  * post-operation; else NULL. */
 cfx_node *cfx_block__open_conv(const cfx_node *x, const char *post_op);

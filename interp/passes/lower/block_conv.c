@@ -224,9 +224,7 @@ static cfx_value blocked_input(cfx_scope *s, conv *c)
 static cfx_value in_channels(const conv *c)
 {
     int64_t in = cfx_tensor_size(c->l.weight, 1);
-    bool fills = !c->rows && !c->depthwise && c->l.groups == 1 &&
-                 in % CFX_BLOCK;
-    return fills ? cfx_int(in) : CFX_NOTHING;
+    return c->l.groups == 1 && in % CFX_BLOCK ? cfx_int(in) : CFX_NOTHING;
 }
 
 static cfx_value build_conv(cfx_scope *s, const cfx_node *n, void *user)
@@ -237,19 +235,26 @@ static cfx_value build_conv(cfx_scope *s, const cfx_node *n, void *user)
     cfx_value bias = c->bias ? cfx_value_of_node(c->bias) : CFX_NOTHING;
     cfx_value w = cfx_value_of_node(c->weight);
     cfx_value padding = cfx_block__pair_of(s, c->padding);
-    cfx_value y = c->winograd
-                      ? cfx_blocked_winograd_conv2d(s, x, w, .bias = bias,
-                                                    .padding = padding)
-                      : cfx_blocked_conv2d(
-                            s, x, w, .bias = bias,
-                            .stride = cfx_block__pair_of(s, c->stride),
-                            .padding = padding,
-                            .dilation = cfx_block__pair_of(s, c->dilation),
-                            .groups = groups > 1 ? cfx_int(groups)
-                                                 : CFX_NOTHING,
-                            .in_channels = in_channels(c),
-                            .input_scale = c->scaled ? c->scaled->args[1]
-                                                     : CFX_NOTHING);
+    cfx_value stride = cfx_block__pair_of(s, c->stride), y;
+    cfx_value dilation = cfx_block__pair_of(s, c->dilation);
+    if (c->winograd)
+        y = cfx_blocked_winograd_conv2d(s, x, w, .bias = bias,
+                                        .padding = padding);
+    else if (c->rows)
+        y = cfx_blocked_row_major_conv2d(s, x, w, .bias = bias,
+                                         .stride = stride, .padding = padding,
+                                         .dilation = dilation);
+    else if (c->depthwise)
+        y = cfx_blocked_depthwise_conv2d(s, x, w, .bias = bias,
+                                         .stride = stride, .padding = padding,
+                                         .dilation = dilation);
+    else
+        y = cfx_blocked_conv2d(
+            s, x, w, .bias = bias, .stride = stride, .padding = padding,
+            .dilation = dilation,
+            .groups = groups > 1 ? cfx_int(groups) : CFX_NOTHING,
+            .in_channels = in_channels(c),
+            .input_scale = c->scaled ? c->scaled->args[1] : CFX_NOTHING);
     (void)n;
     if (x.kind == CFX_NODE && cfx_node_is(x.u.node, "to_blocked"))
         cfx_node_map_set(&c->b->blocked, c->x, x, NULL);

@@ -54,9 +54,9 @@ static cfx_status put_numbers(cfx_blocker *b, const norm *from, scaling *to)
 static cfx_value build_norm(cfx_scope *s, const cfx_node *n, void *user)
 {
     const scaling *c = user;
-    cfx_value y = cfx_blocked_conv2d(s, cfx_value_of_node(c->x),
-                                     cfx_value_of_node(c->weight),
-                                     .bias = cfx_value_of_node(c->bias));
+    cfx_value y = cfx_blocked_depthwise_conv2d(
+        s, cfx_value_of_node(c->x), cfx_value_of_node(c->weight),
+        .bias = cfx_value_of_node(c->bias));
     (void)n;
     return cfx_from_blocked(s, y, cfx_int(c->channels));
 }

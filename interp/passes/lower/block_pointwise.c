@@ -136,8 +136,8 @@ static bool find_pair(cfx_blocker *b, pair *a, const cfx_node *n)
 bool cfx_block__is_scaled(const cfx_node *n)
 {
     const cfx_node *pixel = cfx_node__arg(n, 1);
-    return cfx_node_is(n, "blocked_conv2d") && n->nargs == 2 && !n->nkwargs &&
-           pixel && pixel->op == CFX_CALL_FUNCTION;
+    return cfx_node_is(n, "blocked_depthwise_conv2d") && n->nargs == 2 &&
+           !n->nkwargs && pixel && pixel->op == CFX_CALL_FUNCTION;
 }
 
 static cfx_value build_pair(cfx_scope *s, const cfx_node *n, void *user)
@@ -147,7 +147,7 @@ static cfx_value build_pair(cfx_scope *s, const cfx_node *n, void *user)
     cfx_value y = cfx_value_of_node(a->blocked[a->pixel != 0]);
     (void)n;
     if (a->product && a->pixel >= 0) /* a filter for each channel */
-        y = cfx_blocked_conv2d(s, x, y);
+        y = cfx_blocked_depthwise_conv2d(s, x, y);
     else
         y = a->product ? cfx_mul(s, x, y) : cfx_add(s, x, y);
     return cfx_from_blocked(s, y, cfx_int(a->channels));

@@ -4,9 +4,6 @@
  * The image between them is large, since the first convolution adds channels, and it is
  * read once. Fused, its rows stay in cache.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "graph/aliases.h"
 #include "interp/passes/lower/post_ops.h"
 #include "interp/rewrite/affine.h"
@@ -14,27 +11,28 @@
 #include "graph/graph_impl.h"
 #include "ops/blocked/blocked_ops.h"
 
+#define DEPTHWISE "blocked_depthwise_conv2d"
+
 /* Two convolutions. */
 typedef struct pair {
     cfx_node *first, *second;
 } pair;
 
-/* Argument i of a blocked convolution, its input or weight, if its shape is known; or
- * NULL. */
-static const cfx_tensor *operand(const cfx_node *n, uint32_t i)
+/* The weight of n, if its shape is known; or NULL. */
+static const cfx_tensor *weight_of(const cfx_node *n)
 {
-    if (!cfx_node_is(n, "blocked_conv2d") || n->nargs != 2 ||
-        n->args[0].kind != CFX_NODE || n->args[1].kind != CFX_NODE)
-        return NULL;
-    return cfx_node__known_tensor(n->args[i].u.node);
+    const cfx_node *w = cfx_node__arg(n, 1);
+    return n->nargs == 2 && w ? cfx_node__known_tensor(w) : NULL;
 }
 
-/* Is it a dense convolution? Its weight has at least six axes for a blocked image, five for
- * a row-major one. */
-static bool is_dense(const cfx_node *n)
+/* Is it a convolution whose kernel can apply another? */
+static bool is_first(const cfx_node *n)
 {
-    const cfx_tensor *x = operand(n, 0), *w = operand(n, 1);
-    return x && w && (w->rank >= 6 || (w->rank == 5 && x->rank == 4));
+    return (cfx_node_is(n, "blocked_conv2d") ||
+            cfx_node_is(n, "blocked_row_major_conv2d")) &&
+           n->nargs == 2 && n->nusers == 1 && cfx_node__arg(n, 0) &&
+           weight_of(n) && cfx_post_op__fits(n, DEPTHWISE) &&
+           !cfx_post_op__find(n, "add").kind;
 }
 
 /* Are all elements of a setting, 1 by default, from `least` to `most`? */
@@ -62,55 +60,31 @@ static bool has_kernel(const cfx_node *n, const cfx_tensor *w)
 
 static bool find_pair(pair *p, cfx_node *n)
 {
-    const cfx_tensor *w = operand(n, 1);
-    if (!w || !has_kernel(n, w) || cfx_post_op__find(n, "add").kind)
-        return false;
+    const cfx_tensor *w = cfx_node_is(n, DEPTHWISE) ? weight_of(n) : NULL;
     p->second = n;
-    p->first = n->args[0].u.node;
-    return is_dense(p->first) && p->first->nusers == 1 &&
-           !cfx_post_op__find(p->first, "add").kind;
+    p->first = cfx_node__arg(n, 0);
+    return w && p->first && has_kernel(n, w) &&
+           !cfx_post_op__find(n, "add").kind && is_first(p->first);
 }
 
-/* Give y the keyword arguments of n, with a prefix. */
-static cfx_status take_kwargs(cfx_node *y, const cfx_node *n,
-                              const char *prefix, cfx_error *err)
-{
-    char name[64];
-    cfx_status st = CFX_OK;
-    for (uint32_t i = 0; i < n->nkwargs && !st; i++) {
-        snprintf(name, sizeof(name), "%s%s", prefix,
-                 n->kwargs[2 * i].u.str->text);
-        st = cfx_node_update_kwarg(y, name, n->kwargs[2 * i + 1], err);
-    }
-    return st;
-}
-
-/* Replace the second convolution by a call that computes both. */
+/* Let the first convolution apply the second. */
 static cfx_status fuse(cfx_pass_call *p, const pair *both)
 {
     cfx_node *first = both->first, *n = both->second;
-    cfx_insert_point at = cfx_graph_inserting_before(p->graph, n);
-    cfx_node *y = cfx_graph_call_function(
-        p->graph, "torch.ops.cfx.blocked_conv2d_depthwise.default",
-        cfx_args_of(first->args, first->nargs), p->err);
-    cfx_graph_restore(p->graph, at);
-    cfx_status st = y ? take_kwargs(y, first, "", p->err) : p->err->code;
+    const cfx_schema *schema = cfx_pass__signature(n);
+    cfx_post_op_call op = {.name = DEPTHWISE};
+    for (int k = 1; k < schema->nparams; k++) {
+        cfx_value v = cfx_pass__arg(n, schema, schema->params[k].name);
+        op.arg[op.n++] = v.kind ? v : schema->params[k].init;
+    }
+    while (cfx_value_equal(op.arg[op.n - 1], schema->params[op.n].init))
+        op.n--;
+    cfx_status st = cfx_post_op__append(p, first, &op);
     if (!st)
-        st = cfx_node_update_kwarg(y, "depthwise_weight", n->args[1], p->err);
+        st = cfx_node_prepend(n, first, p->err);
     if (!st)
-        st = take_kwargs(y, n, "depthwise_", p->err);
-    if (!st)
-        st = cfx_node_inherit(y, first, p->err);
-    if (!st)
-        st = cfx_node__keep_meta(y, n, p->err);
-    if (!st)
-        st = cfx_node_replace_all_uses_with(n, y, NULL, NULL, p->err);
-    if (!st)
-        st = cfx_graph_erase_node(p->graph, n, p->err);
-    if (!st)
-        st = cfx_graph_erase_node(p->graph, first, p->err);
-    p->changed += 2;
-    return st;
+        st = cfx_node__keep_meta(first, n, p->err);
+    return st ? st : cfx_pass__fuse_into(p, n, first);
 }
 
 /* Walk backward, so that the input of a pair is a node that the alias analysis has seen. */

@@ -9,6 +9,7 @@
  * At first each image that can be bfloat16 is taken to be. Then those are removed
  * that a reader, or another input of a reader, needs as float32, until none is left.
  */
+#include "interp/passes/lower/block_channels.h"
 #include "interp/passes/lower/post_ops.h"
 #include "interp/rewrite/affine.h"
 #include "graph/graph_impl.h"
@@ -36,12 +37,6 @@ static bool is_image(const cfx_node *n)
            cfx_dim_is(t->shape[4], CFX_BLOCK);
 }
 
-static bool is_conv(const cfx_node *n)
-{
-    return cfx_node_is(n, "blocked_conv2d") ||
-           cfx_node_is(n, "blocked_winograd_conv2d");
-}
-
 /* Does n join images? */
 static bool is_cat(const cfx_node *n)
 {
@@ -58,7 +53,7 @@ static role role_of(const cfx_node *n)
 {
     if (!is_image(n))
         return NEITHER;
-    if (is_conv(n))
+    if (cfx_block__is_conv(n))
         return cfx_post_op__fits(n, "to") ? WRITES : NEITHER;
     return cfx_node_is(n, "blocked_max_pool2d") ||
                    cfx_node_is(n, "blocked_avg_pool2d") || is_cat(n)
@@ -79,8 +74,7 @@ static bool multiplies_floats(const cfx_node *conv)
     const cfx_tensor *w = conv->nargs > 1 && conv->args[1].kind == CFX_NODE
                               ? cfx_node__known_tensor(conv->args[1].u.node)
                               : NULL;
-    return cfx_node_is(conv, "blocked_conv2d") &&
-           (!w || (w->dtype == CFX_F32 && w->rank == 6));
+    return cfx_node_is(conv, "blocked_conv2d") && (!w || w->dtype == CFX_F32);
 }
 
 /* Does a convolution that reads n take it as its input, or add it? */
@@ -98,7 +92,7 @@ static bool conv_takes(const cfx_node *conv, const cfx_node *n)
 
 static bool takes(const narrower *k, const cfx_node *reader, const cfx_node *n)
 {
-    if (is_conv(reader))
+    if (cfx_block__is_conv(reader))
         return conv_takes(reader, n);
     return k->role[reader->id] == PASSES;
 }

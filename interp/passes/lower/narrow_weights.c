@@ -104,13 +104,14 @@ typedef struct form {
     bool list;       /* argument 2 is a list with the weights */
 } form;
 
-static const form forms[] = {{"packed_linear", 3, false, false, false},
-                             {"blocked_conv2d", 6, true, false, false},
-                             {"blocked_conv2d", 5, true, true, false},
-                             {"packed_lstm", 3, false, false, true},
-                             {"packed_gru", 3, false, false, true},
-                             {"packed_rnn_tanh", 3, false, false, true},
-                             {"packed_rnn_relu", 3, false, false, true}};
+static const form forms[] = {
+    {"packed_linear", 3, false, false, false},
+    {"blocked_conv2d", 6, true, false, false},
+    {"blocked_row_major_conv2d", 5, true, true, false},
+    {"packed_lstm", 3, false, false, true},
+    {"packed_gru", 3, false, false, true},
+    {"packed_rnn_tanh", 3, false, false, true},
+    {"packed_rnn_relu", 3, false, false, true}};
 
 /* Does n compute gates between 0 and 1? Sums are large numbers where bfloat16 rounds
  * them by more than 1, which turns a gate from 0 to 1. */
@@ -131,11 +132,7 @@ static bool has_form(const narrower *k, const cfx_node *n, const form *f)
         return true;
     if (computes_gates(n))
         return false;
-    cfx_value x = n->args[0].kind == CFX_NODE
-                      ? cfx_node__known(n->args[0].u.node)
-                      : CFX_NOTHING;
-    bool rows = x.kind == CFX_TENSOR && x.u.tensor->rank == 4;
-    return f->rows == rows && (!rows || k->type->make_rows);
+    return !f->rows || k->type->make_rows;
 }
 
 /* The form of n; NULL: n is another call. */

@@ -1,137 +1,117 @@
 /*
- * blocked_conv_depthwise -- a convolution in blocks of channels, and one with a filter for
- * each channel that reads its result, which is not stored.
+ * blocked_conv_depthwise -- convolutions in blocks of channels with a filter for each
+ * channel.
  *
- * shape   as blocked_conv2d, whose result (N, O, H, W, 16) is the input of the second
- *         convolution, with depthwise_weight (O, kh, kw, 16). Result (N, O, out,
- *         out, 16), out = (in + 2 pad - dilation (k - 1) - 1) // stride + 1.
- * cost    that of both.
+ * shape   input (N, O, H, W, 16), weight (O, kh, kw, 16), or (N, O, kh, kw, 16) with
+ *         filters of their own for each image. Result, bias, post-operations and
+ *         types as blocked_conv2d, with weights of float32.
+ * cost    multiply-adds: elements of the result times the window.
  */
 #include "op/op_impl.h"
 #include "ops/blocked/blocked_conv.h"
 
-/* The state of a call. */
-typedef struct pair {
-    cfx_blocked_conv_call conv;
-    const cfx_tensor *w;
-    cfx_post_ops end;
-    cfx_blocked_window window;
-    cfx_dim shape[5]; /* of the result */
-} pair;
-
-static cfx_status read_filters(const cfx_call *call, pair *p)
+static cfx_status check_forms(const cfx_call *call, const cfx_tensor *x,
+                              const cfx_tensor *w, bool per_image)
 {
-    const cfx_tensor *w = cfx_call_tensor(call, DEPTHWISE_WEIGHT);
-    p->w = w;
-    if (w->rank != 4 ||
-        !cfx_dim_eq(call->env, w->shape[3], cfx_dim_int(CFX_BLOCK)) ||
-        !cfx_dim_eq(call->env, w->shape[0], p->conv.shape[1]))
+    const cfx_dim block = cfx_dim_int(CFX_BLOCK);
+    if (x->rank != 5 || w->rank != 4 + per_image ||
+        !cfx_dim_eq(call->env, x->shape[4], block) ||
+        !cfx_dim_eq(call->env, w->shape[w->rank - 1], block))
         return cfx_call_fail(
             call, CFX_ESHAPE,
-            "expected a depthwise_weight (O, kh, kw, 16) for a weight of O blocks");
-    for (int i = 0; i < 2; i++) {
-        p->window.in[i] = p->conv.shape[2 + i];
-        p->window.kernel[i] = w->shape[1 + i];
-    }
-    return cfx_blocked_window_check(call, &p->window);
+            "expected an input (N, O, H, W, 16) and a weight (O, kh, kw, 16) or (N, O, kh, kw, 16), but got ranks %d and %d",
+            x->rank, w->rank);
+    if (per_image && !cfx_dim_eq(call->env, x->shape[0], w->shape[0]))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "input and weight differ in their images");
+    return cfx_dim_eq(call->env, x->shape[1], w->shape[per_image])
+               ? CFX_OK
+               : cfx_call_fail(call, CFX_ESHAPE,
+                               "input and weight differ in their channels");
 }
 
-static cfx_status read_second(const cfx_call *call, pair *p)
+cfx_status cfx_blocked_depthwise_infer(const cfx_call *call,
+                                       cfx_blocked_depthwise_call *d)
 {
-    cfx_blocked_window_read(call, DEPTHWISE_STRIDE, DEPTHWISE_PADDING,
-                            DEPTHWISE_DILATION, &p->window);
-    cfx_status st = read_filters(call, p);
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
+    d->per_image = w->rank == 5;
+    d->narrow = x->dtype == CFX_BF16;
+    cfx_status st = check_forms(call, x, w, d->per_image);
     if (!st)
-        st = cfx_post_ops_read(call, DEPTHWISE_BIAS, DEPTHWISE_POST_OPS,
-                               CFX_POST_IMAGES & ~CFX_POST_ADD, &p->end);
-    return st ? st
-              : cfx_post_ops_check_types(call, &p->end, INPUT,
-                                         DEPTHWISE_WEIGHT, 0);
-}
-
-static cfx_status pair_infer(cfx_call *call)
-{
-    pair *p = call->state;
-    cfx_status st = cfx_blocked_conv_infer(call, &p->conv);
-    if (!st && p->conv.depthwise)
-        st = cfx_call_fail(
-            call, CFX_ESHAPE,
-            "expected a weight of all input channels in front of depthwise_weight");
-    if (!st && p->conv.end.add >= 0)
-        st = cfx_call_fail(call, CFX_EINVAL, "post-op 'add' is not supported");
+        st = cfx_post_ops_read(call, BIAS, POST_OPS, CFX_POST_IMAGES, &d->end);
     if (!st)
-        st = read_second(call, p);
+        st = cfx_post_ops_check_types(call, &d->end, INPUT, WEIGHT, 0);
+    if (!st)
+        st = cfx_blocked_window_read(call, x, w->shape + 1 + d->per_image,
+                                     STRIDE, PADDING, DILATION, &d->window);
     if (st)
         return st;
-    p->shape[0] = p->conv.shape[0];
-    p->shape[1] = p->conv.shape[1];
-    st = cfx_blocked_window_image(call, &p->window, p->shape);
-    if (!st)
-        st = cfx_post_ops_check_shapes(call, &p->end, 5, p->shape);
-    return st ? st : cfx_call_out(call, p->end.type, 5, p->shape);
+    d->shape[0] = x->shape[0];
+    d->shape[1] = x->shape[1];
+    st = cfx_blocked_window_image(call, &d->window, d->shape);
+    return st ? st : cfx_post_ops_check_shapes(call, &d->end, 5, d->shape);
 }
 
-static void pair_cost(const cfx_call *call, cfx_cost *cost)
+static cfx_status depthwise_infer(cfx_call *call)
 {
-    const pair *p = call->state;
+    cfx_blocked_depthwise_call *d = call->state;
+    cfx_status st = cfx_blocked_depthwise_infer(call, d);
+    return st ? st : cfx_call_out(call, d->end.type, 5, d->shape);
+}
+
+void cfx_blocked_depthwise_cost(const cfx_call *call,
+                                const cfx_blocked_depthwise_call *d,
+                                cfx_cost *cost)
+{
     cfx_dim y = cfx_cost_numel(call, call->out[0]), macs = y;
-    cfx_blocked_conv_cost(call, &p->conv, cost);
     for (int i = 0; i < 2; i++)
-        macs = cfx_dim_mul(call->env, macs, p->window.kernel[i]);
+        macs = cfx_dim_mul(call->env, macs, d->window.kernel[i]);
     cost->macs = cfx_dim_add(call->env, cost->macs, macs);
-    cfx_post_ops_cost(call, &p->end, y, cost);
+    cfx_post_ops_cost(call, &d->end, y, cost);
 }
 
-static cfx_blocked_conv plan_second(const cfx_call *call, const pair *p)
+static void depthwise_cost(const cfx_call *call, cfx_cost *cost)
 {
-    const cfx_tensor *y = call->out[0];
+    cfx_blocked_depthwise_cost(call, call->state, cost);
+}
+
+cfx_blocked_conv cfx_blocked_depthwise_plan(
+    const cfx_call *call, const cfx_blocked_depthwise_call *d)
+{
     cfx_blocked_conv k = {
-        .batch = cfx_tensor_size(y, 0),
-        .in_blocks = cfx_tensor_size(y, 1),
-        .out_blocks = cfx_tensor_size(y, 1),
-        .w = p->w->data,
-        .narrow_x = p->conv.end.type == CFX_BF16,
-        .end = cfx_post_ops_kernel(call, &p->end),
-        .y = y->data,
+        .batch = cfx_dim_value(d->shape[0]),
+        .in_blocks = cfx_dim_value(d->shape[1]),
+        .out_blocks = cfx_dim_value(d->shape[1]),
+        .narrow_x = d->narrow,
+        .filter_per_image = d->per_image,
+        .w = cfx_call_tensor(call, WEIGHT)->data,
+        .end = cfx_post_ops_kernel(call, &d->end),
     };
-    cfx_blocked_window_kernel(&p->window, p->shape, &k);
+    cfx_blocked_window_kernel(&d->window, d->shape, &k);
     return k;
 }
 
-static size_t pair_workspace(const cfx_call *call)
+static cfx_status depthwise_run(cfx_call *call)
 {
-    const pair *p = call->state;
-    cfx_blocked_conv first = cfx_blocked_conv_plan(call, &p->conv);
-    cfx_blocked_conv second = plan_second(call, p);
-    return cfx_blocked_pair_workspace(call->ctx, &first, &second);
-}
-
-static cfx_status pair_run(cfx_call *call)
-{
-    const pair *p = call->state;
-    cfx_blocked_conv first = cfx_blocked_conv_plan(call, &p->conv);
-    cfx_blocked_conv second = plan_second(call, p);
-    cfx_blocked_pair(call->ctx, &first, &second, call->work);
+    cfx_blocked_conv k = cfx_blocked_depthwise_plan(call, call->state);
+    k.x = cfx_call_tensor(call, INPUT)->data;
+    k.y = call->out[0]->data;
+    cfx_blocked_depthwise(call->ctx, &k);
     return CFX_OK;
 }
 
-const cfx_op cfx_op__blocked_conv2d_depthwise = {
+const cfx_op cfx_op__blocked_depthwise_conv2d = {
     .schema =
-        "blocked_conv2d_depthwise(Tensor input, Tensor weight, Tensor? "
-        "bias=None, SymInt[2] stride=1, SymInt[2] "
-        "padding=0, SymInt[2] dilation=1, SymInt groups=1, any[] "
-        "post_ops=[], SymInt? in_channels=None, Tensor? input_scale=None, *, "
-        "Tensor depthwise_weight, Tensor? depthwise_bias=None, SymInt[2] "
-        "depthwise_stride=1, SymInt[2] depthwise_padding=0, SymInt[2] "
-        "depthwise_dilation=1, any[] depthwise_post_ops=[]) -> Tensor",
+        "blocked_depthwise_conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] dilation=1, any[] post_ops=[]) -> Tensor",
     .params = cfx_blocked_conv_params,
     .aliases =
-        "torch.ops.cfx.blocked_conv2d_depthwise.default torch.ops.cfx.blocked_conv2d_depthwise",
-    .doc = "A convolution of a blocked image, and the depthwise one after it.",
-    .state_size = sizeof(pair),
-    .infer = pair_infer,
-    .cost = pair_cost,
+        "torch.ops.cfx.blocked_depthwise_conv2d.default torch.ops.cfx.blocked_depthwise_conv2d",
+    .doc =
+        "A convolution in blocks of 16 channels with a filter for each, plus bias, and post-operations.",
+    .state_size = sizeof(cfx_blocked_depthwise_call),
+    .infer = depthwise_infer,
+    .cost = depthwise_cost,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
-    .workspace = pair_workspace,
-    .run = pair_run,
+    .run = depthwise_run,
 };

@@ -99,9 +99,8 @@ static cfx_status linear_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__packed_linear = {
-    .schema = "packed_linear(Tensor input, Tensor weight, SymInt "
-              "out_features, Tensor? bias=None, any[] post_ops=[], Tensor? "
-              "scale=None) -> Tensor",
+    .schema =
+        "packed_linear(Tensor input, Tensor weight, SymInt out_features, Tensor? bias=None, any[] post_ops=[], Tensor? scale=None) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.packed_linear.default torch.ops.cfx.packed_linear",

@@ -4,6 +4,7 @@
 #include "ops/blocked/blocked_post_ops.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "op/op_impl.h"
 
@@ -64,14 +65,12 @@ static cfx_status read_quantize(const cfx_call *call, const item *op,
     return CFX_OK;
 }
 
-static cfx_status read_sum(const cfx_call *call, const item *op,
-                           cfx_post_ops *p)
+static cfx_status read_call(const cfx_call *call, const item *op,
+                            cfx_post_ops *p)
 {
-    p->sum = op->at;
-    return p->type == CFX_U8
-               ? CFX_OK
-               : cfx_call_fail(call, CFX_EDTYPE,
-                               "post-op 'quantized_add' needs 'quantize'");
+    (void)call;
+    p->call = op->at;
+    return CFX_OK;
 }
 
 /* In the order of the kernels. */
@@ -85,8 +84,9 @@ static const struct form {
     {"clamp", read_clamp, 2, 1u << CFX_INT | 1u << CFX_FLOAT | 1u << CFX_NONE},
     {NULL, read_activation, 0, 0},
     {"to", read_to, 1, 1u << CFX_DTYPE},
+    {"blocked_depthwise_conv2d", read_call, 0, 0},
     {"quantize", read_quantize, 1, 1u << CFX_INT},
-    {"quantized_add", read_sum, 0, 0},
+    {"quantized_add", read_call, 0, 0},
 };
 enum { FORMS = sizeof(forms) / sizeof(*forms) };
 
@@ -150,8 +150,9 @@ cfx_status cfx_post_ops_read(const cfx_call *call, int bias, int list,
     *out = (cfx_post_ops){.bias = bias,
                           .list = list,
                           .takes = takes,
+                          .biased = cfx_call_has(call, bias),
                           .add = -1,
-                          .sum = -1,
+                          .call = -1,
                           .bound = {-INFINITY, INFINITY},
                           .type = CFX_F32};
     for (int i = 0; i < cfx_call_len(call, list) && !st; i++)
@@ -164,6 +165,34 @@ const cfx_tensor *cfx_post_ops_add(const cfx_call *call, const cfx_post_ops *p)
     return p->add < 0
                ? NULL
                : cfx_call_item(call, p->list, p->add).u.seq->item[1].u.tensor;
+}
+
+cfx_status cfx_post_ops_bind(const cfx_call *call, const cfx_post_ops *p,
+                             cfx_tensor *result, cfx_call *out,
+                             cfx_value in[CFX_MAX_PARAMS])
+{
+    enum { MOST = 8 };
+    const cfx_seq *op = cfx_call_item(call, p->list, p->call).u.seq;
+    cfx_value given[MOST];
+    char name[80];
+    snprintf(name, sizeof(name), "torch.ops.cfx.%s.default",
+             op->item[0].u.str->text);
+    const cfx_target *t = cfx_find_function(call->ctx, name);
+    if (t && op->len <= MOST)
+        memcpy(given, op->item, op->len * sizeof(*given));
+    given[0] = cfx_value_of_tensor(result);
+    if (!t || op->len > MOST || !cfx_bind__ordered(t, given, op->len, in))
+        return cfx_call_fail(
+            call, CFX_EINVAL,
+            "post-op '%s' takes the arguments of that operator after the first",
+            op->item[0].u.str->text);
+    *out = (cfx_call){.ctx = call->ctx,
+                      .env = call->env,
+                      .err = call->err,
+                      .op = t->op,
+                      .schema = t->schema,
+                      .in = in};
+    return CFX_OK;
 }
 
 /* ---- Checks ---- */
@@ -227,8 +256,9 @@ static void add(const cfx_call *call, cfx_dim *to, cfx_dim n, int64_t factor)
 void cfx_post_ops_cost(const cfx_call *call, const cfx_post_ops *p, cfx_dim y,
                        cfx_cost *cost)
 {
-    int64_t steps = cfx_call_has(call, p->bias) + (p->add >= 0) + p->bounds +
-                    2 * (p->type == CFX_U8) + 8 * (p->sum >= 0);
+    int64_t steps = p->biased + (p->add >= 0) + p->bounds +
+                    2 * (p->type == CFX_U8) +
+                    8 * (p->call >= 0 && p->type == CFX_U8);
 
     add(call, &cost->transcendental, y, p->activation.transcendental);
     add(call, &cost->ops, y, steps + p->activation.ops);

@@ -25,10 +25,10 @@ enum {
     CFX_POST_ACTIVATION = 4, /* see op/fused_activation.h */
     /* ('to', dtype): float32 or bfloat16. Then images may be bfloat16. */
     CFX_POST_TO = 8,
+    CFX_POST_DEPTHWISE = 16, /* blocked_depthwise_conv2d */
     /* ('quantize', zero_point): rounded, plus the zero point, as uint8 */
-    CFX_POST_QUANTIZE = 16,
-    /* quantized_add, of a result that is uint8 */
-    CFX_POST_QUANTIZED_ADD = 32,
+    CFX_POST_QUANTIZE = 32,
+    CFX_POST_QUANTIZED_ADD = 64, /* quantized_add, of what is uint8 */
     CFX_POST_FLOATS = CFX_POST_ADD | CFX_POST_CLAMP | CFX_POST_ACTIVATION,
     CFX_POST_IMAGES = CFX_POST_FLOATS | CFX_POST_TO
 };
@@ -36,7 +36,9 @@ enum {
 typedef struct cfx_post_ops {
     int bias, list;  /* the enumerators of the parameters */
     uint32_t takes;  /* CFX_POST_... */
-    int add, sum;    /* where 'add' and 'quantized_add' are; -1: nowhere */
+    int add;         /* where 'add' is in the list; -1: nowhere */
+    int call;        /* likewise, an operator of torch.ops.cfx */
+    bool biased;     /* is a bias given? */
     int bounds;      /* how many `clamp` has */
     double bound[2]; /* -INFINITY, INFINITY without */
     cfx_dtype type;  /* of the result */
@@ -53,6 +55,12 @@ const cfx_tensor *cfx_post_ops_add(const cfx_call *call,
                                    const cfx_post_ops *p);
 /* Can the post-operation `next` follow `last`? */
 bool cfx_post_op_follows(const char *last, const char *next);
+
+/* The call of `call` on the result so far, with the arguments `in`. Fails with
+ * CFX_EINVAL. */
+cfx_status cfx_post_ops_bind(const cfx_call *call, const cfx_post_ops *p,
+                             cfx_tensor *result, cfx_call *out,
+                             cfx_value in[CFX_MAX_PARAMS]);
 
 /* Check that input, weight, bias and 'add' are float32; images may also be
  * bfloat16, and a weight of other types, which `narrow` has as bits (1 << dtype).

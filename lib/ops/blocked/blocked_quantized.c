@@ -46,33 +46,6 @@ static cfx_dim fours(const cfx_call *call, cfx_dim n)
     return cfx_dim_mul(call->env, n, cfx_dim_int(CFX_QUAD));
 }
 
-/* ---- Post-operations ---- */
-
-/* The call of quantized_add on the result, with the arguments `in`. */
-static cfx_status bind_add(const cfx_call *call, const cfx_post_ops *p,
-                           cfx_call *out, cfx_value in[CFX_MAX_PARAMS])
-{
-    enum { MOST = 8 };
-    const cfx_seq *item = cfx_call_item(call, POST_OPS, p->sum).u.seq;
-    const cfx_target *t = cfx_find_function(
-        call->ctx, "torch.ops.cfx.quantized_add.default");
-    cfx_value given[MOST];
-    if (t && item->len <= MOST)
-        memcpy(given, item->item, item->len * sizeof(*given));
-    given[0] = cfx_value_of_tensor(call->out[0]);
-    if (!t || item->len > MOST || !cfx_bind__ordered(t, given, item->len, in))
-        return cfx_call_fail(
-            call, CFX_EINVAL,
-            "post-op 'quantized_add' takes the arguments of that operator after the first");
-    *out = (cfx_call){.ctx = call->ctx,
-                      .env = call->env,
-                      .err = call->err,
-                      .op = t->op,
-                      .schema = t->schema,
-                      .in = in};
-    return CFX_OK;
-}
-
 /* ---- Checks ---- */
 
 static cfx_status check_types(const cfx_call *call)
@@ -278,16 +251,12 @@ static cfx_status read_forms(const cfx_call *call, struct conv *c)
         return cfx_call_fail(call, CFX_EINVAL,
                              "the weight has no filters for %lld groups",
                              (long long)groups);
-    if (!equal(call, c->x->shape[1],
-               cfx_dim_mul(call->env, cfx_dim_int(groups),
-                           c->w->shape[!c->depthwise])))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "input and weight differ in their channels");
-    for (int i = 0; i < 2; i++) {
-        c->window.in[i] = c->x->shape[2 + i];
-        c->window.kernel[i] = c->w->shape[(c->depthwise ? 1 : 2) + i];
-    }
-    return CFX_OK;
+    return equal(call, c->x->shape[1],
+                 cfx_dim_mul(call->env, cfx_dim_int(groups),
+                             c->w->shape[!c->depthwise]))
+               ? CFX_OK
+               : cfx_call_fail(call, CFX_ESHAPE,
+                               "input and weight differ in their channels");
 }
 
 static cfx_dim conv_depth(const cfx_call *call, const struct conv *c)
@@ -305,9 +274,9 @@ static cfx_status check_add(const cfx_call *call, const struct conv *c)
 {
     cfx_value in[CFX_MAX_PARAMS], result;
     cfx_call add;
-    if (c->end.sum < 0)
+    if (c->end.call < 0)
         return CFX_OK;
-    cfx_status st = bind_add(call, &c->end, &add, in);
+    cfx_status st = cfx_post_ops_bind(call, &c->end, call->out[0], &add, in);
     if (!st)
         st = cfx_call_meta(&add, &result);
     if (!st)
@@ -320,12 +289,13 @@ static cfx_status conv_infer(cfx_call *call)
     struct conv *c = call->state;
     c->x = cfx_call_tensor(call, INPUT);
     c->w = cfx_call_tensor(call, WEIGHT);
-    cfx_blocked_window_read(call, STRIDE, PADDING, DILATION, &c->window);
     cfx_status st = check_types(call);
     if (!st)
         st = read_forms(call, c);
     if (!st)
-        st = cfx_blocked_window_check(call, &c->window);
+        st = cfx_blocked_window_read(call, c->x,
+                                     c->w->shape + (c->depthwise ? 1 : 2),
+                                     STRIDE, PADDING, DILATION, &c->window);
     if (!st)
         st = cfx_post_ops_read(call, BIAS, POST_OPS,
                                CFX_POST_CLAMP | CFX_POST_QUANTIZE |
@@ -403,11 +373,13 @@ static cfx_status conv_run(cfx_call *call)
     cfx_value in[CFX_MAX_PARAMS];
     cfx_quantized_sum sum;
     cfx_call add;
-    cfx_status st = c->end.sum < 0 ? CFX_OK
-                                   : bind_add(call, &c->end, &add, in);
+    cfx_status st = c->end.call < 0
+                        ? CFX_OK
+                        : cfx_post_ops_bind(call, &c->end, call->out[0], &add,
+                                            in);
     if (st)
         return st;
-    if (c->end.sum >= 0) {
+    if (c->end.call >= 0) {
         sum = cfx_quantized_sum_of(&add);
         sum.y = k.y;
         k.end.sum = &sum;
@@ -420,15 +392,13 @@ static cfx_status conv_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__quantized_conv2d = {
-    .schema = "quantized_conv2d(Tensor input, Tensor weight, Tensor offset, "
-              "Tensor scale, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] "
-              "padding=0, SymInt[2] dilation=1, int input_zero_point=0, "
-              "int groups=1, any[] post_ops=[]) -> Tensor",
+    .schema =
+        "quantized_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor scale, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] dilation=1, int input_zero_point=0, int groups=1, any[] post_ops=[]) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.quantized_conv2d.default torch.ops.cfx.quantized_conv2d",
-    .doc = "A convolution of uint8 in blocks of channels by int8, plus an "
-           "offset, scaled, plus bias, and post-operations.",
+    .doc =
+        "A convolution of uint8 in blocks of channels by int8, plus an offset, scaled, plus bias, and post-operations.",
     .state_size = sizeof(struct conv),
     .infer = conv_infer,
     .cost = conv_cost,

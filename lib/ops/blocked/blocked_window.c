@@ -5,16 +5,7 @@
 
 #include "op/infer.h"
 
-void cfx_blocked_window_read(const cfx_call *call, int stride, int padding,
-                             int dilation, cfx_blocked_window *out)
-{
-    cfx_infer_spatial(call, stride, 2, out->stride);
-    cfx_infer_spatial(call, padding, 2, out->pad);
-    cfx_infer_spatial(call, dilation, 2, out->dilation);
-}
-
-cfx_status cfx_blocked_window_check(const cfx_call *call,
-                                    const cfx_blocked_window *w)
+static cfx_status check(const cfx_call *call, const cfx_blocked_window *w)
 {
     static const char *const name[] = {"kernel", "stride", "dilation"};
     for (int i = 0; i < 2; i++) {
@@ -28,6 +19,21 @@ cfx_status cfx_blocked_window_check(const cfx_call *call,
                                  "negative padding is not supported");
     }
     return CFX_OK;
+}
+
+cfx_status cfx_blocked_window_read(const cfx_call *call, const cfx_tensor *x,
+                                   const cfx_dim *kernel, int stride,
+                                   int padding, int dilation,
+                                   cfx_blocked_window *out)
+{
+    for (int i = 0; i < 2; i++) {
+        out->in[i] = x->shape[2 + i];
+        out->kernel[i] = kernel[i];
+    }
+    cfx_infer_spatial(call, stride, 2, out->stride);
+    cfx_infer_spatial(call, padding, 2, out->pad);
+    cfx_infer_spatial(call, dilation, 2, out->dilation);
+    return check(call, out);
 }
 
 cfx_dim cfx_blocked_window_out(cfx_shape_env *env, const cfx_blocked_window *w,

@@ -13,12 +13,13 @@ typedef struct cfx_blocked_window {
     cfx_dim in[2], kernel[2], stride[2], pad[2], dilation[2];
 } cfx_blocked_window;
 
-/* Read stride, pad and dilation from these parameters. */
-void cfx_blocked_window_read(const cfx_call *call, int stride, int padding,
-                             int dilation, cfx_blocked_window *out);
-/* Kernel, stride and dilation are positive, padding not negative. */
-cfx_status cfx_blocked_window_check(const cfx_call *call,
-                                    const cfx_blocked_window *w);
+/* Read the window of an image x with a kernel of these extents; stride, padding and
+ * dilation are parameters. Fails with CFX_EINVAL unless kernel, stride and dilation
+ * are positive, and padding not negative. */
+cfx_status cfx_blocked_window_read(const cfx_call *call, const cfx_tensor *x,
+                                   const cfx_dim *kernel, int stride,
+                                   int padding, int dilation,
+                                   cfx_blocked_window *out);
 /* The extent of the result along an axis; below 1 if the window is too large. */
 cfx_dim cfx_blocked_window_out(cfx_shape_env *env, const cfx_blocked_window *w,
                                int axis);

@@ -163,8 +163,8 @@ static cfx_status winograd_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__blocked_winograd_conv2d = {
-    .schema = "blocked_winograd_conv2d(Tensor input, Tensor weight, Tensor? "
-              "bias=None, SymInt[2] padding=0, any[] post_ops=[]) -> Tensor",
+    .schema =
+        "blocked_winograd_conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] padding=0, any[] post_ops=[]) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.blocked_winograd_conv2d.default torch.ops.cfx.blocked_winograd_conv2d",
