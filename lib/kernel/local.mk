@@ -60,6 +60,8 @@ KERNEL_LEVEL += %reldir%/gemm/gemm_level.c %reldir%/gemm/gemm_level.h \
     %reldir%/blocked/windows_level.c %reldir%/blocked/finish.h \
     %reldir%/blocked/pairs_level.c \
     %reldir%/blocked/quantized_level.c %reldir%/blocked/quantized_vec.h \
+    %reldir%/blocked/quantized_plain.h %reldir%/blocked/quantized_avx2.h \
+    %reldir%/blocked/quantized_avx512.h %reldir%/blocked/quantized_neon.h \
     %reldir%/blocked/quantized_elements_level.c \
     %reldir%/blocked/quantized_windows_level.c \
     %reldir%/rnn_level.c \
