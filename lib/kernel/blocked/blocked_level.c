@@ -198,34 +198,132 @@ CFX_FORCE_INLINE void fetch_pixels(const int pixels, const float *x,
         CFX_PREFETCH(x + p * x_pixel);
 }
 
-CFX_FORCE_INLINE void tile(const cfx_blocked_type type, const int pixels,
-                           const int blocks, const cfx_blocked_tile *t)
+/* Are integers summed, whose groups have scales? */
+CFX_FORCE_INLINE bool is_grouped(const cfx_blocked_type type)
 {
-    const bool grouped = type == CFX_BLOCKED_INT8 || type == CFX_BLOCKED_INT4;
-    const int nv = blocks * BV;
-    const int parts = parts_of(type);
+    return type == CFX_BLOCKED_INT8 || type == CFX_BLOCKED_INT4;
+}
+
+/* The sums of few pixels would wait for the one before. Those of half a block of one pixel
+ * do, unless each second step has sums of its own. */
+CFX_FORCE_INLINE int chains_of(const cfx_blocked_type type, const int pixels,
+                               const int blocks)
+{
+    return is_grouped(type) && pixels * blocks <= 4 ? 2 : 1;
+}
+
+CFX_FORCE_INLINE bool splits_steps(const cfx_blocked_type type,
+                                   const int pixels)
+{
+    return VF > 1 && BV > 1 && pixels == 1 && !is_grouped(type);
+}
+
+/* Sums of a tile: even parts or steps, and odd ones. */
+typedef vf (*tile_sums)[P1][4 * BV];
+
+/* Two steps of half a block of one pixel. */
+CFX_FORCE_INLINE void two_steps(const cfx_blocked_type type,
+                                const cfx_blocked_tile *t, const float *x,
+                                const float *w, tile_sums s)
+{
+    CFX_PREFETCH(w + t->ahead);
+    CFX_PREFETCH(w + t->ahead + CFX_BLOCK);
+    CFX_UNROLL
+    for (int v = 0; v < BV; v++) {
+        vf even = vf_load(w + v * VF);
+        vf odd = vf_load(w + v * VF + CFX_BLOCK);
+        CFX_UNROLL
+        for (int h = 0; h < parts_of(type); h++) {
+            s[0][0][v] = vf_fma(vf_set1(x[h]), factor(type, h, even),
+                                s[0][0][v]);
+            s[1][0][v] = vf_fma(vf_set1(x[h + t->x_step]),
+                                factor(type, h, odd), s[1][0][v]);
+        }
+    }
+}
+
+CFX_FORCE_INLINE void one_step(const cfx_blocked_type type, const int pixels,
+                               const int blocks, const cfx_blocked_tile *t,
+                               const float *x, const float *w, tile_sums s)
+{
+    const int nv = blocks * BV, chains = chains_of(type, pixels, blocks);
+    vf wv[4 * BV];
+
+    CFX_UNROLL
+    for (int v = 0; v < nv; v++) {
+        const float *at = w + v / BV * t->w_block + v % BV * VF;
+        wv[v] = vf_load(at);
+        if (VF > 1 && v % BV == 0)
+            CFX_PREFETCH(at + t->ahead);
+    }
+    CFX_UNROLL
+    for (int h = 0; h < parts_of(type); h++) {
+        vf f[4 * BV];
+        CFX_UNROLL
+        for (int v = 0; v < nv; v++)
+            f[v] = factor(type, h, wv[v]);
+        CFX_UNROLL
+        for (int p = 0; p < pixels; p++) {
+            vf xv = vf_set1(x[p * t->x_pixel + h]);
+            vf *sum = s[h % chains][p];
+            CFX_UNROLL
+            for (int v = 0; v < nv; v++)
+                sum[v] = type == CFX_BLOCKED_PAIRS ? pairs(xv, f[v], sum[v])
+                                                   : vf_fma(xv, f[v], sum[v]);
+        }
+    }
+}
+
+/* n steps. Returns the weights after them. */
+CFX_FORCE_INLINE const float *run_steps(const cfx_blocked_type type,
+                                        const int pixels, const int blocks,
+                                        const cfx_blocked_tile *t, int64_t n,
+                                        const float *x, const float *w,
+                                        tile_sums s)
+{
+    for (; splits_steps(type, pixels) && t->split && n > 1; n -= 2) {
+        two_steps(type, t, x, w, s);
+        x += 2 * t->x_step;
+        w += 2 * CFX_BLOCK;
+    }
+    for (; n > 0; n--) {
+        one_step(type, pixels, blocks, t, x, w, s);
+        x += t->x_step;
+        w += CFX_BLOCK;
+    }
+    return w;
+}
+
+/* Add the sums of group k, times its scales, to y, and begin those of the next. */
+CFX_FORCE_INLINE void end_group(const int pixels, const int blocks,
+                                const int chains, const cfx_blocked_tile *t,
+                                int64_t k, tile_sums s, vf (*y)[4 * BV])
+{
+    CFX_UNROLL
+    for (int v = 0; v < blocks * BV; v++) {
+        vf scale = scale_of(t, k, v);
+        CFX_UNROLL
+        for (int p = 0; p < pixels; p++) {
+            vf sum = chains > 1 ? vf_add(s[0][p][v], s[1][p][v]) : s[0][p][v];
+            y[p][v] = vf_fma(sum, scale, y[p][v]);
+            s[0][p][v] = s[1][p][v] = vf_zero();
+        }
+    }
+}
+
+/* All sums of a tile; y: of all groups. */
+CFX_FORCE_INLINE void sum_tile(const cfx_blocked_type type, const int pixels,
+                               const int blocks, const cfx_blocked_tile *t,
+                               tile_sums s, vf (*y)[4 * BV])
+{
     /* Pixels of the next plane are prefetched: planes lie too far apart for the
      * processor to do it by itself. It does for row-major images, whose pixels lie
      * side by side. Where a tile has one vector for each pixel, prefetching costs more
      * than it saves. */
-    const bool fetches_x = nv > 1 && !grouped && t->x_pixel >= CFX_BLOCK / 2;
-    /* The sums of few pixels would wait for the one before. Those of half a block
-     * of one pixel do, unless each second step has sums of its own. */
-    const int chains = grouped && pixels * blocks <= 4 ? 2 : 1;
-    const bool splits = VF > 1 && BV > 1 && pixels == 1 && !grouped;
-    float sums[MOST_BLOCKS * CFX_BLOCK];
+    const bool fetches_x = blocks * BV > 1 && !is_grouped(type) &&
+                           t->x_pixel >= CFX_BLOCK / 2;
     const float *next = t->next;
-    vf s[2][P1][4 * BV], y[P1][4 * BV]; /* y: of all groups */
 
-    CFX_UNROLL
-    for (int v = 0; v < nv; v++) {
-        CFX_UNROLL
-        for (int p = 0; p < pixels; p++) {
-            y[p][v] = addend(t, p, v);
-            s[0][p][v] = grouped ? vf_zero() : y[p][v];
-            s[1][p][v] = vf_zero();
-        }
-    }
     for (int64_t i = 0; i < t->n[0]; i++) {
         const int64_t skip = i + 1 < t->n[0] ? 0 : t->skip;
         for (int64_t j = 0; j < t->n[1]; j++) {
@@ -239,73 +337,35 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_type type, const int pixels,
                 }
                 if (fetches_x && k == 0 && i + 1 < t->n[0])
                     fetch_pixels(pixels, x + t->x_at[0], t->x_pixel);
-                int64_t n = t->steps - skip;
-                for (; splits && t->split && n > 1; n -= 2) {
-                    CFX_PREFETCH(w + t->ahead);
-                    CFX_PREFETCH(w + t->ahead + CFX_BLOCK);
-                    CFX_UNROLL
-                    for (int v = 0; v < BV; v++) {
-                        vf even = vf_load(w + v * VF);
-                        vf odd = vf_load(w + v * VF + CFX_BLOCK);
-                        CFX_UNROLL
-                        for (int h = 0; h < parts; h++) {
-                            s[0][0][v] = vf_fma(vf_set1(x[h]),
-                                                factor(type, h, even),
-                                                s[0][0][v]);
-                            s[1][0][v] = vf_fma(vf_set1(x[h + t->x_step]),
-                                                factor(type, h, odd),
-                                                s[1][0][v]);
-                        }
-                    }
-                    x += 2 * t->x_step;
-                    w += 2 * CFX_BLOCK;
-                }
-                for (; n > 0; n--) {
-                    vf wv[4 * BV];
-                    CFX_UNROLL
-                    for (int v = 0; v < nv; v++) {
-                        const float *at = w + v / BV * t->w_block +
-                                          v % BV * VF;
-                        wv[v] = vf_load(at);
-                        if (VF > 1 && v % BV == 0)
-                            CFX_PREFETCH(at + t->ahead);
-                    }
-                    CFX_UNROLL
-                    for (int h = 0; h < parts; h++) {
-                        vf f[4 * BV];
-                        CFX_UNROLL
-                        for (int v = 0; v < nv; v++)
-                            f[v] = factor(type, h, wv[v]);
-                        CFX_UNROLL
-                        for (int p = 0; p < pixels; p++) {
-                            vf xv = vf_set1(x[p * t->x_pixel + h]);
-                            vf *sum = s[h % chains][p];
-                            CFX_UNROLL
-                            for (int v = 0; v < nv; v++)
-                                sum[v] = type == CFX_BLOCKED_PAIRS
-                                             ? pairs(xv, f[v], sum[v])
-                                             : vf_fma(xv, f[v], sum[v]);
-                        }
-                    }
-                    x += t->x_step;
-                    w += CFX_BLOCK;
-                }
-                CFX_UNROLL
-                for (int v = 0; grouped && v < nv; v++) {
-                    vf scale = scale_of(t, k, v);
-                    CFX_UNROLL
-                    for (int p = 0; p < pixels; p++) {
-                        vf sum = chains > 1 ? vf_add(s[0][p][v], s[1][p][v])
-                                            : s[0][p][v];
-                        y[p][v] = vf_fma(sum, scale, y[p][v]);
-                        s[0][p][v] = s[1][p][v] = vf_zero();
-                    }
-                }
+                w = run_steps(type, pixels, blocks, t, t->steps - skip, x, w,
+                              s);
+                if (is_grouped(type))
+                    end_group(pixels, blocks, chains_of(type, pixels, blocks),
+                              t, k, s, y);
                 w += skip * CFX_BLOCK;
             }
         }
     }
-    if (splits) {
+}
+
+CFX_FORCE_INLINE void tile(const cfx_blocked_type type, const int pixels,
+                           const int blocks, const cfx_blocked_tile *t)
+{
+    const bool grouped = is_grouped(type);
+    float sums[MOST_BLOCKS * CFX_BLOCK];
+    vf s[2][P1][4 * BV], y[P1][4 * BV];
+
+    CFX_UNROLL
+    for (int v = 0; v < blocks * BV; v++) {
+        CFX_UNROLL
+        for (int p = 0; p < pixels; p++) {
+            y[p][v] = addend(t, p, v);
+            s[0][p][v] = grouped ? vf_zero() : y[p][v];
+            s[1][p][v] = vf_zero();
+        }
+    }
+    sum_tile(type, pixels, blocks, t, s, y);
+    if (splits_steps(type, pixels)) {
         CFX_UNROLL
         for (int v = 0; v < BV; v++)
             s[0][0][v] = vf_add(s[0][0][v], s[1][0][v]);
