@@ -146,7 +146,7 @@ SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/quantize.sh \
 	%reldir%/cli/quantize_fx.sh \
 	%reldir%/cli/opcases.sh %reldir%/cli/opcases_memory.sh \
 	%reldir%/cli/registry.sh %reldir%/cli/aten_names.sh %reldir%/cli/zoo.sh %reldir%/cli/same.sh \
-	%reldir%/cli/levels.sh %reldir%/cli/headers.sh \
+	%reldir%/cli/levels.sh %reldir%/cli/caches.sh %reldir%/cli/headers.sh \
 	%reldir%/cli/header_examples.sh %reldir%/cli/bad_inputs.sh \
 	%reldir%/cli/demo.sh %reldir%/cli/examples.sh %reldir%/cli/cli_test.sh \
 	%reldir%/cli/stop.sh %reldir%/cli/foreign.sh %reldir%/cli/inputs.sh \
@@ -170,6 +170,7 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; \
 	CFX='$(builddir)/cfx'; export CFX; \
 	CFX_MACHINES=`cd '$(srcdir)' && pwd`/shapeprop/machines; \
 	export CFX_MACHINES; \
+	CFX_CACHES=$${CFX_CACHES:-32K,1M,32M}; export CFX_CACHES; \
 	CC='$(CC)'; export CC; \
 	CFX_LDFLAGS='$(SANITIZE_FLAGS)'; export CFX_LDFLAGS; \
 	CFX_EMULATOR='$(CFX_EMULATOR)'; export CFX_EMULATOR; \

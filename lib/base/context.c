@@ -118,6 +118,19 @@ static cfx_status choose_cpu(cfx_cpu *cpu, unsigned *features, cfx_cpu asked,
     return CFX_OK;
 }
 
+static cfx_status choose_caches(cfx_caches *caches, cfx_error *err)
+{
+    const char *env = getenv("CFX_CACHES");
+    if (!env)
+        *caches = cfx_detected_caches();
+    else if (!cfx_read_caches(caches, env))
+        return cfx_fail(
+            err, CFX_EINVAL,
+            "CFX_CACHES is '%s', not the sizes of L1, L2 and L3, such as 32K,1M,32M",
+            env);
+    return CFX_OK;
+}
+
 /* ---- Life ---- */
 
 cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
@@ -127,12 +140,15 @@ cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
     int threads = 0;
     cfx_cpu cpu = CFX_CPU_PLAIN;
     unsigned features = CFX_FEATURE_NONE;
+    cfx_caches caches = {0};
     *out = NULL;
     cfx_status st = read_options(&o, opts, err);
     if (!st)
         st = choose_threads(&threads, o.threads, err);
     if (!st)
         st = choose_cpu(&cpu, &features, o.cpu, err);
+    if (!st)
+        st = choose_caches(&caches, err);
     if (st)
         return st;
     if (!o.allocator.alloc != !o.allocator.free)
@@ -153,6 +169,7 @@ cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
     ctx->threads = threads;
     ctx->cpu = cpu;
     ctx->features = features;
+    ctx->caches = caches;
     cfx_fork_add(ctx);
     if (!cfx_pool_init(ctx)) {
         cfx_context_free(ctx);
@@ -204,6 +221,7 @@ cfx_status cfx_context__child(cfx_context **out, cfx_context *of,
     ctx->threads = of->threads;
     ctx->cpu = of->cpu;
     ctx->features = of->features;
+    ctx->caches = of->caches;
     cfx_fork_add(ctx);
     return CFX_OK;
 }

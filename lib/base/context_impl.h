@@ -12,6 +12,7 @@
 #include <cfx/context.h>
 
 #include "base/atomic.h"
+#include "base/caches.h"
 #include "base/heap.h"
 #include "base/thread_pool.h"
 
@@ -33,6 +34,7 @@ struct cfx_context {
     int threads;
     cfx_cpu cpu;
     unsigned features; /* cfx_cpu_features, without those switched off */
+    cfx_caches caches;
 
     atomic_int cancelled;
     double timeout;   /* as requested; 0: none */

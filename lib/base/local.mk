@@ -2,6 +2,8 @@ libcore_la_SOURCES += \
 	%reldir%/atomic.h \
 	%reldir%/blas.c \
 	%reldir%/buf.c \
+	%reldir%/caches.c \
+	%reldir%/caches.h \
 	%reldir%/class.c \
 	%reldir%/class.h \
 	%reldir%/context.c \

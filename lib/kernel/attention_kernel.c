@@ -24,13 +24,15 @@
 #include "kernel/gemm/gemm_core.h"
 #include "kernel/int64.h"
 #include "kernel/norm/norm_kernel.h"
+#include "kernel/partition.h"
 #include "kernel/pointwise/pointwise_kernel.h"
 
-/* Rows in a block: all of short sequences, else this many. */
+/* Rows in a block: all of short sequences, else this many. On them depends which way
+ * products are computed. */
 enum { ROWS = 128, ALL_ROWS = 256 };
-/* Packed: scores of a block, which stay in the second cache; rows of a block are a
- * multiple of UNIT, which all levels cut into whole tiles. */
-enum { SCORES = 64 << 10, UNIT = 42 };
+/* Packed and causal: scores of a block. A block multiplies hidden values by 0, up to
+ * the last that it sees, so that infinite ones become NaN. */
+enum { CAUSAL_SCORES = 64 << 10 };
 
 /* The rows of the mask and the keys that a thread's memory holds from its last
  * block. */
@@ -131,12 +133,18 @@ static size_t products_size(const attention *s)
     return cfx_gemm_align(most);
 }
 
-/* Rows of a block for packed products. */
+/* Rows of a block for packed products, whose scores stay in L2: all, or what all levels
+ * cut into whole tiles. */
 static int64_t packed_rows(const attention *s)
 {
-    int64_t fit = SCORES / s->row / UNIT * UNIT;
+    const int64_t unit = CFX_WHOLE / 2;
+    int64_t scores = s->a->causal
+                         ? CAUSAL_SCORES
+                         : s->ctx->caches.l2 / 4 / (int64_t)sizeof(float);
 
-    return s->a->l * s->row <= SCORES ? s->a->l : cfx_max64(fit, UNIT);
+    return s->a->l * s->row <= scores
+               ? s->a->l
+               : cfx_max64(scores / s->row / unit, 1) * unit;
 }
 
 /* The rows of the mask that are read at a time: those of a block, if the products are

@@ -10,12 +10,11 @@
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 #include "kernel/norm/norm_kernel.h"
+#include "kernel/partition.h"
 #include "kernel/pointwise/pointwise_kernel.h"
 
 /* Fewer rows do not pay for packing. */
 enum { ROWS_LEAST = 16 };
-/* Rows of y that are computed beside it, where its last block is not whole. */
-enum { BESIDE = 84 };
 
 static int64_t blocks_of(int64_t n)
 {
@@ -64,7 +63,7 @@ static int64_t values_len(const cfx_attention_packing *p)
 
 size_t cfx_attention_packed_size(const cfx_attention_packing *p)
 {
-    int64_t n = keys_len(p) + values_len(p) + BESIDE * CFX_BLOCK;
+    int64_t n = keys_len(p) + values_len(p) + CFX_WHOLE * CFX_BLOCK;
 
     return (size_t)n * sizeof(float);
 }
@@ -218,19 +217,20 @@ void cfx_attention_scores(const cfx_attention_packing *p, float *packed,
     t.end.add = mask.data;
     t.add_pixel = mask.row;
     t.add_block = CFX_BLOCK;
-    cfx_blocked_run_tiles(p->kernels->blocked, t, rows, blocks_of(seen));
+    cfx_blocked_run_tiles(p->ctx, t, rows, blocks_of(seen));
 }
 
-/* The last columns of y, fewer than a block. */
+/* The last columns of y, fewer than a block: CFX_WHOLE rows at a time are computed
+ * beside it. */
 static void last_values(const cfx_attention_packing *p, cfx_blocked_tile t,
                         float *beside, int64_t rows, int64_t n, float *y,
                         int64_t y_row)
 {
     t.y = beside;
     t.y_pixel = CFX_BLOCK;
-    for (int64_t i = 0; i < rows; i += BESIDE) {
-        int64_t m = cfx_min64(rows - i, BESIDE);
-        cfx_blocked_run_tiles(p->kernels->blocked, t, m, 1);
+    for (int64_t i = 0; i < rows; i += CFX_WHOLE) {
+        int64_t m = cfx_min64(rows - i, CFX_WHOLE);
+        cfx_blocked_run_tiles(p->ctx, t, m, 1);
         for (int64_t r = 0; r < m; r++)
             memcpy(y + (i + r) * y_row, beside + r * CFX_BLOCK,
                    (size_t)n * sizeof(float));
@@ -248,7 +248,7 @@ void cfx_attention_values(const cfx_attention_packing *p, float *packed,
                                  y_row);
 
     if (whole)
-        cfx_blocked_run_tiles(p->kernels->blocked, t, rows, whole);
+        cfx_blocked_run_tiles(p->ctx, t, rows, whole);
     if (rest) {
         t.w += whole * t.w_block;
         last_values(p, t, beside, rows, rest, y + whole * CFX_BLOCK, y_row);

@@ -3,6 +3,7 @@
 
 libcore_la_SOURCES += %reldir%/kernel.c %reldir%/kernel.h %reldir%/vec/simd.h \
     %reldir%/iter.c %reldir%/iter.h \
+    %reldir%/partition.c %reldir%/partition.h \
     %reldir%/pointwise/pointwise_kernel.c %reldir%/pointwise/pointwise_kernel.h %reldir%/pointwise/pointwise.def \
     %reldir%/pointwise/program.c %reldir%/pointwise/program.h \
     %reldir%/move/copy_kernel.c %reldir%/move/fill.c \
@@ -40,7 +41,6 @@ libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/blocked/blocked.c %reldir%/blocked/blocked.h \
     %reldir%/blocked/pair.c %reldir%/blocked/parts.h \
     %reldir%/blocked/tiles.c %reldir%/blocked/tiles.h \
-    %reldir%/blocked/rows.c %reldir%/blocked/rows.h \
     %reldir%/blocked/winograd.c %reldir%/blocked/winograd.h \
     %reldir%/conv/winograd_1d.h \
     %reldir%/blocked/packed.c %reldir%/blocked/packed.h \

@@ -1,14 +1,11 @@
 /*
  * machine_detect -- hardware properties from the operating system.
  *
- * Linux has them in files, x86 processors in cpuid; on other systems sysconf
- * knows the sizes. If nothing is known, the smallest usual caches are assumed,
- * so that the measured working sets fit.
+ * Linux has them in files, x86 processors in cpuid. If no cache is known, the
+ * smallest usual ones are assumed, so that the measured working sets fit.
  */
-#define _GNU_SOURCE 1
 #include "shapeprop/machine/machine_impl.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -17,32 +14,6 @@
 #endif
 
 #include "base/context_impl.h"
-
-/* ---- Small files ---- */
-
-/* Read the first bytes of a file as text, without a newline at the end; empty
- * if it cannot be read. */
-static void read_small(char *to, size_t size, const char *path)
-{
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(to, 1, size - 1, f) : 0;
-
-    if (f)
-        fclose(f);
-    to[n] = '\0';
-    to[strcspn(to, "\n")] = '\0';
-}
-
-static void read_cache_file(char *to, size_t size, int cpu, int index,
-                            const char *what)
-{
-    char path[128];
-
-    snprintf(path, sizeof(path),
-             "/sys/devices/system/cpu/cpu%d/cache/index%d/%s", cpu, index,
-             what);
-    read_small(to, size, path);
-}
 
 /* ---- The name ---- */
 
@@ -104,7 +75,7 @@ static void processor_name(char name[CFX_MACHINE_TEXT])
 {
     char maker[32], part[32];
 
-    read_small(name, CFX_MACHINE_TEXT, "/proc/device-tree/model");
+    cfx_read_line(name, CFX_MACHINE_TEXT, "/proc/device-tree/model");
     if (!name[0])
         cpuinfo(name, CFX_MACHINE_TEXT, "model name");
     if (name[0])
@@ -120,126 +91,27 @@ static void processor_name(char name[CFX_MACHINE_TEXT])
 
 /* ---- Processors ---- */
 
-static bool is_in(int cpu, const cpu_set_t *set)
-{
-    return cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET((size_t)cpu, set);
-}
-
-/* The processors that this process may run on; the first one if unknown. */
-static void our_processors(cpu_set_t *set)
-{
-    CPU_ZERO(set);
-    if (sched_getaffinity(0, sizeof(*set), set))
-        CPU_SET(0, set);
-}
-
-/* Count the processors of the set in a list such as "0-3,8-11". */
-static int count_shared(const char *list, const cpu_set_t *set)
-{
-    int n = 0, first, last, used;
-
-    while (sscanf(list, "%d%n", &first, &used) == 1) {
-        list += used;
-        last = first;
-        if (*list == '-' && sscanf(list + 1, "%d%n", &last, &used) == 1)
-            list += 1 + used;
-        for (int i = first; i <= last && i < CPU_SETSIZE; i++)
-            n += is_in(i, set);
-        list += *list == ',';
-    }
-    return n ? n : 1;
-}
-
 /* True if a processor is the first of ours in its core. */
-static bool leads_core(int cpu, const cpu_set_t *set)
+static bool leads_core(int cpu)
 {
     char path[128], list[512];
-    cpu_set_t before;
 
     snprintf(path, sizeof(path),
              "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
              cpu);
-    read_small(list, sizeof(list), path);
-    CPU_ZERO(&before);
-    for (int i = 0; i <= cpu; i++) {
-        if (is_in(i, set))
-            CPU_SET((size_t)i, &before);
-    }
-    return count_shared(list, &before) == 1;
+    cfx_read_line(list, sizeof(list), path);
+    return cfx_cpu_count_in(list, cpu + 1) == 1;
 }
 
-static void order_processors(cfx_machine_hardware *hw, const cpu_set_t *set)
+static void order_processors(cfx_machine_hardware *hw)
 {
     for (int turn = 0; turn < 2; turn++) {
-        for (int i = 0; i < CPU_SETSIZE; i++) {
-            if (is_in(i, set) && leads_core(i, set) == !turn &&
+        for (int i = cfx_cpu_next(-1); i >= 0; i = cfx_cpu_next(i)) {
+            if (leads_core(i) == !turn &&
                 hw->nprocessors < CFX_MACHINE_PROCESSORS)
                 hw->processor[hw->nprocessors++] = (short)i;
         }
     }
-}
-
-/* ---- Caches ---- */
-
-static int64_t size_of(const char *text)
-{
-    long long n;
-    char unit = ' ';
-
-    if (sscanf(text, "%lld%c", &n, &unit) < 1 || n < 1 || n > 1LL << 40)
-        return 0;
-    return (int64_t)n << (unit == 'K'   ? 10
-                          : unit == 'M' ? 20
-                          : unit == 'G' ? 30
-                                        : 0);
-}
-
-/* Keep the list sorted, with each cache larger than the one below it. */
-static void add_cache(cfx_machine_hardware *hw, cfx_machine_cache c)
-{
-    const cfx_machine_cache *last = hw->ncaches ? &hw->cache[hw->ncaches - 1]
-                                                : NULL;
-
-    if (c.bytes < 1024 || hw->ncaches == CFX_MACHINE_CACHES ||
-        (last && (c.level <= last->level || c.bytes <= last->bytes)))
-        return;
-    hw->cache[hw->ncaches++] = c;
-}
-
-static void caches_of_files(cfx_machine_hardware *hw, const cpu_set_t *set)
-{
-    int cpu = hw->processor[0];
-    char text[512];
-
-    for (int level = 1; level <= CFX_MACHINE_CACHES; level++) {
-        for (int i = 0; i < 2 * CFX_MACHINE_CACHES; i++) {
-            cfx_machine_cache c = {.level = level};
-            read_cache_file(text, sizeof(text), cpu, i, "level");
-            if (text[0] != '0' + level || text[1])
-                continue;
-            read_cache_file(text, sizeof(text), cpu, i, "type");
-            if (!strcmp(text, "Instruction"))
-                continue;
-            read_cache_file(text, sizeof(text), cpu, i, "size");
-            c.bytes = size_of(text);
-            read_cache_file(text, sizeof(text), cpu, i, "shared_cpu_list");
-            c.processors = count_shared(text, set);
-            add_cache(hw, c);
-        }
-    }
-}
-
-/* Sizes that the C library knows; it does not know who shares a cache. */
-static void caches_of_sysconf(cfx_machine_hardware *hw)
-{
-#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL3_CACHE_SIZE)
-    add_cache(hw, (cfx_machine_cache){1, sysconf(_SC_LEVEL1_DCACHE_SIZE), 1});
-    add_cache(hw, (cfx_machine_cache){2, sysconf(_SC_LEVEL2_CACHE_SIZE), 1});
-    add_cache(
-        hw, (cfx_machine_cache){3, sysconf(_SC_LEVEL3_CACHE_SIZE), hw->cores});
-#else
-    (void)hw;
-#endif
 }
 
 /* ---- Memory ---- */
@@ -278,21 +150,16 @@ static int64_t available_memory(int64_t all)
 
 void cfx_machine__detect(cfx_machine_hardware *hw)
 {
-    cpu_set_t set;
-
     *hw = (cfx_machine_hardware){.cores = cfx_cpu_count()};
     processor_name(hw->name);
     tidy(hw->name);
     if (!hw->name[0])
         strcpy(hw->name, "unknown processor");
-    our_processors(&set);
-    order_processors(hw, &set);
-    caches_of_files(hw, &set);
-    if (!hw->ncaches)
-        caches_of_sysconf(hw);
+    order_processors(hw);
+    hw->ncaches = cfx_cpu_caches(hw->cache, hw->processor[0]);
     if (!hw->ncaches) {
-        add_cache(hw, (cfx_machine_cache){1, 32 << 10, 1});
-        add_cache(hw, (cfx_machine_cache){2, 512 << 10, hw->cores});
+        hw->cache[hw->ncaches++] = (cfx_cache){1, 32 << 10, 1};
+        hw->cache[hw->ncaches++] = (cfx_cache){2, 512 << 10, hw->cores};
     }
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
     if (pages > 0 && page > 0)

@@ -8,6 +8,7 @@
 
 #include <cfx/machine.h>
 
+#include "base/caches.h"
 #include "base/util.h"
 
 #include "shapeprop/machine/machine_loops.h"
@@ -35,24 +36,17 @@ json_t *cfx_machine__rates_json(const cfx_machine_rates *r);
 /* ---- machine_detect.c: hardware properties ---- */
 
 enum {
-    CFX_MACHINE_CACHES = CFX_MACHINE_LEVELS - 1,
     CFX_MACHINE_PROCESSORS = 1024,
     CFX_MACHINE_TEXT = 256,
     CFX_MACHINE_SECONDS = 8 /* default duration of measuring */
 };
 
-typedef struct cfx_machine_cache {
-    int level; /* 1: L1 */
-    int64_t bytes;
-    int processors; /* of ours that share it, at least 1 */
-} cfx_machine_cache;
-
 typedef struct cfx_machine_hardware {
     char name[CFX_MACHINE_TEXT];
     int cores; /* processors that this process may run on */
     int ncaches;
-    cfx_machine_cache cache[CFX_MACHINE_CACHES]; /* data caches, from L1 */
-    int64_t memory;                              /* bytes; 0: not known */
+    cfx_cache cache[CFX_CACHE_LEVELS]; /* data caches, from L1 */
+    int64_t memory;                    /* bytes; 0: not known */
     int64_t available; /* of it, for this process; 0: not known */
     /* The numbers of the processors; second threads of a core come last. */
     int nprocessors;

@@ -210,7 +210,7 @@ static bool measure_level(measuring *m, const walk *k, cfx_machine_level *l)
 
 /* ---- Sizes ---- */
 
-static int sharing(const cfx_machine_hardware *hw, const cfx_machine_cache *c,
+static int sharing(const cfx_machine_hardware *hw, const cfx_cache *c,
                    int threads)
 {
     int instances = hw->cores / c->processors;
@@ -223,7 +223,7 @@ static int sharing(const cfx_machine_hardware *hw, const cfx_machine_cache *c,
  * cache shared with other processes, just enough to exceed the caches below. */
 static size_t set_of(const cfx_machine_hardware *hw, int i, int threads)
 {
-    const cfx_machine_cache *c = &hw->cache[i];
+    const cfx_cache *c = &hw->cache[i];
     int64_t set = c->bytes / sharing(hw, c, threads) / 2;
 
     if (i > 1 && set > BESIDE * c[-1].bytes)
@@ -334,7 +334,7 @@ static walk walk_of(const plan *p, int i, int threads, size_t slice)
 
 static void name_level(const plan *p, cfx_machine_level *l, int i, int threads)
 {
-    const cfx_machine_cache *c = &p->hw.cache[i];
+    const cfx_cache *c = &p->hw.cache[i];
     bool memory = i == p->hw.ncaches;
 
     if (memory)

@@ -1,7 +1,7 @@
 /*
  * blocked.c -- convolutions of blocked images, cut into tiles.
  *
- * A piece of work is some rows of y of one group of blocks: the weights of the group
+ * A task is some rows of y of one group of blocks: the weights of the group
  * stay in L2 while x streams through. The order of each sum does not depend on the
  * tiles.
  */
@@ -17,22 +17,12 @@
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
 
-/* Pieces for each thread, if they have between PIECE_MIN multiply-adds (1 to 2 us) and
- * PIECE_MAX (0.5 ms). */
-enum { PIECES = 8, PIECE_MIN = 64 << 10, PIECE_MAX = 16 << 20 };
-/* The most weights of a group, in elements, which leaves room for x in L2. */
-enum { GROUP = 128 << 10 };
-/* The most weights of a convolution, in elements, that stay in L2 together with parts
- * of images. */
-enum { NEAR_WEIGHTS = 96 << 10 };
+/* Multiply-adds of a task: 1 to 2 us, and 0.5 ms. */
+enum { TASK_MIN = 64 << 10, TASK_MAX = 16 << 20 };
 /* The time to load weights from L3, in pixels computed with them. */
 enum { LOAD_PIXELS = 4 };
-/* The fewest floats that a piece of a copy has. */
+/* The fewest floats that a task of a copy has. */
 enum { COPIED_FLOATS = 32 << 10 };
-/* A multiple of the pixels of a tile at every level. An image that is one long row is
- * cut into pieces of at least so many pixels, as each piece reads all weights of its
- * blocks, unless the threads would get uneven numbers of pieces. */
-enum { WHOLE = 84 };
 
 static const struct cfx_blocked_kernels *kernels_of(const cfx_context *ctx)
 {
@@ -270,7 +260,7 @@ typedef struct scaling {
     float *to; /* (batch, out_blocks, filters) */
 } scaling;
 
-/* A piece is one block of y of one image. */
+/* A task is one block of y of one image. */
 static void scale_weights(void *arg, int64_t begin, int64_t end, int worker)
 {
     const scaling *s = arg;
@@ -413,57 +403,45 @@ void cfx_blocked_compute(const cfx_blocked_work *v,
     cfx_blocked_rows all = {(part->to - 1) / c->out[1] - r.row + 1,
                             tile_of(&r), row_at, &r};
 
-    cfx_blocked_run_rows(v->k, &all, part->blocks);
+    cfx_blocked_run_rows(v->ctx, &all, part->blocks);
 }
 
-/* ---- Pieces ---- */
+/* ---- Tasks ---- */
 
-/* y is cut into groups of blocks, and each image into chunks of rows. */
-typedef struct pieces {
+typedef struct tasks {
     const work *v;
-    int64_t group, groups; /* blocks of y in a group, groups */
-    int64_t row, rows;     /* pixels of a row, rows */
-    int64_t chunks;        /* pieces of an image's group */
-} pieces;
+    int64_t unit; /* blocks of a tile */
+    int64_t row;  /* pixels of a row */
+    cfx_partition p;
+} tasks;
 
-cfx_blocked_spot cfx_blocked_spot_of(const cfx_blocked_work *v, int64_t i,
-                                     int64_t chunks, int64_t groups)
+bool cfx_blocked_by_rows(const cfx_blocked_work *v)
 {
     int64_t weights = cfx_blocked_depth(v) * v->c.out_blocks;
 
-    return cfx_blocked_spot_at(i, weights <= NEAR_WEIGHTS, v->c.batch, chunks,
-                               groups);
+    return weights * (int64_t)sizeof(float) <= cfx_near_bytes(v->ctx);
 }
 
-/* The first pixel of chunk i. */
-static int64_t chunk_at(const pieces *p, int64_t i)
+static void conv_task(void *arg, int64_t begin, int64_t end, int worker)
 {
-    int64_t row = cfx_blocked_chunk_at(i, p->rows, p->chunks);
-
-    return cfx_min64(row * p->row, p->v->c.out[0] * p->v->c.out[1]);
-}
-
-static void conv_piece(void *arg, int64_t begin, int64_t end, int worker)
-{
-    const pieces *p = arg;
+    const tasks *p = arg;
     const cfx_blocked_conv *c = &p->v->c;
     int64_t pixels = c->out[0] * c->out[1];
     int64_t y_pixel = cfx_blocked_lanes(c->end.narrow);
 
     (void)worker;
     for (int64_t i = begin; i < end && !cfx_context_stops(p->v->ctx); i++) {
-        cfx_blocked_spot s = cfx_blocked_spot_of(p->v, i, p->chunks,
-                                                 p->groups);
-        int64_t from = chunk_at(p, s.chunk), image = s.image;
-        int64_t block = s.group * p->group;
-        int64_t y = (image * c->out_blocks + block) * pixels + from;
-        cfx_blocked_part part = {image,
-                                 block,
-                                 cfx_min64(p->group, c->out_blocks - block),
-                                 from,
-                                 chunk_at(p, s.chunk + 1),
-                                 c->y + y * y_pixel,
-                                 pixels * y_pixel};
+        cfx_task a = cfx_task_at(&p->p, i);
+        int64_t from = a.from * p->row, block = a.unit * p->unit;
+        int64_t y = (a.image * c->out_blocks + block) * pixels + from;
+        cfx_blocked_part part = {
+            a.image,
+            block,
+            cfx_min64(a.units * p->unit, c->out_blocks - block),
+            from,
+            cfx_min64(a.to * p->row, pixels),
+            c->y + y * y_pixel,
+            pixels * y_pixel};
         cfx_blocked_compute(p->v, &part);
     }
 }
@@ -482,7 +460,7 @@ static int64_t depth_of(const cfx_blocked_conv *c)
 int64_t cfx_blocked_unit(const cfx_blocked_work *v)
 {
     const cfx_blocked_conv *c = &v->c;
-    int64_t most = is_one_row(c) ? WHOLE : c->out[1];
+    int64_t most = is_one_row(c) ? CFX_WHOLE : c->out[1];
 
     return cfx_blocked_tile_blocks(v->k->pixels, cfx_min64(c->out[1], most),
                                    c->out_blocks);
@@ -495,16 +473,18 @@ int64_t cfx_blocked_depth(const cfx_blocked_work *v)
     return depth_of(c) * c->kernel[0] * c->kernel[1] * CFX_BLOCK;
 }
 
-/* Choose groups and chunks. Weights are loaded into L2 once for each chunk, and the image
- * once for each group unless it stays there: take the cut that loads the least. */
-static void cut(pieces *p)
+/* Choose groups, whose weights leave room for x in L2, and chunks. Weights are loaded
+ * into L2 once for each chunk, and the image once for each group unless it stays there:
+ * take the cut that loads the least. As each task reads all weights of its blocks, those
+ * of one long row have at least CFX_WHOLE pixels, unless the threads would get uneven
+ * numbers of tasks. */
+static void cut(tasks *p, const work *v)
 {
-    const work *v = p->v;
     const cfx_blocked_conv *c = &v->c;
     int64_t pixels = c->out[0] * c->out[1], unit = cfx_blocked_unit(v);
     int64_t most_pixels = is_one_row(c) ? v->k->pixels[unit] : c->out[1];
     int64_t row = cfx_min64(c->out[1], most_pixels);
-    int64_t least = is_one_row(c) ? WHOLE / row : 1;
+    int64_t least = is_one_row(c) ? CFX_WHOLE / row : 1;
     int64_t rows = cfx_ceil_div(pixels, row);
     int64_t units = cfx_ceil_div(c->out_blocks, unit);
     int64_t weights = cfx_blocked_depth(v) * unit;
@@ -512,24 +492,22 @@ static void cut(pieces *p)
     /* Multiply-adds of a row; fewer than LOAD_PIXELS pixels are bound by loads. */
     double cost = (double)weights * (double)cfx_max64(row, LOAD_PIXELS);
     double all = cost * (double)(units * rows) * (double)c->batch;
-    int wanted = PIECES * cfx_context_threads(v->ctx);
-    double most = fmin(fmax(all / wanted, PIECE_MIN), PIECE_MAX);
-    int64_t n = cfx_max64((int64_t)(most / cost), least);
-    int64_t group = 1, chunk;
+    int64_t n = cfx_max64(
+        cfx_units_of_task(v->ctx, all, cost, TASK_MIN, TASK_MAX), least);
+    int64_t near = v->ctx->caches.l2 / 2 / (int64_t)sizeof(float), group = 1;
 
-    if (image > GROUP)
+    if (image > (double)near)
         group = (int64_t)sqrt(image * (double)n /
                               ((double)weights * (double)rows));
-    group = cfx_min64(cfx_min64(group, n), cfx_min64(units, GROUP / weights));
-    chunk = cfx_min64(n / cfx_max64(group, 1), rows);
-    group = cfx_min64(n / chunk, cfx_max64(GROUP / weights, 1));
-    p->group = cfx_min64(unit * group, c->out_blocks);
-    p->groups = cfx_ceil_div(c->out_blocks, p->group);
-    p->row = row;
-    p->rows = rows;
-    p->chunks = cfx_blocked_even_chunks(cfx_ceil_div(rows, chunk), rows,
-                                        p->groups * c->batch,
-                                        cfx_context_threads(v->ctx));
+    group = cfx_min64(cfx_min64(group, n), cfx_min64(units, near / weights));
+    *p = (tasks){.v = v,
+                 .unit = unit,
+                 .row = row,
+                 .p = {.images = c->batch,
+                       .rows = rows,
+                       .units = units,
+                       .by_rows = cfx_blocked_by_rows(v)}};
+    cfx_partition_cut(&p->p, v->ctx, n, group, cfx_max64(near / weights, 1));
 }
 
 /* Let each group of an image count as an image, with the group's weights. */
@@ -588,11 +566,11 @@ void cfx_blocked_conv_run(cfx_context *ctx, const cfx_blocked_conv *c,
                           void *workspace)
 {
     work v;
-    pieces p = {.v = &v};
+    tasks p;
 
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
     cfx_blocked_begin(ctx, c, workspace, &v);
-    cut(&p);
-    cfx_parallel_for(ctx, p.groups * v.c.batch * p.chunks, 1, conv_piece, &p);
+    cut(&p, &v);
+    cfx_parallel_for(ctx, cfx_partition_tasks(&p.p), 1, conv_task, &p);
 }

@@ -2,10 +2,10 @@
  * packed.c -- products with packed weights, cut into the tiles of
  * kernel/blocked.
  *
- * A piece of work is a chunk of rows times a group of blocks of 16 columns. The depth
- * is cut into slices, so that the piece's part of x stays in L2 while the weights
+ * A task is a chunk of rows times a group of blocks of 16 columns. The depth
+ * is cut into slices, so that the task's part of x stays in L2 while the weights
  * stream through; partial sums are kept in y. The order of a sum does not depend on
- * the pieces.
+ * the tasks.
  */
 #include "kernel/blocked/packed.h"
 
@@ -16,16 +16,17 @@
 #include "base/util.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
+#include "kernel/partition.h"
 
-/* The most rows of w in a slice, and rows of x in a chunk: 600 KiB of x, which leaves
- * room for weights in an L2 of 1 MiB. Each chunk reads all weights. */
-enum { SLICE = 768, CHUNK = 200 };
-/* Multiply-adds in a piece, at least and at most: 30 to 300 us. */
-enum { PIECE_MIN = 2 << 20, PIECE_MAX = 24 << 20 };
+/* The most rows of w in a slice, and rows of x in a chunk if weights have scales. They
+ * decide which sums have two accumulators, so they are the same for all caches. */
+enum { SLICE = 768, SCALED_CHUNK = 200 };
+/* Multiply-adds in a task, at least and at most: 30 to 300 us. */
+enum { TASK_MIN = 2 << 20, TASK_MAX = 24 << 20 };
 /* Products of at most so many rows are bound by weight bandwidth. */
 enum { FEW_ROWS = 16 };
-/* Prefetch distances of the weights, in steps: from L2, and from memory for few rows. */
-enum { AHEAD = 8, FAR_AHEAD = 32 };
+/* Prefetch distance of the weights from memory, in steps. */
+enum { FAR_AHEAD = 32 };
 
 typedef struct packed {
     const cfx_context *ctx;
@@ -61,6 +62,7 @@ static void run_last(const struct cfx_blocked_kernels *k, cfx_blocked_tile t,
 
     if (t.end.bias)
         memcpy(bias, t.end.bias, bytes);
+    beside.split = t.split && rows == 1;
     beside.end.bias = bias;
     beside.end.add = add[0];
     beside.y = y[0];
@@ -77,7 +79,7 @@ static void run_last(const struct cfx_blocked_kernels *k, cfx_blocked_tile t,
     }
 }
 
-/* ---- Pieces ---- */
+/* ---- Tasks ---- */
 
 /* Some rows of some blocks of y. */
 typedef struct part {
@@ -192,7 +194,7 @@ static void run_slice(const packed *v, const part *a, int64_t k)
         move(&t, &t, a->blocks - left);
         columns -= (a->blocks - left) * CFX_BLOCK;
     }
-    t.ahead = AHEAD * CFX_BLOCK;
+    t.ahead = CFX_AHEAD * CFX_BLOCK;
     for (; left > 0; left -= t.blocks) {
         while (t.blocks > 1 &&
                (t.blocks > left || columns < t.blocks * CFX_BLOCK))
@@ -223,7 +225,7 @@ static void activate(const packed *v, const part *a)
     }
 }
 
-static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void run_task(void *arg, int64_t begin, int64_t end, int worker)
 {
     const packed *v = arg;
 
@@ -242,6 +244,15 @@ static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
+/* The rows of x in a chunk: their slices leave room for weights in L2. Each chunk reads
+ * all weights. */
+static int64_t most_rows(const packed *v)
+{
+    return v->p.end.scale ? SCALED_CHUNK
+                          : v->ctx->caches.l2 / 128 * 75 /
+                                (SLICE * (int64_t)sizeof(float));
+}
+
 /* Choose chunks, groups, and slices; sums with scales are not sliced. */
 static void cut(packed *v)
 {
@@ -250,16 +261,17 @@ static void cut(packed *v)
     int64_t most = whole ? v->depth : SLICE;
     int64_t slices = cfx_max64(cfx_ceil_div(v->depth, cfx_max64(most, 1)), 1);
     int64_t rows, groups;
-    double block, piece;
+    double block, all;
 
     v->slice = cfx_max64(cfx_ceil_div(v->depth, slices), 1);
     v->blocks = cfx_ceil_div(p->columns, CFX_BLOCK);
-    v->chunks = cfx_ceil_div(p->rows, CHUNK);
+    v->chunks = cfx_ceil_div(p->rows, most_rows(v));
     rows = cfx_max64(p->rows / v->chunks, FEW_ROWS);
     block = (double)rows * (double)cfx_max64(v->depth, 1) * CFX_BLOCK;
-    piece = block * (double)v->blocks * (double)v->chunks / 16;
-    piece = fmin(fmax(piece, PIECE_MIN), PIECE_MAX);
-    v->group = cfx_max64((int64_t)(piece / block) / v->unit, 1) * v->unit;
+    all = block * (double)v->blocks * (double)v->chunks;
+    v->group = cfx_units_of_task(v->ctx, all, block * v->unit, TASK_MIN,
+                                 TASK_MAX) *
+               v->unit;
     groups = cfx_ceil_div(v->blocks, v->group);
     /* Groups of about the same size. */
     v->group = cfx_round_up(cfx_ceil_div(v->blocks, groups), v->unit);
@@ -313,7 +325,7 @@ void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p,
     v.depth = p->depth / (copies ? 2 : v.x_step);
     v.unit = tile_blocks(v.k);
     cut(&v);
-    cfx_parallel_for(ctx, v.groups * v.chunks, 1, run_piece, &v);
+    cfx_parallel_for(ctx, v.groups * v.chunks, 1, run_task, &v);
 }
 
 /* ---- Rows of tables ---- */

@@ -1,10 +1,10 @@
 /*
  * packed_rnn.c -- recurrent layers with packed weights.
  *
- * The inputs of all steps are multiplied at once. Then, in each step, a piece of work is
+ * The inputs of all steps are multiplied at once. Then, in each step, a task is
  * some blocks of units of one direction: multiply the previous state by their columns of
  * w_hh, compute their gates, and write their part of the next state. So a step has one
- * barrier, and a thread, which has the same piece in each step, finds its weights in its
+ * barrier, and a thread, which has the same task in each step, finds its weights in its
  * cache if they fit.
  */
 #include "kernel/blocked/packed_rnn.h"
@@ -16,11 +16,10 @@
 #include "base/util.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
+#include "kernel/partition.h"
 
-/* The fewest weights of a piece. */
-enum { PIECE_LEAST = 16 << 10 };
-/* Prefetch distance of the weights, in steps. */
-enum { AHEAD = 8 };
+/* The fewest weights of a task. */
+enum { TASK_LEAST = 16 << 10 };
 
 /* One direction. Rows of states are padded to whole blocks. */
 typedef struct direction {
@@ -40,7 +39,7 @@ typedef struct sequence {
     int64_t units, blocks; /* units of whole blocks */
     int64_t width;         /* units of all gates */
     int64_t unit;          /* blocks of a tile */
-    int64_t group, groups; /* blocks in a piece, pieces of a direction */
+    int64_t group, groups; /* blocks in a task, tasks of a direction */
     int first;             /* of the directions of this step */
     int64_t i;             /* the step */
     direction of[2];
@@ -113,7 +112,7 @@ size_t cfx_packed_rnn_workspace(const cfx_packed_rnn *p)
     return (size_t)s.taken;
 }
 
-/* ---- A piece ---- */
+/* ---- A task ---- */
 
 /* The tile of u = h w_hh^T + b_hh that begins at a block of the gates. */
 static cfx_blocked_tile tile_at(const sequence *s, const direction *d,
@@ -135,7 +134,7 @@ static cfx_blocked_tile tile_at(const sequence *s, const direction *d,
         .x_step = pairs ? 1 : two,
         .w = w_hh + at * depth * CFX_BLOCK,
         .w_block = depth * CFX_BLOCK,
-        .ahead = AHEAD * CFX_BLOCK,
+        .ahead = CFX_AHEAD * CFX_BLOCK,
         .split = true,
         .end = {.bias = b_hh ? b_hh + at * CFX_BLOCK : NULL,
                 .lo = -INFINITY,
@@ -215,7 +214,7 @@ static void step_row(const sequence *s, const direction *d, int64_t time,
         s->to_bfloat16((uint16_t *)d->pairs[(s->i + 1) % 2] + at, 1, h, 1, n);
 }
 
-static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void run_task(void *arg, int64_t begin, int64_t end, int worker)
 {
     const sequence *s = arg;
 
@@ -271,7 +270,7 @@ static void end(const sequence *s, const direction *d)
         narrow(s, d->r->c, d->c);
 }
 
-/* Cut the units of each of so many directions into pieces, one for each thread. */
+/* Cut the units of each of so many directions into tasks, one for each thread. */
 static void cut(sequence *s, int directions, int threads)
 {
     const cfx_rnn *r = s->p->of;
@@ -280,7 +279,7 @@ static void cut(sequence *s, int directions, int threads)
 
     s->unit = cfx_blocked_tile_blocks(s->k->pixels, r->batch, s->blocks);
     groups = cfx_min64(groups,
-                       cfx_min64(weights / PIECE_LEAST, s->blocks / s->unit));
+                       cfx_min64(weights / TASK_LEAST, s->blocks / s->unit));
     s->group = cfx_round_up(cfx_ceil_div(s->blocks, cfx_max64(groups, 1)),
                             s->unit);
     s->groups = cfx_ceil_div(s->blocks, s->group);
@@ -290,7 +289,7 @@ static void cut(sequence *s, int directions, int threads)
 static void run_steps(cfx_context *ctx, sequence *s, int directions)
 {
     for (s->i = 0; s->i < s->p->of->time && !cfx_context_stops(ctx); s->i++)
-        cfx_parallel_for(ctx, directions * s->groups, 1, run_piece, s);
+        cfx_parallel_for(ctx, directions * s->groups, 1, run_task, s);
 }
 
 void cfx_packed_rnn_run(cfx_context *ctx, const cfx_packed_rnn *p,

@@ -1,7 +1,7 @@
 /*
  * pair.c -- a convolution fused with the depthwise one that reads its result.
  *
- * A piece of work is some rows of y of a few blocks. It alternates: compute a band of
+ * A task is some rows of y of a few blocks. It alternates: compute a band of
  * rows of the intermediate image, then the rows of y that read it, so that the band
  * stays in L2. Rows that the next band needs, too, are kept.
  */
@@ -12,21 +12,18 @@
 #include "kernel/blocked/parts.h"
 #include "kernel/int64.h"
 
-/* The most bytes of a band, which share L2 with weights and x. */
-enum { BAND = 256 << 10 };
-/* Pieces for each thread, if there are several threads, and the fewest multiply-adds of
- * a piece, some microseconds. */
-enum { PIECES = 4, PIECE_MIN = 256 << 10 };
+/* Multiply-adds of a task, at least: some microseconds. */
+enum { TASK_MIN = 256 << 10 };
 
 typedef struct pair {
     const cfx_blocked_conv *first, *second;
     cfx_blocked_work conv;
     cfx_windows_work window;
-    int64_t unit, units; /* blocks of a piece, pieces of all blocks */
-    int64_t chunks;      /* of the rows of y */
-    int64_t rows;        /* of a band */
-    int64_t row;         /* elements in a row of a block */
-    float *bands;        /* of each thread */
+    cfx_partition p; /* of y: a group is one unit */
+    int64_t unit;    /* blocks of a task */
+    int64_t rows;    /* of a band */
+    int64_t row;     /* elements in a row of a block */
+    float *bands;    /* of each thread */
     size_t band_bytes;
 } pair;
 
@@ -50,23 +47,24 @@ static int64_t reach_of(const cfx_blocked_conv *second)
     return (second->kernel[0] - 1) * second->dilation[0] + 1;
 }
 
-/* Rows of a band: at least those of a window, at most those of x. */
-static int64_t band_rows(const cfx_blocked_conv *first,
+/* Rows of a band, which shares L2 with weights and x: at least those of a window, at
+ * most those of x. */
+static int64_t band_rows(const cfx_context *ctx, const cfx_blocked_conv *first,
                          const cfx_blocked_conv *second, int64_t blocks)
 {
-    int64_t fit = BAND / cfx_max64(blocks * row_bytes(first), 1);
+    int64_t fit = ctx->caches.l2 / 4 / cfx_max64(blocks * row_bytes(first), 1);
     int64_t rows = cfx_max64(fit, reach_of(second) + second->stride[0]);
 
     return cfx_min64(rows, first->out[0]);
 }
 
-static size_t band_bytes(const cfx_blocked_conv *first,
+static size_t band_bytes(const cfx_context *ctx, const cfx_blocked_conv *first,
                          const cfx_blocked_conv *second)
 {
     size_t most = 0;
 
     for (int64_t n = 1; n <= most_blocks(first); n++) {
-        const int64_t bytes[] = {n, band_rows(first, second, n),
+        const int64_t bytes[] = {n, band_rows(ctx, first, second, n),
                                  row_bytes(first)};
         size_t all = (size_t)cfx_product64(3, bytes);
         if (all > most)
@@ -87,7 +85,7 @@ size_t cfx_blocked_pair_workspace(const cfx_context *ctx,
                                   const cfx_blocked_conv *second)
 {
     return copies_bytes(first) +
-           band_bytes(first, second) * (size_t)cfx_context_threads(ctx);
+           band_bytes(ctx, first, second) * (size_t)cfx_context_threads(ctx);
 }
 
 /* Rows from..to of x, of some blocks of an image, in the memory of a thread. */
@@ -161,29 +159,25 @@ static void run_rows(const pair *p, cfx_blocked_part *part, float *memory,
     }
 }
 
-static void pair_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void pair_task(void *arg, int64_t begin, int64_t end, int worker)
 {
     const pair *p = arg;
-    int64_t rows = p->second->out[0];
     float *memory = (float *)((char *)p->bands +
                               p->band_bytes * (size_t)worker);
 
     for (int64_t i = begin; i < end; i++) {
-        cfx_blocked_spot s = cfx_blocked_spot_of(&p->conv, i, p->chunks,
-                                                 p->units);
-        int64_t o = cfx_blocked_chunk_at(s.chunk, rows, p->chunks);
-        int64_t block = s.group * p->unit;
+        cfx_task a = cfx_task_at(&p->p, i);
+        int64_t block = a.unit * p->unit;
         cfx_blocked_part part = {
-            .image = s.image,
+            .image = a.image,
             .block = block,
             .blocks = cfx_min64(p->unit, p->conv.c.out_blocks - block)};
-        run_rows(p, &part, memory, o,
-                 cfx_blocked_chunk_at(s.chunk + 1, rows, p->chunks));
+        run_rows(p, &part, memory, a.from, a.to);
     }
 }
 
-/* Cut y into some pieces for each thread. Rows that two pieces read are computed
- * twice. */
+/* Cut y into some tasks for each thread: half as many as usual, as rows that two
+ * tasks read are computed twice. */
 static void cut(pair *p)
 {
     const cfx_blocked_conv *first = p->first, *second = p->second;
@@ -191,15 +185,22 @@ static void cut(pair *p)
     double cost = pixels * (double)p->unit *
                   (double)cfx_blocked_depth(&p->conv);
     int threads = cfx_context_threads(p->conv.ctx);
-    int64_t wanted = threads > 1 ? PIECES * threads : 1;
+    int64_t wanted = threads > 1 ? CFX_TASKS / 2 * threads : 1;
     int64_t least = 4 * cfx_ceil_div(reach_of(second), second->stride[0]);
-    int64_t most = cfx_min64((int64_t)(cost / PIECE_MIN),
+    int64_t most = cfx_min64((int64_t)(cost / TASK_MIN),
                              second->out[0] / least);
 
-    p->units = cfx_ceil_div(p->conv.c.out_blocks, p->unit);
-    p->chunks = cfx_ceil_div(wanted, p->units * p->conv.c.batch);
-    p->chunks = cfx_blocked_even_chunks(p->chunks, cfx_max64(most, 1),
-                                        p->units * p->conv.c.batch, threads);
+    int64_t units = cfx_ceil_div(p->conv.c.out_blocks, p->unit);
+    int64_t planes = units * p->conv.c.batch;
+    p->p = (cfx_partition){
+        .images = p->conv.c.batch,
+        .rows = second->out[0],
+        .units = units,
+        .group = 1,
+        .groups = units,
+        .chunks = cfx_even_chunks(cfx_ceil_div(wanted, planes),
+                                  cfx_max64(most, 1), planes, threads),
+        .by_rows = cfx_blocked_by_rows(&p->conv)};
 }
 
 void cfx_blocked_pair(cfx_context *ctx, const cfx_blocked_conv *first,
@@ -209,7 +210,7 @@ void cfx_blocked_pair(cfx_context *ctx, const cfx_blocked_conv *first,
               .second = second,
               .row = row_bytes(first) / (int64_t)sizeof(float),
               .bands = (float *)((char *)workspace + copies_bytes(first)),
-              .band_bytes = band_bytes(first, second)};
+              .band_bytes = band_bytes(ctx, first, second)};
 
     if (second->batch * second->out_blocks * second->out[0] * second->out[1] ==
         0)
@@ -217,8 +218,7 @@ void cfx_blocked_pair(cfx_context *ctx, const cfx_blocked_conv *first,
     cfx_blocked_begin(ctx, first, workspace, &p.conv);
     cfx_depthwise_begin(ctx, second, &p.window);
     p.unit = cfx_min64(cfx_blocked_unit(&p.conv), most_blocks(first));
-    p.rows = band_rows(first, second, p.unit);
+    p.rows = band_rows(ctx, first, second, p.unit);
     cut(&p);
-    cfx_parallel_for(ctx, p.units * p.conv.c.batch * p.chunks, 1, pair_piece,
-                     &p);
+    cfx_parallel_for(ctx, cfx_partition_tasks(&p.p), 1, pair_task, &p);
 }

@@ -5,7 +5,7 @@
 #define CFX_BLOCKED_PARTS_H
 
 #include "kernel/blocked/blocked.h"
-#include "kernel/blocked/rows.h"
+#include "kernel/partition.h"
 
 /* ---- Dense convolutions ---- */
 
@@ -39,9 +39,8 @@ void cfx_blocked_compute(const cfx_blocked_work *work,
 int64_t cfx_blocked_unit(const cfx_blocked_work *work);
 int64_t cfx_blocked_depth(const cfx_blocked_work *work);
 
-/* Piece i of the work; pieces are ordered by rows if all weights fit in L2. */
-cfx_blocked_spot cfx_blocked_spot_of(const cfx_blocked_work *work, int64_t i,
-                                     int64_t chunks, int64_t groups);
+/* Should tasks be ordered by rows? If all weights stay in L2. */
+bool cfx_blocked_by_rows(const cfx_blocked_work *work);
 
 /* ---- Depthwise convolutions and pooling ---- */
 

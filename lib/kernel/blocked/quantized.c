@@ -1,7 +1,7 @@
 /*
  * quantized.c -- products of uint8 with int8, cut into tiles.
  *
- * A piece of work is some rows of y of some blocks of an image. It computes all rows
+ * A task is some rows of y of some blocks of an image. It computes all rows
  * for one unit of blocks, whose weights stay in L2, and meanwhile prefetches those of
  * the next unit. A convolution with padding reads a copy of x with a border.
  */
@@ -14,37 +14,30 @@
 #include "base/stop.h"
 #include "base/util.h"
 #include "kernel/blocked/geometry.h"
-#include "kernel/blocked/rows.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
+#include "kernel/partition.h"
 
-/* Pieces for each thread, if they have between PIECE_MIN multiply-adds (2 to 4 us with
- * dot-product instructions) and PIECE_MAX (1 ms). */
-enum { PIECES = 8, PIECE_MIN = 512 << 10, PIECE_MAX = 128 << 20 };
+/* Multiply-adds of a task: with dot-product instructions 2 to 4 us, and 1 ms. */
+enum { TASK_MIN = 512 << 10, TASK_MAX = 128 << 20 };
 /* The most bytes that a step of a sum prefetches. */
 enum { AHEAD = 2 * CFX_LINE };
-/* The fewest bytes of a piece of a copy. */
+/* The fewest bytes of a task of a copy. */
 enum { COPIED_BYTES = 32 << 10 };
-/* The most bytes of weights that stay in L2 together with parts of images. */
-enum { NEAR_BYTES = 384 << 10 };
-/* A multiple of the pixels of a tile at every level. */
-enum { WHOLE = 84 };
 
 typedef struct work {
     const cfx_context *ctx;
     const int *most; /* pixels of tiles, by blocks */
     void (*tile)(const cfx_quantized_tile *t);
     cfx_quantized_tile first; /* of the first row of the first image */
-    int64_t batch, blocks;    /* images, and blocks of y of each */
+    int64_t blocks;           /* of y of an image */
     int64_t parts;            /* image i has the weights of number i % parts */
-    int64_t rows, row, pixels; /* rows of so many pixels, and all pixels */
-    bool flat;                 /* an image is one long row */
+    int64_t row, pixels;      /* pixels of a row, and of all rows */
+    bool flat;                /* an image is one long row */
     int64_t x_image, x_row, y_image, y_row;
-    int64_t steps;         /* of the sums of a tile */
-    int64_t unit;          /* blocks of a tile */
-    int64_t group, groups; /* units in a piece, groups of an image */
-    int64_t chunks;        /* of the rows of an image */
-    bool by_rows; /* the groups of a chunk are consecutive, see rows.h */
+    int64_t steps; /* of the sums of a tile */
+    int64_t unit;  /* blocks of a tile */
+    cfx_partition p;
 } work;
 
 /* ---- Tiles ---- */
@@ -106,22 +99,19 @@ static void run_unit(const work *v, int64_t n, int64_t block, int64_t blocks,
     }
 }
 
-static void run_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void run_task(void *arg, int64_t begin, int64_t end, int worker)
 {
     const work *v = arg;
 
     (void)worker;
     for (int64_t i = begin; i < end && !cfx_context_stops(v->ctx); i++) {
-        cfx_blocked_spot s = cfx_blocked_spot_at(i, v->by_rows, v->batch,
-                                                 v->chunks, v->groups);
-        int64_t from = cfx_blocked_chunk_at(s.chunk, v->rows, v->chunks);
-        int64_t to = cfx_blocked_chunk_at(s.chunk + 1, v->rows, v->chunks);
-        int64_t block = s.group * v->group * v->unit;
-        int64_t last = cfx_min64(block + v->group * v->unit, v->blocks);
+        cfx_task a = cfx_task_at(&v->p, i);
+        int64_t block = a.unit * v->unit;
+        int64_t last = cfx_min64(block + a.units * v->unit, v->blocks);
         for (int64_t unit = v->unit; block < last; block += unit) {
             while (unit > last - block)
                 unit /= 2;
-            run_unit(v, s.image, block, unit, from, to,
+            run_unit(v, a.image, block, unit, a.from, a.to,
                      cfx_min64(unit, v->blocks - block - unit));
         }
     }
@@ -167,7 +157,7 @@ void cfx_quantized__prepare_end(const cfx_context *ctx, cfx_quantized_end *end,
 static void cut_rows(work *v)
 {
     v->row = v->most[v->unit];
-    v->rows = cfx_ceil_div(v->pixels, v->row);
+    v->p.rows = cfx_ceil_div(v->pixels, v->row);
     v->x_row = v->row * v->first.x_pixel;
     v->y_row = v->row * v->first.y_pixel;
 }
@@ -178,26 +168,21 @@ static void cut(work *v)
     const cfx_quantized_tile *t = &v->first;
     double depth = (double)(t->n[0] * t->n[1] * t->n[2]) *
                    (double)cfx_max64(t->quads * CFX_QUAD, 1);
-    int pieces = PIECES * cfx_context_threads(v->ctx);
 
     v->steps = cfx_max64(t->n[0] * t->n[1] * t->n[2], 1);
     v->unit = cfx_blocked_tile_blocks(
-        v->most, v->flat ? cfx_min64(WHOLE, v->pixels) : v->row, v->blocks);
+        v->most, v->flat ? cfx_min64(CFX_WHOLE, v->pixels) : v->row,
+        v->blocks);
     if (v->flat)
         cut_rows(v);
-    int64_t units = cfx_ceil_div(v->blocks, v->unit);
+    v->p.units = cfx_ceil_div(v->blocks, v->unit);
     double cost = fmax(depth, 1) * (double)(v->row * v->unit * CFX_BLOCK);
-    double all = cost * (double)(units * v->rows) * (double)v->batch;
-    double most = fmin(fmax(all / pieces, PIECE_MIN), PIECE_MAX);
-    int64_t n = cfx_max64((int64_t)(most / cost), 1);
-
-    int64_t chunk = cfx_min64(n, v->rows);
-    v->group = cfx_min64(cfx_max64(n / chunk, 1), units);
-    v->groups = cfx_ceil_div(units, v->group);
-    v->chunks = cfx_blocked_even_chunks(cfx_ceil_div(v->rows, chunk), v->rows,
-                                        v->groups * v->batch,
-                                        cfx_context_threads(v->ctx));
-    v->by_rows = depth * (double)(v->blocks * CFX_BLOCK) <= NEAR_BYTES;
+    double all = cost * (double)(v->p.units * v->p.rows) * (double)v->p.images;
+    v->p.by_rows = depth * (double)(v->blocks * CFX_BLOCK) <=
+                   (double)cfx_near_bytes(v->ctx);
+    cfx_partition_cut(&v->p, v->ctx,
+                      cfx_units_of_task(v->ctx, all, cost, TASK_MIN, TASK_MAX),
+                      1, v->p.units);
 }
 
 static void run(cfx_context *ctx, work *v)
@@ -210,7 +195,7 @@ static void run(cfx_context *ctx, work *v)
     v->most = k->pixels;
     v->tile = k->tile[cfx_context_has(ctx, k->dots)];
     cut(v);
-    cfx_parallel_for(ctx, v->groups * v->batch * v->chunks, 1, run_piece, v);
+    cfx_parallel_for(ctx, cfx_partition_tasks(&v->p), 1, run_task, v);
 }
 
 static int64_t result_bytes(const cfx_quantized_end *e)
@@ -339,10 +324,9 @@ static work work_of(const cfx_quantized_conv *c)
     bool flat = is_flat(c);
     work v = {
         .flat = flat,
-        .batch = c->batch * parts,
+        .p = {.images = c->batch * parts, .rows = c->out[0]},
         .parts = parts,
         .blocks = out,
-        .rows = c->out[0],
         .row = c->out[1],
         .pixels = pixels,
         .x_image = in * plane,
@@ -408,7 +392,7 @@ static work product_work(const cfx_quantized_product *p, int64_t step,
     int64_t bytes = result_bytes(&p->end);
 
     return (work){
-        .batch = 1,
+        .p = {.images = 1},
         .parts = 1,
         .blocks = cfx_ceil_div(p->columns, CFX_BLOCK),
         .flat = true,
@@ -448,7 +432,7 @@ void cfx_quantized_product_run_serial(const cfx_context *ctx,
     if (p->rows == 0 || p->columns == 0)
         return;
     work v = product_work(p, p->depth, x_row, y_row);
-    v.steps = v.rows = 1;
+    v.steps = 1;
     v.row = p->rows;
     v.most = k->pixels;
     v.tile = k->tile[cfx_context_has(ctx, k->dots)];

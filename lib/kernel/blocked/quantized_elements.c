@@ -7,8 +7,8 @@
 #include "base/context_impl.h"
 #include "kernel/int64.h"
 
-/* Elements in a piece, 2 to 10 us. */
-enum { PIECE = 32 << 10 };
+/* Elements in a task, 2 to 10 us. */
+enum { TASK = 32 << 10 };
 
 static const struct cfx_quantized_elements *kernels_of(const cfx_context *ctx)
 {
@@ -22,7 +22,7 @@ typedef struct sum {
     const cfx_quantized_sum *s;
 } sum;
 
-static void add_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void add_task(void *arg, int64_t begin, int64_t end, int worker)
 {
     const sum *v = arg;
 
@@ -36,7 +36,7 @@ void cfx_quantized_add_run(cfx_context *ctx, const cfx_quantized_sum *s,
     sum v = {kernels_of(ctx), s};
 
     if (n > 0)
-        cfx_parallel_for(ctx, n, PIECE, add_piece, &v);
+        cfx_parallel_for(ctx, n, TASK, add_task, &v);
 }
 
 /* ---- Floats ---- */
@@ -49,7 +49,7 @@ typedef struct floats {
     float *to; /* NULL: `bytes` are computed */
 } floats;
 
-static void floats_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void floats_task(void *arg, int64_t begin, int64_t end, int worker)
 {
     const floats *v = arg;
 
@@ -66,7 +66,7 @@ void cfx_quantized_of_floats(cfx_context *ctx, const cfx_quantized_floats *f,
     floats v = {kernels_of(ctx), f, x, y, NULL};
 
     if (n > 0)
-        cfx_parallel_for(ctx, n, PIECE, floats_piece, &v);
+        cfx_parallel_for(ctx, n, TASK, floats_task, &v);
 }
 
 void cfx_quantized_to_floats(cfx_context *ctx, const cfx_quantized_floats *f,
@@ -75,7 +75,7 @@ void cfx_quantized_to_floats(cfx_context *ctx, const cfx_quantized_floats *f,
     floats v = {kernels_of(ctx), f, NULL, (uint8_t *)(uintptr_t)y, x};
 
     if (n > 0)
-        cfx_parallel_for(ctx, n, PIECE, floats_piece, &v);
+        cfx_parallel_for(ctx, n, TASK, floats_task, &v);
 }
 
 /* Pixels that are rounded before they are put side by side. */
@@ -109,7 +109,7 @@ static void put_row(const image *v, int64_t n, int64_t block, int64_t row)
             y[p * m->block + c] = rows[c][p];
 }
 
-static void image_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void image_task(void *arg, int64_t begin, int64_t end, int worker)
 {
     const image *v = arg;
 
@@ -125,7 +125,7 @@ void cfx_quantized_to_blocked(cfx_context *ctx, const cfx_quantized_image *m)
                cfx_ceil_div(m->pixels, ROW)};
 
     cfx_parallel_for(ctx, m->images * v.blocks * v.rows,
-                     PIECE / ROW / m->block + 1, image_piece, &v);
+                     TASK / ROW / m->block + 1, image_task, &v);
 }
 
 /* ---- Means ---- */
@@ -135,7 +135,7 @@ typedef struct means {
     const cfx_quantized_mean *m;
 } means;
 
-static void mean_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void mean_task(void *arg, int64_t begin, int64_t end, int worker)
 {
     const means *v = arg;
 
@@ -149,8 +149,8 @@ void cfx_quantized_mean_run(cfx_context *ctx, const cfx_quantized_mean *m)
     means v = {kernels_of(ctx), m};
 
     cfx_parallel_for(ctx, m->planes,
-                     PIECE / (cfx_max64(m->pixels, 1) * CFX_BLOCK) + 1,
-                     mean_piece, &v);
+                     TASK / (cfx_max64(m->pixels, 1) * CFX_BLOCK) + 1,
+                     mean_task, &v);
 }
 
 /* ---- Functions ---- */
@@ -162,7 +162,7 @@ typedef struct table {
     uint8_t *y;
 } table;
 
-static void lookup_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void lookup_task(void *arg, int64_t begin, int64_t end, int worker)
 {
     const table *v = arg;
 
@@ -177,7 +177,7 @@ void cfx_quantized_lookup_run(cfx_context *ctx, const uint8_t *from,
     table v = {k->lookup[cfx_context_has(ctx, k->moves)], from, x, y};
 
     if (n > 0)
-        cfx_parallel_for(ctx, n, PIECE, lookup_piece, &v);
+        cfx_parallel_for(ctx, n, TASK, lookup_task, &v);
 }
 
 typedef struct norms {
@@ -185,7 +185,7 @@ typedef struct norms {
     const cfx_quantized_norm *m;
 } norms;
 
-static void norm_piece(void *arg, int64_t begin, int64_t end, int worker)
+static void norm_task(void *arg, int64_t begin, int64_t end, int worker)
 {
     const norms *v = arg;
 
@@ -206,5 +206,5 @@ void cfx_quantized_norm_run(cfx_context *ctx, const cfx_quantized_norm *m)
     prepared.fits = k->are_below(m->weight, 0x1p20F, m->columns) &&
                     k->are_below(m->bias, 0x1p29F, m->columns);
     prepared.range = cfx_quantized__range_of(m->lo, m->hi, m->zero_point);
-    cfx_parallel_for(ctx, m->rows, PIECE / m->columns + 1, norm_piece, &v);
+    cfx_parallel_for(ctx, m->rows, TASK / m->columns + 1, norm_task, &v);
 }

@@ -1,7 +1,7 @@
 /*
  * quantized_windows.c -- maximum pooling and depthwise convolutions of uint8.
  *
- * A piece of work is some rows of y. Maxima ignore the padding: the pixels of a row whose
+ * A task is some rows of y. Maxima ignore the padding: the pixels of a row whose
  * windows lie inside of x are computed together, the others one by one. Depthwise
  * convolutions copy a few rows with a border to L1, unless the kernel handles padding
  * itself.
@@ -12,23 +12,23 @@
 
 #include "base/context_impl.h"
 #include "kernel/blocked/geometry.h"
-#include "kernel/blocked/rows.h"
 #include "kernel/int64.h"
+#include "kernel/partition.h"
 
-/* The fewest products of a piece, 5 to 10 us. */
-enum { PIECE = 128 << 10 };
+/* The fewest products of a task, 5 to 10 us. */
+enum { TASK = 128 << 10 };
 
 static const struct cfx_quantized_kernels *kernels_of(const cfx_context *ctx)
 {
     return cfx_context_kernels(ctx)->quantized;
 }
 
-/* How many rows of y a piece has. */
-static int64_t rows_of_piece(int64_t out, const int64_t *kernel)
+/* How many rows of y a task has. */
+static int64_t rows_of_task(int64_t out, const int64_t *kernel)
 {
     const int64_t row[] = {out, kernel[0], kernel[1], CFX_BLOCK};
 
-    return PIECE / cfx_product64(4, row) + 1;
+    return TASK / cfx_product64(4, row) + 1;
 }
 
 /* ---- Maxima ---- */
@@ -81,8 +81,8 @@ static void max_row(const maxima *v, int64_t plane, int64_t o)
     }
 }
 
-static void max_piece(void *arg, int64_t plane, int64_t from, int64_t to,
-                      int worker)
+static void max_task(void *arg, int64_t plane, int64_t from, int64_t to,
+                     int worker)
 {
     (void)worker;
     for (int64_t i = from; i < to; i++)
@@ -97,13 +97,10 @@ void cfx_quantized_max_pool(cfx_context *ctx, const cfx_blocked_conv *c,
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] > 0)
         cfx_blocked_for_rows(
             ctx, (cfx_blocked_planes){c->batch, c->out_blocks, c->out[0]},
-            rows_of_piece(c->out[1], c->kernel), max_piece, &v);
+            rows_of_task(c->out[1], c->kernel), max_task, &v);
 }
 
 /* ---- Depthwise convolutions ---- */
-
-/* The most bytes of rows copied at a time, unless one window needs more. */
-enum { ROWS = 16 << 10 };
 
 typedef struct filters {
     const cfx_quantized_conv *c;
@@ -137,20 +134,20 @@ static int64_t outside_row(const cfx_quantized_conv *c)
     return cfx_max64(c->in[1], CFX_QUAD) * CFX_BLOCK;
 }
 
-/* The rows of a copy: those that fit, but at least those of a window. */
-static int64_t copied_rows(const cfx_quantized_conv *c)
+/* The rows of a copy: those that stay in L1, but at least those of a window. */
+static int64_t copied_rows(const cfx_context *ctx, const cfx_quantized_conv *c)
 {
     int64_t window = (c->kernel[0] - 1) * c->dilation[0] + 1;
     int64_t width = cfx_quantized_reach(c, 1) * CFX_BLOCK;
 
-    return cfx_min64(cfx_max64(ROWS / width, window),
+    return cfx_min64(cfx_max64(ctx->caches.l1 / 2 / width, window),
                      cfx_quantized_reach(c, 0));
 }
 
 size_t cfx_quantized_depthwise_workspace(const cfx_context *ctx,
                                          const cfx_quantized_conv *c)
 {
-    const int64_t bytes[] = {cfx_context_threads(ctx), copied_rows(c),
+    const int64_t bytes[] = {cfx_context_threads(ctx), copied_rows(ctx, c),
                              cfx_quantized_reach(c, 1), CFX_BLOCK};
 
     if (has_three(ctx, c))
@@ -207,8 +204,8 @@ static const uint8_t *rows_of_x(const filters *v, int64_t plane, int64_t o,
     return to;
 }
 
-static void filters_piece(void *arg, int64_t plane, int64_t from, int64_t to,
-                          int worker)
+static void filters_task(void *arg, int64_t plane, int64_t from, int64_t to,
+                         int worker)
 {
     const filters *v = arg;
     const cfx_quantized_conv *c = v->c;
@@ -255,12 +252,12 @@ void cfx_quantized_depthwise(cfx_context *ctx, const cfx_quantized_conv *c,
     } else if (cfx_quantized_needs_border(c)) {
         v.copies = workspace;
         v.width = cfx_quantized_reach(c, 1) * CFX_BLOCK;
-        v.x_rows = copied_rows(c);
+        v.x_rows = copied_rows(ctx, c);
         v.rows = (v.x_rows - (c->kernel[0] - 1) * c->dilation[0] - 1) /
                      c->stride[0] +
                  1;
     }
     cfx_blocked_for_rows(
         ctx, (cfx_blocked_planes){c->batch, c->out_blocks, c->out[0]},
-        rows_of_piece(c->out[1], c->kernel), filters_piece, &v);
+        rows_of_task(c->out[1], c->kernel), filters_task, &v);
 }

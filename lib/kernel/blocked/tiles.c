@@ -7,11 +7,10 @@
 
 #include "base/util.h"
 #include "kernel/int64.h"
+#include "kernel/partition.h"
 
-/* The most weights of a slice, in elements: 20 KiB of an L1 of 32 KiB or more. */
-enum { SLICE = 5 << 10 };
-/* Prefetch distances of weights that few tiles share, in steps. */
-enum { AHEAD = 8, FAR = 64 };
+/* Prefetch distance of weights that one tile reads, in steps. */
+enum { FAR = 64 };
 /* Floats of a cache line. */
 enum { LINE = CFX_LINE / sizeof(float) };
 
@@ -101,6 +100,7 @@ typedef struct slice {
     int64_t first, planes;
     bool last;     /* of the planes */
     int64_t tiles; /* of all rows */
+    int64_t most;  /* weights that stay in L1 */
 } slice;
 
 /* Set the fields of t that depend on the slice. Field by field: copying the structure for
@@ -149,7 +149,7 @@ static int64_t next_slice(const cfx_blocked_tile *t, const slice *s)
  * while it is computed: the next tile's if they fit, else those a little ahead. */
 static int64_t next_tile(const cfx_blocked_tile *t, const slice *s)
 {
-    bool fits = s->blocks * t->w_block <= SLICE;
+    bool fits = s->blocks * t->w_block <= s->most;
 
     return fits ? s->blocks * t->w_block : FAR * CFX_BLOCK;
 }
@@ -191,7 +191,7 @@ static void run_slice(const struct cfx_blocked_kernels *k,
             t->pixels = least + (j < more);
             t->ahead = alone  ? next_tile(t, s)
                        : last ? next_slice(t, s)
-                              : AHEAD * CFX_BLOCK;
+                              : CFX_AHEAD * CFX_BLOCK;
             k->tile(t);
             move(t, t->pixels);
             t->next += t->next_lines * columns_of(t) * LINE;
@@ -226,7 +226,7 @@ static void run_blocks(const struct cfx_blocked_kernels *k,
             s.blocks = cfx_blocked_tile_blocks(k->pixels, p.pixels,
                                                blocks - s.block);
         s.tiles = s.rows * tiles_of(k->pixels, p.pixels, (int)s.blocks);
-        most = sliced ? SLICE / cfx_max64(t->w_at[0] * s.blocks, 1) : planes;
+        most = sliced ? s.most / cfx_max64(t->w_at[0] * s.blocks, 1) : planes;
         for (s.first = 0, s.last = false; !s.last; s.first += s.planes) {
             s.planes = cfx_min64(cfx_max64(most, 1), planes - s.first);
             s.last = s.first + s.planes >= planes;
@@ -235,12 +235,13 @@ static void run_blocks(const struct cfx_blocked_kernels *k,
     }
 }
 
-void cfx_blocked_run_rows(const struct cfx_blocked_kernels *k,
-                          const cfx_blocked_rows *rows, int64_t blocks)
+void cfx_blocked_run_rows(const cfx_context *ctx, const cfx_blocked_rows *rows,
+                          int64_t blocks)
 {
+    const struct cfx_blocked_kernels *k = cfx_context_kernels(ctx)->blocked;
     cfx_blocked_tile t = rows->tile;
     cfx_blocked_place p;
-    slice s = {0};
+    slice s = {.most = ctx->caches.l1 / 8 * 5 / (int64_t)sizeof(float)};
 
     rows->at(rows->arg, 0, &p);
     s.blocks = cfx_blocked_tile_blocks(k->pixels, p.pixels, blocks);
@@ -259,11 +260,11 @@ static void the_place(const void *arg, int64_t i, cfx_blocked_place *place)
     *place = *(const cfx_blocked_place *)arg;
 }
 
-void cfx_blocked_run_tiles(const struct cfx_blocked_kernels *k,
-                           cfx_blocked_tile t, int64_t pixels, int64_t blocks)
+void cfx_blocked_run_tiles(const cfx_context *ctx, cfx_blocked_tile t,
+                           int64_t pixels, int64_t blocks)
 {
     cfx_blocked_place p = {t.x, t.w, t.end.add, t.y, t.n[1], pixels};
     cfx_blocked_rows rows = {1, t, the_place, &p};
 
-    cfx_blocked_run_rows(k, &rows, blocks);
+    cfx_blocked_run_rows(ctx, &rows, blocks);
 }

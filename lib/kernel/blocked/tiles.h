@@ -37,10 +37,10 @@ void cfx_blocked_run_row(const struct cfx_blocked_kernels *k,
 /* Compute rows of `blocks` blocks on this thread. Sums are cut into slices whose
  * weights stay in L1 for all rows; partial sums are kept in y between slices. The
  * order of a sum does not depend on the slices. */
-void cfx_blocked_run_rows(const struct cfx_blocked_kernels *k,
-                          const cfx_blocked_rows *rows, int64_t blocks);
+void cfx_blocked_run_rows(const cfx_context *ctx, const cfx_blocked_rows *rows,
+                          int64_t blocks);
 /* The same for one row of `pixels` pixels, whose first tile is t. */
-void cfx_blocked_run_tiles(const struct cfx_blocked_kernels *k,
-                           cfx_blocked_tile t, int64_t pixels, int64_t blocks);
+void cfx_blocked_run_tiles(const cfx_context *ctx, cfx_blocked_tile t,
+                           int64_t pixels, int64_t blocks);
 
 #endif

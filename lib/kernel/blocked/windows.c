@@ -1,5 +1,5 @@
 /*
- * windows.c -- depthwise convolutions and pooling of blocked images. A piece of work is
+ * windows.c -- depthwise convolutions and pooling of blocked images. A task is
  * some rows of y.
  */
 #include <string.h>
@@ -133,8 +133,8 @@ static void copy_padded(const cfx_windows_work *v, float *to, const float *x)
     }
 }
 
-static void copied_piece(void *arg, int64_t plane, int64_t from, int64_t to,
-                         int worker)
+static void copied_task(void *arg, int64_t plane, int64_t from, int64_t to,
+                        int worker)
 {
     const cfx_windows_work *v = arg;
     const cfx_blocked_conv *c = &v->c;
@@ -173,8 +173,8 @@ void cfx_windows_compute(const cfx_windows_work *v,
         rows(v, in, o, end);
 }
 
-static void rows_piece(void *arg, int64_t plane, int64_t from, int64_t to,
-                       int worker)
+static void rows_task(void *arg, int64_t plane, int64_t from, int64_t to,
+                      int worker)
 {
     const cfx_windows_work *v = arg;
     const cfx_blocked_conv *c = &v->c;
@@ -215,7 +215,7 @@ static void run(cfx_context *ctx, cfx_windows_work *v)
     cfx_blocked_for_rows(
         ctx, (cfx_blocked_planes){c->batch, c->out_blocks, c->out[0]},
         (int64_t)(65536 / (8 * cost)) + 1,
-        v->width && !v->span ? copied_piece : rows_piece, v);
+        v->width && !v->span ? copied_task : rows_task, v);
 }
 
 void cfx_depthwise_begin(const cfx_context *ctx, const cfx_blocked_conv *c,

@@ -15,15 +15,15 @@
 #include "base/stop.h"
 #include "kernel/blocked/tiles.h"
 #include "kernel/int64.h"
+#include "kernel/partition.h"
 
 /* Tiles in a chunk: at least LEAST, at most MOST, and one for each CHANNELS channels;
  * SMALLER times as many of F(2x2, 3x3). */
 enum { LEAST = 28, CHANNELS = 4, MOST = 256, SMALLER = 2 };
-/* The most bytes of weights that stay in L2, and the fewest tiles of a chunk that one
- * thread computes. */
-enum { NEAR = 1 << 20, LEAST_CUT = 14 };
-/* Tiles of a piece of a transformation; multiply-adds of a piece of products. */
-enum { TRANSFORMS = 64, PIECE = 1 << 20 };
+/* The fewest tiles of a chunk that one thread computes. */
+enum { LEAST_CUT = 14 };
+/* Tiles of a task of a transformation; multiply-adds of a task of products. */
+enum { TRANSFORMS = 64, TASK = 1 << 20 };
 
 typedef struct winograd {
     const cfx_context *ctx;
@@ -36,20 +36,22 @@ typedef struct winograd {
     bool own;                        /* chunks belong to threads */
     int64_t at, len;                 /* the tiles that are being computed */
     int64_t v_step, m_step;          /* from element to element */
-    int64_t group, groups;           /* blocks of y in a piece, pieces */
+    int64_t group, groups;           /* blocks of y in a task, tasks */
     float *v, *m;
 } winograd;
 
-/* Give each thread the same number of chunks, unless these become too small. */
-static void own_chunks(winograd *w, int64_t threads)
+/* If the weights fit into L2, give each thread the same number of chunks, unless these
+ * become too small. */
+static void own_chunks(winograd *w)
 {
     const cfx_blocked_winograd *c = w->c;
+    int64_t threads = cfx_context_threads(w->ctx);
     const int64_t bytes[] = {c->in_blocks, c->out_blocks, w->elements,
                              CFX_BLOCK,    w->filter,     sizeof(float)};
     int64_t chunks = cfx_ceil_div(w->tiles, cfx_max64(w->chunk, 1));
 
     chunks = cfx_round_up(cfx_max64(chunks, 1), threads);
-    w->own = threads > 1 && cfx_product64(6, bytes) <= NEAR &&
+    w->own = threads > 1 && cfx_product64(6, bytes) <= w->ctx->caches.l2 &&
              w->tiles >= chunks * LEAST_CUT;
     if (w->own)
         w->chunk = cfx_ceil_div(w->tiles, chunks);
@@ -59,7 +61,8 @@ static winograd make_winograd(const cfx_context *ctx,
                               const cfx_blocked_winograd *c)
 {
     bool large = c->type == CFX_BLOCKED_FLOAT;
-    winograd w = {.c = c,
+    winograd w = {.ctx = ctx,
+                  .c = c,
                   .tile = large ? CFX_F4_TILE : CFX_F2_TILE,
                   .edge = large ? CFX_F4_EDGE : CFX_F2_EDGE,
                   .elements = large ? CFX_F4_ELEMENTS : CFX_F2_ELEMENTS,
@@ -75,7 +78,7 @@ static winograd make_winograd(const cfx_context *ctx,
         w.chunk *= SMALLER;
     w.chunk = cfx_ceil_div(w.tiles,
                            cfx_max64(cfx_ceil_div(w.tiles, w.chunk), 1));
-    own_chunks(&w, cfx_context_threads(ctx));
+    own_chunks(&w);
     /* Not a multiple of the page size, which would alias in the caches. */
     w.v_step = c->in_blocks * w.chunk * w.lanes + CFX_BLOCK;
     w.m_step = c->out_blocks * w.chunk * CFX_BLOCK + CFX_BLOCK;
@@ -218,7 +221,7 @@ static void multiply(void *arg, int64_t begin, int64_t end, int worker)
                               .y_pixel = CFX_BLOCK,
                               .y_block = w->len * CFX_BLOCK};
 
-        cfx_blocked_run_tiles(w->k, t, w->len,
+        cfx_blocked_run_tiles(w->ctx, t, w->len,
                               cfx_min64(w->group, c->out_blocks - b));
     }
 }
@@ -302,11 +305,10 @@ void cfx_blocked_winograd_run(cfx_context *ctx, const cfx_blocked_winograd *c,
 
     if (w.tiles * c->out_blocks == 0)
         return;
-    w.ctx = ctx;
     w.k = cfx_context_kernels(ctx)->blocked;
     w.v = workspace;
     w.m = w.v + w.elements * w.v_step;
-    w.group = cfx_round_up(cfx_max64(PIECE / cfx_max64(cost, 1), 1), 4);
+    w.group = cfx_round_up(cfx_max64(TASK / cfx_max64(cost, 1), 1), 4);
     w.group = cfx_min64(w.group, c->out_blocks);
     w.groups = cfx_ceil_div(c->out_blocks, w.group);
     chunks = cfx_ceil_div(w.tiles, w.chunk);

@@ -19,10 +19,10 @@
 
 #include "kernel/conv/conv_core.h"
 #include "kernel/int64.h"
+#include "kernel/partition.h"
 
 enum { N = CFX_WINO_NUMBERS, TILE = CFX_WINO_TILE, EDGE = CFX_WINO_EDGE };
-/* The transformed inputs of one chunk, in bytes. */
-enum { CHUNK_SIZE = 448 << 10, MAX_LANES = 16 };
+enum { MAX_LANES = 16 };
 /* From so many chunks on, all transformed weights are kept. */
 enum { KEEP_WEIGHTS = 4 };
 
@@ -106,7 +106,8 @@ static void make_wino(wino *w, const cfx_context *ctx, const cfx_conv3 *c)
     w->panels = cfx_ceil_div(v->out_channels, w->type->mr);
 
     /* Chunks of about the same size, whole vectors but the last. */
-    chunks = cfx_ceil_div(w->tiles * N * v->in_channels * 4, CHUNK_SIZE);
+    chunks = cfx_ceil_div(w->tiles * N * v->in_channels * 4,
+                          ctx->caches.l2 / 16 * 7);
     chunks = cfx_min64(chunks, cfx_ceil_div(w->tiles, MAX_LANES));
     w->chunk = cfx_round_up(cfx_ceil_div(w->tiles, chunks), MAX_LANES);
     w->nr = cfx_min64(w->type->nr, w->chunk);

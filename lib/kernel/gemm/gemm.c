@@ -19,6 +19,7 @@
 #include "kernel/gemm/gemm_core.h"
 #include "kernel/gemm/gemm_int.h"
 #include "kernel/int64.h"
+#include "kernel/partition.h"
 #include "kernel/pointwise/pointwise_kernel.h"
 
 enum method { DOT, AXPY, PACKED, INTEGER };
@@ -226,8 +227,9 @@ static bool plan_dot(product *p)
         p->swapped = true;
     }
     p->method = DOT;
-    /* Rows of b that stay in the second cache; a multiple of all tiles. */
-    p->grain = 24 * cfx_max64(1, (int64_t)(65536 / p->size) / (g->k * 24));
+    /* Rows of b that stay in a part of L2; a multiple of all tiles. */
+    p->grain = 24 * cfx_max64(1, p->ctx->caches.l2 / 16 /
+                                     ((int64_t)p->size * g->k * 24));
     return true;
 }
 

@@ -13,10 +13,8 @@
 
 #include "base/stop.h"
 #include "kernel/int64.h"
+#include "kernel/partition.h"
 
-/* Columns of b that go by while one panel of a rests, in vectors: with KC steps
- * of 16 floats each, 24 of them are 384 KiB. */
-enum { VECTORS = 24 };
 /* A shared operand may take this much, unless k alone asks for more. It is read
  * once by each piece, so that it need not stay in a cache. */
 enum { SHARED_MAX = 16 << 20 };
@@ -32,12 +30,12 @@ typedef struct plan {
     int64_t at, len; /* the chunk being worked on */
 } plan;
 
-/* About eight pieces, but none so small that the shared operand is read for
+/* About CFX_TASKS pieces, but none so small that the shared operand is read for
  * nothing, and none larger than `most` units. */
 static int64_t piece_of(int64_t n, int64_t unit, int64_t least, int64_t most)
 {
     int64_t units = cfx_ceil_div(n, unit);
-    int64_t per = cfx_ceil_div(units, 8);
+    int64_t per = cfx_ceil_div(units, CFX_TASKS);
 
     per = cfx_max64(per, cfx_min64(least, cfx_ceil_div(units, 2)));
     return unit * cfx_min64(per, most);
@@ -51,7 +49,10 @@ static size_t a_panel_size(const cfx_gemm_core *g)
 static plan make_plan(const cfx_gemm_core *g)
 {
     const cfx_gemm_type *t = g->type;
-    const int64_t k = cfx_max64(g->k, 1), panels = VECTORS * t->lanes / t->nr;
+    const int64_t k = cfx_max64(g->k, 1);
+    /* Of b, which go by while one panel of a rests. */
+    const int64_t panels = cfx_max64(
+        cfx_near_bytes(g->ctx) * t->lanes / (CFX_GEMM_KC * 64 * t->nr), 1);
     int64_t most;
     plan p = {.g = g, .by_rows = g->m >= g->n};
 

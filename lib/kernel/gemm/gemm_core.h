@@ -99,8 +99,8 @@ struct cfx_gemm_core {
                  int64_t i0, int64_t in, int64_t j0, int64_t jn);
 };
 
-/* Scratch bytes for a product done by `threads` threads; of `g` only type,
- * size, m, n, k and whether packed and emit are NULL are looked at. */
+/* Scratch bytes for a product done by `threads` threads; of `g` only ctx,
+ * type, size, m, n, k and whether packed and emit are NULL are looked at. */
 size_t cfx_gemm_core_workspace(const cfx_gemm_core *g, int threads);
 
 /* For products that share b: all of it as panels, for `packed` of each. It goes

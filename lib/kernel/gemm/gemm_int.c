@@ -7,13 +7,13 @@
 #include "kernel/gemm/gemm_int.h"
 
 #include "base/stop.h"
-
-/* Steps of k whose rows of b stay in the second cache. */
-enum { BLOCK = 64 };
+#include "kernel/int64.h"
+#include "kernel/partition.h"
 
 typedef struct int_product {
     const cfx_context *ctx;
     const cfx_gemm *g;
+    int64_t block; /* steps of k whose rows of b stay in L2 */
 } int_product;
 
 #define ROWS(T, WIDE)                                                         \
@@ -38,10 +38,10 @@ typedef struct int_product {
             for (int64_t j = 0; j < g->n; j++)                                \
                 ((T *)g->c)[i * g->c_row + j] =                               \
                     (T)((WIDE)(bias ? bias[j] : 0) + (rb ? rb[i] : 0));       \
-        for (int64_t k0 = 0; k0 < g->k; k0 += BLOCK)                          \
+        for (int64_t k0 = 0; k0 < g->k; k0 += p->block)                       \
             for (int64_t i = begin; i < end && !cfx_context_stops(p->ctx);    \
                  i++)                                                         \
-                for (int64_t k = k0; k < g->k && k < k0 + BLOCK; k++)         \
+                for (int64_t k = k0; k < g->k && k < k0 + p->block; k++)      \
                     add_step_##T((T *)g->c + i * g->c_row,                    \
                                  a[i * g->a_row + k * g->a_col],              \
                                  b + k * g->b_row, g->b_col, g->n);           \
@@ -54,7 +54,8 @@ ROWS(uint64_t, uint64_t)
 
 void cfx_gemm_int(const cfx_context *ctx, cfx_context *pool, const cfx_gemm *g)
 {
-    int_product t = {ctx, g};
+    int64_t b_row = g->n * (int64_t)cfx_dtype_size(g->dtype);
+    int_product t = {ctx, g, ctx->caches.l2 / 4 / cfx_max64(b_row, 1) + 1};
     double row = (double)g->n * (double)g->k + 1;
     int64_t grain = row > 65536 ? 1 : (int64_t)(65536 / row) + 1;
     cfx_parallel_fn *fn;

@@ -2,6 +2,7 @@
  * gemm_level.c -- the inner loops of matrix products, for one level.
  */
 #include "kernel/gemm/gemm_core.h"
+#include "kernel/partition.h"
 #include "kernel/vec/vec.h"
 
 /* Rows and vectors of the tile of c that is held in registers. */
@@ -14,9 +15,6 @@ enum { MR = 6, NV = 2, DOT_MAX = 4, DOT_SUMS = 12 };
 #else
 enum { MR = 4, NV = 2, DOT_MAX = 4, DOT_SUMS = 8 };
 #endif
-/* Panels of b come from the second cache; asked for so many steps ahead they
- * come in time, which makes a tenth of difference. */
-enum { AHEAD = 8 };
 
 #define T float
 #define VL VF

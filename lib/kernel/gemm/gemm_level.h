@@ -35,7 +35,7 @@ CFX_FORCE_INLINE void NAME(tile)(const int m, const int nv, const bool whole,
             bv[v] = whole || v < nv - 1 ? V(load)(b + v * VL)
                                         : V(load_n)(b + v * VL, last);
             if (VL > 1 && v * VL * (int)sizeof(T) % 64 == 0)
-                CFX_PREFETCH(b + AHEAD * b_row + v * VL);
+                CFX_PREFETCH(b + CFX_AHEAD * b_row + v * VL);
         }
         CFX_UNROLL
         for (int i = 0; i < m; i++) {

@@ -7,12 +7,12 @@
  */
 #include <string.h>
 
+#include "kernel/partition.h"
 #include "kernel/pointwise/pointwise_kernel.h"
 
 enum {
-    GRAIN = 32768,    /* elements that are worth another thread */
-    TILE = 64,        /* columns that one call transposes */
-    STREAM = 32 << 20 /* bytes of output that are stored past the caches */
+    GRAIN = 32768, /* elements that are worth another thread */
+    TILE = 64      /* columns that one call transposes */
 };
 
 typedef struct job {
@@ -138,7 +138,7 @@ void cfx_copy(cfx_context *ctx, cfx_iter *it)
         j.plane = find_plane(it);
     if (to == from && it->rank == 1 && it->op[0].stride[0] == 1 &&
         it->op[1].stride[0] == 1) {
-        j.stream = n * (int64_t)j.size >= STREAM;
+        j.stream = cfx_streams(ctx, n * (int64_t)j.size);
         cfx_parallel_for(ctx, n, GRAIN, copy_bytes, &j);
     } else if (j.plane) {
         int64_t cols = it->shape[j.plane], strip = it->shape[0] * TILE;

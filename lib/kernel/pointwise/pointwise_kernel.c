@@ -11,12 +11,13 @@
 
 #include <stdatomic.h>
 
+#include "kernel/partition.h"
+
 enum {
     BUFFER = 4096,   /* bytes of a buffer */
     SHORT_ROW = 128, /* elements */
     GRAIN = 32768,   /* elements that are worth another thread */
     GRAIN_FLOAT = CFX_POINTWISE_FEW, /* of functions that only floats have */
-    STREAM = 32 << 20, /* bytes of output that are stored past the caches */
     STREAM_CHUNK = 128 /* elements: so few that loads and stores overlap */
 };
 
@@ -371,11 +372,11 @@ static cfx_pw power_of(cfx_iter *it, cfx_dtype dtype)
 
 /* Outputs that the caches cannot hold are stored past them, which saves
  * reading them first; not where that has been done, as an input. */
-static bool goes_past_caches(const job *j, int64_t n)
+static bool goes_past_caches(const cfx_context *ctx, const job *j, int64_t n)
 {
     const cfx_iter *it = j->it;
 
-    if (n * (int64_t)j->op[0].size < STREAM || !j->op[0].direct ||
+    if (!cfx_streams(ctx, n * (int64_t)j->op[0].size) || !j->op[0].direct ||
         it->rank > 1)
         return false;
     for (int k = 1; k < it->count; k++)
@@ -438,7 +439,7 @@ bool cfx_pointwise(cfx_context *ctx, cfx_pw op, cfx_dtype dtype, cfx_iter *it,
     j.stream = NULL;
     atomic_init(&j.zero, 0);
     plan(&j, kernels, op, dtype);
-    if (goes_past_caches(&j, n)) {
+    if (goes_past_caches(ctx, &j, n)) {
         j.stream = kernels->pointwise->stream;
         j.chunk = STREAM_CHUNK;
     }

@@ -234,6 +234,25 @@ TEST_CASE(context_listens_to_the_environment)
     cfx_context_free(c);
     ck_assert_int_eq(new_with_env("CFX_THREADS", "many", &c), CFX_EINVAL);
     ck_assert_int_eq(new_with_env("CFX_THREADS", "0", &c), CFX_EINVAL);
+    ck_assert_int_eq(new_with_env("CFX_CACHES", "49152,2M,1G", &c), CFX_OK);
+    ck_assert_int_eq(c->caches.l1, 48 << 10);
+    ck_assert_int_eq(c->caches.l2, 2 << 20);
+    ck_assert_int_eq(c->caches.l3, 256 << 20); /* the largest */
+    cfx_context_free(c);
+    static const char *const wrong[] = {
+        "", "32K", "32K,1M", "32K,1M,32M,", "32K,0,32M", "32K,1M,32X"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        ck_assert_int_eq(new_with_env("CFX_CACHES", wrong[i], &c), CFX_EINVAL);
+}
+
+TEST_CASE(caches_of_this_processor_are_usual)
+{
+    cfx_caches c = cfx_detected_caches();
+    ck_assert_int_ge(c.l1, 16 << 10);
+    ck_assert_int_gt(c.l2, c.l1);
+    ck_assert_int_gt(c.l3, 1 << 20);
+    ck_assert_int_eq(cfx_cpu_count_in("", 1 << 20), 1);
+    ck_assert_int_eq(cfx_cpu_count_in("0-99999", 1 << 20), cfx_cpu_count());
 }
 
 /* The environment switches features off, in all contexts. */

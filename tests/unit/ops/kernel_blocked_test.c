@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/convert.h"
-#include "kernel/blocked/rows.h"
+#include "kernel/partition.h"
 #include "kernel/blocked/winograd.h"
 #include "kernel/conv/conv_kernel.h"
 #include "kernel/gemm/gemm.h"
@@ -765,20 +765,28 @@ TEST_CASE(chunks_are_even)
 {
     for (int64_t rows = 1; rows < 80; rows++) {
         for (int64_t n = 1; n <= rows; n++) {
-            ck_assert_int_eq(cfx_blocked_chunk_at(0, rows, n), 0);
-            ck_assert_int_eq(cfx_blocked_chunk_at(n, rows, n), rows);
-            for (int64_t i = 0; i < n; i++) {
-                int64_t len = cfx_blocked_chunk_at(i + 1, rows, n) -
-                              cfx_blocked_chunk_at(i, rows, n);
+            const cfx_partition p = {.images = 1,
+                                     .rows = rows,
+                                     .units = 1,
+                                     .group = 1,
+                                     .groups = 1,
+                                     .chunks = n};
+            int64_t next = 0;
+            for (int64_t i = 0; i < cfx_partition_tasks(&p); i++) {
+                cfx_task a = cfx_task_at(&p, i);
+                int64_t len = a.to - a.from;
+                assert_each(a.from == next);
                 assert_each(len == rows / n || len == rows / n + 1);
+                next = a.to;
             }
+            ck_assert_int_eq(next, rows);
         }
     }
-    ck_assert_int_eq(cfx_blocked_even_chunks(3, 14, 3, 2), 4);
-    ck_assert_int_eq(cfx_blocked_even_chunks(3, 14, 4, 2), 3);
-    ck_assert_int_eq(cfx_blocked_even_chunks(3, 14, 4, 16), 4);
-    ck_assert_int_eq(cfx_blocked_even_chunks(1, 1, 5, 2), 1);
-    ck_assert_int_eq(cfx_blocked_even_chunks(1, 7, 101, 7), 1);
+    ck_assert_int_eq(cfx_even_chunks(3, 14, 3, 2), 4);
+    ck_assert_int_eq(cfx_even_chunks(3, 14, 4, 2), 3);
+    ck_assert_int_eq(cfx_even_chunks(3, 14, 4, 16), 4);
+    ck_assert_int_eq(cfx_even_chunks(1, 1, 5, 2), 1);
+    ck_assert_int_eq(cfx_even_chunks(1, 7, 101, 7), 1);
 }
 
 static void setup(void)

@@ -16,6 +16,7 @@
 #include <cfx/context.h>
 #include <cfx/dtype.h>
 
+#include "base/context_impl.h"
 #include "base/util.h"
 #include "tests/unit/unit.h"
 
@@ -27,11 +28,15 @@ typedef struct contexts {
     cfx_context *ctx[MAX_CONTEXTS];
 } contexts;
 
-/* Every level that this processor has, with 1, 2 and 3 threads each. */
+/* Every level that this processor has, with 1, 2 and 3 threads each, for usual, small and
+ * large caches. */
 CFX_INLINE void contexts_init(contexts *c)
 {
     static const cfx_cpu cpus[] = {CFX_CPU_PLAIN, CFX_CPU_NEON, CFX_CPU_AVX2,
                                    CFX_CPU_AVX512};
+    static const cfx_caches caches[] = {{32 << 10, 1 << 20, 32 << 20},
+                                        {16 << 10, 128 << 10, 2 << 20},
+                                        {256 << 10, 16 << 20, 256 << 20}};
 
     c->count = 0;
     for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
@@ -46,6 +51,7 @@ CFX_INLINE void contexts_init(contexts *c)
                 cfx_context_free(ctx);
                 break;
             }
+            ctx->caches = caches[threads - 1];
             c->ctx[c->count++] = ctx;
         }
     }
