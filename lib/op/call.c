@@ -152,7 +152,8 @@ static bool is_meta(void *user, cfx_value v)
 static cfx_status check_metas(const cfx_call *call)
 {
     for (int k = 0; k < call->schema->nparams; k++)
-        if (CFX_UNLIKELY(cfx_value_any(call->in[k], is_meta, NULL)))
+        if (call->schema->tensors >> k & 1 &&
+            CFX_UNLIKELY(cfx_value_any(call->in[k], is_meta, NULL)))
             return cfx_call_fail(call, CFX_EINVAL, "argument '%s' has no data",
                                  call->schema->params[k].name);
     return CFX_OK;

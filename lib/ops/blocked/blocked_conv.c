@@ -38,6 +38,11 @@ typedef struct conv {
 
 enum { ROWS = 1 }; /* cfx_op.code of blocked_row_major_conv2d */
 
+static bool has_second(const conv *c)
+{
+    return c->end.at[CFX_POST_DEPTHWISE] >= 0;
+}
+
 static bool equal(const cfx_call *call, cfx_dim a, cfx_dim b)
 {
     return cfx_dim_eq(call->env, a, b);
@@ -155,7 +160,7 @@ static cfx_status read_second(const cfx_call *call, conv *c)
     cfx_value in[CFX_MAX_PARAMS];
     cfx_call second;
     cfx_tensor *between;
-    if (c->end.add >= 0)
+    if (c->end.at[CFX_POST_ADD] >= 0)
         return cfx_call_fail(
             call, CFX_EINVAL,
             "post-op 'blocked_depthwise_conv2d' cannot follow 'add'");
@@ -163,10 +168,11 @@ static cfx_status read_second(const cfx_call *call, conv *c)
                                     c->shape, NULL, call->err);
     if (st)
         return st;
-    st = cfx_post_ops_bind(call, &c->end, between, &second, in);
+    st = cfx_post_ops_bind(call, &c->end, CFX_POST_DEPTHWISE, between, &second,
+                           in);
     if (!st)
         st = cfx_blocked_depthwise_infer(&second, &c->second);
-    if (!st && (c->second.per_image || c->second.end.add >= 0))
+    if (!st && (c->second.per_image || c->second.end.at[CFX_POST_ADD] >= 0))
         st = cfx_call_fail(
             call, CFX_EINVAL,
             "post-op 'blocked_depthwise_conv2d' has neither filters for each image nor 'add'");
@@ -190,7 +196,8 @@ static cfx_status conv_infer(cfx_call *call)
         st = check_scale(call, c);
     if (!st)
         st = cfx_post_ops_read(call, BIAS, POST_OPS,
-                               CFX_POST_IMAGES | CFX_POST_DEPTHWISE, &c->end);
+                               CFX_POST_IMAGES | 1 << CFX_POST_DEPTHWISE,
+                               &c->end);
     if (!st)
         st = cfx_post_ops_check_types(call, &c->end, INPUT, WEIGHT,
                                       1u << CFX_BF16);
@@ -204,7 +211,7 @@ static cfx_status conv_infer(cfx_call *call)
     st = cfx_blocked_window_image(call, &c->window, c->shape);
     if (!st)
         st = cfx_post_ops_check_shapes(call, &c->end, 5, c->shape);
-    if (st || c->end.call < 0)
+    if (st || !has_second(c))
         return st ? st : cfx_call_out(call, c->end.type, 5, c->shape);
     st = read_second(call, c);
     return st ? st
@@ -230,7 +237,7 @@ static void conv_cost(const cfx_call *call, cfx_cost *cost)
     if (c->scale)
         cost->ops = cfx_dim_add(call->env, cost->ops,
                                 cfx_cost_numel(call, c->x));
-    if (c->end.call >= 0)
+    if (has_second(c))
         cfx_blocked_depthwise_cost(call, &c->second, cost);
 }
 
@@ -280,8 +287,8 @@ static cfx_status plan_second(const cfx_call *call, cfx_blocked_conv *out)
     const conv *c = call->state;
     cfx_value in[CFX_MAX_PARAMS];
     cfx_call second;
-    cfx_status st = cfx_post_ops_bind(call, &c->end, call->out[0], &second,
-                                      in);
+    cfx_status st = cfx_post_ops_bind(call, &c->end, CFX_POST_DEPTHWISE,
+                                      call->out[0], &second, in);
     if (!st)
         *out = cfx_blocked_depthwise_plan(&second, &c->second);
     if (!st)
@@ -293,7 +300,7 @@ static size_t conv_workspace(const cfx_call *call)
 {
     const conv *c = call->state;
     cfx_blocked_conv k = plan(call), second;
-    if (c->end.call < 0)
+    if (!has_second(c))
         return cfx_blocked_conv_workspace(&k);
     return plan_second(call, &second)
                ? 0
@@ -304,7 +311,7 @@ static cfx_status conv_run(cfx_call *call)
 {
     const conv *c = call->state;
     cfx_blocked_conv k = plan(call), second;
-    if (c->end.call < 0) {
+    if (!has_second(c)) {
         cfx_blocked_conv_run(call->ctx, &k, call->work);
         return CFX_OK;
     }

@@ -18,49 +18,53 @@
 #include "op/fused_activation.h"
 #include "op/op_cost.h"
 
-/* Post-operations that an operator takes. */
-enum {
-    CFX_POST_ADD = 1,        /* ('add', tensor) */
-    CFX_POST_CLAMP = 2,      /* ('clamp', min, max) */
-    CFX_POST_ACTIVATION = 4, /* see op/fused_activation.h */
-    /* ('to', dtype): float32 or bfloat16. Then images may be bfloat16. */
-    CFX_POST_TO = 8,
-    CFX_POST_DEPTHWISE = 16, /* blocked_depthwise_conv2d */
+/* The post-operations, in the order of the kernels. */
+typedef enum cfx_post_op {
+    CFX_POST_ADD,        /* ('add', tensor) */
+    CFX_POST_CLAMP,      /* ('clamp', min, max) */
+    CFX_POST_ACTIVATION, /* see op/fused_activation.h */
+    CFX_POST_TO,         /* ('to', dtype), of images: float32 or bfloat16 */
+    CFX_POST_DEPTHWISE,  /* blocked_depthwise_conv2d */
     /* ('quantize', zero_point): rounded, plus the zero point, as uint8 */
-    CFX_POST_QUANTIZE = 32,
-    CFX_POST_QUANTIZED_ADD = 64, /* quantized_add, of what is uint8 */
-    CFX_POST_FLOATS = CFX_POST_ADD | CFX_POST_CLAMP | CFX_POST_ACTIVATION,
-    CFX_POST_IMAGES = CFX_POST_FLOATS | CFX_POST_TO
+    CFX_POST_QUANTIZE,
+    CFX_POST_QUANTIZED_ADD, /* quantized_add, of what is uint8 */
+    CFX_POST_OPS
+} cfx_post_op;
+
+/* Those of floats, and of images, which may be bfloat16. */
+enum {
+    CFX_POST_FLOATS = 1 << CFX_POST_ADD | 1 << CFX_POST_CLAMP |
+                      1 << CFX_POST_ACTIVATION,
+    CFX_POST_IMAGES = CFX_POST_FLOATS | 1 << CFX_POST_TO
 };
 
 typedef struct cfx_post_ops {
-    int bias, list;  /* the enumerators of the parameters */
-    uint32_t takes;  /* CFX_POST_... */
-    int add;         /* where 'add' is in the list; -1: nowhere */
-    int call;        /* likewise, an operator of torch.ops.cfx */
-    bool biased;     /* is a bias given? */
-    int bounds;      /* how many `clamp` has */
-    double bound[2]; /* -INFINITY, INFINITY without */
-    cfx_dtype type;  /* of the result */
-    int64_t zero_point;
+    int bias, list;       /* the enumerators of the parameters */
+    int takes;            /* a bit for each that the operator takes */
+    int at[CFX_POST_OPS]; /* the position of each in the list; -1: none */
+    bool biased;          /* is a bias given? */
+    cfx_dtype type;       /* of the result */
     cfx_fused_activation activation;
 } cfx_post_ops;
 
 /* Read the post-operations, of which `takes` are supported. Fails with CFX_EINVAL,
  * CFX_EDTYPE. */
 cfx_status cfx_post_ops_read(const cfx_call *call, int bias, int list,
-                             uint32_t takes, cfx_post_ops *out);
-/* The tensor that is added, or NULL. */
-const cfx_tensor *cfx_post_ops_add(const cfx_call *call,
-                                   const cfx_post_ops *p);
+                             int takes, cfx_post_ops *out);
+/* The arguments of a post-operation; NULL: there is none. */
+const cfx_value *cfx_post_ops_args(const cfx_call *call, const cfx_post_ops *p,
+                                   cfx_post_op which);
+/* The bounds of 'clamp', or infinity. */
+void cfx_post_ops_range(const cfx_call *call, const cfx_post_ops *p, float *lo,
+                        float *hi);
 /* Can the post-operation `next` follow `last`? */
 bool cfx_post_op_follows(const char *last, const char *next);
 
-/* The call of `call` on the result so far, with the arguments `in`. Fails with
- * CFX_EINVAL. */
+/* The call that a post-operation of torch.ops.cfx is, on the result so far, with the
+ * arguments `in`. Fails with CFX_EINVAL. */
 cfx_status cfx_post_ops_bind(const cfx_call *call, const cfx_post_ops *p,
-                             cfx_tensor *result, cfx_call *out,
-                             cfx_value in[CFX_MAX_PARAMS]);
+                             cfx_post_op which, cfx_tensor *result,
+                             cfx_call *out, cfx_value in[CFX_MAX_PARAMS]);
 
 /* Check that input, weight, bias and 'add' are float32; images may also be
  * bfloat16, and a weight of other types, which `narrow` has as bits (1 << dtype).

@@ -79,6 +79,7 @@ static cfx_status check_end(const cfx_call *call, const cfx_post_ops *p,
                             cfx_dim blocks, cfx_dim depth)
 {
     static const int each[] = {OFFSET, SCALE, BIAS};
+    const cfx_value *zero = cfx_post_ops_args(call, p, CFX_POST_QUANTIZE);
     cfx_dim channels = cfx_dim_mul(call->env, blocks, cfx_dim_int(CFX_BLOCK));
     for (int i = 0; i < 3; i++) {
         const cfx_tensor *t = cfx_call_tensor(call, each[i]);
@@ -92,7 +93,7 @@ static cfx_status check_end(const cfx_call *call, const cfx_post_ops *p,
             call, CFX_EUNSUPPORTED,
             "a sum of more than %d products may not fit into 32 bits",
             CFX_QUANTIZED_DEPTH);
-    if (!is_zero_point(p->zero_point) ||
+    if (!is_zero_point(zero ? zero->u.i : 0) ||
         (cfx_call_has(call, INPUT_ZERO_POINT) &&
          !is_zero_point(cfx_call_int(call, INPUT_ZERO_POINT))))
         return cfx_call_fail(call, CFX_EINVAL,
@@ -113,15 +114,15 @@ static void end_cost(const cfx_call *call, const cfx_post_ops *p,
 static cfx_quantized_end end_of(const cfx_call *call, const cfx_post_ops *p)
 {
     const cfx_tensor *bias = cfx_call_tensor(call, BIAS);
+    const cfx_value *zero = cfx_post_ops_args(call, p, CFX_POST_QUANTIZE);
     cfx_quantized_end e = {
         .offset = cfx_call_tensor(call, OFFSET)->data,
         .scale = cfx_call_tensor(call, SCALE)->data,
         .bias = bias ? bias->data : NULL,
-        .lo = (float)p->bound[0],
-        .hi = (float)p->bound[1],
-        .rounds = p->type == CFX_U8,
-        .zero_point = (int)p->zero_point,
+        .rounds = zero != NULL,
+        .zero_point = zero ? (int)zero->u.i : 0,
     };
+    cfx_post_ops_range(call, p, &e.lo, &e.hi);
     if (e.rounds) {
         e.lo = fminf(fmaxf(e.lo, (float)-e.zero_point),
                      (float)(255 - e.zero_point));
@@ -148,7 +149,8 @@ static cfx_status linear_infer(cfx_call *call)
     cfx_status st = check_types(call);
     if (!st)
         st = cfx_post_ops_read(call, BIAS, POST_OPS,
-                               CFX_POST_CLAMP | CFX_POST_QUANTIZE, p);
+                               1 << CFX_POST_CLAMP | 1 << CFX_POST_QUANTIZE,
+                               p);
     if (st)
         return st;
     if (x->rank < 1 || w->rank != 4 || !is(call, w->shape[2], CFX_BLOCK) ||
@@ -274,9 +276,10 @@ static cfx_status check_add(const cfx_call *call, const struct conv *c)
 {
     cfx_value in[CFX_MAX_PARAMS], result;
     cfx_call add;
-    if (c->end.call < 0)
+    if (c->end.at[CFX_POST_QUANTIZED_ADD] < 0)
         return CFX_OK;
-    cfx_status st = cfx_post_ops_bind(call, &c->end, call->out[0], &add, in);
+    cfx_status st = cfx_post_ops_bind(call, &c->end, CFX_POST_QUANTIZED_ADD,
+                                      call->out[0], &add, in);
     if (!st)
         st = cfx_call_meta(&add, &result);
     if (!st)
@@ -298,8 +301,8 @@ static cfx_status conv_infer(cfx_call *call)
                                      STRIDE, PADDING, DILATION, &c->window);
     if (!st)
         st = cfx_post_ops_read(call, BIAS, POST_OPS,
-                               CFX_POST_CLAMP | CFX_POST_QUANTIZE |
-                                   (c->depthwise ? 0 : CFX_POST_QUANTIZED_ADD),
+                               1 << CFX_POST_CLAMP | 1 << CFX_POST_QUANTIZE |
+                                   !c->depthwise << CFX_POST_QUANTIZED_ADD,
                                &c->end);
     if (!st)
         st = check_end(call, &c->end, c->w->shape[0], conv_depth(call, c));
@@ -373,13 +376,14 @@ static cfx_status conv_run(cfx_call *call)
     cfx_value in[CFX_MAX_PARAMS];
     cfx_quantized_sum sum;
     cfx_call add;
-    cfx_status st = c->end.call < 0
+    cfx_status st = c->end.at[CFX_POST_QUANTIZED_ADD] < 0
                         ? CFX_OK
-                        : cfx_post_ops_bind(call, &c->end, call->out[0], &add,
-                                            in);
+                        : cfx_post_ops_bind(call, &c->end,
+                                            CFX_POST_QUANTIZED_ADD,
+                                            call->out[0], &add, in);
     if (st)
         return st;
-    if (c->end.call >= 0) {
+    if (c->end.at[CFX_POST_QUANTIZED_ADD] >= 0) {
         sum = cfx_quantized_sum_of(&add);
         sum.y = k.y;
         k.end.sum = &sum;
