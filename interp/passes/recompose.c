@@ -121,6 +121,43 @@ static cfx_value linear(cfx_scope *s, const cfx_value *in, const cfx_match *m,
                                 : cfx_linear(s, in[0], in[1]);
 }
 
+/* MatMul and Add, as ONNX exporters write a layer. */
+static cfx_value matmul_add(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    return cfx_add(s, cfx_matmul(s, in[0], in[1]), in[2]);
+}
+
+/* The parameter that a placeholder of the pattern stands for, if it is one of this
+ * rank. */
+static const cfx_tensor *parameter(const cfx_match *m, int i, int rank)
+{
+    cfx_value v = m->placeholders[i];
+    bool state = v.kind == CFX_NODE && v.u.node->op == CFX_GET_ATTR;
+    const cfx_tensor *t = state ? cfx_node__known_tensor(v.u.node) : NULL;
+    return t && t->rank == rank ? t : NULL;
+}
+
+static bool is_layer(cfx_pass_call *p, const cfx_match *m)
+{
+    cfx_value x = m->placeholders[0];
+    const cfx_tensor *in = x.kind == CFX_NODE
+                               ? cfx_node__known_tensor(x.u.node)
+                               : NULL;
+    const cfx_tensor *w = parameter(m, 1, 2), *b = parameter(m, 2, 1);
+    (void)p;
+    return in && in->rank > 1 && w && b &&
+           cfx_dim_same(w->shape[1], b->shape[0]);
+}
+
+static cfx_value linear_of_transpose(cfx_scope *s, const cfx_value *in,
+                                     const cfx_match *m, void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_linear(s, in[0], cfx_t(s, in[1]), in[2]);
+}
+
 /* ---- Activations ---- */
 
 static bool is_float(cfx_pass_call *p, const cfx_match *m)
@@ -212,6 +249,10 @@ static const cfx_rewrite_rule rules[] = {
      .build = max_pool2d},
     {.params = "x w b", .pattern = addmm, .where = is_bias, .build = linear},
     {.params = "x w", .pattern = mm, .build = linear},
+    {.params = "x w b",
+     .pattern = matmul_add,
+     .where = is_layer,
+     .build = linear_of_transpose},
     {.params = "x", .pattern = x_sigmoid, .where = is_float, .build = silu},
     {.params = "x",
      .pattern = hardswish_formula,

@@ -84,19 +84,35 @@ static bool find_function(product *a)
     return a->w && a->w->op == CFX_GET_ATTR;
 }
 
-static bool find_product(cfx_pass_call *p, product *a, cfx_node *n)
-{
-    *a = (product){.n = n};
-    if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR ||
-        n->op == CFX_OUTPUT || (!find_layer(p, a) && !find_function(a)))
-        return false;
-    return a->x && (!a->b || a->b->op == CFX_GET_ATTR);
-}
-
 /* The get_attr node of the weight; NULL: a module has it. */
 static cfx_node *weight_attr(const product *a)
 {
     return a->w && a->w->op != CFX_GET_ATTR ? cfx_node__arg(a->w, 0) : a->w;
+}
+
+/* linear(x, t(w), b): the weight is (in, out). */
+static bool find_transposed(product *a)
+{
+    const cfx_schema *s = cfx_node_is(a->n, "linear")
+                              ? cfx_pass__signature(a->n)
+                              : NULL;
+    a->w = s ? cfx_value__node(cfx_pass__arg(a->n, s, "weight")) : NULL;
+    if (!a->w || !cfx_node_is(a->w, "t") || a->w->nargs != 1)
+        return false;
+    a->x = cfx_value__node(cfx_pass__arg(a->n, s, "input"));
+    a->b = cfx_value__node(cfx_pass__arg(a->n, s, "bias"));
+    const cfx_node *w = weight_attr(a);
+    return w && w->op == CFX_GET_ATTR;
+}
+
+static bool find_product(cfx_pass_call *p, product *a, cfx_node *n)
+{
+    *a = (product){.n = n};
+    if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR ||
+        n->op == CFX_OUTPUT ||
+        (!find_layer(p, a) && !find_function(a) && !find_transposed(a)))
+        return false;
+    return a->x && (!a->b || a->b->op == CFX_GET_ATTR);
 }
 
 static cfx_status load(cfx_pass_call *p, product *a)
