@@ -18,7 +18,8 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/canonicalize.c %reldir%/reinplace.c
 
 # Passes that use the operators of lib/ops/blocked.
-libcfx_all_la_SOURCES += %reldir%/lower/post_ops.c %reldir%/lower/post_ops.h \
+libcfx_all_la_SOURCES += %reldir%/lower/lowering.c %reldir%/lower/lowering.h \
+	%reldir%/lower/post_ops.c %reldir%/lower/post_ops.h \
 	%reldir%/lower/pack_winograd.c %reldir%/lower/pack_winograd.h \
 	%reldir%/lower/narrow_weights.c \
 	%reldir%/lower/fuse_depthwise.c \

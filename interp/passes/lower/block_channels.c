@@ -25,17 +25,6 @@ bool cfx_block__is_image(const cfx_node *n)
     return t && t->rank == 4 && t->dtype == CFX_F32;
 }
 
-int64_t cfx_block__channels(const cfx_node *n)
-{
-    cfx_dim c = cfx_node__known_tensor(n)->shape[1];
-    return cfx_dim_is_int(c) ? cfx_dim_value(c) : 0;
-}
-
-cfx_node *cfx_block__form(const cfx_node *n)
-{
-    return cfx_node_is(n, "from_blocked") ? cfx_node__arg(n, 0) : NULL;
-}
-
 bool cfx_block__is_conv(const cfx_node *n)
 {
     return cfx_node_is(n, "blocked_conv2d") ||
@@ -46,21 +35,11 @@ bool cfx_block__is_conv(const cfx_node *n)
 
 cfx_node *cfx_block__open_conv(const cfx_node *x, const char *post_op)
 {
-    cfx_node *y = cfx_block__form(x);
+    cfx_node *y = cfx_lower__form(x);
     return y && cfx_block__is_conv(y) && y->nusers == 1 && x->nusers == 1 &&
                    cfx_post_op__fits(y, post_op)
                ? y
                : NULL;
-}
-
-cfx_value cfx_block__setting(const cfx_pass_call *p, const cfx_node *n,
-                             const char *name)
-{
-    const cfx_module *m = cfx_pass__module(p, n);
-    const cfx_schema *schema = m ? NULL : cfx_pass__signature(n);
-    if (m)
-        return cfx_attr(m, name);
-    return schema ? cfx_pass__arg(n, schema, name) : CFX_NOTHING;
 }
 
 bool cfx_block__is_pair(cfx_value v)
@@ -120,7 +99,7 @@ bool cfx_block__is_elementwise(const cfx_pass_call *p, const cfx_node *n)
 }
 
 /* The effects of a node of the original graph; new nodes have none. */
-static cfx_effects effects_of(const cfx_blocker *b, const cfx_node *n)
+static cfx_effects effects_of(const cfx_lowering *b, const cfx_node *n)
 {
     return cfx_aliases__is_later(&b->aliases, n)
                ? (cfx_effects){0}
@@ -129,7 +108,7 @@ static cfx_effects effects_of(const cfx_blocker *b, const cfx_node *n)
 
 /* May n be a view? operator.add and operator.mul of lists return their operands' items; of
  * tensors they allocate, as max_pool2d does, with or without indices. */
-static bool may_view(const cfx_blocker *b, const cfx_node *n)
+static bool may_view(const cfx_lowering *b, const cfx_node *n)
 {
     bool owns = cfx_node_is(n, "add") || cfx_node_is(n, "mul") ||
                 cfx_pass__calls(b->p, n, "max_pool2d");
@@ -138,14 +117,14 @@ static bool may_view(const cfx_blocker *b, const cfx_node *n)
 }
 
 /* Is n an activation in place, of a value that nothing else reads? */
-static bool is_last_reader(const cfx_blocker *b, const cfx_node *n)
+static bool is_last_reader(const cfx_lowering *b, const cfx_node *n)
 {
     const cfx_node *x = cfx_node__arg(n, 0);
     return x && x->nusers == 1 && cfx_block__is_elementwise(b->p, n);
 }
 
 /* Do all users of n read the value that n computes, before anything writes to it? */
-static bool is_never_written(cfx_blocker *b, const cfx_node *n)
+static bool is_never_written(cfx_lowering *b, const cfx_node *n)
 {
     if (cfx_aliases__is_later(&b->aliases, n) ||
         !cfx_aliases__is_written(&b->aliases, n))
@@ -159,16 +138,16 @@ static bool is_never_written(cfx_blocker *b, const cfx_node *n)
     return true;
 }
 
-cfx_node *cfx_block__known(cfx_blocker *b, const cfx_node *n)
+cfx_node *cfx_block__known(cfx_lowering *b, const cfx_node *n)
 {
-    cfx_node *y = cfx_block__form(n);
+    cfx_node *y = cfx_lower__form(n);
     cfx_value made = cfx_node_map_get(&b->blocked, n);
     if (y || made.kind != CFX_NODE)
         return y;
     return is_never_written(b, n) ? made.u.node : NULL;
 }
 
-cfx_status cfx_block__replace(cfx_blocker *b, cfx_node *n, cfx_retrace_fn *fn,
+cfx_status cfx_block__replace(cfx_lowering *b, cfx_node *n, cfx_retrace_fn *fn,
                               void *user, cfx_node **next)
 {
     bool done;
@@ -186,7 +165,7 @@ static cfx_status drop_unread(cfx_pass_call *p)
     for (cfx_node *n = cfx_graph_last(p->graph), *before; n && !st;
          n = before) {
         before = cfx_node_prev(n);
-        if (!n->nusers && (cfx_block__form(n) || cfx_block__is_scaled(n))) {
+        if (!n->nusers && (cfx_lower__form(n) || cfx_block__is_scaled(n))) {
             st = cfx_graph_erase_node(p->graph, n, p->err);
             p->changed++;
         }
@@ -202,7 +181,7 @@ static cfx_block_rule *const rules[] = {
 };
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
 
-static cfx_status block_node(cfx_blocker *b, cfx_node *n, cfx_node **next)
+static cfx_status block_node(cfx_lowering *b, cfx_node *n, cfx_node **next)
 {
     bool done = false;
     cfx_status st = CFX_OK;
@@ -216,22 +195,7 @@ static cfx_status block_node(cfx_blocker *b, cfx_node *n, cfx_node **next)
 
 static cfx_status block_channels_run(cfx_pass_call *p)
 {
-    path_uses uses;
-    cfx_blocker b = {.p = p, .uses = &uses, .retracer.p = p};
-    cfx_node_map_init(&b.blocked, p->graph);
-    cfx_status st = cfx_path_uses__init(&uses, p);
-    if (!st)
-        st = cfx_aliases__init(&b.aliases, p->graph, p->err);
-    for (cfx_node *n = cfx_graph_first(p->graph), *next;
-         n && !st && !uses.unknown; n = next) {
-        next = cfx_node_next(n);
-        if (!cfx_aliases__is_later(&b.aliases, n))
-            st = block_node(&b, n, &next);
-    }
-    cfx_retracer__release(&b.retracer);
-    cfx_path_uses__release(&uses);
-    cfx_node_map_release(&b.blocked);
-    cfx_aliases__release(&b.aliases);
+    cfx_status st = cfx_lowering__run(p, NULL, block_node);
     if (!st)
         st = drop_unread(p);
     if (p->changed)

@@ -5,23 +5,12 @@
 #ifndef CFX_PASSES_LOWER_BLOCK_CHANNELS_H
 #define CFX_PASSES_LOWER_BLOCK_CHANNELS_H
 
-#include "graph/aliases.h"
-#include "interp/rewrite/affine.h"
-#include "interp/rewrite/retrace.h"
-#include "ops/blocked/blocked_ops.h"
-
-typedef struct cfx_blocker {
-    cfx_pass_call *p;
-    const path_uses *uses;
-    cfx_retracer retracer;
-    cfx_aliases aliases;  /* of the graph as it was */
-    cfx_node_map blocked; /* to_blocked of a node */
-} cfx_blocker;
+#include "interp/passes/lower/lowering.h"
 
 /* Rewrite n, or leave it to the next rule with *done false. *next is the node
  * that the walk goes on with. n is never written to. */
-typedef cfx_status cfx_block_rule(cfx_blocker *b, cfx_node *n, cfx_node **next,
-                                  bool *done);
+typedef cfx_status cfx_block_rule(cfx_lowering *b, cfx_node *n,
+                                  cfx_node **next, bool *done);
 
 cfx_block_rule cfx_block__conv, cfx_block__norm;
 cfx_block_rule cfx_block__pair, cfx_block__activation;
@@ -32,11 +21,6 @@ cfx_block_rule cfx_block__cat;
 
 /* Is n a float32 tensor of four axes? */
 bool cfx_block__is_image(const cfx_node *n);
-/* The channels of an image; 0 if they are not known. */
-int64_t cfx_block__channels(const cfx_node *n);
-/* A module's attribute, or the argument of a function; absent if neither. */
-cfx_value cfx_block__setting(const cfx_pass_call *p, const cfx_node *n,
-                             const char *name);
 /* Is v an integer for both axes, or a pair of them? */
 bool cfx_block__is_pair(cfx_value v);
 /* v as a list of two. */
@@ -50,10 +34,8 @@ cfx_value cfx_block__split(cfx_scope *s, cfx_value x, int axis);
 
 /* ---- Blocked images ---- */
 
-/* The argument of from_blocked; NULL if n is another call. */
-cfx_node *cfx_block__form(const cfx_node *n);
 /* An existing blocked image with the value of n; or NULL. */
-cfx_node *cfx_block__known(cfx_blocker *b, const cfx_node *n);
+cfx_node *cfx_block__known(cfx_lowering *b, const cfx_node *n);
 /* Does n compute a blocked image of floats by a packed weight? */
 bool cfx_block__is_conv(const cfx_node *n);
 /* The blocked convolution that computes x, if only one node reads x and it can apply that
@@ -64,7 +46,7 @@ bool cfx_block__is_scaled(const cfx_node *n);
 /* Is n a pointwise function that is finite at 0, the padding of blocks? */
 bool cfx_block__is_elementwise(const cfx_pass_call *p, const cfx_node *n);
 /* Replace n by what `build` traces; it must succeed. */
-cfx_status cfx_block__replace(cfx_blocker *b, cfx_node *n, cfx_retrace_fn *fn,
+cfx_status cfx_block__replace(cfx_lowering *b, cfx_node *n, cfx_retrace_fn *fn,
                               void *user, cfx_node **next);
 
 #endif

@@ -9,7 +9,7 @@
 #include "interp/passes/pass_impl.h"
 
 typedef struct conv {
-    cfx_blocker *b;
+    cfx_lowering *b;
     layer l;
     cfx_node *x, *weight, *bias;
     cfx_node *scaled; /* a blocked product that computes x; or NULL */
@@ -22,7 +22,7 @@ typedef struct conv {
 
 static cfx_value setting(const conv *c, const char *name, int64_t init)
 {
-    cfx_value v = cfx_block__setting(c->b->p, c->l.n, name);
+    cfx_value v = cfx_lower__setting(c->b->p, c->l.n, name);
     return v.kind ? v : cfx_int(init);
 }
 
@@ -112,7 +112,7 @@ static bool can_pack(conv *c)
     if (w->dtype != CFX_F32 || w->rank != 4)
         return false;
     int64_t out = cfx_tensor_size(w, 0), in = cfx_tensor_size(w, 1);
-    c->rows = groups == 1 && in < CFX_BLOCK && !cfx_block__form(c->x);
+    c->rows = groups == 1 && in < CFX_BLOCK && !cfx_lower__form(c->x);
     c->depthwise = groups > 1 && groups == out && in == 1;
     c->merge = c->depthwise ? groups
                : groups > 1 ? groups_in_blocks(groups, in, out / groups)
@@ -126,7 +126,7 @@ static bool can_pack(conv *c)
 static cfx_node *scaled_input(const conv *c)
 {
     const cfx_tensor *x = cfx_node__known_tensor(c->x), *w = c->l.weight;
-    cfx_node *y = cfx_block__form(c->x);
+    cfx_node *y = cfx_lower__form(c->x);
     if (!y || !cfx_aliases__is_later(&c->b->aliases, y) ||
         !cfx_block__is_scaled(y) || y->nusers != 1 || c->x->nusers != 1 ||
         c->depthwise || c->winograd || c->l.groups != 1 ||
@@ -297,7 +297,7 @@ static cfx_status block_conv(conv *c, cfx_node **next)
     return st;
 }
 
-cfx_status cfx_block__conv(cfx_blocker *b, cfx_node *n, cfx_node **next,
+cfx_status cfx_block__conv(cfx_lowering *b, cfx_node *n, cfx_node **next,
                            bool *done)
 {
     conv c = {.b = b};

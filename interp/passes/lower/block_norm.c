@@ -25,7 +25,7 @@ static void scale_and_shift(cfx_scope *s, const norm *b, cfx_value out[2])
     out[1] = shift;
 }
 
-static cfx_status put_numbers(cfx_blocker *b, const norm *from, scaling *to)
+static cfx_status put_numbers(cfx_lowering *b, const norm *from, scaling *to)
 {
     cfx_pass_call *p = b->p;
     cfx_scope s;
@@ -61,7 +61,7 @@ static cfx_value build_norm(cfx_scope *s, const cfx_node *n, void *user)
     return cfx_from_blocked(s, y, cfx_int(c->channels));
 }
 
-cfx_status cfx_block__norm(cfx_blocker *b, cfx_node *n, cfx_node **next,
+cfx_status cfx_block__norm(cfx_lowering *b, cfx_node *n, cfx_node **next,
                            bool *done)
 {
     cfx_node *x = cfx_node__arg(n, 0);
@@ -70,7 +70,7 @@ cfx_status cfx_block__norm(cfx_blocker *b, cfx_node *n, cfx_node **next,
         !x || !cfx_block__is_image(x) || !cfx_block__is_image(n))
         return CFX_OK;
     scaling to = {.x = cfx_block__known(b, x),
-                  .channels = cfx_block__channels(x)};
+                  .channels = cfx_lower__channels(x)};
     if (!to.x || !to.channels)
         return CFX_OK;
     cfx_status st = cfx_norm__load(&from, b->p);

@@ -12,7 +12,7 @@
 /* ---- Activations ---- */
 
 /* The convolution y applies what n computes, and x = from_blocked(y). */
-static cfx_status fuse(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y,
+static cfx_status fuse(cfx_lowering *b, cfx_node *n, cfx_node *x, cfx_node *y,
                        const cfx_post_op_call *op)
 {
     cfx_status st = cfx_post_op__append(b->p, y, op);
@@ -23,7 +23,7 @@ static cfx_status fuse(cfx_blocker *b, cfx_node *n, cfx_node *x, cfx_node *y,
 
 /* An activation as a post-operation: clamp, for which kernels call no function, or its
  * operator. */
-static bool read_activation(cfx_blocker *b, const cfx_node *n,
+static bool read_activation(cfx_lowering *b, const cfx_node *n,
                             cfx_post_op_call *out)
 {
     double lo, hi;
@@ -37,7 +37,7 @@ static bool read_activation(cfx_blocker *b, const cfx_node *n,
 }
 
 /* f(from_blocked(y)) becomes from_blocked(f(y)). */
-static cfx_status swap(cfx_blocker *b, cfx_node *n, cfx_node *x)
+static cfx_status swap(cfx_lowering *b, cfx_node *n, cfx_node *x)
 {
     cfx_pass_call *p = b->p;
     cfx_value args[] = {cfx_value_of_node(n), x->args[1]};
@@ -53,7 +53,7 @@ static cfx_status swap(cfx_blocker *b, cfx_node *n, cfx_node *x)
     if (!st)
         st = cfx_node_update_arg(z, 0, args[0], p->err);
     if (!st)
-        st = cfx_node_update_arg(n, 0, cfx_value_of_node(cfx_block__form(x)),
+        st = cfx_node_update_arg(n, 0, cfx_value_of_node(cfx_lower__form(x)),
                                  p->err);
     if (!st)
         st = cfx_node__forget_known(n, p->err);
@@ -61,13 +61,13 @@ static cfx_status swap(cfx_blocker *b, cfx_node *n, cfx_node *x)
     return st;
 }
 
-cfx_status cfx_block__activation(cfx_blocker *b, cfx_node *n, cfx_node **next,
+cfx_status cfx_block__activation(cfx_lowering *b, cfx_node *n, cfx_node **next,
                                  bool *done)
 {
     cfx_node *x = cfx_node__arg(n, 0);
     cfx_post_op_call op;
     (void)next;
-    if (!x || !cfx_block__form(x) || !cfx_block__is_elementwise(b->p, n))
+    if (!x || !cfx_lower__form(x) || !cfx_block__is_elementwise(b->p, n))
         return CFX_OK;
     *done = true;
     cfx_node *y = read_activation(b, n, &op) ? cfx_block__open_conv(x, op.name)
@@ -114,7 +114,7 @@ static bool fit(pair *a)
     return is_pixel(a->in[a->pixel]);
 }
 
-static bool find_pair(cfx_blocker *b, pair *a, const cfx_node *n)
+static bool find_pair(cfx_lowering *b, pair *a, const cfx_node *n)
 {
     a->product = cfx_node_is(n, "mul");
     if ((!a->product && !cfx_node_is(n, "add")) || n->nargs != 2 ||
@@ -128,9 +128,9 @@ static bool find_pair(cfx_blocker *b, pair *a, const cfx_node *n)
         if (!a->blocked[i])
             return false;
     }
-    a->channels = cfx_block__channels(n);
+    a->channels = cfx_lower__channels(n);
     return a->channels && fit(a) &&
-           (cfx_block__form(a->in[0]) || cfx_block__form(a->in[1]));
+           (cfx_lower__form(a->in[0]) || cfx_lower__form(a->in[1]));
 }
 
 bool cfx_block__is_scaled(const cfx_node *n)
@@ -164,7 +164,7 @@ static cfx_node *adding_conv(const pair *a, int i)
 }
 
 /* Fuse a sum into the later of the convolutions that compute its operands. */
-cfx_status cfx_block__pair(cfx_blocker *b, cfx_node *n, cfx_node **next,
+cfx_status cfx_block__pair(cfx_lowering *b, cfx_node *n, cfx_node **next,
                            bool *done)
 {
     pair a = {.channels = 0};

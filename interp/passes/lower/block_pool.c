@@ -25,27 +25,27 @@ static bool is_literal(cfx_value v)
            v.kind == CFX_INT;
 }
 
-static bool find_window(window *w, cfx_blocker *b, const cfx_node *n)
+static bool find_window(window *w, cfx_lowering *b, const cfx_node *n)
 {
     const cfx_pass_call *p = b->p;
     cfx_node *x = cfx_node__arg(n, 0);
     w->mean = cfx_pass__calls(p, n, "avg_pool2d");
     if ((!w->mean && !cfx_pass__calls(p, n, "max_pool2d")) || !x ||
         !cfx_block__is_image(x) || !cfx_block__is_image(n) ||
-        !cfx_block__channels(x) ||
-        !is_false(cfx_block__setting(p, n, "return_indices")))
+        !cfx_lower__channels(x) ||
+        !is_false(cfx_lower__setting(p, n, "return_indices")))
         return false;
     w->x = cfx_block__known(b, x);
-    w->kernel = cfx_block__setting(p, n, "kernel_size");
-    w->stride = cfx_block__setting(p, n, "stride");
-    w->padding = cfx_block__setting(p, n, "padding");
-    w->ceil = cfx_block__setting(p, n, "ceil_mode");
+    w->kernel = cfx_lower__setting(p, n, "kernel_size");
+    w->stride = cfx_lower__setting(p, n, "stride");
+    w->padding = cfx_lower__setting(p, n, "padding");
+    w->ceil = cfx_lower__setting(p, n, "ceil_mode");
     w->dilation = w->count = w->divisor = CFX_NOTHING;
     if (w->mean) {
-        w->count = cfx_block__setting(p, n, "count_include_pad");
-        w->divisor = cfx_block__setting(p, n, "divisor_override");
+        w->count = cfx_lower__setting(p, n, "count_include_pad");
+        w->divisor = cfx_lower__setting(p, n, "divisor_override");
     } else {
-        w->dilation = cfx_block__setting(p, n, "dilation");
+        w->dilation = cfx_lower__setting(p, n, "dilation");
     }
     return w->x && cfx_block__is_pair(w->kernel) &&
            cfx_block__is_optional_pair(w->stride) &&
@@ -72,10 +72,10 @@ static cfx_value build_window(cfx_scope *s, const cfx_node *n, void *user)
                             .dilation = cfx_block__optional_pair_of(
                                 s, w->dilation),
                             .ceil_mode = w->ceil);
-    return cfx_from_blocked(s, y, cfx_int(cfx_block__channels(n)));
+    return cfx_from_blocked(s, y, cfx_int(cfx_lower__channels(n)));
 }
 
-cfx_status cfx_block__window(cfx_blocker *b, cfx_node *n, cfx_node **next,
+cfx_status cfx_block__window(cfx_lowering *b, cfx_node *n, cfx_node **next,
                              bool *done)
 {
     window w;
@@ -92,33 +92,6 @@ typedef struct image {
     int64_t channels;
 } image;
 
-static bool is_int(cfx_value v, int64_t n)
-{
-    return v.kind == CFX_INT && v.u.i == n;
-}
-
-/* Is v a and b, in any order, or one integer that is both? */
-static bool has_both(cfx_value v, int64_t a, int64_t b)
-{
-    if (!cfx_value_is_seq(v) || v.u.seq->len != 2)
-        return a == b && is_int(v, a);
-    const cfx_value *item = v.u.seq->item;
-    return (is_int(item[0], a) && is_int(item[1], b)) ||
-           (is_int(item[0], b) && is_int(item[1], a));
-}
-
-/* Is n the mean over height and width? */
-static bool is_mean(const cfx_pass_call *p, const cfx_node *n)
-{
-    if (cfx_pass__calls(p, n, "adaptive_avg_pool2d"))
-        return has_both(cfx_block__setting(p, n, "output_size"), 1, 1);
-    if (!cfx_node_is(n, "mean") || cfx_pass__kwarg(n, "dtype").kind)
-        return false;
-    cfx_value axes = n->nargs > 1 ? n->args[1]
-                                  : cfx_block__setting(p, n, "dim");
-    return has_both(axes, 2, 3) || has_both(axes, -2, -1);
-}
-
 static cfx_value build_mean(cfx_scope *s, const cfx_node *n, void *user)
 {
     const image *m = user;
@@ -132,14 +105,14 @@ static cfx_value build_mean(cfx_scope *s, const cfx_node *n, void *user)
     return keeps ? y : cfx_flatten(s, y, cfx_int(1));
 }
 
-cfx_status cfx_block__mean(cfx_blocker *b, cfx_node *n, cfx_node **next,
+cfx_status cfx_block__mean(cfx_lowering *b, cfx_node *n, cfx_node **next,
                            bool *done)
 {
     cfx_node *x = cfx_node__arg(n, 0);
     if (!x || !cfx_block__is_image(x) || !cfx_node__known_tensor(n) ||
-        !is_mean(b->p, n))
+        !cfx_lower__is_mean(b->p, n))
         return CFX_OK;
-    image m = {cfx_block__known(b, x), cfx_block__channels(x)};
+    image m = {cfx_block__known(b, x), cfx_lower__channels(x)};
     if (!m.x || !m.channels)
         return CFX_OK;
     *done = true;
@@ -170,14 +143,14 @@ static cfx_value build_flatten(cfx_scope *s, const cfx_node *n, void *user)
     return cfx_flatten(s, cfx_value_of_node(m->x), cfx_int(1));
 }
 
-cfx_status cfx_block__flatten(cfx_blocker *b, cfx_node *n, cfx_node **next,
+cfx_status cfx_block__flatten(cfx_lowering *b, cfx_node *n, cfx_node **next,
                               bool *done)
 {
     cfx_node *x = cfx_node__arg(n, 0);
-    if (!x || !cfx_block__form(x) || !cfx_block__is_image(x) ||
+    if (!x || !cfx_lower__form(x) || !cfx_block__is_image(x) ||
         !drops_pixel(b->p, n, x))
         return CFX_OK;
-    image m = {cfx_block__form(x), cfx_block__channels(x)};
+    image m = {cfx_lower__form(x), cfx_lower__channels(x)};
     if (!m.channels || m.channels % CFX_BLOCK)
         return CFX_OK;
     *done = true;

@@ -26,17 +26,6 @@
 
 /* ---- Facts about nodes ---- */
 
-cfx_value cfx_lower__arg(const cfx_node *n, const char *name)
-{
-    const cfx_target *t = cfx_node__targets(n);
-    for (; t; t = t->next) {
-        const cfx_schema *schema = t->variant ? t->variant : t->schema;
-        if (cfx_param_find(schema, name, strlen(name)) >= 0)
-            return cfx_pass__arg(n, schema, name);
-    }
-    return CFX_NOTHING;
-}
-
 cfx_status cfx_lower__constant(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
                                cfx_tensor **out)
 {
@@ -50,14 +39,6 @@ cfx_status cfx_lower__constant(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
                ? t
                : NULL;
     return st;
-}
-
-int64_t cfx_lower__channels(const cfx_node *n)
-{
-    const cfx_tensor *t = cfx_node__known_tensor(n);
-    return t && t->rank == 4 && cfx_dim_is_int(t->shape[1])
-               ? cfx_dim_value(t->shape[1])
-               : 0;
 }
 
 static bool is_written(cfx_lowering *l, const cfx_node *n)
@@ -148,13 +129,6 @@ static cfx_status use_numbers(cfx_lowering *l, cfx_node *n)
 }
 
 /* ---- Blocked images ---- */
-
-cfx_node *cfx_lower__form(const cfx_node *n)
-{
-    return cfx_node_is(n, "from_blocked") && n->nargs
-               ? cfx_value__node(n->args[0])
-               : NULL;
-}
 
 /* to_blocked of n. It also replaces a quantize_per_tensor before it, unless the input of
  * that is written to. */
@@ -337,7 +311,7 @@ static cfx_status lower_node(cfx_lowering *l, cfx_node *n, cfx_node **next)
     return st;
 }
 
-static cfx_status lower_all(cfx_lowering *l)
+static cfx_status prepare(cfx_lowering *l)
 {
     cfx_status st = CFX_OK;
     for (cfx_node *n = cfx_graph_first(l->p->graph); n && !st;
@@ -346,29 +320,12 @@ static cfx_status lower_all(cfx_lowering *l)
     for (cfx_node *n = cfx_graph_first(l->p->graph); n && !st;
          n = cfx_node_next(n))
         st = skip_rounding(l, n);
-    for (cfx_node *n = cfx_graph_first(l->p->graph), *next; n && !st;
-         n = next) {
-        next = cfx_node_next(n);
-        if (!cfx_aliases__is_later(&l->aliases, n))
-            st = lower_node(l, n, &next);
-    }
     return st;
 }
 
 static cfx_status lower_quantized_run(cfx_pass_call *p)
 {
-    path_uses uses;
-    cfx_lowering l = {.p = p, .uses = &uses, .retracer.p = p};
-    cfx_node_map_init(&l.blocked, p->graph);
-    cfx_status st = cfx_path_uses__init(&uses, p);
-    if (!st)
-        st = cfx_aliases__init(&l.aliases, p->graph, p->err);
-    if (!st && !uses.unknown)
-        st = lower_all(&l);
-    cfx_retracer__release(&l.retracer);
-    cfx_path_uses__release(&uses);
-    cfx_node_map_release(&l.blocked);
-    cfx_aliases__release(&l.aliases);
+    cfx_status st = cfx_lowering__run(p, prepare, lower_node);
     return st || !p->changed
                ? st
                : cfx_graph_eliminate_dead_code(p->graph, NULL, NULL, p->err);

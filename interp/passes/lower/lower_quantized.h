@@ -5,21 +5,7 @@
 #ifndef CFX_PASSES_LOWER_QUANTIZED_H
 #define CFX_PASSES_LOWER_QUANTIZED_H
 
-#include "graph/aliases.h"
-#include "graph/graph_impl.h"
-#include "interp/rewrite/affine.h"
-#include "interp/rewrite/retrace.h"
-#include "ops/blocked/blocked_ops.h"
-
-typedef struct cfx_lowering {
-    cfx_pass_call *p;
-    const path_uses *uses;
-    cfx_retracer retracer;
-    cfx_aliases aliases;  /* of the graph as it was */
-    cfx_node_map blocked; /* to_blocked of a node of uint8 */
-    /* The to_blocked made last, and the node whose value it has. */
-    cfx_node *made, *made_of;
-} cfx_lowering;
+#include "interp/passes/lower/lowering.h"
 
 /* Quantization parameters: q, a uint8 in least..most, represents
  * scale * (q - zero_point). */
@@ -50,8 +36,6 @@ cfx_lower_rule cfx_lower__attention;
 
 /* ---- Facts about nodes ---- */
 
-/* The argument of a parameter, by the first overload that has the parameter. */
-cfx_value cfx_lower__arg(const cfx_node *n, const char *name);
 /* If n is dequantize_per_tensor of uint8 to float32, and never written to: its input and,
  * in *out, its parameters; else NULL. */
 cfx_node *cfx_lower__dequantized(cfx_lowering *l, const cfx_node *n,
@@ -60,9 +44,6 @@ cfx_node *cfx_lower__dequantized(cfx_lowering *l, const cfx_node *n,
  * written to; else NULL. */
 cfx_status cfx_lower__constant(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
                                cfx_tensor **out);
-/* The channels of an image (N, C, H, W); 0: they are not known. */
-int64_t cfx_lower__channels(const cfx_node *n);
-
 /* The bounds and the zero point of a result, as arguments, absent if they are the default.
  * Rounding is monotone, so the bounds of the clamp may be rounded, too. */
 typedef struct cfx_result_range {
@@ -73,8 +54,6 @@ cfx_result_range cfx_lower__range(const cfx_chain *c);
 
 /* ---- Blocked images ---- */
 
-/* The argument of from_blocked; NULL if n is another call. */
-cfx_node *cfx_lower__form(const cfx_node *n);
 /* The uint8 image n in blocks of `block` channels; of 16 if n is from_blocked. */
 cfx_value cfx_lower__blocked(cfx_lowering *l, cfx_scope *s, cfx_node *n,
                              int64_t block);

@@ -202,31 +202,6 @@ typedef struct mean {
     cfx_affine from;
 } mean;
 
-static bool is_int(cfx_value v, int64_t n)
-{
-    return v.kind == CFX_INT && v.u.i == n;
-}
-
-static bool has_both(cfx_value v, int64_t a, int64_t b)
-{
-    if (!cfx_value_is_seq(v) || v.u.seq->len != 2)
-        return a == b && is_int(v, a);
-    const cfx_value *item = v.u.seq->item;
-    return (is_int(item[0], a) && is_int(item[1], b)) ||
-           (is_int(item[0], b) && is_int(item[1], a));
-}
-
-/* Is n the mean over the last two of four axes? */
-static bool is_mean(const cfx_node *n)
-{
-    if (cfx_node_is(n, "adaptive_avg_pool2d"))
-        return has_both(cfx_lower__arg(n, "output_size"), 1, 1);
-    if (!cfx_node_is(n, "mean") || !is_absent(cfx_lower__arg(n, "dtype")))
-        return false;
-    cfx_value axes = cfx_lower__arg(n, "dim");
-    return has_both(axes, 2, 3) || has_both(axes, -2, -1);
-}
-
 static cfx_value build_mean(cfx_scope *s, const cfx_node *n, void *user)
 {
     const mean *m = user;
@@ -255,7 +230,7 @@ cfx_status cfx_lower__mean(cfx_lowering *l, const cfx_chain *c,
                            cfx_node **next, bool *done)
 {
     mean m = {.c = c};
-    if (!c->rounds || !is_mean(c->from))
+    if (!c->rounds || !cfx_lower__is_mean(l->p, c->from))
         return CFX_OK;
     m.x = cfx_lower__dequantized(l, cfx_node__arg(c->from, 0), &m.from);
     if (!m.x || !cfx_lower__form(m.x) || !cfx_lower__channels(m.x) ||
@@ -350,14 +325,8 @@ static cfx_value build_cat(cfx_scope *s, const cfx_node *n, void *user)
 cfx_status cfx_lower__cat(cfx_lowering *l, const cfx_chain *c, cfx_node **next,
                           bool *done)
 {
-    const cfx_node *n = c->from;
-    if (!c->rounds || !cfx_node_is(n, "cat") || !n->nargs ||
-        !cfx_value_is_seq(n->args[0]) || !n->args[0].u.seq->len ||
-        !cfx_lower__channels(c->n))
-        return CFX_OK;
-    cfx_value axis = cfx_lower__arg(n, "dim");
-    parts a = {l, c, n->args[0].u.seq};
-    if (!is_int(axis, 1) && !is_int(axis, -3))
+    parts a = {l, c, c->rounds ? cfx_lower__joined(l->p, c->from) : NULL};
+    if (!a.list)
         return CFX_OK;
     for (size_t i = 0; i < a.list->len; i++)
         if (!part(l, c, a.list, i))
