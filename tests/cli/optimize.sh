@@ -74,6 +74,7 @@ said 'quiet is silent' 0 '' test ! -s out -a ! -s err
 said 'no shapes remain' 1 '' grep -q 'tensor_meta\|Tensor "f32' fast.fx
 said 'the batch may be a symbol' 0 '' "$cfx" optimize "$zoo/resnet18.fx" \
     --random-weights 1 -i "$(input resnet18 N)" -o symbolic.fx
+said 'Winograd does not need it' 0 '' grep -q blocked_winograd symbolic.fx
 said 'it then runs with any' 0 'f32\[3, 1000\]' "$cfx" run symbolic.fx \
     -i "$(input resnet18 3)" --top 1
 said 'run optimizes' 0 'output f32\[1, 1000\]' "$cfx" run "$zoo/resnet18.fx" \

@@ -19,18 +19,12 @@ static const form F2 = {2, 4, 16, {0, 1, -1}};
 
 /* ---- Where it wins ---- */
 
-static bool are_known(const cfx_tensor *y)
-{
-    for (int i = 0; i < y->rank; i++)
-        if (!cfx_dim_is_int(y->shape[i]))
-            return false;
-    return true;
-}
-
-/* The tiles of outputs of y along both axes. */
+/* The tiles of outputs of y along both axes, of as many images as there are at
+ * least. */
 static double tiles_of(const cfx_tensor *y, int64_t tile)
 {
-    double tiles = (double)cfx_tensor_size(y, 0);
+    bool known = cfx_dim_is_int(y->shape[0]);
+    double tiles = known ? (double)cfx_tensor_size(y, 0) : 1;
     for (int i = 2; i < 4; i++)
         tiles *= (double)((cfx_tensor_size(y, i) + tile - 1) / tile);
     return tiles;
@@ -49,7 +43,8 @@ bool cfx_winograd__wins(const cfx_tensor *weight, const cfx_tensor *y,
                         bool pairs)
 {
     const double read = 13, transforms = 1.2;
-    if (y->rank != 4 || !are_known(y) || cfx_tensor_size(weight, 0) < 16 ||
+    if (y->rank != 4 || !cfx_dim_is_int(y->shape[2]) ||
+        !cfx_dim_is_int(y->shape[3]) || cfx_tensor_size(weight, 0) < 16 ||
         cfx_tensor_size(weight, 1) < 16)
         return false;
     double out = (double)cfx_tensor_size(weight, 0);
