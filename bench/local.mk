@@ -17,6 +17,15 @@ bench_limits_SOURCES = %reldir%/machine.c %reldir%/time.c %reldir%/bench.h
 bench_limits_CFLAGS = $(AM_CFLAGS) -O3
 bench_limits_LDADD = libcfx.la $(BLAS_LIBS)
 
+# GEMM_FLAGS: options of bench-gemm, such as -k float64; CFX_CPU and
+# OPENBLAS_CORETYPE choose the kernels of cfx and of OpenBLAS.
+EXTRA_PROGRAMS += bench-gemm
+bench_gemm_SOURCES = %reldir%/gemm.c %reldir%/time.c %reldir%/bench.h
+bench_gemm_LDADD = libcfx_all.la
+.PHONY: bench-products
+bench-products: bench-gemm
+	./bench-gemm $(GEMM_FLAGS)
+
 EXTRA_PROGRAMS += bench-shapes
 bench_shapes_SOURCES = %reldir%/shapes.c %reldir%/time.c %reldir%/bench.h
 bench_shapes_LDADD = libcfx.la

@@ -24,29 +24,7 @@
 
 #include "bench.h"
 
-enum { ROUNDS_MAX = 99, LEAST_RUNS = 3, SEED = 1 };
-
-/* ---- Time ---- */
-
-double bench_measure(bool (*once)(void *arg), void *arg, bench_time time)
-{
-    double took[BENCH_RUNS], begin;
-    int n = 0;
-
-    if (!once(arg))
-        return -1;
-    begin = bench_now(time.processor);
-    while (
-        n < LEAST_RUNS ||
-        (n < BENCH_RUNS && bench_now(time.processor) - begin < time.seconds)) {
-        double start = bench_now(time.processor);
-        if (!once(arg))
-            return -1;
-        took[n++] = bench_now(time.processor) - start;
-    }
-    qsort(took, (size_t)n, sizeof(*took), bench_by_value);
-    return took[(int)(time.part * n)];
-}
+enum { ROUNDS_MAX = 99, SEED = 1 };
 
 static void pause_for_threads(void)
 {
@@ -259,9 +237,7 @@ int main(int argc, char **argv)
             "[-n ROUNDS] [-s SECONDS] [-z ZOO] [-p PEER] [-f] [-c] ROWS\n");
         return 2;
     }
-    cfx_options options = {.size = sizeof(options),
-                           .threads = b.threads,
-                           .keep_blas_threads = true};
+    cfx_options options = {.size = sizeof(options), .threads = b.threads};
     if (!(rows = fopen(b.rows, "r"))) {
         perror(b.rows);
         return 1;

@@ -15,17 +15,19 @@
 int openblas_get_num_threads(void);
 void openblas_set_num_threads(int n);
 
-void cfx_blas_one_thread(void)
+bool cfx_blas_one_thread(void)
 {
     if (openblas_get_num_threads && openblas_set_num_threads &&
         openblas_get_num_threads() != 1)
         openblas_set_num_threads(1);
+    return true;
 }
 
 #else
 
-void cfx_blas_one_thread(void)
+bool cfx_blas_one_thread(void)
 {
+    return false;
 }
 
 #endif

@@ -182,8 +182,7 @@ cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
     ctx->message = o.message;
     ctx->message_user = o.message_user;
     cfx_context_seed(ctx, o.seed);
-    if (!o.keep_blas_threads)
-        cfx_blas_one_thread();
+    ctx->blas = !o.keep_blas_threads && cfx_blas_one_thread();
     *out = ctx;
     return CFX_OK;
 }
@@ -222,6 +221,7 @@ cfx_status cfx_context__child(cfx_context **out, cfx_context *of,
     ctx->cpu = of->cpu;
     ctx->features = of->features;
     ctx->caches = of->caches;
+    ctx->blas = of->blas;
     cfx_fork_add(ctx);
     return CFX_OK;
 }

@@ -35,6 +35,7 @@ struct cfx_context {
     cfx_cpu cpu;
     unsigned features; /* cfx_cpu_features, without those switched off */
     cfx_caches caches;
+    bool blas; /* there is a BLAS, and it runs on one thread */
 
     atomic_int cancelled;
     double timeout;   /* as requested; 0: none */
@@ -115,8 +116,9 @@ CFX_INLINE bool cfx_context_has(const cfx_context *ctx, unsigned features)
     return (ctx->features & features) == features;
 }
 
-/* Set OpenBLAS, if it is the BLAS, to one thread. */
-void cfx_blas_one_thread(void);
+/* Set OpenBLAS, if it is the BLAS, to one thread. Returns false if the build has
+ * no BLAS. */
+bool cfx_blas_one_thread(void);
 
 /* A monotonic clock in nanoseconds. */
 int64_t cfx_clock_ns(void);

@@ -64,7 +64,10 @@ typedef struct cfx_options {
     double timeout;         /* seconds from now, 0: none */
     uint64_t seed;          /* of the random operators */
     bool keep_blas_threads; /* do not set OpenBLAS to one thread, which
-                                 changes it for the whole process */
+                                 changes it for the whole process; cfx then
+                                 computes products of matrices by its own
+                                 kernels. Results may depend on the number of
+                                 threads if a program raises it later. */
     /* Receives notes and warnings for the user, each a line without
      * newline. */
     void (*message)(void *user, cfx_level level, const char *text);

@@ -30,6 +30,7 @@ KERNEL_LEVEL = \
 libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
     %reldir%/gemm/gemm_core.c %reldir%/gemm/gemm_core.h \
     %reldir%/gemm/gemm_int.c %reldir%/gemm/gemm_int.h \
+    %reldir%/gemm/gemm_blas.c %reldir%/gemm/gemm_blas.h \
     %reldir%/conv/conv_kernel.c %reldir%/conv/conv_kernel.h %reldir%/conv/conv_core.h \
     %reldir%/conv/conv_depthwise.c %reldir%/conv/conv_plain.c \
     %reldir%/conv/conv_product.c %reldir%/conv/conv_windows.c \

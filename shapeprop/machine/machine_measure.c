@@ -292,7 +292,7 @@ static cfx_status own_context(cfx_context **out, cfx_context *ctx, int threads,
         .threads = threads,
         .cpu = ctx->cpu,
         .max_memory = ctx->heap.limit,
-        .keep_blas_threads = true,
+        .keep_blas_threads = !ctx->blas,
     };
 
     return cfx_context_new(out, &o, err);

@@ -6,6 +6,7 @@
  *   packed  everything else in floats: gemm_core.c, possibly of the transposed
  *           product where that takes fewer transpositions
  *   int     integers: gemm_int.c
+ *   blas    complex numbers, and floats where the BLAS is faster: gemm_blas.c
  *
  * A batch is folded into the rows where the layout allows that; else its
  * matrices are done one after another, or each by one thread where there are
@@ -15,14 +16,16 @@
 
 #include <string.h>
 
+#include "base/context_impl.h"
 #include "base/stop.h"
+#include "kernel/gemm/gemm_blas.h"
 #include "kernel/gemm/gemm_core.h"
 #include "kernel/gemm/gemm_int.h"
 #include "kernel/int64.h"
 #include "kernel/partition.h"
 #include "kernel/pointwise/pointwise_kernel.h"
 
-enum method { DOT, AXPY, PACKED, INTEGER };
+enum method { DOT, AXPY, PACKED, INTEGER, BLAS };
 
 /* Batches of at least this many matrices give each thread whole ones. */
 enum { BATCH_SPLIT = 4 };
@@ -248,20 +251,32 @@ static bool plan_axpy(product *p)
     return true;
 }
 
+static bool plan_blas(product *p)
+{
+    const cfx_gemm *g = &p->g;
+    const int least = p->type->blas;
+
+    if (!p->ctx->blas || !least || cfx_min64(g->m, g->n) < least ||
+        !cfx_gemm_blas_takes(g))
+        return false;
+    p->method = BLAS;
+    return true;
+}
+
 static product make_product(const cfx_context *ctx, const cfx_gemm *g)
 {
     product p = {.ctx = ctx, .g = *g, .kernels = cfx_context_kernels(ctx)};
 
     p.size = cfx_dtype_size(g->dtype);
     if (!cfx_dtype_is_float(g->dtype)) {
-        p.method = INTEGER;
+        p.method = cfx_dtype_is_complex(g->dtype) ? BLAS : INTEGER;
         return p;
     }
     p.type = g->dtype == CFX_F64 ? &p.kernels->gemm->f64
                                  : &p.kernels->gemm->f32;
     p.transpose = p.kernels->pointwise->transpose[p.size == 8 ? 3 : 2];
     if (cfx_dtype_is_reduced(g->dtype) || g->packed ||
-        (!plan_dot(&p) && !plan_axpy(&p)))
+        (!plan_blas(&p) && !plan_dot(&p) && !plan_axpy(&p)))
         plan_packed(&p);
     return p;
 }
@@ -350,7 +365,10 @@ static void run_product(cfx_context *ctx, product *p)
     }
     if (g->bias || g->row_bias)
         begin_with_bias(p);
-    if (ctx)
+    if (p->method == BLAS)
+        cfx_gemm_blas_run(p->ctx, ctx, g,
+                          g->accumulate || g->bias || g->row_bias);
+    else if (ctx)
         cfx_parallel_for(ctx, g->n, p->grain,
                          p->method == DOT ? dot_piece : axpy_piece, p);
     else if (p->method == DOT)
@@ -428,6 +446,14 @@ static void batch_piece(void *arg, int64_t begin, int64_t end, int worker)
         p.work = b->work ? b->work + b->size * (size_t)worker : NULL;
         run_product(NULL, &p);
     }
+}
+
+bool cfx_gemm_takes_complex(const cfx_context *ctx, const cfx_gemm *g)
+{
+    cfx_gemm t = *g;
+
+    fold(&t);
+    return ctx->blas && cfx_gemm_blas_takes(&t);
 }
 
 size_t cfx_gemm_workspace(const cfx_context *ctx, const cfx_gemm *g)

@@ -19,7 +19,8 @@
 
 /* Strides are in elements. Zeroed members mean: no batch, no bias. */
 typedef struct cfx_gemm {
-    cfx_dtype dtype; /* of a, b, c and the biases; any but bool */
+    cfx_dtype dtype; /* of a, b, c and the biases; any but bool, and complex
+                        only as cfx_gemm_takes_complex says */
     int64_t m, n, k;
     const void *a;
     int64_t a_row, a_col;
@@ -36,6 +37,10 @@ typedef struct cfx_gemm {
     int batch_rank;
     const int64_t *batch, *a_batch, *b_batch, *c_batch;
 } cfx_gemm;
+
+/* Can this product, of a complex dtype, be computed? It needs a BLAS, operands
+ * that have an axis without gaps, and no biases. */
+bool cfx_gemm_takes_complex(const cfx_context *ctx, const cfx_gemm *g);
 
 /* Scratch bytes that cfx_gemm_run needs; may be 0. Never fails. */
 size_t cfx_gemm_workspace(const cfx_context *ctx, const cfx_gemm *g);

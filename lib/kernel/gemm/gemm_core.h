@@ -52,7 +52,8 @@ typedef struct cfx_gemm_dot {
 /* The kernels of one type. */
 typedef struct cfx_gemm_type {
     int mr, nr, lanes;
-    int dot; /* the most rows x that `dot` takes well */
+    int dot;  /* the most rows x that `dot` takes well */
+    int blas; /* rows and columns of c from which it is the BLAS's; 0: never */
     void (*rows)(const cfx_gemm_rows *r);
     void (*dot_rows)(const cfx_gemm_dot *d);
     /* y[j] (+)= sum of x[i * x_stride] b[i * b_row + j]; j < n, any n. */

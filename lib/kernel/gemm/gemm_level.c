@@ -5,15 +5,16 @@
 #include "kernel/partition.h"
 #include "kernel/vec/vec.h"
 
-/* Rows and vectors of the tile of c that is held in registers. */
+/* Rows and vectors of the tile of c that is held in registers. With
+ * BLAS_MIN or more rows and columns OpenBLAS is faster; 0: never (bench/README.md). */
 #if CFX_LEVEL_IS(avx512)
-enum { MR = 8, NV = 3, DOT_MAX = 8, DOT_SUMS = 24 };
+enum { MR = 8, NV = 3, DOT_MAX = 8, DOT_SUMS = 24, BLAS_MIN = 0 };
 #elif CFX_LEVEL_IS(neon)
-enum { MR = 12, NV = 2, DOT_MAX = 8, DOT_SUMS = 24 };
+enum { MR = 12, NV = 2, DOT_MAX = 8, DOT_SUMS = 24, BLAS_MIN = 0 };
 #elif CFX_LEVEL_IS(avx2)
-enum { MR = 6, NV = 2, DOT_MAX = 4, DOT_SUMS = 12 };
+enum { MR = 6, NV = 2, DOT_MAX = 4, DOT_SUMS = 12, BLAS_MIN = 0 };
 #else
-enum { MR = 4, NV = 2, DOT_MAX = 4, DOT_SUMS = 8 };
+enum { MR = 4, NV = 2, DOT_MAX = 4, DOT_SUMS = 8, BLAS_MIN = 4 };
 #endif
 
 #define T float
@@ -39,10 +40,10 @@ extern const struct cfx_gemm_kernels CFX_LEVEL_NAME(cfx_gemm_kernels);
 
 /* clang-format off */
 const struct cfx_gemm_kernels CFX_LEVEL_NAME(cfx_gemm_kernels) = {
-    .f32 = {.mr = MR, .nr = NV * VF, .lanes = VF, .dot = DOT_MAX,
+    .f32 = {.mr = MR, .nr = NV * VF, .lanes = VF, .dot = DOT_MAX, .blas = BLAS_MIN,
             .rows = rows_f32, .dot_rows = dot_rows_f32,
             .axpy_rows = axpy_rows_f32, .copy = copy_f32},
-    .f64 = {.mr = MR, .nr = NV * VD, .lanes = VD, .dot = DOT_MAX,
+    .f64 = {.mr = MR, .nr = NV * VD, .lanes = VD, .dot = DOT_MAX, .blas = BLAS_MIN,
             .rows = rows_f64, .dot_rows = dot_rows_f64,
             .axpy_rows = axpy_rows_f64, .copy = copy_f64},
 };

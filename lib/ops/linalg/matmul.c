@@ -88,7 +88,7 @@ static cfx_status check_ranks(cfx_call *call, int at, int a, int b)
         y->rank);
 }
 
-/* ---- Complex numbers: four products of their parts ---- */
+/* ---- Complex numbers without a BLAS: four products of their parts ---- */
 
 static bool is_complex(const cfx_call *call)
 {
@@ -210,9 +210,9 @@ static cfx_status matmul_run(cfx_call *call)
 {
     struct strides s;
     cfx_gemm g;
-    if (is_complex(call))
-        return cfx_composite_run(call, complex_product);
     plan(call->state, call->out[0], &s, &g);
+    if (is_complex(call) && !cfx_gemm_takes_complex(call->ctx, &g))
+        return cfx_composite_run(call, complex_product);
     cfx_gemm_run(call->ctx, &g, call->work);
     return CFX_OK;
 }

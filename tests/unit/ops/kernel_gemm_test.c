@@ -225,7 +225,8 @@ TEST_CASE(large_products_agree_with_plain_loops)
 {
     static const int64_t extents[][3] = {
         {70, 90, 600},   {900, 20, 300}, {20, 900, 300}, {130, 450, 270},
-        {450, 130, 270}, {1, 1500, 700}, {1500, 1, 700}, {9, 200, 1100}};
+        {450, 130, 270}, {1, 1500, 700}, {1500, 1, 700}, {9, 200, 1100},
+        {20, 1300, 30},  {1300, 20, 30}, {150, 400, 40}};
 
     for (size_t i = 0; i < sizeof(extents) / sizeof(extents[0]); i++) {
         for (int layout = 0; layout < 4; layout++) {
@@ -250,6 +251,60 @@ TEST_CASE(large_products_agree_with_plain_loops)
             check_product(&d, &p, what);
         }
     }
+}
+
+/* Element i of a complex array without a pattern that hides a wrong index. */
+static float complex_part(int64_t i, int part)
+{
+    return (float)((i * 7 + part * 5) % 13) / 4 - 1;
+}
+
+/* A transposed a, and more than one piece of c and block of k. */
+TEST_CASE(complex_products_do_not_depend_on_the_threads)
+{
+    enum { M = 400, N = 30, K = 1100 };
+    float *a = array_new(CFX_C64, M * K), *b = array_new(CFX_C64, K * N);
+    float *c = array_new(CFX_C64, M * N), *first = array_new(CFX_C64, M * N);
+    cfx_gemm g = {.dtype = CFX_C64,
+                  .m = M,
+                  .n = N,
+                  .k = K,
+                  .a = a,
+                  .a_row = 1,
+                  .a_col = M,
+                  .b = b,
+                  .b_row = N,
+                  .b_col = 1,
+                  .c = c,
+                  .c_row = N};
+
+    for (int64_t i = 0; i < 2 * M * K; i++)
+        a[i] = complex_part(i / 2, i & 1);
+    for (int64_t i = 0; i < 2 * K * N; i++)
+        b[i] = complex_part(i / 2, i & 1);
+    for (int i = 0; i < all.count; i++) {
+        if (!cfx_gemm_takes_complex(all.ctx[i], &g))
+            break; /* no BLAS */
+        cfx_gemm_run(all.ctx[i], &g, NULL);
+        for (int64_t x = 0; x < M * N; x += 97) {
+            double re = 0, im = 0;
+            for (int64_t k = 0; k < K; k++) {
+                const float *p = a + 2 * (x / N + k * M);
+                const float *q = b + 2 * (k * N + x % N);
+                re += (double)p[0] * q[0] - (double)p[1] * q[1];
+                im += (double)p[0] * q[1] + (double)p[1] * q[0];
+            }
+            ck_assert_double_eq_tol(c[2 * x], re, 1e-2);
+            ck_assert_double_eq_tol(c[2 * x + 1], im, 1e-2);
+        }
+        if (i == 0)
+            memcpy(first, c, M * N * 2 * sizeof(float));
+        assert_same_bits(c, first, M * N * 2 * sizeof(float), "complex");
+    }
+    free(a);
+    free(b);
+    free(c);
+    free(first);
 }
 
 TEST_CASE(linear_is_a_product_with_the_transposed_weight)
