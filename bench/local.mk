@@ -70,6 +70,13 @@ bench-peers: bench-serve
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(PYTHON) \
 		$(srcdir)/%reldir%/peers.py ./bench-serve $(PEERS) $(PEERS_FLAGS)
 
+# One network by every way in; WAYS_FLAGS: models of torchvision, -n RUNS.
+.PHONY: bench-of-ways
+EXTRA_DIST += %reldir%/ways.py
+bench-of-ways: cfx
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(PYTHON) \
+		$(srcdir)/%reldir%/ways.py ./cfx $(WAYS_FLAGS)
+
 # ZOO_SOURCES: tests/local.mk.
 EXTRA_PROGRAMS += bench-roofline
 bench_roofline_SOURCES = %reldir%/roofline.c $(ZOO_SOURCES)

@@ -3,14 +3,16 @@
  */
 #include "dim/expr.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/context_impl.h"
 #include "base/mutex.h"
 
-/* A sum or product that was computed lately: shapes repeat from layer to layer. */
+/* A sum or product that was computed lately: shapes repeat from layer to layer. It is
+ * read without the lock: the version is odd while it is written, and differs after. */
 typedef struct recent {
-    cfx_dim a, b, result;
+    _Atomic uint64_t version, a, b, result;
 } recent;
 
 enum { RECENT = 128 };
@@ -631,23 +633,46 @@ cfx_dim cfx_dim_numerator(cfx_dim d, int64_t *den)
     return cfx_poly_finish(&p);
 }
 
+/* The result that r has for these operands; CFX_DIM_BAD: it has others, or is being
+ * written. Each load orders the later ones after itself. */
+static cfx_dim recall(recent *r, cfx_dim a, cfx_dim b)
+{
+    uint64_t version = atomic_load_explicit(&r->version, memory_order_acquire);
+    uint64_t ra = atomic_load_explicit(&r->a, memory_order_acquire);
+    uint64_t rb = atomic_load_explicit(&r->b, memory_order_acquire);
+    cfx_dim y = {atomic_load_explicit(&r->result, memory_order_acquire)};
+    bool whole = !(version & 1) &&
+                 atomic_load_explicit(&r->version, memory_order_relaxed) ==
+                     version;
+    return whole && ra == a.bits && rb == b.bits ? y : CFX_DIM_BAD;
+}
+
+/* Only the owner of the lock writes. Each store is ordered after the earlier ones. */
+static void note(recent *r, cfx_dim a, cfx_dim b, cfx_dim result)
+{
+    uint64_t version = atomic_load_explicit(&r->version, memory_order_relaxed);
+    atomic_store_explicit(&r->version, version + 1, memory_order_relaxed);
+    atomic_store_explicit(&r->a, a.bits, memory_order_release);
+    atomic_store_explicit(&r->b, b.bits, memory_order_release);
+    atomic_store_explicit(&r->result, result.bits, memory_order_release);
+    atomic_store_explicit(&r->version, version + 2, memory_order_release);
+}
+
 /* The result of `compute`, remembered in one of the arrays of t. */
 static cfx_dim remembered(cfx_exprs *t, recent *array, cfx_dim a, cfx_dim b,
                           cfx_dim (*compute)(cfx_dim, cfx_dim))
 {
     recent *place = &array[cfx_mix64(a.bits * 3 + b.bits) % RECENT];
+    cfx_dim result = recall(place, a, b);
+    if (!cfx_dim_is_bad(result))
+        return result;
+    result = compute(a, b);
+    if (cfx_dim_is_bad(result))
+        return result;
     cfx_mutex_lock(&t->lock);
-    recent r = *place;
+    note(place, a, b, result);
     cfx_mutex_unlock(&t->lock);
-    if (cfx_dim_same(r.a, a) && cfx_dim_same(r.b, b))
-        return r.result;
-    r = (recent){a, b, compute(a, b)};
-    if (cfx_dim_is_bad(r.result))
-        return r.result;
-    cfx_mutex_lock(&t->lock);
-    *place = r;
-    cfx_mutex_unlock(&t->lock);
-    return r.result;
+    return result;
 }
 
 static cfx_dim add(cfx_dim a, cfx_dim b)
