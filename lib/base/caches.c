@@ -78,7 +78,7 @@ int cfx_cpu_count_in(const char *list, int end)
 
 /* ---- Caches ---- */
 
-/* Read a number of bytes such as "32K", and set *end behind it; 0 if it is none. */
+/* Read a number of bytes such as "32K", and set *end after it; 0 if there is none. */
 static int64_t read_size(const char *text, const char **end)
 {
     static const char units[] = "KMG";
