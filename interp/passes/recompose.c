@@ -82,6 +82,39 @@ static cfx_value max_pool2d(cfx_scope *s, const cfx_value *in,
     return cfx_max_pool2d(s, in[0], in[1], in[2], in[3], in[4], in[5]);
 }
 
+/* ---- Convolutions ---- */
+
+static cfx_value convolution(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    return cfx_convolution(s, in[0], in[1], in[2], in[3], in[4], in[5],
+                           cfx_bool(false), cfx_pattern_any(s), in[6]);
+}
+
+/* The spatial axes of the weight; 0 if they are not known. */
+static int axes_of(const cfx_match *m)
+{
+    cfx_value w = m->placeholders[1];
+    const cfx_tensor *t = w.kind == CFX_NODE ? cfx_node__known_tensor(w.u.node)
+                                             : NULL;
+    return t && t->rank > 2 && t->rank < 6 ? t->rank - 2 : 0;
+}
+
+static bool has_known_axes(cfx_pass_call *p, const cfx_match *m)
+{
+    (void)p;
+    return axes_of(m);
+}
+
+static cfx_value conv(cfx_scope *s, const cfx_value *in, const cfx_match *m,
+                      void *p)
+{
+    static const char *const names[] = {"torch.conv1d", "torch.conv2d",
+                                        "torch.conv3d"};
+    (void)p;
+    return cfx_call_function(s, names[axes_of(m) - 1], cfx_args_of(in, 7));
+}
+
 /* ---- Products ---- */
 
 static cfx_value transposed(cfx_scope *s, cfx_value w)
@@ -107,12 +140,6 @@ static bool is_bias(cfx_pass_call *p, const cfx_match *m)
     return t && t->rank == 1;
 }
 
-static cfx_value mm(cfx_scope *s, const cfx_value *in, void *user)
-{
-    (void)user;
-    return cfx_mm(s, in[0], transposed(s, in[1]));
-}
-
 static cfx_value linear(cfx_scope *s, const cfx_value *in, const cfx_match *m,
                         void *p)
 {
@@ -121,11 +148,16 @@ static cfx_value linear(cfx_scope *s, const cfx_value *in, const cfx_match *m,
                                 : cfx_linear(s, in[0], in[1]);
 }
 
-/* MatMul and Add, as ONNX exporters write a layer. */
-static cfx_value matmul_add(cfx_scope *s, const cfx_value *in, void *user)
+static cfx_value mm(cfx_scope *s, const cfx_value *in, void *user)
 {
     (void)user;
-    return cfx_add(s, cfx_matmul(s, in[0], in[1]), in[2]);
+    return cfx_mm(s, in[0], transposed(s, in[1]));
+}
+
+static cfx_value matmul(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    return cfx_matmul(s, in[0], transposed(s, in[1]));
 }
 
 /* The parameter that a placeholder of the pattern stands for, if it is one of this
@@ -138,16 +170,27 @@ static const cfx_tensor *parameter(const cfx_match *m, int i, int rank)
     return t && t->rank == rank ? t : NULL;
 }
 
-static bool is_layer(cfx_pass_call *p, const cfx_match *m)
+/* matmul of a vector has no rows. */
+static bool has_rows(cfx_pass_call *p, const cfx_match *m)
 {
     cfx_value x = m->placeholders[0];
-    const cfx_tensor *in = x.kind == CFX_NODE
-                               ? cfx_node__known_tensor(x.u.node)
-                               : NULL;
-    const cfx_tensor *w = parameter(m, 1, 2), *b = parameter(m, 2, 1);
+    const cfx_tensor *t = x.kind == CFX_NODE ? cfx_node__known_tensor(x.u.node)
+                                             : NULL;
     (void)p;
-    return in && in->rank > 1 && w && b &&
-           cfx_dim_same(w->shape[1], b->shape[0]);
+    return t && t->rank > 1 && parameter(m, 1, 2);
+}
+
+/* MatMul and Add, as ONNX exporters write a layer. */
+static cfx_value matmul_add(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    return cfx_add(s, cfx_matmul(s, in[0], in[1]), in[2]);
+}
+
+static bool is_layer(cfx_pass_call *p, const cfx_match *m)
+{
+    const cfx_tensor *w = parameter(m, 1, 2), *b = parameter(m, 2, 1);
+    return w && b && has_rows(p, m) && cfx_dim_same(w->shape[1], b->shape[0]);
 }
 
 static cfx_value linear_of_transpose(cfx_scope *s, const cfx_value *in,
@@ -247,8 +290,13 @@ static const cfx_rewrite_rule rules[] = {
     {.params = "x kernel stride padding dilation ceil",
      .pattern = pool_with_indices,
      .build = max_pool2d},
+    {.params = "x w b stride padding dilation groups",
+     .pattern = convolution,
+     .where = has_known_axes,
+     .build = conv},
     {.params = "x w b", .pattern = addmm, .where = is_bias, .build = linear},
     {.params = "x w", .pattern = mm, .build = linear},
+    {.params = "x w", .pattern = matmul, .where = has_rows, .build = linear},
     {.params = "x w b",
      .pattern = matmul_add,
      .where = is_layer,

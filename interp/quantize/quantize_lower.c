@@ -101,7 +101,7 @@ static cfx_status to_meta(void *user, cfx_value v, cfx_value *out)
 }
 
 /* Store the meta of each tensor up to the first that depends on data. */
-static cfx_status run_metas(cfx_module *gm, cfx_scope *s,
+static cfx_status run_metas(cfx_module *gm, const bool *told, cfx_scope *s,
                             const cfx_value *inputs, size_t n)
 {
     const cfx_interp_options o = {.size = sizeof(o), .scope = s};
@@ -116,7 +116,7 @@ static cfx_status run_metas(cfx_module *gm, cfx_scope *s,
     for (cfx_node *at = cfx_graph_first(g); at && !st;
          at = cfx_node_next(at)) {
         st = cfx_interp_step(&it, &ran, &v, NULL);
-        if (!st && ran == at && v.kind == CFX_TENSOR)
+        if (!st && ran == at && v.kind == CFX_TENSOR && !told[at->id])
             st = cfx_node_set_meta(at, "tensor_meta", v, NULL);
     }
     cfx_interp_end(&it, &result);
@@ -125,39 +125,36 @@ static cfx_status run_metas(cfx_module *gm, cfx_scope *s,
     return st;
 }
 
-/* Note the shapes for these inputs, unless the graph tells them. */
-static cfx_status note_shapes(cfx_module *gm, const cfx_value *inputs,
-                              size_t n, bool *noted, cfx_error *err)
+/* Note the shapes for these inputs at the nodes that do not tell theirs. */
+static cfx_status note_shapes(cfx_module *gm, const bool *told,
+                              const cfx_value *inputs, size_t n,
+                              cfx_error *err)
 {
     cfx_context *ctx = cfx_module_context(gm);
-    const cfx_node *at = cfx_graph_first(cfx_graph_module_graph(gm));
-    cfx_value given, metas = CFX_NOTHING;
+    cfx_value given = cfx_tuple_new(ctx, n, inputs), metas = CFX_NOTHING;
     cfx_scope s;
-    while (at && !cfx_node__known(at).kind)
-        at = cfx_node_next(at);
-    *noted = n && !at;
-    if (!*noted)
-        return CFX_OK;
-    given = cfx_tuple_new(ctx, n, inputs);
     cfx_status st = given.kind
                         ? cfx_value_map(&metas, ctx, given, to_meta, gm, err)
                         : CFX_ENOMEM;
     cfx_value_unref(given);
     if (!st) {
         cfx_scope_init(&s, &cfx_meta_class, ctx, NULL);
-        st = run_metas(gm, &s, metas.u.seq->item, n);
+        st = run_metas(gm, told, &s, metas.u.seq->item, n);
         cfx_scope_release(&s);
     }
     cfx_value_unref(metas);
     return st == CFX_ENOMEM ? cfx_no_memory(err) : CFX_OK;
 }
 
-static cfx_status forget_shapes(cfx_module *gm, cfx_error *err)
+/* Forget them, and those of nodes that were made since there were `ids`. */
+static cfx_status forget_shapes(cfx_module *gm, const bool *told, uint32_t ids,
+                                cfx_error *err)
 {
     cfx_status st = CFX_OK;
     for (cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm)); n && !st;
          n = cfx_node_next(n))
-        st = cfx_node__forget_known(n, err);
+        if (n->id >= ids || !told[n->id])
+            st = cfx_node__forget_known(n, err);
     return st;
 }
 
@@ -167,11 +164,24 @@ static cfx_status with_shapes(
     cfx_module *gm, const cfx_value *inputs, size_t n,
     cfx_status (*edit)(cfx_module *gm, cfx_error *err), cfx_error *err)
 {
-    bool noted;
-    cfx_status st = note_shapes(gm, inputs, n, &noted, err);
+    cfx_context *ctx = cfx_module_context(gm);
+    cfx_graph *g = cfx_graph_module_graph(gm);
+    uint32_t ids = cfx_graph_ids(g);
+    bool all = true, *told = cfx_calloc(ctx, ids + 1, sizeof(*told));
+    if (!told)
+        return cfx_no_memory(err);
+    for (const cfx_node *at = cfx_graph_first(g); at; at = cfx_node_next(at)) {
+        told[at->id] = cfx_node__known(at).kind != CFX_ABSENT;
+        all = all && told[at->id];
+    }
+    bool notes = n && !all;
+    cfx_status st = notes ? note_shapes(gm, told, inputs, n, err) : CFX_OK;
     if (!st)
         st = edit(gm, err);
-    return st || !noted ? st : forget_shapes(gm, err);
+    if (!st && notes)
+        st = forget_shapes(gm, told, ids, err);
+    cfx_free(ctx, told, (ids + 1) * sizeof(*told));
+    return st;
 }
 
 /* ---- The whole ---- */
@@ -193,7 +203,8 @@ static cfx_status functionalize(cfx_module *gm, cfx_error *err)
 
 static cfx_status fold_norms(cfx_module *gm, cfx_error *err)
 {
-    static const char *const passes[] = {"fuse_conv_bn", "fuse_linear_bn"};
+    static const char *const passes[] = {"functionalize", "recompose",
+                                         "fuse_conv_bn", "fuse_linear_bn"};
     return apply(gm, passes, sizeof(passes) / sizeof(*passes), err);
 }
 
