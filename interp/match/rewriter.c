@@ -124,22 +124,27 @@ static cfx_status copy_meta(cfx_node *to, const cfx_node *from, cfx_error *err)
     return st ? st : cfx_node__forget_known(to, err);
 }
 
-/* New nodes inherit provenance from all nodes of the match, first from their
- * predecessor. In a very large match they inherit from the anchor only. */
+/* New nodes inherit provenance from all nodes of the match: meta first from their
+ * predecessor, and as the last origin the anchor, whose value replaces it. In a very
+ * large match they inherit from the anchor only. */
 static cfx_status inherit(cfx_rewrite_step *t, cfx_node *copy)
 {
     const cfx_match *m = t->m;
-    if (cfx_graph_len(m->pattern) > MANY_NODES)
-        return cfx_node_inherit(copy, m->anchor, t->r->err);
+    cfx_error *err = t->r->err;
     const cfx_node *first = predecessor(m, copy), *at = NULL, *old;
-    bool same = t->r->o.same_values && calls_same(first, copy);
-    cfx_status st = same ? copy_meta(copy, first, t->r->err) : CFX_OK;
+    bool many = cfx_graph_len(m->pattern) > MANY_NODES;
+    bool same = !many && t->r->o.same_values && calls_same(first, copy);
+    cfx_status st = same ? copy_meta(copy, first, err) : CFX_OK;
     if (!st)
-        st = cfx_node_inherit(copy, first, t->r->err);
+        st = cfx_node_inherit(copy, first, err);
+    if (many)
+        return st;
+    if (!st && first == m->anchor)
+        st = cfx_node_set_meta(copy, "from_node", CFX_NOTHING, err);
     while (!st && (old = cfx_match__next_node(m, &at)) != NULL)
-        if (old != first)
-            st = cfx_node_inherit(copy, old, t->r->err);
-    return st;
+        if (old != m->anchor)
+            st = cfx_node_inherit(copy, old, err);
+    return st ? st : cfx_node_inherit(copy, m->anchor, err);
 }
 
 /* Record the copies in order. */
