@@ -7,10 +7,11 @@
  * - x is neither an input of the graph nor a parameter or buffer, nor a view of
  *   one;
  * - no other value that may share x's memory is read after the call;
- * - the other arguments have x's type, according to meta `tensor_meta` (run shape
- *   propagation first), so that the result has it, too.
+ * - f(x) has the type and shape of x, according to meta `tensor_meta` (run shape
+ *   propagation first).
  */
 #include <cfx/pass.h>
+#include <cfx/scope.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -50,13 +51,6 @@ static uint32_t last_use_of_others(functionalizer *f, const cfx_node *x)
     return s->owner == x->id || s->others > s->latest ? s->others : s->latest;
 }
 
-static bool has_type_of(const cfx_node *x, const cfx_node *other)
-{
-    const cfx_tensor *a = cfx_node__known_tensor(x);
-    const cfx_tensor *b = cfx_node__known_tensor(other);
-    return x == other || (a && b && a->dtype == b->dtype);
-}
-
 /* The argument that n need not write to, or NULL. */
 static cfx_node *spared_argument(functionalizer *f, const cfx_node *n)
 {
@@ -65,10 +59,59 @@ static cfx_node *spared_argument(functionalizer *f, const cfx_node *n)
     if (!x || cfx_aliases__is(a, cfx_aliases__set(a, x), CFX_ALIAS_OUTLIVES) ||
         last_use_of_others(f, x) > a->life.place[n->id])
         return NULL;
-    for (uint32_t i = 0; i < n->ninputs; i++)
-        if (!has_type_of(x, cfx_node_input(n, i)))
-            return NULL;
     return x;
+}
+
+/* ---- The type of the result ---- */
+
+static cfx_status known_value(void *user, cfx_value v, cfx_value *out)
+{
+    (void)user;
+    *out = cfx_value_ref(v.kind == CFX_NODE ? cfx_node__known(v.u.node) : v);
+    return out->kind ? CFX_OK : CFX_EINVAL;
+}
+
+/* The values with what is known of nodes, as a tuple; absent: something is not. */
+static cfx_value known_values(cfx_context *ctx, const cfx_value *v, size_t n)
+{
+    cfx_value all = cfx_tuple_new(ctx, n, v), known = CFX_NOTHING;
+    if (all.kind && cfx_value_map(&known, ctx, all, known_value, NULL, NULL))
+        known = CFX_NOTHING;
+    cfx_value_unref(all);
+    return known;
+}
+
+static bool have_same_type(const cfx_tensor *a, const cfx_tensor *b)
+{
+    bool same = a->dtype == b->dtype && a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = cfx_dim_same(a->shape[i], b->shape[i]);
+    return same;
+}
+
+/* Has the result of `apart` the type of x, which the call in place keeps? lt gives bool,
+ * and promotion may widen. */
+static bool keeps_type(const functionalizer *f, const cfx_node *n,
+                       const cfx_node *x, const cfx_target *apart)
+{
+    cfx_context *ctx = f->p->ctx;
+    const cfx_tensor *want = cfx_node__known_tensor(x);
+    cfx_value args = known_values(ctx, n->args, n->nargs), y = CFX_NOTHING;
+    cfx_value kwargs = known_values(ctx, n->kwargs, 2 * (size_t)n->nkwargs);
+    cfx_scope s;
+    cfx_scope_init(&s, &cfx_meta_class, ctx, NULL);
+    bool same = want && args.kind && kwargs.kind &&
+                !cfx_scope_call_target(&s, apart,
+                                       (cfx_args){args.u.seq->item, n->nargs,
+                                                  kwargs.u.seq->item,
+                                                  n->nkwargs},
+                                       &y) &&
+                y.kind == CFX_TENSOR && have_same_type(y.u.tensor, want);
+    cfx_value_unref(y);
+    cfx_scope_release(&s);
+    cfx_value_unref(kwargs);
+    cfx_value_unref(args);
+    return same;
 }
 
 enum { NAME_SIZE = 128 };
@@ -98,7 +141,7 @@ static size_t name_apart(const cfx_node *n, const cfx_target *t, bool *method,
 }
 
 /* relu_(x) becomes relu(x); relu(x, inplace=True) gets inplace=False. */
-static cfx_status write_apart(functionalizer *f, cfx_node *n,
+static cfx_status write_apart(functionalizer *f, cfx_node *n, cfx_node *x,
                               const cfx_target *t, bool *done)
 {
     char name[NAME_SIZE];
@@ -107,7 +150,11 @@ static cfx_status write_apart(functionalizer *f, cfx_node *n,
     *done = cfx_pass__arg(n, schema, "inplace").kind != CFX_ABSENT;
     if (*done)
         return cfx_pass__set_arg(f->p, n, schema, "inplace", cfx_bool(false));
-    *done = t->inplace && name_apart(n, t, &method, name);
+    if (!t->inplace || !name_apart(n, t, &method, name))
+        return CFX_OK;
+    const cfx_target *apart = method ? cfx_find_method(f->p->ctx, name)
+                                     : cfx_find_function(f->p->ctx, name);
+    *done = apart && keeps_type(f, n, x, apart);
     return *done
                ? cfx_node_set_op(n,
                                  method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION,
@@ -149,9 +196,9 @@ static cfx_status rewrite(functionalizer *f, cfx_node *n)
                            cfx_aliases__effects(&f->aliases, n), 0)
                       ? spared_argument(f, n)
                       : NULL;
-    if (!x || (t != cfx_node__target(n) && !cfx_node__known_tensor(x)))
+    if (!x)
         return CFX_OK;
-    cfx_status st = write_apart(f, n, t, &done);
+    cfx_status st = write_apart(f, n, x, t, &done);
     if (st || !done)
         return st;
     f->p->changed++;

@@ -10,6 +10,13 @@
 
 #include "interp/rewrite/rewrite_rules.h"
 
+/* What is known of the tensor that a placeholder of the pattern stands for; or NULL. */
+static const cfx_tensor *known(const cfx_match *m, int i)
+{
+    cfx_value v = m->placeholders[i];
+    return v.kind == CFX_NODE ? cfx_node__known_tensor(v.u.node) : NULL;
+}
+
 /* ---- The first of several results ---- */
 
 static cfx_value first_of(cfx_scope *s, const char *name, const cfx_value *in,
@@ -58,6 +65,20 @@ static cfx_value native_group_norm(cfx_scope *s, const cfx_value *in,
     return first_of(s, "torch.ops.aten.native_group_norm.default", in, 8);
 }
 
+/* group_norm takes batch and channels from the shape. */
+static bool has_those_axes(cfx_pass_call *p, const cfx_match *m)
+{
+    const cfx_tensor *x = known(m, 0);
+    (void)p;
+    for (int i = 0; i < 2; i++) {
+        cfx_value n = m->placeholders[3 + i];
+        if (!x || x->rank < 2 || n.kind != CFX_INT ||
+            !cfx_dim_is(x->shape[i], n.u.i))
+            return false;
+    }
+    return true;
+}
+
 static cfx_value group_norm(cfx_scope *s, const cfx_value *in,
                             const cfx_match *m, void *p)
 {
@@ -94,9 +115,7 @@ static cfx_value convolution(cfx_scope *s, const cfx_value *in, void *user)
 /* The spatial axes of the weight; 0 if they are not known. */
 static int axes_of(const cfx_match *m)
 {
-    cfx_value w = m->placeholders[1];
-    const cfx_tensor *t = w.kind == CFX_NODE ? cfx_node__known_tensor(w.u.node)
-                                             : NULL;
+    const cfx_tensor *t = known(m, 1);
     return t && t->rank > 2 && t->rank < 6 ? t->rank - 2 : 0;
 }
 
@@ -130,14 +149,12 @@ static cfx_value addmm(cfx_scope *s, const cfx_value *in, void *user)
     return cfx_addmm(s, in[2], in[0], transposed(s, in[1]));
 }
 
-/* The bias of linear has no other axes. */
+/* The bias of linear has one element for each row of the weight. */
 static bool is_bias(cfx_pass_call *p, const cfx_match *m)
 {
-    cfx_value b = m->placeholders[2];
-    const cfx_tensor *t = b.kind == CFX_NODE ? cfx_node__known_tensor(b.u.node)
-                                             : NULL;
+    const cfx_tensor *w = known(m, 1), *b = known(m, 2);
     (void)p;
-    return t && t->rank == 1;
+    return w && b && b->rank == 1 && cfx_dim_same(b->shape[0], w->shape[0]);
 }
 
 static cfx_value linear(cfx_scope *s, const cfx_value *in, const cfx_match *m,
@@ -166,18 +183,16 @@ static const cfx_tensor *parameter(const cfx_match *m, int i, int rank)
 {
     cfx_value v = m->placeholders[i];
     bool state = v.kind == CFX_NODE && v.u.node->op == CFX_GET_ATTR;
-    const cfx_tensor *t = state ? cfx_node__known_tensor(v.u.node) : NULL;
+    const cfx_tensor *t = state ? known(m, i) : NULL;
     return t && t->rank == rank ? t : NULL;
 }
 
 /* matmul of a vector has no rows. */
 static bool has_rows(cfx_pass_call *p, const cfx_match *m)
 {
-    cfx_value x = m->placeholders[0];
-    const cfx_tensor *t = x.kind == CFX_NODE ? cfx_node__known_tensor(x.u.node)
-                                             : NULL;
+    const cfx_tensor *x = known(m, 0);
     (void)p;
-    return t && t->rank > 1 && parameter(m, 1, 2);
+    return x && x->rank > 1 && parameter(m, 1, 2);
 }
 
 /* MatMul and Add, as ONNX exporters write a layer. */
@@ -286,6 +301,7 @@ static const cfx_rewrite_rule rules[] = {
      .build = layer_norm},
     {.params = "x w b N C HxW groups eps",
      .pattern = native_group_norm,
+     .where = has_those_axes,
      .build = group_norm},
     {.params = "x kernel stride padding dilation ceil",
      .pattern = pool_with_indices,
