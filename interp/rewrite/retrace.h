@@ -23,7 +23,8 @@ typedef struct cfx_retracer {
     cfx_pass_call *p;
     bool open; /* the tracer is initialized */
     cfx_tracer tracer;
-    cfx_error why; /* why the last node stayed; code 0: fn returned None */
+    cfx_error why; /* why the last node was not replaced; code 0: fn returned
+                      None */
 } cfx_retracer;
 
 /*

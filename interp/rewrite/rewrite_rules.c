@@ -66,8 +66,8 @@ static size_t count_changes(const cfx_match *m)
     return removed > made ? removed : made;
 }
 
-/* A node that only takes the place of another one, of the same name, does not
- * come from it, nor from what an undone pass had made. */
+/* A replacement that has the name of a node of the match keeps the origins of that
+ * node: to the user it is the same node. */
 static cfx_status restore_origins(const rule_run *r, const cfx_match *m)
 {
     cfx_status st = CFX_OK;

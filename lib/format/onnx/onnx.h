@@ -146,8 +146,8 @@ void onnx_set_meta(cfx_scope *s, cfx_value node, cfx_value meta);
 cfx_value onnx_placeholder(cfx_scope *s, const char *name, cfx_value meta);
 /* A get_attr node of a module that holds a graph; takes the module. */
 cfx_value onnx_child_take(cfx_scope *s, const char *name, cfx_module *child);
-/* Keep the code of ONNX's type of a tensor or node, which the dtype of its
- * numbers in memory does not tell. */
+/* Record the ONNX element type of a tensor or node, which its dtype in memory does
+ * not determine. */
 void onnx_mark_type(cfx_scope *s, cfx_value v, int64_t code);
 /* The code that was kept, or 0. */
 int64_t onnx_marked_type(cfx_scope *s, cfx_value v);
@@ -169,8 +169,8 @@ typedef struct onnx_frame {
     cfx_map names;            /* to cfx_values in the recorder's arena */
     Onnx__OperatorSetIdProto **opset;
     size_t nopsets;
-    /* In a function: its call, by whose attributes those of the body may be
-     * given, and the frame of that. */
+    /* In the body of a function: the node that calls it, to whose attributes the
+     * body may refer, and the frame of that node. */
     const Onnx__FunctionProto *function;
     const Onnx__NodeProto *call;
     struct onnx_frame *caller;
@@ -212,8 +212,8 @@ typedef struct onnx_node {
                           wider type, to which results go back; else bool */
 } onnx_node;
 
-/* A rule returns the first result, or absent if it has failed; it sets the
- * others, for which `out` has room, in any case. */
+/* A rule returns the first result, or absent on failure, and always sets the
+ * others, for which `out` has room. */
 typedef cfx_value onnx_rule_fn(onnx_node *n);
 
 struct onnx_list;
@@ -299,8 +299,8 @@ onnx_rule_fn onnx_import_pair;
 /* Import a node: as numbers, if those of its inputs are known, else by its
  * rule. */
 void onnx_import_node(onnx_node *n);
-/* The ints that are known of the tensor that a node makes, of at most one axis;
- * false if there are none. */
+/* The values of the int tensor of rank 0 or 1 that a node computes; false if they are
+ * not known. */
 bool onnx_recorded_ints(onnx_node *n, cfx_value v, struct onnx_list *out);
 
 /* Make the scope fail: the operator's name is added. */

@@ -50,8 +50,8 @@ static cfx_value round_float4(onnx_node *n, cfx_value x)
                      high);
 }
 
-/* A power of two by `round_mode`, from the bits of a float: its exponent, or the
- * next one if there is a fraction. */
+/* Round |x| to a power of two by `round_mode`, in the bits of the float: its
+ * exponent, or the next one if the fraction is not zero. */
 static cfx_value round_power(onnx_node *n, cfx_value x, bool saturate)
 {
     const int64_t exponent = 0x7f800000, fraction = 0x7fffff;

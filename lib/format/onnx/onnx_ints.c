@@ -134,8 +134,8 @@ bool onnx_ints_known(onnx_node *n, cfx_value v, onnx_list *out)
     return true;
 }
 
-/* The numbers of a short row that are known only when the model runs: symbols
- * of their own. */
+/* New symbols for the elements of a short vector of ints whose values are known only
+ * at run time. */
 static bool of_data(onnx_node *n, cfx_value v, onnx_list *out)
 {
     cfx_value meta = onnx_meta(n->s, v);

@@ -86,7 +86,7 @@ static onnx_fraction is_positive(onnx_node *n, cfx_value v)
     return (onnx_fraction){is, 1, v};
 }
 
-/* Two numbers as ints by the same divisor; false if that is too great. */
+/* Two fractions as numerators of a common divisor; false if that is too large. */
 static bool align(onnx_node *n, const onnx_fraction *a, const onnx_fraction *b,
                   cfx_value *x, cfx_value *y, int64_t *divisor)
 {

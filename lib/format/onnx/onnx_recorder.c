@@ -11,8 +11,8 @@
 #include "format/onnx/onnx.h"
 #include "nn/module_impl.h"
 
-/* Constants of more numbers are not computed when the model is read: the graph
- * shows what becomes of weights. */
+/* Constants with more elements are not folded at import, so that the graph shows how
+ * weights are used. */
 enum { FOLD_MAX = 1024 };
 
 static onnx_recorder *downcast(cfx_scope *s)

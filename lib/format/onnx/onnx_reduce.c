@@ -99,7 +99,7 @@ cfx_value onnx_import_reduce_mean(onnx_node *n)
                                            : plain(&r, "torch.mean");
 }
 
-/* Does the reduction go through no elements? */
+/* Does the reduction run over an empty axis? */
 static bool is_empty(const reduction *r)
 {
     const cfx_tensor *x = onnx_meta_tensor(r->n, r->x);

@@ -172,7 +172,7 @@ static cfx_value row_of(onnx_node *n, const char *const name[4])
     return onnx_constant(n->importer, t);
 }
 
-/* The place of each number among the keys, their number where it is none. */
+/* The index of each element among the keys; the number of keys if it is not a key. */
 static cfx_value number_places(onnx_node *n, cfx_value x, cfx_value keys)
 {
     const cfx_tensor *k = keys.u.tensor;
@@ -255,8 +255,8 @@ static cfx_value shifted(onnx_node *n, cfx_value x, int64_t first,
                      .end = end);
 }
 
-/* How often each of the n-grams of `length` tokens is in x, whose tokens stand
- * `step` apart. They are the rows of `some`. */
+/* How often each n-gram of `length` tokens, a row of `some`, occurs in x with its
+ * tokens `step` apart. */
 static cfx_value count_at(onnx_node *n, cfx_value x, cfx_value some,
                           int64_t length, int64_t step)
 {

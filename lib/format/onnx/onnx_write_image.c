@@ -82,7 +82,7 @@ static bool is_scaled(const resize *r)
     return scaled;
 }
 
-/* ONNX Runtime has no lines, but images of one row. */
+/* onnxruntime resizes images, not lines: a line is an image of one row. */
 static void put_line(onnx_writer *w, const resize *r, const char *how)
 {
     const char *x = onnx_put_self_value(w);

@@ -172,7 +172,7 @@ static int index_shape(onnx_writer *w, const cfx_seq *list, cfx_dim *shape)
     return rank;
 }
 
-/* One mask, maybe after axes that are whole. */
+/* A single boolean mask, possibly after axes that are taken whole. */
 static bool plan_mask(onnx_writer *w, plan *p, const cfx_seq *list)
 {
     bool indexed[CFX_MAX_RANK] = {false};
@@ -307,7 +307,7 @@ static const char *put_values(onnx_writer *w, const plan *p)
 
     for (int i = 0; i < all; i++)
         axes[i] = i;
-    /* Axes in front, so that the values have all before they are permuted. */
+    /* Leading axes of extent 1: a permutation needs the values at full rank. */
     if (p->moves_back && t && t->rank < all)
         y = ONNX_PUT(w, "Unsqueeze", NULL, y,
                      onnx_put_ints(w, (size_t)(all - t->rank), axes));

@@ -339,7 +339,7 @@ static void put_average_windows(onnx_writer *w, int nd, const cfx_tensor *x,
     }
 }
 
-/* Windows of equal extents; of one, all of the image, which may be of any. */
+/* Windows of equal extents; a single window covers the image, of whatever extents. */
 void onnx_write_adaptive_pool(onnx_writer *w)
 {
     const cfx_tensor *x = onnx_put_self(w, "self"), *y = onnx_put_result(w);

@@ -314,8 +314,8 @@ static const char *add_initializer(onnx_writer *w, const char *name,
     return w->st ? NULL : p->name;
 }
 
-/* A tensor once, whatever names it. Names of parameters with a dot are none of
- * nodes. */
+/* Write a tensor once, under the name by which it is met first. No node has a name
+ * with a dot, as parameters of children have. */
 static const char *parameter(onnx_writer *w, const cfx_node *n)
 {
     const char *path = n->target->text;

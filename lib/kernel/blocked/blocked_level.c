@@ -70,7 +70,7 @@ static void activate_tile(const cfx_blocked_tile *t, float *sums)
 #define PAIRS_NEED CFX_FEATURE_AVX512_BF16
 CFX_FORCE_INLINE vf pairs(vf x, vf w, vf s)
 {
-    /* The compiler has a function for it only where all code may use it. */
+    /* gcc has the intrinsic only where all code of the file may use the instruction. */
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(s) : "v"(x), "v"(w));
     return s;
 }

@@ -75,7 +75,7 @@ static cfx_packed_product input_product(const sequence *s, int i)
         .y = s->of[i].x};
 }
 
-/* Set all but what a run needs besides, with the memory; NULL: count its bytes. */
+/* Describe the layer and lay out its memory; NULL: only count the bytes. */
 static void lay_out(sequence *s, const cfx_packed_rnn *p, char *memory)
 {
     const cfx_rnn *r = p->of;
