@@ -22,10 +22,11 @@
 #include "interp/rewrite/affine.h"
 #include "interp/rewrite/binding.h"
 
-/* Of the values of an alias set that were made so far: the latest use, whose value it
- * uses, and the latest use of all others. */
+/* The uses of the values that an alias set has so far, as positions in the graph. */
 typedef struct set_uses {
-    uint32_t latest, owner, others;
+    uint32_t latest; /* of all */
+    uint32_t owner;  /* the id of the value that is used there */
+    uint32_t others; /* the latest use of another value */
 } set_uses;
 
 typedef struct functionalizer {
@@ -114,52 +115,59 @@ static bool keeps_type(const functionalizer *f, const cfx_node *n,
     return same;
 }
 
-enum { NAME_SIZE = 128 };
+/* The call that does not write: its target, and the name to print for it. */
+typedef struct apart {
+    const cfx_target *target; /* NULL: there is none */
+    bool method;
+    char name[128];
+} apart;
 
-/* Write the name of n's target without the `_` of names in place, if the same
- * operator has it; else the name under which it is recorded. Returns the length; 0:
- * there is none. */
-static size_t name_apart(const cfx_node *n, const cfx_target *t, bool *method,
-                         char name[NAME_SIZE])
+static void find_by_name(apart *a, cfx_context *ctx, size_t len)
+{
+    if (!len || len >= sizeof(a->name))
+        a->target = NULL;
+    else
+        a->target = a->method ? cfx_find_method(ctx, a->name)
+                              : cfx_find_function(ctx, a->name);
+}
+
+/* By the name of n's target without the `_` of names in place, if the same operator
+ * has it; else by the name under which it is recorded. */
+static void find_apart(apart *a, const cfx_node *n, const cfx_target *t)
 {
     const char *text = n->target->text, *end = text + strlen(text);
+    cfx_context *ctx = cfx_graph_context(n->graph);
     if (!strncmp(text, "torch.ops.", 10))
         end = strrchr(text, '.');
     int len = end > text && end[-1] == '_'
-                  ? snprintf(name, NAME_SIZE, "%.*s%s", (int)(end - 1 - text),
-                             text, end)
+                  ? snprintf(a->name, sizeof(a->name), "%.*s%s",
+                             (int)(end - 1 - text), text, end)
                   : 0;
-    cfx_context *ctx = cfx_graph_context(n->graph);
-    *method = n->op == CFX_CALL_METHOD;
-    const cfx_target *apart = len <= 0 || len >= NAME_SIZE ? NULL
-                              : *method ? cfx_find_method(ctx, name)
-                                        : cfx_find_function(ctx, name);
-    if (apart && apart->op == t->op)
-        return (size_t)len;
-    size_t other = cfx_op_call_name(t->op, false, method, name, NAME_SIZE);
-    return other < NAME_SIZE ? other : 0;
+    a->method = n->op == CFX_CALL_METHOD;
+    find_by_name(a, ctx, (size_t)len);
+    if (a->target && a->target->op == t->op)
+        return;
+    find_by_name(
+        a, ctx,
+        cfx_op_call_name(t->op, false, &a->method, a->name, sizeof(a->name)));
 }
 
 /* relu_(x) becomes relu(x); relu(x, inplace=True) gets inplace=False. */
 static cfx_status write_apart(functionalizer *f, cfx_node *n, cfx_node *x,
                               const cfx_target *t, bool *done)
 {
-    char name[NAME_SIZE];
-    bool method;
+    apart a = {.target = NULL};
     const cfx_schema *schema = t->variant ? t->variant : t->schema;
     *done = cfx_pass__arg(n, schema, "inplace").kind != CFX_ABSENT;
     if (*done)
         return cfx_pass__set_arg(f->p, n, schema, "inplace", cfx_bool(false));
-    if (!t->inplace || !name_apart(n, t, &method, name))
-        return CFX_OK;
-    const cfx_target *apart = method ? cfx_find_method(f->p->ctx, name)
-                                     : cfx_find_function(f->p->ctx, name);
-    *done = apart && keeps_type(f, n, x, apart);
-    return *done
-               ? cfx_node_set_op(n,
-                                 method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION,
-                                 name, f->p->err)
-               : CFX_OK;
+    if (t->inplace)
+        find_apart(&a, n, t);
+    *done = a.target && keeps_type(f, n, x, a.target);
+    return *done ? cfx_node_set_op(
+                       n, a.method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION,
+                       a.name, f->p->err)
+                 : CFX_OK;
 }
 
 static bool is_after(void *n, cfx_node *user)
@@ -178,8 +186,8 @@ static cfx_status read_result(functionalizer *f, cfx_node *x, cfx_node *n)
     return cfx_node_replace_all_uses_with(x, n, is_after, n, f->p->err);
 }
 
-/* What a call is that may write to a tensor in place: operator.iadd is first one of
- * numbers. */
+/* The target in n's chain that writes in place; else the first. operator.iadd is an
+ * operator of numbers first. */
 static const cfx_target *writing_target(const cfx_node *n)
 {
     const cfx_target *first = cfx_node__target(n), *t = first;

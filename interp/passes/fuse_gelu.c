@@ -46,13 +46,6 @@ static cfx_value by_tanh(cfx_scope *s, const cfx_value *in, void *user)
     return gated(s, x, cfx_tanh(s, inner));
 }
 
-static bool is_float(cfx_pass_call *p, const cfx_match *m)
-{
-    cfx_value x = m->placeholders[0];
-    (void)p;
-    return x.kind == CFX_NODE && cfx_facts__is_float(x.u.node);
-}
-
 static cfx_value gelu(cfx_scope *s, const cfx_value *in, const cfx_match *m,
                       void *p)
 {
@@ -70,8 +63,14 @@ static cfx_value gelu_tanh(cfx_scope *s, const cfx_value *in,
 }
 
 static const cfx_rewrite_rule rules[] = {
-    {.params = "x", .pattern = by_erf, .where = is_float, .build = gelu},
-    {.params = "x", .pattern = by_tanh, .where = is_float, .build = gelu_tanh},
+    {.params = "x",
+     .pattern = by_erf,
+     .where = cfx_match__is_float,
+     .build = gelu},
+    {.params = "x",
+     .pattern = by_tanh,
+     .where = cfx_match__is_float,
+     .build = gelu_tanh},
     {0},
 };
 

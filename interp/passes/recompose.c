@@ -10,13 +10,6 @@
 
 #include "interp/rewrite/rewrite_rules.h"
 
-/* What is known of the tensor that a placeholder of the pattern stands for; or NULL. */
-static const cfx_tensor *known(const cfx_match *m, int i)
-{
-    cfx_value v = m->placeholders[i];
-    return v.kind == CFX_NODE ? cfx_node__known_tensor(v.u.node) : NULL;
-}
-
 /* ---- The first of several results ---- */
 
 static cfx_value first_of(cfx_scope *s, const char *name, const cfx_value *in,
@@ -68,7 +61,7 @@ static cfx_value native_group_norm(cfx_scope *s, const cfx_value *in,
 /* group_norm takes batch and channels from the shape. */
 static bool has_those_axes(cfx_pass_call *p, const cfx_match *m)
 {
-    const cfx_tensor *x = known(m, 0);
+    const cfx_tensor *x = cfx_match__known(m, 0);
     (void)p;
     for (int i = 0; i < 2; i++) {
         cfx_value n = m->placeholders[3 + i];
@@ -115,7 +108,7 @@ static cfx_value convolution(cfx_scope *s, const cfx_value *in, void *user)
 /* The spatial axes of the weight; 0 if they are not known. */
 static int axes_of(const cfx_match *m)
 {
-    const cfx_tensor *t = known(m, 1);
+    const cfx_tensor *t = cfx_match__known(m, 1);
     return t && t->rank > 2 && t->rank < 6 ? t->rank - 2 : 0;
 }
 
@@ -152,7 +145,7 @@ static cfx_value addmm(cfx_scope *s, const cfx_value *in, void *user)
 /* The bias of linear has one element for each row of the weight. */
 static bool is_bias(cfx_pass_call *p, const cfx_match *m)
 {
-    const cfx_tensor *w = known(m, 1), *b = known(m, 2);
+    const cfx_tensor *w = cfx_match__known(m, 1), *b = cfx_match__known(m, 2);
     (void)p;
     return w && b && b->rank == 1 && cfx_dim_same(b->shape[0], w->shape[0]);
 }
@@ -183,14 +176,14 @@ static const cfx_tensor *parameter(const cfx_match *m, int i, int rank)
 {
     cfx_value v = m->placeholders[i];
     bool state = v.kind == CFX_NODE && v.u.node->op == CFX_GET_ATTR;
-    const cfx_tensor *t = state ? known(m, i) : NULL;
+    const cfx_tensor *t = state ? cfx_match__known(m, i) : NULL;
     return t && t->rank == rank ? t : NULL;
 }
 
 /* matmul of a vector has no rows. */
 static bool has_rows(cfx_pass_call *p, const cfx_match *m)
 {
-    const cfx_tensor *x = known(m, 0);
+    const cfx_tensor *x = cfx_match__known(m, 0);
     (void)p;
     return x && x->rank > 1 && parameter(m, 1, 2);
 }
@@ -217,13 +210,6 @@ static cfx_value linear_of_transpose(cfx_scope *s, const cfx_value *in,
 }
 
 /* ---- Activations ---- */
-
-static bool is_float(cfx_pass_call *p, const cfx_match *m)
-{
-    cfx_value x = m->placeholders[0];
-    (void)p;
-    return x.kind == CFX_NODE && cfx_facts__is_float(x.u.node);
-}
 
 static cfx_value x_sigmoid(cfx_scope *s, const cfx_value *in, void *user)
 {
@@ -317,14 +303,17 @@ static const cfx_rewrite_rule rules[] = {
      .pattern = matmul_add,
      .where = is_layer,
      .build = linear_of_transpose},
-    {.params = "x", .pattern = x_sigmoid, .where = is_float, .build = silu},
+    {.params = "x",
+     .pattern = x_sigmoid,
+     .where = cfx_match__is_float,
+     .build = silu},
     {.params = "x",
      .pattern = hardswish_formula,
-     .where = is_float,
+     .where = cfx_match__is_float,
      .build = hardswish},
     {.params = "x",
      .pattern = hardsigmoid_formula,
-     .where = is_float,
+     .where = cfx_match__is_float,
      .build = hardsigmoid},
     {0},
 };

@@ -168,6 +168,19 @@ cfx_status cfx_rules__apply(cfx_pass_call *p, const cfx_rewrite_rule *rules)
 
 /* ---- For `build` ---- */
 
+const cfx_tensor *cfx_match__known(const cfx_match *m, int i)
+{
+    cfx_value v = m->placeholders[i];
+    return v.kind == CFX_NODE ? cfx_node__known_tensor(v.u.node) : NULL;
+}
+
+bool cfx_match__is_float(cfx_pass_call *p, const cfx_match *m)
+{
+    const cfx_tensor *x = cfx_match__known(m, 0);
+    (void)p;
+    return x && cfx_dtype_is_float((cfx_dtype)x->dtype);
+}
+
 cfx_node *cfx_match__node(const cfx_match *m, const char *name)
 {
     cfx_value v = cfx_match_named(m, name);

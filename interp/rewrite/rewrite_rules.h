@@ -37,6 +37,13 @@ bool cfx_facts__is_float(const cfx_node *n);
 cfx_status cfx_pass__store_tensor(cfx_pass_call *p, const char *prefix,
                                   cfx_tensor *t, char *name, size_t size);
 
+/* ---- For `where` ---- */
+
+/* The known type of the tensor that is bound to the i-th placeholder; or NULL. */
+const cfx_tensor *cfx_match__known(const cfx_match *m, int i);
+/* Is the first placeholder known to be a tensor of floating-point numbers? */
+bool cfx_match__is_float(cfx_pass_call *p, const cfx_match *m);
+
 /* ---- For `build` ---- */
 
 /* The partner of the pattern's node of that name; NULL if it is not a node. */

@@ -58,6 +58,20 @@ static bool find_layer(cfx_pass_call *p, product *a)
     return true;
 }
 
+/* The get_attr node of the weight; NULL: a module has it. */
+static cfx_node *weight_attr(const product *a)
+{
+    return a->w && a->w->op != CFX_GET_ATTR ? cfx_node__arg(a->w, 0) : a->w;
+}
+
+/* Is the operand the transpose of a parameter? */
+static bool is_transposed(const product *a)
+{
+    const cfx_node *attr = weight_attr(a);
+    return a->w && cfx_node_is(a->w, "t") && a->w->nargs == 1 && attr &&
+           attr->op == CFX_GET_ATTR;
+}
+
 /* Products as functions and methods, with the places of their operands. */
 static const struct form {
     const char *op;
@@ -76,18 +90,8 @@ static bool find_function(product *a)
     a->w = cfx_node__arg(a->n, f->w);
     if (f->bias >= 0 && !(a->b = cfx_node__arg(a->n, 0)))
         return false;
-    if (a->w && cfx_node_is(a->w, "t") && a->w->nargs == 1 &&
-        cfx_node__arg(a->w, 0)) {
-        a->rows = true;
-        return cfx_node__arg(a->w, 0)->op == CFX_GET_ATTR;
-    }
-    return a->w && a->w->op == CFX_GET_ATTR;
-}
-
-/* The get_attr node of the weight; NULL: a module has it. */
-static cfx_node *weight_attr(const product *a)
-{
-    return a->w && a->w->op != CFX_GET_ATTR ? cfx_node__arg(a->w, 0) : a->w;
+    a->rows = is_transposed(a);
+    return a->rows || (a->w && a->w->op == CFX_GET_ATTR);
 }
 
 /* linear(x, t(w), b): the weight is (in, out). */
@@ -96,13 +100,12 @@ static bool find_transposed(product *a)
     const cfx_schema *s = cfx_node_is(a->n, "linear")
                               ? cfx_pass__signature(a->n)
                               : NULL;
-    a->w = s ? cfx_value__node(cfx_pass__arg(a->n, s, "weight")) : NULL;
-    if (!a->w || !cfx_node_is(a->w, "t") || a->w->nargs != 1)
+    if (!s)
         return false;
     a->x = cfx_value__node(cfx_pass__arg(a->n, s, "input"));
+    a->w = cfx_value__node(cfx_pass__arg(a->n, s, "weight"));
     a->b = cfx_value__node(cfx_pass__arg(a->n, s, "bias"));
-    const cfx_node *w = weight_attr(a);
-    return w && w->op == CFX_GET_ATTR;
+    return is_transposed(a);
 }
 
 static bool find_product(cfx_pass_call *p, product *a, cfx_node *n)

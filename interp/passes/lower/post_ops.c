@@ -6,33 +6,18 @@
 #include <math.h>
 #include <string.h>
 
-#include "interp/rewrite/affine.h"
+#include "interp/passes/lower/lowering.h"
 #include "nn/module_impl.h"
 #include "ops/blocked/blocked_post_ops.h"
 
 /* ---- Activations ---- */
 
-/* Where an activation has its settings: a module's attributes, or the
- * arguments of a function. */
-typedef struct settings {
-    const cfx_node *n;
-    const cfx_module *module; /* NULL: a function */
-    const cfx_schema *schema; /* of the function, as it is called */
-} settings;
-
-static cfx_value setting(const settings *s, const char *name)
-{
-    return s->module ? cfx_attr(s->module, name)
-                     : cfx_pass__arg(s->n, s->schema, name);
-}
-
 /* The schema of the activation that n calls; NULL: it is none, or its name finds another
  * operator, which the program has registered. */
-static const cfx_schema *find_schema(settings *s, const cfx_pass_call *p)
+static const cfx_schema *find_schema(const cfx_pass_call *p, const cfx_node *n)
 {
-    s->module = cfx_pass__module(p, s->n);
-    s->schema = s->module ? NULL : cfx_pass__signature(s->n);
-    const cfx_target *t = s->module ? s->module->op : cfx_node__targets(s->n);
+    const cfx_module *module = cfx_pass__module(p, n);
+    const cfx_target *t = module ? module->op : cfx_node__targets(n);
     const cfx_target *named = t ? cfx_find_activation(p->ctx, t->schema->name)
                                 : NULL;
     return named && named->op == t->op ? t->schema : NULL;
@@ -61,15 +46,14 @@ static bool is_default(const cfx_param *k, cfx_value v)
 bool cfx_post_op__read(const cfx_pass_call *p, const cfx_node *n,
                        cfx_post_op_call *out)
 {
-    settings s = {.n = n};
-    const cfx_schema *schema = find_schema(&s, p);
+    const cfx_schema *schema = find_schema(p, n);
     *out = (cfx_post_op_call){.name = schema ? schema->name : NULL};
     if (!schema || schema->nparams > 1 + CFX_POST_OP_ARGS || !n->nargs ||
         n->args[0].kind != CFX_NODE)
         return false;
     for (int k = 1; k < schema->nparams; k++) {
         const cfx_param *param = &schema->params[k];
-        if (!read(out, param, setting(&s, param->name)))
+        if (!read(out, param, cfx_lower__setting(p, n, param->name)))
             return false;
     }
     while (out->n && is_default(&schema->params[out->n], out->arg[out->n - 1]))
@@ -101,20 +85,18 @@ bool cfx_post_op__clamps(const cfx_pass_call *p, const cfx_node *n, double *lo,
         {"hardtanh", {"min_val", "max_val"}, {-1, 1}},
         {"clamp", {"min", "max"}, {-INFINITY, INFINITY}},
     };
-    settings s = {.n = n, .module = cfx_pass__module(p, n)};
     size_t i = 0, end = sizeof(clamps) / sizeof(*clamps);
     while (i < end && !cfx_pass__calls(p, n, clamps[i].op))
         i++;
     if (i == end)
         return false;
     const clamp *c = &clamps[i];
-    s.schema = s.module ? NULL : cfx_pass__signature(n);
     *lo = c->bound[0];
     *hi = c->bound[1];
     return !c->name[0] ||
-           ((s.module || s.schema) &&
-            read_bound(setting(&s, c->name[0]), lo) &&
-            read_bound(setting(&s, c->name[1]), hi) && *lo <= *hi);
+           (read_bound(cfx_lower__setting(p, n, c->name[0]), lo) &&
+            read_bound(cfx_lower__setting(p, n, c->name[1]), hi) &&
+            *lo <= *hi);
 }
 
 /* ---- Lists ---- */

@@ -47,7 +47,8 @@ CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
 {
 #if defined(HAVE_VEX_DOTS)
     if (dots) {
-        /* As above; without its prefix it would be that of AVX-512. */
+        /* The intrinsic would need AVX-VNNI in the whole file; without {vex} the
+         * assembler takes AVX-512's encoding. */
         __asm__("%{vex%} vpdpbusd %2, %1, %0"
                 : "+x"(s)
                 : "x"(x.all), "x"(w.all));

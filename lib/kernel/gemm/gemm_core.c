@@ -50,7 +50,7 @@ static plan make_plan(const cfx_gemm_core *g)
 {
     const cfx_gemm_type *t = g->type;
     const int64_t k = cfx_max64(g->k, 1);
-    /* Of b, which go by while one panel of a rests. */
+    /* Panels of b that are multiplied by one panel of a before the next one. */
     const int64_t panels = cfx_max64(
         cfx_near_bytes(g->ctx) * t->lanes / (CFX_GEMM_KC * 64 * t->nr), 1);
     int64_t most;
