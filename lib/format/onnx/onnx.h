@@ -182,7 +182,7 @@ typedef struct onnx_importer {
     onnx_folder *dir;
     const cfx_load_options *options;
     onnx_frame *frame;
-    cfx_map rules;     /* by the names of operators */
+    cfx_map rules;     /* by their keys */
     cfx_map constants; /* cfx_values by the addresses of their messages */
     int depth;         /* of graphs and functions */
     size_t nimported;  /* nodes */
@@ -238,7 +238,8 @@ typedef struct onnx_pair {
 
 typedef struct onnx_rule {
     const char *name, *domain;
-    int since; /* the first version of the operator set that it is for */
+    const char *key; /* "domain.name" */
+    int since;       /* the first version of the operator set that it is for */
     onnx_rule_fn *import;
     const char *target;    /* of rules that call one function */
     const onnx_pair *pair; /* of onnx_import_pair */
@@ -410,6 +411,21 @@ cfx_value onnx_attr_texts(onnx_node *n, const char *name);
 /* A list of ints: count and items; 0 if there is none. */
 size_t onnx_attr_ints(const onnx_node *n, const char *name,
                       const int64_t **out);
+
+/* ---- Rules that call others: attr.c ---- */
+
+/* The version of an operator set that has every operator. */
+#define ONNX_NEWEST INT64_MAX
+
+/* A node with these inputs, which may be absent, and one result: of the newest
+ * operator set, without attributes. NULL without memory. */
+onnx_node *onnx_node_with(onnx_node *n, size_t nin, const cfx_value *in);
+/* The result of a rule on such a node. */
+cfx_value onnx_apply(onnx_node *n, onnx_rule_fn *rule, size_t nin,
+                     const cfx_value *in);
+/* Like onnx_apply, with the attributes, operator set and results of n. */
+cfx_value onnx_with_inputs(onnx_node *n, onnx_rule_fn *rule, size_t nin,
+                           const cfx_value *in);
 
 /* ---- Ints that are known: ints.c ---- */
 

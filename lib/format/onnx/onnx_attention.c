@@ -3,18 +3,11 @@
  */
 #include <math.h>
 
-#include "format/onnx/onnx.h"
+#include "format/onnx/onnx_attention.h"
 
 enum { Q, K, V, MASK, PAST_K, PAST_V, LENGTHS };
 
-typedef struct attention {
-    cfx_value q, k, v; /* [batch, heads, length, size] */
-    bool flat;         /* inputs and output have 3 axes */
-    double scale;
-} attention;
-
-/* [batch, length, heads * size] as [batch, heads, length, size]. */
-static cfx_value split_heads(onnx_node *n, cfx_value x, int64_t heads)
+cfx_value onnx_split_heads(onnx_node *n, cfx_value x, int64_t heads)
 {
     return cfx_transpose(n->s,
                          cfx_reshape(n->s, x,
@@ -24,7 +17,16 @@ static cfx_value split_heads(onnx_node *n, cfx_value x, int64_t heads)
                          cfx_int(1), cfx_int(2));
 }
 
-static bool read_attention(onnx_node *n, attention *a)
+cfx_value onnx_merge_heads(onnx_node *n, cfx_value x)
+{
+    cfx_value shape = cfx_list(n->s, onnx_size(n->s, x, 0),
+                               onnx_size(n->s, x, 2), cfx_int(-1));
+
+    return cfx_reshape(n->s, cfx_transpose(n->s, x, cfx_int(1), cfx_int(2)),
+                       shape);
+}
+
+static bool read_attention(onnx_node *n, onnx_heads *a)
 {
     int64_t heads[] = {onnx_attr_int(n, "q_num_heads", 0),
                        onnx_attr_int(n, "kv_num_heads", 0)};
@@ -36,7 +38,7 @@ static bool read_attention(onnx_node *n, attention *a)
     for (size_t i = 0; i < 3 && a->flat && !cfx_scope_failed(n->s); i++) {
         if (heads[i != 0] < 1)
             return onnx_refuse(n, CFX_EINVAL, "it has no number of heads");
-        *x[i] = split_heads(n, *x[i], heads[i != 0]);
+        *x[i] = onnx_split_heads(n, *x[i], heads[i != 0]);
     }
     for (size_t i = 1; i < 3; i++)
         if (onnx_has(n, PAST_K + i - 1)) {
@@ -58,7 +60,7 @@ static cfx_value plus(onnx_node *n, cfx_value a, cfx_value b)
 
 /* Hide keys after the lengths of a batch's sequences. The last row of the
  * queries stands at the last key that is not hidden. */
-static cfx_value hide_by_lengths(onnx_node *n, const attention *a,
+static cfx_value hide_by_lengths(onnx_node *n, const onnx_heads *a,
                                  cfx_value mask, int64_t left, int64_t right)
 {
     static const int64_t shape[] = {-1, 1, 1, 1};
@@ -85,7 +87,7 @@ static cfx_value hide_by_lengths(onnx_node *n, const attention *a,
 
 /* The mask as numbers to add; absent if there is none. A mask shorter than the
  * keys is extended by what hides them. */
-static cfx_value mask_of(onnx_node *n, const attention *a, bool causal)
+static cfx_value mask_of(onnx_node *n, const onnx_heads *a, bool causal)
 {
     cfx_scope *s = n->s;
     cfx_value type = cfx_value_of_dtype(onnx_type_of(n, a->q));
@@ -137,9 +139,8 @@ static cfx_value repeat_heads(onnx_node *n, cfx_value x, cfx_value q)
                                  .dim = cfx_int(1));
 }
 
-/* Scaled dot product attention, step by step. */
-static cfx_value by_steps(onnx_node *n, const attention *a, cfx_value mask,
-                          double softcap)
+cfx_value onnx_attend_by_steps(onnx_node *n, const onnx_heads *a,
+                               cfx_value mask, double softcap)
 {
     cfx_scope *s = n->s;
     cfx_value half = cfx_float(sqrt(a->scale));
@@ -172,7 +173,7 @@ cfx_value onnx_import_attention(onnx_node *n)
 {
     bool causal = onnx_attr_int(n, "is_causal", 0);
     double softcap = onnx_attr_float(n, "softcap", 0);
-    attention a;
+    onnx_heads a;
 
     if (onnx_has(n, LENGTHS) && onnx_has(n, PAST_K))
         return onnx_fail(n, CFX_EINVAL,
@@ -185,17 +186,13 @@ cfx_value onnx_import_attention(onnx_node *n)
     onnx_ignore(n, "right_window_size");
     if (softcap != 0 || n->nout > 3 || onnx_has(n, MASK) ||
         onnx_has(n, LENGTHS))
-        y = by_steps(n, &a, mask, softcap);
+        y = onnx_attend_by_steps(n, &a, mask, softcap);
     else
         y = cfx_scaled_dot_product_attention(
             n->s, a.q, repeat_heads(n, a.k, a.q), repeat_heads(n, a.v, a.q),
             .attn_mask = mask, .scale = cfx_float(a.scale));
-    if (a.flat) {
-        cfx_value shape = cfx_list(n->s, onnx_size(n->s, a.q, 0),
-                                   onnx_size(n->s, a.q, 2), cfx_int(-1));
-        y = cfx_reshape(n->s, cfx_transpose(n->s, y, cfx_int(1), cfx_int(2)),
-                        shape);
-    }
+    if (a.flat)
+        y = onnx_merge_heads(n, y);
     n->out[1] = a.k;
     n->out[2] = a.v;
     return y;
@@ -210,30 +207,43 @@ static cfx_value part(onnx_node *n, cfx_value x, int64_t from, int64_t to,
                      cfx_int(step));
 }
 
-/* Rotate pairs of [batch, length, heads, size]: halves, or neighbours. */
-static cfx_value rotate(onnx_node *n, cfx_value x, cfx_value cos,
-                        cfx_value sin, int64_t size, bool neighbours)
+cfx_value onnx_rotate(onnx_node *n, cfx_value x, const onnx_rotary *r)
 {
     cfx_scope *s = n->s;
-    cfx_value a = neighbours ? part(n, x, 0, size, 2)
-                             : part(n, x, 0, size / 2, 1);
-    cfx_value b = neighbours ? part(n, x, 1, size, 2)
-                             : part(n, x, size / 2, size, 1);
-    cfx_value both[] = {cfx_sub(s, cfx_mul(s, cos, a), cfx_mul(s, sin, b)),
-                        cfx_add(s, cfx_mul(s, sin, a), cfx_mul(s, cos, b))};
+    int64_t size = onnx_known_size(n, x, 3), turned = r->turned;
+    bool near = r->interleaved;
+    cfx_value cos = cfx_unsqueeze(s, part(n, r->cos, 0, turned / 2, 1),
+                                  cfx_int(2));
+    cfx_value sin = cfx_unsqueeze(s, part(n, r->sin, 0, turned / 2, 1),
+                                  cfx_int(2));
+    cfx_value a = near ? part(n, x, 0, turned, 2)
+                       : part(n, x, 0, turned / 2, 1);
+    cfx_value b = near ? part(n, x, 1, turned, 2)
+                       : part(n, x, turned / 2, turned, 1);
+    cfx_value v[] = {cfx_sub(s, cfx_mul(s, cos, a), cfx_mul(s, sin, b)),
+                     cfx_add(s, cfx_mul(s, sin, a), cfx_mul(s, cos, b)),
+                     CFX_NOTHING};
+    size_t count = 2;
 
-    if (!neighbours)
-        return cfx_cat(s, onnx_arg(s, 2, both), .dim = cfx_int(-1));
-    return cfx_flatten(s,
-                       cfx_stack(s, onnx_arg(s, 2, both), .dim = cfx_int(-1)),
-                       .start_dim = cfx_int(-2));
+    if (near) {
+        v[0] = cfx_stack(s, onnx_arg(s, 2, v), .dim = cfx_int(-1));
+        v[0] = cfx_flatten(s, v[0], .start_dim = cfx_int(-2));
+        count = 1;
+    }
+    if (turned < size)
+        v[count++] = part(n, x, turned, size, 1);
+    return count == 1 ? v[0]
+                      : cfx_cat(s, onnx_arg(s, count, v), .dim = cfx_int(-1));
 }
 
 cfx_value onnx_import_rotary_embedding(onnx_node *n)
 {
     cfx_scope *s = n->s;
-    cfx_value x = onnx_tensor(n, 0), cos = onnx_tensor(n, 1);
-    cfx_value sin = onnx_tensor(n, 2);
+    cfx_value x = onnx_tensor(n, 0);
+    onnx_rotary r = {.cos = onnx_tensor(n, 1),
+                     .sin = onnx_tensor(n, 2),
+                     .turned = onnx_attr_int(n, "rotary_embedding_dim", 0),
+                     .interleaved = onnx_attr_int(n, "interleaved", 0)};
     bool flat = onnx_rank(n, x) == 3;
     int64_t heads = onnx_attr_int(n, "num_heads", 0);
 
@@ -242,24 +252,16 @@ cfx_value onnx_import_rotary_embedding(onnx_node *n)
     if (flat && heads < 1)
         return onnx_fail(n, CFX_EINVAL, "it has no number of heads");
     cfx_value shape = onnx_extents(s, x, 0, 3);
-    x = flat ? cfx_transpose(s, split_heads(n, x, heads), cfx_int(1),
-                             cfx_int(2))
-             : cfx_transpose(s, x, cfx_int(1), cfx_int(2));
-    int64_t size = onnx_known_size(n, x, 3);
-    int64_t turned = onnx_attr_int(n, "rotary_embedding_dim", 0);
-    turned = turned ? turned : size;
+    x = cfx_transpose(s, flat ? onnx_split_heads(n, x, heads) : x, cfx_int(1),
+                      cfx_int(2));
+    if (!r.turned)
+        r.turned = onnx_known_size(n, x, 3);
     if (onnx_has(n, 3)) {
         cfx_value at = cfx_list(s, onnx_tensor(n, 3));
-        cos = cfx_index(s, cos, at);
-        sin = cfx_index(s, sin, at);
+        r.cos = cfx_index(s, r.cos, at);
+        r.sin = cfx_index(s, r.sin, at);
     }
-    cos = cfx_unsqueeze(s, part(n, cos, 0, turned / 2, 1), cfx_int(2));
-    sin = cfx_unsqueeze(s, part(n, sin, 0, turned / 2, 1), cfx_int(2));
-    cfx_value y = rotate(n, part(n, x, 0, turned, 1), cos, sin, turned,
-                         onnx_attr_int(n, "interleaved", 0));
-    if (turned < size)
-        y = cfx_cat(s, cfx_list(s, y, part(n, x, turned, size, 1)),
-                    .dim = cfx_int(-1));
+    cfx_value y = onnx_rotate(n, x, &r);
     return flat ? cfx_reshape(s, y, shape)
                 : cfx_transpose(s, y, cfx_int(1), cfx_int(2));
 }
@@ -289,7 +291,7 @@ static cfx_value linear_input(onnx_node *n, size_t i, int64_t heads)
 
     if (onnx_rank(n, x) != 3)
         return onnx_fail(n, CFX_ESHAPE, "its input %zu has not 3 axes", i);
-    return split_heads(n, x, heads);
+    return onnx_split_heads(n, x, heads);
 }
 
 static bool read_linear(onnx_node *n, linear *a, int64_t heads, int64_t kv)

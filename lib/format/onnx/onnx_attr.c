@@ -138,6 +138,57 @@ cfx_value onnx_attr_texts(onnx_node *n, const char *name)
     return onnx_arg(n->s, a->n_strings, item);
 }
 
+/* ---- Rules that call others ---- */
+
+onnx_node *onnx_node_with(onnx_node *n, size_t nin, const cfx_value *in)
+{
+    static const Onnx__NodeProto bare = ONNX__NODE_PROTO__INIT;
+    enum { ROOM = 8 }; /* inputs that are left out, results, attributes */
+    onnx_node *call = onnx_alloc(n->s, 1, sizeof(*call));
+    cfx_value *v = onnx_alloc(n->s, nin + 2 * ROOM, sizeof(*v));
+    bool *seen = onnx_alloc(n->s, ROOM, sizeof(*seen));
+
+    if (!call || !v || !seen)
+        return NULL;
+    for (size_t i = 0; i < nin; i++)
+        v[i] = in[i].kind == CFX_ABSENT ? cfx_none() : in[i];
+    *call = (onnx_node){.importer = n->importer,
+                        .s = n->s,
+                        .proto = &bare,
+                        .rule = n->rule,
+                        .opset = ONNX_NEWEST,
+                        .nin = nin,
+                        .nout = 1,
+                        .in = v,
+                        .out = v + nin + ROOM,
+                        .seen = seen,
+                        .widened = CFX_BOOL};
+    return call;
+}
+
+cfx_value onnx_apply(onnx_node *n, onnx_rule_fn *rule, size_t nin,
+                     const cfx_value *in)
+{
+    onnx_node *call = onnx_node_with(n, nin, in);
+
+    return call ? rule(call) : CFX_NOTHING;
+}
+
+cfx_value onnx_with_inputs(onnx_node *n, onnx_rule_fn *rule, size_t nin,
+                           const cfx_value *in)
+{
+    onnx_node *call = onnx_node_with(n, nin, in);
+
+    if (!call)
+        return CFX_NOTHING;
+    call->proto = n->proto;
+    call->opset = n->opset;
+    call->seen = n->seen;
+    call->nout = n->nout;
+    call->out = n->out;
+    return rule(call);
+}
+
 /* ---- Strings ---- */
 
 bool onnx_is_texts(cfx_scope *s, cfx_value v)

@@ -10,16 +10,23 @@
 
 #include "format/onnx/onnx.h"
 
-/* The number of nodes after functions are replaced by theirs. */
-enum { MAX_NODES = 4 << 20 };
+/* The number of nodes after functions are replaced by theirs, and the length of a
+ * rule's key. */
+enum { MAX_NODES = 4 << 20, MAX_KEY = 96 };
 
 static const onnx_rule rules[] = {
 #define ONNX_RULE(domain, name, since, fn, target)                            \
-    {name, domain, since, onnx_import_##fn, target, NULL},
+    {name, domain, domain "." name, since, onnx_import_##fn, target, NULL},
 #include "format/onnx/onnx_rules.def"
 #undef ONNX_RULE
 #define ONNX_PAIR(name, since, op, ...)                                       \
-    {name, "", since, onnx_import_pair, NULL, ONNX_ROW(name, op, __VA_ARGS__)},
+    {name,                                                                    \
+     "",                                                                      \
+     "." name,                                                                \
+     since,                                                                   \
+     onnx_import_pair,                                                        \
+     NULL,                                                                    \
+     ONNX_ROW(name, op, __VA_ARGS__)},
 #define ONNX_IMPORTED ONNX_PAIR
 #include "format/onnx/onnx_pairs.def"
 };
@@ -112,8 +119,8 @@ const onnx_rule *onnx_rule_at(size_t i)
 static void index_rules(onnx_importer *im)
 {
     for (size_t i = 0; i < NRULES; i++) {
-        const char *name = rules[i].name;
-        cfx_map_entry *e = cfx_map_put(&im->rules, name, strlen(name), NULL);
+        const char *key = rules[i].key;
+        cfx_map_entry *e = cfx_map_put(&im->rules, key, strlen(key), NULL);
         if (e)
             e->v.p = (void *)(uintptr_t)&rules[i];
         else
@@ -124,7 +131,11 @@ static void index_rules(onnx_importer *im)
 const onnx_rule *onnx_find_rule(const onnx_importer *im, const char *domain,
                                 const char *name, int64_t opset)
 {
-    const cfx_map_entry *e = cfx_map_get(&im->rules, name, strlen(name));
+    char key[MAX_KEY];
+    int len = snprintf(key, sizeof(key), "%s.%s", domain, name);
+    const cfx_map_entry *e = len > 0 && len < MAX_KEY
+                                 ? cfx_map_get(&im->rules, key, (size_t)len)
+                                 : NULL;
     const onnx_rule *r = e ? e->v.p : NULL;
 
     return r && !strcmp(r->domain, domain) && r->since <= opset ? r : NULL;

@@ -449,8 +449,9 @@ static bool concerns(onnx_node *n)
 
 static bool evaluate(onnx_node *n, numbers *out)
 {
-    const onnx_known *how = concerns(n) ? onnx_find_known(n->rule->name)
-                                        : NULL;
+    const onnx_known *how = !*n->rule->domain && concerns(n)
+                                ? onnx_find_known(n->rule->name)
+                                : NULL;
     bool ok = how && (n->nout == 1 || how->data);
 
     for (size_t k = 0; k < n->nout && ok; k++)
