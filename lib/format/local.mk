@@ -109,6 +109,9 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/onnx_quantize.c \
 	%reldir%/onnx/onnx_rnn.c %reldir%/onnx/onnx_rnn.h \
 	%reldir%/onnx/onnx_attention.c %reldir%/onnx/onnx_attention.h \
+	%reldir%/onnx/onnx_fused.c \
+	%reldir%/onnx/onnx_fused_attention.c \
+	%reldir%/onnx/onnx_fused_quantize.c \
 	%reldir%/onnx/onnx_attr.c \
 	%reldir%/onnx/onnx_captures.c \
 	%reldir%/onnx/onnx_cast.c \

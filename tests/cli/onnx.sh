@@ -144,6 +144,27 @@ said 'and computes the same' 0 '^0 of [1-9]' \
     "$cfx" diff cases/own_if_of_strings/model.onnx s.fx -i 'a=f32[3,4]' \
     -i 'x=[["sit", "lorem"]]'
 
+# ---- ONNX Runtime's operators ----
+
+fused=cases/own_fused_gemm
+LC_ALL=C sed 's/LeakyRelu/LeakyRelo/' $fused/model.onnx >relo.onnx
+said 'an activation that cannot be fused' 1 "node y \(FusedGemm\): its activation 'LeakyRelo' is not supported" \
+    "$cfx" print relo.onnx
+LC_ALL=C sed 's/com.microsoft/com.nicrosoft/g' $fused/model.onnx >domain.onnx
+said 'an operator of another domain' 1 'no rule for the operator com.nicrosoft.FusedGemm' \
+    "$cfx" print domain.onnx
+LC_ALL=C sed 's/local_window_size/local_windows_ize/' \
+    cases/own_group_attention_window_4/model.onnx >window.onnx
+said 'an attribute that is not known' 1 "its attribute 'local_windows_ize' is not supported" \
+    "$cfx" print window.onnx
+said 'shapes of attention with a past' 0 '^g +call_function +torch.cat +f32\[N, 2, L \+ P, 3\]' \
+    "$cfx" shapes cases/own_multi_head_attention/model.onnx
+said 'a weight of 4 bits stays packed' 0 'dequantize_per_channel_group' \
+    "$cfx" print cases/own_wide_n_bits/model.onnx
+said 'and is optimized' 0 '^pack_quantized +[1-9]' \
+    "$cfx" optimize cases/own_wide_n_bits/model.onnx -o n_bits.fx
+said 'into one' 0 '_int4_0' "$cfx" print n_bits.fx
+
 # ---- Models that are written ----
 
 cp "$src"/models/digits.fx "$src"/models/digits.safetensors .

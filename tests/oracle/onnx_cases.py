@@ -301,6 +301,9 @@ def own_models():
         {"axis": np.array([1]), "one": np.array([1])}), [x]
     yield from own_string_models(x)
 
+    from onnx_fused import fused_models
+    yield from fused_models()
+
 
 def own_string_models(x):
     words = texts(["lorem", "ipsum"], ["dolor", "sit"], ["", "lorem"])
