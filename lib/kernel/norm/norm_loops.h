@@ -123,6 +123,16 @@ static double M(exp_sum)(void *y, const void *x, int64_t n, double shift)
 
 /* ---- Softmax ---- */
 
+/* Are all numbers -inf? The maximum passes over NaN, which is not empty. */
+static bool M(is_empty)(const T *x, int64_t n)
+{
+    int64_t i = 0;
+
+    while (i < n && x[i] == -INFINITY)
+        i++;
+    return i == n;
+}
+
 /*
  * The softmax of a row that is longer than CFX_STOP_BLOCK goes piece by piece,
  * and asks in between whether to stop. Short rows are done in one go: questions
@@ -138,7 +148,7 @@ static void M(softmax_long)(T *y, const T *x, int64_t n,
         T m = M(row_max)(x + i, cfx_min64(n - i, CFX_STOP_BLOCK));
         max = m > max ? m : max;
     }
-    if (max == -INFINITY && row->empty_is_0) {
+    if (max == -INFINITY && row->empty_is_0 && M(is_empty)(x, n)) {
         cfx_fill_bytes(row->ctx, y, 0, (size_t)n * sizeof(T));
         return;
     }
@@ -153,7 +163,7 @@ static void M(softmax_short)(T *y, const T *x, int64_t n,
 {
     const T max = M(row_max)(x, n);
 
-    if (max == -INFINITY && row->empty_is_0)
+    if (max == -INFINITY && row->empty_is_0 && M(is_empty)(x, n))
         memset(y, 0, (size_t)n * sizeof(T));
     else
         M(linear)(y, y, n, 1 / M(row_exp)(y, x, n, max), 0);
