@@ -9,7 +9,7 @@
 struct optimize_options {
     cli_list inputs, set;
     cli_seed seed;
-    bool verify, quiet;
+    bool verify, quiet, report;
     cli_optimizing how;
 };
 
@@ -30,6 +30,9 @@ static const cli_option options[] = {
     {CLI_FLAG, 0, "verify", NULL,
      "run the model before and after, and fail if an output differs by more than 1e-4 of the largest element (2e-2 with narrow weights)",
      offsetof(struct optimize_options, verify)},
+    {CLI_FLAG, 0, "report", NULL,
+     "print the nodes that did not get a faster form, and why",
+     offsetof(struct optimize_options, report)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct optimize_options, seed)},
     {CLI_FLAG, 'q', "quiet", NULL, "do not print a line for each pass",
@@ -58,7 +61,8 @@ static cfx_status optimize(cli *c, const struct optimize_options *o,
 static cfx_status rewrite(cli *c, const struct optimize_options *o,
                           cfx_module *gm, FILE *to, cfx_error *err)
 {
-    cli_pass_lines lines = {.to = o->quiet ? NULL : to};
+    cli_pass_lines lines = {.to = o->quiet ? NULL : to,
+                            .missed = o->report ? to : NULL};
     cli_verifier v = {
         .c = c, .inputs = &o->inputs, .seed = o->seed.value, .to = lines.to};
     cfx_status st = o->verify ? cli_verify_begin(&v, gm, err) : CFX_OK;

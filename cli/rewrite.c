@@ -6,6 +6,7 @@
 
 #include <cfx/interp.h>
 #include <cfx/optimize.h>
+#include <string.h>
 
 #include "progress.h"
 
@@ -29,6 +30,32 @@ cfx_status cli_print_pass_line(void *user, cfx_module *gm,
             r->text, r->changed, r->changed == 1 ? " " : "s", r->created,
             r->erased, 1e3 * r->seconds);
     return CFX_OK;
+}
+
+static int width_of(int width, const char *text)
+{
+    int len = (int)strlen(text);
+
+    return len > width ? len : width;
+}
+
+void cli_print_missed(void *user, const cfx_missed *missed, size_t n)
+{
+    const cli_pass_lines *lines = user;
+    int node = 4, pass = 4;
+
+    for (size_t i = 0; i < n; i++) {
+        node = width_of(node, missed[i].node);
+        pass = width_of(pass, missed[i].pass);
+    }
+    if (n)
+        fprintf(lines->missed, "%-*s  %-*s  %s\n", node, "node", pass, "pass",
+                "why it has no faster form");
+    for (size_t i = 0; i < n; i++)
+        fprintf(lines->missed, "%-*s  %-*s  %s\n", node, missed[i].node, pass,
+                missed[i].pass, missed[i].why);
+    fprintf(lines->missed, "%zu node%s could be faster\n", n,
+            n == 1 ? "" : "s");
 }
 
 /* ---- --verify ---- */
@@ -134,6 +161,7 @@ cfx_status cli_optimize(cfx_module *gm, const cli_inputs *in,
         .env = env,
         .after = lines ? cli_print_pass_line : NULL,
         .tuned = lines ? print_tuned : NULL,
+        .missed = lines && lines->missed ? cli_print_missed : NULL,
         .user = lines,
     };
 

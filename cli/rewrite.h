@@ -15,12 +15,17 @@ typedef struct cli_pass_lines {
     FILE *to;     /* NULL: none are printed */
     bool reverse; /* fail if a pass finds nothing to undo */
     bool narrows; /* set if numbers were rounded to a narrower type */
+    FILE *missed; /* for the table of --report; NULL: none */
 } cli_pass_lines;
 
 /* Print "constant_folding   12 nodes changed (3 made, 9 removed), 0.4 ms": the
  * `after` of a pass manager, whose user is a cli_pass_lines. */
 cfx_status cli_print_pass_line(void *user, cfx_module *gm,
                                const cfx_pass_report *r, cfx_error *err);
+
+/* Print the nodes that did not get a faster form: a cfx_missed_hook, whose user is a
+ * cli_pass_lines. */
+void cli_print_missed(void *user, const cfx_missed *missed, size_t n);
 
 /* ---- --verify ---- */
 

@@ -32,6 +32,7 @@ libcfx_all_la_SOURCES += %reldir%/split/extract.c %reldir%/split/extract.h \
 # Passes, and what applies them.
 dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h %reldir%/cfx/pass_manager.h
 libcfx_all_la_SOURCES += %reldir%/passes/pass.c %reldir%/passes/pass_impl.h %reldir%/passes/pass_text.c \
+	%reldir%/passes/missed.c \
 	%reldir%/passes/pass_manager.c %reldir%/passes/graph_observer.c
 
 include $(srcdir)/%reldir%/passes/local.mk

@@ -14,10 +14,10 @@ const char *const cfx_optimize_passes = CFX_PASSES_BEFORE_BLOCKS
 static const char bfloat16_passes[] = CFX_PASSES_BEFORE_BLOCKS
     "block_channels(bfloat16=True)" CFX_PASSES_AFTER_BLOCKS;
 
-/* What the hooks around each pass get. */
+/* What the hooks of the pass manager get. */
 typedef struct hooks {
     const cfx_optimizer *z;
-    cfx_pass_hook *after;
+    bool final;
 } hooks;
 
 static cfx_status propagate(void *user, cfx_module *gm,
@@ -33,7 +33,14 @@ static cfx_status report_pass(void *user, cfx_module *gm,
                               const cfx_pass_report *report, cfx_error *err)
 {
     const hooks *h = user;
-    return h->after ? h->after(h->z->o->user, gm, report, err) : CFX_OK;
+    const cfx_optimize_options *o = h->z->o;
+    return h->final && o->after ? o->after(o->user, gm, report, err) : CFX_OK;
+}
+
+static void report_missed(void *user, const cfx_missed *missed, size_t n)
+{
+    const cfx_optimize_options *o = ((const hooks *)user)->z->o;
+    o->missed(o->user, missed, n);
 }
 
 /* Append the passes that narrow weights. */
@@ -55,14 +62,15 @@ static cfx_status add_narrowing(const cfx_optimizer *z, cfx_pass_manager *pm,
 
 cfx_status cfx_optimizer__apply(const cfx_optimizer *z, cfx_module *gm,
                                 const char *passes, const char *last,
-                                cfx_pass_hook *after, cfx_error *err)
+                                bool final, cfx_error *err)
 {
-    hooks h = {z, after};
+    hooks h = {z, final};
     const cfx_pass_manager_options how = {
         .size = sizeof(how),
         .before = propagate,
         .after = report_pass,
         .user = &h,
+        .missed = final && z->o->missed ? report_missed : NULL,
     };
     cfx_pass_manager *pm = NULL;
     cfx_status st = cfx_pass_manager_new(&pm, cfx_module_context(gm), &how,
@@ -91,7 +99,7 @@ static cfx_status apply_tuned(const cfx_optimizer *z, cfx_module *gm,
     cfx_status st = cfx_optimizer__tune(z, gm, &passes, err);
     if (!st)
         st = cfx_optimizer__apply(z, gm, cfx_buf_str(&passes), CFX_PASSES_LAST,
-                                  z->o->after, err);
+                                  true, err);
     cfx_buf_release(&passes);
     return st;
 }
@@ -114,12 +122,12 @@ cfx_status cfx_optimize(cfx_module *gm, const cfx_value *inputs,
     bool shaped = cfx_graph_has_shapes(g);
     cfx_status st = z.o->tune_seconds > 0
                         ? apply_tuned(&z, gm, err)
-                        : cfx_optimizer__apply(&z, gm, passes, last,
-                                               z.o->after, err);
+                        : cfx_optimizer__apply(&z, gm, passes, last, true,
+                                               err);
     if (!st)
         st = cfx_graph_module_delete_all_unused_state(gm, NULL, err);
     if (st)
         return st;
-    return shaped ? propagate(&(hooks){&z, NULL}, gm, NULL, err)
+    return shaped ? propagate(&(hooks){&z, false}, gm, NULL, err)
                   : cfx_graph_remove_shapes(cfx_graph_module_graph(gm), err);
 }

@@ -26,10 +26,10 @@ typedef struct cfx_optimizer {
 } cfx_optimizer;
 
 /* Apply `passes`, then those that narrow weights, then `last` unless it is NULL. Each
- * knows the shapes. `after` may be NULL. */
+ * knows the shapes. `final`: the user's hooks are called. */
 cfx_status cfx_optimizer__apply(const cfx_optimizer *z, cfx_module *gm,
                                 const char *passes, const char *last,
-                                cfx_pass_hook *after, cfx_error *err);
+                                bool final, cfx_error *err);
 
 /* Append to *passes those that make gm fastest here, by measuring copies of it.
  * Fails as optimizing and running do, and with CFX_EINVAL for inputs with

@@ -103,7 +103,7 @@ static cfx_status make_trial(trial *t, way w, const cfx_optimizer *z,
     cfx_status st = passes.failed ? cfx_no_memory(err)
                                   : cfx_module_copy(&t->gm, gm, err);
     if (!st)
-        st = cfx_optimizer__apply(z, t->gm, cfx_buf_str(&passes), NULL, NULL,
+        st = cfx_optimizer__apply(z, t->gm, cfx_buf_str(&passes), NULL, false,
                                   err);
     cfx_buf_release(&passes);
     if (!st)

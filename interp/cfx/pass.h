@@ -109,6 +109,15 @@ struct cfx_pass {
     const cfx_rewrite_rule *rules;
 };
 
+/* A node that a pass left as it was, although it has a faster form. */
+typedef struct cfx_missed {
+    const char *node, *pass; /* their names */
+    const char *why;         /* "its weight is computed by cat" */
+} cfx_missed;
+
+/* Called once, after the last pass, with the nodes that are still there. */
+typedef void cfx_missed_hook(void *user, const cfx_missed *missed, size_t n);
+
 /* One application of a pass. */
 struct cfx_pass_call {
     cfx_context *ctx;
@@ -119,7 +128,8 @@ struct cfx_pass_call {
     size_t changed;          /* nodes made, removed or rewritten; 0 means that
                                the graph is unchanged */
     cfx_error *err;          /* never NULL */
-    struct cfx_facts *facts; /* private */
+    struct cfx_facts *facts; /* private, as the rest */
+    struct cfx_missed_list *missed; /* NULL: nobody asks */
 };
 
 CFX_BEGIN_DECLS
@@ -189,6 +199,16 @@ CFX_API cfx_status cfx_pass_weight(cfx_pass_call *p, const char *path,
  */
 CFX_API cfx_node *cfx_pass_add_tensor(cfx_pass_call *p, const char *prefix,
                                       cfx_tensor *t);
+
+/*
+ * Tell why a node does not get the faster form that the pass makes, where the pass
+ * decides it: a clause about the node, "its weight is written to". Of several reasons
+ * that the pass gives for a node, the first one counts. Does nothing unless the pass
+ * manager has a hook for them. Never fails; a pass that lacks memory for a reason
+ * fails at its end.
+ */
+CFX_API void cfx_pass_missed(cfx_pass_call *p, const cfx_node *n,
+                             const char *format, ...) CFX_PRINTF(3, 4);
 
 CFX_END_DECLS
 

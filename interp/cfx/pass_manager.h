@@ -49,7 +49,9 @@ typedef struct cfx_pass_manager_options {
     bool no_lint; /* skip the lint after each pass */
     /* Called before and after each pass, for example to copy the graph. */
     cfx_pass_hook *before, *after;
-    void *user; /* for both */
+    void *user; /* for all hooks */
+    /* Called after the last pass with the nodes that passes left as they were. */
+    cfx_missed_hook *missed;
 } cfx_pass_manager_options;
 
 CFX_BEGIN_DECLS

@@ -57,62 +57,35 @@ static cfx_node *spared_argument(functionalizer *f, const cfx_node *n)
 {
     cfx_aliases *a = &f->aliases;
     cfx_node *x = n->nargs ? cfx_value__node(n->args[0]) : NULL;
-    if (!x || cfx_aliases__is(a, cfx_aliases__set(a, x), CFX_ALIAS_OUTLIVES) ||
-        last_use_of_others(f, x) > a->life.place[n->id])
+    if (!x)
         return NULL;
-    return x;
+    if (cfx_aliases__is(a, cfx_aliases__set(a, x), CFX_ALIAS_OUTLIVES))
+        cfx_pass_missed(
+            f->p, n,
+            "it writes to %s, which is or shares memory with an input, a parameter or a buffer",
+            x->name);
+    else if (last_use_of_others(f, x) > a->life.place[n->id])
+        cfx_pass_missed(
+            f->p, n,
+            "it writes to %s, and another value in that memory is read later",
+            x->name);
+    else
+        return x;
+    return NULL;
 }
 
 /* ---- The type of the result ---- */
-
-static cfx_status known_value(void *user, cfx_value v, cfx_value *out)
-{
-    (void)user;
-    *out = cfx_value_ref(v.kind == CFX_NODE ? cfx_node__known(v.u.node) : v);
-    return out->kind ? CFX_OK : CFX_EINVAL;
-}
-
-/* The values with what is known of nodes, as a tuple; absent: something is not. */
-static cfx_value known_values(cfx_context *ctx, const cfx_value *v, size_t n)
-{
-    cfx_value all = cfx_tuple_new(ctx, n, v), known = CFX_NOTHING;
-    if (all.kind && cfx_value_map(&known, ctx, all, known_value, NULL, NULL))
-        known = CFX_NOTHING;
-    cfx_value_unref(all);
-    return known;
-}
-
-static bool have_same_type(const cfx_tensor *a, const cfx_tensor *b)
-{
-    bool same = a->dtype == b->dtype && a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = cfx_dim_same(a->shape[i], b->shape[i]);
-    return same;
-}
 
 /* Has the result of `apart` the type of x, which the call in place keeps? lt gives bool,
  * and promotion may widen. */
 static bool keeps_type(const functionalizer *f, const cfx_node *n,
                        const cfx_node *x, const cfx_target *apart)
 {
-    cfx_context *ctx = f->p->ctx;
     const cfx_tensor *want = cfx_node__known_tensor(x);
-    cfx_value args = known_values(ctx, n->args, n->nargs), y = CFX_NOTHING;
-    cfx_value kwargs = known_values(ctx, n->kwargs, 2 * (size_t)n->nkwargs);
-    cfx_scope s;
-    cfx_scope_init(&s, &cfx_meta_class, ctx, NULL);
-    bool same = want && args.kind && kwargs.kind &&
-                !cfx_scope_call_target(&s, apart,
-                                       (cfx_args){args.u.seq->item, n->nargs,
-                                                  kwargs.u.seq->item,
-                                                  n->nkwargs},
-                                       &y) &&
-                y.kind == CFX_TENSOR && have_same_type(y.u.tensor, want);
-    cfx_value_unref(y);
-    cfx_scope_release(&s);
-    cfx_value_unref(kwargs);
-    cfx_value_unref(args);
-    return same;
+    return want &&
+           cfx_call__gives(
+               f->p->ctx, apart,
+               (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, want);
 }
 
 /* The call that does not write: its target, and the name to print for it. */
@@ -164,6 +137,13 @@ static cfx_status write_apart(functionalizer *f, cfx_node *n, cfx_node *x,
     if (t->inplace)
         find_apart(&a, n, t);
     *done = a.target && keeps_type(f, n, x, a.target);
+    if (!*done)
+        cfx_pass_missed(
+            f->p, n,
+            a.target
+                ? "it writes to %s; apart from it, the result has another or an unknown type"
+                : "it writes to %s, and no operator computes it without",
+            x->name);
     return *done ? cfx_node_set_op(
                        n, a.method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION,
                        a.name, f->p->err)

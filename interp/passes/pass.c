@@ -191,7 +191,8 @@ cfx_status cfx_pass__find(const cfx_pass **out, cfx_context *ctx,
 
 static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
                             cfx_module *gm, const cfx_value *in, bool reverse,
-                            size_t *changed, cfx_error *err)
+                            size_t *changed, cfx_missed_list *missed,
+                            cfx_error *err)
 {
     cfx_error own = {0};
     cfx_pass_call call;
@@ -200,17 +201,21 @@ static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
         return st;
     call.in = in;
     call.reverse = reverse;
+    call.missed = missed;
     if (reverse && !(pass->flags & CFX_PASS_REVERSIBLE))
         return cfx_fail(err, CFX_EINVAL, "the pass '%s' is not reversible",
                         schema->name);
     cfx_graph *before = call.graph;
     cfx_insert_point at = cfx_graph_inserting_after(before, NULL);
+    cfx_missed__begin(missed, schema->name);
     st = pass->rules ? cfx_rules__apply(&call, pass->rules) : pass->run(&call);
     if (st)
         cfx_fail(call.err, st, "the pass '%s' returned %s without a message",
                  schema->name, cfx_status_name(st));
     cfx_status found = cfx_facts__forget(&call);
     st = st ? st : found;
+    if (!st)
+        st = cfx_missed__end(missed, call.err);
     if (cfx_graph_module_graph(gm) == before)
         cfx_graph_restore(before, at);
     if (changed)
@@ -218,8 +223,9 @@ static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
     return st;
 }
 
-cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm, cfx_args a,
-                        bool reverse, size_t *changed, cfx_error *err)
+cfx_status cfx_missed__run_pass(const cfx_pass *pass, cfx_module *gm,
+                                cfx_args a, bool reverse, size_t *changed,
+                                cfx_missed_list *missed, cfx_error *err)
 {
     cfx_context *ctx = cfx_module_context(gm);
     const cfx_schema *schema;
@@ -231,7 +237,13 @@ cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm, cfx_args a,
     if (!st)
         st = cfx_bind_schema(&b, ctx, schema, a, err);
     if (!st)
-        st = run_bound(pass, schema, gm, b.in, reverse, changed, err);
+        st = run_bound(pass, schema, gm, b.in, reverse, changed, missed, err);
     cfx_bound_release(&b);
     return st;
+}
+
+cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm, cfx_args a,
+                        bool reverse, size_t *changed, cfx_error *err)
+{
+    return cfx_missed__run_pass(pass, gm, a, reverse, changed, NULL, err);
 }

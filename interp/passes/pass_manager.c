@@ -28,6 +28,7 @@ typedef struct check {
 struct cfx_pass_manager {
     cfx_context *ctx;
     cfx_pass_manager_options o;
+    cfx_missed_list missed; /* of the present run */
     struct {
         entry *item;
         size_t n, cap;
@@ -250,7 +251,7 @@ static cfx_status run_checks(const cfx_pass_manager *pm, cfx_module *gm,
     return st;
 }
 
-static cfx_status observed(const cfx_pass_manager *pm, cfx_module *gm,
+static cfx_status observed(cfx_pass_manager *pm, cfx_module *gm,
                            cfx_pass_report *r, cfx_error *err)
 {
     cfx_graph_observer seen;
@@ -259,7 +260,8 @@ static cfx_status observed(const cfx_pass_manager *pm, cfx_module *gm,
                                             err);
     if (st)
         return st;
-    st = cfx_pass_apply(gm, r->text, pm->o.reverse, &r->changed, err);
+    st = cfx_missed__apply_pass(gm, r->text, pm->o.reverse, &r->changed,
+                                pm->o.missed ? &pm->missed : NULL, err);
     r->seconds = 1e-9 * (double)(cfx_clock_ns() - start);
     if (cfx_graph_module_graph(gm) != seen.graph)
         seen.graph = NULL; /* the module has a new graph */
@@ -291,9 +293,8 @@ static void explain(const cfx_pass_manager *pm, size_t done, const entry *e,
     cfx_buf_release(&text);
 }
 
-static cfx_status run_one(const cfx_pass_manager *pm, cfx_module *gm,
-                          size_t step, size_t i, size_t *changed,
-                          cfx_error *err)
+static cfx_status run_one(cfx_pass_manager *pm, cfx_module *gm, size_t step,
+                          size_t i, size_t *changed, cfx_error *err)
 {
     const entry *e = entry_at(pm, pm->o.reverse ? pm->entries.n - 1 - i : i);
     cfx_pass_report r = {
@@ -313,12 +314,22 @@ static cfx_status run_one(const cfx_pass_manager *pm, cfx_module *gm,
     return st;
 }
 
+static cfx_status tell_missed(const cfx_pass_manager *pm, cfx_module *gm,
+                              cfx_error *err)
+{
+    return pm->o.missed
+               ? cfx_missed__tell(&pm->missed, cfx_graph_module_graph(gm),
+                                  pm->o.missed, pm->o.user, err)
+               : CFX_OK;
+}
+
 cfx_status cfx_pass_manager_run(cfx_pass_manager *pm, cfx_module *gm,
                                 size_t *changed, cfx_error *err)
 {
     size_t all = 0, of_step = 1;
     int steps = pm->o.steps > 0 ? pm->o.steps : 1;
     cfx_error_clear(err);
+    cfx_missed__init(&pm->missed, pm->ctx);
     cfx_status st = cfx_pass_manager_solve(pm, err);
     for (int step = 0; step < steps && of_step && !st; step++) {
         of_step = 0;
@@ -328,5 +339,8 @@ cfx_status cfx_pass_manager_run(cfx_pass_manager *pm, cfx_module *gm,
     }
     if (changed)
         *changed = all;
+    if (!st)
+        st = tell_missed(pm, gm, err);
+    cfx_missed__release(&pm->missed);
     return st;
 }

@@ -155,7 +155,7 @@ static cfx_status read_options(options *o, const char *at, const char *end,
 
 static cfx_status apply(cfx_module *gm, const char *text, size_t len,
                         options *o, bool reverse, size_t *changed,
-                        cfx_error *err)
+                        cfx_missed_list *missed, cfx_error *err)
 {
     const cfx_pass *pass;
     const char *end = text + len, *open = memchr(text, '(', len);
@@ -171,14 +171,15 @@ static cfx_status apply(cfx_module *gm, const char *text, size_t len,
     if (st && st != CFX_ENAME && err && err->code)
         cfx_fail_at(err, "%.*s", (int)n, text);
     if (!st)
-        st = cfx_pass_run(pass, gm,
-                          (cfx_args){o->arg, o->nargs, o->kwarg, o->nkwargs},
-                          reverse, changed, err);
+        st = cfx_missed__run_pass(
+            pass, gm, (cfx_args){o->arg, o->nargs, o->kwarg, o->nkwargs},
+            reverse, changed, missed, err);
     return st;
 }
 
-cfx_status cfx_pass_apply(cfx_module *gm, const char *text, bool reverse,
-                          size_t *changed, cfx_error *err)
+cfx_status cfx_missed__apply_pass(cfx_module *gm, const char *text,
+                                  bool reverse, size_t *changed,
+                                  cfx_missed_list *missed, cfx_error *err)
 {
     options o = {.ctx = cfx_module_context(gm)};
     const char *rest = NULL, *from = text;
@@ -189,7 +190,13 @@ cfx_status cfx_pass_apply(cfx_module *gm, const char *text, bool reverse,
     if (rest)
         return cfx_fail(err, CFX_EPARSE, "'%.200s' is more than one pass",
                         from);
-    cfx_status st = apply(gm, text, n, &o, reverse, changed, err);
+    cfx_status st = apply(gm, text, n, &o, reverse, changed, missed, err);
     options_release(&o);
     return st;
+}
+
+cfx_status cfx_pass_apply(cfx_module *gm, const char *text, bool reverse,
+                          size_t *changed, cfx_error *err)
+{
+    return cfx_missed__apply_pass(gm, text, reverse, changed, NULL, err);
 }

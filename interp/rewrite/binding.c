@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "graph/graph_impl.h"
 #include "op/op_impl.h"
 
 #define NUMBERS                                                               \
@@ -335,4 +336,52 @@ void cfx_graph_kinds__release(cfx_graph_kinds *k)
     if (k->ctx)
         cfx_free(k->ctx, k->of, ((size_t)k->ids + 1) * sizeof(*k->of));
     *k = (cfx_graph_kinds){0};
+}
+
+/* ---- The type of a result ---- */
+
+static cfx_status known_value(void *user, cfx_value v, cfx_value *out)
+{
+    (void)user;
+    *out = cfx_value_ref(v.kind == CFX_NODE ? cfx_node__known(v.u.node) : v);
+    return out->kind ? CFX_OK : CFX_EINVAL;
+}
+
+/* The values with what is known of nodes, as a tuple; absent: something is not. */
+static cfx_value known_values(cfx_context *ctx, const cfx_value *v, size_t n)
+{
+    cfx_value all = cfx_tuple_new(ctx, n, v), known = CFX_NOTHING;
+    if (all.kind && cfx_value_map(&known, ctx, all, known_value, NULL, NULL))
+        known = CFX_NOTHING;
+    cfx_value_unref(all);
+    return known;
+}
+
+static bool have_same_type(const cfx_tensor *a, const cfx_tensor *b)
+{
+    bool same = a->dtype == b->dtype && a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = cfx_dim_same(a->shape[i], b->shape[i]);
+    return same;
+}
+
+bool cfx_call__gives(cfx_context *ctx, const cfx_target *t, cfx_args a,
+                     const cfx_tensor *want)
+{
+    cfx_value args = known_values(ctx, a.args, a.nargs), y = CFX_NOTHING;
+    cfx_value kwargs = known_values(ctx, a.kwargs, 2 * a.nkwargs);
+    cfx_scope s;
+    cfx_scope_init(&s, &cfx_meta_class, ctx, NULL);
+    bool same = args.kind && kwargs.kind &&
+                !cfx_scope_call_target(&s, t,
+                                       (cfx_args){args.u.seq->item, a.nargs,
+                                                  kwargs.u.seq->item,
+                                                  a.nkwargs},
+                                       &y) &&
+                y.kind == CFX_TENSOR && have_same_type(y.u.tensor, want);
+    cfx_value_unref(y);
+    cfx_scope_release(&s);
+    cfx_value_unref(kwargs);
+    cfx_value_unref(args);
+    return same;
 }

@@ -55,6 +55,11 @@ cfx_status cfx_call__candidates(const cfx_graph_kinds *k,
                                 size_t nkwargs, cfx_candidate_fn *fn,
                                 void *user, cfx_error *err);
 
+/* Does the call of a target, by what is known of the nodes in its arguments, give a
+ * tensor of this dtype and shape? */
+bool cfx_call__gives(cfx_context *ctx, const cfx_target *t, cfx_args args,
+                     const cfx_tensor *want);
+
 /* Copy a value of a graph or schema, with references of its own, so that it
  * outlives edits; absent for lack of memory. */
 cfx_value cfx_value__clone(cfx_context *ctx, cfx_value v);

@@ -42,7 +42,9 @@ typedef struct cfx_optimize_options {
     /* Called after each pass, as by a pass manager. */
     cfx_pass_hook *after;
     cfx_tuned_hook *tuned;
-    void *user; /* for both */
+    void *user; /* for all hooks */
+    /* Called at the end with the nodes that did not get a faster form, and why. */
+    cfx_missed_hook *missed;
 } cfx_optimize_options;
 
 CFX_BEGIN_DECLS

@@ -62,6 +62,46 @@ done
 said 'to the same operators' 0 '' cmp fx.ops exported.ops
 said 'of which none is outside of a convolution' 0 '^4 fx.ops' wc -l fx.ops
 
+# ---- What stays slow ----
+
+cat >slow.fx <<'TEXT'
+Slow(
+  (odd): Conv2d(12, 12, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=2)
+  (up): ConvTranspose2d(12, 16, kernel_size=(2, 2), stride=(2, 2))
+  (conv): Conv2d(16, 16, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
+  (bn): BatchNorm2d(16, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=False)
+  (fc): Linear(in_features=16, out_features=16, bias=True)
+)
+
+graph():
+    %x : [num_users=2] = placeholder[target=x]
+    %odd : [num_users=1] = call_module[target=odd](args = (%x,), kwargs = {})
+    %up : [num_users=1] = call_module[target=up](args = (%odd,), kwargs = {})
+    %conv : [num_users=2] = call_module[target=conv](args = (%up,), kwargs = {})
+    %relu : [num_users=1] = call_function[target=torch.relu](args = (%conv,), kwargs = {})
+    %sum_1 : [num_users=1] = call_function[target=operator.add](args = (%conv, %relu), kwargs = {})
+    %bn : [num_users=1] = call_module[target=bn](args = (%sum_1,), kwargs = {})
+    %mean : [num_users=1] = call_method[target=mean](args = (%bn, [2, 3]), kwargs = {})
+    %fc : [num_users=2] = call_module[target=fc](args = (%mean,), kwargs = {})
+    %gelu : [num_users=1] = call_function[target=torch.nn.functional.gelu](args = (%fc,), kwargs = {})
+    %w : [num_users=1] = call_function[target=torch.neg](args = (%gelu,), kwargs = {})
+    %lin : [num_users=1] = call_function[target=torch.nn.functional.linear](args = (%fc, %w), kwargs = {})
+    %add_ : [num_users=0] = call_method[target=add_](args = (%x, 1), kwargs = {})
+    return lin
+TEXT
+said 'what has no faster form, and why' 0 '^node +pass +why it has no faster form' \
+    "$cfx" optimize slow.fx --random-weights 1 -i 'x=f32[1,12,8,8]' --report -q -o s.fx
+also 'an input is written to' '^add_ +functionalize +it writes to x, which is or shares memory with an input'
+also 'groups' '^odd +block_channels +its groups of 6 and 6 channels.* fill no blocks of 16'
+also 'a transposed convolution' '^up +block_channels +transposed convolutions have no blocked form'
+also 'an activation' '^relu +block_channels +2 nodes read conv, so it is not fused into it'
+also 'a norm' '^bn +block_channels +it uses the statistics of its input'
+also 'an activation of a layer' '^gelu +pack_linear +2 nodes read fc, so it is not fused into it'
+also 'a computed weight' '^lin +pack_linear +its weight or bias is computed'
+also 'their number' '^7 nodes could be faster'
+said 'nothing is slow' 0 '^0 nodes could be faster' "$cfx" optimize fx.fx \
+    --random-weights 1 -i 'x=f32[1,16,8,8]' --report -q -o s.fx
+
 # ---- Options ----
 
 x=$(input resnet18)

@@ -157,6 +157,22 @@ cfx_status cfx_block__replace(cfx_lowering *b, cfx_node *n, cfx_retrace_fn *fn,
 
 /* ---- The pass ---- */
 
+/* Tell which nodes are computed row-major between blocked images. */
+static void report_conversions(cfx_pass_call *p)
+{
+    for (const cfx_node *n = p->missed ? cfx_graph_first(p->graph) : NULL; n;
+         n = cfx_node_next(n)) {
+        const cfx_node *x = cfx_node__arg(n, 0);
+        const cfx_node *from = x && cfx_node_is(n, "to_blocked")
+                                   ? cfx_node__arg(x, 0)
+                                   : NULL;
+        if (from && cfx_lower__form(from))
+            cfx_pass_missed(
+                p, x,
+                "it has no blocked form, so its input and result are converted");
+    }
+}
+
 /* Erase conversions that nothing reads, and products that were fused into the convolution
  * after them. */
 static cfx_status drop_unread(cfx_pass_call *p)
@@ -198,6 +214,8 @@ static cfx_status block_channels_run(cfx_pass_call *p)
     cfx_status st = cfx_lowering__run(p, NULL, block_node);
     if (!st)
         st = drop_unread(p);
+    if (!st)
+        report_conversions(p);
     if (p->changed)
         cfx_graph_module_delete_all_unused_submodules(p->gm);
     return st;

@@ -26,21 +26,67 @@ static cfx_value setting(const conv *c, const char *name, int64_t init)
     return v.kind ? v : cfx_int(init);
 }
 
-static bool find_conv(conv *c, cfx_node *n)
+/* Is it a convolution of images by parameters? */
+static bool is_image_conv(conv *c, cfx_node *n)
 {
-    c->x = cfx_node__arg(n, 0);
-    if (!cfx_layer__find(&c->l, c->b->p, n) || c->l.kind != LAYER_CONV ||
-        (c->l.axes && c->l.axes != 2) || !c->x || !cfx_block__is_image(c->x) ||
-        !cfx_block__is_image(n))
+    cfx_pass_call *p = c->b->p;
+    if (!cfx_layer__find(&c->l, p, n)) {
+        if (c->l.kind == LAYER_CONV)
+            cfx_pass_missed(p, n, "its weight or bias is computed");
         return false;
-    if (c->l.module &&
-        strcmp(cfx_attr_str(c->l.module, "padding_mode"), "zeros") != 0)
-        return false;
+    }
+    if (c->l.kind == LAYER_CONV_TRANSPOSE)
+        cfx_pass_missed(p, n, "transposed convolutions have no blocked form");
+    else if (c->l.kind == LAYER_CONV && c->l.axes && c->l.axes != 2)
+        cfx_pass_missed(p, n,
+                        "convolutions of %d spatial axes have no blocked form",
+                        c->l.axes);
+    else
+        return c->l.kind == LAYER_CONV;
+    return false;
+}
+
+/* Is its input a float32 tensor of four axes? */
+static bool has_image(const conv *c, const cfx_node *n)
+{
+    cfx_pass_call *p = c->b->p;
+    const cfx_tensor *t = c->x ? cfx_node__known_tensor(c->x) : NULL;
+    if (!t)
+        cfx_pass_missed(p, n, "its input has no known shape");
+    else if (t->dtype != CFX_F32)
+        cfx_pass_missed(p, n, "its input is %s, not float32",
+                        cfx_dtypes[t->dtype].name);
+    else if (t->rank != 4)
+        cfx_pass_missed(p, n, "its input has %d axes, not 4", t->rank);
+    else
+        return cfx_block__is_image(n);
+    return false;
+}
+
+/* Are its settings pairs of numbers, and does it pad with zeros? */
+static bool read_settings(conv *c, const cfx_node *n)
+{
+    cfx_pass_call *p = c->b->p;
+    const char *mode = c->l.module ? cfx_attr_str(c->l.module, "padding_mode")
+                                   : "zeros";
     c->stride = setting(c, "stride", 1);
     c->padding = setting(c, "padding", 0);
     c->dilation = setting(c, "dilation", 1);
-    return cfx_block__is_pair(c->stride) && cfx_block__is_pair(c->padding) &&
-           cfx_block__is_pair(c->dilation);
+    if (strcmp(mode, "zeros") != 0)
+        cfx_pass_missed(p, n, "its padding_mode is %s, not zeros", mode);
+    else if (!cfx_block__is_pair(c->stride) ||
+             !cfx_block__is_pair(c->padding) ||
+             !cfx_block__is_pair(c->dilation))
+        cfx_pass_missed(p, n, "its stride, padding or dilation is no number");
+    else
+        return true;
+    return false;
+}
+
+static bool find_conv(conv *c, cfx_node *n)
+{
+    c->x = cfx_node__arg(n, 0);
+    return is_image_conv(c, n) && has_image(c, n) && read_settings(c, n);
 }
 
 /* The most groups that are merged: the zeros between them cost as much as weights. */
@@ -109,8 +155,11 @@ static bool can_pack(conv *c)
 {
     const cfx_tensor *w = c->l.weight;
     int64_t groups = c->l.groups;
-    if (w->dtype != CFX_F32 || w->rank != 4)
+    if (w->dtype != CFX_F32 || w->rank != 4) {
+        cfx_pass_missed(c->b->p, c->l.n, "its weight is %s, not float32",
+                        cfx_dtypes[w->dtype].name);
         return false;
+    }
     int64_t out = cfx_tensor_size(w, 0), in = cfx_tensor_size(w, 1);
     c->rows = groups == 1 && in < CFX_BLOCK && !cfx_lower__form(c->x);
     c->depthwise = groups > 1 && groups == out && in == 1;
@@ -118,6 +167,11 @@ static bool can_pack(conv *c)
                : groups > 1 ? groups_in_blocks(groups, in, out / groups)
                             : 1;
     c->winograd = takes_winograd(c);
+    if (!c->merge)
+        cfx_pass_missed(
+            c->b->p, c->l.n,
+            "its groups of %lld and %lld channels, up to %d together, fill no blocks of %d",
+            (long long)in, (long long)(out / groups), MOST_MERGED, CFX_BLOCK);
     return c->merge > 0;
 }
 
@@ -141,8 +195,12 @@ static cfx_node *scaled_input(const conv *c)
 
 static bool is_written(const conv *c)
 {
-    return cfx_path_uses__writes(c->b->uses, c->l.weight) ||
-           (c->l.bias && cfx_path_uses__writes(c->b->uses, c->l.bias));
+    bool written = cfx_path_uses__writes(c->b->uses, c->l.weight) ||
+                   (c->l.bias && cfx_path_uses__writes(c->b->uses, c->l.bias));
+    if (written)
+        cfx_pass_missed(c->b->p, c->l.n,
+                        "the graph writes to its weight or bias");
+    return written;
 }
 
 /* The weight with merged groups, zeros between them. */

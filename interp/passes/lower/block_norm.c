@@ -61,13 +61,28 @@ static cfx_value build_norm(cfx_scope *s, const cfx_node *n, void *user)
     return cfx_from_blocked(s, y, cfx_int(c->channels));
 }
 
+/* Does the norm use running statistics? If so, it could have been folded into the layer
+ * before it. */
+static bool has_constants(cfx_lowering *b, const norm *from)
+{
+    cfx_node *n = from->n, *x = cfx_node__arg(n, 0);
+    layer l;
+    if (from->training || !from->running)
+        cfx_pass_missed(b->p, n, "it uses the statistics of its input");
+    else if (!cfx_lower__form(x) && cfx_layer__find(&l, b->p, x))
+        cfx_pass_missed(b->p, n, "%s cannot be computed with it", x->name);
+    else if (!cfx_lower__form(x))
+        cfx_pass_missed(b->p, n, "it does not follow a layer");
+    return !from->training && from->running;
+}
+
 cfx_status cfx_block__norm(cfx_lowering *b, cfx_node *n, cfx_node **next,
                            bool *done)
 {
     cfx_node *x = cfx_node__arg(n, 0);
     norm from;
-    if (!cfx_norm__find(&from, b->p, n) || from.training || !from.running ||
-        !x || !cfx_block__is_image(x) || !cfx_block__is_image(n))
+    if (!cfx_norm__find(&from, b->p, n) || !x || !has_constants(b, &from) ||
+        !cfx_block__is_image(x) || !cfx_block__is_image(n))
         return CFX_OK;
     scaling to = {.x = cfx_block__known(b, x),
                   .channels = cfx_lower__channels(x)};

@@ -70,8 +70,10 @@ cfx_status cfx_block__activation(cfx_lowering *b, cfx_node *n, cfx_node **next,
     if (!x || !cfx_lower__form(x) || !cfx_block__is_elementwise(b->p, n))
         return CFX_OK;
     *done = true;
-    cfx_node *y = read_activation(b, n, &op) ? cfx_block__open_conv(x, op.name)
-                                             : NULL;
+    bool known = read_activation(b, n, &op);
+    cfx_node *y = known ? cfx_block__open_conv(x, op.name) : NULL;
+    if (known && !y && cfx_block__is_conv(cfx_lower__form(x)))
+        cfx_post_op__missed(b->p, n, x, cfx_lower__form(x));
     return y ? fuse(b, n, x, y, &op) : swap(b, n, x);
 }
 

@@ -112,10 +112,17 @@ static bool find_product(cfx_pass_call *p, product *a, cfx_node *n)
 {
     *a = (product){.n = n};
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR ||
-        n->op == CFX_OUTPUT ||
-        (!find_layer(p, a) && !find_function(a) && !find_transposed(a)))
+        n->op == CFX_OUTPUT)
         return false;
-    return a->x && (!a->b || a->b->op == CFX_GET_ATTR);
+    if (!find_layer(p, a) && !find_function(a) && !find_transposed(a)) {
+        if (cfx_node_is(n, "linear"))
+            cfx_pass_missed(p, n, "its weight or bias is computed");
+        return false;
+    }
+    bool reads_bias = !a->b || a->b->op == CFX_GET_ATTR;
+    if (!reads_bias)
+        cfx_pass_missed(p, n, "its bias is computed by %s", a->b->name);
+    return a->x && reads_bias;
 }
 
 static cfx_status load(cfx_pass_call *p, product *a)
@@ -134,18 +141,29 @@ static cfx_status load(cfx_pass_call *p, product *a)
 }
 
 /* Is it a float32 matrix, and the bias one number for each column? */
-static bool can_pack(const product *a)
+static bool can_pack(const packer *k, const product *a)
 {
     const cfx_tensor *w = a->weight, *b = a->bias;
-    return w->dtype == CFX_F32 && w->rank == 2 &&
-           (!b || (b->dtype == CFX_F32 && b->rank == 1 &&
-                   cfx_dim_same(b->shape[0], w->shape[a->rows ? 0 : 1])));
+    if (w->dtype != CFX_F32 || (b && b->dtype != CFX_F32))
+        cfx_pass_missed(k->p, a->n, "its weight is %s, not float32",
+                        cfx_dtypes[w->dtype].name);
+    else if (w->rank != 2 || (b && b->rank != 1))
+        cfx_pass_missed(k->p, a->n, "its weight is no matrix");
+    else if (b && !cfx_dim_same(b->shape[0], w->shape[a->rows ? 0 : 1]))
+        cfx_pass_missed(k->p, a->n,
+                        "its bias has not one element for each column");
+    else
+        return true;
+    return false;
 }
 
 static bool is_written(const packer *k, const product *a)
 {
-    return cfx_path_uses__writes(k->uses, a->weight) ||
-           (a->bias && cfx_path_uses__writes(k->uses, a->bias));
+    bool written = cfx_path_uses__writes(k->uses, a->weight) ||
+                   (a->bias && cfx_path_uses__writes(k->uses, a->bias));
+    if (written)
+        cfx_pass_missed(k->p, a->n, "the graph writes to its weight or bias");
+    return written;
 }
 
 /* The weight as packed_linear takes it: (out / 16, in, 16). */
@@ -211,7 +229,7 @@ static cfx_status pack_product(packer *k, product *a)
     cfx_pass_call *p = k->p;
     cfx_node *y = NULL, *w = a->w, *attr;
     cfx_status st = load(p, a);
-    if (st || !can_pack(a) || is_written(k, a))
+    if (st || !can_pack(k, a) || is_written(k, a))
         return st;
     cfx_insert_point at = cfx_graph_inserting_before(p->graph, a->n);
     st = call_packed(k, a, &y);
@@ -226,12 +244,16 @@ static cfx_status pack_product(packer *k, product *a)
 
 /* ---- What follows a product ---- */
 
+static bool is_packed(const cfx_node *x)
+{
+    return x && cfx_node_is(x, "packed_linear");
+}
+
 /* x is a packed product that only one node reads, and that can apply the
  * post-operation. */
 static bool is_open(const cfx_node *x, const char *post_op)
 {
-    return x && cfx_node_is(x, "packed_linear") && x->nusers == 1 &&
-           cfx_post_op__fits(x, post_op);
+    return is_packed(x) && x->nusers == 1 && cfx_post_op__fits(x, post_op);
 }
 
 /* The product y applies what n computes; NULL: n is a view of y. */
@@ -329,8 +351,11 @@ static cfx_status follow(packer *k, cfx_node *n)
     cfx_node *x = viewed_input(k, n), *y = cfx_node__arg(n, 0);
     if (x)
         return drop_views(k, n, x);
-    if (cfx_post_op__read(k->p, n, &op) && is_open(y, op.name))
-        return fuse(k, n, y, &op);
+    if (cfx_post_op__read(k->p, n, &op) && is_packed(y)) {
+        if (is_open(y, op.name))
+            return fuse(k, n, y, &op);
+        cfx_post_op__missed(k->p, n, y, y);
+    }
     y = product_of_sum(k, n);
     return y ? add(k, n, y) : CFX_OK;
 }

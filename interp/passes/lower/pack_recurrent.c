@@ -217,6 +217,9 @@ static cfx_status pack_layers(packer *k, layers *a)
     cfx_node *y = NULL;
     bool found = false;
     cfx_status st = load_weights(k, a, &found);
+    if (!st && !found)
+        cfx_pass_missed(
+            p, a->n, "it has projections, or weights that are not constant");
     if (!st && found) {
         cfx_insert_point at = cfx_graph_inserting_before(p->graph, a->n);
         st = replace(k, a, &y);

@@ -157,3 +157,25 @@ cfx_status cfx_post_op__append(cfx_pass_call *p, cfx_node *n,
     cfx_scope_release(&s);
     return st;
 }
+
+/* The name of the original node whose value n has. */
+static const char *original(const cfx_node *n)
+{
+    cfx_value from = cfx_node_meta(n, "from_node");
+    uint32_t len = cfx_value_is_seq(from) ? from.u.seq->len : 0;
+    return len && from.u.seq->item[len - 1].kind == CFX_STR
+               ? from.u.seq->item[len - 1].u.str->text
+               : n->name;
+}
+
+void cfx_post_op__missed(cfx_pass_call *p, const cfx_node *n,
+                         const cfx_node *x, const cfx_node *y)
+{
+    uint32_t users = x->nusers > 1 ? x->nusers : y->nusers;
+    if (users > 1)
+        cfx_pass_missed(p, n, "%u nodes read %s, so it is not fused into it",
+                        users, original(x));
+    else
+        cfx_pass_missed(p, n, "%s already applies what must come after it",
+                        original(y));
+}

@@ -35,4 +35,9 @@ bool cfx_post_op__fits(const cfx_node *n, const char *name);
 cfx_status cfx_post_op__append(cfx_pass_call *p, cfx_node *n,
                                const cfx_post_op_call *op);
 
+/* Tell why n is not fused into y, which computes x: others read x, or y applies too
+ * much. */
+void cfx_post_op__missed(cfx_pass_call *p, const cfx_node *n,
+                         const cfx_node *x, const cfx_node *y);
+
 #endif

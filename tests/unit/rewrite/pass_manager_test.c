@@ -123,12 +123,29 @@ static const cfx_pass spoil = {
     .run = spoil_run,
 };
 
+static cfx_status refuse_run(cfx_pass_call *p)
+{
+    const cfx_node *add = cfx_graph_find(p->graph, "add");
+    const cfx_node *relu = cfx_graph_find(p->graph, "relu");
+    cfx_pass_missed(p, add, "%d nodes read it", 1);
+    if (relu)
+        cfx_pass_missed(p, relu, "another pass removes it");
+    cfx_pass_missed(p, add, "a second reason");
+    return CFX_OK;
+}
+static const cfx_pass refuse = {
+    .abi = CFX_ABI(cfx_pass),
+    .schema = "refuse()",
+    .doc = "Leave all nodes as they are.",
+    .run = refuse_run,
+};
+
 static cfx_pass_manager *pm;
 
 static void start(void)
 {
-    static const cfx_pass *const ours[] = {&a,      &b,       &c,    &d,
-                                           &shrink, &failing, &swap, &spoil};
+    static const cfx_pass *const ours[] = {
+        &a, &b, &c, &d, &shrink, &failing, &swap, &spoil, &refuse};
     setup();
     for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
         assert_ok(cfx_register_pass(ctx, ours[i], &err));
@@ -352,6 +369,30 @@ TEST_CASE(hooks_see_each_pass_and_the_graph_around_it)
                   "swap: 2 changed, 1 created, 1 erased, 1 replaced; "
                   "dead_code: 1 changed, 0 created, 1 erased, 0 replaced; ");
     cfx_graph_free(seen.snapshot);
+}
+
+/* ---- What passes leave as it was ---- */
+
+static void list_missed(void *user, const cfx_missed *missed, size_t n)
+{
+    (void)user;
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(seen.log);
+        snprintf(seen.log + len, sizeof(seen.log) - len, "%s: %s: %s; ",
+                 missed[i].node, missed[i].pass, missed[i].why);
+    }
+}
+
+TEST_CASE(the_first_reason_of_each_pass_is_told_for_nodes_that_remain)
+{
+    const cfx_pass_manager_options o = {.size = sizeof(o),
+                                        .missed = list_missed};
+    memset(&seen, 0, sizeof(seen));
+    manager("refuse, shrink, refuse()", &o);
+    assert_ok(cfx_pass_manager_run(pm, gm, NULL, &err));
+    ck_assert_str_eq(seen.log, "add: refuse: 1 nodes read it; "
+                               "add: refuse: 1 nodes read it; ");
+    assert_ok(cfx_pass_apply(gm, "refuse", false, NULL, &err));
 }
 
 /* ---- 90: the observer, and provenance ---- */
