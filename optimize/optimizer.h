@@ -12,7 +12,9 @@
  * depend on the type of the weights and on what was measured. The last ones follow
  * when weights have been narrowed. */
 #define CFX_PASSES_BEFORE_BLOCKS                                              \
-    "inline_subgraphs, functionalize, recompose, remove_dropout, "            \
+    "inline_subgraphs, "                                                      \
+    "functionalize, dead_code, inline_numbers, remove_noops, recompose, "     \
+    "fuse_attention, remove_noops, common_subexpressions, "                   \
     "fuse_conv_bn, fuse_linear_bn, fuse_gelu, lower_quantized, "              \
     "pack_quantized, "
 #define CFX_PASSES_AFTER_BLOCKS                                               \

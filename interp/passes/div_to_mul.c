@@ -20,8 +20,7 @@ static const char meta_key[] = "divided_by";
 static cfx_value quotient(cfx_scope *s, const cfx_value *in, void *user)
 {
     (void)user;
-    return cfx_pattern_one_of(s, cfx_div(s, in[0], in[1]),
-                              cfx_true_divide(s, in[0], in[1]));
+    return cfx_pattern__quotient(s, in[0], in[1]);
 }
 
 static bool can_invert(cfx_pass_call *p, const cfx_match *m)

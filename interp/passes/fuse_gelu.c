@@ -30,7 +30,7 @@ static cfx_value by_erf(cfx_scope *s, const cfx_value *in, void *user)
     cfx_value x = in[0];
     (void)user;
     cfx_value root = cfx_pattern_one_of(
-        s, cfx_div(s, x, number(s, 1.4142135623730951)),
+        s, cfx_pattern__quotient(s, x, number(s, 1.4142135623730951)),
         cfx_mul(s, x, number(s, 0.7071067811865476)));
     return gated(s, x, cfx_erf(s, root));
 }

@@ -12,7 +12,7 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/annotate_getitem.c \
 	%reldir%/annotate_returns.c %reldir%/replace_targets.c \
 	%reldir%/inline_modules.c \
-	%reldir%/inline_subgraphs.c \
+	%reldir%/inline_subgraphs.c %reldir%/inline_numbers.c \
 	%reldir%/decompose.c %reldir%/decompositions.c \
 	%reldir%/recompose.c \
 	%reldir%/canonicalize.c %reldir%/reinplace.c
@@ -38,6 +38,7 @@ libcfx_all_la_SOURCES += %reldir%/lower/lowering.c %reldir%/lower/lowering.h \
 	%reldir%/lower/block_pool.c
 
 # Fusion.
+libcfx_all_la_SOURCES += %reldir%/fuse_attention.c
 libcfx_all_la_SOURCES += %reldir%/fuse_bn.c %reldir%/remove_noops.c \
 	%reldir%/merge_linears.c %reldir%/merge_matmul.c \
 	%reldir%/fuse_bias.c %reldir%/fuse_gelu.c %reldir%/div_to_mul.c \

@@ -9,6 +9,7 @@
 #include <cfx/ops.h>
 
 #include "interp/rewrite/rewrite_rules.h"
+#include "graph/graph_impl.h"
 
 /* ---- The first of several results ---- */
 
@@ -58,15 +59,31 @@ static cfx_value native_group_norm(cfx_scope *s, const cfx_value *in,
     return first_of(s, "torch.ops.aten.native_group_norm.default", in, 8);
 }
 
+/* The extent that an int is; of a node, the one that it reads from a shape. */
+static bool read_extent(cfx_value v, cfx_dim *out)
+{
+    const cfx_node *n = v.kind == CFX_NODE ? v.u.node : NULL;
+    const cfx_node *x = n && n->nargs == 2 ? cfx_node__arg(n, 0) : NULL;
+    const cfx_tensor *t = x ? cfx_node__known_tensor(x) : NULL;
+    bool reads = t && (cfx_node_is(n, "sym_size") || cfx_node_is(n, "size")) &&
+                 n->args[1].kind == CFX_INT && n->args[1].u.i >= 0 &&
+                 n->args[1].u.i < t->rank;
+    if (reads)
+        *out = t->shape[n->args[1].u.i];
+    else if (v.kind == CFX_INT)
+        *out = cfx_dim_int(v.u.i);
+    return reads || v.kind == CFX_INT;
+}
+
 /* group_norm takes batch and channels from the shape. */
 static bool has_those_axes(cfx_pass_call *p, const cfx_match *m)
 {
     const cfx_tensor *x = cfx_match__known(m, 0);
     (void)p;
     for (int i = 0; i < 2; i++) {
-        cfx_value n = m->placeholders[3 + i];
-        if (!x || x->rank < 2 || n.kind != CFX_INT ||
-            !cfx_dim_is(x->shape[i], n.u.i))
+        cfx_dim n;
+        if (!x || x->rank < 2 || !read_extent(m->placeholders[3 + i], &n) ||
+            !cfx_dim_same(x->shape[i], n))
             return false;
     }
     return true;
@@ -209,6 +226,234 @@ static cfx_value linear_of_transpose(cfx_scope *s, const cfx_value *in,
     return cfx_linear(s, in[0], cfx_t(s, in[1]), in[2]);
 }
 
+/* x with its batch axes folded into one, as bmm takes it. */
+static cfx_value folded(cfx_scope *s, cfx_value x)
+{
+    cfx_value copy = cfx_clone(s, x, .memory_format = cfx_pattern_any(s));
+    return cfx_pattern_one_of(s, cfx_view(s, copy, cfx_pattern_any(s)),
+                              cfx_view(s, x, cfx_pattern_any(s)),
+                              cfx_reshape(s, x, cfx_pattern_any(s)));
+}
+
+static cfx_value folded_bmm(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    cfx_value a = folded(s, in[0]), b = folded(s, in[1]);
+    cfx_value y = cfx_named(s, "bmm", cfx_bmm(s, a, b));
+    return cfx_view(s, y, cfx_pattern_any(s));
+}
+
+/* Do the axes of a and b from `first` to `end` agree? They are counted from the last,
+ * which is 1. */
+static bool agree(const cfx_tensor *a, const cfx_tensor *b, int first, int end)
+{
+    bool same = a && b && a->rank >= end && b->rank >= end;
+    for (int i = first; same && i <= end; i++)
+        same = cfx_dim_same(a->shape[a->rank - i], b->shape[b->rank - i]);
+    return same;
+}
+
+/* Are only the batch axes folded, alike for both factors and for the result? */
+static bool folds_batch(cfx_pass_call *p, const cfx_match *m)
+{
+    const cfx_node *bmm = cfx_match__node(m, "bmm");
+    const cfx_tensor *a = cfx_match__known(m, 0), *b = cfx_match__known(m, 1);
+    const cfx_tensor *y = cfx_node__known_tensor(bmm);
+    const cfx_tensor *out = cfx_node__known_tensor(m->returning[0].u.node);
+    (void)p;
+    return a && b && y && out && a->rank > 2 && b->rank == a->rank &&
+           out->rank == a->rank && agree(a, b, 3, a->rank) &&
+           agree(out, a, 2, a->rank) && agree(out, b, 1, 1) &&
+           agree(y, out, 1, 2) &&
+           agree(cfx_node__known_tensor(cfx_node__arg(bmm, 0)), a, 1, 2) &&
+           agree(cfx_node__known_tensor(cfx_node__arg(bmm, 1)), b, 1, 2);
+}
+
+static cfx_value batched_matmul(cfx_scope *s, const cfx_value *in,
+                                const cfx_match *m, void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_matmul(s, in[0], in[1]);
+}
+
+/* The last two axes of x exchanged, with its batch axes folded meanwhile. */
+static cfx_value folded_transpose(cfx_scope *s, const cfx_value *in,
+                                  void *user)
+{
+    (void)user;
+    cfx_value x = folded(s, in[0]);
+    cfx_value axes = cfx_list(s, cfx_int(0), cfx_int(2), cfx_int(1));
+    cfx_value y = cfx_pattern_one_of(
+        s, cfx_permute(s, x, axes),
+        cfx_transpose(s, x, cfx_int(1), cfx_int(2)),
+        cfx_transpose(s, x, cfx_int(-2), cfx_int(-1)));
+    return folded(s, cfx_named(s, "folded", y));
+}
+
+static bool folds_transpose(cfx_pass_call *p, const cfx_match *m)
+{
+    const cfx_tensor *x = cfx_match__known(m, 0);
+    const cfx_tensor *y = cfx_node__known_tensor(cfx_match__node(m, "folded"));
+    const cfx_tensor *out = cfx_node__known_tensor(m->returning[0].u.node);
+    (void)p;
+    return x && y && out && x->rank > 2 && y->rank == 3 &&
+           out->rank == x->rank && agree(x, out, 3, x->rank) &&
+           agree(y, out, 1, 2) &&
+           cfx_dim_same(y->shape[1], x->shape[x->rank - 1]) &&
+           cfx_dim_same(y->shape[2], x->shape[x->rank - 2]);
+}
+
+static cfx_value transpose_last(cfx_scope *s, const cfx_value *in,
+                                const cfx_match *m, void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_transpose(s, in[0], cfx_int(-2), cfx_int(-1));
+}
+
+/* A matrix for each of some heads, transposed before the batch is unfolded. */
+static cfx_value unfolded_transpose(cfx_scope *s, const cfx_value *in,
+                                    void *user)
+{
+    (void)user;
+    cfx_value axes = cfx_list(s, cfx_int(0), cfx_int(2), cfx_int(1));
+    return cfx_reshape(s, cfx_permute(s, in[0], axes), cfx_pattern_any(s));
+}
+
+static bool has_numbers(const cfx_tensor *t)
+{
+    bool all = true;
+    for (int i = 0; i < t->rank; i++)
+        all = all && cfx_dim_is_int(t->shape[i]);
+    return all;
+}
+
+static bool unfolds_batch(cfx_pass_call *p, const cfx_match *m)
+{
+    const cfx_tensor *x = cfx_match__known(m, 0);
+    const cfx_tensor *out = cfx_node__known_tensor(m->returning[0].u.node);
+    (void)p;
+    return x && out && x->rank == 3 && out->rank == 4 && has_numbers(out) &&
+           cfx_dim_same(out->shape[2], x->shape[2]) &&
+           cfx_dim_same(out->shape[3], x->shape[1]);
+}
+
+static cfx_value transpose_unfolded(cfx_scope *s, const cfx_value *in,
+                                    const cfx_match *m, void *p)
+{
+    const cfx_tensor *out = cfx_node__known_tensor(m->returning[0].u.node);
+    const cfx_dim *shape = out->shape;
+    cfx_value size = cfx_list(
+        s, cfx_value_of_dim(shape[0]), cfx_value_of_dim(shape[1]),
+        cfx_value_of_dim(shape[3]), cfx_value_of_dim(shape[2]));
+    (void)p;
+    return cfx_transpose(s, cfx_reshape(s, in[0], size), cfx_int(-2),
+                         cfx_int(-1));
+}
+
+/* A layer of rows that are not contiguous: the weight is spread over the batch. */
+static cfx_value spread_bmm(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    cfx_value w = cfx_expand(s, transposed(s, in[1]), cfx_pattern_any(s));
+    return cfx_bmm(s, in[0], w);
+}
+
+static cfx_value spread_bmm_add(cfx_scope *s, const cfx_value *in, void *user)
+{
+    return cfx_add(s, spread_bmm(s, in, user), in[2]);
+}
+
+/* ---- Norms and softmax ---- */
+
+/* Is v the last axis of the first placeholder, as a number or a list? */
+static bool is_last_axis(const cfx_match *m, cfx_value v)
+{
+    const cfx_tensor *x = cfx_match__known(m, 0);
+    if (cfx_value_is_seq(v) && v.u.seq->len == 1)
+        v = v.u.seq->item[0];
+    return x && x->rank && v.kind == CFX_INT &&
+           (v.u.i == -1 || v.u.i == x->rank - 1);
+}
+
+static cfx_value softmax_formula(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    cfx_value yes = cfx_bool(true);
+    cfx_value most = cfx_amax(s, in[0], in[1], .keepdim = yes);
+    cfx_value e = cfx_exp(s, cfx_sub(s, in[0], most));
+    return cfx_pattern__quotient(s, e, cfx_sum(s, e, in[2], .keepdim = yes));
+}
+
+static bool are_last_axes(cfx_pass_call *p, const cfx_match *m)
+{
+    return cfx_match__is_float(p, m) && is_last_axis(m, m->placeholders[1]) &&
+           is_last_axis(m, m->placeholders[2]);
+}
+
+static cfx_value softmax(cfx_scope *s, const cfx_value *in, const cfx_match *m,
+                         void *p)
+{
+    (void)m;
+    (void)p;
+    return cfx_softmax(s, in[0], cfx_int(-1));
+}
+
+/* The placeholders of rms_norm; the weight is last, and may be missing. */
+enum { RMS_X, RMS_DIM, RMS_EPS, RMS_WEIGHT };
+
+static cfx_value rms_formula(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    cfx_value x = in[RMS_X];
+    cfx_value square = cfx_pattern_one_of(
+        s, cfx_pow(s, x, cfx_pattern_number(s, 2, 0)), cfx_mul(s, x, x));
+    cfx_value mean = cfx_mean(s, square, in[RMS_DIM],
+                              .keepdim = cfx_bool(true));
+    cfx_value sum = cfx_add(s, mean, in[RMS_EPS]), root = cfx_sqrt(s, sum);
+    return cfx_pattern_one_of(s, cfx_mul(s, x, cfx_rsqrt(s, sum)),
+                              cfx_pattern__quotient(s, x, root),
+                              cfx_mul(s, x, cfx_reciprocal(s, root)));
+}
+
+static cfx_value rms_formula_weight(cfx_scope *s, const cfx_value *in,
+                                    void *user)
+{
+    return cfx_mul(s, rms_formula(s, in, user), in[RMS_WEIGHT]);
+}
+
+static bool is_rms_norm(cfx_pass_call *p, const cfx_match *m)
+{
+    double eps;
+    const cfx_tensor *x = cfx_match__known(m, RMS_X);
+    return cfx_match__is_float(p, m) &&
+           is_last_axis(m, m->placeholders[RMS_DIM]) &&
+           cfx_dim_is_int(x->shape[x->rank - 1]) &&
+           cfx_facts__number(p, m->placeholders[RMS_EPS], &eps);
+}
+
+static bool is_weighted_rms_norm(cfx_pass_call *p, const cfx_match *m)
+{
+    const cfx_tensor *w = cfx_match__known(m, RMS_WEIGHT);
+    return is_rms_norm(p, m) && w && w->rank == 1 &&
+           w->dtype == cfx_match__known(m, RMS_X)->dtype &&
+           agree(cfx_match__known(m, RMS_X), w, 1, 1);
+}
+
+static cfx_value rms_norm(cfx_scope *s, const cfx_value *in,
+                          const cfx_match *m, void *p)
+{
+    double eps = 0;
+    const cfx_tensor *x = cfx_match__known(m, RMS_X);
+    cfx_value shape = cfx_list(s, cfx_value_of_dim(x->shape[x->rank - 1]));
+    cfx_facts__number(p, m->placeholders[RMS_EPS], &eps);
+    return cfx_rms_norm(s, in[RMS_X], shape,
+                        m->nplaceholders > RMS_WEIGHT ? in[RMS_WEIGHT]
+                                                      : CFX_NOTHING,
+                        .eps = cfx_float(eps));
+}
+
 /* ---- Activations ---- */
 
 static cfx_value x_sigmoid(cfx_scope *s, const cfx_value *in, void *user)
@@ -240,7 +485,7 @@ static cfx_value gate(cfx_scope *s, cfx_value x)
 static cfx_value sixth(cfx_scope *s, cfx_value x)
 {
     return cfx_pattern_one_of(
-        s, cfx_div(s, x, cfx_pattern_number(s, 6, 0)),
+        s, cfx_pattern__quotient(s, x, cfx_pattern_number(s, 6, 0)),
         cfx_mul(s, x, cfx_pattern_number(s, 1.0 / 6, 1e-6)));
 }
 
@@ -303,6 +548,38 @@ static const cfx_rewrite_rule rules[] = {
      .pattern = matmul_add,
      .where = is_layer,
      .build = linear_of_transpose},
+    {.params = "a b",
+     .pattern = folded_bmm,
+     .where = folds_batch,
+     .build = batched_matmul},
+    {.params = "x",
+     .pattern = folded_transpose,
+     .where = folds_transpose,
+     .build = transpose_last},
+    {.params = "x",
+     .pattern = unfolded_transpose,
+     .where = unfolds_batch,
+     .build = transpose_unfolded},
+    {.params = "x w b",
+     .pattern = spread_bmm_add,
+     .where = is_bias,
+     .build = linear},
+    {.params = "x w",
+     .pattern = spread_bmm,
+     .where = has_rows,
+     .build = linear},
+    {.params = "x dim of_sum",
+     .pattern = softmax_formula,
+     .where = are_last_axes,
+     .build = softmax},
+    {.params = "x dim eps weight",
+     .pattern = rms_formula_weight,
+     .where = is_weighted_rms_norm,
+     .build = rms_norm},
+    {.params = "x dim eps",
+     .pattern = rms_formula,
+     .where = is_rms_norm,
+     .build = rms_norm},
     {.params = "x",
      .pattern = x_sigmoid,
      .where = cfx_match__is_float,

@@ -9,10 +9,17 @@
  * tried, and all that the call accepts must be returned unchanged. So only
  * calls that never change anything are removed: dropout in eval mode, Identity,
  * positive, alias.
+ *
+ * Assertions that the known dtype of a computed tensor fulfils are removed, too.
+ *
+ * A copy, as Core ATen has in place of dropout, is removed where meta shows that it
+ * has the strides of its input, neither is written to, and the caller cannot tell
+ * them apart.
  */
 #include "interp/rewrite/affine.h"
 
 #include "interp/rewrite/binding.h"
+#include "graph/aliases.h"
 #include "graph/graph_impl.h"
 #include "op/op_impl.h"
 
@@ -22,6 +29,7 @@ enum { NSAMPLES = 1 + CFX_MAX_RANK * (CFX_MAX_RANK + 1) / 2 };
 typedef struct trial {
     cfx_pass_call *p;
     cfx_tensor *sample[NSAMPLES];
+    cfx_aliases aliases;
     bool dropout_only;
 } trial;
 
@@ -206,6 +214,44 @@ static cfx_status is_noop(trial *t, const cfx_node *n, bool *yes)
     return CFX_OK;
 }
 
+/* ---- Copies ---- */
+
+static bool have_same_layout(const cfx_tensor *x, const cfx_tensor *y)
+{
+    bool same = x && y && x->dtype == y->dtype && x->rank == y->rank;
+    for (int i = 0; same && i < x->rank; i++)
+        same = cfx_dim_same(x->shape[i], y->shape[i]) &&
+               cfx_dim_same(x->stride[i], y->stride[i]);
+    return same;
+}
+
+/* Is n an assertion on a computed tensor that its known type fulfils? Extents may be
+ * others later, the dtype follows from those of the inputs. */
+static bool is_fulfilled(const cfx_node *n)
+{
+    const cfx_node *x = cfx_node_input(n, 0);
+    cfx_value size = cfx_pass__arg(n, cfx_pass__signature(n), "size");
+    cfx_value stride = cfx_pass__arg(n, cfx_pass__signature(n), "stride");
+    return x->op != CFX_PLACEHOLDER && cfx_node__known_tensor(x) &&
+           cfx_value_is_none(size) && cfx_value_is_none(stride);
+}
+
+/* Is n a copy of its input that nothing can tell from it? */
+static bool is_needless_copy(trial *t, const cfx_node *n)
+{
+    const cfx_node *x = cfx_node_input(n, 0);
+    cfx_aliases *a = &t->aliases;
+    uint32_t from = cfx_aliases__set(a, x), to = cfx_aliases__set(a, n);
+    return cfx_node_is(n, "clone") &&
+           have_same_layout(cfx_node__known_tensor(x),
+                            cfx_node__known_tensor(n)) &&
+           !cfx_aliases__is(a, from, CFX_ALIAS_WRITTEN) &&
+           !cfx_aliases__is(a, to, CFX_ALIAS_WRITTEN) &&
+           !(cfx_aliases__is(a, to, CFX_ALIAS_RETURNED) &&
+             cfx_aliases__is(a, from,
+                             CFX_ALIAS_RETURNED | CFX_ALIAS_OUTLIVES));
+}
+
 /* ---- The passes ---- */
 
 extern const cfx_op cfx_op__dropout, cfx_op__dropout1d, cfx_op__dropout2d,
@@ -247,19 +293,30 @@ static cfx_status remove_at(trial *t, cfx_node *n)
         n->op == CFX_OUTPUT || n->ninputs != 1 ||
         (t->dropout_only && !is_dropout(t->p, n)))
         return CFX_OK;
+    if (cfx_node_is(n, "_assert_tensor_metadata") && !n->nusers &&
+        is_fulfilled(n)) {
+        t->p->changed++;
+        return cfx_graph_erase_node(t->p->graph, n, t->p->err);
+    }
     cfx_status st = is_noop(t, n, &noop);
-    return st || !noop ? st : cfx_pass__replace(t->p, n, cfx_node_input(n, 0));
+    if (st || !(noop || (!t->dropout_only && is_needless_copy(t, n))))
+        return st;
+    cfx_aliases__join(&t->aliases, n, cfx_node_input(n, 0));
+    return cfx_pass__replace(t->p, n, cfx_node_input(n, 0));
 }
 
 static cfx_status run(cfx_pass_call *p, bool dropout_only)
 {
     trial t = {.p = p, .dropout_only = dropout_only};
     cfx_status st = make_samples(&t);
+    if (!st)
+        st = cfx_aliases__init(&t.aliases, p->graph, p->err);
     for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
          n = cfx_node_next(n))
         st = remove_at(&t, n);
     for (int i = 0; i < NSAMPLES; i++)
         cfx_tensor_unref(t.sample[i]);
+    cfx_aliases__release(&t.aliases);
     if (p->changed)
         cfx_graph_module_delete_all_unused_submodules(p->gm);
     return st;
@@ -284,6 +341,7 @@ const cfx_pass cfx_pass__remove_dropout = {
 const cfx_pass cfx_pass__remove_noops = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "remove_noops()",
-    .doc = "Remove calls that return their argument unchanged.",
+    .doc =
+        "Remove calls that return their argument unchanged, copies that nothing can tell from it, and assertions that hold.",
     .run = remove_noops_run,
 };

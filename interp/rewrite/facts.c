@@ -3,6 +3,8 @@
  */
 #include "interp/rewrite/facts.h"
 
+#include <cfx/ops.h>
+
 #include "graph/graph_impl.h"
 
 static cfx_facts *facts_of(cfx_pass_call *p)
@@ -64,4 +66,32 @@ bool cfx_facts__is_float(const cfx_node *n)
 {
     const cfx_tensor *t = cfx_node__known_tensor(n);
     return t && cfx_dtype_is_float((cfx_dtype)t->dtype);
+}
+
+cfx_tensor *cfx_facts__constant(cfx_pass_call *p, cfx_value v)
+{
+    cfx_value t;
+    if (v.kind != CFX_NODE || v.u.node->op != CFX_GET_ATTR ||
+        cfx_module_fetch_attr(&t, p->gm, v.u.node->target->text, NULL) ||
+        t.kind != CFX_TENSOR || cfx_tensor_is_meta(t.u.tensor) ||
+        !cfx_dtype_is_float((cfx_dtype)t.u.tensor->dtype))
+        return NULL;
+    const path_uses *uses = cfx_facts__paths(p);
+    return uses && !cfx_path_uses__writes(uses, t.u.tensor) ? t.u.tensor
+                                                            : NULL;
+}
+
+bool cfx_facts__number(cfx_pass_call *p, cfx_value v, double *out)
+{
+    cfx_scope s;
+    cfx_tensor *t = cfx_facts__constant(p, v);
+    if (t && cfx_tensor_numel(t) == 1) {
+        cfx_scope_init(&s, &cfx_eager_class, p->ctx, NULL);
+        v = cfx_item(&s, cfx_value_of_tensor(t));
+        cfx_scope_release(&s);
+    }
+    if (v.kind != CFX_INT && v.kind != CFX_FLOAT)
+        return false;
+    *out = cfx_value_number(v);
+    return true;
 }

@@ -3,6 +3,8 @@
  */
 #include "interp/rewrite/facts.h"
 
+#include <cfx/ops.h>
+
 #include <stdio.h>
 
 #include "interp/match/matcher_impl.h"
@@ -166,7 +168,12 @@ cfx_status cfx_rules__apply(cfx_pass_call *p, const cfx_rewrite_rule *rules)
     return st;
 }
 
-/* ---- For `build` ---- */
+/* ---- For rules ---- */
+
+cfx_value cfx_pattern__quotient(cfx_scope *s, cfx_value a, cfx_value b)
+{
+    return cfx_pattern_one_of(s, cfx_div(s, a, b), cfx_true_divide(s, a, b));
+}
 
 const cfx_tensor *cfx_match__known(const cfx_match *m, int i)
 {

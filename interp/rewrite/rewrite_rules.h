@@ -29,6 +29,11 @@ path_uses *cfx_facts__paths(cfx_pass_call *p);
 bool cfx_facts__is_tensor(cfx_pass_call *p, const cfx_node *n);
 /* Is n known to be a tensor of floating-point numbers? */
 bool cfx_facts__is_float(const cfx_node *n);
+/* A loaded parameter or buffer of floats that is never written; NULL: v is none. */
+cfx_tensor *cfx_facts__constant(cfx_pass_call *p, cfx_value v);
+/* The number that a literal is, or the only element of a constant; false: v is
+ * neither. */
+bool cfx_facts__number(cfx_pass_call *p, cfx_value v, double *out);
 
 /* ---- State ---- */
 
@@ -36,6 +41,11 @@ bool cfx_facts__is_float(const cfx_node *n);
  * with CFX_EINVAL for a name longer than `size`, CFX_ENOMEM. */
 cfx_status cfx_pass__store_tensor(cfx_pass_call *p, const char *prefix,
                                   cfx_tensor *t, char *name, size_t size);
+
+/* ---- For `pattern` ---- */
+
+/* a / b, by the operator div or true_divide, which `/` calls. */
+cfx_value cfx_pattern__quotient(cfx_scope *s, cfx_value a, cfx_value b);
 
 /* ---- For `where` ---- */
 

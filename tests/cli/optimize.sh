@@ -102,6 +102,34 @@ also 'their number' '^7 nodes could be faster'
 said 'nothing is slow' 0 '^0 nodes could be faster' "$cfx" optimize fx.fx \
     --random-weights 1 -i 'x=f32[1,16,8,8]' --report -q -o s.fx
 
+# ---- Attention ----
+
+cat >attention.fx <<'TEXT'
+Attention(
+  (q): Linear(in_features=16, out_features=16, bias=True)
+  (k): Linear(in_features=16, out_features=16, bias=True)
+)
+
+graph():
+    %x : [num_users=3] = placeholder[target=x]
+    %mask : [num_users=1] = placeholder[target=mask]
+    %q : [num_users=1] = call_module[target=q](args = (%x,), kwargs = {})
+    %k : [num_users=1] = call_module[target=k](args = (%x,), kwargs = {})
+    %t : [num_users=1] = call_method[target=transpose](args = (%k, -1, -2), kwargs = {})
+    %s : [num_users=1] = call_function[target=torch.matmul](args = (%q, %t), kwargs = {})
+    %d : [num_users=1] = call_function[target=operator.truediv](args = (%s, 4.0), kwargs = {})
+    %m : [num_users=1] = call_function[target=operator.add](args = (%d, %mask), kwargs = {})
+    %w : [num_users=1] = call_function[target=torch.softmax](args = (%m, -1), kwargs = {})
+    %y : [num_users=1] = call_function[target=torch.matmul](args = (%w, %x), kwargs = {})
+    return y
+TEXT
+said 'attention is one node' 0 'verified' "$cfx" optimize attention.fx --verify \
+    --random-weights 1 -i 'x=f32[2,7,16]' -i 'mask=f32[7,7]' -o a.fx
+said 'without products and softmax' 1 '' grep 'matmul\|softmax' a.fx
+said 'a mask of more batches stays' 0 '^y +fuse_attention +its mask' "$cfx" \
+    optimize attention.fx --random-weights 1 -i 'x=f32[1,7,16]' -i 'mask=f32[2,7,7]' \
+    --report -q -o a.fx
+
 # ---- Options ----
 
 x=$(input resnet18)
