@@ -58,24 +58,13 @@ static bool is_tensor_attr(const folder *f, const cfx_node *n)
            v.kind == CFX_TENSOR;
 }
 
-/* Integers stay what a weight is kept as: passes compute with them, or pack them. */
-static bool is_dequantized(const cfx_node *n)
-{
-    static const char *const names[] = {"dequantize_per_tensor",
-                                        "dequantize_per_channel",
-                                        "dequantize_per_channel_group"};
-    size_t i = 0, count = sizeof(names) / sizeof(*names);
-    while (i < count && !cfx_node_is(n, names[i]))
-        i++;
-    return i < count;
-}
-
 static bool is_constant(folder *f, const cfx_node *n)
 {
     const cfx_effects *e = cfx_aliases__effects(&f->aliases, n);
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
         cfx_effects_any(e) || cfx_aliases__is_written(&f->aliases, n) ||
-        !cfx_constants__is_known(&f->known, n) || is_dequantized(n) ||
+        !cfx_constants__is_known(&f->known, n) ||
+        cfx_node__has_flag(n, CFX_OP_DEQUANTIZES) ||
         (f->o->skip && f->o->skip(f->o->user, n)))
         return false;
     if (n->op == CFX_GET_ATTR)

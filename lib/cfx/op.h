@@ -204,7 +204,10 @@ enum {
     CFX_OP_READS_STRIDES = 2097152,
     /* A pointwise function of one tensor and up to three numbers, which other
      * operators may apply to their results. */
-    CFX_OP_ACTIVATION = 4194304
+    CFX_OP_ACTIVATION = 4194304,
+    /* Makes floats of integers. Of constants it is not computed ahead: they stay
+     * integers, which passes pack. */
+    CFX_OP_DEQUANTIZES = 8388608
 };
 
 /*

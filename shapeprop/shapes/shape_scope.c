@@ -165,7 +165,7 @@ static cfx_status propagate(cfx_shape_scope *s, cfx_call *call, cfx_value *out)
 cfx_status cfx_shape_scope_known(cfx_shape_scope *s, cfx_call *call,
                                  cfx_value *out, bool *done)
 {
-    const uint32_t never = CFX_OP_RANDOM | CFX_OP_EFFECT;
+    const uint32_t never = CFX_OP_RANDOM | CFX_OP_EFFECT | CFX_OP_DEQUANTIZES;
     *done = false;
     if (CFX_UNLIKELY(writes(call)))
         return forget_written(s, call);

@@ -545,6 +545,7 @@ static const cfx_op dequantize_tensor2 = {
     .aliases = ALIAS("dequantize_per_tensor.tensor2"),
     .doc = DEQUANTIZE_DOC,
     RULES(dequantize_per_tensor),
+    .flags = CFX_OP_DEQUANTIZES,
 };
 
 static const cfx_op dequantize_tensor = {
@@ -554,6 +555,7 @@ static const cfx_op dequantize_tensor = {
     .aliases = ALIAS("dequantize_per_tensor.tensor"),
     .doc = DEQUANTIZE_DOC,
     RULES(dequantize_per_tensor),
+    .flags = CFX_OP_DEQUANTIZES,
     .next = &dequantize_tensor2,
 };
 
@@ -564,6 +566,7 @@ const cfx_op cfx_op__dequantize_per_tensor = {
     .aliases = ALIAS("dequantize_per_tensor.default"),
     .doc = DEQUANTIZE_DOC,
     RULES(dequantize_per_tensor),
+    .flags = CFX_OP_DEQUANTIZES,
     .next = &dequantize_tensor,
 };
 
@@ -583,6 +586,7 @@ const cfx_op cfx_op__dequantize_per_channel = {
     .aliases = ALIAS("dequantize_per_channel.default"),
     .doc = "Numbers for integers, by a scale for each channel.",
     RULES(dequantize_per_channel),
+    .flags = CFX_OP_DEQUANTIZES,
 };
 
 const cfx_op cfx_op__quantize_per_token = {
@@ -619,6 +623,7 @@ const cfx_op cfx_op__dequantize_per_channel_group = {
     .aliases = ALIAS("dequantize_per_channel_group.default"),
     .doc = "Numbers for integers, by a scale for each group of a row.",
     RULES(dequantize_per_channel_group),
+    .flags = CFX_OP_DEQUANTIZES,
 };
 
 const cfx_op cfx_op__fake_quant_per_channel = {
