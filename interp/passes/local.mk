@@ -25,6 +25,7 @@ libcfx_all_la_SOURCES += %reldir%/lower/lowering.c %reldir%/lower/lowering.h \
 	%reldir%/lower/fuse_depthwise.c \
 	%reldir%/lower/narrow_activations.c \
 	%reldir%/lower/lower_quantized.c %reldir%/lower/lower_quantized.h \
+	%reldir%/lower/unsigned_activations.c \
 	%reldir%/lower/quantized_product.c %reldir%/lower/lower_quantized_elements.c \
 	%reldir%/lower/lower_quantized_functions.c %reldir%/lower/quantized_attention.c \
 	%reldir%/lower/frozen.c %reldir%/lower/frozen.h \

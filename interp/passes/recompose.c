@@ -187,13 +187,17 @@ static cfx_value matmul(cfx_scope *s, const cfx_value *in, void *user)
     return cfx_matmul(s, in[0], transposed(s, in[1]));
 }
 
-/* The parameter that a placeholder of the pattern stands for, if it is one of this
- * rank. */
+/* The parameter that a placeholder of the pattern stands for, or one that is dequantized
+ * and perhaps transposed, if it has this rank. */
 static const cfx_tensor *parameter(const cfx_match *m, int i, int rank)
 {
-    cfx_value v = m->placeholders[i];
-    bool state = v.kind == CFX_NODE && v.u.node->op == CFX_GET_ATTR;
-    const cfx_tensor *t = state ? cfx_match__known(m, i) : NULL;
+    const cfx_node *v = cfx_value__node(m->placeholders[i]), *n = v;
+    while (n && cfx_pass__is_transpose(n))
+        n = cfx_node__arg(n, 0);
+    bool dequantizes = n && cfx_node__has_flag(n, CFX_OP_DEQUANTIZES);
+    const cfx_node *of = dequantizes ? cfx_node__arg(n, 0) : v;
+    const cfx_tensor *t = of && of->op == CFX_GET_ATTR ? cfx_match__known(m, i)
+                                                       : NULL;
     return t && t->rank == rank ? t : NULL;
 }
 

@@ -219,6 +219,15 @@ cfx_status cfx_pass__set_arg(cfx_pass_call *p, cfx_node *n,
                   : remove_kwarg(p, n, name);
 }
 
+bool cfx_pass__is_transpose(const cfx_node *n)
+{
+    bool swaps = n->nargs == 3 && n->args[1].kind == CFX_INT &&
+                 n->args[2].kind == CFX_INT &&
+                 (n->args[1].u.i - n->args[2].u.i) % 2 != 0;
+    return n->nargs && cfx_value__node(n->args[0]) &&
+           (cfx_node_is(n, "t") || (cfx_node_is(n, "transpose") && swaps));
+}
+
 const cfx_module *cfx_pass__module(const cfx_pass_call *p, const cfx_node *n)
 {
     if (n->op != CFX_CALL_MODULE)

@@ -81,6 +81,8 @@ cfx_value cfx_pass__arg(const cfx_node *n, const cfx_schema *schema,
 cfx_status cfx_pass__set_arg(cfx_pass_call *p, cfx_node *n,
                              const cfx_schema *schema, const char *name,
                              cfx_value v);
+/* Does n exchange the axes of a matrix? */
+bool cfx_pass__is_transpose(const cfx_node *n);
 /* Return the module that a node calls, or NULL. */
 const cfx_module *cfx_pass__module(const cfx_pass_call *p, const cfx_node *n);
 

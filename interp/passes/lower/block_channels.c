@@ -101,9 +101,9 @@ bool cfx_block__is_elementwise(const cfx_pass_call *p, const cfx_node *n)
 /* The effects of a node of the original graph; new nodes have none. */
 static cfx_effects effects_of(const cfx_lowering *b, const cfx_node *n)
 {
-    return cfx_aliases__is_later(&b->aliases, n)
+    return cfx_aliases__is_later(&b->frozen.aliases, n)
                ? (cfx_effects){0}
-               : *cfx_aliases__effects(&b->aliases, n);
+               : *cfx_aliases__effects(&b->frozen.aliases, n);
 }
 
 /* May n be a view? operator.add and operator.mul of lists return their operands' items; of
@@ -126,8 +126,8 @@ static bool is_last_reader(const cfx_lowering *b, const cfx_node *n)
 /* Do all users of n read the value that n computes, before anything writes to it? */
 static bool is_never_written(cfx_lowering *b, const cfx_node *n)
 {
-    if (cfx_aliases__is_later(&b->aliases, n) ||
-        !cfx_aliases__is_written(&b->aliases, n))
+    if (cfx_aliases__is_later(&b->frozen.aliases, n) ||
+        !cfx_aliases__is_written(&b->frozen.aliases, n))
         return true;
     if (may_view(b, n) && !is_last_reader(b, n))
         return false;

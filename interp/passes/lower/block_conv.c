@@ -181,7 +181,7 @@ static cfx_node *scaled_input(const conv *c)
 {
     const cfx_tensor *x = cfx_node__known_tensor(c->x), *w = c->l.weight;
     cfx_node *y = cfx_lower__form(c->x);
-    if (!y || !cfx_aliases__is_later(&c->b->aliases, y) ||
+    if (!y || !cfx_aliases__is_later(&c->b->frozen.aliases, y) ||
         !cfx_block__is_scaled(y) || y->nusers != 1 || c->x->nusers != 1 ||
         c->depthwise || c->winograd || c->l.groups != 1 ||
         !cfx_dim_is_int(x->shape[2]) || !cfx_dim_is_int(x->shape[3]))
@@ -195,8 +195,9 @@ static cfx_node *scaled_input(const conv *c)
 
 static bool is_written(const conv *c)
 {
-    bool written = cfx_path_uses__writes(c->b->uses, c->l.weight) ||
-                   (c->l.bias && cfx_path_uses__writes(c->b->uses, c->l.bias));
+    bool written = cfx_path_uses__writes(&c->b->frozen.uses, c->l.weight) ||
+                   (c->l.bias &&
+                    cfx_path_uses__writes(&c->b->frozen.uses, c->l.bias));
     if (written)
         cfx_pass_missed(c->b->p, c->l.n,
                         "the graph writes to its weight or bias");

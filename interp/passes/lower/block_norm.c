@@ -93,7 +93,7 @@ cfx_status cfx_block__norm(cfx_lowering *b, cfx_node *n, cfx_node **next,
                                      from.var};
     for (int i = 0; i < 4 && !st; i++)
         if (all[i] && (all[i]->dtype != CFX_F32 ||
-                       cfx_path_uses__writes(b->uses, all[i])))
+                       cfx_path_uses__writes(&b->frozen.uses, all[i])))
             return CFX_OK;
     if (st)
         return st;

@@ -9,7 +9,7 @@ cfx_status cfx_frozen__init(cfx_frozen *f, cfx_pass_call *p)
     *f = (cfx_frozen){.p = p};
     cfx_constants__init(&f->known, p);
     cfx_status st = cfx_path_uses__init(&f->uses, p);
-    return st ? st : cfx_aliases__init_apart(&f->aliases, p->graph, p->err);
+    return st ? st : cfx_pass__aliases(&f->aliases, p);
 }
 
 void cfx_frozen__release(cfx_frozen *f)

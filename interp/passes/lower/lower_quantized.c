@@ -29,22 +29,20 @@
 cfx_status cfx_lower__constant(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
                                cfx_tensor **out)
 {
-    const cfx_node *attr = cfx_value__node(v);
+    const cfx_node *n = cfx_value__node(v);
+    cfx_scope *s = &l->frozen.known.scope;
     cfx_tensor *t = NULL;
-    cfx_status st = attr && attr->op == CFX_GET_ATTR
-                        ? cfx_pass_weight(l->p, attr->target->text, &t)
-                        : CFX_OK;
-    *out = !st && t && t->dtype == dtype && cfx_tensor_is_contiguous(t) &&
-                   !cfx_path_uses__writes(l->uses, t)
-               ? t
-               : NULL;
-    return st;
+    cfx_status st = n ? cfx_frozen__load(&l->frozen, n, dtype, &t) : CFX_OK;
+    cfx_value kept = t ? cfx_scope_take(s, cfx_value_of_tensor(t))
+                       : CFX_NOTHING;
+    *out = kept.kind == CFX_TENSOR ? t : NULL;
+    return st ? st : cfx_scope_status(s, l->p->err);
 }
 
 static bool is_written(cfx_lowering *l, const cfx_node *n)
 {
-    return !cfx_aliases__is_later(&l->aliases, n) &&
-           cfx_aliases__is_written(&l->aliases, n);
+    return cfx_frozen__has(&l->frozen, n) &&
+           cfx_aliases__is_written(&l->frozen.aliases, n);
 }
 
 static bool has_type(const cfx_node *n, cfx_dtype dtype)
@@ -101,11 +99,12 @@ static cfx_status read_element(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
     return st;
 }
 
+#define DECOMPOSED "torch.ops.quantized_decomposed."
+
 /* Replace a scale and a zero point that are buffers by numbers, in a call of the overload
  * that takes numbers. */
 static cfx_status use_numbers(cfx_lowering *l, cfx_node *n)
 {
-#define DECOMPOSED "torch.ops.quantized_decomposed."
     bool quantize = cfx_node_is(n, "quantize_per_tensor");
     cfx_value args[3] = {CFX_NOTHING};
     if ((!quantize && !cfx_node_is(n, "dequantize_per_tensor")) ||
@@ -125,7 +124,6 @@ static cfx_status use_numbers(cfx_lowering *l, cfx_node *n)
     for (int i = 1; i < 3 && !st; i++)
         st = cfx_node_update_arg(n, (size_t)i, args[i], l->p->err);
     return st;
-#undef DECOMPOSED
 }
 
 /* ---- Blocked images ---- */
@@ -199,15 +197,18 @@ static bool read_clamp(const cfx_lowering *l, const cfx_node *n, double *lo,
     return n->op != CFX_CALL_MODULE && cfx_post_op__clamps(l->p, n, lo, hi);
 }
 
+bool cfx_lower__is_between(cfx_lowering *l, const cfx_node *n)
+{
+    return n->nusers == 1 &&
+           (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) &&
+           has_type(n, CFX_F32) && !is_written(l, n);
+}
+
 /* The node that computes the first argument of n, if only n reads it. */
 static cfx_node *only_read_by(cfx_lowering *l, const cfx_node *n)
 {
     cfx_node *x = n->nargs ? cfx_value__node(n->args[0]) : NULL;
-    return x && x->nusers == 1 &&
-                   (x->op == CFX_CALL_FUNCTION || x->op == CFX_CALL_METHOD) &&
-                   has_type(x, CFX_F32) && !is_written(l, x)
-               ? x
-               : NULL;
+    return x && cfx_lower__is_between(l, x) ? x : NULL;
 }
 
 /* Does a chain that begins at n go on to a later node, and end in quantize? */
@@ -286,6 +287,80 @@ static cfx_status skip_rounding(cfx_lowering *l, cfx_node *n)
     return st ? st : cfx_graph_erase_node(l->p->graph, q, l->p->err);
 }
 
+/* ---- Zeros around an image ---- */
+
+/* Does n pad with zeros? */
+static bool pads_zeros(const cfx_node *n)
+{
+    cfx_value mode = cfx_lower__arg(n, "mode");
+    cfx_value value = cfx_lower__arg(n, "value");
+    bool constant = !mode.kind || (mode.kind == CFX_STR &&
+                                   !strcmp(mode.u.str->text, "constant"));
+    bool zero = !value.kind || value.kind == CFX_NONE ||
+                ((value.kind == CFX_INT || value.kind == CFX_FLOAT) &&
+                 cfx_value_number(value) == 0);
+    return n->op == CFX_CALL_FUNCTION && cfx_node_is(n, "pad") && constant &&
+           zero;
+}
+
+/* Call what computes n of integers: the padding is the zero point. */
+static cfx_node *pad_integers(cfx_lowering *l, const cfx_node *n, cfx_node *q,
+                              int64_t zero)
+{
+    cfx_pass_call *p = l->p;
+    const cfx_tensor *t = cfx_node__known_tensor(n);
+    cfx_tensor *meta;
+    cfx_value args[] = {cfx_value_of_node(q), cfx_lower__arg(n, "pad"),
+                        CFX_NOTHING, cfx_int(zero)};
+    cfx_scope s;
+    cfx_scope_init(&s, &cfx_eager_class, p->ctx, NULL);
+    args[2] = cfx_str(&s, "constant");
+    cfx_node *y = cfx_scope_status(&s, p->err)
+                      ? NULL
+                      : cfx_graph_call_function(p->graph,
+                                                "torch.nn.functional.pad",
+                                                cfx_args_of(args, 4), p->err);
+    cfx_scope_release(&s);
+    if (!y || cfx_tensor_meta(&meta, p->ctx, CFX_U8, t->rank, t->shape,
+                              t->stride, p->err))
+        return NULL;
+    cfx_status st = cfx_node_set_meta(y, "tensor_meta",
+                                      cfx_value_of_tensor(meta), p->err);
+    cfx_tensor_unref(meta);
+    return st || cfx_node_inherit(y, n, p->err) ? NULL : y;
+}
+
+/* Let zeros be added before a dequantize, not after it. */
+static cfx_status move_padding(cfx_lowering *l, cfx_node *n)
+{
+    cfx_pass_call *p = l->p;
+    cfx_affine from;
+    cfx_node *d = pads_zeros(n) && has_type(n, CFX_F32) ? cfx_node__arg(n, 0)
+                                                        : NULL;
+    cfx_node *q = d ? cfx_lower__dequantized(l, d, &from) : NULL;
+    if (!q || is_written(l, n))
+        return CFX_OK;
+    cfx_insert_point at = cfx_graph_inserting_before(p->graph, n);
+    cfx_node *y = pad_integers(l, n, q, from.zero_point);
+    cfx_value args[] = {y ? cfx_value_of_node(y) : CFX_NOTHING,
+                        cfx_float(from.scale),
+                        cfx_int(from.zero_point),
+                        cfx_int(from.least),
+                        cfx_int(from.most),
+                        cfx_value_of_dtype(CFX_U8)};
+    cfx_node *out = y ? cfx_graph_call_function(
+                            p->graph,
+                            DECOMPOSED "dequantize_per_tensor.default",
+                            cfx_args_of(args, 6), p->err)
+                      : NULL;
+    cfx_graph_restore(p->graph, at);
+    if (!out)
+        return p->err->code;
+    p->changed++;
+    cfx_status st = cfx_node__keep_meta(out, n, p->err);
+    return st ? st : cfx_pass__replace(p, n, out);
+}
+
 /* ---- The pass ---- */
 
 /* The rules, in the order in which they are tried. */
@@ -296,18 +371,34 @@ static cfx_lower_rule *const rules[] = {
 };
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
 
-static cfx_status lower_node(cfx_lowering *l, cfx_node *n, cfx_node **next)
+static cfx_status lower_alone(cfx_lowering *l, cfx_node *n, cfx_node **next,
+                              bool *done)
+{
+    const cfx_chain alone = {.n = n, .from = n};
+    if (n->op != CFX_CALL_FUNCTION || is_written(l, n))
+        return CFX_OK;
+    cfx_status st = cfx_lower__attention(l, &alone, next, done);
+    return st || *done ? st : cfx_lower__window(l, &alone, next, done);
+}
+
+static cfx_status lower_chain(cfx_lowering *l, cfx_node *n, cfx_node **next)
 {
     cfx_chain c;
     bool done = false;
-    const cfx_chain alone = {.n = n, .from = n};
-    cfx_status st = n->op == CFX_CALL_FUNCTION && !is_written(l, n)
-                        ? cfx_lower__attention(l, &alone, next, &done)
-                        : CFX_OK;
+    cfx_status st = lower_alone(l, n, next, &done);
     if (st || done || !find_chain(l, n, &c))
         return st;
     for (int i = 0; i < RULES && !st && !done; i++)
         st = rules[i](l, &c, next, &done);
+    return st;
+}
+
+/* The constants that the rules load live until the next node. */
+static cfx_status lower_node(cfx_lowering *l, cfx_node *n, cfx_node **next)
+{
+    size_t frame = cfx_scope_enter(&l->frozen.known.scope);
+    cfx_status st = lower_chain(l, n, next);
+    cfx_scope_leave(&l->frozen.known.scope, frame, cfx_none());
     return st;
 }
 
@@ -317,6 +408,13 @@ static cfx_status prepare(cfx_lowering *l)
     for (cfx_node *n = cfx_graph_first(l->p->graph); n && !st;
          n = cfx_node_next(n))
         st = use_numbers(l, n);
+    if (!st)
+        st = cfx_lower__use_uint8(l);
+    for (cfx_node *n = st ? NULL : cfx_graph_first(l->p->graph), *next;
+         n && !st; n = next) {
+        next = cfx_node_next(n);
+        st = move_padding(l, n);
+    }
     for (cfx_node *n = cfx_graph_first(l->p->graph); n && !st;
          n = cfx_node_next(n))
         st = skip_rounding(l, n);

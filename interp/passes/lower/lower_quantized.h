@@ -31,8 +31,12 @@ typedef cfx_status cfx_lower_rule(cfx_lowering *l, const cfx_chain *c,
 cfx_lower_rule cfx_lower__product, cfx_lower__add, cfx_lower__window;
 cfx_lower_rule cfx_lower__mean, cfx_lower__cat, cfx_lower__move;
 cfx_lower_rule cfx_lower__layer_norm, cfx_lower__function;
-/* This rule matches a single node, whatever its users. */
+/* This rule matches a single node, whatever its users; cfx_lower__window does, too, if
+ * the node reads integers. */
 cfx_lower_rule cfx_lower__attention;
+
+/* Make activations in int8 those in uint8 that stand for the same numbers. */
+cfx_status cfx_lower__use_uint8(cfx_lowering *l);
 
 /* ---- Facts about nodes ---- */
 
@@ -40,8 +44,10 @@ cfx_lower_rule cfx_lower__attention;
  * in *out, its parameters; else NULL. */
 cfx_node *cfx_lower__dequantized(cfx_lowering *l, const cfx_node *n,
                                  cfx_affine *out);
-/* The parameter or buffer that v reads, if it has that type, is contiguous and never
- * written to; else NULL. */
+/* Is n a call whose float32 result one node reads, and none writes to? */
+bool cfx_lower__is_between(cfx_lowering *l, const cfx_node *n);
+/* The constant that v reads, or that few nodes compute, if it has that type, is
+ * contiguous and never written to; else NULL. It lives until the next node. */
 cfx_status cfx_lower__constant(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
                                cfx_tensor **out);
 /* The bounds and the zero point of a result, as arguments, absent if they are the default.

@@ -169,15 +169,26 @@ static cfx_value build_window(cfx_scope *s, const cfx_node *n, void *user)
     return cfx_from_blocked(s, y, cfx_int(cfx_lower__channels(n)));
 }
 
+/* The uint8 input of a maximum; NULL: the result is quantized otherwise. */
+static cfx_node *window_input(cfx_lowering *l, const cfx_chain *c)
+{
+    cfx_node *x = cfx_node__arg(c->from, 0);
+    const cfx_tensor *t = x ? cfx_node__known_tensor(x) : NULL;
+    cfx_affine from;
+    if (c->n == c->from)
+        return t && t->dtype == CFX_U8 ? x : NULL;
+    x = cfx_lower__dequantized(l, x, &from);
+    return x && is_same(c, &from) ? x : NULL;
+}
+
 cfx_status cfx_lower__window(cfx_lowering *l, const cfx_chain *c,
                              cfx_node **next, bool *done)
 {
     const cfx_node *n = c->from;
     window w = {.c = c};
-    cfx_affine from;
     if (!cfx_node_is(n, "max_pool2d") || !cfx_lower__channels(c->n))
         return CFX_OK;
-    w.x = cfx_lower__dequantized(l, cfx_node__arg(n, 0), &from);
+    w.x = window_input(l, c);
     w.kernel = cfx_lower__arg(n, "kernel_size");
     w.stride = cfx_lower__arg(n, "stride");
     w.padding = cfx_lower__arg(n, "padding");
@@ -188,7 +199,7 @@ cfx_status cfx_lower__window(cfx_lowering *l, const cfx_chain *c,
                    cfx_block__is_optional_pair(w.padding) &&
                    cfx_block__is_optional_pair(w.dilation) &&
                    (is_absent(w.ceil) || w.ceil.kind == CFX_BOOL_VALUE);
-    if (!w.x || !cfx_lower__form(w.x) || !literal || !is_same(c, &from))
+    if (!w.x || !cfx_lower__form(w.x) || !literal)
         return CFX_OK;
     *done = true;
     return cfx_lower__replace(l, c, build_window, &w, next);
@@ -289,19 +300,32 @@ static cfx_status move(cfx_lowering *l, const cfx_chain *c, cfx_value of)
     return st ? st : cfx_pass__replace(p, c->n, y);
 }
 
-/* Image i of a list in blocks; NULL: it is not, or it would leave a gap. */
-static cfx_node *part(cfx_lowering *l, const cfx_chain *c, const cfx_seq *list,
-                      size_t i)
+/* Image i of a list in blocks, and its parameters; NULL: it is not, or it would leave a
+ * gap. */
+static cfx_node *part(cfx_lowering *l, const cfx_seq *list, size_t i,
+                      cfx_affine *from)
 {
-    cfx_affine from;
     const cfx_node *d = list->item[i].kind == CFX_NODE ? list->item[i].u.node
                                                        : NULL;
-    cfx_node *q = cfx_lower__dequantized(l, d, &from);
+    cfx_node *q = cfx_lower__dequantized(l, d, from);
     int64_t channels = q ? cfx_lower__channels(q) : 0;
-    return channels && is_same(c, &from) &&
-                   (i + 1 == list->len || channels % CFX_BLOCK == 0)
+    return channels && (i + 1 == list->len || channels % CFX_BLOCK == 0)
                ? cfx_lower__form(q)
                : NULL;
+}
+
+/* What each byte becomes that is dequantized and quantized with other parameters. */
+static cfx_value table_of(cfx_scope *s, const cfx_affine *from,
+                          const cfx_affine *to)
+{
+    const cfx_value u8 = cfx_value_of_dtype(CFX_U8);
+    cfx_value x = cfx_arange(s, cfx_int(256), .dtype = u8);
+    x = cfx_dequantize_per_tensor(s, x, cfx_float(from->scale),
+                                  cfx_int(from->zero_point), cfx_int(0),
+                                  cfx_int(255), u8);
+    return cfx_quantize_per_tensor(s, x, cfx_float(to->scale),
+                                   cfx_int(to->zero_point), cfx_int(to->least),
+                                   cfx_int(to->most), u8);
 }
 
 typedef struct parts {
@@ -310,14 +334,33 @@ typedef struct parts {
     const cfx_seq *list;
 } parts;
 
+/* x with the parameters of the result. */
+static cfx_value requantized(cfx_scope *s, const parts *a, cfx_value x,
+                             const cfx_affine *from)
+{
+    cfx_pass_call *p = a->l->p;
+    cfx_scope eager;
+    cfx_scope_init(&eager, &cfx_eager_class, p->ctx, NULL);
+    cfx_value t = table_of(&eager, from, &a->c->to);
+    cfx_node *table = cfx_scope_status(&eager, p->err)
+                          ? NULL
+                          : cfx_pass_add_tensor(p, "_table_", t.u.tensor);
+    cfx_scope_release(&eager);
+    return table ? cfx_quantized_lookup(s, x, cfx_value_of_node(table))
+                 : cfx_scope_fail(s, p->err->code, "%s", p->err->text);
+}
+
 static cfx_value build_cat(cfx_scope *s, const cfx_node *n, void *user)
 {
     const parts *a = user;
+    cfx_affine from;
     cfx_value all = cfx_list_of(s, CFX_LIST, a->list->len, a->list->item);
-    if (cfx_scope_failed(s))
-        return all;
-    for (size_t i = 0; i < a->list->len; i++)
-        all.u.seq->item[i] = cfx_value_of_node(part(a->l, a->c, a->list, i));
+    for (size_t i = 0; !cfx_scope_failed(s) && i < a->list->len; i++) {
+        cfx_value x = cfx_value_of_node(part(a->l, a->list, i, &from));
+        all.u.seq->item[i] = is_same(a->c, &from)
+                                 ? x
+                                 : requantized(s, a, x, &from);
+    }
     return cfx_from_blocked(s, cfx_cat(s, all, cfx_int(1)),
                             cfx_int(cfx_lower__channels(n)));
 }
@@ -325,11 +368,14 @@ static cfx_value build_cat(cfx_scope *s, const cfx_node *n, void *user)
 cfx_status cfx_lower__cat(cfx_lowering *l, const cfx_chain *c, cfx_node **next,
                           bool *done)
 {
-    parts a = {l, c, c->rounds ? cfx_lower__joined(l->p, c->from) : NULL};
+    cfx_affine from;
+    parts a = {l, c,
+               c->rounds && !c->clamp ? cfx_lower__joined(l->p, c->from)
+                                      : NULL};
     if (!a.list)
         return CFX_OK;
     for (size_t i = 0; i < a.list->len; i++)
-        if (!part(l, c, a.list, i))
+        if (!part(l, a.list, i, &from))
             return CFX_OK;
     *done = true;
     return cfx_lower__replace(l, c, build_cat, &a, next);

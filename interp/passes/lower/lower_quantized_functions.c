@@ -121,19 +121,70 @@ cfx_status cfx_lower__layer_norm(cfx_lowering *l, const cfx_chain *c,
 
 /* ---- Functions of each element ---- */
 
+enum { STEPS = 8 };
+
+/* The calls between a dequantize and the end of a chain, the last one first. */
 typedef struct function {
     const cfx_chain *c;
-    cfx_node *x, *table;
+    cfx_node *step[STEPS], *dequantize, *x, *table;
+    int nsteps;
     int64_t channels; /* of x in blocks; 0: it is row-major */
 } function;
 
-/* Is n a function of each element of x alone? */
-static bool is_function(const cfx_node *n, const cfx_node *x)
+/* Does v hold one number that never changes? */
+static cfx_status is_number(cfx_lowering *l, const cfx_node *v, bool *is)
+{
+    cfx_tensor *t = NULL;
+    cfx_status st = v->op != CFX_GET_ATTR
+                        ? CFX_OK
+                        : cfx_lower__constant(
+                              l, cfx_value_of_node((cfx_node *)(uintptr_t)v),
+                              CFX_F32, &t);
+    *is = !st && t && cfx_tensor_numel(t) == 1;
+    return st;
+}
+
+/* The input of which n is a function, element by element; NULL: there is none, or
+ * another. */
+static cfx_status varying_input(cfx_lowering *l, const cfx_node *n,
+                                cfx_node **out)
 {
     const cfx_target *t = cfx_node__targets(n);
-    return t && t->op && (t->op->flags & CFX_OP_POINTWISE) &&
-           !(t->op->flags & (CFX_OP_RANDOM | CFX_OP_EFFECT)) && !t->inplace &&
-           n->ninputs == 1 && cfx_node_input(n, 0) == x;
+    bool is;
+    *out = NULL;
+    if (!t || !t->op || !(t->op->flags & CFX_OP_POINTWISE) || t->inplace ||
+        (t->op->flags & (CFX_OP_RANDOM | CFX_OP_EFFECT)))
+        return CFX_OK;
+    for (uint32_t i = 0; i < n->ninputs; i++) {
+        cfx_node *in = cfx_node_input(n, i);
+        cfx_status st = is_number(l, in, &is);
+        if (st || (!is && *out)) {
+            *out = NULL;
+            return st;
+        }
+        if (!is)
+            *out = in;
+    }
+    return CFX_OK;
+}
+
+/* Go back from the end of the chain to a dequantize; f->x is NULL if other nodes read
+ * what is between, or it is no function. */
+static cfx_status find_function(cfx_lowering *l, function *f)
+{
+    cfx_affine from;
+    cfx_node *n = f->c->from, *in;
+    for (f->nsteps = 0; f->nsteps < STEPS; n = in) {
+        cfx_status st = varying_input(l, n, &in);
+        if (st || !in)
+            return st;
+        f->step[f->nsteps++] = n;
+        f->x = cfx_lower__dequantized(l, in, &from);
+        f->dequantize = in;
+        if (f->x || !cfx_lower__is_between(l, in))
+            return CFX_OK;
+    }
+    return CFX_OK;
 }
 
 /* All numbers of uint8. */
@@ -147,23 +198,27 @@ static cfx_status make_bytes(cfx_pass_call *p, cfx_tensor **out)
 }
 
 /* The results of the chain from its dequantize on, for each byte. */
-static cfx_status compute_table(cfx_lowering *l, const cfx_chain *c,
-                                cfx_node *x, cfx_tensor **out)
+static cfx_status compute_table(cfx_lowering *l, const function *f,
+                                cfx_tensor **out)
 {
     cfx_constants k;
     cfx_tensor *bytes;
-    cfx_node *const nodes[] = {cfx_node__arg(c->from, 0), c->from, c->clamp,
-                               c->n};
+    const cfx_node *rest[] = {f->c->clamp, f->c->n};
     cfx_status st = make_bytes(l->p, &bytes);
     if (st)
         return st;
     cfx_constants__init(&k, l->p);
-    st = cfx_node_map_set(&k.value, x, cfx_value_of_tensor(bytes), l->p->err);
+    st = cfx_node_map_set(&k.value, f->x, cfx_value_of_tensor(bytes),
+                          l->p->err);
     cfx_tensor_unref(bytes);
-    for (int i = 0; i < 4 && !st; i++)
-        if (nodes[i])
-            st = cfx_constants__compute(&k, nodes[i]);
-    cfx_value y = st ? CFX_NOTHING : cfx_node_map_get(&k.value, c->n);
+    if (!st)
+        st = cfx_constants__compute(&k, f->dequantize);
+    for (int i = f->nsteps - 1; i >= 0 && !st; i--)
+        st = cfx_constants__compute(&k, f->step[i]);
+    for (int i = 0; i < 2 && !st; i++)
+        if (rest[i])
+            st = cfx_constants__compute(&k, rest[i]);
+    cfx_value y = st ? CFX_NOTHING : cfx_node_map_get(&k.value, f->c->n);
     if (y.kind == CFX_TENSOR)
         *out = cfx_tensor_ref(y.u.tensor);
     cfx_constants__release(&k);
@@ -173,10 +228,14 @@ static cfx_status compute_table(cfx_lowering *l, const cfx_chain *c,
 static cfx_value build_function(cfx_scope *s, const cfx_node *n, void *user)
 {
     const function *f = user;
+    cfx_error err = {0};
     cfx_node *x = f->channels ? cfx_lower__form(f->x) : f->x;
     (void)n;
     cfx_value y = cfx_quantized_lookup(s, cfx_value_of_node(x),
                                        cfx_value_of_node(f->table));
+    for (int i = f->nsteps - 1; i > 0 && y.kind == CFX_NODE; i--)
+        if (cfx_node_inherit(y.u.node, f->step[i], &err))
+            return cfx_scope_fail(s, err.code, "%s", err.text);
     cfx_lower__name_origin(s, f->c, y);
     return f->channels ? cfx_from_blocked(s, y, cfx_int(f->channels)) : y;
 }
@@ -185,14 +244,12 @@ cfx_status cfx_lower__function(cfx_lowering *l, const cfx_chain *c,
                                cfx_node **next, bool *done)
 {
     function f = {.c = c};
-    cfx_affine from;
     cfx_tensor *t = NULL;
-    cfx_node *d = cfx_node__arg(c->from, 0);
-    f.x = c->rounds ? cfx_lower__dequantized(l, d, &from) : NULL;
-    if (!f.x || !is_function(c->from, d))
-        return CFX_OK;
+    cfx_status st = c->rounds ? find_function(l, &f) : CFX_OK;
+    if (st || !f.x)
+        return st;
     f.channels = cfx_lower__form(f.x) ? cfx_lower__channels(f.x) : 0;
-    cfx_status st = compute_table(l, c, f.x, &t);
+    st = compute_table(l, &f, &t);
     f.table = st ? NULL : put_take(l, c, "_table_", t);
     if (!f.table)
         return l->p->err->code;

@@ -12,25 +12,21 @@ cfx_status cfx_lowering__run(cfx_pass_call *p,
                              cfx_status (*node)(cfx_lowering *l, cfx_node *n,
                                                 cfx_node **next))
 {
-    path_uses uses;
-    cfx_lowering l = {.p = p, .uses = &uses, .retracer.p = p};
+    cfx_lowering l = {.p = p, .retracer.p = p};
     cfx_node_map_init(&l.blocked, p->graph);
-    cfx_status st = cfx_path_uses__init(&uses, p);
-    if (!st)
-        st = cfx_aliases__init(&l.aliases, p->graph, p->err);
-    bool known = !st && !uses.unknown;
+    cfx_status st = cfx_frozen__init(&l.frozen, p);
+    bool known = !st && !l.frozen.uses.unknown;
     if (known && begin)
         st = begin(&l);
     for (cfx_node *n = known ? cfx_graph_first(p->graph) : NULL, *next;
          n && !st; n = next) {
         next = cfx_node_next(n);
-        if (!cfx_aliases__is_later(&l.aliases, n))
+        if (cfx_frozen__has(&l.frozen, n))
             st = node(&l, n, &next);
     }
     cfx_retracer__release(&l.retracer);
-    cfx_path_uses__release(&uses);
     cfx_node_map_release(&l.blocked);
-    cfx_aliases__release(&l.aliases);
+    cfx_frozen__release(&l.frozen);
     return st;
 }
 

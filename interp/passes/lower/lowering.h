@@ -5,7 +5,7 @@
 #ifndef CFX_PASSES_LOWERING_H
 #define CFX_PASSES_LOWERING_H
 
-#include "graph/aliases.h"
+#include "interp/passes/lower/frozen.h"
 #include "graph/graph_impl.h"
 #include "interp/rewrite/affine.h"
 #include "interp/rewrite/retrace.h"
@@ -13,9 +13,8 @@
 
 typedef struct cfx_lowering {
     cfx_pass_call *p;
-    const path_uses *uses;
+    cfx_frozen frozen; /* constants and aliases of the graph as it was */
     cfx_retracer retracer;
-    cfx_aliases aliases;  /* of the graph as it was */
     cfx_node_map blocked; /* to_blocked of a node */
     /* The to_blocked made last, and the node whose value it has. */
     cfx_node *made, *made_of;

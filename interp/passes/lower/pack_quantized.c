@@ -68,16 +68,6 @@ static bool is_given(cfx_value v)
     return v.kind && v.kind != CFX_NONE;
 }
 
-/* Does n exchange the axes of a matrix? */
-static bool is_transpose(const cfx_node *n)
-{
-    bool swaps = n->nargs == 3 && n->args[1].kind == CFX_INT &&
-                 n->args[2].kind == CFX_INT &&
-                 (n->args[1].u.i - n->args[2].u.i) % 2 != 0;
-    return n->nargs && cfx_value__node(n->args[0]) &&
-           (cfx_node_is(n, "t") || (cfx_node_is(n, "transpose") && swaps));
-}
-
 /* Settings besides tensors that the packed operators do not have. */
 static bool is_plain(const cfx_node *n)
 {
@@ -140,18 +130,14 @@ static cfx_status check_zero_points(packer *k, const cfx_node *d, bool *zero)
     return st;
 }
 
-/* The axis of the channels that have scales; -1: n is another call. */
-static int axis_of(const cfx_node *n)
+/* Does n dequantize rows of a matrix, or columns, by scales of their own, or all by one? */
+static bool fits_axis(const cfx_node *n, bool columns)
 {
     cfx_value axis = arg(n, "axis");
     if (cfx_node_is(n, "dequantize_per_channel"))
-        return axis.kind == CFX_INT && (axis.u.i == 0 || axis.u.i == 1)
-                   ? (int)axis.u.i
-                   : -1;
+        return axis.kind == CFX_INT && axis.u.i == columns;
     return cfx_node_is(n, "dequantize_per_tensor") ||
-                   cfx_node_is(n, "dequantize_per_channel_group")
-               ? 0
-               : -1;
+           (!columns && cfx_node_is(n, "dequantize_per_channel_group"));
 }
 
 /* Is there a finite number for each row, or for each row and group? */
@@ -174,12 +160,12 @@ static cfx_status load_weight(packer *k, layer_call *a, bool *found)
 {
     cfx_node *d = a->dequantize;
     bool zero, columns = a->form->columns;
-    for (; is_transpose(d); d = cfx_value__node(d->args[0]))
+    for (; cfx_pass__is_transpose(d); d = cfx_value__node(d->args[0]))
         columns = !columns;
     a->dequantize = d;
     cfx_value scale = arg(d, "scale");
     *found = false;
-    if (axis_of(d) != columns || !has_type(d, CFX_F32) ||
+    if (!fits_axis(d, columns) || !has_type(d, CFX_F32) ||
         cfx_aliases__is_written(&k->frozen.aliases, d))
         return CFX_OK;
     cfx_status st = check_zero_points(k, d, &zero);

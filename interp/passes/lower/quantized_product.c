@@ -41,6 +41,27 @@ static int64_t blocks_of(int64_t n, int64_t block)
     return (n + block - 1) / block;
 }
 
+/* Operators that multiply by a weight, and the names of their parameters. */
+typedef struct form {
+    const char *op, *input, *weight;
+    bool columns; /* the weight is (in, out), else (out, in, ...) */
+} form;
+
+static const form forms[] = {
+    {"conv2d", "input", "weight", false},
+    {"linear", "input", "weight", false},
+    {"matmul", "self", "other", true},
+    {"mm", "self", "mat2", true},
+};
+
+static const form *form_of(const cfx_node *n)
+{
+    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+        if (cfx_node_is(n, forms[i].op))
+            return &forms[i];
+    return NULL;
+}
+
 static cfx_value arg(const product *a, const char *name)
 {
     return cfx_lower__arg(a->n, name);
@@ -90,15 +111,36 @@ static cfx_status check_zero_points(product *a, cfx_value v, bool *are_zero)
     return CFX_OK;
 }
 
-/* The weight of int8 and its scales; NULL: it is another. */
-static cfx_status load_weight(product *a)
+/* The weight and its scales as if it were (out, in). */
+static cfx_status transpose(product *a)
 {
-    cfx_value w = arg(a, "weight");
-    const cfx_node *d = w.kind == CFX_NODE ? w.u.node : NULL;
-    bool by_channel = d && cfx_node_is(d, "dequantize_per_channel");
-    bool are_zero = false;
+    cfx_scope *s = &a->l->frozen.known.scope;
+    cfx_value w = cfx_contiguous(s, cfx_t(s, cfx_value_of_tensor(a->weight)));
+    if (!cfx_scope_failed(s))
+        a->weight = w.u.tensor;
+    return cfx_scope_status(s, a->l->p->err);
+}
+
+/* The axis of channels of a weight that is dequantized; -1: d is another call. */
+static int64_t channel_axis(const cfx_node *d, bool *by_channel)
+{
+    cfx_value axis = cfx_lower__arg(d, "axis");
+    *by_channel = cfx_node_is(d, "dequantize_per_channel");
+    if (*by_channel)
+        return axis.kind == CFX_INT && axis.u.i >= 0 ? axis.u.i : -1;
+    return cfx_node_is(d, "dequantize_per_tensor") ? 0 : -1;
+}
+
+/* The weight of int8 and its scales; NULL: it is another. */
+static cfx_status load_weight(product *a, const form *f)
+{
+    const cfx_node *d = cfx_value__node(arg(a, f->weight));
+    bool by_channel, are_zero = false, columns = f->columns;
     cfx_tensor *weight = NULL;
-    if (!by_channel && !(d && cfx_node_is(d, "dequantize_per_tensor")))
+    for (; d && cfx_pass__is_transpose(d); d = cfx_node__arg(d, 0))
+        columns = !columns;
+    int64_t axis = d ? channel_axis(d, &by_channel) : -1;
+    if (axis < 0 || (columns && a->conv))
         return CFX_OK;
     cfx_status st = cfx_lower__constant(a->l, cfx_lower__arg(d, "input"),
                                         CFX_I8, &weight);
@@ -111,8 +153,8 @@ static cfx_status load_weight(product *a)
             st = check_zero_points(a, cfx_lower__arg(d, "zero_points"),
                                    &are_zero);
         are_zero = are_zero && a->scale && a->scale->rank == 1 &&
-                   cfx_dim_same(a->scale->shape[0], weight->shape[0]) &&
-                   is_zero(cfx_lower__arg(d, "axis"));
+                   axis == columns &&
+                   cfx_dim_same(a->scale->shape[0], weight->shape[axis]);
     } else {
         cfx_value scale = cfx_lower__arg(d, "scale");
         are_zero = scale.kind == CFX_FLOAT &&
@@ -120,7 +162,7 @@ static cfx_status load_weight(product *a)
         a->one_scale = are_zero ? cfx_value_number(scale) : 0;
     }
     a->weight = are_zero ? weight : NULL;
-    return st;
+    return st || !a->weight || !columns ? st : transpose(a);
 }
 
 static double scale_at(const product *a, int64_t i)
@@ -208,17 +250,18 @@ static bool can_pack(product *a)
 
 static cfx_status find(product *a, bool *found)
 {
-    a->conv = cfx_node_is(a->n, "conv2d");
-    if (!a->conv && !cfx_node_is(a->n, "linear"))
+    const form *f = form_of(a->n);
+    if (!f)
         return CFX_OK;
-    cfx_value x = arg(a, "input"), bias = arg(a, "bias");
+    a->conv = cfx_node_is(a->n, "conv2d");
+    cfx_value x = arg(a, f->input), bias = arg(a, "bias");
     a->x = x.kind == CFX_NODE
                ? cfx_lower__dequantized(a->l, x.u.node, &a->from)
                : NULL;
     if (!a->x || !find_settings(a))
         return CFX_OK;
     bool biased = bias.kind && bias.kind != CFX_NONE;
-    cfx_status st = load_weight(a);
+    cfx_status st = load_weight(a, f);
     if (!st && a->weight && biased)
         st = cfx_lower__constant(a->l, bias, CFX_F32, &a->bias);
     *found = !st && a->weight && (a->bias || !biased) &&
