@@ -157,7 +157,7 @@ SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/quantize.sh \
 	%reldir%/cli/folder.sh %reldir%/cli/manual.sh %reldir%/cli/behaviours.sh \
 	%reldir%/cli/install.sh %reldir%/cli/limits.sh %reldir%/cli/literals.sh %reldir%/cli/patches.sh %reldir%/cli/docs.sh \
 	%reldir%/cli/html.sh \
-	%reldir%/cli/arrows.sh %reldir%/cli/symbols.sh %reldir%/cli/onnx.sh %reldir%/cli/info.sh %reldir%/cli/pt2.sh %reldir%/cli/convert.sh \
+	%reldir%/cli/arrows.sh %reldir%/cli/symbols.sh %reldir%/cli/onnx.sh %reldir%/cli/onnx_quantized.sh %reldir%/cli/info.sh %reldir%/cli/pt2.sh %reldir%/cli/convert.sh \
 	%reldir%/cli/opens.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)

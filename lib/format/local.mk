@@ -106,7 +106,7 @@ if HAVE_ONNX
 libcfx_all_la_SOURCES += \
 	%reldir%/onnx/onnx_image.c \
 	%reldir%/onnx/onnx_loss.c \
-	%reldir%/onnx/onnx_quantize.c \
+	%reldir%/onnx/onnx_quantize.c %reldir%/onnx/onnx_decomposed.c \
 	%reldir%/onnx/onnx_rnn.c %reldir%/onnx/onnx_rnn.h \
 	%reldir%/onnx/onnx_attention.c %reldir%/onnx/onnx_attention.h \
 	%reldir%/onnx/onnx_fused.c \

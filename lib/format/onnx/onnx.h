@@ -106,6 +106,7 @@ typedef struct onnx_recorder {
     cfx_map types;   /* ONNX's types by the addresses of tensors and nodes: of
                       numbers of less than 8 bits, and of strings */
     cfx_map results; /* metas of what branches give, by module */
+    cfx_map floats;  /* nodes of floats by the addresses of nodes of int32 */
     cfx_map numbers; /* onnx_numbers of nodes, by their addresses */
     cfx_arena arena;
 } onnx_recorder;
@@ -151,8 +152,16 @@ cfx_value onnx_child_take(cfx_scope *s, const char *name, cfx_module *child);
 void onnx_mark_type(cfx_scope *s, cfx_value v, int64_t code);
 /* The code that was kept, or 0. */
 int64_t onnx_marked_type(cfx_scope *s, cfx_value v);
+/* Record the floats that a tensor of int32 has the integers of, for a cast of it: they
+ * are rounded as float32 is. And find them; absent if there are none in this graph. */
+void onnx_set_floats(cfx_scope *s, cfx_value integers, cfx_value floats);
+cfx_value onnx_floats(cfx_scope *s, cfx_value integers);
 /* Make `name` the name of a tensor that becomes a parameter or buffer. */
 void onnx_name_tensor(cfx_scope *s, cfx_tensor *t, const char *name);
+/* Give it the name of the tensor that it is made of. */
+void onnx_name_like(cfx_scope *s, cfx_tensor *t, const cfx_tensor *of);
+/* The transpose of a constant matrix, as a constant. */
+cfx_value onnx_transposed(cfx_scope *s, cfx_value matrix);
 /* A name of ONNX as an identifier, with dots if `dots`; in the recorder's
  * arena, NULL without memory. */
 char *onnx_identifier(onnx_recorder *r, const char *name, bool dots);
@@ -379,6 +388,23 @@ bool onnx_is_small_float(cfx_dtype t);
 /* Cast to a float of 8 or 4 bits, which is `to` in memory, as the attributes
  * `saturate` and `round_mode` say. */
 cfx_value onnx_small_float(onnx_node *n, cfx_value x, cfx_dtype to, int bits);
+
+/* ---- decomposed.c: calls of torch.ops.quantized_decomposed ---- */
+
+/* The numbers of the inputs that hold the scale (ONNX_NO_INPUT: it is 1) and the zero
+ * point, and the axis of which each item has its own, if there are several. */
+typedef struct onnx_qparams {
+    size_t scale, zero;
+    int64_t axis;
+} onnx_qparams;
+
+/* Can input i be dequantized by such a call? */
+bool onnx_can_dequantize(onnx_node *n, size_t i, const onnx_qparams *in);
+/* x as integers of a type, of fewer than 8 bits unless `bits` is 0; and input i, of
+ * integers, as floats. Absent if there is no such call, or after a failure. */
+cfx_value onnx_quantized(onnx_node *n, cfx_value x, const onnx_qparams *in,
+                         cfx_dtype type, int bits);
+cfx_value onnx_dequantized(onnx_node *n, size_t i, const onnx_qparams *in);
 
 /* ---- uint64.c: of tensors of int64 that hold the bits of uint64 ---- */
 

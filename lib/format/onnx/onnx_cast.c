@@ -138,6 +138,12 @@ static cfx_value cast_to(onnx_node *n, cfx_value x, cfx_dtype to, int64_t code)
 /* Cast input 0 to a type of numbers. */
 static cfx_value cast_input(onnx_node *n, cfx_dtype to, int64_t code)
 {
+    cfx_value floats = to == CFX_F32 && onnx_has(n, 0)
+                           ? onnx_floats(n->s, n->in[0])
+                           : CFX_NOTHING;
+
+    if (floats.kind)
+        return floats;
     if (!onnx_has(n, 0) || !onnx_is_texts(n->s, n->in[0]))
         return cast_to(n, onnx_stored_tensor(n, 0), to, code);
     if (onnx_narrow_bits(code) || onnx_is_small_float(to))

@@ -612,8 +612,10 @@ cfx_value onnx_import_gemm(onnx_node *n)
         onnx_ignore(n, "broadcast");
     if (onnx_attr_int(n, "transA", 0))
         a = cfx_t(s, a);
-    if (b_is_weight && alpha == 1 && c.kind && beta == 1 &&
-        onnx_rank(n, c) == 1)
+    bool plain = b_is_weight && alpha == 1 && !is_int;
+    if (plain && !c.kind)
+        return cfx_linear(s, a, b);
+    if (plain && beta == 1 && onnx_rank(n, c) == 1)
         return cfx_linear(s, a, b, .bias = c);
     cfx_value y = cfx_matmul(s, a, b_is_weight ? cfx_t(s, b) : b);
     if (alpha != 1)

@@ -1,5 +1,6 @@
 /*
- * onnx_quantize -- rules of quantized numbers, as arithmetic on floats and integers.
+ * onnx_quantize -- rules of quantized numbers: calls of quantized_decomposed where
+ * onnx_decomposed.c has them, else arithmetic on floats and integers.
  */
 #include <math.h>
 
@@ -75,26 +76,32 @@ static cfx_value quantize(onnx_node *n, cfx_value x, cfx_value scale,
 cfx_value onnx_import_quantize_linear(onnx_node *n)
 {
     cfx_value x = onnx_tensor(n, 0);
-    int64_t axis = onnx_attr_int(n, "axis", 1);
     int64_t code = onnx_attr_int(n, "output_dtype", 0);
-    cfx_value scale = along(n, onnx_tensor(n, 1), x, axis), zero = {0};
+    const onnx_qparams params = {1, 2, onnx_attr_int(n, "axis", 1)};
     cfx_dtype type = CFX_U8;
 
     onnx_ignore(n, "saturate"); /* of floats of 8 bits */
     onnx_ignore(n, "precision");
     if (onnx_has(n, 2)) {
         type = onnx_type_of(n, onnx_stored_tensor(n, 2));
-        zero = along(n, onnx_tensor(n, 2), x, axis);
         code = onnx_marked_type(n->s, n->in[2]);
     } else if (code && !onnx_memory_type(&type, code)) {
         return onnx_fail(n, CFX_EUNSUPPORTED,
                          "it quantizes to %s, which is not supported",
                          onnx_type_name(code));
     }
-    x = quantize(n, x, scale, zero, type, onnx_narrow_bits(code));
-    if (onnx_narrow_bits(code))
-        onnx_mark_type(n->s, x, code);
-    return x;
+    int bits = onnx_narrow_bits(code);
+    cfx_value y = onnx_quantized(n, x, &params, type, bits);
+    if (!y.kind) {
+        cfx_value scale = along(n, onnx_tensor(n, 1), x, params.axis);
+        cfx_value zero = onnx_has(n, 2)
+                             ? along(n, onnx_tensor(n, 2), x, params.axis)
+                             : CFX_NOTHING;
+        y = quantize(n, x, scale, zero, type, bits);
+    }
+    if (bits)
+        onnx_mark_type(n->s, y, code);
+    return y;
 }
 
 /* (x - zero) * scale */
@@ -111,20 +118,24 @@ static cfx_value dequantize(onnx_node *n, cfx_value x, cfx_value scale,
 
 cfx_value onnx_import_dequantize_linear(onnx_node *n)
 {
-    cfx_value x = onnx_tensor(n, 0);
-    int64_t axis = onnx_attr_int(n, "axis", 1);
-    cfx_value scale = along(n, onnx_tensor(n, 1), x, axis);
-    cfx_value zero = onnx_has(n, 2) ? along(n, onnx_tensor(n, 2), x, axis)
-                                    : CFX_NOTHING;
-
+    const onnx_qparams params = {1, 2, onnx_attr_int(n, "axis", 1)};
     int64_t code = onnx_attr_int(n, "output_dtype", 0);
+    cfx_value y = onnx_dequantized(n, 0, &params);
     cfx_dtype type;
-    x = dequantize(n, x, scale, zero);
+
+    if (!y.kind) {
+        cfx_value x = onnx_tensor(n, 0);
+        cfx_value scale = along(n, onnx_tensor(n, 1), x, params.axis);
+        cfx_value zero = onnx_has(n, 2)
+                             ? along(n, onnx_tensor(n, 2), x, params.axis)
+                             : CFX_NOTHING;
+        y = dequantize(n, x, scale, zero);
+    }
     if (code && !onnx_dtype(&type, code))
         return onnx_fail(n, CFX_EUNSUPPORTED,
                          "it makes %s, which is not supported",
                          onnx_type_name(code));
-    return code ? to(n, x, type) : x;
+    return code ? to(n, y, type) : y;
 }
 
 cfx_value onnx_import_dynamic_quantize_linear(onnx_node *n)
@@ -164,28 +175,75 @@ static cfx_value centered(onnx_node *n, size_t x, size_t zero, bool rows)
     return cfx_sub(n->s, v, rows ? of_rows(n, z, v) : z);
 }
 
+/* An operand as floats, by calls that passes pack, or as the difference of floats. */
+static cfx_value as_floats(onnx_node *n, size_t i, size_t zero, int64_t axis)
+{
+    const onnx_qparams params = {ONNX_NO_INPUT, zero, axis};
+    cfx_value v = onnx_dequantized(n, i, &params);
+
+    if (v.kind)
+        return v;
+    v = to(n, onnx_tensor(n, i), CFX_F32);
+    if (!onnx_has(n, zero))
+        return v;
+    cfx_value z = to(n, onnx_tensor(n, zero), CFX_F32);
+    return cfx_sub(n->s, v,
+                   axis == -2 ? of_rows(n, z, v) : along(n, z, v, axis));
+}
+
 cfx_value onnx_import_mat_mul_integer(onnx_node *n)
 {
     cfx_value a = centered(n, 0, 2, true), b = centered(n, 1, 3, false);
+    cfx_value y = to(n, cfx_matmul(n->s, a, b), CFX_I32);
 
-    return to(n, cfx_matmul(n->s, a, b), CFX_I32);
+    onnx_set_floats(
+        n->s, y,
+        cfx_matmul(n->s, as_floats(n, 0, 2, -2), as_floats(n, 1, 3, -1)));
+    return y;
+}
+
+/* The product of dequantized matrices; absent if it is exact only in float64. */
+static cfx_value dequantized_product(onnx_node *n)
+{
+    const onnx_qparams rows = {1, 2, -2}, columns = {4, 5, -1};
+
+    if (!onnx_can_dequantize(n, 0, &rows) ||
+        !onnx_can_dequantize(n, 3, &columns))
+        return CFX_NOTHING;
+    return cfx_matmul(n->s, onnx_dequantized(n, 0, &rows),
+                      onnx_dequantized(n, 3, &columns));
+}
+
+/* Float results as the type of their zero point. */
+static cfx_value quantized_result(onnx_node *n, cfx_value y, size_t scale,
+                                  size_t zero)
+{
+    const onnx_qparams params = {scale, zero, 1};
+    cfx_dtype type = onnx_type_of(n, onnx_stored_tensor(n, zero));
+    cfx_value q = onnx_quantized(n, y, &params, type, 0);
+
+    return q.kind ? q
+                  : quantize(n, y, onnx_tensor(n, scale), onnx_tensor(n, zero),
+                             type, 0);
 }
 
 cfx_value onnx_import_q_linear_mat_mul(onnx_node *n)
 {
     cfx_scope *s = n->s;
-    cfx_value a = centered(n, 0, 2, true), b = centered(n, 3, 5, false);
-    cfx_value y, zero = onnx_tensor(n, 7), scale = onnx_tensor(n, 6);
-    const cfx_tensor *t = onnx_meta_tensor(n, scale);
+    const cfx_tensor *t = onnx_meta_tensor(n, onnx_tensor(n, 6));
 
     if (t && t->rank == 1 && !cfx_dim_is(t->shape[0], 1))
         return onnx_fail(
             n, CFX_EUNSUPPORTED,
             "ONNX does not say whether a list of scales of the result is of rows or of columns");
-    a = cfx_mul(s, a, of_rows(n, onnx_tensor(n, 1), a));
-    b = cfx_mul(s, b, onnx_tensor(n, 4));
-    y = cfx_matmul(s, a, b);
-    return quantize(n, y, scale, zero, onnx_type_of(n, zero), 0);
+    cfx_value y = dequantized_product(n);
+    if (!y.kind) {
+        cfx_value a = centered(n, 0, 2, true), b = centered(n, 3, 5, false);
+        a = cfx_mul(s, a, of_rows(n, onnx_tensor(n, 1), a));
+        b = cfx_mul(s, b, onnx_tensor(n, 4));
+        y = cfx_matmul(s, a, b);
+    }
+    return quantized_result(n, y, 6, 7);
 }
 
 /* Import a Conv of these inputs, with the attributes of the node. */
@@ -218,20 +276,46 @@ static cfx_value centered_weight(onnx_node *n, size_t w, size_t zero)
 cfx_value onnx_import_conv_integer(onnx_node *n)
 {
     cfx_value x = centered(n, 0, 2, false), w = centered_weight(n, 1, 3);
+    cfx_value y = to(n, convolve(n, x, w, CFX_NOTHING), CFX_I32);
 
-    return to(n, convolve(n, x, w, CFX_NOTHING), CFX_I32);
+    x = as_floats(n, 0, 2, 1);
+    w = as_floats(n, 1, 3, 0);
+    onnx_set_floats(n->s, y, convolve(n, x, w, CFX_NOTHING));
+    return y;
+}
+
+/* The convolution of dequantized tensors; absent if it is exact only in float64. */
+static cfx_value dequantized_convolution(onnx_node *n)
+{
+    const onnx_qparams one = {1, 2, 1}, channels = {4, 5, 0};
+    cfx_scope *s = n->s;
+    cfx_value b = {0};
+
+    if (!onnx_can_dequantize(n, 0, &one) ||
+        !onnx_can_dequantize(n, 3, &channels))
+        return CFX_NOTHING;
+    if (onnx_has(n, 8)) {
+        cfx_value scale = cfx_mul(s, onnx_tensor(n, 4), onnx_tensor(n, 1));
+        scale = cfx_reshape(s, scale, cfx_list(s, cfx_int(-1)));
+        b = cfx_mul(s, to(n, onnx_tensor(n, 8), CFX_F32), scale);
+    }
+    return convolve(n, onnx_dequantized(n, 0, &one),
+                    onnx_dequantized(n, 3, &channels), b);
 }
 
 cfx_value onnx_import_q_linear_conv(onnx_node *n)
 {
     cfx_scope *s = n->s;
-    cfx_value x = centered(n, 0, 2, false), w = centered_weight(n, 3, 5);
-    cfx_value zero = onnx_tensor(n, 7), scale = onnx_tensor(n, 4), b = {0};
+    cfx_value y = dequantized_convolution(n);
 
-    if (onnx_has(n, 8))
-        b = to(n, onnx_tensor(n, 8), CFX_F64);
-    cfx_value y = convolve(n, x, w, b);
-    scale = cfx_mul(s, along(n, scale, y, 1), onnx_tensor(n, 1));
-    return quantize(n, cfx_mul(s, y, scale), onnx_tensor(n, 6), zero,
-                    onnx_type_of(n, zero), 0);
+    if (!y.kind) {
+        cfx_value x = centered(n, 0, 2, false), w = centered_weight(n, 3, 5);
+        cfx_value scale = onnx_tensor(n, 4), b = {0};
+        if (onnx_has(n, 8))
+            b = to(n, onnx_tensor(n, 8), CFX_F64);
+        y = convolve(n, x, w, b);
+        y = cfx_mul(s, y,
+                    cfx_mul(s, along(n, scale, y, 1), onnx_tensor(n, 1)));
+    }
+    return quantized_result(n, y, 6, 7);
 }

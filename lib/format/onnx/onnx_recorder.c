@@ -71,6 +71,14 @@ void onnx_name_tensor(cfx_scope *s, cfx_tensor *t, const char *name)
         e->v.p = (void *)(uintptr_t)name;
 }
 
+void onnx_name_like(cfx_scope *s, cfx_tensor *t, const cfx_tensor *of)
+{
+    const char *name = onnx_address_get(&downcast(s)->tensor_names, of);
+
+    if (name)
+        onnx_name_tensor(s, t, name);
+}
+
 /* The address of a tensor or node; NULL of other values. */
 static const void *address_of(cfx_value v)
 {
@@ -95,6 +103,27 @@ int64_t onnx_marked_type(cfx_scope *s, cfx_value v)
 
     return at ? (int64_t)(uintptr_t)onnx_address_get(&downcast(s)->types, at)
               : 0;
+}
+
+void onnx_set_floats(cfx_scope *s, cfx_value integers, cfx_value floats)
+{
+    onnx_recorder *r = downcast(s);
+    const void *at = integers.kind == CFX_NODE ? address_of(integers) : NULL;
+    cfx_map_entry *e = at && floats.kind == CFX_NODE
+                           ? onnx_address_put(r, &r->floats, at)
+                           : NULL;
+
+    if (e)
+        e->v.p = floats.u.node;
+}
+
+cfx_value onnx_floats(cfx_scope *s, cfx_value integers)
+{
+    const void *at = address_of(integers);
+    cfx_node *n = at ? onnx_address_get(&downcast(s)->floats, at) : NULL;
+
+    return n && n->graph == downcast(s)->at->graph ? cfx_value_of_node(n)
+                                                   : CFX_NOTHING;
 }
 
 /* ---- Graphs ---- */
@@ -298,10 +327,12 @@ static bool is_large(void *user, cfx_value v)
     return v.kind == CFX_TENSOR && cfx_tensor_numel(v.u.tensor) > FOLD_MAX;
 }
 
-/* Are all arguments known and small, and is the result always the same? */
+/* Are all arguments known and small, and is the result always the same? Integers that
+ * are dequantized stay, since passes compute with them. */
 static bool can_compute(const cfx_unbound_call *c)
 {
-    if (c->target->op->flags & (CFX_OP_RANDOM | CFX_OP_EFFECT))
+    if (c->target->op->flags &
+        (CFX_OP_RANDOM | CFX_OP_EFFECT | CFX_OP_DEQUANTIZES))
         return false;
     for (size_t i = 0; i < c->nargs + c->nkwargs; i++) {
         cfx_value v = i < c->nargs ? c->args[i]
@@ -319,6 +350,17 @@ static cfx_status move_error(onnx_recorder *r, cfx_scope *from, cfx_status st)
         cfx_fail_from(&r->base.error, &from->error);
     cfx_error_clear(&from->error);
     return st;
+}
+
+cfx_value onnx_transposed(cfx_scope *s, cfx_value matrix)
+{
+    onnx_recorder *r = downcast(s);
+    cfx_value y = cfx_contiguous(&r->eager, cfx_t(&r->eager, matrix));
+
+    if (move_error(r, &r->eager, r->eager.error.code))
+        return cfx_none();
+    onnx_name_like(s, y.u.tensor, matrix.u.tensor);
+    return y;
 }
 
 /* The meta of an argument. Fails with CFX_EUSER where one is unknown, which
@@ -530,6 +572,7 @@ cfx_status onnx_recorder_init(onnx_recorder *r, cfx_context *ctx,
     cfx_map_init(&r->tensor_names, ctx);
     cfx_map_init(&r->types, ctx);
     cfx_map_init(&r->results, ctx);
+    cfx_map_init(&r->floats, ctx);
     cfx_map_init(&r->numbers, ctx);
     cfx_status st = cfx_shape_env_new(&r->env, ctx, err);
     cfx_scope_init(&r->base, &recorder_class, ctx, r->env);
@@ -545,6 +588,7 @@ void onnx_recorder_release(onnx_recorder *r)
     cfx_scope_release(&r->base);
     cfx_map_release(&r->tensor_names);
     cfx_map_release(&r->types);
+    cfx_map_release(&r->floats);
     cfx_map_release(&r->numbers);
     onnx_release_results(r);
     cfx_arena_release(&r->arena);

@@ -1,0 +1,45 @@
+#!/bin/sh
+# onnx_quantized.sh -- quantized ONNX models. Those that ONNX Runtime made
+# (golden/onnx_quantized, by oracle/onnx_quantized.py) are computed with integers, with
+# its results; those that cfx makes are written and read again.
+srcdir=${srcdir:-.} builddir=${builddir:-.} CFX=${CFX:-./cfx}
+. "$srcdir/tests/cli/said.sh"
+"$cfx" convert --help | grep -q onnx || exit 77
+golden=$src/tests/golden/onnx_quantized digits=$src/models/digits.fx
+images=$src/models/digits_images.npy
+
+# calls MODEL: how often a graph calls each operator of cfx and of quantizing
+calls()
+{
+    grep -o 'target=torch\.ops\.\(cfx\|quantized_decomposed\)\.[a-z0-9_]*' "$1" |
+        sed 's/.*\.//' | LC_ALL=C sort | uniq -c | awk '{ printf "%s %s, ", $2, $1 }'
+    echo
+}
+
+# nodes FILE OPERATOR...: does an ONNX file call each of the operators?
+nodes()
+{
+    file=$1
+    shift
+    for op; do
+        grep -aq "$op" "$file" || return 1
+    done
+}
+
+# lowered NAME INPUT CALLS: what optimizing makes of a file, and its results
+lowered()
+{
+    said "$1 is optimized" 0 '' "$cfx" optimize "$golden/$1.onnx" \
+        -i "x=$golden/$2.npy" -q -o "$1.fx"
+    said "$1 computes with integers" 0 "^$3 \$" calls "$1.fx"
+    rm -rf results
+    said "$1 runs" 0 '' "$cfx" run "$1.fx" -i "x=$golden/$2.npy" -O results
+    said "$1 has the results of ONNX Runtime" 0 '' cmp results/y.npy "$golden/$1.npy"
+}
+net='blocked_max_pool2d 1, dequantize_per_tensor 1, from_blocked 1, quantize_to_blocked 1, quantized_conv2d 4, quantized_linear 1, quantized_lookup 1, quantized_mean2d 1, uninitialized 1,'
+lowered net_u8 net "$net"
+lowered net_s8 net "$net"
+rows='dequantize_per_tensor 7, quantize_per_tensor 4, quantized_add 1, quantized_layer_norm 1, quantized_linear 2, quantized_lookup 3,'
+lowered rows_u8 rows "$rows"
+lowered rows_s8 rows "$rows"
+tell
