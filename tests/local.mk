@@ -265,7 +265,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 		$$python $$oracle/opinfo.py ./cfx $(OPINFO);; \
 	quantize) $$python $$oracle/quantize.py --cfx ./cfx --zoo zoo && \
 		$$python $$oracle/quantize_weights.py --check && \
-		$$python $$oracle/quantized_tensors.py ./cfx;; \
+		$$python $$oracle/quantized_tensors.py ./cfx && \
+		$$python $$oracle/onnx_quantized.py --write ./cfx;; \
 	*) echo "no part $$part"; false;; \
 	esac || status=1; done; exit $$status
 

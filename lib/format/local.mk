@@ -152,6 +152,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/onnx/onnx_write_layers.c \
 	%reldir%/onnx/onnx_write_pointwise.c \
 	%reldir%/onnx/onnx_write_put.c \
+	%reldir%/onnx/onnx_write_quantize.c \
 	%reldir%/onnx/onnx_write_rnn.c \
 	%reldir%/onnx/onnx_write_rules.def \
 	%reldir%/onnx/onnx_write_shape.c

@@ -42,4 +42,30 @@ lowered net_s8 net "$net"
 rows='dequantize_per_tensor 7, quantize_per_tensor 4, quantized_add 1, quantized_layer_norm 1, quantized_linear 2, quantized_lookup 3,'
 lowered rows_u8 rows "$rows"
 lowered rows_s8 rows "$rows"
+
+# ---- Written ----
+
+# written HOW OPERATORS OPTION...: quantize, write, and read again
+written()
+{
+    how=$1 ops=$2
+    shift 2
+    said "$how" 0 '' "$cfx" quantize "$digits" -q -o q.fx "$@"
+    said "$how is written" 0 '' "$cfx" convert q.fx q.onnx \
+        -i 'x=f32[N,1,8,8]'
+    # shellcheck disable=SC2086
+    said "$how is $ops" 0 '' nodes q.onnx $ops
+    said "$how is read" 0 '' "$cfx" diff q.fx q.onnx -i "x=$images" \
+        --min-snr 40
+}
+written static 'QuantizeLinear DequantizeLinear Gemm' --calibrate "$images"
+said 'it computes with integers' 0 '' "$cfx" optimize q.onnx -i "x=$images" -q \
+    -o o.fx
+said 'all of them' 0 'quantized_conv2d 2, quantized_linear 1,' calls o.fx
+written dynamic 'DynamicQuantizeLinear MatMulInteger' --dynamic
+written rows 'ReduceMin Reciprocal' --quantizer dynamic_per_token
+written int8 'DequantizeLinear MatMul' --weights-only int8
+written int4 'DequantizeLinear block_size' --weights-only int4 --group 32
+said 'they are optimized' 0 '' "$cfx" optimize q.onnx -i "x=$images" -q -o o.fx
+said 'int4 is packed' 0 'packed_linear 1,' calls o.fx
 tell

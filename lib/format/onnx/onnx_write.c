@@ -178,12 +178,50 @@ static const cfx_value *folded(const onnx_writer *w, const cfx_node *n)
     return e ? e->v.p : NULL;
 }
 
+/* The numbers of a parameter; NULL: it has none. */
+static const cfx_tensor *parameter_of(const onnx_writer *w, const cfx_node *n)
+{
+    cfx_error why = {0};
+    cfx_value v;
+    bool known = n->op == CFX_GET_ATTR &&
+                 !cfx_module_fetch_attr(&v, w->gm, n->target->text, &why) &&
+                 v.kind == CFX_TENSOR && !cfx_tensor_is_meta(v.u.tensor);
+    return known ? v.u.tensor : NULL;
+}
+
+static bool is_byte(const cfx_tensor *t)
+{
+    return t && (t->dtype == CFX_U8 || t->dtype == CFX_I8);
+}
+
+const cfx_tensor *onnx_put_known(onnx_writer *w, cfx_value v)
+{
+    const cfx_node *n = v.kind == CFX_NODE ? v.u.node : NULL;
+    const cfx_value *known = n ? folded(w, n) : NULL;
+    const cfx_tensor *t = known ? known->u.tensor
+                          : n   ? parameter_of(w, n)
+                                : NULL;
+
+    return t && cfx_tensor_is_contiguous(t) ? t : NULL;
+}
+
+/* Integers of packed weights, which are unpacked when the model is written. */
+static const cfx_tensor *packed(const onnx_writer *w, const cfx_node *n)
+{
+    const cfx_tensor *t = parameter_of(w, n);
+
+    return is_byte(t) ? t : NULL;
+}
+
 static cfx_status to_folded(void *user, cfx_value v, cfx_value *out)
 {
-    const cfx_value *known = v.kind == CFX_NODE ? folded(user, v.u.node)
-                                                : NULL;
+    const cfx_node *n = v.kind == CFX_NODE ? v.u.node : NULL;
+    const cfx_value *known = n ? folded(user, n) : NULL;
+    const cfx_tensor *t = n ? packed(user, n) : NULL;
 
-    *out = cfx_value_ref(known ? *known : v);
+    *out = cfx_value_ref(known ? *known
+                         : t ? cfx_value_of_tensor((cfx_tensor *)(uintptr_t)t)
+                             : v);
     return CFX_OK;
 }
 
@@ -196,6 +234,8 @@ static bool is_symint(void *user, cfx_value v)
 static bool is_constant(onnx_writer *w, const cfx_node *n)
 {
     const cfx_target *t = target_of(w, n);
+    const bool unpacks = is_byte(
+        onnx_put_meta(w, cfx_value_of_node((cfx_node *)(uintptr_t)n)));
 
     for (size_t i = 0; i < n->nargs; i++)
         if (cfx_value_any(n->args[i], is_symint, NULL))
@@ -204,22 +244,25 @@ static bool is_constant(onnx_writer *w, const cfx_node *n)
         if (cfx_value_any(n->kwargs[2 * i + 1], is_symint, NULL))
             return false;
     for (uint32_t i = 0; i < n->ninputs; i++)
-        if (!folded(w, n->inputs[i].input))
+        if (!folded(w, n->inputs[i].input) &&
+            !(unpacks && packed(w, n->inputs[i].input)))
             return false;
     for (; t; t = t->next)
-        if (t->inplace || t->op->flags & (CFX_OP_RANDOM | CFX_OP_EFFECT))
+        if (t->inplace || t->op->flags & (CFX_OP_RANDOM | CFX_OP_EFFECT |
+                                          CFX_OP_DEQUANTIZES))
             return false;
     return target_of(w, n) != NULL;
 }
 
-/* By what is known of a result before it is computed. */
+/* By what is known of a result before it is computed; integers of weights are needed,
+ * however many. */
 static bool is_small(const onnx_writer *w, const cfx_node *n)
 {
     const cfx_tensor *t = onnx_put_meta(
         w, cfx_value_of_node((cfx_node *)(uintptr_t)n));
     int64_t all = 1;
 
-    for (int i = 0; t && i < t->rank && all; i++) {
+    for (int i = 0; t && i < t->rank && all && !is_byte(t); i++) {
         int64_t size = cfx_dim_is_int(t->shape[i]) ? cfx_tensor_size(t, i)
                                                    : FOLD_MAX + 1;
         if (size > FOLD_MAX || (all *= size) > FOLD_MAX)
@@ -504,9 +547,19 @@ static void drop_unused(onnx_writer *w)
     cfx_map_release(&used);
 }
 
+static int opset_of(const cfx_graph *g)
+{
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+        if (cfx_node_is(n, "dequantize_per_channel_group"))
+            return ONNX_WRITE_INT4_OPSET;
+    return ONNX_WRITE_OPSET;
+}
+
 cfx_status onnx_write_graph(onnx_writer *w, const cfx_graph *g)
 {
     size_t inputs = 0;
+
+    w->opset = opset_of(g);
 
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         inputs += n->op == CFX_PLACEHOLDER;

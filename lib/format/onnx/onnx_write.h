@@ -13,7 +13,9 @@
 #include "format/onnx/onnx.h"
 
 /* The version of the operator set. */
-enum { ONNX_WRITE_OPSET = 18, ONNX_WRITE_IR = 8 };
+/* The version of the operator set; and the first that has integers of 4 bits, which is
+ * written if the graph has them. */
+enum { ONNX_WRITE_OPSET = 18, ONNX_WRITE_INT4_OPSET = 21 };
 
 typedef struct onnx_writer {
     cfx_context *ctx;
@@ -30,6 +32,7 @@ typedef struct onnx_writer {
     cfx_map taken;   /* names of nodes and of values */
     cfx_map dims;    /* from extents to values that have them: write_dim.c */
     struct known *known_dims;
+    int opset;
     Onnx__GraphProto graph;
     size_t node_cap, initializer_cap;
     cfx_buf refused; /* the operators that cannot be written */
@@ -115,6 +118,9 @@ const char *onnx_put_self_value(onnx_writer *w);
 /* The value of an argument, converted to a type; a number becomes a constant.
  * An argument that is missing or None: "". */
 const char *onnx_put_as(onnx_writer *w, cfx_value v, cfx_dtype type);
+/* The numbers of an argument that is a parameter, or computed from some, with their data
+ * without gaps; NULL: they are not known. */
+const cfx_tensor *onnx_put_known(onnx_writer *w, cfx_value v);
 /* A constant without axes: a number that the type holds, or failure. */
 const char *onnx_put_constant(onnx_writer *w, cfx_value v, cfx_dtype type);
 /* Constants. */
@@ -137,6 +143,25 @@ const char *onnx_put_dim(onnx_writer *w, cfx_dim d);
 const char *onnx_put_whole(onnx_writer *w, cfx_value v, int64_t otherwise);
 /* A shape of n extents as a value: a constant, or joined from them. */
 const char *onnx_put_shape(onnx_writer *w, size_t n, const cfx_dim *shape);
+
+/* ---- Quantized weights: write_quantize.c ---- */
+
+/* Is v dequantized by one scale that is a number? Is it a constant that is dequantized? */
+bool onnx_put_is_quantized(cfx_value v);
+bool onnx_put_is_weight(onnx_writer *w, cfx_value v);
+/* Is n only quantized, by a scale that is a number? */
+bool onnx_put_is_quantized_next(const cfx_node *n);
+/* The product of x, which is quantized in each run, by a weight (out, in) as one of
+ * integers, as `out` or a new name; NULL: they are others. */
+const char *onnx_put_integer_product(onnx_writer *w, const char *out,
+                                     cfx_value x, cfx_value weight);
+/* The transpose of such a matrix, if nothing else reads it, as `out` or a new name; else
+ * NULL. */
+const char *onnx_put_transposed(onnx_writer *w, const char *out, cfx_value v);
+/* The bias of a layer of x and a weight: in int32 if both are dequantized; "" if it is
+ * None. */
+const char *onnx_put_bias(onnx_writer *w, cfx_value x, cfx_value weight,
+                          cfx_value bias);
 
 /* ---- Nodes ---- */
 

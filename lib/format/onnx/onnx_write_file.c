@@ -100,9 +100,9 @@ static void fill_model(onnx_writer *w, Onnx__ModelProto *m,
     onnx__operator_set_id_proto__init(set);
     set->domain = onnx_put_text(w, "");
     set->has_version = 1;
-    set->version = ONNX_WRITE_OPSET;
+    set->version = w->opset;
     m->has_ir_version = 1;
-    m->ir_version = ONNX_WRITE_IR;
+    m->ir_version = w->opset < ONNX_WRITE_INT4_OPSET ? 8 : 10;
     m->producer_name = onnx_put_text(w, "cfx");
     m->graph = &w->graph;
     m->opset_import = list;

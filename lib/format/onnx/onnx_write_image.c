@@ -214,7 +214,11 @@ void onnx_write_grid_sample(onnx_writer *w)
     const char *how = cfx_param_find(w->call->target->schema, "mode", 4) >= 0
                           ? "mode"
                           : "interpolation_mode";
-    onnx_put_attr_text(w, n, "mode", word_of(w, how, mode));
+    const char *word = word_of(w, how, mode);
+    /* Version 20 calls them linear and cubic. */
+    if (word && w->opset >= 20 && !strncmp(word, "bi", 2))
+        word += 2;
+    onnx_put_attr_text(w, n, "mode", word);
     onnx_put_attr_text(w, n, "padding_mode",
                        word_of(w, "padding_mode", padding));
     onnx_put_attr_int(w, n, "align_corners",

@@ -31,11 +31,30 @@ static const char *swapped(onnx_writer *w, const char *x, int rank)
     return onnx_put_out(n);
 }
 
+/* x by a weight (out, in): MatMul, which ONNX Runtime fuses with integers of the weight. */
+static void put_matmul(onnx_writer *w, const char *x)
+{
+    cfx_value weight = onnx_put_arg(w, "weight");
+    const char *bias = optional(w, "bias");
+    bool adds = bias && *bias;
+    const char *out = adds ? NULL : onnx_put_name(w);
+    const char *y = onnx_put_integer_product(w, out, onnx_put_arg(w, "input"),
+                                             weight);
+
+    if (!y && !w->st) {
+        const char *by = onnx_put_transposed(w, NULL, weight);
+        y = ONNX_PUT(w, "MatMul", out, x,
+                     by ? by : swapped(w, onnx_put_value(w, weight), 2));
+    }
+    if (adds)
+        ONNX_RESULT(w, "Add", y, bias);
+}
+
 void onnx_write_linear(onnx_writer *w)
 {
     const cfx_tensor *x = onnx_put_self(w, "input");
     const cfx_tensor *weight = onnx_put_self(w, "weight");
-    const char *bias = optional(w, "bias");
+    cfx_value in = onnx_put_arg(w, "input"), by = onnx_put_arg(w, "weight");
 
     if (!x || !weight)
         return;
@@ -43,19 +62,15 @@ void onnx_write_linear(onnx_writer *w)
         onnx_put_fail(w, "its weight has %d axes, not 2", weight->rank);
         return;
     }
-    const char *in = onnx_put_input(w, "input");
-    const char *by = onnx_put_input(w, "weight");
-    if (x->rank == 2) {
-        Onnx__NodeProto *n = ONNX_RESULT(w, "Gemm", in, by, bias);
+    const char *bias = onnx_put_bias(w, in, by, onnx_put_arg(w, "bias"));
+    if (x->rank == 2 &&
+        (onnx_put_is_quantized(in) || !onnx_put_is_weight(w, by))) {
+        Onnx__NodeProto *n = ONNX_RESULT(w, "Gemm", onnx_put_value(w, in),
+                                         onnx_put_value(w, by), bias);
         onnx_put_attr_int(w, n, "transB", 1);
         return;
     }
-    by = swapped(w, by, 2);
-    bool adds = bias && *bias;
-    const char *y = ONNX_PUT(w, "MatMul", adds ? NULL : onnx_put_name(w), in,
-                             by);
-    if (adds)
-        ONNX_RESULT(w, "Add", y, bias);
+    put_matmul(w, onnx_put_value(w, in));
 }
 
 static const char *put_scaled(onnx_writer *w, const char *x, double by)
@@ -165,9 +180,10 @@ void onnx_write_conv(onnx_writer *w)
     const cfx_tensor *weight = onnx_put_self(w, "weight");
     int nd = weight ? spatial_axes(w, x, weight->rank - 2) : 1;
     int64_t list[MAX_SPATIAL];
-    Onnx__NodeProto *n = ONNX_RESULT(w, w->onnx, onnx_put_input(w, "input"),
-                                     onnx_put_input(w, "weight"),
-                                     optional(w, "bias"));
+    Onnx__NodeProto *n = ONNX_RESULT(
+        w, w->onnx, onnx_put_input(w, "input"), onnx_put_input(w, "weight"),
+        onnx_put_bias(w, onnx_put_arg(w, "input"), onnx_put_arg(w, "weight"),
+                      onnx_put_arg(w, "bias")));
 
     window(w, "stride", nd, list, 1);
     onnx_put_attr_ints(w, n, "strides", (size_t)nd, list);

@@ -193,6 +193,12 @@ void onnx_write_clamp(onnx_writer *w)
     }
     least = onnx_put_as(w, low, type);
     most = onnx_put_as(w, high, type);
+    /* Clip is fused with QuantizeLinear; elsewhere it may lose NaN. */
+    if (low.kind != CFX_NODE && high.kind != CFX_NODE &&
+        onnx_put_is_quantized_next(w->node)) {
+        ONNX_RESULT(w, "Clip", x, least, most);
+        return;
+    }
     if (least && *least)
         x = ONNX_PUT(w, "Max", most && *most ? NULL : onnx_put_name(w), x,
                      least);
@@ -323,6 +329,19 @@ void onnx_write_bitwise(onnx_writer *w)
              w->onnx);
     ONNX_RESULT(w, op, onnx_put_as(w, self, type),
                 other.kind == CFX_NONE ? NULL : onnx_put_as(w, other, type));
+}
+
+/* ONNX moves the bits of unsigned numbers only. */
+void onnx_write_bit_shift(onnx_writer *w)
+{
+    cfx_dtype type = onnx_put_result_type(w);
+    const char *x = onnx_put_as(w, onnx_put_arg(w, "self"), type);
+
+    if (cfx_dtypes[type].is_signed)
+        onnx_put_fail(w, "ONNX does not shift %s", cfx_dtypes[type].name);
+    Onnx__NodeProto *n = ONNX_RESULT(
+        w, "BitShift", x, onnx_put_as(w, onnx_put_arg(w, "other"), type));
+    onnx_put_attr_text(w, n, "direction", w->onnx);
 }
 
 void onnx_write_masked_fill(onnx_writer *w)

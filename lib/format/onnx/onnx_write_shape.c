@@ -114,6 +114,9 @@ void onnx_write_transpose(onnx_writer *w)
                               x->rank > 1);
     for (int i = 0; i < x->rank; i++)
         perm[i] = i == a ? b : i == b ? a : i;
+    if (x->rank == 2 && perm[0] == 1 &&
+        onnx_put_transposed(w, onnx_put_name(w), onnx_put_self_arg(w)))
+        return;
     onnx_put_permuted(w, onnx_put_name(w), onnx_put_self_value(w), x->rank,
                       perm);
 }
