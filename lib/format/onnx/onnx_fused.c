@@ -151,15 +151,6 @@ cfx_value onnx_import_fast_gelu(onnx_node *n)
     return cfx_gelu(n->s, biased(n), .approximate = cfx_str(n->s, "tanh"));
 }
 
-cfx_value onnx_import_quick_gelu(onnx_node *n)
-{
-    double alpha = onnx_attr_float(n, "alpha", 1.702);
-    cfx_value x = onnx_tensor(n, 0);
-
-    return cfx_mul(n->s, x,
-                   cfx_sigmoid(n->s, cfx_mul(n->s, x, cfx_float(alpha))));
-}
-
 /* Softmax as before operator set 13: the axes from `axis` on are one. */
 cfx_value onnx_import_bias_softmax(onnx_node *n)
 {
@@ -186,13 +177,15 @@ static cfx_value normalized(onnx_node *n, cfx_value x, cfx_value scale,
                                 .eps = eps);
 }
 
-/* Normalize the sum of inputs 0 and 1 and of a bias, input `bias`. */
+/* Normalize the sum of inputs 0 and 1 and of a bias, input `bias`. ONNX Runtime takes
+ * the bias from the linear layer that gives input 0. */
 static cfx_value skip_norm(onnx_node *n, size_t bias, bool rms)
 {
-    cfx_value x = cfx_add(n->s, onnx_tensor(n, 0), onnx_tensor(n, 1));
+    cfx_value x = onnx_tensor(n, 0);
 
     if (onnx_has(n, bias))
         x = cfx_add(n->s, x, onnx_tensor(n, bias));
+    x = cfx_add(n->s, x, onnx_tensor(n, 1));
     n->out[3] = x;
     return normalized(n, x, onnx_tensor(n, 2),
                       rms ? CFX_NOTHING : onnx_optional(n, 3), rms);

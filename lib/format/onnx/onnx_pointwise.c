@@ -219,15 +219,26 @@ cfx_value onnx_import_gelu(onnx_node *n)
                         n->s, onnx_attr_text(n, "approximate", "none")));
 }
 
-cfx_value onnx_import_swish(onnx_node *n)
+/* x sigmoid(alpha x) */
+static cfx_value swish(onnx_node *n, double usual)
 {
-    double alpha = onnx_attr_float(n, "alpha", 1);
+    double alpha = onnx_attr_float(n, "alpha", usual);
     cfx_value x = onnx_tensor(n, 0);
 
     return alpha == 1 ? cfx_silu(n->s, x)
                       : cfx_mul(n->s, x,
                                 cfx_sigmoid(
                                     n->s, cfx_mul(n->s, x, cfx_float(alpha))));
+}
+
+cfx_value onnx_import_swish(onnx_node *n)
+{
+    return swish(n, 1);
+}
+
+cfx_value onnx_import_quick_gelu(onnx_node *n)
+{
+    return swish(n, 1.702);
 }
 
 cfx_value onnx_import_swi_glu(onnx_node *n)
