@@ -1,8 +1,8 @@
 """onnx_fused.py -- models of ONNX Runtime's own operators, for onnx_cases.py.
 
 fused_models() gives (name, model, inputs), and the results where they are not
-ONNX Runtime's: BiasSoftmax and packed heads are for GPUs only, and
-DynamicQuantizeLSTM quantizes the state before each step, which cfx does not.
+ONNX Runtime's: some operators are for GPUs only, and DynamicQuantizeLSTM
+quantizes the state before each step, which cfx does not.
 """
 import numpy as np
 from onnx import TensorProto, helper
@@ -201,6 +201,25 @@ def rotary(f):
                 np.array(past + length, np.int32)]
 
 
+    # As exporters tell the lengths: by a mask.
+    ids = np.ones((2, 5), np.int64)
+    ids[0, 4] = 0
+    yield "group_attention_mask", model(
+        [node("ReduceSum", "mask axis", "sum", "", keepdims=0),
+         node("Sub", "sum one", "last64", ""),
+         node("Cast", "last64", "last", "", to=I32),
+         node("Shape", "mask", "shape", ""),
+         node("Gather", "shape at", "total64", "", axis=0),
+         node("Cast", "total64", "total", "", to=I32),
+         node("GroupQueryAttention", "qkv - - pk pv last total", "y k1 v1",
+              num_heads=heads, kv_num_heads=kv)],
+        [("qkv", F, ["N", "S", (heads + 2 * kv) * size]),
+         ("mask", I64, ["N", "T"])] + inputs[3:5], "y k1 v1",
+        {"axis": np.int64([1]), "one": np.int64(1), "at": np.int64(1)}), [
+            f(2, 1, (heads + 2 * kv) * size), ids, f(2, kv, 4, size),
+            f(2, kv, 4, size)]
+
+
 def integers(r, type, *shape):
     info = np.iinfo(type)
     return r.integers(info.min, info.max, shape, type, endpoint=True)
@@ -226,6 +245,34 @@ def quantized(r, f):
         [("x", U8, ["N", 3, 4, 4]), ("y", U8, ["N", 3, 4, 4]),
          ("w", B, ["N", 1, 4, 4])], outputs, k, U8), [
              x, y, r.random((2, 1, 4, 4)) < 0.5]
+    x = integers(r, np.uint8, 2, 5, 5, 3)
+    w = integers(r, np.int8, 4, 3, 2, 2)
+    yield "nhwc", model(
+        [node("QLinearConv", "x s z w ws wz o p b", "a", channels_last=1,
+              strides=[2, 2], pads=[0, 0, 1, 1]),
+         node("NhwcMaxPool", "x", "b1", kernel_shape=[2, 2], strides=[2, 1]),
+         node("QLinearAveragePool", "x s z o p", "c", kernel_shape=[3, 3],
+              channels_last=1),
+         node("QLinearGlobalAveragePool", "x s z o p", "d", channels_last=1)],
+        [("x", U8, ["N", 5, 5, 3])], "a b1 c d",
+        {**k, "o": np.float32(0.0437), "w": w,
+         "ws": np.float32([0.01, 0.02, 0.013, 0.03]),
+         "wz": np.zeros(4, np.int8),
+         "b": np.int32([100, -500, 2000, 0])}, U8), [x]
+    # ONNX Runtime has no kernel for it.
+    scale, zero = np.float32(0.02), 120
+    means = (x.astype(np.float32) - zero).mean((1, 2)) * scale
+    yield "q_linear_reduce_mean", model(
+        [node("QLinearReduceMean", "x s z o p", axes=[1, 2], keepdims=0)],
+        [("x", U8, ["N", 5, 5, 3])], "y", {
+            "s": scale, "z": np.uint8(zero), "o": np.float32(0.0011),
+            "p": np.uint8(100)}, U8), [x], [
+                np.clip(np.rint(means / np.float32(0.0011)) + 100, 0,
+                        255).astype(np.uint8)]
+    layout = model([node("Conv", "x w", domain=MS + ".nchwc")],
+                   [("x", F, [1, 8, 4, 4])], "y", {"w": f(8, 8, 1, 1)})
+    layout.opset_import.append(helper.make_opsetid(MS + ".nchwc", 1))
+    yield "blocked_layout", layout, [f(1, 8, 4, 4)], [f(1, 8, 4, 4)]
     scales = r.random(4, np.float32) / 50 + 0.01
     weights = {**k, "w": integers(r, np.int8, 4, 3), "ws": scales,
                "wz": np.zeros(4, np.int8), "v": integers(r, np.int8, 3, 4),
@@ -252,6 +299,17 @@ def quantized(r, f):
          node("MatMulNBits", "x w8 s z8", "e", K=32, N=6, bits=8,
               block_size=16)],
         [("x", F, ["N", "S", 32])], "a c d e", constants), [f(2, 2, 32)]
+    yield "gather_block_quantized", model(
+        [node("GatherBlockQuantized", "w at s", "a", block_size=16),
+         node("GatherBlockQuantized", "w at s z", "b2", block_size=16),
+         node("GatherBlockQuantized", "w8 at s z8", "c", block_size=16,
+              bits=8)],
+        [("at", I64, ["N", "S"])], "a b2 c",
+        {**constants, "w": constants["w"].reshape(6, 16),
+         "w8": constants["w8"].reshape(6, 32),
+         "s": constants["s"].reshape(6, 2), "z": constants["z"].reshape(6, 1),
+         "z8": constants["z8"].reshape(6, 2)}), [
+             np.int64([[5, 0, 1], [2, 3, 3]])]
     yield "wide_n_bits", model(
         [node("MatMulNBits", "x w s", "y", K=512, N=5, bits=4, block_size=32)],
         [("x", F, ["N", 512])], "y",

@@ -234,7 +234,16 @@ cfx_value onnx_import_embed_layer_norm(onnx_node *n)
                       false);
 }
 
-/* ---- One call ---- */
+/* ---- Others ---- */
+
+/* Weights of these operators are reordered for the processor that wrote the file, and
+ * do not tell how. */
+cfx_value onnx_import_blocked_layout(onnx_node *n)
+{
+    return onnx_fail(
+        n, CFX_EUNSUPPORTED,
+        "its layout is that of one processor: save the model at ORT_ENABLE_EXTENDED");
+}
 
 /* The function of the row, of all inputs. */
 cfx_value onnx_import_call(onnx_node *n)

@@ -386,13 +386,27 @@ enum {
 /* Fail for what scaled_dot_product_attention does not have. */
 static bool check_group(onnx_node *n)
 {
-    static const char *const zero[] = {"smooth_softmax", "qk_output",
-                                       "kv_cache_bit_width"};
+    static const char *const of_refused_inputs[] = {
+        "kv_cache_bit_width", "qk_norm_epsilon", "q_norm_epsilon",
+        "k_norm_epsilon"};
+    const struct {
+        const char *what;
+        bool asked;
+    } refused[] = {
+        {"k_quant_type", !onnx_attr_is(n, "k_quant_type", "NONE", "NONE")},
+        {"v_quant_type", !onnx_attr_is(n, "v_quant_type", "NONE", "NONE")},
+        {"smooth_softmax", onnx_attr_int(n, "smooth_softmax", 0) > 0},
+        {"sliding_window_cache", onnx_attr_int(n, "sliding_window_cache", 0)},
+        {"qk_output", onnx_attr_int(n, "qk_output", 0)},
+        {"causal=0", !onnx_attr_int(n, "causal", 1)},
+    };
 
-    for (size_t i = 0; i < sizeof(zero) / sizeof(*zero); i++)
-        if (onnx_attr_int(n, zero[i], 0))
+    for (size_t i = 0; i < 4; i++)
+        onnx_ignore(n, of_refused_inputs[i]);
+    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+        if (refused[i].asked)
             return onnx_refuse(n, CFX_EUNSUPPORTED, "%s is not supported",
-                               zero[i]);
+                               refused[i].what);
     for (size_t i = SINK; i < n->nin; i++)
         if (onnx_has(n, i))
             return onnx_refuse(n, CFX_EUNSUPPORTED,
@@ -507,16 +521,25 @@ static cfx_value attend_groups(onnx_node *n, onnx_heads *a, cfx_value seen)
                               .scale = scale, .enable_gqa = cfx_bool(true));
 }
 
+/* The length of the present keys: of the buffer that holds the past, or of all. */
+static cfx_value present_length(onnx_node *n, cfx_value past)
+{
+    onnx_list total;
+
+    if (!onnx_ints(n, TOTAL, &total) || total.n != 1)
+        return onnx_fail(n, CFX_ESHAPE,
+                         "its total_sequence_length is not one number");
+    return CFX_CALL(n->s, "torch.sym_max", onnx_size(n->s, past, 2),
+                    total.item[0]);
+}
+
 cfx_value onnx_import_group_query_attention(onnx_node *n)
 {
-    cfx_scope *s = n->s;
     int64_t heads, kv = onnx_attr_int(n, "kv_num_heads", 0);
     bool rotary = onnx_attr_int(n, "do_rotary", 0);
     bool interleaved = onnx_attr_int(n, "rotary_interleaved", 0);
     onnx_heads a;
 
-    onnx_ignore(n, "k_quant_type"); /* of caches of integers */
-    onnx_ignore(n, "v_quant_type");
     if (!read_heads(n, &heads) || !check_group(n) ||
         !read_groups(n, &a, heads, kv))
         return CFX_NOTHING;
@@ -530,8 +553,7 @@ cfx_value onnx_import_group_query_attention(onnx_node *n)
     }
     if (onnx_has(n, G_PAST_K)) {
         cfx_value past = onnx_tensor(n, G_PAST_K);
-        cfx_value length = CFX_CALL(s, "torch.sym_max", onnx_size(s, past, 2),
-                                    onnx_scalar(n, TOTAL));
+        cfx_value length = present_length(n, past);
         a.k = put_at(n, past, a.k, at, length);
         a.v = put_at(n, onnx_tensor(n, G_PAST_V), a.v, at, length);
     }

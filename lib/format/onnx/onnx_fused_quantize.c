@@ -57,27 +57,62 @@ static cfx_value quantized(onnx_node *n, cfx_value y, size_t i, size_t like)
 
 /* ---- QLinear ---- */
 
+/* x with its channels moved behind the batch, or, if `back`, to the end. */
+static cfx_value move_channels(onnx_node *n, cfx_value x, bool back)
+{
+    int rank = onnx_rank(n, x);
+    int64_t order[CFX_MAX_RANK] = {0};
+
+    if (rank < 3)
+        return onnx_fail(n, CFX_ESHAPE, "it takes images, and has %d axes",
+                         rank);
+    for (int i = 1; i < rank; i++)
+        order[i] = 1 + (back ? i : i + rank - 3) % (rank - 1);
+    return cfx_permute(n->s, x, onnx_int_arg(n->s, (size_t)rank, order));
+}
+
+/* The result of a rule with the attributes of n, on inputs of which the first may
+ * have its channels last, as the result then has. */
+static cfx_value on_image(onnx_node *n, onnx_rule_fn *rule, size_t count,
+                          cfx_value *in, bool last)
+{
+    if (last)
+        in[0] = move_channels(n, in[0], false);
+    cfx_value y = onnx_with_inputs(n, rule, count, in);
+    return last ? move_channels(n, y, true) : y;
+}
+
 enum { MAX_OPERANDS = 2, Q_OPSET = 13 };
 
 /* ONNX's operator of the row on one or two operands, with the attributes that it has
  * in operator set 13. */
 cfx_value onnx_import_q_linear(onnx_node *n)
 {
+    bool last = onnx_attr_int(n, "channels_last", 0);
     size_t count = n->nin / 3;
     cfx_value x[MAX_OPERANDS];
     onnx_node call = *n;
 
     if (count < 1 || count > MAX_OPERANDS)
         return onnx_fail(n, CFX_EGRAPH, "it has %zu inputs", n->nin);
-    if (onnx_attr_int(n, "channels_last", 0))
-        return onnx_fail(n, CFX_EUNSUPPORTED,
-                         "channels_last is not supported");
     for (size_t i = 0; i < count; i++)
         x[i] = dequantized(n, 3 * i);
     call.opset = onnx_attr_int(n, "opset", Q_OPSET);
     call.rule = onnx_find_rule(n->importer, "", n->rule->target, Q_OPSET);
-    cfx_value y = onnx_with_inputs(&call, call.rule->import, count, x);
+    cfx_value y = on_image(&call, call.rule->import, count, x, last);
     return quantized(n, y, 3 * count, 0);
+}
+
+cfx_value onnx_import_q_conv(onnx_node *n)
+{
+    bool last = onnx_attr_int(n, "channels_last", 0);
+
+    return on_image(n, onnx_import_q_linear_conv, n->nin, n->in, last);
+}
+
+cfx_value onnx_import_nhwc_max_pool(onnx_node *n)
+{
+    return on_image(n, onnx_import_max_pool, 1, n->in, true);
 }
 
 /* The scale and zero point of the result come first. */
@@ -193,9 +228,16 @@ cfx_value onnx_import_q_embed_layer_norm(onnx_node *n)
     return onnx_with_inputs(n, onnx_import_embed_layer_norm, INPUTS, in);
 }
 
-/* ---- MatMulNBits ---- */
+/* ---- Weights by blocks ---- */
 
-/* Rows of integers of 4 or 8 bits as int8, their middle at 0. */
+/* A matrix of integers whose rows have a scale for each block, and perhaps a zero
+ * point: inputs of these numbers. */
+typedef struct blocks {
+    size_t data, scales, zeros;
+    int64_t rows, depth, bits, size;
+} blocks;
+
+/* Rows of bytes of 4 or 8 bits as int8, their middle at 0. */
 static cfx_value unpack(onnx_node *n, cfx_value x, int64_t bits)
 {
     cfx_scope *s = n->s;
@@ -211,41 +253,85 @@ static cfx_value unpack(onnx_node *n, cfx_value x, int64_t bits)
     return cfx_sub(s, cfx_to(s, x, TYPE(CFX_I8)), cfx_int(8));
 }
 
-/* A weight whose rows have a scale for each block. */
+/* Fail where a weight is none of those that unpack reads. */
+static bool check_blocks(onnx_node *n, const blocks *b)
+{
+    bool fits = b->rows > 0 && b->depth > 0 && b->size > 0 &&
+                (b->bits == 4 || b->bits == 8);
+
+    return !cfx_scope_failed(n->s) &&
+           (fits ||
+            onnx_refuse(n, CFX_EUNSUPPORTED,
+                        "it has weights of %lld bits in blocks of %lld",
+                        (long long)b->bits, (long long)b->size));
+}
+
+static cfx_value dequantize_blocks(onnx_node *n, const blocks *b)
+{
+    cfx_scope *s = n->s;
+    int64_t least = -(1 << (b->bits - 1));
+    cfx_value shape = cfx_list(s, cfx_int(b->rows), cfx_int(-1));
+    cfx_value w = cfx_reshape(s, onnx_tensor(n, b->data), shape);
+    cfx_value scale = cfx_reshape(s, onnx_tensor(n, b->scales), shape);
+    cfx_value zero = cfx_none();
+
+    if (onnx_has(n, b->zeros)) {
+        zero = cfx_reshape(s, onnx_tensor(n, b->zeros), shape);
+        zero = onnx_is_int(n, zero)
+                   ? cfx_to(s, unpack(n, zero, b->bits), TYPE(CFX_I64))
+                   : cfx_sub(s, zero, cfx_int(-least));
+        zero = onnx_slice(s, zero, 1, 0, (b->depth - 1) / b->size + 1);
+    }
+    w = cfx_dequantize_per_channel_group(s, unpack(n, w, b->bits), scale, zero,
+                                         cfx_int(least), cfx_int(-least - 1),
+                                         TYPE(CFX_I8), cfx_int(b->size),
+                                         TYPE(onnx_type_of(n, scale)));
+    return b->depth % b->size ? onnx_slice(s, w, 1, 0, b->depth) : w;
+}
+
 cfx_value onnx_import_mat_mul_n_bits(onnx_node *n)
 {
     enum { A, B, SCALES, ZEROS, GROUPS, BIAS };
-    cfx_scope *s = n->s;
-    int64_t depth = onnx_attr_int(n, "K", 0), rows = onnx_attr_int(n, "N", 0);
-    int64_t bits = onnx_attr_int(n, "bits", 4);
-    int64_t block = onnx_attr_int(n, "block_size", 0);
+    const blocks b = {B,
+                      SCALES,
+                      ZEROS,
+                      onnx_attr_int(n, "N", 0),
+                      onnx_attr_int(n, "K", 0),
+                      onnx_attr_int(n, "bits", 4),
+                      onnx_attr_int(n, "block_size", 0)};
 
     onnx_ignore(n, "accuracy_level"); /* of the sums, which are float32 here */
-    if (depth < 1 || rows < 1 || block < 1 || (bits != 4 && bits != 8))
+    if (onnx_has(n, GROUPS) || onnx_attr_int(n, "weight_prepacked", 0))
         return onnx_fail(n, CFX_EUNSUPPORTED,
-                         "it has weights of %lld bits in blocks of %lld",
-                         (long long)bits, (long long)block);
-    if (onnx_has(n, GROUPS))
-        return onnx_fail(n, CFX_EUNSUPPORTED,
-                         "its input g_idx is not supported");
-    int64_t blocks = (depth - 1) / block + 1, least = -(1 << (bits - 1));
-    cfx_value shape = cfx_list(s, cfx_int(rows), cfx_int(-1));
-    cfx_value w = unpack(n, cfx_reshape(s, onnx_tensor(n, B), shape), bits);
-    cfx_value scale = cfx_reshape(s, onnx_tensor(n, SCALES), shape);
-    cfx_value zero = cfx_none();
-    if (onnx_has(n, ZEROS)) {
-        zero = cfx_reshape(s, onnx_tensor(n, ZEROS), shape);
-        zero = onnx_is_int(n, zero)
-                   ? cfx_to(s, unpack(n, zero, bits), TYPE(CFX_I64))
-                   : cfx_sub(s, zero, cfx_int(-least));
-        zero = onnx_slice(s, zero, 1, 0, blocks);
-    }
-    w = cfx_dequantize_per_channel_group(
-        s, w, scale, zero, cfx_int(least), cfx_int(-least - 1), TYPE(CFX_I8),
-        cfx_int(block), TYPE(onnx_type_of(n, onnx_tensor(n, A))));
-    if (depth % block)
-        w = onnx_slice(s, w, 1, 0, depth);
-    return cfx_linear(s, onnx_tensor(n, A), w, .bias = onnx_optional(n, BIAS));
+                         "g_idx and weight_prepacked are not supported");
+    if (!check_blocks(n, &b))
+        return CFX_NOTHING;
+    return cfx_linear(n->s, onnx_tensor(n, A), dequantize_blocks(n, &b),
+                      .bias = onnx_optional(n, BIAS));
+}
+
+/* Rows of a table; the rows have the blocks. */
+cfx_value onnx_import_gather_block_quantized(onnx_node *n)
+{
+    enum { DATA, INDICES, SCALES, ZEROS };
+    cfx_value data = onnx_tensor(n, DATA);
+    blocks b = {.data = DATA,
+                .scales = SCALES,
+                .zeros = ZEROS,
+                .bits = onnx_attr_int(n, "bits", 4),
+                .size = onnx_attr_int(n, "block_size", 128)};
+
+    if (onnx_rank(n, data) != 2 || onnx_type_of(n, data) != CFX_U8 ||
+        onnx_marked_type(n->s, data) || onnx_attr_int(n, "gather_axis", 0) ||
+        onnx_axis(n, onnx_attr_int(n, "quantize_axis", 1), 2) != 1)
+        return onnx_fail(
+            n, CFX_EUNSUPPORTED,
+            "it takes rows of a table of uint8 that has blocks along its rows");
+    b.rows = onnx_known_size(n, data, 0);
+    b.depth = onnx_known_size(n, data, 1) * (b.bits == 4 ? 2 : 1);
+    return check_blocks(n, &b) ? cfx_embedding(n->s, dequantize_blocks(n, &b),
+                                               onnx_tensor(n, INDICES))
+                               : CFX_NOTHING;
 }
 
 /* ---- DynamicQuantizeLSTM ---- */
