@@ -114,22 +114,6 @@ static cfx_status load(packer *k, cfx_value v, cfx_dtype dtype,
                : CFX_OK;
 }
 
-/* Are the zero points absent, or all 0? */
-static cfx_status check_zero_points(packer *k, const cfx_node *d, bool *zero)
-{
-    cfx_tensor *t;
-    cfx_value one = arg(d, "zero_point"), all = arg(d, "zero_points");
-    *zero = !is_given(all) && (!one.kind || (one.kind == CFX_INT && !one.u.i));
-    cfx_status st = load(k, all, CFX_I64, &t);
-    if (t) {
-        *zero = true;
-        for (int64_t i = 0; i < cfx_tensor_numel(t); i++)
-            *zero = *zero && ((const int64_t *)t->data)[i] == 0;
-    }
-    cfx_tensor_unref(t);
-    return st;
-}
-
 /* Does n dequantize rows of a matrix, or columns, by scales of their own, or all by one? */
 static bool fits_axis(const cfx_node *n, bool columns)
 {
@@ -155,22 +139,94 @@ static bool fits_scale(layer_call *a)
     return fits;
 }
 
+/* ---- Zero points ---- */
+
+/* A zero point for each scale, or one. */
+typedef struct zero_points {
+    cfx_tensor *all; /* a new reference; or NULL */
+    int64_t one;
+} zero_points;
+
+static cfx_status load_zeros(packer *k, const layer_call *a, zero_points *z,
+                             bool *found)
+{
+    const cfx_node *d = a->dequantize;
+    cfx_value one = arg(d, "zero_point"), all = arg(d, "zero_points");
+    *z = (zero_points){.one = one.kind == CFX_INT ? one.u.i : 0};
+    *found = !is_given(all) && (!one.kind || one.kind == CFX_INT);
+    cfx_status st = load(k, all, CFX_I64, &z->all);
+    if (z->all)
+        *found = cfx_tensor_numel(z->all) == a->rows * a->groups;
+    return st;
+}
+
+static int64_t zero_at(const layer_call *a, const zero_points *z, int64_t row,
+                       int64_t i)
+{
+    return z->all
+               ? ((const int64_t *)
+                      z->all->data)[row * a->groups + i * a->groups / a->depth]
+               : z->one;
+}
+
+/* Replace the integers by those without their zero points, in rows; *found is false if
+ * int8 does not hold them. */
+static cfx_status subtract_zeros(packer *k, layer_call *a,
+                                 const zero_points *z, bool *found)
+{
+    const int64_t shape[] = {a->rows, a->depth};
+    cfx_dtype type = (cfx_dtype)a->q->dtype;
+    const char *from = a->q->data;
+    cfx_tensor *t;
+    cfx_status st = cfx_tensor_new(&t, k->p->ctx, CFX_I8, 2, shape, k->p->err);
+    if (st)
+        return st;
+    int8_t *to = t->data;
+    for (int64_t row = 0; row < a->rows && *found; row++)
+        for (int64_t i = 0; i < a->depth && *found; i++) {
+            int64_t at = row * a->q_row + i * a->q_column;
+            int64_t q = cfx_element_int(type, from + at);
+            q -= zero_at(a, z, row, i);
+            *found = q >= INT8_MIN && q <= INT8_MAX;
+            *to++ = (int8_t)q;
+        }
+    cfx_tensor_unref(a->q);
+    a->q = t;
+    a->q_row = a->depth;
+    a->q_column = 1;
+    return st;
+}
+
+/* Products take integers without zero points. */
+static cfx_status center(packer *k, layer_call *a, bool *found)
+{
+    zero_points z;
+    cfx_status st = load_zeros(k, a, &z, found);
+    bool some = a->q->dtype == CFX_U8 || z.one;
+    for (int64_t i = 0; z.all && i < cfx_tensor_numel(z.all) && !some; i++)
+        some = ((const int64_t *)z.all->data)[i] != 0;
+    if (!st && *found && some)
+        st = subtract_zeros(k, a, &z, found);
+    cfx_tensor_unref(z.all);
+    return st;
+}
+
 /* Find integers and scales; *found is false for a weight that cannot be packed. */
 static cfx_status load_weight(packer *k, layer_call *a, bool *found)
 {
     cfx_node *d = a->dequantize;
-    bool zero, columns = a->form->columns;
+    bool columns = a->form->columns;
     for (; cfx_pass__is_transpose(d); d = cfx_value__node(d->args[0]))
         columns = !columns;
     a->dequantize = d;
-    cfx_value scale = arg(d, "scale");
+    cfx_value scale = arg(d, "scale"), q = arg(d, "input");
     *found = false;
     if (!fits_axis(d, columns) || !has_type(d, CFX_F32) ||
         cfx_aliases__is_written(&k->frozen.aliases, d))
         return CFX_OK;
-    cfx_status st = check_zero_points(k, d, &zero);
-    if (!st && zero)
-        st = load(k, arg(d, "input"), CFX_I8, &a->q);
+    cfx_status st = load(k, q, CFX_I8, &a->q);
+    if (!st && !a->q)
+        st = load(k, q, CFX_U8, &a->q);
     if (st || !a->q || a->q->rank != 2)
         return st;
     a->rows = cfx_tensor_size(a->q, columns);
@@ -182,7 +238,7 @@ static cfx_status load_weight(packer *k, layer_call *a, bool *found)
     if (scale.kind != CFX_FLOAT)
         st = load(k, arg(d, "scales"), CFX_F32, &a->scale);
     *found = !st && fits_scale(a) && fits_bias(a);
-    return st;
+    return st || !*found ? st : center(k, a, found);
 }
 
 /* ---- Packing ---- */

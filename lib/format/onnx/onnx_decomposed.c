@@ -38,13 +38,14 @@ static int64_t int_at(const cfx_tensor *t, int64_t i)
                                      (size_t)i * cfx_dtype_size(type));
 }
 
-static bool are_scales(const cfx_tensor *t)
+/* Are they finite, and more than `least`? */
+static bool are_scales(const cfx_tensor *t, float least)
 {
     bool fine = t && t->dtype == CFX_F32;
 
     for (int64_t i = 0; fine && i < cfx_tensor_numel(t); i++) {
         float v = ((const float *)t->data)[i];
-        fine = isfinite(v) && v > 0;
+        fine = isfinite(v) && v > least;
     }
     return fine;
 }
@@ -87,7 +88,7 @@ static bool read_qparams(onnx_node *n, cfx_value x, const onnx_qparams *in,
                    onnx_attr_int(n, "block_size", 0)};
     if (in->scale == ONNX_NO_INPUT)
         q->scale = ones_like(n, zero);
-    if (cfx_scope_failed(n->s) || !are_scales(q->scale) ||
+    if (cfx_scope_failed(n->s) || !are_scales(q->scale, -INFINITY) ||
         (onnx_has(n, in->zero) && !q->zero))
         return false;
     int64_t count = cfx_tensor_numel(q->scale);
@@ -253,7 +254,8 @@ cfx_value onnx_quantized(onnx_node *n, cfx_value x, const onnx_qparams *in,
     qparams q;
 
     if (onnx_type_of(n, x) != CFX_F32 || !is_byte(type) ||
-        !read_qparams(n, x, in, &q) || (q.axis >= 0 && q.block))
+        !read_qparams(n, x, in, &q) || !are_scales(q.scale, 0) ||
+        (q.axis >= 0 && q.block))
         return CFX_NOTHING;
     return call(n, true, x, &q, &r);
 }
