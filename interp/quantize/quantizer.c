@@ -7,6 +7,7 @@
 
 #include "base/class.h"
 #include "graph/graph_impl.h"
+#include "interp/quantize/quantize_impl.h"
 
 const cfx_quantizer_class *cfx_quantizer_class_with(
     const cfx_quantizer_class *cls, size_t offset)
@@ -166,13 +167,26 @@ static const rule rules[] = {
      "its softmax is computed in float"},
 };
 
+/* Does n multiply by a matrix that is a parameter, as a layer in ONNX does? */
+static bool multiplies_weight(const cfx_node *n)
+{
+    const cfx_module *gm = cfx_graph_owning_module(n->graph);
+    cfx_node *w = cfx_node__arg(n, 1);
+    const cfx_tensor *t = gm && w ? cfx_quantize__parameter(gm, w) : NULL;
+    return t && t->rank == 2 &&
+           (cfx_node_is(n, "matmul") || cfx_node_is(n, "mm"));
+}
+
 static const rule *rule_of(const cfx_node *n)
 {
+    static const rule layer = {"matmul", LINEAR, &columns, NULL, NULL};
     static const rule none = {NULL, NO_RULE, NULL, NULL, NULL};
     static const rule moved = {NULL, PASS, NULL, NULL, NULL};
     static const rule joined = {NULL, SHARE, NULL, NULL, NULL};
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
         return &none;
+    if (multiplies_weight(n))
+        return &layer;
     for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
         if (cfx_node_is(n, rules[i].name))
             return &rules[i];

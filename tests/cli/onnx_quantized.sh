@@ -68,4 +68,19 @@ written int8 'DequantizeLinear MatMul' --weights-only int8
 written int4 'DequantizeLinear block_size' --weights-only int4 --group 32
 said 'they are optimized' 0 '' "$cfx" optimize q.onnx -i "x=$images" -q -o o.fx
 said 'int4 is packed' 0 'packed_linear 1,' calls o.fx
+
+# Layers of rows are MatMul in ONNX, whose weight is (in, out).
+printf '# cfx 1\nNet()\n\nstate:\n    w: f32[32, 8]\n\ngraph():
+    %%x : Tensor "f32[2, 3, 32]"[num_users=1] = placeholder[target=x]
+    %%w : [num_users=1] = get_attr[target=w]
+    %%y : [num_users=1] = call_function[target=torch.matmul](args = (%%x, %%w), kwargs = {})
+    return %%y\n' >rows.fx
+for how in --dynamic '--weights-only int8' '--weights-only int4 --group 32'; do
+    # shellcheck disable=SC2086
+    said "$how of a product" 0 '^w +weight' "$cfx" quantize rows.fx $how \
+        --random-weights 1 -o q.fx
+    said "$how of a product is written" 0 '' "$cfx" convert q.fx q.onnx
+    said "$how of a product is read" 0 '' "$cfx" diff q.fx q.onnx \
+        -i 'x=f32[2,3,32]' --min-snr 40
+done
 tell

@@ -151,10 +151,11 @@ bool onnx_put_is_quantized(cfx_value v);
 bool onnx_put_is_weight(onnx_writer *w, cfx_value v);
 /* Is n only quantized, by a scale that is a number? */
 bool onnx_put_is_quantized_next(const cfx_node *n);
-/* The product of x, which is quantized in each run, by a weight (out, in) as one of
- * integers, as `out` or a new name; NULL: they are others. */
+/* The product of x, which is quantized in each run, by a weight, (in, out) or not, as
+ * one of integers, as `out` or a new name; NULL: they are others. */
 const char *onnx_put_integer_product(onnx_writer *w, const char *out,
-                                     cfx_value x, cfx_value weight);
+                                     cfx_value x, cfx_value weight,
+                                     bool columns);
 /* The transpose of such a matrix, if nothing else reads it, as `out` or a new name; else
  * NULL. */
 const char *onnx_put_transposed(onnx_writer *w, const char *out, cfx_value v);

@@ -39,7 +39,7 @@ static void put_matmul(onnx_writer *w, const char *x)
     bool adds = bias && *bias;
     const char *out = adds ? NULL : onnx_put_name(w);
     const char *y = onnx_put_integer_product(w, out, onnx_put_arg(w, "input"),
-                                             weight);
+                                             weight, false);
 
     if (!y && !w->st) {
         const char *by = onnx_put_transposed(w, NULL, weight);
@@ -71,6 +71,17 @@ void onnx_write_linear(onnx_writer *w)
         return;
     }
     put_matmul(w, onnx_put_value(w, in));
+}
+
+/* By a weight (in, out), or another tensor. */
+void onnx_write_matmul(onnx_writer *w)
+{
+    cfx_value x = onnx_put_arg(w, "self"), by = onnx_put_arg(w, "other");
+
+    if (onnx_put_is_none(by))
+        by = onnx_put_arg(w, "mat2");
+    if (!onnx_put_integer_product(w, onnx_put_name(w), x, by, true))
+        ONNX_RESULT(w, "MatMul", onnx_put_value(w, x), onnx_put_value(w, by));
 }
 
 static const char *put_scaled(onnx_writer *w, const char *x, double by)

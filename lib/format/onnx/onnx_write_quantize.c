@@ -512,7 +512,7 @@ bool onnx_put_is_weight(onnx_writer *w, cfx_value v)
 
 /* ONNX Runtime has MatMulInteger, its cast, the scales and the bias as one operator. */
 const char *onnx_put_integer_product(onnx_writer *w, const char *out,
-                                     cfx_value x, cfx_value by)
+                                     cfx_value x, cfx_value by, bool columns)
 {
     const cfx_node *d = x.kind == CFX_NODE ? x.u.node : NULL;
     const cfx_node *c = d && cfx_node_is(d, "dequantize_per_tensor") &&
@@ -522,9 +522,10 @@ const char *onnx_put_integer_product(onnx_writer *w, const char *out,
     weight k;
 
     if (w->st || !c || !read_weight(w, by, &k) || k.q->rank != 2 || k.group ||
-        k.zero || k.one_zero || k.axis > 0)
+        k.zero || k.one_zero || (k.axis >= 0 && k.axis != columns))
         return NULL;
-    const char *q = put_tensor(w, kept(w, k.q, true, (cfx_dtype)k.q->dtype));
+    const char *q = put_tensor(w,
+                               kept(w, k.q, !columns, (cfx_dtype)k.q->dtype));
     const char *y = ONNX_PUT(w, "MatMulInteger", NULL,
                              onnx_put_value(w, d->args[0]), q,
                              onnx_put_part_of(w, c, ZERO_POINT));
