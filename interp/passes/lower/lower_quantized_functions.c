@@ -218,8 +218,13 @@ static cfx_status compute_table(cfx_lowering *l, const function *f,
     for (int i = 0; i < 2 && !st; i++)
         if (rest[i])
             st = cfx_constants__compute(&k, rest[i]);
+    /* A number may have axes, which the result then has, too. */
     cfx_value y = st ? CFX_NOTHING : cfx_node_map_get(&k.value, f->c->n);
-    if (y.kind == CFX_TENSOR)
+    if (y.kind == CFX_TENSOR) {
+        y = cfx_reshape(&k.scope, y, cfx_list(&k.scope, cfx_int(-1)));
+        st = cfx_scope_status(&k.scope, l->p->err);
+    }
+    if (!st && y.kind == CFX_TENSOR)
         *out = cfx_tensor_ref(y.u.tensor);
     cfx_constants__release(&k);
     return st;
@@ -240,13 +245,19 @@ static cfx_value build_function(cfx_scope *s, const cfx_node *n, void *user)
     return f->channels ? cfx_from_blocked(s, y, cfx_int(f->channels)) : y;
 }
 
+/* Does x have the axes of n, or do numbers add some? */
+static bool has_same_rank(const cfx_node *n, const cfx_node *x)
+{
+    return cfx_node__known_tensor(n)->rank == cfx_node__known_tensor(x)->rank;
+}
+
 cfx_status cfx_lower__function(cfx_lowering *l, const cfx_chain *c,
                                cfx_node **next, bool *done)
 {
     function f = {.c = c};
     cfx_tensor *t = NULL;
     cfx_status st = c->rounds ? find_function(l, &f) : CFX_OK;
-    if (st || !f.x)
+    if (st || !f.x || !has_same_rank(c->n, f.x))
         return st;
     f.channels = cfx_lower__form(f.x) ? cfx_lower__channels(f.x) : 0;
     st = compute_table(l, &f, &t);
