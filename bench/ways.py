@@ -2,8 +2,9 @@
 
     make bench-of-ways PYTHON=python3 WAYS_FLAGS='resnet18 googlenet'
 
-A model of torchvision with seeded weights is written as the text of torch.fx, by
-torch.export, as Core ATen, and by both ONNX exporters of PyTorch.  Each file is
+A model of torchvision, or "encoder", one whose attention is written as products and
+softmax, is written with seeded weights as the text of torch.fx, by torch.export, as
+Core ATen, and by both ONNX exporters of PyTorch.  Each file is
 optimized and run on one input.  The table has the fastest run in ms, the largest
 difference from PyTorch relative to its largest result, and how many calls of each
 operator there are, without getitem.  The way should not matter.  Status 1: it does,
@@ -33,9 +34,59 @@ WAYS = {"torch.fx": "fx.fx", "torch.export": "export.pt2",
         "ONNX, traced": "traced.onnx"}
 
 
+class Layer(torch.nn.Module):
+    """A layer of an encoder, as BERT has them."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        linear = torch.nn.Linear
+        self.q, self.k, self.v, self.out = (linear(width, width)
+                                            for _ in range(4))
+        self.up, self.down = linear(width, 4 * width), linear(4 * width, width)
+        self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(width)
+                                         for _ in range(2))
+        self.dropout, self.heads = torch.nn.Dropout(0.1), heads
+
+    def split(self, x):
+        return x.view(x.size(0), x.size(1), self.heads, -1).transpose(1, 2)
+
+    def forward(self, x, mask):
+        q, k, v = (self.split(f(x)) for f in (self.q, self.k, self.v))
+        scale = (self.q.in_features // self.heads) ** 0.5
+        scores = torch.matmul(q, k.transpose(-1, -2)) / scale
+        weights = torch.softmax(scores + mask, dim=-1)
+        y = torch.matmul(self.dropout(weights), v).transpose(1, 2)
+        y = self.out(y.contiguous().view(x.size(0), x.size(1), -1))
+        x = self.norms[0](x + self.dropout(y))
+        y = self.down(torch.nn.functional.gelu(self.up(x)))
+        return self.norms[1](x + self.dropout(y))
+
+
+class Encoder(torch.nn.Module):
+    def __init__(self, width=768, heads=12, layers=4):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(Layer(width, heads)
+                                          for _ in range(layers))
+
+    def forward(self, x, seen):
+        mask = (1.0 - seen[:, None, None, :]) * torch.finfo(torch.float32).min
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x
+
+
+def inputs_of(name):
+    if name != "encoder":
+        return (torch.randn(1, 3, 224, 224),)
+    seen = torch.ones(1, 128)
+    seen[:, 100:] = 0
+    return torch.randn(1, 128, 768), seen
+
+
 def seeded(name):
     torch.manual_seed(0)
-    model = getattr(torchvision.models, name)(weights=None).eval()
+    model = (Encoder() if name == "encoder"
+             else getattr(torchvision.models, name)(weights=None)).eval()
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.running_mean.uniform_(-0.1, 0.1)
@@ -43,7 +94,7 @@ def seeded(name):
     return model
 
 
-def write(model, x, where):
+def write(model, inputs, where):
     """The model by all ways, in a folder."""
     traced = torch.fx.symbolic_trace(model)
     with open(os.path.join(where, "fx.fx"), "w", encoding="utf-8") as out:
@@ -51,24 +102,28 @@ def write(model, x, where):
     save_file({k: v.clone().contiguous()
                for k, v in traced.state_dict().items()},
               os.path.join(where, "fx.safetensors"))
-    program = torch.export.export(model, (x,))
+    program = torch.export.export(model, inputs)
     torch.export.save(program, os.path.join(where, "export.pt2"))
     torch.export.save(program.run_decompositions(),
                       os.path.join(where, "core.pt2"))
-    torch.onnx.export(model, (x,), os.path.join(where, "dynamo.onnx"),
+    torch.onnx.export(model, inputs, os.path.join(where, "dynamo.onnx"),
                       dynamo=True, external_data=False, verbose=False)
-    torch.onnx.export(model, (x,), os.path.join(where, "traced.onnx"),
+    torch.onnx.export(model, inputs, os.path.join(where, "traced.onnx"),
                       dynamo=False)
 
 
-def measure(cfx, path, where, runs):
+def measure(cfx, path, inputs, where, runs):
     """The operators that are called, the fastest run in ms, and the result."""
     fast, out = os.path.join(where, "fast.fx"), os.path.join(where, "out")
-    subprocess.run([cfx, "optimize", path, "-q", "-i", "f32[1,3,224,224]",
-                    "-o", fast], check=True)
+    given, shapes = [], []
+    for i, x in enumerate(inputs):
+        given += ["-i", os.path.join(where, f"{i}.npy")]
+        shapes += ["-i", "f32" + str(list(x.shape))]
+    subprocess.run([cfx, "optimize", path, "-q", *shapes, "-o", fast],
+                   check=True)
     with open(fast, encoding="utf-8") as text:
         names = re.findall(r"call_\w+\[target=([^\]]*)\]", text.read())
-    run = [cfx, "run", fast, "-t", "1", "-i", os.path.join(where, "x.npy")]
+    run = [cfx, "run", fast, "-t", "1", *given]
     said = subprocess.run(run + ["--repeat", str(runs), "--top", "1"],
                           check=True, text=True, capture_output=True)
     subprocess.run(run + ["-O", out], check=True)
@@ -78,15 +133,16 @@ def measure(cfx, path, where, runs):
 
 
 def compare(name, cfx, runs):
-    model, x, same = seeded(name), torch.randn(1, 3, 224, 224), True
-    want = model(x).detach().numpy()
+    model, inputs, same = seeded(name), inputs_of(name), True
+    want = model(*inputs).detach().numpy()
     first = None
     with tempfile.TemporaryDirectory() as where:
-        np.save(os.path.join(where, "x.npy"), x.numpy())
-        write(model, x, where)
+        for i, x in enumerate(inputs):
+            np.save(os.path.join(where, f"{i}.npy"), x.numpy())
+        write(model, inputs, where)
         for way, file in WAYS.items():
-            calls, ms, got = measure(cfx, os.path.join(where, file), where,
-                                     runs)
+            calls, ms, got = measure(cfx, os.path.join(where, file), inputs,
+                                     where, runs)
             off = abs(got - want).max() / abs(want).max()
             own = {k: n for k, n in calls.items() if ".cfx." in k}
             first = first or own
@@ -104,7 +160,7 @@ def main():
     parser.add_argument("cfx")
     parser.add_argument("models", nargs="*", default=[
         "resnet18", "mobilenet_v2", "mobilenet_v3_small", "efficientnet_b0",
-        "densenet121", "convnext_tiny"])
+        "densenet121", "convnext_tiny", "encoder"])
     parser.add_argument("-n", type=int, default=20, help="runs of each")
     args = parser.parse_intermixed_args()
     warnings.simplefilter("ignore")

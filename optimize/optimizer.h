@@ -12,7 +12,7 @@
  * depend on the type of the weights and on what was measured. The last ones follow
  * when weights have been narrowed. */
 #define CFX_PASSES_BEFORE_BLOCKS                                              \
-    "inline_subgraphs, "                                                      \
+    "inline_subgraphs, inline_modules(types=[MultiheadAttention]), "          \
     "functionalize, dead_code, inline_numbers, remove_noops, recompose, "     \
     "fuse_attention, remove_noops, common_subexpressions, "                   \
     "fuse_conv_bn, fuse_linear_bn, fuse_gelu, lower_quantized, "              \

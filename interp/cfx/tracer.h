@@ -115,6 +115,9 @@ typedef struct cfx_trace_options {
     /* Refuse calls that write to an argument (check_mutable_operations). */
     bool check_mutable;
     bool no_places; /* do not set meta stack_trace */
+    /* Find the metas of values also if no parameter has one, from nodes that the
+     * graph had before. */
+    bool infer;
 } cfx_trace_options;
 
 /* The scope. Read it freely. */

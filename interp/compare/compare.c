@@ -146,6 +146,15 @@ static bool has_same_inputs(const cfx_comparison *c)
     return c->size > offsetof(cfx_comparison, same_inputs) && c->same_inputs;
 }
 
+/* Does m compute a part of what n returns, a tuple? What takes an item of the tuple is
+ * compared with it instead. */
+static bool is_part(const cfx_node *n, cfx_value va, const cfx_node *m,
+                    cfx_value vb)
+{
+    return cfx_value_is_seq(va) && vb.kind == CFX_TENSOR &&
+           strcmp(n->name, m->name) != 0;
+}
+
 static cfx_status compare_node(pair *p, const cfx_node *n, cfx_value va)
 {
     cfx_comparison *c = p->c;
@@ -156,7 +165,7 @@ static cfx_status compare_node(pair *p, const cfx_node *n, cfx_value va)
         return CFX_OK;
     p->at_a = n;
     cfx_status st = run_b_to(p, m, &vb);
-    if (st || !vb.kind)
+    if (st || !vb.kind || is_part(n, va, m, vb))
         return st;
     st = cfx_compare__like(&like_a, p->b->scope->ctx, va, vb, p->err);
     cfx_value own = vb;

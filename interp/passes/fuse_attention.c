@@ -20,10 +20,10 @@
 #include "graph/graph_impl.h"
 
 /* The placeholders of the pattern. MOVED is what the transposed key is a permutation of,
- * KEY_T the transposed key if it is no permutation. SEEN is a condition that shows or
- * hides scores, LOW what stands in place of hidden ones. */
-enum { QUERY, MOVED, KEY_T, VALUE, MASK, SEEN, LOW, SOFTMAX_DIM };
-#define PARAMS "query moved key_t value mask seen low dim"
+ * KEY_T the transposed key if it is no permutation. BIAS is a second mask. SEEN is a
+ * condition that shows or hides scores, LOW what stands in place of hidden ones. */
+enum { QUERY, MOVED, KEY_T, VALUE, BIAS, MASK, SEEN, LOW, SOFTMAX_DIM };
+#define PARAMS "query moved key_t value bias mask seen low dim"
 
 /* A number so low that a score added to it is lost in rounding. */
 static const double lowest = -1e30;
@@ -151,8 +151,10 @@ static cfx_value scores(cfx_scope *s, const cfx_value *in)
         cfx_pattern_one_of(s, cfx_named(s, "permutation", moved), in[KEY_T]),
         "key_times", "key_over");
     cfx_value x = scaled(s, product(s, a, b), "scores_times", "scores_over");
+    x = cfx_pattern_one_of(s, cfx_add(s, x, in[BIAS]),
+                           cfx_baddbmm(s, in[BIAS], a, b), x);
     return cfx_pattern_one_of(
-        s, cfx_add(s, x, in[MASK]), cfx_baddbmm(s, in[MASK], a, b),
+        s, cfx_add(s, x, in[MASK]),
         cfx_named(s, "shows", cfx_where(s, in[SEEN], x, low)),
         cfx_where(s, in[SEEN], low, x), cfx_masked_fill(s, x, in[SEEN], low),
         x);
@@ -270,8 +272,9 @@ static bool mask_fits(cfx_pass_call *p, const cfx_match *m)
 {
     double low;
     int dtype = cfx_match__known(m, QUERY)->dtype;
-    if (m->placeholders[MASK].kind)
-        return spreads(m, MASK, dtype);
+    if ((m->placeholders[BIAS].kind && !spreads(m, BIAS, dtype)) ||
+        (m->placeholders[MASK].kind && !spreads(m, MASK, dtype)))
+        return false;
     return !m->placeholders[SEEN].kind ||
            (spreads(m, SEEN, CFX_BOOL) && dtype == CFX_F32 &&
             cfx_facts__number(p, m->placeholders[LOW], &low) && low <= lowest);
@@ -376,32 +379,44 @@ static cfx_value unhide_rows(cfx_scope *s, cfx_value mask)
     return cfx_where(s, seen, mask, high);
 }
 
-/* The mask that a condition stands for. */
-static cfx_value mask_of_seen(cfx_scope *s, const cfx_value *in, bool shows,
-                              double low, bool guard)
+/* What a condition adds to the scores: 0, or `low` where it hides them. */
+static cfx_value sum_of_seen(cfx_scope *s, const cfx_value *in,
+                             const cfx_match *m, double low)
 {
-    cfx_value seen = in[SEEN];
-    if (low == -INFINITY && guard)
-        return shows ? seen : cfx_logical_not(s, seen);
     cfx_value hidden = cfx_float(low), zero = cfx_float(0);
-    cfx_value mask = shows ? cfx_where(s, seen, zero, hidden)
-                           : cfx_where(s, seen, hidden, zero);
-    return low == -INFINITY ? unhide_rows(s, mask) : mask;
+    return cfx_match__node(m, "shows") ? cfx_where(s, in[SEEN], zero, hidden)
+                                       : cfx_where(s, in[SEEN], hidden, zero);
+}
+
+/* The condition as a mask of attention: what it shows. */
+static cfx_value shown(cfx_scope *s, const cfx_value *in, const cfx_match *m)
+{
+    return cfx_match__node(m, "shows") ? in[SEEN]
+                                       : cfx_logical_not(s, in[SEEN]);
 }
 
 static cfx_value mask_of(cfx_scope *s, const cfx_value *in, const cfx_match *m,
                          cfx_pass_call *p)
 {
+    const cfx_value *bound = m->placeholders;
+    bool guard = cfx_match__node(m, "guard"), hides = false;
+    cfx_value mask = CFX_NOTHING;
     double low = 0;
-    bool guard = cfx_match__node(m, "guard");
-    if (m->placeholders[MASK].kind)
-        return guard || !may_hide_rows(p, m->placeholders[MASK])
-                   ? in[MASK]
-                   : unhide_rows(s, in[MASK]);
-    if (!m->placeholders[SEEN].kind)
-        return CFX_NOTHING;
-    cfx_facts__number(p, m->placeholders[LOW], &low);
-    return mask_of_seen(s, in, cfx_match__node(m, "shows"), low, guard);
+    if (bound[SEEN].kind) {
+        cfx_facts__number(p, bound[LOW], &low);
+        hides = low == -INFINITY;
+        if (hides && guard && !bound[BIAS].kind)
+            return shown(s, in, m);
+        mask = sum_of_seen(s, in, m, low);
+    } else if (bound[MASK].kind) {
+        hides = may_hide_rows(p, bound[MASK]);
+        mask = in[MASK];
+    }
+    if (bound[BIAS].kind) {
+        hides = hides || may_hide_rows(p, bound[BIAS]);
+        mask = mask.kind ? cfx_add(s, in[BIAS], mask) : in[BIAS];
+    }
+    return hides && !guard ? unhide_rows(s, mask) : mask;
 }
 
 /* ---- The result ---- */
@@ -447,7 +462,10 @@ static bool users_take(cfx_pass_call *p, const cfx_node *n, cfx_value y,
         cfx_scope_init(&s, &cfx_meta_class, p->ctx, NULL);
         take = !cfx_scope_call_target(&s, t, cfx_args_of(args, u->user->nargs),
                                       &z) &&
-               z.kind == CFX_TENSOR && users_take(p, u->user, z, depth - 1);
+               z.kind == CFX_TENSOR &&
+               (cfx_facts__same_layout(z.u.tensor,
+                                       cfx_node__known_tensor(u->user)) ||
+                users_take(p, u->user, z, depth - 1));
         cfx_value_unref(z);
         cfx_scope_release(&s);
     }

@@ -46,7 +46,7 @@ static bool is_chosen(const cfx_pass_call *p, const cfx_node *n)
 
 static cfx_status inline_modules_run(cfx_pass_call *p)
 {
-    cfx_retracer r = {.p = p};
+    cfx_retracer r = {.p = p, .infer = true};
     cfx_status st = CFX_OK;
     bool done;
     cfx_node *after;

@@ -16,9 +16,7 @@
  * has the strides of its input, neither is written to, and the caller cannot tell
  * them apart.
  */
-#include "interp/rewrite/affine.h"
-
-#include "interp/rewrite/binding.h"
+#include "interp/rewrite/rewrite_rules.h"
 #include "graph/aliases.h"
 #include "graph/graph_impl.h"
 #include "op/op_impl.h"
@@ -216,15 +214,6 @@ static cfx_status is_noop(trial *t, const cfx_node *n, bool *yes)
 
 /* ---- Copies ---- */
 
-static bool have_same_layout(const cfx_tensor *x, const cfx_tensor *y)
-{
-    bool same = x && y && x->dtype == y->dtype && x->rank == y->rank;
-    for (int i = 0; same && i < x->rank; i++)
-        same = cfx_dim_same(x->shape[i], y->shape[i]) &&
-               cfx_dim_same(x->stride[i], y->stride[i]);
-    return same;
-}
-
 /* Is n an assertion on a computed tensor that its known type fulfils? Extents may be
  * others later, the dtype follows from those of the inputs. */
 static bool is_fulfilled(const cfx_node *n)
@@ -243,8 +232,8 @@ static bool is_needless_copy(trial *t, const cfx_node *n)
     cfx_aliases *a = &t->aliases;
     uint32_t from = cfx_aliases__set(a, x), to = cfx_aliases__set(a, n);
     return cfx_node_is(n, "clone") &&
-           have_same_layout(cfx_node__known_tensor(x),
-                            cfx_node__known_tensor(n)) &&
+           cfx_facts__same_layout(cfx_node__known_tensor(x),
+                                  cfx_node__known_tensor(n)) &&
            !cfx_aliases__is(a, from, CFX_ALIAS_WRITTEN) &&
            !cfx_aliases__is(a, to, CFX_ALIAS_WRITTEN) &&
            !(cfx_aliases__is(a, to, CFX_ALIAS_RETURNED) &&

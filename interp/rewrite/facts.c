@@ -68,6 +68,15 @@ bool cfx_facts__is_float(const cfx_node *n)
     return t && cfx_dtype_is_float((cfx_dtype)t->dtype);
 }
 
+bool cfx_facts__same_layout(const cfx_tensor *a, const cfx_tensor *b)
+{
+    bool same = a && b && a->dtype == b->dtype && a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = cfx_dim_same(a->shape[i], b->shape[i]) &&
+               cfx_dim_same(a->stride[i], b->stride[i]);
+    return same;
+}
+
 cfx_tensor *cfx_facts__constant(cfx_pass_call *p, cfx_value v)
 {
     cfx_value t;

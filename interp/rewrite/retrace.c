@@ -109,6 +109,7 @@ static cfx_status open_tracer(cfx_retracer *r)
         .size = sizeof(o),
         .is_leaf = never,
         .no_places = true,
+        .infer = r->infer,
     };
     if (r->open)
         return CFX_OK;

@@ -21,7 +21,8 @@ typedef cfx_value cfx_retrace_fn(cfx_scope *s, const cfx_node *n, void *user);
 
 typedef struct cfx_retracer {
     cfx_pass_call *p;
-    bool open; /* the tracer is initialized */
+    bool infer; /* new nodes get metas, about which code may ask */
+    bool open;  /* the tracer is initialized */
     cfx_tracer tracer;
     cfx_error why; /* why the last node was not replaced; code 0: fn returned
                       None */

@@ -29,6 +29,8 @@ path_uses *cfx_facts__paths(cfx_pass_call *p);
 bool cfx_facts__is_tensor(cfx_pass_call *p, const cfx_node *n);
 /* Is n known to be a tensor of floating-point numbers? */
 bool cfx_facts__is_float(const cfx_node *n);
+/* Have both the same dtype, shape and strides? NULL has not. */
+bool cfx_facts__same_layout(const cfx_tensor *a, const cfx_tensor *b);
 /* A loaded parameter or buffer of floats that is never written; NULL: v is none. */
 cfx_tensor *cfx_facts__constant(cfx_pass_call *p, cfx_value v);
 /* The number that a literal is, or the only element of a constant; false: v is

@@ -301,7 +301,7 @@ cfx_status cfx_tracer__init_on(cfx_tracer *t, cfx_graph *graph,
         self->o = *options;
     const cfx_scope_class *cls = self->o.cls;
     self->exclusive = exclusive;
-    self->infers = self->o.nmetas > 0;
+    self->infers = self->o.nmetas > 0 || self->o.infer;
     t->graph = graph;
     t->root = root;
     t->self = self;

@@ -130,6 +130,27 @@ said 'a mask of more batches stays' 0 '^y +fuse_attention +its mask' "$cfx" \
     optimize attention.fx --random-weights 1 -i 'x=f32[1,7,16]' -i 'mask=f32[2,7,7]' \
     --report -q -o a.fx
 
+# The module becomes the same nodes.
+cat >module.fx <<'TEXT'
+Net(
+  (attn): MultiheadAttention(num_heads=2, dropout=0.0, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None, batch_first=True
+    (out_proj): NonDynamicallyQuantizableLinear(in_features=16, out_features=16, bias=True)
+  )
+)
+
+graph():
+    %x : [num_users=3] = placeholder[target=x]
+    %attn : [num_users=1] = call_module[target=attn](args = (%x, %x, %x), kwargs = {})
+    %y : [num_users=1] = call_function[target=operator.getitem](args = (%attn, 0), kwargs = {})
+    return y
+TEXT
+said 'a module of attention' 0 'verified' "$cfx" optimize module.fx --verify \
+    --random-weights 1 -i 'x=f32[2,7,16]' -o a.fx
+said 'is attention' 0 'scaled_dot_product_attention' cat a.fx
+also 'and packed layers' 'packed_linear.*packed_linear'
+said 'its items are compared' 0 '^0 of [0-9]+ nodes compared differ' "$cfx" diff \
+    module.fx --random-weights 1 -i 'x=f32[2,7,16]' --optimize
+
 # ---- Options ----
 
 x=$(input resnet18)
