@@ -460,6 +460,7 @@ refuses 'a length past the end' 'past its end' '\010\010\072\100\001'
 refuses 'a length of 2 GiB' 'past its end' '\010\010\072\377\377\377\377\007\001'
 refuses 'field 0' 'a number that none can have' '\010\010\002\000'
 refuses 'a group' 'unknown kind' '\010\010\073\000'
+refuses 'a graph that is a number' 'a field has a wrong type' '\010\010\070\001'
 refuses 'no graph' 'no graph' '\010\010\102\002\020\022'
 refuses 'no operator set' 'no operator set' '\010\010\072\002\012\000'
 { printf '\010\010\072\377\377\077'; awk 'BEGIN {

@@ -128,17 +128,23 @@ typedef struct block {
 
 enum { HEADER = 64 };
 
+typedef struct decoder {
+    cfx_context *ctx;
+    bool no_memory;
+} decoder;
+
 static void *decoder_alloc(void *user, size_t size)
 {
-    block *b;
+    decoder *d = user;
+    block *b = NULL;
     size_t n;
 
-    if (!cfx_add_size(&n, size, HEADER))
-        return NULL;
-    b = cfx_aligned_alloc(user, n, HEADER);
+    if (cfx_add_size(&n, size, HEADER))
+        b = cfx_aligned_alloc(d->ctx, n, HEADER);
+    d->no_memory = d->no_memory || !b;
     if (!b)
         return NULL;
-    *b = (block){user, n};
+    *b = (block){d->ctx, n};
     return (char *)b + HEADER;
 }
 
@@ -156,9 +162,9 @@ static void decoder_free(void *user, void *p)
         onnx_block_free(p);
 }
 
-static ProtobufCAllocator decoder_memory(cfx_context *ctx)
+static ProtobufCAllocator decoder_memory(decoder *d)
 {
-    return (ProtobufCAllocator){decoder_alloc, decoder_free, ctx};
+    return (ProtobufCAllocator){decoder_alloc, decoder_free, d};
 }
 
 /* ---- Messages ---- */
@@ -168,7 +174,8 @@ cfx_status onnx_decode(onnx_message *out, cfx_context *ctx,
                        const void *data, size_t size, cfx_error *err)
 {
     checker c = {.at = data};
-    ProtobufCAllocator memory = decoder_memory(ctx);
+    decoder d = {.ctx = ctx};
+    ProtobufCAllocator memory = decoder_memory(&d);
 
     *out = (onnx_message){.ctx = ctx};
     c.limit = size < SIZE_MAX / MAX_GROWTH - MIN_MEMORY
@@ -179,14 +186,16 @@ cfx_status onnx_decode(onnx_message *out, cfx_context *ctx,
                         "is not an ONNX file: %s, at byte %zu", c.problem,
                         (size_t)(c.at - (const uint8_t *)data));
     out->base = protobuf_c_message_unpack(kind, &memory, size, data);
-    if (!out->base)
-        return cfx_no_memory(err);
-    return CFX_OK;
+    if (!out->base && !d.no_memory)
+        return cfx_fail(err, CFX_EPARSE,
+                        "is not an ONNX file: a field has a wrong type");
+    return out->base ? CFX_OK : cfx_no_memory(err);
 }
 
 void onnx_message_release(onnx_message *m)
 {
-    ProtobufCAllocator memory = decoder_memory(m->ctx);
+    decoder d = {.ctx = m->ctx};
+    ProtobufCAllocator memory = decoder_memory(&d);
 
     if (m->base)
         protobuf_c_message_free_unpacked(m->base, &memory);
